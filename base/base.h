@@ -1,0 +1,178 @@
+/* tarn base: what every other module stands on.
+ *
+ * Context.  A tarn_ctx is one compile: an allocator, an arena, a stack of protected calls, an error.
+ * There is no global state; two contexts may be used from two threads, one context from one at a time.
+ *
+ * Errors.  Inside a protected call, a function that cannot go on calls tarn_raise(); control returns to the
+ * innermost tarn_protect(), which runs the clean-ups registered since, and returns the status.  Functions marked
+ * "raises" may only be called inside a protected call.  Entry points for users of the library are not so marked:
+ * they protect themselves and return a status.  Nothing in a library prints, exits or aborts.
+ *
+ * Ownership.  tarn_new() memory belongs to the context's arena and lives until the context is freed, or until
+ * tarn_release() of a mark taken before it.  Whatever is not arena memory (a file, an LLVM module, a malloc of a
+ * library) is registered with tarn_defer() as soon as it exists.
+ */
+#ifndef TARN_BASE_H
+#define TARN_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TARN_API __attribute__((visibility("default")))
+#define TARN_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define TARN_API
+#define TARN_PRINTF(f, a)
+#endif
+
+/* The values are the exit codes of the tarn program, except that every code above 4 exits with 3. */
+typedef enum tarn_status {
+  TARN_OK = 0,
+  TARN_NO = 1,       /* a check says no: outputs differ, a rule is wrong, a proof does not hold */
+  TARN_USAGE = 2,    /* the caller's arguments are wrong */
+  TARN_BAD_INPUT = 3,/* a file or description is wrong: the message says what and where */
+  TARN_NO_RESULT = 4,/* no result within the limits */
+  TARN_MEMORY = 5,   /* an allocation failed */
+  TARN_IO = 6,       /* the system refused: the message holds the file and the reason */
+  TARN_INTERNAL = 7  /* a broken invariant of ours */
+} tarn_status;
+
+/* ptr == NULL: allocate n; n == 0: free ptr (old bytes long); else resize from old to n. NULL = failed, ptr intact. */
+typedef struct tarn_allocator {
+  void *(*realloc)(void *user, void *ptr, size_t old, size_t n);
+  void *user;
+} tarn_allocator;
+
+/* The C library's realloc and free. */
+TARN_API extern const tarn_allocator tarn_malloc_allocator;
+
+typedef struct tarn_ctx tarn_ctx;
+
+/* allocator NULL means tarn_malloc_allocator (it is copied). Returns NULL when out of memory. */
+TARN_API tarn_ctx *tarn_ctx_new(const tarn_allocator *allocator);
+/* Runs outstanding clean-ups, frees all memory. NULL is allowed. */
+TARN_API void tarn_ctx_free(tarn_ctx *cx);
+TARN_API const tarn_allocator *tarn_ctx_allocator(const tarn_ctx *cx);
+/* Bytes now held by the arena, and the most ever held. */
+TARN_API size_t tarn_ctx_bytes(const tarn_ctx *cx);
+TARN_API size_t tarn_ctx_peak(const tarn_ctx *cx);
+
+typedef void tarn_fn(tarn_ctx *cx, void *arg);
+/* Calls fn(cx, arg). TARN_OK, or the status raised inside; then tarn_message() is the reason. May nest.
+ * Arena memory allocated inside stays valid either way. */
+TARN_API tarn_status tarn_protect(tarn_ctx *cx, tarn_fn *fn, void *arg);
+/* Message format: one line, no final newline: WHERE: WHAT. */
+_Noreturn TARN_API void tarn_raise(tarn_ctx *cx, tarn_status st, const char *fmt, ...) TARN_PRINTF(3, 4);
+/* Raises again what an inner tarn_protect() just returned. */
+_Noreturn TARN_API void tarn_reraise(tarn_ctx *cx, tarn_status st);
+/* The last message, "" when none; valid until the next raise or the context is freed. */
+TARN_API const char *tarn_message(const tarn_ctx *cx);
+TARN_API void tarn_set_message(tarn_ctx *cx, const char *fmt, ...) TARN_PRINTF(2, 3);
+
+/* Registers a clean-up to run when the enclosing protected call ends, raised or not (last in, first out).
+ * Raises (after running fn) when it cannot be registered. */
+TARN_API void tarn_defer(tarn_ctx *cx, void (*fn)(void *), void *arg);
+
+/* Warnings: collected, never printed by the library (the program prints them to stderr). */
+TARN_API void tarn_warn(tarn_ctx *cx, const char *fmt, ...) TARN_PRINTF(2, 3);
+TARN_API size_t tarn_warning_count(const tarn_ctx *cx);
+TARN_API const char *tarn_warning(const tarn_ctx *cx, size_t i);
+
+/* ---- arena (all raise TARN_MEMORY) ---- */
+TARN_API void *tarn_new(tarn_ctx *cx, size_t n);                      /* zeroed, aligned to 16 */
+TARN_API void *tarn_new_array(tarn_ctx *cx, size_t count, size_t each); /* zeroed, overflow checked */
+TARN_API void *tarn_new_aligned(tarn_ctx *cx, size_t n, size_t align);  /* not zeroed */
+TARN_API void *tarn_copy(tarn_ctx *cx, const void *p, size_t n);
+TARN_API char *tarn_strdup(tarn_ctx *cx, const char *s);
+TARN_API char *tarn_strndup(tarn_ctx *cx, const char *s, size_t n);
+TARN_API char *tarn_format(tarn_ctx *cx, const char *fmt, ...) TARN_PRINTF(2, 3);
+#define TARN_NEW(cx, T) ((T *)tarn_new((cx), sizeof(T)))
+#define TARN_ARRAY(cx, T, n) ((T *)tarn_new_array((cx), (size_t)(n), sizeof(T)))
+
+typedef struct tarn_mark { void *block; size_t used; } tarn_mark;
+TARN_API tarn_mark tarn_arena_mark(tarn_ctx *cx);
+/* Frees what was allocated since; only for scratch that nothing older points to. */
+TARN_API void tarn_release(tarn_ctx *cx, tarn_mark m);
+
+/* ---- vectors in the arena: TARN_VEC(int) v = {0}; tarn_push(cx, &v, 3); v.p[0], v.n ---- */
+#define TARN_VEC(T) struct { T *p; uint32_t n, cap; }
+TARN_API void *tarn_vec_grow(tarn_ctx *cx, void *p, uint32_t n, uint32_t *cap, size_t each); /* raises */
+#define tarn_push(cx, v, x) \
+  ((v)->n == (v)->cap ? (void)((v)->p = tarn_vec_grow((cx), (v)->p, (v)->n, &(v)->cap, sizeof *(v)->p)) : (void)0, \
+   (v)->p[(v)->n++] = (x))
+
+/* ---- hashing ---- */
+TARN_API uint64_t tarn_hash_bytes(const void *p, size_t n, uint64_t seed); /* stable across runs and platforms */
+static inline uint64_t tarn_hash_mix(uint64_t h, uint64_t x) {
+  h = (h ^ x) * 0x9E3779B97F4A7C15u;
+  return h ^ (h >> 32);
+}
+
+/* Map from bytes to a dense id 0,1,2… (interning). Keys are copied into the arena. Iteration order = id order. */
+typedef struct tarn_intern tarn_intern;
+TARN_API tarn_intern *tarn_intern_new(tarn_ctx *cx);
+TARN_API uint32_t tarn_intern_add(tarn_intern *t, const void *key, size_t n); /* the id, new or known; raises */
+#define TARN_NONE UINT32_MAX
+TARN_API uint32_t tarn_intern_find(const tarn_intern *t, const void *key, size_t n); /* TARN_NONE when absent */
+TARN_API const void *tarn_intern_key(const tarn_intern *t, uint32_t id, size_t *n);
+TARN_API uint32_t tarn_intern_count(const tarn_intern *t);
+
+/* Map u64 -> u64 in the arena. */
+typedef struct tarn_map tarn_map;
+TARN_API tarn_map *tarn_map_new(tarn_ctx *cx);
+TARN_API uint64_t *tarn_map_at(tarn_map *m, uint64_t key, bool *fresh); /* inserts 0 when absent; raises */
+TARN_API uint64_t *tarn_map_get(const tarn_map *m, uint64_t key);      /* NULL when absent */
+TARN_API uint32_t tarn_map_count(const tarn_map *m);
+
+/* ---- growing byte strings ---- */
+typedef struct tarn_buf { tarn_ctx *cx; char *p; size_t n, cap; } tarn_buf; /* p is always NUL-terminated once used */
+TARN_API void tarn_buf_add(tarn_buf *b, const char *s, size_t n);
+TARN_API void tarn_buf_str(tarn_buf *b, const char *s);
+TARN_API void tarn_buf_fmt(tarn_buf *b, const char *fmt, ...) TARN_PRINTF(2, 3);
+/* Shortest decimal text that reads back to the same double; inf, -inf, nan for those. */
+TARN_API void tarn_buf_double(tarn_buf *b, double x);
+
+/* ---- the one s-expression reader ----
+ * Serves terms, rules, hardware descriptions, programs and proofs.
+ *   atom      any run of characters but space ( ) ; "        foo  $0  ?x  -1.5e3  map:relu
+ *   string    "..." with \" \\ \n \t \xHH
+ *   list      ( ... )      comment   ; to end of line
+ * Numbers are atoms that parse wholly as a decimal integer of at most 63 bits or a C double (inf, -inf, nan too). */
+typedef enum { TARN_SX_LIST, TARN_SX_ATOM, TARN_SX_STRING, TARN_SX_INT, TARN_SX_REAL } tarn_sx_kind;
+typedef struct tarn_sx {
+  tarn_sx_kind kind;
+  uint32_t line, col;        /* 1-based */
+  const char *file;          /* as given to the reader */
+  const char *text;          /* atom, string or number as written (string: unescaped), NUL-terminated; "" for a list */
+  size_t len;
+  int64_t i;                 /* INT */
+  double r;                  /* INT and REAL */
+  struct tarn_sx **kid;      /* LIST */
+  uint32_t n;
+} tarn_sx;
+/* All top-level forms as one LIST. Raises TARN_BAD_INPUT "FILE:LINE:COL: …" (unclosed list, depth over 10,000…). */
+TARN_API tarn_sx *tarn_sx_read(tarn_ctx *cx, const char *text, size_t n, const char *file);
+TARN_API tarn_sx *tarn_sx_read_file(tarn_ctx *cx, const char *path); /* also raises TARN_IO */
+/* Is it a list whose first element is the atom head? */
+TARN_API bool tarn_sx_is(const tarn_sx *s, const char *head);
+TARN_API bool tarn_sx_atom_is(const tarn_sx *s, const char *atom);
+/* Raises TARN_BAD_INPUT "FILE:LINE:COL: …". */
+_Noreturn TARN_API void tarn_sx_error(tarn_ctx *cx, const tarn_sx *at, const char *fmt, ...) TARN_PRINTF(3, 4);
+/* width 0: one line; else breaks lines longer than width, indenting by 2. */
+TARN_API void tarn_sx_print(tarn_buf *b, const tarn_sx *s, unsigned width);
+/* The file's text, NUL-terminated beyond n; raises TARN_IO. */
+TARN_API char *tarn_read_file(tarn_ctx *cx, const char *path, size_t *n);
+/* Writes to a temporary file beside path and renames, so a full disk or a kill loses nothing; raises TARN_IO. */
+TARN_API void tarn_write_file(tarn_ctx *cx, const char *path, const void *p, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
