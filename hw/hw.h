@@ -1,0 +1,71 @@
+/* tarn hw: descriptions of hardware, in the same words for a CPU, a GPU and an accelerator.
+ *
+ * A description is text (.hw, s-expressions; docs/hardware.md lists every form).  This module reads, checks and prints it;
+ * it discovers nothing (that is hw/host, in libtarn-tune).  Everything that a rule, a price or an emitter needs to know of
+ * a machine comes from here: no sizes in code.
+ */
+#ifndef TARN_HW_H
+#define TARN_HW_H
+#include "access/access.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tarn_hw_kind { TARN_HW_CPU, TARN_HW_GPU, TARN_HW_DSA } tarn_hw_kind;
+
+/* A memory level, nearest the units first. The last one is main memory (capacity 0 = unbounded). */
+typedef struct tarn_hw_memory {
+  const char *name;              /* reg l1 l2 l3 dram | smem global | inp wgt acc … */
+  int64_t capacity;              /* bytes of one instance */
+  uint32_t instances;            /* how many of them (an L2 per core: cores) */
+  uint32_t line, align, banks;   /* bytes, bytes, count */
+  double read, write;            /* bytes a cycle, one instance (shared levels: all units together) */
+  double latency;                /* cycles */
+  bool managed;                  /* software-managed (scratchpad), not a cache */
+  uint32_t entry;                /* bytes an address steps by; 1 when byte-addressed */
+  const char *shadow_of;         /* NULL or the memory it mirrors */
+  uint32_t nkeep; const char *const *keep; /* operand classes it may hold; 0 = any */
+} tarn_hw_memory;
+
+/* What a unit can do in one go: its meaning is a term over inputs named by the operands. */
+typedef struct tarn_hw_operand { const char *name, *memory; tarn_dtype dtype; uint32_t n; int64_t dim[TARN_MAX_DIMS]; } tarn_hw_operand;
+typedef struct tarn_hw_intrinsic {
+  const char *name;              /* fma  vnni  mma  gemm … */
+  const tarn_sx *meaning;        /* a term (or pattern) with ?operand variables and size variables */
+  uint32_t nop; const tarn_hw_operand *op; /* the last one is the result */
+  double latency, throughput;    /* cycles until the result; issues a cycle (per unit of execution) */
+  double ops;                    /* scalar multiply-adds (or operations) of one issue */
+  const char *encoding;          /* LLVM intrinsic, PTX, or instruction family; NULL: plain IR */
+  uint32_t nattr; const tarn_attr *attr; /* further integers/strings: reuse distance, index widths, … */
+} tarn_hw_intrinsic;
+
+typedef struct tarn_hw {
+  const char *name;
+  tarn_hw_kind kind;
+  const char *triple, *cpu, *features; /* for LLVM; "" when none */
+  double clock;                  /* Hz */
+  uint32_t units;                /* cores | multiprocessors | 1 */
+  uint32_t vector_bits;          /* of one register; 0 when there is no vector unit */
+  uint32_t vector_regs;          /* architectural registers */
+  uint32_t nmem; const tarn_hw_memory *mem;
+  uint32_t nintrin; const tarn_hw_intrinsic *intrin;
+  double launch, barrier;        /* seconds to start a kernel on one unit, to join all units */
+  uint32_t nlatency; const struct { const char *fx; double cycles; } *latency; /* cost in cycles per vector of a scalar operator, by fx name */
+  uint32_t nattr; const tarn_attr *attr; /* everything else: queues, tokens, layout, limits, quirks as read */
+  const tarn_sx *source;
+} tarn_hw;
+
+/* All raise; messages FILE:LINE:COL: …. Checks that the description is possible (sizes positive, names resolve…). */
+TARN_API const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s);
+TARN_API const tarn_hw *tarn_hw_load(tarn_lang *L, const char *name_or_path); /* a shipped name (aarch64, riscv64, x86-64-v3 …) or a file */
+TARN_API uint32_t tarn_hw_shipped(const char *const **names);
+TARN_API void tarn_hw_print(const tarn_hw *hw, tarn_buf *b);
+TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name); /* NULL */
+TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units); /* multiply-adds a second on that many units */
+TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);             /* >= 1 */
+TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op);           /* per vector */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

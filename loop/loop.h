@@ -1,0 +1,127 @@
+/* tarn loop: programs as kernels over buffers; layouts, loop nests, schedules, their features and analytic price.
+ * Nothing here belongs to one target. */
+#ifndef TARN_LOOP_H
+#define TARN_LOOP_H
+#include "hw/hw.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- layouts: from the logical dims of a buffer to an element offset ----
+ *   offset + Σ_{a != baxis} i[a]·stride[a] + (i[b] / block)·stride[b] + (i[b] mod block)
+ * block 0: no blocking. A blocked axis is padded up to a multiple of the block (the padding is zero in constants). */
+typedef struct tarn_layout {
+  uint8_t n;
+  int64_t dim[TARN_MAX_DIMS], stride[TARN_MAX_DIMS];
+  int64_t offset;
+  uint8_t baxis;
+  int64_t block;
+} tarn_layout;
+TARN_API tarn_layout tarn_layout_row_major(uint32_t n, const int64_t *dim);
+/* order[0] outermost … order[n-1] innermost; block > 0 blocks axis baxis with the block innermost. */
+TARN_API tarn_layout tarn_layout_ordered(uint32_t n, const int64_t *dim, const uint8_t *order, uint8_t baxis, int64_t block);
+TARN_API int64_t tarn_layout_elems(const tarn_layout *l); /* elements to allocate, offset excluded */
+TARN_API int64_t tarn_layout_at(const tarn_layout *l, const int64_t *idx);
+TARN_API bool tarn_layout_equal(const tarn_layout *a, const tarn_layout *b);
+
+/* ---- programs ---- */
+typedef enum tarn_buf_kind { TARN_BUF_INPUT, TARN_BUF_OUTPUT, TARN_BUF_CONST, TARN_BUF_TEMP } tarn_buf_kind;
+typedef struct tarn_buffer {
+  tarn_buf_kind kind;
+  const char *name;              /* inputs and outputs: the model's name */
+  tarn_dtype dtype;
+  tarn_layout layout;
+  uint32_t parent;               /* TARN_NONE, or the buffer this one lies in (a part of a concatenation): layout is relative to it */
+  tarn_term term;                /* what it holds, over the program's terms: for explanations and for CONST, whose value is computed from it at compile time */
+  const tarn_tensor *value;      /* CONST once computed, logical row-major; NULL before */
+} tarn_buffer;
+
+typedef enum tarn_level_kind { TARN_SERIAL, TARN_PARALLEL, TARN_UNROLL, TARN_VECTOR, TARN_BLOCK, TARN_THREAD } tarn_level_kind;
+/* One loop over `dim` of the stage's iteration space (shared dims, own dims, reduce dims, in this order), in steps of `step`
+ * elements. The levels of one dim have falling steps, each dividing the one before; the innermost has step 1.
+ * A VECTOR level covers the step of the next outer level of its dim (that many lanes) and is the innermost of its dim. */
+typedef struct tarn_level { uint8_t dim; uint8_t kind; int64_t step; } tarn_level;
+#define TARN_MAX_LEVELS 48
+/* Levels from the outermost to the innermost.  `acc`: index of the first level inside which the accumulators live:
+ * access-dim levels at and after it are UNROLL or VECTOR (the register tile) unless the accumulators do not fit; the
+ * accumulators are initialised before level acc (or loaded from the result when a reduce level lies outside of it and it
+ * is not its first iteration) and the epilogue runs after it when the reduction is complete. Maps have acc = nlevel. */
+typedef struct tarn_stage_sched { uint32_t nlevel, acc; tarn_level level[TARN_MAX_LEVELS]; } tarn_stage_sched;
+/* nshared levels over the shared dims (depth > 0), then each stage's own. */
+typedef struct tarn_schedule {
+  uint32_t nshared; tarn_level shared[TARN_MAX_LEVELS];
+  uint32_t nstage; tarn_stage_sched *stage;
+} tarn_schedule;
+/* Checks a schedule against a nest: every dim covered once, steps divide, at most 64 MiB of local buffers … Raises TARN_INTERNAL. */
+TARN_API void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s);
+TARN_API void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n, const tarn_schedule *s);
+
+typedef struct tarn_kernel {
+  const char *name;              /* unique, a C identifier: k12_conv_add_relu … */
+  enum { TARN_K_NEST, TARN_K_OPAQUE, TARN_K_CALL } kind;
+  uint32_t nest;                 /* K_NEST: tarn_nest id, canonical (see tarn_nest_canonical) */
+  uint32_t payload;              /* K_OPAQUE, K_CALL */
+  uint32_t nin, nout;
+  const uint32_t *in, *out;      /* buffer numbers: children of the nest; output stages in order */
+  const tarn_schedule *sched;
+  bool copy;                     /* only moves data (layout copy, materialise): counted apart */
+  double price;                  /* predicted seconds on the described hardware */
+  tarn_term term;                /* what its (first) result is: the chain in --explain ends here */
+} tarn_kernel;
+typedef struct tarn_kprog {
+  tarn_lang *L;
+  const tarn_hw *hw;
+  uint32_t nbuf; tarn_buffer *buf;
+  uint32_t nker; tarn_kernel *ker; /* in an order that respects dependences */
+  uint32_t nin, nout; uint32_t *in, *out; /* buffer numbers in the model's order */
+} tarn_kprog;
+/* program.tarn: text that holds everything but the constants' values. */
+TARN_API void tarn_kprog_print(const tarn_kprog *p, tarn_buf *b);
+/* Runs it in the interpreter, kernel by kernel with its buffers, layouts and maps (not its schedules): the check that
+ * extraction lost nothing. Row-major inputs and outputs. Raises. */
+TARN_API void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint32_t nin, tarn_mode mode,
+                              tarn_opaque_fn *opaque, tarn_tensor **out);
+
+/* ---- canonical nests ----
+ * The iteration space put in normal form: extent-1 dims dropped, dims split where a map divides by a factor of their
+ * extent (so that maps become affine wherever possible), adjacent dims merged where all maps and layouts allow it
+ * (contiguous in each), reduce dims likewise. in[i], out[i]: layouts of children and outputs (a child's dims may be
+ * re-split to match; the new layouts are returned). Two kernels that do the same work on the same shapes and layouts have
+ * equal (nest, layouts): that pair, with dtypes and which operands are constant, is the kernel's signature. */
+typedef struct tarn_ksig {       /* a kernel to be scheduled and priced */
+  uint32_t nest;
+  uint32_t nin, nout;
+  tarn_layout in[TARN_MAX_DIMS * 4], out[4];
+  tarn_dtype in_type[TARN_MAX_DIMS * 4], out_type[4];
+  bool in_const[TARN_MAX_DIMS * 4];
+} tarn_ksig;
+TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; raises */
+TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k);
+
+/* ---- features and price ---- */
+typedef struct tarn_cost {       /* analytic, one run */
+  double seconds;                /* the estimate */
+  double flops;                  /* multiply-add = 2 */
+  double bytes[8];               /* moved between memory level i and i+1 of the description (reuse of each loop counted) */
+  double compute_seconds, memory_seconds[8], overhead_seconds;
+  const char *binds;             /* which of them is largest: "fma", a memory's name, "launch" … */
+  double parallel;               /* units kept busy */
+} tarn_cost;
+/* Analytic estimate of a scheduled kernel: operations, bytes per memory level from the reuse of each loop, vector use,
+ * register pressure, parallelism. Pure; raises only on memory. */
+TARN_API void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads, tarn_cost *out);
+/* The best schedule found by the analytic price: enumerates vector dims, register tiles and loop orders whose sizes come
+ * from the description. Deterministic. Memoise by signature (tarn_solver). */
+typedef struct tarn_solver tarn_solver;
+TARN_API tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads); /* arena */
+TARN_API const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *canonical, tarn_cost *cost);
+/* Layouts that the best schedule would like for constant operand i (tarn packs constants at compile time): blocked by the
+ * register tile. Returns false when row-major order is as good. */
+TARN_API bool tarn_solver_packing(tarn_solver *s, const tarn_ksig *canonical, uint32_t operand, tarn_layout *want);
+typedef struct tarn_solver_stats { uint64_t signatures, uses, evaluations; } tarn_solver_stats;
+TARN_API tarn_solver_stats tarn_solver_count(const tarn_solver *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
