@@ -93,6 +93,7 @@ TARN_API void *tarn_copy(tarn_ctx *cx, const void *p, size_t n);
 TARN_API char *tarn_strdup(tarn_ctx *cx, const char *s);
 TARN_API char *tarn_strndup(tarn_ctx *cx, const char *s, size_t n);
 TARN_API char *tarn_format(tarn_ctx *cx, const char *fmt, ...) TARN_PRINTF(2, 3);
+TARN_API char *tarn_vformat(tarn_ctx *cx, const char *fmt, va_list ap) TARN_PRINTF(2, 0);
 #define TARN_NEW(cx, T) ((T *)tarn_new((cx), sizeof(T)))
 #define TARN_ARRAY(cx, T, n) ((T *)tarn_new_array((cx), (size_t)(n), sizeof(T)))
 
@@ -130,6 +131,11 @@ TARN_API tarn_map *tarn_map_new(tarn_ctx *cx);
 TARN_API uint64_t *tarn_map_at(tarn_map *m, uint64_t key, bool *fresh); /* inserts 0 when absent; raises */
 TARN_API uint64_t *tarn_map_get(const tarn_map *m, uint64_t key);      /* NULL when absent */
 TARN_API uint32_t tarn_map_count(const tarn_map *m);
+/* The i-th entry in order of insertion, i < count; key may be NULL. Values move when an entry is added. */
+TARN_API uint64_t *tarn_map_item(const tarn_map *m, uint32_t i, uint64_t *key);
+
+/* A data file embedded at build time (cmake/Embed.cmake): a table of these ends with a NULL name. */
+typedef struct tarn_embedded { const char *name; const char *text; size_t n; } tarn_embedded;
 
 /* ---- growing byte strings ---- */
 typedef struct tarn_buf { tarn_ctx *cx; char *p; size_t n, cap; } tarn_buf; /* p is always NUL-terminated once used */

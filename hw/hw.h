@@ -39,6 +39,9 @@ typedef struct tarn_hw_intrinsic {
   uint32_t nattr; const tarn_attr *attr; /* further integers/strings: reuse distance, index widths, … */
 } tarn_hw_intrinsic;
 
+/* Cost of a scalar operator, in cycles per vector, by its name in access/fx.def. */
+typedef struct tarn_hw_latency { const char *fx; double cycles; } tarn_hw_latency;
+
 typedef struct tarn_hw {
   const char *name;
   tarn_hw_kind kind;
@@ -50,7 +53,7 @@ typedef struct tarn_hw {
   uint32_t nmem; const tarn_hw_memory *mem;
   uint32_t nintrin; const tarn_hw_intrinsic *intrin;
   double launch, barrier;        /* seconds to start a kernel on one unit, to join all units */
-  uint32_t nlatency; const struct { const char *fx; double cycles; } *latency; /* cost in cycles per vector of a scalar operator, by fx name */
+  uint32_t nlatency; const tarn_hw_latency *latency; /* 1 cycle where absent */
   uint32_t nattr; const tarn_attr *attr; /* everything else: queues, tokens, layout, limits, quirks as read */
   const tarn_sx *source;
 } tarn_hw;
@@ -58,7 +61,7 @@ typedef struct tarn_hw {
 /* All raise; messages FILE:LINE:COL: …. Checks that the description is possible (sizes positive, names resolve…). */
 TARN_API const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s);
 TARN_API const tarn_hw *tarn_hw_load(tarn_lang *L, const char *name_or_path); /* a shipped name (aarch64, riscv64, x86-64-v3 …) or a file */
-TARN_API uint32_t tarn_hw_shipped(const char *const **names);
+TARN_API uint32_t tarn_hw_shipped(const char **names, uint32_t max); /* how many; the first max of them */
 TARN_API void tarn_hw_print(const tarn_hw *hw, tarn_buf *b);
 TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name); /* NULL */
 TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units); /* multiply-adds a second on that many units */

@@ -1,0 +1,9 @@
+# tarn_embed(OUTVAR SYMBOL FILE…): a generated C source that holds the files; name = file name without its extension.
+function(tarn_embed outvar symbol)
+  set(out "${CMAKE_CURRENT_BINARY_DIR}/${symbol}.c")
+  string(REPLACE ";" "\\;" files "${ARGN}")
+  add_custom_command(OUTPUT "${out}"
+    COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DSYMBOL=${symbol} "-DFILES=${files}" -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${ARGN} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+  set(${outvar} "${out}" PARENT_SCOPE)
+endfunction()

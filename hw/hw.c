@@ -1,0 +1,58 @@
+/* Shipped descriptions and what is asked of a description. */
+#include "hw/internal.h"
+#include <string.h>
+
+const tarn_hw *tarn_hw_load(tarn_lang *L, const char *name) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  for (const tarn_embedded *e = tarn_hw_embedded; e->name; e++)
+    if (!strcmp(e->name, name))
+      return tarn_hw_parse(L, tarn_sx_read(cx, e->text, e->n, tarn_format(cx, "%s.hw", name)));
+  if (!strpbrk(name, "./")) {
+    tarn_buf b = {.cx = cx};
+    tarn_buf_str(&b, "");
+    for (const tarn_embedded *e = tarn_hw_embedded; e->name; e++) tarn_buf_fmt(&b, " %s", e->name);
+    tarn_raise(cx, TARN_BAD_INPUT, "--hw %s: no such description; shipped are host cuda%s, or give a file", name, b.p);
+  }
+  return tarn_hw_parse(L, tarn_sx_read_file(cx, name));
+}
+
+uint32_t tarn_hw_shipped(const char **names, uint32_t max) {
+  uint32_t n = 0;
+  for (const tarn_embedded *e = tarn_hw_embedded; e->name; e++, n++)
+    if (n < max) names[n] = e->name;
+  return n;
+}
+
+const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name) {
+  for (uint32_t i = 0; i < hw->nmem; i++)
+    if (!strcmp(hw->mem[i].name, name)) return &hw->mem[i];
+  return NULL;
+}
+
+uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t) {
+  uint32_t bits = (uint32_t)tarn_dtype_size(t) * 8;
+  return hw->vector_bits > bits ? hw->vector_bits / bits : 1;
+}
+
+/* An intrinsic serves a type when its first operand has it. */
+double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units) {
+  double best = 0;
+  for (uint32_t i = 0; i < hw->nintrin; i++) {
+    const tarn_hw_intrinsic *n = &hw->intrin[i];
+    double rate = n->ops * n->throughput;
+    if (n->op[0].dtype == t && rate > best) best = rate;
+  }
+  if (best == 0) best = tarn_hw_lanes(hw, t); /* one vector operation a cycle */
+  return best * hw->clock * (units < hw->units ? units : hw->units);
+}
+
+double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op) {
+#define FX(ID, text, arity, kind) text,
+  static const char *const names[] = {
+#include "access/fx.def"
+  };
+#undef FX
+  for (uint32_t i = 0; i < hw->nlatency; i++)
+    if (!strcmp(hw->latency[i].fx, names[op])) return hw->latency[i].cycles;
+  return 1;
+}

@@ -1,0 +1,277 @@
+/* Reading a hardware description: a table of forms for the description and one for each of its parts. */
+#include "hw/internal.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct reader {
+  tarn_lang *L;
+  tarn_ctx *cx;
+} reader;
+
+static const tarn_sx *arg(reader *r, const tarn_sx *s, uint32_t i) {
+  if (s->n <= i) tarn_sx_error(r->cx, s, "(%s …) needs a value", s->kid[0]->text);
+  return s->kid[i];
+}
+static double number(reader *r, const tarn_sx *s, double lo) {
+  const tarn_sx *v = arg(r, s, 1);
+  if (v->kind != TARN_SX_INT && v->kind != TARN_SX_REAL)
+    tarn_sx_error(r->cx, v, "%s: a number is expected", s->kid[0]->text);
+  if (!(v->r >= lo) || v->r > 1e18)
+    tarn_sx_error(r->cx, v, "%s: %s is out of range (at least %g)", s->kid[0]->text, v->text, lo);
+  return v->r;
+}
+static int64_t integer(reader *r, const tarn_sx *s, int64_t lo) {
+  const tarn_sx *v = arg(r, s, 1);
+  if (v->kind != TARN_SX_INT || v->i < lo)
+    tarn_sx_error(r->cx, v, "%s: an integer of at least %lld is expected", s->kid[0]->text,
+                  (long long)lo);
+  return v->i;
+}
+static const char *word(reader *r, const tarn_sx *s) {
+  const tarn_sx *v = arg(r, s, 1);
+  if (v->kind == TARN_SX_LIST) tarn_sx_error(r->cx, v, "%s: a word is expected", s->kid[0]->text);
+  return tarn_strdup(r->cx, v->text);
+}
+static const char *name_of(reader *r, const tarn_sx *s) {
+  const char *n = word(r, s);
+  if (!*n) tarn_sx_error(r->cx, s, "%s: a name is expected", s->kid[0]->text);
+  return n;
+}
+
+/* ---- forms: how a value is stored at an offset ---- */
+typedef enum { F_WORD, F_NUM, F_POS, F_U32, F_U32POS, F_I64, F_FLAG } form_kind;
+typedef struct form {
+  const char *name;
+  form_kind kind;
+  size_t at;
+} form;
+
+static void store(reader *r, const form *f, const tarn_sx *s, void *base) {
+  char *p = (char *)base + f->at;
+  switch (f->kind) {
+  case F_WORD: *(const char **)p = word(r, s); break;
+  case F_NUM: *(double *)p = number(r, s, 0); break;
+  case F_POS: *(double *)p = number(r, s, 1e-30); break;
+  case F_U32: *(uint32_t *)p = (uint32_t)integer(r, s, 0); break;
+  case F_U32POS: *(uint32_t *)p = (uint32_t)integer(r, s, 1); break;
+  case F_I64: *(int64_t *)p = integer(r, s, 0); break;
+  case F_FLAG: *(bool *)p = true; break;
+  }
+}
+static bool store_form(reader *r, const form *table, const tarn_sx *s, void *base) {
+  if (s->kind != TARN_SX_LIST || s->n == 0 || s->kid[0]->kind != TARN_SX_ATOM)
+    tarn_sx_error(r->cx, s, "a form (name value…) is expected");
+  for (const form *f = table; f->name; f++)
+    if (tarn_sx_is(s, f->name)) {
+      store(r, f, s, base);
+      return true;
+    }
+  return false;
+}
+
+static const form memory_forms[] = {
+    {"capacity", F_I64, offsetof(tarn_hw_memory, capacity)},
+    {"instances", F_U32POS, offsetof(tarn_hw_memory, instances)},
+    {"line", F_U32POS, offsetof(tarn_hw_memory, line)},
+    {"align", F_U32POS, offsetof(tarn_hw_memory, align)},
+    {"banks", F_U32POS, offsetof(tarn_hw_memory, banks)},
+    {"read", F_POS, offsetof(tarn_hw_memory, read)},
+    {"write", F_POS, offsetof(tarn_hw_memory, write)},
+    {"latency", F_NUM, offsetof(tarn_hw_memory, latency)},
+    {"managed", F_FLAG, offsetof(tarn_hw_memory, managed)},
+    {"entry", F_U32POS, offsetof(tarn_hw_memory, entry)},
+    {"shadow-of", F_WORD, offsetof(tarn_hw_memory, shadow_of)},
+    {0}};
+
+static tarn_hw_memory read_memory(reader *r, const tarn_sx *s) {
+  tarn_hw_memory m = {.name = name_of(r, s), .instances = 1, .line = 1, .align = 1, .banks = 1,
+                      .entry = 1};
+  for (uint32_t i = 2; i < s->n; i++) {
+    const tarn_sx *f = s->kid[i];
+    if (store_form(r, memory_forms, f, &m)) continue;
+    if (!tarn_sx_is(f, "keep"))
+      tarn_sx_error(r->cx, f, "memory %s: unknown form %s", m.name, f->kid[0]->text);
+    const char **keep = TARN_ARRAY(r->cx, const char *, f->n);
+    for (uint32_t k = 1; k < f->n; k++) keep[m.nkeep++] = tarn_strdup(r->cx, f->kid[k]->text);
+    m.keep = keep;
+  }
+  if (m.read <= 0 || m.write <= 0)
+    tarn_sx_error(r->cx, s, "memory %s: (read B) and (write B), bytes a cycle, are needed", m.name);
+  return m;
+}
+
+static tarn_hw_operand read_operand(reader *r, const tarn_sx *s) {
+  tarn_hw_operand o = {.name = name_of(r, s), .memory = ""};
+  for (uint32_t i = 2; i < s->n; i++) {
+    const tarn_sx *f = s->kid[i];
+    if (tarn_sx_is(f, "memory")) {
+      o.memory = word(r, f);
+    } else if (tarn_sx_is(f, "type")) {
+      if (!tarn_dtype_parse(word(r, f), &o.dtype))
+        tarn_sx_error(r->cx, f, "operand %s: unknown type %s", o.name, word(r, f));
+    } else if (tarn_sx_is(f, "dims")) {
+      for (uint32_t k = 1; k < f->n; k++) {
+        if (f->kid[k]->kind != TARN_SX_INT || f->kid[k]->i < 1 || o.n == TARN_MAX_DIMS)
+          tarn_sx_error(r->cx, f, "operand %s: dims are at most %d positive integers", o.name,
+                        TARN_MAX_DIMS);
+        o.dim[o.n++] = f->kid[k]->i;
+      }
+    } else {
+      tarn_sx_error(r->cx, f, "operand %s: unknown form", o.name);
+    }
+  }
+  return o;
+}
+
+/* Anything without a field of its own is kept as an attribute: one integer, real or word, or a list of numbers. */
+static tarn_attr read_attr(reader *r, const tarn_sx *s) {
+  tarn_attr a = {.name = tarn_strdup(r->cx, s->kid[0]->text)};
+  bool ints = s->n > 1, reals = s->n > 1;
+  for (uint32_t i = 1; i < s->n; i++) {
+    ints = ints && s->kid[i]->kind == TARN_SX_INT;
+    reals = reals && (s->kid[i]->kind == TARN_SX_INT || s->kid[i]->kind == TARN_SX_REAL);
+  }
+  if (ints && s->n == 2) {
+    a.kind = TARN_A_INT, a.i = s->kid[1]->i;
+  } else if (reals && s->n == 2) {
+    a.kind = TARN_A_REAL, a.r = s->kid[1]->r;
+  } else if (ints) {
+    int64_t *v = TARN_ARRAY(r->cx, int64_t, s->n);
+    for (uint32_t i = 1; i < s->n; i++) v[i - 1] = s->kid[i]->i;
+    a.kind = TARN_A_INTS, a.n = s->n - 1, a.is = v;
+  } else if (reals) {
+    double *v = TARN_ARRAY(r->cx, double, s->n);
+    for (uint32_t i = 1; i < s->n; i++) v[i - 1] = s->kid[i]->r;
+    a.kind = TARN_A_REALS, a.n = s->n - 1, a.rs = v;
+  } else { /* words or nested forms: as written */
+    tarn_buf b = {.cx = r->cx};
+    tarn_buf_str(&b, "");
+    for (uint32_t i = 1; i < s->n; i++) {
+      if (i > 1) tarn_buf_str(&b, " ");
+      tarn_sx_print(&b, s->kid[i], 0);
+    }
+    a.kind = TARN_A_STR, a.s = b.p;
+  }
+  return a;
+}
+
+static const form intrinsic_forms[] = {
+    {"latency", F_NUM, offsetof(tarn_hw_intrinsic, latency)},
+    {"throughput", F_POS, offsetof(tarn_hw_intrinsic, throughput)},
+    {"ops", F_NUM, offsetof(tarn_hw_intrinsic, ops)},
+    {"encoding", F_WORD, offsetof(tarn_hw_intrinsic, encoding)},
+    {0}};
+
+static tarn_hw_intrinsic read_intrinsic(reader *r, const tarn_sx *s) {
+  tarn_hw_intrinsic n = {.name = name_of(r, s), .throughput = 1, .latency = 1, .ops = 1};
+  TARN_VEC(tarn_hw_operand) op = {0};
+  TARN_VEC(tarn_attr) at = {0};
+  for (uint32_t i = 2; i < s->n; i++) {
+    const tarn_sx *f = s->kid[i];
+    if (store_form(r, intrinsic_forms, f, &n)) continue;
+    if (tarn_sx_is(f, "meaning"))
+      n.meaning = arg(r, f, 1);
+    else if (tarn_sx_is(f, "operand"))
+      tarn_push(r->cx, &op, read_operand(r, f));
+    else
+      tarn_push(r->cx, &at, read_attr(r, f));
+  }
+  if (!n.meaning) tarn_sx_error(r->cx, s, "intrinsic %s: (meaning TERM) is needed", n.name);
+  if (op.n < 2)
+    tarn_sx_error(r->cx, s, "intrinsic %s: at least one operand and the result are needed", n.name);
+  n.op = op.p, n.nop = op.n, n.attr = at.p, n.nattr = at.n;
+  return n;
+}
+
+static void read_kind(reader *r, const tarn_sx *s, tarn_hw *h) {
+  static const char *const kinds[] = {"cpu", "gpu", "dsa"};
+  const char *w = word(r, s);
+  for (uint32_t i = 0; i < 3; i++)
+    if (!strcmp(w, kinds[i])) {
+      h->kind = (tarn_hw_kind)i;
+      return;
+    }
+  tarn_sx_error(r->cx, s, "kind %s: cpu, gpu or dsa is expected", w);
+}
+static void read_vector(reader *r, const tarn_sx *s, tarn_hw *h) {
+  for (uint32_t i = 1; i < s->n; i++) {
+    if (tarn_sx_is(s->kid[i], "bits"))
+      h->vector_bits = (uint32_t)integer(r, s->kid[i], 8);
+    else if (tarn_sx_is(s->kid[i], "registers"))
+      h->vector_regs = (uint32_t)integer(r, s->kid[i], 1);
+    else
+      tarn_sx_error(r->cx, s->kid[i], "vector: (bits N) or (registers N) is expected");
+  }
+  if (h->vector_bits & (h->vector_bits - 1) || h->vector_bits > 65536)
+    tarn_sx_error(r->cx, s, "vector: %u bits: a power of two is expected", h->vector_bits);
+}
+static void read_cycles(reader *r, const tarn_sx *s, tarn_hw *h) {
+  tarn_hw_latency *v = TARN_ARRAY(r->cx, tarn_hw_latency, s->n);
+  uint32_t n = 0;
+  for (uint32_t i = 1; i < s->n; i++) {
+    const tarn_sx *f = s->kid[i];
+    if (f->kind != TARN_SX_LIST || f->n != 2)
+      tarn_sx_error(r->cx, f, "cycles: (OPERATOR NUMBER) is expected");
+    v[n].fx = tarn_strdup(r->cx, f->kid[0]->text);
+    v[n++].cycles = number(r, f, 0);
+  }
+  h->latency = v, h->nlatency = n;
+}
+
+static const form hw_forms[] = {
+    {"triple", F_WORD, offsetof(tarn_hw, triple)},  {"cpu", F_WORD, offsetof(tarn_hw, cpu)},
+    {"features", F_WORD, offsetof(tarn_hw, features)}, {"clock", F_POS, offsetof(tarn_hw, clock)},
+    {"units", F_U32POS, offsetof(tarn_hw, units)},  {"launch", F_NUM, offsetof(tarn_hw, launch)},
+    {"barrier", F_NUM, offsetof(tarn_hw, barrier)}, {0}};
+
+static void check_whole(reader *r, const tarn_sx *s, const tarn_hw *h) {
+  if (h->clock <= 0) tarn_sx_error(r->cx, s, "%s: (clock HZ) is needed", h->name);
+  if (!h->nmem) tarn_sx_error(r->cx, s, "%s: at least one (memory …) is needed", h->name);
+  if (h->kind == TARN_HW_CPU && !*h->triple)
+    tarn_sx_error(r->cx, s, "%s: a cpu needs its (triple …)", h->name);
+  for (uint32_t i = 0; i < h->nmem; i++) {
+    const tarn_hw_memory *m = &h->mem[i];
+    for (uint32_t k = 0; k < i; k++)
+      if (!strcmp(h->mem[k].name, m->name))
+        tarn_sx_error(r->cx, s, "%s: memory %s is described twice", h->name, m->name);
+    if (m->capacity == 0 && i + 1 < h->nmem)
+      tarn_sx_error(r->cx, s, "%s: memory %s has no (capacity …); only the last may be unbounded",
+                    h->name, m->name);
+    if (m->shadow_of && !tarn_hw_memory_find(h, m->shadow_of))
+      tarn_sx_error(r->cx, s, "%s: memory %s shadows unknown %s", h->name, m->name, m->shadow_of);
+  }
+  for (uint32_t i = 0; i < h->nintrin; i++)
+    for (uint32_t k = 0; k < h->intrin[i].nop; k++) {
+      const char *mem = h->intrin[i].op[k].memory;
+      if (*mem && !tarn_hw_memory_find(h, mem))
+        tarn_sx_error(r->cx, s, "%s: intrinsic %s: operand %s lives in unknown memory %s", h->name,
+                      h->intrin[i].name, h->intrin[i].op[k].name, mem);
+    }
+}
+
+const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s) {
+  reader r = {L, tarn_lang_ctx(L)};
+  if (s->kind == TARN_SX_LIST && s->n == 1 && s->kid[0]->kind == TARN_SX_LIST) s = s->kid[0];
+  if (!tarn_sx_is(s, "hw")) tarn_sx_error(r.cx, s, "a description (hw NAME …) is expected");
+  tarn_hw *h = TARN_NEW(r.cx, tarn_hw);
+  *h = (tarn_hw){.name = name_of(&r, s), .triple = "", .cpu = "", .features = "", .units = 1,
+                 .source = s};
+  TARN_VEC(tarn_hw_memory) mem = {0};
+  TARN_VEC(tarn_hw_intrinsic) in = {0};
+  TARN_VEC(tarn_attr) at = {0};
+  for (uint32_t i = 2; i < s->n; i++) {
+    const tarn_sx *f = s->kid[i];
+    if (store_form(&r, hw_forms, f, h)) continue;
+    if (tarn_sx_is(f, "kind")) read_kind(&r, f, h);
+    else if (tarn_sx_is(f, "vector")) read_vector(&r, f, h);
+    else if (tarn_sx_is(f, "memory")) tarn_push(r.cx, &mem, read_memory(&r, f));
+    else if (tarn_sx_is(f, "intrinsic")) tarn_push(r.cx, &in, read_intrinsic(&r, f));
+    else if (tarn_sx_is(f, "cycles")) read_cycles(&r, f, h);
+    else tarn_push(r.cx, &at, read_attr(&r, f));
+  }
+  h->mem = mem.p, h->nmem = mem.n, h->intrin = in.p, h->nintrin = in.n, h->attr = at.p, h->nattr = at.n;
+  check_whole(&r, s, h);
+  return h;
+}
+
+void tarn_hw_print(const tarn_hw *hw, tarn_buf *b) { tarn_sx_print(b, hw->source, 100); }
