@@ -1,0 +1,225 @@
+/* Contexts, protected calls, messages, clean-ups, warnings. */
+#include "base/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char out_of_memory[] = "out of memory";
+
+static void *malloc_realloc(void *user, void *p, size_t old, size_t n) {
+  (void)user, (void)old;
+  if (n == 0) {
+    free(p);
+    return NULL;
+  }
+  return realloc(p, n);
+}
+
+const tarn_allocator tarn_malloc_allocator = {malloc_realloc, NULL};
+
+void *tarn_raw(tarn_ctx *cx, void *p, size_t old, size_t n) {
+  return cx->a.realloc(cx->a.user, p, old, n);
+}
+
+static void raw_free(tarn_ctx *cx, void *p, size_t n) {
+  if (p) cx->a.realloc(cx->a.user, p, n, 0);
+}
+
+tarn_ctx *tarn_ctx_new(const tarn_allocator *allocator) {
+  tarn_allocator a = allocator ? *allocator : tarn_malloc_allocator;
+  tarn_ctx *cx = a.realloc(a.user, NULL, 0, sizeof *cx);
+  if (!cx) return NULL;
+  memset(cx, 0, sizeof *cx);
+  cx->a = a;
+  cx->message = "";
+  cx->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  if (!cx->c_locale) {
+    raw_free(cx, cx, sizeof *cx);
+    return NULL;
+  }
+  return cx;
+}
+
+static void run_deferred(tarn_ctx *cx, size_t down_to) {
+  while (cx->defer_count > down_to) {
+    tarn_deferred d = cx->defers[--cx->defer_count];
+    d.fn(d.arg);
+  }
+}
+
+void tarn_ctx_free(tarn_ctx *cx) {
+  if (!cx) return;
+  run_deferred(cx, 0);
+  raw_free(cx, cx->defers, cx->defer_cap * sizeof *cx->defers);
+  for (int i = 0; i < 2; i++) raw_free(cx, cx->slot[i].heap, cx->slot[i].cap);
+  for (size_t i = 0; i < cx->warning_count; i++)
+    raw_free(cx, cx->warnings[i], strlen(cx->warnings[i]) + 1);
+  raw_free(cx, cx->warnings, cx->warning_cap * sizeof *cx->warnings);
+  tarn_arena_free_all(cx);
+  freelocale(cx->c_locale);
+  raw_free(cx, cx, sizeof *cx);
+}
+
+const tarn_allocator *tarn_ctx_allocator(const tarn_ctx *cx) {
+  return &cx->a;
+}
+size_t tarn_ctx_bytes(const tarn_ctx *cx) {
+  return cx->bytes;
+}
+size_t tarn_ctx_peak(const tarn_ctx *cx) {
+  return cx->peak;
+}
+
+/* ---- text in the C locale ---- */
+
+int tarn_vprint(tarn_ctx *cx, char *out, size_t n, const char *fmt, va_list ap) {
+  locale_t old = uselocale(cx->c_locale);
+  int len = vsnprintf(out, n, fmt, ap);
+  uselocale(old);
+  return len;
+}
+
+double tarn_strtod(tarn_ctx *cx, const char *s, char **end) {
+  locale_t old = uselocale(cx->c_locale);
+  double x = strtod(s, end);
+  uselocale(old);
+  return x;
+}
+
+/* ---- messages ---- */
+
+static bool slot_reserve(tarn_ctx *cx, tarn_slot *s, size_t n) {
+  if (n <= s->cap) return true;
+  char *p = tarn_raw(cx, s->heap, s->cap, n);
+  if (!p) return false;
+  s->heap = p;
+  s->cap = n;
+  return true;
+}
+
+/* Writes into the slot not now shown: the arguments may point into the current message. */
+static bool set_message(tarn_ctx *cx, const char *fmt, va_list ap) {
+  tarn_slot *s = &cx->slot[cx->cur ^ 1u];
+  va_list again;
+  va_copy(again, ap);
+  int len = tarn_vprint(cx, s->fixed, sizeof s->fixed, fmt, ap);
+  const char *text = s->fixed;
+  bool ok = len >= 0;
+  if (ok && (size_t)len >= sizeof s->fixed) {
+    size_t need = (size_t)len + 1;
+    ok = slot_reserve(cx, s, need) && tarn_vprint(cx, s->heap, need, fmt, again) == len;
+    text = s->heap;
+  }
+  va_end(again);
+  cx->message = ok ? text : out_of_memory;
+  if (ok) cx->cur ^= 1u;
+  return ok;
+}
+
+const char *tarn_message(const tarn_ctx *cx) {
+  return cx->message;
+}
+
+void tarn_set_message(tarn_ctx *cx, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  bool ok = set_message(cx, fmt, ap);
+  va_end(ap);
+  if (!ok && cx->frame) tarn_raise_memory(cx);
+}
+
+/* ---- protected calls ---- */
+
+tarn_status tarn_protect(tarn_ctx *cx, tarn_fn *fn, void *arg) {
+  tarn_frame f;
+  f.outer = cx->frame;
+  f.defers = cx->defer_count;
+  cx->frame = &f;
+  bool raised = setjmp(f.env) != 0;
+  if (!raised) fn(cx, arg);
+  tarn_status st = raised ? cx->raised : TARN_OK;
+  cx->frame = f.outer;
+  run_deferred(cx, f.defers);
+  return st;
+}
+
+/* Outside a protected call there is nowhere to return to: that is the caller's breach of contract,
+ * and the one place where the library gives up. */
+_Noreturn void tarn_reraise(tarn_ctx *cx, tarn_status st) {
+  if (!cx->frame) __builtin_trap();
+  cx->raised = st == TARN_OK ? TARN_INTERNAL : st;
+  longjmp(cx->frame->env, 1);
+}
+
+_Noreturn void tarn_raise_memory(tarn_ctx *cx) {
+  cx->message = out_of_memory;
+  tarn_reraise(cx, TARN_MEMORY);
+}
+
+_Noreturn void tarn_raise(tarn_ctx *cx, tarn_status st, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  bool ok = set_message(cx, fmt, ap);
+  va_end(ap);
+  tarn_reraise(cx, ok ? st : TARN_MEMORY);
+}
+
+/* Room for one more element in a raw array; false when out of memory. */
+static bool raw_room(tarn_ctx *cx, void **p, size_t n, size_t *cap, size_t each) {
+  if (n < *cap) return true;
+  size_t wider = *cap ? 2 * *cap : 8;
+  void *q = tarn_raw(cx, *p, *cap * each, wider * each);
+  if (!q) return false;
+  *p = q;
+  *cap = wider;
+  return true;
+}
+
+void tarn_defer(tarn_ctx *cx, void (*fn)(void *), void *arg) {
+  void *p = cx->defers;
+  bool ok = raw_room(cx, &p, cx->defer_count, &cx->defer_cap, sizeof *cx->defers);
+  cx->defers = p;
+  if (!ok) {
+    fn(arg);
+    tarn_raise_memory(cx);
+  }
+  cx->defers[cx->defer_count++] = (tarn_deferred){fn, arg};
+}
+
+/* ---- warnings ---- */
+
+static char *raw_format(tarn_ctx *cx, const char *fmt, va_list ap) {
+  va_list again;
+  va_copy(again, ap);
+  int len = tarn_vprint(cx, NULL, 0, fmt, ap);
+  char *s = len < 0 ? NULL : tarn_raw(cx, NULL, 0, (size_t)len + 1);
+  if (s) tarn_vprint(cx, s, (size_t)len + 1, fmt, again);
+  va_end(again);
+  return s;
+}
+
+void tarn_warn(tarn_ctx *cx, const char *fmt, ...) {
+  void *p = cx->warnings;
+  bool ok = raw_room(cx, &p, cx->warning_count, &cx->warning_cap, sizeof *cx->warnings);
+  cx->warnings = p;
+  va_list ap;
+  va_start(ap, fmt);
+  char *s = ok ? raw_format(cx, fmt, ap) : NULL;
+  va_end(ap);
+  if (s) {
+    cx->warnings[cx->warning_count++] = s;
+    return;
+  }
+  if (cx->frame) tarn_raise_memory(cx);
+  cx->warning_lost = true;
+}
+
+size_t tarn_warning_count(const tarn_ctx *cx) {
+  return cx->warning_count + cx->warning_lost;
+}
+
+const char *tarn_warning(const tarn_ctx *cx, size_t i) {
+  if (i < cx->warning_count) return cx->warnings[i];
+  return i == cx->warning_count && cx->warning_lost ? "out of memory: a warning is lost" : "";
+}
