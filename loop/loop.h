@@ -90,6 +90,7 @@ TARN_API void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint3
  * equal (nest, layouts): that pair, with dtypes and which operands are constant, is the kernel's signature. */
 typedef struct tarn_ksig {       /* a kernel to be scheduled and priced */
   uint32_t nest;
+  bool strict;                   /* reduce dims keep their order (numerics `exact`) */
   uint32_t nin, nout;
   tarn_layout in[TARN_MAX_DIMS * 4], out[4];
   tarn_dtype in_type[TARN_MAX_DIMS * 4], out_type[4];

@@ -1,0 +1,376 @@
+/* Canonical kernels.
+ *
+ * Every child becomes a flat buffer: its layout is composed into the maps, which then give element addresses (the
+ * layout's offset stays outside). Iteration dims are split where an address divides by a factor of their extent, dropped
+ * when their extent is 1, and merged with their neighbour when every address, guard and result walks both as one. */
+#include "loop/internal.h"
+#include <string.h>
+
+/* A nest being rewritten: stages with maps open for change. dims of a stage: shared ++ own ++ red. */
+typedef struct work_read {
+  bool stage, epi;
+  uint32_t src;
+  tarn_imap m; /* children: nin = 1 */
+} work_read;
+typedef struct work_stage {
+  tarn_stage s;
+  uint32_t nread;
+  work_read *read;
+  tarn_layout out; /* over shared ++ own, output stages */
+  uint32_t out_no;
+} work_stage;
+typedef struct work {
+  tarn_lang *L;
+  tarn_ctx *cx;
+  uint8_t depth;
+  int64_t shared[TARN_MAX_DIMS];
+  uint32_t nstage;
+  work_stage *stage;
+  uint32_t out_ns;
+} work;
+
+static uint32_t stage_dims(const work *w, const work_stage *s, int64_t *dim) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < w->depth; i++) dim[n++] = w->shared[i];
+  for (uint32_t i = 0; i < s->s.nown; i++) dim[n++] = s->s.own[i];
+  for (uint32_t i = 0; i < s->s.nred; i++) dim[n++] = s->s.red[i];
+  return n;
+}
+
+/* The address of a child's element as one expression over the map's dims. */
+static uint32_t address(tarn_lang *L, const tarn_imap *m, const tarn_layout *l) {
+  uint32_t at = tarn_ix_const(L, 0);
+  for (uint32_t a = 0; a < m->nin; a++) {
+    uint32_t t;
+    if (l->block && a == l->baxis) {
+      uint32_t hi = tarn_ix_scale(L, tarn_ix_div(L, m->e[a], l->block, m->dim), l->stride[a], m->dim);
+      t = tarn_ix_add(L, hi, tarn_ix_mod(L, m->e[a], l->block, m->dim), m->dim);
+    } else {
+      t = tarn_ix_scale(L, m->e[a], l->stride[a], m->dim);
+    }
+    at = tarn_ix_add(L, at, t, m->dim);
+  }
+  return at;
+}
+
+static void open_nest(work *w, const tarn_ksig *k) {
+  const tarn_nest *n = tarn_nest_get(w->L, k->nest);
+  w->depth = n->depth, w->out_ns = n->out_ns, w->nstage = n->nstage;
+  memcpy(w->shared, n->shared, sizeof w->shared);
+  w->stage = TARN_ARRAY(w->cx, work_stage, n->nstage);
+  uint32_t out = 0;
+  for (uint32_t i = 0; i < n->nstage; i++) {
+    work_stage *s = &w->stage[i];
+    s->s = n->stage[i];
+    const tarn_func *f = tarn_fn_get(w->L, s->s.fn);
+    s->nread = (uint32_t)(f->nops + f->nepi);
+    s->read = TARN_ARRAY(w->cx, work_read, s->nread);
+    for (uint32_t r = 0; r < s->nread; r++) {
+      const tarn_read *from = &s->s.read[r];
+      work_read *to = &s->read[r];
+      *to = (work_read){from->stage, r >= f->nops, from->src, *tarn_imap_get(w->L, from->map)};
+      if (from->stage) continue;
+      to->m.e[0] = address(w->L, &to->m, &k->in[from->src]);
+      to->m.nin = 1;
+      to->m.in[0] = tarn_layout_elems(&k->in[from->src]);
+    }
+    if (s->s.out) s->out_no = out, s->out = k->out[out++];
+  }
+}
+
+/* ---- substituting dims ---- */
+/* Rewrites every map of a stage: old dim i of the stage becomes sub[i] over the new dims. */
+static void subst_stage(work *w, work_stage *s, uint32_t nold_acc, uint32_t nold, const uint32_t *sub,
+                        uint32_t nnew_acc, uint32_t nnew, const int64_t *dim) {
+  for (uint32_t r = 0; r < s->nread; r++) {
+    tarn_imap *m = &s->read[r].m;
+    uint32_t n = s->read[r].epi ? nnew_acc : nnew;
+    (void)nold, (void)nold_acc;
+    for (uint32_t a = 0; a < m->nin; a++) m->e[a] = tarn_ix_subst(w->L, m->e[a], sub, dim);
+    for (uint32_t g = 0; g < m->nguard; g++)
+      m->guard[g].e = tarn_ix_subst(w->L, m->guard[g].e, sub, dim);
+    m->n = (uint8_t)n, m->ns = (uint8_t)n;
+    memset(m->dim, 0, sizeof m->dim);
+    memcpy(m->dim, dim, n * sizeof *dim);
+  }
+}
+
+/* Which list of a stage a position lies in. */
+typedef enum { SHARED, OWN, RED } where;
+typedef struct pos { where in; uint32_t at; } pos;
+static pos locate(const work *w, const work_stage *s, uint32_t d) {
+  if (d < w->depth) return (pos){SHARED, d};
+  d -= w->depth;
+  return d < s->s.nown ? (pos){OWN, d} : (pos){RED, d - s->s.nown};
+}
+
+static void list_replace(int64_t *list, uint8_t *n, uint32_t at, uint32_t remove, uint32_t insert, const int64_t *v) {
+  memmove(list + at + insert, list + at + remove, (*n - at - remove) * sizeof *list);
+  for (uint32_t i = 0; i < insert; i++) list[at + i] = v[i];
+  *n = (uint8_t)(*n - remove + insert);
+  memset(list + *n, 0, (TARN_MAX_DIMS - *n) * sizeof *list);
+}
+
+/* Replaces dims [d, d+remove) of one stage by `insert` new ones with extents v; sub is made here:
+ * split (1 -> 2): d = d0*v[1] + d1; merge (2 -> 1): d0 = d / e1, d1 = d mod e1; drop (1 -> 0): 0. */
+static void stage_replace(work *w, work_stage *s, uint32_t d, uint32_t remove, uint32_t insert, const int64_t *v) {
+  int64_t old[TARN_MAX_DIMS + 2] = {0}, dim[TARN_MAX_DIMS + 2] = {0};
+  uint32_t n = stage_dims(w, s, old);
+  uint32_t acc = (uint32_t)(w->depth + s->s.nown), nnew = n - remove + insert;
+  uint32_t nnew_acc = d < acc ? acc - remove + insert : acc;
+  for (uint32_t i = 0; i < d; i++) dim[i] = old[i];
+  for (uint32_t i = 0; i < insert; i++) dim[d + i] = v[i];
+  for (uint32_t i = d + remove; i < n; i++) dim[i - remove + insert] = old[i];
+  uint32_t sub[TARN_MAX_DIMS + 2];
+  for (uint32_t i = 0; i < n; i++)
+    if (i < d || i >= d + remove) sub[i] = tarn_ix_var(w->L, i < d ? i : i - remove + insert, dim);
+  if (remove == 1 && insert == 2)
+    sub[d] = tarn_ix_add(w->L, tarn_ix_scale(w->L, tarn_ix_var(w->L, d, dim), v[1], dim),
+                         tarn_ix_var(w->L, d + 1, dim), dim);
+  if (remove == 2 && insert == 1) {
+    sub[d] = tarn_ix_div(w->L, tarn_ix_var(w->L, d, dim), old[d + 1], dim);
+    sub[d + 1] = tarn_ix_mod(w->L, tarn_ix_var(w->L, d, dim), old[d + 1], dim);
+  }
+  if (remove == 1 && insert == 0) sub[d] = tarn_ix_const(w->L, 0);
+  subst_stage(w, s, acc, n, sub, nnew_acc, nnew, dim);
+}
+
+static void out_replace(work_stage *s, uint32_t d, uint32_t remove, uint32_t insert, const int64_t *v) {
+  tarn_layout *l = &s->out;
+  int64_t stride[2] = {0, 0};
+  if (remove == 1 && insert == 2) stride[0] = l->stride[d] * v[1], stride[1] = l->stride[d];
+  if (remove == 2 && insert == 1) stride[0] = l->stride[d + 1];
+  if (l->block && l->baxis > d) l->baxis = (uint8_t)(l->baxis - remove + insert);
+  uint8_t n = l->n, n2 = l->n;
+  list_replace(l->dim, &n, d, remove, insert, v);
+  list_replace(l->stride, &n2, d, remove, insert, stride);
+  l->n = n;
+}
+
+/* The same change in every stage it concerns. */
+static void replace(work *w, work_stage *s, uint32_t d, uint32_t remove, uint32_t insert, const int64_t *v) {
+  pos p = locate(w, s, d);
+  for (uint32_t i = 0; i < w->nstage; i++) {
+    work_stage *t = &w->stage[i];
+    if (p.in != SHARED && t != s) continue;
+    stage_replace(w, t, d, remove, insert, v);
+    if (p.in != RED && t->s.out) out_replace(t, d, remove, insert, v);
+  }
+  if (p.in == SHARED) list_replace(w->shared, &w->depth, p.at, remove, insert, v);
+  if (p.in == OWN) list_replace(s->s.own, &s->s.nown, p.at, remove, insert, v);
+  if (p.in == RED) list_replace(s->s.red, &s->s.nred, p.at, remove, insert, v);
+  if (p.in != RED && s->s.out && w->out_ns > d) w->out_ns = w->out_ns - remove + insert;
+}
+
+/* A local buffer's own dims are named by the maps of later stages: leave them as they are. */
+static bool fixed_dim(const work *w, const work_stage *s, uint32_t d) {
+  return locate(w, s, d).in == OWN && !s->s.out;
+}
+
+/* ---- split ---- */
+/* A factor by which dim d should be split because some expression divides it: 0 when none. */
+static int64_t factor_in(const work *w, uint32_t e, uint32_t d, int64_t extent) {
+  const tarn_ix *x = tarn_ix_get(w->L, e);
+  for (uint32_t i = 0; i < x->n; i++) {
+    const tarn_ixterm *t = &x->t[i];
+    if (t->kind == TARN_IX_VAR) continue;
+    const tarn_ix *y = tarn_ix_get(w->L, t->arg);
+    for (uint32_t k = 0; k < y->n; k++) {
+      if (y->t[k].kind != TARN_IX_VAR || y->t[k].arg != d) continue;
+      int64_t c = y->t[k].coef < 0 ? -y->t[k].coef : y->t[k].coef;
+      if (c == 0 || t->by % c) continue;
+      int64_t f = t->by / c;
+      if (f > 1 && f < extent && extent % f == 0) return f;
+    }
+    int64_t f = factor_in(w, t->arg, d, extent);
+    if (f) return f;
+  }
+  return 0;
+}
+static bool may_split_out(const work_stage *s, uint32_t d, int64_t f) {
+  return !s->s.out || !s->out.block || s->out.baxis != d || f % s->out.block == 0;
+}
+static bool split_once(work *w) {
+  for (uint32_t i = 0; i < w->nstage; i++) {
+    work_stage *s = &w->stage[i];
+    int64_t dim[TARN_MAX_DIMS + 2];
+    uint32_t n = stage_dims(w, s, dim);
+    if (n >= TARN_MAX_DIMS) continue;
+    for (uint32_t r = 0; r < s->nread; r++) {
+      const tarn_imap *m = &s->read[r].m;
+      for (uint32_t d = 0; d < n; d++) {
+        if (fixed_dim(w, s, d)) continue;
+        int64_t f = 0;
+        for (uint32_t a = 0; a < m->nin && !f; a++) f = factor_in(w, m->e[a], d, dim[d]);
+        for (uint32_t g = 0; g < m->nguard && !f; g++) f = factor_in(w, m->guard[g].e, d, dim[d]);
+        bool in_red = locate(w, s, d).in == RED;
+        if (!f || (!in_red && !may_split_out(s, d, f))) continue;
+        int64_t v[2] = {dim[d] / f, f};
+        /* the blocked axis keeps its block in the inner half */
+        bool blocked = !in_red && s->s.out && s->out.block && s->out.baxis == d;
+        int64_t block = s->out.block, bs = s->out.stride[d];
+        replace(w, s, d, 1, 2, v);
+        if (blocked) s->out.stride[d] = f / block * bs, s->out.stride[d + 1] = bs, s->out.baxis = (uint8_t)(d + 1);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/* ---- drop and merge ---- */
+static bool drop_once(work *w) {
+  for (uint32_t i = 0; i < w->nstage; i++) {
+    work_stage *s = &w->stage[i];
+    int64_t dim[TARN_MAX_DIMS + 2];
+    uint32_t n = stage_dims(w, s, dim);
+    for (uint32_t d = 0; d < n; d++) {
+      bool blocked = s->s.out && s->out.block && s->out.baxis == d && locate(w, s, d).in != RED;
+      if (dim[d] != 1 || fixed_dim(w, s, d) || blocked) continue;
+      replace(w, s, d, 1, 0, NULL);
+      return true;
+    }
+  }
+  return false;
+}
+static bool walks_as_one(const work *w, uint32_t e, uint32_t d, int64_t e1) {
+  const tarn_ix *x = tarn_ix_get(w->L, e);
+  for (uint32_t i = 0; i < x->n; i++)
+    if (x->t[i].kind != TARN_IX_VAR) {
+      /* dims hidden in a division are left alone */
+      const tarn_ix *y = tarn_ix_get(w->L, x->t[i].arg);
+      for (uint32_t k = 0; k < y->n; k++)
+        if (y->t[k].kind != TARN_IX_VAR || y->t[k].arg == d || y->t[k].arg == d + 1) return false;
+    }
+  return tarn_ix_coef(w->L, e, d) == e1 * tarn_ix_coef(w->L, e, d + 1);
+}
+static bool stage_merges(const work *w, const work_stage *s, uint32_t d, int64_t e1) {
+  uint32_t acc = (uint32_t)(w->depth + s->s.nown);
+  for (uint32_t r = 0; r < s->nread; r++) {
+    if (s->read[r].epi && d >= acc) continue;
+    const tarn_imap *m = &s->read[r].m;
+    for (uint32_t a = 0; a < m->nin; a++)
+      if (!walks_as_one(w, m->e[a], d, e1)) return false;
+    for (uint32_t g = 0; g < m->nguard; g++)
+      if (!walks_as_one(w, m->guard[g].e, d, e1)) return false;
+  }
+  if (d >= acc || !s->s.out) return true;
+  const tarn_layout *l = &s->out;
+  bool blocked = l->block && (l->baxis == d || l->baxis == d + 1);
+  return !blocked && l->stride[d] == e1 * l->stride[d + 1];
+}
+static bool merge_once(work *w) {
+  for (uint32_t i = 0; i < w->nstage; i++) {
+    work_stage *s = &w->stage[i];
+    int64_t dim[TARN_MAX_DIMS + 2];
+    uint32_t n = stage_dims(w, s, dim);
+    for (uint32_t d = 0; d + 1 < n; d++) {
+      pos a = locate(w, s, d), b = locate(w, s, d + 1);
+      if (a.in != b.in || fixed_dim(w, s, d)) continue;
+      bool ok = true;
+      for (uint32_t k = 0; k < w->nstage && ok; k++)
+        if (a.in == SHARED || k == i) ok = stage_merges(w, &w->stage[k], d, dim[d + 1]);
+      if (!ok) continue;
+      int64_t v = dim[d] * dim[d + 1];
+      replace(w, s, d, 2, 1, &v);
+      return true;
+    }
+  }
+  return false;
+}
+
+/* ---- order ----
+ * Own dims of an output in the order of its strides, reduce dims (unless strict) in the order of their largest step in
+ * any operand: what lies together is walked together, and neighbours can merge. */
+static void permute(work *w, work_stage *s, const uint8_t *from) { /* new dim i was from[i] */
+  int64_t old[TARN_MAX_DIMS + 2] = {0}, dim[TARN_MAX_DIMS + 2] = {0};
+  uint32_t n = stage_dims(w, s, old), acc = (uint32_t)(w->depth + s->s.nown), sub[TARN_MAX_DIMS + 2];
+  tarn_layout l = s->out;
+  for (uint32_t i = 0; i < n; i++) dim[i] = old[from[i]];
+  for (uint32_t i = 0; i < n; i++) sub[from[i]] = tarn_ix_var(w->L, i, dim);
+  subst_stage(w, s, acc, n, sub, acc, n, dim);
+  for (uint32_t i = w->depth; i < n; i++)
+    if (i < acc) s->s.own[i - w->depth] = dim[i];
+    else s->s.red[i - acc] = dim[i];
+  if (!s->s.out) return;
+  for (uint32_t i = 0; i < acc; i++) s->out.dim[i] = l.dim[from[i]], s->out.stride[i] = l.stride[from[i]];
+  for (uint32_t i = 0; i < acc && l.block; i++)
+    if (from[i] == l.baxis) s->out.baxis = (uint8_t)i;
+}
+static int64_t step_of(const work *w, const work_stage *s, uint32_t d) {
+  int64_t best = 0;
+  for (uint32_t r = 0; r < s->nread; r++) {
+    if (s->read[r].epi || s->read[r].stage) continue;
+    int64_t c = tarn_ix_coef(w->L, s->read[r].m.e[0], d);
+    if (c < 0) c = -c;
+    if (c > best) best = c;
+  }
+  return best;
+}
+static void sort_dims(work *w, work_stage *s, bool strict) {
+  uint8_t from[TARN_MAX_DIMS + 2];
+  int64_t key[TARN_MAX_DIMS + 2], dim[TARN_MAX_DIMS + 2];
+  uint32_t n = stage_dims(w, s, dim), acc = (uint32_t)(w->depth + s->s.nown);
+  bool moved = false;
+  for (uint32_t i = 0; i < n; i++) {
+    from[i] = (uint8_t)i;
+    key[i] = i < w->depth ? INT64_MAX : i < acc ? (s->s.out ? s->out.stride[i] : 0) : strict ? 0 : step_of(w, s, i);
+  }
+  for (uint32_t i = w->depth + 1u; i < n; i++)
+    for (uint32_t k = i; k > w->depth && k != acc && key[from[k - 1]] < key[from[k]]; k--) {
+      uint8_t t = from[k];
+      from[k] = from[k - 1], from[k - 1] = t, moved = true;
+    }
+  if (moved) permute(w, s, from);
+}
+
+/* ---- closing ---- */
+static void close_nest(work *w, tarn_ksig *k) {
+  const tarn_nest *old = tarn_nest_get(w->L, k->nest);
+  tarn_stage *st = TARN_ARRAY(w->cx, tarn_stage, w->nstage);
+  for (uint32_t i = 0; i < w->nstage; i++) {
+    work_stage *s = &w->stage[i];
+    tarn_read *rd = TARN_ARRAY(w->cx, tarn_read, s->nread);
+    for (uint32_t r = 0; r < s->nread; r++)
+      rd[r] = (tarn_read){s->read[r].stage, s->read[r].src, tarn_map_intern(w->L, &s->read[r].m)};
+    st[i] = s->s, st[i].read = rd;
+    if (s->s.out) k->out[s->out_no] = s->out;
+  }
+  uint32_t total = w->depth + w->stage[w->nstage - 1].s.nown;
+  tarn_nest n = {.depth = w->depth, .out_ns = (uint8_t)total, .nstage = w->nstage, .nchild = old->nchild, .stage = st};
+  memcpy(n.shared, w->shared, sizeof n.shared);
+  for (uint32_t i = 0; i < k->nin; i++) {
+    int64_t elems = tarn_layout_elems(&k->in[i]), offset = k->in[i].offset;
+    k->in[i] = tarn_layout_row_major(1, &elems);
+    k->in[i].offset = offset;
+  }
+  k->nest = tarn_nest_intern(w->L, &n);
+}
+
+void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k) {
+  work w = {.L = L, .cx = tarn_lang_ctx(L)};
+  open_nest(&w, k);
+  while (drop_once(&w)) continue;
+  for (int i = 0; i < 64 && split_once(&w); i++) continue;
+  while (drop_once(&w)) continue;
+  for (uint32_t i = 0; i < w.nstage; i++) sort_dims(&w, &w.stage[i], k->strict);
+  while (merge_once(&w)) continue;
+  close_nest(&w, k);
+}
+
+static uint64_t hash_layout(uint64_t h, const tarn_layout *l) {
+  h = tarn_hash_mix(h, l->n);
+  h = tarn_hash_bytes(l->dim, l->n * sizeof(int64_t), h);
+  h = tarn_hash_bytes(l->stride, l->n * sizeof(int64_t), h);
+  return tarn_hash_mix(tarn_hash_mix(h, (uint64_t)l->block), l->block ? l->baxis : 0);
+}
+uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k) {
+  (void)L;
+  uint64_t h = tarn_hash_mix(0x7461726e + k->strict, k->nest);
+  for (uint32_t i = 0; i < k->nin; i++) {
+    h = hash_layout(h, &k->in[i]);
+    h = tarn_hash_mix(h, (uint64_t)k->in_type[i] * 2 + k->in_const[i]);
+  }
+  for (uint32_t i = 0; i < k->nout; i++) h = tarn_hash_mix(hash_layout(h, &k->out[i]), k->out_type[i]);
+  return h;
+}
