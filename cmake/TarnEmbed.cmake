@@ -3,7 +3,7 @@ function(tarn_embed outvar symbol)
   set(out "${CMAKE_CURRENT_BINARY_DIR}/${symbol}.c")
   string(REPLACE ";" "\\;" files "${ARGN}")
   add_custom_command(OUTPUT "${out}"
-    COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DSYMBOL=${symbol} "-DFILES=${files}" -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
-    DEPENDS ${ARGN} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+    COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DSYMBOL=${symbol} "-DFILES=${files}" -P ${CMAKE_SOURCE_DIR}/cmake/EmbedScript.cmake
+    DEPENDS ${ARGN} ${CMAKE_SOURCE_DIR}/cmake/EmbedScript.cmake VERBATIM)
   set(${outvar} "${out}" PARENT_SCOPE)
 endfunction()

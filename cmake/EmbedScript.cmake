@@ -1,4 +1,4 @@
-# cmake -DOUT=file.c -DSYMBOL=name -DFILES="a;b" -P embed.cmake: the files as a C table of tarn_embedded, ending with NULL.
+# cmake -DOUT=file.c -DSYMBOL=name -DFILES="a;b" -P EmbedScript.cmake: the files as a C table of tarn_embedded, ending with NULL.
 set(body "")
 set(rows "")
 set(i 0)
