@@ -1,0 +1,196 @@
+/* tarn rules: rewrite rules as data, equality saturation of a program, checks of rules, proofs and their checker.
+ *
+ * A rule is read from text (docs/rules.md has the whole language):
+ *
+ *   (rule NAME LEFT => RIGHT  :if CONDITION…  :class exact|reassoc|approx  :bound REAL)     <=> for both directions
+ *
+ * Rules stand in families ((family NAME …) around them, or the file's name); a program of rules is a list of phases.
+ * Shipped families are part of the library; the same files are installed as text.
+ *
+ * Two levels.  `surface` rules speak of the operators that a person writes (transpose, slice, cartProd …); they serve
+ * `explore`, import checks, proofs and `rules check`.  `kernel` rules (level G1) speak of normalised terms in kernel
+ * form: every computation is one NEST over buffers, its reads hold all views, so that fusing is substitution of index
+ * maps and scalar expressions.  `free` rule sets have no types; any operator name will do.
+ *
+ * Errors.  Functions that raise must be called inside tarn_protect(); what they return lives in the arena of the
+ * lang's context, except the e-graph (freed when the enclosing protected call ends, or by tarn_sat_free()).
+ * A rule that does not parse, bind or type is refused: TARN_BAD_INPUT "FILE:LINE:COL: reason".
+ */
+#ifndef TARN_RULES_H
+#define TARN_RULES_H
+#include "access/access.h"
+#include "egraph/egraph.h"
+#include "hw/hw.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- rule sets */
+
+/* What a rule may change. exact: bit-equal in strict f32, -0, Inf and NaN included. reassoc: equal in real arithmetic
+ * on finite values (order of a sum, distribution, contraction). approx: relative error up to the rule's bound. */
+typedef enum tarn_rule_class { TARN_RULE_EXACT, TARN_RULE_REASSOC, TARN_RULE_APPROX } tarn_rule_class;
+TARN_API const char *tarn_rule_class_name(tarn_rule_class c);
+TARN_API bool tarn_rule_class_parse(const char *s, tarn_rule_class *out);
+
+typedef enum tarn_rule_level { TARN_RULE_SURFACE, TARN_RULE_KERNEL, TARN_RULE_FREE } tarn_rule_level;
+
+typedef struct tarn_ruleset tarn_ruleset;
+/* Empty. free: the rules are untyped and name any operators. Raises. */
+TARN_API tarn_ruleset *tarn_ruleset_new(tarn_lang *L, bool free);
+/* Adds one shipped family, or with NULL all shipped families of a level. Raises TARN_USAGE for an unknown name. */
+TARN_API void tarn_ruleset_ship(tarn_ruleset *rs, const char *family, tarn_rule_level level);
+TARN_API void tarn_ruleset_load(tarn_ruleset *rs, const char *path);                       /* a .rules file */
+TARN_API void tarn_ruleset_read(tarn_ruleset *rs, const char *text, size_t n, const char *file);
+/* Removes a family, or one rule of that name. Raises TARN_USAGE when there is neither. */
+TARN_API void tarn_ruleset_drop(tarn_ruleset *rs, const char *family_or_rule);
+/* Adds the mapping rules that follow from the intrinsics of a description. Returns how many. Raises. */
+TARN_API uint32_t tarn_ruleset_derive(tarn_ruleset *rs, const tarn_hw *hw);
+
+typedef struct tarn_rule_info {
+  const char *name, *family;
+  tarn_rule_level level;
+  tarn_rule_class numeric;
+  double bound;              /* approx: relative error */
+  const char *file;
+  uint32_t line;
+  uint32_t conditions;       /* side conditions, each of which a mutation may delete */
+  bool both;                 /* written with <=>: two rules, NAME and NAME:back */
+} tarn_rule_info;
+TARN_API uint32_t tarn_ruleset_count(const tarn_ruleset *rs);
+TARN_API tarn_rule_info tarn_ruleset_at(const tarn_ruleset *rs, uint32_t rule);
+TARN_API uint32_t tarn_ruleset_find(const tarn_ruleset *rs, const char *name); /* TARN_NONE */
+TARN_API void tarn_rule_print(const tarn_ruleset *rs, uint32_t rule, tarn_buf *b); /* as it was written */
+/* Names of the shipped families with their text, for listing: i = 0, 1, … until it returns false. */
+TARN_API bool tarn_rules_shipped(uint32_t i, const char **family, const char **text);
+
+/* ---------------------------------------------------------------- saturation */
+
+typedef struct tarn_sat_options {
+  tarn_rule_class numerics;  /* rules above this class are left out */
+  uint64_t max_nodes;        /* 0: 200,000 */
+  uint64_t max_bytes;        /* 0: none */
+  uint32_t max_iterations;   /* over all phases; 0: 100 */
+  double max_seconds;        /* 0: none, and then equal input gives an equal graph */
+  bool backoff;              /* scheduler of the surface and free levels */
+  uint32_t match_limit, ban_length;
+  bool count_matches;        /* see tarn_eg_run_config */
+  unsigned threads;          /* for searching; changes no result */
+  tarn_eg_reasons reasons;   /* kept for tarn_sat_explain() */
+  const tarn_hw *hw;         /* whose demands exploratory rules serve; NULL: none fire */
+  bool surface;              /* keep terms as written (explore) instead of the kernel form (compile) */
+  tarn_term goal;            /* surface: stop when the root class holds it; TARN_NONE: none. Note: 0 is a term */
+  void (*after)(void *user, tarn_egraph *g, const tarn_eg_iteration *it);
+  void *user;
+} tarn_sat_options;
+TARN_API tarn_sat_options tarn_sat_defaults(void);
+
+typedef struct tarn_sat_rule { const char *name, *family; tarn_eg_rule_stats count; } tarn_sat_rule;
+typedef struct tarn_sat_report {
+  const char *stop;          /* tarn_eg_stop_name of what ended it: "saturated" is the normal end */
+  uint32_t nodes, classes, iterations;
+  double seconds;
+  uint32_t nrule;
+  const tarn_sat_rule *rule; /* in the order of the rule set */
+  tarn_rule_class used;      /* strongest class of a rule that was applied */
+} tarn_sat_report;
+
+typedef struct tarn_saturation tarn_saturation;
+/* Normalises the outputs' terms, puts them in kernel form, adds them to a new e-graph and runs the phases of the rule
+ * set (kernel-level rules; with o->surface the surface-level rules on the terms as they are). Raises; a limit that was
+ * reached is no error: the report says so. */
+TARN_API tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs, const tarn_sat_options *o);
+TARN_API void tarn_sat_free(tarn_saturation *s); /* the e-graph, before the protected call ends; may be omitted */
+TARN_API const tarn_sat_report *tarn_sat_result(const tarn_saturation *s);
+TARN_API tarn_egraph *tarn_sat_egraph(const tarn_saturation *s);
+TARN_API tarn_lang *tarn_sat_lang(const tarn_saturation *s);
+/* Roots, one per output of the program, in its order: canonical classes. */
+TARN_API uint32_t tarn_sat_roots(const tarn_saturation *s);
+TARN_API uint32_t tarn_sat_root(const tarn_saturation *s, uint32_t i);
+
+/* Facts of a class. An e-node of the graph is a term node: op = tarn_op, payload = payload id. */
+TARN_API uint32_t tarn_sat_type(const tarn_saturation *s, uint32_t cls);       /* type id */
+TARN_API bool tarn_sat_is_const(const tarn_saturation *s, uint32_t cls);       /* depends on constants only: computed at compile time */
+/* Every element is this value (an fx constant id), or TARN_NONE. */
+TARN_API uint32_t tarn_sat_uniform(const tarn_saturation *s, uint32_t cls);
+typedef struct tarn_range { double lo, hi; bool finite, nan; } tarn_range;     /* every element in [lo, hi]; finite: no Inf; nan: NaN possible */
+TARN_API tarn_range tarn_sat_range(const tarn_saturation *s, uint32_t cls);
+
+/* The e-node of a class that the term was made from, adding it when it is new (for goals and tests). */
+TARN_API uint32_t tarn_sat_add(tarn_saturation *s, tarn_term t);
+/* The term of a selection: pick gives a class's chosen e-node. Shared classes become shared terms. Raises TARN_INTERNAL
+ * when the selection is cyclic or incomplete. */
+typedef uint32_t tarn_sat_pick(void *user, uint32_t cls);
+TARN_API tarn_term tarn_sat_term(tarn_saturation *s, uint32_t cls, tarn_sat_pick *pick, void *user);
+
+/* ---------------------------------------------------------------- kernel form */
+
+/* The normal form of a term (tarn_normalise) with every compute as a NEST that reads buffers through its own maps: what a
+ * kernel-level graph starts from. Exactly equal to the term. Raises. */
+TARN_API tarn_term tarn_kernel_form(tarn_lang *L, tarn_term t);
+
+/* ---------------------------------------------------------------- free terms (explore --free) */
+
+/* Reads one s-expression into a graph of a free rule set: an atom or number is a leaf, a list an operator over terms.
+ * Returns its id. Raises. */
+TARN_API uint32_t tarn_free_add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s);
+/* The name of an operator with its payload, for printing. */
+TARN_API void tarn_free_name(const tarn_ruleset *rs, uint32_t op, uint32_t payload, char *buf, size_t n);
+/* Compiles rules of the set (NULL: all) for an engine run of one's own; the caller frees them. Raises. */
+TARN_API tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs);
+
+/* ---------------------------------------------------------------- checking rules */
+
+typedef struct tarn_rules_check_options {
+  uint32_t samples;          /* instances a rule must fire in; 0: 100 */
+  uint64_t seed;
+  const char *only;          /* a rule or family; NULL: all */
+  bool mutate;               /* delete each side condition in turn: the rule must then fail */
+  int64_t max_extent;        /* 0: 7 */
+} tarn_rules_check_options;
+typedef struct tarn_rule_result {
+  const char *name, *family;
+  tarn_rule_class stated;
+  tarn_rule_class found;     /* the strongest class that all samples allow */
+  const char *deleted;       /* mutation: the condition left out, as text; else NULL */
+  uint32_t samples, tried;   /* fired with sides that differ; instances made */
+  bool ok;                   /* normal: enough samples, no counterexample; mutation: a counterexample was found */
+  const char *counterexample;/* shrunk: both terms, inputs, values; NULL when none */
+  double worst;              /* largest relative error seen */
+} tarn_rule_result;
+/* One result per rule (and per condition with mutate). Arena. Raises. */
+TARN_API uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o, const tarn_rule_result **out);
+
+/* ---------------------------------------------------------------- proofs */
+
+/* Writes the chain from the program's output i, as imported, to the term `chosen` (in the same class): named nodes, then
+ * lemmas of steps (rule, direction, node before, node after, substitution). Needs reasons. Raises TARN_NO when they are
+ * not equal, TARN_USAGE without reasons. Big constants appear as named leaves. */
+TARN_API void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_buf *out);
+/* The rules a proof used, in order of first use, with how often. */
+typedef struct tarn_proof_use { const char *rule; uint32_t count; } tarn_proof_use;
+
+typedef struct tarn_proof_options {
+  bool replay;               /* evaluate both sides of every step on random inputs */
+  uint32_t samples;          /* per step; 0: 1 */
+  uint64_t seed;
+  int64_t max_work;          /* scalar operations one evaluation may cost; larger steps are scaled down, or counted as skipped. 0: 10^8 */
+  tarn_opaque_fn *opaque;
+} tarn_proof_options;
+typedef struct tarn_proof_result {
+  bool ok;
+  uint32_t steps, replayed, skipped;
+  uint32_t bad;              /* number of the first wrong step; TARN_NONE */
+  const char *why;           /* one line; "" when ok */
+  uint32_t nuse;
+  const tarn_proof_use *use;
+} tarn_proof_result;
+/* Checks a proof without the e-graph: each step is an instance of its rule with its side conditions, the lemmas join
+ * up, and the last one leads from the stated first term to the stated last. Raises only for memory and text that does
+ * not parse. */
+TARN_API tarn_proof_result tarn_proof_check(const tarn_ruleset *rs, const tarn_sx *proof, const tarn_proof_options *o);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
