@@ -1,0 +1,172 @@
+/* model/: what the importer's files share.
+ *
+ * A node of an ONNX graph is handled by one function found in the table model/ops.def.  The handler reads its inputs
+ * (im_arg, im_ints …) and attributes (im_attr_…), builds terms of type ((dims),()), and sets its outputs (im_set).
+ * It may raise at any point: the caller puts the file's and the node's name before the message.
+ */
+#ifndef TARN_MODEL_IMPORT_H
+#define TARN_MODEL_IMPORT_H
+#include "model/model.h"
+#include "onnx.pb-c.h"
+
+/* Largest tensor that the importer itself makes or computes (elements), and the elements it may compute in all. */
+#define IM_MAX_MADE  ((int64_t)1 << 24)
+#define IM_MAX_WORK  ((int64_t)1 << 28)
+#define IM_MAX_NODES 1000000u /* nodes run, calls of functions expanded */
+#define IM_MAX_CALLS 32u      /* depth of functions and subgraphs */
+#define IM_MAX_EXTENT ((int64_t)1 << 40)
+
+/* A value of the graph. */
+typedef struct im_val {
+  tarn_term t;              /* type ((dims),()); TARN_NONE while undefined */
+  const tarn_tensor *known; /* its value, when it has been computed */
+  bool fixed;               /* depends on no input of the program */
+} im_val;
+
+/* Names of one graph or function body. */
+typedef struct im_scope {
+  struct im_scope *parent;  /* a subgraph sees its parent's values; a function sees nothing */
+  const struct im_node *caller;
+  tarn_intern *names;
+  TARN_VEC(im_val) val;     /* by name id */
+  const Onnx__OperatorSetIdProto *const *opset;
+  size_t nopset;
+  uint32_t depth;
+} im_scope;
+
+typedef struct im {
+  tarn_ctx *cx;
+  tarn_lang *L;
+  const char *file, *dir;
+  const Onnx__ModelProto *model;
+  const tarn_model_options *options;
+  uint8_t *binding_used;
+  int64_t work;             /* elements computed while importing */
+  uint32_t nrun;            /* nodes run */
+  uint32_t nfolded;
+  TARN_VEC(tarn_opaque_use) opaque;
+} im;
+
+typedef struct im_node {
+  im *m;
+  tarn_ctx *cx;
+  tarn_lang *L;
+  im_scope *scope;
+  const Onnx__NodeProto *p;
+  const char *name, *op;
+  int64_t version;          /* opset of the operator's domain */
+  uint32_t nin, nout;
+  im_val **in;              /* NULL: absent */
+  im_val *out;
+  uint8_t *attr_used;
+} im_node;
+
+typedef void im_handler(im_node *n);
+typedef struct im_op { const char *name; int lo, hi; im_handler *run; int min_in, max_in; } im_op;
+/* The row of that name whose opset range holds version; NULL when none. *known: some row has the name. */
+const im_op *im_op_find(const char *name, int64_t version, bool *known);
+
+_Noreturn void im_bad(const im_node *n, const char *fmt, ...) TARN_PRINTF(2, 3);
+
+/* ---- graph.c: graphs, functions and subgraphs ---- */
+tarn_program *im_run(im *m, tarn_model_report *report);
+void im_run_subgraph(im_node *n, const Onnx__GraphProto *g); /* its outputs become n's */
+
+/* ---- wire.c ---- */
+/* Unpacks a message after checking depth, message count and repetition. Lives in the arena. Raises. */
+ProtobufCMessage *im_unpack(tarn_ctx *cx, const ProtobufCMessageDescriptor *d, const void *p, size_t n,
+                            const char *name);
+
+/* ---- tensorproto.c ---- */
+bool im_dtype(int32_t onnx, tarn_dtype *t);
+int32_t im_onnx_dtype(tarn_dtype t);
+const char *im_onnx_dtype_name(int32_t onnx);
+/* `what` stands in messages. dir: where external data may lie; NULL: refused. May keep pointers into t. */
+tarn_tensor *im_tensor(tarn_ctx *cx, const Onnx__TensorProto *t, const char *dir, const char *what);
+/* A region of a file inside dir. length < 0: to the end. */
+void *im_external(tarn_ctx *cx, const char *dir, const char *location, int64_t offset, int64_t length, size_t *n,
+                  const char *what);
+
+/* ---- attr.c: attributes; each look-up marks the attribute as understood ---- */
+const Onnx__AttributeProto *im_attr(im_node *n, const char *name); /* NULL when absent */
+int64_t im_attr_int(im_node *n, const char *name, int64_t otherwise);
+double im_attr_real(im_node *n, const char *name, double otherwise);
+const char *im_attr_str(im_node *n, const char *name, const char *otherwise);
+const int64_t *im_attr_ints(im_node *n, const char *name, uint32_t *count); /* NULL and 0 when absent */
+bool im_attr_is(im_node *n, const char *name, const char *text, const char *otherwise);
+void im_attr_ignore(im_node *n, const char *name);
+void im_attr_finish(im_node *n); /* raises when some attribute was never looked up */
+
+/* ---- known.c: values that decide shapes ---- */
+const tarn_tensor *im_known(im_node *n, im_val *v, const char *what); /* raises unless v is fixed */
+bool im_is_known(im_node *n, uint32_t i);                             /* input i is there and fixed */
+/* Input i as a list of integers (rank 0 or 1); raises unless it is fixed. */
+const int64_t *im_ints(im_node *n, uint32_t i, const char *what, uint32_t *count);
+double im_real(im_node *n, uint32_t i, const char *what); /* one element */
+void im_fold(im_node *n); /* small integer outputs of fixed nodes become constants */
+
+/* ---- build.c: terms ---- */
+typedef struct im_dims { uint32_t n; int64_t d[TARN_MAX_DIMS]; } im_dims;
+tarn_term im_arg(im_node *n, uint32_t i);            /* raises when absent */
+tarn_term im_opt(im_node *n, uint32_t i);            /* TARN_NONE when absent */
+void im_set(im_node *n, uint32_t k, tarn_term t);
+void im_set_tensor(im_node *n, uint32_t k, const tarn_tensor *t);
+im_dims im_shape(const im_node *n, tarn_term t);
+tarn_dtype im_type(const im_node *n, tarn_term t);
+int64_t im_count(const im_dims *d);
+uint32_t im_axis(const im_node *n, int64_t axis, uint32_t rank); /* negative from the end; raises */
+tarn_tensor *im_new(const im_node *n, tarn_dtype t, uint32_t rank, const int64_t *dim); /* limited by IM_MAX_MADE */
+tarn_term im_const(im_node *n, const tarn_tensor *t);
+tarn_term im_iota(im_node *n, tarn_dtype t, int64_t count);
+tarn_term im_scalar(im_node *n, tarn_dtype t, double r, int64_t i);
+uint32_t im_fxc(const im_node *n, tarn_dtype t, double v); /* scalar constant of either kind */
+tarn_term im_reshape(im_node *n, tarn_term t, uint32_t rank, const int64_t *dim);
+tarn_term im_permute(im_node *n, tarn_term t, const uint32_t *p); /* the identity vanishes */
+tarn_term im_broadcast(im_node *n, tarn_term t, const im_dims *to); /* numpy's rule, one way */
+tarn_term im_fill(im_node *n, tarn_term scalar, uint32_t rank, const int64_t *dim);
+im_dims im_common(im_node *n, const tarn_term *t, uint32_t k); /* numpy's rule, all ways */
+tarn_term im_pad(im_node *n, tarn_term t, uint32_t axis, double value, int64_t before, int64_t after); /* <0 slices */
+tarn_term im_cut(im_node *n, tarn_term t, uint32_t axis, int64_t lo, int64_t hi, int64_t step);
+tarn_term im_cast(im_node *n, tarn_term t, tarn_dtype to);
+tarn_term im_least(im_node *n, tarn_dtype t, bool most);
+double im_lowest(tarn_dtype t); /* -inf, or the least integer */
+/* Elementwise, numpy broadcasting; constants of one element move into the expression. */
+tarn_term im_map(im_node *n, uint32_t fx, const tarn_term *t, uint32_t k);
+
+/* A formula: s-expression over $0 $1 …, numbers, parameters by name and the operators of fx.def, and gt ge ne neither;
+ * (cast f32 x), (cast T x). Bare numbers and parameters have dtype `t`, which `T` names. */
+typedef struct im_param { const char *name; double r; int64_t i; } im_param;
+uint32_t im_formula(const im_node *n, const char *text, tarn_dtype t, const im_param *param, uint32_t nparam);
+/* A formula mapped over k ≤ 6 operands (broadcast). dtype of its numbers: of the first operand. */
+tarn_term im_el(im_node *n, const char *text, uint32_t k, ...);
+tarn_term im_elp(im_node *n, const char *text, const im_param *param, uint32_t nparam, uint32_t k, ...);
+
+/* Reduces the axes in mask (bit i = axis i). body: fx of one hole, TARN_NONE for the element itself. */
+tarn_term im_reduce(im_node *n, tarn_term t, uint32_t mask, uint32_t body, tarn_red_kind kind, bool keep);
+tarn_term im_reduce_with(im_node *n, tarn_term t, uint32_t mask, uint32_t fn, bool keep);
+tarn_term im_mean(im_node *n, tarn_term t, uint32_t mask, bool keep);
+
+/* Sum of products: A and B with a label per dim (labels within one operand differ), result in the order of `out`.
+ * Labels in both operands are summed unless they are in out, which makes them shared dims of a cartProd. */
+tarn_term im_contract(im_node *n, tarn_term a, const uint8_t *la, tarn_term b, const uint8_t *lb, const uint8_t *lo,
+                      uint32_t nlo);
+
+/* Keeps the node as an opaque term; attributes that are numbers, number lists or strings go along. */
+void im_opaque(im_node *n, const uint32_t *out_type, uint32_t nout);
+
+/* ---- conv.c, used by pool.c and quant.c too ---- */
+typedef struct im_window {
+  uint32_t r;                                                       /* spatial rank */
+  int64_t k[TARN_MAX_DIMS], s[TARN_MAX_DIMS], d[TARN_MAX_DIMS];     /* kernel, stride, dilation */
+  int64_t b[TARN_MAX_DIMS], a[TARN_MAX_DIMS];                       /* padding before and after */
+  int64_t out[TARN_MAX_DIMS];
+} im_window;
+/* kernel NULL: from the attribute kernel_shape. Reads strides, dilations, pads, auto_pad. */
+void im_window_read(im_node *n, im_window *w, const im_dims *x, const int64_t *kernel, bool ceil_mode);
+/* x (N,C,D…), w (O,C/G,K…) -> (N,O,P…) */
+tarn_term im_conv(im_node *n, tarn_term x, tarn_term w, int64_t group, const im_window *win);
+tarn_term im_channel(im_node *n, tarn_term v, uint32_t rank); /* (C) -> (C,1,1…) for broadcasting over N,C,D… */
+/* Gathers along an axis by known indices: a slice or a view where they follow a rule. */
+tarn_term im_take(im_node *n, tarn_term t, uint32_t axis, const int64_t *index, int64_t count);
+
+#endif
