@@ -41,6 +41,9 @@ typedef struct tarn_lang tarn_lang;
 /* Lives in cx's arena. Raises. */
 TARN_API tarn_lang *tarn_lang_new(tarn_ctx *cx);
 TARN_API tarn_ctx *tarn_lang_ctx(const tarn_lang *L);
+/* Names of memory spaces (tarn_stage.space), interned. */
+TARN_API uint32_t tarn_name_intern(tarn_lang *L, const char *s);
+TARN_API const char *tarn_name_get(const tarn_lang *L, uint32_t id);
 
 TARN_API uint32_t tarn_type_intern(tarn_lang *L, const tarn_type *t); /* raises on overflow of the element count */
 TARN_API uint32_t tarn_type_tensor(tarn_lang *L, tarn_dtype dt, uint32_t ns, uint32_t n, const int64_t *dim);

@@ -29,6 +29,8 @@ struct tarn_lang {
   tarn_table payload;     /* tarn_payload */
   tarn_table term;        /* tarn_node */
   tarn_table name;        /* char: memory spaces */
+  tarn_map *label;        /* name id of a constant's label -> its payload */
+  struct tarn_fxwork *work; /* scratch of fx.c */
   tarn_map *normal;       /* term -> its normal form + 1 (normalise.c) */
 };
 
@@ -85,12 +87,14 @@ tarn_value tarn_fx_value(const tarn_lang *L, uint32_t f);
 
 /* ---- typing of functions (func.c) ----
  * Result dtype of a function over operands (nops, then nepi) of these dtypes; false and tarn_message when ill-typed.
- * With a tuple form: ndt = 1, all tuple members have that dtype. */
+ * In the tuple form nops is 1 and all members of the tuple have that operand's dtype. */
 bool tarn_fn_type(tarn_lang *L, uint32_t fn, const tarn_dtype *dt, uint32_t ndt, tarn_dtype *out);
 /* Dtypes of a reducer's state (r->ns of them) and of its result. False and tarn_message when ill-typed. */
 bool tarn_reducer_type(tarn_lang *L, uint32_t red, tarn_dtype *state, tarn_dtype *result);
 
-/* ---- names of memory spaces (lang.c) ---- also public in access.h */
+/* ---- names ---- */
+uint32_t tarn_name_find(const tarn_lang *L, const char *s);      /* TARN_NONE when never interned (lang.c) */
+uint32_t tarn_const_find(const tarn_lang *L, const char *label); /* CONST payload of that label, or TARN_NONE (payload.c) */
 
 /* ---- types (type.c) ---- */
 bool tarn_type_same_dims(const tarn_type *a, const tarn_type *b); /* all dims equal, the split may differ */

@@ -1,0 +1,285 @@
+/* Scalar expressions: interning, folding, substitution, typing.  Their arithmetic is in fx_eval.c.
+ *
+ * An expression's kids have smaller ids than itself, so ascending ids are an evaluation order. */
+#include "access/fx_internal.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct fxitem { /* what the fx table holds; x first */
+  tarn_fx x;
+  uint32_t holes;
+  uint32_t mark; /* == work->epoch: seen by the current walk */
+  uint32_t slot; /* the walk's number of it */
+} fxitem;
+
+/* One walk at a time: no function below starts a walk while it still uses another's order.  Walks do not allocate
+ * (the arrays grow when an expression is interned), so that they may happen between a mark and a release. */
+typedef struct tarn_fxwork {
+  uint32_t epoch;
+  TARN_VEC(uint32_t) order; /* reachable ids, ascending */
+  TARN_VEC(uint8_t) type;   /* by slot */
+} fxwork;
+
+static const tarn_fxinfo infos[TARN_FX_COUNT] = {
+#define FX(ID, text, arity, kind) [TARN_FX_##ID] = {text, arity, TARN_FXK_##kind},
+#include "access/fx.def"
+#undef FX
+};
+
+const tarn_fxinfo *tarn_fx_info(uint32_t op) { return &infos[op]; }
+
+uint32_t tarn_fx_find(const char *text) {
+  for (uint32_t i = 0; i < TARN_FX_COUNT; i++)
+    if (infos[i].kind != TARN_FXK_LEAF && strcmp(infos[i].text, text) == 0) return i;
+  return TARN_NONE;
+}
+
+static fxitem *item_of(const tarn_lang *L, uint32_t f) {
+  return (fxitem *)(uintptr_t)tarn_table_get(&L->fx, f);
+}
+
+const tarn_fx *tarn_fx_get(const tarn_lang *L, uint32_t id) { return &item_of(L, id)->x; }
+
+/* ---------------------------------------------------------------- interning */
+static void make_room(tarn_lang *L) {
+  fxwork *w = L->work;
+  if (tarn_table_count(&L->fx) < w->type.cap) return;
+  w->order.p = tarn_vec_grow(L->cx, w->order.p, w->order.cap, &w->order.cap, sizeof *w->order.p);
+  w->type.p = tarn_vec_grow(L->cx, w->type.p, w->type.cap, &w->type.cap, sizeof *w->type.p);
+}
+
+static uint32_t intern(tarn_lang *L, const tarn_fx *x) {
+  uint32_t arity = infos[x->op].arity;
+  uint64_t bits;
+  memcpy(&bits, &x->value, sizeof bits);
+  tarn_key_begin(L);
+  tarn_key(L, (uint64_t)x->op << 32 | (uint64_t)x->dtype << 16 | x->hole);
+  if (x->op == TARN_FX_CONST) tarn_key(L, tarn_dtype_is_float(x->dtype) ? bits : (uint64_t)x->ivalue);
+  for (uint32_t i = 0; i < arity; i++) tarn_key(L, x->kid[i]);
+  uint32_t id = tarn_table_find(L, &L->fx);
+  if (id != TARN_NONE) return id;
+  make_room(L);
+  fxitem *it = TARN_NEW(L->cx, fxitem);
+  it->x = *x;
+  it->holes = x->op == TARN_FX_HOLE ? x->hole + 1u : 0;
+  for (uint32_t i = 0; i < arity; i++) {
+    uint32_t h = item_of(L, x->kid[i])->holes;
+    if (h > it->holes) it->holes = h;
+  }
+  return tarn_table_add(L, &L->fx, it);
+}
+
+uint32_t tarn_fx_hole(tarn_lang *L, uint32_t i) {
+  if (i >= UINT16_MAX) tarn_raise(L->cx, TARN_BAD_INPUT, "scalar expression: hole $%u", i);
+  return intern(L, &(tarn_fx){.op = TARN_FX_HOLE, .hole = (uint16_t)i});
+}
+
+static uint32_t constant(tarn_lang *L, tarn_dtype t, tarn_value v) {
+  tarn_fx x = {.op = TARN_FX_CONST, .dtype = t};
+  if (tarn_dtype_is_float(t)) x.value = tarn_round_to(t, v.d);
+  else x.ivalue = tarn_wrap_to(t, v.i);
+  if (t == TARN_BOOL) x.value = (double)x.ivalue;
+  return intern(L, &x);
+}
+
+uint32_t tarn_fx_const(tarn_lang *L, tarn_dtype t, double v) {
+  return constant(L, t, tarn_cast_value(TARN_F64, t, (tarn_value){.d = v}, TARN_STRICT));
+}
+
+uint32_t tarn_fx_iconst(tarn_lang *L, tarn_dtype t, int64_t v) {
+  tarn_dtype from = t == TARN_U64 ? TARN_U64 : TARN_I64;
+  return constant(L, t, tarn_cast_value(from, t, (tarn_value){.i = v}, TARN_STRICT));
+}
+
+tarn_value tarn_fx_value(const tarn_lang *L, uint32_t f) {
+  const tarn_fx *x = tarn_fx_get(L, f);
+  tarn_value v;
+  if (tarn_dtype_is_float(x->dtype)) v.d = x->value;
+  else v.i = x->ivalue;
+  return v;
+}
+
+static bool is_const(const tarn_lang *L, uint32_t f) { return tarn_fx_get(L, f)->op == TARN_FX_CONST; }
+
+/* A cast of a constant is a constant; a cast to the type just cast to is nothing. */
+uint32_t tarn_fx_cast(tarn_lang *L, tarn_dtype t, uint32_t x) {
+  const tarn_fx *k = tarn_fx_get(L, x);
+  if (k->op == TARN_FX_CONST)
+    return constant(L, t, tarn_cast_value(k->dtype, t, tarn_fx_value(L, x), TARN_STRICT));
+  if (k->op == TARN_FX_CAST && k->dtype == t) return x;
+  return intern(L, &(tarn_fx){.op = TARN_FX_CAST, .dtype = t, .kid = {x}});
+}
+
+/* Folding: the interpreter's own step, so that the constant is what strict evaluation gives. */
+static uint32_t fold(tarn_lang *L, uint32_t op, const uint32_t *kid) {
+  uint32_t arity = infos[op].arity;
+  tarn_dtype types[3], out;
+  tarn_value v[3] = {{0}};
+  for (uint32_t i = 0; i < arity; i++) {
+    if (!is_const(L, kid[i])) return TARN_NONE;
+    types[i] = tarn_fx_get(L, kid[i])->dtype;
+    v[i] = tarn_fx_value(L, kid[i]);
+  }
+  if (tarn_fx_optype(op, types, &out)) return TARN_NONE;
+  return constant(L, out, tarn_fx_step(op, types[0], out, v, TARN_STRICT));
+}
+
+uint32_t tarn_fx_op(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b, uint32_t c) {
+  const uint32_t kid[3] = {a, b, c};
+  if (op >= TARN_FX_COUNT || op <= TARN_FX_CAST)
+    tarn_raise(L->cx, TARN_INTERNAL, "scalar expression: operator %d is not built so", (int)op);
+  uint32_t folded = fold(L, op, kid);
+  if (folded != TARN_NONE) return folded;
+  tarn_fx x = {.op = (uint8_t)op};
+  memcpy(x.kid, kid, infos[op].arity * sizeof *kid);
+  return intern(L, &x);
+}
+
+/* ---------------------------------------------------------------- walks */
+static int by_id(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static void reach(const tarn_lang *L, fxwork *w, uint32_t f) {
+  fxitem *it = item_of(L, f);
+  if (it->mark == w->epoch) return;
+  it->mark = w->epoch;
+  w->order.p[w->order.n++] = f;
+}
+
+/* Collects what the roots use, ascending, and numbers it. */
+static fxwork *walk(const tarn_lang *L, const uint32_t *root, uint32_t nroot) {
+  fxwork *w = L->work;
+  w->epoch++;
+  w->order.n = 0;
+  for (uint32_t i = 0; i < nroot; i++) reach(L, w, root[i]);
+  for (uint32_t i = 0; i < w->order.n; i++) {
+    const tarn_fx *x = tarn_fx_get(L, w->order.p[i]);
+    for (uint32_t k = 0; k < infos[x->op].arity; k++) reach(L, w, x->kid[k]);
+  }
+  if (w->order.n > 1) qsort(w->order.p, w->order.n, sizeof *w->order.p, by_id);
+  for (uint32_t i = 0; i < w->order.n; i++) item_of(L, w->order.p[i])->slot = i;
+  return w;
+}
+
+void tarn_fx_start(tarn_lang *L) { L->work = TARN_NEW(L->cx, fxwork); }
+
+uint32_t tarn_fx_holes(const tarn_lang *L, uint32_t f) { return item_of(L, f)->holes; }
+
+bool tarn_fx_uses(const tarn_lang *L, uint32_t f, uint32_t hole) {
+  if (tarn_fx_holes(L, f) <= hole) return false;
+  const fxwork *w = walk(L, &f, 1);
+  for (uint32_t i = 0; i < w->order.n; i++) {
+    const tarn_fx *x = tarn_fx_get(L, w->order.p[i]);
+    if (x->op == TARN_FX_HOLE && x->hole == hole) return true;
+  }
+  return false;
+}
+
+uint32_t tarn_fx_size(const tarn_lang *L, uint32_t f) {
+  const fxwork *w = walk(L, &f, 1);
+  uint32_t size = 0;
+  for (uint32_t i = 0; i < w->order.n; i++)
+    size += infos[tarn_fx_get(L, w->order.p[i])->op].kind != TARN_FXK_LEAF;
+  return size;
+}
+
+uint32_t tarn_fx_reachable(const tarn_lang *L, uint32_t f, const uint32_t **ids) {
+  const fxwork *w = walk(L, &f, 1);
+  *ids = w->order.p;
+  return w->order.n;
+}
+
+/* Rebuilding x over new kids; it may fold now. */
+static uint32_t rebuild(tarn_lang *L, const tarn_fx *x, const uint32_t *kid) {
+  if (x->op == TARN_FX_CAST) return tarn_fx_cast(L, x->dtype, kid[0]);
+  return tarn_fx_op(L, (tarn_fxop)x->op, kid[0], kid[1], kid[2]);
+}
+
+uint32_t tarn_fx_subst(tarn_lang *L, uint32_t f, const uint32_t *with, uint32_t n) {
+  const fxwork *w = walk(L, &f, 1);
+  for (uint32_t i = 0; i < w->order.n; i++) {
+    fxitem *it = item_of(L, w->order.p[i]);
+    const tarn_fx *x = &it->x;
+    uint32_t kid[3] = {0}, to = w->order.p[i];
+    bool changed = false;
+    for (uint32_t k = 0; k < infos[x->op].arity; k++) {
+      kid[k] = item_of(L, x->kid[k])->slot;
+      changed |= kid[k] != x->kid[k];
+    }
+    if (changed) to = rebuild(L, x, kid);
+    else if (x->op == TARN_FX_HOLE && x->hole < n && with[x->hole] != TARN_NONE) to = with[x->hole];
+    it->slot = to;
+  }
+  return item_of(L, f)->slot;
+}
+
+/* ---------------------------------------------------------------- typing */
+/* Types of what a walk collected into w->type; false and a message when something does not type. */
+static bool type_walk(const tarn_lang *L, fxwork *w, const tarn_dtype *holes, uint32_t n) {
+  w->type.n = 0;
+  for (uint32_t i = 0; i < w->order.n; i++) {
+    const tarn_fx *x = tarn_fx_get(L, w->order.p[i]);
+    tarn_dtype in[3], out = x->dtype;
+    const char *fault = NULL;
+    for (uint32_t k = 0; k < infos[x->op].arity; k++)
+      in[k] = (tarn_dtype)w->type.p[item_of(L, x->kid[k])->slot];
+    if (x->op == TARN_FX_HOLE && x->hole >= n) {
+      tarn_set_message(L->cx, "scalar expression: $%u, but there are %u values", x->hole, n);
+      return false;
+    }
+    if (x->op == TARN_FX_HOLE) out = holes[x->hole];
+    else if (infos[x->op].kind != TARN_FXK_LEAF && x->op != TARN_FX_CAST)
+      fault = tarn_fx_optype(x->op, in, &out);
+    if (fault) {
+      tarn_set_message(L->cx, "scalar expression: %s of %s: %s", infos[x->op].text,
+                       tarn_dtype_name(in[0]), fault);
+      return false;
+    }
+    w->type.p[w->type.n++] = (uint8_t)out;
+  }
+  return true;
+}
+
+bool tarn_fx_type(tarn_lang *L, uint32_t f, const tarn_dtype *holes, uint32_t n, tarn_dtype *out) {
+  fxwork *w = walk(L, &f, 1);
+  if (!type_walk(L, w, holes, n)) return false;
+  *out = (tarn_dtype)w->type.p[w->type.n - 1];
+  return true;
+}
+
+/* ---------------------------------------------------------------- compiling */
+static tarn_fxstep step_of(const tarn_lang *L, const fxwork *w, uint32_t i) {
+  const tarn_fx *x = tarn_fx_get(L, w->order.p[i]);
+  tarn_fxstep s = {.op = x->op, .dtype = w->type.p[i], .out = w->type.p[i], .hole = x->hole};
+  for (uint32_t k = 0; k < infos[x->op].arity; k++) s.kid[k] = item_of(L, x->kid[k])->slot;
+  if (infos[x->op].arity) /* of SEL the last operand's, of others the first's */
+    s.dtype = w->type.p[s.kid[x->op == TARN_FX_SEL ? 2 : 0]];
+  if (x->op == TARN_FX_CONST) s.value = tarn_fx_value(L, w->order.p[i]);
+  return s;
+}
+
+tarn_fxcode *tarn_fx_compile(const tarn_lang *L, const uint32_t *root, uint32_t nroot,
+                             const tarn_dtype *types, uint32_t ntypes) {
+  fxwork *w = walk(L, root, nroot);
+  if (!type_walk(L, w, types, ntypes)) tarn_reraise(L->cx, TARN_BAD_INPUT);
+  tarn_fxcode *c = TARN_NEW(L->cx, tarn_fxcode);
+  tarn_fxstep *step = TARN_ARRAY(L->cx, tarn_fxstep, w->order.n);
+  uint32_t *slots = TARN_ARRAY(L->cx, uint32_t, nroot);
+  for (uint32_t i = 0; i < w->order.n; i++) step[i] = step_of(L, w, i);
+  for (uint32_t i = 0; i < nroot; i++) slots[i] = item_of(L, root[i])->slot;
+  *c = (tarn_fxcode){.n = w->order.n, .nroot = nroot, .step = step, .root = slots};
+  return c;
+}
+
+tarn_value tarn_fx_eval(const tarn_lang *L, uint32_t f, const tarn_value *holes,
+                        const tarn_dtype *types, tarn_mode mode) {
+  tarn_mark m = tarn_arena_mark(L->cx);
+  const tarn_fxcode *c = tarn_fx_compile(L, &f, 1, types, tarn_fx_holes(L, f));
+  tarn_value *slot = TARN_ARRAY(L->cx, tarn_value, c->n), out;
+  tarn_fx_run(c, holes, mode, slot, &out);
+  tarn_release(L->cx, m);
+  return out;
+}
