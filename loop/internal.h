@@ -1,1 +1,40 @@
+/* What the files of loop/ share: a canonical kernel reduced to what pricing and scheduling ask of it. */
+#ifndef TARN_LOOP_INTERNAL_H
+#define TARN_LOOP_INTERNAL_H
 #include "loop/loop.h"
+
+/* One access of a stage: how far the element address moves per step of each dim of the iteration space. */
+typedef struct acc_model {
+  int64_t coef[TARN_MAX_DIMS];
+  uint32_t touched;   /* bit d: the address depends on dim d */
+  uint32_t guarded;   /* bit d: a guard depends on dim d */
+  double bytes;       /* of one element */
+  bool irregular;     /* a division remains: no constant step */
+  bool local;         /* another stage's local buffer */
+  bool epi;           /* read once a result, not once an operation */
+  bool constant;
+} acc_model;
+typedef struct stage_model {
+  uint32_t n, nshared, nacc; /* dims: shared, then own up to nacc, then reduce */
+  int64_t dim[TARN_MAX_DIMS];
+  uint32_t nread;
+  acc_model *read;
+  acc_model result;
+  bool reduces, fma, custom;
+  double body_ops, epi_ops; /* cycles of the scalar expressions per vector, multiply and add of a product excluded */
+  double flops_each, flops_result;
+} stage_model;
+typedef struct kernel_model {
+  uint32_t nstage;
+  stage_model *stage;
+} kernel_model;
+kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
+
+/* Price of one stage on one unit with the loops outside it (shared levels) counted in `repeat`. */
+void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared, uint32_t nshared,
+                     const tarn_stage_sched *s, uint32_t threads, tarn_cost *c);
+/* Bytes touched by one access while the dims walk the given spans (elements of each dim). */
+double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line);
+/* Threads that the outermost parallel levels keep busy: threads × (iterations / rounds × threads). */
+double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads);
+#endif

@@ -1,0 +1,216 @@
+/* The analytic price of a scheduled kernel.
+ *
+ * Compute: cycles of the register tile's body, from issue slots, load ports and the latency of the accumulators' chains,
+ * times the number of tiles (ragged edges at their own size).
+ * Memory: for each level, the largest inner part of the loop nest whose footprint fits gives how often each access is
+ * fetched from beyond (cf. Wolf and Lam, PLDI 1991; the working set model of Ansor's features is the same idea).
+ * A kernel's inputs are assumed to lie in the smallest level that holds its whole working set. */
+#include "loop/internal.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double maxd(double a, double b) { return a > b ? a : b; }
+static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line) {
+  /* dims by rising step: a step inside what is already covered widens it, one beyond it repeats it */
+  uint8_t by[TARN_MAX_DIMS];
+  uint32_t k = 0;
+  for (uint32_t d = 0; d < n; d++) {
+    if (!(a->touched >> d & 1) || span[d] <= 1) continue;
+    uint32_t at = k++;
+    for (; at > 0 && llabs(a->coef[by[at - 1]]) > llabs(a->coef[d]); at--) by[at] = by[at - 1];
+    by[at] = (uint8_t)d;
+  }
+  double count = 1, reach = 1; /* elements, and how far from first to last */
+  double run = 1;              /* elements that lie together */
+  for (uint32_t i = 0; i < k; i++) {
+    double c = (double)llabs(a->coef[by[i]]), s = (double)span[by[i]];
+    if (c < 1) c = 1; /* irregular: no better guess */
+    if (c <= reach) {
+      reach += c * (s - 1);
+      count = count * s < reach ? count * s : reach;
+      run = reach < count ? reach : count;
+    } else {
+      reach += c * (s - 1);
+      count *= s;
+    }
+  }
+  double together = run * a->bytes;
+  double moved = count / run * (together < line ? line : together);
+  return maxd(moved, a->bytes);
+}
+
+double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads) {
+  double work = 1;
+  int64_t left[TARN_MAX_DIMS];
+  memcpy(left, m->dim, sizeof left);
+  for (uint32_t i = 0; i < n && level[i].kind == TARN_PARALLEL; i++) {
+    work *= (double)ceil_div(left[level[i].dim], level[i].step);
+    left[level[i].dim] = mini(left[level[i].dim], level[i].step);
+  }
+  double rounds = ceil(work / threads);
+  return work / rounds;
+}
+
+/* ---- compute ---- */
+typedef struct tile { int64_t size[TARN_MAX_DIMS]; uint32_t vdim; int64_t lanes; } tile;
+
+static double vectors(const tile *t, uint32_t d, int64_t size) {
+  return d == t->vdim ? (double)ceil_div(size, t->lanes) : (double)size;
+}
+/* Load operations of one access for one point of the loops outside the tile. */
+static double loads(const acc_model *a, const stage_model *m, const tile *t) {
+  double n = 1;
+  bool gather = false;
+  for (uint32_t d = 0; d < m->n; d++) {
+    if (t->size[d] <= 1 || !(a->touched >> d & 1)) continue;
+    if (d == t->vdim && (a->irregular || llabs(a->coef[d]) != 1)) gather = true, n *= (double)t->size[d];
+    else n *= vectors(t, d, t->size[d]);
+  }
+  double guard = t->vdim < 32 && (a->guarded >> t->vdim & 1) ? 2 : 1; /* a mask for each vector */
+  double address = a->irregular ? 3 : 1;                              /* divisions in the address */
+  return n * guard * address * (gather ? 1.5 : 1);
+}
+static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue) {
+  double ops = 1, accs = 1, load = 0, epi_load = 0;
+  for (uint32_t d = 0; d < m->n; d++) {
+    double v = vectors(t, d, t->size[d]);
+    ops *= v;
+    if (d < m->nacc) accs *= v;
+  }
+  for (uint32_t r = 0; r < m->nread; r++)
+    *(m->read[r].epi ? &epi_load : &load) += loads(&m->read[r], m, t);
+  const tarn_hw_memory *l1 = &hw->mem[0];
+  double vector_bytes = maxd(4, hw->vector_bits / 8.0);
+  double ports = maxd(0.5, l1->read / vector_bytes), stores = maxd(0.5, l1->write / vector_bytes);
+  double rate = 2, latency = 4;
+  for (uint32_t i = 0; i < hw->nintrin; i++)
+    if (hw->intrin[i].op[0].dtype == TARN_F32) rate = hw->intrin[i].throughput, latency = hw->intrin[i].latency;
+  double issue = ops * (m->fma ? 1 : m->reduces ? 1 : 0) / rate + ops * m->body_ops / rate;
+  double cycles = maxd(issue, load / ports);
+  cycles = maxd(cycles, (load + ops * (m->body_ops + 1)) / (rate * 2 + 1));
+  if (m->reduces) cycles = maxd(cycles, latency * ops / maxd(accs, 1)); /* each accumulator waits for itself */
+  double room = hw->vector_regs ? hw->vector_regs : 16;
+  double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
+  if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
+  *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + loads(&m->result, m, t) / stores + 8;
+  if (!m->reduces) *epilogue -= 8;
+  return cycles + (m->reduces ? 0.5 : 1.0);
+}
+
+/* Number of tiles with each combination of full and ragged sizes is at most 2^n: walk the dims. */
+static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, uint32_t d, double count, double reductions) {
+  if (d == m->n) {
+    double epilogue;
+    double body = tile_cycles(hw, m, t, &epilogue);
+    return count * (reductions * body + epilogue);
+  }
+  int64_t size = t->size[d], full = m->dim[d] / size, rest = m->dim[d] % size;
+  if (d < m->nshared) full = 1, rest = 0;
+  bool red = d >= m->nacc;
+  double sum = full ? walk_tiles(hw, m, t, d + 1, red ? count : count * (double)full, red ? reductions * (double)full : reductions) : 0;
+  if (rest && !red) {
+    t->size[d] = rest;
+    sum += walk_tiles(hw, m, t, d + 1, count, reductions);
+    t->size[d] = size;
+  } else if (rest) { /* a ragged piece of a reduction: part of a step */
+    sum *= full ? 1 + (double)rest / (double)(size * full) : 1;
+    if (!full) sum = walk_tiles(hw, m, t, d + 1, count, reductions);
+  }
+  return sum;
+}
+
+/* ---- the whole stage ---- */
+static void level_spans(const stage_model *m, const tarn_stage_sched *s, uint32_t from, int64_t *span) {
+  /* what dims cover inside levels >= from */
+  for (uint32_t d = 0; d < m->n; d++) span[d] = d < m->nshared ? 1 : m->dim[d];
+  for (uint32_t i = 0; i < from; i++) span[s->level[i].dim] = mini(span[s->level[i].dim], s->level[i].step);
+}
+static double total_footprint(const stage_model *m, const int64_t *span, double line) {
+  double sum = loop_footprint(&m->result, m->nacc, span, line);
+  for (uint32_t r = 0; r < m->nread; r++) sum += loop_footprint(&m->read[r], m->n, span, line);
+  return sum;
+}
+/* Bytes of one access that cross into a level whose best-fitting subnest begins at level p. */
+static double crossing(const stage_model *m, const tarn_stage_sched *s, const acc_model *a, uint32_t p, double line) {
+  int64_t span[TARN_MAX_DIMS], left[TARN_MAX_DIMS];
+  level_spans(m, s, p, span);
+  double bytes = loop_footprint(a, m->n, span, line), times = 1, run = 1;
+  memcpy(left, m->dim, sizeof left);
+  for (uint32_t i = 0; i < p; i++) {
+    uint32_t d = s->level[i].dim;
+    double count = (double)ceil_div(left[d], s->level[i].step);
+    left[d] = mini(left[d], s->level[i].step);
+    if (a->touched >> d & 1) times *= run * count, run = 1;
+    else run *= count; /* kept while only loops that do not move it go round: dropped if they are innermost */
+  }
+  return bytes * times;
+}
+
+void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared, uint32_t nshared,
+                     const tarn_stage_sched *s, uint32_t threads, tarn_cost *c) {
+  tile t = {.vdim = UINT32_MAX, .lanes = 1};
+  double repeat = 1;
+  for (uint32_t d = 0; d < m->n; d++) t.size[d] = 1;
+  for (uint32_t d = 0; d < m->nshared; d++) repeat *= (double)m->dim[d];
+  int64_t left[TARN_MAX_DIMS];
+  memcpy(left, m->dim, sizeof left);
+  for (uint32_t i = 0; i < s->nlevel; i++) {
+    const tarn_level *l = &s->level[i];
+    if (l->kind == TARN_VECTOR) t.vdim = l->dim, t.lanes = left[l->dim];
+    if (l->kind == TARN_VECTOR || l->kind == TARN_UNROLL) {
+      if (t.size[l->dim] == 1) t.size[l->dim] = left[l->dim];
+    }
+    left[l->dim] = mini(left[l->dim], l->step);
+  }
+  double cycles = walk_tiles(hw, m, &t, 0, 1, 1) * repeat;
+  double par = m->nshared ? loop_parallel(m, shared, nshared, threads) : loop_parallel(m, s->level, s->nlevel, threads);
+  c->parallel = maxd(c->parallel, par);
+  c->compute_seconds += cycles / hw->clock / par;
+  double points = repeat, all = repeat;
+  for (uint32_t d = m->nshared; d < m->n; d++) all *= (double)m->dim[d], points *= d < m->nacc ? (double)m->dim[d] : 1;
+  c->flops += all * m->flops_each + points * m->flops_result;
+  int64_t whole[TARN_MAX_DIMS];
+  for (uint32_t d = 0; d < m->n; d++) whole[d] = m->dim[d];
+  for (uint32_t i = 0; i + 1 < hw->nmem && i < 8; i++) {
+    double line = maxd(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8;
+    bool own = hw->mem[i].instances > 1;
+    if (total_footprint(m, whole, line) <= room * (own ? par : 1)) break;
+    uint32_t p = 0;
+    int64_t span[TARN_MAX_DIMS];
+    for (; p < s->nlevel; p++) {
+      level_spans(m, s, p, span);
+      if (total_footprint(m, span, line) <= room) break;
+    }
+    double bytes = crossing(m, s, &m->result, p, line);
+    for (uint32_t r = 0; r < m->nread; r++)
+      if (!m->read[r].local) bytes += crossing(m, s, &m->read[r], p, line);
+    bytes *= repeat > 1 ? repeat : 1;
+    double rate = hw->mem[i + 1].read * hw->clock * (hw->mem[i + 1].instances > 1 ? par : 1);
+    c->bytes[i] += bytes;
+    c->memory_seconds[i] += bytes / rate;
+  }
+}
+
+void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
+                  tarn_cost *out) {
+  tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
+  const kernel_model *km = loop_model(L, hw, k);
+  *out = (tarn_cost){0};
+  for (uint32_t i = 0; i < km->nstage; i++)
+    loop_stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], threads, out);
+  out->overhead_seconds = hw->launch + (out->parallel > 1 ? hw->barrier : 0);
+  double worst = out->compute_seconds, sum = out->compute_seconds;
+  out->binds = "fma";
+  for (uint32_t i = 0; i < 8; i++) {
+    if (out->memory_seconds[i] > worst) worst = out->memory_seconds[i], out->binds = hw->mem[i + 1].name;
+    sum += out->memory_seconds[i];
+  }
+  /* transfers overlap computing, but not perfectly */
+  out->seconds = worst + 0.2 * (sum - worst) + out->overhead_seconds;
+  if (out->overhead_seconds > worst) out->binds = "launch";
+  tarn_release(tarn_lang_ctx(L), mark);
+}

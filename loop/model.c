@@ -1,0 +1,106 @@
+/* From a canonical kernel to the numbers that pricing and scheduling work on. */
+#include "loop/internal.h"
+#include <string.h>
+
+static void note_ix(tarn_lang *L, uint32_t e, uint32_t *dims, bool *irregular) {
+  const tarn_ix *x = tarn_ix_get(L, e);
+  for (uint32_t i = 0; i < x->n; i++)
+    if (x->t[i].kind == TARN_IX_VAR) {
+      *dims |= 1u << x->t[i].arg;
+    } else {
+      *irregular = true;
+      note_ix(L, x->t[i].arg, dims, irregular);
+    }
+}
+
+static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *nest, const tarn_stage *s,
+                            const tarn_read *r, bool epi) {
+  acc_model a = {.epi = epi, .local = r->stage};
+  const tarn_imap *m = tarn_imap_get(L, r->map);
+  bool ignore = false;
+  for (uint32_t g = 0; g < m->nguard; g++) note_ix(L, m->guard[g].e, &a.guarded, &ignore);
+  for (uint32_t i = 0; i < m->nin; i++) note_ix(L, m->e[i], &a.touched, &a.irregular);
+  if (!r->stage) {
+    a.bytes = (double)tarn_dtype_size(k->in_type[r->src]);
+    a.constant = k->in_const[r->src];
+    for (uint32_t d = 0; d < m->n; d++) a.coef[d] = tarn_ix_coef(L, m->e[0], d);
+    return a;
+  }
+  const tarn_stage *src = &nest->stage[r->src];
+  a.bytes = 4;
+  for (uint32_t d = 0; d < m->n; d++) {
+    int64_t stride = 1;
+    for (uint32_t i = src->nown; i-- > 0; stride *= src->own[i]) a.coef[d] += stride * tarn_ix_coef(L, m->e[i], d);
+  }
+  (void)s;
+  return a;
+}
+
+/* Cycles of an expression per vector on this hardware; shared subexpressions once. */
+static double fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f, tarn_map *seen) {
+  bool fresh;
+  tarn_map_at(seen, f, &fresh);
+  if (!fresh) return 0;
+  const tarn_fx x = *tarn_fx_get(L, f);
+  if (x.op == TARN_FX_HOLE || x.op == TARN_FX_CONST) return 0;
+  double c = tarn_hw_fx_cycles(hw, x.op);
+  for (uint32_t i = 0; i < 3; i++)
+    if (x.kid[i] != TARN_NONE) c += fx_cycles(L, hw, x.kid[i], seen);
+  return c;
+}
+
+static bool is_product(tarn_lang *L, uint32_t body) {
+  const tarn_fx *x = tarn_fx_get(L, body);
+  return x->op == TARN_FX_MUL;
+}
+
+static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s, stage_model *m) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  const tarn_func *f = tarn_fn_get(L, s->fn);
+  m->body_ops = fx_cycles(L, hw, f->body, tarn_map_new(cx));
+  m->flops_each = tarn_fx_size(L, f->body);
+  if (f->red != TARN_NONE) {
+    const tarn_reducer *r = tarn_reducer_get(L, f->red);
+    m->reduces = true;
+    m->custom = r->kind == TARN_RED_CUSTOM;
+    m->fma = r->kind == TARN_RED_SUM && is_product(L, f->body);
+    for (uint32_t i = 0; i < r->ns && m->custom; i++) m->body_ops += fx_cycles(L, hw, r->step[i], tarn_map_new(cx));
+    m->flops_each += 1;
+    if (m->fma) m->body_ops -= tarn_hw_fx_cycles(hw, TARN_FX_MUL);
+  }
+  if (f->epi != TARN_NONE) {
+    m->epi_ops = fx_cycles(L, hw, f->epi, tarn_map_new(cx));
+    m->flops_result = tarn_fx_size(L, f->epi);
+  }
+}
+
+kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  const tarn_nest *nest = tarn_nest_get(L, k->nest);
+  kernel_model *km = TARN_NEW(cx, kernel_model);
+  km->nstage = nest->nstage, km->stage = TARN_ARRAY(cx, stage_model, nest->nstage);
+  uint32_t out = 0;
+  for (uint32_t i = 0; i < nest->nstage; i++) {
+    const tarn_stage *s = &nest->stage[i];
+    const tarn_func *f = tarn_fn_get(L, s->fn);
+    stage_model *m = &km->stage[i];
+    m->nshared = nest->depth, m->nacc = (uint32_t)(nest->depth + s->nown), m->n = m->nacc + s->nred;
+    for (uint32_t d = 0; d < nest->depth; d++) m->dim[d] = nest->shared[d];
+    for (uint32_t d = 0; d < s->nown; d++) m->dim[m->nshared + d] = s->own[d];
+    for (uint32_t d = 0; d < s->nred; d++) m->dim[m->nacc + d] = s->red[d];
+    m->nread = (uint32_t)(f->nops + f->nepi), m->read = TARN_ARRAY(cx, acc_model, m->nread);
+    for (uint32_t r = 0; r < m->nread; r++) m->read[r] = read_model(L, k, nest, s, &s->read[r], r >= f->nops);
+    stage_functions(L, hw, s, m);
+    m->result = (acc_model){.bytes = 4, .local = !s->out, .epi = true};
+    int64_t stride = 1;
+    for (uint32_t d = m->nacc; d-- > 0;) {
+      bool own = d >= m->nshared;
+      m->result.coef[d] = s->out ? k->out[out].stride[d] : own ? stride : 0;
+      if (s->out && k->out[out].block && k->out[out].baxis == d) m->result.coef[d] = 1;
+      if (m->result.coef[d]) m->result.touched |= 1u << d;
+      if (own) stride *= m->dim[d];
+    }
+    if (s->out) m->result.bytes = (double)tarn_dtype_size(k->out_type[out++]);
+  }
+  return km;
+}

@@ -1,0 +1,218 @@
+/* The best schedule of a kernel by the analytic price.
+ *
+ * For a stage: which dim fills the vector lanes, how many vectors and how many steps of a second dim make the register
+ * tile, and in which order the tiles are walked. All sizes come from the description: lanes and registers bound the tile,
+ * footprints against memory capacities decide the order. Solved once per signature. */
+#include "loop/internal.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct solved {
+  const tarn_ksig *sig;
+  const tarn_schedule *sched;
+  tarn_cost cost;
+  uint32_t next; /* 1 + the next with the same hash */
+} solved;
+struct tarn_solver {
+  tarn_lang *L;
+  tarn_ctx *cx;
+  const tarn_hw *hw;
+  uint32_t threads;
+  tarn_map *by_hash;
+  TARN_VEC(solved) all;
+  tarn_solver_stats stats;
+};
+
+tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_solver *s = TARN_NEW(cx, tarn_solver);
+  *s = (tarn_solver){.L = L, .cx = cx, .hw = hw, .threads = threads ? threads : hw->units, .by_hash = tarn_map_new(cx)};
+  return s;
+}
+tarn_solver_stats tarn_solver_count(const tarn_solver *s) { return s->stats; }
+
+/* ---- candidates of one stage ---- */
+typedef struct pick {
+  uint32_t vdim;          /* m->n: none */
+  int64_t lanes, vectors; /* register tile along vdim */
+  uint32_t udim;          /* m->n: none */
+  int64_t unroll;
+  uint32_t order;         /* 0 as the dims stand, 1 vdim's tiles outermost, 2 innermost */
+} pick;
+#define ORDERS 3
+
+static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static void add_level(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t step) {
+  s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
+}
+static int64_t tile_step(const stage_model *m, const pick *p, uint32_t d) {
+  if (d == p->vdim) return mini(p->lanes * p->vectors, m->dim[d]);
+  if (d == p->udim) return mini(p->unroll, m->dim[d]);
+  return 1;
+}
+/* Outer loops over the access dims in the asked order, reduce loops, then the register tile. */
+static void make_levels(const stage_model *m, const pick *p, bool parallel, tarn_stage_sched *s) {
+  uint32_t order[TARN_MAX_DIMS], n = 0;
+  s->nlevel = 0;
+  bool vacc = p->vdim < m->nacc;
+  if (vacc && p->order == 1) order[n++] = p->vdim;
+  for (uint32_t d = m->nshared; d < m->nacc; d++)
+    if (!(vacc && d == p->vdim && p->order)) order[n++] = d;
+  if (vacc && p->order == 2) order[n++] = p->vdim;
+  for (uint32_t i = 0; i < n; i++) add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
+  s->acc = s->nlevel;
+  for (uint32_t d = m->nacc; d < m->n; d++)
+    add_level(s, d, TARN_SERIAL, d == p->vdim ? tile_step(m, p, d) : 1);
+  if (p->udim < m->n && tile_step(m, p, p->udim) > 1) add_level(s, p->udim, TARN_UNROLL, 1);
+  if (p->vdim < m->n) {
+    if (tile_step(m, p, p->vdim) > p->lanes) add_level(s, p->vdim, TARN_UNROLL, p->lanes);
+    add_level(s, p->vdim, TARN_VECTOR, 1);
+  }
+  if (!m->reduces) s->acc = s->nlevel;
+  (void)parallel;
+}
+/* The outermost levels become parallel until there is enough for every thread several times over. */
+static void mark_parallel(const int64_t *dim, tarn_level *level, uint32_t n, uint32_t limit, uint32_t threads) {
+  int64_t left[TARN_MAX_DIMS], work = 1;
+  memcpy(left, dim, sizeof left);
+  for (uint32_t i = 0; i < n && i < limit && threads > 1 && work < 8 * (int64_t)threads; i++) {
+    tarn_level *l = &level[i];
+    if (l->kind != TARN_SERIAL) break;
+    work *= (left[l->dim] + l->step - 1) / l->step;
+    left[l->dim] = mini(left[l->dim], l->step);
+    l->kind = TARN_PARALLEL;
+  }
+}
+
+static double stage_seconds(tarn_solver *s, const stage_model *m, const tarn_level *shared, uint32_t nshared,
+                            const tarn_stage_sched *st) {
+  tarn_cost c = {0};
+  loop_stage_cost(s->hw, m, shared, nshared, st, s->threads, &c);
+  s->stats.evaluations++;
+  double worst = c.compute_seconds, sum = worst;
+  for (uint32_t i = 0; i < 8; i++) {
+    if (c.memory_seconds[i] > worst) worst = c.memory_seconds[i];
+    sum += c.memory_seconds[i];
+  }
+  return worst + 0.2 * (sum - worst) + (c.parallel > 1 ? s->hw->barrier : 0);
+}
+
+/* A dim may fill the lanes when the result, or failing that some operand, lies along it; a reduce dim when the order of
+ * the reduction is free and no access is scattered along it. */
+static bool vector_dim(const stage_model *m, uint32_t d, bool strict) {
+  bool unit = d < m->nacc && llabs(m->result.coef[d]) == 1, any = unit;
+  for (uint32_t r = 0; r < m->nread; r++) {
+    const acc_model *a = &m->read[r];
+    if (a->epi && d >= m->nacc) continue;
+    if (llabs(a->coef[d]) == 1) any = true;
+    if (d >= m->nacc && (a->irregular || llabs(a->coef[d]) > 1)) return false;
+  }
+  if (d >= m->nacc && (strict || m->custom)) return false;
+  return any;
+}
+
+typedef struct best {
+  double seconds;
+  tarn_stage_sched sched;
+} best;
+typedef struct search {
+  tarn_solver *s;
+  const stage_model *m;
+  const tarn_level *shared;
+  uint32_t nshared;
+  best b;
+} search;
+
+static void try_pick(search *q, const pick *p) {
+  tarn_stage_sched st;
+  make_levels(q->m, p, true, &st);
+  if (!q->nshared) mark_parallel(q->m->dim, st.level, st.nlevel, q->m->nacc, q->s->threads);
+  double t = stage_seconds(q->s, q->m, q->shared, q->nshared, &st);
+  if (t < q->b.seconds) q->b.seconds = t, q->b.sched = st;
+}
+/* Unroll factors along a second dim: everything that fits the registers beside `vectors` vectors. */
+static void try_unrolls(search *q, pick p) {
+  const stage_model *m = q->m;
+  int64_t regs = q->s->hw->vector_regs ? q->s->hw->vector_regs : 16;
+  int64_t room = (regs - p.vectors - 1) / (p.vectors ? p.vectors : 1);
+  for (uint32_t o = 0; o < ORDERS; o++) {
+    p.order = o, p.udim = m->n, p.unroll = 1;
+    if (o && (p.vdim >= m->nacc || m->nacc - m->nshared < 2)) break;
+    try_pick(q, &p);
+    if (!m->reduces) continue;
+    for (uint32_t d = m->nshared; d < m->nacc; d++) {
+      if (d == p.vdim) continue;
+      for (int64_t u = 2; u <= room && u <= m->dim[d]; u++) {
+        p.udim = d, p.unroll = u;
+        try_pick(q, &p);
+      }
+    }
+  }
+}
+static void solve_stage(search *q, bool strict) {
+  const stage_model *m = q->m;
+  int64_t lanes = tarn_hw_lanes(q->s->hw, TARN_F32);
+  q->b.seconds = INFINITY;
+  for (uint32_t d = m->nshared; d < m->n; d++) {
+    if (m->dim[d] < 2 || !vector_dim(m, d, strict)) continue;
+    int64_t l = lanes;
+    while (l > m->dim[d]) l /= 2; /* short dims: a narrower vector */
+    for (int64_t v = 1; v <= 8 && v * l <= m->dim[d] + l - 1; v = v < 4 ? v + 1 : v + 2)
+      try_unrolls(q, (pick){.vdim = d, .lanes = l, .vectors = v});
+  }
+  try_unrolls(q, (pick){.vdim = m->n, .lanes = 1, .vectors = 1});
+}
+
+static void solve(tarn_solver *s, solved *e) {
+  const kernel_model *km = loop_model(s->L, s->hw, e->sig);
+  tarn_schedule *sc = TARN_NEW(s->cx, tarn_schedule);
+  sc->nstage = km->nstage, sc->stage = TARN_ARRAY(s->cx, tarn_stage_sched, km->nstage);
+  const stage_model *last = &km->stage[km->nstage - 1];
+  for (uint32_t d = 0; d < last->nshared; d++)
+    sc->shared[sc->nshared++] = (tarn_level){(uint8_t)d, TARN_SERIAL, 1};
+  mark_parallel(last->dim, sc->shared, sc->nshared, sc->nshared, s->threads);
+  for (uint32_t i = 0; i < km->nstage; i++) {
+    search q = {.s = s, .m = &km->stage[i], .shared = sc->shared, .nshared = sc->nshared};
+    solve_stage(&q, e->sig->strict);
+    sc->stage[i] = q.b.sched;
+    if (!last->nshared && km->nstage > 1) /* stages of an unshared nest follow one another on one unit */
+      for (uint32_t l = 0; l < sc->stage[i].nlevel; l++)
+        if (sc->stage[i].level[l].kind == TARN_PARALLEL) sc->stage[i].level[l].kind = TARN_SERIAL;
+  }
+  e->sched = sc;
+  tarn_cost_of(s->L, s->hw, e->sig, sc, s->threads, &e->cost);
+}
+
+static bool same(const tarn_ksig *a, const tarn_ksig *b) {
+  if (a->nest != b->nest || a->strict != b->strict || a->nin != b->nin || a->nout != b->nout) return false;
+  for (uint32_t i = 0; i < a->nin; i++) {
+    tarn_layout x = a->in[i], y = b->in[i];
+    x.offset = y.offset = 0;
+    if (!tarn_layout_equal(&x, &y) || a->in_type[i] != b->in_type[i] || a->in_const[i] != b->in_const[i]) return false;
+  }
+  for (uint32_t i = 0; i < a->nout; i++) {
+    tarn_layout x = a->out[i], y = b->out[i];
+    x.offset = y.offset = 0;
+    if (!tarn_layout_equal(&x, &y) || a->out_type[i] != b->out_type[i]) return false;
+  }
+  return true;
+}
+
+const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *k, tarn_cost *cost) {
+  bool fresh;
+  uint64_t *head = tarn_map_at(s->by_hash, tarn_ksig_hash(s->L, k), &fresh);
+  s->stats.uses++;
+  uint32_t at = (uint32_t)*head;
+  while (at && !same(s->all.p[at - 1].sig, k)) at = s->all.p[at - 1].next;
+  if (!at) {
+    solved e = {.sig = tarn_copy(s->cx, k, sizeof *k), .next = (uint32_t)*head};
+    solve(s, &e);
+    tarn_push(s->cx, &s->all, e);
+    *tarn_map_get(s->by_hash, tarn_ksig_hash(s->L, k)) = at = s->all.n;
+    s->stats.signatures++;
+  }
+  if (cost) *cost = s->all.p[at - 1].cost;
+  return s->all.p[at - 1].sched;
+}
