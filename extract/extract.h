@@ -1,0 +1,61 @@
+/* tarn extract: from a saturated e-graph to the program it holds.
+ *
+ * Selection (extract/select.h) works on any AND/OR graph and knows nothing of tensors; the kernel graph below makes one of
+ * an e-graph of access patterns: its classes are buffers in a storage order, its nodes are kernels. */
+#ifndef TARN_EXTRACT_H
+#define TARN_EXTRACT_H
+#include "egraph/egraph.h"
+#include "extract/select.h"
+#include "loop/loop.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The price of a kernel. The analytic price is the default; a learned one registers itself here (libtarn-tune). */
+typedef struct tarn_price {
+  const char *name;              /* "analytic", "learned: …"; shown in the report */
+  void *user;
+  /* Predicted seconds of a canonical kernel with this schedule; analytic: what tarn_cost_of says. May return the
+   * analytic seconds. Pure. */
+  double (*seconds)(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                    uint32_t threads, const tarn_cost *analytic);
+} tarn_price;
+TARN_API const tarn_price *tarn_price_analytic(void);
+
+/* What the kernel graph needs of a saturated e-graph. Nodes carry (tarn_op, payload id). */
+typedef struct tarn_kgraph_input {
+  tarn_lang *L;
+  tarn_egraph *g;                /* rebuilt */
+  uint32_t type_analysis;        /* number of the analysis whose value is the type id */
+  bool (*is_constant)(void *user, const tarn_egraph *g, uint32_t cls); /* computable at compile time */
+  void *user;
+  uint32_t nroot; const uint32_t *root; /* classes, in the order of the program's outputs */
+  const tarn_program *program;   /* names of inputs and outputs */
+} tarn_kgraph_input;
+typedef struct tarn_kgraph_options {
+  const tarn_hw *hw;
+  const tarn_price *price;       /* NULL: analytic */
+  uint32_t threads;              /* 0: hw->units */
+  bool strict;                   /* numerics exact: reductions keep their order */
+  uint32_t max_views;            /* (buffer, map) pairs kept per operand; 0 = 4 */
+  uint32_t max_orders;           /* storage orders per buffer; 0 = 3 */
+  tarn_sel_method method;        /* TARN_SEL_TREE counts shared buffers every time; default EXACT */
+  double seconds;                /* for the selection; 0 = none: limited in steps, deterministic */
+  bool no_fusion_sharing;        /* tests: price as if nothing were shared (tree) */
+} tarn_kgraph_options;
+typedef struct tarn_kgraph_report {
+  uint32_t buffers, orders, candidates; /* of the kernel graph */
+  uint64_t signatures, price_uses, evaluations;
+  uint32_t cut_views, cut_orders;       /* what the limits dropped */
+  double price, price_bound, tree_price;/* seconds predicted: chosen, lower bound over the graph after cuts, sharing-blind choice */
+  bool optimal;
+  const char *method, *price_name;
+  uint32_t kernels, copies;             /* chosen; copies apart */
+} tarn_kgraph_report;
+/* Builds the kernel graph, selects, gives the program. Raises TARN_NO_RESULT when some root has no finite choice. */
+TARN_API tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
