@@ -211,7 +211,6 @@ static void read_one(reader *r) {
 tarn_sx *tarn_sx_read(tarn_ctx *cx, const char *text, size_t n, const char *file) {
   reader r = {.cx = cx, .at = text, .end = text + n, .line_start = text, .line = 1};
   r.file = tarn_strdup(cx, file ? file : "?");
-  if (n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) r.at = r.line_start = text + 3;
   open_one(&r, (where){1, 1});
   for (skip_blank(&r); r.at < r.end; skip_blank(&r)) read_one(&r);
   if (r.open.n > 1) {
