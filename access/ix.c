@@ -1,0 +1,530 @@
+/* access: quasi-affine index expressions in normal form. See ix.h for the representation. */
+#include "access/ix.h"
+
+/* ------------------------------------------------------------------ arithmetic */
+_Noreturn static void too_large(tarn_lang *L) {
+  tarn_raise(L->cx, TARN_BAD_INPUT, "index map: a coefficient does not fit in 64 bits");
+}
+
+static int64_t mul(tarn_lang *L, int64_t a, int64_t b) {
+  int64_t r;
+  if (__builtin_mul_overflow(a, b, &r)) too_large(L);
+  return r;
+}
+
+static int64_t add(tarn_lang *L, int64_t a, int64_t b) {
+  int64_t r;
+  if (__builtin_add_overflow(a, b, &r)) too_large(L);
+  return r;
+}
+
+/* Ranges saturate: a bound too large to hold says nothing, and never raises. */
+static int64_t sat_mul(int64_t a, int64_t b) {
+  int64_t r;
+  if (__builtin_mul_overflow(a, b, &r)) r = (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
+  return r;
+}
+
+static int64_t sat_add(int64_t a, int64_t b) {
+  int64_t r;
+  if (__builtin_add_overflow(a, b, &r)) r = a < 0 ? INT64_MIN : INT64_MAX;
+  return r;
+}
+
+static int64_t gcd(int64_t a, int64_t b) {
+  if (a < 0) a = -a;
+  if (b < 0) b = -b;
+  while (b) {
+    int64_t r = a % b;
+    a = b;
+    b = r;
+  }
+  return a;
+}
+
+/* ------------------------------------------------------------------ order */
+static int atom_cmp(const tarn_lang *L, const tarn_ixterm *a, const tarn_ixterm *b) {
+  if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+  if (a->kind == TARN_IX_VAR) return (a->arg > b->arg) - (a->arg < b->arg);
+  if (a->by != b->by) return a->by < b->by ? -1 : 1;
+  return tarn_ix_cmp(L, a->arg, b->arg);
+}
+
+int tarn_ix_cmp(const tarn_lang *L, uint32_t a, uint32_t b) {
+  if (a == b) return 0;
+  const tarn_ix *x = tarn_ix_get(L, a), *y = tarn_ix_get(L, b);
+  if (x->n != y->n) return x->n < y->n ? -1 : 1;
+  for (uint32_t i = 0; i < x->n; i++) {
+    int c = atom_cmp(L, &x->t[i], &y->t[i]);
+    if (c) return c;
+    if (x->t[i].coef != y->t[i].coef) return x->t[i].coef < y->t[i].coef ? -1 : 1;
+  }
+  return (x->c > y->c) - (x->c < y->c);
+}
+
+static void sort_terms(const tarn_lang *L, tarn_lin *a) {
+  for (uint32_t i = 1; i < a->n; i++) {
+    tarn_ixterm t = a->t[i];
+    uint32_t j = i;
+    for (; j && atom_cmp(L, &t, &a->t[j - 1]) < 0; j--) a->t[j] = a->t[j - 1];
+    a->t[j] = t;
+  }
+}
+
+/* ------------------------------------------------------------------ boxes */
+void tarn_box_of(tarn_box *b, uint32_t n, const int64_t *extent) {
+  *b = (tarn_box){0};
+  for (uint32_t i = 0; i < n; i++) b->hi[i] = extent[i] > 1 ? extent[i] - 1 : 0;
+}
+
+void tarn_box_all(tarn_box *b) {
+  *b = (tarn_box){0};
+  for (uint32_t i = 0; i < TARN_MAX_DIMS; i++) b->lo[i] = INT64_MIN, b->hi[i] = INT64_MAX;
+}
+
+bool tarn_box_assume(const tarn_lang *L, tarn_box *b, const tarn_guard *g) {
+  const tarn_ix *e = tarn_ix_get(L, g->e);
+  if (e->n == 1 && e->t->kind == TARN_IX_VAR && e->t->coef == 1 && !e->c) {
+    uint32_t v = e->t->arg;
+    if (g->lo > b->lo[v]) b->lo[v] = g->lo;
+    if (g->hi - 1 < b->hi[v]) b->hi[v] = g->hi - 1;
+    return b->lo[v] <= b->hi[v];
+  }
+  b->guard[b->nguard++] = *g;
+  return g->lo < g->hi;
+}
+
+/* ------------------------------------------------------------------ sums */
+static bool same_atom(const tarn_ixterm *a, const tarn_ixterm *b) {
+  return a->kind == b->kind && a->arg == b->arg && a->by == b->by;
+}
+
+static tarn_ixterm *find_atom(tarn_lin *a, const tarn_ixterm *t) {
+  for (uint32_t i = 0; i < a->n; i++)
+    if (same_atom(&a->t[i], t)) return &a->t[i];
+  return NULL;
+}
+
+static void add_atom(tarn_lang *L, tarn_lin *a, int64_t k, const tarn_ixterm *atom) {
+  if (!k) return;
+  tarn_ixterm *t = find_atom(a, atom);
+  if (t) {
+    t->coef = add(L, t->coef, k);
+    if (!t->coef) *t = a->t[--a->n];
+    return;
+  }
+  if (a->n == TARN_LIN_MAX) tarn_raise(L->cx, TARN_BAD_INPUT, "index map: an expression of too many terms");
+  a->t[a->n] = *atom;
+  a->t[a->n++].coef = k;
+}
+
+void tarn_lin_add(tarn_lang *L, tarn_lin *out, int64_t k, const tarn_lin *a) {
+  out->c = add(L, out->c, mul(L, k, a->c));
+  for (uint32_t i = 0; i < a->n; i++) add_atom(L, out, mul(L, k, a->t[i].coef), &a->t[i]);
+}
+
+void tarn_lin_var(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t dim, const tarn_box *b) {
+  if (b->lo[dim] == b->hi[dim]) out->c = add(L, out->c, mul(L, k, b->lo[dim]));
+  else add_atom(L, out, k, &(tarn_ixterm){0, TARN_IX_VAR, dim, 0});
+}
+
+void tarn_lin_mod(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d, const tarn_box *b) {
+  tarn_lin_add(L, out, k, num);
+  tarn_lin_div(L, out, mul(L, -k, d), num, d, b);
+}
+
+void tarn_lin_ix(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t ix, const tarn_lin *sub, const tarn_box *b) {
+  const tarn_ix *x = tarn_ix_get(L, ix);
+  out->c = add(L, out->c, mul(L, k, x->c));
+  for (uint32_t i = 0; i < x->n; i++) {
+    const tarn_ixterm *t = &x->t[i];
+    int64_t kt = mul(L, k, t->coef);
+    if (t->kind == TARN_IX_VAR) {
+      if (sub) tarn_lin_add(L, out, kt, &sub[t->arg]);
+      else tarn_lin_var(L, out, kt, t->arg, b);
+      continue;
+    }
+    tarn_lin num = {0};
+    tarn_lin_ix(L, &num, 1, t->arg, sub, b);
+    if (t->kind == TARN_IX_DIV) tarn_lin_div(L, out, kt, &num, t->by, b);
+    else tarn_lin_mod(L, out, kt, &num, t->by, b);
+  }
+}
+
+/* ------------------------------------------------------------------ ranges of packed forms */
+static void range_sum(const tarn_lang *L, int64_t c, uint32_t n, const tarn_ixterm *t, const tarn_box *b,
+                      int64_t *lo, int64_t *hi);
+
+static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box *b, int64_t *lo, int64_t *hi);
+
+/* Range of terms, tightened by guards from number `from` on: where the sum is k·guard + rest. */
+static void range_guarded(const tarn_lang *L, const tarn_lin *p, const tarn_box *b, uint32_t from, int64_t *lo,
+                          int64_t *hi) {
+  range_sum(L, p->c, p->n, p->t, b, lo, hi);
+  for (uint32_t i = from; i < b->nguard; i++) {
+    const tarn_ix *g = tarn_ix_get(L, b->guard[i].e);
+    tarn_lin rest = *p;
+    tarn_ixterm *w = g->n ? find_atom(&rest, g->t) : NULL;
+    if (!w || w->coef % g->t->coef) continue;
+    int64_t k = w->coef / g->t->coef, rlo, rhi, v;
+    bool exact = rest.n + g->n <= TARN_LIN_MAX;
+    for (uint32_t j = 0; exact && j < g->n; j++) {
+      exact = !__builtin_mul_overflow(-k, g->t[j].coef, &v);
+      tarn_ixterm *t = find_atom(&rest, &g->t[j]);
+      if (!exact) break;
+      if (t) exact = !__builtin_add_overflow(t->coef, v, &t->coef);
+      else rest.t[rest.n] = g->t[j], rest.t[rest.n++].coef = v;
+      if (t && !t->coef) *t = rest.t[--rest.n];
+    }
+    if (!exact) continue;
+    range_guarded(L, &rest, b, i + 1, &rlo, &rhi);
+    int64_t a = sat_mul(k, b->guard[i].lo), z = sat_mul(k, b->guard[i].hi - 1);
+    int64_t l = sat_add(rlo, k > 0 ? a : z), h = sat_add(rhi, k > 0 ? z : a);
+    if (l > *lo) *lo = l;
+    if (h < *hi) *hi = h;
+  }
+}
+
+static void range_ix(const tarn_lang *L, uint32_t ix, const tarn_box *b, int64_t *lo, int64_t *hi) {
+  const tarn_ix *x = tarn_ix_get(L, ix);
+  if (!b->nguard || x->n > TARN_LIN_MAX) {
+    range_sum(L, x->c, x->n, x->t, b, lo, hi);
+    return;
+  }
+  tarn_lin p = {.c = x->c, .n = x->n};
+  for (uint32_t i = 0; i < x->n; i++) p.t[i] = x->t[i];
+  range_guarded(L, &p, b, 0, lo, hi);
+}
+
+static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box *b, int64_t *lo, int64_t *hi) {
+  if (t->kind == TARN_IX_VAR) {
+    *lo = b->lo[t->arg], *hi = b->hi[t->arg];
+    return;
+  }
+  range_ix(L, t->arg, b, lo, hi);
+  int64_t q = tarn_floordiv(*lo, t->by), r = tarn_floordiv(*hi, t->by);
+  if (t->kind == TARN_IX_DIV) *lo = q, *hi = r;
+  else if (q == r) *lo = tarn_floormod(*lo, t->by), *hi = tarn_floormod(*hi, t->by);
+  else *lo = 0, *hi = t->by - 1;
+}
+
+static void range_sum(const tarn_lang *L, int64_t c, uint32_t n, const tarn_ixterm *t, const tarn_box *b,
+                      int64_t *lo, int64_t *hi) {
+  int64_t l = c, h = c;
+  for (uint32_t i = 0; i < n; i++) {
+    int64_t al, ah, k = t[i].coef;
+    range_atom(L, &t[i], b, &al, &ah);
+    l = sat_add(l, sat_mul(k, k > 0 ? al : ah));
+    h = sat_add(h, sat_mul(k, k > 0 ? ah : al));
+  }
+  *lo = l, *hi = h;
+}
+
+void tarn_lin_range(tarn_lang *L, const tarn_lin *a, const tarn_box *b, int64_t *lo, int64_t *hi) {
+  tarn_lin p = *a;
+  tarn_lin_pack(L, &p, b);
+  range_guarded(L, &p, b, 0, lo, hi);
+}
+
+/* ------------------------------------------------------------------ floor division */
+/* Does the sum stay within one multiple of d?  Then its quotient is the constant *q. */
+static bool one_period(tarn_lang *L, const tarn_lin *a, int64_t d, const tarn_box *b, int64_t *q) {
+  int64_t lo, hi;
+  tarn_lin_range(L, a, b, &lo, &hi);
+  if (lo == INT64_MIN || hi == INT64_MAX) return false;
+  *q = tarn_floordiv(lo, d);
+  return *q == tarn_floordiv(hi, d);
+}
+
+/* floor((d·t + rest)/d) = t + floor(rest/d), for the terms and the constant that d divides. */
+static void take_multiples(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d) {
+  for (uint32_t i = 0; i < num->n;) {
+    if (num->t[i].coef % d) {
+      i++;
+      continue;
+    }
+    tarn_ixterm t = num->t[i];
+    num->t[i] = num->t[--num->n];
+    add_atom(L, out, mul(L, k, t.coef / d), &t);
+  }
+  int64_t q = tarn_floordiv(num->c, d);
+  out->c = add(L, out->c, mul(L, k, q));
+  num->c -= q * d;
+}
+
+/* Coefficients reduced modulo d, when what stays under the division is then constant. */
+static bool take_residues(tarn_lang *L, tarn_lin *out, int64_t k, const tarn_lin *num, int64_t d,
+                          const tarn_box *b) {
+  for (int floor = 0; floor < 2; floor++) {
+    tarn_lin quo = {0}, rem = {.c = num->c};
+    for (uint32_t i = 0; i < num->n; i++) {
+      int64_t q = floor ? tarn_floordiv(num->t[i].coef, d) : num->t[i].coef / d;
+      add_atom(L, &quo, q, &num->t[i]);
+      add_atom(L, &rem, num->t[i].coef - q * d, &num->t[i]);
+    }
+    int64_t q;
+    if (!quo.n || !one_period(L, &rem, d, b, &q)) continue;
+    tarn_lin_add(L, out, k, &quo);
+    out->c = add(L, out->c, mul(L, k, q));
+    return true;
+  }
+  return false;
+}
+
+/* floor((g·A + B)/(g·e)) = floor((A + m)/e) when m·g <= B < (m+1)·g. */
+static bool peel_divisor(tarn_lang *L, tarn_lin *num, int64_t *d, int64_t g, const tarn_box *b) {
+  tarn_lin hi = {.c = tarn_floordiv(num->c, g)}, lo = {.c = tarn_floormod(num->c, g)};
+  for (uint32_t i = 0; i < num->n; i++) {
+    bool whole = num->t[i].coef % g == 0;
+    add_atom(L, whole ? &hi : &lo, whole ? num->t[i].coef / g : num->t[i].coef, &num->t[i]);
+  }
+  int64_t m;
+  if (!one_period(L, &lo, g, b, &m)) return false;
+  hi.c = add(L, hi.c, m);
+  *num = hi;
+  *d /= g;
+  return true;
+}
+
+static bool peel(tarn_lang *L, tarn_lin *num, int64_t *d, const tarn_box *b) {
+  int64_t tried = INT64_MAX;
+  for (;;) { /* candidates from large to small */
+    int64_t g = 1;
+    for (uint32_t i = 0; i < num->n; i++) {
+      int64_t h = gcd(num->t[i].coef, *d);
+      if (h < tried && h > g) g = h;
+    }
+    if (g == 1) return false;
+    if (peel_divisor(L, num, d, g, b)) return true;
+    tried = g;
+  }
+}
+
+/* floor((±floor(x/a) + r)/d) = floor((±x [+ a-1] + a·r)/(a·d)). */
+static bool merge_nested(tarn_lang *L, tarn_lin *num, int64_t *d, const tarn_box *b) {
+  for (uint32_t i = 0; i < num->n; i++) {
+    tarn_ixterm t = num->t[i];
+    if (t.kind != TARN_IX_DIV || (t.coef != 1 && t.coef != -1)) continue;
+    num->t[i] = num->t[--num->n];
+    tarn_lin r = {.c = t.coef < 0 ? t.by - 1 : 0};
+    tarn_lin_add(L, &r, t.by, num);
+    tarn_lin_ix(L, &r, t.coef, t.arg, NULL, b);
+    *num = r;
+    *d = mul(L, *d, t.by);
+    return true;
+  }
+  return false;
+}
+
+void tarn_lin_div(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d, const tarn_box *b) {
+  if (!k) return;
+  for (;;) {
+    int64_t q;
+    take_multiples(L, out, k, num, d);
+    if (!num->n) return;
+    if (one_period(L, num, d, b, &q)) {
+      out->c = add(L, out->c, mul(L, k, q));
+      return;
+    }
+    if (take_residues(L, out, k, num, d, b)) return;
+    sort_terms(L, num);
+    if (!peel(L, num, &d, b) && !merge_nested(L, num, &d, b)) break;
+  }
+  add_atom(L, out, k, &(tarn_ixterm){0, TARN_IX_DIV, tarn_lin_intern(L, num, b), d});
+}
+
+/* ------------------------------------------------------------------ packing */
+static uint32_t count_plain(const tarn_lin *a) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < a->n; i++) n += a->t[i].kind != TARN_IX_MOD;
+  return n;
+}
+
+/* Writes k·part as k·(part mod d) + k·d·div, where div = floor(part/d) has the opposite sign in p; kept when
+ * fewer plain terms are left. */
+static bool pack_part(tarn_lang *L, tarn_lin *p, const tarn_ixterm *div, const tarn_lin *part, int64_t d,
+                      const tarn_box *b) {
+  for (uint32_t i = 0; i < part->n; i++) {
+    tarn_ixterm *w = find_atom(p, &part->t[i]);
+    if (!w || w->coef % part->t[i].coef) continue;
+    int64_t k = w->coef / part->t[i].coef;
+    if ((k < 0) == (div->coef < 0)) continue;
+    tarn_lin r = *p;
+    tarn_lin_add(L, &r, -k, part);
+    add_atom(L, &r, mul(L, k, d), div);
+    if (count_plain(&r) >= count_plain(p)) continue;
+    add_atom(L, &r, k, &(tarn_ixterm){0, TARN_IX_MOD, tarn_lin_intern(L, part, b), d});
+    *p = r;
+    return true;
+  }
+  return false;
+}
+
+/* The next smaller divisor than `below` to cut a quotient by `by` at: one that occurs in p, lastly 1. */
+static int64_t next_cut(const tarn_lin *p, int64_t by, int64_t below) {
+  int64_t best = 0;
+  for (uint32_t i = 0; i < p->n; i++) {
+    int64_t a = p->t[i].by;
+    if (p->t[i].kind == TARN_IX_DIV && a < below && by % a == 0 && a > best) best = a;
+  }
+  return best ? best : below > 1;
+}
+
+static bool pack_one(tarn_lang *L, tarn_lin *p, tarn_ixterm div, const tarn_box *b) {
+  for (int64_t a = next_cut(p, div.by, div.by); a; a = next_cut(p, div.by, a)) {
+    tarn_lin num = {0}, part = {0};
+    tarn_lin_ix(L, &num, 1, div.arg, NULL, b);
+    if (a == 1) part = num;
+    else tarn_lin_div(L, &part, 1, &num, a, b);
+    sort_terms(L, &part);
+    if (pack_part(L, p, &div, &part, div.by / a, b)) return true;
+  }
+  return false;
+}
+
+void tarn_lin_pack(tarn_lang *L, tarn_lin *a, const tarn_box *b) {
+  sort_terms(L, a);
+  for (uint32_t i = 0; a->n > 1 && i < a->n; i++)
+    if (a->t[i].kind == TARN_IX_DIV && pack_one(L, a, a->t[i], b)) {
+      sort_terms(L, a);
+      i = TARN_NONE; /* from the start again */
+    }
+}
+
+/* ------------------------------------------------------------------ interning */
+static uint32_t intern_packed(tarn_lang *L, const tarn_lin *a) {
+  tarn_key_begin(L);
+  tarn_key(L, (uint64_t)a->c);
+  for (uint32_t i = 0; i < a->n; i++) {
+    tarn_key(L, (uint64_t)a->t[i].coef);
+    tarn_key(L, (uint64_t)a->t[i].kind << 32 | a->t[i].arg);
+    tarn_key(L, (uint64_t)a->t[i].by);
+  }
+  uint32_t id = tarn_table_find(L, &L->ix);
+  if (id != TARN_NONE) return id;
+  tarn_ix *x = TARN_NEW(L->cx, tarn_ix);
+  x->c = a->c;
+  x->n = a->n;
+  if (a->n) x->t = tarn_copy(L->cx, a->t, a->n * sizeof *a->t);
+  return tarn_table_add(L, &L->ix, x);
+}
+
+uint32_t tarn_lin_intern(tarn_lang *L, const tarn_lin *a, const tarn_box *b) {
+  tarn_lin p = *a;
+  tarn_lin_pack(L, &p, b);
+  return intern_packed(L, &p);
+}
+
+/* ------------------------------------------------------------------ the public face */
+const tarn_ix *tarn_ix_get(const tarn_lang *L, uint32_t id) { return tarn_table_get(&L->ix, id); }
+
+/* The box of an extent array of unknown length: all that the expression's dims need. */
+static void mark_dims(const tarn_lang *L, uint32_t a, bool *used) {
+  const tarn_ix *x = tarn_ix_get(L, a);
+  for (uint32_t i = 0; i < x->n; i++)
+    if (x->t[i].kind == TARN_IX_VAR) used[x->t[i].arg] = true;
+    else mark_dims(L, x->t[i].arg, used);
+}
+
+static void box_for(const tarn_lang *L, tarn_box *b, uint32_t e1, uint32_t e2, const int64_t *extent) {
+  bool used[TARN_MAX_DIMS] = {0};
+  *b = (tarn_box){0};
+  mark_dims(L, e1, used);
+  if (e2 != TARN_NONE) mark_dims(L, e2, used);
+  for (uint32_t i = 0; i < TARN_MAX_DIMS; i++)
+    if (used[i]) b->hi[i] = extent[i] > 1 ? extent[i] - 1 : 0;
+}
+
+uint32_t tarn_ix_const(tarn_lang *L, int64_t c) { return intern_packed(L, &(tarn_lin){.c = c}); }
+
+uint32_t tarn_ix_var(tarn_lang *L, uint32_t i, const int64_t *extent) {
+  tarn_lin a = {0};
+  if (i >= TARN_MAX_DIMS) tarn_raise(L->cx, TARN_BAD_INPUT, "index map: dim %u is too high", i);
+  if (extent[i] > 1) add_atom(L, &a, 1, &(tarn_ixterm){0, TARN_IX_VAR, i, 0});
+  return intern_packed(L, &a);
+}
+
+uint32_t tarn_ix_add(tarn_lang *L, uint32_t a, uint32_t b, const int64_t *extent) {
+  tarn_lin r = {0};
+  tarn_box box;
+  box_for(L, &box, a, b, extent);
+  tarn_lin_ix(L, &r, 1, a, NULL, &box);
+  tarn_lin_ix(L, &r, 1, b, NULL, &box);
+  return tarn_lin_intern(L, &r, &box);
+}
+
+uint32_t tarn_ix_scale(tarn_lang *L, uint32_t a, int64_t k, const int64_t *extent) {
+  tarn_lin r = {0};
+  tarn_box box;
+  box_for(L, &box, a, TARN_NONE, extent);
+  tarn_lin_ix(L, &r, k, a, NULL, &box);
+  return tarn_lin_intern(L, &r, &box);
+}
+
+static uint32_t divmod(tarn_lang *L, uint32_t a, int64_t d, const int64_t *extent, bool mod) {
+  tarn_lin r = {0}, num = {0};
+  tarn_box box;
+  if (d <= 0) tarn_raise(L->cx, TARN_BAD_INPUT, "index map: division by %lld", (long long)d);
+  box_for(L, &box, a, TARN_NONE, extent);
+  tarn_lin_ix(L, &num, 1, a, NULL, &box);
+  (mod ? tarn_lin_mod : tarn_lin_div)(L, &r, 1, &num, d, &box);
+  return tarn_lin_intern(L, &r, &box);
+}
+
+uint32_t tarn_ix_div(tarn_lang *L, uint32_t a, int64_t d, const int64_t *extent) {
+  return divmod(L, a, d, extent, false);
+}
+
+uint32_t tarn_ix_mod(tarn_lang *L, uint32_t a, int64_t d, const int64_t *extent) {
+  return divmod(L, a, d, extent, true);
+}
+
+void tarn_ix_range(const tarn_lang *L, uint32_t a, const int64_t *extent, int64_t *lo, int64_t *hi) {
+  tarn_box box;
+  box_for(L, &box, a, TARN_NONE, extent);
+  range_ix(L, a, &box, lo, hi);
+}
+
+int64_t tarn_ix_eval(const tarn_lang *L, uint32_t a, const int64_t *dims) {
+  const tarn_ix *x = tarn_ix_get(L, a);
+  int64_t v = x->c;
+  for (uint32_t i = 0; i < x->n; i++) {
+    const tarn_ixterm *t = &x->t[i];
+    int64_t u = t->kind == TARN_IX_VAR ? dims[t->arg] : tarn_ix_eval(L, t->arg, dims);
+    if (t->kind == TARN_IX_DIV) u = tarn_floordiv(u, t->by);
+    if (t->kind == TARN_IX_MOD) u = tarn_floormod(u, t->by);
+    v += t->coef * u;
+  }
+  return v;
+}
+
+uint32_t tarn_ix_subst(tarn_lang *L, uint32_t a, const uint32_t *sub, const int64_t *new_extent) {
+  tarn_lin with[TARN_MAX_DIMS], r = {0};
+  bool used[TARN_MAX_DIMS] = {0}, inner[TARN_MAX_DIMS] = {0};
+  tarn_box box = {0};
+  mark_dims(L, a, used);
+  for (uint32_t i = 0; i < TARN_MAX_DIMS; i++)
+    if (used[i]) mark_dims(L, sub[i], inner);
+  for (uint32_t i = 0; i < TARN_MAX_DIMS; i++)
+    if (inner[i]) box.hi[i] = new_extent[i] > 1 ? new_extent[i] - 1 : 0;
+  for (uint32_t i = 0; i < TARN_MAX_DIMS; i++) {
+    with[i].c = 0, with[i].n = 0;
+    if (used[i]) tarn_lin_ix(L, &with[i], 1, sub[i], NULL, &box);
+  }
+  tarn_lin_ix(L, &r, 1, a, with, &box);
+  return tarn_lin_intern(L, &r, &box);
+}
+
+bool tarn_ix_affine(const tarn_lang *L, uint32_t a) {
+  const tarn_ix *x = tarn_ix_get(L, a);
+  for (uint32_t i = 0; i < x->n; i++)
+    if (x->t[i].kind != TARN_IX_VAR) return false;
+  return true;
+}
+
+int64_t tarn_ix_coef(const tarn_lang *L, uint32_t a, uint32_t dim) {
+  const tarn_ix *x = tarn_ix_get(L, a);
+  for (uint32_t i = 0; i < x->n; i++)
+    if (x->t[i].kind == TARN_IX_VAR && x->t[i].arg == dim) return x->t[i].coef;
+  return 0;
+}
