@@ -1,0 +1,60 @@
+# Headers under include/tarn/<folder>/, libraries, the program, pkg-config and CMake package files, man page, data.
+include(CMakePackageConfigHelpers)
+get_property(libraries GLOBAL PROPERTY tarn_LIBRARIES)
+if(NOT libraries)
+  return()
+endif()
+
+set_target_properties(${libraries} PROPERTIES INSTALL_RPATH "$ORIGIN")
+install(TARGETS ${libraries} EXPORT tarnTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+if(TARGET tarn)
+  file(RELATIVE_PATH to_lib "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
+  set_target_properties(tarn PROPERTIES INSTALL_RPATH "$ORIGIN/${to_lib}")
+  install(TARGETS tarn RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+
+# A header is public when its module says so (tarn_module … HEADERS); <folder>/<folder>.h always is.
+get_property(headers GLOBAL PROPERTY tarn_HEADERS)
+foreach(header IN LISTS headers)
+  get_filename_component(folder "${header}" DIRECTORY)
+  install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tarn/${folder}")
+endforeach()
+
+file(GLOB pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/*.1")
+install(FILES ${pages} DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+foreach(kind rules hw)
+  file(GLOB data CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${kind}/*.${kind}")
+  install(FILES ${data} DESTINATION "${CMAKE_INSTALL_DATADIR}/tarn/${kind}")
+endforeach()
+
+# pkg-config: paths relative to the file itself, so that an installed tree may move.
+set(pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH pc_to_prefix "${CMAKE_INSTALL_PREFIX}/${pc_dir}" "${CMAKE_INSTALL_PREFIX}")
+function(tarn_pkg_config name description requires)
+  if(NOT TARGET lib_${name})
+    return()
+  endif()
+  set(PC_NAME ${name})
+  set(PC_DESCRIPTION "${description}")
+  set(PC_REQUIRES "${requires}")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/tarn.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${pc_dir}")
+endfunction()
+tarn_pkg_config(tarn "terms, e-graph, rules, extraction" "")
+tarn_pkg_config(tarn-codegen "code generation through LLVM" "tarn")
+tarn_pkg_config(tarn-tune "measuring and the learned price" "tarn-codegen")
+tarn_pkg_config(tarn-rt "what compiled models link" "")
+
+# CMake: find_package(tarn), then tarn::tarn, tarn::tarn-codegen, tarn::tarn-tune, tarn::tarn-rt.
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tarn")
+install(EXPORT tarnTargets NAMESPACE tarn:: DESTINATION "${package_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/tarnConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+configure_file("${PROJECT_SOURCE_DIR}/cmake/tarnConfig.cmake.in" "${PROJECT_BINARY_DIR}/tarnConfig.cmake" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/tarnConfig.cmake" "${PROJECT_BINARY_DIR}/tarnConfigVersion.cmake"
+  DESTINATION "${package_dir}")
+
+# Installs into a folder of its own and builds consumers against that. Not under sanitizers, whose runtime a consumer
+# would have to link.
+if(TARN_TESTS AND NOT TARN_SANITIZE AND NOT TARN_FUZZ)
+  add_test(NAME install COMMAND "${PROJECT_SOURCE_DIR}/tests/install/run.sh" "${PROJECT_BINARY_DIR}" "${CMAKE_C_COMPILER}")
+endif()

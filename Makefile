@@ -1,0 +1,55 @@
+# The front door; CMakePresets.json holds the configurations, CMakeLists.txt the build.
+#   make build      the libraries and build/tarn           make check      the release tests
+#   make demo       a small network from end to end        make check-all  and sanitizers, every allocation, all networks
+#   make bench      against ONNX Runtime                   make fuzz       SECONDS=60 for each target, or TARGETS=fuzz_sexp
+#   make install    PREFIX=/usr/local DESTDIR=             make format     clang-format over our sources
+JOBS    ?= $(shell nproc)
+PREFIX  ?= /usr/local
+SECONDS  = 60
+TARGETS  =
+
+.NOTPARALLEL:
+.PHONY: build check check-all demo bench install fuzz format clean packages
+
+build: packages
+	@$(call configure,release)
+	@cmake --build --preset release -j $(JOBS)
+
+# $(1): a preset. Configured once; CMake looks after later changes itself.
+configure = test -f $(if $(filter release,$(1)),build,build-$(1))/build.ninja || cmake --preset $(1)
+run_tests = ctest --test-dir $(1) --output-on-failure --no-tests=error -j $(JOBS)
+
+packages:
+	@tools/packages.sh
+
+check: build
+	@$(call run_tests,build)
+
+check-all: build
+	@tools/packages.sh build check-all
+	@$(call run_tests,build) -C all
+	@$(call configure,asan)
+	@cmake --build --preset asan -j $(JOBS)
+	@$(call run_tests,build-asan)
+
+demo: build
+	@examples/demo/run.sh build
+
+bench: build
+	@bench/run.sh build
+
+install: build
+	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+
+fuzz:
+	@tools/packages.sh build check-all
+	@$(call configure,fuzz)
+	@cmake --build --preset fuzz -j $(JOBS) --target fuzzers
+	@tools/fuzz.sh build-fuzz $(SECONDS) $(TARGETS)
+
+format:
+	@tools/packages.sh format
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	@rm -rf build build-debug build-asan build-fuzz

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# tests/install/run.sh BUILD CC: installs BUILD into a folder of its own, looks at what is there, and builds and runs
+# a consumer against it, once through pkg-config and once through CMake.
+set -euo pipefail
+build=$1 cc=$2
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "install: $*" >&2; exit 1; }
+
+cmake --install "$build" --prefix "$work/first" >"$work/log" 2>&1 || { cat "$work/log"; fail "cmake --install"; }
+mv "$work/first" "$work/root"   # an installed tree may be moved
+root=$work/root
+libdir=$(dirname "$(find "$root" -name libtarn.so)")
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+
+# Libraries: a soname, no undeclared symbols, nothing exported that is not ours, and libtarn without LLVM and the like.
+for lib in "$libdir"/lib*.so; do
+  name=$(basename "$lib")
+  readelf -d "$lib" | grep -q "SONAME.*\[$name\.0\]" || fail "$name has no soname $name.0"
+  strangers=$(nm -D --defined-only "$lib" | awk '{ print $3 }' | grep -v '^tarn_' || true)
+  [ -z "$strangers" ] || fail "$name exports" $strangers
+done
+readelf -d "$libdir/libtarn.so" | grep NEEDED | grep -iE 'llvm|xgboost|hwloc|sqlite|stdc\+\+' && fail "libtarn needs too much"
+
+# Every header alone, from its place below include/tarn.
+while read -r header; do
+  printf '#include "%s"\n' "$header" >"$work/header.c"
+  "$cc" -std=c17 -Wall -Wextra -Werror -fsyntax-only -I"$root/include/tarn" "$work/header.c" || fail "$header"
+done < <(cd "$root/include/tarn" && find . -name '*.h' -printf '%P\n')
+
+for page in "$root"/share/man/man1/*.1; do [ -s "$page" ] || fail "no man page"; done
+
+# Consumers.
+"$cc" -std=c17 $(pkg-config --cflags tarn) "$here/base.c" $(pkg-config --libs tarn) -o "$work/consumer"
+LD_LIBRARY_PATH=$libdir "$work/consumer"
+LD_LIBRARY_PATH=$libdir ldd "$work/consumer" | grep -iE 'llvm|xgboost' && fail "the consumer drags in too much"
+cmake -G Ninja -S "$here" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$root" -DCMAKE_C_COMPILER="$cc" >"$work/log" 2>&1 ||
+  { cat "$work/log"; fail "find_package(tarn)"; }
+cmake --build "$work/cmake" >"$work/log" 2>&1 || { cat "$work/log"; fail "building with CMake"; }
+"$work/cmake/consumer"
+
+if [ -x "$root/bin/tarn" ]; then "$root/bin/tarn" --help >/dev/null || fail "the installed program does not start"; fi
