@@ -29,11 +29,21 @@ static const struct dtype_info {
 #undef ROW
 };
 
-const char *tarn_dtype_name(tarn_dtype t) { return info[t].name; }
-size_t tarn_dtype_size(tarn_dtype t) { return (info[t].bits + 7) / 8; }
-unsigned tarn_dtype_bits(tarn_dtype t) { return info[t].bits; }
-bool tarn_dtype_is_float(tarn_dtype t) { return info[t].class == FLOATING; }
-bool tarn_dtype_is_signed(tarn_dtype t) { return info[t].class == SIGNED; }
+const char *tarn_dtype_name(tarn_dtype t) {
+  return info[t].name;
+}
+size_t tarn_dtype_size(tarn_dtype t) {
+  return (info[t].bits + 7) / 8;
+}
+unsigned tarn_dtype_bits(tarn_dtype t) {
+  return info[t].bits;
+}
+bool tarn_dtype_is_float(tarn_dtype t) {
+  return info[t].class == FLOATING;
+}
+bool tarn_dtype_is_signed(tarn_dtype t) {
+  return info[t].class == SIGNED;
+}
 
 bool tarn_dtype_parse(const char *s, tarn_dtype *t) {
   for (unsigned i = 0; i < TARN_DTYPES; i++)
@@ -49,8 +59,17 @@ double tarn_canonical_nan(void) {
   return d;
 }
 
-/* v truncated to f32 with the last bit set when anything was cut off ("round to odd"): a later rounding to a format
- * at least two bits narrower then gives what one rounding of v would have given (Boldo, Melquiond 2008). */
+uint64_t tarn_nan_bits(tarn_dtype t) {
+  static const uint64_t bits[] = {[TARN_F32] = 0x7FC00000u,
+                                  [TARN_F64] = 0x7FF8000000000000u,
+                                  [TARN_F16] = 0x7E00u,
+                                  [TARN_BF16] = 0x7FC0u};
+  return bits[t];
+}
+
+/* v truncated to f32 with the last bit set when anything was cut off ("round to odd"): a later
+ * rounding to a format at least two bits narrower then gives what one rounding of v would have
+ * given (Boldo, Melquiond 2008). */
 static float odd_float(double v) {
   float f = (float)v;
   uint32_t bits;
@@ -65,10 +84,14 @@ static float odd_float(double v) {
 double tarn_round_to(tarn_dtype t, double v) {
   if (isnan(v)) return tarn_canonical_nan();
   switch (t) {
-  case TARN_F32: return (double)(float)v;
-  case TARN_F16: return (double)tarn_from_f16(tarn_to_f16(odd_float(v)));
-  case TARN_BF16: return (double)tarn_from_bf16(tarn_to_bf16(odd_float(v)));
-  default: return v;
+  case TARN_F32:
+    return (double)(float)v;
+  case TARN_F16:
+    return (double)tarn_from_f16(tarn_to_f16(odd_float(v)));
+  case TARN_BF16:
+    return (double)tarn_from_bf16(tarn_to_bf16(odd_float(v)));
+  default:
+    return v;
   }
 }
 
@@ -119,7 +142,9 @@ tarn_value tarn_cast_value(tarn_dtype from, tarn_dtype to, tarn_value v, tarn_mo
 }
 
 /* ---------------------------------------------------------------- element counts */
-bool tarn_mul64(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
+bool tarn_mul64(int64_t a, int64_t b, int64_t *out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
 
 bool tarn_count_dims(uint32_t n, const int64_t *dim, int64_t *out) {
   int64_t count = 1;

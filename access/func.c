@@ -21,13 +21,18 @@ static uint32_t greatest(tarn_lang *L, tarn_dtype t) {
   return tarn_fx_iconst(L, t, (int64_t)(UINT64_MAX >> drop));
 }
 
-/* The start of a sum is +0: then a running sum is never -0, and adding zeros anywhere changes nothing. */
+/* The start of a sum is +0: then a running sum is never -0, and adding zeros anywhere changes
+ * nothing. */
 static uint32_t start_of(tarn_lang *L, tarn_red_kind k, tarn_dtype t) {
   switch (k) {
-  case TARN_RED_PROD: return tarn_fx_const(L, t, 1);
-  case TARN_RED_MAX: return least(L, t);
-  case TARN_RED_MIN: return greatest(L, t);
-  default: return tarn_fx_const(L, t, 0);
+  case TARN_RED_PROD:
+    return tarn_fx_const(L, t, 1);
+  case TARN_RED_MAX:
+    return least(L, t);
+  case TARN_RED_MIN:
+    return greatest(L, t);
+  default:
+    return tarn_fx_const(L, t, 0);
   }
 }
 
@@ -73,12 +78,14 @@ uint32_t tarn_reducer_intern(tarn_lang *L, const tarn_reducer *given) {
     tarn_raise(L->cx, TARN_BAD_INPUT, "reducer: unknown kind %d", (int)r.kind);
   if (r.kind == TARN_RED_CUSTOM) {
     if (r.ns == 0 || r.ns > TARN_MAX_STATE || !arity_fits(L, &r))
-      tarn_raise(L->cx, TARN_BAD_INPUT, "reducer: initial values must be constants, and its "
+      tarn_raise(L->cx, TARN_BAD_INPUT,
+                 "reducer: initial values must be constants, and its "
                  "expressions may use only the state, the element and its index");
     r = canonical(L, &r);
   } else r = builtin(L, r.kind, r.dtype);
   tarn_key_begin(L);
-  tarn_key(L, (uint64_t)r.kind << 24 | (uint64_t)r.dtype << 16 | (uint64_t)r.ns << 8 | r.commutative);
+  tarn_key(L,
+           (uint64_t)r.kind << 24 | (uint64_t)r.dtype << 16 | (uint64_t)r.ns << 8 | r.commutative);
   tarn_key(L, r.result);
   for (uint32_t i = 0; i < r.ns; i++) {
     tarn_key(L, (uint64_t)r.init[i] << 32 | r.step[i]);
@@ -172,7 +179,9 @@ uint32_t tarn_fn_intern(tarn_lang *L, const tarn_func *given) {
   return id != TARN_NONE ? id : tarn_table_add(L, &L->fn, tarn_copy(L->cx, &f, sizeof f));
 }
 
-const tarn_func *tarn_fn_get(const tarn_lang *L, uint32_t id) { return tarn_table_get(&L->fn, id); }
+const tarn_func *tarn_fn_get(const tarn_lang *L, uint32_t id) {
+  return tarn_table_get(&L->fn, id);
+}
 
 uint32_t tarn_fn_reduce(tarn_lang *L, uint32_t body, uint32_t nops, uint32_t red) {
   if (nops > UINT8_MAX) tarn_raise(L->cx, TARN_BAD_INPUT, "function: %u operands", nops);

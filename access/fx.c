@@ -13,8 +13,9 @@ typedef struct fxitem { /* what the fx table holds; x first */
   uint32_t slot; /* the walk's number of it */
 } fxitem;
 
-/* One walk at a time: no function below starts a walk while it still uses another's order.  Walks do not allocate
- * (the arrays grow when an expression is interned), so that they may happen between a mark and a release. */
+/* One walk at a time: no function below starts a walk while it still uses another's order.  Walks
+ * do not allocate (the arrays grow when an expression is interned), so that they may happen between
+ * a mark and a release. */
 typedef struct tarn_fxwork {
   uint32_t epoch;
   TARN_VEC(uint32_t) order; /* reachable ids, ascending */
@@ -27,7 +28,9 @@ static const tarn_fxinfo infos[TARN_FX_COUNT] = {
 #undef FX
 };
 
-const tarn_fxinfo *tarn_fx_info(uint32_t op) { return &infos[op]; }
+const tarn_fxinfo *tarn_fx_info(uint32_t op) {
+  return &infos[op];
+}
 
 uint32_t tarn_fx_find(const char *text) {
   for (uint32_t i = 0; i < TARN_FX_COUNT; i++)
@@ -39,7 +42,9 @@ static fxitem *item_of(const tarn_lang *L, uint32_t f) {
   return (fxitem *)(uintptr_t)tarn_table_get(&L->fx, f);
 }
 
-const tarn_fx *tarn_fx_get(const tarn_lang *L, uint32_t id) { return &item_of(L, id)->x; }
+const tarn_fx *tarn_fx_get(const tarn_lang *L, uint32_t id) {
+  return &item_of(L, id)->x;
+}
 
 /* ---------------------------------------------------------------- interning */
 static void make_room(tarn_lang *L) {
@@ -55,7 +60,8 @@ static uint32_t intern(tarn_lang *L, const tarn_fx *x) {
   memcpy(&bits, &x->value, sizeof bits);
   tarn_key_begin(L);
   tarn_key(L, (uint64_t)x->op << 32 | (uint64_t)x->dtype << 16 | x->hole);
-  if (x->op == TARN_FX_CONST) tarn_key(L, tarn_dtype_is_float(x->dtype) ? bits : (uint64_t)x->ivalue);
+  if (x->op == TARN_FX_CONST)
+    tarn_key(L, tarn_dtype_is_float(x->dtype) ? bits : (uint64_t)x->ivalue);
   for (uint32_t i = 0; i < arity; i++) tarn_key(L, x->kid[i]);
   uint32_t id = tarn_table_find(L, &L->fx);
   if (id != TARN_NONE) return id;
@@ -100,7 +106,9 @@ tarn_value tarn_fx_value(const tarn_lang *L, uint32_t f) {
   return v;
 }
 
-static bool is_const(const tarn_lang *L, uint32_t f) { return tarn_fx_get(L, f)->op == TARN_FX_CONST; }
+static bool is_const(const tarn_lang *L, uint32_t f) {
+  return tarn_fx_get(L, f)->op == TARN_FX_CONST;
+}
 
 /* A cast of a constant is a constant; a cast to the type just cast to is nothing. */
 uint32_t tarn_fx_cast(tarn_lang *L, tarn_dtype t, uint32_t x) {
@@ -164,9 +172,13 @@ static fxwork *walk(const tarn_lang *L, const uint32_t *root, uint32_t nroot) {
   return w;
 }
 
-void tarn_fx_start(tarn_lang *L) { L->work = TARN_NEW(L->cx, fxwork); }
+void tarn_fx_start(tarn_lang *L) {
+  L->work = TARN_NEW(L->cx, fxwork);
+}
 
-uint32_t tarn_fx_holes(const tarn_lang *L, uint32_t f) { return item_of(L, f)->holes; }
+uint32_t tarn_fx_holes(const tarn_lang *L, uint32_t f) {
+  return item_of(L, f)->holes;
+}
 
 bool tarn_fx_uses(const tarn_lang *L, uint32_t f, uint32_t hole) {
   if (tarn_fx_holes(L, f) <= hole) return false;

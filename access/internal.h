@@ -31,7 +31,13 @@ struct tarn_lang {
   tarn_table name;        /* char: memory spaces */
   tarn_map *label;        /* name id of a constant's label -> its payload */
   struct tarn_fxwork *work; /* scratch of fx.c */
+  struct tarn_termwork {    /* scratch of tarn_term_reachable */
+    uint32_t epoch;
+    TARN_VEC(uint32_t) mark;  /* by term: the epoch that last saw it */
+    TARN_VEC(uint32_t) order;
+  } *walk;
   tarn_map *normal;       /* term -> its normal form + 1 (normalise.c) */
+  tarn_map *composed;     /* outer << 32 | inner -> composed map, or TARN_NONE (map.c) */
 };
 
 /* ---- tables (lang.c); all raise TARN_MEMORY ----
@@ -55,6 +61,7 @@ unsigned tarn_dtype_bits(tarn_dtype t);          /* bool: 1 */
 /* Float to integer: toward zero, saturating, NaN gives 0. Integer to float rounds once. Both ways of cast. */
 tarn_value tarn_cast_value(tarn_dtype from, tarn_dtype to, tarn_value v, tarn_mode mode);
 double tarn_canonical_nan(void);
+uint64_t tarn_nan_bits(tarn_dtype t);            /* the canonical NaN of a float type, as stored */
 bool tarn_mul64(int64_t a, int64_t b, int64_t *out); /* false on overflow; a, b >= 0 */
 bool tarn_count_dims(uint32_t n, const int64_t *dim, int64_t *out); /* product; false on overflow (0 extents never hide one) */
 
@@ -103,12 +110,48 @@ bool tarn_type_same_dims(const tarn_type *a, const tarn_type *b); /* all dims eq
  * Type of nest over children of these types; TARN_NONE and tarn_message when ill-typed. typing.c calls it. */
 uint32_t tarn_nest_type(tarn_lang *L, uint32_t nest, const uint32_t *kid_types, uint32_t n);
 
-/* ---- text (text.c) ---- shared by parse.c and print.c */
-void tarn_ix_print(const tarn_lang *L, tarn_buf *b, uint32_t ix);
+/* ---- terms (term.c) ----
+ * What the roots use, themselves included, ascending (kids before parents); valid until the next call. */
+uint32_t tarn_term_reachable(const tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_term **terms);
+
+/* ---- text ----
+ * Printing writes one form without spaces around it; payloads put a space before each of their parts. */
+void tarn_name_print(tarn_buf *b, const char *name);                        /* an atom, or a string where needed (text.c) */
+const char *tarn_name_parse(tarn_lang *L, const tarn_sx *s);                /* atom, number as written, or string */
+void tarn_number_print(tarn_buf *b, tarn_dtype t, tarn_value v);            /* shortest text that reads back to v */
+tarn_value tarn_number_parse(tarn_lang *L, const tarn_sx *s, tarn_dtype t); /* also true, false */
+int64_t tarn_int_parse(tarn_lang *L, const tarn_sx *s);
+tarn_dtype tarn_dtype_read(tarn_lang *L, const tarn_sx *s);
+const tarn_sx *tarn_sx_at(tarn_lang *L, const tarn_sx *s, uint32_t i, const char *what); /* element i, or an error naming it */
+uint32_t tarn_ints_parse(tarn_lang *L, const tarn_sx *list, uint32_t max, int64_t *out); /* (1 2 3) */
+void tarn_ints_print(tarn_buf *b, uint32_t n, const int64_t *v);            /* (1 2 3) */
+void tarn_shape_print(tarn_buf *b, const tarn_type *t);                     /* ((2 3) (4)) */
+#define TARN_INLINE_MAX 64 /* constants of at most so many elements are written out */
+extern const char *const tarn_red_names[TARN_RED_CUSTOM];
+void tarn_string_print(tarn_buf *b, const char *s);                         /* "…" */
+void tarn_fn_print(const tarn_lang *L, tarn_buf *b, uint32_t fn);           /* print.c, and what it prints: parse.c */
+uint32_t tarn_fn_parse(tarn_lang *L, const tarn_sx *s);
+void tarn_reducer_print(const tarn_lang *L, tarn_buf *b, uint32_t red);
+uint32_t tarn_reducer_parse(tarn_lang *L, const tarn_sx *s);
+void tarn_ix_print(const tarn_lang *L, tarn_buf *b, uint32_t ix);           /* index.c */
 uint32_t tarn_ix_parse(tarn_lang *L, const tarn_sx *s, const int64_t *extent, uint32_t n);
 void tarn_imap_print(const tarn_lang *L, tarn_buf *b, uint32_t map);
 uint32_t tarn_imap_parse(tarn_lang *L, const tarn_sx *s);
 void tarn_nest_print(const tarn_lang *L, tarn_buf *b, uint32_t nest);
 uint32_t tarn_nest_parse(tarn_lang *L, const tarn_sx *s);
+
+/* ---- naming shared parts of a DAG when printing (lets.c) ---- */
+typedef uint32_t tarn_kids_fn(const tarn_lang *L, uint32_t id, const uint32_t **kid);
+typedef struct tarn_lets {
+  uint32_t n, nbound;
+  const uint32_t *id;   /* ascending, kids before parents */
+  uint32_t *label;      /* per id: the number of its let, or TARN_NONE */
+} tarn_lets;
+/* Binds what is used twice and is no leaf, and every 64th of a chain (so that nothing nests deeply). id is copied. */
+tarn_lets tarn_lets_choose(const tarn_lang *L, uint32_t n, const uint32_t *id, tarn_kids_fn *kids);
+uint32_t tarn_lets_label(const tarn_lets *l, uint32_t id);
+uint32_t tarn_term_kids(const tarn_lang *L, uint32_t id, const uint32_t **kid); /* print.c */
+void tarn_term_node_print(const tarn_lang *L, tarn_buf *b, const tarn_lets *l, tarn_term t);
+void tarn_term_ref_print(const tarn_lang *L, tarn_buf *b, const tarn_lets *l, tarn_term t); /* %k where bound */
 
 #endif

@@ -2,7 +2,9 @@
 #include "access/fx_internal.h"
 #include <string.h>
 
-static void table_init(tarn_ctx *cx, tarn_table *t) { t->ids = tarn_intern_new(cx); }
+static void table_init(tarn_ctx *cx, tarn_table *t) {
+  t->ids = tarn_intern_new(cx);
+}
 
 tarn_lang *tarn_lang_new(tarn_ctx *cx) {
   tarn_lang *L = TARN_NEW(cx, tarn_lang);
@@ -13,15 +15,22 @@ tarn_lang *tarn_lang_new(tarn_ctx *cx) {
   L->normal = tarn_map_new(cx);
   L->label = tarn_map_new(cx);
   tarn_fx_start(L);
+  L->walk = TARN_NEW(cx, struct tarn_termwork);
   tarn_payload_intern(L, &(tarn_payload){.kind = TARN_P_NONE});
   return L;
 }
 
-tarn_ctx *tarn_lang_ctx(const tarn_lang *L) { return L->cx; }
+tarn_ctx *tarn_lang_ctx(const tarn_lang *L) {
+  return L->cx;
+}
 
 /* ---------------------------------------------------------------- tables */
-void tarn_key_begin(tarn_lang *L) { L->key.n = 0; }
-void tarn_key(tarn_lang *L, uint64_t word) { tarn_push(L->cx, &L->key, word); }
+void tarn_key_begin(tarn_lang *L) {
+  L->key.n = 0;
+}
+void tarn_key(tarn_lang *L, uint64_t word) {
+  tarn_push(L->cx, &L->key, word);
+}
 
 void tarn_key_bytes(tarn_lang *L, const void *p, size_t n) {
   const char *c = p;
@@ -61,7 +70,9 @@ uint32_t tarn_name_find(const tarn_lang *L, const char *s) {
   return tarn_table_find(L, &L->name);
 }
 
-const char *tarn_name_get(const tarn_lang *L, uint32_t id) { return tarn_table_get(&L->name, id); }
+const char *tarn_name_get(const tarn_lang *L, uint32_t id) {
+  return tarn_table_get(&L->name, id);
+}
 
 /* ---------------------------------------------------------------- operators */
 static const tarn_opinfo ops[] = {
@@ -70,7 +81,9 @@ static const tarn_opinfo ops[] = {
 #undef OP
 };
 
-const tarn_opinfo *tarn_op_info(uint32_t op) { return op < TARN_OP_COUNT ? &ops[op] : NULL; }
+const tarn_opinfo *tarn_op_info(uint32_t op) {
+  return op < TARN_OP_COUNT ? &ops[op] : NULL;
+}
 
 uint32_t tarn_op_find(const char *text) {
   for (uint32_t i = 0; i < TARN_OP_COUNT; i++)
@@ -79,4 +92,6 @@ uint32_t tarn_op_find(const char *text) {
 }
 
 /* The table keeps the views together. */
-bool tarn_op_is_view(uint32_t op) { return op >= TARN_OP_ACCESS && op <= TARN_OP_VIEW; }
+bool tarn_op_is_view(uint32_t op) {
+  return op >= TARN_OP_ACCESS && op <= TARN_OP_VIEW;
+}

@@ -1,7 +1,7 @@
 /* Payloads of operators: one interning over all kinds.
  *
- * A constant is interned by a hash of its bytes and, where that meets, by comparing them; its bytes are not copied.
- * Its label is made unique in the tarn_lang, so that text may refer to it. */
+ * A constant is interned by a hash of its bytes and, where that meets, by comparing them; its bytes
+ * are not copied. Its label is made unique in the tarn_lang, so that text may refer to it. */
 #include "access/internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +32,21 @@ static void attr_key(tarn_lang *L, const tarn_attr *a) {
   tarn_key_bytes(L, a->name, strlen(a->name));
   tarn_key(L, a->kind);
   switch (a->kind) {
-  case TARN_A_INT: tarn_key(L, (uint64_t)a->i); break;
-  case TARN_A_REAL: tarn_key_bytes(L, &a->r, sizeof a->r); break;
-  case TARN_A_STR: tarn_key_bytes(L, a->s, strlen(a->s)); break;
-  case TARN_A_INTS: tarn_key_bytes(L, a->is, a->n * sizeof *a->is); break;
-  case TARN_A_REALS: tarn_key_bytes(L, a->rs, a->n * sizeof *a->rs); break;
+  case TARN_A_INT:
+    tarn_key(L, (uint64_t)a->i);
+    break;
+  case TARN_A_REAL:
+    tarn_key_bytes(L, &a->r, sizeof a->r);
+    break;
+  case TARN_A_STR:
+    tarn_key_bytes(L, a->s, strlen(a->s));
+    break;
+  case TARN_A_INTS:
+    tarn_key_bytes(L, a->is, a->n * sizeof *a->is);
+    break;
+  case TARN_A_REALS:
+    tarn_key_bytes(L, a->rs, a->n * sizeof *a->rs);
+    break;
   }
 }
 

@@ -1,6 +1,17 @@
 /* Terms: hash-consing and builders. */
 #include "access/internal.h"
+#include <stdlib.h>
 #include <string.h>
+
+/* So that walks need not allocate and may happen between a mark and a release. */
+static void make_room(tarn_lang *L) {
+  struct tarn_termwork *w = L->walk;
+  if (tarn_table_count(&L->term) < w->order.cap) return;
+  w->mark.p = tarn_vec_grow(L->cx, w->mark.p, w->mark.cap, &w->mark.cap, sizeof *w->mark.p);
+  for (uint32_t i = w->mark.n; i < w->mark.cap; i++) w->mark.p[i] = 0;
+  w->mark.n = w->mark.cap;
+  w->order.p = tarn_vec_grow(L->cx, w->order.p, w->order.cap, &w->order.cap, sizeof *w->order.p);
+}
 
 tarn_term tarn_mk(tarn_lang *L, uint32_t op, uint32_t payload, const tarn_term *kids, uint32_t n) {
   uint32_t few[8], *types = n <= 8 ? few : TARN_ARRAY(L->cx, uint32_t, n);
@@ -16,6 +27,7 @@ tarn_term tarn_mk(tarn_lang *L, uint32_t op, uint32_t payload, const tarn_term *
   }
   uint32_t type = tarn_type_of(L, op, payload, types, n);
   if (type == TARN_NONE) tarn_reraise(L->cx, TARN_BAD_INPUT);
+  make_room(L);
   tarn_node *x = TARN_NEW(L->cx, tarn_node);
   *x = (tarn_node){op, payload, n, tarn_copy(L->cx, kids, n * sizeof *kids), type};
   tarn_key_begin(L); /* typing may have interned types */
@@ -24,11 +36,43 @@ tarn_term tarn_mk(tarn_lang *L, uint32_t op, uint32_t payload, const tarn_term *
   return tarn_table_add(L, &L->term, x);
 }
 
-const tarn_node *tarn_term_get(const tarn_lang *L, tarn_term t) { return tarn_table_get(&L->term, t); }
-uint32_t tarn_term_count(const tarn_lang *L) { return tarn_table_count(&L->term); }
+const tarn_node *tarn_term_get(const tarn_lang *L, tarn_term t) {
+  return tarn_table_get(&L->term, t);
+}
+uint32_t tarn_term_count(const tarn_lang *L) {
+  return tarn_table_count(&L->term);
+}
 
 const tarn_type *tarn_term_type(const tarn_lang *L, tarn_term t) {
   return tarn_type_get(L, tarn_term_get(L, t)->type);
+}
+
+/* ---------------------------------------------------------------- walks */
+static int by_id(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static void reach(const tarn_lang *L, tarn_term t) {
+  struct tarn_termwork *w = L->walk;
+  if (w->mark.p[t] == w->epoch) return;
+  w->mark.p[t] = w->epoch;
+  w->order.p[w->order.n++] = t;
+}
+
+uint32_t tarn_term_reachable(const tarn_lang *L, const tarn_term *root, uint32_t nroot,
+                             const tarn_term **terms) {
+  struct tarn_termwork *w = L->walk;
+  w->epoch++;
+  w->order.n = 0;
+  for (uint32_t i = 0; i < nroot; i++) reach(L, root[i]);
+  for (uint32_t i = 0; i < w->order.n; i++) {
+    const tarn_node *x = tarn_term_get(L, w->order.p[i]);
+    for (uint32_t k = 0; k < x->n; k++) reach(L, x->kid[k]);
+  }
+  if (w->order.n > 1) qsort(w->order.p, w->order.n, sizeof *w->order.p, by_id);
+  *terms = w->order.p;
+  return w->order.n;
 }
 
 /* ---------------------------------------------------------------- builders */
@@ -74,7 +118,8 @@ tarn_term tarn_windows(tarn_lang *L, const int64_t *w, const int64_t *s, const i
   return with_ints(L, TARN_OP_WINDOWS, 3 * m, v, &a, 1);
 }
 
-tarn_term tarn_slice(tarn_lang *L, uint32_t axis, int64_t lo, int64_t hi, int64_t step, tarn_term a) {
+tarn_term tarn_slice(tarn_lang *L, uint32_t axis, int64_t lo, int64_t hi, int64_t step,
+                     tarn_term a) {
   return with_ints(L, TARN_OP_SLICE, 4, (int64_t[]){axis, lo, hi, step}, &a, 1);
 }
 
@@ -125,6 +170,7 @@ tarn_term tarn_compute(tarn_lang *L, uint32_t fn, const tarn_term *a, uint32_t n
 }
 
 tarn_term tarn_view(tarn_lang *L, uint32_t map, tarn_term a) {
-  if (tarn_map_is_identity(L, map) && tarn_imap_get(L, map)->ns == tarn_term_type(L, a)->ns) return a;
+  if (tarn_map_is_identity(L, map) && tarn_imap_get(L, map)->ns == tarn_term_type(L, a)->ns)
+    return a;
   return tarn_mk(L, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, map), &a, 1);
 }

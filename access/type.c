@@ -50,7 +50,8 @@ uint32_t tarn_type_intern(tarn_lang *L, const tarn_type *t) {
   return id != TARN_NONE ? id : tarn_table_add(L, &L->type, type_copy(L, t));
 }
 
-uint32_t tarn_type_tensor(tarn_lang *L, tarn_dtype dt, uint32_t ns, uint32_t n, const int64_t *dim) {
+uint32_t tarn_type_tensor(tarn_lang *L, tarn_dtype dt, uint32_t ns, uint32_t n,
+                          const int64_t *dim) {
   tarn_type t = {.dtype = dt};
   if (n > TARN_MAX_DIMS || ns > n)
     tarn_raise(L->cx, TARN_BAD_INPUT, "type: %u dims split at %u (at most %d dims)", n, ns,

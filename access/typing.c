@@ -41,13 +41,15 @@ static uint32_t no(const node *x, const char *fmt, ...) {
 
 static uint32_t done(const node *x, const shape *s) {
   int64_t count;
-  if (s->n > TARN_MAX_DIMS) return no(x, "the result has %u dims, at most %d are possible", s->n,
-                                      TARN_MAX_DIMS);
+  if (s->n > TARN_MAX_DIMS)
+    return no(x, "the result has %u dims, at most %d are possible", s->n, TARN_MAX_DIMS);
   if (!tarn_count_dims(s->n, s->dim, &count)) return no(x, "the element count overflows");
   return tarn_type_tensor(x->L, s->dtype, s->ns, s->n, s->dim);
 }
 
-static const tarn_type *kid(const node *x, uint32_t i) { return tarn_type_get(x->L, x->type[i]); }
+static const tarn_type *kid(const node *x, uint32_t i) {
+  return tarn_type_get(x->L, x->type[i]);
+}
 
 static shape shape_of(const tarn_type *t) {
   shape s = {.dtype = t->dtype, .ns = t->ns, .n = t->n};
@@ -72,8 +74,12 @@ static bool same_shape(const tarn_type *a, const tarn_type *b) {
 }
 
 /* ---------------------------------------------------------------- leaves */
-static uint32_t type_INPUT(const node *x) { return x->p->type; }
-static uint32_t type_CONST(const node *x) { return x->p->type; }
+static uint32_t type_INPUT(const node *x) {
+  return x->p->type;
+}
+static uint32_t type_CONST(const node *x) {
+  return x->p->type;
+}
 
 /* ---------------------------------------------------------------- views */
 static uint32_t type_ACCESS(const node *x) {
@@ -294,8 +300,7 @@ static uint32_t type_COMPUTE(const node *x) {
   if (f->ntuple && (t->n == t->ns || t->dim[t->ns] != f->ntuple))
     return no(x, "the first compute dim is not the tuple of %u", f->ntuple);
   for (uint32_t i = 0; i < x->n; i++) in[i] = kid(x, i)->dtype;
-  if (!tarn_fn_type(x->L, x->p->id, in, x->n, &s.dtype))
-    return no(x, "%s", tarn_message(x->L->cx));
+  if (!tarn_fn_type(x->L, x->p->id, in, x->n, &s.dtype)) return no(x, "%s", tarn_message(x->L->cx));
   s.n = s.ns;
   if (f->red == TARN_NONE) {
     uint32_t from = t->ns + (f->ntuple > 0);
@@ -324,8 +329,12 @@ static uint32_t type_FOLD(const node *x) {
   return done(x, &s);
 }
 
-static uint32_t type_MATERIALISE(const node *x) { return x->type[0]; }
-static uint32_t type_PLACE(const node *x) { return x->type[0]; }
+static uint32_t type_MATERIALISE(const node *x) {
+  return x->type[0];
+}
+static uint32_t type_PLACE(const node *x) {
+  return x->type[0];
+}
 
 /* The index's dims replace the axis, on the axis's side. */
 static uint32_t type_GATHER(const node *x) {
@@ -342,7 +351,9 @@ static uint32_t type_GATHER(const node *x) {
   return done(x, &s);
 }
 
-static uint32_t type_TUPLE(const node *x) { return tarn_type_tuple(x->L, x->n, x->type); }
+static uint32_t type_TUPLE(const node *x) {
+  return tarn_type_tuple(x->L, x->n, x->type);
+}
 
 static uint32_t type_NTH(const node *x) {
   const tarn_type *t = kid(x, 0);
@@ -352,8 +363,12 @@ static uint32_t type_NTH(const node *x) {
   return t->elem[i];
 }
 
-static uint32_t type_OPAQUE(const node *x) { return x->p->type; }
-static uint32_t type_CALL(const node *x) { return x->p->type; }
+static uint32_t type_OPAQUE(const node *x) {
+  return x->p->type;
+}
+static uint32_t type_CALL(const node *x) {
+  return x->p->type;
+}
 
 /* A ((M),(r)), B ((),(r,c)) -> ((M,c),()) */
 static uint32_t systolic(const node *x, shape *s) {
@@ -379,7 +394,8 @@ static uint32_t type_SYSTOLIC_ACC(const node *x) {
   shape s;
   const tarn_type *p = kid(x, 2);
   if (systolic(x, &s) == TARN_NONE) return TARN_NONE;
-  if (p->dtype != s.dtype || p->n != s.n || p->ns != s.ns || memcmp(p->dim, s.dim, s.n * sizeof *s.dim))
+  if (p->dtype != s.dtype || p->n != s.n || p->ns != s.ns ||
+      memcmp(p->dim, s.dim, s.n * sizeof *s.dim))
     return no(x, "the accumulator is not of the result's type");
   return done(x, &s);
 }
@@ -395,16 +411,29 @@ static typing_fn *const rules[] = {
 /* How many integers a payload must have; TARN_NONE: the typing function looks. */
 static uint32_t integers(uint32_t op) {
   switch (op) {
-  case TARN_OP_ACCESS: case TARN_OP_SQUEEZE: case TARN_OP_CONCAT: case TARN_OP_CART_PROD:
-  case TARN_OP_GATHER: case TARN_OP_NTH: case TARN_OP_FOLD: return 1;
-  case TARN_OP_SYSTOLIC: case TARN_OP_SYSTOLIC_ACC: return 2;
-  case TARN_OP_PAD: return 3;
-  case TARN_OP_SLICE: return 4;
-  default: return TARN_NONE;
+  case TARN_OP_ACCESS:
+  case TARN_OP_SQUEEZE:
+  case TARN_OP_CONCAT:
+  case TARN_OP_CART_PROD:
+  case TARN_OP_GATHER:
+  case TARN_OP_NTH:
+  case TARN_OP_FOLD:
+    return 1;
+  case TARN_OP_SYSTOLIC:
+  case TARN_OP_SYSTOLIC_ACC:
+    return 2;
+  case TARN_OP_PAD:
+    return 3;
+  case TARN_OP_SLICE:
+    return 4;
+  default:
+    return TARN_NONE;
   }
 }
 
-static bool tuples_allowed(uint32_t op) { return op == TARN_OP_TUPLE || op == TARN_OP_NTH; }
+static bool tuples_allowed(uint32_t op) {
+  return op == TARN_OP_TUPLE || op == TARN_OP_NTH;
+}
 
 uint32_t tarn_type_of(tarn_lang *L, uint32_t op, uint32_t payload, const uint32_t *kid_types,
                       uint32_t n) {
