@@ -11,6 +11,11 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#if defined(__GNUC__)
+#define TARN_RT_API __attribute__((visibility("default")))
+#else
+#define TARN_RT_API
+#endif
 
 /* Numbers as in tarn_dtype (access/access.h); model/opaque.c asserts that they agree. */
 enum {
@@ -49,12 +54,12 @@ typedef struct tarn_ref_call {
 typedef int tarn_ref_kernel(tarn_ref_call *call);
 
 /* The kernel of an ONNX operator, NULL when there is none. */
-tarn_ref_kernel *tarn_ref_find(const char *op);
+TARN_RT_API tarn_ref_kernel *tarn_ref_find(const char *op);
 
 /* What an emitted program calls. The attribute `slots` (a list), when present, gives the ONNX position of each of
  * the nin tensors; positions without one are absent optional inputs. Nonzero and a line in message on failure. */
-int tarn_ref_run(const char *op, const tarn_ref_attr *attr, uint32_t nattr, const tarn_ref_tensor *in, uint32_t nin,
-                 const tarn_ref_tensor *out, uint32_t nout, char message[TARN_REF_MESSAGE]);
+TARN_RT_API int tarn_ref_run(const char *op, const tarn_ref_attr *attr, uint32_t nattr, const tarn_ref_tensor *in, uint32_t nin,
+                             const tarn_ref_tensor *out, uint32_t nout, char message[TARN_REF_MESSAGE]);
 
 #ifdef __cplusplus
 }
