@@ -109,6 +109,8 @@ bool tarn_type_same_dims(const tarn_type *a, const tarn_type *b); /* all dims eq
 /* ---- nests (nest.c) ----
  * Type of nest over children of these types; TARN_NONE and tarn_message when ill-typed. typing.c calls it. */
 uint32_t tarn_nest_type(tarn_lang *L, uint32_t nest, const uint32_t *kid_types, uint32_t n);
+/* Element types of the nest's stages; false and tarn_message when ill-typed. */
+bool tarn_nest_dtypes(tarn_lang *L, uint32_t nest, const uint32_t *kid_types, tarn_dtype *out);
 
 /* ---- terms (term.c) ----
  * What the roots use, themselves included, ascending (kids before parents); valid until the next call. */
