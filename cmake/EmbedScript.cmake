@@ -1,9 +1,11 @@
-# cmake -DOUT=file.c -DSYMBOL=name -DFILES="a;b" -P EmbedScript.cmake: the files as a C table of tarn_embedded, ending with NULL.
+# cmake -DOUT=file.c -DSYMBOL=name -DFILES="a|b" -P EmbedScript.cmake: the files as a C table of tarn_embedded, which
+# ends with a NULL name.
+string(REPLACE "|" ";" files "${FILES}")
 set(body "")
 set(rows "")
 set(i 0)
-foreach(f IN LISTS FILES)
-  get_filename_component(name "${f}" NAME_WE)
+foreach(f IN LISTS files)
+  get_filename_component(name "${f}" NAME_WLE)
   file(READ "${f}" hex HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hex "${hex}")
   string(APPEND body "static const unsigned char d${i}[] = {${hex}0};\n")
