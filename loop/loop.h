@@ -63,6 +63,9 @@ typedef struct tarn_kernel {
   uint32_t payload;              /* K_OPAQUE, K_CALL */
   uint32_t nin, nout;
   const uint32_t *in, *out;      /* buffer numbers: children of the nest; output stages in order */
+  const tarn_layout *in_layout, *out_layout; /* how this kernel walks them: the canonical kernel's layouts (K_NEST), over
+                                    * the nest's dims; the same memory as the buffers' own layouts. Offsets are elements from
+                                    * the start of the buffer (of its outermost parent, for a part). */
   const tarn_schedule *sched;
   bool copy;                     /* only moves data (layout copy, materialise): counted apart */
   double price;                  /* predicted seconds on the described hardware */

@@ -1,0 +1,510 @@
+/* Candidate kernels: every compute, nest, copy, concatenation and opaque e-node, for each way to read its operands and
+ * each storage order of what it reads and writes, with the price of its best schedule. */
+#include "extract/kgraph.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define EACH_NODE(k, c, n) \
+  for (uint32_t n = tarn_eg_next_node((k)->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node((k)->g, c, n))
+
+/* An operand as a candidate sees it: a buffer through a map, or a constant. */
+typedef struct operand { bool constant; uint32_t kcls; kview v[4]; uint32_t nv; } operand;
+
+static kcand *add_cand(kgraph *k, uint32_t ag, kcand c) {
+  tarn_push(k->cx, &k->cand, c);
+  tarn_push(k->cx, &k->cand_class, ag);
+  k->r->candidates++;
+  return &k->cand.p[k->cand.n - 1];
+}
+
+/* ---- nests over buffers ---- */
+/* One stage whose own dims are put over the representative's dims: own dims d become inv.e[d]. */
+static uint32_t over_rep(kgraph *k, uint32_t map, const tarn_imap *inv, uint32_t nown, bool epi, uint32_t nred,
+                         const int64_t *red) {
+  tarn_imap m = *tarn_imap_get(k->L, map);
+  int64_t dim[TARN_MAX_DIMS * 2] = {0};
+  uint32_t sub[TARN_MAX_DIMS * 2], n = inv->n;
+  memcpy(dim, inv->dim, n * sizeof *dim);
+  for (uint32_t i = 0; i < nred && !epi; i++) dim[n + i] = red[i];
+  uint32_t total = n + (epi ? 0 : nred);
+  if (total > TARN_MAX_DIMS) return TARN_NONE;
+  for (uint32_t i = 0; i < nown; i++) sub[i] = inv->e[i];
+  for (uint32_t i = 0; i < nred && !epi; i++) sub[nown + i] = tarn_ix_var(k->L, n + i, dim);
+  for (uint32_t a = 0; a < m.nin; a++) m.e[a] = tarn_ix_subst(k->L, m.e[a], sub, dim);
+  for (uint32_t g = 0; g < m.nguard; g++) m.guard[g].e = tarn_ix_subst(k->L, m.guard[g].e, sub, dim);
+  m.n = m.ns = (uint8_t)total;
+  memset(m.dim, 0, sizeof m.dim);
+  memcpy(m.dim, dim, total * sizeof *dim);
+  return tarn_map_intern(k->L, &m);
+}
+/* A single-stage nest over rep dims: TARN_NONE when it has more stages or too many dims. */
+static uint32_t nest_over_rep(kgraph *k, uint32_t nest, const kclass *c) {
+  tarn_nest n = *tarn_nest_get(k->L, nest);
+  const tarn_type *t = tarn_type_get(k->L, c->type);
+  uint32_t back = tarn_map_invert(k->L, c->to_rep, t->ns);
+  if (n.nstage != 1 || n.depth || back == TARN_NONE) return TARN_NONE;
+  tarn_imap inv = *tarn_imap_get(k->L, back);
+  tarn_stage s = n.stage[0];
+  const tarn_func f = *tarn_fn_get(k->L, s.fn);
+  uint32_t nread = (uint32_t)f.nops + f.nepi;
+  tarn_read *r = TARN_ARRAY(k->cx, tarn_read, nread);
+  for (uint32_t i = 0; i < nread; i++) {
+    r[i] = s.read[i];
+    r[i].map = over_rep(k, r[i].map, &inv, s.nown, i >= f.nops, s.nred, s.red);
+    if (r[i].map == TARN_NONE) return TARN_NONE;
+  }
+  s.nown = inv.n, s.read = r;
+  memset(s.own, 0, sizeof s.own);
+  memcpy(s.own, inv.dim, inv.n * sizeof(int64_t));
+  n.stage = &s, n.out_ns = inv.n;
+  return tarn_nest_intern(k->L, &n);
+}
+/* Child j of the nest read through view v[j] instead. */
+static uint32_t nest_through(kgraph *k, uint32_t nest, const kview *const *v) {
+  tarn_nest n = *tarn_nest_get(k->L, nest);
+  tarn_stage *st = TARN_ARRAY(k->cx, tarn_stage, n.nstage);
+  for (uint32_t i = 0; i < n.nstage; i++) {
+    st[i] = n.stage[i];
+    const tarn_func f = *tarn_fn_get(k->L, st[i].fn);
+    uint32_t nread = (uint32_t)f.nops + f.nepi;
+    tarn_read *r = TARN_ARRAY(k->cx, tarn_read, nread);
+    for (uint32_t j = 0; j < nread; j++) {
+      r[j] = st[i].read[j];
+      if (r[j].stage || !v[r[j].src]) continue;
+      r[j].map = tarn_map_compose(k->L, r[j].map, v[r[j].src]->map);
+      if (r[j].map == TARN_NONE) return TARN_NONE;
+    }
+    st[i].read = r;
+  }
+  n.stage = st;
+  return tarn_nest_intern(k->L, &n);
+}
+
+/* ---- constants as the kernel reads them ---- */
+tarn_term kg_constant(kgraph *k, uint32_t c) {
+  if (k->const_term[c] != TARN_NONE) return k->const_term[c];
+  /* the smallest term of the class; a class is left open while it is being built, so that cycles are avoided */
+  k->const_term[c] = TARN_NONE - 1;
+  tarn_term best = TARN_NONE;
+  for (int leaf = 1; leaf >= 0 && best == TARN_NONE; leaf--)
+    EACH_NODE(k, k->cls.p[c].cls, n) {
+      tarn_eg_node e = tarn_eg_node_at(k->g, n);
+      if ((e.n == 0) != (bool)leaf || best != TARN_NONE || e.op == TARN_OP_PLACE) continue;
+      tarn_term *kid = TARN_ARRAY(k->cx, tarn_term, e.n ? e.n : 1);
+      uint32_t *kids = tarn_copy(k->cx, e.kids, e.n * sizeof *e.kids);
+      bool ok = true;
+      for (uint32_t j = 0; j < e.n && ok; j++) {
+        uint32_t kc = kg_class(k, kids[j]);
+        if (kc == TARN_NONE) {
+          bool fresh;
+          *tarn_map_at(k->by_class, tarn_eg_find(k->g, kids[j]), &fresh) = k->cls.n + 1;
+          kclass nc = {.cls = tarn_eg_find(k->g, kids[j]), .constant = true, .group = TARN_NONE};
+          nc.type = (uint32_t)tarn_eg_data(k->g, k->in->type_analysis, nc.cls);
+          kc = k->cls.n;
+          tarn_push(k->cx, &k->cls, nc);
+          tarn_term *grown = TARN_ARRAY(k->cx, tarn_term, k->cls.cap);
+          memset(grown, 0xff, k->cls.cap * sizeof *grown);
+          memcpy(grown, k->const_term, kc * sizeof *grown);
+          k->const_term = grown;
+        }
+        kid[j] = kg_constant(k, kc);
+        ok = kid[j] < TARN_NONE - 1;
+      }
+      if (ok) best = tarn_mk(k->L, e.op, e.payload, kid, e.n);
+    }
+  k->const_term[c] = best;
+  return best;
+}
+
+/* How far an operand moves per step of each dim, with its layout. */
+static void steps(kgraph *k, uint32_t map, const tarn_layout *l, int64_t *out) {
+  const tarn_imap *m = tarn_imap_get(k->L, map);
+  for (uint32_t d = 0; d < m->n; d++) {
+    out[d] = 0;
+    for (uint32_t a = 0; a < m->nin; a++) out[d] += l->stride[a] * tarn_ix_coef(k->L, m->e[a], d);
+  }
+}
+static void ix_vars(kgraph *k, uint32_t e, uint32_t *mask) {
+  const tarn_ix *x = tarn_ix_get(k->L, e);
+  for (uint32_t i = 0; i < x->n; i++)
+    if (x->t[i].kind == TARN_IX_VAR) *mask |= 1u << x->t[i].arg;
+    else ix_vars(k, x->t[i].arg, mask);
+}
+/* Constants are copied at compile time into the order in which the loops will walk them: one dim for each dim of the
+ * iteration space that the read depends on; own dims, then reduce dims by falling step of the other operands, then the
+ * own dim along which the result is written contiguously. */
+static bool pack_read(kgraph *k, kcand *c, const tarn_stage *s, uint32_t depth, tarn_read *r, const int64_t *order_key,
+                      uint32_t unit) {
+  tarn_imap m = *tarn_imap_get(k->L, r->map);
+  uint32_t mask = 0, nacc = depth + s->nown, by[TARN_MAX_DIMS], n = 0;
+  for (uint32_t a = 0; a < m.nin; a++) ix_vars(k, m.e[a], &mask);
+  for (uint32_t g = 0; g < m.nguard; g++) ix_vars(k, m.guard[g].e, &mask);
+  double have = 1, want = 1;
+  for (uint32_t a = 0; a < m.nin; a++) have *= (double)m.in[a];
+  for (uint32_t d = 0; d < m.n; d++)
+    if (mask >> d & 1) want *= (double)m.dim[d];
+  if (want > 4 * have) return false;
+  for (uint32_t d = 0; d < nacc && d < m.n; d++)
+    if ((mask >> d & 1) && d != unit) by[n++] = d;
+  uint32_t first = n;
+  for (uint32_t d = nacc; d < m.n; d++)
+    if (mask >> d & 1) {
+      uint32_t at = n++;
+      for (; at > first && order_key[by[at - 1]] < order_key[d]; at--) by[at] = by[at - 1];
+      by[at] = d;
+    }
+  if (unit < m.n && (mask >> unit & 1)) by[n++] = unit;
+  tarn_imap pack = m, pick = {.ns = m.ns, .n = m.n, .fill = TARN_NONE};
+  int64_t dim[TARN_MAX_DIMS] = {0};
+  uint32_t sub[TARN_MAX_DIMS];
+  for (uint32_t i = 0; i < n; i++) dim[i] = m.dim[by[i]];
+  for (uint32_t d = 0; d < m.n; d++) sub[d] = tarn_ix_const(k->L, 0);
+  for (uint32_t i = 0; i < n; i++) sub[by[i]] = tarn_ix_var(k->L, i, dim);
+  for (uint32_t a = 0; a < m.nin; a++) pack.e[a] = tarn_ix_subst(k->L, m.e[a], sub, dim);
+  for (uint32_t g = 0; g < m.nguard; g++) pack.guard[g].e = tarn_ix_subst(k->L, m.guard[g].e, sub, dim);
+  pack.n = pack.ns = (uint8_t)n;
+  memset(pack.dim, 0, sizeof pack.dim);
+  memcpy(pack.dim, dim, sizeof dim);
+  memcpy(pick.dim, m.dim, sizeof m.dim);
+  pick.nin = (uint8_t)n;
+  for (uint32_t i = 0; i < n; i++) pick.in[i] = dim[i], pick.e[i] = tarn_ix_var(k->L, by[i], m.dim);
+  uint32_t j = c->nchild++;
+  c->cterm[j] = tarn_view(k->L, tarn_map_intern(k->L, &pack), c->cterm[r->src]);
+  c->child[j] = TARN_NONE;
+  c->in[j] = tarn_layout_row_major(n, dim);
+  r->src = j, r->map = tarn_map_intern(k->L, &pick);
+  return true;
+}
+static void pack_constants(kgraph *k, kcand *c) {
+  tarn_nest n = *tarn_nest_get(k->L, c->nest);
+  tarn_stage *st = TARN_ARRAY(k->cx, tarn_stage, n.nstage);
+  uint32_t out = 0;
+  for (uint32_t i = 0; i < n.nstage; i++) {
+    st[i] = n.stage[i];
+    const tarn_func f = *tarn_fn_get(k->L, st[i].fn);
+    uint32_t nread = (uint32_t)f.nops + f.nepi, unit = UINT32_MAX;
+    tarn_read *r = TARN_ARRAY(k->cx, tarn_read, nread);
+    int64_t key[TARN_MAX_DIMS] = {0}, st_of[TARN_MAX_DIMS];
+    memcpy(r, st[i].read, nread * sizeof *r);
+    if (st[i].out) {
+      for (uint32_t d = 0; d < c->out[out].n; d++)
+        if (c->out[out].stride[d] == 1 && c->out[out].dim[d] > 1) unit = d;
+      out++;
+    }
+    for (uint32_t j = 0; j < f.nops; j++) {
+      if (r[j].stage || c->child[r[j].src] == TARN_NONE) continue;
+      steps(k, r[j].map, &c->in[r[j].src], st_of);
+      for (uint32_t d = 0; d < tarn_imap_get(k->L, r[j].map)->n; d++)
+        if (llabs(st_of[d]) > key[d]) key[d] = llabs(st_of[d]);
+    }
+    for (uint32_t j = 0; j < nread; j++)
+      if (!r[j].stage && c->child[r[j].src] == TARN_NONE && c->nchild < KG_MAX_KIDS)
+        pack_read(k, c, &st[i], n.depth, &r[j], key, unit);
+    st[i].read = r;
+  }
+  n.stage = st, n.nchild = c->nchild;
+  /* children no longer read are dropped */
+  uint32_t to[KG_MAX_KIDS], used[KG_MAX_KIDS] = {0}, m = 0;
+  for (uint32_t i = 0; i < n.nstage; i++) {
+    const tarn_func *f = tarn_fn_get(k->L, st[i].fn);
+    for (uint32_t j = 0; j < (uint32_t)f->nops + f->nepi; j++)
+      if (!st[i].read[j].stage) used[st[i].read[j].src] = 1;
+  }
+  for (uint32_t j = 0; j < n.nchild; j++) {
+    to[j] = m;
+    if (used[j]) c->child[m] = c->child[j], c->cterm[m] = c->cterm[j], c->in[m++] = c->in[j];
+  }
+  for (uint32_t i = 0; i < n.nstage; i++) {
+    const tarn_func *f = tarn_fn_get(k->L, st[i].fn);
+    tarn_read *r = (tarn_read *)(uintptr_t)st[i].read;
+    for (uint32_t j = 0; j < (uint32_t)f->nops + f->nepi; j++)
+      if (!r[j].stage) r[j].src = to[r[j].src];
+  }
+  c->nchild = n.nchild = m;
+  c->nest = tarn_nest_intern(k->L, &n);
+}
+
+/* ---- pricing ---- */
+static tarn_dtype child_type(kgraph *k, const kcand *c, uint32_t j) {
+  if (c->child[j] == TARN_NONE) return tarn_term_type(k->L, c->cterm[j])->dtype;
+  for (uint32_t g = 0; g < k->group.n; g++)
+    if (c->child[j] >= k->group.p[g].first && c->child[j] < k->group.p[g].first + k->group.p[g].nlayout)
+      return tarn_type_get(k->L, k->group.p[g].type)->dtype;
+  return TARN_F32;
+}
+void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig) {
+  memset(sig, 0, sizeof *sig);
+  sig->nest = c->nest, sig->strict = k->o->strict, sig->nin = c->nchild, sig->nout = c->nout;
+  for (uint32_t j = 0; j < c->nchild; j++) {
+    sig->in[j] = c->in[j];
+    sig->in_const[j] = c->child[j] == TARN_NONE;
+    sig->in_type[j] = child_type(k, c, j);
+  }
+  const tarn_type *t = tarn_type_get(k->L, k->cls.p[c->kcls].type);
+  for (uint32_t j = 0; j < c->nout; j++) {
+    sig->out[j] = c->out[j];
+    sig->out_type[j] = t->tuple ? tarn_type_get(k->L, t->elem[j])->dtype : t->dtype;
+  }
+  tarn_ksig_canonical(k->L, sig);
+}
+static void price(kgraph *k, kcand *c) {
+  tarn_ksig sig;
+  tarn_cost cost;
+  kg_signature(k, c, &sig);
+  const tarn_schedule *s = tarn_solve(k->solver, &sig, &cost);
+  const tarn_price *p = k->o->price ? k->o->price : tarn_price_analytic();
+  c->price = p->seconds(p->user, k->L, k->o->hw, &sig, s, k->threads, &cost);
+}
+
+/* ---- candidates of one e-node ---- */
+/* A nest candidate for operands read as v[j], children in layouts pick[j], writing layout lo of the group. */
+static void nest_cand(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_t nk, const operand *op,
+                      const kview *const *v, const uint32_t *pick, uint32_t lo, bool copy) {
+  const kclass *c = &k->cls.p[kc];
+  kgroup *g = &k->group.p[c->group];
+  kcand cand = {.kind = KC_NEST, .node = node, .kcls = kc, .nchild = nk, .nout = 1, .copy = copy};
+  if (!kg_layout_over(k, g, &g->layout[lo], c->to_rep, &cand.out[0])) {
+    nest = nest_over_rep(k, nest, c);
+    cand.out[0] = g->layout[lo];
+    if (nest == TARN_NONE) return;
+  }
+  cand.nest = nest_through(k, nest, v);
+  if (cand.nest == TARN_NONE) return;
+  cand.child = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS);
+  cand.cterm = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS);
+  cand.in = TARN_ARRAY(k->cx, tarn_layout, KG_MAX_KIDS);
+  for (uint32_t j = 0; j < nk; j++) {
+    cand.child[j] = cand.cterm[j] = TARN_NONE;
+    if (op[j].constant) {
+      const tarn_type *t = tarn_type_get(k->L, k->cls.p[op[j].kcls].type);
+      cand.cterm[j] = kg_constant(k, op[j].kcls);
+      cand.in[j] = tarn_layout_row_major(t->n, t->dim);
+      if (cand.cterm[j] >= TARN_NONE - 1) return;
+    } else {
+      kgroup *from = &k->group.p[v[j]->group];
+      cand.child[j] = from->first + pick[j];
+      cand.in[j] = from->layout[pick[j]];
+      if (cand.child[j] == g->first + lo) return; /* reads what it writes */
+    }
+  }
+  pack_constants(k, &cand);
+  price(k, &cand);
+  add_cand(k, g->first + lo, cand);
+}
+
+static uint32_t plain_layouts(const kgroup *g) {
+  uint32_t n = 0;
+  while (n < g->nlayout && g->part_of[n] == TARN_NONE) n++;
+  return n;
+}
+/* All combinations of views and layouts, at most `cap`; the first ones are the likeliest. */
+static void combos(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_t nk, const operand *op, bool copy) {
+  kgroup *g = &k->group.p[k->cls.p[kc].group];
+  for (uint32_t lo = 0; lo < g->nlayout; lo++) {
+    uint32_t vi[KG_MAX_KIDS] = {0}, li[KG_MAX_KIDS] = {0};
+    for (uint32_t tries = 0; tries < 32; tries++) {
+      const kview *v[KG_MAX_KIDS];
+      for (uint32_t j = 0; j < nk; j++) v[j] = op[j].constant ? NULL : &op[j].v[vi[j]];
+      nest_cand(k, kc, node, nest, nk, op, v, li, lo, copy);
+      uint32_t j = 0;
+      for (; j < nk; j++) { /* next combination */
+        if (op[j].constant) continue;
+        if (++li[j] < plain_layouts(&k->group.p[v[j]->group])) break;
+        li[j] = 0;
+        if (++vi[j] < op[j].nv) break;
+        vi[j] = 0;
+      }
+      if (j == nk) break;
+    }
+  }
+}
+static bool read_operands(kgraph *k, uint32_t kc, const tarn_eg_node *e, operand *op) {
+  for (uint32_t j = 0; j < e->n; j++) {
+    op[j] = (operand){.kcls = kg_class(k, e->kids[j])};
+    op[j].constant = k->cls.p[op[j].kcls].constant;
+    if (op[j].constant) continue;
+    uint32_t n = kg_views(k, op[j].kcls, op[j].v, 4);
+    for (uint32_t i = 0; i < n; i++) /* only buffers that have a storage order */
+      if (k->group.p[op[j].v[i].group].nlayout) op[j].v[op[j].nv++] = op[j].v[i];
+    if (!op[j].nv) return false;
+  }
+  (void)kc;
+  return true;
+}
+static uint32_t identity_nest(kgraph *k, uint32_t type) {
+  uint32_t fn = tarn_fn_map(k->L, tarn_fx_hole(k->L, 0), 1);
+  return tarn_nest_of(k->L, TARN_OP_COMPUTE, tarn_payload_of(k->L, TARN_P_FN, fn), &type, 1);
+}
+static void opaque_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {
+  kgroup *g = &k->group.p[k->cls.p[kc].group];
+  const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
+  kcand c = {.kind = KC_OPAQUE, .node = node, .kcls = kc, .nchild = e->n, .nout = 1, .payload = e->payload};
+  if (t->tuple) return;
+  c.child = TARN_ARRAY(k->cx, uint32_t, e->n + 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, e->n + 1);
+  c.in = TARN_ARRAY(k->cx, tarn_layout, e->n + 1);
+  double bytes = (double)tarn_type_count(t) * 4;
+  for (uint32_t j = 0; j < e->n; j++) {
+    const tarn_type *kt = tarn_type_get(k->L, k->cls.p[op[j].kcls].type);
+    tarn_layout row = tarn_layout_row_major(kt->n, kt->dim), over;
+    c.child[j] = c.cterm[j] = TARN_NONE, c.in[j] = row;
+    bytes += (double)tarn_type_count(kt) * 4;
+    if (op[j].constant) {
+      c.cterm[j] = kg_constant(k, op[j].kcls);
+      continue;
+    }
+    /* a reference kernel reads plain row-major tensors */
+    bool found = false;
+    for (uint32_t i = 0; i < op[j].nv && !found; i++) {
+      kgroup *from = &k->group.p[op[j].v[i].group];
+      for (uint32_t l = 0; l < plain_layouts(from) && !found; l++)
+        if (kg_layout_over(k, from, &from->layout[l], op[j].v[i].map, &over) && tarn_layout_equal(&over, &row))
+          c.child[j] = from->first + l, found = true;
+    }
+    if (!found) return;
+  }
+  c.price = bytes / 1e9 + 1e-5; /* one element a nanosecond: slow, and no alternative */
+  tarn_layout row = tarn_layout_row_major(t->n, t->dim), over;
+  for (uint32_t l = 0; l < g->nlayout; l++)
+    if (kg_layout_over(k, g, &g->layout[l], k->cls.p[kc].to_rep, &over) && tarn_layout_equal(&over, &row)) {
+      c.out[0] = over;
+      add_cand(k, g->first + l, c);
+    }
+}
+
+/* ---- concatenations, copies, roots ---- */
+static uint32_t new_class(kgraph *k) { return k->nag++; }
+/* An AND/OR class for operand j copied to a place of its own in layout l (over the operand's dims). */
+static uint32_t copied(kgraph *k, uint32_t kc, const operand *op, const tarn_layout *l) {
+  uint32_t ag = new_class(k);
+  uint32_t nest = identity_nest(k, k->cls.p[op->kcls].type);
+  for (uint32_t i = 0; i < (op->constant ? 1 : op->nv); i++) {
+    const kview *v = op->constant ? NULL : &op->v[i];
+    for (uint32_t s = 0; s < (v ? plain_layouts(&k->group.p[v->group]) : 1); s++) {
+      kcand c = {.kind = KC_NEST, .node = TARN_NONE, .kcls = op->kcls, .nchild = 1, .nout = 1, .copy = true};
+      c.out[0] = *l;
+      c.child = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS), c.cterm = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS);
+      c.in = TARN_ARRAY(k->cx, tarn_layout, KG_MAX_KIDS);
+      c.child[0] = c.cterm[0] = TARN_NONE;
+      c.nest = nest_through(k, nest, &v);
+      if (c.nest == TARN_NONE) continue;
+      if (v) {
+        c.child[0] = k->group.p[v->group].first + s, c.in[0] = k->group.p[v->group].layout[s];
+      } else {
+        const tarn_type *t = tarn_type_get(k->L, k->cls.p[op->kcls].type);
+        c.cterm[0] = kg_constant(k, op->kcls), c.in[0] = tarn_layout_row_major(t->n, t->dim);
+      }
+      price(k, &c);
+      add_cand(k, ag, c);
+    }
+  }
+  (void)kc;
+  return ag;
+}
+static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {
+  kgroup *g = &k->group.p[k->cls.p[kc].group];
+  uint32_t gi = k->cls.p[kc].group, axis = (uint32_t)tarn_payload_get(k->L, e->payload)->ints[0];
+  for (uint32_t lo = 0; lo < g->nlayout; lo++) {
+    tarn_layout whole;
+    if (g->part_of[lo] != TARN_NONE || !kg_layout_over(k, g, &g->layout[lo], k->cls.p[kc].to_rep, &whole)) continue;
+    kcand c = {.kind = KC_CONCAT, .node = node, .kcls = kc, .nchild = e->n, .nout = 1};
+    c.child = TARN_ARRAY(k->cx, uint32_t, e->n), c.cterm = TARN_ARRAY(k->cx, uint32_t, e->n);
+    c.in = TARN_ARRAY(k->cx, tarn_layout, e->n);
+    c.out[0] = whole;
+    int64_t at = 0;
+    for (uint32_t j = 0; j < e->n; j++) {
+      const kclass *kid = &k->cls.p[op[j].kcls];
+      const tarn_type *t = tarn_type_get(k->L, kid->type);
+      c.in[j] = kg_part(&whole, t, axis, at), c.cterm[j] = TARN_NONE, c.child[j] = TARN_NONE;
+      at += t->dim[axis];
+      const kgroup *in = &k->group.p[kid->group];
+      uint32_t back = tarn_map_invert(k->L, kid->to_rep, t->ns);
+      tarn_layout over;
+      for (uint32_t l = 0; l < in->nlayout && back != TARN_NONE && !kid->constant; l++)
+        if (in->part_of[l] == gi * KG_MAX_LAYOUTS + lo && kg_layout_over(k, in, &c.in[j], back, &over) &&
+            tarn_layout_equal(&over, &in->layout[l]))
+          c.child[j] = in->first + l;
+      if (c.child[j] == TARN_NONE) c.child[j] = copied(k, kc, &op[j], &c.in[j]);
+    }
+    add_cand(k, g->first + lo, c);
+  }
+}
+static void copies(kgraph *k) {
+  for (uint32_t gi = 0; gi < k->group.n; gi++) {
+    kgroup *g = &k->group.p[gi];
+    if (g->nlayout < 2) continue;
+    uint32_t nest = identity_nest(k, g->type);
+    for (uint32_t a = 0; a < plain_layouts(g); a++)
+      for (uint32_t b = 0; b < g->nlayout; b++) {
+        if (a == b) continue;
+        kview self = {gi, tarn_map_identity(k->L, g->type)};
+        const kview *v = &self;
+        operand op = {.kcls = g->rep};
+        nest_cand(k, g->rep, TARN_NONE, nest, 1, &op, &v, &a, b, true);
+      }
+  }
+}
+static void roots(kgraph *k) {
+  k->root_class = TARN_ARRAY(k->cx, uint32_t, k->in->nroot);
+  tarn_map *taken = tarn_map_new(k->cx);
+  for (uint32_t i = 0; i < k->in->nroot; i++) {
+    uint32_t kc = kg_class(k, k->in->root[i]);
+    const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
+    kgroup *g = &k->group.p[k->cls.p[kc].group];
+    tarn_layout row = tarn_layout_row_major(t->n, t->dim), over;
+    operand op = {.kcls = kc, .constant = k->cls.p[kc].constant};
+    if (!op.constant) {
+      kview all[4];
+      uint32_t n = kg_views(k, kc, all, 4);
+      for (uint32_t j = 0; j < n; j++)
+        if (k->group.p[all[j].group].nlayout) op.v[op.nv++] = all[j];
+    }
+    uint32_t ag = copied(k, kc, &op, &row);
+    k->root_class[i] = ag;
+    bool fresh;
+    tarn_map_at(taken, k->cls.p[kc].group, &fresh);
+    for (uint32_t l = 0; l < g->nlayout && fresh && !g->input && !op.constant; l++) {
+      if (g->part_of[l] != TARN_NONE || !kg_layout_over(k, g, &g->layout[l], k->cls.p[kc].to_rep, &over) ||
+          !tarn_layout_equal(&over, &row))
+        continue;
+      kcand c = {.kind = KC_ALIAS, .node = TARN_NONE, .kcls = kc, .nchild = 1, .nout = 1};
+      c.child = TARN_ARRAY(k->cx, uint32_t, 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, 1);
+      c.in = TARN_ARRAY(k->cx, tarn_layout, 1);
+      c.child[0] = g->first + l, c.cterm[0] = TARN_NONE, c.in[0] = c.out[0] = row;
+      add_cand(k, ag, c);
+    }
+  }
+}
+
+static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
+  tarn_eg_node e = tarn_eg_node_at(k->g, node);
+  kgroup *g = &k->group.p[k->cls.p[kc].group];
+  if (e.op == TARN_OP_INPUT) {
+    if (g->nlayout) add_cand(k, g->first, (kcand){.kind = KC_INPUT, .node = node, .kcls = kc, .payload = e.payload});
+    return;
+  }
+  if (!kg_produces(e.op) || e.n > KG_MAX_KIDS) return;
+  operand *op = TARN_ARRAY(k->cx, operand, e.n + 1);
+  if (!read_operands(k, kc, &e, op)) return;
+  if (e.op == TARN_OP_CONCAT) {
+    concat_cand(k, kc, node, &e, op);
+  } else if (e.op == TARN_OP_OPAQUE) {
+    opaque_cand(k, kc, node, &e, op);
+  } else if (e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST) {
+    uint32_t type[KG_MAX_KIDS];
+    for (uint32_t j = 0; j < e.n; j++) type[j] = k->cls.p[op[j].kcls].type;
+    combos(k, kc, node, tarn_nest_of(k->L, e.op, e.payload, type, e.n), e.n, op, false);
+  } else if (e.op == TARN_OP_MATERIALISE) {
+    combos(k, kc, node, identity_nest(k, k->cls.p[op[0].kcls].type), 1, op, true);
+  }
+}
+
+void kg_candidates(kgraph *k) {
+  uint32_t n = k->cls.n; /* kg_constant may add classes: they have no candidates */
+  for (uint32_t c = 0; c < n; c++) {
+    const tarn_type *t = tarn_type_get(k->L, k->cls.p[c].type);
+    if (k->cls.p[c].constant || t->tuple || !k->group.p[k->cls.p[c].group].nlayout) continue;
+    EACH_NODE(k, k->cls.p[c].cls, node) of_node(k, c, node);
+  }
+  copies(k);
+  roots(k);
+}

@@ -1,0 +1,383 @@
+/* Classes, buffers modulo bijective views, and their storage orders. */
+#include "extract/kgraph.h"
+#include <string.h>
+
+uint32_t kg_class(const kgraph *k, uint32_t eclass) {
+  const uint64_t *at = tarn_map_get(k->by_class, tarn_eg_find(k->g, eclass));
+  return at ? (uint32_t)*at - 1 : TARN_NONE;
+}
+bool kg_produces(uint32_t op) {
+  switch (op) {
+  case TARN_OP_INPUT: case TARN_OP_COMPUTE: case TARN_OP_NEST: case TARN_OP_MATERIALISE: case TARN_OP_CONCAT:
+  case TARN_OP_GATHER: case TARN_OP_FOLD: case TARN_OP_OPAQUE: case TARN_OP_CALL: case TARN_OP_SYSTOLIC:
+  case TARN_OP_SYSTOLIC_ACC: case TARN_OP_NTH: return true;
+  default: return false;
+  }
+}
+
+#define EACH_NODE(k, c, n) \
+  for (uint32_t n = tarn_eg_next_node((k)->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node((k)->g, c, n))
+
+/* ---- reachable classes ---- */
+static void reach(kgraph *k, uint32_t eclass) {
+  bool fresh;
+  eclass = tarn_eg_find(k->g, eclass);
+  uint64_t *at = tarn_map_at(k->by_class, eclass, &fresh);
+  if (!fresh) return;
+  *at = k->cls.n + 1;
+  kclass c = {.cls = eclass, .group = TARN_NONE, .to_rep = TARN_NONE};
+  c.type = (uint32_t)tarn_eg_data(k->g, k->in->type_analysis, eclass);
+  c.constant = k->in->is_constant(k->in->user, k->g, eclass);
+  tarn_push(k->cx, &k->cls, c);
+}
+static void reach_all(kgraph *k) {
+  for (uint32_t i = 0; i < k->in->nroot; i++) reach(k, k->in->root[i]);
+  for (uint32_t i = 0; i < k->cls.n; i++) { /* grows while walked */
+    if (k->cls.p[i].constant) continue;
+    EACH_NODE(k, k->cls.p[i].cls, n) {
+      tarn_eg_node e = tarn_eg_node_at(k->g, n);
+      for (uint32_t j = 0; j < e.n; j++) reach(k, e.kids[j]);
+    }
+  }
+}
+
+/* ---- groups ---- */
+typedef struct edge { uint32_t to, map; } edge; /* map: from's dims -> to's dims */
+typedef TARN_VEC(edge) edges;
+
+static uint32_t long_dims(const tarn_type *t) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < t->n; i++) n += t->dim[i] != 1;
+  return n;
+}
+static void find_edges(kgraph *k, edges *e) {
+  for (uint32_t i = 0; i < k->cls.n; i++) {
+    if (k->cls.p[i].constant || tarn_type_get(k->L, k->cls.p[i].type)->tuple) continue;
+    EACH_NODE(k, k->cls.p[i].cls, n) {
+      tarn_eg_node v = tarn_eg_node_at(k->g, n);
+      if (v.op != TARN_OP_VIEW) continue;
+      uint32_t to = kg_class(k, v.kids[0]), map = tarn_payload_get(k->L, v.payload)->id;
+      if (to == i || k->cls.p[to].constant) continue;
+      uint32_t back = tarn_map_invert(k->L, map, tarn_type_get(k->L, k->cls.p[to].type)->ns);
+      if (back == TARN_NONE) continue;
+      tarn_push(k->cx, &e[i], ((edge){to, map}));
+      tarn_push(k->cx, &e[to], ((edge){i, back}));
+    }
+  }
+}
+/* Spreads a group from its representative; the queue is `member`. */
+static void spread(kgraph *k, const edges *e, uint32_t rep, uint32_t group) {
+  TARN_VEC(uint32_t) member = {0};
+  k->cls.p[rep].group = group;
+  k->cls.p[rep].to_rep = tarn_map_identity(k->L, k->cls.p[rep].type);
+  tarn_push(k->cx, &member, rep);
+  for (uint32_t i = 0; i < member.n; i++) {
+    uint32_t at = member.p[i];
+    for (uint32_t j = 0; j < e[at].n; j++) {
+      edge x = e[at].p[j];
+      if (k->cls.p[x.to].group != TARN_NONE) continue;
+      uint32_t back = tarn_map_invert(k->L, x.map, tarn_type_get(k->L, k->cls.p[x.to].type)->ns);
+      if (back == TARN_NONE) continue;
+      uint32_t m = tarn_map_compose(k->L, back, k->cls.p[at].to_rep);
+      if (m == TARN_NONE) continue;
+      /* tarn_map_invert gives at -> to reversed: to's dims -> at's dims, then on to the representative */
+      k->cls.p[x.to].group = group, k->cls.p[x.to].to_rep = m;
+      tarn_push(k->cx, &member, x.to);
+    }
+  }
+}
+/* The member with the most dims: maps between members are then sums more often than divisions. */
+static uint32_t finest(kgraph *k, const edges *e, uint32_t from, uint8_t *seen) {
+  TARN_VEC(uint32_t) q = {0};
+  uint32_t best = from;
+  tarn_push(k->cx, &q, from);
+  seen[from] = 1;
+  for (uint32_t i = 0; i < q.n; i++) {
+    uint32_t a = long_dims(tarn_type_get(k->L, k->cls.p[q.p[i]].type));
+    if (a > long_dims(tarn_type_get(k->L, k->cls.p[best].type))) best = q.p[i];
+    for (uint32_t j = 0; j < e[q.p[i]].n; j++) {
+      uint32_t to = e[q.p[i]].p[j].to;
+      if (!seen[to]) seen[to] = 1, tarn_push(k->cx, &q, to);
+    }
+  }
+  return best;
+}
+
+void kg_groups(kgraph *k) {
+  reach_all(k);
+  edges *e = TARN_ARRAY(k->cx, edges, k->cls.n);
+  uint8_t *seen = TARN_ARRAY(k->cx, uint8_t, k->cls.n);
+  find_edges(k, e);
+  for (uint32_t i = 0; i < k->cls.n; i++) {
+    if (seen[i]) continue;
+    uint32_t rep = finest(k, e, i, seen);
+    kgroup g = {.rep = rep, .type = k->cls.p[rep].type, .constant = k->cls.p[rep].constant};
+    spread(k, e, rep, k->group.n);
+    tarn_push(k->cx, &k->group, g);
+  }
+  for (uint32_t i = 0; i < k->cls.n; i++) {
+    kgroup *g = &k->group.p[k->cls.p[i].group];
+    EACH_NODE(k, k->cls.p[i].cls, n) {
+      uint32_t op = tarn_eg_node_at(k->g, n).op;
+      g->produced |= kg_produces(op);
+      g->input |= op == TARN_OP_INPUT;
+    }
+  }
+}
+
+/* ---- where an operand can be read ---- */
+static void views_from(kgraph *k, uint32_t c, uint32_t map, kview *out, uint32_t *n, uint32_t max, uint32_t depth) {
+  const kclass *kc = &k->cls.p[c];
+  const kgroup *g = &k->group.p[kc->group];
+  if (g->produced && !kc->constant) {
+    uint32_t m = tarn_map_compose(k->L, map, kc->to_rep);
+    bool known = m == TARN_NONE;
+    for (uint32_t i = 0; i < *n && !known; i++) known = out[i].group == kc->group && out[i].map == m;
+    if (!known && *n == max) k->r->cut_views++;
+    if (!known && *n < max) out[(*n)++] = (kview){kc->group, m};
+  }
+  if (depth == 0) return;
+  EACH_NODE(k, kc->cls, e) {
+    tarn_eg_node v = tarn_eg_node_at(k->g, e);
+    if (v.op != TARN_OP_VIEW) continue;
+    uint32_t to = kg_class(k, v.kids[0]);
+    /* inside the group a produced buffer is found already; leave it only where the group has no producer */
+    if (k->cls.p[to].group == kc->group && g->produced) continue;
+    uint32_t m = tarn_map_compose(k->L, map, tarn_payload_get(k->L, v.payload)->id);
+    if (m != TARN_NONE) views_from(k, to, m, out, n, max, depth - 1);
+  }
+}
+uint32_t kg_views(kgraph *k, uint32_t c, kview *out, uint32_t max) {
+  uint32_t n = 0;
+  views_from(k, c, tarn_map_identity(k->L, k->cls.p[c].type), out, &n, max, 6);
+  return n;
+}
+
+/* ---- layouts ---- */
+bool kg_layout_over(kgraph *k, const kgroup *gr, const tarn_layout *l, uint32_t to_rep, tarn_layout *out) {
+  (void)gr;
+  const tarn_imap m = *tarn_imap_get(k->L, to_rep);
+  uint32_t at = tarn_ix_const(k->L, 0);
+  if (l->block) return false;
+  for (uint32_t a = 0; a < m.nin; a++)
+    at = tarn_ix_add(k->L, at, tarn_ix_scale(k->L, m.e[a], l->stride[a], m.dim), m.dim);
+  if (!tarn_ix_affine(k->L, at) || m.nguard) return false;
+  *out = (tarn_layout){.n = m.n, .offset = l->offset + tarn_ix_get(k->L, at)->c};
+  for (uint32_t d = 0; d < m.n; d++) out->dim[d] = m.dim[d], out->stride[d] = tarn_ix_coef(k->L, at, d);
+  return true;
+}
+static bool has_layout(const kgroup *g, const tarn_layout *l) {
+  for (uint32_t i = 0; i < g->nlayout; i++)
+    if (tarn_layout_equal(&g->layout[i], l)) return true;
+  return false;
+}
+static bool add_layout(kgraph *k, kgroup *g, const tarn_layout *l, uint32_t part_of) {
+  uint32_t max = part_of == TARN_NONE ? k->o->max_orders ? k->o->max_orders : 3 : KG_MAX_LAYOUTS;
+  if (max > KG_MAX_LAYOUTS) max = KG_MAX_LAYOUTS;
+  if (part_of == TARN_NONE && has_layout(g, l)) return true;
+  if (g->nlayout >= max) {
+    k->r->cut_orders++;
+    return false;
+  }
+  g->part_of[g->nlayout] = part_of;
+  g->layout[g->nlayout++] = *l;
+  return true;
+}
+/* Row-major over a member class, said over the representative's dims. */
+static bool demand(kgraph *k, uint32_t c) {
+  kgroup *g = &k->group.p[k->cls.p[c].group];
+  const tarn_type *t = tarn_type_get(k->L, k->cls.p[c].type);
+  tarn_layout own = tarn_layout_row_major(t->n, t->dim), l;
+  const tarn_type *rt = tarn_type_get(k->L, g->type);
+  uint32_t back = tarn_map_invert(k->L, k->cls.p[c].to_rep, t->ns);
+  (void)rt;
+  if (back == TARN_NONE || !kg_layout_over(k, g, &own, back, &l)) return false;
+  g->demand = 1;
+  return add_layout(k, g, &l, TARN_NONE);
+}
+static void like_inner(kgroup *g, uint32_t mask) {
+  if (!mask) return;
+  for (uint32_t i = 0; i < g->ninner; i++)
+    if (g->inner[i] == mask) return;
+  if (g->ninner < 4) g->inner[g->ninner++] = mask;
+}
+
+static void ix_vars(kgraph *k, uint32_t e, uint32_t *mask) {
+  const tarn_ix *x = tarn_ix_get(k->L, e);
+  for (uint32_t i = 0; i < x->n; i++)
+    if (x->t[i].kind == TARN_IX_VAR) *mask |= 1u << x->t[i].arg;
+    else ix_vars(k, x->t[i].arg, mask);
+}
+/* Dims of what map views that depend on the given dims of the view. */
+static uint32_t image(kgraph *k, uint32_t map, uint32_t dims) {
+  const tarn_imap *m = tarn_imap_get(k->L, map);
+  uint32_t out = 0;
+  for (uint32_t a = 0; a < m->nin; a++) {
+    uint32_t v = 0;
+    ix_vars(k, m->e[a], &v);
+    if ((v & dims) && m->in[a] > 1) out |= 1u << a;
+  }
+  return out;
+}
+/* Dims of the view on which any of the given viewed dims depends. */
+static uint32_t preimage(kgraph *k, uint32_t map, uint32_t in_dims) {
+  const tarn_imap *m = tarn_imap_get(k->L, map);
+  uint32_t v = 0;
+  for (uint32_t a = 0; a < m->nin; a++)
+    if (in_dims >> a & 1) ix_vars(k, m->e[a], &v);
+  return v;
+}
+
+/* What one compute likes. A product with constant weights: the result along the dim that the weights' rows are indexed
+ * by, the other operand along the dim it is summed over. Anything else: that its operands and its result agree. */
+static uint32_t largest(uint32_t mask, const int64_t *dim) {
+  uint32_t best = TARN_NONE;
+  for (uint32_t d = 0; d < 32; d++)
+    if ((mask >> d & 1) && dim[d] > 1 && (best == TARN_NONE || dim[d] >= dim[best])) best = d;
+  return best == TARN_NONE ? 0 : 1u << best;
+}
+static void wish(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
+  uint32_t kid_type[KG_MAX_KIDS];
+  if (e->n > KG_MAX_KIDS) return;
+  for (uint32_t i = 0; i < e->n; i++) kid_type[i] = k->cls.p[kg_class(k, e->kids[i])].type;
+  const tarn_nest *n = tarn_nest_get(k->L, tarn_nest_of(k->L, e->op, e->payload, kid_type, e->n));
+  const tarn_stage *s = &n->stage[n->nstage - 1];
+  const tarn_func *f = tarn_fn_get(k->L, s->fn);
+  uint32_t nacc = (uint32_t)n->depth + s->nown, own = nacc < 32 ? (1u << nacc) - 1 : UINT32_MAX;
+  uint32_t weights = 0;
+  int64_t dim[TARN_MAX_DIMS * 2] = {0};
+  for (uint32_t i = 0; i < f->nops; i++) {
+    const tarn_imap *m = tarn_imap_get(k->L, s->read[i].map);
+    memcpy(dim, m->dim, m->n * sizeof *dim);
+    if (!s->read[i].stage && k->cls.p[kg_class(k, e->kids[s->read[i].src])].constant && s->nred)
+      for (uint32_t a = 0; a < m->nin; a++) ix_vars(k, m->e[a], &weights);
+  }
+  kgroup *out = &k->group.p[k->cls.p[c].group];
+  uint32_t to_rep = k->cls.p[c].to_rep;
+  if (seed && weights) like_inner(out, image(k, to_rep, largest(weights & own, dim)));
+  for (uint32_t i = 0; i < (uint32_t)f->nops + f->nepi; i++) {
+    if (s->read[i].stage) continue;
+    kview v[4];
+    uint32_t nv = kg_views(k, kg_class(k, e->kids[s->read[i].src]), v, 4);
+    for (uint32_t j = 0; j < nv; j++) {
+      uint32_t m = tarn_map_compose(k->L, s->read[i].map, v[j].map);
+      if (m == TARN_NONE) continue;
+      kgroup *in = &k->group.p[v[j].group];
+      if (seed && weights) like_inner(in, image(k, m, largest(weights & ~own, dim)));
+      if (seed || (weights && i < f->nops)) continue;
+      for (uint32_t x = 0; x < in->ninner; x++) like_inner(out, image(k, to_rep, preimage(k, m, in->inner[x]) & own));
+      uint32_t back = tarn_map_invert(k->L, to_rep, 0);
+      for (uint32_t x = 0; x < out->ninner && back != TARN_NONE; x++)
+        like_inner(in, image(k, m, image(k, back, out->inner[x])));
+    }
+  }
+}
+static void wishes(kgraph *k, bool seed) {
+  for (uint32_t i = 0; i < k->cls.n; i++) {
+    if (k->cls.p[i].constant || tarn_type_get(k->L, k->cls.p[i].type)->tuple) continue;
+    EACH_NODE(k, k->cls.p[i].cls, n) {
+      tarn_eg_node e = tarn_eg_node_at(k->g, n);
+      if (e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST || e.op == TARN_OP_MATERIALISE) wish(k, i, &e, seed);
+    }
+  }
+}
+
+static void concat_wishes(kgraph *k);
+static void concat_parts(kgraph *k);
+
+void kg_layouts(kgraph *k) {
+  for (uint32_t i = 0; i < k->cls.n; i++) {
+    EACH_NODE(k, k->cls.p[i].cls, n)
+      if (tarn_eg_node_at(k->g, n).op == TARN_OP_INPUT) demand(k, i);
+  }
+  for (uint32_t i = 0; i < k->in->nroot; i++) {
+    uint32_t c = kg_class(k, k->in->root[i]);
+    k->group.p[k->cls.p[c].group].root = true;
+    demand(k, c);
+  }
+  wishes(k, true);
+  for (int pass = 0; pass < 4; pass++) wishes(k, false), concat_wishes(k);
+  for (uint32_t i = 0; i < k->group.n; i++) {
+    kgroup *g = &k->group.p[i];
+    const tarn_type *t = tarn_type_get(k->L, g->type);
+    if (!g->produced || g->constant || t->tuple) continue;
+    for (uint32_t x = 0; x < g->ninner; x++) {
+      uint8_t order[TARN_MAX_DIMS];
+      uint32_t at = 0;
+      for (uint32_t d = 0; d < t->n; d++)
+        if (!(g->inner[x] >> d & 1)) order[at++] = (uint8_t)d;
+      for (uint32_t d = 0; d < t->n; d++)
+        if (g->inner[x] >> d & 1) order[at++] = (uint8_t)d;
+      tarn_layout l = tarn_layout_ordered(t->n, t->dim, order, 0, 0);
+      add_layout(k, g, &l, TARN_NONE);
+    }
+    tarn_layout row = tarn_layout_row_major(t->n, t->dim);
+    if (!g->nlayout || !g->input) add_layout(k, g, &row, TARN_NONE);
+  }
+  concat_parts(k);
+  for (uint32_t i = 0; i < k->group.n; i++) {
+    k->group.p[i].first = k->nag;
+    k->nag += k->group.p[i].nlayout;
+    k->r->orders += k->group.p[i].nlayout;
+    k->r->buffers += k->group.p[i].nlayout > 0;
+  }
+}
+
+/* The parts of a concatenation like what the whole likes, and the other way round. */
+static void concat_wishes(kgraph *k) {
+  for (uint32_t i = 0; i < k->cls.n; i++) {
+    if (k->cls.p[i].constant) continue;
+    EACH_NODE(k, k->cls.p[i].cls, n) {
+      tarn_eg_node e = tarn_eg_node_at(k->g, n);
+      if (e.op != TARN_OP_CONCAT) continue;
+      kgroup *out = &k->group.p[k->cls.p[i].group];
+      uint32_t back = tarn_map_invert(k->L, k->cls.p[i].to_rep, 0);
+      for (uint32_t j = 0; j < e.n && back != TARN_NONE; j++) {
+        kview v[4];
+        uint32_t nv = kg_views(k, kg_class(k, e.kids[j]), v, 4);
+        for (uint32_t y = 0; y < nv; y++) {
+          kgroup *in = &k->group.p[v[y].group];
+          for (uint32_t x = 0; x < out->ninner; x++) like_inner(in, image(k, v[y].map, image(k, back, out->inner[x])));
+          for (uint32_t x = 0; x < in->ninner; x++)
+            like_inner(out, image(k, k->cls.p[i].to_rep, preimage(k, v[y].map, in->inner[x])));
+        }
+      }
+    }
+  }
+}
+
+tarn_layout kg_part(const tarn_layout *whole, const tarn_type *part, uint32_t axis, int64_t at) {
+  tarn_layout l = *whole;
+  for (uint32_t d = 0; d < part->n; d++) l.dim[d] = part->dim[d];
+  l.offset += at * l.stride[axis];
+  return l;
+}
+/* A part may be computed right where the whole wants it: one more layout of the part's buffer. */
+static void concat_parts(kgraph *k) {
+  for (uint32_t i = 0; i < k->cls.n; i++) {
+    if (k->cls.p[i].constant) continue;
+    EACH_NODE(k, k->cls.p[i].cls, n) {
+      tarn_eg_node e = tarn_eg_node_at(k->g, n);
+      if (e.op != TARN_OP_CONCAT) continue;
+      uint32_t og = k->cls.p[i].group, nl = k->group.p[og].nlayout;
+      uint32_t axis = (uint32_t)tarn_payload_get(k->L, e.payload)->ints[0];
+      for (uint32_t li = 0; li < nl; li++) {
+        tarn_layout whole;
+        if (k->group.p[og].part_of[li] != TARN_NONE) continue;
+        if (!kg_layout_over(k, NULL, &k->group.p[og].layout[li], k->cls.p[i].to_rep, &whole)) continue;
+        int64_t at = 0;
+        for (uint32_t j = 0; j < e.n; j++) {
+          const kclass *kid = &k->cls.p[kg_class(k, e.kids[j])];
+          const tarn_type *t = tarn_type_get(k->L, kid->type);
+          kgroup *in = &k->group.p[kid->group];
+          tarn_layout part = kg_part(&whole, t, axis, at), over;
+          uint32_t back = tarn_map_invert(k->L, kid->to_rep, t->ns);
+          at += t->dim[axis];
+          if (kid->constant || in->input || !in->produced || back == TARN_NONE || kid->group == og) continue;
+          if (kg_layout_over(k, in, &part, back, &over))
+            add_layout(k, in, &over, og * KG_MAX_LAYOUTS + li);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,236 @@
+/* Selection over the kernel graph, and the program that the selection stands for. */
+#include "extract/kgraph.h"
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- the analytic price ---- */
+static double analytic_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                               uint32_t threads, const tarn_cost *analytic) {
+  (void)user, (void)L, (void)hw, (void)k, (void)s, (void)threads;
+  return analytic->seconds;
+}
+const tarn_price *tarn_price_analytic(void) {
+  static const tarn_price p = {"analytic", NULL, analytic_seconds};
+  return &p;
+}
+
+/* ---- the program ---- */
+typedef struct build {
+  kgraph *k;
+  const uint32_t *choice; /* candidate per AND/OR class */
+  uint32_t *buffer;       /* buffer per AND/OR class, TARN_NONE */
+  uint8_t *done;
+  TARN_VEC(tarn_buffer) buf;
+  TARN_VEC(tarn_kernel) ker;
+  tarn_map *consts; /* (term, layout hash) -> 1 + buffer */
+  tarn_kprog *p;
+} build;
+
+static uint32_t new_buffer(build *b, tarn_buf_kind kind, tarn_dtype t, const tarn_layout *l, tarn_term term) {
+  tarn_buffer x = {.kind = kind, .dtype = t, .layout = *l, .parent = TARN_NONE, .term = term};
+  tarn_push(b->k->cx, &b->buf, x);
+  return b->buf.n - 1;
+}
+static uint32_t const_buffer(build *b, tarn_term term, const tarn_layout *l) {
+  bool fresh;
+  uint64_t key = tarn_hash_bytes(l->stride, sizeof l->stride, tarn_hash_mix(term, (uint64_t)l->block));
+  uint64_t *at = tarn_map_at(b->consts, key, &fresh);
+  if (fresh) *at = 1 + new_buffer(b, TARN_BUF_CONST, tarn_term_type(b->k->L, term)->dtype, l, term);
+  return (uint32_t)*at - 1;
+}
+static tarn_dtype type_of_class(const build *b, uint32_t kc) {
+  return tarn_type_get(b->k->L, b->k->cls.p[kc].type)->dtype;
+}
+/* The buffer of an AND/OR class, whoever computes it. */
+static uint32_t buffer_of(build *b, uint32_t ag) {
+  if (b->buffer[ag] != TARN_NONE) return b->buffer[ag];
+  const kcand *c = &b->k->cand.p[b->choice[ag]];
+  tarn_layout l = c->out[0];
+  if (c->kind == KC_ALIAS) return b->buffer[ag] = buffer_of(b, c->child[0]);
+  if (c->kind == KC_INPUT) {
+    const kgroup *g = &b->k->group.p[b->k->cls.p[c->kcls].group];
+    l = g->layout[0];
+  }
+  b->buffer[ag] = new_buffer(b, c->kind == KC_INPUT ? TARN_BUF_INPUT : TARN_BUF_TEMP, type_of_class(b, c->kcls), &l, TARN_NONE);
+  if (c->kind == KC_INPUT) b->buf.p[b->buffer[ag]].name = tarn_payload_get(b->k->L, c->payload)->name;
+  return b->buffer[ag];
+}
+
+static const char *kind_word(const build *b, const kcand *c) {
+  if (c->copy) return "copy";
+  if (c->kind == KC_OPAQUE) return tarn_payload_get(b->k->L, c->payload)->name;
+  const tarn_nest *n = tarn_nest_get(b->k->L, c->nest);
+  if (n->nstage > 1) return "nest";
+  const tarn_func *f = tarn_fn_get(b->k->L, n->stage[0].fn);
+  static const char *const red[] = {"map", "sum", "prod", "max", "min", "fold"};
+  if (f->red == TARN_NONE) return red[0];
+  return tarn_fn_is_dot(b->k->L, n->stage[0].fn) ? "dot" : red[tarn_reducer_get(b->k->L, f->red)->kind];
+}
+static const char *kernel_name(build *b, const kcand *c) {
+  char *s = tarn_format(b->k->cx, "k%u_%s", b->ker.n, kind_word(b, c));
+  for (char *p = s; *p; p++)
+    if (!isalnum((unsigned char)*p)) *p = '_';
+  return s;
+}
+/* A constant operand blocked by the register tile of the schedule: the loop over the tile then walks it in order. */
+static void block_constants(build *b, kcand *c, const tarn_ksig *sig, const tarn_schedule *s) {
+  const tarn_nest *n = tarn_nest_get(b->k->L, sig->nest);
+  if (n->nstage != 1 || sig->nin != c->nchild) return;
+  const tarn_stage_sched *st = &s->stage[0];
+  int64_t tile = 0;
+  uint32_t vdim = TARN_NONE;
+  for (uint32_t i = 0; i < st->nlevel; i++)
+    if (st->level[i].kind == TARN_VECTOR) vdim = st->level[i].dim;
+  for (uint32_t i = 0; i < st->nlevel && !tile; i++)
+    if (st->level[i].dim == vdim) tile = st->level[i].step;
+  const tarn_func *f = tarn_fn_get(b->k->L, n->stage[0].fn);
+  if (vdim >= n->stage[0].nown || tile < 2) return;
+  for (uint32_t j = 0; j < f->nops; j++) {
+    uint32_t src = n->stage[0].read[j].src;
+    if (n->stage[0].read[j].stage || c->child[src] != TARN_NONE) continue;
+    const tarn_imap *m = tarn_imap_get(b->k->L, n->stage[0].read[j].map);
+    tarn_layout *l = &c->in[src];
+    uint32_t last = l->n - 1u;
+    if (l->n < 2 || tarn_ix_coef(b->k->L, m->e[0], vdim) != 1 || l->stride[last] != 1 || l->dim[last] <= tile ||
+        l->dim[last] % tile || l->dim[last] != n->stage[0].own[vdim])
+      continue;
+    uint8_t order[TARN_MAX_DIMS];
+    order[0] = (uint8_t)last;
+    for (uint32_t d = 0; d < last; d++) order[d + 1] = (uint8_t)d;
+    *l = tarn_layout_ordered(l->n, l->dim, order, (uint8_t)last, tile);
+  }
+}
+
+static void emit(build *b, uint32_t ag);
+static void emit_nest(build *b, uint32_t ag, kcand *c) {
+  kgraph *k = b->k;
+  tarn_ksig sig;
+  tarn_cost cost;
+  kg_signature(k, c, &sig);
+  const tarn_schedule *s = tarn_solve(k->solver, &sig, &cost);
+  block_constants(b, c, &sig, s);
+  kg_signature(k, c, &sig);
+  s = tarn_solve(k->solver, &sig, &cost);
+  tarn_kernel x = {.name = kernel_name(b, c), .kind = TARN_K_NEST, .nest = sig.nest, .nin = sig.nin, .nout = 1,
+                   .sched = s, .copy = c->copy, .price = c->price, .term = TARN_NONE};
+  uint32_t *in = TARN_ARRAY(k->cx, uint32_t, c->nchild + 1), *out = TARN_ARRAY(k->cx, uint32_t, 1);
+  for (uint32_t j = 0; j < c->nchild; j++)
+    in[j] = c->child[j] == TARN_NONE ? const_buffer(b, c->cterm[j], &c->in[j]) : buffer_of(b, c->child[j]);
+  out[0] = buffer_of(b, ag);
+  x.in = in, x.out = out;
+  x.in_layout = tarn_copy(k->cx, sig.in, (sig.nin + 1) * sizeof *sig.in);
+  x.out_layout = tarn_copy(k->cx, sig.out, sizeof *sig.out);
+  tarn_push(k->cx, &b->ker, x);
+}
+static void emit_opaque(build *b, uint32_t ag, const kcand *c) {
+  kgraph *k = b->k;
+  tarn_kernel x = {.name = kernel_name(b, c), .kind = TARN_K_OPAQUE, .payload = c->payload, .nin = c->nchild, .nout = 1,
+                   .price = c->price, .term = TARN_NONE};
+  uint32_t *in = TARN_ARRAY(k->cx, uint32_t, c->nchild + 1), *out = TARN_ARRAY(k->cx, uint32_t, 1);
+  for (uint32_t j = 0; j < c->nchild; j++)
+    in[j] = c->child[j] == TARN_NONE ? const_buffer(b, c->cterm[j], &c->in[j]) : buffer_of(b, c->child[j]);
+  out[0] = buffer_of(b, ag);
+  x.in_layout = c->in, x.out_layout = tarn_copy(k->cx, c->out, sizeof *c->out);
+  x.in = in, x.out = out;
+  tarn_push(k->cx, &b->ker, x);
+}
+static void emit(build *b, uint32_t ag) {
+  if (b->done[ag]) return;
+  b->done[ag] = 1;
+  kcand *c = &b->k->cand.p[b->choice[ag]];
+  uint32_t self = buffer_of(b, ag);
+  if (c->kind == KC_CONCAT)
+    for (uint32_t j = 0; j < c->nchild; j++) {
+      uint32_t part = buffer_of(b, c->child[j]);
+      b->buf.p[part].parent = self;
+    }
+  for (uint32_t j = 0; j < c->nchild; j++)
+    if (c->child[j] != TARN_NONE) emit(b, c->child[j]);
+  if (c->kind == KC_NEST) emit_nest(b, ag, c);
+  if (c->kind == KC_OPAQUE) emit_opaque(b, ag, c);
+}
+
+tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {
+  build b = {.k = k, .choice = choice, .consts = tarn_map_new(k->cx)};
+  b.buffer = TARN_ARRAY(k->cx, uint32_t, k->nag);
+  b.done = TARN_ARRAY(k->cx, uint8_t, k->nag);
+  memset(b.buffer, 0xff, k->nag * sizeof *b.buffer);
+  tarn_kprog *p = b.p = TARN_NEW(k->cx, tarn_kprog);
+  p->L = k->L, p->hw = k->o->hw;
+  p->nout = k->in->nroot, p->out = TARN_ARRAY(k->cx, uint32_t, p->nout);
+  for (uint32_t i = 0; i < p->nout; i++) {
+    emit(&b, k->root_class[i]);
+    p->out[i] = buffer_of(&b, k->root_class[i]);
+    b.buf.p[p->out[i]].kind = TARN_BUF_OUTPUT;
+    b.buf.p[p->out[i]].name = k->in->program->out[i].name;
+  }
+  p->nin = k->in->program->nin, p->in = TARN_ARRAY(k->cx, uint32_t, p->nin);
+  for (uint32_t i = 0; i < p->nin; i++) {
+    const tarn_io *io = &k->in->program->in[i];
+    p->in[i] = TARN_NONE;
+    for (uint32_t j = 0; j < b.buf.n; j++)
+      if (b.buf.p[j].kind == TARN_BUF_INPUT && !strcmp(b.buf.p[j].name, io->name)) p->in[i] = j;
+    if (p->in[i] != TARN_NONE) continue;
+    const tarn_type *t = tarn_type_get(k->L, io->type); /* an input that no output needs */
+    tarn_layout l = tarn_layout_row_major(t->n, t->dim);
+    p->in[i] = new_buffer(&b, TARN_BUF_INPUT, t->dtype, &l, io->term);
+    b.buf.p[p->in[i]].name = io->name;
+  }
+  p->nbuf = b.buf.n, p->buf = b.buf.p, p->nker = b.ker.n, p->ker = b.ker.p;
+  for (uint32_t i = 0; i < p->nker; i++) *(p->ker[i].copy ? &k->r->copies : &k->r->kernels) += 1;
+  return p;
+}
+
+/* ---- selection ---- */
+static void raise_if(kgraph *k, tarn_status st) {
+  if (st != TARN_OK) tarn_reraise(k->cx, st);
+}
+static void free_graph(void *g) { tarn_sel_graph_free(g); }
+static void free_result(void *r) { tarn_sel_result_free(r); }
+
+static const uint32_t *choose(kgraph *k) {
+  tarn_sel_graph *g;
+  raise_if(k, tarn_sel_graph_new(k->cx, &g));
+  tarn_defer(k->cx, free_graph, g);
+  raise_if(k, tarn_sel_add_classes(g, k->nag, NULL));
+  uint32_t kids[KG_MAX_KIDS * 2];
+  for (uint32_t i = 0; i < k->cand.n; i++) {
+    const kcand *c = &k->cand.p[i];
+    uint32_t n = 0;
+    for (uint32_t j = 0; j < c->nchild; j++)
+      if (c->child[j] != TARN_NONE) kids[n++] = c->child[j];
+    raise_if(k, tarn_sel_add_node(g, k->cand_class.p[i], c->price, kids, n, NULL));
+  }
+  for (uint32_t i = 0; i < k->in->nroot; i++) raise_if(k, tarn_sel_add_root(g, k->root_class[i]));
+  tarn_sel_result *tree = TARN_NEW(k->cx, tarn_sel_result), *best = TARN_NEW(k->cx, tarn_sel_result);
+  raise_if(k, tarn_sel_run(g, TARN_SEL_TREE, NULL, tree));
+  tarn_defer(k->cx, free_result, tree);
+  k->r->tree_price = tree->dag_cost;
+  tarn_sel_options so = tarn_sel_defaults(k->o->method);
+  if (k->o->seconds > 0) so.seconds = k->o->seconds;
+  else so.seconds = INFINITY, so.steps = 200000000;
+  raise_if(k, tarn_sel_run(g, k->o->method, &so, best));
+  tarn_defer(k->cx, free_result, best);
+  k->r->price = best->dag_cost, k->r->price_bound = best->lower_bound, k->r->optimal = best->optimal;
+  k->r->method = tarn_sel_method_name(k->o->method);
+  return tarn_copy(k->cx, best->choice, k->nag * sizeof(uint32_t));
+}
+
+tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r) {
+  tarn_ctx *cx = tarn_lang_ctx(in->L);
+  kgraph k = {.in = in, .o = o, .L = in->L, .cx = cx, .g = in->g, .r = r, .by_class = tarn_map_new(cx)};
+  *r = (tarn_kgraph_report){0};
+  k.threads = o->threads ? o->threads : o->hw->units;
+  k.solver = tarn_solver_new(in->L, o->hw, k.threads);
+  kg_groups(&k);
+  k.const_term = TARN_ARRAY(cx, tarn_term, k.cls.cap);
+  memset(k.const_term, 0xff, k.cls.cap * sizeof *k.const_term);
+  kg_layouts(&k);
+  kg_candidates(&k);
+  const uint32_t *choice = choose(&k);
+  tarn_solver_stats st = tarn_solver_count(k.solver);
+  r->signatures = (uint32_t)st.signatures, r->price_uses = st.uses, r->evaluations = st.evaluations;
+  r->price_name = (o->price ? o->price : tarn_price_analytic())->name;
+  return kg_program(&k, choice);
+}
