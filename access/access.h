@@ -326,9 +326,12 @@ typedef struct tarn_program {
   uint32_t nin, nout;
   tarn_io *in, *out;             /* in[i].term is the INPUT term */
 } tarn_program;
-/* (program (inputs (x ((1 3 224 224) ()) f32)…) (outputs (y TERM)…)) with constants inline when at most 64 elements, else
- * (const NAME) beside a constants file in NAME order (.npy archive folder). */
+/* (program (inputs (x ((1 3 224 224) ()) f32)…) [(let (%a TERM)…)] (outputs (y TERM)…)), constants inline when they have at
+ * most 64 elements, else (const NAME dtype SHAPE) beside a file NAME.npy in dir (NULL: such constants are an error; NAME's
+ * bytes other than letters, digits, _ - . stand as %XX). Raises. */
 TARN_API tarn_program *tarn_program_parse(tarn_lang *L, const tarn_sx *s, const char *dir);
+/* Writes the constants that the text only names. Raises TARN_IO. */
+TARN_API void tarn_program_save_constants(const tarn_program *p, const char *dir);
 TARN_API void tarn_program_print(const tarn_program *p, tarn_buf *b);
 
 #ifdef __cplusplus

@@ -30,6 +30,7 @@ struct tarn_lang {
   tarn_table term;        /* tarn_node */
   tarn_table name;        /* char: memory spaces */
   tarn_map *label;        /* name id of a constant's label -> its payload */
+  struct tarn_constants *constants; /* while a program is read: where its constants lie (program.c) */
   struct tarn_fxwork *work; /* scratch of fx.c */
   struct tarn_termwork {    /* scratch of tarn_term_reachable */
     uint32_t epoch;
@@ -129,7 +130,7 @@ uint32_t tarn_ints_parse(tarn_lang *L, const tarn_sx *list, uint32_t max, int64_
 void tarn_ints_print(tarn_buf *b, uint32_t n, const int64_t *v);            /* (1 2 3) */
 void tarn_shape_print(tarn_buf *b, const tarn_type *t);                     /* ((2 3) (4)) */
 #define TARN_INLINE_MAX 64 /* constants of at most so many elements are written out */
-extern const char *const tarn_red_names[TARN_RED_CUSTOM];
+extern const char *const tarn_red_names[TARN_RED_CUSTOM], *const tarn_reduce_names[TARN_RED_CUSTOM];
 void tarn_string_print(tarn_buf *b, const char *s);                         /* "…" */
 void tarn_fn_print(const tarn_lang *L, tarn_buf *b, uint32_t fn);           /* print.c, and what it prints: parse.c */
 uint32_t tarn_fn_parse(tarn_lang *L, const tarn_sx *s);

@@ -64,8 +64,8 @@ void tarn_fx_print(const tarn_lang *L, tarn_buf *b, uint32_t f) {
 
 /* ---------------------------------------------------------------- functions */
 const char *const tarn_red_names[TARN_RED_CUSTOM] = {NULL, "sum", "prod", "max", "min"};
-static const char *const reduce_names[TARN_RED_CUSTOM] = {NULL, "reduceSum", "reduceProd",
-                                                          "reduceMax", "reduceMin"};
+const char *const tarn_reduce_names[TARN_RED_CUSTOM] = {NULL, "reduceSum", "reduceProd",
+                                                        "reduceMax", "reduceMin"};
 
 /* NAME for f32, (NAME dtype) for others */
 static void with_dtype(tarn_buf *b, const char *name, tarn_dtype t) {
@@ -100,7 +100,7 @@ static bool fn_short(const tarn_lang *L, tarn_buf *b, const tarn_func *f) {
   const tarn_fx *x = tarn_fx_get(L, f->body);
   if (r->kind == TARN_RED_CUSTOM) return false;
   if (!f->ntuple && f->nops == 1 && x->op == TARN_FX_HOLE) {
-    with_dtype(b, reduce_names[r->kind], r->dtype);
+    with_dtype(b, tarn_reduce_names[r->kind], r->dtype);
     return true;
   }
   if (f->ntuple != 2 || r->kind != TARN_RED_SUM || x->op != TARN_FX_MUL) return false;
