@@ -32,6 +32,12 @@ extern "C" {
 #define TARN_PRINTF(f, a)
 #endif
 
+#ifdef __cplusplus
+#define TARN_NORETURN [[noreturn]]
+#else
+#define TARN_NORETURN _Noreturn
+#endif
+
 /* The values are the exit codes of the tarn program, except that every code above 4 exits with 3. */
 typedef enum tarn_status {
   TARN_OK = 0,
@@ -69,9 +75,9 @@ typedef void tarn_fn(tarn_ctx *cx, void *arg);
  * Arena memory allocated inside stays valid either way. */
 TARN_API tarn_status tarn_protect(tarn_ctx *cx, tarn_fn *fn, void *arg);
 /* Message format: one line, no final newline: WHERE: WHAT. */
-_Noreturn TARN_API void tarn_raise(tarn_ctx *cx, tarn_status st, const char *fmt, ...) TARN_PRINTF(3, 4);
+TARN_NORETURN TARN_API void tarn_raise(tarn_ctx *cx, tarn_status st, const char *fmt, ...) TARN_PRINTF(3, 4);
 /* Raises again what an inner tarn_protect() just returned. */
-_Noreturn TARN_API void tarn_reraise(tarn_ctx *cx, tarn_status st);
+TARN_NORETURN TARN_API void tarn_reraise(tarn_ctx *cx, tarn_status st);
 /* The last message, "" when none; valid until the next raise or the context is freed. */
 TARN_API const char *tarn_message(const tarn_ctx *cx);
 TARN_API void tarn_set_message(tarn_ctx *cx, const char *fmt, ...) TARN_PRINTF(2, 3);
@@ -170,7 +176,7 @@ TARN_API tarn_sx *tarn_sx_read_file(tarn_ctx *cx, const char *path); /* also rai
 TARN_API bool tarn_sx_is(const tarn_sx *s, const char *head);
 TARN_API bool tarn_sx_atom_is(const tarn_sx *s, const char *atom);
 /* Raises TARN_BAD_INPUT "FILE:LINE:COL: …". */
-_Noreturn TARN_API void tarn_sx_error(tarn_ctx *cx, const tarn_sx *at, const char *fmt, ...) TARN_PRINTF(3, 4);
+TARN_NORETURN TARN_API void tarn_sx_error(tarn_ctx *cx, const tarn_sx *at, const char *fmt, ...) TARN_PRINTF(3, 4);
 /* width 0: one line; else breaks lines longer than width, indenting by 2. */
 TARN_API void tarn_sx_print(tarn_buf *b, const tarn_sx *s, unsigned width);
 /* The file's text, NUL-terminated beyond n; raises TARN_IO. */

@@ -23,10 +23,13 @@ for lib in "$libdir"/lib*.so; do
 done
 readelf -d "$libdir/libtarn.so" | grep NEEDED | grep -iE 'llvm|xgboost|hwloc|sqlite|stdc\+\+' && fail "libtarn needs too much"
 
-# Every header alone, from its place below include/tarn.
+# Every header alone, from its place below include/tarn, in C and in C++.
 while read -r header; do
   printf '#include "%s"\n' "$header" >"$work/header.c"
   "$cc" -std=c17 -Wall -Wextra -Werror -fsyntax-only -I"$root/include/tarn" "$work/header.c" || fail "$header"
+  if command -v g++ >/dev/null; then
+    g++ -std=c++17 -fsyntax-only -I"$root/include/tarn" -x c++ "$work/header.c" || fail "$header as C++"
+  fi
 done < <(cd "$root/include/tarn" && find . -name '*.h' -printf '%P\n')
 
 for page in "$root"/share/man/man1/*.1; do [ -s "$page" ] || fail "no man page"; done
