@@ -1,0 +1,84 @@
+/* This machine, as text in the language of descriptions. */
+#include "hw/host/host.h"
+#include <hwloc.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct cache { size_t size; unsigned line, count; } cache;
+typedef struct machine {
+  unsigned cores;
+  cache level[4]; /* data or unified caches 1 to 3 */
+} machine;
+
+static void discover(tarn_ctx *cx, machine *m) {
+  hwloc_topology_t t;
+  if (hwloc_topology_init(&t) < 0) tarn_raise(cx, TARN_IO, "host: hwloc cannot start");
+  if (hwloc_topology_load(t) < 0) {
+    hwloc_topology_destroy(t);
+    tarn_raise(cx, TARN_IO, "host: hwloc cannot read this machine's topology");
+  }
+  static const hwloc_obj_type_t type[] = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE};
+  int cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE);
+  m->cores = cores > 0 ? (unsigned)cores : 1;
+  for (int i = 0; i < 3; i++) {
+    hwloc_obj_t o = hwloc_get_obj_by_type(t, type[i], 0);
+    if (!o) continue;
+    int n = hwloc_get_nbobjs_by_type(t, type[i]);
+    m->level[i] = (cache){o->attr->cache.size, o->attr->cache.linesize, n > 0 ? (unsigned)n : 1};
+  }
+  hwloc_topology_destroy(t);
+}
+
+/* Width and number of the vector registers, from the feature list. */
+typedef struct isa { const char *feature; unsigned bits, regs; } isa;
+static isa vectors(const char *features) {
+  static const isa known[] = {{"+avx512f", 512, 32}, {"+avx2", 256, 16}, {"+avx", 256, 16}, {"+sse2", 128, 16},
+                              {"+sve", 128, 32},     {"+neon", 128, 32}, {"+v", 128, 32}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    const char *at = strstr(features, known[i].feature);
+    size_t n = strlen(known[i].feature);
+    if (at && (at[n] == ',' || at[n] == 0)) return known[i];
+  }
+  return (isa){"", 64, 16};
+}
+
+static void memory_text(tarn_buf *b, const char *name, const cache *c, double read, double write, double latency) {
+  tarn_buf_fmt(b, "\n  (memory %s (capacity %zu) (instances %u) (line %u) (read %.4g) (write %.4g) (latency %g))", name,
+               c->size, c->count, c->line ? c->line : 64, read, write, latency);
+}
+
+const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  machine m = {0};
+  discover(cx, &m);
+  char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
+  isa v = vectors(features);
+  double clock = tarn_host_clock(), vb = v.bits / 8.0;
+  /* usual figures, in bytes a cycle */
+  double l1 = 2 * vb, l2 = vb * 0.6, l3 = 12, dram = 6;
+  if (measure) {
+    l1 = tarn_host_read_rate(cx, m.level[0].size / 2) / clock;
+    l2 = tarn_host_read_rate(cx, m.level[1].size / 2) / clock;
+    size_t big = m.level[2].size ? m.level[2].size : m.level[1].size;
+    l3 = tarn_host_read_rate(cx, m.level[1].size * 4) / clock;
+    dram = tarn_host_read_rate(cx, big < ((size_t)64 << 20) ? big * 4 : big + big / 2) / clock;
+  }
+  tarn_buf b = {.cx = cx};
+  tarn_buf_fmt(&b, "(hw host (kind cpu) (triple \"%s\") (cpu \"%s\") (features \"%s\")\n  (clock %.4g) (units %u)"
+                   " (vector (bits %u) (registers %u))", triple, cpu, features, clock, m.cores, v.bits, v.regs);
+  LLVMDisposeMessage(triple), LLVMDisposeMessage(cpu), LLVMDisposeMessage(features);
+  if (m.level[0].size) memory_text(&b, "l1", &m.level[0], l1, vb, 5);
+  if (m.level[1].size) memory_text(&b, "l2", &m.level[1], l2, l2 / 2, 14);
+  if (m.level[2].size) memory_text(&b, "l3", &m.level[2], l3, l3 / 2, 60);
+  tarn_buf_fmt(&b, "\n  (memory dram (capacity 0) (line 64) (read %.4g) (write %.4g) (latency 300))", dram, dram / 2);
+  unsigned lanes = v.bits / 32;
+  double issue = measure ? tarn_host_fma_peak() / (2.0 * lanes * clock) : 2;
+  tarn_buf_fmt(&b, "\n  (intrinsic fma (meaning (compute (map (add $2 (mul $0 $1))) ?a ?b ?c))"
+                   "\n    (operand a (type f32) (dims %u)) (operand b (type f32) (dims %u)) (operand c (type f32) (dims %u))"
+                   "\n    (latency 4) (throughput %.4g) (ops %u))", lanes, lanes, lanes, issue, lanes);
+  tarn_buf_str(&b, "\n  (cycles (div 8) (sqrt 10) (exp 12) (log 16) (tanh 20) (erf 20) (sin 25) (cos 25) (pow 40))"
+                   "\n  (launch 2e-7) (barrier 1.5e-6))\n");
+  return tarn_hw_parse(L, tarn_sx_read(cx, b.p, b.n, "host"));
+}

@@ -1,0 +1,91 @@
+/* Running a program of kernels in the interpreter: every kernel is evaluated as the nest it is, on flat buffers, with the
+ * layouts and maps the emitters use. Schedules are not looked at: they may not change a value (beyond the order of sums). */
+#include "loop/internal.h"
+#include <string.h>
+
+typedef struct machine {
+  const tarn_kprog *p;
+  tarn_ctx *cx;
+  tarn_mode mode;
+  tarn_tensor **mem; /* per buffer without parent: flat */
+} machine;
+
+static uint32_t home(const tarn_kprog *p, uint32_t b) {
+  while (p->buf[b].parent != TARN_NONE) b = p->buf[b].parent;
+  return b;
+}
+static tarn_tensor *flat(machine *m, uint32_t b) {
+  uint32_t h = home(m->p, b);
+  if (!m->mem[h]) {
+    tarn_layout l = m->p->buf[h].layout;
+    int64_t n = tarn_layout_elems(&l) + l.offset;
+    tarn_dtype t = m->p->buf[h].dtype;
+    m->mem[h] = tarn_tensor_new(m->cx, m->mode == TARN_WIDE && tarn_dtype_is_float(t) ? TARN_F64 : t, 1, &n);
+  }
+  return m->mem[h];
+}
+/* Copies between a row-major tensor and its place in a buffer. */
+static void place(machine *m, uint32_t b, const tarn_layout *l, tarn_tensor *t, bool store) {
+  tarn_tensor *f = flat(m, b);
+  int64_t idx[TARN_MAX_DIMS] = {0}, n = tarn_tensor_count(t);
+  for (int64_t i = 0; i < n; i++) {
+    int64_t at = tarn_layout_at(l, idx);
+    if (store) tarn_tensor_set(f, at, tarn_tensor_get(t, i));
+    else tarn_tensor_set(t, i, tarn_tensor_get(f, at));
+    for (uint32_t d = l->n; d-- > 0;) {
+      if (++idx[d] < l->dim[d]) break;
+      idx[d] = 0;
+    }
+  }
+}
+static tarn_tensor *view_of(machine *m, uint32_t b, const tarn_layout *l) {
+  tarn_tensor *t = tarn_tensor_new(m->cx, flat(m, b)->dtype, l->n, l->dim);
+  place(m, b, l, t, false);
+  return t;
+}
+
+static void run_kernel(machine *m, const tarn_kernel *k, tarn_opaque_fn *opaque) {
+  tarn_lang *L = m->p->L;
+  if (k->kind == TARN_K_OPAQUE) {
+    const tarn_tensor **in = TARN_ARRAY(m->cx, const tarn_tensor *, k->nin + 1);
+    for (uint32_t i = 0; i < k->nin; i++) in[i] = view_of(m, k->in[i], &k->in_layout[i]);
+    tarn_tensor *out = tarn_tensor_new(m->cx, m->p->buf[k->out[0]].dtype, k->out_layout[0].n, k->out_layout[0].dim);
+    if (!opaque) tarn_raise(m->cx, TARN_USAGE, "%s: no reference kernels given", k->name);
+    opaque(m->cx, tarn_payload_get(L, k->payload), in, k->nin, &out, 1);
+    place(m, k->out[0], &k->out_layout[0], out, true);
+    return;
+  }
+  tarn_binding *in = TARN_ARRAY(m->cx, tarn_binding, k->nin + 1);
+  tarn_term *kid = TARN_ARRAY(m->cx, tarn_term, k->nin + 1);
+  for (uint32_t i = 0; i < k->nin; i++) {
+    tarn_tensor *t = view_of(m, k->in[i], &k->in_layout[i]);
+    in[i] = (tarn_binding){tarn_format(m->cx, "%s.%u", k->name, i), t};
+    kid[i] = tarn_input(L, in[i].name, tarn_type_tensor(L, t->dtype, t->n, t->n, t->dim));
+  }
+  tarn_term root = tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, k->nest), kid, k->nin);
+  tarn_tensor *out;
+  tarn_eval(L, &root, 1, in, k->nin, m->mode, opaque, &out);
+  place(m, k->out[0], &k->out_layout[0], out, true);
+}
+
+void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint32_t nin, tarn_mode mode, tarn_opaque_fn *opaque,
+                     tarn_tensor **out) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  machine m = {.p = p, .cx = cx, .mode = mode, .mem = TARN_ARRAY(cx, tarn_tensor *, p->nbuf)};
+  for (uint32_t i = 0; i < p->nbuf; i++) {
+    const tarn_buffer *b = &p->buf[i];
+    if (b->kind == TARN_BUF_CONST) {
+      tarn_tensor *v = NULL;
+      if (b->value) v = tarn_copy(cx, b->value, sizeof *v);
+      else tarn_eval(p->L, &b->term, 1, NULL, 0, mode, opaque, &v);
+      place(&m, i, &b->layout, v, true);
+    }
+    for (uint32_t j = 0; j < nin && b->kind == TARN_BUF_INPUT; j++)
+      if (!strcmp(in[j].name, b->name)) {
+        tarn_tensor t = *in[j].value;
+        place(&m, i, &b->layout, &t, true);
+      }
+  }
+  for (uint32_t i = 0; i < p->nker; i++) run_kernel(&m, &p->ker[i], opaque);
+  for (uint32_t i = 0; i < p->nout; i++) out[i] = view_of(&m, p->out[i], &p->buf[p->out[i]].layout);
+}

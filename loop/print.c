@@ -1,0 +1,110 @@
+/* Programs and schedules as text, and the check of a schedule. */
+#include "loop/internal.h"
+#include <string.h>
+
+static const char *const level_names[] = {"serial", "parallel", "unroll", "vector", "block", "thread"};
+
+static void print_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    tarn_buf_fmt(b, " (%s %u %lld)", level_names[l[i].kind], l[i].dim, (long long)l[i].step);
+}
+void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n, const tarn_schedule *s) {
+  (void)L, (void)n;
+  tarn_buf_str(b, "(schedule");
+  if (s->nshared) {
+    tarn_buf_str(b, " (shared");
+    print_levels(b, s->shared, s->nshared);
+    tarn_buf_str(b, ")");
+  }
+  for (uint32_t i = 0; i < s->nstage; i++) {
+    tarn_buf_fmt(b, " (stage (acc %u)", s->stage[i].acc);
+    print_levels(b, s->stage[i].level, s->stage[i].nlevel);
+    tarn_buf_str(b, ")");
+  }
+  tarn_buf_str(b, ")");
+}
+
+/* Each dim in [from, to) covered by levels of falling steps that divide one another, down to 1. */
+static void check_levels(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t from, uint32_t to, uint32_t stage) {
+  int64_t last[TARN_MAX_DIMS * 2] = {0};
+  for (uint32_t i = 0; i < n; i++) {
+    if (l[i].dim < from || l[i].dim >= to)
+      tarn_raise(cx, TARN_INTERNAL, "schedule: stage %u: level %u walks dim %u, which is not its own", stage, i, l[i].dim);
+    if (l[i].step < 1 || (last[l[i].dim] && last[l[i].dim] % l[i].step))
+      tarn_raise(cx, TARN_INTERNAL, "schedule: stage %u: the steps of dim %u do not divide one another", stage, l[i].dim);
+    last[l[i].dim] = l[i].step;
+  }
+  for (uint32_t d = from; d < to; d++)
+    if (last[d] != 1) tarn_raise(cx, TARN_INTERNAL, "schedule: stage %u: dim %u is not covered", stage, d);
+}
+void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  if (s->nstage != n->nstage) tarn_raise(cx, TARN_INTERNAL, "schedule: %u stages for a nest of %u", s->nstage, n->nstage);
+  check_levels(cx, s->shared, s->nshared, 0, n->depth, TARN_NONE);
+  for (uint32_t i = 0; i < n->nstage; i++) {
+    const tarn_stage *st = &n->stage[i];
+    uint32_t acc = (uint32_t)n->depth + st->nown;
+    check_levels(cx, s->stage[i].level, s->stage[i].nlevel, n->depth, acc + st->nred, i);
+    if (s->stage[i].acc > s->stage[i].nlevel) tarn_raise(cx, TARN_INTERNAL, "schedule: stage %u: acc beyond its levels", i);
+  }
+}
+
+static const char *const kinds[] = {"input", "output", "const", "temp"};
+static void print_ints(tarn_buf *b, const char *head, const int64_t *v, uint32_t n) {
+  tarn_buf_fmt(b, " (%s", head);
+  for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(b, " %lld", (long long)v[i]);
+  tarn_buf_str(b, ")");
+}
+static void print_layout(tarn_buf *b, const tarn_layout *l) {
+  print_ints(b, "dims", l->dim, l->n);
+  print_ints(b, "strides", l->stride, l->n);
+  if (l->offset) tarn_buf_fmt(b, " (offset %lld)", (long long)l->offset);
+  if (l->block) tarn_buf_fmt(b, " (block %u %lld)", l->baxis, (long long)l->block);
+}
+static void print_kernel(const tarn_kprog *p, tarn_buf *b, const tarn_kernel *k) {
+  tarn_buf_fmt(b, "\n  (kernel %s", k->name);
+  tarn_buf_str(b, "\n    (in");
+  for (uint32_t i = 0; i < k->nin; i++) tarn_buf_fmt(b, " b%u", k->in[i]);
+  tarn_buf_str(b, ") (out");
+  for (uint32_t i = 0; i < k->nout; i++) tarn_buf_fmt(b, " b%u", k->out[i]);
+  tarn_buf_str(b, ") (price ");
+  tarn_buf_double(b, k->price);
+  tarn_buf_str(b, k->copy ? ") (copy)" : ")");
+  if (k->kind == TARN_K_NEST) {
+    tarn_buf_str(b, "\n    ");
+    tarn_payload_print(p->L, b, TARN_OP_NEST, tarn_payload_of(p->L, TARN_P_NEST, k->nest));
+    for (uint32_t i = 0; i < k->nin; i++) {
+      tarn_buf_str(b, "\n    (operand");
+      print_layout(b, &k->in_layout[i]);
+      tarn_buf_str(b, ")");
+    }
+    for (uint32_t i = 0; i < k->nout; i++) {
+      tarn_buf_str(b, "\n    (result");
+      print_layout(b, &k->out_layout[i]);
+      tarn_buf_str(b, ")");
+    }
+    tarn_buf_str(b, "\n    ");
+    tarn_schedule_print(p->L, b, tarn_nest_get(p->L, k->nest), k->sched);
+  } else {
+    tarn_buf_str(b, "\n    ");
+    tarn_payload_print(p->L, b, TARN_OP_OPAQUE, k->payload);
+  }
+  tarn_buf_str(b, ")");
+}
+void tarn_kprog_print(const tarn_kprog *p, tarn_buf *b) {
+  tarn_buf_fmt(b, "(kernels (hw %s)\n  (inputs", p->hw->name);
+  for (uint32_t i = 0; i < p->nin; i++) tarn_buf_fmt(b, " b%u", p->in[i]);
+  tarn_buf_str(b, ") (outputs");
+  for (uint32_t i = 0; i < p->nout; i++) tarn_buf_fmt(b, " b%u", p->out[i]);
+  tarn_buf_str(b, ")");
+  for (uint32_t i = 0; i < p->nbuf; i++) {
+    const tarn_buffer *x = &p->buf[i];
+    tarn_buf_fmt(b, "\n  (buffer b%u %s %s", i, kinds[x->kind], tarn_dtype_name(x->dtype));
+    if (x->name) tarn_buf_fmt(b, " (name \"%s\")", x->name);
+    if (x->parent != TARN_NONE) tarn_buf_fmt(b, " (in b%u)", x->parent);
+    print_layout(b, &x->layout);
+    tarn_buf_str(b, ")");
+  }
+  for (uint32_t i = 0; i < p->nker; i++) print_kernel(p, b, &p->ker[i]);
+  tarn_buf_str(b, ")\n");
+}
