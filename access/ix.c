@@ -113,7 +113,8 @@ static void add_atom(tarn_lang *L, tarn_lin *a, int64_t k, const tarn_ixterm *at
     if (!t->coef) *t = a->t[--a->n];
     return;
   }
-  if (a->n == TARN_LIN_MAX) tarn_raise(L->cx, TARN_BAD_INPUT, "index map: an expression of too many terms");
+  if (a->n == TARN_LIN_MAX)
+    tarn_raise(L->cx, TARN_BAD_INPUT, "index map: an expression of too many terms");
   a->t[a->n] = *atom;
   a->t[a->n++].coef = k;
 }
@@ -128,12 +129,14 @@ void tarn_lin_var(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t dim, const ta
   else add_atom(L, out, k, &(tarn_ixterm){0, TARN_IX_VAR, dim, 0});
 }
 
-void tarn_lin_mod(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d, const tarn_box *b) {
+void tarn_lin_mod(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d,
+                  const tarn_box *b) {
   tarn_lin_add(L, out, k, num);
   tarn_lin_div(L, out, mul(L, -k, d), num, d, b);
 }
 
-void tarn_lin_ix(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t ix, const tarn_lin *sub, const tarn_box *b) {
+void tarn_lin_ix(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t ix, const tarn_lin *sub,
+                 const tarn_box *b) {
   const tarn_ix *x = tarn_ix_get(L, ix);
   out->c = add(L, out->c, mul(L, k, x->c));
   for (uint32_t i = 0; i < x->n; i++) {
@@ -152,14 +155,15 @@ void tarn_lin_ix(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t ix, const tarn
 }
 
 /* ------------------------------------------------------------------ ranges of packed forms */
-static void range_sum(const tarn_lang *L, int64_t c, uint32_t n, const tarn_ixterm *t, const tarn_box *b,
-                      int64_t *lo, int64_t *hi);
+static void range_sum(const tarn_lang *L, int64_t c, uint32_t n, const tarn_ixterm *t,
+                      const tarn_box *b, int64_t *lo, int64_t *hi);
 
-static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box *b, int64_t *lo, int64_t *hi);
+static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box *b, int64_t *lo,
+                       int64_t *hi);
 
 /* Range of terms, tightened by guards from number `from` on: where the sum is k·guard + rest. */
-static void range_guarded(const tarn_lang *L, const tarn_lin *p, const tarn_box *b, uint32_t from, int64_t *lo,
-                          int64_t *hi) {
+static void range_guarded(const tarn_lang *L, const tarn_lin *p, const tarn_box *b, uint32_t from,
+                          int64_t *lo, int64_t *hi) {
   range_sum(L, p->c, p->n, p->t, b, lo, hi);
   for (uint32_t i = from; i < b->nguard; i++) {
     const tarn_ix *g = tarn_ix_get(L, b->guard[i].e);
@@ -196,7 +200,8 @@ static void range_ix(const tarn_lang *L, uint32_t ix, const tarn_box *b, int64_t
   range_guarded(L, &p, b, 0, lo, hi);
 }
 
-static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box *b, int64_t *lo, int64_t *hi) {
+static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box *b, int64_t *lo,
+                       int64_t *hi) {
   if (t->kind == TARN_IX_VAR) {
     *lo = b->lo[t->arg], *hi = b->hi[t->arg];
     return;
@@ -208,8 +213,8 @@ static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box 
   else *lo = 0, *hi = t->by - 1;
 }
 
-static void range_sum(const tarn_lang *L, int64_t c, uint32_t n, const tarn_ixterm *t, const tarn_box *b,
-                      int64_t *lo, int64_t *hi) {
+static void range_sum(const tarn_lang *L, int64_t c, uint32_t n, const tarn_ixterm *t,
+                      const tarn_box *b, int64_t *lo, int64_t *hi) {
   int64_t l = c, h = c;
   for (uint32_t i = 0; i < n; i++) {
     int64_t al, ah, k = t[i].coef;
@@ -222,7 +227,7 @@ static void range_sum(const tarn_lang *L, int64_t c, uint32_t n, const tarn_ixte
 
 void tarn_lin_range(tarn_lang *L, const tarn_lin *a, const tarn_box *b, int64_t *lo, int64_t *hi) {
   tarn_lin p = *a;
-  tarn_lin_pack(L, &p, b);
+  tarn_lin_pack(L, &p, b, false);
   range_guarded(L, &p, b, 0, lo, hi);
 }
 
@@ -316,7 +321,8 @@ static bool merge_nested(tarn_lang *L, tarn_lin *num, int64_t *d, const tarn_box
   return false;
 }
 
-void tarn_lin_div(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d, const tarn_box *b) {
+void tarn_lin_div(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d,
+                  const tarn_box *b) {
   if (!k) return;
   for (;;) {
     int64_t q;
@@ -340,15 +346,15 @@ static uint32_t count_plain(const tarn_lin *a) {
   return n;
 }
 
-/* Writes k·part as k·(part mod d) + k·d·div, where div = floor(part/d) has the opposite sign in p; kept when
- * fewer plain terms are left. */
-static bool pack_part(tarn_lang *L, tarn_lin *p, const tarn_ixterm *div, const tarn_lin *part, int64_t d,
-                      const tarn_box *b) {
+/* Writes k·part as k·(part mod d) + k·d·div, where div = floor(part/d) has the opposite sign in p
+ * (or any sign, for digits); kept when fewer plain terms are left. */
+static bool pack_part(tarn_lang *L, tarn_lin *p, const tarn_ixterm *div, const tarn_lin *part,
+                      int64_t d, const tarn_box *b, bool digits) {
   for (uint32_t i = 0; i < part->n; i++) {
     tarn_ixterm *w = find_atom(p, &part->t[i]);
     if (!w || w->coef % part->t[i].coef) continue;
     int64_t k = w->coef / part->t[i].coef;
-    if ((k < 0) == (div->coef < 0)) continue;
+    if (!digits && (k < 0) == (div->coef < 0)) continue;
     tarn_lin r = *p;
     tarn_lin_add(L, &r, -k, part);
     add_atom(L, &r, mul(L, k, d), div);
@@ -360,7 +366,8 @@ static bool pack_part(tarn_lang *L, tarn_lin *p, const tarn_ixterm *div, const t
   return false;
 }
 
-/* The next smaller divisor than `below` to cut a quotient by `by` at: one that occurs in p, lastly 1. */
+/* The next smaller divisor than `below` to cut a quotient by `by` at: one that occurs in p,
+ * lastly 1. */
 static int64_t next_cut(const tarn_lin *p, int64_t by, int64_t below) {
   int64_t best = 0;
   for (uint32_t i = 0; i < p->n; i++) {
@@ -370,22 +377,22 @@ static int64_t next_cut(const tarn_lin *p, int64_t by, int64_t below) {
   return best ? best : below > 1;
 }
 
-static bool pack_one(tarn_lang *L, tarn_lin *p, tarn_ixterm div, const tarn_box *b) {
+static bool pack_one(tarn_lang *L, tarn_lin *p, tarn_ixterm div, const tarn_box *b, bool digits) {
   for (int64_t a = next_cut(p, div.by, div.by); a; a = next_cut(p, div.by, a)) {
     tarn_lin num = {0}, part = {0};
     tarn_lin_ix(L, &num, 1, div.arg, NULL, b);
     if (a == 1) part = num;
     else tarn_lin_div(L, &part, 1, &num, a, b);
     sort_terms(L, &part);
-    if (pack_part(L, p, &div, &part, div.by / a, b)) return true;
+    if (pack_part(L, p, &div, &part, div.by / a, b, digits)) return true;
   }
   return false;
 }
 
-void tarn_lin_pack(tarn_lang *L, tarn_lin *a, const tarn_box *b) {
+void tarn_lin_pack(tarn_lang *L, tarn_lin *a, const tarn_box *b, bool digits) {
   sort_terms(L, a);
   for (uint32_t i = 0; a->n > 1 && i < a->n; i++)
-    if (a->t[i].kind == TARN_IX_DIV && pack_one(L, a, a->t[i], b)) {
+    if (a->t[i].kind == TARN_IX_DIV && pack_one(L, a, a->t[i], b, digits)) {
       sort_terms(L, a);
       i = TARN_NONE; /* from the start again */
     }
@@ -411,12 +418,14 @@ static uint32_t intern_packed(tarn_lang *L, const tarn_lin *a) {
 
 uint32_t tarn_lin_intern(tarn_lang *L, const tarn_lin *a, const tarn_box *b) {
   tarn_lin p = *a;
-  tarn_lin_pack(L, &p, b);
+  tarn_lin_pack(L, &p, b, false);
   return intern_packed(L, &p);
 }
 
 /* ------------------------------------------------------------------ the public face */
-const tarn_ix *tarn_ix_get(const tarn_lang *L, uint32_t id) { return tarn_table_get(&L->ix, id); }
+const tarn_ix *tarn_ix_get(const tarn_lang *L, uint32_t id) {
+  return tarn_table_get(&L->ix, id);
+}
 
 /* The box of an extent array of unknown length: all that the expression's dims need. */
 static void mark_dims(const tarn_lang *L, uint32_t a, bool *used) {
@@ -426,7 +435,8 @@ static void mark_dims(const tarn_lang *L, uint32_t a, bool *used) {
     else mark_dims(L, x->t[i].arg, used);
 }
 
-static void box_for(const tarn_lang *L, tarn_box *b, uint32_t e1, uint32_t e2, const int64_t *extent) {
+static void box_for(const tarn_lang *L, tarn_box *b, uint32_t e1, uint32_t e2,
+                    const int64_t *extent) {
   bool used[TARN_MAX_DIMS] = {0};
   *b = (tarn_box){0};
   mark_dims(L, e1, used);
@@ -435,7 +445,9 @@ static void box_for(const tarn_lang *L, tarn_box *b, uint32_t e1, uint32_t e2, c
     if (used[i]) b->hi[i] = extent[i] > 1 ? extent[i] - 1 : 0;
 }
 
-uint32_t tarn_ix_const(tarn_lang *L, int64_t c) { return intern_packed(L, &(tarn_lin){.c = c}); }
+uint32_t tarn_ix_const(tarn_lang *L, int64_t c) {
+  return intern_packed(L, &(tarn_lin){.c = c});
+}
 
 uint32_t tarn_ix_var(tarn_lang *L, uint32_t i, const int64_t *extent) {
   tarn_lin a = {0};
@@ -479,7 +491,8 @@ uint32_t tarn_ix_mod(tarn_lang *L, uint32_t a, int64_t d, const int64_t *extent)
   return divmod(L, a, d, extent, true);
 }
 
-void tarn_ix_range(const tarn_lang *L, uint32_t a, const int64_t *extent, int64_t *lo, int64_t *hi) {
+void tarn_ix_range(const tarn_lang *L, uint32_t a, const int64_t *extent, int64_t *lo,
+                   int64_t *hi) {
   tarn_box box;
   box_for(L, &box, a, TARN_NONE, extent);
   range_ix(L, a, &box, lo, hi);

@@ -1,8 +1,10 @@
-/* access: linear forms, the working representation of index expressions (ix.c), shared with the map files.
+/* access: linear forms, the working representation of index expressions (ix.c), shared with the map
+ * files.
  *
- * A tarn_lin is a sum  c + Σ coef × atom.  In core form its atoms are VAR and DIV only: e mod d is written
- * e - d·floor(e/d), so that everything that can cancel does.  An interned tarn_ix is the packed form of a core
- * form: MOD is put back where it shortens, by a deterministic procedure; so equal core forms have equal ids.
+ * A tarn_lin is a sum  c + Σ coef × atom.  In core form its atoms are VAR and DIV only: e mod d is
+ * written e - d·floor(e/d), so that everything that can cancel does.  An interned tarn_ix is the
+ * packed form of a core form: MOD is put back where it shortens, by a deterministic procedure; so
+ * equal core forms have equal ids.
  */
 #ifndef TARN_ACCESS_IX_H
 #define TARN_ACCESS_IX_H
@@ -15,38 +17,56 @@ typedef struct tarn_lin {
   tarn_ixterm t[TARN_LIN_MAX];
 } tarn_lin;
 
-/* What is known where an expression is evaluated: inclusive bounds of the dims, and further guards. */
+/* What is known where an expression is evaluated: inclusive bounds of the dims, and further guards.
+ */
 typedef struct tarn_box {
   int64_t lo[TARN_MAX_DIMS], hi[TARN_MAX_DIMS];
   uint32_t nguard;
   tarn_guard guard[2 * TARN_MAX_DIMS];
 } tarn_box;
 
-static inline int64_t tarn_floordiv(int64_t a, int64_t d) { return a / d - (a % d < 0); } /* d > 0 */
-static inline int64_t tarn_floormod(int64_t a, int64_t d) { return a % d < 0 ? a % d + d : a % d; }
-static inline int64_t tarn_ceildiv(int64_t a, int64_t d) { return a / d + (a % d > 0); }
+static inline int64_t tarn_floordiv(int64_t a, int64_t d) {
+  return a / d - (a % d < 0);
+} /* d > 0 */
+static inline int64_t tarn_floormod(int64_t a, int64_t d) {
+  return a % d < 0 ? a % d + d : a % d;
+}
+static inline int64_t tarn_ceildiv(int64_t a, int64_t d) {
+  return a / d + (a % d > 0);
+}
 
-void tarn_box_of(tarn_box *b, uint32_t n, const int64_t *extent); /* dims of extent 0 or 1 are the constant 0 */
-void tarn_box_all(tarn_box *b);                                   /* any index at all */
+void tarn_box_of(tarn_box *b, uint32_t n,
+                 const int64_t *extent); /* dims of extent 0 or 1 are the constant 0 */
+void tarn_box_all(tarn_box *b);          /* any index at all */
 /* Adds a guard as a fact. False when it leaves nothing. */
 bool tarn_box_assume(const tarn_lang *L, tarn_box *b, const tarn_guard *g);
 
-/* All raise TARN_BAD_INPUT when a coefficient does not fit in 64 bits or there are too many terms. */
-void tarn_lin_var(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t dim, const tarn_box *b); /* out += k·dim */
-void tarn_lin_add(tarn_lang *L, tarn_lin *out, int64_t k, const tarn_lin *a);               /* out += k·a */
+/* All raise TARN_BAD_INPUT when a coefficient does not fit in 64 bits or there are too many terms.
+ */
+void tarn_lin_var(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t dim,
+                  const tarn_box *b);                                         /* out += k·dim */
+void tarn_lin_add(tarn_lang *L, tarn_lin *out, int64_t k, const tarn_lin *a); /* out += k·a */
 /* out += k·floor(num / d); num, a core form, is used up. */
-void tarn_lin_div(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d, const tarn_box *b);
+void tarn_lin_div(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d,
+                  const tarn_box *b);
 /* out += k·(num mod d); num, a core form, is used up. */
-void tarn_lin_mod(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d, const tarn_box *b);
-/* out += k·ix, dim i replaced by sub[i]; sub NULL keeps the dims and simplifies anew under the box. */
-void tarn_lin_ix(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t ix, const tarn_lin *sub, const tarn_box *b);
-void tarn_lin_pack(tarn_lang *L, tarn_lin *a, const tarn_box *b); /* core -> packed, sorted */
+void tarn_lin_mod(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d,
+                  const tarn_box *b);
+/* out += k·ix, dim i replaced by sub[i]; sub NULL keeps the dims and simplifies anew under the box.
+ */
+void tarn_lin_ix(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t ix, const tarn_lin *sub,
+                 const tarn_box *b);
+/* Core -> packed, sorted. digits: not the form that is interned but the one that splits every
+ * quotient from its remainder, even where that gives no shorter sum (for reading off mixed-radix
+ * digits). */
+void tarn_lin_pack(tarn_lang *L, tarn_lin *a, const tarn_box *b, bool digits);
 /* Inclusive range of a core form. */
 void tarn_lin_range(tarn_lang *L, const tarn_lin *a, const tarn_box *b, int64_t *lo, int64_t *hi);
 uint32_t tarn_lin_intern(tarn_lang *L, const tarn_lin *a, const tarn_box *b); /* a: core */
 /* A total order that does not depend on ids, hence not on history. */
 int tarn_ix_cmp(const tarn_lang *L, uint32_t a, uint32_t b);
 
-/* Normalises and interns without checking that e stays in `in` (the caller knows). TARN_NONE: too many guards. */
+/* Normalises and interns without checking that e stays in `in` (the caller knows). TARN_NONE: too
+ * many guards. */
 uint32_t tarn_map_make(tarn_lang *L, tarn_imap *m, uint32_t nguard, const tarn_guard *guard);
 #endif

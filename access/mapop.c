@@ -1,5 +1,5 @@
-/* access: the index map of each transform operator. Typing has been done by tarn_type_of; a map made here is sound
- * by construction. */
+/* access: the index map of each transform operator. Typing has been done by tarn_type_of; a map
+ * made here is sound by construction. */
 #include "access/ix.h"
 
 typedef struct op_ctx {
@@ -11,7 +11,9 @@ typedef struct op_ctx {
   bool guarded;
 } op_ctx;
 
-static uint32_t var(op_ctx *c, uint32_t i) { return tarn_ix_var(c->L, i, c->out->dim); }
+static uint32_t var(op_ctx *c, uint32_t i) {
+  return tarn_ix_var(c->L, i, c->out->dim);
+}
 
 static void map_same(op_ctx *c) {
   for (uint32_t i = 0; i < c->in->n; i++) c->m->e[i] = var(c, i);
@@ -41,7 +43,8 @@ static void map_windows(op_ctx *c) {
 static void map_slice(op_ctx *c) {
   uint32_t axis = (uint32_t)c->p->ints[0];
   map_same(c);
-  c->m->e[axis] = plus(c, tarn_ix_const(c->L, c->p->ints[1]), c->p->n > 3 ? c->p->ints[3] : 1, axis);
+  c->m->e[axis] =
+      plus(c, tarn_ix_const(c->L, c->p->ints[1]), c->p->n > 3 ? c->p->ints[3] : 1, axis);
 }
 
 static void map_pad(op_ctx *c) {
@@ -88,9 +91,15 @@ static void map_reshape(op_ctx *c) {
 }
 
 static void (*const map_rule[TARN_OP_COUNT])(op_ctx *) = {
-    [TARN_OP_ACCESS] = map_same,         [TARN_OP_TRANSPOSE] = map_transpose, [TARN_OP_WINDOWS] = map_windows,
-    [TARN_OP_SLICE] = map_slice,         [TARN_OP_PAD] = map_pad,             [TARN_OP_SQUEEZE] = map_squeeze,
-    [TARN_OP_INSERT_AXIS] = map_insert,  [TARN_OP_BROADCAST] = map_broadcast, [TARN_OP_FLATTEN] = map_reshape,
+    [TARN_OP_ACCESS] = map_same,
+    [TARN_OP_TRANSPOSE] = map_transpose,
+    [TARN_OP_WINDOWS] = map_windows,
+    [TARN_OP_SLICE] = map_slice,
+    [TARN_OP_PAD] = map_pad,
+    [TARN_OP_SQUEEZE] = map_squeeze,
+    [TARN_OP_INSERT_AXIS] = map_insert,
+    [TARN_OP_BROADCAST] = map_broadcast,
+    [TARN_OP_FLATTEN] = map_reshape,
     [TARN_OP_RESHAPE] = map_reshape,
 };
 
@@ -101,9 +110,11 @@ static bool empty(const tarn_type *t) {
 }
 
 uint32_t tarn_map_of(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t child_type) {
-  if (!tarn_op_is_view(op)) tarn_raise(L->cx, TARN_INTERNAL, "index map: operator %u is no view", op);
+  if (!tarn_op_is_view(op))
+    tarn_raise(L->cx, TARN_INTERNAL, "index map: operator %u is no view", op);
   uint32_t type = tarn_type_of(L, op, payload, &child_type, 1);
-  if (type == TARN_NONE) tarn_raise(L->cx, TARN_BAD_INPUT, "%s", tarn_strdup(L->cx, tarn_message(L->cx)));
+  if (type == TARN_NONE)
+    tarn_raise(L->cx, TARN_BAD_INPUT, "%s", tarn_strdup(L->cx, tarn_message(L->cx)));
   const tarn_payload *p = tarn_payload_get(L, payload);
   if (op == TARN_OP_VIEW) return p->id;
   const tarn_type *in = tarn_type_get(L, child_type), *out = tarn_type_get(L, type);

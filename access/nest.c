@@ -259,7 +259,8 @@ static uint32_t nest_compute(tarn_lang *L, const tarn_payload *p, const uint32_t
   if (!f.ntuple) read_whole(&s, true, 0, 0, f.nops, types);
   for (uint32_t k = 0; k < f.ntuple; k++) {
     int64_t loop[TARN_MAX_DIMS];
-    for (uint32_t i = 0; i < t->n; i++) loop[i] = i < t->ns ? i : i == t->ns ? -1 - (int64_t)k : (int64_t)i - 1;
+    for (uint32_t i = 0; i < t->n; i++)
+      loop[i] = i < t->ns ? i : i == t->ns ? -1 - (int64_t)k : (int64_t)i - 1;
     s.read[k] = (tarn_read){false, 0, loop_map(&s, true, t, loop)};
   }
   read_whole(&s, false, f.ntuple ? f.ntuple : f.nops, f.nops, f.nepi, types);
@@ -278,7 +279,8 @@ static uint32_t nest_fold(tarn_lang *L, const tarn_payload *p, const uint32_t *t
   own_dims(&s, t->dim, axis);
   own_dims(&s, t->dim + axis + 1, t->n - axis - 1);
   red_dims(&s, t->dim + axis, 1);
-  for (uint32_t i = 0; i < t->n; i++) loop[i] = i < axis ? i : i == axis ? t->n - 1 : (int64_t)i - 1;
+  for (uint32_t i = 0; i < t->n; i++)
+    loop[i] = i < axis ? i : i == axis ? t->n - 1 : (int64_t)i - 1;
   s.read[0] = (tarn_read){false, 0, loop_map(&s, true, t, loop)};
   s.stage.fn = tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, p->value);
   return single_done(&s);

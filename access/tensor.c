@@ -5,8 +5,8 @@
 tarn_tensor *tarn_tensor_new(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim) {
   int64_t count, bytes;
   if (n > TARN_MAX_DIMS) tarn_raise(cx, TARN_BAD_INPUT, "tensor: %u dims", n);
-  if (!tarn_count_dims(n, dim, &count) ||
-      !tarn_mul64(count, (int64_t)tarn_dtype_size(t), &bytes) || bytes < 0)
+  if (!tarn_count_dims(n, dim, &count) || !tarn_mul64(count, (int64_t)tarn_dtype_size(t), &bytes) ||
+      bytes < 0)
     tarn_raise(cx, TARN_BAD_INPUT, "tensor: the element count overflows");
   tarn_tensor *r = TARN_NEW(cx, tarn_tensor);
   r->dtype = t;
