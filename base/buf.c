@@ -33,17 +33,24 @@ void tarn_buf_str(tarn_buf *b, const char *s) {
   tarn_buf_add(b, s, strlen(s));
 }
 
+/* Into the room there is; a second time when that was too little. */
 void tarn_buf_fmt(tarn_buf *b, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  int len = tarn_vprint(b->cx, NULL, 0, fmt, ap);
-  va_end(ap);
-  if (len < 0) tarn_raise_memory(b->cx);
-  reserve(b, (size_t)len);
-  va_start(ap, fmt);
-  tarn_vprint(b->cx, b->p + b->n, (size_t)len + 1, fmt, ap);
-  va_end(ap);
-  b->n += (size_t)len;
+  reserve(b, 0);
+  for (int tries = 0; tries < 2; tries++) {
+    size_t room = b->cap - b->n;
+    va_list ap;
+    va_start(ap, fmt);
+    int len = tarn_vprint(b->cx, b->p + b->n, room, fmt, ap);
+    va_end(ap);
+    if (len >= 0 && (size_t)len < room) {
+      b->n += (size_t)len;
+      return;
+    }
+    b->p[b->n] = 0;
+    if (len < 0) break;
+    reserve(b, (size_t)len);
+  }
+  tarn_raise_memory(b->cx);
 }
 
 /* ---- shortest decimals ---- */

@@ -59,6 +59,8 @@ static void print_leaf(tarn_buf *b, const tarn_sx *s) {
 /* Columns of s printed flat, or any number above limit as soon as that is certain. Every level of a
  * list takes at least its two parentheses, so the recursion is at most limit / 2 deep. */
 static size_t flat_width(tarn_ctx *cx, const tarn_sx *s, size_t limit) {
+  if (s->kind != TARN_SX_LIST && s->kind != TARN_SX_STRING && s->text && *s->text)
+    return strlen(s->text);
   if (s->kind != TARN_SX_LIST) {
     tarn_mark m = tarn_arena_mark(cx);
     tarn_buf b = {.cx = cx};

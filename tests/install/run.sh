@@ -35,10 +35,10 @@ done < <(cd "$root/include/tarn" && find . -name '*.h' -printf '%P\n')
 for page in "$root"/share/man/man1/*.1; do [ -s "$page" ] || fail "no man page"; done
 
 # Consumers.
-"$cc" -std=c17 $(pkg-config --cflags tarn) "$here/base.c" $(pkg-config --libs tarn) -o "$work/consumer"
+"$cc" -std=c17 $(pkg-config --cflags tarn) "$here/consumer/base.c" $(pkg-config --libs tarn) -o "$work/consumer"
 LD_LIBRARY_PATH=$libdir "$work/consumer"
 LD_LIBRARY_PATH=$libdir ldd "$work/consumer" | grep -iE 'llvm|xgboost' && fail "the consumer drags in too much"
-cmake -G Ninja -S "$here" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$root" -DCMAKE_C_COMPILER="$cc" >"$work/log" 2>&1 ||
+cmake -G Ninja -S "$here/consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$root" -DCMAKE_C_COMPILER="$cc" >"$work/log" 2>&1 ||
   { cat "$work/log"; fail "find_package(tarn)"; }
 cmake --build "$work/cmake" >"$work/log" 2>&1 || { cat "$work/log"; fail "building with CMake"; }
 "$work/cmake/consumer"
