@@ -1,5 +1,6 @@
 /* access: quasi-affine index expressions in normal form. See ix.h for the representation. */
 #include "access/ix.h"
+#include <string.h>
 
 /* ------------------------------------------------------------------ arithmetic */
 _Noreturn static void too_large(tarn_lang *L) {
@@ -154,59 +155,78 @@ void tarn_lin_ix(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t ix, const tarn
   }
 }
 
-/* ------------------------------------------------------------------ ranges of packed forms */
+/* ------------------------------------------------------------------ ranges of packed forms
+ * A sum k·g + rest is bounded through a guard on g as well.  A guard serves once on the way down
+ * (`from`: the first one not yet used), for rest may mention the sum again. */
 static void range_sum(const tarn_lang *L, int64_t c, uint32_t n, const tarn_ixterm *t,
-                      const tarn_box *b, int64_t *lo, int64_t *hi);
+                      const tarn_box *b, uint32_t from, int64_t *lo, int64_t *hi);
 
-static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box *b, int64_t *lo,
-                       int64_t *hi);
+/* p - k·g in *rest; false when it does not fit. */
+static bool without(const tarn_lin *p, int64_t k, const tarn_ix *g, tarn_lin *rest) {
+  *rest = *p;
+  if (rest->n + g->n > TARN_LIN_MAX) return false;
+  for (uint32_t j = 0; j < g->n; j++) {
+    int64_t v;
+    tarn_ixterm *t = find_atom(rest, &g->t[j]);
+    if (__builtin_mul_overflow(-k, g->t[j].coef, &v)) return false;
+    if (!t) {
+      t = &rest->t[rest->n++];
+      *t = g->t[j];
+      t->coef = 0;
+    }
+    if (__builtin_add_overflow(t->coef, v, &t->coef)) return false;
+    if (!t->coef) *t = rest->t[--rest->n];
+  }
+  return true;
+}
 
-/* Range of terms, tightened by guards from number `from` on: where the sum is k·guard + rest. */
+static bool scale(tarn_lin *a, int64_t s) {
+  bool ok = !__builtin_mul_overflow(a->c, s, &a->c);
+  for (uint32_t i = 0; i < a->n; i++) ok &= !__builtin_mul_overflow(a->t[i].coef, s, &a->t[i].coef);
+  return ok;
+}
+
 static void range_guarded(const tarn_lang *L, const tarn_lin *p, const tarn_box *b, uint32_t from,
                           int64_t *lo, int64_t *hi) {
-  range_sum(L, p->c, p->n, p->t, b, lo, hi);
+  range_sum(L, p->c, p->n, p->t, b, from, lo, hi);
   for (uint32_t i = from; i < b->nguard; i++) {
     const tarn_ix *g = tarn_ix_get(L, b->guard[i].e);
-    tarn_lin rest = *p;
-    tarn_ixterm *w = g->n ? find_atom(&rest, g->t) : NULL;
-    if (!w || w->coef % g->t->coef) continue;
-    int64_t k = w->coef / g->t->coef, rlo, rhi, v;
-    bool exact = rest.n + g->n <= TARN_LIN_MAX;
-    for (uint32_t j = 0; exact && j < g->n; j++) {
-      exact = !__builtin_mul_overflow(-k, g->t[j].coef, &v);
-      tarn_ixterm *t = find_atom(&rest, &g->t[j]);
-      if (!exact) break;
-      if (t) exact = !__builtin_add_overflow(t->coef, v, &t->coef);
-      else rest.t[rest.n] = g->t[j], rest.t[rest.n++].coef = v;
-      if (t && !t->coef) *t = rest.t[--rest.n];
-    }
-    if (!exact) continue;
+    tarn_lin rest, times = *p;
+    tarn_ixterm *w = g->n ? find_atom(&times, g->t) : NULL;
+    if (!w) continue;
+    int64_t s = g->t->coef / gcd(w->coef, g->t->coef), rlo, rhi; /* s·p = k·g + rest, s > 0 */
+    if (s < 0) s = -s;
+    if (!scale(&times, s)) continue;
+    int64_t k = w->coef / g->t->coef;
+    if (!without(&times, k, g, &rest)) continue;
     range_guarded(L, &rest, b, i + 1, &rlo, &rhi);
     int64_t a = sat_mul(k, b->guard[i].lo), z = sat_mul(k, b->guard[i].hi - 1);
-    int64_t l = sat_add(rlo, k > 0 ? a : z), h = sat_add(rhi, k > 0 ? z : a);
+    int64_t l = tarn_ceildiv(sat_add(rlo, k > 0 ? a : z), s);
+    int64_t h = tarn_floordiv(sat_add(rhi, k > 0 ? z : a), s);
     if (l > *lo) *lo = l;
     if (h < *hi) *hi = h;
   }
 }
 
-static void range_ix(const tarn_lang *L, uint32_t ix, const tarn_box *b, int64_t *lo, int64_t *hi) {
+static void range_ix(const tarn_lang *L, uint32_t ix, const tarn_box *b, uint32_t from, int64_t *lo,
+                     int64_t *hi) {
   const tarn_ix *x = tarn_ix_get(L, ix);
-  if (!b->nguard || x->n > TARN_LIN_MAX) {
-    range_sum(L, x->c, x->n, x->t, b, lo, hi);
+  if (from >= b->nguard || x->n > TARN_LIN_MAX) {
+    range_sum(L, x->c, x->n, x->t, b, from, lo, hi);
     return;
   }
   tarn_lin p = {.c = x->c, .n = x->n};
-  for (uint32_t i = 0; i < x->n; i++) p.t[i] = x->t[i];
-  range_guarded(L, &p, b, 0, lo, hi);
+  memcpy(p.t, x->t, x->n * sizeof *x->t);
+  range_guarded(L, &p, b, from, lo, hi);
 }
 
-static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box *b, int64_t *lo,
-                       int64_t *hi) {
+static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box *b, uint32_t from,
+                       int64_t *lo, int64_t *hi) {
   if (t->kind == TARN_IX_VAR) {
     *lo = b->lo[t->arg], *hi = b->hi[t->arg];
     return;
   }
-  range_ix(L, t->arg, b, lo, hi);
+  range_ix(L, t->arg, b, from, lo, hi);
   int64_t q = tarn_floordiv(*lo, t->by), r = tarn_floordiv(*hi, t->by);
   if (t->kind == TARN_IX_DIV) *lo = q, *hi = r;
   else if (q == r) *lo = tarn_floormod(*lo, t->by), *hi = tarn_floormod(*hi, t->by);
@@ -214,11 +234,11 @@ static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box 
 }
 
 static void range_sum(const tarn_lang *L, int64_t c, uint32_t n, const tarn_ixterm *t,
-                      const tarn_box *b, int64_t *lo, int64_t *hi) {
+                      const tarn_box *b, uint32_t from, int64_t *lo, int64_t *hi) {
   int64_t l = c, h = c;
   for (uint32_t i = 0; i < n; i++) {
     int64_t al, ah, k = t[i].coef;
-    range_atom(L, &t[i], b, &al, &ah);
+    range_atom(L, &t[i], b, from, &al, &ah);
     l = sat_add(l, sat_mul(k, k > 0 ? al : ah));
     h = sat_add(h, sat_mul(k, k > 0 ? ah : al));
   }
@@ -232,25 +252,48 @@ void tarn_lin_range(tarn_lang *L, const tarn_lin *a, const tarn_box *b, int64_t 
 }
 
 /* ------------------------------------------------------------------ floor division */
-/* Does the sum stay within one multiple of d?  Then its quotient is the constant *q. */
-static bool one_period(tarn_lang *L, const tarn_lin *a, int64_t d, const tarn_box *b, int64_t *q) {
+/* Adds terms of a packed form, in core form. */
+static void unpack(tarn_lang *L, tarn_lin *out, int64_t k, const tarn_lin *p, const tarn_box *b) {
+  out->c = add(L, out->c, mul(L, k, p->c));
+  for (uint32_t i = 0; i < p->n; i++) {
+    const tarn_ixterm *t = &p->t[i];
+    if (t->kind != TARN_IX_MOD) {
+      add_atom(L, out, mul(L, k, t->coef), t);
+      continue;
+    }
+    tarn_lin num = {0};
+    tarn_lin_ix(L, &num, 1, t->arg, NULL, b);
+    tarn_lin_mod(L, out, mul(L, k, t->coef), &num, t->by, b);
+  }
+}
+
+/* Does a packed sum stay within one multiple of d?  Then its quotient is the constant *q. */
+static bool one_period(tarn_lang *L, const tarn_lin *p, int64_t d, const tarn_box *b, int64_t *q) {
   int64_t lo, hi;
-  tarn_lin_range(L, a, b, &lo, &hi);
+  range_guarded(L, p, b, 0, &lo, &hi);
   if (lo == INT64_MIN || hi == INT64_MAX) return false;
   *q = tarn_floordiv(lo, d);
   return *q == tarn_floordiv(hi, d);
 }
 
-/* floor((d·t + rest)/d) = t + floor(rest/d), for the terms and the constant that d divides. */
+/* What to take out of floor(k·t/d) as a whole multiple of t.  Positive coefficients stay (an index
+ * that was linearised is read better whole), large negative ones come from cancelling. */
+static int64_t whole_part(int64_t k, int64_t d) {
+  if (k % d == 0) return k / d;
+  if (k > -d) return 0;
+  int64_t r = tarn_floormod(k, d);
+  return tarn_floordiv(k, d) + (r > d - r);
+}
+
+/* floor((d·t + rest)/d) = t + floor(rest/d). */
 static void take_multiples(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d) {
   for (uint32_t i = 0; i < num->n;) {
-    if (num->t[i].coef % d) {
-      i++;
-      continue;
-    }
-    tarn_ixterm t = num->t[i];
-    num->t[i] = num->t[--num->n];
-    add_atom(L, out, mul(L, k, t.coef / d), &t);
+    tarn_ixterm *t = &num->t[i];
+    int64_t q = whole_part(t->coef, d);
+    add_atom(L, out, mul(L, k, q), t);
+    t->coef -= q * d;
+    if (t->coef) i++;
+    else *t = num->t[--num->n];
   }
   int64_t q = tarn_floordiv(num->c, d);
   out->c = add(L, out->c, mul(L, k, q));
@@ -258,51 +301,81 @@ static void take_multiples(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num
 }
 
 /* Coefficients reduced modulo d, when what stays under the division is then constant. */
-static bool take_residues(tarn_lang *L, tarn_lin *out, int64_t k, const tarn_lin *num, int64_t d,
+static bool take_residues(tarn_lang *L, tarn_lin *out, int64_t k, const tarn_lin *packed, int64_t d,
                           const tarn_box *b) {
   for (int floor = 0; floor < 2; floor++) {
-    tarn_lin quo = {0}, rem = {.c = num->c};
-    for (uint32_t i = 0; i < num->n; i++) {
-      int64_t q = floor ? tarn_floordiv(num->t[i].coef, d) : num->t[i].coef / d;
-      add_atom(L, &quo, q, &num->t[i]);
-      add_atom(L, &rem, num->t[i].coef - q * d, &num->t[i]);
+    tarn_lin quo = {0}, rem = {.c = packed->c};
+    for (uint32_t i = 0; i < packed->n; i++) {
+      const tarn_ixterm *t = &packed->t[i];
+      int64_t q = floor ? tarn_floordiv(t->coef, d) : t->coef / d;
+      add_atom(L, &quo, q, t);
+      add_atom(L, &rem, t->coef - q * d, t);
     }
     int64_t q;
     if (!quo.n || !one_period(L, &rem, d, b, &q)) continue;
-    tarn_lin_add(L, out, k, &quo);
+    unpack(L, out, k, &quo, b);
     out->c = add(L, out->c, mul(L, k, q));
     return true;
   }
   return false;
 }
 
-/* floor((g·A + B)/(g·e)) = floor((A + m)/e) when m·g <= B < (m+1)·g. */
-static bool peel_divisor(tarn_lang *L, tarn_lin *num, int64_t *d, int64_t g, const tarn_box *b) {
-  tarn_lin hi = {.c = tarn_floordiv(num->c, g)}, lo = {.c = tarn_floormod(num->c, g)};
-  for (uint32_t i = 0; i < num->n; i++) {
-    bool whole = num->t[i].coef % g == 0;
-    add_atom(L, whole ? &hi : &lo, whole ? num->t[i].coef / g : num->t[i].coef, &num->t[i]);
+/* The terms that g divides, divided by it, and the rest. */
+static void split_by(tarn_lang *L, const tarn_lin *p, int64_t g, tarn_lin *hi, tarn_lin *lo) {
+  *hi = (tarn_lin){.c = tarn_floordiv(p->c, g)};
+  *lo = (tarn_lin){.c = tarn_floormod(p->c, g)};
+  for (uint32_t i = 0; i < p->n; i++) {
+    bool whole = p->t[i].coef % g == 0;
+    add_atom(L, whole ? hi : lo, whole ? p->t[i].coef / g : p->t[i].coef, &p->t[i]);
   }
-  int64_t m;
-  if (!one_period(L, &lo, g, b, &m)) return false;
-  hi.c = add(L, hi.c, m);
-  *num = hi;
-  *d /= g;
-  return true;
 }
 
-static bool peel(tarn_lang *L, tarn_lin *num, int64_t *d, const tarn_box *b) {
-  int64_t tried = INT64_MAX;
-  for (;;) { /* candidates from large to small */
-    int64_t g = 1;
-    for (uint32_t i = 0; i < num->n; i++) {
-      int64_t h = gcd(num->t[i].coef, *d);
-      if (h < tried && h > g) g = h;
-    }
-    if (g == 1) return false;
-    if (peel_divisor(L, num, d, g, b)) return true;
-    tried = g;
+/* The greatest common divisor above 1 and below `below` of d and some coefficient; 1 when none. */
+static int64_t next_divisor(const tarn_lin *p, int64_t d, int64_t below) {
+  int64_t g = 1;
+  for (uint32_t i = 0; i < p->n; i++) {
+    int64_t h = gcd(p->t[i].coef, d);
+    if (h < below && h > g) g = h;
   }
+  return g;
+}
+
+/* floor((g·A + B)/(g·e)) = floor((A + m)/e) when m·g <= B < (m+1)·g. */
+static bool peel(tarn_lang *L, tarn_lin *num, const tarn_lin *packed, int64_t *d,
+                 const tarn_box *b) {
+  int64_t g = INT64_MAX, m;
+  while ((g = next_divisor(packed, *d, g)) > 1) {
+    tarn_lin hi, lo;
+    split_by(L, packed, g, &hi, &lo);
+    if (!one_period(L, &lo, g, b, &m)) continue;
+    *num = (tarn_lin){.c = m};
+    unpack(L, num, 1, &hi, b);
+    *d /= g;
+    return true;
+  }
+  return false;
+}
+
+bool tarn_lin_peel_bounds(tarn_lang *L, tarn_lin *a, int64_t *lo, int64_t *hi, const tarn_box *b) {
+  tarn_lin p = *a, up, low;
+  int64_t g = INT64_MAX, rlo, rhi, l, h;
+  tarn_lin_pack(L, &p, b, false);
+  range_guarded(L, &p, b, 0, &rlo, &rhi);
+  while ((g = next_divisor(&p, 0, g)) > 1) {
+    split_by(L, &p, g, &up, &low);
+    if (!low.n) continue;
+    range_guarded(L, &low, b, 0, &l, &h);
+    /* g·A + B >= lo is A >= ceil((lo - B)/g): the same for the least and the greatest B? */
+    bool any_lo = *lo <= rlo, any_hi = *hi > rhi;
+    if (!any_lo && tarn_ceildiv(*lo - l, g) != tarn_ceildiv(*lo - h, g)) continue;
+    if (!any_hi && tarn_ceildiv(*hi - l, g) != tarn_ceildiv(*hi - h, g)) continue;
+    *lo = tarn_ceildiv(any_lo ? rlo - h : *lo - l, g);
+    *hi = any_hi ? tarn_floordiv(rhi - l, g) + 1 : tarn_ceildiv(*hi - l, g);
+    *a = (tarn_lin){0};
+    unpack(L, a, 1, &up, b);
+    return true;
+  }
+  return false;
 }
 
 /* floor((±floor(x/a) + r)/d) = floor((±x [+ a-1] + a·r)/(a·d)). */
@@ -328,15 +401,36 @@ void tarn_lin_div(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t
     int64_t q;
     take_multiples(L, out, k, num, d);
     if (!num->n) return;
-    if (one_period(L, num, d, b, &q)) {
+    tarn_lin packed = *num;
+    tarn_lin_pack(L, &packed, b, false);
+    if (one_period(L, &packed, d, b, &q)) {
       out->c = add(L, out->c, mul(L, k, q));
       return;
     }
-    if (take_residues(L, out, k, num, d, b)) return;
+    if (take_residues(L, out, k, &packed, d, b)) return;
     sort_terms(L, num);
-    if (!peel(L, num, &d, b) && !merge_nested(L, num, &d, b)) break;
+    if (!peel(L, num, &packed, &d, b) && !merge_nested(L, num, &d, b)) break;
   }
   add_atom(L, out, k, &(tarn_ixterm){0, TARN_IX_DIV, tarn_lin_intern(L, num, b), d});
+}
+
+/* e = value in some guards: taken out of the sum where that leaves fewer terms. */
+uint32_t tarn_ix_pin(tarn_lang *L, uint32_t e, const tarn_box *b) {
+  for (uint32_t i = 0; i < b->nguard; i++) {
+    const tarn_ix *x = tarn_ix_get(L, e), *g = tarn_ix_get(L, b->guard[i].e);
+    if (b->guard[i].hi - b->guard[i].lo != 1 || !g->n || x->n > TARN_LIN_MAX) continue;
+    tarn_lin p = {.c = x->c, .n = x->n}, r = {0};
+    memcpy(p.t, x->t, x->n * sizeof *x->t);
+    tarn_ixterm *w = find_atom(&p, g->t);
+    if (!w || w->coef % g->t->coef) continue;
+    int64_t k = w->coef / g->t->coef;
+    for (uint32_t j = 0; j < g->n; j++) add_atom(L, &p, mul(L, -k, g->t[j].coef), &g->t[j]);
+    if (p.n >= x->n) continue;
+    p.c = add(L, p.c, mul(L, k, b->guard[i].lo));
+    unpack(L, &r, 1, &p, b);
+    e = tarn_lin_intern(L, &r, b);
+  }
+  return e;
 }
 
 /* ------------------------------------------------------------------ packing */
@@ -495,7 +589,7 @@ void tarn_ix_range(const tarn_lang *L, uint32_t a, const int64_t *extent, int64_
                    int64_t *hi) {
   tarn_box box;
   box_for(L, &box, a, TARN_NONE, extent);
-  range_ix(L, a, &box, lo, hi);
+  range_ix(L, a, &box, 0, lo, hi);
 }
 
 int64_t tarn_ix_eval(const tarn_lang *L, uint32_t a, const int64_t *dims) {

@@ -62,6 +62,11 @@ void tarn_lin_ix(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t ix, const tarn
 void tarn_lin_pack(tarn_lang *L, tarn_lin *a, const tarn_box *b, bool digits);
 /* Inclusive range of a core form. */
 void tarn_lin_range(tarn_lang *L, const tarn_lin *a, const tarn_box *b, int64_t *lo, int64_t *hi);
+/* lo <= a < hi as bounds on fewer terms, where the small terms cannot matter: a (core) and the
+ * bounds are replaced. */
+bool tarn_lin_peel_bounds(tarn_lang *L, tarn_lin *a, int64_t *lo, int64_t *hi, const tarn_box *b);
+/* e with the sums that the box's guards fix to one value replaced by it. */
+uint32_t tarn_ix_pin(tarn_lang *L, uint32_t e, const tarn_box *b);
 uint32_t tarn_lin_intern(tarn_lang *L, const tarn_lin *a, const tarn_box *b); /* a: core */
 /* A total order that does not depend on ids, hence not on history. */
 int tarn_ix_cmp(const tarn_lang *L, uint32_t a, uint32_t b);

@@ -26,6 +26,29 @@ static int64_t coef_gcd(const tarn_lin *a) {
   return g;
 }
 
+/* lo <= e/d < hi is lo·d <= e < hi·d, and bounds on (e/d) mod n are bounds on e mod n·d.  p: a in
+ * packed form. */
+static bool guard_multiply(tarn_lang *L, const tarn_lin *p, tarn_lin *a, int64_t *lo, int64_t *hi,
+                           const tarn_box *dims) {
+  tarn_ixterm t = p->t[0];
+  int64_t n = 0;
+  if (p->n != 1) return false;
+  if (t.kind == TARN_IX_MOD) {
+    const tarn_ix *x = tarn_ix_get(L, t.arg);
+    if (x->n != 1 || x->c || x->t->coef != 1) return false;
+    n = t.by;
+    t = x->t[0];
+  }
+  if (t.kind != TARN_IX_DIV) return false;
+  tarn_lin e = {0};
+  tarn_lin_ix(L, &e, 1, t.arg, NULL, dims);
+  *a = (tarn_lin){0};
+  if (n) tarn_lin_mod(L, a, 1, &e, n * t.by, dims);
+  else *a = e;
+  *lo *= t.by, *hi *= t.by;
+  return true;
+}
+
 /* lo <= a < hi (a core form) with the constant moved out, coefficients made coprime, the first one
  * positive, an outermost division multiplied out, and the bounds clipped to the range of the dims.
  */
@@ -46,20 +69,12 @@ static guard_state guard_canonical(tarn_lang *L, tarn_lin a, int64_t lo, int64_t
       tarn_lin_add(L, &neg, -1, &a);
       a = neg;
     }
-    if (p.n == 1 && p.t[0].kind == TARN_IX_DIV) {
-      int64_t d = p.t[0].by;
-      tarn_lin_range(L, &a, dims, &rlo, &rhi); /* clipped first: no overflow below */
-      lo = lo < rlo ? rlo : lo, hi = hi > rhi ? rhi + 1 : hi;
-      if (lo >= hi) return GUARD_FALSE;
-      a = (tarn_lin){0};
-      tarn_lin_ix(L, &a, 1, p.t[0].arg, NULL, dims);
-      lo *= d, hi *= d;
-      continue;
-    }
     tarn_lin_range(L, &a, dims, &rlo, &rhi);
     if (lo <= rlo && hi > rhi) return GUARD_TRUE;
     lo = lo < rlo ? rlo : lo, hi = hi > rhi ? rhi + 1 : hi;
     if (lo >= hi) return GUARD_FALSE;
+    if (guard_multiply(L, &p, &a, &lo, &hi, dims)) continue;
+    if (tarn_lin_peel_bounds(L, &a, &lo, &hi, dims)) continue;
     *out = (tarn_guard){tarn_lin_intern(L, &a, dims), lo, hi};
     return GUARD_KEEP;
   }
@@ -202,7 +217,7 @@ static uint32_t map_finish(tarn_lang *L, const tarn_imap *m, const tarn_lin *e, 
     r.in[i] = m->in[i];
     tarn_lin a = {0};
     if (m->in[i] > 1) tarn_lin_ix(L, &a, 1, tarn_lin_intern(L, &e[i], dims), again, &b);
-    r.e[i] = tarn_lin_intern(L, &a, &b);
+    r.e[i] = tarn_ix_pin(L, tarn_lin_intern(L, &a, &b), &b);
   }
   for (uint32_t i = 0; i < s->n; i++) r.guard[i] = s->g[i];
   r.fill = s->n ? m->fill : TARN_NONE;
