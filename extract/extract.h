@@ -26,7 +26,7 @@ TARN_API const tarn_price *tarn_price_analytic(void);
 typedef struct tarn_kgraph_input {
   tarn_lang *L;
   tarn_egraph *g;                /* rebuilt */
-  uint32_t type_analysis;        /* number of the analysis whose value is the type id */
+  uint32_t (*type_of)(void *user, uint32_t cls); /* type id of a class */
   bool (*is_constant)(void *user, const tarn_egraph *g, uint32_t cls); /* computable at compile time */
   void *user;
   uint32_t nroot; const uint32_t *root; /* classes, in the order of the program's outputs */

@@ -99,7 +99,7 @@ tarn_term kg_constant(kgraph *k, uint32_t c) {
           bool fresh;
           *tarn_map_at(k->by_class, tarn_eg_find(k->g, kids[j]), &fresh) = k->cls.n + 1;
           kclass nc = {.cls = tarn_eg_find(k->g, kids[j]), .constant = true, .group = TARN_NONE};
-          nc.type = (uint32_t)tarn_eg_data(k->g, k->in->type_analysis, nc.cls);
+          nc.type = k->in->type_of(k->in->user, nc.cls);
           kc = k->cls.n;
           tarn_push(k->cx, &k->cls, nc);
           tarn_term *grown = TARN_ARRAY(k->cx, tarn_term, k->cls.cap);

@@ -26,7 +26,7 @@ static void reach(kgraph *k, uint32_t eclass) {
   if (!fresh) return;
   *at = k->cls.n + 1;
   kclass c = {.cls = eclass, .group = TARN_NONE, .to_rep = TARN_NONE};
-  c.type = (uint32_t)tarn_eg_data(k->g, k->in->type_analysis, eclass);
+  c.type = k->in->type_of(k->in->user, eclass);
   c.constant = k->in->is_constant(k->in->user, k->g, eclass);
   tarn_push(k->cx, &k->cls, c);
 }

@@ -113,7 +113,7 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
   kg_signature(k, c, &sig);
   s = tarn_solve(k->solver, &sig, &cost);
   tarn_kernel x = {.name = kernel_name(b, c), .kind = TARN_K_NEST, .nest = sig.nest, .nin = sig.nin, .nout = 1,
-                   .sched = s, .copy = c->copy, .price = c->price, .term = TARN_NONE};
+                   .sched = s, .copy = c->copy, .price = c->price, .flops = cost.flops, .term = TARN_NONE};
   uint32_t *in = TARN_ARRAY(k->cx, uint32_t, c->nchild + 1), *out = TARN_ARRAY(k->cx, uint32_t, 1);
   for (uint32_t j = 0; j < c->nchild; j++)
     in[j] = c->child[j] == TARN_NONE ? const_buffer(b, c->cterm[j], &c->in[j]) : buffer_of(b, c->child[j]);

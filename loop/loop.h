@@ -69,6 +69,7 @@ typedef struct tarn_kernel {
   const tarn_schedule *sched;
   bool copy;                     /* only moves data (layout copy, materialise): counted apart */
   double price;                  /* predicted seconds on the described hardware */
+  double flops;                  /* operations of one run; a multiply-add is 2 */
   tarn_term term;                /* what its (first) result is: the chain in --explain ends here */
 } tarn_kernel;
 typedef struct tarn_kprog {

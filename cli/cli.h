@@ -1,0 +1,80 @@
+/* What the commands of the tarn program share. One file a command: int tarn_cmd_NAME(tarn_ctx *, int, char **). */
+#ifndef TARN_CLI_H
+#define TARN_CLI_H
+#include "extract/extract.h"
+#include "hw/host/host.h"
+#include "lower/lower.h"
+#include "model/model.h"
+#include "rules/rules.h"
+#include <stdio.h>
+
+/* ---- options ---- */
+typedef enum { CLI_FLAG, CLI_STR, CLI_UINT, CLI_REAL, CLI_LIST } cli_kind;
+typedef TARN_VEC(const char *) cli_list;
+typedef struct cli_opt {
+  const char *name;  /* "--hw" */
+  const char *brief; /* "-o" or NULL */
+  cli_kind kind;
+  void *at;          /* bool, const char *, uint64_t, double, cli_list */
+  const char *arg, *help;
+} cli_opt;
+/* Fills the options; what is left over goes to words. Raises TARN_USAGE. True when --help was asked and printed. */
+bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, char **argv, cli_list *words);
+
+/* ---- JSON on stdout ---- */
+typedef struct cli_json cli_json;
+cli_json *cli_json_new(tarn_ctx *cx); /* opens the object with "schema": 1 */
+void cli_json_open(cli_json *j, const char *key, char kind); /* '{' or '[' ; key NULL inside an array */
+void cli_json_close(cli_json *j, char kind);
+void cli_json_str(cli_json *j, const char *key, const char *v);
+void cli_json_num(cli_json *j, const char *key, double v); /* infinite and NaN: null */
+void cli_json_int(cli_json *j, const char *key, int64_t v);
+void cli_json_bool(cli_json *j, const char *key, bool v);
+const char *cli_json_text(cli_json *j, size_t *n); /* closes the object */
+void cli_json_print(cli_json *j);
+
+/* ---- time ---- */
+double cli_now(void); /* seconds, monotonic */
+
+/* ---- the pipeline ---- */
+typedef struct cli_compile {
+  const char *model, *dir, *hw, *numerics, *emit, *explain;
+  cli_list rules, no_rules, only_rules, shapes;
+  uint64_t nodes, iters, threads, seed;
+  double seconds, rtol;
+  bool json;
+} cli_compile;
+extern const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c); /* a table that ends with a NULL name */
+typedef struct cli_compiled {
+  tarn_lang *L;
+  const tarn_hw *hw;
+  tarn_program *program;
+  tarn_model_report import;
+  tarn_saturation *sat;
+  tarn_kprog *kprog;
+  tarn_kgraph_report graph;
+  tarn_plan *plan;
+  tarn_rule_class numerics;
+  double import_s, saturate_s, extract_s, lower_s;
+} cli_compiled;
+/* Import, saturate, extract. */
+cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c);
+/* … and emit into c->dir (made when missing), with program.tarn and report.json. */
+cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c);
+const tarn_hw *cli_hardware(tarn_lang *L, const char *name); /* host, a shipped name, a file */
+/* A compiled folder for DIR|MODEL: DIR itself when it holds a report.json, else MODEL compiled to a folder that is
+ * removed at exit. *c is filled with what it was compiled from. */
+const char *cli_folder(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
+/* The model of a compiled folder, as a program. */
+tarn_program *cli_reload(tarn_lang *L, const cli_compile *c, tarn_model_report *r);
+/* Input tensors by -i NAME=FILE, the rest random from the seed; in the program's order. */
+tarn_tensor **cli_inputs(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const cli_list *given, uint64_t seed);
+tarn_tensor **cli_outputs(tarn_ctx *cx, const tarn_loaded *m);
+uint32_t cli_ports(const tarn_program *p, bool outputs, const tarn_port **ports);
+
+int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv);
+#endif

@@ -1,0 +1,40 @@
+/* tarn hw show|check|derive NAME|FILE */
+#include "cli/cli.h"
+#include <string.h>
+
+static void show(tarn_ctx *cx, tarn_lang *L, const char *name, bool measure) {
+  const tarn_hw *h = !strcmp(name, "host") ? tarn_hw_host(L, measure) : tarn_hw_load(L, name);
+  tarn_buf b = {.cx = cx};
+  tarn_hw_print(h, &b);
+  printf("%s\n", b.p);
+}
+static void check(tarn_ctx *cx, tarn_lang *L, const char *name) {
+  (void)cx;
+  const tarn_hw *h = cli_hardware(L, name);
+  printf("%s: ok, %u memories, %u intrinsics, %.4g GFLOP/s in f32 on all units\n", h->name, h->nmem, h->nintrin,
+         2e-9 * tarn_hw_peak(h, TARN_F32, h->units));
+}
+static void derive(tarn_ctx *cx, tarn_lang *L, const char *name) {
+  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  uint32_t n = tarn_ruleset_derive(rs, cli_hardware(L, name));
+  tarn_buf b = {.cx = cx};
+  for (uint32_t i = 0; i < n; i++) tarn_rule_print(rs, i, &b), tarn_buf_str(&b, "\n");
+  printf("%s", b.n ? b.p : "; no intrinsic of this description gives a rule\n");
+}
+
+int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv) {
+  cli_list words = {0};
+  bool measure = false;
+  const char *usage = "hw show|check|derive NAME|FILE";
+  const cli_opt opts[] = {
+      {"--measure", NULL, CLI_FLAG, &measure, NULL, "show host: measure rates instead of the usual figures"},
+      {0}};
+  if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
+  if (words.n != 2) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
+  tarn_lang *L = tarn_lang_new(cx);
+  if (!strcmp(words.p[0], "show")) show(cx, L, words.p[1], measure);
+  else if (!strcmp(words.p[0], "check")) check(cx, L, words.p[1]);
+  else if (!strcmp(words.p[0], "derive")) derive(cx, L, words.p[1]);
+  else tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
+  return 0;
+}

@@ -1,0 +1,65 @@
+/* tarn: one program, one table of commands. */
+#include "cli/cli.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct command {
+  const char *name;
+  int (*run)(tarn_ctx *cx, int argc, char **argv);
+  const char *what;
+} command;
+static const command commands[] = {
+    {"compile", tarn_cmd_compile, "turn a model into a program for a CPU"},
+    {"run", tarn_cmd_run, "run a compiled folder or a model on tensors"},
+    {"check", tarn_cmd_check, "compare with the reference interpreter"},
+    {"bench", tarn_cmd_bench, "time it, kernel by kernel"},
+    {"hw", tarn_cmd_hw, "show or check a description of hardware"},
+};
+#define COMMANDS (sizeof commands / sizeof *commands)
+
+typedef struct call {
+  const command *c;
+  int argc, result;
+  char **argv;
+} call;
+static void run(tarn_ctx *cx, void *arg) {
+  call *k = arg;
+  k->result = k->c->run(cx, k->argc, k->argv);
+}
+static void overview(FILE *f) {
+  fprintf(f, "usage: tarn COMMAND …   (tarn COMMAND --help tells more)\n\n");
+  for (size_t i = 0; i < COMMANDS; i++) fprintf(f, "  %-9s %s\n", commands[i].name, commands[i].what);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+    overview(argc < 2 ? stderr : stdout);
+    return argc < 2 ? TARN_USAGE : 0;
+  }
+  if (!strcmp(argv[1], "--version")) {
+    printf("tarn %s\n", TARN_VERSION);
+    return 0;
+  }
+  call k = {0};
+  for (size_t i = 0; i < COMMANDS; i++)
+    if (!strcmp(argv[1], commands[i].name)) k.c = &commands[i];
+  if (!k.c) {
+    fprintf(stderr, "tarn: no command %s\n", argv[1]);
+    return TARN_USAGE;
+  }
+  k.argc = argc - 2, k.argv = argv + 2;
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  if (!cx) {
+    fprintf(stderr, "tarn: out of memory\n");
+    return TARN_BAD_INPUT;
+  }
+  tarn_status st = tarn_protect(cx, run, &k);
+  for (size_t i = 0; i < tarn_warning_count(cx); i++) fprintf(stderr, "tarn: warning: %s\n", tarn_warning(cx, i));
+  if (st != TARN_OK) fprintf(stderr, "tarn: %s\n", tarn_message(cx));
+  tarn_ctx_free(cx);
+  if (st == TARN_OK && (fflush(stdout) || ferror(stdout))) {
+    perror("tarn: standard output");
+    return TARN_BAD_INPUT;
+  }
+  return st == TARN_OK ? k.result : st > TARN_NO_RESULT ? TARN_BAD_INPUT : (int)st;
+}

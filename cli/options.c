@@ -1,0 +1,139 @@
+/* Options by table, and JSON. */
+#include "cli/cli.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <yajl/yajl_gen.h>
+
+double cli_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- options ---- */
+static void help(const char *usage, const cli_opt *opts) {
+  printf("usage: tarn %s\n", usage);
+  for (const cli_opt *o = opts; o->name; o++) {
+    char left[64];
+    snprintf(left, sizeof left, "%s%s%s%s%s", o->brief ? o->brief : "", o->brief ? ", " : "", o->name,
+             o->arg ? " " : "", o->arg ? o->arg : "");
+    printf("  %-28s %s\n", left, o->help);
+  }
+}
+static void take(tarn_ctx *cx, const cli_opt *o, const char *v) {
+  char *end;
+  errno = 0;
+  switch (o->kind) {
+  case CLI_FLAG: *(bool *)o->at = true; return;
+  case CLI_STR: *(const char **)o->at = v; return;
+  case CLI_LIST: tarn_push(cx, (cli_list *)o->at, v); return;
+  case CLI_UINT:
+    *(uint64_t *)o->at = strtoull(v, &end, 10);
+    if (errno || *end || end == v || *v == '-')
+      tarn_raise(cx, TARN_USAGE, "%s %s: a whole number is expected", o->name, v);
+    return;
+  case CLI_REAL:
+    *(double *)o->at = strtod(v, &end);
+    if (errno || *end || end == v || !(*(double *)o->at >= 0))
+      tarn_raise(cx, TARN_USAGE, "%s %s: a number of at least 0 is expected", o->name, v);
+    return;
+  }
+}
+bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, char **argv, cli_list *words) {
+  bool only_words = false;
+  for (int i = 0; i < argc; i++) {
+    const char *a = argv[i];
+    if (only_words || a[0] != '-' || !a[1]) {
+      tarn_push(cx, words, a);
+      continue;
+    }
+    if (!strcmp(a, "--")) {
+      only_words = true;
+      continue;
+    }
+    if (!strcmp(a, "--help") || !strcmp(a, "-h")) {
+      help(usage, opts);
+      return true;
+    }
+    const cli_opt *o = opts;
+    const char *eq = a[1] == '-' ? strchr(a, '=') : NULL;
+    size_t n = eq ? (size_t)(eq - a) : strlen(a);
+    while (o->name && !(strlen(o->name) == n && !strncmp(o->name, a, n)) && !(o->brief && !strcmp(o->brief, a))) o++;
+    if (!o->name) tarn_raise(cx, TARN_USAGE, "%s: no such option; usage: tarn %s", a, usage);
+    if (o->kind == CLI_FLAG) {
+      if (eq) tarn_raise(cx, TARN_USAGE, "%s takes no value", o->name);
+      take(cx, o, NULL);
+    } else if (eq) {
+      take(cx, o, eq + 1);
+    } else {
+      if (++i == argc) tarn_raise(cx, TARN_USAGE, "%s needs a value (%s)", o->name, o->arg);
+      take(cx, o, argv[i]);
+    }
+  }
+  return false;
+}
+
+/* ---- JSON ---- */
+struct cli_json { tarn_ctx *cx; yajl_gen g; };
+static void free_gen(void *g) { yajl_gen_free(g); }
+static void put(cli_json *j, const char *s) { yajl_gen_string(j->g, (const unsigned char *)s, strlen(s)); }
+static void key_of(cli_json *j, const char *key) {
+  if (key) put(j, key);
+}
+cli_json *cli_json_new(tarn_ctx *cx) {
+  cli_json *j = TARN_NEW(cx, cli_json);
+  j->cx = cx, j->g = yajl_gen_alloc(NULL);
+  if (!j->g) tarn_raise(cx, TARN_MEMORY, "out of memory");
+  tarn_defer(cx, free_gen, j->g);
+  yajl_gen_config(j->g, yajl_gen_beautify, 1);
+  yajl_gen_config(j->g, yajl_gen_indent_string, "  ");
+  yajl_gen_map_open(j->g);
+  cli_json_int(j, "schema", 1);
+  return j;
+}
+void cli_json_open(cli_json *j, const char *key, char kind) {
+  key_of(j, key);
+  if (kind == '{') yajl_gen_map_open(j->g);
+  else yajl_gen_array_open(j->g);
+}
+void cli_json_close(cli_json *j, char kind) {
+  if (kind == '}') yajl_gen_map_close(j->g);
+  else yajl_gen_array_close(j->g);
+}
+void cli_json_str(cli_json *j, const char *key, const char *v) {
+  key_of(j, key);
+  if (v) put(j, v);
+  else yajl_gen_null(j->g);
+}
+void cli_json_num(cli_json *j, const char *key, double v) {
+  key_of(j, key);
+  if (!isfinite(v)) {
+    yajl_gen_null(j->g);
+    return;
+  }
+  tarn_buf b = {.cx = j->cx};
+  tarn_buf_double(&b, v);
+  yajl_gen_number(j->g, b.p, b.n);
+}
+void cli_json_int(cli_json *j, const char *key, int64_t v) {
+  key_of(j, key);
+  yajl_gen_integer(j->g, v);
+}
+void cli_json_bool(cli_json *j, const char *key, bool v) {
+  key_of(j, key);
+  yajl_gen_bool(j->g, v);
+}
+const char *cli_json_text(cli_json *j, size_t *n) {
+  const unsigned char *p;
+  yajl_gen_map_close(j->g);
+  yajl_gen_get_buf(j->g, &p, n);
+  return (const char *)p;
+}
+void cli_json_print(cli_json *j) {
+  size_t n;
+  const char *p = cli_json_text(j, &n);
+  fwrite(p, 1, n, stdout);
+}

@@ -1,0 +1,293 @@
+/* Model in, program out: import, saturate, extract, lower, report. */
+#include "cli/cli.h"
+#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <yajl/yajl_tree.h>
+
+const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
+  const cli_opt t[] = {
+      {"--output", "-o", CLI_STR, &c->dir, "DIR", "folder to write (default: MODEL's name without its ending)"},
+      {"--hw", NULL, CLI_STR, &c->hw, "NAME|FILE", "hardware: host (default), a shipped description, a file"},
+      {"--numerics", NULL, CLI_STR, &c->numerics, "CLASS", "exact, reassoc (default) or approx"},
+      {"--rules", NULL, CLI_LIST, &c->rules, "FILE", "add the rules of a file"},
+      {"--no-rules", NULL, CLI_LIST, &c->no_rules, "FAMILY", "leave out a family or a rule"},
+      {"--only-rules", NULL, CLI_LIST, &c->only_rules, "FILE", "these rules instead of the shipped ones"},
+      {"--rtol", NULL, CLI_REAL, &c->rtol, "X", "tolerance, relative to the largest output"},
+      {"--nodes", NULL, CLI_UINT, &c->nodes, "N", "limit of e-nodes"},
+      {"--iters", NULL, CLI_UINT, &c->iters, "N", "limit of iterations"},
+      {"--seconds", NULL, CLI_REAL, &c->seconds, "S", "limit of time for saturation and for selection"},
+      {"--threads", NULL, CLI_UINT, &c->threads, "T", "threads the program will have (default: all)"},
+      {"--seed", NULL, CLI_UINT, &c->seed, "K", "seed of everything random"},
+      {"--emit", NULL, CLI_STR, &c->emit, "KIND", "so (default), o, ll"},
+      {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS", "bind a dynamic shape"},
+      {"--explain", NULL, CLI_STR, &c->explain, "FILE", "write the chain of rewrites"},
+      {"--json", NULL, CLI_FLAG, &c->json, NULL, "print the report as JSON"},
+      {0}};
+  return tarn_copy(cx, t, sizeof t);
+}
+
+const tarn_hw *cli_hardware(tarn_lang *L, const char *name) {
+  if (!name || !strcmp(name, "host")) return tarn_hw_host(L, false);
+  return tarn_hw_load(L, name);
+}
+
+/* ---- optimise ---- */
+static tarn_rule_class numerics_of(tarn_ctx *cx, const char *s) {
+  tarn_rule_class c = TARN_RULE_REASSOC;
+  if (s && !tarn_rule_class_parse(s, &c))
+    tarn_raise(cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected", s);
+  return c;
+}
+static tarn_ruleset *rules_of(cli_compiled *r, const cli_compile *c) {
+  tarn_ruleset *rs = tarn_ruleset_new(r->L, false);
+  if (!c->only_rules.n) tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  for (uint32_t i = 0; i < c->only_rules.n; i++) tarn_ruleset_load(rs, c->only_rules.p[i]);
+  for (uint32_t i = 0; i < c->rules.n; i++) tarn_ruleset_load(rs, c->rules.p[i]);
+  for (uint32_t i = 0; i < c->no_rules.n; i++) tarn_ruleset_drop(rs, c->no_rules.p[i]);
+  if (r->hw->kind != TARN_HW_CPU) tarn_ruleset_derive(rs, r->hw);
+  return rs;
+}
+static bool constant_class(void *user, const tarn_egraph *g, uint32_t cls) {
+  (void)g;
+  return tarn_sat_is_const(user, cls);
+}
+static uint32_t type_class(void *user, uint32_t cls) { return tarn_sat_type(user, cls); }
+
+tarn_program *cli_reload(tarn_lang *L, const cli_compile *c, tarn_model_report *r) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_shape_binding *b = TARN_ARRAY(cx, tarn_shape_binding, c->shapes.n + 1);
+  for (uint32_t i = 0; i < c->shapes.n; i++) b[i] = tarn_shape_binding_parse(cx, c->shapes.p[i]);
+  tarn_model_options o = {c->shapes.n, b};
+  return tarn_model_load(L, c->model, &o, r);
+}
+
+cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
+  cli_compiled *r = TARN_NEW(cx, cli_compiled);
+  double t = cli_now();
+  r->numerics = numerics_of(cx, c->numerics);
+  r->L = tarn_lang_new(cx);
+  r->hw = cli_hardware(r->L, c->hw);
+  r->program = cli_reload(r->L, c, &r->import);
+  r->import_s = cli_now() - t, t = cli_now();
+
+  tarn_sat_options so = tarn_sat_defaults();
+  so.numerics = r->numerics, so.hw = r->hw, so.max_seconds = c->seconds;
+  if (c->nodes) so.max_nodes = c->nodes;
+  if (c->iters) so.max_iterations = (uint32_t)c->iters;
+  so.reasons = c->explain ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE;
+  r->sat = tarn_saturate(r->program, rules_of(r, c), &so);
+  r->saturate_s = cli_now() - t, t = cli_now();
+
+  uint32_t n = tarn_sat_roots(r->sat), *root = TARN_ARRAY(cx, uint32_t, n + 1);
+  for (uint32_t i = 0; i < n; i++) root[i] = tarn_sat_root(r->sat, i);
+  tarn_kgraph_input in = {.L = r->L, .g = tarn_sat_egraph(r->sat), .type_of = type_class, .is_constant = constant_class,
+                          .user = r->sat, .nroot = n, .root = root, .program = r->program};
+  tarn_kgraph_options ko = {.hw = r->hw, .threads = (uint32_t)c->threads, .strict = r->numerics == TARN_RULE_EXACT,
+                            .method = TARN_SEL_GREEDY, .seconds = c->seconds};
+  r->kprog = tarn_extract(&in, &ko, &r->graph);
+  r->extract_s = cli_now() - t;
+  return r;
+}
+
+/* ---- report ---- */
+static void write_report(tarn_ctx *cx, const cli_compile *c, const cli_compiled *r, bool print) {
+  const tarn_sat_report *s = tarn_sat_result(r->sat);
+  cli_json *j = cli_json_new(cx);
+  char *full = realpath(c->model, NULL);
+  cli_json_str(j, "model", full ? tarn_strdup(cx, full) : c->model);
+  free(full);
+  cli_json_open(j, "shapes", '[');
+  for (uint32_t i = 0; i < c->shapes.n; i++) cli_json_str(j, NULL, c->shapes.p[i]);
+  cli_json_close(j, ']');
+  cli_json_str(j, "hw", r->hw->name);
+  cli_json_str(j, "numerics", tarn_rule_class_name(r->numerics));
+  cli_json_str(j, "numerics_used", tarn_rule_class_name(s->used));
+  cli_json_str(j, "stop", s->stop);
+  cli_json_int(j, "nodes", s->nodes);
+  cli_json_int(j, "classes", s->classes);
+  cli_json_int(j, "iterations", s->iterations);
+  cli_json_int(j, "kernels", r->graph.kernels);
+  cli_json_int(j, "copies", r->graph.copies);
+  cli_json_num(j, "price", r->graph.price);
+  cli_json_num(j, "price_bound", r->graph.price_bound);
+  cli_json_num(j, "price_tree", r->graph.tree_price);
+  cli_json_str(j, "price_model", r->graph.price_name);
+  cli_json_open(j, "kernel_graph", '{');
+  cli_json_int(j, "buffers", r->graph.buffers);
+  cli_json_int(j, "orders", r->graph.orders);
+  cli_json_int(j, "candidates", r->graph.candidates);
+  cli_json_int(j, "signatures", (int64_t)r->graph.signatures);
+  cli_json_int(j, "price_uses", (int64_t)r->graph.price_uses);
+  cli_json_int(j, "evaluations", (int64_t)r->graph.evaluations);
+  cli_json_int(j, "cut_views", r->graph.cut_views);
+  cli_json_int(j, "cut_orders", r->graph.cut_orders);
+  cli_json_close(j, '}');
+  if (r->plan) {
+    cli_json_open(j, "memory", '{');
+    cli_json_int(j, "workspace", r->plan->bytes);
+    cli_json_int(j, "live_bound", r->plan->live_bound);
+    cli_json_int(j, "constants", r->plan->const_bytes);
+    cli_json_close(j, '}');
+  }
+  cli_json_open(j, "seconds", '{');
+  cli_json_num(j, "import", r->import_s);
+  cli_json_num(j, "saturate", r->saturate_s);
+  cli_json_num(j, "extract", r->extract_s);
+  cli_json_num(j, "lower", r->lower_s);
+  cli_json_close(j, '}');
+  cli_json_open(j, "rules", '{');
+  for (uint32_t i = 0; i < s->nrule; i++)
+    if (s->rule[i].count.applied) cli_json_int(j, s->rule[i].name, (int64_t)s->rule[i].count.applied);
+  cli_json_close(j, '}');
+  cli_json_open(j, "opaque", '[');
+  for (uint32_t i = 0; i < r->import.nopaque; i++)
+    cli_json_str(j, NULL, tarn_format(cx, "%s (%s)", r->import.opaque[i].node, r->import.opaque[i].op));
+  cli_json_close(j, ']');
+  cli_json_open(j, "program", '[');
+  for (uint32_t i = 0; i < r->kprog->nker; i++) {
+    cli_json_open(j, NULL, '{');
+    cli_json_str(j, "name", r->kprog->ker[i].name);
+    cli_json_num(j, "price", r->kprog->ker[i].price);
+    cli_json_bool(j, "copy", r->kprog->ker[i].copy);
+    cli_json_close(j, '}');
+  }
+  cli_json_close(j, ']');
+  size_t n;
+  const char *text = cli_json_text(j, &n);
+  tarn_write_file(cx, tarn_format(cx, "%s/report.json", c->dir), text, n);
+  if (print) fwrite(text, 1, n, stdout);
+}
+
+static unsigned emit_kinds(tarn_ctx *cx, const char *s) {
+  if (!s || !strcmp(s, "so")) return TARN_EMIT_SO | TARN_EMIT_O;
+  if (!strcmp(s, "o")) return TARN_EMIT_O;
+  if (!strcmp(s, "ll")) return TARN_EMIT_LL;
+  tarn_raise(cx, TARN_USAGE, "--emit %s: so, o or ll is expected for a CPU", s);
+}
+cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c) {
+  unsigned emit = emit_kinds(cx, c->emit);
+  if (mkdir(c->dir, 0777) && errno != EEXIST) tarn_raise(cx, TARN_IO, "%s: %s", c->dir, strerror(errno));
+  cli_compiled *r = cli_optimise(cx, c);
+  double t = cli_now();
+  if (r->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_BAD_INPUT, "--hw %s: only CPUs can be emitted for", r->hw->name);
+  r->plan = tarn_plan_make(r->kprog, 64);
+  tarn_buf b = {.cx = cx};
+  tarn_kprog_print(r->kprog, &b);
+  tarn_write_file(cx, tarn_format(cx, "%s/program.tarn", c->dir), b.p, b.n);
+  tarn_lower_options lo = {.emit = emit, .dir = c->dir, .name = "model",
+                           .contract = r->numerics != TARN_RULE_EXACT, .opt = 3};
+  tarn_lower_cpu(r->kprog, r->plan, &lo);
+  r->lower_s = cli_now() - t;
+  if (c->explain) {
+    tarn_buf e = {.cx = cx};
+    for (uint32_t i = 0; i < r->kprog->nout; i++)
+      if (r->kprog->buf[r->kprog->out[i]].term != TARN_NONE)
+        tarn_sat_explain(r->sat, i, r->kprog->buf[r->kprog->out[i]].term, &e);
+    tarn_write_file(cx, c->explain, e.p ? e.p : "", e.n);
+  }
+  write_report(cx, c, r, c->json);
+  return r;
+}
+
+/* ---- folders ---- */
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f) {
+  (void)st, (void)flag, (void)f;
+  return remove(path);
+}
+static void remove_folder(void *dir) { nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
+
+static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
+  size_t n;
+  char error[256];
+  yajl_val v = yajl_tree_parse(tarn_read_file(cx, path, &n), error, sizeof error);
+  if (!v) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", path, error);
+  static const char *const model[] = {"model", NULL}, *const shapes[] = {"shapes", NULL}, *const hw[] = {"hw", NULL};
+  yajl_val m = yajl_tree_get(v, (const char **)(uintptr_t)model, yajl_t_string);
+  yajl_val s = yajl_tree_get(v, (const char **)(uintptr_t)shapes, yajl_t_array);
+  yajl_val h = yajl_tree_get(v, (const char **)(uintptr_t)hw, yajl_t_string);
+  if (m) c->model = tarn_strdup(cx, YAJL_GET_STRING(m));
+  if (h) c->hw = tarn_strdup(cx, YAJL_GET_STRING(h));
+  for (size_t i = 0; s && i < YAJL_GET_ARRAY(s)->len; i++)
+    tarn_push(cx, &c->shapes, tarn_strdup(cx, YAJL_GET_STRING(YAJL_GET_ARRAY(s)->values[i])));
+  yajl_tree_free(v);
+  if (!c->model) tarn_raise(cx, TARN_BAD_INPUT, "%s: no \"model\" in it", path);
+}
+const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
+  struct stat st;
+  if (stat(what, &st)) tarn_raise(cx, TARN_IO, "%s: %s", what, strerror(errno));
+  if (S_ISDIR(st.st_mode)) {
+    from_report(cx, tarn_format(cx, "%s/report.json", what), c);
+    return c->dir = what;
+  }
+  char *dir = tarn_strdup(cx, "/tmp/tarn-XXXXXX");
+  if (!mkdtemp(dir)) tarn_raise(cx, TARN_IO, "%s: %s", dir, strerror(errno));
+  tarn_defer(cx, remove_folder, dir);
+  c->model = what, c->dir = dir;
+  bool json = c->json;
+  c->json = false;
+  cli_build(cx, c);
+  c->json = json;
+  return dir;
+}
+
+/* ---- tensors ---- */
+static uint64_t next_random(uint64_t *s) { /* splitmix64 */
+  uint64_t z = (*s += 0x9E3779B97F4A7C15u);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+static tarn_tensor *random_tensor(tarn_ctx *cx, const tarn_port *p, uint64_t *s) {
+  tarn_tensor *t = tarn_tensor_new(cx, p->dtype, p->n, p->dim);
+  for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++) {
+    uint64_t z = next_random(s);
+    tarn_value v;
+    if (tarn_dtype_is_float(p->dtype)) v.d = (double)(int64_t)(z >> 11) * 0x1p-52 - 1;
+    else v.i = (int64_t)(z & 1);
+    tarn_tensor_set(t, i, v);
+  }
+  return t;
+}
+tarn_tensor **cli_inputs(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const cli_list *given, uint64_t seed) {
+  tarn_tensor **t = TARN_ARRAY(cx, tarn_tensor *, n + 1);
+  for (uint32_t g = 0; g < given->n; g++) {
+    const char *eq = strchr(given->p[g], '='), *file = eq ? eq + 1 : given->p[g];
+    uint32_t i = 0;
+    while (i < n && eq && (strlen(ports[i].name) != (size_t)(eq - given->p[g]) ||
+                           strncmp(ports[i].name, given->p[g], (size_t)(eq - given->p[g]))))
+      i++;
+    if (i == n || (!eq && n != 1)) tarn_raise(cx, TARN_USAGE, "-i %s: no such input; NAME=FILE is expected", given->p[g]);
+    t[i] = tarn_tensor_read(cx, file);
+    bool same = t[i]->n == ports[i].n && t[i]->dtype == ports[i].dtype;
+    for (uint32_t d = 0; same && d < t[i]->n; d++) same = t[i]->dim[d] == ports[i].dim[d];
+    if (!same) tarn_raise(cx, TARN_BAD_INPUT, "%s: shape or type is not that of input %s", file, ports[i].name);
+  }
+  uint64_t s = seed;
+  for (uint32_t i = 0; i < n; i++)
+    if (!t[i]) t[i] = random_tensor(cx, &ports[i], &s);
+  return t;
+}
+tarn_tensor **cli_outputs(tarn_ctx *cx, const tarn_loaded *m) {
+  const tarn_port *p;
+  uint32_t n = tarn_loaded_ports(m, true, &p);
+  tarn_tensor **t = TARN_ARRAY(cx, tarn_tensor *, n + 1);
+  for (uint32_t i = 0; i < n; i++) t[i] = tarn_tensor_new(cx, p[i].dtype, p[i].n, p[i].dim);
+  return t;
+}
+uint32_t cli_ports(const tarn_program *p, bool outputs, const tarn_port **ports) {
+  uint32_t n = outputs ? p->nout : p->nin;
+  tarn_port *q = TARN_ARRAY(tarn_lang_ctx(p->L), tarn_port, n + 1);
+  for (uint32_t i = 0; i < n; i++) {
+    const tarn_io *io = outputs ? &p->out[i] : &p->in[i];
+    const tarn_type *t = tarn_type_get(p->L, io->type);
+    q[i] = (tarn_port){io->name, t->dtype, t->n, t->dim};
+  }
+  *ports = q;
+  return n;
+}
