@@ -12,7 +12,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
 # -ffp-contract=off: the semantics of f32 round every named operation once, on every machine.
 add_library(tarn_options INTERFACE)
-target_compile_definitions(tarn_options INTERFACE _GNU_SOURCE=)
+target_compile_definitions(tarn_options INTERFACE _GNU_SOURCE= TARN_VERSION="${PROJECT_VERSION}")
 target_compile_options(tarn_options INTERFACE -ffp-contract=off -Wall -Wextra -Wshadow -Wconversion
   -Wno-sign-conversion -Wstrict-prototypes -Wvla $<$<BOOL:${TARN_WERROR}>:-Werror>)
 target_include_directories(tarn_options INTERFACE "${PROJECT_SOURCE_DIR}")
