@@ -21,7 +21,7 @@ for lib in "$libdir"/lib*.so; do
   strangers=$(nm -D --defined-only "$lib" | awk '{ print $3 }' | grep -v '^tarn_' || true)
   [ -z "$strangers" ] || fail "$name exports" $strangers
 done
-readelf -d "$libdir/libtarn.so" | grep NEEDED | grep -iE 'llvm|xgboost|hwloc|sqlite|stdc\+\+' && fail "libtarn needs too much"
+! readelf -d "$libdir/libtarn.so" | grep NEEDED | grep -iE 'llvm|xgboost|hwloc|sqlite|stdc\+\+' || fail "libtarn needs too much"
 
 # Every header alone, from its place below include/tarn, in C and in C++.
 while read -r header; do
@@ -34,13 +34,19 @@ done < <(cd "$root/include/tarn" && find . -name '*.h' -printf '%P\n')
 
 for page in "$root"/share/man/man1/*.1; do [ -s "$page" ] || fail "no man page"; done
 
-# Consumers.
-"$cc" -std=c17 $(pkg-config --cflags tarn) "$here/consumer/base.c" $(pkg-config --libs tarn) -o "$work/consumer"
-LD_LIBRARY_PATH=$libdir "$work/consumer"
-LD_LIBRARY_PATH=$libdir ldd "$work/consumer" | grep -iE 'llvm|xgboost' && fail "the consumer drags in too much"
-cmake -G Ninja -S "$here/consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$root" -DCMAKE_C_COMPILER="$cc" >"$work/log" 2>&1 ||
-  { cat "$work/log"; fail "find_package(tarn)"; }
+# Consumers, through pkg-config and through CMake: of libtarn alone, and of libtarn-rt alone.
+consume() { # PACKAGE SOURCE
+  "$cc" -std=c17 $(pkg-config --cflags "$1") "$here/consumer/$2" $(pkg-config --libs "$1") -o "$work/consumer" ||
+    fail "$2 does not link with $1"
+  LD_LIBRARY_PATH=$libdir "$work/consumer" || fail "$2 does not run"
+  ! LD_LIBRARY_PATH=$libdir ldd "$work/consumer" | grep -iE 'llvm|xgboost|hwloc|sqlite' || fail "$2 drags in too much"
+}
+consume tarn base.c
+consume tarn-rt rt.c
+cmake -G Ninja -S "$here/consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$root" -DCMAKE_C_COMPILER="$cc" \
+  >"$work/log" 2>&1 || { cat "$work/log"; fail "find_package(tarn)"; }
 cmake --build "$work/cmake" >"$work/log" 2>&1 || { cat "$work/log"; fail "building with CMake"; }
 "$work/cmake/consumer"
+"$work/cmake/consumer-rt"
 
 if [ -x "$root/bin/tarn" ]; then "$root/bin/tarn" --help >/dev/null || fail "the installed program does not start"; fi
