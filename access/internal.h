@@ -150,8 +150,10 @@ typedef struct tarn_lets {
   const uint32_t *id;   /* ascending, kids before parents */
   uint32_t *label;      /* per id: the number of its let, or TARN_NONE */
 } tarn_lets;
-/* Binds what is used twice and is no leaf, and every 64th of a chain (so that nothing nests deeply). id is copied. */
-tarn_lets tarn_lets_choose(const tarn_lang *L, uint32_t n, const uint32_t *id, tarn_kids_fn *kids);
+/* Binds what is used twice (being a root is a use) and is no leaf, and every 64th of a chain (so that nothing nests
+ * deeply). id is copied. */
+tarn_lets tarn_lets_choose(const tarn_lang *L, uint32_t n, const uint32_t *id, tarn_kids_fn *kids, const uint32_t *root,
+                           uint32_t nroot);
 uint32_t tarn_lets_label(const tarn_lets *l, uint32_t id);
 uint32_t tarn_term_kids(const tarn_lang *L, uint32_t id, const uint32_t **kid); /* print.c */
 void tarn_term_node_print(const tarn_lang *L, tarn_buf *b, const tarn_lets *l, tarn_term t);

@@ -18,11 +18,13 @@ uint32_t tarn_lets_label(const tarn_lets *l, uint32_t id) {
   return l->label[place(l, id)];
 }
 
-tarn_lets tarn_lets_choose(const tarn_lang *L, uint32_t n, const uint32_t *id, tarn_kids_fn *kids) {
+tarn_lets tarn_lets_choose(const tarn_lang *L, uint32_t n, const uint32_t *id, tarn_kids_fn *kids,
+                           const uint32_t *root, uint32_t nroot) {
   tarn_lets l = {.n = n, .id = tarn_copy(L->cx, id, n * sizeof *id)};
   uint32_t *uses = TARN_ARRAY(L->cx, uint32_t, n), *height = TARN_ARRAY(L->cx, uint32_t, n);
   const uint32_t *kid;
   l.label = TARN_ARRAY(L->cx, uint32_t, n);
+  for (uint32_t i = 0; i < nroot; i++) uses[place(&l, root[i])]++;
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = kids(L, l.id[i], &kid); k-- > 0;) uses[place(&l, kid[k])]++;
   for (uint32_t i = 0; i < n; i++) {
@@ -31,7 +33,7 @@ tarn_lets tarn_lets_choose(const tarn_lang *L, uint32_t n, const uint32_t *id, t
       uint32_t j = place(&l, kid[k]), h = l.label[j] == TARN_NONE ? height[j] + 1 : 1;
       if (h > height[i]) height[i] = h;
     }
-    bool bind = nkid > 0 && uses[i] > 0 && (uses[i] > 1 || height[i] >= CHAIN);
+    bool bind = nkid > 0 && (uses[i] > 1 || height[i] >= CHAIN);
     l.label[i] = bind ? l.nbound++ : TARN_NONE;
   }
   return l;

@@ -279,6 +279,8 @@ static uint32_t inline_const(cursor *c, tarn_dtype dt) {
     tarn_sx_error(c->L->cx, c->s, "%lld elements are expected", (long long)n);
   tarn_tensor *v = tarn_tensor_new(c->L->cx, dt, t->n, t->dim);
   for (int64_t i = 0; i < n; i++) read_element(c->L, next(c, "an element"), v, i);
+  if (c->i < c->s->n && c->s->kid[c->i]->kind != TARN_SX_LIST)
+    tarn_sx_error(c->L->cx, c->s->kid[c->i], "more than %lld elements", (long long)n);
   p.tensor = v;
   return tarn_payload_intern(c->L, &p);
 }
@@ -429,11 +431,32 @@ static uint32_t read_payload(cursor *c, uint32_t op) {
   }
 }
 
+typedef struct payload_job {
+  cursor c;
+  uint32_t op, id;
+} payload_job;
+
+static void do_payload(tarn_ctx *cx, void *arg) {
+  payload_job *j = arg;
+  (void)cx;
+  j->id = read_payload(&j->c, j->op);
+}
+
+/* What interning refuses is told without a place; here it gets the form's. */
+_Noreturn static void raise_at(tarn_lang *L, const tarn_sx *s, tarn_status st) {
+  const char *why = tarn_message(L->cx);
+  size_t n = s->file ? strlen(s->file) : 0;
+  bool placed = n && strncmp(why, s->file, n) == 0 && why[n] == ':';
+  if (st != TARN_BAD_INPUT || placed) tarn_reraise(L->cx, st);
+  tarn_sx_error(L->cx, s, "%s", why);
+}
+
 uint32_t tarn_payload_parse(tarn_lang *L, uint32_t op, const tarn_sx *s, uint32_t *used) {
-  cursor c = {L, s, 1};
-  uint32_t id = read_payload(&c, op);
-  *used = c.i - 1;
-  return id;
+  payload_job j = {{L, s, 1}, op, 0};
+  tarn_status st = tarn_protect(L->cx, do_payload, &j);
+  if (st != TARN_OK) raise_at(L, s, st);
+  *used = j.c.i - 1;
+  return j.id;
 }
 
 /* ---------------------------------------------------------------- terms */

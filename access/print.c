@@ -48,7 +48,7 @@ static void fx_ref(const tarn_lang *L, tarn_buf *b, const tarn_lets *l, uint32_t
 void tarn_fx_print(const tarn_lang *L, tarn_buf *b, uint32_t f) {
   const uint32_t *ids;
   uint32_t n = tarn_fx_reachable(L, f, &ids);
-  tarn_lets l = tarn_lets_choose(L, n, ids, fx_kids);
+  tarn_lets l = tarn_lets_choose(L, n, ids, fx_kids, &f, 1);
   const char *open = "(let (";
   for (uint32_t i = 0; i < n; i++) {
     if (l.label[i] == TARN_NONE) continue;
@@ -58,7 +58,7 @@ void tarn_fx_print(const tarn_lang *L, tarn_buf *b, uint32_t f) {
     open = " ";
   }
   if (l.nbound) tarn_buf_str(b, ") ");
-  fx_node(L, b, &l, f);
+  fx_ref(L, b, &l, f);
   if (l.nbound) tarn_buf_str(b, ")");
 }
 
@@ -315,7 +315,7 @@ void tarn_term_ref_print(const tarn_lang *L, tarn_buf *b, const tarn_lets *l, ta
 void tarn_term_print(const tarn_lang *L, tarn_buf *b, tarn_term t) {
   const tarn_term *ids;
   uint32_t n = tarn_term_reachable(L, &t, 1, &ids);
-  tarn_lets l = tarn_lets_choose(L, n, ids, tarn_term_kids);
+  tarn_lets l = tarn_lets_choose(L, n, ids, tarn_term_kids, &t, 1);
   const char *open = "(let (";
   for (uint32_t i = 0; i < n; i++) {
     if (l.label[i] == TARN_NONE) continue;
@@ -325,6 +325,6 @@ void tarn_term_print(const tarn_lang *L, tarn_buf *b, tarn_term t) {
     open = "\n      ";
   }
   if (l.nbound) tarn_buf_str(b, ")\n  ");
-  tarn_term_node_print(L, b, &l, t);
+  tarn_term_ref_print(L, b, &l, t);
   if (l.nbound) tarn_buf_str(b, ")");
 }

@@ -190,7 +190,7 @@ void tarn_program_print(const tarn_program *p, tarn_buf *b) {
   tarn_term *root = TARN_ARRAY(L->cx, tarn_term, p->nout);
   for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
   uint32_t n = tarn_term_reachable(L, root, p->nout, &ids);
-  tarn_lets l = tarn_lets_choose(L, n, ids, tarn_term_kids);
+  tarn_lets l = tarn_lets_choose(L, n, ids, tarn_term_kids, root, p->nout);
   print_inputs(p, b);
   if (l.nbound) tarn_buf_str(b, " (let");
   for (uint32_t i = 0; i < n; i++) {
