@@ -52,6 +52,7 @@ typedef struct cli_compiled {
   tarn_model_report import;
   tarn_saturation *sat;
   tarn_kprog *kprog;
+  tarn_picks *picks;
   tarn_kgraph_report graph;
   tarn_plan *plan;
   tarn_rule_class numerics;

@@ -90,7 +90,7 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
                           .user = r->sat, .nroot = n, .root = root, .program = r->program};
   tarn_kgraph_options ko = {.hw = r->hw, .threads = (uint32_t)c->threads, .strict = r->numerics == TARN_RULE_EXACT,
                             .method = TARN_SEL_GREEDY, .seconds = c->seconds};
-  r->kprog = tarn_extract(&in, &ko, &r->graph);
+  r->kprog = tarn_extract(&in, &ko, &r->graph, &r->picks);
   r->extract_s = cli_now() - t;
   return r;
 }
@@ -164,6 +164,8 @@ static void write_report(tarn_ctx *cx, const cli_compile *c, const cli_compiled 
   if (print) fwrite(text, 1, n, stdout);
 }
 
+static uint32_t chosen(void *picks, uint32_t cls) { return tarn_extract_pick(picks, cls); }
+
 static unsigned emit_kinds(tarn_ctx *cx, const char *s) {
   if (!s || !strcmp(s, "so")) return TARN_EMIT_SO | TARN_EMIT_O;
   if (!strcmp(s, "o")) return TARN_EMIT_O;
@@ -187,8 +189,7 @@ cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c) {
   if (c->explain) {
     tarn_buf e = {.cx = cx};
     for (uint32_t i = 0; i < r->kprog->nout; i++)
-      if (r->kprog->buf[r->kprog->out[i]].term != TARN_NONE)
-        tarn_sat_explain(r->sat, i, r->kprog->buf[r->kprog->out[i]].term, &e);
+      tarn_sat_explain(r->sat, i, tarn_sat_term(r->sat, tarn_sat_root(r->sat, i), chosen, r->picks), &e);
     tarn_write_file(cx, c->explain, e.p ? e.p : "", e.n);
   }
   write_report(cx, c, r, c->json);

@@ -52,8 +52,14 @@ typedef struct tarn_kgraph_report {
   const char *method, *price_name;
   uint32_t kernels, copies;             /* chosen; copies apart */
 } tarn_kgraph_report;
-/* Builds the kernel graph, selects, gives the program. Raises TARN_NO_RESULT when some root has no finite choice. */
-TARN_API tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r);
+/* Builds the kernel graph, selects, gives the program. Raises TARN_NO_RESULT when some root has no finite choice.
+ * *picks (may be NULL): the e-node chosen in each class that the program is made of, for tarn_extract_pick(). */
+typedef struct tarn_picks tarn_picks;
+TARN_API tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r,
+                                  tarn_picks **picks);
+/* The chosen e-node of a class: a kernel's, a view's that leads to one, or a constant's; TARN_NONE when the program does
+ * not need the class. */
+TARN_API uint32_t tarn_extract_pick(const tarn_picks *p, uint32_t cls);
 
 #ifdef __cplusplus
 }

@@ -110,7 +110,10 @@ tarn_term kg_constant(kgraph *k, uint32_t c) {
         kid[j] = kg_constant(k, kc);
         ok = kid[j] < TARN_NONE - 1;
       }
-      if (ok) best = tarn_mk(k->L, e.op, e.payload, kid, e.n);
+      if (!ok) continue;
+      bool fresh;
+      best = tarn_mk(k->L, e.op, e.payload, kid, e.n);
+      *tarn_map_at(k->pick, tarn_eg_find(k->g, k->cls.p[c].cls), &fresh) = n + 1;
     }
   k->const_term[c] = best;
   return best;

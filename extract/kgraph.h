@@ -61,8 +61,13 @@ typedef struct kgraph {
   TARN_VEC(uint32_t) cand_class; /* AND/OR class per candidate */
   uint32_t *root_class; /* AND/OR class per root */
   tarn_term *const_term;/* per kclass: a term for a constant class, TARN_NONE until asked */
+  tarn_map *pick;       /* e-class -> 1 + chosen e-node */
   tarn_kgraph_report *r;
 } kgraph;
+struct tarn_picks {
+  tarn_egraph *g;
+  tarn_map *pick;
+};
 
 uint32_t kg_class(const kgraph *k, uint32_t eclass); /* kclass number of an e-class */
 bool kg_produces(uint32_t op);

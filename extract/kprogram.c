@@ -139,6 +139,11 @@ static void emit(build *b, uint32_t ag) {
   if (b->done[ag]) return;
   b->done[ag] = 1;
   kcand *c = &b->k->cand.p[b->choice[ag]];
+  if (c->node != TARN_NONE) {
+    bool fresh;
+    uint64_t *at = tarn_map_at(b->k->pick, tarn_eg_find(b->k->g, b->k->cls.p[c->kcls].cls), &fresh);
+    if (fresh) *at = (uint64_t)c->node + 1;
+  }
   uint32_t self = buffer_of(b, ag);
   if (c->kind == KC_CONCAT)
     for (uint32_t j = 0; j < c->nchild; j++) {
@@ -217,9 +222,24 @@ static const uint32_t *choose(kgraph *k) {
   return tarn_copy(k->cx, best->choice, k->nag * sizeof(uint32_t));
 }
 
-tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r) {
+/* A class without a kernel of its own is a view of one that has: follow the view nodes, deepest first, at most 8 deep. */
+static uint32_t pick_view(const tarn_picks *p, uint32_t cls, int depth) {
+  const uint64_t *at = tarn_map_get(p->pick, tarn_eg_find(p->g, cls));
+  if (at) return (uint32_t)*at - 1;
+  for (uint32_t n = tarn_eg_next_node(p->g, cls, TARN_NONE); n != TARN_NONE && depth; n = tarn_eg_next_node(p->g, cls, n)) {
+    tarn_eg_node e = tarn_eg_node_at(p->g, n);
+    if (tarn_op_is_view(e.op) && pick_view(p, e.kids[0], depth - 1) != TARN_NONE) return n;
+  }
+  return TARN_NONE;
+}
+uint32_t tarn_extract_pick(const tarn_picks *p, uint32_t cls) {
+  return pick_view(p, tarn_eg_find(p->g, cls), 8);
+}
+
+tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r,
+                         tarn_picks **picks) {
   tarn_ctx *cx = tarn_lang_ctx(in->L);
-  kgraph k = {.in = in, .o = o, .L = in->L, .cx = cx, .g = in->g, .r = r, .by_class = tarn_map_new(cx)};
+  kgraph k = {.in = in, .o = o, .L = in->L, .cx = cx, .g = in->g, .r = r, .by_class = tarn_map_new(cx), .pick = tarn_map_new(cx)};
   *r = (tarn_kgraph_report){0};
   k.threads = o->threads ? o->threads : o->hw->units;
   k.solver = tarn_solver_new(in->L, o->hw, k.threads);
@@ -232,5 +252,9 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
   tarn_solver_stats st = tarn_solver_count(k.solver);
   r->signatures = (uint32_t)st.signatures, r->price_uses = st.uses, r->evaluations = st.evaluations;
   r->price_name = (o->price ? o->price : tarn_price_analytic())->name;
+  if (picks) {
+    *picks = TARN_NEW(cx, tarn_picks);
+    **picks = (tarn_picks){in->g, k.pick};
+  }
   return kg_program(&k, choice);
 }
