@@ -1,0 +1,76 @@
+/* The exact method: reduce, split, bound and fix at the root until that stops paying, then branch on each part. */
+#include "extract/select/reduce.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* What a part may cost at most for the whole to become better. */
+static void set_limit(const sel_parts *s, sel_part *t) {
+  double others = s->p.base;
+  for (uint32_t i = 0; i < s->n; i++)
+    if (&s->part[i] != t) others += s->part[i].bound;
+  t->limit = s->r->best_cost - others;
+}
+
+static int by_size(const void *a, const void *b) {
+  const sel_part *x = a, *y = b;
+  if (x->q.nn != y->q.nn) return x->q.nn < y->q.nn ? -1 : 1;
+  return (x->node_of[0] > y->node_of[0]) - (x->node_of[0] < y->node_of[0]);
+}
+
+static void first_selections(sel_parts *s) {
+  uint64_t seed = s->r->o.seed;
+  for (uint32_t i = 0; i < s->n; i++) {
+    sel_part *t = &s->part[i];
+    uint32_t *choice = SEL_NEW(s->mem, uint32_t, t->q.nc);
+    memcpy(choice, t->choice, t->q.nc * sizeof *choice);
+    sel_tree(s->mem, &t->view, t->q.cost, NULL, choice, NULL, NULL);
+    sel_improve(s->r, s->mem, &t->view, t->q.cost, choice, 100 * (uint64_t)t->q.nn + 5000, &seed);
+    sel_part_offer(s->mem, t, choice);
+    sel_free(s->mem, choice);
+  }
+  sel_parts_offer(s);
+}
+
+/* A part that closes at its limit shows that the best known selection of the whole is the best. */
+static bool settled(sel_parts *s, const sel_part *t) {
+  if (t->cost <= t->limit || t->bound < t->limit) return false;
+  s->impossible = true;
+  return true;
+}
+
+/* One pass over the parts; true when all are closed. */
+static bool pass(sel_parts *s, bool root_only, uint64_t steps) {
+  bool all = true;
+  for (uint32_t i = 0; i < s->n && !s->r->stop && !s->impossible; i++) {
+    sel_part *t = &s->part[i];
+    set_limit(s, t);
+    if (!sel_part_closed(t) && !sel_part_width(s->r, s->mem, t)) sel_part_solve(s->r, s->mem, t, root_only, steps);
+    sel_parts_offer(s);
+    if (sel_good_enough(s->r)) {
+      if (!s->r->stop && !sel_closed(s->r->best_cost, s->r->bound)) s->r->stop = "gap";
+      return true;
+    }
+    all = all && sel_part_closed(t);
+    settled(s, t);
+  }
+  sel_parts_offer(s);
+  return s->impossible || (all && !s->r->stop);
+}
+
+static void branch(sel_parts *s) {
+  uint64_t steps = 20000000;
+  while (!s->r->stop && !pass(s, false, steps)) steps *= 6;
+}
+
+void sel_run_exact(sel_run *r) {
+  sel_parts s;
+  if (!sel_parts_open(&s, r)) return;
+  for (int round = 0; round < 20; round++) {
+    sel_parts_split(&s);
+    if (s.n) qsort(s.part, s.n, sizeof *s.part, by_size);
+    first_selections(&s);
+    if (pass(&s, true, 0) || r->stop) return;
+    if (!sel_parts_again(&s)) break;
+  }
+  branch(&s);
+}

@@ -1,0 +1,45 @@
+/* The heuristic method: a tree selection at once, then the reductions, then local search on what is left of each part.
+ * Anytime: every better selection is offered as it is found. */
+#include "extract/select/reduce.h"
+#include <string.h>
+
+/* Trees over costs that count a class's use: a class paid by several parents looks cheaper to each of them. */
+static void shared_trees(sel_parts *s, sel_part *t, uint32_t *choice, uint32_t rounds) {
+  const sel_prob *q = &t->q;
+  double *cost = SEL_NEW(s->mem, double, q->nn);
+  uint32_t *order = SEL_NEW(s->mem, uint32_t, q->nc), *use = SEL_NEW(s->mem, uint32_t, q->nc), n;
+  memcpy(choice, t->choice, q->nc * sizeof *choice);
+  for (uint32_t k = 0; k < rounds && !s->r->stop; k++) {
+    if (!sel_price(s->mem, &t->view, q->cost, choice, NULL, NULL, order, &n)) break;
+    memset(use, 0, q->nc * sizeof *use);
+    for (uint32_t i = 0; i < n; i++)
+      for (uint32_t j = q->kfirst[choice[order[i]]]; j < q->kfirst[choice[order[i]] + 1]; j++) use[q->kid[j]]++;
+    for (uint32_t v = 0; v < q->nn; v++) cost[v] = q->cost[v] / (use[q->ncls[v]] > 1 ? use[q->ncls[v]] : 1);
+    sel_tree(s->mem, &t->view, cost, NULL, choice, NULL, NULL);
+    sel_stop(s->r, 10 * (uint64_t)q->nn);
+    if (!sel_part_offer(s->mem, t, choice) && k) break;
+  }
+  void *all[] = {cost, order, use};
+  for (size_t i = 0; i < 3; i++) sel_free(s->mem, all[i]);
+}
+
+static void search_part(sel_parts *s, sel_part *t, uint64_t steps, uint64_t *seed) {
+  uint32_t *choice = SEL_NEW(s->mem, uint32_t, t->q.nc);
+  shared_trees(s, t, choice, 6);
+  /* the search keeps a choice for every class, so it begins from a tree */
+  sel_tree(s->mem, &t->view, t->q.cost, NULL, choice, NULL, NULL);
+  sel_improve(s->r, s->mem, &t->view, t->q.cost, choice, steps, seed);
+  sel_part_offer(s->mem, t, choice);
+  sel_free(s->mem, choice);
+}
+
+void sel_run_greedy(sel_run *r) {
+  sel_parts s;
+  if (!sel_parts_open(&s, r)) return;
+  sel_parts_split(&s);
+  sel_parts_offer(&s);
+  uint64_t seed = r->o.seed;
+  for (uint32_t i = 0; i < s.n && !r->stop; i++)
+    search_part(&s, &s.part[i], 300 * (uint64_t)s.part[i].q.nn + 20000, &seed);
+  sel_parts_offer(&s);
+}

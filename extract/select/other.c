@@ -1,0 +1,59 @@
+/* Selections that are valid and not good: for testing what comes after selection. */
+#include "extract/select/internal.h"
+
+/* Every class may take any node whose children come earlier in an order of settling: no cycle can arise. */
+static uint32_t *places(sel_run *r, const double *cost, uint32_t *choice, uint32_t **order, uint32_t *n) {
+  *order = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
+  uint32_t *place = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
+  *n = sel_tree(r->mem, &r->g, cost, NULL, choice, NULL, *order);
+  for (uint32_t c = 0; c < r->g.n_classes; c++) place[c] = NONE;
+  for (uint32_t i = 0; i < *n; i++) place[(*order)[i]] = i;
+  return place;
+}
+
+static bool allowed(const sel_run *r, const uint32_t *place, uint32_t v) {
+  uint32_t at = place[r->g.node_class[v]];
+  if (!(r->cost[v] < INFINITY)) return false;
+  for (uint32_t i = r->g.kid_first[v]; i < r->g.kid_first[v + 1]; i++)
+    if (place[r->g.kid[i]] >= at) return false;
+  return true;
+}
+
+static double tree_cost(const sel_run *r, const double *dist, uint32_t v) {
+  double t = r->cost[v];
+  for (uint32_t i = r->g.kid_first[v]; i < r->g.kid_first[v + 1]; i++) t += dist[r->g.kid[i]];
+  return t;
+}
+
+void sel_run_worst(sel_run *r) {
+  uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes), *order, n;
+  uint32_t *place = places(r, r->cost, choice, &order, &n);
+  double *dist = SEL_NEW(r->mem, double, r->g.n_classes);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t c = order[i];
+    dist[c] = -1;
+    for (uint32_t j = r->g.class_first[c]; j < r->g.class_first[c + 1]; j++) {
+      uint32_t v = r->g.class_node[j];
+      double t = allowed(r, place, v) ? tree_cost(r, dist, v) : -1;
+      if (t > dist[c]) dist[c] = t, choice[c] = v;
+    }
+  }
+  sel_offer(r, choice);
+}
+
+void sel_run_random(sel_run *r) {
+  uint64_t s = r->o.seed;
+  uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes), *order, n;
+  double *chance = SEL_NEW(r->mem, double, r->g.n_nodes);
+  for (uint32_t v = 0; v < r->g.n_nodes; v++) {
+    double u = sel_unit(&s);
+    chance[v] = r->cost[v] < INFINITY ? u * u : INFINITY;
+  }
+  uint32_t *place = places(r, chance, choice, &order, &n);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t c = order[i], seen = 0;
+    for (uint32_t j = r->g.class_first[c]; j < r->g.class_first[c + 1]; j++)
+      if (allowed(r, place, r->g.class_node[j]) && sel_random(&s) % ++seen == 0) choice[c] = r->g.class_node[j];
+  }
+  sel_offer(r, choice);
+}

@@ -1,0 +1,25 @@
+/* The reduced graph as connected parts, and selections of the parts as one of the graph. */
+#ifndef TARN_SELECT_REDUCE_H
+#define TARN_SELECT_REDUCE_H
+#include "extract/select/prep.h"
+#include "extract/select/solve.h"
+
+typedef struct sel_parts {
+  sel_run *r;
+  sel_pool *mem;
+  prep p;
+  sel_part *part;
+  uint32_t n;
+  uint32_t *prov, *cls_of; /* of the whole reduced problem */
+  bool impossible;         /* nothing better than the best known is left */
+} sel_parts;
+
+/* Opens and reduces; a tree selection is offered first. False when no finite selection exists. */
+bool sel_parts_open(sel_parts *s, sel_run *r);
+/* Splits the reduced graph into parts, each with a first selection. */
+void sel_parts_split(sel_parts *s);
+/* Offers the parts' selections together to the run, and their bounds. */
+void sel_parts_offer(sel_parts *s);
+/* Removes what the parts proved useless and reduces again; false when that was not worth it. */
+bool sel_parts_again(sel_parts *s);
+#endif

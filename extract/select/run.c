@@ -1,0 +1,320 @@
+/* One run: limits, the best selection so far, the dispatch over methods, the result. */
+#include "extract/select/internal.h"
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+double sel_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- limits ---- */
+double sel_left(const sel_run *r) { return r->o.seconds - (sel_now() - r->t0); }
+
+bool sel_stop(sel_run *r, uint64_t work) {
+  enum { LOOK = 20000 }; /* units of work between two looks at the clock */
+  r->steps += work;
+  if (r->stop) return true;
+  if (r->o.steps && r->steps >= r->o.steps) return r->stop = "steps", true;
+  if (r->steps < r->next_look) return false;
+  r->next_look = r->steps + LOOK;
+  if (isfinite(r->o.seconds) && sel_left(r) <= 0) r->stop = "seconds";
+  return r->stop != NULL;
+}
+
+static void tell(sel_run *r) {
+  if (!r->o.progress || r->stop) return;
+  if (!r->o.progress(r->o.user, sel_now() - r->t0, r->best_cost, r->bound)) r->stop = "asked";
+}
+
+bool sel_good_enough(const sel_run *r) {
+  return sel_closed(r->best_cost, r->bound) || r->best_cost - r->bound <= r->o.gap * fabs(r->best_cost);
+}
+
+void sel_raise_bound(sel_run *r, double bound) {
+  if (bound > r->best_cost) bound = r->best_cost;
+  if (!(bound > r->bound)) return;
+  r->bound = bound;
+  tell(r);
+}
+
+bool sel_offer(sel_run *r, const uint32_t *choice) {
+  double dag;
+  if (!sel_price(r->mem, &r->g, r->cost, choice, &dag, NULL, NULL, NULL)) return false;
+  if (!(dag < r->best_cost)) return false;
+  if (!isfinite(r->first)) r->first = sel_now() - r->t0;
+  memcpy(r->best, choice, r->g.n_classes * sizeof *choice);
+  r->best_cost = dag;
+  tell(r);
+  return true;
+}
+
+/* ---- the price of a selection ---- */
+typedef struct walk {
+  const tarn_sel_view *g;
+  const double *cost;
+  const uint32_t *choice;
+  uint32_t *stack, *next, *mark; /* mark by class: 0 unseen, 1 open, 2 finished */
+  uint32_t *order, n_order;
+  double dag;
+} walk;
+
+static bool enter(walk *w, uint32_t c, uint32_t depth) {
+  uint32_t n = w->choice[c];
+  if (n == NONE || !(w->cost[n] < INFINITY)) return false;
+  w->mark[c] = 1;
+  w->stack[depth] = c;
+  w->next[depth] = w->g->kid_first[n];
+  w->dag += w->cost[n];
+  return true;
+}
+
+static bool visit(walk *w, uint32_t root) {
+  uint32_t depth = 0;
+  if (w->mark[root] == 2) return true;
+  if (!enter(w, root, depth++)) return false;
+  while (depth) {
+    uint32_t top = depth - 1, c = w->stack[top];
+    if (w->next[top] == w->g->kid_first[w->choice[c] + 1]) {
+      w->mark[c] = 2;
+      w->order[w->n_order++] = c;
+      depth--;
+      continue;
+    }
+    uint32_t k = w->g->kid[w->next[top]++];
+    if (w->mark[k] == 1 || (!w->mark[k] && !enter(w, k, depth++))) return false;
+  }
+  return true;
+}
+
+static double tree_price(const walk *w, sel_pool *mem) {
+  double *t = sel_resize(mem, NULL, w->g->n_classes, sizeof *t), sum = 0;
+  for (uint32_t i = 0; i < w->n_order; i++) {
+    uint32_t c = w->order[i], n = w->choice[c];
+    t[c] = w->cost[n];
+    for (uint32_t j = w->g->kid_first[n]; j < w->g->kid_first[n + 1]; j++) t[c] += t[w->g->kid[j]];
+  }
+  for (uint32_t i = 0; i < w->g->n_roots; i++) {
+    uint32_t c = w->g->root[i];
+    if (w->mark[c] == 2) sum += t[c];
+    w->mark[c] = 3;
+  }
+  sel_free(mem, t);
+  return sum;
+}
+
+bool sel_price(sel_pool *mem, const tarn_sel_view *g, const double *cost, const uint32_t *choice, double *dag, double *tree,
+               uint32_t *order, uint32_t *n_order) {
+  size_t n = g->n_classes;
+  uint32_t *block = sel_resize(mem, NULL, 4 * n + 1, sizeof *block);
+  walk w = {g, cost, choice, block, block + n, block + 2 * n, order ? order : block + 3 * n, 0, 0};
+  memset(w.mark, 0, n * sizeof *w.mark);
+  bool ok = true;
+  for (uint32_t i = 0; i < g->n_roots && ok; i++) ok = visit(&w, g->root[i]);
+  if (ok && dag) *dag = w.dag;
+  if (ok && tree) *tree = tree_price(&w, mem);
+  if (ok && n_order) *n_order = w.n_order;
+  sel_free(mem, block);
+  return ok;
+}
+
+/* ---- methods ---- */
+static const struct {
+  const char *name;
+  void (*run)(sel_run *r);
+  double seconds;
+} method[TARN_SEL_METHODS] = {[TARN_SEL_TREE] = {"tree", sel_run_tree, INFINITY},
+                              [TARN_SEL_GREEDY] = {"greedy", sel_run_greedy, 1},
+                              [TARN_SEL_EXACT] = {"exact", sel_run_exact, 10},
+                              [TARN_SEL_ILP] = {"ilp", sel_run_ilp, 10},
+                              [TARN_SEL_WORST] = {"worst", sel_run_worst, INFINITY},
+                              [TARN_SEL_RANDOM] = {"random", sel_run_random, INFINITY}};
+
+const char *tarn_sel_method_name(tarn_sel_method m) { return (unsigned)m < TARN_SEL_METHODS ? method[m].name : "?"; }
+
+bool tarn_sel_method_named(const char *name, tarn_sel_method *out) {
+  for (unsigned i = 0; i < TARN_SEL_METHODS; i++)
+    if (!strcmp(method[i].name, name)) return *out = (tarn_sel_method)i, true;
+  return false;
+}
+
+tarn_sel_options tarn_sel_defaults(tarn_sel_method m) {
+  double seconds = (unsigned)m < TARN_SEL_METHODS ? method[m].seconds : 10;
+  return (tarn_sel_options){.seconds = seconds};
+}
+
+/* ---- a run from its entry point to its result ---- */
+typedef struct job_args {
+  tarn_sel_graph *g;
+  tarn_sel_method m;
+  tarn_sel_plugin_fn *fn;
+  const char *who;
+  const tarn_sel_options *o;
+  tarn_sel_result out;
+  sel_pool mem;
+} job_args;
+
+static void check_options(sel_run *r, tarn_sel_method m) {
+  const tarn_sel_cost *c = r->o.cost;
+  if (isnan(r->o.seconds) || !(r->o.gap >= 0)) tarn_raise(r->cx, TARN_USAGE, "selection: a limit is not a number");
+  if (!c) return;
+  if (c->term && m != TARN_SEL_TREE) tarn_raise(r->cx, TARN_USAGE, "selection: a cost of terms is for tree only");
+  if (!c->term && (c->k < 1 || c->k > 8 || !c->values))
+    tarn_raise(r->cx, TARN_USAGE, "selection: a custom cost needs 1 to 8 values");
+  if (c->term || c->combine) return;
+  if (c->k > 1) tarn_raise(r->cx, TARN_USAGE, "selection: several objectives: see tarn_sel_pareto()");
+}
+
+/* The values of an additive callback, checked like costs. */
+static void take_costs(sel_run *r) {
+  const tarn_sel_cost *c = r->o.cost;
+  r->cost = r->g.cost;
+  if (!c || c->term || c->k != 1) return;
+  double *cost = SEL_NEW(r->mem, double, r->g.n_nodes);
+  for (uint32_t v = 0; v < r->g.n_nodes; v++) {
+    c->values(c->user, v, &cost[v]);
+    if (!(cost[v] >= 0)) tarn_raise(r->cx, TARN_BAD_INPUT, "selection: node %" PRIu32 ": custom cost below 0", v);
+  }
+  r->cost = cost;
+}
+
+static void open_run(sel_run *r, job_args *a) {
+  *r = (sel_run){.cx = a->g->cx, .mem = &a->mem, .graph = a->g, .t0 = sel_now(), .first = INFINITY};
+  sel_pool_open(&a->mem, r->cx);
+  r->o = a->o ? *a->o : tarn_sel_defaults(a->m);
+  r->best_cost = INFINITY, r->bound = -INFINITY;
+  check_options(r, a->m);
+  sel_graph_view(a->g, &r->g);
+  if (!r->g.n_roots) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: no roots", a->who);
+  take_costs(r);
+  r->best = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
+}
+
+_Noreturn static void no_selection(sel_run *r, const char *who) {
+  uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
+  sel_tree(r->mem, &r->g, r->cost, NULL, choice, NULL, NULL);
+  for (uint32_t i = 0; i < r->g.n_roots; i++) {
+    char name[200];
+    if (choice[r->g.root[i]] != NONE) continue;
+    tarn_sel_class_name(r->graph, r->g.root[i], name, sizeof name);
+    tarn_raise(r->cx, TARN_NO_RESULT, "%s: root %s: no finite selection exists", who, name);
+  }
+  tarn_raise(r->cx, TARN_NO_RESULT, "%s: no selection found within the limits", who);
+}
+
+/* Keeps what the roots need and no more; costs anew, by the independent check. */
+static void fill(sel_run *r, job_args *a) {
+  uint32_t *order = sel_resize(r->mem, NULL, (size_t)r->g.n_classes + 1, sizeof *order), n = 0;
+  tarn_sel_result *out = &a->out;
+  tarn_sel_prices p;
+  tarn_status st = tarn_sel_verify(a->g, r->best, &p);
+  if (st == TARN_NO) tarn_raise(r->cx, TARN_INTERNAL, "%s: not a selection: %s", a->who, tarn_message(r->cx));
+  if (st) tarn_reraise(r->cx, st);
+  if (!sel_price(r->mem, &r->g, r->cost, r->best, &out->dag_cost, &out->tree_cost, order, &n))
+    tarn_raise(r->cx, TARN_INTERNAL, "%s: infinite under the custom cost", a->who);
+  out->n_classes = r->g.n_classes;
+  out->n_chosen = n;
+  out->stop = r->stop ? r->stop : "done";
+  out->steps = r->steps;
+  out->cx = r->cx;
+  out->choice = sel_grow(r->cx, NULL, 0, (size_t)out->n_classes + 1, sizeof *out->choice);
+  for (uint32_t c = 0; c < out->n_classes; c++) out->choice[c] = NONE;
+  for (uint32_t i = 0; i < n; i++) out->choice[order[i]] = r->best[order[i]];
+}
+
+static void finish(sel_run *r, job_args *a) {
+  if (!(r->first < INFINITY)) no_selection(r, a->who);
+  fill(r, a);
+  tarn_sel_result *out = &a->out;
+  out->cost = a->m == TARN_SEL_TREE ? out->tree_cost : out->dag_cost;
+  out->lower_bound = r->bound > 0 ? r->bound : 0;
+  if (out->lower_bound > out->dag_cost) out->lower_bound = out->dag_cost;
+  out->optimal = sel_closed(out->dag_cost, out->lower_bound);
+  out->seconds = sel_now() - r->t0;
+  out->first_seconds = r->first;
+}
+
+static void run_body(tarn_ctx *cx, void *arg) {
+  (void)cx;
+  job_args *a = arg;
+  sel_run r;
+  open_run(&r, a);
+  if (r.o.start) sel_offer(&r, r.o.start);
+  bool combined = r.o.cost && r.o.cost->combine;
+  if (combined && a->m != TARN_SEL_GREEDY && a->m != TARN_SEL_EXACT)
+    tarn_raise(r.cx, TARN_USAGE, "selection: a combined cost is for greedy and exact");
+  if (combined) sel_run_custom(&r, &a->out);
+  else method[a->m].run(&r);
+  double cost = a->out.cost;
+  finish(&r, a);
+  if (!combined) return;
+  a->out.cost = cost;
+  a->out.lower_bound = r.bound > 0 ? r.bound : 0;
+  a->out.optimal = sel_closed(cost, a->out.lower_bound);
+}
+
+static tarn_status conduct(job_args *a, tarn_fn *body, tarn_sel_result *out) {
+  tarn_status st = tarn_protect(a->g->cx, body, a);
+  if (st) tarn_sel_result_free(&a->out);
+  else *out = a->out;
+  return st;
+}
+
+tarn_status tarn_sel_run(tarn_sel_graph *g, tarn_sel_method m, const tarn_sel_options *o, tarn_sel_result *out) {
+  if ((unsigned)m >= TARN_SEL_METHODS) {
+    tarn_set_message(g->cx, "selection: no method %d", (int)m);
+    return TARN_USAGE;
+  }
+  job_args a = {.g = g, .m = m, .o = o, .who = g->file ? g->file : "selection"};
+  return conduct(&a, run_body, out);
+}
+
+void tarn_sel_result_free(tarn_sel_result *r) {
+  if (r && r->choice) sel_drop(r->cx, r->choice, (size_t)r->n_classes + 1, sizeof *r->choice);
+  if (r) r->choice = NULL;
+}
+
+/* ---- tree ---- */
+void sel_run_tree(sel_run *r) {
+  const tarn_sel_cost *own = r->o.cost && r->o.cost->term ? r->o.cost : NULL;
+  uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
+  sel_tree(r->mem, &r->g, r->cost, own, choice, NULL, NULL);
+  r->steps += r->g.n_nodes;
+  sel_offer(r, choice);
+}
+
+/* ---- a function of somebody else's ---- */
+typedef struct host { sel_run *r; } host;
+
+static bool host_report(tarn_sel_job *job) {
+  host *h = job->host;
+  sel_offer(h->r, job->choice);
+  return !sel_stop(h->r, 100000);
+}
+
+static void run_function(tarn_ctx *cx, void *arg) {
+  job_args *a = arg;
+  sel_run r;
+  a->m = TARN_SEL_EXACT;
+  open_run(&r, a);
+  host h = {&r};
+  tarn_sel_job job = {.choice = SEL_NEW(&a->mem, uint32_t, r.g.n_classes), .lower_bound = -INFINITY,
+                      .seconds = r.o.seconds, .seed = r.o.seed, .report = host_report, .host = &h};
+  memset(job.choice, 0xff, r.g.n_classes * sizeof *job.choice);
+  int failed = a->fn(&r.g, &job);
+  job.message[sizeof job.message - 1] = 0;
+  if (failed) tarn_raise(cx, TARN_NO_RESULT, "plugin: %s", job.message[0] ? job.message : "failed without a reason");
+  tarn_status st = tarn_sel_verify(a->g, job.choice, NULL);
+  if (st) tarn_reraise(cx, st);
+  sel_offer(&r, job.choice);
+  r.bound = job.lower_bound;
+  finish(&r, a);
+}
+
+tarn_status tarn_sel_run_function(tarn_sel_graph *g, tarn_sel_plugin_fn *fn, const tarn_sel_options *o,
+                                  tarn_sel_result *out) {
+  job_args a = {.g = g, .fn = fn, .o = o, .who = g->file ? g->file : "plugin"};
+  return conduct(&a, run_function, out);
+}

@@ -1,0 +1,46 @@
+/* Solving one connected, reduced problem: heuristics, linear relaxation with cuts, branch and bound. */
+#ifndef TARN_SELECT_SOLVE_H
+#define TARN_SELECT_SOLVE_H
+#include "extract/select/lp.h"
+
+/* A problem with the best known selection of it (node by class; NONE where not needed) and a proven bound. */
+typedef struct sel_part {
+  sel_prob q;
+  tarn_sel_view view;   /* of q */
+  uint32_t *node_of;    /* node of q -> its id with the caller */
+  uint32_t *choice;
+  double cost, bound;
+  double limit;         /* nothing that costs this or more is of use to the caller */
+  double unit;          /* all costs are multiples of it; 0 = none known */
+  uint8_t *dead;        /* by node of q: proven not to be in any better selection; or NULL */
+  uint32_t n_dead;
+} sel_part;
+
+/* The view of a problem; its class_node array is allocated here. */
+tarn_sel_view sel_prob_view(sel_pool *mem, const sel_prob *q);
+/* Takes a better selection into the part. */
+bool sel_part_offer(sel_pool *mem, sel_part *t, const uint32_t *choice);
+/* Is there no room between cost and bound for a better selection? */
+bool sel_part_closed(const sel_part *t);
+double sel_part_unit(const sel_prob *q);
+/* The cost that a selection must not exceed to be better: what bounds are compared with. */
+double sel_part_target(const sel_part *t);
+static inline double sel_part_cap(const sel_part *t) { return t->cost < t->limit ? t->cost : t->limit; }
+
+/* local.c: improves choice in place by exchanges; returns its cost. steps bounds the work. */
+double sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, uint32_t *choice, uint64_t steps,
+                   uint64_t *seed);
+/* relax.c: the rows that bb.c describes; columns are nodes, then classes. */
+sel_lp *sel_relaxation(sel_pool *mem, sel_run *r, const sel_prob *q);
+/* bb.c: branch and bound until closed or out of steps (0: no limit but the run's). root_only: bound and fixing, no
+ * branching. */
+void sel_part_solve(sel_run *r, sel_pool *mem, sel_part *t, bool root_only, uint64_t steps);
+/* cut.c */
+typedef struct sel_cut { lp_term *t; uint32_t n; double rhs; } sel_cut;
+/* Violated unfounded-set cuts for the point x (nodes, then classes); adds rows to lp, returns how many. */
+uint32_t sel_separate(sel_pool *mem, const sel_prob *q, const uint32_t *scc, const double *x, sel_lp *lp, uint32_t most);
+/* Components by class of the whole problem; returns true when some class is in a cycle. */
+bool sel_prob_scc(sel_pool *mem, const sel_prob *q, uint32_t *scc);
+/* width.c: exact by dynamic programming when the width allows; false when it does not. */
+bool sel_part_width(sel_run *r, sel_pool *mem, sel_part *t);
+#endif
