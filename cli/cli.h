@@ -43,6 +43,7 @@ typedef struct cli_compile {
   uint64_t nodes, iters, threads, seed;
   double seconds, rtol;
   bool json;
+  TARN_VEC(double) flops; /* of a compiled folder: operations per kernel */
 } cli_compile;
 extern const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c); /* a table that ends with a NULL name */
 typedef struct cli_compiled {

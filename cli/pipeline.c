@@ -154,6 +154,7 @@ static void write_report(tarn_ctx *cx, const cli_compile *c, const cli_compiled 
     cli_json_open(j, NULL, '{');
     cli_json_str(j, "name", r->kprog->ker[i].name);
     cli_json_num(j, "price", r->kprog->ker[i].price);
+    cli_json_num(j, "flop", r->kprog->ker[i].flops);
     cli_json_bool(j, "copy", r->kprog->ker[i].copy);
     cli_json_close(j, '}');
   }
@@ -216,6 +217,12 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   if (h) c->hw = tarn_strdup(cx, YAJL_GET_STRING(h));
   for (size_t i = 0; s && i < YAJL_GET_ARRAY(s)->len; i++)
     tarn_push(cx, &c->shapes, tarn_strdup(cx, YAJL_GET_STRING(YAJL_GET_ARRAY(s)->values[i])));
+  static const char *const program[] = {"program", NULL}, *const flop[] = {"flop", NULL};
+  yajl_val k = yajl_tree_get(v, (const char **)(uintptr_t)program, yajl_t_array);
+  for (size_t i = 0; k && i < YAJL_GET_ARRAY(k)->len; i++) {
+    yajl_val f = yajl_tree_get(YAJL_GET_ARRAY(k)->values[i], (const char **)(uintptr_t)flop, yajl_t_number);
+    tarn_push(cx, &c->flops, f ? YAJL_GET_DOUBLE(f) : 0);
+  }
   yajl_tree_free(v);
   if (!c->model) tarn_raise(cx, TARN_BAD_INPUT, "%s: no \"model\" in it", path);
 }
@@ -232,7 +239,8 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
   c->model = what, c->dir = dir;
   bool json = c->json;
   c->json = false;
-  cli_build(cx, c);
+  const cli_compiled *r = cli_build(cx, c);
+  for (uint32_t i = 0; i < r->kprog->nker; i++) tarn_push(cx, &c->flops, r->kprog->ker[i].flops);
   c->json = json;
   return dir;
 }
