@@ -45,7 +45,7 @@ typedef enum {
 
 typedef struct tarn_eg_config {
   tarn_eg_reasons reasons;
-  uint64_t max_nodes; /* live e-nodes never exceed this; 0 = no limit (below 2^30) */
+  uint64_t max_nodes; /* live e-nodes never exceed this; 0 = no limit (2^29) */
   uint64_t max_bytes; /* bytes held from the allocator never exceed this; 0 = no limit */
 } tarn_eg_config;
 

@@ -1,0 +1,31 @@
+/* Instantiating right sides: see apply.c. */
+#ifndef TARN_EGRAPH_APPLY_H
+#define TARN_EGRAPH_APPLY_H
+
+#include "egraph/match.h"
+
+typedef enum {
+  EG_APPLIED, /* and perhaps joined something */
+  EG_HELD,    /* a condition does not hold now but may later */
+  EG_DROPPED, /* a condition can never hold, or an analysis refuses the right side */
+  EG_STOPPED  /* a limit, memory, a conflict: see the graph's status */
+} eg_outcome;
+
+typedef struct eg_applier {
+  tarn_egraph *g;
+  const tarn_eg_rules *rs;
+  eg_reader reader;
+  eg_vec ids;  /* of the right-side nodes made */
+  eg_vec kids; /* of the one being made */
+  eg_vec heads; /* per rule, per right-side node: the head when it is fixed, else NONE */
+  eg_vec heads_at;
+  uint32_t set; /* number of the rule set in the graph's log */
+  uint64_t unions, refused;
+} eg_applier;
+
+bool eg_applier_init(eg_applier *ap, tarn_egraph *g, const tarn_eg_rules *rs);
+void eg_applier_free(eg_applier *ap);
+/* Adds to ap->unions and ap->refused. */
+eg_outcome eg_apply(eg_applier *ap, uint32_t rule, const uint32_t *tuple);
+
+#endif

@@ -1,0 +1,224 @@
+/* What the files of egraph/ share.
+ *
+ * Layout.  Everything per id lives in flat arrays indexed by id (see tarn_egraph).  An e-node is 16 bytes: an
+ * interned head (op, payload, arity), two kids, and the link of its class's circular node list.  Nodes with more
+ * than two kids keep them in the wide arrays.  A class is named by its root id; the root's union-find word holds
+ * the head of the class's use list instead of a parent.
+ *
+ * Use entries.  A use list links kid positions: entry 2*node+slot for the two inline kids, WIDE|index for a
+ * position in the wide arrays.
+ *
+ * Stamps.  stamp[node] is the value of g->now when the node was made or last changed (its kids or its class), 0
+ * when it is dead or pruned.  A matcher that has seen everything up to stamp s only needs nodes stamped later.
+ * In a class list the nodes after the first are in order of descending stamp. */
+#ifndef TARN_EGRAPH_INTERNAL_H
+#define TARN_EGRAPH_INTERNAL_H
+
+#include "egraph/egraph.h"
+
+#define NONE TARN_NONE
+
+/* ---- memory: counted, limited, with the status of the object that owns it ---- */
+typedef struct eg_mem {
+  tarn_allocator a;
+  uint64_t bytes, peak, limit;
+  tarn_status st;
+  char msg[240];
+} eg_mem;
+
+void eg_mem_init(eg_mem *m, const tarn_allocator *a);
+void eg_fail(eg_mem *m, tarn_status st, const char *fmt, ...) TARN_PRINTF(3, 4);
+void *eg_resize(eg_mem *m, void *p, size_t old, size_t n); /* n > 0; NULL: failed, status set */
+void eg_release(eg_mem *m, void *p, size_t n);             /* NULL allowed */
+
+typedef struct eg_vec { /* of u32 */
+  uint32_t *p;
+  size_t n, cap;
+} eg_vec;
+bool eg_vec_reserve(eg_mem *m, eg_vec *v, size_t extra);
+void eg_vec_free(eg_mem *m, eg_vec *v);
+static inline bool eg_push(eg_mem *m, eg_vec *v, uint32_t x) {
+  if (v->n == v->cap && !eg_vec_reserve(m, v, 1)) return false;
+  v->p[v->n++] = x;
+  return true;
+}
+/* Grows *p (of *cap items of size each) to hold need items. */
+bool eg_grow(eg_mem *m, void **p, size_t *cap, size_t need, size_t each);
+
+/* ---- the graph ---- */
+typedef struct eg_rec {
+  uint32_t head; /* with the flag bits below */
+  uint32_t k[2]; /* kids; k[0] is the base in the wide arrays when there are more than two */
+  uint32_t next; /* circular list of the class's visible nodes (and its root) */
+} eg_rec;
+#define HEAD_HIDDEN 0x80000000u /* dead or pruned */
+#define HEAD_DEAD   0x40000000u /* a congruent copy of another node, or an alias */
+#define HEAD_SAVED  0x20000000u /* the original kids are in the origin log */
+#define HEAD_BITS   0x1FFFFFFFu
+
+typedef struct eg_link {
+  uint32_t next[2]; /* use lists of the two inline kids */
+} eg_link;
+#define UF_ROOT   0x80000000u
+#define USE_END   0x7FFFFFFFu /* no entry */
+#define USE_WIDE  0x40000000u
+#define MAX_IDS   0x1FFFFFF0u
+#define CLS_QUEUED 0x8000u /* in mask: the class waits for repair */
+
+typedef struct eg_head {
+  uint32_t op, payload, n;
+  uint32_t live; /* visible nodes */
+} eg_head;
+
+typedef struct eg_use_list { /* uses of a class that lost a union, to be made canonical */
+  uint32_t head;
+  uint32_t loser;
+  uint32_t remake; /* bits: analyses whose value of the class changed by the union */
+} eg_use_list;
+
+typedef struct eg_op { /* live nodes per op */
+  uint32_t op, live;
+} eg_op;
+
+struct tarn_egraph {
+  eg_mem mem;
+  tarn_eg_reasons reasons;
+  uint64_t max_nodes;
+
+  /* per id */
+  uint32_t n_ids;
+  size_t ids_cap; /* all arrays below hold at least this many */
+  eg_rec *rec;
+  eg_link *link;
+  uint32_t *uf;    /* UF_ROOT | head of the use list, or the parent */
+  uint16_t *stamp;
+  uint16_t *mask;  /* per class: ops present, a Bloom filter of 15 bits; CLS_QUEUED */
+  size_t rec_cap, link_cap, uf_cap, stamp_cap, mask_cap;
+  uint64_t **data; /* per analysis, per class */
+  uint32_t **cause; /* the node that gave the value; only with reasons */
+  size_t *data_cap, *cause_cap;
+
+  /* kids beyond two: parallel arrays, one item per kid position */
+  uint32_t *wkid, *wnext, *wowner;
+  size_t n_wide, wkid_cap, wnext_cap, wowner_cap;
+
+  /* heads */
+  eg_head *heads;
+  uint32_t n_heads;
+  size_t heads_cap;
+  uint32_t *head_slots; /* open addressing, NONE = empty */
+  uint32_t head_mask;
+  uint32_t last_head; /* the last one asked for */
+
+  /* hash-consing: id in the low id_bits, the rest of the hash above */
+  uint32_t *slots;
+  unsigned slot_bits, id_bits;
+  uint32_t slots_used; /* ids and tombstones */
+  uint32_t slots_live;
+
+  uint32_t now;   /* the stamp of changes made now */
+  bool now_used;  /* some node has it */
+  uint32_t epoch; /* advanced when stamps start over */
+  uint32_t live, classes;
+  uint64_t version;
+  uint64_t *data_version; /* per analysis: changes of values */
+
+  eg_use_list *pending;
+  size_t n_pending, pending_cap;
+  eg_vec changed;  /* pairs (class, analyses bits): values that changed, to carry upward */
+  eg_vec queued;   /* classes to repair */
+  bool dirty;      /* something to rebuild */
+  bool making;     /* inside make or join: no changes allowed */
+
+  tarn_eg_analysis *analyses;
+  uint32_t n_analyses;
+  tarn_eg_conflict conflict;
+  bool has_conflict;
+
+  /* reasons */
+  eg_vec log;    /* records, see explain.c */
+  eg_vec origin; /* id, kids…: original kids of nodes whose kids have changed */
+  uint32_t cur_rule, cur_note;
+  struct tarn_eg_rules **sets; /* rule sets that the log refers to */
+  uint32_t n_sets;
+  size_t sets_cap;
+  eg_vec origin_index; /* hash table over origin, built on demand */
+  size_t origin_indexed;
+};
+
+enum { TOMB = 0xFFFFFFFEu };
+
+static inline uint32_t eg_find(const tarn_egraph *g, uint32_t x) {
+  uint32_t w;
+  while (!((w = g->uf[x]) & UF_ROOT)) x = w;
+  return x;
+}
+/* The same, shortening the path. */
+static inline uint32_t eg_find_mut(tarn_egraph *g, uint32_t x) {
+  uint32_t w = g->uf[x];
+  while (!(w & UF_ROOT)) {
+    uint32_t v = g->uf[w];
+    if (v & UF_ROOT) return w;
+    g->uf[x] = v;
+    x = w, w = v;
+  }
+  return x;
+}
+static inline uint32_t eg_head_of(const tarn_egraph *g, uint32_t id) {
+  return g->rec[id].head & HEAD_BITS;
+}
+static inline uint32_t eg_arity(const tarn_egraph *g, uint32_t id) {
+  return g->heads[eg_head_of(g, id)].n;
+}
+static inline uint32_t *eg_kids(const tarn_egraph *g, uint32_t id, uint32_t n) {
+  return n <= 2 ? g->rec[id].k : g->wkid + g->rec[id].k[0];
+}
+static inline bool eg_visible(const tarn_egraph *g, uint32_t id) {
+  return !(g->rec[id].head & HEAD_HIDDEN);
+}
+static inline uint16_t eg_op_bit(uint32_t op) { return (uint16_t)(1u << (op % 15)); }
+
+/* use entries */
+static inline uint32_t *eg_use_next(const tarn_egraph *g, uint32_t e) {
+  return e & USE_WIDE ? &g->wnext[e & ~USE_WIDE] : &g->link[e >> 1].next[e & 1];
+}
+static inline uint32_t eg_use_owner(const tarn_egraph *g, uint32_t e) {
+  return e & USE_WIDE ? g->wowner[e & ~USE_WIDE] : e >> 1;
+}
+static inline uint32_t eg_use_slot(const tarn_egraph *g, uint32_t e, uint32_t owner) {
+  return e & USE_WIDE ? (e & ~USE_WIDE) - g->rec[owner].k[0] : e & 1;
+}
+static inline uint32_t eg_use_head(const tarn_egraph *g, uint32_t root) {
+  return g->uf[root] & ~UF_ROOT;
+}
+
+/* graph.c */
+uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n); /* NONE: failed */
+uint32_t eg_find_head(const tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n);
+/* kids as given; the node's id or NONE. exact: as tarn_eg_add_exact(). */
+uint32_t eg_add_head(tarn_egraph *g, uint32_t head, const uint32_t *kids, uint32_t n, bool exact);
+uint64_t eg_hash_node(uint32_t head, const uint32_t *kids, uint32_t n);
+/* hash table primitives */
+uint32_t eg_table_find(const tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
+                       uint32_t n);
+void eg_table_remove(tarn_egraph *g, uint64_t h, uint32_t id);
+void eg_table_insert(tarn_egraph *g, uint64_t h, uint32_t id); /* room was reserved */
+void eg_table_replace(tarn_egraph *g, uint64_t h, uint32_t old, uint32_t id);
+bool eg_table_reserve(tarn_egraph *g, uint32_t extra);
+void eg_hide(tarn_egraph *g, uint32_t id, uint32_t flags); /* from counts */
+/* A new stamp for changes to come; what was stamped until now is at or below the result. */
+uint32_t eg_advance(tarn_egraph *g);
+
+/* rebuild.c */
+int eg_join(tarn_egraph *g, uint32_t a, uint32_t b, uint32_t rule, uint32_t note);
+bool eg_make_all(tarn_egraph *g, uint32_t head, const uint32_t *kids, uint32_t n, uint64_t *out);
+void eg_modify_all(tarn_egraph *g, uint32_t cls);
+
+/* explain.c: the log */
+enum { LOG_CONG, LOG_PLAIN, LOG_AT, LOG_RULE };
+bool eg_log_reserve(tarn_egraph *g, size_t words);
+bool eg_save_origin(tarn_egraph *g, uint32_t id, const uint32_t *kids, uint32_t n);
+/* The original kids of id (its present ones when they never changed). */
+const uint32_t *eg_origin(tarn_egraph *g, uint32_t id, uint32_t n);
+
+#endif

@@ -1,0 +1,66 @@
+/* Searching: see match.c. */
+#ifndef TARN_EGRAPH_MATCH_H
+#define TARN_EGRAPH_MATCH_H
+
+#include "egraph/pattern.h"
+
+/* Where the matches of one rule go. */
+typedef struct eg_sink {
+  eg_vec *found;   /* tuples with a node stamped after seen; NULL: only count */
+  eg_vec *known;   /* the others; NULL: only count */
+  uint32_t seen;
+  uint64_t count;  /* all */
+  uint64_t limit;  /* stop when count passes it */
+  bool full;       /* stopped */
+} eg_sink;
+
+/* What all searches of a graph with a rule set share; kept between searches. */
+typedef struct eg_searcher {
+  tarn_egraph *g;
+  const tarn_eg_rules *rs;
+  uint8_t *ok; /* per test, per head: may it match */
+  size_t ok_cap, ok_stride;
+  uint32_t ok_heads, ok_tests;
+  uint32_t *leaf; /* per test: the node, for tests of one leaf */
+  size_t leaf_cap;
+  uint32_t *tuple, *fixed;
+  uint8_t *mode;
+  size_t tuple_cap, fixed_cap, mode_cap;
+  eg_vec order;      /* changed nodes, by head */
+  eg_vec head_at;    /* where each head's begin in order */
+  eg_vec classes;    /* classes that hold changed nodes, with the ops of those: pairs */
+  eg_vec trig, trig_at; /* per head of a parent: (rule, atom) pairs */
+  bool (*hurry)(void *user); /* true: give up (time is over); asked now and then */
+  void *user;
+  uint32_t patience;
+  bool gave_up;
+  /* the rule at work */
+  const eg_rule *r;
+  const eg_instr *code;
+  uint32_t len;
+  uint32_t since, require;
+  eg_sink *sink;
+} eg_searcher;
+
+void eg_searcher_init(eg_searcher *s, tarn_egraph *g, const tarn_eg_rules *rs);
+void eg_searcher_free(eg_searcher *s);
+/* Before searching, and again whenever the graph has changed. */
+bool eg_searcher_prepare(eg_searcher *s);
+/* All matches of the rules with a node stamped after since (0: all), each once. ids: only classes from this id on,
+ * for bare rules. sinks[i] belongs to rules[i]. false: out of memory or gave up. */
+bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
+               const uint32_t *first_id);
+
+/* Reading a tuple as the caller sees it. Buffers sized by the rule set. */
+typedef struct eg_reader {
+  uint32_t *vars, *payloads, *ops;
+  tarn_eg_slice *segs;
+  eg_vec kids; /* what the slices point to */
+  size_t vars_cap, payloads_cap, ops_cap, segs_cap;
+} eg_reader;
+bool eg_reader_init(eg_reader *rd, eg_mem *m, const tarn_eg_rules *rs);
+void eg_reader_free(eg_reader *rd, eg_mem *m);
+bool eg_read(eg_reader *rd, tarn_egraph *g, const eg_rule *r, uint32_t number, const uint32_t *tuple,
+             tarn_eg_match *out);
+
+#endif
