@@ -5,9 +5,7 @@
  * array of its own. */
 #include "base/internal.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MAX_DEPTH 10000
@@ -45,7 +43,7 @@ static bool is_control(char c) {
   return ((unsigned char)c < 0x20 && !is_space(c)) || c == 0x7f;
 }
 static bool ends_atom(char c) {
-  return is_space(c) || (c && strchr("();\"", c));
+  return is_space(c) || c == '(' || c == ')' || c == ';' || c == '"';
 }
 
 static void newline(reader *r) {
@@ -97,20 +95,30 @@ static void set_real(tarn_sx *s, double x) {
   s->r = x;
 }
 
+/* A decimal integer that fits 64 bits with its sign. */
+static bool read_int(const char *text, tarn_sx *s) {
+  bool minus = *text == '-';
+  uint64_t m = 0;
+  for (text += *text == '-' || *text == '+'; is_digit(*text); text++)
+    if (__builtin_mul_overflow(m, 10u, &m) ||
+        __builtin_add_overflow(m, (uint64_t)(*text - '0'), &m))
+      return false;
+  if (*text || m > (uint64_t)INT64_MAX + minus) return false;
+  s->kind = TARN_SX_INT;
+  s->i = (int64_t)(minus ? 0 - m : m);
+  s->r = minus ? -(double)m : (double)m;
+  return true;
+}
+
 static void read_number(reader *r, tarn_sx *s, where w) {
   for (size_t i = 0; i < sizeof named_real / sizeof *named_real; i++)
     if (strcmp(s->text, named_real[i].text) == 0) set_real(s, named_real[i].value);
-  if (!looks_numeric(s->text)) return;
+  if (!looks_numeric(s->text) || read_int(s->text, s)) return;
   char *end;
   double x = tarn_strtod(r->cx, s->text, &end);
   if (*end) return;
   if (isinf(x)) bad(r, w, "number out of range");
   set_real(s, x);
-  errno = 0;
-  long long i = strtoll(s->text, &end, 10);
-  if (*end || errno) return;
-  s->kind = TARN_SX_INT;
-  s->i = i;
 }
 
 static tarn_sx *read_atom(reader *r, where w) {
