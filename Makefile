@@ -33,7 +33,7 @@ check-all: build
 	@$(call run_tests,build-asan)
 
 demo: build
-	@examples/demo/run.sh build
+	@examples/digits/run.sh build
 
 bench: build
 	@bench/run.sh build
