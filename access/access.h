@@ -229,11 +229,13 @@ typedef struct tarn_attr { const char *name; enum { TARN_A_INT, TARN_A_REAL, TAR
 typedef struct tarn_payload {
   tarn_payload_kind kind;
   uint32_t id;                   /* MAP FN NEST: the interned id; SHAPE: a type id whose dtype is ignored (f32) */
-  uint32_t n; const int64_t *ints; /* INTS PADV(axis before after) FOLD(axis) CALL(θ) */
+  /* INTS PADV(axis before after) FOLD(axis) CALL(θ). Of INTS: transpose one per dim; windows w… s… δ… (three per compute
+   * dim); slice axis l h step (always four); cartProd k (always one); insertAxis i, or i 1; systolicArray* r c; else one. */
+  uint32_t n; const int64_t *ints;
   uint32_t value;                /* PADV: fx constant; FOLD: reducer id */
   const char *name;              /* NAME CONST OPAQUE PLACE CALL */
-  uint32_t type;                 /* NAME (input), CONST, OPAQUE (result type, tuple when several) : type id */
-  const tarn_tensor *tensor;     /* CONST: its value; interned by contents (hash of bytes) and type, the name is only a label */
+  uint32_t type;                 /* NAME (input), CONST, OPAQUE CALL (result type, tuple when several) : type id */
+  const tarn_tensor *tensor;     /* CONST: its value; interned by contents (hash of bytes) and type, the name is only a label, made unique in L */
   uint32_t nattr; const tarn_attr *attr; /* OPAQUE, sorted by name */
 } tarn_payload;
 TARN_API const tarn_payload *tarn_payload_get(const tarn_lang *L, uint32_t id);
@@ -303,7 +305,7 @@ TARN_API void tarn_type_print(const tarn_lang *L, tarn_buf *b, uint32_t type);  
 TARN_API uint32_t tarn_type_parse(tarn_lang *L, const tarn_sx *shape, tarn_dtype dt);
 TARN_API void tarn_fx_print(const tarn_lang *L, tarn_buf *b, uint32_t f);
 TARN_API uint32_t tarn_fx_parse(tarn_lang *L, const tarn_sx *s, tarn_dtype literal); /* dtype of bare numbers */
-TARN_API void tarn_payload_print(const tarn_lang *L, tarn_buf *b, uint32_t op, uint32_t payload); /* what stands between op and kids */
+TARN_API void tarn_payload_print(const tarn_lang *L, tarn_buf *b, uint32_t op, uint32_t payload); /* what stands between op and kids, a space before each part */
 /* Reads the payload part of (op PAYLOAD… kids…): *used = number of s-expression elements consumed after the head. */
 TARN_API uint32_t tarn_payload_parse(tarn_lang *L, uint32_t op, const tarn_sx *s, uint32_t *used);
 

@@ -369,6 +369,40 @@ START_TEST(text_goes_round) {
 }
 END_TEST
 
+/* ---------------------------------------------------------------- the manual */
+/* Every TERM ; TYPE in docs/language.md, and every operator is among them. */
+static void check_manual(tarn_ctx *c, void *arg) {
+  size_t n;
+  char *text = tarn_read_file(c, TARN_TOP "/docs/language.md", &n), *line, *next;
+  uint32_t checked = 0;
+  bool shown[TARN_OP_COUNT] = {0}, inside = false;
+  (void)arg;
+  for (line = text; line && *line; line = next) {
+    next = strchr(line, '\n');
+    if (next) *next++ = 0;
+    if (strncmp(line, "```", 3) == 0) inside = strcmp(line, "```term") == 0;
+    char *type = strstr(line, " ; ");
+    if (!inside || line[0] != '(') continue;
+    ck_assert_msg(type != NULL, "%s", line);
+    *type = 0;
+    const char *io[2] = {line, NULL};
+    parse_one(c, io);
+    ck_assert_msg(strcmp(io[1], type + 3) == 0, "%s has the type %s", line, io[1]);
+    const tarn_term *terms, t = tarn_term_parse(L, read1(c, line));
+    for (uint32_t k = tarn_term_reachable(L, &t, 1, &terms); k-- > 0;)
+      shown[tarn_term_get(L, terms[k])->op] = true;
+    checked++;
+  }
+  for (uint32_t op = 0; op < TARN_OP_COUNT; op++)
+    ck_assert_msg(shown[op], "%s", tarn_op_info(op)->text);
+  ck_assert_uint_gt(checked, 35);
+}
+
+START_TEST(the_manuals_examples_hold) {
+  must(check_manual, NULL);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- random scalar expressions */
 static tarn_dtype some_type(uint64_t *s) {
   return (tarn_dtype)below(s, TARN_DTYPES);
@@ -1112,6 +1146,7 @@ int main(void) {
   tcase_add_loop_test(t, bad_programs_are_refused, 0, COUNT(bad_programs));
   const TTest *const tests[] = {every_operator_is_tested,
                                 messages_show_the_node,
+                                the_manuals_examples_hold,
                                 typing_never_trusts_a_payload,
                                 scalars_fold_to_what_they_evaluate_to,
                                 strict_f32_is_the_processors,
