@@ -72,6 +72,7 @@ typedef struct flow {
   struct { arc *p; uint32_t n, cap; } arc;
   sel_u32s *out;              /* by class, and sink: arcs */
   double *first_cap;          /* capacities as built */
+  double *founded;            /* by class */
   uint32_t *level, *at, *queue;
   uint8_t *in_w, *done;
 } flow;
@@ -86,14 +87,36 @@ static void add_arc(flow *f, uint32_t from, uint32_t to, double cap) {
   SEL_PUSH(f->mem, &f->out[to], a + 1);
 }
 
-/* The child in the same component that is least present; NONE when there is none. */
+/* How far each class is founded, that is, reached from leaves through the support: the least solution of
+ *   founded(c) = sum over its nodes of min(x_v, founded of each child).
+ * At an integral point it is 1 or 0, and a class at 0 has a child at 0. */
+static void find_founded(flow *f) {
+  const sel_prob *q = f->q;
+  bool more = true;
+  f->founded = SEL_NEW(f->mem, double, q->nc);
+  for (uint32_t round = 0; more && round < 200; round++) {
+    more = false;
+    for (uint32_t c = 0; c < q->nc; c++) {
+      double sum = 0;
+      for (uint32_t v = q->cfirst[c]; v < q->cfirst[c + 1]; v++) {
+        double least = f->x[v];
+        for (uint32_t i = q->kfirst[v]; i < q->kfirst[v + 1] && least > 0; i++)
+          if (f->founded[q->kid[i]] < least) least = f->founded[q->kid[i]];
+        if (least > 0) sum += least;
+      }
+      if (sum > f->founded[c] + small) f->founded[c] = sum, more = true;
+    }
+  }
+}
+
+/* The child in the same component that is least founded; NONE when there is none. */
 static uint32_t witness(const flow *f, uint32_t v) {
   const sel_prob *q = f->q;
   uint32_t best = NONE;
   for (uint32_t i = q->kfirst[v]; i < q->kfirst[v + 1]; i++) {
     uint32_t k = q->kid[i];
     if (f->scc[k] != f->scc[q->ncls[v]]) continue;
-    if (best == NONE || f->x[q->nn + k] < f->x[q->nn + best]) best = k;
+    if (best == NONE || f->founded[k] < f->founded[best]) best = k;
   }
   return best;
 }
@@ -200,12 +223,13 @@ static void open_flow(flow *f) {
   f->queue = SEL_NEW(f->mem, uint32_t, n);
   f->in_w = SEL_NEW(f->mem, uint8_t, n);
   f->done = SEL_NEW(f->mem, uint8_t, n);
+  find_founded(f);
   build(f);
 }
 
 static void close_flow(flow *f) {
   for (uint32_t c = 0; c <= f->q->nc; c++) sel_free(f->mem, f->out[c].p);
-  void *all[] = {f->out, f->level, f->at, f->queue, f->in_w, f->done, f->first_cap, f->arc.p};
+  void *all[] = {f->out, f->level, f->at, f->queue, f->in_w, f->done, f->first_cap, f->founded, f->arc.p};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) sel_free(f->mem, all[i]);
 }
 
