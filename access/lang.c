@@ -91,6 +91,18 @@ uint32_t tarn_op_find(const char *text) {
   return TARN_NONE;
 }
 
+static const tarn_intsform intsforms[] = {
+    {TARN_OP_ACCESS, 1, 1, 1},    {TARN_OP_SLICE, 3, 4, 4},    {TARN_OP_PAD, 3, 3, 3},
+    {TARN_OP_SQUEEZE, 1, 1, 1},   {TARN_OP_CONCAT, 1, 1, 1},   {TARN_OP_INSERT_AXIS, 1, 2, 0},
+    {TARN_OP_CART_PROD, 0, 1, 1}, {TARN_OP_FOLD, 1, 1, 1},     {TARN_OP_GATHER, 1, 1, 1},
+    {TARN_OP_NTH, 1, 1, 1},       {TARN_OP_SYSTOLIC, 2, 2, 2}, {TARN_OP_SYSTOLIC_ACC, 2, 2, 2}};
+
+const tarn_intsform *tarn_intsform_of(uint32_t op) {
+  for (size_t i = 0; i < sizeof intsforms / sizeof *intsforms; i++)
+    if (intsforms[i].op == op) return &intsforms[i];
+  return NULL;
+}
+
 /* The table keeps the views together. */
 bool tarn_op_is_view(uint32_t op) {
   return op >= TARN_OP_ACCESS && op <= TARN_OP_VIEW;

@@ -205,25 +205,13 @@ static bool more_ints(const cursor *c) {
   return c->i < c->s->n && c->s->kid[c->i]->kind == TARN_SX_INT;
 }
 
-/* How integers are written: how many at least and at most as bare numbers (max 0: in lists). */
-static const struct ints_form {
-  uint8_t op, min, max;
-} ints_forms[] = {{TARN_OP_ACCESS, 1, 1},      {TARN_OP_SLICE, 3, 4},
-                  {TARN_OP_SQUEEZE, 1, 1},     {TARN_OP_CONCAT, 1, 1},
-                  {TARN_OP_INSERT_AXIS, 1, 2}, {TARN_OP_CART_PROD, 0, 1},
-                  {TARN_OP_GATHER, 1, 1},      {TARN_OP_NTH, 1, 1},
-                  {TARN_OP_SYSTOLIC, 2, 2},    {TARN_OP_SYSTOLIC_ACC, 2, 2}};
-
 static uint32_t bare_ints(cursor *c, uint32_t op) {
   int64_t v[4] = {0, 0, 0, 1}; /* a slice's step is 1, a cartProd shares no dims */
-  const struct ints_form *f = ints_forms;
-  while (f->op != op) f++;
+  const tarn_intsform *f = tarn_intsform_of(op);
   uint32_t n = 0;
   while (n < f->min) v[n++] = tarn_int_parse(c->L, next(c, "an integer"));
   while (n < f->max && more_ints(c)) v[n++] = tarn_int_parse(c->L, next(c, "an integer"));
-  if (op == TARN_OP_SLICE) n = 4;
-  if (op == TARN_OP_CART_PROD) n = 1;
-  return tarn_payload_ints(c->L, n, v);
+  return tarn_payload_ints(c->L, f->kept ? f->kept : n, v);
 }
 
 /* Is the next form a list of integers? */

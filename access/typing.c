@@ -408,29 +408,6 @@ static typing_fn *const rules[] = {
 #undef OP
 };
 
-/* How many integers a payload must have; TARN_NONE: the typing function looks. */
-static uint32_t integers(uint32_t op) {
-  switch (op) {
-  case TARN_OP_ACCESS:
-  case TARN_OP_SQUEEZE:
-  case TARN_OP_CONCAT:
-  case TARN_OP_CART_PROD:
-  case TARN_OP_GATHER:
-  case TARN_OP_NTH:
-  case TARN_OP_FOLD:
-    return 1;
-  case TARN_OP_SYSTOLIC:
-  case TARN_OP_SYSTOLIC_ACC:
-    return 2;
-  case TARN_OP_PAD:
-    return 3;
-  case TARN_OP_SLICE:
-    return 4;
-  default:
-    return TARN_NONE;
-  }
-}
-
 static bool tuples_allowed(uint32_t op) {
   return op == TARN_OP_TUPLE || op == TARN_OP_NTH;
 }
@@ -451,8 +428,8 @@ uint32_t tarn_type_of(tarn_lang *L, uint32_t op, uint32_t payload, const uint32_
     return no(&x, "%u operands", n);
   for (uint32_t i = 0; i < n && !tuples_allowed(op); i++)
     if (kid(&x, i)->tuple) return no(&x, "operand %u is a tuple", i);
-  uint32_t want = integers(op);
-  if (want != TARN_NONE && x.p->n != want)
-    return no(&x, "%u integers where %u belong", x.p->n, want);
+  const tarn_intsform *form = tarn_intsform_of(op);
+  if (form && form->kept && x.p->n != form->kept)
+    return no(&x, "%u integers where %u belong", x.p->n, form->kept);
   return rules[op](&x);
 }

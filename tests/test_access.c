@@ -932,6 +932,7 @@ static bool grow(pool *p, uint32_t *made) {
     uint32_t of = ops[below(&p->s, 10)], inner = some_payload(p, of, t);
     if (inner == TARN_NONE || tarn_type_of(L, of, inner, type, 1) == TARN_NONE) return false;
     payload = tarn_payload_of(L, TARN_P_MAP, tarn_map_of(L, of, inner, type[0]));
+    ck_assert_uint_eq(tarn_type_of(L, op, payload, type, 1), tarn_type_of(L, of, inner, type, 1));
   } else payload = some_payload(p, op, t);
   if (payload == TARN_NONE) return false;
   uint32_t result = tarn_type_of(L, op, payload, type, n);
