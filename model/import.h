@@ -10,7 +10,7 @@
 #include "onnx.pb-c.h"
 
 /* Largest tensor that the importer itself makes or computes (elements), and the elements it may compute in all. */
-#define IM_MAX_MADE  ((int64_t)1 << 24)
+#define IM_MAX_MADE  ((int64_t)1 << 22)
 #define IM_MAX_WORK  ((int64_t)1 << 28)
 #define IM_MAX_NODES 1000000u /* nodes run, calls of functions expanded */
 #define IM_MAX_CALLS 32u      /* depth of functions and subgraphs */

@@ -8,8 +8,8 @@
  * decides a shape is computed while importing.  A known ONNX operator outside the term language stays as `opaque`.
  *
  * Nothing in a file is trusted: any byte string either loads or raises TARN_BAD_INPUT with one line that names the
- * file and, inside a graph, the node and its operator.  Memory is bounded by a constant times the size of the input
- * (and of the external data files it names, which must lie in the folder of the model).
+ * file and, inside a graph, the node and its operator.  Memory is bounded by a constant plus a constant times the
+ * size of the file (and of the external data files it names, which must lie in the folder of the model).
  *
  * Functions that raise must be called inside tarn_protect().  What they return lives in the arena of L's context.
  */

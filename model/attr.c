@@ -1,0 +1,81 @@
+/* Attributes of a node. Whatever a handler did not ask for is an error in im_attr_finish(): an attribute that we do
+ * not know could change what the node means. */
+#include "model/import.h"
+#include <string.h>
+
+/* In a function's body an attribute may stand for one of the calling node's. */
+static const Onnx__AttributeProto *resolve(im_node *n, const Onnx__AttributeProto *a) {
+  const im_scope *s = n->scope;
+  while (a && a->ref_attr_name && *a->ref_attr_name) {
+    while (s && (s->parent || !s->caller)) s = s->parent; /* a function's scope: called, and sees nothing */
+    const im_node *caller = s ? s->caller : NULL;
+    if (!caller) im_bad(n, "attribute %s refers to an attribute outside a function", a->name ? a->name : "");
+    const Onnx__AttributeProto *found = NULL;
+    for (size_t i = 0; i < caller->p->n_attribute; i++)
+      if (caller->p->attribute[i]->name && strcmp(caller->p->attribute[i]->name, a->ref_attr_name) == 0)
+        found = caller->p->attribute[i];
+    a = found;
+    s = caller->scope;
+  }
+  return a;
+}
+
+const Onnx__AttributeProto *im_attr(im_node *n, const char *name) {
+  for (size_t i = 0; i < n->p->n_attribute; i++) {
+    const Onnx__AttributeProto *a = n->p->attribute[i];
+    if (!a->name || strcmp(a->name, name) != 0) continue;
+    n->attr_used[i] = 1;
+    return resolve(n, a);
+  }
+  return NULL;
+}
+
+/* Files before IR version 2 leave `type` out. */
+static bool is(const Onnx__AttributeProto *a, Onnx__AttributeProto__AttributeType t, bool has) {
+  return a->has_type && a->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED ? a->type == t : has;
+}
+
+int64_t im_attr_int(im_node *n, const char *name, int64_t otherwise) {
+  const Onnx__AttributeProto *a = im_attr(n, name);
+  if (!a) return otherwise;
+  if (!is(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT, a->has_i)) im_bad(n, "attribute %s is not an integer", name);
+  return a->i;
+}
+
+double im_attr_real(im_node *n, const char *name, double otherwise) {
+  const Onnx__AttributeProto *a = im_attr(n, name);
+  if (!a) return otherwise;
+  if (!is(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT, a->has_f)) im_bad(n, "attribute %s is not a number", name);
+  return (double)a->f;
+}
+
+const char *im_attr_str(im_node *n, const char *name, const char *otherwise) {
+  const Onnx__AttributeProto *a = im_attr(n, name);
+  if (!a) return otherwise;
+  if (!is(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING, a->has_s)) im_bad(n, "attribute %s is not a string", name);
+  return tarn_strndup(n->cx, a->s.len ? (const char *)a->s.data : "", a->s.len);
+}
+
+const int64_t *im_attr_ints(im_node *n, const char *name, uint32_t *count) {
+  const Onnx__AttributeProto *a = im_attr(n, name);
+  *count = 0;
+  if (!a) return NULL;
+  if (!is(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS, a->n_ints != 0))
+    im_bad(n, "attribute %s is not a list of integers", name);
+  *count = (uint32_t)a->n_ints;
+  static const int64_t none[1] = {0};
+  return a->n_ints ? a->ints : none;
+}
+
+bool im_attr_is(im_node *n, const char *name, const char *text, const char *otherwise) {
+  return strcmp(im_attr_str(n, name, otherwise), text) == 0;
+}
+
+void im_attr_ignore(im_node *n, const char *name) { im_attr(n, name); }
+
+void im_attr_finish(im_node *n) {
+  for (size_t i = 0; i < n->p->n_attribute; i++) {
+    const char *name = n->p->attribute[i]->name;
+    if (!n->attr_used[i]) im_bad(n, "attribute %s is not supported", name ? name : "without a name");
+  }
+}

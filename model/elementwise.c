@@ -1,0 +1,189 @@
+/* Elementwise operators: a table of formulas, and the few that need more than a formula. */
+#include "model/import.h"
+#include <math.h>
+#include <string.h>
+
+im_handler im_do_formula, im_do_bit_shift, im_do_cast, im_do_cast_like, im_do_clip_by_attributes, im_do_clip, im_do_gelu,
+    im_do_is_inf, im_do_variadic, im_do_mean_of, im_do_mod, im_do_pow, im_do_where;
+
+/* Formulas over $0 (and $1); up to three real attributes with their defaults. Source: ONNX's operator pages.
+ * Written so that no intermediate overflows where the result does not. */
+static const struct row {
+  const char *name, *text;
+  struct { const char *attr; double otherwise; } a[3];
+} rows[] = {
+    {"Abs", "(abs $0)", {{0}}},
+    {"Acos", "(acos $0)", {{0}}},
+    {"Acosh", "(acosh $0)", {{0}}},
+    {"Add", "(add $0 $1)", {{0}}},
+    {"And", "(and $0 $1)", {{0}}},
+    {"Asin", "(asin $0)", {{0}}},
+    {"Asinh", "(asinh $0)", {{0}}},
+    {"Atan", "(atan $0)", {{0}}},
+    {"Atanh", "(atanh $0)", {{0}}},
+    {"BitwiseAnd", "(and $0 $1)", {{0}}},
+    {"BitwiseNot", "(not $0)", {{0}}},
+    {"BitwiseOr", "(or $0 $1)", {{0}}},
+    {"BitwiseXor", "(xor $0 $1)", {{0}}},
+    {"Ceil", "(ceil $0)", {{0}}},
+    {"Celu", "(add (max $0 0) (min 0 (mul alpha (sub (exp (div $0 alpha)) 1))))", {{"alpha", 1}}},
+    {"Cos", "(cos $0)", {{0}}},
+    {"Cosh", "(cosh $0)", {{0}}},
+    {"Div", "(div $0 $1)", {{0}}},
+    {"Elu", "(select (lt $0 0) (mul alpha (sub (exp $0) 1)) $0)", {{"alpha", 1}}},
+    {"Equal", "(eq $0 $1)", {{0}}},
+    {"Erf", "(erf $0)", {{0}}},
+    {"Exp", "(exp $0)", {{0}}},
+    {"Floor", "(floor $0)", {{0}}},
+    {"Greater", "(gt $0 $1)", {{0}}},
+    {"GreaterOrEqual", "(ge $0 $1)", {{0}}},
+    {"HardSigmoid", "(max 0 (min 1 (add (mul alpha $0) beta)))", {{"alpha", 0.2f}, {"beta", 0.5}}},
+    {"HardSwish", "(mul $0 (max 0 (min 1 (add (mul sixth $0) 0.5))))", {{"sixth", 1.0f / 6}}},
+    {"IsNaN", "(isnan $0)", {{0}}},
+    {"LeakyRelu", "(select (lt $0 0) (mul alpha $0) $0)", {{"alpha", 0.01f}}},
+    {"Less", "(lt $0 $1)", {{0}}},
+    {"LessOrEqual", "(le $0 $1)", {{0}}},
+    {"Log", "(log $0)", {{0}}},
+    {"Mish", "(mul $0 (tanh (add (max $0 0) (log1p (exp (neg (abs $0)))))))", {{0}}},
+    {"Mul", "(mul $0 $1)", {{0}}},
+    {"Neg", "(neg $0)", {{0}}},
+    {"Not", "(not $0)", {{0}}},
+    {"Or", "(or $0 $1)", {{0}}},
+    {"PRelu", "(select (lt $0 0) (mul $1 $0) $0)", {{0}}},
+    {"Reciprocal", "(div 1 $0)", {{0}}},
+    {"Relu", "(max $0 0)", {{0}}},
+    {"Round", "(round $0)", {{0}}},
+    {"Selu", "(mul gamma (select (lt 0 $0) $0 (sub (mul alpha (exp $0)) alpha)))",
+     {{"alpha", 1.67326319217681884765625}, {"gamma", 1.05070102214813232421875}}},
+    {"Shrink", "(select (lt $0 (neg lambd)) (add $0 bias) (select (lt lambd $0) (sub $0 bias) 0))",
+     {{"bias", 0}, {"lambd", 0.5}}},
+    {"Sigmoid", "(div 1 (add 1 (exp (neg $0))))", {{0}}},
+    {"Sign", "(sign $0)", {{0}}},
+    {"Sin", "(sin $0)", {{0}}},
+    {"Sinh", "(sinh $0)", {{0}}},
+    {"Softplus", "(add (max $0 0) (log1p (exp (neg (abs $0)))))", {{0}}},
+    {"Softsign", "(div $0 (add 1 (abs $0)))", {{0}}},
+    {"Sqrt", "(sqrt $0)", {{0}}},
+    {"Sub", "(sub $0 $1)", {{0}}},
+    {"Tan", "(tan $0)", {{0}}},
+    {"Tanh", "(tanh $0)", {{0}}},
+    {"ThresholdedRelu", "(select (lt alpha $0) $0 0)", {{"alpha", 1}}},
+    {"Xor", "(xor $0 $1)", {{0}}},
+};
+
+void im_do_formula(im_node *n) {
+  const struct row *r = rows;
+  while (r < rows + sizeof rows / sizeof *rows && strcmp(r->name, n->op) != 0) r++;
+  if (r == rows + sizeof rows / sizeof *rows) im_bad(n, "no formula");
+  im_param p[3];
+  uint32_t np = 0;
+  for (; np < 3 && r->a[np].attr; np++) {
+    double v = im_attr_real(n, r->a[np].attr, r->a[np].otherwise);
+    p[np] = (im_param){r->a[np].attr, v, fabs(v) < 1e9 ? (int64_t)v : 0};
+  }
+  tarn_term t[2] = {im_arg(n, 0), im_opt(n, 1)};
+  im_set(n, 0, im_map(n, im_formula(n, r->text, im_type(n, t[0]), p, np), t, t[1] == TARN_NONE ? 1 : 2));
+}
+
+void im_do_gelu(im_node *n) {
+  static const char by_erf[] = "(mul (mul 0.5 $0) (add 1 (erf (mul $0 r))))";
+  static const char by_tanh[] = "(mul (mul 0.5 $0) (add 1 (tanh (mul c (add $0 (mul 0.044715 (mul $0 (mul $0 $0))))))))";
+  bool tanh_form = im_attr_is(n, "approximate", "tanh", "none");
+  im_param p[] = {{"r", sqrt(0.5), 0}, {"c", sqrt(2 / acos(-1.0)), 0}};
+  im_set(n, 0, im_elp(n, tanh_form ? by_tanh : by_erf, p, 2, 1, im_arg(n, 0)));
+}
+
+void im_do_bit_shift(im_node *n) {
+  bool left = im_attr_is(n, "direction", "LEFT", "");
+  if (!left && !im_attr_is(n, "direction", "RIGHT", "")) im_bad(n, "direction is neither LEFT nor RIGHT");
+  im_set(n, 0, im_el(n, left ? "(shl $0 $1)" : "(shr $0 $1)", 2, im_arg(n, 0), im_arg(n, 1)));
+}
+
+void im_do_cast(im_node *n) {
+  tarn_dtype to;
+  int64_t code = im_attr_int(n, "to", 0);
+  im_attr_ignore(n, "saturate"); /* concerns 8-bit floats only */
+  if (code < 0 || code > 100 || !im_dtype((int32_t)code, &to))
+    im_bad(n, "casts to %s are not supported", im_onnx_dtype_name(code < 0 || code > 100 ? -1 : (int32_t)code));
+  im_set(n, 0, im_cast(n, im_arg(n, 0), to));
+}
+
+void im_do_cast_like(im_node *n) {
+  im_attr_ignore(n, "saturate");
+  im_set(n, 0, im_cast(n, im_arg(n, 0), im_type(n, im_arg(n, 1))));
+}
+
+void im_do_clip_by_attributes(im_node *n) {
+  im_param p[] = {{"lo", im_attr_real(n, "min", -3.402823466385288598e+38), 0},
+                  {"hi", im_attr_real(n, "max", 3.402823466385288598e+38), 0}};
+  im_set(n, 0, im_elp(n, "(min (max $0 lo) hi)", p, 2, 1, im_arg(n, 0)));
+}
+
+/* A bound that is known goes into the expression, whatever it is made of. */
+static tarn_term bound(im_node *n, uint32_t i) {
+  tarn_term t = im_opt(n, i);
+  if (t == TARN_NONE) return t;
+  im_dims d = im_shape(n, t);
+  if (im_count(&d) != 1) im_bad(n, "a bound is not a scalar");
+  if (!n->in[i]->fixed) return t;
+  const tarn_tensor *x = im_known(n, n->in[i], "a bound");
+  tarn_value v = tarn_tensor_get(x, 0);
+  return im_scalar(n, x->dtype, v.d, v.i);
+}
+
+void im_do_clip(im_node *n) {
+  tarn_term x = im_arg(n, 0), lo = bound(n, 1), hi = bound(n, 2);
+  if (lo != TARN_NONE && hi != TARN_NONE) x = im_el(n, "(min (max $0 $1) $2)", 3, x, lo, hi);
+  else if (lo != TARN_NONE) x = im_el(n, "(max $0 $1)", 2, x, lo);
+  else if (hi != TARN_NONE) x = im_el(n, "(min $0 $1)", 2, x, hi);
+  im_set(n, 0, x);
+}
+
+void im_do_is_inf(im_node *n) {
+  bool negative = im_attr_int(n, "detect_negative", 1), positive = im_attr_int(n, "detect_positive", 1);
+  const char *text = negative && positive ? "(isinf $0)"
+                     : negative           ? "(and (isinf $0) (lt $0 0))"
+                     : positive           ? "(and (isinf $0) (lt 0 $0))"
+                                          : "(and (isinf $0) false)";
+  im_set(n, 0, im_el(n, text, 1, im_arg(n, 0)));
+}
+
+/* Max, Min, Sum of any number of operands: one map per further operand. */
+static tarn_term over_all(im_node *n, const char *text) {
+  tarn_term t = im_arg(n, 0);
+  for (uint32_t i = 1; i < n->nin; i++) t = im_el(n, text, 2, t, im_arg(n, i));
+  return t;
+}
+
+void im_do_variadic(im_node *n) {
+  static const struct { const char *op, *text; } by[] = {
+      {"Max", "(max $0 $1)"}, {"Min", "(min $0 $1)"}, {"Sum", "(add $0 $1)"}};
+  for (size_t i = 0; i < 3; i++)
+    if (strcmp(by[i].op, n->op) == 0) im_set(n, 0, over_all(n, by[i].text));
+}
+
+void im_do_mean_of(im_node *n) {
+  im_param count = {"n", n->nin, n->nin};
+  im_set(n, 0, im_elp(n, "(div $0 n)", &count, 1, 1, over_all(n, "(add $0 $1)")));
+}
+
+void im_do_mod(im_node *n) {
+  bool c = im_attr_int(n, "fmod", 0);
+  if (!c && tarn_dtype_is_float(im_type(n, im_arg(n, 0)))) im_bad(n, "floating-point operands need fmod = 1");
+  im_set(n, 0, im_el(n, c ? "(fmod $0 $1)" : "(mod $0 $1)", 2, im_arg(n, 0), im_arg(n, 1)));
+}
+
+/* Base and exponent may differ in type; the result has the base's. */
+void im_do_pow(im_node *n) {
+  tarn_term x = im_arg(n, 0), y = im_arg(n, 1);
+  tarn_dtype tx = im_type(n, x), ty = im_type(n, y);
+  if (tx == ty || tarn_dtype_is_float(tx) || !tarn_dtype_is_float(ty)) {
+    im_set(n, 0, im_el(n, "(pow $0 $1)", 2, x, im_cast(n, y, tx)));
+    return;
+  }
+  im_set(n, 0, im_cast(n, im_el(n, "(pow $0 $1)", 2, im_cast(n, x, ty), y), tx));
+}
+
+void im_do_where(im_node *n) {
+  im_set(n, 0, im_el(n, "(select $0 $1 $2)", 3, im_arg(n, 0), im_arg(n, 1), im_arg(n, 2)));
+}

@@ -1,0 +1,391 @@
+/* Graphs: names, inputs with their shapes, nodes in an order that respects their inputs, functions, subgraphs. */
+#include "model/import.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void im_bad(const im_node *n, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  char text[512];
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  tarn_raise(n->cx, TARN_BAD_INPUT, "%s", text);
+}
+
+/* ---------------------------------------------------------------- names */
+
+static im_scope *new_scope(im *m, im_scope *parent, const im_node *caller) {
+  im_scope *s = TARN_NEW(m->cx, im_scope);
+  s->names = tarn_intern_new(m->cx);
+  s->parent = parent;
+  s->caller = caller;
+  if (parent) s->opset = parent->opset, s->nopset = parent->nopset;
+  s->depth = caller ? caller->scope->depth + 1 : 0;
+  return s;
+}
+
+/* The value of a name in this scope or one that it sees; NULL when nothing defines it. */
+static im_val *find_value(im_scope *s, const char *name) {
+  for (; s; s = s->parent) {
+    uint32_t id = tarn_intern_find(s->names, name, strlen(name));
+    if (id != TARN_NONE && s->val.p[id].t != TARN_NONE) return &s->val.p[id];
+  }
+  return NULL;
+}
+
+static im_val *define(im *m, im_scope *s, const char *name) {
+  uint32_t id = tarn_intern_add(s->names, name, strlen(name));
+  while (s->val.n <= id) tarn_push(m->cx, &s->val, ((im_val){.t = TARN_NONE}));
+  return &s->val.p[id];
+}
+
+/* ---------------------------------------------------------------- initializers and inputs */
+
+static const char *text_of(const char *s) { return s ? s : ""; }
+
+static void load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g) {
+  if (g->n_sparse_initializer)
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: sparse initializers are not supported", m->file);
+  for (size_t i = 0; i < g->n_initializer; i++) {
+    const char *name = text_of(g->initializer[i]->name);
+    const char *what = tarn_format(m->cx, "%s: initializer %s", m->file, name);
+    tarn_tensor *t = im_tensor(m->cx, g->initializer[i], m->dir, what);
+    im_val *v = define(m, s, name);
+    if (v->t != TARN_NONE) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: defined twice", what);
+    *v = (im_val){tarn_constant(m->L, name, t, t->n), t, true};
+  }
+}
+
+static const tarn_shape_binding *binding(im *m, const char *name) {
+  for (uint32_t i = 0; m->options && i < m->options->nshape; i++)
+    if (strcmp(m->options->shape[i].name, name) == 0) {
+      m->binding_used[i] = 1;
+      return &m->options->shape[i];
+    }
+  return NULL;
+}
+
+static int64_t bound_dim(im *m, const char *input, uint32_t axis, const Onnx__TensorShapeProto__Dimension *d,
+                         const tarn_shape_binding *b) {
+  bool fixed = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0;
+  bool named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && d->dim_param && *d->dim_param;
+  if (b && b->n == 0) b = NULL;
+  if (fixed && b && b->dim[axis] != d->dim_value)
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u is %lld in the model, %lld in --shape", m->file, input, axis,
+               (long long)d->dim_value, (long long)b->dim[axis]);
+  if (fixed) return d->dim_value;
+  if (b) return b->dim[axis];
+  const tarn_shape_binding *symbol = named ? binding(m, d->dim_param) : NULL;
+  if (symbol && symbol->n == 1) return symbol->dim[0];
+  tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u (%s) is dynamic; bind it with --shape %s=…%s%s%s", m->file, input,
+             axis, named ? d->dim_param : "?", input, named ? " or --shape " : "", named ? d->dim_param : "",
+             named ? "=N" : "");
+}
+
+static uint32_t input_type(im *m, const Onnx__ValueInfoProto *v) {
+  const char *name = text_of(v->name);
+  if (!v->type || v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s is not a tensor", m->file, name);
+  const Onnx__TypeProto__Tensor *t = v->type->tensor_type;
+  tarn_dtype dt;
+  if (!im_dtype(t->elem_type, &dt))
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: tensors of type %s are not supported", m->file, name,
+               im_onnx_dtype_name(t->elem_type));
+  const tarn_shape_binding *b = binding(m, name);
+  if (!t->shape && !b)
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s has no shape; bind it with --shape %s=…", m->file, name, name);
+  size_t rank = t->shape ? t->shape->n_dim : b->n;
+  int64_t dim[TARN_MAX_DIMS];
+  if (rank > TARN_MAX_DIMS || (b && b->n != rank))
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s has %zu dims, %u are %s", m->file, name, rank,
+               b && b->n != rank ? b->n : TARN_MAX_DIMS, b && b->n != rank ? "given by --shape" : "supported");
+  for (uint32_t i = 0; i < rank; i++) dim[i] = t->shape ? bound_dim(m, name, i, t->shape->dim[i], b) : b->dim[i];
+  return tarn_type_tensor(m->L, dt, (uint32_t)rank, (uint32_t)rank, dim);
+}
+
+/* Inputs that no initializer defines. */
+static void declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_program *p) {
+  p->in = TARN_ARRAY(m->cx, tarn_io, g->n_input + 1);
+  for (size_t i = 0; i < g->n_input; i++) {
+    const char *name = text_of(g->input[i]->name);
+    im_val *v = define(m, s, name);
+    if (v->t != TARN_NONE && v->fixed) continue;
+    if (v->t != TARN_NONE) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s occurs twice", m->file, name);
+    uint32_t type = input_type(m, g->input[i]);
+    *v = (im_val){tarn_input(m->L, name, type), NULL, false};
+    p->in[p->nin++] = (tarn_io){name, v->t, type};
+  }
+}
+
+/* ---------------------------------------------------------------- order of nodes */
+
+/* Depth first over the nodes that make a node's inputs; a graph in order stays in order. */
+typedef struct order {
+  im *m;
+  tarn_intern *made;     /* value name -> index into maker */
+  uint32_t *maker;
+  uint8_t *state;        /* 0 new, 1 on the path, 2 done */
+  uint32_t *next;        /* next input to look at */
+  uint32_t *done, ndone;
+} order;
+
+static const char *node_name(im *m, const Onnx__NodeProto *p, size_t index) {
+  if (p->name && *p->name) return p->name;
+  if (p->n_output && p->output[0] && *p->output[0]) return tarn_format(m->cx, "making %s", p->output[0]);
+  return tarn_format(m->cx, "%zu", index);
+}
+
+static void record_makers(order *o, Onnx__NodeProto *const *node, size_t n) {
+  o->made = tarn_intern_new(o->m->cx);
+  TARN_VEC(uint32_t) maker = {0};
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < node[i]->n_output; k++) {
+      const char *name = text_of(node[i]->output[k]);
+      if (!*name) continue;
+      if (tarn_intern_find(o->made, name, strlen(name)) != TARN_NONE)
+        tarn_raise(o->m->cx, TARN_BAD_INPUT, "%s: node %s (%s): its output %s is defined twice", o->m->file,
+                   node_name(o->m, node[i], i), text_of(node[i]->op_type), name);
+      tarn_intern_add(o->made, name, strlen(name));
+      tarn_push(o->m->cx, &maker, (uint32_t)i);
+    }
+  o->maker = maker.p;
+}
+
+static void visit(order *o, Onnx__NodeProto *const *node, uint32_t root, uint32_t *stack) {
+  uint32_t depth = 0;
+  stack[depth++] = root;
+  o->state[root] = 1;
+  while (depth) {
+    uint32_t i = stack[depth - 1];
+    if (o->next[i] == node[i]->n_input) {
+      o->state[i] = 2;
+      o->done[o->ndone++] = i;
+      depth--;
+      continue;
+    }
+    const char *name = text_of(node[i]->input[o->next[i]++]);
+    uint32_t id = *name ? tarn_intern_find(o->made, name, strlen(name)) : TARN_NONE;
+    if (id == TARN_NONE || o->state[o->maker[id]] == 2) continue;
+    uint32_t j = o->maker[id];
+    if (o->state[j] == 1)
+      tarn_raise(o->m->cx, TARN_BAD_INPUT, "%s: node %s (%s): its input %s depends on its own output", o->m->file,
+                 node_name(o->m, node[i], i), text_of(node[i]->op_type), name);
+    o->state[j] = 1;
+    stack[depth++] = j;
+  }
+}
+
+static uint32_t *order_nodes(im *m, Onnx__NodeProto *const *node, size_t n) {
+  order o = {.m = m};
+  record_makers(&o, node, n);
+  o.state = TARN_ARRAY(m->cx, uint8_t, n + 1);
+  o.next = TARN_ARRAY(m->cx, uint32_t, n + 1);
+  o.done = TARN_ARRAY(m->cx, uint32_t, n + 1);
+  uint32_t *stack = TARN_ARRAY(m->cx, uint32_t, n + 1);
+  for (uint32_t i = 0; i < n; i++)
+    if (o.state[i] == 0) visit(&o, node, i, stack);
+  return o.done;
+}
+
+/* ---------------------------------------------------------------- running nodes */
+
+static void run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t n);
+
+static int64_t opset_of(const im_scope *s, const char *domain) {
+  for (size_t i = 0; i < s->nopset; i++)
+    if (strcmp(text_of(s->opset[i]->domain), domain) == 0) return s->opset[i]->version;
+  return 0;
+}
+
+static const char *plain_domain(const char *d) { return strcmp(text_of(d), "ai.onnx") == 0 ? "" : text_of(d); }
+
+static const Onnx__FunctionProto *find_function(const im_node *n) {
+  for (size_t i = 0; i < n->m->model->n_functions; i++) {
+    const Onnx__FunctionProto *f = n->m->model->functions[i];
+    if (strcmp(text_of(f->name), n->op) == 0 && strcmp(plain_domain(f->domain), plain_domain(n->p->domain)) == 0)
+      return f;
+  }
+  return NULL;
+}
+
+static void enter(const im_node *n) {
+  if (n->scope->depth >= IM_MAX_CALLS) im_bad(n, "functions or subgraphs are nested too deeply");
+}
+
+static void take_results(im_node *n, im_scope *s, char *const *name, size_t count) {
+  if (n->nout > count) im_bad(n, "%u outputs where its body has %zu", n->nout, count);
+  for (uint32_t k = 0; k < n->nout; k++) {
+    im_val *v = find_value(s, text_of(name[k]));
+    if (!v) im_bad(n, "the output %s of its body is nowhere defined", text_of(name[k]));
+    n->out[k] = *v;
+  }
+}
+
+static void call_function(im_node *n, const Onnx__FunctionProto *f) {
+  enter(n);
+  im_scope *s = new_scope(n->m, NULL, n);
+  s->opset = (const Onnx__OperatorSetIdProto *const *)f->opset_import;
+  s->nopset = f->n_opset_import;
+  if (n->nin > f->n_input) im_bad(n, "%u inputs where the function has %zu", n->nin, f->n_input);
+  for (uint32_t i = 0; i < n->nin; i++)
+    if (n->in[i]) *define(n->m, s, text_of(f->input[i])) = *n->in[i];
+  run_nodes(n->m, s, f->node, f->n_node);
+  take_results(n, s, f->output, f->n_output);
+}
+
+void im_run_subgraph(im_node *n, const Onnx__GraphProto *g) {
+  enter(n);
+  im_scope *s = new_scope(n->m, n->scope, n);
+  load_initializers(n->m, s, g);
+  run_nodes(n->m, s, g->node, g->n_node);
+  char **names = TARN_ARRAY(n->cx, char *, g->n_output + 1);
+  for (size_t i = 0; i < g->n_output; i++) names[i] = g->output[i]->name;
+  take_results(n, s, names, g->n_output);
+}
+
+static const im_op *operator_of(im_node *n) {
+  const char *domain = plain_domain(n->p->domain);
+  if (*domain) im_bad(n, "unknown operator of domain %s", domain);
+  bool known;
+  const im_op *op = im_op_find(n->op, n->version, &known);
+  if (!op && known) im_bad(n, "not supported as of operator set %lld", (long long)n->version);
+  if (!op) im_bad(n, "unknown operator");
+  int nin = (int)n->nin;
+  while (nin > 0 && !n->in[nin - 1]) nin--;
+  if (nin < op->min_in || (op->max_in >= 0 && nin > op->max_in))
+    im_bad(n, "%d inputs, %s %d", nin, nin < op->min_in ? "needs" : "at most", nin < op->min_in ? op->min_in : op->max_in);
+  return op;
+}
+
+static void check_outputs(im_node *n) {
+  bool fixed = true;
+  for (uint32_t i = 0; i < n->nin; i++) fixed &= !n->in[i] || n->in[i]->fixed;
+  for (uint32_t k = 0; k < n->nout; k++) {
+    const char *name = text_of(n->p->output[k]);
+    if (*name && n->out[k].t == TARN_NONE) im_bad(n, "its output %u (%s) is not supported", k, name);
+    n->out[k].fixed |= fixed;
+  }
+}
+
+static void run_node(tarn_ctx *cx, void *arg) {
+  im_node *n = arg;
+  (void)cx;
+  const Onnx__FunctionProto *f = find_function(n);
+  if (f) {
+    call_function(n, f);
+    return;
+  }
+  const im_op *op = operator_of(n);
+  op->run(n);
+  im_attr_finish(n);
+  check_outputs(n);
+  im_fold(n);
+}
+
+static im_val **inputs_of(im_node *n) {
+  im_val **in = TARN_ARRAY(n->cx, im_val *, n->nin + 1);
+  for (uint32_t i = 0; i < n->nin; i++) {
+    const char *name = text_of(n->p->input[i]);
+    if (!*name) continue;
+    im_val *v = find_value(n->scope, name);
+    if (!v)
+      tarn_raise(n->cx, TARN_BAD_INPUT, "%s: node %s (%s): its input %s is nowhere defined", n->m->file, n->name, n->op, name);
+    in[i] = TARN_NEW(n->cx, im_val); /* a copy: the scope's table may move */
+    *in[i] = *v;
+  }
+  return in;
+}
+
+static im_node *new_node(im *m, im_scope *s, const Onnx__NodeProto *p, size_t index) {
+  im_node *n = TARN_NEW(m->cx, im_node);
+  *n = (im_node){.m = m, .cx = m->cx, .L = m->L, .scope = s, .p = p, .name = node_name(m, p, index)};
+  n->op = text_of(p->op_type);
+  n->version = opset_of(s, plain_domain(p->domain));
+  if (!n->version && !*plain_domain(p->domain)) n->version = opset_of(s, "ai.onnx");
+  n->nin = (uint32_t)p->n_input;
+  n->nout = (uint32_t)p->n_output;
+  n->attr_used = TARN_ARRAY(m->cx, uint8_t, p->n_attribute + 1);
+  n->out = TARN_ARRAY(m->cx, im_val, n->nout + 1);
+  for (uint32_t k = 0; k < n->nout; k++) n->out[k].t = TARN_NONE;
+  n->in = inputs_of(n);
+  return n;
+}
+
+/* Whatever is raised inside gets the file's and the node's name in front; once, at the innermost node. */
+static void run_named(im *m, im_node *n) {
+  if (++m->nrun > IM_MAX_NODES) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: more than %u nodes", m->file, IM_MAX_NODES);
+  tarn_status st = tarn_protect(m->cx, run_node, n);
+  if (st == TARN_OK) return;
+  const char *text = tarn_strdup(m->cx, tarn_message(m->cx));
+  size_t len = strlen(m->file);
+  if (st != TARN_BAD_INPUT || (strncmp(text, m->file, len) == 0 && text[len] == ':')) tarn_reraise(m->cx, st);
+  tarn_raise(m->cx, st, "%s: node %s (%s): %s", m->file, n->name, n->op, text);
+}
+
+static void run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t count) {
+  const uint32_t *at = order_nodes(m, node, count);
+  for (size_t i = 0; i < count; i++) {
+    const Onnx__NodeProto *p = node[at[i]];
+    im_node *n = new_node(m, s, p, at[i]);
+    run_named(m, n);
+    for (uint32_t k = 0; k < n->nout; k++) {
+      const char *name = text_of(p->output[k]);
+      if (!*name) continue;
+      im_val *v = define(m, s, name);
+      if (v->t != TARN_NONE)
+        tarn_raise(m->cx, TARN_BAD_INPUT, "%s: node %s (%s): its output %s is defined twice", m->file, n->name, n->op, name);
+      *v = n->out[k];
+    }
+  }
+}
+
+/* ---------------------------------------------------------------- the whole model */
+
+static void collect_outputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_program *p) {
+  if (g->n_output == 0) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: the graph has no outputs", m->file);
+  p->out = TARN_ARRAY(m->cx, tarn_io, g->n_output);
+  for (size_t i = 0; i < g->n_output; i++) {
+    const char *name = text_of(g->output[i]->name);
+    im_val *v = find_value(s, name);
+    if (!v) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: output %s is nowhere defined", m->file, name);
+    p->out[p->nout++] = (tarn_io){name, v->t, tarn_term_get(m->L, v->t)->type};
+  }
+}
+
+static void fill_report(im *m, tarn_model_report *r) {
+  if (!r) return;
+  *r = (tarn_model_report){.format = "onnx", .producer = text_of(m->model->producer_name)};
+  r->ir_version = m->model->ir_version;
+  r->nnode = (uint32_t)m->model->graph->n_node;
+  r->nfolded = m->nfolded;
+  r->nopaque = m->opaque.n;
+  r->opaque = m->opaque.p;
+}
+
+static void check_bindings(im *m) {
+  for (uint32_t i = 0; m->options && i < m->options->nshape; i++)
+    if (!m->binding_used[i])
+      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: --shape %s: the model has no such input or dim", m->file,
+                 m->options->shape[i].name);
+}
+
+tarn_program *im_run(im *m, tarn_model_report *report) {
+  const Onnx__GraphProto *g = m->model->graph;
+  if (!g) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: the model has no graph", m->file);
+  m->binding_used = TARN_ARRAY(m->cx, uint8_t, (m->options ? m->options->nshape : 0) + 1);
+  im_scope *s = new_scope(m, NULL, NULL);
+  s->opset = (const Onnx__OperatorSetIdProto *const *)m->model->opset_import;
+  s->nopset = m->model->n_opset_import;
+  tarn_program *p = TARN_NEW(m->cx, tarn_program);
+  p->L = m->L;
+  load_initializers(m, s, g);
+  declare_inputs(m, s, g, p);
+  check_bindings(m);
+  run_nodes(m, s, g->node, g->n_node);
+  collect_outputs(m, s, g, p);
+  fill_report(m, report);
+  int64_t version = opset_of(s, "");
+  if (report) report->opset = version ? version : opset_of(s, "ai.onnx");
+  return p;
+}

@@ -1,0 +1,75 @@
+/* Values that decide shapes: computed by the reference interpreter while importing, within a budget. */
+#include "model/import.h"
+#include <stdlib.h>
+
+/* Elements that computing `t` touches, or -1 when over the limit. Terms refer to smaller ids only. */
+static int64_t work_of(im_node *n, tarn_term root, int64_t limit) {
+  TARN_VEC(tarn_term) todo = {0};
+  tarn_map *seen = tarn_map_new(n->cx);
+  int64_t work = 0;
+  tarn_push(n->cx, &todo, root);
+  while (todo.n) {
+    tarn_term t = todo.p[--todo.n];
+    bool fresh;
+    tarn_map_at(seen, t, &fresh);
+    if (!fresh) continue;
+    const tarn_type *ty = tarn_term_type(n->L, t);
+    int64_t count = ty->tuple ? 0 : tarn_type_count(ty);
+    if (count >= limit - work) return -1;
+    work += 1 + count;
+    const tarn_node *node = tarn_term_get(n->L, t);
+    for (uint32_t i = 0; i < node->n; i++) tarn_push(n->cx, &todo, node->kid[i]);
+  }
+  return work;
+}
+
+const tarn_tensor *im_known(im_node *n, im_val *v, const char *what) {
+  if (!v || v->t == TARN_NONE) im_bad(n, "%s is missing", what);
+  if (v->known) return v->known;
+  const tarn_node *node = tarn_term_get(n->L, v->t);
+  if (node->op == TARN_OP_CONST) return v->known = tarn_payload_get(n->L, node->payload)->tensor;
+  if (!v->fixed) im_bad(n, "%s depends on the inputs of the model; it must be constant", what);
+  tarn_mark scratch = tarn_arena_mark(n->cx);
+  int64_t work = work_of(n, v->t, IM_MAX_WORK - n->m->work);
+  tarn_release(n->cx, scratch);
+  if (work < 0) im_bad(n, "%s takes too long to compute while importing", what);
+  n->m->work += work;
+  tarn_tensor *value = NULL;
+  tarn_eval(n->L, &v->t, 1, NULL, 0, TARN_STRICT, tarn_opaque_eval, &value);
+  n->m->nfolded++;
+  return v->known = value;
+}
+
+bool im_is_known(im_node *n, uint32_t i) { return i < n->nin && n->in[i] && n->in[i]->fixed; }
+
+const int64_t *im_ints(im_node *n, uint32_t i, const char *what, uint32_t *count) {
+  const tarn_tensor *t = im_known(n, i < n->nin ? n->in[i] : NULL, what);
+  if (t->n > 1 || tarn_dtype_is_float(t->dtype)) im_bad(n, "%s is not a list of integers", what);
+  int64_t k = tarn_tensor_count(t);
+  if (k > IM_MAX_MADE) im_bad(n, "%s is too long", what);
+  int64_t *v = TARN_ARRAY(n->cx, int64_t, k + 1);
+  for (int64_t j = 0; j < k; j++) v[j] = tarn_tensor_get(t, j).i;
+  *count = (uint32_t)k;
+  return v;
+}
+
+double im_real(im_node *n, uint32_t i, const char *what) {
+  const tarn_tensor *t = im_known(n, i < n->nin ? n->in[i] : NULL, what);
+  if (tarn_tensor_count(t) != 1) im_bad(n, "%s is not a single number", what);
+  tarn_value v = tarn_tensor_get(t, 0);
+  return tarn_dtype_is_float(t->dtype) ? v.d : (double)v.i;
+}
+
+/* Shape computations: integers and bools, small; so that they do not pile up as terms. */
+#define FOLD_ELEMENTS 1024
+
+void im_fold(im_node *n) {
+  for (uint32_t k = 0; k < n->nout; k++) {
+    im_val *v = &n->out[k];
+    if (v->t == TARN_NONE || !v->fixed) continue;
+    const tarn_type *ty = tarn_term_type(n->L, v->t);
+    if (ty->tuple || tarn_dtype_is_float(ty->dtype) || tarn_type_count(ty) > FOLD_ELEMENTS) continue;
+    if (tarn_term_get(n->L, v->t)->op == TARN_OP_CONST) continue;
+    im_set_tensor(n, k, im_known(n, v, "its value"));
+  }
+}

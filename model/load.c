@@ -1,0 +1,109 @@
+/* Entry points: files by their ending, bytes, shape bindings. */
+#include "model/import.h"
+#include <stdlib.h>
+#include <errno.h>
+#include <string.h>
+
+tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text) {
+  const char *eq = strrchr(text, '=');
+  if (!eq || eq == text) tarn_raise(cx, TARN_USAGE, "--shape %s: NAME=1,3,640,640 is expected", text);
+  tarn_shape_binding b = {.name = tarn_strndup(cx, text, (size_t)(eq - text))};
+  int64_t *dim = TARN_ARRAY(cx, int64_t, TARN_MAX_DIMS);
+  for (const char *p = eq + 1; *p;) {
+    char *end;
+    errno = 0;
+    long long v = strtoll(p, &end, 10);
+    bool more = *end == ',';
+    if (end == p || errno || v < 0 || (*end && !more) || (more && !end[1]))
+      tarn_raise(cx, TARN_USAGE, "--shape %s: '%s' is not a list of extents", text, eq + 1);
+    if (b.n == TARN_MAX_DIMS) tarn_raise(cx, TARN_USAGE, "--shape %s: at most %d dims", text, TARN_MAX_DIMS);
+    dim[b.n++] = v;
+    p = more ? end + 1 : end;
+  }
+  b.dim = dim;
+  return b;
+}
+
+tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, size_t n, const char *name, const char *dir,
+                                    const tarn_model_options *options, tarn_model_report *report) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  const ProtobufCMessage *m = im_unpack(cx, &onnx__model_proto__descriptor, bytes, n, name);
+  im i = {.cx = cx, .L = L, .file = name, .dir = dir, .options = options};
+  i.model = (const Onnx__ModelProto *)m;
+  return im_run(&i, report);
+}
+
+static const char *folder_of(tarn_ctx *cx, const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (!slash) return ".";
+  return slash == path ? "/" : tarn_strndup(cx, path, (size_t)(slash - path));
+}
+
+static bool ends(const char *s, const char *with) {
+  size_t n = strlen(s), k = strlen(with);
+  return n >= k && strcmp(s + n - k, with) == 0;
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const tarn_io *)a)->name, ((const tarn_io *)b)->name);
+}
+
+/* The INPUT terms below a term, by name. */
+static void find_inputs(tarn_lang *L, tarn_term root, tarn_program *p) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  TARN_VEC(tarn_term) todo = {0};
+  TARN_VEC(tarn_io) in = {0};
+  tarn_map *seen = tarn_map_new(cx);
+  tarn_push(cx, &todo, root);
+  while (todo.n) {
+    tarn_term t = todo.p[--todo.n];
+    bool fresh;
+    tarn_map_at(seen, t, &fresh);
+    if (!fresh) continue;
+    const tarn_node *node = tarn_term_get(L, t);
+    for (uint32_t i = 0; i < node->n; i++) tarn_push(cx, &todo, node->kid[i]);
+    if (node->op == TARN_OP_INPUT)
+      tarn_push(cx, &in, ((tarn_io){tarn_payload_get(L, node->payload)->name, t, node->type}));
+  }
+  if (in.n) qsort(in.p, in.n, sizeof *in.p, by_name);
+  for (uint32_t i = 1; i < in.n; i++)
+    if (strcmp(in.p[i - 1].name, in.p[i].name) == 0)
+      tarn_raise(cx, TARN_BAD_INPUT, "input %s occurs with two types", in.p[i].name);
+  p->nin = in.n;
+  p->in = in.p;
+}
+
+static tarn_program *load_term(tarn_lang *L, const char *path) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  const tarn_sx *s = tarn_sx_read_file(cx, path);
+  if (s->n != 1) tarn_raise(cx, TARN_BAD_INPUT, "%s: %u terms where one is expected", path, s->n);
+  tarn_program *p = TARN_NEW(cx, tarn_program);
+  p->L = L;
+  p->nout = 1;
+  p->out = TARN_NEW(cx, tarn_io);
+  p->out->name = "out";
+  p->out->term = tarn_term_parse(L, s->kid[0]);
+  p->out->type = tarn_term_get(L, p->out->term)->type;
+  find_inputs(L, p->out->term, p);
+  return p;
+}
+
+static tarn_program *load_program(tarn_lang *L, const char *path) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  const tarn_sx *s = tarn_sx_read_file(cx, path);
+  if (s->n != 1) tarn_raise(cx, TARN_BAD_INPUT, "%s: %u forms where one program is expected", path, s->n);
+  return tarn_program_parse(L, s->kid[0], folder_of(cx, path));
+}
+
+tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tarn_model_options *options,
+                              tarn_model_report *report) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  bool program = ends(path, ".tarn");
+  if (program || ends(path, ".term")) {
+    if (report) *report = (tarn_model_report){.format = program ? "tarn" : "term", .producer = ""};
+    return program ? load_program(L, path) : load_term(L, path);
+  }
+  size_t n;
+  char *bytes = tarn_read_file(cx, path, &n);
+  return tarn_model_load_bytes(L, bytes, n, path, folder_of(cx, path), options, report);
+}

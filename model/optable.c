@@ -1,0 +1,23 @@
+/* The table of operators, from ops.def. */
+#include "model/import.h"
+#include <string.h>
+
+#define ONNX(name, lo, hi, handler, min, max) im_handler im_do_##handler;
+#include "model/ops.def"
+#undef ONNX
+
+static const im_op table[] = {
+#define ONNX(name, lo, hi, handler, min, max) {#name, lo, hi, im_do_##handler, min, max},
+#include "model/ops.def"
+#undef ONNX
+};
+
+const im_op *im_op_find(const char *name, int64_t version, bool *known) {
+  *known = false;
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    if (strcmp(table[i].name, name) != 0) continue;
+    *known = true;
+    if (version >= table[i].lo && version <= table[i].hi) return &table[i];
+  }
+  return NULL;
+}

@@ -1,0 +1,121 @@
+/* Reductions, arg-extremes and cumulative sums. */
+#include "model/import.h"
+#include <math.h>
+#include <string.h>
+
+im_handler im_do_arg_extreme, im_do_cum_sum, im_do_reduce;
+
+/* What is reduced, how, and what is done to the result ($0; $1 for the count). */
+static const struct row { const char *op, *before; tarn_red_kind kind; const char *after; } rows[] = {
+    {"ReduceL1", "(abs $0)", TARN_RED_SUM, NULL},
+    {"ReduceL2", "(mul $0 $0)", TARN_RED_SUM, "(sqrt $0)"},
+    {"ReduceLogSum", "$0", TARN_RED_SUM, "(log $0)"},
+    {"ReduceMax", "$0", TARN_RED_MAX, NULL},
+    {"ReduceMin", "$0", TARN_RED_MIN, NULL},
+    {"ReduceProd", "$0", TARN_RED_PROD, NULL},
+    {"ReduceSum", "$0", TARN_RED_SUM, NULL},
+    {"ReduceSumSquare", "(mul $0 $0)", TARN_RED_SUM, NULL},
+};
+
+/* The axes: an attribute, or (as of 13 for ReduceSum, 18 for the others) an input. False: nothing is reduced. */
+static bool read_axes(im_node *n, uint32_t rank, uint32_t *mask) {
+  uint32_t k;
+  const int64_t *axes = im_attr_ints(n, "axes", &k);
+  if (im_opt(n, 1) != TARN_NONE) axes = im_ints(n, 1, "axes", &k);
+  bool nothing = im_attr_int(n, "noop_with_empty_axes", 0);
+  *mask = 0;
+  for (uint32_t i = 0; i < k; i++) *mask |= 1u << im_axis(n, axes[i], rank);
+  if (k == 0) *mask = (1u << rank) - 1;
+  return k != 0 || !nothing;
+}
+
+/* log(sum(exp(x))), with the maximum taken out so that exp does not overflow. */
+static tarn_term log_sum_exp(im_node *n, tarn_term x, uint32_t mask, bool keep) {
+  tarn_term most = im_reduce(n, x, mask, TARN_NONE, TARN_RED_MAX, true);
+  tarn_term e = im_el(n, "(exp (sub $0 $1))", 2, x, most);
+  tarn_term sum = im_reduce(n, e, mask, TARN_NONE, TARN_RED_SUM, true);
+  tarn_term r = im_el(n, "(add $1 (log $0))", 2, sum, most);
+  if (keep) return r;
+  im_dims d = im_shape(n, r);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < d.n; i++)
+    if (!(mask >> i & 1)) d.d[kept++] = d.d[i];
+  return im_reshape(n, r, kept, d.d);
+}
+
+static tarn_term by_row(im_node *n, tarn_term x, uint32_t mask, bool keep) {
+  if (strcmp(n->op, "ReduceMean") == 0) return im_mean(n, x, mask, keep);
+  if (strcmp(n->op, "ReduceLogSumExp") == 0) return log_sum_exp(n, x, mask, keep);
+  const struct row *r = rows;
+  while (strcmp(r->op, n->op) != 0) r++;
+  x = im_reduce(n, x, mask, im_formula(n, r->before, im_type(n, x), NULL, 0), r->kind, keep);
+  return r->after ? im_el(n, r->after, 1, x) : x;
+}
+
+void im_do_reduce(im_node *n) {
+  tarn_term x = im_arg(n, 0);
+  uint32_t mask, rank = im_shape(n, x).n;
+  bool keep = im_attr_int(n, "keepdims", 1);
+  im_set(n, 0, read_axes(n, rank, &mask) ? by_row(n, x, mask, keep) : x);
+}
+
+/* ---------------------------------------------------------------- argmax, argmin */
+
+/* State: best element, its index (-1: none yet). The later of equals wins only when asked. */
+static uint32_t extreme_reducer(im_node *n, tarn_dtype t, bool max, bool last) {
+  const char *better = last ? (max ? "(ge $2 $0)" : "(le $2 $0)") : (max ? "(gt $2 $0)" : "(lt $2 $0)");
+  tarn_reducer r = {.kind = TARN_RED_CUSTOM, .dtype = t, .ns = 2, .commutative = false};
+  uint32_t id = tarn_reducer_of(n->L, max ? TARN_RED_MAX : TARN_RED_MIN, t);
+  r.init[0] = tarn_reducer_identity(n->L, id);
+  r.init[1] = tarn_fx_iconst(n->L, TARN_I64, -1);
+  const char *step = tarn_format(n->cx, "(or %s (lt $1 0))", better);
+  const char *merge = tarn_format(n->cx, "(and (ge $3 0) (or %s (lt $1 0)))", better);
+  const char *names[2][2] = {{step, "$3"}, {merge, "$3"}};
+  for (int k = 0; k < 2; k++) {
+    uint32_t take = im_formula(n, names[k][0], TARN_I64, NULL, 0);
+    uint32_t *to = k ? r.merge : r.step;
+    to[0] = tarn_fx_op(n->L, TARN_FX_SEL, take, tarn_fx_hole(n->L, 2), tarn_fx_hole(n->L, 0));
+    to[1] = tarn_fx_op(n->L, TARN_FX_SEL, take, tarn_fx_hole(n->L, 3), tarn_fx_hole(n->L, 1));
+  }
+  r.result = tarn_fx_hole(n->L, 1);
+  return tarn_reducer_intern(n->L, &r);
+}
+
+void im_do_arg_extreme(im_node *n) {
+  tarn_term x = im_arg(n, 0);
+  uint32_t axis = im_axis(n, im_attr_int(n, "axis", 0), im_shape(n, x).n);
+  bool keep = im_attr_int(n, "keepdims", 1), last = im_attr_int(n, "select_last_index", 0);
+  if (im_shape(n, x).d[axis] == 0) im_bad(n, "the axis is empty");
+  uint32_t red = extreme_reducer(n, im_type(n, x), strcmp(n->op, "ArgMax") == 0, last);
+  uint32_t fn = tarn_fn_reduce(n->L, tarn_fx_hole(n->L, 0), 1, red);
+  im_set(n, 0, im_reduce_with(n, x, 1u << axis, fn, keep));
+}
+
+/* ---------------------------------------------------------------- cumulative sum */
+
+/* Each element is the sum of the window that ends there, over the input with zeros before it. */
+void im_do_cum_sum(im_node *n) {
+  tarn_term x = im_arg(n, 0);
+  im_dims d = im_shape(n, x);
+  uint32_t k;
+  const int64_t *a = im_ints(n, 1, "axis", &k);
+  if (k != 1) im_bad(n, "axis is not a scalar");
+  uint32_t axis = im_axis(n, *a, d.n), last[TARN_MAX_DIMS], back[TARN_MAX_DIMS], m = 0;
+  int64_t len = d.d[axis], one = 1;
+  bool exclusive = im_attr_int(n, "exclusive", 0), reverse = im_attr_int(n, "reverse", 0);
+  if (len == 0) {
+    im_set(n, 0, x);
+    return;
+  }
+  for (uint32_t i = 0; i < d.n; i++)
+    if (i != axis) last[m++] = i;
+  last[m] = axis;
+  for (uint32_t i = 0; i < d.n; i++) back[last[i]] = i;
+  if (reverse) x = im_cut(n, x, axis, len - 1, -1, -1);
+  x = im_pad(n, x, axis, 0, exclusive ? len : len - 1, exclusive ? -1 : 0);
+  tarn_term w = tarn_windows(n->L, &len, &one, &one, tarn_access(n->L, d.n - 1, im_permute(n, x, last)));
+  uint32_t red = tarn_reducer_of(n->L, TARN_RED_SUM, im_type(n, x));
+  w = tarn_compute(n->L, tarn_fn_reduce(n->L, tarn_fx_hole(n->L, 0), 1, red), &w, 1);
+  w = im_permute(n, w, back);
+  im_set(n, 0, reverse ? im_cut(n, w, axis, len - 1, -1, -1) : w);
+}
