@@ -1,0 +1,348 @@
+/* Loads and stores of operands: addresses from index expressions, guards, fill.
+ *
+ * An offset grows level by level, so that each loop adds only what moves in it.  When padding is decided outside of the
+ * innermost loops, the pointer is chosen there between the tensor and a page full of the fill value, and the inner loops
+ * know of no guard.  Lanes: neighbours become vector loads, equal addresses one broadcast, a step of two two loads and a
+ * shuffle, everything else a gather. */
+#include "lower/internal.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE_LIMIT (64 * 1024) /* bytes of a fill page */
+
+/* ---------------------------------------------------------------- offsets */
+static LLVMValueRef plus(low_fn *E, LLVMValueRef a, LLVMValueRef b) { return a && b ? LLVMBuildNSWAdd(E->M->b, a, b, "") : a ? a : b; }
+static LLVMValueRef times(low_fn *E, LLVMValueRef a, int64_t k) {
+  return k == 1 ? a : LLVMBuildNSWMul(E->M->b, a, low_i64(E->M, k), "");
+}
+static LLVMValueRef lanes_i64(low_fn *E, int64_t start, int64_t step, uint32_t n) {
+  LLVMValueRef v[256];
+  for (uint32_t i = 0; i < n; i++) v[i] = low_i64(E->M, start + (int64_t)i * step);
+  return LLVMConstVector(v, n);
+}
+
+LLVMValueRef low_off_scalar(low_fn *E, const low_off *o) {
+  LLVMValueRef c = low_i64(E->M, o->c);
+  return !o->v ? c : o->c ? LLVMBuildNSWAdd(E->M->b, o->v, c, "") : o->v;
+}
+/* All lanes as a vector of i64. */
+static LLVMValueRef off_vector(low_fn *E, const low_off *o) {
+  low_module *M = E->M;
+  LLVMValueRef r = lanes_i64(E, o->c, o->stride, E->lanes);
+  if (o->v) r = LLVMBuildNSWAdd(M->b, low_splat(M, o->v, E->lanes), r, "");
+  return o->vec ? LLVMBuildNSWAdd(M->b, r, o->vec, "") : r;
+}
+static void off_add(low_fn *E, low_off *to, int64_t k, const low_off *x) {
+  to->c += k * x->c, to->stride += k * x->stride;
+  if (x->v) to->v = plus(E, to->v, times(E, x->v, k));
+  if (!x->vec) return;
+  LLVMValueRef v = k == 1 ? x->vec : LLVMBuildNSWMul(E->M->b, x->vec, lanes_i64(E, k, 0, E->lanes), "");
+  to->vec = plus(E, to->vec, v);
+}
+
+static void bounds(const low_fn *E, int64_t *lo, int64_t *hi) {
+  for (uint32_t v = 0; v < LOW_MAX_VARS; v++) {
+    const low_env *e = &E->env[v];
+    lo[v] = e->kind == LOW_CONST ? e->c : 0;
+    hi[v] = e->kind == LOW_LANES ? (int64_t)E->lanes - 1 : e->kind == LOW_UNSET ? E->space->hi[v] : e->c;
+  }
+}
+static void range_now(const low_fn *E, const low_lin *a, int64_t *lo, int64_t *hi) {
+  int64_t l[LOW_MAX_VARS], h[LOW_MAX_VARS];
+  bounds(E, l, h);
+  low_lin_range(a, l, h, lo, hi);
+}
+
+static int64_t floor_div(int64_t a, int64_t d) { return a / d - (a % d < 0); }
+
+/* floor(x / d) or x mod d, x an i64 or lanes of them that are at least lo. Unsigned division after a shift by a multiple. */
+static LLVMValueRef divide(low_fn *E, tarn_atom_kind kind, LLVMValueRef x, int64_t lo, int64_t d) {
+  LLVMBuilderRef b = E->M->b;
+  uint32_t n = low_lanes_of(x);
+  int64_t shift = lo < 0 ? -floor_div(lo, d) : 0;
+  LLVMValueRef by = low_splat(E->M, low_i64(E->M, d), n);
+  if (shift) x = LLVMBuildNSWAdd(b, x, low_splat(E->M, low_i64(E->M, shift * d), n), "");
+  if (kind == TARN_IX_MOD) return LLVMBuildURem(b, x, by, "");
+  x = LLVMBuildUDiv(b, x, by, "");
+  return shift ? LLVMBuildNSWSub(b, x, low_splat(E->M, low_i64(E->M, shift), n), "") : x;
+}
+
+static low_off eval_atom(low_fn *E, const low_term *t) {
+  low_off r = {0};
+  if (t->kind == TARN_IX_VAR) {
+    const low_env *e = &E->env[t->var];
+    if (e->kind == LOW_UNSET) tarn_raise(E->M->cx, TARN_INTERNAL, "lower: a level is read outside of its loop");
+    if (e->kind == LOW_CONST) r.c = e->c;
+    else if (e->kind == LOW_SSA) r.v = e->v;
+    else r.stride = 1;
+    return r;
+  }
+  low_off a = low_eval(E, t->arg);
+  int64_t lo, hi;
+  range_now(E, t->arg, &lo, &hi);
+  if (floor_div(lo, t->by) == floor_div(hi, t->by)) {
+    int64_t q = floor_div(lo, t->by);
+    if (t->kind == TARN_IX_DIV) return (low_off){.c = q};
+    a.c -= q * t->by;
+    return a;
+  }
+  if (a.vec || a.stride) r.vec = divide(E, t->kind, off_vector(E, &a), lo, t->by);
+  else r.v = divide(E, t->kind, low_off_scalar(E, &a), lo, t->by);
+  return r;
+}
+
+low_off low_eval(low_fn *E, const low_lin *a) {
+  low_off r = {.c = a->c};
+  for (uint32_t i = 0; i < a->n; i++) {
+    low_off x = eval_atom(E, &a->t[i]);
+    off_add(E, &r, a->t[i].coef, &x);
+  }
+  return r;
+}
+
+/* ---------------------------------------------------------------- levels */
+void low_access_ready(low_fn *E, low_access *a, uint64_t serial) {
+  uint64_t g = 0;
+  for (uint32_t i = 0; i < a->nguard; i++) g |= low_lin_deps(a->guard[i].e);
+  a->deps = g | low_lin_deps(a->off);
+  g &= serial;
+  a->inner = a->nguard == 0 ? 0 : g ? serial & ~((2ull << (63 - __builtin_clzll(g))) - 1) : serial;
+  a->out = TARN_ARRAY(E->M->cx, low_off, LOW_MAX_VARS + 1);
+  a->in = TARN_ARRAY(E->M->cx, low_off, LOW_MAX_VARS + 1);
+  a->out[0].c = a->off->c;
+  memset(a->cache, 0, sizeof a->cache);
+}
+
+void low_access_enter(low_fn *E, low_access *a, uint32_t level) {
+  a->out[level + 1] = a->out[level], a->in[level + 1] = a->in[level];
+  for (uint32_t i = 0; i < a->off->n; i++) {
+    const low_term *t = &a->off->t[i];
+    if (t->last != level) continue;
+    low_off x = eval_atom(E, t);
+    off_add(E, t->deps & a->inner ? &a->in[level + 1] : &a->out[level + 1], t->coef, &x);
+  }
+}
+void low_access_skip(low_access *a, uint32_t level) { a->out[level + 1] = a->out[level], a->in[level + 1] = a->in[level]; }
+
+/* ---------------------------------------------------------------- pointers */
+static LLVMValueRef step(low_fn *E, const low_access *a, LLVMValueRef p, const low_off *o) {
+  LLVMTypeRef t = low_memory_type(E->M, a->dtype);
+  LLVMValueRef c = low_i64(E->M, o->c), v = o->v;
+  if (v) p = LLVMBuildInBoundsGEP2(E->M->b, t, p, &v, 1, "");
+  return o->c ? LLVMBuildInBoundsGEP2(E->M->b, t, p, &c, 1, "") : p;
+}
+static LLVMValueRef step_const(low_fn *E, const low_access *a, LLVMValueRef p, int64_t c) {
+  return step(E, a, p, &(low_off){.c = c});
+}
+
+/* An array of at least n elements, all equal to the access's fill. */
+static LLVMValueRef fill_page(low_fn *E, const low_access *a, int64_t n) {
+  low_module *M = E->M;
+  LLVMTypeRef t = low_memory_type(M, a->dtype);
+  uint32_t size = 64;
+  while (size < n) size *= 2;
+  uint64_t key[3] = {a->dtype, a->fill, size};
+  uint32_t before = tarn_intern_count(M->fill), id = tarn_intern_add(M->fill, key, sizeof key);
+  if (id == before) {
+    LLVMTypeRef at = LLVMArrayType2(t, size);
+    LLVMValueRef g = LLVMAddGlobal(M->m, at, "fill"), one = low_to_memory(M, a->dtype, low_fx_const(M, a->fill, 1));
+    tarn_mark mark = tarn_arena_mark(M->cx);
+    LLVMValueRef *v = TARN_ARRAY(M->cx, LLVMValueRef, size);
+    for (uint32_t i = 0; i < size; i++) v[i] = one;
+    LLVMSetInitializer(g, LLVMIsNull(one) ? LLVMConstNull(at) : LLVMConstArray2(t, v, size));
+    tarn_release(M->cx, mark);
+    LLVMSetLinkage(g, LLVMPrivateLinkage), LLVMSetGlobalConstant(g, true), LLVMSetAlignment(g, 64);
+    LLVMSetUnnamedAddress(g, LLVMGlobalUnnamedAddr);
+    tarn_push(M->cx, &M->fills, g);
+  }
+  return M->fills.p[id];
+}
+
+/* ---------------------------------------------------------------- guards */
+typedef struct cond {
+  bool never;
+  LLVMValueRef all;   /* i1 for all lanes, NULL: true */
+  LLVMValueRef lane;  /* lanes of i1, NULL: true */
+} cond;
+
+static LLVMValueRef both(low_fn *E, LLVMValueRef a, LLVMValueRef b) { return a ? LLVMBuildAnd(E->M->b, a, b, "") : b; }
+
+static LLVMValueRef scalar_guard(low_fn *E, const low_guard *g, const low_off *o, int64_t lo, int64_t hi) {
+  LLVMBuilderRef b = E->M->b;
+  LLVMValueRef e = low_off_scalar(E, o);
+  if (lo >= g->lo) return LLVMBuildICmp(b, LLVMIntSLT, e, low_i64(E->M, g->hi), "");
+  if (hi < g->hi) return LLVMBuildICmp(b, LLVMIntSGE, e, low_i64(E->M, g->lo), "");
+  e = LLVMBuildNSWSub(b, e, low_i64(E->M, g->lo), "");
+  return LLVMBuildICmp(b, LLVMIntULT, e, low_i64(E->M, g->hi - g->lo), "");
+}
+static LLVMValueRef lane_guard(low_fn *E, const low_guard *g, const low_off *o, int64_t lo, int64_t hi) {
+  low_module *M = E->M;
+  low_off x = *o;
+  x.c -= g->lo;
+  bool narrow = !x.vec && lo > -(1 << 30) && hi < 1 << 30 && g->lo > -(1 << 30) && g->hi < 1 << 30;
+  if (!narrow) {
+    LLVMValueRef n = low_i64(M, g->hi - g->lo);
+    return LLVMBuildICmp(M->b, LLVMIntULT, off_vector(E, &x), low_splat(M, n, E->lanes), "");
+  }
+  LLVMValueRef lane[256];
+  for (uint32_t i = 0; i < E->lanes; i++)
+    lane[i] = LLVMConstInt(M->i32, (unsigned long long)(x.c + (int64_t)i * x.stride), true);
+  LLVMValueRef e = LLVMConstVector(lane, E->lanes);
+  if (x.v) e = LLVMBuildAdd(M->b, low_splat(M, LLVMBuildTrunc(M->b, x.v, M->i32, ""), E->lanes), e, "");
+  LLVMValueRef n = LLVMConstInt(M->i32, (unsigned long long)(g->hi - g->lo), true);
+  return LLVMBuildICmp(M->b, LLVMIntULT, e, low_splat(M, n, E->lanes), "");
+}
+
+static cond conditions(low_fn *E, const low_access *a) {
+  cond r = {0};
+  for (uint32_t i = 0; i < a->nguard; i++) {
+    const low_guard *g = &a->guard[i];
+    int64_t lo, hi;
+    range_now(E, g->e, &lo, &hi);
+    if (lo >= g->lo && hi < g->hi) continue;
+    if (hi < g->lo || lo >= g->hi) r.never = true;
+    if (r.never) return r;
+    low_off o = low_eval(E, g->e);
+    if (o.stride || o.vec) r.lane = both(E, r.lane, lane_guard(E, g, &o, lo, hi));
+    else r.all = both(E, r.all, scalar_guard(E, g, &o, lo, hi));
+  }
+  return r;
+}
+
+/* ---------------------------------------------------------------- loads */
+static LLVMValueRef load_at(low_fn *E, const low_access *a, LLVMValueRef p, uint32_t n) {
+  LLVMValueRef v = LLVMBuildLoad2(E->M->b, low_vec(low_memory_type(E->M, a->dtype), n), p, "");
+  LLVMSetAlignment(v, (unsigned)tarn_dtype_size(a->dtype));
+  return v;
+}
+
+/* Lanes at a constant step from p on: 0, 1, -1, 2. */
+static bool simple_stride(int64_t s, uint32_t n) { return n == 1 || s == 0 || s == 1 || s == -1 || s == 2; }
+static LLVMValueRef load_simple(low_fn *E, const low_access *a, LLVMValueRef p, int64_t stride) {
+  uint32_t n = E->lanes;
+  int idx[256];
+  if (n == 1) return load_at(E, a, p, 1);
+  if (stride == 0) return low_splat(E->M, load_at(E, a, p, 1), n);
+  if (stride == 1) return load_at(E, a, p, n);
+  if (stride == -1) {
+    LLVMValueRef v = load_at(E, a, step_const(E, a, p, 1 - (int64_t)n), n);
+    for (uint32_t i = 0; i < n; i++) idx[i] = (int)(n - 1 - i);
+    return low_shuffle(E->M, v, LLVMGetUndef(LLVMTypeOf(v)), idx, n);
+  }
+  /* elements 0 … n-1 and n-1 … 2n-2 */
+  LLVMValueRef v = load_at(E, a, p, n), w = load_at(E, a, step_const(E, a, p, (int64_t)n - 1), n);
+  for (uint32_t i = 0; i < n; i++) idx[i] = (int)(2 * i < n ? 2 * i : n + 2 * i - (n - 1));
+  return low_shuffle(E->M, v, w, idx, n);
+}
+
+static LLVMValueRef fill_value(low_fn *E, const low_access *a) {
+  return low_splat(E->M, low_to_memory(E->M, a->dtype, low_fx_const(E->M, a->fill, 1)), E->lanes);
+}
+
+static LLVMValueRef gather(low_fn *E, const low_access *a, const low_off *o, LLVMValueRef mask) {
+  low_module *M = E->M;
+  LLVMTypeRef t = low_memory_type(M, a->dtype);
+  low_off lanes = *o;
+  lanes.v = NULL, lanes.c = 0;
+  LLVMValueRef p = step(E, a, a->base, o), index = off_vector(E, &lanes);
+  p = LLVMBuildGEP2(M->b, t, p, &index, 1, "");
+  LLVMTypeRef over[2] = {low_vec(t, E->lanes), LLVMTypeOf(p)};
+  LLVMValueRef arg[4] = {p, LLVMConstInt(M->i32, tarn_dtype_size(a->dtype), 0),
+                         mask ? mask : low_splat(M, LLVMConstInt(M->i1, 1, 0), E->lanes),
+                         mask ? fill_value(E, a) : LLVMGetUndef(over[0])};
+  return low_intrinsic(M, "llvm.masked.gather", over, 2, arg, 4);
+}
+
+static LLVMValueRef masked_load(low_fn *E, const low_access *a, const low_off *o, LLVMValueRef mask) {
+  low_module *M = E->M;
+  LLVMValueRef p = step(E, a, a->base, o);
+  LLVMTypeRef over[2] = {low_vec(low_memory_type(M, a->dtype), E->lanes), M->ptr};
+  LLVMValueRef arg[4] = {p, LLVMConstInt(M->i32, tarn_dtype_size(a->dtype), 0), mask, fill_value(E, a)};
+  return low_intrinsic(M, "llvm.masked.load", over, 2, arg, 4);
+}
+
+/* Range of the part of the offset that moves in the inner loops. */
+static void inner_range(const low_fn *E, const low_access *a, int64_t *lo, int64_t *hi) {
+  int64_t l[LOW_MAX_VARS], h[LOW_MAX_VARS];
+  bounds(E, l, h);
+  *lo = *hi = 0;
+  for (uint32_t i = 0; i < a->off->n; i++) {
+    if (!(a->off->t[i].deps & a->inner)) continue;
+    int64_t tl, th;
+    low_lin_range(&(low_lin){.n = 1, .t = &a->off->t[i]}, l, h, &tl, &th);
+    *lo += tl, *hi += th;
+  }
+}
+
+/* The guard is the same for all lanes: the pointer is chosen, outside of the inner loops where the page is large enough. */
+static LLVMValueRef load_chosen(low_fn *E, const low_access *a, low_off out, low_off in, LLVMValueRef all) {
+  LLVMBuilderRef b = E->M->b;
+  int64_t stride = E->lanes > 1 ? out.stride + in.stride : 0, lo, hi, span = ((int64_t)E->lanes - 1) * llabs(stride);
+  inner_range(E, a, &lo, &hi);
+  if ((hi - lo + span + 1) * (int64_t)tarn_dtype_size(a->dtype) > PAGE_LIMIT) {
+    off_add(E, &out, 1, &in);
+    in = (low_off){0}, lo = hi = 0;
+  }
+  LLVMValueRef page = fill_page(E, a, hi - lo + span + 1);
+  page = step_const(E, a, page, -lo + (stride < 0 ? span : 0));
+  LLVMValueRef p = LLVMBuildSelect(b, all, step(E, a, a->base, &out), page, "");
+  return load_simple(E, a, step(E, a, p, &in), stride);
+}
+
+static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *out, const low_off *in) {
+  cond c = conditions(E, a);
+  low_off o = *out;
+  off_add(E, &o, 1, in);
+  int64_t stride = o.stride;
+  bool simple = !o.vec && simple_stride(stride, E->lanes);
+  if (c.never) return fill_value(E, a);
+  if (!c.all && !c.lane) return simple ? load_simple(E, a, step(E, a, a->base, &o), stride) : gather(E, a, &o, NULL);
+  if (simple && !c.lane) return load_chosen(E, a, *out, *in, c.all);
+  LLVMValueRef mask = c.all ? low_splat(E->M, c.all, E->lanes) : NULL;
+  if (c.lane) mask = both(E, mask, c.lane);
+  return !o.vec && stride == 1 ? masked_load(E, a, &o, mask) : gather(E, a, &o, mask);
+}
+
+/* Which of the unrolled copies of the access this is: equal keys within one block are the same load. */
+static uint64_t copy_key(const low_fn *E, const low_access *a) {
+  uint64_t key = 1;
+  for (uint32_t v = 0; v < LOW_MAX_VARS; v++)
+    if (a->deps >> v & 1 && E->env[v].kind == LOW_CONST)
+      key = key * (uint64_t)(E->space->hi[v] + 1) + (uint64_t)E->env[v].c;
+  return key;
+}
+
+LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level) {
+  uint64_t key = copy_key(E, a);
+  uint32_t slot = (uint32_t)(key % LOW_CACHE);
+  if (a->cache[slot].v && a->cache[slot].key == key && a->cache[slot].gen == E->gen && a->cache[slot].lanes == E->lanes)
+    return a->cache[slot].v;
+  LLVMValueRef v = low_from_memory(E->M, a->dtype, load_guarded(E, a, &a->out[level], &a->in[level]));
+  a->cache[slot].key = key, a->cache[slot].gen = E->gen, a->cache[slot].lanes = E->lanes, a->cache[slot].v = v;
+  return v;
+}
+
+/* ---------------------------------------------------------------- stores */
+static void store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v) {
+  LLVMSetAlignment(LLVMBuildStore(E->M->b, v, p), (unsigned)tarn_dtype_size(a->dtype));
+}
+
+void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v) {
+  low_module *M = E->M;
+  const low_off *o = &a->out[level];
+  uint32_t n = E->lanes;
+  v = low_to_memory(M, a->dtype, v);
+  LLVMValueRef p = step(E, a, a->base, o);
+  if (n == 1 || (o->stride == 1 && !o->vec)) {
+    store_at(E, a, p, v);
+    return;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    LLVMValueRef at = LLVMConstInt(M->i32, i, 0), q = step_const(E, a, p, (int64_t)i * o->stride);
+    if (o->vec) {
+      LLVMValueRef d = LLVMBuildExtractElement(M->b, o->vec, at, "");
+      q = LLVMBuildInBoundsGEP2(M->b, low_memory_type(M, a->dtype), q, &d, 1, "");
+    }
+    store_at(E, a, q, LLVMBuildExtractElement(M->b, v, at, ""));
+  }
+}

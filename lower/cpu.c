@@ -1,0 +1,42 @@
+/* tarn_lower_cpu: LLVM's objects are made here and freed when the call ends, raised or not. */
+#include "lower/internal.h"
+
+static void dispose_context(void *c) { LLVMContextDispose(c); }
+static void dispose_module(void *m) { LLVMDisposeModule(m); }
+static void dispose_builder(void *b) { LLVMDisposeBuilder(b); }
+
+static void ignore(LLVMDiagnosticInfoRef d, void *arg) { (void)d, (void)arg; }
+
+static void types(low_module *M) {
+  M->i1 = LLVMInt1TypeInContext(M->lc), M->i8 = LLVMInt8TypeInContext(M->lc);
+  M->i32 = LLVMInt32TypeInContext(M->lc), M->i64 = LLVMInt64TypeInContext(M->lc);
+  M->f16 = LLVMHalfTypeInContext(M->lc), M->f32 = LLVMFloatTypeInContext(M->lc);
+  M->f64 = LLVMDoubleTypeInContext(M->lc);
+  M->ptr = LLVMPointerTypeInContext(M->lc, 0), M->vt = LLVMVoidTypeInContext(M->lc);
+}
+
+typedef struct job { const tarn_kprog *p; const tarn_plan *plan; const tarn_lower_options *o; } job;
+
+static void lower(tarn_ctx *cx, void *arg) {
+  job *j = arg;
+  low_module *M = TARN_NEW(cx, low_module);
+  *M = (low_module){.cx = cx, .L = j->p->L, .hw = j->p->hw, .o = j->o, .contract = j->o->contract};
+  M->lc = LLVMContextCreate();
+  tarn_defer(cx, dispose_context, M->lc);
+  LLVMContextSetDiagnosticHandler(M->lc, ignore, NULL);
+  M->m = LLVMModuleCreateWithNameInContext(j->o->name, M->lc);
+  tarn_defer(cx, dispose_module, M->m);
+  M->b = LLVMCreateBuilderInContext(M->lc);
+  tarn_defer(cx, dispose_builder, M->b);
+  types(M);
+  M->fill = tarn_intern_new(cx), M->kernels = tarn_intern_new(cx);
+  low_object(M, j->p, j->plan);
+}
+
+void tarn_lower_cpu(const tarn_kprog *p, const tarn_plan *plan, const tarn_lower_options *o) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  job j = {p, plan, o};
+  if (p->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_USAGE, "%s is not a CPU", p->hw->name);
+  tarn_status st = tarn_protect(cx, lower, &j);
+  if (st != TARN_OK) tarn_reraise(cx, st);
+}

@@ -1,0 +1,202 @@
+/* lower: what its files share.
+ *
+ * plan.c     offsets of buffers                     lin.c     index expressions over loop counters
+ * nest.c     loops, accumulators, stages            access.c  loads and stores
+ * value.c    scalar expressions on vectors          math.c    exp, tanh, erf, log, sin, cos
+ * kernel.c   kernel functions, parallel loops       other.c   gather, opaque and called kernels
+ * program.c  the module: run, tables                object.c  LLVM's passes, the object, linking
+ * consts.c   constants as the kernels read them     header.c  model.h
+ *
+ * Emission is a walk over the levels of a schedule. Every level is a variable; its environment says what stands for it
+ * at the moment: a number (unrolled, or the tail behind a loop), a value of LLVM (inside its loop) or the lanes of a
+ * vector. Extents are known, so loops run a known number of times and every tail is emitted with its own size: masks are
+ * needed for padding only.
+ */
+#ifndef TARN_LOWER_INTERNAL_H
+#define TARN_LOWER_INTERNAL_H
+#include "lower/lower.h"
+#include <llvm-c/Core.h>
+
+/* ---- plan.c ---- */
+uint32_t low_root(const tarn_kprog *p, uint32_t buf); /* the buffer that owns the storage */
+int64_t low_bytes(const tarn_buffer *b);
+
+/* ---- index expressions over levels (lin.c): Σ coef·atom + c; immutable, in the arena ---- */
+#define LOW_MAX_VARS 64
+typedef struct low_lin low_lin;
+typedef struct low_term {
+  int64_t coef;
+  tarn_atom_kind kind;
+  uint32_t var;        /* VAR */
+  const low_lin *arg;  /* DIV and MOD: by `by` */
+  int64_t by;
+  uint64_t deps;       /* levels it depends on */
+  uint32_t last;       /* the innermost of them */
+} low_term;
+struct low_lin {
+  int64_t c;
+  uint32_t n;
+  const low_term *t;
+};
+/* What is known of the levels: each counts from 0 to hi. */
+typedef struct low_space {
+  tarn_ctx *cx;
+  int64_t hi[LOW_MAX_VARS];
+} low_space;
+const low_lin *low_lin_const(tarn_ctx *cx, int64_t c);
+const low_lin *low_lin_add(const low_space *s, const low_lin *a, int64_t k, const low_lin *b); /* a + k·b */
+const low_lin *low_lin_var(const low_space *s, int64_t coef, uint32_t var);
+const low_lin *low_lin_div(const low_space *s, const low_lin *a, int64_t d);
+const low_lin *low_lin_mod(const low_space *s, const low_lin *a, int64_t d);
+/* An index expression of access/, dim i being sub[i]. */
+const low_lin *low_lin_ix(const low_space *s, const tarn_lang *L, uint32_t ix, const low_lin *const *sub);
+/* The element offset in a layout of the element with these indices, the layout's own offset left out. */
+const low_lin *low_lin_layout(const low_space *s, const tarn_layout *l, const low_lin *const *idx);
+uint64_t low_lin_deps(const low_lin *a);
+/* Range when variable v lies in lo[v] … hi[v]. */
+void low_lin_range(const low_lin *a, const int64_t *lo, const int64_t *hi, int64_t *rlo, int64_t *rhi);
+
+/* ---- one module being emitted ---- */
+typedef struct low_module {
+  tarn_ctx *cx;
+  tarn_lang *L;
+  const tarn_hw *hw;
+  const tarn_lower_options *o;
+  bool contract;
+  LLVMContextRef lc;
+  LLVMModuleRef m;
+  LLVMBuilderRef b;
+  LLVMTypeRef i1, i8, i32, i64, ptr, f32, f64, f16, vt; /* vt: void */
+  tarn_intern *fill;             /* fill pages by (dtype, bits, size) */
+  TARN_VEC(LLVMValueRef) fills;
+  tarn_intern *kernels;          /* kernel functions by signature */
+  TARN_VEC(struct low_kernel *) kernel;
+  uint64_t per_thread;           /* most scratch of any kernel */
+  bool pooled;                   /* some kernel needs a pool: opaque */
+} low_module;
+
+/* A function of LLVM's, by name and types; declared once. */
+LLVMValueRef low_declare(low_module *M, const char *name, LLVMTypeRef type);
+LLVMValueRef low_call(low_module *M, const char *name, LLVMTypeRef ret, LLVMValueRef *arg, unsigned n);
+/* An overloaded intrinsic: "llvm.sqrt" on the type of arg[0]. */
+LLVMValueRef low_intrinsic(low_module *M, const char *name, LLVMTypeRef *over, unsigned nover, LLVMValueRef *arg, unsigned n);
+LLVMValueRef low_i64(const low_module *M, int64_t v);
+/* v as n lanes of it; n = 1: v itself. */
+LLVMValueRef low_splat(low_module *M, LLVMValueRef v, uint32_t n);
+LLVMTypeRef low_vec(LLVMTypeRef t, uint32_t n); /* n = 1: t itself */
+uint32_t low_lanes_of(LLVMValueRef v);          /* 1 for a scalar */
+LLVMValueRef low_shuffle(low_module *M, LLVMValueRef a, LLVMValueRef b, const int *index, uint32_t n); /* -1: any */
+
+/* ---- values (value.c): a scalar or a vector, computed in its compute type: f16 and bf16 in f32 ---- */
+LLVMTypeRef low_memory_type(const low_module *M, tarn_dtype t);
+LLVMTypeRef low_compute_type(const low_module *M, tarn_dtype t);
+LLVMValueRef low_from_memory(low_module *M, tarn_dtype t, LLVMValueRef v);
+LLVMValueRef low_to_memory(low_module *M, tarn_dtype t, LLVMValueRef v);
+/* An fx constant as n lanes. */
+LLVMValueRef low_fx_const(low_module *M, uint32_t f, uint32_t n);
+LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRef v);
+/* f over holes (values of n lanes each). *type: its dtype. */
+LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const tarn_dtype *htype, uint32_t nhole,
+                    uint32_t n, tarn_dtype *type);
+/* A float operator of one operand by our own approximation (f32 or f64, any lanes); NULL when there is none. */
+LLVMValueRef low_math(low_module *M, tarn_fxop op, LLVMValueRef x);
+
+/* ---- environments and accesses ---- */
+typedef enum { LOW_UNSET, LOW_CONST, LOW_SSA, LOW_LANES } low_kind;
+typedef struct low_env {
+  low_kind kind;
+  int64_t c;           /* CONST: its number; SSA: it runs from 0 to c */
+  LLVMValueRef v;      /* SSA */
+} low_env;
+/* A number of elements: v + c + lane·stride + each lane's vec. */
+typedef struct low_off {
+  LLVMValueRef v;      /* i64 or NULL */
+  int64_t c, stride;
+  LLVMValueRef vec;    /* lanes of i64 or NULL */
+} low_off;
+typedef struct low_guard { const low_lin *e; int64_t lo, hi; } low_guard;
+
+#define LOW_CACHE 64
+typedef struct low_access {
+  tarn_dtype dtype;
+  LLVMValueRef base;   /* set when the function is begun */
+  const low_lin *off;
+  uint32_t nguard;
+  low_guard guard[TARN_MAX_DIMS];
+  uint64_t deps;       /* of off and guards */
+  uint32_t fill;       /* fx constant */
+  uint64_t inner;      /* serial levels inside of those that the guards depend on */
+  bool store;
+  low_off *out, *in;   /* by level: what is known of the offset outside of it; `in`: the part that depends on `inner` */
+  struct { uint64_t key; uint32_t gen, lanes; LLVMValueRef v; } cache[LOW_CACHE];
+} low_access;
+
+/* A function being emitted. */
+typedef struct low_fn {
+  low_module *M;
+  LLVMValueRef fn;
+  LLVMBasicBlockRef entry;       /* for allocas; ends with a branch to the body */
+  LLVMValueRef scratch;
+  uint64_t *scratch_bytes;       /* of the kernel */
+  const low_space *space;
+  low_env env[LOW_MAX_VARS];
+  uint32_t lanes;                /* of values computed now */
+  uint32_t gen;                  /* changes with the basic block: what is cached holds for one */
+} low_fn;
+LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t, int64_t n); /* array of n in the entry block, aligned to 64 */
+/* Local memory of one thread: on the stack, or in its part of the workspace when large. */
+LLVMValueRef low_local(low_fn *E, int64_t bytes);
+LLVMBasicBlockRef low_block(low_fn *E, const char *name);
+void low_begin(low_fn *E, LLVMBasicBlockRef b); /* continues there */
+
+/* access.c */
+void low_access_ready(low_fn *E, low_access *a, uint64_t serial); /* serial: levels that are loops */
+void low_access_enter(low_fn *E, low_access *a, uint32_t level);  /* env[level] has just been set */
+void low_access_skip(low_access *a, uint32_t level);              /* the level is not entered */
+LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level);  /* all levels before `level` are entered; compute type */
+void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v);
+low_off low_eval(low_fn *E, const low_lin *a);
+LLVMValueRef low_off_scalar(low_fn *E, const low_off *o);
+
+/* ---- kernels ---- */
+typedef struct low_operand { tarn_dtype dtype; tarn_layout layout; } low_operand;
+typedef struct low_kernel {
+  LLVMValueRef fn;               /* void (ptr scratch, ptr pool, ptr in…, ptr out…) */
+  LLVMTypeRef type;
+  uint64_t scratch;              /* bytes a thread */
+} low_kernel;
+/* The loops of a whole nest into function E, from the shared levels (or the one stage's) on. */
+typedef struct low_nest low_nest;
+low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s, const low_operand *in, const low_operand *out);
+/* Parallel regions of the nest, one after the other: stages that share no loops have each their own. */
+uint32_t low_nest_regions(const low_nest *n);
+int64_t low_nest_items(const low_nest *n, uint32_t region); /* 1: not parallel */
+/* Emits items begin … end-1 of a region; in, out: pointers. */
+void low_nest_emit(low_nest *n, uint32_t region, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out,
+                   LLVMValueRef begin, LLVMValueRef end);
+
+/* kernel.c */
+low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s, const low_operand *in, uint32_t nin,
+                            const low_operand *out, uint32_t nout);
+void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const low_space *space);
+/* other.c: emits the call into the function of a step; arguments are pointers. Returns an i32 status or NULL. */
+LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k, LLVMValueRef pool,
+                       const LLVMValueRef *in, const LLVMValueRef *out);
+
+LLVMValueRef low_function(low_module *M, const char *name, LLVMTypeRef type); /* internal, with the target's attributes */
+
+/* program.c */
+/* Private constant tables. */
+LLVMValueRef low_table(low_module *M, LLVMTypeRef elem, LLVMValueRef *v, uint32_t n);
+LLVMValueRef low_text(low_module *M, const char *s);
+LLVMValueRef low_i64_table(low_module *M, const int64_t *v, uint32_t n);
+void low_program(low_module *M, const tarn_kprog *p, const tarn_plan *plan);
+
+/* object.c */
+void low_object(low_module *M, const tarn_kprog *p, const tarn_plan *plan);
+/* consts.c: writes constant b to f, laid out; exactly low_bytes() bytes. Raises. */
+void low_const_write(const tarn_kprog *p, uint32_t b, int fd, const char *path);
+/* header.c */
+void low_header(const low_module *M, const tarn_kprog *p, const tarn_plan *plan);
+
+#endif

@@ -1,0 +1,174 @@
+/* Kernel functions: one for every distinct (nest, schedule, layouts, types), called with pointers from as many steps as
+ * use it.  A region with several items runs on the pool; without a pool on this thread.
+ *
+ *   body (scratch, begin, end, operands…)     the loops of items begin … end-1; its pointers do not alias
+ *   task (arg, slot, begin, end)              what the pool calls: unpacks arg = {scratch, operands…}
+ *   kernel (scratch, pool, operands…)         all regions, one after the other */
+#include "lower/internal.h"
+#include <stdio.h>
+#include <string.h>
+
+static void attribute(low_module *M, LLVMValueRef f, unsigned at, const char *name) {
+  unsigned id = LLVMGetEnumAttributeKindForName(name, strlen(name));
+  LLVMAddAttributeAtIndex(f, at, LLVMCreateEnumAttribute(M->lc, id, 0));
+}
+static void string_attribute(low_module *M, LLVMValueRef f, const char *name, const char *value) {
+  LLVMAttributeRef a = LLVMCreateStringAttribute(M->lc, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
+  LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+}
+
+LLVMValueRef low_function(low_module *M, const char *name, LLVMTypeRef type) {
+  LLVMValueRef f = LLVMAddFunction(M->m, name, type);
+  LLVMSetLinkage(f, LLVMInternalLinkage);
+  attribute(M, f, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
+  if (M->hw->vector_bits) {
+    const char *bits = tarn_format(M->cx, "%u", M->hw->vector_bits);
+    string_attribute(M, f, "prefer-vector-width", bits);
+    string_attribute(M, f, "min-legal-vector-width", bits);
+  }
+  return f;
+}
+
+typedef struct make {
+  low_module *M;
+  low_kernel *k;
+  const char *name;
+  uint32_t nin, nout;
+  low_nest *nest;
+} make;
+
+static LLVMTypeRef body_type(const make *m) {
+  low_module *M = m->M;
+  LLVMTypeRef t[TARN_MAX_DIMS * 4 + 8] = {M->ptr, M->i64, M->i64};
+  uint32_t n = 3;
+  for (uint32_t i = 0; i < m->nin + m->nout; i++) t[n++] = M->ptr;
+  return LLVMFunctionType(M->vt, t, n, 0);
+}
+
+static LLVMValueRef emit_body(const make *m, uint32_t region) {
+  low_module *M = m->M;
+  low_fn E;
+  LLVMValueRef f = low_function(M, tarn_format(M->cx, "%s.%u", m->name, region), body_type(m));
+  LLVMValueRef in[TARN_MAX_DIMS * 4], out[8];
+  attribute(M, f, (unsigned)LLVMAttributeFunctionIndex, "noinline");
+  attribute(M, f, 1, "noalias");
+  for (uint32_t i = 0; i < m->nin + m->nout; i++) {
+    attribute(M, f, 4 + i, "noalias");
+    if (i < m->nin) attribute(M, f, 4 + i, "readonly");
+    *(i < m->nin ? &in[i] : &out[i - m->nin]) = LLVMGetParam(f, 3 + i);
+  }
+  low_fn_begin(&E, M, f, NULL);
+  E.scratch = LLVMGetParam(f, 0), E.scratch_bytes = &m->k->scratch;
+  low_nest_emit(m->nest, region, &E, in, out, LLVMGetParam(f, 1), LLVMGetParam(f, 2));
+  LLVMBuildRetVoid(M->b);
+  return f;
+}
+
+static LLVMValueRef emit_task(const make *m, LLVMValueRef body, uint32_t region) {
+  low_module *M = m->M;
+  LLVMTypeRef t[4] = {M->ptr, M->i32, M->i64, M->i64};
+  LLVMValueRef f = low_function(M, tarn_format(M->cx, "%s.%u.task", m->name, region), LLVMFunctionType(M->vt, t, 4, 0));
+  LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
+  LLVMValueRef a[TARN_MAX_DIMS * 4 + 8];
+  uint32_t n = 0, ops = m->nin + m->nout;
+  for (uint32_t i = 0; i <= ops; i++) {
+    LLVMValueRef at = low_i64(M, i), p = LLVMBuildInBoundsGEP2(M->b, M->ptr, LLVMGetParam(f, 0), &at, 1, "");
+    LLVMValueRef v = LLVMBuildLoad2(M->b, M->ptr, p, "");
+    if (i == 0) {
+      LLVMValueRef slot = LLVMBuildZExt(M->b, LLVMGetParam(f, 1), M->i64, "");
+      slot = LLVMBuildMul(M->b, slot, low_i64(M, (int64_t)m->k->scratch), "");
+      v = LLVMBuildInBoundsGEP2(M->b, M->i8, v, &slot, 1, "");
+    }
+    a[n++] = v;
+    if (i == 0) a[n++] = LLVMGetParam(f, 2), a[n++] = LLVMGetParam(f, 3);
+  }
+  LLVMBuildCall2(M->b, body_type(m), body, a, n, "");
+  LLVMBuildRetVoid(M->b);
+  return f;
+}
+
+static void call_body(const make *m, LLVMValueRef body, LLVMValueRef kernel, int64_t items) {
+  low_module *M = m->M;
+  LLVMValueRef a[TARN_MAX_DIMS * 4 + 8] = {LLVMGetParam(kernel, 0), low_i64(M, 0), low_i64(M, items)};
+  for (uint32_t i = 0; i < m->nin + m->nout; i++) a[3 + i] = LLVMGetParam(kernel, 2 + i);
+  LLVMBuildCall2(M->b, body_type(m), body, a, 3 + m->nin + m->nout, "");
+}
+
+/* if (pool) pool->run(pool, task, {scratch, operands…}, items) else body(scratch, 0, items, operands…) */
+static void call_parallel(const make *m, LLVMValueRef body, LLVMValueRef task, LLVMValueRef kernel, int64_t items,
+                          LLVMValueRef args) {
+  low_module *M = m->M;
+  LLVMBasicBlockRef yes = LLVMAppendBasicBlockInContext(M->lc, kernel, "pool");
+  LLVMBasicBlockRef no = LLVMAppendBasicBlockInContext(M->lc, kernel, "alone");
+  LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(M->lc, kernel, "done");
+  LLVMValueRef pool = LLVMGetParam(kernel, 1);
+  LLVMBuildCondBr(M->b, LLVMBuildIsNull(M->b, pool, ""), no, yes);
+  LLVMPositionBuilderAtEnd(M->b, no);
+  call_body(m, body, kernel, items);
+  LLVMBuildBr(M->b, after);
+  LLVMPositionBuilderAtEnd(M->b, yes);
+  for (uint32_t i = 0; i <= m->nin + m->nout; i++) {
+    LLVMValueRef at = low_i64(M, i), p = LLVMBuildInBoundsGEP2(M->b, M->ptr, args, &at, 1, "");
+    LLVMBuildStore(M->b, LLVMGetParam(kernel, i == 0 ? 0 : 1 + i), p);
+  }
+  LLVMTypeRef t[4] = {M->ptr, M->ptr, M->ptr, M->i64};
+  LLVMValueRef run = LLVMBuildLoad2(M->b, M->ptr, pool, ""), a[4] = {pool, task, args, low_i64(M, items)};
+  LLVMBuildCall2(M->b, LLVMFunctionType(M->vt, t, 4, 0), run, a, 4, "");
+  LLVMBuildBr(M->b, after);
+  LLVMPositionBuilderAtEnd(M->b, after);
+}
+
+static void emit_kernel(const make *m) {
+  low_module *M = m->M;
+  uint32_t regions = low_nest_regions(m->nest);
+  LLVMTypeRef t[TARN_MAX_DIMS * 4 + 8] = {M->ptr, M->ptr};
+  for (uint32_t i = 0; i < m->nin + m->nout; i++) t[2 + i] = M->ptr;
+  m->k->type = LLVMFunctionType(M->vt, t, 2 + m->nin + m->nout, 0);
+  LLVMValueRef f = m->k->fn = low_function(M, m->name, m->k->type), *body = TARN_ARRAY(M->cx, LLVMValueRef, 2 * regions);
+  for (uint32_t r = 0; r < regions; r++) body[r] = emit_body(m, r);
+  for (uint32_t r = 0; r < regions; r++)
+    if (low_nest_items(m->nest, r) > 1) body[regions + r] = emit_task(m, body[r], r);
+  LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
+  LLVMValueRef args = LLVMBuildArrayAlloca(M->b, M->ptr, low_i64(M, 1 + m->nin + m->nout), "");
+  for (uint32_t r = 0; r < regions; r++) {
+    int64_t items = low_nest_items(m->nest, r);
+    if (items == 1) call_body(m, body[r], f, 1);
+    else if (items > 1) call_parallel(m, body[r], body[regions + r], f, items, args);
+  }
+  LLVMBuildRetVoid(M->b);
+}
+
+/* ---------------------------------------------------------------- one for each signature */
+static void key_words(tarn_buf *b, const int64_t *v, uint32_t n) { tarn_buf_add(b, (const char *)v, n * sizeof *v); }
+static void key_word(tarn_buf *b, int64_t v) { key_words(b, &v, 1); }
+
+static void key_operand(tarn_buf *b, const low_operand *o) {
+  const tarn_layout *l = &o->layout;
+  key_word(b, (int64_t)o->dtype), key_word(b, l->n);
+  key_words(b, l->dim, l->n), key_words(b, l->stride, l->n);
+  key_word(b, l->block), key_word(b, l->block ? l->baxis : 0);
+}
+static void key_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
+  key_word(b, n);
+  for (uint32_t i = 0; i < n; i++) key_word(b, l[i].dim), key_word(b, l[i].kind), key_word(b, l[i].step);
+}
+
+low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s, const low_operand *in, uint32_t nin,
+                            const low_operand *out, uint32_t nout) {
+  tarn_buf key = {.cx = M->cx};
+  key_word(&key, nest);
+  for (uint32_t i = 0; i < nin; i++) key_operand(&key, &in[i]);
+  for (uint32_t i = 0; i < nout; i++) key_operand(&key, &out[i]);
+  key_levels(&key, s->shared, s->nshared);
+  for (uint32_t i = 0; i < s->nstage; i++)
+    key_word(&key, s->stage[i].acc), key_levels(&key, s->stage[i].level, s->stage[i].nlevel);
+  uint32_t id = tarn_intern_add(M->kernels, key.p, key.n);
+  if (id < M->kernel.n) return M->kernel.p[id];
+  low_kernel *k = TARN_NEW(M->cx, low_kernel);
+  tarn_push(M->cx, &M->kernel, k);
+  const tarn_nest *n = tarn_nest_get(M->L, nest);
+  make m = {M, k, tarn_format(M->cx, "%s.n%u", M->o->name, id), nin, nout, low_nest_new(M, n, s, in, out)};
+  emit_kernel(&m);
+  if (k->scratch > M->per_thread) M->per_thread = k->scratch;
+  return k;
+}

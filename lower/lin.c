@@ -1,0 +1,145 @@
+/* Index expressions over loop levels.
+ *
+ * The same sums of atoms as in access/, over up to 64 levels instead of 16 dims.  A division by d takes out the terms that
+ * are multiples of d, and vanishes when the rest lies in 0 … d-1: so a blocked layout walked by an aligned tile costs
+ * nothing. */
+#include "lower/internal.h"
+#include <string.h>
+
+static int64_t floor_div(int64_t a, int64_t d) { return a / d - (a % d < 0); }
+static int64_t floor_mod(int64_t a, int64_t d) { return a - d * floor_div(a, d); }
+
+const low_lin *low_lin_const(tarn_ctx *cx, int64_t c) {
+  low_lin *r = TARN_NEW(cx, low_lin);
+  r->c = c;
+  return r;
+}
+
+static bool same_lin(const low_lin *a, const low_lin *b);
+static bool same_atom(const low_term *a, const low_term *b) {
+  if (a->kind != b->kind || a->by != b->by) return false;
+  return a->kind == TARN_IX_VAR ? a->var == b->var : same_lin(a->arg, b->arg);
+}
+static bool same_lin(const low_lin *a, const low_lin *b) {
+  if (a->c != b->c || a->n != b->n) return false;
+  for (uint32_t i = 0; i < a->n; i++) {
+    bool found = false;
+    for (uint32_t k = 0; k < b->n && !found; k++) found = a->t[i].coef == b->t[k].coef && same_atom(&a->t[i], &b->t[k]);
+    if (!found) return false;
+  }
+  return true;
+}
+
+const low_lin *low_lin_add(const low_space *s, const low_lin *a, int64_t k, const low_lin *b) {
+  low_lin *r = TARN_NEW(s->cx, low_lin);
+  low_term *t = TARN_ARRAY(s->cx, low_term, a->n + b->n);
+  r->c = a->c + k * b->c, r->t = t;
+  for (uint32_t i = 0; i < a->n; i++) t[r->n++] = a->t[i];
+  for (uint32_t i = 0; i < b->n; i++) {
+    uint32_t j = 0;
+    while (j < r->n && !same_atom(&t[j], &b->t[i])) j++;
+    if (j == r->n) t[r->n] = b->t[i], t[r->n++].coef = 0;
+    t[j].coef += k * b->t[i].coef;
+    if (t[j].coef == 0) t[j] = t[--r->n];
+  }
+  return r;
+}
+
+static const low_lin *one_term(tarn_ctx *cx, low_term t) {
+  low_lin *r = TARN_NEW(cx, low_lin);
+  r->n = t.coef != 0;
+  r->t = tarn_copy(cx, &t, sizeof t);
+  return r;
+}
+
+const low_lin *low_lin_var(const low_space *s, int64_t coef, uint32_t var) {
+  if (s->hi[var] == 0) return low_lin_const(s->cx, 0);
+  return one_term(s->cx, (low_term){.coef = coef, .kind = TARN_IX_VAR, .var = var, .deps = 1ull << var, .last = var});
+}
+
+uint64_t low_lin_deps(const low_lin *a) {
+  uint64_t d = 0;
+  for (uint32_t i = 0; i < a->n; i++) d |= a->t[i].deps;
+  return d;
+}
+
+static void term_range(const low_term *t, const int64_t *lo, const int64_t *hi, int64_t *rlo, int64_t *rhi) {
+  if (t->kind == TARN_IX_VAR) {
+    *rlo = lo ? lo[t->var] : 0, *rhi = hi[t->var];
+    return;
+  }
+  low_lin_range(t->arg, lo, hi, rlo, rhi);
+  if (t->kind == TARN_IX_DIV) *rlo = floor_div(*rlo, t->by), *rhi = floor_div(*rhi, t->by);
+  else if (floor_div(*rlo, t->by) == floor_div(*rhi, t->by)) *rlo = floor_mod(*rlo, t->by), *rhi = floor_mod(*rhi, t->by);
+  else *rlo = 0, *rhi = t->by - 1;
+}
+
+void low_lin_range(const low_lin *a, const int64_t *lo, const int64_t *hi, int64_t *rlo, int64_t *rhi) {
+  *rlo = *rhi = a->c;
+  for (uint32_t i = 0; i < a->n; i++) {
+    int64_t l, h, k = a->t[i].coef;
+    term_range(&a->t[i], lo, hi, &l, &h);
+    *rlo += k > 0 ? k * l : k * h;
+    *rhi += k > 0 ? k * h : k * l;
+  }
+}
+
+/* a = d·(*q) + *r, the constant of r in 0 … d-1. */
+static void take_multiples(const low_space *s, const low_lin *a, int64_t d, const low_lin **q, const low_lin **r) {
+  low_lin *x = TARN_NEW(s->cx, low_lin), *y = TARN_NEW(s->cx, low_lin);
+  low_term *xt = TARN_ARRAY(s->cx, low_term, a->n), *yt = TARN_ARRAY(s->cx, low_term, a->n);
+  x->c = floor_div(a->c, d), x->t = xt;
+  y->c = floor_mod(a->c, d), y->t = yt;
+  for (uint32_t i = 0; i < a->n; i++) {
+    if (a->t[i].coef % d) yt[y->n++] = a->t[i];
+    else xt[x->n] = a->t[i], xt[x->n++].coef /= d;
+  }
+  *q = x, *r = y;
+}
+
+static const low_lin *atom(const low_space *s, tarn_atom_kind kind, const low_lin *arg, int64_t by) {
+  uint64_t deps = low_lin_deps(arg);
+  uint32_t last = deps ? 63 - (uint32_t)__builtin_clzll(deps) : 0;
+  return one_term(s->cx, (low_term){.coef = 1, .kind = kind, .arg = arg, .by = by, .deps = deps, .last = last});
+}
+
+const low_lin *low_lin_div(const low_space *s, const low_lin *a, int64_t d) {
+  const low_lin *q, *r;
+  int64_t lo, hi;
+  take_multiples(s, a, d, &q, &r);
+  low_lin_range(r, NULL, s->hi, &lo, &hi);
+  if (floor_div(lo, d) == floor_div(hi, d)) return low_lin_add(s, q, 1, low_lin_const(s->cx, floor_div(lo, d)));
+  return low_lin_add(s, q, 1, atom(s, TARN_IX_DIV, r, d));
+}
+
+const low_lin *low_lin_mod(const low_space *s, const low_lin *a, int64_t d) {
+  const low_lin *q, *r;
+  int64_t lo, hi;
+  take_multiples(s, a, d, &q, &r);
+  low_lin_range(r, NULL, s->hi, &lo, &hi);
+  if (floor_div(lo, d) == floor_div(hi, d)) return low_lin_add(s, r, 1, low_lin_const(s->cx, -d * floor_div(lo, d)));
+  return atom(s, TARN_IX_MOD, r, d);
+}
+
+const low_lin *low_lin_ix(const low_space *s, const tarn_lang *L, uint32_t ix, const low_lin *const *sub) {
+  const tarn_ix *x = tarn_ix_get(L, ix);
+  const low_lin *r = low_lin_const(s->cx, x->c);
+  for (uint32_t i = 0; i < x->n; i++) {
+    const tarn_ixterm *t = &x->t[i];
+    const low_lin *a = t->kind == TARN_IX_VAR ? sub[t->arg] : low_lin_ix(s, L, t->arg, sub);
+    if (t->kind == TARN_IX_DIV) a = low_lin_div(s, a, t->by);
+    if (t->kind == TARN_IX_MOD) a = low_lin_mod(s, a, t->by);
+    r = low_lin_add(s, r, t->coef, a);
+  }
+  return r;
+}
+
+const low_lin *low_lin_layout(const low_space *s, const tarn_layout *l, const low_lin *const *idx) {
+  const low_lin *r = low_lin_const(s->cx, 0);
+  for (uint32_t a = 0; a < l->n; a++) {
+    bool blocked = l->block && a == l->baxis;
+    r = low_lin_add(s, r, l->stride[a], blocked ? low_lin_div(s, idx[a], l->block) : idx[a]);
+    if (blocked) r = low_lin_add(s, r, 1, low_lin_mod(s, idx[a], l->block));
+  }
+  return r;
+}

@@ -1,0 +1,118 @@
+/* Runs a compiled model.so. The pool and the workspace are made at the first run and kept. */
+#include "lower/lower.h"
+#include "runtime/rt.h"
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct tarn_loaded {
+  tarn_ctx *cx;
+  void *so;
+  const tarn_rt_model *m;
+  tarn_port *port[2];
+  tarn_rt_pool *pool;
+  uint32_t threads;              /* asked for when the pool was made */
+  void *workspace;
+  const void **in;
+  void **out;
+};
+
+static void drop_pool(tarn_loaded *m) {
+  tarn_rt_pool_free(m->pool);
+  free(m->workspace);
+  m->pool = NULL, m->workspace = NULL;
+}
+
+void tarn_unload(tarn_loaded *m) {
+  if (!m->so) return;
+  drop_pool(m);
+  dlclose(m->so);
+  m->so = NULL, m->m = NULL;
+}
+static void unload(void *m) { tarn_unload(m); }
+
+static tarn_port *ports(tarn_ctx *cx, const tarn_rt_port *p, uint32_t n) {
+  tarn_port *out = TARN_ARRAY(cx, tarn_port, n);
+  for (uint32_t i = 0; i < n; i++)
+    out[i] = (tarn_port){p[i].name, (tarn_dtype)p[i].dtype, (uint32_t)p[i].n, p[i].dim};
+  return out;
+}
+
+tarn_loaded *tarn_load(tarn_ctx *cx, const char *dir) {
+  tarn_loaded *m = TARN_NEW(cx, tarn_loaded);
+  const char *path = tarn_format(cx, "%s%s/model.so", *dir == '/' ? "" : "./", dir);
+  m->cx = cx;
+  m->so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!m->so) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", path, dlerror());
+  tarn_defer(cx, unload, m);
+  m->m = dlsym(m->so, "tarn_model");
+  if (!m->m || m->m->version != TARN_RT_VERSION)
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: not a model compiled by this version", path);
+  m->port[0] = ports(cx, m->m->in, m->m->nin);
+  m->port[1] = ports(cx, m->m->out, m->m->nout);
+  m->in = TARN_ARRAY(cx, const void *, m->m->nin);
+  m->out = TARN_ARRAY(cx, void *, m->m->nout);
+  return m;
+}
+
+uint32_t tarn_loaded_ports(const tarn_loaded *m, bool outputs, const tarn_port **p) {
+  if (p) *p = m->port[outputs];
+  return outputs ? m->m->nout : m->m->nin;
+}
+uint32_t tarn_loaded_kernels(const tarn_loaded *m) { return m->m->nkernel; }
+const char *tarn_loaded_kernel_name(const tarn_loaded *m, uint32_t i) { return m->m->kernel_name[i]; }
+
+static void check_port(tarn_loaded *m, const char *what, const tarn_port *p, const tarn_tensor *t) {
+  bool same = t->dtype == p->dtype && t->n == p->n;
+  for (uint32_t i = 0; same && i < p->n; i++) same = t->dim[i] == p->dim[i];
+  if (same) return;
+  tarn_buf b = {.cx = m->cx};
+  tarn_buf_fmt(&b, "%s %s: expects %s[", what, p->name, tarn_dtype_name(p->dtype));
+  for (uint32_t i = 0; i < p->n; i++) tarn_buf_fmt(&b, i ? ",%lld" : "%lld", (long long)p->dim[i]);
+  tarn_buf_fmt(&b, "], given %s[", tarn_dtype_name(t->dtype));
+  for (uint32_t i = 0; i < t->n; i++) tarn_buf_fmt(&b, i ? ",%lld" : "%lld", (long long)t->dim[i]);
+  tarn_raise(m->cx, TARN_BAD_INPUT, "%s]", b.p);
+}
+
+/* Checks the tensors, makes pool and workspace. */
+static void prepare(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads) {
+  if (!m->m) tarn_raise(m->cx, TARN_INTERNAL, "run: the model is unloaded");
+  for (uint32_t i = 0; i < m->m->nin; i++) check_port(m, "input", &m->port[0][i], in[i]), m->in[i] = in[i]->data;
+  for (uint32_t i = 0; i < m->m->nout; i++) check_port(m, "output", &m->port[1][i], out[i]), m->out[i] = out[i]->data;
+  if (m->pool && m->threads == threads) return;
+  drop_pool(m);
+  m->threads = threads;
+  m->pool = tarn_rt_pool_new(threads);
+  if (!m->pool) tarn_raise(m->cx, TARN_MEMORY, "run: no memory or no threads for a pool of %u", threads);
+  uint64_t bytes = m->m->workspace + m->pool->threads * m->m->per_thread;
+  m->workspace = aligned_alloc(64, (bytes + 127) / 64 * 64);
+  if (m->workspace) return;
+  drop_pool(m);
+  tarn_raise(m->cx, TARN_MEMORY, "run: no memory for a workspace of %llu bytes", (unsigned long long)bytes);
+}
+
+static void failed(tarn_loaded *m) {
+  tarn_raise(m->cx, TARN_NO_RESULT, "run: %s", m->pool->message[0] ? m->pool->message : "a kernel failed");
+}
+
+void tarn_loaded_run(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads) {
+  prepare(m, in, out, threads);
+  if (m->m->run(m->in, m->out, m->workspace, m->pool)) failed(m);
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void tarn_loaded_profile(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads,
+                         double *seconds) {
+  prepare(m, in, out, threads);
+  for (uint32_t k = 0; k < m->m->nkernel; k++) {
+    double t = now();
+    if (m->m->kernel[k](m->in, m->out, m->workspace, m->pool)) failed(m);
+    seconds[k] = now() - t;
+  }
+}

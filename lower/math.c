@@ -1,0 +1,140 @@
+/* Elementary functions of f32 as straight-line vector code.
+ *
+ * exp, log: range reduction in two steps of ln 2 (Cody and Waite, "Software Manual for the Elementary Functions", 1980)
+ * and the polynomials of Moshier's Cephes library (single precision).  tanh: Cephes' polynomial near zero, else by exp.
+ * erf: Cephes' polynomial below 1, else 1 - exp(-x²) P(1/x²) / x of the same source.  Errors against libm are in
+ * tests/test_lower_math.c: at most 2 ulp for exp and log, 4 for the others. */
+#include "lower/internal.h"
+#include <math.h>
+
+typedef struct code { low_module *M; uint32_t n; } code;
+
+static LLVMValueRef f(const code *c, double v) { return low_splat(c->M, LLVMConstReal(c->M->f32, v), c->n); }
+static LLVMValueRef i(const code *c, int64_t v) { return low_splat(c->M, LLVMConstInt(c->M->i32, (unsigned long long)v, 1), c->n); }
+static LLVMValueRef contract(LLVMValueRef v) {
+  if (LLVMIsAInstruction(v)) LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
+  return v;
+}
+static LLVMValueRef mul(const code *c, LLVMValueRef a, LLVMValueRef b) { return contract(LLVMBuildFMul(c->M->b, a, b, "")); }
+static LLVMValueRef add(const code *c, LLVMValueRef a, LLVMValueRef b) { return contract(LLVMBuildFAdd(c->M->b, a, b, "")); }
+static LLVMValueRef sub(const code *c, LLVMValueRef a, LLVMValueRef b) { return contract(LLVMBuildFSub(c->M->b, a, b, "")); }
+static LLVMValueRef madd(const code *c, LLVMValueRef a, LLVMValueRef b, LLVMValueRef x) { return add(c, mul(c, a, b), x); }
+static LLVMValueRef cmp(const code *c, LLVMRealPredicate p, LLVMValueRef a, LLVMValueRef b) {
+  return LLVMBuildFCmp(c->M->b, p, a, b, "");
+}
+static LLVMValueRef sel(const code *c, LLVMValueRef q, LLVMValueRef a, LLVMValueRef b) { return LLVMBuildSelect(c->M->b, q, a, b, ""); }
+static LLVMValueRef bits(const code *c, LLVMValueRef x) { return LLVMBuildBitCast(c->M->b, x, low_vec(c->M->i32, c->n), ""); }
+static LLVMValueRef real(const code *c, LLVMValueRef x) { return LLVMBuildBitCast(c->M->b, x, low_vec(c->M->f32, c->n), ""); }
+static LLVMValueRef sign_only(const code *c, LLVMValueRef x) {
+  return LLVMBuildAnd(c->M->b, bits(c, x), i(c, (int32_t)0x80000000), "");
+}
+static LLVMValueRef magnitude(const code *c, LLVMValueRef x) { return real(c, LLVMBuildAnd(c->M->b, bits(c, x), i(c, 0x7fffffff), "")); }
+static LLVMValueRef with_sign(const code *c, LLVMValueRef sign, LLVMValueRef x) {
+  return real(c, LLVMBuildOr(c->M->b, bits(c, x), sign, ""));
+}
+
+/* Horner, highest power first. */
+static LLVMValueRef poly(const code *c, LLVMValueRef x, const double *k, uint32_t n) {
+  LLVMValueRef r = f(c, k[0]);
+  for (uint32_t j = 1; j < n; j++) r = madd(c, r, x, f(c, k[j]));
+  return r;
+}
+#define POLY(c, x, ...) poly((c), (x), (const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+
+static const double LN2_HI = 0.693359375, LN2_LO = -2.12194440e-4;
+
+/* The integer n nearest to x·log2 e, as a float and in *e: adding 1.5·2^23 rounds. */
+static LLVMValueRef exponent_of(const code *c, LLVMValueRef x, LLVMValueRef *e) {
+  LLVMValueRef magic = f(c, 12582912.0), t = madd(c, x, f(c, 1.44269504088896341), magic);
+  *e = LLVMBuildSub(c->M->b, bits(c, t), i(c, 0x4B400000), "");
+  return LLVMBuildFSub(c->M->b, t, magic, "");
+}
+/* 2^e for -126 <= e <= 127. */
+static LLVMValueRef power2(const code *c, LLVMValueRef e) {
+  LLVMBuilderRef b = c->M->b;
+  return real(c, LLVMBuildShl(b, LLVMBuildAdd(b, e, i(c, 127), ""), i(c, 23), ""));
+}
+
+static LLVMValueRef vexp(const code *c, LLVMValueRef x) {
+  LLVMBuilderRef b = c->M->b;
+  LLVMValueRef e;
+  x = sel(c, cmp(c, LLVMRealOGT, x, f(c, 89.0)), f(c, 89.0), x);
+  x = sel(c, cmp(c, LLVMRealOLT, x, f(c, -104.5)), f(c, -104.5), x);
+  LLVMValueRef n = exponent_of(c, x, &e);
+  LLVMValueRef r = madd(c, n, f(c, -LN2_LO), madd(c, n, f(c, -LN2_HI), x));
+  LLVMValueRef p = POLY(c, r, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1);
+  p = add(c, madd(c, p, mul(c, r, r), r), f(c, 1));
+  LLVMValueRef half = LLVMBuildAShr(b, e, i(c, 1), "");
+  p = mul(c, p, power2(c, half)); /* in two steps: the result may be subnormal, or the power too large */
+  return mul(c, p, power2(c, LLVMBuildSub(b, e, half, "")));
+}
+
+static LLVMValueRef vlog(const code *c, LLVMValueRef x) {
+  LLVMBuilderRef b = c->M->b;
+  LLVMValueRef tiny = cmp(c, LLVMRealOLT, x, f(c, 1.17549435e-38));
+  LLVMValueRef u = bits(c, sel(c, tiny, mul(c, x, f(c, 8388608.0)), x));
+  /* m in [sqrt(1/2), sqrt 2): move the exponent's border from 1 to sqrt(1/2) */
+  LLVMValueRef shifted = LLVMBuildSub(b, u, i(c, 0x3F3504F3), "");
+  LLVMValueRef e = LLVMBuildAShr(b, shifted, i(c, 23), "");
+  LLVMValueRef m = real(c, LLVMBuildSub(b, u, LLVMBuildShl(b, e, i(c, 23), ""), ""));
+  LLVMValueRef n = LLVMBuildSIToFP(b, e, low_vec(c->M->f32, c->n), "");
+  n = sub(c, n, sel(c, tiny, f(c, 23), f(c, 0)));
+  LLVMValueRef y = sub(c, m, f(c, 1)), z = mul(c, y, y);
+  LLVMValueRef p = POLY(c, y, 7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+                        -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1);
+  p = mul(c, mul(c, p, y), z);
+  p = madd(c, n, f(c, LN2_LO), p);
+  p = madd(c, z, f(c, -0.5), p);
+  LLVMValueRef r = madd(c, n, f(c, LN2_HI), add(c, y, p));
+  r = sel(c, cmp(c, LLVMRealOEQ, x, f(c, INFINITY)), x, r);
+  r = sel(c, cmp(c, LLVMRealOEQ, x, f(c, 0)), f(c, -INFINITY), r);
+  return sel(c, cmp(c, LLVMRealOGE, x, f(c, 0)), r, f(c, NAN));
+}
+
+/* log(1+x) = log(u)·x/(u-1), u = 1+x rounded (Goldberg 1991, theorem 4). */
+static LLVMValueRef vlog1p(const code *c, LLVMValueRef x) {
+  LLVMBuilderRef b = c->M->b;
+  LLVMValueRef u = LLVMBuildFAdd(b, x, f(c, 1), ""), l = vlog(c, u);
+  LLVMValueRef r = mul(c, l, LLVMBuildFDiv(b, x, LLVMBuildFSub(b, u, f(c, 1), ""), ""));
+  r = sel(c, cmp(c, LLVMRealOEQ, u, f(c, 1)), x, r);
+  r = sel(c, cmp(c, LLVMRealOEQ, u, f(c, 0)), l, r);
+  return sel(c, cmp(c, LLVMRealOEQ, x, f(c, INFINITY)), x, r);
+}
+
+static LLVMValueRef vtanh(const code *c, LLVMValueRef x) {
+  LLVMBuilderRef b = c->M->b;
+  LLVMValueRef a = magnitude(c, x), z = mul(c, x, x);
+  LLVMValueRef p = POLY(c, z, -5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1);
+  LLVMValueRef near = madd(c, mul(c, p, z), x, x);
+  LLVMValueRef e = vexp(c, add(c, a, a));
+  LLVMValueRef far = sub(c, f(c, 1), LLVMBuildFDiv(b, f(c, 2), add(c, e, f(c, 1)), ""));
+  return sel(c, cmp(c, LLVMRealOLT, a, f(c, 0.625)), near, with_sign(c, sign_only(c, x), far));
+}
+
+static LLVMValueRef verf(const code *c, LLVMValueRef x) {
+  LLVMBuilderRef b = c->M->b;
+  LLVMValueRef a = magnitude(c, x), z = mul(c, x, x);
+  LLVMValueRef p = POLY(c, z, 7.853861353153693e-5, -8.010193625184903e-4, 5.188327685732524e-3, -2.685381193529856e-2,
+                        1.128358514861418e-1, -3.761262582423300e-1, 1.128379165726710e+0);
+  LLVMValueRef near = mul(c, x, p);
+  a = sel(c, cmp(c, LLVMRealOGT, a, f(c, 4)), f(c, 4), a); /* erf 4 rounds to 1 */
+  LLVMValueRef q = LLVMBuildFDiv(b, f(c, 1), a, ""), w = mul(c, q, q);
+  LLVMValueRef mid = POLY(c, w, 2.326819970068386e-2, -1.387039388740657e-1, 3.687424674597105e-1, -5.824733027278666e-1,
+                          6.210004621745983e-1, -4.944515323274145e-1, 3.404879937665872e-1, -2.741127028184656e-1,
+                          5.638259427386472e-1);
+  LLVMValueRef e = vexp(c, mul(c, LLVMBuildFNeg(b, a, ""), a));
+  LLVMValueRef far = sub(c, f(c, 1), mul(c, mul(c, e, q), mid));
+  return sel(c, cmp(c, LLVMRealOLT, magnitude(c, x), f(c, 1)), near, with_sign(c, sign_only(c, x), far));
+}
+
+LLVMValueRef low_math(low_module *M, tarn_fxop op, LLVMValueRef x) {
+  static const struct { tarn_fxop op; LLVMValueRef (*emit)(const code *, LLVMValueRef); } table[] = {
+      {TARN_FX_EXP, vexp}, {TARN_FX_LOG, vlog}, {TARN_FX_LOG1P, vlog1p}, {TARN_FX_TANH, vtanh}, {TARN_FX_ERF, verf}};
+  uint32_t n = low_lanes_of(x);
+  LLVMTypeRef t = LLVMTypeOf(x);
+  if ((n > 1 ? LLVMGetElementType(t) : t) != M->f32) return NULL;
+  code c = {M, n};
+  for (uint32_t k = 0; k < sizeof table / sizeof *table; k++)
+    if (table[k].op == op) return table[k].emit(&c, x);
+  return NULL;
+}

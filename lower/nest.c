@@ -1,0 +1,211 @@
+/* The walk over the levels: loops, unrolled copies, lanes, tails. */
+#include "lower/nest.h"
+#include <string.h>
+
+/* The stages that a list of levels concerns. */
+static low_stage *concerned(low_nest *N, uint32_t list, uint32_t *n) {
+  *n = list == 0 ? N->nstage : 1;
+  return list == 0 ? N->stage : &N->stage[list - 1];
+}
+
+/* Sets level l and emits what is inside of it, `len` elements of its dim. */
+static void enter(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, low_env env, int64_t len) {
+  const low_level *lev = &N->list[list].level[l];
+  uint32_t n, lanes = E->lanes;
+  low_stage *st = concerned(N, list, &n);
+  int64_t outside = N->len[lev->dim];
+  N->last[lev->var] = (outside + lev->step - 1) / lev->step - 1;
+  N->len[lev->dim] = len;
+  E->env[lev->var] = env;
+  if (env.kind == LOW_LANES) E->lanes = (uint32_t)len;
+  for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t r = 0; r < st[i].nread; r++) low_access_enter(E, &st[i].read[r], lev->var);
+    low_access_enter(E, &st[i].result, lev->var);
+  }
+  low_walk(N, E, list, l + 1, mode);
+  E->env[lev->var] = (low_env){0};
+  N->len[lev->dim] = outside, E->lanes = lanes;
+}
+
+static void skip(low_nest *N, uint32_t list, uint32_t l) {
+  uint32_t n, var = N->list[list].level[l].var;
+  low_stage *st = concerned(N, list, &n);
+  for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t r = 0; r < st[i].nread; r++) low_access_skip(&st[i].read[r], var);
+    low_access_skip(&st[i].result, var);
+  }
+}
+
+static low_env fixed(int64_t c) { return (low_env){.kind = LOW_CONST, .c = c}; }
+
+/* for (i = 0; i < trips; i++), trips > 1. */
+static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t trips, int64_t len) {
+  LLVMBuilderRef b = N->M->b;
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(b), body = low_block(E, "loop"), after = low_block(E, "end");
+  LLVMBuildBr(b, body);
+  low_begin(E, body);
+  LLVMValueRef i = LLVMBuildPhi(b, N->M->i64, ""), zero = low_i64(N->M, 0);
+  enter(N, E, list, l, mode, (low_env){.kind = LOW_SSA, .c = trips - 1, .v = i}, len);
+  LLVMValueRef next = LLVMBuildNUWAdd(b, i, low_i64(N->M, 1), "");
+  LLVMValueRef in[2] = {zero, next};
+  LLVMBasicBlockRef from[2] = {before, LLVMGetInsertBlock(b)};
+  LLVMAddIncoming(i, in, from, 2);
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, next, low_i64(N->M, trips), ""), body, after);
+  low_begin(E, after);
+}
+
+static void walk_level(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode) {
+  const low_level *lev = &N->list[list].level[l];
+  int64_t len = N->len[lev->dim], full = len / lev->step, tail = len % lev->step;
+  if (len == 0) return;
+  if (lev->kind == TARN_VECTOR && len > 1) {
+    enter(N, E, list, l, mode, (low_env){.kind = LOW_LANES}, len);
+    return;
+  }
+  if (lev->kind == TARN_UNROLL)
+    for (int64_t i = 0; i < full; i++) enter(N, E, list, l, mode, fixed(i), lev->step);
+  else if (full == 1) enter(N, E, list, l, mode, fixed(0), lev->step);
+  else if (full) loop(N, E, list, l, mode, full, lev->step);
+  if (tail) enter(N, E, list, l, mode, fixed(full), tail);
+}
+
+static void map_leaf(low_nest *N, low_fn *E, uint32_t list) {
+  low_stage *st = &N->stage[list - 1];
+  LLVMValueRef v[TARN_MAX_DIMS * 4 + 1];
+  tarn_dtype t[TARN_MAX_DIMS * 4 + 1], out;
+  uint32_t end = N->nshared + N->list[list].n;
+  for (uint32_t r = 0; r < st->f->nops; r++) v[r] = low_load(E, &st->read[r], end), t[r] = st->read[r].dtype;
+  LLVMValueRef x = low_fx(N->M, st->f->body, v, t, st->f->nops, E->lanes, &out);
+  if (st->f->epi != TARN_NONE) {
+    v[0] = x, t[0] = out;
+    for (uint32_t r = 0; r < st->f->nepi; r++) {
+      low_access *a = &st->read[st->f->nops + r];
+      v[1 + r] = low_load(E, a, end), t[1 + r] = a->dtype;
+    }
+    x = low_fx(N->M, st->f->epi, v, t, 1u + st->f->nepi, E->lanes, &out);
+  }
+  low_store(E, &st->result, end, x);
+}
+
+static void stages(low_nest *N, low_fn *E) {
+  for (uint32_t i = 0; i < N->nstage; i++) {
+    low_stage *st = &N->stage[i];
+    for (uint32_t d = N->n->depth; d < st->n; d++) N->len[d] = st->dim[d];
+    E->space = &st->space;
+    E->gen++;
+    low_walk(N, E, 1 + i, 0, LOW_OUTER);
+  }
+}
+
+void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode) {
+  const low_list *ll = &N->list[list];
+  bool inside = mode != LOW_OUTER;
+  if (list > 0 && N->stage[list - 1].red && !inside && l == N->stage[list - 1].acc) {
+    low_reduction(N, E, list, l);
+    return;
+  }
+  if (l < ll->n && inside && mode != LOW_BODY && ll->level[l].red) {
+    skip(N, list, l);
+    low_walk(N, E, list, l + 1, mode);
+  } else if (l < ll->n) walk_level(N, E, list, l, mode);
+  else if (list == 0) stages(N, E);
+  else if (inside) low_reduce_leaf(N, E, list, mode);
+  else map_leaf(N, E, list);
+}
+
+/* ---------------------------------------------------------------- parallel items */
+/* Emits the inside of parallel level l; a tail is a second copy behind a branch. */
+static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at);
+static void parallel_copy(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at, low_env env,
+                          int64_t len) {
+  const low_level *lev = &N->list[list].level[l];
+  uint32_t n;
+  low_stage *st = concerned(N, list, &n);
+  int64_t outside = N->len[lev->dim];
+  N->last[lev->var] = lev->trips - 1, N->len[lev->dim] = len, E->env[lev->var] = env;
+  for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t r = 0; r < st[i].nread; r++) low_access_enter(E, &st[i].read[r], lev->var);
+    low_access_enter(E, &st[i].result, lev->var);
+  }
+  parallel(N, E, list, l + 1, at);
+  E->env[lev->var] = (low_env){0}, N->len[lev->dim] = outside;
+}
+
+static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at) {
+  LLVMBuilderRef b = N->M->b;
+  if (l == N->list[list].parallel) {
+    low_walk(N, E, list, l, LOW_OUTER);
+    return;
+  }
+  const low_level *lev = &N->list[list].level[l];
+  int64_t len = N->len[lev->dim], full = len / lev->step, tail = len % lev->step;
+  if (len == 0) return;
+  if (!tail || !full) {
+    low_env env = full > 1 ? (low_env){.kind = LOW_SSA, .c = full - 1, .v = at[l]} : fixed(0);
+    parallel_copy(N, E, list, l, at, env, full ? lev->step : tail);
+    return;
+  }
+  LLVMBasicBlockRef yes = low_block(E, "full"), no = low_block(E, "tail"), after = low_block(E, "next");
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, at[l], low_i64(N->M, full), ""), yes, no);
+  low_begin(E, yes);
+  parallel_copy(N, E, list, l, at, full > 1 ? (low_env){.kind = LOW_SSA, .c = full - 1, .v = at[l]} : fixed(0), lev->step);
+  LLVMBuildBr(b, after);
+  low_begin(E, no);
+  parallel_copy(N, E, list, l, at, fixed(full), tail);
+  LLVMBuildBr(b, after);
+  low_begin(E, after);
+}
+
+/* The counters of the parallel levels of one item. */
+static void decode(low_nest *N, uint32_t list, LLVMValueRef item, LLVMValueRef *at) {
+  LLVMBuilderRef b = N->M->b;
+  for (uint32_t i = N->list[list].parallel; i-- > 0;) {
+    int64_t trips = N->list[list].level[i].trips;
+    if (i == 0) at[i] = item;
+    else if (trips == 1) at[i] = low_i64(N->M, 0);
+    else {
+      at[i] = LLVMBuildURem(b, item, low_i64(N->M, trips), "");
+      item = LLVMBuildUDiv(b, item, low_i64(N->M, trips), "");
+    }
+  }
+}
+
+static void bind(low_nest *N, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out) {
+  for (uint32_t i = 0; i < N->nstage; i++) {
+    low_stage *st = &N->stage[i];
+    for (uint32_t r = 0; r < st->nread; r++) {
+      const tarn_read *rd = &st->s->read[r];
+      if (!rd->stage) st->read[r].base = in[rd->src];
+      else st->read[r].base = N->stage[rd->src].result.base;
+      low_access_ready(E, &st->read[r], st->serial);
+    }
+    st->result.base = st->s->out ? out[st->out_no] : low_local(E, st->local_bytes);
+    low_access_ready(E, &st->result, st->serial);
+  }
+}
+
+void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out,
+                   LLVMValueRef begin, LLVMValueRef end) {
+  LLVMBuilderRef b = N->M->b;
+  uint32_t list = N->split ? 1 + region : 0;
+  const low_stage *st = &N->stage[N->split ? region : 0];
+  LLVMValueRef at[TARN_MAX_LEVELS];
+  bind(N, E, in, out);
+  E->space = &st->space;
+  memcpy(N->len, st->dim, sizeof N->len);
+  if (low_nest_items(N, region) == 0) return;
+  if (!N->list[list].parallel) {
+    low_walk(N, E, list, 0, LOW_OUTER);
+    return;
+  }
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(b), body = low_block(E, "item"), after = low_block(E, "done");
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, begin, end, ""), body, after);
+  low_begin(E, body);
+  LLVMValueRef item = LLVMBuildPhi(b, N->M->i64, "");
+  decode(N, list, item, at);
+  parallel(N, E, list, 0, at);
+  LLVMValueRef next = LLVMBuildNSWAdd(b, item, low_i64(N->M, 1), "");
+  LLVMAddIncoming(item, (LLVMValueRef[]){begin, next}, (LLVMBasicBlockRef[]){before, LLVMGetInsertBlock(b)}, 2);
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, end, ""), body, after);
+  low_begin(E, after);
+}

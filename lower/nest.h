@@ -1,0 +1,70 @@
+/* lower: a nest with its schedule, prepared for emission (prepare.c makes it, nest.c and reduce.c walk it).
+ *
+ * Level lists: list 0 holds the shared levels, list 1+i those of stage i. Variables (LOW_MAX_VARS): a shared level has its
+ * own number, the levels of a stage follow them; stages use the same numbers one after the other. */
+#ifndef TARN_LOWER_NEST_H
+#define TARN_LOWER_NEST_H
+#include "lower/internal.h"
+
+typedef struct low_level {
+  uint8_t dim;
+  uint8_t kind;        /* what is emitted: SERIAL PARALLEL UNROLL VECTOR */
+  bool red, inside;    /* of a reduce dim; inside of the accumulators */
+  int64_t step, trips; /* trips: for the full length outside of it, the tail's counted */
+  uint32_t var;
+} low_level;
+
+typedef struct low_list {
+  uint32_t n;
+  low_level level[TARN_MAX_LEVELS];
+  uint32_t parallel;   /* so many levels from the outermost on are parallel */
+} low_list;
+
+typedef struct low_stage {
+  const tarn_stage *s;
+  const tarn_func *f;
+  const tarn_reducer *red;       /* NULL: a map */
+  uint32_t n, nacc;              /* dims; of them shared and own */
+  int64_t dim[TARN_MAX_DIMS];
+  low_space space;
+  uint32_t acc;                  /* level */
+  uint32_t nread;
+  low_access *read, result;
+  uint32_t *operand;             /* by read: child number, or TARN_NONE for a stage's result */
+  uint32_t out_no;               /* output stages */
+  const low_lin *index[TARN_MAX_DIMS]; /* each dim over levels */
+  tarn_dtype body_type, out_type;
+  /* reductions */
+  tarn_dtype state[TARN_MAX_STATE];
+  uint32_t step[TARN_MAX_STATE]; /* over state…, flat index, body operands… */
+  bool step_index;
+  const low_lin *flat;           /* index of the element */
+  uint32_t red_lanes;            /* > 1: the lanes are partial results along a reduce dim */
+  bool in_memory;                /* the accumulators are walked by loops */
+  uint32_t max_lanes;
+  int64_t slots;
+  LLVMValueRef *slot;            /* slots × state; in_memory: slot[0] is their base */
+  uint64_t serial;               /* variables that are loops */
+  int64_t local_bytes;           /* result of a stage that is no output */
+} low_stage;
+
+struct low_nest {
+  low_module *M;
+  const tarn_nest *n;
+  uint32_t nshared, nstage;
+  low_list *list;                /* 1 + nstage */
+  low_stage *stage;
+  int64_t len[TARN_MAX_DIMS];    /* extent left of each dim of the stage being walked */
+  int64_t last[LOW_MAX_VARS];    /* the last trip of each variable that is set */
+  bool split;                    /* every stage has its own parallel region */
+};
+
+/* ---- prepare.c: see low_nest_new ---- */
+
+/* ---- nest.c ---- */
+typedef enum { LOW_OUTER, LOW_INIT, LOW_RESUME, LOW_BODY, LOW_PARTIAL, LOW_FINAL } low_mode;
+void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode);
+/* ---- reduce.c ---- */
+void low_reduction(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* everything from level acc on */
+void low_reduce_leaf(low_nest *N, low_fn *E, uint32_t list, low_mode mode);
+#endif

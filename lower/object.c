@@ -1,0 +1,213 @@
+/* From the module to files: LLVM's passes and code generation, the constants put into the object, the link.
+ *
+ * The constants never pass through LLVM: its object holds a section of 64 bytes in their place, and the object is written
+ * with that section's contents at the end of the file (ELF64, little-endian: the section header alone is changed). */
+#include "lower/internal.h"
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECTION ".rodata.tarn_consts"
+extern char **environ;
+
+static const char *path_of(const low_module *M, const char *ext) { return tarn_format(M->cx, "%s/model.%s", M->o->dir, ext); }
+
+/* Raises with LLVM's text, which it frees. */
+_Noreturn static void llvm_error(const low_module *M, const char *what, char *message) {
+  char *copy = tarn_strdup(M->cx, message ? message : "");
+  LLVMDisposeMessage(message);
+  for (char *p = copy; *p; p++)
+    if (*p == '\n') *p = ' ';
+  tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: %.2000s", what, copy);
+}
+
+/* ---------------------------------------------------------------- the target */
+typedef struct arch { const char *prefix; void (*init[5])(void); } arch;
+static const arch archs[] = {
+    {"x86_64", {LLVMInitializeX86TargetInfo, LLVMInitializeX86Target, LLVMInitializeX86TargetMC, LLVMInitializeX86AsmPrinter,
+                LLVMInitializeX86AsmParser}},
+    {"aarch64", {LLVMInitializeAArch64TargetInfo, LLVMInitializeAArch64Target, LLVMInitializeAArch64TargetMC,
+                 LLVMInitializeAArch64AsmPrinter, LLVMInitializeAArch64AsmParser}},
+    {"riscv64", {LLVMInitializeRISCVTargetInfo, LLVMInitializeRISCVTarget, LLVMInitializeRISCVTargetMC,
+                 LLVMInitializeRISCVAsmPrinter, LLVMInitializeRISCVAsmParser}},
+};
+
+static void dispose_machine(void *tm) { LLVMDisposeTargetMachine(tm); }
+static LLVMTargetMachineRef target_machine(low_module *M, const char *triple) {
+  static const LLVMCodeGenOptLevel level[4] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
+                                               LLVMCodeGenLevelAggressive};
+  const arch *a = NULL;
+  for (uint32_t i = 0; i < sizeof archs / sizeof *archs; i++)
+    if (!strncmp(triple, archs[i].prefix, strlen(archs[i].prefix))) a = &archs[i];
+  if (!a) tarn_raise(M->cx, TARN_BAD_INPUT, "%s: no code generator for the triple %s", M->hw->name, triple);
+  for (int i = 0; i < 5; i++) a->init[i]();
+  LLVMTargetRef t;
+  char *message = NULL;
+  if (LLVMGetTargetFromTriple(triple, &t, &message)) llvm_error(M, triple, message);
+  int o = M->o->opt < 0 ? 0 : M->o->opt > 3 ? 3 : M->o->opt;
+  LLVMTargetMachineRef tm = LLVMCreateTargetMachine(t, triple, M->hw->cpu, M->hw->features, level[o], LLVMRelocPIC,
+                                                    LLVMCodeModelDefault);
+  if (!tm) tarn_raise(M->cx, TARN_BAD_INPUT, "%s: LLVM has no machine %s %s", M->hw->name, triple, M->hw->cpu);
+  tarn_defer(M->cx, dispose_machine, tm);
+  return tm;
+}
+
+/* ---------------------------------------------------------------- passes */
+static const char *pipeline(const low_module *M) {
+  if (M->o->opt <= 0) return "default<O0>";
+  return "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),"
+         "early-cse<memssa>,loop-simplify,gvn,loop-mssa(licm),instcombine<no-verify-fixpoint>,simplifycfg),globaldce";
+}
+
+static void optimise(low_module *M, LLVMTargetMachineRef tm) {
+  char *message = NULL;
+  if (LLVMVerifyModule(M->m, LLVMReturnStatusAction, &message)) llvm_error(M, "the emitted module is wrong", message);
+  LLVMDisposeMessage(message);
+  LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
+  LLVMErrorRef e = LLVMRunPasses(M->m, pipeline(M), tm, o);
+  LLVMDisposePassBuilderOptions(o);
+  if (!e) return;
+  char *text = LLVMGetErrorMessage(e), *copy = tarn_strdup(M->cx, text);
+  LLVMDisposeErrorMessage(text);
+  tarn_raise(M->cx, TARN_INTERNAL, "lower: passes: %s", copy);
+}
+
+static void write_text(low_module *M) {
+  char *message = NULL;
+  if (LLVMPrintModuleToFile(M->m, path_of(M, "ll"), &message)) llvm_error(M, "writing model.ll", message);
+}
+
+/* ---------------------------------------------------------------- the object */
+static void dispose_buffer(void *b) { LLVMDisposeMemoryBuffer(b); }
+
+static void put(low_module *M, int fd, const char *path, const void *p, size_t n) {
+  for (const char *s = p; n;) {
+    ssize_t w = write(fd, s, n);
+    if (w < 0 && errno != EINTR) tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
+    if (w > 0) s += w, n -= (size_t)w;
+  }
+}
+
+/* The header of the section that stands for the constants. */
+static Elf64_Shdr *find_section(low_module *M, char *elf, size_t n) {
+  const Elf64_Ehdr *h = (const Elf64_Ehdr *)elf;
+  if (n < sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64)
+    tarn_raise(M->cx, TARN_INTERNAL, "lower: the object is no ELF64");
+  Elf64_Shdr *s = (Elf64_Shdr *)(elf + h->e_shoff);
+  const char *names = elf + s[h->e_shstrndx].sh_offset;
+  for (uint32_t i = 1; i < h->e_shnum; i++)
+    if (!strcmp(names + s[i].sh_name, SECTION)) return &s[i];
+  tarn_raise(M->cx, TARN_INTERNAL, "lower: the object has no section for constants");
+}
+
+typedef struct open_file { int fd; } open_file;
+static void close_file(void *p) {
+  open_file *f = p;
+  if (f->fd >= 0) close(f->fd);
+  f->fd = -1;
+}
+
+static void write_object(low_module *M, const tarn_kprog *p, const tarn_plan *plan, const char *from, size_t n) {
+  static const char zero[64];
+  const char *path = path_of(M, "o");
+  char *elf = tarn_copy(M->cx, from, n);
+  size_t at = (n + 63) / 64 * 64;
+  Elf64_Shdr *s = find_section(M, elf, n);
+  s->sh_offset = at, s->sh_size = (uint64_t)(plan->const_bytes > 64 ? plan->const_bytes : 64);
+  open_file *f = TARN_NEW(M->cx, open_file);
+  f->fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
+  if (f->fd < 0) tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
+  tarn_defer(M->cx, close_file, f);
+  put(M, f->fd, path, elf, n), put(M, f->fd, path, zero, at - n);
+  int64_t done = 0;
+  for (uint32_t b = 0; b < p->nbuf; b++) {
+    if (plan->const_offset[b] < 0) continue;
+    for (; done < plan->const_offset[b]; done++) put(M, f->fd, path, zero, 1);
+    low_const_write(p, b, f->fd, path);
+    done += low_bytes(&p->buf[b]);
+  }
+  for (; done < (int64_t)s->sh_size; done++) put(M, f->fd, path, zero, 1);
+  int fd = f->fd;
+  f->fd = -1;
+  if (close(fd)) tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
+}
+
+/* ---------------------------------------------------------------- the link */
+/* libm, where the strict mode finds its functions; the program that loads the model may not have it. */
+static const char *libm_path(const char *triple) {
+  static const char *const dirs[] = {"/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6", "/usr/lib64/libm.so.6",
+                                     "/usr/lib/x86_64-linux-gnu/libm.so.6"};
+  for (uint32_t i = 0; !strncmp(triple, "x86_64", 6) && i < sizeof dirs / sizeof *dirs; i++)
+    if (!access(dirs[i], R_OK)) return dirs[i];
+  return NULL;
+}
+
+static void link_shared(low_module *M, const char *triple) {
+  static const char *const names[] = {"ld.lld-19", "/usr/lib/llvm-19/bin/ld.lld", "ld.lld"};
+  const char *so = path_of(M, "so"), *libm = libm_path(triple);
+  const char *tmp = tarn_format(M->cx, "%s.tmp", so);
+  const char *argv[] = {"ld.lld", "-shared", "-z", "noexecstack", "--as-needed", "-o", tmp, path_of(M, "o"), libm, NULL};
+  int rc = -1, status = 0;
+  pid_t pid;
+  for (uint32_t i = 0; i < sizeof names / sizeof *names && rc; i++)
+    rc = posix_spawnp(&pid, names[i], NULL, NULL, (char *const *)argv, environ);
+  if (rc) {
+    tarn_warn(M->cx, "lld-19 is not installed: %s was written, %s was not", path_of(M, "o"), so);
+    return;
+  }
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+    unlink(tmp);
+    tarn_raise(M->cx, TARN_INTERNAL, "lower: linking %s failed", so);
+  }
+  if (rename(tmp, so)) tarn_raise(M->cx, TARN_IO, "%s: %s", so, strerror(errno));
+}
+
+/* ---------------------------------------------------------------- all of it */
+static void name_consts(low_module *M) {
+  const char *s = tarn_format(M->cx, ".section " SECTION ",\"a\",@progbits\n.p2align 6\n.hidden %s_consts\n.globl %s_consts\n"
+                                     "%s_consts:\n.zero 64\n.text\n", M->o->name, M->o->name, M->o->name);
+  LLVMSetModuleInlineAsm2(M->m, s, strlen(s));
+}
+
+static LLVMMemoryBufferRef generate(low_module *M, LLVMTargetMachineRef tm, LLVMCodeGenFileType type) {
+  LLVMMemoryBufferRef out;
+  char *message = NULL;
+  if (LLVMTargetMachineEmitToMemoryBuffer(tm, M->m, type, &message, &out)) llvm_error(M, "code generation", message);
+  tarn_defer(M->cx, dispose_buffer, out);
+  return out;
+}
+
+void low_object(low_module *M, const tarn_kprog *p, const tarn_plan *plan) {
+  char *guess = LLVMGetDefaultTargetTriple();
+  const char *triple = M->hw->triple && *M->hw->triple ? M->hw->triple : tarn_strdup(M->cx, guess);
+  LLVMDisposeMessage(guess);
+  LLVMTargetMachineRef tm = target_machine(M, triple);
+  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(tm);
+  LLVMSetTarget(M->m, triple);
+  LLVMSetModuleDataLayout(M->m, layout);
+  LLVMDisposeTargetData(layout);
+  name_consts(M);
+  low_program(M, p, plan);
+  low_header(M, p, plan);
+  optimise(M, tm);
+  if (M->o->emit & TARN_EMIT_LL) write_text(M);
+  if (M->o->emit & TARN_EMIT_ASM) {
+    LLVMMemoryBufferRef s = generate(M, tm, LLVMAssemblyFile);
+    tarn_write_file(M->cx, path_of(M, "s"), LLVMGetBufferStart(s), LLVMGetBufferSize(s));
+  }
+  if (!(M->o->emit & (TARN_EMIT_O | TARN_EMIT_SO))) return;
+  LLVMMemoryBufferRef o = generate(M, tm, LLVMObjectFile);
+  write_object(M, p, plan, LLVMGetBufferStart(o), LLVMGetBufferSize(o));
+  if (M->o->emit & TARN_EMIT_SO) link_shared(M, triple);
+}

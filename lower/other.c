@@ -1,0 +1,205 @@
+/* Kernels that are no nests: gather (an index read from memory), reference kernels of libtarn-rt, kernels called by name. */
+#include "lower/internal.h"
+#include <string.h>
+
+typedef struct step {
+  low_module *M;
+  LLVMValueRef fn;
+  const tarn_kprog *p;
+  const tarn_kernel *k;
+} step;
+
+static tarn_layout layout_of(const step *s, bool out, uint32_t i) {
+  const tarn_layout *given = out ? s->k->out_layout : s->k->in_layout;
+  return given ? given[i] : s->p->buf[out ? s->k->out[i] : s->k->in[i]].layout;
+}
+static tarn_dtype dtype_of(const step *s, bool out, uint32_t i) { return s->p->buf[out ? s->k->out[i] : s->k->in[i]].dtype; }
+
+static LLVMBasicBlockRef block(const step *s) { return LLVMAppendBasicBlockInContext(s->M->lc, s->fn, ""); }
+
+/* ---------------------------------------------------------------- gather */
+typedef struct gather {
+  step *s;
+  LLVMValueRef base[3];          /* data, index, out */
+  tarn_layout l[3];
+  tarn_dtype data_type, index_type;
+  uint32_t axis;
+  LLVMValueRef at[TARN_MAX_DIMS]; /* counters of the output's dims */
+} gather;
+
+static LLVMValueRef address(const gather *g, uint32_t which, LLVMValueRef *idx, tarn_dtype t) {
+  low_module *M = g->s->M;
+  const tarn_layout *l = &g->l[which];
+  LLVMValueRef o = low_i64(M, l->offset);
+  for (uint32_t d = 0; d < l->n; d++) {
+    LLVMValueRef i = idx[d];
+    if (l->block && d == l->baxis) {
+      o = LLVMBuildAdd(M->b, o, LLVMBuildURem(M->b, i, low_i64(M, l->block), ""), "");
+      i = LLVMBuildUDiv(M->b, i, low_i64(M, l->block), "");
+    }
+    o = LLVMBuildAdd(M->b, o, LLVMBuildMul(M->b, i, low_i64(M, l->stride[d]), ""), "");
+  }
+  return LLVMBuildGEP2(M->b, low_memory_type(M, t), g->base[which], &o, 1, "");
+}
+
+/* The index at the current place, counted from the start and kept inside the axis. */
+static LLVMValueRef picked(gather *g) {
+  low_module *M = g->s->M;
+  LLVMTypeRef t = low_memory_type(M, g->index_type);
+  LLVMValueRef i = LLVMBuildLoad2(M->b, t, address(g, 1, g->at + g->axis, g->index_type), "");
+  LLVMSetAlignment(i, (unsigned)tarn_dtype_size(g->index_type));
+  i = LLVMBuildIntCast2(M->b, i, M->i64, true, "");
+  LLVMValueRef n = low_i64(M, g->l[0].dim[g->axis]), zero = low_i64(M, 0), last = low_i64(M, g->l[0].dim[g->axis] - 1);
+  i = LLVMBuildSelect(M->b, LLVMBuildICmp(M->b, LLVMIntSLT, i, zero, ""), LLVMBuildAdd(M->b, i, n, ""), i, "");
+  i = LLVMBuildSelect(M->b, LLVMBuildICmp(M->b, LLVMIntSLT, i, zero, ""), zero, i, "");
+  return LLVMBuildSelect(M->b, LLVMBuildICmp(M->b, LLVMIntSGT, i, last, ""), last, i, "");
+}
+
+/* Are the dims behind the axis one run of memory in data and result? Elements of it, or 0. */
+static int64_t run_length(const gather *g) {
+  uint32_t from[2] = {g->axis + 1, g->axis + g->l[1].n};
+  int64_t n[2] = {1, 1};
+  for (uint32_t w = 0; w < 2; w++) {
+    const tarn_layout *l = &g->l[w ? 2 : 0];
+    for (uint32_t d = l->n; d-- > from[w];) {
+      if (l->block && d == l->baxis) return 0;
+      if (l->dim[d] != 1 && l->stride[d] != n[w]) return 0;
+      n[w] *= l->dim[d];
+    }
+  }
+  return n[0];
+}
+
+static void element(gather *g, int64_t run) {
+  low_module *M = g->s->M;
+  LLVMValueRef idx[TARN_MAX_DIMS];
+  uint32_t ni = g->l[1].n, n = g->l[0].n;
+  for (uint32_t d = 0; d < n; d++) idx[d] = d < g->axis ? g->at[d] : d == g->axis ? picked(g) : g->at[d + ni - 1];
+  LLVMValueRef from = address(g, 0, idx, g->data_type), to = address(g, 2, g->at, g->data_type);
+  int64_t bytes = (run ? run : 1) * (int64_t)tarn_dtype_size(g->data_type);
+  LLVMBuildMemCpy(M->b, to, 1, from, 1, low_i64(M, bytes));
+}
+
+static void loops(gather *g, uint32_t d, uint32_t n, int64_t run) {
+  low_module *M = g->s->M;
+  const tarn_layout *out = &g->l[2];
+  for (uint32_t k = n; d == n && k < out->n; k++) g->at[k] = low_i64(M, 0);
+  if (d == n) {
+    element(g, run);
+    return;
+  }
+  if (out->dim[d] == 0) return;
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(M->b), body = block(g->s), after = block(g->s);
+  LLVMBuildBr(M->b, body);
+  LLVMPositionBuilderAtEnd(M->b, body);
+  LLVMValueRef i = g->at[d] = LLVMBuildPhi(M->b, M->i64, "");
+  loops(g, d + 1, n, run);
+  LLVMValueRef next = LLVMBuildNUWAdd(M->b, i, low_i64(M, 1), "");
+  LLVMAddIncoming(i, (LLVMValueRef[]){low_i64(M, 0), next}, (LLVMBasicBlockRef[]){before, LLVMGetInsertBlock(M->b)}, 2);
+  LLVMBuildCondBr(M->b, LLVMBuildICmp(M->b, LLVMIntULT, next, low_i64(M, out->dim[d]), ""), body, after);
+  LLVMPositionBuilderAtEnd(M->b, after);
+}
+
+static void emit_gather(step *s, const tarn_node *n, const LLVMValueRef *in, const LLVMValueRef *out) {
+  gather g = {.s = s, .base = {in[0], in[1], out[0]}};
+  g.l[0] = layout_of(s, false, 0), g.l[1] = layout_of(s, false, 1), g.l[2] = layout_of(s, true, 0);
+  g.data_type = dtype_of(s, false, 0), g.index_type = dtype_of(s, false, 1);
+  g.axis = (uint32_t)tarn_payload_get(s->p->L, n->payload)->ints[0];
+  if (g.l[2].n + 1 != g.l[0].n + g.l[1].n || g.axis >= g.l[0].n)
+    tarn_raise(s->M->cx, TARN_INTERNAL, "lower: %s: a gather of other dims", s->k->name);
+  int64_t run = run_length(&g);
+  loops(&g, 0, run ? g.axis + g.l[1].n : g.l[2].n, run);
+}
+
+/* ---------------------------------------------------------------- reference kernels */
+static LLVMTypeRef tensor_type(low_module *M) {
+  LLVMTypeRef t[4] = {M->i32, M->i32, M->ptr, M->ptr};
+  return LLVMStructTypeInContext(M->lc, t, 4, 0);
+}
+
+static LLVMValueRef tensors(step *s, bool out, uint32_t n, const LLVMValueRef *data) {
+  low_module *M = s->M;
+  LLVMTypeRef type = tensor_type(M);
+  LLVMValueRef all = LLVMBuildArrayAlloca(M->b, type, low_i64(M, n ? n : 1), "");
+  for (uint32_t i = 0; i < n; i++) {
+    tarn_layout l = layout_of(s, out, i), flat = tarn_layout_row_major(l.n, l.dim);
+    flat.offset = l.offset;
+    if (!tarn_layout_equal(&l, &flat))
+      tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: operand %u of a reference kernel is not row-major", s->k->name, i);
+    LLVMValueRef at = low_i64(M, l.offset * (int64_t)tarn_dtype_size(dtype_of(s, out, i)));
+    LLVMValueRef v[4] = {LLVMConstInt(M->i32, dtype_of(s, out, i), 0), LLVMConstInt(M->i32, l.n, 0),
+                         low_i64_table(M, l.dim, l.n), LLVMBuildGEP2(M->b, M->i8, data[i], &at, 1, "")};
+    LLVMValueRef no = low_i64(M, i), t = LLVMBuildGEP2(M->b, type, all, &no, 1, "");
+    for (uint32_t m = 0; m < 4; m++) LLVMBuildStore(M->b, v[m], LLVMBuildStructGEP2(M->b, type, t, m, ""));
+  }
+  return all;
+}
+
+static LLVMValueRef attributes(step *s, const tarn_payload *p) {
+  low_module *M = s->M;
+  LLVMTypeRef t[7] = {M->ptr, M->i64, M->f64, M->ptr, M->i32, M->ptr, M->ptr};
+  LLVMTypeRef type = LLVMStructTypeInContext(M->lc, t, 7, 0);
+  LLVMValueRef *row = TARN_ARRAY(M->cx, LLVMValueRef, p->nattr + 1), null = LLVMConstNull(M->ptr);
+  for (uint32_t i = 0; i < p->nattr; i++) {
+    const tarn_attr *a = &p->attr[i];
+    LLVMValueRef *rs = TARN_ARRAY(M->cx, LLVMValueRef, a->n + 1);
+    for (uint32_t k = 0; a->kind == TARN_A_REALS && k < a->n; k++) rs[k] = LLVMConstReal(M->f64, a->rs[k]);
+    bool list = a->kind == TARN_A_INTS || a->kind == TARN_A_REALS;
+    LLVMValueRef v[7] = {low_text(M, a->name), low_i64(M, a->i), LLVMConstReal(M->f64, a->r),
+                         a->kind == TARN_A_STR ? low_text(M, a->s) : null, LLVMConstInt(M->i32, list ? a->n : 0, 0),
+                         a->kind == TARN_A_INTS ? low_i64_table(M, a->is, a->n) : null,
+                         a->kind == TARN_A_REALS ? low_table(M, M->f64, rs, a->n) : null};
+    row[i] = LLVMConstStructInContext(M->lc, v, 7, 0);
+  }
+  return low_table(M, type, row, p->nattr);
+}
+
+/* pool ? pool->opaque(name, attributes, in, out, pool->message) : 1 */
+static LLVMValueRef emit_opaque(step *s, LLVMValueRef pool, const LLVMValueRef *in, const LLVMValueRef *out) {
+  low_module *M = s->M;
+  const tarn_payload *p = tarn_payload_get(M->L, s->k->payload);
+  LLVMBasicBlockRef yes = block(s), no = block(s);
+  M->pooled = true;
+  LLVMBuildCondBr(M->b, LLVMBuildIsNull(M->b, pool, ""), no, yes);
+  LLVMPositionBuilderAtEnd(M->b, no);
+  LLVMBuildRet(M->b, LLVMConstInt(M->i32, 1, 0));
+  LLVMPositionBuilderAtEnd(M->b, yes);
+  LLVMTypeRef t[8] = {M->ptr, M->ptr, M->i32, M->ptr, M->i32, M->ptr, M->i32, M->ptr};
+  LLVMTypeRef face[3] = {M->ptr, M->ptr, M->ptr}, type = LLVMStructTypeInContext(M->lc, face, 3, 0);
+  LLVMValueRef f = LLVMBuildLoad2(M->b, M->ptr, LLVMBuildStructGEP2(M->b, type, pool, 1, ""), "");
+  LLVMValueRef message = LLVMBuildLoad2(M->b, M->ptr, LLVMBuildStructGEP2(M->b, type, pool, 2, ""), "");
+  LLVMValueRef a[8] = {low_text(M, p->name), attributes(s, p), LLVMConstInt(M->i32, p->nattr, 0),
+                       tensors(s, false, s->k->nin, in), LLVMConstInt(M->i32, s->k->nin, 0),
+                       tensors(s, true, s->k->nout, out), LLVMConstInt(M->i32, s->k->nout, 0), message};
+  return LLVMBuildCall2(M->b, LLVMFunctionType(M->i32, t, 8, 0), f, a, 8, "");
+}
+
+/* ---------------------------------------------------------------- kernels called by name */
+/* int NAME(const void *const *in, void *const *out): the buffers as they stand. */
+static LLVMValueRef emit_call(step *s, const LLVMValueRef *in, const LLVMValueRef *out) {
+  low_module *M = s->M;
+  LLVMValueRef list[2];
+  for (uint32_t w = 0; w < 2; w++) {
+    uint32_t n = w ? s->k->nout : s->k->nin;
+    list[w] = LLVMBuildArrayAlloca(M->b, M->ptr, low_i64(M, n + 1), "");
+    for (uint32_t i = 0; i < n; i++) {
+      LLVMValueRef at = low_i64(M, i);
+      LLVMBuildStore(M->b, w ? out[i] : in[i], LLVMBuildGEP2(M->b, M->ptr, list[w], &at, 1, ""));
+    }
+  }
+  return low_call(M, tarn_payload_get(M->L, s->k->payload)->name, M->i32, list, 2);
+}
+
+LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k, LLVMValueRef pool,
+                       const LLVMValueRef *in, const LLVMValueRef *out) {
+  step s = {M, fn, p, k};
+  if (k->kind == TARN_K_CALL) return emit_call(&s, in, out);
+  const tarn_node *n = k->term < tarn_term_count(M->L) ? tarn_term_get(M->L, k->term) : NULL;
+  if (n && n->op == TARN_OP_GATHER) {
+    emit_gather(&s, n, in, out);
+    return NULL;
+  }
+  if (tarn_payload_get(M->L, k->payload)->kind != TARN_P_OPAQUE)
+    tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: a kernel of unknown kind", k->name);
+  return emit_opaque(&s, pool, in, out);
+}

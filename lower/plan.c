@@ -1,0 +1,114 @@
+/* Memory plan: offsets in one workspace for the temporary buffers, offsets in one blob for the constants.
+ *
+ * A buffer lives from the first kernel that writes it to the last that touches it, parts of it included.  The largest
+ * buffers are placed first, each in the smallest gap left by the buffers that live at the same time (best fit); the first
+ * gap wins among equals.  Source: Pisarchyk and Lee, "Efficient memory management for deep neural net inference"
+ * (2020), greedy by size. */
+#include "lower/internal.h"
+#include <stdlib.h>
+
+typedef struct life {
+  uint32_t buf, first, last; /* kernels, inclusive */
+  int64_t bytes, at;
+} life;
+
+uint32_t low_root(const tarn_kprog *p, uint32_t b) {
+  uint32_t steps = 0;
+  while (p->buf[b].parent != TARN_NONE) {
+    b = p->buf[b].parent;
+    if (b >= p->nbuf || ++steps > p->nbuf) tarn_raise(tarn_lang_ctx(p->L), TARN_INTERNAL, "plan: bad parent of a buffer");
+  }
+  return b;
+}
+
+int64_t low_bytes(const tarn_buffer *b) {
+  return (tarn_layout_elems(&b->layout) + b->layout.offset) * (int64_t)tarn_dtype_size(b->dtype);
+}
+
+static int64_t round_up(int64_t n, int64_t align) { return (n + align - 1) / align * align; }
+
+static void touch(const tarn_kprog *p, life *l, uint32_t b, uint32_t ker) {
+  life *x = &l[low_root(p, b)];
+  if (x->first == TARN_NONE) x->first = ker;
+  x->last = ker;
+}
+
+static int by_size(const void *a, const void *b) {
+  const life *x = a, *y = b;
+  if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+  return (x->buf > y->buf) - (x->buf < y->buf);
+}
+static int by_place(const void *a, const void *b) {
+  const life *x = *(life *const *)a, *y = *(life *const *)b;
+  if (x->at != y->at) return x->at < y->at ? -1 : 1;
+  return (x->buf > y->buf) - (x->buf < y->buf);
+}
+
+/* Lifetimes of the buffers to be placed, largest first. */
+static uint32_t lifetimes(const tarn_kprog *p, int64_t align, life *l) {
+  for (uint32_t b = 0; b < p->nbuf; b++)
+    l[b] = (life){b, TARN_NONE, 0, round_up(low_bytes(&p->buf[b]), align), -1};
+  for (uint32_t k = 0; k < p->nker; k++) {
+    for (uint32_t i = 0; i < p->ker[k].nout; i++) touch(p, l, p->ker[k].out[i], k);
+    for (uint32_t i = 0; i < p->ker[k].nin; i++) touch(p, l, p->ker[k].in[i], k);
+  }
+  uint32_t n = 0;
+  for (uint32_t b = 0; b < p->nbuf; b++)
+    if (p->buf[b].kind == TARN_BUF_TEMP && p->buf[b].parent == TARN_NONE && l[b].first != TARN_NONE) l[n++] = l[b];
+  qsort(l, n, sizeof *l, by_size);
+  return n;
+}
+
+/* The smallest gap between the placed buffers (sorted by place) that takes `bytes`; else behind them all. */
+static int64_t best_gap(life *const *placed, uint32_t n, int64_t bytes) {
+  int64_t end = 0, best = -1, room = INT64_MAX;
+  for (uint32_t i = 0; i < n; i++) {
+    int64_t gap = placed[i]->at - end;
+    if (gap >= bytes && gap < room) best = end, room = gap;
+    if (placed[i]->at + placed[i]->bytes > end) end = placed[i]->at + placed[i]->bytes;
+  }
+  return best >= 0 ? best : end;
+}
+
+static int64_t place(life *l, uint32_t n, life **other) {
+  int64_t total = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t m = 0;
+    for (uint32_t k = 0; k < i; k++)
+      if (l[k].first <= l[i].last && l[i].first <= l[k].last) other[m++] = &l[k];
+    qsort(other, m, sizeof *other, by_place);
+    l[i].at = best_gap(other, m, l[i].bytes);
+    if (l[i].at + l[i].bytes > total) total = l[i].at + l[i].bytes;
+  }
+  return total;
+}
+
+static int64_t live_bound(const life *l, uint32_t n, uint32_t nker) {
+  int64_t most = 0;
+  for (uint32_t k = 0; k < nker; k++) {
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+      if (l[i].first <= k && k <= l[i].last) sum += l[i].bytes;
+    if (sum > most) most = sum;
+  }
+  return most;
+}
+
+tarn_plan *tarn_plan_make(const tarn_kprog *p, int64_t align) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  tarn_plan *plan = TARN_NEW(cx, tarn_plan);
+  plan->offset = TARN_ARRAY(cx, int64_t, p->nbuf);
+  plan->const_offset = TARN_ARRAY(cx, int64_t, p->nbuf);
+  life *l = TARN_ARRAY(cx, life, p->nbuf);
+  uint32_t n = lifetimes(p, align, l);
+  plan->bytes = place(l, n, TARN_ARRAY(cx, life *, n + 1));
+  plan->live_bound = live_bound(l, n, p->nker);
+  for (uint32_t b = 0; b < p->nbuf; b++) {
+    plan->offset[b] = plan->const_offset[b] = -1;
+    if (p->buf[b].kind != TARN_BUF_CONST || p->buf[b].parent != TARN_NONE) continue;
+    plan->const_offset[b] = plan->const_bytes;
+    plan->const_bytes += round_up(low_bytes(&p->buf[b]), align);
+  }
+  for (uint32_t i = 0; i < n; i++) plan->offset[l[i].buf] = l[i].at;
+  return plan;
+}

@@ -1,0 +1,255 @@
+/* A nest and its schedule as the walk needs them: levels with their trips, accesses over levels, functions composed. */
+#include "lower/nest.h"
+#include <string.h>
+
+#define MAX_LANES 128
+#define MAX_UNROLL 1024 /* copies of a body */
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* ---------------------------------------------------------------- levels */
+static void read_levels(low_nest *N, low_list *list, const tarn_level *level, uint32_t n, const int64_t *dim,
+                        uint32_t first_var) {
+  int64_t left[TARN_MAX_DIMS];
+  memcpy(left, dim, sizeof left);
+  list->n = n;
+  if (n > TARN_MAX_LEVELS || first_var + n > LOW_MAX_VARS)
+    tarn_raise(N->M->cx, TARN_INTERNAL, "lower: a schedule of more than %d levels", LOW_MAX_VARS);
+  for (uint32_t i = 0; i < n; i++) {
+    low_level *l = &list->level[i];
+    *l = (low_level){.dim = level[i].dim, .kind = level[i].kind, .step = level[i].step, .var = first_var + i};
+    if (l->kind == TARN_BLOCK || l->kind == TARN_THREAD) l->kind = TARN_PARALLEL;
+    l->trips = ceil_div(left[l->dim], l->step);
+    left[l->dim] = l->step;
+  }
+}
+
+/* Parallel are the leading levels over access dims only. */
+static void settle_parallel(low_list *list, bool allowed) {
+  while (allowed && list->parallel < list->n && list->level[list->parallel].kind == TARN_PARALLEL &&
+         !list->level[list->parallel].red && !list->level[list->parallel].inside)
+    list->parallel++;
+  for (uint32_t i = list->parallel; i < list->n; i++)
+    if (list->level[i].kind == TARN_PARALLEL) list->level[i].kind = TARN_SERIAL;
+}
+
+/* May lanes hold partial results of the reduction? Not when its order counts. */
+static bool may_split_reduction(const low_nest *N, const low_stage *st) {
+  const tarn_reducer *r = st->red;
+  if (!r || r->merge[0] == TARN_NONE || !r->commutative) return false;
+  if (N->M->contract || r->kind == TARN_RED_MAX || r->kind == TARN_RED_MIN) return true;
+  return r->kind != TARN_RED_CUSTOM && !tarn_dtype_is_float(r->dtype);
+}
+
+static void settle_vector(const low_nest *N, const low_stage *st, low_list *list, bool taken) {
+  for (uint32_t i = 0; i < list->n; i++) {
+    low_level *l = &list->level[i];
+    if (l->kind != TARN_VECTOR) continue;
+    bool fits = l->trips <= MAX_LANES && l->step == 1;
+    if (l->red && !(l->inside && may_split_reduction(N, st))) fits = false;
+    if (fits && !taken) taken = true;
+    else l->kind = l->trips <= 16 ? TARN_UNROLL : TARN_SERIAL;
+  }
+}
+
+/* Code may not grow without bound: what is unrolled too often becomes a loop. */
+static void settle_unroll(low_list *list) {
+  int64_t copies = 1;
+  for (uint32_t i = list->n; i-- > 0;) {
+    low_level *l = &list->level[i];
+    if (l->kind != TARN_UNROLL) continue;
+    if (l->trips > MAX_UNROLL || copies * l->trips > MAX_UNROLL) l->kind = TARN_SERIAL;
+    else copies *= l->trips;
+  }
+}
+
+static uint64_t serial_vars(const low_list *list) {
+  uint64_t m = 0;
+  for (uint32_t i = 0; i < list->n; i++)
+    if (list->level[i].kind == TARN_SERIAL || list->level[i].kind == TARN_PARALLEL) m |= 1ull << list->level[i].var;
+  return m;
+}
+
+/* ---------------------------------------------------------------- stages */
+static void stage_dims(low_nest *N, low_stage *st) {
+  for (uint32_t i = 0; i < N->n->depth; i++) st->dim[st->n++] = N->n->shared[i];
+  for (uint32_t i = 0; i < st->s->nown; i++) st->dim[st->n++] = st->s->own[i];
+  st->nacc = st->n;
+  for (uint32_t i = 0; i < st->s->nred; i++) st->dim[st->n++] = st->s->red[i];
+}
+
+static void index_of_dims(low_nest *N, low_stage *st, const low_list *own) {
+  const low_list *lists[2] = {&N->list[0], own};
+  st->space.cx = N->M->cx;
+  for (uint32_t k = 0; k < 2; k++)
+    for (uint32_t i = 0; i < lists[k]->n; i++) {
+      int64_t trips = lists[k]->level[i].trips;
+      st->space.hi[lists[k]->level[i].var] = trips > 0 ? trips - 1 : 0;
+    }
+  for (uint32_t d = 0; d < st->n; d++) st->index[d] = low_lin_const(N->M->cx, 0);
+  for (uint32_t k = 0; k < 2; k++)
+    for (uint32_t i = 0; i < lists[k]->n; i++) {
+      const low_level *l = &lists[k]->level[i];
+      const low_lin **x = &st->index[l->dim];
+      *x = low_lin_add(&st->space, *x, 1, low_lin_var(&st->space, l->step, l->var));
+    }
+}
+
+/* Lanes of shared levels: every instance of a local buffer holds so many values side by side. */
+static const low_level *shared_lanes(const low_nest *N) {
+  for (uint32_t i = 0; i < N->list[0].n; i++)
+    if (N->list[0].level[i].kind == TARN_VECTOR) return &N->list[0].level[i];
+  return NULL;
+}
+
+/* Where a stage that is no output keeps the element with these own indices. */
+static const low_lin *local_offset(const low_nest *N, const low_stage *of, const low_space *s, const low_lin *const *own) {
+  const low_level *lanes = shared_lanes(N);
+  tarn_layout l = tarn_layout_row_major(of->s->nown, of->s->own);
+  const low_lin *at = low_lin_layout(s, &l, own);
+  if (!lanes) return at;
+  return low_lin_add(s, low_lin_var(s, 1, lanes->var), lanes->trips, at);
+}
+static int64_t local_elems(const low_nest *N, const low_stage *of) {
+  int64_t n = shared_lanes(N) ? shared_lanes(N)->trips : 1;
+  for (uint32_t i = 0; i < of->s->nown; i++) n *= of->s->own[i];
+  return n;
+}
+
+static void prepare_read(low_nest *N, low_stage *st, uint32_t i, const low_operand *in, const low_operand *out) {
+  const tarn_read *r = &st->s->read[i];
+  const tarn_imap *m = tarn_imap_get(N->M->L, r->map);
+  low_access *a = &st->read[i];
+  const low_lin *at[TARN_MAX_DIMS * 2];
+  uint32_t n = 0;
+  const low_stage *from = r->stage ? &N->stage[r->src] : NULL;
+  if (from && from->s->out)
+    for (; n < N->n->depth; n++) at[n] = st->index[n];
+  for (uint32_t k = 0; k < m->nin; k++) at[n++] = low_lin_ix(&st->space, N->M->L, m->e[k], st->index);
+  if (!from) a->off = low_lin_layout(&st->space, &in[r->src].layout, at), a->dtype = in[r->src].dtype;
+  else if (from->s->out) a->off = low_lin_layout(&st->space, &out[from->out_no].layout, at), a->dtype = from->out_type;
+  else a->off = local_offset(N, from, &st->space, at), a->dtype = from->out_type;
+  a->fill = m->fill, a->nguard = m->nguard;
+  for (uint32_t g = 0; g < m->nguard; g++)
+    a->guard[g] = (low_guard){low_lin_ix(&st->space, N->M->L, m->guard[g].e, st->index), m->guard[g].lo, m->guard[g].hi};
+}
+
+static void type_or_raise(low_nest *N, uint32_t f, const tarn_dtype *holes, uint32_t n, tarn_dtype *out) {
+  if (!tarn_fx_type(N->M->L, f, holes, n, out)) tarn_raise(N->M->cx, TARN_INTERNAL, "lower: %s", tarn_message(N->M->cx));
+}
+
+/* step with the body in the place of the element: holes state…, index, operands… */
+static void compose_steps(low_nest *N, low_stage *st) {
+  tarn_lang *L = N->M->L;
+  uint32_t ns = st->red->ns, shift[TARN_MAX_DIMS * 4], with[TARN_MAX_STATE + 2];
+  for (uint32_t i = 0; i < st->f->nops; i++) shift[i] = tarn_fx_hole(L, ns + 1 + i);
+  for (uint32_t i = 0; i < ns; i++) with[i] = TARN_NONE;
+  with[ns] = tarn_fx_subst(L, st->f->body, shift, st->f->nops);
+  with[ns + 1] = tarn_fx_hole(L, ns);
+  for (uint32_t i = 0; i < ns; i++) {
+    st->step[i] = tarn_fx_subst(L, st->red->step[i], with, ns + 2);
+    if (tarn_fx_uses(L, st->red->step[i], ns + 1)) st->step_index = true;
+    type_or_raise(N, st->red->init[i], NULL, 0, &st->state[i]);
+  }
+  tarn_layout flat = tarn_layout_row_major(st->s->nred, st->s->red);
+  st->flat = low_lin_layout(&st->space, &flat, st->index + st->nacc);
+}
+
+static void prepare_types(low_nest *N, low_stage *st) {
+  tarn_dtype t[TARN_MAX_DIMS * 4 + 1], *epi = t + st->f->nops;
+  for (uint32_t i = 0; i < st->f->nops; i++) t[i] = st->read[i].dtype;
+  type_or_raise(N, st->f->body, t, st->f->nops, &st->body_type);
+  st->out_type = st->body_type;
+  if (st->red) {
+    compose_steps(N, st);
+    type_or_raise(N, st->red->result, st->state, st->red->ns, &st->out_type);
+  }
+  if (st->f->epi == TARN_NONE) return;
+  epi[0] = st->out_type;
+  for (uint32_t i = 0; i < st->f->nepi; i++) epi[1 + i] = st->read[st->f->nops + i].dtype;
+  type_or_raise(N, st->f->epi, epi, 1u + st->f->nepi, &st->out_type);
+}
+
+/* Accumulators: how many, of how many lanes, and whether loops walk them. */
+static void prepare_tile(low_stage *st, const low_list *list) {
+  st->slots = 1, st->max_lanes = 1, st->red_lanes = 1;
+  for (uint32_t i = 0; i < list->n; i++) {
+    const low_level *l = &list->level[i];
+    if (l->kind == TARN_VECTOR) st->max_lanes = (uint32_t)l->trips;
+    if (l->kind == TARN_VECTOR && l->red) st->red_lanes = (uint32_t)l->trips;
+    if (!l->inside || l->red || l->kind == TARN_VECTOR) continue;
+    st->slots *= l->trips;
+    if (l->kind == TARN_SERIAL && l->trips > 1) st->in_memory = true;
+  }
+}
+
+static void prepare_levels(low_nest *N, uint32_t i, const tarn_stage_sched *ss) {
+  low_stage *st = &N->stage[i];
+  low_list *list = &N->list[1 + i];
+  read_levels(N, list, ss->level, ss->nlevel, st->dim, N->nshared);
+  st->acc = st->red && ss->acc < ss->nlevel ? ss->acc : ss->nlevel;
+  for (uint32_t k = 0; k < list->n; k++) {
+    list->level[k].red = list->level[k].dim >= st->nacc;
+    list->level[k].inside = st->red && k >= st->acc;
+  }
+  settle_vector(N, st, list, shared_lanes(N) != NULL);
+  settle_unroll(list);
+}
+
+static void prepare_stage(low_nest *N, uint32_t i, const tarn_stage_sched *ss, const low_operand *in,
+                          const low_operand *out, uint32_t *out_no) {
+  low_stage *st = &N->stage[i];
+  const low_list *list = &N->list[1 + i];
+  st->s = &N->n->stage[i];
+  st->f = tarn_fn_get(N->M->L, st->s->fn);
+  if (st->f->ntuple) tarn_raise(N->M->cx, TARN_INTERNAL, "lower: a stage in tuple form");
+  st->red = st->f->red == TARN_NONE ? NULL : tarn_reducer_get(N->M->L, st->f->red);
+  stage_dims(N, st);
+  prepare_levels(N, i, ss);
+  index_of_dims(N, st, list);
+  st->nread = (uint32_t)st->f->nops + st->f->nepi;
+  st->read = TARN_ARRAY(N->M->cx, low_access, st->nread);
+  for (uint32_t r = 0; r < st->nread; r++) prepare_read(N, st, r, in, out);
+  prepare_types(N, st);
+  st->result.dtype = st->out_type, st->result.store = true;
+  if (st->s->out) {
+    st->out_no = (*out_no)++;
+    st->result.off = low_lin_layout(&st->space, &out[st->out_no].layout, st->index);
+    if (out[st->out_no].dtype != st->out_type)
+      tarn_raise(N->M->cx, TARN_INTERNAL, "lower: the kernel computes %s for a buffer of %s",
+                 tarn_dtype_name(st->out_type), tarn_dtype_name(out[st->out_no].dtype));
+  } else {
+    st->result.off = local_offset(N, st, &st->space, st->index + N->n->depth);
+    st->local_bytes = local_elems(N, st) * (int64_t)tarn_dtype_size(st->out_type);
+  }
+  prepare_tile(st, list);
+}
+
+low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s, const low_operand *in,
+                       const low_operand *out) {
+  low_nest *N = TARN_NEW(M->cx, low_nest);
+  *N = (low_nest){.M = M, .n = n, .nshared = s->nshared, .nstage = n->nstage};
+  if (s->nstage != n->nstage) tarn_raise(M->cx, TARN_INTERNAL, "lower: the schedule is of another nest");
+  N->list = TARN_ARRAY(M->cx, low_list, 1 + n->nstage);
+  N->stage = TARN_ARRAY(M->cx, low_stage, n->nstage);
+  read_levels(N, &N->list[0], s->shared, s->nshared, n->shared, 0);
+  settle_vector(N, NULL, &N->list[0], false);
+  settle_unroll(&N->list[0]);
+  uint32_t out_no = 0;
+  N->split = s->nshared == 0;
+  for (uint32_t i = 0; i < n->nstage; i++) N->split = N->split && (n->stage[i].out || n->nstage == 1);
+  for (uint32_t i = 0; i < n->nstage; i++) prepare_stage(N, i, &s->stage[i], in, out, &out_no);
+  for (uint32_t i = 0; i <= n->nstage; i++) settle_parallel(&N->list[i], i == 0 || N->split);
+  for (uint32_t i = 0; i < n->nstage; i++)
+    N->stage[i].serial = serial_vars(&N->list[0]) | serial_vars(&N->list[1 + i]);
+  return N;
+}
+
+uint32_t low_nest_regions(const low_nest *N) { return N->split ? N->nstage : 1; }
+
+int64_t low_nest_items(const low_nest *N, uint32_t region) {
+  const low_list *list = &N->list[N->split ? 1 + region : 0];
+  int64_t items = 1;
+  for (uint32_t i = 0; i < list->parallel; i++) items *= list->level[i].trips;
+  return items;
+}

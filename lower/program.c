@@ -1,0 +1,216 @@
+/* The module around the kernels: one step a kernel, the run, the tables that describe the model (runtime/rt.h). */
+#include "lower/internal.h"
+#include "runtime/rt.h"
+#include <string.h>
+
+typedef struct program {
+  low_module *M;
+  const tarn_kprog *p;
+  const tarn_plan *plan;
+  LLVMValueRef consts;           /* the blob's symbol */
+  LLVMTypeRef step_type;         /* int (in, out, workspace, pool) */
+  uint32_t nstep;
+  LLVMValueRef *step;
+  const char **step_name;
+} program;
+
+static const char *prefixed(const low_module *M, const char *what) { return tarn_format(M->cx, "%s_%s", M->o->name, what); }
+
+/* ---------------------------------------------------------------- pointers of buffers */
+static uint32_t port_of(const uint32_t *list, uint32_t n, uint32_t buf) {
+  for (uint32_t i = 0; i < n; i++)
+    if (list[i] == buf) return i;
+  return TARN_NONE;
+}
+
+static LLVMValueRef from_list(low_module *M, LLVMValueRef list, uint32_t i) {
+  LLVMValueRef at = low_i64(M, i);
+  return LLVMBuildLoad2(M->b, M->ptr, LLVMBuildInBoundsGEP2(M->b, M->ptr, list, &at, 1, ""), "");
+}
+static LLVMValueRef advance(low_module *M, LLVMValueRef p, int64_t bytes) {
+  LLVMValueRef at = low_i64(M, bytes);
+  return bytes ? LLVMBuildGEP2(M->b, M->i8, p, &at, 1, "") : p;
+}
+
+/* Where the storage of a buffer begins, in a step function f. */
+static LLVMValueRef storage(const program *g, LLVMValueRef f, uint32_t buf) {
+  low_module *M = g->M;
+  uint32_t root = low_root(g->p, buf), port;
+  const tarn_buffer *b = &g->p->buf[root];
+  if (b->kind == TARN_BUF_INPUT && (port = port_of(g->p->in, g->p->nin, root)) != TARN_NONE)
+    return from_list(M, LLVMGetParam(f, 0), port);
+  if (b->kind == TARN_BUF_OUTPUT && (port = port_of(g->p->out, g->p->nout, root)) != TARN_NONE)
+    return from_list(M, LLVMGetParam(f, 1), port);
+  if (b->kind == TARN_BUF_CONST && g->plan->const_offset[root] >= 0) return advance(M, g->consts, g->plan->const_offset[root]);
+  if (b->kind == TARN_BUF_TEMP && g->plan->offset[root] >= 0)
+    return advance(M, LLVMGetParam(f, 2), g->plan->offset[root]);
+  tarn_raise(M->cx, TARN_INTERNAL, "lower: buffer %u has no place", buf);
+}
+
+/* ---------------------------------------------------------------- steps */
+static LLVMValueRef begin_step(program *g, const char *name) {
+  low_module *M = g->M;
+  LLVMValueRef f = LLVMAddFunction(M->m, tarn_format(M->cx, "%s.%s", M->o->name, name), g->step_type);
+  LLVMSetLinkage(f, LLVMInternalLinkage);
+  LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
+  g->step[g->nstep] = f, g->step_name[g->nstep++] = name;
+  return f;
+}
+
+/* Operands of a nest: the layouts that the kernel walks, or the buffers' own. */
+static void operands(const program *g, const tarn_kernel *k, low_operand *in, low_operand *out) {
+  for (uint32_t i = 0; i < k->nin; i++) {
+    const tarn_buffer *b = &g->p->buf[k->in[i]];
+    in[i] = (low_operand){b->dtype, k->in_layout ? k->in_layout[i] : b->layout};
+  }
+  for (uint32_t i = 0; i < k->nout; i++) {
+    const tarn_buffer *b = &g->p->buf[k->out[i]];
+    out[i] = (low_operand){b->dtype, k->out_layout ? k->out_layout[i] : b->layout};
+  }
+}
+
+static void nest_step(program *g, const tarn_kernel *k, LLVMValueRef f) {
+  low_module *M = g->M;
+  low_operand in[TARN_MAX_DIMS * 4], out[8];
+  LLVMValueRef a[TARN_MAX_DIMS * 4 + 12];
+  uint32_t n = 0;
+  if (k->nin > TARN_MAX_DIMS * 4 || k->nout > 8) tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: too many operands", k->name);
+  operands(g, k, in, out);
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(M->b);
+  low_kernel *fn = low_kernel_nest(M, k->nest, k->sched, in, k->nin, out, k->nout);
+  LLVMPositionBuilderAtEnd(M->b, here);
+  a[n++] = advance(M, LLVMGetParam(f, 2), g->plan->bytes);
+  a[n++] = LLVMGetParam(f, 3);
+  for (uint32_t i = 0; i < k->nin + k->nout; i++) {
+    bool is_in = i < k->nin;
+    uint32_t buf = is_in ? k->in[i] : k->out[i - k->nin];
+    const tarn_layout *l = is_in ? &in[i].layout : &out[i - k->nin].layout;
+    a[n++] = advance(M, storage(g, f, buf), l->offset * (int64_t)tarn_dtype_size(g->p->buf[buf].dtype));
+  }
+  LLVMBuildCall2(M->b, fn->type, fn->fn, a, n, "");
+  LLVMBuildRet(M->b, LLVMConstInt(M->i32, 0, 0));
+}
+
+static void other_step(program *g, const tarn_kernel *k, LLVMValueRef f) {
+  low_module *M = g->M;
+  LLVMValueRef *in = TARN_ARRAY(M->cx, LLVMValueRef, k->nin + 1), *out = TARN_ARRAY(M->cx, LLVMValueRef, k->nout + 1);
+  for (uint32_t i = 0; i < k->nin; i++) in[i] = storage(g, f, k->in[i]);
+  for (uint32_t i = 0; i < k->nout; i++) out[i] = storage(g, f, k->out[i]);
+  LLVMValueRef st = low_other(M, f, g->p, k, LLVMGetParam(f, 3), in, out);
+  LLVMBuildRet(M->b, st ? st : LLVMConstInt(M->i32, 0, 0));
+}
+
+/* Outputs of the model that are no buffer of their own: an input or constant handed through, one value under two names. */
+static void copy_step(program *g) {
+  low_module *M = g->M;
+  LLVMValueRef f = NULL;
+  for (uint32_t i = 0; i < g->p->nout; i++) {
+    uint32_t b = g->p->out[i];
+    if (g->p->buf[b].kind == TARN_BUF_OUTPUT && port_of(g->p->out, g->p->nout, b) == i) continue;
+    if (!f) f = begin_step(g, "copy_outputs");
+    LLVMBuildMemCpy(M->b, from_list(M, LLVMGetParam(f, 1), i), 1, storage(g, f, b), 1, low_i64(M, low_bytes(&g->p->buf[b])));
+  }
+  if (f) LLVMBuildRet(M->b, LLVMConstInt(M->i32, 0, 0));
+}
+
+static LLVMValueRef emit_run(program *g) {
+  low_module *M = g->M;
+  LLVMValueRef f = LLVMAddFunction(M->m, prefixed(M, "run"), g->step_type), a[4];
+  LLVMBasicBlockRef bad = NULL;
+  LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
+  for (unsigned i = 0; i < 4; i++) a[i] = LLVMGetParam(f, i);
+  for (uint32_t k = 0; k < g->nstep; k++) {
+    LLVMValueRef st = LLVMBuildCall2(M->b, g->step_type, g->step[k], a, 4, "");
+    if (k < g->p->nker && g->p->ker[k].kind == TARN_K_NEST) continue;
+    LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(M->lc, f, "");
+    if (!bad) bad = LLVMAppendBasicBlockInContext(M->lc, f, "failed");
+    LLVMBuildCondBr(M->b, LLVMBuildIsNull(M->b, st, ""), next, bad);
+    LLVMPositionBuilderAtEnd(M->b, next);
+  }
+  LLVMBuildRet(M->b, LLVMConstInt(M->i32, 0, 0));
+  if (bad) LLVMPositionBuilderAtEnd(M->b, bad), LLVMBuildRet(M->b, LLVMConstInt(M->i32, 1, 0));
+  return f;
+}
+
+/* ---------------------------------------------------------------- tables */
+LLVMValueRef low_table(low_module *M, LLVMTypeRef elem, LLVMValueRef *v, uint32_t n) {
+  LLVMValueRef g = LLVMAddGlobal(M->m, LLVMArrayType2(elem, n), "");
+  LLVMSetInitializer(g, LLVMConstArray2(elem, v, n));
+  LLVMSetLinkage(g, LLVMPrivateLinkage), LLVMSetGlobalConstant(g, true);
+  return g;
+}
+LLVMValueRef low_text(low_module *M, const char *s) {
+  LLVMValueRef c = LLVMConstStringInContext2(M->lc, s, strlen(s), false);
+  LLVMValueRef g = LLVMAddGlobal(M->m, LLVMTypeOf(c), "");
+  LLVMSetInitializer(g, c);
+  LLVMSetLinkage(g, LLVMPrivateLinkage), LLVMSetGlobalConstant(g, true), LLVMSetUnnamedAddress(g, LLVMGlobalUnnamedAddr);
+  return g;
+}
+LLVMValueRef low_i64_table(low_module *M, const int64_t *v, uint32_t n) {
+  LLVMValueRef *c = TARN_ARRAY(M->cx, LLVMValueRef, n + 1);
+  for (uint32_t i = 0; i < n; i++) c[i] = low_i64(M, v[i]);
+  return low_table(M, M->i64, c, n);
+}
+
+static LLVMValueRef port_table(program *g, const uint32_t *list, uint32_t n) {
+  low_module *M = g->M;
+  LLVMTypeRef t[5] = {M->ptr, M->i32, M->i32, M->ptr, M->i64}, port = LLVMStructTypeInContext(M->lc, t, 5, 0);
+  LLVMValueRef *row = TARN_ARRAY(M->cx, LLVMValueRef, n + 1);
+  for (uint32_t i = 0; i < n; i++) {
+    const tarn_buffer *b = &g->p->buf[list[i]];
+    LLVMValueRef c[5] = {low_text(M, b->name ? b->name : ""), LLVMConstInt(M->i32, b->dtype, 0),
+                         LLVMConstInt(M->i32, b->layout.n, 0), low_i64_table(M, b->layout.dim, b->layout.n),
+                         low_i64(M, low_bytes(b))};
+    row[i] = LLVMConstStructInContext(M->lc, c, 5, 0);
+  }
+  return low_table(M, port, row, n);
+}
+
+static void emit_model(program *g, LLVMValueRef run) {
+  low_module *M = g->M;
+  LLVMValueRef *name = TARN_ARRAY(M->cx, LLVMValueRef, g->nstep + 1);
+  for (uint32_t k = 0; k < g->nstep; k++) name[k] = low_text(M, g->step_name[k]);
+  LLVMValueRef c[] = {LLVMConstInt(M->i32, TARN_RT_VERSION, 0), LLVMConstInt(M->i32, g->p->nin, 0),
+                      LLVMConstInt(M->i32, g->p->nout, 0), LLVMConstInt(M->i32, g->nstep, 0),
+                      low_i64(M, g->plan->bytes), low_i64(M, (int64_t)M->per_thread),
+                      port_table(g, g->p->in, g->p->nin), port_table(g, g->p->out, g->p->nout),
+                      low_table(M, M->ptr, name, g->nstep), low_table(M, M->ptr, g->step, g->nstep), run};
+  LLVMValueRef model = LLVMConstStructInContext(M->lc, c, sizeof c / sizeof *c, 0);
+  LLVMValueRef v = LLVMAddGlobal(M->m, LLVMTypeOf(model), prefixed(M, "model"));
+  LLVMSetInitializer(v, model), LLVMSetGlobalConstant(v, true);
+  LLVMSetLinkage(LLVMAddAlias2(M->m, LLVMTypeOf(model), 0, v, "tarn_model"), LLVMWeakAnyLinkage);
+}
+
+/* size_t NAME_workspace(unsigned threads) */
+static void emit_workspace(program *g) {
+  low_module *M = g->M;
+  LLVMValueRef f = LLVMAddFunction(M->m, prefixed(M, "workspace"), LLVMFunctionType(M->i64, &M->i32, 1, 0));
+  LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
+  LLVMValueRef n = LLVMBuildZExt(M->b, LLVMGetParam(f, 0), M->i64, "");
+  n = LLVMBuildMul(M->b, n, low_i64(M, (int64_t)M->per_thread), "");
+  LLVMBuildRet(M->b, LLVMBuildAdd(M->b, n, low_i64(M, g->plan->bytes), ""));
+}
+
+static void declare_consts(program *g) {
+  low_module *M = g->M;
+  g->consts = LLVMAddGlobal(M->m, M->i8, prefixed(M, "consts"));
+  LLVMSetVisibility(g->consts, LLVMHiddenVisibility), LLVMSetGlobalConstant(g->consts, true);
+  LLVMSetAlignment(g->consts, 64);
+}
+
+void low_program(low_module *M, const tarn_kprog *p, const tarn_plan *plan) {
+  program g = {.M = M, .p = p, .plan = plan};
+  LLVMTypeRef t[4] = {M->ptr, M->ptr, M->ptr, M->ptr};
+  g.step_type = LLVMFunctionType(M->i32, t, 4, 0);
+  g.step = TARN_ARRAY(M->cx, LLVMValueRef, p->nker + 1);
+  g.step_name = TARN_ARRAY(M->cx, const char *, p->nker + 1);
+  declare_consts(&g);
+  for (uint32_t k = 0; k < p->nker; k++) {
+    LLVMValueRef f = begin_step(&g, p->ker[k].name);
+    if (p->ker[k].kind == TARN_K_NEST) nest_step(&g, &p->ker[k], f);
+    else other_step(&g, &p->ker[k], f);
+  }
+  copy_step(&g);
+  emit_model(&g, emit_run(&g));
+  emit_workspace(&g);
+}

@@ -1,0 +1,374 @@
+/* Scalar expressions as vector code.
+ *
+ * A value of n lanes is a vector of n (n = 1: a scalar) of the compute type of its dtype: f16 and bf16 are computed in
+ * f32.  Strict: every operator rounds to its type, transcendental ones are libm's in double rounded once, as in the
+ * interpreter.  With contraction: FMA, our own approximations (math.c), and f16 and bf16 rounded only when stored. */
+#include "lower/internal.h"
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- types */
+static bool is_signed(tarn_dtype t) { return t == TARN_I8 || t == TARN_I16 || t == TARN_I32 || t == TARN_I64; }
+static bool is_half(tarn_dtype t) { return t == TARN_F16 || t == TARN_BF16; }
+
+LLVMTypeRef low_memory_type(const low_module *M, tarn_dtype t) {
+  if (t == TARN_F32) return M->f32;
+  if (t == TARN_F64) return M->f64;
+  if (t == TARN_F16) return M->f16;
+  return LLVMIntTypeInContext(M->lc, (unsigned)tarn_dtype_size(t) * 8);
+}
+LLVMTypeRef low_compute_type(const low_module *M, tarn_dtype t) {
+  if (is_half(t)) return M->f32;
+  return t == TARN_BOOL ? M->i1 : low_memory_type(M, t);
+}
+
+static LLVMValueRef num(low_module *M, LLVMTypeRef t, double v, uint32_t n) {
+  bool integer = LLVMGetTypeKind(t) == LLVMIntegerTypeKind;
+  return low_splat(M, integer ? LLVMConstInt(t, (unsigned long long)(int64_t)v, true) : LLVMConstReal(t, v), n);
+}
+static LLVMValueRef like(low_module *M, LLVMValueRef x, double v) {
+  LLVMTypeRef t = LLVMTypeOf(x);
+  if (LLVMGetTypeKind(t) == LLVMVectorTypeKind) t = LLVMGetElementType(t);
+  return num(M, t, v, low_lanes_of(x));
+}
+static LLVMTypeRef with_lanes(LLVMTypeRef t, LLVMValueRef x) { return low_vec(t, low_lanes_of(x)); }
+
+static LLVMValueRef bf16_bits(low_module *M, LLVMValueRef x) {
+  LLVMBuilderRef b = M->b;
+  LLVMTypeRef i16 = LLVMInt16TypeInContext(M->lc);
+  LLVMValueRef u = LLVMBuildBitCast(b, x, with_lanes(M->i32, x), ""), top = LLVMBuildLShr(b, u, like(M, u, 16), "");
+  LLVMValueRef odd = LLVMBuildAnd(b, top, like(M, u, 1), "");
+  LLVMValueRef r = LLVMBuildAdd(b, LLVMBuildAdd(b, u, odd, ""), like(M, u, 0x7fff), "");
+  r = LLVMBuildLShr(b, r, like(M, u, 16), "");
+  LLVMValueRef quiet = LLVMBuildOr(b, top, like(M, u, 0x40), "");
+  r = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, x, x, ""), quiet, r, "");
+  return LLVMBuildTrunc(b, r, with_lanes(i16, x), "");
+}
+
+LLVMValueRef low_from_memory(low_module *M, tarn_dtype t, LLVMValueRef v) {
+  LLVMBuilderRef b = M->b;
+  if (t == TARN_F16) return LLVMBuildFPExt(b, v, with_lanes(M->f32, v), "");
+  if (t == TARN_BOOL) return LLVMBuildICmp(b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+  if (t != TARN_BF16) return v;
+  v = LLVMBuildZExt(b, v, with_lanes(M->i32, v), "");
+  return LLVMBuildBitCast(b, LLVMBuildShl(b, v, like(M, v, 16), ""), with_lanes(M->f32, v), "");
+}
+LLVMValueRef low_to_memory(low_module *M, tarn_dtype t, LLVMValueRef v) {
+  if (t == TARN_F16) return LLVMBuildFPTrunc(M->b, v, with_lanes(M->f16, v), "");
+  if (t == TARN_BOOL) return LLVMBuildZExt(M->b, v, with_lanes(M->i8, v), "");
+  return t == TARN_BF16 ? bf16_bits(M, v) : v;
+}
+/* A freshly computed value of dtype t. */
+static LLVMValueRef rounded(low_module *M, tarn_dtype t, LLVMValueRef v) {
+  return is_half(t) && !M->contract ? low_from_memory(M, t, low_to_memory(M, t, v)) : v;
+}
+
+LLVMValueRef low_fx_const(low_module *M, uint32_t f, uint32_t n) {
+  const tarn_fx *x = tarn_fx_get(M->L, f);
+  LLVMTypeRef t = low_compute_type(M, x->dtype);
+  if (tarn_dtype_is_float(x->dtype)) return low_splat(M, LLVMConstReal(t, x->value), n);
+  return low_splat(M, LLVMConstInt(t, (unsigned long long)x->ivalue, true), n);
+}
+
+/* ---------------------------------------------------------------- casts */
+static LLVMValueRef saturated(low_module *M, tarn_dtype to, LLVMValueRef v) {
+  LLVMTypeRef over[2] = {with_lanes(low_compute_type(M, to), v), LLVMTypeOf(v)};
+  return low_intrinsic(M, is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", over, 2, &v, 1);
+}
+
+LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRef v) {
+  LLVMBuilderRef b = M->b;
+  LLVMTypeRef t = with_lanes(low_compute_type(M, to), v);
+  bool ff = tarn_dtype_is_float(from), tf = tarn_dtype_is_float(to);
+  if (from == to) return v;
+  if (to == TARN_BOOL) {
+    LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(v));
+    return ff ? LLVMBuildFCmp(b, LLVMRealUNE, v, zero, "") : LLVMBuildICmp(b, LLVMIntNE, v, zero, "");
+  }
+  if (ff && !tf) return saturated(M, to, v);
+  if (!ff && tf) v = is_signed(from) ? LLVMBuildSIToFP(b, v, t, "") : LLVMBuildUIToFP(b, v, t, "");
+  if (!ff && !tf) return LLVMBuildIntCast2(b, v, t, is_signed(from), "");
+  if (ff && to == TARN_F64) v = LLVMBuildFPExt(b, v, t, "");
+  if (from == TARN_F64 && to == TARN_F16) return low_from_memory(M, to, low_to_memory(M, to, v));
+  if (from == TARN_F64) v = LLVMBuildFPTrunc(b, v, t, "");
+  return is_half(to) ? low_from_memory(M, to, low_to_memory(M, to, v)) : v;
+}
+
+/* ---------------------------------------------------------------- operators */
+typedef struct args {
+  low_module *M;
+  tarn_dtype t;          /* of the operands (SEL: of the values) */
+  LLVMValueRef v[3];
+} args;
+typedef LLVMValueRef emitter(const args *a);
+
+static LLVMValueRef flagged(const low_module *M, LLVMValueRef v) {
+  if (M->contract && LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v)) LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
+  return v;
+}
+static LLVMValueRef pick(const args *a, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildSelect(a->M->b, c, x, y, "");
+}
+static LLVMValueRef unary(const args *a, const char *name) {
+  LLVMTypeRef t = LLVMTypeOf(a->v[0]);
+  LLVMValueRef v = a->v[0];
+  return low_intrinsic(a->M, name, &t, 1, &v, 1);
+}
+static LLVMValueRef binary(const args *a, const char *name) {
+  LLVMTypeRef t = LLVMTypeOf(a->v[0]);
+  LLVMValueRef v[2] = {a->v[0], a->v[1]};
+  return low_intrinsic(a->M, name, &t, 1, v, 2);
+}
+#define B a->M->b
+#define X a->v[0]
+#define Y a->v[1]
+#define IS_NULL(v) LLVMBuildICmp(B, LLVMIntEQ, v, LLVMConstNull(LLVMTypeOf(v)), "")
+#define NEGATIVE(v) LLVMBuildICmp(B, LLVMIntSLT, v, LLVMConstNull(LLVMTypeOf(v)), "")
+
+static LLVMValueRef f_add(const args *a) { return flagged(a->M, LLVMBuildFAdd(B, X, Y, "")); }
+static LLVMValueRef f_sub(const args *a) { return flagged(a->M, LLVMBuildFSub(B, X, Y, "")); }
+static LLVMValueRef f_mul(const args *a) { return flagged(a->M, LLVMBuildFMul(B, X, Y, "")); }
+static LLVMValueRef f_div(const args *a) { return LLVMBuildFDiv(B, X, Y, ""); }
+static LLVMValueRef f_neg(const args *a) { return LLVMBuildFNeg(B, X, ""); }
+static LLVMValueRef f_fmod(const args *a) { return LLVMBuildFRem(B, X, Y, ""); }
+static LLVMValueRef f_abs(const args *a) { return unary(a, "llvm.fabs"); }
+static LLVMValueRef f_sqrt(const args *a) { return unary(a, "llvm.sqrt"); }
+static LLVMValueRef f_floor(const args *a) { return unary(a, "llvm.floor"); }
+static LLVMValueRef f_ceil(const args *a) { return unary(a, "llvm.ceil"); }
+static LLVMValueRef f_round(const args *a) { return unary(a, "llvm.rint"); }
+static LLVMValueRef f_eq(const args *a) { return LLVMBuildFCmp(B, LLVMRealOEQ, X, Y, ""); }
+static LLVMValueRef f_lt(const args *a) { return LLVMBuildFCmp(B, LLVMRealOLT, X, Y, ""); }
+static LLVMValueRef f_le(const args *a) { return LLVMBuildFCmp(B, LLVMRealOLE, X, Y, ""); }
+static LLVMValueRef f_isnan(const args *a) { return LLVMBuildFCmp(B, LLVMRealUNO, X, X, ""); }
+static LLVMValueRef f_isinf(const args *a) { return LLVMBuildFCmp(B, LLVMRealOEQ, f_abs(a), like(a->M, X, INFINITY), ""); }
+static LLVMValueRef f_sign(const args *a) {
+  LLVMValueRef zero = like(a->M, X, 0), nan = f_isnan(a);
+  LLVMValueRef low = pick(a, LLVMBuildFCmp(B, LLVMRealOLT, X, zero, ""), like(a->M, X, -1), pick(a, nan, X, zero));
+  return pick(a, LLVMBuildFCmp(B, LLVMRealOGT, X, zero, ""), like(a->M, X, 1), low);
+}
+static LLVMValueRef f_mod(const args *a) {
+  LLVMValueRef zero = like(a->M, X, 0), r = f_fmod(a), sign[2] = {zero, Y};
+  LLVMTypeRef t = LLVMTypeOf(X);
+  LLVMValueRef rn = LLVMBuildFCmp(B, LLVMRealOLT, r, zero, ""), yn = LLVMBuildFCmp(B, LLVMRealOLT, Y, zero, "");
+  LLVMValueRef moved = pick(a, LLVMBuildXor(B, rn, yn, ""), LLVMBuildFAdd(B, r, Y, ""), r);
+  LLVMValueRef nothing = low_intrinsic(a->M, "llvm.copysign", &t, 1, sign, 2);
+  return pick(a, LLVMBuildFCmp(B, LLVMRealOEQ, r, zero, ""), nothing, moved);
+}
+
+static bool plain_number(LLVMValueRef v) {
+  if (!LLVMIsConstant(v)) return false;
+  LLVMValueRef s = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind ? LLVMGetAggregateElement(v, 0) : v;
+  LLVMBool lost;
+  return s && LLVMIsAConstantFP(s) && !isnan(LLVMConstRealGetDouble(s, &lost));
+}
+/* NaN if either is; the sign of a zero is kept in strict mode only. One instruction when one side is a number. */
+static LLVMValueRef extreme(const args *a, LLVMRealPredicate better, const char *strict) {
+  LLVMValueRef x = X, y = Y;
+  if (!a->M->contract) return binary(a, strict);
+  if (plain_number(y)) x = Y, y = X;
+  LLVMValueRef r = pick(a, LLVMBuildFCmp(B, better, x, y, ""), x, y);
+  return plain_number(x) ? r : pick(a, LLVMBuildFCmp(B, LLVMRealUNO, x, x, ""), x, r);
+}
+static LLVMValueRef f_max(const args *a) { return extreme(a, LLVMRealOGT, "llvm.maximum"); }
+static LLVMValueRef f_min(const args *a) { return extreme(a, LLVMRealOLT, "llvm.minimum"); }
+
+static LLVMValueRef i_add(const args *a) { return LLVMBuildAdd(B, X, Y, ""); }
+static LLVMValueRef i_sub(const args *a) { return LLVMBuildSub(B, X, Y, ""); }
+static LLVMValueRef i_mul(const args *a) { return LLVMBuildMul(B, X, Y, ""); }
+static LLVMValueRef i_neg(const args *a) { return LLVMBuildNeg(B, X, ""); }
+static LLVMValueRef i_and(const args *a) { return LLVMBuildAnd(B, X, Y, ""); }
+static LLVMValueRef i_or(const args *a) { return LLVMBuildOr(B, X, Y, ""); }
+static LLVMValueRef i_xor(const args *a) { return LLVMBuildXor(B, X, Y, ""); }
+static LLVMValueRef i_not(const args *a) { return LLVMBuildNot(B, X, ""); }
+static LLVMValueRef i_eq(const args *a) { return LLVMBuildICmp(B, LLVMIntEQ, X, Y, ""); }
+static LLVMValueRef i_lt(const args *a) { return LLVMBuildICmp(B, is_signed(a->t) ? LLVMIntSLT : LLVMIntULT, X, Y, ""); }
+static LLVMValueRef i_le(const args *a) { return LLVMBuildICmp(B, is_signed(a->t) ? LLVMIntSLE : LLVMIntULE, X, Y, ""); }
+static LLVMValueRef i_min(const args *a) { return pick(a, i_lt(a), X, Y); }
+static LLVMValueRef i_max(const args *a) { return pick(a, i_lt(a), Y, X); }
+static LLVMValueRef i_abs(const args *a) { return is_signed(a->t) ? pick(a, NEGATIVE(X), i_neg(a), X) : X; }
+static LLVMValueRef i_sign(const args *a) {
+  LLVMValueRef r = pick(a, IS_NULL(X), LLVMConstNull(LLVMTypeOf(X)), like(a->M, X, 1));
+  return is_signed(a->t) ? pick(a, NEGATIVE(X), like(a->M, X, -1), r) : r;
+}
+/* A divisor that never traps; *special: lanes where it was replaced (0, and -1 of a signed type). */
+static LLVMValueRef divisor(const args *a, LLVMValueRef *zero, LLVMValueRef *minus) {
+  *zero = IS_NULL(Y);
+  *minus = is_signed(a->t) ? LLVMBuildICmp(B, LLVMIntEQ, Y, like(a->M, Y, -1), "") : LLVMConstNull(LLVMTypeOf(*zero));
+  return pick(a, LLVMBuildOr(B, *zero, *minus, ""), like(a->M, Y, 1), Y);
+}
+static LLVMValueRef i_div(const args *a) {
+  LLVMValueRef zero, minus, d = divisor(a, &zero, &minus);
+  LLVMValueRef q = is_signed(a->t) ? LLVMBuildSDiv(B, X, d, "") : LLVMBuildUDiv(B, X, d, "");
+  return pick(a, zero, LLVMConstNull(LLVMTypeOf(X)), pick(a, minus, i_neg(a), q));
+}
+static LLVMValueRef i_fmod(const args *a) {
+  LLVMValueRef zero, minus, d = divisor(a, &zero, &minus);
+  LLVMValueRef r = is_signed(a->t) ? LLVMBuildSRem(B, X, d, "") : LLVMBuildURem(B, X, d, "");
+  return pick(a, LLVMBuildOr(B, zero, minus, ""), LLVMConstNull(LLVMTypeOf(X)), r);
+}
+static LLVMValueRef i_mod(const args *a) {
+  LLVMValueRef r = i_fmod(a);
+  if (!is_signed(a->t)) return r;
+  LLVMValueRef other = LLVMBuildXor(B, NEGATIVE(r), NEGATIVE(Y), "");
+  other = LLVMBuildAnd(B, other, LLVMBuildNot(B, IS_NULL(r), ""), "");
+  return pick(a, other, LLVMBuildAdd(B, r, Y, ""), r);
+}
+static LLVMValueRef i_shift(const args *a, bool left) {
+  unsigned bits = (unsigned)tarn_dtype_size(a->t) * 8;
+  LLVMValueRef out = LLVMBuildICmp(B, LLVMIntUGE, Y, like(a->M, Y, bits), ""), rest = LLVMConstNull(LLVMTypeOf(X));
+  LLVMValueRef n = pick(a, out, rest, Y), r;
+  if (left) r = LLVMBuildShl(B, X, n, "");
+  else r = is_signed(a->t) ? LLVMBuildAShr(B, X, n, "") : LLVMBuildLShr(B, X, n, "");
+  if (!left && is_signed(a->t)) rest = pick(a, NEGATIVE(X), like(a->M, X, -1), rest);
+  return pick(a, out, rest, r);
+}
+static LLVMValueRef i_shl(const args *a) { return i_shift(a, true); }
+static LLVMValueRef i_shr(const args *a) { return i_shift(a, false); }
+/* Square and multiply over all bits of the exponent; negative ones give 1 / x^|y| truncated. */
+static LLVMValueRef i_pow(const args *a) {
+  LLVMValueRef one = like(a->M, X, 1), r = one, p = X, e = Y;
+  for (unsigned i = 0; i < tarn_dtype_size(a->t) * 8; i++) {
+    LLVMValueRef odd = LLVMBuildAnd(B, e, one, "");
+    r = LLVMBuildMul(B, r, pick(a, IS_NULL(odd), one, p), "");
+    p = LLVMBuildMul(B, p, p, ""), e = LLVMBuildLShr(B, e, one, "");
+  }
+  if (!is_signed(a->t)) return r;
+  LLVMValueRef minus = like(a->M, X, -1), odd = LLVMBuildAnd(B, Y, one, "");
+  LLVMValueRef inv = pick(a, LLVMBuildICmp(B, LLVMIntEQ, X, minus, ""), pick(a, IS_NULL(odd), one, minus),
+                          LLVMConstNull(LLVMTypeOf(X)));
+  inv = pick(a, LLVMBuildICmp(B, LLVMIntEQ, X, one, ""), one, inv);
+  return pick(a, NEGATIVE(Y), inv, r);
+}
+static LLVMValueRef any_select(const args *a) { return pick(a, X, a->v[1], a->v[2]); }
+
+/* Lane by lane through libm: in strict mode in double, as the interpreter does. */
+static LLVMValueRef libm(low_module *M, tarn_dtype t, const char *name, const LLVMValueRef *v, unsigned nargs) {
+  uint32_t n = low_lanes_of(v[0]);
+  bool wide = t == TARN_F64 || !M->contract;
+  char full[16];
+  strcpy(full, name);
+  if (!wide) strcat(full, "f");
+  LLVMTypeRef st = low_compute_type(M, t), ct = wide ? M->f64 : M->f32;
+  LLVMValueRef r = LLVMGetPoison(low_vec(st, n));
+  for (uint32_t i = 0; i < n; i++) {
+    LLVMValueRef at = LLVMConstInt(M->i32, i, 0), x[2];
+    for (unsigned k = 0; k < nargs; k++) {
+      x[k] = n == 1 ? v[k] : LLVMBuildExtractElement(M->b, v[k], at, "");
+      if (st != ct) x[k] = LLVMBuildFPExt(M->b, x[k], ct, "");
+    }
+    LLVMValueRef y = low_call(M, full, ct, x, nargs);
+    if (st != ct) y = LLVMBuildFPTrunc(M->b, y, st, "");
+    r = n == 1 ? y : LLVMBuildInsertElement(M->b, r, y, at, "");
+  }
+  return r;
+}
+
+/* x to a power that is a small number, by products. */
+static LLVMValueRef small_power(const args *a) {
+  if (!a->M->contract || !plain_number(Y)) return NULL;
+  LLVMValueRef s = low_lanes_of(Y) > 1 ? LLVMGetAggregateElement(Y, 0) : Y;
+  LLVMBool lost;
+  double e = LLVMConstRealGetDouble(s, &lost);
+  if (e == 1) return X;
+  LLVMValueRef xx = LLVMBuildFMul(B, X, X, "");
+  if (e == 2) return xx;
+  if (e == 3) return LLVMBuildFMul(B, xx, X, "");
+  if (e == 4) return LLVMBuildFMul(B, xx, xx, "");
+  if (e == -1) return LLVMBuildFDiv(B, like(a->M, X, 1), X, "");
+  return NULL;
+}
+
+static const struct row {
+  emitter *f, *i;        /* floats; integers and bool */
+  const char *libm;      /* floats: the function of the C library */
+} rows[TARN_FX_COUNT] = {
+    [TARN_FX_ADD] = {f_add, i_add, NULL},       [TARN_FX_SUB] = {f_sub, i_sub, NULL},
+    [TARN_FX_MUL] = {f_mul, i_mul, NULL},       [TARN_FX_DIV] = {f_div, i_div, NULL},
+    [TARN_FX_MOD] = {f_mod, i_mod, NULL},       [TARN_FX_FMOD] = {f_fmod, i_fmod, NULL},
+    [TARN_FX_MIN] = {f_min, i_min, NULL},       [TARN_FX_MAX] = {f_max, i_max, NULL},
+    [TARN_FX_NEG] = {f_neg, i_neg, NULL},       [TARN_FX_ABS] = {f_abs, i_abs, NULL},
+    [TARN_FX_SIGN] = {f_sign, i_sign, NULL},    [TARN_FX_POW] = {small_power, i_pow, "pow"},
+    [TARN_FX_EXP] = {NULL, NULL, "exp"},        [TARN_FX_LOG] = {NULL, NULL, "log"},
+    [TARN_FX_LOG1P] = {NULL, NULL, "log1p"},    [TARN_FX_SQRT] = {f_sqrt, NULL, NULL},
+    [TARN_FX_TANH] = {NULL, NULL, "tanh"},      [TARN_FX_ERF] = {NULL, NULL, "erf"},
+    [TARN_FX_SIN] = {NULL, NULL, "sin"},        [TARN_FX_COS] = {NULL, NULL, "cos"},
+    [TARN_FX_TAN] = {NULL, NULL, "tan"},        [TARN_FX_ASIN] = {NULL, NULL, "asin"},
+    [TARN_FX_ACOS] = {NULL, NULL, "acos"},      [TARN_FX_ATAN] = {NULL, NULL, "atan"},
+    [TARN_FX_SINH] = {NULL, NULL, "sinh"},      [TARN_FX_COSH] = {NULL, NULL, "cosh"},
+    [TARN_FX_ASINH] = {NULL, NULL, "asinh"},    [TARN_FX_ACOSH] = {NULL, NULL, "acosh"},
+    [TARN_FX_ATANH] = {NULL, NULL, "atanh"},    [TARN_FX_FLOOR] = {f_floor, NULL, NULL},
+    [TARN_FX_CEIL] = {f_ceil, NULL, NULL},      [TARN_FX_ROUND] = {f_round, NULL, NULL},
+    [TARN_FX_ISNAN] = {f_isnan, NULL, NULL},    [TARN_FX_ISINF] = {f_isinf, NULL, NULL},
+    [TARN_FX_EQ] = {f_eq, i_eq, NULL},          [TARN_FX_LT] = {f_lt, i_lt, NULL},
+    [TARN_FX_LE] = {f_le, i_le, NULL},          [TARN_FX_AND] = {NULL, i_and, NULL},
+    [TARN_FX_OR] = {NULL, i_or, NULL},          [TARN_FX_XOR] = {NULL, i_xor, NULL},
+    [TARN_FX_NOT] = {NULL, i_not, NULL},        [TARN_FX_SHL] = {NULL, i_shl, NULL},
+    [TARN_FX_SHR] = {NULL, i_shr, NULL},        [TARN_FX_SEL] = {any_select, any_select, NULL},
+};
+
+static uint32_t arity(uint32_t op) {
+  static const uint8_t n[TARN_FX_COUNT] = {
+#define FX(ID, text, arity, kind) arity,
+#include "access/fx.def"
+#undef FX
+  };
+  return n[op];
+}
+static bool to_bool(uint32_t op) {
+  return op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE || op == TARN_FX_ISNAN || op == TARN_FX_ISINF;
+}
+
+static LLVMValueRef apply(low_module *M, uint32_t op, args *a, tarn_dtype *type) {
+  const struct row *r = &rows[op];
+  bool flt = tarn_dtype_is_float(a->t);
+  *type = to_bool(op) ? TARN_BOOL : a->t;
+  LLVMValueRef v = NULL;
+  if (flt && r->libm && M->contract) v = low_math(M, (tarn_fxop)op, a->v[0]);
+  if (!v && (flt ? r->f : r->i)) v = (flt ? r->f : r->i)(a);
+  if (!v && flt && r->libm) v = libm(M, a->t, r->libm, a->v, arity(op));
+  if (!v) tarn_raise(M->cx, TARN_INTERNAL, "lower: a scalar operator is not defined for %s", tarn_dtype_name(a->t));
+  return to_bool(op) ? v : rounded(M, a->t, v);
+}
+
+/* ---------------------------------------------------------------- expressions */
+typedef struct done { uint32_t f; tarn_dtype t; LLVMValueRef v; } done;
+typedef struct walk {
+  low_module *M;
+  const LLVMValueRef *hole;
+  const tarn_dtype *htype;
+  uint32_t nhole, n;
+  TARN_VEC(done) seen;
+} walk;
+
+static done emit(walk *w, uint32_t f) {
+  low_module *M = w->M;
+  const tarn_fx *x = tarn_fx_get(M->L, f);
+  done r = {f, x->dtype, NULL};
+  if (x->op == TARN_FX_HOLE) {
+    if (x->hole >= w->nhole) tarn_raise(M->cx, TARN_INTERNAL, "lower: an expression has a hole too many");
+    return (done){f, w->htype[x->hole], w->hole[x->hole]};
+  }
+  if (x->op == TARN_FX_CONST) return r.v = low_fx_const(M, f, w->n), r;
+  for (uint32_t i = 0; i < w->seen.n; i++)
+    if (w->seen.p[i].f == f) return w->seen.p[i];
+  args a = {.M = M};
+  for (uint32_t k = 0; k < arity(x->op); k++) {
+    done d = emit(w, x->kid[k]);
+    a.v[k] = d.v;
+    if (k == 0 || x->op == TARN_FX_SEL) a.t = d.t;
+  }
+  if (x->op == TARN_FX_CAST) r.v = low_cast(M, a.t, x->dtype, a.v[0]);
+  else r.v = apply(M, x->op, &a, &r.t);
+  tarn_push(M->cx, &w->seen, r);
+  return r;
+}
+
+LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const tarn_dtype *htype, uint32_t nhole,
+                    uint32_t n, tarn_dtype *type) {
+  tarn_mark mark = tarn_arena_mark(M->cx);
+  walk w = {.M = M, .hole = hole, .htype = htype, .nhole = nhole, .n = n};
+  done d = emit(&w, f);
+  tarn_release(M->cx, mark);
+  if (type) *type = d.t;
+  return d.v;
+}

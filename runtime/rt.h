@@ -1,0 +1,62 @@
+/* tarn runtime: what an emitted program needs of the outside world.
+ *
+ * An emitted program has no undefined symbols but libc's and libm's: everything else it reaches through the pool that is
+ * handed to it.  NULL stands for "this thread only".  A program with opaque kernels (the header that is written beside it
+ * says so) needs a pool, of one thread if need be.
+ */
+#ifndef TARN_RUNTIME_RT_H
+#define TARN_RUNTIME_RT_H
+#include "runtime/ref.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if defined(__GNUC__)
+#define TARN_RT_API __attribute__((visibility("default")))
+#else
+#define TARN_RT_API
+#endif
+
+typedef struct tarn_rt_pool tarn_rt_pool;
+/* Items begin … end-1 of a parallel loop. slot < threads: no two tasks of one loop that run at the same time share it. */
+typedef void tarn_rt_task(void *arg, uint32_t slot, int64_t begin, int64_t end);
+
+/* Emitted code reads these members: their order is the interface, new ones go to the end. */
+struct tarn_rt_pool {
+  /* Runs items 0 … n-1 on all threads, each once, and returns when all are done. */
+  void (*run)(tarn_rt_pool *pool, tarn_rt_task *task, void *arg, int64_t n);
+  /* tarn_ref_run. */
+  int (*opaque)(const char *op, const tarn_ref_attr *attr, uint32_t nattr, const tarn_ref_tensor *in, uint32_t nin,
+                const tarn_ref_tensor *out, uint32_t nout, char message[TARN_REF_MESSAGE]);
+  char *message;                 /* TARN_REF_MESSAGE bytes; why a run returned nonzero */
+  uint32_t threads;
+};
+
+/* threads 0: one per processor that this process may use. NULL when memory or threads run out. A pool serves one run
+ * at a time. The threads sleep when there has been nothing to do for a while. */
+TARN_RT_API tarn_rt_pool *tarn_rt_pool_new(uint32_t threads);
+TARN_RT_API void tarn_rt_pool_free(tarn_rt_pool *pool); /* NULL is allowed */
+
+/* ---- the description that an emitted program carries: symbol NAME_model, and tarn_model (weak) in every one ---- */
+typedef struct tarn_rt_port {
+  const char *name;
+  int32_t dtype;                 /* as in tarn_ref_tensor */
+  int32_t n;
+  const int64_t *dim;            /* row-major, contiguous */
+  uint64_t bytes;
+} tarn_rt_port;
+#define TARN_RT_VERSION 1
+typedef struct tarn_rt_model {
+  uint32_t version;
+  uint32_t nin, nout, nkernel;
+  uint64_t workspace, per_thread; /* bytes of workspace for T threads: workspace + T·per_thread, aligned to 64 */
+  const tarn_rt_port *in, *out;
+  const char *const *kernel_name;
+  /* Each kernel by itself, in the order of the run; nonzero when it failed. */
+  int (*const *kernel)(const void *const *in, void *const *out, void *workspace, tarn_rt_pool *pool);
+  int (*run)(const void *const *in, void *const *out, void *workspace, tarn_rt_pool *pool);
+} tarn_rt_model;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
