@@ -1,8 +1,10 @@
 /* Entry points: files by their ending, bytes, shape bindings. */
 #include "model/import.h"
-#include <stdlib.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text) {
   const char *eq = strrchr(text, '=');
@@ -31,6 +33,38 @@ tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, size_t n, c
   im i = {.cx = cx, .L = L, .file = name, .dir = dir, .options = options};
   i.model = (const Onnx__ModelProto *)m;
   return im_run(&i, report);
+}
+
+/* A whole file outside the arena, freed when the enclosing protected call ends. */
+typedef struct whole_file {
+  tarn_ctx *cx;
+  const char *path;
+  FILE *f;
+  char *p;
+  size_t n;
+  ProtobufCMessage *message;
+} whole_file;
+
+static void free_file(void *arg) {
+  whole_file *w = arg;
+  const tarn_allocator *a = tarn_ctx_allocator(w->cx);
+  if (w->f) fclose(w->f);
+  if (w->p) a->realloc(a->user, w->p, w->n + 1, 0);
+}
+
+static void unpack_file(tarn_ctx *cx, void *arg) {
+  whole_file *w = arg;
+  const tarn_allocator *a = tarn_ctx_allocator(cx);
+  struct stat st;
+  tarn_defer(cx, free_file, w);
+  w->f = fopen(w->path, "rb");
+  if (!w->f || fstat(fileno(w->f), &st) != 0) tarn_raise(cx, TARN_IO, "%s: %s", w->path, strerror(errno));
+  if (!S_ISREG(st.st_mode)) tarn_raise(cx, TARN_IO, "%s: not a regular file", w->path);
+  w->n = (size_t)st.st_size;
+  w->p = a->realloc(a->user, NULL, 0, w->n + 1);
+  if (!w->p) tarn_raise(cx, TARN_MEMORY, "%s: out of memory (%zu bytes)", w->path, w->n);
+  if (fread(w->p, 1, w->n, w->f) != w->n) tarn_raise(cx, TARN_IO, "%s: cannot be read", w->path);
+  w->message = im_unpack(cx, &onnx__model_proto__descriptor, w->p, w->n, w->path);
 }
 
 static const char *folder_of(tarn_ctx *cx, const char *path) {
@@ -95,15 +129,22 @@ static tarn_program *load_program(tarn_lang *L, const char *path) {
   return tarn_program_parse(L, s->kid[0], folder_of(cx, path));
 }
 
+/* The bytes are needed only while unpacking, which copies; a large model is in memory twice for that long only. */
+static tarn_program *load_onnx(tarn_lang *L, const char *path, const tarn_model_options *options,
+                               tarn_model_report *report) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  whole_file w = {.cx = cx, .path = path};
+  tarn_status st = tarn_protect(cx, unpack_file, &w);
+  if (st != TARN_OK) tarn_reraise(cx, st);
+  im i = {.cx = cx, .L = L, .file = path, .dir = folder_of(cx, path), .options = options};
+  i.model = (const Onnx__ModelProto *)w.message;
+  return im_run(&i, report);
+}
+
 tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tarn_model_options *options,
                               tarn_model_report *report) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
   bool program = ends(path, ".tarn");
-  if (program || ends(path, ".term")) {
-    if (report) *report = (tarn_model_report){.format = program ? "tarn" : "term", .producer = ""};
-    return program ? load_program(L, path) : load_term(L, path);
-  }
-  size_t n;
-  char *bytes = tarn_read_file(cx, path, &n);
-  return tarn_model_load_bytes(L, bytes, n, path, folder_of(cx, path), options, report);
+  if (!program && !ends(path, ".term")) return load_onnx(L, path, options, report);
+  if (report) *report = (tarn_model_report){.format = program ? "tarn" : "term", .producer = ""};
+  return program ? load_program(L, path) : load_term(L, path);
 }
