@@ -1,0 +1,253 @@
+/* Where operands' elements lie. An element's number is a sum of a part that only the result decides
+ * (lane), a part that only the reduction step decides, and, rarely, of divisions that mix both. */
+#include "access/eval.h"
+#include "access/ix.h"
+#include <string.h>
+
+/* ---------------------------------------------------------------- sums */
+static uint32_t dims_of(const tarn_lang *L, uint32_t ix) {
+  const tarn_ix *x = tarn_ix_get(L, ix);
+  uint32_t set = 0;
+  for (uint32_t i = 0; i < x->n; i++)
+    set |= x->t[i].kind == TARN_IX_VAR ? 1u << x->t[i].arg : dims_of(L, x->t[i].arg);
+  return set;
+}
+
+static void sum_add(const tarn_lang *L, tarn_evsum *s, uint32_t nlane, int64_t k, uint32_t ix) {
+  const tarn_ix *x = tarn_ix_get(L, ix);
+  s->c += k * x->c;
+  for (uint32_t i = 0; i < x->n; i++) {
+    const tarn_ixterm *t = &x->t[i];
+    if (t->kind == TARN_IX_VAR) {
+      s->coef[t->arg] += k * t->coef;
+      continue;
+    }
+    tarn_evatom *a = &s->atom[s->natom++];
+    *a = (tarn_evatom){k * t->coef, *t, dims_of(L, t->arg), 0};
+    if (a->dims & ((1u << nlane) - 1)) a->uses |= TARN_EV_LANE;
+    if (a->dims >> nlane) a->uses |= TARN_EV_RED_DIMS;
+  }
+}
+
+static int64_t atom_value(const tarn_lang *L, const tarn_evatom *a, const int64_t *x) {
+  int64_t v = tarn_ix_eval(L, a->t.arg, x);
+  return a->coef *
+         (a->t.kind == TARN_IX_DIV ? tarn_floordiv(v, a->t.by) : tarn_floormod(v, a->t.by));
+}
+
+static int64_t sum_value(const tarn_lang *L, const tarn_evsum *s, uint32_t n, const int64_t *x) {
+  int64_t v = s->c;
+  for (uint32_t d = 0; d < n; d++) v += s->coef[d] * x[d];
+  for (uint32_t i = 0; i < s->natom; i++) v += atom_value(L, &s->atom[i], x);
+  return v;
+}
+
+static void decompose(const tarn_evloops *l, uint32_t d0, uint32_t d1, int64_t at, int64_t *x) {
+  for (uint32_t d = d1; d-- > d0; at /= l->ext[d]) x[d] = at % l->ext[d];
+}
+
+static void next_row(const tarn_evloops *l, uint32_t d0, uint32_t d1, int64_t *x) {
+  for (uint32_t d = d1; d-- > d0; x[d] = 0)
+    if (++x[d] < l->ext[d]) return;
+}
+
+/* The lane part (with the constant) or the reduce part of a sum, for `count` consecutive indices.
+ */
+static void sum_fill(const tarn_lang *L, const tarn_evsum *s, const tarn_evloops *l, bool red,
+                     int64_t start, uint32_t count, int64_t *out) {
+  uint32_t d0 = red ? l->nlane : 0, d1 = red ? l->nall : l->nlane;
+  int uses = red ? TARN_EV_RED_DIMS : TARN_EV_LANE;
+  int64_t x[TARN_MAX_DIMS] = {0};
+  decompose(l, d0, d1, start, x);
+  for (uint32_t done = 0; done < count;) {
+    int64_t base = red ? 0 : s->c, k = d1 > d0 ? s->coef[d1 - 1] : 0,
+            first = d1 > d0 ? x[d1 - 1] : 0;
+    int64_t row = d1 > d0 ? l->ext[d1 - 1] - first : 1;
+    uint32_t n = row < count - done ? (uint32_t)row : count - done;
+    for (uint32_t d = d0; d < d1; d++) base += s->coef[d] * x[d];
+    for (uint32_t j = 0; j < n; j++) out[done + j] = base + (int64_t)j * k;
+    for (uint32_t i = 0; i < s->natom; i++) {
+      if (s->atom[i].uses != uses) continue;
+      for (uint32_t j = 0; j < n; j++) {
+        if (d1 > d0) x[d1 - 1] = first + j;
+        out[done + j] += atom_value(L, &s->atom[i], x);
+      }
+    }
+    if (d1 > d0) x[d1 - 1] = first + n - 1;
+    next_row(l, d0, d1, x);
+    done += n;
+  }
+}
+
+/* ---------------------------------------------------------------- reads */
+static uint32_t count_atoms(const tarn_lang *L, uint32_t ix) {
+  const tarn_ix *x = tarn_ix_get(L, ix);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < x->n; i++) n += x->t[i].kind != TARN_IX_VAR;
+  return n;
+}
+
+static bool mixes(const tarn_evsum *s) {
+  for (uint32_t i = 0; i < s->natom; i++)
+    if (s->atom[i].uses == (TARN_EV_LANE | TARN_EV_RED_DIMS)) return true;
+  return false;
+}
+
+static int64_t *lanes(tarn_ev *e) {
+  return tarn_ev_alloc(e, TARN_EV_LANES * sizeof(int64_t));
+}
+static int64_t *steps(tarn_ev *e) {
+  return tarn_ev_alloc(e, TARN_EV_RED * sizeof(int64_t));
+}
+
+void tarn_evread_init(tarn_ev *e, tarn_evread *r, const tarn_evloops *loops, uint32_t map,
+                      const void *data, tarn_dtype store) {
+  const tarn_imap *m = tarn_imap_get(e->L, map);
+  uint32_t natom = 0;
+  int64_t stride = 1;
+  *r = (tarn_evread){.L = e->L, .loops = loops, .data = data, .store = store, .nguard = m->nguard};
+  for (uint32_t i = 0; i < m->nin; i++) natom += count_atoms(e->L, m->e[i]);
+  r->at.atom = TARN_ARRAY(e->cx, tarn_evatom, natom);
+  for (uint32_t i = m->nin; i-- > 0; stride *= m->in[i])
+    sum_add(e->L, &r->at, loops->nlane, stride, m->e[i]);
+  r->mixed = mixes(&r->at);
+  r->guard = TARN_ARRAY(e->cx, tarn_evguard, m->nguard);
+  for (uint32_t i = 0; i < m->nguard; i++) {
+    tarn_evguard *g = &r->guard[i];
+    *g = (tarn_evguard){
+        .lo = m->guard[i].lo, .hi = m->guard[i].hi, .lane = lanes(e), .red = steps(e)};
+    g->e.atom = TARN_ARRAY(e->cx, tarn_evatom, count_atoms(e->L, m->guard[i].e));
+    sum_add(e->L, &g->e, loops->nlane, 1, m->guard[i].e);
+    r->mixed |= mixes(&g->e);
+  }
+  if (m->nguard) r->fill = tarn_fx_value(e->L, m->fill);
+  r->lane = lanes(e);
+  r->red = steps(e);
+}
+
+void tarn_evread_free(tarn_ev *e, tarn_evread *r) {
+  for (uint32_t i = 0; i < r->nguard; i++) {
+    tarn_ev_free(e, r->guard[i].lane);
+    tarn_ev_free(e, r->guard[i].red);
+  }
+  tarn_ev_free(e, r->lane);
+  tarn_ev_free(e, r->red);
+}
+
+void tarn_evread_run(tarn_evread *r, int64_t start, uint32_t n) {
+  r->start = start;
+  if (r->mixed) return;
+  sum_fill(r->L, &r->at, r->loops, false, start, n, r->lane);
+  for (uint32_t v = 0; r->origin && v < n; v++) r->lane[v] -= r->origin;
+  r->dense = r->same = true;
+  for (uint32_t v = 1; v < n; v++) {
+    r->dense &= r->lane[v] == r->lane[0] + (int64_t)v;
+    r->same &= r->lane[v] == r->lane[0];
+  }
+  for (uint32_t i = 0; i < r->nguard; i++) {
+    tarn_evguard *g = &r->guard[i];
+    sum_fill(r->L, &g->e, r->loops, false, start, n, g->lane);
+    g->least = g->most = g->lane[0];
+    for (uint32_t v = 1; v < n; v++) {
+      if (g->lane[v] < g->least) g->least = g->lane[v];
+      if (g->lane[v] > g->most) g->most = g->lane[v];
+    }
+  }
+}
+
+void tarn_evread_reduce(tarn_evread *r, int64_t start, uint32_t n) {
+  r->red_start = start;
+  if (r->mixed) return;
+  sum_fill(r->L, &r->at, r->loops, true, start, n, r->red);
+  for (uint32_t i = 0; i < r->nguard; i++)
+    sum_fill(r->L, &r->guard[i].e, r->loops, true, start, n, r->guard[i].red);
+}
+
+tarn_evinside tarn_evread_inside(const tarn_evread *r, uint32_t step) {
+  tarn_evinside in = TARN_EV_ALL;
+  for (uint32_t i = 0; i < r->nguard; i++) {
+    const tarn_evguard *g = &r->guard[i];
+    int64_t k = g->red[step];
+    if (g->most + k < g->lo || g->least + k >= g->hi) return TARN_EV_NONE;
+    if (g->least + k < g->lo || g->most + k >= g->hi) in = TARN_EV_SOME;
+  }
+  return in;
+}
+
+uint32_t tarn_evread_dims(const tarn_evread *r) {
+  uint32_t set = 0;
+  for (uint32_t i = 0; i <= r->nguard; i++) {
+    const tarn_evsum *s = i < r->nguard ? &r->guard[i].e : &r->at;
+    for (uint32_t d = 0; d < r->loops->nall; d++) set |= (uint32_t)(s->coef[d] != 0) << d;
+    for (uint32_t j = 0; j < s->natom; j++) set |= s->atom[j].dims;
+  }
+  return set;
+}
+
+/* ---------------------------------------------------------------- elements */
+tarn_value tarn_ev_get(const void *data, tarn_dtype store, int64_t i) {
+  tarn_tensor t = {.dtype = store, .data = (void *)(uintptr_t)data};
+  return tarn_tensor_get(&t, i);
+}
+
+void tarn_ev_put(void *data, tarn_dtype store, int64_t at, uint32_t n, const tarn_value *v) {
+  tarn_tensor t = {.dtype = store, .data = data};
+  if (store == TARN_F32)
+    for (uint32_t i = 0; i < n; i++) ((float *)data)[at + i] = (float)v[i].d;
+  else if (store == TARN_F64)
+    for (uint32_t i = 0; i < n; i++) ((double *)data)[at + i] = v[i].d;
+  else
+    for (uint32_t i = 0; i < n; i++) tarn_tensor_set(&t, at + i, v[i]);
+}
+
+#define LOADER(name, type)                                                                         \
+  static void name(const tarn_evread *r, int64_t k, uint32_t n, tarn_value *out) {                 \
+    const type *p = r->data;                                                                       \
+    const int64_t *at = r->lane;                                                                   \
+    if (r->dense)                                                                                  \
+      for (uint32_t v = 0; v < n; v++) out[v].d = (double)p[at[0] + k + (int64_t)v];               \
+    else                                                                                           \
+      for (uint32_t v = 0; v < n; v++) out[v].d = (double)p[at[v] + k];                            \
+  }
+LOADER(load_f32, float)
+LOADER(load_f64, double)
+
+static void spread(tarn_value x, uint32_t n, tarn_value *out) {
+  for (uint32_t v = 0; v < n; v++) out[v] = x;
+}
+
+/* Everything evaluated for each element. */
+static void load_mixed(const tarn_evread *r, uint32_t step, uint32_t n, tarn_value *out) {
+  const tarn_evloops *l = r->loops;
+  int64_t x[TARN_MAX_DIMS] = {0};
+  decompose(l, l->nlane, l->nall, r->red_start + step, x);
+  decompose(l, 0, l->nlane, r->start, x);
+  for (uint32_t v = 0; v < n; v++, next_row(l, 0, l->nlane, x)) {
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < r->nguard; i++) {
+      int64_t k = sum_value(r->L, &r->guard[i].e, l->nall, x);
+      ok = k >= r->guard[i].lo && k < r->guard[i].hi;
+    }
+    out[v] = ok ? tarn_ev_get(r->data, r->store, sum_value(r->L, &r->at, l->nall, x) - r->origin)
+                : r->fill;
+  }
+}
+
+void tarn_evread_load(const tarn_evread *r, uint32_t step, uint32_t n, tarn_value *out) {
+  if (r->mixed) {
+    load_mixed(r, step, n, out);
+    return;
+  }
+  tarn_evinside in = tarn_evread_inside(r, step);
+  int64_t k = r->red[step];
+  if (in == TARN_EV_NONE) spread(r->fill, n, out);
+  else if (in == TARN_EV_SOME)
+    for (uint32_t v = 0; v < n; v++)
+      out[v] =
+          tarn_evread_ok(r, step, v) ? tarn_ev_get(r->data, r->store, r->lane[v] + k) : r->fill;
+  else if (r->same) spread(tarn_ev_get(r->data, r->store, r->lane[0] + k), n, out);
+  else if (r->store == TARN_F32) load_f32(r, k, n, out);
+  else if (r->store == TARN_F64) load_f64(r, k, n, out);
+  else
+    for (uint32_t v = 0; v < n; v++) out[v] = tarn_ev_get(r->data, r->store, r->lane[v] + k);
+}
