@@ -1,11 +1,13 @@
 # Folders become modules, modules become libraries and the program; tests link the modules they include.
 
-# tarn_module(NAME [DIR sub] [DEPS module…] [LIBS target…] [EXTRA file…] [EXCLUDE regex] [HEADERS file…])
+# tarn_module(NAME [DIR sub] [DEPS module…] [LIBS target…] [EXTRA file…] [EXCLUDE regex] [HEADERS file…]
+#   [PROGRAM])
 # Every *.c under the folder, picked up as it appears. DEPS: the modules that this one may include. A module without
-# sources makes no target, and who depends on it does without. HEADERS: what is public besides FOLDER/FOLDER.h.
+# sources makes no target, and who depends on it does without. HEADERS: what is public besides FOLDER/FOLDER.h;
+# nothing is in a PROGRAM.
 # Makes tarn_NAME (objects) and tarn_NAME_archive (for tests, which also see what is hidden).
 function(tarn_module name)
-  cmake_parse_arguments(M "" "DIR;EXCLUDE" "DEPS;LIBS;EXTRA;HEADERS" ${ARGN})
+  cmake_parse_arguments(M "PROGRAM" "DIR;EXCLUDE" "DEPS;LIBS;EXTRA;HEADERS" ${ARGN})
   set(dir "${CMAKE_CURRENT_SOURCE_DIR}/${M_DIR}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${dir}/*.c")
   if(M_EXCLUDE)
@@ -13,8 +15,12 @@ function(tarn_module name)
   endif()
   set_property(GLOBAL PROPERTY tarn_${name}_DEPS "${M_DEPS}")
   file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
-  foreach(header ${folder}.h ${M_HEADERS})
-    if(NOT M_DIR AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${header}")
+  set(main_header ${folder}.h)
+  if(M_DIR)
+    set(main_header ${M_DIR}/${M_DIR}.h)
+  endif()
+  foreach(header ${main_header} ${M_HEADERS})
+    if(NOT M_PROGRAM AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${header}")
       set_property(GLOBAL APPEND PROPERTY tarn_HEADERS "${folder}/${header}")
     endif()
   endforeach()
