@@ -114,17 +114,34 @@ static eg_outcome make_nodes(eg_applier *ap, uint32_t rule, const uint32_t *tupl
 
 /* The record of a union by a rule: LOG_RULE | length << 2 | set << 16; rule | part << 20; the tuple; the ids of
  * the right-side nodes. See explain.c. */
-static bool log_rule(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple) {
+static bool log_rule(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple,
+                     const uint32_t *made, uint32_t n_made) {
   tarn_egraph *g = ap->g;
   const eg_rule *r = &ap->rs->rule[rule];
-  uint32_t n = 2 + r->n_words + r->n_tnode;
+  uint32_t n = 2 + r->n_words + n_made;
   if (n >= 1u << 14 || !eg_log_reserve(g, n)) return false;
   uint32_t *p = g->log.p + g->log.n;
   p[0] = LOG_RULE | n << 2 | ap->set << 16, p[1] = rule | part << 20;
   memcpy(p + 2, tuple, r->n_words * sizeof *p);
-  memcpy(p + 2 + r->n_words, ap->ids.p, r->n_tnode * sizeof *p);
+  if (n_made) memcpy(p + 2 + r->n_words, made, n_made * sizeof *p);
   g->log.n += n;
   return true;
+}
+
+static eg_outcome join_ids(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple,
+                           const uint32_t *made, uint32_t n_made, uint32_t from, uint32_t to) {
+  tarn_egraph *g = ap->g;
+  bool same = eg_find_mut(g, from) == eg_find_mut(g, to);
+  if (same && (g->reasons != TARN_EG_REASONS_ALL || from == to)) return EG_APPLIED;
+  size_t at = g->log.n;
+  if (g->reasons && !log_rule(ap, rule, part, tuple, made, n_made)) return EG_STOPPED;
+  int j = same ? 0 : eg_join(g, from, to, ap->rs->rule[rule].id, 0);
+  if (j < 0) {
+    g->log.n = at;
+    return EG_STOPPED;
+  }
+  ap->unions += (uint64_t)j;
+  return EG_APPLIED;
 }
 
 static eg_outcome join_part(eg_applier *ap, uint32_t rule, uint32_t k, const uint32_t *tuple) {
@@ -136,22 +153,13 @@ static eg_outcome join_part(eg_applier *ap, uint32_t rule, uint32_t k, const uin
   uint32_t from = part->atom != NONE  ? tuple[part->atom]
                   : part->var == NONE ? tuple[0]
                                       : var_id(g, r, part->var, tuple);
-  bool same = eg_find_mut(g, from) == eg_find_mut(g, to);
-  if (same && (g->reasons != TARN_EG_REASONS_ALL || from == to)) return EG_APPLIED;
-  size_t at = g->log.n;
-  if (g->reasons && !log_rule(ap, rule, k, tuple)) return EG_STOPPED;
-  int j = same ? 0 : eg_join(g, from, to, r->id, 0);
-  if (j < 0) {
-    g->log.n = at;
-    return EG_STOPPED;
-  }
-  ap->unions += (uint64_t)j;
-  return EG_APPLIED;
+  return join_ids(ap, rule, k, tuple, ap->ids.p, r->n_tnode, from, to);
 }
 
-static eg_outcome apply_function(eg_applier *ap, const eg_rule *r, const uint32_t *tuple,
+static eg_outcome apply_function(eg_applier *ap, uint32_t rule, const uint32_t *tuple,
                                  const tarn_eg_match *m) {
   tarn_egraph *g = ap->g;
+  const eg_rule *r = &ap->rs->rule[rule];
   uint32_t result = NONE;
   int n = r->apply(r->user, g, m, &result);
   if (n < 0 || g->mem.st != TARN_OK) {
@@ -160,10 +168,11 @@ static eg_outcome apply_function(eg_applier *ap, const eg_rule *r, const uint32_
   }
   ap->unions += (uint64_t)n;
   if (result == NONE) return EG_APPLIED;
-  int j = tarn_eg_union(g, tuple[0], result, r->id, 0);
-  if (j < 0) return EG_STOPPED;
-  ap->unions += (uint64_t)j;
-  return EG_APPLIED;
+  if (result >= g->n_ids) {
+    eg_fail(&g->mem, TARN_USAGE, "egraph: rule %s returned no id", r->name);
+    return EG_STOPPED;
+  }
+  return join_ids(ap, rule, PART_FUNCTION, tuple, &result, 1, tuple[0], result);
 }
 
 eg_outcome eg_apply(eg_applier *ap, uint32_t rule, const uint32_t *tuple) {
@@ -178,7 +187,7 @@ eg_outcome eg_apply(eg_applier *ap, uint32_t rule, const uint32_t *tuple) {
   }
   eg_outcome o = conditions(r, g, &m);
   if (o != EG_APPLIED) return o;
-  if (r->apply) return apply_function(ap, r, tuple, &m);
+  if (r->apply) return apply_function(ap, rule, tuple, &m);
   o = make_nodes(ap, rule, tuple, &m);
   for (uint32_t k = 0; o == EG_APPLIED && k < r->n_part; k++) o = join_part(ap, rule, k, tuple);
   return o;

@@ -346,7 +346,8 @@ typedef struct tarn_eg_step {
   uint32_t note;
   bool forward;         /* the rule was used left to right: before is its left side */
   uint32_t before, after;  /* terms */
-  const uint32_t *lemmas;  /* CONGRUENCE: one per kid */
+  const uint32_t *lemmas;  /* CONGRUENCE: one per kid; from before's kids to after's, or, when not forward, from
+                              after's kids to before's */
 } tarn_eg_step;
 typedef struct tarn_eg_lemma {
   uint32_t from, to; /* terms */

@@ -214,8 +214,9 @@ int eg_join(tarn_egraph *g, uint32_t a, uint32_t b, uint32_t rule, uint32_t note
 bool eg_make_all(tarn_egraph *g, uint32_t head, const uint32_t *kids, uint32_t n, uint64_t *out);
 void eg_modify_all(tarn_egraph *g, uint32_t cls);
 
-/* explain.c: the log */
+/* log.c */
 enum { LOG_CONG, LOG_PLAIN, LOG_AT, LOG_RULE };
+enum { PART_FUNCTION = 0xFFF }; /* instead of a right side's number: the result of a function */
 bool eg_log_reserve(tarn_egraph *g, size_t words);
 bool eg_save_origin(tarn_egraph *g, uint32_t id, const uint32_t *kids, uint32_t n);
 /* The original kids of id (its present ones when they never changed). */

@@ -278,6 +278,7 @@ int tarn_eg_union_at(tarn_egraph *g, uint32_t node, const uint32_t *evidence, ui
                      uint32_t rule, uint32_t note) {
   if (!may_union(g, node, b)) return -1;
   if (!g->reasons) return eg_join(g, node, b, rule, note);
+  if (n > 10000) return tarn_eg_union(g, node, b, rule, note); /* longer than a record can be */
   if (node == b) return 0;
   if (g->reasons != TARN_EG_REASONS_ALL && eg_find_mut(g, node) == eg_find_mut(g, b)) return 0;
   uint32_t have = eg_arity(g, node);

@@ -1,0 +1,90 @@
+/* An independent checker of explanations: knows rules only as text and terms only as the proof gives them. */
+#ifndef TARN_TESTS_EGRAPH_PROOF_H
+#define TARN_TESTS_EGRAPH_PROOF_H
+
+#include "tests/egraph_lab.h"
+
+typedef struct judge {
+  const lab *l;
+  const tarn_eg_proof *p;
+  const char *const (*rule)[2]; /* by rule id */
+  uint32_t n_rules;
+  /* says whether a step by something else than these rules is right; NULL: never */
+  bool (*other)(const struct judge *j, const tarn_eg_step *s);
+  uint32_t bound[16];
+  char name[16][24];
+  uint32_t n_bound;
+} judge;
+
+static inline const char *judge_op(const judge *j, uint32_t term) {
+  return j->l->name[tarn_eg_proof_term(j->p, term).op];
+}
+
+/* Matches text at *s against a term; binds variables. */
+static inline bool judge_match(judge *j, const char **s, uint32_t term) {
+  tarn_eg_node t = tarn_eg_proof_term(j->p, term);
+  *s = lab_skip(*s);
+  bool list = **s == '(';
+  if (list) *s = lab_skip(*s + 1);
+  size_t w = lab_word(*s);
+  const char *word = *s;
+  *s += w;
+  if (*word == '?') {
+    for (uint32_t i = 0; i < j->n_bound; i++)
+      if (strlen(j->name[i]) == w && !memcmp(j->name[i], word, w)) return j->bound[i] == term;
+    memcpy(j->name[j->n_bound], word, w);
+    j->name[j->n_bound][w] = 0;
+    j->bound[j->n_bound++] = term;
+    return true;
+  }
+  const char *op = judge_op(j, term);
+  if (strlen(op) != w || memcmp(op, word, w) != 0) return false;
+  uint32_t i = 0;
+  while (list && *(*s = lab_skip(*s)) != ')')
+    if (i >= t.n || !judge_match(j, s, t.kids[i++])) return false;
+  if (list) ++*s;
+  return i == t.n;
+}
+
+static inline bool judge_rule(judge *j, const tarn_eg_step *s) {
+  if (s->rule >= j->n_rules) return j->other && j->other(j, s);
+  uint32_t left = s->forward ? s->before : s->after, right = s->forward ? s->after : s->before;
+  const char *l = j->rule[s->rule][0], *r = j->rule[s->rule][1];
+  j->n_bound = 0;
+  return judge_match(j, &l, left) && judge_match(j, &r, right);
+}
+
+static inline bool judge_congruence(const judge *j, const tarn_eg_step *s, uint32_t lemma) {
+  tarn_eg_node a = tarn_eg_proof_term(j->p, s->before), b = tarn_eg_proof_term(j->p, s->after);
+  if (a.op != b.op || a.payload != b.payload || a.n != b.n) return false;
+  for (uint32_t i = 0; i < a.n; i++) {
+    uint32_t l = s->lemmas[i], from = s->forward ? a.kids[i] : b.kids[i], to = s->forward ? b.kids[i] : a.kids[i];
+    if (l == TARN_NONE) {
+      if (from != to) return false;
+      continue;
+    }
+    if (l >= lemma) return false;
+    tarn_eg_lemma m = tarn_eg_proof_lemma(j->p, l);
+    if (m.from != from || m.to != to) return false;
+  }
+  return true;
+}
+
+/* TARN_NONE: right; else the lemma that is wrong. */
+static inline uint32_t judge_proof(judge *j) {
+  for (uint32_t i = 0; i < tarn_eg_proof_lemmas(j->p); i++) {
+    tarn_eg_lemma l = tarn_eg_proof_lemma(j->p, i);
+    uint32_t at = l.from;
+    for (uint32_t k = l.first; k < l.first + l.n; k++) {
+      tarn_eg_step s = tarn_eg_proof_step(j->p, k);
+      bool ok = s.before == at &&
+                (s.rule == TARN_EG_RULE_CONGRUENCE ? judge_congruence(j, &s, i) : judge_rule(j, &s));
+      if (!ok) return i;
+      at = s.after;
+    }
+    if (at != l.to) return i;
+  }
+  return TARN_NONE;
+}
+
+#endif
