@@ -149,6 +149,7 @@ static void views_from(kgraph *k, uint32_t c, uint32_t map, kview *out, uint32_t
 }
 uint32_t kg_views(kgraph *k, uint32_t c, kview *out, uint32_t max) {
   uint32_t n = 0;
+  if (k->cls.p[c].constant) return 0;
   views_from(k, c, tarn_map_identity(k->L, k->cls.p[c].type), out, &n, max, 6);
   return n;
 }
