@@ -160,7 +160,7 @@ TARN_API uint32_t tarn_reducer_identity(const tarn_lang *L, uint32_t id); /* fx 
 
 /* out[s] = epi(reduce_{c} body(A0[s,c], …, A(k-1)[s,c]), E0[s], …)
  * ntuple == 0: the compute has nops operands ((S),(C)) followed by nepi operands ((S),()) [with red: type of the result],
- *   without red the epilogue operands also have type ((S),(C)) and epi should be folded into body (nepi = 0).
+ *   without red the epilogue operands also have type ((S),(C)), and interning folds epi into body (nepi = 0).
  * ntuple == t > 0: Glenside's tuple form: one operand ((S),(t,C)) whose first compute dim is the tuple; nops = 1, body has t holes.
  * red == TARN_NONE: an elementwise map, result ((S),(C)).  With red: result ((S),()).
  * epi: $0 the reduction's result, $1… the epilogue operands; TARN_NONE when absent. */
@@ -224,7 +224,8 @@ typedef enum tarn_payload_kind {
   TARN_P_PADV, TARN_P_FOLD, TARN_P_OPAQUE, TARN_P_PLACE, TARN_P_CALL
 } tarn_payload_kind;
 /* Payload ids are interned over all kinds: (kind, contents) -> id; id 0 is NONE. */
-typedef struct tarn_attr { const char *name; enum { TARN_A_INT, TARN_A_REAL, TARN_A_STR, TARN_A_INTS, TARN_A_REALS } kind;
+typedef enum tarn_attr_kind { TARN_A_INT, TARN_A_REAL, TARN_A_STR, TARN_A_INTS, TARN_A_REALS } tarn_attr_kind;
+typedef struct tarn_attr { const char *name; tarn_attr_kind kind;
   int64_t i; double r; const char *s; uint32_t n; const int64_t *is; const double *rs; } tarn_attr;
 typedef struct tarn_payload {
   tarn_payload_kind kind;

@@ -146,6 +146,8 @@ static void check_fn(tarn_lang *L, const tarn_func *f) {
     tarn_raise(L->cx, TARN_BAD_INPUT, "function: $%u, but there are %u values", holes - 1, values);
   if (f->red != TARN_NONE && f->red >= tarn_table_count(&L->reducer))
     tarn_raise(L->cx, TARN_INTERNAL, "function: no reducer has the number %u", f->red);
+  if (f->ntuple && f->red == TARN_NONE && f->nepi)
+    tarn_raise(L->cx, TARN_BAD_INPUT, "function: a map in tuple form takes no epilogue operands");
   if (f->epi == TARN_NONE ? f->nepi > 0 : tarn_fx_holes(L, f->epi) > f->nepi + 1u)
     tarn_raise(L->cx, TARN_BAD_INPUT, "function: %u epilogue operands do not fit the epilogue",
                f->nepi);
@@ -155,7 +157,7 @@ static void check_fn(tarn_lang *L, const tarn_func *f) {
 static tarn_func fold_epilogue(tarn_lang *L, const tarn_func *f) {
   tarn_func g = *f;
   uint32_t with[UINT8_MAX + 1];
-  if (f->red != TARN_NONE || f->epi == TARN_NONE || (f->ntuple && f->nepi)) return g;
+  if (f->red != TARN_NONE || f->epi == TARN_NONE) return g;
   if (f->nops + f->nepi > UINT8_MAX)
     tarn_raise(L->cx, TARN_BAD_INPUT, "function: too many operands");
   with[0] = f->body;

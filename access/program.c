@@ -126,6 +126,8 @@ static tarn_io *read_outputs(tarn_lang *L, const tarn_sx *s, tarn_map *env, uint
     io->name = tarn_name_parse(L, o->kid[0]);
     io->term = tarn_term_read(L, o->kid[1], env);
     io->type = tarn_term_get(L, io->term)->type;
+    if (tarn_type_get(L, io->type)->tuple)
+      tarn_sx_error(L->cx, o, "the output %s is a tuple", io->name);
   }
   return out;
 }

@@ -75,6 +75,7 @@ static bool same_shape(const tarn_type *a, const tarn_type *b) {
 
 /* ---------------------------------------------------------------- leaves */
 static uint32_t type_INPUT(const node *x) {
+  if (tarn_type_get(x->L, x->p->type)->tuple) return no(x, "an input cannot be a tuple");
   return x->p->type;
 }
 static uint32_t type_CONST(const node *x) {
@@ -293,7 +294,7 @@ static uint32_t type_COMPUTE(const node *x) {
   const tarn_func *f = tarn_fn_get(x->L, x->p->id);
   const tarn_type *t = kid(x, 0);
   shape s = shape_of(t);
-  tarn_dtype in[UINT8_MAX + 1];
+  tarn_dtype in[2 * UINT8_MAX];
   if (x->n != (uint32_t)f->nops + f->nepi)
     return no(x, "the function takes %u operands", f->nops + f->nepi);
   if (!operands_fit(x, f, t)) return TARN_NONE;

@@ -104,6 +104,7 @@ static const char *const bad_texts[][2] = {
     {"(compute (map (add $300 $0)) " X234 ")", "255"},
     {"(compute (epi $1 (epi $1 reduceSum)) " X234 ")", "epilogue of an epilogue"},
     {"(compute (red mean $0) " X234 ")", "a reducer"},
+    {"(compute (epi (add $0 $1) (map (add $0 $1) (tuple 2))) " X234 " " X23 ")", "tuple form"},
     {"(compute relu " X234 ")", "a function"},
     {"(compute (map $0 (ops 0)) " X234 ")", "range"},
     {"(compute (map $0 (ops 300)) " X234 ")", "range"},
@@ -363,6 +364,8 @@ static const char *const bad_programs[][2] = {
     {"(program (inputs))", "(program"},
     {"(program (inputs) (outputs (y)))", "(NAME TERM)"},
     {"(program (inputs) (led) (outputs))", "let"},
+    {"(program (inputs (x ((2) ()) f32)) (outputs (y (tuple (input x ((2) ()) f32)))))",
+     "y is a tuple"},
 };
 
 static void parse_program(tarn_ctx *c, void *arg) {
@@ -376,12 +379,13 @@ START_TEST(bad_programs_are_refused) {
 }
 END_TEST
 
-static tarn_program *one_output(tarn_ctx *c, tarn_term t) {
+static tarn_program *outputs(tarn_ctx *c, const tarn_term *t, uint32_t n) {
   tarn_program *p = TARN_NEW(c, tarn_program);
   p->L = L;
-  p->nout = 1;
-  p->out = TARN_NEW(c, tarn_io);
-  *p->out = (tarn_io){"y", t, tarn_term_get(L, t)->type};
+  p->nout = n;
+  p->out = TARN_ARRAY(c, tarn_io, n);
+  for (uint32_t i = 0; i < n; i++)
+    p->out[i] = (tarn_io){tarn_format(c, "y%u", i), t[i], tarn_term_get(L, t[i])->type};
   return p;
 }
 
@@ -397,12 +401,12 @@ static void constant_files(tarn_ctx *c, void *arg) {
       tarn_tensor_set(v, k, tarn_fx_value(L, some_const(&s, (tarn_dtype)i)));
     t[i] = tarn_constant(L, i % 2 ? "../w/0 w" : "f32", v, i % 3);
   }
-  tarn_program *p = one_output(c, tarn_mk(L, TARN_OP_TUPLE, 0, t, TARN_DTYPES));
+  tarn_program *p = outputs(c, t, TARN_DTYPES);
   tarn_buf b = {.cx = c};
   tarn_program_print(p, &b);
   tarn_program_save_constants(p, dir);
   tarn_program *q = tarn_program_parse(L, read1(c, b.p), dir);
-  ck_assert_uint_eq(q->out[0].term, p->out[0].term);
+  for (uint32_t i = 0; i < TARN_DTYPES; i++) ck_assert_uint_eq(q->out[i].term, p->out[i].term);
   L = tarn_lang_new(c);
   q = tarn_program_parse(L, read1(c, b.p), dir);
   tarn_buf again = {.cx = c};
