@@ -9,6 +9,6 @@ void im_do_if(im_node *n) {
   im_run_subgraph(n, im_real(n, 0, "the condition") != 0 ? yes->g : no->g);
 }
 
-void im_do_unsupported(im_node *n) { im_bad(n, "control flow of this kind is not supported"); }
+void im_do_unsupported(im_node *n) { im_bad(n, "this operator is not supported"); }
 
 void im_do_random(im_node *n) { im_bad(n, "random operators are not supported: a program gives one result per input"); }

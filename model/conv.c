@@ -211,7 +211,8 @@ static void read_output(im_node *n, im_window *w, const im_dims *x, int64_t *ext
     int64_t want = given ? shape[k - w->r + i] : x->d[2 + i] * w->s[i];
     int64_t total = w->s[i] * (x->d[2 + i] - 1) + extra[i] + reach(w, i) - want;
     if (want < 0 || want > IM_MAX_EXTENT) im_bad(n, "output_shape: %lld is out of range", (long long)want);
-    w->b[i] = upper ? total / 2 : total - total / 2;
+    int64_t most = total > 0 ? total : 0; /* a larger output than there is data for grows at the end */
+    w->b[i] = upper ? most / 2 : most - most / 2;
     w->a[i] = total - w->b[i];
   }
 }

@@ -104,6 +104,20 @@ static uint32_t input_type(im *m, const Onnx__ValueInfoProto *v) {
   return tarn_type_tensor(m->L, dt, (uint32_t)rank, (uint32_t)rank, dim);
 }
 
+static const tarn_tensor *bound_value(im *m, const Onnx__ValueInfoProto *v) {
+  for (uint32_t i = 0; m->options && i < m->options->nvalue; i++)
+    if (strcmp(m->options->value[i].name, text_of(v->name)) == 0) {
+      const tarn_tensor *t = m->options->value[i].value;
+      const Onnx__TypeProto__Tensor *want = v->type ? v->type->tensor_type : NULL;
+      tarn_dtype dt;
+      if (!want || v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !im_dtype(want->elem_type, &dt) ||
+          dt != t->dtype || (want->shape && want->shape->n_dim != t->n))
+        tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: the value given has another type or rank", m->file, text_of(v->name));
+      return t;
+    }
+  return NULL;
+}
+
 /* Inputs that no initializer defines. */
 static void declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_program *p) {
   p->in = TARN_ARRAY(m->cx, tarn_io, g->n_input + 1);
@@ -112,6 +126,11 @@ static void declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_p
     im_val *v = define(m, s, name);
     if (v->t != TARN_NONE && v->fixed) continue;
     if (v->t != TARN_NONE) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s occurs twice", m->file, name);
+    const tarn_tensor *known = bound_value(m, g->input[i]);
+    if (known) {
+      *v = (im_val){tarn_constant(m->L, name, known, known->n), known, true};
+      continue;
+    }
     uint32_t type = input_type(m, g->input[i]);
     *v = (im_val){tarn_input(m->L, name, type), NULL, false};
     p->in[p->nin++] = (tarn_io){name, v->t, type};

@@ -33,9 +33,13 @@ typedef struct tarn_shape_binding {
 /* Reads "NAME=1,3,640,640"; raises TARN_USAGE. The result lives in the arena. */
 TARN_API tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text);
 
+/* Shapes of inputs, and inputs whose value is known now (a shape, an axis): those become constants and are no longer
+ * inputs of the program. */
 typedef struct tarn_model_options {
   uint32_t nshape;
   const tarn_shape_binding *shape;
+  uint32_t nvalue;
+  const tarn_binding *value;
 } tarn_model_options;
 
 /* An ONNX node that became an `opaque` term. */

@@ -19,7 +19,7 @@ typedef struct resize {
 static double source(const resize *r, int64_t i, int64_t in, int64_t out, double scale) {
   double x = (double)i, width = scale * (double)in;
   if (strcmp(r->coordinates, "asymmetric") == 0) return x / scale;
-  if (strcmp(r->coordinates, "align_corners") == 0) return out == 1 ? 0 : x * (double)(in - 1) / (double)(out - 1);
+  if (strcmp(r->coordinates, "align_corners") == 0) return width == 1 ? 0 : x * (double)(in - 1) / (width - 1);
   if (strcmp(r->coordinates, "pytorch_half_pixel") == 0) return width > 1 ? (x + 0.5) / scale - 0.5 : 0;
   if (strcmp(r->coordinates, "tf_half_pixel_for_nn") == 0) return (x + 0.5) / scale;
   if (strcmp(r->coordinates, "half_pixel_symmetric") == 0) {

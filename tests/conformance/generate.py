@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Write ONNX's own node tests: one folder a test with model.onnx and test_data_set_*/{input,output}_*.pb.
+"""Write ONNX's own node tests: one folder a test with model.onnx and test_data_set_*/{input,output}_*.pb, besides
+inputs.txt (names in order) and tolerance.txt (relative, absolute).
 
     generate.py OUT_DIR [--list]
 
@@ -69,6 +70,8 @@ def write(case, out):
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "model.onnx"), "wb") as f:
         f.write(case.model.SerializeToString())
+    with open(os.path.join(folder, "inputs.txt"), "w") as f:
+        f.write("".join(i.name + "\n" for i in case.model.graph.input))
     with open(os.path.join(folder, "tolerance.txt"), "w") as f:
         f.write("%g %g\n" % (case.rtol, case.atol))
     for i, (inputs, outputs) in enumerate(case.data_sets):
