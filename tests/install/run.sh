@@ -18,7 +18,7 @@ export PKG_CONFIG_PATH=$libdir/pkgconfig
 for lib in "$libdir"/lib*.so; do
   name=$(basename "$lib")
   readelf -d "$lib" | grep -q "SONAME.*\[$name\.0\]" || fail "$name has no soname $name.0"
-  strangers=$(nm -D --defined-only "$lib" | awk '{ print $3 }' | grep -v '^tarn_' || true)
+  strangers=$(nm -D --defined-only "$lib" | awk '{ print $3 }' | grep -vE '^(tarn_|__bss_start$|_edata$|_end$)' || true)
   [ -z "$strangers" ] || fail "$name exports" $strangers
 done
 ! readelf -d "$libdir/libtarn.so" | grep NEEDED | grep -iE 'llvm|xgboost|hwloc|sqlite|stdc\+\+' || fail "libtarn needs too much"
