@@ -1,0 +1,387 @@
+/* access/: index expressions and maps against brute force. */
+#include <check.h>
+#include <string.h>
+
+#include "access/access.h"
+#include "base/base.h"
+
+static tarn_ctx *cx;
+static tarn_lang *L;
+#include "tests/transforms.h"
+
+static void make_lang(tarn_ctx *c, void *arg) {
+  (void)arg;
+  L = tarn_lang_new(c);
+}
+static void setup(void) {
+  cx = tarn_ctx_new(NULL);
+  seed = 1;
+  ck_assert_int_eq(tarn_protect(cx, make_lang, NULL), TARN_OK);
+}
+static void teardown(void) {
+  tarn_ctx_free(cx);
+}
+
+/* Every test body runs protected; a raise fails it with its message. */
+static void run(tarn_fn *body) {
+  tarn_status st = tarn_protect(cx, body, NULL);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+}
+#define TEST(name)                                                                                 \
+  static void name##_body(tarn_ctx *c, void *arg);                                                 \
+  START_TEST(name) {                                                                               \
+    run(name##_body);                                                                              \
+  }                                                                                                \
+  END_TEST                                                                                         \
+  static void name##_body(tarn_ctx *c, void *arg)
+#define UNUSED (void)c, (void)arg
+
+/* ---------------------------------------------------------------- expressions */
+static const int64_t ext[] = {6, 4, 5, 1};
+
+static uint32_t random_ix(int depth) {
+  if (depth == 0 || below(5) == 0)
+    return below(4) ? tarn_ix_var(L, (uint32_t)below(4), ext) : tarn_ix_const(L, below(9) - 4);
+  uint32_t a = random_ix(depth - 1);
+  switch (below(4)) {
+  case 0:
+    return tarn_ix_add(L, a, random_ix(depth - 1), ext);
+  case 1:
+    return tarn_ix_scale(L, a, below(9) - 4, ext);
+  case 2:
+    return tarn_ix_div(L, a, 1 + below(7), ext);
+  default:
+    return tarn_ix_mod(L, a, 1 + below(7), ext);
+  }
+}
+
+static int64_t floor_div(int64_t a, int64_t d) {
+  int64_t q = a / d;
+  return q * d > a ? q - 1 : q;
+}
+
+/* Each building step against arithmetic on the values of its operands, at every point. */
+TEST(building_keeps_the_value) {
+  UNUSED;
+  for (int round = 0; round < 4000; round++) {
+    uint32_t a = random_ix(3), b = random_ix(2);
+    int64_t k = below(11) - 5, d = 1 + below(9), x[4] = {0}, lo, hi;
+    uint32_t sum = tarn_ix_add(L, a, b, ext), times = tarn_ix_scale(L, a, k, ext);
+    uint32_t quo = tarn_ix_div(L, a, d, ext), rem = tarn_ix_mod(L, a, d, ext);
+    tarn_ix_range(L, a, ext, &lo, &hi);
+    do {
+      int64_t va = tarn_ix_eval(L, a, x), vb = tarn_ix_eval(L, b, x), q = floor_div(va, d);
+      ck_assert(va >= lo && va <= hi);
+      ck_assert_int_eq(tarn_ix_eval(L, sum, x), va + vb);
+      ck_assert_int_eq(tarn_ix_eval(L, times, x), va * k);
+      ck_assert_int_eq(tarn_ix_eval(L, quo, x), q);
+      ck_assert_int_eq(tarn_ix_eval(L, rem, x), va - q * d);
+    } while (step_index(4, ext, x));
+  }
+}
+
+TEST(substitution_keeps_the_value) {
+  UNUSED;
+  const int64_t fresh[] = {3, 7};
+  for (int round = 0; round < 2000; round++) {
+    uint32_t a = random_ix(3), sub[4];
+    for (int i = 0; i < 4; i++) { /* anything within ext[i] */
+      uint32_t e = tarn_ix_scale(L, tarn_ix_var(L, 0, fresh), below(5), fresh);
+      e = tarn_ix_add(L, e, tarn_ix_var(L, 1, fresh), fresh);
+      sub[i] = tarn_ix_mod(L, e, ext[i], fresh);
+    }
+    uint32_t r = tarn_ix_subst(L, a, sub, fresh);
+    int64_t x[2] = {0};
+    do {
+      int64_t y[4];
+      for (int i = 0; i < 4; i++) y[i] = tarn_ix_eval(L, sub[i], x);
+      ck_assert_int_eq(tarn_ix_eval(L, r, x), tarn_ix_eval(L, a, y));
+    } while (step_index(2, fresh, x));
+  }
+}
+
+TEST(known_identities) {
+  UNUSED;
+  const int64_t e[] = {5, 7, 1000};
+  uint32_t a = tarn_ix_var(L, 0, e), b = tarn_ix_var(L, 1, e), x = tarn_ix_var(L, 2, e);
+  uint32_t flat = tarn_ix_add(L, tarn_ix_scale(L, a, 7, e), b, e);
+  ck_assert_uint_eq(tarn_ix_div(L, flat, 7, e), a);
+  ck_assert_uint_eq(tarn_ix_mod(L, flat, 7, e), b);
+  uint32_t x3 = tarn_ix_div(L, x, 3, e), x12 = tarn_ix_div(L, x, 12, e);
+  ck_assert_uint_eq(tarn_ix_div(L, x3, 4, e), x12);
+  uint32_t m12 = tarn_ix_mod(L, x, 12, e), m3 = tarn_ix_mod(L, x, 3, e);
+  ck_assert_uint_eq(tarn_ix_mod(L, m12, 3, e), m3);
+  uint32_t mid = tarn_ix_mod(L, x3, 4, e);
+  ck_assert_uint_eq(tarn_ix_add(L, tarn_ix_scale(L, mid, 3, e), m3, e), m12);
+  ck_assert_uint_eq(tarn_ix_add(L, tarn_ix_scale(L, x3, 3, e), m3, e), x);
+  ck_assert_uint_eq(tarn_ix_mod(L, a, 5, e), a);
+  const tarn_ix *kept = tarn_ix_get(L, m12);
+  ck_assert(kept->n == 1 && kept->t->kind == TARN_IX_MOD && kept->t->by == 12);
+  ck_assert(tarn_ix_affine(L, flat) && !tarn_ix_affine(L, m3));
+  ck_assert_int_eq(tarn_ix_coef(L, flat, 0), 7);
+  ck_assert_int_eq(tarn_ix_coef(L, flat, 2), 0);
+}
+
+/* ---------------------------------------------------------------- chains */
+#define CHAIN 6
+/* Through maps m[n-1] … m[0]: the index in the first one's input, or the fill met on the way. */
+static bool walk(const uint32_t *m, uint32_t n, const int64_t *at, int64_t *in, uint32_t *fill) {
+  int64_t x[TARN_MAX_DIMS];
+  memcpy(x, at, sizeof x);
+  for (uint32_t i = n; i-- > 0; memcpy(x, in, sizeof x))
+    if (!tarn_map_apply(L, m[i], x, in)) return *fill = tarn_imap_get(L, m[i])->fill, false;
+  return true;
+}
+
+/* The composed map does at every index what its parts do one after the other. */
+static void check_pointwise(uint32_t whole, const uint32_t *part, uint32_t n) {
+  const tarn_imap *m = tarn_imap_get(L, whole);
+  int64_t x[TARN_MAX_DIMS] = {0};
+  if (product(m->n, m->dim) == 0) return;
+  do {
+    int64_t a[TARN_MAX_DIMS] = {0}, b[TARN_MAX_DIMS] = {0};
+    uint32_t fill = TARN_NONE;
+    bool got = tarn_map_apply(L, whole, x, a), want = walk(part, n, x, b, &fill);
+    ck_assert_int_eq(got, want);
+    if (!want) {
+      ck_assert_uint_eq(m->fill, fill);
+      continue;
+    }
+    for (uint32_t i = 0; i < m->nin; i++) {
+      ck_assert(a[i] >= 0 && a[i] < m->in[i]);
+      ck_assert_int_eq(a[i], b[i]);
+    }
+  } while (step_index(m->n, m->dim, x));
+}
+
+typedef struct chain {
+  uint32_t n, base, type, map[CHAIN], whole;
+  uint32_t prefix[CHAIN + 1]; /* compositions of the first i maps */
+} chain;
+
+static bool random_chain(chain *k) {
+  k->base = k->type = random_type();
+  k->n = 0;
+  k->whole = k->prefix[0] = tarn_map_identity(L, k->base);
+  uint32_t want = 2 + (uint32_t)below(CHAIN - 1);
+  for (int tries = 0; k->n < want && tries < 40; tries++) {
+    uint32_t op, payload;
+    if (!random_op(k->type, &op, &payload)) continue;
+    uint32_t t = tarn_type_of(L, op, payload, &k->type, 1);
+    if (t == TARN_NONE || tarn_type_count(tarn_type_get(L, t)) > 400) continue;
+    uint32_t m = tarn_map_of(L, op, payload, k->type), w = tarn_map_compose(L, m, k->whole);
+    if (w == TARN_NONE) return false; /* two fills */
+    k->map[k->n++] = m;
+    k->prefix[k->n] = k->whole = w;
+    k->type = t;
+  }
+  return k->n > 0;
+}
+
+TEST(chains_compose_pointwise) {
+  UNUSED;
+  make_fills();
+  int made = 0;
+  for (int round = 0; round < 12000; round++) {
+    chain k;
+    if (!random_chain(&k)) continue;
+    made++;
+    check_pointwise(k.whole, k.map, k.n);
+    tarn_imap again = *tarn_imap_get(L, k.whole); /* the check by ranges accepts it */
+    ck_assert_uint_eq(tarn_map_intern(L, &again), k.whole);
+  }
+  ck_assert_int_gt(made, 8000);
+}
+
+/* The order of composing does not matter. */
+TEST(composition_is_associative) {
+  UNUSED;
+  make_fills();
+  int differ = 0, made = 0;
+  for (int round = 0; round < 12000; round++) {
+    chain k;
+    if (!random_chain(&k)) continue;
+    uint32_t w = k.map[k.n - 1];
+    for (uint32_t i = k.n - 1; i-- > 0 && w != TARN_NONE;) w = tarn_map_compose(L, w, k.map[i]);
+    if (w == TARN_NONE) continue;
+    made++;
+    check_pointwise(w, k.map, k.n);
+    differ += w != k.whole;
+  }
+  ck_assert_int_gt(made, 8000);
+  ck_assert_msg(differ * 500 < made, "%d of %d depend on the order", differ, made);
+}
+
+/* What is the identity at every index has the identity's id. */
+TEST(cancelling_chains_vanish) {
+  UNUSED;
+  make_fills();
+  int found = 0;
+  for (int round = 0; round < 20000; round++) {
+    chain k;
+    if (!random_chain(&k)) continue;
+    const tarn_imap *m = tarn_imap_get(L, k.whole);
+    const tarn_type *t = tarn_type_get(L, k.base);
+    int64_t x[TARN_MAX_DIMS] = {0}, y[TARN_MAX_DIMS];
+    bool same = m->n == t->n && !memcmp(m->dim, t->dim, t->n * sizeof *t->dim);
+    if (!same || !product(m->n, m->dim)) continue;
+    do same = tarn_map_apply(L, k.whole, x, y) && !memcmp(x, y, m->n * sizeof *x);
+    while (same && step_index(m->n, m->dim, x));
+    found += same;
+    ck_assert_int_eq(tarn_map_is_identity(L, k.whole), same);
+  }
+  ck_assert_int_gt(found, 300);
+}
+
+static uint32_t apply(uint32_t map, uint32_t op, uint32_t payload) {
+  const tarn_imap *m = tarn_imap_get(L, map);
+  uint32_t type = tarn_type_tensor(L, TARN_F32, m->ns, m->n, m->dim);
+  uint32_t r = tarn_map_compose(L, tarn_map_of(L, op, payload, type), map);
+  ck_assert_uint_ne(r, TARN_NONE);
+  return r;
+}
+static uint32_t shape(uint32_t ns, uint32_t n, const int64_t *dim) {
+  return tarn_payload_of(L, TARN_P_SHAPE, tarn_type_tensor(L, TARN_F32, ns, n, dim));
+}
+static uint32_t pad(uint32_t axis, int64_t before, int64_t after) {
+  const int64_t v[] = {axis, before, after};
+  return tarn_payload_intern(
+      L, &(tarn_payload){.kind = TARN_P_PADV, .n = 3, .ints = v, .value = fills[0]});
+}
+
+/* Chains on tensors too large to try out. */
+TEST(known_chains_have_one_form) {
+  UNUSED;
+  make_fills();
+  uint32_t type = tarn_type_tensor(L, TARN_F32, 4, 4, (int64_t[]){8, 64, 56, 56});
+  uint32_t id = tarn_map_identity(L, type), a, b;
+  a = apply(id, TARN_OP_RESHAPE, shape(3, 3, (int64_t[]){512, 7, 448}));
+  a = apply(a, TARN_OP_RESHAPE, shape(5, 5, (int64_t[]){8, 4, 16, 28, 112}));
+  a = apply(a, TARN_OP_RESHAPE, shape(4, 4, (int64_t[]){8, 64, 56, 56}));
+  ck_assert_uint_eq(a, id);
+  a = apply(apply(id, TARN_OP_PAD, pad(2, 1, 3)), TARN_OP_PAD, pad(2, 2, 0));
+  ck_assert_uint_eq(a, apply(id, TARN_OP_PAD, pad(2, 3, 3)));
+  a = apply(a, TARN_OP_SLICE, ints(4, (int64_t[]){2, 3, 59, 1}));
+  ck_assert_uint_eq(a, id);
+  a = apply(apply(id, TARN_OP_SLICE, ints(4, (int64_t[]){3, 55, -1, -1})), TARN_OP_SLICE,
+            ints(4, (int64_t[]){3, 55, -1, -1}));
+  ck_assert_uint_eq(a, id);
+  a = apply(apply(id, TARN_OP_TRANSPOSE, ints(4, (int64_t[]){0, 2, 3, 1})), TARN_OP_TRANSPOSE,
+            ints(4, (int64_t[]){0, 3, 1, 2}));
+  ck_assert_uint_eq(a, id);
+  a = apply(apply(id, TARN_OP_ACCESS, ints(1, &(int64_t){3})), TARN_OP_WINDOWS,
+            ints(3, (int64_t[]){7, 7, 1}));
+  b = apply(id, TARN_OP_RESHAPE, shape(5, 5, (int64_t[]){8, 64, 56, 8, 7}));
+  ck_assert_uint_eq(a, apply(b, TARN_OP_ACCESS, ints(1, &(int64_t){4})));
+  a = apply(apply(id, TARN_OP_SLICE, ints(4, (int64_t[]){1, 32, 32, 1})), TARN_OP_PAD,
+            pad(1, 2, 2));
+  const tarn_imap *m = tarn_imap_get(L, a); /* all fill */
+  ck_assert(m->nguard == 1 && m->guard->lo == m->guard->hi && m->fill == fills[0]);
+}
+
+/* ---------------------------------------------------------------- inverses */
+TEST(inverses_undo) {
+  UNUSED;
+  make_fills();
+  int found = 0, bijections = 0;
+  for (int round = 0; round < 12000; round++) {
+    chain k;
+    if (!random_chain(&k)) continue;
+    const tarn_imap *m = tarn_imap_get(L, k.whole);
+    const tarn_type *t = tarn_type_get(L, k.base);
+    uint32_t inv = tarn_map_invert(L, k.whole, t->ns);
+    bool onto = !m->nguard && product(m->n, m->dim) == product(t->n, t->dim);
+    int64_t x[TARN_MAX_DIMS] = {0}, y[TARN_MAX_DIMS], z[TARN_MAX_DIMS], flat;
+    char seen[512] = {0};
+    if (inv != TARN_NONE) {
+      ck_assert_uint_eq(tarn_imap_get(L, inv)->ns, t->ns);
+      ck_assert(onto);
+    }
+    if (!onto || !product(m->n, m->dim)) continue;
+    do {
+      tarn_map_apply(L, k.whole, x, y);
+      flat = 0;
+      for (uint32_t i = 0; i < t->n; i++) flat = flat * t->dim[i] + y[i];
+      onto &= !seen[flat]++;
+      if (inv == TARN_NONE) continue;
+      ck_assert(tarn_map_apply(L, inv, y, z));
+      ck_assert(!memcmp(x, z, m->n * sizeof *x));
+    } while (step_index(m->n, m->dim, x));
+    ck_assert(onto || inv == TARN_NONE);
+    bijections += onto;
+    found += onto && inv != TARN_NONE;
+  }
+  ck_assert_int_gt(bijections, 2000);
+  ck_assert_msg(found * 50 > bijections * 49, "%d of %d bijections", found, bijections);
+}
+
+/* ---------------------------------------------------------------- what is refused */
+static tarn_imap one_dim(int64_t dim, int64_t in) {
+  return (tarn_imap){.ns = 1, .n = 1, .dim = {dim}, .nin = 1, .in = {in}, .fill = TARN_NONE};
+}
+static void intern_it(tarn_ctx *c, void *arg) {
+  (void)c;
+  tarn_map_intern(L, arg);
+}
+
+TEST(unsound_maps_are_refused) {
+  UNUSED;
+  make_fills();
+  tarn_imap m = one_dim(10, 9);
+  m.e[0] = tarn_ix_var(L, 0, m.dim);
+  ck_assert_int_eq(tarn_protect(cx, intern_it, &m), TARN_BAD_INPUT);
+  m.nguard = 1; /* x < 9 makes it sound, x < 10 does not */
+  m.fill = fills[0];
+  m.guard[0] = (tarn_guard){m.e[0], 0, 10};
+  ck_assert_int_eq(tarn_protect(cx, intern_it, &m), TARN_BAD_INPUT);
+  m.guard[0].hi = 9;
+  ck_assert_int_eq(tarn_protect(cx, intern_it, &m), TARN_OK);
+  m.fill = TARN_NONE; /* guards need a fill */
+  ck_assert_int_eq(tarn_protect(cx, intern_it, &m), TARN_BAD_INPUT);
+  /* Sound, but only trying it out shows it: x - 3·floor(2x/7) for x < 21 … */
+  m = one_dim(21, 30);
+  uint32_t x = tarn_ix_var(L, 0, m.dim);
+  uint32_t q = tarn_ix_div(L, tarn_ix_scale(L, x, 2, m.dim), 7, m.dim);
+  m.e[0] = tarn_ix_add(L, x, tarn_ix_scale(L, q, -3, m.dim), m.dim);
+  ck_assert_int_eq(tarn_protect(cx, intern_it, &m), TARN_OK);
+  m.in[0] = 5; /* … and it takes the value 5 at x = 20 */
+  ck_assert_int_eq(tarn_protect(cx, intern_it, &m), TARN_BAD_INPUT);
+}
+
+static void overflow(tarn_ctx *c, void *arg) {
+  UNUSED;
+  const int64_t e[] = {1000};
+  uint32_t x = tarn_ix_scale(L, tarn_ix_var(L, 0, e), INT64_MAX / 2, e);
+  tarn_ix_scale(L, x, 4, e);
+}
+TEST(overflow_is_an_error) {
+  UNUSED;
+  ck_assert_int_eq(tarn_protect(cx, overflow, NULL), TARN_BAD_INPUT);
+}
+
+static Suite *suite(void) {
+  Suite *s = suite_create("map");
+  TCase *t = tcase_create("all");
+  tcase_set_timeout(t, 60);
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_test(t, building_keeps_the_value);
+  tcase_add_test(t, substitution_keeps_the_value);
+  tcase_add_test(t, known_identities);
+  tcase_add_test(t, chains_compose_pointwise);
+  tcase_add_test(t, composition_is_associative);
+  tcase_add_test(t, cancelling_chains_vanish);
+  tcase_add_test(t, known_chains_have_one_form);
+  tcase_add_test(t, inverses_undo);
+  tcase_add_test(t, unsound_maps_are_refused);
+  tcase_add_test(t, overflow_is_an_error);
+  suite_add_tcase(s, t);
+  return s;
+}
+
+int main(void) {
+  SRunner *r = srunner_create(suite());
+  srunner_run_all(r, CK_NORMAL);
+  int bad = srunner_ntests_failed(r);
+  srunner_free(r);
+  return bad != 0;
+}
