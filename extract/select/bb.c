@@ -28,8 +28,6 @@ typedef struct bb {
   sel_part *t;
   const sel_prob *q;
   sel_lp *lp;
-  uint32_t *scc;
-  bool cyclic;
   struct { bb_node *p; uint32_t n, cap; } open; /* heap by bound */
   sel_u32s trail;      /* columns fixed since the root */
   uint8_t *val;        /* by column: 0 free, 1 fixed at 0, 2 fixed at 1 */
@@ -39,6 +37,8 @@ typedef struct bb {
   struct { fix *p; uint32_t n, cap; } todo;
   uint32_t *guess;     /* by class */
   double *bias;        /* by node */
+  sel_apart *apart;    /* or NULL */
+  uint8_t *needed;     /* by class */
   double *gain[2];     /* pseudo costs by column: sum of gains per unit, down and up */
   uint32_t *tries[2];
   double *x;
@@ -260,10 +260,33 @@ static bool take_whole(bb *b) {
 }
 
 static uint32_t separate(bb *b) {
-  if (!b->cyclic) return 0;
   memcpy(b->x, b->lp->x, ((size_t)b->q->nn + b->q->nc) * sizeof *b->x);
   b->r->steps += 20 * b->q->nn;
-  return sel_separate(b->mem, b->q, b->scc, b->x, b->lp, 40);
+  return sel_separate(b->r, b->mem, b->q, b->x, b->lp, 60);
+}
+
+/* Rows from levels of reduced cost; the bound must rise by a visible part of what is missing. */
+static uint32_t raise_levels(bb *b, double bound) {
+  const sel_prob *q = b->q;
+  for (uint32_t v = 0; v < q->nn; v++) b->bias[v] = b->val[v] == ZERO ? INFINITY : 1;
+  for (uint32_t c = 0; c < q->nc; c++) b->needed[c] = b->val[ycol(b, c)] == ONE;
+  double missing = sel_part_target(b->t) - bound;
+  return sel_level_cuts(b->r, b->mem, q, &b->t->view, b->bias, b->needed, b->lp, 1e-4 * missing + 1e-9);
+}
+
+/* The reduced costs once more, by what cannot be shared: adds to the bound that they come from. */
+static double apart(bb *b) {
+  const sel_prob *q = b->q;
+  const double *d = b->lp->d, *lo = b->lp->lo;
+  if (!b->apart) return 0;
+  for (uint32_t v = 0; v < q->nn; v++)
+    b->bias[v] = b->val[v] == ZERO ? INFINITY : d[v] > 0 && lo[v] <= 0 ? d[v] : 0;
+  for (uint32_t c = 0; c < q->nc; c++) {
+    double y = d[ycol(b, c)];
+    b->x[c] = y > 0 && lo[ycol(b, c)] <= 0 ? y : 0;
+  }
+  b->r->steps += 10 * q->nn;
+  return sel_apart_bound(b->apart, b->mem, &b->t->view, b->bias, b->x);
 }
 
 static verdict relax(bb *b, bool root, double *bound) {
@@ -272,9 +295,11 @@ static verdict relax(bb *b, bool root, double *bound) {
     lp_status st = lp_solve(b->lp, sel_part_target(b->t), UINT64_MAX);
     if (st == LP_INFEASIBLE) return PRUNED;
     double z = lp_bound(b->lp);
-    if (z > *bound) *bound = z;
+    double with = k == 0 ? z + apart(b) : z;
+    if (with > *bound) *bound = with;
     if (*bound > sel_part_target(b->t)) return PRUNED;
     if (st == LP_LIMIT || st == LP_TROUBLE || out_of_work(b)) return STOPPED;
+    if (k < rounds && raise_levels(b, z)) continue;
     bool integral = whole(b);
     if (root || integral) round_relaxation(b, root && k < 3);
     if (integral && take_whole(b)) return PRUNED;
@@ -348,25 +373,35 @@ static void mark_dead(bb *b) {
 static void open_bb(bb *b) {
   const sel_prob *q = b->q;
   size_t all = (size_t)q->nn + q->nc;
-  b->scc = SEL_NEW(b->mem, uint32_t, q->nc);
-  b->cyclic = sel_prob_scc(b->mem, q, b->scc);
   b->val = SEL_NEW(b->mem, uint8_t, all);
   b->left = SEL_NEW(b->mem, uint32_t, q->nc);
   b->pleft = SEL_NEW(b->mem, uint32_t, q->nc);
   b->guess = SEL_NEW(b->mem, uint32_t, q->nc);
   b->bias = SEL_NEW(b->mem, double, q->nn);
   b->x = SEL_NEW(b->mem, double, all);
+  b->needed = SEL_NEW(b->mem, uint8_t, q->nc);
   for (int s = 0; s < 2; s++) b->gain[s] = SEL_NEW(b->mem, double, all), b->tries[s] = SEL_NEW(b->mem, uint32_t, all);
   for (uint32_t c = 0; c < q->nc; c++) {
     b->left[c] = q->cfirst[c + 1] - q->cfirst[c];
     b->pleft[c] = q->pfirst[c + 1] - q->pfirst[c];
   }
+  b->apart = sel_apart_new(b->r, b->mem, q);
   b->lp = sel_relaxation(b->mem, b->r, q);
+}
+
+/* Before any relaxation: the bound of plain costs. */
+static double first_bound(bb *b) {
+  double z = b->apart ? sel_apart_bound(b->apart, b->mem, &b->t->view, b->q->cost, NULL) : 0;
+  return z > b->t->bound ? z : b->t->bound;
 }
 
 static void solve(bb *b, bool root_only) {
   sel_part *t = b->t;
-  double bound = t->bound;
+  double bound = t->bound = first_bound(b);
+  if (sel_part_closed(t)) {
+    t->bound = sel_part_cap(t);
+    return;
+  }
   verdict w = fix_roots(b) ? relax(b, true, &bound) : PRUNED;
   if (w == BRANCH && fix_by_cost(b, bound, NULL) == NONE) w = PRUNED;
   double cap = sel_part_cap(t);

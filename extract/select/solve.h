@@ -36,9 +36,17 @@ sel_lp *sel_relaxation(sel_pool *mem, sel_run *r, const sel_prob *q);
  * branching. */
 void sel_part_solve(sel_run *r, sel_pool *mem, sel_part *t, bool root_only, uint64_t steps);
 /* cut.c */
-typedef struct sel_cut { lp_term *t; uint32_t n; double rhs; } sel_cut;
-/* Violated unfounded-set cuts for the point x (nodes, then classes); adds rows to lp, returns how many. */
-uint32_t sel_separate(sel_pool *mem, const sel_prob *q, const uint32_t *scc, const double *x, sel_lp *lp, uint32_t most);
+/* Violated cuts for the point x (nodes, then classes); adds rows to lp, returns how many. */
+uint32_t sel_separate(sel_run *r, sel_pool *mem, const sel_prob *q, const double *x, sel_lp *lp, uint32_t most);
+/* disjoint.c: NULL when the problem is too large. The bound is for node costs `cost` (infinite: not to be chosen) and
+ * class costs `extra` (NULL: none), all at least 0. */
+typedef struct sel_apart sel_apart;
+sel_apart *sel_apart_new(sel_run *r, sel_pool *mem, const sel_prob *q);
+double sel_apart_bound(sel_apart *a, sel_pool *mem, const tarn_sel_view *g, const double *cost, const double *extra);
+/* level.c: rows that raise the bound by the cheapest ways down from needed classes, when one is more than enough. The
+ * reduced costs must be those of lp_bound(); node_cost is infinite for nodes fixed at 0. */
+uint32_t sel_level_cuts(sel_run *r, sel_pool *mem, const sel_prob *q, const tarn_sel_view *g, const double *node_cost,
+                        const uint8_t *needed, sel_lp *lp, double enough);
 /* Components by class of the whole problem; returns true when some class is in a cycle. */
 bool sel_prob_scc(sel_pool *mem, const sel_prob *q, uint32_t *scc);
 /* width.c: exact by dynamic programming when the width allows; false when it does not. */
