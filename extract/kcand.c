@@ -8,7 +8,12 @@
   for (uint32_t n = tarn_eg_next_node((k)->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node((k)->g, c, n))
 
 /* An operand as a candidate sees it: a buffer through a map, or a constant. */
-typedef struct operand { bool constant; uint32_t kcls; kview v[4]; uint32_t nv; } operand;
+typedef struct operand {
+  bool constant;
+  uint32_t kcls, nv;
+  kview v[4];     /* constant: v[0].map leads to term */
+  tarn_term term; /* constant: what is stored, broadcasts and other views taken off */
+} operand;
 
 static kcand *add_cand(kgraph *k, uint32_t ag, kcand c) {
   tarn_push(k->cx, &k->cand, c);
@@ -279,10 +284,9 @@ static void nest_cand(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint
   for (uint32_t j = 0; j < nk; j++) {
     cand.child[j] = cand.cterm[j] = TARN_NONE;
     if (op[j].constant) {
-      const tarn_type *t = tarn_type_get(k->L, k->cls.p[op[j].kcls].type);
-      cand.cterm[j] = kg_constant(k, op[j].kcls);
+      const tarn_type *t = tarn_term_type(k->L, op[j].term);
+      cand.cterm[j] = op[j].term;
       cand.in[j] = tarn_layout_row_major(t->n, t->dim);
-      if (cand.cterm[j] >= TARN_NONE - 1) return;
     } else {
       kgroup *from = &k->group.p[v[j]->group];
       cand.child[j] = from->first + pick[j];
@@ -307,7 +311,7 @@ static void combos(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_
     uint32_t vi[KG_MAX_KIDS] = {0}, li[KG_MAX_KIDS] = {0};
     for (uint32_t tries = 0; tries < 32; tries++) {
       const kview *v[KG_MAX_KIDS];
-      for (uint32_t j = 0; j < nk; j++) v[j] = op[j].constant ? NULL : &op[j].v[vi[j]];
+      for (uint32_t j = 0; j < nk; j++) v[j] = &op[j].v[vi[j]];
       nest_cand(k, kc, node, nest, nk, op, v, li, lo, copy);
       uint32_t j = 0;
       for (; j < nk; j++) { /* next combination */
@@ -321,10 +325,23 @@ static void combos(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_
     }
   }
 }
+static bool read_constant(kgraph *k, operand *op) {
+  op->term = kg_constant(k, op->kcls);
+  if (op->term >= TARN_NONE - 1) return false;
+  op->nv = 1, op->v[0] = (kview){TARN_NONE, tarn_map_identity(k->L, k->cls.p[op->kcls].type)};
+  for (;;) {
+    tarn_node n = *tarn_term_get(k->L, op->term);
+    if (n.op != TARN_OP_VIEW) return true;
+    uint32_t m = tarn_map_compose(k->L, op->v[0].map, tarn_payload_get(k->L, n.payload)->id);
+    if (m == TARN_NONE) return true;
+    op->v[0].map = m, op->term = n.kid[0];
+  }
+}
 static bool read_operands(kgraph *k, uint32_t kc, const tarn_eg_node *e, operand *op) {
   for (uint32_t j = 0; j < e->n; j++) {
     op[j] = (operand){.kcls = kg_class(k, e->kids[j])};
     op[j].constant = k->cls.p[op[j].kcls].constant;
+    if (op[j].constant && !read_constant(k, &op[j])) return false;
     if (op[j].constant) continue;
     uint32_t n = kg_views(k, op[j].kcls, op[j].v, 4);
     for (uint32_t i = 0; i < n; i++) /* only buffers that have a storage order */
@@ -380,9 +397,9 @@ static uint32_t new_class(kgraph *k) { return k->nag++; }
 static uint32_t copied(kgraph *k, uint32_t kc, const operand *op, const tarn_layout *l) {
   uint32_t ag = new_class(k);
   uint32_t nest = identity_nest(k, k->cls.p[op->kcls].type);
-  for (uint32_t i = 0; i < (op->constant ? 1 : op->nv); i++) {
-    const kview *v = op->constant ? NULL : &op->v[i];
-    for (uint32_t s = 0; s < (v ? plain_layouts(&k->group.p[v->group]) : 1); s++) {
+  for (uint32_t i = 0; i < op->nv; i++) {
+    const kview *v = &op->v[i];
+    for (uint32_t s = 0; s < (op->constant ? 1 : plain_layouts(&k->group.p[v->group])); s++) {
       kcand c = {.kind = KC_NEST, .node = TARN_NONE, .kcls = op->kcls, .nchild = 1, .nout = 1, .copy = true};
       c.out[0] = *l;
       c.child = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS), c.cterm = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS);
@@ -390,11 +407,11 @@ static uint32_t copied(kgraph *k, uint32_t kc, const operand *op, const tarn_lay
       c.child[0] = c.cterm[0] = TARN_NONE;
       c.nest = nest_through(k, nest, &v);
       if (c.nest == TARN_NONE) continue;
-      if (v) {
+      if (!op->constant) {
         c.child[0] = k->group.p[v->group].first + s, c.in[0] = k->group.p[v->group].layout[s];
       } else {
-        const tarn_type *t = tarn_type_get(k->L, k->cls.p[op->kcls].type);
-        c.cterm[0] = kg_constant(k, op->kcls), c.in[0] = tarn_layout_row_major(t->n, t->dim);
+        const tarn_type *t = tarn_term_type(k->L, op->term);
+        c.cterm[0] = op->term, c.in[0] = tarn_layout_row_major(t->n, t->dim);
       }
       price(k, &c);
       add_cand(k, ag, c);
@@ -455,7 +472,9 @@ static void roots(kgraph *k) {
     kgroup *g = &k->group.p[k->cls.p[kc].group];
     tarn_layout row = tarn_layout_row_major(t->n, t->dim), over;
     operand op = {.kcls = kc, .constant = k->cls.p[kc].constant};
-    if (!op.constant) {
+    if (op.constant) {
+      if (!read_constant(k, &op)) tarn_raise(k->cx, TARN_INTERNAL, "output %u: a constant without a term", i);
+    } else {
       kview all[4];
       uint32_t n = kg_views(k, kc, all, 4);
       for (uint32_t j = 0; j < n; j++)
