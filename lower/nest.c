@@ -8,6 +8,16 @@ static low_stage *concerned(low_nest *N, uint32_t list, uint32_t *n) {
   return list == 0 ? N->stage : &N->stage[list - 1];
 }
 
+/* The operands of the body belong to the walk of the body, those of the epilogue and the result to the others. */
+static bool concerns(const low_stage *st, uint32_t read, low_mode mode) {
+  return mode == LOW_OUTER || (mode == LOW_BODY) == (read < st->f->nops);
+}
+static void enter_accesses(low_fn *E, low_stage *st, uint32_t var, low_mode mode) {
+  for (uint32_t r = 0; r < st->nread; r++)
+    if (concerns(st, r, mode)) low_access_enter(E, &st->read[r], var);
+  if (mode != LOW_BODY) low_access_enter(E, &st->result, var);
+}
+
 /* Sets level l and emits what is inside of it, `len` elements of its dim. */
 static void enter(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, low_env env, int64_t len) {
   const low_level *lev = &N->list[list].level[l];
@@ -18,10 +28,7 @@ static void enter(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mo
   N->len[lev->dim] = len;
   E->env[lev->var] = env;
   if (env.kind == LOW_LANES) E->lanes = (uint32_t)len;
-  for (uint32_t i = 0; i < n; i++) {
-    for (uint32_t r = 0; r < st[i].nread; r++) low_access_enter(E, &st[i].read[r], lev->var);
-    low_access_enter(E, &st[i].result, lev->var);
-  }
+  for (uint32_t i = 0; i < n; i++) enter_accesses(E, &st[i], lev->var, mode);
   low_walk(N, E, list, l + 1, mode);
   E->env[lev->var] = (low_env){0};
   N->len[lev->dim] = outside, E->lanes = lanes;
@@ -114,7 +121,16 @@ void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode) 
 }
 
 /* ---------------------------------------------------------------- parallel items */
-/* Emits the inside of parallel level l; a tail is a second copy behind a branch. */
+/* Branches into a new block when v compares to c; returns the block to go on with when it does not. */
+static LLVMBasicBlockRef when(low_fn *E, LLVMIntPredicate p, LLVMValueRef v, int64_t c) {
+  LLVMBasicBlockRef yes = low_block(E, "yes"), no = low_block(E, "no");
+  LLVMBuildCondBr(E->M->b, LLVMBuildICmp(E->M->b, p, v, low_i64(E->M, c), ""), yes, no);
+  low_begin(E, yes);
+  return no;
+}
+
+/* Emits the inside of parallel level l. The items count the trips of full lengths: in the tail of an outer level some have
+ * nothing to do; a tail of this level is a second copy. */
 static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at);
 static void parallel_copy(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at, low_env env,
                           int64_t len) {
@@ -123,10 +139,7 @@ static void parallel_copy(low_nest *N, low_fn *E, uint32_t list, uint32_t l, con
   low_stage *st = concerned(N, list, &n);
   int64_t outside = N->len[lev->dim];
   N->last[lev->var] = lev->trips - 1, N->len[lev->dim] = len, E->env[lev->var] = env;
-  for (uint32_t i = 0; i < n; i++) {
-    for (uint32_t r = 0; r < st[i].nread; r++) low_access_enter(E, &st[i].read[r], lev->var);
-    low_access_enter(E, &st[i].result, lev->var);
-  }
+  for (uint32_t i = 0; i < n; i++) enter_accesses(E, &st[i], lev->var, LOW_OUTER);
   parallel(N, E, list, l + 1, at);
   E->env[lev->var] = (low_env){0}, N->len[lev->dim] = outside;
 }
@@ -139,19 +152,20 @@ static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LL
   }
   const low_level *lev = &N->list[list].level[l];
   int64_t len = N->len[lev->dim], full = len / lev->step, tail = len % lev->step;
-  if (len == 0) return;
-  if (!tail || !full) {
+  LLVMBasicBlockRef after = low_block(E, "next");
+  if (full) {
     low_env env = full > 1 ? (low_env){.kind = LOW_SSA, .c = full - 1, .v = at[l]} : fixed(0);
-    parallel_copy(N, E, list, l, at, env, full ? lev->step : tail);
-    return;
+    LLVMBasicBlockRef no = when(E, full < lev->trips ? LLVMIntSLT : LLVMIntNE, at[l], full < lev->trips ? full : -1);
+    parallel_copy(N, E, list, l, at, env, lev->step);
+    LLVMBuildBr(b, after);
+    low_begin(E, no);
   }
-  LLVMBasicBlockRef yes = low_block(E, "full"), no = low_block(E, "tail"), after = low_block(E, "next");
-  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, at[l], low_i64(N->M, full), ""), yes, no);
-  low_begin(E, yes);
-  parallel_copy(N, E, list, l, at, full > 1 ? (low_env){.kind = LOW_SSA, .c = full - 1, .v = at[l]} : fixed(0), lev->step);
-  LLVMBuildBr(b, after);
-  low_begin(E, no);
-  parallel_copy(N, E, list, l, at, fixed(full), tail);
+  if (tail) {
+    LLVMBasicBlockRef no = when(E, LLVMIntEQ, at[l], full);
+    parallel_copy(N, E, list, l, at, fixed(full), tail);
+    LLVMBuildBr(b, after);
+    low_begin(E, no);
+  }
   LLVMBuildBr(b, after);
   low_begin(E, after);
 }
@@ -161,8 +175,8 @@ static void decode(low_nest *N, uint32_t list, LLVMValueRef item, LLVMValueRef *
   LLVMBuilderRef b = N->M->b;
   for (uint32_t i = N->list[list].parallel; i-- > 0;) {
     int64_t trips = N->list[list].level[i].trips;
-    if (i == 0) at[i] = item;
-    else if (trips == 1) at[i] = low_i64(N->M, 0);
+    if (trips == 1) at[i] = low_i64(N->M, 0);
+    else if (i == 0) at[i] = item;
     else {
       at[i] = LLVMBuildURem(b, item, low_i64(N->M, trips), "");
       item = LLVMBuildUDiv(b, item, low_i64(N->M, trips), "");

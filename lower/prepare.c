@@ -24,11 +24,9 @@ static void read_levels(low_nest *N, low_list *list, const tarn_level *level, ui
   }
 }
 
-/* Parallel are the leading levels over access dims only. */
+/* Parallel are the leading levels only. */
 static void settle_parallel(low_list *list, bool allowed) {
-  while (allowed && list->parallel < list->n && list->level[list->parallel].kind == TARN_PARALLEL &&
-         !list->level[list->parallel].red && !list->level[list->parallel].inside)
-    list->parallel++;
+  while (allowed && list->parallel < list->n && list->level[list->parallel].kind == TARN_PARALLEL) list->parallel++;
   for (uint32_t i = list->parallel; i < list->n; i++)
     if (list->level[i].kind == TARN_PARALLEL) list->level[i].kind = TARN_SERIAL;
 }
@@ -191,6 +189,7 @@ static void prepare_levels(low_nest *N, uint32_t i, const tarn_stage_sched *ss) 
   for (uint32_t k = 0; k < list->n; k++) {
     list->level[k].red = list->level[k].dim >= st->nacc;
     list->level[k].inside = st->red && k >= st->acc;
+    if (list->level[k].kind == TARN_PARALLEL && (list->level[k].red || list->level[k].inside)) list->level[k].kind = TARN_SERIAL;
   }
   settle_vector(N, st, list, shared_lanes(N) != NULL);
   settle_unroll(list);

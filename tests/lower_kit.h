@@ -1,0 +1,275 @@
+/* What the tests of lower/ share: programs of single kernels, and a nest evaluator of their own (the slowest possible:
+ * index maps and scalar expressions point by point), so that the lowered code is not judged by the interpreter alone. */
+#ifndef TARN_TESTS_LOWER_KIT_H
+#define TARN_TESTS_LOWER_KIT_H
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "access/access.h"
+#include "lower/lower.h"
+
+/* ---- random numbers: the same on every machine ---- */
+static uint64_t kit_seed = 1;
+static inline uint64_t kit_random(void) {
+  kit_seed += 0x9E3779B97F4A7C15u;
+  uint64_t z = (kit_seed ^ (kit_seed >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+static inline uint32_t kit_below(uint32_t n) { return (uint32_t)(kit_random() % n); }
+static inline double kit_unit(void) { return (double)(kit_random() >> 11) * 0x1p-53; }
+
+/* ---- this machine, as far as LLVM knows it ---- */
+char *LLVMGetHostCPUName(void);
+char *LLVMGetHostCPUFeatures(void);
+void LLVMDisposeMessage(char *message);
+static inline const tarn_hw *kit_host(tarn_ctx *cx) {
+  char *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
+  tarn_hw *h = TARN_NEW(cx, tarn_hw);
+  bool wide = strstr(features, "+avx512f") != NULL, avx = strstr(features, "+avx2") != NULL;
+  *h = (tarn_hw){.name = "test", .kind = TARN_HW_CPU, .triple = "", .cpu = tarn_strdup(cx, cpu), .clock = 2e9, .units = 2,
+                 .features = tarn_strdup(cx, features), .vector_bits = wide ? 512 : avx ? 256 : 128,
+                 .vector_regs = wide ? 32 : 16};
+  LLVMDisposeMessage(cpu);
+  LLVMDisposeMessage(features);
+  return h;
+}
+
+/* ---- programs ---- */
+typedef struct kit_case {
+  uint32_t nest;
+  uint32_t nin, nout;
+  tarn_dtype in_type[8], out_type[4];
+  tarn_layout in[8], out[4];     /* over the children's dims; over shared ++ own of the output stages */
+  bool constant[8];
+  tarn_schedule *sched;
+  tarn_tensor *value[8];         /* logical, row-major */
+  tarn_tensor *want[4], *got[4];
+  bool exact;                    /* else within the tolerance */
+} kit_case;
+
+static inline tarn_tensor *kit_tensor(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim, double scale) {
+  tarn_tensor *x = tarn_tensor_new(cx, t, n, dim);
+  for (int64_t i = 0; i < tarn_tensor_count(x); i++) {
+    tarn_value v = {0};
+    if (tarn_dtype_is_float(t)) v.d = scale * (2 * kit_unit() - 1);
+    else v.i = (int64_t)kit_below(t == TARN_BOOL ? 2 : 19) - (t == TARN_BOOL ? 0 : 9);
+    tarn_tensor_set(x, i, v);
+  }
+  return x;
+}
+
+/* The memory of a tensor in a layout, as a model's input or from its output: one flat tensor. */
+static inline tarn_tensor *kit_place(tarn_ctx *cx, const tarn_tensor *t, const tarn_layout *l, tarn_tensor *into, bool back) {
+  int64_t idx[TARN_MAX_DIMS] = {0}, elems = tarn_layout_elems(l) + l->offset;
+  if (!into) into = tarn_tensor_new(cx, t->dtype, 1, &elems);
+  for (int64_t i = 0; i < tarn_tensor_count(t); i++) {
+    int64_t at = tarn_layout_at(l, idx);
+    if (back) tarn_tensor_set((tarn_tensor *)t, i, tarn_tensor_get(into, at));
+    else tarn_tensor_set(into, at, tarn_tensor_get(t, i));
+    for (uint32_t d = l->n; d-- > 0 && ++idx[d] == l->dim[d];) idx[d] = 0;
+  }
+  return into;
+}
+
+/* A program of the cases side by side. Inputs and outputs of the model are flat pieces of memory. */
+static inline tarn_kprog *kit_program(tarn_lang *L, const tarn_hw *hw, kit_case *c, uint32_t n) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_kprog *p = TARN_NEW(cx, tarn_kprog);
+  *p = (tarn_kprog){.L = L, .hw = hw};
+  p->buf = TARN_ARRAY(cx, tarn_buffer, n * 12), p->ker = TARN_ARRAY(cx, tarn_kernel, n);
+  p->in = TARN_ARRAY(cx, uint32_t, n * 8), p->out = TARN_ARRAY(cx, uint32_t, n * 4);
+  for (uint32_t k = 0; k < n; k++) {
+    tarn_kernel *x = &p->ker[p->nker++];
+    uint32_t *in = TARN_ARRAY(cx, uint32_t, 9), *out = TARN_ARRAY(cx, uint32_t, 5);
+    *x = (tarn_kernel){.name = tarn_format(cx, "k%u", k), .kind = TARN_K_NEST, .nest = c[k].nest, .nin = c[k].nin,
+                       .nout = c[k].nout, .in = in, .out = out, .in_layout = c[k].in, .out_layout = c[k].out,
+                       .sched = c[k].sched};
+    for (uint32_t i = 0; i < c[k].nin + c[k].nout; i++) {
+      bool is_in = i < c[k].nin;
+      uint32_t o = i - c[k].nin, b = p->nbuf++;
+      const tarn_layout *l = is_in ? &c[k].in[i] : &c[k].out[o];
+      int64_t elems = tarn_layout_elems(l) + l->offset;
+      p->buf[b] = (tarn_buffer){.name = tarn_format(cx, "b%u", b), .dtype = is_in ? c[k].in_type[i] : c[k].out_type[o],
+                                .layout = tarn_layout_row_major(1, &elems), .parent = TARN_NONE, .kind = TARN_BUF_OUTPUT};
+      if (!is_in) {
+        out[o] = b, p->out[p->nout++] = b;
+        continue;
+      }
+      in[i] = b;
+      p->buf[b].kind = c[k].constant[i] ? TARN_BUF_CONST : TARN_BUF_INPUT;
+      if (c[k].constant[i]) p->buf[b].value = kit_place(cx, c[k].value[i], l, NULL, false);
+      else p->in[p->nin++] = b;
+    }
+  }
+  return p;
+}
+
+static inline const char *kit_dir(tarn_ctx *cx) {
+  char *dir = tarn_strdup(cx, "/tmp/tarn_lower_XXXXXX");
+  ck_assert_ptr_nonnull(mkdtemp(dir));
+  return dir;
+}
+static inline void kit_remove(tarn_ctx *cx, const char *dir) {
+  static const char *const files[] = {"model.so", "model.o", "model.h", "model.ll", "model.s"};
+  for (uint32_t i = 0; i < 5; i++) unlink(tarn_format(cx, "%s/%s", dir, files[i]));
+  rmdir(dir);
+}
+
+static inline const char *kit_compile(tarn_kprog *p, bool contract, unsigned emit) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  const char *dir = kit_dir(cx);
+  tarn_lower_options o = {.emit = TARN_EMIT_SO | emit, .dir = dir, .name = "model", .contract = contract, .opt = 3};
+  tarn_lower_cpu(p, tarn_plan_make(p, 64), &o);
+  return dir;
+}
+
+/* Fills c[].got. */
+static inline void kit_run(tarn_lang *L, const tarn_hw *hw, kit_case *c, uint32_t n, bool contract, uint32_t threads) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_kprog *p = kit_program(L, hw, c, n);
+  const char *dir = kit_compile(p, contract, TARN_EMIT_LL);
+  tarn_loaded *m = tarn_load(cx, dir);
+  const tarn_tensor **in = TARN_ARRAY(cx, const tarn_tensor *, p->nin + 1);
+  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
+  uint32_t ni = 0, no = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t i = 0; i < c[k].nin; i++)
+      if (!c[k].constant[i]) in[ni++] = kit_place(cx, c[k].value[i], &c[k].in[i], NULL, false);
+    for (uint32_t i = 0; i < c[k].nout; i++) {
+      c[k].got[i] = tarn_tensor_new(cx, c[k].out_type[i], c[k].out[i].n, c[k].out[i].dim);
+      out[no++] = kit_place(cx, c[k].got[i], &c[k].out[i], NULL, false);
+    }
+  }
+  tarn_loaded_run(m, in, out, threads);
+  no = 0;
+  for (uint32_t k = 0; k < n; k++)
+    for (uint32_t i = 0; i < c[k].nout; i++) kit_place(cx, c[k].got[i], &c[k].out[i], out[no++], true);
+  tarn_unload(m);
+  kit_remove(cx, dir);
+}
+
+/* ---- the evaluator ---- */
+typedef struct kit_eval {
+  tarn_lang *L;
+  const tarn_nest *n;
+  kit_case *c;
+  tarn_mode mode;
+  tarn_tensor *local[16];        /* by stage */
+  tarn_dtype type[16];
+} kit_eval;
+
+static inline tarn_value kit_read(kit_eval *e, const tarn_read *r, const int64_t *idx, tarn_dtype *t) {
+  const tarn_imap *m = tarn_imap_get(e->L, r->map);
+  tarn_tensor *src = r->stage ? e->local[r->src] : e->c->value[r->src];
+  bool out = r->stage && e->n->stage[r->src].out;
+  int64_t at[TARN_MAX_DIMS], flat = 0;
+  *t = src->dtype;
+  if (!tarn_map_apply(e->L, r->map, idx, at)) {
+    const tarn_fx *f = tarn_fx_get(e->L, m->fill);
+    tarn_value v;
+    if (tarn_dtype_is_float(f->dtype)) v.d = f->value;
+    else v.i = f->ivalue;
+    return v;
+  }
+  for (uint32_t d = 0; out && d < e->n->depth; d++) flat = flat * src->dim[d] + idx[d];
+  for (uint32_t d = 0; d < m->nin; d++) flat = flat * m->in[d] + at[d];
+  return tarn_tensor_get(src, flat);
+}
+
+/* One point of a stage's shared and own dims. */
+static inline void kit_point(kit_eval *e, const tarn_stage *s, int64_t *idx, tarn_value *out, tarn_dtype *type) {
+  const tarn_func *f = tarn_fn_get(e->L, s->fn);
+  const tarn_reducer *r = f->red == TARN_NONE ? NULL : tarn_reducer_get(e->L, f->red);
+  uint32_t nacc = (uint32_t)e->n->depth + s->nown;
+  tarn_value op[32], st[8], next[8];
+  tarn_dtype t[32], stt[8];
+  int64_t total = 1;
+  for (uint32_t i = 0; i < s->nred; i++) total *= s->red[i], idx[nacc + i] = 0;
+  for (uint32_t k = 0; r && k < r->ns; k++) {
+    stt[k] = tarn_fx_get(e->L, r->init[k])->dtype;
+    st[k] = tarn_fx_eval(e->L, r->init[k], NULL, NULL, e->mode);
+  }
+  for (int64_t i = 0; i < total; i++) {
+    for (uint32_t k = 0; k < f->nops; k++) op[k] = kit_read(e, &s->read[k], idx, &t[k]);
+    tarn_value v = tarn_fx_eval(e->L, f->body, op, t, e->mode);
+    ck_assert(tarn_fx_type(e->L, f->body, t, f->nops, type));
+    *out = v;
+    for (uint32_t k = 0; r && k < r->ns; k++) {
+      st[r->ns] = v, stt[r->ns] = *type, st[r->ns + 1].i = i, stt[r->ns + 1] = TARN_I64;
+      next[k] = tarn_fx_eval(e->L, r->step[k], st, stt, e->mode);
+    }
+    for (uint32_t k = 0; r && k < r->ns; k++) st[k] = next[k];
+    for (uint32_t d = s->nred; d-- > 0 && ++idx[nacc + d] == s->red[d];) idx[nacc + d] = 0;
+  }
+  if (r) {
+    *out = tarn_fx_eval(e->L, r->result, st, stt, e->mode);
+    tarn_dtype one[8];
+    memcpy(one, stt, sizeof one);
+    ck_assert(tarn_fx_type(e->L, r->result, one, r->ns, type));
+  }
+  if (f->epi == TARN_NONE) return;
+  op[0] = *out, t[0] = *type;
+  for (uint32_t k = 0; k < f->nepi; k++) op[1 + k] = kit_read(e, &s->read[f->nops + k], idx, &t[1 + k]);
+  *out = tarn_fx_eval(e->L, f->epi, op, t, e->mode);
+  ck_assert(tarn_fx_type(e->L, f->epi, t, 1u + f->nepi, type));
+}
+
+/* Fills c->want. */
+static inline void kit_reference(tarn_lang *L, kit_case *c, tarn_mode mode) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  kit_eval e = {.L = L, .n = tarn_nest_get(L, c->nest), .c = c, .mode = mode};
+  int64_t p[TARN_MAX_DIMS] = {0}, idx[TARN_MAX_DIMS * 2], points = 1;
+  for (uint32_t i = 0; i < e.n->depth; i++) points *= e.n->shared[i];
+  for (int64_t at = 0; at < points; at++) {
+    uint32_t out_no = 0;
+    for (uint32_t s = 0; s < e.n->nstage; s++) {
+      const tarn_stage *st = &e.n->stage[s];
+      int64_t own = 1, o[TARN_MAX_DIMS] = {0};
+      for (uint32_t i = 0; i < st->nown; i++) own *= st->own[i];
+      for (int64_t i = 0; i < own; i++) {
+        tarn_value v;
+        tarn_dtype t;
+        memcpy(idx, p, e.n->depth * sizeof *p);
+        memcpy(idx + e.n->depth, o, st->nown * sizeof *o);
+        kit_point(&e, st, idx, &v, &t);
+        if (mode == TARN_WIDE && tarn_dtype_is_float(t)) t = TARN_F64;
+        if (!e.local[s]) {
+          int64_t dim[TARN_MAX_DIMS];
+          uint32_t n = 0;
+          for (uint32_t d = 0; st->out && d < e.n->depth; d++) dim[n++] = e.n->shared[d];
+          for (uint32_t d = 0; d < st->nown; d++) dim[n++] = st->own[d];
+          e.local[s] = tarn_tensor_new(cx, t, n, dim);
+          if (st->out) c->want[out_no] = e.local[s];
+        }
+        tarn_tensor_set(e.local[s], (st->out ? at * own : 0) + i, v);
+        for (uint32_t d = st->nown; d-- > 0 && ++o[d] == st->own[d];) o[d] = 0;
+      }
+      out_no += st->out;
+    }
+    for (uint32_t d = e.n->depth; d-- > 0 && ++p[d] == e.n->shared[d];) p[d] = 0;
+  }
+}
+
+/* The largest difference over the largest magnitude; -1 when a NaN or infinity stands in one only. */
+static inline double kit_error(const tarn_tensor *want, const tarn_tensor *got) {
+  double most = 0, scale = 1e-30;
+  bool f = tarn_dtype_is_float(got->dtype);
+  for (int64_t i = 0; i < tarn_tensor_count(got); i++) {
+    tarn_value w = tarn_tensor_get(want, i), g = tarn_tensor_get(got, i);
+    double a = f ? w.d : (double)w.i, b = f ? g.d : (double)g.i;
+    if (isnan(a) || isnan(b) || isinf(a) || isinf(b)) {
+      if (a == b || (isnan(a) && isnan(b))) continue;
+      return -1;
+    }
+    if (fabs(a) > scale) scale = fabs(a);
+    if (fabs(a - b) > most) most = fabs(a - b);
+  }
+  return most / scale;
+}
+#endif

@@ -1,0 +1,298 @@
+/* lower/: nests with random maps, layouts, types and schedules, compiled and run, against a naive evaluator. */
+#include "tests/lower_kit.h"
+
+#include "base/base.h"
+#include "lower/lower.h"
+
+static tarn_ctx *cx;
+static tarn_lang *L;
+static const tarn_hw *hw;
+
+static void setup(void) {
+  cx = tarn_ctx_new(NULL);
+  L = tarn_lang_new(cx);
+  hw = kit_host(cx);
+}
+static void teardown(void) { tarn_ctx_free(cx); }
+
+/* ---------------------------------------------------------------- random nests */
+typedef struct space { uint32_t n, nacc; int64_t dim[TARN_MAX_DIMS]; } space;
+
+static uint32_t ix(const space *s, uint32_t d) { return tarn_ix_var(L, d, s->dim); }
+
+/* A random coordinate over the dims [0, n). */
+static uint32_t coordinate(const space *s, uint32_t n) {
+  if (n == 0 || kit_below(12) == 0) return tarn_ix_const(L, kit_below(3));
+  uint32_t a = ix(s, kit_below(n)), b = ix(s, kit_below(n));
+  switch (kit_below(9)) {
+  case 0: return tarn_ix_add(L, tarn_ix_scale(L, a, 1 + kit_below(2), s->dim), tarn_ix_scale(L, b, 1 + kit_below(2), s->dim), s->dim);
+  case 1: return tarn_ix_add(L, tarn_ix_add(L, a, b, s->dim), tarn_ix_const(L, -1 - (int)kit_below(2)), s->dim);
+  case 2: return tarn_ix_div(L, a, 2 + kit_below(4), s->dim);
+  case 3: return tarn_ix_mod(L, a, 2 + kit_below(4), s->dim);
+  case 4: return tarn_ix_add(L, tarn_ix_const(L, 9), tarn_ix_scale(L, a, -1, s->dim), s->dim);
+  case 5: return tarn_ix_div(L, tarn_ix_add(L, tarn_ix_scale(L, a, 7, s->dim), b, s->dim), 3 + kit_below(4), s->dim);
+  case 6: return tarn_ix_scale(L, a, 2 + kit_below(3), s->dim);
+  default: return a;
+  }
+}
+
+static uint32_t number(tarn_dtype t, double v) {
+  return tarn_dtype_is_float(t) ? tarn_fx_const(L, t, v) : tarn_fx_iconst(L, t, (int64_t)v & (t == TARN_BOOL ? 1 : -1));
+}
+
+/* A map over the first n dims to `rank` random coordinates; extents are chosen so that most of them are in range. */
+static uint32_t random_map(const space *s, uint32_t n, tarn_dtype t, int64_t *in, uint32_t rank) {
+  tarn_imap m = {.ns = (uint8_t)n, .n = (uint8_t)n, .nin = (uint8_t)rank, .fill = TARN_NONE};
+  memcpy(m.dim, s->dim, n * sizeof *m.dim);
+  for (uint32_t k = 0; k < rank; k++) {
+    int64_t lo, hi;
+    m.e[k] = coordinate(s, n);
+    tarn_ix_range(L, m.e[k], s->dim, &lo, &hi);
+    int64_t cut = kit_below(3) == 0 ? 2 : 0;
+    m.in[k] = in[k] = hi - cut + 1 > 0 ? hi - cut + 1 : 1;
+    if (lo >= 0 && hi < in[k]) continue;
+    m.guard[m.nguard++] = (tarn_guard){m.e[k], 0, in[k]};
+    m.fill = number(t, kit_below(2) ? 0 : tarn_dtype_is_float(t) && kit_below(2) ? -1.5 : 1);
+  }
+  return tarn_map_intern(L, &m);
+}
+
+static tarn_layout random_layout(uint32_t n, const int64_t *dim) {
+  uint8_t order[TARN_MAX_DIMS];
+  for (uint32_t i = 0; i < n; i++) order[i] = (uint8_t)i;
+  for (uint32_t i = n; i > 1 && kit_below(2); i--) {
+    uint32_t k = kit_below(i);
+    uint8_t t = order[i - 1];
+    order[i - 1] = order[k], order[k] = t;
+  }
+  bool block = n > 0 && kit_below(3) == 0;
+  tarn_layout l = tarn_layout_ordered(n, dim, order, (uint8_t)(n ? kit_below(n) : 0), block ? 2 + kit_below(7) : 0);
+  l.offset = kit_below(4) ? 0 : kit_below(10);
+  return l;
+}
+
+/* An expression over holes of one type. */
+static uint32_t random_body(tarn_dtype t, uint32_t holes) {
+  static const tarn_fxop flt[] = {TARN_FX_ADD, TARN_FX_SUB, TARN_FX_MUL, TARN_FX_MUL, TARN_FX_MIN, TARN_FX_MAX, TARN_FX_DIV};
+  static const tarn_fxop num[] = {TARN_FX_ADD, TARN_FX_SUB, TARN_FX_MUL, TARN_FX_MUL, TARN_FX_MIN, TARN_FX_MAX, TARN_FX_DIV,
+                                  TARN_FX_MOD, TARN_FX_FMOD, TARN_FX_AND, TARN_FX_OR, TARN_FX_SHL, TARN_FX_SHR, TARN_FX_POW};
+  static const tarn_fxop log[] = {TARN_FX_AND, TARN_FX_OR, TARN_FX_XOR, TARN_FX_EQ, TARN_FX_LT, TARN_FX_MAX, TARN_FX_LE};
+  static const tarn_fxop one[] = {TARN_FX_NEG, TARN_FX_ABS, TARN_FX_SIGN};
+  uint32_t f = tarn_fx_hole(L, 0);
+  for (uint32_t i = 1; i < holes; i++) {
+    uint32_t g = tarn_fx_hole(L, i);
+    tarn_fxop op = t == TARN_BOOL ? log[kit_below(7)] : tarn_dtype_is_float(t) ? flt[kit_below(6)] : num[kit_below(14)];
+    f = tarn_fx_op(L, op, f, g, 0);
+  }
+  if (t == TARN_BOOL) return kit_below(3) ? f : tarn_fx_op(L, TARN_FX_NOT, f, 0, 0);
+  if (kit_below(4) == 0) f = tarn_fx_op(L, one[kit_below(3)], f, 0, 0);
+  if (kit_below(4) == 0) {
+    uint32_t c = tarn_fx_op(L, TARN_FX_LT, f, number(t, 0), 0);
+    f = tarn_fx_op(L, TARN_FX_SEL, c, tarn_fx_op(L, TARN_FX_MUL, f, number(t, 2), 0), f);
+  }
+  return f;
+}
+
+/* The place of the first largest element: a state of two. */
+static uint32_t argmax(tarn_dtype t) {
+  uint32_t m = tarn_fx_hole(L, 0), at = tarn_fx_hole(L, 1), x = tarn_fx_hole(L, 2), i = tarn_fx_hole(L, 3);
+  uint32_t more = tarn_fx_op(L, TARN_FX_LT, m, x, 0);
+  tarn_reducer r = {.kind = TARN_RED_CUSTOM, .dtype = t, .ns = 2, .commutative = false, .result = at};
+  r.init[0] = tarn_fx_const(L, t, -INFINITY), r.init[1] = tarn_fx_iconst(L, TARN_I64, 0);
+  r.step[0] = tarn_fx_op(L, TARN_FX_SEL, more, x, m), r.step[1] = tarn_fx_op(L, TARN_FX_SEL, more, i, at);
+  uint32_t m2 = tarn_fx_hole(L, 2), at2 = tarn_fx_hole(L, 3), more2 = tarn_fx_op(L, TARN_FX_LT, m, m2, 0);
+  r.merge[0] = tarn_fx_op(L, TARN_FX_SEL, more2, m2, m), r.merge[1] = tarn_fx_op(L, TARN_FX_SEL, more2, at2, at);
+  return tarn_reducer_intern(L, &r);
+}
+/* Sum and sum of squares, and from them sum - squares: a state of two whose lanes may be merged. */
+static uint32_t moments(tarn_dtype t) {
+  uint32_t a = tarn_fx_hole(L, 0), b = tarn_fx_hole(L, 1), x = tarn_fx_hole(L, 2), c = tarn_fx_hole(L, 2), d = tarn_fx_hole(L, 3);
+  tarn_reducer r = {.kind = TARN_RED_CUSTOM, .dtype = t, .ns = 2, .commutative = true};
+  r.init[0] = r.init[1] = number(t, 0);
+  r.step[0] = tarn_fx_op(L, TARN_FX_ADD, a, x, 0);
+  r.step[1] = tarn_fx_op(L, TARN_FX_ADD, b, tarn_fx_op(L, TARN_FX_MUL, x, x, 0), 0);
+  r.merge[0] = tarn_fx_op(L, TARN_FX_ADD, a, c, 0), r.merge[1] = tarn_fx_op(L, TARN_FX_ADD, b, d, 0);
+  r.result = tarn_fx_op(L, TARN_FX_SUB, a, b, 0);
+  return tarn_reducer_intern(L, &r);
+}
+
+static uint32_t random_reducer(tarn_dtype t) {
+  static const tarn_red_kind kind[] = {TARN_RED_SUM, TARN_RED_SUM, TARN_RED_MAX, TARN_RED_MIN, TARN_RED_PROD};
+  uint32_t k = kit_below(t == TARN_F32 ? 7 : t == TARN_BOOL ? 4 : 5);
+  if (t == TARN_BOOL && k < 2) k = 2;
+  return k == 5 ? argmax(t) : k == 6 ? moments(t) : tarn_reducer_of(L, kind[k], t);
+}
+
+/* ---------------------------------------------------------------- random schedules */
+typedef struct chain { uint32_t n; int64_t step[4]; } chain;
+
+/* Levels over dims [first, last) into a stage; ordered: reduce dims outermost first and unsplit lanes, as strict needs. */
+static uint32_t random_levels(const space *s, uint32_t first, uint32_t last, bool ordered, tarn_level *out) {
+  chain c[TARN_MAX_DIMS] = {0};
+  uint32_t left = 0, n = 0, vector = last;
+  for (uint32_t d = first; d < last; d++) {
+    int64_t step = s->dim[d] > 1 ? 1 + kit_below((uint32_t)s->dim[d] + 4) : 1;
+    if (kit_below(2) && step > 1) {
+      c[d].step[c[d].n++] = step;
+      if (step % 2 == 0 && step > 2 && kit_below(2)) c[d].step[c[d].n++] = step / 2;
+    }
+    c[d].step[c[d].n++] = 1;
+    left += c[d].n;
+  }
+  if (kit_below(4) && last > first) vector = first + kit_below(last - first);
+  uint32_t at[TARN_MAX_DIMS] = {0};
+  while (left) {
+    uint32_t d = first + kit_below(last - first);
+    if (at[d] == c[d].n) continue;
+    bool waits = false; /* an earlier reduce dim is not done */
+    for (uint32_t e = s->nacc > first ? s->nacc : first; ordered && d >= s->nacc && e < d; e++) waits = waits || at[e] < c[e].n;
+    if (waits) continue;
+    bool innermost = at[d] + 1 == c[d].n;
+    int64_t step = c[d].step[at[d]++], outer = at[d] > 1 ? c[d].step[at[d] - 2] : s->dim[d];
+    uint8_t kind = outer / step < 7 && kit_below(3) == 0 ? TARN_UNROLL : TARN_SERIAL;
+    if (innermost && d == vector && outer <= 40 && !(ordered && d >= s->nacc)) kind = TARN_VECTOR;
+    out[n++] = (tarn_level){(uint8_t)d, kind, step};
+    left--;
+  }
+  return n;
+}
+
+static void random_parallel(const space *s, tarn_level *l, uint32_t n) {
+  for (uint32_t i = 0; i < n && l[i].dim < s->nacc && l[i].kind == TARN_SERIAL && kit_below(2); i++) l[i].kind = TARN_PARALLEL;
+}
+
+static void random_stage_schedule(const space *s, uint32_t first, bool reduces, bool simple_state, bool ordered, tarn_stage_sched *out) {
+  out->nlevel = random_levels(s, first, s->n, ordered, out->level);
+  random_parallel(s, out->level, out->nlevel);
+  out->acc = out->nlevel;
+  if (!reduces) return;
+  uint32_t limit = 0; /* the first reduce level: the accumulators must lie outside of it, unless the state fits the result */
+  while (limit < out->nlevel && out->level[limit].dim < s->nacc) limit++;
+  if (simple_state && kit_below(3) == 0) limit = out->nlevel;
+  out->acc = kit_below(limit + 1);
+}
+
+/* ---------------------------------------------------------------- cases */
+static space random_space(uint32_t own, uint32_t red) {
+  space s = {.n = own + red, .nacc = own};
+  for (uint32_t d = 0; d < s.n; d++) s.dim[d] = kit_below(8) == 0 ? 1 : 2 + kit_below(d + 1 == own ? 40 : 9);
+  return s;
+}
+
+static uint32_t random_operand(kit_case *c, const space *s, uint32_t n, tarn_dtype t) {
+  int64_t in[4];
+  uint32_t rank = kit_below(4), i = c->nin++;
+  uint32_t map = random_map(s, n, t, in, rank);
+  c->in_type[i] = t, c->in[i] = random_layout(rank, in), c->constant[i] = kit_below(4) == 0;
+  c->value[i] = kit_tensor(cx, t, rank, in, 2);
+  return map;
+}
+
+static double tolerance(tarn_dtype t, bool exact) {
+  if (exact || !tarn_dtype_is_float(t)) return 0;
+  return t == TARN_F64 ? 1e-12 : t == TARN_F32 ? 2e-5 : t == TARN_F16 ? 2e-2 : 1e-1;
+}
+
+/* One stage: a map or a reduction, with or without epilogue. */
+static void random_case(kit_case *c, tarn_dtype t, bool exact) {
+  uint32_t red = kit_below(3), nops = 1 + kit_below(3);
+  space s = random_space(kit_below(4), red);
+  tarn_read *read = TARN_ARRAY(cx, tarn_read, 8);
+  tarn_func f = {.nops = (uint8_t)nops, .body = random_body(t, nops), .red = TARN_NONE, .epi = TARN_NONE};
+  tarn_stage st = {.nown = (uint8_t)s.nacc, .nred = (uint8_t)red, .read = read, .out = true, .space = TARN_NONE};
+  memset(c, 0, sizeof *c);
+  for (uint32_t i = 0; i < nops; i++) read[i] = (tarn_read){false, i, random_operand(c, &s, s.n, t)};
+  tarn_dtype holes[4] = {t, t, t, t}, type;
+  ck_assert(tarn_fx_type(L, f.body, holes, nops, &type));
+  bool simple = true;
+  if (red) {
+    f.red = random_reducer(type);
+    const tarn_reducer *r = tarn_reducer_get(L, f.red);
+    simple = r->kind != TARN_RED_CUSTOM;
+    if (!simple && r->commutative == false) type = TARN_I64;
+  }
+  if (simple && kit_below(3) == 0 && type == t) {
+    f.nepi = 1;
+    f.epi = random_body(t, 2);
+    read[nops] = (tarn_read){false, nops, random_operand(c, &s, s.nacc, t)};
+    ck_assert(tarn_fx_type(L, f.epi, holes, 2, &type));
+    simple = type == t;
+  }
+  memcpy(st.own, s.dim, s.nacc * sizeof *st.own), memcpy(st.red, s.dim + s.nacc, red * sizeof *st.red);
+  st.fn = tarn_fn_intern(L, &f);
+  tarn_nest n = {.out_ns = (uint8_t)s.nacc, .nstage = 1, .nchild = c->nin, .stage = &st};
+  c->nest = tarn_nest_intern(L, &n);
+  c->nout = 1, c->out_type[0] = type, c->out[0] = random_layout(s.nacc, s.dim), c->exact = exact;
+  c->sched = TARN_NEW(cx, tarn_schedule);
+  c->sched->nstage = 1, c->sched->stage = TARN_NEW(cx, tarn_stage_sched);
+  random_stage_schedule(&s, 0, red > 0, simple, exact, &c->sched->stage[0]);
+}
+
+static void describe(const kit_case *c) {
+  tarn_buf b = {.cx = cx};
+  tarn_payload_print(L, &b, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, c->nest));
+  tarn_buf_str(&b, "\n");
+  for (uint32_t i = 0; i < c->sched->nshared; i++)
+    tarn_buf_fmt(&b, " S%u:%u/%lld", c->sched->shared[i].dim, c->sched->shared[i].kind, (long long)c->sched->shared[i].step);
+  for (uint32_t k = 0; k < c->sched->nstage; k++) {
+    const tarn_stage_sched *s = &c->sched->stage[k];
+    tarn_buf_fmt(&b, "\nstage %u acc %u:", k, s->acc);
+    for (uint32_t i = 0; i < s->nlevel; i++)
+      tarn_buf_fmt(&b, " %u:%s/%lld", s->level[i].dim, (const char *[]){"serial", "par", "unroll", "vec"}[s->level[i].kind],
+                   (long long)s->level[i].step);
+  }
+  for (uint32_t i = 0; i < c->nin; i++)
+    tarn_buf_fmt(&b, "\nin %u: block %lld of %u offset %lld", i, (long long)c->in[i].block, c->in[i].baxis, (long long)c->in[i].offset);
+  fprintf(stderr, "%s\n", b.p);
+}
+
+static void run_cases(kit_case *c, uint32_t n, bool contract, uint32_t threads) {
+  for (uint32_t i = 0; i < n; i++) kit_reference(L, &c[i], TARN_STRICT);
+  kit_run(L, hw, c, n, contract, threads);
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t o = 0; o < c[i].nout; o++) {
+      double e = kit_error(c[i].want[o], c[i].got[o]), tol = tolerance(c[i].out_type[o], c[i].exact);
+      if (e < 0 || e > tol) describe(&c[i]);
+      ck_assert_msg(e >= 0 && e <= tol, "case %u output %u: error %g over %g", i, o, e, tol);
+    }
+}
+
+typedef struct job { tarn_dtype t; bool exact; uint32_t n, seed; } job;
+static void random_job(tarn_ctx *c, void *arg) {
+  (void)c;
+  job *j = arg;
+  kit_seed = j->seed;
+  kit_case *k = TARN_ARRAY(cx, kit_case, j->n);
+  for (uint32_t i = 0; i < j->n; i++) random_case(&k[i], j->t, j->exact);
+  run_cases(k, j->n, !j->exact, 2);
+}
+static void must(tarn_fn *f, void *arg) {
+  tarn_status st = tarn_protect(cx, f, arg);
+  ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
+}
+
+START_TEST(random_f32) { must(random_job, &(job){TARN_F32, false, 60, 100u + (unsigned)_i}); }
+END_TEST
+START_TEST(random_f32_exact) { must(random_job, &(job){TARN_F32, true, 60, 500u + (unsigned)_i}); }
+END_TEST
+START_TEST(random_types) {
+  tarn_dtype t = (tarn_dtype)_i;
+  must(random_job, &(job){t, !tarn_dtype_is_float(t) || t == TARN_F64, 25, 900u + (unsigned)_i});
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("lower");
+  TCase *t = tcase_create("random");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_set_timeout(t, 120);
+  tcase_add_loop_test(t, random_f32, 0, 4);
+  tcase_add_loop_test(t, random_f32_exact, 0, 2);
+  tcase_add_loop_test(t, random_types, 0, TARN_DTYPES);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int bad = srunner_ntests_failed(r);
+  srunner_free(r);
+  return bad ? 1 : 0;
+}
