@@ -114,8 +114,8 @@ typedef struct tarn_evcode { /* scalar expressions over runs */
 } tarn_evcode;
 typedef struct tarn_evstage {
   const tarn_stage *s;
-  tarn_evloops loops;
-  int64_t nown, nred; /* results per point of the shared loops; reduction steps */
+  tarn_evloops loops, outer; /* outer: without the reduction, for the epilogue */
+  int64_t nown, nred;        /* results per point of the shared loops; reduction steps */
   uint32_t nops, nread, nstate;
   tarn_evread *read;  /* operands of the body, then of the epilogue */
   tarn_value *loaded; /* nread arrays of a run */

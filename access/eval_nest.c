@@ -170,6 +170,8 @@ static void stage_init(tarn_evstage *s, const tarn_nest *n, const tarn_stage *st
   memcpy(s->loops.ext, n->shared, n->depth * sizeof(int64_t));
   memcpy(s->loops.ext + n->depth, st->own, st->nown * sizeof(int64_t));
   memcpy(s->loops.ext + s->loops.nlane, st->red, st->nred * sizeof(int64_t));
+  s->outer = s->loops;
+  s->outer.nall = s->outer.nlane;
   s->nown = product(st->nown, st->own);
   s->nred = product(st->nred, st->red);
 }
@@ -294,14 +296,16 @@ static void stage_reads(nest_run *x, uint32_t at, const tarn_evarg *arg) {
     const tarn_read *r = &s->s->read[k];
     if (r->stage) {
       tarn_evstage *from = &x->stage[r->src];
-      tarn_evread_init(x->e, &s->read[k], &s->loops, stage_map(x, r), from->out, from->store);
+      tarn_evread_init(x->e, &s->read[k], k < s->nops ? &s->loops : &s->outer, stage_map(x, r),
+                       from->out, from->store);
       continue;
     }
     const tarn_evarg *a = &arg[r->src];
     uint32_t map = a->map == TARN_NONE ? r->map : tarn_map_compose(x->e->L, r->map, a->map);
     if (map == TARN_NONE)
       tarn_raise(x->e->cx, TARN_INTERNAL, "eval: a view with two fills reached a kernel");
-    tarn_evread_init(x->e, &s->read[k], &s->loops, map, a->data, a->store);
+    tarn_evread_init(x->e, &s->read[k], k < s->nops ? &s->loops : &s->outer, map, a->data,
+                     a->store);
   }
 }
 

@@ -178,6 +178,11 @@ static bool random_chain(chain *k) {
   return k->n > 0;
 }
 
+static void make_fills(void) {
+  fills[0] = tarn_fx_const(L, TARN_F32, 0);
+  fills[1] = tarn_fx_const(L, TARN_F32, 1);
+}
+
 TEST(chains_compose_pointwise) {
   UNUSED;
   make_fills();

@@ -134,9 +134,4 @@ static bool random_op(uint32_t type, uint32_t *op, uint32_t *payload) {
   return true;
 }
 
-static void make_fills(void) {
-  fills[0] = tarn_fx_const(L, TARN_F32, 0);
-  fills[1] = tarn_fx_const(L, TARN_F32, 1);
-}
-
 #endif
