@@ -136,7 +136,7 @@ TARN_API tarn_term tarn_kernel_form(tarn_lang *L, tarn_term t);
 TARN_API uint32_t tarn_free_add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s);
 /* The name of an operator with its payload, for printing. */
 TARN_API void tarn_free_name(const tarn_ruleset *rs, uint32_t op, uint32_t payload, char *buf, size_t n);
-/* Compiles rules of the set (NULL: all) for an engine run of one's own; the caller frees them. Raises. */
+/* Compiles the rules of the set for an engine run of one's own; freed when the enclosing protected call ends. Raises. */
 TARN_API tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs);
 
 /* ---------------------------------------------------------------- checking rules */

@@ -1,0 +1,46 @@
+/* rules: builders, and what they share. */
+#ifndef TARN_RULES_BUILD_H
+#define TARN_RULES_BUILD_H
+#include "rules/kernel.h"
+
+bool site_root(rsite *s, kern *k);                       /* the root's nest; children by their classes */
+bool site_kid(rsite *s, uint32_t i, kern *k);            /* an opened kid's nest */
+/* Opens kid i: a nest of it that fits. The site remembers. */
+bool site_open(rsite *s, uint32_t i, kern *k, bool (*fits)(const kern *k));
+unsigned site_facts(const rsite *s, uint32_t id);        /* R_HAS_… */
+bool site_const(const rsite *s, uint32_t id);
+uint32_t slot_leaf(const kern *k, const rsite *s);       /* the child that the pattern opened */
+bool kern_inline(kern *k, uint32_t slot, const kern *p); /* p: a map */
+bool kern_align(kern *k, uint32_t slot, uint32_t map);
+uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns);
+
+/* fuse.c */
+bool when_inline_map(rsite *s);
+bool when_inline_reduction(rsite *s);
+uint32_t build_inline(rsite *s);
+bool when_epilogue(rsite *s);
+uint32_t build_epilogue(rsite *s);
+bool when_place(rsite *s);
+uint32_t build_place(rsite *s);
+bool when_outputs(rsite *s);
+uint32_t build_outputs(rsite *s);
+/* constants.c */
+uint32_t build_literals(rsite *s);
+bool when_hoist(rsite *s);
+uint32_t build_hoist(rsite *s);
+uint32_t build_scale(rsite *s);
+/* views.c */
+uint32_t build_copy(rsite *s);
+bool when_absorb(rsite *s);
+uint32_t build_absorb(rsite *s);
+bool when_split_concat(rsite *s);
+uint32_t build_split_concat(rsite *s);
+uint32_t build_flat(rsite *s);
+uint32_t build_im2col(rsite *s);
+/* sums.c */
+bool when_sum(rsite *s);
+uint32_t build_sum(rsite *s);
+/* products.c */
+bool when_merge(rsite *s);
+uint32_t build_merge(rsite *s);
+#endif

@@ -1,0 +1,30 @@
+/* The table of builders: what a kernel-level rule's right side may be. */
+#include "rules/build.h"
+#include <string.h>
+
+#define FACTS R_READS_FACTS
+#define GRAPH TARN_EG_READS_GRAPH
+
+static const rbuild builders[] = {
+    {"inline", when_inline_map, build_inline, GRAPH, false, "the opened map computed where it is read, first child first"},
+    {"inline-reduced", when_inline_reduction, build_inline, GRAPH, false, "the opened map computed inside a reduction"},
+    {"epilogue", when_epilogue, build_epilogue, GRAPH, false, "the root as the last thing that the opened kernel does"},
+    {"place", when_place, build_place, GRAPH, false, "the opened kernel as an earlier stage of the root, in the loops they share"},
+    {"outputs", when_outputs, build_outputs, GRAPH, false, "the opened kernel and the root as one nest that writes both"},
+    {"literals", NULL, build_literals, 0, true, "children whose elements are all one value become numbers"},
+    {"hoist", when_hoist, build_hoist, GRAPH, true, "subexpressions of constants become tensors, computed at compile time"},
+    {"scale", NULL, build_scale, 0, true, "a constant factor after a sum of products moves into the constant operand"},
+    {"copy", NULL, build_copy, 0, true, "a nest that only moves data becomes a view"},
+    {"absorb", when_absorb, build_absorb, GRAPH, false, "the opened view's base read through the view"},
+    {"split-concat", when_split_concat, build_split_concat, GRAPH, false, "a map of a concatenation as a concatenation of maps"},
+    {"flat", NULL, build_flat, 0, false, "the reduce loops as one loop"},
+    {"im2col", NULL, build_im2col, 0, false, "an operand read through overlapping windows is written out first"},
+    {"sum", when_sum, build_sum, GRAPH, false, "a sum of products over shifted views becomes one product"},
+    {"merge", when_merge, build_merge, GRAPH, false, "products that share an operand become slices of one product"},
+};
+
+const rbuild *rbuild_find(const char *name) {
+  for (size_t i = 0; i < sizeof builders / sizeof *builders; i++)
+    if (strcmp(builders[i].name, name) == 0) return &builders[i];
+  return NULL;
+}

@@ -1,0 +1,245 @@
+/* rules: what its files share.
+ *
+ * language.c reads text into rules (trees of patterns and expressions); vocab.c holds the functions that conditions and
+ * right sides may use; payload.c takes payloads apart into attributes and back; subst.c matches and instantiates rules
+ * over a host (terms, or classes of an e-graph), so that saturation and the rule checker say the same. */
+#ifndef TARN_RULES_INTERNAL_H
+#define TARN_RULES_INTERNAL_H
+#include "rules/rules.h"
+
+/* ---------------------------------------------------------------- values of attributes */
+
+/* One letter a kind, used in signatures: int, list of ints, scalar expression, function, map, nest, shape, reducer,
+ * whole payload, class, segment, bool, name. */
+typedef struct rv {
+  char kind; /* i l x f m n s r p c g b y; 0: unbound */
+  uint32_t id; /* x f m n s r p: interned id; c g: variable number */
+  int64_t i;   /* i b */
+  uint32_t n;  /* l */
+  const int64_t *p;
+  const char *name; /* y */
+} rv;
+
+enum { R_ATTRS = 32, R_CLASSES = 24, R_SEGS = 8, R_POOL = 2048 };
+
+struct rsite;
+typedef struct rseg { const uint32_t *id; uint32_t n; } rseg;
+
+/* What kinds of kernels a class holds. Over terms: what the term is. */
+enum { R_HAS_MAP = 1, R_HAS_RED = 2, R_HAS_VIEW = 4, R_SHARED = 8 }; /* shared: the program uses it more than once */
+
+/* Where terms live: a tarn_lang, or an e-graph. Ids are terms or classes. */
+typedef struct rhost {
+  bool graph; /* ids are classes of an e-graph */
+  void *user;
+  uint32_t (*type)(void *user, uint32_t id);
+  bool (*is_const)(void *user, uint32_t id);
+  uint32_t (*uniform)(void *user, uint32_t id);       /* fx constant or TARN_NONE */
+  tarn_range (*range)(void *user, uint32_t id);
+  bool (*depends)(void *user, uint32_t on, uint32_t id); /* may a term of `id` contain one of `on`? */
+  unsigned (*facts)(void *user, uint32_t id);            /* R_HAS_… */
+  /* A new node; TARN_NONE when it is ill-typed or refused. */
+  uint32_t (*mk)(void *user, uint32_t op, uint32_t payload, const uint32_t *kid, uint32_t n);
+  /* Some node of `id` that fits: an op and a test of its payload; the least by (payload, kids). false: none. */
+  bool (*open)(void *user, uint32_t id, uint32_t op, bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n),
+               void *arg, uint32_t *payload, const uint32_t **kid, uint32_t *n);
+  /* The nodes with this op that have `id` as a kid, one after the other: at = 0, 1, …; false: no more. */
+  bool (*user_at)(void *user, uint32_t id, uint32_t op, uint32_t at, uint32_t *payload, const uint32_t **kid, uint32_t *n);
+} rhost;
+
+typedef struct renv {
+  tarn_lang *L;
+  const rhost *host;
+  const tarn_hw *hw; /* demands; NULL: none */
+  struct rsite *site; /* of a rule whose right side is built; set by r_conditions */
+  rv attr[R_ATTRS];
+  uint32_t cls[R_CLASSES];
+  rseg seg[R_SEGS];
+  uint32_t payload[R_CLASSES]; /* payload of the k-th left NODE, in preorder, root after root */
+  uint32_t node[R_CLASSES];    /* its class or term */
+  uint32_t used;               /* of pool */
+  int64_t pool[R_POOL];
+} renv;
+int64_t *r_ints(renv *e, uint32_t n); /* scratch until the env is reset; NULL when used up */
+
+/* ---------------------------------------------------------------- rules as trees */
+
+typedef struct rx { /* an expression on attributes */
+  enum { RX_LIT, RX_VAR, RX_CLASS, RX_SEG, RX_CALL } kind;
+  char type;
+  rv lit;
+  uint32_t var;
+  const struct rfun *fun;
+  uint32_t n;
+  struct rx **kid;
+  const tarn_sx *at;
+} rx;
+
+typedef struct rpat { /* a pattern; the same type for left and right sides */
+  enum { RP_VAR, RP_SEG, RP_EACH, RP_NODE, RP_BUILD } kind;
+  uint32_t var;              /* VAR: class, SEG and EACH: segment; NODE on the left: number in preorder */
+  uint32_t item;             /* EACH: class variable for one of them */
+  uint32_t op;               /* NODE: tarn_op, or symbol of a free set; TARN_NONE: any operator bound to opvar (free) */
+  uint32_t opvar;
+  uint32_t npay;
+  rx **pay;                  /* typed NODE: what stands between operator and kids */
+  const struct rbuild *build;/* BUILD */
+  uint32_t n;
+  struct rpat **kid;
+  const tarn_sx *at;
+} rpat;
+
+typedef struct rroot { uint32_t var; rpat *pat; } rroot; /* var: class variable that the root is, or TARN_NONE */
+
+typedef struct rule {
+  const char *name, *family;
+  tarn_rule_level level;
+  tarn_rule_class numeric;
+  double bound;
+  const tarn_sx *at;
+  bool both, back;           /* back: this is NAME:back */
+  uint32_t nlhs, nrhs;
+  rroot *lhs, *rhs;
+  uint32_t ncond;
+  rx **cond;
+  uint32_t nwhere;           /* (where ?v EXPR): attribute variable bound after matching, before the conditions */
+  uint32_t *where_var;
+  rx **where;
+  uint32_t nattr, ncls, nseg, nnode, nopvar;
+  const char *attr_name[R_ATTRS], *cls_name[R_CLASSES], *seg_name[R_SEGS], *opvar_name[R_SEGS];
+  char attr_type[R_ATTRS];
+  const char *demand;        /* NULL, or the predicate on the description that must hold for it to fire */
+  bool dropped;
+} rule;
+
+typedef struct rphase { const char *name; uint32_t nfamily; const char **family; uint32_t iterations; } rphase; /* 0: to saturation */
+
+struct tarn_ruleset {
+  tarn_lang *L;
+  tarn_ctx *cx;
+  bool free;
+  TARN_VEC(rule *) rule;
+  TARN_VEC(rphase) phase;
+  tarn_intern *symbol;       /* free: operator names */
+};
+
+/* ---------------------------------------------------------------- vocabulary */
+
+typedef bool rfun_fn(renv *e, const rv *a, rv *out); /* false: it has no value, so the rule does not apply */
+typedef struct rfun {
+  const char *name, *sig;    /* "ci:i": kinds of the arguments, then of the result */
+  rfun_fn *fn;
+  uint64_t reads;            /* what it may see change: bits of the analyses below */
+  const char *doc;
+} rfun;
+/* The function of this name that takes arguments of these kinds; NULL. */
+const rfun *rfun_find(const char *name, const char *kinds, bool *known);
+bool rx_eval(renv *e, const rx *x, rv *out);
+bool rv_equal(const rv *a, const rv *b);
+
+/* Analyses of a saturation, in this order. */
+enum { RA_TYPE, RA_FACTS, RA_COUNT };
+#define R_READS_FACTS (UINT64_C(1) << RA_FACTS)
+
+/* ---------------------------------------------------------------- payloads (payload.c) */
+
+/* Kinds of what stands between the operator and its kids, e.g. "iii" for slice; least: how many must be there. */
+const char *r_payload_spec(uint32_t op, uint32_t *least);
+/* Takes payload apart: out[0…] by the spec, all optional ones filled in. Number of values. */
+uint32_t r_payload_split(renv *e, uint32_t op, uint32_t payload, rv *out);
+/* The payload of these values; n may be less than the spec's length. TARN_NONE: they make none. */
+uint32_t r_payload_join(renv *e, uint32_t op, const rv *v, uint32_t n);
+
+/* ---------------------------------------------------------------- matching and building (subst.c) */
+
+void r_env_reset(renv *e, const rule *r);
+/* Binds the attributes of the k-th left node from its payload; false: does not match. */
+bool r_bind_payload(renv *e, const rpat *p, uint32_t payload);
+/* After all nodes are bound: deferred payload expressions, where, conditions. skip: a condition left out, or TARN_NONE. */
+bool r_conditions(renv *e, const rule *r, uint32_t skip);
+/* Builds a right side (or a left one, all payload variables bound). TARN_NONE: the rule does not apply after all. */
+uint32_t r_instantiate(renv *e, const rule *r, const rpat *p);
+/* The kids of a pattern node, segments spliced in. Number, or TARN_NONE. */
+enum { R_KIDS = 128 };
+uint32_t r_kids(renv *e, const rule *r, const rpat *p, uint32_t *out);
+
+/* Matches a rule's left root over terms; calls fn for each way; fn returns false to stop. */
+typedef bool r_match_fn(void *arg, renv *e);
+bool r_match_term(renv *e, const rule *r, uint32_t root, tarn_term t, r_match_fn *fn, void *arg);
+/* The host of plain terms. */
+rhost r_term_host(tarn_lang *L);
+
+/* ---------------------------------------------------------------- over an e-graph (sat.c, engine.c) */
+
+typedef struct facts { /* of a class, by value in a table; joined by taking what either knows */
+  bool constant, finite, nan;
+  uint8_t has;               /* R_HAS_… */
+  uint32_t uniform;          /* fx constant or TARN_NONE */
+  uint32_t value;            /* payload of a small constant, or TARN_NONE */
+  double lo, hi;
+} facts;
+struct tarn_saturation {
+  tarn_lang *L;
+  tarn_ctx *cx;
+  const tarn_program *program;
+  const tarn_ruleset *rs;
+  tarn_sat_options o;
+  tarn_egraph *g;
+  tarn_eg_rules *rules;
+  tarn_eg_runner *runner;
+  tarn_intern *fact;         /* bytes of facts -> value of the analysis */
+  tarn_status failed;        /* raised inside a callback of the engine */
+  rhost host;
+  renv env;                  /* of the match being applied */
+  uint32_t segs[4 * R_KIDS]; /* its segments: the engine's may move */
+  uint32_t nroot;
+  uint32_t *root, *exact;    /* canonical class; id that stands for the term as imported */
+  tarn_term *term;           /* terms as given (normalised) */
+  TARN_VEC(uint32_t) note;   /* extra terms of right sides: note k = note.p[k] many behind it */
+  TARN_VEC(uint8_t) aside;   /* by node: replaced by something at least as good; no rule matches it any more */
+  uint32_t nactive;
+  struct engine_rule *er;
+  tarn_sat_report report;
+};
+typedef struct engine_rule { tarn_saturation *s; const rule *r; uint32_t number; bool left_out; } engine_rule;
+const facts *sat_facts(const tarn_saturation *s, uint32_t cls);
+/* Compiles the rules that options allow into s->rules; s->er[k] is rule k of that set. Raises. */
+void engine_compile(tarn_saturation *s);
+rhost sat_host(tarn_saturation *s);
+
+/* ---------------------------------------------------------------- builders (kernel-level right sides) */
+
+/* What a builder is given: a nest over kids, of which some are opened (nests over leaves themselves). */
+typedef struct rkid {
+  uint32_t id;
+  uint32_t op, payload, n; /* payload TARN_NONE: not opened */
+  const uint32_t *leaf;
+} rkid;
+typedef struct rsite {
+  renv *e;
+  uint32_t payload, n; /* of the root, a NEST */
+  rkid *kid;
+  uint32_t slot;       /* the kid that the pattern opened; TARN_NONE */
+  uint32_t root;       /* id of the root's class or term */
+  uint32_t nextra;     /* further terms that the right side uses: chosen by the builder in a graph, given in a proof */
+  uint32_t extra[16];
+  uint32_t nmore;      /* further equations that were found: more[2k] = more[2k+1] */
+  uint32_t more[32];
+} rsite;
+typedef struct rbuild {
+  const char *name;
+  bool (*when)(rsite *s);      /* NULL, or: is it wanted now? Tried again when facts change */
+  uint32_t (*build)(rsite *s); /* an id of the host, or TARN_NONE: it does not apply, ever */
+  uint64_t reads;              /* what when() may see change */
+  bool replaces;               /* the right side is at least as good for every use: the root's node is set aside */
+  const char *doc;
+} rbuild;
+const rbuild *rbuild_find(const char *name);
+/* The site of a match; false: the left side is no nest over terms and nests. */
+bool r_site(renv *e, const rule *r, rsite *s, rkid *kids, uint32_t *leaves);
+/* The left side as the site now has it, opened kids and all. */
+uint32_t r_site_left(rsite *s);
+/* The left side of any rule, payloads as bound. */
+uint32_t r_left(renv *e, const rule *r, const rpat *p);
+
+#endif

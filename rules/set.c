@@ -1,0 +1,78 @@
+/* Rule sets: what is in them, the shipped families, names of classes. */
+#include "rules/internal.h"
+#include <string.h>
+
+extern const tarn_embedded tarn_rules_embedded[];
+
+static const char *const class_names[] = {"exact", "reassoc", "approx"};
+
+const char *tarn_rule_class_name(tarn_rule_class c) { return class_names[c]; }
+
+bool tarn_rule_class_parse(const char *s, tarn_rule_class *out) {
+  for (int i = 0; i < 3; i++)
+    if (strcmp(s, class_names[i]) == 0) return *out = (tarn_rule_class)i, true;
+  return false;
+}
+
+tarn_ruleset *tarn_ruleset_new(tarn_lang *L, bool free) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_ruleset *rs = TARN_NEW(cx, tarn_ruleset);
+  *rs = (tarn_ruleset){.L = L, .cx = cx, .free = free, .symbol = tarn_intern_new(cx)};
+  return rs;
+}
+
+bool tarn_rules_shipped(uint32_t i, const char **file, const char **text) {
+  for (uint32_t k = 0; k <= i; k++)
+    if (!tarn_rules_embedded[k].name) return false;
+  *file = tarn_rules_embedded[i].name;
+  *text = tarn_rules_embedded[i].text;
+  return true;
+}
+
+/* Keeps the rules from number `from` on that are of the family (NULL: any) and level; how many remain. */
+static uint32_t keep(tarn_ruleset *rs, uint32_t from, const char *family, tarn_rule_level level) {
+  uint32_t n = from;
+  for (uint32_t i = from; i < rs->rule.n; i++) {
+    rule *r = rs->rule.p[i];
+    if (r->level == level && (!family || strcmp(r->family, family) == 0)) rs->rule.p[n++] = r;
+  }
+  rs->rule.n = n;
+  return n - from;
+}
+
+void tarn_ruleset_ship(tarn_ruleset *rs, const char *family, tarn_rule_level level) {
+  uint32_t found = 0;
+  for (const tarn_embedded *f = tarn_rules_embedded; f->name; f++) {
+    uint32_t from = rs->rule.n, phases = rs->phase.n;
+    tarn_ruleset_read(rs, f->text, f->n, tarn_format(rs->cx, "%s.rules", f->name));
+    found += keep(rs, from, family, level);
+    if (family) rs->phase.n = phases;
+  }
+  if (found == 0 && family)
+    tarn_raise(rs->cx, TARN_USAGE, "rules: no shipped family is called %s", family);
+}
+
+void tarn_ruleset_drop(tarn_ruleset *rs, const char *name) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < rs->rule.n; i++) {
+    const rule *r = rs->rule.p[i];
+    if (strcmp(r->family, name) && strcmp(r->name, name)) rs->rule.p[n++] = rs->rule.p[i];
+  }
+  if (n == rs->rule.n) tarn_raise(rs->cx, TARN_USAGE, "rules: no family or rule is called %s", name);
+  rs->rule.n = n;
+}
+
+uint32_t tarn_ruleset_count(const tarn_ruleset *rs) { return rs->rule.n; }
+
+tarn_rule_info tarn_ruleset_at(const tarn_ruleset *rs, uint32_t i) {
+  const rule *r = rs->rule.p[i];
+  return (tarn_rule_info){.name = r->name, .family = r->family, .level = r->level, .numeric = r->numeric,
+                          .bound = r->bound, .file = r->at->file, .line = r->at->line,
+                          .conditions = r->ncond, .both = r->both};
+}
+
+uint32_t tarn_ruleset_find(const tarn_ruleset *rs, const char *name) {
+  for (uint32_t i = 0; i < rs->rule.n; i++)
+    if (strcmp(rs->rule.p[i]->name, name) == 0) return i;
+  return TARN_NONE;
+}
