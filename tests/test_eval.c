@@ -268,8 +268,9 @@ static naive define(tarn_term term) {
 static void same_value(tarn_dtype t, tarn_value a, tarn_value b, tarn_term term, int64_t at) {
   bool same = a.i == b.i;
   if (tarn_dtype_is_float(t)) same = !memcmp(&a.d, &b.d, sizeof a.d) || (isnan(a.d) && isnan(b.d));
-  ck_assert_msg(same, "term %u, element %lld: %.17g (%lld), by definition %.17g (%lld)", term,
-                (long long)at, a.d, (long long)a.i, b.d, (long long)b.i);
+  if (!same)
+    ck_abort_msg("term %u, element %lld: %.17g (%lld), by definition %.17g (%lld)", term,
+                 (long long)at, a.d, (long long)a.i, b.d, (long long)b.i);
 }
 
 /* The interpreter and the definitions agree to the bit, in both modes. */
@@ -769,6 +770,165 @@ TEST(opaque_operators_run_once) {
   }
 }
 
+/* ---------------------------------------------------------------- errors and memory */
+typedef struct job {
+  tarn_term root;
+  const tarn_binding *in;
+  uint32_t nin;
+  tarn_tensor *out;
+} job;
+static void do_eval(tarn_ctx *c, void *arg) {
+  (void)c;
+  job *j = arg;
+  tarn_eval(L, &j->root, 1, j->in, j->nin, TARN_STRICT, NULL, &j->out);
+}
+static void refuse(tarn_term root, const tarn_binding *in, uint32_t nin, const char *why) {
+  job j = {root, in, nin, NULL};
+  ck_assert_int_eq(tarn_protect(cx, do_eval, &j), TARN_BAD_INPUT);
+  ck_assert_msg(strstr(tarn_message(cx), why), "%s", tarn_message(cx));
+}
+
+TEST(what_cannot_be_computed_is_an_error) {
+  UNUSED;
+  const int64_t d[] = {4, 6};
+  uint32_t type = tarn_type_tensor(L, TARN_F32, 2, 2, d);
+  tarn_binding in[] = {{"x", random_tensor(TARN_F32, 2, d)}};
+  tarn_term x = tarn_input(L, "x", type), k[] = {x, 0};
+  tarn_tensor *i = tarn_tensor_new(cx, TARN_I64, 0, NULL);
+  refuse(x, NULL, 0, "input x");
+  in[0].value = random_tensor(TARN_F64, 2, d);
+  refuse(x, in, 1, "input x");
+  in[0].value = random_tensor(TARN_F32, 1, d);
+  refuse(x, in, 1, "input x");
+  in[0].value = random_tensor(TARN_F32, 2, d);
+  tarn_tensor_set(i, 0, (tarn_value){.i = 4});
+  k[1] = tarn_constant(L, "i", i, 0);
+  refuse(tarn_mk(L, TARN_OP_GATHER, ints(1, &(int64_t){0}), k, 2), in, 1, "index 4");
+  tarn_payload p = {.kind = TARN_P_OPAQUE, .name = "Mystery", .type = type};
+  refuse(tarn_mk(L, TARN_OP_OPAQUE, tarn_payload_intern(L, &p), &x, 1), in, 1, "Mystery");
+}
+
+/* An allocator that knows the most that was ever held outside the arena's blocks. */
+typedef struct meter {
+  size_t held, most;
+} meter;
+static void *metered(void *user, void *ptr, size_t old, size_t n) {
+  meter *m = user;
+  void *p = tarn_malloc_allocator.realloc(tarn_malloc_allocator.user, ptr, old, n);
+  if (p || n == 0) m->held += n - (ptr ? old : 0);
+  if (m->held > m->most) m->most = m->held;
+  return p;
+}
+
+/* A chain of 40 maps over 1 MiB tensors, each used twice. */
+static void long_chain(tarn_ctx *c, void *arg) {
+  tarn_lang *l = tarn_lang_new(c);
+  const int64_t d[] = {512, 512};
+  meter *m = arg;
+  tarn_binding in = {"x", tarn_tensor_new(c, TARN_F32, 2, d)};
+  tarn_term x = tarn_input(l, "x", tarn_type_tensor(l, TARN_F32, 2, 2, d));
+  uint32_t f = tarn_fx_op(l, TARN_FX_ADD, tarn_fx_hole(l, 0), tarn_fx_hole(l, 1), 0);
+  tarn_tensor *out;
+  for (int i = 0; i < 40; i++)
+    x = tarn_compute(l, tarn_fn_map(l, f, 2),
+                     (tarn_term[]){x, tarn_transpose(l, (uint32_t[]){1, 0}, x)}, 2);
+  size_t before = m->most = m->held;
+  tarn_eval(l, &x, 1, &in, 1, TARN_STRICT, NULL, &out);
+  ck_assert_uint_lt(m->most - before, 5u << 20);
+}
+
+START_TEST(buffers_go_after_their_last_use) {
+  meter m = {0};
+  tarn_ctx *c = tarn_ctx_new(&(tarn_allocator){metered, &m});
+  ck_assert_int_eq(tarn_protect(c, long_chain, &m), TARN_OK);
+  tarn_ctx_free(c);
+  ck_assert_uint_eq(m.held, 0);
+}
+END_TEST
+
+/* Everything that allocates, once. */
+static void some_work(tarn_ctx *c, void *arg) {
+  (void)arg;
+  cx = c;
+  seed = 7;
+  L = tarn_lang_new(c);
+  const int64_t xd[] = {1, 2, 7, 7}, wd[] = {3, 2, 3, 3};
+  tarn_binding in[] = {{"x", random_tensor(TARN_F32, 4, xd)},
+                       {"w", random_tensor(TARN_F32, 4, wd)}};
+  tarn_term x = tarn_input(L, "x", tarn_type_tensor(L, TARN_F32, 4, 4, xd));
+  tarn_term w = tarn_input(L, "w", tarn_type_tensor(L, TARN_F32, 4, 4, wd));
+  tarn_term y = conv(x, w, 3, 1, 1), k[] = {y, y};
+  tarn_tensor *out;
+  y = tarn_concat(L, 1, k, 2);
+  tarn_eval(L, &y, 1, in, 2, TARN_STRICT, NULL, &out);
+}
+
+START_TEST(every_allocation_may_fail) {
+  tarn_ctx *saved = cx;
+  for (uint64_t k = 1;; k++) {
+    tarn_test_alloc t = {.fail_at = k};
+    tarn_allocator a = tarn_test_allocator(&t);
+    tarn_ctx *c = tarn_ctx_new(&a);
+    tarn_status st = c ? tarn_protect(c, some_work, NULL) : TARN_MEMORY;
+    ck_assert_int_eq(st, t.failed ? TARN_MEMORY : TARN_OK);
+    tarn_ctx_free(c);
+    ck_assert_uint_eq(t.held, 0);
+    ck_assert(!t.wrong_size);
+    if (t.count < k) break;
+  }
+  cx = saved;
+}
+END_TEST
+
+/* ---------------------------------------------------------------- 16-bit floats */
+/* The nearest of the two neighbours of x, the even one at a tie: what both conversions must give.
+ */
+static void check_nearest(float x, uint16_t got, float (*from)(uint16_t)) {
+  float g = from(got), up, down;
+  if (isnan(x)) {
+    MUST(isnan(g));
+    return;
+  }
+  MUST(!!signbit(x) == got >> 15);
+  if (g == x || isinf(g)) {
+    if (isinf(g) && !isinf(x)) { /* the largest finite number is further off than half a step */
+      double last = from((uint16_t)(got - 1)), before = from((uint16_t)(got - 2));
+      MUST(fabs((double)x) >= fabs(last + (last - before) / 2));
+    }
+    return;
+  }
+  uint16_t mag = got & 0x7FFF, sign = got & 0x8000;
+  up = from((uint16_t)(sign | (mag + 1)));
+  down = mag ? from((uint16_t)(sign | (mag - 1))) : -from((uint16_t)(sign | 1));
+  double e = fabs((double)g - (double)x);
+  double eu = isinf(up) ? INFINITY : fabs((double)up - (double)x),
+         ed = fabs((double)down - (double)x);
+  MUST(e <= eu && e <= ed && ((e < eu && e < ed) || got % 2 == 0));
+}
+
+START_TEST(sixteen_bit_floats) {
+  for (uint32_t h = 0; h < 65536; h++) {
+    float a = tarn_from_f16((uint16_t)h), b = tarn_from_bf16((uint16_t)h);
+    if (isnan(a)) MUST(isnan(tarn_from_f16(tarn_to_f16(a))));
+    else MUST(tarn_to_f16(a) == h);
+    if (isnan(b)) MUST(isnan(tarn_from_bf16(tarn_to_bf16(b))));
+    else MUST(tarn_to_bf16(b) == h);
+  }
+  for (int i = 0; i < 2000000; i++) {
+    uint32_t bits = (uint32_t)next_random();
+    if (i % 2) bits = (bits & 0x8FFFFFFF) | 0x30000000; /* near the range of f16 */
+    if (i % 4 == 1) bits &= ~(uint32_t)0xFFF;           /* ties */
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    check_nearest(x, tarn_to_f16(x), tarn_from_f16);
+    check_nearest(x, tarn_to_bf16(x), tarn_from_bf16);
+  }
+  ck_assert(tarn_from_f16(0x3C00) == 1 && tarn_from_f16(0x7BFF) == 65504 &&
+            tarn_from_f16(1) == 0x1p-24f);
+  ck_assert(tarn_to_f16(65520) == 0x7C00 && tarn_to_f16(65519) == 0x7BFF);
+}
+END_TEST
+
 static Suite *suite(void) {
   Suite *s = suite_create("eval");
   TCase *t = tcase_create("all");
@@ -783,6 +943,10 @@ static Suite *suite(void) {
   tcase_add_test(t, nests);
   tcase_add_test(t, ill_formed_nests_are_refused);
   tcase_add_test(t, opaque_operators_run_once);
+  tcase_add_test(t, what_cannot_be_computed_is_an_error);
+  tcase_add_test(t, buffers_go_after_their_last_use);
+  tcase_add_test(t, every_allocation_may_fail);
+  tcase_add_test(t, sixteen_bit_floats);
   suite_add_tcase(s, t);
   return s;
 }

@@ -4,6 +4,12 @@
 #define TARN_TESTS_TRANSFORMS_H
 #include "access/access.h"
 
+/* For inner loops: Check writes a record for every assertion that it evaluates. */
+#define MUST(x)                                                                                    \
+  do {                                                                                             \
+    if (!(x)) ck_abort_msg("%s", #x);                                                              \
+  } while (0)
+
 static uint64_t seed;
 
 static uint64_t next_random(void) {
