@@ -284,10 +284,22 @@ static bool past(sel_lp *lp, double cutoff) {
   return (lp->z = objective(lp)) > cutoff;
 }
 
-lp_status lp_solve(sel_lp *lp, double cutoff, uint64_t pivots) {
+static bool dual_feasible(const sel_lp *lp) {
+  for (uint32_t v = 0; v < lp->n + lp->m; v++)
+    if (lp->place[v] == NONE && lp->d[v] < -1e-6 && !is_fixed(lp, v)) return false;
+  return true;
+}
+
+/* All slacks: always dual feasible. */
+static void start_over(sel_lp *lp) {
+  memset(lp->place, 0xff, ((size_t)lp->n + lp->m) * sizeof *lp->place);
+  for (uint32_t r = 0; r < lp->m; r++) lp->head[r] = lp->n + r, lp->place[lp->n + r] = r, lp->weight[r] = 1;
+  refactor(lp);
+}
+
+static lp_status simplex(sel_lp *lp, double cutoff, uint64_t pivots) {
   uint32_t trouble = 0;
   outcome last = PIVOTED;
-  refactor(lp);
   lp->z = objective(lp);
   for (uint64_t k = 0; k < pivots; k++) {
     if (lp_factor_full(lp->f)) refactor(lp), lp->z = objective(lp);
@@ -305,6 +317,19 @@ lp_status lp_solve(sel_lp *lp, double cutoff, uint64_t pivots) {
     if (++trouble > PASSES) return LP_TROUBLE;
   }
   return LP_LIMIT;
+}
+
+/* A basis that a repair or rounding has made dual infeasible proves nothing: then once more from the start. */
+lp_status lp_solve(sel_lp *lp, double cutoff, uint64_t pivots) {
+  refactor(lp);
+  if (!dual_feasible(lp)) start_over(lp);
+  lp_status st = simplex(lp, cutoff, pivots);
+  if (st == LP_LIMIT) return st;
+  refactor(lp);
+  if (dual_feasible(lp)) return st;
+  start_over(lp);
+  st = simplex(lp, cutoff, pivots);
+  return st == LP_LIMIT || dual_feasible(lp) ? st : LP_TROUBLE;
 }
 
 double lp_bound(sel_lp *lp) {
