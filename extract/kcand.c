@@ -190,7 +190,7 @@ static void pack_constants(kgraph *k, kcand *c) {
   for (uint32_t i = 0; i < n.nstage; i++) {
     st[i] = n.stage[i];
     const tarn_func f = *tarn_fn_get(k->L, st[i].fn);
-    uint32_t nread = (uint32_t)f.nops + f.nepi, unit = UINT32_MAX;
+    uint32_t nread = (uint32_t)f.nops + f.nepi, unit = UINT32_MAX, guarded = 0;
     tarn_read *r = TARN_ARRAY(k->cx, tarn_read, nread);
     int64_t key[TARN_MAX_DIMS] = {0}, st_of[TARN_MAX_DIMS];
     memcpy(r, st[i].read, nread * sizeof *r);
@@ -204,7 +204,11 @@ static void pack_constants(kgraph *k, kcand *c) {
       steps(k, r[j].map, &c->in[r[j].src], st_of);
       for (uint32_t d = 0; d < tarn_imap_get(k->L, r[j].map)->n; d++)
         if (llabs(st_of[d]) > key[d]) key[d] = llabs(st_of[d]);
+      const tarn_imap *m = tarn_imap_get(k->L, r[j].map);
+      for (uint32_t g = 0; g < m->nguard; g++) ix_vars(k, m->guard[g].e, &guarded);
     }
+    for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) /* as tarn_ksig_canonical() orders them */
+      if (guarded >> d & 1) key[d] += (int64_t)1 << 48;
     for (uint32_t j = 0; j < nread; j++)
       if (!r[j].stage && c->child[r[j].src] == TARN_NONE && c->nchild < KG_MAX_KIDS)
         pack_read(k, c, &st[i], n.depth, &r[j], key, unit);

@@ -280,8 +280,8 @@ static bool merge_once(work *w) {
 }
 
 /* ---- order ----
- * Own dims of an output in the order of its strides, reduce dims (unless strict) in the order of their largest step in
- * any operand: what lies together is walked together, and neighbours can merge. */
+ * Own dims of an output in the order of its strides; reduce dims (unless strict) those of guards first, then in the order
+ * of their largest step in any operand: what lies together is walked together, and neighbours can merge. */
 static void permute(work *w, work_stage *s, const uint8_t *from) { /* new dim i was from[i] */
   int64_t old[TARN_MAX_DIMS + 2] = {0}, dim[TARN_MAX_DIMS + 2] = {0};
   uint32_t n = stage_dims(w, s, old), acc = (uint32_t)(w->depth + s->s.nown), sub[TARN_MAX_DIMS + 2];
@@ -297,13 +297,20 @@ static void permute(work *w, work_stage *s, const uint8_t *from) { /* new dim i 
   for (uint32_t i = 0; i < acc && l.block; i++)
     if (from[i] == l.baxis) s->out.baxis = (uint8_t)i;
 }
+static bool in_guard(const work *w, const tarn_imap *m, uint32_t d) {
+  for (uint32_t g = 0; g < m->nguard; g++)
+    if (tarn_ix_coef(w->L, m->guard[g].e, d)) return true;
+  return false;
+}
+#define GUARDED ((int64_t)1 << 48) /* dims that decide whether an element exists go outside: the rest runs unguarded */
 static int64_t step_of(const work *w, const work_stage *s, uint32_t d) {
   int64_t best = 0;
   for (uint32_t r = 0; r < s->nread; r++) {
     if (s->read[r].epi || s->read[r].stage) continue;
+    if (in_guard(w, &s->read[r].m, d) && best < GUARDED) best += GUARDED;
     int64_t c = tarn_ix_coef(w->L, s->read[r].m.e[0], d);
     if (c < 0) c = -c;
-    if (c > best) best = c;
+    if (c > best % GUARDED) best = best / GUARDED * GUARDED + c;
   }
   return best;
 }

@@ -71,6 +71,7 @@ static double loads(const acc_model *a, const stage_model *m, const tile *t) {
     else n *= vectors(t, d, t->size[d]);
   }
   double guard = t->vdim < 32 && (a->guarded >> t->vdim & 1) ? 2 : 1; /* a mask for each vector */
+  if (m->n > m->nacc && (a->guarded >> (m->n - 1) & 1)) guard = 4;    /* decided anew in the innermost loop */
   double address = a->irregular ? 3 : 1;                              /* divisions in the address */
   return n * guard * address * (gather ? 1.5 : 1);
 }
@@ -98,6 +99,11 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
   *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + loads(&m->result, m, t) / stores + 8;
   if (!m->reduces) *epilogue -= 8;
+  /* packed constants are walked in order only when tiles cut them evenly (extract/ blocks them by the tile) */
+  for (uint32_t r = 0; r < m->nread && t->vdim < m->nacc; r++)
+    if (m->read[r].constant && !m->read[r].epi && (m->read[r].touched >> t->vdim & 1) && m->reduces &&
+        m->dim[t->vdim] % t->size[t->vdim])
+      cycles *= 1.15;
   return cycles + (m->reduces ? 0.5 : 1.0);
 }
 
@@ -177,8 +183,7 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
   for (uint32_t d = 0; d < m->n; d++) whole[d] = m->dim[d];
   for (uint32_t i = 0; i + 1 < hw->nmem && i < 8; i++) {
     double line = maxd(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8;
-    bool own = hw->mem[i].instances > 1;
-    if (total_footprint(m, whole, line) <= room * (own ? par : 1)) break;
+    if (total_footprint(m, whole, line) <= room) break;
     uint32_t p = 0;
     int64_t span[TARN_MAX_DIMS];
     for (; p < s->nlevel; p++) {

@@ -38,9 +38,8 @@ typedef struct pick {
   int64_t lanes, vectors; /* register tile along vdim */
   uint32_t udim;          /* m->n: none */
   int64_t unroll;
-  uint32_t order;         /* 0 as the dims stand, 1 vdim's tiles outermost, 2 innermost */
+  uint32_t order;         /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
 } pick;
-#define ORDERS 3
 
 static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -57,10 +56,11 @@ static void make_levels(const stage_model *m, const pick *p, bool parallel, tarn
   uint32_t order[TARN_MAX_DIMS], n = 0;
   s->nlevel = 0;
   bool vacc = p->vdim < m->nacc;
-  if (vacc && p->order == 1) order[n++] = p->vdim;
+  uint32_t first = p->order >= 2 ? p->order - 2 : m->n, last = p->order == 1 && vacc ? p->vdim : m->n;
+  if (first < m->n) order[n++] = first;
   for (uint32_t d = m->nshared; d < m->nacc; d++)
-    if (!(vacc && d == p->vdim && p->order)) order[n++] = d;
-  if (vacc && p->order == 2) order[n++] = p->vdim;
+    if (d != first && d != last) order[n++] = d;
+  if (last < m->n) order[n++] = last;
   for (uint32_t i = 0; i < n; i++) add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
   s->acc = s->nlevel;
   for (uint32_t d = m->nacc; d < m->n; d++)
@@ -137,9 +137,10 @@ static void try_unrolls(search *q, pick p) {
   const stage_model *m = q->m;
   int64_t regs = q->s->hw->vector_regs ? q->s->hw->vector_regs : 16;
   int64_t room = (regs - p.vectors - 1) / (p.vectors ? p.vectors : 1);
-  for (uint32_t o = 0; o < ORDERS; o++) {
+  for (uint32_t o = 0; o < 2 + m->nacc; o++) {
     p.order = o, p.udim = m->n, p.unroll = 1;
-    if (o && (p.vdim >= m->nacc || m->nacc - m->nshared < 2)) break;
+    if (o && m->nacc - m->nshared < 2) break;
+    if ((o == 1 && p.vdim >= m->nacc) || (o >= 2 && (o - 2 <= m->nshared || m->dim[o - 2] == 1))) continue;
     try_pick(q, &p);
     if (!m->reduces) continue;
     for (uint32_t d = m->nshared; d < m->nacc; d++) {
