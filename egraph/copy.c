@@ -1,5 +1,5 @@
 /* Copying a graph. */
-#include "egraph/internal.h"
+#include "egraph/pattern.h"
 
 #include <string.h>
 

@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct lab {
-  char name[256][24];
+enum { LAB_NAMES = 1 << 14 };
+
+typedef struct lab { /* large: make it static */
+  char name[LAB_NAMES][32];
+  uint32_t slot[2 * LAB_NAMES]; /* hash table of names: number + 1 */
   uint32_t n_names;
   tarn_egraph *g;
   tarn_eg_rules *rules;
@@ -23,12 +26,16 @@ typedef struct lab {
 } lab;
 
 static inline uint32_t lab_op(lab *l, const char *s, size_t n) {
-  for (uint32_t i = 0; i < l->n_names; i++)
-    if (strlen(l->name[i]) == n && !memcmp(l->name[i], s, n)) return i;
-  if (l->n_names == 256 || n > 23) abort();
+  uint32_t i = (uint32_t)(tarn_hash_bytes(s, n, 0) % (2 * LAB_NAMES));
+  for (; l->slot[i]; i = (i + 1) % (2 * LAB_NAMES)) {
+    const char *have = l->name[l->slot[i] - 1];
+    if (!memcmp(have, s, n) && !have[n]) return l->slot[i] - 1;
+  }
+  if (l->n_names == LAB_NAMES || n > 31) abort();
   memcpy(l->name[l->n_names], s, n);
   l->name[l->n_names][n] = 0;
-  return l->n_names++;
+  l->slot[i] = ++l->n_names;
+  return l->n_names - 1;
 }
 
 static inline const char *lab_skip(const char *s) {

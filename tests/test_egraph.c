@@ -1,0 +1,573 @@
+/* The e-graph engine: growth as known from other engines, invariants, limits, failing memory. */
+#include "tests/alloc.h"
+#include "tests/egraph_lab.h"
+#include "tests/egraph_math.h"
+
+#include <check.h>
+
+static lab L;
+static math_cond conds[72];
+
+typedef struct row {
+  uint32_t m, n, c;
+} row;
+
+/* Runs and compares every iteration. */
+static void expect_growth(lab *l, tarn_eg_scheduler s, const row *want, uint32_t n, tarn_eg_stop stop) {
+  tarn_eg_runner *r = tarn_eg_runner_new(l->g, l->rules);
+  tarn_eg_run_config c = {.scheduler = s, .max_iterations = n, .count_matches = true};
+  tarn_eg_stop got = tarn_eg_run(r, &c);
+  ck_assert_str_eq(tarn_eg_stop_name(got), tarn_eg_stop_name(stop));
+  ck_assert_uint_eq(tarn_eg_iteration_count(r), n);
+  for (uint32_t i = 0; i < n; i++) {
+    tarn_eg_iteration it = tarn_eg_iteration_at(r, i);
+    ck_assert_msg(it.matches == want[i].m && it.nodes == want[i].n && it.classes == want[i].c,
+                  "iteration %u: %llu/%u/%u, not %u/%u/%u", i + 1, (unsigned long long)it.matches, it.nodes,
+                  it.classes, want[i].m, want[i].n, want[i].c);
+  }
+  ck_assert_int_eq(tarn_eg_check(l->g), TARN_OK);
+  tarn_eg_runner_free(r);
+}
+
+static const row assoc7[] = {{11, 29, 18},      {47, 79, 38},      {229, 276, 108},    {897, 803, 210},
+                             {3187, 1652, 273}, {8259, 1943, 176}, {11682, 1939, 127}, {12138, 1939, 127}};
+static const row assoc8[] = {{13, 34, 21},       {57, 96, 46},       {313, 382, 153},
+                             {1505, 1434, 419},  {6683, 3929, 738},  {23492, 5871, 579},
+                             {45072, 6090, 272}, {52666, 6058, 255}, {52670, 6058, 255}};
+static const row assoc9[] = {{15, 39, 24},          {67, 113, 54},         {398, 490, 199},
+                             {2321, 2293, 736},     {12592, 8233, 1766},   {58074, 16282, 1962},
+                             {152056, 19202, 921},  {220964, 18669, 511},  {223290, 18669, 511}};
+
+static void assoc(int n, const row *want, uint32_t k) {
+  ck_assert(lab_open(&L, NULL));
+  lab_load_assoc(&L, n);
+  expect_growth(&L, TARN_EG_SIMPLE, want, k, TARN_EG_STOP_SATURATED);
+  lab_close(&L);
+}
+
+START_TEST(grows_assoc) {
+  assoc(7, assoc7, 8);
+  assoc(8, assoc8, 9);
+  assoc(9, assoc9, 9);
+}
+END_TEST
+
+static const row pure[] = {{20, 69, 50},          {64, 118, 71},        {129, 208, 116},       {268, 389, 197},
+                           {627, 784, 361},       {1495, 1576, 666},    {3453, 3160, 1347},    {7797, 8113, 3576},
+                           {23804, 28303, 12445}, {117203, 136446, 58464}};
+static const row pure_backoff[] = {
+    {20, 69, 50},          {64, 118, 71},         {129, 208, 116},       {268, 389, 197},
+    {627, 784, 361},       {1495, 1576, 666},     {3453, 3160, 1347},    {2441, 5676, 2713},
+    {3250, 10234, 5559},   {2704, 13106, 7190},   {1119, 13386, 7375},   {1215, 13666, 7559},
+    {1309, 13958, 7757},   {1309, 13958, 7757},   {7088, 20755, 11374},  {4190, 22690, 12457},
+    {2610, 23653, 13028},  {1858, 24075, 13301},  {1916, 24248, 13416},  {1943, 24329, 13470},
+    {3571, 27595, 15735},  {3582, 27632, 15761},  {4797, 28261, 16076},  {3823, 29221, 16796},
+    {6941, 38231, 23558},  {1876, 38269, 23579},  {1876, 38269, 23579},  {4253, 40595, 24742},
+    {6919, 46890, 28464},  {3582, 47434, 28736}};
+
+START_TEST(grows_pure) {
+  ck_assert(lab_open(&L, NULL));
+  lab_load_pure(&L);
+  expect_growth(&L, TARN_EG_SIMPLE, pure, 10, TARN_EG_STOP_ITERATIONS);
+  lab_close(&L);
+}
+END_TEST
+
+START_TEST(grows_pure_backoff) {
+  ck_assert(lab_open(&L, NULL));
+  lab_load_pure(&L);
+  expect_growth(&L, TARN_EG_BACKOFF, pure_backoff, 30, TARN_EG_STOP_ITERATIONS);
+  lab_close(&L);
+}
+END_TEST
+
+static const row math7[] = {{95, 137, 53},     {363, 321, 100},    {1206, 611, 194},   {2636, 1420, 438},
+                            {7581, 3643, 1176}, {28944, 10397, 3939}};
+static const row diff[] = {{22, 28, 13},    {70, 60, 22},    {225, 129, 51},   {581, 219, 67},   {957, 181, 37},
+                           {789, 245, 49},  {1156, 390, 87}, {2142, 570, 104}, {3425, 822, 192}, {6901, 1373, 313}};
+
+START_TEST(grows_math) {
+  ck_assert(math_open(&L, NULL, conds));
+  for (int i = 0; i < 7; i++) lab_add(&L, lab_math7[i]);
+  expect_growth(&L, TARN_EG_SIMPLE, math7, 6, TARN_EG_STOP_ITERATIONS);
+  lab_close(&L);
+  ck_assert(math_open(&L, NULL, conds));
+  lab_add(&L, lab_math7[4]);
+  expect_growth(&L, TARN_EG_SIMPLE, diff, 10, TARN_EG_STOP_ITERATIONS);
+  lab_close(&L);
+}
+END_TEST
+
+/* ---- PROP: a rule with two roots in one class ---- */
+
+static bool prop_make(void *user, const tarn_egraph *g, const tarn_eg_node *n, uint64_t *v) {
+  const lab *l = user;
+  const char *op = l->name[n->op];
+  uint64_t a = n->n > 0 ? tarn_eg_data(g, 0, n->kids[0]) : 0, b = n->n > 1 ? tarn_eg_data(g, 0, n->kids[1]) : 0;
+  *v = 0; /* 1 false, 2 true */
+  if (!strcmp(op, "true")) *v = 2;
+  if (!strcmp(op, "false")) *v = 1;
+  if (n->n == 1 && a) *v = 3 - a;
+  if (n->n != 2 || !a || !b) return true;
+  if (*op == '&') *v = a < b ? a : b;
+  if (*op == '|') *v = a > b ? a : b;
+  if (*op == '-') *v = 3 - a > b ? 3 - a : b;
+  return true;
+}
+
+static void prop_modify(void *user, tarn_egraph *g, uint32_t cls, uint32_t cause) {
+  (void)cause;
+  uint64_t v = tarn_eg_data(g, 0, cls);
+  if (v) tarn_eg_union(g, cls, tarn_eg_add(g, lab_op(user, v == 2 ? "true" : "false", v == 2 ? 4 : 5), 0, NULL, 0), TARN_EG_RULE_ANALYSIS, 0);
+}
+
+static void load_prop(lab *l) {
+  lab_rule(l, "def_imply", "(-> ?a ?b)", "(| (~ ?a) ?b)");
+  lab_rule(l, "def_imply_flip", "(| (~ ?a) ?b)", "(-> ?a ?b)");
+  lab_rule(l, "double_neg_flip", "?a", "(~ (~ ?a))");
+  lab_rule(l, "comm_or", "(| ?a ?b)", "(| ?b ?a)");
+  lab_rule(l, "comm_and", "(& ?a ?b)", "(& ?b ?a)");
+  lab_start_rule(l);
+  tarn_eg_root lhs[2] = {{0, NULL}, {0, NULL}}, rhs = {0, NULL};
+  lab_var(l, "value", 5);
+  lhs[0].pat = lab_pat(l, "true"), lhs[1].pat = lab_pat(l, "(& (-> ?a ?b) (-> (~ ?a) ?c))");
+  rhs.pat = lab_pat(l, "(| ?b ?c)");
+  tarn_eg_rule r = {.name = "lem_imply", .id = 100, .lhs = lhs, .n_lhs = 2, .rhs = &rhs, .n_rhs = 1};
+  ck_assert_uint_ne(tarn_eg_rules_add(l->rules, &r), TARN_NONE);
+}
+
+static void chain(tarn_eg_scheduler sched) {
+  static const row want[] = {{9, 23, 12}, {20, 25, 12}, {24, 27, 12}, {28, 29, 12}, {32, 31, 12}, {34, 31, 12}};
+  ck_assert(lab_open(&L, NULL));
+  tarn_eg_analysis a = {"prop", &L, prop_make, math_join, prop_modify};
+  ck_assert_uint_eq(tarn_eg_add_analysis(L.g, &a), 0);
+  load_prop(&L);
+  uint32_t start = lab_add(&L, "(& (-> x y) (-> y z))");
+  tarn_eg_union(L.g, start, lab_add(&L, "true"), TARN_EG_RULE_GIVEN, 0);
+  ck_assert_int_eq(tarn_eg_rebuild(L.g), TARN_OK);
+  expect_growth(&L, sched, want, 6, TARN_EG_STOP_SATURATED);
+  ck_assert_uint_eq(tarn_eg_find(L.g, lab_add(&L, "(-> x z)")), tarn_eg_find(L.g, start));
+  lab_close(&L);
+}
+
+START_TEST(proves_chain) {
+  chain(TARN_EG_SIMPLE);
+  chain(TARN_EG_BACKOFF);
+}
+END_TEST
+
+/* ---- patterns ---- */
+
+typedef struct seen {
+  uint32_t n;
+  char text[512];
+} seen;
+
+static bool note_match(void *user, const tarn_eg_match *m) {
+  seen *s = user;
+  s->n++;
+  snprintf(s->text + strlen(s->text), sizeof s->text - strlen(s->text), "[%u|%u]", m->segs[0].n, m->segs[1].n);
+  return true;
+}
+
+/* (f ?*0 (g ?x) ?*1): every place where a g stands. */
+START_TEST(matches_segments) {
+  ck_assert(lab_open(&L, NULL));
+  lab_start_rule(&L);
+  tarn_eg_pat x = {.kind = TARN_EG_PAT_VAR, .var = 0}, s0 = {.kind = TARN_EG_PAT_SEG, .var = 0},
+              s1 = {.kind = TARN_EG_PAT_SEG, .var = 1};
+  const tarn_eg_pat *gk[] = {&x};
+  tarn_eg_pat g = {.kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op = lab_op(&L, "g", 1), .kids = gk, .n = 1};
+  const tarn_eg_pat *fk[] = {&s0, &g, &s1}, *hk[] = {&s1, &x, &s0};
+  tarn_eg_pat f = {.kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op = lab_op(&L, "f", 1), .kids = fk, .n = 3};
+  tarn_eg_pat h = {.kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op = lab_op(&L, "h", 1), .kids = hk, .n = 3};
+  tarn_eg_root lhs = {TARN_NONE, &f}, rhs = {TARN_NONE, &h};
+  tarn_eg_rule r = {.name = "turn", .lhs = &lhs, .n_lhs = 1, .rhs = &rhs, .n_rhs = 1};
+  ck_assert_uint_eq(tarn_eg_rules_add(L.rules, &r), 0);
+  uint32_t root = lab_add(&L, "(f a (g b) (g c) d)");
+  lab_add(&L, "(f (g a))");
+  lab_add(&L, "(f)");
+  seen s = {0, ""};
+  ck_assert_uint_eq(tarn_eg_search(L.g, L.rules, 0, note_match, &s), 3);
+  ck_assert_str_eq(s.text, "[1|2][2|1][0|0]");
+  tarn_eg_runner *run = tarn_eg_runner_new(L.g, L.rules);
+  tarn_eg_run_config c = {.max_iterations = 1};
+  tarn_eg_run(run, &c);
+  ck_assert_uint_eq(tarn_eg_find(L.g, root), tarn_eg_find(L.g, lab_add(&L, "(h (g c) d b a)")));
+  ck_assert_uint_eq(tarn_eg_find(L.g, root), tarn_eg_find(L.g, lab_add(&L, "(h d c a (g b))")));
+  /* what becomes a g later is found later, at its place only */
+  tarn_eg_union(L.g, lab_add(&L, "d"), lab_add(&L, "(g e)"), TARN_EG_RULE_GIVEN, 0);
+  tarn_eg_rebuild(L.g);
+  tarn_eg_run(run, &c);
+  ck_assert_uint_eq(tarn_eg_iteration_at(run, 1).matches, 1 + 2);
+  ck_assert_uint_eq(tarn_eg_find(L.g, root), tarn_eg_find(L.g, lab_add(&L, "(h e a (g b) (g c))")));
+  ck_assert_uint_eq(tarn_eg_search(L.g, L.rules, 0, NULL, NULL), 4);
+  tarn_eg_runner_free(run);
+  lab_close(&L);
+}
+END_TEST
+
+static bool odd(void *user, uint32_t op, uint32_t payload) {
+  (void)user, (void)op;
+  return payload % 2;
+}
+static bool sum(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *payload) {
+  (void)user, (void)g;
+  *payload = m->payloads[0] + m->payloads[1];
+  return true;
+}
+
+/* (f:p (f:q x)) with p odd becomes (f:p+q x); payload and op variables, predicates, computed payloads. */
+START_TEST(matches_payloads) {
+  ck_assert(lab_open(&L, NULL));
+  uint32_t fop = lab_op(&L, "f", 1), x = lab_add(&L, "x");
+  tarn_eg_pat v = {.kind = TARN_EG_PAT_VAR, .var = 0};
+  const tarn_eg_pat *k0[] = {&v};
+  tarn_eg_pat in = {.kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op_how = TARN_EG_BIND, .op = 0,
+                    .payload_how = TARN_EG_BIND, .payload = 1, .kids = k0, .n = 1};
+  const tarn_eg_pat *k1[] = {&in};
+  tarn_eg_pat outer = in;
+  outer.payload = 0, outer.test = odd, outer.kids = k1;
+  tarn_eg_pat made = {.kind = TARN_EG_PAT_NODE, .op_how = TARN_EG_BIND, .op = 0, .payload_how = TARN_EG_COMPUTED,
+                      .compute = sum, .kids = k0, .n = 1};
+  tarn_eg_root lhs = {TARN_NONE, &outer}, rhs = {TARN_NONE, &made};
+  tarn_eg_rule r = {.name = "add", .lhs = &lhs, .n_lhs = 1, .rhs = &rhs, .n_rhs = 1};
+  ck_assert_uint_eq(tarn_eg_rules_add(L.rules, &r), 0);
+  uint32_t f4 = tarn_eg_add(L.g, fop, 4, &x, 1), f3 = tarn_eg_add(L.g, fop, 3, &f4, 1);
+  tarn_eg_add(L.g, fop, 2, &f4, 1);                       /* even */
+  tarn_eg_add(L.g, lab_op(&L, "g", 1), 1, &f4, 1);        /* another op */
+  ck_assert_uint_eq(tarn_eg_search(L.g, L.rules, 0, NULL, NULL), 1);
+  tarn_eg_runner *run = tarn_eg_runner_new(L.g, L.rules);
+  tarn_eg_run_config c = {0};
+  ck_assert_int_eq(tarn_eg_run(run, &c), TARN_EG_STOP_SATURATED);
+  ck_assert_uint_eq(tarn_eg_find(L.g, f3), tarn_eg_find(L.g, tarn_eg_lookup(L.g, fop, 7, &x, 1)));
+  tarn_eg_runner_free(run);
+  lab_close(&L);
+}
+END_TEST
+
+/* Two products of one factor, anywhere: roots that share a variable. */
+START_TEST(matches_several_roots) {
+  ck_assert(lab_open(&L, NULL));
+  lab_start_rule(&L);
+  tarn_eg_root lhs[2], rhs[1];
+  lhs[0] = (tarn_eg_root){lab_var(&L, "p", 1), lab_pat(&L, "(* ?x ?a)")};
+  lhs[1] = (tarn_eg_root){lab_var(&L, "q", 1), lab_pat(&L, "(* ?x (h ?b))")};
+  rhs[0] = (tarn_eg_root){lab_var(&L, "p", 1), lab_pat(&L, "(both ?p ?q)")};
+  tarn_eg_rule r = {.name = "merge", .id = 3, .lhs = lhs, .n_lhs = 2, .rhs = rhs, .n_rhs = 1};
+  ck_assert_uint_eq(tarn_eg_rules_add(L.rules, &r), 0);
+  lab_add(&L, "(* x u)"), lab_add(&L, "(* x (h w))"), lab_add(&L, "(* y (h w))"), lab_add(&L, "(* y (h w2))");
+  ck_assert_uint_eq(tarn_eg_search(L.g, L.rules, 0, NULL, NULL), 2 + 4);
+  tarn_eg_runner *run = tarn_eg_runner_new(L.g, L.rules);
+  tarn_eg_run_config c = {.max_iterations = 1};
+  tarn_eg_run(run, &c);
+  ck_assert_uint_eq(tarn_eg_iteration_at(run, 0).applied, 6);
+  /* a new one pairs with the old ones, both ways, once */
+  lab_add(&L, "(* x (h z))");
+  tarn_eg_run(run, &c);
+  uint64_t now = tarn_eg_search(L.g, L.rules, 0, NULL, NULL);
+  ck_assert_uint_eq(now, 6 + 4);
+  ck_assert_uint_eq(tarn_eg_iteration_at(run, 1).matches, 4);
+  ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
+  tarn_eg_runner_free(run);
+  lab_close(&L);
+}
+END_TEST
+
+START_TEST(refuses_wrong_rules) {
+  ck_assert(lab_open(&L, NULL));
+  ck_assert_uint_eq(lab_rule(&L, "unbound", "(f ?x)", "(g ?y)"), TARN_NONE);
+  ck_assert_ptr_nonnull(strstr(tarn_eg_rules_message(L.rules), "unbound"));
+  ck_assert_uint_eq(lab_rule(&L, "beside", "(f ?*x ?*y)", "a"), TARN_NONE);
+  ck_assert_ptr_nonnull(strstr(tarn_eg_rules_message(L.rules), "side by side"));
+  ck_assert_uint_eq(lab_rule(&L, "fine", "(f ?*x)", "(g ?*x)"), 0);
+  lab_close(&L);
+}
+END_TEST
+
+/* ---- many kids ---- */
+
+START_TEST(holds_wide_nodes) {
+  enum { N = 1500 };
+  static uint32_t kid[N];
+  ck_assert(lab_open(&L, NULL));
+  char text[16];
+  for (uint32_t i = 0; i < N; i++) {
+    snprintf(text, sizeof text, "w%u", i);
+    kid[i] = lab_add(&L, text);
+  }
+  uint32_t a = tarn_eg_add(L.g, 5000, 0, kid, N);
+  ck_assert_uint_eq(tarn_eg_add(L.g, 5000, 0, kid, N), a);
+  uint32_t was = kid[700];
+  kid[700] = kid[3];
+  uint32_t b = tarn_eg_add(L.g, 5000, 0, kid, N);
+  ck_assert_uint_ne(a, b);
+  ck_assert_uint_eq(tarn_eg_lookup(L.g, 5000, 0, kid, N), b);
+  tarn_eg_union(L.g, was, kid[3], TARN_EG_RULE_GIVEN, 0);
+  ck_assert_int_eq(tarn_eg_rebuild(L.g), TARN_OK);
+  ck_assert_uint_eq(tarn_eg_find(L.g, a), tarn_eg_find(L.g, b));
+  ck_assert_uint_eq(tarn_eg_node_count(L.g), N + 1);
+  ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
+  lab_close(&L);
+}
+END_TEST
+
+/* ---- against a naive closure ---- */
+
+enum { TERMS = 120, MERGES = 40 };
+typedef struct naive {
+  uint32_t op[TERMS], kid[TERMS][3], n[TERMS], cls[TERMS];
+} naive;
+
+static void naive_merge(naive *v, uint32_t a, uint32_t b) {
+  uint32_t from = v->cls[b], to = v->cls[a];
+  for (uint32_t i = 0; i < TERMS; i++)
+    if (v->cls[i] == from) v->cls[i] = to;
+}
+static bool naive_same(const naive *v, uint32_t a, uint32_t b) {
+  if (v->op[a] != v->op[b] || v->n[a] != v->n[b]) return false;
+  for (uint32_t i = 0; i < v->n[a]; i++)
+    if (v->cls[v->kid[a][i]] != v->cls[v->kid[b][i]]) return false;
+  return true;
+}
+static void naive_close(naive *v) {
+  for (bool again = true; again;) {
+    again = false;
+    for (uint32_t a = 0; a < TERMS; a++)
+      for (uint32_t b = 0; b < a; b++)
+        if (v->cls[a] != v->cls[b] && naive_same(v, a, b)) naive_merge(v, a, b), again = true;
+  }
+}
+static uint32_t lcg(uint64_t *s, uint32_t n) {
+  *s = *s * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)(*s >> 33) % n;
+}
+
+START_TEST(agrees_with_naive_closure) {
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    uint64_t s = seed;
+    naive v = {.op = {0}};
+    uint32_t id[TERMS];
+    tarn_eg_config config = {.reasons = (tarn_eg_reasons)(seed % 3)};
+    tarn_egraph *g = tarn_eg_new(NULL, &config);
+    for (uint32_t i = 0; i < TERMS; i++) {
+      v.n[i] = i < 8 ? 0 : lcg(&s, 4);
+      v.op[i] = i < 8 ? 100 + i : lcg(&s, 3), v.cls[i] = i;
+      uint32_t k[3];
+      for (uint32_t j = 0; j < v.n[i]; j++) v.kid[i][j] = lcg(&s, i), k[j] = id[v.kid[i][j]];
+      id[i] = tarn_eg_add(g, v.op[i], 0, k, v.n[i]);
+    }
+    for (uint32_t m = 0; m < MERGES; m++) {
+      uint32_t a = lcg(&s, TERMS), b = lcg(&s, TERMS);
+      if (lcg(&s, 6) == 0) a = lcg(&s, 8), b = lcg(&s, 8);
+      naive_merge(&v, a, b);
+      ck_assert_int_ge(tarn_eg_union(g, id[a], id[b], TARN_EG_RULE_GIVEN, m), 0);
+      if (m % 5 == 4) ck_assert_int_eq(tarn_eg_rebuild(g), TARN_OK);
+    }
+    naive_close(&v);
+    ck_assert_int_eq(tarn_eg_rebuild(g), TARN_OK);
+    ck_assert_int_eq(tarn_eg_check(g), TARN_OK);
+    uint32_t nodes = 0, classes = 0;
+    for (uint32_t a = 0; a < TERMS; a++) {
+      bool first = true, own = true;
+      for (uint32_t b = 0; b < a; b++) {
+        ck_assert_int_eq(v.cls[a] == v.cls[b], tarn_eg_find(g, id[a]) == tarn_eg_find(g, id[b]));
+        first &= v.cls[a] != v.cls[b], own &= !naive_same(&v, a, b);
+      }
+      nodes += own, classes += first;
+    }
+    ck_assert_uint_eq(tarn_eg_node_count(g), nodes);
+    ck_assert_uint_eq(tarn_eg_class_count(g), classes);
+    tarn_egraph *c = tarn_eg_copy(g);
+    ck_assert_ptr_nonnull(c);
+    ck_assert_int_eq(tarn_eg_check(c), TARN_OK);
+    ck_assert_uint_eq(tarn_eg_node_count(c), nodes);
+    tarn_eg_free(c);
+    tarn_eg_free(g);
+  }
+}
+END_TEST
+
+/* Running in small steps, with pauses and other rules between, finds what one run finds. */
+START_TEST(phases_lose_nothing) {
+  ck_assert(lab_open(&L, NULL));
+  lab_load_assoc(&L, 7);
+  tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
+  static const uint32_t only[2][1] = {{0}, {1}};
+  for (uint32_t i = 0, idle = 0; idle < 2; i++) {
+    tarn_eg_run_config c = {.active = only[i % 2], .n_active = 1, .max_iterations = 1 + i % 3};
+    idle = tarn_eg_run(r, &c) == TARN_EG_STOP_SATURATED && tarn_eg_stats(r, i % 2).matches == 0 ? idle + 1 : idle;
+    if (i > 60) break;
+  }
+  ck_assert_uint_eq(tarn_eg_node_count(L.g), 1939);
+  ck_assert_uint_eq(tarn_eg_class_count(L.g), 127);
+  tarn_eg_runner_free(r);
+  lab_close(&L);
+}
+END_TEST
+
+/* ---- limits ---- */
+
+START_TEST(keeps_node_limit) {
+  for (uint32_t limit = 50; limit < 40000; limit *= 3) {
+    tarn_eg_config config = {.max_nodes = limit};
+    ck_assert(lab_open(&L, &config));
+    lab_load_pure(&L);
+    tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
+    tarn_eg_run_config c = {0};
+    ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_NODES);
+    ck_assert_uint_le(tarn_eg_node_count(L.g), limit);
+    ck_assert(tarn_eg_is_rebuilt(L.g));
+    ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
+    tarn_eg_runner_free(r);
+    lab_close(&L);
+  }
+}
+END_TEST
+
+START_TEST(keeps_byte_limit) {
+  for (uint64_t limit = 60000; limit < 4000000; limit *= 2) {
+    tarn_eg_config config = {.max_bytes = limit};
+    ck_assert(lab_open(&L, &config));
+    lab_load_pure(&L);
+    tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
+    tarn_eg_run_config c = {0};
+    ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_BYTES);
+    ck_assert_uint_le(tarn_eg_peak_bytes(L.g), limit);
+    ck_assert(tarn_eg_is_rebuilt(L.g));
+    ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
+    tarn_eg_runner_free(r);
+    lab_close(&L);
+  }
+}
+END_TEST
+
+static bool until_big(void *user, tarn_egraph *g, uint32_t iteration) {
+  (void)iteration;
+  return tarn_eg_node_count(g) < *(uint32_t *)user;
+}
+static double fake_clock(void *user) {
+  (void)user;
+  static double t; /* a clock of the test's own */
+  return t += 0.01;
+}
+
+START_TEST(stops_when_told) {
+  uint32_t big = 1000;
+  ck_assert(lab_open(&L, NULL));
+  lab_load_pure(&L);
+  tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
+  tarn_eg_run_config c = {.before = until_big, .user = &big};
+  ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_GOAL);
+  ck_assert_uint_eq(tarn_eg_iteration_count(r), 7); /* the one that the hook stopped is counted */
+  ck_assert_uint_eq(tarn_eg_iteration_at(r, 6).matches, 0);
+  tarn_eg_run_config late = {.max_seconds = 0.3, .clock = fake_clock};
+  ck_assert_int_eq(tarn_eg_run(r, &late), TARN_EG_STOP_SECONDS);
+  ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
+  tarn_eg_runner_free(r);
+  lab_close(&L);
+}
+END_TEST
+
+/* A wrong rule: 2 = 3 by analysis. The run stops and says which rule. */
+START_TEST(reports_conflicts) {
+  ck_assert(math_open(&L, NULL, conds));
+  tarn_eg_rules_free(L.rules);
+  L.rules = tarn_eg_rules_new(NULL);
+  L.next_id = 40;
+  lab_rule(&L, "wrong", "(f ?x)", "3");
+  lab_add(&L, "(f x)");
+  tarn_eg_union(L.g, lab_add(&L, "(f x)"), lab_add(&L, "2"), TARN_EG_RULE_GIVEN, 0);
+  tarn_eg_rebuild(L.g);
+  ck_assert_uint_eq(tarn_eg_node_count(L.g), 2); /* (f x) is pruned away */
+  lab_add(&L, "(f y)");
+  tarn_eg_union(L.g, lab_add(&L, "(f y)"), lab_add(&L, "(g y)"), TARN_EG_RULE_GIVEN, 0);
+  tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
+  tarn_eg_run_config c = {.max_iterations = 3};
+  ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_SATURATED);
+  lab_add(&L, "(f z)");
+  tarn_eg_union(L.g, lab_add(&L, "(f z)"), lab_add(&L, "(- z 1)"), TARN_EG_RULE_GIVEN, 0);
+  tarn_eg_union(L.g, lab_add(&L, "z"), lab_add(&L, "5"), TARN_EG_RULE_GIVEN, 0); /* so (f z) is 4 */
+  ck_assert_int_eq(tarn_eg_union(L.g, lab_add(&L, "(f z)"), lab_add(&L, "3"), 41, 7), 1); /* not yet known */
+  ck_assert_int_eq(tarn_eg_rebuild(L.g), TARN_OK);
+  tarn_eg_conflict k;
+  ck_assert(tarn_eg_last_conflict(L.g, &k));
+  ck_assert_int_eq(tarn_eg_status(L.g), TARN_BAD_INPUT);
+  ck_assert_int_eq(tarn_eg_union(L.g, lab_add(&L, "2"), lab_add(&L, "3"), 42, 7), -1);
+  tarn_eg_last_conflict(L.g, &k);
+  ck_assert_uint_eq(k.rule, 42);
+  ck_assert_uint_eq(k.note, 7);
+  tarn_eg_runner_free(r);
+  lab_close(&L);
+}
+END_TEST
+
+/* ---- failing memory ---- */
+
+static void grow_under(tarn_test_alloc *t, tarn_eg_reasons reasons) {
+  tarn_allocator a = tarn_test_allocator(t);
+  memset(&L, 0, sizeof L);
+  tarn_eg_config config = {.reasons = reasons};
+  tarn_eg_analysis fold = {"fold", &L, math_make, math_join, math_modify};
+  L.g = tarn_eg_new(&a, &config);
+  L.rules = tarn_eg_rules_new(&a);
+  if (L.g && L.rules && tarn_eg_add_analysis(L.g, &fold) == 0) {
+    math_load_rules(&L, conds);
+    bool ok = tarn_eg_rules_count(L.rules) == 36;
+    for (int i = 0; i < 7 && ok; i++) ok = tarn_eg_status(L.g) == TARN_OK && lab_add(&L, lab_math7[i]) != TARN_NONE;
+    tarn_eg_runner *r = ok ? tarn_eg_runner_new(L.g, L.rules) : NULL;
+    tarn_eg_run_config c = {.max_iterations = 3, .scheduler = TARN_EG_BACKOFF};
+    if (r) {
+      tarn_eg_stop stop = tarn_eg_run(r, &c);
+      ck_assert(stop == TARN_EG_STOP_ITERATIONS || (stop == TARN_EG_STOP_MEMORY && t->failed));
+      if (!t->stay_down && tarn_eg_rebuild(L.g) == TARN_OK) {
+        tarn_eg_clear_status(L.g);
+        ck_assert_msg(tarn_eg_check(L.g) == TARN_OK, "%s after failure %llu", tarn_eg_message(L.g), (unsigned long long)t->fail_at);
+      }
+    }
+    tarn_eg_runner_free(r);
+  }
+  tarn_eg_free(L.g);
+  tarn_eg_rules_free(L.rules);
+}
+
+START_TEST(survives_failing_memory) {
+  for (uint64_t k = 1;; k++) {
+    for (int down = 0; down < 2; down++) {
+      tarn_test_alloc t = {.fail_at = k, .stay_down = down};
+      grow_under(&t, k % 2 ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE);
+      ck_assert_msg(t.held == 0 && !t.wrong_size, "allocation %llu fails: %zu bytes held", (unsigned long long)k, t.held);
+      if (t.count < k) return;
+    }
+  }
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("egraph");
+  TCase *t = tcase_create("growth");
+  tcase_set_timeout(t, 60);
+  tcase_add_test(t, grows_assoc);
+  tcase_add_test(t, grows_pure);
+  tcase_add_test(t, grows_pure_backoff);
+  tcase_add_test(t, grows_math);
+  tcase_add_test(t, proves_chain);
+  tcase_add_test(t, matches_segments);
+  tcase_add_test(t, matches_payloads);
+  tcase_add_test(t, matches_several_roots);
+  tcase_add_test(t, refuses_wrong_rules);
+  tcase_add_test(t, holds_wide_nodes);
+  tcase_add_test(t, agrees_with_naive_closure);
+  tcase_add_test(t, phases_lose_nothing);
+  tcase_add_test(t, keeps_node_limit);
+  tcase_add_test(t, keeps_byte_limit);
+  tcase_add_test(t, stops_when_told);
+  tcase_add_test(t, reports_conflicts);
+  tcase_add_test(t, survives_failing_memory);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int bad = srunner_ntests_failed(r);
+  srunner_free(r);
+  return bad != 0;
+}
