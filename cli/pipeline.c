@@ -63,7 +63,7 @@ tarn_program *cli_reload(tarn_lang *L, const cli_compile *c, tarn_model_report *
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_shape_binding *b = TARN_ARRAY(cx, tarn_shape_binding, c->shapes.n + 1);
   for (uint32_t i = 0; i < c->shapes.n; i++) b[i] = tarn_shape_binding_parse(cx, c->shapes.p[i]);
-  tarn_model_options o = {c->shapes.n, b};
+  tarn_model_options o = {.nshape = c->shapes.n, .shape = b};
   return tarn_model_load(L, c->model, &o, r);
 }
 
