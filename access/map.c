@@ -243,13 +243,6 @@ uint32_t tarn_map_make(tarn_lang *L, tarn_imap *m, uint32_t nguard, const tarn_g
 }
 
 /* ------------------------------------------------------------------ checking */
-static void mark_vars(const tarn_lang *L, uint32_t e, bool *used) {
-  const tarn_ix *x = tarn_ix_get(L, e);
-  for (uint32_t i = 0; i < x->n; i++)
-    if (x->t[i].kind == TARN_IX_VAR) used[x->t[i].arg] = true;
-    else mark_vars(L, x->t[i].arg, used);
-}
-
 static bool guards_hold(const tarn_lang *L, const tarn_imap *m, const int64_t *dims) {
   for (uint32_t i = 0; i < m->nguard; i++) {
     int64_t v = tarn_ix_eval(L, m->guard[i].e, dims);
@@ -273,8 +266,8 @@ static bool next_index(const tarn_imap *m, const bool *used, int64_t *x) {
 static bool check_points(tarn_lang *L, const tarn_imap *m, uint32_t at, bool *any) {
   bool used[TARN_MAX_DIMS] = {0};
   int64_t x[TARN_MAX_DIMS] = {0}, points = 1;
-  mark_vars(L, m->e[at], used);
-  for (uint32_t i = 0; i < m->nguard; i++) mark_vars(L, m->guard[i].e, used);
+  tarn_ix_mark(L, m->e[at], used);
+  for (uint32_t i = 0; i < m->nguard; i++) tarn_ix_mark(L, m->guard[i].e, used);
   for (uint32_t i = 0; i < m->n; i++)
     if (used[i] && (points *= m->dim[i]) > ENUMERATE_LIMIT)
       tarn_raise(L->cx, TARN_BAD_INPUT, "index map: cannot show that index %u stays below %lld", at,
@@ -294,8 +287,8 @@ static void check_shape(tarn_lang *L, const tarn_imap *m) {
   if (m->nguard && m->fill == TARN_NONE)
     tarn_raise(L->cx, TARN_BAD_INPUT, "index map: guards without a fill value");
   bool used[TARN_MAX_DIMS] = {0};
-  for (uint32_t i = 0; i < m->nin; i++) mark_vars(L, m->e[i], used);
-  for (uint32_t i = 0; i < m->nguard; i++) mark_vars(L, m->guard[i].e, used);
+  for (uint32_t i = 0; i < m->nin; i++) tarn_ix_mark(L, m->e[i], used);
+  for (uint32_t i = 0; i < m->nguard; i++) tarn_ix_mark(L, m->guard[i].e, used);
   for (uint32_t i = m->n; i < TARN_MAX_DIMS; i++)
     if (used[i])
       tarn_raise(L->cx, TARN_BAD_INPUT, "index map: dim %u of a view of rank %u", i, m->n);
@@ -304,7 +297,7 @@ static void check_shape(tarn_lang *L, const tarn_imap *m) {
       tarn_raise(L->cx, TARN_BAD_INPUT, "index map: extent %lld", (long long)m->dim[i]);
 }
 
-uint32_t tarn_map_intern(tarn_lang *L, const tarn_imap *in) {
+static uint32_t intern(tarn_lang *L, const tarn_imap *in, bool in_range) {
   check_shape(L, in);
   tarn_imap m = *in;
   if (empty_view(&m)) return map_blank(L, &m, false);
@@ -318,7 +311,7 @@ uint32_t tarn_map_intern(tarn_lang *L, const tarn_imap *in) {
   }
   guard_settle(L, &s, &dims);
   if (s.never || !box_with(L, &b, &dims, &s, TARN_NONE)) return map_blank(L, &m, true);
-  for (uint32_t i = 0; i < m.nin; i++) {
+  for (uint32_t i = 0; i < m.nin && !in_range; i++) {
     tarn_lin a = {0};
     int64_t lo, hi;
     tarn_lin_ix(L, &a, 1, m.e[i], NULL, &b);
@@ -334,6 +327,12 @@ uint32_t tarn_map_intern(tarn_lang *L, const tarn_imap *in) {
   if (id == TARN_NONE)
     tarn_raise(L->cx, TARN_BAD_INPUT, "index map: more than %d guards", TARN_MAX_DIMS);
   return id;
+}
+uint32_t tarn_map_intern(tarn_lang *L, const tarn_imap *in) {
+  return intern(L, in, false);
+}
+uint32_t tarn_map_intern_derived(tarn_lang *L, const tarn_imap *in) {
+  return intern(L, in, true);
 }
 
 /* ------------------------------------------------------------------ identity and composition */

@@ -67,23 +67,23 @@ static uint32_t one_part(tarn_lang *L, const tarn_node *x, const tarn_imap *m, u
   return TARN_NONE;
 }
 
-/* A view of a term in normal form, looking through concatenations as long as one part is enough;
- * TARN_NONE when it ends at a concatenation that is needed whole. */
+/* A view of a term in normal form, looking through concatenations as long as one part is enough. The first
+ * one is the tuple's: TARN_NONE when that cannot be taken apart. */
 static tarn_term resolve(tarn_lang *L, uint32_t map, tarn_term base) {
-  for (;;) {
+  for (bool inside = false;; inside = true) {
     const tarn_node *x = tarn_term_get(L, base);
-    if (x->op == TARN_OP_VIEW) {
-      map = tarn_map_compose(L, map, tarn_payload_get(L, x->payload)->id);
-      if (map == TARN_NONE) return TARN_NONE;
-      base = x->kid[0];
-      continue;
+    while (x->op == TARN_OP_VIEW) {
+      uint32_t both = tarn_map_compose(L, map, tarn_payload_get(L, x->payload)->id);
+      if (both == TARN_NONE) return inside ? tarn_view(L, map, base) : TARN_NONE;
+      map = both, base = x->kid[0];
+      x = tarn_term_get(L, base);
     }
     if (x->op != TARN_OP_CONCAT) return tarn_view(L, map, base);
     int64_t start;
     uint32_t axis = (uint32_t)tarn_payload_get(L, x->payload)->ints[0];
     tarn_imap m = *tarn_imap_get(L, map);
     uint32_t part = one_part(L, x, &m, axis, &start);
-    if (part == TARN_NONE) return TARN_NONE;
+    if (part == TARN_NONE) return inside ? tarn_view(L, map, base) : TARN_NONE;
     base = x->kid[part];
     m.in[axis] = tarn_term_type(L, base)->dim[axis];
     m.e[axis] = tarn_ix_add(L, m.e[axis], tarn_ix_const(L, -start), m.dim);

@@ -40,7 +40,7 @@ static uint32_t over_rep(kgraph *k, uint32_t map, const tarn_imap *inv, uint32_t
   m.n = m.ns = (uint8_t)total;
   memset(m.dim, 0, sizeof m.dim);
   memcpy(m.dim, dim, total * sizeof *dim);
-  return tarn_map_intern(k->L, &m);
+  return tarn_map_intern_derived(k->L, &m);
 }
 /* A single-stage nest over rep dims: TARN_NONE when it has more stages or too many dims. */
 static uint32_t nest_over_rep(kgraph *k, uint32_t nest, const kclass *c) {
@@ -177,10 +177,10 @@ static bool pack_read(kgraph *k, kcand *c, const tarn_stage *s, uint32_t depth, 
   pick.nin = (uint8_t)n;
   for (uint32_t i = 0; i < n; i++) pick.in[i] = dim[i], pick.e[i] = tarn_ix_var(k->L, by[i], m.dim);
   uint32_t j = c->nchild++;
-  c->cterm[j] = tarn_view(k->L, tarn_map_intern(k->L, &pack), c->cterm[r->src]);
+  c->cterm[j] = tarn_view(k->L, tarn_map_intern_derived(k->L, &pack), c->cterm[r->src]);
   c->child[j] = TARN_NONE;
   c->in[j] = tarn_layout_row_major(n, dim);
-  r->src = j, r->map = tarn_map_intern(k->L, &pick);
+  r->src = j, r->map = tarn_map_intern_derived(k->L, &pick);
   return true;
 }
 static void pack_constants(kgraph *k, kcand *c) {

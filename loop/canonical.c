@@ -339,7 +339,7 @@ static void close_nest(work *w, tarn_ksig *k) {
     work_stage *s = &w->stage[i];
     tarn_read *rd = TARN_ARRAY(w->cx, tarn_read, s->nread);
     for (uint32_t r = 0; r < s->nread; r++)
-      rd[r] = (tarn_read){s->read[r].stage, s->read[r].src, tarn_map_intern(w->L, &s->read[r].m)};
+      rd[r] = (tarn_read){s->read[r].stage, s->read[r].src, tarn_map_intern_derived(w->L, &s->read[r].m)};
     st[i] = s->s, st[i].read = rd;
     if (s->s.out) k->out[s->out_no] = s->out;
   }
