@@ -350,7 +350,8 @@ static tarn_tensor *output(run *r, const value *v) {
   const tarn_type *t = tarn_type_get(r->L, v->type);
   value p = plain(r, v);
   tarn_tensor *out = tarn_tensor_new(r->cx, p.b->store, t->n, t->dim);
-  memcpy(out->data, p.b->data, (size_t)tarn_type_count(t) * tarn_dtype_size(p.b->store));
+  size_t bytes = (size_t)tarn_type_count(t) * tarn_dtype_size(p.b->store);
+  if (bytes) memcpy(out->data, p.b->data, bytes);
   drop(r, &p);
   return out;
 }

@@ -1,6 +1,6 @@
-/* access: quasi-affine index expressions in normal form. See ix.h for the representation. */
+/* access: linear forms of index expressions: sums, ranges, floor division, packing, interning. See
+ * ix.h for the representation, ixapi.c for the public functions. */
 #include "access/ix.h"
-#include <string.h>
 
 /* ------------------------------------------------------------------ arithmetic */
 _Noreturn static void too_large(tarn_lang *L) {
@@ -208,15 +208,15 @@ static void range_guarded(const tarn_lang *L, const tarn_lin *p, const tarn_box 
   }
 }
 
-static void range_ix(const tarn_lang *L, uint32_t ix, const tarn_box *b, uint32_t from, int64_t *lo,
-                     int64_t *hi) {
+void tarn_ix_range_in(const tarn_lang *L, uint32_t ix, const tarn_box *b, uint32_t from,
+                      int64_t *lo, int64_t *hi) {
   const tarn_ix *x = tarn_ix_get(L, ix);
   if (from >= b->nguard || x->n > TARN_LIN_MAX) {
     range_sum(L, x->c, x->n, x->t, b, from, lo, hi);
     return;
   }
   tarn_lin p = {.c = x->c, .n = x->n};
-  memcpy(p.t, x->t, x->n * sizeof *x->t);
+  for (uint32_t i = 0; i < x->n; i++) p.t[i] = x->t[i];
   range_guarded(L, &p, b, from, lo, hi);
 }
 
@@ -226,7 +226,7 @@ static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box 
     *lo = b->lo[t->arg], *hi = b->hi[t->arg];
     return;
   }
-  range_ix(L, t->arg, b, from, lo, hi);
+  tarn_ix_range_in(L, t->arg, b, from, lo, hi);
   int64_t q = tarn_floordiv(*lo, t->by), r = tarn_floordiv(*hi, t->by);
   if (t->kind == TARN_IX_DIV) *lo = q, *hi = r;
   else if (q == r) *lo = tarn_floormod(*lo, t->by), *hi = tarn_floormod(*hi, t->by);
@@ -420,7 +420,7 @@ uint32_t tarn_ix_pin(tarn_lang *L, uint32_t e, const tarn_box *b) {
     const tarn_ix *x = tarn_ix_get(L, e), *g = tarn_ix_get(L, b->guard[i].e);
     if (b->guard[i].hi - b->guard[i].lo != 1 || !g->n || x->n > TARN_LIN_MAX) continue;
     tarn_lin p = {.c = x->c, .n = x->n}, r = {0};
-    memcpy(p.t, x->t, x->n * sizeof *x->t);
+    for (uint32_t j = 0; j < x->n; j++) p.t[j] = x->t[j];
     tarn_ixterm *w = find_atom(&p, g->t);
     if (!w || w->coef % g->t->coef) continue;
     int64_t k = w->coef / g->t->coef;
@@ -516,122 +516,6 @@ uint32_t tarn_lin_intern(tarn_lang *L, const tarn_lin *a, const tarn_box *b) {
   return intern_packed(L, &p);
 }
 
-/* ------------------------------------------------------------------ the public face */
 const tarn_ix *tarn_ix_get(const tarn_lang *L, uint32_t id) {
   return tarn_table_get(&L->ix, id);
-}
-
-/* The box of an extent array of unknown length: all that the expression's dims need. */
-static void mark_dims(const tarn_lang *L, uint32_t a, bool *used) {
-  const tarn_ix *x = tarn_ix_get(L, a);
-  for (uint32_t i = 0; i < x->n; i++)
-    if (x->t[i].kind == TARN_IX_VAR) used[x->t[i].arg] = true;
-    else mark_dims(L, x->t[i].arg, used);
-}
-
-static void box_for(const tarn_lang *L, tarn_box *b, uint32_t e1, uint32_t e2,
-                    const int64_t *extent) {
-  bool used[TARN_MAX_DIMS] = {0};
-  *b = (tarn_box){0};
-  mark_dims(L, e1, used);
-  if (e2 != TARN_NONE) mark_dims(L, e2, used);
-  for (uint32_t i = 0; i < TARN_MAX_DIMS; i++)
-    if (used[i]) b->hi[i] = extent[i] > 1 ? extent[i] - 1 : 0;
-}
-
-uint32_t tarn_ix_const(tarn_lang *L, int64_t c) {
-  return intern_packed(L, &(tarn_lin){.c = c});
-}
-
-uint32_t tarn_ix_var(tarn_lang *L, uint32_t i, const int64_t *extent) {
-  tarn_lin a = {0};
-  if (i >= TARN_MAX_DIMS) tarn_raise(L->cx, TARN_BAD_INPUT, "index map: dim %u is too high", i);
-  if (extent[i] > 1) add_atom(L, &a, 1, &(tarn_ixterm){0, TARN_IX_VAR, i, 0});
-  return intern_packed(L, &a);
-}
-
-uint32_t tarn_ix_add(tarn_lang *L, uint32_t a, uint32_t b, const int64_t *extent) {
-  tarn_lin r = {0};
-  tarn_box box;
-  box_for(L, &box, a, b, extent);
-  tarn_lin_ix(L, &r, 1, a, NULL, &box);
-  tarn_lin_ix(L, &r, 1, b, NULL, &box);
-  return tarn_lin_intern(L, &r, &box);
-}
-
-uint32_t tarn_ix_scale(tarn_lang *L, uint32_t a, int64_t k, const int64_t *extent) {
-  tarn_lin r = {0};
-  tarn_box box;
-  box_for(L, &box, a, TARN_NONE, extent);
-  tarn_lin_ix(L, &r, k, a, NULL, &box);
-  return tarn_lin_intern(L, &r, &box);
-}
-
-static uint32_t divmod(tarn_lang *L, uint32_t a, int64_t d, const int64_t *extent, bool mod) {
-  tarn_lin r = {0}, num = {0};
-  tarn_box box;
-  if (d <= 0) tarn_raise(L->cx, TARN_BAD_INPUT, "index map: division by %lld", (long long)d);
-  box_for(L, &box, a, TARN_NONE, extent);
-  tarn_lin_ix(L, &num, 1, a, NULL, &box);
-  (mod ? tarn_lin_mod : tarn_lin_div)(L, &r, 1, &num, d, &box);
-  return tarn_lin_intern(L, &r, &box);
-}
-
-uint32_t tarn_ix_div(tarn_lang *L, uint32_t a, int64_t d, const int64_t *extent) {
-  return divmod(L, a, d, extent, false);
-}
-
-uint32_t tarn_ix_mod(tarn_lang *L, uint32_t a, int64_t d, const int64_t *extent) {
-  return divmod(L, a, d, extent, true);
-}
-
-void tarn_ix_range(const tarn_lang *L, uint32_t a, const int64_t *extent, int64_t *lo,
-                   int64_t *hi) {
-  tarn_box box;
-  box_for(L, &box, a, TARN_NONE, extent);
-  range_ix(L, a, &box, 0, lo, hi);
-}
-
-int64_t tarn_ix_eval(const tarn_lang *L, uint32_t a, const int64_t *dims) {
-  const tarn_ix *x = tarn_ix_get(L, a);
-  int64_t v = x->c;
-  for (uint32_t i = 0; i < x->n; i++) {
-    const tarn_ixterm *t = &x->t[i];
-    int64_t u = t->kind == TARN_IX_VAR ? dims[t->arg] : tarn_ix_eval(L, t->arg, dims);
-    if (t->kind == TARN_IX_DIV) u = tarn_floordiv(u, t->by);
-    if (t->kind == TARN_IX_MOD) u = tarn_floormod(u, t->by);
-    v += t->coef * u;
-  }
-  return v;
-}
-
-uint32_t tarn_ix_subst(tarn_lang *L, uint32_t a, const uint32_t *sub, const int64_t *new_extent) {
-  tarn_lin with[TARN_MAX_DIMS], r = {0};
-  bool used[TARN_MAX_DIMS] = {0}, inner[TARN_MAX_DIMS] = {0};
-  tarn_box box = {0};
-  mark_dims(L, a, used);
-  for (uint32_t i = 0; i < TARN_MAX_DIMS; i++)
-    if (used[i]) mark_dims(L, sub[i], inner);
-  for (uint32_t i = 0; i < TARN_MAX_DIMS; i++)
-    if (inner[i]) box.hi[i] = new_extent[i] > 1 ? new_extent[i] - 1 : 0;
-  for (uint32_t i = 0; i < TARN_MAX_DIMS; i++) {
-    with[i].c = 0, with[i].n = 0;
-    if (used[i]) tarn_lin_ix(L, &with[i], 1, sub[i], NULL, &box);
-  }
-  tarn_lin_ix(L, &r, 1, a, with, &box);
-  return tarn_lin_intern(L, &r, &box);
-}
-
-bool tarn_ix_affine(const tarn_lang *L, uint32_t a) {
-  const tarn_ix *x = tarn_ix_get(L, a);
-  for (uint32_t i = 0; i < x->n; i++)
-    if (x->t[i].kind != TARN_IX_VAR) return false;
-  return true;
-}
-
-int64_t tarn_ix_coef(const tarn_lang *L, uint32_t a, uint32_t dim) {
-  const tarn_ix *x = tarn_ix_get(L, a);
-  for (uint32_t i = 0; i < x->n; i++)
-    if (x->t[i].kind == TARN_IX_VAR && x->t[i].arg == dim) return x->t[i].coef;
-  return 0;
 }

@@ -67,6 +67,10 @@ void tarn_lin_range(tarn_lang *L, const tarn_lin *a, const tarn_box *b, int64_t 
 bool tarn_lin_peel_bounds(tarn_lang *L, tarn_lin *a, int64_t *lo, int64_t *hi, const tarn_box *b);
 /* e with the sums that the box's guards fix to one value replaced by it. */
 uint32_t tarn_ix_pin(tarn_lang *L, uint32_t e, const tarn_box *b);
+/* Range of an interned expression; guards before number `from` are not used. */
+void tarn_ix_range_in(const tarn_lang *L, uint32_t ix, const tarn_box *b, uint32_t from,
+                      int64_t *lo, int64_t *hi);
+void tarn_ix_mark(const tarn_lang *L, uint32_t a, bool *used); /* sets used[dim] for its dims */
 uint32_t tarn_lin_intern(tarn_lang *L, const tarn_lin *a, const tarn_box *b); /* a: core */
 /* A total order that does not depend on ids, hence not on history. */
 int tarn_ix_cmp(const tarn_lang *L, uint32_t a, uint32_t b);

@@ -623,8 +623,7 @@ static uint32_t map_of(uint32_t n, const int64_t *dim, uint32_t nin, const int64
                        const uint32_t *loop) {
   tarn_imap m = {.ns = (uint8_t)n, .n = (uint8_t)n, .nin = (uint8_t)nin, .fill = TARN_NONE};
   memcpy(m.dim, dim, n * sizeof *dim);
-  memcpy(m.in, in, nin * sizeof *in);
-  for (uint32_t i = 0; i < nin; i++) m.e[i] = tarn_ix_var(L, loop[i], dim);
+  for (uint32_t i = 0; i < nin; i++) m.in[i] = in[i], m.e[i] = tarn_ix_var(L, loop[i], dim);
   return tarn_map_intern(L, &m);
 }
 
