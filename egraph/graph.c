@@ -21,7 +21,8 @@ void eg_fail(eg_mem *m, tarn_status st, const char *fmt, ...) {
 }
 
 void *eg_resize(eg_mem *m, void *p, size_t old, size_t n) {
-  if (m->limit && n > old && m->bytes + (n - old) > m->limit) {
+  uint64_t limit = m->urgent ? m->limit : m->limit - m->limit / 8;
+  if (m->limit && n > old && m->bytes + (n - old) > limit) {
     eg_fail(m, TARN_NO_RESULT, "egraph: the limit of %llu bytes is reached",
             (unsigned long long)m->limit);
     return NULL;
@@ -219,7 +220,8 @@ bool eg_table_reserve(tarn_egraph *g, uint32_t extra) {
   bool ids_fit = g->slots && (uint64_t)g->n_ids + extra + 2 < (uint64_t)1 << g->id_bits;
   if (ids_fit && ((uint64_t)g->slots_used + extra) * 4 <= cap * 3) return true;
   uint64_t want = cap ? cap : 64;
-  while (((uint64_t)g->slots_live + extra) * 20 > want * 11) want *= 2;
+  uint64_t percent = g->mem.urgent ? 74 : 55;
+  while (((uint64_t)g->slots_live + extra) * 100 > want * percent) want *= 2;
   if (want > cap) {
     uint32_t *s = eg_resize(&g->mem, NULL, 0, want * sizeof *s);
     if (!s) return false;

@@ -22,6 +22,7 @@
 typedef struct eg_mem {
   tarn_allocator a;
   uint64_t bytes, peak, limit;
+  bool urgent; /* rebuilding: may use the last eighth of the limit, which is kept for it */
   tarn_status st;
   char msg[240];
 } eg_mem;

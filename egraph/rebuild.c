@@ -468,11 +468,13 @@ tarn_status tarn_eg_rebuild(tarn_egraph *g) {
   bool ok = true;
   uint32_t rule = g->cur_rule;
   g->cur_rule = TARN_EG_RULE_CONGRUENCE;
+  g->mem.urgent = true;
   while (ok && (g->n_pending || g->changed.n)) {
     while (ok && g->n_pending) ok = process_uses(g, g->pending[--g->n_pending]);
     if (ok && g->changed.n) ok = process_changed(g);
   }
   g->cur_rule = rule;
+  g->mem.urgent = false;
   if (!ok) return g->mem.st == TARN_OK ? TARN_MEMORY : g->mem.st;
   repair_queued(g);
   g->dirty = false;

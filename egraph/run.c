@@ -339,6 +339,10 @@ static void new_epoch(tarn_eg_runner *r) {
   }
 }
 
+static void drop_found(tarn_eg_runner *r) {
+  for (uint32_t i = 0; i < r->n; i++) eg_vec_free(&r->g->mem, &r->rule[i].found);
+}
+
 /* true: go on. */
 static bool iterate(tarn_eg_runner *r, const uint32_t *active, uint32_t n, tarn_eg_stop *stop) {
   tarn_egraph *g = r->g;
@@ -352,7 +356,10 @@ static bool iterate(tarn_eg_runner *r, const uint32_t *active, uint32_t n, tarn_
             (backoff || !r->c->count_matches || search_rules(r, active, n, iteration, true));
   double t1 = seconds(r);
   ok = ok && apply_rules(r, active, n, stamp, n_ids);
-  if (!ok) *stop = why_stopped(r);
+  if (!ok) {
+    *stop = why_stopped(r);
+    drop_found(r); /* room for rebuilding */
+  }
   double t2 = seconds(r);
   tarn_status st = tarn_eg_rebuild(g);
   double t3 = seconds(r);
@@ -377,10 +384,6 @@ static bool prepare_run(tarn_eg_runner *r) {
   if (n > r->n) memset(r->rule + r->n, 0, (n - r->n) * sizeof *r->rule);
   r->n = n;
   return eg_applier_init(&r->apply, r->g, r->rs);
-}
-
-static void drop_found(tarn_eg_runner *r) {
-  for (uint32_t i = 0; i < r->n; i++) eg_vec_free(&r->g->mem, &r->rule[i].found);
 }
 
 static tarn_eg_stop run_active(tarn_eg_runner *r, const uint32_t *active, uint32_t n) {

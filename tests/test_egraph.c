@@ -199,7 +199,7 @@ START_TEST(matches_segments) {
   tarn_eg_union(L.g, lab_add(&L, "d"), lab_add(&L, "(g e)"), TARN_EG_RULE_GIVEN, 0);
   tarn_eg_rebuild(L.g);
   tarn_eg_run(run, &c);
-  ck_assert_uint_eq(tarn_eg_iteration_at(run, 1).matches, 1 + 2);
+  ck_assert_uint_eq(tarn_eg_iteration_at(run, 1).matches, 1);
   ck_assert_uint_eq(tarn_eg_find(L.g, root), tarn_eg_find(L.g, lab_add(&L, "(h e a (g b) (g c))")));
   ck_assert_uint_eq(tarn_eg_search(L.g, L.rules, 0, NULL, NULL), 4);
   tarn_eg_runner_free(run);
