@@ -83,7 +83,7 @@ static uint32_t split_at(tarn_lang *L, uint32_t map, uint32_t ns) {
   if (m->ns == ns) return map;
   tarn_imap r = *m;
   r.ns = (uint8_t)ns;
-  return tarn_map_intern(L, &r);
+  return tarn_map_intern_derived(L, &r);
 }
 
 static tarn_nest *copy_nest(tarn_lang *L, const tarn_nest *n) {
@@ -232,7 +232,7 @@ static uint32_t loop_map(single *s, bool body, const tarn_type *t, const int64_t
     m.e[i] = loop[i] < 0 ? tarn_ix_const(s->L, -1 - loop[i])
                          : tarn_ix_var(s->L, (uint32_t)loop[i], m.dim);
   }
-  return tarn_map_intern(s->L, &m);
+  return tarn_map_intern_derived(s->L, &m);
 }
 
 static const int64_t in_order[TARN_MAX_DIMS] = {0, 1, 2,  3,  4,  5,  6,  7,
