@@ -1,0 +1,118 @@
+/* lower/: elementary functions on vectors against libm in double: errors in units of the last place, and the special
+ * values; strict mode bit by bit. */
+#include "tests/lower_kit.h"
+
+#include "base/base.h"
+#include "lower/lower.h"
+
+static tarn_ctx *cx;
+static tarn_lang *L;
+
+typedef struct function { tarn_fxop op; const char *name; double (*f)(double), lo, hi, ulp; } function;
+static const function functions[] = {
+    {TARN_FX_EXP, "exp", exp, -106, 90, 2},       {TARN_FX_EXP, "exp near 0", exp, -1e-3, 1e-3, 1},
+    {TARN_FX_LOG, "log", log, 0, 1e3, 2},         {TARN_FX_LOG, "log wide", log, 1e-44, 3e38, 2},
+    {TARN_FX_LOG, "log near 1", log, 0.99, 1.01, 2}, {TARN_FX_LOG1P, "log1p", log1p, -0.999, 10, 4},
+    {TARN_FX_LOG1P, "log1p near 0", log1p, -1e-3, 1e-3, 4},
+    {TARN_FX_TANH, "tanh", tanh, -10, 10, 4},     {TARN_FX_TANH, "tanh near 0", tanh, -0.7, 0.7, 4},
+    {TARN_FX_ERF, "erf", erf, -4.5, 4.5, 4},      {TARN_FX_ERF, "erf near 0", erf, -1.1, 1.1, 4},
+    {TARN_FX_SIN, "sin", sin, -100, 100, 2},      {TARN_FX_COS, "cos", cos, -100, 100, 2},
+    {TARN_FX_SQRT, "sqrt", sqrt, 0, 1e3, 0.5001}, {TARN_FX_SINH, "sinh", sinh, -5, 5, 4},
+};
+#define COUNT (sizeof functions / sizeof *functions)
+#define N 20011
+
+static double ulp_of(float x) {
+  float next = nextafterf(fabsf(x), INFINITY);
+  return isinf(next) ? 0x1p104 : (double)next - (double)fabsf(x);
+}
+
+static void unary_case(kit_case *c, tarn_fxop op) {
+  int64_t n = N;
+  tarn_read *read = TARN_ARRAY(cx, tarn_read, 1);
+  read[0] = (tarn_read){false, 0, tarn_map_identity(L, tarn_type_tensor(L, TARN_F32, 1, 1, &n))};
+  uint32_t body = tarn_fx_op(L, op, tarn_fx_hole(L, 0), 0, 0);
+  tarn_stage st = {.nown = 1, .own = {n}, .read = read, .out = true, .fn = tarn_fn_map(L, body, 1), .space = TARN_NONE};
+  tarn_nest nest = {.out_ns = 1, .nstage = 1, .nchild = 1, .stage = &st};
+  *c = (kit_case){.nest = tarn_nest_intern(L, &nest), .nin = 1, .nout = 1, .in_type = {TARN_F32}, .out_type = {TARN_F32}};
+  c->in[0] = c->out[0] = tarn_layout_row_major(1, &n);
+  tarn_stage_sched *s = TARN_NEW(cx, tarn_stage_sched);
+  *s = (tarn_stage_sched){.nlevel = 2, .acc = 2, .level = {{0, TARN_SERIAL, 16}, {0, TARN_VECTOR, 1}}};
+  c->sched = TARN_NEW(cx, tarn_schedule);
+  *c->sched = (tarn_schedule){.nstage = 1, .stage = s};
+}
+
+static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f, 1e-45f, -1e-45f, 3.4e38f, -3.4e38f, 1e-38f};
+
+static void fill(tarn_tensor *t, double lo, double hi) {
+  float *x = t->data;
+  for (int i = 0; i < N; i++) x[i] = (float)(lo + (hi - lo) * (lo > 0 && hi / lo > 1e6 ? pow(kit_unit(), 8) : kit_unit()));
+  memcpy(x, special, sizeof special);
+}
+
+static void accuracy(tarn_ctx *unused, void *arg) {
+  (void)unused, (void)arg;
+  kit_case *c = TARN_ARRAY(cx, kit_case, COUNT);
+  for (uint32_t k = 0; k < COUNT; k++) {
+    unary_case(&c[k], functions[k].op);
+    int64_t n = N;
+    c[k].value[0] = tarn_tensor_new(cx, TARN_F32, 1, &n);
+    fill(c[k].value[0], functions[k].lo, functions[k].hi);
+  }
+  kit_run(L, kit_host(cx), c, COUNT, true, 1);
+  for (uint32_t k = 0; k < COUNT; k++) {
+    const float *x = c[k].value[0]->data, *y = c[k].got[0]->data;
+    double worst = 0, at = 0;
+    for (int i = 0; i < N; i++) {
+      double want = functions[k].f((double)x[i]);
+      float w = (float)want;
+      if (isnan(w) || isinf(w) || isnan(y[i]) || isinf(y[i])) {
+        if ((isnan(w) && isnan(y[i])) || w == y[i]) continue;
+        ck_assert_msg(!isnan(w) && !isnan(y[i]) && fabs(want) > 3.4028e38, "%s(%g) = %g, not %g", functions[k].name,
+                      (double)x[i], (double)y[i], (double)w);
+        continue;
+      }
+      double e = fabs((double)y[i] - want) / ulp_of(w);
+      if (e > worst) worst = e, at = (double)x[i];
+    }
+    if (getenv("TARN_TEST_SHOW")) printf("%-14s %.2f ulp at %g\n", functions[k].name, worst, at);
+    ck_assert_msg(worst <= functions[k].ulp, "%s: %.2f ulp at %g", functions[k].name, worst, at);
+  }
+}
+
+static void strict(tarn_ctx *unused, void *arg) {
+  (void)unused, (void)arg;
+  kit_case *c = TARN_ARRAY(cx, kit_case, COUNT);
+  for (uint32_t k = 0; k < COUNT; k++) {
+    unary_case(&c[k], functions[k].op);
+    int64_t n = N;
+    c[k].value[0] = tarn_tensor_new(cx, TARN_F32, 1, &n);
+    fill(c[k].value[0], functions[k].lo, functions[k].hi);
+    kit_reference(L, &c[k], TARN_STRICT);
+  }
+  kit_run(L, kit_host(cx), c, COUNT, false, 1);
+  for (uint32_t k = 0; k < COUNT; k++)
+    ck_assert_msg(kit_error(c[k].want[0], c[k].got[0]) == 0, "%s differs", functions[k].name);
+}
+
+static void setup(void) { cx = tarn_ctx_new(NULL), L = tarn_lang_new(cx); }
+static void teardown(void) { tarn_ctx_free(cx); }
+START_TEST(within_ulps) { ck_assert_msg(tarn_protect(cx, accuracy, NULL) == TARN_OK, "%s", tarn_message(cx)); }
+END_TEST
+START_TEST(strict_is_exact) { ck_assert_msg(tarn_protect(cx, strict, NULL) == TARN_OK, "%s", tarn_message(cx)); }
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("lower_math");
+  TCase *t = tcase_create("math");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_set_timeout(t, 60);
+  tcase_add_test(t, within_ulps);
+  tcase_add_test(t, strict_is_exact);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int bad = srunner_ntests_failed(r);
+  srunner_free(r);
+  return bad ? 1 : 0;
+}
