@@ -27,7 +27,8 @@ typedef struct bb {
   sel_pool *mem;
   sel_part *t;
   const sel_prob *q;
-  sel_lp *lp;
+  sel_rows rows;
+  sel_lp *lp; /* of rows */
   struct { bb_node *p; uint32_t n, cap; } open; /* heap by bound */
   sel_u32s trail;      /* columns fixed since the root */
   uint8_t *val;        /* by column: 0 free, 1 fixed at 0, 2 fixed at 1 */
@@ -262,7 +263,7 @@ static bool take_whole(bb *b) {
 static uint32_t separate(bb *b) {
   memcpy(b->x, b->lp->x, ((size_t)b->q->nn + b->q->nc) * sizeof *b->x);
   b->r->steps += 20 * b->q->nn;
-  return sel_separate(b->r, b->mem, b->q, b->x, b->lp, 60);
+  return sel_separate(b->r, b->mem, b->q, b->x, &b->rows, 60);
 }
 
 /* Rows from levels of reduced cost; the bound must rise by a visible part of what is missing. */
@@ -271,7 +272,7 @@ static uint32_t raise_levels(bb *b, double bound) {
   for (uint32_t v = 0; v < q->nn; v++) b->bias[v] = b->val[v] == ZERO ? INFINITY : 1;
   for (uint32_t c = 0; c < q->nc; c++) b->needed[c] = b->val[ycol(b, c)] == ONE;
   double missing = sel_part_target(b->t) - bound;
-  return sel_level_cuts(b->r, b->mem, q, &b->t->view, b->bias, b->needed, b->lp, 1e-4 * missing + 1e-9);
+  return sel_level_cuts(b->r, b->mem, q, &b->t->view, b->bias, b->needed, &b->rows, 1e-4 * missing + 1e-9);
 }
 
 /* The reduced costs once more, by what cannot be shared: adds to the bound that they come from. */
@@ -289,16 +290,27 @@ static double apart(bb *b) {
   return sel_apart_bound(b->apart, b->mem, &b->t->view, b->bias, b->x);
 }
 
+/* Solves with all rows that are violated; LP_OPTIMAL means none is. */
+static lp_status solve_rows(bb *b, double *z) {
+  for (;;) {
+    lp_status st = lp_solve(b->lp, sel_part_target(b->t), UINT64_MAX);
+    *z = st == LP_INFEASIBLE ? INFINITY : lp_bound(b->lp);
+    if (st != LP_OPTIMAL || *z > sel_part_target(b->t) || out_of_work(b)) return st;
+    sel_stop(b->r, b->rows.term.n);
+    if (!sel_rows_violated(&b->rows, 1e-2) && !sel_rows_violated(&b->rows, 1e-6)) return st;
+  }
+}
+
 static verdict relax(bb *b, bool root, double *bound) {
   uint32_t rounds = root ? 60 : 8;
   for (uint32_t k = 0;; k++) {
-    lp_status st = lp_solve(b->lp, sel_part_target(b->t), UINT64_MAX);
-    if (st == LP_INFEASIBLE) return PRUNED;
-    double z = lp_bound(b->lp);
-    double with = k == 0 ? z + apart(b) : z;
-    if (with > *bound) *bound = with;
+    double z;
+    lp_status st = solve_rows(b, &z);
+    if (k == 0 && st != LP_INFEASIBLE) z += apart(b);
+    if (z > *bound) *bound = z;
     if (*bound > sel_part_target(b->t)) return PRUNED;
-    if (st == LP_LIMIT || st == LP_TROUBLE || out_of_work(b)) return STOPPED;
+    if (st != LP_OPTIMAL || out_of_work(b)) return STOPPED;
+    if (root) sel_rows_purge(&b->rows);
     if (k < rounds && raise_levels(b, z)) continue;
     bool integral = whole(b);
     if (root || integral) round_relaxation(b, root && k < 3);
@@ -386,7 +398,8 @@ static void open_bb(bb *b) {
     b->pleft[c] = q->pfirst[c + 1] - q->pfirst[c];
   }
   b->apart = sel_apart_new(b->r, b->mem, q);
-  b->lp = sel_relaxation(b->mem, b->r, q);
+  sel_relaxation(&b->rows, b->mem, b->r, q);
+  b->lp = b->rows.lp;
 }
 
 /* Before any relaxation: the bound of plain costs. */

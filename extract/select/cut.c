@@ -234,7 +234,7 @@ static bool turn_witnesses(flow *f) {
   return turned;
 }
 
-static void add_cut(flow *f, sel_lp *lp, uint32_t target) {
+static void add_cut(flow *f, sel_rows *w, uint32_t target) {
   struct { lp_term *p; uint32_t n, cap; } row = {0};
   const sel_prob *q = f->q;
   for (uint32_t c = 0; c < q->nc; c++) {
@@ -243,7 +243,7 @@ static void add_cut(flow *f, sel_lp *lp, uint32_t target) {
       if (leaves(f, v)) SEL_PUSH(f->mem, &row, ((lp_term){v, 1}));
   }
   SEL_PUSH(f->mem, &row, ((lp_term){q->nn + target, -1}));
-  lp_add_row(lp, row.p, row.n, 0);
+  sel_rows_add(w, row.p, row.n);
   sel_free(f->mem, row.p);
 }
 
@@ -258,12 +258,12 @@ static uint32_t strongest(flow *f, uint32_t c) {
   return c;
 }
 
-static bool cut_from(flow *f, sel_lp *lp, uint32_t c) {
+static bool cut_from(flow *f, sel_rows *w, uint32_t c) {
   double y = f->x[f->q->nn + c];
   for (int round = 0; round < 4; round++) {
     max_flow(f, c, y + least_violation);
     double left = take_sides(f);
-    if (left < y - least_violation && f->side[c] == IN_W) return add_cut(f, lp, strongest(f, c)), true;
+    if (left < y - least_violation && f->side[c] == IN_W) return add_cut(f, w, strongest(f, c)), true;
     if (!turn_witnesses(f)) return false;
     build(f);
   }
@@ -293,13 +293,13 @@ static void close_flow(flow *f) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) sel_free(f->mem, all[i]);
 }
 
-uint32_t sel_separate(sel_run *r, sel_pool *mem, const sel_prob *q, const double *x, sel_lp *lp, uint32_t most) {
+uint32_t sel_separate(sel_run *r, sel_pool *mem, const sel_prob *q, const double *x, sel_rows *w, uint32_t most) {
   flow f = {.mem = mem, .q = q, .x = x};
   uint32_t found = 0;
   open_flow(&f);
   for (uint32_t c = 0; c < q->nc && found < most && !r->stop; c++) {
     if (x[q->nn + c] <= 1e-3 || f.done[c]) continue;
-    found += cut_from(&f, lp, c);
+    found += cut_from(&f, w, c);
     sel_stop(r, 4 * (uint64_t)f.arc.n);
   }
   close_flow(&f);

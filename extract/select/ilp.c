@@ -146,7 +146,10 @@ static bool round_of_cbc(ilp *p, uint32_t *choice) {
 static void solve_part(sel_run *r, const cbc *k, sel_part *t) {
   ilp *p = SEL_NEW(r->mem, ilp, 1);
   *p = (ilp){.r = r, .t = t, .k = k};
-  p->lp = sel_relaxation(r->mem, r, &t->q);
+  sel_rows *w = SEL_NEW(r->mem, sel_rows, 1);
+  sel_relaxation(w, r->mem, r, &t->q);
+  sel_rows_violated(w, -INFINITY); /* all of them */
+  p->lp = w->lp;
   for (uint32_t i = 0; i < t->q.nr; i++) lp_set(p->lp, t->q.nn + t->q.root[i], 1, 1);
   tarn_defer(r->cx, close_ilp, p);
   uint32_t *choice = SEL_NEW(r->mem, uint32_t, t->q.nc);

@@ -15,7 +15,8 @@ typedef struct levels {
   sel_run *r;
   sel_pool *mem;
   const sel_prob *q;
-  sel_lp *lp;
+  sel_rows *w;
+  const sel_lp *lp;
   double *in, *out;     /* by class: L with and without the class's own cost */
   uint8_t *side;
   uint32_t *choice;
@@ -73,14 +74,15 @@ static void add_level(levels *s, double z, uint32_t target) {
       if (!inside(s, v)) SEL_PUSH(s->mem, &row, ((lp_term){v, 1}));
   }
   SEL_PUSH(s->mem, &row, ((lp_term){q->nn + target, -1}));
-  lp_add_row(s->lp, row.p, row.n, 0);
+  sel_rows_add(s->w, row.p, row.n);
   sel_free(s->mem, row.p);
   sel_stop(s->r, q->nn);
 }
 
 uint32_t sel_level_cuts(sel_run *r, sel_pool *mem, const sel_prob *q, const tarn_sel_view *g, const double *node_cost,
-                        const uint8_t *needed, sel_lp *lp, double enough) {
-  levels s = {.r = r, .mem = mem, .q = q, .lp = lp};
+                        const uint8_t *needed, sel_rows *w, double enough) {
+  const sel_lp *lp = w->lp;
+  levels s = {.r = r, .mem = mem, .q = q, .w = w, .lp = lp};
   tarn_sel_cost own = {.term = way_down, .user = &s};
   uint32_t added = 0;
   s.in = SEL_NEW(mem, double, q->nc);

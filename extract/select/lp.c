@@ -55,6 +55,36 @@ void lp_add_row(sel_lp *lp, const lp_term *t, uint32_t n, double rhs) {
   lp->cols_stale = true;
 }
 
+/* Slots are numbered anew: the basis keeps its other variables. */
+void lp_drop_rows(sel_lp *lp, const uint8_t *gone) {
+  uint32_t m = 0, slots = 0, terms = 0, n = lp->n;
+  uint32_t *to = SEL_NEW(lp->mem, uint32_t, lp->m);
+  for (uint32_t r = 0; r < lp->m; r++) {
+    uint32_t from = lp->row[r], end = lp->row[r + 1];
+    to[r] = m;
+    if (gone[r]) continue;
+    lp->row[m] = terms;
+    for (uint32_t i = from; i < end; i++) lp->term.p[terms++] = lp->term.p[i];
+    lp->rhs[m] = lp->rhs[r];
+    lp->place[n + m] = lp->place[n + r];
+    lp->x[n + m] = lp->x[n + r];
+    lp->d[n + m] = lp->d[n + r];
+    m++;
+  }
+  lp->row[m] = lp->term.n = terms;
+  for (uint32_t s = 0; s < lp->m; s++) {
+    uint32_t v = lp->head[s];
+    if (v >= n && gone[v - n]) continue;
+    lp->head[slots] = v < n ? v : n + to[v - n];
+    lp->weight[slots] = lp->weight[s];
+    lp->place[lp->head[slots]] = slots;
+    slots++;
+  }
+  lp->m = m;
+  lp->cols_stale = true;
+  sel_free(lp->mem, to);
+}
+
 void lp_columns(sel_lp *lp) {
   uint32_t *f = lp->col_first;
   sel_free(lp->mem, lp->col);

@@ -41,6 +41,8 @@ typedef struct sel_lp {
 
 sel_lp *lp_new(sel_pool *mem, sel_run *run, uint32_t n);
 void lp_add_row(sel_lp *lp, const lp_term *t, uint32_t n, double rhs);
+/* Removes rows whose slacks are in the basis. */
+void lp_drop_rows(sel_lp *lp, const uint8_t *gone);
 void lp_columns(sel_lp *lp); /* brings col, col_first up to date */
 /* Changes bounds; the present value of a variable that is not basic follows. */
 void lp_set(sel_lp *lp, uint32_t j, double lo, double up);

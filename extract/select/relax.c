@@ -1,27 +1,39 @@
-/* The linear relaxation of a problem; see bb.c for what it says. Columns: nodes, then classes. */
+/* The linear relaxation of a problem; see bb.c for what it says, solve.h for how rows are kept. */
 #include "extract/select/solve.h"
 #include <string.h>
 
-typedef struct rows {
-  sel_pool *mem;
+/* ---- the rows of a problem ---- */
+typedef struct maker {
+  sel_rows *w;
   const sel_prob *q;
-  sel_lp *lp;
   struct { lp_term *p; uint32_t n, cap; } t;
   uint32_t *count;  /* by class: nodes of the present class that have it as a child */
   sel_u32s kids;    /* those classes */
-} rows;
+} maker;
 
-static void put(rows *w, uint32_t col, double v) { SEL_PUSH(w->mem, &w->t, ((lp_term){col, v})); }
+static void put(maker *m, uint32_t col, double v) { SEL_PUSH(m->w->mem, &m->t, ((lp_term){col, v})); }
 
-static void end_row(rows *w) {
-  lp_add_row(w->lp, w->t.p, w->t.n, 0);
-  w->t.n = 0;
+static uint32_t keep(sel_rows *w, const lp_term *t, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) SEL_PUSH(w->mem, &w->term, t[i]);
+  SEL_PUSH(w->mem, &w->first, w->term.n);
+  SEL_PUSH(w->mem, &w->in_lp, 0);
+  return w->in_lp.n - 1;
 }
 
-static void class_row(rows *w, uint32_t c) {
-  for (uint32_t v = w->q->cfirst[c]; v < w->q->cfirst[c + 1]; v++) put(w, v, 1);
-  put(w, w->q->nn + c, -1);
-  end_row(w);
+static void enter_lp(sel_rows *w, uint32_t row) {
+  uint32_t from = w->first.p[row];
+  lp_add_row(w->lp, w->term.p + from, w->first.p[row + 1] - from, 0);
+  SEL_PUSH(w->mem, &w->id, row);
+  w->in_lp.p[row] = 1;
+}
+
+void sel_rows_add(sel_rows *w, const lp_term *t, uint32_t n) { enter_lp(w, keep(w, t, n)); }
+
+static void class_row(maker *m, uint32_t c) {
+  m->t.n = 0;
+  for (uint32_t v = m->q->cfirst[c]; v < m->q->cfirst[c + 1]; v++) put(m, v, 1);
+  put(m, m->q->nn + c, -1);
+  sel_rows_add(m->w, m->t.p, m->t.n);
 }
 
 static bool has_kid(const sel_prob *q, uint32_t v, uint32_t k) {
@@ -31,30 +43,64 @@ static bool has_kid(const sel_prob *q, uint32_t v, uint32_t k) {
 }
 
 /* One row for each child of class c; when all its nodes have the child, y_c stands for their sum. */
-static void pair_rows(rows *w, uint32_t c) {
-  const sel_prob *q = w->q;
+static void pair_rows(maker *m, uint32_t c) {
+  const sel_prob *q = m->q;
   uint32_t from = q->cfirst[c], end = q->cfirst[c + 1];
-  w->kids.n = 0;
+  m->kids.n = 0;
   for (uint32_t i = q->kfirst[from]; i < q->kfirst[end]; i++)
-    if (!w->count[q->kid[i]]++) SEL_PUSH(w->mem, &w->kids, q->kid[i]);
-  for (uint32_t j = 0; j < w->kids.n; j++) {
-    uint32_t k = w->kids.p[j];
-    put(w, q->nn + k, 1);
-    if (w->count[k] == end - from) put(w, q->nn + c, -1);
-    for (uint32_t v = from; v < end && w->count[k] < end - from; v++)
-      if (has_kid(q, v, k)) put(w, v, -1);
-    w->count[k] = 0;
-    end_row(w);
+    if (!m->count[q->kid[i]]++) SEL_PUSH(m->w->mem, &m->kids, q->kid[i]);
+  for (uint32_t j = 0; j < m->kids.n; j++) {
+    uint32_t k = m->kids.p[j];
+    m->t.n = 0;
+    put(m, q->nn + k, 1);
+    if (m->count[k] == end - from) put(m, q->nn + c, -1);
+    for (uint32_t v = from; v < end && m->count[k] < end - from; v++)
+      if (has_kid(q, v, k)) put(m, v, -1);
+    m->count[k] = 0;
+    keep(m->w, m->t.p, m->t.n);
   }
 }
 
-sel_lp *sel_relaxation(sel_pool *mem, sel_run *r, const sel_prob *q) {
-  rows w = {.mem = mem, .q = q, .lp = lp_new(mem, r, q->nn + q->nc), .count = SEL_NEW(mem, uint32_t, q->nc)};
-  memcpy(w.lp->cost, q->cost, q->nn * sizeof(double));
-  for (uint32_t c = 0; c < q->nc; c++) class_row(&w, c);
-  for (uint32_t c = 0; c < q->nc; c++) pair_rows(&w, c);
-  sel_free(mem, w.t.p);
-  sel_free(mem, w.kids.p);
-  sel_free(mem, w.count);
-  return w.lp;
+void sel_relaxation(sel_rows *w, sel_pool *mem, sel_run *r, const sel_prob *q) {
+  *w = (sel_rows){.mem = mem, .lp = lp_new(mem, r, q->nn + q->nc)};
+  maker m = {.w = w, .q = q, .count = SEL_NEW(mem, uint32_t, q->nc)};
+  SEL_PUSH(mem, &w->first, 0);
+  memcpy(w->lp->cost, q->cost, q->nn * sizeof(double));
+  for (uint32_t c = 0; c < q->nc; c++) class_row(&m, c);
+  for (uint32_t c = 0; c < q->nc; c++) pair_rows(&m, c);
+  sel_free(mem, m.t.p);
+  sel_free(mem, m.kids.p);
+  sel_free(mem, m.count);
+}
+
+/* ---- rows in and out of the programme ---- */
+uint32_t sel_rows_violated(sel_rows *w, double by) {
+  const double *x = w->lp->x;
+  uint32_t found = 0;
+  for (uint32_t row = 0; row < w->in_lp.n; row++) {
+    if (w->in_lp.p[row]) continue;
+    double sum = 0;
+    for (uint32_t i = w->first.p[row]; i < w->first.p[row + 1]; i++) sum += w->term.p[i].v * x[w->term.p[i].at];
+    if (sum < -by) enter_lp(w, row), found++;
+  }
+  return found;
+}
+
+void sel_rows_purge(sel_rows *w) {
+  sel_lp *lp = w->lp;
+  uint32_t idle = 0, m = 0;
+  uint8_t *gone = SEL_NEW(w->mem, uint8_t, lp->m);
+  for (uint32_t i = 0; i < lp->m; i++) {
+    gone[i] = lp->place[lp->n + i] != NONE && lp->x[lp->n + i] > 1e-6;
+    idle += gone[i];
+  }
+  if (idle > 200 && idle * 2 > lp->m) {
+    for (uint32_t i = 0; i < lp->m; i++) {
+      w->in_lp.p[w->id.p[i]] = !gone[i];
+      if (!gone[i]) w->id.p[m++] = w->id.p[i];
+    }
+    w->id.n = m;
+    lp_drop_rows(lp, gone);
+  }
+  sel_free(w->mem, gone);
 }

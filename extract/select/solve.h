@@ -30,14 +30,30 @@ static inline double sel_part_cap(const sel_part *t) { return t->cost < t->limit
 /* local.c: improves choice in place by exchanges; returns its cost. steps bounds the work. */
 double sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, uint32_t *choice, uint64_t steps,
                    uint64_t *seed);
-/* relax.c: the rows that bb.c describes; columns are nodes, then classes. */
-sel_lp *sel_relaxation(sel_pool *mem, sel_run *r, const sel_prob *q);
+/* relax.c: the rows that bb.c describes, and cuts; columns are nodes, then classes. All rows are kept here, those that
+ * matter now in the linear programme. All have right side 0. */
+typedef struct sel_rows {
+  sel_pool *mem;
+  sel_lp *lp;
+  struct { lp_term *p; uint32_t n, cap; } term;
+  sel_u32s first;   /* by row; one more at the end */
+  sel_u32s in_lp;   /* by row: is it there? */
+  sel_u32s id;      /* by row of lp: its number here */
+} sel_rows;
+/* The class rows are in lp at once, the pair rows when they are violated. */
+void sel_relaxation(sel_rows *w, sel_pool *mem, sel_run *r, const sel_prob *q);
+/* Keeps a row, and puts it into lp. */
+void sel_rows_add(sel_rows *w, const lp_term *t, uint32_t n);
+/* Puts rows that the present point violates by more than `by` into lp; returns how many. */
+uint32_t sel_rows_violated(sel_rows *w, double by);
+/* Takes idle rows out of lp when they are many. */
+void sel_rows_purge(sel_rows *w);
 /* bb.c: branch and bound until closed or out of steps (0: no limit but the run's). root_only: bound and fixing, no
  * branching. */
 void sel_part_solve(sel_run *r, sel_pool *mem, sel_part *t, bool root_only, uint64_t steps);
 /* cut.c */
-/* Violated cuts for the point x (nodes, then classes); adds rows to lp, returns how many. */
-uint32_t sel_separate(sel_run *r, sel_pool *mem, const sel_prob *q, const double *x, sel_lp *lp, uint32_t most);
+/* Violated cuts for the point x (nodes, then classes); adds rows, returns how many. */
+uint32_t sel_separate(sel_run *r, sel_pool *mem, const sel_prob *q, const double *x, sel_rows *w, uint32_t most);
 /* disjoint.c: NULL when the problem is too large. The bound is for node costs `cost` (infinite: not to be chosen) and
  * class costs `extra` (NULL: none), all at least 0. */
 typedef struct sel_apart sel_apart;
@@ -46,7 +62,7 @@ double sel_apart_bound(sel_apart *a, sel_pool *mem, const tarn_sel_view *g, cons
 /* level.c: rows that raise the bound by the cheapest ways down from needed classes, when one is more than enough. The
  * reduced costs must be those of lp_bound(); node_cost is infinite for nodes fixed at 0. */
 uint32_t sel_level_cuts(sel_run *r, sel_pool *mem, const sel_prob *q, const tarn_sel_view *g, const double *node_cost,
-                        const uint8_t *needed, sel_lp *lp, double enough);
+                        const uint8_t *needed, sel_rows *w, double enough);
 /* Components by class of the whole problem; returns true when some class is in a cycle. */
 bool sel_prob_scc(sel_pool *mem, const sel_prob *q, uint32_t *scc);
 /* width.c: exact by dynamic programming when the width allows; false when it does not. */
