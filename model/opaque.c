@@ -63,8 +63,10 @@ static uint32_t kids_of(im_node *n, tarn_term *kid, tarn_attr *slots) {
 }
 
 static tarn_payload payload_of(im_node *n, const tarn_attr *slots) {
-  tarn_attr *a = TARN_ARRAY(n->cx, tarn_attr, n->p->n_attribute + 1);
+  tarn_attr *a = TARN_ARRAY(n->cx, tarn_attr, n->p->n_attribute + 2);
   uint32_t k = 0;
+  if (n->version < 16 && strcmp(n->op, "RoiAlign") == 0) /* the attribute came with 16, and another default */
+    a[k++] = (tarn_attr){.name = "coordinate_transformation_mode", .kind = TARN_A_STR, .s = "output_half_pixel"};
   for (size_t i = 0; i < n->p->n_attribute; i++) {
     const char *name = n->p->attribute[i]->name;
     const Onnx__AttributeProto *p = name ? im_attr(n, name) : NULL;

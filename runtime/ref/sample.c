@@ -120,7 +120,7 @@ static double sampled(const tarn_ref_tensor *x, int64_t plane, const bin *b, boo
 
 static bool bin_of(tarn_ref_call *c, const tarn_ref_tensor *boxes, int64_t roi, int64_t i, int64_t j, bin *b) {
   double scale = ref_real(c, "spatial_scale", 1), ph = (double)c->out[0].dim[2], pw = (double)c->out[0].dim[3];
-  bool half = strcmp(ref_str(c, "coordinate_transformation_mode", "output_half_pixel"), "half_pixel") == 0;
+  bool half = strcmp(ref_str(c, "coordinate_transformation_mode", "half_pixel"), "half_pixel") == 0;
   double shift = half ? 0.5 : 0, v[4];
   for (int k = 0; k < 4; k++) v[k] = ref_get(boxes, roi * 4 + k) * scale - shift;
   double width = v[2] - v[0], height = v[3] - v[1];

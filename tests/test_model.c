@@ -1,0 +1,134 @@
+/* model/: every family of ONNX operators against the outputs of ONNX Runtime (tests/data/onnx), and that loading
+ * reports a failing allocation. */
+#include "model/model.h"
+#include "tests/alloc.h"
+#include <check.h>
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DATA TARN_TOP "/tests/data/onnx"
+
+/* Families whose operators are outside the term language, and how many such nodes each has. */
+static const struct { const char *name; uint32_t nopaque; } opaque[] = {{"index", 5}, {"recurrent", 3}, {"sample", 4}};
+
+static uint32_t expected_opaque(const char *name) {
+  for (size_t i = 0; i < sizeof opaque / sizeof *opaque; i++)
+    if (strcmp(opaque[i].name, name) == 0) return opaque[i].nopaque;
+  return 0;
+}
+
+static const tarn_tensor *value_of(const tarn_program *data, const char *name) {
+  for (uint32_t i = 0; i < data->nout; i++)
+    if (strcmp(data->out[i].name, name) == 0)
+      return tarn_payload_get(data->L, tarn_term_get(data->L, data->out[i].term)->payload)->tensor;
+  ck_abort_msg("no value %s", name);
+}
+
+/* |got - want| <= 1e-4 × the largest |want|: sums run in another order there. */
+static void check_close(const char *name, uint32_t which, const tarn_tensor *got, const tarn_tensor *want) {
+  bool wide = got->dtype == TARN_F64 && want->dtype == TARN_F32; /* what the wide mode gives */
+  ck_assert_msg((wide || got->dtype == want->dtype) && got->n == want->n, "%s: output %u has another type", name, which);
+  for (uint32_t i = 0; i < got->n; i++) ck_assert_msg(got->dim[i] == want->dim[i], "%s: output %u: dim %u", name, which, i);
+  int64_t n = tarn_tensor_count(got);
+  bool real = tarn_dtype_is_float(got->dtype);
+  double most = 0;
+  for (int64_t i = 0; real && i < n; i++) most = fmax(most, fabs(tarn_tensor_get(want, i).d));
+  for (int64_t i = 0; i < n; i++) {
+    tarn_value a = tarn_tensor_get(got, i), b = tarn_tensor_get(want, i);
+    ck_assert_msg(real ? fabs(a.d - b.d) <= 1e-4 * most : a.i == b.i, "%s: output %u[%lld]: %g, not %g", name, which,
+                  (long long)i, real ? a.d : (double)a.i, real ? b.d : (double)b.i);
+  }
+}
+
+static void check_model(tarn_ctx *cx, void *arg) {
+  const char *name = arg;
+  tarn_model_report report;
+  tarn_program *p = tarn_model_load(tarn_lang_new(cx), tarn_format(cx, DATA "/%s.onnx", name), NULL, &report);
+  tarn_program *data = tarn_model_load(tarn_lang_new(cx), tarn_format(cx, DATA "/%s.data.onnx", name), NULL, NULL);
+  ck_assert_msg(report.nopaque == expected_opaque(name), "%s: %u opaque nodes", name, report.nopaque);
+  tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
+  tarn_term *root = TARN_ARRAY(cx, tarn_term, p->nout);
+  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout);
+  for (uint32_t i = 0; i < p->nin; i++)
+    in[i] = (tarn_binding){p->in[i].name, value_of(data, tarn_format(cx, "in_%s", p->in[i].name))};
+  for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
+  tarn_eval(p->L, root, p->nout, in, p->nin, TARN_STRICT, tarn_opaque_eval, out);
+  for (uint32_t i = 0; i < p->nout; i++) check_close(name, i, out[i], value_of(data, tarn_format(cx, "out_%u", i)));
+  for (uint32_t i = 0; i < p->nout; i++) root[i] = tarn_normalise(p->L, root[i]);
+  tarn_eval(p->L, root, p->nout, in, p->nin, TARN_WIDE, tarn_opaque_eval, out);
+  for (uint32_t i = 0; i < p->nout; i++) check_close(name, i, out[i], value_of(data, tarn_format(cx, "out_%u", i)));
+}
+
+/* The names of the families, from the folder. */
+static uint32_t families(char names[][64], uint32_t most) {
+  DIR *d = opendir(DATA);
+  uint32_t n = 0;
+  ck_assert_ptr_nonnull(d);
+  for (struct dirent *e; (e = readdir(d));) {
+    size_t len = strlen(e->d_name);
+    const char *end = strstr(e->d_name, ".data.onnx");
+    if (!end || (size_t)(end - e->d_name) + 10 != len) continue;
+    ck_assert_uint_lt(n, most);
+    snprintf(names[n++], 64, "%.*s", (int)(len - 10), e->d_name);
+  }
+  closedir(d);
+  return n;
+}
+
+static uint32_t run_families(tarn_fn *run) {
+  char names[100][64];
+  uint32_t n = families(names, 100), bad = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    tarn_ctx *cx = tarn_ctx_new(NULL);
+    tarn_status st = tarn_protect(cx, run, names[i]);
+    if (st != TARN_OK) printf("%s: %s\n", names[i], tarn_message(cx)), bad++;
+    tarn_ctx_free(cx);
+  }
+  ck_assert_uint_ge(n, 25);
+  return bad;
+}
+
+START_TEST(every_family) {
+  ck_assert_uint_eq(run_families(check_model), 0);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- allocations that fail */
+
+static void load_only(tarn_ctx *cx, void *arg) {
+  tarn_model_load(tarn_lang_new(cx), tarn_format(cx, DATA "/%s.onnx", (const char *)arg), NULL, NULL);
+}
+
+/* The arena asks for few and large blocks: every one of them is tried. */
+static uint64_t fail_each(const char *name) {
+  uint64_t bad;
+  uint64_t tried = tarn_test_fail_each(load_only, (void *)(uintptr_t)name, 1, &bad);
+  ck_assert_msg(bad == 0, "%s: a wrong outcome when allocation %llu fails", name, (unsigned long long)bad);
+  return tried;
+}
+
+START_TEST(allocations) {
+  char names[100][64];
+  uint32_t n = families(names, 100);
+  uint64_t tried = 0;
+  for (uint32_t i = 0; i < n; i++) tried += fail_each(names[i]);
+  ck_assert_uint_gt(tried, 2 * n);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("model");
+  TCase *t = tcase_create("model");
+  tcase_set_timeout(t, 60);
+  tcase_add_test(t, every_family);
+  tcase_add_test(t, allocations);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}
