@@ -12,19 +12,24 @@ static const tarn_sx *arg(reader *r, const tarn_sx *s, uint32_t i) {
   if (s->n <= i) tarn_sx_error(r->cx, s, "(%s …) needs a value", s->kid[0]->text);
   return s->kid[i];
 }
+/* The one value of (NAME VALUE). */
+static const tarn_sx *value(reader *r, const tarn_sx *s) {
+  if (s->n > 2) tarn_sx_error(r->cx, s->kid[2], "(%s …) takes one value", s->kid[0]->text);
+  return arg(r, s, 1);
+}
 static double number(reader *r, const tarn_sx *s, double lo) {
-  const tarn_sx *v = arg(r, s, 1);
+  const tarn_sx *v = value(r, s);
   if (v->kind != TARN_SX_INT && v->kind != TARN_SX_REAL)
     tarn_sx_error(r->cx, v, "%s: a number is expected", s->kid[0]->text);
   if (!(v->r >= lo) || v->r > 1e18)
     tarn_sx_error(r->cx, v, "%s: %s is out of range (at least %g)", s->kid[0]->text, v->text, lo);
   return v->r;
 }
-static int64_t integer(reader *r, const tarn_sx *s, int64_t lo) {
-  const tarn_sx *v = arg(r, s, 1);
-  if (v->kind != TARN_SX_INT || v->i < lo)
-    tarn_sx_error(r->cx, v, "%s: an integer of at least %lld is expected", s->kid[0]->text,
-                  (long long)lo);
+static int64_t integer(reader *r, const tarn_sx *s, int64_t lo, int64_t hi) {
+  const tarn_sx *v = value(r, s);
+  if (v->kind != TARN_SX_INT || v->i < lo || v->i > hi)
+    tarn_sx_error(r->cx, v, "%s: an integer from %lld to %lld is expected", s->kid[0]->text,
+                  (long long)lo, (long long)hi);
   return v->i;
 }
 static const char *word(reader *r, const tarn_sx *s) {
@@ -39,7 +44,7 @@ static const char *name_of(reader *r, const tarn_sx *s) {
 }
 
 /* ---- forms: how a value is stored at an offset ---- */
-typedef enum { F_WORD, F_NUM, F_POS, F_U32, F_U32POS, F_I64, F_FLAG } form_kind;
+typedef enum { F_WORD, F_NUM, F_POS, F_U32, F_I64, F_FLAG } form_kind;
 typedef struct form {
   const char *name;
   form_kind kind;
@@ -49,20 +54,29 @@ typedef struct form {
 static void store(reader *r, const form *f, const tarn_sx *s, void *base) {
   char *p = (char *)base + f->at;
   switch (f->kind) {
-  case F_WORD: *(const char **)p = word(r, s); break;
+  case F_WORD: value(r, s), *(const char **)p = word(r, s); break;
   case F_NUM: *(double *)p = number(r, s, 0); break;
   case F_POS: *(double *)p = number(r, s, 1e-30); break;
-  case F_U32: *(uint32_t *)p = (uint32_t)integer(r, s, 0); break;
-  case F_U32POS: *(uint32_t *)p = (uint32_t)integer(r, s, 1); break;
-  case F_I64: *(int64_t *)p = integer(r, s, 0); break;
-  case F_FLAG: *(bool *)p = true; break;
+  case F_U32: *(uint32_t *)p = (uint32_t)integer(r, s, 1, UINT32_MAX); break;
+  case F_I64: *(int64_t *)p = integer(r, s, 0, (int64_t)1 << 60); break;
+  case F_FLAG:
+    if (s->n > 1) tarn_sx_error(r->cx, s->kid[1], "(%s) takes no value", s->kid[0]->text);
+    *(bool *)p = true;
+    break;
   }
 }
-static bool store_form(reader *r, const form *table, const tarn_sx *s, void *base) {
+/* A form may not stand twice among those of its list. */
+static void once(reader *r, const tarn_sx *list, const tarn_sx *s) {
+  for (uint32_t i = 1; list->kid[i] != s; i++)
+    if (tarn_sx_is(list->kid[i], s->kid[0]->text))
+      tarn_sx_error(r->cx, s, "(%s …) is given twice", s->kid[0]->text);
+}
+static bool store_form(reader *r, const form *table, const tarn_sx *list, const tarn_sx *s, void *base) {
   if (s->kind != TARN_SX_LIST || s->n == 0 || s->kid[0]->kind != TARN_SX_ATOM)
     tarn_sx_error(r->cx, s, "a form (name value…) is expected");
   for (const form *f = table; f->name; f++)
     if (tarn_sx_is(s, f->name)) {
+      once(r, list, s);
       store(r, f, s, base);
       return true;
     }
@@ -71,15 +85,15 @@ static bool store_form(reader *r, const form *table, const tarn_sx *s, void *bas
 
 static const form memory_forms[] = {
     {"capacity", F_I64, offsetof(tarn_hw_memory, capacity)},
-    {"instances", F_U32POS, offsetof(tarn_hw_memory, instances)},
-    {"line", F_U32POS, offsetof(tarn_hw_memory, line)},
-    {"align", F_U32POS, offsetof(tarn_hw_memory, align)},
-    {"banks", F_U32POS, offsetof(tarn_hw_memory, banks)},
+    {"instances", F_U32, offsetof(tarn_hw_memory, instances)},
+    {"line", F_U32, offsetof(tarn_hw_memory, line)},
+    {"align", F_U32, offsetof(tarn_hw_memory, align)},
+    {"banks", F_U32, offsetof(tarn_hw_memory, banks)},
     {"read", F_POS, offsetof(tarn_hw_memory, read)},
     {"write", F_POS, offsetof(tarn_hw_memory, write)},
     {"latency", F_NUM, offsetof(tarn_hw_memory, latency)},
     {"managed", F_FLAG, offsetof(tarn_hw_memory, managed)},
-    {"entry", F_U32POS, offsetof(tarn_hw_memory, entry)},
+    {"entry", F_U32, offsetof(tarn_hw_memory, entry)},
     {"shadow-of", F_WORD, offsetof(tarn_hw_memory, shadow_of)},
     {0}};
 
@@ -88,7 +102,7 @@ static tarn_hw_memory read_memory(reader *r, const tarn_sx *s) {
                       .entry = 1};
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
-    if (store_form(r, memory_forms, f, &m)) continue;
+    if (store_form(r, memory_forms, s, f, &m)) continue;
     if (!tarn_sx_is(f, "keep"))
       tarn_sx_error(r->cx, f, "memory %s: unknown form %s", m.name, f->kid[0]->text);
     const char **keep = TARN_ARRAY(r->cx, const char *, f->n);
@@ -101,7 +115,7 @@ static tarn_hw_memory read_memory(reader *r, const tarn_sx *s) {
 }
 
 static tarn_hw_operand read_operand(reader *r, const tarn_sx *s) {
-  tarn_hw_operand o = {.name = name_of(r, s), .memory = ""};
+  tarn_hw_operand o = {.name = name_of(r, s), .memory = "", .dtype = TARN_DTYPES};
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
     if (tarn_sx_is(f, "memory")) {
@@ -120,6 +134,7 @@ static tarn_hw_operand read_operand(reader *r, const tarn_sx *s) {
       tarn_sx_error(r->cx, f, "operand %s: unknown form", o.name);
     }
   }
+  if (o.dtype == TARN_DTYPES) tarn_sx_error(r->cx, s, "operand %s: (type T) is needed", o.name);
   return o;
 }
 
@@ -168,7 +183,7 @@ static tarn_hw_intrinsic read_intrinsic(reader *r, const tarn_sx *s) {
   TARN_VEC(tarn_attr) at = {0};
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
-    if (store_form(r, intrinsic_forms, f, &n)) continue;
+    if (store_form(r, intrinsic_forms, s, f, &n)) continue;
     if (tarn_sx_is(f, "meaning"))
       n.meaning = arg(r, f, 1);
     else if (tarn_sx_is(f, "operand"))
@@ -196,14 +211,24 @@ static void read_kind(reader *r, const tarn_sx *s, tarn_hw *h) {
 static void read_vector(reader *r, const tarn_sx *s, tarn_hw *h) {
   for (uint32_t i = 1; i < s->n; i++) {
     if (tarn_sx_is(s->kid[i], "bits"))
-      h->vector_bits = (uint32_t)integer(r, s->kid[i], 8);
+      h->vector_bits = (uint32_t)integer(r, s->kid[i], 8, 65536);
     else if (tarn_sx_is(s->kid[i], "registers"))
-      h->vector_regs = (uint32_t)integer(r, s->kid[i], 1);
+      h->vector_regs = (uint32_t)integer(r, s->kid[i], 1, 65536);
     else
       tarn_sx_error(r->cx, s->kid[i], "vector: (bits N) or (registers N) is expected");
   }
-  if (h->vector_bits & (h->vector_bits - 1) || h->vector_bits > 65536)
+  if (h->vector_bits & (h->vector_bits - 1))
     tarn_sx_error(r->cx, s, "vector: %u bits: a power of two is expected", h->vector_bits);
+}
+static bool is_operator(const char *name) {
+#define FX(ID, text, arity, kind) text,
+  static const char *const names[] = {
+#include "access/fx.def"
+  };
+#undef FX
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcmp(names[i], name)) return true;
+  return false;
 }
 static void read_cycles(reader *r, const tarn_sx *s, tarn_hw *h) {
   tarn_hw_latency *v = TARN_ARRAY(r->cx, tarn_hw_latency, s->n);
@@ -212,6 +237,8 @@ static void read_cycles(reader *r, const tarn_sx *s, tarn_hw *h) {
     const tarn_sx *f = s->kid[i];
     if (f->kind != TARN_SX_LIST || f->n != 2)
       tarn_sx_error(r->cx, f, "cycles: (OPERATOR NUMBER) is expected");
+    if (!is_operator(f->kid[0]->text))
+      tarn_sx_error(r->cx, f, "cycles: there is no scalar operator %s", f->kid[0]->text);
     v[n].fx = tarn_strdup(r->cx, f->kid[0]->text);
     v[n++].cycles = number(r, f, 0);
   }
@@ -221,7 +248,7 @@ static void read_cycles(reader *r, const tarn_sx *s, tarn_hw *h) {
 static const form hw_forms[] = {
     {"triple", F_WORD, offsetof(tarn_hw, triple)},  {"cpu", F_WORD, offsetof(tarn_hw, cpu)},
     {"features", F_WORD, offsetof(tarn_hw, features)}, {"clock", F_POS, offsetof(tarn_hw, clock)},
-    {"units", F_U32POS, offsetof(tarn_hw, units)},  {"launch", F_NUM, offsetof(tarn_hw, launch)},
+    {"units", F_U32, offsetof(tarn_hw, units)},  {"launch", F_NUM, offsetof(tarn_hw, launch)},
     {"barrier", F_NUM, offsetof(tarn_hw, barrier)}, {0}};
 
 static void check_whole(reader *r, const tarn_sx *s, const tarn_hw *h) {
@@ -261,7 +288,7 @@ const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s) {
   TARN_VEC(tarn_attr) at = {0};
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
-    if (store_form(&r, hw_forms, f, h)) continue;
+    if (store_form(&r, hw_forms, s, f, h)) continue;
     if (tarn_sx_is(f, "kind")) read_kind(&r, f, h);
     else if (tarn_sx_is(f, "vector")) read_vector(&r, f, h);
     else if (tarn_sx_is(f, "memory")) tarn_push(r.cx, &mem, read_memory(&r, f));

@@ -34,23 +34,24 @@ double tarn_host_clock(void) {
 
 typedef float vec __attribute__((vector_size(64), aligned(64)));
 #if defined(__x86_64__)
-#define WIDEST __attribute__((target_clones("avx512f", "arch=haswell", "default"), optimize("fp-contract=fast"), noinline))
+#define WIDEST __attribute__((target_clones("avx512f", "arch=haswell", "default"), noinline))
 #else
-#define WIDEST __attribute__((optimize("fp-contract=fast"), noinline))
+#define WIDEST __attribute__((noinline))
 #endif
-#define CHAINS 12
+/* Built with -ffp-contract=fast (hw/CMakeLists.txt): each line is one wide multiply-add, twelve chains at once. */
 WIDEST static void fma_chains(float *out, long n) {
-  vec a[CHAINS], b, c;
+  vec b = {0}, c = {0};
   for (int j = 0; j < 16; j++) b[j] = out[0] + 0.999f, c[j] = out[1] + 1e-3f;
-  for (int i = 0; i < CHAINS; i++) a[i] = b + (float)i;
+  vec a0 = b, a1 = b, a2 = b, a3 = b, a4 = b, a5 = b, a6 = b, a7 = b, a8 = b, a9 = b, a10 = b, a11 = b;
   for (long k = 0; k < n; k++) {
-    for (int i = 0; i < CHAINS; i++) a[i] = a[i] * b + c;
-    __asm__ volatile("" : : : "memory");
+    a0 = a0 * b + c, a1 = a1 * b + c, a2 = a2 * b + c, a3 = a3 * b + c;
+    a4 = a4 * b + c, a5 = a5 * b + c, a6 = a6 * b + c, a7 = a7 * b + c;
+    a8 = a8 * b + c, a9 = a9 * b + c, a10 = a10 * b + c, a11 = a11 * b + c;
   }
-  vec s = a[0];
-  for (int i = 1; i < CHAINS; i++) s += a[i];
+  vec s = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + a10 + a11;
   for (int j = 0; j < 16; j++) out[j] = s[j];
 }
+#define CHAINS 12
 double tarn_host_fma_peak(void) {
   float out[16] = {0};
   double best = 0;
