@@ -46,13 +46,16 @@ double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units) {
   return best * hw->clock * (units < hw->units ? units : hw->units);
 }
 
-double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op) {
+const char *hw_fx_name(tarn_fxop op) {
 #define FX(ID, text, arity, kind) text,
   static const char *const names[] = {
 #include "access/fx.def"
   };
 #undef FX
+  return names[op];
+}
+double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op) {
   for (uint32_t i = 0; i < hw->nlatency; i++)
-    if (!strcmp(hw->latency[i].fx, names[op])) return hw->latency[i].cycles;
+    if (!strcmp(hw->latency[i].fx, hw_fx_name(op))) return hw->latency[i].cycles;
   return 1;
 }

@@ -221,13 +221,8 @@ static void read_vector(reader *r, const tarn_sx *s, tarn_hw *h) {
     tarn_sx_error(r->cx, s, "vector: %u bits: a power of two is expected", h->vector_bits);
 }
 static bool is_operator(const char *name) {
-#define FX(ID, text, arity, kind) text,
-  static const char *const names[] = {
-#include "access/fx.def"
-  };
-#undef FX
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (!strcmp(names[i], name)) return true;
+  for (uint32_t op = 0; op < TARN_FX_COUNT; op++)
+    if (!strcmp(hw_fx_name((tarn_fxop)op), name)) return true;
   return false;
 }
 static void read_cycles(reader *r, const tarn_sx *s, tarn_hw *h) {
@@ -251,11 +246,7 @@ static const form hw_forms[] = {
     {"units", F_U32, offsetof(tarn_hw, units)},  {"launch", F_NUM, offsetof(tarn_hw, launch)},
     {"barrier", F_NUM, offsetof(tarn_hw, barrier)}, {0}};
 
-static void check_whole(reader *r, const tarn_sx *s, const tarn_hw *h) {
-  if (h->clock <= 0) tarn_sx_error(r->cx, s, "%s: (clock HZ) is needed", h->name);
-  if (!h->nmem) tarn_sx_error(r->cx, s, "%s: at least one (memory …) is needed", h->name);
-  if (h->kind == TARN_HW_CPU && !*h->triple)
-    tarn_sx_error(r->cx, s, "%s: a cpu needs its (triple …)", h->name);
+static void check_memories(reader *r, const tarn_sx *s, const tarn_hw *h) {
   for (uint32_t i = 0; i < h->nmem; i++) {
     const tarn_hw_memory *m = &h->mem[i];
     for (uint32_t k = 0; k < i; k++)
@@ -267,6 +258,13 @@ static void check_whole(reader *r, const tarn_sx *s, const tarn_hw *h) {
     if (m->shadow_of && !tarn_hw_memory_find(h, m->shadow_of))
       tarn_sx_error(r->cx, s, "%s: memory %s shadows unknown %s", h->name, m->name, m->shadow_of);
   }
+}
+static void check_whole(reader *r, const tarn_sx *s, const tarn_hw *h) {
+  if (h->clock <= 0) tarn_sx_error(r->cx, s, "%s: (clock HZ) is needed", h->name);
+  if (!h->nmem) tarn_sx_error(r->cx, s, "%s: at least one (memory …) is needed", h->name);
+  if (h->kind == TARN_HW_CPU && !*h->triple)
+    tarn_sx_error(r->cx, s, "%s: a cpu needs its (triple …)", h->name);
+  check_memories(r, s, h);
   for (uint32_t i = 0; i < h->nintrin; i++)
     for (uint32_t k = 0; k < h->intrin[i].nop; k++) {
       const char *mem = h->intrin[i].op[k].memory;
@@ -286,17 +284,19 @@ const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s) {
   TARN_VEC(tarn_hw_memory) mem = {0};
   TARN_VEC(tarn_hw_intrinsic) in = {0};
   TARN_VEC(tarn_attr) at = {0};
+  bool kind = false;
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
     if (store_form(&r, hw_forms, s, f, h)) continue;
-    if (tarn_sx_is(f, "kind")) read_kind(&r, f, h);
-    else if (tarn_sx_is(f, "vector")) read_vector(&r, f, h);
+    if (tarn_sx_is(f, "kind")) once(&r, s, f), read_kind(&r, f, h), kind = true;
+    else if (tarn_sx_is(f, "vector")) once(&r, s, f), read_vector(&r, f, h);
     else if (tarn_sx_is(f, "memory")) tarn_push(r.cx, &mem, read_memory(&r, f));
     else if (tarn_sx_is(f, "intrinsic")) tarn_push(r.cx, &in, read_intrinsic(&r, f));
-    else if (tarn_sx_is(f, "cycles")) read_cycles(&r, f, h);
+    else if (tarn_sx_is(f, "cycles")) once(&r, s, f), read_cycles(&r, f, h);
     else tarn_push(r.cx, &at, read_attr(&r, f));
   }
   h->mem = mem.p, h->nmem = mem.n, h->intrin = in.p, h->nintrin = in.n, h->attr = at.p, h->nattr = at.n;
+  if (!kind) tarn_sx_error(r.cx, s, "%s: (kind cpu|gpu|dsa) is needed", h->name);
   check_whole(&r, s, h);
   return h;
 }

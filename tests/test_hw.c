@@ -1,0 +1,226 @@
+/* hw/: descriptions read, checked, printed and read again; every refusal says where; what is asked of a machine. */
+#include "tests/terms.h"
+
+#include "base/base.h"
+#include "hw/hw.h"
+
+/* ---------------------------------------------------------------- reading */
+typedef struct reading {
+  const char *text;
+  const tarn_hw *hw;
+} reading;
+static void parse(tarn_ctx *c, void *arg) {
+  reading *r = arg;
+  r->hw = tarn_hw_parse(L, tarn_sx_read(c, r->text, strlen(r->text), "m.hw"));
+}
+static const tarn_hw *machine(const char *text) {
+  reading r = {.text = text};
+  must(parse, &r);
+  return r.hw;
+}
+
+#define MEMORY "(memory l1 (capacity 32768) (read 64) (write 32)) (memory dram (read 8) (write 4))"
+#define CPU    "(kind cpu) (triple \"x86_64\") (clock 2e9)"
+
+static const char whole[] =
+    "(hw all (kind dsa) (triple \"t\") (cpu \"c\") (features \"+f\") (clock 1.5e9) (units 3)\n"
+    "  (vector (bits 256) (registers 16))\n"
+    "  (memory acc (capacity 1024) (instances 2) (line 64) (align 32) (banks 8) (read 64) (write 32.5)\n"
+    "    (latency 4) (managed) (entry 16) (keep out bias))\n"
+    "  (memory shadow (capacity 512) (read 1) (write 2) (shadow-of acc))\n"
+    "  (memory dram (read 8) (write 4))\n"
+    "  (intrinsic gemm (meaning (compute (reduceSum (mul $0 $1)) ?a ?b))\n"
+    "    (operand a (type i8) (memory acc) (dims 1 16)) (operand b (type i8) (dims 16 16))\n"
+    "    (operand y (type i32) (memory acc) (dims 1 16))\n"
+    "    (latency 5) (throughput 0.5) (ops 256) (encoding \"gemm\") (reuse-distance 4) (widths 1 2 3))\n"
+    "  (intrinsic add (meaning ?a) (operand a (type f32)) (operand y (type f32)))\n"
+    "  (cycles (exp 12) (div 7.5)) (launch 1e-6) (barrier 2e-6)\n"
+    "  (queues load compute store) (limit 7) (ratio 0.25) (sizes 1 2) (mix 1 2.5))";
+
+static void check_fields(const tarn_hw *h) {
+  ck_assert_str_eq(h->name, "all");
+  ck_assert_int_eq(h->kind, TARN_HW_DSA);
+  ck_assert_str_eq(h->triple, "t");
+  ck_assert_str_eq(h->features, "+f");
+  ck_assert(h->clock == 1.5e9 && h->units == 3 && h->launch == 1e-6 && h->barrier == 2e-6);
+  ck_assert(h->vector_bits == 256 && h->vector_regs == 16 && h->nmem == 3 && h->nintrin == 2);
+  const tarn_hw_memory *m = tarn_hw_memory_find(h, "acc");
+  ck_assert(m == &h->mem[0] && m->capacity == 1024 && m->instances == 2 && m->line == 64 && m->align == 32);
+  ck_assert(m->banks == 8 && m->read == 64 && m->write == 32.5 && m->latency == 4 && m->managed && m->entry == 16);
+  ck_assert(m->nkeep == 2 && !strcmp(m->keep[1], "bias") && !m->shadow_of);
+  ck_assert_str_eq(h->mem[1].shadow_of, "acc");
+  ck_assert(h->mem[2].capacity == 0 && h->mem[2].instances == 1 && h->mem[2].line == 1 && !h->mem[2].managed);
+  ck_assert_ptr_null(tarn_hw_memory_find(h, "l1"));
+  const tarn_hw_intrinsic *n = &h->intrin[0];
+  ck_assert(n->nop == 3 && n->latency == 5 && n->throughput == 0.5 && n->ops == 256);
+  ck_assert_str_eq(n->encoding, "gemm");
+  ck_assert(tarn_sx_is(n->meaning, "compute") && n->op[0].dtype == TARN_I8 && n->op[2].dtype == TARN_I32);
+  ck_assert(n->op[1].n == 2 && n->op[1].dim[0] == 16 && !strcmp(n->op[1].memory, "") && !strcmp(n->op[2].memory, "acc"));
+  ck_assert(n->nattr == 2 && n->attr[0].kind == TARN_A_INT && n->attr[0].i == 4 && n->attr[1].kind == TARN_A_INTS);
+  ck_assert(h->nattr == 5 && h->attr[0].kind == TARN_A_STR && !strcmp(h->attr[0].s, "load compute store"));
+  ck_assert(h->attr[1].i == 7 && h->attr[2].kind == TARN_A_REAL && h->attr[2].r == 0.25);
+  ck_assert(h->attr[3].n == 2 && h->attr[3].is[1] == 2 && h->attr[4].kind == TARN_A_REALS && h->attr[4].rs[1] == 2.5);
+}
+START_TEST(every_form) { check_fields(machine(whole)); }
+END_TEST
+
+START_TEST(round_trip) {
+  const tarn_hw *h = machine(whole);
+  tarn_buf a = {.cx = cx}, b = {.cx = cx};
+  tarn_hw_print(h, &a);
+  const tarn_hw *again = machine(a.p);
+  check_fields(again);
+  tarn_hw_print(again, &b);
+  ck_assert_str_eq(a.p, b.p);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- what is asked of a machine */
+START_TEST(questions) {
+  const tarn_hw *h = machine("(hw m " CPU " (units 4) (vector (bits 256) (registers 16)) " MEMORY
+                             "(intrinsic fma (meaning ?a) (operand a (type f32)) (operand y (type f32)) (throughput 2) (ops 8))"
+                             "(intrinsic slow (meaning ?a) (operand a (type f32)) (operand y (type f32)) (ops 4))"
+                             "(cycles (exp 12)))");
+  ck_assert_uint_eq(tarn_hw_lanes(h, TARN_F32), 8);
+  ck_assert_uint_eq(tarn_hw_lanes(h, TARN_F64), 4);
+  ck_assert_uint_eq(tarn_hw_lanes(h, TARN_I8), 32);
+  ck_assert_double_eq(tarn_hw_peak(h, TARN_F32, 1), 16 * 2e9);
+  ck_assert_double_eq(tarn_hw_peak(h, TARN_F32, 9), 4 * 16 * 2e9);
+  ck_assert_double_eq(tarn_hw_peak(h, TARN_F64, 2), 2 * 4 * 2e9);
+  ck_assert_double_eq(tarn_hw_fx_cycles(h, TARN_FX_EXP), 12);
+  ck_assert_double_eq(tarn_hw_fx_cycles(h, TARN_FX_ADD), 1);
+  const tarn_hw *scalar = machine("(hw m " CPU MEMORY ")");
+  ck_assert_uint_eq(tarn_hw_lanes(scalar, TARN_F32), 1);
+  ck_assert_double_eq(tarn_hw_peak(scalar, TARN_F32, 1), 2e9);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- refusals: where and why */
+static const struct refusal {
+  const char *text, *at, *why;
+} refusals[] = {
+    {"", "m.hw:1:1", "a description (hw NAME …)"},
+    {"x", "m.hw:1:1", "a description (hw NAME …)"},
+    {"(machine m)", "m.hw:1:1", "a description (hw NAME …)"},
+    {"(hw a) (hw b)", "m.hw:1:1", "a description (hw NAME …)"},
+    {"(hw)", "m.hw:1:1", "(hw …) needs a value"},
+    {"(hw (m))", "m.hw:1:5", "a word"},
+    {"(hw \"\")", "m.hw:1:1", "a name"},
+    {"(hw m (kind cpu)", "m.hw:1:1", ""},
+    {"(hw m x)", "m.hw:1:7", "a form (name value…)"},
+    {"(hw m\n ())", "m.hw:2:2", "a form (name value…)"},
+    {"(hw m\n ((a)))", "m.hw:2:2", "a form (name value…)"},
+    {"(hw m (triple \"t\") (clock 1)" MEMORY ")", "m.hw:1:1", "(kind cpu|gpu|dsa)"},
+    {"(hw m (kind tpu))", "m.hw:1:7", "cpu, gpu or dsa"},
+    {"(hw m (kind))", "m.hw:1:7", "needs a value"},
+    {"(hw m (kind cpu) (kind cpu))", "m.hw:1:18", "twice"},
+    {"(hw m (kind cpu) (triple \"t\")" MEMORY ")", "m.hw:1:1", "(clock HZ)"},
+    {"(hw m (kind cpu) (triple \"t\") (clock 1e9))", "m.hw:1:1", "at least one (memory …)"},
+    {"(hw m (kind cpu) (clock 1e9)" MEMORY ")", "m.hw:1:1", "(triple …)"},
+    {"(hw m (clock 0))", "m.hw:1:14", "out of range"},
+    {"(hw m (clock -1))", "m.hw:1:14", "out of range"},
+    {"(hw m (clock nan))", "m.hw:1:14", "out of range"},
+    {"(hw m (clock inf))", "m.hw:1:14", "out of range"},
+    {"(hw m (clock fast))", "m.hw:1:14", "a number"},
+    {"(hw m (clock))", "m.hw:1:7", "needs a value"},
+    {"(hw m (clock 1 2))", "m.hw:1:16", "one value"},
+    {"(hw m (clock 1) (clock 2))", "m.hw:1:17", "twice"},
+    {"(hw m (cpu a b))", "m.hw:1:14", "one value"},
+    {"(hw m (cpu (a)))", "m.hw:1:12", "a word"},
+    {"(hw m (units 0))", "m.hw:1:14", "an integer from 1"},
+    {"(hw m (units 1.5))", "m.hw:1:14", "an integer from 1"},
+    {"(hw m (units 4294967296))", "m.hw:1:14", "an integer from 1 to 4294967295"},
+    {"(hw m (launch -1e-6))", "m.hw:1:15", "out of range"},
+    {"(hw m (vector 256))", "m.hw:1:15", "(bits N) or (registers N)"},
+    {"(hw m (vector (bits 96)))", "m.hw:1:7", "a power of two"},
+    {"(hw m (vector (bits 0)))", "m.hw:1:21", "an integer from 8"},
+    {"(hw m (vector (bits 131072)))", "m.hw:1:21", "to 65536"},
+    {"(hw m (vector (registers 0)))", "m.hw:1:26", "an integer from 1"},
+    {"(hw m (cycles exp))", "m.hw:1:15", "(OPERATOR NUMBER)"},
+    {"(hw m (cycles (expo 3)))", "m.hw:1:15", "no scalar operator expo"},
+    {"(hw m (cycles (exp -3)))", "m.hw:1:20", "out of range"},
+    {"(hw m (memory))", "m.hw:1:7", "needs a value"},
+    {"(hw m (memory l1 (read 1)))", "m.hw:1:7", "(read B) and (write B)"},
+    {"(hw m (memory l1 (read 0)))", "m.hw:1:24", "out of range"},
+    {"(hw m (memory l1 (capacity -1)))", "m.hw:1:28", "an integer from 0"},
+    {"(hw m (memory l1 (capacity 9223372036854775807)))", "m.hw:1:28", "an integer from 0"},
+    {"(hw m (memory l1 (line 0)))", "m.hw:1:24", "an integer from 1"},
+    {"(hw m (memory l1 (size 4)))", "m.hw:1:18", "unknown form size"},
+    {"(hw m (memory l1 (managed 1)))", "m.hw:1:27", "no value"},
+    {"(hw m (memory l1 big))", "m.hw:1:18", "a form (name value…)"},
+    {"(hw m (memory l1 (line 4) (line 4)))", "m.hw:1:27", "twice"},
+    {"(hw m " CPU " (memory a (read 1) (write 1)) (memory b (read 1) (write 1)))", "m.hw:1:1", "memory a has no (capacity …)"},
+    {"(hw m " CPU " (memory a (capacity 4) (read 1) (write 1)) (memory a (read 1) (write 1)))", "m.hw:1:1", "described twice"},
+    {"(hw m " CPU " (memory a (read 1) (write 1) (shadow-of b)))", "m.hw:1:1", "shadows unknown b"},
+    {"(hw m (intrinsic))", "m.hw:1:7", "needs a value"},
+    {"(hw m (intrinsic f))", "m.hw:1:7", "(meaning TERM)"},
+    {"(hw m (intrinsic f (meaning)))", "m.hw:1:20", "needs a value"},
+    {"(hw m (intrinsic f (meaning ?a)))", "m.hw:1:7", "at least one operand"},
+    {"(hw m (intrinsic f (operand a (type f31))))", "m.hw:1:31", "unknown type f31"},
+    {"(hw m (intrinsic f (operand a (dims 4))))", "m.hw:1:20", "(type T)"},
+    {"(hw m (intrinsic f (operand a (dims 0))))", "m.hw:1:31", "positive integers"},
+    {"(hw m (intrinsic f (operand a (dims 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1))))", "m.hw:1:31", "at most 16"},
+    {"(hw m (intrinsic f (operand a (shape 4))))", "m.hw:1:31", "unknown form"},
+    {"(hw m (intrinsic f (operand a b)))", "m.hw:1:31", "unknown form"},
+    {"(hw m (intrinsic f (throughput 0)))", "m.hw:1:32", "out of range"},
+    {"(hw m " CPU MEMORY "(intrinsic f (meaning ?a) (operand a (type f32) (memory l9)) (operand y (type f32))))", "m.hw:1:1",
+     "operand a lives in unknown memory l9"},
+};
+START_TEST(refused) {
+  const struct refusal *r = &refusals[_i];
+  reading arg = {.text = r->text};
+  ck_assert_msg(tarn_protect(cx, parse, &arg) == TARN_BAD_INPUT, "accepted: %s", r->text);
+  const char *m = tarn_message(cx);
+  size_t n = strlen(r->at);
+  ck_assert_msg(!strncmp(m, r->at, n) && m[n] == ':', "%s\n  says  %s\n  not   %s", r->text, m, r->at);
+  ck_assert_msg(strstr(m, r->why) && !strchr(m, '\n'), "%s\n  says  %s\n  not   %s", r->text, m, r->why);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- shipped descriptions */
+typedef struct loading {
+  const char *name;
+  const tarn_hw *hw;
+} loading;
+static void load(tarn_ctx *c, void *arg) {
+  (void)c;
+  loading *l = arg;
+  l->hw = tarn_hw_load(L, l->name);
+}
+START_TEST(shipped) {
+  const char *names[16];
+  uint32_t n = tarn_hw_shipped(names, 16), found = 0;
+  ck_assert_uint_eq(n, tarn_hw_shipped(NULL, 0));
+  ck_assert_uint_ge(n, 3);
+  for (uint32_t i = 0; i < n && i < 16; i++) {
+    loading l = {.name = names[i]}, file = {.name = tarn_format(cx, "hw/%s.hw", names[i])};
+    must(load, &l), must(load, &file);
+    tarn_buf a = {.cx = cx}, b = {.cx = cx};
+    tarn_hw_print(l.hw, &a), tarn_hw_print(file.hw, &b);
+    ck_assert_str_eq(a.p, b.p);
+    ck_assert_str_eq(l.hw->name, names[i]);
+    for (uint32_t m = 0; m + 1 < l.hw->nmem; m++) /* nearer memories are faster */
+      ck_assert_msg(l.hw->mem[m].read >= l.hw->mem[m + 1].read, "%s: %s", names[i], l.hw->mem[m].name);
+    if (l.hw->kind == TARN_HW_CPU) ck_assert(tarn_hw_lanes(l.hw, TARN_F32) > 1 && l.hw->nintrin > 0);
+    static const char *const expected[] = {"aarch64", "riscv64", "x86-64-v3"};
+    for (uint32_t e = 0; e < 3; e++) found += !strcmp(names[i], expected[e]);
+  }
+  ck_assert_uint_eq(found, 3);
+}
+END_TEST
+
+START_TEST(not_shipped) {
+  loading l = {.name = "pdp11"};
+  ck_assert_int_eq(tarn_protect(cx, load, &l), TARN_BAD_INPUT);
+  ck_assert_ptr_nonnull(strstr(tarn_message(cx), "aarch64"));
+  l.name = "no/such.hw";
+  ck_assert_int_eq(tarn_protect(cx, load, &l), TARN_IO);
+  ck_assert_ptr_nonnull(strstr(tarn_message(cx), "no/such.hw"));
+}
+END_TEST
+
+int main(void) {
+  const looped tests[] = {{every_form, 1}, {round_trip, 1}, {questions, 1}, {refused, COUNT(refusals)}, {shipped, 1},
+                          {not_shipped, 1}};
+  return run_suite("hw", tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,64 @@
+/* hw/host/: the description of this machine is one that could be, and the same each time. */
+#include "tests/terms.h"
+
+#include "base/base.h"
+#include "hw/host/host.h"
+#include "hw/hw.h"
+
+static void describe(tarn_ctx *c, void *arg) {
+  (void)c;
+  *(const tarn_hw **)arg = tarn_hw_host(L, false);
+}
+static const tarn_hw *host(void) {
+  const tarn_hw *h = NULL;
+  must(describe, &h);
+  return h;
+}
+
+START_TEST(possible) {
+  const tarn_hw *h = host();
+  ck_assert_int_eq(h->kind, TARN_HW_CPU);
+  ck_assert(*h->triple && *h->cpu);
+  ck_assert(h->clock > 2e8 && h->clock < 1e10 && h->units >= 1);
+  ck_assert(h->vector_bits >= 64 && h->vector_regs >= 8);
+  ck_assert_uint_ge(h->nmem, 1);
+  ck_assert_int_eq(h->mem[h->nmem - 1].capacity, 0);
+  for (uint32_t i = 0; i + 2 < h->nmem; i++) ck_assert_int_lt(h->mem[i].capacity, h->mem[i + 1].capacity);
+  for (uint32_t i = 0; i + 1 < h->nmem; i++) {
+    ck_assert(h->mem[i].read >= h->mem[i + 1].read && h->mem[i].latency < h->mem[i + 1].latency);
+    ck_assert(h->mem[i].instances >= h->mem[i + 1].instances && h->mem[i].line >= 16);
+  }
+  double peak = tarn_hw_peak(h, TARN_F32, 1);
+  ck_assert(peak >= h->clock * tarn_hw_lanes(h, TARN_F32));
+}
+END_TEST
+
+START_TEST(reads_back) {
+  const tarn_hw *h = host();
+  tarn_buf a = {.cx = cx}, b = {.cx = cx};
+  tarn_hw_print(h, &a);
+  tarn_hw_print(tarn_hw_parse(L, tarn_sx_read(cx, a.p, a.n, "host.hw")), &b);
+  ck_assert_str_eq(a.p, b.p);
+}
+END_TEST
+
+/* All but the clock, which is timed, comes from tables. */
+START_TEST(twice) {
+  const tarn_hw *a = host(), *b = host();
+  ck_assert(a->nmem == b->nmem && a->units == b->units && a->vector_bits == b->vector_bits);
+  for (uint32_t i = 0; i < a->nmem; i++) ck_assert(a->mem[i].capacity == b->mem[i].capacity && a->mem[i].read == b->mem[i].read);
+  ck_assert(fabs(a->clock / b->clock - 1) < 0.5);
+}
+END_TEST
+
+START_TEST(measured) {
+  double peak = tarn_host_fma_peak(), near = tarn_host_read_rate(cx, 16384);
+  ck_assert(peak > 1e8 && peak < 1e13);
+  ck_assert(near > 1e8 && near < 1e13);
+}
+END_TEST
+
+int main(void) {
+  const looped tests[] = {{possible, 1}, {reads_back, 1}, {twice, 1}, {measured, 1}};
+  return run_suite("hw_host", tests, sizeof tests / sizeof *tests);
+}
