@@ -42,7 +42,8 @@ typedef float vec __attribute__((vector_size(64), aligned(64)));
 WIDEST static void fma_chains(float *out, long n) {
   vec b = {0}, c = {0};
   for (int j = 0; j < 16; j++) b[j] = out[0] + 0.999f, c[j] = out[1] + 1e-3f;
-  vec a0 = b, a1 = b, a2 = b, a3 = b, a4 = b, a5 = b, a6 = b, a7 = b, a8 = b, a9 = b, a10 = b, a11 = b;
+  vec a0 = b, a1 = a0 + c, a2 = a1 + c, a3 = a2 + c, a4 = a3 + c, a5 = a4 + c, a6 = a5 + c, a7 = a6 + c;
+  vec a8 = a7 + c, a9 = a8 + c, a10 = a9 + c, a11 = a10 + c;
   for (long k = 0; k < n; k++) {
     a0 = a0 * b + c, a1 = a1 * b + c, a2 = a2 * b + c, a3 = a3 * b + c;
     a4 = a4 * b + c, a5 = a5 * b + c, a6 = a6 * b + c, a7 = a7 * b + c;
