@@ -45,18 +45,22 @@ typedef struct tarn_evloops {
 } tarn_evloops;
 
 enum { TARN_EV_LANE = 1, TARN_EV_RED_DIMS = 2 };
+/* c + Σ coef[d]·x[d] + Σ atoms */
+typedef struct tarn_evsum {
+  int64_t c, coef[TARN_MAX_DIMS];
+  uint32_t natom;
+  struct tarn_evatom *atom;
+} tarn_evsum;
 typedef struct tarn_evatom {
   int64_t coef;
   tarn_ixterm t; /* DIV or MOD */
   uint32_t dims; /* bit set of the dims it reads */
   int uses;      /* TARN_EV_LANE | TARN_EV_RED_DIMS */
+  /* Of an atom that uses both: the sum under the division, itself taken apart. */
+  tarn_evsum arg;
+  int64_t *lane, *red;
+  int shift; /* by is 2^shift; -1: it is not a power of two */
 } tarn_evatom;
-/* c + Σ coef[d]·x[d] + Σ atoms */
-typedef struct tarn_evsum {
-  int64_t c, coef[TARN_MAX_DIMS];
-  uint32_t natom;
-  tarn_evatom *atom;
-} tarn_evsum;
 typedef struct tarn_evguard {
   tarn_evsum e;
   int64_t lo, hi;      /* lo <= e < hi */
@@ -73,7 +77,7 @@ typedef struct tarn_evread {
   uint32_t nguard;
   tarn_evguard *guard;
   tarn_value fill;
-  bool mixed;       /* some atom mixes lane and reduce dims: evaluated element by element */
+  bool mixed, deep; /* some atom mixes lane and reduce dims; so does one inside another */
   bool dense, same; /* the current run's elements follow each other; are one */
   int64_t start;    /* of the current run */
   int64_t red_start;
@@ -90,6 +94,9 @@ void tarn_evread_reduce(tarn_evread *r, int64_t start, uint32_t n);
 /* Values of the run at reduction step number `step` of the current ones. */
 void tarn_evread_load(const tarn_evread *r, uint32_t step, uint32_t n, tarn_value *out);
 typedef enum { TARN_EV_NONE, TARN_EV_SOME, TARN_EV_ALL } tarn_evinside;
+/* Of a read that is mixed but not deep: where the run's elements lie at a step, and whether the
+ * guards hold. */
+void tarn_evread_where(const tarn_evread *r, uint32_t step, uint32_t n, int64_t *at, bool *ok);
 tarn_evinside tarn_evread_inside(const tarn_evread *r,
                                  uint32_t step); /* do the guards hold for the run? */
 static inline bool tarn_evread_ok(const tarn_evread *r, uint32_t step, uint32_t v) {

@@ -25,7 +25,7 @@ static bool suits(dot *d, tarn_evread *x, tarn_evread *w, uint32_t dmin) {
   const tarn_evloops *l = &d->s->loops;
   uint32_t used = tarn_evread_dims(w), t = l->nlane;
   int64_t length = 1;
-  if (x->mixed || w->mixed || w->nguard) return false;
+  if (x->deep || w->mixed || w->nguard) return false;
   while (t > dmin && !(used >> (t - 1) & 1)) length *= l->ext[--t];
   if (length < SHORTEST || length <= d->length) return false;
   *d = (dot){.e = d->e, .s = d->s, .x = x, .w = w, .tail = t, .length = length, .rows = 1};
@@ -44,6 +44,13 @@ static const float *fetch_f32(const tarn_evread *r, uint32_t step, uint32_t n, f
   const float *p = r->data, fill = (float)r->fill.d;
   const int64_t *lane = r->lane;
   int64_t k = r->red[step];
+  if (r->mixed) {
+    int64_t at[TARN_EV_LANES];
+    bool ok[TARN_EV_LANES];
+    tarn_evread_where(r, step, n, at, ok);
+    for (uint32_t v = 0; v < n; v++) buf[v] = ok[v] ? p[at[v]] : fill;
+    return buf;
+  }
   switch (tarn_evread_inside(r, step)) {
   case TARN_EV_NONE:
     for (uint32_t v = 0; v < n; v++) buf[v] = fill;

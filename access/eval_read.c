@@ -23,7 +23,7 @@ static void sum_add(const tarn_lang *L, tarn_evsum *s, uint32_t nlane, int64_t k
       continue;
     }
     tarn_evatom *a = &s->atom[s->natom++];
-    *a = (tarn_evatom){k * t->coef, *t, dims_of(L, t->arg), 0};
+    *a = (tarn_evatom){.coef = k * t->coef, .t = *t, .dims = dims_of(L, t->arg)};
     if (a->dims & ((1u << nlane) - 1)) a->uses |= TARN_EV_LANE;
     if (a->dims >> nlane) a->uses |= TARN_EV_RED_DIMS;
   }
@@ -87,9 +87,13 @@ static uint32_t count_atoms(const tarn_lang *L, uint32_t ix) {
   return n;
 }
 
+static bool mixed_atom(const tarn_evatom *a) {
+  return a->uses == (TARN_EV_LANE | TARN_EV_RED_DIMS);
+}
+
 static bool mixes(const tarn_evsum *s) {
   for (uint32_t i = 0; i < s->natom; i++)
-    if (s->atom[i].uses == (TARN_EV_LANE | TARN_EV_RED_DIMS)) return true;
+    if (mixed_atom(&s->atom[i])) return true;
   return false;
 }
 
@@ -98,6 +102,57 @@ static int64_t *lanes(tarn_ev *e) {
 }
 static int64_t *steps(tarn_ev *e) {
   return tarn_ev_alloc(e, TARN_EV_RED * sizeof(int64_t));
+}
+
+/* Takes the mixed atoms of a sum apart; false when one holds another. */
+static bool take_apart(tarn_ev *e, tarn_evsum *s, uint32_t nlane) {
+  for (uint32_t i = 0; i < s->natom; i++) {
+    tarn_evatom *a = &s->atom[i];
+    if (!mixed_atom(a)) continue;
+    a->arg = (tarn_evsum){.atom = TARN_ARRAY(e->cx, tarn_evatom, count_atoms(e->L, a->t.arg))};
+    sum_add(e->L, &a->arg, nlane, 1, a->t.arg);
+    if (mixes(&a->arg)) return false;
+    a->shift = -1;
+    for (int k = 0; k < 62; k++)
+      if (a->t.by == (int64_t)1 << k) a->shift = k;
+    a->lane = lanes(e);
+    a->red = steps(e);
+  }
+  return true;
+}
+
+static void free_apart(tarn_ev *e, tarn_evsum *s) {
+  for (uint32_t i = 0; i < s->natom; i++) {
+    tarn_ev_free(e, s->atom[i].lane);
+    tarn_ev_free(e, s->atom[i].red);
+  }
+}
+
+/* Fills the lane (or reduce) parts of a sum and of what stands in its mixed atoms. */
+static void fill_parts(const tarn_evread *r, tarn_evsum *s, bool red, int64_t start, uint32_t n,
+                       int64_t *out) {
+  sum_fill(r->L, s, r->loops, red, start, n, out);
+  for (uint32_t i = 0; i < s->natom; i++) {
+    tarn_evatom *a = &s->atom[i];
+    if (mixed_atom(a)) sum_fill(r->L, &a->arg, r->loops, red, start, n, red ? a->red : a->lane);
+  }
+}
+
+/* The values of a sum whose mixed atoms are taken apart. */
+static void sum_run(const tarn_evsum *s, const int64_t *lane, int64_t k, uint32_t step, uint32_t n,
+                    int64_t *out) {
+  for (uint32_t v = 0; v < n; v++) out[v] = lane[v] + k;
+  for (uint32_t i = 0; i < s->natom; i++) {
+    const tarn_evatom *a = &s->atom[i];
+    if (!mixed_atom(a)) continue;
+    int64_t rest = a->red[step], by = a->t.by;
+    bool div = a->t.kind == TARN_IX_DIV;
+    for (uint32_t v = 0; v < n; v++) {
+      int64_t x = a->lane[v] + rest;
+      int64_t q = a->shift >= 0 ? x >> a->shift : tarn_floordiv(x, by);
+      out[v] += a->coef * (div ? q : x - q * by);
+    }
+  }
 }
 
 void tarn_evread_init(tarn_ev *e, tarn_evread *r, const tarn_evloops *loops, uint32_t map,
@@ -123,30 +178,35 @@ void tarn_evread_init(tarn_ev *e, tarn_evread *r, const tarn_evloops *loops, uin
   if (m->nguard) r->fill = tarn_fx_value(e->L, m->fill);
   r->lane = lanes(e);
   r->red = steps(e);
+  r->deep = !take_apart(e, &r->at, loops->nlane);
+  for (uint32_t i = 0; i < m->nguard && !r->deep; i++)
+    r->deep = !take_apart(e, &r->guard[i].e, loops->nlane);
 }
 
 void tarn_evread_free(tarn_ev *e, tarn_evread *r) {
   for (uint32_t i = 0; i < r->nguard; i++) {
     tarn_ev_free(e, r->guard[i].lane);
     tarn_ev_free(e, r->guard[i].red);
+    free_apart(e, &r->guard[i].e);
   }
+  free_apart(e, &r->at);
   tarn_ev_free(e, r->lane);
   tarn_ev_free(e, r->red);
 }
 
 void tarn_evread_run(tarn_evread *r, int64_t start, uint32_t n) {
   r->start = start;
-  if (r->mixed) return;
-  sum_fill(r->L, &r->at, r->loops, false, start, n, r->lane);
+  if (r->deep) return;
+  fill_parts(r, &r->at, false, start, n, r->lane);
   for (uint32_t v = 0; r->origin && v < n; v++) r->lane[v] -= r->origin;
-  r->dense = r->same = true;
+  r->dense = r->same = !r->mixed;
   for (uint32_t v = 1; v < n; v++) {
     r->dense &= r->lane[v] == r->lane[0] + (int64_t)v;
     r->same &= r->lane[v] == r->lane[0];
   }
   for (uint32_t i = 0; i < r->nguard; i++) {
     tarn_evguard *g = &r->guard[i];
-    sum_fill(r->L, &g->e, r->loops, false, start, n, g->lane);
+    fill_parts(r, &g->e, false, start, n, g->lane);
     g->least = g->most = g->lane[0];
     for (uint32_t v = 1; v < n; v++) {
       if (g->lane[v] < g->least) g->least = g->lane[v];
@@ -157,10 +217,20 @@ void tarn_evread_run(tarn_evread *r, int64_t start, uint32_t n) {
 
 void tarn_evread_reduce(tarn_evread *r, int64_t start, uint32_t n) {
   r->red_start = start;
-  if (r->mixed) return;
-  sum_fill(r->L, &r->at, r->loops, true, start, n, r->red);
+  if (r->deep) return;
+  fill_parts(r, &r->at, true, start, n, r->red);
   for (uint32_t i = 0; i < r->nguard; i++)
-    sum_fill(r->L, &r->guard[i].e, r->loops, true, start, n, r->guard[i].red);
+    fill_parts(r, &r->guard[i].e, true, start, n, r->guard[i].red);
+}
+
+void tarn_evread_where(const tarn_evread *r, uint32_t step, uint32_t n, int64_t *at, bool *ok) {
+  for (uint32_t v = 0; v < n; v++) ok[v] = true;
+  for (uint32_t i = 0; i < r->nguard; i++) {
+    const tarn_evguard *g = &r->guard[i];
+    sum_run(&g->e, g->lane, g->red[step], step, n, at);
+    for (uint32_t v = 0; v < n; v++) ok[v] &= at[v] >= g->lo && at[v] < g->hi;
+  }
+  sum_run(&r->at, r->lane, r->red[step], step, n, at);
 }
 
 tarn_evinside tarn_evread_inside(const tarn_evread *r, uint32_t step) {
@@ -216,8 +286,15 @@ static void spread(tarn_value x, uint32_t n, tarn_value *out) {
   for (uint32_t v = 0; v < n; v++) out[v] = x;
 }
 
-/* Everything evaluated for each element. */
 static void load_mixed(const tarn_evread *r, uint32_t step, uint32_t n, tarn_value *out) {
+  int64_t at[TARN_EV_LANES];
+  bool ok[TARN_EV_LANES];
+  tarn_evread_where(r, step, n, at, ok);
+  for (uint32_t v = 0; v < n; v++) out[v] = ok[v] ? tarn_ev_get(r->data, r->store, at[v]) : r->fill;
+}
+
+/* Everything evaluated for each element. */
+static void load_deep(const tarn_evread *r, uint32_t step, uint32_t n, tarn_value *out) {
   const tarn_evloops *l = r->loops;
   int64_t x[TARN_MAX_DIMS] = {0};
   decompose(l, l->nlane, l->nall, r->red_start + step, x);
@@ -235,7 +312,7 @@ static void load_mixed(const tarn_evread *r, uint32_t step, uint32_t n, tarn_val
 
 void tarn_evread_load(const tarn_evread *r, uint32_t step, uint32_t n, tarn_value *out) {
   if (r->mixed) {
-    load_mixed(r, step, n, out);
+    (r->deep ? load_deep : load_mixed)(r, step, n, out);
     return;
   }
   tarn_evinside in = tarn_evread_inside(r, step);
