@@ -269,38 +269,47 @@ static void price(kgraph *k, kcand *c) {
 }
 
 /* ---- candidates of one e-node ---- */
-/* A nest candidate for operands read as v[j], children in layouts pick[j], writing layout lo of the group. */
-static void nest_cand(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_t nk, const operand *op,
-                      const kview *const *v, const uint32_t *pick, uint32_t lo, bool copy) {
-  const kclass *c = &k->cls.p[kc];
-  kgroup *g = &k->group.p[c->group];
-  kcand cand = {.kind = KC_NEST, .node = node, .kcls = kc, .nchild = nk, .nout = 1, .copy = copy};
-  if (!kg_layout_over(k, g, &g->layout[lo], c->to_rep, &cand.out[0])) {
-    nest = nest_over_rep(k, nest, c);
-    cand.out[0] = g->layout[lo];
-    if (nest == TARN_NONE) return;
-  }
-  cand.nest = nest_through(k, nest, v);
-  if (cand.nest == TARN_NONE) return;
-  cand.child = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS);
-  cand.cterm = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS);
-  cand.in = TARN_ARRAY(k->cx, tarn_layout, KG_MAX_KIDS);
+/* Where a candidate writes: AND/OR class, and per result a layout over the dims of its class. */
+typedef struct target {
+  uint32_t ag, kcls; /* kcls: of the single result, or of the tuple */
+  uint32_t nout;
+  tarn_layout out[KG_MAX_OUT];
+} target;
+
+static bool set_children(kgraph *k, kcand *c, uint32_t nk, const operand *op, const kview *const *v, const uint32_t *pick) {
+  c->child = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS);
+  c->cterm = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS);
+  c->in = TARN_ARRAY(k->cx, tarn_layout, KG_MAX_KIDS);
   for (uint32_t j = 0; j < nk; j++) {
-    cand.child[j] = cand.cterm[j] = TARN_NONE;
+    c->child[j] = c->cterm[j] = TARN_NONE;
     if (op[j].constant) {
       const tarn_type *t = tarn_term_type(k->L, op[j].term);
-      cand.cterm[j] = op[j].term;
-      cand.in[j] = tarn_layout_row_major(t->n, t->dim);
-    } else {
-      kgroup *from = &k->group.p[v[j]->group];
-      cand.child[j] = from->first + pick[j];
-      cand.in[j] = from->layout[pick[j]];
-      if (cand.child[j] == g->first + lo) return; /* reads what it writes */
+      c->cterm[j] = op[j].term;
+      c->in[j] = tarn_layout_row_major(t->n, t->dim);
+      continue;
     }
+    kgroup *from = &k->group.p[v[j]->group];
+    c->child[j] = from->first + pick[j];
+    c->in[j] = from->layout[pick[j]];
   }
+  return true;
+}
+/* A nest candidate for operands read as v[j], children in layouts pick[j]. over: the group layout to write when the
+ * nest has to be put over the representative's dims first, else NULL. */
+static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest, uint32_t nk, const operand *op,
+                      const kview *const *v, const uint32_t *pick, const tarn_layout *over, bool copy) {
+  kcand cand = {.kind = KC_NEST, .node = node, .kcls = to->kcls, .nchild = nk, .nout = to->nout, .copy = copy};
+  memcpy(cand.out, to->out, sizeof cand.out);
+  if (over) nest = nest_over_rep(k, nest, &k->cls.p[to->kcls]), cand.out[0] = *over;
+  if (nest == TARN_NONE) return;
+  cand.nest = nest_through(k, nest, v);
+  if (cand.nest == TARN_NONE) return;
+  set_children(k, &cand, nk, op, v, pick);
+  for (uint32_t j = 0; j < nk; j++)
+    if (cand.child[j] == to->ag) return; /* reads what it writes */
   pack_constants(k, &cand);
   price(k, &cand);
-  add_cand(k, g->first + lo, cand);
+  add_cand(k, to->ag, cand);
 }
 
 static uint32_t plain_layouts(const kgroup *g) {
@@ -308,25 +317,32 @@ static uint32_t plain_layouts(const kgroup *g) {
   while (n < g->nlayout && g->part_of[n] == TARN_NONE) n++;
   return n;
 }
-/* All combinations of views and layouts, at most `cap`; the first ones are the likeliest. */
-static void combos(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_t nk, const operand *op, bool copy) {
+/* All combinations of views and layouts of the operands, the likeliest first, at most 32. */
+static void combos(kgraph *k, const target *to, uint32_t node, uint32_t nest, uint32_t nk, const operand *op,
+                   const tarn_layout *over, bool copy) {
+  uint32_t vi[KG_MAX_KIDS] = {0}, li[KG_MAX_KIDS] = {0};
+  for (uint32_t tries = 0; tries < 32; tries++) {
+    const kview *v[KG_MAX_KIDS];
+    for (uint32_t j = 0; j < nk; j++) v[j] = &op[j].v[vi[j]];
+    nest_cand(k, to, node, nest, nk, op, v, li, over, copy);
+    uint32_t j = 0;
+    for (; j < nk; j++) { /* next combination */
+      if (op[j].constant) continue;
+      if (++li[j] < plain_layouts(&k->group.p[v[j]->group])) break;
+      li[j] = 0;
+      if (++vi[j] < op[j].nv) break;
+      vi[j] = 0;
+    }
+    if (j == nk) break;
+  }
+}
+/* … for each storage order of the result. */
+static void all_orders(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_t nk, const operand *op, bool copy) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   for (uint32_t lo = 0; lo < g->nlayout; lo++) {
-    uint32_t vi[KG_MAX_KIDS] = {0}, li[KG_MAX_KIDS] = {0};
-    for (uint32_t tries = 0; tries < 32; tries++) {
-      const kview *v[KG_MAX_KIDS];
-      for (uint32_t j = 0; j < nk; j++) v[j] = &op[j].v[vi[j]];
-      nest_cand(k, kc, node, nest, nk, op, v, li, lo, copy);
-      uint32_t j = 0;
-      for (; j < nk; j++) { /* next combination */
-        if (op[j].constant) continue;
-        if (++li[j] < plain_layouts(&k->group.p[v[j]->group])) break;
-        li[j] = 0;
-        if (++vi[j] < op[j].nv) break;
-        vi[j] = 0;
-      }
-      if (j == nk) break;
-    }
+    target to = {.ag = g->first + lo, .kcls = kc, .nout = 1};
+    bool direct = kg_layout_over(k, g, &g->layout[lo], k->cls.p[kc].to_rep, &to.out[0]);
+    combos(k, &to, node, nest, nk, op, direct ? NULL : &g->layout[lo], copy);
   }
 }
 static bool read_constant(kgraph *k, operand *op) {
@@ -359,46 +375,56 @@ static uint32_t identity_nest(kgraph *k, uint32_t type) {
   uint32_t fn = tarn_fn_map(k->L, tarn_fx_hole(k->L, 0), 1);
   return tarn_nest_of(k->L, TARN_OP_COMPUTE, tarn_payload_of(k->L, TARN_P_FN, fn), &type, 1);
 }
-static void opaque_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {
-  kgroup *g = &k->group.p[k->cls.p[kc].group];
-  const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
-  kcand c = {.kind = KC_OPAQUE, .node = node, .kcls = kc, .nchild = e->n, .nout = 1, .payload = e->payload};
-  if (t->tuple) return;
+/* A buffer that holds the operand as a plain row-major tensor, or a constant; false when there is none. */
+static bool plain_operand(kgraph *k, const operand *op, kcand *c, uint32_t j) {
+  const tarn_type *t = tarn_type_get(k->L, k->cls.p[op->kcls].type);
+  tarn_layout row = tarn_layout_row_major(t->n, t->dim), over;
+  c->child[j] = c->cterm[j] = TARN_NONE, c->in[j] = row;
+  if (op->constant) {
+    c->cterm[j] = kg_constant(k, op->kcls);
+    return true;
+  }
+  for (uint32_t i = 0; i < op->nv; i++) {
+    kgroup *from = &k->group.p[op->v[i].group];
+    for (uint32_t l = 0; l < plain_layouts(from); l++)
+      if (kg_layout_over(k, from, &from->layout[l], op->v[i].map, &over) && tarn_layout_equal(&over, &row)) {
+        c->child[j] = from->first + l;
+        return true;
+      }
+  }
+  return false;
+}
+static uint32_t copied(kgraph *k, const operand *op, const tarn_layout *l);
+/* A kernel that is no nest: reads and writes plain row-major tensors; operands lying otherwise are copied first. */
+static void other_cand(kgraph *k, const target *to, uint32_t node, const tarn_eg_node *e, const operand *op) {
+  kcand c = {.kind = KC_OTHER, .node = node, .kcls = to->kcls, .nchild = e->n, .nout = to->nout, .op = e->op, .payload = e->payload};
+  memcpy(c.out, to->out, sizeof c.out);
   c.child = TARN_ARRAY(k->cx, uint32_t, e->n + 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, e->n + 1);
   c.in = TARN_ARRAY(k->cx, tarn_layout, e->n + 1);
-  double bytes = (double)tarn_type_count(t) * 4;
+  double elements = 0;
+  for (uint32_t j = 0; j < to->nout; j++) elements += (double)tarn_layout_elems(&to->out[j]);
   for (uint32_t j = 0; j < e->n; j++) {
-    const tarn_type *kt = tarn_type_get(k->L, k->cls.p[op[j].kcls].type);
-    tarn_layout row = tarn_layout_row_major(kt->n, kt->dim), over;
-    c.child[j] = c.cterm[j] = TARN_NONE, c.in[j] = row;
-    bytes += (double)tarn_type_count(kt) * 4;
-    if (op[j].constant) {
-      c.cterm[j] = kg_constant(k, op[j].kcls);
-      continue;
-    }
-    /* a reference kernel reads plain row-major tensors */
-    bool found = false;
-    for (uint32_t i = 0; i < op[j].nv && !found; i++) {
-      kgroup *from = &k->group.p[op[j].v[i].group];
-      for (uint32_t l = 0; l < plain_layouts(from) && !found; l++)
-        if (kg_layout_over(k, from, &from->layout[l], op[j].v[i].map, &over) && tarn_layout_equal(&over, &row))
-          c.child[j] = from->first + l, found = true;
-    }
-    if (!found) return;
+    if (!plain_operand(k, &op[j], &c, j)) c.child[j] = copied(k, &op[j], &c.in[j]);
+    if (e->op != TARN_OP_GATHER || j) elements += (double)tarn_layout_elems(&c.in[j]);
   }
-  c.price = bytes / 1e9 + 1e-5; /* one element a nanosecond: slow, and no alternative */
+  c.price = elements * 1e-9 + k->o->hw->launch; /* about an element a nanosecond; there is no alternative to weigh */
+  add_cand(k, to->ag, c);
+}
+static void other_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {
+  kgroup *g = &k->group.p[k->cls.p[kc].group];
+  const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
   tarn_layout row = tarn_layout_row_major(t->n, t->dim), over;
   for (uint32_t l = 0; l < g->nlayout; l++)
     if (kg_layout_over(k, g, &g->layout[l], k->cls.p[kc].to_rep, &over) && tarn_layout_equal(&over, &row)) {
-      c.out[0] = over;
-      add_cand(k, g->first + l, c);
+      target to = {.ag = g->first + l, .kcls = kc, .nout = 1, .out = {over}};
+      other_cand(k, &to, node, e, op);
     }
 }
 
 /* ---- concatenations, copies, roots ---- */
 static uint32_t new_class(kgraph *k) { return k->nag++; }
 /* An AND/OR class for operand j copied to a place of its own in layout l (over the operand's dims). */
-static uint32_t copied(kgraph *k, uint32_t kc, const operand *op, const tarn_layout *l) {
+static uint32_t copied(kgraph *k, const operand *op, const tarn_layout *l) {
   uint32_t ag = new_class(k);
   uint32_t nest = identity_nest(k, k->cls.p[op->kcls].type);
   for (uint32_t i = 0; i < op->nv; i++) {
@@ -421,7 +447,6 @@ static uint32_t copied(kgraph *k, uint32_t kc, const operand *op, const tarn_lay
       add_cand(k, ag, c);
     }
   }
-  (void)kc;
   return ag;
 }
 static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {
@@ -447,7 +472,7 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
         if (in->part_of[l] == gi * KG_MAX_LAYOUTS + lo && kg_layout_over(k, in, &c.in[j], back, &over) &&
             tarn_layout_equal(&over, &in->layout[l]))
           c.child[j] = in->first + l;
-      if (c.child[j] == TARN_NONE) c.child[j] = copied(k, kc, &op[j], &c.in[j]);
+      if (c.child[j] == TARN_NONE) c.child[j] = copied(k, &op[j], &c.in[j]);
     }
     add_cand(k, g->first + lo, c);
   }
@@ -463,7 +488,8 @@ static void copies(kgraph *k) {
         kview self = {gi, tarn_map_identity(k->L, g->type)};
         const kview *v = &self;
         operand op = {.kcls = g->rep};
-        nest_cand(k, g->rep, TARN_NONE, nest, 1, &op, &v, &a, b, true);
+        target to = {.ag = g->first + b, .kcls = g->rep, .nout = 1, .out = {g->layout[b]}};
+        nest_cand(k, &to, TARN_NONE, nest, 1, &op, &v, &a, NULL, true);
       }
   }
 }
@@ -484,7 +510,7 @@ static void roots(kgraph *k) {
       for (uint32_t j = 0; j < n; j++)
         if (k->group.p[all[j].group].nlayout) op.v[op.nv++] = all[j];
     }
-    uint32_t ag = copied(k, kc, &op, &row);
+    uint32_t ag = copied(k, &op, &row);
     k->root_class[i] = ag;
     bool fresh;
     tarn_map_at(taken, k->cls.p[kc].group, &fresh);
@@ -501,6 +527,61 @@ static void roots(kgraph *k) {
   }
 }
 
+/* ---- kernels with several results ---- */
+/* The class that is result i of tuple class t, or TARN_NONE when nothing asks for it. */
+static uint32_t nth_class(kgraph *k, uint32_t t, uint32_t i) {
+  tarn_eg_use u = tarn_eg_uses(k->g, k->cls.p[t].cls);
+  while (tarn_eg_next_use(k->g, &u)) {
+    tarn_eg_node e = tarn_eg_node_at(k->g, u.node);
+    if (e.op != TARN_OP_NTH || tarn_payload_get(k->L, e.payload)->ints[0] != (int64_t)i) continue;
+    for (uint32_t c = 0; c < k->cls.n; c++) { /* the class that holds the node */
+      const kclass *kc = &k->cls.p[c];
+      if (!kc->constant && tarn_eg_lookup(k->g, e.op, e.payload, e.kids, e.n) != TARN_NONE &&
+          tarn_eg_find(k->g, u.node) == kc->cls)
+        return c;
+    }
+  }
+  return TARN_NONE;
+}
+/* Each choice of a storage order per result is an AND/OR class of its own, from which the results are taken for nothing. */
+static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {
+  const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
+  uint32_t cls[KG_MAX_OUT], li[KG_MAX_OUT] = {0}, type[KG_MAX_KIDS];
+  if (t->nelem > KG_MAX_OUT) return;
+  for (uint32_t i = 0; i < t->nelem; i++)
+    if ((cls[i] = nth_class(k, kc, i)) == TARN_NONE || !plain_layouts(&k->group.p[k->cls.p[cls[i]].group])) return;
+  for (uint32_t j = 0; j < e->n; j++) type[j] = k->cls.p[op[j].kcls].type;
+  uint32_t nest = e->op == TARN_OP_NEST ? tarn_nest_of(k->L, e->op, e->payload, type, e->n) : TARN_NONE;
+  for (uint32_t tries = 0, i = 0; tries < 8 && i < t->nelem; tries++) {
+    target to = {.ag = k->nag, .kcls = kc, .nout = t->nelem};
+    bool ok = true;
+    for (i = 0; i < t->nelem && ok; i++) {
+      const kclass *c = &k->cls.p[cls[i]];
+      const kgroup *g = &k->group.p[c->group];
+      const tarn_type *ct = tarn_type_get(k->L, c->type);
+      tarn_layout row = tarn_layout_row_major(ct->n, ct->dim);
+      ok = kg_layout_over(k, g, &g->layout[li[i]], c->to_rep, &to.out[i]) &&
+           (nest != TARN_NONE || tarn_layout_equal(&row, &to.out[i]));
+    }
+    if (ok) {
+      k->nag++;
+      if (nest != TARN_NONE) combos(k, &to, node, nest, e->n, op, NULL, false);
+      else other_cand(k, &to, node, e, op);
+      for (i = 0; i < t->nelem; i++) {
+        kcand n = {.kind = KC_NTH, .node = TARN_NONE, .kcls = cls[i], .nchild = 1, .nout = 1, .nth = i};
+        n.child = TARN_ARRAY(k->cx, uint32_t, 1), n.cterm = TARN_ARRAY(k->cx, uint32_t, 1);
+        n.in = TARN_ARRAY(k->cx, tarn_layout, 1);
+        n.child[0] = to.ag, n.cterm[0] = TARN_NONE, n.in[0] = n.out[0] = to.out[i];
+        add_cand(k, k->group.p[k->cls.p[cls[i]].group].first + li[i], n);
+      }
+    }
+    for (i = 0; i < t->nelem; i++) {
+      if (++li[i] < plain_layouts(&k->group.p[k->cls.p[cls[i]].group])) break;
+      li[i] = 0;
+    }
+  }
+}
+
 static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
   tarn_eg_node e = tarn_eg_node_at(k->g, node);
   kgroup *g = &k->group.p[k->cls.p[kc].group];
@@ -508,19 +589,22 @@ static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
     if (g->nlayout) add_cand(k, g->first, (kcand){.kind = KC_INPUT, .node = node, .kcls = kc, .payload = e.payload});
     return;
   }
-  if (!kg_produces(e.op) || e.n > KG_MAX_KIDS) return;
+  if (!kg_produces(e.op) || e.op == TARN_OP_NTH || e.n > KG_MAX_KIDS) return;
   operand *op = TARN_ARRAY(k->cx, operand, e.n + 1);
   if (!read_operands(k, kc, &e, op)) return;
-  if (e.op == TARN_OP_CONCAT) {
+  bool other = e.op == TARN_OP_OPAQUE || e.op == TARN_OP_GATHER || e.op == TARN_OP_CALL;
+  if (tarn_type_get(k->L, k->cls.p[kc].type)->tuple) {
+    if (e.op == TARN_OP_NEST || other) tuple_node(k, kc, node, &e, op);
+  } else if (e.op == TARN_OP_CONCAT) {
     concat_cand(k, kc, node, &e, op);
-  } else if (e.op == TARN_OP_OPAQUE) {
-    opaque_cand(k, kc, node, &e, op);
+  } else if (other) {
+    other_node(k, kc, node, &e, op);
   } else if (e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST) {
     uint32_t type[KG_MAX_KIDS];
     for (uint32_t j = 0; j < e.n; j++) type[j] = k->cls.p[op[j].kcls].type;
-    combos(k, kc, node, tarn_nest_of(k->L, e.op, e.payload, type, e.n), e.n, op, false);
+    all_orders(k, kc, node, tarn_nest_of(k->L, e.op, e.payload, type, e.n), e.n, op, false);
   } else if (e.op == TARN_OP_MATERIALISE) {
-    combos(k, kc, node, identity_nest(k, k->cls.p[op[0].kcls].type), 1, op, true);
+    all_orders(k, kc, node, identity_nest(k, k->cls.p[op[0].kcls].type), 1, op, true);
   }
 }
 
@@ -528,7 +612,7 @@ void kg_candidates(kgraph *k) {
   uint32_t n = k->cls.n; /* kg_constant may add classes: they have no candidates */
   for (uint32_t c = 0; c < n; c++) {
     const tarn_type *t = tarn_type_get(k->L, k->cls.p[c].type);
-    if (k->cls.p[c].constant || t->tuple || !k->group.p[k->cls.p[c].group].nlayout) continue;
+    if (k->cls.p[c].constant || (!t->tuple && !k->group.p[k->cls.p[c].group].nlayout)) continue;
     EACH_NODE(k, k->cls.p[c].cls, node) of_node(k, c, node);
   }
   copies(k);

@@ -8,6 +8,7 @@
 #include "extract/extract.h"
 
 #define KG_MAX_LAYOUTS 8
+#define KG_MAX_OUT     TARN_MAX_RESULTS
 #define KG_MAX_KIDS    (TARN_MAX_DIMS * 4)
 
 typedef struct kclass { /* an e-class that matters */
@@ -28,7 +29,9 @@ typedef struct kgroup {
   uint32_t ninner;
 } kgroup;
 
-typedef enum { KC_INPUT, KC_NEST, KC_CONCAT, KC_OPAQUE, KC_ALIAS, KC_NTH } kcand_kind;
+/* NEST, OTHER (gather, opaque, called) are kernels; CONCAT lays its parts side by side; ALIAS is a program output that is a
+ * buffer as it stands; NTH is one result of a kernel with several, whose AND/OR class is its only child. */
+typedef enum { KC_INPUT, KC_NEST, KC_CONCAT, KC_OTHER, KC_ALIAS, KC_NTH } kcand_kind;
 typedef struct kcand {
   kcand_kind kind;
   uint32_t node;        /* e-node it comes from, TARN_NONE for copies */
@@ -38,9 +41,10 @@ typedef struct kcand {
   uint32_t *child;      /* AND/OR class; constants: TARN_NONE */
   uint32_t *cterm;      /* constants: the (packed) term; else TARN_NONE */
   tarn_layout *in;      /* layout per child */
-  tarn_layout out[4];
+  tarn_layout out[KG_MAX_OUT];
   uint32_t nout;
-  uint32_t payload;
+  uint32_t op, payload; /* OTHER, INPUT */
+  uint32_t nth;         /* NTH: which result */
   bool copy;
   double price;
 } kcand;

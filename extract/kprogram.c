@@ -59,7 +59,7 @@ static uint32_t buffer_of(build *b, uint32_t ag) {
 
 static const char *kind_word(const build *b, const kcand *c) {
   if (c->copy) return "copy";
-  if (c->kind == KC_OPAQUE) return tarn_payload_get(b->k->L, c->payload)->name;
+  if (c->kind == KC_OTHER) return c->op == TARN_OP_GATHER ? "gather" : tarn_payload_get(b->k->L, c->payload)->name;
   const tarn_nest *n = tarn_nest_get(b->k->L, c->nest);
   if (n->nstage > 1) return "nest";
   const tarn_func *f = tarn_fn_get(b->k->L, n->stage[0].fn);
@@ -102,7 +102,34 @@ static void block_constants(build *b, kcand *c, const tarn_ksig *sig, const tarn
   }
 }
 
-static void emit(build *b, uint32_t ag);
+/* Buffers of a kernel's results: its own, or for a kernel with several those of the classes that take them (a result
+ * that nothing takes gets one that nobody reads). */
+static uint32_t *result_buffers(build *b, uint32_t ag, const kcand *c) {
+  kgraph *k = b->k;
+  uint32_t *out = TARN_ARRAY(k->cx, uint32_t, c->nout);
+  const tarn_type *t = tarn_type_get(k->L, k->cls.p[c->kcls].type);
+  if (!t->tuple) {
+    out[0] = buffer_of(b, ag);
+    return out;
+  }
+  for (uint32_t i = 0; i < c->nout; i++) {
+    out[i] = TARN_NONE;
+    for (uint32_t x = 0; x < k->nag && out[i] == TARN_NONE; x++) {
+      if (b->choice[x] == TARN_SEL_NONE) continue;
+      const kcand *n = &k->cand.p[b->choice[x]];
+      if (n->kind == KC_NTH && n->child[0] == ag && n->nth == i) out[i] = buffer_of(b, x);
+    }
+    if (out[i] == TARN_NONE)
+      out[i] = new_buffer(b, TARN_BUF_TEMP, tarn_type_get(k->L, t->elem[i])->dtype, &c->out[i], TARN_NONE);
+  }
+  return out;
+}
+static const uint32_t *operand_buffers(build *b, const kcand *c) {
+  uint32_t *in = TARN_ARRAY(b->k->cx, uint32_t, c->nchild + 1);
+  for (uint32_t j = 0; j < c->nchild; j++)
+    in[j] = c->child[j] == TARN_NONE ? const_buffer(b, c->cterm[j], &c->in[j]) : buffer_of(b, c->child[j]);
+  return in;
+}
 static void emit_nest(build *b, uint32_t ag, kcand *c) {
   kgraph *k = b->k;
   tarn_ksig sig;
@@ -112,27 +139,25 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
   block_constants(b, c, &sig, s);
   kg_signature(k, c, &sig);
   s = tarn_solve(k->solver, &sig, &cost);
-  tarn_kernel x = {.name = kernel_name(b, c), .kind = TARN_K_NEST, .nest = sig.nest, .nin = sig.nin, .nout = 1,
+  tarn_kernel x = {.name = kernel_name(b, c), .kind = TARN_K_NEST, .nest = sig.nest, .nin = sig.nin, .nout = c->nout,
                    .sched = s, .copy = c->copy, .price = c->price, .flops = cost.flops, .term = TARN_NONE};
-  uint32_t *in = TARN_ARRAY(k->cx, uint32_t, c->nchild + 1), *out = TARN_ARRAY(k->cx, uint32_t, 1);
-  for (uint32_t j = 0; j < c->nchild; j++)
-    in[j] = c->child[j] == TARN_NONE ? const_buffer(b, c->cterm[j], &c->in[j]) : buffer_of(b, c->child[j]);
-  out[0] = buffer_of(b, ag);
-  x.in = in, x.out = out;
+  x.in = operand_buffers(b, c), x.out = result_buffers(b, ag, c);
   x.in_layout = tarn_copy(k->cx, sig.in, (sig.nin + 1) * sizeof *sig.in);
-  x.out_layout = tarn_copy(k->cx, sig.out, sizeof *sig.out);
+  x.out_layout = tarn_copy(k->cx, sig.out, sizeof sig.out);
   tarn_push(k->cx, &b->ker, x);
 }
-static void emit_opaque(build *b, uint32_t ag, const kcand *c) {
+/* The kernel's term is its operator over inputs that stand for its buffers. */
+static void emit_other(build *b, uint32_t ag, const kcand *c) {
   kgraph *k = b->k;
-  tarn_kernel x = {.name = kernel_name(b, c), .kind = TARN_K_OPAQUE, .payload = c->payload, .nin = c->nchild, .nout = 1,
-                   .price = c->price, .term = TARN_NONE};
-  uint32_t *in = TARN_ARRAY(k->cx, uint32_t, c->nchild + 1), *out = TARN_ARRAY(k->cx, uint32_t, 1);
+  tarn_kernel x = {.name = kernel_name(b, c), .kind = TARN_K_OPAQUE, .payload = c->payload, .nin = c->nchild,
+                   .nout = c->nout, .price = c->price};
+  x.in = operand_buffers(b, c), x.out = result_buffers(b, ag, c);
+  tarn_term *kid = TARN_ARRAY(k->cx, tarn_term, c->nchild + 1);
+  tarn_eg_node e = tarn_eg_node_at(k->g, c->node);
   for (uint32_t j = 0; j < c->nchild; j++)
-    in[j] = c->child[j] == TARN_NONE ? const_buffer(b, c->cterm[j], &c->in[j]) : buffer_of(b, c->child[j]);
-  out[0] = buffer_of(b, ag);
-  x.in_layout = c->in, x.out_layout = tarn_copy(k->cx, c->out, sizeof *c->out);
-  x.in = in, x.out = out;
+    kid[j] = tarn_input(k->L, tarn_format(k->cx, "%s.%u", x.name, j), k->in->type_of(k->in->user, e.kids[j]));
+  x.term = tarn_mk(k->L, c->op, c->payload, kid, c->nchild);
+  x.in_layout = c->in, x.out_layout = tarn_copy(k->cx, c->out, sizeof c->out);
   tarn_push(k->cx, &b->ker, x);
 }
 static void emit(build *b, uint32_t ag) {
@@ -144,6 +169,13 @@ static void emit(build *b, uint32_t ag) {
     uint64_t *at = tarn_map_at(b->k->pick, tarn_eg_find(b->k->g, b->k->cls.p[c->kcls].cls), &fresh);
     if (fresh) *at = (uint64_t)c->node + 1;
   }
+  if (c->kind == KC_NTH || tarn_type_get(b->k->L, b->k->cls.p[c->kcls].type)->tuple) {
+    for (uint32_t j = 0; j < c->nchild; j++)
+      if (c->child[j] != TARN_NONE) emit(b, c->child[j]);
+    if (c->kind == KC_NEST) emit_nest(b, ag, c);
+    if (c->kind == KC_OTHER) emit_other(b, ag, c);
+    return;
+  }
   uint32_t self = buffer_of(b, ag);
   if (c->kind == KC_CONCAT)
     for (uint32_t j = 0; j < c->nchild; j++) {
@@ -153,7 +185,7 @@ static void emit(build *b, uint32_t ag) {
   for (uint32_t j = 0; j < c->nchild; j++)
     if (c->child[j] != TARN_NONE) emit(b, c->child[j]);
   if (c->kind == KC_NEST) emit_nest(b, ag, c);
-  if (c->kind == KC_OPAQUE) emit_opaque(b, ag, c);
+  if (c->kind == KC_OTHER) emit_other(b, ag, c);
 }
 
 tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {

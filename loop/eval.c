@@ -46,15 +46,6 @@ static tarn_tensor *view_of(machine *m, uint32_t b, const tarn_layout *l) {
 
 static void run_kernel(machine *m, const tarn_kernel *k, tarn_opaque_fn *opaque) {
   tarn_lang *L = m->p->L;
-  if (k->kind == TARN_K_OPAQUE) {
-    const tarn_tensor **in = TARN_ARRAY(m->cx, const tarn_tensor *, k->nin + 1);
-    for (uint32_t i = 0; i < k->nin; i++) in[i] = view_of(m, k->in[i], &k->in_layout[i]);
-    tarn_tensor *out = tarn_tensor_new(m->cx, m->p->buf[k->out[0]].dtype, k->out_layout[0].n, k->out_layout[0].dim);
-    if (!opaque) tarn_raise(m->cx, TARN_USAGE, "%s: no reference kernels given", k->name);
-    opaque(m->cx, tarn_payload_get(L, k->payload), in, k->nin, &out, 1);
-    place(m, k->out[0], &k->out_layout[0], out, true);
-    return;
-  }
   tarn_binding *in = TARN_ARRAY(m->cx, tarn_binding, k->nin + 1);
   tarn_term *kid = TARN_ARRAY(m->cx, tarn_term, k->nin + 1);
   for (uint32_t i = 0; i < k->nin; i++) {
@@ -62,10 +53,17 @@ static void run_kernel(machine *m, const tarn_kernel *k, tarn_opaque_fn *opaque)
     in[i] = (tarn_binding){tarn_format(m->cx, "%s.%u", k->name, i), t};
     kid[i] = tarn_input(L, in[i].name, tarn_type_tensor(L, t->dtype, t->n, t->n, t->dim));
   }
-  tarn_term root = tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, k->nest), kid, k->nin);
-  tarn_tensor *out;
-  tarn_eval(L, &root, 1, in, k->nin, m->mode, opaque, &out);
-  place(m, k->out[0], &k->out_layout[0], out, true);
+  tarn_term root = k->kind == TARN_K_NEST
+                       ? tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, k->nest), kid, k->nin)
+                       : tarn_mk(L, tarn_term_get(L, k->term)->op, k->payload, kid, k->nin);
+  tarn_term result[TARN_MAX_RESULTS];
+  tarn_tensor *out[TARN_MAX_RESULTS];
+  for (uint32_t i = 0; i < k->nout; i++) {
+    int64_t nth = i;
+    result[i] = tarn_term_type(L, root)->tuple ? tarn_mk(L, TARN_OP_NTH, tarn_payload_ints(L, 1, &nth), &root, 1) : root;
+  }
+  tarn_eval(L, result, k->nout, in, k->nin, m->mode, opaque, out);
+  for (uint32_t i = 0; i < k->nout; i++) place(m, k->out[i], &k->out_layout[i], out[i], true);
 }
 
 void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint32_t nin, tarn_mode mode, tarn_opaque_fn *opaque,

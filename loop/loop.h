@@ -36,6 +36,7 @@ typedef struct tarn_buffer {
   const tarn_tensor *value;      /* CONST once computed, logical row-major; NULL before */
 } tarn_buffer;
 
+#define TARN_MAX_RESULTS 4 /* of one kernel */
 typedef enum tarn_level_kind { TARN_SERIAL, TARN_PARALLEL, TARN_UNROLL, TARN_VECTOR, TARN_BLOCK, TARN_THREAD } tarn_level_kind;
 /* One loop over `dim` of the stage's iteration space (shared dims, own dims, reduce dims, in this order), in steps of `step`
  * elements. The levels of one dim have falling steps, each dividing the one before; the innermost has step 1.
@@ -60,7 +61,7 @@ typedef struct tarn_kernel {
   const char *name;              /* unique, a C identifier: k12_conv_add_relu … */
   enum { TARN_K_NEST, TARN_K_OPAQUE, TARN_K_CALL } kind;
   uint32_t nest;                 /* K_NEST: tarn_nest id, canonical (see tarn_nest_canonical) */
-  uint32_t payload;              /* K_OPAQUE, K_CALL */
+  uint32_t payload;              /* K_OPAQUE (any operator that is no nest: gather, opaque), K_CALL */
   uint32_t nin, nout;
   const uint32_t *in, *out;      /* buffer numbers: children of the nest; output stages in order */
   const tarn_layout *in_layout, *out_layout; /* how this kernel walks them: the canonical kernel's layouts (K_NEST), over
@@ -70,7 +71,7 @@ typedef struct tarn_kernel {
   bool copy;                     /* only moves data (layout copy, materialise): counted apart */
   double price;                  /* predicted seconds on the described hardware */
   double flops;                  /* operations of one run; a multiply-add is 2 */
-  tarn_term term;                /* what its (first) result is: the chain in --explain ends here */
+  tarn_term term;                /* K_OPAQUE: the operator over inputs that stand for the buffers; else TARN_NONE */
 } tarn_kernel;
 typedef struct tarn_kprog {
   tarn_lang *L;
@@ -96,8 +97,8 @@ typedef struct tarn_ksig {       /* a kernel to be scheduled and priced */
   uint32_t nest;
   bool strict;                   /* reduce dims keep their order (numerics `exact`) */
   uint32_t nin, nout;
-  tarn_layout in[TARN_MAX_DIMS * 4], out[4];
-  tarn_dtype in_type[TARN_MAX_DIMS * 4], out_type[4];
+  tarn_layout in[TARN_MAX_DIMS * 4], out[TARN_MAX_RESULTS];
+  tarn_dtype in_type[TARN_MAX_DIMS * 4], out_type[TARN_MAX_RESULTS];
   bool in_const[TARN_MAX_DIMS * 4];
 } tarn_ksig;
 TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; raises */
