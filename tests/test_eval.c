@@ -570,6 +570,62 @@ TEST(convolutions) {
   check_conv(TARN_I32, 9, 2, 3, 1, 1);
 }
 
+/* Each axis of the last two with s - 1 zeros after every element. */
+static tarn_term spread(tarn_term x, int64_t s) {
+  for (uint32_t axis = 2; axis < 4; axis++) {
+    const tarn_type *t = tarn_term_type(L, x);
+    int64_t d[4];
+    memcpy(d, t->dim, sizeof d);
+    d[axis] *= s;
+    x = tarn_insert_axis(L, axis + 1, x);
+    x = tarn_pad(L, axis + 1, tarn_fx_const(L, t->dtype, 0), 0, s - 1, x);
+    x = tarn_reshape(L, 4, 4, d, x);
+  }
+  return x;
+}
+
+/* A transposed convolution: divisions and remainders of sums of result and window indices. */
+static void check_transposed(tarn_dtype t, int64_t s, int64_t k, bool product) {
+  const int64_t xd[] = {1, 3, 5, 5}, wd[] = {10, 3, k, k};
+  tarn_binding in[] = {{"x", random_tensor(t, 4, xd)}, {"w", random_tensor(t, 4, wd)}};
+  tarn_term x = tarn_input(L, "x", tarn_type_tensor(L, t, 4, 4, xd)), y;
+  tarn_term w = tarn_input(L, "w", tarn_type_tensor(L, t, 4, 4, wd));
+  if (product) y = conv(spread(x, s), w, k, 1, k - 1);
+  else {
+    y = tarn_access(L, 2, spread(x, s));
+    y = tarn_windows(L, (int64_t[]){k, k}, (int64_t[]){1, 1}, NULL, y);
+    y = tarn_compute(
+        L, tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, TARN_RED_MAX, t)), &y, 1);
+  }
+  agree(&y, 1, in, 2);
+}
+
+TEST(transposed_convolutions) {
+  UNUSED;
+  check_transposed(TARN_F32, 2, 4, true);
+  check_transposed(TARN_F32, 3, 5, true);
+  check_transposed(TARN_F32, 3, 4, false);
+  check_transposed(TARN_I32, 2, 3, true);
+}
+
+/* Windows over windows over a reshape: a division within a division. */
+TEST(nested_divisions) {
+  UNUSED;
+  const int64_t d[] = {60};
+  tarn_binding in[] = {{"x", random_tensor(TARN_F32, 1, d)}};
+  tarn_term x = tarn_input(L, "x", tarn_type_tensor(L, TARN_F32, 0, 1, d));
+  x = tarn_reshape(L, 0, 2, (int64_t[]){5, 12}, x);
+  x = tarn_transpose(L, (uint32_t[]){1, 0}, x);
+  x = tarn_reshape(L, 0, 1, d, x);
+  x = tarn_windows(L, (int64_t[]){7}, (int64_t[]){3}, NULL, x);
+  x = tarn_access(L, 0, tarn_transpose(L, (uint32_t[]){1, 0}, tarn_access(L, 2, x)));
+  x = tarn_reshape(L, 0, 2, (int64_t[]){14, 9}, x);
+  x = tarn_windows(L, (int64_t[]){3, 2}, (int64_t[]){2, 1}, NULL, x);
+  uint32_t f = tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
+  x = tarn_compute(L, f, &x, 1);
+  agree(&x, 1, in, 1);
+}
+
 static void check_product(tarn_dtype t, int64_t m, int64_t n, int64_t k, bool bias) {
   const int64_t xd[] = {m, k}, wd[] = {n, k}, bd[] = {1, n};
   tarn_binding in[] = {{"x", random_tensor(t, 2, xd)}, {"w", random_tensor(t, 2, wd)}};
@@ -937,6 +993,8 @@ static Suite *suite(void) {
   tcase_add_test(t, normal_forms);
   tcase_add_test(t, a_convolution_is_one_compute_over_two_views);
   tcase_add_test(t, convolutions);
+  tcase_add_test(t, transposed_convolutions);
+  tcase_add_test(t, nested_divisions);
   tcase_add_test(t, matrix_products);
   tcase_add_test(t, shared_dims);
   tcase_add_test(t, nests);
