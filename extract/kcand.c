@@ -322,7 +322,7 @@ static void combos(kgraph *k, const target *to, uint32_t node, uint32_t nest, ui
                    const tarn_layout *over, bool copy) {
   uint32_t vi[KG_MAX_KIDS] = {0}, li[KG_MAX_KIDS] = {0};
   for (uint32_t tries = 0; tries < 32; tries++) {
-    const kview *v[KG_MAX_KIDS];
+    const kview *v[KG_MAX_KIDS] = {0};
     for (uint32_t j = 0; j < nk; j++) v[j] = &op[j].v[vi[j]];
     nest_cand(k, to, node, nest, nk, op, v, li, over, copy);
     uint32_t j = 0;
