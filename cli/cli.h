@@ -9,13 +9,13 @@
 #include <stdio.h>
 
 /* ---- options ---- */
-typedef enum { CLI_FLAG, CLI_STR, CLI_UINT, CLI_REAL, CLI_LIST } cli_kind;
+typedef enum { CLI_FLAG, CLI_STR, CLI_UINT, CLI_REAL, CLI_LIST, CLI_PAIR } cli_kind;
 typedef TARN_VEC(const char *) cli_list;
 typedef struct cli_opt {
   const char *name;  /* "--hw" */
   const char *brief; /* "-o" or NULL */
   cli_kind kind;
-  void *at;          /* bool, const char *, uint64_t, double, cli_list */
+  void *at;          /* bool, const char *, uint64_t, double, cli_list, const char *[2] */
   const char *arg, *help;
 } cli_opt;
 /* Fills the options; what is left over goes to words. Raises TARN_USAGE. True when --help was asked and printed. */
@@ -32,6 +32,11 @@ void cli_json_int(cli_json *j, const char *key, int64_t v);
 void cli_json_bool(cli_json *j, const char *key, bool v);
 const char *cli_json_text(cli_json *j, size_t *n); /* closes the object */
 void cli_json_print(cli_json *j);
+
+/* ---- files ---- */
+/* Opens path for writing; closed, with its errors raised, by cli_close. A device is written in place. */
+FILE *cli_open(tarn_ctx *cx, const char *path);
+void cli_close(tarn_ctx *cx, FILE *f, const char *path);
 
 /* ---- time ---- */
 double cli_now(void); /* seconds, monotonic */
@@ -74,9 +79,15 @@ tarn_tensor **cli_inputs(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const
 tarn_tensor **cli_outputs(tarn_ctx *cx, const tarn_loaded *m);
 uint32_t cli_ports(const tarn_program *p, bool outputs, const tarn_port **ports);
 
+/* Every shipped rule of both levels, in the order of the files. */
+void cli_ship_rules(tarn_ctx *cx, tarn_ruleset *rs);
+
 int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv);
 #endif

@@ -30,6 +30,7 @@ static void take(tarn_ctx *cx, const cli_opt *o, const char *v) {
   case CLI_FLAG: *(bool *)o->at = true; return;
   case CLI_STR: *(const char **)o->at = v; return;
   case CLI_LIST: tarn_push(cx, (cli_list *)o->at, v); return;
+  case CLI_PAIR: ((const char **)o->at)[((const char **)o->at)[0] != NULL] = v; return;
   case CLI_UINT:
     *(uint64_t *)o->at = strtoull(v, &end, 10);
     if (errno || *end || end == v || *v == '-')
@@ -66,14 +67,28 @@ bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, c
     if (o->kind == CLI_FLAG) {
       if (eq) tarn_raise(cx, TARN_USAGE, "%s takes no value", o->name);
       take(cx, o, NULL);
-    } else if (eq) {
+    } else if (eq && o->kind != CLI_PAIR) {
       take(cx, o, eq + 1);
     } else {
-      if (++i == argc) tarn_raise(cx, TARN_USAGE, "%s needs a value (%s)", o->name, o->arg);
-      take(cx, o, argv[i]);
+      for (int left = o->kind == CLI_PAIR ? 2 : 1; left > 0; left--) {
+        if (++i == argc) tarn_raise(cx, TARN_USAGE, "%s needs a value (%s)", o->name, o->arg);
+        take(cx, o, argv[i]);
+      }
     }
   }
   return false;
+}
+
+/* ---- files ---- */
+FILE *cli_open(tarn_ctx *cx, const char *path) {
+  FILE *f = fopen(path, "we");
+  if (!f) tarn_raise(cx, TARN_IO, "%s: %s", path, strerror(errno));
+  return f;
+}
+void cli_close(tarn_ctx *cx, FILE *f, const char *path) {
+  bool bad = fflush(f) || ferror(f);
+  int why = errno;
+  if ((fclose(f) || bad)) tarn_raise(cx, TARN_IO, "%s: %s", path, strerror(bad ? why : errno));
 }
 
 /* ---- JSON ---- */

@@ -1,0 +1,124 @@
+/* tarn rules list|check [FILE…] */
+#include "cli/cli.h"
+#include <string.h>
+
+void cli_ship_rules(tarn_ctx *cx, tarn_ruleset *rs) {
+  const char *file, *text;
+  for (uint32_t i = 0; tarn_rules_shipped(i, &file, &text); i++) {
+    const char *name = tarn_format(cx, "%s.rules", file);
+    tarn_ruleset_read(rs, text, strlen(text), name);
+  }
+}
+
+typedef struct rules_job {
+  cli_list words, files;
+  const char *only;
+  uint64_t samples, seed;
+  bool json, mutate, free, text;
+} rules_job;
+
+static tarn_ruleset *load(tarn_ctx *cx, const rules_job *k) {
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), k->free);
+  if (!k->files.n && !k->free) cli_ship_rules(cx, rs);
+  for (uint32_t i = 0; i < k->files.n; i++) tarn_ruleset_load(rs, k->files.p[i]);
+  return rs;
+}
+static bool wanted(const rules_job *k, const tarn_rule_info *r) {
+  return !k->only || !strcmp(k->only, r->name) || !strcmp(k->only, r->family);
+}
+
+/* ---- list ---- */
+static const char *const levels[] = {"surface", "kernel", "free"};
+
+static void list_json(cli_json *j, const tarn_rule_info *r) {
+  cli_json_open(j, NULL, '{');
+  cli_json_str(j, "name", r->name);
+  cli_json_str(j, "family", r->family);
+  cli_json_str(j, "level", levels[r->level]);
+  cli_json_str(j, "class", tarn_rule_class_name(r->numeric));
+  if (r->numeric == TARN_RULE_APPROX) cli_json_num(j, "bound", r->bound);
+  cli_json_int(j, "conditions", r->conditions);
+  cli_json_str(j, "file", r->file);
+  cli_json_int(j, "line", r->line);
+  cli_json_close(j, '}');
+}
+static int list(tarn_ctx *cx, const rules_job *k) {
+  const tarn_ruleset *rs = load(cx, k);
+  cli_json *j = cli_json_new(cx);
+  cli_json_open(j, "rules", '[');
+  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
+    tarn_rule_info r = tarn_ruleset_at(rs, i);
+    tarn_buf b = {.cx = cx};
+    if (!wanted(k, &r)) continue;
+    list_json(j, &r);
+    if (k->text) tarn_rule_print(rs, i, &b);
+    if (!k->json && k->text) printf("; %s, %s\n%s\n", r.family, levels[r.level], b.p);
+    else if (!k->json) printf("%-28s %-12s %-8s %s\n", r.name, r.family, levels[r.level], tarn_rule_class_name(r.numeric));
+  }
+  cli_json_close(j, ']');
+  if (k->json) cli_json_print(j);
+  return 0;
+}
+
+/* ---- check ---- */
+static void check_json(cli_json *j, const tarn_rule_result *r) {
+  cli_json_open(j, NULL, '{');
+  cli_json_str(j, "name", r->name);
+  cli_json_str(j, "family", r->family);
+  cli_json_str(j, "class", tarn_rule_class_name(r->stated));
+  cli_json_str(j, "class_found", tarn_rule_class_name(r->found));
+  if (r->deleted) cli_json_str(j, "deleted", r->deleted);
+  cli_json_int(j, "samples", r->samples);
+  cli_json_int(j, "tried", r->tried);
+  cli_json_num(j, "worst", r->worst);
+  cli_json_bool(j, "ok", r->ok);
+  cli_json_str(j, "counterexample", r->counterexample);
+  cli_json_close(j, '}');
+}
+/* A mutation is well when it has a counterexample, a rule when it has none: each shows what is there. */
+static void check_text(const tarn_rule_result *r) {
+  printf("%-5s %-28s %-8s %6u of %6u fired, worst error %.2g", r->ok ? "ok" : "WRONG", r->name,
+         tarn_rule_class_name(r->found), r->samples, r->tried, r->worst);
+  if (r->deleted) printf(", without %s", r->deleted);
+  printf("\n");
+  if (r->counterexample && (!r->ok || r->deleted)) printf("%s\n", r->counterexample);
+}
+static int check(tarn_ctx *cx, const rules_job *k) {
+  if (k->free) tarn_raise(cx, TARN_USAGE, "rules check: free rules have no meaning to be checked against");
+  tarn_rules_check_options o = {.samples = (uint32_t)k->samples, .seed = k->seed, .only = k->only, .mutate = k->mutate};
+  const tarn_rule_result *r;
+  uint32_t n = tarn_rules_check(load(cx, k), &o, &r), bad = 0;
+  cli_json *j = cli_json_new(cx);
+  cli_json_open(j, "rules", '[');
+  for (uint32_t i = 0; i < n; i++) {
+    bad += !r[i].ok;
+    check_json(j, &r[i]);
+    if (!k->json) check_text(&r[i]);
+  }
+  cli_json_close(j, ']');
+  cli_json_bool(j, "ok", bad == 0);
+  if (k->json) cli_json_print(j);
+  else printf("%u of %u %s\n", n - bad, n, k->mutate ? "conditions are needed" : "rules hold");
+  return bad ? TARN_NO : 0;
+}
+
+/* What is wanted comes first, files after it. */
+int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
+  rules_job k = {0};
+  const char *usage = "rules list|check [FILE…] [options]";
+  const cli_opt opts[] = {
+      {"--only", NULL, CLI_STR, &k.only, "NAME", "one family or rule"},
+      {"--text", NULL, CLI_FLAG, &k.text, NULL, "list: the rules as they are written"},
+      {"--free", NULL, CLI_FLAG, &k.free, NULL, "list: FILE holds rules over operators of any name"},
+      {"--samples", NULL, CLI_UINT, &k.samples, "N", "check: instances in which a rule must fire (default 100)"},
+      {"--seed", NULL, CLI_UINT, &k.seed, "K", "check: seed of shapes and values"},
+      {"--mutate", NULL, CLI_FLAG, &k.mutate, NULL, "check: delete each side condition; a counterexample must appear"},
+      {"--json", NULL, CLI_FLAG, &k.json, NULL, "print JSON"},
+      {0}};
+  if (cli_parse(cx, usage, opts, argc, argv, &k.words)) return 0;
+  if (!k.words.n) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
+  for (uint32_t i = 1; i < k.words.n; i++) tarn_push(cx, &k.files, k.words.p[i]);
+  if (!strcmp(k.words.p[0], "list")) return list(cx, &k);
+  if (!strcmp(k.words.p[0], "check")) return check(cx, &k);
+  tarn_raise(cx, TARN_USAGE, "rules %s: list or check is expected", k.words.p[0]);
+}

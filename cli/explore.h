@@ -1,0 +1,46 @@
+/* What the two ways of exploring share: typed terms (explore_typed.c) and terms of any operators (explore_free.c) fill
+ * the same record, cmd_explore.c shows it. */
+#ifndef TARN_CLI_EXPLORE_H
+#define TARN_CLI_EXPLORE_H
+#include "cli/cli.h"
+
+typedef struct explore_best { double cost; const char *term; } explore_best; /* term NULL: too large to print */
+typedef struct explore_step { const char *rule; bool forward; const char *term; } explore_step; /* term: after it */
+
+typedef struct cli_explore {
+  /* asked */
+  const char *file; /* NULL: only what is to be proved */
+  cli_list rules, no_rules, only_rules, shapes;
+  const char *goal, *prove[2], *scheduler, *cost, *dot, *egraph, *proof_file, *numerics, *hw;
+  uint64_t nodes, iters, bytes, threads, match_limit, ban_length, dot_classes;
+  double seconds;
+  bool free, kernel, count_matches, json, backoff;
+  /* found */
+  TARN_VEC(tarn_eg_iteration) iteration;
+  TARN_VEC(tarn_sat_rule) rule;
+  TARN_VEC(explore_best) best;
+  const char *stop;
+  uint32_t n_nodes, n_classes;
+  uint64_t peak_bytes;
+  double took;
+  bool goal_reached, proved;
+  const char *proof_text;          /* typed: for `tarn proof check` */
+  const char *proof_from;          /* free: the first term, then the steps */
+  TARN_VEC(explore_step) step;
+} cli_explore;
+
+void explore_free(tarn_ctx *cx, cli_explore *x);
+void explore_typed(tarn_ctx *cx, cli_explore *x);
+/* Raises TARN_USAGE for a scheduler or cost of another name. */
+void explore_options(tarn_ctx *cx, cli_explore *x);
+
+/* ---- what both need of a graph ---- */
+
+/* The least term of each class that the roots need: pick[class] is an e-node, TARN_NONE elsewhere; cost[root]. */
+typedef struct explore_choice { uint32_t *pick; double *cost; } explore_choice;
+explore_choice explore_choose(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g, const uint32_t *root, uint32_t n);
+/* --dot and --egraph. */
+typedef void explore_name_fn(void *user, uint32_t op, uint32_t payload, char *buf, size_t n);
+void explore_write(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g, const uint32_t *root, uint32_t n,
+                   explore_name_fn *name, void *user);
+#endif

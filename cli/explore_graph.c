@@ -1,0 +1,112 @@
+/* Choosing the least terms of an e-graph, and writing the graph out. */
+#include "cli/explore.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- the least terms ---- */
+typedef struct choosing {
+  tarn_egraph *g;
+  tarn_sel_graph *s;
+  uint32_t *dense;        /* class -> number in s */
+  TARN_VEC(uint32_t) node; /* number in s -> e-node */
+  TARN_VEC(uint32_t) cls;
+} choosing;
+static void free_graph(void *arg) { tarn_sel_graph_free(arg); }
+static void must(tarn_ctx *cx, tarn_status st) {
+  if (st) tarn_reraise(cx, st);
+}
+
+static void add_classes(tarn_ctx *cx, choosing *k) {
+  uint32_t ids = tarn_eg_id_count(k->g);
+  k->dense = TARN_ARRAY(cx, uint32_t, ids + 1);
+  for (uint32_t c = tarn_eg_next_class(k->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(k->g, c)) {
+    k->dense[c] = k->cls.n;
+    tarn_push(cx, &k->cls, c);
+  }
+  must(cx, tarn_sel_add_classes(k->s, k->cls.n, NULL));
+}
+static void add_nodes(tarn_ctx *cx, choosing *k) {
+  TARN_VEC(uint32_t) kid = {0};
+  for (uint32_t i = 0; i < k->cls.n; i++)
+    for (uint32_t v = tarn_eg_next_node(k->g, k->cls.p[i], TARN_NONE); v != TARN_NONE;
+         v = tarn_eg_next_node(k->g, k->cls.p[i], v)) {
+      tarn_eg_node e = tarn_eg_node_at(k->g, v);
+      kid.n = 0;
+      for (uint32_t a = 0; a < e.n; a++) tarn_push(cx, &kid, k->dense[tarn_eg_find(k->g, e.kids[a])]);
+      must(cx, tarn_sel_add_node(k->s, i, 1, kid.p, kid.n, NULL));
+      tarn_push(cx, &k->node, v);
+    }
+}
+
+static double depth(void *user, uint32_t node, const double *kid, uint32_t n) {
+  double most = 0;
+  (void)user, (void)node;
+  for (uint32_t i = 0; i < n; i++) most = fmax(most, kid[i]);
+  return most + 1;
+}
+
+/* The cost of each chosen class below a root, children first; without recursion: terms can be deep. */
+static double cost_of(tarn_ctx *cx, const choosing *k, const uint32_t *pick, bool deep, double *known, uint32_t root) {
+  TARN_VEC(uint32_t) todo = {0};
+  tarn_push(cx, &todo, root);
+  while (todo.n) {
+    uint32_t c = todo.p[todo.n - 1], have = todo.n;
+    tarn_eg_node e = tarn_eg_node_at(k->g, pick[c]);
+    double sum = 0, most = 0;
+    for (uint32_t i = 0; i < e.n; i++) {
+      uint32_t kid = tarn_eg_find(k->g, e.kids[i]);
+      if (known[kid] == 0) tarn_push(cx, &todo, kid);
+      sum += known[kid], most = fmax(most, known[kid]);
+    }
+    if (todo.n > have) continue;
+    known[c] = 1 + (deep ? most : sum);
+    todo.n--;
+  }
+  return known[root];
+}
+
+explore_choice explore_choose(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g, const uint32_t *root, uint32_t n) {
+  choosing k = {.g = g};
+  bool deep = !strcmp(x->cost, "depth");
+  uint32_t ids = tarn_eg_id_count(g);
+  must(cx, tarn_sel_graph_new(cx, &k.s));
+  tarn_defer(cx, free_graph, k.s);
+  add_classes(cx, &k);
+  add_nodes(cx, &k);
+  for (uint32_t i = 0; i < n; i++) must(cx, tarn_sel_add_root(k.s, k.dense[tarn_eg_find(g, root[i])]));
+  tarn_sel_options o = tarn_sel_defaults(TARN_SEL_TREE);
+  tarn_sel_cost by_depth = {.k = 1, .term = depth};
+  if (deep) o.cost = &by_depth;
+  tarn_sel_result r;
+  must(cx, tarn_sel_run(k.s, TARN_SEL_TREE, &o, &r));
+  explore_choice out = {TARN_ARRAY(cx, uint32_t, ids + 1), TARN_ARRAY(cx, double, n + 1)};
+  memset(out.pick, 0xFF, (size_t)ids * sizeof *out.pick);
+  for (uint32_t i = 0; i < k.cls.n; i++)
+    if (r.choice[i] != TARN_SEL_NONE) out.pick[k.cls.p[i]] = k.node.p[r.choice[i]];
+  tarn_sel_result_free(&r);
+  double *known = TARN_ARRAY(cx, double, ids + 1);
+  for (uint32_t i = 0; i < n; i++) out.cost[i] = cost_of(cx, &k, out.pick, deep, known, tarn_eg_find(g, root[i]));
+  return out;
+}
+
+/* ---- files ---- */
+typedef struct writing { FILE *f; explore_name_fn *name; void *user; } writing;
+static bool put(void *user, const char *text, size_t n) { return fwrite(text, 1, n, ((writing *)user)->f) == n; }
+static void name_of(void *user, uint32_t op, uint32_t payload, char *buf, size_t n) {
+  writing *w = user;
+  w->name(w->user, op, payload, buf, n);
+}
+
+void explore_write(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g, const uint32_t *root, uint32_t n,
+                   explore_name_fn *name, void *user) {
+  for (int kind = 0; kind < 2; kind++) {
+    const char *path = kind ? x->egraph : x->dot;
+    if (!path) continue;
+    writing to = {cli_open(cx, path), name, user};
+    tarn_eg_writer w = {.write = put, .name = name_of, .user = &to};
+    tarn_status st = kind ? tarn_eg_write_json(g, root, n, &w)
+                          : tarn_eg_write_dot(g, root, n, (uint32_t)x->dot_classes, &w);
+    cli_close(cx, to.f, path);
+    if (st) tarn_raise(cx, st, "%s: %s", path, tarn_eg_message(g));
+  }
+}

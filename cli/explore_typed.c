@@ -1,0 +1,120 @@
+/* tarn explore on terms of the language: a .term file, a program, a model. */
+#include "cli/explore.h"
+#include <string.h>
+
+typedef struct typed {
+  tarn_ctx *cx;
+  cli_explore *x;
+  tarn_lang *L;
+} typed;
+
+static tarn_term term(typed *k, const char *text, const char *option) {
+  tarn_sx *s = tarn_sx_read(k->cx, text, strlen(text), option);
+  if (s->n != 1) tarn_raise(k->cx, TARN_USAGE, "%s: one term is expected, not %u", option, s->n);
+  return tarn_term_parse(k->L, s->kid[0]);
+}
+
+/* With --prove the one output is A; else those of the file. */
+static tarn_program *program(typed *k) {
+  cli_explore *x = k->x;
+  if (!x->prove[0]) {
+    cli_compile c = {.model = x->file, .shapes = x->shapes};
+    return cli_reload(k->L, &c, NULL);
+  }
+  if (x->file) tarn_raise(k->cx, TARN_USAGE, "--prove A B takes no file but with --free");
+  tarn_program *p = TARN_NEW(k->cx, tarn_program);
+  tarn_io *out = TARN_NEW(k->cx, tarn_io);
+  tarn_term a = term(k, x->prove[0], "--prove");
+  *out = (tarn_io){"out", a, tarn_term_get(k->L, a)->type};
+  *p = (tarn_program){.L = k->L, .nout = 1, .out = out};
+  return p;
+}
+static tarn_ruleset *rules(typed *k, const tarn_hw *hw) {
+  cli_explore *x = k->x;
+  tarn_ruleset *rs = tarn_ruleset_new(k->L, false);
+  if (!x->only_rules.n) tarn_ruleset_ship(rs, NULL, x->kernel ? TARN_RULE_KERNEL : TARN_RULE_SURFACE);
+  for (uint32_t i = 0; i < x->only_rules.n; i++) tarn_ruleset_load(rs, x->only_rules.p[i]);
+  for (uint32_t i = 0; i < x->rules.n; i++) tarn_ruleset_load(rs, x->rules.p[i]);
+  for (uint32_t i = 0; i < x->no_rules.n; i++) tarn_ruleset_drop(rs, x->no_rules.p[i]);
+  if (x->kernel && hw && hw->kind != TARN_HW_CPU) tarn_ruleset_derive(rs, hw);
+  return rs;
+}
+
+static void after(void *user, tarn_egraph *g, const tarn_eg_iteration *it) {
+  typed *k = user;
+  (void)g;
+  tarn_eg_iteration *slot = &k->x->iteration.p[k->x->iteration.n];
+  if (k->x->iteration.n < k->x->iteration.cap) *slot = *it, k->x->iteration.n++;
+}
+
+static uint32_t picked(void *user, uint32_t cls) { return ((const explore_choice *)user)->pick[cls]; }
+static void best(typed *k, tarn_saturation *s, const uint32_t *root, uint32_t n) {
+  if (!strcmp(k->x->cost, "none")) return;
+  explore_choice c = explore_choose(k->cx, k->x, tarn_sat_egraph(s), root, n);
+  for (uint32_t i = 0; i < n; i++) {
+    tarn_buf b = {.cx = k->cx};
+    tarn_term_print(k->L, &b, tarn_sat_term(s, root[i], picked, &c));
+    explore_best row = {c.cost[i], b.p};
+    tarn_push(k->cx, &k->x->best, row);
+  }
+}
+
+/* ---- names of e-nodes ---- */
+typedef struct naming { typed *k; uint32_t op, payload; char *buf; size_t n; } naming;
+static void name_raises(tarn_ctx *cx, void *arg) {
+  naming *a = arg;
+  tarn_mark m = tarn_arena_mark(cx);
+  tarn_buf b = {.cx = cx};
+  tarn_buf_str(&b, tarn_op_info(a->op)->text);
+  if (a->payload) tarn_payload_print(a->k->L, &b, a->op, a->payload);
+  snprintf(a->buf, a->n, "%s", b.p);
+  tarn_release(cx, m);
+}
+static void name_of(void *user, uint32_t op, uint32_t payload, char *buf, size_t n) {
+  naming a = {user, op, payload, buf, n};
+  if (tarn_protect(a.k->cx, name_raises, &a)) snprintf(buf, n, "%s", tarn_op_info(op)->text);
+}
+
+static tarn_sat_options options(typed *k, const tarn_hw *hw) {
+  cli_explore *x = k->x;
+  tarn_sat_options o = tarn_sat_defaults();
+  if (x->nodes) o.max_nodes = x->nodes;
+  if (x->iters) o.max_iterations = (uint32_t)x->iters;
+  o.max_bytes = x->bytes, o.max_seconds = x->seconds;
+  o.backoff = x->backoff, o.match_limit = (uint32_t)x->match_limit, o.ban_length = (uint32_t)x->ban_length;
+  o.count_matches = x->count_matches, o.threads = (unsigned)x->threads;
+  o.surface = !x->kernel, o.hw = hw, o.after = after, o.user = k;
+  if (x->prove[0]) o.reasons = TARN_EG_REASONS_ALL;
+  if (x->numerics && !tarn_rule_class_parse(x->numerics, &o.numerics))
+    tarn_raise(k->cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected", x->numerics);
+  if (x->goal) o.goal = term(k, x->goal, "--goal");
+  if (x->prove[0]) o.goal = term(k, x->prove[1], "--prove");
+  if (x->kernel && o.goal != TARN_NONE) o.goal = tarn_kernel_form(k->L, o.goal);
+  x->iteration.p = TARN_ARRAY(k->cx, tarn_eg_iteration, o.max_iterations + 1u);
+  x->iteration.cap = o.max_iterations + 1;
+  return o;
+}
+
+void explore_typed(tarn_ctx *cx, cli_explore *x) {
+  typed k = {cx, x, tarn_lang_new(cx)};
+  if (x->goal && x->prove[0]) tarn_raise(cx, TARN_USAGE, "--goal and --prove exclude each other on typed terms");
+  const tarn_hw *hw = x->hw ? cli_hardware(k.L, x->hw) : NULL;
+  tarn_program *p = program(&k);
+  tarn_sat_options o = options(&k, hw);
+  tarn_saturation *s = tarn_saturate(p, rules(&k, hw), &o);
+  const tarn_sat_report *r = tarn_sat_result(s);
+  x->stop = r->stop, x->took = r->seconds, x->n_nodes = r->nodes, x->n_classes = r->classes;
+  x->peak_bytes = tarn_eg_peak_bytes(tarn_sat_egraph(s));
+  for (uint32_t i = 0; i < r->nrule; i++) tarn_push(cx, &x->rule, r->rule[i]);
+  uint32_t n = tarn_sat_roots(s), *root = TARN_ARRAY(cx, uint32_t, n + 1);
+  for (uint32_t i = 0; i < n; i++) root[i] = tarn_sat_root(s, i);
+  bool goal = !strcmp(r->stop, tarn_eg_stop_name(TARN_EG_STOP_GOAL));
+  x->goal_reached = goal && x->goal, x->proved = goal && x->prove[0];
+  best(&k, s, root, n);
+  if (x->proved) {
+    tarn_buf b = {.cx = cx};
+    tarn_sat_explain(s, 0, o.goal, &b);
+    x->proof_text = b.p;
+  }
+  explore_write(cx, x, tarn_sat_egraph(s), root, n, name_of, &k);
+}
