@@ -87,6 +87,7 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_extract(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv);

@@ -14,6 +14,7 @@ static const command commands[] = {
     {"check", tarn_cmd_check, "compare with the reference interpreter"},
     {"bench", tarn_cmd_bench, "time it, kernel by kernel"},
     {"explore", tarn_cmd_explore, "saturate terms, typed or of any operators; growth, rules, proofs"},
+    {"extract", tarn_cmd_extract, "select from a serialized e-graph, compare methods"},
     {"rules", tarn_cmd_rules, "list or check rewrite rules"},
     {"proof", tarn_cmd_proof, "check a chain of rewrites"},
     {"hw", tarn_cmd_hw, "show or check a description of hardware"},
