@@ -184,7 +184,7 @@ TARN_API bool tarn_fn_is_dot(const tarn_lang *L, uint32_t id);             /* bo
  * buffer over its own dims only (one instance per point of P), except for output stages, which are written to
  * memory over P ++ own.  The last stage is always an output. With several outputs the nest's type is a tuple.
  * A read's map goes from P++own++reduce (operands of body) or P++own (operands of epi) to the dims of the source:
- * a child (all its dims), or an earlier stage's local buffer: its `own` dims.
+ * a child (all its dims), or an earlier stage's local buffer: its `own` dims. Interning splits that map after P++own.
  * Source: loop placement as in Halide's compute_at (Ragan-Kelley et al., PLDI 2013), as a value. */
 typedef struct tarn_read { bool stage; uint32_t src; uint32_t map; } tarn_read;  /* src: child or stage number */
 typedef struct tarn_stage {
@@ -297,8 +297,9 @@ TARN_API tarn_term tarn_view(tarn_lang *L, uint32_t map, tarn_term a);        /*
  * The result contains only: input const view concat compute(ntuple=0, or over a tuple that is no cart/pair) nest fold
  * materialise to gather tuple nth opaque systolicArray* call.  A term equals its normal form exactly (class exact). */
 TARN_API tarn_term tarn_normalise(tarn_lang *L, tarn_term t);
-/* Is n-ary compute / nest / map node as one nest over its children: the uniform form that fusion, the kernel graph, the
- * interpreter and lowering work on. For COMPUTE: depth = 0, one stage. Raises for other operators. */
+/* A kernel operator as one nest over its children: the uniform form that fusion, the kernel graph, the interpreter and
+ * lowering work on. COMPUTE (either form), FOLD, MATERIALISE (a copy), SYSTOLIC and SYSTOLIC_ACC give depth = 0 and one
+ * stage; NEST gives its own. Raises for other operators. */
 TARN_API uint32_t tarn_nest_of(tarn_lang *L, uint32_t op, uint32_t payload, const uint32_t *kid_types, uint32_t n);
 
 /* ---------------------------------------------------------------- text */
@@ -321,7 +322,9 @@ typedef struct tarn_binding { const char *name; const tarn_tensor *value; } tarn
 typedef void tarn_opaque_fn(tarn_ctx *cx, const tarn_payload *p, const tarn_tensor *const *in, uint32_t nin,
                             tarn_tensor *const *out, uint32_t nout);
 /* Values of the roots (dims S++C); tuple roots are not allowed (take nth). opaque may be NULL (then they raise).
- * Intermediate results are freed when their last use is done. Raises. */
+ * Intermediate results are freed when their last use is done. The results live in the arena, in the dtypes of the
+ * roots' types, except that in wide mode float results are TARN_F64; a float input may then be given as f64 too.
+ * Raises; memory is given back at the end of the enclosing protected call at the latest. */
 TARN_API void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
                         tarn_mode mode, tarn_opaque_fn *opaque, tarn_tensor **out);
 

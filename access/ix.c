@@ -78,11 +78,6 @@ void tarn_box_of(tarn_box *b, uint32_t n, const int64_t *extent) {
   for (uint32_t i = 0; i < n; i++) b->hi[i] = extent[i] > 1 ? extent[i] - 1 : 0;
 }
 
-void tarn_box_all(tarn_box *b) {
-  *b = (tarn_box){0};
-  for (uint32_t i = 0; i < TARN_MAX_DIMS; i++) b->lo[i] = INT64_MIN, b->hi[i] = INT64_MAX;
-}
-
 bool tarn_box_assume(const tarn_lang *L, tarn_box *b, const tarn_guard *g) {
   const tarn_ix *e = tarn_ix_get(L, g->e);
   if (e->n == 1 && e->t->kind == TARN_IX_VAR && e->t->coef == 1 && !e->c) {

@@ -37,7 +37,6 @@ static inline int64_t tarn_ceildiv(int64_t a, int64_t d) {
 
 void tarn_box_of(tarn_box *b, uint32_t n,
                  const int64_t *extent); /* dims of extent 0 or 1 are the constant 0 */
-void tarn_box_all(tarn_box *b);          /* any index at all */
 /* Adds a guard as a fact. False when it leaves nothing. */
 bool tarn_box_assume(const tarn_lang *L, tarn_box *b, const tarn_guard *g);
 

@@ -611,9 +611,10 @@ TEST(transposed_convolutions) {
 /* Windows over windows over a reshape: a division within a division. */
 TEST(nested_divisions) {
   UNUSED;
-  const int64_t d[] = {60};
-  tarn_binding in[] = {{"x", random_tensor(TARN_F32, 1, d)}};
-  tarn_term x = tarn_input(L, "x", tarn_type_tensor(L, TARN_F32, 0, 1, d));
+  const int64_t d[] = {60}, d2[] = {9, 7}, d1[] = {63};
+  tarn_binding in[] = {{"x", random_tensor(TARN_F32, 2, d2)}};
+  tarn_term x = tarn_input(L, "x", tarn_type_tensor(L, TARN_F32, 0, 2, d2));
+  x = tarn_slice(L, 0, 0, 60, 1, tarn_reshape(L, 0, 1, d1, x));
   x = tarn_reshape(L, 0, 2, (int64_t[]){5, 12}, x);
   x = tarn_transpose(L, (uint32_t[]){1, 0}, x);
   x = tarn_reshape(L, 0, 1, d, x);
@@ -750,6 +751,35 @@ TEST(nests) {
   check_softmax(2500, 4100); /* local buffers in several blocks */
 }
 
+/* A nest that reads a padded view through a guarded map of another fill. */
+TEST(two_fills) {
+  UNUSED;
+  const int64_t d[] = {6}, wide[] = {12};
+  tarn_binding in[] = {{"x", random_tensor(TARN_F32, 1, d)}};
+  uint32_t one = tarn_fx_const(L, TARN_F32, 1), two = tarn_fx_const(L, TARN_F32, 2);
+  tarn_term x = tarn_input(L, "x", tarn_type_tensor(L, TARN_F32, 1, 1, d));
+  tarn_term inner = tarn_pad(L, 0, one, 1, 1, x), y = tarn_pad(L, 0, two, 2, 2, inner);
+  tarn_imap m = {.ns = 1, .n = 1, .dim = {12}, .nin = 1, .in = {8}, .nguard = 1, .fill = two};
+  uint32_t v = tarn_ix_var(L, 0, wide);
+  m.e[0] = tarn_ix_add(L, v, tarn_ix_const(L, -2), wide);
+  m.guard[0] = (tarn_guard){v, 2, 10};
+  tarn_read r = {false, 0, tarn_map_intern(L, &m)};
+  tarn_stage s = {.nown = 1, .own = {12}, .read = &r, .out = true, .space = TARN_NONE};
+  s.fn = tarn_fn_map(L, tarn_fx_hole(L, 0), 1);
+  tarn_nest n = {.out_ns = 1, .nstage = 1, .nchild = 1, .stage = &s};
+  tarn_term nest =
+      tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, tarn_nest_intern(L, &n)), &inner, 1);
+  agree(&y, 1, in, 1);
+  tarn_tensor *out[2];
+  tarn_eval(L, (tarn_term[]){y, nest}, 2, in, 1, TARN_STRICT, NULL, out);
+  ck_assert(!memcmp(out[0]->data, out[1]->data, 12 * sizeof(float)));
+  uint32_t wrong = tarn_type_tensor(L, TARN_F32, 1, 1, d);
+  uint32_t payload = tarn_term_get(L, nest)->payload;
+  ck_assert_uint_eq(tarn_type_of(L, TARN_OP_NEST, payload, &wrong, 1), TARN_NONE);
+  wrong = tarn_type_tensor(L, TARN_F64, 1, 1, (int64_t[]){8}); /* the fill is f32 */
+  ck_assert_uint_eq(tarn_type_of(L, TARN_OP_NEST, payload, &wrong, 1), TARN_NONE);
+}
+
 static void bad_nest(tarn_ctx *c, void *arg) {
   (void)c;
   tarn_nest_intern(L, arg);
@@ -803,7 +833,8 @@ TEST(opaque_operators_run_once) {
   tarn_payload p = {.kind = TARN_P_OPAQUE,
                     .name = "twice",
                     .type = tarn_type_tuple(L, 2, (uint32_t[]){type, type})};
-  tarn_term y = tarn_mk(L, TARN_OP_OPAQUE, tarn_payload_intern(L, &p), &x, 1);
+  tarn_term same = tarn_compute(L, tarn_fn_map(L, tarn_fx_hole(L, 0), 1), &x, 1);
+  tarn_term y = tarn_mk(L, TARN_OP_OPAQUE, tarn_payload_intern(L, &p), &same, 1);
   tarn_term a = tarn_mk(L, TARN_OP_NTH, ints(1, &(int64_t){0}), &y, 1);
   tarn_term b = tarn_mk(L, TARN_OP_NTH, ints(1, &(int64_t){1}), &y, 1), root[3];
   root[0] = tarn_transpose(L, (uint32_t[]){1, 0}, a);
@@ -998,6 +1029,7 @@ static Suite *suite(void) {
   tcase_add_test(t, matrix_products);
   tcase_add_test(t, shared_dims);
   tcase_add_test(t, nests);
+  tcase_add_test(t, two_fills);
   tcase_add_test(t, ill_formed_nests_are_refused);
   tcase_add_test(t, opaque_operators_run_once);
   tcase_add_test(t, what_cannot_be_computed_is_an_error);

@@ -353,6 +353,22 @@ TEST(unsound_maps_are_refused) {
   ck_assert_int_eq(tarn_protect(cx, intern_it, &m), TARN_BAD_INPUT);
 }
 
+TEST(guards_that_exclude_each_other) {
+  UNUSED;
+  make_fills();
+  tarn_imap m = {.ns = 2, .n = 2, .dim = {10, 10}, .nin = 1, .in = {4}, .fill = fills[1]};
+  uint32_t x = tarn_ix_var(L, 0, m.dim), y = tarn_ix_var(L, 1, m.dim);
+  m.e[0] = x;
+  m.nguard = 2;
+  m.guard[0] = (tarn_guard){x, 5, 10};
+  m.guard[1] = (tarn_guard){tarn_ix_add(L, x, y, m.dim), 0, 4};
+  const tarn_imap *r = tarn_imap_get(L, tarn_map_intern(L, &m));
+  ck_assert(r->nguard == 1 && r->guard->lo == r->guard->hi);
+  m.guard[0].lo = 2; /* now they can hold, and x is then below 4 */
+  r = tarn_imap_get(L, tarn_map_intern(L, &m));
+  ck_assert_uint_eq(r->nguard, 2);
+}
+
 static void overflow(tarn_ctx *c, void *arg) {
   UNUSED;
   const int64_t e[] = {1000};
@@ -378,6 +394,7 @@ static Suite *suite(void) {
   tcase_add_test(t, known_chains_have_one_form);
   tcase_add_test(t, inverses_undo);
   tcase_add_test(t, unsound_maps_are_refused);
+  tcase_add_test(t, guards_that_exclude_each_other);
   tcase_add_test(t, overflow_is_an_error);
   suite_add_tcase(s, t);
   return s;
