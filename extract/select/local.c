@@ -10,12 +10,13 @@
 typedef struct change { uint32_t cls, was; } change;
 
 typedef struct search {
+  sel_run *r;
   sel_pool *mem;
   const tarn_sel_view *g;
   const double *cost;
   uint32_t *choice, *use;      /* by class; use = chosen uses by needed classes and roots */
   double total;
-  uint64_t steps;
+  uint64_t steps, told;
   uint32_t *pfirst, *pnode;    /* by class: nodes that use it */
   sel_u32s stack, queue, fresh, active;
   uint8_t *queued;
@@ -105,6 +106,12 @@ static bool closes_cycle(search *s, uint32_t c, uint32_t v) {
 }
 
 /* ---- descent ---- */
+static bool tell_steps(search *s) {
+  uint64_t more = s->steps - s->told;
+  s->told = s->steps;
+  return sel_stop(s->r, more);
+}
+
 static void enqueue(search *s, uint32_t c) {
   if (s->queued[c] || !s->use[c] || s->g->class_first[c + 1] - s->g->class_first[c] < 2) return;
   s->queued[c] = 1;
@@ -149,6 +156,7 @@ static void descend(search *s, uint64_t limit) {
   for (uint32_t i = 0; i < s->queue.n && s->steps < limit; i++) {
     uint32_t c = s->queue.p[i];
     s->queued[c] = 0;
+    if (tell_steps(s)) continue;
     if (improve_class(s, c)) enqueue(s, c);
   }
   for (uint32_t i = 0; i < s->queue.n; i++) s->queued[s->queue.p[i]] = 0;
@@ -219,16 +227,11 @@ static void close_search(search *s) {
 
 double sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, uint32_t *choice, uint64_t steps,
                    uint64_t *seed) {
-  search s = {.mem = mem, .g = g, .cost = cost, .choice = choice};
-  uint64_t told = 0;
+  search s = {.r = r, .mem = mem, .g = g, .cost = cost, .choice = choice};
   open_search(&s);
   for (uint32_t i = 0; i < s.active.n; i++) enqueue(&s, s.active.p[i]);
   descend(&s, steps);
-  while (s.steps < steps && s.active.n && !sel_stop(r, s.steps - told)) {
-    told = s.steps;
-    kick(&s, seed, steps);
-  }
-  sel_stop(r, s.steps - told);
+  while (s.steps < steps && s.active.n && !tell_steps(&s)) kick(&s, seed, steps);
   double total = s.total;
   close_search(&s);
   return total;

@@ -34,37 +34,45 @@ static uint32_t label(sel_pool *mem, const sel_prob *q, uint32_t *part) {
 typedef struct split {
   sel_parts *s;
   const sel_prob *whole;
-  uint32_t *part, *id; /* by class of the whole: its part and its number there */
+  uint32_t *part, *id;   /* by class of the whole: its part and its number there */
+  uint32_t *first, *cls; /* by part: its classes */
 } split;
+
+static void sort_by_part(split *x, uint32_t n) {
+  x->first = SEL_NEW(x->s->mem, uint32_t, (size_t)n + 2);
+  x->cls = SEL_NEW(x->s->mem, uint32_t, x->whole->nc);
+  uint32_t *f = x->first;
+  for (uint32_t c = 0; c < x->whole->nc; c++) f[x->part[c] + 2]++;
+  for (uint32_t i = 0; i < n; i++) f[i + 1] += f[i];
+  for (uint32_t c = 0; c < x->whole->nc; c++) x->cls[f[x->part[c] + 1]++] = c;
+}
 
 static void count_part(const split *x, uint32_t at, sel_prob *q) {
   *q = (sel_prob){0};
-  for (uint32_t c = 0; c < x->whole->nc; c++) {
-    if (x->part[c] != at) continue;
-    uint32_t a = x->whole->cfirst[c], b = x->whole->cfirst[c + 1];
+  for (uint32_t i = x->first[at]; i < x->first[at + 1]; i++) {
+    uint32_t c = x->cls[i], a = x->whole->cfirst[c], b = x->whole->cfirst[c + 1];
     x->id[c] = q->nc++;
     q->nn += b - a;
     q->nk += x->whole->kfirst[b] - x->whole->kfirst[a];
+    q->nr += x->s->p.is_root[x->s->cls_of[c]];
   }
-  for (uint32_t i = 0; i < x->whole->nr; i++) q->nr += x->part[x->whole->root[i]] == at;
 }
 
 static void fill_part(const split *x, uint32_t at, sel_part *t) {
   const sel_prob *w = x->whole;
   sel_prob *q = &t->q;
   uint32_t v = 0, k = 0, r = 0;
-  for (uint32_t c = 0; c < w->nc; c++) {
-    if (x->part[c] != at) continue;
+  for (uint32_t j = x->first[at]; j < x->first[at + 1]; j++) {
+    uint32_t c = x->cls[j];
     q->cfirst[x->id[c]] = v;
     for (uint32_t u = w->cfirst[c]; u < w->cfirst[c + 1]; u++, v++) {
       q->ncls[v] = x->id[c], q->cost[v] = w->cost[u], q->kfirst[v] = k, t->node_of[v] = u;
       for (uint32_t i = w->kfirst[u]; i < w->kfirst[u + 1]; i++) q->kid[k++] = x->id[w->kid[i]];
     }
+    if (x->s->p.is_root[x->s->cls_of[c]]) q->root[r++] = x->id[c];
   }
   q->cfirst[q->nc] = v;
   q->kfirst[v] = k;
-  for (uint32_t i = 0; i < w->nr; i++)
-    if (x->part[w->root[i]] == at) q->root[r++] = x->id[w->root[i]];
 }
 
 static void make_part(const split *x, uint32_t at, sel_part *t) {
@@ -100,6 +108,7 @@ void sel_parts_split(sel_parts *s) {
   x.part = SEL_NEW(s->mem, uint32_t, whole.nc);
   x.id = SEL_NEW(s->mem, uint32_t, whole.nc);
   uint32_t n = label(s->mem, &whole, x.part);
+  sort_by_part(&x, n);
   s->part = SEL_NEW(s->mem, sel_part, n);
   for (uint32_t i = 0; i < n; i++) make_part(&x, i, &s->part[i]);
   s->n = n;
