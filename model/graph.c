@@ -100,7 +100,12 @@ static uint32_t input_type(im *m, const Onnx__ValueInfoProto *v) {
   if (rank > TARN_MAX_DIMS || (b && b->n != rank))
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s has %zu dims, %u are %s", m->file, name, rank,
                b && b->n != rank ? b->n : TARN_MAX_DIMS, b && b->n != rank ? "given by --shape" : "supported");
-  for (uint32_t i = 0; i < rank; i++) dim[i] = t->shape ? bound_dim(m, name, i, t->shape->dim[i], b) : b->dim[i];
+  int64_t count = (int64_t)tarn_dtype_size(dt);
+  for (uint32_t i = 0; i < rank; i++) {
+    dim[i] = t->shape ? bound_dim(m, name, i, t->shape->dim[i], b) : b->dim[i];
+    if (__builtin_mul_overflow(count, dim[i] ? dim[i] : 1, &count))
+      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: the product of its dims overflows", m->file, name);
+  }
   return tarn_type_tensor(m->L, dt, (uint32_t)rank, (uint32_t)rank, dim);
 }
 
@@ -331,14 +336,18 @@ static im_node *new_node(im *m, im_scope *s, const Onnx__NodeProto *p, size_t in
   return n;
 }
 
+static bool names_file(const im *m, const char *text) {
+  size_t len = strlen(m->file);
+  return strncmp(text, m->file, len) == 0 && text[len] == ':';
+}
+
 /* Whatever is raised inside gets the file's and the node's name in front; once, at the innermost node. */
 static void run_named(im *m, im_node *n) {
   if (++m->nrun > IM_MAX_NODES) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: more than %u nodes", m->file, IM_MAX_NODES);
   tarn_status st = tarn_protect(m->cx, run_node, n);
   if (st == TARN_OK) return;
   const char *text = tarn_strdup(m->cx, tarn_message(m->cx));
-  size_t len = strlen(m->file);
-  if (st != TARN_BAD_INPUT || (strncmp(text, m->file, len) == 0 && text[len] == ':')) tarn_reraise(m->cx, st);
+  if (st != TARN_BAD_INPUT || names_file(m, text)) tarn_reraise(m->cx, st);
   tarn_raise(m->cx, st, "%s: node %s (%s): %s", m->file, n->name, n->op, text);
 }
 
@@ -389,7 +398,7 @@ static void check_bindings(im *m) {
                  m->options->shape[i].name);
 }
 
-tarn_program *im_run(im *m, tarn_model_report *report) {
+static tarn_program *run_model(im *m, tarn_model_report *report) {
   const Onnx__GraphProto *g = m->model->graph;
   if (!g) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: the model has no graph", m->file);
   m->binding_used = TARN_ARRAY(m->cx, uint8_t, (m->options ? m->options->nshape : 0) + 1);
@@ -407,4 +416,22 @@ tarn_program *im_run(im *m, tarn_model_report *report) {
   int64_t version = opset_of(s, "");
   if (report) report->opset = version ? version : opset_of(s, "ai.onnx");
   return p;
+}
+
+typedef struct whole { im *m; tarn_model_report *report; tarn_program *program; } whole;
+
+static void run_whole(tarn_ctx *cx, void *arg) {
+  whole *w = arg;
+  (void)cx;
+  w->program = run_model(w->m, w->report);
+}
+
+/* Every message about the model starts with its name. */
+tarn_program *im_run(im *m, tarn_model_report *report) {
+  whole w = {m, report, NULL};
+  tarn_status st = tarn_protect(m->cx, run_whole, &w);
+  if (st == TARN_OK) return w.program;
+  const char *text = tarn_strdup(m->cx, tarn_message(m->cx));
+  if (st != TARN_BAD_INPUT || names_file(m, text)) tarn_reraise(m->cx, st);
+  tarn_raise(m->cx, st, "%s: %s", m->file, text);
 }

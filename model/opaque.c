@@ -80,6 +80,17 @@ static tarn_payload payload_of(im_node *n, const tarn_attr *slots) {
                         .nattr = k, .attr = a};
 }
 
+/* Nothing but constants below: the value takes the term's place, and nothing stays opaque. */
+static bool computed(im_node *n, uint32_t nout) {
+  for (uint32_t i = 0; i < n->nin; i++)
+    if (n->in[i] && !n->in[i]->fixed) return false;
+  for (uint32_t i = 0; i < nout && i < n->nout; i++) {
+    n->out[i].fixed = true;
+    im_set_tensor(n, i, im_known(n, &n->out[i], "its value"));
+  }
+  return true;
+}
+
 void im_opaque(im_node *n, const uint32_t *out_type, uint32_t nout) {
   tarn_attr slots;
   tarn_term *kid = TARN_ARRAY(n->cx, tarn_term, n->nin + 1);
@@ -91,7 +102,7 @@ void im_opaque(im_node *n, const uint32_t *out_type, uint32_t nout) {
     int64_t which = i;
     im_set(n, i, nout == 1 ? t : tarn_mk(n->L, TARN_OP_NTH, tarn_payload_ints(n->L, 1, &which), &t, 1));
   }
-  tarn_push(n->cx, &n->m->opaque, ((tarn_opaque_use){n->name, n->op}));
+  if (!computed(n, nout)) tarn_push(n->cx, &n->m->opaque, ((tarn_opaque_use){n->name, n->op}));
 }
 
 /* ---------------------------------------------------------------- output types */
