@@ -31,13 +31,15 @@ bool eg_applier_init(eg_applier *ap, tarn_egraph *g, const tarn_eg_rules *rs) {
   if (g->reasons && (ap->set = eg_keep_rules(g, rs)) == NONE) return false;
   ap->ids.n = 0;
   return eg_reader_init(&ap->reader, &g->mem, rs) && resolve_heads(ap) &&
-         eg_vec_reserve(&g->mem, &ap->ids, rs->max_tnodes + 1u);
+         eg_vec_reserve(&g->mem, &ap->ids, rs->max_tnodes + 1u) &&
+         eg_vec_reserve(&g->mem, &ap->block_ids, EG_BLOCK * ((size_t)rs->max_tnodes + 1));
 }
 
 void eg_applier_free(eg_applier *ap) {
   eg_mem *m = &ap->g->mem;
   eg_reader_free(&ap->reader, m);
   eg_vec_free(m, &ap->ids), eg_vec_free(m, &ap->kids);
+  eg_vec_free(m, &ap->block_ids);
   eg_vec_free(m, &ap->heads), eg_vec_free(m, &ap->heads_at);
 }
 
@@ -128,8 +130,8 @@ static bool log_rule(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_
   return true;
 }
 
-static eg_outcome join_ids(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple,
-                           const uint32_t *made, uint32_t n_made, uint32_t from, uint32_t to) {
+eg_outcome eg_join_ids(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple,
+                       const uint32_t *made, uint32_t n_made, uint32_t from, uint32_t to) {
   tarn_egraph *g = ap->g;
   bool same = eg_find_mut(g, from) == eg_find_mut(g, to);
   if (same && (g->reasons != TARN_EG_REASONS_ALL || from == to)) return EG_APPLIED;
@@ -153,7 +155,7 @@ static eg_outcome join_part(eg_applier *ap, uint32_t rule, uint32_t k, const uin
   uint32_t from = part->atom != NONE  ? tuple[part->atom]
                   : part->var == NONE ? tuple[0]
                                       : var_id(g, r, part->var, tuple);
-  return join_ids(ap, rule, k, tuple, ap->ids.p, r->n_tnode, from, to);
+  return eg_join_ids(ap, rule, k, tuple, ap->ids.p, r->n_tnode, from, to);
 }
 
 static eg_outcome apply_function(eg_applier *ap, uint32_t rule, const uint32_t *tuple,
@@ -172,7 +174,7 @@ static eg_outcome apply_function(eg_applier *ap, uint32_t rule, const uint32_t *
     eg_fail(&g->mem, TARN_USAGE, "egraph: rule %s returned no id", r->name);
     return EG_STOPPED;
   }
-  return join_ids(ap, rule, PART_FUNCTION, tuple, &result, 1, tuple[0], result);
+  return eg_join_ids(ap, rule, PART_FUNCTION, tuple, &result, 1, tuple[0], result);
 }
 
 eg_outcome eg_apply(eg_applier *ap, uint32_t rule, const uint32_t *tuple) {

@@ -19,6 +19,7 @@ typedef struct eg_applier {
   eg_vec kids; /* of the one being made */
   eg_vec heads; /* per rule, per right-side node: the head when it is fixed, else NONE */
   eg_vec heads_at;
+  eg_vec block_ids;
   uint32_t set; /* number of the rule set in the graph's log */
   uint64_t unions, refused;
 } eg_applier;
@@ -27,5 +28,14 @@ bool eg_applier_init(eg_applier *ap, tarn_egraph *g, const tarn_eg_rules *rs);
 void eg_applier_free(eg_applier *ap);
 /* Adds to ap->unions and ap->refused. */
 eg_outcome eg_apply(eg_applier *ap, uint32_t rule, const uint32_t *tuple);
+
+/* bulk.c: rules that can be applied in blocks of at most EG_BLOCK matches. ahead: how many tuples after these will
+ * be needed next. false: stopped. */
+enum { EG_BLOCK = 32 };
+bool eg_is_bulk(const eg_applier *ap, uint32_t rule);
+bool eg_apply_block(eg_applier *ap, uint32_t rule, const uint32_t *tuple, uint32_t n, uint32_t ahead);
+/* Joins the classes of from and to because part k of the rule says so. */
+eg_outcome eg_join_ids(eg_applier *ap, uint32_t rule, uint32_t k, const uint32_t *tuple, const uint32_t *made,
+                       uint32_t n_made, uint32_t from, uint32_t to);
 
 #endif

@@ -125,23 +125,10 @@ uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t 
 /* ---- the hash table of nodes ---- */
 
 uint64_t eg_hash_node(uint32_t head, const uint32_t *kids, uint32_t n) {
+  if (n <= 2) return eg_hash2(head, n > 0 ? kids[0] : 0, n > 1 ? kids[1] : 0);
   uint64_t x = head * 0x9E3779B97F4A7C15u;
-  if (n <= 2) {
-    if (n > 0) x += kids[0];
-    if (n > 1) x += (uint64_t)kids[1] << 32;
-  } else {
-    for (uint32_t i = 0; i < n; i++) x = (x ^ (x >> 29) ^ kids[i]) * 0xBF58476D1CE4E5B9u;
-  }
-  x *= 0xD6E8FEB86659FD93u;
-  x ^= x >> 32;
-  return x * 0x9E3779B97F4A7C15u;
-}
-
-static inline uint32_t slot_tag(const tarn_egraph *g, uint64_t h) {
-  return (uint32_t)h >> (g->id_bits) << (g->id_bits);
-}
-static inline uint32_t slot_home(const tarn_egraph *g, uint64_t h) {
-  return (uint32_t)(h >> (64 - g->slot_bits));
+  for (uint32_t i = 0; i < n; i++) x = (x ^ (x >> 29) ^ kids[i]) * 0xBF58476D1CE4E5B9u;
+  return eg_hash_end(x);
 }
 
 static inline bool same_node(const tarn_egraph *g, uint32_t id, uint32_t head, const uint32_t *kids,
@@ -155,17 +142,26 @@ static inline bool same_node(const tarn_egraph *g, uint32_t id, uint32_t head, c
 
 uint32_t eg_table_find(const tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
                        uint32_t n) {
-  uint32_t m = (1u << g->slot_bits) - 1, idm = (1u << g->id_bits) - 1, tag = slot_tag(g, h);
-  for (uint32_t i = slot_home(g, h);; i = (i + 1) & m) {
+  uint32_t m = (1u << g->slot_bits) - 1, idm = (1u << g->id_bits) - 1, tag = eg_slot_tag(g, h);
+  for (uint32_t i = eg_slot_home(g, h);; i = (i + 1) & m) {
     uint32_t s = g->slots[i];
     if (s == NONE) return NONE;
     if ((s & ~idm) == tag && s != TOMB && same_node(g, s & idm, head, kids, n)) return s & idm;
   }
 }
 
+uint32_t eg_table_peek(const tarn_egraph *g, uint64_t h) {
+  uint32_t m = (1u << g->slot_bits) - 1, idm = (1u << g->id_bits) - 1, tag = eg_slot_tag(g, h);
+  for (uint32_t i = eg_slot_home(g, h);; i = (i + 1) & m) {
+    uint32_t s = g->slots[i];
+    if (s == NONE) return NONE;
+    if ((s & ~idm) == tag && s != TOMB) return s & idm;
+  }
+}
+
 static uint32_t table_slot_of(const tarn_egraph *g, uint64_t h, uint32_t id) {
-  uint32_t m = (1u << g->slot_bits) - 1, want = slot_tag(g, h) | id;
-  for (uint32_t i = slot_home(g, h);; i = (i + 1) & m) {
+  uint32_t m = (1u << g->slot_bits) - 1, want = eg_slot_tag(g, h) | id;
+  for (uint32_t i = eg_slot_home(g, h);; i = (i + 1) & m) {
     if (g->slots[i] == want) return i;
     if (g->slots[i] == NONE) return NONE;
   }
@@ -188,24 +184,32 @@ void eg_table_remove(tarn_egraph *g, uint64_t h, uint32_t id) {
 }
 
 void eg_table_insert(tarn_egraph *g, uint64_t h, uint32_t id) {
-  uint32_t m = (1u << g->slot_bits) - 1, i = slot_home(g, h);
+  uint32_t m = (1u << g->slot_bits) - 1, i = eg_slot_home(g, h);
   while (g->slots[i] < TOMB) i = (i + 1) & m;
   if (g->slots[i] == NONE) g->slots_used++;
   g->slots_live++;
-  g->slots[i] = slot_tag(g, h) | id;
+  g->slots[i] = eg_slot_tag(g, h) | id;
 }
 
 void eg_table_replace(tarn_egraph *g, uint64_t h, uint32_t old, uint32_t id) {
   uint32_t i = table_slot_of(g, h, old);
-  if (i != NONE) g->slots[i] = slot_tag(g, h) | id;
+  if (i != NONE) g->slots[i] = eg_slot_tag(g, h) | id;
 }
 
 static void table_fill(tarn_egraph *g) {
   memset(g->slots, 0xFF, sizeof *g->slots << g->slot_bits);
   g->slots_used = g->slots_live = 0;
-  for (uint32_t id = 0; id < g->n_ids; id++) {
-    uint32_t h = g->rec[id].head, n = g->heads[h & HEAD_BITS].n;
-    if (!(h & HEAD_DEAD)) eg_table_insert(g, eg_hash_node(h & HEAD_BITS, eg_kids(g, id, n), n), id);
+  enum { AHEAD = 16 };
+  uint64_t hash[AHEAD];
+  for (uint32_t first = 0; first < g->n_ids; first += AHEAD) {
+    uint32_t end = first + AHEAD < g->n_ids ? first + AHEAD : g->n_ids;
+    for (uint32_t id = first; id < end; id++) {
+      uint32_t h = g->rec[id].head & HEAD_BITS, n = g->heads[h].n;
+      hash[id - first] = eg_hash_node(h, eg_kids(g, id, n), n);
+      eg_fetch_slot(g, hash[id - first]);
+    }
+    for (uint32_t id = first; id < end; id++)
+      if (!(g->rec[id].head & HEAD_DEAD)) eg_table_insert(g, hash[id - first], id);
   }
 }
 
@@ -421,8 +425,8 @@ static uint32_t add_alias(tarn_egraph *g, uint32_t id, uint32_t head, const uint
   return a;
 }
 
-static uint32_t add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
-                          const uint32_t *given, uint32_t n) {
+uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
+                      const uint32_t *given, uint32_t n) {
   if (!can_add(g)) return NONE;
   if (g->live >= g->max_nodes) {
     eg_fail(&g->mem, TARN_NO_RESULT, "egraph: the limit of %llu nodes is reached",
@@ -446,12 +450,41 @@ static uint32_t add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint3
   return id;
 }
 
+bool eg_reserve_nodes(tarn_egraph *g, uint32_t n) {
+  return !g->making && !g->n_analyses && g->live + (uint64_t)n <= g->max_nodes && g->n_ids + n < MAX_IDS &&
+         reserve_ids(g, g->n_ids + (size_t)n) && eg_table_reserve(g, n);
+}
+
+uint32_t eg_put2(tarn_egraph *g, uint64_t h, uint32_t slot, uint32_t head, uint32_t k0, uint32_t k1) {
+  uint32_t id = g->n_ids++, n = g->heads[head].n;
+  g->rec[id] = (eg_rec){head, {k0, k1}, id};
+  g->uf[id] = UF_ROOT | USE_END;
+  g->stamp[id] = (uint16_t)g->now;
+  g->mask[id] = eg_op_bit(g->heads[head].op);
+  uint32_t e0 = USE_END, e1 = USE_END;
+  if (n > 0) {
+    e0 = g->uf[k0] & ~UF_ROOT;
+    g->uf[k0] = UF_ROOT | 2 * id;
+  }
+  if (n > 1) {
+    e1 = g->uf[k1] & ~UF_ROOT;
+    g->uf[k1] = UF_ROOT | (2 * id + 1);
+  }
+  g->link[id] = (eg_link){{e0, e1}};
+  g->slots[slot] = eg_slot_tag(g, h) | id;
+  g->slots_used++, g->slots_live++;
+  g->heads[head].live++;
+  g->live++, g->classes++, g->version++;
+  g->now_used = true;
+  return id;
+}
+
 static uint32_t add_kids(tarn_egraph *g, uint32_t head, const uint32_t *given, uint32_t *kids,
                          uint32_t n, bool exact) {
   for (uint32_t i = 0; i < n; i++) kids[i] = eg_find_mut(g, given[i]);
   uint64_t h = eg_hash_node(head, kids, n);
   uint32_t id = eg_table_find(g, h, head, kids, n);
-  if (id == NONE) return add_fresh(g, h, head, kids, given, n);
+  if (id == NONE) return eg_add_fresh(g, h, head, kids, given, n);
   return exact && g->reasons ? add_alias(g, id, head, given, n) : id;
 }
 

@@ -18,6 +18,13 @@
 
 #define NONE TARN_NONE
 
+/* Asks for memory that will be needed soon. */
+#if defined(__GNUC__)
+#define EG_FETCH(p) __builtin_prefetch((p))
+#else
+#define EG_FETCH(p) ((void)(p))
+#endif
+
 /* ---- memory: counted, limited, with the status of the object that owns it ---- */
 typedef struct eg_mem {
   tarn_allocator a;
@@ -125,7 +132,7 @@ struct tarn_egraph {
   uint64_t *data_version; /* per analysis: changes of values */
 
   eg_use_list *pending;
-  size_t n_pending, pending_cap;
+  size_t pending_at, n_pending, pending_cap; /* from pending_at on they wait */
   eg_vec changed;  /* pairs (class, analyses bits): values that changed, to carry upward */
   eg_vec queued;   /* classes to repair */
   bool dirty;      /* something to rebuild */
@@ -171,6 +178,9 @@ static inline uint32_t eg_head_of(const tarn_egraph *g, uint32_t id) {
 static inline uint32_t eg_arity(const tarn_egraph *g, uint32_t id) {
   return g->heads[eg_head_of(g, id)].n;
 }
+static inline void eg_fetch_slot(const tarn_egraph *g, uint64_t h) {
+  EG_FETCH(&g->slots[h >> (64 - g->slot_bits)]);
+}
 static inline uint32_t *eg_kids(const tarn_egraph *g, uint32_t id, uint32_t n) {
   return n <= 2 ? g->rec[id].k : g->wkid + g->rec[id].k[0];
 }
@@ -193,15 +203,57 @@ static inline uint32_t eg_use_head(const tarn_egraph *g, uint32_t root) {
   return g->uf[root] & ~UF_ROOT;
 }
 
+/* ---- keys of the hash table ----
+ * A slot holds an id in its low id_bits and the low end of the key's hash above them; the high end of the hash says
+ * where to look first. Kids that a node does not have count as 0. */
+static inline uint64_t eg_hash_end(uint64_t x) {
+  x *= 0xD6E8FEB86659FD93u;
+  x ^= x >> 32;
+  return x * 0x9E3779B97F4A7C15u;
+}
+static inline uint64_t eg_hash2(uint32_t head, uint32_t k0, uint32_t k1) {
+  return eg_hash_end(head * 0x9E3779B97F4A7C15u + k0 + ((uint64_t)k1 << 32));
+}
+static inline uint32_t eg_slot_tag(const tarn_egraph *g, uint64_t h) {
+  return (uint32_t)h >> g->id_bits << g->id_bits;
+}
+static inline uint32_t eg_slot_home(const tarn_egraph *g, uint64_t h) {
+  return (uint32_t)(h >> (64 - g->slot_bits));
+}
+/* For nodes of at most two kids: the node, or NONE and the slot where it belongs. */
+static inline uint32_t eg_probe2(const tarn_egraph *g, uint64_t h, uint32_t head, uint32_t k0, uint32_t k1,
+                                 uint32_t *slot) {
+  uint32_t m = (1u << g->slot_bits) - 1, idm = (1u << g->id_bits) - 1, tag = eg_slot_tag(g, h);
+  const uint32_t *slots = g->slots;
+  for (uint32_t i = eg_slot_home(g, h);; i = (i + 1) & m) {
+    uint32_t s = slots[i];
+    if (s == NONE) {
+      *slot = i;
+      return NONE;
+    }
+    if ((s & ~idm) != tag || s == TOMB) continue;
+    const eg_rec *r = &g->rec[s & idm];
+    if (r->k[0] == k0 && r->k[1] == k1 && (r->head & HEAD_BITS) == head) return s & idm;
+  }
+}
+
 /* graph.c */
+/* Room for n nodes of at most two kids, and no limit that they would pass; false: add them one by one. */
+bool eg_reserve_nodes(tarn_egraph *g, uint32_t n);
+/* A new node of at most two kids where eg_probe2() said; room was reserved, there are no analyses. */
+uint32_t eg_put2(tarn_egraph *g, uint64_t h, uint32_t slot, uint32_t head, uint32_t k0, uint32_t k1);
 uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n); /* NONE: failed */
 uint32_t eg_find_head(const tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n);
 /* kids as given; the node's id or NONE. exact: as tarn_eg_add_exact(). */
 uint32_t eg_add_head(tarn_egraph *g, uint32_t head, const uint32_t *kids, uint32_t n, bool exact);
+/* The same when the key's hash h is known and the node is not there; kids are canonical. */
+uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
+                      const uint32_t *given, uint32_t n);
 uint64_t eg_hash_node(uint32_t head, const uint32_t *kids, uint32_t n);
 /* hash table primitives */
 uint32_t eg_table_find(const tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
                        uint32_t n);
+uint32_t eg_table_peek(const tarn_egraph *g, uint64_t h); /* a node that may have the key, or NONE */
 void eg_table_remove(tarn_egraph *g, uint64_t h, uint32_t id);
 void eg_table_insert(tarn_egraph *g, uint64_t h, uint32_t id); /* room was reserved */
 void eg_table_replace(tarn_egraph *g, uint64_t h, uint32_t old, uint32_t id);

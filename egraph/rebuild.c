@@ -411,12 +411,45 @@ static bool process_uses(tarn_egraph *g, eg_use_list l) {
         keep_entry(g, e, owner); /* every union leaves room for this and one more */
       }
     }
-    if (!ok) {
-      if (g->n_pending < g->pending_cap) g->pending[g->n_pending++] = (eg_use_list){e, l.loser, l.remake};
+    if (!ok) { /* the list's own place is free for what is left of it */
+      g->pending[--g->pending_at] = (eg_use_list){e, l.loser, l.remake};
       return false;
     }
     e = next;
   }
+  return true;
+}
+
+/* The first use of a list that will be processed soon: each call asks for what the next one reads. */
+static void look_ahead(const tarn_egraph *g, size_t i, int stage) {
+  if (i >= g->n_pending) return;
+  uint32_t e = g->pending[i].head, owner = eg_use_owner(g, e);
+  if (stage == 0) {
+    EG_FETCH(&g->rec[owner]), EG_FETCH(eg_use_next(g, e));
+    return;
+  }
+  uint32_t head = g->rec[owner].head, n = g->heads[head & HEAD_BITS].n;
+  if (head & HEAD_DEAD || n > 2) return;
+  const uint32_t *k = g->rec[owner].k;
+  if (stage == 1) {
+    for (uint32_t j = 0; j < n; j++) EG_FETCH(&g->uf[k[j]]);
+    uint32_t next = *eg_use_next(g, e);
+    if (next != USE_END && !(next & USE_WIDE)) EG_FETCH(&g->rec[next >> 1]), EG_FETCH(&g->link[next >> 1]);
+    return;
+  }
+  uint32_t canon[2];
+  for (uint32_t j = 0; j < n; j++) canon[j] = eg_find(g, k[j]);
+  eg_fetch_slot(g, eg_hash_node(head & HEAD_BITS, k, n));
+  eg_fetch_slot(g, eg_hash_node(head & HEAD_BITS, canon, n));
+}
+
+static bool process_pending(tarn_egraph *g) {
+  while (g->pending_at < g->n_pending) {
+    size_t i = g->pending_at++;
+    look_ahead(g, i + 18, 0), look_ahead(g, i + 12, 1), look_ahead(g, i + 6, 2);
+    if (!process_uses(g, g->pending[i])) return false;
+  }
+  g->pending_at = g->n_pending = 0;
   return true;
 }
 
@@ -470,7 +503,7 @@ tarn_status tarn_eg_rebuild(tarn_egraph *g) {
   g->cur_rule = TARN_EG_RULE_CONGRUENCE;
   g->mem.urgent = true;
   while (ok && (g->n_pending || g->changed.n)) {
-    while (ok && g->n_pending) ok = process_uses(g, g->pending[--g->n_pending]);
+    ok = process_pending(g);
     if (ok && g->changed.n) ok = process_changed(g);
   }
   g->cur_rule = rule;

@@ -247,6 +247,20 @@ static bool apply_all(tarn_eg_runner *r, uint32_t rule, const eg_vec *v, eg_vec 
   return true;
 }
 
+static bool apply_blocks(tarn_eg_runner *r, uint32_t rule, const eg_vec *v) {
+  rule_state *s = &r->rule[rule];
+  uint32_t w = r->rs->rule[rule].n_words;
+  for (size_t left = v->n / w, at = 0, k = 0; left; k++) {
+    if ((k & 15) == 15 && is_late(r)) return false;
+    uint32_t n = left < EG_BLOCK ? (uint32_t)left : EG_BLOCK;
+    left -= n;
+    if (!eg_apply_block(&r->apply, rule, v->p + at, n, left < EG_BLOCK ? (uint32_t)left : EG_BLOCK)) return false;
+    at += (size_t)n * w;
+    s->stats.applied += n, r->now->applied += n;
+  }
+  return true;
+}
+
 static bool apply_held(tarn_eg_runner *r, uint32_t rule) {
   rule_state *s = &r->rule[rule];
   const eg_rule *er = &r->rs->rule[rule];
@@ -289,9 +303,9 @@ static bool apply_rules(tarn_eg_runner *r, const uint32_t *active, uint32_t n, u
     if (s->skipped) continue;
     double t = seconds(r);
     uint64_t before = r->apply.unions, refused = r->apply.refused;
-    size_t held = s->held.n;
-    bool ok = apply_held(r, active[i]) && apply_all(r, active[i], &s->found, &s->held);
-    (void)held;
+    bool ok = eg_is_bulk(&r->apply, active[i])
+                  ? apply_blocks(r, active[i], &s->found)
+                  : apply_held(r, active[i]) && apply_all(r, active[i], &s->found, &s->held);
     s->held_at = condition_version(r, &r->rs->rule[active[i]]);
     s->stats.apply += seconds(r) - t;
     s->stats.unions += r->apply.unions - before, s->stats.refused += r->apply.refused - refused;
