@@ -249,11 +249,11 @@ static void run_all(tarn_ctx *cx, void *arg) {
   job *j = arg;
   uint32_t n, nold = 0, count[5] = {0}, f32 = 0;
   static const char *const kinds[] = {"pass", "bound", "opaque", "unsupported", "wrong"};
-  char **names = test_names(cx, j, &n);
+  char **folder = test_names(cx, j, &n);
   tarn_buf text = {.cx = cx};
   char **now = TARN_ARRAY(cx, char *, n);
   for (uint32_t i = 0; i < n; i++) {
-    test t = {.dir = j->dir, .name = names[i]};
+    test t = {.dir = j->dir, .name = folder[i]};
     if (!run_isolated(&t)) tarn_raise(cx, TARN_MEMORY, "out of memory");
     now[i] = tarn_format(cx, "%s %s", t.name, t.result);
     tarn_buf_fmt(&text, "%s\n", now[i]);
