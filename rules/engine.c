@@ -73,6 +73,22 @@ static void check(tarn_ctx *cx, void *arg) {
   c->holds = b->when(&room.site);
 }
 
+/* What depends on payloads and types alone: a match that fails is dropped for good. */
+static void check_shape(tarn_ctx *cx, void *arg) {
+  (void)cx;
+  guarded *c = arg;
+  c->holds = bind_match(c->x, c->m) && r_conditions(&c->x->s->env, c->x->r, TARN_NONE);
+}
+
+static bool fits(void *user, tarn_egraph *g, const tarn_eg_match *m) {
+  guarded c = {user, m, false, 0};
+  tarn_saturation *s = c.x->s;
+  (void)g;
+  tarn_status st = tarn_protect(s->cx, check_shape, &c);
+  if (st) s->failed = st;
+  return c.holds && !st;
+}
+
 static bool holds(void *user, tarn_egraph *g, const tarn_eg_match *m) {
   guarded c = {user, m, false, 0};
   tarn_saturation *s = c.x->s;
@@ -83,9 +99,9 @@ static bool holds(void *user, tarn_egraph *g, const tarn_eg_match *m) {
 }
 
 /* Joins two ids, the second made by the rule from the first. */
-static bool unite(engine_rule *x, uint32_t a, uint32_t b, uint32_t note, guarded *c) {
+static bool unite(engine_rule *x, uint32_t by, uint32_t a, uint32_t b, uint32_t note, guarded *c) {
   if (a == TARN_NONE || b == TARN_NONE) return true;
-  int u = tarn_eg_union(x->s->g, a, b, x->number, note);
+  int u = tarn_eg_union(x->s->g, a, b, by, note);
   if (u > 0) c->unions++;
   return u >= 0;
 }
@@ -114,9 +130,10 @@ static bool apply_build(engine_rule *x, guarded *c, const tarn_eg_match *m) {
   if (right == TARN_NONE) return true;
   if (builder_of(x->r)->replaces) set_aside(s, m->nodes[0]);
   uint32_t note = keep_note(s, site);
-  if (!unite(x, s->o.reasons ? r_site_left(site) : m->root, right, note, c)) return false;
+  if (!unite(x, x->number, s->o.reasons ? r_site_left(site) : m->root, right, note, c)) return false;
+  if (!unite(x, x->number, site->also[0], site->also[1], note, c)) return false;
   for (uint32_t i = 0; i < site->nmore; i++)
-    if (!unite(x, site->more[2 * i], site->more[2 * i + 1], note, c)) return false;
+    if (!unite(x, R_RULE_NORM, site->more[2 * i], site->more[2 * i + 1], 0, c)) return false;
   return true;
 }
 
@@ -131,7 +148,7 @@ static bool apply_plain(engine_rule *x, guarded *c, const tarn_eg_match *m) {
       if (r->lhs[k].var == r->rhs[i].var) l = k;
     if (r->rhs[i].var != TARN_NONE) left = s->env.cls[r->rhs[i].var];
     if (s->o.reasons) left = r_left(&s->env, r, r->lhs[l].pat);
-    if (!unite(x, left, right, 0, c)) return false;
+    if (!unite(x, x->number, left, right, 0, c)) return false;
   }
   return true;
 }
@@ -164,9 +181,8 @@ static uint64_t reads_of(const rx *x) {
 
 static uint64_t rule_reads(const rule *r) {
   uint64_t bits = 0;
-  const rbuild *b = builder_of(r);
   for (uint32_t i = 0; i < r->ncond; i++) bits |= reads_of(r->cond[i]);
-  return b && b->when ? bits | b->reads : bits;
+  return bits;
 }
 
 static void compile_rule(tarn_saturation *s, const rule *r, uint32_t number) {
@@ -175,9 +191,10 @@ static void compile_rule(tarn_saturation *s, const rule *r, uint32_t number) {
   tarn_eg_root *lhs = TARN_ARRAY(s->cx, tarn_eg_root, r->nlhs);
   for (uint32_t i = 0; i < r->nlhs; i++)
     lhs[i] = (tarn_eg_root){r->lhs[i].var, translate(s, r->lhs[i].pat, TARN_NONE)};
-  tarn_eg_condition cond = {holds, x, rule_reads(r)};
-  tarn_eg_rule e = {.name = r->name, .id = number, .lhs = lhs, .n_lhs = r->nlhs, .conditions = &cond,
-                    .n_conditions = 1, .apply = apply, .user = x};
+  const rbuild *b = builder_of(r);
+  tarn_eg_condition cond[2] = {{fits, x, rule_reads(r)}, {holds, x, b ? b->reads : 0}};
+  tarn_eg_rule e = {.name = r->name, .id = number, .lhs = lhs, .n_lhs = r->nlhs, .conditions = cond,
+                    .n_conditions = b && b->when ? 2 : 1, .apply = apply, .user = x};
   if (tarn_eg_rules_add(s->rules, &e) == TARN_NONE)
     tarn_sx_error(s->cx, r->at, "%s", tarn_eg_rules_message(s->rules));
   s->nactive++;

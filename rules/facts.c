@@ -121,6 +121,19 @@ unsigned nest_kinds(const tarn_lang *L, uint32_t nest) {
   return outs > 1 ? 0 : red ? R_HAS_RED : R_HAS_MAP;
 }
 
+/* Is the nest a map that reads some kernel's result, each element once? Then that kernel can do it. */
+static bool could_be_epilogue(tarn_saturation *s, const tarn_eg_node *n) {
+  const tarn_nest *x = tarn_nest_get(s->L, tarn_payload_get(s->L, n->payload)->id);
+  const tarn_func *fn = tarn_fn_get(s->L, x->stage[0].fn);
+  for (uint32_t r = 0; r < fn->nops; r++) {
+    const tarn_read *d = &x->stage[0].read[r];
+    const facts *k = sat_facts(s, n->kids[d->src]);
+    if (k->constant || !(k->has & (R_HAS_RED | R_EPILOGUE))) continue;
+    if (tarn_map_invert(s->L, d->map, 0) != TARN_NONE) return true;
+  }
+  return false;
+}
+
 static facts facts_of(tarn_saturation *s, const tarn_eg_node *n) {
   facts f = unknown();
   if (n->op == TARN_OP_CONST) facts_const(s, n->payload, &f);
@@ -128,6 +141,7 @@ static facts facts_of(tarn_saturation *s, const tarn_eg_node *n) {
   for (uint32_t i = 0; i < n->n; i++) f.constant = f.constant && sat_facts(s, n->kids[i])->constant;
   if (moves(n->op)) facts_moved(s, n, &f);
   if (n->op == TARN_OP_NEST) f.has = (uint8_t)nest_kinds(s->L, tarn_payload_get(s->L, n->payload)->id);
+  if ((f.has & R_HAS_MAP) && could_be_epilogue(s, n)) f.has |= R_EPILOGUE;
   if (n->op == TARN_OP_VIEW) {
     uint32_t map = tarn_payload_get(s->L, n->payload)->id;
     f.has = R_HAS_VIEW;

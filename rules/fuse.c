@@ -31,6 +31,43 @@ bool site_open(rsite *s, uint32_t i, kern *k, bool (*fits)(const kern *k)) {
   return true;
 }
 
+typedef struct choice {
+  rsite *s;
+  kern *k;
+  double (*score)(const kern *k, void *arg);
+  void *arg;
+  double best;
+  uint32_t payload, n;
+  uint32_t kid[R_KIDS];
+} choice;
+
+static bool weigh(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n) {
+  choice *c = arg;
+  if (n > R_KIDS || !kern_load(c->k, c->s->e, tarn_payload_get(c->s->e->L, payload)->id, kid, n)) return false;
+  double x = c->score(c->k, c->arg);
+  if (x < 0 || (c->payload != TARN_NONE && (x > c->best || (x == c->best && payload >= c->payload)))) return false;
+  c->best = x;
+  c->payload = payload;
+  c->n = n;
+  if (n) memcpy(c->kid, kid, n * sizeof *kid);
+  return false;
+}
+
+/* Opens kid i: the nest with the least score (below 0: never), then the least payload. */
+static bool site_choose(rsite *s, uint32_t i, kern *k, double (*score)(const kern *k, void *arg), void *arg) {
+  rkid *c = &s->kid[i];
+  choice x = {.s = s, .k = k, .score = score, .arg = arg, .payload = TARN_NONE};
+  uint32_t payload, n;
+  const uint32_t *kid;
+  s->e->host->open(s->e->host->user, c->id, TARN_OP_NEST, weigh, &x, &payload, &kid, &n);
+  if (x.payload == TARN_NONE) return false;
+  c->op = TARN_OP_NEST;
+  c->payload = x.payload;
+  c->leaf = tarn_copy(tarn_lang_ctx(s->e->L), x.kid, (x.n ? x.n : 1) * sizeof *x.kid);
+  c->n = x.n;
+  return kern_load(k, s->e, tarn_payload_get(s->e->L, x.payload)->id, c->leaf, c->n);
+}
+
 unsigned site_facts(const rsite *s, uint32_t id) { return s->e->host->facts(s->e->host->user, id); }
 bool site_const(const rsite *s, uint32_t id) { return s->e->host->is_const(s->e->host->user, id); }
 
@@ -137,8 +174,11 @@ uint32_t build_inline(rsite *s) {
 
 /* ---------------------------------------------------------------- when to inline */
 
+/* Not what several uses read and another kernel can write: reading it again costs no more than its operands. */
 static bool inlinable(const rsite *s, uint32_t id) {
-  return (site_facts(s, id) & R_HAS_MAP) && !site_const(s, id);
+  unsigned has = site_facts(s, id);
+  bool written = (has & R_SHARED) && (has & R_EPILOGUE);
+  return (has & R_HAS_MAP) && !written && !site_const(s, id);
 }
 
 /* Into a map: the first child that can be, so that chains and trees give one node for each prefix of the walk, not one
@@ -146,7 +186,7 @@ static bool inlinable(const rsite *s, uint32_t id) {
 bool when_inline_map(rsite *s) {
   for (uint32_t i = 0; i < s->slot; i++)
     if (inlinable(s, s->kid[i].id)) return false;
-  return !site_const(s, s->kid[s->slot].id);
+  return inlinable(s, s->kid[s->slot].id);
 }
 
 /* Points of the consumer's loops for one element of the producer: how often it would be computed. */
@@ -169,7 +209,7 @@ static double repeats(const kern *k, uint32_t slot) {
  * could not be the epilogue of another kernel instead. */
 bool when_inline_reduction(rsite *s) {
   kern k, p;
-  if (site_const(s, s->kid[s->slot].id) || !site_root(s, &k) || !site_kid(s, s->slot, &p)) return false;
+  if (!inlinable(s, s->kid[s->slot].id) || !site_root(s, &k) || !site_kid(s, s->slot, &p)) return false;
   bool after_reduction = false;
   for (uint32_t i = 0; i < p.nleaf; i++) {
     if (inlinable(s, p.leaf[i])) return false;
@@ -217,7 +257,15 @@ uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns) {
   map = map_with_split(L, map, ns);
   const tarn_type *t = tarn_type_get(L, h->type(h->user, id));
   if (tarn_map_is_identity(L, map) && t->ns == ns && tarn_imap_get(L, map)->n == t->n) return id;
-  return h->mk(h->user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, map), &id, 1);
+  uint32_t view = h->mk(h->user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, map), &id, 1);
+  uint32_t inv = tarn_map_invert(L, map, t->ns);
+  if (view == TARN_NONE || inv == TARN_NONE || s->nmore == 4) return view;
+  /* the way back, so that kernels whose result is seen alike come into one class */
+  uint32_t back = h->mk(h->user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, inv), &view, 1);
+  if (back == TARN_NONE) return view;
+  s->more[2 * s->nmore] = back;
+  s->more[2 * s->nmore++ + 1] = id;
+  return view;
 }
 
 /* The aligned map k as the last thing that p does. */
@@ -250,10 +298,58 @@ static bool settled(const rsite *s, const kern *k, uint32_t but) {
   return true;
 }
 
+/* Another kernel that only the root needs could do it. */
+static bool better_host(const rsite *s) {
+  for (uint32_t i = 0; i < s->n; i++) {
+    unsigned has = i == s->slot || site_const(s, s->kid[i].id) ? 0 : site_facts(s, s->kid[i].id);
+    if ((has & R_HAS_RED) && !(has & R_SHARED)) return true;
+  }
+  return false;
+}
+
+/* A kernel whose result others read too would be computed twice: only where no other can do it. */
 bool when_epilogue(rsite *s) {
   kern k;
-  if (site_const(s, s->kid[s->slot].id) || !site_root(s, &k)) return false;
+  uint32_t id = s->kid[s->slot].id;
+  if (site_const(s, id) || ((site_facts(s, id) & R_SHARED) && better_host(s)) || !site_root(s, &k)) return false;
   return settled(s, &k, slot_leaf(&k, s));
+}
+
+/* A single-stage kernel p with the loops of its result replaced by those of a bijective view of it. */
+static bool kern_reloop(kern *p, uint32_t map) {
+  const tarn_imap *m = tarn_imap_get(p->L, map);
+  kstage *st = &p->stage[0];
+  if (!kern_single(p) || m->n + st->nred > TARN_MAX_DIMS || p->depth) return false;
+  if (tarn_map_is_identity(p->L, map) && m->n == st->nown) return true;
+  if (tarn_map_invert(p->L, map, 0) == TARN_NONE) return false;
+  for (uint32_t r = 0; r < st->nb + st->ne; r++) {
+    uint32_t red = r < st->nb ? st->nred : 0;
+    tarn_imap o = *m;
+    for (uint32_t i = 0; i < red; i++) {
+      o.dim[m->n + i] = o.in[m->nin + i] = st->red[i];
+      o.n++, o.nin++;
+    }
+    for (uint32_t i = 0; i < red; i++) o.e[m->nin + i] = tarn_ix_var(p->L, m->n + i, o.dim);
+    uint32_t c = tarn_map_compose(p->L, tarn_map_intern(p->L, &o), st->read[r].map);
+    if (c == TARN_NONE) return false;
+    st->read[r].map = c;
+  }
+  st->nown = m->n;
+  memcpy(st->own, m->dim, m->n * sizeof *m->dim);
+  return true;
+}
+
+/* p in the loops of k, where it is read through map; or k in the loops of p. *seen: the map through which k's result
+ * is then seen, TARN_NONE for directly. */
+static bool same_loops(kern *k, kern *p, uint32_t slot, uint32_t map, uint32_t *seen) {
+  *seen = TARN_NONE;
+  if (kern_reloop(p, map)) {
+    p->out_ns = k->out_ns;
+    return true;
+  }
+  if (tarn_map_is_identity(k->L, map)) return p->out_ns = k->out_ns, true;
+  *seen = map;
+  return kern_align(k, slot, map);
 }
 
 uint32_t build_epilogue(rsite *s) {
@@ -261,10 +357,10 @@ uint32_t build_epilogue(rsite *s) {
   if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&k) || kern_is_map(&p) ||
       kern_outputs(&p) != 1)
     return TARN_NONE;
-  uint32_t slot = slot_leaf(&k, s), map = only_map(&k, slot), ns = k.out_ns;
-  if (map == TARN_NONE || !kern_align(&k, slot, map) || !append_epilogue(&p, &k, slot)) return TARN_NONE;
-  if (tarn_map_is_identity(k.L, map)) p.out_ns = ns;
-  return seen_through(s, kern_store(&p), map, ns);
+  uint32_t slot = slot_leaf(&k, s), map = only_map(&k, slot), ns = k.out_ns, seen;
+  if (map == TARN_NONE || !same_loops(&k, &p, slot, map, &seen) || !append_epilogue(&p, &k, slot)) return TARN_NONE;
+  uint32_t id = kern_store(&p);
+  return seen == TARN_NONE ? id : seen_through(s, id, seen, ns);
 }
 
 /* ---------------------------------------------------------------- place */
@@ -404,18 +500,73 @@ static uint32_t reading_stages(const kern *k, uint32_t slot) {
   return n;
 }
 
+/* Is slot an operand of a reduction, not only of an epilogue or a map? */
+static bool feeds_reduction(const kern *k, uint32_t slot) {
+  for (uint32_t i = 0; i < k->nstage; i++)
+    for (uint32_t r = 0; k->stage[i].reducer != TARN_NONE && r < k->stage[i].nb; r++)
+      if (reads_slot(k, slot, &k->stage[i].read[r])) return true;
+  return false;
+}
+
+/* Every child is no longer to be inlined, has a kernel of its own, or is read in several stages. */
+static bool settled_light(const rsite *s, const kern *k) {
+  for (uint32_t i = 0; i < k->nleaf; i++)
+    if (inlinable(s, k->leaf[i]) && !(site_facts(s, k->leaf[i]) & R_HAS_RED) && reading_stages(k, i) < 2 && k->nstage > 1) return false;
+  return true;
+}
+
+typedef struct fitting { rsite *s; const kern *k; uint32_t slot; bool heavy; } fitting;
+
+/* Operands that the consumer does not have yet: fewer is better. */
+static double place_score(const kern *p, void *arg) {
+  const fitting *f = arg;
+  const rsite *s = f->s;
+  uint32_t heavy = heavy_stages(p), fresh = 0;
+  if (kern_outputs(p) != 1 || (heavy > 0) != f->heavy || !settled(s, p, TARN_NONE)) return -1;
+  if (heavy + heavy_stages(f->k) > 2 || p->nstage + f->k->nstage > MOST_STAGES) return -1;
+  if (kern_is_map(p) && reading_stages(f->k, f->slot) < 2) return -1;              /* inlining does as well */
+  if (heavy && heavy_stages(f->k) && !feeds_reduction(f->k, f->slot)) return -1; /* two products side by side */
+  kern k = *f->k, q = *p;
+  uint32_t order[TARN_MAX_DIMS];
+  if (!join(f->s, &q, &k, f->slot, false, order)) return -1;
+  for (uint32_t i = 0; i < p->nleaf; i++) {
+    bool have = site_const(s, p->leaf[i]);
+    for (uint32_t j = 0; j < f->k->nleaf; j++) have |= f->k->leaf[j] == p->leaf[i];
+    fresh += !have;
+  }
+  return fresh;
+}
+
+/* What others read too is written anyway, unless all who read it are in the nest. */
+static bool wants_place(rsite *s, const kern *k, uint32_t i) {
+  unsigned has = site_facts(s, k->leaf[i]);
+  if (site_const(s, k->leaf[i]) || !(has & (R_HAS_RED | R_HAS_MAP))) return false;
+  return reading_stages(k, i) > 1 || ((has & R_HAS_RED) && !(has & R_SHARED));
+}
+
+/* The first child to be placed: light ones before products, so that a kernel has one way to grow. */
+static bool find_place(rsite *s, kern *k, kern *p) {
+  if (!site_root(s, k) || kern_outputs(k) != 1 || !settled_light(s, k)) return false;
+  for (int heavy = 0; heavy < 2; heavy++)
+    for (uint32_t i = 0; i < k->nleaf; i++) {
+      fitting f = {s, k, i, heavy};
+      if (!wants_place(s, k, i)) continue;
+      for (uint32_t c = 0; c < s->n; c++)
+        if (s->kid[c].id == k->leaf[i]) s->slot = c;
+      if (site_choose(s, s->slot, p, place_score, &f)) return true;
+    }
+  return false;
+}
+
 bool when_place(rsite *s) {
   kern k, p;
-  if (site_const(s, s->kid[s->slot].id) || !site_root(s, &k) || !site_kid(s, s->slot, &p)) return false;
-  if (kern_outputs(&k) != 1 || heavy_stages(&k) + heavy_stages(&p) > 2) return false;
-  if (kern_is_map(&p) && reading_stages(&k, slot_leaf(&k, s)) < 2) return false; /* inlining does as well */
-  return settled(s, &k, slot_leaf(&k, s)) && settled(s, &p, TARN_NONE);
+  return find_place(s, &k, &p);
 }
 
 uint32_t build_place(rsite *s) {
   kern k, p;
   uint32_t order[TARN_MAX_DIMS];
-  if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || kern_outputs(&p) != 1) return TARN_NONE;
+  if (!find_place(s, &k, &p)) return TARN_NONE;
   uint32_t nfree = kern_free_loops(&k), ns = k.out_ns;
   if (!join(s, &p, &k, slot_leaf(&k, s), false, order)) return TARN_NONE;
   bool same = true;
@@ -427,11 +578,39 @@ uint32_t build_place(rsite *s) {
 
 /* ---------------------------------------------------------------- several outputs */
 
+/* Reads of slot become reads at the loops as they are: slot now has the consumer's dims. */
+static void kern_identity_read(kern *k, uint32_t slot) {
+  kstage *st = &k->stage[0];
+  uint32_t axis[TARN_MAX_DIMS];
+  for (uint32_t i = 0; i < st->nown; i++) axis[i] = i;
+  uint32_t id = map_project(k->L, st->own, st->nown, axis, st->nown);
+  for (uint32_t r = 0; r < st->nb; r++)
+    if (reads_slot(k, slot, &st->read[r])) st->read[r].map = id;
+}
+
+static double outputs_score(const kern *p, void *arg) {
+  const rsite *s = arg;
+  return kern_outputs(p) == 1 && kern_has_reduction(p) && settled(s, p, TARN_NONE) ? (double)p->nleaf : -1;
+}
+
+/* A map of one kernel's result that others need as well. */
+static bool find_outputs(rsite *s, kern *k, kern *p) {
+  uint32_t found = TARN_NONE;
+  if (!site_root(s, k) || !kern_is_map(k)) return false;
+  for (uint32_t i = 0; i < s->n; i++) {
+    unsigned has = site_const(s, s->kid[i].id) ? 0 : site_facts(s, s->kid[i].id);
+    if (!(has & R_HAS_RED)) continue;
+    if (found != TARN_NONE || !(has & R_SHARED)) return false; /* rather the epilogue of the other */
+    found = i;
+  }
+  if (found == TARN_NONE || !settled(s, k, TARN_NONE)) return false;
+  s->slot = found;
+  return site_choose(s, found, p, outputs_score, s);
+}
+
 bool when_outputs(rsite *s) {
-  kern k;
-  uint32_t id = s->kid[s->slot].id;
-  if (site_const(s, id) || !(site_facts(s, id) & R_SHARED) || !site_root(s, &k)) return false;
-  return settled(s, &k, slot_leaf(&k, s));
+  kern k, p;
+  return find_outputs(s, &k, &p);
 }
 
 static uint32_t nth(rsite *s, uint32_t tuple, int64_t i) {
@@ -439,19 +618,28 @@ static uint32_t nth(rsite *s, uint32_t tuple, int64_t i) {
   return h->mk(h->user, TARN_OP_NTH, tarn_payload_ints(s->e->L, 1, &i), &tuple, 1);
 }
 
-uint32_t build_outputs(rsite *s) {
+/* Two equations: the root is the second output; the opened kernel is the first. The second one is made by a site of
+ * its own (outputs-raw), so that each is an instance of a rule. */
+static uint32_t both_outputs(rsite *s, uint32_t *map, uint32_t *ns) {
   kern k, p;
-  uint32_t order[TARN_MAX_DIMS];
-  if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&k) || kern_outputs(&p) != 1) return TARN_NONE;
-  uint32_t slot = slot_leaf(&k, s), map = only_map(&k, slot), ns = k.out_ns;
-  if (map == TARN_NONE || !kern_align(&k, slot, map) || !join(s, &p, &k, slot, true, order)) return TARN_NONE;
-  uint32_t raw = s->e->host->mk(s->e->host->user, TARN_OP_NEST, s->kid[s->slot].payload, s->kid[s->slot].leaf, s->kid[s->slot].n);
-  uint32_t both = kern_store(&p);
-  if (raw == TARN_NONE || both == TARN_NONE) return TARN_NONE;
-  uint32_t first = nth(s, both, 0), second = nth(s, both, 1);
-  if (first == TARN_NONE || second == TARN_NONE) return TARN_NONE;
-  s->more[0] = raw;
-  s->more[1] = first;
-  s->nmore = 1;
-  return seen_through(s, second, map, ns);
+  uint32_t order[TARN_MAX_DIMS], seen;
+  if (!find_outputs(s, &k, &p)) return TARN_NONE;
+  uint32_t slot = slot_leaf(&k, s);
+  *ns = p.out_ns;
+  *map = only_map(&k, slot);
+  if (*map == TARN_NONE || !same_loops(&k, &p, slot, *map, &seen) || seen != TARN_NONE) return TARN_NONE;
+  if (!tarn_map_is_identity(k.L, *map)) kern_identity_read(&k, slot);
+  return join(s, &p, &k, slot, true, order) ? kern_store(&p) : TARN_NONE;
+}
+
+uint32_t build_outputs(rsite *s) {
+  uint32_t map, ns, both = both_outputs(s, &map, &ns);
+  if (both == TARN_NONE) return TARN_NONE;
+  const rkid *c = &s->kid[s->slot];
+  uint32_t inv = tarn_map_invert(s->e->L, map, ns), first = nth(s, both, 0);
+  uint32_t raw = s->e->host->mk(s->e->host->user, TARN_OP_NEST, c->payload, c->leaf, c->n);
+  if (inv == TARN_NONE || first == TARN_NONE || raw == TARN_NONE) return TARN_NONE;
+  s->also[0] = raw;
+  s->also[1] = seen_through(s, first, inv, ns);
+  return nth(s, both, 1);
 }

@@ -26,7 +26,15 @@ struct rsite;
 typedef struct rseg { const uint32_t *id; uint32_t n; } rseg;
 
 /* What kinds of kernels a class holds. Over terms: what the term is. */
-enum { R_HAS_MAP = 1, R_HAS_RED = 2, R_HAS_VIEW = 4, R_SHARED = 8 }; /* shared: the program uses it more than once */
+enum {
+  R_HAS_MAP = 1,
+  R_HAS_RED = 2,
+  R_HAS_VIEW = 4,
+  R_SHARED = 8,    /* the program uses it more than once */
+  R_EPILOGUE = 16  /* a map of another kernel's result, which that kernel can do */
+};
+/* Rule id of a step that only compares normal forms of terms. */
+#define R_RULE_NORM 0x7FFFFFFEu
 
 /* Where terms live: a tarn_lang, or an e-graph. Ids are terms or classes. */
 typedef struct rhost {
@@ -223,8 +231,9 @@ typedef struct rsite {
   uint32_t root;       /* id of the root's class or term */
   uint32_t nextra;     /* further terms that the right side uses: chosen by the builder in a graph, given in a proof */
   uint32_t extra[16];
-  uint32_t nmore;      /* further equations that were found: more[2k] = more[2k+1] */
-  uint32_t more[32];
+  uint32_t also[2];    /* TARN_NONE, or a second equation of the same rule: also[0] = also[1] */
+  uint32_t nmore;      /* further equations: more[2k] = more[2k+1] */
+  uint32_t more[8];    /* true by comparing normal forms */
 } rsite;
 typedef struct rbuild {
   const char *name;

@@ -82,7 +82,7 @@ static unsigned term_facts(void *user, uint32_t id) {
   const tarn_node *x = tarn_term_get(lang_of(user), id);
   if (x->op == TARN_OP_VIEW) return R_HAS_VIEW;
   if (x->op != TARN_OP_NEST) return 0;
-  return nest_kinds(lang_of(user), tarn_payload_get(lang_of(user), x->payload)->id) | R_SHARED;
+  return nest_kinds(lang_of(user), tarn_payload_get(lang_of(user), x->payload)->id) ;
 }
 
 static uint32_t term_mk(void *user, uint32_t op, uint32_t payload, const uint32_t *kid, uint32_t n) {

@@ -64,6 +64,24 @@ static uint32_t stretched(tarn_lang *L, uint32_t map, uint32_t loop, int64_t ext
   return tarn_map_intern(L, &m);
 }
 
+typedef struct axis_test { tarn_lang *L; uint32_t axis; } axis_test;
+
+static bool along_axis(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n) {
+  const axis_test *x = arg;
+  (void)kid;
+  (void)n;
+  return tarn_payload_get(x->L, payload)->ints[0] == x->axis;
+}
+
+/* Joined already: joining it again would never end. */
+static bool is_joined(rsite *s, uint32_t id, uint32_t axis) {
+  const rhost *h = s->e->host;
+  axis_test x = {s->e->L, axis};
+  uint32_t payload, n;
+  const uint32_t *kid;
+  return h->open(h->user, id, TARN_OP_CONCAT, along_axis, &x, &payload, &kid, &n);
+}
+
 /* Do two members differ in nothing but their constants and the loop's extent? */
 static bool alike(rsite *s, const group *g, const kern *a, const kern *b) {
   const kstage *x = &a->stage[0], *y = &b->stage[0];
@@ -79,7 +97,7 @@ static bool alike(rsite *s, const group *g, const kern *a, const kern *b) {
       return false;
     if (stretched(a->L, x->read[r].map, g->loop, 1, da) != stretched(a->L, y->read[r].map, g->loop, 1, da)) return false;
     if (da == TARN_NONE ? la != lb : site_const(s, la) != site_const(s, lb)) return false;
-    if (da != TARN_NONE && !site_const(s, la)) return false;
+    if (da != TARN_NONE && (!site_const(s, la) || is_joined(s, la, da) || is_joined(s, lb, da))) return false;
   }
   return true;
 }

@@ -141,7 +141,8 @@ static bool open_kid(renv *e, const rpat *p, rkid *k, uint32_t **leaf, const uin
 bool r_site(renv *e, const rule *r, rsite *s, rkid *kids, uint32_t *leaves) {
   const rpat *p = r->lhs[0].pat;
   const uint32_t *end = leaves + 2 * R_KIDS;
-  *s = (rsite){.e = e, .payload = e->payload[p->var], .kid = kids, .slot = TARN_NONE, .root = TARN_NONE};
+  *s = (rsite){.e = e, .payload = e->payload[p->var], .kid = kids, .slot = TARN_NONE, .root = TARN_NONE,
+               .also = {TARN_NONE, TARN_NONE}};
   for (uint32_t i = 0; i < p->n; i++) {
     const rpat *k = p->kid[i];
     uint32_t more = k->kind == RP_SEG ? e->seg[k->var].n : 1;
