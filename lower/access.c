@@ -239,9 +239,28 @@ static LLVMValueRef fill_value(low_fn *E, const low_access *a) {
   return low_splat(E->M, low_to_memory(E->M, a->dtype, low_fx_const(E->M, a->fill, 1)), E->lanes);
 }
 
+/* Lane by lane; a lane whose mask is off reads the fill page. */
+static LLVMValueRef load_lanes(low_fn *E, const low_access *a, const low_off *o, LLVMValueRef mask) {
+  low_module *M = E->M;
+  LLVMTypeRef t = low_memory_type(M, a->dtype);
+  LLVMValueRef p = step(E, a, a->base, o), page = mask ? fill_page(E, a, 1) : NULL;
+  LLVMValueRef r = LLVMGetPoison(low_vec(t, E->lanes));
+  for (uint32_t i = 0; i < E->lanes; i++) {
+    LLVMValueRef at = LLVMConstInt(M->i32, i, 0), c = low_i64(M, (int64_t)i * o->stride), q = p;
+    if (o->vec) c = LLVMBuildAdd(M->b, LLVMBuildExtractElement(M->b, o->vec, at, ""), c, "");
+    q = LLVMBuildGEP2(M->b, t, q, &c, 1, "");
+    if (mask) q = LLVMBuildSelect(M->b, LLVMBuildExtractElement(M->b, mask, at, ""), q, page, "");
+    r = LLVMBuildInsertElement(M->b, r, load_at(E, a, q, 1), at, "");
+  }
+  return r;
+}
+
+/* Only of lanes that are a power of two: LLVM 19 pads others with lanes of an undefined index, whose instruction is not
+ * valid when it is put in the register of the result. */
 static LLVMValueRef gather(low_fn *E, const low_access *a, const low_off *o, LLVMValueRef mask) {
   low_module *M = E->M;
   LLVMTypeRef t = low_memory_type(M, a->dtype);
+  if (E->lanes < 4 || (E->lanes & (E->lanes - 1))) return load_lanes(E, a, o, mask);
   low_off lanes = *o;
   lanes.v = NULL, lanes.c = 0;
   LLVMValueRef p = step(E, a, a->base, o), index = off_vector(E, &lanes);
@@ -249,7 +268,7 @@ static LLVMValueRef gather(low_fn *E, const low_access *a, const low_off *o, LLV
   LLVMTypeRef over[2] = {low_vec(t, E->lanes), LLVMTypeOf(p)};
   LLVMValueRef arg[4] = {p, LLVMConstInt(M->i32, tarn_dtype_size(a->dtype), 0),
                          mask ? mask : low_splat(M, LLVMConstInt(M->i1, 1, 0), E->lanes),
-                         mask ? fill_value(E, a) : LLVMGetUndef(over[0])};
+                         mask ? fill_value(E, a) : LLVMConstNull(over[0])};
   return low_intrinsic(M, "llvm.masked.gather", over, 2, arg, 4);
 }
 

@@ -169,8 +169,9 @@ static void prepare_types(low_nest *N, low_stage *st) {
 }
 
 /* Accumulators: how many, of how many lanes, and whether loops walk them. */
-static void prepare_tile(low_stage *st, const low_list *list) {
-  st->slots = 1, st->max_lanes = 1, st->red_lanes = 1;
+static void prepare_tile(const low_nest *N, low_stage *st, const low_list *list) {
+  st->slots = 1, st->red_lanes = 1;
+  st->max_lanes = shared_lanes(N) ? (uint32_t)shared_lanes(N)->trips : 1;
   for (uint32_t i = 0; i < list->n; i++) {
     const low_level *l = &list->level[i];
     if (l->kind == TARN_VECTOR) st->max_lanes = (uint32_t)l->trips;
@@ -221,7 +222,7 @@ static void prepare_stage(low_nest *N, uint32_t i, const tarn_stage_sched *ss, c
     st->result.off = local_offset(N, st, &st->space, st->index + N->n->depth);
     st->local_bytes = local_elems(N, st) * (int64_t)tarn_dtype_size(st->out_type);
   }
-  prepare_tile(st, list);
+  prepare_tile(N, st, list);
 }
 
 low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s, const low_operand *in,

@@ -193,39 +193,102 @@ static double tolerance(tarn_dtype t, bool exact) {
   return t == TARN_F64 ? 1e-12 : t == TARN_F32 ? 2e-5 : t == TARN_F16 ? 2e-2 : 1e-1;
 }
 
-/* One stage: a map or a reduction, with or without epilogue. */
-static void random_case(kit_case *c, tarn_dtype t, bool exact) {
-  uint32_t red = kit_below(3), nops = 1 + kit_below(3);
-  space s = random_space(kit_below(4), red);
+/* A map of the first n dims into the own dims of an earlier stage. */
+static uint32_t stage_map(const space *s, uint32_t n, const tarn_stage *from) {
+  tarn_imap m = {.ns = (uint8_t)n, .n = (uint8_t)n, .nin = from->nown, .fill = TARN_NONE};
+  memcpy(m.dim, s->dim, n * sizeof *m.dim), memcpy(m.in, from->own, sizeof m.in);
+  for (uint32_t k = 0; k < from->nown; k++) m.e[k] = tarn_ix_mod(L, coordinate(s, n), from->own[k], s->dim);
+  return tarn_map_intern(L, &m);
+}
+
+typedef struct nest_maker {
+  kit_case *c;
+  tarn_dtype t;
+  bool exact;
+  uint32_t depth, nstage;
+  int64_t shared[2];
+  tarn_stage stage[3];
+  tarn_dtype type[3];
+} nest_maker;
+
+static tarn_read random_read(nest_maker *q, const space *s, uint32_t n) {
+  if (q->nstage && kit_below(2)) {
+    uint32_t from = kit_below(q->nstage);
+    if (q->stage[from].out == false || q->depth == 0 || kit_below(2)) return (tarn_read){true, from, stage_map(s, n, &q->stage[from])};
+  }
+  return (tarn_read){false, q->c->nin, random_operand(q->c, s, n, q->t)};
+}
+
+/* One more stage: a map or a reduction, with or without epilogue; its result has type t unless it is the last. */
+static void random_stage(nest_maker *q, bool last, tarn_stage_sched *sched) {
+  uint32_t own = kit_below(4 - q->depth), red = kit_below(3), nops = 1 + kit_below(q->nstage ? 2 : 3), no = q->nstage;
+  space s = random_space(q->depth + own, red);
+  memcpy(s.dim, q->shared, q->depth * sizeof *s.dim);
   tarn_read *read = TARN_ARRAY(cx, tarn_read, 8);
-  tarn_func f = {.nops = (uint8_t)nops, .body = random_body(t, nops), .red = TARN_NONE, .epi = TARN_NONE};
-  tarn_stage st = {.nown = (uint8_t)s.nacc, .nred = (uint8_t)red, .read = read, .out = true, .space = TARN_NONE};
-  memset(c, 0, sizeof *c);
-  for (uint32_t i = 0; i < nops; i++) read[i] = (tarn_read){false, i, random_operand(c, &s, s.n, t)};
-  tarn_dtype holes[4] = {t, t, t, t}, type;
+  tarn_func f = {.nops = (uint8_t)nops, .body = random_body(q->t, nops), .red = TARN_NONE, .epi = TARN_NONE};
+  tarn_stage *st = &q->stage[no];
+  *st = (tarn_stage){.nown = (uint8_t)own, .nred = (uint8_t)red, .read = read, .out = last || kit_below(4) == 0, .space = TARN_NONE};
+  memcpy(st->own, s.dim + q->depth, own * sizeof *st->own), memcpy(st->red, s.dim + s.nacc, red * sizeof *st->red);
+  for (uint32_t i = 0; i < nops; i++) read[i] = random_read(q, &s, s.n);
+  tarn_dtype holes[4] = {q->t, q->t, q->t, q->t}, type;
   ck_assert(tarn_fx_type(L, f.body, holes, nops, &type));
-  bool simple = true;
+  bool simple = true, plain = type == q->t, ordered = q->exact;
+  if (!plain && !last) f.body = tarn_fx_cast(L, q->t, f.body), type = q->t;
   if (red) {
-    f.red = random_reducer(type);
+    do f.red = random_reducer(type);
+    while (!last && tarn_reducer_get(L, f.red)->kind == TARN_RED_CUSTOM);
     const tarn_reducer *r = tarn_reducer_get(L, f.red);
     simple = r->kind != TARN_RED_CUSTOM;
-    if (!simple && r->commutative == false) type = TARN_I64;
+    if (!simple && r->commutative == false) type = TARN_I64, ordered = true;
   }
-  if (simple && kit_below(3) == 0 && type == t) {
-    f.nepi = 1;
-    f.epi = random_body(t, 2);
-    read[nops] = (tarn_read){false, nops, random_operand(c, &s, s.nacc, t)};
+  if (simple && kit_below(3) == 0 && type == q->t && q->t != TARN_BOOL) {
+    f.nepi = 1, f.epi = random_body(q->t, 2);
+    read[nops] = random_read(q, &s, s.nacc);
     ck_assert(tarn_fx_type(L, f.epi, holes, 2, &type));
-    simple = type == t;
+    simple = type == q->t;
   }
-  memcpy(st.own, s.dim, s.nacc * sizeof *st.own), memcpy(st.red, s.dim + s.nacc, red * sizeof *st.red);
-  st.fn = tarn_fn_intern(L, &f);
-  tarn_nest n = {.out_ns = (uint8_t)s.nacc, .nstage = 1, .nchild = c->nin, .stage = &st};
-  c->nest = tarn_nest_intern(L, &n);
-  c->nout = 1, c->out_type[0] = type, c->out[0] = random_layout(s.nacc, s.dim), c->exact = exact;
+  st->fn = tarn_fn_intern(L, &f);
+  q->nstage++;
+  q->type[no] = type;
+  random_stage_schedule(&s, q->depth, red > 0, simple, ordered, sched);
+}
+
+/* A stage that nobody reads is an output. */
+static void add_output(nest_maker *q, uint32_t i) {
+  for (uint32_t k = i + 1; k < q->nstage; k++) {
+    const tarn_func *f = tarn_fn_get(L, q->stage[k].fn);
+    for (uint32_t r = 0; r < (uint32_t)f->nops + f->nepi; r++)
+      if (q->stage[k].read[r].stage && q->stage[k].read[r].src == i) return;
+  }
+  q->stage[i].out = true;
+}
+/* Output operands in the order of the stages. */
+static void outputs(nest_maker *q) {
+  for (uint32_t i = 0; i < q->nstage; i++) {
+    if (!q->stage[i].out) continue;
+    space s = {.n = q->depth + q->stage[i].nown};
+    memcpy(s.dim, q->shared, q->depth * sizeof *s.dim), memcpy(s.dim + q->depth, q->stage[i].own, q->stage[i].nown * sizeof *s.dim);
+    q->c->out_type[q->c->nout] = q->type[i], q->c->out[q->c->nout++] = random_layout(s.n, s.dim);
+  }
+}
+
+static void random_case(kit_case *c, tarn_dtype t, bool exact, uint32_t nstage) {
+  nest_maker q = {.c = c, .t = t, .exact = exact, .depth = nstage > 1 ? kit_below(3) : 0};
+  memset(c, 0, sizeof *c);
   c->sched = TARN_NEW(cx, tarn_schedule);
-  c->sched->nstage = 1, c->sched->stage = TARN_NEW(cx, tarn_stage_sched);
-  random_stage_schedule(&s, 0, red > 0, simple, exact, &c->sched->stage[0]);
+  c->sched->nstage = nstage, c->sched->stage = TARN_ARRAY(cx, tarn_stage_sched, nstage);
+  space p = random_space(q.depth, 0);
+  memcpy(q.shared, p.dim, sizeof q.shared);
+  for (uint32_t i = 0; i < nstage; i++) random_stage(&q, i + 1 == nstage, &c->sched->stage[i]);
+  c->sched->nshared = random_levels(&p, 0, q.depth, false, c->sched->shared);
+  random_parallel(&p, c->sched->shared, c->sched->nshared);
+  for (uint32_t i = 0; i + 1 < nstage; i++) add_output(&q, i);
+  outputs(&q);
+  tarn_nest n = {.depth = (uint8_t)q.depth, .nstage = nstage, .nchild = c->nin, .stage = q.stage};
+  n.out_ns = (uint8_t)q.depth;
+  memcpy(n.shared, q.shared, sizeof q.shared);
+  c->nest = tarn_nest_intern(L, &n);
+  c->exact = exact;
 }
 
 static void describe(const kit_case *c) {
@@ -257,13 +320,13 @@ static void run_cases(kit_case *c, uint32_t n, bool contract, uint32_t threads) 
     }
 }
 
-typedef struct job { tarn_dtype t; bool exact; uint32_t n, seed; } job;
+typedef struct job { tarn_dtype t; bool exact; uint32_t n, seed, nstage; } job;
 static void random_job(tarn_ctx *c, void *arg) {
   (void)c;
   job *j = arg;
   kit_seed = j->seed;
   kit_case *k = TARN_ARRAY(cx, kit_case, j->n);
-  for (uint32_t i = 0; i < j->n; i++) random_case(&k[i], j->t, j->exact);
+  for (uint32_t i = 0; i < j->n; i++) random_case(&k[i], j->t, j->exact, j->nstage);
   run_cases(k, j->n, !j->exact, 2);
 }
 static void must(tarn_fn *f, void *arg) {
@@ -271,14 +334,19 @@ static void must(tarn_fn *f, void *arg) {
   ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
 }
 
-START_TEST(random_f32) { must(random_job, &(job){TARN_F32, false, 60, 100u + (unsigned)_i}); }
+START_TEST(random_f32) { must(random_job, &(job){TARN_F32, false, 60, 100u + (unsigned)_i, 1}); }
 END_TEST
-START_TEST(random_f32_exact) { must(random_job, &(job){TARN_F32, true, 60, 500u + (unsigned)_i}); }
+START_TEST(random_f32_exact) { must(random_job, &(job){TARN_F32, true, 60, 500u + (unsigned)_i, 1}); }
 END_TEST
 START_TEST(random_types) {
   tarn_dtype t = (tarn_dtype)_i;
-  must(random_job, &(job){t, !tarn_dtype_is_float(t) || t == TARN_F64, 25, 900u + (unsigned)_i});
+  must(random_job, &(job){t, !tarn_dtype_is_float(t) || t == TARN_F64, 25, 900u + (unsigned)_i, 1});
 }
+END_TEST
+
+START_TEST(random_stages) { must(random_job, &(job){TARN_F32, _i % 2 == 0, 30, 1300u + (unsigned)_i, 2u + (unsigned)_i % 2}); }
+END_TEST
+START_TEST(random_stages_types) { must(random_job, &(job){TARN_I32, true, 30, 1400u + (unsigned)_i, 2u + (unsigned)_i % 2}); }
 END_TEST
 
 int main(void) {
@@ -289,6 +357,8 @@ int main(void) {
   tcase_add_loop_test(t, random_f32, 0, 4);
   tcase_add_loop_test(t, random_f32_exact, 0, 2);
   tcase_add_loop_test(t, random_types, 0, TARN_DTYPES);
+  tcase_add_loop_test(t, random_stages, 0, 4);
+  tcase_add_loop_test(t, random_stages_types, 0, 2);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
