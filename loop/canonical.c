@@ -162,9 +162,24 @@ static void replace(work *w, work_stage *s, uint32_t d, uint32_t remove, uint32_
   if (p.in != RED && s->s.out && w->out_ns > d) w->out_ns = w->out_ns - remove + insert;
 }
 
-/* A local buffer's own dims are named by the maps of later stages: leave them as they are. */
+/* A buffer's own dims are named by the maps of the later stages that read it: leave them as they are. */
+static bool read_later(const work *w, const work_stage *s) {
+  for (uint32_t i = (uint32_t)(s - w->stage) + 1; i < w->nstage; i++)
+    for (uint32_t r = 0; r < w->stage[i].nread; r++)
+      if (w->stage[i].read[r].stage && &w->stage[w->stage[i].read[r].src] == s) return true;
+  return false;
+}
 static bool fixed_dim(const work *w, const work_stage *s, uint32_t d) {
-  return locate(w, s, d).in == OWN && !s->s.out;
+  return locate(w, s, d).in == OWN && (!s->s.out || read_later(w, s));
+}
+/* Does the result depend on the order in which the reduction goes? */
+static bool ordered(const work *w, const work_stage *s) {
+  const tarn_func *f = tarn_fn_get(w->L, s->s.fn);
+  if (f->red == TARN_NONE) return false;
+  const tarn_reducer *r = tarn_reducer_get(w->L, f->red);
+  bool index = false;
+  for (uint32_t i = 0; i < r->ns; i++) index |= tarn_fx_uses(w->L, r->step[i], r->ns + 1u);
+  return index || !r->commutative;
 }
 
 /* ---- split ---- */
@@ -187,8 +202,18 @@ static int64_t factor_in(const work *w, uint32_t e, uint32_t d, int64_t extent) 
   }
   return 0;
 }
-static bool may_split_out(const work_stage *s, uint32_t d, int64_t f) {
-  return !s->s.out || !s->out.block || s->out.baxis != d || f % s->out.block == 0;
+static bool blocks_dim(const work_stage *s, uint32_t d) { return s->s.out && s->out.block && s->out.baxis == d; }
+/* Is an access dim of the stage blocked in a result? Shared dims are dims of every result. */
+static bool blocked_dim(const work *w, const work_stage *s, uint32_t d) {
+  pos p = locate(w, s, d);
+  bool any = false;
+  for (uint32_t i = 0; i < w->nstage && p.in == SHARED; i++) any |= blocks_dim(&w->stage[i], d);
+  return any || (p.in == OWN && blocks_dim(s, d));
+}
+/* The blocked axis keeps its block in the inner half; not where several results share it. */
+static bool may_split(const work *w, const work_stage *s, uint32_t d, int64_t f) {
+  if (!blocked_dim(w, s, d)) return true;
+  return w->nstage == 1 && f % s->out.block == 0;
 }
 static bool split_once(work *w) {
   for (uint32_t i = 0; i < w->nstage; i++) {
@@ -203,11 +228,9 @@ static bool split_once(work *w) {
         int64_t f = 0;
         for (uint32_t a = 0; a < m->nin && !f; a++) f = factor_in(w, m->e[a], d, dim[d]);
         for (uint32_t g = 0; g < m->nguard && !f; g++) f = factor_in(w, m->guard[g].e, d, dim[d]);
-        bool in_red = locate(w, s, d).in == RED;
-        if (!f || (!in_red && !may_split_out(s, d, f))) continue;
+        if (!f || !may_split(w, s, d, f)) continue;
         int64_t v[2] = {dim[d] / f, f};
-        /* the blocked axis keeps its block in the inner half */
-        bool blocked = !in_red && s->s.out && s->out.block && s->out.baxis == d;
+        bool blocked = blocked_dim(w, s, d);
         int64_t block = s->out.block, bs = s->out.stride[d];
         replace(w, s, d, 1, 2, v);
         if (blocked) s->out.stride[d] = f / block * bs, s->out.stride[d + 1] = bs, s->out.baxis = (uint8_t)(d + 1);
@@ -225,8 +248,7 @@ static bool drop_once(work *w) {
     int64_t dim[TARN_MAX_DIMS + 2];
     uint32_t n = stage_dims(w, s, dim);
     for (uint32_t d = 0; d < n; d++) {
-      bool blocked = s->s.out && s->out.block && s->out.baxis == d && locate(w, s, d).in != RED;
-      if (dim[d] != 1 || fixed_dim(w, s, d) || blocked) continue;
+      if (dim[d] != 1 || fixed_dim(w, s, d) || blocked_dim(w, s, d)) continue;
       replace(w, s, d, 1, 0, NULL);
       return true;
     }
@@ -318,10 +340,11 @@ static void sort_dims(work *w, work_stage *s, bool strict) {
   uint8_t from[TARN_MAX_DIMS + 2];
   int64_t key[TARN_MAX_DIMS + 2], dim[TARN_MAX_DIMS + 2];
   uint32_t n = stage_dims(w, s, dim), acc = (uint32_t)(w->depth + s->s.nown);
-  bool moved = false;
+  bool moved = false, named = !s->s.out || read_later(w, s);
+  strict = strict || ordered(w, s);
   for (uint32_t i = 0; i < n; i++) {
     from[i] = (uint8_t)i;
-    key[i] = i < w->depth ? INT64_MAX : i < acc ? (s->s.out ? s->out.stride[i] : 0) : strict ? 0 : step_of(w, s, i);
+    key[i] = i < w->depth ? INT64_MAX : i < acc ? (named ? 0 : s->out.stride[i]) : strict ? 0 : step_of(w, s, i);
   }
   for (uint32_t i = w->depth + 1u; i < n; i++)
     for (uint32_t k = i; k > w->depth && k != acc && key[from[k - 1]] < key[from[k]]; k--) {
@@ -343,7 +366,9 @@ static void close_nest(work *w, tarn_ksig *k) {
     st[i] = s->s, st[i].read = rd;
     if (s->s.out) k->out[s->out_no] = s->out;
   }
-  uint32_t total = w->depth + w->stage[w->nstage - 1].s.nown;
+  uint32_t total = TARN_MAX_DIMS;
+  for (uint32_t i = 0; i < w->nstage; i++)
+    if (w->stage[i].s.out && w->depth + w->stage[i].s.nown < total) total = w->depth + w->stage[i].s.nown;
   tarn_nest n = {.depth = w->depth, .out_ns = (uint8_t)total, .nstage = w->nstage, .nchild = old->nchild, .stage = st};
   memcpy(n.shared, w->shared, sizeof n.shared);
   for (uint32_t i = 0; i < k->nin; i++) {

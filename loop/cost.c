@@ -24,23 +24,16 @@ double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, doubl
     for (; at > 0 && llabs(a->coef[by[at - 1]]) > llabs(a->coef[d]); at--) by[at] = by[at - 1];
     by[at] = (uint8_t)d;
   }
-  double count = 1, reach = 1; /* elements, and how far from first to last */
-  double run = 1;              /* elements that lie together */
+  double run = 1, repeats = 1, reach = 1; /* elements in one piece, pieces, elements from the first to the last */
   for (uint32_t i = 0; i < k; i++) {
     double c = (double)llabs(a->coef[by[i]]), s = (double)span[by[i]];
     if (c < 1) c = 1; /* irregular: no better guess */
-    if (c <= reach) {
-      reach += c * (s - 1);
-      count = count * s < reach ? count * s : reach;
-      run = reach < count ? reach : count;
-    } else {
-      reach += c * (s - 1);
-      count *= s;
-    }
+    reach += c * (s - 1);
+    if (c <= maxd(run, line / a->bytes)) run += c * (s - 1); /* no line is left out */
+    else repeats *= s;
   }
-  double together = run * a->bytes;
-  double moved = count / run * (together < line ? line : together);
-  return maxd(moved, a->bytes);
+  double moved = repeats * maxd(run * a->bytes, line), all = maxd(reach * a->bytes, line);
+  return moved < all ? moved : all;
 }
 
 double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads) {
@@ -183,7 +176,9 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
   for (uint32_t d = 0; d < m->n; d++) whole[d] = m->dim[d];
   for (uint32_t i = 0; i + 1 < hw->nmem && i < 8; i++) {
     double line = maxd(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8;
-    if (total_footprint(m, whole, line) <= room) break;
+    double total = total_footprint(m, whole, line);
+    if (total <= room) break;
+    double missing = total < 2 * room ? 2 * (total - room) / total : 1; /* a little too large misses a little */
     uint32_t p = 0;
     int64_t span[TARN_MAX_DIMS];
     for (; p < s->nlevel; p++) {
@@ -193,7 +188,7 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
     double bytes = crossing(m, s, &m->result, p, line);
     for (uint32_t r = 0; r < m->nread; r++)
       if (!m->read[r].local) bytes += crossing(m, s, &m->read[r], p, line);
-    bytes *= repeat > 1 ? repeat : 1;
+    bytes *= (repeat > 1 ? repeat : 1) * missing;
     double rate = hw->mem[i + 1].read * hw->clock * (hw->mem[i + 1].instances > 1 ? par : 1);
     c->bytes[i] += bytes;
     c->memory_seconds[i] += bytes / rate;

@@ -47,7 +47,7 @@ static void add_level(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, i
   s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
 }
 static int64_t tile_step(const stage_model *m, const pick *p, uint32_t d) {
-  if (d == p->vdim) return mini(p->lanes * p->vectors, m->dim[d]);
+  if (d == p->vdim) return p->lanes * p->vectors; /* beyond the extent at most by part of a vector: steps divide */
   if (d == p->udim) return mini(p->unroll, m->dim[d]);
   return 1;
 }

@@ -1,0 +1,482 @@
+/* loop/: layouts, canonical kernels, schedules and their check, footprints and prices. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "access/access.h"
+#include "base/base.h"
+#include "hw/hw.h"
+#include "loop/internal.h"
+#include "loop/loop.h"
+
+static tarn_ctx *cx;
+static tarn_lang *L;
+#include "tests/transforms.h"
+
+#include "tests/loop_kit.h"
+
+static void make_lang(tarn_ctx *c, void *arg) {
+  (void)arg;
+  L = tarn_lang_new(c);
+  fills[0] = whole_number(0), fills[1] = whole_number(1);
+}
+static void setup(void) {
+  cx = tarn_ctx_new(NULL);
+  seed = 1;
+  ck_assert_int_eq(tarn_protect(cx, make_lang, NULL), TARN_OK);
+}
+static void teardown(void) { tarn_ctx_free(cx); }
+
+/* Every test body runs protected; a raise fails it with its message. */
+static int number; /* of the loop test */
+static void run(tarn_fn *body, int i) {
+  number = i;
+  seed = (uint64_t)i * 1000003 + 1;
+  tarn_status st = tarn_protect(cx, body, NULL);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+}
+#define TEST(name)                                     \
+  static void name##_body(tarn_ctx *ctx, void *arg);     \
+  START_TEST(name) { run(name##_body, _i); }           \
+  END_TEST                                             \
+  static void name##_body(tarn_ctx *ctx, void *arg)
+#define UNUSED (void)ctx, (void)arg
+
+/* ---------------------------------------------------------------- layouts */
+TEST(layouts_by_hand) {
+  UNUSED;
+  const int64_t d[] = {2, 3, 5}, i[] = {1, 2, 3};
+  tarn_layout r = tarn_layout_row_major(3, d);
+  ck_assert(r.stride[0] == 15 && r.stride[1] == 5 && r.stride[2] == 1 && !r.block && !r.offset);
+  ck_assert_int_eq(tarn_layout_elems(&r), 30);
+  ck_assert_int_eq(tarn_layout_at(&r, i), 28);
+  const uint8_t last[] = {0, 2, 1};
+  tarn_layout o = tarn_layout_ordered(3, d, last, 0, 0);
+  ck_assert(o.stride[0] == 15 && o.stride[1] == 1 && o.stride[2] == 3);
+  ck_assert_int_eq(tarn_layout_at(&o, i), 15 + 2 + 9);
+  const uint8_t as[] = {0, 1, 2};
+  tarn_layout b = tarn_layout_ordered(3, d, as, 1, 2); /* 3 padded to 4: [2][2][5][2] */
+  ck_assert(b.stride[0] == 20 && b.stride[1] == 10 && b.stride[2] == 2);
+  ck_assert_int_eq(tarn_layout_elems(&b), 40);
+  ck_assert_int_eq(tarn_layout_at(&b, i), 20 + 10 + 6 + 0);
+  ck_assert_int_eq(tarn_layout_at(&b, ((const int64_t[]){0, 1, 4})), 8 + 1);
+  tarn_layout scalar = tarn_layout_row_major(0, NULL);
+  ck_assert(tarn_layout_elems(&scalar) == 1 && tarn_layout_at(&scalar, NULL) == 0);
+  const int64_t none[] = {4, 0, 2};
+  tarn_layout empty = tarn_layout_row_major(3, none);
+  ck_assert_int_eq(tarn_layout_elems(&empty), 0);
+  ck_assert(tarn_layout_equal(&r, &r) && !tarn_layout_equal(&r, &o) && !tarn_layout_equal(&r, &b));
+  o = r, o.offset = 1;
+  ck_assert(!tarn_layout_equal(&r, &o));
+}
+
+/* Every index has a place of its own within the elements counted. */
+TEST(layouts_are_injective) {
+  UNUSED;
+  for (int k = 0; k < 300; k++) {
+    int64_t dim[4], i[4] = {0};
+    uint32_t n = (uint32_t)below(5);
+    for (uint32_t d = 0; d < n; d++) dim[d] = 1 + below(6);
+    tarn_layout l = random_layout(n, dim, true);
+    int64_t elems = tarn_layout_elems(&l);
+    uint8_t *seen = TARN_ARRAY(cx, uint8_t, elems);
+    do {
+      int64_t at = tarn_layout_at(&l, i) - l.offset;
+      MUST(at >= 0 && at < elems && !seen[at]);
+      seen[at] = 1;
+    } while (step_index(n, dim, i));
+  }
+}
+
+/* ---------------------------------------------------------------- canonical kernels */
+static tarn_tensor **outputs_of(const tarn_ksig *k) {
+  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, k->nout);
+  for (uint32_t o = 0; o < k->nout; o++) {
+    int64_t n = tarn_layout_elems(&k->out[o]) + k->out[o].offset;
+    out[o] = tarn_tensor_new(cx, TARN_F32, 1, &n);
+  }
+  return out;
+}
+static void check_canonical(const loop_case *c, bool twice) {
+  tarn_ksig k = c->sig;
+  tarn_ksig_canonical(L, &k);
+  tarn_tensor **want = outputs_of(&c->sig), **got = outputs_of(&c->sig);
+  run_signature(c, &c->sig, want);
+  run_signature(c, &k, got);
+  for (uint32_t o = 0; o < k.nout; o++)
+    if (memcmp(want[o]->data, got[o]->data, (size_t)tarn_tensor_count(want[o]) * 4))
+      ck_abort_msg("output %u differs\n%s\n%s", o, nest_text(c->sig.nest), nest_text(k.nest));
+  tarn_ksig again = k;
+  tarn_ksig_canonical(L, &again);
+  if (!twice) return;
+  if (again.nest != k.nest || tarn_ksig_hash(L, &again) != tarn_ksig_hash(L, &k))
+    ck_abort_msg("canonical twice differs\n%s\n%s\n%s", nest_text(c->sig.nest), nest_text(k.nest), nest_text(again.nest));
+}
+TEST(canonical_single) {
+  UNUSED;
+  for (int k = 0; k < 250; k++) {
+    loop_case s;
+    random_single(&s, false, false);
+    s.sig.strict = k & 1;
+    check_canonical(&s, false);
+  }
+}
+/* Without divisions, what is canonical stays as it is. */
+TEST(canonical_affine) {
+  UNUSED;
+  for (int k = 0; k < 200; k++) {
+    loop_case s;
+    random_single(&s, true, false);
+    s.sig.strict = k & 1;
+    check_canonical(&s, true);
+  }
+}
+TEST(canonical_ordered) {
+  UNUSED;
+  for (int k = 0; k < 200; k++) {
+    loop_case s;
+    random_single(&s, false, true);
+    s.sig.strict = k & 1;
+    check_canonical(&s, false);
+  }
+}
+TEST(canonical_staged) {
+  UNUSED;
+  for (int k = 0; k < 200; k++) {
+    loop_case s;
+    random_staged(&s);
+    s.sig.strict = k & 1;
+    check_canonical(&s, false);
+  }
+}
+
+static bool same_signature(const tarn_ksig *a, const tarn_ksig *b) {
+  bool same = a->nest == b->nest && a->nin == b->nin && tarn_ksig_hash(L, a) == tarn_ksig_hash(L, b);
+  for (uint32_t i = 0; same && i < a->nin; i++) same = tarn_layout_equal(&a->in[i], &b->in[i]);
+  for (uint32_t i = 0; same && i < a->nout; i++) same = tarn_layout_equal(&a->out[i], &b->out[i]);
+  return same;
+}
+/* A kernel said with one of its dims reshaped into two is the same kernel. */
+TEST(signature_of_reshaped) {
+  UNUSED;
+  uint32_t compared = 0;
+  for (int k = 0; k < 400; k++) {
+    loop_case s;
+    tarn_ksig a, b;
+    random_single(&s, true, false);
+    const tarn_stage *st = tarn_nest_get(L, s.sig.nest)->stage;
+    for (uint32_t d = 0; d < st->nown; d++) {
+      int64_t f = 2 + below(3);
+      if (st->own[d] % f || st->own[d] == f || !split_own(&s.sig, d, f, &b)) continue;
+      a = s.sig;
+      tarn_ksig_canonical(L, &a), tarn_ksig_canonical(L, &b);
+      if (!same_signature(&a, &b))
+        ck_abort_msg("dim %u by %d\n%s\n%s\n%s", d, (int)f, nest_text(s.sig.nest), nest_text(a.nest), nest_text(b.nest));
+      compared++;
+    }
+  }
+  ck_assert_uint_gt(compared, 50);
+}
+
+/* ---- kernels as they come in networks ---- */
+/* One operator over plain inputs, all row-major. */
+static void nest_of_text(const char *text, tarn_ksig *k) {
+  const tarn_sx *s = tarn_sx_read(cx, text, strlen(text), "t")->kid[0];
+  tarn_term t = tarn_normalise(L, tarn_term_parse(L, s));
+  tarn_node n = *tarn_term_get(L, t);
+  uint32_t kid[KIT_IN];
+  *k = (tarn_ksig){.nin = n.n, .nout = 1};
+  for (uint32_t i = 0; i < n.n; i++) {
+    kid[i] = tarn_term_get(L, n.kid[i])->type;
+    const tarn_type *kt = tarn_type_get(L, kid[i]);
+    k->in[i] = tarn_layout_row_major(kt->n, kt->dim), k->in_type[i] = kt->dtype;
+  }
+  const tarn_type *t0 = tarn_term_type(L, t);
+  k->out[0] = tarn_layout_row_major(t0->n, t0->dim), k->out_type[0] = t0->dtype;
+  k->nest = tarn_nest_of(L, n.op, n.payload, kid, n.n);
+}
+static tarn_ksig canonical_of(const char *text) {
+  tarn_ksig k;
+  nest_of_text(text, &k);
+  tarn_ksig_canonical(L, &k);
+  return k;
+}
+TEST(signature_by_hand) {
+  UNUSED;
+  /* an elementwise kernel over any shape of as many elements */
+  tarn_ksig a = canonical_of("(compute (map (mul $0 2)) (input x ((4 6 5) ()) f32))");
+  tarn_ksig b = canonical_of("(compute (map (mul $0 2)) (input other ((120) ()) f32))");
+  tarn_ksig c1 = canonical_of("(compute (map (mul $0 2)) (input x ((2 30) (2)) f32))");
+  ck_assert(same_signature(&a, &b) && same_signature(&a, &c1));
+  const tarn_stage *s = tarn_nest_get(L, a.nest)->stage;
+  ck_assert(s->nown == 1 && s->own[0] == 120 && s->nred == 0);
+  /* another size, another function, another element type are other kernels */
+  tarn_ksig d = canonical_of("(compute (map (mul $0 2)) (input x ((121) ()) f32))");
+  tarn_ksig e = canonical_of("(compute (map (mul $0 3)) (input x ((120) ()) f32))");
+  tarn_ksig n32 = canonical_of("(compute (map (neg $0)) (input x ((120) ()) f32))");
+  tarn_ksig n64 = canonical_of("(compute (map (neg $0)) (input x ((120) ()) f64))");
+  ck_assert(!same_signature(&a, &d) && !same_signature(&a, &e));
+  ck_assert(tarn_ksig_hash(L, &n32) != tarn_ksig_hash(L, &n64));
+  /* sums over the compute dims merge as well */
+  tarn_ksig g = canonical_of("(compute (reduceSum $0) (input x ((4 3) (5 2)) f32))");
+  tarn_ksig h = canonical_of("(compute (reduceSum $0) (input x ((12) (10)) f32))");
+  ck_assert(same_signature(&g, &h));
+  s = tarn_nest_get(L, g.nest)->stage;
+  ck_assert(s->nown == 1 && s->own[0] == 12 && s->nred == 1 && s->red[0] == 10);
+  /* extents of 1 do not count */
+  tarn_ksig i = canonical_of("(compute (reduceSum $0) (input x ((1 12 1) (1 10)) f32))");
+  ck_assert(same_signature(&g, &i));
+}
+/* Constant or not, strict or not: other kernels. */
+TEST(signature_keeps_apart) {
+  UNUSED;
+  tarn_ksig a = canonical_of("(compute (map (mul $0 2)) (input x ((120) ()) f32))"), b = a, s = a;
+  b.in_const[0] = true, s.strict = true;
+  ck_assert(tarn_ksig_hash(L, &a) != tarn_ksig_hash(L, &b));
+  ck_assert(tarn_ksig_hash(L, &a) != tarn_ksig_hash(L, &s));
+}
+
+/* ---------------------------------------------------------------- schedules */
+static const tarn_hw *shipped(const char *name) { return tarn_hw_load(L, name); }
+
+/* What loop.h promises beyond tarn_schedule_check(). */
+static void check_promises(const tarn_ksig *k, const tarn_schedule *s) {
+  const tarn_nest *n = tarn_nest_get(L, k->nest);
+  for (uint32_t i = 0; i < s->nstage; i++) {
+    const tarn_stage_sched *st = &s->stage[i];
+    const tarn_func *f = tarn_fn_get(L, n->stage[i].fn);
+    uint32_t acc = (uint32_t)n->depth + n->stage[i].nown, last_red = 0;
+    int64_t left[TARN_MAX_DIMS] = {0};
+    for (uint32_t d = 0; d < acc + n->stage[i].nred; d++)
+      left[d] = d < n->depth ? 1 : d < acc ? n->stage[i].own[d - n->depth] : n->stage[i].red[d - acc];
+    for (uint32_t l = 0; l < st->nlevel; l++) {
+      const tarn_level *x = &st->level[l];
+      MUST(x->kind != TARN_VECTOR || (x->step == 1 && left[x->dim] >= 1));
+      MUST(x->kind != TARN_PARALLEL || x->dim < acc);
+      MUST(l < st->acc || x->dim >= acc || x->kind == TARN_UNROLL || x->kind == TARN_VECTOR);
+      if (k->strict && x->dim >= acc) {
+        MUST(x->kind != TARN_VECTOR && x->dim >= last_red);
+        last_red = x->dim;
+      }
+      left[x->dim] = x->step;
+    }
+    if (f->red == TARN_NONE) MUST(st->acc == st->nlevel);
+  }
+}
+static void check_solution(tarn_solver *sv, const tarn_hw *hw, const tarn_ksig *k, uint32_t threads) {
+  tarn_cost cost, again;
+  const tarn_schedule *s = tarn_solve(sv, k, &cost);
+  tarn_schedule_check(L, tarn_nest_get(L, k->nest), s);
+  check_promises(k, s);
+  tarn_cost_of(L, hw, k, s, threads, &again);
+  MUST(cost.seconds == again.seconds && cost.seconds > 0 && isfinite(cost.seconds));
+  MUST(cost.flops >= 0 && cost.parallel <= threads + 1e-9);
+  MUST(tarn_solve(sv, k, NULL) == s);
+}
+static const char *const machines[] = {"x86-64-v3", "aarch64", "riscv64"};
+TEST(solutions_are_schedules) {
+  UNUSED;
+  const tarn_hw *hw = shipped(machines[number % 3]);
+  uint32_t threads = number < 3 ? 1 : 2 * (uint32_t)number - 2;
+  tarn_solver *sv = tarn_solver_new(L, hw, threads);
+  for (int k = 0; k < 150; k++) {
+    loop_case s;
+    if (k % 3) random_single(&s, below(2), below(5) == 0);
+    else random_staged(&s);
+    s.sig.strict = below(3) == 0;
+    tarn_ksig_canonical(L, &s.sig);
+    check_solution(sv, hw, &s.sig, threads);
+  }
+  tarn_solver_stats st = tarn_solver_count(sv);
+  ck_assert(st.uses == 300 && st.signatures <= 150 && st.evaluations >= st.signatures);
+}
+
+/* A product of an (m, k) by an (n, k) matrix, both row-major. */
+static tarn_ksig product_of(int64_t m, int64_t n, int64_t k, bool strict) {
+  const int64_t dim[] = {m, n, k}, ad[] = {m, k}, bd[] = {n, k};
+  uint32_t v[3];
+  for (uint32_t i = 0; i < 3; i++) v[i] = tarn_ix_var(L, i, dim);
+  tarn_imap a = {.ns = 2, .n = 3, .dim = {m, n, k}, .nin = 2, .in = {m, k}, .e = {v[0], v[2]}, .fill = TARN_NONE};
+  tarn_imap b = {.ns = 2, .n = 3, .dim = {m, n, k}, .nin = 2, .in = {n, k}, .e = {v[1], v[2]}, .fill = TARN_NONE};
+  tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)}, {.src = 1, .map = tarn_map_intern(L, &b)}};
+  uint32_t body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+  tarn_stage s = {.nown = 2, .nred = 1, .own = {m, n}, .red = {k}, .read = read, .out = true, .space = TARN_NONE};
+  s.fn = tarn_fn_reduce(L, body, 2, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
+  tarn_nest nest = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &s};
+  tarn_ksig sig = {.nest = tarn_nest_intern(L, &nest), .strict = strict, .nin = 2, .nout = 1};
+  sig.in[0] = tarn_layout_row_major(2, ad), sig.in[1] = tarn_layout_row_major(2, bd), sig.out[0] = tarn_layout_row_major(2, dim);
+  sig.in_type[0] = sig.in_type[1] = sig.out_type[0] = TARN_F32;
+  tarn_ksig_canonical(L, &sig);
+  return sig;
+}
+typedef struct checking { tarn_nest n; tarn_schedule *s; } checking;
+static void check_one(tarn_ctx *c, void *arg) {
+  (void)c;
+  const checking *k = arg;
+  tarn_schedule_check(L, &k->n, k->s);
+}
+static void expect(const checking *k, const char *why) {
+  tarn_status st = tarn_protect(cx, check_one, (void *)(uintptr_t)k);
+  if (!why) ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  else ck_assert_msg(st == TARN_INTERNAL && strstr(tarn_message(cx), why), "%s: %s", why, st ? tarn_message(cx) : "accepted");
+}
+TEST(wrong_schedules) {
+  UNUSED;
+  tarn_ksig k = product_of(8, 6, 5, false);
+  tarn_stage_sched st = {.nlevel = 4, .acc = 2, .level = {{0, TARN_SERIAL, 4}, {1, TARN_SERIAL, 1}, {2, TARN_SERIAL, 1}, {0, TARN_VECTOR, 1}}};
+  tarn_schedule s = {.nstage = 1, .stage = &st};
+  checking c = {*tarn_nest_get(L, k.nest), &s};
+  expect(&c, NULL);
+  tarn_stage_sched good = st;
+  s.nstage = 2, expect(&c, "stages"), s.nstage = 1;
+  st.nlevel = 3, expect(&c, "dim 0 is not covered"), st = good;
+  st.level[1].dim = 3, expect(&c, "not its own"), st = good;
+  st.level[3].step = 3, expect(&c, "do not divide"), st = good;
+  st.level[3].step = 2, expect(&c, "not covered"), st = good;
+  st.level[0].step = 0, expect(&c, "do not divide"), st = good;
+  st.acc = 5, expect(&c, "acc beyond"), st = good;
+  s.nshared = 1, s.shared[0] = (tarn_level){0, TARN_SERIAL, 1}, expect(&c, "not its own");
+}
+
+/* ---------------------------------------------------------------- footprints */
+static double footprint(uint32_t n, const int64_t *coef, const int64_t *span, double line) {
+  acc_model a = {.touched = (1u << n) - 1, .bytes = 4};
+  memcpy(a.coef, coef, n * sizeof *coef);
+  return loop_footprint(&a, n, span, line);
+}
+#define I(...) ((const int64_t[]){__VA_ARGS__})
+TEST(footprints_by_hand) {
+  UNUSED;
+  ck_assert_double_eq(footprint(1, I(1), I(16), 64), 64);
+  ck_assert_double_eq(footprint(1, I(1), I(1), 64), 64);      /* one element brings its line */
+  ck_assert_double_eq(footprint(1, I(1), I(160), 64), 640);
+  ck_assert_double_eq(footprint(2, I(100, 1), I(10, 100), 64), 4000); /* rows that follow one another */
+  ck_assert_double_eq(footprint(2, I(1000, 1), I(10, 16), 64), 640);  /* rows far apart: a line each */
+  ck_assert_double_eq(footprint(2, I(1000, 1), I(10, 4), 64), 640);
+  ck_assert_double_eq(footprint(2, I(1, 1), I(8, 3), 4), 40);         /* a sliding window: 8 + 3 - 1 elements */
+  ck_assert_double_eq(footprint(1, I(1000), I(10), 64), 640);
+  ck_assert_double_eq(footprint(1, I(-1), I(16), 64), 64);
+  acc_model still = {.touched = 0, .bytes = 4};
+  ck_assert_double_le(loop_footprint(&still, 1, I(50), 64), 64);
+}
+/* Lines really touched, counted; the model may be off by what it does not know (alignment, holes), not by more. */
+TEST(footprints_counted) {
+  UNUSED;
+  for (int k = 0; k < 2000; k++) {
+    uint32_t n = 1 + (uint32_t)below(3);
+    int64_t coef[3], span[3], idx[3] = {0}, lines = 0, line = 4 << below(3);
+    for (uint32_t d = 0; d < n; d++) {
+      coef[d] = below(3) ? 1 + below(8) : 1 + below(200);
+      span[d] = 1 + below(12);
+    }
+    static uint8_t seen[16384];
+    memset(seen, 0, sizeof seen);
+    do {
+      int64_t at = 0;
+      for (uint32_t d = 0; d < n; d++) at += idx[d] * coef[d];
+      if (!seen[at / line]) seen[at / line] = 1, lines++;
+    } while (step_index(n, span, idx));
+    double real = (double)lines * (double)line * 4, model = footprint(n, coef, span, (double)line * 4);
+    if (model < real / 3 || model > real * 3)
+      ck_abort_msg("coef %d %d %d span %d %d %d line %d: %g lines touched, %g estimated", (int)coef[0], n > 1 ? (int)coef[1] : 0,
+                   n > 2 ? (int)coef[2] : 0, (int)span[0], n > 1 ? (int)span[1] : 1, n > 2 ? (int)span[2] : 1, (int)line,
+                   real / 4 / (double)line, model / 4 / (double)line);
+  }
+}
+TEST(footprints_grow) {
+  UNUSED;
+  for (int k = 0; k < 1000; k++) {
+    int64_t coef[3], span[3];
+    for (uint32_t d = 0; d < 3; d++) coef[d] = 1 + below(64), span[d] = 1 + below(12);
+    double a = footprint(3, coef, span, 64);
+    span[below(3)]++;
+    double b = footprint(3, coef, span, 64);
+    if (b < a) ck_abort_msg("%g after %g", b, a);
+  }
+}
+
+/* ---------------------------------------------------------------- prices */
+TEST(parallel_units) {
+  UNUSED;
+  stage_model m = {.n = 2, .nacc = 2, .dim = {10, 6}};
+  const tarn_level one[] = {{0, TARN_PARALLEL, 1}, {1, TARN_SERIAL, 1}};
+  const tarn_level tiles[] = {{0, TARN_PARALLEL, 4}, {0, TARN_SERIAL, 1}, {1, TARN_SERIAL, 1}};
+  const tarn_level both[] = {{0, TARN_PARALLEL, 1}, {1, TARN_PARALLEL, 1}};
+  ck_assert_double_eq_tol(loop_parallel(&m, one, 2, 1), 1, 1e-12);
+  ck_assert_double_eq_tol(loop_parallel(&m, one, 2, 4), 10 / 3.0, 1e-12); /* three rounds of four */
+  ck_assert_double_eq_tol(loop_parallel(&m, tiles, 3, 4), 3, 1e-12);
+  ck_assert_double_eq_tol(loop_parallel(&m, both, 2, 4), 4, 1e-12);
+  ck_assert_double_eq_tol(loop_parallel(&m, one + 1, 1, 4), 1, 1e-12);
+}
+static tarn_cost best_cost(const tarn_hw *hw, const tarn_ksig *k, uint32_t threads) {
+  tarn_cost c;
+  tarn_solve(tarn_solver_new(L, hw, threads), k, &c);
+  return c;
+}
+TEST(prices_of_products) {
+  UNUSED;
+  const tarn_hw *hw = shipped(machines[number]);
+  double last = 0;
+  for (int64_t n = 16; n <= 1024; n *= 2) {
+    tarn_ksig k = product_of(n, n, n, false);
+    tarn_cost one = best_cost(hw, &k, 1), two = best_cost(hw, &k, 2), four = best_cost(hw, &k, 4);
+    double flops = 2.0 * (double)(n * n * n);
+    ck_assert_double_eq(one.flops, flops);
+    ck_assert_msg(one.seconds >= flops / 2 / tarn_hw_peak(hw, TARN_F32, 1), "%d: faster than the machine", (int)n);
+    ck_assert_msg(two.seconds >= flops / 2 / tarn_hw_peak(hw, TARN_F32, 2), "%d: faster than two", (int)n);
+    ck_assert_msg(one.seconds > last, "%d: %g after %g", (int)n, one.seconds, last);
+    ck_assert(two.seconds <= one.seconds * 1.0001 + hw->barrier && four.seconds <= two.seconds * 1.0001 + hw->barrier);
+    if (n >= 256) ck_assert_msg(two.seconds < 0.75 * one.seconds, "%d: %g on one, %g on two", (int)n, one.seconds, two.seconds);
+    tarn_ksig s = product_of(n, n, n, true);
+    ck_assert_double_ge(best_cost(hw, &s, 1).seconds, one.seconds);
+    last = one.seconds;
+  }
+}
+/* Copying far more than the caches hold is bound by main memory: what is read and written passes there once. */
+TEST(price_of_copying) {
+  UNUSED;
+  const tarn_hw *hw = shipped(machines[number]);
+  tarn_ksig k = canonical_of("(compute (map (neg $0)) (input x ((67108864) ()) f32))");
+  tarn_cost c = best_cost(hw, &k, 1);
+  double bytes = 2 * 4.0 * 67108864;
+  uint32_t last = hw->nmem - 2;
+  ck_assert_msg(fabs(c.bytes[last] / bytes - 1) < 0.01, "%g bytes", c.bytes[last]);
+  ck_assert_str_eq(c.binds, "dram");
+  ck_assert(c.seconds >= bytes / (hw->mem[hw->nmem - 1].read * hw->clock));
+  /* and a small one by its start, with nothing passing */
+  tarn_ksig small = canonical_of("(compute (map (neg $0)) (input x ((16) ()) f32))");
+  tarn_cost d = best_cost(hw, &small, 1);
+  ck_assert(d.bytes[0] == 0 && d.bytes[last] == 0);
+  ck_assert_str_eq(d.binds, "launch");
+}
+
+int main(void) {
+  Suite *suite = suite_create("loop");
+  TCase *t = tcase_create("loop");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_set_timeout(t, 60);
+  tcase_add_test(t, layouts_by_hand);
+  tcase_add_test(t, layouts_are_injective);
+  tcase_add_loop_test(t, canonical_single, 0, 8);
+  tcase_add_loop_test(t, canonical_affine, 0, 4);
+  tcase_add_loop_test(t, canonical_ordered, 0, 4);
+  tcase_add_loop_test(t, canonical_staged, 0, 6);
+  tcase_add_loop_test(t, signature_of_reshaped, 0, 4);
+  tcase_add_test(t, signature_by_hand);
+  tcase_add_test(t, signature_keeps_apart);
+  tcase_add_loop_test(t, solutions_are_schedules, 0, 6);
+  tcase_add_test(t, wrong_schedules);
+  tcase_add_test(t, footprints_by_hand);
+  tcase_add_test(t, footprints_counted);
+  tcase_add_test(t, footprints_grow);
+  tcase_add_test(t, parallel_units);
+  tcase_add_loop_test(t, prices_of_products, 0, 3);
+  tcase_add_loop_test(t, price_of_copying, 0, 3);
+  suite_add_tcase(suite, t);
+  SRunner *r = srunner_create(suite);
+  srunner_run_all(r, CK_NORMAL);
+  int bad = srunner_ntests_failed(r);
+  srunner_free(r);
+  return bad ? 1 : 0;
+}
