@@ -1,15 +1,11 @@
 /* E-matching.
  *
- * A plan binds the atoms of a rule one by one; run() interprets it with backtracking.  To find only what is new
- * since a stamp, each match is found from its first changed atom: a search is made for each atom i in which atom i
- * must be changed and the atoms before it must not be.  For a root that starts from the changed nodes; for an inner
- * atom, from the classes that hold changed nodes, climbing their uses to the root (the nodes on the way are then
- * fixed).  In a class list changed nodes come first, so that old ones are not visited. */
+ * A plan binds the atoms of a rule one by one; run() interprets it with backtracking.  Each atom has a mode:
+ * any node, only one that has changed since a stamp, only one that has not, or one fixed node.  In a class list changed
+ * nodes come first, so that old ones are not visited when only changed ones are wanted. */
 #include "egraph/match.h"
 
 #include <string.h>
-
-enum { ANY, OLD, CHANGED, FIXED };
 
 #define GROW(s, field, need)                                                                       \
   (eg_grow(&(s)->g->mem, (void **)&(s)->field, &(s)->field##_cap, (need), sizeof *(s)->field))
@@ -27,6 +23,8 @@ void eg_searcher_free(eg_searcher *s) {
   eg_release(m, s->mode, s->mode_cap);
   eg_vec_free(m, &s->order), eg_vec_free(m, &s->head_at), eg_vec_free(m, &s->classes);
   eg_vec_free(m, &s->trig), eg_vec_free(m, &s->trig_at);
+  for (size_t a = 0; a < s->keyed_cap; a++) eg_release(m, s->keyed[a].pair, s->keyed[a].pair_cap * sizeof *s->keyed[a].pair);
+  eg_release(m, s->keyed, s->keyed_cap * sizeof *s->keyed);
 }
 
 /* ---- which heads each test accepts ---- */
@@ -64,28 +62,18 @@ static bool prepare_leaves(eg_searcher *s) {
   return true;
 }
 
+static bool prepare_keyed(eg_searcher *s) {
+  size_t was = s->keyed_cap;
+  if (!GROW(s, keyed, s->rs->max_words + 1u)) return false;
+  memset(s->keyed + was, 0, (s->keyed_cap - was) * sizeof *s->keyed);
+  for (size_t a = 0; a < was; a++) s->keyed[a].at = NULL; /* classes are no longer what they were */
+  return true;
+}
+
 bool eg_searcher_prepare(eg_searcher *s) {
   uint32_t w = s->rs->max_words + 1;
-  return prepare_tests(s) && prepare_leaves(s) && GROW(s, tuple, w) && GROW(s, fixed, w) &&
+  return prepare_tests(s) && prepare_leaves(s) && prepare_keyed(s) && GROW(s, tuple, w) && GROW(s, fixed, w) &&
          GROW(s, mode, w);
-}
-
-static inline bool head_ok(const eg_searcher *s, uint32_t test, uint32_t rec_head) {
-  uint32_t h = rec_head & (HEAD_HIDDEN | HEAD_BITS);
-  return h < s->ok_heads && s->ok[test * s->ok_stride + h];
-}
-
-static bool test_possible(const eg_searcher *s, uint32_t test) {
-  for (uint32_t h = 0; h < s->ok_heads; h++)
-    if (s->ok[test * s->ok_stride + h] && s->g->heads[h].live) return true;
-  return false;
-}
-
-/* A rule none of whose nodes of some kind exist costs nothing. */
-static bool rule_possible(const eg_searcher *s, const eg_rule *r) {
-  for (uint32_t a = 0; a < r->n_atoms; a++)
-    if (!test_possible(s, r->atom[a].test)) return false;
-  return true;
 }
 
 /* ---- running a plan ---- */
@@ -144,16 +132,100 @@ static bool try_node(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t node) 
   return bind(s, pc, atom, node);
 }
 
+/* ---- joining on a kid ----
+ * A pattern like (+ (* ?a ?b) (* ?a ?c)) asks the same class again and again for nodes with a given kid.  From the
+ * second time on, a long class is sorted by that kid.  Each atom has its own list: an enumeration may go on inside
+ * that of another atom. */
+
+enum { LONG_CLASS = 12 };
+
+static void sift(uint64_t *h, size_t i, size_t n) {
+  for (size_t k; (k = 2 * i + 1) < n; i = k) {
+    if (k + 1 < n && h[k + 1] > h[k]) k++;
+    if (h[i] >= h[k]) return;
+    uint64_t t = h[i];
+    h[i] = h[k], h[k] = t;
+  }
+}
+
+static void sort_pairs(uint64_t *h, size_t n) {
+  for (size_t i = n / 2; i-- > 0;) sift(h, i, n);
+  for (size_t i = n; i-- > 1;) {
+    uint64_t t = h[0];
+    h[0] = h[i], h[i] = t;
+    sift(h, 0, i);
+  }
+}
+
+static inline bool fits(const eg_searcher *s, const uint8_t *ok, uint32_t node) {
+  uint32_t h = s->g->rec[node].head & (HEAD_HIDDEN | HEAD_BITS);
+  return h < s->ok_heads && ok[h];
+}
+
+static bool sort_class(eg_searcher *s, eg_keyed *j, const uint8_t *ok, uint32_t cls, uint32_t key) {
+  const tarn_egraph *g = s->g;
+  size_t n = 0;
+  uint32_t node = cls;
+  do {
+    if (fits(s, ok, node)) {
+      if (!eg_grow(&s->g->mem, (void **)&j->pair, &j->pair_cap, n + 1, sizeof *j->pair)) return false;
+      j->pair[n++] = (uint64_t)g->rec[node].k[key] << 32 | node;
+    }
+    node = g->rec[node].next;
+  } while (node != cls);
+  sort_pairs(j->pair, n);
+  j->n = n, j->sorted = true;
+  return true;
+}
+
+static bool run_sorted(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t kid) {
+  const eg_keyed *j = &s->keyed[atom];
+  size_t lo = 0, hi = j->n;
+  while (lo < hi) {
+    size_t mid = (lo + hi) / 2;
+    if (j->pair[mid] >> 32 < kid) lo = mid + 1;
+    else hi = mid;
+  }
+  for (; lo < j->n && j->pair[lo] >> 32 == kid; lo++)
+    if (!bind(s, pc, atom, (uint32_t)j->pair[lo])) return false;
+  return !out_of_time(s);
+}
+
+/* Any node of the class with that kid. */
+static bool run_join(eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t cls, uint32_t kid) {
+  const tarn_egraph *g = s->g;
+  const uint8_t *ok = s->ok + s->r->atom[in->a].test * s->ok_stride;
+  eg_keyed *j = &s->keyed[in->a];
+  bool again = j->at == in && j->cls == cls;
+  if (again && j->is_long) {
+    if (j->sorted || sort_class(s, j, ok, cls, in->key)) return run_sorted(s, pc, in->a, kid);
+    s->gave_up = true;
+    return false;
+  }
+  uint32_t n = cls, steps = 0;
+  do {
+    steps++;
+    if (g->rec[n].k[in->key] == kid && fits(s, ok, n) && !bind(s, pc, in->a, n)) return false;
+    n = g->rec[n].next;
+  } while (n != cls);
+  if (!again) j->at = in, j->cls = cls, j->is_long = steps > LONG_CLASS, j->sorted = false;
+  return !out_of_time(s);
+}
+
+/* ---- enumerating ---- */
+
+/* No node of the class can be right. */
+static inline bool class_hopeless(const eg_searcher *s, uint32_t atom, uint32_t cls) {
+  if (s->mode[atom] == CHANGED && s->require != NONE && cls != s->require) return true;
+  const eg_test *t = &s->rs->test[s->r->atom[atom].test];
+  return t->op_how == TARN_EG_EXACT && !(s->g->mask[cls] & eg_op_bit(t->op));
+}
+
 static bool run_enum(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls) {
   const tarn_egraph *g = s->g;
-  const eg_test *t = &s->rs->test[s->r->atom[atom].test];
   uint8_t mode = s->mode[atom];
-  if (mode == FIXED) {
-    uint32_t n = s->fixed[atom];
-    return eg_find(g, n) != cls || bind(s, pc, atom, n);
-  }
-  if (mode == CHANGED && s->require != NONE && cls != s->require) return true;
-  if (t->op_how == TARN_EG_EXACT && !(g->mask[cls] & eg_op_bit(t->op))) return true;
+  if (mode == FIXED) return eg_find(g, s->fixed[atom]) != cls || bind(s, pc, atom, s->fixed[atom]);
+  if (class_hopeless(s, atom, cls)) return true;
   if (!try_node(s, pc, atom, cls)) return false;
   const uint8_t *ok = s->ok + s->r->atom[atom].test * s->ok_stride;
   for (uint32_t n = g->rec[cls].next; n != cls; n = g->rec[n].next) {
@@ -163,8 +235,25 @@ static bool run_enum(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls) {
       break;
     }
     if (mode == OLD && st > s->since) continue;
-    uint32_t h = g->rec[n].head & (HEAD_HIDDEN | HEAD_BITS);
-    if (h < s->ok_heads && ok[h] && !bind(s, pc, atom, n)) return false;
+    if (fits(s, ok, n) && !bind(s, pc, atom, n)) return false;
+  }
+  return !out_of_time(s);
+}
+
+static bool run_keyed(eg_searcher *s, uint32_t pc, const eg_instr *in) {
+  const tarn_egraph *g = s->g;
+  uint32_t cls = eg_src_class(g, s->r, in->x, s->tuple), kid = eg_src_class(g, s->r, in->y, s->tuple);
+  uint8_t mode = s->mode[in->a];
+  if (mode == FIXED) {
+    uint32_t n = s->fixed[in->a];
+    return eg_find(g, n) != cls || g->rec[n].k[in->key] != kid || bind(s, pc, in->a, n);
+  }
+  if (class_hopeless(s, in->a, cls)) return true;
+  if (mode == ANY) return run_join(s, pc, in, cls, kid);
+  if (g->rec[cls].k[in->key] == kid && !try_node(s, pc, in->a, cls)) return false;
+  for (uint32_t n = g->rec[cls].next; n != cls; n = g->rec[n].next) {
+    if (mode == CHANGED && g->stamp[n] && g->stamp[n] <= s->since) break;
+    if (g->rec[n].k[in->key] == kid && !try_node(s, pc, in->a, n)) return false;
   }
   return !out_of_time(s);
 }
@@ -236,6 +325,7 @@ static bool run(eg_searcher *s, uint32_t pc) {
       if (!same_segs(s, in->x, in->y)) return true;
       break;
     case I_ENUM: return run_enum(s, pc, in->a, eg_src_class(s->g, s->r, in->x, s->tuple));
+    case I_KEYED: return run_keyed(s, pc, in);
     case I_LEAF: return run_leaf(s, pc, in->a, eg_src_class(s->g, s->r, in->x, s->tuple));
     case I_USES:
       return run_uses(s, pc, in->a, eg_src_class(s->g, s->r, in->x, s->tuple), (uint32_t)in->y.slot);
@@ -247,240 +337,9 @@ static bool run(eg_searcher *s, uint32_t pc) {
   return found(s);
 }
 
-/* ---- searches ---- */
-
-/* From a root bound to node. */
-static bool run_from(eg_searcher *s, uint32_t root, uint32_t node) {
+bool eg_run_from(eg_searcher *s, uint32_t root, uint32_t node) {
   s->tuple[root] = node;
   return run(s, 1);
-}
-
-/* Atom must be changed, those before it old, those after it anything. */
-static void set_modes(eg_searcher *s, const eg_rule *r, uint32_t atom) {
-  for (uint32_t a = 0; a < r->n_atoms; a++) s->mode[a] = a < atom ? OLD : ANY;
-  s->mode[atom] = CHANGED;
-}
-
-static void start_rule(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t block) {
-  s->r = r, s->sink = sink;
-  s->code = r->plan[block], s->len = r->plan_len[block];
-}
-
-static bool search_bare(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t first) {
-  const tarn_egraph *g = s->g;
-  s->r = r, s->sink = sink;
-  if (!sink->found && !sink->known && !first) { /* only counting */
-    sink->count += g->classes;
-    sink->full = sink->count > sink->limit;
-    return true;
-  }
-  for (uint32_t c = first; c < g->n_ids; c++) {
-    if (!(g->uf[c] & UF_ROOT)) continue;
-    if (++sink->count > sink->limit) {
-      sink->full = true;
-      return true;
-    }
-    if (sink->found && !eg_push(&s->g->mem, sink->found, c)) return false;
-  }
-  return true;
-}
-
-/* Roots among all nodes, in order of ids; for few rules, when everything is new. */
-static bool search_roots_all(eg_searcher *s, const eg_rule *r, eg_sink *sink) {
-  uint32_t root = 0, test = r->atom[0].test;
-  start_rule(s, r, sink, 0);
-  memset(s->mode, ANY, r->n_atoms);
-  const uint8_t *ok = s->ok + test * s->ok_stride;
-  for (uint32_t n = 0; n < s->g->n_ids && !sink->full; n++) {
-    uint32_t h = s->g->rec[n].head & (HEAD_HIDDEN | HEAD_BITS);
-    if (h < s->ok_heads && ok[h] && !run_from(s, root, n) && s->gave_up) return false;
-  }
-  return true;
-}
-
-/* Matches whose first changed atom is a root. */
-static bool search_roots(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t root) {
-  const eg_atom *at = &r->atom[root];
-  start_rule(s, r, sink, at->block);
-  set_modes(s, r, root);
-  const uint8_t *ok = s->ok + at->test * s->ok_stride;
-  for (uint32_t h = 0; h < s->ok_heads && !sink->full; h++) {
-    if (!ok[h]) continue;
-    for (uint32_t i = s->head_at.p[h]; i < s->head_at.p[h + 1] && !sink->full; i++)
-      if (!run_from(s, root, s->order.p[i]) && s->gave_up) return false;
-  }
-  return true;
-}
-
-/* node is fixed for atom; climb to the root through nodes that are not changed. */
-static bool climb(eg_searcher *s, uint32_t atom, uint32_t node);
-
-static bool slot_fits(const eg_searcher *s, uint32_t atom, uint32_t owner, uint32_t slot, uint32_t cls) {
-  int32_t want = s->r->atom[atom].slot;
-  uint32_t n = eg_arity(s->g, owner);
-  if (want >= SLOT_ELEM) { /* several places are possible: take the first use only, run() tries all */
-    const uint32_t *k = eg_kids(s->g, owner, n);
-    for (uint32_t i = 0; i < slot; i++)
-      if (k[i] == cls) return false;
-    return true;
-  }
-  return slot == (want >= 0 ? (uint32_t)want : n - 1 - (uint32_t)(SLOT_END - want));
-}
-
-static bool climb_one(eg_searcher *s, uint32_t atom, uint32_t cls, uint32_t e, uint32_t owner) {
-  uint32_t up = s->r->atom[atom].parent;
-  if (!head_ok(s, s->r->atom[up].test, s->g->rec[owner].head)) return true;
-  if (!slot_fits(s, atom, owner, eg_use_slot(s->g, e, owner), cls)) return true;
-  return climb(s, up, owner);
-}
-
-static bool climb(eg_searcher *s, uint32_t atom, uint32_t node) {
-  const tarn_egraph *g = s->g;
-  if (s->r->atom[atom].parent == NONE) return run_from(s, atom, node);
-  uint8_t was = s->mode[atom];
-  uint32_t cls = eg_find(g, node);
-  s->mode[atom] = FIXED, s->fixed[atom] = node;
-  bool go = true;
-  for (uint32_t e = eg_use_head(g, cls); go && e != USE_END; e = *eg_use_next(g, e)) {
-    uint32_t owner = eg_use_owner(g, e);
-    uint16_t st = g->stamp[owner];
-    if (st && st <= s->since) go = climb_one(s, atom, cls, e, owner);
-  }
-  s->mode[atom] = was;
-  return go;
-}
-
-/* ---- what has changed ---- */
-
-/* Nodes stamped after since, by head and id. */
-static bool index_nodes(eg_searcher *s) {
-  const tarn_egraph *g = s->g;
-  uint32_t since = s->since;
-  s->head_at.n = s->order.n = 0;
-  if (!eg_vec_reserve(&s->g->mem, &s->head_at, g->n_heads + 2)) return false;
-  uint32_t *at = s->head_at.p;
-  memset(at, 0, (g->n_heads + 2) * sizeof *at);
-  const uint16_t *stamp = g->stamp;
-  size_t total = 0;
-  for (uint32_t i = 0; i < g->n_ids; i++)
-    if (stamp[i] > since) at[(g->rec[i].head & HEAD_BITS) + 2]++, total++;
-  if (!eg_vec_reserve(&s->g->mem, &s->order, total)) return false;
-  for (uint32_t h = 0; h < g->n_heads; h++) at[h + 2] += at[h + 1];
-  for (uint32_t i = 0; i < g->n_ids; i++)
-    if (stamp[i] > since) s->order.p[at[(g->rec[i].head & HEAD_BITS) + 1]++] = i;
-  s->order.n = total;
-  return true;
-}
-
-static uint16_t changed_ops(const tarn_egraph *g, uint32_t cls, uint32_t since) {
-  uint16_t ops = 0;
-  if (g->stamp[cls] > since) ops = eg_op_bit(g->heads[eg_head_of(g, cls)].op);
-  for (uint32_t n = g->rec[cls].next; n != cls; n = g->rec[n].next) {
-    if (g->stamp[n] > since) ops |= eg_op_bit(g->heads[eg_head_of(g, n)].op);
-    else if (g->stamp[n]) break;
-  }
-  return ops;
-}
-
-/* Classes that hold such nodes: found once each, through the first changed node of the class list. */
-static bool index_classes(eg_searcher *s) {
-  tarn_egraph *g = s->g;
-  s->classes.n = 0;
-  for (size_t i = 0; i < s->order.n; i++) {
-    uint32_t c = eg_find(g, s->order.p[i]);
-    if (g->mask[c] & CLS_QUEUED || eg_use_head(g, c) == USE_END) continue;
-    if (!eg_vec_reserve(&g->mem, &s->classes, 2)) break;
-    g->mask[c] |= CLS_QUEUED; /* as a mark, taken back below */
-    s->classes.p[s->classes.n++] = c;
-    s->classes.p[s->classes.n++] = changed_ops(g, c, s->since);
-  }
-  for (size_t i = 0; i < s->classes.n; i += 2) g->mask[s->classes.p[i]] &= (uint16_t)~CLS_QUEUED;
-  return true;
-}
-
-/* For each head: the (rule, atom) pairs where a node of that head may be the parent of the atom. */
-static bool index_triggers(eg_searcher *s, const uint32_t *rules, const eg_sink *sinks, uint32_t n,
-                           uint16_t *ops) {
-  eg_mem *m = &s->g->mem;
-  s->trig.n = s->trig_at.n = 0;
-  *ops = 0;
-  for (uint32_t h = 0; h <= s->ok_heads; h++) {
-    if (!eg_push(m, &s->trig_at, (uint32_t)s->trig.n)) return false;
-    if (h == s->ok_heads || !s->g->heads[h].live) continue;
-    for (uint32_t i = 0; i < n; i++) {
-      const eg_rule *r = &s->rs->rule[rules[i]];
-      if (sinks[i].full || r->bare || !rule_possible(s, r)) continue;
-      for (uint32_t a = 0; a < r->n_atoms; a++) {
-        uint32_t up = r->atom[a].parent;
-        if (up == NONE || !s->ok[r->atom[up].test * s->ok_stride + h]) continue;
-        const eg_test *t = &s->rs->test[r->atom[a].test];
-        *ops |= t->op_how == TARN_EG_EXACT ? eg_op_bit(t->op) : 0x7FFF;
-        if (!eg_push(m, &s->trig, i) || !eg_push(m, &s->trig, a)) return false;
-      }
-    }
-  }
-  return true;
-}
-
-static bool pull_trigger(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, const uint32_t *trig,
-                         uint32_t cls, uint16_t ops, uint32_t e, uint32_t owner) {
-  eg_sink *sink = &sinks[trig[0]];
-  const eg_rule *r = &s->rs->rule[rules[trig[0]]];
-  uint32_t atom = trig[1];
-  const eg_test *t = &s->rs->test[r->atom[atom].test];
-  if (sink->full || (t->op_how == TARN_EG_EXACT && !(ops & eg_op_bit(t->op)))) return true;
-  int32_t slot = r->atom[atom].slot;
-  if (slot >= 0 && slot < SLOT_ELEM && eg_use_slot(s->g, e, owner) != (uint32_t)slot) return true;
-  start_rule(s, r, sink, r->atom[atom].block);
-  set_modes(s, r, atom);
-  s->require = cls;
-  climb_one(s, atom, cls, e, owner);
-  return !s->gave_up;
-}
-
-/* Matches whose first changed atom is not a root. */
-static bool search_inner(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n) {
-  const tarn_egraph *g = s->g;
-  uint16_t wanted;
-  if (!index_triggers(s, rules, sinks, n, &wanted)) return false;
-  if (!s->trig.n) return true;
-  if (!index_classes(s)) return false;
-  for (size_t i = 0; i < s->classes.n; i += 2) {
-    uint32_t cls = s->classes.p[i];
-    uint16_t ops = (uint16_t)s->classes.p[i + 1];
-    if (!(ops & wanted)) continue;
-    for (uint32_t e = eg_use_head(g, cls); e != USE_END; e = *eg_use_next(g, e)) {
-      uint32_t owner = eg_use_owner(g, e);
-      uint16_t st = g->stamp[owner];
-      if (!st || st > s->since) continue;
-      uint32_t h = g->rec[owner].head & HEAD_BITS;
-      for (uint32_t k = s->trig_at.p[h]; k < s->trig_at.p[h + 1]; k += 2)
-        if (!pull_trigger(s, rules, sinks, s->trig.p + k, cls, ops, e, owner)) return false;
-    }
-  }
-  return true;
-}
-
-bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
-               const uint32_t *first_id) {
-  s->since = since, s->require = NONE, s->gave_up = false;
-  uint32_t left = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    const eg_rule *r = &s->rs->rule[rules[i]];
-    if (r->bare && !search_bare(s, r, &sinks[i], since ? first_id[i] : 0)) return false;
-    left += !r->bare && rule_possible(s, r);
-  }
-  if (!left) return true;
-  bool scan = since == 0 && left <= 3;
-  if (!scan && !index_nodes(s)) return false;
-  for (uint32_t i = 0; i < n; i++) {
-    const eg_rule *r = &s->rs->rule[rules[i]];
-    if (r->bare || !rule_possible(s, r)) continue;
-    if (scan && !search_roots_all(s, r, &sinks[i])) return false;
-    for (uint32_t a = 0; !scan && a < r->n_atoms; a++)
-      if (r->atom[a].parent == NONE && (since || a == 0) && !search_roots(s, r, &sinks[i], a)) return false;
-  }
-  return scan || since == 0 || search_inner(s, rules, sinks, n);
 }
 
 /* ---- reading a tuple ---- */
@@ -539,36 +398,4 @@ bool eg_read(eg_reader *rd, tarn_egraph *g, const eg_rule *r, uint32_t number, c
   if (r->n_segs && !read_segs(rd, g, r, tuple)) return false;
   *out = (tarn_eg_match){number, eg_find_mut(g, tuple[0]), rd->vars, rd->payloads, rd->ops, rd->segs, tuple};
   return true;
-}
-
-/* ---- the public search ---- */
-
-uint64_t tarn_eg_search(tarn_egraph *g, const tarn_eg_rules *rs, uint32_t rule, tarn_eg_match_fn *fn,
-                        void *user) {
-  if (rule >= rs->n || g->dirty) {
-    eg_fail(&g->mem, TARN_USAGE, "egraph: search needs a rule of the set and a rebuilt graph");
-    return UINT64_MAX;
-  }
-  const eg_rule *r = &rs->rule[rule];
-  eg_searcher s;
-  eg_searcher_init(&s, g, rs);
-  eg_reader rd = {0};
-  eg_vec tuples = {0};
-  eg_sink sink = {.found = fn ? &tuples : NULL, .limit = UINT64_MAX};
-  uint32_t zero = 0;
-  uint64_t n = UINT64_MAX;
-  if (eg_searcher_prepare(&s) && eg_search(&s, &rule, &sink, 1, 0, &zero) &&
-      (!fn || eg_reader_init(&rd, &g->mem, rs))) {
-    n = sink.count;
-    tarn_eg_match m;
-    for (size_t i = 0; i < tuples.n; i += r->n_words)
-      if (!eg_read(&rd, g, r, rule, tuples.p + i, &m) || !fn(user, &m)) {
-        n = i / r->n_words + 1;
-        break;
-      }
-  }
-  eg_reader_free(&rd, &g->mem);
-  eg_vec_free(&g->mem, &tuples);
-  eg_searcher_free(&s);
-  return n;
 }

@@ -1,4 +1,4 @@
-/* Searching: see match.c. */
+/* Searching: match.c runs the plans, search.c says from where. */
 #ifndef TARN_EGRAPH_MATCH_H
 #define TARN_EGRAPH_MATCH_H
 
@@ -14,6 +14,18 @@ typedef struct eg_sink {
   bool full;       /* stopped */
 } eg_sink;
 
+/* The class that an atom was last looked for in by one of its kids. */
+typedef struct eg_keyed {
+  const eg_instr *at; /* by which instruction; NULL: none */
+  uint32_t cls;
+  bool is_long, sorted;
+  uint64_t *pair; /* when sorted: kid << 32 | node */
+  size_t n, pair_cap;
+} eg_keyed;
+
+/* What a search may take for an atom. */
+enum { ANY, OLD, CHANGED, FIXED };
+
 /* What all searches of a graph with a rule set share; kept between searches. */
 typedef struct eg_searcher {
   tarn_egraph *g;
@@ -25,7 +37,8 @@ typedef struct eg_searcher {
   size_t leaf_cap;
   uint32_t *tuple, *fixed;
   uint8_t *mode;
-  size_t tuple_cap, fixed_cap, mode_cap;
+  eg_keyed *keyed; /* per atom */
+  size_t tuple_cap, fixed_cap, mode_cap, keyed_cap;
   eg_vec order;      /* changed nodes, by head */
   eg_vec head_at;    /* where each head's begin in order */
   eg_vec classes;    /* classes that hold changed nodes, with the ops of those: pairs */
@@ -42,14 +55,22 @@ typedef struct eg_searcher {
   eg_sink *sink;
 } eg_searcher;
 
+static inline bool head_ok(const eg_searcher *s, uint32_t test, uint32_t rec_head) {
+  uint32_t h = rec_head & (HEAD_HIDDEN | HEAD_BITS);
+  return h < s->ok_heads && s->ok[test * s->ok_stride + h];
+}
+
 void eg_searcher_init(eg_searcher *s, tarn_egraph *g, const tarn_eg_rules *rs);
 void eg_searcher_free(eg_searcher *s);
 /* Before searching, and again whenever the graph has changed. */
 bool eg_searcher_prepare(eg_searcher *s);
-/* All matches of the rules with a node stamped after since (0: all), each once. ids: only classes from this id on,
- * for bare rules. sinks[i] belongs to rules[i]. false: out of memory or gave up. */
+/* search.c: all matches of the rules with a node stamped after since (0: all), each once. first_id: only classes from
+ * this id on, for bare rules. sinks[i] belongs to rules[i]. false: out of memory or gave up. */
 bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
                const uint32_t *first_id);
+
+/* The plan of s->code with the root bound to node. false: stop searching. */
+bool eg_run_from(eg_searcher *s, uint32_t root, uint32_t node);
 
 /* Reading a tuple as the caller sees it. Buffers sized by the rule set. */
 typedef struct eg_reader {

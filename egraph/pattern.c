@@ -168,7 +168,7 @@ static bool is_leaf(const build *b, uint32_t atom) {
 }
 
 static void emit(build *b, eg_opcode code, uint32_t a, eg_src x, eg_src y) {
-  b->code[b->n_code++] = (eg_instr){code, a, x, y};
+  b->code[b->n_code++] = (eg_instr){code, a, x, y, 0};
 }
 
 static void meet_var(build *b, uint32_t v, eg_src here) {
@@ -208,6 +208,26 @@ static void plan_atom(build *b, const tarn_eg_pat *p, uint32_t atom) {
       emit(b, leaves ? I_LEAF : I_ENUM, e->ref, from, none);
       plan_atom(b, p->kids[i], e->ref);
     }
+}
+
+/* Moves the first equality on a kid of an atom just enumerated into the enumeration. */
+static void fuse_keys(build *b) {
+  uint32_t to = 0;
+  for (uint32_t i = 0; i < b->n_code; i++) {
+    eg_instr in = b->code[i];
+    eg_instr *last = to ? &b->code[to - 1] : NULL;
+    if (in.code == I_EQ && last && last->code == I_ENUM) {
+      const eg_test *t = &b->rs->test[b->r->atom[last->a].test];
+      bool y = in.y.atom == last->a && in.x.atom != last->a;
+      eg_src kid = y ? in.y : in.x, other = y ? in.x : in.y;
+      if (kid.atom == last->a && other.atom != last->a && (kid.slot == 0 || kid.slot == 1) && !t->segs && t->n <= 2) {
+        last->code = I_KEYED, last->key = (uint32_t)kid.slot, last->y = other;
+        continue;
+      }
+    }
+    b->code[to++] = in;
+  }
+  b->n_code = to;
 }
 
 static uint32_t root_atom(const eg_rule *r, uint32_t block) {
@@ -292,6 +312,7 @@ static bool make_plans(build *b) {
   r->n_plans = n;
   for (uint32_t k = n; k-- > 0;) { /* the last one made is plan 0: its sources are the rule's */
     plan_from(b, k, done);
+    fuse_keys(b);
     eg_instr *code = rs_new(rs, b->n_code, sizeof *code);
     if (!code) return false;
     memcpy(code, b->code, b->n_code * sizeof *code);

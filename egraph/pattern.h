@@ -46,6 +46,7 @@ typedef struct eg_atom {
 typedef enum {
   I_SCAN,    /* atom a: every node */
   I_ENUM,    /* atom a: nodes of class x */
+  I_KEYED,   /* atom a: nodes of class x whose kid number key is class y */
   I_USES,    /* atom a: nodes that use class x at y.slot */
   I_LEAF,    /* atom a: the leaf, if it is in class x */
   I_SPLIT,   /* lengths of the segments of atom a */
@@ -58,6 +59,7 @@ typedef struct eg_instr {
   eg_opcode code;
   uint32_t a;
   eg_src x, y;
+  uint32_t key;
 } eg_instr;
 
 typedef struct eg_ref { /* a kid of a right-side node */

@@ -49,12 +49,30 @@ struct tarn_eg_runner {
 #define GROW(r, field, need)                                                                       \
   (eg_grow(&(r)->g->mem, (void **)&(r)->field, &(r)->field##_cap, (need), sizeof *(r)->field))
 
+/* ---- time ---- */
+
+static double seconds(const tarn_eg_runner *r) {
+  if (r->c->clock) return r->c->clock(r->c->user);
+  struct timespec t;
+  if (clock_gettime(CLOCK_MONOTONIC, &t)) return 0;
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool is_late(void *user) {
+  tarn_eg_runner *r = user;
+  if (!r->late && r->c->max_seconds > 0) r->late = seconds(r) - r->start >= r->c->max_seconds;
+  return r->late;
+}
+
+/* ---- making one ---- */
+
 tarn_eg_runner *tarn_eg_runner_new(tarn_egraph *g, const tarn_eg_rules *rs) {
   tarn_eg_runner *r = eg_resize(&g->mem, NULL, 0, sizeof *r);
   if (!r) return NULL;
   memset(r, 0, sizeof *r);
   r->g = g, r->rs = rs, r->epoch = g->epoch;
   eg_searcher_init(&r->search, g, rs);
+  r->search.hurry = is_late, r->search.user = r;
   r->apply.g = g;
   return r;
 }
@@ -89,21 +107,6 @@ const char *tarn_eg_stop_name(tarn_eg_stop s) {
   static const char *const name[] = {"saturated", "iterations", "nodes",  "bytes", "seconds",
                                      "goal",      "conflict",   "memory", "error"};
   return (size_t)s < sizeof name / sizeof *name ? name[s] : "?";
-}
-
-/* ---- time ---- */
-
-static double seconds(const tarn_eg_runner *r) {
-  if (r->c->clock) return r->c->clock(r->c->user);
-  struct timespec t;
-  if (clock_gettime(CLOCK_MONOTONIC, &t)) return 0;
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static bool is_late(void *user) {
-  tarn_eg_runner *r = user;
-  if (!r->late && r->c->max_seconds > 0) r->late = seconds(r) - r->start >= r->c->max_seconds;
-  return r->late;
 }
 
 /* ---- searching ---- */
