@@ -1,0 +1,284 @@
+/* What to search for: which roots and which classes to start from.
+ *
+ * To find only what is new since a stamp, each match is found from its first changed atom: a search is made for each
+ * atom i in which atom i must be changed and the atoms before it must not be.  For a root that starts from the changed
+ * nodes; for an inner atom, from the classes that hold changed nodes, climbing their uses to the root (the nodes on
+ * the way are then fixed). */
+#include "egraph/match.h"
+
+#include <string.h>
+
+static bool test_possible(const eg_searcher *s, uint32_t test) {
+  for (uint32_t h = 0; h < s->ok_heads; h++)
+    if (s->ok[test * s->ok_stride + h] && s->g->heads[h].live) return true;
+  return false;
+}
+
+/* A rule none of whose nodes of some kind exist costs nothing. */
+static bool rule_possible(const eg_searcher *s, const eg_rule *r) {
+  for (uint32_t a = 0; a < r->n_atoms; a++)
+    if (!test_possible(s, r->atom[a].test)) return false;
+  return true;
+}
+
+/* ---- searches ---- */
+
+/* Atom must be changed, those before it old, those after it anything. */
+static void set_modes(eg_searcher *s, const eg_rule *r, uint32_t atom) {
+  for (uint32_t a = 0; a < r->n_atoms; a++) s->mode[a] = a < atom ? OLD : ANY;
+  s->mode[atom] = CHANGED;
+}
+
+static void start_rule(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t block) {
+  s->r = r, s->sink = sink;
+  s->code = r->plan[block], s->len = r->plan_len[block];
+}
+
+static bool search_bare(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t first) {
+  const tarn_egraph *g = s->g;
+  s->r = r, s->sink = sink;
+  if (!sink->found && !sink->known && !first) { /* only counting */
+    sink->count += g->classes;
+    sink->full = sink->count > sink->limit;
+    return true;
+  }
+  for (uint32_t c = first; c < g->n_ids; c++) {
+    if (!(g->uf[c] & UF_ROOT)) continue;
+    if (++sink->count > sink->limit) {
+      sink->full = true;
+      return true;
+    }
+    if (sink->found && !eg_push(&s->g->mem, sink->found, c)) return false;
+  }
+  return true;
+}
+
+/* Roots among all nodes, in order of ids; for few rules, when everything is new. */
+static bool search_roots_all(eg_searcher *s, const eg_rule *r, eg_sink *sink) {
+  uint32_t root = 0, test = r->atom[0].test;
+  start_rule(s, r, sink, 0);
+  memset(s->mode, ANY, r->n_atoms);
+  const uint8_t *ok = s->ok + test * s->ok_stride;
+  for (uint32_t n = 0; n < s->g->n_ids && !sink->full; n++) {
+    uint32_t h = s->g->rec[n].head & (HEAD_HIDDEN | HEAD_BITS);
+    if (h < s->ok_heads && ok[h] && !eg_run_from(s, root, n) && s->gave_up) return false;
+  }
+  return true;
+}
+
+/* Matches whose first changed atom is a root. */
+static bool search_roots(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t root) {
+  const eg_atom *at = &r->atom[root];
+  start_rule(s, r, sink, at->block);
+  set_modes(s, r, root);
+  const uint8_t *ok = s->ok + at->test * s->ok_stride;
+  for (uint32_t h = 0; h < s->ok_heads && !sink->full; h++) {
+    if (!ok[h]) continue;
+    for (uint32_t i = s->head_at.p[h]; i < s->head_at.p[h + 1] && !sink->full; i++)
+      if (!eg_run_from(s, root, s->order.p[i]) && s->gave_up) return false;
+  }
+  return true;
+}
+
+/* node is fixed for atom; climb to the root through nodes that are not changed. */
+static bool climb(eg_searcher *s, uint32_t atom, uint32_t node);
+
+static bool slot_fits(const eg_searcher *s, uint32_t atom, uint32_t owner, uint32_t slot, uint32_t cls) {
+  int32_t want = s->r->atom[atom].slot;
+  uint32_t n = eg_arity(s->g, owner);
+  if (want >= SLOT_ELEM) { /* several places are possible: take the first use only, run() tries all */
+    const uint32_t *k = eg_kids(s->g, owner, n);
+    for (uint32_t i = 0; i < slot; i++)
+      if (k[i] == cls) return false;
+    return true;
+  }
+  return slot == (want >= 0 ? (uint32_t)want : n - 1 - (uint32_t)(SLOT_END - want));
+}
+
+static bool climb_one(eg_searcher *s, uint32_t atom, uint32_t cls, uint32_t e, uint32_t owner) {
+  uint32_t up = s->r->atom[atom].parent;
+  if (!head_ok(s, s->r->atom[up].test, s->g->rec[owner].head)) return true;
+  if (!slot_fits(s, atom, owner, eg_use_slot(s->g, e, owner), cls)) return true;
+  return climb(s, up, owner);
+}
+
+static bool climb(eg_searcher *s, uint32_t atom, uint32_t node) {
+  const tarn_egraph *g = s->g;
+  if (s->r->atom[atom].parent == NONE) return eg_run_from(s, atom, node);
+  uint8_t was = s->mode[atom];
+  uint32_t cls = eg_find(g, node);
+  s->mode[atom] = FIXED, s->fixed[atom] = node;
+  bool go = true;
+  for (uint32_t e = eg_use_head(g, cls); go && e != USE_END; e = *eg_use_next(g, e)) {
+    uint32_t owner = eg_use_owner(g, e);
+    uint16_t st = g->stamp[owner];
+    if (st && st <= s->since) go = climb_one(s, atom, cls, e, owner);
+  }
+  s->mode[atom] = was;
+  return go;
+}
+
+/* ---- what has changed ---- */
+
+/* Nodes stamped after since, by head and id. */
+static bool index_nodes(eg_searcher *s) {
+  const tarn_egraph *g = s->g;
+  uint32_t since = s->since;
+  s->head_at.n = s->order.n = 0;
+  if (!eg_vec_reserve(&s->g->mem, &s->head_at, g->n_heads + 2)) return false;
+  uint32_t *at = s->head_at.p;
+  memset(at, 0, (g->n_heads + 2) * sizeof *at);
+  const uint16_t *stamp = g->stamp;
+  size_t total = 0;
+  for (uint32_t i = 0; i < g->n_ids; i++)
+    if (stamp[i] > since) at[(g->rec[i].head & HEAD_BITS) + 2]++, total++;
+  if (!eg_vec_reserve(&s->g->mem, &s->order, total)) return false;
+  for (uint32_t h = 0; h < g->n_heads; h++) at[h + 2] += at[h + 1];
+  for (uint32_t i = 0; i < g->n_ids; i++)
+    if (stamp[i] > since) s->order.p[at[(g->rec[i].head & HEAD_BITS) + 1]++] = i;
+  s->order.n = total;
+  return true;
+}
+
+static uint16_t changed_ops(const tarn_egraph *g, uint32_t cls, uint32_t since) {
+  uint16_t ops = 0;
+  if (g->stamp[cls] > since) ops = eg_op_bit(g->heads[eg_head_of(g, cls)].op);
+  for (uint32_t n = g->rec[cls].next; n != cls; n = g->rec[n].next) {
+    if (g->stamp[n] > since) ops |= eg_op_bit(g->heads[eg_head_of(g, n)].op);
+    else if (g->stamp[n]) break;
+  }
+  return ops;
+}
+
+/* Classes that hold such nodes: found once each, through the first changed node of the class list. */
+static bool index_classes(eg_searcher *s) {
+  tarn_egraph *g = s->g;
+  s->classes.n = 0;
+  for (size_t i = 0; i < s->order.n; i++) {
+    uint32_t c = eg_find(g, s->order.p[i]);
+    if (g->mask[c] & CLS_QUEUED || eg_use_head(g, c) == USE_END) continue;
+    if (!eg_vec_reserve(&g->mem, &s->classes, 2)) break;
+    g->mask[c] |= CLS_QUEUED; /* as a mark, taken back below */
+    s->classes.p[s->classes.n++] = c;
+    s->classes.p[s->classes.n++] = changed_ops(g, c, s->since);
+  }
+  for (size_t i = 0; i < s->classes.n; i += 2) g->mask[s->classes.p[i]] &= (uint16_t)~CLS_QUEUED;
+  return true;
+}
+
+/* For each head: the (rule, atom) pairs where a node of that head may be the parent of the atom. */
+static bool index_triggers(eg_searcher *s, const uint32_t *rules, const eg_sink *sinks, uint32_t n,
+                           uint16_t *ops) {
+  eg_mem *m = &s->g->mem;
+  s->trig.n = s->trig_at.n = 0;
+  *ops = 0;
+  for (uint32_t h = 0; h <= s->ok_heads; h++) {
+    if (!eg_push(m, &s->trig_at, (uint32_t)s->trig.n)) return false;
+    if (h == s->ok_heads || !s->g->heads[h].live) continue;
+    for (uint32_t i = 0; i < n; i++) {
+      const eg_rule *r = &s->rs->rule[rules[i]];
+      if (sinks[i].full || r->bare || !rule_possible(s, r)) continue;
+      for (uint32_t a = 0; a < r->n_atoms; a++) {
+        uint32_t up = r->atom[a].parent;
+        if (up == NONE || !s->ok[r->atom[up].test * s->ok_stride + h]) continue;
+        const eg_test *t = &s->rs->test[r->atom[a].test];
+        *ops |= t->op_how == TARN_EG_EXACT ? eg_op_bit(t->op) : 0x7FFF;
+        if (!eg_push(m, &s->trig, i) || !eg_push(m, &s->trig, a)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+static bool pull_trigger(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, const uint32_t *trig,
+                         uint32_t cls, uint16_t ops, uint32_t e, uint32_t owner) {
+  eg_sink *sink = &sinks[trig[0]];
+  const eg_rule *r = &s->rs->rule[rules[trig[0]]];
+  uint32_t atom = trig[1];
+  const eg_test *t = &s->rs->test[r->atom[atom].test];
+  if (sink->full || (t->op_how == TARN_EG_EXACT && !(ops & eg_op_bit(t->op)))) return true;
+  int32_t slot = r->atom[atom].slot;
+  if (slot >= 0 && slot < SLOT_ELEM && eg_use_slot(s->g, e, owner) != (uint32_t)slot) return true;
+  start_rule(s, r, sink, r->atom[atom].block);
+  set_modes(s, r, atom);
+  s->require = cls;
+  climb_one(s, atom, cls, e, owner);
+  return !s->gave_up;
+}
+
+/* Matches whose first changed atom is not a root. */
+static bool search_inner(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n) {
+  const tarn_egraph *g = s->g;
+  uint16_t wanted;
+  if (!index_triggers(s, rules, sinks, n, &wanted)) return false;
+  if (!s->trig.n) return true;
+  if (!index_classes(s)) return false;
+  for (size_t i = 0; i < s->classes.n; i += 2) {
+    uint32_t cls = s->classes.p[i];
+    uint16_t ops = (uint16_t)s->classes.p[i + 1];
+    if (!(ops & wanted)) continue;
+    for (uint32_t e = eg_use_head(g, cls); e != USE_END; e = *eg_use_next(g, e)) {
+      uint32_t owner = eg_use_owner(g, e);
+      uint16_t st = g->stamp[owner];
+      if (!st || st > s->since) continue;
+      uint32_t h = g->rec[owner].head & HEAD_BITS;
+      for (uint32_t k = s->trig_at.p[h]; k < s->trig_at.p[h + 1]; k += 2)
+        if (!pull_trigger(s, rules, sinks, s->trig.p + k, cls, ops, e, owner)) return false;
+    }
+  }
+  return true;
+}
+
+bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
+               const uint32_t *first_id) {
+  s->since = since, s->require = NONE, s->gave_up = false;
+  uint32_t left = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const eg_rule *r = &s->rs->rule[rules[i]];
+    if (r->bare && !search_bare(s, r, &sinks[i], since ? first_id[i] : 0)) return false;
+    left += !r->bare && rule_possible(s, r);
+  }
+  if (!left) return true;
+  bool scan = since == 0 && left <= 3;
+  if (!scan && !index_nodes(s)) return false;
+  for (uint32_t i = 0; i < n; i++) {
+    const eg_rule *r = &s->rs->rule[rules[i]];
+    if (r->bare || !rule_possible(s, r)) continue;
+    if (scan && !search_roots_all(s, r, &sinks[i])) return false;
+    for (uint32_t a = 0; !scan && a < r->n_atoms; a++)
+      if (r->atom[a].parent == NONE && (since || a == 0) && !search_roots(s, r, &sinks[i], a)) return false;
+  }
+  return scan || since == 0 || search_inner(s, rules, sinks, n);
+}
+
+/* ---- the public search ---- */
+
+uint64_t tarn_eg_search(tarn_egraph *g, const tarn_eg_rules *rs, uint32_t rule, tarn_eg_match_fn *fn,
+                        void *user) {
+  if (rule >= rs->n || g->dirty) {
+    eg_fail(&g->mem, TARN_USAGE, "egraph: search needs a rule of the set and a rebuilt graph");
+    return UINT64_MAX;
+  }
+  const eg_rule *r = &rs->rule[rule];
+  eg_searcher s;
+  eg_searcher_init(&s, g, rs);
+  eg_reader rd = {0};
+  eg_vec tuples = {0};
+  eg_sink sink = {.found = fn ? &tuples : NULL, .limit = UINT64_MAX};
+  uint32_t zero = 0;
+  uint64_t n = UINT64_MAX;
+  if (eg_searcher_prepare(&s) && eg_search(&s, &rule, &sink, 1, 0, &zero) &&
+      (!fn || eg_reader_init(&rd, &g->mem, rs))) {
+    n = sink.count;
+    tarn_eg_match m;
+    for (size_t i = 0; i < tuples.n; i += r->n_words)
+      if (!eg_read(&rd, g, r, rule, tuples.p + i, &m) || !fn(user, &m)) {
+        n = i / r->n_words + 1;
+        break;
+      }
+  }
+  eg_reader_free(&rd, &g->mem);
+  eg_vec_free(&g->mem, &tuples);
+  eg_searcher_free(&s);
+  return n;
+}
