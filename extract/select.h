@@ -108,7 +108,8 @@ TARN_API bool tarn_sel_method_named(const char *name, tarn_sel_method *out);
  *   combine != NULL   cost = combine(aggregates), which must not decrease when an aggregate grows: a maximum, a sum plus
  *                     a maximum, a weighted sum, a sum with a penalty beyond a limit;
  *   combine == NULL   k = 1: the aggregate itself; k > 1: several objectives, see tarn_sel_pareto().
- * Values are >= 0 (infinite: never choose). The graph's own costs are not used unless the callback gives them. */
+ * Values are >= 0 (infinite: never choose; nor is a node whose own cost is infinite). The graph's own costs are not used
+ * unless the callback gives them. */
 typedef enum { TARN_SEL_SUM, TARN_SEL_MAX } tarn_sel_aggregate;
 typedef struct tarn_sel_cost {
   uint32_t k;

@@ -80,6 +80,7 @@ typedef struct sel_run {
   double t0, first;
   uint64_t steps;
   const char *stop;     /* NULL while running */
+  bool exact;           /* of a combined cost: prove it */
   uint32_t *best;       /* by class of g */
   double best_cost, bound;
   uint32_t *scratch;    /* n_classes, for closures */
@@ -113,7 +114,7 @@ void sel_run_exact(sel_run *r);
 void sel_run_ilp(sel_run *r);
 void sel_run_worst(sel_run *r);
 void sel_run_random(sel_run *r);
-void sel_run_custom(sel_run *r, tarn_sel_result *out); /* combined costs */
+void sel_run_custom(sel_run *r, tarn_sel_result *out); /* pareto.c: combined costs */
 
 /* splitmix64: the one source of chance. */
 static inline uint64_t sel_random(uint64_t *s) {

@@ -29,7 +29,6 @@ typedef struct reader {
   uint32_t skip;          /* depth inside a value that is skipped */
   bool seen_nodes;
   uint64_t line;          /* newlines before the present chunk */
-  const unsigned char *chunk;
   /* symbols */
   uint32_t n_syms, cap_syms;
   uint32_t *text, *node_of, *class_of; /* by symbol */
@@ -42,7 +41,7 @@ typedef struct reader {
   uint32_t cap_sym_of;
   uint32_t *sym_of; /* by node */
   char why[256];
-  tarn_status failed;
+  sel_pool mem; /* yajl's, and the chunk */
 } reader;
 
 /* ---- symbols ---- */
@@ -105,7 +104,7 @@ static uint32_t class_of(reader *r, uint32_t sym) {
   return r->class_of[sym] = c;
 }
 
-/* ---- events; each raises, and is called under protect ---- */
+/* ---- events ---- */
 static void begin_node(reader *r) {
   r->cls = NONE, r->n_kids = 0, r->cost = 1;
   if (r->node_of[r->sym] != NONE)
@@ -225,10 +224,7 @@ static void on_scalar(reader *r, const event *e) {
   else if (r->next != IS_OTHER || (r->at != AT_TOP && r->at != AT_NODE)) odd(r, "a value of the wrong kind");
 }
 
-static void on_event(tarn_ctx *cx, void *arg) {
-  (void)cx;
-  const event *e = arg;
-  reader *r = e->r;
+static void on_event(reader *r, const event *e) {
   switch (e->kind) {
   case E_KEY: on_key(r, e); break;
   case E_STRING: on_string(r, e); break;
@@ -240,7 +236,6 @@ static void on_event(tarn_ctx *cx, void *arg) {
   }
 }
 
-/* ---- yajl. Its frames must not be jumped over, so failures go back as "cancelled". ---- */
 static bool skipped(reader *r, const event *e) {
   if (!r->skip) return false;
   if (e->kind == E_OPEN_MAP || e->kind == E_OPEN_LIST) r->skip++;
@@ -249,9 +244,8 @@ static bool skipped(reader *r, const event *e) {
 }
 
 static int feed(event e) {
-  if (skipped(e.r, &e)) return 1;
-  e.r->failed = tarn_protect(e.r->cx, on_event, &e);
-  return !e.r->failed;
+  if (!skipped(e.r, &e)) on_event(e.r, &e);
+  return 1;
 }
 
 static int y_null(void *u) { return feed((event){u, E_NULL, "", 0}); }
@@ -274,31 +268,13 @@ static const yajl_callbacks callbacks = {.yajl_null = y_null,
                                          .yajl_start_array = y_open_list,
                                          .yajl_end_array = y_close_list};
 
-/* yajl forgets sizes; ours are before the block. */
-enum { HEAD = 16 };
-static void *y_realloc(void *u, void *p, size_t n) {
-  reader *r = u;
-  const tarn_allocator *a = tarn_ctx_allocator(r->cx);
-  char *q = p ? (char *)p - HEAD : NULL;
-  size_t old = 0;
-  if (q) memcpy(&old, q, sizeof old);
-  q = a->realloc(a->user, q, old, n + HEAD);
-  if (!q) return NULL;
-  n += HEAD;
-  memcpy(q, &n, sizeof n);
-  return q + HEAD;
-}
+/* yajl does not look whether it got memory, so a failure is raised through its frames; they hold nothing but memory of
+ * the pool, and the handle is not used again. */
+static void *y_realloc(void *u, void *p, size_t n) { return sel_resize(&((reader *)u)->mem, p, n, 1); }
 static void *y_malloc(void *u, size_t n) { return y_realloc(u, NULL, n); }
-static void y_free(void *u, void *p) {
-  if (!p) return;
-  const tarn_allocator *a = tarn_ctx_allocator(((reader *)u)->cx);
-  size_t old;
-  memcpy(&old, (char *)p - HEAD, sizeof old);
-  a->realloc(a->user, (char *)p - HEAD, old, 0);
-}
+static void y_free(void *u, void *p) { sel_free(&((reader *)u)->mem, p); }
 
 _Noreturn static void malformed(reader *r, const unsigned char *chunk, size_t n) {
-  if (r->failed) tarn_reraise(r->cx, r->failed);
   size_t used = yajl_get_bytes_consumed(r->y);
   for (size_t i = 0; i < used && i < n; i++) r->line += chunk[i] == '\n';
   unsigned char *e = yajl_get_error(r->y, 0, chunk, n);
@@ -356,7 +332,6 @@ static void finish(reader *r) {
 
 static void reader_close(void *arg) {
   reader *r = arg;
-  if (r->y) yajl_free(r->y);
   sel_drop(r->cx, r->slot, r->n_slots, sizeof *r->slot);
   sel_drop(r->cx, r->text, r->cap_text, sizeof *r->text);
   sel_drop(r->cx, r->node_of, r->cap_node_of, sizeof *r->node_of);
@@ -367,16 +342,16 @@ static void reader_close(void *arg) {
 
 static void open_reader(reader *r) {
   tarn_defer(r->cx, reader_close, r);
+  sel_pool_open(&r->mem, r->cx);
   yajl_alloc_funcs mem = {y_malloc, y_realloc, y_free, r};
   r->y = yajl_alloc(&callbacks, &mem, r);
-  if (!r->y) tarn_raise(r->cx, TARN_MEMORY, "%s: out of memory", r->file);
   yajl_config(r->y, yajl_dont_validate_strings, 1);
   size_t n = strlen(r->file) + 1;
   r->g->file = sel_grow(r->cx, NULL, 0, n, 1);
   memcpy(r->g->file, r->file, n);
 }
 
-typedef struct source { reader r; const char *text; size_t n; FILE *f; sel_pool mem; } source;
+typedef struct source { reader r; const char *text; size_t n; FILE *f; } source;
 
 static void close_file(void *f) { fclose(f); }
 
@@ -387,8 +362,7 @@ static void read_file(tarn_ctx *cx, void *arg) {
   if (!s->f) tarn_raise(cx, TARN_IO, "%s: %s", s->r.file, strerror(errno));
   tarn_defer(cx, close_file, s->f);
   open_reader(&s->r);
-  sel_pool_open(&s->mem, cx);
-  unsigned char *buf = sel_resize(&s->mem, NULL, CHUNK, 1);
+  unsigned char *buf = sel_resize(&s->r.mem, NULL, CHUNK, 1);
   for (size_t n; (n = fread(buf, 1, CHUNK, s->f));) parse_chunk(&s->r, buf, n);
   if (ferror(s->f)) tarn_raise(cx, TARN_IO, "%s: %s", s->r.file, strerror(errno));
   finish(&s->r);

@@ -171,11 +171,12 @@ static void check_options(sel_run *r, tarn_sel_method m) {
 static void take_costs(sel_run *r) {
   const tarn_sel_cost *c = r->o.cost;
   r->cost = r->g.cost;
-  if (!c || c->term || c->k != 1) return;
+  if (!c || c->term || c->combine || c->k != 1 || c->how[0] != TARN_SEL_SUM) return;
   double *cost = SEL_NEW(r->mem, double, r->g.n_nodes);
   for (uint32_t v = 0; v < r->g.n_nodes; v++) {
     c->values(c->user, v, &cost[v]);
     if (!(cost[v] >= 0)) tarn_raise(r->cx, TARN_BAD_INPUT, "selection: node %" PRIu32 ": custom cost below 0", v);
+    if (!(r->g.cost[v] < INFINITY)) cost[v] = INFINITY;
   }
   r->cost = cost;
 }
@@ -242,9 +243,10 @@ static void run_body(tarn_ctx *cx, void *arg) {
   sel_run r;
   open_run(&r, a);
   if (r.o.start) sel_offer(&r, r.o.start);
-  bool combined = r.o.cost && r.o.cost->combine;
+  bool combined = r.o.cost && !r.o.cost->term && (r.o.cost->combine || r.o.cost->how[0] == TARN_SEL_MAX);
   if (combined && a->m != TARN_SEL_GREEDY && a->m != TARN_SEL_EXACT)
     tarn_raise(r.cx, TARN_USAGE, "selection: a combined cost is for greedy and exact");
+  r.exact = a->m == TARN_SEL_EXACT;
   if (combined) sel_run_custom(&r, &a->out);
   else method[a->m].run(&r);
   double cost = a->out.cost;

@@ -1,0 +1,397 @@
+/* Selection: building, reading, writing, the methods, costs of one's own, plugins, limits, bad input, failing memory. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "extract/select.h"
+#include "tests/alloc.h"
+
+#define SHARED "tests/data/select/shared.json"
+
+static tarn_ctx *cx;
+static tarn_sel_graph *g;
+static tarn_sel_result r;
+
+static void setup(void) {
+  cx = tarn_ctx_new(NULL);
+  g = NULL;
+  r = (tarn_sel_result){0};
+}
+static void teardown(void) {
+  tarn_sel_result_free(&r);
+  tarn_sel_graph_free(g);
+  tarn_ctx_free(cx);
+}
+
+static void parse(const char *text) {
+  ck_assert_msg(tarn_sel_parse_json(cx, text, strlen(text), "t.json", NULL, &g) == TARN_OK, "%s", tarn_message(cx));
+}
+
+/* ---- the methods on a small graph ---- */
+static const struct {
+  tarn_sel_method m;
+  double tree, dag;
+} expected[] = {{TARN_SEL_TREE, 8, 8}, {TARN_SEL_GREEDY, 12, 6}, {TARN_SEL_EXACT, 12, 6}};
+
+START_TEST(methods_on_a_shared_class) {
+  ck_assert_msg(tarn_sel_read_json(cx, SHARED, NULL, &g) == TARN_OK, "%s", tarn_message(cx));
+  ck_assert_int_eq(tarn_sel_run(g, expected[_i].m, NULL, &r), TARN_OK);
+  ck_assert_double_eq_tol(r.dag_cost, expected[_i].dag, 1e-12);
+  ck_assert_double_eq_tol(r.tree_cost, expected[_i].tree, 1e-12);
+  if (expected[_i].m == TARN_SEL_EXACT) ck_assert(r.optimal && r.lower_bound == 6);
+  ck_assert_str_eq(r.stop, "done");
+}
+END_TEST
+
+START_TEST(worst_and_random_are_selections) {
+  ck_assert_int_eq(tarn_sel_read_json(cx, SHARED, NULL, &g), TARN_OK);
+  ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_WORST, NULL, &r), TARN_OK);
+  double worst = r.dag_cost;
+  ck_assert_double_eq(r.tree_cost, 12); /* the least is 8 */
+  bool differ = false;
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    tarn_sel_options o = tarn_sel_defaults(TARN_SEL_RANDOM);
+    tarn_sel_result a, b;
+    o.seed = seed;
+    ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_RANDOM, &o, &a), TARN_OK);
+    ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_RANDOM, &o, &b), TARN_OK);
+    ck_assert_mem_eq(a.choice, b.choice, a.n_classes * sizeof *a.choice);
+    differ |= a.dag_cost != worst;
+    tarn_sel_result_free(&a);
+    tarn_sel_result_free(&b);
+  }
+  ck_assert(differ);
+}
+END_TEST
+
+/* Each class uses the one before twice: the tree cost overflows, the dag cost is the number of classes. */
+START_TEST(long_chain) {
+  enum { N = 20000 };
+  ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
+  ck_assert_int_eq(tarn_sel_add_classes(g, N, NULL), TARN_OK);
+  for (uint32_t c = 0; c < N; c++) {
+    uint32_t kid[2] = {c - 1, c - 1};
+    ck_assert_int_eq(tarn_sel_add_node(g, c, 1, kid, c ? 2 : 0, NULL), TARN_OK);
+    if (c) ck_assert_int_eq(tarn_sel_add_node(g, c, 3, kid, 1, NULL), TARN_OK);
+  }
+  ck_assert_int_eq(tarn_sel_add_root(g, N - 1), TARN_OK);
+  for (tarn_sel_method m = TARN_SEL_TREE; m <= TARN_SEL_EXACT; m++) {
+    ck_assert_msg(tarn_sel_run(g, m, NULL, &r) == TARN_OK, "%s", tarn_message(cx));
+    if (m == TARN_SEL_EXACT) ck_assert(r.dag_cost == N && r.optimal);
+    ck_assert_double_lt(r.seconds, 2);
+    tarn_sel_result_free(&r);
+  }
+}
+END_TEST
+
+/* ---- verification ---- */
+START_TEST(verification_refuses) {
+  uint32_t c[3], kid;
+  ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
+  ck_assert_int_eq(tarn_sel_add_classes(g, 3, c), TARN_OK);
+  kid = 1;
+  ck_assert_int_eq(tarn_sel_add_node(g, 0, 1, &kid, 1, NULL), TARN_OK); /* 0 */
+  kid = 0;
+  ck_assert_int_eq(tarn_sel_add_node(g, 1, 1, &kid, 1, NULL), TARN_OK); /* 1: closes a cycle */
+  ck_assert_int_eq(tarn_sel_add_node(g, 1, INFINITY, NULL, 0, NULL), TARN_OK); /* 2 */
+  ck_assert_int_eq(tarn_sel_add_node(g, 1, 5, NULL, 0, NULL), TARN_OK); /* 3 */
+  ck_assert_int_eq(tarn_sel_add_node(g, 2, 0, NULL, 0, NULL), TARN_OK); /* 4 */
+  ck_assert_int_eq(tarn_sel_add_root(g, 0), TARN_OK);
+  const uint32_t none = TARN_SEL_NONE;
+  const struct { uint32_t choice[3]; const char *why; } bad[] = {
+      {{0, none, none}, "no node"}, {{0, 1, none}, "cycle"}, {{0, 2, none}, "infinite"},
+      {{0, 4, none}, "elsewhere"},  {{0, 99, none}, "elsewhere"}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    ck_assert_int_eq(tarn_sel_verify(g, bad[i].choice, NULL), TARN_NO);
+    ck_assert_msg(strstr(tarn_message(cx), bad[i].why) != NULL, "%s", tarn_message(cx));
+  }
+  tarn_sel_prices p;
+  ck_assert_int_eq(tarn_sel_verify(g, (uint32_t[]){0, 3, none}, &p), TARN_OK);
+  ck_assert(p.dag_cost == 6 && p.tree_cost == 6 && p.n_chosen == 2);
+}
+END_TEST
+
+/* ---- bad input ---- */
+#define NODE(rest) "{\"nodes\":{\"n\":{\"op\":\"n\",\"eclass\":\"c\"" rest "}},\"root_eclasses\":[\"c\"]}"
+static const struct { const char *text, *why; tarn_status st; } bad_text[] = {
+    {"", "t.json", TARN_BAD_INPUT},
+    {"{\"nodes\":\n{\"n\":\n{]", "t.json:3:", TARN_BAD_INPUT},
+    {"[]", "t.json: a list", TARN_BAD_INPUT},
+    {"{\"nodes\":{}}", "no nodes", TARN_BAD_INPUT},
+    {"{\"nodes\":{\"n\":{\"op\":\"n\"}}}", "node n: no eclass", TARN_BAD_INPUT},
+    {NODE(",\"children\":[\"m\"]"), "node n: child m is not a node", TARN_BAD_INPUT},
+    {NODE(",\"children\":3"), "node n: ", TARN_BAD_INPUT},
+    {NODE(",\"children\":[3]"), "node n: ", TARN_BAD_INPUT},
+    {NODE(",\"cost\":-1"), "node n: negative cost -1", TARN_BAD_INPUT},
+    {NODE(",\"cost\":\"1\""), "node n: ", TARN_BAD_INPUT},
+    {"{\"nodes\":{\"n\":{\"eclass\":\"c\"},\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[\"c\"]}", "defined twice",
+     TARN_BAD_INPUT},
+    {"{\"nodes\":{\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[]}", "no roots", TARN_BAD_INPUT},
+    {"{\"nodes\":{\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[\"d\"]}", "root d names no class", TARN_BAD_INPUT},
+    {NODE("") "x", "t.json:1:", TARN_BAD_INPUT}};
+
+START_TEST(bad_json) {
+  ck_assert_int_eq(tarn_sel_parse_json(cx, bad_text[_i].text, strlen(bad_text[_i].text), "t.json", NULL, &g),
+                   bad_text[_i].st);
+  const char *m = tarn_message(cx);
+  ck_assert_msg(strstr(m, bad_text[_i].why) != NULL, "%s", m);
+  ck_assert_ptr_eq(strchr(m, '\n'), NULL);
+  ck_assert_ptr_eq(g, NULL);
+}
+END_TEST
+
+START_TEST(missing_file_and_roots) {
+  ck_assert_int_eq(tarn_sel_read_json(cx, "no/such.json", NULL, &g), TARN_IO);
+  const char *text = "{\"nodes\":{\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[\"d\",\"c\"]}";
+  tarn_sel_read_options skip = {.skip_missing_roots = true};
+  ck_assert_int_eq(tarn_sel_parse_json(cx, text, strlen(text), "t.json", &skip, &g), TARN_OK);
+  ck_assert_uint_eq(tarn_warning_count(cx), 1);
+  ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_EXACT, NULL, &r), TARN_OK);
+  ck_assert_double_eq(r.dag_cost, 1); /* an absent cost is 1 */
+}
+END_TEST
+
+static const char *const impossible[] = {
+    "{\"nodes\":{\"n\":{\"eclass\":\"c\",\"children\":[\"n\"]}},\"root_eclasses\":[\"c\"]}",
+    "{\"nodes\":{\"n\":{\"eclass\":\"c\",\"cost\":null}},\"root_eclasses\":[\"c\"]}",
+    "{\"nodes\":{\"n\":{\"eclass\":\"c\",\"cost\":1e999}},\"root_eclasses\":[\"c\"]}",
+    "{\"nodes\":{\"n\":{\"eclass\":\"c\",\"children\":[\"m\"]},\"m\":{\"eclass\":\"d\",\"children\":[\"n\"]},"
+    "\"k\":{\"eclass\":\"e\"}},\"root_eclasses\":[\"e\",\"c\"]}"};
+
+START_TEST(no_finite_selection) {
+  parse(impossible[_i]);
+  for (tarn_sel_method m = 0; m < TARN_SEL_METHODS; m++) {
+    tarn_status st = tarn_sel_run(g, m, NULL, &r);
+    if (m == TARN_SEL_ILP && st == TARN_IO) continue; /* no CBC here */
+    ck_assert_int_eq(st, TARN_NO_RESULT);
+    ck_assert_msg(strstr(tarn_message(cx), "root c: no finite selection") != NULL, "%s", tarn_message(cx));
+  }
+}
+END_TEST
+
+START_TEST(wrong_calls) {
+  ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
+  ck_assert_int_eq(tarn_sel_add_node(g, 0, 1, NULL, 0, NULL), TARN_USAGE);
+  ck_assert_int_eq(tarn_sel_add_classes(g, 1, NULL), TARN_OK);
+  ck_assert_int_eq(tarn_sel_add_node(g, 0, -1, NULL, 0, NULL), TARN_BAD_INPUT);
+  ck_assert_int_eq(tarn_sel_add_node(g, 0, NAN, NULL, 0, NULL), TARN_BAD_INPUT);
+  ck_assert_int_eq(tarn_sel_add_node(g, 0, 1, (uint32_t[]){7}, 1, NULL), TARN_USAGE);
+  ck_assert_int_eq(tarn_sel_add_root(g, 3), TARN_USAGE);
+  ck_assert_int_eq(tarn_sel_add_node(g, 0, 1, NULL, 0, NULL), TARN_OK);
+  ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_TREE, NULL, &r), TARN_BAD_INPUT); /* no roots */
+  ck_assert_int_eq(tarn_sel_run(g, (tarn_sel_method)99, NULL, &r), TARN_USAGE);
+  ck_assert_int_eq(tarn_sel_name_node(g, 5, "x", 1), TARN_USAGE);
+}
+END_TEST
+
+/* ---- files out ---- */
+START_TEST(written_files_read_back) {
+  char path[] = "/tmp/tarn-select-XXXXXX";
+  int fd = mkstemp(path);
+  ck_assert_int_ge(fd, 0);
+  close(fd);
+  ck_assert_int_eq(tarn_sel_read_json(cx, SHARED, NULL, &g), TARN_OK);
+  ck_assert_msg(tarn_sel_write_json(g, path) == TARN_OK, "%s", tarn_message(cx));
+  tarn_sel_graph *h;
+  tarn_sel_view v, w;
+  ck_assert_msg(tarn_sel_read_json(cx, path, NULL, &h) == TARN_OK, "%s", tarn_message(cx));
+  ck_assert_int_eq(tarn_sel_graph_view(g, &v), TARN_OK);
+  ck_assert_int_eq(tarn_sel_graph_view(h, &w), TARN_OK);
+  ck_assert_uint_eq(v.n_nodes, w.n_nodes);
+  ck_assert_uint_eq(v.n_classes, w.n_classes);
+  ck_assert_int_eq(tarn_sel_run(h, TARN_SEL_EXACT, NULL, &r), TARN_OK);
+  ck_assert_double_eq(r.dag_cost, 6);
+  ck_assert_int_eq(tarn_sel_write_result(h, &r, "exact", path), TARN_OK);
+  tarn_sel_graph_free(h);
+  char text[2000] = {0};
+  FILE *f = fopen(path, "r");
+  ck_assert_uint_gt(fread(text, 1, sizeof text - 1, f), 0);
+  fclose(f);
+  unlink(path);
+  ck_assert_ptr_nonnull(strstr(text, "\"dag_cost\":6"));
+  ck_assert_ptr_nonnull(strstr(text, "\"b\": \"b.1\""));
+  ck_assert_ptr_null(strstr(text, "\"x\""));
+}
+END_TEST
+
+/* ---- costs of one's own ---- */
+/* Two ways to the root: one dear in the sum, the other in the maximum; values by node. */
+static const double time_of[] = {0, 5, 5, 1, 8}, space_of[] = {0, 2, 2, 9, 3};
+static void values(void *user, uint32_t node, double *out) {
+  (void)user;
+  out[0] = time_of[node], out[1] = space_of[node];
+}
+static double sum_plus_max(void *user, const double *a) {
+  return a[0] + *(double *)user * a[1];
+}
+static void two_ways(void) {
+  ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
+  ck_assert_int_eq(tarn_sel_add_classes(g, 4, NULL), TARN_OK);
+  tarn_sel_add_node(g, 0, 1, (uint32_t[]){1, 2}, 2, NULL);
+  tarn_sel_add_node(g, 1, 1, NULL, 0, NULL);
+  tarn_sel_add_node(g, 2, 1, NULL, 0, NULL);
+  tarn_sel_add_node(g, 1, 1, NULL, 0, NULL);
+  tarn_sel_add_node(g, 2, 1, (uint32_t[]){3}, 1, NULL);
+  tarn_sel_add_node(g, 3, 1, NULL, 0, NULL);
+  tarn_sel_add_root(g, 0);
+}
+static void values6(void *user, uint32_t node, double *out) {
+  if (node < 5) values(user, node, out);
+  else out[0] = 0, out[1] = 1;
+}
+
+START_TEST(sum_plus_maximum) {
+  two_ways();
+  const double weight[] = {0, 0.1, 1, 10}, best[] = {6, 6.9, 12, 30};
+  tarn_sel_cost c = {.k = 2, .how = {TARN_SEL_SUM, TARN_SEL_MAX}, .values = values6, .combine = sum_plus_max};
+  double w = weight[_i];
+  c.user = &w;
+  tarn_sel_options o = tarn_sel_defaults(TARN_SEL_EXACT);
+  o.cost = &c;
+  ck_assert_msg(tarn_sel_run(g, TARN_SEL_EXACT, &o, &r) == TARN_OK, "%s", tarn_message(cx));
+  ck_assert_double_eq_tol(r.cost, best[_i], 1e-9);
+  ck_assert(r.optimal);
+}
+END_TEST
+
+START_TEST(front_of_two) {
+  two_ways();
+  tarn_sel_cost c = {.k = 2, .how = {TARN_SEL_SUM, TARN_SEL_MAX}, .values = values6};
+  if (_i) c.how[1] = TARN_SEL_SUM;
+  tarn_sel_options o = tarn_sel_defaults(TARN_SEL_EXACT);
+  o.cost = &c;
+  tarn_sel_front f;
+  ck_assert_msg(tarn_sel_pareto(g, &o, &f) == TARN_OK, "%s", tarn_message(cx));
+  ck_assert(f.complete);
+  const double want[2][4] = {{6, 9, 10, 2}, {6, 11, 10, 4}};
+  ck_assert_uint_eq(f.n, 2);
+  for (int i = 0; i < 4; i++) ck_assert_double_eq_tol(f.value[i], want[_i][i], 1e-9);
+  tarn_sel_front_free(&f);
+}
+END_TEST
+
+static double deepest(void *user, uint32_t node, const double *kid, uint32_t n) {
+  (void)user, (void)node;
+  double most = 0;
+  for (uint32_t i = 0; i < n; i++) most = fmax(most, kid[i]);
+  return most + 1;
+}
+START_TEST(depth_as_a_cost_of_terms) {
+  two_ways();
+  tarn_sel_cost c = {.term = deepest};
+  tarn_sel_options o = tarn_sel_defaults(TARN_SEL_TREE);
+  o.cost = &c;
+  ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_TREE, &o, &r), TARN_OK);
+  ck_assert_uint_eq(r.choice[2], 2);
+  ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_EXACT, &o, &r), TARN_USAGE);
+}
+END_TEST
+
+/* ---- functions of others ---- */
+static int first_nodes(const tarn_sel_view *v, tarn_sel_job *job) {
+  for (uint32_t c = 0; c < v->n_classes; c++) job->choice[c] = v->class_node[v->class_first[c]];
+  job->report(job);
+  return 0;
+}
+static int nothing(const tarn_sel_view *v, tarn_sel_job *job) {
+  (void)v, (void)job;
+  return 0;
+}
+static int failing(const tarn_sel_view *v, tarn_sel_job *job) {
+  (void)v;
+  snprintf(job->message, sizeof job->message, "not today");
+  return 1;
+}
+START_TEST(functions) {
+  ck_assert_int_eq(tarn_sel_read_json(cx, SHARED, NULL, &g), TARN_OK);
+  ck_assert_int_eq(tarn_sel_run_function(g, first_nodes, NULL, &r), TARN_OK);
+  ck_assert_double_eq(r.dag_cost, 8);
+  ck_assert_int_eq(tarn_sel_run_function(g, nothing, NULL, &r), TARN_NO);
+  ck_assert_int_eq(tarn_sel_run_function(g, failing, NULL, &r), TARN_NO_RESULT);
+  ck_assert_ptr_nonnull(strstr(tarn_message(cx), "not today"));
+  ck_assert_int_eq(tarn_sel_run_plugin(g, "no-such.so", NULL, &r), TARN_IO);
+}
+END_TEST
+
+/* ---- limits and determinism ---- */
+static bool stop_at_once(void *user, double seconds, double cost, double bound) {
+  (void)seconds, (void)cost, (void)bound;
+  ++*(int *)user;
+  return false;
+}
+START_TEST(progress_can_stop) {
+  int calls = 0;
+  tarn_sel_options o = tarn_sel_defaults(TARN_SEL_EXACT);
+  o.progress = stop_at_once, o.user = &calls;
+  ck_assert_int_eq(tarn_sel_read_json(cx, SHARED, NULL, &g), TARN_OK);
+  ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_EXACT, &o, &r), TARN_OK);
+  ck_assert_int_eq(calls, 1);
+  ck_assert_str_eq(r.stop, "asked");
+}
+END_TEST
+
+START_TEST(any_limit_leaves_a_selection) {
+  ck_assert_int_eq(tarn_sel_read_json(cx, SHARED, NULL, &g), TARN_OK);
+  for (uint64_t steps = 1; steps < 3000; steps = steps * 3 / 2 + 1) {
+    tarn_sel_options o = tarn_sel_defaults(TARN_SEL_EXACT);
+    tarn_sel_result a;
+    o.seconds = INFINITY, o.steps = steps;
+    ck_assert_msg(tarn_sel_run(g, TARN_SEL_EXACT, &o, &a) == TARN_OK, "%s", tarn_message(cx));
+    ck_assert(a.lower_bound <= 6 && a.dag_cost >= 6);
+    tarn_sel_result_free(&a);
+  }
+}
+END_TEST
+
+/* ---- memory ---- */
+START_TEST(every_allocation_may_fail) {
+  for (uint64_t k = 1;; k++) {
+    tarn_test_alloc t = {.fail_at = k};
+    tarn_allocator a = tarn_test_allocator(&t);
+    tarn_ctx *c = tarn_ctx_new(&a);
+    if (!c) continue;
+    tarn_sel_graph *h = NULL;
+    tarn_sel_result x = {0};
+    tarn_status st = tarn_sel_read_json(c, SHARED, NULL, &h);
+    if (!st) st = tarn_sel_run(h, k % 2 ? TARN_SEL_EXACT : TARN_SEL_GREEDY, NULL, &x);
+    ck_assert(st == TARN_OK || st == TARN_MEMORY);
+    tarn_sel_result_free(&x);
+    tarn_sel_graph_free(h);
+    tarn_ctx_free(c);
+    ck_assert_uint_eq(t.held, 0);
+    ck_assert(!t.wrong_size);
+    if (t.count < k) break;
+  }
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("select");
+  TCase *t = tcase_create("select");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_loop_test(t, methods_on_a_shared_class, 0, 3);
+  tcase_add_test(t, worst_and_random_are_selections);
+  tcase_add_test(t, long_chain);
+  tcase_add_test(t, verification_refuses);
+  tcase_add_loop_test(t, bad_json, 0, sizeof bad_text / sizeof *bad_text);
+  tcase_add_test(t, missing_file_and_roots);
+  tcase_add_loop_test(t, no_finite_selection, 0, sizeof impossible / sizeof *impossible);
+  tcase_add_test(t, wrong_calls);
+  tcase_add_test(t, written_files_read_back);
+  tcase_add_loop_test(t, sum_plus_maximum, 0, 4);
+  tcase_add_loop_test(t, front_of_two, 0, 2);
+  tcase_add_test(t, depth_as_a_cost_of_terms);
+  tcase_add_test(t, functions);
+  tcase_add_test(t, progress_can_stop);
+  tcase_add_test(t, any_limit_leaves_a_selection);
+  tcase_add_test(t, every_allocation_may_fail);
+  suite_add_tcase(s, t);
+  SRunner *sr = srunner_create(s);
+  srunner_run_all(sr, CK_ENV);
+  int failed = srunner_ntests_failed(sr);
+  srunner_free(sr);
+  return failed ? 1 : 0;
+}
