@@ -89,7 +89,7 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
   tarn_kgraph_input in = {.L = r->L, .g = tarn_sat_egraph(r->sat), .type_of = type_class, .is_constant = constant_class,
                           .user = r->sat, .nroot = n, .root = root, .program = r->program};
   tarn_kgraph_options ko = {.hw = r->hw, .threads = (uint32_t)c->threads, .strict = r->numerics == TARN_RULE_EXACT,
-                            .method = TARN_SEL_GREEDY, .seconds = c->seconds};
+                            .method = TARN_SEL_EXACT, .seconds = c->seconds};
   r->kprog = tarn_extract(&in, &ko, &r->graph, &r->picks);
   r->extract_s = cli_now() - t;
   return r;

@@ -133,7 +133,8 @@ static double total_footprint(const stage_model *m, const int64_t *span, double 
   for (uint32_t r = 0; r < m->nread; r++) sum += loop_footprint(&m->read[r], m->n, span, line);
   return sum;
 }
-/* Bytes of one access that cross into a level whose best-fitting subnest begins at level p. */
+/* Bytes of one access that cross into a level whose best-fitting subnest begins at level p. What one round of the subnest
+ * leaves behind is still there in the next, so that along loop p - 1 no line is fetched twice. */
 static double crossing(const stage_model *m, const tarn_stage_sched *s, const acc_model *a, uint32_t p, double line) {
   int64_t span[TARN_MAX_DIMS], left[TARN_MAX_DIMS];
   level_spans(m, s, p, span);
@@ -143,8 +144,16 @@ static double crossing(const stage_model *m, const tarn_stage_sched *s, const ac
     uint32_t d = s->level[i].dim;
     double count = (double)ceil_div(left[d], s->level[i].step);
     left[d] = mini(left[d], s->level[i].step);
-    if (a->touched >> d & 1) times *= run * count, run = 1;
-    else run *= count; /* kept while only loops that do not move it go round: dropped if they are innermost */
+    if (!(a->touched >> d & 1)) {
+      run *= count; /* kept while only loops that do not move it go round: dropped if they are innermost */
+      continue;
+    }
+    times *= run, run = 1;
+    if (i + 1 == p) {
+      level_spans(m, s, i, span);
+      double all = loop_footprint(a, m->n, span, line);
+      bytes = bytes * count < all ? bytes * count : all;
+    } else times *= count;
   }
   return bytes * times;
 }
