@@ -63,6 +63,7 @@ static void result_text(const char *method, const tarn_sel_result *r) {
 }
 
 static int one(tarn_ctx *cx, const extract_job *k) {
+  if (!k->plugin) method_of(cx, k->method);
   tarn_sel_graph *g = load(cx, k, k->words.p[0]);
   const char *method = k->plugin ? k->plugin : k->method;
   const tarn_sel_result *r = run(cx, k, g, method);

@@ -120,5 +120,5 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
   for (uint32_t i = 1; i < k.words.n; i++) tarn_push(cx, &k.files, k.words.p[i]);
   if (!strcmp(k.words.p[0], "list")) return list(cx, &k);
   if (!strcmp(k.words.p[0], "check")) return check(cx, &k);
-  tarn_raise(cx, TARN_USAGE, "rules %s: list or check is expected", k.words.p[0]);
+  tarn_raise(cx, TARN_USAGE, "rules %s: no such action; usage: tarn %s", k.words.p[0], usage);
 }

@@ -269,6 +269,10 @@ static bool run_phase(tarn_saturation *s, const rphase *p, tarn_eg_stop *stop, d
       if (!in_a_phase(s, s->er[i].r)) active[n++] = i;
   }
   if (n == 0) return true;
+  if (left == 0) { /* for the engine, 0 would mean no limit */
+    *stop = TARN_EG_STOP_ITERATIONS;
+    return false;
+  }
   bool cut = p && p->iterations && p->iterations < left;
   tarn_eg_run_config c = {.active = active, .n_active = n,
                           .scheduler = s->o.backoff ? TARN_EG_BACKOFF : TARN_EG_SIMPLE,

@@ -42,12 +42,12 @@ START_TEST(reads_back) {
 }
 END_TEST
 
-/* All but the clock, which is timed, comes from tables. */
+/* Nothing is timed unless asked: one machine, one description. */
 START_TEST(twice) {
   const tarn_hw *a = host(), *b = host();
   ck_assert(a->nmem == b->nmem && a->units == b->units && a->vector_bits == b->vector_bits);
   for (uint32_t i = 0; i < a->nmem; i++) ck_assert(a->mem[i].capacity == b->mem[i].capacity && a->mem[i].read == b->mem[i].read);
-  ck_assert(fabs(a->clock / b->clock - 1) < 0.5);
+  ck_assert(a->clock == b->clock);
 }
 END_TEST
 

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# compile, run, check and bench on a small network: the report, families of rules, equal bytes for equal input.
+source tests/cli/lib.sh "$1"
+shape=(--shape n=1)
+
+try 0 compile $digits -o "$work/a" "${shape[@]}" --threads 1 --json
+for key in stop nodes classes iterations kernels price price_bound seconds.import seconds.saturate seconds.extract \
+  seconds.lower numerics; do value $key >/dev/null; done
+is schema 1
+is 'opaque.#' 0
+is numerics reassoc
+[ "$(value 'rules.#')" -gt 0 ] || fail "no rule was used"
+kernels=$(value kernels)
+for f in model.so model.o model.h program.tarn report.json; do [ -s "$work/a/$f" ] || fail "compile writes no $f"; done
+"$json" kernels <"$work/a/report.json" | grep -qx "$kernels" || fail "report.json is not what --json prints"
+
+# A family switched off changes the program; the outputs agree all the same.
+try 0 compile $digits -o "$work/plain" "${shape[@]}" --threads 1 --no-rules fusion --json
+[ "$(value kernels)" -gt "$kernels" ] || fail "--no-rules fusion leaves $(value kernels) of $kernels kernels"
+for dir in a plain; do
+  try 0 check "$work/$dir" --samples 2 --json
+  is ok true
+  "$json" max_abs max_rel <"$work/out" >/dev/null || fail "check: no differences given"
+done
+try 1 check "$work/a" --rtol 0 --json
+is ok false
+
+# Equal input, equal bytes.
+try 0 compile $digits -o "$work/b" "${shape[@]}" --threads 1 --json
+for f in model.so model.o model.h program.tarn; do cmp "$work/a/$f" "$work/b/$f" || fail "$f differs between two runs"; done
+diff <(sed '/"seconds"/,/}/d' "$work/a/report.json") <(sed '/"seconds"/,/}/d' "$work/b/report.json") ||
+  fail "report.json differs between two runs in more than times"
+
+# The other numerics, a limit that leaves a program, the object alone.
+try 0 compile $digits -o "$work/exact" "${shape[@]}" --numerics exact --json
+is numerics_used exact
+try 0 compile $digits -o "$work/cut" "${shape[@]}" --iters 1 --json
+is stop iterations
+try 0 check "$work/cut"
+try 0 compile $digits -o "$work/o" "${shape[@]}" --emit o
+[ -s "$work/o/model.o" ] && [ ! -e "$work/o/model.so" ] || fail "--emit o"
+try 0 compile $digits -o "$work/ll" "${shape[@]}" --emit ll
+[ -n "$(find "$work/ll" -name '*.ll')" ] || fail "--emit ll"
+
+try 0 run "$work/a" -o "$work/y" --seed 3 --json
+[ -s "$(value outputs.probability.file)" ] || fail "run writes no output"
+is outputs.probability.shape.1 10
+cp "$work/y/probability.npy" "$work/first.npy"
+try 0 run "$work/a" -o "$work/y" --seed 3
+cmp "$work/first.npy" "$work/y/probability.npy" || fail "two runs of one program differ"
+try 0 run "$work/a" -o "$work/r" --reference --seed 3 --json
+is outputs.probability.shape.1 10
+sample=$(ls examples/digits/samples/*.npy 2>/dev/null | head -1)
+[ -z "$sample" ] || try 0 run "$work/a" -i "image=$sample"
+
+try 0 bench "$work/a" --threads 1 --repeat 3 --json
+for key in seconds.median seconds.min gflop gflops peak_gflops peak_fraction kernels.0.name kernels.0.seconds \
+  kernels.0.gflops kernels.0.peak_fraction; do value $key >/dev/null; done
+is 'kernels.#' "$("$json" 'program.#' <"$work/a/report.json")"
+finish

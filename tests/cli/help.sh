@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Every command tells what it takes; what is not there is said in one line.
+source tests/cli/lib.sh "$1"
+
+try 0 --help
+commands=$(awk '/^  [a-z]/ { print $1 }' "$work/out")
+for want in compile run check bench explore extract rules proof hw; do
+  grep -qx "$want" <<<"$commands" || fail "tarn --help does not list $want"
+done
+for c in $commands; do
+  try 0 "$c" --help
+  [ ! -s "$work/err" ] || fail "tarn $c --help: something on standard error"
+  head -1 "$work/out" | grep -q "^usage: tarn $c " || fail "tarn $c --help: $(head -1 "$work/out")"
+  awk 'length > 120 { bad = 1 } END { exit bad }' "$work/out" || fail "tarn $c --help: long lines"
+  refused 2 -- "$c" --no-such-option
+  refused 2 usage -- "$c" a b c d e
+  grep -q "tarn $c" docs/tarn.1 README.md || fail "$c is not described"
+done
+for c in quantize sim tune worker; do refused 2 "$c" "not there yet" -- "$c" x; done
+refused 2 nonsense -- nonsense
+try 2
+try 0 --version
+grep -qE '^tarn [0-9]+\.[0-9]+\.[0-9]+$' "$work/out" || fail "--version"
+finish

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# What is wrong with an input is said in one line that names it; exit code 3; nothing is left behind.
+source tests/cli/lib.sh "$1"
+
+# Files that are not there, or not what they should be.
+for c in compile run check bench explore; do refused 3 none.onnx "No such file" -- $c "$work/none.onnx"; done
+refused 3 none.json "No such file" -- extract "$work/none.json"
+refused 3 none.proof "No such file" -- proof check "$work/none.proof"
+refused 3 none.rules "No such file" -- rules list "$work/none.rules"
+refused 3 none.hw -- hw show none.hw
+size=$(stat -c %s $digits)
+for keep in 0 1 100 $((size / 2)) $((size - 1)); do
+  head -c "$keep" $digits >"$work/cut.onnx"
+  refused 3 cut.onnx -- compile "$work/cut.onnx" -o "$work/none" --shape n=1
+done
+head -c 4096 /dev/zero >"$work/zero.onnx"
+refused 3 zero.onnx -- compile "$work/zero.onnx" -o "$work/none"
+echo '(compute nonsense' >"$work/bad.term"
+refused 3 bad.term:1 -- explore "$work/bad.term"
+echo '(rule r (transpose (0 1) ?x) => ?y)' >"$work/bad.rules"
+refused 3 bad.rules:1 '?y' -- rules list "$work/bad.rules"
+echo '{"nodes": {' >"$work/bad.json"
+refused 3 bad.json -- extract "$work/bad.json"
+printf '(cpu' >"$work/bad.hw"
+refused 3 bad.hw:1 -- hw check "$work/bad.hw"
+mkdir "$work/empty"
+refused 3 report.json -- check "$work/empty"
+[ ! -e "$work/none" ] || [ -z "$(ls -A "$work/none")" ] || fail "a failed compile leaves files"
+
+# Shapes.
+refused 3 image '--shape' -- compile $digits -o "$work/none"
+refused 3 image -- compile $digits -o "$work/none" --shape image=1,2,3
+refused 3 image -- compile $digits -o "$work/none" --shape n=999999999999999999
+refused 2 n=-1 -- compile $digits -o "$work/none" --shape n=-1
+refused 2 x=y -- compile $digits -o "$work/none" --shape x=y
+try 0 compile $digits -o "$work/ok" --shape n=1
+refused 2 other -- run "$work/ok" -i "other=$work/none.npy"
+refused 3 none.npy -- run "$work/ok" -i "image=$work/none.npy"
+try 0 run "$work/ok" -o "$work/y"
+refused 3 image shape -- run "$work/ok" -i "image=$work/y/probability.npy"
+head -c 100 "$work/y/probability.npy" >"$work/cut.npy"
+refused 3 cut.npy -- run "$work/ok" -i "image=$work/cut.npy"
+
+# Options.
+refused 2 numerics -- compile $digits --numerics almost
+refused 2 emit -- compile $digits --emit exe
+refused 2 fusionn -- compile $digits -o "$work/none" --shape n=1 --no-rules fusionn
+refused 2 nodes -- compile $digits --nodes -5
+refused 3 vax -- compile $digits --hw vax -o "$work/none"
+refused 2 quickly -- explore --free --rules bench/egraph/ac.rules bench/egraph/assoc7.term --scheduler quickly
+refused 2 method -- extract --method best "$work/none.json"
+
+# Where nothing can be written: below a file, on a full device.
+refused 3 "$work/bad.term" -- compile $digits -o "$work/bad.term/x" --shape n=1
+refused 3 bad.term -- run "$work/ok" -o "$work/bad.term/x"
+refused 3 /dev/full -- explore --free --rules bench/egraph/ac.rules bench/egraph/assoc7.term --egraph /dev/full
+refused 3 /dev/full -- explore --free --rules bench/egraph/ac.rules bench/egraph/assoc7.term --dot /dev/full
+"$tarn" rules list --text >/dev/full 2>"$work/err"
+[ $? = 3 ] || fail "a full standard output goes unnoticed"
+if [ "$(id -u)" = 0 ] && mkdir "$work/disk" && mount -t tmpfs -o size=64k none "$work/disk" 2>/dev/null; then
+  refused 3 "$work/disk" -- compile $digits -o "$work/disk/out" --shape n=1
+  umount "$work/disk"
+fi
+if [ "$(id -u)" != 0 ]; then
+  mkdir -m 555 "$work/locked"
+  refused 3 locked Permission -- compile $digits -o "$work/locked/out" --shape n=1
+fi
+finish
