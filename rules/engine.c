@@ -59,13 +59,26 @@ static const rbuild *builder_of(const rule *r) {
  * They may raise (memory); the engine's frames must not be jumped over. */
 typedef struct guarded { engine_rule *x; const tarn_eg_match *m; bool holds; int unions; } guarded;
 
+typedef struct choice { const rule *r; bool found; } choice;
+static bool fitting(void *arg, renv *e) {
+  choice *c = arg;
+  c->found = r_conditions(e, c->r, TARN_NONE) && r_guards(e, c->r);
+  return !c->found;
+}
+/* Do conditions and guards hold, for some choice at least? */
+static bool possible(renv *e, const rule *r) {
+  choice c = {r, false};
+  r_choices(e, r, fitting, &c);
+  return c.found;
+}
+
 static void check(tarn_ctx *cx, void *arg) {
   (void)cx;
   guarded *c = arg;
   engine_rule *x = c->x;
   const rbuild *b = builder_of(x->r);
   site_room room;
-  if (!bind_match(x, c->m) || !r_conditions(&x->s->env, x->r, TARN_NONE)) return;
+  if (!bind_match(x, c->m) || !possible(&x->s->env, x->r)) return;
   c->holds = !b || !b->when;
   if (c->holds) return;
   if (!r_site(&x->s->env, x->r, &room.site, room.kid, room.leaf)) return;
@@ -77,7 +90,7 @@ static void check(tarn_ctx *cx, void *arg) {
 static void check_shape(tarn_ctx *cx, void *arg) {
   (void)cx;
   guarded *c = arg;
-  c->holds = bind_match(c->x, c->m) && r_conditions(&c->x->s->env, c->x->r, TARN_NONE);
+  c->holds = bind_match(c->x, c->m) && possible(&c->x->s->env, c->x->r);
 }
 
 static bool fits(void *user, tarn_egraph *g, const tarn_eg_match *m) {
@@ -106,12 +119,32 @@ static bool unite(engine_rule *x, uint32_t by, uint32_t a, uint32_t b, uint32_t 
   return u >= 0;
 }
 
-static uint32_t keep_note(tarn_saturation *s, const rsite *site) {
-  if (site->nextra == 0) return 0;
-  if (s->note.n == 0) tarn_push(s->cx, &s->note, 0); /* note 0: no extra terms */
-  uint32_t at = s->note.n;
+/* What a proof must know of a site: its left side, the kid that it is about, the kids that were opened, further terms. */
+static uint32_t keep_note(tarn_saturation *s, const rsite *site, uint32_t left) {
+  if (!s->o.reasons) return 0;
+  if (s->note.n == 0) tarn_push(s->cx, &s->note, 0); /* note 0: nothing */
+  uint32_t at = s->note.n, nopen = 0;
+  for (uint32_t i = 0; i < site->n; i++) nopen += site->kid[i].payload != TARN_NONE;
+  tarn_push(s->cx, &s->note, left);
+  tarn_push(s->cx, &s->note, site->slot);
+  tarn_push(s->cx, &s->note, nopen);
+  for (uint32_t i = 0; i < site->n; i++)
+    if (site->kid[i].payload != TARN_NONE) tarn_push(s->cx, &s->note, i);
   tarn_push(s->cx, &s->note, site->nextra);
   for (uint32_t i = 0; i < site->nextra; i++) tarn_push(s->cx, &s->note, site->extra[i]);
+  return at;
+}
+
+/* The left sides of a rule with several roots. */
+static uint32_t keep_roots(tarn_saturation *s, const rule *r) {
+  if (!s->o.reasons || r->nlhs < 2) return 0;
+  if (s->note.n == 0) tarn_push(s->cx, &s->note, 0);
+  uint32_t at = s->note.n;
+  tarn_push(s->cx, &s->note, TARN_NONE);
+  tarn_push(s->cx, &s->note, TARN_NONE);
+  tarn_push(s->cx, &s->note, 0);
+  tarn_push(s->cx, &s->note, r->nlhs);
+  for (uint32_t i = 0; i < r->nlhs; i++) tarn_push(s->cx, &s->note, r_left(&s->env, r, r->lhs[i].pat));
   return at;
 }
 
@@ -129,8 +162,8 @@ static bool apply_build(engine_rule *x, guarded *c, const tarn_eg_match *m) {
   uint32_t right = builder_of(x->r)->build(site);
   if (right == TARN_NONE) return true;
   if (builder_of(x->r)->replaces) set_aside(s, m->nodes[0]);
-  uint32_t note = keep_note(s, site);
-  if (!unite(x, x->number, s->o.reasons ? r_site_left(site) : m->root, right, note, c)) return false;
+  uint32_t left = s->o.reasons ? r_site_left(site) : m->root, note = keep_note(s, site, left);
+  if (!unite(x, x->number, left, right, note, c)) return false;
   if (!unite(x, x->number, site->also[0], site->also[1], note, c)) return false;
   for (uint32_t i = 0; i < site->nmore; i++)
     if (!unite(x, R_RULE_NORM, site->more[2 * i], site->more[2 * i + 1], 0, c)) return false;
@@ -140,6 +173,7 @@ static bool apply_build(engine_rule *x, guarded *c, const tarn_eg_match *m) {
 static bool apply_plain(engine_rule *x, guarded *c, const tarn_eg_match *m) {
   tarn_saturation *s = x->s;
   const rule *r = x->r;
+  uint32_t note = keep_roots(s, r);
   for (uint32_t i = 0; i < r->nrhs; i++) {
     uint32_t right = r_instantiate(&s->env, r, r->rhs[i].pat), left = m->root;
     if (right == TARN_NONE) continue;
@@ -148,17 +182,25 @@ static bool apply_plain(engine_rule *x, guarded *c, const tarn_eg_match *m) {
       if (r->lhs[k].var == r->rhs[i].var) l = k;
     if (r->rhs[i].var != TARN_NONE) left = s->env.cls[r->rhs[i].var];
     if (s->o.reasons) left = r_left(&s->env, r, r->lhs[l].pat);
-    if (!unite(x, x->number, left, right, 0, c)) return false;
+    if (!unite(x, x->number, left, right, note, c)) return false;
   }
   return true;
 }
 
+typedef struct acting { guarded *c; bool ok; } acting;
+static bool act_once(void *arg, renv *e) {
+  acting *a = arg;
+  engine_rule *x = a->c->x;
+  if (!r_conditions(e, x->r, TARN_NONE) || !r_guards(e, x->r)) return true;
+  a->ok = builder_of(x->r) ? apply_build(x, a->c, a->c->m) : apply_plain(x, a->c, a->c->m);
+  return a->ok;
+}
+
 static void act(tarn_ctx *cx, void *arg) {
   guarded *c = arg;
-  engine_rule *x = c->x;
-  if (!bind_match(x, c->m) || !r_conditions(&x->s->env, x->r, TARN_NONE)) return;
-  bool ok = builder_of(x->r) ? apply_build(x, c, c->m) : apply_plain(x, c, c->m);
-  if (!ok) tarn_raise(cx, TARN_NO, "%s", tarn_eg_message(x->s->g));
+  acting a = {c, true};
+  if (bind_match(c->x, c->m)) r_choices(&c->x->s->env, c->x->r, act_once, &a);
+  if (!a.ok) tarn_raise(cx, TARN_NO, "%s", tarn_eg_message(c->x->s->g));
 }
 
 static int apply(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *result) {
@@ -182,6 +224,7 @@ static uint64_t reads_of(const rx *x) {
 static uint64_t rule_reads(const rule *r) {
   uint64_t bits = 0;
   for (uint32_t i = 0; i < r->ncond; i++) bits |= reads_of(r->cond[i]);
+  for (uint32_t i = 0; i < r->nguard; i++) bits |= reads_of(r->guard[i]);
   return bits;
 }
 

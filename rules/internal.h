@@ -10,10 +10,10 @@
 /* ---------------------------------------------------------------- values of attributes */
 
 /* One letter a kind, used in signatures: int, list of ints, scalar expression, function, map, nest, shape, reducer,
- * whole payload, class, segment, bool, name. */
+ * result type of a call, whole payload, class, segment, bool, name. */
 typedef struct rv {
-  char kind; /* i l x f m n s r p c g b y; 0: unbound */
-  uint32_t id; /* x f m n s r p: interned id; c g: variable number */
+  char kind; /* i l x f m n s r t p c g b y; 0: unbound */
+  uint32_t id; /* x f m n s r t p: interned id; c g: variable number */
   int64_t i;   /* i b */
   uint32_t n;  /* l */
   const int64_t *p;
@@ -84,13 +84,13 @@ typedef struct rx { /* an expression on attributes */
 } rx;
 
 typedef struct rpat { /* a pattern; the same type for left and right sides */
-  enum { RP_VAR, RP_SEG, RP_EACH, RP_NODE, RP_BUILD } kind;
-  uint32_t var;              /* VAR: class, SEG and EACH: segment; NODE on the left: number in preorder */
+  enum { RP_VAR, RP_SEG, RP_EACH, RP_FOR, RP_NODE, RP_BUILD } kind;
+  uint32_t var;              /* VAR: class, SEG and EACH: segment; FOR: attribute; NODE on the left: number in preorder */
   uint32_t item;             /* EACH: class variable for one of them */
   uint32_t op;               /* NODE: tarn_op, or symbol of a free set; TARN_NONE: any operator bound to opvar (free) */
   uint32_t opvar;
   uint32_t npay;
-  rx **pay;                  /* typed NODE: what stands between operator and kids */
+  rx **pay;                  /* typed NODE: what stands between operator and kids; FOR: how many */
   const struct rbuild *build;/* BUILD */
   uint32_t n;
   struct rpat **kid;
@@ -110,12 +110,16 @@ typedef struct rule {
   rroot *lhs, *rhs;
   uint32_t ncond;
   rx **cond;
-  uint32_t nwhere;           /* (where ?v EXPR): attribute variable bound after matching, before the conditions */
+  uint32_t nguard;           /* :when, where the rule is wanted; it would hold elsewhere too */
+  rx **guard;
+  uint32_t nwhere;           /* :where and :each (?v EXPR): attribute variable bound after matching, before the conditions */
   uint32_t *where_var;
+  bool *where_each;          /* one element of a list of integers after the other */
   rx **where;
   uint32_t nattr, ncls, nseg, nnode, nopvar;
   const char *attr_name[R_ATTRS], *cls_name[R_CLASSES], *seg_name[R_SEGS], *opvar_name[R_SEGS];
   char attr_type[R_ATTRS];
+  const char *doc;
   const char *demand;        /* NULL, or the predicate on the description that must hold for it to fire */
   bool dropped;
 } rule;
@@ -130,6 +134,9 @@ struct tarn_ruleset {
   TARN_VEC(rphase) phase;
   tarn_intern *symbol;       /* free: operator names */
 };
+
+/* Adds what forms of a file say: (family …), (rule …), (phases …). */
+void r_read_all(tarn_ruleset *rs, const tarn_sx *all, const char *file);
 
 /* ---------------------------------------------------------------- vocabulary */
 
@@ -163,8 +170,17 @@ uint32_t r_payload_join(renv *e, uint32_t op, const rv *v, uint32_t n);
 void r_env_reset(renv *e, const rule *r);
 /* Binds the attributes of the k-th left node from its payload; false: does not match. */
 bool r_bind_payload(renv *e, const rpat *p, uint32_t payload);
-/* After all nodes are bound: deferred payload expressions, where, conditions. skip: a condition left out, or TARN_NONE. */
+/* After all nodes are bound, for each way to choose what :each leaves open: where-clauses bound, fn called, which returns
+ * false to stop. Was it stopped? A rule without :each has one way. */
+typedef bool r_choice_fn(void *arg, renv *e);
+bool r_choices(renv *e, const rule *r, r_choice_fn *fn, void *arg);
+bool r_has_choices(const rule *r);
+/* After all nodes are bound (and what :each leaves open chosen): deferred payload expressions, where, conditions, guards.
+ * skip: a condition left out, or TARN_NONE. */
 bool r_conditions(renv *e, const rule *r, uint32_t skip);
+bool r_guards(renv *e, const rule *r);
+/* The rule over another language. language.c */
+rule *r_read_again(tarn_ruleset *rs, const rule *r);
 /* Builds a right side (or a left one, all payload variables bound). TARN_NONE: the rule does not apply after all. */
 uint32_t r_instantiate(renv *e, const rule *r, const rpat *p);
 /* The kids of a pattern node, segments spliced in. Number, or TARN_NONE. */
@@ -203,7 +219,7 @@ struct tarn_saturation {
   uint32_t nroot;
   uint32_t *root, *exact;    /* canonical class; id that stands for the term as imported */
   tarn_term *term;           /* terms as given (normalised) */
-  TARN_VEC(uint32_t) note;   /* extra terms of right sides: note k = note.p[k] many behind it */
+  TARN_VEC(uint32_t) note;   /* of unions, for proofs: left side, slot, how many opened kids and which, how many further ids and which */
   TARN_VEC(uint8_t) aside;   /* by node: replaced by something at least as good; no rule matches it any more */
   uint32_t nactive;
   struct engine_rule *er;

@@ -163,6 +163,13 @@ static rv literal(reader *rd, const tarn_sx *s, char kind, uint32_t op, const ta
   case 'm':
   case 'n':
     return (rv){.kind = kind, .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->id};
+  case 'r':
+    return (rv){.kind = kind, .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->value};
+  case 't':
+    return (rv){.kind = kind, .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->type};
+  case 'y':
+    if (s->kind == TARN_SX_LIST) tarn_sx_error(rd->cx, s, "expected a name");
+    return (rv){.kind = kind, .name = tarn_strdup(rd->cx, s->text)};
   default:
     tarn_sx_error(rd->cx, s, "a variable must stand here");
   }
@@ -194,6 +201,28 @@ static uint32_t payload_length(reader *rd, const tarn_sx *s, uint32_t op) {
   return n - kids;
 }
 
+/* ((TYPE SHAPE)), the result of a call, of which SHAPE is an expression? */
+static bool computed_result(const tarn_sx *s) {
+  if (s->kind != TARN_SX_LIST || s->n != 1 || s->kid[0]->kind != TARN_SX_LIST || s->kid[0]->n != 2) return false;
+  return starts(s->kid[0]->kid[1], "?") || is_call(s->kid[0]->kid[1]);
+}
+
+static rx *payload_expression(reader *rd, const tarn_sx *s, char kind) {
+  rx *x;
+  if (kind == 't' && computed_result(s)) {
+    bool known;
+    x = new_rx(rd, s);
+    *x = (rx){.kind = RX_CALL, .type = 't', .n = 2, .at = s, .fun = rfun_find("result", "ys", &known)};
+    x->kid = TARN_ARRAY(rd->cx, rx *, 2);
+    for (uint32_t i = 0; i < 2; i++) x->kid[i] = expression(rd, s->kid[0]->kid[i]);
+    if (x->kid[0]->type == 'y' && x->kid[1]->type == 's') return x;
+    tarn_sx_error(rd->cx, s, "expected ((TYPE SHAPE))");
+  }
+  x = expression(rd, s);
+  if (x->type != kind) tarn_sx_error(rd->cx, s, "is of kind '%c', '%c' is needed", x->type, kind);
+  return x;
+}
+
 static rx *payload_element(reader *rd, const tarn_sx *node, uint32_t i, char kind, uint32_t op) {
   const tarn_sx *s = node->kid[i + 1];
   if (rd->left && starts(s, "?")) {
@@ -202,13 +231,8 @@ static rx *payload_element(reader *rd, const tarn_sx *node, uint32_t i, char kin
     *x = (rx){.kind = RX_VAR, .type = kind, .var = v, .at = s};
     return x;
   }
-  if (starts(s, "?") || is_call(s)) {
-    if (rd->left) return NULL; /* later, when all variables are bound */
-    rx *x = expression(rd, s);
-    if (x->type != kind)
-      tarn_sx_error(rd->cx, s, "is of kind '%c', '%c' is needed", x->type, kind);
-    return x;
-  }
+  if (starts(s, "?") || (kind != 'r' && is_call(s)) || (kind == 't' && computed_result(s)))
+    return rd->left ? NULL : payload_expression(rd, s, kind); /* left: later, when all variables are bound */
   rx *x = new_rx(rd, s);
   *x = (rx){.kind = RX_LIT, .type = kind, .lit = literal(rd, s, kind, op, node), .at = s};
   return x;
@@ -276,6 +300,22 @@ static rpat *each_node(reader *rd, const tarn_sx *s) {
   return p;
 }
 
+/* (for ?i COUNT PATTERN…) */
+static rpat *for_node(reader *rd, const tarn_sx *s) {
+  rpat *p = new_pat(rd, s);
+  if (s->n < 4 || !starts(s->kid[1], "?")) tarn_sx_error(rd->cx, s, "expected (for ?i COUNT PATTERN…)");
+  p->kind = RP_FOR;
+  p->npay = 1;
+  p->pay = TARN_ARRAY(rd->cx, rx *, 1);
+  p->pay[0] = expression(rd, s->kid[2]);
+  if (p->pay[0]->type != 'i') tarn_sx_error(rd->cx, s->kid[2], "expected an integer, not kind '%c'", p->pay[0]->type);
+  rd->left = true; /* the number's name is new here */
+  p->var = attr_variable(rd, s->kid[1], 'i');
+  rd->left = false;
+  kids(rd, p, s, 3);
+  return p;
+}
+
 static rpat *pattern(reader *rd, const tarn_sx *s) {
   if (starts(s, "?*")) {
     rpat *p = new_pat(rd, s);
@@ -291,6 +331,7 @@ static rpat *pattern(reader *rd, const tarn_sx *s) {
   }
   if (!rd->left && tarn_sx_is(s, "build") && !rd->rs->free) return build_node(rd, s);
   if (!rd->left && tarn_sx_is(s, "each")) return each_node(rd, s);
+  if (!rd->left && tarn_sx_is(s, "for") && !rd->rs->free) return for_node(rd, s);
   if (rd->rs->free) {
     if (s->kind == TARN_SX_LIST && (s->n == 0 || s->kid[0]->kind == TARN_SX_LIST))
       tarn_sx_error(rd->cx, s, "expected an operator");
@@ -306,9 +347,7 @@ static void deferred(reader *rd, rpat *p) {
   uint32_t least;
   for (uint32_t i = 0; i < p->npay; i++) {
     if (p->pay[i]) continue;
-    p->pay[i] = expression(rd, p->at->kid[i + 1]);
-    if (p->pay[i]->type != r_payload_spec(p->op, &least)[i])
-      tarn_sx_error(rd->cx, p->pay[i]->at, "is of the wrong kind '%c'", p->pay[i]->type);
+    p->pay[i] = payload_expression(rd, p->at->kid[i + 1], r_payload_spec(p->op, &least)[i]);
   }
   for (uint32_t i = 0; i < p->n; i++) deferred(rd, p->kid[i]);
 }
@@ -347,39 +386,47 @@ static void set_demand(reader *rd, const tarn_sx *v) {
 }
 static void set_doc(reader *rd, const tarn_sx *v) {
   if (v->kind != TARN_SX_STRING) tarn_sx_error(rd->cx, v, "expected a string");
+  rd->r->doc = v->text;
 }
-static void add_where(reader *rd, const tarn_sx *v) {
+static void bind_where(reader *rd, const tarn_sx *v, bool each) {
   rule *r = rd->r;
   if (v->kind != TARN_SX_LIST || v->n != 2 || !starts(v->kid[0], "?"))
     tarn_sx_error(rd->cx, v, "expected (?v EXPRESSION)");
   rx *x = expression(rd, v->kid[1]);
+  if (each && x->type != 'l') tarn_sx_error(rd->cx, v, "expected a list of integers, not kind '%c'", x->type);
   uint32_t before = r->nattr;
   rd->left = true;
-  uint32_t var = attr_variable(rd, v->kid[0], x->type);
+  uint32_t var = attr_variable(rd, v->kid[0], each ? 'i' : x->type);
   rd->left = false;
   if (var != before) tarn_sx_error(rd->cx, v, "%s is bound already", v->kid[0]->text);
   r->where_var[r->nwhere] = var;
+  r->where_each[r->nwhere] = each;
   r->where[r->nwhere++] = x;
 }
-static void add_condition(reader *rd, const tarn_sx *v) {
+static void add_where(reader *rd, const tarn_sx *v) { bind_where(rd, v, false); }
+static void add_each(reader *rd, const tarn_sx *v) { bind_where(rd, v, true); }
+static rx *condition(reader *rd, const tarn_sx *v) {
   rx *x = expression(rd, v);
   if (x->type != 'b') tarn_sx_error(rd->cx, v, "is no condition (kind '%c')", x->type);
-  rd->r->cond[rd->r->ncond++] = x;
+  return x;
 }
+static void add_condition(reader *rd, const tarn_sx *v) { rd->r->cond[rd->r->ncond++] = condition(rd, v); }
+static void add_guard(reader *rd, const tarn_sx *v) { rd->r->guard[rd->r->nguard++] = condition(rd, v); }
 
 static const struct option {
   const char *name;
   void (*set)(reader *rd, const tarn_sx *v);
   bool names; /* read before the right side, because it binds */
-} options[] = {{":if", add_condition, true},  {":where", add_where, true}, {":class", set_class, false},
-               {":bound", set_bound, false}, {":demand", set_demand, false}, {":doc", set_doc, false}};
+} options[] = {{":if", add_condition, true},  {":where", add_where, true},   {":each", add_each, true},
+               {":when", add_guard, true},    {":class", set_class, false},  {":bound", set_bound, false},
+               {":demand", set_demand, false}, {":doc", set_doc, false}};
 
 static void read_options(reader *rd, const tarn_sx *s, bool names) {
   for (uint32_t i = 5; i < s->n; i += 2) {
     const struct option *o = NULL;
     for (size_t k = 0; k < sizeof options / sizeof *options; k++)
       if (tarn_sx_atom_is(s->kid[i], options[k].name)) o = &options[k];
-    if (!o) tarn_sx_error(rd->cx, s->kid[i], "expected :if, :where, :class, :bound, :demand or :doc");
+    if (!o) tarn_sx_error(rd->cx, s->kid[i], "expected :if, :when, :where, :each, :class, :bound, :demand or :doc");
     if (i + 1 == s->n) tarn_sx_error(rd->cx, s->kid[i], "%s needs a value", o->name);
     if (o->names == names) o->set(rd, s->kid[i + 1]);
   }
@@ -408,7 +455,9 @@ static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, t
   r->at = s;
   r->back = back;
   r->cond = TARN_ARRAY(rs->cx, rx *, s->n);
+  r->guard = TARN_ARRAY(rs->cx, rx *, s->n);
   r->where = TARN_ARRAY(rs->cx, rx *, s->n);
+  r->where_each = TARN_ARRAY(rs->cx, bool, s->n);
   r->where_var = TARN_ARRAY(rs->cx, uint32_t, s->n);
   r->lhs = roots(&rd, left, &r->nlhs);
   rd.left = false;
@@ -421,6 +470,12 @@ static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, t
   if (r->lhs[0].pat->kind == RP_SEG || r->rhs[0].pat->kind == RP_SEG)
     tarn_sx_error(rs->cx, s, "a row of terms is no term");
   return r;
+}
+
+rule *r_read_again(tarn_ruleset *rs, const rule *r) {
+  rule *q = read_rule(rs, r->at, r->family, r->level, r->back);
+  q->both = r->both;
+  return q;
 }
 
 /* A rule that only rewrites a term to itself, or makes its own left side again inside the right one without end. */
@@ -491,7 +546,7 @@ static const char *base_name(tarn_ctx *cx, const char *file) {
   return tarn_strndup(cx, from, dot && dot > from ? (size_t)(dot - from) : strlen(from));
 }
 
-static void read_all(tarn_ruleset *rs, const tarn_sx *all, const char *file) {
+void r_read_all(tarn_ruleset *rs, const tarn_sx *all, const char *file) {
   tarn_rule_level level = rs->free ? TARN_RULE_FREE : TARN_RULE_SURFACE;
   for (uint32_t i = 0; i < all->n; i++) {
     const tarn_sx *s = all->kid[i];
@@ -503,11 +558,11 @@ static void read_all(tarn_ruleset *rs, const tarn_sx *all, const char *file) {
 }
 
 void tarn_ruleset_read(tarn_ruleset *rs, const char *text, size_t n, const char *file) {
-  read_all(rs, tarn_sx_read(rs->cx, text, n, tarn_strdup(rs->cx, file)), file);
+  r_read_all(rs, tarn_sx_read(rs->cx, text, n, tarn_strdup(rs->cx, file)), file);
 }
 
 void tarn_ruleset_load(tarn_ruleset *rs, const char *path) {
-  read_all(rs, tarn_sx_read_file(rs->cx, path), path);
+  r_read_all(rs, tarn_sx_read_file(rs->cx, path), path);
 }
 
 void tarn_rule_print(const tarn_ruleset *rs, uint32_t i, tarn_buf *b) {

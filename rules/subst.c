@@ -50,11 +50,44 @@ bool r_conditions(renv *e, const rule *r, uint32_t skip) {
   for (uint32_t i = 0; i < r->nlhs; i++)
     if (!deferred(e, r->lhs[i].pat)) return false;
   for (uint32_t i = 0; i < r->nwhere; i++)
-    if (!rx_eval(e, r->where[i], &e->attr[r->where_var[i]])) return false;
+    if (!r->where_each[i] && !rx_eval(e, r->where[i], &e->attr[r->where_var[i]])) return false;
   for (uint32_t i = 0; i < r->ncond; i++)
     if (i != skip && (!rx_eval(e, r->cond[i], &v) || !v.i)) return false;
   return true;
 }
+
+bool r_guards(renv *e, const rule *r) {
+  rv v;
+  for (uint32_t i = 0; i < r->nguard; i++)
+    if (!rx_eval(e, r->guard[i], &v) || !v.i) return false;
+  return true;
+}
+
+bool r_has_choices(const rule *r) {
+  for (uint32_t i = 0; i < r->nwhere; i++)
+    if (r->where_each[i]) return true;
+  return false;
+}
+
+/* The where-clauses from number `from` on. True: stopped. */
+static bool choose(renv *e, const rule *r, uint32_t from, r_choice_fn *fn, void *arg) {
+  rv v;
+  while (from < r->nwhere && !r->where_each[from]) {
+    if (!rx_eval(e, r->where[from], &e->attr[r->where_var[from]])) return false;
+    from++;
+  }
+  if (from == r->nwhere) return !fn(arg, e);
+  if (!rx_eval(e, r->where[from], &v)) return false;
+  for (uint32_t i = 0; i < v.n; i++) {
+    uint32_t used = e->used;
+    e->attr[r->where_var[from]] = (rv){.kind = 'i', .i = v.p[i]};
+    if (choose(e, r, from + 1, fn, arg)) return true;
+    e->used = used;
+  }
+  return false;
+}
+
+bool r_choices(renv *e, const rule *r, r_choice_fn *fn, void *arg) { return choose(e, r, 0, fn, arg); }
 
 /* ---------------------------------------------------------------- right sides */
 
@@ -68,22 +101,42 @@ static bool each(renv *e, const rule *r, const rpat *p, uint32_t *out, uint32_t 
   return true;
 }
 
-uint32_t r_kids(renv *e, const rule *r, const rpat *p, uint32_t *out) {
-  uint32_t n = 0;
+static bool append_kids(renv *e, const rule *r, const rpat *p, uint32_t *out, uint32_t *n);
+
+static bool repeat(renv *e, const rule *r, const rpat *p, uint32_t *out, uint32_t *n) {
+  rv many;
+  if (!rx_eval(e, p->pay[0], &many) || many.i < 0 || many.i > R_KIDS) return false;
+  for (int64_t i = 0; i < many.i; i++) {
+    uint32_t used = e->used;
+    e->attr[p->var] = (rv){.kind = 'i', .i = i};
+    if (!append_kids(e, r, p, out, n)) return false;
+    e->used = used;
+  }
+  return true;
+}
+
+static bool append_kids(renv *e, const rule *r, const rpat *p, uint32_t *out, uint32_t *n) {
   for (uint32_t i = 0; i < p->n; i++) {
     const rpat *k = p->kid[i];
     if (k->kind == RP_SEG) {
       rseg s = e->seg[k->var];
-      if (s.n > R_KIDS - n) return TARN_NONE;
-      if (s.n) memcpy(out + n, s.id, s.n * sizeof *out);
-      n += s.n;
+      if (s.n > R_KIDS - *n) return false;
+      if (s.n) memcpy(out + *n, s.id, s.n * sizeof *out);
+      *n += s.n;
     } else if (k->kind == RP_EACH) {
-      if (!each(e, r, k, out, &n)) return TARN_NONE;
+      if (!each(e, r, k, out, n)) return false;
+    } else if (k->kind == RP_FOR) {
+      if (!repeat(e, r, k, out, n)) return false;
     } else {
-      if (n == R_KIDS || (out[n++] = r_instantiate(e, r, k)) == TARN_NONE) return TARN_NONE;
+      if (*n == R_KIDS || (out[(*n)++] = r_instantiate(e, r, k)) == TARN_NONE) return false;
     }
   }
-  return n;
+  return true;
+}
+
+uint32_t r_kids(renv *e, const rule *r, const rpat *p, uint32_t *out) {
+  uint32_t n = 0;
+  return append_kids(e, r, p, out, &n) ? n : TARN_NONE;
 }
 
 static uint32_t payload_of(renv *e, const rpat *p) {
@@ -156,14 +209,20 @@ bool r_site(renv *e, const rule *r, rsite *s, rkid *kids, uint32_t *leaves) {
   return p->op == TARN_OP_NEST;
 }
 
+/* Kid i, opened, or the same as one that was opened. */
+static uint32_t left_kid(rsite *s, uint32_t i) {
+  const rhost *h = s->e->host;
+  const rkid *k = &s->kid[i];
+  for (uint32_t j = 0; j < s->n && k->payload == TARN_NONE; j++)
+    if (s->kid[j].id == s->kid[i].id && s->kid[j].payload != TARN_NONE) k = &s->kid[j];
+  return k->payload == TARN_NONE ? k->id : h->mk(h->user, k->op, k->payload, k->leaf, k->n);
+}
+
 uint32_t r_site_left(rsite *s) {
   const rhost *h = s->e->host;
   uint32_t kid[R_KIDS];
-  for (uint32_t i = 0; i < s->n; i++) {
-    const rkid *k = &s->kid[i];
-    kid[i] = k->payload == TARN_NONE ? k->id : h->mk(h->user, k->op, k->payload, k->leaf, k->n);
-    if (kid[i] == TARN_NONE) return TARN_NONE;
-  }
+  for (uint32_t i = 0; i < s->n; i++)
+    if ((kid[i] = left_kid(s, i)) == TARN_NONE) return TARN_NONE;
   return h->mk(h->user, TARN_OP_NEST, s->payload, kid, s->n);
 }
 

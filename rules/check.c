@@ -1,0 +1,139 @@
+/* Checking rules on random instances. */
+#include "rules/check.h"
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- the tape */
+
+static uint64_t next_random(uint64_t *s) {
+  *s += 0x9E3779B97F4A7C15u;
+  uint64_t z = (*s ^ (*s >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+/* A tape that has run out gives the simplest choices. */
+uint32_t draw(gen *g, uint32_t n) {
+  tape *t = &g->t;
+  uint32_t v = 0;
+  if (t->replay) v = t->at < t->end ? t->from[t->at] : 0;
+  else v = (uint32_t)(next_random(&t->seed) >> 32);
+  t->at++;
+  if (t->n == C_TAPE) tarn_raise(g->cx, TARN_BAD_INPUT, "rules check: the instance is too large");
+  v = n ? v % n : 0;
+  t->v[t->n++] = v;
+  return v;
+}
+
+/* ---------------------------------------------------------------- one instance */
+
+static void instance(tarn_ctx *cx, void *arg) {
+  job *j = arg;
+  gen *g = j->g;
+  (void)cx;
+  if (!gen_left(g)) return;
+  j->v.made = true;
+  if (!gen_right(g)) return;
+  j->v.applied = true;
+  check_compare(g, &j->v);
+  if (j->print) check_print(g, &j->v, j->print);
+}
+
+/* The rule again, over a language of its own, which is thrown away with all that instances made. */
+static void prepare(tarn_ctx *cx, void *arg) {
+  job *j = arg;
+  j->L = tarn_lang_new(cx);
+  tarn_ruleset *rs = tarn_ruleset_new(j->L, false);
+  j->r = r_read_again(rs, j->given);
+  gen *g = j->g = TARN_NEW(cx, gen);
+  *g = (gen){.cx = cx, .L = j->L, .r = j->r, .skip = j->skip, .max_extent = j->max_extent};
+  g->host = check_host(g);
+  g->e = (renv){.L = j->L, .host = &g->host};
+  g->t.v = TARN_ARRAY(cx, uint32_t, C_TAPE);
+}
+
+/* A failure inside the instances' context that is no property of an instance. */
+static void failed(job *j, tarn_status st) {
+  const char *why = tarn_strdup(j->outer, tarn_message(j->cx));
+  tarn_raise(j->outer, st, "%s", why);
+}
+
+static void renew(job *j) {
+  tarn_ctx_free(j->cx);
+  j->cx = tarn_ctx_new(tarn_ctx_allocator(j->outer));
+  if (!j->cx) tarn_raise(j->outer, TARN_MEMORY, "rules check: out of memory");
+  tarn_status st = tarn_protect(j->cx, prepare, j);
+  if (st) failed(j, st);
+}
+
+bool job_run(job *j, uint64_t seed, const uint32_t *from, uint32_t n) {
+  if (!j->cx || tarn_ctx_bytes(j->cx) > (size_t)48 << 20) renew(j);
+  tape *t = &j->g->t;
+  *t = (tape){.seed = seed, .replay = from != NULL, .from = from, .end = n, .v = t->v};
+  j->v = (verdict){0};
+  tarn_status st = tarn_protect(j->cx, instance, j);
+  if (st == TARN_MEMORY || st == TARN_INTERNAL) failed(j, st);
+  if (st) j->v = (verdict){0};
+  return j->v.made;
+}
+
+static void job_end(void *arg) {
+  job *j = arg;
+  tarn_ctx_free(j->cx);
+  j->cx = NULL;
+}
+
+/* ---------------------------------------------------------------- one rule */
+
+typedef struct checking {
+  tarn_ctx *cx;
+  const tarn_rules_check_options *o;
+  TARN_VEC(tarn_rule_result) out;
+} checking;
+
+static tarn_rule_class strongest(const tarn_rule_result *r, bool exact, bool real) {
+  (void)r;
+  return exact ? TARN_RULE_EXACT : real ? TARN_RULE_REASSOC : TARN_RULE_APPROX;
+}
+
+/* Instances until the rule has fired often enough, or a counterexample is found. */
+static void check_rule(checking *c, const rule *r, uint32_t skip) {
+  uint32_t samples = c->o->samples ? c->o->samples : 100;
+  uint64_t most = 300ull * samples + 20000, seed = tarn_hash_bytes(r->name, strlen(r->name), c->o->seed);
+  tarn_rule_result res = {.name = r->name, .family = r->family, .stated = r->numeric};
+  bool exact = true, real = true;
+  job *j = TARN_NEW(c->cx, job);
+  *j = (job){.outer = c->cx, .given = r, .skip = skip, .max_extent = c->o->max_extent ? c->o->max_extent : 7};
+  tarn_defer(c->cx, job_end, j);
+  while (res.tried < most && res.samples < samples && !res.counterexample) {
+    res.tried++;
+    if (!job_run(j, tarn_hash_mix(seed, res.tried), NULL, 0) || !j->v.applied || !j->v.differs) continue;
+    res.samples++;
+    exact &= j->v.exact, real &= j->v.real;
+    res.worst = fmax(res.worst, j->v.error);
+    if (check_bad(j->r, &j->v)) res.counterexample = check_shrink(j);
+  }
+  res.found = strongest(&res, exact, real);
+  if (skip == TARN_NONE) res.ok = !res.counterexample && res.samples >= samples;
+  else {
+    tarn_buf b = {.cx = c->cx};
+    tarn_sx_print(&b, r->cond[skip]->at, 0);
+    res.deleted = b.p;
+    res.ok = res.counterexample != NULL;
+  }
+  job_end(j);
+  tarn_push(c->cx, &c->out, res);
+}
+
+uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o, const tarn_rule_result **out) {
+  checking c = {.cx = rs->cx, .o = o};
+  if (rs->free) tarn_raise(rs->cx, TARN_USAGE, "rules check: free rules have no meaning to be checked against");
+  for (uint32_t i = 0; i < rs->rule.n; i++) {
+    const rule *r = rs->rule.p[i];
+    if (o->only && strcmp(o->only, r->name) != 0 && strcmp(o->only, r->family) != 0) continue;
+    if (!o->mutate) check_rule(&c, r, TARN_NONE);
+    for (uint32_t k = 0; o->mutate && k < r->ncond; k++) check_rule(&c, r, k);
+  }
+  *out = c.out.p;
+  return c.out.n;
+}
