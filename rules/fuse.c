@@ -25,6 +25,7 @@ bool site_open(rsite *s, uint32_t i, kern *k, bool (*fits)(const kern *k)) {
   rkid *c = &s->kid[i];
   uint32_t payload;
   if (c->payload != TARN_NONE) return site_kid(s, i, k) && fits(k);
+  if (!s->e->host->graph) return false; /* in a proof the kids that are opened are given */
   if (!kern_open(k, s->e, c->id, fits, &payload, &c->leaf, &c->n)) return false;
   c->op = TARN_OP_NEST;
   c->payload = payload;
@@ -471,7 +472,7 @@ static bool join(rsite *s, kern *p, kern *k, uint32_t slot, bool keep, uint32_t 
   order_of(order_p, sh.p, sh.n, free_p);
   if (!kern_reorder(k, order_k, sh.n) || !kern_reorder(p, order_p, sh.n)) return false;
   const kstage *last = kern_last(p);
-  if (product(p->shared, sh.n) <= 1 || product(last->own, last->nown) > buffer_limit(s)) return false;
+  if (s->e->host->graph && (product(p->shared, sh.n) <= 1 || product(last->own, last->nown) > buffer_limit(s))) return false;
   for (uint32_t i = 0; keep && i < free_p; i++)
     if (order_p[i] != i) return false; /* its result would come out permuted */
   kern_last(p)->out = keep;
@@ -544,8 +545,14 @@ static bool wants_place(rsite *s, const kern *k, uint32_t i) {
   return reading_stages(k, i) > 1 || ((has & R_HAS_RED) && !(has & R_SHARED));
 }
 
+/* The kid that a proof says the site is about, opened. */
+static bool given_kid(rsite *s, kern *k, kern *p) {
+  return site_root(s, k) && s->slot < s->n && site_kid(s, s->slot, p) && kern_outputs(p) == 1;
+}
+
 /* The first child to be placed: light ones before products, so that a kernel has one way to grow. */
 static bool find_place(rsite *s, kern *k, kern *p) {
+  if (!s->e->host->graph) return given_kid(s, k, p) && kern_outputs(k) == 1;
   if (!site_root(s, k) || kern_outputs(k) != 1 || !settled_light(s, k)) return false;
   for (int heavy = 0; heavy < 2; heavy++)
     for (uint32_t i = 0; i < k->nleaf; i++) {
@@ -595,6 +602,7 @@ static double outputs_score(const kern *p, void *arg) {
 
 /* A map of one kernel's result that others need as well. */
 static bool find_outputs(rsite *s, kern *k, kern *p) {
+  if (!s->e->host->graph) return given_kid(s, k, p) && kern_is_map(k);
   uint32_t found = TARN_NONE;
   if (!site_root(s, k) || !kern_is_map(k)) return false;
   for (uint32_t i = 0; i < s->n; i++) {

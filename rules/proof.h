@@ -1,0 +1,66 @@
+/* rules: a proof as a value. explain.c makes one from an e-graph, proof_write.c and proof_read.c are its text,
+ * proof.c judges it, replay.c evaluates it. Nothing here but explain.c knows of e-graphs. docs/proofs.md has the text. */
+#ifndef TARN_RULES_PROOF_H
+#define TARN_RULES_PROOF_H
+#include "rules/internal.h"
+
+/* A step from one term to another. By a rule: one side is its left side, the other its right. NORM: both have one normal
+ * form. VALUE: constants, computed. CONGRUENCE: the same operator over kids that lemmas join. */
+typedef enum { PF_RULE, PF_NORM, PF_VALUE, PF_CONGRUENCE } pf_kind;
+
+typedef struct pf_step {
+  uint32_t number;           /* as written */
+  pf_kind kind;
+  const char *rule;          /* RULE: its name */
+  bool forward;              /* RULE: `before` is the left side; CONGRUENCE: lemmas lead from before's kids to after's */
+  tarn_term before, after;
+  uint32_t nlemma;           /* CONGRUENCE: one for each kid, TARN_NONE where it does not change */
+  const uint32_t *lemma;
+  tarn_term at;              /* RULE with a builder: its left side; TARN_NONE: that is the step's own */
+  uint32_t slot;             /* the kid it is about, or TARN_NONE */
+  uint32_t nopen;            /* kids that the rule looks into */
+  const uint32_t *open;
+  uint32_t nextra;           /* further terms that it needs; the roots of a rule with several */
+  const tarn_term *extra;
+} pf_step;
+typedef struct pf_lemma {
+  tarn_term from, to;
+  uint32_t first, n;
+} pf_lemma;
+typedef struct pf_proof {
+  tarn_lang *L;
+  TARN_VEC(pf_step) step;
+  TARN_VEC(pf_lemma) lemma;  /* used only by later ones; the last leads from `from` to `to` */
+  tarn_term from, to;
+  tarn_map *range;           /* input that stands for a constant -> where its two bounds lie (const double *) */
+  const char *output;        /* what is proved: the name of the program's output */
+} pf_proof;
+
+/* Name of the input that stands for a constant whose values a proof does not carry. */
+#define PF_CONST "const:"
+enum { PF_BYTES = 4096 }; /* constants up to this size carry their values */
+
+void pf_write(const pf_proof *p, tarn_buf *b);
+/* One (proof …) form. Raises. */
+pf_proof *pf_read(tarn_lang *L, const tarn_sx *s);
+
+/* ---- judging (proof.c) ---- */
+typedef struct pf_judge {
+  tarn_lang *L;
+  tarn_ctx *cx;
+  const tarn_ruleset *rs;
+  rhost host;
+  renv env;
+} pf_judge;
+pf_judge *pf_judge_new(const tarn_ruleset *rs);
+/* Does this step hold? false: *why says why not. */
+bool pf_holds(pf_judge *j, const pf_proof *p, uint32_t lemma, const pf_step *s, const char **why);
+
+/* ---- evaluating (replay.c) ---- */
+typedef enum { PF_EQUAL, PF_DIFFERENT, PF_SKIPPED } pf_verdict;
+/* Both sides of a step at points of random tensors. */
+pf_verdict pf_replay(const pf_proof *p, const pf_step *s, tarn_rule_class numeric, double bound, const tarn_proof_options *o,
+                     const char **why);
+/* The first and the last term of a proof, whole. */
+pf_verdict pf_replay_whole(const pf_proof *p, double tolerance, const tarn_proof_options *o, const char **why);
+#endif
