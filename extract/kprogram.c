@@ -188,6 +188,11 @@ static void emit(build *b, uint32_t ag) {
   if (c->kind == KC_OTHER) emit_other(b, ag, c);
 }
 
+/* A buffer's dims are its group's; an input or output has the model's own, over the same row-major memory. */
+static void as_declared(build *b, uint32_t buffer, const tarn_io *io) {
+  const tarn_type *t = tarn_type_get(b->k->L, io->type);
+  b->buf.p[buffer].layout = tarn_layout_row_major(t->n, t->dim);
+}
 tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {
   build b = {.k = k, .choice = choice, .consts = tarn_map_new(k->cx)};
   b.buffer = TARN_ARRAY(k->cx, uint32_t, k->nag);
@@ -201,6 +206,7 @@ tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {
     p->out[i] = buffer_of(&b, k->root_class[i]);
     b.buf.p[p->out[i]].kind = TARN_BUF_OUTPUT;
     b.buf.p[p->out[i]].name = k->in->program->out[i].name;
+    as_declared(&b, p->out[i], &k->in->program->out[i]);
   }
   p->nin = k->in->program->nin, p->in = TARN_ARRAY(k->cx, uint32_t, p->nin);
   for (uint32_t i = 0; i < p->nin; i++) {
@@ -208,11 +214,11 @@ tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {
     p->in[i] = TARN_NONE;
     for (uint32_t j = 0; j < b.buf.n; j++)
       if (b.buf.p[j].kind == TARN_BUF_INPUT && !strcmp(b.buf.p[j].name, io->name)) p->in[i] = j;
-    if (p->in[i] != TARN_NONE) continue;
-    const tarn_type *t = tarn_type_get(k->L, io->type); /* an input that no output needs */
-    tarn_layout l = tarn_layout_row_major(t->n, t->dim);
-    p->in[i] = new_buffer(&b, TARN_BUF_INPUT, t->dtype, &l, io->term);
-    b.buf.p[p->in[i]].name = io->name;
+    if (p->in[i] == TARN_NONE) { /* that no output needs */
+      p->in[i] = new_buffer(&b, TARN_BUF_INPUT, tarn_type_get(k->L, io->type)->dtype, &(tarn_layout){0}, io->term);
+      b.buf.p[p->in[i]].name = io->name;
+    }
+    as_declared(&b, p->in[i], io);
   }
   p->nbuf = b.buf.n, p->buf = b.buf.p, p->nker = b.ker.n, p->ker = b.ker.p;
   for (uint32_t i = 0; i < p->nker; i++) *(p->ker[i].copy ? &k->r->copies : &k->r->kernels) += 1;
@@ -246,7 +252,7 @@ static const uint32_t *choose(kgraph *k) {
   k->r->tree_price = tree->dag_cost;
   tarn_sel_options so = tarn_sel_defaults(k->o->method);
   if (k->o->seconds > 0) so.seconds = k->o->seconds;
-  else so.seconds = INFINITY, so.steps = 200000000;
+  else so.seconds = INFINITY, so.steps = 30000000;
   raise_if(k, tarn_sel_run(g, k->o->method, &so, best));
   tarn_defer(k->cx, free_result, best);
   k->r->price = best->dag_cost, k->r->price_bound = best->lower_bound, k->r->optimal = best->optimal;
