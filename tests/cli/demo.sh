@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# The demo says what it should: all samples right, the same accuracy before and after, fewer kernels, a chain that holds.
+source tests/cli/lib.sh "$1"
+
+bash examples/digits/run.sh "$build" >"$work/said" 2>&1 || fail "the demo fails"
+cat "$work/said"
+[ "$(wc -l <"$work/said")" -le 32 ] || fail "more than a screen"
+before=$(awk '/as the model says, no rules/ { print $7 }' "$work/said")
+after=$(awk '/with all rules/ { print $4 }' "$work/said")
+[ "$after" -lt "$before" ] || fail "$before kernels before, $after after"
+grep -q 'all but the family fusion' "$work/said" || fail "no family made a difference"
+grep -q '= epilogue ' "$work/said" && grep -q ': ok: [0-9]* steps hold' "$work/said" || fail "no chain"
+accuracy=$(sed -n 's/.*reference interpreter \([0-9.]*\) %, compiled \([0-9.]*\) %.*/\1 \2/p' "$work/said")
+awk '{ exit !($1 >= 98 && $1 == $2) }' <<<"$accuracy" || fail "accuracy: $accuracy"
+right=0
+for d in 0 1 2 3 4 5 6 7 8 9; do ! grep -q "$d.pgm: $d (" "$work/said" || right=$((right + 1)); done
+[ $right = 10 ] || fail "$right of 10 samples right"
+finish
