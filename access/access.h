@@ -291,6 +291,27 @@ TARN_API tarn_term tarn_cart(tarn_lang *L, uint32_t shared, tarn_term a, tarn_te
 TARN_API tarn_term tarn_compute(tarn_lang *L, uint32_t fn, const tarn_term *a, uint32_t n);
 TARN_API tarn_term tarn_view(tarn_lang *L, uint32_t map, tarn_term a);        /* identity with same split -> a itself */
 
+/* ---------------------------------------------------------------- calls
+ * What (call NAME θ …) stands for, once NAME is defined. Without a definition a call has only its type.
+ *   (call NAME () ((T ((S) (R)))) A…)    operand k is ((S),(dims of input k)): the meaning at every point of S
+ *   (call NAME (r) ((T ((S) (R)))) A…)   operands are ((S,K),(dims)), r = rank of K: one call after the other over K, each
+ *                                        of which reads and replaces the accumulator, whose operand is ((S),(R))
+ * Where the accumulator, the last operand, is left out, it begins as `start` everywhere. */
+typedef struct tarn_call_def {
+  const char *name;
+  uint32_t nin;
+  const tarn_term *in;  /* the INPUT terms of the meaning, ((dims),()) each */
+  tarn_term meaning;
+  bool acc;             /* the last input is the accumulator: it has the dims and element type of the meaning */
+  uint32_t start;       /* fx constant, or TARN_NONE: it may not be left out */
+} tarn_call_def;
+/* Copies. The same again is allowed; raises TARN_BAD_INPUT when NAME means something else already, or the meaning holds
+ * an operator that cannot be repeated over access dims (gather, opaque, tuples, an undefined call). */
+TARN_API void tarn_call_define(tarn_lang *L, const tarn_call_def *d);
+TARN_API const tarn_call_def *tarn_call_find(const tarn_lang *L, const char *name); /* NULL: not defined */
+/* The term with every call that is defined replaced by what it means; equal to it exactly. Raises. */
+TARN_API tarn_term tarn_call_expand(tarn_lang *L, tarn_term t);
+
 /* ---------------------------------------------------------------- normal form of terms
  * Chains of transforms become one view; a view of a view is composed; identities vanish; the tuple form over cartProd or
  * pair becomes the n-ary form over views; elementwise tuple forms alike; systolicArray, call, fold, nest stay.

@@ -297,7 +297,7 @@ static value eval_OPAQUE(run *r, const tarn_node *x, value *const *kid) {
 
 static value eval_CALL(run *r, const tarn_node *x, value *const *kid) {
   (void)kid;
-  tarn_raise(r->cx, TARN_BAD_INPUT, "eval: (call %s) has no meaning without a hardware description",
+  tarn_raise(r->cx, TARN_BAD_INPUT, "eval: (call %s) has no meaning without its hardware description",
              tarn_payload_get(r->L, x->payload)->name);
 }
 
@@ -363,7 +363,7 @@ void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_b
   tarn_term *normal = TARN_ARRAY(cx, tarn_term, nroot), top = 0;
   *r = (run){.e = {L, cx, mode, NULL}, .L = L, .cx = cx, .in = in, .nin = nin, .opaque = opaque};
   for (uint32_t i = 0; i < nroot; i++) {
-    normal[i] = tarn_normalise(L, root[i]);
+    normal[i] = tarn_normalise(L, tarn_call_expand(L, root[i]));
     if (normal[i] > top) top = normal[i];
     if (tarn_term_type(L, root[i])->tuple) tarn_raise(cx, TARN_INTERNAL, "eval: a root is a tuple");
   }

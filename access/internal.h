@@ -37,6 +37,7 @@ struct tarn_lang {
     TARN_VEC(uint32_t) mark;  /* by term: the epoch that last saw it */
     TARN_VEC(uint32_t) order;
   } *walk;
+  TARN_VEC(const tarn_call_def *) call; /* meanings of calls (call.c) */
   tarn_map *normal;       /* term -> its normal form + 1 (normalise.c) */
   tarn_map *composed;     /* outer << 32 | inner -> composed map, or TARN_NONE (map.c) */
 };
@@ -119,6 +120,10 @@ bool tarn_type_same_dims(const tarn_type *a, const tarn_type *b); /* all dims eq
 uint32_t tarn_nest_type(tarn_lang *L, uint32_t nest, const uint32_t *kid_types, uint32_t n);
 /* Element types of the nest's stages; false and tarn_message when ill-typed. */
 bool tarn_nest_dtypes(tarn_lang *L, uint32_t nest, const uint32_t *kid_types, tarn_dtype *out);
+
+/* ---- calls (call.c) ----
+ * Is the payload's type right for these operands? False and tarn_message when not; true when NAME is not defined. */
+bool tarn_call_types(tarn_lang *L, const tarn_payload *p, const uint32_t *kid_types, uint32_t n);
 
 /* ---- terms (term.c) ----
  * What the roots use, themselves included, ascending (kids before parents); valid until the next call. */

@@ -368,7 +368,7 @@ static uint32_t type_OPAQUE(const node *x) {
   return x->p->type;
 }
 static uint32_t type_CALL(const node *x) {
-  return x->p->type;
+  return tarn_call_types(x->L, x->p, x->type, x->n) ? x->p->type : no(x, "%s", tarn_message(x->L->cx));
 }
 
 /* A ((M),(r)), B ((),(r,c)) -> ((M,c),()) */

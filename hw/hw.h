@@ -27,11 +27,13 @@ typedef struct tarn_hw_memory {
   uint32_t nkeep; const char *const *keep; /* operand classes it may hold; 0 = any */
 } tarn_hw_memory;
 
-/* What a unit can do in one go: its meaning is a term over inputs named by the operands. */
+/* What a unit can do in one go. Its meaning is a term in which ?NAME stands for the operand of that name, ((dims),()).
+ * The last operand is the result; where the meaning reads it too, it is an accumulator that is replaced in place. */
 typedef struct tarn_hw_operand { const char *name, *memory; tarn_dtype dtype; uint32_t n; int64_t dim[TARN_MAX_DIMS]; } tarn_hw_operand;
 typedef struct tarn_hw_intrinsic {
   const char *name;              /* fma  vnni  mma  gemm … */
-  const tarn_sx *meaning;        /* a term (or pattern) with ?operand variables and size variables */
+  const tarn_sx *meaning;        /* as written; tarn_hw_meaning_of() reads it */
+  const tarn_sx *source;         /* (intrinsic …) as written, constraints included */
   uint32_t nop; const tarn_hw_operand *op; /* the last one is the result */
   double latency, throughput;    /* cycles until the result; issues a cycle (per unit of execution) */
   double ops;                    /* scalar multiply-adds (or operations) of one issue */
@@ -67,6 +69,37 @@ TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char
 TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units); /* multiply-adds a second on that many units */
 TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);             /* >= 1 */
 TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op);           /* per vector */
+
+/* ---------------------------------------------------------------- what intrinsics mean */
+
+/* A meaning, read. The call of an intrinsic is named HW.INTRINSIC; reading defines it (tarn_call_define). */
+typedef struct tarn_hw_meaning {
+  const char *call;
+  tarn_term term;
+  uint32_t nin;                  /* operands that it reads: all but the result, and that too when it accumulates */
+  const tarn_term *in;           /* INPUT terms, in the order of the operands */
+  bool acc;
+} tarn_hw_meaning;
+/* Raises "FILE:LINE:COL: …" when the meaning does not parse or type, has a variable that is no operand, leaves an operand
+ * out, or is not of the result's shape and type. */
+TARN_API tarn_hw_meaning tarn_hw_meaning_of(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic);
+
+/* A meaning as one loop nest: epi(reduce_{red} body(operands), accumulator), or without a reduction a map. */
+typedef enum tarn_hw_role { TARN_HW_UNIT, TARN_HW_M, TARN_HW_N, TARN_HW_K } tarn_hw_role;
+typedef struct tarn_hw_form {
+  bool product;                  /* a reduction over pairs of one element of each of two operands; else a map */
+  uint32_t body, red, epi;       /* fx of $0 $1 (product) or of all operands (map); reducer; fx of result $0 and accumulator
+                                  * $1. TARN_NONE when absent */
+  uint32_t operand[2];           /* product: which operands $0 and $1 are */
+  int64_t m, n, k;               /* product: extents of the tile; M varies with $0, N with $1 (or with both), K is reduced */
+  tarn_hw_role role[3][TARN_MAX_DIMS]; /* product: what the dims of $0, of $1 and of the result are; UNIT: it does not vary */
+  bool chains;                   /* epi adds to the accumulator what the reduction would: steps over K may follow one another */
+} tarn_hw_form;
+/* False when the meaning has neither form. Raises for memory only. */
+TARN_API bool tarn_hw_form_of(tarn_lang *L, const tarn_hw_meaning *m, tarn_hw_form *out);
+/* Has it an intrinsic that multiplies and adds: a product, or a multiply-add over a vector that tiles of registers are
+ * made of? Such a unit wants the reduction of a product as one loop. Intrinsics without a valid meaning do not count. */
+TARN_API bool tarn_hw_wants_products(tarn_lang *L, const tarn_hw *hw);
 
 #ifdef __cplusplus
 }

@@ -178,7 +178,7 @@ static const form intrinsic_forms[] = {
     {0}};
 
 static tarn_hw_intrinsic read_intrinsic(reader *r, const tarn_sx *s) {
-  tarn_hw_intrinsic n = {.name = name_of(r, s), .throughput = 1, .latency = 1, .ops = 1};
+  tarn_hw_intrinsic n = {.name = name_of(r, s), .throughput = 1, .latency = 1, .ops = 1, .source = s};
   TARN_VEC(tarn_hw_operand) op = {0};
   TARN_VEC(tarn_attr) at = {0};
   for (uint32_t i = 2; i < s->n; i++) {

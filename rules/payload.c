@@ -12,7 +12,7 @@ static const struct spec { const char *kinds; uint32_t least; } specs[TARN_OP_CO
     [TARN_OP_FOLD] = {"ri", 2},      [TARN_OP_MATERIALISE] = {"", 0},  [TARN_OP_PLACE] = {"p", 1},
     [TARN_OP_GATHER] = {"i", 1},     [TARN_OP_TUPLE] = {"", 0},        [TARN_OP_NTH] = {"i", 1},
     [TARN_OP_OPAQUE] = {"p", 1},     [TARN_OP_SYSTOLIC] = {"ii", 2},   [TARN_OP_SYSTOLIC_ACC] = {"ii", 2},
-    [TARN_OP_CALL] = {"p", 1},
+    [TARN_OP_CALL] = {"ylt", 3},
 };
 
 const char *r_payload_spec(uint32_t op, uint32_t *least) {
@@ -72,6 +72,11 @@ uint32_t r_payload_split(renv *e, uint32_t op, uint32_t payload, rv *out) {
     out[0] = (rv){.kind = 'r', .id = p->value};
     out[1] = (rv){.kind = 'i', .i = p->ints[0]};
     return 2;
+  case TARN_P_CALL:
+    out[0] = (rv){.kind = 'y', .name = p->name};
+    out[1] = (rv){.kind = 'l', .n = p->n, .p = p->ints};
+    out[2] = (rv){.kind = 't', .id = p->type};
+    return 3;
   default:
     out[0] = (rv){.kind = 'p', .id = payload};
     return 1;
@@ -115,6 +120,9 @@ uint32_t r_payload_join(renv *e, uint32_t op, const rv *given, uint32_t n) {
   case TARN_P_FOLD:
     return tarn_payload_intern(e->L, &(tarn_payload){.kind = TARN_P_FOLD, .n = 1, .value = v[0].id,
                                                      .ints = (int64_t[]){v[1].i}});
+  case TARN_P_CALL:
+    return tarn_payload_intern(e->L, &(tarn_payload){.kind = TARN_P_CALL, .name = v[0].name, .n = v[1].n,
+                                                     .ints = v[1].p, .type = v[2].id});
   default:
     return v[0].id;
   }

@@ -336,10 +336,11 @@ static const rfun funs[] = {
 
 const rfun *rfun_find(const char *name, const char *kinds, bool *known) {
   *known = false;
-  for (int table = 0; table < 2; table++) {
-    const rfun *f = table ? rfun_fn_table : funs;
-    uint32_t n = table ? rfun_fn_count : (uint32_t)(sizeof funs / sizeof *funs);
-    for (uint32_t i = 0; i < n; i++) {
+  const rfun *const tables[] = {funs, rfun_fn_table, rfun_call_table};
+  const uint32_t counts[] = {(uint32_t)(sizeof funs / sizeof *funs), rfun_fn_count, rfun_call_count};
+  for (int table = 0; table < 3; table++) {
+    const rfun *f = tables[table];
+    for (uint32_t i = 0; i < counts[table]; i++) {
       if (strcmp(f[i].name, name)) continue;
       *known = true;
       size_t k = kinds ? strlen(kinds) : 0;
