@@ -1,0 +1,53 @@
+# tarn extract: methods, limits, comparison, plugins, errors.
+. tests/cli/lib.sh
+graph=tests/data/select/shared.json
+
+# The shared class is counted once by those that see it.
+for method in greedy exact; do
+  try 0 extract "$graph" --method $method --json
+  is schema 1; is method $method; is dag_cost 6; is stop done
+done
+is lower_bound 6; is optimal true
+try 0 extract "$graph" --method tree --json
+is tree_cost 8; is dag_cost 8
+try 0 extract "$graph" --method random --seed 4 --json && cp "$work/out" "$work/first"
+try 0 extract "$graph" --method random --seed 4 -o "$work/s.json"
+[ "$("$json" dag_cost <"$work/first")" = "$("$json" dag_cost <"$work/s.json")" ] || fail "the same seed, another cost"
+try 0 extract "$graph" --method exact --steps 1 --json
+[ "$("$json" dag_cost <"$work/out")" != null ] || fail "no selection within one step"
+
+# A folder, with a bad file in it: the others are compared all the same.
+mkdir "$work/dir"
+cp "$graph" "$work/dir/a.json"
+cp tests/corpus/egraph/cover "$work/dir/b.json"
+try 0 extract --compare "$work/dir" --methods tree,greedy,exact --seconds 2 --json --plot "$work/p.svg"
+is summary.2.method exact; is summary.2.files 2; is summary.2.best 2; is summary.2.proven 2; is summary.2.ratio 1
+is 'results.#' 6
+head -c 4 "$work/p.svg" | grep -q '<svg' || fail "--plot draws no SVG"
+grep -q '</svg>' "$work/p.svg" || fail "--plot leaves an SVG open"
+cp tests/corpus/egraph/negative "$work/dir/n.json"
+try 3 extract --compare "$work/dir" --methods greedy --json && says n.json negative
+is 'results.#' 2
+
+# An extractor of one's own, and what is refused.
+if command -v "${CC:-cc}" >/dev/null; then
+  "${CC:-cc}" -O1 -shared -fPIC -I. -o "$work/rounds.so" examples/extractor/rounds.c || fail "the example does not compile"
+  try 0 extract "$graph" --plugin "$work/rounds.so" --json
+  is dag_cost 8 # it prices each class for itself
+  rm "$work/dir/n.json"
+  try 0 extract --compare "$work/dir" --methods exact,"$work/rounds.so" --json
+  is 'results.#' 4
+fi
+refused 3 none.so -- extract "$graph" --plugin "$work/none.so"
+refused 2 .so -- extract "$graph" --plugin "$work/none"
+refused 2 method -- extract --compare "$work/dir" --methods greedy,best
+refused 2 --plot -- extract "$graph" --plot "$work/p.svg"
+
+# Bad graphs, one line each.
+refused 3 'node n' negative -- extract tests/corpus/egraph/negative
+refused 3 'child m is not a node' -- extract tests/corpus/egraph/dangling
+refused 3 'root d names no class' -- extract tests/corpus/egraph/no-root
+refused 3 cut-short:1: -- extract tests/corpus/egraph/cut-short
+echo '{"nodes":{"n":{"op":"n","eclass":"c","children":["n"]}},"root_eclasses":["c"]}' >"$work/cycle"
+refused 4 'root c' 'no finite selection' -- extract "$work/cycle" --method exact
+finish
