@@ -7,7 +7,7 @@
 #define TARN_RULES_KERNEL_H
 #include "rules/internal.h"
 
-enum { K_READS = 96, K_STAGES = 8, K_LEAVES = 96, K_FX = 400 };
+enum { K_READS = 144, K_STAGES = 8, K_LEAVES = 144, K_FX = 400 };
 
 typedef struct kstage {
   uint32_t nown, nred;
@@ -79,6 +79,8 @@ bool kern_open(kern *k, renv *e, uint32_t id, bool (*fits)(const kern *k), uint3
                const uint32_t **kid, uint32_t *n);
 /* f with the nodes `node` replaced by `with`. */
 uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32_t *with, uint32_t n);
+/* The kernel form of a term; memo: normalised term -> its kernel form + 1, kept from call to call. e: over terms. */
+tarn_term kern_form(renv *e, tarn_map *memo, tarn_term t);
 /* From the chosen loops to all n of them, the others 0. */
 uint32_t map_embed(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis, uint32_t naxis);
 

@@ -152,12 +152,9 @@ static tarn_term rebuilt(renv *e, tarn_term t, const tarn_term *kid) {
   return tarn_mk(e->L, x.op, x.payload, kid, x.n);
 }
 
-tarn_term tarn_kernel_form(tarn_lang *L, tarn_term root) {
+tarn_term kern_form(renv *e, tarn_map *memo, tarn_term root) {
+  tarn_lang *L = e->L;
   tarn_ctx *cx = tarn_lang_ctx(L);
-  rhost host = r_term_host(L);
-  renv *e = TARN_NEW(cx, renv);
-  *e = (renv){.L = L, .host = &host};
-  tarn_map *memo = tarn_map_new(cx);
   TARN_VEC(tarn_term) todo = {0};
   root = tarn_normalise(L, root);
   tarn_push(cx, &todo, root);
@@ -177,4 +174,12 @@ tarn_term tarn_kernel_form(tarn_lang *L, tarn_term root) {
     if (!done) *tarn_map_at(memo, t, NULL) = (uint64_t)rebuilt(e, t, kid) + 1;
   }
   return (tarn_term)(*tarn_map_get(memo, root) - 1);
+}
+
+tarn_term tarn_kernel_form(tarn_lang *L, tarn_term root) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  rhost host = r_term_host(L);
+  renv *e = TARN_NEW(cx, renv);
+  *e = (renv){.L = L, .host = &host};
+  return kern_form(e, tarn_map_new(cx), root);
 }
