@@ -390,8 +390,7 @@ static bool iterate(tarn_eg_runner *r, const uint32_t *active, uint32_t n, tarn_
     return false;
   }
   *stop = TARN_EG_STOP_SATURATED;
-  return it->unions || g->live != nodes || g->classes != classes ||
-         !scheduler_agrees(r, active, n, iteration);
+  return it->unions || !scheduler_agrees(r, active, n, iteration) || g->live != nodes || g->classes != classes;
 }
 
 static bool prepare_run(tarn_eg_runner *r) {
