@@ -14,6 +14,18 @@ bool kern_inline(kern *k, uint32_t slot, const kern *p); /* p: a map */
 bool kern_align(kern *k, uint32_t slot, uint32_t map);
 uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns);
 
+/* grid.c */
+enum { R_TAPS = 128, R_GRID = 4 };
+typedef struct grid {
+  tarn_lang *L; /* set by the caller */
+  uint32_t n, ngrid;
+  int64_t extent[R_GRID], at[R_TAPS][R_GRID]; /* coordinates by tap */
+} grid;
+bool grid_find(grid *g, const uint32_t *map, uint32_t n);                   /* the grid that the shifts of these maps form */
+bool grid_order(const grid *g, uint32_t *tap);                             /* taps in row-major order of the grid; false: not one each */
+bool grid_wider(const grid *g, const tarn_imap *m, tarn_imap *out);        /* the dims of a map, then the grid's */
+uint32_t grid_map(const grid *g, const uint32_t *map, uint32_t origin);    /* all maps as one; origin: the first tap. TARN_NONE */
+
 /* fuse.c */
 bool when_inline_map(rsite *s);
 bool when_inline_reduction(rsite *s);
@@ -40,6 +52,7 @@ uint32_t build_im2col(rsite *s);
 /* sums.c */
 bool when_sum(rsite *s);
 uint32_t build_sum(rsite *s);
+bool when_inline_sum(rsite *s);
 /* products.c */
 bool when_merge(rsite *s);
 uint32_t build_merge(rsite *s);

@@ -19,7 +19,8 @@ static const rbuild builders[] = {
     {"split-concat", when_split_concat, build_split_concat, GRAPH, false, "a map of a concatenation as a concatenation of maps"},
     {"flat", NULL, build_flat, 0, false, "the reduce loops as one loop"},
     {"im2col", NULL, build_im2col, 0, false, "an operand read through overlapping windows is written out first"},
-    {"sum", when_sum, build_sum, GRAPH, false, "a sum of products over shifted views becomes one product"},
+    {"inline-sum", when_inline_sum, build_inline, GRAPH, true, "the opened sum as terms of the sum that reads it"},
+    {"sum", when_sum, build_sum, GRAPH, true, "a sum of products over shifted views becomes one product"},
     {"merge", when_merge, build_merge, GRAPH, false, "products that share an operand become slices of one product"},
 };
 

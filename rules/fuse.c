@@ -526,6 +526,7 @@ static double place_score(const kern *p, void *arg) {
   if (kern_outputs(p) != 1 || (heavy > 0) != f->heavy || !settled(s, p, TARN_NONE)) return -1;
   if (heavy + heavy_stages(f->k) > 2 || p->nstage + f->k->nstage > MOST_STAGES) return -1;
   if (kern_is_map(p) && reading_stages(f->k, f->slot) < 2) return -1;              /* inlining does as well */
+  if (kern_is_map(p) && (site_facts(s, f->k->leaf[f->slot]) & R_HAS_RED)) return -1; /* rather what ends in that map */
   if (heavy && heavy_stages(f->k) && !feeds_reduction(f->k, f->slot)) return -1; /* two products side by side */
   kern k = *f->k, q = *p;
   uint32_t order[TARN_MAX_DIMS];

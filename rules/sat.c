@@ -85,7 +85,7 @@ static bool host_user_at(void *user, uint32_t id, uint32_t op, uint32_t at, uint
   tarn_eg_use u = tarn_eg_uses(s->g, tarn_eg_find(s->g, id));
   while (tarn_eg_next_use(s->g, &u)) {
     tarn_eg_node x = tarn_eg_node_at(s->g, u.node);
-    if (x.op != op || at-- > 0) continue;
+    if (x.op != op || (u.node < s->aside.n && s->aside.p[u.node]) || at-- > 0) continue;
     uint32_t *copy = TARN_ARRAY(s->cx, uint32_t, x.n ? x.n : 1);
     for (uint32_t i = 0; i < x.n; i++) copy[i] = tarn_eg_find(s->g, x.kids[i]);
     *payload = x.payload, *kid = copy, *n = x.n;
@@ -269,6 +269,7 @@ static bool run_phase(tarn_saturation *s, const rphase *p, tarn_eg_stop *stop, d
       if (!in_a_phase(s, s->er[i].r)) active[n++] = i;
   }
   if (n == 0) return true;
+  sat_sweep(s);
   if (left == 0) { /* for the engine, 0 would mean no limit */
     *stop = TARN_EG_STOP_ITERATIONS;
     return false;
