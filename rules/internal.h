@@ -59,6 +59,7 @@ typedef struct renv {
   tarn_lang *L;
   const rhost *host;
   const tarn_hw *hw; /* demands; NULL: none */
+  const struct rule *rule; /* set by r_env_reset */
   struct rsite *site; /* of a rule whose right side is built; set by r_conditions */
   rv attr[R_ATTRS];
   uint32_t cls[R_CLASSES];
@@ -120,6 +121,7 @@ typedef struct rule {
   const char *attr_name[R_ATTRS], *cls_name[R_CLASSES], *seg_name[R_SEGS], *opvar_name[R_SEGS];
   char attr_type[R_ATTRS];
   const char *doc;
+  const tarn_hw *hw;         /* NULL, or the description that it was derived from, which says what its calls mean */
   const char *demand;        /* NULL, or the predicate on the description that must hold for it to fire */
   bool dropped;
 } rule;
@@ -133,6 +135,7 @@ struct tarn_ruleset {
   TARN_VEC(rule *) rule;
   TARN_VEC(rphase) phase;
   tarn_intern *symbol;       /* free: operator names */
+  const tarn_hw *deriving;   /* while rules are derived from it */
 };
 
 /* Adds what forms of a file say: (family …), (rule …), (phases …). */
@@ -220,7 +223,7 @@ struct tarn_saturation {
   uint32_t *root, *exact;    /* canonical class; id that stands for the term as imported */
   tarn_term *term;           /* terms as given (normalised) */
   TARN_VEC(uint32_t) note;   /* of unions, for proofs: left side, slot, how many opened kids and which, how many further ids and which */
-  TARN_VEC(uint8_t) aside;   /* by node: replaced by something at least as good; no rule matches it any more */
+  TARN_VEC(uint8_t) aside;   /* by node: replaced by something at least as good, or needed by no output (sweep.c); no rule matches it */
   uint32_t nactive;
   struct engine_rule *er;
   tarn_sat_report report;
@@ -230,6 +233,7 @@ const facts *sat_facts(const tarn_saturation *s, uint32_t cls);
 /* Compiles the rules that options allow into s->rules; s->er[k] is rule k of that set. Raises. */
 void engine_compile(tarn_saturation *s);
 rhost sat_host(tarn_saturation *s);
+void sat_sweep(tarn_saturation *s); /* sweep.c */
 
 /* ---------------------------------------------------------------- builders (kernel-level right sides) */
 
