@@ -543,31 +543,38 @@ static uint32_t nth_class(kgraph *k, uint32_t t, uint32_t i) {
   }
   return TARN_NONE;
 }
+/* How many storage orders result i of a tuple can have: one that nothing asks for lies in row-major order. */
+static uint32_t result_orders(const kgraph *k, uint32_t cls) {
+  return cls == TARN_NONE ? 1 : plain_layouts(&k->group.p[k->cls.p[cls].group]);
+}
+static bool result_layout(kgraph *k, uint32_t cls, uint32_t type, uint32_t li, bool row_major, tarn_layout *out) {
+  const tarn_type *t = tarn_type_get(k->L, type);
+  tarn_layout row = tarn_layout_row_major(t->n, t->dim);
+  *out = row;
+  if (cls == TARN_NONE) return true;
+  const kgroup *g = &k->group.p[k->cls.p[cls].group];
+  return kg_layout_over(k, g, &g->layout[li], k->cls.p[cls].to_rep, out) && (!row_major || tarn_layout_equal(&row, out));
+}
 /* Each choice of a storage order per result is an AND/OR class of its own, from which the results are taken for nothing. */
 static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {
   const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
   uint32_t cls[KG_MAX_OUT], li[KG_MAX_OUT] = {0}, type[KG_MAX_KIDS];
   if (t->nelem > KG_MAX_OUT) return;
   for (uint32_t i = 0; i < t->nelem; i++)
-    if ((cls[i] = nth_class(k, kc, i)) == TARN_NONE || !plain_layouts(&k->group.p[k->cls.p[cls[i]].group])) return;
+    if (!result_orders(k, cls[i] = nth_class(k, kc, i))) return;
   for (uint32_t j = 0; j < e->n; j++) type[j] = k->cls.p[op[j].kcls].type;
   uint32_t nest = e->op == TARN_OP_NEST ? tarn_nest_of(k->L, e->op, e->payload, type, e->n) : TARN_NONE;
   for (uint32_t tries = 0, i = 0; tries < 8 && i < t->nelem; tries++) {
     target to = {.ag = k->nag, .kcls = kc, .nout = t->nelem};
     bool ok = true;
-    for (i = 0; i < t->nelem && ok; i++) {
-      const kclass *c = &k->cls.p[cls[i]];
-      const kgroup *g = &k->group.p[c->group];
-      const tarn_type *ct = tarn_type_get(k->L, c->type);
-      tarn_layout row = tarn_layout_row_major(ct->n, ct->dim);
-      ok = kg_layout_over(k, g, &g->layout[li[i]], c->to_rep, &to.out[i]) &&
-           (nest != TARN_NONE || tarn_layout_equal(&row, &to.out[i]));
-    }
+    for (i = 0; i < t->nelem && ok; i++)
+      ok = result_layout(k, cls[i], t->elem[i], li[i], nest == TARN_NONE, &to.out[i]);
     if (ok) {
       k->nag++;
       if (nest != TARN_NONE) combos(k, &to, node, nest, e->n, op, NULL, false);
       else other_cand(k, &to, node, e, op);
       for (i = 0; i < t->nelem; i++) {
+        if (cls[i] == TARN_NONE) continue;
         kcand n = {.kind = KC_NTH, .node = TARN_NONE, .kcls = cls[i], .nchild = 1, .nout = 1, .nth = i};
         n.child = TARN_ARRAY(k->cx, uint32_t, 1), n.cterm = TARN_ARRAY(k->cx, uint32_t, 1);
         n.in = TARN_ARRAY(k->cx, tarn_layout, 1);
@@ -576,7 +583,7 @@ static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
       }
     }
     for (i = 0; i < t->nelem; i++) {
-      if (++li[i] < plain_layouts(&k->group.p[k->cls.p[cls[i]].group])) break;
+      if (++li[i] < result_orders(k, cls[i])) break;
       li[i] = 0;
     }
   }

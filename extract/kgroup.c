@@ -103,6 +103,25 @@ static uint32_t finest(kgraph *k, const edges *e, uint32_t from, uint8_t *seen) 
   return best;
 }
 
+/* Its result lies in row-major order over its own dims, and nothing can be done about it. */
+static bool fixed_order(uint32_t op) {
+  return op == TARN_OP_INPUT || op == TARN_OP_GATHER || op == TARN_OP_OPAQUE || op == TARN_OP_CALL || op == TARN_OP_NTH;
+}
+static bool holds_fixed(const kgraph *k, uint32_t c) {
+  EACH_NODE(k, k->cls.p[c].cls, n)
+    if (fixed_order(tarn_eg_node_at(k->g, n).op)) return true;
+  return false;
+}
+static bool own_order(kgraph *k, uint32_t c, tarn_layout *over_rep);
+/* A representative finer than an input may cut a dim in a way that no strides can follow: then the input is a better
+ * one. TARN_NONE: the group can stay as it is. */
+static uint32_t better_rep(kgraph *k, uint32_t group) {
+  tarn_layout l;
+  for (uint32_t i = 0; i < k->cls.n; i++)
+    if (k->cls.p[i].group == group && !k->cls.p[i].constant && holds_fixed(k, i)) return own_order(k, i, &l) ? TARN_NONE : i;
+  return TARN_NONE;
+}
+
 void kg_groups(kgraph *k) {
   reach_all(k);
   edges *e = TARN_ARRAY(k->cx, edges, k->cls.n);
@@ -114,6 +133,12 @@ void kg_groups(kgraph *k) {
     kgroup g = {.rep = rep, .type = k->cls.p[rep].type, .constant = k->cls.p[rep].constant};
     spread(k, e, rep, k->group.n);
     tarn_push(k->cx, &k->group, g);
+    uint32_t better = tarn_type_get(k->L, g.type)->tuple ? TARN_NONE : better_rep(k, k->group.n - 1);
+    if (better == TARN_NONE || better == rep) continue;
+    for (uint32_t c = 0; c < k->cls.n; c++)
+      if (k->cls.p[c].group == k->group.n - 1) k->cls.p[c].group = TARN_NONE;
+    spread(k, e, better, k->group.n - 1);
+    k->group.p[k->group.n - 1].rep = better, k->group.p[k->group.n - 1].type = k->cls.p[better].type;
   }
   for (uint32_t i = 0; i < k->cls.n; i++) {
     kgroup *g = &k->group.p[k->cls.p[i].group];
@@ -185,14 +210,16 @@ static bool add_layout(kgraph *k, kgroup *g, const tarn_layout *l, uint32_t part
   return true;
 }
 /* Row-major over a member class, said over the representative's dims. */
+static bool own_order(kgraph *k, uint32_t c, tarn_layout *over_rep) {
+  const tarn_type *t = tarn_type_get(k->L, k->cls.p[c].type);
+  tarn_layout own = tarn_layout_row_major(t->n, t->dim);
+  uint32_t back = tarn_map_invert(k->L, k->cls.p[c].to_rep, t->ns);
+  return back != TARN_NONE && kg_layout_over(k, NULL, &own, back, over_rep);
+}
 static bool demand(kgraph *k, uint32_t c) {
   kgroup *g = &k->group.p[k->cls.p[c].group];
-  const tarn_type *t = tarn_type_get(k->L, k->cls.p[c].type);
-  tarn_layout own = tarn_layout_row_major(t->n, t->dim), l;
-  const tarn_type *rt = tarn_type_get(k->L, g->type);
-  uint32_t back = tarn_map_invert(k->L, k->cls.p[c].to_rep, t->ns);
-  (void)rt;
-  if (back == TARN_NONE || !kg_layout_over(k, g, &own, back, &l)) return false;
+  tarn_layout l;
+  if (!own_order(k, c, &l)) return false;
   g->demand = 1;
   return add_layout(k, g, &l, TARN_NONE);
 }
@@ -287,10 +314,8 @@ static void concat_wishes(kgraph *k);
 static void concat_parts(kgraph *k);
 
 void kg_layouts(kgraph *k) {
-  for (uint32_t i = 0; i < k->cls.n; i++) {
-    EACH_NODE(k, k->cls.p[i].cls, n)
-      if (tarn_eg_node_at(k->g, n).op == TARN_OP_INPUT) demand(k, i);
-  }
+  for (uint32_t i = 0; i < k->cls.n; i++)
+    if (!k->cls.p[i].constant && holds_fixed(k, i) && !tarn_type_get(k->L, k->cls.p[i].type)->tuple) demand(k, i);
   for (uint32_t i = 0; i < k->in->nroot; i++) {
     uint32_t c = kg_class(k, k->in->root[i]);
     k->group.p[k->cls.p[c].group].root = true;
