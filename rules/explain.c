@@ -1,4 +1,5 @@
 /* From the reasons that an e-graph kept to a proof that stands without it. */
+#include "rules/kernel.h"
 #include "rules/proof.h"
 #include <string.h>
 
@@ -10,6 +11,11 @@ typedef struct explaining {
   pf_proof *p;
   tarn_term *term;  /* of each term of eg */
   tarn_map *of_id;  /* id of the graph -> its term + 1 */
+  uint32_t shift;   /* lemmas before those of eg */
+  /* of what was imported */
+  renv *former;
+  tarn_map *form;   /* for kern_form() */
+  tarn_map *lemma;  /* term -> the lemma that leads to its kernel form, + 1 */
 } explaining;
 
 static void free_proof(void *arg) { tarn_eg_proof_free(arg); }
@@ -70,7 +76,10 @@ static void take_step(explaining *x, uint32_t i) {
   if (e.rule == TARN_EG_RULE_CONGRUENCE) {
     s.kind = PF_CONGRUENCE;
     s.nlemma = tarn_eg_proof_term(x->eg, e.before).n;
-    s.lemma = tarn_copy(x->cx, e.lemmas, (s.nlemma ? s.nlemma : 1) * sizeof *e.lemmas);
+    uint32_t *l = tarn_copy(x->cx, e.lemmas, (s.nlemma ? s.nlemma : 1) * sizeof *e.lemmas);
+    for (uint32_t k = 0; k < s.nlemma; k++)
+      if (l[k] != TARN_NONE) l[k] += x->shift;
+    s.lemma = l;
   } else if (e.rule == TARN_EG_RULE_ANALYSIS) {
     s.kind = PF_VALUE;
   } else if (e.rule == R_RULE_NORM || e.rule == TARN_EG_RULE_GIVEN) {
@@ -86,25 +95,124 @@ static void take_step(explaining *x, uint32_t i) {
 static void take_lemmas(explaining *x) {
   for (uint32_t i = 0; i < tarn_eg_proof_lemmas(x->eg); i++) {
     tarn_eg_lemma l = tarn_eg_proof_lemma(x->eg, i);
-    pf_lemma to = {x->term[l.from], x->term[l.to], x->p->step.n, l.n};
+    pf_lemma to = {.from = x->term[l.from], .to = x->term[l.to], .first = x->p->step.n, .n = l.n};
     for (uint32_t k = 0; k < l.n; k++) take_step(x, l.first + k);
     tarn_push(x->cx, &x->p->lemma, to);
   }
 }
 
-/* The chain so far begins at the kernel form of what was imported: one more lemma, from there on. */
+/* ---------------------------------------------------------------- from what was imported to kernel form
+ *
+ * One lemma for each imported term that becomes a kernel: first, the kernel over what the term is made of; then the
+ * kernel forms of that. What lies between two kernels, views and the like, belongs to the upper one. */
+
+static tarn_term form_of(explaining *x, tarn_term t) { return kern_form(x->former, x->form, t); }
+
+static bool is_kernel(explaining *x, tarn_term t) {
+  static const uint32_t others[] = {TARN_OP_VIEW, TARN_OP_CONCAT, TARN_OP_NTH, TARN_OP_INPUT, TARN_OP_CONST};
+  const tarn_node *f = tarn_term_get(x->L, form_of(x, t));
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (f->op == others[i]) return false;
+  return !tarn_type_get(x->L, f->type)->tuple;
+}
+
+static pf_step plain_step(pf_kind kind, tarn_term before, tarn_term after) {
+  return (pf_step){.kind = kind, .forward = true, .before = before, .after = after, .at = TARN_NONE, .slot = TARN_NONE};
+}
+
+static uint32_t end_lemma(explaining *x, tarn_term from, tarn_term to, uint32_t n) {
+  pf_lemma l = {.from = from, .to = to, .first = x->p->step.n - n, .n = n};
+  tarn_push(x->cx, &x->p->lemma, l);
+  return x->p->lemma.n - 1;
+}
+
+/* Inputs put for the kernels below t: in[v] = input + 1, out[input] = v + 1, formed[input] = kernel form of v + 1. */
+typedef struct cutting { tarn_map *in, *out, *formed; } cutting;
+
+static void cut_below(explaining *x, tarn_term t, const cutting *c) {
+  TARN_VEC(tarn_term) todo = {0};
+  tarn_push(x->cx, &todo, t);
+  while (todo.n) {
+    tarn_term u = todo.p[--todo.n];
+    const tarn_node *n = tarn_term_get(x->L, u);
+    if (tarn_map_get(c->in, u)) continue;
+    if (u == t || !is_kernel(x, u)) {
+      for (uint32_t i = n->n; i-- > 0;) tarn_push(x->cx, &todo, n->kid[i]);
+      continue;
+    }
+    n = tarn_term_get(x->L, u);
+    if (n->n == 0) continue;
+    tarn_term p = tarn_input(x->L, tarn_format(x->cx, "?%u", tarn_map_count(c->in)), n->type);
+    *tarn_map_at(c->in, u, NULL) = (uint64_t)p + 1;
+    *tarn_map_at(c->out, p, NULL) = (uint64_t)u + 1;
+    *tarn_map_at(c->formed, p, NULL) = (uint64_t)form_of(x, u) + 1;
+  }
+}
+
+/* A lemma from a to b, which differ in nothing but imported terms that have one; TARN_NONE: none is needed. */
+static uint32_t descend(explaining *x, tarn_term a, tarn_term b) {
+  const uint64_t *known = tarn_map_get(x->lemma, a);
+  if (a == b) return TARN_NONE;
+  if (known && x->p->lemma.p[*known - 1].to == b) return (uint32_t)*known - 1;
+  tarn_node n = *tarn_term_get(x->L, a), m = *tarn_term_get(x->L, b);
+  uint32_t *l = TARN_ARRAY(x->cx, uint32_t, n.n ? n.n : 1);
+  if (n.n != m.n) tarn_raise(x->cx, TARN_INTERNAL, "explain: two terms have different shapes");
+  for (uint32_t i = 0; i < n.n; i++) l[i] = descend(x, n.kid[i], m.kid[i]);
+  pf_step s = plain_step(PF_CONGRUENCE, a, b);
+  s.nlemma = n.n;
+  s.lemma = l;
+  tarn_push(x->cx, &x->p->step, s);
+  return end_lemma(x, a, b, 1);
+}
+
+static void import_kernel(explaining *x, tarn_term t) {
+  cutting c = {tarn_map_new(x->cx), tarn_map_new(x->cx), tarn_map_new(x->cx)};
+  cut_below(x, t, &c);
+  tarn_term local = form_of(x, pf_subst(x->L, t, c.in)), to = form_of(x, t);
+  tarn_term over = pf_subst(x->L, local, c.out), done = pf_subst(x->L, local, c.formed);
+  uint32_t below = descend(x, over, done), n = 0;
+  if (t == to) return;
+  if (t != over) tarn_push(x->cx, &x->p->step, plain_step(PF_NORM, t, over)), n++;
+  if (below != TARN_NONE) {
+    pf_lemma l = x->p->lemma.p[below];
+    for (uint32_t i = 0; i < l.n; i++) tarn_push(x->cx, &x->p->step, x->p->step.p[l.first + i]), n++;
+  }
+  if (done != to) tarn_push(x->cx, &x->p->step, plain_step(PF_NORM, done, to)), n++;
+  *tarn_map_at(x->lemma, t, NULL) = (uint64_t)end_lemma(x, t, to, n) + 1;
+}
+
+/* All that root is made of, each term after its kids. */
+static void import_all(explaining *x, tarn_term root) {
+  TARN_VEC(tarn_term) todo = {0};
+  tarn_map *done = tarn_map_new(x->cx);
+  tarn_push(x->cx, &todo, root);
+  while (todo.n) {
+    tarn_term t = todo.p[todo.n - 1];
+    const tarn_node *n = tarn_term_get(x->L, t);
+    uint32_t have = todo.n;
+    for (uint32_t i = 0; i < n->n; i++)
+      if (!tarn_map_get(done, n->kid[i])) tarn_push(x->cx, &todo, n->kid[i]);
+    if (todo.n > have) continue;
+    todo.n--;
+    if (tarn_map_get(done, t)) continue;
+    tarn_map_at(done, t, NULL);
+    if (t == root || is_kernel(x, t)) import_kernel(x, t);
+  }
+}
+
+/* The chain of the graph begins at the kernel form of what was imported: the last lemma gets what comes before. */
 static void begin_at(explaining *x, tarn_term imported) {
   pf_proof *p = x->p;
   pf_lemma last = p->lemma.p[p->lemma.n - 1];
+  const uint64_t *k = tarn_map_get(x->lemma, imported);
   if (imported == last.from) return;
-  p->lemma.n--;
-  pf_step norm = {.kind = PF_NORM, .forward = true, .before = imported, .after = last.from, .at = TARN_NONE, .slot = TARN_NONE};
-  tarn_push(x->cx, &p->step, norm);
-  for (uint32_t i = p->step.n - 1; i > last.first; i--) p->step.p[i] = p->step.p[i - 1];
-  p->step.p[last.first] = norm;
-  last.from = imported;
-  last.n++;
-  tarn_push(x->cx, &p->lemma, last);
+  uint32_t first = p->step.n, n = last.n;
+  pf_step via = plain_step(PF_LEMMA, imported, last.from);
+  via.nlemma = 1;
+  via.lemma = tarn_copy(x->cx, &(uint32_t){(uint32_t)(*k - 1)}, sizeof(uint32_t));
+  tarn_push(x->cx, &p->step, via);
+  for (uint32_t i = 0; i < n; i++) tarn_push(x->cx, &p->step, p->step.p[last.first + i]);
+  p->lemma.p[p->lemma.n - 1] = (pf_lemma){.from = imported, .to = last.to, .first = first, .n = n + 1};
 }
 
 void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_buf *out) {
@@ -113,13 +221,18 @@ void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_
   tarn_eg_set_limits(s->g, 0, 0);
   uint32_t id = tarn_sat_add(s, chosen);
   pf_proof *p = TARN_NEW(s->cx, pf_proof);
-  explaining x = {.s = s, .L = s->L, .cx = s->cx, .p = p, .of_id = tarn_map_new(s->cx)};
+  explaining x = {.s = s, .L = s->L, .cx = s->cx, .p = p, .of_id = tarn_map_new(s->cx),
+                  .form = tarn_map_new(s->cx), .lemma = tarn_map_new(s->cx), .former = TARN_NEW(s->cx, renv)};
+  rhost host = r_term_host(s->L);
+  *x.former = (renv){.L = s->L, .host = &host};
   x.eg = tarn_eg_explain(s->g, s->exact[root], id);
   if (!x.eg) tarn_raise(s->cx, tarn_eg_status(s->g), "explain: %s", tarn_eg_message(s->g));
   tarn_defer(s->cx, free_proof, x.eg);
   *p = (pf_proof){.L = s->L, .from = s->program->out[root].term, .to = chosen, .output = s->program->out[root].name};
   take_terms(&x);
+  if (!s->o.surface) import_all(&x, p->from);
+  x.shift = p->lemma.n;
   take_lemmas(&x);
   begin_at(&x, p->from);
-  pf_write(p, out);
+  pf_write(pf_tidy(s->rs, p), out);
 }

@@ -34,13 +34,35 @@ static bool term_const(void *user, uint32_t id) {
   return yes;
 }
 
+/* Constants all the way down, with their values. */
+static bool term_known(tarn_lang *L, uint32_t id) {
+  const tarn_node *x = tarn_term_get(L, id);
+  bool known = x->op != TARN_OP_INPUT && x->op != TARN_OP_OPAQUE;
+  for (uint32_t i = 0; i < x->n && known; i++) known = term_known(L, tarn_term_get(L, id)->kid[i]);
+  return known;
+}
+
+/* The value of a small term of constants, as saturation computes it; NULL: it is none. */
+static const tarn_tensor *term_value(void *user, uint32_t id) {
+  enum { SMALL = 4096 }; /* bytes */
+  tarn_lang *L = lang_of(user);
+  const tarn_node *x = tarn_term_get(L, id);
+  const tarn_type *t = tarn_type_get(L, x->type);
+  if (x->op == TARN_OP_CONST) return tarn_payload_get(L, x->payload)->tensor;
+  if (t->tuple || (size_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) > SMALL || !term_const(user, id) || !term_known(L, id))
+    return NULL;
+  tarn_tensor *out;
+  tarn_eval(L, &(tarn_term){id}, 1, NULL, 0, TARN_STRICT, NULL, &out);
+  return out;
+}
+
 static uint32_t term_uniform(void *user, uint32_t id) {
   tarn_lang *L = lang_of(user);
   const tarn_node *x = tarn_term_get(L, id);
   if (x->op == TARN_OP_VIEW && !tarn_imap_get(L, tarn_payload_get(L, x->payload)->id)->nguard)
     return term_uniform(user, x->kid[0]);
-  if (x->op != TARN_OP_CONST) return TARN_NONE;
-  const tarn_tensor *t = tarn_payload_get(L, x->payload)->tensor;
+  const tarn_tensor *t = term_value(user, id);
+  if (!t) return TARN_NONE;
   size_t each = tarn_dtype_size(t->dtype), all = (size_t)tarn_tensor_count(t) * each;
   if (all == 0 || (all > each && memcmp(t->data, (const char *)t->data + each, all - each))) return TARN_NONE;
   tarn_value v = tarn_tensor_get(t, 0);

@@ -1,12 +1,17 @@
 /* The judge of proofs: what a step says is worked out again from the step alone, over plain terms. */
 #include "rules/proof.h"
+#include "rules/kernel.h"
 #include <string.h>
+
+const char *const pf_kind_name[] = {"rule", "norm", "value", "congruence", "lemma"};
 
 pf_judge *pf_judge_new(const tarn_ruleset *rs) {
   pf_judge *j = TARN_NEW(rs->cx, pf_judge);
   *j = (pf_judge){.L = rs->L, .cx = rs->cx, .rs = rs};
   j->host = r_term_host(rs->L);
   j->env = (renv){.L = rs->L, .host = &j->host};
+  j->former = (renv){.L = rs->L, .host = &j->host};
+  j->form = tarn_map_new(rs->cx);
   return j;
 }
 
@@ -15,7 +20,7 @@ static bool same(pf_judge *j, tarn_term a, tarn_term b) {
   if (a == b || a == TARN_NONE || b == TARN_NONE) return a == b;
   const tarn_node *x = tarn_term_get(j->L, a), *y = tarn_term_get(j->L, b);
   if (x->type != y->type) return false;
-  return tarn_kernel_form(j->L, a) == tarn_kernel_form(j->L, b);
+  return kern_form(&j->former, j->form, a) == kern_form(&j->former, j->form, b);
 }
 
 /* ---------------------------------------------------------------- steps without a rule */
@@ -43,16 +48,36 @@ static bool holds_congruence(pf_judge *j, const pf_proof *p, uint32_t lemma, con
   *why = "the two terms are not one operator over equal kids";
   if (x.op != y.op || x.payload != y.payload || x.n != y.n || s->nlemma != x.n) return false;
   for (uint32_t i = 0; i < x.n; i++) {
-    tarn_term a = s->forward ? x.kid[i] : y.kid[i], b = s->forward ? y.kid[i] : x.kid[i];
-    if (s->lemma[i] == TARN_NONE && a != b) return false;
-    if (s->lemma[i] == TARN_NONE) continue;
-    if (s->lemma[i] >= lemma) return false;
-    const pf_lemma *l = &p->lemma.p[s->lemma[i]];
-    if (l->from == a && l->to == b) continue;
-    *why = tarn_format(j->cx, "lemma %u is not about kid %u", s->lemma[i], i);
+    uint32_t k = s->lemma[i];
+    if (k == TARN_NONE && x.kid[i] != y.kid[i]) return false;
+    if (k == TARN_NONE) continue;
+    if (k / 2 >= lemma) return false;
+    const pf_lemma *l = &p->lemma.p[k / 2];
+    bool fits = k % 2 ? l->to == x.kid[i] && l->from == y.kid[i] : l->from == x.kid[i] && l->to == y.kid[i];
+    if (fits && !l->nparam) continue;
+    *why = tarn_format(j->cx, "lemma %u is not about kid %u", k / 2, i);
     return false;
   }
   return true;
+}
+
+/* Terms of the parameters' types put for them, constants for constants. */
+static bool holds_lemma(pf_judge *j, const pf_proof *p, uint32_t lemma, const pf_step *s, const char **why) {
+  *why = "no earlier lemma";
+  if (s->nlemma != 1 || s->lemma[0] / 2 >= lemma) return false;
+  const pf_lemma *l = &p->lemma.p[s->lemma[0] / 2];
+  tarn_map *with = tarn_map_new(j->cx);
+  *why = "the terms given do not fit the lemma's parameters";
+  if (s->nextra != l->nparam) return false;
+  for (uint32_t i = 0; i < l->nparam; i++) {
+    const rhost *h = &j->host;
+    if (h->type(h->user, l->param[i]) != h->type(h->user, s->extra[i])) return false;
+    if (h->is_const(h->user, l->param[i]) && !h->is_const(h->user, s->extra[i])) return false;
+    *tarn_map_at(with, l->param[i], NULL) = (uint64_t)s->extra[i] + 1;
+  }
+  *why = "it is no instance of the lemma";
+  tarn_term from = pf_subst(j->L, l->from, with), to = pf_subst(j->L, l->to, with);
+  return from == (s->forward ? s->before : s->after) && to == (s->forward ? s->after : s->before);
 }
 
 /* ---------------------------------------------------------------- rules */
@@ -165,6 +190,7 @@ static void judge_step(tarn_ctx *cx, void *arg) {
   a->holds = a->s->kind == PF_NORM    ? holds_norm(a->j, a->s, &a->why)
              : a->s->kind == PF_VALUE ? holds_value(a->j, a->s, &a->why)
              : a->s->kind == PF_RULE  ? holds_rule(a->j, a->s, &a->why)
+             : a->s->kind == PF_LEMMA ? holds_lemma(a->j, a->p, a->lemma, a->s, &a->why)
                                       : holds_congruence(a->j, a->p, a->lemma, a->s, &a->why);
 }
 
@@ -186,8 +212,7 @@ typedef struct checking {
 } checking;
 
 static void count_use(checking *c, const pf_step *s) {
-  static const char *const kind[] = {NULL, "norm", "value", "congruence"};
-  const char *name = s->kind == PF_RULE ? s->rule : kind[s->kind];
+  const char *name = s->kind == PF_RULE ? s->rule : pf_kind_name[s->kind];
   uint32_t i = 0;
   while (i < c->use.n && strcmp(c->use.p[i].rule, name) != 0) i++;
   if (i == c->use.n) tarn_push(c->j->cx, &c->use, ((tarn_proof_use){name, 0}));

@@ -4,28 +4,32 @@
 #define TARN_RULES_PROOF_H
 #include "rules/internal.h"
 
-/* A step from one term to another. By a rule: one side is its left side, the other its right. NORM: both have one normal
- * form. VALUE: constants, computed. CONGRUENCE: the same operator over kids that lemmas join. */
-typedef enum { PF_RULE, PF_NORM, PF_VALUE, PF_CONGRUENCE } pf_kind;
+/* A step from one term to another. RULE: one side is the rule's left side, the other its right. NORM: both have one normal
+ * form. VALUE: constants, computed. CONGRUENCE: the same operator over kids that lemmas join. LEMMA: an instance of one. */
+typedef enum { PF_RULE, PF_NORM, PF_VALUE, PF_CONGRUENCE, PF_LEMMA } pf_kind;
+extern const char *const pf_kind_name[];
 
 typedef struct pf_step {
   uint32_t number;           /* as written */
   pf_kind kind;
   const char *rule;          /* RULE: its name */
-  bool forward;              /* RULE: `before` is the left side; CONGRUENCE: lemmas lead from before's kids to after's */
+  bool forward;              /* RULE, LEMMA: used from left to right */
   tarn_term before, after;
-  uint32_t nlemma;           /* CONGRUENCE: one for each kid, TARN_NONE where it does not change */
+  uint32_t nlemma;           /* CONGRUENCE: one for each kid: 2 * lemma + (used backwards), TARN_NONE where it does not
+                                change. LEMMA: the one */
   const uint32_t *lemma;
   tarn_term at;              /* RULE with a builder: its left side; TARN_NONE: that is the step's own */
   uint32_t slot;             /* the kid it is about, or TARN_NONE */
   uint32_t nopen;            /* kids that the rule looks into */
   const uint32_t *open;
-  uint32_t nextra;           /* further terms that it needs; the roots of a rule with several */
+  uint32_t nextra;           /* further terms that it needs; the roots of a rule with several; what a lemma is used for */
   const tarn_term *extra;
 } pf_step;
 typedef struct pf_lemma {
   tarn_term from, to;
-  uint32_t first, n;
+  uint32_t first, n;         /* steps */
+  uint32_t nparam;           /* inputs for which any terms of their types may stand; constants for constants */
+  const tarn_term *param;
 } pf_lemma;
 typedef struct pf_proof {
   tarn_lang *L;
@@ -38,7 +42,13 @@ typedef struct pf_proof {
 
 /* Name of the input that stands for a constant whose values a proof does not carry. */
 #define PF_CONST "const:"
-enum { PF_BYTES = 4096 }; /* constants up to this size carry their values */
+enum { PF_BYTES = 4096, PF_WRITTEN = 16 }; /* constants up to so many bytes carry their values; so many elements: inline */
+
+/* t with other terms for some: `with` holds term -> replacement + 1, and is added to. */
+tarn_term pf_subst(tarn_lang *L, tarn_term t, tarn_map *with);
+/* Each lemma once, in the direction in which its rules are read; what is done alike in several places as one lemma with
+ * parameters (proof_tidy.c). */
+pf_proof *pf_tidy(const tarn_ruleset *rs, const pf_proof *raw);
 
 void pf_write(const pf_proof *p, tarn_buf *b);
 /* One (proof …) form. Raises. */
@@ -50,7 +60,8 @@ typedef struct pf_judge {
   tarn_ctx *cx;
   const tarn_ruleset *rs;
   rhost host;
-  renv env;
+  renv env, former;
+  tarn_map *form; /* of terms: their kernel forms */
 } pf_judge;
 pf_judge *pf_judge_new(const tarn_ruleset *rs);
 /* Does this step hold? false: *why says why not. */

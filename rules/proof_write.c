@@ -11,6 +11,7 @@ typedef struct writing {
   tarn_ctx *cx;
   tarn_buf *b;
   tarn_map *name;            /* term -> its number + 1 */
+  tarn_map *nest;            /* payload of a nest -> its number + 1 */
   TARN_VEC(uint32_t) bytes;  /* payloads of constants whose bytes stand at the end */
 } writing;
 
@@ -76,14 +77,28 @@ static void all_bytes(writing *w) {
 
 static uint32_t number(const writing *w, tarn_term t) { return (uint32_t)*tarn_map_get(w->name, t) - 1; }
 
-static void node(writing *w, tarn_term t) {
+/* A nest is long, and many terms have the same one. */
+static uint32_t nest(writing *w, uint32_t payload) {
+  bool fresh;
+  uint64_t *at = tarn_map_at(w->nest, payload, &fresh);
+  if (!fresh) return (uint32_t)*at - 1;
+  *at = tarn_map_count(w->nest);
+  tarn_buf_fmt(w->b, "\n  (nest !%u", tarn_map_count(w->nest) - 1);
+  tarn_payload_print(w->L, w->b, TARN_OP_NEST, payload);
+  tarn_buf_str(w->b, ")");
+  return tarn_map_count(w->nest) - 1;
+}
+
+static void node(writing *w, tarn_term t, uint32_t named) {
   const tarn_node *x = tarn_term_get(w->L, t);
-  bool big = x->op == TARN_OP_CONST && tarn_tensor_count(tarn_payload_get(w->L, x->payload)->tensor) > 16;
-  tarn_buf_fmt(w->b, "\n  (node %%%u ", tarn_map_count(w->name) - 1);
+  bool big = x->op == TARN_OP_CONST && tarn_tensor_count(tarn_payload_get(w->L, x->payload)->tensor) > PF_WRITTEN;
+  uint32_t body = x->op == TARN_OP_NEST ? nest(w, x->payload) : 0;
+  tarn_buf_fmt(w->b, "\n  (node %%%u ", named);
   if (big) constant(w, x->payload);
   else {
     tarn_buf_fmt(w->b, "(%s", tarn_op_info(x->op)->text);
-    tarn_payload_print(w->L, w->b, x->op, x->payload);
+    if (x->op == TARN_OP_NEST) tarn_buf_fmt(w->b, " !%u", body);
+    else tarn_payload_print(w->L, w->b, x->op, x->payload);
     for (uint32_t i = 0; i < x->n; i++) tarn_buf_fmt(w->b, " %%%u", number(w, x->kid[i]));
     tarn_buf_str(w->b, ")");
   }
@@ -107,7 +122,7 @@ static void need(writing *w, tarn_term t) {
     if (tarn_map_get(w->name, top)) continue;
     uint64_t *name = tarn_map_at(w->name, top, &fresh);
     *name = tarn_map_count(w->name);
-    node(w, top);
+    node(w, top, tarn_map_count(w->name) - 1);
   }
 }
 
@@ -120,37 +135,50 @@ static void numbers(writing *w, const char *head, uint32_t n, const uint32_t *v)
   tarn_buf_str(w->b, ")");
 }
 
+static void named(writing *w, const char *head, uint32_t n, const tarn_term *t) {
+  if (n == 0) return;
+  tarn_buf_fmt(w->b, " (%s", head);
+  for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(w->b, " %%%u", number(w, t[i]));
+  tarn_buf_str(w->b, ")");
+}
+
 static void step(writing *w, uint32_t i) {
-  static const char *const kind[] = {NULL, "norm", "value", "congruence"};
   const pf_step *s = &w->p->step.p[i];
-  tarn_buf_fmt(w->b, "\n    (step %u %s%s %s %%%u %%%u", i + 1, s->kind == PF_RULE ? "rule " : "",
-               s->kind == PF_RULE ? s->rule : kind[s->kind], s->forward ? "->" : "<-", number(w, s->before), number(w, s->after));
-  for (uint32_t k = 0; k < s->nlemma; k++)
-    if (s->lemma[k] != TARN_NONE) tarn_buf_fmt(w->b, " (kid %u %u)", k, s->lemma[k]);
-  if (s->at != TARN_NONE) tarn_buf_fmt(w->b, " (at %%%u)", number(w, s->at));
-  if (s->slot != TARN_NONE) tarn_buf_fmt(w->b, " (slot %u)", s->slot);
+  bool cong = s->kind == PF_CONGRUENCE, way = s->kind == PF_RULE || s->kind == PF_LEMMA;
+  tarn_buf_fmt(w->b, "\n    (step %u %s", i + 1, pf_kind_name[s->kind]);
+  if (s->kind == PF_RULE) tarn_buf_fmt(w->b, " %s", s->rule);
+  if (s->kind == PF_LEMMA) tarn_buf_fmt(w->b, " %u", s->lemma[0] / 2);
+  if (way) tarn_buf_str(w->b, s->forward ? " ->" : " <-");
+  tarn_buf_fmt(w->b, " %%%u %%%u", number(w, s->before), number(w, s->after));
+  for (uint32_t k = 0; cong && k < s->nlemma; k++)
+    if (s->lemma[k] != TARN_NONE) tarn_buf_fmt(w->b, " (kid %u %u%s)", k, s->lemma[k] / 2, s->lemma[k] % 2 ? " back" : "");
+  if (s->at != TARN_NONE) named(w, "at", 1, &s->at);
+  if (s->slot != TARN_NONE) numbers(w, "slot", 1, &s->slot);
   numbers(w, "open", s->nopen, s->open);
-  if (s->nextra) tarn_buf_str(w->b, " (with");
-  for (uint32_t k = 0; k < s->nextra; k++) tarn_buf_fmt(w->b, " %%%u", number(w, s->extra[k]));
-  tarn_buf_str(w->b, s->nextra ? "))" : ")");
+  named(w, "with", s->nextra, s->extra);
+  tarn_buf_str(w->b, ")");
 }
 
 static void lemma(writing *w, uint32_t i) {
   const pf_lemma *l = &w->p->lemma.p[i];
+  for (uint32_t k = 0; k < l->nparam; k++) need(w, l->param[k]);
   need(w, l->from);
   for (uint32_t k = 0; k < l->n; k++) {
     const pf_step *s = &w->p->step.p[l->first + k];
-    need(w, s->before), need(w, s->after), need(w, s->at);
+    need(w, s->before), need(w, s->at), need(w, s->after);
     for (uint32_t e = 0; e < s->nextra; e++) need(w, s->extra[e]);
   }
   need(w, l->to);
-  tarn_buf_fmt(w->b, "\n  (lemma %u %%%u %%%u", i, number(w, l->from), number(w, l->to));
+  tarn_buf_fmt(w->b, "\n  (lemma %u", i);
+  named(w, "for", l->nparam, l->param);
+  tarn_buf_fmt(w->b, " %%%u %%%u", number(w, l->from), number(w, l->to));
   for (uint32_t k = 0; k < l->n; k++) step(w, l->first + k);
   tarn_buf_str(w->b, ")");
 }
 
 void pf_write(const pf_proof *p, tarn_buf *b) {
-  writing w = {.p = p, .L = p->L, .cx = tarn_lang_ctx(p->L), .b = b, .name = tarn_map_new(tarn_lang_ctx(p->L))};
+  writing w = {.p = p, .L = p->L, .cx = tarn_lang_ctx(p->L), .b = b, .name = tarn_map_new(tarn_lang_ctx(p->L)),
+               .nest = tarn_map_new(tarn_lang_ctx(p->L))};
   tarn_sx name = {.kind = TARN_SX_STRING, .text = p->output, .len = strlen(p->output)};
   tarn_buf_str(b, "(proof ");
   tarn_sx_print(b, &name, 0);

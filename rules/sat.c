@@ -142,12 +142,19 @@ static bool take_ready(taking *k, const tarn_eg_node *x, tarn_term *kid, uint32_
   return true;
 }
 
+/* What the selection says, or the one node that there is. */
+static uint32_t take_node(const taking *k, uint32_t cls) {
+  uint32_t node = k->pick(k->user, cls), only = tarn_eg_next_node(k->s->g, cls, TARN_NONE);
+  if (node != TARN_NONE || tarn_eg_next_node(k->s->g, cls, only) != TARN_NONE) return node;
+  return only;
+}
+
 tarn_term tarn_sat_term(tarn_saturation *s, uint32_t cls, tarn_sat_pick *pick, void *user) {
   taking k = {s, pick, user, tarn_map_new(s->cx)};
   TARN_VEC(uint32_t) todo = {0};
   tarn_push(s->cx, &todo, tarn_eg_find(s->g, cls));
   while (todo.n) {
-    uint32_t c = todo.p[todo.n - 1], node = pick(user, c), missing;
+    uint32_t c = todo.p[todo.n - 1], node = take_node(&k, c), missing;
     if (node == TARN_NONE || todo.n > tarn_eg_id_count(s->g))
       tarn_raise(s->cx, TARN_INTERNAL, "selection: %s at class %u", node == TARN_NONE ? "nothing" : "a cycle", c);
     tarn_eg_node x = tarn_eg_node_at(s->g, node);
