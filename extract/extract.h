@@ -11,15 +11,7 @@
 extern "C" {
 #endif
 
-/* The price of a kernel. The analytic price is the default; a learned one registers itself here (libtarn-tune). */
-typedef struct tarn_price {
-  const char *name;              /* "analytic", "learned: …"; shown in the report */
-  void *user;
-  /* Predicted seconds of a canonical kernel with this schedule; analytic: what tarn_cost_of says. May return the
-   * analytic seconds. Pure. */
-  double (*seconds)(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
-                    uint32_t threads, const tarn_cost *analytic);
-} tarn_price;
+/* The default price: what tarn_cost_of() says. */
 TARN_API const tarn_price *tarn_price_analytic(void);
 
 /* What the kernel graph needs of a saturated e-graph. Nodes carry (tarn_op, payload id). */

@@ -137,8 +137,10 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
   kg_signature(k, c, &sig);
   const tarn_schedule *s = tarn_solve(k->solver, &sig, &cost);
   block_constants(b, c, &sig, s);
+  tarn_ksig blocked = sig;
+  bool carried = tarn_ksig_block(k->L, &blocked, &s);
   kg_signature(k, c, &sig);
-  s = tarn_solve(k->solver, &sig, &cost);
+  if (!carried || !tarn_ksig_equal(&sig, &blocked)) s = tarn_solve(k->solver, &sig, &cost);
   tarn_kernel x = {.name = kernel_name(b, c), .kind = TARN_K_NEST, .nest = sig.nest, .nin = sig.nin, .nout = c->nout,
                    .sched = s, .copy = c->copy, .price = c->price, .flops = cost.flops, .term = TARN_NONE};
   x.in = operand_buffers(b, c), x.out = result_buffers(b, ag, c);
@@ -281,6 +283,7 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
   *r = (tarn_kgraph_report){0};
   k.threads = o->threads ? o->threads : o->hw->units;
   k.solver = tarn_solver_new(in->L, o->hw, k.threads);
+  if (o->price) tarn_solver_rank(k.solver, o->price, 24);
   kg_groups(&k);
   k.const_term = TARN_ARRAY(cx, tarn_term, k.cls.cap);
   memset(k.const_term, 0xff, k.cls.cap * sizeof *k.const_term);

@@ -102,6 +102,7 @@ typedef struct tarn_ksig {       /* a kernel to be scheduled and priced */
   bool in_const[TARN_MAX_DIMS * 4];
 } tarn_ksig;
 TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; raises */
+TARN_API bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b); /* whatever the offsets */
 TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k);
 
 /* ---- features and price ---- */
@@ -116,14 +117,34 @@ typedef struct tarn_cost {       /* analytic, one run */
 /* Analytic estimate of a scheduled kernel: operations, bytes per memory level from the reuse of each loop, vector use,
  * register pressure, parallelism. Pure; raises only on memory. */
 TARN_API void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads, tarn_cost *out);
+/* Numbers that a learned price works on, and what each is in words. Pure. */
+#define TARN_FEATURES 52
+TARN_API const char *tarn_feature_name(uint32_t i); /* NULL beyond the last */
+TARN_API void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
+                            const tarn_cost *cost, float out[TARN_FEATURES]);
+/* The price of a kernel. The analytic price is the default; a learned one takes its place (tune/). */
+typedef struct tarn_price {
+  const char *name;              /* "analytic", "learned: …"; shown in the report */
+  void *user;
+  /* Predicted seconds of a canonical kernel with this schedule; analytic: what tarn_cost_of says. May return the
+   * analytic seconds. Pure. */
+  double (*seconds)(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                    uint32_t threads, const tarn_cost *analytic);
+} tarn_price;
 /* The best schedule found by the analytic price: enumerates vector dims, register tiles and loop orders whose sizes come
  * from the description. Deterministic. Memoise by signature (tarn_solver). */
 typedef struct tarn_solver tarn_solver;
 TARN_API tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads); /* arena */
 TARN_API const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *canonical, tarn_cost *cost);
-/* Layouts that the best schedule would like for constant operand i (tarn packs constants at compile time): blocked by the
- * register tile. Returns false when row-major order is as good. */
-TARN_API bool tarn_solver_packing(tarn_solver *s, const tarn_ksig *canonical, uint32_t operand, tarn_layout *want);
+/* From now on single-stage kernels get, of their `top` best schedules by the analytic price (at most 32), the best by p. */
+TARN_API void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top);
+/* Every schedule that the solver tries for a kernel of one stage, with its analytic seconds (launch left out); false, and
+ * no visit, for other kernels. */
+typedef void tarn_schedule_visit(void *user, const tarn_schedule *s, double seconds);
+TARN_API bool tarn_schedules(tarn_solver *s, const tarn_ksig *canonical, tarn_schedule_visit *visit, void *user);
+/* Constant operands are packed at compile time, blocked by the register tile of the schedule where it divides the lane dim:
+ * rewrites the canonical kernel so, and its schedule to match. False, and both as they were, when nothing is blocked. */
+TARN_API bool tarn_ksig_block(tarn_lang *L, tarn_ksig *canonical, const tarn_schedule **s);
 typedef struct tarn_solver_stats { uint64_t signatures, uses, evaluations; } tarn_solver_stats;
 TARN_API tarn_solver_stats tarn_solver_count(const tarn_solver *s);
 

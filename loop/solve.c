@@ -22,6 +22,8 @@ struct tarn_solver {
   tarn_map *by_hash;
   TARN_VEC(solved) all;
   tarn_solver_stats stats;
+  const tarn_price *price; /* ranks the `top` best of the analytic price; NULL: that price alone */
+  uint32_t top;
 };
 
 tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) {
@@ -31,6 +33,9 @@ tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) 
   return s;
 }
 tarn_solver_stats tarn_solver_count(const tarn_solver *s) { return s->stats; }
+void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top) {
+  s->price = p, s->top = p ? top : 0;
+}
 
 /* ---- candidates of one stage ---- */
 typedef struct pick {
@@ -117,20 +122,32 @@ typedef struct best {
   double seconds;
   tarn_stage_sched sched;
 } best;
+#define MOST_RANKED 32
 typedef struct search {
   tarn_solver *s;
   const stage_model *m;
   const tarn_level *shared;
   uint32_t nshared;
-  best b;
+  uint32_t want, n;
+  best b[MOST_RANKED]; /* the n <= want best, by rising price */
+  void (*visit)(void *user, const tarn_stage_sched *st, double seconds);
+  void *user;
 } search;
+
+static void keep(search *q, const tarn_stage_sched *st, double t) {
+  if (q->n == q->want && !(t < q->b[q->n - 1].seconds)) return;
+  uint32_t at = q->n < q->want ? q->n++ : q->n - 1;
+  for (; at > 0 && t < q->b[at - 1].seconds; at--) q->b[at] = q->b[at - 1];
+  q->b[at].seconds = t, q->b[at].sched = *st;
+}
 
 static void try_pick(search *q, const pick *p) {
   tarn_stage_sched st;
   make_levels(q->m, p, true, &st);
   if (!q->nshared) mark_parallel(q->m->dim, st.level, st.nlevel, q->m->nacc, q->s->threads);
   double t = stage_seconds(q->s, q->m, q->shared, q->nshared, &st);
-  if (t < q->b.seconds) q->b.seconds = t, q->b.sched = st;
+  if (q->visit) q->visit(q->user, &st, t);
+  else keep(q, &st, t);
 }
 /* Unroll factors along a second dim: everything that fits the registers beside `vectors` vectors. */
 static void try_unrolls(search *q, pick p) {
@@ -155,7 +172,6 @@ static void try_unrolls(search *q, pick p) {
 static void solve_stage(search *q, bool strict) {
   const stage_model *m = q->m;
   int64_t lanes = tarn_hw_lanes(q->s->hw, TARN_F32);
-  q->b.seconds = INFINITY;
   for (uint32_t d = m->nshared; d < m->n; d++) {
     if (m->dim[d] < 2 || !vector_dim(m, d, strict)) continue;
     int64_t l = lanes;
@@ -166,19 +182,39 @@ static void solve_stage(search *q, bool strict) {
   try_unrolls(q, (pick){.vdim = m->n, .lanes = 1, .vectors = 1});
 }
 
-static void solve(tarn_solver *s, solved *e) {
-  const kernel_model *km = loop_model(s->L, s->hw, e->sig);
+static tarn_schedule *new_schedule(tarn_solver *s, const kernel_model *km) {
   tarn_schedule *sc = TARN_NEW(s->cx, tarn_schedule);
   sc->nstage = km->nstage, sc->stage = TARN_ARRAY(s->cx, tarn_stage_sched, km->nstage);
   const stage_model *last = &km->stage[km->nstage - 1];
   for (uint32_t d = 0; d < last->nshared; d++)
     sc->shared[sc->nshared++] = (tarn_level){(uint8_t)d, TARN_SERIAL, 1};
   mark_parallel(last->dim, sc->shared, sc->nshared, sc->nshared, s->threads);
+  return sc;
+}
+/* Of the best by the analytic price, the best by the solver's own. */
+static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const search *q) {
+  uint32_t first = 0;
+  double least = INFINITY;
+  tarn_schedule one = {.nstage = 1};
+  for (uint32_t i = 0; i < q->n && q->n > 1; i++) {
+    tarn_stage_sched st = q->b[i].sched;
+    tarn_cost c;
+    one.stage = &st;
+    tarn_cost_of(s->L, s->hw, k, &one, s->threads, &c);
+    double t = s->price->seconds(s->price->user, s->L, s->hw, k, &one, s->threads, &c);
+    if (t < least) least = t, first = i;
+  }
+  return &q->b[first].sched;
+}
+static void solve(tarn_solver *s, solved *e) {
+  const kernel_model *km = loop_model(s->L, s->hw, e->sig);
+  tarn_schedule *sc = new_schedule(s, km);
   for (uint32_t i = 0; i < km->nstage; i++) {
-    search q = {.s = s, .m = &km->stage[i], .shared = sc->shared, .nshared = sc->nshared};
+    search q = {.s = s, .m = &km->stage[i], .shared = sc->shared, .nshared = sc->nshared, .want = 1};
+    if (s->top > 1 && km->nstage == 1) q.want = s->top < MOST_RANKED ? s->top : MOST_RANKED;
     solve_stage(&q, e->sig->strict);
-    sc->stage[i] = q.b.sched;
-    if (!last->nshared && km->nstage > 1) /* stages of an unshared nest follow one another on one unit */
+    sc->stage[i] = *ranked(s, e->sig, &q);
+    if (!sc->nshared && km->nstage > 1) /* stages of an unshared nest follow one another on one unit */
       for (uint32_t l = 0; l < sc->stage[i].nlevel; l++)
         if (sc->stage[i].level[l].kind == TARN_PARALLEL) sc->stage[i].level[l].kind = TARN_SERIAL;
   }
@@ -186,7 +222,27 @@ static void solve(tarn_solver *s, solved *e) {
   tarn_cost_of(s->L, s->hw, e->sig, sc, s->threads, &e->cost);
 }
 
-static bool same(const tarn_ksig *a, const tarn_ksig *b) {
+/* ---- every schedule ---- */
+typedef struct listing {
+  tarn_schedule_visit *visit;
+  void *user;
+} listing;
+static void list_one(void *user, const tarn_stage_sched *st, double seconds) {
+  const listing *l = user;
+  tarn_stage_sched one = *st;
+  tarn_schedule sc = {.nstage = 1, .stage = &one};
+  l->visit(l->user, &sc, seconds);
+}
+bool tarn_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *visit, void *user) {
+  const kernel_model *km = loop_model(s->L, s->hw, k);
+  if (km->nstage != 1) return false;
+  listing l = {visit, user};
+  search q = {.s = s, .m = km->stage, .visit = list_one, .user = &l};
+  solve_stage(&q, k->strict);
+  return true;
+}
+
+bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b) {
   if (a->nest != b->nest || a->strict != b->strict || a->nin != b->nin || a->nout != b->nout) return false;
   for (uint32_t i = 0; i < a->nin; i++) {
     tarn_layout x = a->in[i], y = b->in[i];
@@ -206,7 +262,7 @@ const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *k, tarn_cost *c
   uint64_t *head = tarn_map_at(s->by_hash, tarn_ksig_hash(s->L, k), &fresh);
   s->stats.uses++;
   uint32_t at = (uint32_t)*head;
-  while (at && !same(s->all.p[at - 1].sig, k)) at = s->all.p[at - 1].next;
+  while (at && !tarn_ksig_equal(s->all.p[at - 1].sig, k)) at = s->all.p[at - 1].next;
   if (!at) {
     solved e = {.sig = tarn_copy(s->cx, k, sizeof *k), .next = (uint32_t)*head};
     solve(s, &e);
