@@ -12,14 +12,16 @@ void cli_ship_rules(tarn_ctx *cx, tarn_ruleset *rs) {
 
 typedef struct rules_job {
   cli_list words, files;
-  const char *only;
+  const char *only, *hw;
   uint64_t samples, seed;
   bool json, mutate, free, text;
 } rules_job;
 
 static tarn_ruleset *load(tarn_ctx *cx, const rules_job *k) {
-  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), k->free);
-  if (!k->files.n && !k->free) cli_ship_rules(cx, rs);
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_ruleset *rs = tarn_ruleset_new(L, k->free);
+  if (!k->files.n && !k->free && !k->hw) cli_ship_rules(cx, rs);
+  if (k->hw) tarn_ruleset_derive(rs, cli_hardware(L, k->hw));
   for (uint32_t i = 0; i < k->files.n; i++) tarn_ruleset_load(rs, k->files.p[i]);
   return rs;
 }
@@ -108,6 +110,7 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
   const char *usage = "rules list|check [FILE…] [options]";
   const cli_opt opts[] = {
       {"--only", NULL, CLI_STR, &k.only, "NAME", "one family or rule"},
+      {"--hw", NULL, CLI_STR, &k.hw, "NAME|FILE", "the rules derived from a description, and FILEs, instead of the shipped ones"},
       {"--text", NULL, CLI_FLAG, &k.text, NULL, "list: the rules as they are written"},
       {"--free", NULL, CLI_FLAG, &k.free, NULL, "list: FILE holds rules over operators of any name"},
       {"--samples", NULL, CLI_UINT, &k.samples, "N", "check: instances in which a rule must fire (default 100)"},

@@ -266,6 +266,10 @@ static void check_whole(reader *r, const tarn_sx *s, const tarn_hw *h) {
     tarn_sx_error(r->cx, s, "%s: a cpu needs its (triple …)", h->name);
   check_memories(r, s, h);
   for (uint32_t i = 0; i < h->nintrin; i++)
+    for (uint32_t k = 0; k < i; k++)
+      if (!strcmp(h->intrin[i].name, h->intrin[k].name))
+        tarn_sx_error(r->cx, h->intrin[i].source, "%s: intrinsic %s is described twice", h->name, h->intrin[i].name);
+  for (uint32_t i = 0; i < h->nintrin; i++)
     for (uint32_t k = 0; k < h->intrin[i].nop; k++) {
       const char *mem = h->intrin[i].op[k].memory;
       if (*mem && !tarn_hw_memory_find(h, mem))

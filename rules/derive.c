@@ -2,8 +2,8 @@
  *
  * Of each intrinsic, its meaning becomes a call of it (NAME); a product becomes a loop nest of calls over tiles, padded up
  * to whole tiles with what the reduction ignores (NAME-tiles); a map becomes calls over pieces of the flattened
- * tensor (NAME-pieces). A call types only over the intrinsic's shapes and element types, so that no condition repeats them;
- * (constraint CONDITION) in the description becomes a condition. Sizes that a constraint may name:
+ * tensor (NAME-pieces). A call types only over the intrinsic's shapes and element types, so that no condition is needed for
+ * them; (constraint CONDITION) in the description says when the rule is wanted. Sizes that a constraint may name:
  *   product  ?d ?m ?o ?k  shared, rows, columns, reduced   ?mt ?ot ?kt  how many tiles of each
  *   map      ?e  elements   ?et  pieces
  * Source of the mapping: rows R45, R46, R49 of the rule table; tiles as reshapes (R34), padding as R15. */
@@ -59,7 +59,7 @@ static void add(deriving *d, const char *text, bool constrained) {
     if (!tarn_sx_is(c, "constraint")) continue;
     if (c->n != 2) tarn_sx_error(d->cx, c, "(constraint CONDITION) is expected");
     word = tarn_copy(d->cx, kid[1], sizeof *word);
-    word->text = ":if", word->len = 3;
+    word->text = ":when", word->len = 5;
     kid[r->n++] = word, kid[r->n++] = c->kid[1];
   }
   r_read_all(d->rs, all, "derived");
@@ -101,9 +101,12 @@ static void derive_meaning(deriving *d) {
   open_call(d, "", tarn_format(d->cx, "%s))", shape.p));
   for (uint32_t i = 0; i < d->m.nin; i++) tarn_buf_fmt(d->b, " (access 0 ?%s)", d->n->op[i].name);
   tarn_buf_str(d->b, "))");
-  for (uint32_t i = 0; i < d->m.nin; i++)
+  for (uint32_t i = 0; i < d->m.nin; i++) {
+    const tarn_type *t = operand_type(d, i);
+    tarn_buf_fmt(d->b, " :when (= (dims ?%s) %s)", d->n->op[i].name, list_text(d, t->n, t->dim));
     if (bare(s, tarn_format(d->cx, "?%s", d->n->op[i].name)))
-      tarn_buf_fmt(d->b, " :if (= (ns ?%s) %u)", d->n->op[i].name, operand_type(d, i)->n);
+      tarn_buf_fmt(d->b, " :if (= (ns ?%s) %u)", d->n->op[i].name, t->n);
+  }
   tarn_buf_str(d->b, " :class exact))");
   add(d, d->b->p, false);
 }
@@ -307,6 +310,8 @@ uint32_t tarn_ruleset_derive(tarn_ruleset *rs, const tarn_hw *hw) {
   uint32_t before = rs->rule.n;
   tarn_buf b = {.cx = rs->cx};
   deriving d = {.rs = rs, .L = rs->L, .cx = rs->cx, .b = &b};
+  rs->deriving = hw;
   for (uint32_t i = 0; i < hw->nintrin; i++) derive_one(&d, hw, i);
+  rs->deriving = NULL;
   return rs->rule.n - before;
 }

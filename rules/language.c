@@ -143,6 +143,7 @@ static bool is_call(const tarn_sx *s) {
   return known;
 }
 
+static uint32_t reducer_literal(reader *rd, const tarn_sx *s, uint32_t op, const tarn_sx *node);
 static rv literal(reader *rd, const tarn_sx *s, char kind, uint32_t op, const tarn_sx *node) {
   tarn_lang *L = rd->rs->L;
   uint32_t used;
@@ -163,13 +164,13 @@ static rv literal(reader *rd, const tarn_sx *s, char kind, uint32_t op, const ta
   case 'm':
   case 'n':
     return (rv){.kind = kind, .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->id};
-  case 'r':
-    return (rv){.kind = kind, .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->value};
   case 't':
     return (rv){.kind = kind, .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->type};
   case 'y':
     if (s->kind == TARN_SX_LIST) tarn_sx_error(rd->cx, s, "expected a name");
     return (rv){.kind = kind, .name = tarn_strdup(rd->cx, s->text)};
+  case 'r':
+    return (rv){.kind = 'r', .id = reducer_literal(rd, s, op, node)};
   default:
     tarn_sx_error(rd->cx, s, "a variable must stand here");
   }
@@ -244,6 +245,29 @@ static void kids(reader *rd, rpat *p, const tarn_sx *s, uint32_t from) {
   for (uint32_t i = 0; i < p->n; i++) p->kid[i] = pattern(rd, s->kid[from + i]);
 }
 
+/* Constants and memory spaces written out: the payload as one literal. False: there is a variable or a function. */
+static bool whole_payload(reader *rd, rpat *p, const tarn_sx *s) {
+  uint32_t used = 0;
+  if ((p->op != TARN_OP_CONST && p->op != TARN_OP_PLACE) || s->n < 2 || starts(s->kid[1], "?") || is_call(s->kid[1]))
+    return false;
+  uint32_t id = tarn_payload_parse(rd->rs->L, p->op, s, &used);
+  p->npay = 1;
+  p->pay = TARN_ARRAY(rd->cx, rx *, 1);
+  p->pay[0] = new_rx(rd, s);
+  *p->pay[0] = (rx){.kind = RX_LIT, .type = 'p', .lit = {.kind = 'p', .id = id}, .at = s};
+  kids(rd, p, s, 1 + used);
+  return true;
+}
+
+/* (fold RED …): the reducer, by way of a payload that has it. */
+static uint32_t reducer_literal(reader *rd, const tarn_sx *s, uint32_t op, const tarn_sx *node) {
+  tarn_sx axis = {.kind = TARN_SX_INT, .text = "0"}, form = *node;
+  tarn_sx *kid[3] = {node->kid[0], (tarn_sx *)(uintptr_t)s, &axis};
+  uint32_t used;
+  form.kid = kid, form.n = 3;
+  return tarn_payload_get(rd->rs->L, tarn_payload_parse(rd->rs->L, op, &form, &used))->value;
+}
+
 static rpat *typed_node(reader *rd, const tarn_sx *s) {
   rpat *p = new_pat(rd, s);
   p->kind = RP_NODE;
@@ -253,6 +277,7 @@ static rpat *typed_node(reader *rd, const tarn_sx *s) {
   if (rd->left && p->var >= R_CLASSES) tarn_sx_error(rd->cx, s, "the pattern is too large");
   uint32_t least;
   const char *spec = r_payload_spec(p->op, &least);
+  if (whole_payload(rd, p, s)) return p;
   p->npay = payload_length(rd, s, p->op);
   p->pay = TARN_ARRAY(rd->cx, rx *, p->npay ? p->npay : 1);
   /* cartProd's shared dims may be left out, at the front */
@@ -473,8 +498,10 @@ static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, t
 }
 
 rule *r_read_again(tarn_ruleset *rs, const rule *r) {
+  for (uint32_t i = 0; r->hw && i < r->hw->nintrin; i++) tarn_hw_meaning_of(rs->L, r->hw, i);
   rule *q = read_rule(rs, r->at, r->family, r->level, r->back);
   q->both = r->both;
+  q->hw = r->hw;
   return q;
 }
 
@@ -494,6 +521,7 @@ static void add_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, tar
   for (int back = 0; back <= both; back++) {
     rule *r = read_rule(rs, s, family, level, back);
     r->both = both;
+    r->hw = rs->deriving;
     tarn_push(rs->cx, &rs->rule, r);
   }
 }
