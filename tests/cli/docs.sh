@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# What the documentation shows works: its rules, its description, its C, its commands; its links lead somewhere.
+source tests/cli/lib.sh "$1"
+
+block() { awk -v open='```'"$2" '$0 == open { on = 1; next } $0 == "```" { on = 0 } on' "$1"; } # FILE LANGUAGE
+block docs/how-to-add.md rules >"$work/shown.rules"
+try 0 rules check "$work/shown.rules" --json
+is 'rules.#' 1
+is ok true
+try 0 rules check "$work/shown.rules" --mutate
+block docs/hardware.md hw >"$work/shown.hw"
+try 0 hw check "$work/shown.hw"
+try 0 hw derive "$work/shown.hw"
+grep -q '^(rule my-board.fma' "$work/out" || fail "hw derive: no rule from the multiply-add"
+
+try 0 compile $digits --shape n=1 -o "$work/digits"
+block README.md c | sed '/^#include <access/,$d' >"$work/classify.c"
+cat >>"$work/classify.c" <<'C'
+int main(void) {
+  float image[64] = {0}, p[10], sum = 0;
+  if (classify(image, p)) return 1;
+  for (int i = 0; i < 10; i++) sum += p[i];
+  return !(sum > 0.99f && sum < 1.01f);
+}
+C
+cc -I"$work/digits" -I. "$work/classify.c" "$work/digits/model.o" -L"$build/lib" -ltarn-rt -lm -o "$work/classify" &&
+  LD_LIBRARY_PATH=$build/lib "$work/classify" || fail "README's C"
+
+block README.md "" | grep '^tarn explore' | sed 's/--egraph g.json/--egraph "$work\/g.json"/; s/^tarn/try 0/' >"$work/commands"
+[ "$(wc -l <"$work/commands")" -ge 2 ] || fail "README's commands are not found"
+source "$work/commands"
+try 0 extract "$work/g.json" --method exact
+cc -O2 -shared -fPIC -I. -o "$work/rounds.so" examples/extractor/rounds.c || fail "the extractor of the examples"
+try 0 extract "$work/g.json" --plugin "$work/rounds.so" --json
+value dag_cost >/dev/null
+
+for page in *.md docs/*.md; do
+  while read -r link; do
+    [[ $link == http* || -e $(dirname "$page")/${link%%#*} ]] || fail "$page: no $link"
+  done < <(grep -oE '\]\([^)]+\)' "$page" | sed 's/^](//; s/)$//')
+done
+for word in $(grep -ohE '`(access|base|bench|cli|egraph|extract|hw|loop|lower|model|rules|runtime|tests|tools|docs)/[A-Za-z0-9_./-]*`' *.md docs/*.md | tr -d '`' | sort -u); do
+  [ -e "${word%.}" ] || fail "the documentation names $word, which is not there"
+done
+finish
