@@ -389,7 +389,8 @@ typedef struct tarn_eg_writer {
   double (*cost)(void *user, const tarn_egraph *g, uint32_t node); /* NULL: 1 for every node */
   void *user;
 } tarn_eg_writer;
-/* egraph-serialize JSON: node ids "class.k", kids name the first node of their class. Rebuilt graphs only. */
+/* egraph-serialize JSON: node ids "class.k", kids name the first node of their class. Rebuilt graphs only. TARN_IO: the
+ * writer stopped; TARN_USAGE: not rebuilt, no such root, or a cost that is not finite. Takes no memory. */
 TARN_API tarn_status tarn_eg_write_json(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots,
                                         const tarn_eg_writer *w);
 /* Graphviz: a cluster per class, at most max_classes of them (0: all); says so in the drawing when some are left out. */

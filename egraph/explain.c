@@ -497,7 +497,10 @@ static bool cache_put(explainer *x, uint32_t a, uint32_t b, uint32_t lemma) {
   if ((x->cached + 1) * 6 > x->cache.n) {
     eg_vec old = x->cache;
     x->cache = (eg_vec){0};
-    if (!filled(x, &x->cache, old.n ? old.n * 2 : 3 * 64, 0xFF)) return false;
+    if (!filled(x, &x->cache, old.n ? old.n * 2 : 3 * 64, 0xFF)) {
+      x->cache = old;
+      return false;
+    }
     for (size_t i = 0; i < old.n; i += 3)
       if (old.p[i] != NONE) memcpy(x->cache.p + cache_slot(x, old.p[i], old.p[i + 1]), old.p + i, 3 * sizeof *old.p);
     eg_vec_free(x->m, &old);
@@ -587,6 +590,7 @@ tarn_eg_proof *tarn_eg_explain(tarn_egraph *g, uint32_t a, uint32_t b) {
     eg_fail(&g->mem, TARN_NO, "egraph: %u and %u are not equal", a, b);
     return NULL;
   }
+  if (!eg_index_origins(g)) return NULL;
   tarn_eg_proof *p = eg_resize(&g->mem, NULL, 0, sizeof *p);
   if (!p) return NULL;
   g->mem.bytes -= sizeof *p; /* the proof counts for itself */

@@ -272,7 +272,9 @@ enum { LOG_CONG, LOG_PLAIN, LOG_AT, LOG_RULE };
 enum { PART_FUNCTION = 0xFFF }; /* instead of a right side's number: the result of a function */
 bool eg_log_reserve(tarn_egraph *g, size_t words);
 bool eg_save_origin(tarn_egraph *g, uint32_t id, const uint32_t *kids, uint32_t n);
-/* The original kids of id (its present ones when they never changed). */
+/* The original kids of id (its present ones when they never changed); NULL: no memory, which cannot be when nothing was
+ * saved since eg_index_origins(). */
+bool eg_index_origins(tarn_egraph *g);
 const uint32_t *eg_origin(tarn_egraph *g, uint32_t id, uint32_t n);
 
 #endif

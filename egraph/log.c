@@ -28,8 +28,8 @@ static void origin_put(tarn_egraph *g, size_t at) {
   g->origin_index.p[i] = (uint32_t)at;
 }
 
-/* Brings the index over the origin log up to date: a hash table of places, at most half full. */
-static bool index_origins(tarn_egraph *g) {
+/* The index is a hash table of places in the origin log, at most half full. */
+bool eg_index_origins(tarn_egraph *g) {
   if (g->origin_indexed == g->origin.n && g->origin_index.n) return true;
   size_t want = 64; /* a record has at least two words */
   while (want < g->origin.n + 2) want *= 2;
@@ -50,7 +50,7 @@ static bool index_origins(tarn_egraph *g) {
 
 const uint32_t *eg_origin(tarn_egraph *g, uint32_t id, uint32_t n) {
   if (!(g->rec[id].head & HEAD_SAVED)) return eg_kids(g, id, n);
-  if (!index_origins(g)) return NULL;
+  if (!eg_index_origins(g)) return NULL;
   uint32_t m = (uint32_t)g->origin_index.n - 1;
   for (uint32_t i = origin_hash(id) & m; g->origin_index.p[i] != NONE; i = (i + 1) & m)
     if (g->origin.p[g->origin_index.p[i]] == id) return g->origin.p + g->origin_index.p[i] + 1;

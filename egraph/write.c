@@ -1,38 +1,19 @@
-/* Writing a graph out: egraph-serialize JSON, Graphviz. */
+/* Writing a graph out: egraph-serialize JSON, Graphviz.  Piece by piece, without memory of its own: a graph that has
+ * used all there is can still be written. */
 #include "egraph/internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <yajl/yajl_gen.h>
-
-/* yajl forgets sizes: each block carries its own in front. */
-enum { FRONT = 16 };
-
-static void *json_realloc(void *ctx, void *p, size_t n) {
-  eg_mem *m = ctx;
-  char *base = p ? (char *)p - FRONT : NULL;
-  size_t old = base ? *(size_t *)(void *)base : 0;
-  char *q = eg_resize(m, base, old, n + FRONT);
-  if (!q) return NULL;
-  *(size_t *)(void *)q = n + FRONT;
-  return q + FRONT;
-}
-static void *json_malloc(void *ctx, size_t n) { return json_realloc(ctx, NULL, n); }
-static void json_free(void *ctx, void *p) {
-  if (!p) return;
-  char *base = (char *)p - FRONT;
-  eg_release(ctx, base, *(size_t *)(void *)base);
-}
 
 typedef struct out {
   const tarn_egraph *g;
   const tarn_eg_writer *w;
-  bool ok;
+  tarn_status st;
 } out;
 
-static void print(void *ctx, const char *s, size_t n) {
-  out *o = ctx;
-  o->ok = o->ok && o->w->write(o->w->user, s, n);
+static void print(out *o, const char *s, size_t n) {
+  if (n && !o->st && !o->w->write(o->w->user, s, n)) o->st = TARN_IO;
 }
 
 static void name_of(const out *o, uint32_t node, char *buf, size_t n) {
@@ -42,57 +23,73 @@ static void name_of(const out *o, uint32_t node, char *buf, size_t n) {
   else snprintf(buf, n, "%u", v.op);
 }
 
-static void text(yajl_gen j, const char *s) {
-  yajl_gen_string(j, (const unsigned char *)s, strlen(s));
+static void put(out *o, const char *s) { print(o, s, strlen(s)); }
+
+/* As a JSON string. */
+static void json_text(out *o, const char *s) {
+  put(o, "\"");
+  for (size_t n; *s; s += n + (s[n] != 0)) {
+    for (n = 0; s[n] && s[n] != '"' && s[n] != '\\' && (unsigned char)s[n] >= ' ';) n++;
+    print(o, s, n);
+    char code[8];
+    if (s[n] == '"' || s[n] == '\\') snprintf(code, sizeof code, "\\%c", s[n]);
+    else snprintf(code, sizeof code, "\\u%04x", (unsigned)s[n]);
+    if (s[n]) put(o, code);
+  }
+  put(o, "\"");
 }
 
-static void json_node(const out *o, yajl_gen j, uint32_t cls, uint32_t node, uint32_t k) {
+/* Whatever the decimal point is where the program runs. */
+static void json_number(out *o, double x) {
+  char buf[40];
+  snprintf(buf, sizeof buf, "%.17g", x);
+  bool whole = true;
+  for (char *c = buf; *c; c++) {
+    if (*c == 'e') whole = false;
+    else if (!strchr("+-0123456789", *c)) *c = '.', whole = false;
+  }
+  put(o, buf);
+  if (whole) put(o, ".0");
+}
+
+static void json_node(out *o, uint32_t cls, uint32_t node, uint32_t k) {
   char buf[512];
   tarn_eg_node v = tarn_eg_node_at(o->g, node);
-  snprintf(buf, sizeof buf, "%u.%u", cls, k);
-  text(j, buf);
-  yajl_gen_map_open(j);
-  text(j, "op");
+  snprintf(buf, sizeof buf, "\"%u.%u\":{\"op\":", cls, k);
+  put(o, buf);
   name_of(o, node, buf, sizeof buf);
-  text(j, buf);
-  text(j, "children");
-  yajl_gen_array_open(j);
+  json_text(o, buf);
+  put(o, ",\"children\":[");
   for (uint32_t i = 0; i < v.n; i++) {
-    snprintf(buf, sizeof buf, "%u.0", v.kids[i]);
-    text(j, buf);
+    snprintf(buf, sizeof buf, "%s\"%u.0\"", i ? "," : "", v.kids[i]);
+    put(o, buf);
   }
-  yajl_gen_array_close(j);
-  text(j, "eclass");
-  snprintf(buf, sizeof buf, "%u", cls);
-  text(j, buf);
-  text(j, "cost");
-  yajl_gen_double(j, o->w->cost ? o->w->cost(o->w->user, o->g, node) : 1.0);
-  yajl_gen_map_close(j);
+  snprintf(buf, sizeof buf, "],\"eclass\":\"%u\",\"cost\":", cls);
+  put(o, buf);
+  double cost = o->w->cost ? o->w->cost(o->w->user, o->g, node) : 1.0;
+  o->st = isfinite(cost) ? o->st : TARN_USAGE;
+  json_number(o, cost);
+  put(o, "}");
 }
 
-static void json_graph(const out *o, yajl_gen j, const uint32_t *roots, uint32_t n_roots) {
+static void json_graph(out *o, const uint32_t *roots, uint32_t n_roots) {
   const tarn_egraph *g = o->g;
-  yajl_gen_map_open(j);
-  text(j, "nodes");
-  yajl_gen_map_open(j);
-  for (uint32_t c = tarn_eg_next_class(g, NONE); c != NONE && o->ok; c = tarn_eg_next_class(g, c)) {
+  const char *comma = "";
+  put(o, "{\"nodes\":{");
+  for (uint32_t c = tarn_eg_next_class(g, NONE); c != NONE && !o->st; c = tarn_eg_next_class(g, c)) {
     uint32_t k = 0;
-    for (uint32_t n = tarn_eg_next_node(g, c, NONE); n != NONE; n = tarn_eg_next_node(g, c, n))
-      json_node(o, j, c, n, k++);
+    for (uint32_t n = tarn_eg_next_node(g, c, NONE); n != NONE && !o->st; n = tarn_eg_next_node(g, c, n)) {
+      put(o, comma), comma = ",";
+      json_node(o, c, n, k++);
+    }
   }
-  yajl_gen_map_close(j);
-  text(j, "root_eclasses");
-  yajl_gen_array_open(j);
+  put(o, "},\"root_eclasses\":[");
   for (uint32_t i = 0; i < n_roots; i++) {
     char buf[16];
-    snprintf(buf, sizeof buf, "%u", eg_find(g, roots[i]));
-    text(j, buf);
+    snprintf(buf, sizeof buf, "%s\"%u\"", i ? "," : "", eg_find(g, roots[i]));
+    put(o, buf);
   }
-  yajl_gen_array_close(j);
-  text(j, "class_data");
-  yajl_gen_map_open(j);
-  yajl_gen_map_close(j);
-  yajl_gen_map_close(j);
+  put(o, "],\"class_data\":{}}");
 }
 
 static bool writable(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots, const tarn_eg_writer *w) {
@@ -104,21 +101,12 @@ static bool writable(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roo
 tarn_status tarn_eg_write_json(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots,
                                const tarn_eg_writer *w) {
   if (!writable(g, roots, n_roots, w)) return TARN_USAGE;
-  eg_mem m;
-  eg_mem_init(&m, &g->mem.a);
-  yajl_alloc_funcs f = {json_malloc, json_realloc, json_free, &m};
-  out o = {g, w, true};
-  yajl_gen j = yajl_gen_alloc(&f);
-  if (!j) return TARN_MEMORY;
-  yajl_gen_config(j, yajl_gen_print_callback, print, &o);
-  json_graph(&o, j, roots, n_roots);
-  yajl_gen_free(j);
-  return m.st != TARN_OK ? m.st : o.ok ? TARN_OK : TARN_IO;
+  out o = {g, w, TARN_OK};
+  json_graph(&o, roots, n_roots);
+  return o.st;
 }
 
 /* ---- Graphviz ---- */
-
-static void put(out *o, const char *s) { print(o, s, strlen(s)); }
 
 /* As the inside of a double-quoted string. */
 static void put_escaped(out *o, const char *s) {
@@ -172,7 +160,7 @@ static void dot_edges(out *o, uint32_t c, uint32_t last) {
 tarn_status tarn_eg_write_dot(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots,
                               uint32_t max_classes, const tarn_eg_writer *w) {
   if (!writable(g, roots, n_roots, w)) return TARN_USAGE;
-  out o = {g, w, true};
+  out o = {g, w, TARN_OK};
   char buf[160];
   uint32_t last = last_drawn(g, max_classes);
   put(&o, "digraph egraph {\n  compound=true; clusterrank=local; node [shape=box];\n");
@@ -180,12 +168,12 @@ tarn_status tarn_eg_write_dot(const tarn_egraph *g, const uint32_t *roots, uint3
     snprintf(buf, sizeof buf, "  label=\"%u of %u classes are shown\";\n", max_classes, g->classes);
     put(&o, buf);
   }
-  for (uint32_t c = tarn_eg_next_class(g, NONE); c != NONE && c <= last && o.ok; c = tarn_eg_next_class(g, c)) {
+  for (uint32_t c = tarn_eg_next_class(g, NONE); c != NONE && c <= last && !o.st; c = tarn_eg_next_class(g, c)) {
     bool root = false;
     for (uint32_t i = 0; i < n_roots; i++) root |= eg_find(g, roots[i]) == c;
     dot_class(&o, c, root);
     dot_edges(&o, c, last);
   }
   put(&o, "}\n");
-  return o.ok ? TARN_OK : TARN_IO;
+  return o.st;
 }
