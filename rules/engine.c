@@ -243,15 +243,18 @@ static void compile_rule(tarn_saturation *s, const rule *r, uint32_t number) {
   s->nactive++;
 }
 
-/* Does the description ask for what an exploratory rule makes? */
+/* Does the description ask for what an exploratory rule makes? By the name of an intrinsic or another form of it, or
+ * `product`: an intrinsic that multiplies and adds. */
 static bool demanded(const tarn_saturation *s, const rule *r) {
+  const tarn_hw *hw = s->o.hw;
   if (!r->demand) return true;
-  if (!s->o.hw) return false;
+  if (!hw) return false;
   if (strcmp(r->demand, "always") == 0) return true;
-  for (uint32_t i = 0; i < s->o.hw->nintrin; i++)
-    if (strcmp(s->o.hw->intrin[i].name, r->demand) == 0) return true;
-  for (uint32_t i = 0; i < s->o.hw->nattr; i++)
-    if (strcmp(s->o.hw->attr[i].name, r->demand) == 0) return true;
+  if (strcmp(r->demand, "product") == 0 && tarn_hw_wants_products(s->L, hw)) return true;
+  for (uint32_t i = 0; i < hw->nintrin; i++)
+    if (strcmp(hw->intrin[i].name, r->demand) == 0) return true;
+  for (uint32_t i = 0; i < hw->nattr; i++)
+    if (strcmp(hw->attr[i].name, r->demand) == 0) return true;
   return false;
 }
 

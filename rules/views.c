@@ -130,7 +130,7 @@ uint32_t build_flat(rsite *s) {
   kern k;
   if (!site_root(s, &k) || !kern_single(&k)) return TARN_NONE;
   kstage *st = &k.stage[0];
-  if (st->reducer == TARN_NONE || st->nred < 2) return TARN_NONE;
+  if (st->reducer == TARN_NONE || st->nred < 2 || st->nb != 2) return TARN_NONE; /* a product of two operands */
   for (uint32_t i = 0; i < st->nred; i++)
     if (st->red[i] == 0) return TARN_NONE;
   uint32_t map = flat_map(&k, st);
