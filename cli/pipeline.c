@@ -57,6 +57,7 @@ static bool constant_class(void *user, const tarn_egraph *g, uint32_t cls) {
   (void)g;
   return tarn_sat_is_const(user, cls);
 }
+static bool left_out(void *user, uint32_t node) { return tarn_sat_left_out(user, node); }
 static uint32_t type_class(void *user, uint32_t cls) { return tarn_sat_type(user, cls); }
 
 tarn_program *cli_reload(tarn_lang *L, const cli_compile *c, tarn_model_report *r) {
@@ -87,6 +88,7 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
   uint32_t n = tarn_sat_roots(r->sat), *root = TARN_ARRAY(cx, uint32_t, n + 1);
   for (uint32_t i = 0; i < n; i++) root[i] = tarn_sat_root(r->sat, i);
   tarn_kgraph_input in = {.L = r->L, .g = tarn_sat_egraph(r->sat), .type_of = type_class, .is_constant = constant_class,
+                          .left_out = left_out,
                           .user = r->sat, .nroot = n, .root = root, .program = r->program};
   tarn_kgraph_options ko = {.hw = r->hw, .threads = (uint32_t)c->threads, .strict = r->numerics == TARN_RULE_EXACT,
                             .method = TARN_SEL_EXACT, .seconds = c->seconds};

@@ -20,6 +20,7 @@ typedef struct tarn_kgraph_input {
   tarn_egraph *g;                /* rebuilt */
   uint32_t (*type_of)(void *user, uint32_t cls); /* type id of a class */
   bool (*is_constant)(void *user, const tarn_egraph *g, uint32_t cls); /* computable at compile time */
+  bool (*left_out)(void *user, uint32_t node); /* NULL, or e-nodes that need no looking at */
   void *user;
   uint32_t nroot; const uint32_t *root; /* classes, in the order of the program's outputs */
   const tarn_program *program;   /* names of inputs and outputs */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define EACH_NODE(k, c, n) \
-  for (uint32_t n = tarn_eg_next_node((k)->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node((k)->g, c, n))
+  for (uint32_t n = kg_next_node(k, c, TARN_NONE); n != TARN_NONE; n = kg_next_node(k, c, n))
 
 /* An operand as a candidate sees it: a buffer through a map, or a constant. */
 typedef struct operand {

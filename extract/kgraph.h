@@ -73,6 +73,7 @@ struct tarn_picks {
   tarn_map *pick;
 };
 
+uint32_t kg_next_node(const kgraph *k, uint32_t eclass, uint32_t node); /* those left out are passed over */
 uint32_t kg_class(const kgraph *k, uint32_t eclass); /* kclass number of an e-class */
 bool kg_produces(uint32_t op);
 void kg_groups(kgraph *k);                           /* classes, groups, maps to representatives */

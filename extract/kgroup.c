@@ -16,7 +16,13 @@ bool kg_produces(uint32_t op) {
 }
 
 #define EACH_NODE(k, c, n) \
-  for (uint32_t n = tarn_eg_next_node((k)->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node((k)->g, c, n))
+  for (uint32_t n = kg_next_node(k, c, TARN_NONE); n != TARN_NONE; n = kg_next_node(k, c, n))
+
+uint32_t kg_next_node(const kgraph *k, uint32_t c, uint32_t node) {
+  do node = tarn_eg_next_node(k->g, c, node);
+  while (node != TARN_NONE && k->in->left_out && k->in->left_out(k->in->user, node));
+  return node;
+}
 
 /* ---- reachable classes ---- */
 static void reach(kgraph *k, uint32_t eclass) {

@@ -233,7 +233,8 @@ const facts *sat_facts(const tarn_saturation *s, uint32_t cls);
 /* Compiles the rules that options allow into s->rules; s->er[k] is rule k of that set. Raises. */
 void engine_compile(tarn_saturation *s);
 rhost sat_host(tarn_saturation *s);
-void sat_sweep(tarn_saturation *s); /* sweep.c */
+void sat_sweep(tarn_saturation *s);  /* sweep.c: between phases */
+void sat_settle(tarn_saturation *s); /* at the end: every class that is needed has a node that is not set aside */
 
 /* ---------------------------------------------------------------- builders (kernel-level right sides) */
 

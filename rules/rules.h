@@ -111,6 +111,9 @@ TARN_API uint32_t tarn_sat_root(const tarn_saturation *s, uint32_t i);
 /* Facts of a class. An e-node of the graph is a term node: op = tarn_op, payload = payload id. */
 TARN_API uint32_t tarn_sat_type(const tarn_saturation *s, uint32_t cls);       /* type id */
 TARN_API bool tarn_sat_is_const(const tarn_saturation *s, uint32_t cls);       /* depends on constants only: computed at compile time */
+/* A node that selection need not look at: one of its class is at least as good for every use, or only such nodes need it.
+ * What remains can compute every output. */
+TARN_API bool tarn_sat_left_out(const tarn_saturation *s, uint32_t node);
 /* Every element is this value (an fx constant id), or TARN_NONE. */
 TARN_API uint32_t tarn_sat_uniform(const tarn_saturation *s, uint32_t cls);
 typedef struct tarn_range { double lo, hi; bool finite, nan; } tarn_range;     /* every element in [lo, hi]; finite: no Inf; nan: NaN possible */

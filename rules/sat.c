@@ -340,6 +340,7 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs, co
   tarn_eg_stop stop = run(s);
   if (stop == TARN_EG_STOP_CONFLICT || stop == TARN_EG_STOP_ERROR)
     tarn_raise(cx, TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
+  sat_settle(s);
   report(s, stop, now() - start);
   return s;
 }

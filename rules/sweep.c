@@ -43,3 +43,53 @@ void sat_sweep(tarn_saturation *s) {
     }
   }
 }
+
+/* ---------------------------------------------------------------- what selection need not look at */
+
+static bool ready(const tarn_saturation *s, const uint8_t *made, uint32_t node) {
+  tarn_eg_node x = tarn_eg_node_at(s->g, node);
+  if (node < s->aside.n && s->aside.p[node]) return false;
+  for (uint32_t i = 0; i < x.n; i++)
+    if (!made[tarn_eg_find(s->g, x.kids[i])]) return false;
+  return true;
+}
+
+/* made[c]: class c can be computed by nodes that were not set aside. */
+static void producible(const tarn_saturation *s, uint8_t *made) {
+  for (bool again = true; again;) {
+    again = false;
+    for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(s->g, c)) {
+      if (made[c]) continue;
+      made[c] = sat_facts(s, c)->constant;
+      for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE && !made[c]; n = tarn_eg_next_node(s->g, c, n))
+        made[c] = ready(s, made, n);
+      again |= made[c];
+    }
+  }
+}
+
+/* Takes back what was set aside in needed classes that cannot be computed without it; false: there was nothing. */
+static bool take_back(tarn_saturation *s, const uint8_t *made) {
+  tarn_map *seen = needed(s);
+  bool any = false;
+  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(s->g, c)) {
+    if (made[c] || !tarn_map_get(seen, c)) continue;
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n))
+      if (replaced(s, n)) s->aside.p[n] = LIVE, any = true;
+  }
+  return any;
+}
+
+void sat_settle(tarn_saturation *s) {
+  uint8_t *made = TARN_ARRAY(s->cx, uint8_t, tarn_eg_id_count(s->g) + 1);
+  sat_sweep(s);
+  producible(s, made);
+  while (take_back(s, made)) {
+    sat_sweep(s);
+    producible(s, made);
+  }
+}
+
+bool tarn_sat_left_out(const tarn_saturation *s, uint32_t node) {
+  return node < s->aside.n && s->aside.p[node] && !sat_facts(s, tarn_eg_find(s->g, node))->constant;
+}
