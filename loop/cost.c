@@ -45,7 +45,7 @@ double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, 
     left[level[i].dim] = mini(left[level[i].dim], level[i].step);
   }
   double rounds = ceil(work / threads);
-  return work / rounds;
+  return rounds > 0 ? work / rounds : 1; /* nothing to do for an extent of 0 */
 }
 
 /* ---- compute ---- */

@@ -2,33 +2,62 @@
  *
  *   conformance_run TESTS_DIR EXPECTED [--update] [--only NAME]
  *
+ * Every test is run three ways: as imported, in the interpreter; optimised, in the interpreter; optimised and compiled.
  * One line a test: `NAME pass`; `NAME bound` (passes once inputs that decide a shape are given as constants: all but the
  * first, or all); `NAME opaque OP…` and `NAME bound opaque OP…` (passes, with operators that stayed opaque);
  * `NAME unsupported REASON`; `NAME wrong REASON`. Exit code 1 when the list differs from EXPECTED, in either direction; --update writes it.
  */
 #include "model/model.h"
+#include "tests/pipeline.h"
 #include <dirent.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* ---------------------------------------------------------------- the ways a program is run */
 
-typedef void way_fn(const tarn_program *p, const tarn_binding *in, tarn_tensor **out);
+/* What a test's program is turned into, once for all its data sets. */
+typedef struct forms {
+  const char *host; /* description of this machine */
+  tarn_program *p;
+  pipeline *optimised;
+  tarn_loaded *compiled;
+} forms;
+typedef void make_fn(forms *f);
+typedef void way_fn(const forms *f, const tarn_binding *in, tarn_tensor **out);
 
-static void interpreted(const tarn_program *p, const tarn_binding *in, tarn_tensor **out) {
+static void as_imported(const forms *f, const tarn_binding *in, tarn_tensor **out) {
+  const tarn_program *p = f->p;
   tarn_term *root = TARN_ARRAY(tarn_lang_ctx(p->L), tarn_term, p->nout);
   for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
   tarn_eval(p->L, root, p->nout, in, p->nin, TARN_STRICT, tarn_opaque_eval, out);
 }
 
-static const struct { const char *name; way_fn *run; } ways[] = {{"interpreted", interpreted}};
+static void optimise(forms *f) {
+  tarn_lang *L = f->p->L;
+  tarn_sx *text = tarn_sx_read(tarn_lang_ctx(L), f->host, strlen(f->host), "host");
+  f->optimised = pipeline_optimise(f->p, tarn_hw_parse(L, text));
+}
+static void kernels(const forms *f, const tarn_binding *in, tarn_tensor **out) {
+  tarn_kprog_eval(f->optimised->kprog, in, f->p->nin, TARN_STRICT, tarn_opaque_eval, out);
+}
+
+static void compile(forms *f) { f->compiled = pipeline_compile(f->optimised, pipeline_folder(tarn_lang_ctx(f->p->L))); }
+static void machine_code(const forms *f, const tarn_binding *in, tarn_tensor **out) {
+  pipeline_run(f->compiled, f->p, in, out);
+}
+
+static const struct { const char *name; make_fn *make; way_fn *run; } ways[] = {
+    {"interpreted", NULL, as_imported}, {"optimised", optimise, kernels}, {"compiled", compile, machine_code}};
+#define WAYS (sizeof ways / sizeof *ways)
+#define SECONDS_A_TEST 60
 
 /* ---------------------------------------------------------------- one test */
 
 typedef struct test {
-  const char *dir, *name;
+  const char *dir, *name, *host;
+  const char *way; /* that is being tried */
   int bind; /* 0: every input stays an input; 1: the first does; 2: none does */
   double rtol, atol;
   bool loaded, single_f32;
@@ -44,19 +73,19 @@ static bool close_to(double a, double b, const test *t, tarn_dtype dt) {
   return a == b || fabs(a - b) <= t->atol + rtol * fabs(b);
 }
 
-static void compare(tarn_ctx *cx, const test *t, const char *way, const char *name, const tarn_tensor *got,
+static void compare(tarn_ctx *cx, const test *t, const char *name, const tarn_tensor *got,
                     const tarn_tensor *want) {
   if (got->dtype != want->dtype)
-    wrong(cx, tarn_format(cx, "%s: %s has type %s, %s is expected", way, name, tarn_dtype_name(got->dtype),
+    wrong(cx, tarn_format(cx, "%s has type %s, %s is expected", name, tarn_dtype_name(got->dtype),
                           tarn_dtype_name(want->dtype)));
   bool same = got->n == want->n;
   for (uint32_t i = 0; same && i < got->n; i++) same = got->dim[i] == want->dim[i];
-  if (!same) wrong(cx, tarn_format(cx, "%s: %s has the wrong shape", way, name));
+  if (!same) wrong(cx, tarn_format(cx, "%s has the wrong shape", name));
   for (int64_t i = 0, n = tarn_tensor_count(got); i < n; i++) {
     tarn_value a = tarn_tensor_get(got, i), b = tarn_tensor_get(want, i);
     bool real = tarn_dtype_is_float(got->dtype);
     if (real ? !close_to(a.d, b.d, t, got->dtype) : a.i != b.i)
-      wrong(cx, tarn_format(cx, "%s: %s[%lld] is %g, %g is expected", way, name, (long long)i,
+      wrong(cx, tarn_format(cx, "%s[%lld] is %g, %g is expected", name, (long long)i,
                             real ? a.d : (double)a.i, real ? b.d : (double)b.i));
   }
 }
@@ -93,19 +122,28 @@ static tarn_tensor *read_input(tarn_ctx *cx, const test *t, const names *all, co
   return read_as(cx, tarn_format(cx, "%s/%s/test_data_set_%d/input_%u.pb", t->dir, t->name, set, k), as);
 }
 
-static bool run_data_set(tarn_ctx *cx, const test *t, const tarn_program *p, const names *all, int set) {
+/* CastLike's tests give one element of the type wanted where their models declare more: only its type is looked at. */
+static const tarn_tensor *like_declared(tarn_ctx *cx, const tarn_type *type, const tarn_tensor *x) {
+  if (tarn_tensor_count(x) != 1 || x->dtype != type->dtype) return x;
+  tarn_tensor *r = tarn_tensor_new(cx, type->dtype, type->n, type->dim);
+  for (int64_t i = 0, n = tarn_tensor_count(r); i < n; i++) tarn_tensor_set(r, i, tarn_tensor_get(x, 0));
+  return r;
+}
+
+static bool run_data_set(tarn_ctx *cx, const test *t, const forms *f, size_t way, const names *all, int set) {
+  const tarn_program *p = f->p;
   const char *at = tarn_format(cx, "%s/%s/test_data_set_%d", t->dir, t->name, set);
   if (!exists(tarn_format(cx, "%s/output_0.pb", at))) return false;
   tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
-  for (uint32_t i = 0; i < p->nin; i++)
-    in[i] = (tarn_binding){p->in[i].name, read_input(cx, t, all, p->in[i].name, set, dtype_of(p, &p->in[i]))};
-  for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
-    tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout);
-    ways[w].run(p, in, out);
-    for (uint32_t i = 0; i < p->nout; i++)
-      compare(cx, t, ways[w].name, p->out[i].name, out[i],
-              read_as(cx, tarn_format(cx, "%s/output_%u.pb", at, i), dtype_of(p, &p->out[i])));
+  for (uint32_t i = 0; i < p->nin; i++) {
+    tarn_tensor *x = read_input(cx, t, all, p->in[i].name, set, dtype_of(p, &p->in[i]));
+    in[i] = (tarn_binding){p->in[i].name, like_declared(cx, tarn_type_get(p->L, p->in[i].type), x)};
   }
+  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout);
+  ways[way].run(f, in, out);
+  for (uint32_t i = 0; i < p->nout; i++)
+    compare(cx, t, p->out[i].name, out[i],
+            read_as(cx, tarn_format(cx, "%s/output_%u.pb", at, i), dtype_of(p, &p->out[i])));
   return true;
 }
 
@@ -158,9 +196,14 @@ static void run_test(tarn_ctx *cx, void *arg) {
   tarn_program *p = tarn_model_load(tarn_lang_new(cx), path, &o, &report);
   t->loaded = true;
   t->single_f32 = is_single_f32(p, &report);
-  int set = 0;
-  while (run_data_set(cx, t, p, &all, set)) set++;
-  if (set == 0) wrong(cx, "no data");
+  forms f = {.host = t->host, .p = p};
+  for (size_t w = 0; w < WAYS; w++) {
+    int set = 0;
+    t->way = ways[w].name;
+    if (ways[w].make) ways[w].make(&f);
+    while (run_data_set(cx, t, &f, w, &all, set)) set++;
+    if (set == 0) wrong(cx, "no data");
+  }
   tarn_buf b = {.cx = cx};
   tarn_buf_str(&b, t->bind ? "bound" : report.nopaque ? "opaque" : "pass");
   if (t->bind && report.nopaque) tarn_buf_str(&b, " opaque");
@@ -189,21 +232,38 @@ static bool run_bound(test *t, int bind) {
   t->bind = bind;
   t->loaded = false;
   tarn_status st = tarn_protect(cx, run_test, t);
-  if (st != TARN_OK) {
-    const char *kind = st == TARN_NO || t->loaded ? "wrong" : "unsupported";
-    snprintf(t->result, sizeof t->result, "%s %.380s", kind, reason(tarn_message(cx)));
-  }
+  if (st != TARN_OK && t->loaded) snprintf(t->result, sizeof t->result, "wrong %s: %.360s", t->way, tarn_message(cx));
+  else if (st != TARN_OK) snprintf(t->result, sizeof t->result, "unsupported %.380s", reason(tarn_message(cx)));
   if (bind && starts(t->result, "unsupported")) memcpy(t->result, before, sizeof before);
   tarn_ctx_free(cx);
   return true;
 }
 
-/* A context of its own for every try: nothing of one test can help another. */
-static bool run_isolated(test *t) {
+static void run_tries(test *t) {
   bool ok = run_bound(t, 0);
   for (int bind = 1; ok && bind <= 2 && starts(t->result, "unsupported") && strstr(t->result, "constant"); bind++)
     ok = run_bound(t, bind);
-  return ok;
+  if (!ok) snprintf(t->result, sizeof t->result, "wrong out of memory");
+}
+
+/* A process of its own for every test: nothing of one can help or hurt another. */
+static bool run_isolated(test *t) {
+  int end[2], status = 0;
+  if (fflush(NULL) || pipe(end)) return false;
+  pid_t child = fork();
+  if (child < 0) return false;
+  if (child == 0) {
+    alarm(SECONDS_A_TEST);
+    run_tries(t);
+    _exit(write(end[1], t, sizeof *t) != sizeof *t);
+  }
+  close(end[1]);
+  bool got = read(end[0], t, sizeof *t) == sizeof *t;
+  close(end[0]);
+  if (waitpid(child, &status, 0) != child) return false;
+  if (!got && WIFSIGNALED(status)) snprintf(t->result, sizeof t->result, "wrong ended by signal %d", WTERMSIG(status));
+  else if (!got) return false;
+  return true;
 }
 
 /* ---------------------------------------------------------------- the list */
@@ -252,9 +312,10 @@ static void run_all(tarn_ctx *cx, void *arg) {
   char **folder = test_names(cx, j, &n);
   tarn_buf text = {.cx = cx};
   char **now = TARN_ARRAY(cx, char *, n);
+  tarn_buf host = pipeline_host(cx);
   for (uint32_t i = 0; i < n; i++) {
-    test t = {.dir = j->dir, .name = folder[i]};
-    if (!run_isolated(&t)) tarn_raise(cx, TARN_MEMORY, "out of memory");
+    test t = {.dir = j->dir, .name = folder[i], .host = host.p};
+    if (!run_isolated(&t)) tarn_raise(cx, TARN_MEMORY, "%s: no process for it", t.name);
     now[i] = tarn_format(cx, "%s %s", t.name, t.result);
     tarn_buf_fmt(&text, "%s\n", now[i]);
     for (int k = 0; k < 5; k++) count[k] += starts(t.result, kinds[k]);

@@ -1,0 +1,86 @@
+/* What tests of whole models share: a program through saturation and selection, and compiled, as `tarn compile` does. */
+#ifndef TARN_TESTS_PIPELINE_H
+#define TARN_TESTS_PIPELINE_H
+#include "access/access.h"
+#include "extract/extract.h"
+#include "hw/host/host.h"
+#include "lower/lower.h"
+#include "rules/rules.h"
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct pipeline {
+  tarn_program *program;
+  const tarn_hw *hw;
+  tarn_saturation *sat;
+  tarn_kgraph_report report;
+  tarn_kprog *kprog;
+} pipeline;
+
+static inline bool pipeline_constant(void *sat, const tarn_egraph *g, uint32_t cls) {
+  (void)g;
+  return tarn_sat_is_const(sat, cls);
+}
+static inline uint32_t pipeline_type(void *sat, uint32_t cls) { return tarn_sat_type(sat, cls); }
+
+/* This machine's description as text: made once, read for every program. */
+static inline tarn_buf pipeline_host(tarn_ctx *cx) {
+  tarn_buf b = {.cx = cx};
+  tarn_hw_print(tarn_hw_host(tarn_lang_new(cx), false), &b);
+  return b;
+}
+
+/* The shipped rules, greedy selection; the e-graph lives as long as the enclosing protected call. */
+static inline pipeline *pipeline_optimise(tarn_program *p, const tarn_hw *hw) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  pipeline *r = TARN_NEW(cx, pipeline);
+  r->program = p;
+  r->hw = hw;
+  tarn_ruleset *rs = tarn_ruleset_new(p->L, false);
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  tarn_sat_options so = tarn_sat_defaults();
+  so.numerics = TARN_RULE_REASSOC;
+  so.hw = hw;
+  so.reasons = TARN_EG_REASONS_NONE;
+  r->sat = tarn_saturate(p, rs, &so);
+  uint32_t n = tarn_sat_roots(r->sat), *root = TARN_ARRAY(cx, uint32_t, n + 1);
+  for (uint32_t i = 0; i < n; i++) root[i] = tarn_sat_root(r->sat, i);
+  tarn_kgraph_input in = {.L = p->L, .g = tarn_sat_egraph(r->sat), .type_of = pipeline_type, .is_constant = pipeline_constant,
+                          .user = r->sat, .nroot = n, .root = root, .program = p};
+  tarn_kgraph_options ko = {.hw = hw, .method = TARN_SEL_GREEDY};
+  r->kprog = tarn_extract(&in, &ko, &r->report, NULL);
+  return r;
+}
+
+/* Into dir, which exists; loaded from there. */
+static inline tarn_loaded *pipeline_compile(pipeline *r, const char *dir) {
+  tarn_lower_options o = {.emit = TARN_EMIT_SO | TARN_EMIT_O, .dir = dir, .name = "model", .contract = true, .opt = 2};
+  tarn_lower_cpu(r->kprog, tarn_plan_make(r->kprog, 64), &o);
+  return tarn_load(tarn_lang_ctx(r->program->L), dir);
+}
+
+static inline void pipeline_run(tarn_loaded *m, const tarn_program *p, const tarn_binding *in, tarn_tensor **out) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  const tarn_tensor **t = TARN_ARRAY(cx, const tarn_tensor *, p->nin + 1);
+  const tarn_port *port;
+  for (uint32_t i = 0; i < p->nin; i++) t[i] = in[i].value;
+  uint32_t n = tarn_loaded_ports(m, true, &port);
+  for (uint32_t i = 0; i < n; i++) out[i] = tarn_tensor_new(cx, port[i].dtype, port[i].n, port[i].dim);
+  tarn_loaded_run(m, t, out, 1);
+}
+
+static int pipeline_remove_one(const char *path, const struct stat *st, int flag, struct FTW *f) {
+  (void)st, (void)flag, (void)f;
+  return remove(path);
+}
+static void pipeline_remove(void *dir) { nftw(dir, pipeline_remove_one, 8, FTW_DEPTH | FTW_PHYS); }
+
+/* A folder of its own, removed with what is in it when the enclosing protected call ends. */
+static inline char *pipeline_folder(tarn_ctx *cx) {
+  char *dir = tarn_strdup(cx, "/tmp/tarn-test-XXXXXX");
+  if (!mkdtemp(dir)) tarn_raise(cx, TARN_IO, "%s: cannot be made", dir);
+  tarn_defer(cx, pipeline_remove, dir);
+  return dir;
+}
+#endif
