@@ -1,0 +1,189 @@
+/* The e-graph engine on one workload: engine NAME [NODES [SECONDS]] prints what it took as one line of JSON.
+ *
+ * assocN, pure-sN, pure-bN, math7-sN, diff-sN, diff-bN and so on are a start with its rules, a scheduler (s simple, b
+ * backoff) and a number of iterations (0: until a limit); with -why behind them reasons are kept, with -all also those
+ * of unions that joined nothing.  add, rebuild and match are about parts of the engine.  run.py compares what is
+ * printed with what other engines take. */
+#include "tests/egraph_math.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+static lab L;
+static math_cond conds[72];
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int fail(const char *why) {
+  fprintf(stderr, "engine: %s\n", why);
+  return 1;
+}
+
+/* ---- growing ---- */
+
+static double max_seconds;
+
+static int grow(tarn_eg_scheduler s, uint32_t iterations) {
+  tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
+  tarn_eg_run_config c = {.scheduler = s, .max_iterations = iterations, .max_seconds = max_seconds};
+  double t = now();
+  tarn_eg_stop stop = r ? tarn_eg_run(r, &c) : TARN_EG_STOP_MEMORY;
+  t = now() - t;
+  if (stop == TARN_EG_STOP_MEMORY || stop == TARN_EG_STOP_ERROR) return fail(tarn_eg_message(L.g));
+  uint32_t n = tarn_eg_iteration_count(r);
+  uint64_t matches = 0;
+  double search = 0, apply = 0, rebuild = 0, least = 1;
+  for (uint32_t i = 0; i < n; i++) {
+    tarn_eg_iteration it = tarn_eg_iteration_at(r, i);
+    double took = it.search + it.apply + it.rebuild;
+    if (i > n / 2 && took < least) least = took;
+    matches += it.matches, search += it.search, apply += it.apply, rebuild += it.rebuild;
+  }
+  tarn_eg_runner_free(r);
+  struct rusage u;
+  getrusage(RUSAGE_SELF, &u);
+  printf("{\"ms\":%.4f,\"stop\":\"%s\",\"idle_us\":%.1f,\"search\":%.4f,\"apply\":%.4f,\"rebuild\":%.4f,\"iterations\":%u,\"matches\":%llu,"
+         "\"nodes\":%u,\"classes\":%u,\"peak\":%llu,\"rss\":%llu}\n",
+         t * 1e3, tarn_eg_stop_name(stop), least * 1e6, search * 1e3, apply * 1e3, rebuild * 1e3, n, (unsigned long long)matches, tarn_eg_node_count(L.g),
+         tarn_eg_class_count(L.g), (unsigned long long)tarn_eg_peak_bytes(L.g), (unsigned long long)u.ru_maxrss * 1024);
+  return 0;
+}
+
+static const struct {
+  const char *name;
+  int root; /* of lab_math7; -1: all of them */
+} starts[] = {{"math7", -1}, {"ints", 2}, {"diff", 4}, {"poly", 5}, {"five", 6}};
+
+static int start(const char *name, size_t n, const tarn_eg_config *config) {
+  if (n == 4 && !memcmp(name, "pure", 4)) {
+    if (!lab_open(&L, config)) return fail("out of memory");
+    lab_load_pure(&L);
+    return 0;
+  }
+  for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+    if (strlen(starts[i].name) != n || memcmp(name, starts[i].name, n) != 0) continue;
+    if (!math_open(&L, config, conds)) return fail("out of memory");
+    for (int r = 0; r < 7; r++)
+      if (starts[i].root < 0 || starts[i].root == r) lab_add(&L, lab_math7[r]);
+    return 0;
+  }
+  return fail("no such start");
+}
+
+static int workload(const char *name, uint64_t nodes) {
+  bool why = strstr(name, "-why"), every = strstr(name, "-all");
+  tarn_eg_config config = {every ? TARN_EG_REASONS_ALL : why ? TARN_EG_REASONS_FIRST : TARN_EG_REASONS_NONE, nodes, 0};
+  if (!strncmp(name, "assoc", 5)) {
+    if (!lab_open(&L, &config)) return fail("out of memory");
+    lab_load_assoc(&L, atoi(name + 5));
+    return grow(TARN_EG_SIMPLE, 0);
+  }
+  size_t n = strcspn(name, "-");
+  if (!name[n] || !strchr("sb", name[n + 1])) return fail("what is NAME?");
+  if (start(name, n, &config)) return 1;
+  return grow(name[n + 1] == 'b' ? TARN_EG_BACKOFF : TARN_EG_SIMPLE, (uint32_t)atoi(name + n + 2));
+}
+
+/* ---- parts ---- */
+
+static uint32_t lcg(uint64_t *s) {
+  *s = *s * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)(*s >> 33);
+}
+
+enum { LEAVES = 256, MANY = 1000000, UNIONS = 10000 };
+
+/* A million random binary nodes; the second time all are known. */
+static double add_all(uint32_t *id) {
+  uint64_t s = 1;
+  double t = now();
+  for (uint32_t i = 0; i < MANY; i++) {
+    uint32_t have = LEAVES + i, op = lcg(&s) % 8, k[2];
+    k[0] = id[lcg(&s) % have], k[1] = id[lcg(&s) % have];
+    id[have] = tarn_eg_add(L.g, op, 0, k, 2);
+  }
+  return (now() - t) / MANY * 1e9;
+}
+
+static int add(void) {
+  static uint32_t id[LEAVES + MANY];
+  if (!lab_open(&L, NULL)) return fail("out of memory");
+  for (uint32_t i = 0; i < LEAVES; i++) id[i] = tarn_eg_add(L.g, 100 + i, 0, NULL, 0);
+  double fresh = add_all(id), hit = add_all(id), t = now();
+  tarn_eg_rebuild(L.g);
+  double rebuild = now() - t;
+  uint64_t s = 7;
+  t = now();
+  for (uint32_t i = 0; i < UNIONS; i++) {
+    uint32_t a = lcg(&s) % (LEAVES + MANY), b = lcg(&s) % (LEAVES + MANY);
+    tarn_eg_union(L.g, id[a], id[b], TARN_EG_RULE_GIVEN, 0);
+  }
+  double unions = (now() - t) / UNIONS;
+  t = now();
+  tarn_eg_rebuild(L.g);
+  printf("{\"fresh_ns\":%.1f,\"hit_ns\":%.1f,\"rebuild_ms\":%.4f,\"union_ns\":%.1f,\"rebuild_unions_ms\":%.4f,"
+         "\"nodes\":%u,\"classes\":%u}\n",
+         fresh, hit, rebuild * 1e3, unions * 1e9, (now() - t) * 1e3, tarn_eg_node_count(L.g), tarn_eg_class_count(L.g));
+  return 0;
+}
+
+/* A thousand chains of a thousand that become one chain. */
+static int rebuild(void) {
+  enum { CHAINS = 1000, LENGTH = 1000 };
+  if (!lab_open(&L, NULL)) return fail("out of memory");
+  uint32_t first = TARN_NONE;
+  for (uint32_t c = 0; c < CHAINS; c++) {
+    uint32_t leaf = tarn_eg_add(L.g, 100 + c, 0, NULL, 0), x = leaf;
+    for (int i = 0; i < LENGTH; i++) x = tarn_eg_add(L.g, 1, 0, &x, 1);
+    if (first == TARN_NONE) first = leaf;
+    else tarn_eg_union(L.g, first, leaf, TARN_EG_RULE_GIVEN, 0);
+  }
+  double t = now();
+  tarn_eg_rebuild(L.g);
+  printf("{\"congruence_ns\":%.1f,\"nodes\":%u,\"classes\":%u}\n", (now() - t) / ((CHAINS - 1) * LENGTH) * 1e9,
+         tarn_eg_node_count(L.g), tarn_eg_class_count(L.g));
+  return 0;
+}
+
+/* The left sides of PURE on the graph after ten iterations: the least of five times, rule by rule. */
+static int match(void) {
+  if (!lab_open(&L, NULL)) return fail("out of memory");
+  lab_load_pure(&L);
+  tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
+  tarn_eg_run_config c = {.max_iterations = 10};
+  tarn_eg_run(r, &c);
+  tarn_eg_runner_free(r);
+  double sum = 0;
+  uint64_t matches = 0;
+  printf("{\"rules\":{");
+  for (uint32_t rule = 0; rule < 24; rule++) {
+    double best = 1e9;
+    uint64_t n = 0;
+    for (int i = 0; i < 5; i++) {
+      double t = now();
+      n = tarn_eg_search(L.g, L.rules, rule, NULL, NULL);
+      t = now() - t;
+      if (t < best) best = t;
+    }
+    sum += best, matches += n;
+    printf("%s\"%s\":[%.3f,%llu]", rule ? "," : "", tarn_eg_rule_name(L.rules, rule), best * 1e3, (unsigned long long)n);
+  }
+  printf("},\"ms\":%.4f,\"matches\":%llu}\n", sum * 1e3, (unsigned long long)matches);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  static const struct {
+    const char *name;
+    int (*run)(void);
+  } parts[] = {{"add", add}, {"rebuild", rebuild}, {"match", match}};
+  if (argc < 2 || argc > 4) return fail("usage: engine NAME [NODES [SECONDS]]");
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (!strcmp(argv[1], parts[i].name)) return parts[i].run();
+  max_seconds = argc > 3 ? atof(argv[3]) : 0;
+  return workload(argv[1], argc > 2 ? (uint64_t)atoll(argv[2]) : 0);
+}
