@@ -91,9 +91,16 @@ typedef struct checking {
   TARN_VEC(tarn_rule_result) out;
 } checking;
 
-static tarn_rule_class strongest(const tarn_rule_result *r, bool exact, bool real) {
-  (void)r;
-  return exact ? TARN_RULE_EXACT : real ? TARN_RULE_REASSOC : TARN_RULE_APPROX;
+enum { PATIENCE = 20 }; /* a mutated rule may fire that many times as often before it is believed */
+
+/* What became of the rule without condition `skip`; a guard is one without which the rule still holds. */
+static void without(checking *c, const rule *r, uint32_t skip, tarn_rule_result *res) {
+  tarn_buf b = {.cx = c->cx};
+  bool guard = skip >= r->ncond;
+  if (guard) tarn_buf_str(&b, ":when ");
+  tarn_sx_print(&b, rule_cond(r, skip)->at, 0);
+  res->deleted = b.p;
+  res->ok = guard == (res->counterexample == NULL);
 }
 
 /* Instances until the rule has fired often enough, or a counterexample is found. */
@@ -105,6 +112,7 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
   job *j = TARN_NEW(c->cx, job);
   *j = (job){.outer = c->cx, .given = r, .skip = skip, .max_extent = c->o->max_extent ? c->o->max_extent : 7};
   tarn_defer(c->cx, job_end, j);
+  if (skip < r->ncond) samples *= PATIENCE;
   while (res.tried < most && res.samples < samples && !res.counterexample) {
     res.tried++;
     if (!job_run(j, tarn_hash_mix(seed, res.tried), NULL, 0) || !j->v.applied || !j->v.differs) continue;
@@ -113,14 +121,9 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
     res.worst = fmax(res.worst, j->v.error);
     if (check_bad(j->r, &j->v)) res.counterexample = check_shrink(j);
   }
-  res.found = strongest(&res, exact, real);
+  res.found = exact ? TARN_RULE_EXACT : real ? TARN_RULE_REASSOC : TARN_RULE_APPROX;
   if (skip == TARN_NONE) res.ok = !res.counterexample && res.samples >= samples;
-  else {
-    tarn_buf b = {.cx = c->cx};
-    tarn_sx_print(&b, r->cond[skip]->at, 0);
-    res.deleted = b.p;
-    res.ok = res.counterexample != NULL;
-  }
+  else without(c, r, skip, &res);
   job_end(j);
   tarn_push(c->cx, &c->out, res);
 }
@@ -132,7 +135,7 @@ uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o, c
     const rule *r = rs->rule.p[i];
     if (o->only && strcmp(o->only, r->name) != 0 && strcmp(o->only, r->family) != 0) continue;
     if (!o->mutate) check_rule(&c, r, TARN_NONE);
-    for (uint32_t k = 0; o->mutate && k < r->ncond; k++) check_rule(&c, r, k);
+    for (uint32_t k = 0; o->mutate && k < r->ncond + r->nguard; k++) check_rule(&c, r, k);
   }
   *out = c.out.p;
   return c.out.n;

@@ -15,7 +15,7 @@
 #define TARN_RULES_CHECK_H
 #include "rules/internal.h"
 
-enum { C_TAPE = 1 << 15, C_RANK = 6, C_WORK = 60000 };
+enum { C_TAPE = 1 << 15, C_RANK = 6, C_LEAF = 1500, C_WORK = 30000 };
 
 typedef struct tape {
   uint64_t seed;
@@ -39,7 +39,7 @@ typedef struct gen {
   tarn_ctx *cx;
   tarn_lang *L;
   const rule *r;
-  uint32_t skip; /* a condition that must not hold; TARN_NONE */
+  uint32_t skip; /* a condition (then a guard) that must not hold; TARN_NONE */
   renv e;
   rhost host, plain;
   tape t;
@@ -49,6 +49,10 @@ typedef struct gen {
   uint32_t nroot, left[R_SEGS], right[R_SEGS];
   uint32_t segs[R_SEGS][8];
 } gen;
+
+static inline const rx *rule_cond(const rule *r, uint32_t i) { /* conditions, then guards */
+  return i < r->ncond ? r->cond[i] : r->guard[i - r->ncond];
+}
 
 /* ---- check.c: the tape ---- */
 uint32_t draw(gen *g, uint32_t n); /* 0 … n-1; 0 is the simplest */

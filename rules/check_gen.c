@@ -43,7 +43,7 @@ void want_pin(gen *g, want *w, int least_s, int least_c) {
     for (int i = 0; i < w->ns; i++) w->s[i] = -1;
   }
   if (w->nc < 0) {
-    w->nc = many[draw(g, 3)];
+    w->nc = many[draw(g, 4)];
     if (w->nc < least_c) w->nc = least_c + (int)draw(g, 2);
     for (int i = 0; i < w->nc; i++) w->c[i] = -1;
   }
@@ -90,9 +90,9 @@ bool gen_settle(gen *g) {
   rv v;
   for (uint32_t i = 0; i < r->nwhere; i++)
     if (!settle_where(g, i)) return false;
-  for (uint32_t i = 0; i < r->ncond; i++) {
-    if (!bound(g, r->cond[i])) continue;
-    bool holds = rx_eval(&g->e, r->cond[i], &v) && v.i;
+  for (uint32_t i = 0; i < r->ncond + r->nguard; i++) {
+    if (!bound(g, rule_cond(r, i))) continue;
+    bool holds = rx_eval(&g->e, rule_cond(r, i), &v) && v.i;
     if (holds == (i == g->skip)) return false;
   }
   return true;
@@ -101,8 +101,8 @@ bool gen_settle(gen *g) {
 /* (= ?v EXPRESSION) with ?v unbound and the rest bound gives ?v. */
 static bool solve(gen *g, uint32_t var, rv *out) {
   const rule *r = g->r;
-  for (uint32_t i = 0; i < r->ncond; i++) {
-    const rx *c = r->cond[i];
+  for (uint32_t i = 0; i < r->ncond + r->nguard; i++) {
+    const rx *c = rule_cond(r, i);
     if (i == g->skip || c->kind != RX_CALL || strcmp(c->fun->name, "=") != 0) continue;
     for (uint32_t k = 0; k < 2; k++)
       if (c->kid[k]->kind == RX_VAR && c->kid[k]->var == var && bound(g, c->kid[1 - k]))
@@ -179,7 +179,7 @@ static uint32_t type_wanted(gen *g, want w) {
   if (want_rank(&w) > C_RANK + 2) return TARN_NONE;
   int64_t count = 1;
   for (uint32_t i = 0; i < want_rank(&w); i++) dim[i] = *want_dim(&w, i), count *= dim[i];
-  if (count > C_WORK) return TARN_NONE;
+  if (count > C_LEAF) return TARN_NONE;
   return tarn_type_tensor(g->L, w.index ? TARN_I64 : TARN_F32, (uint32_t)w.ns, want_rank(&w), dim);
 }
 
@@ -222,14 +222,6 @@ bool gen_pattern(gen *g, const rpat *p, const want *w, uint32_t *term) {
 
 /* ---------------------------------------------------------------- rules */
 
-static uint32_t condition_bits(gen *g) { /* bit i: condition i does not hold */
-  uint32_t bits = 0;
-  rv v;
-  for (uint32_t i = 0; i < g->r->ncond; i++)
-    if (!rx_eval(&g->e, g->r->cond[i], &v) || !v.i) bits |= 1u << i;
-  return bits;
-}
-
 bool gen_left(gen *g) {
   const rule *r = g->r;
   r_env_reset(&g->e, r);
@@ -243,8 +235,7 @@ bool gen_left(gen *g) {
     g->nroot++;
     if (!gen_settle(g)) return false;
   }
-  if (!r_conditions(&g->e, r, g->skip)) return false;
-  return g->skip == TARN_NONE || (condition_bits(g) >> g->skip & 1);
+  return r_conditions(&g->e, r, g->skip);
 }
 
 bool gen_right(gen *g) {

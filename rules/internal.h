@@ -223,13 +223,23 @@ struct tarn_saturation {
   uint32_t *root, *exact;    /* canonical class; id that stands for the term as imported */
   tarn_term *term;           /* terms as given (normalised) */
   TARN_VEC(uint32_t) note;   /* of unions, for proofs: left side, slot, how many opened kids and which, how many further ids and which */
-  TARN_VEC(uint8_t) aside;   /* by node: replaced by something at least as good, or needed by no output (sweep.c); no rule matches it */
+  TARN_VEC(uint8_t) aside;   /* by node: a standing; see sweep.c */
   uint32_t nactive;
   struct engine_rule *er;
   tarn_sat_report report;
 };
 typedef struct engine_rule { tarn_saturation *s; const rule *r; uint32_t number; bool left_out; } engine_rule;
 const facts *sat_facts(const tarn_saturation *s, uint32_t cls);
+/* Of a node: as any other; replaced by one at least as good, no rule matches it any more; needed by no output through
+ * nodes that were not, alike; worse than another of its class for selection, but rules still match it. */
+typedef enum { SAT_LIVE, SAT_REPLACED, SAT_UNNEEDED, SAT_WORSE } sat_standing;
+static inline sat_standing sat_stands(const tarn_saturation *s, uint32_t node) {
+  return node < s->aside.n ? (sat_standing)s->aside.p[node] : SAT_LIVE;
+}
+static inline bool sat_asleep(const tarn_saturation *s, uint32_t node) {
+  return sat_stands(s, node) == SAT_REPLACED || sat_stands(s, node) == SAT_UNNEEDED;
+}
+void sat_stand(tarn_saturation *s, uint32_t node, sat_standing how);
 /* Compiles the rules that options allow into s->rules; s->er[k] is rule k of that set. Raises. */
 void engine_compile(tarn_saturation *s);
 rhost sat_host(tarn_saturation *s);
@@ -253,6 +263,7 @@ typedef struct rsite {
   uint32_t nextra;     /* further terms that the right side uses: chosen by the builder in a graph, given in a proof */
   uint32_t extra[16];
   uint32_t also[2];    /* TARN_NONE, or a second equation of the same rule: also[0] = also[1] */
+  bool replaced, worse; /* set by the builder: the root's node is to stand so from now on */
   uint32_t nmore;      /* further equations: more[2k] = more[2k+1] */
   uint32_t more[8];    /* true by comparing normal forms */
 } rsite;

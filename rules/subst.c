@@ -5,6 +5,7 @@
 
 void r_env_reset(renv *e, const rule *r) {
   e->used = 0;
+  e->rule = r;
   for (uint32_t i = 0; i < r->nattr; i++) e->attr[i].kind = 0;
   for (uint32_t i = 0; i < r->ncls; i++) e->cls[i] = TARN_NONE;
   for (uint32_t i = 0; i < r->nseg; i++) e->seg[i] = (rseg){NULL, UINT32_MAX};

@@ -152,13 +152,21 @@ static bool f_shift(renv *e, const rv *a, rv *out) { /* every element plus k */
 }
 
 /* ---------------------------------------------------------------- permutations */
+static bool is_permutation(const rv *p) {
+  uint64_t seen = 0;
+  for (uint32_t i = 0; i < p->n; i++) {
+    if (p->p[i] < 0 || p->p[i] >= p->n || p->n > 64 || (seen >> p->p[i] & 1)) return false;
+    seen |= UINT64_C(1) << p->p[i];
+  }
+  return true;
+}
 static bool f_compose_perm(renv *e, const rv *a, rv *out) { /* r[i] = p[q[i]] */
-  if (a[0].n != a[1].n || !rv_list(e, out, a[0].p, a[0].n)) return false;
+  if (a[0].n != a[1].n || !is_permutation(&a[0]) || !rv_list(e, out, a[0].p, a[0].n)) return false;
   for (uint32_t i = 0; i < a[0].n; i++) ((int64_t *)(uintptr_t)out->p)[i] = a[1].p[a[0].p[i]];
   return true;
 }
 static bool f_invert_perm(renv *e, const rv *a, rv *out) {
-  if (!rv_list(e, out, a[0].p, a[0].n)) return false;
+  if (!is_permutation(&a[0]) || !rv_list(e, out, a[0].p, a[0].n)) return false;
   for (uint32_t i = 0; i < a[0].n; i++) ((int64_t *)(uintptr_t)out->p)[a[0].p[i]] = i;
   return true;
 }
@@ -336,9 +344,10 @@ static const rfun funs[] = {
 
 const rfun *rfun_find(const char *name, const char *kinds, bool *known) {
   *known = false;
-  const rfun *const tables[] = {funs, rfun_fn_table, rfun_call_table};
-  const uint32_t counts[] = {(uint32_t)(sizeof funs / sizeof *funs), rfun_fn_count, rfun_call_count};
-  for (int table = 0; table < 3; table++) {
+  const rfun *const tables[] = {funs, rfun_fn_table, rfun_call_table, rfun_make_table};
+  const uint32_t counts[] = {(uint32_t)(sizeof funs / sizeof *funs), rfun_fn_count, rfun_call_count,
+                             rfun_make_count};
+  for (int table = 0; table < 4; table++) {
     const rfun *f = tables[table];
     for (uint32_t i = 0; i < counts[table]; i++) {
       if (strcmp(f[i].name, name)) continue;

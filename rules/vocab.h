@@ -9,4 +9,6 @@ extern const rfun rfun_fn_table[]; /* vocab_fn.c */
 extern const uint32_t rfun_fn_count;
 extern const rfun rfun_call_table[]; /* vocab_call.c */
 extern const uint32_t rfun_call_count;
+extern const rfun rfun_make_table[]; /* vocab_make.c */
+extern const uint32_t rfun_make_count;
 #endif
