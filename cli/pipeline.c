@@ -151,6 +151,15 @@ static void write_report(tarn_ctx *cx, const cli_compile *c, const cli_compiled 
   for (uint32_t i = 0; i < r->import.nopaque; i++)
     cli_json_str(j, NULL, tarn_format(cx, "%s (%s)", r->import.opaque[i].node, r->import.opaque[i].op));
   cli_json_close(j, ']');
+  cli_json_open(j, "im2col", '[');
+  for (uint32_t i = 0; i < r->graph.nways; i++) {
+    cli_json_open(j, NULL, '{');
+    cli_json_str(j, "kernel", r->graph.ways[i].kernel);
+    cli_json_num(j, "implicit_us", r->graph.ways[i].implicit * 1e6);
+    cli_json_num(j, "materialised_us", r->graph.ways[i].materialised * 1e6);
+    cli_json_close(j, '}');
+  }
+  cli_json_close(j, ']');
   cli_json_open(j, "program", '[');
   for (uint32_t i = 0; i < r->kprog->nker; i++) {
     cli_json_open(j, NULL, '{');

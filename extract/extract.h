@@ -36,6 +36,9 @@ typedef struct tarn_kgraph_options {
   double seconds;                /* for the selection; 0 = none: limited in steps, deterministic */
   bool no_fusion_sharing;        /* tests: price as if nothing were shared (tree) */
 } tarn_kgraph_options;
+/* A chosen kernel that reads windows, in seconds predicted: reading them in place, or from a copy of them, written out first
+ * (which is counted in). */
+typedef struct tarn_ways { const char *kernel; double implicit, materialised; } tarn_ways;
 typedef struct tarn_kgraph_report {
   uint32_t buffers, orders, candidates; /* of the kernel graph */
   uint64_t signatures, price_uses, evaluations;
@@ -44,6 +47,7 @@ typedef struct tarn_kgraph_report {
   bool optimal;
   const char *method, *price_name;
   uint32_t kernels, copies;             /* chosen; copies apart */
+  uint32_t nways; const tarn_ways *ways; /* of the chosen kernels that have both */
 } tarn_kgraph_report;
 /* Builds the kernel graph, selects, gives the program. Raises TARN_NO_RESULT when some root has no finite choice.
  * *picks (may be NULL): the e-node chosen in each class that the program is made of, for tarn_extract_pick(). */

@@ -66,6 +66,7 @@ typedef struct kgraph {
   uint32_t *root_class; /* AND/OR class per root */
   tarn_term *const_term;/* per kclass: a term for a constant class, TARN_NONE until asked */
   tarn_map *pick;       /* e-class -> 1 + chosen e-node */
+  TARN_VEC(tarn_ways) ways;
   tarn_kgraph_report *r;
 } kgraph;
 struct tarn_picks {
@@ -87,6 +88,8 @@ tarn_kprog *kg_program(kgraph *k, const uint32_t *choice_cand); /* per AND/OR cl
 bool kg_layout_over(kgraph *k, const kgroup *gr, const tarn_layout *l, uint32_t to_rep, tarn_layout *out);
 /* The layout of one part of a concatenation whose whole is laid out over its own dims. */
 tarn_layout kg_part(const tarn_layout *whole, const tarn_type *part, uint32_t axis, int64_t at);
+/* Notes both ways to read windows, if what the chosen candidate computes from its operands can be computed in both (kways.c). */
+void kg_ways(kgraph *k, uint32_t ag, const kcand *chosen, const char *kernel);
 /* Canonical signature of a nest candidate. */
 void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig);
 #endif

@@ -147,6 +147,7 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
   x.in_layout = tarn_copy(k->cx, sig.in, (sig.nin + 1) * sizeof *sig.in);
   x.out_layout = tarn_copy(k->cx, sig.out, sizeof sig.out);
   tarn_push(k->cx, &b->ker, x);
+  if (!c->copy) kg_ways(k, ag, c, x.name);
 }
 /* The kernel's term is its operator over inputs that stand for its buffers. */
 static void emit_other(build *b, uint32_t ag, const kcand *c) {
@@ -297,5 +298,7 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
     *picks = TARN_NEW(cx, tarn_picks);
     **picks = (tarn_picks){in->g, k.pick};
   }
-  return kg_program(&k, choice);
+  tarn_kprog *p = kg_program(&k, choice);
+  r->ways = k.ways.p, r->nways = k.ways.n;
+  return p;
 }
