@@ -48,6 +48,8 @@ typedef struct cli_compile {
   uint64_t nodes, iters, threads, seed;
   double seconds, rtol;
   bool json;
+  const char *price_file; /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
+  const tarn_price *price; /* of this program, instead */
   TARN_VEC(double) flops; /* of a compiled folder: operations per kernel */
 } cli_compile;
 extern const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c); /* a table that ends with a NULL name */
@@ -89,6 +91,7 @@ int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_extract(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv);
 #endif

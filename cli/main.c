@@ -17,10 +17,11 @@ static const command commands[] = {
     {"extract", tarn_cmd_extract, "select from a serialized e-graph, compare methods"},
     {"rules", tarn_cmd_rules, "list or check rewrite rules"},
     {"proof", tarn_cmd_proof, "check a chain of rewrites"},
+    {"tune", tarn_cmd_tune, "measure kernels, learn the price"},
     {"hw", tarn_cmd_hw, "show or check a description of hardware"},
 };
 /* Of the contract, but not written yet. */
-static const char *const later[] = {"quantize", "sim", "tune", "worker"};
+static const char *const later[] = {"quantize", "sim", "worker"};
 #define COMMANDS (sizeof commands / sizeof *commands)
 
 typedef struct call {

@@ -1,5 +1,6 @@
 /* Model in, program out: import, saturate, extract, lower, report. */
 #include "cli/cli.h"
+#include "tune/tune.h"
 #include <errno.h>
 #include <ftw.h>
 #include <limits.h>
@@ -26,6 +27,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
       {"--seed", NULL, CLI_UINT, &c->seed, "K", "seed of everything random"},
       {"--emit", NULL, CLI_STR, &c->emit, "KIND", "so (default), o, ll"},
       {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS", "bind a dynamic shape"},
+      {"--price", NULL, CLI_STR, &c->price_file, "FILE", "a learned price, or analytic (default: the shipped one, if it fits)"},
       {"--explain", NULL, CLI_STR, &c->explain, "FILE", "write the chain of rewrites"},
       {"--json", NULL, CLI_FLAG, &c->json, NULL, "print the report as JSON"},
       {0}};
@@ -68,6 +70,15 @@ tarn_program *cli_reload(tarn_lang *L, const cli_compile *c, tarn_model_report *
   return tarn_model_load(L, c->model, &o, r);
 }
 
+static const tarn_price *price_of(tarn_ctx *cx, const cli_compile *c, const tarn_hw *hw) {
+  const char *why;
+  if (c->price) return c->price;
+  if (c->price_file && !strcmp(c->price_file, "analytic")) return NULL;
+  const tarn_price *p = tarn_learned(cx, hw, c->price_file, &why);
+  if (!p && c->price_file) fprintf(stderr, "tarn: %s; the analytic price is used\n", why);
+  return p;
+}
+
 cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
   cli_compiled *r = TARN_NEW(cx, cli_compiled);
   double t = cli_now();
@@ -90,7 +101,7 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
   tarn_kgraph_input in = {.L = r->L, .g = tarn_sat_egraph(r->sat), .type_of = type_class, .is_constant = constant_class,
                           .left_out = left_out,
                           .user = r->sat, .nroot = n, .root = root, .program = r->program};
-  tarn_kgraph_options ko = {.hw = r->hw, .threads = (uint32_t)c->threads, .strict = r->numerics == TARN_RULE_EXACT,
+  tarn_kgraph_options ko = {.hw = r->hw, .price = price_of(cx, c, r->hw), .threads = (uint32_t)c->threads, .strict = r->numerics == TARN_RULE_EXACT,
                             .method = TARN_SEL_EXACT, .seconds = c->seconds};
   r->kprog = tarn_extract(&in, &ko, &r->graph, &r->picks);
   r->extract_s = cli_now() - t;

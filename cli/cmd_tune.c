@@ -1,0 +1,102 @@
+/* tarn tune MODEL: measures schedules of the model's kernels and learns a price from all that the store holds. */
+#include "cli/cli.h"
+#include "tune/tune.h"
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* Kernels of a compile, as its candidates are priced. */
+typedef struct seen {
+  tarn_ctx *cx;
+  tarn_map *by_hash;
+  TARN_VEC(const tarn_ksig *) sig;
+} seen;
+static double note_kernel(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                          uint32_t threads, const tarn_cost *analytic) {
+  (void)hw, (void)s, (void)threads;
+  seen *v = user;
+  bool fresh;
+  tarn_map_at(v->by_hash, tarn_ksig_hash(L, k), &fresh);
+  if (fresh) tarn_push(v->cx, &v->sig, tarn_copy(v->cx, k, sizeof *k));
+  return analytic->seconds;
+}
+
+static void show_progress(void *user, uint32_t done, uint32_t of) {
+  double spent = cli_now() - *(double *)user;
+  fprintf(stderr, "\r%u of %u, %.0f s left ", done, of, spent / done * (of - done));
+  if (done == of) fputc('\n', stderr);
+}
+
+static void fit_json(cli_json *j, const tarn_tune_report *r) {
+  cli_json_open(j, "model", '{');
+  cli_json_num(j, "pairwise", r->fit.pairwise);
+  cli_json_num(j, "recall30", r->fit.recall30);
+  cli_json_num(j, "r2", r->fit.r2);
+  cli_json_int(j, "held_out", r->fit.rows);
+  cli_json_int(j, "held_out_kernels", r->fit.kernels);
+  cli_json_close(j, '}');
+}
+static void report(tarn_ctx *cx, const cli_compile *c, const tarn_tune_report *r, const char *model) {
+  const tarn_importance *imp = NULL;
+  uint32_t n = r->trained ? tarn_learned_importance(cx, model, &imp) : 0;
+  cli_json *j = cli_json_new(cx);
+  cli_json_int(j, "trials", r->trials);
+  cli_json_int(j, "measured", r->fresh);
+  cli_json_int(j, "failed", r->failed);
+  cli_json_num(j, "best", r->best);
+  fit_json(j, r);
+  cli_json_open(j, "importance", '{');
+  for (uint32_t i = 0; i < n; i++) cli_json_num(j, imp[i].feature, imp[i].share);
+  cli_json_close(j, '}');
+  if (c->json) {
+    cli_json_print(j);
+    return;
+  }
+  printf("%u trials, %u of them new, %u failed; fastest schedules together %.4g ms\n", r->trials, r->fresh, r->failed, 1e3 * r->best);
+  if (!r->trained) return;
+  printf("%s: on %u held-out measurements of %u kernels: pairwise %.3f, R2 %.3f, recall of the top 30 %.3f\n", model,
+         r->fit.rows, r->fit.kernels, r->fit.pairwise, r->fit.r2, r->fit.recall30);
+  for (uint32_t i = 0; i < n && i < 10; i++) printf("  %5.1f %%  %s\n", 100 * imp[i].share, imp[i].feature);
+}
+
+int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
+  cli_compile c = {0};
+  cli_list words = {0};
+  tarn_tune_options o = {0};
+  const char *db = "tarn.db", *model = "tarn-price.json", *fleet = NULL;
+  uint64_t trials = 0, threads = 0, each = 0;
+  const char *usage = "tune MODEL [--trials N] [--seconds S] [--db F] [--output F] | tune --train-only [--db F]";
+  const cli_opt opts[] = {
+      {"--trials", NULL, CLI_UINT, &trials, "N", "measurements, those in the store included (default 1000)"},
+      {"--per-kernel", NULL, CLI_UINT, &each, "N", "schedules of one kernel (default 40)"},
+      {"--seconds", NULL, CLI_REAL, &o.seconds, "S", "stop measuring after S seconds"},
+      {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL, "measure nothing, learn from the store"},
+      {"--db", NULL, CLI_STR, &db, "F", "the store (default tarn.db)"},
+      {"--output", "-o", CLI_STR, &model, "F", "the learned price (default tarn-price.json)"},
+      {"--fleet", NULL, CLI_STR, &fleet, "URL", "measure on other machines"},
+      {"--hw", NULL, CLI_STR, &c.hw, "NAME|FILE", "hardware: host (default)"},
+      {"--threads", NULL, CLI_UINT, &threads, "T", "threads of a kernel (default: all)"},
+      {"--seed", NULL, CLI_UINT, &o.seed, "K", "seed of what is drawn"},
+      {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape"},
+      {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
+      {0}};
+  if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
+  if (fleet) tarn_raise(cx, TARN_USAGE, "--fleet: measuring on other machines is not there yet");
+  if (words.n > 1 || (!words.n && !o.train_only)) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
+  c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials, o.per_kernel = (uint32_t)each, o.model = model;
+  double begin = cli_now();
+  tarn_store *store = tarn_store_open(cx, db);
+  seen v = {.cx = cx, .by_hash = tarn_map_new(cx)};
+  tarn_lang *L = tarn_lang_new(cx);
+  const tarn_hw *hw = cli_hardware(L, c.hw);
+  tarn_price recorder = {.name = "recording", .user = &v, .seconds = note_kernel};
+  if (words.n) {
+    c.model = words.p[0], c.price = &recorder;
+    const cli_compiled *r = cli_optimise(cx, &c);
+    L = r->L, hw = r->hw;
+  }
+  if (!c.json && isatty(2)) o.progress = show_progress, o.user = &begin;
+  tarn_tune_report r = tarn_tune(L, hw, v.sig.p, v.sig.n, store, &o);
+  report(cx, &c, &r, model);
+  return 0;
+}

@@ -1,0 +1,226 @@
+/* Training and using the learned price. See tune.h. */
+#include "tune/trees.h"
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xgboost/c_api.h>
+
+typedef struct learner {
+  tarn_ctx *cx;
+  DMatrixHandle data;
+  BoosterHandle booster;
+} learner;
+static void drop_learner(void *p) {
+  learner *l = p;
+  if (l->booster) XGBoosterFree(l->booster);
+  if (l->data) XGDMatrixFree(l->data);
+  l->booster = NULL, l->data = NULL;
+}
+static void ok(learner *l, int status) {
+  if (!status) return;
+  const char *e = XGBGetLastError();
+  tarn_raise(l->cx, TARN_INTERNAL, "xgboost: %.*s", (int)strcspn(e, "\n"), e);
+}
+
+static double target(const tarn_sample *x) { return log2(x->seconds / x->analytic); }
+
+static void load_rows(learner *l, const tarn_sample *x, uint32_t n) {
+  float *row = TARN_ARRAY(l->cx, float, (size_t)n * TARN_FEATURES), *label = TARN_ARRAY(l->cx, float, n);
+  for (uint32_t i = 0; i < n; i++) {
+    memcpy(row + (size_t)i * TARN_FEATURES, x[i].feature, sizeof x[i].feature);
+    label[i] = (float)target(&x[i]);
+  }
+  ok(l, XGDMatrixCreateFromMat(row, n, TARN_FEATURES, NAN, &l->data));
+  ok(l, XGDMatrixSetFloatInfo(l->data, "label", label, n));
+  const char *name[TARN_FEATURES];
+  for (uint32_t i = 0; i < TARN_FEATURES; i++) name[i] = tarn_feature_name(i);
+  ok(l, XGDMatrixSetStrFeatureInfo(l->data, "feature_name", name, TARN_FEATURES));
+}
+static void train(learner *l, const tarn_sample *x, uint32_t n, uint64_t seed) {
+  const char *const set[][2] = {
+      {"objective", "reg:squarederror"}, {"tree_method", "hist"}, {"max_depth", "7"}, {"eta", "0.1"},
+      {"min_child_weight", "3"}, {"subsample", "0.8"}, {"colsample_bytree", "0.6"}, {"lambda", "2"}, {"nthread", "1"},
+      {"base_score", "0"}, {"verbosity", "0"}, {"seed", tarn_format(l->cx, "%u", (unsigned)(seed & 0x7fffffff))}};
+  load_rows(l, x, n);
+  ok(l, XGBoosterCreate(&l->data, 1, &l->booster));
+  for (size_t i = 0; i < sizeof set / sizeof *set; i++) ok(l, XGBoosterSetParam(l->booster, set[i][0], set[i][1]));
+  for (int round = 0; round < 240; round++) ok(l, XGBoosterUpdateOneIter(l->booster, round, l->data));
+}
+
+/* ---- how good it is ---- */
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+typedef struct tally { double pairs, right, sum, sum2, residual, recall; uint32_t points, wide; } tally;
+
+static double nth(tarn_ctx *cx, const double *v, uint32_t n, uint32_t k) {
+  double *s = tarn_copy(cx, v, n * sizeof *v);
+  qsort(s, n, sizeof *s, by_value);
+  return s[k];
+}
+/* One kernel's schedules: x[0 … n-1], predicted seconds p. */
+static void judge(tarn_ctx *cx, const tarn_sample *x, const double *p, uint32_t n, tally *t) {
+  double *real = TARN_ARRAY(cx, double, n), least = INFINITY, least_p = INFINITY;
+  for (uint32_t i = 0; i < n; i++) {
+    real[i] = x[i].seconds;
+    if (real[i] < least) least = real[i];
+    if (p[i] < least_p) least_p = p[i];
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t j = 0; j < i; j++)
+      if (real[i] != real[j]) t->pairs++, t->right += (real[i] < real[j]) == (p[i] < p[j]);
+    double y = least / real[i], z = least_p / p[i];
+    t->sum += y, t->sum2 += y * y, t->residual += (y - z) * (y - z), t->points++;
+  }
+  if (n <= 30) return;
+  double cut = nth(cx, real, n, 29), cut_p = nth(cx, p, n, 29);
+  uint32_t hit = 0;
+  for (uint32_t i = 0; i < n; i++) hit += real[i] <= cut && p[i] <= cut_p;
+  t->recall += (hit < 30 ? hit : 30) / 30.0, t->wide++;
+}
+static void measure_fit(learner *l, const tarn_sample *x, uint32_t n, const trees *t, tarn_fit *fit) {
+  tally c = {0};
+  *fit = (tarn_fit){.rows = n};
+  for (uint32_t i = 0, j; i < n; i = j) {
+    for (j = i; j < n && x[j].kernel == x[i].kernel;) j++;
+    fit->kernels++;
+    if (j - i < 2) continue;
+    double *p = TARN_ARRAY(l->cx, double, j - i);
+    for (uint32_t k = i; k < j; k++) p[k - i] = x[k].analytic * exp2(trees_predict(t, x[k].feature));
+    judge(l->cx, x + i, p, j - i, &c);
+  }
+  double spread = c.points ? c.sum2 - c.sum * c.sum / c.points : 0;
+  fit->pairwise = c.pairs > 0 ? c.right / c.pairs : NAN;
+  fit->r2 = spread > 0 ? 1 - c.residual / spread : NAN;
+  fit->recall30 = c.wide ? c.recall / c.wide : NAN;
+}
+
+/* ---- files ---- */
+static const trees *trees_of(learner *l) {
+  bst_ulong n;
+  const char *text;
+  ok(l, XGBoosterSaveModelToBuffer(l->booster, "{\"format\": \"json\"}", &n, &text));
+  return trees_read(l->cx, "xgboost", text, n);
+}
+static void save(learner *l, const char *hw, const char *path) {
+  ok(l, XGBoosterSetAttr(l->booster, "hw", hw));
+  ok(l, XGBoosterSetAttr(l->booster, "features", trees_features(l->cx)));
+  bst_ulong n;
+  const char *text;
+  ok(l, XGBoosterSaveModelToBuffer(l->booster, "{\"format\": \"json\"}", &n, &text));
+  const char *part = tarn_format(l->cx, "%s.part", path);
+  tarn_write_file(l->cx, part, text, n);
+  if (rename(part, path)) tarn_raise(l->cx, TARN_IO, "%s: %s", path, strerror(errno));
+}
+
+typedef struct job {
+  const char *hw, *path;
+  const tarn_sample *x;
+  uint32_t n;
+  uint64_t seed;
+  tarn_fit *fit;
+} job;
+/* Every fifth kernel, by its hash, is held out: new measurements do not move a kernel from one side to the other. */
+static void hold_out(tarn_ctx *cx, void *arg) {
+  job *j = arg;
+  tarn_sample *seen = TARN_ARRAY(cx, tarn_sample, j->n + 1), *held = TARN_ARRAY(cx, tarn_sample, j->n + 1);
+  uint32_t ns = 0, nh = 0;
+  for (uint32_t i = 0; i < j->n; i++)
+    if (tarn_hash_mix(5, j->x[i].kernel) % 5 == 0) held[nh++] = j->x[i];
+    else seen[ns++] = j->x[i];
+  learner *l = TARN_NEW(cx, learner);
+  l->cx = cx;
+  tarn_defer(cx, drop_learner, l);
+  if (ns < 20 || nh < 2) {
+    *j->fit = (tarn_fit){NAN, NAN, NAN, nh, 0};
+    return;
+  }
+  train(l, seen, ns, j->seed);
+  measure_fit(l, held, nh, trees_of(l), j->fit);
+}
+static void learn_all(tarn_ctx *cx, void *arg) {
+  job *j = arg;
+  learner *l = TARN_NEW(cx, learner);
+  l->cx = cx;
+  tarn_defer(cx, drop_learner, l);
+  train(l, j->x, j->n, j->seed);
+  save(l, j->hw, j->path);
+}
+void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, const char *path, tarn_fit *fit) {
+  if (n < 50) tarn_raise(cx, TARN_NO_RESULT, "%u measurements are too few to learn a price from: 50 are wanted", n);
+  job j = {hw, path, x, n, seed, fit};
+  tarn_status st = fit ? tarn_protect(cx, hold_out, &j) : TARN_OK;
+  if (st == TARN_OK && path) st = tarn_protect(cx, learn_all, &j);
+  if (st != TARN_OK) tarn_reraise(cx, st);
+}
+
+/* ---- the price ---- */
+extern const tarn_embedded tarn_price_embedded[];
+static double learned_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                              uint32_t threads, const tarn_cost *analytic) {
+  float f[TARN_FEATURES];
+  tarn_features(L, hw, k, s, threads, analytic, f);
+  return analytic->seconds * exp2(trees_predict(user, f));
+}
+static const trees *fitting(tarn_ctx *cx, const tarn_hw *hw, const char *name, const char *text, size_t n, const char **why) {
+  const trees *t = trees_read(cx, name, text, n);
+  if (strcmp(t->features, trees_features(cx))) *why = tarn_format(cx, "%s: trained on other features (%s)", name, t->features);
+  else if (strcmp(t->hw, tarn_hw_key(hw, cx))) *why = tarn_format(cx, "%s: trained on %s", name, t->hw);
+  else return t;
+  return NULL;
+}
+const tarn_price *tarn_learned(tarn_ctx *cx, const tarn_hw *hw, const char *path, const char **why) {
+  const trees *t = NULL;
+  const char *name = path;
+  *why = "no learned price is shipped for this hardware";
+  if (path) {
+    size_t n;
+    const char *text = tarn_read_file(cx, path, &n);
+    t = fitting(cx, hw, path, text, n, why);
+  }
+  for (const tarn_embedded *e = tarn_price_embedded; !path && !t && e->name; e++) {
+    const char *other;
+    t = fitting(cx, hw, e->name, e->text, e->n, &other);
+    name = e->name;
+  }
+  if (!t) return NULL;
+  tarn_price *p = TARN_NEW(cx, tarn_price);
+  *p = (tarn_price){.name = tarn_format(cx, "learned: %s", name), .user = (void *)(uintptr_t)t, .seconds = learned_seconds};
+  return p;
+}
+
+static int by_share(const void *a, const void *b) {
+  double x = ((const tarn_importance *)a)->share, y = ((const tarn_importance *)b)->share;
+  return (x < y) - (x > y);
+}
+static void importance(tarn_ctx *cx, void *arg) {
+  void **a = arg;
+  learner *l = TARN_NEW(cx, learner);
+  l->cx = cx;
+  tarn_defer(cx, drop_learner, l);
+  ok(l, XGBoosterCreate(NULL, 0, &l->booster));
+  ok(l, XGBoosterLoadModel(l->booster, a[0]));
+  bst_ulong nf, dims;
+  const bst_ulong *shape;
+  const char **name;
+  const float *score;
+  ok(l, XGBoosterFeatureScore(l->booster, "{\"importance_type\": \"total_gain\"}", &nf, &name, &dims, &shape, &score));
+  tarn_importance *out = TARN_ARRAY(cx, tarn_importance, nf + 1);
+  double sum = 0;
+  for (bst_ulong i = 0; i < nf; i++) sum += (double)score[i];
+  for (bst_ulong i = 0; i < nf; i++) out[i] = (tarn_importance){tarn_strdup(cx, name[i]), (double)score[i] / sum};
+  qsort(out, nf, sizeof *out, by_share);
+  a[1] = out, *(uint32_t *)a[2] = (uint32_t)nf;
+}
+uint32_t tarn_learned_importance(tarn_ctx *cx, const char *path, const tarn_importance **out) {
+  uint32_t n = 0;
+  void *a[] = {(void *)(uintptr_t)path, NULL, &n};
+  tarn_status st = tarn_protect(cx, importance, a);
+  if (st != TARN_OK) tarn_reraise(cx, st);
+  *out = a[1];
+  return n;
+}
