@@ -35,9 +35,6 @@ static void load_rows(learner *l, const tarn_sample *x, uint32_t n) {
   }
   ok(l, XGDMatrixCreateFromMat(row, n, TARN_FEATURES, NAN, &l->data));
   ok(l, XGDMatrixSetFloatInfo(l->data, "label", label, n));
-  const char *name[TARN_FEATURES];
-  for (uint32_t i = 0; i < TARN_FEATURES; i++) name[i] = tarn_feature_name(i);
-  ok(l, XGDMatrixSetStrFeatureInfo(l->data, "feature_name", name, TARN_FEATURES));
 }
 static void train(learner *l, const tarn_sample *x, uint32_t n, uint64_t seed) {
   const char *const set[][2] = {
@@ -47,6 +44,9 @@ static void train(learner *l, const tarn_sample *x, uint32_t n, uint64_t seed) {
   load_rows(l, x, n);
   ok(l, XGBoosterCreate(&l->data, 1, &l->booster));
   for (size_t i = 0; i < sizeof set / sizeof *set; i++) ok(l, XGBoosterSetParam(l->booster, set[i][0], set[i][1]));
+  const char *name[TARN_FEATURES];
+  for (uint32_t i = 0; i < TARN_FEATURES; i++) name[i] = tarn_feature_name(i);
+  ok(l, XGBoosterSetStrFeatureInfo(l->booster, "feature_name", name, TARN_FEATURES));
   for (int round = 0; round < 240; round++) ok(l, XGBoosterUpdateOneIter(l->booster, round, l->data));
 }
 

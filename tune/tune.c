@@ -6,7 +6,7 @@
 #include <time.h>
 
 #define BATCH 24
-#define SLOWEST 0.02 /* seconds that a schedule may be expected to take */
+#define SLOWEST 0.004 /* seconds that a schedule may be expected to take */
 
 static double now(void) {
   struct timespec t;

@@ -1,0 +1,303 @@
+/* tune/: the store of measurements, learning from them, the model file, measuring. */
+#include "tests/terms.h"
+
+#include "hw/hw.h"
+#include "tune/trees.h"
+#include "tune/tune.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/tarn-tune-XXXXXX";
+static const char *in_dir(const char *name) { return tarn_format(cx, "%s/%s", dir, name); }
+static tarn_status attempt(tarn_fn *fn, void *arg) { return tarn_protect(cx, fn, arg); }
+
+/* A world in which the analytic price is wrong in a way that two features tell. */
+static void make_samples(tarn_sample *x, uint32_t kernels, uint32_t each) {
+  uint64_t s = 11;
+  for (uint32_t i = 0; i < kernels * each; i++) {
+    x[i] = (tarn_sample){.kernel = i / each * 7919 + 1, .schedule = i % each, .analytic = 1e-6 * (1 + below(&s, 100))};
+    for (uint32_t f = 0; f < TARN_FEATURES; f++) x[i].feature[f] = (float)below(&s, 8);
+    x[i].seconds = x[i].analytic * exp2(x[i].feature[3] > 4 ? 2 : x[i].feature[7] * 0.2);
+  }
+}
+
+/* ---- the store ---- */
+static void store_round(tarn_ctx *c, void *arg) {
+  (void)arg;
+  tarn_sample x[40], got;
+  const tarn_sample *all;
+  make_samples(x, 4, 10);
+  x[7].seconds = INFINITY;
+  tarn_store *s = tarn_store_open(c, in_dir("a.db"));
+  ck_assert(!tarn_store_has(s, "this", 1, x[3].kernel, x[3].schedule, NULL));
+  tarn_store_add(s, "this", 1, x, 40);
+  tarn_store_add(s, "other", 1, x, 3);
+  tarn_store_add(s, "this", 1, x + 3, 1); /* again: not twice */
+  ck_assert(tarn_store_has(s, "this", 1, x[3].kernel, x[3].schedule, &got));
+  ck_assert(got.seconds == x[3].seconds && got.analytic == x[3].analytic);
+  ck_assert(!memcmp(got.feature, x[3].feature, sizeof got.feature));
+  ck_assert(!tarn_store_has(s, "this", 2, x[3].kernel, x[3].schedule, NULL));
+  ck_assert(tarn_store_has(s, "this", 1, x[7].kernel, x[7].schedule, &got) && isinf(got.seconds));
+  ck_assert_uint_eq(tarn_store_read(s, "this", &all), 39);
+  ck_assert_uint_eq(tarn_store_read(s, "other", &all), 3);
+  ck_assert_uint_eq(tarn_store_read(s, "nobody", &all), 0);
+}
+static void store_again(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const tarn_sample *all;
+  ck_assert_uint_eq(tarn_store_read(tarn_store_open(c, in_dir("a.db")), "this", &all), 39);
+  for (uint32_t i = 1; i < 39; i++)
+    ck_assert(all[i - 1].kernel < all[i].kernel || (all[i - 1].kernel == all[i].kernel && all[i - 1].schedule < all[i].schedule));
+}
+static void open_store(tarn_ctx *c, void *path) { tarn_store_open(c, path); }
+
+START_TEST(store) {
+  must(store_round, NULL);
+  must(store_again, NULL);
+}
+END_TEST
+START_TEST(store_refuses) {
+  FILE *f = fopen(in_dir("text.db"), "w");
+  fputs("this is no data base, but long enough to be looked at as if it were one", f);
+  fclose(f);
+  ck_assert_int_ne(attempt(open_store, (void *)(uintptr_t)in_dir("text.db")), TARN_OK);
+  ck_assert_ptr_nonnull(strstr(tarn_message(cx), "text.db"));
+  ck_assert_int_ne(attempt(open_store, (void *)(uintptr_t)in_dir("none/a.db")), TARN_OK);
+}
+END_TEST
+
+/* ---- learning ---- */
+typedef struct lesson { uint32_t n; const char *path; tarn_fit fit; } lesson;
+static void learn(tarn_ctx *c, void *arg) {
+  lesson *l = arg;
+  tarn_sample *x = TARN_ARRAY(c, tarn_sample, 60 * 40);
+  make_samples(x, 60, 40);
+  tarn_learn(c, "this", x, l->n, 5, l->path, &l->fit);
+}
+static void use(tarn_ctx *c, void *arg) {
+  lesson *l = arg;
+  size_t n;
+  const char *text = tarn_read_file(c, l->path, &n);
+  const trees *t = trees_read(c, l->path, text, n);
+  tarn_sample *x = TARN_ARRAY(c, tarn_sample, 400);
+  make_samples(x, 10, 40);
+  ck_assert_str_eq(t->hw, "this");
+  ck_assert_str_eq(t->features, trees_features(c));
+  double off = 0;
+  for (uint32_t i = 0; i < 400; i++) off += fabs(trees_predict(t, x[i].feature) - log2(x[i].seconds / x[i].analytic)) / 400;
+  ck_assert_double_lt(off, 0.1);
+}
+START_TEST(learns) {
+  lesson a = {.n = 60 * 40, .path = in_dir("a.json")}, b = {.n = 60 * 40, .path = in_dir("b.json")};
+  must(learn, &a);
+  ck_assert_double_gt(a.fit.pairwise, 0.95);
+  ck_assert_double_gt(a.fit.r2, 0.95);
+  ck_assert_double_gt(a.fit.recall30, 0.9);
+  ck_assert(a.fit.kernels >= 5 && a.fit.kernels <= 25 && a.fit.rows == a.fit.kernels * 40);
+  must(use, &a);
+  must(learn, &b); /* the same again, to the byte */
+  size_t na, nb;
+  const char *ta = tarn_read_file(cx, a.path, &na), *tb = tarn_read_file(cx, b.path, &nb);
+  ck_assert(na == nb && !memcmp(ta, tb, na));
+  ck_assert_int_ne(access(in_dir("a.json.part"), F_OK), 0);
+}
+END_TEST
+START_TEST(too_few) {
+  lesson a = {.n = 49, .path = in_dir("few.json")};
+  ck_assert_int_eq(attempt(learn, &a), TARN_NO_RESULT);
+  ck_assert_int_ne(access(a.path, F_OK), 0);
+}
+END_TEST
+
+/* ---- the model file ---- */
+static void read_model(tarn_ctx *c, void *text) { trees_read(c, "m.json", text, strlen(text)); }
+#define MODEL(left, split, base)                                                                                    \
+  "{\"learner\": {\"attributes\": {}, \"learner_model_param\": {\"base_score\": " base "}, \"gradient_booster\": "   \
+  "{\"model\": {\"trees\": [{\"left_children\": [" left ", -1, -1], \"right_children\": [2, -1, -1], "               \
+  "\"split_indices\": [" split ", 0, 0], \"split_conditions\": [0.5, 10, 20]}]}}}}"
+static const char *const broken[] = {"", "{", "[]", "{\"learner\": 3}", MODEL("0", "0", "\"1\""), MODEL("3", "0", "\"1\""),
+                                     MODEL("1", "99999", "\"1\""), MODEL("1", "-2", "\"1\""), MODEL("true", "0", "\"1\""),
+                                     MODEL("1", "0", "1"), MODEL("1, 2", "0", "\"1\"")};
+START_TEST(models_refused) {
+  ck_assert_int_eq(attempt(read_model, (void *)(uintptr_t)broken[_i]), TARN_BAD_INPUT);
+  ck_assert_ptr_nonnull(strstr(tarn_message(cx), "m.json: "));
+}
+END_TEST
+static void small_model(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const char *text = MODEL("1", "4", "\"1\"");
+  const trees *t = trees_read(c, "m", text, strlen(text));
+  float f[TARN_FEATURES] = {0};
+  ck_assert_double_eq(trees_predict(t, f), 11);
+  f[4] = 0.5f;
+  ck_assert_double_eq(trees_predict(t, f), 21);
+}
+START_TEST(model_by_hand) { must(small_model, NULL); }
+END_TEST
+static void foreign(tarn_ctx *c, void *arg) {
+  const char *why = NULL, *path = arg;
+  ck_assert_ptr_null(tarn_learned(c, tarn_hw_load(L, "riscv64"), path, &why));
+  ck_assert_ptr_nonnull(why);
+}
+START_TEST(other_hardware) {
+  lesson a = {.n = 60 * 40, .path = in_dir("o.json")};
+  must(learn, &a);
+  must(foreign, (void *)(uintptr_t)a.path);
+  must(foreign, NULL);
+}
+END_TEST
+
+/* ---- kernels ---- */
+/* Product of a (rows x terms) with constants (terms x cols). */
+static tarn_ksig product(int64_t rows, int64_t cols, int64_t terms) {
+  int64_t dim[] = {rows, cols, terms}, flat_a = rows * terms, flat_b = terms * cols;
+  tarn_imap a = {.ns = 3, .n = 3, .nin = 1, .in = {flat_a}, .fill = TARN_NONE}, b = a;
+  memcpy(a.dim, dim, sizeof dim), memcpy(b.dim, dim, sizeof dim);
+  b.in[0] = flat_b;
+  a.e[0] = tarn_ix_add(L, tarn_ix_scale(L, tarn_ix_var(L, 0, dim), terms, dim), tarn_ix_var(L, 2, dim), dim);
+  b.e[0] = tarn_ix_add(L, tarn_ix_scale(L, tarn_ix_var(L, 2, dim), cols, dim), tarn_ix_var(L, 1, dim), dim);
+  tarn_func f = {.nops = 2, .body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0),
+                 .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
+  tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)}, {.src = 1, .map = tarn_map_intern(L, &b)}};
+  tarn_stage st = {.nown = 2, .nred = 1, .own = {rows, cols}, .red = {terms}, .read = read, .out = true, .space = TARN_NONE,
+                   .fn = tarn_fn_intern(L, &f)};
+  tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
+  tarn_ksig k = {.nest = tarn_nest_intern(L, &n), .nin = 2, .nout = 1};
+  k.in[0] = tarn_layout_row_major(1, &flat_a), k.in[1] = tarn_layout_row_major(1, &flat_b);
+  k.in_type[0] = k.in_type[1] = k.out_type[0] = TARN_F32, k.in_const[1] = true;
+  k.out[0] = tarn_layout_row_major(2, dim);
+  tarn_ksig_canonical(L, &k);
+  return k;
+}
+static void price_of_product(tarn_ctx *c, void *arg) {
+  (void)c, (void)arg;
+  const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
+  tarn_ksig k = product(33, 64, 50);
+  tarn_solver *s = tarn_solver_new(L, hw, 1);
+  tarn_cost cost;
+  float f[TARN_FEATURES];
+  const tarn_schedule *sched = tarn_solve(s, &k, &cost);
+  tarn_features(L, hw, &k, sched, 1, &cost, f);
+  for (uint32_t i = 0; i < TARN_FEATURES; i++) ck_assert_msg(isfinite(f[i]), "%s", tarn_feature_name(i));
+  ck_assert_ptr_null(tarn_feature_name(TARN_FEATURES));
+}
+START_TEST(features) { must(price_of_product, NULL); }
+END_TEST
+
+/* Blocked by the tile: the same values from constants put in blocks. */
+static void block(tarn_ctx *c, void *arg) {
+  (void)arg;
+  enum { R = 5, C = 48, T = 7, TILE = 16 };
+  tarn_ksig k = product(R, C, T), b = k;
+  tarn_stage_sched st = {.nlevel = 4, .acc = 3, .level = {{1, TARN_SERIAL, TILE}, {0, TARN_SERIAL, 1}, {2, TARN_SERIAL, 1},
+                                                         {1, TARN_VECTOR, 1}}};
+  const tarn_schedule whole = {.nstage = 1, .stage = &st}, *s = &whole;
+  ck_assert(tarn_ksig_block(L, &b, &s));
+  tarn_schedule_check(L, tarn_nest_get(L, b.nest), s);
+  const tarn_stage *after = tarn_nest_get(L, b.nest)->stage;
+  ck_assert(after->nown == 3 && after->own[1] == C / TILE && after->own[2] == TILE);
+  tarn_tensor *out[2];
+  for (int v = 0; v < 2; v++) {
+    tarn_ksig *q = v ? &b : &k;
+    tarn_binding in[2];
+    tarn_term kid[2];
+    for (uint32_t i = 0; i < 2; i++) {
+      tarn_tensor *t = tarn_tensor_new(c, TARN_F32, 1, q->in[i].dim);
+      for (int64_t x = 0; x < q->in[i].dim[0]; x++) {
+        int64_t at = x; /* of the constant: row-major place of what stands at x */
+        if (i && v) at = x % (T * TILE) / TILE * C + x / (T * TILE) * TILE + x % TILE;
+        tarn_tensor_set(t, x, (tarn_value){.d = (double)(at * 7 % 23)});
+      }
+      in[i] = (tarn_binding){i ? "b" : "a", t};
+      kid[i] = tarn_input(L, in[i].name, tarn_type_tensor(L, TARN_F32, 1, 1, t->dim));
+    }
+    tarn_term root = tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, q->nest), kid, 2);
+    tarn_eval(L, &root, 1, in, 2, TARN_STRICT, NULL, &out[v]);
+  }
+  ck_assert(!memcmp(out[0]->data, out[1]->data, R * C * 4));
+  tarn_ksig same = k;
+  st.level[0].step = 17, s = &whole; /* does not divide: left alone */
+  ck_assert(!tarn_ksig_block(L, &same, &s) && s == &whole && tarn_ksig_equal(&same, &k));
+}
+START_TEST(blocked) { must(block, NULL); }
+END_TEST
+
+typedef struct counting { uint32_t n; double least, best; } counting;
+static void count_one(void *user, const tarn_schedule *s, double seconds) {
+  counting *k = user;
+  ck_assert_uint_eq(s->nstage, 1);
+  k->n++;
+  if (seconds < k->least) k->least = seconds;
+}
+static double longest(void *user, tarn_lang *l, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                      uint32_t threads, const tarn_cost *analytic) {
+  (void)l, (void)hw, (void)k, (void)s, (void)threads;
+  ++*(uint32_t *)user;
+  return -analytic->seconds;
+}
+static void list_and_rank(tarn_ctx *c, void *arg) {
+  (void)c, (void)arg;
+  const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
+  tarn_ksig k = product(33, 64, 50);
+  counting n = {.least = INFINITY};
+  uint32_t asked = 0;
+  tarn_cost first, last;
+  ck_assert(tarn_schedules(tarn_solver_new(L, hw, 1), &k, count_one, &n));
+  ck_assert_uint_gt(n.n, 50);
+  tarn_solve(tarn_solver_new(L, hw, 1), &k, &first);
+  ck_assert_double_le(fabs(first.seconds - first.overhead_seconds - n.least), 1e-12);
+  tarn_solver *s = tarn_solver_new(L, hw, 1);
+  const tarn_price p = {"longest", &asked, longest};
+  tarn_solver_rank(s, &p, 8);
+  tarn_solve(s, &k, &last);
+  ck_assert_uint_eq(asked, 8);
+  ck_assert_double_gt(last.seconds, first.seconds); /* the worst of the eight */
+}
+START_TEST(schedules) { must(list_and_rank, NULL); }
+END_TEST
+
+static void measure(tarn_ctx *c, void *arg) {
+  (void)arg, (void)c;
+  const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
+  tarn_ksig k[2] = {product(64, 64, 64), product(8, 16, 4)};
+  tarn_solver *s = tarn_solver_new(L, hw, 1);
+  tarn_trial t[2];
+  double seconds[2];
+  for (int i = 0; i < 2; i++) t[i] = (tarn_trial){&k[i], tarn_solve(s, &k[i], NULL)};
+  tarn_measure(L, hw, t, 2, 1, 60, seconds);
+  for (int i = 0; i < 2; i++) ck_assert(seconds[i] > 0 && seconds[i] < 1);
+  tarn_measure(L, hw, t, 2, 1, 0, seconds); /* no time at all */
+  for (int i = 0; i < 2; i++) ck_assert(isinf(seconds[i]));
+}
+START_TEST(measures) {
+#if defined(__x86_64__)
+  must(measure, NULL);
+#endif
+}
+END_TEST
+
+int main(void) {
+  if (!mkdtemp(dir)) return 1;
+  Suite *suite = suite_create("tune");
+  TCase *t = tcase_create("tune");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_set_timeout(t, 120);
+  tcase_add_test(t, store);
+  tcase_add_test(t, store_refuses);
+  tcase_add_test(t, learns);
+  tcase_add_test(t, too_few);
+  tcase_add_loop_test(t, models_refused, 0, sizeof broken / sizeof *broken);
+  tcase_add_test(t, model_by_hand);
+  tcase_add_test(t, other_hardware);
+  tcase_add_test(t, features);
+  tcase_add_test(t, blocked);
+  tcase_add_test(t, schedules);
+  tcase_add_test(t, measures);
+  suite_add_tcase(suite, t);
+  SRunner *r = srunner_create(suite);
+  srunner_run_all(r, CK_NORMAL);
+  int bad = srunner_ntests_failed(r);
+  srunner_free(r);
+  return bad ? 1 : 0;
+}
