@@ -262,6 +262,7 @@ TARN_API void tarn_eg_rules_free(tarn_eg_rules *rs);
  * a right-side variable not bound on the left, two segments side by side, out of memory … */
 TARN_API uint32_t tarn_eg_rules_add(tarn_eg_rules *rs, const tarn_eg_rule *rule);
 TARN_API const char *tarn_eg_rules_message(const tarn_eg_rules *rs);
+TARN_API tarn_status tarn_eg_rules_status(const tarn_eg_rules *rs); /* TARN_OK, or what the message is about */
 TARN_API uint32_t tarn_eg_rules_count(const tarn_eg_rules *rs);
 TARN_API const char *tarn_eg_rule_name(const tarn_eg_rules *rs, uint32_t rule);
 TARN_API uint32_t tarn_eg_rule_id(const tarn_eg_rules *rs, uint32_t rule);

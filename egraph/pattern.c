@@ -57,6 +57,7 @@ uint32_t eg_keep_rules(tarn_egraph *g, const tarn_eg_rules *rs) {
 const char *tarn_eg_rules_message(const tarn_eg_rules *rs) {
   return rs->mem.st == TARN_OK ? "" : rs->mem.msg;
 }
+tarn_status tarn_eg_rules_status(const tarn_eg_rules *rs) { return rs->mem.st; }
 uint32_t tarn_eg_rules_count(const tarn_eg_rules *rs) { return rs->n; }
 const char *tarn_eg_rule_name(const tarn_eg_rules *rs, uint32_t rule) { return rs->rule[rule].name; }
 uint32_t tarn_eg_rule_id(const tarn_eg_rules *rs, uint32_t rule) { return rs->rule[rule].id; }

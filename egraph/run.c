@@ -18,6 +18,7 @@ typedef struct rule_state {
   eg_vec found;     /* this iteration's new ones */
   eg_vec held;      /* waiting for a condition */
   uint64_t held_at; /* what the conditions read, as a version */
+  uint64_t known_at, swept_at; /* versions of the graph when known and held were swept */
   uint32_t banned_until, bans;
   bool active, skipped;
   uint32_t since;
@@ -156,10 +157,11 @@ static void prepare_rule(tarn_eg_runner *r, uint32_t rule, uint32_t iteration) {
   s->since = s->seen;
   if (s->skipped || !backoff) return;
   if (s->known_ok) {
-    sweep(r->g, er, &s->known, s->seen);
+    if (s->known_at != r->g->version) sweep(r->g, er, &s->known, s->seen);
   } else {
     s->since = 0, s->known.n = 0;
   }
+  s->known_at = r->g->version;
 }
 
 /* Rules that look for changes since the same stamp are searched together. */
@@ -267,7 +269,8 @@ static bool apply_blocks(tarn_eg_runner *r, uint32_t rule, const eg_vec *v) {
 static bool apply_held(tarn_eg_runner *r, uint32_t rule) {
   rule_state *s = &r->rule[rule];
   const eg_rule *er = &r->rs->rule[rule];
-  sweep(r->g, er, &s->held, s->seen);
+  if (s->swept_at != r->g->version) sweep(r->g, er, &s->held, s->seen);
+  s->swept_at = r->g->version;
   uint64_t v = condition_version(r, er);
   if (!s->held.n || v == s->held_at) return true;
   eg_vec old = s->held;

@@ -238,7 +238,8 @@ bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n
     if (r->bare && !search_bare(s, r, &sinks[i], since ? first_id[i] : 0)) return false;
     left += !r->bare && rule_possible(s, r);
   }
-  if (!left) return true;
+  bool changed = !since || since + 1 < s->g->now || s->g->now_used;
+  if (!left || !changed) return true;
   bool scan = since == 0 && left <= 3;
   if (!scan && !index_nodes(s)) return false;
   for (uint32_t i = 0; i < n; i++) {

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""The e-graph engine beside other engines: run.py BUILD [--full] [--callgrind] [--runs N].
+
+Each workload runs in a process of its own, three times unless asked otherwise; medians are shown.  The figures of egg
+0.11 are those of bench/egraph/egg.txt, taken on another machine of two cores: the best of several runs each.  Where the
+Python that runs this has the package egglog, egglog runs the same workloads here and now, in turn with ours.  The e-nodes
+and e-classes reached must be those of egg.
+--full adds a graph of 16 million e-nodes; --callgrind counts instructions on small workloads, which do not depend on
+the machine's mood.
+"""
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+# ---- egglog on our files ----
+
+def read_terms(text):
+    """The S-expressions of a text as nested lists."""
+    stack = [[]]
+    for word in re.findall(r"\(|\)|[^\s()]+", re.sub(r";[^\n]*", "", text)):
+        if word == "(":
+            stack.append([])
+        elif word == ")":
+            done = stack.pop()
+            stack[-1].append(done)
+        else:
+            stack[-1].append(word)
+    return stack[0]
+
+
+class Egglog:
+    """Terms and rules of our files as a program of egglog: a constructor for each operator."""
+
+    def __init__(self):
+        self.constructors = {}
+
+    def name(self, op, arity):
+        name = "F%d_%s" % (arity, "".join(c if c.isalnum() else "x%x" % ord(c) for c in op))
+        self.constructors[name] = arity
+        return name
+
+    def term(self, t):
+        if isinstance(t, list):
+            return "(%s %s)" % (self.name(t[0], len(t) - 1), " ".join(self.term(k) for k in t[1:]))
+        if t[0] == "?":
+            return t[1:]
+        if re.fullmatch(r"-?\d+", t):
+            return "(Num %s)" % t
+        return '(Sym "%s")' % t
+
+    def program(self, rules, terms, iterations):
+        body = ["(rewrite %s %s)" % (self.term(r[2]), self.term(r[4])) for r in rules]
+        body += ["(let $t%d %s)" % (i, self.term(t)) for i, t in enumerate(terms)]
+        kinds = " ".join("(%s %s)" % (n, " ".join(["T"] * a)) for n, a in sorted(self.constructors.items()))
+        return "(datatype T (Num i64) (Sym String) %s)\n%s\n(run %d)\n(print-size)" % (kinds, "\n".join(body), iterations)
+
+
+def egglog_child(rules, terms, iterations):
+    """Prints milliseconds and e-nodes, as our engine does."""
+    from egglog import bindings
+    read = [read_terms(open(os.path.join(HERE, f)).read()) for f in (rules, terms)]
+    text = Egglog().program(read[0], read[1], iterations)
+    graph = bindings.EGraph()
+    start = time.perf_counter()
+    out = graph.run_program(*graph.parse_program(text))
+    took = time.perf_counter() - start
+    sizes = re.findall(r"\(\w+ (\d+)\)", str(out[-1]))
+    print(json.dumps({"ms": took * 1e3, "nodes": sum(map(int, sizes))}))
+
+
+# ---- running ----
+
+def call(command):
+    """The JSON that a command prints, with the peak of its memory."""
+    one_thread = dict(os.environ, RAYON_NUM_THREADS="1")
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=one_thread)
+    text = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    if status:
+        sys.exit("run.py: %s failed" % " ".join(command))
+    return dict(json.loads(text), rss=usage.ru_maxrss * 1024)
+
+
+def median(rows, key):
+    return statistics.median(r[key] for r in rows)
+
+
+def have_egglog():
+    return subprocess.run([sys.executable, "-c", "import egglog"], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def read_figures():
+    """name: (group, ms, MiB, e-nodes, e-classes)"""
+    rows = {}
+    for line in open(os.path.join(HERE, "egg.txt")):
+        if not line.startswith("#"):
+            group, name, ms, mib, nodes, classes = line.split()
+            rows[name] = (group, float(ms), float(mib), int(nodes), int(classes))
+    return rows
+
+
+def egglog_command(name):
+    m = re.fullmatch(r"assoc(\d+)|pure-s(\d+)", name)
+    if not m:
+        return None
+    rules, terms, n = ("ac.rules", name + ".term", 12) if m.group(1) else ("pure.rules", "math7.term", int(m.group(2)))
+    return [sys.executable, os.path.abspath(__file__), "--egglog-child", rules, terms, str(n)]
+
+
+def growth(engine, figures, runs, full, egglog):
+    print("%-3s %-12s %10s %9s %10s %9s %7s %9s %7s %7s" % ("", "workload", "e-nodes", "tarn ms", "egg ms", "ratio",
+                                                          "B/node", "egg B/n", "egglog", "ratio"))
+    for name, (group, ms, mib, nodes, classes) in figures.items():
+        if nodes > 4e6 and not full:
+            continue
+        times = 1 if nodes > 4e6 else runs
+        ours, theirs = [], []
+        command = egglog_command(name) if egglog and not nodes > 4e6 else None
+        for _ in range(times):
+            ours.append(call([engine, name]))
+            if command:
+                theirs.append(call(command))
+        got = ours[0]
+        if (got["nodes"], got["classes"]) != (nodes, classes):
+            sys.exit("run.py: %s has %d e-nodes and %d classes, not %d and %d" % (name, got["nodes"], got["classes"],
+                                                                               nodes, classes))
+        if theirs and theirs[0]["nodes"] != nodes:
+            sys.exit("run.py: egglog has %d e-nodes in %s, not %d" % (theirs[0]["nodes"], name, nodes))
+        mine = median(ours, "ms")
+        other = "%9.1f %6.1fx" % (median(theirs, "ms"), median(theirs, "ms") / mine) if theirs else ""
+        print("%-3s %-12s %10d %9.2f %10.1f %8.1fx %7.0f %9.0f %s" % (group, name, nodes, mine, ms, ms / mine,
+                                                                  got["peak"] / nodes, mib * 2**20 / nodes, other))
+        sys.stdout.flush()
+
+
+def parts(engine, runs):
+    add = [call([engine, "add"]) for _ in range(runs)]
+    chains = [call([engine, "rebuild"]) for _ in range(runs)]
+    match = [call([engine, "match"]) for _ in range(runs)]
+    rows = [("B9 add, fresh, at 10^6", median(add, "fresh_ns"), 590, "ns"),
+            ("B9 add, known, at 10^6", median(add, "hit_ns"), 86, "ns"),
+            ("B9 union", median(add, "union_ns"), 900, "ns"),
+            ("B9 rebuild after 10^4 unions", median(add, "rebuild_unions_ms"), 100, "ms"),
+            ("B9 congruence in chains", median(chains, "congruence_ns"), 278, "ns"),
+            ("B10 e-matching, 24 left sides", median(match, "ms"), 138, "ms")]
+    print("\n%-34s %9s %9s %7s" % ("part", "tarn", "egg", "ratio"))
+    for name, ours, egg, unit in rows:
+        print("%-34s %6.1f %s %6.0f %s %6.1fx" % (name, ours, unit, egg, unit, egg / ours))
+    if match[0]["matches"] != 915328:
+        sys.exit("run.py: the left sides match %d times" % match[0]["matches"])
+
+
+def reasons(engine, runs):
+    print("\n%-12s %22s %22s" % ("reasons kept", "time, of that without", "memory"))
+    egg = {"assoc9": (13.6, 5.9), "pure-s10": (3.4, 2.4), "pure-s11": (3.4, 2.6)}
+    for name, (slow, big) in egg.items():
+        plain = [call([engine, name]) for _ in range(runs)]
+        for kind in ("why", "all"):
+            rows = [call([engine, "%s-%s" % (name, kind)]) for _ in range(runs)]
+            print("%-12s %7.2f (egg %4.1f) %13.2f (egg %3.1f) %s" % (
+                name, median(rows, "ms") / median(plain, "ms"), slow, rows[0]["peak"] / plain[0]["peak"], big,
+                "every union" if kind == "all" else ""))
+
+
+def limits(engine):
+    print("\n%-34s %22s %26s" % ("limits (B13), 173,063 e-nodes idle", "tarn", "egg"))
+    got = call([engine, "five-s0", "1000000"])
+    print("%-34s %14d e-nodes %18d e-nodes" % ("five: at most 1,000,000 e-nodes", got["nodes"], 14774630))
+    got = call([engine, "poly-s0", "0", "5"])
+    print("%-34s %20.3f s %21.1f s" % ("poly: at most 5 s (egg: 30 s)", got["ms"] / 1e3, 47.1))
+    got = call([engine, "idle"])
+    print("%-34s %19.1f us" % ("an iteration that finds nothing", got["simple_us"]))
+    print("%-34s %19.1f us" % ("the same under backoff", got["backoff_us"]))
+
+
+def instructions(engine):
+    print("\n%-12s %16s" % ("callgrind", "instructions"))
+    for name in ("assoc8", "pure-s9", "pure-b20", "math7-s5"):
+        with tempfile.TemporaryDirectory() as d:
+            run = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=%s/out" % d, engine, name],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
+        print("%-12s %16s" % (name, re.search(r"Collected : (\d+)", run.stderr).group(1)))
+
+
+def main():
+    if sys.argv[1:2] == ["--egglog-child"]:
+        return egglog_child(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("build")
+    p.add_argument("--full", action="store_true")
+    p.add_argument("--callgrind", action="store_true")
+    p.add_argument("--runs", type=int, default=3)
+    a = p.parse_args()
+    subprocess.run(["cmake", "--build", a.build, "--target", "engine"], stdout=subprocess.DEVNULL, check=True)
+    engine = os.path.join(a.build, "bin", "engine")
+    growth(engine, read_figures(), a.runs, a.full, have_egglog())
+    parts(engine, a.runs)
+    reasons(engine, a.runs)
+    limits(engine)
+    if a.callgrind:
+        instructions(engine)
+
+
+if __name__ == "__main__":
+    main()
