@@ -8,11 +8,21 @@ static void show(tarn_ctx *cx, tarn_lang *L, const char *name, bool measure) {
   tarn_hw_print(h, &b);
   printf("%s\n", b.p);
 }
+/* The element type that the fastest intrinsic multiplies. */
+static tarn_dtype fastest(const tarn_hw *h) {
+  const tarn_hw_intrinsic *best = NULL;
+  for (uint32_t i = 0; i < h->nintrin; i++)
+    if (!best || h->intrin[i].ops * h->intrin[i].throughput > best->ops * best->throughput) best = &h->intrin[i];
+  return best ? best->op[0].dtype : TARN_F32;
+}
+/* Reading is half of it; the other half is that every intrinsic has a meaning. */
 static void check(tarn_ctx *cx, tarn_lang *L, const char *name) {
   (void)cx;
   const tarn_hw *h = cli_hardware(L, name);
-  printf("%s: ok, %u memories, %u intrinsics, %.4g GFLOP/s in f32 on all units\n", h->name, h->nmem, h->nintrin,
-         2e-9 * tarn_hw_peak(h, TARN_F32, h->units));
+  uint32_t n = tarn_ruleset_derive(tarn_ruleset_new(L, false), h);
+  tarn_dtype t = fastest(h);
+  printf("%s: ok, %u memories, %u intrinsics, %u derived rules, %.4g G%s/s in %s on all units\n", h->name, h->nmem, h->nintrin,
+         n, 2e-9 * tarn_hw_peak(h, t, h->units), tarn_dtype_is_float(t) ? "FLOP" : "op", tarn_dtype_name(t));
 }
 static void derive(tarn_ctx *cx, tarn_lang *L, const char *name) {
   tarn_ruleset *rs = tarn_ruleset_new(L, false);

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# hw show, check and derive on every shipped description; derived rules saved, loaded and checked; wrong descriptions.
+source tests/cli/lib.sh "$1"
+
+for file in hw/*.hw; do
+  name=$(basename "$file" .hw)
+  try 0 hw check "$name"
+  grep -q "^$name: ok, " "$work/out" || fail "hw check $name says $(cat "$work/out")"
+  try 0 hw show "$name" && cp "$work/out" "$work/shown.hw"
+  try 0 hw show "$work/shown.hw"
+  cmp "$work/out" "$work/shown.hw" || fail "what hw show $name prints reads as something else"
+  try 0 hw derive "$name" && cp "$work/out" "$work/$name.rules"
+  grep -q "^(rule $name\." "$work/$name.rules" || fail "hw derive $name gives no rule"
+  try 0 rules list "$work/$name.rules" --json
+  is 'rules.#' "$(grep -c '^(rule ' "$work/$name.rules")"
+done
+for rule in vta-pynq.gemm-tiles vta-pynq.gemm-tiles-onto gemmini-default.matmul-tiles systolic-f32.array-tiles x86-64-v3.fma-pieces; do
+  grep -q "^(rule $rule\$" "$work/${rule%%.*}.rules" || fail "there is no rule $rule"
+done
+try 0 hw derive host
+try 0 rules check --hw systolic-f32 --only systolic-f32.array-tiles --samples 20 --json
+is ok true
+is rules.0.family mapping
+
+# Wrong descriptions: one line with the place, exit 3, from check and from derive.
+machine() { # FORMS of the intrinsic, on line 3
+  printf '(hw m (kind dsa) (clock 1e8)\n (memory dram (read 1) (write 1))\n (intrinsic u %s))\n' "$1" >"$work/m.hw"
+}
+bad() { # PLACE WORDS… -- FORMS
+  local place=$1 words=()
+  shift
+  while [ "$1" != -- ]; do words+=("$1"); shift; done
+  machine "$2"
+  for action in check derive; do refused 3 "m.hw:$place:" "${words[@]}" -- hw $action "$work/m.hw"; done
+}
+ops='(operand a (type f32) (dims 2 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) (dims 2 4))'
+machine "(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))) $ops" && try 0 hw check "$work/m.hw"
+bad 3:24 'dims differ' -- "(meaning (cartProd (access 1 ?a) (access 0 ?b))) $ops"
+bad 3:75 '?q is no operand' -- "(meaning (compute dotProd (cartProd (access 0 ?a) (access 1 ?q)))) $ops"
+bad 3:24 'result y is f32 (2 4)' -- "(meaning (compute dotProd (cartProd (access 1 ?b) (access 1 ?a)))) $ops"
+bad 3:24 'does not read operand b' -- "(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?a)))) $ops"
+bad 3:37 'positive integers' -- '(operand a (type f32) (dims 2 0)) (operand y (type f32)) (meaning ?a)'
+bad 3:94 'no condition' -- "(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))) (constraint (+ ?m ?k)) $ops"
+refused 3 'no such description' vta-pynq -- hw check vta
+refused 2 'hw show|check|derive' -- hw burn host
+
+# A convolution is weighed both ways: reading its windows in place, and written out first.
+try 0 compile $digits -o "$work/d" --shape n=1 --threads 1 --emit ll --json
+[ "$(value 'im2col.#')" -gt 0 ] || fail "no convolution has two prices"
+for key in kernel implicit_us materialised_us; do value im2col.0.$key >/dev/null; done
+try 0 compile $digits -o "$work/d" --shape n=1 --threads 1 --emit ll --no-rules im2col --json
+is 'im2col.#' 0
+finish
