@@ -25,6 +25,12 @@ static double tree_cost(const sel_run *r, const double *dist, uint32_t v) {
   return t;
 }
 
+/* The sum of a bad selection may overflow where that of a good one does not. */
+static void offer(sel_run *r, const uint32_t *choice) {
+  sel_offer(r, choice);
+  if (!(r->best_cost < INFINITY)) sel_run_tree(r);
+}
+
 void sel_run_worst(sel_run *r) {
   uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes), *order, n;
   uint32_t *place = places(r, r->cost, choice, &order, &n);
@@ -38,7 +44,7 @@ void sel_run_worst(sel_run *r) {
       if (t > dist[c]) dist[c] = t, choice[c] = v;
     }
   }
-  sel_offer(r, choice);
+  offer(r, choice);
 }
 
 void sel_run_random(sel_run *r) {
@@ -55,5 +61,5 @@ void sel_run_random(sel_run *r) {
     for (uint32_t j = r->g.class_first[c]; j < r->g.class_first[c + 1]; j++)
       if (allowed(r, place, r->g.class_node[j]) && sel_random(&s) % ++seen == 0) choice[c] = r->g.class_node[j];
   }
-  sel_offer(r, choice);
+  offer(r, choice);
 }

@@ -12,6 +12,7 @@ typedef struct sel_part {
   double cost, bound;
   double limit;         /* nothing that costs this or more is of use to the caller */
   double unit;          /* all costs are multiples of it; 0 = none known */
+  uint64_t wide;        /* partial selections spent on its tree decomposition, in vain */
   uint8_t *dead;        /* by node of q: proven not to be in any better selection; or NULL */
   uint32_t n_dead;
 } sel_part;
@@ -65,6 +66,7 @@ uint32_t sel_level_cuts(sel_run *r, sel_pool *mem, const sel_prob *q, const tarn
                         const uint8_t *needed, sel_rows *w, double enough);
 /* Components by class of the whole problem; returns true when some class is in a cycle. */
 bool sel_prob_scc(sel_pool *mem, const sel_prob *q, uint32_t *scc);
-/* width.c: exact by dynamic programming when the width allows; false when it does not. */
-bool sel_part_width(sel_run *r, sel_pool *mem, sel_part *t);
+/* width.c: exact by dynamic programming, where at most so many partial selections do; false where they don't, and then
+ * not tried again with as many. */
+bool sel_part_width(sel_run *r, sel_pool *mem, sel_part *t, uint64_t most);
 #endif
