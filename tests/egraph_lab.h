@@ -14,6 +14,10 @@ typedef struct lab { /* large: make it static */
   char name[LAB_NAMES][32];
   uint32_t slot[2 * LAB_NAMES]; /* hash table of names: number + 1 */
   uint32_t n_names;
+  /* names that are numbers: their values, and the number + 1 of the name of a value by hash */
+  bool number[LAB_NAMES];
+  double value[LAB_NAMES];
+  uint32_t value_slot[2 * LAB_NAMES];
   tarn_egraph *g;
   tarn_eg_rules *rules;
   uint32_t next_id;
@@ -34,8 +38,23 @@ static inline uint32_t lab_op(lab *l, const char *s, size_t n) {
   if (l->n_names == LAB_NAMES || n > 31) abort();
   memcpy(l->name[l->n_names], s, n);
   l->name[l->n_names][n] = 0;
+  char *end;
+  l->value[l->n_names] = strtod(l->name[l->n_names], &end);
+  l->number[l->n_names] = n && !*end && *s != 'i' && *s != 'n'; /* "inf" and "nan" are names like others */
   l->slot[i] = ++l->n_names;
   return l->n_names - 1;
+}
+
+/* The name of a number, made when there is none. */
+static inline uint32_t lab_number(lab *l, double x) {
+  char buf[32];
+  if (x == 0) x = 0; /* no minus zero */
+  uint32_t i = (uint32_t)(tarn_hash_bytes(&x, sizeof x, 0) % (2 * LAB_NAMES));
+  for (; l->value_slot[i]; i = (i + 1) % (2 * LAB_NAMES))
+    if (l->value[l->value_slot[i] - 1] == x) return l->value_slot[i] - 1;
+  uint32_t op = lab_op(l, buf, (size_t)snprintf(buf, sizeof buf, "%.17g", x));
+  l->value_slot[i] = op + 1;
+  return op;
 }
 
 static inline const char *lab_skip(const char *s) {

@@ -6,16 +6,8 @@
 #include "tests/egraph_lab.h"
 
 static inline bool math_number(const lab *l, uint32_t op, double *x) {
-  char *end;
-  *x = strtod(l->name[op], &end);
-  return end != l->name[op] && *end == 0 && l->name[op][0] != 'i'; /* "i" is no number, "inf" not used */
-}
-
-static inline uint64_t math_value(lab *l, double x) {
-  char buf[32];
-  if (x == 0) x = 0; /* no minus zero */
-  snprintf(buf, sizeof buf, "%.17g", x);
-  return 1 + (uint64_t)lab_op(l, buf, strlen(buf));
+  *x = l->value[op];
+  return l->number[op];
 }
 
 static inline bool math_make(void *user, const tarn_egraph *g, const tarn_eg_node *n, uint64_t *v) {
@@ -27,12 +19,12 @@ static inline bool math_make(void *user, const tarn_egraph *g, const tarn_eg_nod
     return true;
   }
   const char *op = l->name[n->op];
-  if (n->n != 2 || strlen(op) != 1 || !strchr("+-*/", *op)) return true;
+  if (n->n != 2 || op[1] || !strchr("+-*/", *op)) return true;
   uint64_t a = tarn_eg_data(g, 0, n->kids[0]), b = tarn_eg_data(g, 0, n->kids[1]);
   if (!a || !b || !math_number(l, (uint32_t)(a - 1), &x) || !math_number(l, (uint32_t)(b - 1), &y)) return true;
   if (*op == '/' && y == 0) return true;
   r = *op == '+' ? x + y : *op == '-' ? x - y : *op == '*' ? x * y : x / y;
-  *v = math_value(l, r);
+  *v = 1 + (uint64_t)lab_number(l, r);
   return true;
 }
 
