@@ -22,7 +22,7 @@ static tarn_eg_pat *translate(tarn_saturation *s, const rpat *p, uint32_t name) 
 static bool bind_nodes(tarn_saturation *s, const rpat *p, const tarn_eg_match *m) {
   if (p->kind != RP_NODE) return true;
   uint32_t node = m->nodes[p->var];
-  if (node < s->aside.n && s->aside.p[node]) return false;
+  if (sat_asleep(s, node)) return false;
   s->env.node[p->var] = tarn_eg_find(s->g, node);
   if (!r_bind_payload(&s->env, p, tarn_eg_node_at(s->g, node).payload)) return false;
   for (uint32_t i = 0; i < p->n; i++)
@@ -148,11 +148,6 @@ static uint32_t keep_roots(tarn_saturation *s, const rule *r) {
   return at;
 }
 
-static void set_aside(tarn_saturation *s, uint32_t node) {
-  while (s->aside.n <= node) tarn_push(s->cx, &s->aside, 0);
-  s->aside.p[node] = 1;
-}
-
 static bool apply_build(engine_rule *x, guarded *c, const tarn_eg_match *m) {
   tarn_saturation *s = x->s;
   site_room room;
@@ -161,7 +156,8 @@ static bool apply_build(engine_rule *x, guarded *c, const tarn_eg_match *m) {
   site->root = m->root;
   uint32_t right = builder_of(x->r)->build(site);
   if (right == TARN_NONE) return true;
-  if (builder_of(x->r)->replaces) set_aside(s, m->nodes[0]);
+  if (site->worse) sat_stand(s, m->nodes[0], SAT_WORSE);
+  if (builder_of(x->r)->replaces || site->replaced) sat_stand(s, m->nodes[0], SAT_REPLACED);
   uint32_t left = s->o.reasons ? r_site_left(site) : m->root, note = keep_note(s, site, left);
   if (!unite(x, x->number, left, right, note, c)) return false;
   if (!unite(x, x->number, site->also[0], site->also[1], note, c)) return false;
@@ -228,6 +224,10 @@ static uint64_t rule_reads(const rule *r) {
   return bits;
 }
 
+_Noreturn static void refused(tarn_ctx *cx, const rule *r, const tarn_eg_rules *rules) {
+  if (tarn_eg_rules_status(rules) == TARN_MEMORY) tarn_raise(cx, TARN_MEMORY, "%s", tarn_eg_rules_message(rules));
+  tarn_sx_error(cx, r->at, "%s", tarn_eg_rules_message(rules));
+}
 static void compile_rule(tarn_saturation *s, const rule *r, uint32_t number) {
   engine_rule *x = &s->er[s->nactive];
   *x = (engine_rule){.s = s, .r = r, .number = number};
@@ -238,8 +238,7 @@ static void compile_rule(tarn_saturation *s, const rule *r, uint32_t number) {
   tarn_eg_condition cond[2] = {{fits, x, rule_reads(r)}, {holds, x, b ? b->reads : 0}};
   tarn_eg_rule e = {.name = r->name, .id = number, .lhs = lhs, .n_lhs = r->nlhs, .conditions = cond,
                     .n_conditions = b && b->when ? 2 : 1, .apply = apply, .user = x};
-  if (tarn_eg_rules_add(s->rules, &e) == TARN_NONE)
-    tarn_sx_error(s->cx, r->at, "%s", tarn_eg_rules_message(s->rules));
+  if (tarn_eg_rules_add(s->rules, &e) == TARN_NONE) refused(s->cx, r, s->rules);
   s->nactive++;
 }
 

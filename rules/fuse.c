@@ -167,10 +167,37 @@ bool kern_inline(kern *k, uint32_t slot, const kern *p) {
   return true;
 }
 
+/* The one map through which all reads of slot go, or TARN_NONE. */
+static uint32_t only_map(const kern *k, uint32_t slot) {
+  uint32_t map = TARN_NONE;
+  for (uint32_t i = 0; i < k->nstage; i++)
+    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) {
+      const tarn_read *x = &k->stage[i].read[r];
+      if (x->stage || x->src != slot) continue;
+      if (map != TARN_NONE && map != x->map) return TARN_NONE;
+      map = x->map;
+    }
+  return map;
+}
+
+/* A map that alone reads the kid, each element once, and nothing else that is not constant: it need not stand without
+ * what it reads in it. With several operands, which of them becomes whose epilogue is a choice. */
+static bool next_in_line(rsite *s, const kern *k, uint32_t slot) {
+  uint32_t map = only_map(k, slot);
+  if (!kern_is_map(k) || (site_facts(s, k->leaf[slot]) & R_SHARED) || map == TARN_NONE) return false;
+  for (uint32_t i = 0; i < k->nleaf; i++)
+    if (i != slot && !site_const(s, k->leaf[i])) return false;
+  return tarn_map_invert(k->L, map, 0) != TARN_NONE;
+}
+
 uint32_t build_inline(rsite *s) {
   kern k, p;
   if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&p)) return TARN_NONE;
-  return kern_inline(&k, slot_leaf(&k, s), &p) ? kern_store(&k) : TARN_NONE;
+  uint32_t slot = slot_leaf(&k, s);
+  bool line = s->e->host->graph && next_in_line(s, &k, slot);
+  uint32_t id = kern_inline(&k, slot, &p) ? kern_store(&k) : TARN_NONE;
+  s->replaced = line && id != TARN_NONE;
+  return id;
 }
 
 /* ---------------------------------------------------------------- when to inline */
@@ -220,19 +247,6 @@ bool when_inline_reduction(rsite *s) {
 }
 
 /* ---------------------------------------------------------------- epilogue */
-
-/* The one map through which all reads of slot go, or TARN_NONE. */
-static uint32_t only_map(const kern *k, uint32_t slot) {
-  uint32_t map = TARN_NONE;
-  for (uint32_t i = 0; i < k->nstage; i++)
-    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) {
-      const tarn_read *x = &k->stage[i].read[r];
-      if (x->stage || x->src != slot) continue;
-      if (map != TARN_NONE && map != x->map) return TARN_NONE;
-      map = x->map;
-    }
-  return map;
-}
 
 /* A map kernel k that reads slot through the bijection `map`, with its loops replaced by the dims of slot. */
 bool kern_align(kern *k, uint32_t slot, uint32_t map) {
@@ -361,6 +375,7 @@ uint32_t build_epilogue(rsite *s) {
   uint32_t slot = slot_leaf(&k, s), map = only_map(&k, slot), ns = k.out_ns, seen;
   if (map == TARN_NONE || !same_loops(&k, &p, slot, map, &seen) || !append_epilogue(&p, &k, slot)) return TARN_NONE;
   uint32_t id = kern_store(&p);
+  s->worse = id != TARN_NONE && s->e->host->graph && !(site_facts(s, s->kid[s->slot].id) & R_SHARED);
   return seen == TARN_NONE ? id : seen_through(s, id, seen, ns);
 }
 

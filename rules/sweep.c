@@ -4,13 +4,17 @@
  * nine products after they have become one.  Rules that went on fusing those would make forms that nothing reads. */
 #include "rules/internal.h"
 
-enum { LIVE = 0, REPLACED = 1, UNNEEDED = 2 };
-
-static bool replaced(const tarn_saturation *s, uint32_t node) {
-  return node < s->aside.n && s->aside.p[node] == REPLACED;
+void sat_stand(tarn_saturation *s, uint32_t node, sat_standing how) {
+  while (s->aside.n <= node) tarn_push(s->cx, &s->aside, SAT_LIVE);
+  if (s->aside.p[node] != SAT_REPLACED) s->aside.p[node] = (uint8_t)how;
 }
 
-/* Classes that the outputs need through nodes that were not replaced. A class all of whose nodes were replaced needs all
+/* There is a better one. */
+static bool beaten(const tarn_saturation *s, uint32_t node) {
+  return sat_stands(s, node) == SAT_REPLACED || sat_stands(s, node) == SAT_WORSE;
+}
+
+/* Classes that the outputs need through nodes that were not beaten. A class all of whose nodes were needs all
  * of them. */
 static tarn_map *needed(tarn_saturation *s) {
   TARN_VEC(uint32_t) todo = {0};
@@ -22,10 +26,10 @@ static tarn_map *needed(tarn_saturation *s) {
     tarn_map_at(seen, c, &fresh);
     if (!fresh) continue;
     for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n))
-      live += !replaced(s, n);
+      live += !beaten(s, n);
     for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n)) {
       tarn_eg_node x = tarn_eg_node_at(s->g, n);
-      if (live && replaced(s, n)) continue;
+      if (live && beaten(s, n)) continue;
       for (uint32_t i = 0; i < x.n; i++) tarn_push(s->cx, &todo, tarn_eg_find(s->g, x.kids[i]));
     }
   }
@@ -38,8 +42,7 @@ void sat_sweep(tarn_saturation *s) {
   for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(s->g, c)) {
     bool dead = !tarn_map_get(seen, c);
     for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n)) {
-      while (s->aside.n <= n) tarn_push(s->cx, &s->aside, LIVE);
-      if (s->aside.p[n] != REPLACED) s->aside.p[n] = dead ? UNNEEDED : LIVE;
+      if (!beaten(s, n)) sat_stand(s, n, dead ? SAT_UNNEEDED : SAT_LIVE);
     }
   }
 }
@@ -48,7 +51,7 @@ void sat_sweep(tarn_saturation *s) {
 
 static bool ready(const tarn_saturation *s, const uint8_t *made, uint32_t node) {
   tarn_eg_node x = tarn_eg_node_at(s->g, node);
-  if (node < s->aside.n && s->aside.p[node]) return false;
+  if (sat_stands(s, node) != SAT_LIVE) return false;
   for (uint32_t i = 0; i < x.n; i++)
     if (!made[tarn_eg_find(s->g, x.kids[i])]) return false;
   return true;
@@ -75,7 +78,7 @@ static bool take_back(tarn_saturation *s, const uint8_t *made) {
   for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(s->g, c)) {
     if (made[c] || !tarn_map_get(seen, c)) continue;
     for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n))
-      if (replaced(s, n)) s->aside.p[n] = LIVE, any = true;
+      if (beaten(s, n)) s->aside.p[n] = SAT_LIVE, any = true;
   }
   return any;
 }
@@ -91,5 +94,5 @@ void sat_settle(tarn_saturation *s) {
 }
 
 bool tarn_sat_left_out(const tarn_saturation *s, uint32_t node) {
-  return node < s->aside.n && s->aside.p[node] && !sat_facts(s, tarn_eg_find(s->g, node))->constant;
+  return sat_stands(s, node) != SAT_LIVE && !sat_facts(s, tarn_eg_find(s->g, node))->constant;
 }
