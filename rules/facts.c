@@ -279,5 +279,5 @@ void facts_install(tarn_saturation *s) {
   tarn_eg_analysis know = {"facts", s, facts_make, facts_join, facts_modify};
   s->fact = tarn_intern_new(s->cx);
   if (tarn_eg_add_analysis(s->g, &type) != RA_TYPE || tarn_eg_add_analysis(s->g, &know) != RA_FACTS)
-    tarn_raise(s->cx, TARN_INTERNAL, "saturation: the graph has other analyses");
+    tarn_raise(s->cx, tarn_eg_status(s->g) ? tarn_eg_status(s->g) : TARN_INTERNAL, "saturation: no room for the analyses");
 }

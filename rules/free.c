@@ -54,7 +54,9 @@ tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs) {
     tarn_eg_rule e = {.name = r->name, .id = i, .lhs = roots(rs, r->lhs, r->nlhs), .n_lhs = r->nlhs,
                       .rhs = roots(rs, r->rhs, r->nrhs), .n_rhs = r->nrhs};
     if (r->ncond) tarn_sx_error(rs->cx, r->at, "a rule of a free set takes no conditions");
-    if (tarn_eg_rules_add(out, &e) == TARN_NONE) tarn_sx_error(rs->cx, r->at, "%s", tarn_eg_rules_message(out));
+    if (tarn_eg_rules_add(out, &e) != TARN_NONE) continue;
+    if (tarn_eg_rules_status(out) == TARN_MEMORY) tarn_raise(rs->cx, TARN_MEMORY, "%s", tarn_eg_rules_message(out));
+    tarn_sx_error(rs->cx, r->at, "%s", tarn_eg_rules_message(out));
   }
   return out;
 }

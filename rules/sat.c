@@ -119,7 +119,9 @@ static uint32_t add_term(tarn_saturation *s, tarn_term root, tarn_map *memo) {
     todo.n--;
     if (tarn_map_get(memo, t)) continue;
     uint32_t id = host_mk(s, x->op, x->payload, kid, x->n);
-    if (id == TARN_NONE) tarn_raise(s->cx, TARN_NO_RESULT, "saturation: %s", tarn_eg_message(s->g));
+    if (id == TARN_NONE)
+      tarn_raise(s->cx, tarn_eg_status(s->g) ? tarn_eg_status(s->g) : TARN_INTERNAL, "saturation: %s",
+                 tarn_eg_message(s->g));
     *tarn_map_at(memo, t, NULL) = (uint64_t)id + 1;
   }
   return (uint32_t)*tarn_map_get(memo, root) - 1;
@@ -319,6 +321,11 @@ static void report(tarn_saturation *s, tarn_eg_stop stop, double seconds) {
   for (uint32_t i = 0; i < s->nroot; i++) s->root[i] = tarn_eg_find(s->g, s->exact[i]);
 }
 
+/* Memory that runs out is no limit with a usable result: what is lost depends on the machine. */
+static void no_memory(tarn_saturation *s) {
+  if (tarn_eg_status(s->g) == TARN_MEMORY) tarn_raise(s->cx, TARN_MEMORY, "saturation: %s", tarn_eg_message(s->g));
+}
+
 tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs, const tarn_sat_options *o) {
   tarn_ctx *cx = rs->cx;
   tarn_saturation *s = TARN_NEW(cx, tarn_saturation);
@@ -334,10 +341,12 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs, co
   s->env = (renv){.L = s->L, .host = &s->host, .hw = o->hw};
   facts_install(s);
   add_program(s);
+  no_memory(s);
   engine_compile(s);
   s->runner = tarn_eg_runner_new(s->g, s->rules);
   if (!s->runner) tarn_raise(cx, TARN_MEMORY, "saturation: out of memory");
   tarn_eg_stop stop = run(s);
+  no_memory(s);
   if (stop == TARN_EG_STOP_CONFLICT || stop == TARN_EG_STOP_ERROR)
     tarn_raise(cx, TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
   sat_settle(s);
