@@ -66,7 +66,6 @@ static bool prepare_keyed(eg_searcher *s) {
   size_t was = s->keyed_cap;
   if (!GROW(s, keyed, s->rs->max_words + 1u)) return false;
   memset(s->keyed + was, 0, (s->keyed_cap - was) * sizeof *s->keyed);
-  for (size_t a = 0; a < was; a++) s->keyed[a].at = NULL; /* classes are no longer what they were */
   return true;
 }
 
@@ -162,17 +161,25 @@ static inline bool fits(const eg_searcher *s, const uint8_t *ok, uint32_t node) 
   return h < s->ok_heads && ok[h];
 }
 
-static bool sort_class(eg_searcher *s, eg_keyed *j, const uint8_t *ok, uint32_t cls, uint32_t key) {
+/* The nodes of the class that may be taken, one after the other: root first, then changed ones, then old ones. */
+static inline bool over(const eg_searcher *s, uint8_t mode, uint32_t node) {
+  return mode == CHANGED && s->g->stamp[node] && s->g->stamp[node] <= s->since;
+}
+static inline bool taken(const eg_searcher *s, const uint8_t *ok, uint32_t atom, uint32_t node) {
+  return fits(s, ok, node) && mode_allows(s, atom, node);
+}
+
+static bool sort_class(eg_searcher *s, eg_keyed *j, const uint8_t *ok, const eg_instr *in) {
   const tarn_egraph *g = s->g;
   size_t n = 0;
-  uint32_t node = cls;
+  uint32_t node = j->cls;
   do {
-    if (fits(s, ok, node)) {
+    if (taken(s, ok, in->a, node)) {
       if (!eg_grow(&s->g->mem, (void **)&j->pair, &j->pair_cap, n + 1, sizeof *j->pair)) return false;
-      j->pair[n++] = (uint64_t)g->rec[node].k[key] << 32 | node;
+      j->pair[n++] = (uint64_t)g->rec[node].k[in->key] << 32 | node;
     }
     node = g->rec[node].next;
-  } while (node != cls);
+  } while (node != j->cls && !over(s, j->mode, node));
   sort_pairs(j->pair, n);
   j->n = n, j->sorted = true;
   return true;
@@ -191,24 +198,25 @@ static bool run_sorted(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t kid)
   return !out_of_time(s);
 }
 
-/* Any node of the class with that kid. */
+/* The nodes of the class with that kid. */
 static bool run_join(eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t cls, uint32_t kid) {
   const tarn_egraph *g = s->g;
   const uint8_t *ok = s->ok + s->r->atom[in->a].test * s->ok_stride;
+  uint8_t mode = s->mode[in->a];
   eg_keyed *j = &s->keyed[in->a];
-  bool again = j->at == in && j->cls == cls;
+  bool again = j->at == in && j->cls == cls && j->mode == mode;
   if (again && j->is_long) {
-    if (j->sorted || sort_class(s, j, ok, cls, in->key)) return run_sorted(s, pc, in->a, kid);
+    if (j->sorted || sort_class(s, j, ok, in)) return run_sorted(s, pc, in->a, kid);
     s->gave_up = true;
     return false;
   }
   uint32_t n = cls, steps = 0;
   do {
     steps++;
-    if (g->rec[n].k[in->key] == kid && fits(s, ok, n) && !bind(s, pc, in->a, n)) return false;
+    if (g->rec[n].k[in->key] == kid && taken(s, ok, in->a, n) && !bind(s, pc, in->a, n)) return false;
     n = g->rec[n].next;
-  } while (n != cls);
-  if (!again) j->at = in, j->cls = cls, j->is_long = steps > LONG_CLASS, j->sorted = false;
+  } while (n != cls && !over(s, mode, n));
+  if (!again) j->at = in, j->cls = cls, j->mode = mode, j->is_long = steps > LONG_CLASS, j->sorted = false;
   return !out_of_time(s);
 }
 
@@ -249,13 +257,7 @@ static bool run_keyed(eg_searcher *s, uint32_t pc, const eg_instr *in) {
     return eg_find(g, n) != cls || g->rec[n].k[in->key] != kid || bind(s, pc, in->a, n);
   }
   if (class_hopeless(s, in->a, cls)) return true;
-  if (mode == ANY) return run_join(s, pc, in, cls, kid);
-  if (g->rec[cls].k[in->key] == kid && !try_node(s, pc, in->a, cls)) return false;
-  for (uint32_t n = g->rec[cls].next; n != cls; n = g->rec[n].next) {
-    if (mode == CHANGED && g->stamp[n] && g->stamp[n] <= s->since) break;
-    if (g->rec[n].k[in->key] == kid && !try_node(s, pc, in->a, n)) return false;
-  }
-  return !out_of_time(s);
+  return run_join(s, pc, in, cls, kid);
 }
 
 static bool run_scan(eg_searcher *s, uint32_t pc, uint32_t atom) {

@@ -232,6 +232,7 @@ static bool search_inner(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, 
 bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
                const uint32_t *first_id) {
   s->since = since, s->require = NONE, s->gave_up = false;
+  for (size_t a = 0; a < s->keyed_cap; a++) s->keyed[a].at = NULL; /* classes and stamps are no longer what they were */
   uint32_t left = 0;
   for (uint32_t i = 0; i < n; i++) {
     const eg_rule *r = &s->rs->rule[rules[i]];
