@@ -261,23 +261,50 @@ static bool next_index(const tarn_imap *m, const bool *used, int64_t *x) {
   return false;
 }
 
+/* Points over the dims used; more than the limit: INT64_MAX. */
+static int64_t points_over(const tarn_imap *m, const bool *used) {
+  int64_t points = 1;
+  for (uint32_t i = 0; i < m->n; i++)
+    if (used[i] && (points *= m->dim[i]) > ENUMERATE_LIMIT) return INT64_MAX;
+  return points;
+}
+
+/* The guards over no other dims than those of e[at]: fewer points, and what stays in range where these hold does so
+ * where all do. */
+static void drop_other_guards(const tarn_lang *L, tarn_imap *m, const bool *used) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < m->nguard; i++) {
+    bool mine[TARN_MAX_DIMS] = {0}, within = true;
+    tarn_ix_mark(L, m->guard[i].e, mine);
+    for (uint32_t d = 0; d < m->n; d++) within &= !mine[d] || used[d];
+    if (within) m->guard[n++] = m->guard[i];
+  }
+  m->nguard = (uint8_t)n;
+}
+
 /* Does e[at] stay in range at every index where the guards hold? Raises when there are too many to
  * try. */
-static bool check_points(tarn_lang *L, const tarn_imap *m, uint32_t at, bool *any) {
-  bool used[TARN_MAX_DIMS] = {0};
-  int64_t x[TARN_MAX_DIMS] = {0}, points = 1;
-  tarn_ix_mark(L, m->e[at], used);
-  for (uint32_t i = 0; i < m->nguard; i++) tarn_ix_mark(L, m->guard[i].e, used);
-  for (uint32_t i = 0; i < m->n; i++)
-    if (used[i] && (points *= m->dim[i]) > ENUMERATE_LIMIT)
-      tarn_raise(L->cx, TARN_BAD_INPUT, "index map: cannot show that index %u stays below %lld", at,
-                 (long long)m->in[at]);
+static bool check_points(tarn_lang *L, const tarn_imap *map, uint32_t at, bool *any) {
+  bool used[TARN_MAX_DIMS] = {0}, own[TARN_MAX_DIMS] = {0};
+  int64_t x[TARN_MAX_DIMS] = {0};
+  tarn_imap m = *map;
+  tarn_ix_mark(L, m.e[at], own);
+  memcpy(used, own, sizeof used);
+  for (uint32_t i = 0; i < m.nguard; i++) tarn_ix_mark(L, m.guard[i].e, used);
+  bool all = points_over(&m, used) <= ENUMERATE_LIMIT;
+  if (!all) drop_other_guards(L, &m, own), memcpy(used, own, sizeof used), *any = true;
+  if (points_over(&m, used) > ENUMERATE_LIMIT)
+    tarn_raise(L->cx, TARN_BAD_INPUT, "index map: cannot show that index %u stays below %lld", at,
+               (long long)m.in[at]);
   do {
-    if (!guards_hold(L, m, x)) continue;
-    int64_t v = tarn_ix_eval(L, m->e[at], x);
+    if (!guards_hold(L, &m, x)) continue;
+    int64_t v = tarn_ix_eval(L, m.e[at], x);
     *any = true;
-    if (v < 0 || v >= m->in[at]) return false;
-  } while (next_index(m, used, x));
+    if (v >= 0 && v < m.in[at]) continue;
+    if (all) return false;
+    tarn_raise(L->cx, TARN_BAD_INPUT, "index map: cannot show that index %u stays below %lld", at,
+               (long long)m.in[at]);
+  } while (next_index(&m, used, x));
   return true;
 }
 

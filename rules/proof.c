@@ -208,6 +208,7 @@ typedef struct checking {
   pf_judge *j;
   const tarn_proof_options *o;
   tarn_proof_result r;
+  pf_bounds worst;      /* of all steps */
   TARN_VEC(tarn_proof_use) use;
 } checking;
 
@@ -225,13 +226,47 @@ static void refuse(checking *c, uint32_t step, const char *why) {
   c->r.why = why;
 }
 
+/* How nearly both sides of a step agree. */
+static pf_bounds bounds_of(const checking *c, const pf_step *s) {
+  uint32_t k = s->kind == PF_RULE ? tarn_ruleset_find(c->j->rs, s->rule) : TARN_NONE;
+  if (k == TARN_NONE) return (pf_bounds){TARN_RULE_EXACT, 0};
+  const rule *r = c->j->rs->rule.p[k];
+  return (pf_bounds){r->numeric, r->bound};
+}
+
+/* Links between lemmas have nothing of their own to evaluate. */
+static void replay(checking *c, const pf_proof *p, uint32_t i) {
+  const pf_step *s = &p->step.p[i];
+  const char *why;
+  if (!c->o->replay || s->kind == PF_CONGRUENCE || s->kind == PF_LEMMA) return;
+  pf_bounds b = bounds_of(c, s);
+  pf_verdict v = pf_replay(p, s, b, c->o, &why);
+  if (b.numeric > c->worst.numeric) c->worst.numeric = b.numeric;
+  c->worst.bound += b.bound;
+  c->r.replayed += v == PF_EQUAL;
+  c->r.skipped += v == PF_SKIPPED;
+  if (v == PF_SKIPPED) tarn_warn(c->j->cx, "step %u is not evaluated: %s", i + 1, why);
+  if (v == PF_DIFFERENT) refuse(c, i + 1, why);
+}
+
+/* The theorem on its first and last terms, as they are. */
+static void replay_theorem(checking *c, const pf_proof *p) {
+  const char *why;
+  pf_verdict v = pf_replay_whole(p, c->worst, c->o, &why);
+  if (v == PF_SKIPPED) tarn_warn(c->j->cx, "%s: first and last term are not evaluated: %s", p->output, why);
+  if (v == PF_DIFFERENT) refuse(c, TARN_NONE, tarn_format(c->j->cx, "%s: first and last term: %s", p->output, why));
+}
+
 static void check_step(checking *c, const pf_proof *p, uint32_t lemma, uint32_t i, tarn_term at) {
   const pf_step *s = &p->step.p[i];
   const char *why = "";
   if (s->number != i + 1) refuse(c, i + 1, tarn_format(c->j->cx, "the step is numbered %u", s->number));
   else if (s->before != at) refuse(c, i + 1, "it does not begin where the one before it ends");
   else if (!pf_holds(c->j, p, lemma, s, &why)) refuse(c, i + 1, why);
-  else count_use(c, s);
+  else {
+    count_use(c, s);
+    replay(c, p, i);
+  }
 }
 
 static void check_lemma(checking *c, const pf_proof *p, uint32_t k) {
@@ -250,7 +285,8 @@ static void check_proof(checking *c, const pf_proof *p) {
   if (!c->r.ok) return;
   const pf_lemma *last = p->lemma.n ? &p->lemma.p[p->lemma.n - 1] : NULL;
   bool stated = last ? last->from == p->from && last->to == p->to : p->from == p->to;
-  if (!stated) refuse(c, p->step.n, "the last lemma is not the theorem");
+  if (!stated || (last && last->nparam)) refuse(c, p->step.n, "the last lemma is not the theorem");
+  else if (c->o->replay) replay_theorem(c, p);
 }
 
 tarn_proof_result tarn_proof_check(const tarn_ruleset *rs, const tarn_sx *proof, const tarn_proof_options *o) {

@@ -46,6 +46,20 @@ enum { PF_BYTES = 4096, PF_WRITTEN = 16 }; /* constants up to so many bytes carr
 
 /* t with other terms for some: `with` holds term -> replacement + 1, and is added to. */
 tarn_term pf_subst(tarn_lang *L, tarn_term t, tarn_map *with);
+/* Where n terms may be cut off so that what is below need not be looked at: at terms below which none of them is looked
+ * into on another way. cut says which terms: never, always (wherever they are met), or where all n have them. */
+typedef enum { PF_NEVER, PF_ALWAYS, PF_COMMON } pf_cut;
+typedef struct pf_frontier {
+  tarn_lang *L;
+  pf_cut (*cut)(void *user, tarn_term t);
+  void *user;
+  tarn_map *opened; /* terms that are not to be cut at; grows */
+  tarn_map *leaf;   /* out: where it was cut */
+  tarn_map *met;    /* out: leaves and what is above them */
+} pf_frontier;
+void pf_cut_off(pf_frontier *f, const tarn_term *t, uint32_t n);
+/* Opens leaves that are made of others, one level. false: there are none. */
+bool pf_open_more(pf_frontier *f);
 /* Each lemma once, in the direction in which its rules are read; what is done alike in several places as one lemma with
  * parameters (proof_tidy.c). */
 pf_proof *pf_tidy(const tarn_ruleset *rs, const pf_proof *raw);
@@ -69,9 +83,10 @@ bool pf_holds(pf_judge *j, const pf_proof *p, uint32_t lemma, const pf_step *s, 
 
 /* ---- evaluating (replay.c) ---- */
 typedef enum { PF_EQUAL, PF_DIFFERENT, PF_SKIPPED } pf_verdict;
-/* Both sides of a step at points of random tensors. */
-pf_verdict pf_replay(const pf_proof *p, const pf_step *s, tarn_rule_class numeric, double bound, const tarn_proof_options *o,
-                     const char **why);
-/* The first and the last term of a proof, whole. */
-pf_verdict pf_replay_whole(const pf_proof *p, double tolerance, const tarn_proof_options *o, const char **why);
+typedef struct pf_bounds { tarn_rule_class numeric; double bound; } pf_bounds; /* how nearly both sides must agree */
+/* Both sides of a step, over random tensors for what they share: everywhere when that is little work, else at some points.
+ * *why: what differs, or why it was skipped. */
+pf_verdict pf_replay(const pf_proof *p, const pf_step *s, pf_bounds b, const tarn_proof_options *o, const char **why);
+/* The first and the last term of a proof, whole, on random inputs. */
+pf_verdict pf_replay_whole(const pf_proof *p, pf_bounds b, const tarn_proof_options *o, const char **why);
 #endif

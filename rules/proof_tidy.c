@@ -6,6 +6,8 @@
 #include "rules/proof.h"
 #include <string.h>
 
+enum { LEVELS = 6 };
+
 tarn_term pf_subst(tarn_lang *L, tarn_term t, tarn_map *with) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   TARN_VEC(tarn_term) todo = {0};
@@ -82,21 +84,9 @@ static bool opaque_leaf(const tidying *w, tarn_term t) {
   return tarn_tensor_count(v) > PF_WRITTEN && w->judge->host.uniform(w->judge->host.user, t) == TARN_NONE;
 }
 
-/* Counts what t is made of, if it was met in all earlier rounds. */
-static void reach(tidying *w, tarn_term t, tarn_map *count, uint32_t round) {
-  TARN_VEC(tarn_term) todo = {0};
-  tarn_map *seen = tarn_map_new(w->cx);
-  tarn_push(w->cx, &todo, t);
-  while (todo.n) {
-    tarn_term u = todo.p[--todo.n];
-    bool fresh;
-    tarn_map_at(seen, u, &fresh);
-    if (!fresh) continue;
-    uint64_t *c = tarn_map_at(count, u, NULL);
-    if (*c == round) (*c)++;
-    const tarn_node *x = tarn_term_get(w->L, u);
-    for (uint32_t i = 0; i < x->n; i++) tarn_push(w->cx, &todo, x->kid[i]);
-  }
+static pf_cut where_to_cut(void *user, tarn_term t) {
+  const tidying *w = user;
+  return opaque_leaf(w, t) ? PF_ALWAYS : tarn_term_get(w->L, t)->op == TARN_OP_CONST ? PF_NEVER : PF_COMMON;
 }
 
 typedef struct scheme {
@@ -106,25 +96,23 @@ typedef struct scheme {
   TARN_VEC(tarn_term) arg;
 } scheme;
 
-/* Puts a parameter for a term, or goes into it: with[t] is set. */
-static void abstract(tidying *w, tarn_term t, const tarn_map *count, uint32_t all, tarn_map *with, scheme *out) {
+/* Parameters for the leaves, in the order in which they are met from t on. */
+static void abstract(tidying *w, tarn_term t, const tarn_map *leaf, tarn_map *with, tarn_map *seen, scheme *out) {
   TARN_VEC(tarn_term) todo = {0};
+  bool fresh;
   tarn_push(w->cx, &todo, t);
   while (todo.n) {
     tarn_term u = todo.p[--todo.n];
+    tarn_map_at(seen, u, &fresh);
+    if (!fresh) continue;
     const tarn_node *x = tarn_term_get(w->L, u);
-    const uint64_t *c = tarn_map_get(count, u);
-    bool literal = x->op == TARN_OP_CONST && !opaque_leaf(w, u), tuple = tarn_type_get(w->L, x->type)->tuple;
-    if (tarn_map_get(with, u)) continue;
-    if (opaque_leaf(w, u) || (c && *c == all && !literal && !tuple)) {
-      const char *kind = w->judge->host.is_const(w->judge->host.user, u) ? PF_CONST "?" : "?";
-      tarn_term p = tarn_input(w->L, tarn_format(w->cx, "%s%u", kind, out->param.n), x->type);
-      *tarn_map_at(with, u, NULL) = (uint64_t)p + 1;
-      tarn_push(w->cx, &out->arg, u);
-      tarn_push(w->cx, &out->param, p);
-      continue;
-    }
-    for (uint32_t i = x->n; i-- > 0;) tarn_push(w->cx, &todo, x->kid[i]);
+    for (uint32_t i = x->n; i-- > 0 && !tarn_map_get(leaf, u);) tarn_push(w->cx, &todo, x->kid[i]);
+    if (!tarn_map_get(leaf, u)) continue;
+    const char *kind = w->judge->host.is_const(w->judge->host.user, u) ? PF_CONST "?" : "?";
+    tarn_term p = tarn_input(w->L, tarn_format(w->cx, "%s%u", kind, out->param.n), x->type);
+    *tarn_map_at(with, u, NULL) = (uint64_t)p + 1;
+    tarn_push(w->cx, &out->arg, u);
+    tarn_push(w->cx, &out->param, p);
   }
 }
 
@@ -139,23 +127,42 @@ static pf_step abstracted(tidying *w, const pf_step *s, tarn_map *with) {
   return t;
 }
 
-static scheme scheme_of(tidying *w, const pf_step *s, uint32_t n) {
+static scheme scheme_over(tidying *w, const pf_step *s, uint32_t n, const tarn_map *leaf) {
   scheme out = {.n = n, .step = TARN_ARRAY(w->cx, pf_step, n)};
-  tarn_map *count = tarn_map_new(w->cx), *with = tarn_map_new(w->cx);
-  uint32_t all = 0;
-  reach(w, s[0].before, count, all++);
+  tarn_map *with = tarn_map_new(w->cx), *seen = tarn_map_new(w->cx);
+  abstract(w, s[0].before, leaf, with, seen, &out);
   for (uint32_t i = 0; i < n; i++) {
-    reach(w, s[i].after, count, all++);
-    if (s[i].at != TARN_NONE) reach(w, s[i].at, count, all++);
-  }
-  abstract(w, s[0].before, count, all, with, &out);
-  for (uint32_t i = 0; i < n; i++) {
-    abstract(w, s[i].after, count, all, with, &out);
-    if (s[i].at != TARN_NONE) abstract(w, s[i].at, count, all, with, &out);
-    for (uint32_t k = 0; k < s[i].nextra; k++) abstract(w, s[i].extra[k], count, all, with, &out);
+    abstract(w, s[i].after, leaf, with, seen, &out);
+    if (s[i].at != TARN_NONE) abstract(w, s[i].at, leaf, with, seen, &out);
+    for (uint32_t k = 0; k < s[i].nextra; k++) abstract(w, s[i].extra[k], leaf, with, seen, &out);
   }
   for (uint32_t i = 0; i < n; i++) out.step[i] = abstracted(w, &s[i], with);
   return out;
+}
+
+static bool scheme_holds(tidying *w, const scheme *c) {
+  const char *why;
+  for (uint32_t i = 0; i < c->n; i++)
+    if (!pf_holds(w->judge, w->p, 0, &c->step[i], &why)) return false;
+  return true;
+}
+
+static scheme scheme_of(tidying *w, const pf_step *s, uint32_t n, bool *holds) {
+  pf_frontier f = {.L = w->L, .cut = where_to_cut, .user = w, .opened = tarn_map_new(w->cx)};
+  TARN_VEC(tarn_term) all = {0};
+  scheme c;
+  tarn_push(w->cx, &all, s[0].before);
+  for (uint32_t i = 0; i < n; i++) {
+    tarn_push(w->cx, &all, s[i].after);
+    if (s[i].at != TARN_NONE) tarn_push(w->cx, &all, s[i].at);
+  }
+  for (int level = 0, more = 1; more; level++) {
+    pf_cut_off(&f, all.p, all.n);
+    c = scheme_over(w, s, n, f.leaf);
+    *holds = scheme_holds(w, &c);
+    more = !*holds && level < LEVELS && pf_open_more(&f);
+  }
+  return c;
 }
 
 static uint32_t key_of(tidying *w, const scheme *c) {
@@ -173,13 +180,6 @@ static uint32_t key_of(tidying *w, const scheme *c) {
   return tarn_intern_add(w->scheme, k.p, k.n * sizeof *k.p);
 }
 
-static bool scheme_holds(tidying *w, const scheme *c) {
-  const char *why;
-  for (uint32_t i = 0; i < c->n; i++)
-    if (!pf_holds(w->judge, w->p, 0, &c->step[i], &why)) return false;
-  return true;
-}
-
 /* ---------------------------------------------------------------- runs of steps */
 
 static bool local(const pf_step *s) { return s->kind == PF_RULE || s->kind == PF_NORM; }
@@ -194,7 +194,7 @@ typedef struct run { scheme c; uint32_t key; bool back, holds; } run;
 
 static run read_run(tidying *w, const pf_step *s, uint32_t n) {
   run r = {.back = reads_backwards(s, n)};
-  r.c = scheme_of(w, r.back ? turned_all(w, s, n) : s, n);
+  r.c = scheme_of(w, r.back ? turned_all(w, s, n) : s, n, &r.holds);
   r.key = key_of(w, &r.c);
   while (w->uses.n <= r.key) {
     tarn_push(w->cx, &w->uses, 0);
@@ -243,7 +243,7 @@ static void count_runs(tidying *w) {
     for (uint32_t i = 0, n; i < l->n; i += n ? n : 1)
       if ((n = run_at(s + i, l->n - i))) {
         run r = read_run(w, s + i, n);
-        if (w->uses.p[r.key] || scheme_holds(w, &r.c)) w->uses.p[r.key]++;
+        w->uses.p[r.key] += r.holds;
       }
   }
 }
