@@ -72,6 +72,8 @@ uint32_t fx_arity(uint32_t op);
 /* op over kids, as the node x was */
 uint32_t fx_rebuild(tarn_lang *L, const tarn_fx *x, const uint32_t *kid);
 
+/* A view that the node (with these kids) is, or TARN_NONE (kernel_views.c). */
+tarn_term kern_view(tarn_lang *L, const tarn_node *x, const tarn_term *kid);
 /* Loads a nest of the class that fits: the least by (payload, kids). */
 /* Reads of a child that is a view (map) of base become reads of base; false: some map cannot be composed. */
 bool kern_absorb(kern *k, uint32_t leaf, uint32_t map, uint32_t base);

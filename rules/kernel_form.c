@@ -171,7 +171,8 @@ static tarn_term rebuilt(renv *e, tarn_term t, const tarn_term *kid) {
   tarn_node x = *tarn_term_get(e->L, t);
   bool kernel = x.op == TARN_OP_COMPUTE || x.op == TARN_OP_FOLD || x.op == TARN_OP_NEST;
   if (kernel && x.n <= R_KIDS) return kernel_of(e, &x, kid);
-  return tarn_mk(e->L, x.op, x.payload, kid, x.n);
+  tarn_term v = kern_view(e->L, &x, kid);
+  return v != TARN_NONE ? v : tarn_mk(e->L, x.op, x.payload, kid, x.n);
 }
 
 tarn_term kern_form(renv *e, tarn_map *memo, tarn_term root) {
