@@ -28,7 +28,11 @@ static void derive(tarn_ctx *cx, tarn_lang *L, const char *name) {
   tarn_ruleset *rs = tarn_ruleset_new(L, false);
   uint32_t n = tarn_ruleset_derive(rs, cli_hardware(L, name));
   tarn_buf b = {.cx = cx};
-  for (uint32_t i = 0; i < n; i++) tarn_rule_print(rs, i, &b), tarn_buf_str(&b, "\n");
+  for (uint32_t i = 0; i < n; i++) {
+    tarn_buf_fmt(&b, "(family %s :level %s\n", tarn_ruleset_at(rs, i).family,
+                 tarn_ruleset_at(rs, i).level == TARN_RULE_KERNEL ? "kernel" : "surface");
+    tarn_rule_print(rs, i, &b), tarn_buf_str(&b, ")\n");
+  }
   printf("%s", b.n ? b.p : "; no intrinsic of this description gives a rule\n");
 }
 

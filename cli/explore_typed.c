@@ -36,7 +36,7 @@ static tarn_ruleset *rules(typed *k, const tarn_hw *hw) {
   for (uint32_t i = 0; i < x->only_rules.n; i++) tarn_ruleset_load(rs, x->only_rules.p[i]);
   for (uint32_t i = 0; i < x->rules.n; i++) tarn_ruleset_load(rs, x->rules.p[i]);
   for (uint32_t i = 0; i < x->no_rules.n; i++) tarn_ruleset_drop(rs, x->no_rules.p[i]);
-  if (x->kernel && hw && hw->kind != TARN_HW_CPU) tarn_ruleset_derive(rs, hw);
+  if (hw && hw->kind != TARN_HW_CPU) tarn_ruleset_derive(rs, hw);
   return rs;
 }
 

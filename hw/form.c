@@ -181,3 +181,12 @@ bool tarn_hw_form_of(tarn_lang *L, const tarn_hw_meaning *m, tarn_hw_form *out) 
   if (value == TARN_NONE) return false;
   return top.red == TARN_NONE ? map_form(&top, value, out) : product_form(&top, value, out);
 }
+
+uint32_t tarn_hw_filler(tarn_lang *L, const tarn_hw_form *f, tarn_dtype t) {
+  uint32_t unit = tarn_reducer_identity(L, f->red);
+  uint32_t zero = tarn_dtype_is_float(t) ? tarn_fx_const(L, t, 0) : tarn_fx_iconst(L, t, 0);
+  const uint32_t with[][2] = {{zero, zero}, {unit, unit}};
+  for (uint32_t i = 0; i < 2 && unit != TARN_NONE; i++)
+    if (tarn_fx_get(L, with[i][0])->dtype == t && tarn_fx_subst(L, f->body, with[i], 2) == unit) return with[i][0];
+  return TARN_NONE;
+}

@@ -2,7 +2,7 @@
  *
  * Of each intrinsic, its meaning becomes a call of it (NAME); a product becomes a loop nest of calls over tiles, padded up
  * to whole tiles with what the reduction ignores (NAME-tiles); a map becomes calls over pieces of the flattened
- * tensor (NAME-pieces). A call types only over the intrinsic's shapes and element types, so that no condition is needed for
+ * tensor (NAME-pieces). NAME-nest is NAME-tiles on the kernel level, where every computation is a nest. A call types only over the intrinsic's shapes and element types, so that no condition is needed for
  * them; (constraint CONDITION) in the description says when the rule is wanted. Sizes that a constraint may name:
  *   product  ?d ?m ?o ?k  shared, rows, columns, reduced   ?mt ?ot ?kt  how many tiles of each
  *   map      ?e  elements   ?et  pieces
@@ -248,7 +248,7 @@ static const char *product_class(const deriving *d) {
 /* With start: the product and something added to it, which the accumulator begins with. */
 static void derive_product(deriving *d, bool start) {
   tarn_func f = {.ntuple = 2, .nops = 1, .body = d->f.body, .red = d->f.red, .epi = TARN_NONE};
-  tarn_func plus = {.nops = 2, .body = d->f.epi, .red = TARN_NONE, .epi = TARN_NONE};
+  tarn_func plus = {.nops = 2, .body = tarn_reducer_get(d->L, d->f.red)->merge[0], .red = TARN_NONE, .epi = TARN_NONE};
   head(d, start ? "-tiles-onto" : "-tiles");
   if (start) tarn_buf_fmt(d->b, "(compute%s ", fn_text(d, &plus));
   tarn_buf_fmt(d->b, "(compute%s (cartProd ?s ?a ?b))%s => ", fn_text(d, &f), start ? " ?p)" : "");
@@ -272,23 +272,46 @@ static void derive_product(deriving *d, bool start) {
   add(d, d->b->p, true);
 }
 
-/* What both operands may be padded with: the body of it is what the reduction begins with. */
-static uint32_t filler(const deriving *d) {
-  tarn_dtype t = operand_type(d, d->f.operand[0])->dtype;
-  uint32_t unit = tarn_reducer_identity(d->L, d->f.red);
-  uint32_t zero = tarn_dtype_is_float(t) ? tarn_fx_const(d->L, t, 0) : tarn_fx_iconst(d->L, t, 0);
-  const uint32_t with[][2] = {{zero, zero}, {unit, unit}};
-  for (uint32_t i = 0; i < 2 && unit != TARN_NONE; i++)
-    if (tarn_fx_get(d->L, with[i][0])->dtype == t && tarn_fx_subst(d->L, d->f.body, with[i], 2) == unit) return with[i][0];
-  return TARN_NONE;
-}
-
 /* Can the rule language say it? Both operands of one type, nothing but a chain after the reduction, padding. */
 static bool product_fits(deriving *d) {
   tarn_dtype a = operand_type(d, d->f.operand[0])->dtype, b = operand_type(d, d->f.operand[1])->dtype;
   bool whole = d->m.nin == 2u + d->m.acc && (d->m.acc ? d->f.chains : d->f.epi == TARN_NONE);
-  d->fill = a == b && whole ? filler(d) : TARN_NONE;
+  d->fill = a == b && whole ? tarn_hw_filler(d->L, &d->f, a) : TARN_NONE;
   return d->fill != TARN_NONE && result_type(d)->dtype == tarn_reducer_get(d->L, d->f.red)->dtype;
+}
+
+/* ---------------------------------------------------------------- nests of the kernel level */
+typedef enum { ALONE, ONTO, THEN } ending; /* the product; added to ?p, the accumulator's start; and its epilogue as a nest */
+
+static void put_nest_call(deriving *d, ending how) {
+  bool swap = d->f.operand[0] > d->f.operand[1];
+  const char *call = d->m.call;
+  tarn_buf_fmt(d->b, "(view (call-back ?nest %s) ", call);
+  if (!d->m.acc) tarn_buf_fmt(d->b, "(nest (call-sum ?nest %s) ", call);
+  open_call(d, d->m.acc ? "1" : "", tarn_format(d->cx, "(call-tiles ?nest %s)", call));
+  for (uint32_t i = 0; i < 2; i++)
+    tarn_buf_fmt(d->b, " (view (call-operand ?nest %s %u) ?%c)", call, swap ? 1 - i : i, "ab"[swap ? 1 - i : i]);
+  if (how == ONTO) tarn_buf_fmt(d->b, " (view (call-operand ?nest %s 2) ?p)", call);
+  tarn_buf_str(d->b, d->m.acc ? "))" : ")))");
+}
+
+/* The same product as a nest over buffers: the maps of its tiles are composed with those of its reads. */
+static void derive_nest(deriving *d, ending how) {
+  static const char *const suffix[] = {"", "-onto", "-then"}, *const more[] = {"", " ?p", " ?*more"};
+  const char *call = d->m.call;
+  *d->b = (tarn_buf){.cx = d->cx};
+  tarn_buf_fmt(d->b, "(family mapping :level kernel (rule %s-nest%s (nest ?nest ?a ?b%s) => ", call, suffix[how], more[how]);
+  if (how == THEN) tarn_buf_fmt(d->b, "(nest (call-after ?nest %s) ", call);
+  put_nest_call(d, how);
+  if (how == THEN) tarn_buf_str(d->b, " ?*more)");
+  static const char sizes[] = "dmok";
+  const int64_t tile[] = {1, d->f.m, d->f.n, d->f.k};
+  for (uint32_t i = 0; i < 4; i++) tarn_buf_fmt(d->b, " :where (?%c (call-size ?nest %s %u))", sizes[i], call, i);
+  for (uint32_t i = 1; i < 4; i++)
+    tarn_buf_fmt(d->b, " :where (?%ct (/ (+ ?%c %lld) %lld))", sizes[i], sizes[i], (long long)tile[i] - 1, (long long)tile[i]);
+  if (how == ALONE) tarn_buf_str(d->b, " :if (no-epilogue ?nest)");
+  tarn_buf_fmt(d->b, " :class %s))", product_class(d));
+  add(d, d->b->p, true);
 }
 
 /* ---------------------------------------------------------------- all */
@@ -302,8 +325,8 @@ static void derive_one(deriving *d, const tarn_hw *hw, uint32_t i) {
   }
   derive_meaning(d);
   if (!form || !product_fits(d)) return;
-  derive_product(d, false);
-  if (d->m.acc) derive_product(d, true);
+  derive_product(d, false), derive_nest(d, ALONE), derive_nest(d, THEN);
+  if (d->m.acc) derive_product(d, true), derive_nest(d, ONTO);
 }
 
 uint32_t tarn_ruleset_derive(tarn_ruleset *rs, const tarn_hw *hw) {

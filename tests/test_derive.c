@@ -20,43 +20,43 @@ typedef struct machine {
 static const machine machines[] = {
     {"f32 product of 2x4x3", "(intrinsic u (meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b))))"
      "(operand a (type f32) (dims 2 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) (dims 2 4)))",
-     "dotProd", NULL, 0, 2, false},
+     "dotProd", NULL, 0, 4, false},
     {"rows of one operand as columns", "(intrinsic u (meaning (compute dotProd (cartProd (access 1 (transpose (1 0) ?a)) (access 1 (transpose (1 0) ?b)))))"
      "(operand a (type f32) (dims 3 2)) (operand b (type f32) (dims 3 4)) (operand y (type f32) (dims 2 4)))",
-     "dotProd", NULL, 0, 2, false},
+     "dotProd", NULL, 0, 4, false},
     {"result transposed", "(intrinsic u (meaning (transpose (1 0) (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))))"
      "(operand a (type f32) (dims 2 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) (dims 4 2)))",
-     "dotProd", NULL, 0, 2, false},
+     "dotProd", NULL, 0, 4, false},
     {"operands in the other order", "(intrinsic u (meaning (compute dotProd (cartProd (access 1 ?b) (access 1 ?a))))"
      "(operand a (type f32) (dims 2 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) (dims 4 2)))",
-     "dotProd", NULL, 0, 2, false},
+     "dotProd", NULL, 0, 4, false},
     {"a fold of elementwise products", "(intrinsic u (meaning (fold sum 2 (compute (map (mul $0 $1) (tuple 2))"
      " (cartProd 0 (access 2 ?a) (access 2 ?a)))))"
      "(operand a (type f32) (dims 2 2)) (operand y (type f32) (dims 2 2 2)))", "dotProd", NULL, 0, 1, false},
     {"i8 to i32, accumulating, 1x16x16", "(intrinsic u (meaning (compute (epi " PLUS " " I8DOT ") (cartProd (access 1 ?a) (access 1 ?b)) ?c))"
      "(operand a (type i8) (dims 1 16)) (operand b (type i8) (dims 16 16)) (operand c (type i32) (dims 1 16)))",
-     I8DOT, PLUS, 0, 3, true},
+     I8DOT, "(add $0 $1)", 0, 6, true},
     {"i8 to i32, accumulating, 16x16x16", "(intrinsic u (meaning (compute (map (add $0 $1)) ?c (compute " I8DOT " (cartProd (access 1 ?a) (access 1 ?b)))))"
      "(operand a (type i8) (dims 16 16)) (operand b (type i8) (dims 16 16)) (operand c (type i32) (dims 16 16)))",
-     I8DOT, "(add $1 $0)", 0, 3, true},
+     I8DOT, "(add $0 $1)", 0, 6, true},
     {"a systolic array", "(intrinsic u (meaning (systolicArray 3 4 (access 1 ?a) (access 0 ?b)))"
      "(operand a (type f32) (dims 2 3)) (operand b (type f32) (dims 3 4)) (operand y (type f32) (dims 2 4)))",
-     "dotProd", NULL, 0, 2, false},
+     "dotProd", NULL, 0, 4, false},
     {"an accumulating systolic array", "(intrinsic u (meaning (systolicArrayAcc 3 4 (access 1 ?a) (access 0 ?b) (access 2 ?c)))"
      "(operand a (type f32) (dims 2 3)) (operand b (type f32) (dims 3 4)) (operand c (type f32) (dims 2 4)))",
-     "dotProd", PLUS, 0, 3, false},
+     "dotProd", "(add $0 $1)", 0, 6, false},
     {"a row times a matrix", "(intrinsic u (meaning (compute dotProd (cartProd (access 0 ?a) (access 1 ?b))))"
      "(operand a (type f32) (dims 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) (dims 4)))",
-     "dotProd", NULL, 0, 2, false},
+     "dotProd", NULL, 0, 4, false},
     {"dot products of lanes", "(intrinsic u (meaning (compute (epi " PLUS " " I8DOT ") (pair (access 1 ?a) (access 1 ?b)) ?c))"
      "(operand a (type i8) (dims 8 4)) (operand b (type i8) (dims 8 4)) (operand c (type i32) (dims 8)))",
-     I8DOT, PLUS, 0, 3, true},
+     I8DOT, "(add $0 $1)", 0, 6, true},
     {"an outer product", "(intrinsic u (meaning (compute (map (add $2 (mul $0 $1))) (broadcast ((4 4) ()) (insertAxis 1 ?a))"
      " (broadcast ((4 4) ()) (insertAxis 0 ?b)) ?c)) (operand a (type f32) (dims 4)) (operand b (type f32) (dims 4)) (operand c (type f32) (dims 4 4)))",
      "dotProd", NULL, 0, 1, false},
     {"largest sum (max-plus)", "(intrinsic u (meaning (compute (red max (add $0 $1) (tuple 2)) (cartProd (access 1 ?a) (access 1 ?b))))"
      "(operand a (type f32) (dims 2 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) (dims 2 4)))",
-     "(red max (add $0 $1) (tuple 2))", NULL, 0, 2, true},
+     "(red max (add $0 $1) (tuple 2))", NULL, 0, 4, true},
     {"multiply-add of 8", "(intrinsic u (meaning (compute (map (add $2 (mul $0 $1))) ?a ?b ?c))"
      "(operand a (type f32) (dims 8)) (operand b (type f32) (dims 8)) (operand c (type f32) (dims 8)))",
      "(map (add $2 (mul $0 $1)))", NULL, 3, 1, true},
@@ -73,6 +73,8 @@ typedef struct job {
   tarn_ruleset *rs;
   const tarn_hw *hw;
   uint64_t seed;
+  tarn_term fused; /* the last product, with what is added to it as its epilogue */
+  tarn_term then;  /* the product with another epilogue */
   uint32_t fired[8], results; /* results: of the rule checker */
 } job;
 
@@ -111,10 +113,13 @@ static tarn_term some_product(tarn_ctx *c, job *j, bool onto) {
   if (na && below(&j->seed, 30) == 0) a[s] = 0; /* no rows */
   memcpy(a + s + na, k, nk * sizeof *k), memcpy(b + s + nb, k, nk * sizeof *k);
   tarn_term p = tarn_cart(L, s, some_input(j, "A", t, s + na, s + na + nk, a), some_input(j, "B", t, s + nb, s + nb + nk, b));
-  p = tarn_compute(L, parse_fn(c, j->m->fn), &p, 1);
-  if (!onto) return p;
+  p = j->fused = tarn_compute(L, parse_fn(c, j->m->fn), &p, 1);
   const tarn_type *y = tarn_term_type(L, p);
-  tarn_term both[] = {p, some_input(j, "P", y->dtype, y->ns, y->n, y->dim)};
+  tarn_term apart[] = {tarn_term_get(L, p)->kid[0], some_input(j, "P", y->dtype, y->ns, y->n, y->dim)};
+  j->then = tarn_compute(L, parse_fn(c, tarn_format(c, "(epi (max (mul $1 $0) (neg $0)) %s)", j->m->fn)), apart, 2);
+  if (!onto) return p;
+  tarn_term both[] = {p, apart[1]};
+  j->fused = tarn_compute(L, parse_fn(c, tarn_format(c, "(epi %s %s)", j->m->onto, j->m->fn)), apart, 2);
   return tarn_compute(L, parse_fn(c, tarn_format(c, "(map %s)", j->m->onto)), both, 2);
 }
 
@@ -194,7 +199,10 @@ static void instances(tarn_ctx *c, void *arg) {
   for (uint32_t i = 0; i < 60; i++) {
     bool onto = j->m->onto && i % 2;
     tarn_term t = j->m->operands ? some_map(c, j) : some_product(c, j, onto);
-    for (uint32_t k = 0; k < j->rs->rule.n; k++) try_rule(c, j, k, i % 10 ? t : the_meaning(j));
+    for (uint32_t k = 0; k < j->rs->rule.n; k++)
+      if (tarn_ruleset_at(j->rs, k).level == TARN_RULE_KERNEL)
+        try_rule(c, j, k, tarn_kernel_form(L, strstr(tarn_ruleset_at(j->rs, k).name, "-then") ? j->then : j->fused));
+      else try_rule(c, j, k, i % 10 ? t : the_meaning(j));
   }
 }
 
@@ -204,7 +212,7 @@ START_TEST(sides_agree) {
   must(instances, &j);
   for (uint32_t i = 0; i < j.rs->rule.n; i++) {
     tarn_rule_info r = tarn_ruleset_at(j.rs, i);
-    bool tiles = strstr(r.name, "-tiles") || strstr(r.name, "-pieces");
+    bool tiles = strstr(r.name, "-tiles") || strstr(r.name, "-pieces") || strstr(r.name, "-nest");
     ck_assert_msg(j.fired[i] >= (tiles ? 20 : 1), "%s: %s fired %u times", j.m->name, r.name, j.fired[i]);
     ck_assert_str_eq(r.family, "mapping");
     if (tiles) ck_assert_msg((r.numeric == TARN_RULE_EXACT) == j.m->exact, "%s: %s", j.m->name, r.name);
@@ -239,7 +247,7 @@ static const struct net { const char *machine, *program; const char *rule; } gra
      " (access 1 (input w ((5 3 3 3) ()) f32)) (windows (3 3 3) (1 1 2) (access 1 (input x ((1 3 5 6) ()) f32))))))))", "g.u-tiles"},
     {"(intrinsic u (meaning (compute (epi (add $1 $0) " I8DOT ") (cartProd (access 1 ?a) (access 1 ?b)) ?c))"
      "(operand a (type i8) (dims 1 16)) (operand b (type i8) (dims 16 16)) (operand c (type i32) (dims 1 16)))",
-     "(program (inputs (x ((7 40) ()) i8) (w ((20 40) ()) i8) (b ((7 20) ()) i32)) (outputs (y (compute (map (add $1 $0))"
+     "(program (inputs (x ((7 40) ()) i8) (w ((20 40) ()) i8) (b ((7 20) ()) i32)) (outputs (y (compute (map (add $0 $1))"
      " (compute " I8DOT " (cartProd (access 1 (input x ((7 40) ()) i8)) (access 1 (input w ((20 40) ()) i8))))"
      " (input b ((7 20) ()) i32)))))", "g.u-tiles-onto"},
 };
@@ -263,16 +271,60 @@ static void saturated(tarn_ctx *c, void *arg) {
 START_TEST(graph) { must(saturated, (void *)(uintptr_t)&graphs[_i]); }
 END_TEST
 
+/* The kernel level: networks of nests, padding and groups included. */
+#define F32_434 "(intrinsic u (meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b))))" \
+  "(operand a (type f32) (dims 4 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) (dims 4 4)))"
+#define F32_ACC "(intrinsic u (meaning (systolicArrayAcc 3 4 (access 1 ?a) (access 0 ?b) (access 2 ?c)))" \
+  "(operand a (type f32) (dims 4 3)) (operand b (type f32) (dims 3 4)) (operand c (type f32) (dims 4 4)))"
+static const struct net nests[] = {
+    {F32_434, "in x f32 1,3,6,6\nrand w 5,3,3,3\nnode Conv c x w -> y : pads=1,1,1,1\nout y\n", "h.u-nest"},
+    {F32_ACC, "in x f32 1,4,5,5\nrand w 6,2,3,3\nrand b 6\nnode Conv c x w b -> t : group=2 strides=2,2 pads=1,1,0,0\nnode Relu r t -> y\nout y\n", "h.u-nest-then"},
+    {F32_ACC, "in x f32 5,7\nrand w 7,6\nin b f32 5,6\nnode MatMul m x w -> t\nnode Add a t b -> y\nout y\n", "h.u-nest-onto"},
+    {F32_434, "in x f32 2,3,4\nin w f32 2,4,5\nnode MatMul m x w -> y\nout y\n", "h.u-nest"},
+    {F32_ACC, "in x f32 1,4,6,6\nrand w 4,1,3,3\nnode Conv c x w -> y : group=4\nout y\n", "h.u-nest"},
+};
+static void kernels(tarn_ctx *c, void *arg) {
+  const struct net *n = arg;
+  char *text = tarn_format(c, "(hw h " MEMORIES "%s)", n->machine);
+  const tarn_hw *hw = tarn_hw_parse(L, tarn_sx_read(c, text, strlen(text), "h.hw"));
+  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  tarn_ruleset_derive(rs, hw);
+  tarn_sat_options o = tarn_sat_defaults();
+  o.hw = hw;
+  kit_classes k = {.s = tarn_saturate(kit_model(L, n->program), rs, &o), .seed = 3};
+  const tarn_sat_report *r = tarn_sat_result(k.s);
+  kit_check(&k);
+  uint32_t calls = 0;
+  tarn_egraph *g = tarn_sat_egraph(k.s);
+  for (uint32_t x = tarn_eg_next_class(g, TARN_NONE); x != TARN_NONE; x = tarn_eg_next_class(g, x))
+    for (uint32_t i = tarn_eg_next_node(g, x, TARN_NONE); i != TARN_NONE; i = tarn_eg_next_node(g, x, i))
+      calls += tarn_eg_node_at(g, i).op == TARN_OP_CALL;
+  uint64_t applied = 0;
+  for (uint32_t i = 0; i < r->nrule; i++)
+    if (!strcmp(r->rule[i].name, n->rule)) applied = r->rule[i].count.applied;
+  ck_assert_msg(applied >= 1 && calls >= 1, "%s: %d times, %u calls", n->rule, (int)applied, calls);
+  ck_assert_str_eq(r->stop, "saturated");
+}
+START_TEST(nest_rules) { must(kernels, (void *)(uintptr_t)&nests[_i]); }
+END_TEST
+
 /* The text that is printed can be loaded again. */
 static void loaded(tarn_ctx *c, void *arg) {
   job *j = arg;
   tarn_buf b = {.cx = c}, again = {.cx = c};
-  for (uint32_t i = 0; i < j->rs->rule.n; i++) tarn_rule_print(j->rs, i, &b), tarn_buf_str(&b, "\n");
+  for (uint32_t i = 0; i < j->rs->rule.n; i++) {
+    tarn_buf_fmt(&b, "(family mapping :level %s ", tarn_ruleset_at(j->rs, i).level ? "kernel" : "surface");
+    tarn_rule_print(j->rs, i, &b), tarn_buf_str(&b, ")\n");
+  }
   tarn_ruleset *rs = tarn_ruleset_new(L, false);
   tarn_ruleset_read(rs, b.p, b.n, "saved.rules");
   ck_assert_uint_eq(rs->rule.n, j->rs->rule.n);
-  for (uint32_t i = 0; i < rs->rule.n; i++) tarn_rule_print(rs, i, &again), tarn_buf_str(&again, "\n");
-  ck_assert_str_eq(b.p, again.p);
+  for (uint32_t i = 0; i < rs->rule.n; i++) {
+    again.n = 0;
+    tarn_rule_print(rs, i, &again);
+    ck_assert_msg(strstr(b.p, again.p) != NULL, "%s", again.p);
+  }
   j->rs = rs;
 }
 START_TEST(saved) {
@@ -342,6 +394,7 @@ END_TEST
 
 int main(void) {
   const looped tests[] = {{sides_agree, COUNT(machines)}, {constraints, 1},          {graph, COUNT(graphs)},
+                          {nest_rules, COUNT(nests)},
                           {saved, COUNT(machines)},       {refused, COUNT(refusals)}, {rules_check, 3}};
   return run_suite("derive", tests, sizeof tests / sizeof *tests);
 }
