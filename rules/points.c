@@ -123,6 +123,19 @@ static tarn_value read_at(points *p, const pnest *k, const tarn_read *r, const i
   return stage_at(p, k, r->src, at);
 }
 
+/* Sums and products of f32, the most of what is evaluated, without ado. false: something else is in it. */
+static bool simple(const points *p, uint32_t f, const tarn_value *hole, const tarn_dtype *type, double *out) {
+  const tarn_fx *x = tarn_fx_get(p->L, f);
+  double a, b;
+  if (x->op == TARN_FX_HOLE) return *out = hole[x->hole].d, type[x->hole] == TARN_F32;
+  if (x->op == TARN_FX_CONST) return *out = x->value, x->dtype == TARN_F32;
+  if (x->op != TARN_FX_ADD && x->op != TARN_FX_SUB && x->op != TARN_FX_MUL) return false;
+  if (!simple(p, x->kid[0], hole, type, &a) || !simple(p, x->kid[1], hole, type, &b)) return false;
+  *out = x->op == TARN_FX_ADD ? a + b : x->op == TARN_FX_SUB ? a - b : a * b;
+  if (p->mode == TARN_STRICT) *out = (double)(float)*out;
+  return true;
+}
+
 static tarn_value evaluate(points *p, const pnest *k, const tarn_read *read, uint32_t n, uint32_t f, const tarn_value *first,
                            tarn_dtype first_type, const int64_t *dims) {
   tarn_value hole[512];
@@ -135,7 +148,9 @@ static tarn_value evaluate(points *p, const pnest *k, const tarn_read *read, uin
   }
   spend(p, 1 + n);
   const tarn_fx *x = tarn_fx_get(p->L, f);
+  tarn_value v;
   if (x->op == TARN_FX_HOLE) return hole[x->hole];
+  if (simple(p, f, hole, type, &v.d) && isfinite(v.d)) return v;
   return tarn_fx_eval(p->L, f, hole, type, p->mode);
 }
 

@@ -19,6 +19,7 @@ typedef struct replaying {
   tarn_term side[2];
   tarn_map *leaf;      /* terms that random tensors stand for */
   bool positive, nan;  /* random numbers above 0; some value was NaN */
+  bool whole;          /* the theorem: computed as a program would */
   uint64_t seed;
   double most, off;    /* largest value; largest difference */
   pf_verdict verdict;
@@ -26,7 +27,9 @@ typedef struct replaying {
 } replaying;
 
 static int64_t allowed(const replaying *r) { return r->o->max_work > 0 ? r->o->max_work : 100000000; }
-static tarn_mode mode_of(const replaying *r) { return r->b.numeric == TARN_RULE_EXACT ? TARN_STRICT : TARN_WIDE; }
+static tarn_mode mode_of(const replaying *r) {
+  return r->b.numeric == TARN_RULE_EXACT || r->whole ? TARN_STRICT : TARN_WIDE;
+}
 
 /* ---------------------------------------------------------------- what both sides share */
 
@@ -256,7 +259,7 @@ pf_verdict pf_replay_whole(const pf_proof *p, pf_bounds b, const tarn_proof_opti
   if (tarn_term_type(r.L, p->from)->tuple || p->from == p->to) return PF_EQUAL;
   pf_frontier f = {.L = r.L, .cut = at_inputs, .user = &r, .opened = tarn_map_new(r.cx)};
   pf_cut_off(&f, r.side, 2);
-  r.leaf = f.leaf;
+  r.leaf = f.leaf, r.whole = true;
   r.seed = o->seed + 1;
   tarn_status st = tarn_protect(r.cx, whole, &r);
   if (st) skip(&r, st);
