@@ -82,12 +82,14 @@ static bool gather_kids(eg_applier *ap, const eg_rule *r, const eg_tnode *t, con
   return true;
 }
 
-static eg_outcome refused(eg_applier *ap) {
-  if (ap->g->mem.st != TARN_BAD_INPUT || ap->g->has_conflict) return EG_STOPPED;
+bool eg_refused(eg_applier *ap) {
+  if (ap->g->mem.st != TARN_BAD_INPUT || ap->g->has_conflict) return false;
   tarn_eg_clear_status(ap->g);
   ap->refused++;
-  return EG_DROPPED;
+  return true;
 }
+
+static eg_outcome refused(eg_applier *ap) { return eg_refused(ap) ? EG_DROPPED : EG_STOPPED; }
 
 static eg_outcome make_nodes(eg_applier *ap, uint32_t rule, const uint32_t *tuple, const tarn_eg_match *m) {
   tarn_egraph *g = ap->g;

@@ -29,6 +29,9 @@ void eg_applier_free(eg_applier *ap);
 /* Adds to ap->unions and ap->refused. */
 eg_outcome eg_apply(eg_applier *ap, uint32_t rule, const uint32_t *tuple);
 
+/* A node could not be made: whether that is because an analysis refuses it. Then it is counted, and the status clear. */
+bool eg_refused(eg_applier *ap);
+
 /* bulk.c: rules that can be applied in blocks of at most EG_BLOCK matches. ahead: how many tuples after these will
  * be needed next. false: stopped. */
 enum { EG_BLOCK = 32 };

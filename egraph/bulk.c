@@ -16,7 +16,7 @@ static bool simple_var(const tarn_eg_rules *rs, const eg_rule *r, uint32_t v) {
 
 bool eg_is_bulk(const eg_applier *ap, uint32_t rule) {
   const eg_rule *r = &ap->rs->rule[rule];
-  if (r->n_cond || r->apply || r->n_segs || ap->g->n_analyses) return false;
+  if (r->n_cond || r->apply || r->n_segs) return false;
   for (uint32_t v = 0; v < r->n_vars; v++)
     if (!simple_var(ap->rs, r, v)) return false;
   for (uint32_t t = 0; t < r->n_tnode; t++)
@@ -31,6 +31,7 @@ typedef struct block {
   uint32_t rule, n;
   const uint32_t *tuple; /* the first one */
   uint32_t *ids;         /* n_tnode for each match */
+  bool dead[EG_BLOCK];   /* an analysis refuses the right side */
   uint32_t given[EG_BLOCK][2], canon[EG_BLOCK][2];
   uint64_t hash[EG_BLOCK];
 } block;
@@ -80,9 +81,30 @@ static bool make_slowly(block *b, uint32_t t, uint32_t head) {
   return true;
 }
 
+/* An analysis looks at each new node, and may join classes meanwhile: keys made before are then only a guess. */
+static bool make_looked_at(block *b, uint32_t t, uint32_t head) {
+  tarn_egraph *g = b->g;
+  const eg_tnode *node = &b->r->tnode[t];
+  uint32_t *ids = b->ids + t, step = b->r->n_tnode;
+  gather(b, node);
+  hash_keys(b, head, node->n_ref);
+  for (uint32_t m = 0; m < b->n; m++) {
+    uint32_t slot, *id = &ids[m * step];
+    *id = b->tuple[(size_t)m * b->r->n_words]; /* some id, for what is made of it */
+    if (b->dead[m]) continue;
+    uint32_t known = eg_probe2(g, b->hash[m], head, b->canon[m][0], b->canon[m][1], &slot);
+    if (known == NONE) known = eg_add_head(g, head, b->given[m], node->n_ref, false);
+    if (known != NONE) *id = known;
+    else if (eg_refused(b->ap)) b->dead[m] = true;
+    else return false;
+  }
+  return true;
+}
+
 static bool make_block(block *b, uint32_t t, uint32_t head) {
   tarn_egraph *g = b->g;
   uint32_t n = b->r->tnode[t].n_ref, step = b->r->n_tnode, *ids = b->ids + t;
+  if (g->n_analyses) return make_looked_at(b, t, head);
   gather(b, &b->r->tnode[t]);
   if (!eg_reserve_nodes(g, b->n)) {
     if (g->mem.st == TARN_MEMORY) return false;
@@ -134,6 +156,7 @@ static bool join_block(block *b, uint32_t k) {
   }
   for (uint32_t m = 0; m < b->n; m++) {
     const uint32_t *tuple = b->tuple + (size_t)m * r->n_words;
+    if (b->dead[m]) continue;
     if (!g->reasons && join_single(g, eg_find_mut(g, from[m]), to[m])) {
       b->ap->unions++;
       continue;
@@ -153,6 +176,7 @@ bool eg_apply_block(eg_applier *ap, uint32_t rule, const uint32_t *tuple, uint32
   const eg_rule *r = &ap->rs->rule[rule];
   block b;
   b.ap = ap, b.g = ap->g, b.r = r, b.rule = rule, b.n = n, b.tuple = tuple, b.ids = ap->block_ids.p;
+  memset(b.dead, 0, sizeof b.dead);
   /* the tuples' words are ids but for lengths of segments, which plain rules do not have */
   fetch_nodes(ap->g, tuple + (size_t)n * r->n_words, (size_t)ahead * r->n_words);
   for (uint32_t t = 0; t < r->n_tnode; t++)

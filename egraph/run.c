@@ -259,8 +259,10 @@ static bool apply_blocks(tarn_eg_runner *r, uint32_t rule, const eg_vec *v) {
     if ((k & 15) == 15 && is_late(r)) return false;
     uint32_t n = left < EG_BLOCK ? (uint32_t)left : EG_BLOCK;
     left -= n;
+    uint64_t refused = r->apply.refused;
     if (!eg_apply_block(&r->apply, rule, v->p + at, n, left < EG_BLOCK ? (uint32_t)left : EG_BLOCK)) return false;
     at += (size_t)n * w;
+    n -= (uint32_t)(r->apply.refused - refused);
     s->stats.applied += n, r->now->applied += n;
   }
   return true;

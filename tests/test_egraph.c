@@ -136,6 +136,52 @@ START_TEST(refuses_wrong_rules) {
 }
 END_TEST
 
+/* ---- an analysis that refuses nodes ---- */
+
+static bool no_odd_g(void *user, const tarn_egraph *g, const tarn_eg_node *n, uint64_t *v) {
+  (void)g;
+  const lab *l = user;
+  *v = n->n ? 0 : n->op;
+  return *l->name[n->op] != 'g' || tarn_eg_data(g, 0, n->kids[0]) % 2 == 0;
+}
+static unsigned keep_larger(void *user, const tarn_egraph *g, uint64_t *a, uint64_t b) {
+  (void)user, (void)g;
+  unsigned r = (*a < b ? TARN_EG_JOIN_A : 0u) | (*a > b ? TARN_EG_JOIN_B : 0u);
+  if (*a < b) *a = b;
+  return r;
+}
+
+/* A match whose right side is refused is dropped, those beside it are not. */
+START_TEST(drops_what_is_refused) {
+  ck_assert(lab_open(&L, NULL));
+  tarn_eg_analysis a = {"no odd g", &L, no_odd_g, keep_larger, NULL};
+  ck_assert_uint_eq(tarn_eg_add_analysis(L.g, &a), 0);
+  lab_rule(&L, "turn", "(f ?x)", "(h (g ?x) ?x)");
+  char text[32];
+  uint32_t id[100], odd = 0;
+  for (uint32_t i = 0; i < 100; i++) {
+    snprintf(text, sizeof text, "(f x%u)", i);
+    id[i] = lab_add(&L, text);
+  }
+  tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
+  tarn_eg_run_config c = {0};
+  ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_SATURATED);
+  ck_assert_int_eq(tarn_eg_status(L.g), TARN_OK);
+  for (uint32_t i = 0; i < 100; i++) {
+    uint32_t x = tarn_eg_node_at(L.g, id[i]).kids[0], other = tarn_eg_next_node(L.g, id[i], tarn_eg_next_node(L.g, id[i], TARN_NONE));
+    bool refused = tarn_eg_data(L.g, 0, x) % 2;
+    ck_assert_int_eq(other == TARN_NONE, refused);
+    odd += refused;
+  }
+  ck_assert_uint_eq(odd, 50);
+  tarn_eg_rule_stats s = tarn_eg_stats(r, 0);
+  ck_assert(s.refused == odd && s.applied == 100 - odd && s.unions == 100 - odd);
+  ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
+  tarn_eg_runner_free(r);
+  lab_close(&L);
+}
+END_TEST
+
 /* ---- many kids ---- */
 
 START_TEST(holds_wide_nodes) {
@@ -432,6 +478,7 @@ int main(void) {
   tcase_add_test(t, matches_payloads);
   tcase_add_test(t, matches_several_roots);
   tcase_add_test(t, refuses_wrong_rules);
+  tcase_add_test(t, drops_what_is_refused);
   tcase_add_test(t, holds_wide_nodes);
   tcase_add_test(t, holds_a_million);
   tcase_add_test(t, joins_chains);
