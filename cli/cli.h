@@ -50,6 +50,7 @@ typedef struct cli_compile {
   bool json;
   const char *price_file; /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
   const tarn_price *price; /* of this program, instead */
+  const char *triple;     /* of a compiled folder */
   TARN_VEC(double) flops; /* of a compiled folder: operations per kernel */
 } cli_compile;
 extern const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c); /* a table that ends with a NULL name */
@@ -74,6 +75,8 @@ const tarn_hw *cli_hardware(tarn_lang *L, const char *name); /* host, a shipped 
 /* A compiled folder for DIR|MODEL: DIR itself when it holds a report.json, else MODEL compiled to a folder that is
  * removed at exit. *c is filled with what it was compiled from. */
 const char *cli_folder(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
+/* That, loaded. Raises TARN_BAD_INPUT for a folder that was compiled for a machine of another kind. */
+tarn_loaded *cli_load(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
 /* The model of a compiled folder, as a program. */
 tarn_program *cli_reload(tarn_lang *L, const cli_compile *c, tarn_model_report *r);
 /* Input tensors by -i NAME=FILE, the rest random from the seed; in the program's order. */

@@ -70,7 +70,7 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
     in = cli_inputs(cx, nin, ip, &given, c.seed);
     out = reference(cx, p, in, TARN_STRICT);
   } else {
-    tarn_loaded *m = tarn_load(cx, cli_folder(cx, words.p[0], &c));
+    tarn_loaded *m = cli_load(cx, words.p[0], &c);
     nin = tarn_loaded_ports(m, false, &ip), nout = tarn_loaded_ports(m, true, &op);
     in = cli_inputs(cx, nin, ip, &given, c.seed);
     out = cli_outputs(cx, m);
@@ -130,7 +130,7 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (words.n != 1) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
-  tarn_loaded *m = tarn_load(cx, cli_folder(cx, words.p[0], &c));
+  tarn_loaded *m = cli_load(cx, words.p[0], &c);
   tarn_program *p = cli_reload(tarn_lang_new(cx), &c, NULL);
   const tarn_port *ip;
   uint32_t nin = tarn_loaded_ports(m, false, &ip);

@@ -119,6 +119,7 @@ static void write_report(tarn_ctx *cx, const cli_compile *c, const cli_compiled 
   for (uint32_t i = 0; i < c->shapes.n; i++) cli_json_str(j, NULL, c->shapes.p[i]);
   cli_json_close(j, ']');
   cli_json_str(j, "hw", r->hw->name);
+  cli_json_str(j, "triple", r->hw->triple);
   cli_json_str(j, "numerics", tarn_rule_class_name(r->numerics));
   cli_json_str(j, "numerics_used", tarn_rule_class_name(s->used));
   cli_json_str(j, "stop", s->stop);
@@ -231,12 +232,15 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   char error[256];
   yajl_val v = yajl_tree_parse(tarn_read_file(cx, path, &n), error, sizeof error);
   if (!v) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", path, error);
-  static const char *const model[] = {"model", NULL}, *const shapes[] = {"shapes", NULL}, *const hw[] = {"hw", NULL};
+  static const char *const model[] = {"model", NULL}, *const shapes[] = {"shapes", NULL}, *const hw[] = {"hw", NULL},
+                           *const triple[] = {"triple", NULL};
   yajl_val m = yajl_tree_get(v, (const char **)(uintptr_t)model, yajl_t_string);
   yajl_val s = yajl_tree_get(v, (const char **)(uintptr_t)shapes, yajl_t_array);
   yajl_val h = yajl_tree_get(v, (const char **)(uintptr_t)hw, yajl_t_string);
   if (m) c->model = tarn_strdup(cx, YAJL_GET_STRING(m));
+  yajl_val t = yajl_tree_get(v, (const char **)(uintptr_t)triple, yajl_t_string);
   if (h) c->hw = tarn_strdup(cx, YAJL_GET_STRING(h));
+  if (t) c->triple = tarn_strdup(cx, YAJL_GET_STRING(t));
   for (size_t i = 0; s && i < YAJL_GET_ARRAY(s)->len; i++)
     tarn_push(cx, &c->shapes, tarn_strdup(cx, YAJL_GET_STRING(YAJL_GET_ARRAY(s)->values[i])));
   static const char *const program[] = {"program", NULL}, *const flop[] = {"flop", NULL};
@@ -265,6 +269,19 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
   for (uint32_t i = 0; i < r->kprog->nker; i++) tarn_push(cx, &c->flops, r->kprog->ker[i].flops);
   c->json = json;
   return dir;
+}
+
+/* By the first word of the triple. */
+static bool is_foreign(tarn_ctx *cx, const char *triple) {
+  const char *ours = tarn_hw_host(tarn_lang_new(cx), false)->triple;
+  size_t n = strcspn(ours, "-");
+  return n != strcspn(triple, "-") || strncmp(ours, triple, n);
+}
+tarn_loaded *cli_load(tarn_ctx *cx, const char *what, cli_compile *c) {
+  const char *dir = cli_folder(cx, what, c);
+  if (c->triple && is_foreign(cx, c->triple))
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: compiled for %s, which this machine is not", dir, c->triple);
+  return tarn_load(cx, dir);
 }
 
 /* ---- tensors ---- */

@@ -104,7 +104,7 @@ START_TEST(every) {
   ck_assert_uint_eq(t.held, 0);
   clear();
   ck_assert_uint_gt(t.count, 100);
-  uint64_t step = all ? 1 : t.count / 12 + 1, tried = 0;
+  uint64_t step = all ? 1 : t.count / 40 + 1, tried = 0;
   for (uint64_t k = 1; try(model, k, false); k += step, tried++) try(model, k, true);
   ck_assert_uint_ge(tried, t.count / step);
 }
