@@ -75,40 +75,56 @@ static tarn_term of_concat(tarn_lang *L, const tarn_node *x, const tarn_term *ki
 
 /* ---------------------------------------------------------------- gathers */
 
-/* index = base + Σ step_d · d over the dims of the tensor of indices. */
-static bool evenly_spaced(const tarn_tensor *t, int64_t extent, int64_t *base, int64_t *step) {
-  int64_t at[TARN_MAX_DIMS] = {0}, n = tarn_tensor_count(t), row = n;
+enum { LEVELS = 4 };
+/* Index i is base + Σ step_l · ((i / stride_l) mod extent_l). */
+typedef struct pace { int64_t base, step[LEVELS], stride[LEVELS], extent[LEVELS]; uint32_t n; } pace;
+
+/* The list taken in blocks of `block`, each advancing by one step; their starts, `block` apart, likewise. */
+static bool find_pace(const int64_t *v, int64_t n, int64_t stride, pace *p) {
+  if (n == 1) return true;
+  if (p->n == LEVELS) return false;
+  int64_t step = v[stride] - v[0], run = 2;
+  while (run < n && v[run * stride] - v[(run - 1) * stride] == step) run++;
+  while (n % run) run--;
+  for (int64_t i = 0; i < n; i++)
+    if (v[i * stride] != v[i / run * run * stride] + i % run * step) return false;
+  p->step[p->n] = step, p->stride[p->n] = stride, p->extent[p->n++] = run;
+  return run > 1 && find_pace(v, n / run, stride * run, p);
+}
+
+static bool paced(tarn_ctx *cx, const tarn_tensor *t, int64_t extent, pace *p) {
+  int64_t n = tarn_tensor_count(t);
   if (n == 0 || tarn_dtype_is_float(t->dtype)) return false;
-  *base = tarn_tensor_get(t, 0).i;
-  for (uint32_t d = 0; d < t->n; d++) {
-    row /= t->dim[d];
-    step[d] = t->dim[d] > 1 ? tarn_tensor_get(t, row).i - *base : 0;
-  }
+  int64_t *v = TARN_ARRAY(cx, int64_t, n);
   for (int64_t i = 0; i < n; i++) {
-    int64_t want = *base, v = tarn_tensor_get(t, i).i;
-    for (uint32_t d = 0; d < t->n; d++) want += step[d] * at[d];
-    if (v != want || v < 0 || v >= extent) return false;
-    for (uint32_t d = t->n; d-- > 0 && ++at[d] == t->dim[d];) at[d] = 0;
+    v[i] = tarn_tensor_get(t, i).i;
+    if (v[i] < 0 || v[i] >= extent) return false;
   }
-  return true;
+  *p = (pace){.base = v[0]};
+  return find_pace(v, n, 1, p);
 }
 
 static tarn_term of_gather(tarn_lang *L, const tarn_node *x, const tarn_term *kid) {
   const tarn_node *index = tarn_term_get(L, kid[1]);
   uint32_t axis = (uint32_t)tarn_payload_get(L, x->payload)->ints[0];
   const tarn_type *out = tarn_type_get(L, x->type), *in = tarn_term_type(L, kid[0]);
+  pace p;
   if (index->op != TARN_OP_CONST) return TARN_NONE;
   const tarn_tensor *t = tarn_payload_get(L, index->payload)->tensor;
-  int64_t base, step[TARN_MAX_DIMS];
-  if (!evenly_spaced(t, in->dim[axis], &base, step)) return TARN_NONE;
+  if (!paced(tarn_lang_ctx(L), t, in->dim[axis], &p)) return TARN_NONE;
   tarn_imap m = {.ns = out->ns, .n = out->n, .nin = in->n, .fill = TARN_NONE};
   memcpy(m.dim, out->dim, sizeof m.dim);
   memcpy(m.in, in->dim, sizeof m.in);
   for (uint32_t i = 0; i < in->n; i++)
     if (i != axis) m.e[i] = tarn_ix_var(L, i < axis ? i : i + t->n - 1, m.dim);
-  m.e[axis] = tarn_ix_const(L, base);
+  uint32_t flat = tarn_ix_const(L, 0);
   for (uint32_t d = 0; d < t->n; d++)
-    m.e[axis] = tarn_ix_add(L, m.e[axis], tarn_ix_scale(L, tarn_ix_var(L, axis + d, m.dim), step[d], m.dim), m.dim);
+    flat = tarn_ix_add(L, tarn_ix_scale(L, flat, t->dim[d], m.dim), tarn_ix_var(L, axis + d, m.dim), m.dim);
+  m.e[axis] = tarn_ix_const(L, p.base);
+  for (uint32_t l = 0; l < p.n; l++) {
+    uint32_t at = tarn_ix_mod(L, tarn_ix_div(L, flat, p.stride[l], m.dim), p.extent[l], m.dim);
+    m.e[axis] = tarn_ix_add(L, m.e[axis], tarn_ix_scale(L, at, p.step[l], m.dim), m.dim);
+  }
   return viewed(L, tarn_map_intern(L, &m), kid[0]);
 }
 

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """The same network written differently.
 
-    variants.py make NAME OUT.onnx             a network of ours with random weights: resnet18, cnn, encoder-erf, encoder-tanh
+    variants.py make NAME OUT.onnx             a network of ours with random weights: resnet18, cnn, encoder-erf,
+                                               encoder-tanh, and the last two with one small layer: layer-erf, layer-tanh
     variants.py rewrite IN.onnx OUT.onnx KIND… the network rewritten, one kind after the other
 
 Kinds: conv-shifts (Pad, Slice, MatMul, Add), conv-rows (the same on flattened pixels), conv-columns (im2col: Pad, Slice,
-Concat, MatMul), conv-gather (im2col by Gather), bn-affine (Mul, Add), bn-steps (Sub, Div, Mul, Add), shuffle (other names, another order of the nodes).
-Convolutions in groups stay as they are.  Needs Debian's python3-onnx (run with the system's python3).
+Concat, MatMul), conv-gather (im2col by Gather), bn-affine (Mul, Add), bn-steps (Sub, Div, Mul, Add), shuffle (other
+names, another order of the nodes).  Convolutions in groups stay as they are.  Needs Debian's python3-onnx (run with the system's python3).
 """
 import random
 import sys
@@ -97,11 +98,11 @@ def resnet18(size=224):
 
 def cnn():
     g = Graph()
-    x = conv_bn(g, "x", 3, 8, 3, 2)
-    x = block(g, x, 8, 8, 1)
-    x = block(g, x, 8, 12, 2)
-    head(g, x, 12, 5)
-    return g.model([("x", [1, 3, 20, 20])], [("y", [1, 5])])
+    x = conv_bn(g, "x", 2, 4, 3, 2)
+    x = block(g, x, 4, 4, 1)
+    x = block(g, x, 4, 6, 2)
+    head(g, x, 6, 3)
+    return g.model([("x", [1, 2, 16, 16])], [("y", [1, 3])])
 
 
 def gelu(g, x, how):
@@ -143,7 +144,10 @@ def encoder(how, layers=2, tokens=64, width=128, heads=4):
     return g.model([("x", [1, tokens, width])], [("y", [1, tokens, width])])
 
 
-NETWORKS = {"resnet18": resnet18, "cnn": cnn, "encoder-erf": lambda: encoder("erf"), "encoder-tanh": lambda: encoder("tanh")}
+NETWORKS = {
+    "resnet18": resnet18, "cnn": cnn, "encoder-erf": lambda: encoder("erf"), "encoder-tanh": lambda: encoder("tanh"),
+    "layer-erf": lambda: encoder("erf", 1, 8, 16, 2), "layer-tanh": lambda: encoder("tanh", 1, 8, 16, 2),
+}
 
 # ---------------------------------------------------------------- rewriting
 
