@@ -36,26 +36,33 @@ typedef struct block {
   uint64_t hash[EG_BLOCK];
 } block;
 
-static inline uint32_t var_of(const block *b, uint32_t v, const uint32_t *tuple) {
-  if (b->r->bare) return tuple[0];
-  eg_src s = b->r->var[v];
-  return s.slot == SLOT_SELF ? tuple[s.atom] : b->g->rec[tuple[s.atom]].k[s.slot];
-}
-
-static inline uint32_t ref_of(const block *b, eg_ref ref, uint32_t m) {
-  if (ref.kind == REF_NODE) return b->ids[m * b->r->n_tnode + ref.i];
-  return var_of(b, ref.i, b->tuple + (size_t)m * b->r->n_words);
+/* What a reference stands for in each match of the block. */
+static void resolve(const block *b, eg_ref ref, uint32_t *to, uint32_t step) {
+  const eg_rec *rec = b->g->rec;
+  const uint32_t *from = b->tuple, n = b->n;
+  size_t w = b->r->n_words;
+  if (ref.kind == REF_NODE) {
+    from = b->ids + ref.i, w = b->r->n_tnode;
+    for (uint32_t m = 0; m < n; m++) to[m * step] = from[m * w];
+    return;
+  }
+  eg_src s = b->r->bare ? (eg_src){0, SLOT_SELF} : b->r->var[ref.i];
+  from += s.atom;
+  if (s.slot == SLOT_SELF)
+    for (uint32_t m = 0; m < n; m++) to[m * step] = from[m * w];
+  else
+    for (uint32_t m = 0; m < n; m++) to[m * step] = rec[from[m * w]].k[s.slot];
 }
 
 static void gather(block *b, const eg_tnode *t) {
+  const uint32_t *uf = b->g->uf;
   for (uint32_t k = 0; k < t->n_ref; k++) {
-    eg_ref ref = b->r->ref[t->ref + k];
-    for (uint32_t m = 0; m < b->n; m++) {
-      b->given[m][k] = ref_of(b, ref, m);
-      EG_FETCH(&b->g->uf[b->given[m][k]]);
-    }
+    resolve(b, b->r->ref[t->ref + k], &b->given[0][k], 2);
+    for (uint32_t m = 0; m < b->n; m++) EG_FETCH(&uf[b->given[m][k]]);
   }
 }
+
+enum { NEAR = 1 << 15 }; /* a graph of so many ids is near the processor anyway */
 
 static void hash_keys(block *b, uint32_t head, uint32_t n) {
   tarn_egraph *g = b->g;
@@ -65,6 +72,7 @@ static void hash_keys(block *b, uint32_t head, uint32_t n) {
     b->hash[m] = eg_hash2(head, b->canon[m][0], b->canon[m][1]);
     eg_fetch_slot(g, b->hash[m]);
   }
+  if (g->n_ids < NEAR) return;
   for (uint32_t m = 0; m < b->n; m++) {
     uint32_t id = eg_table_peek(g, b->hash[m]);
     if (id != NONE) EG_FETCH(&g->rec[id]);
@@ -143,26 +151,28 @@ static bool join_block(block *b, uint32_t k) {
   tarn_egraph *g = b->g;
   const eg_rule *r = b->r;
   const eg_part *part = &r->part[k];
-  uint32_t from[EG_BLOCK], to[EG_BLOCK];
+  uint32_t from[EG_BLOCK], to[EG_BLOCK], root[EG_BLOCK];
+  resolve(b, part->result, to, 1);
+  if (part->atom != NONE || part->var == NONE)
+    for (uint32_t m = 0; m < b->n; m++) from[m] = b->tuple[m * (size_t)r->n_words + (part->atom != NONE ? part->atom : 0)];
+  else
+    resolve(b, (eg_ref){REF_VAR, part->var}, from, 1);
+  for (uint32_t m = 0; m < b->n; m++) EG_FETCH(&g->uf[from[m]]), EG_FETCH(&g->uf[to[m]]);
   for (uint32_t m = 0; m < b->n; m++) {
-    const uint32_t *tuple = b->tuple + (size_t)m * r->n_words;
-    to[m] = ref_of(b, part->result, m);
-    from[m] = part->atom != NONE ? tuple[part->atom] : part->var == NONE ? tuple[0] : var_of(b, part->var, tuple);
-    EG_FETCH(&g->uf[from[m]]), EG_FETCH(&g->uf[to[m]]);
+    root[m] = eg_find_mut(g, from[m]);
+    EG_FETCH(&g->rec[root[m]]), EG_FETCH(&g->mask[root[m]]);
   }
+  bool all = g->reasons == TARN_EG_REASONS_ALL;
   for (uint32_t m = 0; m < b->n; m++) {
-    uint32_t root = eg_find_mut(g, from[m]);
-    EG_FETCH(&g->rec[root]), EG_FETCH(&g->mask[root]);
-  }
-  for (uint32_t m = 0; m < b->n; m++) {
-    const uint32_t *tuple = b->tuple + (size_t)m * r->n_words;
     if (b->dead[m]) continue;
-    if (!g->reasons && join_single(g, eg_find_mut(g, from[m]), to[m])) {
+    uint32_t at = eg_find_mut(g, root[m]);
+    if (!g->reasons && join_single(g, at, to[m])) {
       b->ap->unions++;
       continue;
     }
-    if (eg_join_ids(b->ap, b->rule, k, tuple, b->ids + (size_t)m * r->n_tnode, r->n_tnode, from[m], to[m]) ==
-        EG_STOPPED)
+    if (!all && at == eg_find_mut(g, to[m])) continue;
+    if (eg_join_ids(b->ap, b->rule, k, b->tuple + (size_t)m * r->n_words, b->ids + (size_t)m * r->n_tnode, r->n_tnode,
+                    from[m], to[m]) == EG_STOPPED)
       return false;
   }
   return true;
