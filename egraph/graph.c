@@ -7,6 +7,8 @@
 
 /* ---- memory ---- */
 
+enum { LARGE = 1 << 22 }; /* bytes */
+
 void eg_mem_init(eg_mem *m, const tarn_allocator *a) {
   *m = (eg_mem){.a = a ? *a : tarn_malloc_allocator};
 }
@@ -43,10 +45,15 @@ void eg_release(eg_mem *m, void *p, size_t n) {
   m->bytes -= n;
 }
 
+/* By half, when large by a quarter: then growing costs little beside filling, and room lies idle. */
+static size_t roomier(size_t cap, size_t need, size_t each) {
+  size_t c = cap + (cap * each < LARGE ? cap / 2 : cap / 4);
+  return c < need ? need : c;
+}
+
 bool eg_grow(eg_mem *m, void **p, size_t *cap, size_t need, size_t each) {
   if (need <= *cap) return true;
-  size_t c = *cap + *cap / 2;
-  if (c < need) c = need;
+  size_t c = roomier(*cap, need, each);
   if (c < 16) c = 16;
   void *q = eg_resize(m, *p, *cap * each, c * each);
   if (!q) return false;
@@ -321,8 +328,7 @@ void tarn_eg_clear_status(tarn_egraph *g) { g->mem.st = TARN_OK; }
 
 static bool reserve_ids(tarn_egraph *g, size_t need) {
   if (need <= g->ids_cap) return true;
-  size_t c = g->ids_cap + g->ids_cap / 2;
-  if (c < need) c = need;
+  size_t c = roomier(g->ids_cap, need, sizeof *g->rec);
   if (c < 64) c = 64;
   bool ok = GROW(g, rec, c) && GROW(g, link, c) && GROW(g, uf, c) && GROW(g, stamp, c) &&
             GROW(g, mask, c);
