@@ -97,7 +97,7 @@ bool op_make(gen *g, const rpat *p, const want *w, made *m);
 
 /* ---- check_value.c ---- */
 uint32_t some_function(gen *g, uint32_t nops, uint32_t nepi, bool reduce, uint32_t tuple);
-uint32_t some_constant(gen *g);
+uint32_t some_constant(gen *g, bool finite);
 uint32_t some_reducer(gen *g);
 tarn_tensor *some_values(gen *g, const tarn_type *t, const leaf *f, bool wild);
 rhost check_host(gen *g);

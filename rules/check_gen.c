@@ -159,7 +159,7 @@ static uint32_t make_leaf(gen *g, uint32_t var, uint32_t type, const want *w) {
   else if (k < 4) f.kind = F_WILD;
   else if (k == 4) f.kind = F_FINITE;
   else if (k == 5) f.kind = F_NONNEG;
-  else if (k == 6) f.kind = F_UNIFORM, f.uniform = some_constant(g);
+  else if (k == 6) f.kind = F_UNIFORM, f.uniform = some_constant(g, g->r->numeric != TARN_RULE_EXACT);
   else f.kind = F_CONST;
   if (f.kind == F_CONST) f.term = constant(g, type, &f);
   else if (g->nroot && g->r->nlhs > 1 && f.kind == F_WILD && chance(g, 6)) {
@@ -183,6 +183,19 @@ static uint32_t type_wanted(gen *g, want w) {
   return tarn_type_tensor(g->L, w.index ? TARN_I64 : TARN_F32, (uint32_t)w.ns, want_rank(&w), dim);
 }
 
+/* The type of a variable that a condition says is of the same type, or one that fits. */
+static uint32_t type_told(gen *g, uint32_t var, const want *w) {
+  const rule *r = g->r;
+  for (uint32_t i = 0; i < r->ncond + r->nguard; i++) {
+    const rx *c = rule_cond(r, i);
+    if (i == g->skip || c->kind != RX_CALL || strcmp(c->fun->name, "same-type") != 0) continue;
+    for (uint32_t k = 0; k < 2; k++)
+      if (c->kid[k]->var == var && bound(g, c->kid[1 - k]))
+        return tarn_term_get(g->L, g->e.cls[c->kid[1 - k]->var])->type;
+  }
+  return type_wanted(g, *w);
+}
+
 static bool gen_var(gen *g, uint32_t var, const want *w, uint32_t *term) {
   renv *e = &g->e;
   if (e->cls[var] != TARN_NONE) {
@@ -192,7 +205,8 @@ static bool gen_var(gen *g, uint32_t var, const want *w, uint32_t *term) {
   rv saved[R_ATTRS];
   memcpy(saved, e->attr, sizeof saved);
   for (int tries = 0; tries < 12; tries++) {
-    uint32_t type = type_wanted(g, *w), nleaf = g->nleaf;
+    uint32_t type = type_told(g, var, w), nleaf = g->nleaf;
+    if (type != TARN_NONE && !want_fits(w, tarn_type_get(g->L, type))) return false;
     if (type != TARN_NONE && (*term = e->cls[var] = make_leaf(g, var, type, w)) != TARN_NONE && gen_settle(g))
       return true;
     e->cls[var] = TARN_NONE;

@@ -164,7 +164,7 @@ static bool make_slice(node *x) {
 }
 
 static void pad_amounts(node *x) {
-  set_id(x, 1, 'x', some_constant(x->g));
+  set_id(x, 1, 'x', some_constant(x->g, false));
   set_int(x, 2, draw(x->g, 3));
   set_int(x, 3, draw(x->g, 3));
 }
@@ -208,8 +208,10 @@ static bool make_insert(node *x) {
     return true;
   }
   want w = pinned(x, 0, 0);
-  if (!axis(x, 0, want_rank(&w))) return false;
+  if (x->has[1] && int_of(x, 1) == 1) set_int(x, 0, w.ns);
+  else if (!axis(x, 0, want_rank(&w))) return false;
   uint32_t i = (uint32_t)int_of(x, 0);
+  if (i >= want_rank(&w)) return false;
   if (*want_dim(&w, i) != 1 && *want_dim(&w, i) != -1) return false;
   bool front = (int)i == w.ns;
   if (front && x->p->npay < 2) return false;
@@ -245,8 +247,11 @@ static bool make_broadcast(node *x) {
   if (want_rank(&w) > C_RANK) return false;
   set_id(x, 0, 's', shape_of(g, &w));
   k = w;
-  for (uint32_t i = 0; i < want_rank(&w); i++)
-    if (draw(g, 2)) *want_dim(&k, i) = 1;
+  uint32_t how = draw(g, 4); /* compute dims, access dims, any */
+  for (uint32_t i = 0; i < want_rank(&w); i++) {
+    bool access = (int)i < w.ns;
+    if (how == 0 ? !access : how == 1 ? access : draw(g, 2)) *want_dim(&k, i) = 1;
+  }
   return kid(x, 0, &k);
 }
 
@@ -380,15 +385,18 @@ static uint32_t size_of(const rpat *p) {
   for (uint32_t i = 0; p->kind == RP_NODE && i < p->n; i++) n += size_of(p->kid[i]);
   return n;
 }
-/* The kid to begin with: one that is given, else the one of which most is said. */
+/* The kid to begin with: one that is given, else the one of which most, or least, is said. */
 static uint32_t lead(const node *x, uint32_t n) {
-  uint32_t best = 0, most = 0;
+  uint32_t best = TARN_NONE, most = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (x->p->kid[i]->kind != RP_SEG && gen_ready(x->g, x->p->kid[i])) return i;
+  bool large = n > 1 && draw(x->g, 2) == 0;
   for (uint32_t i = 0; i < n; i++) {
-    if (x->p->kid[i]->kind == RP_SEG) continue;
-    if (gen_ready(x->g, x->p->kid[i])) return i;
-    if (size_of(x->p->kid[i]) > most) most = size_of(x->p->kid[i]), best = i;
+    uint32_t size = size_of(x->p->kid[i]);
+    if (x->p->kid[i]->kind == RP_SEG || (best != TARN_NONE && (large ? size <= most : size >= most))) continue;
+    most = size, best = i;
   }
-  return best;
+  return best == TARN_NONE ? 0 : best;
 }
 
 static bool gen_kids(node *x, const uint32_t *many, uint32_t first, const want *body, const want *epi, uint32_t nops);

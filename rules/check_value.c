@@ -48,9 +48,9 @@ uint32_t some_function(gen *g, uint32_t nops, uint32_t nepi, bool reduce, uint32
   return tarn_fn_intern(g->L, &f);
 }
 
-uint32_t some_constant(gen *g) {
-  static const double v[] = {0, 1, -INFINITY, 2, -1, 0.5, INFINITY, -0.0};
-  return tarn_fx_const(g->L, TARN_F32, v[draw(g, 8)]);
+uint32_t some_constant(gen *g, bool finite) {
+  static const double v[] = {0, 1, 2, -1, 0.5, -0.0, -INFINITY, INFINITY};
+  return tarn_fx_const(g->L, TARN_F32, v[draw(g, finite ? 6 : 8)]);
 }
 
 /* ---------------------------------------------------------------- elements */
