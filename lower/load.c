@@ -107,12 +107,18 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static double timed(tarn_loaded *m, uint32_t k) {
+  double t = now();
+  if (m->m->kernel[k](m->in, m->out, m->workspace, m->pool)) failed(m);
+  return now() - t;
+}
+double tarn_loaded_kernel(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads, uint32_t i) {
+  prepare(m, in, out, threads);
+  if (i >= m->m->nkernel) tarn_raise(m->cx, TARN_INTERNAL, "run: no kernel %u", i);
+  return timed(m, i);
+}
 void tarn_loaded_profile(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads,
                          double *seconds) {
   prepare(m, in, out, threads);
-  for (uint32_t k = 0; k < m->m->nkernel; k++) {
-    double t = now();
-    if (m->m->kernel[k](m->in, m->out, m->workspace, m->pool)) failed(m);
-    seconds[k] = now() - t;
-  }
+  for (uint32_t k = 0; k < m->m->nkernel; k++) seconds[k] = timed(m, k);
 }

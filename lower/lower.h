@@ -36,6 +36,9 @@ TARN_API uint32_t tarn_loaded_ports(const tarn_loaded *m, bool outputs, const ta
 TARN_API void tarn_loaded_run(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads);
 TARN_API uint32_t tarn_loaded_kernels(const tarn_loaded *m);
 TARN_API const char *tarn_loaded_kernel_name(const tarn_loaded *m, uint32_t i);
+/* Runs kernel i alone, on whatever its buffers hold; returns its seconds. */
+TARN_API double tarn_loaded_kernel(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads,
+                                   uint32_t i);
 /* seconds[i] of each kernel in one run. */
 TARN_API void tarn_loaded_profile(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads, double *seconds);
 

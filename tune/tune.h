@@ -33,7 +33,7 @@ typedef struct tarn_trial {
   const tarn_ksig *sig;          /* canonical */
   const tarn_schedule *sched;
 } tarn_trial;
-/* Median-free least seconds of each trial: all are compiled into one program and take turns until each has run for a while.
+/* The least seconds of each trial, its buffers warm: all are compiled into one program and take turns for a while.
  * Done in a child process with a time limit: a crash or a hang costs only its batch, whose seconds become INFINITY. */
 TARN_API void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n, uint32_t threads,
                            double limit_seconds, double *seconds);
