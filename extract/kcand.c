@@ -183,6 +183,15 @@ static bool pack_read(kgraph *k, kcand *c, const tarn_stage *s, uint32_t depth, 
   r->src = j, r->map = tarn_map_intern_derived(k->L, &pick);
   return true;
 }
+/* Loops split where the reads divide by a part of them: a constant then depends on the part that it needs. */
+static void split_loops(kgraph *k, kcand *c) {
+  tarn_ksig sig = {.nest = c->nest, .nin = c->nchild, .nout = c->nout};
+  memcpy(sig.in, c->in, c->nchild * sizeof *c->in);
+  memcpy(sig.out, c->out, c->nout * sizeof *c->out);
+  tarn_ksig_split(k->L, &sig);
+  c->nest = sig.nest;
+  memcpy(c->out, sig.out, c->nout * sizeof *c->out);
+}
 static void pack_constants(kgraph *k, kcand *c) {
   tarn_nest n = *tarn_nest_get(k->L, c->nest);
   tarn_stage *st = TARN_ARRAY(k->cx, tarn_stage, n.nstage);
@@ -307,6 +316,7 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
   set_children(k, &cand, nk, op, v, pick);
   for (uint32_t j = 0; j < nk; j++)
     if (cand.child[j] == to->ag) return; /* reads what it writes */
+  split_loops(k, &cand);
   pack_constants(k, &cand);
   price(k, &cand);
   add_cand(k, to->ag, cand);

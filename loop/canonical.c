@@ -53,7 +53,7 @@ static uint32_t address(tarn_lang *L, const tarn_imap *m, const tarn_layout *l) 
   return at;
 }
 
-static void open_nest(work *w, const tarn_ksig *k) {
+static void open_nest(work *w, const tarn_ksig *k, bool flat) {
   const tarn_nest *n = tarn_nest_get(w->L, k->nest);
   w->depth = n->depth, w->out_ns = n->out_ns, w->nstage = n->nstage;
   memcpy(w->shared, n->shared, sizeof w->shared);
@@ -69,7 +69,7 @@ static void open_nest(work *w, const tarn_ksig *k) {
       const tarn_read *from = &s->s.read[r];
       work_read *to = &s->read[r];
       *to = (work_read){from->stage, r >= f->nops, from->src, *tarn_imap_get(w->L, from->map)};
-      if (from->stage) continue;
+      if (from->stage || !flat) continue;
       to->m.e[0] = address(w->L, &to->m, &k->in[from->src]);
       to->m.nin = 1;
       to->m.in[0] = tarn_layout_elems(&k->in[from->src]);
@@ -355,7 +355,7 @@ static void sort_dims(work *w, work_stage *s, bool strict) {
 }
 
 /* ---- closing ---- */
-static void close_nest(work *w, tarn_ksig *k) {
+static void close_nest(work *w, tarn_ksig *k, bool flat) {
   const tarn_nest *old = tarn_nest_get(w->L, k->nest);
   tarn_stage *st = TARN_ARRAY(w->cx, tarn_stage, w->nstage);
   for (uint32_t i = 0; i < w->nstage; i++) {
@@ -371,7 +371,7 @@ static void close_nest(work *w, tarn_ksig *k) {
     if (w->stage[i].s.out && w->depth + w->stage[i].s.nown < total) total = w->depth + w->stage[i].s.nown;
   tarn_nest n = {.depth = w->depth, .out_ns = (uint8_t)total, .nstage = w->nstage, .nchild = old->nchild, .stage = st};
   memcpy(n.shared, w->shared, sizeof n.shared);
-  for (uint32_t i = 0; i < k->nin; i++) {
+  for (uint32_t i = 0; i < k->nin && flat; i++) {
     int64_t elems = tarn_layout_elems(&k->in[i]), offset = k->in[i].offset;
     k->in[i] = tarn_layout_row_major(1, &elems);
     k->in[i].offset = offset;
@@ -381,13 +381,19 @@ static void close_nest(work *w, tarn_ksig *k) {
 
 void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k) {
   work w = {.L = L, .cx = tarn_lang_ctx(L)};
-  open_nest(&w, k);
+  open_nest(&w, k, true);
   while (drop_once(&w)) continue;
   for (int i = 0; i < 64 && split_once(&w); i++) continue;
   while (drop_once(&w)) continue;
   for (uint32_t i = 0; i < w.nstage; i++) sort_dims(&w, &w.stage[i], k->strict);
   while (merge_once(&w)) continue;
-  close_nest(&w, k);
+  close_nest(&w, k, true);
+}
+void tarn_ksig_split(tarn_lang *L, tarn_ksig *k) {
+  work w = {.L = L, .cx = tarn_lang_ctx(L)};
+  open_nest(&w, k, false);
+  for (int i = 0; i < 64 && split_once(&w); i++) continue;
+  close_nest(&w, k, false);
 }
 
 static uint64_t hash_layout(uint64_t h, const tarn_layout *l) {

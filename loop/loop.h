@@ -102,6 +102,8 @@ typedef struct tarn_ksig {       /* a kernel to be scheduled and priced */
   bool in_const[TARN_MAX_DIMS * 4];
 } tarn_ksig;
 TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; raises */
+/* Only the first step of that: iteration dims split where a map divides by a factor of their extent, children as they are. */
+TARN_API void tarn_ksig_split(tarn_lang *L, tarn_ksig *k);
 TARN_API bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b); /* whatever the offsets */
 TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k);
 
