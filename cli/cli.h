@@ -38,6 +38,13 @@ void cli_json_print(cli_json *j);
 FILE *cli_open(tarn_ctx *cx, const char *path);
 void cli_close(tarn_ctx *cx, FILE *f, const char *path);
 
+/* ---- pages for a browser (--html) ---- */
+FILE *cli_page_open(tarn_ctx *cx, const char *path, const char *title);
+void cli_page_text(FILE *f, const char *s); /* with what HTML gives a meaning escaped */
+void cli_page_head(FILE *f, const char *const *column, uint32_t n); /* opens a table; its rows are the caller's */
+void cli_page_bar(FILE *f, double share); /* a cell */
+void cli_page_close(tarn_ctx *cx, FILE *f, const char *path);
+
 /* ---- time ---- */
 double cli_now(void); /* seconds, monotonic */
 

@@ -130,6 +130,41 @@ static void show(const cli_explore *x) {
   show_proof(x);
 }
 
+/* Growth of the graph, the rules and what was found. */
+static void write_page(tarn_ctx *cx, const cli_explore *x) {
+  static const char *const growth[] = {"iteration", "e-nodes", "", "classes", "matches", "search ms", "apply ms", "rebuild ms"};
+  static const char *const rules[] = {"rule", "matches", "applied", "unions", "search ms", "apply ms"};
+  if (!x->html) return;
+  FILE *f = cli_page_open(cx, x->html, x->file ? x->file : x->prove[0]);
+  fprintf(f, "<p>Stopped: %s. %u e-nodes, %u classes, %.3f s, %.1f MiB.</p>\n", x->stop, x->n_nodes, x->n_classes, x->took,
+          (double)x->peak_bytes / 1048576);
+  cli_page_head(f, growth, 8);
+  for (uint32_t i = 0; i < x->iteration.n; i++) {
+    const tarn_eg_iteration *it = &x->iteration.p[i];
+    fprintf(f, "<tr><td>%u</td><td>%u</td>", i + 1, it->nodes);
+    cli_page_bar(f, (double)it->nodes / (x->n_nodes ? x->n_nodes : 1));
+    fprintf(f, "<td>%u</td><td>%llu</td><td>%.3f</td><td>%.3f</td><td>%.3f</td></tr>\n", it->classes,
+            (unsigned long long)it->matches, 1e3 * it->search, 1e3 * it->apply, 1e3 * it->rebuild);
+  }
+  fputs("</table>\n", f);
+  cli_page_head(f, rules, 6);
+  for (uint32_t i = 0; i < x->rule.n; i++) {
+    const tarn_eg_rule_stats *c = &x->rule.p[i].count;
+    fputs("<tr><td>", f);
+    cli_page_text(f, x->rule.p[i].name);
+    fprintf(f, "</td><td>%llu</td><td>%llu</td><td>%llu</td><td>%.3f</td><td>%.3f</td></tr>\n",
+            (unsigned long long)c->matches, (unsigned long long)c->applied, (unsigned long long)c->unions, 1e3 * c->search,
+            1e3 * c->apply);
+  }
+  fputs("</table>\n", f);
+  for (uint32_t i = 0; i < x->best.n; i++) {
+    fprintf(f, "<p>Least %s: %.15g</p><pre>", x->cost, x->best.p[i].cost);
+    cli_page_text(f, x->best.p[i].term ? x->best.p[i].term : "(too large to print)");
+    fputs("</pre>\n", f);
+  }
+  cli_page_close(cx, f, x->html);
+}
+
 /* Free chains: (proof FROM (step RULE forward|backward TERM)…). */
 static void write_proof(tarn_ctx *cx, const cli_explore *x) {
   if (!x->proof_file || !x->proved) return;
@@ -178,6 +213,7 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
       {"--hw", NULL, CLI_STR, &x.hw, "NAME|FILE", "description whose demands exploratory rules serve"},
       {"--shape", NULL, CLI_LIST, &x.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
       {"--cost", NULL, CLI_STR, &x.cost, "NAME", "what best means: size (default), depth, none"},
+      {"--html", NULL, CLI_STR, &x.html, "FILE", "a page with growth, rules and the best terms"},
       {"--dot", NULL, CLI_STR, &x.dot, "FILE", "the e-graph for Graphviz"},
       {"--dot-classes", NULL, CLI_UINT, &x.dot_classes, "N", "how many classes of it (default 200; 0: all)"},
       {"--egraph", NULL, CLI_STR, &x.egraph, "FILE", "the e-graph as egraph-serialize JSON"},
@@ -190,6 +226,7 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
   if (x.free) explore_free(cx, &x);
   else explore_typed(cx, &x);
   write_proof(cx, &x);
+  write_page(cx, &x);
   if (x.json) show_json(cx, &x);
   else show(&x);
   return verdict(&x);

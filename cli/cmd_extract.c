@@ -75,8 +75,9 @@ void extract_result_text(const char *method, const tarn_sel_result *r) {
 }
 
 static int one(tarn_ctx *cx, const extract_job *k) {
-  tarn_sel_graph *g = extract_load(cx, k, k->words.p[0]);
   const char *method = k->plugin ? k->plugin : k->method;
+  if (!k->plugin) extract_method(cx, method);
+  tarn_sel_graph *g = extract_load(cx, k, k->words.p[0]);
   const tarn_sel_result *r = extract_run(cx, k, g, method, NULL);
   if (k->out) {
     tarn_status st = tarn_sel_write_result(g, r, method, k->out);

@@ -11,7 +11,7 @@ typedef struct cli_explore {
   /* asked */
   const char *file; /* NULL: only what is to be proved */
   cli_list rules, no_rules, only_rules, shapes;
-  const char *goal, *prove[2], *scheduler, *cost, *dot, *egraph, *proof_file, *numerics, *hw;
+  const char *goal, *prove[2], *scheduler, *cost, *dot, *egraph, *html, *proof_file, *numerics, *hw;
   uint64_t nodes, iters, bytes, threads, match_limit, ban_length, dot_classes;
   double seconds;
   bool free, kernel, count_matches, json, backoff;

@@ -57,4 +57,9 @@ try 0 bench "$work/a" --threads 1 --repeat 3 --json
 for key in seconds.median seconds.min gflop gflops peak_gflops peak_fraction kernels.0.name kernels.0.seconds \
   kernels.0.gflops kernels.0.peak_fraction; do value $key >/dev/null; done
 is 'kernels.#' "$("$json" 'program.#' <"$work/a/report.json")"
+try 0 bench "$work/a" --threads 1 --repeat 1 --html "$work/page.html" --trace "$work/trace.json"
+[ "$("$json" 'traceEvents.#' <"$work/trace.json")" = "$("$json" 'program.#' <"$work/a/report.json")" ] || fail "--trace"
+[ "$("$json" traceEvents.0.ph <"$work/trace.json")" = X ] || fail "--trace: not a complete event"
+page "$work/page.html" k0_ 'of the peak'
+refused 3 /dev/full -- bench "$work/a" --repeat 1 --html /dev/full
 finish

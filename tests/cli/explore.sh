@@ -78,6 +78,9 @@ try 0 extract --compare "$work/graphs" --methods tree,greedy --json
 is 'results.#' 2
 is results.1.dag_cost 13
 
+try 0 explore --free --rules $at/ac.rules $at/assoc7.term --html "$work/page.html"
+page "$work/page.html" 1939 'Stopped: saturated'
+
 # Typed terms.
 echo '(transpose (1 0) (transpose (1 0) (input x ((4 8) ()) f32)))' >"$work/t.term"
 try 0 explore "$work/t.term" --json

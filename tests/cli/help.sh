@@ -16,7 +16,7 @@ for c in $commands; do
   refused 2 usage -- "$c" a b c d e
   grep -q "tarn $c" docs/tarn.1 README.md || fail "$c is not described"
 done
-for c in quantize sim tune worker; do refused 2 "$c" "not there yet" -- "$c" x; done
+for c in quantize sim tune worker; do grep -qx "$c" <<<"$commands" || refused 2 "$c" "not there yet" -- "$c" x; done
 refused 2 nonsense -- nonsense
 try 2
 try 0 --version

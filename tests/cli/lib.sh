@@ -42,4 +42,12 @@ is() {
   got=$(value "$1")
   [ "$got" = "$2" ] || fail "$last: $1 is $got, expected $2"
 }
+# page FILE WORD…: a page for a browser that is closed, fetches nothing and holds every word
+page() {
+  local file=$1
+  shift
+  tail -n 1 "$file" | grep '</html>$' >/dev/null || fail "$file: not closed"
+  ! grep -E 'https?://|<script' "$file" || fail "$file: fetches something"
+  for word in "$@"; do grep -F "$word" "$file" >/dev/null || fail "$file: no $word"; done
+}
 finish() { exit $failed; }
