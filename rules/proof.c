@@ -276,7 +276,7 @@ static void check_lemma(checking *c, const pf_proof *p, uint32_t k) {
     check_step(c, p, k, i, at);
     at = p->step.p[i].after;
   }
-  if (c->r.ok && at != l->to) refuse(c, l->first + (l->n ? l->n : 1), "the lemma does not end where it says");
+  if (c->r.ok && at != l->to) refuse(c, l->first + l->n + 1, "the lemma does not end where it says");
 }
 
 static void check_proof(checking *c, const pf_proof *p) {
