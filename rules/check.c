@@ -106,7 +106,7 @@ static void without(checking *c, const rule *r, uint32_t skip, tarn_rule_result 
 /* Instances until the rule has fired often enough, or a counterexample is found. */
 static void check_rule(checking *c, const rule *r, uint32_t skip) {
   uint32_t samples = c->o->samples ? c->o->samples : 100;
-  uint64_t most = 300ull * samples + 20000, seed = tarn_hash_bytes(r->name, strlen(r->name), c->o->seed);
+  uint64_t most = 800ull * samples + 20000, seed = tarn_hash_bytes(r->name, strlen(r->name), c->o->seed);
   tarn_rule_result res = {.name = r->name, .family = r->family, .stated = r->numeric};
   bool exact = true, real = true;
   job *j = TARN_NEW(c->cx, job);

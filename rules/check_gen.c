@@ -148,7 +148,8 @@ static uint32_t derived(gen *g, uint32_t from, uint32_t type) {
 static uint32_t constant(gen *g, uint32_t type, leaf *f) {
   const tarn_type *t = tarn_type_get(g->L, type);
   f->strict = f->wide = some_values(g, t, f, false);
-  return tarn_constant(g->L, var_name(g, f->var), f->strict, t->ns);
+  const char *name = tarn_format(g->cx, "%s_%u", var_name(g, f->var), tarn_term_count(g->L)); /* looking for a free name takes long */
+  return tarn_constant(g->L, name, f->strict, t->ns);
 }
 
 /* What the variable stands for: mostly an input. */
@@ -164,7 +165,7 @@ static uint32_t make_leaf(gen *g, uint32_t var, uint32_t type, const want *w) {
   if (f.kind == F_CONST) f.term = constant(g, type, &f);
   else if (g->nroot && g->r->nlhs > 1 && f.kind == F_WILD && chance(g, 6)) {
     f.kind = F_DERIVED;
-    f.term = derived(g, g->left[draw(g, g->nroot)], type);
+    f.term = derived(g, g->last, type);
   } else f.term = tarn_input(g->L, var_name(g, var), type);
   if (g->nleaf == R_CLASSES) return TARN_NONE;
   for (uint32_t i = 0; i < g->nleaf; i++)
@@ -240,8 +241,11 @@ bool gen_left(gen *g) {
   const rule *r = g->r;
   r_env_reset(&g->e, r);
   g->nleaf = g->nroot = 0;
-  for (uint32_t i = 0; i < r->nlhs; i++) {
+  bool reverse = r->nlhs > 1 && draw(g, 2);
+  for (uint32_t k = 0; k < r->nlhs; k++) {
+    uint32_t i = reverse ? r->nlhs - 1 - k : k;
     if (!gen_pattern(g, r->lhs[i].pat, &want_any, &g->left[i])) return false;
+    g->last = g->left[i];
     if (r->lhs[i].var != TARN_NONE) {
       if (g->e.cls[r->lhs[i].var] != TARN_NONE && g->e.cls[r->lhs[i].var] != g->left[i]) return false;
       g->e.cls[r->lhs[i].var] = g->left[i];

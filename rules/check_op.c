@@ -695,7 +695,7 @@ static bool make_const(node *x) {
   if (x->has[0]) return true;
   want_fill(x->g, &w);
   const tarn_type *t = tarn_type_get(x->g->L, shape_of(x->g, &w));
-  tarn_term c = tarn_constant(x->g->L, "k", some_values(x->g, t, &f, false), t->ns);
+  tarn_term c = tarn_constant(x->g->L, tarn_format(x->g->cx, "k%u", tarn_term_count(x->g->L)), some_values(x->g, t, &f, false), t->ns);
   set_id(x, 0, 'p', tarn_term_get(x->g->L, c)->payload);
   return true;
 }

@@ -75,7 +75,8 @@ static bool f_uniform_value(renv *e, const rv *a, rv *out) {
 }
 
 static bool constant(renv *e, const tarn_tensor *t, uint32_t ns, const char *label, rv *out) {
-  tarn_term c = tarn_constant(e->L, label, t, ns);
+  const char *name = tarn_format(tarn_lang_ctx(e->L), "%s%u", label, tarn_term_count(e->L));
+  tarn_term c = tarn_constant(e->L, name, t, ns);
   *out = (rv){.kind = 'p', .id = tarn_term_get(e->L, c)->payload};
   return true;
 }
@@ -106,14 +107,17 @@ static bool f_computed(renv *e, const rv *a, rv *out) {
 }
 
 /* ---------------------------------------------------------------- sizes */
-/* Extents that an axis is worth cutting into: the description's vector width and multiples of it, or small ones. */
+/* Extents that an axis is worth cutting into: the description's, or small ones. */
 static bool f_tile_sizes(renv *e, const rv *a, rv *out) {
+  static const int64_t small[] = {2, 4, 8};
   const tarn_type *t = type_of(e, a);
-  int64_t v[4], first = e->hw ? (int64_t)tarn_hw_lanes(e->hw, t->dtype) : 2;
-  uint32_t n = 0;
+  int64_t v[4];
+  uint32_t n = 3, fit = 0;
   if (a[1].i < 0 || a[1].i >= t->n) return false;
-  for (int64_t k = first; n < 3 && k > 1 && k < t->dim[a[1].i]; k *= 2) v[n++] = k;
-  return rv_list(e, out, v, n);
+  if (e->hw) n = tarn_hw_tiles(e->L, e->hw, t->dtype, v, 4);
+  else memcpy(v, small, sizeof small);
+  while (fit < n && v[fit] < t->dim[a[1].i]) fit++;
+  return rv_list(e, out, v, fit);
 }
 
 const rfun rfun_make_table[] = {
