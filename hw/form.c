@@ -190,3 +190,26 @@ uint32_t tarn_hw_filler(tarn_lang *L, const tarn_hw_form *f, tarn_dtype t) {
     if (tarn_fx_get(L, with[i][0])->dtype == t && tarn_fx_subst(L, f->body, with[i], 2) == unit) return with[i][0];
   return TARN_NONE;
 }
+
+static uint32_t put_sorted(int64_t *out, uint32_t n, uint32_t max, int64_t v) {
+  uint32_t at = 0;
+  while (at < n && out[at] < v) at++;
+  if (v < 2 || n == max || (at < n && out[at] == v)) return n;
+  memmove(out + at + 1, out + at, (n - at) * sizeof *out);
+  out[at] = v;
+  return n + 1;
+}
+
+uint32_t tarn_hw_tiles(tarn_lang *L, const tarn_hw *hw, tarn_dtype t, int64_t *out, uint32_t max) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < hw->nintrin; i++) {
+    tarn_hw_form f;
+    tarn_hw_meaning m = tarn_hw_meaning_of(L, hw, i);
+    if (!tarn_hw_form_of(L, &m, &f) || !f.product || tarn_term_type(L, m.in[f.operand[0]])->dtype != t) continue;
+    const int64_t tile[] = {f.m, f.n, f.k};
+    for (uint32_t k = 0; k < 3; k++) n = put_sorted(out, n, max, tile[k]);
+  }
+  bool vectors = n == 0;
+  for (uint32_t k = 1; vectors && k <= 4; k *= 2) n = put_sorted(out, n, max, (int64_t)tarn_hw_lanes(hw, t) * k);
+  return n;
+}

@@ -100,6 +100,9 @@ TARN_API bool tarn_hw_form_of(tarn_lang *L, const tarn_hw_meaning *m, tarn_hw_fo
 /* What operands of type t of a product may be padded with: the body of two of it is what the reduction begins with. An fx
  * constant, or TARN_NONE. */
 TARN_API uint32_t tarn_hw_filler(tarn_lang *L, const tarn_hw_form *f, tarn_dtype t);
+/* Extents that loops over elements of type t are worth cutting into, ascending: the tiles of its products of that type, or
+ * the lanes of its vectors, twice and four times as many. How many; at most max are stored. */
+TARN_API uint32_t tarn_hw_tiles(tarn_lang *L, const tarn_hw *hw, tarn_dtype t, int64_t *out, uint32_t max);
 /* Has it an intrinsic that multiplies and adds: a product, or a multiply-add over a vector that tiles of registers are
  * made of? Such a unit wants the reduction of a product as one loop. Intrinsics without a valid meaning do not count. */
 TARN_API bool tarn_hw_wants_products(tarn_lang *L, const tarn_hw *hw);

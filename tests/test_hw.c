@@ -89,6 +89,15 @@ START_TEST(questions) {
   ck_assert_double_eq(tarn_hw_peak(h, TARN_F64, 2), 2 * 4 * 2e9);
   ck_assert_double_eq(tarn_hw_fx_cycles(h, TARN_FX_EXP), 12);
   ck_assert_double_eq(tarn_hw_fx_cycles(h, TARN_FX_ADD), 1);
+  int64_t tile[4] = {0};
+  ck_assert_uint_eq(tarn_hw_tiles(L, h, TARN_F32, tile, 4), 3);
+  ck_assert(tile[0] == 8 && tile[1] == 16 && tile[2] == 32);
+  ck_assert(!tarn_hw_wants_products(L, h));
+  const tarn_hw *product = machine("(hw p (kind dsa) (clock 1e9) " MEMORY "(intrinsic mm (meaning (compute dotProd (cartProd (access 1 ?a)"
+                                   " (access 1 ?b)))) (operand a (type f32) (dims 1 16)) (operand b (type f32) (dims 4 16)) (operand y (type f32) (dims 1 4))))");
+  ck_assert_uint_eq(tarn_hw_tiles(L, product, TARN_F32, tile, 4), 2);
+  ck_assert(tile[0] == 4 && tile[1] == 16 && tarn_hw_wants_products(L, product));
+  ck_assert_uint_eq(tarn_hw_tiles(L, product, TARN_I8, tile, 4), 2); /* no lanes: 2 and 4 elements */
   const tarn_hw *scalar = machine("(hw m " CPU MEMORY ")");
   ck_assert_uint_eq(tarn_hw_lanes(scalar, TARN_F32), 1);
   ck_assert_double_eq(tarn_hw_peak(scalar, TARN_F32, 1), 2e9);
@@ -202,10 +211,11 @@ START_TEST(shipped) {
     for (uint32_t m = 0; m + 1 < l.hw->nmem; m++) /* nearer memories are faster */
       ck_assert_msg(l.hw->mem[m].read >= l.hw->mem[m + 1].read, "%s: %s", names[i], l.hw->mem[m].name);
     if (l.hw->kind == TARN_HW_CPU) ck_assert(tarn_hw_lanes(l.hw, TARN_F32) > 1 && l.hw->nintrin > 0);
-    static const char *const expected[] = {"aarch64", "riscv64", "x86-64-v3"};
-    for (uint32_t e = 0; e < 3; e++) found += !strcmp(names[i], expected[e]);
+    ck_assert_msg(tarn_hw_wants_products(L, l.hw), "%s", names[i]);
+    static const char *const expected[] = {"aarch64", "riscv64", "x86-64-v3", "vta-pynq", "gemmini-default", "systolic-f32"};
+    for (uint32_t e = 0; e < 6; e++) found += !strcmp(names[i], expected[e]);
   }
-  ck_assert_uint_eq(found, 3);
+  ck_assert_uint_eq(found, 6);
 }
 END_TEST
 
