@@ -8,13 +8,17 @@ for want in compile run check bench explore extract rules proof hw; do
   grep -qx "$want" <<<"$commands" || fail "tarn --help does not list $want"
 done
 for c in $commands; do
-  try 0 "$c" --help
+  try 0 "$c" --help && cp "$work/out" "$work/help"
   [ ! -s "$work/err" ] || fail "tarn $c --help: something on standard error"
   head -1 "$work/out" | grep -q "^usage: tarn $c " || fail "tarn $c --help: $(head -1 "$work/out")"
   awk 'length > 120 { bad = 1 } END { exit bad }' "$work/out" || fail "tarn $c --help: long lines"
   refused 2 -- "$c" --no-such-option
   refused 2 usage -- "$c" a b c d e
-  grep -q "tarn $c" docs/tarn.1 README.md || fail "$c is not described"
+  awk -v ss=".SS $c" '/^\.S[SH]/ { on = $0 == ss } on' docs/tarn.1 | sed 's/\\-/-/g' >"$work/manual"
+  grep -q "^\.B tarn $c" "$work/manual" || fail "the manual page does not describe $c"
+  for o in $(grep -oE '^  (-., )?--[a-z-]+' "$work/help" | grep -oE -- '--[a-z-]+'); do
+    [ "$o" = --json ] || grep -qE -- "^\.B .*$o( |$)" "$work/manual" || fail "the manual page does not describe tarn $c $o"
+  done
 done
 for c in quantize sim tune worker; do grep -qx "$c" <<<"$commands" || refused 2 "$c" "not there yet" -- "$c" x; done
 refused 2 nonsense -- nonsense
