@@ -53,6 +53,8 @@ uint32_t build_im2col(rsite *s);
 bool when_sum(rsite *s);
 uint32_t build_sum(rsite *s);
 bool when_inline_sum(rsite *s);
+/* residue.c */
+uint32_t build_residue(rsite *s);
 /* products.c */
 bool when_merge(rsite *s);
 uint32_t build_merge(rsite *s);

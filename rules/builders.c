@@ -20,6 +20,7 @@ static const rbuild builders[] = {
     {"flat", NULL, build_flat, 0, false, "the reduce loops as one loop"},
     {"im2col", NULL, build_im2col, 0, false, "an operand read through overlapping windows is written out first"},
     {"inline-sum", when_inline_sum, build_inline, GRAPH, true, "the opened sum as terms of the sum that reads it"},
+    {"residue", NULL, build_residue, 0, true, "a reduce loop steps through the residue class in which its guard holds"},
     {"sum", when_sum, build_sum, GRAPH, true, "a sum of products over shifted views becomes one product"},
     {"merge", when_merge, build_merge, GRAPH, false, "products that share an operand become slices of one product"},
 };

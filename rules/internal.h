@@ -231,7 +231,7 @@ struct tarn_saturation {
 typedef struct engine_rule { tarn_saturation *s; const rule *r; uint32_t number; bool left_out; } engine_rule;
 const facts *sat_facts(const tarn_saturation *s, uint32_t cls);
 /* Of a node: as any other; replaced by one at least as good, no rule matches it any more; needed by no output through
- * nodes that were not, alike; worse than another of its class for selection, but rules still match it. */
+ * nodes that were not, alike; worse than another of its class, but rules still match it until the phase ends. */
 typedef enum { SAT_LIVE, SAT_REPLACED, SAT_UNNEEDED, SAT_WORSE } sat_standing;
 static inline sat_standing sat_stands(const tarn_saturation *s, uint32_t node) {
   return node < s->aside.n ? (sat_standing)s->aside.p[node] : SAT_LIVE;

@@ -42,7 +42,8 @@ void sat_sweep(tarn_saturation *s) {
   for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(s->g, c)) {
     bool dead = !tarn_map_get(seen, c);
     for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n)) {
-      if (!beaten(s, n)) sat_stand(s, n, dead ? SAT_UNNEEDED : SAT_LIVE);
+      if (beaten(s, n)) sat_stand(s, n, SAT_REPLACED);
+      else sat_stand(s, n, dead ? SAT_UNNEEDED : SAT_LIVE);
     }
   }
 }
