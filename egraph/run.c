@@ -43,6 +43,8 @@ struct tarn_eg_runner {
   /* the run at work */
   const tarn_eg_run_config *c;
   double start;
+  double per_union; /* seconds that rebuilding took for each union, lately */
+  uint64_t unions;  /* that the applier had made when the graph was last rebuilt */
   bool late;
   tarn_eg_iteration *now;
 };
@@ -59,10 +61,20 @@ static double seconds(const tarn_eg_runner *r) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Whether time is over when what has been joined is to be rebuilt yet. */
 static bool is_late(void *user) {
   tarn_eg_runner *r = user;
-  if (!r->late && r->c->max_seconds > 0) r->late = seconds(r) - r->start >= r->c->max_seconds;
+  if (r->late || !(r->c->max_seconds > 0)) return r->late;
+  double rebuild = r->per_union * (double)(r->apply.unions - r->unions);
+  r->late = seconds(r) - r->start + rebuild >= r->c->max_seconds;
   return r->late;
+}
+
+/* Graphs that have grown take longer for each union: a third more than last time is expected. */
+static void learn_rebuild(tarn_eg_runner *r, double took) {
+  uint64_t n = r->apply.unions - r->unions;
+  if (n >= 1000 && took > 0) r->per_union = took / (double)n * 4 / 3;
+  r->unions = r->apply.unions;
 }
 
 /* ---- making one ---- */
@@ -72,6 +84,7 @@ tarn_eg_runner *tarn_eg_runner_new(tarn_egraph *g, const tarn_eg_rules *rs) {
   if (!r) return NULL;
   memset(r, 0, sizeof *r);
   r->g = g, r->rs = rs, r->epoch = g->epoch;
+  r->per_union = 2e-7;
   eg_searcher_init(&r->search, g, rs);
   r->search.hurry = is_late, r->search.user = r;
   r->apply.g = g;
@@ -385,6 +398,7 @@ static bool iterate(tarn_eg_runner *r, const uint32_t *active, uint32_t n, tarn_
   double t2 = seconds(r);
   tarn_status st = tarn_eg_rebuild(g);
   double t3 = seconds(r);
+  learn_rebuild(r, t3 - t2);
   tarn_eg_iteration *it = r->now;
   it->search = t1 - t0, it->apply = t2 - t1, it->rebuild = t3 - t2;
   it->nodes = g->live, it->classes = g->classes;

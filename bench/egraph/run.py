@@ -138,7 +138,7 @@ def growth(engine, figures, runs, full, egglog):
             sys.exit("run.py: egglog has %d e-nodes in %s, not %d" % (theirs[0]["nodes"], name, nodes))
         mine = median(ours, "ms")
         other = "%9.1f %6.1fx" % (median(theirs, "ms"), median(theirs, "ms") / mine) if theirs else ""
-        print("%-3s %-12s %10d %9.2f %10.1f %8.1fx %7.0f %9.0f %s" % (group, name, nodes, mine, ms, ms / mine,
+        print("%-3s %-12s %10d %9.2f %10.1f %8.1fx %7.1f %9.0f %s" % (group, name, nodes, mine, ms, ms / mine,
                                                                   got["peak"] / nodes, mib * 2**20 / nodes, other))
         sys.stdout.flush()
 
