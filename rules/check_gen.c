@@ -20,7 +20,7 @@ want want_of(const tarn_type *t) {
 
 bool want_fits(const want *w, const tarn_type *t) {
   if (t->tuple || (w->ns >= 0 && w->ns != t->ns) || (w->nc >= 0 && w->nc != t->n - t->ns)) return false;
-  if (w->index != !tarn_dtype_is_float(t->dtype)) return false;
+  if (w->index && tarn_dtype_is_float(t->dtype)) return false;
   for (int i = 0; i < w->ns; i++)
     if (w->s[i] >= 0 && w->s[i] != t->dim[i]) return false;
   for (int i = 0; i < w->nc; i++)
@@ -157,7 +157,7 @@ static uint32_t make_leaf(gen *g, uint32_t var, uint32_t type, const want *w) {
   leaf f = {.var = var, .kind = F_WILD};
   uint32_t k = draw(g, 8);
   if (w->index) f.kind = F_INDEX, f.below = w->below;
-  else if (k < 4) f.kind = F_WILD;
+  else if (k < 4 || !tarn_dtype_is_float(tarn_type_get(g->L, type)->dtype)) f.kind = F_WILD;
   else if (k == 4) f.kind = F_FINITE;
   else if (k == 5) f.kind = F_NONNEG;
   else if (k == 6) f.kind = F_UNIFORM, f.uniform = some_constant(g, g->r->numeric != TARN_RULE_EXACT);
@@ -174,27 +174,46 @@ static uint32_t make_leaf(gen *g, uint32_t var, uint32_t type, const want *w) {
   return f.term;
 }
 
-static uint32_t type_wanted(gen *g, want w) {
+static uint32_t type_wanted(gen *g, want w, tarn_dtype t) {
   int64_t dim[TARN_MAX_DIMS];
   want_fill(g, &w);
   if (want_rank(&w) > C_RANK + 2) return TARN_NONE;
   int64_t count = 1;
   for (uint32_t i = 0; i < want_rank(&w); i++) dim[i] = *want_dim(&w, i), count *= dim[i];
   if (count > C_LEAF) return TARN_NONE;
-  return tarn_type_tensor(g->L, w.index ? TARN_I64 : TARN_F32, (uint32_t)w.ns, want_rank(&w), dim);
+  return tarn_type_tensor(g->L, w.index ? TARN_I64 : t, (uint32_t)w.ns, want_rank(&w), dim);
 }
 
-/* The type of a variable that a condition says is of the same type, or one that fits. */
-static uint32_t type_told(gen *g, uint32_t var, const want *w) {
+/* (= (FUNCTION ?var) EXPRESSION): the value of the expression. */
+static bool told(gen *g, const rx *c, const char *function, uint32_t var, rv *out) {
+  if (strcmp(c->fun->name, "=") != 0 || c->kid[0]->kind != RX_CALL || strcmp(c->kid[0]->fun->name, function) != 0) return false;
+  const rx *of = c->kid[0]->kid[0];
+  return of->kind == RX_CLASS && of->var == var && bound(g, c->kid[1]) && rx_eval(&g->e, c->kid[1], out);
+}
+static void want_dims(gen *g, want *w, const rv *dims) {
+  int n = (int)dims->n;
+  if (w->ns < 0) w->ns = w->nc < 0 ? (int)draw(g, dims->n + 1) : n - w->nc;
+  w->nc = n - w->ns;
+  for (int i = 0; i < n && w->ns >= 0 && w->nc >= 0; i++) *want_dim(w, (uint32_t)i) = dims->p[i];
+}
+
+/* The type of a variable: one that fits, and is what conditions say of it (the same as another's, element, dims). */
+static uint32_t type_told(gen *g, uint32_t var, const want *given) {
   const rule *r = g->r;
+  want w = *given;
+  tarn_dtype t = TARN_F32;
+  rv v;
   for (uint32_t i = 0; i < r->ncond + r->nguard; i++) {
     const rx *c = rule_cond(r, i);
-    if (i == g->skip || c->kind != RX_CALL || strcmp(c->fun->name, "same-type") != 0) continue;
-    for (uint32_t k = 0; k < 2; k++)
+    if (i == g->skip || c->kind != RX_CALL) continue;
+    for (uint32_t k = 0; k < 2 && strcmp(c->fun->name, "same-type") == 0; k++)
       if (c->kid[k]->var == var && bound(g, c->kid[1 - k]))
         return tarn_term_get(g->L, g->e.cls[c->kid[1 - k]->var])->type;
+    if (strcmp(c->fun->name, "element") == 0 && c->kid[0]->var == var) tarn_dtype_parse(c->kid[1]->lit.name, &t);
+    if (told(g, c, "ns", var, &v) && w.ns < 0) w.ns = (int)v.i, memset(w.s, 0xff, sizeof w.s);
+    if (told(g, c, "dims", var, &v)) want_dims(g, &w, &v);
   }
-  return type_wanted(g, *w);
+  return w.ns < -1 || w.nc < -1 ? TARN_NONE : type_wanted(g, w, t);
 }
 
 static bool gen_var(gen *g, uint32_t var, const want *w, uint32_t *term) {

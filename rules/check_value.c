@@ -85,6 +85,7 @@ tarn_tensor *some_values(gen *g, const tarn_type *t, const leaf *f, bool strange
   for (int64_t i = 0; i < n; i++) {
     tarn_value v;
     if (f->kind == F_INDEX) v.i = draw(g, (uint32_t)f->below);
+    else if (!tarn_dtype_is_float(t->dtype)) v.i = (int64_t)draw(g, 2001) - 1000;
     else if (f->kind == F_UNIFORM) v.d = tarn_fx_get(g->L, f->uniform)->value;
     else v.d = element(g, f, strange);
     tarn_tensor_set(x, i, v);

@@ -74,6 +74,11 @@ static void open_call(deriving *d, const char *steps, const char *shape) {
   tarn_buf_fmt(d->b, "(call %s (%s) ((%s %s))", d->m.call, steps, tarn_dtype_name(result_type(d)->dtype), shape);
 }
 
+/* Typing asks for it; said all the same, so that nothing is made in vain. */
+static void put_element(deriving *d, const char *var, tarn_dtype t) {
+  if (t != TARN_F32) tarn_buf_fmt(d->b, " :when (element ?%s %s)", var, tarn_dtype_name(t));
+}
+
 /* ---------------------------------------------------------------- the meaning itself (R49) */
 static bool has_let(const tarn_sx *s) {
   bool any = tarn_sx_is(s, "let");
@@ -103,6 +108,7 @@ static void derive_meaning(deriving *d) {
   tarn_buf_str(d->b, "))");
   for (uint32_t i = 0; i < d->m.nin; i++) {
     const tarn_type *t = operand_type(d, i);
+    put_element(d, d->n->op[i].name, t->dtype);
     tarn_buf_fmt(d->b, " :when (= (dims ?%s) %s)", d->n->op[i].name, list_text(d, t->n, t->dim));
     if (bare(s, tarn_format(d->cx, "?%s", d->n->op[i].name)))
       tarn_buf_fmt(d->b, " :if (= (ns ?%s) %u)", d->n->op[i].name, t->n);
@@ -138,7 +144,9 @@ static void derive_map(deriving *d) {
   open_call(d, "", "(shape (list ?et) ?tile)");
   for (uint32_t i = 0; i < d->m.nin; i++) put_pieces(d, i);
   tarn_buf_fmt(d->b, ")))))) :where (?tile %s) :where (?piece (product ?tile)) :where (?e (product (dims ?x0)))"
-                     " :where (?et (/ (+ ?e (- ?piece 1)) ?piece)) :class exact))", list_text(d, y->n, y->dim));
+                     " :where (?et (/ (+ ?e (- ?piece 1)) ?piece)) :class exact", list_text(d, y->n, y->dim));
+  for (uint32_t i = 0; i < d->m.nin; i++) put_element(d, tarn_format(d->cx, "x%u", i), operand_type(d, i)->dtype);
+  tarn_buf_str(d->b, "))");
   add(d, d->b->p, true);
 }
 
@@ -268,6 +276,9 @@ static void derive_product(deriving *d, bool start) {
   tarn_buf_str(d->b, d->m.acc ? ")" : "))");
   close_gather(d);
   put_where(d);
+  put_element(d, "a", operand_type(d, d->f.operand[0])->dtype);
+  put_element(d, "b", operand_type(d, d->f.operand[1])->dtype);
+  if (start) put_element(d, "p", result_type(d)->dtype);
   tarn_buf_fmt(d->b, " :class %s))", product_class(d));
   add(d, d->b->p, true);
 }

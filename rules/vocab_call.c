@@ -207,6 +207,12 @@ static bool f_size(renv *e, const rv *a, rv *out) {
   return a[2].i >= 0 && a[2].i < SORTS && fits(e, a, &t) && rv_int(out, t.size[a[2].i]);
 }
 
+/* Element type of a term. */
+static bool f_element(renv *e, const rv *a, rv *out) {
+  const tarn_type *t = tarn_type_get(e->L, e->host->type(e->host->user, e->cls[a[0].id]));
+  return rv_bool(out, !t->tuple && strcmp(tarn_dtype_name(t->dtype), a[1].name) == 0);
+}
+
 /* The result type of a call. */
 static bool f_result(renv *e, const rv *a, rv *out) {
   const tarn_type *s = tarn_type_get(e->L, a[1].id);
@@ -217,6 +223,7 @@ static bool f_result(renv *e, const rv *a, rv *out) {
 }
 
 const rfun rfun_call_table[] = {
+    {"element", "cy:b", f_element, 0, "has it elements of this type?"},
     {"result", "ys:t", f_result, 0, "the result type of a call: an element type and a shape"},
     {"call-size", "nyi:i", f_size, 0, "how many shared, row, column, reduced points the nest has, as a product that the call has tiles of"},
     {"call-operand", "nyi:m", f_operand, 0, "a child of the nest as tiles that the call reads"},
