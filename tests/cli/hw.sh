@@ -18,9 +18,11 @@ for rule in vta-pynq.gemm-tiles vta-pynq.gemm-tiles-onto gemmini-default.matmul-
   grep -q "^(rule $rule\$" "$work/${rule%%.*}.rules" || fail "there is no rule $rule"
 done
 try 0 hw derive host
-try 0 rules check --hw systolic-f32 --only systolic-f32.array-tiles --samples 20 --json
-is ok true
-is rules.0.family mapping
+for rule in systolic-f32.array-tiles vta-pynq.gemm vta-pynq.gemm-tiles-onto vta-pynq.store-pieces gemmini-default.matmul-tiles; do
+  try 0 rules check --hw ${rule%%.*} --only $rule --samples 20 --json
+  is ok true
+  is rules.0.family mapping
+done
 
 # Wrong descriptions: one line with the place, exit 3, from check and from derive.
 machine() { # FORMS of the intrinsic, on line 3
