@@ -118,7 +118,7 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
 }
 
 /* ---- report ---- */
-static void write_report(tarn_ctx *cx, const cli_compile *c, const cli_compiled *r, bool print) {
+static void write_report(tarn_ctx *cx, const cli_compile *c, const cli_compiled *r, const char *dir, bool print) {
   const tarn_sat_report *s = tarn_sat_result(r->sat);
   cli_json *j = cli_json_new(cx);
   char *full = realpath(c->model, NULL);
@@ -193,7 +193,7 @@ static void write_report(tarn_ctx *cx, const cli_compile *c, const cli_compiled 
   cli_json_close(j, ']');
   size_t n;
   const char *text = cli_json_text(j, &n);
-  tarn_write_file(cx, tarn_format(cx, "%s/report.json", c->dir), text, n);
+  tarn_write_file(cx, tarn_format(cx, "%s/report.json", dir), text, n);
   if (print) fwrite(text, 1, n, stdout);
 }
 
@@ -205,17 +205,42 @@ static unsigned emit_kinds(tarn_ctx *cx, const char *s) {
   if (!strcmp(s, "ll")) return TARN_EMIT_LL;
   tarn_raise(cx, TARN_USAGE, "--emit %s: so, o or ll is expected for a CPU", s);
 }
+
+/* ---- folders ---- */
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f) {
+  (void)st, (void)flag, (void)f;
+  return remove(path);
+}
+static void remove_folder(void *dir) { nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
+/* A folder that goes when the command ends. */
+static char *folder_for_now(tarn_ctx *cx, const char *pattern) {
+  char *dir = tarn_strdup(cx, pattern);
+  if (!mkdtemp(dir)) tarn_raise(cx, TARN_IO, "%s: %s", dir, strerror(errno));
+  tarn_defer(cx, remove_folder, dir);
+  return dir;
+}
+/* What a compile may write, the report last. All of it is made elsewhere first, so that a compile that fails leaves the
+ * folder as it was; what this one does not write goes. */
+static void move_files(tarn_ctx *cx, const char *from, const char *to) {
+  static const char *const names[] = {"model.o", "model.so", "model.ll", "model.h", "program.tarn", "report.json"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *old = tarn_format(cx, "%s/%s", from, names[i]), *new = tarn_format(cx, "%s/%s", to, names[i]);
+    int failed = access(old, F_OK) ? unlink(new) && errno != ENOENT : rename(old, new);
+    if (failed) tarn_raise(cx, TARN_IO, "%s: %s", new, strerror(errno));
+  }
+}
 cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c) {
   unsigned emit = emit_kinds(cx, c->emit);
   if (mkdir(c->dir, 0777) && errno != EEXIST) tarn_raise(cx, TARN_IO, "%s: %s", c->dir, strerror(errno));
   cli_compiled *r = cli_optimise(cx, c);
   double t = cli_now();
   if (r->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_BAD_INPUT, "--hw %s: only CPUs can be emitted for", r->hw->name);
+  const char *dir = folder_for_now(cx, tarn_format(cx, "%s/.new-XXXXXX", c->dir));
   r->plan = tarn_plan_make(r->kprog, 64);
   tarn_buf b = {.cx = cx};
   tarn_kprog_print(r->kprog, &b);
-  tarn_write_file(cx, tarn_format(cx, "%s/program.tarn", c->dir), b.p, b.n);
-  tarn_lower_options lo = {.emit = emit, .dir = c->dir, .name = "model",
+  tarn_write_file(cx, tarn_format(cx, "%s/program.tarn", dir), b.p, b.n);
+  tarn_lower_options lo = {.emit = emit, .dir = dir, .name = "model",
                            .contract = r->numerics != TARN_RULE_EXACT, .opt = 3};
   tarn_lower_cpu(r->kprog, r->plan, &lo);
   r->lower_s = cli_now() - t;
@@ -225,17 +250,12 @@ cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c) {
       tarn_sat_explain(r->sat, i, tarn_sat_term(r->sat, tarn_sat_root(r->sat, i), chosen, r->picks), &e);
     tarn_write_file(cx, c->explain, e.p ? e.p : "", e.n);
   }
-  write_report(cx, c, r, c->json);
+  write_report(cx, c, r, dir, c->json);
+  move_files(cx, dir, c->dir);
   return r;
 }
 
-/* ---- folders ---- */
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f) {
-  (void)st, (void)flag, (void)f;
-  return remove(path);
-}
-static void remove_folder(void *dir) { nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
-
+/* ---- compiled folders ---- */
 static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   size_t n;
   char error[256];
@@ -268,9 +288,7 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
     from_report(cx, tarn_format(cx, "%s/report.json", what), c);
     return c->dir = what;
   }
-  char *dir = tarn_strdup(cx, "/tmp/tarn-XXXXXX");
-  if (!mkdtemp(dir)) tarn_raise(cx, TARN_IO, "%s: %s", dir, strerror(errno));
-  tarn_defer(cx, remove_folder, dir);
+  char *dir = folder_for_now(cx, "/tmp/tarn-XXXXXX");
   c->model = what, c->dir = dir;
   bool json = c->json;
   c->json = false;

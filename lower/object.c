@@ -162,7 +162,7 @@ static void link_shared(low_module *M, const char *triple) {
   for (uint32_t i = 0; i < sizeof names / sizeof *names && rc; i++)
     rc = posix_spawnp(&pid, names[i], NULL, NULL, (char *const *)argv, environ);
   if (rc) {
-    tarn_warn(M->cx, "lld-19 is not installed: %s was written, %s was not", path_of(M, "o"), so);
+    tarn_warn(M->cx, "lld-19 is not installed: model.o was written, model.so was not");
     return;
   }
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;

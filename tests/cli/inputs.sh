@@ -27,6 +27,20 @@ mkdir "$work/empty"
 refused 3 report.json -- check "$work/empty"
 [ ! -e "$work/none" ] || [ -z "$(ls -A "$work/none")" ] || fail "a failed compile leaves files"
 
+# A compile that fails, early or late, leaves what was there; one that emits less leaves nothing old.
+try 0 compile $digits -o "$work/kept" --shape n=1
+(cd "$work/kept" && sha256sum ./*) >"$work/sums"
+for wrong in "$work/cut.onnx" "$work/none.onnx" "$digits --shape n=0 --no-rules nonsense" "$digits --shape n=1 --explain /dev/full" \
+  "$digits --shape n=1 --hw gemmini-default"; do
+  # shellcheck disable=SC2086
+  "$tarn" compile $wrong -o "$work/kept" >/dev/null 2>&1 && fail "compile $wrong succeeds"
+  (cd "$work/kept" && sha256sum -c --quiet "$work/sums") || fail "compile $wrong touches what was there"
+  [ "$(find "$work/kept" -mindepth 1 | wc -l)" = "$(wc -l <"$work/sums")" ] || fail "compile $wrong leaves files"
+done
+try 0 check "$work/kept"
+try 0 compile $digits -o "$work/kept" --shape n=1 --emit o
+[ ! -e "$work/kept/model.so" ] || fail "an old model.so stands beside a new model.o"
+
 # Shapes.
 refused 3 image '--shape' -- compile $digits -o "$work/none"
 refused 3 image -- compile $digits -o "$work/none" --shape image=1,2,3
