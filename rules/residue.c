@@ -78,9 +78,9 @@ static bool find_residue(const kern *k, residue *x) {
     const tarn_imap *m = tarn_imap_get(k->L, st->read[r].map);
     for (uint32_t g = 0; g < m->nguard; g++) {
       const tarn_ix *e = tarn_ix_get(k->L, m->guard[g].e);
-      if (e->n != 1 || e->c || e->t[0].kind != TARN_IX_MOD || e->t[0].coef != 1 || e->t[0].by > 64) continue;
+      if (e->n != 1 || e->t[0].kind != TARN_IX_MOD || e->t[0].coef != 1 || e->t[0].by > 64) continue;
       if (m->guard[g].hi - m->guard[g].lo != 1) continue;
-      *x = (residue){.L = k->L, .read = r, .s = e->t[0].by, .c = m->guard[g].lo, .sum = e->t[0].arg};
+      *x = (residue){.L = k->L, .read = r, .s = e->t[0].by, .c = m->guard[g].lo - e->c, .sum = e->t[0].arg};
       if (of_loops(st, x) && vanishes(k->L, st, r, m->fill)) return true;
     }
   }
