@@ -28,6 +28,7 @@ static void tell(const tarn_proof_result *r, bool replay) {
 
 int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
   cli_list words = {0}, rules = {0};
+  cli_compile c = {0};
   tarn_proof_options o = {.opaque = tarn_opaque_eval};
   uint64_t samples = 0;
   bool json = false;
@@ -38,6 +39,8 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
       {"--seed", NULL, CLI_UINT, &o.seed, "K", "seed of the inputs"},
       {"--rules", NULL, CLI_LIST, &rules, "FILE", "rules that the chain uses besides the shipped ones"},
       {"--hw", NULL, CLI_STR, &hw, "NAME|FILE", "and those derived from this description"},
+      {"--model", NULL, CLI_STR, &c.model, "FILE", "the model that the proof has to be about"},
+      {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of it"},
       {"--json", NULL, CLI_FLAG, &json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
@@ -48,6 +51,7 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
   cli_ship_rules(cx, rs);
   for (uint32_t i = 0; i < rules.n; i++) tarn_ruleset_load(rs, rules.p[i]);
   if (hw) tarn_ruleset_derive(rs, cli_hardware(L, hw));
+  if (c.model) o.program = cli_reload(L, &c, NULL);
   tarn_proof_result r = tarn_proof_check(rs, tarn_sx_read_file(cx, words.p[1]), &o);
   if (json) report(cx, &r, o.replay);
   else tell(&r, o.replay);

@@ -154,8 +154,17 @@ static bool try_match(void *arg, renv *e) {
     x->why = "a side condition does not hold";
     return true;
   }
+  if (!pf_bindings_agree(e, x->r, x->s)) {
+    x->why = "its variables stand for something else";
+    return true;
+  }
+  pf_step *to = x->j->binding;
+  if (to && !builder(x->r)) to->bind = pf_bindings(e, x->r, &to->nbind);
   x->why = "the rule gives another right side";
+  uint32_t bound[R_CLASSES];
+  memcpy(bound, e->cls, sizeof bound); /* what is repeated binds a variable for each */
   x->holds = builder(x->r) ? as_built(x, e) : as_written(x, e);
+  memcpy(e->cls, bound, sizeof bound);
   return !x->holds;
 }
 
@@ -202,6 +211,15 @@ bool pf_holds(pf_judge *j, const pf_proof *p, uint32_t lemma, const pf_step *s, 
   return !st && a.holds;
 }
 
+void pf_bind_step(pf_judge *j, pf_step *s) {
+  const char *why;
+  if (s->kind != PF_RULE) return;
+  pf_step plain = *s; /* what it finds must not be judged by what it found before */
+  j->binding = s;
+  if (!pf_holds(j, NULL, 0, &plain, &why)) s->nbind = 0;
+  j->binding = NULL;
+}
+
 /* ---------------------------------------------------------------- whole proofs */
 
 typedef struct checking {
@@ -209,6 +227,7 @@ typedef struct checking {
   const tarn_proof_options *o;
   tarn_proof_result r;
   pf_bounds worst;      /* of all steps */
+  bool *proved;         /* outputs of the program */
   TARN_VEC(tarn_proof_use) use;
 } checking;
 
@@ -279,7 +298,36 @@ static void check_lemma(checking *c, const pf_proof *p, uint32_t k) {
   if (c->r.ok && at != l->to) refuse(c, l->first + l->n + 1, "the lemma does not end where it says");
 }
 
+/* t as a proof speaks of it: without the values of big constants. */
+static tarn_term without_values(pf_judge *j, tarn_term t) {
+  TARN_VEC(tarn_term) todo = {0};
+  tarn_map *seen = tarn_map_new(j->cx), *with = tarn_map_new(j->cx);
+  bool fresh;
+  tarn_push(j->cx, &todo, t);
+  while (todo.n) {
+    tarn_term u = todo.p[--todo.n], other = pf_stand_in(j->L, u);
+    tarn_map_at(seen, u, &fresh);
+    if (!fresh) continue;
+    if (other != TARN_NONE) *tarn_map_at(with, u, NULL) = (uint64_t)other + 1;
+    const tarn_node *x = tarn_term_get(j->L, u);
+    for (uint32_t i = 0; i < x->n; i++) tarn_push(j->cx, &todo, x->kid[i]);
+  }
+  return pf_subst(j->L, t, with);
+}
+
+/* The proof begins at the program's output of its name. */
+static bool about_program(checking *c, const pf_proof *p) {
+  const tarn_program *m = c->o->program;
+  for (uint32_t i = 0; m && i < m->nout; i++)
+    if (strcmp(m->out[i].name, p->output) == 0) {
+      c->proved[i] = true;
+      return without_values(c->j, m->out[i].term) == p->from;
+    }
+  return !m;
+}
+
 static void check_proof(checking *c, const pf_proof *p) {
+  if (!about_program(c, p)) refuse(c, TARN_NONE, tarn_format(c->j->cx, "%s: it is not about this program", p->output));
   for (uint32_t k = 0; k < p->lemma.n && c->r.ok; k++) check_lemma(c, p, k);
   c->r.steps += p->step.n;
   if (!c->r.ok) return;
@@ -291,8 +339,12 @@ static void check_proof(checking *c, const pf_proof *p) {
 
 tarn_proof_result tarn_proof_check(const tarn_ruleset *rs, const tarn_sx *proof, const tarn_proof_options *o) {
   checking c = {.j = pf_judge_new(rs), .o = o, .r = {.ok = true, .bad = TARN_NONE, .why = ""}};
+  uint32_t nout = o->program ? o->program->nout : 0;
   if (proof->n == 0) tarn_sx_error(rs->cx, proof, "there is no proof in it");
+  c.proved = TARN_ARRAY(rs->cx, bool, nout + 1u);
   for (uint32_t i = 0; i < proof->n && c.r.ok; i++) check_proof(&c, pf_read(rs->L, proof->kid[i]));
+  for (uint32_t i = 0; i < nout && c.r.ok; i++)
+    if (!c.proved[i]) refuse(&c, TARN_NONE, tarn_format(rs->cx, "nothing is proved of %s", o->program->out[i].name));
   c.r.nuse = c.use.n;
   c.r.use = c.use.p;
   return c.r;

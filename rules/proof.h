@@ -9,6 +9,9 @@
 typedef enum { PF_RULE, PF_NORM, PF_VALUE, PF_CONGRUENCE, PF_LEMMA } pf_kind;
 extern const char *const pf_kind_name[];
 
+/* A variable of a rule and what it stands for: one term (c), a row of terms (g), an integer (i), several (l). */
+typedef struct pf_bind { const char *name; char kind; uint32_t n; const tarn_term *term; const int64_t *value; } pf_bind;
+
 typedef struct pf_step {
   uint32_t number;           /* as written */
   pf_kind kind;
@@ -24,6 +27,8 @@ typedef struct pf_step {
   const uint32_t *open;
   uint32_t nextra;           /* further terms that it needs; the roots of a rule with several; what a lemma is used for */
   const tarn_term *extra;
+  uint32_t nbind;            /* RULE without a builder: what its variables stand for; may be left out */
+  const pf_bind *bind;
 } pf_step;
 typedef struct pf_lemma {
   tarn_term from, to;
@@ -75,11 +80,20 @@ typedef struct pf_judge {
   const tarn_ruleset *rs;
   rhost host;
   renv env, former;
+  pf_step *binding;  /* NULL, or where to put what variables stand for */
   tarn_map *form; /* of terms: their kernel forms */
 } pf_judge;
+/* What the variables of a matched rule stand for. */
+pf_bind *pf_bindings(const renv *e, const rule *r, uint32_t *n);
+/* Is that what the step says? */
+bool pf_bindings_agree(const renv *e, const rule *r, const pf_step *s);
 pf_judge *pf_judge_new(const tarn_ruleset *rs);
 /* Does this step hold? false: *why says why not. */
 bool pf_holds(pf_judge *j, const pf_proof *p, uint32_t lemma, const pf_step *s, const char **why);
+/* States what the rule's variables stand for, if the step holds. */
+void pf_bind_step(pf_judge *j, pf_step *s);
+/* The input that stands for a constant whose values a proof does not carry; TARN_NONE: it carries them. */
+tarn_term pf_stand_in(tarn_lang *L, tarn_term t);
 
 /* ---- evaluating (replay.c) ---- */
 typedef enum { PF_EQUAL, PF_DIFFERENT, PF_SKIPPED } pf_verdict;

@@ -78,7 +78,7 @@ static tarn_term unknown(const reading *r, const tarn_sx *s, uint32_t type) {
   const tarn_sx *hash = element(r, s, 4), *range = element(r, s, 5);
   if (!tarn_sx_is(hash, "hash") || !tarn_sx_is(range, "range") || hash->n != 2 || range->n != 3)
     tarn_sx_error(r->cx, s, "(hash …) (range LO HI) is expected");
-  tarn_term t = tarn_input(r->L, tarn_format(r->cx, PF_CONST "%s:%s", s->kid[1]->text, hash->kid[1]->text), type);
+  tarn_term t = tarn_input(r->L, tarn_format(r->cx, PF_CONST "%s", hash->kid[1]->text), type);
   double *v = tarn_copy(r->cx, (double[2]){range->kid[1]->r, range->kid[2]->r}, 2 * sizeof(double));
   *tarn_map_at(r->p->range, t, NULL) = (uint64_t)(uintptr_t)v;
   return t;
@@ -163,11 +163,41 @@ static tarn_term *terms(const reading *r, const tarn_sx *s, uint32_t from, uint3
   return t;
 }
 
+static int64_t integer(const reading *r, const tarn_sx *s) {
+  if (s->kind != TARN_SX_INT) tarn_sx_error(r->cx, s, "an integer is expected");
+  return s->i;
+}
+
+/* (?a %3), (?*xs %4 %5), (?k 2), (?p (1 0)) */
+static pf_bind binding(const reading *r, const tarn_sx *s) {
+  pf_bind b = {.name = element(r, s, 0)->text, .kind = 'g'};
+  const tarn_sx *first = s->n == 2 ? s->kid[1] : NULL;
+  if (strncmp(b.name, "?*", 2) == 0) {
+    b.term = terms(r, s, 1, &b.n);
+    return b;
+  }
+  if (!first) tarn_sx_error(r->cx, s, "(?a TERM), (?*a TERM…), (?a INT) or (?a (INT…)) is expected");
+  b.kind = first->kind == TARN_SX_ATOM ? 'c' : first->kind == TARN_SX_LIST ? 'l' : 'i';
+  b.n = b.kind == 'l' ? first->n : 1;
+  int64_t *v = TARN_ARRAY(r->cx, int64_t, b.n + 1u);
+  for (uint32_t i = 0; i < b.n && b.kind != 'c'; i++) v[i] = integer(r, b.kind == 'l' ? first->kid[i] : first);
+  if (b.kind == 'c') b.term = terms(r, s, 1, &b.n);
+  else b.value = v;
+  return b;
+}
+
+static void bindings(const reading *r, const tarn_sx *s, pf_step *to) {
+  pf_bind *b = TARN_ARRAY(r->cx, pf_bind, s->n);
+  for (uint32_t i = 1; i < s->n; i++) b[i - 1] = binding(r, s->kid[i]);
+  to->bind = b, to->nbind = s->n - 1;
+}
+
 static void detail(const reading *r, const tarn_sx *s, pf_step *to, uint32_t *lemma) {
   uint32_t n = s->kind == TARN_SX_LIST && s->n ? s->n - 1 : 0;
   bool kid = tarn_sx_is(s, "kid") && (n == 2 || (n == 3 && tarn_sx_atom_is(s->kid[3], "back")));
   if (kid && to->kind == PF_CONGRUENCE && number(r, s->kid[1]) < to->nlemma)
     lemma[number(r, s->kid[1])] = 2 * lemma_of(r, s->kid[2]) + (n == 3);
+  else if (tarn_sx_is(s, "where") && to->kind == PF_RULE) bindings(r, s, to);
   else if (tarn_sx_is(s, "with")) to->extra = terms(r, s, 1, &to->nextra);
   else if (tarn_sx_is(s, "at") && n == 1) to->at = term(r, s->kid[1]);
   else if (tarn_sx_is(s, "slot") && n == 1) to->slot = number(r, s->kid[1]);

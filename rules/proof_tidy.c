@@ -333,5 +333,7 @@ pf_proof *pf_tidy(const tarn_ruleset *rs, const pf_proof *raw) {
   *p = (pf_proof){.L = raw->L, .from = raw->from, .to = raw->to, .range = raw->range, .output = raw->output};
   count_runs(&w);
   for (uint32_t k = 0; k < raw->lemma.n; k++) tidy_lemma(&w, k, k + 1 == raw->lemma.n);
-  return without_the_rest(&w);
+  pf_proof *q = without_the_rest(&w);
+  for (uint32_t i = 0; i < q->step.n; i++) pf_bind_step(w.judge, &q->step.p[i]);
+  return q;
 }

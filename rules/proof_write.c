@@ -24,9 +24,18 @@ static bool one_value(const tarn_tensor *t) {
 
 /* ---------------------------------------------------------------- constants */
 
+static uint64_t hash_of(const tarn_tensor *t) { return tarn_hash_bytes(t->data, size_of(t), 0); }
+
+tarn_term pf_stand_in(tarn_lang *L, tarn_term t) {
+  const tarn_node *x = tarn_term_get(L, t);
+  const tarn_tensor *v = x->op == TARN_OP_CONST ? tarn_payload_get(L, x->payload)->tensor : NULL;
+  if (!v || tarn_tensor_count(v) <= PF_WRITTEN || size_of(v) <= PF_BYTES || one_value(v)) return TARN_NONE;
+  return tarn_input(L, tarn_format(tarn_lang_ctx(L), PF_CONST "%016" PRIx64, hash_of(v)), x->type);
+}
+
 static void fingerprint(writing *w, const tarn_tensor *t) {
   double lo = INFINITY, hi = -INFINITY;
-  tarn_buf_fmt(w->b, " (hash \"%016" PRIx64 "\")", tarn_hash_bytes(t->data, size_of(t), 0));
+  tarn_buf_fmt(w->b, " (hash \"%016" PRIx64 "\")", hash_of(t));
   for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++) {
     tarn_value v = tarn_tensor_get(t, i);
     double x = tarn_dtype_is_float(t->dtype) ? v.d : (double)v.i;
@@ -142,6 +151,19 @@ static void named(writing *w, const char *head, uint32_t n, const tarn_term *t) 
   tarn_buf_str(w->b, ")");
 }
 
+/* (where (?a %3) (?*xs %4 %5) (?k 2) (?p (1 0))) */
+static void bindings(writing *w, const pf_step *s) {
+  if (s->nbind) tarn_buf_str(w->b, " (where");
+  for (uint32_t i = 0; i < s->nbind; i++) {
+    const pf_bind *v = &s->bind[i];
+    tarn_buf_fmt(w->b, " (%s%s", v->name, v->kind == 'l' ? " (" : "");
+    for (uint32_t k = 0; k < v->n && v->term; k++) tarn_buf_fmt(w->b, " %%%u", number(w, v->term[k]));
+    for (uint32_t k = 0; k < v->n && v->value; k++) tarn_buf_fmt(w->b, "%s%" PRId64, k || v->kind == 'i' ? " " : "", v->value[k]);
+    tarn_buf_str(w->b, v->kind == 'l' ? "))" : ")");
+  }
+  if (s->nbind) tarn_buf_str(w->b, ")");
+}
+
 static void step(writing *w, uint32_t i) {
   const pf_step *s = &w->p->step.p[i];
   bool cong = s->kind == PF_CONGRUENCE, way = s->kind == PF_RULE || s->kind == PF_LEMMA;
@@ -156,6 +178,7 @@ static void step(writing *w, uint32_t i) {
   if (s->slot != TARN_NONE) numbers(w, "slot", 1, &s->slot);
   numbers(w, "open", s->nopen, s->open);
   named(w, "with", s->nextra, s->extra);
+  bindings(w, s);
   tarn_buf_str(w->b, ")");
 }
 

@@ -179,6 +179,7 @@ typedef struct tarn_proof_options {
   uint64_t seed;
   int64_t max_work;          /* scalar operations one evaluation may cost; larger steps are scaled down, or counted as skipped. 0: 10^8 */
   tarn_opaque_fn *opaque;
+  const tarn_program *program; /* in the rule set's lang: each output must have a proof that begins at its term; NULL */
 } tarn_proof_options;
 typedef struct tarn_proof_result {
   bool ok;

@@ -350,6 +350,43 @@ START_TEST(surface_proofs_hold) {
 }
 END_TEST
 
+/* What the variables are said to stand for is compared. */
+static void other_variables(tarn_ctx *cx, void *arg) {
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  (void)arg;
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_SURFACE);
+  const char *text = proved(cx, L, rs, &pairs[1]);
+  char *other = replaced(cx, text, "(?i 0)", "(?i 1)");
+  ck_assert_ptr_nonnull(other);
+  tarn_proof_options o = {0};
+  tarn_proof_result r = tarn_proof_check(rs, tarn_sx_read(cx, other, strlen(other), "proof"), &o);
+  ck_assert(!r.ok);
+  ck_assert_uint_eq(r.bad, 1);
+}
+START_TEST(variables_are_compared) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, other_variables, NULL);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+/* A proof of one network is none of another with the same layers but other weights. */
+static void about_one(tarn_ctx *cx, void *arg) {
+  const net *n = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  const char *text = explained(cx, n);
+  char *other = replaced(cx, n->text, "rand w 4", "pos w 4");
+  tarn_sx *sx = tarn_sx_read(cx, text, strlen(text), "proof");
+  tarn_proof_options o = {.program = kit_model(L, n->text)};
+  ck_assert(tarn_proof_check(kernel_rules(L), sx, &o).ok);
+  o.program = kit_model(L, other);
+  ck_assert(!tarn_proof_check(kernel_rules(L), sx, &o).ok);
+}
+START_TEST(proofs_are_about_one_model) { run_net(about_one, 0); }
+END_TEST
+
 /* A rule that is wrong: its steps are instances of it, but evaluating shows what it is. */
 static void wrong_rule(tarn_ctx *cx, void *arg) {
   static const char rule[] = "(family wrong :level surface (rule swapped (compute (map (sub $0 $1)) ?a ?b) => (compute (map (sub $0 $1)) ?b ?a)))";
@@ -387,6 +424,8 @@ int main(void) {
   tcase_add_test(t, theorem_is_the_last_lemma);
   tcase_add_loop_test(t, garbled_proofs_are_survived, 0, 5);
   tcase_add_loop_test(t, surface_proofs_hold, 0, (int)(sizeof pairs / sizeof *pairs));
+  tcase_add_test(t, variables_are_compared);
+  tcase_add_test(t, proofs_are_about_one_model);
   tcase_add_test(t, replay_finds_wrong_rules);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
