@@ -8,23 +8,29 @@
 #include <string.h>
 
 #define GROW(s, field, need)                                                                       \
-  (eg_grow(&(s)->g->mem, (void **)&(s)->field, &(s)->field##_cap, (need), sizeof *(s)->field))
+  (eg_grow((s)->mem, (void **)&(s)->field, &(s)->field##_cap, (need), sizeof *(s)->field))
 
 void eg_searcher_init(eg_searcher *s, tarn_egraph *g, const tarn_eg_rules *rs) {
-  *s = (eg_searcher){.g = g, .rs = rs};
+  *s = (eg_searcher){.g = g, .rs = rs, .mem = &g->mem};
 }
 
-void eg_searcher_free(eg_searcher *s) {
-  eg_mem *m = &s->g->mem;
-  eg_release(m, s->ok, s->ok_cap);
-  eg_release(m, s->leaf, s->leaf_cap * sizeof *s->leaf);
+void eg_scratch_free(eg_searcher *s) {
+  eg_mem *m = s->mem;
   eg_release(m, s->tuple, s->tuple_cap * sizeof *s->tuple);
   eg_release(m, s->fixed, s->fixed_cap * sizeof *s->fixed);
   eg_release(m, s->mode, s->mode_cap);
-  eg_vec_free(m, &s->order), eg_vec_free(m, &s->head_at), eg_vec_free(m, &s->classes);
-  eg_vec_free(m, &s->trig), eg_vec_free(m, &s->trig_at);
-  for (size_t a = 0; a < s->keyed_cap; a++) eg_release(m, s->keyed[a].pair, s->keyed[a].pair_cap * sizeof *s->keyed[a].pair);
+  for (size_t a = 0; a < s->keyed_cap; a++)
+    eg_release(m, s->keyed[a].pair, s->keyed[a].pair_cap * sizeof *s->keyed[a].pair);
   eg_release(m, s->keyed, s->keyed_cap * sizeof *s->keyed);
+}
+
+void eg_searcher_free(eg_searcher *s) {
+  eg_mem *m = s->mem;
+  eg_release(m, s->ok, s->ok_cap);
+  eg_release(m, s->leaf, s->leaf_cap * sizeof *s->leaf);
+  eg_vec_free(m, &s->order), eg_vec_free(m, &s->head_at), eg_vec_free(m, &s->classes);
+  eg_vec_free(m, &s->trig), eg_vec_free(m, &s->trig_at), eg_vec_free(m, &s->possible);
+  eg_scratch_free(s);
 }
 
 /* ---- which heads each test accepts ---- */
@@ -69,11 +75,12 @@ static bool prepare_keyed(eg_searcher *s) {
   return true;
 }
 
-bool eg_searcher_prepare(eg_searcher *s) {
+bool eg_scratch_prepare(eg_searcher *s) {
   uint32_t w = s->rs->max_words + 1;
-  return prepare_tests(s) && prepare_leaves(s) && prepare_keyed(s) && GROW(s, tuple, w) && GROW(s, fixed, w) &&
-         GROW(s, mode, w);
+  return prepare_keyed(s) && GROW(s, tuple, w) && GROW(s, fixed, w) && GROW(s, mode, w);
 }
+
+bool eg_searcher_prepare(eg_searcher *s) { return prepare_tests(s) && prepare_leaves(s) && eg_scratch_prepare(s); }
 
 /* ---- running a plan ---- */
 
@@ -94,7 +101,7 @@ static inline bool found(eg_searcher *s) {
   eg_vec *v = k->seen <= s->since || is_new(s) ? k->found : k->known;
   if (!v) return true;
   uint32_t w = s->r->n_words;
-  if (v->cap - v->n < w && !eg_vec_reserve(&s->g->mem, v, w)) {
+  if (v->cap - v->n < w && !eg_vec_reserve(s->mem, v, w)) {
     s->gave_up = true;
     return false;
   }
@@ -175,7 +182,7 @@ static bool sort_class(eg_searcher *s, eg_keyed *j, const uint8_t *ok, const eg_
   uint32_t node = j->cls;
   do {
     if (taken(s, ok, in->a, node)) {
-      if (!eg_grow(&s->g->mem, (void **)&j->pair, &j->pair_cap, n + 1, sizeof *j->pair)) return false;
+      if (!eg_grow(s->mem, (void **)&j->pair, &j->pair_cap, n + 1, sizeof *j->pair)) return false;
       j->pair[n++] = (uint64_t)g->rec[node].k[in->key] << 32 | node;
     }
     node = g->rec[node].next;

@@ -31,23 +31,28 @@ enum { ANY, OLD, CHANGED, FIXED };
 typedef struct eg_searcher {
   tarn_egraph *g;
   const tarn_eg_rules *rs;
+  eg_mem *mem;
+  unsigned threads; /* 0 is 1 */
   uint8_t *ok; /* per test, per head: may it match */
   size_t ok_cap, ok_stride;
   uint32_t ok_heads, ok_tests;
   uint32_t *leaf; /* per test: the node, for tests of one leaf */
   size_t leaf_cap;
-  uint32_t *tuple, *fixed;
-  uint8_t *mode;
-  eg_keyed *keyed; /* per atom */
-  size_t tuple_cap, fixed_cap, mode_cap, keyed_cap;
   eg_vec order;      /* changed nodes, by head */
   eg_vec head_at;    /* where each head's begin in order */
   eg_vec classes;    /* classes that hold changed nodes, with the ops of those: pairs */
   eg_vec trig, trig_at; /* per head of a parent: (rule, atom) pairs */
+  uint16_t wanted;      /* ops that some trigger is about */
+  eg_vec possible;      /* per rule searched for */
   bool (*hurry)(void *user); /* true: give up (time is over); asked now and then */
   void *user;
   uint32_t patience;
   bool gave_up;
+  /* scratch, of each thread its own */
+  uint32_t *tuple, *fixed;
+  uint8_t *mode;
+  eg_keyed *keyed; /* per atom */
+  size_t tuple_cap, fixed_cap, mode_cap, keyed_cap;
   /* the rule at work */
   const eg_rule *r;
   const eg_instr *code;
@@ -69,6 +74,19 @@ bool eg_searcher_prepare(eg_searcher *s);
  * this id on, for bare rules. sinks[i] belongs to rules[i]. false: out of memory or gave up. */
 bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
                const uint32_t *first_id);
+
+bool eg_scratch_prepare(eg_searcher *s);
+void eg_scratch_free(eg_searcher *s);
+
+typedef struct eg_search_job {
+  const uint32_t *rules;
+  uint32_t n;
+  bool scan; /* all nodes in order of ids */
+  uint32_t pieces;
+} eg_search_job;
+bool eg_search_piece(eg_searcher *s, const eg_search_job *j, eg_sink *sinks, uint32_t k);
+/* parallel.c: all pieces, by s->threads threads. */
+bool eg_search_parallel(eg_searcher *s, const eg_search_job *j, eg_sink *sinks);
 
 /* The plan of s->code with the root bound to node. false: stop searching. */
 bool eg_run_from(eg_searcher *s, uint32_t root, uint32_t node);

@@ -441,6 +441,7 @@ static tarn_eg_stop run_active(tarn_eg_runner *r, const uint32_t *active, uint32
 tarn_eg_stop tarn_eg_run(tarn_eg_runner *r, const tarn_eg_run_config *config) {
   tarn_egraph *g = r->g;
   r->c = config, r->late = false;
+  r->search.threads = config->threads;
   tarn_eg_clear_status(g);
   g->has_conflict = false;
   r->start = seconds(r);

@@ -18,8 +18,11 @@ static bool test_possible(const eg_searcher *s, uint32_t test) {
 static bool rule_possible(const eg_searcher *s, const eg_rule *r) {
   for (uint32_t a = 0; a < r->n_atoms; a++)
     if (!test_possible(s, r->atom[a].test)) return false;
-  return true;
+  return !r->bare;
 }
+
+/* A piece of a search: its part of the roots, then of the classes. */
+static size_t piece(size_t n, const eg_search_job *j, uint32_t k) { return n * k / j->pieces; }
 
 /* ---- searches ---- */
 
@@ -48,18 +51,18 @@ static bool search_bare(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_
       sink->full = true;
       return true;
     }
-    if (sink->found && !eg_push(&s->g->mem, sink->found, c)) return false;
+    if (sink->found && !eg_push(s->mem, sink->found, c)) return false;
   }
   return true;
 }
 
 /* Roots among all nodes, in order of ids; for few rules, when everything is new. */
-static bool search_roots_all(eg_searcher *s, const eg_rule *r, eg_sink *sink) {
+static bool search_roots_all(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t first, uint32_t end) {
   uint32_t root = 0, test = r->atom[0].test;
   start_rule(s, r, sink, 0);
   memset(s->mode, ANY, r->n_atoms);
   const uint8_t *ok = s->ok + test * s->ok_stride;
-  for (uint32_t n = 0; n < s->g->n_ids && !sink->full; n++) {
+  for (uint32_t n = first; n < end && !sink->full; n++) {
     uint32_t h = s->g->rec[n].head & (HEAD_HIDDEN | HEAD_BITS);
     if (h < s->ok_heads && ok[h] && !eg_run_from(s, root, n) && s->gave_up) return false;
   }
@@ -67,14 +70,15 @@ static bool search_roots_all(eg_searcher *s, const eg_rule *r, eg_sink *sink) {
 }
 
 /* Matches whose first changed atom is a root. */
-static bool search_roots(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t root) {
+static bool search_roots(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t root, size_t first, size_t end) {
   const eg_atom *at = &r->atom[root];
   start_rule(s, r, sink, at->block);
   set_modes(s, r, root);
   const uint8_t *ok = s->ok + at->test * s->ok_stride;
   for (uint32_t h = 0; h < s->ok_heads && !sink->full; h++) {
-    if (!ok[h]) continue;
-    for (uint32_t i = s->head_at.p[h]; i < s->head_at.p[h + 1] && !sink->full; i++)
+    if (!ok[h] || s->head_at.p[h + 1] <= first) continue;
+    size_t i = s->head_at.p[h] > first ? s->head_at.p[h] : first, stop = s->head_at.p[h + 1];
+    for (; i < stop && i < end && !sink->full; i++)
       if (!eg_run_from(s, root, s->order.p[i]) && s->gave_up) return false;
   }
   return true;
@@ -125,14 +129,14 @@ static bool index_nodes(eg_searcher *s) {
   const tarn_egraph *g = s->g;
   uint32_t since = s->since;
   s->head_at.n = s->order.n = 0;
-  if (!eg_vec_reserve(&s->g->mem, &s->head_at, g->n_heads + 2)) return false;
+  if (!eg_vec_reserve(s->mem, &s->head_at, g->n_heads + 2)) return false;
   uint32_t *at = s->head_at.p;
   memset(at, 0, (g->n_heads + 2) * sizeof *at);
   const uint16_t *stamp = g->stamp;
   size_t total = 0;
   for (uint32_t i = 0; i < g->n_ids; i++)
     if (stamp[i] > since) at[(g->rec[i].head & HEAD_BITS) + 2]++, total++;
-  if (!eg_vec_reserve(&s->g->mem, &s->order, total)) return false;
+  if (!eg_vec_reserve(s->mem, &s->order, total)) return false;
   for (uint32_t h = 0; h < g->n_heads; h++) at[h + 2] += at[h + 1];
   for (uint32_t i = 0; i < g->n_ids; i++)
     if (stamp[i] > since) s->order.p[at[(g->rec[i].head & HEAD_BITS) + 1]++] = i;
@@ -153,23 +157,24 @@ static uint16_t changed_ops(const tarn_egraph *g, uint32_t cls, uint32_t since) 
 /* Classes that hold such nodes: found once each, through the first changed node of the class list. */
 static bool index_classes(eg_searcher *s) {
   tarn_egraph *g = s->g;
+  bool ok = true;
   s->classes.n = 0;
-  for (size_t i = 0; i < s->order.n; i++) {
+  for (size_t i = 0; ok && i < s->order.n; i++) {
     uint32_t c = eg_find(g, s->order.p[i]);
     if (g->mask[c] & CLS_QUEUED || eg_use_head(g, c) == USE_END) continue;
-    if (!eg_vec_reserve(&g->mem, &s->classes, 2)) break;
+    if (!(ok = eg_vec_reserve(s->mem, &s->classes, 2))) break;
     g->mask[c] |= CLS_QUEUED; /* as a mark, taken back below */
     s->classes.p[s->classes.n++] = c;
     s->classes.p[s->classes.n++] = changed_ops(g, c, s->since);
   }
   for (size_t i = 0; i < s->classes.n; i += 2) g->mask[s->classes.p[i]] &= (uint16_t)~CLS_QUEUED;
-  return true;
+  return ok;
 }
 
 /* For each head: the (rule, atom) pairs where a node of that head may be the parent of the atom. */
 static bool index_triggers(eg_searcher *s, const uint32_t *rules, const eg_sink *sinks, uint32_t n,
                            uint16_t *ops) {
-  eg_mem *m = &s->g->mem;
+  eg_mem *m = s->mem;
   s->trig.n = s->trig_at.n = 0;
   *ops = 0;
   for (uint32_t h = 0; h <= s->ok_heads; h++) {
@@ -177,7 +182,7 @@ static bool index_triggers(eg_searcher *s, const uint32_t *rules, const eg_sink 
     if (h == s->ok_heads || !s->g->heads[h].live) continue;
     for (uint32_t i = 0; i < n; i++) {
       const eg_rule *r = &s->rs->rule[rules[i]];
-      if (sinks[i].full || r->bare || !rule_possible(s, r)) continue;
+      if (sinks[i].full || !s->possible.p[i]) continue;
       for (uint32_t a = 0; a < r->n_atoms; a++) {
         uint32_t up = r->atom[a].parent;
         if (up == NONE || !s->ok[r->atom[up].test * s->ok_stride + h]) continue;
@@ -207,50 +212,73 @@ static bool pull_trigger(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, 
 }
 
 /* Matches whose first changed atom is not a root. */
-static bool search_inner(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n) {
+static bool search_inner(eg_searcher *s, const eg_search_job *j, eg_sink *sinks, size_t first, size_t end) {
   const tarn_egraph *g = s->g;
-  uint16_t wanted;
-  if (!index_triggers(s, rules, sinks, n, &wanted)) return false;
-  if (!s->trig.n) return true;
-  if (!index_classes(s)) return false;
-  for (size_t i = 0; i < s->classes.n; i += 2) {
+  for (size_t i = 2 * first; i < 2 * end; i += 2) {
     uint32_t cls = s->classes.p[i];
     uint16_t ops = (uint16_t)s->classes.p[i + 1];
-    if (!(ops & wanted)) continue;
+    if (!(ops & s->wanted)) continue;
     for (uint32_t e = eg_use_head(g, cls); e != USE_END; e = *eg_use_next(g, e)) {
       uint32_t owner = eg_use_owner(g, e);
       uint16_t st = g->stamp[owner];
       if (!st || st > s->since) continue;
       uint32_t h = g->rec[owner].head & HEAD_BITS;
       for (uint32_t k = s->trig_at.p[h]; k < s->trig_at.p[h + 1]; k += 2)
-        if (!pull_trigger(s, rules, sinks, s->trig.p + k, cls, ops, e, owner)) return false;
+        if (!pull_trigger(s, j->rules, sinks, s->trig.p + k, cls, ops, e, owner)) return false;
     }
   }
   return true;
 }
 
+bool eg_search_piece(eg_searcher *s, const eg_search_job *j, eg_sink *sinks, uint32_t k) {
+  s->require = NONE;
+  for (uint32_t i = 0; i < j->n; i++) {
+    const eg_rule *r = &s->rs->rule[j->rules[i]];
+    if (!s->possible.p[i]) continue;
+    size_t n = j->scan ? s->g->n_ids : s->order.n, first = piece(n, j, k), end = piece(n, j, k + 1);
+    if (j->scan && !search_roots_all(s, r, &sinks[i], (uint32_t)first, (uint32_t)end)) return false;
+    for (uint32_t a = 0; !j->scan && a < r->n_atoms; a++)
+      if (r->atom[a].parent == NONE && (s->since || a == 0) && !search_roots(s, r, &sinks[i], a, first, end)) return false;
+  }
+  size_t n = s->classes.n / 2;
+  return search_inner(s, j, sinks, piece(n, j, k), piece(n, j, k + 1));
+}
+
+/* What has changed, where that is not everything, and what could be found from it. */
+static bool index_changes(eg_searcher *s, const eg_search_job *j, const eg_sink *sinks) {
+  s->trig.n = s->classes.n = 0, s->wanted = 0;
+  if (j->scan) return true;
+  if (!index_nodes(s)) return false;
+  if (!s->since) return true;
+  if (!index_triggers(s, j->rules, sinks, j->n, &s->wanted)) return false;
+  return !s->trig.n || index_classes(s);
+}
+
+/* Pieces are searched one after the other, or by several threads, with the same result: their number depends on the
+ * size of the search alone. */
+enum { FEW_RULES = 3, PIECES = 16, SMALL = 1 << 13 };
+
 bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
                const uint32_t *first_id) {
-  s->since = since, s->require = NONE, s->gave_up = false;
-  for (size_t a = 0; a < s->keyed_cap; a++) s->keyed[a].at = NULL; /* classes and stamps are no longer what they were */
   uint32_t left = 0;
+  s->since = since, s->gave_up = false;
+  s->possible.n = 0;
+  for (size_t a = 0; a < s->keyed_cap; a++) s->keyed[a].at = NULL; /* classes and stamps are no longer what they were */
   for (uint32_t i = 0; i < n; i++) {
     const eg_rule *r = &s->rs->rule[rules[i]];
     if (r->bare && !search_bare(s, r, &sinks[i], since ? first_id[i] : 0)) return false;
-    left += !r->bare && rule_possible(s, r);
+    if (!eg_push(s->mem, &s->possible, rule_possible(s, r))) return false;
+    left += s->possible.p[i];
   }
   bool changed = !since || since + 1 < s->g->now || s->g->now_used;
   if (!left || !changed) return true;
-  bool scan = since == 0 && left <= 3;
-  if (!scan && !index_nodes(s)) return false;
-  for (uint32_t i = 0; i < n; i++) {
-    const eg_rule *r = &s->rs->rule[rules[i]];
-    if (r->bare || !rule_possible(s, r)) continue;
-    if (scan && !search_roots_all(s, r, &sinks[i])) return false;
-    for (uint32_t a = 0; !scan && a < r->n_atoms; a++)
-      if (r->atom[a].parent == NONE && (since || a == 0) && !search_roots(s, r, &sinks[i], a)) return false;
-  }
-  return scan || since == 0 || search_inner(s, rules, sinks, n);
+  eg_search_job j = {rules, n, since == 0 && left <= FEW_RULES, 1};
+  if (!index_changes(s, &j, sinks)) return false;
+  if ((j.scan ? s->g->n_ids : s->order.n) > SMALL) j.pieces = PIECES;
+  if (s->threads > 1 && j.pieces > 1) return eg_search_parallel(s, &j, sinks);
+  for (uint32_t k = 0; k < j.pieces; k++)
+    if (!eg_search_piece(s, &j, sinks, k)) return false;
+  return true;
 }
 
 /* ---- the public search ---- */

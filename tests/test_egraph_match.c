@@ -237,12 +237,56 @@ START_TEST(finds_all_step_by_step) {
 }
 END_TEST
 
+/* ---- threads ---- */
+
+/* Every id: its class, its node. */
+static uint64_t fingerprint(const tarn_egraph *g) {
+  uint64_t h = tarn_eg_id_count(g);
+  for (uint32_t i = 0; i < tarn_eg_id_count(g); i++) {
+    tarn_eg_node n = tarn_eg_node_at(g, i);
+    h = tarn_hash_mix(tarn_hash_mix(h, tarn_eg_find(g, i)), n.op);
+    for (uint32_t k = 0; k < n.n; k++) h = tarn_hash_mix(h, n.kids[k]);
+  }
+  return h;
+}
+
+static double never_late(void *user) {
+  ++*(uint32_t *)user;
+  return 0;
+}
+
+static uint64_t grown(unsigned threads, tarn_eg_scheduler scheduler, uint32_t iterations) {
+  uint32_t asked = 0;
+  ck_assert(lab_open(&L, NULL));
+  lab_load_pure(&L);
+  tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
+  tarn_eg_run_config c = {.scheduler = scheduler, .max_iterations = iterations, .threads = threads, .max_seconds = 1,
+                          .clock = never_late, .user = &asked};
+  ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_ITERATIONS);
+  uint64_t h = fingerprint(L.g);
+  for (uint32_t i = 0; i < iterations; i++) h = tarn_hash_mix(h, tarn_eg_iteration_at(r, i).matches);
+  tarn_eg_runner_free(r);
+  lab_close(&L);
+  return h;
+}
+
+START_TEST(threads_change_nothing) {
+  for (int sched = TARN_EG_SIMPLE; sched <= TARN_EG_BACKOFF; sched++) {
+    uint32_t n = sched == TARN_EG_SIMPLE ? 10 : 48;
+    uint64_t one = grown(1, (tarn_eg_scheduler)sched, n);
+    ck_assert(grown(2, (tarn_eg_scheduler)sched, n) == one);
+    ck_assert(grown(5, (tarn_eg_scheduler)sched, n) == one);
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("egraph_match");
   TCase *t = tcase_create("match");
   tcase_set_timeout(t, 120);
   tcase_add_test(t, finds_all);
   tcase_add_test(t, finds_all_step_by_step);
+  tcase_add_test(t, threads_change_nothing);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

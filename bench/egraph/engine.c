@@ -1,4 +1,4 @@
-/* The e-graph engine on one workload: engine NAME [NODES [SECONDS]] prints what it took as one line of JSON.
+/* The e-graph engine on one workload: engine NAME [NODES [SECONDS [THREADS]]] prints what it took as one line of JSON.
  *
  * assocN, pure-sN, pure-bN, math7-sN, diff-sN, diff-bN and so on are a start with its rules, a scheduler (s simple, b
  * backoff) and a number of iterations (0: until a limit); with -why behind them reasons are kept, with -all also those
@@ -12,10 +12,10 @@
 static lab L;
 static math_cond conds[72];
 
-/* The processor's time: others may be at work here. */
+/* The thread's time on the processor: others may be at work here. */
 static double now(void) {
   struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -27,6 +27,7 @@ static int fail(const char *why) {
 /* ---- growing ---- */
 
 static double max_seconds;
+static unsigned threads;
 static double clock_of(void *user) {
   (void)user;
   return now();
@@ -34,7 +35,7 @@ static double clock_of(void *user) {
 
 static int grow(tarn_eg_scheduler s, uint32_t iterations) {
   tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
-  tarn_eg_run_config c = {.scheduler = s, .max_iterations = iterations, .max_seconds = max_seconds, .clock = clock_of};
+  tarn_eg_run_config c = {.scheduler = s, .max_iterations = iterations, .max_seconds = max_seconds, .clock = clock_of, .threads = threads};
   double t = now();
   tarn_eg_stop stop = r ? tarn_eg_run(r, &c) : TARN_EG_STOP_MEMORY;
   t = now() - t;
@@ -211,9 +212,10 @@ int main(int argc, char **argv) {
     const char *name;
     int (*run)(void);
   } parts[] = {{"add", add}, {"rebuild", rebuild}, {"match", match}, {"idle", idle}};
-  if (argc < 2 || argc > 4) return fail("usage: engine NAME [NODES [SECONDS]]");
+  if (argc < 2 || argc > 5) return fail("usage: engine NAME [NODES [SECONDS [THREADS]]]");
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     if (!strcmp(argv[1], parts[i].name)) return parts[i].run();
   max_seconds = argc > 3 ? atof(argv[3]) : 0;
+  threads = argc > 4 ? (unsigned)atoi(argv[4]) : 1;
   return workload(argv[1], argc > 2 ? (uint64_t)atoll(argv[2]) : 0);
 }
