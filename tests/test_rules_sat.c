@@ -129,6 +129,32 @@ static void saturate_net(tarn_ctx *cx, void *arg) {
   }
 }
 
+/* exact: no rule of another class, and every node is bit-equal to its class in the strict semantics. */
+static void saturate_exactly(tarn_ctx *cx, void *arg) {
+  const net *n = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_program *p = kit_model(L, n->text);
+  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  tarn_sat_options o = tarn_sat_defaults();
+  o.numerics = TARN_RULE_EXACT;
+  kit_classes k = {.s = tarn_saturate(p, rs, &o), .seed = 5};
+  const tarn_sat_report *r = tarn_sat_result(k.s);
+  ck_assert_int_eq((int)r->used, (int)TARN_RULE_EXACT);
+  for (uint32_t i = 0; i < r->nrule; i++)
+    ck_assert_int_eq((int)tarn_ruleset_at(rs, tarn_ruleset_find(rs, r->rule[i].name)).numeric, (int)TARN_RULE_EXACT);
+  kit_check(&k);
+  ck_assert_msg(k.worst <= 0, "%s: off by %g", n->name, k.worst);
+}
+
+START_TEST(test_exact) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, saturate_exactly, (void *)(uintptr_t)&nets[_i]);
+  ck_assert_msg(st == TARN_OK, "%s: %s", nets[_i].name, tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 START_TEST(test_nets) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
   tarn_status st = tarn_protect(cx, saturate_net, (void *)(uintptr_t)&nets[_i]);
@@ -142,6 +168,7 @@ int main(void) {
   TCase *t = tcase_create("nets");
   tcase_set_timeout(t, 60);
   tcase_add_loop_test(t, test_nets, 0, sizeof nets / sizeof *nets);
+  tcase_add_loop_test(t, test_exact, 0, sizeof nets / sizeof *nets);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
