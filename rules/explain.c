@@ -234,5 +234,5 @@ void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_
   x.shift = p->lemma.n;
   take_lemmas(&x);
   begin_at(&x, p->from);
-  pf_write(pf_tidy(s->rs, p), out);
+  pf_write(pf_tidy(s->rs, p), s->rs, out);
 }

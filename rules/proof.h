@@ -69,7 +69,7 @@ bool pf_open_more(pf_frontier *f);
  * parameters (proof_tidy.c). */
 pf_proof *pf_tidy(const tarn_ruleset *rs, const pf_proof *raw);
 
-void pf_write(const pf_proof *p, tarn_buf *b);
+void pf_write(const pf_proof *p, const tarn_ruleset *rs, tarn_buf *b);
 /* One (proof …) form. Raises. */
 pf_proof *pf_read(tarn_lang *L, const tarn_sx *s);
 

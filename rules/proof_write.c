@@ -199,10 +199,34 @@ static void lemma(writing *w, uint32_t i) {
   tarn_buf_str(w->b, ")");
 }
 
-void pf_write(const pf_proof *p, tarn_buf *b) {
+/* ---------------------------------------------------------------- what the rules say */
+
+static const char *doc_of(const rule *r) {
+  const tarn_sx *s = r->at;
+  for (uint32_t i = 0; s && i + 1 < s->n; i++)
+    if (tarn_sx_atom_is(s->kid[i], ":doc")) return s->kid[i + 1]->text;
+  return "";
+}
+
+/* As comments, in the order of first use. */
+static void legend(writing *w, const tarn_ruleset *rs) {
+  tarn_map *seen = tarn_map_new(w->cx);
+  tarn_buf_fmt(w->b, "; %u steps in %u lemmas\n", w->p->step.n, w->p->lemma.n);
+  for (uint32_t i = 0; i < w->p->step.n; i++) {
+    const pf_step *s = &w->p->step.p[i];
+    bool fresh;
+    uint32_t k = s->kind == PF_RULE ? tarn_ruleset_find(rs, s->rule) : TARN_NONE;
+    if (k == TARN_NONE) continue;
+    tarn_map_at(seen, k, &fresh);
+    if (fresh) tarn_buf_fmt(w->b, "; %s: %s\n", s->rule, doc_of(rs->rule.p[k]));
+  }
+}
+
+void pf_write(const pf_proof *p, const tarn_ruleset *rs, tarn_buf *b) {
   writing w = {.p = p, .L = p->L, .cx = tarn_lang_ctx(p->L), .b = b, .name = tarn_map_new(tarn_lang_ctx(p->L)),
                .nest = tarn_map_new(tarn_lang_ctx(p->L))};
   tarn_sx name = {.kind = TARN_SX_STRING, .text = p->output, .len = strlen(p->output)};
+  legend(&w, rs);
   tarn_buf_str(b, "(proof ");
   tarn_sx_print(b, &name, 0);
   for (uint32_t i = 0; i < p->lemma.n; i++) lemma(&w, i);
