@@ -1,5 +1,5 @@
 /* Checking rules on random instances. */
-#include "rules/check.h"
+#include "rules/check_net.h"
 #include <math.h>
 #include <string.h>
 
@@ -129,15 +129,55 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
   tarn_push(c->cx, &c->out, res);
 }
 
+/* ---------------------------------------------------------------- the kernel level */
+
+static bool chosen(const checking *c, const rule *r) {
+  return !c->o->only || strcmp(c->o->only, r->name) == 0 || strcmp(c->o->only, r->family) == 0;
+}
+
+static void push_kernel(checking *c, const kernel_result *k, uint32_t tried, bool ok, const char *deleted) {
+  tarn_rule_result res = {.name = k->rule->name, .family = k->rule->family, .stated = k->rule->numeric, .tried = tried,
+                          .samples = k->samples, .ok = ok, .deleted = deleted, .counterexample = k->counterexample,
+                          .worst = k->worst};
+  res.found = !k->real ? TARN_RULE_APPROX : k->exact ? k->rule->numeric : TARN_RULE_REASSOC;
+  tarn_push(c->cx, &c->out, res);
+}
+
+static void check_kernel_rules(checking *c, tarn_ruleset *rs) {
+  kernel_result *res = TARN_ARRAY(c->cx, kernel_result, rs->rule.n + 1);
+  uint32_t n = 0, samples = c->o->samples ? c->o->samples : 100;
+  for (uint32_t i = 0; i < rs->rule.n; i++) {
+    const rule *r = rs->rule.p[i];
+    if (r->level == TARN_RULE_KERNEL && !r->hw && chosen(c, r)) res[n++] = (kernel_result){.rule = r, .exact = true, .real = true};
+  }
+  if (!n) return;
+  if (!c->o->mutate) {
+    uint32_t tried = check_kernel(rs, c->o, samples, 150 * samples, NULL, 0, res, n);
+    for (uint32_t i = 0; i < n; i++) push_kernel(c, &res[i], tried, !res[i].counterexample && res[i].samples >= samples, NULL);
+    return;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < res[i].rule->ncond + res[i].rule->nguard; k++) {
+      kernel_result one = res[i];
+      tarn_buf b = {.cx = c->cx};
+      bool guard = k >= one.rule->ncond;
+      uint32_t tried = check_kernel(rs, c->o, guard ? 3 : samples, guard ? 60 : 10 * samples, one.rule, k, &one, 1);
+      tarn_buf_str(&b, guard ? ":when " : "");
+      tarn_sx_print(&b, rule_cond(one.rule, k)->at, 0);
+      push_kernel(c, &one, tried, guard == (one.counterexample == NULL), b.p);
+    }
+}
+
 uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o, const tarn_rule_result **out) {
   checking c = {.cx = rs->cx, .o = o};
   if (rs->free) tarn_raise(rs->cx, TARN_USAGE, "rules check: free rules have no meaning to be checked against");
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];
-    if (o->only && strcmp(o->only, r->name) != 0 && strcmp(o->only, r->family) != 0) continue;
+    if ((r->level != TARN_RULE_SURFACE && !r->hw) || !chosen(&c, r)) continue;
     if (!o->mutate) check_rule(&c, r, TARN_NONE);
     for (uint32_t k = 0; o->mutate && k < r->ncond + r->nguard; k++) check_rule(&c, r, k);
   }
+  check_kernel_rules(&c, rs);
   *out = c.out.p;
   return c.out.n;
 }

@@ -4,6 +4,7 @@
  *   check_gen.c     a random instance of a left side: types that fit, payloads that fit them, conditions that hold
  *   check_op.c      what check_gen.c knows of each operator
  *   check_value.c   random functions, constants and elements
+ *   check_nest.c    nests for derived rules
  *   check_compare.c both sides evaluated and compared; the counterexample as text
  *   check_shrink.c  a smaller counterexample
  *   check_kernel.c  kernel-level rules: small programs saturated, every e-node against its class
@@ -95,6 +96,10 @@ bool pay_set(gen *g, const rpat *p, uint32_t i, const rv *v);
 typedef struct made { uint32_t payload, n, kid[R_KIDS]; } made;
 bool op_make(gen *g, const rpat *p, const want *w, made *m);
 
+/* ---- check_nest.c ---- */
+/* A nest for a derived rule; false for others. */
+bool gen_nest(gen *g, const rpat *p, made *m, uint32_t *nest);
+
 /* ---- check_value.c ---- */
 uint32_t some_function(gen *g, uint32_t nops, uint32_t nepi, bool reduce, uint32_t tuple);
 uint32_t some_constant(gen *g, bool finite);
@@ -112,6 +117,11 @@ typedef struct verdict {
 void check_compare(gen *g, verdict *v);
 bool check_bad(const rule *r, const verdict *v);
 void check_print(gen *g, const verdict *v, tarn_buf *b);
+/* Bit for bit; one NaN is as good as another. */
+bool check_same_bits(const tarn_tensor *a, const tarn_tensor *b);
+/* Largest difference, relative to the largest element of a; where a is not finite nothing is asked. */
+double check_distance(const tarn_tensor *a, const tarn_tensor *b, int64_t *where);
+void check_print_elements(tarn_buf *b, const tarn_tensor *t);
 
 /* ---- check.c ---- */
 typedef struct job {

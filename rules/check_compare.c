@@ -58,8 +58,8 @@ static void evaluate(gen *g, tarn_mode mode, bool wide_values, const tarn_term *
 
 /* ---------------------------------------------------------------- comparison */
 
-/* Bit for bit; one NaN is as good as another. */
-static bool same_bits(const tarn_tensor *a, const tarn_tensor *b) {
+
+bool check_same_bits(const tarn_tensor *a, const tarn_tensor *b) {
   int64_t n = tarn_tensor_count(a);
   bool real = tarn_dtype_is_float(a->dtype);
   for (int64_t i = 0; i < n; i++) {
@@ -70,11 +70,11 @@ static bool same_bits(const tarn_tensor *a, const tarn_tensor *b) {
   return true;
 }
 
-/* Largest difference, relative to the largest element of a; where a is not finite nothing is asked. */
-static double distance(const tarn_tensor *a, const tarn_tensor *b, int64_t *where) {
+
+double check_distance(const tarn_tensor *a, const tarn_tensor *b, int64_t *where) {
   int64_t n = tarn_tensor_count(a);
   double most = 0, diff = 0;
-  if (!tarn_dtype_is_float(a->dtype)) return same_bits(a, b) ? 0 : INFINITY;
+  if (!tarn_dtype_is_float(a->dtype)) return check_same_bits(a, b) ? 0 : INFINITY;
   for (int64_t i = 0; i < n; i++) {
     double x = tarn_tensor_get(a, i).d, y = tarn_tensor_get(b, i).d, d = fabs(x - y);
     if (!isfinite(x) || x == y) continue;
@@ -125,14 +125,14 @@ void check_compare(gen *g, verdict *v) {
   }
   give_values(g, false);
   evaluate(g, TARN_STRICT, false, t, 2 * n, strict);
-  for (uint32_t i = 0; i < n; i++) v->exact &= same_bits(strict[i], strict[n + i]);
+  for (uint32_t i = 0; i < n; i++) v->exact &= check_same_bits(strict[i], strict[n + i]);
   if (v->exact && g->r->numeric == TARN_RULE_EXACT) return;
   give_values(g, true);
   evaluate(g, TARN_WIDE, true, t, 2 * n, wide);
   evaluate(g, TARN_STRICT, true, t + n, n, rounded);
   for (uint32_t i = 0; i < n; i++) {
-    if (distance(wide[i], wide[n + i], &where) > 1e-9) v->real = false;
-    v->error = fmax(v->error, distance(wide[i], rounded[i], &where));
+    if (check_distance(wide[i], wide[n + i], &where) > 1e-9) v->real = false;
+    v->error = fmax(v->error, check_distance(wide[i], rounded[i], &where));
   }
 }
 
@@ -146,9 +146,8 @@ bool check_bad(const rule *r, const verdict *v) {
 
 /* ---------------------------------------------------------------- text */
 
-static void print_elements(const gen *g, tarn_buf *b, const tarn_tensor *t) {
+void check_print_elements(tarn_buf *b, const tarn_tensor *t) {
   int64_t n = tarn_tensor_count(t), shown = n < 24 ? n : 24;
-  (void)g;
   for (int64_t i = 0; i < shown; i++) {
     tarn_value x = tarn_tensor_get(t, i);
     tarn_buf_str(b, " ");
@@ -164,7 +163,7 @@ static void print_leaves(const gen *g, tarn_buf *b, bool wide) {
     const tarn_tensor *x = wide ? f->wide : f->strict;
     if (!x || f->var == TARN_NONE || f->kind == F_CONST || f->kind == F_DERIVED) continue;
     tarn_buf_fmt(b, "    %s:", g->r->cls_name[f->var] + 1);
-    print_elements(g, b, x);
+    check_print_elements(b, x);
     tarn_buf_str(b, "\n");
   }
 }
@@ -178,7 +177,7 @@ static void print_values(gen *g, const verdict *v, tarn_buf *b, uint32_t i) {
   evaluate(g, strict || g->r->numeric == TARN_RULE_APPROX ? TARN_STRICT : TARN_WIDE, !strict, t + 1, 1, x + 1);
   for (int k = 0; k < 2; k++) {
     tarn_buf_fmt(b, "    %s:", k ? "right" : "left");
-    print_elements(g, b, x[k]);
+    check_print_elements(b, x[k]);
     tarn_buf_str(b, "\n");
   }
 }

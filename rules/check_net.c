@@ -1,0 +1,224 @@
+/* Random small networks for kernel-level rules: chains of the blocks that networks are made of, with what branches off
+ * and joins again. */
+#include "rules/check_net.h"
+#include <math.h>
+
+typedef struct net {
+  gen *g;
+  tarn_lang *L;
+  uint32_t n, nin;
+  tarn_term pool[32];
+} net;
+
+static const tarn_type *type(const net *x, tarn_term t) { return tarn_term_type(x->L, t); }
+static tarn_term last(const net *x) { return x->pool[x->n - 1]; }
+static void add(net *x, tarn_term t) {
+  if (x->n < 32 && tarn_type_count(type(x, t)) > 0 && tarn_type_count(type(x, t)) <= C_LEAF && type(x, t)->n <= 4)
+    x->pool[x->n++] = t;
+}
+
+/* ---------------------------------------------------------------- leaves */
+
+static tarn_term weights(net *x, uint32_t ns, uint32_t n, const int64_t *dim) {
+  tarn_tensor *t = tarn_tensor_new(x->g->cx, TARN_F32, n, dim);
+  for (int64_t i = 0, all = tarn_tensor_count(t); i < all; i++)
+    tarn_tensor_set(t, i, (tarn_value){.d = ((double)draw(x->g, 256) - 127) / 64});
+  return tarn_constant(x->L, tarn_format(x->g->cx, "w%u", tarn_term_count(x->L)), t, ns);
+}
+static tarn_term input(net *x, uint32_t n, const int64_t *dim) {
+  const char *name = tarn_format(x->g->cx, "x%u", x->nin++);
+  return tarn_input(x->L, name, tarn_type_tensor(x->L, TARN_F32, n, n, dim));
+}
+/* Over the dims of t: weights along one axis, or a single number, stretched. */
+static tarn_term stretched(net *x, tarn_term t) {
+  const tarn_type *y = type(x, t);
+  int64_t one[TARN_MAX_DIMS];
+  uint32_t axis = y->n ? draw(x->g, y->n) : 0;
+  for (uint32_t i = 0; i < y->n; i++) one[i] = i == axis && !chance(x->g, 4) ? y->dim[i] : 1;
+  tarn_term w = weights(x, y->n, y->n, one);
+  if (chance(x->g, 3)) w = tarn_compute(x->L, some_function(x->g, 1, 0, false, 0), &w, 1);
+  return tarn_broadcast(x->L, y->n, y->n, y->dim, w);
+}
+
+/* ---------------------------------------------------------------- blocks */
+
+static void map_one(net *x) {
+  tarn_term t = last(x);
+  add(x, tarn_compute(x->L, some_function(x->g, 1, 0, false, 0), &t, 1));
+}
+
+static uint32_t map_of(net *x, tarn_fxop op) {
+  return tarn_fn_map(x->L, tarn_fx_op(x->L, op, tarn_fx_hole(x->L, 0), tarn_fx_hole(x->L, 1), 0), 2);
+}
+
+/* With another value of the same type, or with weights. */
+static tarn_term joined(net *x, tarn_term t, uint32_t fn) {
+  tarn_term other = stretched(x, t), kid[2] = {t, other};
+  if (draw(x->g, 2))
+    for (uint32_t i = 0; i < x->n; i++)
+      if (tarn_term_get(x->L, x->pool[i])->type == tarn_term_get(x->L, t)->type && x->pool[i] != t) kid[1] = x->pool[i];
+  if (chance(x->g, 3)) {
+    tarn_term s = kid[0];
+    kid[0] = kid[1], kid[1] = s;
+  }
+  return tarn_compute(x->L, fn, kid, 2);
+}
+/* No division: what is 0 by one order of a sum may be -0 by another. */
+static void map_two(net *x) {
+  static const tarn_fxop op[] = {TARN_FX_ADD, TARN_FX_MUL, TARN_FX_SUB, TARN_FX_MAX, TARN_FX_MIN};
+  add(x, joined(x, last(x), map_of(x, op[draw(x->g, 5)])));
+}
+static void residual(net *x) { add(x, joined(x, last(x), map_of(x, TARN_FX_ADD))); }
+static void scale_and_shift(net *x) {
+  tarn_term t = last(x), kid[2] = {t, stretched(x, t)};
+  t = tarn_compute(x->L, map_of(x, TARN_FX_MUL), kid, 2);
+  kid[0] = t, kid[1] = stretched(x, t);
+  add(x, tarn_compute(x->L, map_of(x, TARN_FX_ADD), kid, 2));
+}
+
+static tarn_term dot(net *x, tarn_term a, tarn_term b) {
+  tarn_term c = tarn_cart(x->L, 0, a, b);
+  return tarn_compute(x->L, tarn_fn_dot(x->L, TARN_F32), &c, 1);
+}
+static tarn_term product_of(net *x, tarn_term t) {
+  const tarn_type *y = type(x, t);
+  int64_t dim[2] = {some_extent(x->g, 3), y->dim[y->n - 1]};
+  tarn_term w = chance(x->g, 4) ? tarn_access(x->L, 1, input(x, 2, dim)) : weights(x, 1, 2, dim);
+  return dot(x, tarn_access(x->L, y->n - 1u, t), w);
+}
+static void product(net *x) {
+  if (type(x, last(x))->n) add(x, product_of(x, last(x)));
+}
+/* Several products of one value: for merging. */
+static void products(net *x) {
+  tarn_term t = last(x);
+  if (type(x, t)->n == 0) return;
+  for (int i = 0; i < 2; i++) add(x, product_of(x, t));
+}
+
+/* ((N,C,H,W)) with a kernel of up to 3 by 3: ((N,O,P,Q)). */
+static void convolution(net *x) {
+  tarn_term t = last(x);
+  if (type(x, t)->n != 4) return;
+  uint32_t zero = tarn_fx_const(x->L, TARN_F32, 0), pad = draw(x->g, 2);
+  if (pad) t = tarn_pad(x->L, 2, zero, 1, 1, tarn_pad(x->L, 3, zero, 1, 1, t));
+  const int64_t *d = type(x, t)->dim;
+  int64_t k = 1 + (int64_t)draw(x->g, 3);
+  if (k > d[2] || k > d[3]) k = 1;
+  int64_t wd[4] = {some_extent(x->g, 4), d[1], k, k}, w[3] = {d[1], k, k}, s[3] = {1, 1, 1}, one[3] = {1, 1, 1};
+  s[1] = s[2] = chance(x->g, 3) ? 2 : 1;
+  tarn_term win = tarn_squeeze(x->L, 1, tarn_windows(x->L, w, s, one, tarn_access(x->L, 1, t)));
+  tarn_term y = dot(x, weights(x, 1, 4, wd), win);
+  add(x, tarn_transpose(x->L, (uint32_t[]){1, 0, 2, 3}, y));
+}
+
+/* A reduction of the last axis, stretched back and joined with what was reduced: softmax and its like. */
+static void normalise(net *x) {
+  tarn_term t = last(x);
+  const tarn_type *y = type(x, t);
+  if (y->n == 0) return;
+  uint32_t fn = tarn_fn_reduce(x->L, tarn_fx_hole(x->L, 0), 1, some_reducer(x->g));
+  tarn_term a = tarn_access(x->L, y->n - 1u, t), r = tarn_compute(x->L, fn, &a, 1);
+  if (chance(x->g, 3)) {
+    add(x, r);
+    return;
+  }
+  static const tarn_fxop op[] = {TARN_FX_SUB, TARN_FX_MUL, TARN_FX_ADD};
+  tarn_term kid[2] = {t, tarn_broadcast(x->L, y->n, y->n, y->dim, tarn_insert_axis(x->L, y->n - 1u, r))};
+  add(x, tarn_compute(x->L, map_of(x, op[draw(x->g, 3)]), kid, 2));
+}
+
+static void transposed(net *x) {
+  const tarn_type *y = type(x, last(x));
+  uint32_t p[TARN_MAX_DIMS];
+  for (uint32_t i = 0; i < y->n; i++) p[i] = i;
+  for (uint32_t i = 0; i + 1 < y->n; i++) {
+    uint32_t j = i + draw(x->g, y->n - i), s = p[i];
+    p[i] = p[j], p[j] = s;
+  }
+  add(x, tarn_transpose(x->L, p, last(x)));
+}
+/* The same, as a map that only moves data. */
+static void copied(net *x) {
+  transposed(x);
+  tarn_term t = last(x);
+  add(x, tarn_compute(x->L, tarn_fn_map(x->L, tarn_fx_hole(x->L, 0), 1), &t, 1));
+}
+static void reshaped(net *x) {
+  const tarn_type *y = type(x, last(x));
+  int64_t dim[TARN_MAX_DIMS];
+  if (y->n < 2) return;
+  uint32_t at = draw(x->g, y->n - 1u), n = 0;
+  for (uint32_t i = 0; i < y->n; i++)
+    if (i == at + 1) dim[n - 1] *= y->dim[i];
+    else dim[n++] = y->dim[i];
+  add(x, tarn_reshape(x->L, n, n, dim, last(x)));
+}
+static void sliced(net *x) {
+  const tarn_type *y = type(x, last(x));
+  if (y->n == 0) return;
+  uint32_t axis = draw(x->g, y->n);
+  int64_t l = draw(x->g, (uint32_t)y->dim[axis]), h = l + 1 + draw(x->g, (uint32_t)(y->dim[axis] - l));
+  add(x, tarn_slice(x->L, axis, l, h, 1, last(x)));
+}
+static void padded(net *x) {
+  const tarn_type *y = type(x, last(x));
+  if (y->n) add(x, tarn_pad(x->L, draw(x->g, y->n), tarn_fx_const(x->L, TARN_F32, 0), draw(x->g, 2), 1 + draw(x->g, 2), last(x)));
+}
+static void concatenated(net *x) {
+  tarn_term t = last(x), kid[2] = {t, joined(x, t, map_of(x, TARN_FX_ADD))};
+  if (type(x, t)->n) add(x, tarn_concat(x->L, draw(x->g, type(x, t)->n), kid, 2));
+}
+
+/* Two or three products of shifted slices, summed: a convolution written out. */
+static void sum_of_shifts(net *x) {
+  tarn_term t = last(x);
+  const tarn_type *y = type(x, t);
+  uint32_t taps = 2 + draw(x->g, 2);
+  if (y->n != 2 || y->dim[0] <= (int64_t)taps) return;
+  int64_t len = y->dim[0] - (int64_t)taps + 1, dim[2] = {some_extent(x->g, 3), y->dim[1]};
+  tarn_term sum = TARN_NONE;
+  for (uint32_t i = 0; i < taps; i++) {
+    tarn_term p = dot(x, tarn_access(x->L, 1, tarn_slice(x->L, 0, i, i + len, 1, t)), weights(x, 1, 2, dim)), kid[2] = {sum, p};
+    if (i && chance(x->g, 3)) { /* sums on both sides */
+      tarn_term more[2] = {p, dot(x, tarn_access(x->L, 1, tarn_slice(x->L, 0, 0, len, 1, t)), weights(x, 1, 2, dim))};
+      kid[1] = tarn_compute(x->L, map_of(x, TARN_FX_ADD), more, 2);
+    }
+    sum = i ? tarn_compute(x->L, map_of(x, TARN_FX_ADD), kid, 2) : p;
+  }
+  add(x, sum);
+}
+
+/* A row spread out with zeros between its elements, then a product over windows: a transposed convolution. */
+static void spread(net *x) {
+  tarn_term t = last(x);
+  const tarn_type *y = type(x, t);
+  if (y->n != 2 || y->dim[1] < 2) return;
+  uint32_t zero = tarn_fx_const(x->L, TARN_F32, 0);
+  int64_t n = y->dim[0], len = y->dim[1], k = 2 + (int64_t)draw(x->g, 2), wide = 2 * len, wd[2] = {some_extent(x->g, 3), k};
+  t = tarn_reshape(x->L, 2, 2, (int64_t[]){n, wide}, tarn_pad(x->L, 2, zero, 0, 1, tarn_insert_axis(x->L, 2, t)));
+  t = tarn_windows(x->L, (int64_t[]){k}, (int64_t[]){1}, (int64_t[]){1}, tarn_access(x->L, 1, tarn_pad(x->L, 1, zero, k - 1, k - 1, t)));
+  add(x, dot(x, weights(x, 1, 2, wd), t));
+}
+
+typedef void block(net *x);
+static block *const blocks[] = {map_one,   map_two,    scale_and_shift, product, convolution,  normalise,     map_one, residual,
+                                transposed, reshaped,  sliced,          padded,  concatenated, sum_of_shifts, products, spread,
+                                copied,     products,  sum_of_shifts,   product};
+
+tarn_program *check_network(gen *g) {
+  net x = {.g = g, .L = g->L};
+  int64_t dim[4];
+  uint32_t n = 2 + 2 * draw(g, 2), many = 2 + draw(g, 4);
+  for (uint32_t i = 0; i < n; i++) dim[i] = some_extent(g, n);
+  add(&x, input(&x, n, dim));
+  for (uint32_t i = 0; i < many; i++) blocks[draw(g, sizeof blocks / sizeof *blocks)](&x);
+  tarn_program *p = TARN_NEW(g->cx, tarn_program);
+  *p = (tarn_program){.L = g->L, .nout = x.n > 2 && chance(g, 3) ? 2 : 1};
+  p->out = TARN_ARRAY(g->cx, tarn_io, 2);
+  for (uint32_t i = 0; i < p->nout; i++) {
+    tarn_term t = x.pool[x.n - 1 - i];
+    p->out[i] = (tarn_io){i ? "z" : "y", t, tarn_term_get(g->L, t)->type};
+  }
+  return p;
+}
