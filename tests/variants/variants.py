@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The same network written differently.
 
-    variants.py make NAME OUT.onnx             a network of ours with random weights: resnet18, cnn, encoder-erf,
+    variants.py make NAME OUT.onnx             a network of ours with random weights: resnet18, cnn, blocks, encoder-erf,
                                                encoder-tanh, and the last two with one small layer: layer-erf, layer-tanh
     variants.py rewrite IN.onnx OUT.onnx KIND… the network rewritten, one kind after the other
 
@@ -144,8 +144,19 @@ def encoder(how, layers=2, tokens=64, width=128, heads=4):
     return g.model([("x", [1, tokens, width])], [("y", [1, tokens, width])])
 
 
+def blocks():
+    """Two convolutions side by side, normalised together, and a transposed one: what each family of rules is for."""
+    g = Graph()
+    a = g.op("Relu", g.op("Conv", "x", g.weight(4, 2, 3, 3), pads=[1] * 4))
+    b = g.op("Relu", g.op("Conv", "x", g.weight(4, 2, 1, 1)))
+    p = [g.const(g.rng.uniform(0.5, 1.5, 8).astype(np.float32)) for _ in range(4)]
+    x = g.op("Relu", g.op("BatchNormalization", g.op("Concat", a, b, axis=1), *p))
+    g.op("Tanh", g.op("ConvTranspose", x, g.weight(8, 3, 4, 4), strides=[2, 2], pads=[1] * 4), out="y")
+    return g.model([("x", [1, 2, 8, 8])], [("y", [1, 3, 16, 16])])
+
+
 NETWORKS = {
-    "resnet18": resnet18, "cnn": cnn, "encoder-erf": lambda: encoder("erf"), "encoder-tanh": lambda: encoder("tanh"),
+    "blocks": blocks, "resnet18": resnet18, "cnn": cnn, "encoder-erf": lambda: encoder("erf"), "encoder-tanh": lambda: encoder("tanh"),
     "layer-erf": lambda: encoder("erf", 1, 8, 16, 2), "layer-tanh": lambda: encoder("tanh", 1, 8, 16, 2),
 }
 
