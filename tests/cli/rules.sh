@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# rules list and check: keys, families, files of one's own, a wrong rule shown small, conditions that are needed.
+source tests/cli/lib.sh "$1"
+
+try 0 rules list --json
+n=$(value 'rules.#')
+[ "$n" -ge 100 ] || fail "only $n rules are shipped"
+for key in name family level class conditions file line; do value rules.0.$key >/dev/null; done
+try 0 rules list
+[ "$(wc -l <"$work/out")" = "$n" ] || fail "list and list --json differ"
+try 0 rules list --only fusion --text
+grep -q '^(rule epilogue' "$work/out" || fail "--text does not print rules"
+try 0 rules list --free bench/egraph/ac.rules --json
+is rules.0.level free
+
+# A right rule, a wrong one, one that claims too much, one with a condition that is not needed.
+cat >"$work/my.rules" <<'R'
+(family mine
+  (rule right (transpose ?p (transpose ?q ?x)) => ?x :if (identity-perm (compose-perm ?p ?q)))
+  (rule wrong (transpose ?p (transpose ?q ?x)) => ?x :if (identity-perm ?q)))
+R
+try 1 rules check "$work/my.rules" --json
+is ok false
+is rules.0.name right
+is rules.0.ok true
+is rules.0.class exact
+is rules.0.counterexample null
+[ "$(value rules.0.samples)" -ge 100 ] || fail "fewer than 100 instances"
+is rules.1.ok false
+grep -q 'transpose' <<<"$(value rules.1.counterexample)" || fail "no counterexample"
+try 1 rules check "$work/my.rules"
+grep -q '^WRONG wrong' "$work/out" && grep -q '^1 of 2 rules hold' "$work/out" || fail "the text does not say which rule is wrong"
+try 0 rules check "$work/my.rules" --only right --mutate --json
+is rules.0.deleted '(identity-perm (compose-perm ?p ?q))'
+echo '(rule idle (squeeze ?i (insertAxis ?i ?x)) => ?x :if (<= 0 ?i))' >"$work/idle.rules"
+try 0 rules check "$work/idle.rules" --samples 20
+try 1 rules check "$work/idle.rules" --samples 20 --mutate
+cat >"$work/sum.rules" <<'R'
+(rule regroup :class-is-missing)
+R
+refused 3 sum.rules:1 -- rules check "$work/sum.rules"
+echo '(rule back (compute (map (add $0 (add $1 $2))) ?a ?b ?c) => (compute (map (add (add $0 $1) $2)) ?a ?b ?c))' >"$work/sum.rules"
+try 1 rules check "$work/sum.rules" --samples 50 --json
+is rules.0.class exact
+is rules.0.class_found reassoc
+sed -i 's/)$/ :class reassoc)/' "$work/sum.rules"
+try 0 rules check "$work/sum.rules" --samples 50
+
+# The same seed, the same samples.
+for k in 1 2; do try 1 rules check "$work/my.rules" --seed 9 --json && cp "$work/out" "$work/$k"; done
+cmp "$work/1" "$work/2" || fail "two checks with one seed differ"
+
+refused 2 "no family or rule" -- compile $digits -o "$work/none" --shape n=1 --no-rules nonsense
+refused 2 nonsense -- rules learn-nonsense
+refused 2 meaning -- rules check --free bench/egraph/ac.rules
+finish
