@@ -700,6 +700,13 @@ static bool make_const(node *x) {
   return true;
 }
 
+static bool make_nest(node *x) {
+  uint32_t nest;
+  if (x->has[0] || !gen_nest(x->g, x->p, x->m, &nest)) return false;
+  set_id(x, 0, 'n', nest);
+  return true;
+}
+
 typedef bool make_fn(node *x);
 static make_fn *const makers[TARN_OP_COUNT] = {
     [TARN_OP_CONST] = make_const,         [TARN_OP_ACCESS] = make_access,
@@ -714,6 +721,7 @@ static make_fn *const makers[TARN_OP_COUNT] = {
     [TARN_OP_PLACE] = make_place,         [TARN_OP_GATHER] = make_gather,
     [TARN_OP_TUPLE] = make_tuple,         [TARN_OP_NTH] = make_nth,
     [TARN_OP_SYSTOLIC] = make_systolic,   [TARN_OP_SYSTOLIC_ACC] = make_systolic,
+    [TARN_OP_NEST] = make_nest,
 };
 
 bool op_make(gen *g, const rpat *p, const want *w, made *m) {

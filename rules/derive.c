@@ -104,6 +104,25 @@ static bool bare(const tarn_sx *s, const char *var) {
     if (bare(s->kid[i], var)) return true;
   return false;
 }
+/* The type of t when the input has another one; TARN_NONE: it has none. */
+static uint32_t type_with(const deriving *d, tarn_term t, tarn_term input, uint32_t type) {
+  const tarn_node *x = tarn_term_get(d->L, t);
+  uint32_t kid[16];
+  if (t == input || x->n > 16) return type;
+  for (uint32_t i = 0; i < x->n; i++)
+    if ((kid[i] = type_with(d, x->kid[i], input, type)) == TARN_NONE) return TARN_NONE;
+  return tarn_type_of(d->L, x->op, x->payload, kid, x->n);
+}
+/* Might the operand be split otherwise and the meaning still be a term, then of something else? */
+static bool split_is_free(const deriving *d, uint32_t i) {
+  const tarn_type *t = operand_type(d, i);
+  bool any = false;
+  if (!bare(d->n->meaning, tarn_format(d->cx, "?%s", d->n->op[i].name))) return false;
+  for (uint32_t ns = 0; ns < t->n && !any; ns++)
+    any = type_with(d, d->m.term, d->m.in[i], tarn_type_tensor(d->L, t->dtype, ns, t->n, t->dim)) !=
+          TARN_NONE;
+  return any;
+}
 
 static void derive_meaning(deriving *d) {
   const tarn_sx *s = d->n->meaning;
@@ -121,8 +140,7 @@ static void derive_meaning(deriving *d) {
     const tarn_type *t = operand_type(d, i);
     put_element(d, d->n->op[i].name, t->dtype);
     tarn_buf_fmt(d->b, " :when (= (dims ?%s) %s)", d->n->op[i].name, list_text(d, t->n, t->dim));
-    if (bare(s, tarn_format(d->cx, "?%s", d->n->op[i].name)))
-      tarn_buf_fmt(d->b, " :if (= (ns ?%s) %u)", d->n->op[i].name, t->n);
+    if (split_is_free(d, i)) tarn_buf_fmt(d->b, " :if (= (ns ?%s) %u)", d->n->op[i].name, t->n);
   }
   tarn_buf_str(d->b, " :class exact))");
   add(d, d->b->p, false);
