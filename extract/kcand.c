@@ -538,18 +538,15 @@ static void roots(kgraph *k) {
 }
 
 /* ---- kernels with several results ---- */
-/* The class that is result i of tuple class t, or TARN_NONE when nothing asks for it. */
-static uint32_t nth_class(kgraph *k, uint32_t t, uint32_t i) {
+/* The class that is result i of tuple class t, and its e-node; TARN_NONE when nothing asks for it. */
+static uint32_t nth_class(kgraph *k, uint32_t t, uint32_t i, uint32_t *node) {
   tarn_eg_use u = tarn_eg_uses(k->g, k->cls.p[t].cls);
   while (tarn_eg_next_use(k->g, &u)) {
     tarn_eg_node e = tarn_eg_node_at(k->g, u.node);
     if (e.op != TARN_OP_NTH || tarn_payload_get(k->L, e.payload)->ints[0] != (int64_t)i) continue;
-    for (uint32_t c = 0; c < k->cls.n; c++) { /* the class that holds the node */
-      const kclass *kc = &k->cls.p[c];
-      if (!kc->constant && tarn_eg_lookup(k->g, e.op, e.payload, e.kids, e.n) != TARN_NONE &&
-          tarn_eg_find(k->g, u.node) == kc->cls)
-        return c;
-    }
+    uint32_t c = kg_class(k, u.node);
+    *node = u.node;
+    if (c != TARN_NONE && !k->cls.p[c].constant) return c;
   }
   return TARN_NONE;
 }
@@ -568,10 +565,10 @@ static bool result_layout(kgraph *k, uint32_t cls, uint32_t type, uint32_t li, b
 /* Each choice of a storage order per result is an AND/OR class of its own, from which the results are taken for nothing. */
 static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {
   const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
-  uint32_t cls[KG_MAX_OUT], li[KG_MAX_OUT] = {0}, type[KG_MAX_KIDS];
+  uint32_t cls[KG_MAX_OUT], nth[KG_MAX_OUT], li[KG_MAX_OUT] = {0}, type[KG_MAX_KIDS];
   if (t->nelem > KG_MAX_OUT) return;
   for (uint32_t i = 0; i < t->nelem; i++)
-    if (!result_orders(k, cls[i] = nth_class(k, kc, i))) return;
+    if (!result_orders(k, cls[i] = nth_class(k, kc, i, &nth[i]))) return;
   for (uint32_t j = 0; j < e->n; j++) type[j] = k->cls.p[op[j].kcls].type;
   uint32_t nest = e->op == TARN_OP_NEST ? tarn_nest_of(k->L, e->op, e->payload, type, e->n) : TARN_NONE;
   for (uint32_t tries = 0, i = 0; tries < 8 && i < t->nelem; tries++) {
@@ -585,7 +582,7 @@ static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
       else other_cand(k, &to, node, e, op);
       for (i = 0; i < t->nelem; i++) {
         if (cls[i] == TARN_NONE) continue;
-        kcand n = {.kind = KC_NTH, .node = TARN_NONE, .kcls = cls[i], .nchild = 1, .nout = 1, .nth = i};
+        kcand n = {.kind = KC_NTH, .node = nth[i], .kcls = cls[i], .nchild = 1, .nout = 1, .nth = i};
         n.child = TARN_ARRAY(k->cx, uint32_t, 1), n.cterm = TARN_ARRAY(k->cx, uint32_t, 1);
         n.in = TARN_ARRAY(k->cx, tarn_layout, 1);
         n.child[0] = to.ag, n.cterm[0] = TARN_NONE, n.in[0] = n.out[0] = to.out[i];

@@ -1,0 +1,201 @@
+/* extract/: from a saturated network to its program. Whatever is chosen computes the network; what is shared is computed
+ * once; concatenations are written in place; prices order the methods as they must. */
+#include <check.h>
+
+#include "extract/extract.h"
+#include "hw/hw.h"
+#include "model/model.h"
+#include "rules/rules.h"
+#include "tests/rules_kit.h"
+
+typedef struct net { const char *name, *text; } net;
+static const net nets[] = {
+    {"two convolutions", "in x f32 1,3,8,8\nrand w 8,3,3,3\nrand v 16,8,3,3\nnode Conv c x w -> t : pads=1,1,1,1\nnode Relu r t -> u\n"
+                         "node Conv d u v -> y : pads=1,1,1,1 strides=2,2\nout y\n"},
+    {"the result under two names", "in x f32 4,6\nrand w 6,5\nnode MatMul m x w -> y\nnode Identity i y -> z\nout y\nout z\n"},
+    {"an input handed through", "in x f32 4,6\nin z f32 3\nnode Identity i x -> y\nnode Relu r z -> u\nout y\nout u\n"},
+    {"a constant result", "in x f32 2\nrand w 3,4\nnode Relu r w -> y\nnode Neg n x -> z\nout y\nout z\n"},
+    {"an output reshaped", "in x f32 1,3,4,4\nrand w 10,3,1,1\ninit s i64 2 : 1 -1\nnode Conv c x w -> t\nnode GlobalAveragePool g t -> u\n"
+                           "node Reshape r u s -> y\nout y\n"},
+    {"an output transposed", "in x f32 5,7\nrand w 7,4\nnode MatMul m x w -> t\nnode Transpose p t -> y\nout y\nout t\n"},
+    {"branches joined", "in x f32 1,4,6,6\nrand a 8,4,1,1\nrand b 8,4,3,3\nrand c 6,16,1,1\nnode Conv p x a -> s\nnode Conv q x b -> t : pads=1,1,1,1\n"
+                        "node Relu r s -> s1\nnode Relu u t -> t1\nnode Concat k s1 t1 -> v : axis=1\nnode Conv o v c -> y\nout y\n"},
+    {"a part joined twice", "in x f32 2,3\nnode Exp e x -> t\nnode Concat k t t -> y : axis=1\nout y\n"},
+    {"an input joined", "in x f32 2,3\nnode Exp e x -> t\nnode Concat k x t x -> y : axis=0\nout y\n"},
+    {"softmax of a product", "in x f32 6,8\nrand w 8,10\nnode MatMul m x w -> t\nnode Softmax s t -> y : axis=-1\nout y\n"},
+    {"gathered", "in x i64 4\nrand w 9,5\nnode Gather g w x -> t\nnode Relu r t -> y\nout y\n"},
+    {"split and summed", "in x f32 4,6\nnode Split s x -> a b : axis=1\nnode Mul m a b -> y\nout y\n"},
+    {"transposed convolution", "in x f32 1,6,5,5\nrand w 6,4,4,4\nrand b 4\nnode ConvTranspose c x w b -> y : strides=2,2 pads=1,1,1,1\nout y\n"},
+    {"a stride that does not divide", "in x f32 1,3,4,5\nrand w 3,2,3,3\nnode ConvTranspose c x w -> y : strides=3,2 pads=1,0,0,1\nout y\n"},
+    {"most elements of rows", "in x f32 4,9\nnode TopK t x k -> v i : axis=1\ninit k i64 1 : 3\nnode Relu r v -> y\nout y\nout i\n"},
+};
+
+typedef struct solved {
+  tarn_program *p;
+  tarn_kprog *kprog;
+  tarn_kgraph_report r;
+  tarn_picks *picks;
+} solved;
+static bool is_const(void *s, const tarn_egraph *g, uint32_t cls) {
+  (void)g;
+  return tarn_sat_is_const(s, cls);
+}
+static uint32_t type_of(void *s, uint32_t cls) { return tarn_sat_type(s, cls); }
+
+static solved solve(tarn_ctx *cx, const char *text, const char *hw, tarn_kgraph_options ko) {
+  tarn_lang *L = tarn_lang_new(cx);
+  solved v = {.p = kit_model(L, text)};
+  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  tarn_sat_options o = tarn_sat_defaults();
+  ko.hw = o.hw = tarn_hw_load(L, hw);
+  tarn_saturation *s = tarn_saturate(v.p, rs, &o);
+  uint32_t n = tarn_sat_roots(s), *root = TARN_ARRAY(cx, uint32_t, n);
+  for (uint32_t i = 0; i < n; i++) root[i] = tarn_sat_root(s, i);
+  tarn_kgraph_input in = {.L = L, .g = tarn_sat_egraph(s), .type_of = type_of, .is_constant = is_const, .user = s,
+                          .nroot = n, .root = root, .program = v.p};
+  v.kprog = tarn_extract(&in, &ko, &v.r, &v.picks);
+  for (uint32_t i = 0; i < n; i++) ck_assert_uint_ne(tarn_extract_pick(v.picks, root[i]), TARN_NONE);
+  return v;
+}
+/* The program's values against the network's. */
+static void same_values(tarn_ctx *cx, const char *name, const solved *v) {
+  tarn_lang *L = v->p->L;
+  tarn_binding *in = TARN_ARRAY(cx, tarn_binding, v->p->nin + 1);
+  tarn_term *root = TARN_ARRAY(cx, tarn_term, v->p->nout);
+  tarn_tensor **want = TARN_ARRAY(cx, tarn_tensor *, v->p->nout), **got = TARN_ARRAY(cx, tarn_tensor *, v->p->nout);
+  uint64_t seed = 5;
+  for (uint32_t i = 0; i < v->p->nin; i++)
+    in[i] = (tarn_binding){v->p->in[i].name, kit_values(cx, tarn_type_get(L, v->p->in[i].type), &seed)};
+  for (uint32_t i = 0; i < v->p->nout; i++) root[i] = v->p->out[i].term;
+  tarn_eval(L, root, v->p->nout, in, v->p->nin, TARN_STRICT, tarn_opaque_eval, want);
+  tarn_kprog_eval(v->kprog, in, v->p->nin, TARN_STRICT, tarn_opaque_eval, got);
+  for (uint32_t i = 0; i < v->p->nout; i++) {
+    ck_assert_msg(want[i]->n == got[i]->n && want[i]->dtype == got[i]->dtype, "%s: output %u has another type", name, i);
+    for (uint32_t d = 0; d < want[i]->n; d++) ck_assert_msg(want[i]->dim[d] == got[i]->dim[d], "%s: output %u has another shape", name, i);
+    double off = kit_distance(want[i], got[i]);
+    ck_assert_msg(off < 1e-5, "%s: output %u is off by %g", name, i, off);
+  }
+}
+
+typedef struct way { const char *hw; tarn_kgraph_options o; } way;
+static const way ways[] = {{"x86-64-v3", {.method = TARN_SEL_EXACT}},
+                           {"x86-64-v3", {.method = TARN_SEL_EXACT, .strict = true}},
+                           {"aarch64", {.method = TARN_SEL_TREE, .max_orders = 1}},
+                           {"riscv64", {.method = TARN_SEL_GREEDY, .max_orders = 8, .max_views = 1}},
+                           {"x86-64-v3", {.method = TARN_SEL_WORST, .threads = 2}},
+                           {"x86-64-v3", {.method = TARN_SEL_RANDOM}}};
+#define WAYS (int)(sizeof ways / sizeof *ways)
+typedef struct pair { const net *n; const way *w; } pair;
+
+static void compare(tarn_ctx *cx, void *arg) {
+  const pair *p = arg;
+  solved v = solve(cx, p->n->text, p->w->hw, p->w->o);
+  same_values(cx, p->n->name, &v);
+}
+static void run(tarn_fn *body, void *arg, const char *name) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, body, arg);
+  ck_assert_msg(st == TARN_OK, "%s: %s", name, tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+START_TEST(values) {
+  pair p = {&nets[_i / WAYS], &ways[_i % WAYS]};
+  run(compare, &p, p.n->name);
+}
+END_TEST
+
+/* ---- sharing ---- */
+/* A convolution read as it is and through an activation: fused into that one consumer alone, it would be computed twice. */
+static const char raw_and_activated[] =
+    "in x f32 1,16,12,12\nrand w 16,16,3,3\nrand a 16,16,1,1\nrand b 16,16,1,1\nnode Conv c x w -> t : pads=1,1,1,1\n"
+    "node Relu r t -> u\nnode Conv d u a -> p\nnode Conv e t b -> q\nnode Add s p q -> y\nout y\n";
+static double flops(const tarn_kprog *p) {
+  double sum = 0;
+  for (uint32_t i = 0; i < p->nker; i++) sum += p->ker[i].flops;
+  return sum;
+}
+static void computed_once(tarn_ctx *cx, void *arg) {
+  const tarn_sel_method *m = arg;
+  solved v = solve(cx, raw_and_activated, "x86-64-v3", (tarn_kgraph_options){.method = *m});
+  same_values(cx, "raw and activated", &v);
+  double conv = 2.0 * 144 * 16 * 144, small = 2.0 * 144 * 16 * 16;
+  ck_assert_double_lt(flops(v.kprog), conv + 2 * small + 8 * 144 * 16);
+  ck_assert_double_ge(v.r.tree_price, v.r.price * (1 - 1e-9));
+}
+START_TEST(shared) {
+  tarn_sel_method m = _i ? TARN_SEL_GREEDY : TARN_SEL_EXACT;
+  run(computed_once, &m, "shared");
+}
+END_TEST
+
+static void ordered(tarn_ctx *cx, void *arg) {
+  const net *n = arg;
+  solved exact = solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_EXACT});
+  solved greedy = solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_GREEDY});
+  solved worst = solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_WORST});
+  double slack = 1e-9 * exact.r.price;
+  ck_assert(exact.r.optimal);
+  ck_assert_double_le(exact.r.price_bound, exact.r.price + slack);
+  ck_assert_double_ge(exact.r.price_bound, exact.r.price - slack);
+  ck_assert_double_le(exact.r.price, greedy.r.price + slack);
+  ck_assert_double_le(greedy.r.price, worst.r.price + slack);
+  ck_assert_double_le(exact.r.price, exact.r.tree_price + slack);
+  double sum = 0; /* the price of the program is that of its kernels */
+  for (uint32_t i = 0; i < exact.kprog->nker; i++) sum += exact.kprog->ker[i].price;
+  ck_assert_double_le(fabs(sum - exact.r.price), slack + 1e-12);
+  ck_assert_uint_eq(exact.r.kernels + exact.r.copies, exact.kprog->nker);
+}
+START_TEST(prices) { run(ordered, (void *)(uintptr_t)&nets[_i], nets[_i].name); }
+END_TEST
+
+/* ---- concatenation ---- */
+static void in_place(tarn_ctx *cx, void *arg) {
+  const net *n = arg;
+  solved v = solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_EXACT});
+  uint32_t parts = 0;
+  for (uint32_t b = 0; b < v.kprog->nbuf; b++) parts += v.kprog->buf[b].parent != TARN_NONE;
+  ck_assert_uint_eq(v.r.copies, 0);
+  ck_assert_uint_ge(parts, 2);
+}
+START_TEST(joined_in_place) { run(in_place, (void *)(uintptr_t)&nets[6], nets[6].name); }
+END_TEST
+
+/* ---- the price in use is the one that was given ---- */
+static double dear_sums(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                        uint32_t threads, const tarn_cost *analytic) {
+  (void)hw, (void)s, (void)threads, (void)L, (void)k;
+  ++*(uint32_t *)user;
+  return 1 + analytic->seconds;
+}
+static void other_price(tarn_ctx *cx, void *arg) {
+  (void)arg;
+  uint32_t asked = 0;
+  const tarn_price p = {"dear", &asked, dear_sums};
+  solved v = solve(cx, nets[0].text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_EXACT, .price = &p});
+  ck_assert_uint_gt(asked, 0);
+  ck_assert_str_eq(v.r.price_name, "dear");
+  ck_assert_double_ge(v.r.price, v.kprog->nker); /* a second for each kernel: as few as can be */
+  ck_assert_uint_eq(v.kprog->nker, 2);
+  same_values(cx, nets[0].name, &v);
+}
+START_TEST(given_price) { run(other_price, NULL, "price"); }
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("kgraph");
+  TCase *t = tcase_create("kgraph");
+  int n = (int)(sizeof nets / sizeof *nets);
+  tcase_set_timeout(t, 120);
+  tcase_add_loop_test(t, values, 0, n * WAYS);
+  tcase_add_loop_test(t, shared, 0, 2);
+  tcase_add_loop_test(t, prices, 0, n);
+  tcase_add_test(t, joined_in_place);
+  tcase_add_test(t, given_price);
+  suite_add_tcase(suite, t);
+  SRunner *r = srunner_create(suite);
+  srunner_run_all(r, CK_NORMAL);
+  int bad = srunner_ntests_failed(r);
+  srunner_free(r);
+  return bad ? 1 : 0;
+}
