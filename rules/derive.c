@@ -96,10 +96,14 @@ static bool has_let(const tarn_sx *s) {
   for (uint32_t i = 0; i < s->n && !any; i++) any = has_let(s->kid[i]);
   return any;
 }
-/* Does ?name stand anywhere but under (access …), so that its own split matters? */
+/* Does ?name stand anywhere but under (access …), perhaps transposed, so that its own split
+ * matters? */
 static bool bare(const tarn_sx *s, const char *var) {
   if (s->kind != TARN_SX_LIST) return tarn_sx_atom_is(s, var);
-  if (tarn_sx_is(s, "access") && s->n == 3 && tarn_sx_atom_is(s->kid[2], var)) return false;
+  const tarn_sx *of = s;
+  while ((tarn_sx_is(of, "access") || (of != s && tarn_sx_is(of, "transpose"))) && of->n == 3)
+    of = of->kid[2];
+  if (of != s && tarn_sx_atom_is(of, var)) return false;
   for (uint32_t i = 0; i < s->n; i++)
     if (bare(s->kid[i], var)) return true;
   return false;
