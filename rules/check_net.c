@@ -66,7 +66,9 @@ static tarn_term joined(net *x, tarn_term t, uint32_t fn) {
 /* No division: what is 0 by one order of a sum may be -0 by another. */
 static void map_two(net *x) {
   static const tarn_fxop op[] = {TARN_FX_ADD, TARN_FX_MUL, TARN_FX_SUB, TARN_FX_MAX, TARN_FX_MIN};
-  add(x, joined(x, last(x), map_of(x, op[draw(x->g, 5)])));
+  uint32_t a = tarn_fx_hole(x->L, 0), b = tarn_fx_hole(x->L, 1);
+  if (draw(x->g, 2)) a = tarn_fx_op(x->L, chance(x->g, 2) ? TARN_FX_TANH : TARN_FX_ABS, a, 0, 0);
+  add(x, joined(x, last(x), tarn_fn_map(x->L, tarn_fx_op(x->L, op[draw(x->g, 5)], a, b, 0), 2)));
 }
 static void residual(net *x) { add(x, joined(x, last(x), map_of(x, TARN_FX_ADD))); }
 static void scale_and_shift(net *x) {

@@ -1,0 +1,180 @@
+/* rules/: the checker. Every shipped rule holds, every condition is needed; what looks right and is wrong has a
+ * counterexample. With --all as many instances as `tarn rules check` takes. */
+#include "rules/rules.h"
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool all;
+
+static void ship(tarn_ctx *cx, tarn_ruleset *rs) {
+  const char *file, *text;
+  for (uint32_t i = 0; tarn_rules_shipped(i, &file, &text); i++)
+    tarn_ruleset_read(rs, text, strlen(text), tarn_format(cx, "%s.rules", file));
+}
+
+static void must(tarn_fn *fn, void *arg) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, fn, arg);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+
+/* ---- what is shipped ---- */
+
+static void shipped(tarn_ctx *cx, void *arg) {
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_rules_check_options o = {.samples = all ? 100 : 12, .seed = 3, .mutate = arg != NULL};
+  const tarn_rule_result *r;
+  uint32_t conditions = 0;
+  if (o.mutate) o.samples = 100;
+  ship(cx, rs);
+  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) conditions += tarn_ruleset_at(rs, i).conditions;
+  uint32_t n = tarn_rules_check(rs, &o, &r), needed = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    ck_assert_msg(r[i].ok, "%s%s%s: %u of %u instances\n%s", r[i].name, r[i].deleted ? " without " : "",
+                  r[i].deleted ? r[i].deleted : "", r[i].samples, r[i].tried, r[i].counterexample ? r[i].counterexample : "");
+    ck_assert_int_le(r[i].found, o.mutate ? TARN_RULE_APPROX : r[i].stated);
+    if (!o.mutate) ck_assert_uint_ge(r[i].samples, o.samples);
+    needed += o.mutate && r[i].counterexample;
+  }
+  if (o.mutate) ck_assert_uint_eq(needed, conditions);
+  else ck_assert_uint_eq(n, tarn_ruleset_count(rs));
+  ck_assert_uint_gt(n, 100);
+}
+START_TEST(test_shipped) { must(shipped, NULL); }
+END_TEST
+START_TEST(test_needed) { must(shipped, &all); }
+END_TEST
+
+/* ---- traps ---- */
+
+typedef struct trap { const char *name, *text; } trap;
+static const trap traps[] = {
+    {"a dot product over a concat of the pair's axis",
+     "(rule t (compute dotProd (concat ?i ?A ?B)) => (compute (map (add $0 $1)) (compute reduceSum ?A) (compute reduceSum ?B))"
+     " :if (= ?i (ns ?A)) :class reassoc)"},
+    {"a dot product over a reshape that changes the pair's extent",
+     "(rule t (compute dotProd (reshape ?t ?A))"
+     " => (compute dotProd (transpose (append (iota 0 (ns ?A)) (list (+ (ns ?A) 1) (ns ?A))) ?A))"
+     " :if (= ?t (shape (sdims ?A) (list (cdim ?A 1) (cdim ?A 0)))) :class reassoc)"},
+    {"a map through a pad whose value it changes",
+     "(rule t (compute ?f (pad ?i ?v ?b ?a ?A)) => (pad ?i ?v ?b ?a (compute ?f ?A)) :if (elementwise ?f))"},
+    {"a maximum over windows with gaps",
+     "(rule t (compute reduceMax ?A) => (compute reduceMax (access (ns ?A) (compute reduceMax (windows (list ?w) (list ?s) ?A))))"
+     " :each (?w (iota 1 (cdim ?A 0))) :each (?s (iota 1 (cdim ?A 0))) :if (divides ?s (- (cdim ?A 0) ?w)))"},
+    {"a maximum over windows that do not reach the end",
+     "(rule t (compute reduceMax ?A) => (compute reduceMax (access (ns ?A) (compute reduceMax (windows (list ?w) (list ?s) ?A))))"
+     " :each (?w (iota 1 (cdim ?A 0))) :each (?s (iota 1 (cdim ?A 0))) :if (<= ?s ?w))"},
+    {"zeros as the pad of a maximum",
+     "(rule t (compute reduceMax (pad ?i 0 ?b ?a ?A)) => (compute reduceMax ?A) :if (>= ?i (ns ?A)))"},
+    {"products merged though one is computed from the other",
+     "(rule t (and (= ?x (compute dotProd (cartProd ?L ?A))) (= ?y (compute dotProd (cartProd ?L ?B))))"
+     " => (and (= ?x (slice (ns ?L) 0 (dim ?A 0) (compute dotProd (cartProd ?L (concat 0 ?A ?B)))))"
+     "         (= ?y (slice (ns ?L) (dim ?A 0) (+ (dim ?A 0) (dim ?B 0)) (compute dotProd (cartProd ?L (concat 0 ?A ?B)))))))"},
+    {"a reduction over a padded axis whatever the pad",
+     "(rule t (compute ?f (pad ?i ?v ?b ?a ?A)) => (compute ?f ?A) :if (>= ?i (ns ?A)) :class reassoc)"},
+    {"a padded factor of a dot product, the other not finite",
+     "(rule t (compute dotProd (cartProd (pad ?i 0 ?b ?a ?A) ?B))"
+     " => (compute dotProd (cartProd ?A (slice (+ (- ?i (ns ?A)) (ns ?B)) ?b (+ ?b (dim ?A ?i)) ?B))) :if (>= ?i (ns ?A)))"},
+    {"a sum split exactly",
+     "(rule t (compute reduceSum (concat ?i ?A ?B)) => (compute (map (add $0 $1)) (compute reduceSum ?A) (compute reduceSum ?B))"
+     " :if (>= ?i (ns ?A)))"},
+    {"distribution, exactly",
+     "(rule t (compute dotProd (cartProd ?X (compute (map (add $0 $1)) ?A ?B)))"
+     " => (compute (map (add $0 $1)) (compute dotProd (cartProd ?X ?A)) (compute dotProd (cartProd ?X ?B))))"},
+    {"zero added to -0", "(rule t (compute (map (add $0 0)) ?A) => ?A)"},
+    {"x - x where x is infinite",
+     "(rule t (compute (map (sub $0 $0)) ?A) => (broadcast (shape-of ?A) (const (uniform 0.0 (shape (ones (ns ?A)) (ones (nc ?A)))))))"},
+    {"permutations composed the other way round",
+     "(rule t (transpose ?q (transpose ?p ?A)) => (transpose (compose-perm ?p ?q) ?A))"},
+    {"windows of a slice that does not start at a window",
+     "(rule t (windows ?w ?s (slice 0 1 ?h ?A)) => (slice 0 (/ 1 (at ?s 0)) (+ (/ (- (- ?h 1) (at ?w 0)) (at ?s 0)) (+ 1 (/ 1 (at ?s 0))))"
+     " (windows ?w ?s ?A)) :if (= (ns ?A) 0) :if (= (nc ?A) 1))"},
+    {"an approximation far off its bound",
+     "(rule t (compute (map (exp $0)) ?A) => (compute (map (add 1 $0)) ?A) :class approx :bound 1e-3)"},
+    {"a kernel's operands swapped",
+     "(family t :level kernel (rule t (nest ?k ?a ?b) => (nest ?k ?b ?a)))"},
+};
+
+static void trapped(tarn_ctx *cx, void *arg) {
+  const trap *t = arg;
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_rules_check_options o = {.samples = 300, .seed = 5};
+  const tarn_rule_result *r;
+  tarn_ruleset_read(rs, t->text, strlen(t->text), "trap");
+  ck_assert_uint_eq(tarn_rules_check(rs, &o, &r), 1);
+  ck_assert_msg(!r->ok && r->counterexample, "%s: no counterexample in %u instances of %u", t->name, r->samples, r->tried);
+  if (strstr(t->text, ":level kernel")) return;
+  ck_assert_msg(strstr(r->counterexample, "left") && strstr(r->counterexample, "right"), "%s", r->counterexample);
+  ck_assert_msg(strlen(r->counterexample) < 1800, "%s: not small\n%s", t->name, r->counterexample);
+}
+START_TEST(test_traps) { must(trapped, (void *)(uintptr_t)&traps[_i]); }
+END_TEST
+
+/* The counterexample of a wrong map through a pad is as small as can be: two elements, one more, ones. */
+static void shrunk(tarn_ctx *cx, void *arg) {
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_rules_check_options o = {.seed = 9};
+  const tarn_rule_result *r;
+  const char *text = "(rule t (compute (map (add $0 1)) (pad ?i ?v ?b ?a ?A)) => (pad ?i ?v ?b ?a (compute (map (add $0 1)) ?A)))";
+  (void)arg;
+  tarn_ruleset_read(rs, text, strlen(text), "t");
+  tarn_rules_check(rs, &o, &r);
+  ck_assert(r->counterexample);
+  ck_assert_msg(strstr(r->counterexample, "A: 1 1\n") && strlen(r->counterexample) < 450, "%s", r->counterexample);
+}
+START_TEST(test_shrunk) { must(shrunk, NULL); }
+END_TEST
+
+/* ---- instances are what they should be ---- */
+
+/* A true rule that seldom applies is said to be wanting instances, not to hold. */
+static void starved(tarn_ctx *cx, void *arg) {
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_rules_check_options o = {.samples = 5};
+  const tarn_rule_result *r;
+  const char *text = "(rule t (slice ?i ?l ?h ?A) => ?A :if (= ?l 1) :if (= ?h (+ 1 (dim ?A ?i))))";
+  (void)arg;
+  tarn_ruleset_read(rs, text, strlen(text), "t");
+  tarn_rules_check(rs, &o, &r);
+  ck_assert(!r->ok && !r->counterexample && r->samples == 0);
+}
+START_TEST(test_starved) { must(starved, NULL); }
+END_TEST
+
+/* The same seed gives the same result. */
+static void repeated(tarn_ctx *cx, void *arg) {
+  const char *text[2] = {0};
+  (void)arg;
+  for (int i = 0; i < 2; i++) {
+    tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+    tarn_rules_check_options o = {.seed = 4};
+    const tarn_rule_result *r;
+    tarn_ruleset_read(rs, traps[2].text, strlen(traps[2].text), "t");
+    tarn_rules_check(rs, &o, &r);
+    text[i] = r->counterexample;
+  }
+  ck_assert_str_eq(text[0], text[1]);
+}
+START_TEST(test_repeated) { must(repeated, NULL); }
+END_TEST
+
+int main(int argc, char **argv) {
+  all = argc > 1 && strcmp(argv[1], "--all") == 0;
+  Suite *s = suite_create("rules-check");
+  TCase *t = tcase_create("rules");
+  tcase_set_timeout(t, 600);
+  tcase_add_test(t, test_shipped);
+  tcase_add_test(t, test_needed);
+  tcase_add_loop_test(t, test_traps, 0, sizeof traps / sizeof *traps);
+  tcase_add_test(t, test_shrunk);
+  tcase_add_test(t, test_starved);
+  tcase_add_test(t, test_repeated);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed > 0;
+}
