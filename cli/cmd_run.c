@@ -51,7 +51,7 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
       {"--input", "-i", CLI_LIST, &given, "NAME=FILE", ".npy or TensorProto for an input (random when absent)"},
       {"--output", "-o", CLI_STR, &out_dir, "DIR", "write the outputs as .npy files there"},
       {"--reference", NULL, CLI_FLAG, &ref, NULL, "run the model in the reference interpreter instead"},
-      {"--threads", NULL, CLI_UINT, &threads, "T", "threads (default: all)"},
+      {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
       {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
       {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
@@ -98,7 +98,12 @@ typedef struct difference { double max_abs, max_rel; bool nonfinite; } differenc
 /* max_rel: the largest difference over the largest |reference|. A NaN or infinity must be there in both. */
 static void compare(const tarn_tensor *a, const tarn_tensor *r, difference *d) {
   double top = 0, worst = 0;
-  bool f = tarn_dtype_is_float(r->dtype);
+  bool f = tarn_dtype_is_float(r->dtype), same = a->n == r->n && a->dtype == r->dtype;
+  for (uint32_t i = 0; same && i < r->n; i++) same = a->dim[i] == r->dim[i];
+  if (!same) { /* no number is like it */
+    d->nonfinite = true;
+    return;
+  }
   for (int64_t i = 0, n = tarn_tensor_count(r); i < n; i++) {
     tarn_value x = tarn_tensor_get(a, i), y = tarn_tensor_get(r, i);
     double u = f ? x.d : (double)x.i, v = f ? y.d : (double)y.i;
@@ -120,16 +125,16 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
   double rtol = 1e-4;
   const char *usage = "check DIR|MODEL [--samples N] [--rtol X]";
   const cli_opt opts[] = {
-      {"--samples", NULL, CLI_UINT, &samples, "N", "random inputs to compare on (default 1)"},
+      {"--samples", NULL, CLI_U32, &samples, "N", "random inputs to compare on (default 1)"},
       {"--rtol", NULL, CLI_REAL, &rtol, "X", "tolerance times the largest reference value (default 1e-4)"},
       {"--input", "-i", CLI_LIST, &given, "NAME=FILE", "compare on this input"},
-      {"--threads", NULL, CLI_UINT, &threads, "T", "threads (default: all)"},
+      {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
       {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
       {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
-  if (words.n != 1) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
+  if (words.n != 1 || !samples) tarn_raise(cx, TARN_USAGE, "usage: tarn %s; N is at least 1", usage);
   tarn_loaded *m = cli_load(cx, words.p[0], &c);
   tarn_program *p = cli_reload(tarn_lang_new(cx), &c, NULL);
   const tarn_port *ip;
@@ -150,7 +155,7 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
     cli_json_print(j);
   } else {
     printf("%s: largest difference %.3g, %.3g of the largest value%s\n", ok ? "ok" : "WRONG", d.max_abs, d.max_rel,
-           d.nonfinite ? "; NaN or infinity where the reference has none" : "");
+           d.nonfinite ? "; another shape or type, or NaN or infinity where the reference has none" : "");
   }
   return ok ? 0 : TARN_NO;
 }
