@@ -102,7 +102,7 @@ static bool open_kids(instance *x, rsite *site, uint32_t *leaf, uint32_t room) {
     rkid *k = &site->kid[x->s->open[i]];
     if (k->payload != TARN_NONE) continue;
     const tarn_node *t = tarn_term_get(x->j->L, k->id);
-    if (t->n > room) return false;
+    if (t->op != TARN_OP_NEST || t->n > room) return false;
     memcpy(leaf, t->kid, t->n * sizeof *leaf);
     *k = (rkid){.id = k->id, .op = t->op, .payload = t->payload, .n = t->n, .leaf = leaf};
     leaf += t->n, room -= t->n;

@@ -201,13 +201,6 @@ static void lemma(writing *w, uint32_t i) {
 
 /* ---------------------------------------------------------------- what the rules say */
 
-static const char *doc_of(const rule *r) {
-  const tarn_sx *s = r->at;
-  for (uint32_t i = 0; s && i + 1 < s->n; i++)
-    if (tarn_sx_atom_is(s->kid[i], ":doc")) return s->kid[i + 1]->text;
-  return "";
-}
-
 /* As comments, in the order of first use. */
 static void legend(writing *w, const tarn_ruleset *rs) {
   tarn_map *seen = tarn_map_new(w->cx);
@@ -218,7 +211,7 @@ static void legend(writing *w, const tarn_ruleset *rs) {
     uint32_t k = s->kind == PF_RULE ? tarn_ruleset_find(rs, s->rule) : TARN_NONE;
     if (k == TARN_NONE) continue;
     tarn_map_at(seen, k, &fresh);
-    if (fresh) tarn_buf_fmt(w->b, "; %s: %s\n", s->rule, doc_of(rs->rule.p[k]));
+    if (fresh) tarn_buf_fmt(w->b, "; %s: %s\n", s->rule, rs->rule.p[k]->doc ? rs->rule.p[k]->doc : "");
   }
 }
 
