@@ -4,6 +4,8 @@
  *
  *   (rule NAME LEFT => RIGHT  :if CONDITION…  :class exact|reassoc|approx  :bound REAL)     <=> for both directions
  *
+ * A guard (:when CONDITION) says where the rule is wanted; without it the rule would still hold.
+ *
  * Rules stand in families ((family NAME …) around them, or the file's name); a program of rules is a list of phases.
  * Shipped families are part of the library; the same files are installed as text.
  *
@@ -54,7 +56,9 @@ typedef struct tarn_rule_info {
   double bound;              /* approx: relative error */
   const char *file;
   uint32_t line;
-  uint32_t conditions;       /* side conditions, each of which a mutation may delete */
+  uint32_t conditions;       /* side conditions (:if), each of which a mutation may delete */
+  const char *doc;           /* "" when it has none */
+  const char *demand;        /* NULL, or what a description must ask for */
   bool both;                 /* written with <=>: two rules, NAME and NAME:back */
 } tarn_rule_info;
 TARN_API uint32_t tarn_ruleset_count(const tarn_ruleset *rs);
@@ -148,16 +152,16 @@ typedef struct tarn_rules_check_options {
   uint32_t samples;          /* instances a rule must fire in; 0: 100 */
   uint64_t seed;
   const char *only;          /* a rule or family; NULL: all */
-  bool mutate;               /* delete each side condition in turn: the rule must then fail */
+  bool mutate;               /* delete each side condition in turn: the rule must then fail; each guard: it must not */
   int64_t max_extent;        /* 0: 7 */
 } tarn_rules_check_options;
 typedef struct tarn_rule_result {
   const char *name, *family;
   tarn_rule_class stated;
   tarn_rule_class found;     /* the strongest class that all samples allow */
-  const char *deleted;       /* mutation: the condition left out, as text; else NULL */
+  const char *deleted;       /* mutation: the condition left out, as text, a guard with ":when " before it; else NULL */
   uint32_t samples, tried;   /* fired with sides that differ; instances made */
-  bool ok;                   /* normal: enough samples, no counterexample; mutation: a counterexample was found */
+  bool ok;                   /* normal: enough samples, no counterexample; mutation: a counterexample was found (a guard: none was) */
   const char *counterexample;/* shrunk: both terms, inputs, values; NULL when none */
   double worst;              /* largest relative error seen */
 } tarn_rule_result;

@@ -46,7 +46,7 @@ void tarn_ruleset_ship(tarn_ruleset *rs, const char *family, tarn_rule_level lev
     uint32_t from = rs->rule.n, phases = rs->phase.n;
     tarn_ruleset_read(rs, f->text, f->n, tarn_format(rs->cx, "%s.rules", f->name));
     found += keep(rs, from, family, level);
-    if (family) rs->phase.n = phases;
+    if (family || level != TARN_RULE_KERNEL) rs->phase.n = phases; /* shipped phases are of the kernel level */
   }
   if (found == 0 && family)
     tarn_raise(rs->cx, TARN_USAGE, "rules: no shipped family is called %s", family);
@@ -68,7 +68,8 @@ tarn_rule_info tarn_ruleset_at(const tarn_ruleset *rs, uint32_t i) {
   const rule *r = rs->rule.p[i];
   return (tarn_rule_info){.name = r->name, .family = r->family, .level = r->level, .numeric = r->numeric,
                           .bound = r->bound, .file = r->at->file, .line = r->at->line,
-                          .conditions = r->ncond, .both = r->both};
+                          .conditions = r->ncond, .both = r->both, .doc = r->doc ? r->doc : "",
+                          .demand = r->demand};
 }
 
 uint32_t tarn_ruleset_find(const tarn_ruleset *rs, const char *name) {
