@@ -382,6 +382,15 @@ static void mark_dead(bb *b) {
     if (b->val[v] == ZERO && !t->dead[v]) t->dead[v] = 1, t->n_dead++;
 }
 
+/* For the tables of width_table.c. What is fixed is in the base. */
+static void keep_reduced(bb *b, double *reduced) {
+  double base = lp_bound(b->lp);
+  if (!isfinite(base)) return;
+  for (uint32_t j = 0; j < b->q->nn + b->q->nc; j++)
+    reduced[j] = b->val[j] == FREE && b->lp->d[j] > 0 ? b->lp->d[j] : 0;
+  b->t->reduced = reduced, b->t->reduced_base = base;
+}
+
 static void open_bb(bb *b) {
   const sel_prob *q = b->q;
   size_t all = (size_t)q->nn + q->nc;
@@ -408,7 +417,7 @@ static double first_bound(bb *b) {
   return z > b->t->bound ? z : b->t->bound;
 }
 
-static void solve(bb *b, bool root_only) {
+static void solve(bb *b, bool root_only, double *reduced) {
   sel_part *t = b->t;
   double bound = t->bound = first_bound(b);
   if (sel_part_closed(t)) {
@@ -425,6 +434,7 @@ static void solve(bb *b, bool root_only) {
     return;
   }
   mark_dead(b);
+  keep_reduced(b, reduced);
   if (root_only || w == STOPPED) return;
   keep_fixed(b);
   search(b, bound);
@@ -433,11 +443,13 @@ static void solve(bb *b, bool root_only) {
 void sel_part_solve(sel_run *r, sel_pool *mem, sel_part *t, bool root_only, uint64_t steps) {
   if (sel_part_closed(t)) return;
   if (t->q.nn && !t->dead) t->dead = SEL_NEW(mem, uint8_t, t->q.nn); /* outlives the pool below */
+  double *reduced = t->reduced ? t->reduced : SEL_NEW(mem, double, (size_t)t->q.nn + t->q.nc);
   sel_pool *own = SEL_NEW(mem, sel_pool, 1);
   sel_pool_open(own, r->cx);
   bb b = {.r = r, .mem = own, .t = t, .q = &t->q, .seed = 1, .floor = INFINITY};
   b.limit = steps ? r->steps + steps : 0;
   open_bb(&b);
-  solve(&b, root_only);
+  solve(&b, root_only, reduced);
+  if (!t->reduced) sel_free(mem, reduced);
   sel_pool_close(own);
 }

@@ -38,13 +38,23 @@ static bool settled(sel_parts *s, const sel_part *t) {
   return true;
 }
 
+/* Partial selections that may be tried: before a part's first relaxation as many as cost what that may be expected to;
+ * never more than half of the steps left. */
+static uint64_t tables_for(const sel_run *r, const sel_part *t, bool first, uint64_t most) {
+  uint64_t n = first ? 30000 + 2 * (uint64_t)t->q.nn * t->q.nn : most;
+  uint64_t left = r->o.steps > r->steps ? (r->o.steps - r->steps) / (2 * WIDTH_STEPS) : 0;
+  if (n > most) n = most;
+  return r->o.steps && n > left ? left : n;
+}
+
 /* One pass over the parts; true when all are closed. partial: what may be spent on tables of partial selections. */
 static bool pass(sel_parts *s, bool root_only, uint64_t steps, uint64_t partial) {
   bool all = true;
   for (uint32_t i = 0; i < s->n && !s->r->stop && !s->impossible; i++) {
     sel_part *t = &s->part[i];
     set_limit(s, t);
-    if (!sel_part_closed(t) && !sel_part_width(s->r, s->mem, t, partial)) sel_part_solve(s->r, s->mem, t, root_only, steps);
+    if (!sel_part_closed(t) && !sel_part_width(s->r, s->mem, t, tables_for(s->r, t, root_only, partial)))
+      sel_part_solve(s->r, s->mem, t, root_only, steps);
     sel_parts_offer(s);
     if (sel_good_enough(s->r)) {
       if (!s->r->stop && !sel_closed(s->r->best_cost, s->r->bound)) s->r->stop = "gap";
@@ -58,8 +68,8 @@ static bool pass(sel_parts *s, bool root_only, uint64_t steps, uint64_t partial)
 }
 
 static void branch(sel_parts *s) {
-  uint64_t steps = 20000000, partial = 300000;
-  while (!s->r->stop && !pass(s, false, steps, partial)) steps *= 6, partial = 6000000;
+  uint64_t steps = 20000000, partial = 2000000;
+  while (!s->r->stop && !pass(s, false, steps, partial)) steps *= 6, partial = 10000000;
 }
 
 void sel_run_exact(sel_run *r) {
@@ -69,7 +79,7 @@ void sel_run_exact(sel_run *r) {
     sel_parts_split(&s);
     if (s.n) qsort(s.part, s.n, sizeof *s.part, by_size);
     first_selections(&s);
-    if (pass(&s, true, 0, 30000) || r->stop) return;
+    if (pass(&s, true, 0, 6000000) || r->stop) return;
     if (!sel_parts_again(&s)) break;
   }
   branch(&s);

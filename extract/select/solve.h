@@ -15,6 +15,9 @@ typedef struct sel_part {
   uint64_t wide;        /* partial selections spent on its tree decomposition, in vain */
   uint8_t *dead;        /* by node of q: proven not to be in any better selection; or NULL */
   uint32_t n_dead;
+  /* Or NULL; by node, then by class: a selection that is better costs at least reduced_base and the reduced costs of its
+   * nodes and of the classes that it needs. */
+  double *reduced, reduced_base;
 } sel_part;
 
 /* The view of a problem; its class_node array is allocated here. */
@@ -68,5 +71,6 @@ uint32_t sel_level_cuts(sel_run *r, sel_pool *mem, const sel_prob *q, const tarn
 bool sel_prob_scc(sel_pool *mem, const sel_prob *q, uint32_t *scc);
 /* width.c: exact by dynamic programming, where at most so many partial selections do; false where they don't, and then
  * not tried again with as many. */
+enum { WIDTH_STEPS = 6 }; /* that one of them counts for */
 bool sel_part_width(sel_run *r, sel_pool *mem, sel_part *t, uint64_t most);
 #endif

@@ -18,16 +18,19 @@ static void sort_set(sel_u32s *s) {
   s->n = m;
 }
 
+static bool dead(const width *w, uint32_t v) { return w->t->dead && w->t->dead[v]; }
+
 static bool connect(width *w, sel_u32s *adj) {
   const sel_prob *q = w->q;
   uint64_t pairs = 0;
   for (uint32_t v = 0; v < q->nn; v++) {
     uint64_t n = q->kfirst[v + 1] - q->kfirst[v];
+    if (dead(w, v)) continue;
     pairs += n * (n + 1);
     if (n > WIDTH_BAG || pairs > 5000000) return false;
   }
   for (uint32_t v = 0; v < q->nn; v++)
-    for (uint32_t i = q->kfirst[v]; i < q->kfirst[v + 1]; i++) {
+    for (uint32_t i = q->kfirst[v]; i < q->kfirst[v + 1] && !dead(w, v); i++) {
       uint32_t k = q->kid[i], c = q->ncls[v];
       SEL_PUSH(w->mem, &adj[k], c);
       SEL_PUSH(w->mem, &adj[c], k);
@@ -86,7 +89,7 @@ static bool eliminate(width *w, sel_u32s *adj) {
     uint32_t c = (uint32_t)x, degree = (uint32_t)(x >> 32);
     if (w->place[c] != NONE || degree != adj[c].n) continue;
     size += ldexp(1, (int)degree);
-    if (degree >= WIDTH_BAG || size > (double)w->most || sel_stop(w->r, degree)) return false;
+    if (degree >= WIDTH_BAG || 16 * size > (double)w->most || sel_stop(w->r, degree)) return false;
     w->place[c] = n, w->order[n++] = c;
     w->later[c] = adj[c];
     for (uint32_t i = 0; i < adj[c].n; i++) {
@@ -99,22 +102,54 @@ static bool eliminate(width *w, sel_u32s *adj) {
 }
 
 /* ---- numbers: a class gets one that no later member of its bag has ---- */
-static bool number(width *w) {
-  bool cyclic = sel_prob_scc(w->mem, w->q, w->scc);
+static void number(width *w) {
   uint32_t *size = SEL_NEW(w->mem, uint32_t, w->q->nc);
+  sel_prob_scc(w->mem, w->q, w->scc);
   for (uint32_t c = 0; c < w->q->nc; c++) size[w->scc[c]]++;
   for (uint32_t i = w->q->nc; i-- > 0;) {
     uint32_t c = w->order[i], taken = 0, looped = 0;
     for (uint32_t j = 0; j < w->later[c].n; j++) {
       uint32_t d = w->later[c].p[j];
       taken |= 1u << w->slot[d];
-      if (w->loop[d] != 0xff) looped |= 1u << w->loop[d];
+      if (w->scc[d] == w->scc[c]) looped |= 1u << w->loop[d];
     }
     w->slot[c] = (uint8_t)__builtin_ctz(~taken);
-    w->loop[c] = 0xff;
-    if (!cyclic || size[w->scc[c]] < 2) continue;
     w->loop[c] = (uint8_t)__builtin_ctz(~looped);
-    if (w->loop[c] >= WIDTH_LOOPED) return false;
+    if (size[w->scc[c]] > 1 && w->loop[c] >= w->side[w->scc[c]]) w->side[w->scc[c]] = (uint8_t)(w->loop[c] + 1);
+  }
+}
+
+/* Components with cycles that some bag has both of. */
+static void find_meetings(width *w, sel_u32s *meet) {
+  for (uint32_t c = 0; c < w->q->nc; c++)
+    for (uint32_t i = 0; i <= w->later[c].n; i++)
+      for (uint32_t j = 0; j < i; j++) {
+        uint32_t x = w->scc[w->later[c].p[j]], y = w->scc[i < w->later[c].n ? w->later[c].p[i] : c];
+        if (x == y || !w->side[x] || !w->side[y]) continue;
+        SEL_PUSH(w->mem, &meet[x], y);
+        SEL_PUSH(w->mem, &meet[y], x);
+      }
+}
+
+static uint64_t bits_of(const width *w, uint32_t scc) {
+  uint32_t n = (uint32_t)w->side[scc] * w->side[scc];
+  return n ? (UINT64_MAX >> (64 - n)) << w->base[scc] : 0;
+}
+
+/* Gives each component its bits, apart from those it meets; false when 64 do not do. */
+static bool give_bits(width *w) {
+  sel_u32s *meet = SEL_NEW(w->mem, sel_u32s, w->q->nc);
+  uint8_t *given = SEL_NEW(w->mem, uint8_t, w->q->nc);
+  find_meetings(w, meet);
+  for (uint32_t i = w->q->nc; i-- > 0;) {
+    uint32_t x = w->scc[w->order[i]];
+    uint64_t busy = 0;
+    if (given[x] || !w->side[x]) continue;
+    if (w->side[x] > WIDTH_SIDE) return false;
+    for (uint32_t j = 0; j < meet[x].n; j++)
+      if (given[meet[x].p[j]]) busy |= bits_of(w, meet[x].p[j]);
+    for (given[x] = 1; bits_of(w, x) & busy; w->base[x]++)
+      if (w->base[x] + w->side[x] * w->side[x] >= 64) return false;
   }
   return true;
 }
@@ -123,6 +158,7 @@ static void give_nodes(width *w) {
   const sel_prob *q = w->q;
   for (uint32_t v = 0; v < q->nn; v++) {
     uint32_t first = q->ncls[v];
+    if (dead(w, v)) continue;
     for (uint32_t i = q->kfirst[v]; i < q->kfirst[v + 1]; i++)
       if (w->place[q->kid[i]] < w->place[first]) first = q->kid[i];
     SEL_PUSH(w->mem, &w->local[first], v);
@@ -137,9 +173,13 @@ bool width_order(width *w) {
   w->scc = SEL_NEW(w->mem, uint32_t, nc);
   w->slot = SEL_NEW(w->mem, uint8_t, nc);
   w->loop = SEL_NEW(w->mem, uint8_t, nc);
+  w->side = SEL_NEW(w->mem, uint8_t, nc);
+  w->base = SEL_NEW(w->mem, uint8_t, nc);
   w->later = SEL_NEW(w->mem, sel_u32s, nc);
   w->local = SEL_NEW(w->mem, sel_u32s, nc);
-  if (!connect(w, adj) || !eliminate(w, adj) || !number(w)) return false;
+  if (!connect(w, adj) || !eliminate(w, adj)) return false;
+  number(w);
+  if (!give_bits(w)) return false;
   give_nodes(w);
   return true;
 }

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two bits a class in `status`: 0 not needed, 1 needed, 3 with a node. Row i of the 8 x 8 bits of `reach`: what class i
- * reaches. */
+/* Two bits a class in `status`: 0 not needed, 1 needed, 3 with a node. `reach`: by component a square of bits, where row
+ * i says what class i reaches. */
 typedef struct entry {
   uint64_t status, reach;
-  double cost;
-  uint32_t how; /* place in the trace */
+  double cost, reduced; /* reduced: of what is here, by the relaxation; see sel_part */
+  uint32_t how;         /* place in the trace */
 } entry;
 typedef struct table {
   entry *p;
@@ -38,7 +38,7 @@ typedef struct tables {
   uint32_t n_cells, stamp;
   table *inbox;                         /* by class: what came from the bags before its own, joined */
   uint8_t *has;                         /* is there anything in it? */
-  double most;                          /* dearer ones are useless */
+  double most, most_reduced;            /* dearer ones are useless */
   uint64_t made;
 } tables;
 
@@ -83,12 +83,14 @@ static uint32_t made_of(tables *b, uint32_t left, uint32_t right, uint32_t node)
   return b->trace.n - 1;
 }
 
-/* Adds an entry made of two (and a node), unless it is too dear or no cheaper than its equal. */
+/* Adds an entry made of two (and a node), unless it is too dear or no cheaper than its equal. Of equal ones the lesser
+ * reduced cost holds for both: it only serves to drop. */
 static void add(tables *b, table *t, entry e, uint32_t right, uint32_t node) {
   b->made++;
-  if (e.cost > b->most) return;
+  if (e.cost > b->most || e.reduced > b->most_reduced) return;
   entry *old = find(b, t, e.status, e.reach);
   if (old) {
+    if (e.reduced < old->reduced) old->reduced = e.reduced;
     if (e.cost < old->cost) old->cost = e.cost, old->how = made_of(b, e.how, right, node);
     return;
   }
@@ -100,12 +102,37 @@ static void add(tables *b, table *t, entry e, uint32_t right, uint32_t node) {
 
 static bool too_many(const tables *b) { return b->made > b->w->most; }
 
-/* ---- reachability ---- */
-static uint64_t closed(uint64_t m) {
-  for (int k = 0; k < 8; k++) m |= (m >> k & UINT64_C(0x0101010101010101)) * (m >> 8 * k & 0xff);
+/* ---- reachability: a square of bits for each component ---- */
+static uint64_t closed(uint64_t m, uint32_t base, uint32_t side) {
+  uint64_t row = (UINT64_C(1) << side) - 1;
+  for (uint32_t k = 0; k < side; k++) {
+    uint64_t of_k = m >> (base + k * side) & row;
+    for (uint32_t i = 0; i < side; i++)
+      if (m >> (base + i * side + k) & 1) m |= of_k << (base + i * side);
+  }
   return m;
 }
-static bool cyclic(uint64_t m) { return (m & UINT64_C(0x8040201008040201)) != 0; }
+static bool cyclic(uint64_t m, uint32_t base, uint32_t side) {
+  for (uint32_t i = 0; i < side; i++)
+    if (m >> (base + i * side + i) & 1) return true;
+  return false;
+}
+
+/* The components with cycles in the bag of class c. */
+typedef struct squares {
+  uint32_t n, base[WIDTH_BAG + 1], side[WIDTH_BAG + 1];
+} squares;
+
+static squares squares_of(const width *w, uint32_t c) {
+  squares s = {0};
+  for (uint32_t i = 0; i <= w->later[c].n; i++) {
+    uint32_t x = w->scc[i ? w->later[c].p[i - 1] : c], j = 0;
+    while (j < s.n && s.base[j] != w->base[x]) j++;
+    if (!w->side[x] || j < s.n) continue;
+    s.base[s.n] = w->base[x], s.side[s.n++] = w->side[x];
+  }
+  return s;
+}
 
 /* ---- the four steps ---- */
 static table empty_table(uint32_t set) { return (table){.set = set}; }
@@ -135,25 +162,40 @@ static keyed *sorted_keys(tables *b, const table *t, uint64_t mask) {
   return k;
 }
 
-static void join_two(tables *b, table *out, const entry *x, const entry *y) {
+/* Reduced costs of classes in the bag of c that are needed. */
+static double needed_cost(const tables *b, uint32_t c, uint64_t needed) {
+  const width *w = b->w;
+  double sum = 0;
+  for (uint32_t i = 0; i <= w->later[c].n && w->t->reduced; i++) {
+    uint32_t d = i ? w->later[c].p[i - 1] : c;
+    if (needed >> 2 * w->slot[d] & 1) sum += w->t->reduced[w->q->nn + d];
+  }
+  return sum;
+}
+
+static void join_two(tables *b, const squares *s, table *out, const entry *x, const entry *y, double twice) {
   uint64_t reach = x->reach | y->reach;
-  if (x->reach && y->reach) reach = closed(reach);
-  if (cyclic(reach)) return;
-  add(b, out, (entry){x->status | y->status, reach, x->cost + y->cost, x->how}, y->how, NONE);
+  for (uint32_t i = 0; i < s->n && x->reach && y->reach; i++) {
+    reach = closed(reach, s->base[i], s->side[i]);
+    if (cyclic(reach, s->base[i], s->side[i])) return;
+  }
+  add(b, out, (entry){x->status | y->status, reach, x->cost + y->cost, x->reduced + y->reduced - twice, x->how}, y->how, NONE);
 }
 
 /* Pairs that agree on what is needed. A class may get two nodes, one from each side: either will do, and the sum is only
  * too high; thin() relies on it, which may leave nothing but such pairs. Replaces x; y goes. */
-static void join(tables *b, table *x, table *y) {
+static void join(tables *b, uint32_t to, table *x, table *y) {
+  squares s = squares_of(b->w, to);
   uint64_t mask = spread(x->set & y->set);
   table out = empty_table(x->set | y->set);
   keyed *kx = sorted_keys(b, x, mask), *ky = sorted_keys(b, y, mask);
   index_table(b, &out);
   for (uint32_t i = 0, j = 0; i < x->n && !too_many(b); i++) {
     while (j < y->n && ky[j].key < kx[i].key) j++;
+    double twice = needed_cost(b, to, kx[i].key);
     for (uint32_t k = j; k < y->n && ky[k].key == kx[i].key; k++) {
       b->made++;
-      join_two(b, &out, &x->p[kx[i].at], &y->p[ky[k].at]);
+      join_two(b, &s, &out, &x->p[kx[i].at], &y->p[ky[k].at], twice);
     }
   }
   sel_free(b->mem, kx), sel_free(b->mem, ky);
@@ -161,20 +203,16 @@ static void join(tables *b, table *x, table *y) {
   *x = out;
 }
 
-/* Class c enters: needed or not. */
-static void enter(tables *b, table *t, uint32_t c) {
-  uint32_t s = b->w->slot[c];
-  if (t->set >> s & 1) return;
-  table out = empty_table(t->set | 1u << s);
-  index_table(b, &out);
-  for (uint32_t i = 0; i < t->n && !too_many(b); i++) {
-    entry e = t->p[i];
-    if (!b->w->is_root[c]) add(b, &out, e, 0, NONE);
-    e.status |= UINT64_C(1) << 2 * s;
-    add(b, &out, e, 0, NONE);
-  }
-  drop_table(b, t);
-  *t = out;
+/* Class c enters: needed or not. The index is out of date then. */
+static bool enter(tables *b, table *t, uint32_t c) {
+  uint32_t s = b->w->slot[c], n = t->n;
+  double reduced = b->w->t->reduced ? b->w->t->reduced[b->w->q->nn + c] : 0;
+  if (t->set >> s & 1) return false;
+  t->set |= 1u << s;
+  b->made += n;
+  for (uint32_t i = 0; i < n && !b->w->is_root[c]; i++) SEL_PUSH(b->mem, t, t->p[i]);
+  for (uint32_t i = 0; i < n; i++) t->p[i].status |= UINT64_C(1) << 2 * s, t->p[i].reduced += reduced;
+  return true;
 }
 
 /* Where its class is needed and without a node, and its children are needed: node v may be chosen. */
@@ -183,27 +221,29 @@ static void choose(tables *b, table *t, uint32_t v) {
   const sel_prob *q = w->q;
   uint32_t c = q->ncls[v], s = 2u * w->slot[c], n = t->n;
   uint64_t kids = 0, row = 0;
+  uint32_t base = w->base[w->scc[c]], side = w->side[w->scc[c]];
   for (uint32_t i = q->kfirst[v]; i < q->kfirst[v + 1]; i++) {
     uint32_t k = q->kid[i];
     kids |= UINT64_C(1) << 2 * w->slot[k];
-    if (w->scc[k] == w->scc[c] && w->loop[k] != 0xff) row |= UINT64_C(1) << (8u * w->loop[c] + w->loop[k]);
+    if (w->scc[k] == w->scc[c]) row |= UINT64_C(1) << (base + w->loop[c] * side + w->loop[k]);
   }
   for (uint32_t i = 0; i < n && !too_many(b); i++) {
     entry e = t->p[i];
     if ((e.status >> s & 3) != 1 || (e.status & kids) != kids) continue;
-    if (row) e.reach = closed(e.reach | row);
-    if (cyclic(e.reach)) continue;
+    if (row) e.reach = closed(e.reach | row, base, side);
+    if (row && cyclic(e.reach, base, side)) continue;
     e.status |= UINT64_C(3) << s;
     e.cost += q->cost[v];
+    if (w->t->reduced) e.reduced += w->t->reduced[v];
     add(b, t, e, 0, v);
   }
 }
 
 /* Class c goes, where it is not needed or has its node. */
 static void leave(tables *b, table *t, uint32_t c) {
-  uint32_t s = b->w->slot[c], l = b->w->loop[c];
+  uint32_t s = b->w->slot[c], l = b->w->loop[c], side = b->w->side[b->w->scc[c]], base = b->w->base[b->w->scc[c]];
   uint64_t keep = UINT64_MAX;
-  if (l != 0xff) keep = ~(UINT64_C(0xff) << 8 * l | UINT64_C(0x0101010101010101) << l);
+  for (uint32_t i = 0; i < side; i++) keep &= ~(UINT64_C(1) << (base + l * side + i) | UINT64_C(1) << (base + i * side + l));
   table out = empty_table(t->set & ~(1u << s));
   index_table(b, &out);
   for (uint32_t i = 0; i < t->n; i++) {
@@ -223,7 +263,7 @@ static bool undercut(tables *b, const table *t, const entry *e) {
     uint64_t two = UINT64_C(3) << 2 * __builtin_ctz(set);
     if ((e->status & two) == two) continue;
     const entry *more = find(b, t, e->status | two, e->reach);
-    if (more && more->cost <= e->cost) return true;
+    if (more && more->cost <= e->cost && more->reduced <= e->reduced) return true;
   }
   return false;
 }
@@ -243,13 +283,14 @@ static void make_bag(tables *b, uint32_t c, table *t) {
   const width *w = b->w;
   const sel_prob *q = w->q;
   *t = b->inbox[c];
-  if (!b->has[c]) SEL_PUSH(b->mem, t, ((entry){0, 0, 0, 0}));
+  if (!b->has[c]) SEL_PUSH(b->mem, t, ((entry){0}));
   enter(b, t, c);
+  index_table(b, t);
   for (uint32_t i = 0; i < w->local[c].n && !too_many(b); i++) {
     uint32_t v = w->local[c].p[i];
-    enter(b, t, q->ncls[v]);
-    for (uint32_t k = q->kfirst[v]; k < q->kfirst[v + 1]; k++) enter(b, t, q->kid[k]);
-    index_table(b, t);
+    bool fresh = enter(b, t, q->ncls[v]);
+    for (uint32_t k = q->kfirst[v]; k < q->kfirst[v + 1]; k++) fresh |= enter(b, t, q->kid[k]);
+    if (fresh) index_table(b, t);
     choose(b, t, v);
   }
   leave(b, t, c);
@@ -266,7 +307,7 @@ static uint32_t parent_of(const width *w, uint32_t c) {
 }
 
 static void hand_on(tables *b, uint32_t to, table *t) {
-  if (b->has[to]) join(b, &b->inbox[to], t);
+  if (b->has[to]) join(b, to, &b->inbox[to], t);
   else b->inbox[to] = *t;
   b->has[to] = 1;
 }
@@ -298,6 +339,7 @@ bool width_tables(width *w) {
   tables b = {.w = w, .mem = w->mem, .most = sel_part_target(w->t)};
   uint32_t how = 0;
   double cost = 0;
+  b.most_reduced = w->t->reduced ? b.most - w->t->reduced_base + 1e-9 * fabs(b.most) : INFINITY;
   b.inbox = SEL_NEW(b.mem, table, w->q->nc);
   b.has = SEL_NEW(b.mem, uint8_t, w->q->nc);
   SEL_PUSH(b.mem, &b.trace, ((trace){0, 0, NONE}));
@@ -307,7 +349,7 @@ bool width_tables(width *w) {
     table t;
     make_bag(&b, c, &t);
     if (up != NONE) hand_on(&b, up, &t);
-    if (sel_stop(w->r, 10 * (b.made - before)) || too_many(&b)) return false;
+    if (sel_stop(w->r, WIDTH_STEPS * (b.made - before)) || too_many(&b)) return false;
     if (up != NONE ? !b.inbox[up].n : !t.n) return finish(&b, NONE, 0), true;
     if (up != NONE) continue;
     cost += t.p[0].cost;
