@@ -65,6 +65,7 @@ static const struct row {
     {"Softsign", "(div $0 (add 1 (abs $0)))", {{0}}},
     {"Sqrt", "(sqrt $0)", {{0}}},
     {"Sub", "(sub $0 $1)", {{0}}},
+    {"Swish", "(div $0 (add 1 (exp (neg (mul alpha $0)))))", {{"alpha", 1}}},
     {"Tan", "(tan $0)", {{0}}},
     {"Tanh", "(tanh $0)", {{0}}},
     {"ThresholdedRelu", "(select (lt alpha $0) $0 0)", {{"alpha", 1}}},

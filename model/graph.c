@@ -44,6 +44,16 @@ static im_val *define(im *m, im_scope *s, const char *name) {
 
 static const char *text_of(const char *s) { return s ? s : ""; }
 
+/* A value without elements is known: nothing after the import meets an extent of 0 but in constants. */
+static void settle_empty(im *m, im_val *v) {
+  const tarn_type *t = v->t == TARN_NONE ? NULL : tarn_term_type(m->L, v->t);
+  bool empty = false;
+  for (uint32_t i = 0; t && i < t->n; i++) empty |= t->dim[i] == 0;
+  if (!empty) return;
+  const tarn_tensor *x = tarn_tensor_new(m->cx, t->dtype, t->n, t->dim);
+  *v = (im_val){tarn_constant(m->L, "empty", x, x->n), x, true};
+}
+
 static void load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g) {
   if (g->n_sparse_initializer)
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: sparse initializers are not supported", m->file);
@@ -139,6 +149,7 @@ static void declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_p
     uint32_t type = input_type(m, g->input[i]);
     *v = (im_val){tarn_input(m->L, name, type), NULL, false};
     p->in[p->nin++] = (tarn_io){name, v->t, type};
+    settle_empty(m, v);
   }
 }
 
@@ -289,6 +300,7 @@ static void check_outputs(im_node *n) {
     const char *name = text_of(n->p->output[k]);
     if (*name && n->out[k].t == TARN_NONE) im_bad(n, "its output %u (%s) is not supported", k, name);
     n->out[k].fixed |= fixed;
+    settle_empty(n->m, &n->out[k]);
   }
 }
 

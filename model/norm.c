@@ -3,7 +3,8 @@
 #include "model/import.h"
 #include <string.h>
 
-im_handler im_do_batch_norm, im_do_group_norm, im_do_instance_norm, im_do_layer_norm, im_do_lp_norm, im_do_lrn,
+im_handler im_do_batch_norm, im_do_group_norm, im_do_instance_norm, im_do_layer_norm, im_do_rms_norm, im_do_lp_norm,
+    im_do_lrn,
     im_do_mean_variance, im_do_hardmax_flat, im_do_hardmax, im_do_softmax_flat, im_do_softmax;
 
 static const char normalised[] = "(add (mul (div (sub $0 $1) (sqrt (add $2 eps))) $3) $4)";
@@ -108,6 +109,17 @@ void im_do_layer_norm(im_node *n) {
   im_set(n, 2, inverse);
 }
 
+void im_do_rms_norm(im_node *n) {
+  tarn_term x = im_arg(n, 0);
+  im_dims d = im_shape(n, x);
+  uint32_t mask = axes_from(im_axis(n, im_attr_int(n, "axis", -1), d.n), d.n);
+  im_param eps = {"eps", im_attr_real(n, "epsilon", 1e-5f), 0};
+  im_attr_ignore(n, "stash_type");
+  tarn_term square = im_mean(n, im_el(n, "(mul $0 $0)", 1, x), mask, true);
+  tarn_term inverse = im_elp(n, "(div 1 (sqrt (add $0 eps)))", &eps, 1, 1, square);
+  im_set(n, 0, im_el(n, "(mul (mul $0 $1) $2)", 3, x, inverse, im_arg(n, 1)));
+}
+
 void im_do_lp_norm(im_node *n) {
   tarn_term x = im_arg(n, 0);
   im_dims d = im_shape(n, x);
@@ -116,7 +128,8 @@ void im_do_lp_norm(im_node *n) {
   if (p != 1 && p != 2) im_bad(n, "p = %lld is neither 1 nor 2", (long long)p);
   uint32_t body = im_formula(n, p == 1 ? "(abs $0)" : "(mul $0 $0)", im_type(n, x), NULL, 0);
   tarn_term s = im_reduce(n, x, mask, body, TARN_RED_SUM, true);
-  im_set(n, 0, im_el(n, p == 1 ? "(div $0 $1)" : "(div $0 (sqrt $1))", 2, x, s));
+  if (p == 2) s = im_el(n, "(sqrt $0)", 1, s);
+  im_set(n, 0, im_el(n, "(select (eq $1 0) 0 (div $0 $1))", 2, x, s)); /* nothing but zeros stays as it is */
 }
 
 /* Sum of squares over a window of channels. Source: Krizhevsky et al., NIPS 2012, section 3.3, with ONNX's alpha/size. */

@@ -102,7 +102,11 @@ void im_do_dft(im_node *n) {
   bool inverse = im_attr_int(n, "inverse", 0), onesided = im_attr_int(n, "onesided", 0);
   if (d.n < 3 || d.d[d.n - 1] < 1 || d.d[d.n - 1] > 2) im_bad(n, "the last dim holds neither real nor complex numbers");
   if (!tarn_dtype_is_float(im_type(n, x))) im_bad(n, "integers are not supported");
-  uint32_t axis = im_axis(n, im_attr_int(n, "axis", 1), d.n - 1);
+  if (inverse && onesided) im_bad(n, "one-sided inverse transforms are not supported");
+  bool by_input = n->version >= 20;
+  int64_t at = by_input ? im_opt(n, 2) == TARN_NONE ? -2 : (int64_t)im_real(n, 2, "axis") : im_attr_int(n, "axis", 1);
+  if (at == -1) im_bad(n, "the last dim cannot be transformed");
+  uint32_t axis = im_axis(n, at < 0 ? at + 1 : at, d.n - 1);
   int64_t length = im_opt(n, 1) == TARN_NONE ? d.d[axis] : length_of(n, 1, "dft_length");
   if (length < 1) im_bad(n, "dft_length %lld is out of range", (long long)length);
   int64_t time = d.d[axis] < length ? d.d[axis] : length, bins = onesided ? length / 2 + 1 : length;

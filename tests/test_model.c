@@ -1,18 +1,17 @@
-/* model/: every family of ONNX operators against the outputs of ONNX Runtime (tests/data/onnx), and that loading
- * reports a failing allocation. */
+/* model/: every family of ONNX operators against the outputs of ONNX Runtime (tests/data/onnx): interpreted, optimised
+ * and compiled; and that loading reports a failing allocation. */
 #include "model/model.h"
 #include "tests/alloc.h"
+#include "tests/pipeline.h"
 #include <check.h>
 #include <dirent.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DATA TARN_TOP "/tests/data/onnx"
 
 /* Families whose operators are outside the term language, and how many such nodes each has. */
-static const struct { const char *name; uint32_t nopaque; } opaque[] = {{"index", 5}, {"recurrent", 3}, {"sample", 3}};
+static const struct { const char *name; uint32_t nopaque; } opaque[] = {{"index", 5}, {"recurrent", 3}, {"sample", 4}, {"unpool", 2}};
 
 static uint32_t expected_opaque(const char *name) {
   for (size_t i = 0; i < sizeof opaque / sizeof *opaque; i++)
@@ -43,23 +42,52 @@ static void check_close(const char *name, uint32_t which, const tarn_tensor *got
   }
 }
 
-static void check_model(tarn_ctx *cx, void *arg) {
-  const char *name = arg;
+typedef struct family {
+  tarn_program *program;
+  tarn_binding *in;
+  const tarn_tensor **want;
+} family;
+
+static family load_family(tarn_ctx *cx, const char *name) {
   tarn_model_report report;
-  tarn_program *p = tarn_model_load(tarn_lang_new(cx), tarn_format(cx, DATA "/%s.onnx", name), NULL, &report);
+  family f = {.program = tarn_model_load(tarn_lang_new(cx), tarn_format(cx, DATA "/%s.onnx", name), NULL, &report)};
+  tarn_program *p = f.program;
   tarn_program *data = tarn_model_load(tarn_lang_new(cx), tarn_format(cx, DATA "/%s.data.onnx", name), NULL, NULL);
   ck_assert_msg(report.nopaque == expected_opaque(name), "%s: %u opaque nodes", name, report.nopaque);
-  tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
+  f.in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
+  f.want = TARN_ARRAY(cx, const tarn_tensor *, p->nout);
+  for (uint32_t i = 0; i < p->nin; i++)
+    f.in[i] = (tarn_binding){p->in[i].name, value_of(data, tarn_format(cx, "in_%s", p->in[i].name))};
+  for (uint32_t i = 0; i < p->nout; i++) f.want[i] = value_of(data, tarn_format(cx, "out_%u", i));
+  return f;
+}
+
+static void check_all(const char *name, const family *f, tarn_tensor *const *out) {
+  for (uint32_t i = 0; i < f->program->nout; i++) check_close(name, i, out[i], f->want[i]);
+}
+
+static void check_model(tarn_ctx *cx, void *name) {
+  family f = load_family(cx, name);
+  tarn_program *p = f.program;
   tarn_term *root = TARN_ARRAY(cx, tarn_term, p->nout);
   tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout);
-  for (uint32_t i = 0; i < p->nin; i++)
-    in[i] = (tarn_binding){p->in[i].name, value_of(data, tarn_format(cx, "in_%s", p->in[i].name))};
   for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
-  tarn_eval(p->L, root, p->nout, in, p->nin, TARN_STRICT, tarn_opaque_eval, out);
-  for (uint32_t i = 0; i < p->nout; i++) check_close(name, i, out[i], value_of(data, tarn_format(cx, "out_%u", i)));
+  tarn_eval(p->L, root, p->nout, f.in, p->nin, TARN_STRICT, tarn_opaque_eval, out);
+  check_all(name, &f, out);
   for (uint32_t i = 0; i < p->nout; i++) root[i] = tarn_normalise(p->L, root[i]);
-  tarn_eval(p->L, root, p->nout, in, p->nin, TARN_WIDE, tarn_opaque_eval, out);
-  for (uint32_t i = 0; i < p->nout; i++) check_close(name, i, out[i], value_of(data, tarn_format(cx, "out_%u", i)));
+  tarn_eval(p->L, root, p->nout, f.in, p->nin, TARN_WIDE, tarn_opaque_eval, out);
+  check_all(name, &f, out);
+}
+
+static void check_compiled(tarn_ctx *cx, void *name) {
+  family f = load_family(cx, name);
+  tarn_program *p = f.program;
+  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout);
+  pipeline *r = pipeline_optimise(p, tarn_hw_host(p->L, false));
+  tarn_kprog_eval(r->kprog, f.in, p->nin, TARN_STRICT, tarn_opaque_eval, out);
+  check_all(name, &f, out);
+  pipeline_run(pipeline_compile(r, pipeline_folder(cx)), p, f.in, out);
+  check_all(name, &f, out);
 }
 
 /* The names of the families, from the folder. */
@@ -87,12 +115,17 @@ static uint32_t run_families(tarn_fn *run) {
     if (st != TARN_OK) printf("%s: %s\n", names[i], tarn_message(cx)), bad++;
     tarn_ctx_free(cx);
   }
-  ck_assert_uint_ge(n, 25);
+  ck_assert_uint_ge(n, 35);
   return bad;
 }
 
 START_TEST(every_family) {
   ck_assert_uint_eq(run_families(check_model), 0);
+}
+END_TEST
+
+START_TEST(every_family_compiled) {
+  ck_assert_uint_eq(run_families(check_compiled), 0);
 }
 END_TEST
 
@@ -122,8 +155,9 @@ END_TEST
 int main(void) {
   Suite *s = suite_create("model");
   TCase *t = tcase_create("model");
-  tcase_set_timeout(t, 60);
+  tcase_set_timeout(t, 180);
   tcase_add_test(t, every_family);
+  tcase_add_test(t, every_family_compiled);
   tcase_add_test(t, allocations);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);

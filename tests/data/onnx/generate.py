@@ -229,10 +229,54 @@ def graphs():
                  direction="bidirectional")
         g.out(y, h)
     yield g
-    g = Graph("sample", x=real(1, 2, 5, 6), grid=random.uniform(-1.2, 1.2, (1, 3, 4, 2)).astype(np.float32))
+    g = Graph("sample", x=real(1, 2, 5, 6), grid=random.uniform(-1.2, 1.2, (1, 3, 4, 2)).astype(np.float32),
+              m=real(2, 3, 3))
     boxes = np.array([[0, 0, 4, 3], [1, 1, 5, 4]], np.float32)
     g.out(g("GridSample", "x", "grid"), g("GridSample", "x", "grid", mode="nearest", padding_mode="border", align_corners=1),
-          g("RoiAlign", "x", boxes, ints(0, 0), output_height=2, output_width=2, sampling_ratio=2), g("Det", real(2, 3, 3)))
+          g("RoiAlign", "x", boxes, ints(0, 0), output_height=2, output_width=2, sampling_ratio=2), g("Det", "m"))
+    yield g
+    g = Graph("elementwise_rest", x=random.uniform(-0.9, 0.9, (2, 5)).astype(np.float32), y=real(5))
+    g.out(*(g(op, "x") for op in ("Acos", "Asin", "Atanh", "Identity")), g("Acosh", g("Add", g("Abs", "x"), np.float32(1))),
+          g("Greater", "x", "y"), g("LessOrEqual", "x", "y"), g("IsInf", g("Div", "x", g("Round", "y")), detect_negative=0),
+          g("CastLike", "x", ints(0)))
+    yield g
+    g = Graph("integer", a=random.integers(0, 200, (2, 3), np.uint8), b=random.integers(0, 7, (3,), np.uint8),
+              x=random.integers(0, 255, (1, 2, 5, 5), np.uint8), i=random.integers(-9, 9, (2, 3), np.int64))
+    zero = np.uint8(120)
+    g.out(g("BitShift", "a", "b", direction="LEFT"), g("BitShift", "a", "b", direction="RIGHT"),
+          g("ConvInteger", "x", random.integers(0, 255, (3, 2, 3, 3), np.uint8), zero, np.uint8(7), pads=[1, 1, 1, 1]),
+          g("QLinearMatMul", "a", np.float32(0.02), zero, random.integers(0, 255, (3, 4), np.uint8), np.float32(0.01),
+            np.uint8(130), np.float32(0.05), np.uint8(128)),
+          g("Mod", "i", ints(4, -3, 5)), g("Div", "i", ints(4, -3, 5)), g("Mul", "i", "i"), g("ReduceSum", "i", ints(1)))
+    yield g
+    g = Graph("constants", x=real(2, 4))
+    g.out(g("Add", "x", g("Constant", value=numpy_helper.from_array(real(4)))),
+          g("Mul", "x", g("ConstantOfShape", ints(2, 1), value=numpy_helper.from_array(np.array([1.5], np.float32)))),
+          g("Add", g("EyeLike", "x", k=1), "x"), g("Add", "x", g("Range", np.float32(0), np.float32(2), np.float32(0.5))),
+          g("Identity", g("NonZero", np.array([[1, 0], [0, 2]], np.float32))))
+    yield g
+    g = Graph("signal", x=real(1, 16, 1), c=real(1, 8, 2))
+    window = g("HannWindow", np.int64(8))
+    g.out(g("DFT", "x"), g("DFT", "x", onesided=1), g("DFT", "c", inverse=1), g("STFT", "x", np.int64(4), window, np.int64(8)),
+          g("Mul", window, g("HammingWindow", np.int64(8))), g("BlackmanWindow", np.int64(8)))
+    yield g
+    g = Graph("loss", x=real(3, 5, 2), t=random.integers(0, 5, (3, 2), np.int64))
+    g.out(g("NegativeLogLikelihoodLoss", "x", "t", reduction="none"), g("NegativeLogLikelihoodLoss", "x", "t", positive(5)),
+          *g("SoftmaxCrossEntropyLoss", "x", "t", outs=2, reduction="sum"))
+    yield g
+    g = Graph("unpool", x=real(1, 1, 4, 4), r=real(4, 3, 2))
+    y, at = g("MaxPool", "x", outs=2, kernel_shape=[2, 2], strides=[2, 2])
+    g.out(g("MaxUnpool", y, at, kernel_shape=[2, 2], strides=[2, 2]), g("ReverseSequence", "r", ints(3, 2, 4)),
+          g("GlobalLpPool", "x"), g("ReduceLogSum", g("Abs", "x"), axes=[1, 2]))
+    yield g
+    g = Graph("recent", 21, x=real(2, 4, 3))
+    g.out(g("Gelu", "x"), g("Gelu", "x", approximate="tanh"), g("Mish", "x"), g("ReduceMax", "x", ints(1)),
+          g("GroupNormalization", "x", positive(4), real(4), num_groups=2), *g("Split", "x", outs=2, axis=2, num_outputs=2),
+          g("Pad", "x", ints(1, 1), np.float32(2), ints(2)), g("HardSwish", "x"))
+    yield g
+    g = Graph("empty", x=real(2, 0), i=np.zeros((0,), np.int64), y=real(2, 3))
+    g.out(g("Concat", "x", "y", axis=1), g("ReduceSum", "x", ints(1)), g("Gather", "y", "i"), g("Relu", "x"),
+          g("MatMul", g("Transpose", "y"), "x"), g("MatMul", "x", real(0, 3)), g("Softmax", "x"))
     yield g
 
 
