@@ -9,7 +9,9 @@
 #include <stdio.h>
 
 /* ---- options ---- */
-typedef enum { CLI_FLAG, CLI_STR, CLI_UINT, CLI_REAL, CLI_LIST, CLI_PAIR } cli_kind;
+/* CLI_U32, CLI_THREADS: a uint64_t too, but at most 2^32-1 and CLI_MOST_THREADS. */
+typedef enum { CLI_FLAG, CLI_STR, CLI_UINT, CLI_U32, CLI_THREADS, CLI_REAL, CLI_LIST, CLI_PAIR } cli_kind;
+#define CLI_MOST_THREADS 1024
 typedef TARN_VEC(const char *) cli_list;
 typedef struct cli_opt {
   const char *name;  /* "--hw" */

@@ -105,8 +105,8 @@ int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv) {
   uint64_t repeat = 20, threads = 0;
   const char *usage = "bench DIR|MODEL [--threads T] [--repeat R] [--html F] [--trace F]", *html = NULL, *trace = NULL;
   const cli_opt opts[] = {
-      {"--threads", NULL, CLI_UINT, &threads, "T", "threads (default: all)"},
-      {"--repeat", NULL, CLI_UINT, &repeat, "R", "timed runs (default 20)"},
+      {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
+      {"--repeat", NULL, CLI_U32, &repeat, "R", "timed runs (default 20)"},
       {"--html", NULL, CLI_STR, &html, "F", "write a page with the kernels' times"},
       {"--trace", NULL, CLI_STR, &trace, "F", "write a trace for a browser's trace viewer"},
       {"--input", "-i", CLI_LIST, &given, "NAME=FILE", "input (random when absent)"},

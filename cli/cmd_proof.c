@@ -35,7 +35,7 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
   const char *usage = "proof check FILE [--replay] [options]", *hw = NULL;
   const cli_opt opts[] = {
       {"--replay", NULL, CLI_FLAG, &o.replay, NULL, "evaluate both sides of each step on random inputs"},
-      {"--samples", NULL, CLI_UINT, &samples, "N", "random inputs for each step (default 1)"},
+      {"--samples", NULL, CLI_U32, &samples, "N", "random inputs for each step (default 1)"},
       {"--seed", NULL, CLI_UINT, &o.seed, "K", "seed of the inputs"},
       {"--rules", NULL, CLI_LIST, &rules, "FILE", "rules that the chain uses besides the shipped ones"},
       {"--hw", NULL, CLI_STR, &hw, "NAME|FILE", "and those derived from this description"},

@@ -17,12 +17,20 @@ typedef struct rules_job {
   bool json, mutate, free, text;
 } rules_job;
 
+static void check_only(tarn_ctx *cx, const rules_job *k, const tarn_ruleset *rs) {
+  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
+    tarn_rule_info r = tarn_ruleset_at(rs, i);
+    if (!k->only || !strcmp(k->only, r.name) || !strcmp(k->only, r.family)) return;
+  }
+  if (k->only) tarn_raise(cx, TARN_USAGE, "--only %s: there is no such family or rule", k->only);
+}
 static tarn_ruleset *load(tarn_ctx *cx, const rules_job *k) {
   tarn_lang *L = tarn_lang_new(cx);
   tarn_ruleset *rs = tarn_ruleset_new(L, k->free);
   if (!k->files.n && !k->free && !k->hw) cli_ship_rules(cx, rs);
   if (k->hw) tarn_ruleset_derive(rs, cli_hardware(L, k->hw));
   for (uint32_t i = 0; i < k->files.n; i++) tarn_ruleset_load(rs, k->files.p[i]);
+  check_only(cx, k, rs);
   return rs;
 }
 static bool wanted(const rules_job *k, const tarn_rule_info *r) {
@@ -113,7 +121,7 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
       {"--hw", NULL, CLI_STR, &k.hw, "NAME|FILE", "the rules derived from a description, and FILEs, instead of the shipped ones"},
       {"--text", NULL, CLI_FLAG, &k.text, NULL, "list: the rules as they are written"},
       {"--free", NULL, CLI_FLAG, &k.free, NULL, "list: FILE holds rules over operators of any name"},
-      {"--samples", NULL, CLI_UINT, &k.samples, "N", "check: instances in which a rule must fire (default 100)"},
+      {"--samples", NULL, CLI_U32, &k.samples, "N", "check: instances in which a rule must fire (default 100)"},
       {"--seed", NULL, CLI_UINT, &k.seed, "K", "check: seed of shapes and values"},
       {"--mutate", NULL, CLI_FLAG, &k.mutate, NULL, "check: delete each side condition; a counterexample must appear"},
       {"--json", NULL, CLI_FLAG, &k.json, NULL, "print JSON"},

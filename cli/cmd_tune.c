@@ -67,15 +67,15 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   uint64_t trials = 0, threads = 0, each = 0;
   const char *usage = "tune MODEL [--trials N] [--seconds S] [--db F] [--output F] | tune --train-only [--db F]";
   const cli_opt opts[] = {
-      {"--trials", NULL, CLI_UINT, &trials, "N", "measurements, those in the store included (default 1000)"},
-      {"--per-kernel", NULL, CLI_UINT, &each, "N", "schedules of one kernel (default 40)"},
+      {"--trials", NULL, CLI_U32, &trials, "N", "measurements, those in the store included (default 1000)"},
+      {"--per-kernel", NULL, CLI_U32, &each, "N", "schedules of one kernel (default 40)"},
       {"--seconds", NULL, CLI_REAL, &o.seconds, "S", "stop measuring after S seconds"},
       {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL, "measure nothing, learn from the store"},
       {"--db", NULL, CLI_STR, &db, "F", "the store (default tarn.db)"},
       {"--output", "-o", CLI_STR, &model, "F", "the learned price (default tarn-price.json)"},
       {"--fleet", NULL, CLI_STR, &fleet, "URL", "measure on other machines"},
       {"--hw", NULL, CLI_STR, &c.hw, "NAME|FILE", "hardware: host (default)"},
-      {"--threads", NULL, CLI_UINT, &threads, "T", "threads of a kernel (default: all)"},
+      {"--threads", NULL, CLI_THREADS, &threads, "T", "threads of a kernel (default: all)"},
       {"--seed", NULL, CLI_UINT, &o.seed, "K", "seed of what is drawn"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape"},
       {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},

@@ -23,6 +23,15 @@ static void help(const char *usage, const cli_opt *opts) {
     printf("  %-28s %s\n", left, o->help);
   }
 }
+static void take_number(tarn_ctx *cx, const cli_opt *o, const char *v, uint64_t most) {
+  char *end;
+  errno = 0;
+  uint64_t n = strtoull(v, &end, 10);
+  if (errno || *end || end == v || *v == '-' || n > most)
+    tarn_raise(cx, TARN_USAGE, "%s %s: a whole number%s is expected", o->name, v,
+               most == UINT64_MAX ? "" : tarn_format(cx, " of at most %llu", (unsigned long long)most));
+  *(uint64_t *)o->at = n;
+}
 static void take(tarn_ctx *cx, const cli_opt *o, const char *v) {
   char *end;
   errno = 0;
@@ -31,11 +40,9 @@ static void take(tarn_ctx *cx, const cli_opt *o, const char *v) {
   case CLI_STR: *(const char **)o->at = v; return;
   case CLI_LIST: tarn_push(cx, (cli_list *)o->at, v); return;
   case CLI_PAIR: ((const char **)o->at)[((const char **)o->at)[0] != NULL] = v; return;
-  case CLI_UINT:
-    *(uint64_t *)o->at = strtoull(v, &end, 10);
-    if (errno || *end || end == v || *v == '-')
-      tarn_raise(cx, TARN_USAGE, "%s %s: a whole number is expected", o->name, v);
-    return;
+  case CLI_UINT: take_number(cx, o, v, UINT64_MAX); return;
+  case CLI_U32: take_number(cx, o, v, UINT32_MAX); return;
+  case CLI_THREADS: take_number(cx, o, v, CLI_MOST_THREADS); return;
   case CLI_REAL:
     *(double *)o->at = strtod(v, &end);
     if (errno || *end || end == v || !(*(double *)o->at >= 0))

@@ -59,6 +59,9 @@ refused 3 cut.npy -- run "$work/ok" -i "image=$work/cut.npy"
 refused 2 numerics -- compile $digits --numerics almost
 refused 2 emit -- compile $digits --emit exe
 refused 2 fusionn -- compile $digits -o "$work/none" --shape n=1 --no-rules fusionn
+for n in 0 -1 x 99999999999; do refused 2 -- check "$work/ok" --samples $n; done
+for c in run bench; do refused 2 1024 -- $c "$work/ok" --threads 100000; done
+refused 2 nosuch -- rules check --only nosuch
 refused 2 nodes -- compile $digits --nodes -5
 refused 3 vax -- compile $digits --hw vax -o "$work/none"
 refused 2 quickly -- explore --free --rules bench/egraph/ac.rules bench/egraph/assoc7.term --scheduler quickly
