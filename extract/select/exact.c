@@ -17,17 +17,9 @@ static int by_size(const void *a, const void *b) {
   return (x->node_of[0] > y->node_of[0]) - (x->node_of[0] < y->node_of[0]);
 }
 
-static void first_selections(sel_parts *s) {
-  uint64_t seed = s->r->o.seed;
-  for (uint32_t i = 0; i < s->n; i++) {
-    sel_part *t = &s->part[i];
-    uint32_t *choice = SEL_NEW(s->mem, uint32_t, t->q.nc);
-    memcpy(choice, t->choice, t->q.nc * sizeof *choice);
-    sel_tree(s->mem, &t->view, t->q.cost, NULL, choice, NULL, NULL);
-    sel_improve(s->r, s->mem, &t->view, t->q.cost, choice, 100 * (uint64_t)t->q.nn + 5000, &seed);
-    sel_part_offer(s->mem, t, choice);
-    sel_free(s->mem, choice);
-  }
+/* What greedy does, so that exact is never behind it. */
+static void first_selections(sel_parts *s, uint64_t *seed) {
+  for (uint32_t i = 0; i < s->n && !s->r->stop; i++) sel_search_part(s, &s->part[i], seed);
   sel_parts_offer(s);
 }
 
@@ -74,11 +66,13 @@ static void branch(sel_parts *s) {
 
 void sel_run_exact(sel_run *r) {
   sel_parts s;
+  uint64_t seed = r->o.seed;
+  sel_search_large(r, &seed);
   if (!sel_parts_open(&s, r)) return;
   for (int round = 0; round < 20; round++) {
     sel_parts_split(&s);
+    first_selections(&s, &seed);
     if (s.n) qsort(s.part, s.n, sizeof *s.part, by_size);
-    first_selections(&s);
     if (pass(&s, true, 0, 6000000) || r->stop) return;
     if (!sel_parts_again(&s)) break;
   }

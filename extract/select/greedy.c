@@ -23,38 +23,37 @@ static void shared_trees(sel_parts *s, sel_part *t, uint32_t *choice, uint32_t r
   for (size_t i = 0; i < 3; i++) sel_free(s->mem, all[i]);
 }
 
-static void search_part(sel_parts *s, sel_part *t, uint64_t steps, uint64_t *seed) {
+void sel_search_part(sel_parts *s, sel_part *t, uint64_t *seed) {
   uint32_t *choice = SEL_NEW(s->mem, uint32_t, t->q.nc);
   shared_trees(s, t, choice, 6);
   /* the search keeps a choice for every class, so it begins from a tree */
   sel_tree(s->mem, &t->view, t->q.cost, NULL, choice, NULL, NULL);
-  sel_improve(s->r, s->mem, &t->view, t->q.cost, choice, steps, seed);
+  sel_improve(s->r, s->mem, &t->view, t->q.cost, choice, 300 * (uint64_t)t->q.nn + 20000, seed);
   sel_part_offer(s->mem, t, choice);
   sel_free(s->mem, choice);
 }
 
-/* So large that reducing it would use up the time: search at once. */
-static void search_whole(sel_run *r, uint64_t *seed) {
+bool sel_search_large(sel_run *r, uint64_t *seed) {
+  enum { LARGE = 200000 }; /* nodes */
+  if (r->g.n_nodes <= LARGE) return false;
   uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
   sel_tree(r->mem, &r->g, r->cost, NULL, choice, NULL, NULL);
   sel_offer(r, choice);
   if (r->best_cost < INFINITY)
     sel_improve(r, r->mem, &r->g, r->cost, choice, 300 * (uint64_t)r->g.n_nodes, seed);
   sel_offer(r, choice);
+  sel_free(r->mem, choice);
+  return true;
 }
 
 void sel_run_greedy(sel_run *r) {
-  enum { LARGE = 200000 }; /* nodes */
   sel_parts s;
   uint64_t seed = r->o.seed;
-  if (r->g.n_nodes > LARGE && isfinite(r->o.seconds)) {
-    search_whole(r, &seed);
-    return;
-  }
+  if (isfinite(r->o.seconds) && sel_search_large(r, &seed)) return;
   if (!sel_parts_open(&s, r)) return;
   sel_parts_split(&s);
   sel_parts_offer(&s);
   for (uint32_t i = 0; i < s.n && !r->stop; i++)
-    search_part(&s, &s.part[i], 300 * (uint64_t)s.part[i].q.nn + 20000, &seed);
+    sel_search_part(&s, &s.part[i], &seed);
   sel_parts_offer(&s);
 }

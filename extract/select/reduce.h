@@ -22,4 +22,8 @@ void sel_parts_split(sel_parts *s);
 void sel_parts_offer(sel_parts *s);
 /* Removes what the parts proved useless and reduces again; false when that was not worth it. */
 bool sel_parts_again(sel_parts *s);
+/* greedy.c: local search on a part, from trees; the better selection goes to the part. Spends 300 steps a node and some. */
+void sel_search_part(sel_parts *s, sel_part *t, uint64_t *seed);
+/* On a graph so large that reducing it takes long: local search on all of it, before. True when it is that large. */
+bool sel_search_large(sel_run *r, uint64_t *seed);
 #endif
