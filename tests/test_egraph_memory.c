@@ -175,12 +175,47 @@ START_TEST(survives) {
 }
 END_TEST
 
+/* Threads that search: one of them finds no memory. */
+static uint64_t search_together(uint64_t k, bool down) {
+  T = (tarn_test_alloc){.fail_at = k, .stay_down = down};
+  tarn_allocator a = tarn_test_allocator(&T);
+  memset(&L, 0, sizeof L);
+  L.g = tarn_eg_new(&a, NULL);
+  L.rules = tarn_eg_rules_new(NULL);
+  lab_load_pure(&L);
+  tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
+  tarn_eg_run_config c = {.max_iterations = 10, .threads = 3};
+  tarn_eg_stop stop = tarn_eg_run(r, &c);
+  if (stop == TARN_EG_STOP_MEMORY) {
+    if (recovers()) rebuild();
+  } else {
+    ck_assert_str_eq(tarn_eg_stop_name(stop), tarn_eg_stop_name(TARN_EG_STOP_ITERATIONS));
+    ck_assert_uint_eq(tarn_eg_node_count(L.g), 136446);
+  }
+  tarn_eg_runner_free(r);
+  tarn_eg_free(L.g);
+  tarn_eg_rules_free(L.rules);
+  ck_assert(T.held == 0 && !T.wrong_size);
+  return T.count;
+}
+
+START_TEST(survives_with_threads) {
+  uint64_t n = search_together(0, false), failed = 0;
+  for (uint64_t k = n / 2; k < n; k += all ? 1 + n / 200 : 1 + n / 12) {
+    search_together(k, k % 2);
+    failed += T.failed > 0;
+  }
+  ck_assert_uint_gt(failed, 4);
+}
+END_TEST
+
 int main(int argc, char **argv) {
   all = argc > 1 && !strcmp(argv[1], "--all");
   Suite *s = suite_create("egraph_memory");
   TCase *t = tcase_create("memory");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, survives, 0, 8);
+  tcase_add_test(t, survives_with_threads);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
