@@ -108,7 +108,7 @@ static int check(tarn_ctx *cx, const rules_job *k) {
   cli_json_close(j, ']');
   cli_json_bool(j, "ok", bad == 0);
   if (k->json) cli_json_print(j);
-  else printf("%u of %u %s\n", n - bad, n, k->mutate ? "conditions are needed" : "rules hold");
+  else printf("%u of %u %s\n", n - bad, n, k->mutate ? "conditions needed, guards not" : "rules hold");
   return bad ? TARN_NO : 0;
 }
 

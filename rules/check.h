@@ -47,6 +47,7 @@ typedef struct gen {
   int64_t max_extent;
   uint32_t nleaf;
   leaf leaf[R_CLASSES];
+  bool lax; /* guards need not hold */
   uint32_t nroot, last, left[R_SEGS], right[R_SEGS]; /* last: the root made last */
   uint32_t segs[R_SEGS][8];
 } gen;

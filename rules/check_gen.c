@@ -91,7 +91,7 @@ bool gen_settle(gen *g) {
   for (uint32_t i = 0; i < r->nwhere; i++)
     if (!settle_where(g, i)) return false;
   for (uint32_t i = 0; i < r->ncond + r->nguard; i++) {
-    if (!bound(g, rule_cond(r, i))) continue;
+    if (!bound(g, rule_cond(r, i)) || (i >= r->ncond && g->lax)) continue;
     bool holds = rx_eval(&g->e, rule_cond(r, i), &v) && v.i;
     if (holds == (i == g->skip)) return false;
   }
@@ -261,6 +261,7 @@ bool gen_left(gen *g) {
   r_env_reset(&g->e, r);
   g->nleaf = g->nroot = 0;
   bool reverse = r->nlhs > 1 && draw(g, 2);
+  g->lax = g->skip < r->ncond && draw(g, 2); /* a condition must be needed where the rule is not wanted, too */
   for (uint32_t k = 0; k < r->nlhs; k++) {
     uint32_t i = reverse ? r->nlhs - 1 - k : k;
     if (!gen_pattern(g, r->lhs[i].pat, &want_any, &g->left[i])) return false;

@@ -137,9 +137,16 @@ static uint32_t host_mk(void *user, uint32_t op, uint32_t payload, const uint32_
   return g->plain.mk(g->plain.user, op, payload, kid, n);
 }
 
+static bool host_open(void *user, uint32_t id, uint32_t op,
+                      bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n), void *arg,
+                      uint32_t *payload, const uint32_t **kid, uint32_t *n) {
+  const gen *g = user;
+  return g->plain.open(g->plain.user, id, op, test, arg, payload, kid, n);
+}
+
 rhost check_host(gen *g) {
   g->plain = r_term_host(g->L);
   return (rhost){.user = g, .type = host_type, .is_const = host_const, .uniform = host_uniform,
                  .range = host_range, .depends = host_depends, .facts = host_facts, .mk = host_mk,
-                 .open = g->plain.open};
+                 .open = host_open};
 }

@@ -25,6 +25,16 @@ static bool f_keeps_prefix(renv *e, const rv *a, rv *out) {
     if (a[0].p[i] >= a[1].i) return rv_bool(out, false);
   return rv_bool(out, true);
 }
+static bool any_node(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n) {
+  (void)arg, (void)payload, (void)kid, (void)n;
+  return true;
+}
+static bool f_is_a(renv *e, const rv *a, rv *out) {
+  uint32_t op = tarn_op_find(a[1].name), payload, n;
+  const uint32_t *kid;
+  if (op == TARN_NONE) return false;
+  return rv_bool(out, e->host->open(e->host->user, e->cls[a[0].id], op, any_node, NULL, &payload, &kid, &n));
+}
 /* $0 times a constant, or -$0 */
 static bool f_scales(renv *e, const rv *a, rv *out) {
   const tarn_func *f = fn(e, a);
@@ -123,6 +133,7 @@ static bool f_tile_sizes(renv *e, const rv *a, rv *out) {
 const rfun rfun_make_table[] = {
     {"count", "g:i", f_count, 0, "how many terms a row has"},
     {"same", "cc:b", f_same, TARN_EG_READS_GRAPH, "one and the same term"},
+    {"is-a", "cy:b", f_is_a, TARN_EG_READS_GRAPH, "(is-a ?A concat): is some form of the term by this operator?"},
     {"elementwise", "f:b", f_elementwise, 0, "a map, not in tuple form"},
     {"keeps-prefix", "li:b", f_keeps_prefix, 0, "does the permutation move the first k axes among themselves?"},
     {"scales", "f:b", f_scales, 0, "the map $0 times a constant"},
