@@ -204,6 +204,7 @@ static int apply(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *r
   tarn_saturation *s = c.x->s;
   (void)result;
   tarn_status st = tarn_protect(s->cx, act, &c);
+  if (st == TARN_BAD_INPUT) st = TARN_OK; /* a right side that is too large to be written down: the rule does not apply */
   if (st && st != TARN_NO) s->failed = st;
   if (tarn_eg_status(g) == TARN_BAD_INPUT && !st) tarn_eg_clear_status(g); /* a refused right side */
   return st || tarn_eg_status(g) ? -1 : c.unions;

@@ -209,12 +209,45 @@ static bool inlinable(const rsite *s, uint32_t id) {
   return (has & R_HAS_MAP) && !written && !site_const(s, id);
 }
 
+/* A kernel of its own can do map p: it reads the result of one that others do not need, element by element. */
+static bool hosted(const rsite *s, const kern *p) {
+  for (uint32_t r = 0; r < p->stage[0].nb; r++) {
+    const tarn_read *x = &p->stage[0].read[r];
+    uint32_t id = p->leaf[x->src];
+    unsigned has = site_facts(s, id);
+    if (!site_const(s, id) && (has & (R_HAS_RED | R_EPILOGUE)) && !(has & R_SHARED) &&
+        tarn_map_invert(p->L, x->map, 0) != TARN_NONE)
+      return true;
+  }
+  return false;
+}
+
+/* Is k, with p where it now reads `slot`, wanted? Not when k reads other results too, p brings in more, and p can be the
+ * last thing that a kernel of its own does: sums of many branches would have a form for each subset of them. */
+static bool wants_inline(const rsite *s, const kern *k, uint32_t id, const kern *p) {
+  uint32_t others = 0, fresh = 0;
+  if (!inlinable(s, id)) return false;
+  for (uint32_t i = 0; i < k->nleaf; i++) others += k->leaf[i] != id && !site_const(s, k->leaf[i]);
+  for (uint32_t i = 0; i < p->nleaf; i++) {
+    bool have = site_const(s, p->leaf[i]);
+    for (uint32_t j = 0; j < k->nleaf; j++) have |= k->leaf[j] == p->leaf[i];
+    fresh += !have;
+  }
+  return others == 0 || fresh == 0 || !hosted(s, p);
+}
+
 /* Into a map: the first child that can be, so that chains and trees give one node for each prefix of the walk, not one
  * for each subset. */
 bool when_inline_map(rsite *s) {
-  for (uint32_t i = 0; i < s->slot; i++)
-    if (inlinable(s, s->kid[i].id)) return false;
-  return inlinable(s, s->kid[s->slot].id);
+  kern k, p;
+  if (!site_root(s, &k)) return false;
+  for (uint32_t i = 0; i < s->slot; i++) {
+    rkid had = s->kid[i];
+    bool first = inlinable(s, had.id) && site_open(s, i, &p, kern_is_map) && wants_inline(s, &k, had.id, &p);
+    s->kid[i] = had;
+    if (first) return false;
+  }
+  return inlinable(s, s->kid[s->slot].id) && site_kid(s, s->slot, &p) && wants_inline(s, &k, s->kid[s->slot].id, &p);
 }
 
 /* Points of the consumer's loops for one element of the producer: how often it would be computed. */

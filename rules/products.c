@@ -85,6 +85,7 @@ static bool is_joined(rsite *s, uint32_t id, uint32_t axis) {
 /* Do two members differ in nothing but their constants and the loop's extent? */
 static bool alike(rsite *s, const group *g, const kern *a, const kern *b) {
   const kstage *x = &a->stage[0], *y = &b->stage[0];
+  uint32_t walked = 0; /* constants that the loop walks along */
   if (x->body != y->body || x->reducer != y->reducer || x->epi != y->epi || x->nb != y->nb || x->ne != y->ne ||
       x->nown != y->nown || x->nred != y->nred || a->out_ns != b->out_ns ||
       memcmp(x->red, y->red, x->nred * sizeof *x->red))
@@ -96,10 +97,11 @@ static bool alike(rsite *s, const group *g, const kern *a, const kern *b) {
     if (!along(a->L, x->read[r].map, g->loop, &da) || !along(a->L, y->read[r].map, g->loop, &db) || da != db)
       return false;
     if (stretched(a->L, x->read[r].map, g->loop, 1, da) != stretched(a->L, y->read[r].map, g->loop, 1, da)) return false;
+    walked += da != TARN_NONE;
     if (da == TARN_NONE ? la != lb : site_const(s, la) != site_const(s, lb)) return false;
     if (da != TARN_NONE && (!site_const(s, la) || is_joined(s, la, da) || is_joined(s, lb, da))) return false;
   }
-  return true;
+  return walked > 0;
 }
 
 /* ---------------------------------------------------------------- members */

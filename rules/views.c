@@ -80,9 +80,12 @@ static uint32_t part_of(const kern *whole, uint32_t slot, uint32_t axis, uint32_
   return kern_store(&k);
 }
 
-/* Wanted where the parts are results of kernels, which can then do the map themselves. */
+/* Wanted where the parts are results of kernels, which can then do the map themselves; not where the kernel of another
+ * operand can do it whole. */
 bool when_split_concat(rsite *s) {
   const rkid *c = &s->kid[s->slot];
+  for (uint32_t i = 0; i < s->n; i++)
+    if (i != s->slot && !site_const(s, s->kid[i].id) && (site_facts(s, s->kid[i].id) & (R_HAS_RED | R_HAS_MAP))) return false;
   for (uint32_t i = 0; i < c->n; i++)
     if (site_facts(s, c->leaf[i]) & (R_HAS_RED | R_HAS_MAP)) return true;
   return false;
