@@ -1,0 +1,94 @@
+/* rules/: the surface rules find what they should from a start term, and do not find what is not so. */
+#include "rules/rules.h"
+#include <check.h>
+#include <string.h>
+
+#define X "(input x ((5 4) ()) f32)"
+#define A "(input a ((6 4) ()) f32)"
+#define B "(input b ((6 4) ()) f32)"
+#define I "(input i ((1 3 6 6) ()) f32)"
+#define DOT(p, q) "(compute dotProd (cartProd (access 1 " p ") (access 1 " q ")))"
+#define WIN(w) "(squeeze 1 (windows " w " (1 1 1) (access 1 " I ")))"
+#define RELU "(compute (map (max $0 0)) "
+#define EXP "(compute (map (exp $0)) (access 1 " X "))"
+#define TOP "(broadcast ((5) (4)) (insertAxis 1 1 (compute reduceMax (access 1 " X "))))"
+#define SHIFTED "(compute (map (exp (sub $0 $1))) (access 1 " X ") " TOP ")"
+#define C1 "(const f32 ((2 4) ()) 1 2 3 4 5 6 7 8)"
+#define C2 "(const f32 ((3 4) ()) 1 0 0 0 0 1 0 0 0 0 1 0)"
+#define C12 "(concat 0 (access 1 " C1 ") (access 1 " C2 "))"
+
+typedef struct goal { const char *name, *start, *goal; bool reached; } goal;
+static const goal goals[] = {
+    {"transposes cancel", "(transpose (1 0) (transpose (1 0) " X "))", X, true},
+    {"a map between transposes", "(transpose (1 0) " RELU "(transpose (1 0) " X ")))", RELU X ")", true},
+    {"a slice across a concat of slices", "(slice 0 1 4 (concat 0 (slice 0 0 2 " X ") (slice 0 2 5 " X ")))", "(slice 0 1 4 " X ")", true},
+    {"a slice of a pad", "(slice 0 1 6 (pad 0 0 1 2 " X "))", X, true},
+    {"im2col", "(compute dotProd (cartProd (access 1 (input w ((4 3 3 3) ()) f32)) " WIN("(3 3 3)") "))",
+     "(reshape ((4 1 4 4) ()) (compute dotProd (cartProd (flatten (access 1 (input w ((4 3 3 3) ()) f32))) (flatten " WIN("(3 3 3)") "))))", true},
+    {"a convolution of one pixel", "(compute dotProd (cartProd (access 1 (input w ((4 3 1 1) ()) f32)) " WIN("(3 1 1)") "))",
+     "(compute dotProd (cartProd (access 1 (input w ((4 3 1 1) ()) f32)) (reshape ((1 6 6) (3 1 1)) (access 3 (transpose (0 2 3 1) " I ")))))", true},
+    {"bias and relu as epilogue", RELU "(compute (map (add $0 $1)) " DOT(X, A) " (broadcast ((5 6) ()) (insertAxis 0 (input v ((6) ()) f32)))))",
+     "(compute (epi (max (add $0 $1) 0) dotProd) (cartProd (access 1 " X ") (access 1 " A ")) (broadcast ((5 6) ()) (insertAxis 0 (input v ((6) ()) f32))))", true},
+    {"products of constants merged", "(concat 1 " DOT(X, C1) " " DOT(X, C2) ")", "(compute dotProd (cartProd (access 1 " X ") " C12 "))", true},
+    {"the order of two products", "(compute dotProd (cartProd (access 1 " DOT(X, A) ") (access 1 (input c ((3 6) ()) f32))))",
+     "(compute dotProd (cartProd (access 1 " X ") (access 1 (compute dotProd (cartProd (access 1 (input c ((3 6) ()) f32)) (access 1 (transpose (1 0) (access 1 " A "))))))))", true},
+    {"distribution", "(compute (map (add $0 $1)) " DOT(X, A) " " DOT(X, B) ")",
+     "(compute dotProd (cartProd (access 1 " X ") (access 1 (compute (map (add $0 $1)) " A " " B "))))", true},
+    {"a sum of products as one", "(compute (map (add $0 $1)) " DOT(X, A) " " DOT("(input y ((5 4) ()) f32)", B) ")",
+     "(compute dotProd (cartProd (concat 1 (access 1 " X ") (access 1 (input y ((5 4) ()) f32))) (concat 1 (access 1 " A ") (access 1 " B "))))", true},
+    {"the pad of a maximum", "(compute reduceMax (pad 1 -inf 1 2 (access 1 " X ")))", "(compute reduceMax (access 1 " X "))", true},
+    {"softmax without overflow", "(compute (map (div $0 $1)) " EXP " (broadcast ((5) (4)) (insertAxis 1 1 (compute reduceSum " EXP "))))",
+     "(compute (map (div $0 $1)) " SHIFTED " (broadcast ((5) (4)) (insertAxis 1 1 (compute reduceSum " SHIFTED "))))", true},
+    {"its sum in one pass", "(compute reduceSum " SHIFTED ")",
+     "(compute (red (reducer f32 (state (-inf (max $0 $2) (max $0 $2)) (0 (add (mul $1 (exp (sub $0 (max $0 $2)))) (exp (sub $2 (max $0 $2))))"
+     " (add (mul $1 (exp (sub $0 (max $0 $2)))) (mul $3 (exp (sub $2 (max $0 $2))))))) $1 commutative) $0) (access 1 " X "))", true},
+    {"constants", "(compute (map (add $0 $1)) (transpose (1 0) (const f32 ((2 1) ()) 1 2)) (const f32 ((1 2) ()) 3 4))",
+     "(const f32 ((1 2) ()) 4 6)", true},
+    {"an array with an accumulator", "(compute (map (add $0 $1)) " DOT(X, A) " (input p ((5 6) ()) f32))",
+     "(systolicArrayAcc 4 6 (access 1 " X ") (access 0 (transpose (1 0) (access 1 " A "))) (input p ((5 6) ()) f32))", true},
+    {"not: exp through a pad", "(compute (map (exp $0)) (pad 0 0 1 1 " X "))", "(pad 0 0 1 1 (compute (map (exp $0)) " X "))", false},
+    {"not: zeros as the pad of a maximum", "(compute reduceMax (pad 1 0 1 2 (access 1 " X ")))", "(compute reduceMax (access 1 " X "))", false},
+    {"not: operands of a subtraction", "(compute (map (sub $0 $1)) " A " " B ")", "(compute (map (sub $0 $1)) " B " " A ")", false},
+    {"not: the other order of a product", DOT(X, A), DOT(A, X), false},
+};
+
+static tarn_term parse(tarn_lang *L, const char *text) {
+  return tarn_term_parse(L, tarn_sx_read(tarn_lang_ctx(L), text, strlen(text), "test")->kid[0]);
+}
+
+static void explore(tarn_ctx *cx, void *arg) {
+  const goal *k = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_sat_options o = tarn_sat_defaults();
+  tarn_term t = parse(L, k->start);
+  tarn_io out = {"y", t, tarn_term_get(L, t)->type};
+  tarn_program p = {.L = L, .nout = 1, .out = &out};
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_SURFACE);
+  o.surface = true;
+  o.goal = parse(L, k->goal);
+  o.max_nodes = 50000;
+  const char *stop = tarn_sat_result(tarn_saturate(&p, rs, &o))->stop;
+  const char *want = tarn_eg_stop_name(k->reached ? TARN_EG_STOP_GOAL : TARN_EG_STOP_SATURATED);
+  ck_assert_msg(strcmp(stop, want) == 0, "%s: %s, not %s", k->name, stop, want);
+}
+START_TEST(test_goals) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, explore, (void *)(uintptr_t)&goals[_i]);
+  ck_assert_msg(st == TARN_OK, "%s: %s", goals[_i].name, tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("rules-explore");
+  TCase *t = tcase_create("goals");
+  tcase_set_timeout(t, 60);
+  tcase_add_loop_test(t, test_goals, 0, sizeof goals / sizeof *goals);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed > 0;
+}
