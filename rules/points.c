@@ -1,5 +1,6 @@
 /* Terms evaluated at single points. */
 #include "rules/points.h"
+#include "rules/proof.h"
 #include <math.h>
 #include <string.h>
 
@@ -261,6 +262,22 @@ static tarn_value nth_at(points *p, const tarn_node *x, const int64_t *index) {
   tarn_raise(p->cx, TARN_NO_RESULT, "%s has no value at a point", tarn_op_info(k->op)->text);
 }
 
+/* What a call means, over its operands as they are. */
+static tarn_term meaning(points *p, tarn_term t) {
+  tarn_node x = *tarn_term_get(p->L, t);
+  const uint64_t *known = tarn_map_get(p->part, t);
+  if (known) return (tarn_term)(*known - 1);
+  tarn_map *with = tarn_map_new(p->cx);
+  tarn_term *in = TARN_ARRAY(p->cx, tarn_term, x.n + 1u);
+  for (uint32_t i = 0; i < x.n; i++) {
+    in[i] = tarn_input(p->L, tarn_format(p->cx, "operand%u", i), tarn_term_get(p->L, x.kid[i])->type);
+    *tarn_map_at(with, in[i], NULL) = (uint64_t)x.kid[i] + 1;
+  }
+  tarn_term m = pf_subst(p->L, tarn_call_expand(p->L, tarn_mk(p->L, x.op, x.payload, in, x.n)), with);
+  *tarn_map_at(p->part, t, NULL) = (uint64_t)m + 1;
+  return m;
+}
+
 static tarn_value kernel_at(points *p, tarn_term t, const tarn_node *x, const int64_t *index) {
   switch (x->op) {
   case TARN_OP_COMPUTE:
@@ -281,6 +298,8 @@ static tarn_value kernel_at(points *p, tarn_term t, const tarn_node *x, const in
     return gather_at(p, x, index);
   case TARN_OP_NTH:
     return nth_at(p, x, index);
+  case TARN_OP_CALL:
+    return points_at(p, meaning(p, t), index);
   default:
     tarn_raise(p->cx, TARN_NO_RESULT, "%s has no value at a point", tarn_op_info(x->op)->text);
   }
