@@ -74,7 +74,7 @@ typedef struct tarn_sat_options {
   tarn_rule_class numerics;  /* rules above this class are left out */
   uint64_t max_nodes;        /* 0: 200,000 */
   uint64_t max_bytes;        /* 0: none */
-  uint32_t max_iterations;   /* over all phases; 0: 100 */
+  uint32_t max_iterations;   /* over all phases; 0: 1,000 */
   double max_seconds;        /* 0: none, and then equal input gives an equal graph */
   bool backoff;              /* scheduler of the surface and free levels */
   uint32_t match_limit, ban_length;

@@ -175,7 +175,7 @@ tarn_term tarn_sat_term(tarn_saturation *s, uint32_t cls, tarn_sat_pick *pick, v
 /* ---------------------------------------------------------------- setting up */
 
 tarn_sat_options tarn_sat_defaults(void) {
-  return (tarn_sat_options){.numerics = TARN_RULE_REASSOC, .max_nodes = 200000, .max_iterations = 100,
+  return (tarn_sat_options){.numerics = TARN_RULE_REASSOC, .max_nodes = 200000, .max_iterations = 1000,
                             .goal = TARN_NONE};
 }
 
@@ -331,7 +331,7 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs, co
   tarn_saturation *s = TARN_NEW(cx, tarn_saturation);
   *s = (tarn_saturation){.L = rs->L, .cx = cx, .program = p, .rs = rs, .o = *o};
   if (!s->o.max_nodes) s->o.max_nodes = 200000;
-  if (!s->o.max_iterations) s->o.max_iterations = 100;
+  if (!s->o.max_iterations) s->o.max_iterations = 1000;
   double start = now();
   tarn_defer(cx, free_all, s);
   tarn_eg_config config = {o->reasons, s->o.max_nodes, o->max_bytes};

@@ -164,11 +164,71 @@ START_TEST(test_nets) {
 }
 END_TEST
 
+/* ---------------------------------------------------------------- growth */
+
+static void branches(tarn_buf *b, int n) { /* one long sum of normalised convolutions */
+  tarn_buf_str(b, "in x f32 1,2,4,4\nrand s 1,2,1,1\nrand c 1,2,1,1\nnode Relu r x -> y0\n");
+  for (int i = 0; i < n; i++)
+    tarn_buf_fmt(b, "rand w%d 2,2,1,1\nnode Conv c%d x w%d -> t%d\nnode Mul m%d t%d s -> u%d\nnode Add a%d u%d c -> v%d\n"
+                 "node Add q%d y%d v%d -> y%d\n", i, i, i, i, i, i, i, i, i, i, i, i, i, i + 1);
+  tarn_buf_fmt(b, "out y%d\n", n);
+}
+
+static void stream(tarn_buf *b, int n) { /* blocks that add to what they read */
+  tarn_buf_str(b, "in x f32 1,2,4,4\nrand s 1,2,1,1\nrand c 1,2,1,1\nnode Relu r x -> y0\n");
+  for (int i = 0; i < n; i++)
+    tarn_buf_fmt(b, "rand w%d 2,2,1,1\nnode Mul m%d y%d s -> u%d\nnode Relu r%d u%d -> p%d\nnode Conv c%d p%d w%d -> t%d\n"
+                 "node Add a%d t%d c -> v%d\nnode Add q%d y%d v%d -> y%d\n", i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i + 1);
+  tarn_buf_fmt(b, "out y%d\n", n);
+}
+
+static void dense(tarn_buf *b, int n) { /* blocks that read all that came before */
+  tarn_buf_str(b, "in x f32 1,2,4,4\nnode Relu r x -> y0\n");
+  for (int i = 0; i < n; i++)
+    tarn_buf_fmt(b, "rand w%d 2,%d,1,1\nrand s%d 1,%d,1,1\nnode Mul m%d y%d s%d -> u%d\nnode Relu r%d u%d -> p%d\n"
+                 "node Conv c%d p%d w%d -> t%d\nnode Concat k%d y%d t%d -> y%d : axis=1\n", i, 2 * i + 2, i, 2 * i + 2, i, i,
+                 i, i, i, i, i, i, i, i, i, i, i, i, i + 1);
+  tarn_buf_fmt(b, "out y%d\n", n);
+}
+
+/* most: how many times the nodes when the network is twice as deep. What reads all that came before is itself of
+ * quadratic size. */
+typedef struct growing { const char *name; void (*text)(tarn_buf *b, int n); uint32_t most; } growing;
+static const growing grown[] = {{"branches", branches, 3}, {"stream", stream, 3}, {"dense", dense, 5}};
+
+static uint32_t nodes_of(tarn_ctx *cx, const growing *w, int n) {
+  tarn_buf b = {.cx = cx};
+  w->text(&b, n);
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  tarn_sat_options o = tarn_sat_defaults();
+  tarn_saturation *s = tarn_saturate(kit_model(L, b.p), rs, &o);
+  ck_assert_str_eq(tarn_sat_result(s)->stop, "saturated");
+  return tarn_sat_result(s)->nodes;
+}
+
+/* No form for each subset of what could be fused. */
+static void grow(tarn_ctx *cx, void *arg) {
+  const growing *w = arg;
+  uint32_t some = nodes_of(cx, w, 12), more = nodes_of(cx, w, 24);
+  ck_assert_msg(more <= w->most * some, "%s: %u nodes, then %u", w->name, some, more);
+}
+
+START_TEST(test_growth) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, grow, (void *)(uintptr_t)&grown[_i]);
+  ck_assert_msg(st == TARN_OK, "%s: %s", grown[_i].name, tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("rules-sat");
   TCase *t = tcase_create("nets");
   tcase_set_timeout(t, 60);
   tcase_add_loop_test(t, test_nets, 0, sizeof nets / sizeof *nets);
+  tcase_add_loop_test(t, test_growth, 0, sizeof grown / sizeof *grown);
   tcase_add_loop_test(t, test_exact, 0, sizeof nets / sizeof *nets);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
