@@ -2,8 +2,8 @@
  *
  * Ids of nodes and names of classes share one table of symbols, as many files name a class after a node. A symbol gets
  * its number when first seen, which for a node may be as a child before its definition; so children are kept as symbols
- * and turned into classes, in place, at the end. Bytes a node: 24 of arrays, 16 of symbols and table, the id's text;
- * growing arrays add half.
+ * and turned into classes, in place, at the end. Bytes a node: 24 of arrays, 12 of symbols and up to 24 of
+ * table, the id's text; growing arrays add half.
  */
 #include "extract/select/internal.h"
 #include <errno.h>
@@ -17,6 +17,8 @@
 typedef enum { AT_START, AT_TOP, AT_NODES, AT_NODE, AT_KIDS, AT_ROOTS, AT_END } place;
 /* What the value that follows a key is. */
 typedef enum { IS_OTHER, IS_NODES, IS_ROOTS, IS_NODE, IS_KIDS, IS_CLASS, IS_COST } meaning;
+
+typedef struct slot { uint32_t hash, symbol; } slot; /* symbol + 1; 0 = free */
 
 typedef struct reader {
   tarn_ctx *cx;
@@ -32,7 +34,8 @@ typedef struct reader {
   /* symbols */
   uint32_t n_syms, cap_syms;
   uint32_t *text, *node_of, *class_of; /* by symbol */
-  uint32_t *slot, n_slots;             /* open addressing, symbol + 1 */
+  slot *slot;                          /* open addressing */
+  uint32_t n_slots;
   uint32_t cap_text, cap_node_of, cap_class_of;
   /* the node being read */
   uint32_t sym, cls, n_kids;
@@ -45,26 +48,29 @@ typedef struct reader {
 } reader;
 
 /* ---- symbols ---- */
-static uint32_t *find_slot(reader *r, const char *s, size_t n) {
-  uint64_t h = tarn_hash_bytes(s, n, 0);
-  for (uint32_t i = (uint32_t)h & (r->n_slots - 1);; i = (i + 1) & (r->n_slots - 1)) {
-    if (!r->slot[i]) return &r->slot[i];
-    const char *t = sel_text(r->g, r->text[r->slot[i] - 1]);
-    if (!strncmp(t, s, n) && !t[n]) return &r->slot[i];
+/* The slot of a symbol, or the free one where it belongs. Most lookups see one line of slots, and one text. */
+static slot *find_slot(reader *r, const char *s, size_t n, uint32_t hash) {
+  for (uint32_t i = hash & (r->n_slots - 1);; i = (i + 1) & (r->n_slots - 1)) {
+    slot *p = &r->slot[i];
+    if (!p->symbol) return p;
+    if (p->hash != hash) continue;
+    const char *t = sel_text(r->g, r->text[p->symbol - 1]);
+    if (!strncmp(t, s, n) && !t[n]) return p;
   }
 }
 
 static void more_slots(reader *r) {
   uint32_t old = r->n_slots, n = old ? 2 * old : 1024;
-  sel_drop(r->cx, r->slot, old, sizeof *r->slot);
-  r->slot = NULL, r->n_slots = 0;
-  r->slot = sel_grow(r->cx, NULL, 0, n, sizeof *r->slot);
-  r->n_slots = n;
-  memset(r->slot, 0, n * sizeof *r->slot);
-  for (uint32_t i = 0; i < r->n_syms; i++) {
-    const char *t = sel_text(r->g, r->text[i]);
-    *find_slot(r, t, strlen(t)) = i + 1;
+  slot *wide = sel_grow(r->cx, NULL, 0, n, sizeof *wide);
+  memset(wide, 0, n * sizeof *wide);
+  for (uint32_t i = 0; i < old; i++) {
+    uint32_t at = r->slot[i].hash & (n - 1);
+    if (!r->slot[i].symbol) continue;
+    while (wide[at].symbol) at = (at + 1) & (n - 1);
+    wide[at] = r->slot[i];
   }
+  sel_drop(r->cx, r->slot, old, sizeof *r->slot);
+  r->slot = wide, r->n_slots = n;
 }
 
 /* Makes room for element n of an array that grows by half. */
@@ -81,15 +87,16 @@ static uint32_t symbol(reader *r, const char *s, size_t n) {
   if (memchr(s, 0, n)) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: an id holds a zero byte", r->file);
   if (n > 65536) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: an id of %zu bytes: at most 65536", r->file, n);
   if (r->n_syms >= r->n_slots / 4 * 3) more_slots(r);
-  uint32_t *slot = find_slot(r, s, n);
-  if (*slot) return *slot - 1;
+  uint32_t hash = (uint32_t)(tarn_hash_bytes(s, n, 0) >> 32);
+  slot *at = find_slot(r, s, n, hash);
+  if (at->symbol) return at->symbol - 1;
   uint32_t id = r->n_syms;
   r->text = room(r, r->text, id, &r->cap_text);
   r->node_of = room(r, r->node_of, id, &r->cap_node_of);
   r->class_of = room(r, r->class_of, id, &r->cap_class_of);
   r->text[id] = sel_text_add(r->g, s, n);
   r->node_of[id] = r->class_of[id] = NONE;
-  *slot = ++r->n_syms;
+  *at = (slot){hash, ++r->n_syms};
   return id;
 }
 
