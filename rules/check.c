@@ -91,7 +91,7 @@ typedef struct checking {
   TARN_VEC(tarn_rule_result) out;
 } checking;
 
-enum { PATIENCE = 20 }; /* a mutated rule may fire that many times as often before it is believed */
+enum { PATIENCE = 60 }; /* a mutated rule may fire that many times as often before it is believed */
 
 /* What became of the rule without condition `skip`; a guard is one without which the rule still holds. */
 static void without(checking *c, const rule *r, uint32_t skip, tarn_rule_result *res) {

@@ -3,6 +3,7 @@
 #include "rules/rules.h"
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool all;
@@ -45,6 +46,30 @@ static void shipped(tarn_ctx *cx, void *arg) {
 START_TEST(test_shipped) { must(shipped, NULL); }
 END_TEST
 START_TEST(test_needed) { must(shipped, &all); }
+END_TEST
+
+/* Every rule stands in the table of docs/rules.md with its class, and every number of the list has a rule, but for those
+ * that follow from descriptions. */
+static void documented(tarn_ctx *cx, void *arg) {
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  size_t n;
+  const char *page = tarn_read_file(cx, TARN_TOP "/docs/rules.md", &n);
+  bool seen[74] = {0};
+  (void)arg;
+  ship(cx, rs);
+  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
+    tarn_rule_info r = tarn_ruleset_at(rs, i);
+    for (const char *p = r.doc; (p = strpbrk(p, "R")); p++)
+      if (p[1] > '0' && p[1] <= '9' && atoi(p + 1) < 74) seen[atoi(p + 1)] = true;
+    if (strchr(r.name, ':')) continue;
+    const char *row = strstr(page, tarn_format(cx, "| `%s` | %s", r.name, r.family)), *end = row ? strchr(row, '\n') : NULL;
+    ck_assert_msg(end, "docs/rules.md has no row of %s", r.name);
+    const char *line = tarn_strndup(cx, row, (size_t)(end - row));
+    ck_assert_msg(strstr(line, tarn_rule_class_name(r.numeric)), "docs/rules.md has another class: %s", line);
+  }
+  for (int i = 1; i < 74; i++) ck_assert_msg(seen[i] || i == 48 || i == 49, "no rule has the number R%d", i);
+}
+START_TEST(test_documented) { must(documented, NULL); }
 END_TEST
 
 /* ---- traps ---- */
@@ -167,6 +192,7 @@ int main(int argc, char **argv) {
   tcase_set_timeout(t, 600);
   tcase_add_test(t, test_shipped);
   tcase_add_test(t, test_needed);
+  tcase_add_test(t, test_documented);
   tcase_add_loop_test(t, test_traps, 0, sizeof traps / sizeof *traps);
   tcase_add_test(t, test_shrunk);
   tcase_add_test(t, test_starved);
