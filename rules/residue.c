@@ -1,15 +1,19 @@
-/* A reduction that reads only where a sum of loops is congruent to a number: (a·o + k·r + …) mod s = c, zeros elsewhere.
+/* A reduction that reads only where a sum of loops is congruent to a number, (a·o + k·r + …) mod s = c, or lies in a band,
+ * lo <= a·o ± r + … < hi, narrower than r goes; and zeros elsewhere.  The zeros need no computing.
  *
- * The zeros need no computing: the reduce loop r steps through its residue class, r = s·q + ρ(o), and own loops that the
- * stride divides are split by it, o = s·o1 + o0, so that ρ depends on o0 alone.  A transposed convolution, imported as a
- * convolution over spread-out input, becomes s (or s·s) interleaved small ones. Constant operands are laid out anew. */
+ * Residue: the reduce loop steps through its residue class, r = s·q + ρ(o), and own loops that the stride divides are
+ * split by it, o = s·o1 + o0, so that ρ depends on o0 alone.  A transposed convolution, imported as a convolution over
+ * spread-out input, becomes s (or s·s) interleaved small ones.
+ * Band: the reduce loop goes through the band, r = ±(lo + q - a·o): a kernel larger than its input.
+ * Constant operands are laid out anew. */
 #include "rules/build.h"
 #include <string.h>
 
 typedef struct residue {
   tarn_lang *L;
   uint32_t read, red;           /* the guarded read; number of the reduce loop */
-  int64_t s, q, c, k;           /* stride, extent of the loop that takes r's place, (… + k·r) mod s = c */
+  bool band;
+  int64_t s, q, c, k;           /* stride, extent of the loop that takes r's place, (… + k·r) mod s = c; band: lo is c */
   uint32_t sum;                 /* the sum under the modulus, over the old loops */
   uint32_t nown, nred;          /* new loops */
   int64_t own[TARN_MAX_DIMS], red_dim[TARN_MAX_DIMS];
@@ -58,7 +62,7 @@ static int64_t inverse(int64_t k, int64_t s) {
   return 0;
 }
 
-/* The sum is of plain loops, of which one reduces, with a coefficient prime to the stride. */
+/* The sum is of plain loops, of which one reduces. */
 static bool of_loops(const kstage *st, residue *x) {
   const tarn_ix *e = tarn_ix_get(x->L, x->sum);
   x->red = TARN_NONE;
@@ -69,7 +73,21 @@ static bool of_loops(const kstage *st, residue *x) {
     x->red = e->t[i].arg - st->nown;
     x->k = e->t[i].coef;
   }
-  return x->red != TARN_NONE && st->red[x->red] > 1 && inverse(x->k, x->s);
+  return x->red != TARN_NONE && st->red[x->red] > 1;
+}
+
+/* … mod s = c, with a coefficient of the reduce loop that is prime to s. */
+static bool congruence(const tarn_lang *L, const kstage *st, const tarn_guard *g, residue *x) {
+  const tarn_ix *e = tarn_ix_get(L, g->e);
+  if (e->n != 1 || e->t[0].kind != TARN_IX_MOD || e->t[0].coef != 1 || e->t[0].by > 64 || g->hi - g->lo != 1) return false;
+  x->band = false, x->s = e->t[0].by, x->c = g->lo - e->c, x->sum = e->t[0].arg;
+  return of_loops(st, x) && inverse(x->k, x->s);
+}
+
+/* lo <= … < hi, with coefficient 1 or -1. */
+static bool narrow_band(const kstage *st, const tarn_guard *g, residue *x) {
+  x->band = true, x->s = 1, x->c = g->lo, x->sum = g->e, x->q = g->hi - g->lo;
+  return of_loops(st, x) && (x->k == 1 || x->k == -1) && x->q > 0 && x->q < st->red[x->red];
 }
 
 static bool find_residue(const kern *k, residue *x) {
@@ -77,11 +95,9 @@ static bool find_residue(const kern *k, residue *x) {
   for (uint32_t r = 0; r < st->nb; r++) {
     const tarn_imap *m = tarn_imap_get(k->L, st->read[r].map);
     for (uint32_t g = 0; g < m->nguard; g++) {
-      const tarn_ix *e = tarn_ix_get(k->L, m->guard[g].e);
-      if (e->n != 1 || e->t[0].kind != TARN_IX_MOD || e->t[0].coef != 1 || e->t[0].by > 64) continue;
-      if (m->guard[g].hi - m->guard[g].lo != 1) continue;
-      *x = (residue){.L = k->L, .read = r, .s = e->t[0].by, .c = m->guard[g].lo - e->c, .sum = e->t[0].arg};
-      if (of_loops(st, x) && vanishes(k->L, st, r, m->fill)) return true;
+      *x = (residue){.L = k->L, .read = r};
+      if ((congruence(k->L, st, &m->guard[g], x) || narrow_band(st, &m->guard[g], x)) && vanishes(k->L, st, r, m->fill))
+        return true;
     }
   }
   return false;
@@ -92,13 +108,13 @@ static bool find_residue(const kern *k, residue *x) {
 static bool new_loops(const kstage *st, residue *x) {
   uint32_t used = ix_uses(x->L, x->sum);
   for (uint32_t o = 0; o < st->nown; o++) {
-    x->split[o] = (used >> o & 1) && st->own[o] > x->s && st->own[o] % x->s == 0;
+    x->split[o] = !x->band && (used >> o & 1) && st->own[o] > x->s && st->own[o] % x->s == 0;
     x->first[o] = x->nown;
     if (x->nown + 2 > TARN_MAX_DIMS) return false;
     x->own[x->nown++] = x->split[o] ? st->own[o] / x->s : st->own[o];
     if (x->split[o]) x->own[x->nown++] = x->s;
   }
-  x->q = (st->red[x->red] + x->s - 1) / x->s;
+  if (!x->band) x->q = (st->red[x->red] + x->s - 1) / x->s;
   x->nred = st->nred;
   memcpy(x->red_dim, st->red, sizeof x->red_dim);
   x->red_dim[x->red] = x->q;
@@ -148,18 +164,39 @@ static uint32_t least(const residue *x, const kstage *st, const int64_t *dim) {
   return plain_mod(x, t, dim);
 }
 
-/* From the new loops to the old ones; where r would pass its end, `fill`. */
+/* r where the loop in its place is 0, for a band. */
+static uint32_t band_start(const residue *x, const kstage *st, const int64_t *dim) {
+  const tarn_ix *e = tarn_ix_get(x->L, x->sum);
+  uint32_t t = tarn_ix_const(x->L, x->k * (x->c - e->c));
+  for (uint32_t i = 0; i < e->n; i++)
+    if (e->t[i].arg < st->nown)
+      t = tarn_ix_add(x->L, t, tarn_ix_scale(x->L, old_own(x, e->t[i].arg, dim), -x->k * e->t[i].coef, dim), dim);
+  return t;
+}
+
+static uint32_t old_red(const residue *x, const kstage *st, const int64_t *dim) {
+  uint32_t v = tarn_ix_scale(x->L, tarn_ix_var(x->L, x->nown + x->red, dim), x->band ? x->k : x->s, dim);
+  return tarn_ix_add(x->L, v, x->band ? band_start(x, st, dim) : least(x, st, dim), dim);
+}
+
+/* May r pass its ends? */
+static bool overshoots(const residue *x, const kstage *st, uint32_t r, const int64_t *dim) {
+  int64_t lo, hi;
+  if (!x->band && st->red[x->red] % x->s == 0) return false;
+  tarn_ix_range(x->L, r, dim, &lo, &hi);
+  return lo < 0 || hi >= st->red[x->red];
+}
+
+/* From the new loops to the old ones; where r would pass an end, `fill`. */
 static uint32_t to_old(const residue *x, const kstage *st, bool body, uint32_t fill) {
   tarn_imap m = {.nin = (uint8_t)(st->nown + (body ? st->nred : 0)), .fill = TARN_NONE};
   loops_of_part(x, body, &m);
   for (uint32_t o = 0; o < st->nown; o++) m.in[o] = st->own[o], m.e[o] = old_own(x, o, m.dim);
   for (uint32_t r = 0; body && r < st->nred; r++) {
-    uint32_t v = tarn_ix_var(x->L, x->nown + r, m.dim);
     m.in[st->nown + r] = st->red[r];
-    if (r == x->red) v = tarn_ix_add(x->L, tarn_ix_scale(x->L, v, x->s, m.dim), least(x, st, m.dim), m.dim);
-    m.e[st->nown + r] = v;
+    m.e[st->nown + r] = r == x->red ? old_red(x, st, m.dim) : tarn_ix_var(x->L, x->nown + r, m.dim);
   }
-  if (body && st->red[x->red] % x->s) {
+  if (body && overshoots(x, st, m.e[st->nown + x->red], m.dim)) {
     m.nguard = 1, m.fill = fill;
     m.guard[0] = (tarn_guard){m.e[st->nown + x->red], 0, st->red[x->red]};
   }
