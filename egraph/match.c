@@ -22,6 +22,8 @@ void eg_scratch_free(eg_searcher *s) {
   for (size_t a = 0; a < s->keyed_cap; a++)
     eg_release(m, s->keyed[a].pair, s->keyed[a].pair_cap * sizeof *s->keyed[a].pair);
   eg_release(m, s->keyed, s->keyed_cap * sizeof *s->keyed);
+  eg_release(m, s->pairs, s->pairs_cap * sizeof *s->pairs);
+  eg_release(m, s->pairs2, s->pairs2_cap * sizeof *s->pairs2);
 }
 
 void eg_searcher_free(eg_searcher *s) {

@@ -53,6 +53,8 @@ typedef struct eg_searcher {
   uint8_t *mode;
   eg_keyed *keyed; /* per atom */
   size_t tuple_cap, fixed_cap, mode_cap, keyed_cap;
+  uint64_t *pairs, *pairs2; /* for sorting: key << 32 | node */
+  size_t pairs_cap, pairs2_cap;
   /* the rule at work */
   const eg_rule *r;
   const eg_instr *code;

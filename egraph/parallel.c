@@ -70,6 +70,7 @@ static void *work(void *arg) {
   own.mem = &mem, own.hurry = give_up, own.user = &p, own.gave_up = false, own.patience = 0;
   own.tuple = own.fixed = NULL, own.mode = NULL, own.keyed = NULL;
   own.tuple_cap = own.fixed_cap = own.mode_cap = own.keyed_cap = 0;
+  own.pairs = own.pairs2 = NULL, own.pairs_cap = own.pairs2_cap = 0;
   bool ok = eg_scratch_prepare(&own);
   for (uint32_t k; ok && !atomic_load(&t->stop) && (k = atomic_fetch_add(&t->next, 1)) < t->j->pieces;)
     ok = search_piece(t, &own, k);

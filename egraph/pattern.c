@@ -231,6 +231,16 @@ static void fuse_keys(build *b) {
   b->n_code = to;
 }
 
+/* See eg_rule.group_by. */
+static int32_t group_by(const build *b, uint32_t root) {
+  const eg_test *t = &b->rs->test[b->r->atom[root].test];
+  for (uint32_t i = 0; i < b->n_code && t->n <= 2 && !t->segs; i++) {
+    const eg_instr *in = &b->code[i];
+    if (in->code == I_KEYED && in->x.atom == root && (in->x.slot == 0 || in->x.slot == 1)) return in->x.slot;
+  }
+  return -1;
+}
+
 static uint32_t root_atom(const eg_rule *r, uint32_t block) {
   for (uint32_t a = 0; a < r->n_atoms; a++)
     if (r->atom[a].block == block && r->atom[a].parent == NONE) return a;
@@ -308,7 +318,8 @@ static bool make_plans(build *b) {
   b->code = rs_new(rs, max, sizeof *b->code);
   bool *done = rs_new(rs, n, sizeof *done);
   r->plan = rs_new(rs, n, sizeof *r->plan), r->plan_len = rs_new(rs, n, sizeof *r->plan_len);
-  if (!b->var || !b->seg || !b->payload || !b->op || !b->code || !done || !r->plan || !r->plan_len)
+  r->group_by = rs_new(rs, n, sizeof *r->group_by);
+  if (!r->group_by || !b->var || !b->seg || !b->payload || !b->op || !b->code || !done || !r->plan || !r->plan_len)
     return false;
   r->n_plans = n;
   for (uint32_t k = n; k-- > 0;) { /* the last one made is plan 0: its sources are the rule's */
@@ -318,6 +329,7 @@ static bool make_plans(build *b) {
     if (!code) return false;
     memcpy(code, b->code, b->n_code * sizeof *code);
     r->plan[k] = code, r->plan_len[k] = b->n_code;
+    r->group_by[k] = group_by(b, root_atom(r, k));
   }
   r->var = b->var, r->seg = b->seg, r->payload = b->payload, r->op = b->op;
   return true;

@@ -87,6 +87,7 @@ typedef struct eg_rule {
   uint32_t n_plans; /* one per root, that root first */
   const eg_instr **plan;
   uint32_t *plan_len;
+  int32_t *group_by; /* per plan: the root's kid whose class a node with a given kid is looked for in; -1: none */
   uint32_t n_vars, n_payloads, n_ops, n_segs;
   eg_src *var;         /* where each variable is read off */
   uint32_t *payload, *op; /* atoms */

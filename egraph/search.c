@@ -69,17 +69,57 @@ static bool search_roots_all(eg_searcher *s, const eg_rule *r, eg_sink *sink, ui
   return true;
 }
 
+/* Sorts n pairs by their keys below n_keys, keeping the order of equal ones. */
+static void sort_by_key(uint64_t *p, uint64_t *tmp, size_t n, uint32_t n_keys) {
+  enum { DIGIT = 11, VALUES = 1 << DIGIT };
+  uint64_t *from = p, *to = tmp;
+  for (unsigned shift = 32; shift == 32 || n_keys >> (shift - 32); shift += DIGIT) {
+    size_t at[VALUES + 1] = {0};
+    for (size_t i = 0; i < n; i++) at[(from[i] >> shift) % VALUES + 1]++;
+    for (size_t v = 0; v < VALUES; v++) at[v + 1] += at[v];
+    for (size_t i = 0; i < n; i++) to[at[(from[i] >> shift) % VALUES]++] = from[i];
+    uint64_t *t = from;
+    from = to, to = t;
+  }
+  if (from != p) memcpy(p, from, n * sizeof *p);
+}
+
+/* Roots one after the other whose nodes are looked for in the same class. */
+static bool run_grouped(eg_searcher *s, uint32_t root, int32_t slot, const uint32_t *node, size_t n) {
+  if (!eg_grow(s->mem, (void **)&s->pairs, &s->pairs_cap, n, sizeof *s->pairs) ||
+      !eg_grow(s->mem, (void **)&s->pairs2, &s->pairs2_cap, n, sizeof *s->pairs2)) {
+    s->gave_up = true;
+    return false;
+  }
+  for (size_t i = 0; i < n; i++) s->pairs[i] = (uint64_t)s->g->rec[node[i]].k[slot] << 32 | node[i];
+  sort_by_key(s->pairs, s->pairs2, n, s->g->n_ids);
+  for (size_t i = 0; i < n; i++)
+    if (!eg_run_from(s, root, (uint32_t)s->pairs[i])) return false;
+  return true;
+}
+
+static bool run_roots(eg_searcher *s, uint32_t root, const uint32_t *node, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (!eg_run_from(s, root, node[i])) return false;
+  return true;
+}
+
 /* Matches whose first changed atom is a root. */
 static bool search_roots(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t root, size_t first, size_t end) {
+  enum { WORTH = 256 }; /* to sort */
   const eg_atom *at = &r->atom[root];
   start_rule(s, r, sink, at->block);
   set_modes(s, r, root);
   const uint8_t *ok = s->ok + at->test * s->ok_stride;
+  int32_t slot = r->group_by[at->block];
   for (uint32_t h = 0; h < s->ok_heads && !sink->full; h++) {
-    if (!ok[h] || s->head_at.p[h + 1] <= first) continue;
-    size_t i = s->head_at.p[h] > first ? s->head_at.p[h] : first, stop = s->head_at.p[h + 1];
-    for (; i < stop && i < end && !sink->full; i++)
-      if (!eg_run_from(s, root, s->order.p[i]) && s->gave_up) return false;
+    size_t i = s->head_at.p[h], stop = s->head_at.p[h + 1];
+    i = i > first ? i : first, stop = stop < end ? stop : end;
+    if (!ok[h] || i >= stop) continue;
+    const uint32_t *node = s->order.p + i;
+    bool sort = slot >= 0 && s->since == 0 && stop - i >= WORTH;
+    bool go = sort ? run_grouped(s, root, slot, node, stop - i) : run_roots(s, root, node, stop - i);
+    if (!go && s->gave_up) return false;
   }
   return true;
 }
@@ -261,6 +301,7 @@ enum { FEW_RULES = 3, PIECES = 16, SMALL = 1 << 13 };
 bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
                const uint32_t *first_id) {
   uint32_t left = 0;
+  bool grouped = false; /* some rule's roots */
   s->since = since, s->gave_up = false;
   s->possible.n = 0;
   for (size_t a = 0; a < s->keyed_cap; a++) s->keyed[a].at = NULL; /* classes and stamps are no longer what they were */
@@ -269,10 +310,11 @@ bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n
     if (r->bare && !search_bare(s, r, &sinks[i], since ? first_id[i] : 0)) return false;
     if (!eg_push(s->mem, &s->possible, rule_possible(s, r))) return false;
     left += s->possible.p[i];
+    grouped |= s->possible.p[i] && r->group_by[0] >= 0;
   }
   bool changed = !since || since + 1 < s->g->now || s->g->now_used;
   if (!left || !changed) return true;
-  eg_search_job j = {rules, n, since == 0 && left <= FEW_RULES, 1};
+  eg_search_job j = {rules, n, since == 0 && left <= FEW_RULES && !grouped, 1};
   if (!index_changes(s, &j, sinks)) return false;
   if ((j.scan ? s->g->n_ids : s->order.n) > SMALL) j.pieces = PIECES;
   if (s->threads > 1 && j.pieces > 1) return eg_search_parallel(s, &j, sinks);
