@@ -142,14 +142,9 @@ static bool as_written(instance *x, renv *e) {
   return false;
 }
 
-static bool try_match(void *arg, renv *e) {
+/* One of the ways to choose what the rule leaves open. */
+static bool try_choice(void *arg, renv *e) {
   instance *x = arg;
-  if (x->root + 1 < x->r->nlhs) {
-    x->root++;
-    r_match_term(e, x->r, x->root, x->s->extra[x->root], try_match, x);
-    x->root--;
-    return !x->holds;
-  }
   if (!r_conditions(e, x->r, TARN_NONE)) {
     x->why = "a side condition does not hold";
     return true;
@@ -165,6 +160,18 @@ static bool try_match(void *arg, renv *e) {
   memcpy(bound, e->cls, sizeof bound); /* what is repeated binds a variable for each */
   x->holds = builder(x->r) ? as_built(x, e) : as_written(x, e);
   memcpy(e->cls, bound, sizeof bound);
+  return !x->holds;
+}
+
+static bool try_match(void *arg, renv *e) {
+  instance *x = arg;
+  if (x->root + 1 < x->r->nlhs) {
+    x->root++;
+    r_match_term(e, x->r, x->root, x->s->extra[x->root], try_match, x);
+    x->root--;
+    return !x->holds;
+  }
+  r_choices(e, x->r, try_choice, x);
   return !x->holds;
 }
 

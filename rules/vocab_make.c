@@ -2,7 +2,7 @@
 #include "rules/vocab.h"
 #include <string.h>
 
-enum { MOST = 32, COMPUTED = 4096 /* elements of a constant that a rule computes */ };
+enum { MOST = 32, SIZES = 128, COMPUTED = 4096 /* elements of a constant that a rule computes */ };
 
 static const tarn_func *fn(renv *e, const rv *a) { return tarn_fn_get(e->L, a->id); }
 static const tarn_type *type_of(renv *e, const rv *a) {
@@ -117,15 +117,16 @@ static bool f_computed(renv *e, const rv *a, rv *out) {
 }
 
 /* ---------------------------------------------------------------- sizes */
-/* Extents that an axis is worth cutting into: the description's, or small ones. */
+/* Extents that the description's intrinsics want an axis to be cut into. Without one, which is where rules and proofs are
+ * checked, all of them: a rule may not depend on which are wanted. */
 static bool f_tile_sizes(renv *e, const rv *a, rv *out) {
-  static const int64_t small[] = {2, 4, 8};
   const tarn_type *t = type_of(e, a);
-  int64_t v[4];
-  uint32_t n = 3, fit = 0;
+  int64_t v[SIZES];
+  uint32_t n = SIZES, fit = 0;
   if (a[1].i < 0 || a[1].i >= t->n) return false;
   if (e->hw) n = tarn_hw_tiles(e->L, e->hw, t->dtype, v, 4);
-  else memcpy(v, small, sizeof small);
+  else
+    for (uint32_t i = 0; i < SIZES; i++) v[i] = 2 + (int64_t)i;
   while (fit < n && v[fit] < t->dim[a[1].i]) fit++;
   return rv_list(e, out, v, fit);
 }
