@@ -22,7 +22,7 @@ static void tell(const tarn_proof_result *r, bool replay) {
   if (!r->ok && r->bad != TARN_NONE) printf("WRONG at step %u: %s\n", r->bad, r->why);
   else if (!r->ok) printf("WRONG: %s\n", r->why);
   else printf("ok: %u steps hold\n", r->steps);
-  if (replay) printf("  %u steps evaluated on both sides, %u too large for it\n", r->replayed, r->skipped);
+  if (replay) printf("  %u steps evaluated on both sides, %u skipped\n", r->replayed, r->skipped);
   for (uint32_t i = 0; i < r->nuse; i++) printf("  %6u  %s\n", r->use[i].count, r->use[i].rule);
 }
 
