@@ -139,6 +139,73 @@ START_TEST(ilp_agrees) {
 }
 END_TEST
 
+/* ---- a cost of one's own: a sum and three times a maximum ---- */
+static void two_values(void *user, uint32_t node, double *out) {
+  (void)user;
+  out[0] = 1 + node % 5, out[1] = node * 7 % 11;
+}
+static double sum_and_peak(void *user, const double *a) { return (void)user, a[0] + 3 * a[1]; }
+static const tarn_sel_cost peak_cost = {
+    .k = 2, .how = {TARN_SEL_SUM, TARN_SEL_MAX}, .values = two_values, .combine = sum_and_peak};
+
+static double peak_of(const tarn_sel_view *v, const uint32_t *choice) {
+  uint32_t todo[64], n = 0;
+  bool seen[64] = {false};
+  double agg[2] = {0};
+  for (uint32_t i = 0; i < v->n_roots; i++)
+    if (!seen[v->root[i]]) seen[v->root[i]] = true, todo[n++] = v->root[i];
+  while (n) {
+    uint32_t node = choice[todo[--n]];
+    double x[2];
+    two_values(NULL, node, x);
+    agg[0] += x[0], agg[1] = fmax(agg[1], x[1]);
+    for (uint32_t i = v->kid_first[node]; i < v->kid_first[node + 1]; i++)
+      if (!seen[v->kid[i]]) seen[v->kid[i]] = true, todo[n++] = v->kid[i];
+  }
+  return sum_and_peak(NULL, agg);
+}
+
+static double brute_force_peak(tarn_sel_graph *g) {
+  tarn_sel_view v;
+  uint32_t at[MOST] = {0}, choice[MOST];
+  double best = INFINITY;
+  ck_assert_int_eq(tarn_sel_graph_view(g, &v), TARN_OK);
+  for (uint32_t c = 0; c < v.n_classes;) {
+    for (uint32_t k = 0; k < v.n_classes; k++) choice[k] = v.class_node[v.class_first[k] + at[k]];
+    if (tarn_sel_verify(g, choice, NULL) == TARN_OK) best = fmin(best, peak_of(&v, choice));
+    for (c = 0; c < v.n_classes; c++) {
+      if (++at[c] < v.class_first[c + 1] - v.class_first[c]) break;
+      at[c] = 0;
+    }
+  }
+  return best;
+}
+
+START_TEST(combined_cost_equals_brute_force) {
+  for (uint64_t seed = 1; seed <= 330; seed++) {
+    tarn_ctx *cx = tarn_ctx_new(NULL);
+    bool small = seed <= 300;
+    tarn_sel_graph *g = small ? random_graph(cx, seed * 31) : long_graph(cx, seed);
+    tarn_sel_options o = tarn_sel_defaults(TARN_SEL_EXACT);
+    tarn_sel_result r;
+    tarn_sel_view v;
+    double best = small ? brute_force_peak(g) : -1;
+    o.cost = &peak_cost;
+    tarn_status st = tarn_sel_run(g, TARN_SEL_EXACT, &o, &r);
+    ck_assert_int_eq(st, best < INFINITY ? TARN_OK : TARN_NO_RESULT);
+    if (!st) {
+      ck_assert_int_eq(tarn_sel_graph_view(g, &v), TARN_OK);
+      ck_assert_double_eq_tol(r.cost, peak_of(&v, r.choice), 1e-9);
+      ck_assert_msg(r.optimal && (!small || fabs(r.cost - best) < 1e-9), "seed %llu: %g, best %g",
+                    (unsigned long long)seed, r.cost, best);
+      tarn_sel_result_free(&r);
+    }
+    tarn_sel_graph_free(g);
+    tarn_ctx_free(cx);
+  }
+}
+END_TEST
+
 int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "--all")) graphs = 100000;
   Suite *s = suite_create("select-exact");
@@ -146,6 +213,7 @@ int main(int argc, char **argv) {
   tcase_set_timeout(t, 600);
   tcase_add_test(t, exact_equals_brute_force);
   tcase_add_test(t, ilp_agrees);
+  tcase_add_test(t, combined_cost_equals_brute_force);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_ENV);

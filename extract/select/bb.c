@@ -406,7 +406,7 @@ static void open_bb(bb *b) {
     b->left[c] = q->cfirst[c + 1] - q->cfirst[c];
     b->pleft[c] = q->pfirst[c + 1] - q->pfirst[c];
   }
-  b->apart = sel_apart_new(b->r, b->mem, q);
+  b->apart = sel_apart_new(b->r, b->mem, q, true);
   sel_relaxation(&b->rows, b->mem, b->r, q);
   b->lp = b->rows.lp;
 }
@@ -444,8 +444,7 @@ void sel_part_solve(sel_run *r, sel_pool *mem, sel_part *t, bool root_only, uint
   if (sel_part_closed(t)) return;
   if (t->q.nn && !t->dead) t->dead = SEL_NEW(mem, uint8_t, t->q.nn); /* outlives the pool below */
   double *reduced = t->reduced ? t->reduced : SEL_NEW(mem, double, (size_t)t->q.nn + t->q.nc);
-  sel_pool *own = SEL_NEW(mem, sel_pool, 1);
-  sel_pool_open(own, r->cx);
+  sel_pool *own = r->brief;
   bb b = {.r = r, .mem = own, .t = t, .q = &t->q, .seed = 1, .floor = INFINITY};
   b.limit = steps ? r->steps + steps : 0;
   open_bb(&b);

@@ -2,7 +2,8 @@
  * chosen below them is paid twice over; where they may share, at least the dearer of the two is paid. So with
  *   L(c) = min over its nodes of  cost + sum over groups of children that may share, of the greatest L in the group
  * L of a root is at most its dag cost; on trees it is the tree cost. Applied to reduced costs it adds to the bound that
- * gave them. Computed by Knuth's algorithm, so cycles do no harm.
+ * gave them. Computed by Knuth's algorithm, so cycles do no harm. Without groups all children may share: then L is the
+ * dearest path, in linear time.
  */
 #include "extract/select/solve.h"
 #include <string.h>
@@ -11,7 +12,6 @@ struct sel_apart {
   const sel_prob *q;
   uint32_t *group;       /* by kid: number of its group in the node */
   uint32_t *root_group;  /* by root */
-  uint32_t n_root_groups;
   const double *extra;   /* by class, while a bound is computed; or NULL */
   const double *cost;    /* by node */
   double *most;          /* scratch by group */
@@ -80,24 +80,29 @@ static uint32_t find_groups(const uint64_t *s, uint32_t words, const uint32_t *c
   return groups;
 }
 
-sel_apart *sel_apart_new(sel_run *r, sel_pool *mem, const sel_prob *q) {
-  if (q->nc > MOST_CLASSES || !q->nc) return NULL;
-  uint32_t words = (q->nc + 63) / 64, widest = q->nr;
-  sel_apart *a = SEL_NEW(mem, sel_apart, 1);
+static void separate(sel_apart *a, sel_run *r, sel_pool *mem) {
+  const sel_prob *q = a->q;
+  uint32_t words = (q->nc + 63) / 64;
   uint64_t *s = below(r, mem, q, words);
+  for (uint32_t v = 0; v < q->nn; v++)
+    find_groups(s, words, q->kid + q->kfirst[v], q->kfirst[v + 1] - q->kfirst[v], a->group + q->kfirst[v]);
+  find_groups(s, words, q->root, q->nr, a->root_group);
+  sel_free(mem, s);
+}
+
+sel_apart *sel_apart_new(sel_run *r, sel_pool *mem, const sel_prob *q, bool groups) {
+  if (!q->nc) return NULL;
+  uint32_t widest = q->nr;
+  sel_apart *a = SEL_NEW(mem, sel_apart, 1);
   a->q = q;
   a->group = SEL_NEW(mem, uint32_t, q->nk);
   a->root_group = SEL_NEW(mem, uint32_t, q->nr);
-  for (uint32_t v = 0; v < q->nn; v++) {
-    uint32_t n = q->kfirst[v + 1] - q->kfirst[v];
-    find_groups(s, words, q->kid + q->kfirst[v], n, a->group + q->kfirst[v]);
-    if (n > widest) widest = n;
-  }
-  a->n_root_groups = find_groups(s, words, q->root, q->nr, a->root_group);
+  for (uint32_t v = 0; v < q->nn; v++)
+    if (q->kfirst[v + 1] - q->kfirst[v] > widest) widest = q->kfirst[v + 1] - q->kfirst[v];
   a->most = SEL_NEW(mem, double, widest);
   a->choice = SEL_NEW(mem, uint32_t, q->nc);
   a->value = SEL_NEW(mem, double, q->nc);
-  sel_free(mem, s);
+  if (groups && q->nc <= MOST_CLASSES) separate(a, r, mem);
   return r->stop ? NULL : a;
 }
 

@@ -45,7 +45,7 @@ static bool pass(sel_parts *s, bool root_only, uint64_t steps, uint64_t partial)
   for (uint32_t i = 0; i < s->n && !s->r->stop && !s->impossible; i++) {
     sel_part *t = &s->part[i];
     set_limit(s, t);
-    if (!sel_part_closed(t) && !sel_part_width(s->r, s->mem, t, tables_for(s->r, t, root_only, partial)))
+    if (!sel_part_closed(t) && !sel_part_width(s->r, t, tables_for(s->r, t, root_only, partial)))
       sel_part_solve(s->r, s->mem, t, root_only, steps);
     sel_parts_offer(s);
     if (sel_good_enough(s->r)) {
@@ -71,6 +71,7 @@ void sel_run_exact(sel_run *r) {
   if (!sel_parts_open(&s, r)) return;
   for (int round = 0; round < 20; round++) {
     sel_parts_split(&s);
+    sel_parts_bound(&s);
     first_selections(&s, &seed);
     if (s.n) qsort(s.part, s.n, sizeof *s.part, by_size);
     if (pass(&s, true, 0, 6000000) || r->stop) return;

@@ -52,6 +52,7 @@ void sel_run_greedy(sel_run *r) {
   if (isfinite(r->o.seconds) && sel_search_large(r, &seed)) return;
   if (!sel_parts_open(&s, r)) return;
   sel_parts_split(&s);
+  sel_parts_bound(&s);
   sel_parts_offer(&s);
   for (uint32_t i = 0; i < s.n && !r->stop; i++)
     sel_search_part(&s, &s.part[i], &seed);

@@ -73,6 +73,7 @@ void sel_prob_parents(sel_pool *p, sel_prob *q); /* fills pfirst, pnode */
 typedef struct sel_run {
   tarn_ctx *cx;
   sel_pool *mem;
+  sel_pool *brief;      /* for one step at a time; whoever uses it closes it */
   tarn_sel_graph *graph;
   tarn_sel_view g;
   const double *cost;   /* by node: the costs in force */

@@ -66,7 +66,7 @@ typedef struct front_args {
   tarn_sel_graph *g;
   const tarn_sel_options *o;
   tarn_sel_front out;
-  sel_pool mem;
+  sel_pool mem, brief;
   sel_run r;
   struct { point *p; uint32_t n, cap; } points;
   bool proven;
@@ -146,7 +146,8 @@ static void find_front(tarn_ctx *cx, void *arg) {
   front_args *a = arg;
   sel_run *r = &a->r;
   sel_pool_open(&a->mem, cx);
-  *r = (sel_run){.cx = cx, .mem = &a->mem, .graph = a->g, .t0 = sel_now(), .first = INFINITY};
+  sel_pool_open(&a->brief, cx);
+  *r = (sel_run){.cx = cx, .mem = &a->mem, .brief = &a->brief, .graph = a->g, .t0 = sel_now(), .first = INFINITY};
   r->o = *a->o;
   r->best_cost = INFINITY, r->bound = -INFINITY;
   sel_graph_view(a->g, &r->g);

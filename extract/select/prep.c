@@ -413,9 +413,15 @@ static void force(prep *p) {
 }
 
 /* ---- all of it ---- */
+bool prep_spent(const prep *p) {
+  const sel_run *r = p->run;
+  if (r->stop || (r->o.steps && r->steps > r->o.steps / 3)) return true;
+  return isfinite(r->o.seconds) && sel_left(r) < r->o.seconds * (2.0 / 3);
+}
+
 void prep_reduce(prep *p) {
   bool again = true;
-  while (again && !p->run->stop) {
+  while (again && !prep_spent(p)) {
     do {
       p->changed = false;
       prep_trim(p);
@@ -424,9 +430,9 @@ void prep_reduce(prep *p) {
       prep_trim(p);
       force(p);
       sel_stop(p->run, p->node.n);
-    } while (p->changed && !p->run->stop);
+    } while (p->changed && !prep_spent(p));
     multiply_all(p);
-    again = p->changed || (!p->run->stop && prep_must(p));
+    again = p->changed || (!prep_spent(p) && prep_must(p));
   }
   prep_trim(p);
 }

@@ -54,6 +54,8 @@ void prep_lift_fixed(const prep *p, uint32_t *choice);
 void prep_kill(prep *p, uint32_t node);
 uint32_t prep_pair(prep *p, uint32_t a, uint32_t b);
 
+/* Have the reductions had their share, a third of what the run may take? */
+bool prep_spent(const prep *p);
 /* prep_must.c: returns whether something was removed. */
 bool prep_must(prep *p);
 /* Strongly connected components of the live classes into p->scc, children first. Returns how many. */

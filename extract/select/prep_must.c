@@ -277,12 +277,12 @@ bool prep_must(prep *p) {
     for (size_t i = 0; i < 2; i++) sel_free(p->mem, some[i]);
     return false;
   }
-  while (more && !p->run->stop) {
+  while (more && !prep_spent(p)) {
     more = false;
     for (uint32_t i = 0; i < b.n; i++) more |= must_of(&b, i);
   }
-  for (more = true; more && !p->run->stop;) more = dominators(&b);
-  if (!p->run->stop) {
+  for (more = true; more && !prep_spent(p);) more = dominators(&b);
+  if (!prep_spent(p)) {
     did = force_must(&b);
     did |= kill_cyclic(&b);
     if (!did) did = kill_beaten(&b);

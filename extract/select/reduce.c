@@ -114,6 +114,18 @@ void sel_parts_split(sel_parts *s) {
   s->n = n;
 }
 
+void sel_parts_bound(sel_parts *s) {
+  sel_pool *own = s->r->brief;
+  for (uint32_t i = 0; i < s->n && !s->r->stop; i++) {
+    sel_part *t = &s->part[i];
+    sel_apart *a = sel_apart_new(s->r, own, &t->q, false);
+    double z = a ? sel_apart_bound(a, own, &t->view, t->q.cost, NULL) : 0;
+    s->r->steps += 5 * t->q.nn;
+    if (z > t->bound) t->bound = z < sel_part_cap(t) ? z : sel_part_cap(t);
+    sel_pool_close(own);
+  }
+}
+
 /* Over what a part needs: the provenance of each chosen node. */
 static void lift_part(const sel_parts *s, const sel_part *t, uint32_t *choice) {
   uint32_t *order = SEL_NEW(s->mem, uint32_t, t->q.nc), n = 0;

@@ -18,6 +18,8 @@ typedef struct sel_parts {
 bool sel_parts_open(sel_parts *s, sel_run *r);
 /* Splits the reduced graph into parts, each with a first selection. */
 void sel_parts_split(sel_parts *s);
+/* Raises the parts' bounds at next to no cost. */
+void sel_parts_bound(sel_parts *s);
 /* Offers the parts' selections together to the run, and their bounds. */
 void sel_parts_offer(sel_parts *s);
 /* Removes what the parts proved useless and reduces again; false when that was not worth it. */

@@ -153,7 +153,7 @@ typedef struct job_args {
   const char *who;
   const tarn_sel_options *o;
   tarn_sel_result out;
-  sel_pool mem;
+  sel_pool mem, brief;
 } job_args;
 
 static void check_options(sel_run *r, tarn_sel_method m) {
@@ -182,8 +182,9 @@ static void take_costs(sel_run *r) {
 }
 
 static void open_run(sel_run *r, job_args *a) {
-  *r = (sel_run){.cx = a->g->cx, .mem = &a->mem, .graph = a->g, .t0 = sel_now(), .first = INFINITY};
+  *r = (sel_run){.cx = a->g->cx, .mem = &a->mem, .brief = &a->brief, .graph = a->g, .t0 = sel_now(), .first = INFINITY};
   sel_pool_open(&a->mem, r->cx);
+  sel_pool_open(&a->brief, r->cx);
   r->o = a->o ? *a->o : tarn_sel_defaults(a->m);
   r->best_cost = INFINITY, r->bound = -INFINITY;
   check_options(r, a->m);

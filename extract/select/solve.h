@@ -58,10 +58,10 @@ void sel_part_solve(sel_run *r, sel_pool *mem, sel_part *t, bool root_only, uint
 /* cut.c */
 /* Violated cuts for the point x (nodes, then classes); adds rows, returns how many. */
 uint32_t sel_separate(sel_run *r, sel_pool *mem, const sel_prob *q, const double *x, sel_rows *w, uint32_t most);
-/* disjoint.c: NULL when the problem is too large. The bound is for node costs `cost` (infinite: not to be chosen) and
+/* disjoint.c. Children are told apart when `groups` is asked for and the problem is not too large. The bound is for node costs `cost` (infinite: not to be chosen) and
  * class costs `extra` (NULL: none), all at least 0. */
 typedef struct sel_apart sel_apart;
-sel_apart *sel_apart_new(sel_run *r, sel_pool *mem, const sel_prob *q);
+sel_apart *sel_apart_new(sel_run *r, sel_pool *mem, const sel_prob *q, bool groups); /* NULL: stopped */
 double sel_apart_bound(sel_apart *a, sel_pool *mem, const tarn_sel_view *g, const double *cost, const double *extra);
 /* level.c: rows that raise the bound by the cheapest ways down from needed classes, when one is more than enough. The
  * reduced costs must be those of lp_bound(); node_cost is infinite for nodes fixed at 0. */
@@ -72,5 +72,5 @@ bool sel_prob_scc(sel_pool *mem, const sel_prob *q, uint32_t *scc);
 /* width.c: exact by dynamic programming, where at most so many partial selections do; false where they don't, and then
  * not tried again with as many. */
 enum { WIDTH_STEPS = 6 }; /* that one of them counts for */
-bool sel_part_width(sel_run *r, sel_pool *mem, sel_part *t, uint64_t most);
+bool sel_part_width(sel_run *r, sel_part *t, uint64_t most);
 #endif

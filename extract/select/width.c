@@ -184,11 +184,10 @@ bool width_order(width *w) {
   return true;
 }
 
-bool sel_part_width(sel_run *r, sel_pool *mem, sel_part *t, uint64_t most) {
+bool sel_part_width(sel_run *r, sel_part *t, uint64_t most) {
   if (most <= t->wide || !t->q.nc) return false;
   t->wide = most;
-  sel_pool *own = SEL_NEW(mem, sel_pool, 1);
-  sel_pool_open(own, r->cx);
+  sel_pool *own = r->brief;
   width w = {.r = r, .mem = own, .t = t, .q = &t->q, .most = most};
   w.is_root = SEL_NEW(own, uint8_t, t->q.nc);
   for (uint32_t i = 0; i < t->q.nr; i++) w.is_root[t->q.root[i]] = 1;
