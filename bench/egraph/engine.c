@@ -112,7 +112,7 @@ static double add_all(uint32_t *id) {
     k[0] = id[lcg(&s) % have], k[1] = id[lcg(&s) % have];
     id[have] = tarn_eg_add(L.g, op, 0, k, 2);
   }
-  return (now() - t) / MANY * 1e9;
+  return (now() - t) * 1e9 / (double)MANY;
 }
 
 static int add(void) {
@@ -128,7 +128,7 @@ static int add(void) {
     uint32_t a = lcg(&s) % (LEAVES + MANY), b = lcg(&s) % (LEAVES + MANY);
     tarn_eg_union(L.g, id[a], id[b], TARN_EG_RULE_GIVEN, 0);
   }
-  double unions = (now() - t) / UNIONS;
+  double unions = (now() - t) / (double)UNIONS;
   t = now();
   tarn_eg_rebuild(L.g);
   printf("{\"fresh_ns\":%.1f,\"hit_ns\":%.1f,\"rebuild_ms\":%.4f,\"union_ns\":%.1f,\"rebuild_unions_ms\":%.4f,"
@@ -150,7 +150,7 @@ static int rebuild(void) {
   }
   double t = now();
   tarn_eg_rebuild(L.g);
-  printf("{\"congruence_ns\":%.1f,\"nodes\":%u,\"classes\":%u}\n", (now() - t) / ((CHAINS - 1) * LENGTH) * 1e9,
+  printf("{\"congruence_ns\":%.1f,\"nodes\":%u,\"classes\":%u}\n", (now() - t) * 1e9 / (double)((CHAINS - 1) * LENGTH),
          tarn_eg_node_count(L.g), tarn_eg_class_count(L.g));
   return 0;
 }
