@@ -166,10 +166,15 @@ static double learned_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const
   tarn_features(L, hw, k, s, threads, analytic, f);
   return analytic->seconds * exp2(trees_predict(user, f));
 }
+/* The processor and its vectors: what stands before the first comma of a key. Clocks and caches are in the features. */
+static bool same_family(const char *a, const char *b) {
+  size_t n = strcspn(a, ",");
+  return n == strcspn(b, ",") && !strncmp(a, b, n);
+}
 static const trees *fitting(tarn_ctx *cx, const tarn_hw *hw, const char *name, const char *text, size_t n, const char **why) {
   const trees *t = trees_read(cx, name, text, n);
   if (strcmp(t->features, trees_features(cx))) *why = tarn_format(cx, "%s: trained on other features (%s)", name, t->features);
-  else if (strcmp(t->hw, tarn_hw_key(hw, cx))) *why = tarn_format(cx, "%s: trained on %s", name, t->hw);
+  else if (!same_family(t->hw, tarn_hw_key(hw, cx))) *why = tarn_format(cx, "%s: trained on %s", name, t->hw);
   else return t;
   return NULL;
 }

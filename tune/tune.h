@@ -50,7 +50,7 @@ typedef struct tarn_fit {        /* how well predictions on kernels that were he
 TARN_API void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, const char *path,
                          tarn_fit *fit);
 /* A price from a model file or, with path NULL, the shipped model for this hardware. NULL, with the reason in *why, when
- * there is none that fits: what was trained on another kind of processor prices nothing. */
+ * there is none that fits: what was trained on another processor, or vectors of another width, prices nothing. */
 TARN_API const tarn_price *tarn_learned(tarn_ctx *cx, const tarn_hw *hw, const char *path, const char **why);
 /* Features by falling gain: "NAME  share"; at most max lines. */
 typedef struct tarn_importance { const char *feature; double share; } tarn_importance;
