@@ -347,6 +347,8 @@ START_TEST(any_limit_leaves_a_selection) {
 END_TEST
 
 /* ---- memory ---- */
+static const char *const graphs[] = {SHARED, TARN_TOP "/tests/corpus/egraph/random", TARN_TOP "/tests/corpus/egraph/sums"};
+
 START_TEST(every_allocation_may_fail) {
   for (uint64_t k = 1;; k++) {
     tarn_test_alloc t = {.fail_at = k};
@@ -355,7 +357,7 @@ START_TEST(every_allocation_may_fail) {
     if (!c) continue;
     tarn_sel_graph *h = NULL;
     tarn_sel_result x = {0};
-    tarn_status st = tarn_sel_read_json(c, SHARED, NULL, &h);
+    tarn_status st = tarn_sel_read_json(c, graphs[_i], NULL, &h);
     if (!st) st = tarn_sel_run(h, k % 2 ? TARN_SEL_EXACT : TARN_SEL_GREEDY, NULL, &x);
     ck_assert(st == TARN_OK || st == TARN_MEMORY);
     tarn_sel_result_free(&x);
@@ -387,7 +389,7 @@ int main(void) {
   tcase_add_test(t, functions);
   tcase_add_test(t, progress_can_stop);
   tcase_add_test(t, any_limit_leaves_a_selection);
-  tcase_add_test(t, every_allocation_may_fail);
+  tcase_add_loop_test(t, every_allocation_may_fail, 0, sizeof graphs / sizeof *graphs);
   suite_add_tcase(s, t);
   SRunner *sr = srunner_create(s);
   srunner_run_all(sr, CK_ENV);
