@@ -69,6 +69,7 @@ static void renew(job *j) {
 bool job_run(job *j, uint64_t seed, const uint32_t *from, uint32_t n) {
   if (!j->cx || tarn_ctx_bytes(j->cx) > (size_t)48 << 20) renew(j);
   tape *t = &j->g->t;
+  j->g->only_f32 = j->only_f32;
   *t = (tape){.seed = seed, .replay = from != NULL, .from = from, .end = n, .v = t->v};
   j->v = (verdict){0};
   tarn_status st = tarn_protect(j->cx, instance, j);
@@ -108,7 +109,8 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
   uint32_t samples = c->o->samples ? c->o->samples : 100;
   uint64_t most = 800ull * samples + 20000, seed = tarn_hash_bytes(r->name, strlen(r->name), c->o->seed);
   tarn_rule_result res = {.name = r->name, .family = r->family, .stated = r->numeric};
-  bool exact = true, real = true;
+  bool exact = true, real = true, fits_other = false;
+  uint32_t other = 0; /* tries of other types than f32 */
   job *j = TARN_NEW(c->cx, job);
   *j = (job){.outer = c->cx, .given = r, .skip = skip, .max_extent = c->o->max_extent ? c->o->max_extent : 7};
   tarn_defer(c->cx, job_end, j);
@@ -116,7 +118,12 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
   else if (skip != TARN_NONE) samples = samples / 4 + 1, most = 50ull * samples; /* a guard: rarely is anything wrong */
   while (res.tried < most && res.samples < samples && !res.counterexample) {
     res.tried++;
-    if (!job_run(j, tarn_hash_mix(seed, res.tried), NULL, 0) || !j->v.applied || !j->v.differs) continue;
+    if (!job_run(j, tarn_hash_mix(seed, res.tried), NULL, 0) || !j->v.applied || !j->v.differs) {
+      other += j->g->dtype != TARN_F32;
+      j->only_f32 = !fits_other && other > 400;
+      continue;
+    }
+    fits_other |= j->g->dtype != TARN_F32;
     res.samples++;
     exact &= j->v.exact, real &= j->v.real;
     res.worst = fmax(res.worst, j->v.error);

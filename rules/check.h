@@ -47,7 +47,9 @@ typedef struct gen {
   int64_t max_extent;
   uint32_t nleaf;
   leaf leaf[R_CLASSES];
-  bool lax; /* guards need not hold */
+  tarn_dtype dtype; /* of the leaves: mostly f32 */
+  bool only_f32;    /* the rule's literals fit nothing else */
+  bool lax;         /* guards need not hold */
   uint32_t nroot, last, left[R_SEGS], right[R_SEGS]; /* last: the root made last */
   uint32_t segs[R_SEGS][8];
 } gen;
@@ -135,6 +137,7 @@ typedef struct job {
   rule *r;
   gen *g;
   verdict v;
+  bool only_f32;
   tarn_buf *print;    /* where to print the instance; NULL */
 } job;
 /* Runs one instance: fresh when from is NULL, else the tape again. False: no instance. */

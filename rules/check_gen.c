@@ -137,7 +137,7 @@ static const char *var_name(const gen *g, uint32_t var) {
 static uint32_t derived(gen *g, uint32_t from, uint32_t type) {
   tarn_lang *L = g->L;
   const tarn_type *t = tarn_type_get(L, type);
-  uint32_t sum = tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
+  uint32_t sum = tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, TARN_RED_SUM, g->dtype));
   tarn_term a = tarn_access(L, 0, from);
   a = tarn_compute(L, sum, &a, 1);
   for (uint32_t i = 0; i < t->n; i++) a = tarn_insert_axis(L, 0, a);
@@ -201,7 +201,7 @@ static void want_dims(gen *g, want *w, const rv *dims) {
 static uint32_t type_told(gen *g, uint32_t var, const want *given) {
   const rule *r = g->r;
   want w = *given;
-  tarn_dtype t = TARN_F32;
+  tarn_dtype t = g->dtype;
   rv v;
   for (uint32_t i = 0; i < r->ncond + r->nguard; i++) {
     const rx *c = rule_cond(r, i);
@@ -259,7 +259,10 @@ bool gen_pattern(gen *g, const rpat *p, const want *w, uint32_t *term) {
 bool gen_left(gen *g) {
   const rule *r = g->r;
   r_env_reset(&g->e, r);
+  static const tarn_dtype other[] = {TARN_I32, TARN_F16};
+  uint32_t kind = draw(g, 8);
   g->nleaf = g->nroot = 0;
+  g->dtype = kind < 6 || g->only_f32 ? TARN_F32 : other[kind - 6];
   bool reverse = r->nlhs > 1 && draw(g, 2);
   g->lax = g->skip < r->ncond && draw(g, 2); /* a condition must be needed where the rule is not wanted, too */
   for (uint32_t k = 0; k < r->nlhs; k++) {

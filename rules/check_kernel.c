@@ -153,7 +153,7 @@ static void one_network(tarn_ctx *cx, void *arg) {
 static void prepare(tarn_ctx *cx, void *arg) {
   kernels *k = arg;
   k->g = TARN_NEW(cx, gen);
-  *k->g = (gen){.cx = cx, .L = tarn_lang_new(cx), .max_extent = 5};
+  *k->g = (gen){.cx = cx, .L = tarn_lang_new(cx), .max_extent = 5, .dtype = TARN_F32};
   k->g->t.v = TARN_ARRAY(cx, uint32_t, C_TAPE);
 }
 

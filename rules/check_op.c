@@ -577,7 +577,7 @@ static bool gen_row(gen *g, const rpat *p, const want *body, const want *epi, ui
     int64_t dim[TARN_MAX_DIMS];
     want_fill(g, &k);
     for (uint32_t j = 0; j < want_rank(&k); j++) dim[j] = *want_dim(&k, j);
-    uint32_t type = tarn_type_tensor(g->L, TARN_F32, (uint32_t)k.ns, want_rank(&k), dim);
+    uint32_t type = tarn_type_tensor(g->L, g->dtype, (uint32_t)k.ns, want_rank(&k), dim);
     if (g->nleaf == R_CLASSES || i == 8) return false;
     const char *name = tarn_format(g->cx, "%s%u", g->r->seg_name[p->var] + 2, i + 1);
     leaf f = {.var = TARN_NONE, .kind = F_WILD, .term = tarn_input(g->L, name, type)};
@@ -694,7 +694,9 @@ static bool make_const(node *x) {
   leaf f = {.kind = F_CONST};
   if (x->has[0]) return true;
   want_fill(x->g, &w);
-  const tarn_type *t = tarn_type_get(x->g->L, shape_of(x->g, &w));
+  tarn_type of = *tarn_type_get(x->g->L, shape_of(x->g, &w));
+  of.dtype = x->g->dtype;
+  const tarn_type *t = tarn_type_get(x->g->L, tarn_type_intern(x->g->L, &of));
   tarn_term c = tarn_constant(x->g->L, tarn_format(x->g->cx, "k%u", tarn_term_count(x->g->L)), some_values(x->g, t, &f, false), t->ns);
   set_id(x, 0, 'p', tarn_term_get(x->g->L, c)->payload);
   return true;

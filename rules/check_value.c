@@ -5,12 +5,16 @@
 
 /* ---------------------------------------------------------------- scalar expressions */
 
+static uint32_t number(gen *g, double v) {
+  return tarn_dtype_is_float(g->dtype) ? tarn_fx_const(g->L, g->dtype, v) : tarn_fx_iconst(g->L, g->dtype, (int64_t)v);
+}
+
 static uint32_t unary(gen *g, uint32_t x) {
   static const tarn_fxop op[] = {TARN_FX_NEG, TARN_FX_MAX, TARN_FX_ADD, TARN_FX_MUL,
-                                 TARN_FX_EXP, TARN_FX_ABS, TARN_FX_TANH, TARN_FX_MIN};
-  static const double with[] = {0, 0, 1, 2, 0, 0, 0, 1};
-  uint32_t k = draw(g, sizeof op / sizeof *op);
-  return tarn_fx_op(g->L, op[k], x, tarn_fx_const(g->L, TARN_F32, with[k]), 0);
+                                 TARN_FX_MIN, TARN_FX_ABS, TARN_FX_TANH, TARN_FX_EXP};
+  static const double with[] = {0, 0, 1, 2, 1, 0, 0, 0};
+  uint32_t k = draw(g, tarn_dtype_is_float(g->dtype) ? 8 : 6);
+  return tarn_fx_op(g->L, op[k], x, number(g, with[k]), 0);
 }
 
 static uint32_t binary(gen *g, uint32_t x, uint32_t y) {
@@ -29,7 +33,7 @@ static uint32_t some_body(gen *g, uint32_t n) {
 
 uint32_t some_reducer(gen *g) {
   static const tarn_red_kind kind[] = {TARN_RED_SUM, TARN_RED_MAX, TARN_RED_MIN, TARN_RED_PROD};
-  return tarn_reducer_of(g->L, kind[draw(g, 4)], TARN_F32);
+  return tarn_reducer_of(g->L, kind[draw(g, 4)], g->dtype);
 }
 
 uint32_t some_function(gen *g, uint32_t nops, uint32_t nepi, bool reduce, uint32_t tuple) {
@@ -38,7 +42,7 @@ uint32_t some_function(gen *g, uint32_t nops, uint32_t nepi, bool reduce, uint32
                  .red = TARN_NONE, .epi = TARN_NONE};
   if (!reduce) f.body = some_body(g, holes);
   else {
-    f.red = chance(g, 3) ? some_reducer(g) : tarn_reducer_of(g->L, TARN_RED_SUM, TARN_F32);
+    f.red = chance(g, 3) ? some_reducer(g) : tarn_reducer_of(g->L, TARN_RED_SUM, g->dtype);
     f.body = tarn_fx_hole(g->L, 0);
     for (uint32_t i = 1; i < holes; i++)
       f.body = tarn_fx_op(g->L, TARN_FX_MUL, f.body, tarn_fx_hole(g->L, i), 0);
@@ -50,7 +54,7 @@ uint32_t some_function(gen *g, uint32_t nops, uint32_t nepi, bool reduce, uint32
 
 uint32_t some_constant(gen *g, bool finite) {
   static const double v[] = {0, 1, 2, -1, 0.5, -0.0, -INFINITY, INFINITY};
-  return tarn_fx_const(g->L, TARN_F32, v[draw(g, finite ? 6 : 8)]);
+  return number(g, v[draw(g, !tarn_dtype_is_float(g->dtype) ? 4 : finite ? 6 : 8)]);
 }
 
 /* ---------------------------------------------------------------- elements */
@@ -65,7 +69,8 @@ static double tame(gen *g) {
 static double wild(gen *g, bool finite) {
   static const double v[] = {-0.0, 0.1f, 3e38f, 1e-40f, -3e38f, 16777217, INFINITY, -INFINITY, NAN};
   if (!chance(g, 6)) return tame(g);
-  return v[draw(g, finite ? 6 : 9)];
+  double x = v[draw(g, finite ? 6 : 9)];
+  return g->dtype == TARN_F16 && isfinite(x) && fabs(x) > 6e4 ? copysign(6e4, x) : x;
 }
 
 static double element(gen *g, const leaf *f, bool strange) {
@@ -115,6 +120,7 @@ static tarn_range host_range(void *user, uint32_t id) {
   const gen *g = user;
   const leaf *f = leaf_at(g, id);
   tarn_range r = {-INFINITY, INFINITY, false, true};
+  if (!tarn_dtype_is_float(tarn_term_type(g->L, id)->dtype)) r.finite = true, r.nan = false;
   if (!f) return g->plain.range(g->plain.user, id);
   if (f->kind == F_WILD || f->kind == F_DERIVED) return r;
   r.finite = true, r.nan = false;

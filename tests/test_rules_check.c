@@ -168,6 +168,20 @@ static void starved(tarn_ctx *cx, void *arg) {
 START_TEST(test_starved) { must(starved, NULL); }
 END_TEST
 
+/* Leaves are integers too. */
+static void whole(tarn_ctx *cx, void *arg) {
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_rules_check_options o = {.samples = 20};
+  const tarn_rule_result *r;
+  const char *text = "(rule t (compute ?f (concat ?i ?A ?B)) => (concat ?i (compute ?f ?A) (compute ?f ?B)) :if (< ?i (ns ?A)) :if (not (is-float ?A)))";
+  (void)arg;
+  tarn_ruleset_read(rs, text, strlen(text), "t");
+  tarn_rules_check(rs, &o, &r);
+  ck_assert(r->ok && r->samples == 20 && r->found == TARN_RULE_EXACT);
+}
+START_TEST(test_whole) { must(whole, NULL); }
+END_TEST
+
 /* The same seed gives the same result. */
 static void repeated(tarn_ctx *cx, void *arg) {
   const char *text[2] = {0};
@@ -196,6 +210,7 @@ int main(int argc, char **argv) {
   tcase_add_loop_test(t, test_traps, 0, sizeof traps / sizeof *traps);
   tcase_add_test(t, test_shrunk);
   tcase_add_test(t, test_starved);
+  tcase_add_test(t, test_whole);
   tcase_add_test(t, test_repeated);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
