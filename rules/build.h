@@ -41,6 +41,9 @@ uint32_t build_literals(rsite *s);
 bool when_hoist(rsite *s);
 uint32_t build_hoist(rsite *s);
 uint32_t build_scale(rsite *s);
+/* strength.c */
+uint32_t build_powers(rsite *s);
+uint32_t build_reciprocals(rsite *s);
 /* views.c */
 uint32_t build_copy(rsite *s);
 bool when_absorb(rsite *s);

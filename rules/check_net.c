@@ -70,6 +70,20 @@ static void map_two(net *x) {
   if (draw(x->g, 2)) a = tarn_fx_op(x->L, chance(x->g, 2) ? TARN_FX_TANH : TARN_FX_ABS, a, 0, 0);
   add(x, joined(x, last(x), tarn_fn_map(x->L, tarn_fx_op(x->L, op[draw(x->g, 5)], a, b, 0), 2)));
 }
+/* A power or a quotient with a number; powers below 1 of what is well above 0. */
+static void with_number(net *x) {
+  static const double power[] = {1, 2, 3, 0.5, -0.5, -1}, divisor[] = {2, 0.25, -8, 3, 0.3, -5};
+  uint32_t a = tarn_fx_hole(x->L, 0), i = draw(x->g, 6);
+  bool pow = chance(x->g, 2);
+  if (pow && i > 2) a = tarn_fx_op(x->L, TARN_FX_MAX, a, tarn_fx_const(x->L, TARN_F32, 0.5), 0);
+  tarn_term t = last(x), kid = tarn_scalar(x->L, TARN_F32, pow ? power[i] : divisor[i]);
+  const tarn_type *y = type(x, t);
+  int64_t one[TARN_MAX_DIMS];
+  for (uint32_t d = 0; d < y->n; d++) one[d] = 1;
+  kid = tarn_broadcast(x->L, y->n, y->n, y->dim, tarn_reshape_all(x->L, y->n, y->n, one, kid));
+  uint32_t f = tarn_fx_op(x->L, pow ? TARN_FX_POW : TARN_FX_DIV, a, tarn_fx_hole(x->L, 1), 0);
+  add(x, tarn_compute(x->L, tarn_fn_map(x->L, f, 2), (tarn_term[]){t, kid}, 2));
+}
 static void residual(net *x) { add(x, joined(x, last(x), map_of(x, TARN_FX_ADD))); }
 static void scale_and_shift(net *x) {
   tarn_term t = last(x), kid[2] = {t, stretched(x, t)};
@@ -206,7 +220,7 @@ static void spread(net *x) {
 typedef void block(net *x);
 static block *const blocks[] = {map_one,   map_two,    scale_and_shift, product, convolution,  normalise,     map_one, residual,
                                 transposed, reshaped,  sliced,          padded,  concatenated, sum_of_shifts, products, spread,
-                                copied,     products,  sum_of_shifts,   product};
+                                copied,     products,  sum_of_shifts,   product, with_number};
 
 tarn_program *check_network(gen *g) {
   net x = {.g = g, .L = g->L};

@@ -92,6 +92,8 @@ static const net nets[] = {
      "node ConvTranspose c x w -> y : strides=3,3 dilations=2,2 group=2\nout y\n", 1, "residue"},
     {"kernel larger than what it reads", "in x f32 1,3,1,2\nrand w 3,2,4,3\nrand b 2\nnode ConvTranspose c x w b -> t\nnode Relu r t -> y\nout y\n", 1, "residue"},
     {"padded beyond the kernel", "in x f32 1,2,2,2\nrand w 3,2,5,5\nnode Conv c x w -> y : pads=4,3,4,3\nout y\n", 1, "residue"},
+    {"powers and quotients", "in x f32 2,9\ninit a f32 1 : 2\ninit b f32 1 : 3\ninit c f32 1 : 8\ninit d f32 1 : 0.3\ninit e f32 1 : 1\n"
+     "node Pow p x a -> x2\nnode Pow q x2 b -> x6\nnode Div r x6 c -> t\nnode Div s t d -> u\nnode Pow v u e -> w\nnode Add z w x -> y\nout y\n", 1, "powers"},
     {"gelu by tanh", "in x f32 4,6\nrand w 6,5\nrand b 5\ninit c f32 1 : 0.044715\ninit k f32 1 : 0.7978846\ninit one f32 1 : 1\ninit h f32 1 : 0.5\n"
      "node MatMul m x w -> t\nnode Add a t b -> u\nnode Mul s u u -> u2\nnode Mul q u u2 -> u3\nnode Mul r u3 c -> v\nnode Add p u v -> v2\nnode Mul n v2 k -> v3\n"
      "node Tanh e v3 -> ev\nnode Add o ev one -> g\nnode Mul f u h -> uh\nnode Mul l uh g -> y\nout y\n", 1, NULL},

@@ -4,7 +4,8 @@
 # ResNet-18 and a two-layer encoder as well, which must also come down to what they need. And every family of rules
 # changes some of them.
 set -uo pipefail
-build=$1
+build=$(realpath "$1")
+cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bad=0
