@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # bench/run.sh BUILD [MODELS [OPTIONS OF networks.py…]]: whole networks beside ONNX Runtime, as ratios. MODELS is a folder that
-# tools/export_models.py wrote; without one, BUILD/networks is made, which needs PyTorch. Results: BUILD/bench/networks.json.
+# tools/export_models.py wrote; without one, BUILD/networks is made, which needs PyTorch. Then the trained networks inside two
+# PyPI packages. Results: BUILD/bench/*.json.
 set -euo pipefail
 build=$1 models=${2:-$1/networks}
 shift $(($# < 2 ? $# : 2))
@@ -17,3 +18,6 @@ fi
 mkdir -p "$build/bench"
 lscpu | sed -n 's/^Model name: */on /p'
 "$build/bench-venv/bin/python" bench/networks.py "$models" --tarn "$build/tarn" --out "$build/bench/networks.json" "$@"
+echo
+echo "trained networks of other people, on real inputs:"
+"$build/bench-venv/bin/python" bench/thirdparty.py --tarn "$build/tarn" --out "$build/bench/thirdparty.json"

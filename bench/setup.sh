@@ -11,5 +11,6 @@ if [ ! -x "$python" ]; then
   }
   /usr/bin/python3 -m venv "$venv"
 fi
-"$python" -c 'import numpy, onnxruntime' 2>/dev/null || "$python" -m pip install --quiet numpy onnxruntime
+have() { "$python" -c 'from importlib.metadata import version as v; [v(p) for p in ("numpy", "onnx", "onnxruntime", "rapidocr-onnxruntime", "magika")]' 2>/dev/null; }
+have || "$python" -m pip install --quiet numpy onnx onnxruntime rapidocr-onnxruntime magika
 "$python" -c 'import onnxruntime; print("ONNX Runtime", onnxruntime.__version__)'
