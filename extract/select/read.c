@@ -20,6 +20,12 @@ typedef enum { IS_OTHER, IS_NODES, IS_ROOTS, IS_NODE, IS_KIDS, IS_CLASS, IS_COST
 
 typedef struct slot { uint32_t hash, symbol; } slot; /* symbol + 1; 0 = free */
 
+/* Children wait here, so that the memory of many lookups is asked for at once. */
+enum { WAITING = 64, WAITING_TEXT = 4096 };
+typedef struct waiting {
+  uint32_t hash, text, n, kid; /* text at, of length n; place in the graph's kid */
+} waiting;
+
 typedef struct reader {
   tarn_ctx *cx;
   tarn_sel_graph *g;
@@ -41,6 +47,9 @@ typedef struct reader {
   uint32_t sym, cls, n_kids;
   double cost;
   sel_u32s roots; /* symbols */
+  uint32_t n_waiting, waiting_text;
+  waiting wait[WAITING];
+  char wait_text[WAITING_TEXT];
   uint32_t cap_sym_of;
   uint32_t *sym_of; /* by node */
   char why[256];
@@ -83,11 +92,12 @@ static uint32_t *room(reader *r, uint32_t *p, uint32_t n, uint32_t *cap) {
   return p;
 }
 
-static uint32_t symbol(reader *r, const char *s, size_t n) {
+static uint32_t hash_of(const char *s, size_t n) { return (uint32_t)(tarn_hash_bytes(s, n, 0) >> 32); }
+
+static uint32_t hashed_symbol(reader *r, const char *s, size_t n, uint32_t hash) {
   if (memchr(s, 0, n)) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: an id holds a zero byte", r->file);
   if (n > 65536) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: an id of %zu bytes: at most 65536", r->file, n);
   if (r->n_syms >= r->n_slots / 4 * 3) more_slots(r);
-  uint32_t hash = (uint32_t)(tarn_hash_bytes(s, n, 0) >> 32);
   slot *at = find_slot(r, s, n, hash);
   if (at->symbol) return at->symbol - 1;
   uint32_t id = r->n_syms;
@@ -98,6 +108,24 @@ static uint32_t symbol(reader *r, const char *s, size_t n) {
   r->node_of[id] = r->class_of[id] = NONE;
   *at = (slot){hash, ++r->n_syms};
   return id;
+}
+
+static uint32_t symbol(reader *r, const char *s, size_t n) { return hashed_symbol(r, s, n, hash_of(s, n)); }
+
+/* Looks up the children that wait. */
+static void serve(reader *r) {
+  const waiting *w = r->wait, *end = w + r->n_waiting;
+  if (r->n_slots) {
+    uint32_t mask = r->n_slots - 1;
+    for (w = r->wait; w < end; w++) __builtin_prefetch(&r->slot[w->hash & mask]);
+    for (w = r->wait; w < end; w++)
+      if (r->slot[w->hash & mask].symbol) __builtin_prefetch(&r->text[r->slot[w->hash & mask].symbol - 1]);
+    for (w = r->wait; w < end; w++)
+      if (r->slot[w->hash & mask].hash == w->hash && r->slot[w->hash & mask].symbol)
+        __builtin_prefetch(sel_text(r->g, r->text[r->slot[w->hash & mask].symbol - 1]));
+  }
+  for (w = r->wait; w < end; w++) r->g->kid[w->kid] = hashed_symbol(r, r->wait_text + w->text, w->n, w->hash);
+  r->n_waiting = r->waiting_text = 0;
 }
 
 static const char *sym_text(reader *r, uint32_t s) { return sel_text(r->g, r->text[s]); }
@@ -144,9 +172,17 @@ static void end_node(reader *r) {
 
 static void add_kid(reader *r, const char *s, size_t n) {
   tarn_sel_graph *g = r->g;
-  uint32_t k = symbol(r, s, n);
-  g->kid = room(r, g->kid, g->n_kids, &g->cap_kids);
-  g->kid[g->n_kids++] = k;
+  uint32_t at = g->n_kids;
+  g->kid = room(r, g->kid, at, &g->cap_kids);
+  g->n_kids++;
+  if (r->n_waiting == WAITING || r->waiting_text + n > WAITING_TEXT) serve(r);
+  if (n > WAITING_TEXT) {
+    g->kid[at] = symbol(r, s, n);
+    return;
+  }
+  memcpy(r->wait_text + r->waiting_text, s, n);
+  r->wait[r->n_waiting++] = (waiting){hash_of(s, n), r->waiting_text, (uint32_t)n, at};
+  r->waiting_text += (uint32_t)n;
 }
 
 static void add_root_name(reader *r, const char *s, size_t n) {
@@ -328,6 +364,7 @@ static void finish(reader *r) {
   if (yajl_complete_parse(r->y) != yajl_status_ok) malformed(r, (const unsigned char *)"", 0);
   if (r->at != AT_END) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: not an object", r->file);
   if (!g->n_nodes) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: no nodes", r->file);
+  serve(r);
   sel_drop(r->cx, r->slot, r->n_slots, sizeof *r->slot);
   r->slot = NULL, r->n_slots = 0;
   resolve(r);
