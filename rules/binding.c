@@ -22,7 +22,10 @@ pf_bind *pf_bindings(const renv *e, const rule *r, uint32_t *n) {
   for (uint32_t i = 0; i < r->nattr; i++) {
     const rv *v = &e->attr[i];
     if (v->kind == 'i') b[k++] = (pf_bind){r->attr_name[i], 'i', 1, NULL, tarn_copy(cx, &v->i, sizeof v->i)};
-    if (v->kind == 'l') b[k++] = (pf_bind){r->attr_name[i], 'l', v->n, NULL, tarn_copy(cx, v->n ? v->p : &v->i, (v->n ? v->n : 1) * sizeof v->i)};
+    if (v->kind != 'l') continue;
+    int64_t *p = TARN_ARRAY(cx, int64_t, v->n + 1u);
+    for (uint32_t d = 0; d < v->n; d++) p[d] = v->p[d];
+    b[k++] = (pf_bind){r->attr_name[i], 'l', v->n, NULL, p};
   }
   *n = k;
   return b;

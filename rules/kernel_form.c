@@ -34,22 +34,23 @@ static bool term_const(void *user, uint32_t id) {
   return yes;
 }
 
-/* Constants all the way down, with their values. */
-static bool term_known(tarn_lang *L, uint32_t id) {
+/* Constants all the way down, with their values, and not many. */
+static bool term_known(tarn_lang *L, uint32_t id, int *left) {
   const tarn_node *x = tarn_term_get(L, id);
-  bool known = x->op != TARN_OP_INPUT && x->op != TARN_OP_OPAQUE;
-  for (uint32_t i = 0; i < x->n && known; i++) known = term_known(L, tarn_term_get(L, id)->kid[i]);
+  bool known = x->op != TARN_OP_INPUT && x->op != TARN_OP_OPAQUE && --*left >= 0;
+  for (uint32_t i = 0; i < x->n && known; i++) known = term_known(L, tarn_term_get(L, id)->kid[i], left);
   return known;
 }
 
 /* The value of a small term of constants, as saturation computes it; NULL: it is none. */
 static const tarn_tensor *term_value(void *user, uint32_t id) {
-  enum { SMALL = 4096 }; /* bytes */
+  enum { SMALL = 4096 /* bytes */, NODES = 1000 };
+  int left = NODES;
   tarn_lang *L = lang_of(user);
   const tarn_node *x = tarn_term_get(L, id);
   const tarn_type *t = tarn_type_get(L, x->type);
   if (x->op == TARN_OP_CONST) return tarn_payload_get(L, x->payload)->tensor;
-  if (t->tuple || (size_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) > SMALL || !term_const(user, id) || !term_known(L, id))
+  if (t->tuple || (size_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) > SMALL || !term_const(user, id) || !term_known(L, id, &left))
     return NULL;
   tarn_tensor *out;
   tarn_eval(L, &(tarn_term){id}, 1, NULL, 0, TARN_STRICT, NULL, &out);

@@ -65,7 +65,8 @@ static void read_bytes(const reading *r, const tarn_sx *name, tarn_tensor *t) {
 
 static tarn_term fill(const reading *r, const tarn_sx *s, tarn_tensor *t, const char *name, uint32_t ns) {
   const tarn_fx *x = tarn_fx_get(r->L, tarn_fx_parse(r->L, element(r, s, 1), t->dtype));
-  if (x->op != TARN_FX_CONST || x->dtype != t->dtype) tarn_sx_error(r->cx, s, "a constant of type %s is expected", tarn_dtype_name(t->dtype));
+  if (x->op != TARN_FX_CONST || x->dtype != t->dtype)
+    tarn_sx_error(r->cx, s, "a constant of type %s is expected", tarn_dtype_name(t->dtype));
   tarn_value v;
   if (tarn_dtype_is_float(t->dtype)) v.d = x->value;
   else v.i = x->ivalue;

@@ -88,7 +88,7 @@ static double whole_work(replaying *r) {
 
 /* ---------------------------------------------------------------- comparing */
 
-/* false: so different that nothing more need be looked at. */
+/* One element of both sides: r->most, r->off, r->nan. */
 static void compare(replaying *r, tarn_dtype t, tarn_value a, tarn_value b) {
   if (!tarn_dtype_is_float(t)) {
     if (a.i != b.i) r->off = INFINITY;
