@@ -110,7 +110,7 @@ static void compare(replaying *r, tarn_dtype t, tarn_value a, tarn_value b) {
 }
 
 static void judge(replaying *r) {
-  double limit = r->b.numeric == TARN_RULE_EXACT ? 0 : r->b.numeric == TARN_RULE_REASSOC ? 1e-9 : r->b.bound;
+  double limit = r->b.numeric == TARN_RULE_EXACT ? 0 : r->b.numeric == TARN_RULE_REASSOC ? 1e-6 : r->b.bound;
   if (r->off <= limit * fmax(r->most, 1e-6)) return;
   r->verdict = PF_DIFFERENT;
   r->why = r->off < INFINITY ? tarn_format(r->cx, "its sides have values that differ by %.3g (the largest is %.3g)", r->off, r->most)
