@@ -183,19 +183,39 @@ static bool apply_plain(engine_rule *x, guarded *c, const tarn_eg_match *m) {
   return true;
 }
 
-typedef struct acting { guarded *c; bool ok; } acting;
+/* What a choice must be is looked at before the rule changes anything. */
+enum { CHOICES = 1024 };
+typedef struct acting {
+  guarded *c;
+  bool ok;
+  uint32_t n; /* of the choice at hand */
+  bool wanted[CHOICES];
+} acting;
+static bool look_once(void *arg, renv *e) {
+  acting *a = arg;
+  const rule *r = a->c->x->r;
+  a->wanted[a->n++] = r_conditions(e, r, TARN_NONE) && r_guards(e, r);
+  return a->n < CHOICES;
+}
 static bool act_once(void *arg, renv *e) {
   acting *a = arg;
   engine_rule *x = a->c->x;
-  if (!r_conditions(e, x->r, TARN_NONE) || !r_guards(e, x->r)) return true;
+  bool choices = r_has_choices(x->r);
+  if (choices && a->n == CHOICES) return false;
+  if (choices && !a->wanted[a->n++]) return true;
+  if (!r_conditions(e, x->r, TARN_NONE) || (!choices && !r_guards(e, x->r))) return true;
   a->ok = builder_of(x->r) ? apply_build(x, a->c, a->c->m) : apply_plain(x, a->c, a->c->m);
   return a->ok;
 }
 
 static void act(tarn_ctx *cx, void *arg) {
   guarded *c = arg;
-  acting a = {c, true};
-  if (bind_match(c->x, c->m)) r_choices(&c->x->s->env, c->x->r, act_once, &a);
+  acting a;
+  a.c = c, a.ok = true, a.n = 0;
+  if (!bind_match(c->x, c->m)) return;
+  if (r_has_choices(c->x->r)) r_choices(&c->x->s->env, c->x->r, look_once, &a);
+  a.n = 0;
+  r_choices(&c->x->s->env, c->x->r, act_once, &a);
   if (!a.ok) tarn_raise(cx, TARN_NO, "%s", tarn_eg_message(c->x->s->g));
 }
 
