@@ -13,7 +13,7 @@ static const rbuild builders[] = {
     {"outputs", when_outputs, build_outputs, GRAPH, false, "a kernel and the root, a map of its result, as one nest that writes both"},
     {"literals", NULL, build_literals, 0, true, "children whose elements are all one value become numbers"},
     {"powers", NULL, build_powers, 0, true, "small powers as products, division by a power of two as one"},
-    {"reciprocals", NULL, build_reciprocals, 0, true, "division by a constant as a product, further powers as products and roots"},
+    {"roots", NULL, build_roots, 0, true, "further powers as products, roots and quotients"},
     {"hoist", when_hoist, build_hoist, GRAPH, true, "subexpressions of constants become tensors, computed at compile time"},
     {"scale", NULL, build_scale, 0, true, "a constant factor after a sum of products moves into the constant operand"},
     {"copy", NULL, build_copy, 0, true, "a nest that only moves data becomes a view"},

@@ -1,7 +1,9 @@
 /* Operations with a constant that cheaper ones can do.
  *
- * powers       pow by 1 or 2, division by a power of two: exact
- * reciprocals  division by another constant, pow by 3, 1/2, -1/2, -1: the same over the reals */
+ * powers  pow by 1 or 2, division by a power of two: exact
+ * roots   pow by 3, 1/2, -1/2, -1: the same over the reals
+ *
+ * Division by another constant stays: its reciprocal would be rounded. */
 #include "rules/build.h"
 #include <math.h>
 
@@ -25,11 +27,10 @@ static uint32_t power(tarn_lang *L, const tarn_fx *x, double v, bool exact) {
   return TARN_NONE;
 }
 
-static uint32_t quotient(tarn_lang *L, const tarn_fx *x, double v, bool exact) {
+static uint32_t quotient(tarn_lang *L, const tarn_fx *x, double v) {
   tarn_dtype t = tarn_fx_get(L, x->kid[1])->dtype;
   int e;
-  bool two = fabs(frexp(v, &e)) == 0.5;
-  if (!isfinite(v) || e > 100 || e < -100 || v == 0 || (t != TARN_F32 && t != TARN_F64) || two != exact) return TARN_NONE;
+  if (fabs(frexp(v, &e)) != 0.5 || e > 100 || e < -100 || (t != TARN_F32 && t != TARN_F64)) return TARN_NONE;
   return op2(L, TARN_FX_MUL, x->kid[0], tarn_fx_const(L, t, 1 / v));
 }
 
@@ -42,7 +43,7 @@ static bool find(tarn_lang *L, uint32_t f, bool exact, uint32_t *node, uint32_t 
     tarn_fx x = *tarn_fx_get(L, w.id[i]);
     if ((x.op != TARN_FX_POW && x.op != TARN_FX_DIV) || !constant_of(L, x.kid[1], &v)) continue;
     *node = w.id[i];
-    *with = x.op == TARN_FX_POW ? power(L, &x, v, exact) : quotient(L, &x, v, exact);
+    *with = x.op == TARN_FX_POW ? power(L, &x, v, exact) : exact ? quotient(L, &x, v) : TARN_NONE;
     if (*with != TARN_NONE) return true;
   }
   return false;
@@ -67,4 +68,4 @@ static uint32_t weaker(rsite *s, bool exact) {
 }
 
 uint32_t build_powers(rsite *s) { return weaker(s, true); }
-uint32_t build_reciprocals(rsite *s) { return weaker(s, false); }
+uint32_t build_roots(rsite *s) { return weaker(s, false); }
