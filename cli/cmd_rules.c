@@ -14,7 +14,7 @@ typedef struct rules_job {
   cli_list words, files;
   const char *only, *hw;
   uint64_t samples, seed;
-  bool json, mutate, free, text;
+  bool json, mutate, free, text, table;
 } rules_job;
 
 static void check_only(tarn_ctx *cx, const rules_job *k, const tarn_ruleset *rs) {
@@ -52,6 +52,23 @@ static void list_json(cli_json *j, const tarn_rule_info *r) {
   cli_json_int(j, "line", r->line);
   cli_json_close(j, '}');
 }
+/* A row of the table in docs/rules.md: the numbers that a doc names, then what else it says. */
+static void list_row(const tarn_rule_info *r) {
+  const char *text = r->doc, *sep = "";
+  printf("| `%s` | %s%s | ", r->name, r->family, r->level == TARN_RULE_KERNEL ? ", kernel" : "");
+  for (const char *p = r->doc; *p; p++)
+    if (*p == 'R' && p[1] > '0' && p[1] <= '9') {
+      size_t n = 1 + strspn(p + 1, "0123456789");
+      printf("%s%.*s", sep, (int)n, p);
+      sep = ", ";
+      if (p == text) text += n + strspn(text + n, ",:; ");
+    }
+  printf(" | %s", tarn_rule_class_name(r->numeric));
+  if (r->numeric == TARN_RULE_APPROX) printf(" %g", r->bound);
+  printf(" | %s%s%s | ", r->both ? "both ways" : "", r->both && r->demand ? ", " : "", r->demand ? "on demand" : "");
+  if (r->conditions) printf("%u ", r->conditions);
+  printf("| %s |\n", text);
+}
 static int list(tarn_ctx *cx, const rules_job *k) {
   const tarn_ruleset *rs = load(cx, k);
   cli_json *j = cli_json_new(cx);
@@ -62,6 +79,10 @@ static int list(tarn_ctx *cx, const rules_job *k) {
     if (!wanted(k, &r)) continue;
     list_json(j, &r);
     if (k->text) tarn_rule_print(rs, i, &b);
+    if (k->table) {
+      if (!strchr(r.name, ':')) list_row(&r);
+      continue;
+    }
     if (!k->json && k->text) printf("; %s, %s\n%s\n", r.family, levels[r.level], b.p);
     else if (!k->json) printf("%-28s %-12s %-8s %s\n", r.name, r.family, levels[r.level], tarn_rule_class_name(r.numeric));
   }
@@ -120,6 +141,7 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
       {"--only", NULL, CLI_STR, &k.only, "NAME", "one family or rule"},
       {"--hw", NULL, CLI_STR, &k.hw, "NAME|FILE", "the rules derived from a description, and FILEs, instead of the shipped ones"},
       {"--text", NULL, CLI_FLAG, &k.text, NULL, "list: the rules as they are written"},
+      {"--table", NULL, CLI_FLAG, &k.table, NULL, "list: the rows of the table in docs/rules.md"},
       {"--free", NULL, CLI_FLAG, &k.free, NULL, "list: FILE holds rules over operators of any name"},
       {"--samples", NULL, CLI_U32, &k.samples, "N", "check: instances in which a rule must fire (default 100)"},
       {"--seed", NULL, CLI_UINT, &k.seed, "K", "check: seed of shapes and values"},

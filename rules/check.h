@@ -7,7 +7,9 @@
  *   check_nest.c    nests for derived rules
  *   check_compare.c both sides evaluated and compared; the counterexample as text
  *   check_shrink.c  a smaller counterexample
- *   check_kernel.c  kernel-level rules: small programs saturated, every e-node against its class
+ *   check_nest.c    instances of rules derived from a description
+ *   check_kernel.c  kernel-level rules: small networks saturated, every e-node against its class
+ *   check_net.c     those networks
  *
  * All that is random is drawn from a tape of numbers, the smallest of which are the simplest choices.  An instance is a
  * tape, and a counterexample is made smaller by making its tape smaller (as in MacIver and Donaldson, "Test-case

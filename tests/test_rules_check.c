@@ -1,6 +1,7 @@
 /* rules/: the checker. Every shipped rule holds, every condition is needed; what looks right and is wrong has a
  * counterexample. With --all as many instances as `tarn rules check` takes. */
 #include "rules/rules.h"
+#include "tests/alloc.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +64,7 @@ static void documented(tarn_ctx *cx, void *arg) {
       if (p[1] > '0' && p[1] <= '9' && atoi(p + 1) < 74) seen[atoi(p + 1)] = true;
     if (strchr(r.name, ':')) continue;
     const char *row = strstr(page, tarn_format(cx, "| `%s` | %s", r.name, r.family)), *end = row ? strchr(row, '\n') : NULL;
-    ck_assert_msg(end, "docs/rules.md has no row of %s", r.name);
+    ck_assert_msg(end, "docs/rules.md has no row of %s; tarn rules list --table prints it", r.name);
     const char *line = tarn_strndup(cx, row, (size_t)(end - row));
     ck_assert_msg(strstr(line, tarn_rule_class_name(r.numeric)), "docs/rules.md has another class: %s", line);
   }
@@ -168,6 +169,25 @@ static void starved(tarn_ctx *cx, void *arg) {
 START_TEST(test_starved) { must(starved, NULL); }
 END_TEST
 
+/* Any allocation that fails is reported, and nothing is left behind. */
+static void check_two(tarn_ctx *cx, void *arg) {
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_rules_check_options o = {.samples = 3};
+  const tarn_rule_result *r;
+  const trap *kernel = &traps[sizeof traps / sizeof *traps - 1];
+  const char *text = "(rule u (transpose ?q (transpose ?p ?A)) => (transpose (compose-perm ?q ?p) ?A))";
+  (void)arg;
+  tarn_ruleset_read(rs, text, strlen(text), "t");
+  tarn_ruleset_read(rs, kernel->text, strlen(kernel->text), "t");
+  tarn_rules_check(rs, &o, &r);
+}
+START_TEST(test_memory) {
+  uint64_t bad, tried = tarn_test_fail_each(check_two, NULL, all ? 1 : 41, &bad);
+  ck_assert_msg(bad == 0, "allocation %llu", (unsigned long long)bad);
+  ck_assert_uint_gt(tried, 20);
+}
+END_TEST
+
 /* Leaves are integers too. */
 static void whole(tarn_ctx *cx, void *arg) {
   tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
@@ -211,6 +231,7 @@ int main(int argc, char **argv) {
   tcase_add_test(t, test_shrunk);
   tcase_add_test(t, test_starved);
   tcase_add_test(t, test_whole);
+  tcase_add_test(t, test_memory);
   tcase_add_test(t, test_repeated);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
