@@ -370,6 +370,44 @@ START_TEST(every_allocation_may_fail) {
 }
 END_TEST
 
+/* Peak of what is held while a graph is read: at most 100 bytes a node and 32 a child, and the stream's buffers. */
+typedef struct peak_alloc {
+  size_t held, most;
+} peak_alloc;
+static void *peak_realloc(void *user, void *p, size_t old, size_t n) {
+  peak_alloc *a = user;
+  a->held += n - old;
+  if (a->held > a->most) a->most = a->held;
+  if (n) return realloc(p, n);
+  free(p);
+  return NULL;
+}
+START_TEST(reading_takes_little_memory) {
+  enum { NODES = 60000, KIDS = 2, BUFFERS = 400000 };
+  char path[] = "/tmp/tarn-select-XXXXXX";
+  FILE *f = fdopen(mkstemp(path), "w");
+  ck_assert_ptr_nonnull(f);
+  fputs("{\"nodes\":{", f);
+  for (unsigned i = 0; i < NODES; i++) {
+    fprintf(f, "%s\"node%u\":{\"op\":\"an operator of some length\",\"eclass\":\"%u\",\"children\":[", i ? "," : "", i, i / 2);
+    for (unsigned k = 0; k < KIDS && i > 1; k++) fprintf(f, "%s\"node%u\"", k ? "," : "", (i * 7919 + k) % (i & ~1u));
+    fputs("]}", f);
+  }
+  fprintf(f, "},\"root_eclasses\":[\"%u\"]}", NODES / 2 - 1);
+  fclose(f);
+  peak_alloc p = {0};
+  tarn_allocator a = {.realloc = peak_realloc, .user = &p};
+  tarn_ctx *c = tarn_ctx_new(&a);
+  tarn_sel_graph *h;
+  ck_assert_int_eq(tarn_sel_read_json(c, path, NULL, &h), TARN_OK);
+  remove(path);
+  ck_assert_uint_le(p.most, 100u * NODES + 32u * KIDS * NODES + BUFFERS);
+  tarn_sel_graph_free(h);
+  tarn_ctx_free(c);
+  ck_assert_uint_eq(p.held, 0);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("select");
   TCase *t = tcase_create("select");
@@ -390,6 +428,7 @@ int main(void) {
   tcase_add_test(t, progress_can_stop);
   tcase_add_test(t, any_limit_leaves_a_selection);
   tcase_add_loop_test(t, every_allocation_may_fail, 0, sizeof graphs / sizeof *graphs);
+  tcase_add_test(t, reading_takes_little_memory);
   suite_add_tcase(s, t);
   SRunner *sr = srunner_create(s);
   srunner_run_all(sr, CK_ENV);
