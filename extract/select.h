@@ -21,7 +21,7 @@
  * threads may each use a graph and a context of their own.
  *
  * Determinism.  With a limit in steps (or with none) the same graph, options and seed give the same answer, bit for bit.
- * With a limit in seconds they give it only when the limit does not strike.
+ * With a limit in seconds they give it only when the limit does not strike, nor a third of it before the reductions end.
  */
 #ifndef TARN_EXTRACT_SELECT_H
 #define TARN_EXTRACT_SELECT_H
