@@ -196,7 +196,7 @@ static void at_points(replaying *r) {
 static void sample(tarn_ctx *cx, void *arg) {
   replaying *r = arg;
   (void)cx;
-  if (whole_work(r) <= (double)allowed(r) / SHARE) everywhere(r);
+  if (whole_work(r) <= (double)(allowed(r) / SHARE)) everywhere(r);
   else at_points(r);
 }
 
