@@ -37,9 +37,9 @@ static uint32_t stage_dims(const work *w, const work_stage *s, int64_t *dim) {
   return n;
 }
 
-/* The address of a child's element as one expression over the map's dims. */
+/* The address of a child's element as one expression over the map's dims, from the first element on. */
 static uint32_t address(tarn_lang *L, const tarn_imap *m, const tarn_layout *l) {
-  uint32_t at = tarn_ix_const(L, 0);
+  uint32_t at = tarn_ix_const(L, tarn_layout_before(l));
   for (uint32_t a = 0; a < m->nin; a++) {
     uint32_t t;
     if (l->block && a == l->baxis) {
@@ -70,9 +70,10 @@ static void open_nest(work *w, const tarn_ksig *k, bool flat) {
       work_read *to = &s->read[r];
       *to = (work_read){from->stage, r >= f->nops, from->src, *tarn_imap_get(w->L, from->map)};
       if (from->stage || !flat) continue;
+      int64_t before = tarn_layout_before(&k->in[from->src]);
       to->m.e[0] = address(w->L, &to->m, &k->in[from->src]);
       to->m.nin = 1;
-      to->m.in[0] = tarn_layout_elems(&k->in[from->src]);
+      to->m.in[0] = tarn_layout_elems(&k->in[from->src]) + before;
     }
     if (s->s.out) s->out_no = out, s->out = k->out[out++];
   }
@@ -372,7 +373,7 @@ static void close_nest(work *w, tarn_ksig *k, bool flat) {
   tarn_nest n = {.depth = w->depth, .out_ns = (uint8_t)total, .nstage = w->nstage, .nchild = old->nchild, .stage = st};
   memcpy(n.shared, w->shared, sizeof n.shared);
   for (uint32_t i = 0; i < k->nin && flat; i++) {
-    int64_t elems = tarn_layout_elems(&k->in[i]), offset = k->in[i].offset;
+    int64_t before = tarn_layout_before(&k->in[i]), elems = tarn_layout_elems(&k->in[i]) + before, offset = k->in[i].offset - before;
     k->in[i] = tarn_layout_row_major(1, &elems);
     k->in[i].offset = offset;
   }

@@ -28,9 +28,16 @@ int64_t tarn_layout_elems(const tarn_layout *l) {
   for (uint32_t a = 0; a < l->n; a++) {
     bool b = l->block && a == l->baxis;
     if (l->dim[a] == 0) return 0;
-    last += ((b ? blocks(l->dim[a], l->block) : l->dim[a]) - 1) * l->stride[a];
+    if (l->stride[a] > 0) last += ((b ? blocks(l->dim[a], l->block) : l->dim[a]) - 1) * l->stride[a];
   }
   return last + (l->block ? l->block : 1);
+}
+
+int64_t tarn_layout_before(const tarn_layout *l) {
+  int64_t before = 0;
+  for (uint32_t a = 0; a < l->n; a++)
+    if (l->stride[a] < 0 && l->dim[a] > 0) before -= (l->dim[a] - 1) * l->stride[a];
+  return before;
 }
 
 int64_t tarn_layout_at(const tarn_layout *l, const int64_t *idx) {

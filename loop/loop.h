@@ -20,7 +20,8 @@ typedef struct tarn_layout {
 TARN_API tarn_layout tarn_layout_row_major(uint32_t n, const int64_t *dim);
 /* order[0] outermost … order[n-1] innermost; block > 0 blocks axis baxis with the block innermost. */
 TARN_API tarn_layout tarn_layout_ordered(uint32_t n, const int64_t *dim, const uint8_t *order, uint8_t baxis, int64_t block);
-TARN_API int64_t tarn_layout_elems(const tarn_layout *l); /* elements to allocate, offset excluded */
+TARN_API int64_t tarn_layout_elems(const tarn_layout *l); /* elements to allocate, offset excluded: from the offset to the last */
+TARN_API int64_t tarn_layout_before(const tarn_layout *l); /* how many lie before the offset: dims walked backwards */
 TARN_API int64_t tarn_layout_at(const tarn_layout *l, const int64_t *idx);
 TARN_API bool tarn_layout_equal(const tarn_layout *a, const tarn_layout *b);
 

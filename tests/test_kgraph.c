@@ -27,6 +27,8 @@ static const net nets[] = {
     {"split and summed", "in x f32 4,6\nnode Split s x -> a b : axis=1\nnode Mul m a b -> y\nout y\n"},
     {"transposed convolution", "in x f32 1,6,5,5\nrand w 6,4,4,4\nrand b 4\nnode ConvTranspose c x w b -> y : strides=2,2 pads=1,1,1,1\nout y\n"},
     {"a stride that does not divide", "in x f32 1,3,4,5\nrand w 3,2,3,3\nnode ConvTranspose c x w -> y : strides=3,2 pads=1,0,0,1\nout y\n"},
+    {"sums backwards, of two axes", "in x f32 2,3,4\ninit a i64 1 : 1\ninit b i64 1 : 2\nnode CumSum c x a -> t : exclusive=1 reverse=1\n"
+                                    "node CumSum d t b -> y : exclusive=1 reverse=1\nout t\nout y\n"},
     {"most elements of rows", "in x f32 4,9\nnode TopK t x k -> v i : axis=1\ninit k i64 1 : 3\nnode Relu r v -> y\nout y\nout i\n"},
 };
 
