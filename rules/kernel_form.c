@@ -153,6 +153,9 @@ bool kern_absorb(kern *k, uint32_t leaf, uint32_t map, uint32_t base) {
 
 /* ---------------------------------------------------------------- terms */
 
+/* A view that no index map can be composed with (two paddings of different values) is computed: a copy of what it shows. */
+static tarn_term computed_view(tarn_lang *L, tarn_term view) { return tarn_mk(L, TARN_OP_MATERIALISE, 0, &view, 1); }
+
 static tarn_term kernel_of(renv *e, const tarn_node *x, const tarn_term *kid) {
   tarn_lang *L = e->L;
   uint32_t type[R_KIDS];
@@ -162,7 +165,8 @@ static tarn_term kernel_of(renv *e, const tarn_node *x, const tarn_term *kid) {
   if (!kern_load(&k, e, nest, kid, x->n)) return tarn_mk(L, x->op, x->payload, kid, x->n);
   for (uint32_t i = 0; i < k.nleaf; i++) {
     const tarn_node *v = tarn_term_get(L, k.leaf[i]);
-    if (v->op == TARN_OP_VIEW) kern_absorb(&k, i, tarn_payload_get(L, v->payload)->id, v->kid[0]);
+    if (v->op == TARN_OP_VIEW && !kern_absorb(&k, i, tarn_payload_get(L, v->payload)->id, v->kid[0]))
+      k.leaf[i] = computed_view(L, k.leaf[i]);
   }
   tarn_term t = kern_store(&k);
   return t == TARN_NONE ? tarn_mk(L, x->op, x->payload, kid, x->n) : t;
@@ -173,7 +177,11 @@ static tarn_term rebuilt(renv *e, tarn_term t, const tarn_term *kid) {
   bool kernel = x.op == TARN_OP_COMPUTE || x.op == TARN_OP_FOLD || x.op == TARN_OP_NEST;
   if (kernel && x.n <= R_KIDS) return kernel_of(e, &x, kid);
   tarn_term v = kern_view(e->L, &x, kid);
-  return v != TARN_NONE ? v : tarn_mk(e->L, x.op, x.payload, kid, x.n);
+  if (v == TARN_NONE) v = tarn_mk(e->L, x.op, x.payload, kid, x.n);
+  tarn_node y = *tarn_term_get(e->L, v);
+  if (y.op != TARN_OP_VIEW || tarn_term_get(e->L, y.kid[0])->op != TARN_OP_VIEW) return v;
+  tarn_term below = computed_view(e->L, y.kid[0]);
+  return tarn_mk(e->L, TARN_OP_VIEW, y.payload, &below, 1);
 }
 
 tarn_term kern_form(renv *e, tarn_map *memo, tarn_term root) {

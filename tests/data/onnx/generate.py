@@ -278,6 +278,12 @@ def graphs():
     g.out(g("Concat", "x", "y", axis=1), g("ReduceSum", "x", ints(1)), g("Gather", "y", "i"), g("Relu", "x"),
           g("MatMul", g("Transpose", "y"), "x"), g("MatMul", "x", real(0, 3)), g("Softmax", "x"))
     yield g
+    g = Graph("layouts", x=real(2, 4, 4, 6), d=real(5, 4, 6), i=ints(4, 0, 2))
+    padded = g("Pad", g("Relu", "x"), ints(0, 0, 1, 0, 0, 0, 0, 1), np.float32(1.5))
+    g.out(g("MaxPool", padded, kernel_shape=[2, 2], pads=[1, 1, 1, 1]), g("Pad", padded, ints(1, 0, 0, 0, 0, 0, 0, 1)),
+          g("SpaceToDepth", "x", blocksize=2), g("DepthToSpace", g("Sigmoid", "x"), blocksize=2), g("Transpose", "x"),
+          g("Transpose", g("Gather", "d", "i"), perm=[2, 0, 1]), g("Unsqueeze", "d", ints(0, 3)))
+    yield g
 
 
 def main():
