@@ -1,0 +1,352 @@
+/* Whole pipeline: random networks optimised, in the interpreter and compiled, against what they say.
+ *
+ *   test_random_nets [--all]          some networks, or thousands
+ *   test_random_nets FIRST COUNT      those of COUNT seeds from FIRST: prints what is found, reduced
+ *   test_random_nets FILE             one network as text
+ *
+ * Every network is tried in a process of its own, so that a crash or an endless run is a finding like any other. */
+#include "tests/pipeline.h"
+#include "tests/random_nets.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NETS 60
+#define ALL_NETS 2000
+#define SECONDS 20 /* a network may take, of the processor */
+#define SLOW 8     /* and in one step */
+
+/* ---------------------------------------------------------------- one network, in its own process */
+
+typedef struct trial {
+  const char *text, *host;
+  int out; /* the step that begins, then what came of it, a line each */
+  uint64_t seed;
+  tarn_program *p;
+  tarn_binding *in;
+  tarn_tensor **want, **wide, **got;
+  double tolerance;
+  clock_t began;
+} trial;
+
+_Noreturn static void found(const trial *t, const char *what) { tarn_raise(tarn_lang_ctx(t->p->L), TARN_NO, "%s", what); }
+static void step(trial *t, const char *name) {
+  clock_t now = clock();
+  if (t->p && (double)(now - t->began) > SLOW * (double)CLOCKS_PER_SEC) found(t, "slow");
+  t->began = now;
+  dprintf(t->out, "%s\n", name);
+}
+
+static void reference(trial *t) {
+  tarn_lang *L = t->p->L;
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  uint32_t n = t->p->nout;
+  tarn_term *root = TARN_ARRAY(cx, tarn_term, n + 1);
+  uint64_t seed = t->seed;
+  t->in = TARN_ARRAY(cx, tarn_binding, t->p->nin + 1);
+  t->want = TARN_ARRAY(cx, tarn_tensor *, n), t->wide = TARN_ARRAY(cx, tarn_tensor *, n), t->got = TARN_ARRAY(cx, tarn_tensor *, n);
+  for (uint32_t i = 0; i < t->p->nin; i++)
+    t->in[i] = (tarn_binding){t->p->in[i].name, kit_values(cx, tarn_type_get(L, t->p->in[i].type), &seed)};
+  for (uint32_t i = 0; i < n; i++) root[i] = t->p->out[i].term;
+  tarn_eval(L, root, n, t->in, t->p->nin, TARN_STRICT, tarn_opaque_eval, t->want);
+  tarn_eval(L, root, n, t->in, t->p->nin, TARN_WIDE, tarn_opaque_eval, t->wide);
+}
+
+/* What rounding alone does to the network; one that has values which are no numbers says nothing. */
+static bool sound(trial *t) {
+  double noise = 0;
+  for (uint32_t i = 0; i < t->p->nout; i++) {
+    for (int64_t k = 0; k < tarn_tensor_count(t->want[i]); k++)
+      if (!isfinite(tarn_tensor_get(t->want[i], k).d) || fabs(tarn_tensor_get(t->want[i], k).d) > 1e20) return false;
+    noise = fmax(noise, kit_distance(t->want[i], t->wide[i]));
+  }
+  t->tolerance = fmax(1e-4, 50 * noise);
+  return noise < 1e-4;
+}
+
+static void compare(const trial *t, double tolerance) {
+  tarn_ctx *cx = tarn_lang_ctx(t->p->L);
+  for (uint32_t i = 0; i < t->p->nout; i++) {
+    const tarn_tensor *a = t->want[i], *b = t->got[i];
+    bool same = a->n == b->n && a->dtype == b->dtype;
+    for (uint32_t d = 0; same && d < a->n; d++) same = a->dim[d] == b->dim[d];
+    if (!same) found(t, tarn_format(cx, "wrong: %s has another type", t->p->out[i].name));
+    double off = kit_distance(a, b);
+    if (!(off <= tolerance)) found(t, tarn_format(cx, "wrong: %s is off by %g", t->p->out[i].name, off));
+  }
+}
+
+static bool unneeded(void *user, uint32_t node) { return tarn_sat_left_out(user, node); }
+
+typedef struct explored { tarn_saturation *s; const tarn_hw *hw; tarn_rule_class numerics; uint32_t nroot, *root; } explored;
+static explored saturate(trial *t, const tarn_hw *hw, tarn_rule_class numerics) {
+  tarn_ctx *cx = tarn_lang_ctx(t->p->L);
+  tarn_ruleset *rs = tarn_ruleset_new(t->p->L, false);
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  tarn_sat_options so = tarn_sat_defaults();
+  so.numerics = numerics, so.hw = hw, so.reasons = TARN_EG_REASONS_NONE;
+  explored e = {.s = tarn_saturate(t->p, rs, &so), .hw = hw, .numerics = numerics};
+  if (strcmp(tarn_sat_result(e.s)->stop, "saturated") != 0) found(t, tarn_format(cx, "stop: %s", tarn_sat_result(e.s)->stop));
+  e.nroot = tarn_sat_roots(e.s);
+  e.root = TARN_ARRAY(cx, uint32_t, e.nroot + 1);
+  for (uint32_t i = 0; i < e.nroot; i++) e.root[i] = tarn_sat_root(e.s, i);
+  return e;
+}
+
+static tarn_kprog *extract(trial *t, const explored *e, tarn_sel_method method, uint32_t threads, bool all) {
+  tarn_kgraph_input in = {.L = t->p->L, .g = tarn_sat_egraph(e->s), .type_of = pipeline_type, .is_constant = pipeline_constant,
+                          .user = e->s, .nroot = e->nroot, .root = e->root, .program = t->p};
+  if (!all) in.left_out = unneeded;
+  tarn_kgraph_options ko = {.hw = e->hw, .method = method, .threads = threads, .strict = e->numerics == TARN_RULE_EXACT};
+  tarn_kgraph_report r;
+  tarn_kprog *k = tarn_extract(&in, &ko, &r, NULL);
+  tarn_kprog_eval(k, t->in, t->p->nin, TARN_STRICT, tarn_opaque_eval, t->got);
+  compare(t, ko.strict ? 0 : t->tolerance);
+  return k;
+}
+
+static void compile(trial *t, const explored *e, tarn_kprog *k, uint32_t threads) {
+  tarn_ctx *cx = tarn_lang_ctx(t->p->L);
+  pipeline r = {.program = t->p, .hw = e->hw, .sat = e->s, .kprog = k};
+  tarn_loaded *m = pipeline_compile(&r, pipeline_folder(cx));
+  const tarn_tensor **in = TARN_ARRAY(cx, const tarn_tensor *, t->p->nin + 1);
+  for (uint32_t i = 0; i < t->p->nin; i++) in[i] = t->in[i].value;
+  for (uint32_t i = 0; i < t->p->nout; i++) t->got[i] = tarn_tensor_new(cx, t->want[i]->dtype, t->want[i]->n, t->want[i]->dim);
+  tarn_loaded_run(m, in, t->got, threads);
+  compare(t, t->tolerance);
+}
+
+static void all_ways(tarn_ctx *cx, void *arg) {
+  static const char *const other[] = {"x86-64-v3", "aarch64", "riscv64"};
+  trial *t = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  step(t, "import");
+  t->p = kit_model(L, t->text);
+  step(t, "reference");
+  reference(t);
+  if (!sound(t)) {
+    step(t, "unsound");
+    return;
+  }
+  step(t, "host: saturate");
+  explored e = saturate(t, tarn_hw_parse(L, tarn_sx_read(cx, t->host, strlen(t->host), "host")), TARN_RULE_REASSOC);
+  step(t, "host: exact");
+  tarn_kprog *exact = extract(t, &e, TARN_SEL_EXACT, 0, false);
+  step(t, "host: exact, compiled");
+  compile(t, &e, exact, 2);
+  step(t, "host: random");
+  tarn_kprog *k = extract(t, &e, TARN_SEL_RANDOM, 1, true);
+  step(t, "host: random, compiled");
+  compile(t, &e, k, 1);
+  step(t, "host: worst");
+  extract(t, &e, TARN_SEL_WORST, 2, true);
+  step(t, "exact numerics");
+  e = saturate(t, e.hw, TARN_RULE_EXACT);
+  extract(t, &e, TARN_SEL_GREEDY, 1, false);
+  extract(t, &e, TARN_SEL_RANDOM, 1, true);
+  const char *name = other[strlen(t->text) % 3];
+  step(t, tarn_format(cx, "%s: saturate", name));
+  e = saturate(t, tarn_hw_load(L, name), TARN_RULE_REASSOC);
+  step(t, tarn_format(cx, "%s: greedy", name));
+  extract(t, &e, TARN_SEL_GREEDY, 2, false);
+  step(t, tarn_format(cx, "%s: random", name));
+  extract(t, &e, TARN_SEL_RANDOM, 1, true);
+  step(t, "done");
+}
+
+_Noreturn static void child(const char *text, const char *host, int out) {
+  struct rlimit time = {SECONDS, SECONDS}, space = {(rlim_t)6 << 30, (rlim_t)6 << 30};
+  setrlimit(RLIMIT_CPU, &time), setrlimit(RLIMIT_AS, &space);
+  alarm(6 * SECONDS);
+  trial t = {.text = text, .host = host, .out = out, .seed = 11};
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, all_ways, &t);
+  if (st != TARN_OK) dprintf(out, "%s\n", tarn_message(cx));
+  _exit(st == TARN_OK ? 0 : 1);
+}
+
+typedef struct outcome { bool good, sound; char step[80], what[400]; } outcome;
+
+/* The steps said how far it came; what stands after the last of them is what was wrong. */
+static outcome try_text(const char *text, const char *host) {
+  outcome o = {.sound = true};
+  char line[400];
+  int pipes[2], status;
+  ck_assert_int_eq(pipe(pipes), 0);
+  fflush(NULL);
+  pid_t pid = fork();
+  ck_assert_int_ge(pid, 0);
+  if (pid == 0) {
+    close(pipes[0]);
+    child(text, host, pipes[1]);
+  }
+  close(pipes[1]);
+  FILE *f = fdopen(pipes[0], "r");
+  ck_assert_ptr_nonnull(f);
+  while (fgets(line, sizeof line, f)) {
+    line[strcspn(line, "\n")] = 0;
+    snprintf(o.step, sizeof o.step, "%.79s", o.what);
+    snprintf(o.what, sizeof o.what, "%s", line);
+  }
+  fclose(f);
+  ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+  o.good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  o.sound = !o.good || strcmp(o.what, "unsound") != 0;
+  if (WIFEXITED(status)) return o;
+  snprintf(o.step, sizeof o.step, "%.79s", o.what);
+  snprintf(o.what, sizeof o.what, "signal %d", WTERMSIG(status));
+  return o;
+}
+
+/* ---------------------------------------------------------------- reduction */
+
+static outcome try_net(const net *g, const char *host) {
+  tarn_buf b = {.cx = g->cx};
+  net_text(g, &b);
+  return try_text(b.p, host);
+}
+
+/* What no output needs goes; what is read and not made any more is an input. */
+static void net_sweep(net *g) {
+  bool need[NET_VALUES];
+  memcpy(need, g->asked, sizeof need);
+  for (uint32_t i = g->nit; i-- > 0;) {
+    bool used = false;
+    for (uint32_t k = 0; k < g->it[i].nout; k++) used = used || need[g->it[i].out[k]];
+    g->gone[i] = g->gone[i] || !used;
+    for (uint32_t k = 0; k < g->it[i].nin && !g->gone[i]; k++) need[g->it[i].in[k]] = true;
+  }
+  bool made[NET_VALUES] = {0};
+  for (uint32_t i = 0; i < g->nit; i++)
+    for (uint32_t k = 0; k < g->it[i].nout && !g->gone[i]; k++) made[g->it[i].out[k]] = true;
+  for (uint32_t v = 0; v < g->nv; v++) g->given[v] = need[v] && !made[v], g->asked[v] = g->asked[v] && made[v];
+}
+
+/* One change, kept when something is still wrong with the network. */
+static bool keep(net *g, const net *changed, const char *host, outcome *o) {
+  net *c = TARN_NEW(g->cx, net);
+  *c = *changed;
+  net_sweep(c);
+  uint32_t outputs = 0;
+  for (uint32_t v = 0; v < c->nv; v++) outputs += c->asked[v];
+  if (!outputs) return false;
+  outcome now = try_net(c, host);
+  if (now.good || strcmp(now.step, "import") == 0 || strcmp(now.what, "import") == 0) return false;
+  *g = *c, *o = now;
+  return true;
+}
+
+static void reduce(net *g, const char *host, outcome *o) {
+  for (bool again = true; again;) {
+    again = false;
+    for (uint32_t v = 0; v < g->nv; v++) { /* one output less; fewer inputs come by themselves */
+      net c = *g;
+      if (!c.asked[v]) continue;
+      c.asked[v] = false;
+      for (uint32_t i = 0; i < c.nit; i++) /* what it was made of is asked for instead */
+        for (uint32_t k = 0; k < c.it[i].nout; k++)
+          for (uint32_t r = 0; r < c.it[i].nin && c.it[i].out[k] == v; r++) c.asked[c.it[i].in[r]] = !c.given[c.it[i].in[r]];
+      again = keep(g, &c, host, o) || again;
+    }
+    for (uint32_t v = 0; v < g->nv; v++) {
+      net c = *g;
+      c.asked[v] = false;
+      if (g->asked[v]) again = keep(g, &c, host, o) || again;
+    }
+    for (uint32_t i = 0; i < g->nit; i++) { /* an operator becomes inputs */
+      net c = *g;
+      if (c.gone[i]) continue;
+      c.gone[i] = true;
+      again = keep(g, &c, host, o) || again;
+    }
+  }
+}
+
+/* ---------------------------------------------------------------- many */
+
+typedef struct result { uint32_t sound; bool bad; char text[6000]; } result;
+
+static result try_seed(uint64_t seed, const char *host) {
+  result r = {0};
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  net *g = net_random(cx, seed);
+  outcome o = try_net(g, host);
+  r.sound = o.sound, r.bad = !o.good;
+  if (r.bad) {
+    reduce(g, host, &o);
+    tarn_buf b = {.cx = cx};
+    net_text(g, &b);
+    snprintf(r.text, sizeof r.text, "network %llu: %s: %s\n%s", (unsigned long long)seed, o.step, o.what, b.p);
+  }
+  tarn_ctx_free(cx);
+  return r;
+}
+
+static char *host; /* this machine, described */
+static uint64_t first = 1;
+
+START_TEST(networks) { /* ten of them */
+  uint32_t sound = 0;
+  for (uint64_t i = 0; i < 10; i++) {
+    result r = try_seed(first + 10 * (uint64_t)_i + i, host);
+    if (r.bad) ck_abort_msg("%s", r.text);
+    sound += r.sound;
+  }
+  ck_assert_uint_ge(sound, 5);
+}
+END_TEST
+
+static uint64_t from, count;
+static const char *file;
+
+START_TEST(listed) {
+  uint64_t bad = 0, sound = 0;
+  for (uint64_t i = 0; i < count; i++) {
+    result r = try_seed(from + i, host);
+    if (r.bad) printf("%s\n", r.text);
+    bad += r.bad, sound += r.sound;
+    fflush(stdout);
+  }
+  printf("%llu networks, %llu with numbers, %llu bad\n", (unsigned long long)count, (unsigned long long)sound, (unsigned long long)bad);
+  ck_assert_uint_eq(bad, 0);
+}
+END_TEST
+
+START_TEST(from_file) {
+  static char text[100000];
+  FILE *f = fopen(file, "r");
+  ck_assert_ptr_nonnull(f);
+  ck_assert_uint_gt(fread(text, 1, sizeof text - 1, f), 0);
+  fclose(f);
+  outcome o = try_text(text, host);
+  printf("%s: %s\n", o.good ? "good" : o.step, o.what);
+  ck_assert(o.good);
+}
+END_TEST
+
+int main(int argc, char **argv) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  host = pipeline_host(cx).p;
+  bool all = argc == 2 && strcmp(argv[1], "--all") == 0;
+  Suite *suite = suite_create("random networks");
+  TCase *t = tcase_create("random networks");
+  tcase_set_timeout(t, 600);
+  if (argc == 3) {
+    from = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10);
+    tcase_add_test(t, listed);
+  } else if (argc == 2 && !all) {
+    file = argv[1];
+    tcase_add_test(t, from_file);
+  } else tcase_add_loop_test(t, networks, 0, (all ? ALL_NETS : NETS) / 10);
+  suite_add_tcase(suite, t);
+  SRunner *r = srunner_create(suite);
+  if (argc == 3) srunner_set_fork_status(r, CK_NOFORK);
+  srunner_run_all(r, CK_NORMAL);
+  int bad = srunner_ntests_failed(r);
+  srunner_free(r);
+  tarn_ctx_free(cx);
+  return bad ? 1 : 0;
+}
