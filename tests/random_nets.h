@@ -6,7 +6,7 @@
 
 #define NET_VALUES 64
 #define NET_ITEMS 16
-#define NET_MOST 1500 /* elements of a value */
+#define NET_MOST 2500 /* elements of a value */
 
 typedef struct net_value { char name[16]; uint32_t n; int64_t dim[TARN_MAX_DIMS]; } net_value;
 /* A drawn operator: its lines, constants of its own before it. */
@@ -450,12 +450,137 @@ static inline bool net_cumulate(net_op *o) {
   return true;
 }
 
+/* Through whole numbers or f64 and back. */
+static inline bool net_cast(net_op *o) {
+  static const char *const fn[] = {"Add", "Mul", "Max", "Sub", "Div", "Neg", "Abs", "ReduceSum", "ReduceMax", "CumSum", "Transpose"};
+  static const uint32_t to[] = {6, 7, 11};
+  if (o->x->n < 1) return false;
+  const char *k = net_name(o, "k"), *lo = net_name(o, "k"), *hi = net_name(o, "k"), *three = net_int(o, 3);
+  tarn_buf_fmt(&o->b, "init %s f32 1 : 7.2137\ninit %s f32 - : -90\ninit %s f32 - : 90\n", k, lo, hi);
+  uint32_t type = to[net_draw(o, 3)], n = 1 + net_draw(o, 3);
+  const char *t = net_step(o, "Mul", NET_FMT(o, "%s %s", o->x->name, k), "");
+  t = net_step(o, "Clip", NET_FMT(o, "%s %s %s", t, lo, hi), "");
+  t = net_step(o, "Cast", t, NET_FMT(o, " to=%u", type));
+  three = net_step(o, "Cast", three, NET_FMT(o, " to=%u", type));
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t f = net_draw(o, 11);
+    const char *was = t;
+    if (f < 5) t = net_step(o, fn[f], NET_FMT(o, "%s %s", t, f < 3 && net_draw(o, 2) ? t : three), "");
+    else if (f < 7 || f == 10) t = net_step(o, fn[f], t, "");
+    else if (f == 7 || f == 9) t = net_step(o, fn[f], NET_FMT(o, "%s %s", was, net_int(o, 0)), "");
+    else t = net_step(o, fn[f], t, " axes=-1, keepdims=1");
+  }
+  net_node(o, "Cast", t, " to=1", 1);
+  return true;
+}
+
+static inline bool net_logic(net_op *o) {
+  static const char *const op[] = {"And", "Or", "Xor"};
+  const char *k = net_name(o, "k"), *m = net_name(o, "k");
+  tarn_buf_fmt(&o->b, "init %s f32 1 : 0.2137\ninit %s f32 1 : -0.1371\n", k, m);
+  const char *a = net_step(o, "Greater", NET_FMT(o, "%s %s", o->x->name, m), ""), *y = net_other(o, "rand");
+  const char *b = net_step(o, net_draw(o, 2) ? "Less" : "GreaterOrEqual", NET_FMT(o, "%s %s", y, k), "");
+  const char *c = net_step(o, op[net_draw(o, 3)], NET_FMT(o, "%s %s", a, b), "");
+  if (net_draw(o, 2)) c = net_step(o, "Not", c, "");
+  if (net_draw(o, 2)) net_node(o, "Where", NET_FMT(o, "%s %s %s", c, o->x->name, y), "", 1);
+  else net_node(o, "Cast", c, " to=1", 1);
+  return true;
+}
+
+/* Kernels that are no nests, and what becomes several. */
+static inline bool net_whole(net_op *o) {
+  if (o->x->n < 1) return false;
+  uint32_t axis = net_draw(o, o->x->n), what = net_draw(o, 8), d = (uint32_t)o->x->dim[axis];
+  const char *x = o->x->name;
+  if (what == 0) net_node(o, "TopK", NET_FMT(o, "%s %s", x, net_int(o, 1 + net_draw(o, d))), NET_FMT(o, " axis=%u", axis), 1);
+  else if (what == 1) {
+    const char *scale = net_constant(o, "rand", 1, &o->x->dim[o->x->n - 1]);
+    net_node(o, "LayerNormalization", NET_FMT(o, "%s %s", x, scale), " axis=-1 epsilon=0.1", 1);
+  } else if (what == 2) net_node(o, "MeanVarianceNormalization", x, NET_FMT(o, "%s", o->x->n < 4 ? " axes=0," : ""), 1);
+  else if (what == 3) net_node(o, "Trilu", x, NET_FMT(o, " upper=%u", net_draw(o, 2)), 1);
+  else if (what == 4) net_node(o, "LRN", x, NET_FMT(o, " size=%u alpha=0.5 beta=0.75 bias=1.0", 1 + net_draw(o, 4)), 1);
+  else if (what == 5) net_node(o, "LpNormalization", x, NET_FMT(o, " axis=%u p=%u", axis, 1 + net_draw(o, 2)), 1);
+  else if (what == 6) net_node(o, "ReduceLogSumExp", x, NET_FMT(o, " axes=%u, keepdims=%u", axis, net_draw(o, 2)), 1);
+  else net_node(o, "Einsum", NET_FMT(o, "%s %s", x, x), net_draw(o, 2) ? " equation=\"...i,...j->...ij\"" : " equation=\"...i,...i->...\"", 1);
+  return true;
+}
+
+/* ---- idioms: what rules look for ---- */
+/* A scale and a shift by constants, along one axis or all alike, as two operators in either order. */
+static inline bool net_affine(net_op *o) {
+  if (o->x->n < 2) return false;
+  int64_t dim[TARN_MAX_DIMS];
+  uint32_t axis = net_draw(o, 3) ? 1 : net_draw(o, o->x->n);
+  for (uint32_t i = 0; i < o->x->n; i++) dim[i] = i == axis ? o->x->dim[i] : 1;
+  const char *a = net_constant(o, "rand", o->x->n, dim), *b = net_constant(o, "pos", o->x->n, dim), *x = o->x->name;
+  bool first = net_draw(o, 2), div = net_draw(o, 3) == 0;
+  const char *t = net_step(o, first ? div ? "Div" : "Mul" : "Sub", NET_FMT(o, "%s %s", x, first ? b : a), "");
+  net_node(o, first ? "Add" : div ? "Div" : "Mul", NET_FMT(o, "%s %s", t, first ? a : b), "", 1);
+  return true;
+}
+
+/* Two products of one operand with constants, joined. */
+static inline bool net_twins(net_op *o) {
+  static const char *const join[] = {"Add", "Sub", "Mul", "Concat"};
+  if (o->x->n < 2) return false;
+  bool conv = o->x->n > 2 && o->x->n < 6 && net_draw(o, 2);
+  int64_t w[TARN_MAX_DIMS] = {1 + net_draw(o, 4), o->x->dim[1], 1, 1, 1, 1};
+  if (!conv) w[1] = w[0], w[0] = o->x->dim[o->x->n - 1];
+  uint32_t how = net_draw(o, 4), n = conv ? o->x->n : 2;
+  const char *t[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    const char *k = net_constant(o, "rand", n, w);
+    t[i] = net_step(o, conv ? "Conv" : "MatMul", NET_FMT(o, "%s %s", o->x->name, k), "");
+    if (net_draw(o, 2)) t[i] = net_step(o, net_draw(o, 2) ? "Relu" : "Sigmoid", t[i], "");
+  }
+  net_node(o, join[how], NET_FMT(o, "%s %s", t[0], t[1]), how == 3 ? NET_FMT(o, " axis=%u", conv ? 1 : o->x->n - 1) : "", 1);
+  return true;
+}
+
+static inline bool net_attention(net_op *o) {
+  if (o->x->n < 2 || o->x->n > 4) return false;
+  int64_t d = o->x->dim[o->x->n - 1], w[2] = {d, 1 + net_draw(o, 4)}, perm[TARN_MAX_DIMS];
+  const char *t[3];
+  for (uint32_t i = 0; i < 3; i++) {
+    const char *k = net_constant(o, "rand", 2, w);
+    t[i] = net_step(o, "MatMul", NET_FMT(o, "%s %s", o->x->name, k), "");
+  }
+  for (uint32_t i = 0; i < o->x->n; i++) perm[i] = i + 2 < o->x->n ? i : 2 * o->x->n - 3 - i;
+  const char *kt = net_step(o, "Transpose", t[1], net_list(o, "perm", o->x->n, perm));
+  const char *s = net_step(o, "MatMul", NET_FMT(o, "%s %s", t[0], kt), ""), *half = net_constant(o, "init", 0, NULL);
+  if (net_draw(o, 2)) s = net_step(o, net_draw(o, 2) ? "Mul" : "Div", NET_FMT(o, "%s %s", s, half), "");
+  s = net_step(o, "Softmax", s, " axis=-1");
+  net_node(o, "MatMul", NET_FMT(o, "%s %s", s, t[2]), "", 1);
+  return true;
+}
+
+/* A window written as shifted slices, each times its weight, summed. */
+static inline bool net_taps(net_op *o) {
+  if (o->x->n < 2) return false;
+  int64_t axis = net_draw(o, o->x->n), d = o->x->dim[axis], w[2] = {o->x->dim[o->x->n - 1], 1 + net_draw(o, 3)};
+  uint32_t taps = 2 + net_draw(o, 2);
+  if (d < 4 || axis == (int64_t)o->x->n - 1) return false;
+  const char *sum = NULL, *at = net_int(o, axis);
+  int64_t step = 1 + net_draw(o, 2);
+  for (uint32_t i = 0; i < taps; i++) {
+    const char *from = net_int(o, i), *to = net_int(o, d - taps + 1 + i), *by = net_int(o, step), *k = net_constant(o, "rand", 2, w);
+    const char *t = net_step(o, "Slice", NET_FMT(o, "%s %s %s %s %s", o->x->name, from, to, at, by), "");
+    t = net_step(o, "MatMul", NET_FMT(o, "%s %s", t, k), "");
+    sum = sum ? net_step(o, "Add", NET_FMT(o, "%s %s", net_draw(o, 2) ? sum : t, sum), "") : t;
+    if (i && net_draw(o, 3)) sum = net_step(o, "Add", NET_FMT(o, "%s %s", sum, t), "");
+  }
+  net_node(o, "Relu", sum, "", 1);
+  return true;
+}
+
 typedef bool net_writer(net_op *o);
 static net_writer *const net_ops[] = {
     net_conv,   net_conv,   net_conv,    net_conv_transpose, net_matmul, net_matmul,  net_gemm,   net_binary, net_binary,    net_binary,
     net_binary, net_unary,  net_unary,   net_unary,          net_clip,   net_pool,    net_pool,   net_norm,   net_norm,      net_layer_norm,
     net_softmax, net_reduce, net_reduce, net_reshape,        net_reshape, net_transpose, net_transpose, net_slice, net_slice, net_split,
-    net_concat, net_concat, net_pad,     net_repeat,         net_squeeze, net_gather, net_resize, net_depth,  net_where,     net_global_pool, net_cumulate};
+    net_concat, net_concat, net_pad,     net_repeat,         net_squeeze, net_gather, net_resize, net_depth,  net_where,     net_global_pool, net_cumulate,
+    net_affine, net_affine, net_affine, net_twins, net_twins, net_attention, net_taps,
+    net_cast,   net_logic,  net_whole,   net_whole};
 
 /* ---------------------------------------------------------------- drawing */
 
@@ -504,8 +629,8 @@ static inline void net_inputs(net *g) {
     if (i && net_below(g, 2)) memcpy(v->dim, g->v[0].dim, sizeof v->dim), v->n = g->v[0].n;
     else do {
         v->n = net_below(g, 4) ? 3 + net_below(g, 3) : 1 + net_below(g, 3);
-        for (uint32_t d = 0; d < v->n; d++) v->dim[d] = net_below(g, 4) ? 1 + net_below(g, d == 0 ? 2 : 9) : 1;
-      } while (net_size(v) > 600);
+        for (uint32_t d = 0; d < v->n; d++) v->dim[d] = net_below(g, 4) ? 1 + net_below(g, d == 0 ? 2 : net_below(g, 6) ? 9 : 34) : 1;
+      } while (net_size(v) > 800);
     snprintf(v->name, sizeof v->name, "x%u", i);
     g->given[g->nv++] = true;
   }
