@@ -75,10 +75,10 @@ void sel_relaxation(sel_rows *w, sel_pool *mem, sel_run *r, const sel_prob *q) {
 
 /* ---- rows in and out of the programme ---- */
 uint32_t sel_rows_violated(sel_rows *w, double by) {
-  const double *x = w->lp->x;
   uint32_t found = 0;
   for (uint32_t row = 0; row < w->in_lp.n; row++) {
     if (w->in_lp.p[row]) continue;
+    const double *x = w->lp->x; /* moves when a row enters */
     double sum = 0;
     for (uint32_t i = w->first.p[row]; i < w->first.p[row + 1]; i++) sum += w->term.p[i].v * x[w->term.p[i].at];
     if (sum < -by) enter_lp(w, row), found++;

@@ -23,7 +23,9 @@ int main(void) {
   return !(sum > 0.99f && sum < 1.01f);
 }
 C
-cc -I"$work/digits" -I. "$work/classify.c" "$work/digits/model.o" -L"$build/lib" -ltarn-rt -lm -o "$work/classify" &&
+san= # a program that links a library with a sanitizer in it wants it too
+! nm -D "$build/lib/libtarn-rt.so" | grep -q __asan_init || san=-fsanitize=address,undefined
+cc $san -I"$work/digits" -I. "$work/classify.c" "$work/digits/model.o" -L"$build/lib" -ltarn-rt -lm -o "$work/classify" &&
   LD_LIBRARY_PATH=$build/lib "$work/classify" || fail "README's C"
 
 block README.md "" | grep '^tarn explore' | sed 's/--egraph g.json/--egraph "$work\/g.json"/; s/^tarn/try 0/' >"$work/commands"
