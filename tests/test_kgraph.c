@@ -29,6 +29,8 @@ static const net nets[] = {
     {"a stride that does not divide", "in x f32 1,3,4,5\nrand w 3,2,3,3\nnode ConvTranspose c x w -> y : strides=3,2 pads=1,0,0,1\nout y\n"},
     {"sums backwards, of two axes", "in x f32 2,3,4\ninit a i64 1 : 1\ninit b i64 1 : 2\nnode CumSum c x a -> t : exclusive=1 reverse=1\n"
                                     "node CumSum d t b -> y : exclusive=1 reverse=1\nout t\nout y\n"},
+    {"padded twice, with different values", "in x f32 1,3,8\ninit p i64 6 : 0 0 1 0 0 2\ninit k f32 - : 0.75\nnode Pad a x p k -> t\n"
+                                            "node Pad b t p -> y\nout y\n"},
     {"most elements of rows", "in x f32 4,9\nnode TopK t x k -> v i : axis=1\ninit k i64 1 : 3\nnode Relu r v -> y\nout y\nout i\n"},
 };
 
