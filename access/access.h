@@ -112,6 +112,7 @@ TARN_API int64_t tarn_ix_eval(const tarn_lang *L, uint32_t a, const int64_t *dim
 /* Replaces dim i by sub[i] (in terms of new dims with the given extents). */
 TARN_API uint32_t tarn_ix_subst(tarn_lang *L, uint32_t a, const uint32_t *sub, const int64_t *new_extent);
 TARN_API bool tarn_ix_affine(const tarn_lang *L, uint32_t a);             /* no div or mod */
+TARN_API uint32_t tarn_ix_dims(const tarn_lang *L, uint32_t a);           /* bit set of the dims that stand in it */
 TARN_API int64_t tarn_ix_coef(const tarn_lang *L, uint32_t a, uint32_t dim); /* of the VAR atom; 0 when absent */
 
 typedef struct tarn_guard { uint32_t e; int64_t lo, hi; } tarn_guard;      /* lo <= e < hi */

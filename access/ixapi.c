@@ -111,6 +111,13 @@ bool tarn_ix_affine(const tarn_lang *L, uint32_t a) {
   return true;
 }
 
+uint32_t tarn_ix_dims(const tarn_lang *L, uint32_t a) {
+  const tarn_ix *x = tarn_ix_get(L, a);
+  uint32_t set = 0;
+  for (uint32_t i = 0; i < x->n; i++)
+    set |= x->t[i].kind == TARN_IX_VAR ? 1u << x->t[i].arg : tarn_ix_dims(L, x->t[i].arg);
+  return set;
+}
 int64_t tarn_ix_coef(const tarn_lang *L, uint32_t a, uint32_t dim) {
   const tarn_ix *x = tarn_ix_get(L, a);
   for (uint32_t i = 0; i < x->n; i++)

@@ -85,7 +85,6 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   if (words.n > 1 || (!words.n && !o.train_only)) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials, o.per_kernel = (uint32_t)each, o.model = model;
   double begin = cli_now();
-  tarn_store *store = tarn_store_open(cx, db);
   seen v = {.cx = cx, .by_hash = tarn_map_new(cx)};
   tarn_lang *L = tarn_lang_new(cx);
   const tarn_hw *hw = cli_hardware(L, c.hw);
@@ -95,6 +94,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
     const cli_compiled *r = cli_optimise(cx, &c);
     L = r->L, hw = r->hw;
   }
+  tarn_store *store = tarn_store_open(cx, db); /* not before the model is read: nothing is left behind when it cannot be */
   if (!c.json && isatty(2)) o.progress = show_progress, o.user = &begin;
   tarn_tune_report r = tarn_tune(L, hw, v.sig.p, v.sig.n, store, &o);
   report(cx, &c, &r, model);

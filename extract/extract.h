@@ -30,11 +30,10 @@ typedef struct tarn_kgraph_options {
   const tarn_price *price;       /* NULL: analytic */
   uint32_t threads;              /* 0: hw->units */
   bool strict;                   /* numerics exact: reductions keep their order */
-  uint32_t max_views;            /* (buffer, map) pairs kept per operand; 0 = 4 */
+  uint32_t max_views;            /* (buffer, map) pairs kept per operand, at most 4; 0 = 4 */
   uint32_t max_orders;           /* storage orders per buffer; 0 = 3 */
   tarn_sel_method method;        /* TARN_SEL_TREE counts shared buffers every time; default EXACT */
   double seconds;                /* for the selection; 0 = none: limited in steps, deterministic */
-  bool no_fusion_sharing;        /* tests: price as if nothing were shared (tree) */
 } tarn_kgraph_options;
 /* A chosen kernel that reads windows, in seconds predicted: reading them in place, or from a copy of them, written out first
  * (which is counted in). */

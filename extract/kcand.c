@@ -11,7 +11,7 @@
 typedef struct operand {
   bool constant;
   uint32_t kcls, nv;
-  kview v[4];     /* constant: v[0].map leads to term */
+  kview v[KG_MAX_VIEWS];     /* constant: v[0].map leads to term */
   tarn_term term; /* constant: what is stored, broadcasts and other views taken off */
 } operand;
 
@@ -132,12 +132,6 @@ static void steps(kgraph *k, uint32_t map, const tarn_layout *l, int64_t *out) {
     for (uint32_t a = 0; a < m->nin; a++) out[d] += l->stride[a] * tarn_ix_coef(k->L, m->e[a], d);
   }
 }
-static void ix_vars(kgraph *k, uint32_t e, uint32_t *mask) {
-  const tarn_ix *x = tarn_ix_get(k->L, e);
-  for (uint32_t i = 0; i < x->n; i++)
-    if (x->t[i].kind == TARN_IX_VAR) *mask |= 1u << x->t[i].arg;
-    else ix_vars(k, x->t[i].arg, mask);
-}
 /* Constants are copied at compile time into the order in which the loops will walk them: one dim for each dim of the
  * iteration space that the read depends on; own dims, then reduce dims by falling step of the other operands, then the
  * own dim along which the result is written contiguously. */
@@ -145,8 +139,8 @@ static bool pack_read(kgraph *k, kcand *c, const tarn_stage *s, uint32_t depth, 
                       uint32_t unit) {
   tarn_imap m = *tarn_imap_get(k->L, r->map);
   uint32_t mask = 0, nacc = depth + s->nown, by[TARN_MAX_DIMS], n = 0;
-  for (uint32_t a = 0; a < m.nin; a++) ix_vars(k, m.e[a], &mask);
-  for (uint32_t g = 0; g < m.nguard; g++) ix_vars(k, m.guard[g].e, &mask);
+  for (uint32_t a = 0; a < m.nin; a++) mask |= tarn_ix_dims(k->L, m.e[a]);
+  for (uint32_t g = 0; g < m.nguard; g++) mask |= tarn_ix_dims(k->L, m.guard[g].e);
   double have = 1, want = 1;
   for (uint32_t a = 0; a < m.nin; a++) have *= (double)m.in[a];
   for (uint32_t d = 0; d < m.n; d++)
@@ -214,7 +208,7 @@ static void pack_constants(kgraph *k, kcand *c) {
       for (uint32_t d = 0; d < tarn_imap_get(k->L, r[j].map)->n; d++)
         if (llabs(st_of[d]) > key[d]) key[d] = llabs(st_of[d]);
       const tarn_imap *m = tarn_imap_get(k->L, r[j].map);
-      for (uint32_t g = 0; g < m->nguard; g++) ix_vars(k, m->guard[g].e, &guarded);
+      for (uint32_t g = 0; g < m->nguard; g++) guarded |= tarn_ix_dims(k->L, m->guard[g].e);
     }
     for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) /* as tarn_ksig_canonical() orders them */
       if (guarded >> d & 1) key[d] += (int64_t)1 << 48;
@@ -351,7 +345,7 @@ static void all_orders(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uin
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   for (uint32_t lo = 0; lo < g->nlayout; lo++) {
     target to = {.ag = g->first + lo, .kcls = kc, .nout = 1};
-    bool direct = kg_layout_over(k, g, &g->layout[lo], k->cls.p[kc].to_rep, &to.out[0]);
+    bool direct = kg_layout_over(k, &g->layout[lo], k->cls.p[kc].to_rep, &to.out[0]);
     combos(k, &to, node, nest, nk, op, direct ? NULL : &g->layout[lo], copy);
   }
 }
@@ -373,7 +367,7 @@ static bool read_operands(kgraph *k, uint32_t kc, const tarn_eg_node *e, operand
     op[j].constant = k->cls.p[op[j].kcls].constant;
     if (op[j].constant && !read_constant(k, &op[j])) return false;
     if (op[j].constant) continue;
-    uint32_t n = kg_views(k, op[j].kcls, op[j].v, 4);
+    uint32_t n = kg_views(k, op[j].kcls, op[j].v);
     for (uint32_t i = 0; i < n; i++) /* only buffers that have a storage order */
       if (k->group.p[op[j].v[i].group].nlayout) op[j].v[op[j].nv++] = op[j].v[i];
     if (!op[j].nv) return false;
@@ -397,7 +391,7 @@ static bool plain_operand(kgraph *k, const operand *op, kcand *c, uint32_t j) {
   for (uint32_t i = 0; i < op->nv; i++) {
     kgroup *from = &k->group.p[op->v[i].group];
     for (uint32_t l = 0; l < plain_layouts(from); l++)
-      if (kg_layout_over(k, from, &from->layout[l], op->v[i].map, &over) && tarn_layout_equal(&over, &row)) {
+      if (kg_layout_over(k, &from->layout[l], op->v[i].map, &over) && tarn_layout_equal(&over, &row)) {
         c->child[j] = from->first + l;
         return true;
       }
@@ -425,7 +419,7 @@ static void other_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
   const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
   tarn_layout row = tarn_layout_row_major(t->n, t->dim), over;
   for (uint32_t l = 0; l < g->nlayout; l++)
-    if (kg_layout_over(k, g, &g->layout[l], k->cls.p[kc].to_rep, &over) && tarn_layout_equal(&over, &row)) {
+    if (kg_layout_over(k, &g->layout[l], k->cls.p[kc].to_rep, &over) && tarn_layout_equal(&over, &row)) {
       target to = {.ag = g->first + l, .kcls = kc, .nout = 1, .out = {over}};
       other_cand(k, &to, node, e, op);
     }
@@ -464,7 +458,7 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
   uint32_t gi = k->cls.p[kc].group, axis = (uint32_t)tarn_payload_get(k->L, e->payload)->ints[0];
   for (uint32_t lo = 0; lo < g->nlayout; lo++) {
     tarn_layout whole;
-    if (g->part_of[lo] != TARN_NONE || !kg_layout_over(k, g, &g->layout[lo], k->cls.p[kc].to_rep, &whole)) continue;
+    if (g->part_of[lo] != TARN_NONE || !kg_layout_over(k, &g->layout[lo], k->cls.p[kc].to_rep, &whole)) continue;
     kcand c = {.kind = KC_CONCAT, .node = node, .kcls = kc, .nchild = e->n, .nout = 1};
     c.child = TARN_ARRAY(k->cx, uint32_t, e->n), c.cterm = TARN_ARRAY(k->cx, uint32_t, e->n);
     c.in = TARN_ARRAY(k->cx, tarn_layout, e->n);
@@ -479,7 +473,7 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
       uint32_t back = tarn_map_invert(k->L, kid->to_rep, t->ns);
       tarn_layout over;
       for (uint32_t l = 0; l < in->nlayout && back != TARN_NONE && !kid->constant; l++)
-        if (in->part_of[l] == gi * KG_MAX_LAYOUTS + lo && kg_layout_over(k, in, &c.in[j], back, &over) &&
+        if (in->part_of[l] == gi * KG_MAX_LAYOUTS + lo && kg_layout_over(k, &c.in[j], back, &over) &&
             tarn_layout_equal(&over, &in->layout[l]))
           c.child[j] = in->first + l;
       if (c.child[j] == TARN_NONE) c.child[j] = copied(k, &op[j], &c.in[j]);
@@ -515,8 +509,8 @@ static void roots(kgraph *k) {
     if (op.constant) {
       if (!read_constant(k, &op)) tarn_raise(k->cx, TARN_INTERNAL, "output %u: a constant without a term", i);
     } else {
-      kview all[4];
-      uint32_t n = kg_views(k, kc, all, 4);
+      kview all[KG_MAX_VIEWS];
+      uint32_t n = kg_views(k, kc, all);
       for (uint32_t j = 0; j < n; j++)
         if (k->group.p[all[j].group].nlayout) op.v[op.nv++] = all[j];
     }
@@ -525,7 +519,7 @@ static void roots(kgraph *k) {
     bool fresh;
     tarn_map_at(taken, k->cls.p[kc].group, &fresh);
     for (uint32_t l = 0; l < g->nlayout && fresh && !g->input && !op.constant; l++) {
-      if (g->part_of[l] != TARN_NONE || !kg_layout_over(k, g, &g->layout[l], k->cls.p[kc].to_rep, &over) ||
+      if (g->part_of[l] != TARN_NONE || !kg_layout_over(k, &g->layout[l], k->cls.p[kc].to_rep, &over) ||
           !tarn_layout_equal(&over, &row))
         continue;
       kcand c = {.kind = KC_ALIAS, .node = TARN_NONE, .kcls = kc, .nchild = 1, .nout = 1};
@@ -560,7 +554,7 @@ static bool result_layout(kgraph *k, uint32_t cls, uint32_t type, uint32_t li, b
   *out = row;
   if (cls == TARN_NONE) return true;
   const kgroup *g = &k->group.p[k->cls.p[cls].group];
-  return kg_layout_over(k, g, &g->layout[li], k->cls.p[cls].to_rep, out) && (!row_major || tarn_layout_equal(&row, out));
+  return kg_layout_over(k, &g->layout[li], k->cls.p[cls].to_rep, out) && (!row_major || tarn_layout_equal(&row, out));
 }
 /* Each choice of a storage order per result is an AND/OR class of its own, from which the results are taken for nothing. */
 static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {

@@ -8,6 +8,7 @@
 #include "extract/extract.h"
 
 #define KG_MAX_LAYOUTS 8
+#define KG_MAX_VIEWS   4
 #define KG_MAX_OUT     TARN_MAX_RESULTS
 #define KG_MAX_KIDS    (TARN_MAX_DIMS * 4)
 
@@ -79,13 +80,13 @@ uint32_t kg_class(const kgraph *k, uint32_t eclass); /* kclass number of an e-cl
 bool kg_produces(uint32_t op);
 void kg_groups(kgraph *k);                           /* classes, groups, maps to representatives */
 void kg_layouts(kgraph *k);                          /* storage orders */
-/* Where operand class c (kclass number) can be read from: at most max. */
-uint32_t kg_views(kgraph *k, uint32_t c, kview *out, uint32_t max);
+/* Where operand class c (kclass number) can be read from. */
+uint32_t kg_views(kgraph *k, uint32_t c, kview out[KG_MAX_VIEWS]);
 void kg_candidates(kgraph *k);                       /* kernels and their prices */
 tarn_term kg_constant(kgraph *k, uint32_t c);        /* a term for constant class c */
 tarn_kprog *kg_program(kgraph *k, const uint32_t *choice_cand); /* per AND/OR class: candidate or TARN_NONE */
 /* The strides that layout l of group gr has when walked over class c's dims; false when they are not constant. */
-bool kg_layout_over(kgraph *k, const kgroup *gr, const tarn_layout *l, uint32_t to_rep, tarn_layout *out);
+bool kg_layout_over(kgraph *k, const tarn_layout *l, uint32_t to_rep, tarn_layout *out);
 /* The layout of one part of a concatenation whose whole is laid out over its own dims. */
 tarn_layout kg_part(const tarn_layout *whole, const tarn_type *part, uint32_t axis, int64_t at);
 /* Notes both ways to read windows, if what the chosen candidate computes from its operands can be computed in both (kways.c). */

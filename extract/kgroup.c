@@ -178,16 +178,15 @@ static void views_from(kgraph *k, uint32_t c, uint32_t map, kview *out, uint32_t
     if (m != TARN_NONE) views_from(k, to, m, out, n, max, depth - 1);
   }
 }
-uint32_t kg_views(kgraph *k, uint32_t c, kview *out, uint32_t max) {
-  uint32_t n = 0;
+uint32_t kg_views(kgraph *k, uint32_t c, kview out[KG_MAX_VIEWS]) {
+  uint32_t n = 0, max = k->o->max_views && k->o->max_views < KG_MAX_VIEWS ? k->o->max_views : KG_MAX_VIEWS;
   if (k->cls.p[c].constant) return 0;
   views_from(k, c, tarn_map_identity(k->L, k->cls.p[c].type), out, &n, max, 6);
   return n;
 }
 
 /* ---- layouts ---- */
-bool kg_layout_over(kgraph *k, const kgroup *gr, const tarn_layout *l, uint32_t to_rep, tarn_layout *out) {
-  (void)gr;
+bool kg_layout_over(kgraph *k, const tarn_layout *l, uint32_t to_rep, tarn_layout *out) {
   const tarn_imap m = *tarn_imap_get(k->L, to_rep);
   uint32_t at = tarn_ix_const(k->L, 0);
   if (l->block) return false;
@@ -220,7 +219,7 @@ static bool own_order(kgraph *k, uint32_t c, tarn_layout *over_rep) {
   const tarn_type *t = tarn_type_get(k->L, k->cls.p[c].type);
   tarn_layout own = tarn_layout_row_major(t->n, t->dim);
   uint32_t back = tarn_map_invert(k->L, k->cls.p[c].to_rep, t->ns);
-  return back != TARN_NONE && kg_layout_over(k, NULL, &own, back, over_rep);
+  return back != TARN_NONE && kg_layout_over(k, &own, back, over_rep);
 }
 static bool demand(kgraph *k, uint32_t c) {
   kgroup *g = &k->group.p[k->cls.p[c].group];
@@ -236,19 +235,13 @@ static void like_inner(kgroup *g, uint32_t mask) {
   if (g->ninner < 4) g->inner[g->ninner++] = mask;
 }
 
-static void ix_vars(kgraph *k, uint32_t e, uint32_t *mask) {
-  const tarn_ix *x = tarn_ix_get(k->L, e);
-  for (uint32_t i = 0; i < x->n; i++)
-    if (x->t[i].kind == TARN_IX_VAR) *mask |= 1u << x->t[i].arg;
-    else ix_vars(k, x->t[i].arg, mask);
-}
 /* Dims of what map views that depend on the given dims of the view. */
 static uint32_t image(kgraph *k, uint32_t map, uint32_t dims) {
   const tarn_imap *m = tarn_imap_get(k->L, map);
   uint32_t out = 0;
   for (uint32_t a = 0; a < m->nin; a++) {
     uint32_t v = 0;
-    ix_vars(k, m->e[a], &v);
+    v |= tarn_ix_dims(k->L, m->e[a]);
     if ((v & dims) && m->in[a] > 1) out |= 1u << a;
   }
   return out;
@@ -258,7 +251,7 @@ static uint32_t preimage(kgraph *k, uint32_t map, uint32_t in_dims) {
   const tarn_imap *m = tarn_imap_get(k->L, map);
   uint32_t v = 0;
   for (uint32_t a = 0; a < m->nin; a++)
-    if (in_dims >> a & 1) ix_vars(k, m->e[a], &v);
+    if (in_dims >> a & 1) v |= tarn_ix_dims(k->L, m->e[a]);
   return v;
 }
 
@@ -284,15 +277,15 @@ static void wish(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
     const tarn_imap *m = tarn_imap_get(k->L, s->read[i].map);
     memcpy(dim, m->dim, m->n * sizeof *dim);
     if (!s->read[i].stage && k->cls.p[kg_class(k, e->kids[s->read[i].src])].constant && s->nred)
-      for (uint32_t a = 0; a < m->nin; a++) ix_vars(k, m->e[a], &weights);
+      for (uint32_t a = 0; a < m->nin; a++) weights |= tarn_ix_dims(k->L, m->e[a]);
   }
   kgroup *out = &k->group.p[k->cls.p[c].group];
   uint32_t to_rep = k->cls.p[c].to_rep;
   if (seed && weights) like_inner(out, image(k, to_rep, largest(weights & own, dim)));
   for (uint32_t i = 0; i < (uint32_t)f->nops + f->nepi; i++) {
     if (s->read[i].stage) continue;
-    kview v[4];
-    uint32_t nv = kg_views(k, kg_class(k, e->kids[s->read[i].src]), v, 4);
+    kview v[KG_MAX_VIEWS];
+    uint32_t nv = kg_views(k, kg_class(k, e->kids[s->read[i].src]), v);
     for (uint32_t j = 0; j < nv; j++) {
       uint32_t m = tarn_map_compose(k->L, s->read[i].map, v[j].map);
       if (m == TARN_NONE) continue;
@@ -365,8 +358,8 @@ static void concat_wishes(kgraph *k) {
       kgroup *out = &k->group.p[k->cls.p[i].group];
       uint32_t back = tarn_map_invert(k->L, k->cls.p[i].to_rep, 0);
       for (uint32_t j = 0; j < e.n && back != TARN_NONE; j++) {
-        kview v[4];
-        uint32_t nv = kg_views(k, kg_class(k, e.kids[j]), v, 4);
+        kview v[KG_MAX_VIEWS];
+        uint32_t nv = kg_views(k, kg_class(k, e.kids[j]), v);
         for (uint32_t y = 0; y < nv; y++) {
           kgroup *in = &k->group.p[v[y].group];
           for (uint32_t x = 0; x < out->ninner; x++) like_inner(in, image(k, v[y].map, image(k, back, out->inner[x])));
@@ -396,7 +389,7 @@ static void concat_parts(kgraph *k) {
       for (uint32_t li = 0; li < nl; li++) {
         tarn_layout whole;
         if (k->group.p[og].part_of[li] != TARN_NONE) continue;
-        if (!kg_layout_over(k, NULL, &k->group.p[og].layout[li], k->cls.p[i].to_rep, &whole)) continue;
+        if (!kg_layout_over(k, &k->group.p[og].layout[li], k->cls.p[i].to_rep, &whole)) continue;
         int64_t at = 0;
         for (uint32_t j = 0; j < e.n; j++) {
           const kclass *kid = &k->cls.p[kg_class(k, e.kids[j])];
@@ -406,7 +399,7 @@ static void concat_parts(kgraph *k) {
           uint32_t back = tarn_map_invert(k->L, kid->to_rep, t->ns);
           at += t->dim[axis];
           if (kid->constant || in->input || !in->produced || back == TARN_NONE || kid->group == og) continue;
-          if (kg_layout_over(k, in, &part, back, &over))
+          if (kg_layout_over(k, &part, back, &over))
             add_layout(k, in, &over, og * KG_MAX_LAYOUTS + li);
         }
       }

@@ -77,13 +77,8 @@ static const char *kernel_name(build *b, const kcand *c) {
 static void block_constants(build *b, kcand *c, const tarn_ksig *sig, const tarn_schedule *s) {
   const tarn_nest *n = tarn_nest_get(b->k->L, sig->nest);
   if (n->nstage != 1 || sig->nin != c->nchild) return;
-  const tarn_stage_sched *st = &s->stage[0];
-  int64_t tile = 0;
-  uint32_t vdim = TARN_NONE;
-  for (uint32_t i = 0; i < st->nlevel; i++)
-    if (st->level[i].kind == TARN_VECTOR) vdim = st->level[i].dim;
-  for (uint32_t i = 0; i < st->nlevel && !tile; i++)
-    if (st->level[i].dim == vdim) tile = st->level[i].step;
+  uint32_t vdim;
+  int64_t tile = tarn_schedule_tile(&s->stage[0], &vdim);
   const tarn_func *f = tarn_fn_get(b->k->L, n->stage[0].fn);
   if (vdim >= n->stage[0].nown || tile < 2) return;
   for (uint32_t j = 0; j < f->nops; j++) {

@@ -2,8 +2,7 @@
 #include "loop/internal.h"
 #include <string.h>
 
-/* The dim that fills the lanes and the elements of it in one register tile; 0 when there is nothing to block. */
-static int64_t tile_of(const tarn_stage_sched *s, uint32_t *vdim) {
+int64_t tarn_schedule_tile(const tarn_stage_sched *s, uint32_t *vdim) {
   *vdim = TARN_NONE;
   for (uint32_t i = 0; i < s->nlevel; i++)
     if (s->level[i].kind == TARN_VECTOR) *vdim = s->level[i].dim;
@@ -52,7 +51,7 @@ bool tarn_ksig_block(tarn_lang *L, tarn_ksig *k, const tarn_schedule **s) {
   if (n.nstage != 1 || n.depth) return false;
   tarn_stage st = n.stage[0];
   uint32_t v;
-  int64_t tile = tile_of(&(*s)->stage[0], &v);
+  int64_t tile = tarn_schedule_tile(&(*s)->stage[0], &v);
   if (v >= st.nown || tile < 2 || st.own[v] <= tile || st.own[v] % tile) return false;
   const tarn_func f = *tarn_fn_get(L, st.fn);
   tarn_read *r = tarn_copy(cx, st.read, ((size_t)f.nops + f.nepi) * sizeof *r);

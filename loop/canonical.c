@@ -81,12 +81,10 @@ static void open_nest(work *w, const tarn_ksig *k, bool flat) {
 
 /* ---- substituting dims ---- */
 /* Rewrites every map of a stage: old dim i of the stage becomes sub[i] over the new dims. */
-static void subst_stage(work *w, work_stage *s, uint32_t nold_acc, uint32_t nold, const uint32_t *sub,
-                        uint32_t nnew_acc, uint32_t nnew, const int64_t *dim) {
+static void subst_stage(work *w, work_stage *s, const uint32_t *sub, uint32_t nnew_acc, uint32_t nnew, const int64_t *dim) {
   for (uint32_t r = 0; r < s->nread; r++) {
     tarn_imap *m = &s->read[r].m;
     uint32_t n = s->read[r].epi ? nnew_acc : nnew;
-    (void)nold, (void)nold_acc;
     for (uint32_t a = 0; a < m->nin; a++) m->e[a] = tarn_ix_subst(w->L, m->e[a], sub, dim);
     for (uint32_t g = 0; g < m->nguard; g++)
       m->guard[g].e = tarn_ix_subst(w->L, m->guard[g].e, sub, dim);
@@ -133,7 +131,7 @@ static void stage_replace(work *w, work_stage *s, uint32_t d, uint32_t remove, u
     sub[d + 1] = tarn_ix_mod(w->L, tarn_ix_var(w->L, d, dim), old[d + 1], dim);
   }
   if (remove == 1 && insert == 0) sub[d] = tarn_ix_const(w->L, 0);
-  subst_stage(w, s, acc, n, sub, nnew_acc, nnew, dim);
+  subst_stage(w, s, sub, nnew_acc, nnew, dim);
 }
 
 static void out_replace(work_stage *s, uint32_t d, uint32_t remove, uint32_t insert, const int64_t *v) {
@@ -311,7 +309,7 @@ static void permute(work *w, work_stage *s, const uint8_t *from) { /* new dim i 
   tarn_layout l = s->out;
   for (uint32_t i = 0; i < n; i++) dim[i] = old[from[i]];
   for (uint32_t i = 0; i < n; i++) sub[from[i]] = tarn_ix_var(w->L, i, dim);
-  subst_stage(w, s, acc, n, sub, acc, n, dim);
+  subst_stage(w, s, sub, acc, n, dim);
   for (uint32_t i = w->depth; i < n; i++)
     if (i < acc) s->s.own[i - w->depth] = dim[i];
     else s->s.red[i - acc] = dim[i];

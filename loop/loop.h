@@ -145,6 +145,8 @@ TARN_API void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top
  * no visit, for other kernels. */
 typedef void tarn_schedule_visit(void *user, const tarn_schedule *s, double seconds);
 TARN_API bool tarn_schedules(tarn_solver *s, const tarn_ksig *canonical, tarn_schedule_visit *visit, void *user);
+/* The dim that fills the lanes and how many of its elements one register tile holds; 0, and TARN_NONE, when none does. */
+TARN_API int64_t tarn_schedule_tile(const tarn_stage_sched *s, uint32_t *lane_dim);
 /* Constant operands are packed at compile time, blocked by the register tile of the schedule where it divides the lane dim:
  * rewrites the canonical kernel so, and its schedule to match. False, and both as they were, when nothing is blocked. */
 TARN_API bool tarn_ksig_block(tarn_lang *L, tarn_ksig *canonical, const tarn_schedule **s);

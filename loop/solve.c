@@ -57,7 +57,7 @@ static int64_t tile_step(const stage_model *m, const pick *p, uint32_t d) {
   return 1;
 }
 /* Outer loops over the access dims in the asked order, reduce loops, then the register tile. */
-static void make_levels(const stage_model *m, const pick *p, bool parallel, tarn_stage_sched *s) {
+static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s) {
   uint32_t order[TARN_MAX_DIMS], n = 0;
   s->nlevel = 0;
   bool vacc = p->vdim < m->nacc;
@@ -76,7 +76,6 @@ static void make_levels(const stage_model *m, const pick *p, bool parallel, tarn
     add_level(s, p->vdim, TARN_VECTOR, 1);
   }
   if (!m->reduces) s->acc = s->nlevel;
-  (void)parallel;
 }
 /* The outermost levels become parallel until there is enough for every thread several times over. */
 static void mark_parallel(const int64_t *dim, tarn_level *level, uint32_t n, uint32_t limit, uint32_t threads) {
@@ -143,7 +142,7 @@ static void keep(search *q, const tarn_stage_sched *st, double t) {
 
 static void try_pick(search *q, const pick *p) {
   tarn_stage_sched st;
-  make_levels(q->m, p, true, &st);
+  make_levels(q->m, p, &st);
   if (!q->nshared) mark_parallel(q->m->dim, st.level, st.nlevel, q->m->nacc, q->s->threads);
   double t = stage_seconds(q->s, q->m, q->shared, q->nshared, &st);
   if (q->visit) q->visit(q->user, &st, t);

@@ -55,19 +55,11 @@ uint32_t ix_loop(const tarn_lang *L, uint32_t ix) {
   return one ? x->t[0].arg : TARN_NONE;
 }
 
-uint32_t ix_uses(const tarn_lang *L, uint32_t ix) {
-  const tarn_ix *x = tarn_ix_get(L, ix);
-  uint32_t set = 0;
-  for (uint32_t i = 0; i < x->n; i++)
-    set |= x->t[i].kind == TARN_IX_VAR ? 1u << x->t[i].arg : ix_uses(L, x->t[i].arg);
-  return set;
-}
-
 uint32_t map_uses(const tarn_lang *L, uint32_t map) {
   const tarn_imap *m = tarn_imap_get(L, map);
   uint32_t set = 0;
-  for (uint32_t i = 0; i < m->nin; i++) set |= ix_uses(L, m->e[i]);
-  for (uint32_t i = 0; i < m->nguard; i++) set |= ix_uses(L, m->guard[i].e);
+  for (uint32_t i = 0; i < m->nin; i++) set |= tarn_ix_dims(L, m->e[i]);
+  for (uint32_t i = 0; i < m->nguard; i++) set |= tarn_ix_dims(L, m->guard[i].e);
   return set;
 }
 

@@ -62,7 +62,6 @@ uint32_t map_with_split(tarn_lang *L, uint32_t map, uint32_t ns);
 uint32_t map_project(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis, uint32_t naxis);
 /* The loop that an index is (coefficient 1, nothing else), or TARN_NONE. */
 uint32_t ix_loop(const tarn_lang *L, uint32_t ix);
-uint32_t ix_uses(const tarn_lang *L, uint32_t ix); /* bit set of the loops in it */
 uint32_t map_uses(const tarn_lang *L, uint32_t map);
 
 /* Expressions: the distinct nodes in the order in which a walk from the left first leaves them; false: more than K_FX. */

@@ -44,9 +44,9 @@ static bool along(const tarn_lang *L, uint32_t map, uint32_t loop, uint32_t *dim
   const tarn_imap *m = tarn_imap_get(L, map);
   *dim = TARN_NONE;
   for (uint32_t i = 0; i < m->nguard; i++)
-    if (ix_uses(L, m->guard[i].e) >> loop & 1) return false;
+    if (tarn_ix_dims(L, m->guard[i].e) >> loop & 1) return false;
   for (uint32_t i = 0; i < m->nin; i++) {
-    if (!(ix_uses(L, m->e[i]) >> loop & 1)) continue;
+    if (!(tarn_ix_dims(L, m->e[i]) >> loop & 1)) continue;
     if (ix_loop(L, m->e[i]) != loop || m->in[i] != m->dim[loop] || *dim != TARN_NONE) return false;
     *dim = i;
   }

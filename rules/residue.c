@@ -106,7 +106,7 @@ static bool find_residue(const kern *k, residue *x) {
 /* ---------------------------------------------------------------- the new loops */
 
 static bool new_loops(const kstage *st, residue *x) {
-  uint32_t used = ix_uses(x->L, x->sum);
+  uint32_t used = tarn_ix_dims(x->L, x->sum);
   for (uint32_t o = 0; o < st->nown; o++) {
     x->split[o] = !x->band && (used >> o & 1) && st->own[o] > x->s && st->own[o] % x->s == 0;
     x->first[o] = x->nown;

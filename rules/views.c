@@ -47,9 +47,9 @@ static uint32_t concat_loop(const kern *k, uint32_t slot, uint32_t axis) {
     uint32_t l = ix_loop(k->L, m->e[axis]);
     if (l == TARN_NONE || m->in[axis] != m->dim[l] || (loop != TARN_NONE && loop != l)) return TARN_NONE;
     for (uint32_t i = 0; i < m->nin; i++)
-      if (i != axis && (ix_uses(k->L, m->e[i]) >> l & 1)) return TARN_NONE;
+      if (i != axis && (tarn_ix_dims(k->L, m->e[i]) >> l & 1)) return TARN_NONE;
     for (uint32_t i = 0; i < m->nguard; i++)
-      if (ix_uses(k->L, m->guard[i].e) >> l & 1) return TARN_NONE;
+      if (tarn_ix_dims(k->L, m->guard[i].e) >> l & 1) return TARN_NONE;
     loop = l;
   }
   return loop;

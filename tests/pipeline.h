@@ -16,12 +16,14 @@ typedef struct pipeline {
   tarn_saturation *sat;
   tarn_kgraph_report report;
   tarn_kprog *kprog;
+  tarn_picks *picks;
 } pipeline;
 
 static inline bool pipeline_constant(void *sat, const tarn_egraph *g, uint32_t cls) {
   (void)g;
   return tarn_sat_is_const(sat, cls);
 }
+static inline bool pipeline_left_out(void *sat, uint32_t node) { return tarn_sat_left_out(sat, node); }
 static inline uint32_t pipeline_type(void *sat, uint32_t cls) { return tarn_sat_type(sat, cls); }
 
 /* This machine's description as text: made once, read for every program. */
@@ -31,8 +33,8 @@ static inline tarn_buf pipeline_host(tarn_ctx *cx) {
   return b;
 }
 
-/* The shipped rules, greedy selection; the e-graph lives as long as the enclosing protected call. */
-static inline pipeline *pipeline_optimise(tarn_program *p, const tarn_hw *hw) {
+/* The shipped rules, and a selection as asked; the e-graph lives as long as the enclosing protected call. */
+static inline pipeline *pipeline_extract(tarn_program *p, const tarn_hw *hw, tarn_kgraph_options ko) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   pipeline *r = TARN_NEW(cx, pipeline);
   r->program = p;
@@ -47,10 +49,13 @@ static inline pipeline *pipeline_optimise(tarn_program *p, const tarn_hw *hw) {
   uint32_t n = tarn_sat_roots(r->sat), *root = TARN_ARRAY(cx, uint32_t, n + 1);
   for (uint32_t i = 0; i < n; i++) root[i] = tarn_sat_root(r->sat, i);
   tarn_kgraph_input in = {.L = p->L, .g = tarn_sat_egraph(r->sat), .type_of = pipeline_type, .is_constant = pipeline_constant,
-                          .user = r->sat, .nroot = n, .root = root, .program = p};
-  tarn_kgraph_options ko = {.hw = hw, .method = TARN_SEL_GREEDY};
-  r->kprog = tarn_extract(&in, &ko, &r->report, NULL);
+                          .left_out = pipeline_left_out, .user = r->sat, .nroot = n, .root = root, .program = p};
+  ko.hw = hw;
+  r->kprog = tarn_extract(&in, &ko, &r->report, &r->picks);
   return r;
+}
+static inline pipeline *pipeline_optimise(tarn_program *p, const tarn_hw *hw) {
+  return pipeline_extract(p, hw, (tarn_kgraph_options){.method = TARN_SEL_GREEDY});
 }
 
 /* Into dir, which exists; loaded from there. */

@@ -6,6 +6,7 @@
 #include "hw/hw.h"
 #include "model/model.h"
 #include "rules/rules.h"
+#include "tests/pipeline.h"
 #include "tests/rules_kit.h"
 
 typedef struct net { const char *name, *text; } net;
@@ -34,47 +35,26 @@ static const net nets[] = {
     {"most elements of rows", "in x f32 4,9\nnode TopK t x k -> v i : axis=1\ninit k i64 1 : 3\nnode Relu r v -> y\nout y\nout i\n"},
 };
 
-typedef struct solved {
-  tarn_program *p;
-  tarn_kprog *kprog;
-  tarn_kgraph_report r;
-  tarn_picks *picks;
-} solved;
-static bool is_const(void *s, const tarn_egraph *g, uint32_t cls) {
-  (void)g;
-  return tarn_sat_is_const(s, cls);
-}
-static uint32_t type_of(void *s, uint32_t cls) { return tarn_sat_type(s, cls); }
-
-static solved solve(tarn_ctx *cx, const char *text, const char *hw, tarn_kgraph_options ko) {
+static pipeline solve(tarn_ctx *cx, const char *text, const char *hw, tarn_kgraph_options ko) {
   tarn_lang *L = tarn_lang_new(cx);
-  solved v = {.p = kit_model(L, text)};
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
-  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
-  tarn_sat_options o = tarn_sat_defaults();
-  ko.hw = o.hw = tarn_hw_load(L, hw);
-  tarn_saturation *s = tarn_saturate(v.p, rs, &o);
-  uint32_t n = tarn_sat_roots(s), *root = TARN_ARRAY(cx, uint32_t, n);
-  for (uint32_t i = 0; i < n; i++) root[i] = tarn_sat_root(s, i);
-  tarn_kgraph_input in = {.L = L, .g = tarn_sat_egraph(s), .type_of = type_of, .is_constant = is_const, .user = s,
-                          .nroot = n, .root = root, .program = v.p};
-  v.kprog = tarn_extract(&in, &ko, &v.r, &v.picks);
-  for (uint32_t i = 0; i < n; i++) ck_assert_uint_ne(tarn_extract_pick(v.picks, root[i]), TARN_NONE);
-  return v;
+  pipeline *v = pipeline_extract(kit_model(L, text), tarn_hw_load(L, hw), ko);
+  for (uint32_t i = 0; i < tarn_sat_roots(v->sat); i++)
+    ck_assert_uint_ne(tarn_extract_pick(v->picks, tarn_sat_root(v->sat, i)), TARN_NONE);
+  return *v;
 }
 /* The program's values against the network's. */
-static void same_values(tarn_ctx *cx, const char *name, const solved *v) {
-  tarn_lang *L = v->p->L;
-  tarn_binding *in = TARN_ARRAY(cx, tarn_binding, v->p->nin + 1);
-  tarn_term *root = TARN_ARRAY(cx, tarn_term, v->p->nout);
-  tarn_tensor **want = TARN_ARRAY(cx, tarn_tensor *, v->p->nout), **got = TARN_ARRAY(cx, tarn_tensor *, v->p->nout);
+static void same_values(tarn_ctx *cx, const char *name, const pipeline *v) {
+  tarn_lang *L = v->program->L;
+  tarn_binding *in = TARN_ARRAY(cx, tarn_binding, v->program->nin + 1);
+  tarn_term *root = TARN_ARRAY(cx, tarn_term, v->program->nout);
+  tarn_tensor **want = TARN_ARRAY(cx, tarn_tensor *, v->program->nout), **got = TARN_ARRAY(cx, tarn_tensor *, v->program->nout);
   uint64_t seed = 5;
-  for (uint32_t i = 0; i < v->p->nin; i++)
-    in[i] = (tarn_binding){v->p->in[i].name, kit_values(cx, tarn_type_get(L, v->p->in[i].type), &seed)};
-  for (uint32_t i = 0; i < v->p->nout; i++) root[i] = v->p->out[i].term;
-  tarn_eval(L, root, v->p->nout, in, v->p->nin, TARN_STRICT, tarn_opaque_eval, want);
-  tarn_kprog_eval(v->kprog, in, v->p->nin, TARN_STRICT, tarn_opaque_eval, got);
-  for (uint32_t i = 0; i < v->p->nout; i++) {
+  for (uint32_t i = 0; i < v->program->nin; i++)
+    in[i] = (tarn_binding){v->program->in[i].name, kit_values(cx, tarn_type_get(L, v->program->in[i].type), &seed)};
+  for (uint32_t i = 0; i < v->program->nout; i++) root[i] = v->program->out[i].term;
+  tarn_eval(L, root, v->program->nout, in, v->program->nin, TARN_STRICT, tarn_opaque_eval, want);
+  tarn_kprog_eval(v->kprog, in, v->program->nin, TARN_STRICT, tarn_opaque_eval, got);
+  for (uint32_t i = 0; i < v->program->nout; i++) {
     ck_assert_msg(want[i]->n == got[i]->n && want[i]->dtype == got[i]->dtype, "%s: output %u has another type", name, i);
     for (uint32_t d = 0; d < want[i]->n; d++) ck_assert_msg(want[i]->dim[d] == got[i]->dim[d], "%s: output %u has another shape", name, i);
     double off = kit_distance(want[i], got[i]);
@@ -94,7 +74,7 @@ typedef struct pair { const net *n; const way *w; } pair;
 
 static void compare(tarn_ctx *cx, void *arg) {
   const pair *p = arg;
-  solved v = solve(cx, p->n->text, p->w->hw, p->w->o);
+  pipeline v = solve(cx, p->n->text, p->w->hw, p->w->o);
   same_values(cx, p->n->name, &v);
 }
 static void run(tarn_fn *body, void *arg, const char *name) {
@@ -121,11 +101,11 @@ static double flops(const tarn_kprog *p) {
 }
 static void computed_once(tarn_ctx *cx, void *arg) {
   const tarn_sel_method *m = arg;
-  solved v = solve(cx, raw_and_activated, "x86-64-v3", (tarn_kgraph_options){.method = *m});
+  pipeline v = solve(cx, raw_and_activated, "x86-64-v3", (tarn_kgraph_options){.method = *m});
   same_values(cx, "raw and activated", &v);
   double conv = 2.0 * 144 * 16 * 144, small = 2.0 * 144 * 16 * 16;
   ck_assert_double_lt(flops(v.kprog), conv + 2 * small + 8 * 144 * 16);
-  ck_assert_double_ge(v.r.tree_price, v.r.price * (1 - 1e-9));
+  ck_assert_double_ge(v.report.tree_price, v.report.price * (1 - 1e-9));
 }
 START_TEST(shared) {
   tarn_sel_method m = _i ? TARN_SEL_GREEDY : TARN_SEL_EXACT;
@@ -135,20 +115,20 @@ END_TEST
 
 static void ordered(tarn_ctx *cx, void *arg) {
   const net *n = arg;
-  solved exact = solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_EXACT});
-  solved greedy = solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_GREEDY});
-  solved worst = solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_WORST});
-  double slack = 1e-9 * exact.r.price;
-  ck_assert(exact.r.optimal);
-  ck_assert_double_le(exact.r.price_bound, exact.r.price + slack);
-  ck_assert_double_ge(exact.r.price_bound, exact.r.price - slack);
-  ck_assert_double_le(exact.r.price, greedy.r.price + slack);
-  ck_assert_double_le(greedy.r.price, worst.r.price + slack);
-  ck_assert_double_le(exact.r.price, exact.r.tree_price + slack);
+  pipeline exact = solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_EXACT});
+  pipeline greedy = solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_GREEDY});
+  pipeline worst = solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_WORST});
+  double slack = 1e-9 * exact.report.price;
+  ck_assert(exact.report.optimal);
+  ck_assert_double_le(exact.report.price_bound, exact.report.price + slack);
+  ck_assert_double_ge(exact.report.price_bound, exact.report.price - slack);
+  ck_assert_double_le(exact.report.price, greedy.report.price + slack);
+  ck_assert_double_le(greedy.report.price, worst.report.price + slack);
+  ck_assert_double_le(exact.report.price, exact.report.tree_price + slack);
   double sum = 0; /* the price of the program is that of its kernels */
   for (uint32_t i = 0; i < exact.kprog->nker; i++) sum += exact.kprog->ker[i].price;
-  ck_assert_double_le(fabs(sum - exact.r.price), slack + 1e-12);
-  ck_assert_uint_eq(exact.r.kernels + exact.r.copies, exact.kprog->nker);
+  ck_assert_double_le(fabs(sum - exact.report.price), slack + 1e-12);
+  ck_assert_uint_eq(exact.report.kernels + exact.report.copies, exact.kprog->nker);
 }
 START_TEST(prices) { run(ordered, (void *)(uintptr_t)&nets[_i], nets[_i].name); }
 END_TEST
@@ -156,10 +136,10 @@ END_TEST
 /* ---- concatenation ---- */
 static void in_place(tarn_ctx *cx, void *arg) {
   const net *n = arg;
-  solved v = solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_EXACT});
+  pipeline v = solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_EXACT});
   uint32_t parts = 0;
   for (uint32_t b = 0; b < v.kprog->nbuf; b++) parts += v.kprog->buf[b].parent != TARN_NONE;
-  ck_assert_uint_eq(v.r.copies, 0);
+  ck_assert_uint_eq(v.report.copies, 0);
   ck_assert_uint_ge(parts, 2);
 }
 START_TEST(joined_in_place) { run(in_place, (void *)(uintptr_t)&nets[6], nets[6].name); }
@@ -176,10 +156,10 @@ static void other_price(tarn_ctx *cx, void *arg) {
   (void)arg;
   uint32_t asked = 0;
   const tarn_price p = {"dear", &asked, dear_sums};
-  solved v = solve(cx, nets[0].text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_EXACT, .price = &p});
+  pipeline v = solve(cx, nets[0].text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_EXACT, .price = &p});
   ck_assert_uint_gt(asked, 0);
-  ck_assert_str_eq(v.r.price_name, "dear");
-  ck_assert_double_ge(v.r.price, v.kprog->nker); /* a second for each kernel: as few as can be */
+  ck_assert_str_eq(v.report.price_name, "dear");
+  ck_assert_double_ge(v.report.price, v.kprog->nker); /* a second for each kernel: as few as can be */
   ck_assert_uint_eq(v.kprog->nker, 2);
   same_values(cx, nets[0].name, &v);
 }

@@ -86,8 +86,6 @@ static void compare(const trial *t, double tolerance) {
   }
 }
 
-static bool unneeded(void *user, uint32_t node) { return tarn_sat_left_out(user, node); }
-
 typedef struct explored { tarn_saturation *s; const tarn_hw *hw; tarn_rule_class numerics; uint32_t nroot, *root; } explored;
 static explored saturate(trial *t, const tarn_hw *hw, tarn_rule_class numerics) {
   tarn_ctx *cx = tarn_lang_ctx(t->p->L);
@@ -106,7 +104,7 @@ static explored saturate(trial *t, const tarn_hw *hw, tarn_rule_class numerics) 
 static tarn_kprog *extract(trial *t, const explored *e, tarn_sel_method method, uint32_t threads, bool all) {
   tarn_kgraph_input in = {.L = t->p->L, .g = tarn_sat_egraph(e->s), .type_of = pipeline_type, .is_constant = pipeline_constant,
                           .user = e->s, .nroot = e->nroot, .root = e->root, .program = t->p};
-  if (!all) in.left_out = unneeded;
+  if (!all) in.left_out = pipeline_left_out;
   tarn_kgraph_options ko = {.hw = e->hw, .method = method, .threads = threads, .strict = e->numerics == TARN_RULE_EXACT};
   tarn_kgraph_report r;
   tarn_kprog *k = tarn_extract(&in, &ko, &r, NULL);

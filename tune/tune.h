@@ -52,7 +52,7 @@ TARN_API void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uin
 /* A price from a model file or, with path NULL, the shipped model for this hardware. NULL, with the reason in *why, when
  * there is none that fits: what was trained on another processor, or vectors of another width, prices nothing. */
 TARN_API const tarn_price *tarn_learned(tarn_ctx *cx, const tarn_hw *hw, const char *path, const char **why);
-/* Features by falling gain: "NAME  share"; at most max lines. */
+/* The features that the trees of a file use, by falling share of the gain; returns how many. */
 typedef struct tarn_importance { const char *feature; double share; } tarn_importance;
 TARN_API uint32_t tarn_learned_importance(tarn_ctx *cx, const char *path, const tarn_importance **out);
 
