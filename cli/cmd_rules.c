@@ -103,33 +103,43 @@ static void check_json(cli_json *j, const tarn_rule_result *r) {
   cli_json_int(j, "tried", r->tried);
   cli_json_num(j, "worst", r->worst);
   cli_json_bool(j, "ok", r->ok);
+  if (r->all) cli_json_bool(j, "all", true);
+  if (r->unchecked) cli_json_str(j, "unchecked", r->unchecked);
   cli_json_str(j, "counterexample", r->counterexample);
   cli_json_close(j, '}');
 }
 /* A mutation is well when it has a counterexample, a rule when it has none: each shows what is there. */
-static void check_text(const tarn_rule_result *r) {
-  printf("%-5s %-28s %-8s %6u of %6u fired, worst error %.2g", r->ok ? "ok" : "WRONG", r->name,
-         tarn_rule_class_name(r->found), r->samples, r->tried, r->worst);
+static void check_text(const tarn_rule_result *r, bool free) {
+  if (r->unchecked) {
+    printf("%-5s %-28s %s\n", "-", r->name, r->unchecked);
+    return;
+  }
+  printf("%-5s %-28s ", r->ok ? "ok" : "WRONG", r->name);
+  if (free) printf("%6u of %6u say something%s", r->samples, r->tried, r->all ? ", all there are" : "");
+  else
+    printf("%-8s %6u of %6u fired, worst error %.2g", tarn_rule_class_name(r->found), r->samples, r->tried, r->worst);
   if (r->deleted) printf(", without %s", r->deleted);
   printf("\n");
   if (r->counterexample && (!r->ok || r->deleted)) printf("%s\n", r->counterexample);
 }
 static int check(tarn_ctx *cx, const rules_job *k) {
-  if (k->free) tarn_raise(cx, TARN_USAGE, "rules check: free rules have no meaning to be checked against");
   tarn_rules_check_options o = {.samples = (uint32_t)k->samples, .seed = k->seed, .only = k->only, .mutate = k->mutate};
   const tarn_rule_result *r;
-  uint32_t n = tarn_rules_check(load(cx, k), &o, &r), bad = 0;
+  uint32_t n = tarn_rules_check(load(cx, k), &o, &r), bad = 0, left = 0;
   cli_json *j = cli_json_new(cx);
   cli_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < n; i++) {
-    bad += !r[i].ok;
+    bad += !r[i].ok, left += r[i].unchecked != NULL;
     check_json(j, &r[i]);
-    if (!k->json) check_text(&r[i]);
+    if (!k->json) check_text(&r[i], k->free);
   }
   cli_json_close(j, ']');
   cli_json_bool(j, "ok", bad == 0);
+  if (left) cli_json_int(j, "unchecked", left);
   if (k->json) cli_json_print(j);
-  else printf("%u of %u %s\n", n - bad, n, k->mutate ? "conditions needed, guards not" : "rules hold");
+  else printf("%u of %u %s", n - bad - left, n - left, k->mutate ? "conditions needed, guards not" : "rules hold");
+  if (!k->json && left) printf("; %u have no meaning", left);
+  if (!k->json) printf("\n");
   return bad ? TARN_NO : 0;
 }
 
@@ -142,7 +152,7 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
       {"--hw", NULL, CLI_STR, &k.hw, "NAME|FILE", "the rules derived from a description, and FILEs, instead of the shipped ones"},
       {"--text", NULL, CLI_FLAG, &k.text, NULL, "list: the rules as they are written"},
       {"--table", NULL, CLI_FLAG, &k.table, NULL, "list: the rows of the table in docs/rules.md"},
-      {"--free", NULL, CLI_FLAG, &k.free, NULL, "list: FILE holds rules over operators of any name"},
+      {"--free", NULL, CLI_FLAG, &k.free, NULL, "FILE holds rules over operators of any name; check: over their (interpretation …)"},
       {"--samples", NULL, CLI_U32, &k.samples, "N", "check: instances in which a rule must fire (default 100)"},
       {"--seed", NULL, CLI_UINT, &k.seed, "K", "check: seed of shapes and values"},
       {"--mutate", NULL, CLI_FLAG, &k.mutate, NULL, "check: delete each side condition; a counterexample must appear"},

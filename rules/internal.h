@@ -135,6 +135,8 @@ struct tarn_ruleset {
   TARN_VEC(rule *) rule;
   TARN_VEC(rphase) phase;
   tarn_intern *symbol;       /* free: operator names */
+  struct meaning *meaning;   /* free: NULL, or what (interpretation …) says; meaning.h */
+  const tarn_sx *learn;      /* free: NULL, or (learn …) */
   const tarn_hw *deriving;   /* while rules are derived from it */
 };
 

@@ -1,6 +1,6 @@
 /* Reading rules. A file is a list of (family …), (rule …) and (phases …); what does not parse, bind or fit its kinds
  * is refused with its place. Printing gives back what was written. */
-#include "rules/internal.h"
+#include "rules/meaning.h"
 #include <string.h>
 
 typedef struct reader {
@@ -431,6 +431,10 @@ static void bind_where(reader *rd, const tarn_sx *v, bool each) {
 static void add_where(reader *rd, const tarn_sx *v) { bind_where(rd, v, false); }
 static void add_each(reader *rd, const tarn_sx *v) { bind_where(rd, v, true); }
 static rx *condition(reader *rd, const tarn_sx *v) {
+  if (rd->rs->free) {
+    rx *y = new_rx(rd, v);
+    return y->kind = RX_CALL, y->type = 'b', y;
+  }
   rx *x = expression(rd, v);
   if (x->type != 'b') tarn_sx_error(rd->cx, v, "is no condition (kind '%c')", x->type);
   return x;
@@ -581,6 +585,8 @@ void r_read_all(tarn_ruleset *rs, const tarn_sx *all, const char *file) {
     if (tarn_sx_is(s, "family")) add_family(rs, s);
     else if (tarn_sx_is(s, "phases")) add_phases(rs, s);
     else if (tarn_sx_is(s, "rule")) add_rule(rs, s, base_name(rs->cx, file), level);
+    else if (rs->free && tarn_sx_is(s, "interpretation")) meaning_read(rs, s);
+    else if (rs->free && tarn_sx_is(s, "learn")) rs->learn = s;
     else tarn_sx_error(rs->cx, s, "expected (family …), (rule …) or (phases …)");
   }
 }

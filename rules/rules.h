@@ -164,8 +164,11 @@ typedef struct tarn_rule_result {
   bool ok;                   /* normal: enough samples, no counterexample; mutation: a counterexample was found (a guard: none was) */
   const char *counterexample;/* shrunk: both terms, inputs, values; NULL when none */
   double worst;              /* largest relative error seen */
+  bool all;                  /* free rules: every assignment of the domain was tried */
+  const char *unchecked;     /* free rules: NULL, or what in the rule has no meaning; then it was not tried, and ok */
 } tarn_rule_result;
-/* One result per rule (and per condition with mutate). Arena. Raises. */
+/* One result per rule (and per condition with mutate). Free rules are checked over the (interpretation …) of their files:
+ * TARN_USAGE when there is none. Arena. Raises. */
 TARN_API uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o, const tarn_rule_result **out);
 
 /* ---------------------------------------------------------------- proofs */
