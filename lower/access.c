@@ -308,6 +308,16 @@ static LLVMValueRef load_chosen(low_fn *E, const low_access *a, low_off out, low
   return load_simple(E, a, step(E, a, p, &in), stride);
 }
 
+/* What a later trip of the reduction will load is asked for now. */
+static void ask_ahead(low_fn *E, const low_access *a, LLVMValueRef p) {
+  low_module *M = E->M;
+  LLVMTypeRef over[1] = {M->ptr};
+  LLVMValueRef d = low_i64(M, a->ahead);
+  LLVMValueRef arg[4] = {LLVMBuildGEP2(M->b, low_memory_type(M, a->dtype), p, &d, 1, ""), LLVMConstInt(M->i32, 0, 0),
+                         LLVMConstInt(M->i32, 3, 0), LLVMConstInt(M->i32, 1, 0)}; /* to read, into every cache, data */
+  low_intrinsic(M, "llvm.prefetch", over, 1, arg, 4);
+}
+
 static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *out, const low_off *in) {
   cond c = conditions(E, a);
   low_off o = *out;
@@ -315,7 +325,12 @@ static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *
   int64_t stride = o.stride;
   bool simple = !o.vec && simple_stride(stride, E->lanes);
   if (c.never) return fill_value(E, a);
-  if (!c.all && !c.lane) return simple ? load_simple(E, a, step(E, a, a->base, &o), stride) : gather(E, a, &o, NULL);
+  if (!c.all && !c.lane) {
+    if (!simple) return gather(E, a, &o, NULL);
+    LLVMValueRef p = step(E, a, a->base, &o);
+    if (a->ahead && stride == 1 && E->lanes > 1) ask_ahead(E, a, p);
+    return load_simple(E, a, p, stride);
+  }
   if (simple && !c.lane) return load_chosen(E, a, *out, *in, c.all);
   LLVMValueRef mask = c.all ? low_splat(E->M, c.all, E->lanes) : NULL;
   if (c.lane) mask = both(E, mask, c.lane);

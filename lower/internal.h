@@ -127,6 +127,7 @@ typedef struct low_access {
   uint32_t fill;       /* fx constant */
   uint64_t inner;      /* serial levels inside of those that the guards depend on */
   bool store;
+  int64_t ahead;       /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
   low_off *out, *in;   /* by level: what is known of the offset outside of it; `in`: the part that depends on `inner` */
   struct { uint64_t key; uint32_t gen, lanes; LLVMValueRef v; } cache[LOW_CACHE];
 } low_access;

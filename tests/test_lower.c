@@ -349,6 +349,65 @@ END_TEST
 START_TEST(random_stages_types) { must(random_job, &(job){TARN_I32, true, 30, 1400u + (unsigned)_i, 2u + (unsigned)_i % 2}); }
 END_TEST
 
+/* ---- reading ahead: a product of 4 rows with k x 16 weights, by lanes ---- */
+static void product_schedule(kit_case *c) {
+  tarn_stage_sched *s = TARN_NEW(cx, tarn_stage_sched);
+  const tarn_level level[] = {{0, TARN_SERIAL, 4}, {1, TARN_SERIAL, 16}, {2, TARN_SERIAL, 1}, {0, TARN_UNROLL, 1}, {1, TARN_VECTOR, 1}};
+  s->nlevel = 5, s->acc = 2;
+  memcpy(s->level, level, sizeof level);
+  c->sched = TARN_NEW(cx, tarn_schedule);
+  *c->sched = (tarn_schedule){.nstage = 1, .stage = s};
+}
+static void product_case(kit_case *c, int64_t k) {
+  space s = {.n = 3, .nacc = 2, .dim = {4, 16, k}};
+  tarn_imap a = {.ns = 2, .n = 3, .nin = 2, .fill = TARN_NONE, .dim = {4, 16, k}, .in = {4, k}}, b = a;
+  a.e[0] = ix(&s, 0), a.e[1] = ix(&s, 2), b.in[0] = k, b.in[1] = 16, b.e[0] = ix(&s, 2), b.e[1] = ix(&s, 1);
+  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &a)}, {false, 1, tarn_map_intern(L, &b)}};
+  tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
+  fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+  tarn_stage st = {.nown = 2, .nred = 1, .own = {4, 16}, .red = {k}, .read = read, .out = true, .space = TARN_NONE};
+  st.fn = tarn_fn_intern(L, &fn);
+  tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
+  *c = (kit_case){.nin = 2, .nout = 1, .in_type = {TARN_F32, TARN_F32}, .out_type = {TARN_F32}};
+  c->nest = tarn_nest_intern(L, &n);
+  c->in[0] = tarn_layout_row_major(2, a.in), c->value[0] = kit_tensor(cx, TARN_F32, 2, a.in, 1);
+  c->in[1] = tarn_layout_row_major(2, b.in), c->value[1] = kit_tensor(cx, TARN_F32, 2, b.in, 1);
+  c->out[0] = tarn_layout_row_major(2, st.own);
+  product_schedule(c);
+}
+/* Places of the module that ask for something ahead. */
+static uint32_t asked(const tarn_hw *on, kit_case *c) {
+  const char *dir = kit_compile(kit_program(L, on, c, 1), true, TARN_EMIT_LL);
+  FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
+  char line[4096];
+  uint32_t n = 0;
+  while (f && fgets(line, sizeof line, f)) n += strstr(line, "call void @llvm.prefetch") != NULL;
+  if (f) fclose(f);
+  kit_remove(cx, dir);
+  return n;
+}
+static void ahead_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const tarn_hw_memory mem[] = {{.name = "l1", .capacity = 16384, .line = 64, .read = 128, .latency = 5},
+                                {.name = "dram", .line = 64, .read = 6, .latency = 300}};
+  tarn_hw on = *hw;
+  kit_case big, small;
+  product_case(&big, 1000), product_case(&small, 100);
+  if (asked(&on, &big)) tarn_raise(c, TARN_NO, "memories that are not described");
+  on.nmem = 2, on.mem = mem;
+  if (!asked(&on, &big)) tarn_raise(c, TARN_NO, "weights beyond the first cache are not asked for ahead");
+  if (asked(&on, &small)) tarn_raise(c, TARN_NO, "what the first cache holds is asked for");
+  kit_run(L, &on, &big, 1, true, 1);
+  const float *a = big.value[0]->data, *b = big.value[1]->data, *y = big.got[0]->data;
+  for (int64_t i = 0; i < 64; i++) {
+    double sum = 0;
+    for (int64_t k = 0; k < 1000; k++) sum += (double)a[i / 16 * 1000 + k] * (double)b[k * 16 + i % 16];
+    if (!(fabs(sum - (double)y[i]) < 1e-3)) tarn_raise(c, TARN_NO, "element %d: %g for %g", (int)i, (double)y[i], sum);
+  }
+}
+START_TEST(asks_ahead) { must(ahead_job, NULL); }
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("lower");
   TCase *t = tcase_create("random");
@@ -359,6 +418,7 @@ int main(void) {
   tcase_add_loop_test(t, random_types, 0, TARN_DTYPES);
   tcase_add_loop_test(t, random_stages, 0, 4);
   tcase_add_loop_test(t, random_stages_types, 0, 2);
+  tcase_add_test(t, asks_ahead);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
