@@ -1,5 +1,5 @@
-/* tarn rules list|check [FILE…] */
-#include "cli/cli.h"
+/* tarn rules list|check|learn|derive [FILE…] */
+#include "cli/rules.h"
 #include <string.h>
 
 void cli_ship_rules(tarn_ctx *cx, tarn_ruleset *rs) {
@@ -9,13 +9,6 @@ void cli_ship_rules(tarn_ctx *cx, tarn_ruleset *rs) {
     tarn_ruleset_read(rs, text, strlen(text), name);
   }
 }
-
-typedef struct rules_job {
-  cli_list words, files;
-  const char *only, *hw;
-  uint64_t samples, seed;
-  bool json, mutate, free, text, table;
-} rules_job;
 
 static void check_only(tarn_ctx *cx, const rules_job *k, const tarn_ruleset *rs) {
   for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
@@ -143,25 +136,36 @@ static int check(tarn_ctx *cx, const rules_job *k) {
   return bad ? TARN_NO : 0;
 }
 
+static const struct action { const char *name; int (*run)(tarn_ctx *cx, const rules_job *k); } actions[] = {
+    {"list", list}, {"check", check}, {"learn", rules_learn}, {"derive", rules_derive}};
+
 /* What is wanted comes first, files after it. */
 int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
   rules_job k = {0};
-  const char *usage = "rules list|check [FILE…] [options]";
+  const char *usage = "rules list|check|learn|derive [FILE…] [options]";
   const cli_opt opts[] = {
       {"--only", NULL, CLI_STR, &k.only, "NAME", "one family or rule"},
       {"--hw", NULL, CLI_STR, &k.hw, "NAME|FILE", "the rules derived from a description, and FILEs, instead of the shipped ones"},
       {"--text", NULL, CLI_FLAG, &k.text, NULL, "list: the rules as they are written"},
       {"--table", NULL, CLI_FLAG, &k.table, NULL, "list: the rows of the table in docs/rules.md"},
       {"--free", NULL, CLI_FLAG, &k.free, NULL, "FILE holds rules over operators of any name; check: over their (interpretation …)"},
-      {"--samples", NULL, CLI_U32, &k.samples, "N", "check: instances in which a rule must fire (default 100)"},
-      {"--seed", NULL, CLI_UINT, &k.seed, "K", "check: seed of shapes and values"},
+      {"--samples", NULL, CLI_U32, &k.samples, "N", "check: instances in which a rule must fire (default 100; --free 1,000)"},
+      {"--seed", NULL, CLI_UINT, &k.seed, "K", "seed of shapes and values"},
       {"--mutate", NULL, CLI_FLAG, &k.mutate, NULL, "check: delete each side condition; a counterexample must appear"},
+      {"--size", NULL, CLI_U32, &k.size, "N", "learn: operators and leaves of a term (default 5, or what FILE says)"},
+      {"--vars", NULL, CLI_U32, &k.vars, "N", "learn: variables (default 3, or what FILE says)"},
+      {"--ops", NULL, CLI_STR, &k.ops, "NAMES", "learn: operators, separated by spaces (default: what FILE says)"},
+      {"--seconds", NULL, CLI_REAL, &k.seconds, "S", "learn: limit of time (default: none)"},
+      {"--output", "-o", CLI_STR, &k.out, "FILE", "learn: write the rules there"},
+      {"--lax", NULL, CLI_FLAG, &k.lax, NULL, "derive: conditions are ignored"},
+      {"--iters", NULL, CLI_U32, &k.iters, "N", "derive: iterations for each rule (default 8)"},
+      {"--nodes", NULL, CLI_U32, &k.nodes, "N", "derive: e-nodes for each rule (default 100,000)"},
       {"--json", NULL, CLI_FLAG, &k.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &k.words)) return 0;
   if (!k.words.n) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   for (uint32_t i = 1; i < k.words.n; i++) tarn_push(cx, &k.files, k.words.p[i]);
-  if (!strcmp(k.words.p[0], "list")) return list(cx, &k);
-  if (!strcmp(k.words.p[0], "check")) return check(cx, &k);
+  for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
+    if (!strcmp(k.words.p[0], actions[i].name)) return actions[i].run(cx, &k);
   tarn_raise(cx, TARN_USAGE, "rules %s: no such action; usage: tarn %s", k.words.p[0], usage);
 }

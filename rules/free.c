@@ -43,6 +43,11 @@ static tarn_eg_root *roots(const tarn_ruleset *rs, const rroot *r, uint32_t n) {
   return q;
 }
 
+void free_sides(const tarn_ruleset *rs, const rule *r, tarn_eg_rule *e) {
+  e->lhs = roots(rs, r->lhs, r->nlhs), e->n_lhs = r->nlhs;
+  e->rhs = roots(rs, r->rhs, r->nrhs), e->n_rhs = r->nrhs;
+}
+
 static void free_set(void *arg) { tarn_eg_rules_free(arg); }
 
 tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs) {
@@ -51,8 +56,8 @@ tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs) {
   tarn_defer(rs->cx, free_set, out);
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];
-    tarn_eg_rule e = {.name = r->name, .id = i, .lhs = roots(rs, r->lhs, r->nlhs), .n_lhs = r->nlhs,
-                      .rhs = roots(rs, r->rhs, r->nrhs), .n_rhs = r->nrhs};
+    tarn_eg_rule e = {.name = r->name, .id = i};
+    free_sides(rs, r, &e);
     if (r->ncond) tarn_sx_error(rs->cx, r->at, "a rule of a free set takes no conditions");
     if (tarn_eg_rules_add(out, &e) != TARN_NONE) continue;
     if (tarn_eg_rules_status(out) == TARN_MEMORY) tarn_raise(rs->cx, TARN_MEMORY, "%s", tarn_eg_rules_message(out));

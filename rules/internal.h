@@ -143,6 +143,9 @@ struct tarn_ruleset {
 /* Adds what forms of a file say: (family …), (rule …), (phases …). */
 void r_read_all(tarn_ruleset *rs, const tarn_sx *all, const char *file);
 
+/* Left and right sides of a free rule for the engine. free.c */
+void free_sides(const tarn_ruleset *rs, const rule *r, tarn_eg_rule *e);
+
 /* ---------------------------------------------------------------- vocabulary */
 
 typedef bool rfun_fn(renv *e, const rv *a, rv *out); /* false: it has no value, so the rule does not apply */

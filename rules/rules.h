@@ -171,6 +171,34 @@ typedef struct tarn_rule_result {
  * TARN_USAGE when there is none. Arena. Raises. */
 TARN_API uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o, const tarn_rule_result **out);
 
+/* ---------------------------------------------------------------- finding rules
+ * Terms over the operators of an (interpretation …) are enumerated, smallest first; those whose values agree on samples are
+ * candidates; the simplest that does not follow from the rules so far becomes a rule, when it is verified (all assignments
+ * of a small domain; over rationals random ones and an identity modulo a prime). Source: Nandi et al., OOPSLA 2021. */
+typedef struct tarn_learn_options { /* 0, NULL: what (learn …) of the file says, or the default */
+  uint32_t size;             /* operators and leaves of a term; default 5 */
+  uint32_t variables;        /* at most 6; default 3 */
+  const char *operators;     /* separated by spaces; default all that the interpretation names */
+  uint64_t seed;
+  double seconds;            /* 0: none, and then equal input gives equal rules */
+} tarn_learn_options;
+typedef struct tarn_learn_report {
+  uint32_t rules, conditional;     /* found; of them, how many have conditions */
+  uint32_t terms, values;          /* enumerated; different on the samples */
+  uint32_t candidates, followed;   /* equations tried; of them, how many followed from rules before them */
+  uint32_t refuted, redundant;     /* equal on the samples only; rules that the others turned out to imply */
+  uint32_t too_large;              /* terms left out because a value did not fit */
+  uint32_t runs;                   /* saturations */
+  bool late;                       /* the time ran out */
+} tarn_learn_report;
+/* The rules are added to rs, which holds the interpretation, as family `learned`. Raises. */
+TARN_API tarn_learn_report tarn_rules_learn(tarn_ruleset *rs, const tarn_learn_options *o);
+
+/* Which free rules of `of` follow from those of `from` (its interpretation, if any, says when conditions hold; what the
+ * rule's own conditions say is assumed). lax: conditions are ignored. follows[i] for each rule of `of`. Raises. */
+typedef struct tarn_derive_options { uint32_t iterations, nodes; bool lax; uint64_t seed; } tarn_derive_options;
+TARN_API uint32_t tarn_rules_derive(tarn_ruleset *from, tarn_ruleset *of, const tarn_derive_options *o, bool *follows);
+
 /* ---------------------------------------------------------------- proofs */
 
 /* Writes the chain from the program's output i, as imported, to the term `chosen` (in the same class): named nodes, then

@@ -1,0 +1,17 @@
+/* What the files of `tarn rules` share. */
+#ifndef TARN_CLI_RULES_H
+#define TARN_CLI_RULES_H
+#include "cli/cli.h"
+
+typedef struct rules_job {
+  cli_list words, files, no_rules, shapes;
+  const char *only, *hw, *ops, *out, *numerics;
+  uint64_t samples, seed, size, vars, nodes, iters;
+  double seconds;
+  bool json, mutate, free, text, table, lax;
+} rules_job;
+
+int rules_learn(tarn_ctx *cx, const rules_job *k);
+int rules_derive(tarn_ctx *cx, const rules_job *k);
+int rules_stats(tarn_ctx *cx, const rules_job *k);
+#endif

@@ -1,0 +1,109 @@
+/* tarn rules learn FILE, tarn rules derive A B */
+#include "cli/rules.h"
+#include <string.h>
+
+/* ---- learn ---- */
+
+/* What the file declares, and the rules that were found. */
+static void write_rules(tarn_ctx *cx, FILE *f, const rules_job *k, const tarn_ruleset *rs, const tarn_learn_report *r) {
+  const tarn_sx *all = tarn_sx_read_file(cx, k->files.p[0]);
+  fprintf(f, "; %u rules learned from %s; tarn rules check --free and tarn explore --free read this file.\n", r->rules, k->files.p[0]);
+  for (uint32_t i = 0; i < all->n; i++) {
+    tarn_buf b = {.cx = cx};
+    if (tarn_sx_is(all->kid[i], "learn")) continue;
+    tarn_sx_print(&b, all->kid[i], 100);
+    fprintf(f, "%s\n", b.p);
+  }
+  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
+    tarn_buf b = {.cx = cx};
+    if (strchr(tarn_ruleset_at(rs, i).name, ':')) continue;
+    tarn_rule_print(rs, i, &b);
+    fprintf(f, "%s\n", b.p);
+  }
+}
+static void learn_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_learn_report *r, double took) {
+  cli_json *j = cli_json_new(cx);
+  const struct { const char *name; uint32_t n; } count[] = {
+      {"conditional", r->conditional}, {"terms", r->terms}, {"values", r->values}, {"candidates", r->candidates}, {"followed", r->followed},
+      {"refuted", r->refuted}, {"redundant", r->redundant}, {"too_large", r->too_large}, {"runs", r->runs}};
+  cli_json_open(j, "rules", '[');
+  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
+    tarn_buf b = {.cx = cx};
+    if (strchr(tarn_ruleset_at(rs, i).name, ':')) continue;
+    tarn_rule_print(rs, i, &b);
+    cli_json_str(j, NULL, b.p);
+  }
+  cli_json_close(j, ']');
+  for (size_t i = 0; i < sizeof count / sizeof *count; i++) cli_json_int(j, count[i].name, count[i].n);
+  cli_json_str(j, "stop", r->late ? "seconds" : "done");
+  cli_json_num(j, "seconds", took);
+  cli_json_print(j);
+}
+int rules_learn(tarn_ctx *cx, const rules_job *k) {
+  if (k->files.n != 1) tarn_raise(cx, TARN_USAGE, "rules learn: one FILE with an (interpretation …) is expected");
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), true);
+  tarn_ruleset_load(rs, k->files.p[0]);
+  tarn_learn_options o = {.size = (uint32_t)k->size, .variables = (uint32_t)k->vars, .operators = k->ops, .seed = k->seed, .seconds = k->seconds};
+  double t = cli_now();
+  tarn_learn_report r = tarn_rules_learn(rs, &o);
+  t = cli_now() - t;
+  if (k->json) learn_json(cx, rs, &r, t);
+  if (k->out) {
+    FILE *f = cli_open(cx, k->out);
+    write_rules(cx, f, k, rs, &r);
+    cli_close(cx, f, k->out);
+  } else if (!k->json) write_rules(cx, stdout, k, rs, &r);
+  if (!k->json)
+    fprintf(stderr, "%u rules, %u of them conditional, from %u terms of %u values: %u candidates, %u followed, %u refuted, %u redundant; %u runs, %.2f s%s\n",
+            r.rules, r.conditional, r.terms, r.values, r.candidates, r.followed, r.refuted, r.redundant, r.runs, t, r.late ? ", cut short" : "");
+  return r.late && !r.rules ? TARN_NO_RESULT : 0;
+}
+
+/* ---- derive ---- */
+
+typedef struct side { const char *file; tarn_ruleset *rs; bool *follows; uint32_t n, count; } side;
+
+/* <=> is one equation. */
+static void count(side *s) {
+  for (uint32_t i = 0; i < tarn_ruleset_count(s->rs); i++) {
+    if (strchr(tarn_ruleset_at(s->rs, i).name, ':')) continue;
+    s->count++, s->n += s->follows[i];
+  }
+}
+static void derive_side(tarn_ctx *cx, const rules_job *k, side *s, side *from, cli_json *j) {
+  tarn_derive_options o = {(uint32_t)k->iters, (uint32_t)k->nodes, k->lax, k->seed};
+  s->follows = TARN_ARRAY(cx, bool, tarn_ruleset_count(s->rs) + 1);
+  tarn_rules_derive(from->rs, s->rs, &o, s->follows);
+  count(s);
+  cli_json_open(j, NULL, '{');
+  cli_json_str(j, "rules", s->file);
+  cli_json_str(j, "from", from->file);
+  cli_json_int(j, "follow", s->n);
+  cli_json_int(j, "of", s->count);
+  cli_json_open(j, "not", '[');
+  if (!k->json) printf("%u of the %u rules of %s follow from %s\n", s->n, s->count, s->file, from->file);
+  for (uint32_t i = 0; i < tarn_ruleset_count(s->rs); i++) {
+    tarn_buf b = {.cx = cx};
+    if (s->follows[i] || strchr(tarn_ruleset_at(s->rs, i).name, ':')) continue;
+    tarn_rule_print(s->rs, i, &b);
+    cli_json_str(j, NULL, b.p);
+    if (!k->json) printf("  not: %s\n", b.p);
+  }
+  cli_json_close(j, ']');
+  cli_json_close(j, '}');
+}
+int rules_derive(tarn_ctx *cx, const rules_job *k) {
+  side s[2] = {{0}};
+  cli_json *j = cli_json_new(cx);
+  if (k->files.n != 2) tarn_raise(cx, TARN_USAGE, "rules derive: two FILEs of rules are expected");
+  for (uint32_t i = 0; i < 2; i++) {
+    s[i] = (side){.file = k->files.p[i], .rs = tarn_ruleset_new(tarn_lang_new(cx), true)};
+    tarn_ruleset_load(s[i].rs, s[i].file);
+  }
+  cli_json_open(j, "derive", '[');
+  derive_side(cx, k, &s[1], &s[0], j);
+  derive_side(cx, k, &s[0], &s[1], j);
+  cli_json_close(j, ']');
+  if (k->json) cli_json_print(j);
+  return 0;
+}

@@ -1,0 +1,154 @@
+/* rules/: finding rules. What is learned holds, implies known laws and is not implied by less; equal input, equal rules. */
+#include "rules/rules.h"
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BOOL "(interpretation bool (~ (not $0)) (& (and $0 $1)) (| (or $0 $1)) (^ (xor $0 $1)))\n"
+#define RATIONAL "(interpretation rational (+ (add $0 $1)) (- (sub $0 $1)) (* (mul $0 $1)) (/ (div $0 $1))" \
+  " (~ (neg $0)) (nonzero (not (eq $0 0))))\n"
+#define BITS "(interpretation (bits 4) (& (and $0 $1)) (+ (add $0 $1)) (~ (not $0)) (- (neg $0)))\n"
+
+typedef struct lesson { const char *text, *law; uint32_t size, least, most; } lesson; /* law: rules that must follow */
+static const lesson lessons[] = {
+    {BOOL, "(rule a (& ?a (| ?a ?b)) => ?a) (rule b (^ ?a (& ?b ?a)) => (& ?a (~ ?b))) (rule c (^ ?a (^ ?b ?c)) => (^ (^ ?a ?b) ?c))"
+           " (rule d (| ?a (& ?a ?b)) => ?a) (rule e (& ?a (& ?b ?c)) => (& (& ?a ?b) ?c)) (rule f (| ?a (^ ?a ?b)) => (| ?a ?b))", 5, 10, 25},
+    {BOOL "(learn :operators (& ~) :constants (true false) :variables 2)", "(rule a (& ?a (~ ?a)) => false) (rule b (& true ?a) => ?a)", 5, 4, 9},
+    {RATIONAL "(learn :constants (0 1) :variables 2 :conditions (nonzero))",
+     "(rule a (/ ?a ?a) => 1 :if (nonzero ?a)) (rule b (- ?a ?a) => 0) (rule c (* 1 ?a) => ?a) (rule d (- 0 ?a) => (~ ?a))"
+     " (rule e (/ 0 ?b) => 0 :if (nonzero ?b)) (rule f (+ ?a (~ ?b)) => (- ?a ?b))", 4, 10, 25},
+    {BITS "(learn :constants (0 1))", "(rule a (- ?a) => (+ (~ ?a) 1)) (rule b (+ ?a (- ?a)) => 0) (rule c (& ?a (~ ?a)) => 0)", 4, 6, 30},
+};
+/* What is not so, or not said: must not follow. */
+static const char *const wrong[] = {
+    "(rule a (& ?a ?b) => ?a) (rule b (| ?a ?b) => (^ ?a ?b))", "(rule a (& ?a ?b) => (~ ?a))",
+    "(rule a (/ ?a ?a) => 1) (rule b (/ 0 ?a) => 0) (rule c (* ?a (/ ?b ?a)) => ?b) (rule d (- ?a ?b) => (- ?b ?a))",
+    "(rule a (- ?a) => (~ ?a)) (rule b (& ?a ?b) => (+ ?a ?b))",
+};
+
+static tarn_ruleset *read_rules(tarn_ctx *cx, const char *text) {
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), true);
+  tarn_ruleset_read(rs, text, strlen(text), "test.rules");
+  return rs;
+}
+static const char *print(tarn_ctx *cx, const tarn_ruleset *rs) {
+  tarn_buf b = {.cx = cx};
+  tarn_buf_str(&b, "");
+  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++)
+    if (!strchr(tarn_ruleset_at(rs, i).name, ':')) tarn_rule_print(rs, i, &b), tarn_buf_str(&b, "\n");
+  return b.p;
+}
+static tarn_ruleset *learn(tarn_ctx *cx, const lesson *l, tarn_learn_report *r) {
+  tarn_ruleset *rs = read_rules(cx, l->text);
+  tarn_learn_options o = {.size = l->size, .seed = 4};
+  *r = tarn_rules_learn(rs, &o);
+  return rs;
+}
+static uint32_t follow(tarn_ctx *cx, tarn_ruleset *rs, const char *text, uint32_t *of) {
+  bool yes[64];
+  tarn_derive_options o = {0};
+  tarn_ruleset *law = read_rules(cx, text);
+  *of = tarn_ruleset_count(law);
+  return tarn_rules_derive(rs, law, &o, yes);
+}
+
+static void lesson_body(tarn_ctx *cx, void *arg) {
+  const lesson *l = arg;
+  tarn_learn_report r, again;
+  tarn_ruleset *rs = learn(cx, l, &r);
+  const char *text = print(cx, rs);
+  ck_assert_msg(r.rules >= l->least && r.rules <= l->most, "%u rules:\n%s", r.rules, text);
+  ck_assert_str_eq(text, print(cx, learn(cx, l, &again)));
+  ck_assert_uint_eq(r.runs, again.runs);
+  ck_assert_uint_eq(r.late, 0);
+
+  const tarn_rule_result *res;
+  tarn_rules_check_options c = {.seed = 99};
+  uint32_t n = tarn_rules_check(rs, &c, &res), of;
+  for (uint32_t i = 0; i < n; i++) ck_assert_msg(res[i].ok && !res[i].unchecked, "%s: %s", res[i].name, res[i].counterexample);
+  uint32_t got = follow(cx, rs, l->law, &of);
+  ck_assert_msg(got == of, "%u of %u follow from\n%s", got, of, text);
+  ck_assert_msg(follow(cx, rs, wrong[l - lessons], &of) == 0, "too much follows from\n%s", text);
+}
+START_TEST(test_lesson) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  ck_assert_msg(tarn_protect(cx, lesson_body, (void *)(uintptr_t)&lessons[_i]) == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+/* What is found is conditional where it must be, and only there. */
+static void conditional_body(tarn_ctx *cx, void *arg) {
+  tarn_learn_report r;
+  const char *text = print(cx, learn(cx, &lessons[2], &r));
+  (void)arg;
+  ck_assert_msg(strstr(text, "(/ ?a ?a) => 1 :if (nonzero ?a)"), "%s", text);
+  ck_assert_uint_ge(r.conditional, 1);
+  ck_assert_msg(!strstr(text, "(- ?a ?a) => 0 :if"), "%s", text);
+  tarn_rules_check_options o = {.mutate = true};
+  const tarn_rule_result *res;
+  uint32_t n = tarn_rules_check(learn(cx, &lessons[2], &r), &o, &res);
+  ck_assert_uint_ge(n, 1);
+  for (uint32_t i = 0; i < n; i++) ck_assert_msg(res[i].ok, "%s needs no %s", res[i].name, res[i].deleted);
+}
+START_TEST(test_conditional) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  ck_assert_msg(tarn_protect(cx, conditional_body, NULL) == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+static void follows_body(tarn_ctx *cx, void *arg) {
+  tarn_ruleset *ac = read_rules(cx, "(rule c (+ ?a ?b) => (+ ?b ?a)) (rule s (+ ?a (+ ?b ?c)) => (+ (+ ?a ?b) ?c))");
+  uint32_t of;
+  (void)arg;
+  ck_assert_uint_eq(follow(cx, ac, "(rule x (+ (+ ?a ?b) (+ ?c ?d)) => (+ (+ ?d ?b) (+ ?c ?a)))", &of), 1);
+  ck_assert_uint_eq(follow(cx, ac, "(rule x (+ ?a ?b) => (+ ?a ?a)) (rule y (+ ?a (* ?b ?c)) => (+ (* ?c ?b) ?a))", &of), 0);
+  ck_assert_uint_eq(of, 2);
+}
+START_TEST(test_follows) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  ck_assert_msg(tarn_protect(cx, follows_body, NULL) == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+typedef struct bad { const char *text; tarn_status st; } bad;
+static const bad refused[] = {
+    {"(rule r (f ?a) => ?a)", TARN_USAGE},
+    {"(interpretation real (+ (add $0 $1)))", TARN_BAD_INPUT},
+    {BOOL "(rule r (& ?a ?a) => ?a)", TARN_USAGE},
+    {BOOL "(learn :variables 9)", TARN_BAD_INPUT},
+    {BOOL "(learn :size)", TARN_BAD_INPUT},
+    {BOOL "(learn :constants (7))", TARN_BAD_INPUT},
+    {BOOL "(learn :frob 7)", TARN_BAD_INPUT},
+    {RATIONAL "(learn :conditions (frob))", TARN_BAD_INPUT},
+    {BOOL "(learn :operators ())", TARN_USAGE},
+};
+static void refused_body(tarn_ctx *cx, void *arg) {
+  tarn_learn_options o = {0};
+  tarn_rules_learn(read_rules(cx, arg), &o);
+}
+START_TEST(test_refused) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  ck_assert_int_eq(tarn_protect(cx, refused_body, (void *)(uintptr_t)refused[_i].text), refused[_i].st);
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("rules_learn");
+  TCase *t = tcase_create("all");
+  tcase_set_timeout(t, 120);
+  tcase_add_loop_test(t, test_lesson, 0, sizeof lessons / sizeof *lessons);
+  tcase_add_test(t, test_conditional);
+  tcase_add_test(t, test_follows);
+  tcase_add_loop_test(t, test_refused, 0, sizeof refused / sizeof *refused);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}
