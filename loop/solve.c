@@ -41,8 +41,8 @@ void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top) {
 typedef struct pick {
   uint32_t vdim;          /* m->n: none */
   int64_t lanes, vectors; /* register tile along vdim */
-  uint32_t udim;          /* m->n: none */
-  int64_t unroll;
+  uint32_t udim[2];       /* m->n: none; the second where the first is unrolled whole */
+  int64_t unroll[2];
   uint32_t order;         /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
 } pick;
 
@@ -53,7 +53,8 @@ static void add_level(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, i
 }
 static int64_t tile_step(const stage_model *m, const pick *p, uint32_t d) {
   if (d == p->vdim) return p->lanes * p->vectors; /* beyond the extent at most by part of a vector: steps divide */
-  if (d == p->udim) return mini(p->unroll, m->dim[d]);
+  for (uint32_t i = 0; i < 2; i++)
+    if (d == p->udim[i]) return mini(p->unroll[i], m->dim[d]);
   return 1;
 }
 /* Outer loops over the access dims in the asked order, reduce loops, then the register tile. */
@@ -70,7 +71,8 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   s->acc = s->nlevel;
   for (uint32_t d = m->nacc; d < m->n; d++)
     add_level(s, d, TARN_SERIAL, d == p->vdim ? tile_step(m, p, d) : 1);
-  if (p->udim < m->n && tile_step(m, p, p->udim) > 1) add_level(s, p->udim, TARN_UNROLL, 1);
+  for (uint32_t i = 2; i-- > 0;)
+    if (p->udim[i] < m->n && tile_step(m, p, p->udim[i]) > 1) add_level(s, p->udim[i], TARN_UNROLL, 1);
   if (p->vdim < m->n) {
     if (tile_step(m, p, p->vdim) > p->lanes) add_level(s, p->vdim, TARN_UNROLL, p->lanes);
     add_level(s, p->vdim, TARN_VECTOR, 1);
@@ -148,13 +150,23 @@ static void try_pick(search *q, const pick *p) {
   if (q->visit) q->visit(q->user, &st, t);
   else keep(q, &st, t);
 }
-/* Unroll factors along a second dim: everything that fits the registers beside `vectors` vectors. */
+/* Steps of one or two other dims beside the vectors: whatever fits the registers. */
+static void try_second(search *q, pick p, int64_t room) {
+  const stage_model *m = q->m;
+  for (uint32_t d = m->nshared; d < m->nacc; d++) {
+    if (d == p.vdim || d == p.udim[0]) continue;
+    for (int64_t u = 2; u * p.unroll[0] <= room && u <= m->dim[d]; u++) {
+      p.udim[1] = d, p.unroll[1] = u;
+      try_pick(q, &p);
+    }
+  }
+}
 static void try_unrolls(search *q, pick p) {
   const stage_model *m = q->m;
   int64_t regs = q->s->hw->vector_regs ? q->s->hw->vector_regs : 16;
   int64_t room = (regs - p.vectors - 1) / (p.vectors ? p.vectors : 1);
   for (uint32_t o = 0; o < 2 + m->nacc; o++) {
-    p.order = o, p.udim = m->n, p.unroll = 1;
+    p.order = o, p.udim[0] = p.udim[1] = m->n;
     if (o && m->nacc - m->nshared < 2) break;
     if ((o == 1 && p.vdim >= m->nacc) || (o >= 2 && (o - 2 <= m->nshared || m->dim[o - 2] == 1))) continue;
     try_pick(q, &p);
@@ -162,8 +174,9 @@ static void try_unrolls(search *q, pick p) {
     for (uint32_t d = m->nshared; d < m->nacc; d++) {
       if (d == p.vdim) continue;
       for (int64_t u = 2; u <= room && u <= m->dim[d]; u++) {
-        p.udim = d, p.unroll = u;
+        p.udim[0] = d, p.unroll[0] = u, p.udim[1] = m->n;
         try_pick(q, &p);
+        if (u == m->dim[d]) try_second(q, p, room);
       }
     }
   }

@@ -43,11 +43,11 @@ static void off_add(low_fn *E, low_off *to, int64_t k, const low_off *x) {
 static void bounds(const low_fn *E, int64_t *lo, int64_t *hi) {
   for (uint32_t v = 0; v < LOW_MAX_VARS; v++) {
     const low_env *e = &E->env[v];
-    lo[v] = e->kind == LOW_CONST ? e->c : 0;
+    lo[v] = e->kind == LOW_CONST ? e->c : e->kind == LOW_SSA ? e->lo : 0;
     hi[v] = e->kind == LOW_LANES ? (int64_t)E->lanes - 1 : e->kind == LOW_UNSET ? E->space->hi[v] : e->c;
   }
 }
-static void range_now(const low_fn *E, const low_lin *a, int64_t *lo, int64_t *hi) {
+void low_range(const low_fn *E, const low_lin *a, int64_t *lo, int64_t *hi) {
   int64_t l[LOW_MAX_VARS], h[LOW_MAX_VARS];
   bounds(E, l, h);
   low_lin_range(a, l, h, lo, hi);
@@ -79,7 +79,7 @@ static low_off eval_atom(low_fn *E, const low_term *t) {
   }
   low_off a = low_eval(E, t->arg);
   int64_t lo, hi;
-  range_now(E, t->arg, &lo, &hi);
+  low_range(E, t->arg, &lo, &hi);
   if (floor_div(lo, t->by) == floor_div(hi, t->by)) {
     int64_t q = floor_div(lo, t->by);
     if (t->kind == TARN_IX_DIV) return (low_off){.c = q};
@@ -175,6 +175,12 @@ static LLVMValueRef scalar_guard(low_fn *E, const low_guard *g, const low_off *o
   e = LLVMBuildNSWSub(b, e, low_i64(E->M, g->lo), "");
   return LLVMBuildICmp(b, LLVMIntULT, e, low_i64(E->M, g->hi - g->lo), "");
 }
+LLVMValueRef low_test(low_fn *E, const low_guard *g) {
+  int64_t lo, hi;
+  low_range(E, g->e, &lo, &hi);
+  low_off o = low_eval(E, g->e);
+  return scalar_guard(E, g, &o, lo, hi);
+}
 static LLVMValueRef lane_guard(low_fn *E, const low_guard *g, const low_off *o, int64_t lo, int64_t hi) {
   low_module *M = E->M;
   low_off x = *o;
@@ -198,7 +204,8 @@ static cond conditions(low_fn *E, const low_access *a) {
   for (uint32_t i = 0; i < a->nguard; i++) {
     const low_guard *g = &a->guard[i];
     int64_t lo, hi;
-    range_now(E, g->e, &lo, &hi);
+    if (a->held >> i & 1) continue;
+    low_range(E, g->e, &lo, &hi);
     if (lo >= g->lo && hi < g->hi) continue;
     if (hi < g->lo || lo >= g->hi) r.never = true;
     if (r.never) return r;

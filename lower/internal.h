@@ -2,6 +2,7 @@
  *
  * plan.c     offsets of buffers                     lin.c     index expressions over loop counters
  * nest.c     loops, accumulators, stages            access.c  loads and stores
+ * peel.c     loops at the borders of padded operands
  * value.c    scalar expressions on vectors          math.c    exp, tanh, erf, log, sin, cos
  * kernel.c   kernel functions, parallel loops       other.c   gather, opaque and called kernels
  * program.c  the module: run, tables                object.c  LLVM's passes, the object, linking
@@ -105,7 +106,7 @@ LLVMValueRef low_math(low_module *M, tarn_fxop op, LLVMValueRef x);
 typedef enum { LOW_UNSET, LOW_CONST, LOW_SSA, LOW_LANES } low_kind;
 typedef struct low_env {
   low_kind kind;
-  int64_t c;           /* CONST: its number; SSA: it runs from 0 to c */
+  int64_t c, lo;       /* CONST: its number c; SSA: it runs from lo to c */
   LLVMValueRef v;      /* SSA */
 } low_env;
 /* A number of elements: v + c + lane·stride + each lane's vec. */
@@ -123,6 +124,7 @@ typedef struct low_access {
   const low_lin *off;
   uint32_t nguard;
   low_guard guard[TARN_MAX_DIMS];
+  uint32_t held;       /* bit g: guard g has been tested here, and holds */
   uint64_t deps;       /* of off and guards */
   uint32_t fill;       /* fx constant */
   uint64_t inner;      /* serial levels inside of those that the guards depend on */
@@ -157,6 +159,8 @@ void low_access_skip(low_access *a, uint32_t level);              /* the level i
 LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level);  /* all levels before `level` are entered; compute type */
 void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v);
 low_off low_eval(low_fn *E, const low_lin *a);
+void low_range(const low_fn *E, const low_lin *a, int64_t *lo, int64_t *hi); /* from what is known now */
+LLVMValueRef low_test(low_fn *E, const low_guard *g); /* of a guard that is the same for all lanes */
 LLVMValueRef low_off_scalar(low_fn *E, const low_off *o);
 
 /* ---- kernels ---- */

@@ -18,6 +18,20 @@ static void enter_accesses(low_fn *E, low_stage *st, uint32_t var, low_mode mode
   if (mode != LOW_BODY) low_access_enter(E, &st->result, var);
 }
 
+static low_env fixed(int64_t c) { return (low_env){.kind = LOW_CONST, .c = c}; }
+
+/* What is inside, if the guard holds. */
+static void walk_if(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_access *a, uint32_t guard) {
+  LLVMBasicBlockRef yes = low_block(E, "yes"), after = low_block(E, "next");
+  LLVMBuildCondBr(N->M->b, low_test(E, &a->guard[guard]), yes, after);
+  low_begin(E, yes);
+  a->held |= 1u << guard;
+  low_walk(N, E, list, l, LOW_BODY);
+  a->held &= ~(1u << guard);
+  LLVMBuildBr(N->M->b, after);
+  low_begin(E, after);
+}
+
 /* Sets level l and emits what is inside of it, `len` elements of its dim. */
 static void enter(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, low_env env, int64_t len) {
   const low_level *lev = &N->list[list].level[l];
@@ -29,7 +43,10 @@ static void enter(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mo
   E->env[lev->var] = env;
   if (env.kind == LOW_LANES) E->lanes = (uint32_t)len;
   for (uint32_t i = 0; i < n; i++) enter_accesses(E, &st[i], lev->var, mode);
-  low_walk(N, E, list, l + 1, mode);
+  uint32_t read, guard;
+  if (mode == LOW_BODY && list > 0 && lev->red && low_decisive(N, E, st, lev->var, &read, &guard))
+    walk_if(N, E, list, l + 1, &st->read[read], guard);
+  else low_walk(N, E, list, l + 1, mode);
   E->env[lev->var] = (low_env){0};
   N->len[lev->dim] = outside, E->lanes = lanes;
 }
@@ -43,22 +60,34 @@ static void skip(low_nest *N, uint32_t list, uint32_t l) {
   }
 }
 
-static low_env fixed(int64_t c) { return (low_env){.kind = LOW_CONST, .c = c}; }
-
-/* for (i = 0; i < trips; i++), trips > 1. */
-static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t trips, int64_t len) {
+/* for (i = from; i < to; i++), at least once. */
+static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t from, int64_t to, int64_t len) {
+  if (to - from == 1) {
+    enter(N, E, list, l, mode, fixed(from), len);
+    return;
+  }
   LLVMBuilderRef b = N->M->b;
   LLVMBasicBlockRef before = LLVMGetInsertBlock(b), body = low_block(E, "loop"), after = low_block(E, "end");
   LLVMBuildBr(b, body);
   low_begin(E, body);
-  LLVMValueRef i = LLVMBuildPhi(b, N->M->i64, ""), zero = low_i64(N->M, 0);
-  enter(N, E, list, l, mode, (low_env){.kind = LOW_SSA, .c = trips - 1, .v = i}, len);
+  LLVMValueRef i = LLVMBuildPhi(b, N->M->i64, "");
+  enter(N, E, list, l, mode, (low_env){.kind = LOW_SSA, .lo = from, .c = to - 1, .v = i}, len);
   LLVMValueRef next = LLVMBuildNUWAdd(b, i, low_i64(N->M, 1), "");
-  LLVMValueRef in[2] = {zero, next};
-  LLVMBasicBlockRef from[2] = {before, LLVMGetInsertBlock(b)};
-  LLVMAddIncoming(i, in, from, 2);
-  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, next, low_i64(N->M, trips), ""), body, after);
+  LLVMValueRef in[2] = {low_i64(N->M, from), next};
+  LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(b)};
+  LLVMAddIncoming(i, in, blocks, 2);
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, next, low_i64(N->M, to), ""), body, after);
   low_begin(E, after);
+}
+/* The full trips of a loop, those at the border of a padded operand apart. */
+static void loops(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t full) {
+  int64_t first = 0, last = 0, copies = N->copies, step = N->list[list].level[l].step;
+  if (mode == LOW_OUTER && low_peel(N, E, list, l, full, &first, &last) && !low_peel_begin(N, first + last + (first + last < full)))
+    first = last = 0;
+  for (int64_t i = 0; i < first; i++) enter(N, E, list, l, mode, fixed(i), step);
+  if (first < full - last) loop(N, E, list, l, mode, first, full - last, step);
+  for (int64_t i = full - last; i < full; i++) enter(N, E, list, l, mode, fixed(i), step);
+  N->copies = copies;
 }
 
 static void walk_level(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode) {
@@ -69,10 +98,9 @@ static void walk_level(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mo
     enter(N, E, list, l, mode, (low_env){.kind = LOW_LANES}, len);
     return;
   }
-  if (lev->kind == TARN_UNROLL)
+  if (lev->kind == TARN_UNROLL || (mode == LOW_BODY && low_written_out(N, E, list, l, full)))
     for (int64_t i = 0; i < full; i++) enter(N, E, list, l, mode, fixed(i), lev->step);
-  else if (full == 1) enter(N, E, list, l, mode, fixed(0), lev->step);
-  else if (full) loop(N, E, list, l, mode, full, lev->step);
+  else if (full) loops(N, E, list, l, mode, full);
   if (tail) enter(N, E, list, l, mode, fixed(full), tail);
 }
 
@@ -144,6 +172,14 @@ static void parallel_copy(low_nest *N, low_fn *E, uint32_t list, uint32_t l, con
   E->env[lev->var] = (low_env){0}, N->len[lev->dim] = outside;
 }
 
+/* The trips of which the counter compares to c in this way. */
+static void parallel_piece(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at, LLVMIntPredicate p,
+                           int64_t c, low_env env, int64_t len, LLVMBasicBlockRef after) {
+  LLVMBasicBlockRef no = when(E, p, at[l], c);
+  parallel_copy(N, E, list, l, at, env, len);
+  LLVMBuildBr(N->M->b, after);
+  low_begin(E, no);
+}
 static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at) {
   LLVMBuilderRef b = N->M->b;
   if (l == N->list[list].parallel) {
@@ -153,19 +189,19 @@ static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LL
   const low_level *lev = &N->list[list].level[l];
   int64_t len = N->len[lev->dim], full = len / lev->step, tail = len % lev->step;
   LLVMBasicBlockRef after = low_block(E, "next");
-  if (full) {
-    low_env env = full > 1 ? (low_env){.kind = LOW_SSA, .c = full - 1, .v = at[l]} : fixed(0);
-    LLVMBasicBlockRef no = when(E, full < lev->trips ? LLVMIntSLT : LLVMIntNE, at[l], full < lev->trips ? full : -1);
-    parallel_copy(N, E, list, l, at, env, lev->step);
-    LLVMBuildBr(b, after);
-    low_begin(E, no);
+  int64_t first = 0, last = 0, copies = N->copies;
+  if (low_peel(N, E, list, l, full, &first, &last) && !low_peel_begin(N, first + last + (first + last < full))) first = last = 0;
+  for (int64_t i = 0; i < first + last; i++) {
+    int64_t trip = i < first ? i : full - 1 - (i - first);
+    parallel_piece(N, E, list, l, at, LLVMIntEQ, trip, fixed(trip), lev->step, after);
   }
-  if (tail) {
-    LLVMBasicBlockRef no = when(E, LLVMIntEQ, at[l], full);
-    parallel_copy(N, E, list, l, at, fixed(full), tail);
-    LLVMBuildBr(b, after);
-    low_begin(E, no);
+  if (first + last < full) {
+    low_env env = {.kind = LOW_SSA, .lo = first, .c = full - last - 1, .v = at[l]};
+    if (env.lo == env.c) env = fixed(env.lo);
+    parallel_piece(N, E, list, l, at, LLVMIntSLT, full, env, lev->step, after);
   }
+  N->copies = copies;
+  if (tail) parallel_piece(N, E, list, l, at, LLVMIntEQ, full, fixed(full), tail, after);
   LLVMBuildBr(b, after);
   low_begin(E, after);
 }

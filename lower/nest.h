@@ -56,11 +56,23 @@ struct low_nest {
   low_stage *stage;
   int64_t len[TARN_MAX_DIMS];    /* extent left of each dim of the stage being walked */
   int64_t last[LOW_MAX_VARS];    /* the last trip of each variable that is set */
+  int64_t copies;                /* of what is inside of peeled loops */
   bool split;                    /* every stage has its own parallel region */
 };
 
 /* ---- prepare.c: see low_nest_new ---- */
 
+/* ---- peel.c ---- */
+/* So many of the `full` trips of level l, the first and the last, cross the border of a padded operand with part of their
+ * tile; the others lie inside. False: nothing to be gained. */
+bool low_peel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t full, int64_t *first, int64_t *last);
+bool low_peel_begin(low_nest *N, int64_t pieces); /* false: too much code; after it the caller sets N->copies back */
+/* Is loop l of a reduction, inside a tile that crosses the border, better written out? */
+bool low_written_out(const low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t full);
+bool low_adds_nothing(const low_nest *N, const low_stage *st, uint32_t read); /* where the read's fill stands */
+bool low_left_out(const low_nest *N, const low_fn *E, const low_stage *st);   /* this copy of the body adds nothing */
+/* A guard that `var` has just decided and without which the body adds nothing. */
+bool low_decisive(const low_nest *N, const low_fn *E, const low_stage *st, uint32_t var, uint32_t *read, uint32_t *guard);
 /* ---- nest.c ---- */
 typedef enum { LOW_OUTER, LOW_INIT, LOW_RESUME, LOW_BODY, LOW_PARTIAL, LOW_FINAL } low_mode;
 void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode);

@@ -287,7 +287,7 @@ static void prepare_stage(low_nest *N, uint32_t i, const tarn_stage_sched *ss, c
 low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s, const low_operand *in,
                        const low_operand *out) {
   low_nest *N = TARN_NEW(M->cx, low_nest);
-  *N = (low_nest){.M = M, .n = n, .nshared = s->nshared, .nstage = n->nstage};
+  *N = (low_nest){.M = M, .n = n, .nshared = s->nshared, .nstage = n->nstage, .copies = 1};
   if (s->nstage != n->nstage) tarn_raise(M->cx, TARN_INTERNAL, "lower: the schedule is of another nest");
   N->list = TARN_ARRAY(M->cx, low_list, 1 + n->nstage);
   N->stage = TARN_ARRAY(M->cx, low_stage, n->nstage);

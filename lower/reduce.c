@@ -132,6 +132,7 @@ static LLVMValueRef flat_index(low_nest *N, low_fn *E, const low_stage *st) {
 static void body_leaf(low_nest *N, low_fn *E, uint32_t list) {
   low_stage *st = &N->stage[list - 1];
   uint32_t ns = st->red->ns, nops = st->f->nops, n = acc_lanes(st, E);
+  if (low_left_out(N, E, st)) return;
   LLVMValueRef v[TARN_MAX_STATE + 1 + TARN_MAX_DIMS * 4], old[TARN_MAX_STATE], now[TARN_MAX_STATE];
   tarn_dtype t[TARN_MAX_STATE + 1 + TARN_MAX_DIMS * 4];
   for (uint32_t k = 0; k < ns; k++) {
@@ -188,7 +189,7 @@ static LLVMValueRef at_border(low_nest *N, low_fn *E, uint32_t list, bool last, 
     const low_env *e = &E->env[l->var];
     int64_t at = last ? N->last[l->var] : 0;
     if (e->kind == LOW_CONST ? e->c == at : false) continue;
-    if (e->kind == LOW_CONST || at > e->c) {
+    if (e->kind == LOW_CONST || at > e->c || at < e->lo) {
       *known = false;
       return NULL;
     }

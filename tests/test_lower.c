@@ -291,6 +291,46 @@ static void random_case(kit_case *c, tarn_dtype t, bool exact, uint32_t nstage) 
   c->exact = exact;
 }
 
+/* A padded window walked over two dims: padding is decided at the borders of tiles, in loops of the reduction, or not at all. */
+static tarn_read window_read(kit_case *c, const space *s, uint32_t fill) {
+  tarn_imap m = {.ns = (uint8_t)s->n, .n = (uint8_t)s->n, .nin = 3, .fill = fill};
+  memcpy(m.dim, s->dim, s->n * sizeof *m.dim);
+  for (uint32_t k = 0; k < 2; k++) {
+    int64_t stride = 1 + kit_below(2), apart = 1 + kit_below(2), pad = kit_below(4), lo, hi;
+    uint32_t e = tarn_ix_add(L, tarn_ix_scale(L, ix(s, k), stride, s->dim), tarn_ix_scale(L, ix(s, s->nacc + k), apart, s->dim), s->dim);
+    m.e[k] = tarn_ix_add(L, e, tarn_ix_const(L, -pad), s->dim);
+    tarn_ix_range(L, m.e[k], s->dim, &lo, &hi);
+    m.in[k] = hi + 1 - kit_below(4);
+    if (m.in[k] < 1) m.in[k] = 1;
+    if (lo < 0 || hi >= m.in[k]) m.guard[m.nguard++] = (tarn_guard){m.e[k], 0, m.in[k]};
+  }
+  m.in[2] = s->dim[s->n - 1], m.e[2] = ix(s, s->n - 1);
+  if (!m.nguard) m.fill = TARN_NONE;
+  c->in_type[0] = TARN_F32, c->in[0] = random_layout(3, m.in), c->value[0] = kit_tensor(cx, TARN_F32, 3, m.in, 2);
+  return (tarn_read){false, c->nin++, tarn_map_intern(L, &m)};
+}
+static void window_case(kit_case *c, bool product) {
+  nest_maker q = {.c = c, .t = TARN_F32, .nstage = 1, .type = {TARN_F32}};
+  memset(c, 0, sizeof *c);
+  space s = {.n = 6, .nacc = 3};
+  for (uint32_t d = 0; d < s.n; d++) s.dim[d] = 1 + kit_below(d < 2 ? 24 : d == 2 ? 20 : 4);
+  tarn_read *read = TARN_ARRAY(cx, tarn_read, 2);
+  read[0] = window_read(c, &s, product ? number(TARN_F32, 0) : tarn_fx_const(L, TARN_F32, -INFINITY));
+  if (product) read[1] = (tarn_read){false, c->nin, random_operand(c, &s, s.n, TARN_F32)};
+  tarn_func f = {.nops = product ? 2 : 1, .epi = TARN_NONE};
+  f.body = product ? tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0) : tarn_fx_hole(L, 0);
+  f.red = tarn_reducer_of(L, product ? TARN_RED_SUM : TARN_RED_MAX, TARN_F32);
+  tarn_stage *st = &q.stage[0];
+  *st = (tarn_stage){.nown = 3, .nred = 3, .read = read, .out = true, .space = TARN_NONE, .fn = tarn_fn_intern(L, &f)};
+  memcpy(st->own, s.dim, 3 * sizeof *st->own), memcpy(st->red, s.dim + 3, 3 * sizeof *st->red);
+  c->sched = TARN_NEW(cx, tarn_schedule);
+  c->sched->nstage = 1, c->sched->stage = TARN_ARRAY(cx, tarn_stage_sched, 1);
+  random_stage_schedule(&s, 0, true, true, false, &c->sched->stage[0]);
+  outputs(&q);
+  tarn_nest n = {.nstage = 1, .nchild = c->nin, .stage = q.stage};
+  c->nest = tarn_nest_intern(L, &n);
+}
+
 static void describe(const kit_case *c) {
   tarn_buf b = {.cx = cx};
   tarn_payload_print(L, &b, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, c->nest));
@@ -328,6 +368,15 @@ static void random_job(tarn_ctx *c, void *arg) {
   kit_case *k = TARN_ARRAY(cx, kit_case, j->n);
   for (uint32_t i = 0; i < j->n; i++) random_case(&k[i], j->t, j->exact, j->nstage);
   run_cases(k, j->n, !j->exact, 2);
+}
+static void window_job(tarn_ctx *c, void *arg) {
+  (void)c;
+  const int *seed = arg;
+  kit_seed = 2000u + (unsigned)*seed;
+  enum { CASES = 40 };
+  kit_case *k = TARN_ARRAY(cx, kit_case, CASES);
+  for (uint32_t i = 0; i < CASES; i++) window_case(&k[i], i % 3 > 0);
+  run_cases(k, CASES, *seed % 2 == 0, 2);
 }
 static void must(tarn_fn *f, void *arg) {
   tarn_status st = tarn_protect(cx, f, arg);
@@ -407,6 +456,8 @@ static void ahead_job(tarn_ctx *c, void *arg) {
 }
 START_TEST(asks_ahead) { must(ahead_job, NULL); }
 END_TEST
+START_TEST(windows) { must(window_job, &_i); }
+END_TEST
 
 int main(void) {
   Suite *s = suite_create("lower");
@@ -415,6 +466,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, random_f32, 0, 4);
   tcase_add_loop_test(t, random_f32_exact, 0, 2);
+  tcase_add_loop_test(t, windows, 0, 3);
   tcase_add_loop_test(t, random_types, 0, TARN_DTYPES);
   tcase_add_loop_test(t, random_stages, 0, 4);
   tcase_add_loop_test(t, random_stages_types, 0, 2);
