@@ -1,4 +1,4 @@
-/* tarn rules list|check|learn|derive [FILE…] */
+/* tarn rules list|check|learn|derive|stats [FILE…] */
 #include "cli/rules.h"
 #include <string.h>
 
@@ -137,15 +137,15 @@ static int check(tarn_ctx *cx, const rules_job *k) {
 }
 
 static const struct action { const char *name; int (*run)(tarn_ctx *cx, const rules_job *k); } actions[] = {
-    {"list", list}, {"check", check}, {"learn", rules_learn}, {"derive", rules_derive}};
+    {"list", list}, {"check", check}, {"learn", rules_learn}, {"derive", rules_derive}, {"stats", rules_stats}};
 
 /* What is wanted comes first, files after it. */
 int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
   rules_job k = {0};
-  const char *usage = "rules list|check|learn|derive [FILE…] [options]";
+  const char *usage = "rules list|check|learn|derive|stats [FILE…] [options]";
   const cli_opt opts[] = {
       {"--only", NULL, CLI_STR, &k.only, "NAME", "one family or rule"},
-      {"--hw", NULL, CLI_STR, &k.hw, "NAME|FILE", "the rules derived from a description, and FILEs, instead of the shipped ones"},
+      {"--hw", NULL, CLI_STR, &k.hw, "NAME|FILE", "the rules derived from a description, and FILEs, instead of the shipped ones; stats: compile for it"},
       {"--text", NULL, CLI_FLAG, &k.text, NULL, "list: the rules as they are written"},
       {"--table", NULL, CLI_FLAG, &k.table, NULL, "list: the rows of the table in docs/rules.md"},
       {"--free", NULL, CLI_FLAG, &k.free, NULL, "FILE holds rules over operators of any name; check: over their (interpretation …)"},
@@ -155,11 +155,13 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
       {"--size", NULL, CLI_U32, &k.size, "N", "learn: operators and leaves of a term (default 5, or what FILE says)"},
       {"--vars", NULL, CLI_U32, &k.vars, "N", "learn: variables (default 3, or what FILE says)"},
       {"--ops", NULL, CLI_STR, &k.ops, "NAMES", "learn: operators, separated by spaces (default: what FILE says)"},
-      {"--seconds", NULL, CLI_REAL, &k.seconds, "S", "learn: limit of time (default: none)"},
+      {"--seconds", NULL, CLI_REAL, &k.seconds, "S", "learn: limit of time; stats: of each stage (default: none)"},
       {"--output", "-o", CLI_STR, &k.out, "FILE", "learn: write the rules there"},
       {"--lax", NULL, CLI_FLAG, &k.lax, NULL, "derive: conditions are ignored"},
-      {"--iters", NULL, CLI_U32, &k.iters, "N", "derive: iterations for each rule (default 8)"},
-      {"--nodes", NULL, CLI_U32, &k.nodes, "N", "derive: e-nodes for each rule (default 100,000)"},
+      {"--iters", NULL, CLI_U32, &k.iters, "N", "derive: iterations for each rule (default 8); stats: as in compile"},
+      {"--nodes", NULL, CLI_U32, &k.nodes, "N", "derive: e-nodes for each rule (default 100,000); stats: as in compile"},
+      {"--numerics", NULL, CLI_STR, &k.numerics, "CLASS", "stats: exact, reassoc (default) or approx"},
+      {"--shape", NULL, CLI_LIST, &k.shapes, "NAME=DIMS", "stats: bind a dynamic shape"},
       {"--json", NULL, CLI_FLAG, &k.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &k.words)) return 0;

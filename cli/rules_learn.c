@@ -1,6 +1,9 @@
 /* tarn rules learn FILE, tarn rules derive A B */
 #include "cli/rules.h"
+#include <stdlib.h>
 #include <string.h>
+
+enum { NUMBERS = 100 }; /* of the list of rules, R1 … */
 
 /* ---- learn ---- */
 
@@ -39,8 +42,7 @@ static void learn_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_learn_re
   cli_json_num(j, "seconds", took);
   cli_json_print(j);
 }
-int rules_learn(tarn_ctx *cx, const rules_job *k) {
-  if (k->files.n != 1) tarn_raise(cx, TARN_USAGE, "rules learn: one FILE with an (interpretation …) is expected");
+static int learn_free(tarn_ctx *cx, const rules_job *k) {
   tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), true);
   tarn_ruleset_load(rs, k->files.p[0]);
   tarn_learn_options o = {.size = (uint32_t)k->size, .variables = (uint32_t)k->vars, .operators = k->ops, .seed = k->seed, .seconds = k->seconds};
@@ -57,6 +59,91 @@ int rules_learn(tarn_ctx *cx, const rules_job *k) {
     fprintf(stderr, "%u rules, %u of them conditional, from %u terms of %u values: %u candidates, %u followed, %u refuted, %u redundant; %u runs, %.2f s%s\n",
             r.rules, r.conditional, r.terms, r.values, r.candidates, r.followed, r.refuted, r.redundant, r.runs, t, r.late ? ", cut short" : "");
   return r.late && !r.rules ? TARN_NO_RESULT : 0;
+}
+
+/* ---- learn, typed ---- */
+
+/* The numbers R1, R2 … that a rule's doc names, as bits. */
+static void numbers(const char *doc, bool *number) {
+  for (const char *p = doc; (p = strchr(p, 'R')); p++)
+    if (p[1] > '0' && p[1] <= '9' && atoi(p + 1) < NUMBERS) number[atoi(p + 1)] = true;
+}
+static void typed_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_terms_report *r, uint32_t shipped, double took) {
+  cli_json *j = cli_json_new(cx);
+  const struct { const char *name; uint32_t n; } count[] = {
+      {"terms", r->terms}, {"values", r->values}, {"equations", r->equations}, {"forms", r->forms}, {"asked", r->asked},
+      {"followed", r->followed}, {"local", r->local}};
+  cli_json_open(j, "rules", '[');
+  for (uint32_t i = shipped; i < tarn_ruleset_count(rs); i++) {
+    tarn_buf b = {.cx = cx};
+    tarn_rule_print(rs, i, &b);
+    cli_json_str(j, NULL, b.p);
+  }
+  cli_json_close(j, ']');
+  for (size_t i = 0; i < sizeof count / sizeof *count; i++) cli_json_int(j, count[i].name, count[i].n);
+  cli_json_open(j, "found", '[');
+  for (uint32_t i = 0; i < r->nfound; i++) {
+    tarn_rule_info info = tarn_ruleset_at(rs, r->found[i].rule);
+    cli_json_open(j, NULL, '{');
+    cli_json_str(j, "rule", info.name);
+    cli_json_str(j, "doc", info.doc);
+    cli_json_str(j, "left", r->found[i].left);
+    cli_json_str(j, "right", r->found[i].right);
+    cli_json_close(j, '}');
+  }
+  cli_json_close(j, ']');
+  cli_json_str(j, "stop", r->late ? "seconds" : "done");
+  cli_json_num(j, "seconds", took);
+  cli_json_print(j);
+}
+static void typed_text(tarn_ctx *cx, FILE *f, const tarn_ruleset *rs, const tarn_terms_report *r, uint32_t shipped) {
+  bool seen[NUMBERS] = {0}, number[NUMBERS] = {0};
+  const char *sep = "";
+  for (uint32_t i = 0; i < r->nfound; i++) {
+    tarn_rule_info info = tarn_ruleset_at(rs, r->found[i].rule);
+    numbers(info.doc, seen);
+    fprintf(f, "; %s: %s = %s\n", info.name, r->found[i].left, r->found[i].right);
+  }
+  for (uint32_t i = 0; i < shipped; i++) numbers(tarn_ruleset_at(rs, i).doc, number);
+  fprintf(f, "; found again:");
+  for (int i = 1; i < NUMBERS; i++)
+    if (seen[i]) fprintf(f, " R%d", i);
+  fprintf(f, "\n; of rules with other numbers no instance was met:");
+  for (int i = 1; i < NUMBERS; i++)
+    if (number[i] && !seen[i]) fprintf(f, "%s R%d", sep, i), sep = ",";
+  fprintf(f, "\n; %u rules that do not follow:\n", r->rules);
+  for (uint32_t i = shipped; i < tarn_ruleset_count(rs); i++) {
+    tarn_buf b = {.cx = cx};
+    tarn_rule_print(rs, i, &b);
+    fprintf(f, "%s\n", b.p);
+  }
+}
+static int learn_typed(tarn_ctx *cx, const rules_job *k, const tarn_sx *terms) {
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_SURFACE);
+  for (uint32_t i = 1; i < k->files.n; i++) tarn_ruleset_load(rs, k->files.p[i]);
+  uint32_t shipped = tarn_ruleset_count(rs);
+  tarn_learn_options o = {.size = (uint32_t)k->size, .seed = k->seed, .seconds = k->seconds};
+  double t = cli_now();
+  tarn_terms_report r = tarn_rules_learn_terms(rs, terms, &o);
+  t = cli_now() - t;
+  if (k->json) typed_json(cx, rs, &r, shipped, t);
+  FILE *f = k->out ? cli_open(cx, k->out) : stdout;
+  if (k->out || !k->json) typed_text(cx, f, rs, &r, shipped);
+  if (k->out) cli_close(cx, f, k->out);
+  if (!k->json)
+    fprintf(stderr, "%u terms of %u values, %u equations of %u forms: %u rules found again; %u equations asked for, %u follow, %u hold here only, %u new rules; %.2f s%s\n",
+            r.terms, r.values, r.equations, r.forms, r.nfound, r.asked, r.followed, r.local, r.rules, t, r.late ? ", cut short" : "");
+  return 0;
+}
+
+int rules_learn(tarn_ctx *cx, const rules_job *k) {
+  if (!k->files.n) tarn_raise(cx, TARN_USAGE, "rules learn: a FILE with (interpretation …) or (terms …) is expected");
+  const tarn_sx *all = tarn_sx_read_file(cx, k->files.p[0]);
+  for (uint32_t i = 0; i < all->n; i++)
+    if (tarn_sx_is(all->kid[i], "terms")) return learn_typed(cx, k, all->kid[i]);
+  if (k->files.n > 1) tarn_raise(cx, TARN_USAGE, "rules learn: one FILE is expected");
+  return learn_free(cx, k);
 }
 
 /* ---- derive ---- */

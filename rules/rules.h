@@ -194,6 +194,23 @@ typedef struct tarn_learn_report {
 /* The rules are added to rs, which holds the interpretation, as family `learned`. Raises. */
 TARN_API tarn_learn_report tarn_rules_learn(tarn_ruleset *rs, const tarn_learn_options *o);
 
+/* Typed terms: (terms (leaves (NAME TYPE SHAPE)…) (operators (OP PAYLOAD…)…) [:size N]) names small tensors and operators with
+ * their payloads. All terms of up to N operators are evaluated on random whole numbers; those of equal types and values are
+ * equations. A rule of rs is found again when one of its instances is among them. Of the equations, at most a few of each
+ * form are asked for in an e-graph with the rules; one that does not follow is stated with variables for leaves, and becomes
+ * a rule when it holds on random shapes (tarn_rules_check). */
+typedef struct tarn_found_again { uint32_t rule; const char *left, *right; } tarn_found_again; /* an instance */
+typedef struct tarn_terms_report {
+  uint32_t terms, values, equations;  /* enumerated; of different type or value; terms that equal a smaller or earlier one */
+  uint32_t forms, asked, followed;    /* of equations; asked for; that follow from the rules */
+  uint32_t local;                     /* do not follow, and hold for these shapes or payloads only */
+  uint32_t rules;                     /* added to rs, family `learned` */
+  uint32_t nfound;
+  const tarn_found_again *found;      /* in the order of the rules */
+  bool late;
+} tarn_terms_report;
+TARN_API tarn_terms_report tarn_rules_learn_terms(tarn_ruleset *rs, const tarn_sx *terms, const tarn_learn_options *o);
+
 /* Which free rules of `of` follow from those of `from` (its interpretation, if any, says when conditions hold; what the
  * rule's own conditions say is assumed). lax: conditions are ignored. follows[i] for each rule of `of`. Raises. */
 typedef struct tarn_derive_options { uint32_t iterations, nodes; bool lax; uint64_t seed; } tarn_derive_options;

@@ -114,6 +114,62 @@ START_TEST(test_follows) {
 }
 END_TEST
 
+/* ---- typed terms ---- */
+
+#define TERMS \
+  "(terms (leaves (a f32 ((2 3) ())) (b f32 ((2 3) ())) (c f32 ((2) (3)))) (operators (transpose (1 0)) (slice 0 0 1)" \
+  " (pad 1 0 0 1) (pad 1 0 0 0) (concat 0) (insertAxis 0) (cartProd) (compute reduceSum) (compute reduceMax) (compute dotProd)) :size 2)"
+
+static const char *learn_typed(tarn_ctx *cx, const char *const *without, tarn_terms_report *r, tarn_ruleset **out) {
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_SURFACE);
+  for (; *without; without++) tarn_ruleset_drop(rs, *without);
+  uint32_t before = tarn_ruleset_count(rs);
+  tarn_learn_options o = {.seed = 1};
+  tarn_buf b = {.cx = cx};
+  *r = tarn_rules_learn_terms(rs, tarn_sx_read(cx, TERMS, strlen(TERMS), "test.terms")->kid[0], &o);
+  tarn_buf_str(&b, "");
+  for (uint32_t i = before; i < tarn_ruleset_count(rs); i++) tarn_rule_print(rs, i, &b), tarn_buf_str(&b, "\n");
+  ck_assert_uint_eq(tarn_ruleset_count(rs) - before, r->rules);
+  *out = rs;
+  return b.p;
+}
+static bool found(const tarn_ruleset *rs, const tarn_terms_report *r, const char *name) {
+  for (uint32_t i = 0; i < r->nfound; i++)
+    if (!strcmp(tarn_ruleset_at(rs, r->found[i].rule).name, name)) return true;
+  return false;
+}
+/* Rules whose instances are among the terms are found again; a rule that is taken away is learned anew, in the instances
+ * that the terms hold; what holds by chance of the shapes, or not at all, is no rule. */
+static void typed_body(tarn_ctx *cx, void *arg) {
+  static const char *const again[] = {"slice-slice", "slice-pad-axes", "pad-nothing",
+                                      "compute-slice", "sum-pad"};
+  static const struct { const char *without[3], *learned; } taken[] = {
+      {{"pad-nothing"}, "(pad 1 0 0 0 ?a) => ?a"},
+      {{"cart-slice-left", "cart-slice-left:back"}, "(cartProd (slice 0 0 1 ?a) ?b) => (slice 0 0 1 (cartProd ?a ?b))"}};
+  tarn_terms_report r;
+  tarn_ruleset *rs;
+  (void)arg;
+  const char *text = learn_typed(cx, &taken[0].without[2], &r, &rs);
+  for (size_t i = 0; i < sizeof again / sizeof *again; i++) ck_assert_msg(found(rs, &r, again[i]), "%s is not found again", again[i]);
+  ck_assert_msg(!found(rs, &r, "dot-commutes") && !found(rs, &r, "reduce-reshape"), "found what is not there");
+  ck_assert_msg(strstr(text, "(cartProd (insertAxis 0 ?a) ?b) => (insertAxis 0 (cartProd ?a ?b))"), "%s", text);
+  ck_assert_msg(!strstr(text, "(pad 1 0 0 0 ?a) => ?a"), "%s", text);
+  ck_assert_msg(!strstr(text, "(compute reduceMax (pad 1"), "%s", text);
+  ck_assert_uint_gt(r.local, 0);
+  ck_assert_uint_gt(r.followed, 20);
+  for (size_t i = 0; i < 2; i++) {
+    text = learn_typed(cx, taken[i].without, &r, &rs);
+    ck_assert_msg(strstr(text, taken[i].learned), "without %s:\n%s", taken[i].without[0], text);
+  }
+}
+START_TEST(test_typed) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  ck_assert_msg(tarn_protect(cx, typed_body, NULL) == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 typedef struct bad { const char *text; tarn_status st; } bad;
 static const bad refused[] = {
     {"(rule r (f ?a) => ?a)", TARN_USAGE},
@@ -144,6 +200,7 @@ int main(void) {
   tcase_add_loop_test(t, test_lesson, 0, sizeof lessons / sizeof *lessons);
   tcase_add_test(t, test_conditional);
   tcase_add_test(t, test_follows);
+  tcase_add_test(t, test_typed);
   tcase_add_loop_test(t, test_refused, 0, sizeof refused / sizeof *refused);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
