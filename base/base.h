@@ -85,6 +85,8 @@ TARN_API void tarn_set_message(tarn_ctx *cx, const char *fmt, ...) TARN_PRINTF(2
 /* Registers a clean-up to run when the enclosing protected call ends, raised or not (last in, first out).
  * Raises (after running fn) when it cannot be registered. */
 TARN_API void tarn_defer(tarn_ctx *cx, void (*fn)(void *), void *arg);
+/* Clean-ups registered for arg do not run: from now on the caller sees to it. */
+TARN_API void tarn_keep(tarn_ctx *cx, const void *arg);
 
 /* Warnings: collected, never printed by the library (the program prints them to stderr). */
 TARN_API void tarn_warn(tarn_ctx *cx, const char *fmt, ...) TARN_PRINTF(2, 3);

@@ -44,7 +44,7 @@ tarn_ctx *tarn_ctx_new(const tarn_allocator *allocator) {
 static void run_deferred(tarn_ctx *cx, size_t down_to) {
   while (cx->defer_count > down_to) {
     tarn_deferred d = cx->defers[--cx->defer_count];
-    d.fn(d.arg);
+    if (d.fn) d.fn(d.arg);
   }
 }
 
@@ -185,6 +185,11 @@ void tarn_defer(tarn_ctx *cx, void (*fn)(void *), void *arg) {
     tarn_raise_memory(cx);
   }
   cx->defers[cx->defer_count++] = (tarn_deferred){fn, arg};
+}
+
+void tarn_keep(tarn_ctx *cx, const void *arg) {
+  for (size_t i = 0; i < cx->defer_count; i++)
+    if (cx->defers[i].arg == arg) cx->defers[i].fn = NULL;
 }
 
 /* ---- warnings ---- */

@@ -7,18 +7,24 @@
 typedef struct explore_best { double cost; const char *term; } explore_best; /* term NULL: too large to print */
 typedef struct explore_step { const char *rule; bool forward; const char *term; } explore_step; /* term: after it */
 
+
+/* The least term of each class that the roots need: pick[class] is an e-node, TARN_NONE elsewhere; by root: its cost, and its
+ * operators, each as often as it is used. */
+typedef struct explore_choice { uint32_t *pick; double *cost, *size; } explore_choice;
+
 typedef struct cli_explore {
   /* asked */
   const char *file; /* NULL: only what is to be proved */
   cli_list rules, no_rules, only_rules, shapes;
   const char *goal, *prove[2], *scheduler, *cost, *dot, *egraph, *html, *proof_file, *numerics, *hw;
-  uint64_t nodes, iters, bytes, threads, match_limit, ban_length, dot_classes;
+  uint64_t nodes, iters, bytes, threads, match_limit, ban_length, dot_classes, html_classes;
   double seconds;
-  bool free, kernel, count_matches, json, backoff;
+  bool free, kernel, count_matches, json, backoff, session;
   /* found */
   TARN_VEC(tarn_eg_iteration) iteration;
   TARN_VEC(tarn_sat_rule) rule;
   TARN_VEC(explore_best) best;
+  explore_choice choice;           /* what best was chosen from; pick NULL: nothing */
   const char *stop;
   uint32_t n_nodes, n_classes;
   uint64_t peak_bytes;
@@ -36,11 +42,33 @@ void explore_options(tarn_ctx *cx, cli_explore *x);
 
 /* ---- what both need of a graph ---- */
 
-/* The least term of each class that the roots need: pick[class] is an e-node, TARN_NONE elsewhere; cost[root]. */
-typedef struct explore_choice { uint32_t *pick; double *cost; } explore_choice;
-explore_choice explore_choose(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g, const uint32_t *root, uint32_t n);
-/* --dot and --egraph. */
 typedef void explore_name_fn(void *user, uint32_t op, uint32_t payload, char *buf, size_t n);
-void explore_write(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g, const uint32_t *root, uint32_t n,
-                   explore_name_fn *name, void *user);
+/* A graph with what is needed to show it. */
+typedef struct explore_view {
+  tarn_egraph *g;
+  const uint32_t *root;
+  uint32_t n;
+  explore_name_fn *name;
+  void (*facts)(void *user, uint32_t cls, tarn_buf *b); /* type, or what analyses know; may raise */
+  const char *(*why)(void *user, uint32_t rule);        /* the name of a rule id */
+  void *user;
+} explore_view;
+
+/* By x->cost: size, depth, or weights of operators (pow=10,d=100; others 1). */
+explore_choice explore_choose(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g, const uint32_t *root, uint32_t n,
+                              explore_name_fn *name, void *user);
+/* --dot and --egraph. */
+void explore_write(tarn_ctx *cx, const cli_explore *x, const explore_view *v);
+void explore_page(tarn_ctx *cx, const cli_explore *x, const explore_view *v); /* --html */
+
+/* ---- showing (explore_show.c) ---- */
+void explore_show_growth(const cli_explore *x, uint32_t from); /* iterations from this one on */
+void explore_show_size(const cli_explore *x);
+void explore_show_rules(const cli_explore *x, bool all);       /* or only those that matched */
+void explore_show_best(const cli_explore *x);
+void explore_show_proof(const cli_explore *x);
+void explore_show_json(tarn_ctx *cx, const cli_explore *x);
+
+/* A session: commands from a terminal or a pipe. The exit status. */
+int explore_session(tarn_ctx *cx, cli_explore *x);
 #endif

@@ -1,36 +1,48 @@
 /* tarn explore --free: rules and terms over operators of any name, without types. */
-#include "cli/explore.h"
+#include "cli/explore_lab.h"
 #include <string.h>
 
 enum { PRINT_NODES = 20000, PROOF_STEPS = 10000 };
 
-typedef struct lab {
-  tarn_ctx *cx;
-  cli_explore *x;
-  tarn_ruleset *rs;
-  tarn_egraph *g;
-  tarn_eg_runner *runner;
-  TARN_VEC(uint32_t) root;
-  uint32_t from, to; /* --prove: exact ids */
-  tarn_egraph *goal; /* a graph of its own, so that asking adds nothing */
-  uint32_t goal_root;
-  tarn_status failed;
-} lab;
-
 static void free_graph(void *arg) { tarn_eg_free(arg); }
 static void free_runner(void *arg) { tarn_eg_runner_free(arg); }
+static void free_proof(void *arg) { tarn_eg_proof_free(arg); }
+
+/* ---- making one ---- */
+lab *lab_new(tarn_ctx *cx, cli_explore *x, tarn_eg_reasons reasons) {
+  lab *l = TARN_NEW(cx, lab);
+  *l = (lab){.cx = cx, .x = x, .rs = tarn_ruleset_new(tarn_lang_new(cx), true), .from = TARN_NONE, .to = TARN_NONE,
+             .config = {reasons, x->nodes ? x->nodes : 1000000, x->bytes}};
+  return l;
+}
+void lab_open(lab *l) {
+  l->g = tarn_eg_new(tarn_ctx_allocator(l->cx), &l->config);
+  if (!l->g) tarn_raise(l->cx, TARN_MEMORY, "explore: out of memory");
+  tarn_defer(l->cx, free_graph, l->g);
+  tarn_free_prepare(l->rs, l->g);
+}
+void lab_compile(lab *l) {
+  l->rules = tarn_free_rules(l->rs);
+  l->runner = tarn_eg_runner_new(l->g, l->rules);
+  if (!l->runner) tarn_raise(l->cx, TARN_MEMORY, "explore: out of memory");
+  tarn_defer(l->cx, free_runner, l->runner);
+}
 
 /* ---- terms in ---- */
-static tarn_egraph *graph(lab *l, const tarn_eg_config *c) {
-  tarn_egraph *g = tarn_eg_new(tarn_ctx_allocator(l->cx), c);
-  if (!g) tarn_raise(l->cx, TARN_MEMORY, "explore: out of memory");
-  tarn_defer(l->cx, free_graph, g);
-  return g;
+static void settle(lab *l) {
+  if (!tarn_eg_rebuild(l->g)) return;
+  tarn_eg_conflict c;
+  tarn_raise(l->cx, tarn_eg_last_conflict(l->g, &c) ? TARN_BAD_INPUT : TARN_NO_RESULT, "explore: %s", tarn_eg_message(l->g));
 }
-static uint32_t term(lab *l, tarn_egraph *g, const char *text, const char *option) {
-  tarn_sx *s = tarn_sx_read(l->cx, text, strlen(text), option);
-  if (s->n != 1) tarn_raise(l->cx, TARN_USAGE, "%s: one term is expected, not %u", option, s->n);
-  return tarn_free_add(l->rs, g, s->kid[0]);
+uint32_t lab_add(lab *l, const tarn_sx *s) {
+  uint32_t id = tarn_free_add(l->rs, l->g, s);
+  settle(l);
+  return id;
+}
+const tarn_sx *lab_read(tarn_ctx *cx, const char *text, const char *where) {
+  tarn_sx *s = tarn_sx_read(cx, text, strlen(text), where);
+  if (s->n != 1) tarn_raise(cx, TARN_USAGE, "%s: one term is expected, not %u", where, s->n);
+  return s->kid[0];
 }
 static void roots(lab *l) {
   cli_explore *x = l->x;
@@ -38,57 +50,87 @@ static void roots(lab *l) {
   for (uint32_t i = 0; s && i < s->n; i++) tarn_push(l->cx, &l->root, tarn_free_add(l->rs, l->g, s->kid[i]));
   if (s && !s->n) tarn_raise(l->cx, TARN_BAD_INPUT, "%s: no term in it", x->file);
   if (x->prove[0]) {
-    l->from = term(l, l->g, x->prove[0], "--prove"), l->to = term(l, l->g, x->prove[1], "--prove");
+    l->from = tarn_free_add(l->rs, l->g, lab_read(l->cx, x->prove[0], "--prove"));
+    l->to = tarn_free_add(l->rs, l->g, lab_read(l->cx, x->prove[1], "--prove"));
     tarn_push(l->cx, &l->root, l->from);
   }
-  if (x->goal) {
-    l->goal = graph(l, NULL);
-    l->goal_root = term(l, l->goal, x->goal, "--goal");
-  }
-  if (tarn_eg_rebuild(l->g)) tarn_raise(l->cx, TARN_NO_RESULT, "explore: %s", tarn_eg_message(l->g));
+  if (x->goal) l->goal = tarn_free_pattern(l->rs, lab_read(l->cx, x->goal, "--goal"));
+  settle(l);
 }
 
 /* ---- running ---- */
-static uint32_t look_up(const lab *l, uint32_t id) {
-  tarn_eg_node e = tarn_eg_term_at(l->goal, id);
-  uint32_t kid[64];
-  if (e.n > 64) return TARN_NONE;
-  for (uint32_t i = 0; i < e.n; i++)
-    if ((kid[i] = look_up(l, e.kids[i])) == TARN_NONE) return TARN_NONE;
-  return tarn_eg_lookup(l->g, e.op, e.payload, kid, e.n);
+typedef struct looking { lab *l; bool found; } looking;
+static bool at_root(void *user, const tarn_eg_match *m) {
+  looking *k = user;
+  k->found |= tarn_eg_find(k->l->g, m->root) == tarn_eg_find(k->l->g, k->l->root.p[0]);
+  return !k->found;
 }
-static bool reached(lab *l) {
+bool lab_reached(lab *l) {
   cli_explore *x = l->x;
-  if (x->prove[0]) x->proved = tarn_eg_find(l->g, l->from) == tarn_eg_find(l->g, l->to);
-  if (x->goal) {
-    uint32_t id = look_up(l, l->goal_root);
-    x->goal_reached = id != TARN_NONE && tarn_eg_find(l->g, id) == tarn_eg_find(l->g, l->root.p[0]);
+  bool prove = l->from != TARN_NONE;
+  if (prove) x->proved = tarn_eg_find(l->g, l->from) == tarn_eg_find(l->g, l->to);
+  if (l->goal && l->root.n) {
+    looking k = {l, false};
+    tarn_eg_search(l->g, l->goal, 0, at_root, &k);
+    x->goal_reached = k.found;
   }
-  return (x->prove[0] || x->goal) && x->proved == (x->prove[0] != NULL) && x->goal_reached == (x->goal != NULL);
+  return (prove || l->goal) && (!prove || x->proved) && (!l->goal || x->goal_reached);
 }
 static bool before(void *user, tarn_egraph *g, uint32_t iteration) {
   (void)g, (void)iteration;
-  return !reached(user);
+  return !lab_reached(user);
 }
-static void run(lab *l) {
-  cli_explore *x = l->x;
-  tarn_eg_rules *rules = tarn_free_rules(l->rs);
-  l->runner = tarn_eg_runner_new(l->g, rules);
-  if (!l->runner) tarn_raise(l->cx, TARN_MEMORY, "explore: out of memory");
-  tarn_defer(l->cx, free_runner, l->runner);
-  tarn_eg_run_config c = {.scheduler = x->backoff ? TARN_EG_BACKOFF : TARN_EG_SIMPLE,
-                          .match_limit = (uint32_t)x->match_limit, .ban_length = (uint32_t)x->ban_length,
-                          .max_iterations = (uint32_t)x->iters, .max_seconds = x->seconds,
-                          .count_matches = x->count_matches, .threads = (unsigned)x->threads, .before = before,
-                          .user = l};
-  double t = cli_now();
-  tarn_eg_stop stop = tarn_eg_run(l->runner, &c);
-  x->took = cli_now() - t;
-  x->stop = tarn_eg_stop_name(stop);
+static void check_run(lab *l, tarn_eg_stop stop) {
+  tarn_status st = tarn_free_failed(l->rs);
+  if (st) tarn_reraise(l->cx, st);
   if (stop == TARN_EG_STOP_ERROR || stop == TARN_EG_STOP_MEMORY || stop == TARN_EG_STOP_CONFLICT)
     tarn_raise(l->cx, stop == TARN_EG_STOP_CONFLICT ? TARN_BAD_INPUT : tarn_eg_status(l->g), "explore: %s",
                tarn_eg_message(l->g));
-  reached(l);
+}
+tarn_eg_stop lab_run(lab *l, const uint32_t *active, uint32_t n, uint32_t iterations, double seconds) {
+  const cli_explore *x = l->x;
+  tarn_eg_run_config c = {.active = active, .n_active = n, .scheduler = x->backoff ? TARN_EG_BACKOFF : TARN_EG_SIMPLE,
+                          .match_limit = (uint32_t)x->match_limit, .ban_length = (uint32_t)x->ban_length,
+                          .max_iterations = iterations, .max_seconds = seconds, .count_matches = x->count_matches,
+                          .threads = (unsigned)x->threads, .before = before, .user = l};
+  tarn_eg_stop stop = tarn_eg_run(l->runner, &c);
+  check_run(l, stop);
+  return stop;
+}
+
+/* The rules that no phase names, then the phases in turn. */
+static uint32_t rules_of(const lab *l, uint32_t phase, uint32_t *active) {
+  uint32_t n = 0, phases = tarn_ruleset_phases(l->rs);
+  for (uint32_t i = 0; i < tarn_ruleset_count(l->rs); i++) {
+    bool in = phase < phases && tarn_ruleset_in_phase(l->rs, phase, i), any = false;
+    for (uint32_t p = 0; phase == phases && p < phases; p++) any |= tarn_ruleset_in_phase(l->rs, p, i);
+    if (phase == phases ? !any : in) active[n++] = i;
+  }
+  return n;
+}
+tarn_eg_stop lab_run_phases(lab *l, uint32_t iterations, double seconds) {
+  uint32_t phases = tarn_ruleset_phases(l->rs), *active = TARN_ARRAY(l->cx, uint32_t, tarn_ruleset_count(l->rs) + 1);
+  uint32_t first = tarn_eg_iteration_count(l->runner);
+  double start = cli_now();
+  tarn_eg_stop stop = TARN_EG_STOP_SATURATED;
+  if (!phases) return lab_run(l, NULL, 0, iterations, seconds);
+  for (uint32_t i = 0; i <= phases; i++) {
+    uint32_t phase = i ? i - 1 : phases, n = rules_of(l, phase, active), done = tarn_eg_iteration_count(l->runner) - first;
+    uint32_t most = phase < phases ? tarn_ruleset_phase(l->rs, phase).iterations : 0;
+    double left = seconds > 0 ? seconds - (cli_now() - start) : 0;
+    if (!n) continue;
+    if ((iterations && done >= iterations) || (seconds > 0 && left <= 0))
+      return seconds > 0 && left <= 0 ? TARN_EG_STOP_SECONDS : TARN_EG_STOP_ITERATIONS;
+    bool cut = most && (!iterations || most < iterations - done);
+    stop = lab_run(l, active, n, cut ? most : iterations ? iterations - done : 0, left);
+    if (cut && stop == TARN_EG_STOP_ITERATIONS) stop = TARN_EG_STOP_SATURATED;
+    if (stop != TARN_EG_STOP_SATURATED) return stop;
+  }
+  return stop;
+}
+void lab_report(lab *l) {
+  cli_explore *x = l->x;
+  x->iteration.n = x->rule.n = 0;
   for (uint32_t i = 0; i < tarn_eg_iteration_count(l->runner); i++)
     tarn_push(l->cx, &x->iteration, tarn_eg_iteration_at(l->runner, i));
   for (uint32_t i = 0; i < tarn_ruleset_count(l->rs); i++) {
@@ -96,6 +138,8 @@ static void run(lab *l) {
     tarn_sat_rule row = {r.name, r.family, tarn_eg_stats(l->runner, i)};
     tarn_push(l->cx, &x->rule, row);
   }
+  x->n_nodes = tarn_eg_node_count(l->g), x->n_classes = tarn_eg_class_count(l->g);
+  x->peak_bytes = tarn_eg_peak_bytes(l->g);
 }
 
 /* ---- terms out ---- */
@@ -119,18 +163,19 @@ static tarn_eg_node chosen_at(const void *from, uint32_t id) {
 }
 static tarn_eg_node proof_at(const void *from, uint32_t id) { return tarn_eg_proof_term(from, id); }
 
-static void best(lab *l) {
+void lab_best(lab *l, const uint32_t *root, uint32_t n) {
+  l->x->best.n = 0;
   if (!strcmp(l->x->cost, "none")) return;
-  explore_choice c = explore_choose(l->cx, l->x, l->g, l->root.p, l->root.n);
+  explore_choice c = explore_choose(l->cx, l->x, l->g, root, n, lab_name, l);
   chosen from = {l->g, c.pick};
-  bool size = !strcmp(l->x->cost, "size");
-  for (uint32_t i = 0; i < l->root.n; i++) {
+  for (uint32_t i = 0; i < n; i++) {
     tarn_buf b = {.cx = l->cx};
-    bool small = c.cost[i] <= (size ? PRINT_NODES : 12); /* a term of depth 12 may have 4,096 leaves */
-    if (small) print(l, &b, chosen_at, &from, l->root.p[i]);
+    bool small = c.size[i] <= PRINT_NODES;
+    if (small) print(l, &b, chosen_at, &from, root[i]);
     explore_best row = {c.cost[i], small ? b.p : NULL};
     tarn_push(l->cx, &l->x->best, row);
   }
+  l->x->choice = c;
 }
 
 /* ---- the proof ---- */
@@ -155,11 +200,10 @@ static bool keep_step(void *user, const tarn_eg_proof *p, const tarn_eg_flat *st
   l->failed = tarn_protect(l->cx, keep, &c);
   return !l->failed;
 }
-static void free_proof(void *arg) { tarn_eg_proof_free(arg); }
-static void prove(lab *l) {
-  if (!l->x->proved) return;
-  tarn_eg_proof *p = tarn_eg_explain(l->g, l->from, l->to);
-  if (!p) tarn_raise(l->cx, tarn_eg_status(l->g), "explore: %s", tarn_eg_message(l->g));
+void lab_prove(lab *l, tarn_egraph *g, uint32_t from, uint32_t to) {
+  l->x->step.n = 0;
+  tarn_eg_proof *p = tarn_eg_explain(g, from, to);
+  if (!p) tarn_raise(l->cx, tarn_eg_status(g), "explore: %s", tarn_eg_message(g));
   tarn_defer(l->cx, free_proof, p);
   tarn_buf b = {.cx = l->cx};
   print(l, &b, proof_at, p, tarn_eg_proof_lemma(p, tarn_eg_proof_lemmas(p) - 1).from);
@@ -169,22 +213,36 @@ static void prove(lab *l) {
   if (n == UINT64_MAX) tarn_warn(l->cx, "the proof has more than %d steps; the first of them are shown", PROOF_STEPS);
 }
 
-static void name_of(void *user, uint32_t op, uint32_t payload, char *buf, size_t n) {
+void lab_name(void *user, uint32_t op, uint32_t payload, char *buf, size_t n) {
   tarn_free_name(((lab *)user)->rs, op, payload, buf, n);
+}
+static void facts(void *user, uint32_t cls, tarn_buf *b) {
+  lab *l = user;
+  tarn_free_facts(l->rs, l->g, cls, b);
+}
+static const char *why(void *user, uint32_t rule) { return rule_name(user, rule); }
+explore_view lab_view(lab *l) {
+  return (explore_view){l->g, l->root.p, l->root.n, lab_name, facts, why, l};
 }
 
 void explore_free(tarn_ctx *cx, cli_explore *x) {
-  lab l = {.cx = cx, .x = x, .rs = tarn_ruleset_new(tarn_lang_new(cx), true)};
-  for (uint32_t i = 0; i < x->rules.n; i++) tarn_ruleset_load(l.rs, x->rules.p[i]);
-  for (uint32_t i = 0; i < x->only_rules.n; i++) tarn_ruleset_load(l.rs, x->only_rules.p[i]);
-  for (uint32_t i = 0; i < x->no_rules.n; i++) tarn_ruleset_drop(l.rs, x->no_rules.p[i]);
-  tarn_eg_config c = {x->prove[0] ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE, x->nodes ? x->nodes : 1000000, x->bytes};
-  l.g = graph(&l, &c);
-  roots(&l);
-  run(&l);
-  x->n_nodes = tarn_eg_node_count(l.g), x->n_classes = tarn_eg_class_count(l.g);
-  x->peak_bytes = tarn_eg_peak_bytes(l.g);
-  best(&l);
-  prove(&l);
-  explore_write(cx, x, l.g, l.root.p, l.root.n, name_of, &l);
+  bool reasons = x->prove[0] || x->html;
+  lab *l = lab_new(cx, x, reasons ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE);
+  for (uint32_t i = 0; i < x->rules.n; i++) tarn_ruleset_load(l->rs, x->rules.p[i]);
+  for (uint32_t i = 0; i < x->only_rules.n; i++) tarn_ruleset_load(l->rs, x->only_rules.p[i]);
+  for (uint32_t i = 0; i < x->no_rules.n; i++) tarn_ruleset_drop(l->rs, x->no_rules.p[i]);
+  lab_open(l);
+  roots(l);
+  lab_compile(l);
+  double t = cli_now();
+  tarn_eg_stop stop = lab_run_phases(l, (uint32_t)x->iters, x->seconds);
+  x->took = cli_now() - t;
+  x->stop = tarn_eg_stop_name(stop);
+  lab_reached(l);
+  lab_report(l);
+  lab_best(l, l->root.p, l->root.n);
+  if (x->proved) lab_prove(l, l->g, l->from, l->to);
+  explore_view v = lab_view(l);
+  explore_write(cx, x, &v);
+  explore_page(cx, x, &v);
 }

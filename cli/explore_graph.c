@@ -1,6 +1,7 @@
 /* Choosing the least terms of an e-graph, and writing the graph out. */
 #include "cli/explore.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- the least terms ---- */
@@ -10,6 +11,9 @@ typedef struct choosing {
   uint32_t *dense;        /* class -> number in s */
   TARN_VEC(uint32_t) node; /* number in s -> e-node */
   TARN_VEC(uint32_t) cls;
+  const char *weights;    /* OPERATOR=COST,… or NULL: 1 each */
+  explore_name_fn *name;
+  void *user;
 } choosing;
 static void free_graph(void *arg) { tarn_sel_graph_free(arg); }
 static void must(tarn_ctx *cx, tarn_status st) {
@@ -25,6 +29,23 @@ static void add_classes(tarn_ctx *cx, choosing *k) {
   }
   must(cx, tarn_sel_add_classes(k->s, k->cls.n, NULL));
 }
+/* The operator's name is the first word of the node's. */
+static double weight(tarn_ctx *cx, const choosing *k, uint32_t v) {
+  tarn_eg_node e = tarn_eg_node_at(k->g, v);
+  char name[256], *end;
+  if (!k->weights) return 1;
+  k->name(k->user, e.op, e.payload, name, sizeof name);
+  size_t n = strcspn(name, " ");
+  for (const char *s = k->weights; *s; s += strcspn(s, ","), s += *s == ',') {
+    const char *item_end = s + strcspn(s, ","), *eq = item_end;
+    while (eq > s && *eq != '=') eq--; /* the last one: an operator may be called = */
+    double w = strtod(eq + 1, &end);
+    if (eq == s || end == eq + 1 || end != item_end || !(w > 0))
+      tarn_raise(cx, TARN_USAGE, "cost %s: OPERATOR=COST,… is expected, costs above 0", k->weights);
+    if ((size_t)(eq - s) == n && !strncmp(s, name, n)) return w;
+  }
+  return 1;
+}
 static void add_nodes(tarn_ctx *cx, choosing *k) {
   TARN_VEC(uint32_t) kid = {0};
   for (uint32_t i = 0; i < k->cls.n; i++)
@@ -33,7 +54,7 @@ static void add_nodes(tarn_ctx *cx, choosing *k) {
       tarn_eg_node e = tarn_eg_node_at(k->g, v);
       kid.n = 0;
       for (uint32_t a = 0; a < e.n; a++) tarn_push(cx, &kid, k->dense[tarn_eg_find(k->g, e.kids[a])]);
-      must(cx, tarn_sel_add_node(k->s, i, 1, kid.p, kid.n, NULL));
+      must(cx, tarn_sel_add_node(k->s, i, weight(cx, k, v), kid.p, kid.n, NULL));
       tarn_push(cx, &k->node, v);
     }
 }
@@ -45,28 +66,29 @@ static double depth(void *user, uint32_t node, const double *kid, uint32_t n) {
   return most + 1;
 }
 
-/* The cost of each chosen class below a root, children first; without recursion: terms can be deep. */
-static double cost_of(tarn_ctx *cx, const choosing *k, const uint32_t *pick, bool deep, double *known, uint32_t root) {
+/* Cost and size of each chosen class below a root, children first; without recursion: terms can be deep. */
+typedef struct totals { double *cost, *size; } totals;
+static void sum_up(tarn_ctx *cx, const choosing *k, const uint32_t *pick, bool deep, totals t, uint32_t root) {
   TARN_VEC(uint32_t) todo = {0};
   tarn_push(cx, &todo, root);
   while (todo.n) {
     uint32_t c = todo.p[todo.n - 1], have = todo.n;
     tarn_eg_node e = tarn_eg_node_at(k->g, pick[c]);
-    double sum = 0, most = 0;
+    double sum = 0, most = 0, size = 1;
     for (uint32_t i = 0; i < e.n; i++) {
       uint32_t kid = tarn_eg_find(k->g, e.kids[i]);
-      if (known[kid] == 0) tarn_push(cx, &todo, kid);
-      sum += known[kid], most = fmax(most, known[kid]);
+      if (t.size[kid] == 0) tarn_push(cx, &todo, kid);
+      sum += t.cost[kid], most = fmax(most, t.cost[kid]), size += t.size[kid];
     }
     if (todo.n > have) continue;
-    known[c] = 1 + (deep ? most : sum);
+    t.cost[c] = weight(cx, k, pick[c]) + (deep ? most : sum), t.size[c] = size;
     todo.n--;
   }
-  return known[root];
 }
 
-explore_choice explore_choose(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g, const uint32_t *root, uint32_t n) {
-  choosing k = {.g = g};
+explore_choice explore_choose(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g, const uint32_t *root, uint32_t n,
+                              explore_name_fn *name, void *user) {
+  choosing k = {.g = g, .weights = strchr(x->cost, '=') ? x->cost : NULL, .name = name, .user = user};
   bool deep = !strcmp(x->cost, "depth");
   uint32_t ids = tarn_eg_id_count(g);
   must(cx, tarn_sel_graph_new(cx, &k.s));
@@ -79,13 +101,17 @@ explore_choice explore_choose(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g
   if (deep) o.cost = &by_depth;
   tarn_sel_result r;
   must(cx, tarn_sel_run(k.s, TARN_SEL_TREE, &o, &r));
-  explore_choice out = {TARN_ARRAY(cx, uint32_t, ids + 1), TARN_ARRAY(cx, double, n + 1)};
+  explore_choice out = {TARN_ARRAY(cx, uint32_t, ids + 1), TARN_ARRAY(cx, double, n + 1), TARN_ARRAY(cx, double, n + 1)};
   memset(out.pick, 0xFF, (size_t)ids * sizeof *out.pick);
   for (uint32_t i = 0; i < k.cls.n; i++)
     if (r.choice[i] != TARN_SEL_NONE) out.pick[k.cls.p[i]] = k.node.p[r.choice[i]];
   tarn_sel_result_free(&r);
-  double *known = TARN_ARRAY(cx, double, ids + 1);
-  for (uint32_t i = 0; i < n; i++) out.cost[i] = cost_of(cx, &k, out.pick, deep, known, tarn_eg_find(g, root[i]));
+  totals t = {TARN_ARRAY(cx, double, ids + 1), TARN_ARRAY(cx, double, ids + 1)};
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t c = tarn_eg_find(g, root[i]);
+    sum_up(cx, &k, out.pick, deep, t, c);
+    out.cost[i] = t.cost[c], out.size[i] = t.size[c];
+  }
   return out;
 }
 
@@ -97,16 +123,15 @@ static void name_of(void *user, uint32_t op, uint32_t payload, char *buf, size_t
   w->name(w->user, op, payload, buf, n);
 }
 
-void explore_write(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g, const uint32_t *root, uint32_t n,
-                   explore_name_fn *name, void *user) {
+void explore_write(tarn_ctx *cx, const cli_explore *x, const explore_view *v) {
   for (int kind = 0; kind < 2; kind++) {
     const char *path = kind ? x->egraph : x->dot;
     if (!path) continue;
-    writing to = {cli_open(cx, path), name, user};
+    writing to = {cli_open(cx, path), v->name, v->user};
     tarn_eg_writer w = {.write = put, .name = name_of, .user = &to};
-    tarn_status st = kind ? tarn_eg_write_json(g, root, n, &w)
-                          : tarn_eg_write_dot(g, root, n, (uint32_t)x->dot_classes, &w);
+    tarn_status st = kind ? tarn_eg_write_json(v->g, v->root, v->n, &w)
+                          : tarn_eg_write_dot(v->g, v->root, v->n, (uint32_t)x->dot_classes, &w);
     cli_close(cx, to.f, path);
-    if (st) tarn_raise(cx, st, "%s: %s", path, tarn_eg_message(g));
+    if (st) tarn_raise(cx, st, "%s: %s", path, tarn_eg_message(v->g));
   }
 }

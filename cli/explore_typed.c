@@ -1,11 +1,14 @@
 /* tarn explore on terms of the language: a .term file, a program, a model. */
 #include "cli/explore.h"
+#include <math.h>
 #include <string.h>
 
 typedef struct typed {
   tarn_ctx *cx;
   cli_explore *x;
   tarn_lang *L;
+  tarn_ruleset *rs;
+  tarn_saturation *s;
 } typed;
 
 static tarn_term term(typed *k, const char *text, const char *option) {
@@ -47,18 +50,6 @@ static void after(void *user, tarn_egraph *g, const tarn_eg_iteration *it) {
   if (k->x->iteration.n < k->x->iteration.cap) *slot = *it, k->x->iteration.n++;
 }
 
-static uint32_t picked(void *user, uint32_t cls) { return ((const explore_choice *)user)->pick[cls]; }
-static void best(typed *k, tarn_saturation *s, const uint32_t *root, uint32_t n) {
-  if (!strcmp(k->x->cost, "none")) return;
-  explore_choice c = explore_choose(k->cx, k->x, tarn_sat_egraph(s), root, n);
-  for (uint32_t i = 0; i < n; i++) {
-    tarn_buf b = {.cx = k->cx};
-    tarn_term_print(k->L, &b, tarn_sat_term(s, root[i], picked, &c));
-    explore_best row = {c.cost[i], b.p};
-    tarn_push(k->cx, &k->x->best, row);
-  }
-}
-
 /* ---- names of e-nodes ---- */
 typedef struct naming { typed *k; uint32_t op, payload; char *buf; size_t n; } naming;
 static void name_raises(tarn_ctx *cx, void *arg) {
@@ -75,6 +66,38 @@ static void name_of(void *user, uint32_t op, uint32_t payload, char *buf, size_t
   if (tarn_protect(a.k->cx, name_raises, &a)) snprintf(buf, n, "%s", tarn_op_info(op)->text);
 }
 
+static uint32_t picked(void *user, uint32_t cls) { return ((const explore_choice *)user)->pick[cls]; }
+static void best(typed *k, tarn_saturation *s, const uint32_t *root, uint32_t n) {
+  if (!strcmp(k->x->cost, "none")) return;
+  explore_choice c = explore_choose(k->cx, k->x, tarn_sat_egraph(s), root, n, name_of, k);
+  for (uint32_t i = 0; i < n; i++) {
+    tarn_buf b = {.cx = k->cx};
+    tarn_term_print(k->L, &b, tarn_sat_term(s, root[i], picked, &c));
+    explore_best row = {c.cost[i], b.p};
+    tarn_push(k->cx, &k->x->best, row);
+  }
+  k->x->choice = c;
+}
+
+/* ---- what is known of a class ---- */
+static void facts(void *user, uint32_t cls, tarn_buf *b) {
+  const typed *k = user;
+  tarn_range r = tarn_sat_range(k->s, cls);
+  tarn_type_print(k->L, b, tarn_sat_type(k->s, cls));
+  if (tarn_sat_is_const(k->s, cls)) tarn_buf_str(b, ", constant");
+  if (r.lo > -INFINITY || r.hi < INFINITY) {
+    tarn_buf_str(b, ", from "), tarn_buf_double(b, r.lo);
+    tarn_buf_str(b, " to "), tarn_buf_double(b, r.hi);
+  }
+}
+static const char *why(void *user, uint32_t rule) {
+  const typed *k = user;
+  if (rule == TARN_EG_RULE_GIVEN) return "given";
+  if (rule == TARN_EG_RULE_ANALYSIS) return "analysis";
+  if (rule == TARN_EG_RULE_CONGRUENCE) return "congruence";
+  return rule < tarn_ruleset_count(k->rs) ? tarn_ruleset_at(k->rs, rule).name : "normal form";
+}
+
 static tarn_sat_options options(typed *k, const tarn_hw *hw) {
   cli_explore *x = k->x;
   tarn_sat_options o = tarn_sat_defaults();
@@ -84,7 +107,7 @@ static tarn_sat_options options(typed *k, const tarn_hw *hw) {
   o.backoff = x->backoff, o.match_limit = (uint32_t)x->match_limit, o.ban_length = (uint32_t)x->ban_length;
   o.count_matches = x->count_matches, o.threads = (unsigned)x->threads;
   o.surface = !x->kernel, o.hw = hw, o.after = after, o.user = k;
-  if (x->prove[0]) o.reasons = TARN_EG_REASONS_ALL;
+  if (x->prove[0] || x->html) o.reasons = TARN_EG_REASONS_ALL;
   if (x->numerics && !tarn_rule_class_parse(x->numerics, &o.numerics))
     tarn_raise(k->cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected", x->numerics);
   if (x->goal) o.goal = term(k, x->goal, "--goal");
@@ -96,12 +119,13 @@ static tarn_sat_options options(typed *k, const tarn_hw *hw) {
 }
 
 void explore_typed(tarn_ctx *cx, cli_explore *x) {
-  typed k = {cx, x, tarn_lang_new(cx)};
+  typed k = {.cx = cx, .x = x, .L = tarn_lang_new(cx)};
   if (x->goal && x->prove[0]) tarn_raise(cx, TARN_USAGE, "--goal and --prove exclude each other on typed terms");
   const tarn_hw *hw = x->hw ? cli_hardware(k.L, x->hw) : NULL;
   tarn_program *p = program(&k);
   tarn_sat_options o = options(&k, hw);
-  tarn_saturation *s = tarn_saturate(p, rules(&k, hw), &o);
+  k.rs = rules(&k, hw);
+  tarn_saturation *s = tarn_saturate(p, k.rs, &o);
   const tarn_sat_report *r = tarn_sat_result(s);
   x->stop = r->stop, x->took = r->seconds, x->n_nodes = r->nodes, x->n_classes = r->classes;
   x->peak_bytes = tarn_eg_peak_bytes(tarn_sat_egraph(s));
@@ -116,5 +140,8 @@ void explore_typed(tarn_ctx *cx, cli_explore *x) {
     tarn_sat_explain(s, 0, o.goal, &b);
     x->proof_text = b.p;
   }
-  explore_write(cx, x, tarn_sat_egraph(s), root, n, name_of, &k);
+  k.s = s;
+  explore_view v = {tarn_sat_egraph(s), root, n, name_of, facts, why, &k};
+  explore_write(cx, x, &v);
+  explore_page(cx, x, &v);
 }

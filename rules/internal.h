@@ -74,18 +74,19 @@ int64_t *r_ints(renv *e, uint32_t n); /* scratch until the env is reset; NULL wh
 /* ---------------------------------------------------------------- rules as trees */
 
 typedef struct rx { /* an expression on attributes */
-  enum { RX_LIT, RX_VAR, RX_CLASS, RX_SEG, RX_CALL } kind;
+  enum { RX_LIT, RX_VAR, RX_CLASS, RX_SEG, RX_CALL, RX_FREE } kind;
   char type;
   rv lit;
   uint32_t var;
   const struct rfun *fun;
   uint32_t n;
   struct rx **kid;
+  const struct fexpr *free;  /* FREE: a condition of a free set */
   const tarn_sx *at;
 } rx;
 
 typedef struct rpat { /* a pattern; the same type for left and right sides */
-  enum { RP_VAR, RP_SEG, RP_EACH, RP_FOR, RP_NODE, RP_BUILD } kind;
+  enum { RP_VAR, RP_SEG, RP_EACH, RP_FOR, RP_NODE, RP_BUILD, RP_VALUE, RP_FRESH, RP_ADD } kind; /* the last three: free sets */
   uint32_t var;              /* VAR: class, SEG and EACH: segment; FOR: attribute; NODE on the left: number in preorder */
   uint32_t item;             /* EACH: class variable for one of them */
   uint32_t op;               /* NODE: tarn_op, or symbol of a free set; TARN_NONE: any operator bound to opvar (free) */
@@ -93,6 +94,8 @@ typedef struct rpat { /* a pattern; the same type for left and right sides */
   uint32_t npay;
   rx **pay;                  /* typed NODE: what stands between operator and kids; FOR: how many */
   const struct rbuild *build;/* BUILD */
+  const struct fexpr *value; /* VALUE */
+  const char *name;          /* FRESH: what the name begins with */
   uint32_t n;
   struct rpat **kid;
   const tarn_sx *at;
@@ -124,6 +127,7 @@ typedef struct rule {
   const tarn_hw *hw;         /* NULL, or the description that it was derived from, which says what its calls mean */
   const char *demand;        /* NULL, or the predicate on the description that must hold for it to fire */
   bool dropped;
+  bool grows;                /* free: it may make its left side again without end */
 } rule;
 
 typedef struct rphase { const char *name; uint32_t nfamily; const char **family; uint32_t iterations; } rphase; /* 0: to saturation */
@@ -137,6 +141,7 @@ struct tarn_ruleset {
   tarn_intern *symbol;       /* free: operator names */
   struct meaning *meaning;   /* free: NULL, or what (interpretation …) says; meaning.h */
   const tarn_sx *learn;      /* free: NULL, or (learn …) */
+  struct free_state *fs;     /* free: what the files declare */
   const tarn_hw *deriving;   /* while rules are derived from it */
 };
 
@@ -187,6 +192,8 @@ bool r_has_choices(const rule *r);
  * skip: a condition left out, or TARN_NONE. */
 bool r_conditions(renv *e, const rule *r, uint32_t skip);
 bool r_guards(renv *e, const rule *r);
+/* A left side alone, which a term may be. language.c */
+rule *r_left_pattern(tarn_ruleset *rs, const tarn_sx *s);
 /* The rule over another language. language.c */
 rule *r_read_again(tarn_ruleset *rs, const rule *r);
 /* Builds a right side (or a left one, all payload variables bound). TARN_NONE: the rule does not apply after all. */

@@ -1,5 +1,6 @@
 /* Reading rules. A file is a list of (family …), (rule …) and (phases …); what does not parse, bind or fit its kinds
  * is refused with its place. Printing gives back what was written. */
+#include "rules/free.h"
 #include "rules/meaning.h"
 #include <string.h>
 
@@ -295,7 +296,7 @@ static rpat *free_node(reader *rd, const tarn_sx *s) {
   if (starts(head, "?")) {
     p->op = TARN_NONE;
     p->opvar = variable(rd, head, "operator", rd->r->opvar_name, &rd->r->nopvar, R_SEGS);
-  } else p->op = tarn_intern_add(rd->rs->symbol, head->text, head->len);
+  } else p->op = free_symbol(rd->rs->fs, head->text, head->len);
   if (s->kind == TARN_SX_LIST) kids(rd, p, s, 1);
   return p;
 }
@@ -341,6 +342,22 @@ static rpat *for_node(reader *rd, const tarn_sx *s) {
   return p;
 }
 
+/* (:value EXPRESSION), (:fresh PREFIX), (:add PATTERN…) on the right of a free rule */
+static rpat *free_form(reader *rd, const tarn_sx *s) {
+  rpat *p = new_pat(rd, s);
+  if (tarn_sx_is(s, ":value") && s->n == 2) {
+    p->kind = RP_VALUE;
+    p->value = free_computed(rd->rs, rd->r, s->kid[1]);
+  } else if (tarn_sx_is(s, ":fresh") && s->n == 2 && s->kid[1]->kind != TARN_SX_LIST) {
+    p->kind = RP_FRESH;
+    p->name = s->kid[1]->text;
+  } else if (tarn_sx_is(s, ":add") && s->n > 1) {
+    p->kind = RP_ADD;
+    kids(rd, p, s, 1);
+  } else tarn_sx_error(rd->cx, s, "expected (:value EXPRESSION), (:fresh PREFIX) or (:add PATTERN…)");
+  return p;
+}
+
 static rpat *pattern(reader *rd, const tarn_sx *s) {
   if (starts(s, "?*")) {
     rpat *p = new_pat(rd, s);
@@ -360,6 +377,7 @@ static rpat *pattern(reader *rd, const tarn_sx *s) {
   if (rd->rs->free) {
     if (s->kind == TARN_SX_LIST && (s->n == 0 || s->kid[0]->kind == TARN_SX_LIST))
       tarn_sx_error(rd->cx, s, "expected an operator");
+    if (!rd->left && s->kind == TARN_SX_LIST && starts(s->kid[0], ":")) return free_form(rd, s);
     return free_node(rd, s);
   }
   if (s->kind != TARN_SX_LIST || s->n == 0 || s->kid[0]->kind != TARN_SX_ATOM)
@@ -405,7 +423,25 @@ static void set_bound(reader *rd, const tarn_sx *v) {
   if (v->kind != TARN_SX_REAL && v->kind != TARN_SX_INT) tarn_sx_error(rd->cx, v, "expected a number");
   rd->r->bound = v->r;
 }
+/* In a free set a pattern may be asked for: what must be there besides, a further root. */
+static void add_demand(reader *rd, const tarn_sx *v) {
+  rule *r = rd->r;
+  if (!rd->rs->free || v->kind != TARN_SX_LIST) return;
+  rd->left = true;
+  rpat *p = pattern(rd, v);
+  rd->left = false;
+  rroot *more = TARN_ARRAY(rd->cx, rroot, r->nlhs + 1);
+  memcpy(more, r->lhs, r->nlhs * sizeof *more);
+  if (r->lhs[0].pat->kind == RP_VAR) more[0] = (rroot){TARN_NONE, p}; /* ?x alone: what is asked for says which */
+  else more[r->nlhs++] = (rroot){TARN_NONE, p};
+  r->lhs = more;
+}
+static void set_grows(reader *rd, const tarn_sx *v) {
+  rd->r->grows = tarn_sx_atom_is(v, "true");
+  if (!rd->r->grows && !tarn_sx_atom_is(v, "false")) tarn_sx_error(rd->cx, v, "expected true or false");
+}
 static void set_demand(reader *rd, const tarn_sx *v) {
+  if (rd->rs->free && v->kind == TARN_SX_LIST) return;
   if (v->kind != TARN_SX_ATOM) tarn_sx_error(rd->cx, v, "expected the name of a demand");
   rd->r->demand = v->text;
 }
@@ -432,8 +468,9 @@ static void add_where(reader *rd, const tarn_sx *v) { bind_where(rd, v, false); 
 static void add_each(reader *rd, const tarn_sx *v) { bind_where(rd, v, true); }
 static rx *condition(reader *rd, const tarn_sx *v) {
   if (rd->rs->free) {
-    rx *y = new_rx(rd, v);
-    return y->kind = RX_CALL, y->type = 'b', y;
+    rx *c = new_rx(rd, v);
+    c->kind = RX_FREE, c->type = 'b', c->free = free_try_condition(rd->rs, rd->r, v);
+    return c;
   }
   rx *x = expression(rd, v);
   if (x->type != 'b') tarn_sx_error(rd->cx, v, "is no condition (kind '%c')", x->type);
@@ -445,19 +482,30 @@ static void add_guard(reader *rd, const tarn_sx *v) { rd->r->guard[rd->r->nguard
 static const struct option {
   const char *name;
   void (*set)(reader *rd, const tarn_sx *v);
-  bool names; /* read before the right side, because it binds */
-} options[] = {{":if", add_condition, true},  {":where", add_where, true},   {":each", add_each, true},
-               {":when", add_guard, true},    {":class", set_class, false},  {":bound", set_bound, false},
-               {":demand", set_demand, false}, {":doc", set_doc, false}};
+  int when; /* before conditions, with them, after the right side */
+} options[] = {{":if", add_condition, 1},   {":where", add_where, 1},  {":each", add_each, 1},   {":when", add_guard, 1},
+               {":class", set_class, 2},    {":bound", set_bound, 2},  {":demand", add_demand, 0}, {":demand", set_demand, 2},
+               {":doc", set_doc, 2},        {":grows", set_grows, 2}};
+/* Of free sets: there is nothing to bind but terms, and no reals to be near. */
+static const char *const free_options[] = {":if", ":when", ":demand", ":doc", ":grows"};
+static bool allowed(const tarn_ruleset *rs, const char *name) {
+  bool in = false;
+  for (size_t i = 0; i < sizeof free_options / sizeof *free_options; i++) in |= !strcmp(name, free_options[i]);
+  return rs->free ? in : strcmp(name, ":grows") != 0;
+}
 
-static void read_options(reader *rd, const tarn_sx *s, bool names) {
+static void read_options(reader *rd, const tarn_sx *s, int when) {
   for (uint32_t i = 5; i < s->n; i += 2) {
-    const struct option *o = NULL;
-    for (size_t k = 0; k < sizeof options / sizeof *options; k++)
-      if (tarn_sx_atom_is(s->kid[i], options[k].name)) o = &options[k];
-    if (!o) tarn_sx_error(rd->cx, s->kid[i], "expected :if, :when, :where, :each, :class, :bound, :demand or :doc");
-    if (i + 1 == s->n) tarn_sx_error(rd->cx, s->kid[i], "%s needs a value", o->name);
-    if (o->names == names) o->set(rd, s->kid[i + 1]);
+    const struct option *found = NULL;
+    for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
+      if (!tarn_sx_atom_is(s->kid[i], options[k].name) || !allowed(rd->rs, options[k].name)) continue;
+      found = &options[k];
+      if (i + 1 == s->n) tarn_sx_error(rd->cx, s->kid[i], "%s needs a value", found->name);
+      if (found->when == when) found->set(rd, s->kid[i + 1]);
+    }
+    if (!found)
+      tarn_sx_error(rd->cx, s->kid[i], rd->rs->free ? "expected :if, :when, :demand, :grows or :doc"
+                                                    : "expected :if, :when, :where, :each, :class, :bound, :demand or :doc");
   }
 }
 
@@ -491,14 +539,30 @@ static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, t
   r->lhs = roots(&rd, left, &r->nlhs);
   rd.left = false;
   deferred_roots(&rd, r->lhs, r->nlhs);
-  read_options(&rd, s, true);
+  uint32_t all = r->lhs[0].pat->kind == RP_VAR ? r->lhs[0].pat->var : TARN_NONE;
+  read_options(&rd, s, 0);
+  read_options(&rd, s, 1);
   r->rhs = roots(&rd, right, &r->nrhs);
-  read_options(&rd, s, false);
+  read_options(&rd, s, 2);
   if (r->lhs[0].pat->kind != RP_NODE && !r->demand)
     tarn_sx_error(rs->cx, left, "the left side matches every term");
+  if (all != TARN_NONE && r->lhs[0].pat->kind == RP_NODE && r->rhs[0].var == TARN_NONE) r->rhs[0].var = all;
+  if (rs->free) free_check_growth(rs, r);
   if (r->lhs[0].pat->kind == RP_SEG || r->rhs[0].pat->kind == RP_SEG)
     tarn_sx_error(rs->cx, s, "a row of terms is no term");
   return r;
+}
+
+rpat *r_right_pattern(tarn_ruleset *rs, rule *r, const tarn_sx *s) {
+  reader rd = {.rs = rs, .cx = rs->cx, .r = r};
+  return pattern(&rd, s);
+}
+
+rule *r_left_pattern(tarn_ruleset *rs, const tarn_sx *s) {
+  reader rd = {.rs = rs, .cx = rs->cx, .r = TARN_NEW(rs->cx, rule), .left = true};
+  rd.r->at = s;
+  rd.r->lhs = roots(&rd, s, &rd.r->nlhs);
+  return rd.r;
 }
 
 rule *r_read_again(tarn_ruleset *rs, const rule *r) {
@@ -587,7 +651,11 @@ void r_read_all(tarn_ruleset *rs, const tarn_sx *all, const char *file) {
     else if (tarn_sx_is(s, "rule")) add_rule(rs, s, base_name(rs->cx, file), level);
     else if (rs->free && tarn_sx_is(s, "interpretation")) meaning_read(rs, s);
     else if (rs->free && tarn_sx_is(s, "learn")) rs->learn = s;
-    else tarn_sx_error(rs->cx, s, "expected (family …), (rule …) or (phases …)");
+    else if (rs->free && tarn_sx_is(s, "analysis")) free_read_analysis(rs, s);
+    else if (rs->free && tarn_sx_is(s, "predicate")) free_read_predicate(rs, s);
+    else
+      tarn_sx_error(rs->cx, s, "expected (family …), (rule …)%s",
+                    rs->free ? ", (phases …), (analysis …), (predicate …) or (interpretation …)" : " or (phases …)");
   }
 }
 

@@ -1,4 +1,5 @@
 /* Rules of a free set with a meaning: patterns and conditions over values. */
+#include "rules/free.h"
 #include "rules/meaning.h"
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,8 @@ static const mexpr *joined(conditions *c, const tarn_sx *s, uint32_t op, uint32_
 }
 static const mexpr *condition(conditions *c, const tarn_sx *s) {
   if (c->why || s->kind != TARN_SX_LIST) return leaf(c, s);
+  const tarn_sx *written = free_expand(c->rs, s);
+  if (written) return condition(c, written);
   const char *name = s->n ? s->kid[0]->text : "";
   uint32_t arity, op = meaning_scalar(name, &arity);
   if ((op == TARN_FX_AND || op == TARN_FX_OR) && s->n > 1) return joined(c, s, op, 1);

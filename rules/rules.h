@@ -65,6 +65,11 @@ TARN_API uint32_t tarn_ruleset_count(const tarn_ruleset *rs);
 TARN_API tarn_rule_info tarn_ruleset_at(const tarn_ruleset *rs, uint32_t rule);
 TARN_API uint32_t tarn_ruleset_find(const tarn_ruleset *rs, const char *name); /* TARN_NONE */
 TARN_API void tarn_rule_print(const tarn_ruleset *rs, uint32_t rule, tarn_buf *b); /* as it was written */
+/* Phases, in order: the rules of each run to saturation, or as often as it says (0: to saturation), before the next. */
+typedef struct tarn_phase_info { const char *name; uint32_t iterations; } tarn_phase_info;
+TARN_API uint32_t tarn_ruleset_phases(const tarn_ruleset *rs);
+TARN_API tarn_phase_info tarn_ruleset_phase(const tarn_ruleset *rs, uint32_t phase);
+TARN_API bool tarn_ruleset_in_phase(const tarn_ruleset *rs, uint32_t phase, uint32_t rule);
 /* Names of the shipped families with their text, for listing: i = 0, 1, … until it returns false. */
 TARN_API bool tarn_rules_shipped(uint32_t i, const char **family, const char **text);
 
@@ -138,13 +143,22 @@ TARN_API tarn_term tarn_kernel_form(tarn_lang *L, tarn_term t);
 
 /* ---------------------------------------------------------------- free terms (explore --free) */
 
-/* Reads one s-expression into a graph of a free rule set: an atom or number is a leaf, a list an operator over terms.
- * Returns its id. Raises. */
+/* Gives a new, empty graph the analyses that the set declares: before terms are added. Raises. */
+TARN_API void tarn_free_prepare(const tarn_ruleset *rs, tarn_egraph *g);
+/* What was raised inside the engine's calls of these analyses and rules (memory); TARN_OK. */
+TARN_API tarn_status tarn_free_failed(const tarn_ruleset *rs);
+/* Reads one s-expression into a graph of a free rule set: an atom or number is a leaf, a list an operator over terms,
+ * (:equal A B) two terms that are given to be equal. Returns its id. Raises. */
 TARN_API uint32_t tarn_free_add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s);
-/* The name of an operator with its payload, for printing. */
+/* The name of an operator with its payload, for printing. Symbols are the operators 0, 1, … */
 TARN_API void tarn_free_name(const tarn_ruleset *rs, uint32_t op, uint32_t payload, char *buf, size_t n);
+TARN_API uint32_t tarn_free_symbols(const tarn_ruleset *rs);
+/* What the analyses know of a class, in words; nothing when there is nothing. Raises. */
+TARN_API void tarn_free_facts(const tarn_ruleset *rs, const tarn_egraph *g, uint32_t cls, tarn_buf *b);
 /* Compiles the rules of the set for an engine run of one's own; freed when the enclosing protected call ends. Raises. */
 TARN_API tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs);
+/* One pattern as the left side of rule 0 of a set, to search for; a term is a pattern without variables. Raises. */
+TARN_API tarn_eg_rules *tarn_free_pattern(tarn_ruleset *rs, const tarn_sx *s);
 
 /* ---------------------------------------------------------------- checking rules */
 

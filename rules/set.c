@@ -1,5 +1,5 @@
 /* Rule sets: what is in them, the shipped families, names of classes. */
-#include "rules/internal.h"
+#include "rules/free.h"
 #include <string.h>
 
 extern const tarn_embedded tarn_rules_embedded[];
@@ -18,6 +18,7 @@ tarn_ruleset *tarn_ruleset_new(tarn_lang *L, bool free) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_ruleset *rs = TARN_NEW(cx, tarn_ruleset);
   *rs = (tarn_ruleset){.L = L, .cx = cx, .free = free, .symbol = tarn_intern_new(cx)};
+  if (free) free_open(rs);
   return rs;
 }
 
@@ -76,4 +77,18 @@ uint32_t tarn_ruleset_find(const tarn_ruleset *rs, const char *name) {
   for (uint32_t i = 0; i < rs->rule.n; i++)
     if (strcmp(rs->rule.p[i]->name, name) == 0) return i;
   return TARN_NONE;
+}
+
+uint32_t tarn_ruleset_phases(const tarn_ruleset *rs) { return rs->phase.n; }
+
+tarn_phase_info tarn_ruleset_phase(const tarn_ruleset *rs, uint32_t i) {
+  return (tarn_phase_info){rs->phase.p[i].name, rs->phase.p[i].iterations};
+}
+
+bool tarn_ruleset_in_phase(const tarn_ruleset *rs, uint32_t phase, uint32_t i) {
+  const rphase *p = &rs->phase.p[phase];
+  const rule *r = rs->rule.p[i];
+  for (uint32_t k = 0; k < p->nfamily; k++)
+    if (strcmp(r->family, p->family[k]) == 0 || strcmp(r->name, p->family[k]) == 0) return true;
+  return false;
 }

@@ -389,6 +389,8 @@ bool rx_eval(renv *e, const rx *x, rv *out) {
     for (uint32_t i = 0; i < x->n; i++)
       if (!rx_eval(e, x->kid[i], &arg[i])) return false;
     return x->fun->fn(e, arg, out);
+  case RX_FREE:
+    break; /* free.c */
   }
   return false;
 }

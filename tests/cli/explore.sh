@@ -39,6 +39,78 @@ expect "pure, backoff" "$m 2441 3250 2704 1119 1215 1309 1309 7088 4190 2610 185
   pure math7 --iters 20 --scheduler backoff
 expect "pure, two threads" "$m" "$n" "$c" -- pure math7 --iters 7 --threads 2
 
+# Rules whose file declares analyses: constants folded and pruned, free variables, fresh names, what must hold.
+last() { counts "$@" | tail -n 1; } # the last row
+expect "math, six iterations" "95 363 1206 2636 7581 28944" "137 321 611 1420 3643 10397" "53 100 194 438 1176 3939" -- \
+  math math7 --iters 6
+expect "five, ten iterations" "26 86 208 307 472 604 847 1198 4502 35376" "38 65 85 120 148 185 211 472 2089 14191" \
+  "16 16 20 27 32 35 37 112 536 4096" -- math five --iters 10
+expect "harder" "33 105 330 723 1125 920 1293 0" "42 87 165 259 211 276 409 409" "18 30 60 75 41 54 90 90" -- \
+  math harder --iters 60 --scheduler backoff --goal "(* x (- (* 3 x) 14))"
+is goal true
+row() { local got; got=$(last "${@:3}"); [ "$got" = "$2" ] || fail "$1: $got, expected $2"; }
+row "ints, eight iterations" "299888 211705 86108" math ints --iters 8
+row "five, backoff" "14030 45188 7012" math five --iters 40 --scheduler backoff
+# The goal may hold variables; the e-graphs of lambda terms are to be within a tenth of these.
+near() { # WHAT ITERATIONS NODES CLASSES LEAST -- counts' arguments
+  local n
+  try 0 explore --free --rules $at/lambda.rules $at/$1.term --iters 60 --scheduler backoff --goal "$6" --json || return
+  n=$(value 'iterations.#')
+  [ "$n" = "$2" ] || fail "$1: the goal is there in iteration $n, expected $2"
+  awk -v a="$(value nodes)" -v b="$3" -v c="$(value classes)" -v d="$4" \
+    'BEGIN { exit !(a <= 1.1 * b && b <= 1.1 * a && c <= 1.1 * d && d <= 1.1 * c) }' || fail "$1: sizes"
+  is goal true
+  is best.0.cost "$5"
+}
+near compose 18 284 61 6 '(lam ?x (+ (var ?x) 7))'
+near if-elim 5 19 8 5 '(+ (var a) (var b))'
+near fib 57 14582 4996 1 3
+near repeat 59 32636 6825 6 '(lam ?x (+ (var ?x) 2))'
+# A rule of two roots; terms that are given to be equal.
+row contrapositive "0 14 6" prop contrapositive --no-rules chain --goal "(-> (~ y) (~ x))"
+row chain "34 31 12" prop chain --iters 20
+
+# Conditional rules and folded constants are proved, step by step.
+try 0 explore --free --rules $at/math.rules --prove "(/ (* 6 x) (+ 1 2))" "(* x 2)" --json --iters 12
+is proof.found true
+[[ $(value 'proof.steps.#') -le 8 ]] || fail "a proof of $(value 'proof.steps.#') steps"
+grep -q '"rule": "analysis"' "$work/out" || fail "no constant was folded in the proof"
+try 1 explore --free --rules $at/ac.rules --prove "(+ a b)" "(+ a a)"
+
+# wrong WORD… : the rules on standard input are refused, with file, line and reason.
+wrong() {
+  cat >"$work/w.rules"
+  try 3 explore --free --rules "$work/w.rules" $at/assoc7.term && says w.rules: "$@"
+}
+wrong ":1:" "?b is not bound" <<<'(rule r (f ?a) => (g ?b))'
+wrong ":2:" "matches every term" <<<$'; a comment\n(rule r ?a => (+ ?a 0))'
+wrong ":1:" "never ends" "(h ?x)" <<<'(rule r (f ?x) => (g (f (h ?x))))'
+wrong ":1:" "never ends" <<<'(rule r (f ?x ?y) => (f ?y (h ?x)))'
+wrong ":1:" "same" <<<'(rule r (f ?x) => (f ?x))'
+wrong ":1:" "there is no (analysis" <<<'(rule r (f ?x) => ?x :if (constant ?x))'
+wrong ":1:" "no function or predicate is called wide" <<<'(rule r (f ?x) => ?x :if (wide ?x))'
+wrong ":1:" "same has 2 arguments" <<<'(rule r (f ?x) => ?x :if (same ?x))'
+wrong ":2:" "there is a rule r already" <<<$'(rule r (f ?x) => ?x)\n(rule r (g ?x) => ?x)'
+wrong ":1:" ":if, :demand" <<<'(rule r (f ?x) => ?x :where (?y 1))'
+wrong ":2:" "an analysis of constants already" <<<$'(analysis a constant)\n(analysis b constant)'
+wrong ":1:" "of sets" <<<$'(rule r (f ?x) => ?x :if (in ?x free ?x))'
+wrong ":1:" "true and false" <<<$'(analysis a constant ((< ?a ?b) (truth (lt ?a ?b))))'
+
+# Rules on demand fire where something asks for them; phases come one after the other.
+cat >"$work/d.rules" <<'R'
+(rule split ?x => (half (double ?x)) :demand (want ?x))
+(rule up (f ?x) => (g ?x))
+(rule again (g ?x) => (f (s ?x)) :grows true)
+(rule down (s (s ?x)) => ?x)
+(phases (one (up)) (two (again) :iterations 1) (three (up down)))
+R
+echo '(pair (f a) (f b) (want b))' >"$work/d.term"
+try 0 explore --free --rules "$work/d.rules" "$work/d.term" --json --egraph "$work/d.json"
+is stop saturated
+grep -q '"half"' "$work/d.json" || fail "a rule on demand did not fire"
+[ "$(grep -c '"op": *"double"' "$work/d.json")" = 1 ] || fail "a rule on demand fired elsewhere"
+is rules.2.applied 2
+
 # Limits are hard and leave a result.
 try 0 explore --free --rules $at/pure.rules $at/math7.term --nodes 5000 --json
 is stop nodes

@@ -1,0 +1,35 @@
+/* An e-graph of free terms with its rules: what `tarn explore --free` makes once, and a session keeps. */
+#ifndef TARN_CLI_EXPLORE_LAB_H
+#define TARN_CLI_EXPLORE_LAB_H
+#include "cli/explore.h"
+
+typedef struct lab {
+  tarn_ctx *cx;
+  cli_explore *x;
+  tarn_ruleset *rs;
+  tarn_eg_config config;
+  tarn_egraph *g;
+  tarn_eg_rules *rules;
+  tarn_eg_runner *runner;
+  TARN_VEC(uint32_t) root; /* exact ids */
+  uint32_t from, to;       /* to be proved equal: exact ids, or TARN_NONE */
+  tarn_eg_rules *goal;     /* rule 0: what the first root is to be; NULL: nothing is asked */
+  tarn_status failed;
+} lab;
+
+/* All raise; graphs, rules and runners end with the enclosing protected call unless tarn_keep() says otherwise. */
+lab *lab_new(tarn_ctx *cx, cli_explore *x, tarn_eg_reasons reasons);
+void lab_open(lab *l);    /* a new graph, once the rules are loaded */
+void lab_compile(lab *l); /* rules and runner */
+const tarn_sx *lab_read(tarn_ctx *cx, const char *text, const char *where); /* one term */
+uint32_t lab_add(lab *l, const tarn_sx *s);
+bool lab_reached(lab *l); /* all that is asked, if anything */
+/* active NULL: all rules; iterations and seconds 0: no limit. */
+tarn_eg_stop lab_run(lab *l, const uint32_t *active, uint32_t n, uint32_t iterations, double seconds);
+tarn_eg_stop lab_run_phases(lab *l, uint32_t iterations, double seconds);
+void lab_report(lab *l);  /* iterations, rules and sizes into x */
+void lab_best(lab *l, const uint32_t *root, uint32_t n);
+void lab_prove(lab *l, tarn_egraph *g, uint32_t from, uint32_t to);
+void lab_name(void *user, uint32_t op, uint32_t payload, char *buf, size_t n);
+explore_view lab_view(lab *l);
+#endif

@@ -1,0 +1,113 @@
+/* What was explored, as text and as JSON. */
+#include "cli/explore.h"
+#include <string.h>
+
+/* ---- JSON ---- */
+static void iteration_json(cli_json *j, const tarn_eg_iteration *it) {
+  cli_json_open(j, NULL, '{');
+  cli_json_int(j, "nodes", it->nodes);
+  cli_json_int(j, "classes", it->classes);
+  cli_json_int(j, "matches", (int64_t)it->matches);
+  cli_json_int(j, "applied", (int64_t)it->applied);
+  cli_json_int(j, "unions", (int64_t)it->unions);
+  cli_json_int(j, "banned", it->banned);
+  cli_json_num(j, "search", it->search);
+  cli_json_num(j, "apply", it->apply);
+  cli_json_num(j, "rebuild", it->rebuild);
+  cli_json_close(j, '}');
+}
+static void rule_json(cli_json *j, const tarn_sat_rule *r) {
+  cli_json_open(j, NULL, '{');
+  cli_json_str(j, "name", r->name);
+  cli_json_str(j, "family", r->family);
+  cli_json_int(j, "matches", (int64_t)r->count.matches);
+  cli_json_int(j, "applied", (int64_t)r->count.applied);
+  cli_json_int(j, "unions", (int64_t)r->count.unions);
+  cli_json_int(j, "held", (int64_t)r->count.held);
+  cli_json_int(j, "refused", (int64_t)r->count.refused);
+  cli_json_int(j, "bans", r->count.bans);
+  cli_json_num(j, "search", r->count.search);
+  cli_json_num(j, "apply", r->count.apply);
+  cli_json_close(j, '}');
+}
+static void proof_json(cli_json *j, const cli_explore *x) {
+  if (!x->prove[0]) {
+    cli_json_str(j, "proof", NULL);
+    return;
+  }
+  cli_json_open(j, "proof", '{');
+  cli_json_bool(j, "found", x->proved);
+  if (x->proof_text) cli_json_str(j, "text", x->proof_text);
+  if (x->proof_from) cli_json_str(j, "from", x->proof_from);
+  if (x->proof_from) cli_json_open(j, "steps", '[');
+  for (uint32_t i = 0; i < x->step.n; i++) {
+    cli_json_open(j, NULL, '{');
+    cli_json_str(j, "rule", x->step.p[i].rule);
+    cli_json_bool(j, "forward", x->step.p[i].forward);
+    cli_json_str(j, "term", x->step.p[i].term);
+    cli_json_close(j, '}');
+  }
+  if (x->proof_from) cli_json_close(j, ']');
+  cli_json_close(j, '}');
+}
+void explore_show_json(tarn_ctx *cx, const cli_explore *x) {
+  cli_json *j = cli_json_new(cx);
+  cli_json_str(j, "stop", x->stop);
+  cli_json_num(j, "seconds", x->took);
+  cli_json_int(j, "nodes", x->n_nodes);
+  cli_json_int(j, "classes", x->n_classes);
+  cli_json_int(j, "peak_bytes", (int64_t)x->peak_bytes);
+  cli_json_open(j, "iterations", '[');
+  for (uint32_t i = 0; i < x->iteration.n; i++) iteration_json(j, &x->iteration.p[i]);
+  cli_json_close(j, ']');
+  cli_json_open(j, "rules", '[');
+  for (uint32_t i = 0; i < x->rule.n; i++) rule_json(j, &x->rule.p[i]);
+  cli_json_close(j, ']');
+  cli_json_open(j, "best", '[');
+  for (uint32_t i = 0; i < x->best.n; i++) {
+    cli_json_open(j, NULL, '{');
+    cli_json_num(j, "cost", x->best.p[i].cost);
+    cli_json_str(j, "term", x->best.p[i].term);
+    cli_json_close(j, '}');
+  }
+  cli_json_close(j, ']');
+  if (x->goal) cli_json_bool(j, "goal", x->goal_reached);
+  proof_json(j, x);
+  cli_json_print(j);
+}
+
+/* ---- text ---- */
+void explore_show_growth(const cli_explore *x, uint32_t from) {
+  printf("%4s %10s %10s %11s %11s %10s %10s %10s\n", "", "e-nodes", "classes", "matches", "unions", "search ms",
+         "apply ms", "rebuild ms");
+  for (uint32_t i = from; i < x->iteration.n; i++) {
+    const tarn_eg_iteration *it = &x->iteration.p[i];
+    printf("%4u %10u %10u %11llu %11llu %10.3f %10.3f %10.3f\n", i + 1, it->nodes, it->classes,
+           (unsigned long long)it->matches, (unsigned long long)it->unions, 1e3 * it->search, 1e3 * it->apply,
+           1e3 * it->rebuild);
+  }
+}
+void explore_show_size(const cli_explore *x) {
+  if (x->stop) printf("stopped: %s; ", x->stop);
+  printf("%u e-nodes, %u classes, %.3f s, %.1f MiB\n", x->n_nodes, x->n_classes, x->took, (double)x->peak_bytes / 1048576);
+}
+void explore_show_rules(const cli_explore *x, bool all) {
+  printf("%-28s %11s %11s %11s %5s %10s %10s\n", "rule", "matches", "applied", "unions", "bans", "search ms", "apply ms");
+  for (uint32_t i = 0; i < x->rule.n; i++) {
+    const tarn_eg_rule_stats *c = &x->rule.p[i].count;
+    if (all || c->matches || c->bans)
+      printf("%-28s %11llu %11llu %11llu %5u %10.3f %10.3f\n", x->rule.p[i].name, (unsigned long long)c->matches,
+             (unsigned long long)c->applied, (unsigned long long)c->unions, c->bans, 1e3 * c->search, 1e3 * c->apply);
+  }
+}
+void explore_show_best(const cli_explore *x) {
+  for (uint32_t i = 0; i < x->best.n; i++)
+    printf("%10.15g  %s\n", x->best.p[i].cost, x->best.p[i].term ? x->best.p[i].term : "(too large to print)");
+}
+void explore_show_proof(const cli_explore *x) {
+  if (x->proof_text) printf("%s\n", x->proof_text);
+  if (!x->proof_from) return;
+  printf("proved in %u steps:\n  %s\n", x->step.n, x->proof_from);
+  for (uint32_t i = 0; i < x->step.n; i++)
+    printf("= %s   by %s%s\n", x->step.p[i].term, x->step.p[i].rule, x->step.p[i].forward ? "" : ", right to left");
+}
