@@ -210,6 +210,7 @@ tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs) {
     tarn_eg_rule e = {.name = r->name, .id = i, .lhs = roots(rs, r->lhs, r->nlhs), .n_lhs = r->nlhs,
                       .conditions = conditions(rs, r), .n_conditions = r->ncond + r->nguard};
     bool any = false;
+    free_check_growth(rs, r);
     for (uint32_t k = 0; k < r->nrhs; k++) any |= computed(r->rhs[k].pat);
     if (any) {
       free_rule *x = TARN_NEW(rs->cx, free_rule);

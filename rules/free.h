@@ -85,8 +85,8 @@ fexpr *free_try_condition(tarn_ruleset *rs, rule *r, const tarn_sx *s);
 /* What a use of a predicate says; NULL: it is none. Raises when the arguments are not as many. */
 const tarn_sx *free_expand(const tarn_ruleset *rs, const tarn_sx *s);
 fexpr *free_computed(tarn_ruleset *rs, rule *r, const tarn_sx *s); /* a value */
-/* Refuses a rule that makes its own left side again, larger each time. */
-void free_check_growth(tarn_ruleset *rs, const rule *r);
+/* Refuses a rule that makes its own left side again, larger each time, where no other could make it smaller. free_growth.c */
+void free_check_growth(const tarn_ruleset *rs, const rule *r);
 /* A pattern of bound variables. language.c */
 rpat *r_right_pattern(tarn_ruleset *rs, rule *r, const tarn_sx *s);
 

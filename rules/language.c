@@ -547,7 +547,6 @@ static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, t
   if (r->lhs[0].pat->kind != RP_NODE && !r->demand)
     tarn_sx_error(rs->cx, left, "the left side matches every term");
   if (all != TARN_NONE && r->lhs[0].pat->kind == RP_NODE && r->rhs[0].var == TARN_NONE) r->rhs[0].var = all;
-  if (rs->free) free_check_growth(rs, r);
   if (r->lhs[0].pat->kind == RP_SEG || r->rhs[0].pat->kind == RP_SEG)
     tarn_sx_error(rs->cx, s, "a row of terms is no term");
   return r;
