@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { EACH_FORM = 3, AT_ONCE = 16, ITERATIONS = 4, NODES = 20000, SAMPLES = 30, ROUNDS = 400 };
+enum { EACH_FORM = 3, AT_ONCE = 16, ITERATIONS = 4, NODES = 20000, SAMPLES = 200, ROUNDS = 400 };
 
 /* ---------------------------------------------------------------- found again */
 
@@ -155,12 +155,22 @@ static uint32_t not_following(lt *l, lt_equation *e, uint32_t n) {
 
 /* ---------------------------------------------------------------- rules */
 
-static const char *rule_text(const lt *l, const lt_equation *e, const char *numeric) {
+/* How much the rule says of its variables' types: nothing, the number of access dims, that of compute dims too. */
+enum { SAY_NOTHING, SAY_ACCESS, SAY_BOTH, SAY_MOST };
+
+static const char *rule_text(const lt *l, const lt_equation *e, const char *numeric, int say) {
   tarn_buf b = {.cx = l->cx};
+  uint32_t used = leaves(l, e->left);
   tarn_buf_fmt(&b, "(family learned (rule law-%u ", l->report.rules + l->report.local + 1);
   lt_print(l, &b, e->left);
   tarn_buf_str(&b, " => ");
   lt_print(l, &b, e->right);
+  for (uint32_t i = 0; i < l->nleaf && say; i++) {
+    const tarn_type *t = tarn_term_type(l->L, l->leaf[i]);
+    if (!(used >> i & 1)) continue;
+    tarn_buf_fmt(&b, " :if (= (ns ?%s) %u)", l->in[i].name, t->ns);
+    if (say == SAY_BOTH) tarn_buf_fmt(&b, " :if (= (nc ?%s) %u)", l->in[i].name, (uint32_t)(t->n - t->ns));
+  }
   tarn_buf_fmt(&b, " :class %s))", numeric);
   return b.p;
 }
@@ -176,15 +186,17 @@ static bool holds(lt *l, const char *text, tarn_rule_class *found) {
   l->rs->rule.n = at;
   return ok;
 }
-/* A pattern that the language of rules refuses is no rule. */
+/* The equation as a rule, with as few conditions as it needs. A pattern that the language of rules refuses is no rule. */
 static void adopt(tarn_ctx *cx, void *arg) {
   adopting *a = arg;
   tarn_rule_class found = TARN_RULE_EXACT;
   (void)cx;
-  if (!holds(a->l, rule_text(a->l, a->e, "reassoc"), &found)) return;
-  const char *text = rule_text(a->l, a->e, tarn_rule_class_name(found));
-  tarn_ruleset_read(a->l->rs, text, strlen(text), "learned");
-  a->ok = true;
+  for (int say = SAY_NOTHING; say < SAY_MOST && !a->ok; say++) {
+    if (!holds(a->l, rule_text(a->l, a->e, "reassoc", say), &found)) continue;
+    const char *text = rule_text(a->l, a->e, tarn_rule_class_name(found), say);
+    tarn_ruleset_read(a->l->rs, text, strlen(text), "learned");
+    a->ok = true;
+  }
 }
 /* Again and again the first that does not follow, if it holds for other shapes too, and joins what has one type. */
 static void learn_new(lt *l, lt_equation *e, uint32_t n) {

@@ -146,7 +146,7 @@ static void typed_body(tarn_ctx *cx, void *arg) {
                                       "compute-slice", "sum-pad"};
   static const struct { const char *without[3], *learned; } taken[] = {
       {{"pad-nothing"}, "(pad 1 0 0 0 ?a) => ?a"},
-      {{"cart-slice-left", "cart-slice-left:back"}, "(cartProd (slice 0 0 1 ?a) ?b) => (slice 0 0 1 (cartProd ?a ?b))"}};
+      {{"cart-slice-left", "cart-slice-left:back"}, "(cartProd (slice 0 0 1 ?a) ?b)\n  =>\n  (slice 0 0 1 (cartProd ?a ?b))"}};
   tarn_terms_report r;
   tarn_ruleset *rs;
   (void)arg;
@@ -160,7 +160,7 @@ static void typed_body(tarn_ctx *cx, void *arg) {
   ck_assert_uint_gt(r.followed, 20);
   for (size_t i = 0; i < 2; i++) {
     text = learn_typed(cx, taken[i].without, &r, &rs);
-    ck_assert_msg(strstr(text, taken[i].learned), "without %s:\n%s", taken[i].without[0], text);
+    ck_assert_msg(strstr(text, taken[i].learned) && (!i || strstr(text, ":if (= (ns ?a) 2)")), "without %s:\n%s", taken[i].without[0], text);
   }
 }
 START_TEST(test_typed) {
