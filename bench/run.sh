@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# bench/run.sh BUILD [MODELS [OPTIONS OF networks.py…]]: whole networks beside ONNX Runtime, as ratios. MODELS is a folder that
-# tools/export_models.py wrote; without one, BUILD/networks is made, which needs PyTorch. Then the trained networks inside two
-# PyPI packages. Results: BUILD/bench/*.json.
+# bench/run.sh BUILD [MODELS [OPTIONS OF networks.py…]]: whole networks and single operators beside the engines that
+# bench/setup.sh installed (run `bench/setup.sh BUILD all` first for all of them), then the trained networks inside two PyPI
+# packages. MODELS is a folder that tools/export_models.py wrote; without one, BUILD/networks is made, which needs PyTorch.
+# Results: BUILD/bench/. To repeat the measuring alone: the lines below with `measure` instead of `all`, and --again.
 set -euo pipefail
 build=$1 models=${2:-$1/networks}
 shift $(($# < 2 ? $# : 2))
@@ -16,8 +17,11 @@ if ! ls "$models"/*.onnx >/dev/null 2>&1; then
   /usr/bin/python3 -W ignore tools/export_models.py "$models"
 fi
 mkdir -p "$build/bench"
+python=$build/bench-venv/bin/python
 lscpu | sed -n 's/^Model name: */on /p'
-"$build/bench-venv/bin/python" bench/networks.py "$models" --tarn "$build/tarn" --out "$build/bench/networks.json" "$@"
+"$python" bench/networks.py all "$models" "$build/bench/networks" --tarn "$build/tarn" "$@"
+echo
+"$python" bench/ops.py all "$build/bench/ops" --tarn "$build/tarn"
 echo
 echo "trained networks of other people, on real inputs:"
-"$build/bench-venv/bin/python" bench/thirdparty.py --tarn "$build/tarn" --out "$build/bench/thirdparty.json"
+"$python" bench/thirdparty.py --tarn "$build/tarn" --out "$build/bench/thirdparty.json"

@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# bench/setup.sh BUILD: what the benchmarks compare with, in a virtual environment of its own (BUILD/bench-venv), from PyPI.
-# Nothing else of tarn needs it.
+# bench/setup.sh BUILD [all]: what the benchmarks compare with, in a virtual environment of its own (BUILD/bench-venv), from PyPI,
+# at the versions that docs/performance.md reports. Nothing else of tarn needs it. ONNX Runtime, OpenVINO and two packages with
+# trained networks are 0.3 GB; all adds PyTorch (whose wheel for Linux brings 6 GB of CUDA along), Apache TVM, IREE and Halide.
 set -euo pipefail
 venv=$1/bench-venv
 python=$venv/bin/python
+some=(numpy==2.4.6 onnx==1.23.2 onnxruntime==1.31.1 openvino==2026.4.1 rapidocr-onnxruntime magika==1.0.3)
+more=(torch==2.15.0 apache-tvm==0.27.0.post1 iree-base-compiler==3.13.0 iree-base-runtime==3.13.0 halide==21.0.0)
+[ "${2:-}" = all ] && some+=("${more[@]}")
 if [ ! -x "$python" ]; then
   /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null || {
     echo "bench/setup.sh: python3-venv is needed: apt-get install --no-install-recommends python3-venv" >&2
@@ -11,6 +15,12 @@ if [ ! -x "$python" ]; then
   }
   /usr/bin/python3 -m venv "$venv"
 fi
-have() { "$python" -c 'from importlib.metadata import version as v; [v(p) for p in ("numpy", "onnx", "onnxruntime", "rapidocr-onnxruntime", "magika")]' 2>/dev/null; }
-have || "$python" -m pip install --quiet numpy onnx onnxruntime rapidocr-onnxruntime magika
-"$python" -c 'import onnxruntime; print("ONNX Runtime", onnxruntime.__version__)'
+have() {
+  "$python" - "${some[@]%%=*}" <<'EOF' 2>/dev/null
+import sys
+from importlib.metadata import version
+[version(p) for p in sys.argv[1:]]
+EOF
+}
+have || "$python" -m pip install --quiet "${some[@]}"
+"$python" bench/peers/__init__.py

@@ -49,8 +49,11 @@ void cli_page_close(tarn_ctx *cx, FILE *f, const char *path);
 
 /* ---- time ---- */
 double cli_now(void); /* seconds, monotonic */
+double cli_median(double *v, size_t n); /* sorts v; n > 0 */
 
 /* ---- the pipeline ---- */
+/* What a kernel has to do, whatever its schedule. */
+typedef struct cli_work { double flop, read, write; } cli_work; /* operations, bytes, bytes */
 typedef struct cli_compile {
   const char *model, *dir, *hw, *numerics, *emit, *explain;
   cli_list rules, no_rules, only_rules, shapes;
@@ -60,7 +63,7 @@ typedef struct cli_compile {
   const char *price_file; /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
   const tarn_price *price; /* of this program, instead */
   const char *triple;     /* of a compiled folder */
-  TARN_VEC(double) flops; /* of a compiled folder: operations per kernel */
+  TARN_VEC(cli_work) work; /* of a compiled folder: what each kernel has to do */
 } cli_compile;
 extern const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c); /* a table that ends with a NULL name */
 typedef struct cli_compiled {

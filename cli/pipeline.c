@@ -187,6 +187,8 @@ static void write_report(tarn_ctx *cx, const cli_compile *c, const cli_compiled 
     cli_json_str(j, "name", r->kprog->ker[i].name);
     cli_json_num(j, "price", r->kprog->ker[i].price);
     cli_json_num(j, "flop", r->kprog->ker[i].flops);
+    cli_json_num(j, "read_bytes", r->kprog->ker[i].reads);
+    cli_json_num(j, "write_bytes", r->kprog->ker[i].writes);
     cli_json_bool(j, "copy", r->kprog->ker[i].copy);
     cli_json_close(j, '}');
   }
@@ -256,6 +258,11 @@ cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c) {
 }
 
 /* ---- compiled folders ---- */
+static double number_of(yajl_val object, const char *key) {
+  const char *path[] = {key, NULL};
+  yajl_val v = yajl_tree_get(object, path, yajl_t_number);
+  return v ? YAJL_GET_DOUBLE(v) : 0;
+}
 static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   size_t n;
   char error[256];
@@ -272,11 +279,12 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   if (t) c->triple = tarn_strdup(cx, YAJL_GET_STRING(t));
   for (size_t i = 0; s && i < YAJL_GET_ARRAY(s)->len; i++)
     tarn_push(cx, &c->shapes, tarn_strdup(cx, YAJL_GET_STRING(YAJL_GET_ARRAY(s)->values[i])));
-  static const char *const program[] = {"program", NULL}, *const flop[] = {"flop", NULL};
+  static const char *const program[] = {"program", NULL};
   yajl_val k = yajl_tree_get(v, (const char **)(uintptr_t)program, yajl_t_array);
   for (size_t i = 0; k && i < YAJL_GET_ARRAY(k)->len; i++) {
-    yajl_val f = yajl_tree_get(YAJL_GET_ARRAY(k)->values[i], (const char **)(uintptr_t)flop, yajl_t_number);
-    tarn_push(cx, &c->flops, f ? YAJL_GET_DOUBLE(f) : 0);
+    yajl_val x = YAJL_GET_ARRAY(k)->values[i];
+    cli_work w = {number_of(x, "flop"), number_of(x, "read_bytes"), number_of(x, "write_bytes")};
+    tarn_push(cx, &c->work, w);
   }
   yajl_tree_free(v);
   if (!c->model) tarn_raise(cx, TARN_BAD_INPUT, "%s: no \"model\" in it", path);
@@ -293,7 +301,11 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
   bool json = c->json;
   c->json = false;
   const cli_compiled *r = cli_build(cx, c);
-  for (uint32_t i = 0; i < r->kprog->nker; i++) tarn_push(cx, &c->flops, r->kprog->ker[i].flops);
+  for (uint32_t i = 0; i < r->kprog->nker; i++) {
+    const tarn_kernel *x = &r->kprog->ker[i];
+    cli_work w = {x->flops, x->reads, x->writes};
+    tarn_push(cx, &c->work, w);
+  }
   c->json = json;
   return dir;
 }

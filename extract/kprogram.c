@@ -141,8 +141,12 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
   x.in = operand_buffers(b, c), x.out = result_buffers(b, ag, c);
   x.in_layout = tarn_copy(k->cx, sig.in, (sig.nin + 1) * sizeof *sig.in);
   x.out_layout = tarn_copy(k->cx, sig.out, sizeof sig.out);
+  tarn_ksig_traffic(k->L, k->o->hw, &sig, &x.reads, &x.writes);
   tarn_push(k->cx, &b->ker, x);
   if (!c->copy) kg_ways(k, ag, c, x.name);
+}
+static double layout_bytes(const build *b, uint32_t buf, const tarn_layout *l) {
+  return (double)tarn_layout_elems(l) * (double)tarn_dtype_size(b->buf.p[buf].dtype);
 }
 /* The kernel's term is its operator over inputs that stand for its buffers. */
 static void emit_other(build *b, uint32_t ag, const kcand *c) {
@@ -156,6 +160,8 @@ static void emit_other(build *b, uint32_t ag, const kcand *c) {
     kid[j] = tarn_input(k->L, tarn_format(k->cx, "%s.%u", x.name, j), k->in->type_of(k->in->user, e.kids[j]));
   x.term = tarn_mk(k->L, c->op, c->payload, kid, c->nchild);
   x.in_layout = c->in, x.out_layout = tarn_copy(k->cx, c->out, sizeof c->out);
+  for (uint32_t j = 0; j < x.nin; j++) x.reads += layout_bytes(b, x.in[j], &x.in_layout[j]);
+  for (uint32_t j = 0; j < x.nout; j++) x.writes += layout_bytes(b, x.out[j], &x.out_layout[j]);
   tarn_push(k->cx, &b->ker, x);
 }
 static void emit(build *b, uint32_t ag) {

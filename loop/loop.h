@@ -72,6 +72,7 @@ typedef struct tarn_kernel {
   bool copy;                     /* only moves data (layout copy, materialise): counted apart */
   double price;                  /* predicted seconds on the described hardware */
   double flops;                  /* operations of one run; a multiply-add is 2 */
+  double reads, writes;          /* bytes that one run has to read and write: tarn_ksig_traffic */
   tarn_term term;                /* K_OPAQUE: the operator over inputs that stand for the buffers; else TARN_NONE */
 } tarn_kernel;
 typedef struct tarn_kprog {
@@ -109,6 +110,9 @@ TARN_API bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b); /* whatev
 TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k);
 
 /* ---- features and price ---- */
+/* Bytes of operands and of results, each once, in whole lines of 64 bytes: what any schedule has to move between the level
+ * that holds them and the unit. Pure. */
+TARN_API void tarn_ksig_traffic(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, double *read, double *write);
 typedef struct tarn_cost {       /* analytic, one run */
   double seconds;                /* the estimate */
   double flops;                  /* multiply-add = 2 */

@@ -58,7 +58,22 @@ START_TEST(measured) {
 }
 END_TEST
 
+static void measure(tarn_ctx *c, void *arg) { tarn_host_measure(c, 1, 1, arg); }
+START_TEST(peaks) {
+  tarn_host_peaks p = {0};
+  must(measure, &p);
+  ck_assert(p.threads == 1 && p.flops > 1e8 && p.flops < 1e13 && p.nlevel >= 1);
+  ck_assert(p.level[p.nlevel - 1].capacity == SIZE_MAX);
+  for (uint32_t i = 0; i < p.nlevel; i++) {
+    const tarn_host_level *l = &p.level[i];
+    ck_assert(i == 0 || l->capacity > l[-1].capacity);
+    if (i) ck_assert(l->read == 0 && l->copy == 0); /* out of reach */
+    else ck_assert(l->read > 1e8 && l->write > 1e8 && l->copy > 1e8 && l->read < 1e13);
+  }
+}
+END_TEST
+
 int main(void) {
-  const looped tests[] = {{possible, 1}, {reads_back, 1}, {twice, 1}, {measured, 1}};
+  const looped tests[] = {{possible, 1}, {reads_back, 1}, {twice, 1}, {measured, 1}, {peaks, 1}};
   return run_suite("hw_host", tests, sizeof tests / sizeof *tests);
 }

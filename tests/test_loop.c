@@ -451,6 +451,28 @@ TEST(price_of_copying) {
   ck_assert_str_eq(d.binds, "launch");
 }
 
+/* Operands and results once, however often the loops come back to them; never more than the buffers hold. */
+TEST(traffic_of_products) {
+  UNUSED;
+  const tarn_hw *hw = shipped(machines[0]);
+  double read, write;
+  tarn_ksig k = product_of(64, 32, 48, false);
+  tarn_ksig_canonical(L, &k);
+  tarn_ksig_traffic(L, hw, &k, &read, &write);
+  ck_assert(read == 4 * (64 * 48 + 32 * 48) && write == 4 * 64 * 32);
+  for (int i = 0; i < 100; i++) {
+    loop_case c;
+    if (i % 3) random_single(&c, below(2), below(5) == 0);
+    else random_staged(&c);
+    tarn_ksig_canonical(L, &c.sig);
+    double in = 0, out = 0;
+    for (uint32_t j = 0; j < c.sig.nin; j++) in += 4.0 * (double)tarn_layout_elems(&c.sig.in[j]);
+    for (uint32_t j = 0; j < c.sig.nout; j++) out += 4.0 * (double)tarn_layout_elems(&c.sig.out[j]);
+    tarn_ksig_traffic(L, hw, &c.sig, &read, &write);
+    MUST(read >= 0 && read <= in && write > 0 && write <= out);
+  }
+}
+
 int main(void) {
   Suite *suite = suite_create("loop");
   TCase *t = tcase_create("loop");
@@ -473,6 +495,7 @@ int main(void) {
   tcase_add_test(t, parallel_units);
   tcase_add_loop_test(t, prices_of_products, 0, 3);
   tcase_add_loop_test(t, price_of_copying, 0, 3);
+  tcase_add_test(t, traffic_of_products);
   suite_add_tcase(suite, t);
   SRunner *r = srunner_create(suite);
   srunner_run_all(r, CK_NORMAL);

@@ -1,5 +1,5 @@
 /* This machine, as text in the language of descriptions. */
-#include "hw/host/host.h"
+#include "hw/host/internal.h"
 #include <hwloc.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
@@ -98,4 +98,34 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   tarn_buf_str(&b, "\n  (cycles (div 8) (sqrt 10) (exp 12) (log 16) (tanh 20) (erf 20) (sin 25) (cos 25) (pow 40))"
                    "\n  (launch 2e-7) (barrier 1.5e-6))\n");
   return tarn_hw_parse(L, tarn_sx_read(cx, b.p, b.n, "host"));
+}
+
+/* ---- peaks ---- */
+static void level_rates(tarn_ctx *cx, uint32_t threads, size_t bytes, tarn_host_level *l) {
+  double rate[TARN_HOST_WAYS] = {0};
+  if (!tarn_host_rates(cx, threads, bytes, rate)) tarn_raise(cx, TARN_MEMORY, "measuring: no %u threads to be had", threads);
+  l->read = rate[TARN_HOST_READ], l->write = rate[TARN_HOST_WRITE], l->copy = rate[TARN_HOST_COPY];
+}
+void tarn_host_measure(tarn_ctx *cx, uint32_t threads, size_t reach, tarn_host_peaks *out) {
+  static const char *const name[] = {"l1", "l2", "l3"};
+  machine m = {0};
+  discover(cx, &m);
+  if (!threads || threads > m.cores) threads = m.cores;
+  *out = (tarn_host_peaks){.threads = threads};
+  if (!tarn_host_flops(cx, threads, &out->flops)) tarn_raise(cx, TARN_MEMORY, "measuring: no %u threads to be had", threads);
+  size_t below = 0; /* of one thread's share of the level before, which must not hold what is read from this one */
+  for (int i = 0; i < 3; i++) {
+    const cache *c = &m.level[i];
+    if (!c->size) continue;
+    unsigned instances = c->count < threads ? c->count : threads;
+    tarn_host_level *l = &out->level[out->nlevel++];
+    *l = (tarn_host_level){.name = name[i], .capacity = c->size * instances};
+    size_t share = l->capacity / threads, bytes = below && share > 8 * below ? 4 * below : share / 2;
+    if (out->nlevel == 1 || reach > out->level[out->nlevel - 2].capacity) level_rates(cx, threads, bytes, l);
+    below = share;
+  }
+  tarn_host_level *last = &out->level[out->nlevel++];
+  *last = (tarn_host_level){.name = "dram", .capacity = SIZE_MAX};
+  size_t nearer = out->nlevel > 1 ? last[-1].capacity : 0;
+  if (reach > nearer) level_rates(cx, threads, nearer ? (nearer + nearer / 2) / threads : (size_t)64 << 20, last);
 }

@@ -6,6 +6,7 @@
 #ifndef TARN_HW_HOST_H
 #define TARN_HW_HOST_H
 #include "hw/hw.h"
+#include <stddef.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -15,6 +16,20 @@ TARN_API const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure);
 TARN_API double tarn_host_fma_peak(void);
 TARN_API double tarn_host_read_rate(tarn_ctx *cx, size_t n);
 TARN_API double tarn_host_clock(void); /* Hz, rounded to 50 MHz */
+
+/* What so many threads reach together, timed now. A level's capacity is that of all instances they use (threads 0, or more
+ * than there are cores: all); main memory, the last level, has capacity SIZE_MAX. Rates are in bytes a second; a copy
+ * counts what it reads and what it writes. */
+typedef struct tarn_host_level { const char *name; size_t capacity; double read, write, copy; } tarn_host_level;
+typedef struct tarn_host_peaks {
+  uint32_t threads;
+  double flops;                  /* f32, a multiply-add is two */
+  uint32_t nlevel;
+  tarn_host_level level[4];      /* l1 l2 l3 dram, those that exist */
+} tarn_host_peaks;
+/* Levels are timed up to the one that holds `reach` bytes, the others have rates of 0: main memory takes half a second.
+ * Raises. */
+TARN_API void tarn_host_measure(tarn_ctx *cx, uint32_t threads, size_t reach, tarn_host_peaks *out);
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,6 @@
 /* What this machine's cores reach, measured. */
 #define _GNU_SOURCE
-#include "hw/host/host.h"
+#include "hw/host/internal.h"
 #include <math.h>
 #include <time.h>
 
@@ -14,7 +14,9 @@ static double now(void) {
 static uint64_t add_chain(uint64_t n) {
   uint64_t x = n;
   for (uint64_t i = 0; i < n; i++) {
-#define STEP x += i; __asm__ volatile("" : "+r"(x));
+#define STEP                                                                                       \
+  x += i;                                                                                          \
+  __asm__ volatile("" : "+r"(x));
     STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP
 #undef STEP
   }
@@ -38,11 +40,13 @@ typedef float vec __attribute__((vector_size(64), aligned(64)));
 #else
 #define WIDEST __attribute__((noinline))
 #endif
-/* Built with -ffp-contract=fast (hw/CMakeLists.txt): each line is one wide multiply-add, twelve chains at once. */
+/* Built with -ffp-contract=fast (hw/CMakeLists.txt): each line is one wide multiply-add, twelve
+ * chains at once. */
 WIDEST static void fma_chains(float *out, long n) {
   vec b = {0}, c = {0};
   for (int j = 0; j < 16; j++) b[j] = out[0] + 0.999f, c[j] = out[1] + 1e-3f;
-  vec a0 = b, a1 = a0 + c, a2 = a1 + c, a3 = a2 + c, a4 = a3 + c, a5 = a4 + c, a6 = a5 + c, a7 = a6 + c;
+  vec a0 = b, a1 = a0 + c, a2 = a1 + c, a3 = a2 + c, a4 = a3 + c, a5 = a4 + c, a6 = a5 + c,
+      a7 = a6 + c;
   vec a8 = a7 + c, a9 = a8 + c, a10 = a9 + c, a11 = a10 + c;
   for (long k = 0; k < n; k++) {
     a0 = a0 * b + c, a1 = a1 * b + c, a2 = a2 * b + c, a3 = a3 * b + c;
@@ -52,7 +56,11 @@ WIDEST static void fma_chains(float *out, long n) {
   vec s = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + a10 + a11;
   for (int j = 0; j < 16; j++) out[j] = s[j];
 }
-#define CHAINS 12
+float tarn_host_fma_pass(float *p, size_t n, size_t times) {
+  (void)n;
+  fma_chains(p, (long)times);
+  return p[0];
+}
 double tarn_host_fma_peak(void) {
   float out[16] = {0};
   double best = 0;
@@ -61,7 +69,7 @@ double tarn_host_fma_peak(void) {
     out[0] = out[1] = 0;
     double t = now();
     fma_chains(out, n);
-    t = (double)n * CHAINS * 16 * 2 / (now() - t);
+    t = (double)n * TARN_HOST_FMA_FLOP / (now() - t);
     if (t > best) best = t;
   }
   return best;

@@ -55,11 +55,12 @@ sample=$(ls examples/digits/samples/*.npy 2>/dev/null | head -1)
 
 try 0 bench "$work/a" --threads 1 --repeat 3 --json
 for key in seconds.median seconds.min gflop gflops peak_gflops peak_fraction kernels.0.name kernels.0.seconds \
-  kernels.0.gflops kernels.0.peak_fraction; do value $key >/dev/null; done
+  kernels.0.gflops kernels.0.peak_fraction kernels.0.binds kernels.0.bound_seconds kernels.0.bound_fraction \
+  kernels.0.read_bytes bound_fraction peaks.flops peaks.start peaks.levels.0.read; do value $key >/dev/null; done
 is 'kernels.#' "$("$json" 'program.#' <"$work/a/report.json")"
 try 0 bench "$work/a" --threads 1 --repeat 1 --html "$work/page.html" --trace "$work/trace.json"
 [ "$("$json" 'traceEvents.#' <"$work/trace.json")" = "$("$json" 'program.#' <"$work/a/report.json")" ] || fail "--trace"
 [ "$("$json" traceEvents.0.ph <"$work/trace.json")" = X ] || fail "--trace: not a complete event"
-page "$work/page.html" k0_ 'of the peak'
+page "$work/page.html" k0_ 'of the peak' Roofline '<circle' Timeline '<rect'
 refused 3 /dev/full -- bench "$work/a" --repeat 1 --html /dev/full
 finish

@@ -1,0 +1,56 @@
+"""The other end of worker.py's pipe, and rounds in which engines take turns."""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+SPINS = {"onnxruntime": 0.03, "torch": 0.01}  # seconds for which an engine's idle threads keep a core busy, about
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Engine:
+    """A worker process of the engine `kind`, started anew when it has died; name: what its times are called."""
+
+    def __init__(self, kind, log, name=None):
+        self.kind, self.log, self.name, self.process = kind, log, name or kind, None
+
+    def start(self):
+        self.process = subprocess.Popen([sys.executable, os.path.join(HERE, "worker.py"), self.kind], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=self.log, text=True)
+
+    def ask(self, **request):
+        if self.process is None or self.process.poll() is not None:
+            self.start()
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            code = self.process.wait()
+            self.process = None
+            return {"error": f"the process ended with {code}"}
+        return json.loads(line)
+
+    def close(self):
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.wait()
+            self.process = None
+
+
+def rounds(engines, count, seconds, least):
+    """Times of loaded engines, taking turns: {name: {"median", "least", "all"}}."""
+    got = {e.name: [] for e in engines}
+    low = {e.name: [] for e in engines}
+    for _ in range(count):
+        for e in engines:
+            answer = e.ask(do="time", seconds=seconds, least=least)
+            time.sleep(SPINS.get(e.kind, 0))
+            if "median" in answer:
+                got[e.name].append(answer["median"])
+                low[e.name].append(answer["least"])
+    return {n: {"median": statistics.median(t), "least": min(low[n]), "all": t} for n, t in got.items() if t}

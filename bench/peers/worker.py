@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""One engine in a process of its own. Reads requests, one JSON object a line, from standard input; answers likewise.
+
+    {"do": "prepare"|"load", "model": PATH, "threads": N, "folder": DIR}
+    {"do": "time", "seconds": S, "least": N}    -> {"median": s, "least": s, "runs": n}
+    {"do": "error", "reference": FILE}          -> {"error_of": of the largest value of reference.npz}
+    {"do": "save", "path": FILE}                the outputs, as .npz
+"""
+import importlib
+import json
+import os
+import statistics
+import sys
+import time
+import traceback
+
+# instead of this folder, whose modules have the names of the engines
+sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+import numpy as np  # noqa: E402
+
+from peers import Unsupported, feed_of  # noqa: E402
+
+
+WARM = 0.003  # seconds, and one run: clocks rise, threads wake
+
+
+def timed(peer, seconds, least):
+    times, clock = [], time.perf_counter
+    end = clock() + WARM
+    peer.run()
+    while clock() < end:
+        peer.run()
+    end = clock() + seconds
+    while len(times) < least or clock() < end:
+        start = clock()
+        peer.run()
+        times.append(clock() - start)
+    return {"median": statistics.median(times), "least": min(times), "runs": len(times)}
+
+
+class Worker:
+    def __init__(self, engine):
+        self.kind, self.peer = importlib.import_module("peers." + engine).Peer, None
+
+    def prepare(self, r):
+        os.makedirs(r["folder"], exist_ok=True)
+        self.kind.prepare(r["model"], r["threads"], r["folder"])
+        return {}
+
+    def load(self, r):
+        self.peer = None  # the one before goes first
+        self.peer = self.kind(r["model"], r["threads"], r["folder"], feed_of(r["model"]))
+        self.peer.run()
+        return {}
+
+    def time(self, r):
+        return timed(self.peer, r["seconds"], r["least"])
+
+    def error(self, r):
+        with np.load(r["reference"]) as want:
+            y = self.peer.result()[0]
+            if list(y.shape) != list(want["shape"]):
+                return {"error": f"a result of shape {list(y.shape)}"}
+            off = np.abs(y.ravel()[want["places"]].astype(np.float64) - want["values"]).max()
+            return {"error_of": float(off / max(want["largest"], 1e-30))}
+
+    def save(self, r):
+        np.savez(r["path"], *self.peer.result())
+        return {}
+
+    def answer(self, request):
+        try:
+            return getattr(self, request["do"])(request)
+        except Unsupported as e:
+            return {"unsupported": str(e)}
+        except Exception as e:  # whatever an engine raises: the driver says so and goes on
+            traceback.print_exc()
+            return {"error": f"{type(e).__name__}: {e}"[:300]}
+
+
+def main():
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # engines print
+    worker = Worker(sys.argv[1])
+    for line in sys.stdin:
+        print(json.dumps(worker.answer(json.loads(line))), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    main()

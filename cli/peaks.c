@@ -1,0 +1,77 @@
+/* What this machine reaches, and the least time that a kernel's demand takes at those rates. */
+#include "cli/peaks.h"
+#include "runtime/rt.h"
+#include <math.h>
+
+static void nothing(void *arg, uint32_t slot, int64_t begin, int64_t end) {
+  (void)arg, (void)slot, (void)begin, (void)end;
+}
+
+/* Seconds of an empty parallel loop, median: what every kernel pays to start its threads and to
+ * wait for them. */
+static double start_seconds(tarn_ctx *cx, uint32_t threads) {
+  enum { TIMES = 1001 };
+  tarn_rt_pool *pool = tarn_rt_pool_new(threads);
+  if (!pool) tarn_raise(cx, TARN_MEMORY, "measuring: no %u threads to be had", threads);
+  double *t = TARN_ARRAY(cx, double, TIMES);
+  for (int i = 0; i < TIMES; i++) {
+    t[i] = cli_now();
+    pool->run(pool, nothing, NULL, threads);
+    t[i] = cli_now() - t[i];
+  }
+  tarn_rt_pool_free(pool);
+  return cli_median(t, TIMES);
+}
+
+void cli_peaks_measure(tarn_ctx *cx, uint32_t threads, size_t reach, cli_peaks *out) {
+  tarn_host_measure(cx, threads, reach, &out->host);
+  out->start = start_seconds(cx, out->host.threads);
+}
+
+void cli_peaks_json(cli_json *j, const cli_peaks *p) {
+  cli_json_int(j, "threads", p->host.threads);
+  cli_json_num(j, "flops", p->host.flops);
+  cli_json_num(j, "start", p->start);
+  cli_json_open(j, "levels", '[');
+  for (uint32_t i = 0; i < p->host.nlevel; i++) {
+    const tarn_host_level *l = &p->host.level[i];
+    cli_json_open(j, NULL, '{');
+    cli_json_str(j, "name", l->name);
+    if (l->capacity == SIZE_MAX) cli_json_num(j, "capacity", (double)INFINITY);
+    else cli_json_int(j, "capacity", (int64_t)l->capacity);
+    cli_json_num(j, "read", l->read);
+    cli_json_num(j, "write", l->write);
+    cli_json_num(j, "copy", l->copy);
+    cli_json_close(j, '}');
+  }
+  cli_json_close(j, ']');
+}
+void cli_peaks_text(const cli_peaks *p) {
+  printf("%u threads: %.4g GFLOP/s in f32; %.3g us to start and join\n", p->host.threads,
+         p->host.flops / 1e9, 1e6 * p->start);
+  for (uint32_t i = 0; i < p->host.nlevel; i++) {
+    const tarn_host_level *l = &p->host.level[i];
+    if (l->read)
+      printf("  %-4s read %7.4g  write %7.4g  copy %7.4g GB/s\n", l->name, l->read / 1e9,
+             l->write / 1e9, l->copy / 1e9);
+  }
+}
+
+/* What is balanced goes at the rate of a copy, the rest at its own. */
+static double traffic(const tarn_host_level *l, double read, double write) {
+  double both = read < write ? read : write;
+  return 2 * both / l->copy + (read - both) / l->read + (write - both) / l->write;
+}
+cli_bound cli_bound_of(const cli_peaks *p, const cli_work *w) {
+  cli_bound b = {w->flop / p->host.flops, "fma"};
+  double all = w->read + w->write, nearer = 0;
+  for (uint32_t i = 0; i < p->host.nlevel && all > nearer;
+       nearer = (double)p->host.level[i++].capacity) {
+    const tarn_host_level *l = &p->host.level[i];
+    double part = (all - nearer) / all,
+           t = l->read ? traffic(l, part * w->read, part * w->write) : 0;
+    if (t > b.seconds) b = (cli_bound){t, l->name};
+  }
+  b.seconds += p->start;
+  return b;
+}

@@ -1,0 +1,21 @@
+/* What tarn bench measures, and the page that shows it. */
+#ifndef TARN_CLI_TIMING_H
+#define TARN_CLI_TIMING_H
+#include "cli/peaks.h"
+
+typedef struct cli_timed {
+  const char *name;
+  double seconds; /* median */
+  cli_work work;
+  cli_bound bound;
+} cli_timed;
+typedef struct cli_timing {
+  double median, least, gflop;
+  double bound; /* seconds: the sum of the kernels' */
+  cli_peaks peaks;
+  uint32_t n;
+  cli_timed *kernel;
+} cli_timing;
+/* One self-contained page: the kernels in a table, along a time axis, and in a roofline plot. */
+void cli_timing_page(tarn_ctx *cx, const cli_timing *t, const char *title, const char *path);
+#endif

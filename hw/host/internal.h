@@ -1,0 +1,17 @@
+#ifndef TARN_HW_HOST_INTERNAL_H
+#define TARN_HW_HOST_INTERNAL_H
+#include "hw/host/host.h"
+
+enum { TARN_HOST_READ, TARN_HOST_WRITE, TARN_HOST_COPY, TARN_HOST_WAYS };
+/* Bytes a second of all threads together, each on so many bytes of its own. A copy counts both what
+ * it reads and what it writes. False when the threads could not be started. Raises for memory only.
+ */
+bool tarn_host_rates(tarn_ctx *cx, unsigned threads, size_t bytes, double rate[TARN_HOST_WAYS]);
+/* FLOP a second of all threads together, in wide multiply-adds. False as above. */
+bool tarn_host_flops(tarn_ctx *cx, unsigned threads, double *rate);
+/* Independent chains of multiply-adds, `times` turns of TARN_HOST_FMA_FLOP operations; p: 16
+ * floats, aligned; n is not used. */
+#define TARN_HOST_FMA_FLOP (12 * 16 * 2)
+float tarn_host_fma_pass(float *p, size_t n, size_t times);
+
+#endif
