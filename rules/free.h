@@ -80,7 +80,7 @@ uint32_t free_symbol(free_state *f, const char *s, size_t n);
 void free_read_analysis(tarn_ruleset *rs, const tarn_sx *s);
 void free_read_predicate(tarn_ruleset *rs, const tarn_sx *s);
 fexpr *free_condition(tarn_ruleset *rs, rule *r, const tarn_sx *s);
-/* The same; NULL where it cannot be computed, but the file has an interpretation over which it may be checked. */
+/* The same; NULL where it cannot be computed: that is said when the rule is to be run. A checker may know what it means. */
 fexpr *free_try_condition(tarn_ruleset *rs, rule *r, const tarn_sx *s);
 /* What a use of a predicate says; NULL: it is none. Raises when the arguments are not as many. */
 const tarn_sx *free_expand(const tarn_ruleset *rs, const tarn_sx *s);

@@ -6,7 +6,6 @@
  *
  * and the expressions in them and in rules. */
 #include "rules/free.h"
-#include "rules/meaning.h"
 #include <string.h>
 
 typedef struct freader {
@@ -145,7 +144,6 @@ static void try_condition(tarn_ctx *cx, void *arg) {
   t->x = free_condition(t->rs, t->r, t->s);
 }
 fexpr *free_try_condition(tarn_ruleset *rs, rule *r, const tarn_sx *s) {
-  if (!rs->meaning) return free_condition(rs, r, s);
   trying t = {rs, r, s, NULL};
   tarn_status st = tarn_protect(rs->cx, try_condition, &t);
   if (st && st != TARN_BAD_INPUT) tarn_reraise(rs->cx, st);
