@@ -116,10 +116,10 @@ static eg_outcome make_nodes(eg_applier *ap, uint32_t rule, const uint32_t *tupl
 
 /* ---- unions ---- */
 
-/* The record of a union by a rule: LOG_RULE | length << 2 | set << 16; rule | part << 20; the tuple; the ids of
- * the right-side nodes. See explain.c. */
-static bool log_rule(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple,
-                     const uint32_t *made, uint32_t n_made) {
+/* The record of a union by a rule: LOG_RULE | length << 2 | set << 16; rule | part << 20; the
+ * tuple; the ids of the right-side nodes. See explain.c. */
+bool eg_log_rule(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple,
+                 const uint32_t *made, uint32_t n_made) {
   tarn_egraph *g = ap->g;
   const eg_rule *r = &ap->rs->rule[rule];
   uint32_t n = 2 + r->n_words + n_made;
@@ -138,7 +138,7 @@ eg_outcome eg_join_ids(eg_applier *ap, uint32_t rule, uint32_t part, const uint3
   bool same = eg_find_mut(g, from) == eg_find_mut(g, to);
   if (same && (g->reasons != TARN_EG_REASONS_ALL || from == to)) return EG_APPLIED;
   size_t at = g->log.n;
-  if (g->reasons && !log_rule(ap, rule, part, tuple, made, n_made)) return EG_STOPPED;
+  if (g->reasons && !eg_log_rule(ap, rule, part, tuple, made, n_made)) return EG_STOPPED;
   int j = same ? 0 : eg_join(g, from, to, ap->rs->rule[rule].id, 0);
   if (j < 0) {
     g->log.n = at;

@@ -1,5 +1,5 @@
 /* Re-deriving every invariant the slow way. */
-#include "egraph/internal.h"
+#include "egraph/table.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ static bool check_classes(tarn_egraph *g, uint32_t *in_list, uint32_t *classes) 
         ++*in_list;
         if (n != c && g->stamp[n] > last) return BROKEN(g, "class %u: node %u is out of order", c, n);
         if (n != c) last = g->stamp[n];
-        if (!(g->mask[c] & eg_op_bit(g->heads[eg_head_of(g, n)].op)))
+        if (!(g->mask[c] & g->heads[eg_head_of(g, n)].bit))
           return BROKEN(g, "class %u: the mask lacks the op of node %u", c, n);
       } else if (n != c) {
         return BROKEN(g, "class %u lists hidden node %u", c, n);
@@ -50,6 +50,8 @@ static bool check_counts(tarn_egraph *g) {
   uint32_t heads = 0;
   for (uint32_t id = 0; id < g->n_ids; id++) {
     if (!check_node(g, id)) return false;
+    if (eg_is_root(g, id) != (g->uf[id] >= UF_ROOT))
+      return BROKEN(g, "id %u: whether it is a root", id);
     live += eg_visible(g, id);
     dead += (g->rec[id].head & HEAD_DEAD) != 0;
   }
@@ -58,7 +60,8 @@ static bool check_counts(tarn_egraph *g) {
   if (live != g->live || listed != live || heads != live)
     return BROKEN(g, "counts differ: %u live, %u counted, %u listed, %u by head", g->live, live, listed, heads);
   if (classes != g->classes) return BROKEN(g, "%u classes, %u counted", g->classes, classes);
-  if (g->slots_live != g->n_ids - dead) return BROKEN(g, "%u keys for %u nodes", g->slots_live, g->n_ids - dead);
+  if (g->table.live != g->n_ids - dead)
+    return BROKEN(g, "%u keys for %u nodes", g->table.live, g->n_ids - dead);
   return true;
 }
 

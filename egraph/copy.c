@@ -1,5 +1,6 @@
 /* Copying a graph. */
 #include "egraph/pattern.h"
+#include "egraph/table.h"
 
 #include <string.h>
 
@@ -27,13 +28,14 @@ static bool dup_ids(tarn_egraph *c, const tarn_egraph *g, eg_mem *m) {
   size_t n = g->n_ids;
   c->ids_cap = n;
   return DUP(rec, n) && DUP(link, n) && DUP(uf, n) && DUP(stamp, n) && DUP(mask, n) &&
-         DUP(wkid, g->n_wide) && DUP(wnext, g->n_wide) && DUP(wowner, g->n_wide) && DUP(heads, g->n_heads);
+         DUP(lost, n / 32 + 1) && DUP(wkid, g->n_wide) && DUP(wnext, g->n_wide) &&
+         DUP(wowner, g->n_wide) && DUP(heads, g->n_heads);
 }
 
 static bool dup_tables(tarn_egraph *c, const tarn_egraph *g, eg_mem *m) {
   size_t none, heads = g->head_slots ? g->head_mask + (size_t)1 : 0;
   return dup(m, (void **)&c->head_slots, &none, g->head_slots, heads, sizeof *g->head_slots) &&
-         dup(m, (void **)&c->slots, &none, g->slots, (size_t)1 << g->slot_bits, sizeof *g->slots);
+         eg_table_copy(c, g);
 }
 
 static bool dup_logs(tarn_egraph *c, const tarn_egraph *g, eg_mem *m) {
@@ -57,9 +59,8 @@ static bool dup_analyses(tarn_egraph *c, const tarn_egraph *g, eg_mem *m) {
 static void copy_numbers(tarn_egraph *c, const tarn_egraph *g) {
   c->reasons = g->reasons, c->max_nodes = g->max_nodes;
   c->n_ids = g->n_ids, c->n_wide = g->n_wide;
-  c->n_heads = g->n_heads, c->head_mask = g->head_mask, c->last_head = g->last_head;
-  c->slot_bits = g->slot_bits, c->id_bits = g->id_bits;
-  c->slots_used = g->slots_used, c->slots_live = g->slots_live;
+  c->n_heads = g->n_heads, c->head_mask = g->head_mask;
+  memcpy(c->recent_head, g->recent_head, sizeof c->recent_head);
   c->now = g->now, c->now_used = g->now_used, c->epoch = g->epoch;
   c->live = g->live, c->classes = g->classes, c->version = g->version;
   c->conflict = g->conflict, c->has_conflict = g->has_conflict;
@@ -71,15 +72,14 @@ tarn_egraph *tarn_eg_copy(const tarn_egraph *g) {
   tarn_egraph *c = tarn_eg_new(&g->mem.a, NULL);
   if (!c) return NULL;
   eg_mem *m = &c->mem;
-  eg_release(m, c->slots, sizeof *c->slots << c->slot_bits);
-  c->slots = NULL;
+  eg_table_free(c);
   c->reasons = g->reasons;
   if (dup_analyses(c, g, m) && dup_ids(c, g, m) && dup_tables(c, g, m) && dup_logs(c, g, m)) {
     copy_numbers(c, g);
     m->limit = g->mem.limit;
     return c;
   }
-  c->head_mask = g->head_mask, c->slot_bits = g->slot_bits; /* the sizes that freeing needs */
+  c->head_mask = g->head_mask; /* the size that freeing needs */
   tarn_eg_free(c);
   return NULL;
 }

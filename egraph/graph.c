@@ -1,5 +1,5 @@
 /* Nodes: interned heads, hash-consing, union-find lookups, iteration. */
-#include "egraph/internal.h"
+#include "egraph/table.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@ enum { LARGE = 1 << 22 }; /* bytes */
 
 void eg_mem_init(eg_mem *m, const tarn_allocator *a) {
   *m = (eg_mem){.a = a ? *a : tarn_malloc_allocator};
+  m->pages = m->a.realloc == tarn_malloc_allocator.realloc;
 }
 
 void eg_fail(eg_mem *m, tarn_status st, const char *fmt, ...) {
@@ -22,6 +23,10 @@ void eg_fail(eg_mem *m, tarn_status st, const char *fmt, ...) {
   va_end(ap);
 }
 
+static inline void *reallocate(eg_mem *m, void *p, size_t old, size_t n) {
+  return m->pages ? eg_pages(&m->a, p, old, n) : m->a.realloc(m->a.user, p, old, n);
+}
+
 void *eg_resize(eg_mem *m, void *p, size_t old, size_t n) {
   uint64_t limit = m->urgent ? m->limit : m->limit - m->limit / 8;
   if (m->limit && n > old && m->bytes + (n - old) > limit) {
@@ -29,7 +34,7 @@ void *eg_resize(eg_mem *m, void *p, size_t old, size_t n) {
             (unsigned long long)m->limit);
     return NULL;
   }
-  void *q = m->a.realloc(m->a.user, p, old, n);
+  void *q = reallocate(m, p, old, n);
   if (!q) {
     eg_fail(m, TARN_MEMORY, "egraph: out of memory (%zu bytes asked)", n);
     return NULL;
@@ -41,7 +46,7 @@ void *eg_resize(eg_mem *m, void *p, size_t old, size_t n) {
 
 void eg_release(eg_mem *m, void *p, size_t n) {
   if (!p) return;
-  m->a.realloc(m->a.user, p, n, 0);
+  reallocate(m, p, n, 0);
   m->bytes -= n;
 }
 
@@ -112,139 +117,31 @@ static bool heads_rehash(tarn_egraph *g) {
   return true;
 }
 
+/* Where the head is remembered when it was asked for lately. */
+static inline uint32_t *recent_head(tarn_egraph *g, uint32_t op) {
+  return &g->recent_head[op % (sizeof g->recent_head / sizeof *g->recent_head)];
+}
+
+static inline bool is_head(const tarn_egraph *g, uint32_t h, uint32_t op, uint32_t payload,
+                           uint32_t n) {
+  if (h >= g->n_heads) return false;
+  const eg_head *e = &g->heads[h];
+  return e->op == op && e->payload == payload && e->n == n;
+}
+
 uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n) {
-  if (g->last_head < g->n_heads) {
-    const eg_head *e = &g->heads[g->last_head];
-    if (e->op == op && e->payload == payload && e->n == n) return g->last_head;
-  }
+  uint32_t *recent = recent_head(g, op);
+  if (is_head(g, *recent, op, payload, n)) return *recent;
   if (!g->head_slots || (g->n_heads + 1) * 2 > g->head_mask)
     if (!heads_rehash(g)) return NONE;
   uint32_t i = head_slot(g, op, payload, n);
   if (g->head_slots[i] == NONE) {
     if (g->n_heads >= HEAD_BITS) return NONE;
     if (!GROW(g, heads, g->n_heads + 1u)) return NONE;
-    g->heads[g->n_heads] = (eg_head){op, payload, n, 0};
+    g->heads[g->n_heads] = (eg_head){op, payload, n, 0, eg_op_bit(op)};
     g->head_slots[i] = g->n_heads++;
   }
-  return g->last_head = g->head_slots[i];
-}
-
-/* ---- the hash table of nodes ---- */
-
-uint64_t eg_hash_node(uint32_t head, const uint32_t *kids, uint32_t n) {
-  if (n <= 2) return eg_hash2(head, n > 0 ? kids[0] : 0, n > 1 ? kids[1] : 0);
-  uint64_t x = head * 0x9E3779B97F4A7C15u;
-  for (uint32_t i = 0; i < n; i++) x = (x ^ (x >> 29) ^ kids[i]) * 0xBF58476D1CE4E5B9u;
-  return eg_hash_end(x);
-}
-
-static inline bool same_node(const tarn_egraph *g, uint32_t id, uint32_t head, const uint32_t *kids,
-                             uint32_t n) {
-  const eg_rec *r = &g->rec[id];
-  if ((r->head & HEAD_BITS) != head) return false;
-  if (n == 2) return r->k[0] == kids[0] && r->k[1] == kids[1];
-  if (n == 1) return r->k[0] == kids[0];
-  return n == 0 || memcmp(g->wkid + r->k[0], kids, n * sizeof *kids) == 0;
-}
-
-uint32_t eg_table_find(const tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
-                       uint32_t n) {
-  uint32_t m = (1u << g->slot_bits) - 1, idm = (1u << g->id_bits) - 1, tag = eg_slot_tag(g, h);
-  for (uint32_t i = eg_slot_home(g, h);; i = (i + 1) & m) {
-    uint32_t s = g->slots[i];
-    if (s == NONE) return NONE;
-    if ((s & ~idm) == tag && s != TOMB && same_node(g, s & idm, head, kids, n)) return s & idm;
-  }
-}
-
-uint32_t eg_table_peek(const tarn_egraph *g, uint64_t h) {
-  uint32_t m = (1u << g->slot_bits) - 1, idm = (1u << g->id_bits) - 1, tag = eg_slot_tag(g, h);
-  for (uint32_t i = eg_slot_home(g, h);; i = (i + 1) & m) {
-    uint32_t s = g->slots[i];
-    if (s == NONE) return NONE;
-    if ((s & ~idm) == tag && s != TOMB) return s & idm;
-  }
-}
-
-static uint32_t table_slot_of(const tarn_egraph *g, uint64_t h, uint32_t id) {
-  uint32_t m = (1u << g->slot_bits) - 1, want = eg_slot_tag(g, h) | id;
-  for (uint32_t i = eg_slot_home(g, h);; i = (i + 1) & m) {
-    if (g->slots[i] == want) return i;
-    if (g->slots[i] == NONE) return NONE;
-  }
-}
-
-void eg_table_remove(tarn_egraph *g, uint64_t h, uint32_t id) {
-  uint32_t m = (1u << g->slot_bits) - 1, i = table_slot_of(g, h, id);
-  if (i == NONE) return;
-  g->slots_live--;
-  if (g->slots[(i + 1) & m] != NONE) {
-    g->slots[i] = TOMB;
-    return;
-  }
-  /* the end of a run: this slot and the tombstones before it become empty again */
-  do {
-    g->slots[i] = NONE;
-    g->slots_used--;
-    i = (i - 1) & m;
-  } while (g->slots[i] == TOMB);
-}
-
-void eg_table_insert(tarn_egraph *g, uint64_t h, uint32_t id) {
-  uint32_t m = (1u << g->slot_bits) - 1, i = eg_slot_home(g, h);
-  while (g->slots[i] < TOMB) i = (i + 1) & m;
-  if (g->slots[i] == NONE) g->slots_used++;
-  g->slots_live++;
-  g->slots[i] = eg_slot_tag(g, h) | id;
-}
-
-void eg_table_replace(tarn_egraph *g, uint64_t h, uint32_t old, uint32_t id) {
-  uint32_t i = table_slot_of(g, h, old);
-  if (i != NONE) g->slots[i] = eg_slot_tag(g, h) | id;
-}
-
-static void table_fill(tarn_egraph *g) {
-  memset(g->slots, 0xFF, sizeof *g->slots << g->slot_bits);
-  g->slots_used = g->slots_live = 0;
-  enum { AHEAD = 16 };
-  uint64_t hash[AHEAD];
-  for (uint32_t first = 0; first < g->n_ids; first += AHEAD) {
-    uint32_t end = first + AHEAD < g->n_ids ? first + AHEAD : g->n_ids;
-    for (uint32_t id = first; id < end; id++) {
-      uint32_t h = g->rec[id].head & HEAD_BITS, n = g->heads[h].n;
-      hash[id - first] = eg_hash_node(h, eg_kids(g, id, n), n);
-      eg_fetch_slot(g, hash[id - first]);
-    }
-    for (uint32_t id = first; id < end; id++)
-      if (!(g->rec[id].head & HEAD_DEAD)) eg_table_insert(g, hash[id - first], id);
-  }
-}
-
-static unsigned bits_for(uint64_t n) {
-  unsigned b = 4;
-  while (((uint64_t)1 << b) < n) b++;
-  return b;
-}
-
-bool eg_table_reserve(tarn_egraph *g, uint32_t extra) {
-  uint64_t cap = g->slots ? (uint64_t)1 << g->slot_bits : 0;
-  bool ids_fit = g->slots && (uint64_t)g->n_ids + extra + 2 < (uint64_t)1 << g->id_bits;
-  if (ids_fit && ((uint64_t)g->slots_used + extra) * 4 <= cap * 3) return true;
-  uint64_t want = cap ? cap : 64;
-  uint64_t percent = g->mem.urgent ? 74 : 55;
-  while (((uint64_t)g->slots_live + extra) * 100 > want * percent) want *= 2;
-  if (want > cap) {
-    uint32_t *s = eg_resize(&g->mem, NULL, 0, want * sizeof *s);
-    if (!s) return false;
-    eg_release(&g->mem, g->slots, cap * sizeof *s);
-    g->slots = s;
-    g->slot_bits = bits_for(want);
-  }
-  unsigned need = bits_for(((uint64_t)g->n_ids + extra + 2) * 2);
-  g->id_bits = need > g->slot_bits ? need : g->slot_bits;
-  if (g->id_bits > 29) g->id_bits = 29;
-  table_fill(g);
-  return true;
+  return *recent = g->head_slots[i];
 }
 
 /* ---- making one ---- */
@@ -256,7 +153,7 @@ tarn_egraph *tarn_eg_new(const tarn_allocator *allocator, const tarn_eg_config *
   if (!g) return NULL;
   memset(g, 0, sizeof *g);
   g->mem = m;
-  g->last_head = NONE;
+  memset(g->recent_head, 0xFF, sizeof g->recent_head);
   g->now = 1;
   g->max_nodes = MAX_IDS;
   g->cur_rule = TARN_EG_RULE_GIVEN;
@@ -304,12 +201,13 @@ void tarn_eg_free(tarn_egraph *g) {
   eg_release(m, g->uf, g->uf_cap * sizeof *g->uf);
   eg_release(m, g->stamp, g->stamp_cap * sizeof *g->stamp);
   eg_release(m, g->mask, g->mask_cap * sizeof *g->mask);
+  eg_release(m, g->lost, g->lost_cap * sizeof *g->lost);
   eg_release(m, g->wkid, g->wkid_cap * sizeof *g->wkid);
   eg_release(m, g->wnext, g->wnext_cap * sizeof *g->wnext);
   eg_release(m, g->wowner, g->wowner_cap * sizeof *g->wowner);
   eg_release(m, g->heads, g->heads_cap * sizeof *g->heads);
   if (g->head_slots) eg_release(m, g->head_slots, (g->head_mask + 1) * sizeof *g->head_slots);
-  if (g->slots) eg_release(m, g->slots, sizeof *g->slots << g->slot_bits);
+  eg_table_free(g);
   eg_release(m, g->pending, g->pending_cap * sizeof *g->pending);
   eg_vec_free(m, &g->changed);
   eg_vec_free(m, &g->queued);
@@ -326,12 +224,19 @@ void tarn_eg_clear_status(tarn_egraph *g) { g->mem.st = TARN_OK; }
 
 /* ---- adding ---- */
 
+static bool reserve_bits(tarn_egraph *g, size_t ids) {
+  size_t had = g->lost_cap;
+  if (!GROW(g, lost, ids / 32 + 1)) return false;
+  memset(g->lost + had, 0, (g->lost_cap - had) * sizeof *g->lost);
+  return true;
+}
+
 static bool reserve_ids(tarn_egraph *g, size_t need) {
   if (need <= g->ids_cap) return true;
   size_t c = roomier(g->ids_cap, need, sizeof *g->rec);
   if (c < 64) c = 64;
   bool ok = GROW(g, rec, c) && GROW(g, link, c) && GROW(g, uf, c) && GROW(g, stamp, c) &&
-            GROW(g, mask, c);
+            GROW(g, mask, c) && reserve_bits(g, c);
   for (uint32_t a = 0; ok && a < g->n_analyses; a++) {
     ok = eg_grow(&g->mem, (void **)&g->data[a], &g->data_cap[a], c, sizeof(uint64_t));
     if (ok && g->reasons)
@@ -383,7 +288,7 @@ static uint32_t make_node(tarn_egraph *g, uint64_t h, uint32_t head, const uint3
   g->uf[id] = UF_ROOT | USE_END;
   g->stamp[id] = (uint16_t)g->now;
   g->now_used = true;
-  g->mask[id] = eg_op_bit(g->heads[head].op);
+  g->mask[id] = g->heads[head].bit;
   store_kids(g, id, kids, n);
   g->heads[head].live++;
   g->live++, g->classes++, g->version++;
@@ -422,7 +327,7 @@ static uint32_t add_alias(tarn_egraph *g, uint32_t id, uint32_t head, const uint
       g->n_wide++;
     }
   }
-  g->uf[a] = eg_find(g, id);
+  eg_set_parent(g, a, eg_find(g, id));
   g->stamp[a] = 0, g->mask[a] = 0;
   uint32_t *p = g->log.p + g->log.n;
   p[0] = LOG_CONG | 3u << 2, p[1] = a, p[2] = id;
@@ -461,30 +366,6 @@ bool eg_reserve_nodes(tarn_egraph *g, uint32_t n) {
          reserve_ids(g, g->n_ids + (size_t)n) && eg_table_reserve(g, n);
 }
 
-uint32_t eg_put2(tarn_egraph *g, uint64_t h, uint32_t slot, uint32_t head, uint32_t k0, uint32_t k1) {
-  uint32_t id = g->n_ids++, n = g->heads[head].n;
-  g->rec[id] = (eg_rec){head, {k0, k1}, id};
-  g->uf[id] = UF_ROOT | USE_END;
-  g->stamp[id] = (uint16_t)g->now;
-  g->mask[id] = eg_op_bit(g->heads[head].op);
-  uint32_t e0 = USE_END, e1 = USE_END;
-  if (n > 0) {
-    e0 = g->uf[k0] & ~UF_ROOT;
-    g->uf[k0] = UF_ROOT | 2 * id;
-  }
-  if (n > 1) {
-    e1 = g->uf[k1] & ~UF_ROOT;
-    g->uf[k1] = UF_ROOT | (2 * id + 1);
-  }
-  g->link[id] = (eg_link){{e0, e1}};
-  g->slots[slot] = eg_slot_tag(g, h) | id;
-  g->slots_used++, g->slots_live++;
-  g->heads[head].live++;
-  g->live++, g->classes++, g->version++;
-  g->now_used = true;
-  return id;
-}
-
 static uint32_t add_kids(tarn_egraph *g, uint32_t head, const uint32_t *given, uint32_t *kids,
                          uint32_t n, bool exact) {
   for (uint32_t i = 0; i < n; i++) kids[i] = eg_find_mut(g, given[i]);
@@ -521,9 +402,42 @@ static uint32_t add_public(tarn_egraph *g, uint32_t op, uint32_t payload, const 
   return head == NONE ? NONE : eg_add_head(g, head, kids, n, exact);
 }
 
+/* A node of two kids that its first bucket does not know. */
+EG_APART static uint32_t add_unknown2(tarn_egraph *g, uint32_t head, uint32_t k0, uint32_t k1) {
+  const eg_table *t = &g->table;
+  uint64_t h = eg_hash2(head, k0, k1);
+  uint32_t bucket = EG_BUCKET * eg_slot_home(t, h), id = g->n_ids, kids[2] = {k0, k1};
+  uint32_t empty = eg_slots_empty(t->slots + bucket);
+  bool is_room = empty && !g->making && !g->n_analyses && g->live < g->max_nodes &&
+                 id < g->ids_cap && id < MAX_IDS && t->used < t->room && id + 3 <= t->ids;
+  if (!is_room) return eg_add_head(g, head, kids, 2, false);
+  eg_put2(g, id, h, bucket + eg_lowest(empty), head, g->heads[head].bit, k0, k1, 2);
+  eg_count_new(g, head, 1);
+  return id;
+}
+
+EG_APART static uint32_t add_any(tarn_egraph *g, uint32_t op, uint32_t payload,
+                                 const uint32_t *kids, uint32_t n) {
+  return add_public(g, op, payload, kids, n, false);
+}
+
+/* Short for the most common nodes: then several calls are under way in the processor while memory
+ * is waited for. */
 uint32_t tarn_eg_add(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids,
                      uint32_t n) {
-  return add_public(g, op, payload, kids, n, false);
+  uint32_t head = *recent_head(g, op);
+  if (EG_RARE(n != 2 || !is_head(g, head, op, payload, 2))) return add_any(g, op, payload, kids, n);
+  uint32_t k0 = kids[0], k1 = kids[1];
+  if (EG_RARE(k0 >= g->n_ids || k1 >= g->n_ids || !eg_is_root(g, k0) || !eg_is_root(g, k1)))
+    return add_any(g, op, payload, kids, n);
+  const eg_table *t = &g->table;
+  uint64_t h = eg_hash2(head, k0, k1);
+  const uint32_t *b = t->slots + (size_t)EG_BUCKET * eg_slot_home(t, h);
+  for (uint32_t like = eg_slots_like(b, ~t->ids, eg_slot_tag(t, h)); like; like &= like - 1) {
+    uint32_t s = b[eg_lowest(like)];
+    if (s < TOMB && eg_same2(g, s & t->ids, head, k0, k1)) return s & t->ids;
+  }
+  return add_unknown2(g, head, k0, k1);
 }
 
 uint32_t tarn_eg_add_exact(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids,

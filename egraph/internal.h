@@ -21,14 +21,19 @@
 /* Asks for memory that will be needed soon. */
 #if defined(__GNUC__)
 #define EG_FETCH(p) __builtin_prefetch((p))
+#define EG_RARE(x)  __builtin_expect((x), 0)
+#define EG_APART    __attribute__((noinline)) /* what is called from there stays short */
 #else
 #define EG_FETCH(p) ((void)(p))
+#define EG_RARE(x)  (x)
+#define EG_APART
 #endif
 
 /* ---- memory: counted, limited, with the status of the object that owns it ---- */
 typedef struct eg_mem {
   tarn_allocator a;
   uint64_t bytes, peak, limit;
+  bool pages;  /* the allocator is the C library's: large blocks are mapped */
   bool urgent; /* rebuilding: may use the last eighth of the limit, which is kept for it */
   tarn_status st;
   char msg[240];
@@ -38,6 +43,8 @@ void eg_mem_init(eg_mem *m, const tarn_allocator *a);
 void eg_fail(eg_mem *m, tarn_status st, const char *fmt, ...) TARN_PRINTF(3, 4);
 void *eg_resize(eg_mem *m, void *p, size_t old, size_t n); /* n > 0; NULL: failed, status set */
 void eg_release(eg_mem *m, void *p, size_t n);             /* NULL allowed */
+void *eg_pages(const tarn_allocator *a, void *p, size_t old,
+               size_t n); /* pages.c; as a's realloc */
 
 typedef struct eg_vec { /* of u32 */
   uint32_t *p;
@@ -76,6 +83,7 @@ typedef struct eg_link {
 typedef struct eg_head {
   uint32_t op, payload, n;
   uint32_t live; /* visible nodes */
+  uint16_t bit;  /* eg_op_bit(op) */
 } eg_head;
 
 typedef struct eg_use_list { /* uses of a class that lost a union, to be made canonical */
@@ -87,6 +95,17 @@ typedef struct eg_use_list { /* uses of a class that lost a union, to be made ca
 typedef struct eg_op { /* live nodes per op */
   uint32_t op, live;
 } eg_op;
+
+typedef struct eg_table { /* of nodes by what they are: see table.c */
+  uint32_t *slots;        /* buckets of EG_BUCKET slots, each one line of the cache, in block */
+  void *block;
+  size_t bytes;   /* of block */
+  uint32_t mask;  /* number of buckets - 1 */
+  unsigned shift; /* of the hash: what lies above says in which bucket to look first */
+  uint32_t ids;   /* the low bits of a slot that hold an id; those above hold as much of the hash */
+  uint32_t used, live; /* slots with ids and tombstones; with ids */
+  uint32_t room;       /* used may grow to this before more buckets are needed */
+} eg_table;
 
 struct tarn_egraph {
   eg_mem mem;
@@ -100,9 +119,11 @@ struct tarn_egraph {
   eg_link *link;
   uint32_t *uf;    /* UF_ROOT | head of the use list, or the parent */
   uint16_t *stamp;
-  uint16_t *mask;  /* per class: ops present, a Bloom filter of 15 bits; CLS_QUEUED */
-  size_t rec_cap, link_cap, uf_cap, stamp_cap, mask_cap;
-  uint64_t **data; /* per analysis, per class */
+  uint16_t *mask; /* per class: ops present, a Bloom filter of 15 bits; CLS_QUEUED */
+  uint32_t *lost; /* a bit per id: it is no root; small enough to stay near the processor where uf
+                     is not */
+  size_t rec_cap, link_cap, uf_cap, stamp_cap, mask_cap, lost_cap;
+  uint64_t **data;  /* per analysis, per class */
   uint32_t **cause; /* the node that gave the value; only with reasons */
   size_t *data_cap, *cause_cap;
 
@@ -116,13 +137,9 @@ struct tarn_egraph {
   size_t heads_cap;
   uint32_t *head_slots; /* open addressing, NONE = empty */
   uint32_t head_mask;
-  uint32_t last_head; /* the last one asked for */
+  uint32_t recent_head[16]; /* the last ones asked for, by op */
 
-  /* hash-consing: id in the low id_bits, the rest of the hash above */
-  uint32_t *slots;
-  unsigned slot_bits, id_bits;
-  uint32_t slots_used; /* ids and tombstones */
-  uint32_t slots_live;
+  eg_table table;
 
   uint32_t now;   /* the stamp of changes made now */
   bool now_used;  /* some node has it */
@@ -154,8 +171,6 @@ struct tarn_egraph {
   size_t origin_indexed;
 };
 
-enum { TOMB = 0xFFFFFFFEu };
-
 static inline uint32_t eg_find(const tarn_egraph *g, uint32_t x) {
   uint32_t w;
   while (!((w = g->uf[x]) & UF_ROOT)) x = w;
@@ -172,14 +187,19 @@ static inline uint32_t eg_find_mut(tarn_egraph *g, uint32_t x) {
   }
   return x;
 }
+/* Whether x is a root, the name of its class. */
+static inline bool eg_is_root(const tarn_egraph *g, uint32_t x) {
+  return !(g->lost[x / 32] >> (x % 32) & 1);
+}
+static inline void eg_set_parent(tarn_egraph *g, uint32_t x, uint32_t parent) {
+  g->uf[x] = parent;
+  g->lost[x / 32] |= 1u << (x % 32);
+}
 static inline uint32_t eg_head_of(const tarn_egraph *g, uint32_t id) {
   return g->rec[id].head & HEAD_BITS;
 }
 static inline uint32_t eg_arity(const tarn_egraph *g, uint32_t id) {
   return g->heads[eg_head_of(g, id)].n;
-}
-static inline void eg_fetch_slot(const tarn_egraph *g, uint64_t h) {
-  EG_FETCH(&g->slots[h >> (64 - g->slot_bits)]);
 }
 static inline uint32_t *eg_kids(const tarn_egraph *g, uint32_t id, uint32_t n) {
   return n <= 2 ? g->rec[id].k : g->wkid + g->rec[id].k[0];
@@ -203,61 +223,17 @@ static inline uint32_t eg_use_head(const tarn_egraph *g, uint32_t root) {
   return g->uf[root] & ~UF_ROOT;
 }
 
-/* ---- keys of the hash table ----
- * A slot holds an id in its low id_bits and the low end of the key's hash above them; the high end of the hash says
- * where to look first. Kids that a node does not have count as 0. */
-static inline uint64_t eg_hash_end(uint64_t x) {
-  x *= 0xD6E8FEB86659FD93u;
-  x ^= x >> 32;
-  return x * 0x9E3779B97F4A7C15u;
-}
-static inline uint64_t eg_hash2(uint32_t head, uint32_t k0, uint32_t k1) {
-  return eg_hash_end(head * 0x9E3779B97F4A7C15u + k0 + ((uint64_t)k1 << 32));
-}
-static inline uint32_t eg_slot_tag(const tarn_egraph *g, uint64_t h) {
-  return (uint32_t)h >> g->id_bits << g->id_bits;
-}
-static inline uint32_t eg_slot_home(const tarn_egraph *g, uint64_t h) {
-  return (uint32_t)(h >> (64 - g->slot_bits));
-}
-/* For nodes of at most two kids: the node, or NONE and the slot where it belongs. */
-static inline uint32_t eg_probe2(const tarn_egraph *g, uint64_t h, uint32_t head, uint32_t k0, uint32_t k1,
-                                 uint32_t *slot) {
-  uint32_t m = (1u << g->slot_bits) - 1, idm = (1u << g->id_bits) - 1, tag = eg_slot_tag(g, h);
-  const uint32_t *slots = g->slots;
-  for (uint32_t i = eg_slot_home(g, h);; i = (i + 1) & m) {
-    uint32_t s = slots[i];
-    if (s == NONE) {
-      *slot = i;
-      return NONE;
-    }
-    if ((s & ~idm) != tag || s == TOMB) continue;
-    const eg_rec *r = &g->rec[s & idm];
-    if (r->k[0] == k0 && r->k[1] == k1 && (r->head & HEAD_BITS) == head) return s & idm;
-  }
-}
-
 /* graph.c */
 /* Room for n nodes of at most two kids, and no limit that they would pass; false: add them one by one. */
 bool eg_reserve_nodes(tarn_egraph *g, uint32_t n);
-/* A new node of at most two kids where eg_probe2() said; room was reserved, there are no analyses. */
-uint32_t eg_put2(tarn_egraph *g, uint64_t h, uint32_t slot, uint32_t head, uint32_t k0, uint32_t k1);
-uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n); /* NONE: failed */
+uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload,
+                        uint32_t n); /* NONE: failed */
 uint32_t eg_find_head(const tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n);
 /* kids as given; the node's id or NONE. exact: as tarn_eg_add_exact(). */
 uint32_t eg_add_head(tarn_egraph *g, uint32_t head, const uint32_t *kids, uint32_t n, bool exact);
 /* The same when the key's hash h is known and the node is not there; kids are canonical. */
 uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
                       const uint32_t *given, uint32_t n);
-uint64_t eg_hash_node(uint32_t head, const uint32_t *kids, uint32_t n);
-/* hash table primitives */
-uint32_t eg_table_find(const tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
-                       uint32_t n);
-uint32_t eg_table_peek(const tarn_egraph *g, uint64_t h); /* a node that may have the key, or NONE */
-void eg_table_remove(tarn_egraph *g, uint64_t h, uint32_t id);
-void eg_table_insert(tarn_egraph *g, uint64_t h, uint32_t id); /* room was reserved */
-void eg_table_replace(tarn_egraph *g, uint64_t h, uint32_t old, uint32_t id);
-bool eg_table_reserve(tarn_egraph *g, uint32_t extra);
 void eg_hide(tarn_egraph *g, uint32_t id, uint32_t flags); /* from counts */
 /* A new stamp for changes to come; what was stamped until now is at or below the result. */
 uint32_t eg_advance(tarn_egraph *g);

@@ -1,10 +1,11 @@
 /* Unions, congruence, analyses.
  *
- * A union joins the two class lists and the analysis values at once; the uses of the class that lost its name wait
- * in g->pending.  Rebuilding makes those uses canonical, which may show two nodes to be the same: one of them dies
- * and their classes are joined.  Analysis values that changed are carried to the uses of their class.  At the end
- * the lists of classes whose nodes died or changed are put in order again. */
-#include "egraph/internal.h"
+ * A union joins the two class lists and the analysis values at once; the uses of the class that
+ * lost its name wait in g->pending.  Rebuilding makes those uses canonical, which may show two
+ * nodes to be the same: one of them dies and their classes are joined.  Analysis values that
+ * changed are carried to the uses of their class.  At the end the lists of classes whose nodes died
+ * or changed are put in order again. */
+#include "egraph/table.h"
 
 #include <string.h>
 
@@ -235,7 +236,7 @@ int eg_join(tarn_egraph *g, uint32_t a, uint32_t b, uint32_t rule, uint32_t note
     return -1;
   uint32_t uses = eg_use_head(g, lose);
   if (uses != USE_END) g->pending[g->n_pending++] = (eg_use_list){uses, lose, for_lose};
-  g->uf[lose] = win;
+  eg_set_parent(g, lose, win);
   g->classes--, g->version++;
   g->dirty = true;
   join_lists(g, win, lose);
@@ -319,7 +320,7 @@ void tarn_eg_prune_to_leaves(tarn_egraph *g, uint32_t cls) {
     if (eg_visible(g, n) && eg_arity(g, n) != 0) eg_hide(g, n, 0);
     if (n == root || eg_visible(g, n)) {
       if (n != root) g->rec[last].next = n, last = n;
-      if (eg_visible(g, n)) mask |= eg_op_bit(g->heads[eg_head_of(g, n)].op);
+      if (eg_visible(g, n)) mask |= g->heads[eg_head_of(g, n)].bit;
     } else {
       g->rec[n].next = n;
     }
@@ -466,14 +467,14 @@ static bool process_changed(tarn_egraph *g) {
 static void repair(tarn_egraph *g, uint32_t root) {
   uint32_t young = root, first_old = NONE, last_old = NONE;
   uint16_t mask = 0, now = (uint16_t)g->now;
-  if (eg_visible(g, root)) mask = eg_op_bit(g->heads[eg_head_of(g, root)].op);
+  if (eg_visible(g, root)) mask = g->heads[eg_head_of(g, root)].bit;
   for (uint32_t n = g->rec[root].next, next; n != root; n = next) {
     next = g->rec[n].next;
     if (!eg_visible(g, n)) {
       g->rec[n].next = n;
       continue;
     }
-    mask |= eg_op_bit(g->heads[eg_head_of(g, n)].op);
+    mask |= g->heads[eg_head_of(g, n)].bit;
     if (g->stamp[n] == now) {
       g->rec[young].next = n, young = n;
     } else {

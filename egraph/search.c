@@ -186,9 +186,9 @@ static bool index_nodes(eg_searcher *s) {
 
 static uint16_t changed_ops(const tarn_egraph *g, uint32_t cls, uint32_t since) {
   uint16_t ops = 0;
-  if (g->stamp[cls] > since) ops = eg_op_bit(g->heads[eg_head_of(g, cls)].op);
+  if (g->stamp[cls] > since) ops = g->heads[eg_head_of(g, cls)].bit;
   for (uint32_t n = g->rec[cls].next; n != cls; n = g->rec[n].next) {
-    if (g->stamp[n] > since) ops |= eg_op_bit(g->heads[eg_head_of(g, n)].op);
+    if (g->stamp[n] > since) ops |= g->heads[eg_head_of(g, n)].bit;
     else if (g->stamp[n]) break;
   }
   return ops;
