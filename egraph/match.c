@@ -88,10 +88,25 @@ bool eg_searcher_prepare(eg_searcher *s) { return prepare_tests(s) && prepare_le
 
 static bool run(eg_searcher *s, uint32_t pc);
 
+static inline uint32_t class_at(const eg_searcher *s, eg_src x, bool near) {
+  return near ? s->g->rec[s->tuple[x.atom]].k[x.slot] : eg_src_class(s->g, s->r, x, s->tuple);
+}
+
 static bool is_new(const eg_searcher *s) {
   for (uint32_t a = 0; a < s->r->n_atoms; a++)
     if (s->g->stamp[s->tuple[a]] > s->sink->seen) return true;
   return false;
+}
+
+/* Most tuples are short: no call for those. */
+static inline void write_tuple(uint32_t *to, const uint32_t *tuple, uint32_t n) {
+  if (n > 3) {
+    memcpy(to, tuple, n * sizeof *to);
+    return;
+  }
+  to[0] = tuple[0];
+  if (n > 1) to[1] = tuple[1];
+  if (n > 2) to[2] = tuple[2];
 }
 
 static inline bool found(eg_searcher *s) {
@@ -107,7 +122,7 @@ static inline bool found(eg_searcher *s) {
     s->gave_up = true;
     return false;
   }
-  memcpy(v->p + v->n, s->tuple, w * sizeof *v->p);
+  write_tuple(v->p + v->n, s->tuple, w);
   v->n += w;
   return true;
 }
@@ -130,7 +145,7 @@ static bool mode_allows(const eg_searcher *s, uint32_t atom, uint32_t node) {
   }
 }
 
-static bool bind(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t node) {
+static inline bool bind(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t node) {
   s->tuple[atom] = node;
   return pc + 1 == s->len ? found(s) : run(s, pc + 1);
 }
@@ -238,12 +253,9 @@ static inline bool class_hopeless(const eg_searcher *s, uint32_t atom, uint32_t 
   return t->op_how == TARN_EG_EXACT && !(s->g->mask[cls] & eg_op_bit(t->op));
 }
 
-static bool run_enum(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls) {
+/* The rest of the list after the class's name, for a mode that does not fix the node. */
+static inline bool run_list(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls, uint8_t mode) {
   const tarn_egraph *g = s->g;
-  uint8_t mode = s->mode[atom];
-  if (mode == FIXED) return eg_find(g, s->fixed[atom]) != cls || bind(s, pc, atom, s->fixed[atom]);
-  if (class_hopeless(s, atom, cls)) return true;
-  if (!try_node(s, pc, atom, cls)) return false;
   const uint8_t *ok = s->ok + s->r->atom[atom].test * s->ok_stride;
   for (uint32_t n = g->rec[cls].next; n != cls; n = g->rec[n].next) {
     uint16_t st = mode == ANY ? 1 : g->stamp[n];
@@ -257,9 +269,17 @@ static bool run_enum(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls) {
   return !out_of_time(s);
 }
 
+static bool run_enum(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls) {
+  uint8_t mode = s->mode[atom];
+  if (mode == FIXED) return eg_find(s->g, s->fixed[atom]) != cls || bind(s, pc, atom, s->fixed[atom]);
+  if (class_hopeless(s, atom, cls)) return true;
+  if (!try_node(s, pc, atom, cls)) return false;
+  return mode == ANY ? run_list(s, pc, atom, cls, ANY) : run_list(s, pc, atom, cls, mode);
+}
+
 static bool run_keyed(eg_searcher *s, uint32_t pc, const eg_instr *in) {
   const tarn_egraph *g = s->g;
-  uint32_t cls = eg_src_class(g, s->r, in->x, s->tuple), kid = eg_src_class(g, s->r, in->y, s->tuple);
+  uint32_t cls = class_at(s, in->x, in->x_near), kid = class_at(s, in->y, in->y_near);
   uint8_t mode = s->mode[in->a];
   if (mode == FIXED) {
     uint32_t n = s->fixed[in->a];
@@ -324,7 +344,7 @@ static bool run(eg_searcher *s, uint32_t pc) {
     const eg_instr *in = &s->code[pc];
     switch (in->code) {
     case I_EQ:
-      if (eg_src_class(s->g, s->r, in->x, s->tuple) != eg_src_class(s->g, s->r, in->y, s->tuple)) return true;
+      if (class_at(s, in->x, in->x_near) != class_at(s, in->y, in->y_near)) return true;
       break;
     case I_PAYLOAD:
       if (head_at(s, in->x.atom)->payload != head_at(s, in->y.atom)->payload) return true;
@@ -335,11 +355,11 @@ static bool run(eg_searcher *s, uint32_t pc) {
     case I_SEG:
       if (!same_segs(s, in->x, in->y)) return true;
       break;
-    case I_ENUM: return run_enum(s, pc, in->a, eg_src_class(s->g, s->r, in->x, s->tuple));
+    case I_ENUM: return run_enum(s, pc, in->a, class_at(s, in->x, in->x_near));
     case I_KEYED: return run_keyed(s, pc, in);
-    case I_LEAF: return run_leaf(s, pc, in->a, eg_src_class(s->g, s->r, in->x, s->tuple));
+    case I_LEAF: return run_leaf(s, pc, in->a, class_at(s, in->x, in->x_near));
     case I_USES:
-      return run_uses(s, pc, in->a, eg_src_class(s->g, s->r, in->x, s->tuple), (uint32_t)in->y.slot);
+      return run_uses(s, pc, in->a, class_at(s, in->x, in->x_near), (uint32_t)in->y.slot);
     case I_SCAN: return run_scan(s, pc, in->a);
     case I_SPLIT:
       return run_split(s, pc, in->a, 0, eg_arity(s->g, s->tuple[in->a]) - s->r->atom[in->a].n_fixed);

@@ -169,7 +169,7 @@ static bool is_leaf(const build *b, uint32_t atom) {
 }
 
 static void emit(build *b, eg_opcode code, uint32_t a, eg_src x, eg_src y) {
-  b->code[b->n_code++] = (eg_instr){code, a, x, y, 0};
+  b->code[b->n_code++] = (eg_instr){.code = code, .a = a, .x = x, .y = y};
 }
 
 static void meet_var(build *b, uint32_t v, eg_src here) {
@@ -229,6 +229,19 @@ static void fuse_keys(build *b) {
     b->code[to++] = in;
   }
   b->n_code = to;
+}
+
+static bool is_near(const build *b, eg_src s) {
+  if (s.atom >= b->r->n_atoms || (s.slot != 0 && s.slot != 1)) return false;
+  const eg_test *t = &b->rs->test[b->r->atom[s.atom].test];
+  return t->n <= 2 && !t->segs;
+}
+
+static void note_near(build *b) {
+  for (uint32_t i = 0; i < b->n_code; i++) {
+    eg_instr *in = &b->code[i];
+    in->x_near = is_near(b, in->x), in->y_near = is_near(b, in->y);
+  }
 }
 
 /* See eg_rule.group_by. */
@@ -325,6 +338,7 @@ static bool make_plans(build *b) {
   for (uint32_t k = n; k-- > 0;) { /* the last one made is plan 0: its sources are the rule's */
     plan_from(b, k, done);
     fuse_keys(b);
+    note_near(b);
     eg_instr *code = rs_new(rs, b->n_code, sizeof *code);
     if (!code) return false;
     memcpy(code, b->code, b->n_code * sizeof *code);

@@ -60,6 +60,7 @@ typedef struct eg_instr {
   uint32_t a;
   eg_src x, y;
   uint32_t key;
+  bool x_near, y_near; /* the source is kid 0 or 1 of a node of at most two kids */
 } eg_instr;
 
 typedef struct eg_ref { /* a kid of a right-side node */

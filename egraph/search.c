@@ -5,6 +5,7 @@
  * nodes; for an inner atom, from the classes that hold changed nodes, climbing their uses to the root (the nodes on
  * the way are then fixed). */
 #include "egraph/match.h"
+#include "egraph/table.h"
 
 #include <string.h>
 
@@ -98,9 +99,24 @@ static bool run_grouped(eg_searcher *s, uint32_t root, int32_t slot, const uint3
   return true;
 }
 
+/* The kid of the root whose class the plan enumerates first, or -1. */
+static int32_t first_kid(const eg_searcher *s, uint32_t root) {
+  const eg_instr *in = s->len > 1 ? &s->code[1] : NULL;
+  return in && (in->code == I_ENUM || in->code == I_KEYED) && in->x_near && in->x.atom == root ? in->x.slot : -1;
+}
+
 static bool run_roots(eg_searcher *s, uint32_t root, const uint32_t *node, size_t n) {
-  for (size_t i = 0; i < n; i++)
+  enum { FAR = 1 << 15, AHEAD = 8 }; /* ids of a graph that is not near the processor */
+  const tarn_egraph *g = s->g;
+  int32_t kid = g->n_ids < FAR ? -1 : first_kid(s, root);
+  for (size_t i = 0; i < n; i++) {
+    if (kid >= 0 && i + 2 * AHEAD < n) {
+      EG_FETCH(&g->rec[node[i + 2 * AHEAD]]);
+      uint32_t cls = g->rec[node[i + AHEAD]].k[kid];
+      EG_FETCH(&g->mask[cls]), EG_FETCH(&g->rec[cls]);
+    }
     if (!eg_run_from(s, root, node[i])) return false;
+  }
   return true;
 }
 
@@ -164,6 +180,22 @@ static bool climb(eg_searcher *s, uint32_t atom, uint32_t node) {
 
 /* ---- what has changed ---- */
 
+/* The next node from i on that is stamped after since; n: none. Most are old where little has changed, eight at a time. */
+static inline uint32_t next_changed(const uint16_t *stamp, uint32_t i, uint32_t n, uint32_t since) {
+  if (i < n && stamp[i] > since) return i;
+#if defined(__SSE2__)
+  const __m128i at = _mm_set1_epi16((short)since), zero = _mm_setzero_si128();
+  while (i + 8 <= n) {
+    __m128i over = _mm_subs_epu16(_mm_loadu_si128((const __m128i *)(const void *)(stamp + i)), at);
+    uint32_t old = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi16(over, zero));
+    if (old != 0xFFFF) return i + eg_lowest(~old) / 2;
+    i += 8;
+  }
+#endif
+  while (i < n && stamp[i] <= since) i++;
+  return i;
+}
+
 /* Nodes stamped after since, by head and id. */
 static bool index_nodes(eg_searcher *s) {
   const tarn_egraph *g = s->g;
@@ -174,12 +206,12 @@ static bool index_nodes(eg_searcher *s) {
   memset(at, 0, (g->n_heads + 2) * sizeof *at);
   const uint16_t *stamp = g->stamp;
   size_t total = 0;
-  for (uint32_t i = 0; i < g->n_ids; i++)
-    if (stamp[i] > since) at[(g->rec[i].head & HEAD_BITS) + 2]++, total++;
+  for (uint32_t i = 0; (i = next_changed(stamp, i, g->n_ids, since)) < g->n_ids; i++)
+    at[(g->rec[i].head & HEAD_BITS) + 2]++, total++;
   if (!eg_vec_reserve(s->mem, &s->order, total)) return false;
   for (uint32_t h = 0; h < g->n_heads; h++) at[h + 2] += at[h + 1];
-  for (uint32_t i = 0; i < g->n_ids; i++)
-    if (stamp[i] > since) s->order.p[at[(g->rec[i].head & HEAD_BITS) + 1]++] = i;
+  for (uint32_t i = 0; (i = next_changed(stamp, i, g->n_ids, since)) < g->n_ids; i++)
+    s->order.p[at[(g->rec[i].head & HEAD_BITS) + 1]++] = i;
   s->order.n = total;
   return true;
 }
