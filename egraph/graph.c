@@ -50,15 +50,16 @@ void eg_release(eg_mem *m, void *p, size_t n) {
   m->bytes -= n;
 }
 
-/* By half, when large by a quarter: then growing costs little beside filling, and room lies idle. */
-static size_t roomier(size_t cap, size_t need, size_t each) {
-  size_t c = cap + (cap * each < LARGE ? cap / 2 : cap / 4);
+/* By half; when large by a quarter, or by an eighth where nothing is copied for it: then growing costs little beside
+ * filling, and little room lies idle. */
+static size_t roomier(const eg_mem *m, size_t cap, size_t need, size_t each) {
+  size_t c = cap + (cap * each < LARGE ? cap / 2 : m->pages ? cap / 8 : cap / 4);
   return c < need ? need : c;
 }
 
 bool eg_grow(eg_mem *m, void **p, size_t *cap, size_t need, size_t each) {
   if (need <= *cap) return true;
-  size_t c = roomier(*cap, need, each);
+  size_t c = roomier(m, *cap, need, each);
   if (c < 16) c = 16;
   void *q = eg_resize(m, *p, *cap * each, c * each);
   if (!q) return false;
@@ -233,7 +234,7 @@ static bool reserve_bits(tarn_egraph *g, size_t ids) {
 
 static bool reserve_ids(tarn_egraph *g, size_t need) {
   if (need <= g->ids_cap) return true;
-  size_t c = roomier(g->ids_cap, need, sizeof *g->rec);
+  size_t c = roomier(&g->mem, g->ids_cap, need, sizeof *g->rec);
   if (c < 64) c = 64;
   bool ok = GROW(g, rec, c) && GROW(g, link, c) && GROW(g, uf, c) && GROW(g, stamp, c) &&
             GROW(g, mask, c) && reserve_bits(g, c);

@@ -269,12 +269,38 @@ static inline bool run_list(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t
   return !out_of_time(s);
 }
 
+/* The same for the last atom when all that is found is new and none too many: each node that fits is a match. */
+static bool run_last(eg_searcher *s, uint32_t atom, uint32_t cls) {
+  const eg_rec *rec = s->g->rec;
+  const uint8_t *ok = s->ok + s->r->atom[atom].test * s->ok_stride;
+  uint32_t heads = s->ok_heads, words = s->r->n_words, *tuple = s->tuple;
+  uint64_t count = 0;
+  eg_vec *v = s->sink->found;
+  for (uint32_t n = rec[cls].next; n != cls; n = rec[n].next) {
+    uint32_t h = rec[n].head & (HEAD_HIDDEN | HEAD_BITS);
+    if (h >= heads || !ok[h]) continue;
+    count++;
+    if (!v) continue;
+    if (v->cap - v->n < words && !eg_vec_reserve(s->mem, v, words)) {
+      s->gave_up = true;
+      return false;
+    }
+    tuple[atom] = n;
+    write_tuple(v->p + v->n, tuple, words);
+    v->n += words;
+  }
+  s->sink->count += count;
+  return !out_of_time(s);
+}
+
 static bool run_enum(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls) {
   uint8_t mode = s->mode[atom];
   if (mode == FIXED) return eg_find(s->g, s->fixed[atom]) != cls || bind(s, pc, atom, s->fixed[atom]);
   if (class_hopeless(s, atom, cls)) return true;
   if (!try_node(s, pc, atom, cls)) return false;
-  return mode == ANY ? run_list(s, pc, atom, cls, ANY) : run_list(s, pc, atom, cls, mode);
+  if (mode != ANY) return run_list(s, pc, atom, cls, mode);
+  bool plain = s->sink->limit == UINT64_MAX && s->sink->seen <= s->since;
+  return plain && pc + 1 == s->len ? run_last(s, atom, cls) : run_list(s, pc, atom, cls, ANY);
 }
 
 static bool run_keyed(eg_searcher *s, uint32_t pc, const eg_instr *in) {
