@@ -128,7 +128,6 @@ static LLVMValueRef binary(const args *a, const char *name) {
 static LLVMValueRef f_add(const args *a) { return flagged(a->M, LLVMBuildFAdd(B, X, Y, "")); }
 static LLVMValueRef f_sub(const args *a) { return flagged(a->M, LLVMBuildFSub(B, X, Y, "")); }
 static LLVMValueRef f_mul(const args *a) { return flagged(a->M, LLVMBuildFMul(B, X, Y, "")); }
-static LLVMValueRef f_div(const args *a) { return LLVMBuildFDiv(B, X, Y, ""); }
 static LLVMValueRef f_neg(const args *a) { return LLVMBuildFNeg(B, X, ""); }
 static LLVMValueRef f_fmod(const args *a) { return LLVMBuildFRem(B, X, Y, ""); }
 static LLVMValueRef f_abs(const args *a) { return unary(a, "llvm.fabs"); }
@@ -161,6 +160,16 @@ static bool plain_number(LLVMValueRef v) {
   LLVMBool lost;
   return s && LLVMIsAConstantFP(s) && !isnan(LLVMConstRealGetDouble(s, &lost));
 }
+/* By a number whose reciprocal is a number of usual size: times that, unless results are to be rounded as written. */
+static LLVMValueRef f_div(const args *a) {
+  if (!a->M->contract || a->t == TARN_F64 || !plain_number(Y)) return LLVMBuildFDiv(B, X, Y, "");
+  LLVMBool lost;
+  LLVMValueRef s = low_lanes_of(Y) > 1 ? LLVMGetAggregateElement(Y, 0) : Y;
+  double by = LLVMConstRealGetDouble(s, &lost);
+  if (!(fabs(by) > 1e-30 && fabs(by) < 1e30)) return LLVMBuildFDiv(B, X, Y, "");
+  return flagged(a->M, LLVMBuildFMul(B, X, like(a->M, X, 1 / by), ""));
+}
+
 /* NaN if either is; the sign of a zero is kept in strict mode only. One instruction when one side is a number. */
 static LLVMValueRef extreme(const args *a, LLVMRealPredicate better, const char *strict) {
   LLVMValueRef x = X, y = Y;
