@@ -1,12 +1,24 @@
-/* Parallel loops on Debian's libpthreadpool.
+/* Parallel loops.
  *
  * A loop of n items is cut into one range per thread; the thread that owns a range takes chunks of it from the front, and
  * when it is empty takes chunks of the others'.  So the same thread meets the same part of a tensor in loop after loop
- * (its cache still holds it), and a slow thread is helped. */
+ * (its cache still holds it), and a slow thread is helped.
+ *
+ * The caller waits only for threads that have entered the loop: one that the system does not run at the moment misses it,
+ * and its range is done by the others.  All of that is one word, the gate: the number of the loop, whether it is open, and
+ * how many threads are inside.  Who finds nothing to do looks at the gate for a while and then sleeps on it (futex). */
 #include "runtime/rt.h"
-#include <pthreadpool.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { INSIDE = 0x1ff, OPEN = 0x200, LOOP = 0x400 }; /* of the gate: count, flag, step of the loop's number */
+enum { MOST_THREADS = 0x100, LOOKS = 2000 };         /* LOOKS: of about 50 ns */
 
 typedef struct range {
   _Alignas(64) _Atomic int64_t next;
@@ -15,30 +27,68 @@ typedef struct range {
 
 typedef struct pool {
   tarn_rt_pool face; /* first: emitted code sees only this */
-  pthreadpool_t threads;
+  _Alignas(64) _Atomic uint32_t gate;
+  _Atomic uint32_t sleepers;
+  _Atomic bool stop;
+  _Alignas(64) tarn_rt_task *task; /* the loop: written while the gate is shut and nobody inside */
+  void *arg;
+  int64_t chunk;
   range *part;       /* one a thread */
+  uint32_t started;  /* threads besides the caller's */
+  struct worker { struct pool *p; uint32_t slot; pthread_t thread; } *worker;
   char message[TARN_REF_MESSAGE];
 } pool;
 
-typedef struct loop {
-  pool *p;
-  tarn_rt_task *task;
-  void *arg;
-  int64_t chunk;
-} loop;
-
-static void drain(const loop *l, range *r, uint32_t slot) {
-  while (atomic_load_explicit(&r->next, memory_order_relaxed) < r->end) {
-    int64_t begin = atomic_fetch_add_explicit(&r->next, l->chunk, memory_order_relaxed);
-    if (begin >= r->end) return;
-    l->task(l->arg, slot, begin, r->end - begin < l->chunk ? r->end : begin + l->chunk);
-  }
+static void look_again(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb");
+#endif
 }
 
-static void work(void *context, size_t slot) {
-  const loop *l = context;
-  uint32_t threads = l->p->face.threads;
-  for (uint32_t i = 0; i < threads; i++) drain(l, &l->p->part[(slot + i) % threads], (uint32_t)slot);
+/* Until the gate is no longer `was`. */
+static void await(pool *p, uint32_t was) {
+  for (int i = 0; i < LOOKS; i++) {
+    if (atomic_load_explicit(&p->gate, memory_order_acquire) != was) return;
+    look_again();
+  }
+  atomic_fetch_add(&p->sleepers, 1);
+  while (atomic_load(&p->gate) == was) syscall(SYS_futex, &p->gate, FUTEX_WAIT_PRIVATE, was, NULL, NULL, 0);
+  atomic_fetch_sub(&p->sleepers, 1);
+}
+static void wake(pool *p) {
+  if (atomic_load(&p->sleepers)) syscall(SYS_futex, &p->gate, FUTEX_WAKE_PRIVATE, MOST_THREADS, NULL, NULL, 0);
+}
+
+static void drain(pool *p, range *r, uint32_t slot) {
+  while (atomic_load_explicit(&r->next, memory_order_relaxed) < r->end) {
+    int64_t begin = atomic_fetch_add_explicit(&r->next, p->chunk, memory_order_relaxed);
+    if (begin >= r->end) return;
+    p->task(p->arg, slot, begin, r->end - begin < p->chunk ? r->end : begin + p->chunk);
+  }
+}
+static void work(pool *p, uint32_t slot) {
+  for (uint32_t i = 0; i < p->face.threads; i++) drain(p, &p->part[(slot + i) % p->face.threads], slot);
+}
+
+static void *worker(void *arg) {
+  struct worker *w = arg;
+  pool *p = w->p;
+  uint32_t last = UINT32_MAX; /* the loop that this thread was in */
+  for (;;) {
+    uint32_t g = atomic_load(&p->gate);
+    if (atomic_load(&p->stop)) return NULL;
+    if (!(g & OPEN) || g / LOOP == last) {
+      await(p, g);
+      continue;
+    }
+    if (!atomic_compare_exchange_weak(&p->gate, &g, g + 1)) continue;
+    last = g / LOOP;
+    work(p, w->slot);
+    uint32_t left = atomic_fetch_sub(&p->gate, 1) - 1;
+    if (!(left & (OPEN | INSIDE))) wake(p); /* the caller waits for the last one */
+  }
 }
 
 static void run(tarn_rt_pool *face, tarn_rt_task *task, void *arg, int64_t n) {
@@ -48,23 +98,40 @@ static void run(tarn_rt_pool *face, tarn_rt_task *task, void *arg, int64_t n) {
     if (n > 0) task(arg, 0, 0, n);
     return;
   }
-  loop l = {p, task, arg, n / (threads * 8) > 0 ? n / (threads * 8) : 1};
+  p->task = task, p->arg = arg;
+  p->chunk = n / (threads * 8) > 0 ? n / (threads * 8) : 1;
   for (int64_t i = 0; i < threads; i++) {
     atomic_store_explicit(&p->part[i].next, n / threads * i + (n % threads < i ? n % threads : i), memory_order_relaxed);
     p->part[i].end = n / threads * (i + 1) + (n % threads < i + 1 ? n % threads : i + 1);
   }
-  pthreadpool_parallelize_1d(p->threads, work, &l, (size_t)threads, 0);
+  atomic_fetch_add(&p->gate, LOOP + OPEN); /* it was shut, nobody inside */
+  wake(p);
+  work(p, 0);
+  uint32_t g = atomic_fetch_sub(&p->gate, OPEN) - OPEN;
+  for (; g & INSIDE; g = atomic_load(&p->gate)) await(p, g);
+}
+
+static uint32_t processors(void) {
+  cpu_set_t set;
+  int n = sched_getaffinity(0, sizeof set, &set) ? (int)sysconf(_SC_NPROCESSORS_ONLN) : CPU_COUNT(&set);
+  return n < 1 ? 1 : n > MOST_THREADS ? MOST_THREADS : (uint32_t)n;
 }
 
 tarn_rt_pool *tarn_rt_pool_new(uint32_t threads) {
-  pool *p = calloc(1, sizeof *p);
+  if (threads == 0) threads = processors();
+  if (threads > MOST_THREADS) return NULL;
+  pool *p = aligned_alloc(64, (sizeof *p + 63) / 64 * 64);
   if (!p) return NULL;
-  p->threads = threads == 1 ? NULL : pthreadpool_create(threads);
-  if (threads != 1 && !p->threads) goto fail;
-  p->face = (tarn_rt_pool){.run = run, .opaque = tarn_ref_run, .message = p->message,
-                           .threads = threads == 1 ? 1 : (uint32_t)pthreadpool_get_threads_count(p->threads)};
-  p->part = aligned_alloc(64, p->face.threads * sizeof(range));
-  if (!p->part) goto fail;
+  *p = (pool){.face = {.run = run, .opaque = tarn_ref_run, .message = p->message, .threads = threads}};
+  p->part = aligned_alloc(64, threads * sizeof(range));
+  p->worker = calloc(threads, sizeof *p->worker);
+  if (!p->part || !p->worker) goto fail;
+  for (uint32_t i = 1; i < threads; i++) {
+    struct worker *w = &p->worker[p->started];
+    *w = (struct worker){.p = p, .slot = i};
+    if (pthread_create(&w->thread, NULL, worker, w)) goto fail;
+    p->started++;
+  }
   return &p->face;
 fail:
   tarn_rt_pool_free(&p->face);
@@ -74,7 +141,11 @@ fail:
 void tarn_rt_pool_free(tarn_rt_pool *face) {
   pool *p = (pool *)face;
   if (!p) return;
-  if (p->threads) pthreadpool_destroy(p->threads);
+  atomic_store(&p->stop, true);
+  atomic_fetch_add(&p->gate, LOOP); /* shut, but another word: who sleeps is woken */
+  wake(p);
+  for (uint32_t i = 0; i < p->started; i++) pthread_join(p->worker[i].thread, NULL);
+  free(p->worker);
   free(p->part);
   free(p);
 }

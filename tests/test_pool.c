@@ -1,0 +1,93 @@
+/* runtime/: parallel loops. Each item once, no slot shared, whatever the threads do meanwhile. */
+#include <check.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/rt.h"
+
+enum { MOST = 600, SLOTS = 16 };
+typedef struct tally {
+  _Atomic uint32_t item[MOST];
+  _Atomic uint32_t busy[SLOTS];
+  _Atomic uint32_t wrong;
+  uint32_t slots;
+  int64_t n;
+  uint32_t rest; /* one item in so many sleeps */
+} tally;
+
+static void task(void *arg, uint32_t slot, int64_t begin, int64_t end) {
+  tally *t = arg;
+  if (slot >= t->slots || begin < 0 || begin >= end || end > t->n) {
+    atomic_fetch_add(&t->wrong, 1);
+    return;
+  }
+  if (atomic_fetch_add(&t->busy[slot], 1)) atomic_fetch_add(&t->wrong, 1);
+  for (int64_t i = begin; i < end; i++) {
+    atomic_fetch_add(&t->item[i], 1);
+    if (t->rest && (uint64_t)i % t->rest == 1) nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+  }
+  atomic_fetch_sub(&t->busy[slot], 1);
+}
+
+static void loop(tarn_rt_pool *p, int64_t n, uint32_t rest) {
+  static tally t;
+  t.n = n, t.slots = p->threads, t.rest = rest;
+  for (int64_t i = 0; i < n; i++) atomic_store(&t.item[i], 0);
+  p->run(p, task, &t, n);
+  ck_assert_uint_eq(atomic_load(&t.wrong), 0);
+  for (int64_t i = 0; i < n; i++) ck_assert_uint_eq(atomic_load(&t.item[i]), 1);
+}
+
+START_TEST(each_item_once) {
+  uint32_t seed = 1, threads = (uint32_t[]){1, 2, 3, 8}[_i];
+  tarn_rt_pool *p = tarn_rt_pool_new(threads);
+  ck_assert_ptr_nonnull(p);
+  ck_assert_uint_eq(p->threads, threads);
+  for (int i = 0; i < 4000; i++) {
+    seed = seed * 1664525 + 1013904223;
+    loop(p, (seed >> 16) % (i % 7 ? 20 : MOST), 0);
+  }
+  tarn_rt_pool_free(p);
+}
+END_TEST
+
+/* Threads that fall asleep inside of a loop, between loops, and before the first. */
+START_TEST(sleepers) {
+  for (int round = 0; round < 10; round++) {
+    tarn_rt_pool *p = tarn_rt_pool_new(1 + (uint32_t)round % 4);
+    if (round % 2) usleep(2000);
+    for (int i = 0; i < 20; i++) {
+      loop(p, 40, 5);
+      if (i % 4 == 0) usleep(1000);
+    }
+    tarn_rt_pool_free(p);
+  }
+}
+END_TEST
+
+START_TEST(sizes) {
+  tarn_rt_pool *p = tarn_rt_pool_new(0);
+  ck_assert_ptr_nonnull(p);
+  ck_assert_uint_ge(p->threads, 1);
+  tarn_rt_pool_free(p);
+  tarn_rt_pool_free(NULL);
+  ck_assert_ptr_null(tarn_rt_pool_new(1u << 30));
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("pool");
+  TCase *t = tcase_create("loops");
+  tcase_set_timeout(t, 120);
+  tcase_add_loop_test(t, each_item_once, 0, 4);
+  tcase_add_test(t, sleepers);
+  tcase_add_test(t, sizes);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int bad = srunner_ntests_failed(r);
+  srunner_free(r);
+  return bad ? 1 : 0;
+}
