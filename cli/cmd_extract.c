@@ -40,7 +40,7 @@ static bool note(void *user, double seconds, double cost, double bound) {
 static tarn_sel_options options(const extract_job *k, tarn_sel_method m, extract_trace *trace) {
   tarn_sel_options o = tarn_sel_defaults(m);
   if (k->seconds > 0) o.seconds = k->seconds;
-  o.steps = k->steps, o.seed = k->seed, o.gap = k->gap;
+  o.steps = k->steps, o.seed = k->seed, o.gap = k->gap, o.cpu_time = k->cpu_time;
   if (trace) o.progress = note, o.user = trace;
   return o;
 }
@@ -109,6 +109,8 @@ int tarn_cmd_extract(tarn_ctx *cx, int argc, char **argv) {
        "tree, greedy (default), exact, ilp, worst, random"},
       {"--seconds", NULL, CLI_REAL, &k.seconds, "S",
        "limit of time (default: greedy 1, exact and ilp 10)"},
+      {"--cpu-time", NULL, CLI_FLAG, &k.cpu_time, NULL,
+       "seconds are processor time, not wall clock"},
       {"--steps", NULL, CLI_UINT, &k.steps, "N", "limit of work, the same on every machine"},
       {"--gap", NULL, CLI_REAL, &k.gap, "X", "stop when proven within this of the least"},
       {"--seed", NULL, CLI_UINT, &k.seed, "K", "seed of random and of local search"},

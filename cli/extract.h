@@ -7,7 +7,7 @@ typedef struct extract_job {
   const char *method, *methods, *out, *plugin, *compare, *plot;
   double seconds, gap;
   uint64_t steps, seed;
-  bool json, skip_missing_roots;
+  bool json, skip_missing_roots, cpu_time;
   cli_list words;
 } extract_job;
 

@@ -123,7 +123,8 @@ typedef struct tarn_sel_cost {
 } tarn_sel_cost;
 
 typedef struct tarn_sel_options {
-  double seconds;   /* wall-clock limit, from the call; INFINITY = none. The first answer is given whatever it costs. */
+  double seconds;   /* limit, from the call; INFINITY = none. The first answer is given whatever it costs. */
+  bool cpu_time;    /* all seconds are processor time of the calling thread; otherwise wall clock */
   uint64_t steps;   /* limit of work in units that do not depend on the machine; 0 = none. About 10^8 a second. */
   uint64_t seed;    /* random, and the perturbations of local search */
   double gap;       /* stop when (cost - bound) <= gap * cost; 0 = prove the optimum */
@@ -146,7 +147,7 @@ typedef struct tarn_sel_result {
   double lower_bound;  /* proven, of the least dag cost (of the least combined cost when there is one) */
   bool optimal;        /* cost equals the lower bound up to rounding (1e-9 relative); for tree: dag_cost does */
   const char *stop;    /* "done", "seconds", "steps", "gap" or "asked" */
-  double seconds;      /* wall clock, all of the run */
+  double seconds;      /* all of the run */
   double first_seconds;/* until the first selection */
   uint64_t steps;
   tarn_ctx *cx;

@@ -30,11 +30,15 @@ static bool settled(sel_parts *s, const sel_part *t) {
   return true;
 }
 
-/* Partial selections that may be tried: before a part's first relaxation as many as cost what that may be expected to;
- * never more than half of the steps left. */
+/* Partial selections that may be tried: before a part's first relaxation as many as cost what that may be expected to, but
+ * not most of the run unless the relaxation would take longer than that; never more than half of the steps left. */
 static uint64_t tables_for(const sel_run *r, const sel_part *t, bool first, uint64_t most) {
   uint64_t n = first ? 30000 + 2 * (uint64_t)t->q.nn * t->q.nn : most;
   uint64_t left = r->o.steps > r->steps ? (r->o.steps - r->steps) / (2 * WIDTH_STEPS) : 0;
+  if (isfinite(r->o.seconds) && first) {
+    double a_second = n > 16000000 * r->o.seconds ? 12000000 : 4000000;
+    if (n > a_second * r->o.seconds) n = (uint64_t)(a_second * fmax(r->o.seconds, 0.1));
+  }
   if (n > most) n = most;
   return r->o.steps && n > left ? left : n;
 }
@@ -60,8 +64,14 @@ static bool pass(sel_parts *s, bool root_only, uint64_t steps, uint64_t partial)
 }
 
 static void branch(sel_parts *s) {
-  uint64_t steps = 20000000, partial = 2000000;
-  while (!s->r->stop && !pass(s, false, steps, partial)) steps *= 6, partial = 10000000;
+  uint64_t steps = 20000000, partial = 20000000;
+  while (!s->r->stop && !pass(s, false, steps, partial)) steps *= 6, partial *= 5;
+}
+
+/* So much of the run, in steps. */
+static uint64_t share(const sel_run *r, double of) {
+  double steps = r->o.steps ? (double)r->o.steps : 1e8 * (isfinite(r->o.seconds) ? r->o.seconds : 100);
+  return (uint64_t)(steps / of) + 1;
 }
 
 void sel_run_exact(sel_run *r) {
@@ -74,8 +84,9 @@ void sel_run_exact(sel_run *r) {
     sel_parts_bound(&s);
     first_selections(&s, &seed);
     if (s.n) qsort(s.part, s.n, sizeof *s.part, by_size);
-    if (pass(&s, true, 0, 6000000) || r->stop) return;
+    if (pass(&s, true, 0, 120000000) || r->stop) return;
     if (!sel_parts_again(&s)) break;
   }
+  sel_search_on(&s, &seed, share(r, 10));
   branch(&s);
 }

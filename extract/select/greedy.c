@@ -24,13 +24,30 @@ static void shared_trees(sel_parts *s, sel_part *t, uint32_t *choice, uint32_t r
 }
 
 void sel_search_part(sel_parts *s, sel_part *t, uint64_t *seed) {
-  uint32_t *choice = SEL_NEW(s->mem, uint32_t, t->q.nc);
+  uint32_t *choice = t->search = SEL_NEW(s->mem, uint32_t, t->q.nc);
   shared_trees(s, t, choice, 6);
   /* the search keeps a choice for every class, so it begins from a tree */
   sel_tree(s->mem, &t->view, t->q.cost, NULL, choice, NULL, NULL);
-  sel_improve(s->r, s->mem, &t->view, t->q.cost, choice, 300 * (uint64_t)t->q.nn + 20000, seed);
+  t->searched = sel_improve(s->r, s->mem, &t->view, t->q.cost, choice, 300 * (uint64_t)t->q.nn + 20000, seed);
   sel_part_offer(s->mem, t, choice);
-  sel_free(s->mem, choice);
+}
+
+static bool open_search(const sel_part *t) { return !t->searched && t->search && !sel_part_closed(t); }
+
+void sel_search_on(sel_parts *s, uint64_t *seed, uint64_t steps) {
+  uint64_t end = steps ? s->r->steps + steps : UINT64_MAX;
+  bool more = true;
+  for (uint64_t turn = 1000; more && !s->r->stop && s->r->steps < end; turn *= 4) {
+    more = false;
+    for (uint32_t i = 0; i < s->n && !s->r->stop && s->r->steps < end; i++) {
+      sel_part *t = &s->part[i];
+      if (!open_search(t)) continue;
+      uint64_t most = turn * t->q.nn + 20000, left = end - s->r->steps;
+      t->searched = sel_improve(s->r, s->mem, &t->view, t->q.cost, t->search, most < left ? most : left, seed);
+      more |= !t->searched;
+      if (sel_part_offer(s->mem, t, t->search)) sel_parts_offer(s);
+    }
+  }
 }
 
 bool sel_search_large(sel_run *r, uint64_t *seed) {
@@ -57,4 +74,5 @@ void sel_run_greedy(sel_run *r) {
   for (uint32_t i = 0; i < s.n && !r->stop; i++)
     sel_search_part(&s, &s.part[i], &seed);
   sel_parts_offer(&s);
+  sel_search_on(&s, &seed, 0);
 }

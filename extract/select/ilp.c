@@ -124,7 +124,7 @@ static bool round_of_cbc(ilp *p, uint32_t *choice) {
   load_rows(p);
   if (isfinite(left)) {
     snprintf(seconds, sizeof seconds, "%.3f", left > 0.01 ? left : 0.01);
-    p->k->set_parameter(p->model, "timeMode", "elapsed");
+    p->k->set_parameter(p->model, "timeMode", p->r->o.cpu_time ? "cpu" : "elapsed");
     p->k->set_parameter(p->model, "seconds", seconds);
   }
   p->k->solve(p->model);

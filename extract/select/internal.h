@@ -87,7 +87,7 @@ typedef struct sel_run {
   uint32_t *scratch;    /* n_classes, for closures */
   uint64_t next_look;
 } sel_run;
-double sel_now(void);
+double sel_now(const sel_run *r); /* by the clock that the options ask for */
 /* Adds work; true when it is time to stop. */
 bool sel_stop(sel_run *r, uint64_t work);
 /* Seconds left, INFINITY without limit. */

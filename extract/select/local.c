@@ -1,5 +1,6 @@
 /* Local search on selections: exchanges of one class's node, with counts of use to price what is gained and lost, and
- * kicks (a random exchange, then descent around it, kept unless worse) until the steps are used up.
+ * kicks: an exchange that need not pay, then descent around it while it is held, kept unless the whole is worse. All kicks
+ * in turn until none pays, then some by chance, which move sideways; when those don't help either the search is over.
  *
  * Invariant: the choice of all classes, needed or not, has no cycle. So an exchange at c can only close one through c,
  * and the counts of use never keep themselves alive.
@@ -20,6 +21,10 @@ typedef struct search {
   uint32_t *pfirst, *pnode;    /* by class: nodes that use it */
   sel_u32s stack, queue, fresh, active;
   uint8_t *queued;
+  uint32_t held;               /* a class that descent must leave alone, or NONE */
+  uint32_t *from;              /* by class: how closes_cycle() came to it */
+  uint32_t *pulls, pull;       /* by class: pulls at stamp `pull`; see push_in() */
+  uint32_t *meets, met;        /* by class: stamp; see enqueue_fresh() */
   uint32_t *seen, stamp;
   uint32_t *active_at;         /* by class: place in active */
   struct { change *p; uint32_t n, cap; } log;
@@ -84,8 +89,8 @@ static bool usable(const search *s, uint32_t v) {
   return true;
 }
 
-/* Is c reached from the children of v through the choices? */
-static bool closes_cycle(search *s, uint32_t c, uint32_t v) {
+/* Is c reached from the children of v through the choices? If so from[] leads back from it, and *last is where it was met. */
+static bool reaches(search *s, uint32_t v, uint32_t c, uint32_t *last) {
   uint32_t base = s->stack.n;
   bool found = false;
   s->stamp++;
@@ -95,14 +100,46 @@ static bool closes_cycle(search *s, uint32_t c, uint32_t v) {
     for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1] && !found; i++) {
       uint32_t k = s->g->kid[i];
       s->steps++;
-      if (k == c) found = true;
+      if (k == c) found = true, *last = s->g->node_class[v];
       if (s->seen[k] == s->stamp) continue;
-      s->seen[k] = s->stamp;
+      s->seen[k] = s->stamp, s->from[k] = s->g->node_class[v];
       SEL_PUSH(s->mem, &s->stack, s->choice[k]);
     }
   }
   s->stack.n = base;
   return found;
+}
+
+static bool closes_cycle(search *s, uint32_t c, uint32_t v) {
+  uint32_t last;
+  return reaches(s, v, c, &last);
+}
+
+/* Another node for class k, the cheapest that does not reach c. */
+static bool turn_away(search *s, uint32_t k, uint32_t c) {
+  uint32_t best = NONE, was = s->choice[k];
+  for (uint32_t i = s->g->class_first[k]; i < s->g->class_first[k + 1]; i++) {
+    uint32_t u = s->g->class_node[i];
+    if (u == was || !usable(s, u) || (best != NONE && s->cost[u] >= s->cost[best])) continue;
+    if (!closes_cycle(s, c, u) && !closes_cycle(s, k, u)) best = u;
+  }
+  if (best == NONE) return false;
+  SEL_PUSH(s->mem, &s->log, ((change){k, was}));
+  set_choice(s, k, best);
+  return true;
+}
+
+/* Makes way for v in class c: classes below v that reach c take other nodes. */
+static bool make_way(search *s, uint32_t c, uint32_t v) {
+  uint32_t last;
+  for (uint32_t round = 0; reaches(s, v, c, &last); round++) {
+    uint32_t path[8], n = 0;
+    bool turned = false;
+    for (uint32_t k = last; k != c && n < 8; k = s->from[k]) path[n++] = k;
+    for (uint32_t i = 0; i < n && !turned; i++) turned = turn_away(s, path[i], c);
+    if (!turned || round == 8) return false;
+  }
+  return true;
 }
 
 /* ---- descent ---- */
@@ -113,33 +150,80 @@ static bool tell_steps(search *s) {
 }
 
 static void enqueue(search *s, uint32_t c) {
-  if (s->queued[c] || !s->use[c] || s->g->class_first[c + 1] - s->g->class_first[c] < 2) return;
+  if (s->queued[c] || !s->use[c] || c == s->held || s->g->class_first[c + 1] - s->g->class_first[c] < 2) return;
   s->queued[c] = 1;
   SEL_PUSH(s->mem, &s->queue, c);
 }
 
-/* Classes newly needed, and those that could now share them. */
+/* What class d would add if it were needed. */
+static double would_add(search *s, uint32_t d) {
+  double before = s->total;
+  uint32_t n = s->fresh.n;
+  gain(s, d);
+  double more = s->total - before;
+  lose(s, d);
+  s->total = before, s->fresh.n = n;
+  return more;
+}
+
+/* Class d is not needed; would it be cheaper with node v? */
+static void rethink(search *s, uint32_t d, uint32_t v) {
+  uint32_t was = s->choice[d];
+  if (was == NONE || was == v || !usable(s, v)) return;
+  double before = would_add(s, d);
+  if (s->cost[v] >= before || closes_cycle(s, d, v)) return;
+  s->choice[d] = v;
+  if (would_add(s, d) < before) SEL_PUSH(s->mem, &s->log, ((change){d, was}));
+  else s->choice[d] = was;
+}
+
+/* Classes newly needed, and those that could now share them, be it through classes that are not needed themselves: these
+ * join the list, a few, as they too are cheaper now. */
 static void enqueue_fresh(search *s) {
+  uint32_t most = s->fresh.n + 32;
+  s->met++;
   for (uint32_t i = 0; i < s->fresh.n; i++) {
-    uint32_t d = s->fresh.p[i];
-    if (!s->use[d]) continue;
-    enqueue(s, d);
-    for (uint32_t j = s->pfirst[d]; j < s->pfirst[d + 1] && j < s->pfirst[d] + 64; j++)
-      enqueue(s, s->g->node_class[s->pnode[j]]);
+    uint32_t k = s->fresh.p[i];
+    enqueue(s, k);
+    for (uint32_t j = s->pfirst[k]; j < s->pfirst[k + 1] && j < s->pfirst[k] + 64; j++) {
+      uint32_t v = s->pnode[j], d = s->g->node_class[v];
+      enqueue(s, d);
+      if (s->use[d] || s->choice[d] == NONE) continue;
+      rethink(s, d, v);
+      if (s->meets[d] == s->met || s->fresh.n >= most) continue;
+      s->meets[d] = s->met;
+      SEL_PUSH(s->mem, &s->fresh, d);
+    }
   }
   s->fresh.n = 0;
+}
+
+/* How much a node's children are used; moving to where it is more frees others in the end. */
+static uint64_t company(const search *s, uint32_t v) {
+  uint64_t sum = 0;
+  for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1]; i++) sum += 2 * (uint64_t)s->use[s->g->kid[i]] - 1;
+  return sum;
+}
+
+static bool is_pulled(const search *s, uint32_t v) {
+  for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1]; i++)
+    if (s->pulls[s->g->kid[i]] == s->pull) return true;
+  return false;
 }
 
 static bool improve_class(search *s, uint32_t c) {
   bool better = false;
   for (uint32_t i = s->g->class_first[c]; i < s->g->class_first[c + 1] && s->use[c]; i++) {
     uint32_t v = s->g->class_node[i], was = s->choice[c];
-    double before = s->total;
+    double before = s->total, least = 1e-12 * (1 + fabs(before));
     s->steps++;
     if (v == was || !usable(s, v)) continue;
+    int pulled = s->held != NONE ? is_pulled(s, v) - is_pulled(s, was) : 0;
+    uint64_t alone = company(s, was);
     s->fresh.n = 0;
     set_choice(s, c, v);
-    if (s->total < before - 1e-12 * (1 + fabs(before)) && !closes_cycle(s, c, v)) {
+    bool even = s->total < before + least && (pulled > 0 || (!pulled && company(s, v) > alone));
+    if ((even || s->total < before - least) && !closes_cycle(s, c, v)) {
       SEL_PUSH(s->mem, &s->log, ((change){c, was}));
       enqueue_fresh(s);
       better = true;
@@ -171,29 +255,91 @@ static void undo(search *s) {
   s->fresh.n = 0;
 }
 
-/* One random exchange, then descent around it; taken back when it came out worse. */
-static void kick(search *s, uint64_t *seed, uint64_t limit) {
-  double before = s->total;
-  uint32_t c = s->active.p[sel_random(seed) % s->active.n];
-  uint32_t n = s->g->class_first[c + 1] - s->g->class_first[c];
-  s->steps++;
-  if (n < 2) return;
-  uint32_t v = s->g->class_node[s->g->class_first[c] + sel_random(seed) % n], was = s->choice[c];
-  if (v == was || !usable(s, v) || closes_cycle(s, c, v)) return;
-  s->log.n = 0;
-  s->fresh.n = 0;
-  SEL_PUSH(s->mem, &s->log, ((change){c, was}));
-  set_choice(s, c, v);
+/* Queues who could share what node v needs. */
+static void enqueue_around(search *s, uint32_t v) {
   enqueue_fresh(s);
   for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1]; i++) {
     uint32_t k = s->g->kid[i];
     for (uint32_t j = s->pfirst[k]; j < s->pfirst[k + 1] && j < s->pfirst[k] + 64; j++)
-      if (s->g->node_class[s->pnode[j]] != c) enqueue(s, s->g->node_class[s->pnode[j]]);
+      enqueue(s, s->g->node_class[s->pnode[j]]);
   }
+}
+
+/* Class c takes node v; those that descent leaves alone are c and, as long as it costs nothing, whoever can use what v
+ * newly needs: it pulls them over, so that what they needed may go. */
+static bool push_in(search *s, uint32_t c, uint32_t v, uint64_t limit) {
+  uint32_t was = s->choice[c];
+  if (v == was || !usable(s, v) || !make_way(s, c, v)) return false;
+  SEL_PUSH(s->mem, &s->log, ((change){c, was}));
+  s->fresh.n = 0;
+  s->pull++;
+  s->held = c;
+  set_choice(s, c, v);
+  for (uint32_t i = 0; i < s->fresh.n; i++) s->pulls[s->fresh.p[i]] = s->pull;
+  enqueue_around(s, v);
   descend(s, limit);
-  if (!(s->total > before + 1e-12 * (1 + fabs(before)))) return;
+  s->held = NONE;
+  return true;
+}
+
+/* A class that uses something which the present node of c uses, or c. */
+static uint32_t near(const search *s, uint32_t c, uint64_t *seed) {
+  uint32_t v = s->choice[c], n = s->g->kid_first[v + 1] - s->g->kid_first[v];
+  if (!n) return c;
+  uint32_t k = s->g->kid[s->g->kid_first[v] + sel_random(seed) % n], m = s->pfirst[k + 1] - s->pfirst[k];
+  return m ? s->g->node_class[s->pnode[s->pfirst[k] + sel_random(seed) % m]] : c;
+}
+
+static uint32_t some_node(const search *s, uint32_t c, uint64_t *seed) {
+  uint32_t n = s->g->class_first[c + 1] - s->g->class_first[c];
+  return s->g->class_node[s->g->class_first[c] + sel_random(seed) % n];
+}
+
+/* An exchange that need not pay, with descent around it, and another one near by when seed is given and the first alone came
+ * out worse. Taken back when all came out worse; true when it came out better. */
+static bool kick(search *s, uint32_t c, uint32_t v, uint64_t limit, uint64_t *seed) {
+  double before = s->total, least = 1e-12 * (1 + fabs(before));
+  s->steps++;
+  s->log.n = 0;
+  if (push_in(s, c, v, limit)) {
+    if (s->total > before + least && seed) {
+      uint32_t d = near(s, c, seed);
+      if (s->use[d]) push_in(s, d, some_node(s, d, seed), limit);
+    }
+    if (s->total > before + least) {
+      enqueue(s, c);
+      descend(s, limit);
+    }
+    if (!(s->total > before + least)) return s->total < before - least;
+  }
   undo(s);
   s->total = before;
+  return false;
+}
+
+static bool out_of_steps(search *s, uint64_t limit) { return s->steps >= limit || tell_steps(s); }
+
+/* Every other node of every needed class, once; true when something got better. */
+static bool kick_all(search *s, uint64_t limit, uint64_t *tried) {
+  bool better = false;
+  sel_u32s todo = {0};
+  for (uint32_t i = 0; i < s->active.n; i++) SEL_PUSH(s->mem, &todo, s->active.p[i]);
+  for (uint32_t i = 0; i < todo.n && !out_of_steps(s, limit); i++) {
+    uint32_t c = todo.p[i], end = s->g->class_first[c + 1];
+    for (uint32_t j = s->g->class_first[c]; j < end && s->use[c] && s->steps < limit; j++, (*tried)++)
+      better |= kick(s, c, s->g->class_node[j], limit, NULL);
+  }
+  sel_free(s->mem, todo.p);
+  return better;
+}
+
+static bool kick_some(search *s, uint64_t *seed, uint64_t limit, uint64_t tries) {
+  bool better = false;
+  for (uint64_t i = 0; i < tries && s->active.n && !better && !out_of_steps(s, limit); i++) {
+    uint32_t c = s->active.p[sel_random(seed) % s->active.n];
+    if (s->g->class_first[c + 1] - s->g->class_first[c] > 1) better = kick(s, c, some_node(s, c, seed), limit, seed);
+  }
+  return better;
 }
 
 /* ---- opening ---- */
@@ -215,24 +361,32 @@ static void open_search(search *s) {
   s->queued = SEL_NEW(s->mem, uint8_t, n);
   s->seen = SEL_NEW(s->mem, uint32_t, n);
   s->active_at = SEL_NEW(s->mem, uint32_t, n);
+  s->from = SEL_NEW(s->mem, uint32_t, n);
+  s->pulls = SEL_NEW(s->mem, uint32_t, n);
+  s->meets = SEL_NEW(s->mem, uint32_t, n);
   find_parents(s);
   for (uint32_t i = 0; i < s->g->n_roots; i++) gain(s, s->g->root[i]);
 }
 
 static void close_search(search *s) {
   void *all[] = {s->use,     s->queued,   s->seen,     s->active_at, s->pfirst, s->pnode,
-                 s->stack.p, s->queue.p, s->fresh.p, s->active.p,  s->log.p};
+                 s->stack.p, s->queue.p, s->fresh.p, s->active.p,  s->log.p,
+                 s->from,    s->pulls,   s->meets};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) sel_free(s->mem, all[i]);
 }
 
-double sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, uint32_t *choice, uint64_t steps,
-                   uint64_t *seed) {
-  search s = {.r = r, .mem = mem, .g = g, .cost = cost, .choice = choice};
+bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, uint32_t *choice, uint64_t steps,
+                 uint64_t *seed) {
+  search s = {.r = r, .mem = mem, .g = g, .cost = cost, .choice = choice, .held = NONE};
+  bool better = true;
   open_search(&s);
   for (uint32_t i = 0; i < s.active.n; i++) enqueue(&s, s.active.p[i]);
   descend(&s, steps);
-  while (s.steps < steps && s.active.n && !tell_steps(&s)) kick(&s, seed, steps);
-  double total = s.total;
+  while (better && !out_of_steps(&s, steps)) {
+    uint64_t tried = 0;
+    better = kick_all(&s, steps, &tried) || kick_some(&s, seed, steps, 2 * tried);
+  }
+  bool over = !better && !out_of_steps(&s, steps);
   close_search(&s);
-  return total;
+  return over;
 }

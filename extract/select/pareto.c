@@ -13,10 +13,10 @@ static void take_combined(sel_custom *s, const uint32_t *choice, const double *a
   sel_run *r = s->r;
   double x = combined(s, agg);
   if (!(x < r->best_cost)) return;
-  if (!isfinite(r->first)) r->first = sel_now() - r->t0;
+  if (!isfinite(r->first)) r->first = sel_now(r) - r->t0;
   r->best_cost = x;
   memcpy(r->best, choice, r->g.n_classes * sizeof *choice);
-  if (r->o.progress && !r->o.progress(r->o.user, sel_now() - r->t0, x, r->bound)) r->stop = "asked";
+  if (r->o.progress && !r->o.progress(r->o.user, sel_now(r) - r->t0, x, r->bound)) r->stop = "asked";
 }
 
 static bool no_better(sel_custom *s, const double *low) { return combined(s, low) >= s->r->best_cost; }
@@ -147,8 +147,9 @@ static void find_front(tarn_ctx *cx, void *arg) {
   sel_run *r = &a->r;
   sel_pool_open(&a->mem, cx);
   sel_pool_open(&a->brief, cx);
-  *r = (sel_run){.cx = cx, .mem = &a->mem, .brief = &a->brief, .graph = a->g, .t0 = sel_now(), .first = INFINITY};
+  *r = (sel_run){.cx = cx, .mem = &a->mem, .brief = &a->brief, .graph = a->g, .first = INFINITY};
   r->o = *a->o;
+  r->t0 = sel_now(r);
   r->best_cost = INFINITY, r->bound = -INFINITY;
   sel_graph_view(a->g, &r->g);
   r->cost = r->g.cost;
@@ -166,7 +167,7 @@ static void find_front(tarn_ctx *cx, void *arg) {
   sort_points(a, s->k);
   copy_front(a, s->k);
   a->out.complete = a->proven;
-  a->out.seconds = sel_now() - r->t0;
+  a->out.seconds = sel_now(r) - r->t0;
 }
 
 tarn_status tarn_sel_pareto(tarn_sel_graph *g, const tarn_sel_options *o, tarn_sel_front *out) {

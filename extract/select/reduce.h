@@ -27,5 +27,7 @@ bool sel_parts_again(sel_parts *s);
 /* greedy.c: local search on a part, from trees; the better selection goes to the part. Spends 300 steps a node and some. */
 void sel_search_part(sel_parts *s, sel_part *t, uint64_t *seed);
 /* On a graph so large that reducing it takes long: local search on all of it, before. True when it is that large. */
+/* Goes on from there, in turns over the parts, until no search has anything left to try, or so many steps (0: the run's). */
+void sel_search_on(sel_parts *s, uint64_t *seed, uint64_t steps);
 bool sel_search_large(sel_run *r, uint64_t *seed);
 #endif

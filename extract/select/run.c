@@ -4,14 +4,14 @@
 #include <string.h>
 #include <time.h>
 
-double sel_now(void) {
+double sel_now(const sel_run *r) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(r->o.cpu_time ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- limits ---- */
-double sel_left(const sel_run *r) { return r->o.seconds - (sel_now() - r->t0); }
+double sel_left(const sel_run *r) { return r->o.seconds - (sel_now(r) - r->t0); }
 
 bool sel_stop(sel_run *r, uint64_t work) {
   enum { LOOK = 20000 }; /* units of work between two looks at the clock */
@@ -26,7 +26,7 @@ bool sel_stop(sel_run *r, uint64_t work) {
 
 static void tell(sel_run *r) {
   if (!r->o.progress || r->stop) return;
-  if (!r->o.progress(r->o.user, sel_now() - r->t0, r->best_cost, r->bound)) r->stop = "asked";
+  if (!r->o.progress(r->o.user, sel_now(r) - r->t0, r->best_cost, r->bound)) r->stop = "asked";
 }
 
 bool sel_good_enough(const sel_run *r) {
@@ -44,7 +44,7 @@ bool sel_offer(sel_run *r, const uint32_t *choice) {
   double dag;
   if (!sel_price(r->mem, &r->g, r->cost, choice, &dag, NULL, NULL, NULL)) return false;
   if (!(dag < r->best_cost)) return false;
-  if (!isfinite(r->first)) r->first = sel_now() - r->t0;
+  if (!isfinite(r->first)) r->first = sel_now(r) - r->t0;
   memcpy(r->best, choice, r->g.n_classes * sizeof *choice);
   r->best_cost = dag;
   tell(r);
@@ -182,10 +182,11 @@ static void take_costs(sel_run *r) {
 }
 
 static void open_run(sel_run *r, job_args *a) {
-  *r = (sel_run){.cx = a->g->cx, .mem = &a->mem, .brief = &a->brief, .graph = a->g, .t0 = sel_now(), .first = INFINITY};
+  *r = (sel_run){.cx = a->g->cx, .mem = &a->mem, .brief = &a->brief, .graph = a->g, .first = INFINITY};
   sel_pool_open(&a->mem, r->cx);
   sel_pool_open(&a->brief, r->cx);
   r->o = a->o ? *a->o : tarn_sel_defaults(a->m);
+  r->t0 = sel_now(r);
   r->best_cost = INFINITY, r->bound = -INFINITY;
   check_options(r, a->m);
   sel_graph_view(a->g, &r->g);
@@ -234,7 +235,7 @@ static void finish(sel_run *r, job_args *a) {
   out->lower_bound = r->bound > 0 ? r->bound : 0;
   if (out->lower_bound > out->dag_cost) out->lower_bound = out->dag_cost;
   out->optimal = sel_closed(out->dag_cost, out->lower_bound);
-  out->seconds = sel_now() - r->t0;
+  out->seconds = sel_now(r) - r->t0;
   out->first_seconds = r->first;
 }
 

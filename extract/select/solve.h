@@ -13,6 +13,8 @@ typedef struct sel_part {
   double limit;         /* nothing that costs this or more is of use to the caller */
   double unit;          /* all costs are multiples of it; 0 = none known */
   uint64_t wide;        /* partial selections spent on its tree decomposition, in vain */
+  uint32_t *search;     /* where local search is: a node for every class; NULL before it began */
+  bool searched;        /* it is over */
   uint8_t *dead;        /* by node of q: proven not to be in any better selection; or NULL */
   uint32_t n_dead;
   /* Or NULL; by node, then by class: a selection that is better costs at least reduced_base and the reduced costs of its
@@ -31,9 +33,10 @@ double sel_part_unit(const sel_prob *q);
 double sel_part_target(const sel_part *t);
 static inline double sel_part_cap(const sel_part *t) { return t->cost < t->limit ? t->cost : t->limit; }
 
-/* local.c: improves choice in place by exchanges; returns its cost. steps bounds the work. */
-double sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, uint32_t *choice, uint64_t steps,
-                   uint64_t *seed);
+/* local.c: improves choice, which must have a node for every class that can have one, in place by exchanges. steps bounds
+ * the work; true when the search is over before: no exchange with descent around it helps. */
+bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, uint32_t *choice, uint64_t steps,
+                 uint64_t *seed);
 /* relax.c: the rows that bb.c describes, and cuts; columns are nodes, then classes. All rows are kept here, those that
  * matter now in the linear programme. All have right side 0. */
 typedef struct sel_rows {

@@ -1,5 +1,5 @@
 /* An order of elimination with small bags: least degree first (see Bodlaender & Koster, "Treewidth computations I",
- * 2010), and numbers for the classes of a bag that hold in all bags. */
+ * 2010) or along a walk, whichever promises the smaller tables; and numbers for the classes of a bag that hold in all bags. */
 #include "extract/select/width.h"
 #include <stdlib.h>
 #include <string.h>
@@ -42,25 +42,45 @@ static bool connect(width *w, sel_u32s *adj) {
 }
 
 /* ---- elimination ---- */
-typedef struct queue { uint64_t *p; uint32_t n, cap; } queue; /* heap of degree << 32 | class; stale entries stay */
+/* Who goes next: the class of least degree, and of several the one of least number, or the one whose neighbourhood changed
+ * last, which follows chains from their ends; or, whatever its degree, the next on a walk in breadth from one end. */
+typedef enum { BY_NUMBER, BY_CHANGE, BY_WALK, RULES } rule;
 
-static void enqueue(width *w, queue *h, uint32_t degree, uint32_t c) {
-  uint64_t x = (uint64_t)degree << 32 | c;
-  SEL_PUSH(w->mem, h, x);
-  uint32_t i = h->n - 1;
-  for (; i && x < h->p[(i - 1) / 2]; i = (i - 1) / 2) h->p[i] = h->p[(i - 1) / 2];
-  h->p[i] = x;
+typedef struct waiting { uint64_t key; uint32_t cls; } waiting; /* key: degree << 32 | what settles ties */
+
+typedef struct attempt {
+  width *w;
+  rule by;
+  sel_u32s *adj;
+  struct { waiting *p; uint32_t n, cap; } heap; /* stale entries stay */
+  uint32_t changes;
+  uint32_t *walk;  /* by class: place in the walk */
+  double size;     /* sum of 2^bag */
+  double price;    /* what the tables may be expected to cost, for choosing among attempts */
+  uint32_t *order, *place;
+  sel_u32s *later;
+} attempt;
+
+static bool sooner(waiting a, waiting b) { return a.key < b.key || (a.key == b.key && a.cls < b.cls); }
+
+static void enqueue(attempt *a, uint32_t c) {
+  uint64_t tie = a->by == BY_CHANGE ? UINT32_MAX - ++a->changes : c;
+  waiting x = {a->by == BY_WALK ? a->walk[c] : (uint64_t)a->adj[c].n << 32 | tie, c};
+  SEL_PUSH(a->w->mem, &a->heap, x);
+  uint32_t i = a->heap.n - 1;
+  for (; i && sooner(x, a->heap.p[(i - 1) / 2]); i = (i - 1) / 2) a->heap.p[i] = a->heap.p[(i - 1) / 2];
+  a->heap.p[i] = x;
 }
 
-static uint64_t dequeue(queue *h) {
-  uint64_t top = h->p[0], last = h->p[--h->n];
-  uint32_t i = 0;
-  for (uint32_t k; (k = 2 * i + 1) < h->n; i = k) {
-    if (k + 1 < h->n && h->p[k + 1] < h->p[k]) k++;
-    if (h->p[k] >= last) break;
-    h->p[i] = h->p[k];
+static waiting dequeue(attempt *a) {
+  waiting *p = a->heap.p, top = p[0], last = p[--a->heap.n];
+  uint32_t i = 0, n = a->heap.n;
+  for (uint32_t k; (k = 2 * i + 1) < n; i = k) {
+    if (k + 1 < n && sooner(p[k + 1], p[k])) k++;
+    if (!sooner(p[k], last)) break;
+    p[i] = p[k];
   }
-  if (h->n) h->p[i] = last;
+  if (n) p[i] = last;
   return top;
 }
 
@@ -78,27 +98,87 @@ static void take_over(width *w, sel_u32s *adj, uint32_t u, const sel_u32s *more,
   w->r->steps += all.n;
 }
 
+/* Places in a walk in breadth from class `from`; returns the last one met. */
+static uint32_t walk_from(attempt *a, uint32_t from, uint32_t *queue) {
+  uint32_t n = 0;
+  for (uint32_t c = 0; c < a->w->q->nc; c++) a->walk[c] = NONE;
+  a->walk[from] = 0, queue[n++] = from;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = 0; j < a->adj[queue[i]].n; j++) {
+      uint32_t d = a->adj[queue[i]].p[j];
+      if (a->walk[d] == NONE) a->walk[d] = n, queue[n++] = d;
+    }
+  return queue[n - 1];
+}
+
 /* The sum of 2^bag is what the tables may grow to; it is bounded, too. */
-static bool eliminate(width *w, sel_u32s *adj) {
+static bool eliminate(attempt *a) {
+  width *w = a->w;
   uint32_t nc = w->q->nc;
-  double size = 0;
-  queue h = {0};
-  for (uint32_t c = 0; c < nc; c++) enqueue(w, &h, adj[c].n, c), w->place[c] = NONE;
+  for (uint32_t c = 0; c < nc; c++) a->place[c] = NONE, enqueue(a, c);
   for (uint32_t n = 0; n < nc;) {
-    uint64_t x = dequeue(&h);
-    uint32_t c = (uint32_t)x, degree = (uint32_t)(x >> 32);
-    if (w->place[c] != NONE || degree != adj[c].n) continue;
-    size += ldexp(1, (int)degree);
-    if (degree >= WIDTH_BAG || 16 * size > (double)w->most || sel_stop(w->r, degree)) return false;
-    w->place[c] = n, w->order[n++] = c;
-    w->later[c] = adj[c];
-    for (uint32_t i = 0; i < adj[c].n; i++) {
-      uint32_t u = adj[c].p[i], was = adj[u].n;
-      take_over(w, adj, u, &adj[c], c);
-      if (adj[u].n != was) enqueue(w, &h, adj[u].n, u);
+    waiting x = dequeue(a);
+    uint32_t c = x.cls, degree = a->adj[c].n;
+    if (a->place[c] != NONE || (a->by != BY_WALK && degree != x.key >> 32)) continue;
+    a->size += ldexp(1, (int)degree);
+    if (degree >= WIDTH_BAG || 16 * a->size > (double)w->most || sel_stop(w->r, degree)) return false;
+    a->place[c] = n, a->order[n++] = c;
+    a->later[c] = a->adj[c];
+    for (uint32_t i = 0; i < a->adj[c].n; i++) {
+      uint32_t u = a->adj[c].p[i], was = a->adj[u].n;
+      take_over(w, a->adj, u, &a->adj[c], c);
+      if (a->by == BY_CHANGE || (a->by == BY_NUMBER && a->adj[u].n != was)) enqueue(a, u);
     }
   }
   return true;
+}
+
+/* A class has about three states in a table; where two tables meet, five pairs of them agree. */
+static void set_price(attempt *a) {
+  uint32_t nc = a->w->q->nc;
+  uint8_t *has = SEL_NEW(a->w->mem, uint8_t, nc);
+  for (uint32_t i = 0; i < nc; i++) {
+    const sel_u32s *l = &a->later[a->order[i]];
+    uint32_t up = NONE;
+    for (uint32_t j = 0; j < l->n; j++)
+      if (up == NONE || a->place[l->p[j]] < a->place[up]) up = l->p[j];
+    a->price += pow(3, l->n + 1);
+    if (up != NONE && has[up]) a->price += pow(5, l->n);
+    if (up != NONE) has[up] = 1;
+  }
+  sel_free(a->w->mem, has);
+}
+
+static bool try_rule(attempt *a, const sel_u32s *adj) {
+  sel_pool *mem = a->w->mem;
+  uint32_t nc = a->w->q->nc;
+  a->adj = SEL_NEW(mem, sel_u32s, nc);
+  a->order = SEL_NEW(mem, uint32_t, nc);
+  a->place = SEL_NEW(mem, uint32_t, nc);
+  a->later = SEL_NEW(mem, sel_u32s, nc);
+  for (uint32_t c = 0; c < nc; c++) {
+    a->adj[c] = (sel_u32s){sel_resize(mem, NULL, (size_t)adj[c].n + 1, sizeof(uint32_t)), adj[c].n, adj[c].n + 1};
+    if (adj[c].n) memcpy(a->adj[c].p, adj[c].p, adj[c].n * sizeof(uint32_t));
+  }
+  if (a->by == BY_WALK) {
+    a->walk = SEL_NEW(mem, uint32_t, nc);
+    walk_from(a, walk_from(a, 0, a->order), a->order);
+  }
+  bool ok = eliminate(a);
+  if (ok) set_price(a);
+  return ok;
+}
+
+static bool best_order(width *w, const sel_u32s *adj) {
+  double least = INFINITY;
+  for (rule by = 0; by < RULES && !w->r->stop; by++) {
+    attempt a = {.w = w, .by = by};
+    if (!try_rule(&a, adj) || !(a.price < least)) continue;
+    least = a.price;
+    w->order = a.order, w->place = a.place, w->later = a.later;
+  }
+  /* the price is about twice what is made, or far too high when reduced costs drop most of it */
+  return least <= (w->t->reduced ? 40.0 : 2.0) * (double)w->most;
 }
 
 /* ---- numbers: a class gets one that no later member of its bag has ---- */
@@ -168,16 +248,13 @@ static void give_nodes(width *w) {
 bool width_order(width *w) {
   uint32_t nc = w->q->nc;
   sel_u32s *adj = SEL_NEW(w->mem, sel_u32s, nc);
-  w->order = SEL_NEW(w->mem, uint32_t, nc);
-  w->place = SEL_NEW(w->mem, uint32_t, nc);
   w->scc = SEL_NEW(w->mem, uint32_t, nc);
   w->slot = SEL_NEW(w->mem, uint8_t, nc);
   w->loop = SEL_NEW(w->mem, uint8_t, nc);
   w->side = SEL_NEW(w->mem, uint8_t, nc);
   w->base = SEL_NEW(w->mem, uint8_t, nc);
-  w->later = SEL_NEW(w->mem, sel_u32s, nc);
   w->local = SEL_NEW(w->mem, sel_u32s, nc);
-  if (!connect(w, adj) || !eliminate(w, adj)) return false;
+  if (!connect(w, adj) || !best_order(w, adj)) return false;
   number(w);
   if (!give_bits(w)) return false;
   give_nodes(w);

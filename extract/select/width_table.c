@@ -35,7 +35,7 @@ typedef struct tables {
   sel_pool *mem;
   struct { trace *p; uint32_t n, cap; } trace;
   struct { uint32_t at, stamp; } *cell; /* hash of the table being made */
-  uint32_t n_cells, stamp;
+  uint32_t n_cells, mask, stamp;        /* as many as the table asks for are used: those that are few stay in the cache */
   table *inbox;                         /* by class: what came from the bags before its own, joined */
   uint8_t *has;                         /* is there anything in it? */
   double most, most_reduced;            /* dearer ones are useless */
@@ -43,16 +43,27 @@ typedef struct tables {
 } tables;
 
 #define NEEDED UINT64_C(0x5555555555555555)
+enum { AHEAD = 8 }; /* entries whose cells are asked for in advance */
 
 /* ---- a table is a set ---- */
+/* Every bit of both tells on those that are used. */
+static uint32_t hash_of(uint64_t status, uint64_t reach) {
+  uint64_t h = (status ^ reach * 0xC2B2AE3D27D4EB4Fu) * 0x9E3779B97F4A7C15u;
+  return (uint32_t)((h ^ h >> 32) * 0xD6E8FEB86659FD93u >> 32);
+}
+
 /* The cell of an entry, or the free one where it belongs. */
 static uint32_t find_cell(const tables *b, const table *t, uint64_t status, uint64_t reach) {
-  uint64_t h = (status * 0x9E3779B97F4A7C15u) ^ (reach * 0xC2B2AE3D27D4EB4Fu);
-  for (uint32_t i = (uint32_t)(h >> 32) & (b->n_cells - 1);; i = (i + 1) & (b->n_cells - 1)) {
+  for (uint32_t i = hash_of(status, reach) & b->mask;; i = (i + 1) & b->mask) {
     if (b->cell[i].stamp != b->stamp) return i;
     const entry *e = &t->p[b->cell[i].at];
     if (e->status == status && e->reach == reach) return i;
   }
+}
+
+/* Asks for the memory of a cell that will be looked at soon. */
+static void foresee(const tables *b, uint64_t status, uint64_t reach) {
+  __builtin_prefetch(&b->cell[hash_of(status, reach) & b->mask], 1);
 }
 
 /* The equal entry of the table that is indexed, or NULL. */
@@ -67,14 +78,19 @@ static void put_cell(tables *b, const table *t, uint32_t at) {
 }
 
 static void index_table(tables *b, const table *t) {
-  if (b->n_cells < 4 * (t->n + 16)) {
-    while (b->n_cells < 4 * (t->n + 16)) b->n_cells = b->n_cells ? 2 * b->n_cells : 1024;
+  uint32_t want = 256;
+  while (want < 4 * (t->n + 16)) want *= 2;
+  if (b->n_cells < want) {
     sel_free(b->mem, b->cell);
-    b->cell = sel_alloc(b->mem, b->n_cells, sizeof *b->cell);
-    b->stamp = 0;
+    b->cell = sel_alloc(b->mem, want, sizeof *b->cell);
+    b->n_cells = want, b->stamp = 0;
   }
+  b->mask = want - 1;
   b->stamp++;
-  for (uint32_t i = 0; i < t->n; i++) put_cell(b, t, i);
+  for (uint32_t i = 0; i < t->n; i++) {
+    if (i + AHEAD < t->n) foresee(b, t->p[i + AHEAD].status, t->p[i + AHEAD].reach);
+    put_cell(b, t, i);
+  }
 }
 
 static uint32_t made_of(tables *b, uint32_t left, uint32_t right, uint32_t node) {
@@ -96,7 +112,7 @@ static void add(tables *b, table *t, entry e, uint32_t right, uint32_t node) {
   }
   e.how = made_of(b, e.how, right, node);
   SEL_PUSH(b->mem, t, e);
-  if (2 * t->n > b->n_cells) index_table(b, t);
+  if (2 * t->n > b->mask) index_table(b, t);
   else put_cell(b, t, t->n - 1);
 }
 
@@ -229,6 +245,7 @@ static void choose(tables *b, table *t, uint32_t v) {
   }
   for (uint32_t i = 0; i < n && !too_many(b); i++) {
     entry e = t->p[i];
+    if (!row && i + AHEAD < n) foresee(b, t->p[i + AHEAD].status | UINT64_C(3) << s, t->p[i + AHEAD].reach);
     if ((e.status >> s & 3) != 1 || (e.status & kids) != kids) continue;
     if (row) e.reach = closed(e.reach | row, base, side);
     if (row && cyclic(e.reach, base, side)) continue;
@@ -248,6 +265,7 @@ static void leave(tables *b, table *t, uint32_t c) {
   index_table(b, &out);
   for (uint32_t i = 0; i < t->n; i++) {
     entry e = t->p[i];
+    if (i + AHEAD < t->n) foresee(b, t->p[i + AHEAD].status & ~(UINT64_C(3) << 2 * s), t->p[i + AHEAD].reach & keep);
     if ((e.status >> 2 * s & 3) == 1) continue;
     e.status &= ~(UINT64_C(3) << 2 * s);
     e.reach &= keep;
