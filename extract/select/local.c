@@ -30,6 +30,15 @@ typedef struct search {
   struct { change *p; uint32_t n, cap; } log;
 } search;
 
+static bool tell_steps(search *s) {
+  uint64_t more = s->steps - s->told;
+  s->told = s->steps;
+  return sel_stop(s->r, more);
+}
+
+/* Within what may take long: is it time to stop? */
+static bool must_stop(search *s) { return s->r->stop || (s->steps - s->told > 20000 && tell_steps(s)); }
+
 /* ---- counts of use ---- */
 static void list_active(search *s, uint32_t c) {
   s->active_at[c] = s->active.n;
@@ -118,7 +127,7 @@ static bool closes_cycle(search *s, uint32_t c, uint32_t v) {
 /* Another node for class k, the cheapest that does not reach c. */
 static bool turn_away(search *s, uint32_t k, uint32_t c) {
   uint32_t best = NONE, was = s->choice[k];
-  for (uint32_t i = s->g->class_first[k]; i < s->g->class_first[k + 1]; i++) {
+  for (uint32_t i = s->g->class_first[k]; i < s->g->class_first[k + 1] && !must_stop(s); i++) {
     uint32_t u = s->g->class_node[i];
     if (u == was || !usable(s, u) || (best != NONE && s->cost[u] >= s->cost[best])) continue;
     if (!closes_cycle(s, c, u) && !closes_cycle(s, k, u)) best = u;
@@ -143,12 +152,6 @@ static bool make_way(search *s, uint32_t c, uint32_t v) {
 }
 
 /* ---- descent ---- */
-static bool tell_steps(search *s) {
-  uint64_t more = s->steps - s->told;
-  s->told = s->steps;
-  return sel_stop(s->r, more);
-}
-
 static void enqueue(search *s, uint32_t c) {
   if (s->queued[c] || !s->use[c] || c == s->held || s->g->class_first[c + 1] - s->g->class_first[c] < 2) return;
   s->queued[c] = 1;
@@ -185,7 +188,7 @@ static void enqueue_fresh(search *s) {
   for (uint32_t i = 0; i < s->fresh.n; i++) {
     uint32_t k = s->fresh.p[i];
     enqueue(s, k);
-    for (uint32_t j = s->pfirst[k]; j < s->pfirst[k + 1] && j < s->pfirst[k] + 64; j++) {
+    for (uint32_t j = s->pfirst[k]; j < s->pfirst[k + 1] && j < s->pfirst[k] + 64 && !must_stop(s); j++) {
       uint32_t v = s->pnode[j], d = s->g->node_class[v];
       enqueue(s, d);
       if (s->use[d] || s->choice[d] == NONE) continue;
@@ -213,7 +216,7 @@ static bool is_pulled(const search *s, uint32_t v) {
 
 static bool improve_class(search *s, uint32_t c) {
   bool better = false;
-  for (uint32_t i = s->g->class_first[c]; i < s->g->class_first[c + 1] && s->use[c]; i++) {
+  for (uint32_t i = s->g->class_first[c]; i < s->g->class_first[c + 1] && s->use[c] && !must_stop(s); i++) {
     uint32_t v = s->g->class_node[i], was = s->choice[c];
     double before = s->total, least = 1e-12 * (1 + fabs(before));
     s->steps++;
@@ -295,15 +298,15 @@ static uint32_t some_node(const search *s, uint32_t c, uint64_t *seed) {
   return s->g->class_node[s->g->class_first[c] + sel_random(seed) % n];
 }
 
-/* An exchange that need not pay, with descent around it, and another one near by when seed is given and the first alone came
- * out worse. Taken back when all came out worse; true when it came out better. */
-static bool kick(search *s, uint32_t c, uint32_t v, uint64_t limit, uint64_t *seed) {
+/* An exchange that need not pay, with descent around it, and up to `more` near by as long as all came out worse. Taken back
+ * when it stays so; true when it came out better. */
+static bool kick(search *s, uint32_t c, uint32_t v, uint64_t limit, uint32_t more, uint64_t *seed) {
   double before = s->total, least = 1e-12 * (1 + fabs(before));
   s->steps++;
   s->log.n = 0;
   if (push_in(s, c, v, limit)) {
-    if (s->total > before + least && seed) {
-      uint32_t d = near(s, c, seed);
+    for (uint32_t d = c; more && s->total > before + least; more--) {
+      d = near(s, d, seed);
       if (s->use[d]) push_in(s, d, some_node(s, d, seed), limit);
     }
     if (s->total > before + least) {
@@ -326,8 +329,8 @@ static bool kick_all(search *s, uint64_t limit, uint64_t *tried) {
   for (uint32_t i = 0; i < s->active.n; i++) SEL_PUSH(s->mem, &todo, s->active.p[i]);
   for (uint32_t i = 0; i < todo.n && !out_of_steps(s, limit); i++) {
     uint32_t c = todo.p[i], end = s->g->class_first[c + 1];
-    for (uint32_t j = s->g->class_first[c]; j < end && s->use[c] && s->steps < limit; j++, (*tried)++)
-      better |= kick(s, c, s->g->class_node[j], limit, NULL);
+    for (uint32_t j = s->g->class_first[c]; j < end && s->use[c] && s->steps < limit && !must_stop(s); j++, (*tried)++)
+      better |= kick(s, c, s->g->class_node[j], limit, 0, NULL);
   }
   sel_free(s->mem, todo.p);
   return better;
@@ -337,7 +340,7 @@ static bool kick_some(search *s, uint64_t *seed, uint64_t limit, uint64_t tries)
   bool better = false;
   for (uint64_t i = 0; i < tries && s->active.n && !better && !out_of_steps(s, limit); i++) {
     uint32_t c = s->active.p[sel_random(seed) % s->active.n];
-    if (s->g->class_first[c + 1] - s->g->class_first[c] > 1) better = kick(s, c, some_node(s, c, seed), limit, seed);
+    if (s->g->class_first[c + 1] - s->g->class_first[c] > 1) better = kick(s, c, some_node(s, c, seed), limit, 1 + (uint32_t)(i % 6), seed);
   }
   return better;
 }
@@ -384,7 +387,7 @@ bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double
   descend(&s, steps);
   while (better && !out_of_steps(&s, steps)) {
     uint64_t tried = 0;
-    better = kick_all(&s, steps, &tried) || kick_some(&s, seed, steps, 2 * tried);
+    better = kick_all(&s, steps, &tried) || kick_some(&s, seed, steps, 8 * tried);
   }
   bool over = !better && !out_of_steps(&s, steps);
   close_search(&s);
