@@ -61,6 +61,7 @@ typedef struct cli_compile {
   double seconds, rtol;
   bool json;
   const char *price_file; /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
+  const char *db;         /* --db: a store of measurements */
   const tarn_price *price; /* of this program, instead */
   const char *triple;     /* of a compiled folder */
   TARN_VEC(cli_work) work; /* of a compiled folder: what each kernel has to do */
@@ -74,6 +75,7 @@ typedef struct cli_compiled {
   tarn_saturation *sat;
   tarn_kprog *kprog;
   tarn_picks *picks;
+  const tarn_price *price; /* learned; NULL: analytic */
   tarn_kgraph_report graph;
   tarn_plan *plan;
   tarn_rule_class numerics;

@@ -21,9 +21,22 @@ static double note_kernel(void *user, tarn_lang *L, const tarn_hw *hw, const tar
   return analytic->seconds;
 }
 
-static void show_progress(void *user, uint32_t done, uint32_t of) {
-  double spent = cli_now() - *(double *)user;
-  fprintf(stderr, "\r%u of %u, %.0f s left ", done, of, spent / done * (of - done));
+/* What tarn_tune() asks for: kernels and how often each is used. */
+typedef struct wanted {
+  TARN_VEC(const tarn_ksig *) sig;
+  TARN_VEC(uint32_t) uses;
+} wanted;
+static void of_program(tarn_ctx *cx, const tarn_kprog *p, wanted *w) {
+  for (uint32_t i = 0; i < p->nker; i++)
+    if (p->ker[i].sig) tarn_push(cx, &w->sig, p->ker[i].sig), tarn_push(cx, &w->uses, 1u);
+}
+
+typedef struct watch { double begin; } watch;
+static void show_progress(void *user, uint32_t done, uint32_t of, uint32_t fresh, double seconds) {
+  watch *w = user;
+  double spent = cli_now() - w->begin;
+  fprintf(stderr, "\r%u of %u trials, kernels %.4g ms, %.0f s left   ", done, of, 1e3 * seconds,
+          fresh ? spent / fresh * (of - done) : 0);
   if (done == of) fputc('\n', stderr);
 }
 
@@ -44,6 +57,8 @@ static void report(tarn_ctx *cx, const cli_compile *c, const tarn_tune_report *r
   cli_json_int(j, "measured", r->fresh);
   cli_json_int(j, "failed", r->failed);
   cli_json_num(j, "best", r->best);
+  cli_json_int(j, "kernels", r->kernels);
+  cli_json_num(j, "untuned", r->untuned);
   fit_json(j, r);
   cli_json_open(j, "importance", '{');
   for (uint32_t i = 0; i < n; i++) cli_json_num(j, imp[i].feature, imp[i].share);
@@ -52,15 +67,51 @@ static void report(tarn_ctx *cx, const cli_compile *c, const tarn_tune_report *r
     cli_json_print(j);
     return;
   }
-  printf("%u trials, %u of them new, %u failed; fastest schedules together %.4g ms\n", r->trials, r->fresh, r->failed, 1e3 * r->best);
+  printf("%u trials, %u of them new, %u failed; the fastest schedules of %u kernels together %.4g ms\n", r->trials, r->fresh,
+         r->failed, r->kernels, 1e3 * r->best);
+  if (r->compared) printf("schedules chosen without tuning take %.3f times as long (geometric mean)\n", r->untuned);
   if (!r->trained) return;
   printf("%s: on %u held-out measurements of %u kernels: pairwise %.3f, R2 %.3f, recall of the top 30 %.3f\n", model,
          r->fit.rows, r->fit.kernels, r->fit.pairwise, r->fit.r2, r->fit.recall30);
   for (uint32_t i = 0; i < n && i < 10; i++) printf("  %5.1f %%  %s\n", 100 * imp[i].share, imp[i].feature);
 }
 
+/* Searches for the fastest schedules of the program's kernels, twice: what was measured may favour other kernels. */
+static tarn_tune_report tune_program(tarn_ctx *cx, cli_compile *c, const char *db, tarn_tune_options *o) {
+  uint32_t trials = o->trials ? o->trials : 1000;
+  const char *model = o->model;
+  tarn_tune_report r = {0}, first = {0};
+  double end = o->seconds > 0 ? cli_now() + o->seconds : 0;
+  for (int pass = 0; pass < 2; pass++) {
+    const cli_compiled *p = cli_optimise(cx, c);
+    wanted w = {0};
+    of_program(cx, p->kprog, &w);
+    o->trials = pass ? trials : trials - trials / 3, o->model = pass ? model : NULL, o->price = p->price;
+    if (end > 0) o->seconds = fmax(pass ? 0.001 : 0, end - cli_now()) * (pass ? 1 : 0.67);
+    /* the store is opened when the model is read: nothing is left behind when it cannot be */
+    r = tarn_tune(p->L, p->hw, w.sig.p, w.uses.p, w.sig.n, tarn_store_open(cx, db), o);
+    c->db = db;
+    if (!pass) first = r;
+  }
+  r.fresh += first.fresh, r.failed += first.failed;
+  return r;
+}
+/* A sample of every kernel that the kernel graph of a model prices; without a model only learning. */
+static tarn_tune_report tune_all(tarn_ctx *cx, cli_compile *c, const char *db, const tarn_tune_options *o) {
+  seen v = {.cx = cx, .by_hash = tarn_map_new(cx)};
+  tarn_price recorder = {.name = "recording", .user = &v, .seconds = note_kernel};
+  tarn_lang *L = tarn_lang_new(cx);
+  const tarn_hw *hw = cli_hardware(L, c->hw);
+  if (c->model) {
+    c->price = &recorder;
+    const cli_compiled *r = cli_optimise(cx, c);
+    L = r->L, hw = r->hw;
+  }
+  return tarn_tune(L, hw, v.sig.p, NULL, v.sig.n, tarn_store_open(cx, db), o);
+}
+
 int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
-  cli_compile c = {0};
+  cli_compile c = {.rtol = INFINITY};
   cli_list words = {0};
   tarn_tune_options o = {0};
   const char *db = "tarn.db", *model = "tarn-price.json", *fleet = NULL;
@@ -68,13 +119,16 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   const char *usage = "tune MODEL [--trials N] [--seconds S] [--db F] [--output F] | tune --train-only [--db F]";
   const cli_opt opts[] = {
       {"--trials", NULL, CLI_U32, &trials, "N", "measurements, those in the store included (default 1000)"},
-      {"--per-kernel", NULL, CLI_U32, &each, "N", "schedules of one kernel (default 40)"},
       {"--seconds", NULL, CLI_REAL, &o.seconds, "S", "stop measuring after S seconds"},
-      {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL, "measure nothing, learn from the store"},
       {"--db", NULL, CLI_STR, &db, "F", "the store (default tarn.db)"},
       {"--output", "-o", CLI_STR, &model, "F", "the learned price (default tarn-price.json)"},
+      {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL, "measure nothing, learn from the store"},
+      {"--spread", NULL, CLI_FLAG, &o.spread, NULL, "measure a sample of every kernel that is priced, to learn from, instead of tuning"},
+      {"--per-kernel", NULL, CLI_U32, &each, "N", "with --spread: schedules of one kernel (default 40)"},
+      {"--price", NULL, CLI_STR, &c.price_file, "FILE", "the price to begin with, or analytic (default: the shipped one, if it fits)"},
       {"--fleet", NULL, CLI_STR, &fleet, "URL", "measure on other machines"},
       {"--hw", NULL, CLI_STR, &c.hw, "NAME|FILE", "hardware: host (default)"},
+      {"--numerics", NULL, CLI_STR, &c.numerics, "CLASS", "exact, reassoc (default) or approx"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads of a kernel (default: all)"},
       {"--seed", NULL, CLI_UINT, &o.seed, "K", "seed of what is drawn"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape"},
@@ -84,19 +138,10 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   if (fleet) tarn_raise(cx, TARN_USAGE, "--fleet: measuring on other machines is not there yet");
   if (words.n > 1 || (!words.n && !o.train_only)) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials, o.per_kernel = (uint32_t)each, o.model = model;
-  double begin = cli_now();
-  seen v = {.cx = cx, .by_hash = tarn_map_new(cx)};
-  tarn_lang *L = tarn_lang_new(cx);
-  const tarn_hw *hw = cli_hardware(L, c.hw);
-  tarn_price recorder = {.name = "recording", .user = &v, .seconds = note_kernel};
-  if (words.n) {
-    c.model = words.p[0], c.price = &recorder;
-    const cli_compiled *r = cli_optimise(cx, &c);
-    L = r->L, hw = r->hw;
-  }
-  tarn_store *store = tarn_store_open(cx, db); /* not before the model is read: nothing is left behind when it cannot be */
-  if (!c.json && isatty(2)) o.progress = show_progress, o.user = &begin;
-  tarn_tune_report r = tarn_tune(L, hw, v.sig.p, v.sig.n, store, &o);
+  c.model = words.n ? words.p[0] : NULL;
+  watch w = {.begin = cli_now()};
+  if (!c.json && isatty(2)) o.progress = show_progress, o.user = &w;
+  tarn_tune_report r = o.spread || o.train_only ? tune_all(cx, &c, db, &o) : tune_program(cx, &c, db, &o);
   report(cx, &c, &r, model);
   return 0;
 }

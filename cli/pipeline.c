@@ -28,6 +28,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
       {"--emit", NULL, CLI_STR, &c->emit, "KIND", "so (default), o, ll"},
       {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS", "bind a dynamic shape"},
       {"--price", NULL, CLI_STR, &c->price_file, "FILE", "a learned price, or analytic (default: the shipped one, if it fits)"},
+      {"--db", NULL, CLI_STR, &c->db, "FILE", "use the schedules and times that tarn tune --db FILE measured"},
       {"--explain", NULL, CLI_STR, &c->explain, "FILE", "write the chain of rewrites"},
       {"--json", NULL, CLI_FLAG, &c->json, NULL, "print the report as JSON"},
       {0}};
@@ -79,13 +80,20 @@ tarn_program *cli_reload(tarn_lang *L, const cli_compile *c, tarn_model_report *
   return tarn_model_load(L, c->model, &o, r);
 }
 
-static const tarn_price *price_of(tarn_ctx *cx, const cli_compile *c, const tarn_hw *hw) {
+static const tarn_price *learned_price(tarn_ctx *cx, const cli_compile *c, const tarn_hw *hw) {
   const char *why;
-  if (c->price) return c->price;
   if (c->price_file && !strcmp(c->price_file, "analytic")) return NULL;
   const tarn_price *p = tarn_learned(cx, hw, c->price_file, &why);
   if (!p && c->price_file) fprintf(stderr, "tarn: %s; the analytic price is used\n", why);
   return p;
+}
+static const tarn_price *price_of(cli_compiled *r, const cli_compile *c) {
+  if (c->price) return c->price;
+  tarn_ctx *cx = tarn_lang_ctx(r->L);
+  r->price = learned_price(cx, c, r->hw);
+  if (!c->db) return r->price;
+  if (access(c->db, R_OK)) tarn_raise(cx, TARN_IO, "%s: %s", c->db, strerror(errno));
+  return tarn_measured(r->L, r->hw, c->db, c->threads ? (uint32_t)c->threads : r->hw->units, r->price);
 }
 
 cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
@@ -110,7 +118,7 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
   tarn_kgraph_input in = {.L = r->L, .g = tarn_sat_egraph(r->sat), .type_of = type_class, .is_constant = constant_class,
                           .left_out = left_out,
                           .user = r->sat, .nroot = n, .root = root, .program = r->program};
-  tarn_kgraph_options ko = {.hw = r->hw, .price = price_of(cx, c, r->hw), .threads = (uint32_t)c->threads, .strict = r->numerics == TARN_RULE_EXACT,
+  tarn_kgraph_options ko = {.hw = r->hw, .price = price_of(r, c), .threads = (uint32_t)c->threads, .strict = r->numerics == TARN_RULE_EXACT,
                             .method = TARN_SEL_EXACT, .seconds = c->seconds};
   r->kprog = tarn_extract(&in, &ko, &r->graph, &r->picks);
   r->extract_s = cli_now() - t;

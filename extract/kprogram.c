@@ -11,7 +11,7 @@ static double analytic_seconds(void *user, tarn_lang *L, const tarn_hw *hw, cons
   return analytic->seconds;
 }
 const tarn_price *tarn_price_analytic(void) {
-  static const tarn_price p = {"analytic", NULL, analytic_seconds};
+  static const tarn_price p = {.name = "analytic", .seconds = analytic_seconds};
   return &p;
 }
 
@@ -130,6 +130,7 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
   tarn_ksig sig;
   tarn_cost cost;
   kg_signature(k, c, &sig);
+  const tarn_ksig *priced = tarn_copy(k->cx, &sig, sizeof sig);
   const tarn_schedule *s = tarn_solve(k->solver, &sig, &cost);
   block_constants(b, c, &sig, s);
   tarn_ksig blocked = sig;
@@ -137,7 +138,7 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
   kg_signature(k, c, &sig);
   if (!carried || !tarn_ksig_equal(&sig, &blocked)) s = tarn_solve(k->solver, &sig, &cost);
   tarn_kernel x = {.name = kernel_name(b, c), .kind = TARN_K_NEST, .nest = sig.nest, .nin = sig.nin, .nout = c->nout,
-                   .sched = s, .copy = c->copy, .price = c->price, .flops = cost.flops, .term = TARN_NONE};
+                   .sched = s, .sig = priced, .copy = c->copy, .price = c->price, .flops = cost.flops, .term = TARN_NONE};
   x.in = operand_buffers(b, c), x.out = result_buffers(b, ag, c);
   x.in_layout = tarn_copy(k->cx, sig.in, (sig.nin + 1) * sizeof *sig.in);
   x.out_layout = tarn_copy(k->cx, sig.out, sizeof sig.out);

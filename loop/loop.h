@@ -58,6 +58,7 @@ typedef struct tarn_schedule {
 TARN_API void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s);
 TARN_API void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n, const tarn_schedule *s);
 
+typedef struct tarn_ksig tarn_ksig;
 typedef struct tarn_kernel {
   const char *name;              /* unique, a C identifier: k12_conv_add_relu … */
   enum { TARN_K_NEST, TARN_K_OPAQUE, TARN_K_CALL } kind;
@@ -73,6 +74,7 @@ typedef struct tarn_kernel {
   double price;                  /* predicted seconds on the described hardware */
   double flops;                  /* operations of one run; a multiply-add is 2 */
   double reads, writes;          /* bytes that one run has to read and write: tarn_ksig_traffic */
+  const tarn_ksig *sig;          /* K_NEST: the canonical kernel that was priced, before constants were blocked; or NULL */
   tarn_term term;                /* K_OPAQUE: the operator over inputs that stand for the buffers; else TARN_NONE */
 } tarn_kernel;
 typedef struct tarn_kprog {
@@ -95,19 +97,25 @@ TARN_API void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint3
  * (contiguous in each), reduce dims likewise. in[i], out[i]: layouts of children and outputs (a child's dims may be
  * re-split to match; the new layouts are returned). Two kernels that do the same work on the same shapes and layouts have
  * equal (nest, layouts): that pair, with dtypes and which operands are constant, is the kernel's signature. */
-typedef struct tarn_ksig {       /* a kernel to be scheduled and priced */
+struct tarn_ksig {               /* a kernel to be scheduled and priced */
   uint32_t nest;
   bool strict;                   /* reduce dims keep their order (numerics `exact`) */
   uint32_t nin, nout;
   tarn_layout in[TARN_MAX_DIMS * 4], out[TARN_MAX_RESULTS];
   tarn_dtype in_type[TARN_MAX_DIMS * 4], out_type[TARN_MAX_RESULTS];
   bool in_const[TARN_MAX_DIMS * 4];
-} tarn_ksig;
+};
 TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; raises */
 /* Only the first step of that: iteration dims split where a map divides by a factor of their extent, children as they are. */
 TARN_API void tarn_ksig_split(tarn_lang *L, tarn_ksig *k);
 TARN_API bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b); /* whatever the offsets */
-TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k);
+TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k); /* within this program: nests by their number */
+/* A kernel and a schedule as text that means the same in every program, offsets left out; parsing raises TARN_BAD_INPUT,
+ * a schedule that does not fit its nest TARN_INTERNAL. Texts lie in cx. */
+TARN_API const char *tarn_ksig_text(const tarn_lang *L, tarn_ctx *cx, const tarn_ksig *k);
+TARN_API void tarn_ksig_parse(tarn_lang *L, const char *text, size_t n, tarn_ksig *k);
+TARN_API const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest *n, const tarn_schedule *s);
+TARN_API const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *n, const char *text, size_t size);
 
 /* ---- features and price ---- */
 /* Bytes of operands and of results, each once, in whole lines of 64 bytes: what any schedule has to move between the level
@@ -137,6 +145,8 @@ typedef struct tarn_price {
    * analytic seconds. Pure. */
   double (*seconds)(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                     uint32_t threads, const tarn_cost *analytic);
+  /* The schedule that a canonical kernel shall have, or NULL: the solver looks for one. May itself be NULL. */
+  const tarn_schedule *(*schedule)(void *user, tarn_lang *L, const tarn_ksig *k);
 } tarn_price;
 /* The best schedule found by the analytic price: enumerates vector dims, register tiles and loop orders whose sizes come
  * from the description. Deterministic. Memoise by signature (tarn_solver). */

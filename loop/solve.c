@@ -219,6 +219,11 @@ static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const 
   return &q->b[first].sched;
 }
 static void solve(tarn_solver *s, solved *e) {
+  e->sched = s->price && s->price->schedule ? s->price->schedule(s->price->user, s->L, e->sig) : NULL;
+  if (e->sched) {
+    tarn_cost_of(s->L, s->hw, e->sig, e->sched, s->threads, &e->cost);
+    return;
+  }
   const kernel_model *km = loop_model(s->L, s->hw, e->sig);
   tarn_schedule *sc = new_schedule(s, km);
   for (uint32_t i = 0; i < km->nstage; i++) {

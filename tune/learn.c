@@ -25,6 +25,8 @@ static void ok(learner *l, int status) {
   tarn_raise(l->cx, TARN_INTERNAL, "xgboost: %.*s", (int)strcspn(e, "\n"), e);
 }
 
+#define ROUNDS 240 /* trees of a price that is kept */
+
 static double target(const tarn_sample *x) { return log2(x->seconds / x->analytic); }
 
 static void load_rows(learner *l, const tarn_sample *x, uint32_t n) {
@@ -36,9 +38,9 @@ static void load_rows(learner *l, const tarn_sample *x, uint32_t n) {
   ok(l, XGDMatrixCreateFromMat(row, n, TARN_FEATURES, NAN, &l->data));
   ok(l, XGDMatrixSetFloatInfo(l->data, "label", label, n));
 }
-static void train(learner *l, const tarn_sample *x, uint32_t n, uint64_t seed) {
+static void train(learner *l, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds) {
   const char *const set[][2] = {
-      {"objective", "reg:squarederror"}, {"tree_method", "hist"}, {"max_depth", "7"}, {"eta", "0.1"},
+      {"objective", "reg:squarederror"}, {"tree_method", "hist"}, {"max_depth", "7"}, {"eta", rounds < ROUNDS ? "0.2" : "0.1"},
       {"min_child_weight", "3"}, {"subsample", "0.8"}, {"colsample_bytree", "0.6"}, {"lambda", "2"}, {"nthread", "1"},
       {"base_score", "0"}, {"verbosity", "0"}, {"seed", tarn_format(l->cx, "%u", (unsigned)(seed & 0x7fffffff))}};
   load_rows(l, x, n);
@@ -47,7 +49,7 @@ static void train(learner *l, const tarn_sample *x, uint32_t n, uint64_t seed) {
   const char *name[TARN_FEATURES];
   for (uint32_t i = 0; i < TARN_FEATURES; i++) name[i] = tarn_feature_name(i);
   ok(l, XGBoosterSetStrFeatureInfo(l->booster, "feature_name", name, TARN_FEATURES));
-  for (int round = 0; round < 240; round++) ok(l, XGBoosterUpdateOneIter(l->booster, round, l->data));
+  for (uint32_t i = 0; i < rounds; i++) ok(l, XGBoosterUpdateOneIter(l->booster, (int)i, l->data));
 }
 
 /* ---- how good it is ---- */
@@ -106,6 +108,21 @@ static const trees *trees_of(learner *l) {
   ok(l, XGBoosterSaveModelToBuffer(l->booster, "{\"format\": \"json\"}", &n, &text));
   return trees_read(l->cx, "xgboost", text, n);
 }
+typedef struct quick { const tarn_sample *x; uint32_t n, rounds; uint64_t seed; const trees *out; } quick;
+static void train_quickly(tarn_ctx *cx, void *arg) {
+  quick *q = arg;
+  learner *l = TARN_NEW(cx, learner);
+  l->cx = cx;
+  tarn_defer(cx, drop_learner, l);
+  train(l, q->x, q->n, q->seed, q->rounds);
+  q->out = trees_of(l);
+}
+const trees *trees_train(tarn_ctx *cx, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds) {
+  quick q = {x, n, rounds, seed, NULL};
+  tarn_status st = tarn_protect(cx, train_quickly, &q); /* so that the library's memory goes here */
+  if (st != TARN_OK) tarn_reraise(cx, st);
+  return q.out;
+}
 static void save(learner *l, const char *hw, const char *path) {
   ok(l, XGBoosterSetAttr(l->booster, "hw", hw));
   ok(l, XGBoosterSetAttr(l->booster, "features", trees_features(l->cx)));
@@ -139,7 +156,7 @@ static void hold_out(tarn_ctx *cx, void *arg) {
     *j->fit = (tarn_fit){NAN, NAN, NAN, nh, 0};
     return;
   }
-  train(l, seen, ns, j->seed);
+  train(l, seen, ns, j->seed, ROUNDS);
   measure_fit(l, held, nh, trees_of(l), j->fit);
 }
 static void learn_all(tarn_ctx *cx, void *arg) {
@@ -147,7 +164,7 @@ static void learn_all(tarn_ctx *cx, void *arg) {
   learner *l = TARN_NEW(cx, learner);
   l->cx = cx;
   tarn_defer(cx, drop_learner, l);
-  train(l, j->x, j->n, j->seed);
+  train(l, j->x, j->n, j->seed, ROUNDS);
   save(l, j->hw, j->path);
 }
 void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, const char *path, tarn_fit *fit) {
@@ -165,6 +182,11 @@ static double learned_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const
   float f[TARN_FEATURES];
   tarn_features(L, hw, k, s, threads, analytic, f);
   return analytic->seconds * exp2(trees_predict(user, f));
+}
+const tarn_price *trees_price(tarn_ctx *cx, const trees *t, const char *name) {
+  tarn_price *p = TARN_NEW(cx, tarn_price);
+  *p = (tarn_price){.name = name, .user = (void *)(uintptr_t)t, .seconds = learned_seconds};
+  return p;
 }
 /* The processor and its vectors: what stands before the first comma of a key. Clocks and caches are in the features. */
 static bool same_family(const char *a, const char *b) {
@@ -193,9 +215,7 @@ const tarn_price *tarn_learned(tarn_ctx *cx, const tarn_hw *hw, const char *path
     name = e->name;
   }
   if (!t) return NULL;
-  tarn_price *p = TARN_NEW(cx, tarn_price);
-  *p = (tarn_price){.name = tarn_format(cx, "learned: %s", name), .user = (void *)(uintptr_t)t, .seconds = learned_seconds};
-  return p;
+  return trees_price(cx, t, tarn_format(cx, "learned: %s", name));
 }
 
 static int by_share(const void *a, const void *b) {

@@ -1,4 +1,5 @@
-/* The store of measurements. One table; the columns that name a measurement are its key. */
+/* The store of measurements: kernels as text, and one row for every schedule of one that was measured. A hash of the text
+ * is its name, so that models share what they have in common; features are not kept but computed when they are asked for. */
 #include "tune/tune.h"
 #include <inttypes.h>
 #include <math.h>
@@ -12,8 +13,8 @@ struct tarn_store {
 };
 
 #define STORE_KIND 0x7461726e /* application_id: "tarn" */
-/* Of the features and of the kernel hashes: a store keeps measurements of several versions apart. */
-#define STORE_VERSION (1000 + TARN_FEATURES)
+/* Of the texts and of what a measurement is: a store keeps measurements of several versions apart. */
+#define STORE_VERSION 2
 
 static void close_store(void *p) {
   tarn_store *s = p;
@@ -47,8 +48,9 @@ tarn_store *tarn_store_open(tarn_ctx *cx, const char *path) {
   if (kind != STORE_KIND && tables != 0) tarn_raise(cx, TARN_BAD_INPUT, "%s: not a store of measurements", path);
   run(s, "PRAGMA journal_mode = WAL");
   run(s, "PRAGMA application_id = 1952543342"
-         ";CREATE TABLE IF NOT EXISTS sample(hw TEXT NOT NULL, version INTEGER NOT NULL, threads INTEGER NOT NULL,"
-         " kernel INTEGER NOT NULL, schedule INTEGER NOT NULL, seconds REAL, analytic REAL NOT NULL, feature BLOB NOT NULL,"
+         ";CREATE TABLE IF NOT EXISTS kernel(id INTEGER PRIMARY KEY, text TEXT NOT NULL)"
+         ";CREATE TABLE IF NOT EXISTS trial(hw TEXT NOT NULL, version INTEGER NOT NULL, threads INTEGER NOT NULL,"
+         " kernel INTEGER NOT NULL, schedule INTEGER NOT NULL, seconds REAL, text TEXT NOT NULL,"
          " PRIMARY KEY(hw, version, threads, kernel, schedule)) WITHOUT ROWID");
   return s;
 }
@@ -61,67 +63,119 @@ const char *tarn_hw_key(const tarn_hw *hw, tarn_ctx *cx) {
   return b.p;
 }
 
-static void bind_key(sqlite3_stmt *q, const char *hw, uint32_t threads, uint64_t kernel, uint64_t schedule) {
+static void bind_hw(sqlite3_stmt *q, const char *hw) {
   sqlite3_bind_text(q, 1, hw, -1, SQLITE_STATIC);
   sqlite3_bind_int(q, 2, STORE_VERSION);
+}
+bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t kernel, uint64_t schedule, double *seconds) {
+  sqlite3_stmt *q =
+      prepare(s, "SELECT seconds FROM trial WHERE hw=?1 AND version=?2 AND threads=?3 AND kernel=?4 AND schedule=?5");
+  bind_hw(q, hw);
   sqlite3_bind_int(q, 3, (int)threads);
-  sqlite3_bind_int64(q, 4, (sqlite3_int64)kernel);
-  sqlite3_bind_int64(q, 5, (sqlite3_int64)schedule);
-}
-/* Columns kernel, schedule, seconds, analytic, feature. */
-static void read_row(sqlite3_stmt *q, tarn_sample *x) {
-  x->kernel = (uint64_t)sqlite3_column_int64(q, 0), x->schedule = (uint64_t)sqlite3_column_int64(q, 1);
-  x->seconds = sqlite3_column_type(q, 2) == SQLITE_NULL ? INFINITY : sqlite3_column_double(q, 2);
-  x->analytic = sqlite3_column_double(q, 3);
-  memset(x->feature, 0, sizeof x->feature);
-  if ((size_t)sqlite3_column_bytes(q, 4) == sizeof x->feature) memcpy(x->feature, sqlite3_column_blob(q, 4), sizeof x->feature);
-}
-
-bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t kernel, uint64_t schedule, tarn_sample *out) {
-  sqlite3_stmt *q = prepare(s, "SELECT kernel, schedule, seconds, analytic, feature FROM sample"
-                               " WHERE hw=?1 AND version=?2 AND threads=?3 AND kernel=?4 AND schedule=?5");
-  bind_key(q, hw, threads, kernel, schedule);
+  sqlite3_bind_int64(q, 4, (sqlite3_int64)kernel), sqlite3_bind_int64(q, 5, (sqlite3_int64)schedule);
   int st = sqlite3_step(q);
-  if (st == SQLITE_ROW && out) read_row(q, out);
+  if (st == SQLITE_ROW && seconds)
+    *seconds = sqlite3_column_type(q, 0) == SQLITE_NULL ? INFINITY : sqlite3_column_double(q, 0);
   sqlite3_finalize(q);
   if (st != SQLITE_ROW && st != SQLITE_DONE) fail(s);
   return st == SQLITE_ROW;
 }
 
-void tarn_store_add(tarn_store *s, const char *hw, uint32_t threads, const tarn_sample *x, uint32_t n) {
+/* One row; measured again, a schedule keeps the least it ever took. */
+static int add_row(sqlite3_stmt *kernel, sqlite3_stmt *trial, const tarn_record *x) {
+  sqlite3_reset(kernel), sqlite3_reset(trial);
+  sqlite3_bind_int64(kernel, 1, (sqlite3_int64)x->kernel);
+  sqlite3_bind_text(kernel, 2, x->kernel_text, -1, SQLITE_STATIC);
+  sqlite3_bind_int(trial, 3, (int)x->threads);
+  sqlite3_bind_int64(trial, 4, (sqlite3_int64)x->kernel), sqlite3_bind_int64(trial, 5, (sqlite3_int64)x->schedule);
+  if (x->seconds < INFINITY) sqlite3_bind_double(trial, 6, x->seconds);
+  else sqlite3_bind_null(trial, 6);
+  sqlite3_bind_text(trial, 7, x->schedule_text, -1, SQLITE_STATIC);
+  int st = sqlite3_step(kernel);
+  return st == SQLITE_DONE ? sqlite3_step(trial) : st;
+}
+void tarn_store_add(tarn_store *s, const char *hw, const tarn_record *x, uint32_t n) {
   run(s, "BEGIN IMMEDIATE");
-  sqlite3_stmt *q = prepare(s, "INSERT OR REPLACE INTO sample VALUES(?1,?2,?3,?4,?5,?6,?7,?8)");
+  sqlite3_stmt *kernel = prepare(s, "INSERT OR IGNORE INTO kernel VALUES(?1,?2)");
+  sqlite3_stmt *trial = prepare(s, "INSERT INTO trial VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT DO UPDATE SET seconds ="
+                                   " min(coalesce(seconds, excluded.seconds), coalesce(excluded.seconds, seconds))");
   int st = SQLITE_DONE;
-  for (uint32_t i = 0; i < n && st == SQLITE_DONE; i++) {
-    sqlite3_reset(q);
-    bind_key(q, hw, threads, x[i].kernel, x[i].schedule);
-    if (x[i].seconds < INFINITY) sqlite3_bind_double(q, 6, x[i].seconds);
-    else sqlite3_bind_null(q, 6);
-    sqlite3_bind_double(q, 7, x[i].analytic);
-    sqlite3_bind_blob(q, 8, x[i].feature, sizeof x[i].feature, SQLITE_STATIC);
-    st = sqlite3_step(q);
-  }
-  sqlite3_finalize(q);
+  bind_hw(trial, hw);
+  for (uint32_t i = 0; i < n && st == SQLITE_DONE; i++) st = add_row(kernel, trial, &x[i]);
+  sqlite3_finalize(kernel), sqlite3_finalize(trial);
   if (st == SQLITE_DONE && sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK) return;
   const char *why = tarn_strdup(s->cx, sqlite3_errmsg(s->db));
   sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
   tarn_raise(s->cx, TARN_IO, "%s: %s", s->path, why);
 }
 
-uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_sample **out) {
-  TARN_VEC(tarn_sample) v = {0};
-  sqlite3_stmt *q = prepare(s, "SELECT kernel, schedule, seconds, analytic, feature FROM sample"
-                               " WHERE hw=?1 AND version=?2 AND seconds IS NOT NULL ORDER BY threads, kernel, schedule");
-  sqlite3_bind_text(q, 1, hw, -1, SQLITE_STATIC);
-  sqlite3_bind_int(q, 2, STORE_VERSION);
+static const char *column(tarn_store *s, sqlite3_stmt *q, int i) {
+  const unsigned char *t = sqlite3_column_text(q, i);
+  return t ? tarn_strndup(s->cx, (const char *)t, (size_t)sqlite3_column_bytes(q, i)) : "";
+}
+uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_record **out) {
+  TARN_VEC(tarn_record) v = {0};
+  sqlite3_stmt *q = prepare(s, "SELECT t.threads, t.kernel, t.schedule, t.seconds, t.text, k.text FROM trial t JOIN kernel k"
+                               " ON k.id = t.kernel WHERE t.hw=?1 AND t.version=?2 AND t.seconds > 0"
+                               " ORDER BY t.threads, t.kernel, t.schedule");
+  bind_hw(q, hw);
   int st;
   while ((st = sqlite3_step(q)) == SQLITE_ROW) {
-    tarn_sample x;
-    read_row(q, &x);
+    tarn_record x = {.threads = (uint32_t)sqlite3_column_int(q, 0), .kernel = (uint64_t)sqlite3_column_int64(q, 1),
+                     .schedule = (uint64_t)sqlite3_column_int64(q, 2), .seconds = sqlite3_column_double(q, 3)};
+    x.schedule_text = column(s, q, 4);
+    x.kernel_text = v.n && v.p[v.n - 1].kernel == x.kernel ? v.p[v.n - 1].kernel_text : column(s, q, 5);
     tarn_push(s->cx, &v, x);
   }
   sqlite3_finalize(q);
   if (st != SQLITE_DONE) fail(s);
   *out = v.p;
   return v.n;
+}
+
+/* ---- from text to numbers ---- */
+tarn_record tarn_record_of(tarn_lang *L, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_record r = {.threads = threads, .seconds = INFINITY, .kernel_text = tarn_ksig_text(L, cx, k)};
+  r.schedule_text = tarn_schedule_text(L, cx, tarn_nest_get(L, k->nest), s);
+  r.kernel = tarn_hash_bytes(r.kernel_text, strlen(r.kernel_text), 0);
+  r.schedule = tarn_hash_bytes(r.schedule_text, strlen(r.schedule_text), 0);
+  return r;
+}
+typedef struct reading {
+  tarn_lang *L;
+  const tarn_hw *hw;
+  const tarn_record *r;
+  tarn_ksig *k;
+  tarn_sample *out;
+} reading;
+static void read_kernel(tarn_ctx *cx, void *arg) {
+  (void)cx;
+  reading *q = arg;
+  tarn_ksig_parse(q->L, q->r->kernel_text, strlen(q->r->kernel_text), q->k);
+}
+static void read_sample(tarn_ctx *cx, void *arg) {
+  (void)cx;
+  reading *q = arg;
+  const char *text = q->r->schedule_text;
+  const tarn_schedule *s = tarn_schedule_parse(q->L, tarn_nest_get(q->L, q->k->nest), text, strlen(text));
+  tarn_cost c;
+  tarn_cost_of(q->L, q->hw, q->k, s, q->r->threads, &c);
+  tarn_features(q->L, q->hw, q->k, s, q->r->threads, &c, q->out->feature);
+  q->out->analytic = c.seconds;
+}
+uint32_t tarn_samples(tarn_lang *L, const tarn_hw *hw, const tarn_record *r, uint32_t n, const tarn_sample **out) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_sample *x = TARN_ARRAY(cx, tarn_sample, n + 1);
+  tarn_ksig k;
+  uint32_t kept = 0;
+  bool known = false;
+  for (uint32_t i = 0; i < n; i++) {
+    reading q = {L, hw, &r[i], &k, &x[kept]};
+    x[kept] = (tarn_sample){.kernel = r[i].kernel, .schedule = r[i].schedule, .threads = r[i].threads, .seconds = r[i].seconds};
+    if (!i || r[i].kernel != r[i - 1].kernel) known = tarn_protect(cx, read_kernel, &q) == TARN_OK;
+    kept += known && tarn_protect(cx, read_sample, &q) == TARN_OK; /* a form that this program does not know is left out */
+  }
+  *out = x;
+  return kept;
 }

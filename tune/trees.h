@@ -18,6 +18,9 @@ typedef struct trees {
 /* Raises TARN_BAD_INPUT "NAME: reason" for text that is no model of this kind. */
 const trees *trees_read(tarn_ctx *cx, const char *name, const char *text, size_t n);
 double trees_predict(const trees *t, const float feature[TARN_FEATURES]);
+/* Learns them: `rounds` trees on log2(seconds / analytic). Deterministic. */
+const trees *trees_train(tarn_ctx *cx, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds);
+const tarn_price *trees_price(tarn_ctx *cx, const trees *t, const char *name);
 /* A word that changes with the list of features. */
 const char *trees_features(tarn_ctx *cx);
 #endif

@@ -1,66 +1,24 @@
-/* Tuning: draws schedules of kernels, measures them in batches, keeps everything, learns. */
-#include "tune/tune.h"
+/* Tuning: which kernel gets the next trials, measuring them, keeping everything, learning as results come. */
+#include "tune/search.h"
+#include "tune/trees.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define BATCH 24
-#define SLOWEST 0.004 /* seconds that a schedule may be expected to take */
+#define EACH 16        /* trials that a kernel gets at a time */
+#define SIDE 3         /* kernels that get them before the price is learned anew */
+#define POOL 64        /* schedules of a kernel that evolution begins with, twice */
+#define FEW 200        /* measurements below which the trees are not asked */
+#define QUICK_ROUNDS 60
+#define SLOWEST 0.01   /* seconds: kernels beyond are left as they are when a sample of all is drawn */
 
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-static uint64_t random_next(uint64_t *s) { /* splitmix64 (Steele, Lea and Flood 2014) */
-  uint64_t z = (*s += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-static uint64_t schedule_hash(const tarn_schedule *s) {
-  uint64_t h = s->nstage;
-  for (uint32_t i = 0; i < s->nshared; i++)
-    h = tarn_hash_mix(tarn_hash_mix(h, s->shared[i].dim * 8u + s->shared[i].kind), (uint64_t)s->shared[i].step);
-  for (uint32_t i = 0; i < s->nstage; i++) {
-    const tarn_stage_sched *t = &s->stage[i];
-    h = tarn_hash_mix(h, t->nlevel * 64u + t->acc);
-    for (uint32_t j = 0; j < t->nlevel; j++)
-      h = tarn_hash_mix(tarn_hash_mix(h, t->level[j].dim * 8u + t->level[j].kind), (uint64_t)t->level[j].step);
-  }
-  return h;
-}
 
-/* ---- drawing schedules of one kernel ---- */
-typedef struct drawn { double seconds; uint64_t at; tarn_stage_sched sched; } drawn; /* at: order of drawing */
-typedef struct draw {
-  uint64_t seed, count;
-  double limit;
-  uint32_t nbest, nany, best_want, any_want;
-  drawn *best, *any; /* the best by the analytic price; a uniform sample of the rest (reservoir) */
-} draw;
-static void visit(void *user, const tarn_schedule *s, double seconds) {
-  draw *d = user;
-  if (!(seconds < d->limit)) return;
-  drawn x = {seconds, d->count++, s->stage[0]};
-  if (d->nbest < d->best_want || seconds < d->best[d->nbest - 1].seconds) {
-    drawn out = d->best[d->nbest ? d->nbest - 1 : 0];
-    bool full = d->nbest == d->best_want;
-    uint32_t at = full ? d->nbest - 1 : d->nbest++;
-    for (; at > 0 && seconds < d->best[at - 1].seconds; at--) d->best[at] = d->best[at - 1];
-    d->best[at] = x;
-    if (!full) return;
-    x = out;
-  }
-  if (d->nany < d->any_want) d->any[d->nany++] = x;
-  else if (d->any_want) {
-    uint64_t r = random_next(&d->seed) % d->count;
-    if (r < d->any_want) d->any[r] = x;
-  }
-}
-
-typedef struct pending { tarn_trial trial; tarn_sample sample; } pending;
 typedef struct tuner {
   tarn_ctx *cx;
   tarn_lang *L;
@@ -68,114 +26,255 @@ typedef struct tuner {
   const tarn_tune_options *o;
   tarn_store *store;
   const char *key;
-  uint32_t threads;
-  tarn_solver *solver;
-  TARN_VEC(pending) todo;
-  tarn_map *fastest; /* kernel -> 1 + index into least */
-  TARN_VEC(double) least;
+  uint32_t threads, ntask, trials;
+  search_task **task;
+  tarn_map *by_kernel;           /* hash of a kernel's text -> 1 + task */
+  TARN_VEC(tarn_sample) sample;  /* all that is known of this hardware */
+  uint32_t learned;              /* samples that the price has seen */
+  tarn_ctx *apart;               /* where the price lives */
+  const tarn_price *price;       /* NULL: the analytic one */
+  double begin;
+  uint64_t random;
   tarn_tune_report r;
 } tuner;
 
-static void note(tuner *t, const tarn_sample *x) {
-  t->r.trials++;
-  if (!(x->seconds < INFINITY)) {
-    t->r.failed++;
-    return;
-  }
-  bool fresh;
-  uint64_t *at = tarn_map_at(t->fastest, x->kernel, &fresh);
-  if (fresh) {
-    *at = t->least.n + 1;
-    tarn_push(t->cx, &t->least, x->seconds);
-  } else if (x->seconds < t->least.p[*at - 1]) t->least.p[*at - 1] = x->seconds;
+/* ---- what the store knows ---- */
+typedef struct old_trial { tuner *t; search_task *k; const tarn_record *r; } old_trial;
+static void recall(tarn_ctx *cx, void *arg) {
+  (void)cx;
+  old_trial *o = arg;
+  const tarn_nest *n = tarn_nest_get(o->t->L, o->k->sig->nest);
+  search_note(o->k, tarn_schedule_parse(o->t->L, n, o->r->schedule_text, strlen(o->r->schedule_text)), o->r->seconds);
 }
-static void consider(tuner *t, const tarn_ksig *k, const tarn_schedule *s) {
-  pending p = {.trial = {k, s}};
-  p.sample.kernel = tarn_ksig_hash(t->L, k), p.sample.schedule = schedule_hash(s);
-  if (tarn_store_has(t->store, t->key, t->threads, p.sample.kernel, p.sample.schedule, &p.sample)) {
-    note(t, &p.sample);
-    return;
+static void recall_all(tuner *t) {
+  const tarn_record *r;
+  const tarn_sample *x;
+  uint32_t n = tarn_store_read(t->store, t->key, &r), m = tarn_samples(t->L, t->hw, r, n, &x);
+  for (uint32_t i = 0; i < m; i++) tarn_push(t->cx, &t->sample, x[i]);
+  for (uint32_t i = 0; i < n; i++) {
+    const uint64_t *at = tarn_map_get(t->by_kernel, r[i].kernel);
+    if (!at || r[i].threads != t->threads) continue;
+    old_trial o = {t, t->task[*at - 1], &r[i]};
+    if (tarn_protect(t->cx, recall, &o) == TARN_OK) t->r.trials++;
   }
-  tarn_cost c;
-  tarn_cost_of(t->L, t->hw, k, s, t->threads, &c);
-  tarn_features(t->L, t->hw, k, s, t->threads, &c, p.sample.feature);
-  p.sample.analytic = c.seconds;
-  tarn_push(t->cx, &t->todo, p);
 }
-static void draw_kernel(tuner *t, const tarn_ksig *k, uint32_t want) {
-  tarn_cost c;
-  const tarn_schedule *first = tarn_solve(t->solver, k, &c);
-  if (c.seconds > SLOWEST) return;
-  draw d = {.seed = tarn_hash_mix(t->o->seed, tarn_ksig_hash(t->L, k)), .limit = fmin(SLOWEST, 64 * c.seconds)};
-  d.best_want = want / 2, d.any_want = want - want / 2;
-  d.best = TARN_ARRAY(t->cx, drawn, d.best_want + 1), d.any = TARN_ARRAY(t->cx, drawn, d.any_want + 1);
-  if (want < 2 || !tarn_schedules(t->solver, k, visit, &d)) {
-    consider(t, k, first);
-    return;
+
+/* ---- the price, learned anew ---- */
+typedef struct lesson { tuner *t; const tarn_price *out; } lesson;
+static void learn(tarn_ctx *cx, void *arg) {
+  lesson *l = arg;
+  const trees *tr = trees_train(cx, l->t->sample.p, l->t->sample.n, l->t->o->seed, QUICK_ROUNDS);
+  l->out = trees_price(cx, tr, "learned while tuning");
+}
+static void drop_apart(void *arg) {
+  tuner *t = arg;
+  if (t->apart) tarn_ctx_free(t->apart);
+  t->apart = NULL;
+}
+static void learn_anew(tuner *t) {
+  if (t->sample.n < FEW || t->sample.n < t->learned + t->learned / 16 + 1) return;
+  lesson l = {t, NULL};
+  drop_apart(t);
+  t->apart = tarn_ctx_new(tarn_ctx_allocator(t->cx));
+  if (!t->apart) tarn_raise(t->cx, TARN_MEMORY, "out of memory");
+  tarn_status st = tarn_protect(t->apart, learn, &l);
+  if (st != TARN_OK) tarn_raise(t->cx, st, "%s", tarn_message(t->apart));
+  t->price = l.out, t->learned = t->sample.n;
+}
+
+/* ---- which kernels next ---- */
+static double throughput(const search_task *k) { return k->least > 0 && k->least < INFINITY ? k->flops / k->least : 0; }
+/* Two kernels are alike when both or neither reduce, over as many dims. */
+static bool alike(const search_task *a, const search_task *b) {
+  const evolve_stage *x = &a->space->stage[a->space->nstage - 1], *y = &b->space->stage[b->space->nstage - 1];
+  return x->reduces == y->reduces && x->n - x->nacc == y->n - y->nacc;
+}
+/* How fast the network's time falls with a trial of this kernel: the gradient of Ansor's task scheduler (OSDI 2020,
+ * section 6.2) with its alpha 0.2 and beta 2; never above 0. */
+static double gradient(const tuner *t, const search_task *k) {
+  double best = 0, trials = k->done.n > 0 ? k->done.n : 1;
+  if (!(k->least < INFINITY)) return -INFINITY;
+  for (uint32_t i = 0; i < t->ntask; i++)
+    if (alike(k, t->task[i])) best = fmax(best, throughput(t->task[i]));
+  double back = k->before < INFINITY ? (k->least - k->before) / EACH : 0;
+  double ahead = -k->least / trials;
+  if (best > 0) ahead = fmin(ahead, 2 * k->flops / best - k->least);
+  return k->weight * (0.2 * back + 0.8 * fmin(ahead, 0));
+}
+/* The steepest that still has something to try and is not taken yet; one of twenty at random. */
+static search_task *steepest(tuner *t, const bool *taken) {
+  search_task *best = NULL;
+  double least = 1;
+  uint32_t left = 0;
+  for (uint32_t i = 0; i < t->ntask; i++) left += !taken[i] && !t->task[i]->dry;
+  uint32_t any = evolve_below(&t->random, 20) ? left : evolve_below(&t->random, left);
+  for (uint32_t i = 0, at = 0; i < t->ntask; i++) {
+    search_task *k = t->task[i];
+    if (taken[i] || k->dry) continue;
+    if (at++ == any) return k;
+    double g = k->batches ? gradient(t, k) : -INFINITY; /* each has its first turn, in order */
+    if (!best || g < least) best = k, least = g;
   }
-  for (uint32_t i = 0; i < d.nbest + d.nany; i++) {
-    tarn_schedule *s = TARN_NEW(t->cx, tarn_schedule);
-    s->nstage = 1, s->stage = tarn_copy(t->cx, i < d.nbest ? &d.best[i].sched : &d.any[i - d.nbest].sched, sizeof *s->stage);
-    consider(t, k, s);
-  }
+  return best;
 }
 
 /* ---- measuring ---- */
-static void measure_batch(tuner *t, uint32_t from, uint32_t n) {
-  tarn_trial trial[BATCH] = {0};
-  double seconds[BATCH];
-  tarn_sample done[BATCH];
-  for (uint32_t i = 0; i < n; i++) trial[i] = t->todo.p[from + i].trial;
-  tarn_measure(t->L, t->hw, trial, n, t->threads, 60, seconds);
-  bool lost = n > 1 && !(seconds[0] < INFINITY); /* the batch broke: one by one, to find which */
-  for (uint32_t i = 0; i < n && lost; i++) tarn_measure(t->L, t->hw, &trial[i], 1, t->threads, 20, &seconds[i]);
-  for (uint32_t i = 0; i < n; i++) {
-    done[i] = t->todo.p[from + i].sample;
-    done[i].seconds = seconds[i];
-    note(t, &done[i]);
-  }
-  tarn_store_add(t->store, t->key, t->threads, done, n);
-  t->r.fresh += n;
+typedef struct batch {
+  uint32_t n;
+  tarn_trial trial[SIDE * EACH];
+  search_task *of[SIDE * EACH];
+  tarn_record record[SIDE * EACH];
+} batch;
+static void note(tuner *t, const batch *b, uint32_t i, double seconds) {
+  search_note(b->of[i], b->trial[i].sched, seconds);
+  t->r.trials++;
+  t->r.failed += !(seconds < INFINITY);
 }
-static void measure_all(tuner *t) {
-  double end = t->o->seconds > 0 ? now() + t->o->seconds : INFINITY;
-  uint64_t seed = t->o->seed + 17;
-  for (uint32_t i = t->todo.n; i > 1; i--) { /* stopped at any moment, every kernel has had its share */
-    uint32_t j = (uint32_t)(random_next(&seed) % i);
-    pending x = t->todo.p[i - 1];
-    t->todo.p[i - 1] = t->todo.p[j], t->todo.p[j] = x;
+static void enter(tuner *t, batch *b, search_task *k, const tarn_schedule *s) {
+  tarn_record r = tarn_record_of(t->L, k->sig, s, t->threads);
+  b->trial[b->n] = (tarn_trial){k->sig, s}, b->of[b->n] = k, b->record[b->n] = r;
+  if (tarn_store_has(t->store, t->key, t->threads, r.kernel, r.schedule, &r.seconds)) note(t, b, b->n, r.seconds);
+  else b->n++;
+}
+static void measure(tuner *t, batch *b) {
+  double seconds[SIDE * EACH];
+  const tarn_sample *x;
+  if (!b->n) return;
+  tarn_measure(t->L, t->hw, b->trial, b->n, t->threads, 60, seconds);
+  for (uint32_t i = 0; i < b->n; i++) { /* the batch broke: one by one, to find which */
+    if (b->n > 1 && !(seconds[i] < INFINITY)) tarn_measure(t->L, t->hw, &b->trial[i], 1, t->threads, 20, &seconds[i]);
+    b->record[i].seconds = seconds[i];
+    note(t, b, i, seconds[i]);
   }
-  for (uint32_t i = 0; i < t->todo.n && now() < end; i += BATCH) {
-    measure_batch(t, i, t->todo.n - i < BATCH ? t->todo.n - i : BATCH);
-    if (t->o->progress) t->o->progress(t->o->user, i + BATCH < t->todo.n ? i + BATCH : t->todo.n, t->todo.n);
+  tarn_store_add(t->store, t->key, b->record, b->n);
+  uint32_t good = 0;
+  for (uint32_t i = 0; i < b->n; i++)
+    if (seconds[i] < INFINITY) b->record[good++] = b->record[i];
+  uint32_t n = tarn_samples(t->L, t->hw, b->record, good, &x);
+  for (uint32_t i = 0; i < n; i++) tarn_push(t->cx, &t->sample, x[i]);
+  t->r.fresh += b->n;
+}
+static bool time_up(const tuner *t) { return t->o->seconds > 0 && now() > t->begin + t->o->seconds; }
+static double network(const tuner *t) {
+  double sum = 0;
+  for (uint32_t i = 0; i < t->ntask; i++)
+    if (t->task[i]->least < INFINITY) sum += t->task[i]->weight * t->task[i]->least;
+  return sum;
+}
+static void show(const tuner *t, uint32_t done) {
+  if (t->o->progress) t->o->progress(t->o->user, done < t->trials ? done : t->trials, t->trials, t->r.fresh, network(t));
+}
+
+static uint32_t turn(tuner *t, batch *b, search_task *k, uint32_t most) {
+  const tarn_schedule *next[EACH];
+  uint32_t n = search_next(k, t->price, most < EACH ? most : EACH, next);
+  k->before = k->least;
+  for (uint32_t i = 0; i < n; i++) enter(t, b, k, next[i]);
+  return n;
+}
+static void tune(tuner *t) {
+  bool *taken = TARN_ARRAY(t->cx, bool, t->ntask + 1);
+  batch *b = TARN_NEW(t->cx, batch);
+  while (t->r.trials < t->trials && !time_up(t)) {
+    memset(taken, 0, t->ntask * sizeof *taken);
+    learn_anew(t);
+    uint32_t asked = 0;
+    b->n = 0;
+    for (uint32_t i = 0; i < SIDE && t->r.trials + b->n < t->trials; i++) {
+      search_task *k = steepest(t, taken);
+      if (!k) break;
+      for (uint32_t j = 0; j < t->ntask; j++) taken[j] = taken[j] || t->task[j] == k;
+      asked += turn(t, b, k, t->trials - t->r.trials - b->n);
+    }
+    if (!asked && !b->n) {
+      uint32_t left = 0;
+      for (uint32_t i = 0; i < t->ntask; i++) left += !t->task[i]->dry;
+      if (!left) break; /* nothing is left to try */
+    }
+    measure(t, b);
+    show(t, t->r.trials);
   }
 }
 
-tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *const *sig, uint32_t nsig, tarn_store *s,
-                           const tarn_tune_options *o) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
-  tuner t = {.cx = cx, .L = L, .hw = hw, .o = o, .store = s, .key = tarn_hw_key(hw, cx), .fastest = tarn_map_new(cx)};
-  t.threads = o->threads ? o->threads : hw->units;
-  t.solver = tarn_solver_new(L, hw, t.threads);
-  uint32_t trials = o->trials ? o->trials : 1000, each = o->per_kernel ? o->per_kernel : 40;
-  uint64_t seed = o->seed + 3;
-  uint32_t *order = TARN_ARRAY(cx, uint32_t, nsig + 1);
+/* A sample of every kernel, in an order by chance: stopped at any moment, all have had their share. */
+static void spread(tuner *t) {
+  typedef struct planned { search_task *k; const tarn_schedule *s; } planned;
+  TARN_VEC(planned) all = {0};
+  uint32_t each = t->o->per_kernel ? t->o->per_kernel : 40, had = t->r.trials;
+  const tarn_schedule **one = TARN_ARRAY(t->cx, const tarn_schedule *, each + 1);
+  for (uint32_t i = 0; i < t->ntask && had + all.n < t->trials; i++) {
+    search_task *k = t->task[i];
+    if (search_price(k, NULL, k->own) > SLOWEST) continue;
+    uint32_t have = k->done.n < each ? k->done.n : each, n = search_spread(k, each - have, one);
+    for (uint32_t j = 0; j < n && had + all.n < t->trials; j++) tarn_push(t->cx, &all, ((planned){k, one[j]}));
+  }
+  for (uint32_t i = all.n; i > 1; i--) {
+    uint32_t j = evolve_below(&t->random, i);
+    planned x = all.p[i - 1];
+    all.p[i - 1] = all.p[j], all.p[j] = x;
+  }
+  batch *b = TARN_NEW(t->cx, batch);
+  t->trials = had + all.n;
+  for (uint32_t i = 0; i < all.n && !time_up(t);) {
+    for (b->n = 0; i < all.n && b->n < SIDE * EACH; i++) enter(t, b, all.p[i].k, all.p[i].s);
+    measure(t, b);
+    show(t, t->r.trials);
+  }
+}
+
+static void make_tasks(tuner *t, const tarn_ksig *const *sig, const uint32_t *uses, uint32_t nsig) {
+  tarn_solver *solver = tarn_solver_new(t->L, t->hw, t->threads);
+  if (t->o->price) tarn_solver_rank(solver, t->o->price, 24);
+  uint32_t *order = TARN_ARRAY(t->cx, uint32_t, nsig + 1);
   for (uint32_t i = 0; i < nsig; i++) {
-    uint32_t j = (uint32_t)(random_next(&seed) % (i + 1));
+    uint32_t j = evolve_below(&t->random, i + 1);
     order[i] = order[j], order[j] = i;
   }
-  for (uint32_t i = 0; i < nsig && !o->train_only && t.todo.n + t.r.trials < trials; i++) {
-    uint32_t left = trials - t.todo.n - t.r.trials;
-    draw_kernel(&t, sig[order[i]], left < each ? left : each);
+  t->task = TARN_ARRAY(t->cx, search_task *, nsig + 1);
+  for (uint32_t i = 0; i < nsig; i++) {
+    const tarn_ksig *k = sig[t->o->spread ? order[i] : i];
+    const char *text = tarn_ksig_text(t->L, t->cx, k);
+    uint64_t hash = tarn_hash_bytes(text, strlen(text), 0);
+    bool fresh;
+    uint64_t *at = tarn_map_at(t->by_kernel, hash, &fresh);
+    if (fresh) {
+      *at = t->ntask + 1;
+      t->task[t->ntask] = search_new(t->L, t->hw, solver, k, t->threads, tarn_hash_mix(t->o->seed, hash), POOL);
+      t->task[t->ntask++]->weight = 0;
+    }
+    t->task[*at - 1]->weight += uses ? uses[t->o->spread ? order[i] : i] : 1;
   }
-  measure_all(&t);
-  for (uint32_t i = 0; i < t.least.n; i++) t.r.best += t.least.p[i];
-  const tarn_sample *all;
-  uint32_t n = tarn_store_read(s, t.key, &all);
-  if (o->train_only) t.r.trials = n;
-  if (o->model && (n >= 50 || o->train_only)) {
-    tarn_learn(cx, t.key, all, n, o->seed, o->model, &t.r.fit);
-    t.r.trained = true;
+}
+static void sum_up(tuner *t) {
+  t->r.best = network(t);
+  for (uint32_t i = 0; i < t->ntask; i++) {
+    const search_task *k = t->task[i];
+    const uint64_t *at = tarn_map_get(k->seen, search_hash(k->own));
+    double own = at ? k->done.p[*at - 1].seconds : INFINITY;
+    t->r.kernels += k->least < INFINITY;
+    if (!(own < INFINITY) || !(k->least < INFINITY)) continue;
+    t->r.compared++, t->r.untuned += log(own / k->least);
   }
-  return t.r;
+  t->r.untuned = t->r.compared ? exp(t->r.untuned / t->r.compared) : NAN;
+}
+
+tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *const *sig, const uint32_t *uses, uint32_t nsig,
+                           tarn_store *s, const tarn_tune_options *o) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tuner *t = TARN_NEW(cx, tuner);
+  *t = (tuner){.cx = cx, .L = L, .hw = hw, .o = o, .store = s, .key = tarn_hw_key(hw, cx), .by_kernel = tarn_map_new(cx),
+               .trials = o->trials ? o->trials : 1000, .begin = now(), .random = o->seed + 3, .price = o->price};
+  t->threads = o->threads ? o->threads : hw->units;
+  tarn_defer(cx, drop_apart, t);
+  if (!o->train_only) make_tasks(t, sig, uses, nsig);
+  recall_all(t);
+  if (o->train_only) t->r.trials = t->sample.n;
+  else if (o->spread) spread(t);
+  else tune(t);
+  sum_up(t);
+  if (o->model && (t->sample.n >= 50 || o->train_only)) {
+    tarn_learn(cx, t->key, t->sample.p, t->sample.n, o->seed, o->model, &t->r.fit);
+    t->r.trained = true;
+  }
+  return t->r;
 }

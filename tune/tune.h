@@ -14,19 +14,30 @@ extern "C" {
 
 /* ---- the store: every measurement, in an SQLite file ---- */
 typedef struct tarn_store tarn_store;
-typedef struct tarn_sample {     /* one schedule of one kernel, measured on one kind of hardware */
-  uint64_t kernel, schedule;     /* hashes of the canonical kernel and of the schedule */
-  double seconds, analytic;      /* measured; INFINITY: it failed or ran out of time */
-  float feature[TARN_FEATURES];
-} tarn_sample;
+typedef struct tarn_record {     /* one schedule of one kernel, measured */
+  uint64_t kernel, schedule;     /* hashes of the texts */
+  uint32_t threads;
+  double seconds;                /* INFINITY: it failed or ran out of time */
+  const char *kernel_text, *schedule_text; /* tarn_ksig_text(), tarn_schedule_text() */
+} tarn_record;
+TARN_API tarn_record tarn_record_of(tarn_lang *L, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads);
 /* Opens or makes a store; closed when the enclosing protected call ends. A file of another kind is refused. */
 TARN_API tarn_store *tarn_store_open(tarn_ctx *cx, const char *path);
 TARN_API const char *tarn_hw_key(const tarn_hw *hw, tarn_ctx *cx); /* processor, vector width, clock and cache sizes, in words */
-TARN_API bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t kernel, uint64_t schedule, tarn_sample *out);
-/* All of them become durable, or none. */
-TARN_API void tarn_store_add(tarn_store *s, const char *hw, uint32_t threads, const tarn_sample *x, uint32_t n);
-/* All finite measurements of a hardware, ordered by kernel and schedule; returns how many. */
-TARN_API uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_sample **out);
+TARN_API bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t kernel, uint64_t schedule, double *seconds);
+/* All of them become durable, or none. What is there already keeps the least seconds. */
+TARN_API void tarn_store_add(tarn_store *s, const char *hw, const tarn_record *x, uint32_t n);
+/* All finite measurements of a hardware, ordered by threads, kernel and schedule; returns how many. */
+TARN_API uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_record **out);
+
+typedef struct tarn_sample {     /* what a price is learned from */
+  uint64_t kernel, schedule;
+  uint32_t threads;
+  double seconds, analytic;
+  float feature[TARN_FEATURES];
+} tarn_sample;
+/* Records as samples, with this program's features and analytic price; records it cannot read are left out. */
+TARN_API uint32_t tarn_samples(tarn_lang *L, const tarn_hw *hw, const tarn_record *r, uint32_t n, const tarn_sample **out);
 
 /* ---- measuring ---- */
 typedef struct tarn_trial {
@@ -58,25 +69,40 @@ TARN_API uint32_t tarn_learned_importance(tarn_ctx *cx, const char *path, const 
 
 /* ---- tuning ---- */
 typedef struct tarn_tune_options {
-  uint32_t trials;               /* measurements wanted, those already in the store included; 0: 1,000 */
+  uint32_t trials;               /* measurements wanted, those of these kernels already in the store included; 0: 1,000 */
   double seconds;                /* 0: none */
   uint32_t threads;              /* 0: hw->units */
   uint64_t seed;
-  uint32_t per_kernel;           /* schedules of one kernel; 0: 40 */
+  bool spread;                   /* a sample of every kernel, to learn from, instead of a search for the fastest schedules */
+  uint32_t per_kernel;           /* spread: schedules of one kernel; 0: 40 */
+  const tarn_price *price;       /* to begin with; NULL: the analytic one */
   const char *model;             /* file to write the price to; NULL: none */
   bool train_only;
-  void (*progress)(void *user, uint32_t done, uint32_t of);
+  /* After every batch: trials done of those wanted, how many of them were measured now, and the sum over the kernels of
+   * uses times least seconds. */
+  void (*progress)(void *user, uint32_t done, uint32_t of, uint32_t fresh, double seconds);
   void *user;
 } tarn_tune_options;
 typedef struct tarn_tune_report {
   uint32_t trials, fresh, failed;
-  double best;                   /* seconds: sum over the kernels tried of their fastest schedule */
+  uint32_t kernels;              /* with a measurement */
+  double best;                   /* seconds: sum over the kernels of uses times their fastest schedule */
+  double untuned;                /* seconds of the solver's own choice over those of the fastest, geometric mean over … */
+  uint32_t compared;             /* … so many kernels; NAN when none */
   bool trained;
   tarn_fit fit;
 } tarn_tune_report;
-/* Measures schedules of the kernels (canonical, distinct) and learns from everything in the store for this hardware. */
-TARN_API tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *const *sig, uint32_t nsig, tarn_store *s,
-                                    const tarn_tune_options *o);
+/* Measures schedules of the kernels (canonical; uses[i] times in the network, NULL: once each), those first whose trials are
+ * expected to shorten the network most, and learns from everything in the store for this hardware. The same measurements
+ * give the same choices. */
+TARN_API tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *const *sig, const uint32_t *uses,
+                                    uint32_t nsig, tarn_store *s, const tarn_tune_options *o);
+
+/* ---- what was measured, used ---- */
+/* A price that knows the store: measured seconds where a schedule of a kernel was measured with so many threads, else what
+ * `otherwise` says (NULL: the analytic price); and, as its schedule, the fastest measured one of a kernel. */
+TARN_API const tarn_price *tarn_measured(tarn_lang *L, const tarn_hw *hw, const char *path, uint32_t threads,
+                                         const tarn_price *otherwise);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,113 @@
+/* Kernels and schedules as text and back: what a store keeps, so that a measurement means the same in every program and
+ * its features can be computed anew. */
+#include "loop/internal.h"
+#include <string.h>
+
+/* ---- writing ---- */
+static void put_ints(tarn_buf *b, const int64_t *v, uint32_t n) {
+  tarn_buf_str(b, " (");
+  for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(b, i ? " %lld" : "%lld", (long long)v[i]);
+  tarn_buf_str(b, ")");
+}
+static void put_operand(tarn_buf *b, const char *head, tarn_dtype t, const tarn_layout *l) {
+  tarn_buf_fmt(b, "(%s %s", head, tarn_dtype_name(t));
+  put_ints(b, l->dim, l->n), put_ints(b, l->stride, l->n);
+  if (l->block) tarn_buf_fmt(b, " %u %lld", l->baxis, (long long)l->block);
+  tarn_buf_str(b, ")");
+}
+const char *tarn_ksig_text(const tarn_lang *L, tarn_ctx *cx, const tarn_ksig *k) {
+  tarn_buf b = {.cx = cx};
+  tarn_buf_str(&b, k->strict ? "(strict (nest" : "(kernel (nest");
+  tarn_payload_print(L, &b, TARN_OP_NEST, tarn_payload_of((tarn_lang *)(uintptr_t)L, TARN_P_NEST, k->nest));
+  tarn_buf_str(&b, ")");
+  for (uint32_t i = 0; i < k->nin; i++) put_operand(&b, k->in_const[i] ? "const" : "in", k->in_type[i], &k->in[i]);
+  for (uint32_t i = 0; i < k->nout; i++) put_operand(&b, "out", k->out_type[i], &k->out[i]);
+  tarn_buf_str(&b, ")");
+  return b.p;
+}
+const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest *n, const tarn_schedule *s) {
+  tarn_buf b = {.cx = cx};
+  tarn_schedule_print(L, &b, n, s);
+  return b.p;
+}
+
+/* ---- reading ---- */
+typedef struct reader { tarn_lang *L; tarn_ctx *cx; } reader;
+
+static const tarn_sx *kid(reader *r, const tarn_sx *s, uint32_t i, tarn_sx_kind kind, const char *what) {
+  if (i >= s->n || s->kid[i]->kind != kind) tarn_sx_error(r->cx, i < s->n ? s->kid[i] : s, "%s is expected", what);
+  return s->kid[i];
+}
+static int64_t whole(reader *r, const tarn_sx *s, uint32_t i, int64_t lo, int64_t hi) {
+  int64_t v = kid(r, s, i, TARN_SX_INT, "a number")->i;
+  if (v < lo || v > hi) tarn_sx_error(r->cx, s->kid[i], "%lld is out of range", (long long)v);
+  return v;
+}
+static uint32_t get_ints(reader *r, const tarn_sx *s, int64_t *v, int64_t lo) {
+  if (s->n > TARN_MAX_DIMS) tarn_sx_error(r->cx, s, "too many dims");
+  for (uint32_t i = 0; i < s->n; i++) v[i] = whole(r, s, i, lo, INT64_C(1) << 40);
+  return s->n;
+}
+static void get_operand(reader *r, const tarn_sx *s, tarn_dtype *t, tarn_layout *l) {
+  *l = (tarn_layout){0};
+  if (!tarn_dtype_parse(kid(r, s, 1, TARN_SX_ATOM, "a type")->text, t)) tarn_sx_error(r->cx, s->kid[1], "no type");
+  l->n = (uint8_t)get_ints(r, kid(r, s, 2, TARN_SX_LIST, "the dims"), l->dim, 0);
+  if (get_ints(r, kid(r, s, 3, TARN_SX_LIST, "the strides"), l->stride, -(INT64_C(1) << 40)) != l->n)
+    tarn_sx_error(r->cx, s, "dims and strides differ in number");
+  if (s->n > 4) {
+    if (!l->n) tarn_sx_error(r->cx, s, "nothing to block");
+    l->baxis = (uint8_t)whole(r, s, 4, 0, l->n - 1), l->block = whole(r, s, 5, 1, INT64_C(1) << 30);
+  }
+  l->offset = tarn_layout_before(l);
+}
+static void get_kernel(reader *r, const tarn_sx *s, tarn_ksig *k) {
+  *k = (tarn_ksig){.strict = tarn_sx_is(s, "strict")};
+  if (!k->strict && !tarn_sx_is(s, "kernel")) tarn_sx_error(r->cx, s, "no kernel");
+  const tarn_sx *n = kid(r, s, 1, TARN_SX_LIST, "a nest");
+  uint32_t used;
+  k->nest = tarn_payload_get(r->L, tarn_payload_parse(r->L, TARN_OP_NEST, n, &used))->id;
+  const tarn_nest *nest = tarn_nest_get(r->L, k->nest);
+  for (uint32_t i = 2; i < s->n; i++) {
+    const tarn_sx *o = kid(r, s, i, TARN_SX_LIST, "an operand");
+    bool out = tarn_sx_is(o, "out");
+    if (out ? k->nout >= TARN_MAX_RESULTS : k->nin >= TARN_MAX_DIMS * 4 || k->nout) tarn_sx_error(r->cx, o, "one too many");
+    if (out) get_operand(r, o, &k->out_type[k->nout], &k->out[k->nout]), k->nout++;
+    else k->in_const[k->nin] = tarn_sx_is(o, "const"), get_operand(r, o, &k->in_type[k->nin], &k->in[k->nin]), k->nin++;
+  }
+  if (k->nin != nest->nchild) tarn_sx_error(r->cx, s, "a nest of %u operands with %u", nest->nchild, k->nin);
+}
+void tarn_ksig_parse(tarn_lang *L, const char *text, size_t n, tarn_ksig *k) {
+  reader r = {L, tarn_lang_ctx(L)};
+  const tarn_sx *all = tarn_sx_read(r.cx, text, n, "kernel");
+  get_kernel(&r, kid(&r, all, 0, TARN_SX_LIST, "a kernel"), k);
+}
+
+static uint32_t get_levels(reader *r, const tarn_sx *s, uint32_t from, tarn_level *level) {
+  static const char *const names[] = {"serial", "parallel", "unroll", "vector", "block", "thread"};
+  if (s->n - from > TARN_MAX_LEVELS) tarn_sx_error(r->cx, s, "too many levels");
+  for (uint32_t i = from; i < s->n; i++) {
+    const tarn_sx *l = kid(r, s, i, TARN_SX_LIST, "a level");
+    uint32_t kind = 0;
+    while (kind < sizeof names / sizeof *names && !tarn_sx_is(l, names[kind])) kind++;
+    if (kind == sizeof names / sizeof *names) tarn_sx_error(r->cx, l, "no level");
+    level[i - from] = (tarn_level){(uint8_t)whole(r, l, 1, 0, TARN_MAX_DIMS - 1), (uint8_t)kind, whole(r, l, 2, 1, INT64_C(1) << 40)};
+  }
+  return s->n - from;
+}
+const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *nest, const char *text, size_t n) {
+  reader r = {L, tarn_lang_ctx(L)};
+  const tarn_sx *all = tarn_sx_read(r.cx, text, n, "schedule"), *s = kid(&r, all, 0, TARN_SX_LIST, "a schedule");
+  tarn_schedule *out = TARN_NEW(r.cx, tarn_schedule);
+  if (!tarn_sx_is(s, "schedule")) tarn_sx_error(r.cx, s, "no schedule");
+  uint32_t at = s->n > 1 && tarn_sx_is(s->kid[1], "shared") ? 2 : 1;
+  if (at == 2) out->nshared = get_levels(&r, s->kid[1], 1, out->shared);
+  if (s->n - at != nest->nstage) tarn_sx_error(r.cx, s, "%u stages for a nest of %u", s->n - at, nest->nstage);
+  out->stage = TARN_ARRAY(r.cx, tarn_stage_sched, nest->nstage + 1);
+  for (; at < s->n; at++) {
+    const tarn_sx *st = kid(&r, s, at, TARN_SX_LIST, "a stage"), *acc = kid(&r, st, 1, TARN_SX_LIST, "acc");
+    tarn_stage_sched *q = &out->stage[out->nstage++];
+    q->acc = (uint32_t)whole(&r, acc, 1, 0, TARN_MAX_LEVELS), q->nlevel = get_levels(&r, st, 2, q->level);
+  }
+  tarn_schedule_check(L, nest, out);
+  return out;
+}

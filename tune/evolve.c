@@ -1,0 +1,284 @@
+/* See evolve.h. */
+#include "tune/evolve.h"
+#include <string.h>
+
+#define MOST_COPIES 512 /* of a body in unrolled code */
+
+uint64_t evolve_random(uint64_t *s) {
+  uint64_t z = (*s += 0x9E3779B97F4A7C15u);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+uint32_t evolve_below(uint64_t *s, uint32_t n) { return n < 2 ? 0 : (uint32_t)(evolve_random(s) % n); }
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* ---- the space ---- */
+static bool resumes(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, const tarn_reducer *r, uint32_t out) {
+  tarn_dtype t;
+  const tarn_func *f = tarn_fn_get(L, s->fn);
+  if (!s->out || out >= k->nout || r->ns != 1 || r->kind != TARN_RED_SUM || f->ntuple) return false;
+  return tarn_fx_type(L, r->init[0], NULL, 0, &t) && t == k->out_type[out];
+}
+evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t threads) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  const tarn_nest *n = tarn_nest_get(L, k->nest);
+  evolve_space *e = TARN_NEW(cx, evolve_space);
+  *e = (evolve_space){.nest = n, .nstage = n->nstage, .threads = threads, .lanes = tarn_hw_lanes(hw, TARN_F32),
+                      .regs = hw->vector_regs ? hw->vector_regs : 16};
+  e->stage = TARN_ARRAY(cx, evolve_stage, n->nstage + 1);
+  for (uint32_t i = 0, out = 0; i < n->nstage; out += n->stage[i++].out) {
+    const tarn_stage *s = &n->stage[i];
+    evolve_stage *t = &e->stage[i];
+    uint32_t red = tarn_fn_get(L, s->fn)->red;
+    t->nshared = n->depth, t->nacc = (uint32_t)n->depth + s->nown, t->n = t->nacc + s->nred;
+    for (uint32_t d = 0; d < n->depth; d++) t->dim[d] = n->shared[d];
+    for (uint32_t d = 0; d < s->nown; d++) t->dim[n->depth + d] = s->own[d];
+    for (uint32_t d = 0; d < s->nred; d++) t->dim[t->nacc + d] = s->red[d];
+    t->reduces = red != TARN_NONE;
+    t->free = t->reduces && !k->strict && tarn_reducer_get(L, red)->kind != TARN_RED_CUSTOM;
+    t->resumes = t->free && resumes(L, k, s, tarn_reducer_get(L, red), out);
+  }
+  return e;
+}
+tarn_schedule *evolve_copy(tarn_ctx *cx, const tarn_schedule *s) {
+  tarn_schedule *c = tarn_copy(cx, s, sizeof *s);
+  c->stage = tarn_copy(cx, s->stage, s->nstage * sizeof *s->stage);
+  return c;
+}
+
+/* ---- what is legal ---- */
+static bool is_tile(const tarn_level *l) { return l->kind == TARN_UNROLL || l->kind == TARN_VECTOR; }
+/* The step of the next level outside of level i that walks its dim, or the extent. */
+static int64_t outer_step(const evolve_stage *t, const tarn_stage_sched *s, uint32_t i) {
+  for (uint32_t j = i; j-- > 0;)
+    if (s->level[j].dim == s->level[i].dim) return s->level[j].step;
+  return t->dim[s->level[i].dim];
+}
+static bool steps_divide(const evolve_stage *t, const tarn_stage_sched *s) {
+  int64_t last[TARN_MAX_DIMS] = {0};
+  for (uint32_t i = 0; i < s->nlevel; i++) {
+    const tarn_level *l = &s->level[i];
+    if (l->dim < t->nshared || l->dim >= t->n || l->step < 1) return false;
+    if (last[l->dim] && (last[l->dim] % l->step || last[l->dim] == l->step)) return false;
+    last[l->dim] = l->step;
+  }
+  for (uint32_t d = t->nshared; d < t->n; d++)
+    if (last[d] != 1) return false;
+  return true;
+}
+static bool zones_hold(const evolve_stage *t, const tarn_stage_sched *s) {
+  bool leading = true;
+  for (uint32_t i = 0; i < s->nlevel; i++) {
+    const tarn_level *l = &s->level[i];
+    bool red = l->dim >= t->nacc, parallel = l->kind == TARN_PARALLEL;
+    if (parallel && (!leading || red || i >= s->acc)) return false;
+    leading = leading && parallel;
+    if (!t->reduces) continue;
+    if (i >= s->acc && !red && !is_tile(l)) return false;
+    if (i < s->acc && (is_tile(l) || (red && !t->resumes))) return false;
+  }
+  return s->acc <= s->nlevel && (t->reduces || s->acc == s->nlevel);
+}
+static bool tile_bearable(const evolve_space *e, const evolve_stage *t, const tarn_stage_sched *s) {
+  int64_t copies = 1, accs = 1;
+  for (uint32_t i = 0; i < s->nlevel; i++) {
+    const tarn_level *l = &s->level[i];
+    int64_t outer = outer_step(t, s, i), trips = ceil_div(outer, l->step);
+    if (l->kind == TARN_VECTOR && (l->step != 1 || outer > e->lanes || (outer & (outer - 1)))) return false;
+    if (l->kind != TARN_UNROLL) continue;
+    copies *= trips;
+    if (l->dim < t->nacc) accs *= trips;
+    if (copies > MOST_COPIES || accs > MOST_COPIES) return false;
+  }
+  return !t->reduces || accs <= e->regs;
+}
+static bool stage_legal(const evolve_space *e, const evolve_stage *t, const tarn_stage_sched *s) {
+  return s->nlevel <= TARN_MAX_LEVELS / 2 && steps_divide(t, s) && zones_hold(t, s) && tile_bearable(e, t, s);
+}
+bool evolve_legal(const evolve_space *e, const tarn_schedule *s) {
+  if (s->nstage != e->nstage) return false;
+  for (uint32_t i = 0; i < s->nstage; i++)
+    if (!stage_legal(e, &e->stage[i], &s->stage[i])) return false;
+  return true;
+}
+
+/* ---- moves of one stage ---- */
+typedef struct mover {
+  const evolve_space *e;
+  const evolve_stage *t;
+  tarn_stage_sched *s;
+  uint64_t *random;
+} mover;
+
+static void insert(tarn_stage_sched *s, uint32_t at, tarn_level l) {
+  memmove(s->level + at + 1, s->level + at, (s->nlevel - at) * sizeof *s->level);
+  s->level[at] = l, s->nlevel++;
+}
+static void drop(tarn_stage_sched *s, uint32_t at) {
+  memmove(s->level + at, s->level + at + 1, (s->nlevel - at - 1) * sizeof *s->level);
+  s->nlevel--;
+  if (at < s->acc) s->acc--;
+}
+/* The innermost loop of dim d, or nlevel. */
+static uint32_t inner_loop(const tarn_stage_sched *s, uint32_t d) {
+  for (uint32_t i = s->nlevel; i-- > 0;)
+    if (s->level[i].dim == d && !is_tile(&s->level[i])) return i;
+  return s->nlevel;
+}
+/* A multiple of `of` that is at most `most`: often one that cuts `most` evenly, more often a small one than a large one. */
+static int64_t some_multiple(mover *m, int64_t of, int64_t most) {
+  int64_t ways = ceil_div(most, of), even[64];
+  uint32_t n = 0;
+  for (int64_t k = 1; k <= ways && n < 64; k++)
+    if (ways % k == 0) even[n++] = k;
+  if (evolve_below(m->random, 4)) return of * even[evolve_below(m->random, n)];
+  int64_t top = evolve_below(m->random, 2) && ways > 8 ? 8 : ways > 256 ? 256 : ways;
+  return of * (1 + evolve_below(m->random, (uint32_t)top));
+}
+
+/* Another size for the register tile along a dim: as many vectors, or elements, as drawn. */
+static bool move_tile(mover *m) {
+  tarn_stage_sched *s = m->s;
+  uint32_t d = m->t->nshared + evolve_below(m->random, m->t->n - m->t->nshared), at = inner_loop(s, d);
+  if (at == s->nlevel || (d >= m->t->nacc && !m->t->free)) return false;
+  int64_t base = 1;
+  uint32_t unroll = s->nlevel, first = s->nlevel;
+  for (uint32_t i = s->nlevel; i-- > at + 1;) {
+    if (is_tile(&s->level[i])) first = i;
+    if (s->level[i].dim != d) continue;
+    if (s->level[i].kind == TARN_VECTOR) base = outer_step(m->t, s, i);
+    else unroll = i;
+  }
+  int64_t size = 1 + evolve_below(m->random, d >= m->t->nacc ? 8 : (uint32_t)m->e->regs - 2);
+  if (size * base > ceil_div(m->t->dim[d], base) * base) return false;
+  if (unroll < s->nlevel) drop(s, unroll), first -= first > unroll;
+  if (size > 1) insert(s, first, (tarn_level){(uint8_t)d, TARN_UNROLL, base}); /* inside of acc: zones stay */
+  s->level[at].step = size * base;
+  for (uint32_t i = at; i-- > 0;) /* loops outside must be made of whole tiles */
+    if (s->level[i].dim == d && s->level[i].step % s->level[at].step) {
+      if (s->level[i].step < s->level[at].step) drop(s, i), at--;
+      else s->level[i].step = ceil_div(s->level[i].step, s->level[at].step) * s->level[at].step;
+    }
+  return true;
+}
+/* Another width of the lanes. */
+static bool move_lanes(mover *m) {
+  tarn_stage_sched *s = m->s;
+  uint32_t v = 0;
+  while (v < s->nlevel && s->level[v].kind != TARN_VECTOR) v++;
+  if (v == s->nlevel) return false;
+  int64_t old = outer_step(m->t, s, v), lanes = m->e->lanes >> evolve_below(m->random, 3);
+  if (lanes < 2 || lanes == old) return false;
+  for (uint32_t i = 0; i < v; i++)
+    if (s->level[i].dim == s->level[v].dim) s->level[i].step = s->level[i].step / old * lanes;
+  return true;
+}
+/* Another step of a loop that has loops of its dim inside. */
+static bool move_step(mover *m) {
+  tarn_stage_sched *s = m->s;
+  uint32_t i = evolve_below(m->random, s->nlevel), d = s->level[i].dim, next = i + 1;
+  while (next < s->nlevel && s->level[next].dim != d) next++;
+  if (next == s->nlevel || is_tile(&s->level[next]) || is_tile(&s->level[i])) return false;
+  s->level[i].step = some_multiple(m, s->level[next].step, outer_step(m->t, s, i));
+  return true;
+}
+/* One more loop over a dim, outside of those it has. */
+static bool move_split(mover *m) {
+  tarn_stage_sched *s = m->s;
+  uint32_t d = m->t->nshared + evolve_below(m->random, m->t->n - m->t->nshared), at = inner_loop(s, d);
+  bool red = d >= m->t->nacc;
+  if (at == s->nlevel || (red && !m->t->free) || s->nlevel >= TARN_MAX_LEVELS / 2) return false;
+  int64_t step = s->level[at].step, outer = outer_step(m->t, s, at);
+  int64_t size = some_multiple(m, step, outer);
+  if (size <= step || size >= outer) return false;
+  uint32_t first = 0, to;
+  for (uint32_t i = 0; i < at; i++)
+    if (s->level[i].dim == d || (red && !m->t->resumes && i < s->acc)) first = i + 1;
+  if (first < s->nlevel && s->level[first].kind == TARN_PARALLEL && red)
+    while (first < at && s->level[first].kind == TARN_PARALLEL) first++;
+  to = first + evolve_below(m->random, at - first + 1);
+  bool outside = to < s->acc || (!red && to == s->acc);
+  insert(s, to, (tarn_level){(uint8_t)d, TARN_SERIAL, size});
+  s->acc += outside;
+  for (uint32_t i = to + 1; i < s->nlevel && s->level[i].kind == TARN_PARALLEL; i++) s->level[to].kind = TARN_PARALLEL;
+  return true;
+}
+/* Two loops of one dim become one. */
+static bool move_join(mover *m) {
+  tarn_stage_sched *s = m->s;
+  uint32_t i = evolve_below(m->random, s->nlevel), d = s->level[i].dim;
+  if (is_tile(&s->level[i]) || inner_loop(s, d) == i) return false;
+  drop(s, i);
+  return true;
+}
+/* A loop changes its place among those of its zone. */
+static bool move_order(mover *m) {
+  tarn_stage_sched *s = m->s;
+  uint32_t i = evolve_below(m->random, s->nlevel), j = evolve_below(m->random, s->nlevel);
+  if (i == j || is_tile(&s->level[i]) || is_tile(&s->level[j]) || (i < s->acc) != (j < s->acc)) return false;
+  if (s->level[i].dim >= m->t->nacc && !m->t->free) return false;
+  tarn_level l = s->level[i];
+  uint8_t kind = s->level[j].kind;
+  if (i < j) memmove(s->level + i, s->level + i + 1, (j - i) * sizeof l);
+  else memmove(s->level + j + 1, s->level + j, (i - j) * sizeof l);
+  s->level[j] = l;
+  if (l.kind != kind) /* as many leading parallel loops as there were */
+    for (uint32_t k = i < j ? i : j; k <= (i < j ? j : i); k++) s->level[k].kind = TARN_SERIAL;
+  return true;
+}
+/* More or fewer loops run in parallel. */
+static bool move_parallel(mover *m) {
+  tarn_stage_sched *s = m->s;
+  uint32_t loops = 0;
+  while (loops < s->acc && !is_tile(&s->level[loops]) && s->level[loops].dim < m->t->nacc) loops++;
+  if (m->e->threads < 2 || m->t->nshared || !loops) return false;
+  uint32_t want = 1 + evolve_below(m->random, loops < 4 ? loops : 4);
+  for (uint32_t i = 0; i < loops; i++) s->level[i].kind = i < want ? TARN_PARALLEL : TARN_SERIAL;
+  return true;
+}
+
+typedef bool move_fn(mover *m);
+static move_fn *const moves[] = {move_tile, move_tile, move_tile, move_step, move_step,    move_split,
+                                 move_join, move_order, move_order, move_lanes, move_parallel};
+
+bool evolve_mutate(const evolve_space *e, tarn_schedule *s, uint64_t *random) {
+  uint32_t i = evolve_below(random, s->nstage);
+  tarn_stage_sched before = s->stage[i];
+  mover m = {e, &e->stage[i], &s->stage[i], random};
+  if (!m.s->nlevel || m.t->n == m.t->nshared) return false;
+  bool moved = moves[evolve_below(random, sizeof moves / sizeof *moves)](&m);
+  if (!m.t->reduces) m.s->acc = m.s->nlevel;
+  if (moved && stage_legal(e, m.t, m.s)) return true;
+  s->stage[i] = before;
+  return false;
+}
+
+/* ---- crossover ---- */
+static bool same_kinds(const tarn_stage_sched *a, const tarn_stage_sched *b, uint32_t d) {
+  uint32_t j = 0;
+  for (uint32_t i = 0; i < a->nlevel; i++) {
+    if (a->level[i].dim != d) continue;
+    while (j < b->nlevel && b->level[j].dim != d) j++;
+    if (j == b->nlevel || is_tile(&a->level[i]) != is_tile(&b->level[j])) return false;
+    j++;
+  }
+  while (j < b->nlevel && b->level[j].dim != d) j++;
+  return j == b->nlevel;
+}
+void evolve_cross(const evolve_space *e, tarn_schedule *s, const tarn_schedule *other, uint64_t *random) {
+  for (uint32_t k = 0; k < s->nstage; k++) {
+    tarn_stage_sched *a = &s->stage[k], before = *a;
+    const tarn_stage_sched *b = &other->stage[k];
+    for (uint32_t d = e->stage[k].nshared; d < e->stage[k].n; d++) {
+      if (evolve_below(random, 2) || !same_kinds(a, b, d)) continue;
+      for (uint32_t i = 0, j = 0; i < a->nlevel; i++) {
+        if (a->level[i].dim != d) continue;
+        while (b->level[j].dim != d) j++;
+        a->level[i].step = b->level[j++].step;
+      }
+    }
+    if (!stage_legal(e, &e->stage[k], a)) *a = before;
+  }
+}

@@ -1,0 +1,89 @@
+/* A price that knows what was measured. See tarn_measured() in tune.h. */
+#include "tune/tune.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct known_kernel { uint32_t first, n, best; const tarn_schedule *sched; bool parsed; } known_kernel;
+typedef struct known {
+  tarn_ctx *cx;
+  const tarn_record *r;          /* of this number of threads, by kernel */
+  TARN_VEC(known_kernel) kernel;
+  tarn_map *by_text;             /* hash of a kernel's text -> 1 + number in kernel */
+  tarn_map *by_sig;              /* hash of a kernel within this program -> 1 + … or 0: nothing known */
+  tarn_map *seconds;             /* hashes of kernel and schedule -> record */
+  const tarn_price *otherwise;
+} known;
+
+static uint64_t hash_of(const char *text) { return tarn_hash_bytes(text, strlen(text), 0); }
+
+/* What is known of a kernel, or NULL. Texts are made once a kernel. */
+static known_kernel *find(known *q, tarn_lang *L, const tarn_ksig *k) {
+  bool fresh;
+  uint64_t *at = tarn_map_at(q->by_sig, tarn_ksig_hash(L, k), &fresh);
+  if (fresh) {
+    const uint64_t *here = tarn_map_get(q->by_text, hash_of(tarn_ksig_text(L, q->cx, k)));
+    *at = here ? *here : 0;
+  }
+  return *at ? &q->kernel.p[*at - 1] : NULL;
+}
+static double measured_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                               uint32_t threads, const tarn_cost *analytic) {
+  known *q = user;
+  const known_kernel *e = find(q, L, k);
+  if (e) {
+    tarn_mark m = tarn_arena_mark(q->cx);
+    uint64_t h = hash_of(tarn_schedule_text(L, q->cx, tarn_nest_get(L, k->nest), s));
+    const uint64_t *at = tarn_map_get(q->seconds, tarn_hash_mix(q->r[e->first].kernel, h));
+    tarn_release(q->cx, m);
+    if (at) return q->r[*at].seconds;
+  }
+  return q->otherwise ? q->otherwise->seconds(q->otherwise->user, L, hw, k, s, threads, analytic) : analytic->seconds;
+}
+
+typedef struct reading { tarn_lang *L; const tarn_ksig *k; const char *text; const tarn_schedule *out; } reading;
+static void read_schedule(tarn_ctx *cx, void *arg) {
+  (void)cx;
+  reading *r = arg;
+  r->out = tarn_schedule_parse(r->L, tarn_nest_get(r->L, r->k->nest), r->text, strlen(r->text));
+}
+static const tarn_schedule *measured_schedule(void *user, tarn_lang *L, const tarn_ksig *k) {
+  known *q = user;
+  known_kernel *e = find(q, L, k);
+  if (!e) return NULL;
+  if (!e->parsed) {
+    reading r = {L, k, q->r[e->best].schedule_text, NULL};
+    e->parsed = true;
+    if (tarn_protect(q->cx, read_schedule, &r) == TARN_OK) e->sched = r.out;
+  }
+  return e->sched;
+}
+
+static void index_records(known *q, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    bool fresh;
+    uint64_t *at = tarn_map_at(q->by_text, q->r[i].kernel, &fresh);
+    if (fresh) {
+      *at = q->kernel.n + 1;
+      tarn_push(q->cx, &q->kernel, ((known_kernel){.first = i, .best = i}));
+    }
+    known_kernel *e = &q->kernel.p[*at - 1];
+    e->n++;
+    if (q->r[i].seconds < q->r[e->best].seconds) e->best = i;
+    *tarn_map_at(q->seconds, tarn_hash_mix(q->r[i].kernel, q->r[i].schedule), &fresh) = i;
+  }
+}
+const tarn_price *tarn_measured(tarn_lang *L, const tarn_hw *hw, const char *path, uint32_t threads, const tarn_price *otherwise) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  const tarn_record *all;
+  uint32_t n = tarn_store_read(tarn_store_open(cx, path), tarn_hw_key(hw, cx), &all), kept = 0;
+  tarn_record *mine = TARN_ARRAY(cx, tarn_record, n + 1);
+  for (uint32_t i = 0; i < n; i++)
+    if (all[i].threads == threads) mine[kept++] = all[i];
+  known *q = TARN_NEW(cx, known);
+  *q = (known){.cx = cx, .r = mine, .by_text = tarn_map_new(cx), .by_sig = tarn_map_new(cx), .seconds = tarn_map_new(cx), .otherwise = otherwise};
+  index_records(q, kept);
+  tarn_price *p = TARN_NEW(cx, tarn_price);
+  *p = (tarn_price){.user = q, .seconds = measured_seconds, .schedule = measured_schedule};
+  p->name = tarn_format(cx, "measured: %u schedules of %u kernels; else %s", kept, q->kernel.n, otherwise ? otherwise->name : "analytic");
+  return p;
+}

@@ -1,0 +1,233 @@
+/* See search.h. After Ansor's evolutionary search (Zheng et al., OSDI 2020, section 5.1). */
+#include "tune/search.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POPULATION 160
+#define GENERATIONS 4
+#define ELITE 32
+#define CROSSED 3   /* of ten children */
+#define SLOWEST 10  /* times the solver's choice by the analytic price: not worth a run */
+
+/* ---- drawing from what the solver enumerates ---- */
+typedef struct drawn { double seconds; uint64_t at; tarn_stage_sched sched; } drawn; /* at: order of drawing */
+typedef struct draw {
+  uint64_t random, count;
+  double limit;
+  uint32_t nbest, nany, want;
+  drawn *best, *any; /* a uniform sample of the rest (reservoir) */
+} draw;
+static void visit(void *user, const tarn_schedule *s, double seconds) {
+  draw *d = user;
+  if (!(seconds < d->limit)) return;
+  drawn x = {seconds, d->count++, s->stage[0]};
+  if (d->nbest < d->want || seconds < d->best[d->nbest - 1].seconds) {
+    bool full = d->nbest == d->want;
+    uint32_t at = full ? d->nbest - 1 : d->nbest++;
+    drawn out = d->best[at];
+    for (; at > 0 && seconds < d->best[at - 1].seconds; at--) d->best[at] = d->best[at - 1];
+    d->best[at] = x;
+    if (!full) return;
+    x = out;
+  }
+  if (d->nany < d->want) d->any[d->nany++] = x;
+  else {
+    uint64_t r = evolve_random(&d->random) % d->count;
+    if (r < d->want) d->any[r] = x;
+  }
+}
+static void to_pool(search_task *t, const drawn *x, uint32_t n) {
+  tarn_ctx *cx = tarn_lang_ctx(t->L);
+  for (uint32_t i = 0; i < n; i++) {
+    tarn_schedule *s = TARN_NEW(cx, tarn_schedule);
+    s->nstage = 1, s->stage = tarn_copy(cx, &x[i].sched, sizeof *s->stage);
+    tarn_push(cx, &t->pool, s);
+  }
+}
+search_task *search_new(tarn_lang *L, const tarn_hw *hw, tarn_solver *solver, const tarn_ksig *k, uint32_t threads,
+                        uint64_t seed, uint32_t pool) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  search_task *t = TARN_NEW(cx, search_task);
+  tarn_cost c;
+  *t = (search_task){.L = L, .hw = hw, .sig = k, .threads = threads, .weight = 1, .seen = tarn_map_new(cx), .random = seed,
+                     .least = INFINITY, .before = INFINITY, .space = evolve_space_of(L, hw, k, threads)};
+  t->own = tarn_solve(solver, k, &c), t->flops = c.flops;
+  draw d = {.random = seed, .limit = SLOWEST * c.seconds, .want = pool ? pool : 1};
+  d.best = TARN_ARRAY(cx, drawn, d.want + 1), d.any = TARN_ARRAY(cx, drawn, d.want + 1);
+  if (tarn_schedules(solver, k, visit, &d)) {
+    to_pool(t, d.best, d.nbest);
+    t->nbest = t->pool.n;
+    to_pool(t, d.any, d.nany);
+  }
+  if (!t->pool.n) tarn_push(cx, &t->pool, t->own), t->nbest = 1;
+  return t;
+}
+
+/* ---- what is known ---- */
+uint64_t search_hash(const tarn_schedule *s) {
+  uint64_t h = s->nstage;
+  for (uint32_t i = 0; i < s->nshared; i++)
+    h = tarn_hash_mix(tarn_hash_mix(h, s->shared[i].dim * 8u + s->shared[i].kind), (uint64_t)s->shared[i].step);
+  for (uint32_t i = 0; i < s->nstage; i++) {
+    const tarn_stage_sched *t = &s->stage[i];
+    h = tarn_hash_mix(h, t->nlevel * 64u + t->acc);
+    for (uint32_t j = 0; j < t->nlevel; j++)
+      h = tarn_hash_mix(tarn_hash_mix(h, t->level[j].dim * 8u + t->level[j].kind), (uint64_t)t->level[j].step);
+  }
+  return h;
+}
+void search_note(search_task *t, const tarn_schedule *s, double seconds) {
+  tarn_ctx *cx = tarn_lang_ctx(t->L);
+  search_trial x = {search_hash(s), s, seconds};
+  bool fresh;
+  uint64_t *at = tarn_map_at(t->seen, x.hash, &fresh);
+  if (fresh) {
+    *at = t->done.n + 1;
+    tarn_push(cx, &t->done, x);
+  } else t->done.p[*at - 1].seconds = fmin(t->done.p[*at - 1].seconds, seconds);
+  t->least = fmin(t->least, seconds);
+}
+double search_price(const search_task *t, const tarn_price *price, const tarn_schedule *s) {
+  tarn_cost c;
+  tarn_cost_of(t->L, t->hw, t->sig, s, t->threads, &c);
+  return price ? price->seconds(price->user, t->L, t->hw, t->sig, s, t->threads, &c) : c.seconds;
+}
+
+/* ---- evolution ---- */
+typedef struct individual { double seconds; uint64_t hash; tarn_schedule *s; } individual;
+typedef struct population {
+  search_task *t;
+  const tarn_price *price;
+  tarn_map *known;   /* hashes of all there ever were */
+  uint32_t n;
+  individual *of;    /* by rising price */
+} population;
+
+static int by_price(const void *a, const void *b) {
+  const individual *x = a, *y = b;
+  if (x->seconds != y->seconds) return x->seconds < y->seconds ? -1 : 1;
+  return (x->hash > y->hash) - (x->hash < y->hash);
+}
+static void add(population *p, tarn_schedule *s) {
+  individual x = {0, search_hash(s), s};
+  bool fresh;
+  tarn_map_at(p->known, x.hash, &fresh);
+  if (!fresh) return;
+  x.seconds = search_price(p->t, p->price, s);
+  p->of[p->n++] = x;
+}
+static void cut(population *p) {
+  qsort(p->of, p->n, sizeof *p->of, by_price);
+  if (p->n > POPULATION) p->n = POPULATION;
+}
+static const search_trial **fastest(const search_task *t, uint32_t *n) {
+  const search_trial **e = TARN_ARRAY(tarn_lang_ctx(t->L), const search_trial *, ELITE + 1);
+  *n = 0;
+  for (uint32_t i = 0; i < t->done.n; i++) {
+    const search_trial *x = &t->done.p[i];
+    if (!(x->seconds < INFINITY) || (*n == ELITE && x->seconds >= e[ELITE - 1]->seconds)) continue;
+    uint32_t at = *n < ELITE ? (*n)++ : ELITE - 1;
+    for (; at > 0 && x->seconds < e[at - 1]->seconds; at--) e[at] = e[at - 1];
+    e[at] = x;
+  }
+  return e;
+}
+/* A parent: the better of two drawn. */
+static const individual *parent(const population *p, uint32_t n) {
+  uint32_t a = evolve_below(&p->t->random, n), b = evolve_below(&p->t->random, n);
+  return &p->of[a < b ? a : b];
+}
+static void breed(population *p) {
+  tarn_ctx *cx = tarn_lang_ctx(p->t->L);
+  uint32_t parents = p->n;
+  for (uint32_t i = 0; i < POPULATION; i++) {
+    tarn_schedule *s = evolve_copy(cx, parent(p, parents)->s);
+    if (evolve_below(&p->t->random, 10) < CROSSED) evolve_cross(p->t->space, s, parent(p, parents)->s, &p->t->random);
+    else
+      for (uint32_t k = 1 + evolve_below(&p->t->random, 3); k > 0; k--) evolve_mutate(p->t->space, s, &p->t->random);
+    add(p, s);
+  }
+  cut(p);
+}
+static population *evolve(search_task *t, const tarn_price *price) {
+  tarn_ctx *cx = tarn_lang_ctx(t->L);
+  population *p = TARN_NEW(cx, population);
+  uint32_t elites;
+  const search_trial **elite = fastest(t, &elites);
+  *p = (population){.t = t, .price = price, .known = tarn_map_new(cx)};
+  p->of = TARN_ARRAY(cx, individual, t->pool.n + ELITE + 2 * POPULATION + 1);
+  for (uint32_t i = 0; i < elites; i++) add(p, evolve_copy(cx, elite[i]->sched));
+  for (uint32_t i = 0; i < t->pool.n; i++) add(p, evolve_copy(cx, t->pool.p[i]));
+  cut(p);
+  for (int g = 0; g < GENERATIONS; g++) breed(p);
+  return p;
+}
+
+/* ---- what to measure ---- */
+typedef struct picks { search_task *t; uint32_t n, most; const tarn_schedule **out; tarn_map *taken; } picks;
+static bool take(picks *k, const tarn_schedule *s) {
+  bool fresh;
+  uint64_t h = search_hash(s);
+  if (k->n == k->most || tarn_map_get(k->t->seen, h)) return false;
+  tarn_map_at(k->taken, h, &fresh);
+  if (fresh) k->out[k->n++] = s;
+  return fresh;
+}
+static void take_random(picks *k, uint32_t want) {
+  search_task *t = k->t;
+  uint32_t from = t->nbest < t->pool.n ? t->nbest : 0;
+  for (uint32_t tries = 0; want && tries < 64; tries++)
+    want -= take(k, t->pool.p[from + evolve_below(&t->random, t->pool.n - from)]);
+}
+static void take_mutants(picks *k, uint32_t want) {
+  search_task *t = k->t;
+  for (uint32_t tries = 0; want && tries < 64 * 4; tries++) {
+    tarn_schedule *s = evolve_copy(tarn_lang_ctx(t->L), t->pool.p[evolve_below(&t->random, t->pool.n)]);
+    for (uint32_t i = 1 + evolve_below(&t->random, 4); i > 0; i--) evolve_mutate(t->space, s, &t->random);
+    want -= evolve_legal(t->space, s) && take(k, s);
+  }
+}
+/* What was picked outlives the scratch that it was picked from. */
+static void keep(picks *k, tarn_mark scratch) {
+  tarn_ctx *cx = tarn_lang_ctx(k->t->L);
+  const tarn_allocator *a = tarn_ctx_allocator(cx);
+  size_t each = sizeof(tarn_schedule) + k->t->space->nstage * sizeof(tarn_stage_sched), bytes = k->n * each + 1;
+  char *apart = a->realloc(a->user, NULL, 0, bytes);
+  if (!apart) tarn_raise(cx, TARN_MEMORY, "out of memory");
+  for (uint32_t i = 0; i < k->n; i++) {
+    memcpy(apart + i * each, k->out[i], sizeof(tarn_schedule));
+    memcpy(apart + i * each + sizeof(tarn_schedule), k->out[i]->stage, each - sizeof(tarn_schedule));
+  }
+  tarn_release(cx, scratch);
+  char *here = tarn_copy(cx, apart, bytes);
+  a->realloc(a->user, apart, bytes, 0);
+  for (uint32_t i = 0; i < k->n; i++) {
+    tarn_schedule *s = (tarn_schedule *)(void *)(here + i * each);
+    s->stage = (tarn_stage_sched *)(void *)(here + i * each + sizeof(tarn_schedule));
+    k->out[i] = s;
+  }
+}
+uint32_t search_next(search_task *t, const tarn_price *price, uint32_t n, const tarn_schedule **out) {
+  tarn_ctx *cx = tarn_lang_ctx(t->L);
+  tarn_mark scratch = tarn_arena_mark(cx);
+  picks k = {t, 0, n, out, tarn_map_new(cx)};
+  if (!t->batches++) take(&k, t->own); /* what a compile without tuning gets */
+  population *p = evolve(t, price);
+  uint32_t any = t->done.n ? (n + 7) / 8 : n / 3;
+  for (uint32_t i = 0; i < p->n && k.n + any < n; i++) take(&k, p->of[i].s);
+  take_random(&k, any / 2), take_mutants(&k, n - k.n);
+  keep(&k, scratch);
+  t->dry = k.n == 0;
+  return k.n;
+}
+uint32_t search_spread(search_task *t, uint32_t n, const tarn_schedule **out) {
+  tarn_ctx *cx = tarn_lang_ctx(t->L);
+  tarn_mark scratch = tarn_arena_mark(cx);
+  picks k = {t, 0, n, out, tarn_map_new(cx)};
+  take(&k, t->own);
+  for (uint32_t i = 0; i < t->nbest && k.n < (n + 2) / 3; i++) take(&k, t->pool.p[i]);
+  take_random(&k, n / 3), take_mutants(&k, n - k.n);
+  keep(&k, scratch);
+  return k.n;
+}
