@@ -1,140 +1,324 @@
 /* What a learned price sees of a scheduled kernel: numbers that mean the same on every size of kernel, most of them
- * ratios or logarithms (cf. the features of Ansor, OSDI 2020, and of TVM's XGBoost tuner). */
+ * ratios or logarithms.
+ *
+ * Beside what the analytic price is made of: the register tile, the loops around it, and of each kind of access (along the
+ * lanes, the same for all lanes, scattered) the heaviest operand's bytes, reuse, reuse distance, strides and alignment.
+ * Cf. the features of Ansor (Zheng et al., OSDI 2020, appendix) and of TVM's XGBoost tuner (Chen et al., NeurIPS 2018). */
 #include "loop/internal.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  F_SECONDS, F_COMPUTE, F_MEM0, F_MEM1, F_MEM2, F_OVERHEAD, F_FLOPS, F_BYTES0, F_BYTES1, F_INTENSITY, F_PARALLEL, F_THREADS,
-  F_STAGES, F_SHARED, F_REDUCES, F_FMA, F_CUSTOM, F_BODY, F_EPILOGUE, F_POINTS, F_REDUCTION, F_INNER_TRIP, F_INNER_RED,
-  F_OWN_DIMS, F_RED_DIMS, F_LANES, F_VECTORS, F_UNROLL, F_ACCS, F_PRESSURE, F_RAGGED_V, F_RAGGED_U, F_V_REDUCES, F_READS,
-  F_LOAD_WIDE, F_LOAD_SPLAT, F_LOAD_GATHER, F_GUARD_V, F_GUARD_INNER, F_IRREGULAR, F_CONST_BYTES, F_STEP_INNER,
-  F_LINES_INNER, F_TILE_L1, F_RED_L1, F_OUTER_L2, F_ALL_L1, F_ALL_L2, F_ALL_L3, F_STORE_WIDE, F_OPS_LOADS, F_OUTER_TRIPS,
-  F_COUNT
-};
-_Static_assert(F_COUNT == TARN_FEATURES, "TARN_FEATURES");
-static const char *const names[F_COUNT] = {
-    [F_SECONDS] = "analytic seconds (log2)", [F_COMPUTE] = "share of computing in the analytic price",
-    [F_MEM0] = "share of the first cache's misses in the analytic price",
-    [F_MEM1] = "share of the second cache's misses in the analytic price",
-    [F_MEM2] = "share of the third cache's misses in the analytic price",
-    [F_OVERHEAD] = "share of launch and barrier in the analytic price", [F_FLOPS] = "operations (log2)",
-    [F_BYTES0] = "bytes missed by the first cache (log2)", [F_BYTES1] = "bytes missed by the second cache (log2)",
-    [F_INTENSITY] = "operations per byte missed by the first cache (log2)", [F_PARALLEL] = "threads kept busy",
-    [F_THREADS] = "threads", [F_STAGES] = "stages", [F_SHARED] = "loops that stages share", [F_REDUCES] = "reduces",
-    [F_FMA] = "sum of products", [F_CUSTOM] = "fold with its own step", [F_BODY] = "cycles of the body",
-    [F_EPILOGUE] = "cycles of the epilogue", [F_POINTS] = "results (log2)", [F_REDUCTION] = "terms of a reduction (log2)",
-    [F_INNER_TRIP] = "trips of the loop around the register tile (log2)", [F_INNER_RED] = "extent of the innermost reduction (log2)",
-    [F_OWN_DIMS] = "access dims", [F_RED_DIMS] = "reduce dims", [F_LANES] = "part of the lanes that is used",
-    [F_VECTORS] = "vectors of the tile", [F_UNROLL] = "rows of the tile", [F_ACCS] = "accumulators",
-    [F_PRESSURE] = "registers wanted to registers there", [F_RAGGED_V] = "waste at the edge of the lane dim",
-    [F_RAGGED_U] = "waste at the edge of the row dim", [F_V_REDUCES] = "lanes along a reduction", [F_READS] = "operands",
-    [F_LOAD_WIDE] = "vector loads a tile", [F_LOAD_SPLAT] = "broadcast loads a tile", [F_LOAD_GATHER] = "gathers a tile",
-    [F_GUARD_V] = "operands with a guard along the lanes", [F_GUARD_INNER] = "operands with a guard in the innermost loop",
-    [F_IRREGULAR] = "operands with divisions in the address", [F_CONST_BYTES] = "bytes of constants (log2)",
-    [F_STEP_INNER] = "longest step of the innermost loop in bytes (log2)", [F_LINES_INNER] = "cache lines touched a trip",
-    [F_TILE_L1] = "footprint of a register tile to the first cache (log2)",
-    [F_RED_L1] = "footprint of a whole reduction to the first cache (log2)",
-    [F_OUTER_L2] = "footprint inside the outermost loop to the second cache (log2)",
-    [F_ALL_L1] = "whole footprint to the first cache (log2)", [F_ALL_L2] = "whole footprint to the second cache (log2)",
-    [F_ALL_L3] = "whole footprint to the third cache (log2)", [F_STORE_WIDE] = "result stored along the lanes",
-    [F_OPS_LOADS] = "vector operations a load", [F_OUTER_TRIPS] = "trips of the outermost loop (log2)"};
+#define ACCESS(X, who)                                                                                                \
+  X(BYTES, "bytes of the " who " (log2)")                                                                            \
+  X(LOADS, "accesses to the " who " a vector operation (log2)")                                                      \
+  X(REUSE, "uses of an element of the " who " (log2)")                                                               \
+  X(DISTANCE, "bytes between two uses of the " who " (log2)")                                                        \
+  X(STEP, "step of the " who " in the innermost loop, bytes (log2)")                                                 \
+  X(STEP2, "step of the " who " in the next loop, bytes (log2)")                                                     \
+  X(ALIGN, "alignment of the " who " in bytes (log2)")                                                               \
+  X(CONFLICT, "rows of the tile of the " who " a page apart (log2)")                                                 \
+  X(INNER, "footprint of the " who " inside the loop around the tile to the first cache (log2)")                     \
+  X(GUARDS, "guards on the " who)
 
-const char *tarn_feature_name(uint32_t i) { return i < F_COUNT ? names[i] : NULL; }
+#define FEATURES(X)                                                                                                   \
+  X(F_SECONDS, "analytic seconds (log2)")                                                                            \
+  X(F_COMPUTE, "share of computing in the analytic price")                                                           \
+  X(F_MEM0, "share of the first cache's misses in the analytic price")                                               \
+  X(F_MEM1, "share of the second cache's misses in the analytic price")                                              \
+  X(F_MEM2, "share of the third cache's misses in the analytic price")                                               \
+  X(F_OVERHEAD, "share of launch and barrier in the analytic price")                                                 \
+  X(F_RATE, "operations a cycle by the analytic price (log2)")                                                       \
+  X(F_FLOPS, "operations (log2)")                                                                                    \
+  X(F_BYTES0, "bytes missed by the first cache (log2)")                                                              \
+  X(F_BYTES1, "bytes missed by the second cache (log2)")                                                             \
+  X(F_INTENSITY, "operations per byte missed by the first cache (log2)")                                             \
+  X(F_PARALLEL, "threads kept busy")                                                                                 \
+  X(F_THREADS, "threads")                                                                                            \
+  X(F_STAGES, "stages")                                                                                              \
+  X(F_SHARED, "loops that stages share")                                                                             \
+  X(F_REDUCES, "reduces")                                                                                            \
+  X(F_FMA, "sum of products")                                                                                        \
+  X(F_CUSTOM, "fold with its own step")                                                                              \
+  X(F_BODY, "cycles of the body")                                                                                    \
+  X(F_EPILOGUE, "cycles of the epilogue")                                                                            \
+  X(F_POINTS, "results (log2)")                                                                                      \
+  X(F_REDUCTION, "terms of a reduction (log2)")                                                                      \
+  X(F_TRIP0, "trips of the innermost loop (log2)")                                                                   \
+  X(F_TRIP1, "trips of the next loop (log2)")                                                                        \
+  X(F_TRIP2, "trips of the third loop (log2)")                                                                       \
+  X(F_OUTER_TRIPS, "trips of the outermost loop (log2)")                                                             \
+  X(F_LOOPS, "loops")                                                                                                \
+  X(F_RUN, "trips of the reduce loops inside of the accumulators (log2)")                                            \
+  X(F_RESUMES, "trips of the reduce loops outside of the accumulators (log2)")                                       \
+  X(F_OWN_DIMS, "access dims")                                                                                       \
+  X(F_RED_DIMS, "reduce dims")                                                                                       \
+  X(F_LANES, "part of the lanes that is used")                                                                       \
+  X(F_VECTORS, "vectors of the tile")                                                                                \
+  X(F_UNROLL, "rows of the tile")                                                                                    \
+  X(F_ACCS, "accumulators")                                                                                          \
+  X(F_COPIES, "copies of the body (log2)")                                                                           \
+  X(F_PRESSURE, "registers wanted to registers there")                                                               \
+  X(F_WASTE, "vector operations to the least possible (log2)")                                                       \
+  X(F_RAGGED_V, "waste at the edge of the lane dim")                                                                 \
+  X(F_RAGGED_U, "waste at the edge of the row dim")                                                                  \
+  X(F_V_REDUCES, "lanes along a reduction")                                                                          \
+  X(F_READS, "operands")                                                                                             \
+  X(F_LOAD_WIDE, "vector loads a tile")                                                                              \
+  X(F_LOAD_SPLAT, "broadcast loads a tile")                                                                          \
+  X(F_LOAD_GATHER, "gathers a tile")                                                                                 \
+  X(F_GUARD_V, "operands with a guard along the lanes")                                                              \
+  X(F_GUARD_INNER, "operands with a guard in the innermost loop")                                                    \
+  X(F_GUARD_TILE, "operands with a guard in the tile")                                                               \
+  X(F_IRREGULAR, "operands with divisions in the address")                                                           \
+  X(F_CONST_BYTES, "bytes of constants (log2)")                                                                      \
+  X(F_LINES_INNER, "cache lines touched a trip")                                                                     \
+  X(F_TILE_L1, "footprint of a register tile to the first cache (log2)")                                             \
+  X(F_RED_L1, "footprint of a whole reduction to the first cache (log2)")                                            \
+  X(F_LOOP0_L1, "footprint of the innermost loop to the first cache (log2)")                                         \
+  X(F_LOOP1_L1, "footprint of the next loop to the first cache (log2)")                                              \
+  X(F_LOOP2_L2, "footprint of the third loop to the second cache (log2)")                                            \
+  X(F_OUTER_L2, "footprint inside the outermost loop to the second cache (log2)")                                    \
+  X(F_ALL_L1, "whole footprint to the first cache (log2)")                                                           \
+  X(F_ALL_L2, "whole footprint to the second cache (log2)")                                                          \
+  X(F_ALL_L3, "whole footprint to the third cache (log2)")                                                           \
+  X(F_FIT_L1, "operations while the first cache holds all (log2)")                                                   \
+  X(F_FIT_L2, "operations while the second cache holds all (log2)")                                                  \
+  X(F_STORE_WIDE, "result stored along the lanes")                                                                   \
+  X(F_STORES, "stores of single elements a vector operation (log2)")                                                 \
+  X(F_EPI_READS, "operands of the epilogue")                                                                         \
+  X(F_EPI_WIDE, "of them along the lanes")                                                                           \
+  X(F_OPS_LOADS, "vector operations a load")
+
+enum { A_BYTES, A_LOADS, A_REUSE, A_DISTANCE, A_STEP, A_STEP2, A_ALIGN, A_CONFLICT, A_INNER, A_GUARDS, A_COUNT };
+enum { A_WIDE, A_SPLAT, A_SCATTERED, A_RESULT, A_KINDS };
+#define ID(id, words) id,
+enum { FEATURES(ID) F_COUNT };
+#undef ID
+_Static_assert((int)F_COUNT + (int)A_KINDS * (int)A_COUNT == TARN_FEATURES, "TARN_FEATURES");
+
+#define TEXT(id, words) words,
+static const char *const names[TARN_FEATURES] = {
+    FEATURES(TEXT) ACCESS(TEXT, "operand along the lanes") ACCESS(TEXT, "operand that all lanes share")
+        ACCESS(TEXT, "scattered operand") ACCESS(TEXT, "result")};
+#undef TEXT
+const char *tarn_feature_name(uint32_t i) { return i < TARN_FEATURES ? names[i] : NULL; }
 
 static float lg(double x) { return (float)log2(x > 1e-12 ? x : 1e-12); }
 static double line_of(const tarn_hw *hw) { return hw->mem[0].line > 0 ? hw->mem[0].line : 64; }
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-typedef struct shape { /* of the register tile */
-  int64_t size[TARN_MAX_DIMS];
-  uint32_t vdim, udim, inner; /* inner: dim of the loop around the tile, or m->n */
-  int64_t lanes, inner_trip;
+/* ---- the loops of a stage ---- */
+#define DEEP 3
+typedef struct shape {
+  const tarn_hw *hw;
+  const stage_model *m;
+  const tarn_stage_sched *s;
+  int64_t size[TARN_MAX_DIMS];   /* of the register tile */
+  uint32_t vdim, udim;           /* or m->n */
+  int64_t lanes;
+  uint32_t nloop, loop[TARN_MAX_LEVELS]; /* levels that are loops, outermost first */
+  double trips[TARN_MAX_LEVELS];
+  double ops, accs, room[3], line;
 } shape;
-static shape tile_shape(const stage_model *m, const tarn_stage_sched *s) {
-  shape t = {.vdim = m->n, .udim = m->n, .inner = m->n, .lanes = 1, .inner_trip = 1};
+static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s) {
+  shape t = {.hw = hw, .m = m, .s = s, .vdim = m->n, .udim = m->n, .lanes = 1, .ops = 1, .accs = 1, .line = line_of(hw)};
   int64_t left[TARN_MAX_DIMS];
   for (uint32_t d = 0; d < m->n; d++) t.size[d] = 1, left[d] = m->dim[d];
   for (uint32_t i = 0; i < s->nlevel; i++) {
     const tarn_level *l = &s->level[i];
-    int64_t trip = (left[l->dim] + l->step - 1) / l->step;
     if (l->kind == TARN_VECTOR) t.vdim = l->dim, t.lanes = left[l->dim];
     if (l->kind == TARN_VECTOR || l->kind == TARN_UNROLL) {
       if (t.size[l->dim] == 1) t.size[l->dim] = left[l->dim];
-    } else t.inner = l->dim, t.inner_trip = trip;
+    } else t.loop[t.nloop] = i, t.trips[t.nloop++] = (double)ceil_div(left[l->dim], l->step);
     if (left[l->dim] > l->step) left[l->dim] = l->step;
   }
-  for (uint32_t d = 0; d < m->n; d++)
-    if (d != t.vdim && t.size[d] > 1) t.udim = d;
+  for (uint32_t d = 0; d < m->n; d++) {
+    double v = (double)(d == t.vdim ? ceil_div(t.size[d], t.lanes) : t.size[d]);
+    if (d != t.vdim && d < m->nacc && t.size[d] > 1) t.udim = d;
+    t.ops *= v;
+    if (d < m->nacc) t.accs *= v;
+  }
+  for (uint32_t i = 0; i < 3; i++) t.room[i] = i < hw->nmem && hw->mem[i].capacity ? (double)hw->mem[i].capacity : 0x1p36;
   return t;
 }
-
-static void of_access(const stage_model *m, const shape *t, const acc_model *a, double line, float *f) {
-  bool touches = t->vdim < m->n && (a->touched >> t->vdim & 1);
-  double rows = 1;
-  for (uint32_t d = 0; d < m->n; d++)
-    if (d != t->vdim && (a->touched >> d & 1)) rows *= (double)t->size[d];
-  if (a->epi) return;
-  if (touches && !a->irregular && llabs(a->coef[t->vdim]) == 1) f[F_LOAD_WIDE] += (float)(rows * (double)((t->size[t->vdim] + t->lanes - 1) / t->lanes));
-  else if (touches) f[F_LOAD_GATHER] += (float)(rows * (double)t->size[t->vdim]);
-  else f[F_LOAD_SPLAT] += (float)rows;
-  if (t->vdim < m->n && (a->guarded >> t->vdim & 1)) f[F_GUARD_V] += 1;
-  if (t->inner < m->n && (a->guarded >> t->inner & 1)) f[F_GUARD_INNER] += 1;
-  f[F_IRREGULAR] += a->irregular;
-  if (t->inner < m->n) {
-    double step = (double)llabs(a->coef[t->inner]) * a->bytes;
-    if (lg(step + 1) > f[F_STEP_INNER]) f[F_STEP_INNER] = lg(step + 1);
-    f[F_LINES_INNER] += (float)(rows * (step < line ? step / line : 1));
+/* What the dims cover inside of loop i (nloop: the tile). */
+static void inside(const shape *t, uint32_t i, int64_t *span) {
+  const stage_model *m = t->m;
+  memcpy(span, m->dim, sizeof m->dim);
+  for (uint32_t d = 0; d < m->nshared; d++) span[d] = 1;
+  for (uint32_t k = 0; k < t->nloop && k <= i; k++) {
+    const tarn_level *l = &t->s->level[t->loop[k]];
+    if (l->step < span[l->dim]) span[l->dim] = l->step;
   }
 }
-static double footprint(const stage_model *m, const int64_t *span, double line) {
-  double sum = loop_footprint(&m->result, m->nacc, span, line);
-  for (uint32_t r = 0; r < m->nread; r++) sum += loop_footprint(&m->read[r], m->n, span, line);
+static double footprint(const shape *t, const int64_t *span) {
+  const stage_model *m = t->m;
+  double sum = loop_footprint(&m->result, m->nacc, span, t->line);
+  for (uint32_t r = 0; r < m->nread; r++) sum += loop_footprint(&m->read[r], m->n, span, t->line);
   return sum;
 }
-static void footprints(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s, const shape *t, float *f) {
-  double line = line_of(hw), room[3];
-  int64_t span[TARN_MAX_DIMS];
-  for (uint32_t i = 0; i < 3; i++) room[i] = i < hw->nmem && hw->mem[i].capacity ? (double)hw->mem[i].capacity : 0x1p36;
-  f[F_TILE_L1] = lg(footprint(m, t->size, line) / room[0]);
-  for (uint32_t d = 0; d < m->n; d++) span[d] = d < m->nacc ? t->size[d] : m->dim[d];
-  f[F_RED_L1] = lg(footprint(m, span, line) / room[0]);
-  for (uint32_t d = 0; d < m->n; d++) span[d] = m->dim[d];
-  double all = footprint(m, span, line);
-  f[F_ALL_L1] = lg(all / room[0]), f[F_ALL_L2] = lg(all / room[1]), f[F_ALL_L3] = lg(all / room[2]);
-  if (s->nlevel && s->level[0].step < span[s->level[0].dim]) span[s->level[0].dim] = s->level[0].step;
-  f[F_OUTER_L2] = lg(footprint(m, span, line) / room[1]);
-}
-static void of_stage(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s, float *f) {
-  shape t = tile_shape(m, s);
-  double accs = 1, ops = 1, points = 1, terms = 1, constants = 1, hw_lanes = (double)tarn_hw_lanes(hw, TARN_F32);
-  for (uint32_t d = 0; d < m->n; d++) {
-    double v = d == t.vdim ? (double)((t.size[d] + t.lanes - 1) / t.lanes) : (double)t.size[d];
-    ops *= v;
-    if (d < m->nacc) accs *= v, points *= (double)m->dim[d];
-    else terms *= (double)m->dim[d];
+/* Inside of the k-th loop from the innermost on, that loop included. */
+static void around(const shape *t, uint32_t k, int64_t *span) {
+  uint32_t at = t->nloop > k ? t->nloop - k - 1 : 0;
+  if (at > 0) inside(t, at - 1, span);
+  else {
+    memcpy(span, t->m->dim, sizeof t->m->dim);
+    for (uint32_t d = 0; d < t->m->nshared; d++) span[d] = 1;
   }
-  f[F_REDUCES] = m->reduces, f[F_FMA] = m->fma, f[F_CUSTOM] = m->custom;
-  f[F_BODY] = (float)m->body_ops, f[F_EPILOGUE] = (float)m->epi_ops, f[F_POINTS] = lg(points), f[F_REDUCTION] = lg(terms);
-  f[F_INNER_TRIP] = lg((double)t.inner_trip), f[F_INNER_RED] = m->n > m->nacc ? lg((double)m->dim[m->n - 1]) : 0;
-  f[F_OWN_DIMS] = (float)(m->nacc - m->nshared), f[F_RED_DIMS] = (float)(m->n - m->nacc);
-  f[F_LANES] = (float)((double)t.lanes / hw_lanes);
-  f[F_VECTORS] = t.vdim < m->n ? (float)(t.size[t.vdim] / t.lanes) : 0, f[F_UNROLL] = t.udim < m->n ? (float)t.size[t.udim] : 1;
-  f[F_ACCS] = (float)accs, f[F_PRESSURE] = (float)((accs + f[F_VECTORS] + 1) / (hw->vector_regs ? hw->vector_regs : 16));
-  if (t.vdim < m->n) f[F_RAGGED_V] = (float)((double)(m->dim[t.vdim] % t.size[t.vdim]) / (double)m->dim[t.vdim]);
-  if (t.udim < m->n) f[F_RAGGED_U] = (float)((double)(m->dim[t.udim] % t.size[t.udim]) / (double)m->dim[t.udim]);
-  f[F_V_REDUCES] = t.vdim < m->n && t.vdim >= m->nacc, f[F_READS] = (float)m->nread;
+}
+
+/* ---- accesses ---- */
+static double rows_of(const shape *t, const acc_model *a) {
+  double rows = 1;
+  for (uint32_t d = 0; d < t->m->n; d++)
+    if (d != t->vdim && (a->touched >> d & 1)) rows *= (double)t->size[d];
+  return rows;
+}
+static uint32_t kind_of(const shape *t, const acc_model *a) {
+  if (t->vdim == t->m->n || !(a->touched >> t->vdim & 1)) return a->irregular ? A_SCATTERED : A_SPLAT;
+  return !a->irregular && llabs(a->coef[t->vdim]) == 1 ? A_WIDE : A_SCATTERED;
+}
+static double accesses(const shape *t, const acc_model *a, uint32_t kind) {
+  double rows = rows_of(t, a);
+  if (kind == A_WIDE) return rows * (double)ceil_div(t->size[t->vdim], t->lanes);
+  return kind == A_SCATTERED && t->vdim < t->m->n ? rows * (double)t->size[t->vdim] : rows;
+}
+static double step_in(const shape *t, const acc_model *a, uint32_t k) {
+  if (k >= t->nloop) return 0;
+  const tarn_level *l = &t->s->level[t->loop[t->nloop - k - 1]];
+  return (double)llabs(a->coef[l->dim]) * (double)l->step * a->bytes;
+}
+static double alignment(const shape *t, const acc_model *a) {
+  int64_t g = 16;
+  for (uint32_t d = 0; d < t->m->n; d++) {
+    int64_t c = llabs(a->coef[d]);
+    if (d == t->vdim) c *= t->lanes; /* whole vectors */
+    while (c % g) g /= 2;
+  }
+  return (double)g * a->bytes;
+}
+/* Rows of the tile whose addresses differ by whole pages: they compete for the same sets of a cache. */
+static double conflicts(const shape *t, const acc_model *a) {
+  double rows = 1;
+  for (uint32_t d = 0; d < t->m->n; d++)
+    if (d != t->vdim && t->size[d] > 1 && a->coef[d] && (int64_t)((double)llabs(a->coef[d]) * a->bytes) % 4096 == 0)
+      rows *= (double)t->size[d];
+  return rows;
+}
+/* Bytes that all accesses touch inside of the innermost loop that does not move this one. */
+static double distance(const shape *t, const acc_model *a) {
+  int64_t span[TARN_MAX_DIMS];
+  for (uint32_t i = t->nloop; i-- > 0;) {
+    if (a->touched >> t->s->level[t->loop[i]].dim & 1) continue;
+    inside(t, i, span);
+    return footprint(t, span);
+  }
+  return 0x1p40;
+}
+static void of_access(const shape *t, const acc_model *a, uint32_t kind, double points, float *f) {
+  int64_t span[TARN_MAX_DIMS];
+  memcpy(span, t->m->dim, sizeof span);
+  double bytes = loop_footprint(a, t->m->n, span, 1);
+  f[A_BYTES] = lg(bytes), f[A_LOADS] = lg(accesses(t, a, kind) / t->ops), f[A_REUSE] = lg(points * a->bytes / bytes);
+  f[A_DISTANCE] = lg(distance(t, a));
+  f[A_STEP] = lg(step_in(t, a, 0) + 1), f[A_STEP2] = lg(step_in(t, a, 1) + 1);
+  f[A_ALIGN] = lg(alignment(t, a)), f[A_CONFLICT] = lg(conflicts(t, a));
+  around(t, 0, span);
+  f[A_INNER] = lg(loop_footprint(a, t->m->n, span, t->line) / t->room[0]);
+  f[A_GUARDS] = (float)(__builtin_popcount(a->guarded) + (t->vdim < t->m->n && (a->guarded >> t->vdim & 1) ? 4 : 0));
+}
+static void of_reads(const shape *t, double points, float *f) {
+  const stage_model *m = t->m;
+  double heaviest[A_KINDS] = {0}, constants = 1;
+  uint32_t inner = t->nloop ? t->s->level[t->loop[t->nloop - 1]].dim : m->n;
   for (uint32_t r = 0; r < m->nread; r++) {
-    of_access(m, &t, &m->read[r], line_of(hw), f);
-    int64_t whole[TARN_MAX_DIMS];
-    memcpy(whole, m->dim, sizeof whole);
-    if (m->read[r].constant) constants += loop_footprint(&m->read[r], m->n, whole, 1);
+    const acc_model *a = &m->read[r];
+    uint32_t kind = kind_of(t, a);
+    double n = accesses(t, a, kind), bytes = loop_footprint(a, m->n, m->dim, 1);
+    if (a->constant) constants += bytes;
+    if (a->epi) {
+      f[F_EPI_READS] += 1, f[F_EPI_WIDE] += kind == A_WIDE;
+      continue;
+    }
+    f[kind == A_WIDE ? F_LOAD_WIDE : kind == A_SPLAT ? F_LOAD_SPLAT : F_LOAD_GATHER] += (float)n;
+    f[F_IRREGULAR] += a->irregular;
+    if (t->vdim < m->n) f[F_GUARD_V] += (float)(a->guarded >> t->vdim & 1);
+    if (inner < m->n) f[F_GUARD_INNER] += (float)(a->guarded >> inner & 1);
+    for (uint32_t d = 0; d < m->n; d++)
+      if (t->size[d] > 1 && d != t->vdim && (a->guarded >> d & 1)) f[F_GUARD_TILE] += 1;
+    double step = step_in(t, a, 0);
+    f[F_LINES_INNER] += (float)(rows_of(t, a) * (step < t->line ? step / t->line : 1));
+    if (bytes <= heaviest[kind]) continue;
+    heaviest[kind] = bytes;
+    of_access(t, a, kind, points, f + F_COUNT + kind * A_COUNT);
   }
   f[F_CONST_BYTES] = lg(constants);
+  f[F_OPS_LOADS] = (float)(t->ops / (1 + f[F_LOAD_WIDE] + f[F_LOAD_SPLAT] + f[F_LOAD_GATHER]));
+}
+
+/* ---- the whole ---- */
+static void footprints(const shape *t, float *f) {
+  const stage_model *m = t->m;
+  int64_t span[TARN_MAX_DIMS];
+  f[F_TILE_L1] = lg(footprint(t, t->size) / t->room[0]);
+  for (uint32_t d = 0; d < m->n; d++) span[d] = d < m->nacc ? t->size[d] : m->dim[d];
+  f[F_RED_L1] = lg(footprint(t, span) / t->room[0]);
+  around(t, 0, span), f[F_LOOP0_L1] = lg(footprint(t, span) / t->room[0]);
+  around(t, 1, span), f[F_LOOP1_L1] = lg(footprint(t, span) / t->room[0]);
+  around(t, 2, span), f[F_LOOP2_L2] = lg(footprint(t, span) / t->room[1]);
+  memcpy(span, m->dim, sizeof span);
+  double all = footprint(t, span);
+  f[F_ALL_L1] = lg(all / t->room[0]), f[F_ALL_L2] = lg(all / t->room[1]), f[F_ALL_L3] = lg(all / t->room[2]);
+  if (t->nloop) inside(t, 0, span);
+  f[F_OUTER_L2] = lg(footprint(t, span) / t->room[1]);
+  for (uint32_t c = 0; c < 2; c++) {
+    double ops = t->ops;
+    for (uint32_t k = 0; k < t->nloop; k++) {
+      around(t, k, span);
+      if (footprint(t, span) > t->room[c]) break;
+      ops *= t->trips[t->nloop - k - 1];
+    }
+    f[c ? F_FIT_L2 : F_FIT_L1] = lg(ops);
+  }
+}
+static void of_loops(const shape *t, float *f) {
+  double run = 1, resumes = 1;
+  for (uint32_t k = 0; k < DEEP; k++) f[F_TRIP0 + k] = k < t->nloop ? lg(t->trips[t->nloop - k - 1]) : 0;
+  for (uint32_t k = 0; k < t->nloop; k++)
+    if (t->s->level[t->loop[k]].dim >= t->m->nacc) *(t->loop[k] < t->s->acc ? &resumes : &run) *= t->trips[k];
+  f[F_OUTER_TRIPS] = t->nloop ? lg(t->trips[0]) : 0;
+  f[F_LOOPS] = (float)t->nloop, f[F_RUN] = lg(run), f[F_RESUMES] = lg(resumes);
+}
+static void of_tile(const shape *t, double all, float *f) {
+  const stage_model *m = t->m;
+  double hw_lanes = (double)tarn_hw_lanes(t->hw, TARN_F32), regs = t->hw->vector_regs ? t->hw->vector_regs : 16, tiles = 1;
+  for (uint32_t k = 0; k < t->nloop; k++) tiles *= t->trips[k];
+  f[F_LANES] = (float)((double)t->lanes / hw_lanes);
+  f[F_VECTORS] = t->vdim < m->n ? (float)ceil_div(t->size[t->vdim], t->lanes) : 0;
+  f[F_UNROLL] = t->udim < m->n ? (float)t->size[t->udim] : 1;
+  f[F_ACCS] = (float)t->accs, f[F_COPIES] = lg(t->ops), f[F_PRESSURE] = (float)((t->accs + f[F_VECTORS] + 1) / regs);
+  f[F_WASTE] = lg(tiles * t->ops * hw_lanes / (all > 1 ? all : 1));
+  if (t->vdim < m->n) f[F_RAGGED_V] = (float)((double)(m->dim[t->vdim] % t->size[t->vdim]) / (double)m->dim[t->vdim]);
+  if (t->udim < m->n) f[F_RAGGED_U] = (float)((double)(m->dim[t->udim] % t->size[t->udim]) / (double)m->dim[t->udim]);
+  f[F_V_REDUCES] = t->vdim < m->n && t->vdim >= m->nacc;
+}
+static void of_stage(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s, float *f) {
+  shape t = shape_of(hw, m, s);
+  double points = 1, terms = 1;
+  for (uint32_t d = m->nshared; d < m->n; d++) *(d < m->nacc ? &points : &terms) *= (double)m->dim[d];
+  f[F_REDUCES] = m->reduces, f[F_FMA] = m->fma, f[F_CUSTOM] = m->custom;
+  f[F_BODY] = (float)m->body_ops, f[F_EPILOGUE] = (float)m->epi_ops, f[F_POINTS] = lg(points), f[F_REDUCTION] = lg(terms);
+  f[F_OWN_DIMS] = (float)(m->nacc - m->nshared), f[F_RED_DIMS] = (float)(m->n - m->nacc), f[F_READS] = (float)m->nread;
+  of_loops(&t, f);
+  of_tile(&t, points * terms, f);
+  of_reads(&t, points * terms, f);
+  footprints(&t, f);
+  uint32_t kind = kind_of(&t, &m->result);
+  of_access(&t, &m->result, kind, points, f + F_COUNT + A_RESULT * A_COUNT);
   f[F_STORE_WIDE] = t.vdim < m->nacc && llabs(m->result.coef[t.vdim]) == 1;
-  f[F_OPS_LOADS] = (float)(ops / (1 + f[F_LOAD_WIDE] + f[F_LOAD_SPLAT] + f[F_LOAD_GATHER]));
-  if (s->nlevel) f[F_OUTER_TRIPS] = lg((double)((m->dim[s->level[0].dim] + s->level[0].step - 1) / s->level[0].step));
-  footprints(hw, m, s, &t, f);
+  double vector_ops = points * terms / (double)t.lanes, single = f[F_STORE_WIDE] > 0 ? points / (double)t.lanes : points;
+  f[F_STORES] = lg(single * exp2((double)f[F_RESUMES]) / vector_ops);
 }
 
 void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
@@ -143,16 +327,17 @@ void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const ta
   const kernel_model *km = loop_model(L, hw, k);
   double sum = c->compute_seconds + c->overhead_seconds, most = -1;
   uint32_t at = 0;
-  memset(f, 0, F_COUNT * sizeof *f);
+  memset(f, 0, TARN_FEATURES * sizeof *f);
   for (uint32_t i = 0; i < 3; i++) sum += c->memory_seconds[i];
   f[F_SECONDS] = lg(c->seconds), f[F_COMPUTE] = (float)(c->compute_seconds / sum), f[F_OVERHEAD] = (float)(c->overhead_seconds / sum);
   for (uint32_t i = 0; i < 3; i++) f[F_MEM0 + i] = (float)(c->memory_seconds[i] / sum);
+  f[F_RATE] = lg((c->flops + 1) / (c->seconds * hw->clock));
   f[F_FLOPS] = lg(c->flops + 1), f[F_BYTES0] = lg(c->bytes[0] + 1), f[F_BYTES1] = lg(c->bytes[1] + 1);
   f[F_INTENSITY] = lg((c->flops + 1) / (c->bytes[0] + 1)), f[F_PARALLEL] = (float)c->parallel, f[F_THREADS] = (float)threads;
   f[F_STAGES] = (float)km->nstage, f[F_SHARED] = (float)s->nshared;
   for (uint32_t i = 0; i < km->nstage; i++) { /* the stage with the most work speaks for the kernel */
     tarn_cost one = {0};
-    loop_stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], threads, &one);
+    if (km->nstage > 1) loop_stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], threads, &one);
     if (one.compute_seconds > most) most = one.compute_seconds, at = i;
   }
   of_stage(hw, &km->stage[at], &s->stage[at], f);

@@ -1,11 +1,15 @@
 /* tune/: the store of measurements, learning from them, the model file, measuring. */
+#include "tests/lower_kit.h" /* before the names that terms.h gives to all */
 #include "tests/terms.h"
 
 #include "hw/hw.h"
+#include "tune/evolve.h"
 #include "tune/trees.h"
 #include "tune/tune.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char dir[] = "/tmp/tarn-tune-XXXXXX";
@@ -23,38 +27,79 @@ static void make_samples(tarn_sample *x, uint32_t kernels, uint32_t each) {
 }
 
 /* ---- the store ---- */
+static void make_records(tarn_record *x, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    x[i] = (tarn_record){.kernel = i / 10 * 7919 + 1, .schedule = i % 10, .threads = 1, .seconds = 1e-6 * (1 + i),
+                         .kernel_text = tarn_format(cx, "(kernel %u)", i / 10), .schedule_text = tarn_format(cx, "(schedule %u)", i)};
+}
 static void store_round(tarn_ctx *c, void *arg) {
   (void)arg;
-  tarn_sample x[40], got;
-  const tarn_sample *all;
-  make_samples(x, 4, 10);
+  tarn_record x[40];
+  const tarn_record *all;
+  double got = 0;
+  make_records(x, 40);
   x[7].seconds = INFINITY;
   tarn_store *s = tarn_store_open(c, in_dir("a.db"));
   ck_assert(!tarn_store_has(s, "this", 1, x[3].kernel, x[3].schedule, NULL));
-  tarn_store_add(s, "this", 1, x, 40);
-  tarn_store_add(s, "other", 1, x, 3);
-  tarn_store_add(s, "this", 1, x + 3, 1); /* again: not twice */
-  ck_assert(tarn_store_has(s, "this", 1, x[3].kernel, x[3].schedule, &got));
-  ck_assert(got.seconds == x[3].seconds && got.analytic == x[3].analytic);
-  ck_assert(!memcmp(got.feature, x[3].feature, sizeof got.feature));
+  tarn_store_add(s, "this", x, 40);
+  tarn_store_add(s, "other", x, 3);
+  tarn_record again[2] = {x[3], x[4]};
+  again[0].seconds *= 2, again[1].seconds /= 2;
+  tarn_store_add(s, "this", again, 2); /* again: not twice, and the least is kept */
+  ck_assert(tarn_store_has(s, "this", 1, x[3].kernel, x[3].schedule, &got) && got == x[3].seconds);
+  ck_assert(tarn_store_has(s, "this", 1, x[4].kernel, x[4].schedule, &got) && got == x[4].seconds / 2);
   ck_assert(!tarn_store_has(s, "this", 2, x[3].kernel, x[3].schedule, NULL));
-  ck_assert(tarn_store_has(s, "this", 1, x[7].kernel, x[7].schedule, &got) && isinf(got.seconds));
+  ck_assert(tarn_store_has(s, "this", 1, x[7].kernel, x[7].schedule, &got) && isinf(got));
   ck_assert_uint_eq(tarn_store_read(s, "this", &all), 39);
   ck_assert_uint_eq(tarn_store_read(s, "other", &all), 3);
   ck_assert_uint_eq(tarn_store_read(s, "nobody", &all), 0);
 }
 static void store_again(tarn_ctx *c, void *arg) {
   (void)arg;
-  const tarn_sample *all;
+  const tarn_record *all;
   ck_assert_uint_eq(tarn_store_read(tarn_store_open(c, in_dir("a.db")), "this", &all), 39);
   for (uint32_t i = 1; i < 39; i++)
     ck_assert(all[i - 1].kernel < all[i].kernel || (all[i - 1].kernel == all[i].kernel && all[i - 1].schedule < all[i].schedule));
+  ck_assert_str_eq(all[0].kernel_text, "(kernel 0)");
+  ck_assert_str_eq(all[38].schedule_text, "(schedule 39)");
 }
 static void open_store(tarn_ctx *c, void *path) { tarn_store_open(c, path); }
 
 START_TEST(store) {
   must(store_round, NULL);
   must(store_again, NULL);
+}
+END_TEST
+/* A process that adds batches of ten until it is killed: every batch that it told of is there, and no part of another. */
+static void add_for_ever(tarn_ctx *c, void *to) {
+  tarn_store *s = tarn_store_open(c, in_dir("kill.db"));
+  tarn_record x[10];
+  make_records(x, 10);
+  for (uint32_t batch = 0; batch < 100000; batch++) {
+    for (uint32_t i = 0; i < 10; i++) x[i].kernel = batch;
+    tarn_store_add(s, "this", x, 10);
+    if (write(*(int *)to, &batch, sizeof batch) != sizeof batch) break;
+  }
+}
+static void read_after_kill(tarn_ctx *c, void *arg) {
+  const tarn_record *all;
+  uint32_t n = tarn_store_read(tarn_store_open(c, in_dir("kill.db")), "this", &all);
+  ck_assert_uint_eq(n % 10, 0);
+  ck_assert_uint_ge(n / 10, *(uint32_t *)arg + 1);
+}
+START_TEST(killed) {
+  int fd[2];
+  uint32_t last = 0;
+  ck_assert_int_eq(pipe(fd), 0);
+  pid_t pid = fork();
+  if (!pid) _exit(attempt(add_for_ever, &fd[1]) != TARN_OK);
+  for (int i = 0; i < 20; i++) ck_assert_int_eq(read(fd[0], &last, sizeof last), sizeof last);
+  kill(pid, SIGKILL);
+  waitpid(pid, NULL, 0);
+  close(fd[1]);
+  while (read(fd[0], &last, sizeof last) == sizeof last) continue;
+  close(fd[0]);
+  must(read_after_kill, &last);
 }
 END_TEST
 START_TEST(store_refuses) {
@@ -248,7 +293,7 @@ static void list_and_rank(tarn_ctx *c, void *arg) {
   tarn_solve(tarn_solver_new(L, hw, 1), &k, &first);
   ck_assert_double_le(fabs(first.seconds - first.overhead_seconds - n.least), 1e-12);
   tarn_solver *s = tarn_solver_new(L, hw, 1);
-  const tarn_price p = {"longest", &asked, longest};
+  const tarn_price p = {.name = "longest", .user = &asked, .seconds = longest};
   tarn_solver_rank(s, &p, 8);
   tarn_solve(s, &k, &last);
   ck_assert_uint_eq(asked, 8);
@@ -256,6 +301,145 @@ static void list_and_rank(tarn_ctx *c, void *arg) {
 }
 START_TEST(schedules) { must(list_and_rank, NULL); }
 END_TEST
+
+/* ---- text ---- */
+static void there_and_back(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
+  tarn_ksig k = product(33, 64, 50), back;
+  const tarn_schedule *s = tarn_solve(tarn_solver_new(L, hw, 2), &k, NULL);
+  const char *text = tarn_ksig_text(L, c, &k), *ts = tarn_schedule_text(L, c, tarn_nest_get(L, k.nest), s);
+  tarn_ksig_parse(L, text, strlen(text), &back);
+  ck_assert(tarn_ksig_equal(&k, &back));
+  ck_assert_str_eq(tarn_ksig_text(L, c, &back), text);
+  const tarn_schedule *q = tarn_schedule_parse(L, tarn_nest_get(L, k.nest), ts, strlen(ts));
+  ck_assert_str_eq(tarn_schedule_text(L, c, tarn_nest_get(L, k.nest), q), ts);
+}
+START_TEST(texts) { must(there_and_back, NULL); }
+END_TEST
+static const char *const bad_texts[] = {"", "kernel", "(kernel)", "(kernel (nest))", "(schedule)", "(schedule (stage))",
+                                        "(schedule (stage (acc 99) (serial 0 1)))", "(schedule (stage (acc 0) (spiral 0 1)))",
+                                        "(schedule (stage (acc 0) (serial 77 1)))", "(schedule (stage (acc 0) (serial 0 2)))"};
+static void read_bad(tarn_ctx *c, void *text) {
+  (void)c;
+  tarn_ksig k = product(3, 4, 5), out;
+  if (strncmp(text, "(s", 2)) tarn_ksig_parse(L, text, strlen(text), &out);
+  else tarn_schedule_parse(L, tarn_nest_get(L, k.nest), text, strlen(text));
+}
+START_TEST(texts_refused) {
+  tarn_status st = attempt(read_bad, (void *)(uintptr_t)bad_texts[_i]);
+  ck_assert(st == TARN_BAD_INPUT || st == TARN_INTERNAL);
+}
+END_TEST
+
+/* ---- evolution ---- */
+/* Chains of moves from what the solver chose: all legal, of many forms, and what they compute is the product. */
+enum { MUTANTS = 40 };
+static void mutate(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const tarn_hw *hw = kit_host(c);
+  tarn_ksig k = product(13, 40, 24);
+  tarn_solver *solver = tarn_solver_new(L, tarn_hw_load(L, "x86-64-v3"), 2);
+  const tarn_schedule *first = tarn_solve(solver, &k, NULL);
+  const tarn_nest *nest = tarn_nest_get(L, k.nest);
+  evolve_space *e = evolve_space_of(L, hw, &k, 2);
+  kit_case base = {.nest = k.nest, .nin = 2, .nout = 1}, x[MUTANTS];
+  for (uint32_t i = 0; i < 2; i++) {
+    base.in[i] = k.in[i], base.in_type[i] = TARN_F32;
+    base.value[i] = kit_tensor(c, TARN_F32, k.in[i].n, k.in[i].dim, 1);
+  }
+  base.out[0] = k.out[0], base.out_type[0] = TARN_F32;
+  uint64_t random = 5;
+  uint32_t moved = 0, outside = 0;
+  tarn_schedule *s = evolve_copy(c, first), *other = s;
+  for (uint32_t i = 0; i < MUTANTS; i++) {
+    for (int step = 0; step < 40; step++) {
+      moved += evolve_mutate(e, s, &random);
+      ck_assert(evolve_legal(e, s));
+      tarn_schedule_check(L, nest, s);
+    }
+    x[i] = base, x[i].sched = evolve_copy(c, s);
+    for (uint32_t l = 0; l < s->stage[0].acc; l++) outside += s->stage[0].level[l].dim == 2;
+    if (i % 4 == 3) evolve_cross(e, s, other, &random), tarn_schedule_check(L, nest, s), other = evolve_copy(c, s);
+  }
+  ck_assert_uint_gt(moved, MUTANTS * 8);
+  ck_assert_uint_gt(outside, 0); /* a reduction in pieces was among them */
+  kit_reference(L, &base, TARN_WIDE);
+  kit_run(L, hw, x, MUTANTS, true, 2);
+  for (uint32_t i = 0; i < MUTANTS; i++) {
+    double off = kit_error(base.want[0], x[i].got[0]);
+    ck_assert_msg(off >= 0 && off < 1e-5, "%s", tarn_schedule_text(L, c, nest, x[i].sched));
+  }
+}
+START_TEST(mutants) { must(mutate, NULL); }
+END_TEST
+
+/* ---- the whole ---- */
+#if defined(__x86_64__)
+typedef struct shown { uint32_t calls, done; } shown;
+static void show(void *user, uint32_t done, uint32_t of, uint32_t fresh, double seconds) {
+  shown *w = user;
+  ck_assert(done >= w->done && done <= of && fresh <= of && seconds >= 0);
+  w->calls++, w->done = done;
+}
+static uint32_t of_kernel(const tarn_record *r, uint32_t n, uint64_t kernel) {
+  uint32_t k = 0;
+  for (uint32_t i = 0; i < n; i++) k += r[i].kernel == kernel;
+  return k;
+}
+static void tune_twice(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
+  tarn_ksig k[2] = {product(64, 64, 64), product(64, 48, 60)};
+  const tarn_ksig *sig[] = {&k[0], &k[1]};
+  shown w = {0};
+  tarn_tune_options o = {.trials = 60, .threads = 1, .progress = show, .user = &w};
+  tarn_store *s = tarn_store_open(c, in_dir("whole.db"));
+  tarn_tune_report r = tarn_tune(L, hw, sig, (uint32_t[]){1, 40}, 2, s, &o);
+  ck_assert(r.trials == 60 && r.fresh == 60 && !r.failed && r.kernels == 2 && r.compared == 2);
+  ck_assert(r.untuned >= 1 && w.calls && w.done == 60);
+  const tarn_record *all;
+  uint32_t n = tarn_store_read(s, tarn_hw_key(hw, c), &all);
+  ck_assert_uint_eq(n, 60);
+  uint32_t rare = of_kernel(all, n, tarn_record_of(L, &k[0], tarn_solve(tarn_solver_new(L, hw, 1), &k[0], NULL), 1).kernel);
+  ck_assert(rare >= 12 && rare < 30); /* trials go where the time is */
+  tarn_tune_report again = tarn_tune(L, hw, sig, (uint32_t[]){1, 40}, 2, s, &o);
+  ck_assert(again.trials == 60 && again.fresh == 0 && again.best == r.best);
+  /* and what was measured is used */
+  const tarn_price *p = tarn_measured(L, hw, in_dir("whole.db"), 1, NULL);
+  const tarn_schedule *best = p->schedule(p->user, L, &k[1]);
+  ck_assert_ptr_nonnull(best);
+  double least = INFINITY;
+  for (uint32_t i = 0; i < n; i++)
+    if (all[i].kernel != all[0].kernel || rare != of_kernel(all, n, all[0].kernel)) least = fmin(least, all[i].seconds);
+  tarn_cost cost;
+  tarn_cost_of(L, hw, &k[1], best, 1, &cost);
+  ck_assert_double_ge(p->seconds(p->user, L, hw, &k[1], best, 1, &cost), least);
+  tarn_solver *solver = tarn_solver_new(L, hw, 1);
+  tarn_solver_rank(solver, p, 24);
+  ck_assert_ptr_eq(tarn_solve(solver, &k[1], NULL), best);
+  tarn_ksig unknown = product(7, 9, 11);
+  ck_assert_ptr_null(p->schedule(p->user, L, &unknown));
+  ck_assert_ptr_nonnull(tarn_solve(solver, &unknown, NULL));
+  const tarn_price *two = tarn_measured(L, hw, in_dir("whole.db"), 2, NULL); /* threads are kept apart */
+  ck_assert_ptr_null(two->schedule(two->user, L, &k[1]));
+}
+START_TEST(whole) { must(tune_twice, NULL); }
+END_TEST
+static void tune_spread(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
+  tarn_ksig k[2] = {product(64, 64, 64), product(64, 48, 60)};
+  const tarn_ksig *sig[] = {&k[0], &k[1]};
+  tarn_tune_options o = {.trials = 1000, .spread = true, .per_kernel = 30, .threads = 1, .model = in_dir("spread.json")};
+  tarn_tune_report r = tarn_tune(L, hw, sig, NULL, 2, tarn_store_open(c, in_dir("spread.db")), &o);
+  ck_assert(r.trials == 60 && r.fresh == 60 && r.trained);
+  const char *why = NULL;
+  ck_assert_msg(tarn_learned(c, hw, in_dir("spread.json"), &why) != NULL, "%s", why);
+}
+START_TEST(spreads) { must(tune_spread, NULL); }
+END_TEST
+#endif
 
 static void measure(tarn_ctx *c, void *arg) {
   (void)arg, (void)c;
@@ -284,6 +468,7 @@ int main(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
   tcase_add_test(t, store);
+  tcase_add_test(t, killed);
   tcase_add_test(t, store_refuses);
   tcase_add_test(t, learns);
   tcase_add_test(t, too_few);
@@ -294,6 +479,13 @@ int main(void) {
   tcase_add_test(t, blocked);
   tcase_add_test(t, schedules);
   tcase_add_test(t, measures);
+  tcase_add_test(t, texts);
+  tcase_add_loop_test(t, texts_refused, 0, sizeof bad_texts / sizeof *bad_texts);
+#if defined(__x86_64__)
+  tcase_add_test(t, mutants);
+  tcase_add_test(t, whole);
+  tcase_add_test(t, spreads);
+#endif
   suite_add_tcase(suite, t);
   SRunner *r = srunner_create(suite);
   srunner_run_all(r, CK_NORMAL);

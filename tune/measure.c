@@ -47,47 +47,71 @@ static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial 
   }
   return p;
 }
-static tarn_tensor *filled(tarn_ctx *cx, const tarn_port *p, bool values) {
-  tarn_tensor *t = tarn_tensor_new(cx, p->dtype, p->n, p->dim);
+
+/* ---- timing ----
+ * A machine that others use too changes its pace for tenths of seconds at a time, by up to two for arithmetic. Runs one
+ * after the other all meet the same pace; so each trial runs once a round, the rounds go over all trials of all programs
+ * for some seconds, and what counts is the lower fifth of a trial's runs. */
+#define LEAST_ROUNDS 6
+#define MOST_ROUNDS 120
+#define LEAST_SECONDS 2.0
+#define EACH_SECONDS 0.015 /* a trial */
+#define ENOUGH 0.03        /* seconds of one trial after which it is not run again beyond the least rounds */
+
+/* Memory that all trials share, by the number of the operand: what a trial reads was not touched by itself alone, but it
+ * warms it before each run. */
+typedef struct shared { tarn_ctx *cx; TARN_VEC(tarn_tensor *) at; } shared;
+static void fill(tarn_tensor *t) {
   uint32_t seed = 1;
-  for (int64_t i = 0, n = tarn_tensor_count(t); i < n && values; i++) {
+  for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++) {
     seed = seed * 1664525u + 1013904223u; /* Numerical Recipes, 2nd edition, section 7.1 */
-    tarn_value v = {0};
-    if (p->dtype == TARN_F32) {
-      ((float *)t->data)[i] = (float)(seed >> 8) * 0x1p-24f;
-      continue;
-    }
-    if (tarn_dtype_is_float(p->dtype)) v.d = (double)(seed >> 8) * 0x1p-24;
-    else v.i = seed >> 31;
-    tarn_tensor_set(t, i, v);
+    ((float *)t->data)[i] = (float)(seed >> 8) * 0x1p-24f;
   }
+}
+/* A tensor over the shared memory of operand i. What is no f32 is all zeros, of its own: an index stays in range. */
+static tarn_tensor *operand(shared *s, const tarn_port *p, uint32_t i) {
+  if (p->dtype != TARN_F32) return tarn_tensor_new(s->cx, p->dtype, p->n, p->dim);
+  int64_t n = 1;
+  for (uint32_t d = 0; d < p->n; d++) n *= p->dim[d];
+  while (s->at.n <= i) tarn_push(s->cx, &s->at, NULL);
+  if (!s->at.p[i] || tarn_tensor_count(s->at.p[i]) < n) s->at.p[i] = tarn_tensor_new(s->cx, TARN_F32, 1, &n), fill(s->at.p[i]);
+  tarn_tensor *t = TARN_NEW(s->cx, tarn_tensor);
+  *t = (tarn_tensor){.dtype = TARN_F32, .n = (uint8_t)p->n, .data = s->at.p[i]->data};
+  memcpy(t->dim, p->dim, p->n * sizeof *p->dim);
   return t;
 }
-#define LEAST_ROUNDS 4
-#define ENOUGH 0.02 /* seconds of one trial after which it is not run again beyond its second round */
-/* Rounds over all trials; in each a trial warms its buffers, as the price assumes them, and then runs up to three times. */
-static void time_all(tarn_ctx *cx, tarn_loaded *m, uint32_t n, uint32_t threads, double *seconds) {
+typedef struct program {
+  tarn_loaded *m;
+  const tarn_tensor **in;
+  tarn_tensor **out;
+} program;
+static program open_program(shared *s, const char *dir, const tarn_trial *t, uint32_t n) {
+  program p = {.m = tarn_load(s->cx, dir)};
   const tarn_port *ip, *op;
-  uint32_t nin = tarn_loaded_ports(m, false, &ip), nout = tarn_loaded_ports(m, true, &op);
-  const tarn_tensor **in = TARN_ARRAY(cx, const tarn_tensor *, nin + 1);
-  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, nout + 1);
-  double *spent = TARN_ARRAY(cx, double, n);
-  for (uint32_t i = 0; i < nin; i++) in[i] = filled(cx, &ip[i], true);
-  for (uint32_t i = 0; i < nout; i++) out[i] = filled(cx, &op[i], false);
-  for (uint32_t i = 0; i < n; i++) seconds[i] = INFINITY;
-  double begin = now();
-  for (uint32_t round = 0; round < 200 && (round < LEAST_ROUNDS || now() - begin < 0.006 * n); round++)
-    for (uint32_t i = 0; i < n; i++) {
-      if (round >= 2 && spent[i] > ENOUGH) continue;
-      spent[i] += tarn_loaded_kernel(m, in, out, threads, i);
-      for (int again = 0; again < 3 && (again == 0 || spent[i] < ENOUGH); again++) {
-        double t = tarn_loaded_kernel(m, in, out, threads, i);
-        spent[i] += t;
-        if (t < seconds[i]) seconds[i] = t;
-      }
-    }
+  uint32_t nin = tarn_loaded_ports(p.m, false, &ip), nout = tarn_loaded_ports(p.m, true, &op), i = 0, o = 0;
+  p.in = TARN_ARRAY(s->cx, const tarn_tensor *, nin + 1), p.out = TARN_ARRAY(s->cx, tarn_tensor *, nout + 1);
+  for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t j = 0; j < t[k].sig->nin; j++, i++) p.in[i] = operand(s, &ip[i], j);
+    for (uint32_t j = 0; j < t[k].sig->nout; j++, o++) p.out[o] = operand(s, &op[o], TARN_MAX_DIMS * 4 + j);
+  }
+  return p;
 }
 
+typedef struct runs { uint32_t n; double spent; float t[MOST_ROUNDS]; } runs;
+static int by_time(const void *a, const void *b) {
+  float x = *(const float *)a, y = *(const float *)b;
+  return (x > y) - (x < y);
+}
+static double lower_fifth(runs *r) {
+  qsort(r->t, r->n, sizeof *r->t, by_time);
+  return r->n ? (double)r->t[r->n / 5] : INFINITY;
+}
+#define LONG 0.003 /* seconds beside which what warming saves is nothing */
+static void run_once(const program *p, uint32_t k, uint32_t threads, runs *r) {
+  if (!r->n || (double)r->t[r->n - 1] < LONG) r->spent += tarn_loaded_kernel(p->m, p->in, p->out, threads, k);
+  double t = tarn_loaded_kernel(p->m, p->in, p->out, threads, k);
+  r->spent += t, r->t[r->n++] = (float)t;
+}
 /* ---- the children ---- */
 typedef struct task {
   tarn_lang *L;
@@ -96,8 +120,6 @@ typedef struct task {
   uint32_t n, threads;
   char dir[32];
   double *seconds;
-  pid_t pid; /* of the child at work; 0: none */
-  int from;  /* what it writes */
 } task;
 static void build_here(tarn_ctx *cx, void *arg) {
   (void)cx;
@@ -107,18 +129,36 @@ static void build_here(tarn_ctx *cx, void *arg) {
   tarn_lower_cpu(p, tarn_plan_make(p, 64), &lo);
   k->seconds[0] = 0;
 }
+/* Times the programs of n tasks in turns. */
+typedef struct timing { task *k; uint32_t n; } timing;
 static void time_here(tarn_ctx *cx, void *arg) {
-  task *k = arg;
-  time_all(cx, tarn_load(cx, k->dir), k->n, k->threads, k->seconds);
+  timing *g = arg;
+  shared s = {.cx = cx};
+  uint32_t n = 0;
+  program *p = TARN_ARRAY(cx, program, g->n);
+  runs **r = TARN_ARRAY(cx, runs *, g->n);
+  for (uint32_t i = 0; i < g->n; i++) {
+    p[i] = open_program(&s, g->k[i].dir, g->k[i].t, g->k[i].n), r[i] = TARN_ARRAY(cx, runs, g->k[i].n);
+    n += g->k[i].n;
+  }
+  double begin = now(), enough = fmax(LEAST_SECONDS, EACH_SECONDS * n);
+  for (uint32_t round = 0; round < MOST_ROUNDS && (round < LEAST_ROUNDS || now() - begin < enough); round++)
+    for (uint32_t i = 0; i < g->n; i++)
+      for (uint32_t k = 0; k < g->k[i].n; k++)
+        if (round < LEAST_ROUNDS || r[i][k].spent < ENOUGH) run_once(&p[i], k, g->k[i].threads, &r[i][k]);
+  for (uint32_t i = 0; i < g->n; i++)
+    for (uint32_t k = 0; k < g->k[i].n; k++) g->k[i].seconds[k] = lower_fifth(&r[i][k]);
 }
-static void child(task *k, tarn_fn *work, uint32_t n, int to) {
+/* A process that does some work and then writes n numbers. */
+typedef struct worker { tarn_ctx *cx; tarn_fn *work; void *arg; double *out; uint32_t n; pid_t pid; int from; } worker;
+static void child(const worker *w, int to) {
   signal(SIGPIPE, SIG_IGN);
-  tarn_status st = tarn_protect(tarn_lang_ctx(k->L), work, k);
-  const char *at = (const char *)k->seconds;
-  for (size_t left = st == TARN_OK ? n * sizeof(double) : 0; left;) {
-    ssize_t w = write(to, at, left);
-    if (w <= 0) break;
-    at += w, left -= (size_t)w;
+  tarn_status st = tarn_protect(w->cx, w->work, w->arg);
+  const char *at = (const char *)w->out;
+  for (size_t left = st == TARN_OK ? w->n * sizeof(double) : 0; left;) {
+    ssize_t n = write(to, at, left);
+    if (n <= 0) break;
+    at += n, left -= (size_t)n;
   }
   _exit(st == TARN_OK ? 0 : 1);
 }
@@ -144,73 +184,97 @@ static bool receive(int from, char *to, size_t n, double until) {
   }
   return true;
 }
-/* Starts a child that writes n numbers when its work is done. */
-static void begin(task *k, tarn_fn *work, uint32_t n) {
+static void begin(worker *w) {
   int fd[2];
-  if (pipe(fd)) tarn_raise(tarn_lang_ctx(k->L), TARN_IO, "measuring: %s", strerror(errno));
-  k->pid = fork();
-  if (k->pid < 0) {
-    k->pid = 0;
+  if (pipe(fd)) tarn_raise(w->cx, TARN_IO, "measuring: %s", strerror(errno));
+  w->pid = fork();
+  if (w->pid < 0) {
+    w->pid = 0;
     close(fd[0]), close(fd[1]);
-    tarn_raise(tarn_lang_ctx(k->L), TARN_IO, "measuring: %s", strerror(errno));
+    tarn_raise(w->cx, TARN_IO, "measuring: %s", strerror(errno));
   }
-  if (k->pid == 0) close(fd[0]), child(k, work, n, fd[1]);
+  if (w->pid == 0) close(fd[0]), child(w, fd[1]);
   close(fd[1]);
-  k->from = fd[0];
+  w->from = fd[0];
 }
-/* Ends it; false, and no time known, when it has not done its work until then. */
-static bool end(task *k, uint32_t n, double until) {
-  bool ok = receive(k->from, (char *)k->seconds, n * sizeof(double), until);
-  close(k->from);
-  if (!ok) kill(k->pid, SIGKILL);
-  while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR) continue;
-  k->pid = 0;
-  for (uint32_t i = 0; i < k->n && !ok; i++) k->seconds[i] = INFINITY;
+/* Ends it; false when it has not done its work until then. */
+static bool end(worker *w, double until) {
+  bool ok = receive(w->from, (char *)w->out, w->n * sizeof(double), until);
+  close(w->from);
+  if (!ok) kill(w->pid, SIGKILL);
+  while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR) continue;
+  w->pid = 0;
   return ok;
 }
 
-/* ---- several batches: built side by side, timed one after the other ---- */
+/* ---- many trials: programs of a few are built side by side, then timed in turns ---- */
+#define BATCH 24 /* kernels in one program */
 #define MOST_BUILDERS 64
-typedef struct batches { uint32_t n; task k[MOST_BUILDERS]; } batches;
+typedef struct job {
+  uint32_t n, side;
+  double limit;
+  task *k;
+  bool *built;
+  worker w[MOST_BUILDERS];
+} job;
 static void clean_up(void *arg) {
-  batches *b = arg;
-  for (uint32_t i = 0; i < b->n; i++) {
-    if (b->k[i].pid) kill(b->k[i].pid, SIGKILL), end(&b->k[i], 1, -INFINITY);
-    if (b->k[i].dir[0]) nftw(b->k[i].dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-  }
+  job *j = arg;
+  for (uint32_t i = 0; i < MOST_BUILDERS; i++)
+    if (j->w[i].pid) kill(j->w[i].pid, SIGKILL), end(&j->w[i], -INFINITY);
+  for (uint32_t i = 0; i < j->n; i++)
+    if (j->k[i].dir[0]) nftw(j->k[i].dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
-static void measure_group(tarn_ctx *cx, void *arg) {
-  batches *b = *(batches **)arg;
-  double limit = *((double **)arg)[1];
-  bool built[MOST_BUILDERS];
-  tarn_defer(cx, clean_up, b);
-  for (uint32_t i = 0; i < b->n; i++) {
-    strcpy(b->k[i].dir, "/tmp/tarn-measure-XXXXXX");
-    if (!mkdtemp(b->k[i].dir)) {
-      b->k[i].dir[0] = 0;
+static void build_some(tarn_ctx *cx, job *j, uint32_t from, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    task *k = &j->k[from + i];
+    strcpy(k->dir, "/tmp/tarn-measure-XXXXXX");
+    if (!mkdtemp(k->dir)) {
+      k->dir[0] = 0;
       tarn_raise(cx, TARN_IO, "/tmp: %s", strerror(errno));
     }
-    begin(&b->k[i], build_here, 1);
+    j->w[i] = (worker){.cx = cx, .work = build_here, .arg = k, .out = &k->seconds[0], .n = 1};
+    begin(&j->w[i]);
   }
-  double until = now() + limit;
-  for (uint32_t i = 0; i < b->n; i++) built[i] = end(&b->k[i], 1, until);
-  for (uint32_t i = 0; i < b->n; i++)
-    if (built[i]) begin(&b->k[i], time_here, b->k[i].n), end(&b->k[i], b->k[i].n, now() + limit);
+  double until = now() + j->limit;
+  for (uint32_t i = 0; i < n; i++) j->built[from + i] = end(&j->w[i], until);
 }
-
-#define BATCH 24 /* kernels in one program */
+/* The seconds of some tasks side by side in the memory of all; nothing is known when the child fails. */
+static bool time_some(tarn_ctx *cx, job *j, task *k, uint32_t n) {
+  timing g = {k, n};
+  uint32_t trials = 0;
+  for (uint32_t i = 0; i < n; i++) trials += k[i].n;
+  double *all = TARN_ARRAY(cx, double, trials + 1), *at = all;
+  task *own = tarn_copy(cx, k, n * sizeof *k);
+  for (uint32_t i = 0; i < n; at += k[i++].n) own[i].seconds = at;
+  g.k = own;
+  j->w[0] = (worker){.cx = cx, .work = time_here, .arg = &g, .out = all, .n = trials};
+  begin(&j->w[0]);
+  bool ok = end(&j->w[0], now() + j->limit + 0.1 * trials);
+  for (uint32_t i = 0; i < n && ok; i++) memcpy(k[i].seconds, own[i].seconds, k[i].n * sizeof(double));
+  return ok;
+}
+static void measure_job(tarn_ctx *cx, void *arg) {
+  job *j = arg;
+  task *good = TARN_ARRAY(cx, task, j->n + 1);
+  uint32_t n = 0;
+  tarn_defer(cx, clean_up, j);
+  for (uint32_t i = 0; i < j->n; i += j->side) build_some(cx, j, i, j->n - i < j->side ? j->n - i : j->side);
+  for (uint32_t i = 0; i < j->n; i++) {
+    if (j->built[i]) good[n++] = j->k[i];
+    for (uint32_t k = 0; k < j->k[i].n; k++) j->k[i].seconds[k] = INFINITY;
+  }
+  if (n && !time_some(cx, j, good, n) && n > 1)
+    for (uint32_t i = 0; i < n; i++) time_some(cx, j, &good[i], 1);
+}
 void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n, uint32_t threads, double limit,
                   double *seconds) {
-  uint32_t side = hw->units < 1 ? 1 : hw->units < MOST_BUILDERS ? hw->units : MOST_BUILDERS;
-  for (uint32_t at = 0; at < n;) {
-    batches b = {0};
-    for (; b.n < side && at < n; b.n++) {
-      uint32_t m = n - at < BATCH ? n - at : BATCH;
-      b.k[b.n] = (task){.L = L, .hw = hw, .t = t + at, .n = m, .threads = threads, .seconds = seconds + at};
-      at += m;
-    }
-    void *arg[] = {&b, &limit};
-    tarn_status st = tarn_protect(tarn_lang_ctx(L), measure_group, arg);
-    if (st != TARN_OK) tarn_reraise(tarn_lang_ctx(L), st);
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  job j = {.side = hw->units < 1 ? 1 : hw->units < MOST_BUILDERS ? hw->units : MOST_BUILDERS, .limit = limit};
+  j.k = TARN_ARRAY(cx, task, n / BATCH + 1), j.built = TARN_ARRAY(cx, bool, n / BATCH + 1);
+  for (uint32_t at = 0, m; at < n; at += m) {
+    m = n - at < BATCH ? n - at : BATCH;
+    j.k[j.n++] = (task){.L = L, .hw = hw, .t = t + at, .n = m, .threads = threads, .seconds = seconds + at};
   }
+  tarn_status st = j.n ? tarn_protect(cx, measure_job, &j) : TARN_OK;
+  if (st != TARN_OK) tarn_reraise(cx, st);
 }

@@ -6,10 +6,11 @@
 #include <string.h>
 #include <time.h>
 
-#define EACH 16        /* trials that a kernel gets at a time */
-#define SIDE 3         /* kernels that get them before the price is learned anew */
+#define EACH 12        /* trials that a kernel gets at a time */
+#define SIDE 8         /* kernels that get them before the price is learned anew */
 #define POOL 64        /* schedules of a kernel that evolution begins with, twice */
 #define FEW 200        /* measurements below which the trees are not asked */
+#define GROUP 240      /* trials of a sample that are measured together: so many as make the time they share long */
 #define QUICK_ROUNDS 60
 #define SLOWEST 0.01   /* seconds: kernels beyond are left as they are when a sample of all is drawn */
 
@@ -121,9 +122,9 @@ static search_task *steepest(tuner *t, const bool *taken) {
 /* ---- measuring ---- */
 typedef struct batch {
   uint32_t n;
-  tarn_trial trial[SIDE * EACH];
-  search_task *of[SIDE * EACH];
-  tarn_record record[SIDE * EACH];
+  tarn_trial trial[GROUP];
+  search_task *of[GROUP];
+  tarn_record record[GROUP];
 } batch;
 static void note(tuner *t, const batch *b, uint32_t i, double seconds) {
   search_note(b->of[i], b->trial[i].sched, seconds);
@@ -137,7 +138,7 @@ static void enter(tuner *t, batch *b, search_task *k, const tarn_schedule *s) {
   else b->n++;
 }
 static void measure(tuner *t, batch *b) {
-  double seconds[SIDE * EACH];
+  double seconds[GROUP];
   const tarn_sample *x;
   if (!b->n) return;
   tarn_measure(t->L, t->hw, b->trial, b->n, t->threads, 60, seconds);
@@ -216,7 +217,7 @@ static void spread(tuner *t) {
   batch *b = TARN_NEW(t->cx, batch);
   t->trials = had + all.n;
   for (uint32_t i = 0; i < all.n && !time_up(t);) {
-    for (b->n = 0; i < all.n && b->n < SIDE * EACH; i++) enter(t, b, all.p[i].k, all.p[i].s);
+    for (b->n = 0; i < all.n && b->n < GROUP; i++) enter(t, b, all.p[i].k, all.p[i].s);
     measure(t, b);
     show(t, t->r.trials);
   }
