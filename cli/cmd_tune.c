@@ -96,18 +96,20 @@ static tarn_tune_report tune_program(tarn_ctx *cx, cli_compile *c, const char *d
   r.fresh += first.fresh, r.failed += first.failed;
   return r;
 }
-/* A sample of every kernel that the kernel graph of a model prices; without a model only learning. */
-static tarn_tune_report tune_all(tarn_ctx *cx, cli_compile *c, const char *db, const tarn_tune_options *o) {
+/* A sample of the kernels of a model's program, or of every kernel that its kernel graph prices. */
+static tarn_tune_report tune_spread(tarn_ctx *cx, cli_compile *c, const char *db, bool every, const tarn_tune_options *o) {
   seen v = {.cx = cx, .by_hash = tarn_map_new(cx)};
   tarn_price recorder = {.name = "recording", .user = &v, .seconds = note_kernel};
+  wanted w = {0};
+  if (every) c->price = &recorder;
+  const cli_compiled *r = cli_optimise(cx, c);
+  of_program(cx, r->kprog, &w);
+  if (every) return tarn_tune(r->L, r->hw, v.sig.p, NULL, v.sig.n, tarn_store_open(cx, db), o);
+  return tarn_tune(r->L, r->hw, w.sig.p, NULL, w.sig.n, tarn_store_open(cx, db), o);
+}
+static tarn_tune_report only_learn(tarn_ctx *cx, const cli_compile *c, const char *db, const tarn_tune_options *o) {
   tarn_lang *L = tarn_lang_new(cx);
-  const tarn_hw *hw = cli_hardware(L, c->hw);
-  if (c->model) {
-    c->price = &recorder;
-    const cli_compiled *r = cli_optimise(cx, c);
-    L = r->L, hw = r->hw;
-  }
-  return tarn_tune(L, hw, v.sig.p, NULL, v.sig.n, tarn_store_open(cx, db), o);
+  return tarn_tune(L, cli_hardware(L, c->hw), NULL, NULL, 0, tarn_store_open(cx, db), o);
 }
 
 int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
@@ -116,6 +118,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   tarn_tune_options o = {0};
   const char *db = "tarn.db", *model = "tarn-price.json", *fleet = NULL;
   uint64_t trials = 0, threads = 0, each = 0;
+  bool every = false;
   const char *usage = "tune MODEL [--trials N] [--seconds S] [--db F] [--output F] | tune --train-only [--db F]";
   const cli_opt opts[] = {
       {"--trials", NULL, CLI_U32, &trials, "N", "measurements, those in the store included (default 1000)"},
@@ -123,7 +126,8 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
       {"--db", NULL, CLI_STR, &db, "F", "the store (default tarn.db)"},
       {"--output", "-o", CLI_STR, &model, "F", "the learned price (default tarn-price.json)"},
       {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL, "measure nothing, learn from the store"},
-      {"--spread", NULL, CLI_FLAG, &o.spread, NULL, "measure a sample of every kernel that is priced, to learn from, instead of tuning"},
+      {"--spread", NULL, CLI_FLAG, &o.spread, NULL, "measure a sample of schedules of each kernel, to learn from, instead of tuning"},
+      {"--every", NULL, CLI_FLAG, &every, NULL, "with --spread: of every kernel that is priced, not only of the program's"},
       {"--per-kernel", NULL, CLI_U32, &each, "N", "with --spread: schedules of one kernel (default 40)"},
       {"--price", NULL, CLI_STR, &c.price_file, "FILE", "the price to begin with, or analytic (default: the shipped one, if it fits)"},
       {"--fleet", NULL, CLI_STR, &fleet, "URL", "measure on other machines"},
@@ -141,7 +145,9 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   c.model = words.n ? words.p[0] : NULL;
   watch w = {.begin = cli_now()};
   if (!c.json && isatty(2)) o.progress = show_progress, o.user = &w;
-  tarn_tune_report r = o.spread || o.train_only ? tune_all(cx, &c, db, &o) : tune_program(cx, &c, db, &o);
+  tarn_tune_report r = o.train_only ? only_learn(cx, &c, db, &o)
+                       : o.spread   ? tune_spread(cx, &c, db, every, &o)
+                                    : tune_program(cx, &c, db, &o);
   report(cx, &c, &r, model);
   return 0;
 }

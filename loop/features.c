@@ -19,7 +19,9 @@
   X(ALIGN, "alignment of the " who " in bytes (log2)")                                                               \
   X(CONFLICT, "rows of the tile of the " who " a page apart (log2)")                                                 \
   X(INNER, "footprint of the " who " inside the loop around the tile to the first cache (log2)")                     \
-  X(GUARDS, "guards on the " who)
+  X(GUARDS, "guards on the " who)                                                                                    \
+  X(PAGES, "pages of the " who " touched by the innermost loop (log2)")                                              \
+  X(RUN, "elements of the " who " in one piece in the tile (log2)")
 
 #define FEATURES(X)                                                                                                   \
   X(F_SECONDS, "analytic seconds (log2)")                                                                            \
@@ -88,9 +90,19 @@
   X(F_STORES, "stores of single elements a vector operation (log2)")                                                 \
   X(F_EPI_READS, "operands of the epilogue")                                                                         \
   X(F_EPI_WIDE, "of them along the lanes")                                                                           \
-  X(F_OPS_LOADS, "vector operations a load")
+  X(F_OPS_LOADS, "vector operations a load")                                                                         \
+  X(F_RATE0, "bytes missed by the first cache an operation (log2)")                                                  \
+  X(F_RATE1, "bytes missed by the second cache an operation (log2)")                                                 \
+  X(F_RATE2, "bytes missed by the third cache an operation (log2)")                                                  \
+  X(F_PAGES0, "pages touched by the innermost loop (log2)")                                                          \
+  X(F_PAGES1, "pages touched by the next loop (log2)")                                                               \
+  X(F_PAGES2, "pages touched by the third loop (log2)")                                                              \
+  X(F_PAGE_TURNS, "pages newly touched an operation, of those that one TLB holds (log2)")                             \
+  X(F_LINE_TURNS, "lines newly touched a vector operation by the innermost loop (log2)")                             \
+  X(F_STREAMS, "operands that step by more than a line in the innermost loop")                                       \
+  X(F_ONLY_COPY, "neither reduces nor computes")
 
-enum { A_BYTES, A_LOADS, A_REUSE, A_DISTANCE, A_STEP, A_STEP2, A_ALIGN, A_CONFLICT, A_INNER, A_GUARDS, A_COUNT };
+enum { A_BYTES, A_LOADS, A_REUSE, A_DISTANCE, A_STEP, A_STEP2, A_ALIGN, A_CONFLICT, A_INNER, A_GUARDS, A_PAGES, A_RUN, A_COUNT };
 enum { A_WIDE, A_SPLAT, A_SCATTERED, A_RESULT, A_KINDS };
 #define ID(id, words) id,
 enum { FEATURES(ID) F_COUNT };
@@ -168,6 +180,7 @@ static void around(const shape *t, uint32_t k, int64_t *span) {
   }
 }
 
+#define PAGE 4096.0
 /* ---- accesses ---- */
 static double rows_of(const shape *t, const acc_model *a) {
   double rows = 1;
@@ -202,7 +215,7 @@ static double alignment(const shape *t, const acc_model *a) {
 static double conflicts(const shape *t, const acc_model *a) {
   double rows = 1;
   for (uint32_t d = 0; d < t->m->n; d++)
-    if (d != t->vdim && t->size[d] > 1 && a->coef[d] && (int64_t)((double)llabs(a->coef[d]) * a->bytes) % 4096 == 0)
+    if (d != t->vdim && t->size[d] > 1 && a->coef[d] && (int64_t)((double)llabs(a->coef[d]) * a->bytes) % (int64_t)PAGE == 0)
       rows *= (double)t->size[d];
   return rows;
 }
@@ -226,6 +239,11 @@ static void of_access(const shape *t, const acc_model *a, uint32_t kind, double 
   f[A_ALIGN] = lg(alignment(t, a)), f[A_CONFLICT] = lg(conflicts(t, a));
   around(t, 0, span);
   f[A_INNER] = lg(loop_footprint(a, t->m->n, span, t->line) / t->room[0]);
+  f[A_PAGES] = lg(loop_footprint(a, t->m->n, span, PAGE) / PAGE);
+  double run = 1;
+  for (uint32_t d = 0; d < t->m->n; d++)
+    if (t->size[d] > 1 && llabs(a->coef[d]) && (double)llabs(a->coef[d]) <= run) run += (double)llabs(a->coef[d]) * (double)(t->size[d] - 1);
+  f[A_RUN] = lg(run);
   f[A_GUARDS] = (float)(__builtin_popcount(a->guarded) + (t->vdim < t->m->n && (a->guarded >> t->vdim & 1) ? 4 : 0));
 }
 static void of_reads(const shape *t, double points, float *f) {
@@ -248,6 +266,7 @@ static void of_reads(const shape *t, double points, float *f) {
     for (uint32_t d = 0; d < m->n; d++)
       if (t->size[d] > 1 && d != t->vdim && (a->guarded >> d & 1)) f[F_GUARD_TILE] += 1;
     double step = step_in(t, a, 0);
+    f[F_STREAMS] += step > t->line;
     f[F_LINES_INNER] += (float)(rows_of(t, a) * (step < t->line ? step / t->line : 1));
     if (bytes <= heaviest[kind]) continue;
     heaviest[kind] = bytes;
@@ -258,6 +277,28 @@ static void of_reads(const shape *t, double points, float *f) {
 }
 
 /* ---- the whole ---- */
+#define TLB 64.0 /* pages that the first table holds: about what processors have had for twenty years */
+static double pages(const shape *t, const int64_t *span) {
+  const stage_model *m = t->m;
+  double sum = loop_footprint(&m->result, m->nacc, span, PAGE);
+  for (uint32_t r = 0; r < m->nread; r++) sum += loop_footprint(&m->read[r], m->n, span, PAGE);
+  return sum / PAGE;
+}
+/* Pages and lines: what loops touch, and how often a page comes that the table has lost. */
+static void of_pages(const shape *t, float *f) {
+  int64_t span[TARN_MAX_DIMS];
+  double ops = t->ops, turns = 0, first = 0;
+  for (uint32_t k = 0; k < t->nloop; k++) {
+    ops *= t->trips[t->nloop - k - 1];
+    around(t, k, span);
+    double n = pages(t, span);
+    if (k < DEEP) f[F_PAGES0 + k] = lg(n);
+    if (k == 0) first = footprint(t, span) / t->line / ops;
+    turns = n / ops;
+    if (n > TLB) break; /* around this loop every page is lost before it comes again */
+  }
+  f[F_PAGE_TURNS] = lg(turns), f[F_LINE_TURNS] = lg(first);
+}
 static void footprints(const shape *t, float *f) {
   const stage_model *m = t->m;
   int64_t span[TARN_MAX_DIMS];
@@ -314,6 +355,8 @@ static void of_stage(const tarn_hw *hw, const stage_model *m, const tarn_stage_s
   of_tile(&t, points * terms, f);
   of_reads(&t, points * terms, f);
   footprints(&t, f);
+  of_pages(&t, f);
+  f[F_ONLY_COPY] = !m->reduces && m->body_ops <= 0;
   uint32_t kind = kind_of(&t, &m->result);
   of_access(&t, &m->result, kind, points, f + F_COUNT + A_RESULT * A_COUNT);
   f[F_STORE_WIDE] = t.vdim < m->nacc && llabs(m->result.coef[t.vdim]) == 1;
@@ -334,6 +377,7 @@ void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const ta
   f[F_RATE] = lg((c->flops + 1) / (c->seconds * hw->clock));
   f[F_FLOPS] = lg(c->flops + 1), f[F_BYTES0] = lg(c->bytes[0] + 1), f[F_BYTES1] = lg(c->bytes[1] + 1);
   f[F_INTENSITY] = lg((c->flops + 1) / (c->bytes[0] + 1)), f[F_PARALLEL] = (float)c->parallel, f[F_THREADS] = (float)threads;
+  for (uint32_t i = 0; i < 3; i++) f[F_RATE0 + i] = lg((c->bytes[i] + 1e-3) / (c->flops + 1));
   f[F_STAGES] = (float)km->nstage, f[F_SHARED] = (float)s->nshared;
   for (uint32_t i = 0; i < km->nstage; i++) { /* the stage with the most work speaks for the kernel */
     tarn_cost one = {0};

@@ -155,7 +155,7 @@ static double dear_sums(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_
 static void other_price(tarn_ctx *cx, void *arg) {
   (void)arg;
   uint32_t asked = 0;
-  const tarn_price p = {"dear", &asked, dear_sums};
+  const tarn_price p = {.name = "dear", .user = &asked, .seconds = dear_sums};
   pipeline v = solve(cx, nets[0].text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_EXACT, .price = &p});
   ck_assert_uint_gt(asked, 0);
   ck_assert_str_eq(v.report.price_name, "dear");

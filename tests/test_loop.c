@@ -274,6 +274,20 @@ static void check_solution(tarn_solver *sv, const tarn_hw *hw, const tarn_ksig *
   MUST(cost.flops >= 0 && cost.parallel <= threads + 1e-9);
   MUST(tarn_solve(sv, k, NULL) == s);
 }
+/* The kernel and its schedule as text, read again: the same; features of every kernel are numbers. */
+static void check_texts(tarn_solver *sv, const tarn_hw *hw, const tarn_ksig *k, uint32_t threads) {
+  const tarn_nest *n = tarn_nest_get(L, k->nest);
+  tarn_cost cost;
+  float f[TARN_FEATURES];
+  const tarn_schedule *s = tarn_solve(sv, k, &cost);
+  const char *text = tarn_ksig_text(L, cx, k), *st = tarn_schedule_text(L, cx, n, s);
+  tarn_ksig back;
+  tarn_ksig_parse(L, text, strlen(text), &back);
+  MUST(tarn_ksig_equal(k, &back) && !strcmp(tarn_ksig_text(L, cx, &back), text));
+  MUST(!strcmp(tarn_schedule_text(L, cx, n, tarn_schedule_parse(L, n, st, strlen(st))), st));
+  tarn_features(L, hw, k, s, threads, &cost, f);
+  for (uint32_t i = 0; i < TARN_FEATURES; i++) MUST(isfinite(f[i]));
+}
 static const char *const machines[] = {"x86-64-v3", "aarch64", "riscv64"};
 TEST(solutions_are_schedules) {
   UNUSED;
@@ -287,9 +301,10 @@ TEST(solutions_are_schedules) {
     s.sig.strict = below(3) == 0;
     tarn_ksig_canonical(L, &s.sig);
     check_solution(sv, hw, &s.sig, threads);
+    check_texts(sv, hw, &s.sig, threads);
   }
   tarn_solver_stats st = tarn_solver_count(sv);
-  ck_assert(st.uses == 300 && st.signatures <= 150 && st.evaluations >= st.signatures);
+  ck_assert(st.uses == 450 && st.signatures <= 150 && st.evaluations >= st.signatures);
 }
 
 /* A product of an (m, k) by an (n, k) matrix, both row-major. */

@@ -1,9 +1,10 @@
 /* A price that knows what was measured. See tarn_measured() in tune.h. */
 #include "tune/tune.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-typedef struct known_kernel { uint32_t first, n, best; const tarn_schedule *sched; bool parsed; } known_kernel;
+typedef struct known_kernel { uint32_t first, best; const tarn_schedule *sched; bool parsed; } known_kernel;
 typedef struct known {
   tarn_ctx *cx;
   const tarn_record *r;          /* of this number of threads, by kernel */
@@ -12,6 +13,7 @@ typedef struct known {
   tarn_map *by_sig;              /* hash of a kernel within this program -> 1 + … or 0: nothing known */
   tarn_map *seconds;             /* hashes of kernel and schedule -> record */
   const tarn_price *otherwise;
+  double scale;                  /* of what it says: so that what was measured does not look dear beside what was not */
 } known;
 
 static uint64_t hash_of(const char *text) { return tarn_hash_bytes(text, strlen(text), 0); }
@@ -26,6 +28,10 @@ static known_kernel *find(known *q, tarn_lang *L, const tarn_ksig *k) {
   }
   return *at ? &q->kernel.p[*at - 1] : NULL;
 }
+static double expected(const tarn_price *p, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                       uint32_t threads, const tarn_cost *analytic) {
+  return p ? p->seconds(p->user, L, hw, k, s, threads, analytic) : analytic->seconds;
+}
 static double measured_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                                uint32_t threads, const tarn_cost *analytic) {
   known *q = user;
@@ -37,7 +43,7 @@ static double measured_seconds(void *user, tarn_lang *L, const tarn_hw *hw, cons
     tarn_release(q->cx, m);
     if (at) return q->r[*at].seconds;
   }
-  return q->otherwise ? q->otherwise->seconds(q->otherwise->user, L, hw, k, s, threads, analytic) : analytic->seconds;
+  return q->scale * expected(q->otherwise, L, hw, k, s, threads, analytic);
 }
 
 typedef struct reading { tarn_lang *L; const tarn_ksig *k; const char *text; const tarn_schedule *out; } reading;
@@ -58,6 +64,34 @@ static const tarn_schedule *measured_schedule(void *user, tarn_lang *L, const ta
   return e->sched;
 }
 
+/* ---- measured to expected ---- */
+#define COMPARED 200 /* kernels */
+typedef struct compared { known *q; tarn_lang *L; const tarn_hw *hw; const tarn_record *r; double ratio; } compared;
+static void compare(tarn_ctx *cx, void *arg) {
+  compared *x = arg;
+  tarn_ksig *k = TARN_NEW(cx, tarn_ksig);
+  tarn_cost c;
+  tarn_ksig_parse(x->L, x->r->kernel_text, strlen(x->r->kernel_text), k);
+  const char *text = x->r->schedule_text;
+  const tarn_schedule *s = tarn_schedule_parse(x->L, tarn_nest_get(x->L, k->nest), text, strlen(text));
+  tarn_cost_of(x->L, x->hw, k, s, x->r->threads, &c);
+  x->ratio = x->r->seconds / expected(x->q->otherwise, x->L, x->hw, k, s, x->r->threads, &c);
+}
+static int by_ratio(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+/* The median over the fastest schedules. */
+static double scale_of(known *q, tarn_lang *L, const tarn_hw *hw) {
+  double ratio[COMPARED];
+  uint32_t n = 0, step = q->kernel.n / COMPARED + 1;
+  for (uint32_t i = 0; i < q->kernel.n; i += step) {
+    compared x = {q, L, hw, &q->r[q->kernel.p[i].best], 0};
+    if (tarn_protect(q->cx, compare, &x) == TARN_OK && x.ratio > 0 && x.ratio < INFINITY) ratio[n++] = x.ratio;
+  }
+  qsort(ratio, n, sizeof *ratio, by_ratio);
+  return n ? ratio[n / 2] : 1;
+}
 static void index_records(known *q, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     bool fresh;
@@ -67,7 +101,6 @@ static void index_records(known *q, uint32_t n) {
       tarn_push(q->cx, &q->kernel, ((known_kernel){.first = i, .best = i}));
     }
     known_kernel *e = &q->kernel.p[*at - 1];
-    e->n++;
     if (q->r[i].seconds < q->r[e->best].seconds) e->best = i;
     *tarn_map_at(q->seconds, tarn_hash_mix(q->r[i].kernel, q->r[i].schedule), &fresh) = i;
   }
@@ -82,6 +115,7 @@ const tarn_price *tarn_measured(tarn_lang *L, const tarn_hw *hw, const char *pat
   known *q = TARN_NEW(cx, known);
   *q = (known){.cx = cx, .r = mine, .by_text = tarn_map_new(cx), .by_sig = tarn_map_new(cx), .seconds = tarn_map_new(cx), .otherwise = otherwise};
   index_records(q, kept);
+  q->scale = scale_of(q, L, hw);
   tarn_price *p = TARN_NEW(cx, tarn_price);
   *p = (tarn_price){.user = q, .seconds = measured_seconds, .schedule = measured_schedule};
   p->name = tarn_format(cx, "measured: %u schedules of %u kernels; else %s", kept, q->kernel.n, otherwise ? otherwise->name : "analytic");
