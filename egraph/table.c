@@ -81,7 +81,7 @@ static uint64_t hash_of(const tarn_egraph *g, uint32_t id) {
 
 /* From the nodes, into empty buckets. */
 static void fill(tarn_egraph *g) {
-  enum { AHEAD = 16 };
+  enum { AHEAD = 32 };
   uint64_t hash[AHEAD];
   for (uint32_t first = 0; first < g->n_ids; first += AHEAD) {
     uint32_t end = first + AHEAD < g->n_ids ? first + AHEAD : g->n_ids;
@@ -94,18 +94,32 @@ static void fill(tarn_egraph *g) {
   }
 }
 
-/* From a table of half the size, whose slots know to which half they go. */
+/* The slots of a bucket into two that are empty. */
+static void deal(eg_table *t, const uint32_t *from, uint32_t *to, uint32_t ids) {
+  uint32_t *half[2] = {to, to + EG_BUCKET};
+  for (uint32_t j = 0; j < EG_BUCKET; j++) {
+    uint32_t s = from[j];
+    if (s < TOMB) *half[s >> t->shift & 1]++ = (s & ~t->ids) | (s & ids);
+  }
+  t->used += (uint32_t)(half[0] - to) + (uint32_t)(half[1] - to) - EG_BUCKET;
+}
+
+/* From a table of half the size, whose slots know to which half they go. Behind a full bucket, and where another has run
+ * over, they are put one by one. */
 static void split(tarn_egraph *g, const eg_table *old) {
   eg_table *t = &g->table;
-  uint32_t ids = old->ids, tags = ~t->ids;
+  uint32_t ids = old->ids;
   const uint32_t *b = old->slots;
   bool spilled = !eg_slots_empty(b + (size_t)EG_BUCKET * old->mask);
   for (uint32_t i = 0; i <= old->mask; i++, b += EG_BUCKET) {
-    for (uint32_t j = 0; j < EG_BUCKET; j++) {
+    uint32_t *to = t->slots + (size_t)2 * EG_BUCKET * i;
+    bool apart = spilled || to[0] != NONE || to[EG_BUCKET] != NONE;
+    if (!apart) deal(t, b, to, ids);
+    for (uint32_t j = 0; apart && j < EG_BUCKET; j++) {
       uint32_t s = b[j], home = 2 * i + (s >> t->shift & 1);
       if (s >= TOMB) continue;
       if (spilled) home = eg_slot_home(t, hash_of(g, s & ids));
-      put(t, home, (s & tags) | (s & ids));
+      put(t, home, (s & ~t->ids) | (s & ids));
     }
     spilled = !eg_slots_empty(b);
   }
