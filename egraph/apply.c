@@ -116,19 +116,20 @@ static eg_outcome make_nodes(eg_applier *ap, uint32_t rule, const uint32_t *tupl
 
 /* ---- unions ---- */
 
-/* The record of a union by a rule: LOG_RULE | length << 2 | set << 16; rule | part << 20; the
- * tuple; the ids of the right-side nodes. See explain.c. */
-bool eg_log_rule(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple,
-                 const uint32_t *made, uint32_t n_made) {
+/* The record of a union by a rule: what internal.h says, the tuple, the ids of the right-side nodes. See explain.c. */
+bool eg_log_rule(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple, const uint32_t *made, uint32_t n_made) {
   tarn_egraph *g = ap->g;
-  const eg_rule *r = &ap->rs->rule[rule];
-  uint32_t n = 2 + r->n_words + n_made;
-  if (n >= 1u << 14 || !eg_log_reserve(g, n)) return false;
+  uint32_t words = ap->rs->rule[rule].n_words, n = 1 + words + n_made;
+  uint32_t code = part == PART_FUNCTION ? LOG_FUNCTION : part < LOG_FUNCTION ? part : UINT32_MAX;
+  bool small = n < 1u << 8 && code != UINT32_MAX && rule < 1u << 12 && ap->set < 1u << 6;
+  if (!small) n += 3;
+  if (!eg_log_reserve(g, n)) return false;
   uint32_t *p = g->log.p + g->log.n;
-  p[0] = LOG_RULE | n << 2 | ap->set << 16, p[1] = rule | part << 20;
-  memcpy(p + 2, tuple, r->n_words * sizeof *p);
-  if (n_made) memcpy(p + 2 + r->n_words, made, n_made * sizeof *p);
   g->log.n += n;
+  if (small) *p++ = LOG_RULE | n << 2 | code << 10 | rule << 14 | ap->set << 26;
+  else p[0] = LOG_RULE, p[1] = n, p[2] = ap->set, p[3] = rule | part << 20, p += 4;
+  for (uint32_t i = 0; i < words; i++) *p++ = tuple[i];
+  for (uint32_t i = 0; i < n_made; i++) *p++ = made[i];
   return true;
 }
 

@@ -50,13 +50,28 @@ static bool explain_into(explainer *x, chain *c, uint32_t a, uint32_t b, uint32_
 
 /* ---- records ---- */
 
-static uint32_t rec_len(const uint32_t *p) { return p[0] >> 2 & 0x3FFF; }
+static uint32_t rec_len(const uint32_t *p) {
+  switch (p[0] & 3) {
+  case LOG_CONG: return 2;
+  case LOG_RULE: return p[0] >> 2 & 0xFF ? p[0] >> 2 & 0xFF : p[1];
+  default: return p[0] >> 2 & 0x3FFF;
+  }
+}
+
+/* The ids that a record joins, but for LOG_RULE. */
+static edge plain_edge(const uint32_t *p, size_t at) {
+  return (p[0] & 3) == LOG_CONG ? (edge){p[0] >> 2, p[1], at} : (edge){p[1], p[2], at};
+}
 
 static use read_use(const explainer *x, uint32_t e) {
   const uint32_t *p = x->g->log.p + x->e[e].at;
-  const eg_rule *r = &x->g->sets[p[0] >> 16]->rule[p[1] & 0xFFFFF];
-  use u = {r, p + 2, p + 2 + r->n_words, p[1] >> 20, 0, e};
-  u.n_made = rec_len(p) - 2 - r->n_words;
+  bool small = p[0] >> 2 & 0xFF;
+  uint32_t head = small ? 1 : 4, set = small ? p[0] >> 26 : p[2];
+  uint32_t rule = small ? p[0] >> 14 & 0xFFF : p[3] & 0xFFFFF, part = small ? p[0] >> 10 & 15 : p[3] >> 20;
+  if (small && part == LOG_FUNCTION) part = PART_FUNCTION;
+  const eg_rule *r = &x->g->sets[set]->rule[rule];
+  use u = {r, p + head, p + head + r->n_words, part, 0, e};
+  u.n_made = rec_len(p) - head - r->n_words;
   return u;
 }
 
@@ -91,7 +106,7 @@ static bool read_log(explainer *x) {
   for (size_t at = 0; at < g->log.n; at += rec_len(g->log.p + at)) {
     if (!eg_grow(x->m, (void **)&x->e, &x->e_cap, x->n_e + 1u, sizeof *x->e)) return false;
     const uint32_t *p = g->log.p + at;
-    x->e[x->n_e] = (edge){p[1], p[2], at};
+    x->e[x->n_e] = plain_edge(p, at);
     if ((p[0] & 3) == LOG_RULE) {
       use u = read_use(x, x->n_e);
       rule_ends(x, &u, &x->e[x->n_e].x, &x->e[x->n_e].y);
@@ -126,8 +141,9 @@ static uint32_t edge_cost(const explainer *x, uint32_t e) {
   const uint32_t *p = x->g->log.p + x->e[e].at;
   uint32_t kind = p[0] & 3, cost = 2;
   if (kind == LOG_CONG) {
-    uint32_t n = eg_arity(x->g, p[1]);
-    const uint32_t *a = origin(x, p[1]), *b = origin(x, p[2]);
+    edge at = x->e[e];
+    uint32_t n = eg_arity(x->g, at.x);
+    const uint32_t *a = origin(x, at.x), *b = origin(x, at.y);
     for (uint32_t i = 0; i < n; i++) cost += a[i] != b[i] ? 3 : 0;
   } else if (kind == LOG_RULE) {
     use u = read_use(x, e);
@@ -477,7 +493,7 @@ static bool edge_into(explainer *x, chain *c, uint32_t e) {
   const uint32_t *p = x->g->log.p + x->e[e].at;
   uint32_t left;
   switch (p[0] & 3) {
-  case LOG_CONG: return respell(x, c, p[1], origin(x, p[2]), e, &left);
+  case LOG_CONG: return respell(x, c, x->e[e].x, origin(x, x->e[e].y), e, &left);
   case LOG_PLAIN: return rule_step(x, c, p[3], p[4], term_of(x, p[1]), term_of(x, p[2]));
   case LOG_AT:
     return respell(x, c, p[1], p + 5, e, &left) && rule_step(x, c, p[3], p[4], left, term_of(x, p[2]));

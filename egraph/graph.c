@@ -316,7 +316,7 @@ static uint32_t add_alias(tarn_egraph *g, uint32_t id, uint32_t head, const uint
   if (!have && n) return NONE;
   if (!n || memcmp(have, given, n * sizeof *given) == 0) return id;
   if (!can_add(g) || !reserve_ids(g, g->n_ids + (size_t)1) || !eg_table_reserve(g, 1) ||
-      (n > 2 && !reserve_wide(g, n)) || !eg_log_reserve(g, 3))
+      (n > 2 && !reserve_wide(g, n)) || !eg_log_reserve(g, 2))
     return NONE;
   uint32_t a = g->n_ids++;
   g->rec[a] = (eg_rec){head | HEAD_HIDDEN | HEAD_DEAD, {n > 0 ? given[0] : 0, n > 1 ? given[1] : 0}, a};
@@ -330,9 +330,7 @@ static uint32_t add_alias(tarn_egraph *g, uint32_t id, uint32_t head, const uint
   }
   eg_set_parent(g, a, eg_find(g, id));
   g->stamp[a] = 0, g->mask[a] = 0;
-  uint32_t *p = g->log.p + g->log.n;
-  p[0] = LOG_CONG | 3u << 2, p[1] = a, p[2] = id;
-  g->log.n += 3;
+  eg_log_congruent(g, a, id);
   g->version++;
   return a;
 }

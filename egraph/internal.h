@@ -246,7 +246,11 @@ void eg_modify_all(tarn_egraph *g, uint32_t cls);
 /* log.c */
 enum { LOG_CONG, LOG_PLAIN, LOG_AT, LOG_RULE };
 enum { PART_FUNCTION = 0xFFF }; /* instead of a right side's number: the result of a function */
+/* The first word of a LOG_RULE record: kind, 8 bits of length, 4 of part, 12 of rule, 6 of rule set.  A record that does
+ * not fit has length 0 there, then the length, the rule set, and rule | part << 20. */
+enum { LOG_FUNCTION = 15 }; /* the part that stands for PART_FUNCTION */
 bool eg_log_reserve(tarn_egraph *g, size_t words);
+void eg_log_congruent(tarn_egraph *g, uint32_t x, uint32_t y); /* two words, that were reserved */
 bool eg_save_origin(tarn_egraph *g, uint32_t id, const uint32_t *kids, uint32_t n);
 /* The original kids of id (its present ones when they never changed); NULL: no memory, which cannot be when nothing was
  * saved since eg_index_origins(). */

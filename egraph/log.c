@@ -1,14 +1,21 @@
 /* The log of reasons: what tarn_eg_explain() works from.
  *
- * Each union appends one record; its place in the log is its time.  A record's first word is kind | length << 2
- * (with the rule set << 16 for LOG_RULE).  Nothing else is done while the graph grows: chains are found in the log
- * when they are asked for.  The original kids of a node whose kids changed go to g->origin as (id, kids…). */
+ * Each union appends one record; its place in the log is its time.  The low two bits of a record's first word are its
+ * kind.  LOG_CONG: above them one node, then the other.  LOG_PLAIN, LOG_AT: the length, the two ids, rule, note, the
+ * evidence.  LOG_RULE: internal.h and apply.c.  Nothing else is done while the graph grows: chains are found in the log when they are
+ * asked for.  The original kids of a node whose kids changed go to g->origin as (id, kids…). */
 #include "egraph/internal.h"
 
 #include <string.h>
 
 bool eg_log_reserve(tarn_egraph *g, size_t words) {
   return !g->reasons || eg_vec_reserve(&g->mem, &g->log, words);
+}
+
+void eg_log_congruent(tarn_egraph *g, uint32_t x, uint32_t y) {
+  uint32_t *p = g->log.p + g->log.n;
+  p[0] = LOG_CONG | x << 2, p[1] = y;
+  g->log.n += 2;
 }
 
 bool eg_save_origin(tarn_egraph *g, uint32_t id, const uint32_t *kids, uint32_t n) {

@@ -346,11 +346,7 @@ static bool merge_nodes(tarn_egraph *g, uint64_t h, uint32_t node, uint32_t know
   touch(g, node);
   if (gone != node) queue_repair(g, eg_find_mut(g, gone));
   bool apart = eg_find_mut(g, node) != eg_find_mut(g, known);
-  if (g->reasons && (apart || g->reasons == TARN_EG_REASONS_ALL)) {
-    uint32_t *p = g->log.p + g->log.n; /* room was reserved */
-    p[0] = LOG_CONG | 3u << 2, p[1] = node, p[2] = known;
-    g->log.n += 3;
-  }
+  if (g->reasons && (apart || g->reasons == TARN_EG_REASONS_ALL)) eg_log_congruent(g, node, known);
   return !apart || eg_join(g, node, known, TARN_EG_RULE_CONGRUENCE, 0) >= 0;
 }
 
@@ -363,7 +359,7 @@ static bool canonize(tarn_egraph *g, uint32_t node) {
   if (!stale) return true;
   if (!reserve_work(g, 2) || !eg_table_reserve(g, 1)) return false;
   if (g->reasons) {
-    if (!eg_log_reserve(g, 3)) return false;
+    if (!eg_log_reserve(g, 2)) return false;
     if (!(g->rec[node].head & HEAD_SAVED)) {
       if (!eg_save_origin(g, node, kids, n)) return false;
       g->rec[node].head |= HEAD_SAVED;
