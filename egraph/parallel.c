@@ -1,31 +1,44 @@
 /* Searching with several threads.
  *
- * While a graph is searched nothing in it changes, so threads need only scratch of their own.  The pieces of a search
- * are taken one by one; what each finds is kept apart and put together in the order of the pieces, so that the result is
- * that of one thread.  Memory comes from the graph's allocator, one thread at a time; time is asked for by the caller's
- * thread only. */
+ * While a graph is searched nothing in it changes, so threads need only scratch of their own.  The caller's thread takes the
+ * pieces of a search from the first on and writes where one thread alone would; the others take them from the last
+ * on and keep what they find, which is put behind in the order of the pieces: the result is that of one thread.
+ * Memory comes from the graph's allocator, one thread at a time; time is asked for by the caller's thread only. */
 #include "egraph/match.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
+enum { MOST_THREADS = 64 };
+
+typedef struct share { /* what a helper found for one rule in one piece: up to there in its lists */
+  uint64_t count;
+  size_t found, known;
+  bool full;
+} share;
+
+typedef struct worker {
+  struct team *t;
+  pthread_t thread;
+  bool caller;
+  eg_vec *list; /* a helper's: found and known of each rule */
+  size_t lists;
+} worker;
+
 typedef struct team {
   eg_searcher *s;
   const eg_search_job *j;
-  const eg_sink *sinks;
-  eg_sink *part;  /* pieces × rules */
-  eg_vec *tuples; /* found and known of each */
+  eg_sink *sinks;
+  eg_sink *before; /* as they were */
+  share *share;    /* pieces × rules */
+  worker **owner;  /* per piece; NULL: the caller */
+  size_t before_cap, share_cap, owner_cap;
   pthread_mutex_t lock;
-  atomic_uint next;
+  uint32_t low, high; /* pieces from low on and below high are left */
   atomic_bool stop, failed;
+  worker w[MOST_THREADS];
 } team;
-
-typedef struct worker {
-  team *t;
-  pthread_t thread;
-  bool caller;
-} worker;
 
 /* The graph's own memory behind a lock; limits and counts are kept there. */
 static void *locked_realloc(void *user, void *p, size_t old, size_t n) {
@@ -38,101 +51,136 @@ static void *locked_realloc(void *user, void *p, size_t old, size_t n) {
   return q;
 }
 
-typedef struct pulse {
-  team *t;
-  bool caller;
-} pulse;
-
 static bool give_up(void *user) {
-  pulse *p = user;
-  if (p->caller && p->t->s->hurry && p->t->s->hurry(p->t->s->user)) atomic_store(&p->t->stop, true);
-  return atomic_load(&p->t->stop);
+  worker *w = user;
+  team *t = w->t;
+  if (w->caller && t->s->hurry && t->s->hurry(t->s->user)) atomic_store(&t->stop, true);
+  return atomic_load(&t->stop);
 }
 
-static bool search_piece(team *t, eg_searcher *own, uint32_t k) {
-  eg_sink *part = t->part + (size_t)k * t->j->n;
-  eg_vec *v = t->tuples + 2 * (size_t)k * t->j->n;
-  for (uint32_t i = 0; i < t->j->n; i++) {
-    const eg_sink *whole = &t->sinks[i];
-    part[i] = (eg_sink){.found = whole->found ? &v[2 * i] : NULL, .known = whole->known ? &v[2 * i + 1] : NULL,
-                        .seen = whole->seen, .limit = whole->full ? 0 : whole->limit - whole->count, .full = whole->full};
-  }
+/* The next piece, or NONE. */
+static uint32_t claim(worker *w) {
+  team *t = w->t;
+  uint32_t k = NONE;
+  pthread_mutex_lock(&t->lock);
+  if (t->low < t->high && !atomic_load(&t->stop)) k = w->caller ? t->low++ : --t->high;
+  if (k != NONE) t->owner[k] = w->caller ? NULL : w;
+  pthread_mutex_unlock(&t->lock);
+  return k;
+}
+
+static bool search_piece(worker *w, eg_searcher *own, eg_sink *part, uint32_t k) {
+  team *t = w->t;
+  uint32_t n = t->j->n;
   for (size_t a = 0; a < own->keyed_cap; a++) own->keyed[a].at = NULL;
-  return eg_search_piece(own, t->j, part, k);
+  if (w->caller) return eg_search_piece(own, t->j, t->sinks, k);
+  for (uint32_t i = 0; i < n; i++) {
+    const eg_sink *b = &t->before[i];
+    part[i] = (eg_sink){.found = b->found ? &w->list[2 * i] : NULL, .known = b->known ? &w->list[2 * i + 1] : NULL,
+                        .seen = b->seen, .limit = b->full ? 0 : b->limit - b->count, .full = b->full};
+    if (b->limit == UINT64_MAX) part[i].limit = UINT64_MAX;
+  }
+  bool ok = eg_search_piece(own, t->j, part, k);
+  for (uint32_t i = 0; i < n; i++)
+    t->share[(size_t)k * n + i] = (share){part[i].count, w->list[2 * i].n, w->list[2 * i + 1].n, part[i].full};
+  return ok;
 }
 
 static void *work(void *arg) {
   worker *w = arg;
   team *t = w->t;
   eg_mem mem = {.a = {locked_realloc, t}};
-  pulse p = {t, w->caller};
   eg_searcher own = *t->s;
-  own.mem = &mem, own.hurry = give_up, own.user = &p, own.gave_up = false, own.patience = 0;
+  own.mem = &mem, own.hurry = give_up, own.user = w, own.gave_up = false, own.patience = 0;
   own.tuple = own.fixed = NULL, own.mode = NULL, own.keyed = NULL;
   own.tuple_cap = own.fixed_cap = own.mode_cap = own.keyed_cap = 0;
   own.pairs = own.pairs2 = NULL, own.pairs_cap = own.pairs2_cap = 0;
-  bool ok = eg_scratch_prepare(&own);
-  for (uint32_t k; ok && !atomic_load(&t->stop) && (k = atomic_fetch_add(&t->next, 1)) < t->j->pieces;)
-    ok = search_piece(t, &own, k);
+  eg_sink *part = NULL;
+  size_t parts = 0;
+  bool ok = eg_scratch_prepare(&own) && eg_grow(&mem, (void **)&part, &parts, t->j->n, sizeof *part);
+  if (ok && !w->caller) {
+    void *p = NULL;
+    ok = eg_grow(&mem, &p, &w->lists, 2 * (size_t)t->j->n, sizeof *w->list);
+    w->list = p;
+    if (ok) memset(w->list, 0, w->lists * sizeof *w->list);
+  }
+  for (uint32_t k; ok && (k = claim(w)) != NONE;) ok = search_piece(w, &own, part, k);
   if (!ok) atomic_store(&t->failed, true), atomic_store(&t->stop, true);
+  eg_release(&mem, part, parts * sizeof *part);
   eg_scratch_free(&own);
   return NULL;
 }
 
 /* ---- putting together ---- */
 
-static bool append(eg_mem *m, eg_vec *to, const eg_vec *from) {
-  if (!to || !from->n) return true;
-  if (!eg_vec_reserve(m, to, from->n)) return false;
-  memcpy(to->p + to->n, from->p, from->n * sizeof *from->p);
-  to->n += from->n;
+static bool append(eg_mem *m, eg_vec *to, const eg_vec *from, size_t first, size_t end) {
+  if (!to || first == end) return true;
+  if (!eg_vec_reserve(m, to, end - first)) return false;
+  memcpy(to->p + to->n, from->p + first, (end - first) * sizeof *from->p);
+  to->n += end - first;
   return true;
 }
 
-static bool gather(team *t, eg_sink *sinks) {
-  for (uint32_t k = 0; k < t->j->pieces; k++)
+/* What a helper found in a piece begins where the piece that it took before ends, which is the next one that it owns. */
+static share share_before(const team *t, uint32_t k, uint32_t i) {
+  for (uint32_t next = k + 1; next < t->j->pieces; next++)
+    if (t->owner[next] == t->owner[k]) return t->share[(size_t)next * t->j->n + i];
+  return (share){0};
+}
+
+static bool gather(team *t) {
+  for (uint32_t k = t->high; k < t->j->pieces; k++)
     for (uint32_t i = 0; i < t->j->n; i++) {
-      const eg_sink *part = &t->part[(size_t)k * t->j->n + i];
-      eg_vec *v = t->tuples + 2 * ((size_t)k * t->j->n + i);
-      if (sinks[i].full) continue;
-      sinks[i].count += part->count;
-      sinks[i].full = part->full || sinks[i].count > sinks[i].limit;
-      if (sinks[i].full && sinks[i].count <= sinks[i].limit) sinks[i].count = sinks[i].limit + 1;
-      if (!append(t->s->mem, sinks[i].found, &v[0]) || !append(t->s->mem, sinks[i].known, &v[1])) return false;
-      eg_vec_free(t->s->mem, &v[0]), eg_vec_free(t->s->mem, &v[1]);
+      eg_sink *s = &t->sinks[i];
+      share part = t->share[(size_t)k * t->j->n + i], from = share_before(t, k, i);
+      const eg_vec *list = &t->owner[k]->list[2 * i];
+      if (s->full) continue;
+      s->count += part.count;
+      s->full = part.full || s->count > s->limit;
+      if (s->full && s->count <= s->limit) s->count = s->limit + 1;
+      if (!append(t->s->mem, s->found, &list[0], from.found, part.found) ||
+          !append(t->s->mem, s->known, &list[1], from.known, part.known))
+        return false;
     }
   return true;
 }
 
 /* The caller works too; threads that cannot be started are done without. */
-static void run_team(team *t) {
-  enum { MOST = 64 };
-  worker w[MOST];
-  unsigned n = t->s->threads < MOST ? t->s->threads : MOST, started = 1;
-  w[0] = (worker){.t = t, .caller = true};
+static unsigned run_team(team *t) {
+  unsigned n = t->s->threads < MOST_THREADS ? t->s->threads : MOST_THREADS, started = 1;
+  t->w[0] = (worker){.t = t, .caller = true};
   for (; started < n; started++) {
-    w[started] = (worker){.t = t};
-    if (pthread_create(&w[started].thread, NULL, work, &w[started])) break;
+    t->w[started] = (worker){.t = t};
+    if (pthread_create(&t->w[started].thread, NULL, work, &t->w[started])) break;
   }
-  work(&w[0]);
-  for (unsigned i = 1; i < started; i++) pthread_join(w[i].thread, NULL);
+  work(&t->w[0]);
+  for (unsigned i = 1; i < started; i++) pthread_join(t->w[i].thread, NULL);
+  return started;
+}
+
+static void dismiss(team *t, unsigned workers) {
+  for (unsigned i = 1; i < workers; i++) {
+    for (size_t k = 0; t->w[i].list && k < t->w[i].lists; k++) eg_vec_free(t->s->mem, &t->w[i].list[k]);
+    eg_release(t->s->mem, t->w[i].list, t->w[i].lists * sizeof *t->w[i].list);
+  }
 }
 
 bool eg_search_parallel(eg_searcher *s, const eg_search_job *j, eg_sink *sinks) {
-  team t = {.s = s, .j = j, .sinks = sinks};
-  size_t n = (size_t)j->pieces * j->n, parts = 0, vecs = 0;
-  bool ok = eg_grow(s->mem, (void **)&t.part, &parts, n, sizeof *t.part) &&
-            eg_grow(s->mem, (void **)&t.tuples, &vecs, 2 * n, sizeof *t.tuples);
+  team t = {.s = s, .j = j, .sinks = sinks, .high = j->pieces};
+  bool ok = eg_grow(s->mem, (void **)&t.before, &t.before_cap, j->n, sizeof *t.before) &&
+            eg_grow(s->mem, (void **)&t.share, &t.share_cap, (size_t)j->pieces * j->n, sizeof *t.share) &&
+            eg_grow(s->mem, (void **)&t.owner, &t.owner_cap, j->pieces, sizeof *t.owner);
   if (ok) {
-    memset(t.part, 0, n * sizeof *t.part), memset(t.tuples, 0, 2 * n * sizeof *t.tuples);
+    memcpy(t.before, sinks, j->n * sizeof *sinks);
     pthread_mutex_init(&t.lock, NULL);
-    run_team(&t);
+    unsigned workers = run_team(&t);
     pthread_mutex_destroy(&t.lock);
-    ok = !atomic_load(&t.failed) && gather(&t, sinks);
     s->gave_up = atomic_load(&t.stop);
-    for (size_t i = 0; i < 2 * n; i++) eg_vec_free(s->mem, &t.tuples[i]);
+    ok = !atomic_load(&t.failed) && gather(&t);
+    dismiss(&t, workers);
   }
-  eg_release(s->mem, t.part, parts * sizeof *t.part);
-  eg_release(s->mem, t.tuples, vecs * sizeof *t.tuples);
+  eg_release(s->mem, t.before, t.before_cap * sizeof *t.before);
+  eg_release(s->mem, t.share, t.share_cap * sizeof *t.share);
+  eg_release(s->mem, t.owner, t.owner_cap * sizeof *t.owner);
   return ok;
 }

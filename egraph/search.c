@@ -328,7 +328,7 @@ static bool index_changes(eg_searcher *s, const eg_search_job *j, const eg_sink 
 
 /* Pieces are searched one after the other, or by several threads, with the same result: their number depends on the
  * size of the search alone. */
-enum { FEW_RULES = 3, PIECES = 16, SMALL = 1 << 13 };
+enum { FEW_RULES = 3, PIECES = 16, SMALL = 1 << 13, WORTH_THREADS = 1 << 15 };
 
 bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
                const uint32_t *first_id) {
@@ -348,8 +348,9 @@ bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n
   if (!left || !changed) return true;
   eg_search_job j = {rules, n, since == 0 && left <= FEW_RULES && !grouped, 1};
   if (!index_changes(s, &j, sinks)) return false;
-  if ((j.scan ? s->g->n_ids : s->order.n) > SMALL) j.pieces = PIECES;
-  if (s->threads > 1 && j.pieces > 1) return eg_search_parallel(s, &j, sinks);
+  size_t roots = j.scan ? s->g->n_ids : s->order.n;
+  if (roots > SMALL) j.pieces = PIECES;
+  if (s->threads > 1 && roots > WORTH_THREADS) return eg_search_parallel(s, &j, sinks);
   for (uint32_t k = 0; k < j.pieces; k++)
     if (!eg_search_piece(s, &j, sinks, k)) return false;
   return true;

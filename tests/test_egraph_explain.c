@@ -68,6 +68,25 @@ START_TEST(explains_assoc) {
 }
 END_TEST
 
+/* Rules whose numbers are too large for the short form of a record. */
+START_TEST(explains_many_rules) {
+  enum { OTHERS = 4200 };
+  static const char *rule[OTHERS + 2][2];
+  tarn_eg_config config = {.reasons = TARN_EG_REASONS_ALL};
+  ck_assert(lab_open(&L, &config));
+  for (uint32_t i = 0; i < OTHERS + 2; i++) {
+    rule[i][0] = i < OTHERS ? "(other ?a)" : ac[i - OTHERS][0];
+    rule[i][1] = i < OTHERS ? "?a" : ac[i - OTHERS][1];
+    ck_assert_uint_eq(lab_rule(&L, "r", rule[i][0], rule[i][1]), i);
+  }
+  lab_add(&L, "(+ 1 (+ 2 (+ 3 (+ 4 5))))");
+  saturate(&L, 20, TARN_EG_SIMPLE);
+  judge j = {.l = &L, .rule = rule, .n_rules = OTHERS + 2};
+  ck_assert_uint_gt(explain_pairs(&j, L.g, 50), 50);
+  lab_close(&L);
+}
+END_TEST
+
 START_TEST(explains_pure) {
   for (int r = TARN_EG_REASONS_FIRST; r <= TARN_EG_REASONS_ALL; r++)
     for (int sched = 0; sched < 2; sched++) {
@@ -237,6 +256,7 @@ int main(void) {
   TCase *t = tcase_create("explain");
   tcase_set_timeout(t, 60);
   tcase_add_test(t, explains_assoc);
+  tcase_add_test(t, explains_many_rules);
   tcase_add_test(t, explains_pure);
   tcase_add_test(t, explains_folding_and_conditions);
   tcase_add_test(t, begins_and_ends_exactly);
