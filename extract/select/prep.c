@@ -15,9 +15,17 @@ uint32_t prep_pair(prep *p, uint32_t a, uint32_t b) {
   return p->prov.n - 1;
 }
 
+static void touch(prep *p) { p->changed = p->stale = true; }
+
+/* Removes a node that is not missed: every class that has a finite term with it has one without. */
+static void drop(prep *p, uint32_t v) {
+  p->node.p[v].dead = p->littered = true;
+  touch(p);
+}
+
 void prep_kill(prep *p, uint32_t v) {
-  p->node.p[v].dead = true;
-  p->changed = true;
+  drop(p, v);
+  p->unsure = true;
 }
 
 void prep_lift(const prep *p, uint32_t v, uint32_t *choice) {
@@ -104,8 +112,7 @@ bool prep_open(prep *p, sel_pool *mem, sel_run *run) {
   p->is_root = SEL_NEW(mem, uint8_t, p->nc);
   uint32_t **scratch[] = {&p->mark, &p->scc, &p->n_par, &p->one_par};
   for (size_t i = 0; i < 4; i++) *scratch[i] = SEL_NEW(mem, uint32_t, p->nc);
-  uint32_t *choice = SEL_NEW(mem, uint32_t, p->nc);
-  sel_tree(mem, g, run->cost, NULL, choice, NULL, NULL);
+  const uint32_t *choice = run->tree;
   bool ok = true;
   for (uint32_t i = 0; i < g->n_roots; i++) push_root(p, g->root[i]), ok = ok && choice[g->root[i]] != NONE;
   /* only what the roots can need */
@@ -121,13 +128,14 @@ bool prep_open(prep *p, sel_pool *mem, sel_run *run) {
       }
   }
   p->stamp = 1;
-  sel_free(mem, choice);
   sel_free(mem, todo.p);
   return ok;
 }
 
 /* ---- trim ---- */
 static void sweep_dead(prep *p) {
+  if (!p->littered) return;
+  p->littered = false;
   for (uint32_t c = 0; c < p->nc; c++) {
     uint32_t m = 0;
     for (uint32_t i = 0; i < p->cls[c].n; i++)
@@ -206,12 +214,12 @@ static void drop_unneeded(prep *p) {
   sel_free(p->mem, todo.p);
 }
 
-bool prep_trim(prep *p) {
+void prep_trim(prep *p) {
   sweep_dead(p);
-  kill_unfounded(p);
+  if (p->unsure) kill_unfounded(p);
   sweep_dead(p);
-  drop_unneeded(p);
-  return p->changed;
+  if (p->stale) drop_unneeded(p);
+  p->unsure = p->stale = false;
 }
 
 /* ---- dominate ---- */
@@ -235,7 +243,7 @@ static void dominate_class(prep *p, const sel_u32s *l, cand *c) {
       const prep_node *m = &p->node.p[c[j].v];
       dead = !(m->sig & ~n->sig) && subset(m->kid, m->nk, n->kid, n->nk);
     }
-    if (dead) prep_kill(p, c[i].v);
+    if (dead) drop(p, c[i].v);
     else c[kept++] = c[i];
   }
   sel_stop(p->run, (uint64_t)kept * l->n / 4 + l->n);
@@ -295,9 +303,9 @@ static void absorb(prep *p, uint32_t v, uint32_t k, uint32_t m) {
   n->kid = kid, n->nk = nk, n->cost += p->node.p[m].cost;
   n->sig = prep_signature(kid, nk);
   n->prov = prep_pair(p, n->prov, p->node.p[m].prov);
-  p->changed = true;
+  touch(p);
   adopt(p, v, k, &p->node.p[m]);
-  if (has(kid, nk, n->cls)) prep_kill(p, v);
+  if (has(kid, nk, n->cls)) drop(p, v); /* no finite term holds its own class */
 }
 
 static bool may_absorb(const prep *p, uint32_t k) {
@@ -333,13 +341,14 @@ static void multiply(prep *p, uint32_t v, uint32_t k) {
   uint32_t cls = p->node.p[v].cls;
   for (uint32_t i = 0; i < p->cls[k].n; i++) {
     uint32_t m = p->cls[k].p[i], nk;
+    if (p->node.p[m].dead) continue; /* multiplied itself */
     uint32_t *kid = replaced(p, &p->node.p[v], k, &p->node.p[m], &nk);
-    prep_kill(p, m);
+    drop(p, m);
     if (has(kid, nk, cls)) continue;
     uint32_t prov = prep_pair(p, p->node.p[v].prov, p->node.p[m].prov);
     add_node(p, cls, p->node.p[v].cost + p->node.p[m].cost, kid, nk, prov);
   }
-  prep_kill(p, v);
+  drop(p, v);
   p->cls[k].n = 0;
 }
 
@@ -376,7 +385,7 @@ static void drop_root_edges(prep *p, uint32_t c, uint32_t v) {
   if (m == n->nk) return;
   n->nk = m;
   n->sig = prep_signature(n->kid, m);
-  p->changed = true;
+  touch(p);
 }
 
 /* Roots with one node and nothing below are paid and gone. */
@@ -393,9 +402,19 @@ static void settle_roots(prep *p) {
     SEL_PUSH(p->mem, &p->fixed, n->prov);
     p->cls[r].n = 0;
     p->is_root[r] = 0;
-    p->changed = true;
+    touch(p);
   }
   p->root.n = m;
+}
+
+static bool any_root_edge(const prep *p) {
+  for (uint32_t c = 0; c < p->nc; c++)
+    for (uint32_t i = 0; i < p->cls[c].n; i++) {
+      const prep_node *n = &p->node.p[p->cls[c].p[i]];
+      for (uint32_t j = 0; j < n->nk; j++)
+        if (p->is_root[n->kid[j]]) return true;
+    }
+  return false;
 }
 
 static void force(prep *p) {
@@ -406,8 +425,9 @@ static void force(prep *p) {
     for (uint32_t j = 0; j < found.n; j++) push_root(p, found.p[j]);
   }
   sel_free(p->mem, found.p);
-  prep_scc(p);
-  for (uint32_t c = 0; c < p->nc; c++)
+  bool edges = any_root_edge(p);
+  if (edges) prep_scc(p);
+  for (uint32_t c = 0; edges && c < p->nc; c++)
     for (uint32_t i = 0; i < p->cls[c].n; i++) drop_root_edges(p, c, p->cls[c].p[i]);
   settle_roots(p);
 }

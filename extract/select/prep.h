@@ -39,9 +39,12 @@ typedef struct prep {
   uint32_t *mark, *scc, *n_par, *one_par;
   uint32_t stamp;
   bool changed;
+  bool stale;        /* since the last trimming */
+  bool unsure;       /* nodes were removed without which others may have no finite term */
+  bool littered;     /* dead nodes are in the lists */
 } prep;
 
-/* From a graph; false when a root has no finite term. */
+/* From a graph that sel_run_tree() has seen; false when a root has no finite term. */
 bool prep_open(prep *p, sel_pool *mem, sel_run *run);
 /* All reductions to a fixpoint (or until the run must stop, which leaves a valid smaller problem). */
 void prep_reduce(prep *p);
@@ -50,7 +53,7 @@ void prep_problem(prep *p, sel_prob *q, uint32_t **prov, uint32_t **cls_of);
 /* Writes into choice (by class of the graph) all that provenance v stands for. */
 void prep_lift(const prep *p, uint32_t v, uint32_t *choice);
 void prep_lift_fixed(const prep *p, uint32_t *choice);
-/* Removes a node; trimming follows with the next prep_reduce(). */
+/* Removes a node, whatever may depend on it; trimming follows with the next prep_reduce(). */
 void prep_kill(prep *p, uint32_t node);
 uint32_t prep_pair(prep *p, uint32_t a, uint32_t b);
 
@@ -62,5 +65,5 @@ bool prep_must(prep *p);
 uint32_t prep_scc(prep *p);
 uint64_t prep_signature(const uint32_t *kid, uint32_t n);
 /* prep_split.c: drops nodes that cost more than another way whatever else is chosen */
-bool prep_trim(prep *p);
+void prep_trim(prep *p);
 #endif

@@ -283,10 +283,10 @@ void tarn_sel_result_free(tarn_sel_result *r) {
 /* ---- tree ---- */
 void sel_run_tree(sel_run *r) {
   const tarn_sel_cost *own = r->o.cost && r->o.cost->term ? r->o.cost : NULL;
-  uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
-  sel_tree(r->mem, &r->g, r->cost, own, choice, NULL, NULL);
+  r->tree = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
+  sel_tree(r->mem, &r->g, r->cost, own, r->tree, NULL, NULL);
   r->steps += r->g.n_nodes;
-  sel_offer(r, choice);
+  sel_offer(r, r->tree);
 }
 
 /* ---- a function of somebody else's ---- */
