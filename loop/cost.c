@@ -54,6 +54,21 @@ typedef struct tile { int64_t size[TARN_MAX_DIMS]; uint32_t vdim; int64_t lanes;
 static double vectors(const tile *t, uint32_t d, int64_t size) {
   return d == t->vdim ? (double)ceil_div(size, t->lanes) : (double)size;
 }
+bool loop_overlaps(const acc_model *a, uint32_t d, uint32_t e) {
+  if (a->irregular || !(a->touched >> d & a->touched >> e & 1) || !a->coef[d]) return false;
+  int64_t steps = a->coef[e] / a->coef[d];
+  return a->coef[e] % a->coef[d] == 0 && steps >= 1 && steps <= 8;
+}
+/* What dim d of a reduction that is written out multiplies the loads of a tile by: neighbours share them. */
+static double fresh(const acc_model *a, const stage_model *m, const tile *t, uint32_t d) {
+  double size = (double)t->size[d];
+  for (uint32_t e = m->nshared; e < m->nacc; e++) {
+    if (e == t->vdim || t->size[e] <= 1 || !loop_overlaps(a, d, e)) continue;
+    double step = (double)mini(a->coef[e] / a->coef[d], t->size[d]), n = (double)t->size[e];
+    return ((n - 1) * step + size) / n;
+  }
+  return size;
+}
 /* Load operations of one access for one point of the loops outside the tile. */
 static double loads(const acc_model *a, const stage_model *m, const tile *t) {
   double n = 1;
@@ -61,12 +76,13 @@ static double loads(const acc_model *a, const stage_model *m, const tile *t) {
   for (uint32_t d = 0; d < m->n; d++) {
     if (t->size[d] <= 1 || !(a->touched >> d & 1)) continue;
     if (d == t->vdim && (a->irregular || llabs(a->coef[d]) != 1)) gather = true, n *= (double)t->size[d];
-    else n *= vectors(t, d, t->size[d]);
+    else n *= d >= m->nacc && d != t->vdim ? fresh(a, m, t, d) : vectors(t, d, t->size[d]);
   }
   double guard = t->vdim < 32 && (a->guarded >> t->vdim & 1) ? 2 : 1; /* a mask for each vector */
-  if (m->n > m->nacc && (a->guarded >> (m->n - 1) & 1)) guard = 4;    /* decided anew in the innermost loop */
+  if (m->n > m->nacc && (a->guarded >> (m->n - 1) & 1) && t->size[m->n - 1] < m->dim[m->n - 1])
+    guard = 4; /* decided anew in the innermost loop */
   double address = a->irregular ? 3 : 1;                              /* divisions in the address */
-  return n * guard * address * (gather ? 1.5 : 1);
+  return n * guard * address * (gather ? 3 : 1);
 }
 static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue) {
   double ops = 1, accs = 1, load = 0, epi_load = 0;
@@ -90,8 +106,11 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
   if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
+  int64_t flat = m->reduces && m->n - 1 != t->vdim ? t->size[m->n - 1] : 1; /* inputs and weights of a window are held */
+  if (flat > 1 && accs + 2 * vop * (double)flat > room) cycles += 4 * (accs + 2 * vop * (double)flat - room);
   *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + loads(&m->result, m, t) / stores + 8;
   if (!m->reduces) *epilogue -= 8;
+  if (m->reduces && t->vdim >= m->nacc && t->vdim < m->n) *epilogue += accs * 1.75 * log2((double)t->lanes); /* halving */
   /* packed constants are walked in order only when tiles cut them evenly (extract/ blocks them by the tile) */
   for (uint32_t r = 0; r < m->nread && t->vdim < m->nacc; r++)
     if (m->read[r].constant && !m->read[r].epi && (m->read[r].touched >> t->vdim & 1) && m->reduces &&

@@ -43,6 +43,7 @@ typedef struct pick {
   int64_t lanes, vectors; /* register tile along vdim */
   uint32_t udim[2];       /* m->n: none; the second where the first is unrolled whole */
   int64_t unroll[2];
+  bool flat;              /* the whole reduction is written out, its last dim between the tile's */
   uint32_t order;         /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
 } pick;
 
@@ -69,10 +70,11 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   if (last < m->n) order[n++] = last;
   for (uint32_t i = 0; i < n; i++) add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
   s->acc = s->nlevel;
-  for (uint32_t d = m->nacc; d < m->n; d++)
-    add_level(s, d, TARN_SERIAL, d == p->vdim ? tile_step(m, p, d) : 1);
+  for (uint32_t d = m->nacc; d + p->flat < m->n; d++)
+    add_level(s, d, p->flat ? TARN_UNROLL : TARN_SERIAL, d == p->vdim ? tile_step(m, p, d) : 1);
   for (uint32_t i = 2; i-- > 0;)
     if (p->udim[i] < m->n && tile_step(m, p, p->udim[i]) > 1) add_level(s, p->udim[i], TARN_UNROLL, 1);
+  if (p->flat) add_level(s, m->n - 1, TARN_UNROLL, 1);
   if (p->vdim < m->n) {
     if (tile_step(m, p, p->vdim) > p->lanes) add_level(s, p->vdim, TARN_UNROLL, p->lanes);
     add_level(s, p->vdim, TARN_VECTOR, 1);
@@ -142,7 +144,7 @@ static void keep(search *q, const tarn_stage_sched *st, double t) {
   q->b[at].seconds = t, q->b[at].sched = *st;
 }
 
-static void try_pick(search *q, const pick *p) {
+static void try_one(search *q, const pick *p) {
   tarn_stage_sched st;
   make_levels(q->m, p, &st);
   if (!q->nshared) mark_parallel(q->m->dim, st.level, st.nlevel, q->m->nacc, q->s->threads);
@@ -151,6 +153,22 @@ static void try_pick(search *q, const pick *p) {
   else keep(q, &st, t);
 }
 /* Steps of one or two other dims beside the vectors: whatever fits the registers. */
+/* A reduction of a few steps, where neighbours in the tile share what they read: a window. */
+static bool window(const stage_model *m, const pick *p) {
+  int64_t steps = 1;
+  for (uint32_t d = m->nacc; d < m->n; d++) steps *= m->dim[d];
+  if (!m->reduces || m->n == m->nacc || steps < 2 || steps > 32 || p->vdim >= m->nacc) return false;
+  for (uint32_t r = 0; r < m->nread; r++)
+    if (loop_overlaps(&m->read[r], m->n - 1, p->udim[0])) return true;
+  return false;
+}
+static void try_pick(search *q, const pick *p) {
+  pick flat = *p;
+  try_one(q, p);
+  if (p->udim[0] >= q->m->nacc || !window(q->m, p)) return;
+  flat.flat = true;
+  try_one(q, &flat);
+}
 static void try_second(search *q, pick p, int64_t room) {
   const stage_model *m = q->m;
   for (uint32_t d = m->nshared; d < m->nacc; d++) {

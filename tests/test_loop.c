@@ -424,6 +424,47 @@ TEST(parallel_units) {
   ck_assert_double_eq_tol(loop_parallel(&m, both, 2, 4), 4, 1e-12);
   ck_assert_double_eq_tol(loop_parallel(&m, one + 1, 1, 4), 1, 1e-12);
 }
+/* A depthwise convolution of 3 by 3 windows, channels innermost; step: of the windows. */
+static tarn_ksig windows_of(int64_t step) {
+  const int64_t dim[] = {14, 28, 32, 3, 3}, in[] = {14 * step + 2, 28 * step + 2, 32};
+  uint32_t v[5];
+  for (uint32_t i = 0; i < 5; i++) v[i] = tarn_ix_var(L, i, dim);
+  tarn_imap m = {.ns = 3, .n = 5, .dim = {14, 28, 32, 3, 3}, .nin = 3, .in = {in[0], in[1], in[2]}, .fill = TARN_NONE};
+  m.e[0] = tarn_ix_add(L, tarn_ix_scale(L, v[0], step, dim), v[3], dim);
+  m.e[1] = tarn_ix_add(L, tarn_ix_scale(L, v[1], step, dim), v[4], dim), m.e[2] = v[2];
+  tarn_imap w = {.ns = 3, .n = 5, .dim = {14, 28, 32, 3, 3}, .nin = 3, .in = {3, 3, 32}, .e = {v[3], v[4], v[2]}, .fill = TARN_NONE};
+  tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &m)}, {.src = 1, .map = tarn_map_intern(L, &w)}};
+  uint32_t body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+  tarn_stage s = {.nown = 3, .nred = 2, .own = {14, 28, 32}, .red = {3, 3}, .read = read, .out = true, .space = TARN_NONE};
+  s.fn = tarn_fn_reduce(L, body, 2, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
+  tarn_nest nest = {.out_ns = 3, .nstage = 1, .nchild = 2, .stage = &s};
+  tarn_ksig sig = {.nest = tarn_nest_intern(L, &nest), .nin = 2, .nout = 1};
+  sig.in_type[0] = sig.in_type[1] = sig.out_type[0] = TARN_F32, sig.in_const[1] = true;
+  sig.in[0] = tarn_layout_row_major(3, in), sig.in[1] = tarn_layout_row_major(3, w.in), sig.out[0] = tarn_layout_row_major(3, dim);
+  tarn_ksig_canonical(L, &sig);
+  return sig;
+}
+/* A small window is written out where there are registers for it, its last dim inside of a tile along which windows overlap, so that each element is
+ * loaded once; a reduction without windows is not. */
+TEST(windows_are_written_out) {
+  UNUSED;
+  const tarn_hw *hw = shipped(machines[1]);
+  for (int64_t step = 1; step <= 2; step++) {
+    tarn_ksig k = windows_of(step);
+    const tarn_stage_sched *s = tarn_solve(tarn_solver_new(L, hw, 1), &k, NULL)->stage;
+    uint32_t nacc = tarn_nest_get(L, k.nest)->stage->nown, n = nacc + tarn_nest_get(L, k.nest)->stage->nred, tile = 0, last = 0;
+    for (uint32_t i = s->acc; i < s->nlevel; i++) {
+      ck_assert(s->level[i].kind == TARN_UNROLL || s->level[i].kind == TARN_VECTOR);
+      if (s->level[i].dim == 1 && !tile) tile = i;
+      if (s->level[i].dim == n - 1) last = i;
+    }
+    ck_assert_msg(tile && last > tile, "step %d: tile at level %u, window at %u", (int)step, tile, last);
+    tarn_schedule_check(L, tarn_nest_get(L, k.nest), tarn_solve(tarn_solver_new(L, hw, 1), &k, NULL));
+  }
+  tarn_ksig p = product_of(64, 64, 3, false);
+  const tarn_stage_sched *s = tarn_solve(tarn_solver_new(L, hw, 1), &p, NULL)->stage;
+  for (uint32_t i = s->acc; i < s->nlevel; i++) ck_assert(s->level[i].dim != 2 || s->level[i].kind == TARN_SERIAL);
+}
 static tarn_cost best_cost(const tarn_hw *hw, const tarn_ksig *k, uint32_t threads) {
   tarn_cost c;
   tarn_solve(tarn_solver_new(L, hw, threads), k, &c);
@@ -508,6 +549,7 @@ int main(void) {
   tcase_add_test(t, footprints_counted);
   tcase_add_test(t, footprints_grow);
   tcase_add_test(t, parallel_units);
+  tcase_add_loop_test(t, windows_are_written_out, 0, 1);
   tcase_add_loop_test(t, prices_of_products, 0, 3);
   tcase_add_loop_test(t, price_of_copying, 0, 3);
   tcase_add_test(t, traffic_of_products);
