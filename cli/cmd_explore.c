@@ -1,6 +1,7 @@
 /* tarn explore [FILE.term|MODEL]: saturate, and show how the e-graph grew, what the rules did, what was found. */
 #include "cli/explore.h"
 #include <string.h>
+#include <unistd.h>
 
 /* ---- options ---- */
 void explore_options(tarn_ctx *cx, cli_explore *x) {
@@ -10,7 +11,8 @@ void explore_options(tarn_ctx *cx, cli_explore *x) {
   if (x->scheduler && strcmp(x->scheduler, "simple") && strcmp(x->scheduler, "backoff"))
     tarn_raise(cx, TARN_USAGE, "--scheduler %s: simple or backoff is expected", x->scheduler);
   x->backoff = x->scheduler && !strcmp(x->scheduler, "backoff");
-  if (!x->file && !x->prove[0]) tarn_raise(cx, TARN_USAGE, "explore: a file is needed, or --prove A B (there is no interactive session yet)");
+  if (x->session) return;
+  if (!x->file && !x->prove[0]) tarn_raise(cx, TARN_USAGE, "explore: a file is needed, --prove A B, or - for a session");
   if (x->free && !x->rules.n && !x->only_rules.n) tarn_raise(cx, TARN_USAGE, "--free needs --rules FILE");
   if (x->free && x->kernel) tarn_raise(cx, TARN_USAGE, "--free and --kernel exclude each other");
 }
@@ -52,7 +54,7 @@ static int verdict(const cli_explore *x) {
 int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
   cli_explore x = {.iters = 100, .dot_classes = 200, .html_classes = 2000};
   cli_list words = {0};
-  const char *usage = "explore [FILE.term|MODEL] [options]";
+  const char *usage = "explore [FILE.term|MODEL|-] [options]";
   const cli_opt opts[] = {
       {"--rules", NULL, CLI_LIST, &x.rules, "FILE", "add the rules of a file"},
       {"--no-rules", NULL, CLI_LIST, &x.no_rules, "FAMILY", "leave out a family or a rule"},
@@ -85,7 +87,9 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (words.n > 1) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   x.file = words.n ? words.p[0] : NULL;
+  x.session = x.file ? !strcmp(x.file, "-") : !x.prove[0] && isatty(STDIN_FILENO);
   explore_options(cx, &x);
+  if (x.session) return explore_session(cx, &x);
   if (x.free) explore_free(cx, &x);
   else explore_typed(cx, &x);
   write_proof(cx, &x);

@@ -1,17 +1,9 @@
 /* tarn explore on terms of the language: a .term file, a program, a model. */
-#include "cli/explore.h"
+#include "cli/explore_typed.h"
 #include <math.h>
 #include <string.h>
 
-typedef struct typed {
-  tarn_ctx *cx;
-  cli_explore *x;
-  tarn_lang *L;
-  tarn_ruleset *rs;
-  tarn_saturation *s;
-} typed;
-
-static tarn_term term(typed *k, const char *text, const char *option) {
+tarn_term typed_term(typed *k, const char *text, const char *option) {
   tarn_sx *s = tarn_sx_read(k->cx, text, strlen(text), option);
   if (s->n != 1) tarn_raise(k->cx, TARN_USAGE, "%s: one term is expected, not %u", option, s->n);
   return tarn_term_parse(k->L, s->kid[0]);
@@ -27,12 +19,12 @@ static tarn_program *program(typed *k) {
   if (x->file) tarn_raise(k->cx, TARN_USAGE, "--prove A B takes no file but with --free");
   tarn_program *p = TARN_NEW(k->cx, tarn_program);
   tarn_io *out = TARN_NEW(k->cx, tarn_io);
-  tarn_term a = term(k, x->prove[0], "--prove");
+  tarn_term a = typed_term(k, x->prove[0], "--prove");
   *out = (tarn_io){"out", a, tarn_term_get(k->L, a)->type};
   *p = (tarn_program){.L = k->L, .nout = 1, .out = out};
   return p;
 }
-static tarn_ruleset *rules(typed *k, const tarn_hw *hw) {
+tarn_ruleset *typed_rules(typed *k, const tarn_hw *hw) {
   cli_explore *x = k->x;
   tarn_ruleset *rs = tarn_ruleset_new(k->L, false);
   if (!x->only_rules.n) tarn_ruleset_ship(rs, NULL, x->kernel ? TARN_RULE_KERNEL : TARN_RULE_SURFACE);
@@ -67,7 +59,7 @@ static void name_of(void *user, uint32_t op, uint32_t payload, char *buf, size_t
 }
 
 static uint32_t picked(void *user, uint32_t cls) { return ((const explore_choice *)user)->pick[cls]; }
-static void best(typed *k, tarn_saturation *s, const uint32_t *root, uint32_t n) {
+void typed_best(typed *k, tarn_saturation *s, const uint32_t *root, uint32_t n) {
   if (!strcmp(k->x->cost, "none")) return;
   explore_choice c = explore_choose(k->cx, k->x, tarn_sat_egraph(s), root, n, name_of, k);
   for (uint32_t i = 0; i < n; i++) {
@@ -98,7 +90,7 @@ static const char *why(void *user, uint32_t rule) {
   return rule < tarn_ruleset_count(k->rs) ? tarn_ruleset_at(k->rs, rule).name : "normal form";
 }
 
-static tarn_sat_options options(typed *k, const tarn_hw *hw) {
+tarn_sat_options typed_options(typed *k, const tarn_hw *hw) {
   cli_explore *x = k->x;
   tarn_sat_options o = tarn_sat_defaults();
   if (x->nodes) o.max_nodes = x->nodes;
@@ -110,12 +102,16 @@ static tarn_sat_options options(typed *k, const tarn_hw *hw) {
   if (x->prove[0] || x->html) o.reasons = TARN_EG_REASONS_ALL;
   if (x->numerics && !tarn_rule_class_parse(x->numerics, &o.numerics))
     tarn_raise(k->cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected", x->numerics);
-  if (x->goal) o.goal = term(k, x->goal, "--goal");
-  if (x->prove[0]) o.goal = term(k, x->prove[1], "--prove");
+  if (x->goal) o.goal = typed_term(k, x->goal, "--goal");
+  if (x->prove[0]) o.goal = typed_term(k, x->prove[1], "--prove");
   if (x->kernel && o.goal != TARN_NONE) o.goal = tarn_kernel_form(k->L, o.goal);
   x->iteration.p = TARN_ARRAY(k->cx, tarn_eg_iteration, o.max_iterations + 1u);
   x->iteration.cap = o.max_iterations + 1;
   return o;
+}
+
+explore_view typed_view(typed *k, const uint32_t *root, uint32_t n) {
+  return (explore_view){k->s ? tarn_sat_egraph(k->s) : NULL, root, n, name_of, facts, why, k};
 }
 
 void explore_typed(tarn_ctx *cx, cli_explore *x) {
@@ -123,8 +119,8 @@ void explore_typed(tarn_ctx *cx, cli_explore *x) {
   if (x->goal && x->prove[0]) tarn_raise(cx, TARN_USAGE, "--goal and --prove exclude each other on typed terms");
   const tarn_hw *hw = x->hw ? cli_hardware(k.L, x->hw) : NULL;
   tarn_program *p = program(&k);
-  tarn_sat_options o = options(&k, hw);
-  k.rs = rules(&k, hw);
+  tarn_sat_options o = typed_options(&k, hw);
+  k.rs = typed_rules(&k, hw);
   tarn_saturation *s = tarn_saturate(p, k.rs, &o);
   const tarn_sat_report *r = tarn_sat_result(s);
   x->stop = r->stop, x->took = r->seconds, x->n_nodes = r->nodes, x->n_classes = r->classes;
@@ -134,14 +130,14 @@ void explore_typed(tarn_ctx *cx, cli_explore *x) {
   for (uint32_t i = 0; i < n; i++) root[i] = tarn_sat_root(s, i);
   bool goal = !strcmp(r->stop, tarn_eg_stop_name(TARN_EG_STOP_GOAL));
   x->goal_reached = goal && x->goal, x->proved = goal && x->prove[0];
-  best(&k, s, root, n);
+  typed_best(&k, s, root, n);
   if (x->proved) {
     tarn_buf b = {.cx = cx};
     tarn_sat_explain(s, 0, o.goal, &b);
     x->proof_text = b.p;
   }
   k.s = s;
-  explore_view v = {tarn_sat_egraph(s), root, n, name_of, facts, why, &k};
+  explore_view v = typed_view(&k, root, n);
   explore_write(cx, x, &v);
   explore_page(cx, x, &v);
 }

@@ -330,6 +330,8 @@ typedef struct tarn_eg_run_config {
 typedef struct tarn_eg_runner tarn_eg_runner;
 TARN_API tarn_eg_runner *tarn_eg_runner_new(tarn_egraph *g, const tarn_eg_rules *rs);
 TARN_API void tarn_eg_runner_free(tarn_eg_runner *r);
+/* What the runner knows, for a copy of its graph that was made since it last ran: goes on as the runner itself would. */
+TARN_API tarn_eg_runner *tarn_eg_runner_copy(const tarn_eg_runner *r, tarn_egraph *copy); /* NULL when out of memory */
 TARN_API tarn_eg_stop tarn_eg_run(tarn_eg_runner *r, const tarn_eg_run_config *config);
 /* Of all runs so far. An iteration that was cut off by a limit, or by the hook, is included. */
 TARN_API uint32_t tarn_eg_iteration_count(const tarn_eg_runner *r);

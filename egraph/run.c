@@ -108,6 +108,33 @@ void tarn_eg_runner_free(tarn_eg_runner *r) {
   eg_release(m, r, sizeof *r);
 }
 
+static bool copy_vec(eg_mem *m, eg_vec *to, const eg_vec *from) {
+  eg_vec v = {0};
+  bool ok = !from->n || eg_vec_reserve(m, &v, from->n);
+  if (ok && from->n) memcpy(v.p, from->p, from->n * sizeof *v.p), v.n = from->n;
+  *to = v;
+  return ok;
+}
+
+tarn_eg_runner *tarn_eg_runner_copy(const tarn_eg_runner *from, tarn_egraph *copy) {
+  tarn_eg_runner *r = tarn_eg_runner_new(copy, from->rs);
+  if (!r) return NULL;
+  bool ok = GROW(r, rule, from->n) && GROW(r, it, from->n_it);
+  r->per_union = from->per_union, r->epoch = from->epoch;
+  r->unions = from->unions, r->apply.unions = from->apply.unions, r->apply.refused = from->apply.refused;
+  if (ok && from->n_it) memcpy(r->it, from->it, from->n_it * sizeof *r->it);
+  r->n_it = ok ? from->n_it : 0;
+  for (; ok && r->n < from->n; r->n++) {
+    rule_state *s = &r->rule[r->n];
+    *s = from->rule[r->n];
+    s->found = s->known = s->held = (eg_vec){0};
+    ok = copy_vec(&copy->mem, &s->known, &from->rule[r->n].known) && copy_vec(&copy->mem, &s->held, &from->rule[r->n].held);
+  }
+  if (ok) return r;
+  tarn_eg_runner_free(r);
+  return NULL;
+}
+
 uint32_t tarn_eg_iteration_count(const tarn_eg_runner *r) { return r->n_it; }
 tarn_eg_iteration tarn_eg_iteration_at(const tarn_eg_runner *r, uint32_t i) { return r->it[i]; }
 tarn_eg_rule_stats tarn_eg_stats(const tarn_eg_runner *r, uint32_t rule) {

@@ -49,6 +49,11 @@ TARN_API void tarn_ruleset_drop(tarn_ruleset *rs, const char *family_or_rule);
 /* Adds the mapping rules that follow from the intrinsics of a description. Returns how many. Raises. */
 TARN_API uint32_t tarn_ruleset_derive(tarn_ruleset *rs, const tarn_hw *hw);
 
+/* How much is in the set, and back to that: for undoing what was loaded since. */
+typedef struct tarn_ruleset_mark { uint32_t rules, phases, analyses, predicates, names, constants; int numbers; } tarn_ruleset_mark;
+TARN_API tarn_ruleset_mark tarn_ruleset_size(const tarn_ruleset *rs);
+TARN_API void tarn_ruleset_shrink(tarn_ruleset *rs, tarn_ruleset_mark to);
+
 typedef struct tarn_rule_info {
   const char *name, *family;
   tarn_rule_level level;

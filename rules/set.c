@@ -92,3 +92,18 @@ bool tarn_ruleset_in_phase(const tarn_ruleset *rs, uint32_t phase, uint32_t i) {
     if (strcmp(r->family, p->family[k]) == 0 || strcmp(r->name, p->family[k]) == 0) return true;
   return false;
 }
+
+tarn_ruleset_mark tarn_ruleset_size(const tarn_ruleset *rs) {
+  const free_state *f = rs->fs;
+  tarn_ruleset_mark m = {.rules = rs->rule.n, .phases = rs->phase.n, .constants = TARN_NONE};
+  if (f) m.analyses = f->analysis.n, m.predicates = f->predicate.n, m.names = f->named.n, m.constants = f->constants, m.numbers = (int)f->numbers;
+  return m;
+}
+
+void tarn_ruleset_shrink(tarn_ruleset *rs, tarn_ruleset_mark to) {
+  free_state *f = rs->fs;
+  rs->rule.n = to.rules, rs->phase.n = to.phases;
+  if (!f) return;
+  f->analysis.n = to.analyses, f->predicate.n = to.predicates, f->named.n = to.names;
+  f->constants = to.constants, f->numbers = (free_numbers)to.numbers;
+}
