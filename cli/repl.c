@@ -59,6 +59,7 @@ static void do_best(session *s, const words *w) {
     tarn_raise(s->cx, TARN_USAGE, "best %s: size, depth or OPERATOR=COST,… is expected", bad);
   }
   s->kind->best(s);
+  explore_show_best(s->x);
 }
 static void do_prove(session *s, const words *w) {
   want(s, w, 2, 2, "prove TERM TERM");
@@ -128,7 +129,8 @@ static void write_to(session *s, const words *w, const char **slot, const char *
   const char *none[3] = {s->x->dot, s->x->egraph, s->x->html};
   s->x->dot = s->x->egraph = s->x->html = NULL;
   *slot = word(w, 0);
-  if (*slot == s->x->html) explore_page(s->cx, s->x, &v);
+  if (s->x->html) s->kind->best(s);
+  if (s->x->html) explore_page(s->cx, s->x, &v);
   else explore_write(s->cx, s->x, &v);
   s->x->dot = none[0], s->x->egraph = none[1], s->x->html = none[2];
 }

@@ -13,7 +13,7 @@ typedef struct repl_kind {
   void (*rules)(session *s, const char *file, const char *text); /* one of both */
   void (*drop)(session *s, const char *name);
   void (*run)(session *s, uint32_t iterations, uint32_t n, const char *const *names); /* 0: to the end; no names: all rules */
-  void (*best)(session *s);
+  void (*best)(session *s);                                  /* into s->x->best */
   void (*prove)(session *s, const tarn_sx *a, const tarn_sx *b);   /* runs until they are equal */
   void (*explain)(session *s, const tarn_sx *a, const tarn_sx *b); /* why they are */
   void (*goal)(session *s, const tarn_sx *t);                /* NULL: none */

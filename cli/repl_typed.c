@@ -132,7 +132,6 @@ static void best(session *s) {
   need(s);
   s->x->best.n = 0;
   typed_best(&st->k, st->now->sat, st->root, st->nroot);
-  explore_show_best(s->x);
 }
 
 /* ---- proofs ---- */

@@ -28,7 +28,7 @@ static bool dup_ids(tarn_egraph *c, const tarn_egraph *g, eg_mem *m) {
   size_t n = g->n_ids;
   c->ids_cap = n;
   return DUP(rec, n) && DUP(link, n) && DUP(uf, n) && DUP(stamp, n) && DUP(mask, n) &&
-         DUP(lost, n / 32 + 1) && DUP(wkid, g->n_wide) && DUP(wnext, g->n_wide) &&
+         DUP(lost, (n + 31) / 32) && DUP(wkid, g->n_wide) && DUP(wnext, g->n_wide) &&
          DUP(wowner, g->n_wide) && DUP(heads, g->n_heads);
 }
 

@@ -47,7 +47,7 @@ page() {
   local file=$1
   shift
   tail -n 1 "$file" | grep '</html>$' >/dev/null || fail "$file: not closed"
-  ! grep -E 'https?://|<script' "$file" || fail "$file: fetches something"
+  ! grep -E 'https?://|src=|@import|url\(' "$file" || fail "$file: fetches something"
   for word in "$@"; do grep -F "$word" "$file" >/dev/null || fail "$file: no $word"; done
 }
 finish() { exit $failed; }

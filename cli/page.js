@@ -1,0 +1,141 @@
+"use strict";
+/* The e-graph of a page of tarn explore: classes as boxes, arrows from e-nodes to the classes of their operands. What is shown can be
+ * said behind the # of the address: #show=60&find=pow&open=12 */
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const at = id => document.getElementById(id);
+  const svg = at("graph"), byId = new Map(data.classes.map(c => [c.id, c]));
+  const esc = s => String(s).replace(/[&<>"]/g, c => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}[c]));
+  const short = s => s.length > 28 ? s.slice(0, 27) + "…" : s;
+  const ROWS = 6, ROW = 16, W = 190, GAPX = 36, GAPY = 60;
+  let shown = Math.min(40, data.classes.length), found = new Set(), pulled = new Set(), opened = null, box = {};
+  let view = {x: 0, y: 0, w: 800, h: 600}, full = view;
+
+  function visible() {
+    return data.classes.filter((c, i) => i < shown || pulled.has(c.id));
+  }
+  /* Each class one layer below the first that needs it; in a layer, near those above. */
+  function layout(list) {
+    const here = new Set(list.map(c => c.id)), level = new Map(), queue = [];
+    for (const c of list)
+      if (data.roots.includes(c.id)) level.set(c.id, 0), queue.push(c);
+    const walk = () => {
+      for (let i = 0; i < queue.length; i++)
+        for (const n of queue[i].nodes)
+          for (const k of n.kids)
+            if (here.has(k) && !level.has(k)) level.set(k, level.get(queue[i].id) + 1), queue.push(byId.get(k));
+    };
+    walk();
+    for (const c of list)
+      if (!level.has(c.id)) level.set(c.id, 0), queue.push(c), walk();
+    const layers = [];
+    for (const c of list) (layers[level.get(c.id)] ||= []).push(c);
+    const place = new Map();
+    let y = 0;
+    box = {};
+    for (const layer of layers) {
+      if (!layer) continue;
+      for (const c of layer) {
+        const above = list.filter(p => level.get(p.id) < level.get(c.id) && p.nodes.some(n => n.kids.includes(c.id)));
+        place.set(c.id, above.length ? above.reduce((s, p) => s + box[p.id].x, 0) / above.length : place.size);
+      }
+      layer.sort((a, b) => place.get(a.id) - place.get(b.id) || a.id - b.id);
+      let tallest = 0;
+      layer.forEach((c, i) => {
+        const rows = Math.min(c.nodes.length, ROWS + 1), h = ROW * (rows + 1) + 8;
+        box[c.id] = {x: (i - (layer.length - 1) / 2) * (W + GAPX), y, h};
+        tallest = Math.max(tallest, h);
+      });
+      y += tallest + GAPY;
+    }
+  }
+  function draw() {
+    const list = visible();
+    layout(list);
+    let edges = "", boxes = "", x0 = 0, x1 = 0, y1 = 0;
+    for (const c of list) {
+      const b = box[c.id], left = b.x - W / 2;
+      x0 = Math.min(x0, left), x1 = Math.max(x1, left + W), y1 = Math.max(y1, b.y + b.h);
+      const kind = ["cls", c.chosen !== undefined && at("best").checked ? "best" : "", found.has(c.id) ? "found" : "", opened === c.id ? "open" : ""];
+      boxes += `<g class="${kind.filter(Boolean).join(" ")}" data-id="${c.id}"><rect x="${left}" y="${b.y}" width="${W}" height="${b.h}" rx="5"/>` +
+        `<text class="id" x="${left + 6}" y="${b.y + ROW - 2}">#${c.id} ${esc(short(c.facts || ""))}</text>`;
+      c.nodes.slice(0, ROWS).forEach((n, i) => {
+        const y = b.y + ROW * (i + 2) - 3;
+        boxes += `<text class="${c.chosen === i ? "pick" : ""}" x="${left + 12}" y="${y}">${esc(short(n.op))}</text>`;
+        n.kids.forEach((k, j) => {
+          const to = box[k];
+          if (!to) return;
+          const sx = left + W - 10 - 8 * (n.kids.length - j), sy = y - 4, up = to.y <= b.y ? to.y + to.h : to.y;
+          edges += `<path class="${c.chosen === i ? "pick" : ""}" d="M${sx} ${sy}C${sx} ${sy + 40} ${to.x} ${up - 40} ${to.x} ${up}"/>`;
+          boxes += `<circle cx="${sx}" cy="${sy}" r="2"/>`;
+        });
+      });
+      if (c.nodes.length > ROWS) boxes += `<text class="more" x="${left + 12}" y="${b.y + ROW * (ROWS + 2) - 3}">and ${c.nodes.length - ROWS} more</text>`;
+      boxes += "</g>";
+    }
+    svg.innerHTML = edges + boxes;
+    full = {x: x0 - 20, y: -20, w: x1 - x0 + 40, h: y1 + 40};
+    at("count").textContent = `${list.length} of ${data.total} classes are shown` +
+      (data.classes.length < data.total ? `; this page holds ${data.classes.length} (tarn explore --html-classes 0 writes all)` : "") + ".";
+    at("more").disabled = at("all").disabled = list.length >= data.classes.length;
+  }
+  function look(v) {
+    view = v;
+    svg.setAttribute("viewBox", `${v.x} ${v.y} ${v.w} ${v.h}`);
+  }
+  function zoom(by, px, py) {
+    const r = svg.getBoundingClientRect(), fx = px === undefined ? .5 : (px - r.left) / r.width, fy = py === undefined ? .5 : (py - r.top) / r.height;
+    look({x: view.x + view.w * fx * (1 - by), y: view.y + view.h * fy * (1 - by), w: view.w * by, h: view.h * by});
+  }
+  const link = k => byId.has(k) ? `<a href="#" data-open="${k}">#${k}</a>` : `#${k} (not in this page)`;
+  function open(id) {
+    const c = byId.get(id);
+    if (!c) return;
+    opened = id;
+    if (!box[id]) pulled.add(id);
+    draw();
+    const rows = c.nodes.map((n, i) => `<tr${c.chosen === i ? ' class="pick"' : ""}><td>${esc(n.op)}</td><td>${n.kids.map(link).join(" ")}</td><td>${n.why === undefined ? "" : esc(n.why)}</td></tr>`);
+    at("panel").innerHTML = `<h3>Class #${id}</h3><p>${esc(c.facts || "")}</p><p>${c.nodes.length} e-nodes${c.left ? " of " + (c.nodes.length + c.left) : ""}; ` +
+      `used by ${data.classes.filter(p => p.nodes.some(n => n.kids.includes(id))).map(p => link(p.id)).join(" ") || "none"}.</p>` +
+      `<table><tr><th>e-node</th><th>operands</th><th>equal to the first by</th></tr>${rows.join("")}</table>`;
+  }
+  function find(text) {
+    text = text.trim().toLowerCase();
+    found = new Set(!text ? [] : data.classes.filter(c => "#" + c.id === text || c.nodes.some(n => n.op.toLowerCase().includes(text))).map(c => c.id));
+    pulled = new Set([...found].slice(0, 60));
+    at("hits").textContent = text ? (found.size === 1 ? "1 class matches" : `${found.size} classes match`) + (found.size > 60 ? "; 60 of them were added" : "") : "";
+    draw();
+  }
+  at("more").onclick = () => { shown = Math.min(shown + 40, data.classes.length); draw(); look(full); };
+  at("all").onclick = () => { shown = data.classes.length; draw(); look(full); };
+  at("fit").onclick = () => look(full);
+  at("in").onclick = () => zoom(.8);
+  at("out").onclick = () => zoom(1.25);
+  at("best").onchange = draw;
+  at("find").oninput = e => find(e.target.value);
+  svg.onwheel = e => { e.preventDefault(); zoom(e.deltaY < 0 ? .85 : 1.18, e.clientX, e.clientY); };
+  let drag = null;
+  svg.onpointerdown = e => { drag = {x: e.clientX, y: e.clientY, v: view, far: false}; };
+  svg.onpointermove = e => {
+    if (!drag) return;
+    const r = svg.getBoundingClientRect(), k = Math.max(drag.v.w / r.width, drag.v.h / r.height), dx = e.clientX - drag.x, dy = e.clientY - drag.y;
+    if (Math.abs(dx) + Math.abs(dy) > 4) drag.far = true;
+    look({...drag.v, x: drag.v.x - dx * k, y: drag.v.y - dy * k});
+  };
+  svg.onpointerup = e => {
+    const g = e.target.closest && e.target.closest("g[data-id]");
+    if (g && drag && !drag.far) open(+g.dataset.id);
+    drag = null;
+  };
+  at("panel").onclick = e => {
+    if (e.target.dataset.open === undefined) return;
+    e.preventDefault();
+    open(+e.target.dataset.open);
+  };
+  const asked = new URLSearchParams(location.hash.slice(1));
+  if (asked.has("show")) shown = asked.get("show") === "all" ? data.classes.length : Math.min(+asked.get("show") || shown, data.classes.length);
+  draw();
+  if (asked.has("find")) at("find").value = asked.get("find"), find(asked.get("find"));
+  if (asked.has("open")) open(+asked.get("open"));
+  look(full);
+})();
