@@ -1,7 +1,7 @@
 # The front door; CMakePresets.json holds the configurations, CMakeLists.txt the build.
 #   make build      the libraries and build/tarn           make check      the release tests
 #   make demo       a small network from end to end        make check-all  and sanitizers, every allocation, all networks
-#   make bench      against ONNX Runtime                   make fuzz       SECONDS=60 for each target, or TARGETS=fuzz_sexp
+#   make bench      beside other engines                   make fuzz       SECONDS=60 for each target, or TARGETS=fuzz_sexp
 #   make install    PREFIX=/usr/local DESTDIR=             make format     clang-format over our sources
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
@@ -9,7 +9,7 @@ SECONDS  = 60
 TARGETS  =
 
 .NOTPARALLEL:
-.PHONY: build check check-all demo bench install fuzz format clean packages
+.PHONY: build check check-all demo bench bench-egraph install fuzz format clean packages
 
 build: packages
 	@$(call configure,release)
@@ -35,8 +35,11 @@ check-all: build
 demo: build
 	@examples/digits/run.sh build
 
-bench: build
+bench: bench-egraph
 	@bench/run.sh build
+
+bench-egraph: build
+	@python3 bench/egraph/run.py build --callgrind
 
 install: build
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"

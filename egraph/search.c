@@ -328,7 +328,7 @@ static bool index_changes(eg_searcher *s, const eg_search_job *j, const eg_sink 
 
 /* Pieces are searched one after the other, or by several threads, with the same result: their number depends on the
  * size of the search alone. */
-enum { FEW_RULES = 3, PIECES = 16, SMALL = 1 << 13, WORTH_THREADS = 1 << 15 };
+enum { FEW_RULES = 3, PIECES = 16, SMALL = 1 << 13, WORTH_THREADS = 1 << 14 };
 
 bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
                const uint32_t *first_id) {

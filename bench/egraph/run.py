@@ -2,8 +2,8 @@
 """The e-graph engine beside other engines: run.py BUILD [--full] [--callgrind] [--runs N].
 
 Each workload runs in a process of its own, three times unless asked otherwise; medians of the processor's time are
-shown, all in one thread.  The figures of egg
-0.11 are those of bench/egraph/egg.txt, taken on another machine of two cores: the best of several runs each.  Where the
+shown, all in one thread, with the bytes that the engine counts for each e-node at the peak and those of the whole
+process.  The figures of egg 0.11 are those of bench/egraph/egg.txt, taken on another machine of two cores: the best of several runs each.  Where the
 Python that runs this has the package egglog, egglog runs the same workloads here and now, in turn with ours.  The e-nodes
 and e-classes reached must be those of egg.
 --full adds a graph of 16 million e-nodes; --callgrind counts instructions on small workloads, which do not depend on
@@ -81,14 +81,12 @@ def egglog_child(rules, terms, iterations):
 # ---- running ----
 
 def call(command):
-    """The JSON that a command prints, with the peak of its memory."""
+    """The JSON that a command prints."""
     one_thread = dict(os.environ, RAYON_NUM_THREADS="1")
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=one_thread)
-    text = child.stdout.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    if status:
+    child = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=one_thread)
+    if child.returncode:
         sys.exit("run.py: %s failed" % " ".join(command))
-    return dict(json.loads(text), rss=usage.ru_maxrss * 1024)
+    return json.loads(child.stdout)
 
 
 def median(rows, key):
@@ -118,8 +116,8 @@ def egglog_command(name):
 
 
 def growth(engine, figures, runs, full, egglog):
-    print("%-3s %-12s %10s %9s %10s %9s %7s %9s %7s %7s" % ("", "workload", "e-nodes", "tarn ms", "egg ms", "ratio",
-                                                          "B/node", "egg B/n", "egglog", "ratio"))
+    print("%-3s %-12s %10s %9s %10s %8s %7s %7s %7s %9s %7s" % ("", "workload", "e-nodes", "tarn ms", "egg ms", "ratio",
+                                                          "B/node", "of RAM", "egg's", "egglog", "ratio"))
     for name, (group, ms, mib, nodes, classes) in figures.items():
         if nodes > 4e6 and not full:
             continue
@@ -138,8 +136,8 @@ def growth(engine, figures, runs, full, egglog):
             sys.exit("run.py: egglog has %d e-nodes in %s, not %d" % (theirs[0]["nodes"], name, nodes))
         mine = median(ours, "ms")
         other = "%9.1f %6.1fx" % (median(theirs, "ms"), median(theirs, "ms") / mine) if theirs else ""
-        print("%-3s %-12s %10d %9.2f %10.1f %8.1fx %7.1f %9.0f %s" % (group, name, nodes, mine, ms, ms / mine,
-                                                                  got["peak"] / nodes, mib * 2**20 / nodes, other))
+        print("%-3s %-12s %10d %9.2f %10.1f %7.1fx %7.1f %7.1f %7.0f %s" % (
+            group, name, nodes, mine, ms, ms / mine, got["peak"] / nodes, got["rss"] / nodes, mib * 2**20 / nodes, other))
         sys.stdout.flush()
 
 
@@ -170,6 +168,20 @@ def reasons(engine, runs):
             print("%-12s %7.2f (egg %4.1f) %13.2f (egg %3.1f) %s" % (
                 name, median(rows, "ms") / median(plain, "ms"), slow, rows[0]["peak"] / plain[0]["peak"], big,
                 "every union" if kind == "all" else ""))
+
+
+def two_threads(engine, runs):
+    """By the clock, so that both processors must be free."""
+    print("\n%-12s %12s %12s %7s" % ("searching", "one thread", "two", "ratio"))
+    for name in ("assoc11", "pure-s11"):
+        one, two = [], []
+        for _ in range(runs):
+            one.append(call([engine, name, "0", "0", "1"]))
+            two.append(call([engine, name, "0", "0", "2"]))
+        if any((r["nodes"], r["matches"]) != (one[0]["nodes"], one[0]["matches"]) for r in two):
+            sys.exit("run.py: two threads come to another end in %s" % name)
+        a, b = median(one, "search"), median(two, "search")
+        print("%-12s %9.1f ms %9.1f ms %6.2fx" % (name, a, b, a / b))
 
 
 def limits(engine):
@@ -206,6 +218,7 @@ def main():
     growth(engine, read_figures(), a.runs, a.full, have_egglog())
     parts(engine, a.runs)
     reasons(engine, a.runs)
+    two_threads(engine, a.runs)
     limits(engine)
     if a.callgrind:
         instructions(engine)
