@@ -54,17 +54,17 @@ typedef struct tile { int64_t size[TARN_MAX_DIMS]; uint32_t vdim; int64_t lanes;
 static double vectors(const tile *t, uint32_t d, int64_t size) {
   return d == t->vdim ? (double)ceil_div(size, t->lanes) : (double)size;
 }
-bool loop_overlaps(const acc_model *a, uint32_t d, uint32_t e) {
+bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e) {
   if (a->irregular || !(a->touched >> d & a->touched >> e & 1) || !a->coef[d]) return false;
   int64_t steps = a->coef[e] / a->coef[d];
-  return a->coef[e] % a->coef[d] == 0 && steps >= 1 && steps <= 8;
+  return a->coef[e] % a->coef[d] == 0 && steps >= 1 && steps < size;
 }
 /* What dim d of a reduction that is written out multiplies the loads of a tile by: neighbours share them. */
 static double fresh(const acc_model *a, const stage_model *m, const tile *t, uint32_t d) {
   double size = (double)t->size[d];
   for (uint32_t e = m->nshared; e < m->nacc; e++) {
-    if (e == t->vdim || t->size[e] <= 1 || !loop_overlaps(a, d, e)) continue;
-    double step = (double)mini(a->coef[e] / a->coef[d], t->size[d]), n = (double)t->size[e];
+    if (e == t->vdim || t->size[e] <= 1 || !loop_overlaps(a, d, t->size[d], e)) continue;
+    double step = (double)(a->coef[e] / a->coef[d]), n = (double)t->size[e];
     return ((n - 1) * step + size) / n;
   }
   return size;

@@ -35,8 +35,8 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
                      const tarn_stage_sched *s, uint32_t threads, tarn_cost *c);
 /* Bytes touched by one access while the dims walk the given spans (elements of each dim). */
 double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line);
-/* Does a step of dim e go as far as one or a few of dim d? Then windows along d overlap. */
-bool loop_overlaps(const acc_model *a, uint32_t d, uint32_t e);
+/* Does a step of dim e go less far than `size` of dim d? Then windows along d overlap. */
+bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e);
 /* Threads that the outermost parallel levels keep busy: threads × (iterations / rounds × threads). */
 double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads);
 #endif

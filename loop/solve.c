@@ -153,13 +153,13 @@ static void try_one(search *q, const pick *p) {
   else keep(q, &st, t);
 }
 /* Steps of one or two other dims beside the vectors: whatever fits the registers. */
-/* A reduction of a few steps, where neighbours in the tile share what they read: a window. */
+/* A reduction of a few steps, where neighbours in the tile share vectors that they read: a window. */
 static bool window(const stage_model *m, const pick *p) {
   int64_t steps = 1;
   for (uint32_t d = m->nacc; d < m->n; d++) steps *= m->dim[d];
   if (!m->reduces || m->n == m->nacc || steps < 2 || steps > 32 || p->vdim >= m->nacc) return false;
   for (uint32_t r = 0; r < m->nread; r++)
-    if (loop_overlaps(&m->read[r], m->n - 1, p->udim[0])) return true;
+    if ((m->read[r].touched >> p->vdim & 1) && loop_overlaps(&m->read[r], m->n - 1, m->dim[m->n - 1], p->udim[0])) return true;
   return false;
 }
 static void try_pick(search *q, const pick *p) {
