@@ -23,20 +23,23 @@ def operands(feed):
     return tuple(torch.from_numpy(v) for v in feed.values())
 
 
-def package(folder, threads):
-    return os.path.join(folder, f"torch{threads}.pt2")
+def package(folder):
+    return os.path.join(folder, "torch.pt2")
+
+
+OPTIONS = {"freezing": True, "cpp.dynamic_threads": True}  # one package for any number of threads
 
 
 class Peer:
     @staticmethod
     def prepare(model, threads, folder):
-        path = package(folder, threads)
+        path = package(folder)
         if only_calls(model) or os.path.exists(path):
             return
         torch.set_num_threads(threads)
         with torch.no_grad():
             exported = torch.export.export(Module(model).eval(), operands(feed_of(model)))
-            aoti_compile_and_package(exported, package_path=path, inductor_configs={"freezing": True})
+            aoti_compile_and_package(exported, package_path=path, inductor_configs=OPTIONS)
 
     def __init__(self, model, threads, folder, feed):
         torch.set_num_threads(threads)
@@ -47,7 +50,7 @@ class Peer:
                 self.module = torch.jit.optimize_for_inference(torch.jit.freeze(traced.eval()))
                 self.run()
         else:
-            self.module = aoti_load_package(package(folder, threads))
+            self.module = aoti_load_package(package(folder))
 
     def run(self):
         with torch.inference_mode():
