@@ -106,6 +106,7 @@ def made(a, name, threads):
 
 
 def measure(a):
+    driver.must_be_idle(a.even_busy)
     end, got, left = time.monotonic() + a.limit, results(a), 0
     with open(os.path.join(a.work, "peers.log"), "a") as log:
         engines = [driver.Engine("tarn", log, f"tarn-{n}") for n in a.numerics] + [driver.Engine(n, log) for n in a.engines]
@@ -184,6 +185,7 @@ def main():
     p.add_argument("--limit", type=float, default=1e9)
     p.add_argument("--again", action="store_true", help="measure what was measured")
     p.add_argument("--check", action="store_true", help="tarn check on each program: minutes")
+    p.add_argument("--even-busy", action="store_true", help="measure beside other work")
     p.add_argument("--peers-only", action="store_true")
     a = p.parse_args()
     a.names = a.names or sorted(f[:-5] for f in os.listdir(a.models) if f.endswith(".onnx"))

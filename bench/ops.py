@@ -113,6 +113,7 @@ def state_of(a, row, threads):
 
 
 def measure(a, table):
+    driver.must_be_idle(a.even_busy)
     end, got, left = time.monotonic() + a.limit, results(a), 0
     with open(os.path.join(a.work, "peers.log"), "a") as log:
         engines = [driver.Engine(n, log) for n in ["tarn"] + a.engines]
@@ -194,6 +195,7 @@ def main():
     p.add_argument("--limit", type=float, default=1e9)
     p.add_argument("--again", action="store_true")
     p.add_argument("--no-check", dest="check", action="store_false")
+    p.add_argument("--even-busy", action="store_true", help="measure beside other work")
     p.add_argument("--peers-only", action="store_true")
     a = p.parse_args()
     a.threads = [int(t) for t in a.threads.split(",")]

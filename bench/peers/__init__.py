@@ -13,8 +13,8 @@ from importlib import metadata
 import numpy as np
 import onnx
 
-PACKAGES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "torch": "torch", "iree": "iree-base-runtime",
-            "tvm": "apache-tvm", "halide": "halide"}
+PACKAGES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "torch": "torch",
+            "torchscript": "torch", "iree": "iree-base-runtime"}
 
 
 def installed():

@@ -6,8 +6,27 @@ import subprocess
 import sys
 import time
 
-SPINS = {"onnxruntime": 0.03, "torch": 0.01}  # seconds for which an engine's idle threads keep a core busy, about
+SPINS = {"onnxruntime": 0.03, "torch": 0.01, "torchscript": 0.01}  # seconds for which an engine's idle threads keep a core busy, about
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def busy(seconds=0.5):
+    """The part of all processors' time that others take meanwhile."""
+    def ticks():
+        with open("/proc/stat") as f:
+            t = [int(x) for x in f.readline().split()[1:]]
+        return sum(t), t[3] + t[4]
+    all0, idle0 = ticks()
+    time.sleep(seconds)
+    all1, idle1 = ticks()
+    return 1 - (idle1 - idle0) / max(all1 - all0, 1)
+
+
+def must_be_idle(even_busy):
+    """Times taken beside other work are worth nothing: ends the program, unless told not to."""
+    share = busy()
+    if share > 0.1 and not even_busy:
+        raise SystemExit(f"the machine is {100 * share:.0f} % busy: nothing is measured (--even-busy does it all the same)")
 
 
 class Engine:

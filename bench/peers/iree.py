@@ -32,6 +32,8 @@ class Peer:
         import iree.runtime as rt
         if threads > 1:
             rt.flags.parse_flags(f"--task_topology_group_count={threads}")
+        if not os.path.getsize(os.path.join(folder, "iree.vmfb")):
+            raise Unsupported("not compiled")
         self.config = rt.Config("local-task" if threads > 1 else "local-sync")
         self.module = rt.VmModule.mmap(self.config.vm_instance, os.path.join(folder, "iree.vmfb"))
         self.context = rt.SystemContext(config=self.config)
