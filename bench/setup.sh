@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # bench/setup.sh BUILD [all]: what the benchmarks compare with, in a virtual environment of its own (BUILD/bench-venv), from PyPI,
 # at the versions that docs/performance.md reports. Nothing else of tarn needs it. ONNX Runtime, OpenVINO and two packages with
-# trained networks are 0.3 GB; all adds PyTorch (whose wheel for Linux brings 6 GB of CUDA along), Apache TVM, IREE and Halide.
+# trained networks are 0.3 GB; all adds IREE and PyTorch, whose wheel for Linux brings 6 GB of CUDA along.
 set -euo pipefail
 venv=$1/bench-venv
 python=$venv/bin/python
 some=(numpy==2.4.6 onnx==1.23.2 onnxruntime==1.31.1 openvino==2026.4.1 rapidocr-onnxruntime magika==1.0.3)
-more=(torch==2.15.0 apache-tvm==0.27.0.post1 iree-base-compiler==3.13.0 iree-base-runtime==3.13.0 halide==21.0.0)
+more=(torch==2.15.0 iree-base-compiler==3.13.0 iree-base-runtime==3.13.0)
 [ "${2:-}" = all ] && some+=("${more[@]}")
 if [ ! -x "$python" ]; then
   /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null || {
