@@ -97,6 +97,7 @@ static void check_json(cli_json *j, const tarn_rule_result *r) {
   cli_json_num(j, "worst", r->worst);
   cli_json_bool(j, "ok", r->ok);
   if (r->all) cli_json_bool(j, "all", true);
+  if (r->identity) cli_json_bool(j, "identity", true);
   if (r->unchecked) cli_json_str(j, "unchecked", r->unchecked);
   cli_json_str(j, "counterexample", r->counterexample);
   cli_json_close(j, '}');
@@ -108,7 +109,7 @@ static void check_text(const tarn_rule_result *r, bool free) {
     return;
   }
   printf("%-5s %-28s ", r->ok ? "ok" : "WRONG", r->name);
-  if (free) printf("%6u of %6u say something%s", r->samples, r->tried, r->all ? ", all there are" : "");
+  if (free) printf("%6u of %6u say something%s", r->samples, r->tried, r->all ? ", all there are" : r->identity ? ", an identity" : "");
   else
     printf("%-8s %6u of %6u fired, worst error %.2g", tarn_rule_class_name(r->found), r->samples, r->tried, r->worst);
   if (r->deleted) printf(", without %s", r->deleted);

@@ -4,7 +4,7 @@
 #include "rules/meaning.h"
 #include <string.h>
 
-enum { ALL = 1 << 16, CORNERS = 4096, SAMPLES = 1000, TRIES = 60 };
+enum { ALL = 1 << 16, CORNERS = 4096, SAMPLES = 1000, TRIES = 60, POINTS = 32 };
 
 typedef enum { FC_VACUOUS, FC_HOLDS, FC_DIFFERS, FC_TOO_LARGE } outcome;
 typedef struct freecheck {
@@ -12,6 +12,7 @@ typedef struct freecheck {
   const meaning *m;
   const mrule *r;
   uint32_t skip;            /* a condition (then a guard) left out; TARN_NONE */
+  bool generic;             /* no condition is looked at */
   uint32_t nvar, nfree;
   uint32_t free[R_CLASSES]; /* variables that are chosen; the others are what a root says */
   mval var[R_CLASSES], left, right;
@@ -21,7 +22,7 @@ typedef struct freecheck {
 /* ---------------------------------------------------------------- one assignment */
 
 static bool conditions(freecheck *c) {
-  for (uint32_t i = 0; i < c->r->ncond; i++)
+  for (uint32_t i = 0; i < c->r->ncond && !c->generic; i++)
     if (i != c->skip && !m_truth(meaning_eval(c->m, c->r->cond[i], c->var))) return false;
   return true;
 }
@@ -131,6 +132,22 @@ static void try_all(freecheck *c, uint64_t samples, uint64_t seed, tarn_rule_res
     return;
   }
 }
+/* Are the sides one rational function? Asked modulo a prime at random points (Schwartz, "Fast probabilistic algorithms for
+ * verification of polynomial identities", 1980; Zippel 1979): of degree d, the answer yes is wrong with a probability of at most
+ * (d / 2^61)^POINTS. Operators that are no field's, such as an absolute value, have no meaning there. */
+static bool identity(freecheck *c, uint64_t seed) {
+  meaning m = *c->m;
+  mval v[R_CLASSES];
+  if (m.domain != M_RATIONAL) return false;
+  m.prime = true;
+  freecheck p = *c;
+  p.m = &m, p.generic = true;
+  for (uint32_t k = 0; k < POINTS; k++) {
+    for (uint32_t i = 0; i < p.nfree; i++) v[i] = m_random(&m, &seed);
+    if (with(&p, v) != FC_HOLDS) return false;
+  }
+  return true;
+}
 /* Variables that no left root gives a value to. */
 static void variables(freecheck *c) {
   c->nvar = c->r->r->ncls, c->nfree = 0;
@@ -154,6 +171,7 @@ static tarn_rule_result check_one(tarn_ruleset *rs, const tarn_rules_check_optio
   try_all(&c, few ? ALL : samples, seed, &res);
   res.all = few && !res.counterexample;
   res.ok = !res.counterexample && (few || res.samples >= samples);
+  res.identity = res.ok && identity(&c, seed);
   if (skip == TARN_NONE) return res;
   tarn_buf b = {.cx = rs->cx};
   bool guard = skip >= r->ncond;

@@ -184,6 +184,7 @@ typedef struct tarn_rule_result {
   const char *counterexample;/* shrunk: both terms, inputs, values; NULL when none */
   double worst;              /* largest relative error seen */
   bool all;                  /* free rules: every assignment of the domain was tried */
+  bool identity;             /* free rules over rationals: the sides are one rational function (probability of error below 2^-1000) */
   const char *unchecked;     /* free rules: NULL, or what in the rule has no meaning; then it was not tried, and ok */
 } tarn_rule_result;
 /* One result per rule (and per condition with mutate). Free rules are checked over the (interpretation …) of their files:
