@@ -137,6 +137,7 @@ END_TEST
 int main(void) {
   Suite *s = suite_create("rules_free");
   TCase *t = tcase_create("all");
+  tcase_set_timeout(t, 60);
   tcase_add_loop_test(t, test_claims, 0, sizeof claims / sizeof *claims);
   tcase_add_test(t, test_mutate);
   tcase_add_loop_test(t, test_refused, 0, sizeof refused / sizeof *refused);

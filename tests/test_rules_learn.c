@@ -196,7 +196,7 @@ END_TEST
 int main(void) {
   Suite *s = suite_create("rules_learn");
   TCase *t = tcase_create("all");
-  tcase_set_timeout(t, 120);
+  tcase_set_timeout(t, 600);
   tcase_add_loop_test(t, test_lesson, 0, sizeof lessons / sizeof *lessons);
   tcase_add_test(t, test_conditional);
   tcase_add_test(t, test_follows);
