@@ -256,7 +256,8 @@ static uint32_t preimage(kgraph *k, uint32_t map, uint32_t in_dims) {
 }
 
 /* What one compute likes. A product with constant weights: the result along the dim that the weights' rows are indexed
- * by, the other operand along the dim it is summed over. Anything else: that its operands and its result agree. */
+ * by, the other operand along the dim it is summed over. A product of two variables: the operand that the result's last
+ * dim walks along that dim, the other along the sum. Anything else: that its operands and its result agree. */
 static uint32_t largest(uint32_t mask, const int64_t *dim) {
   uint32_t best = TARN_NONE;
   for (uint32_t d = 0; d < 32; d++)
@@ -279,6 +280,11 @@ static void wish(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
     if (!s->read[i].stage && k->cls.p[kg_class(k, e->kids[s->read[i].src])].constant && s->nred)
       for (uint32_t a = 0; a < m->nin; a++) weights |= tarn_ix_dims(k->L, m->e[a]);
   }
+  bool product = s->nred && n->nstage == 1 && tarn_fx_get(k->L, f->body)->op == TARN_FX_MUL;
+  uint32_t last_own = 0, sum = 0;
+  for (uint32_t d = 0; d < nacc + s->nred && d < 32; d++)
+    if (d >= nacc) sum |= 1u << d;
+    else if (dim[d] > 1) last_own = 1u << d;
   kgroup *out = &k->group.p[k->cls.p[c].group];
   uint32_t to_rep = k->cls.p[c].to_rep;
   if (seed && weights) like_inner(out, image(k, to_rep, largest(weights & own, dim)));
@@ -291,6 +297,10 @@ static void wish(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
       if (m == TARN_NONE) continue;
       kgroup *in = &k->group.p[v[j].group];
       if (seed && weights) like_inner(in, image(k, m, largest(weights & ~own, dim)));
+      if (seed && !weights && product && i < f->nops) {
+        uint32_t lanes = image(k, m, last_own);
+        like_inner(in, lanes ? lanes : image(k, m, largest(sum, dim)));
+      }
       if (seed || (weights && i < f->nops)) continue;
       for (uint32_t x = 0; x < in->ninner; x++) like_inner(out, image(k, to_rep, preimage(k, m, in->inner[x]) & own));
       uint32_t back = tarn_map_invert(k->L, to_rep, 0);

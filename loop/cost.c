@@ -10,11 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+static double mind(double a, double b) { return a < b ? a : b; }
 static double maxd(double a, double b) { return a > b ? a : b; }
+static int64_t maxi(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line) {
+/* Constants are laid out as the loops walk them: what is touched lies together. */
+static double packed(const acc_model *a, uint32_t n, const int64_t *span) {
+  double elems = 1;
+  for (uint32_t d = 0; d < n; d++)
+    if (a->touched >> d & 1) elems *= (double)span[d];
+  return elems;
+}
+/* *piece: bytes that lie together. */
+static double footprint(const acc_model *a, uint32_t n, const int64_t *span, double line, double *piece) {
+  if (a->constant && !a->irregular) return *piece = maxd(packed(a, n, span) * a->bytes, line);
   /* dims by rising step: a step inside what is already covered widens it, one beyond it repeats it */
   uint8_t by[TARN_MAX_DIMS];
   uint32_t k = 0;
@@ -32,8 +43,12 @@ double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, doubl
     if (c <= maxd(run, line / a->bytes)) run += c * (s - 1); /* no line is left out */
     else repeats *= s;
   }
-  double moved = repeats * maxd(run * a->bytes, line), all = maxd(reach * a->bytes, line);
-  return moved < all ? moved : all;
+  *piece = maxd(run * a->bytes, line);
+  return mind(repeats * *piece, maxd(reach * a->bytes, line));
+}
+double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line) {
+  double piece;
+  return footprint(a, n, span, line, &piece);
 }
 
 double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads) {
@@ -69,17 +84,37 @@ static double fresh(const acc_model *a, const stage_model *m, const tile *t, uin
   }
   return size;
 }
+/* What that takes of a cache: lines at a step that is a multiple of one way's sets all want the same few sets. */
+static double occupied(const acc_model *a, uint32_t n, const int64_t *span, const tarn_hw_memory *mem) {
+  double line = maxd(1, mem->line), bytes = loop_footprint(a, n, span, line), sets = 1;
+  int64_t way = 1;
+  if (a->constant || mem->managed) return bytes;
+  while (way * 24 <= mem->capacity) way *= 2; /* 12 ways or so */
+  double run = line;
+  for (uint32_t d = 0; d < n; d++) {
+    int64_t c = llabs(a->coef[d]) * (int64_t)a->bytes;
+    if (!(a->touched >> d & 1) || span[d] <= 1 || !c) continue;
+    if ((double)c <= line) run += (double)(c * (span[d] - 1));
+    else sets *= (double)mini(span[d], maxi(1, way / maxi(1, c & -c)));
+  }
+  double deep = bytes / mind((double)way, sets * run); /* lines that want the same set */
+  return deep > 2 ? maxd(bytes, deep * (double)way) : bytes;
+}
+
 /* Load operations of one access for one point of the loops outside the tile. */
 static double loads(const acc_model *a, const stage_model *m, const tile *t) {
   double n = 1;
   bool gather = false;
   for (uint32_t d = 0; d < m->n; d++) {
     if (t->size[d] <= 1 || !(a->touched >> d & 1)) continue;
-    if (d == t->vdim && (a->irregular || llabs(a->coef[d]) != 1)) gather = true, n *= (double)t->size[d];
+    if (d == t->vdim && !a->irregular && llabs(a->coef[d]) == 2) n *= 2 * vectors(t, d, t->size[d]); /* two and a shuffle */
+    else if (d == t->vdim && (a->irregular || llabs(a->coef[d]) != 1)) gather = true, n *= (double)t->size[d];
     else n *= d >= m->nacc && d != t->vdim ? fresh(a, m, t, d) : vectors(t, d, t->size[d]);
   }
-  double guard = t->vdim < 32 && (a->guarded >> t->vdim & 1) ? 2 : 1; /* a mask for each vector */
-  if (m->n > m->nacc && (a->guarded >> (m->n - 1) & 1) && t->size[m->n - 1] < m->dim[m->n - 1])
+  double guard = 1;
+  if (t->vdim < m->n && (a->guarded >> t->vdim & 1)) /* a mask for each vector of the first and the last tile */
+    guard += mind(1, 2 / (double)ceil_div(m->dim[t->vdim], t->size[t->vdim]));
+  if (m->n > m->nacc && (a->guarded >> (m->n - 1) & 1) && t->size[m->n - 1] < m->dim[m->n - 1] && m->dim[m->n - 1] > LOOP_SHORT)
     guard = 4; /* decided anew in the innermost loop */
   double address = a->irregular ? 3 : 1;                              /* divisions in the address */
   return n * guard * address * (gather ? 3 : 1);
@@ -119,6 +154,19 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   return cycles + (m->reduces ? 0.5 : 1.0);
 }
 
+/* The innermost loop is entered, set up and left so many times. */
+#define LOOP_ENTRY 12 /* cycles: a branch foreseen wrongly, addresses */
+static double entries(const stage_model *m, const tile *t) {
+  double n = 1;
+  int64_t inner = 1;
+  for (uint32_t d = m->nshared; d < m->n; d++) {
+    int64_t trips = ceil_div(m->dim[d], t->size[d]);
+    n *= (double)trips;
+    if (d >= m->nacc && trips > 1) inner = trips;
+  }
+  return inner > 1 ? n / (double)inner : 0;
+}
+
 /* Number of tiles with each combination of full and ragged sizes is at most 2^n: walk the dims. */
 static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, uint32_t d, double count, double reductions) {
   if (d == m->n) {
@@ -147,15 +195,25 @@ static void level_spans(const stage_model *m, const tarn_stage_sched *s, uint32_
   for (uint32_t d = 0; d < m->n; d++) span[d] = d < m->nshared ? 1 : m->dim[d];
   for (uint32_t i = 0; i < from; i++) span[s->level[i].dim] = mini(span[s->level[i].dim], s->level[i].step);
 }
-static double total_footprint(const stage_model *m, const int64_t *span, double line) {
-  double sum = loop_footprint(&m->result, m->nacc, span, line);
-  for (uint32_t r = 0; r < m->nread; r++) sum += loop_footprint(&m->read[r], m->n, span, line);
+static double total_footprint(const stage_model *m, const int64_t *span, const tarn_hw_memory *mem) {
+  double sum = occupied(&m->result, m->nacc, span, mem);
+  for (uint32_t r = 0; r < m->nread; r++) sum += occupied(&m->read[r], m->n, span, mem);
+  return sum;
+}
+double loop_whole(const stage_model *m) {
+  int64_t span[TARN_MAX_DIMS];
+  for (uint32_t d = 0; d < m->n; d++) span[d] = m->dim[d];
+  double sum = loop_footprint(&m->result, m->nacc, span, 1);
+  for (uint32_t r = 0; r < m->nread; r++) sum += loop_footprint(&m->read[r], m->n, span, 1);
   return sum;
 }
 /* Bytes of one access that cross into a level whose best-fitting subnest begins at level p. What one round of the subnest
  * leaves behind is still there in the next, so that along loop p - 1 no line is fetched twice. */
-static double crossing(const stage_model *m, const tarn_stage_sched *s, const acc_model *a, uint32_t p, double line) {
+static double crossing(const stage_model *m, const tarn_stage_sched *s, const acc_model *a, uint32_t p, double line,
+                       double *piece) {
   int64_t span[TARN_MAX_DIMS], left[TARN_MAX_DIMS];
+  level_spans(m, s, p ? p - 1 : 0, span);
+  footprint(a, m->n, span, line, piece); /* along that loop lines follow one another */
   level_spans(m, s, p, span);
   double bytes = loop_footprint(a, m->n, span, line), times = 1, run = 1;
   memcpy(left, m->dim, sizeof left);
@@ -193,7 +251,12 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
     }
     left[l->dim] = mini(left[l->dim], l->step);
   }
-  double cycles = walk_tiles(hw, m, &t, 0, 1, 1) * repeat;
+  double cycles = walk_tiles(hw, m, &t, 0, 1, 1) * repeat, parts = 1, results = repeat;
+  for (uint32_t i = 0; i < s->acc && i < s->nlevel && m->reduces; i++) /* partial results are stored and taken up again */
+    if (s->level[i].dim >= m->nacc) parts *= (double)ceil_div(m->dim[s->level[i].dim], s->level[i].step);
+  for (uint32_t d = m->nshared; d < m->nacc; d++) results *= (double)m->dim[d];
+  cycles += entries(m, &t) * repeat * LOOP_ENTRY;
+  cycles += (parts - 1) * results / (double)t.lanes * 2;
   double par = m->nshared ? loop_parallel(m, shared, nshared, threads) : loop_parallel(m, s->level, s->nlevel, threads);
   c->parallel = maxd(c->parallel, par);
   c->compute_seconds += cycles / hw->clock / par;
@@ -204,22 +267,26 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
   for (uint32_t d = 0; d < m->n; d++) whole[d] = m->dim[d];
   for (uint32_t i = 0; i + 1 < hw->nmem && i < 8; i++) {
     double line = maxd(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8;
-    double total = total_footprint(m, whole, line);
+    double total = total_footprint(m, whole, &hw->mem[i]);
     if (total <= room) break;
     double missing = total < 2 * room ? 2 * (total - room) / total : 1; /* a little too large misses a little */
     uint32_t p = 0;
     int64_t span[TARN_MAX_DIMS];
     for (; p < s->nlevel; p++) {
       level_spans(m, s, p, span);
-      if (total_footprint(m, span, line) <= room) break;
+      if (total_footprint(m, span, &hw->mem[i]) <= room) break;
     }
-    double bytes = crossing(m, s, &m->result, p, line);
-    for (uint32_t r = 0; r < m->nread; r++)
-      if (!m->read[r].local) bytes += crossing(m, s, &m->read[r], p, line);
-    bytes *= (repeat > 1 ? repeat : 1) * missing;
+    double piece, waits = 0, bytes = crossing(m, s, &m->result, p, line, &piece);
+    for (uint32_t r = 0; r < m->nread; r++) {
+      if (m->read[r].local) continue;
+      double b = crossing(m, s, &m->read[r], p, line, &piece);
+      bytes += b;
+      if (!i && t.vdim < m->nacc && !(m->read[r].touched >> t.vdim & 1)) waits += b / piece; /* elements from all over */
+    }
+    bytes *= (repeat > 1 ? repeat : 1) * missing, waits *= (repeat > 1 ? repeat : 1) * missing;
     double rate = hw->mem[i + 1].read * hw->clock * (hw->mem[i + 1].instances > 1 ? par : 1);
     c->bytes[i] += bytes;
-    c->memory_seconds[i] += bytes / rate;
+    c->memory_seconds[i] += bytes / rate + waits * hw->mem[i + 1].latency / hw->clock / par;
   }
 }
 

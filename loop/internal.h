@@ -3,6 +3,8 @@
 #define TARN_LOOP_INTERNAL_H
 #include "loop/loop.h"
 
+#define LOOP_SHORT 8 /* trips of a reduction's loop that code may be written out for */
+
 /* One access of a stage: how far the element address moves per step of each dim of the iteration space. */
 typedef struct acc_model {
   int64_t coef[TARN_MAX_DIMS];
@@ -37,6 +39,8 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
 double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line);
 /* Does a step of dim e go less far than `size` of dim d? Then windows along d overlap. */
 bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e);
+/* Bytes of all that a stage reads and writes. */
+double loop_whole(const stage_model *m);
 /* Threads that the outermost parallel levels keep busy: threads × (iterations / rounds × threads). */
 double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads);
 #endif

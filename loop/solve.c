@@ -45,6 +45,7 @@ typedef struct pick {
   int64_t unroll[2];
   bool flat;              /* the whole reduction is written out, its last dim between the tile's */
   uint32_t order;         /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
+  int64_t rows, depth;    /* block of udim[0] and of the last reduce dim that outer loops walk; 0: none */
 } pick;
 
 static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -68,6 +69,8 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   for (uint32_t d = m->nshared; d < m->nacc; d++)
     if (d != first && d != last) order[n++] = d;
   if (last < m->n) order[n++] = last;
+  if (p->rows) add_level(s, p->udim[0], TARN_SERIAL, p->rows);
+  if (p->depth) add_level(s, m->n - 1, TARN_SERIAL, p->depth);
   for (uint32_t i = 0; i < n; i++) add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
   s->acc = s->nlevel;
   for (uint32_t d = m->nacc; d + p->flat < m->n; d++)
@@ -131,6 +134,7 @@ typedef struct search {
   const stage_model *m;
   const tarn_level *shared;
   uint32_t nshared;
+  bool large;                    /* a product of more than the second memory holds */
   uint32_t want, n;
   best b[MOST_RANKED]; /* the n <= want best, by rising price */
   void (*visit)(void *user, const tarn_stage_sched *st, double seconds);
@@ -179,6 +183,18 @@ static void try_second(search *q, pick p, int64_t room) {
     }
   }
 }
+/* A large product by blocks of rows and of the reduction, so that the rows' block stays near while all columns go by (Goto
+ * and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008). */
+static void try_blocks(search *q, pick p) {
+  const stage_model *m = q->m;
+  int64_t red = m->dim[m->n - 1], own = m->dim[p.udim[0]], u = p.unroll[0];
+  for (p.depth = 128; p.depth <= 512 && p.depth < red; p.depth *= 2) {
+    for (int64_t rows = 64; rows <= 256; rows *= 2)
+      if ((p.rows = (rows + u - 1) / u * u) < own) try_pick(q, &p);
+    p.rows = 0;
+    if (q->s->threads == 1) try_pick(q, &p);
+  }
+}
 static void try_unrolls(search *q, pick p) {
   const stage_model *m = q->m;
   int64_t regs = q->s->hw->vector_regs ? q->s->hw->vector_regs : 16;
@@ -195,6 +211,7 @@ static void try_unrolls(search *q, pick p) {
         p.udim[0] = d, p.unroll[0] = u, p.udim[1] = m->n;
         try_pick(q, &p);
         if (u == m->dim[d]) try_second(q, p, room);
+        if (q->large && !o && u > room / 2 && p.vdim < m->nacc) try_blocks(q, p);
       }
     }
   }
@@ -202,6 +219,8 @@ static void try_unrolls(search *q, pick p) {
 static void solve_stage(search *q, bool strict) {
   const stage_model *m = q->m;
   int64_t lanes = tarn_hw_lanes(q->s->hw, TARN_F32);
+  double near = q->s->hw->nmem > 1 ? (double)q->s->hw->mem[1].capacity : INFINITY;
+  q->large = !strict && m->fma && !m->custom && m->result.bytes == 4 && m->nshared == 0 && loop_whole(m) > near;
   for (uint32_t d = m->nshared; d < m->n; d++) {
     if (m->dim[d] < 2 || !vector_dim(m, d, strict)) continue;
     int64_t l = lanes;
