@@ -60,7 +60,7 @@ static void copy_numbers(tarn_egraph *c, const tarn_egraph *g) {
   c->reasons = g->reasons, c->max_nodes = g->max_nodes;
   c->n_ids = g->n_ids, c->n_wide = g->n_wide;
   c->n_heads = g->n_heads, c->head_mask = g->head_mask;
-  memcpy(c->recent_head, g->recent_head, sizeof c->recent_head);
+  memcpy(c->recent, g->recent, sizeof c->recent);
   c->now = g->now, c->now_used = g->now_used, c->epoch = g->epoch;
   c->live = g->live, c->classes = g->classes, c->version = g->version;
   c->conflict = g->conflict, c->has_conflict = g->has_conflict;

@@ -118,21 +118,16 @@ static bool heads_rehash(tarn_egraph *g) {
   return true;
 }
 
-/* Where the head is remembered when it was asked for lately. */
-static inline uint32_t *recent_head(tarn_egraph *g, uint32_t op) {
-  return &g->recent_head[op % (sizeof g->recent_head / sizeof *g->recent_head)];
-}
-
-static inline bool is_head(const tarn_egraph *g, uint32_t h, uint32_t op, uint32_t payload,
-                           uint32_t n) {
-  if (h >= g->n_heads) return false;
-  const eg_head *e = &g->heads[h];
-  return e->op == op && e->payload == payload && e->n == n;
+/* The head if it was asked for lately, else NONE. */
+static inline uint32_t recent_head(const tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n) {
+  uint32_t i = op % (sizeof g->recent / sizeof *g->recent);
+  bool is = g->recent[i].op == op && g->recent[i].payload == payload && g->recent[i].n == n;
+  return is ? g->recent[i].head : NONE;
 }
 
 uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n) {
-  uint32_t *recent = recent_head(g, op);
-  if (is_head(g, *recent, op, payload, n)) return *recent;
+  uint32_t known = recent_head(g, op, payload, n);
+  if (known != NONE) return known;
   if (!g->head_slots || (g->n_heads + 1) * 2 > g->head_mask)
     if (!heads_rehash(g)) return NONE;
   uint32_t i = head_slot(g, op, payload, n);
@@ -142,7 +137,9 @@ uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t 
     g->heads[g->n_heads] = (eg_head){op, payload, n, 0, eg_op_bit(op)};
     g->head_slots[i] = g->n_heads++;
   }
-  return *recent = g->head_slots[i];
+  uint32_t r = op % (sizeof g->recent / sizeof *g->recent);
+  g->recent[r].op = op, g->recent[r].payload = payload, g->recent[r].n = n;
+  return g->recent[r].head = g->head_slots[i];
 }
 
 /* ---- making one ---- */
@@ -154,7 +151,7 @@ tarn_egraph *tarn_eg_new(const tarn_allocator *allocator, const tarn_eg_config *
   if (!g) return NULL;
   memset(g, 0, sizeof *g);
   g->mem = m;
-  memset(g->recent_head, 0xFF, sizeof g->recent_head);
+  memset(g->recent, 0xFF, sizeof g->recent);
   g->now = 1;
   g->max_nodes = MAX_IDS;
   g->cur_rule = TARN_EG_RULE_GIVEN;
@@ -424,8 +421,8 @@ EG_APART static uint32_t add_any(tarn_egraph *g, uint32_t op, uint32_t payload,
  * is waited for. */
 uint32_t tarn_eg_add(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids,
                      uint32_t n) {
-  uint32_t head = *recent_head(g, op);
-  if (EG_RARE(n != 2 || !is_head(g, head, op, payload, 2))) return add_any(g, op, payload, kids, n);
+  uint32_t head = recent_head(g, op, payload, 2);
+  if (EG_RARE(n != 2 || head == NONE)) return add_any(g, op, payload, kids, n);
   uint32_t k0 = kids[0], k1 = kids[1];
   if (EG_RARE(k0 >= g->n_ids || k1 >= g->n_ids || !eg_is_root(g, k0) || !eg_is_root(g, k1)))
     return add_any(g, op, payload, kids, n);

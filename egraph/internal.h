@@ -137,7 +137,9 @@ struct tarn_egraph {
   size_t heads_cap;
   uint32_t *head_slots; /* open addressing, NONE = empty */
   uint32_t head_mask;
-  uint32_t recent_head[16]; /* the last ones asked for, by op */
+  struct { /* the last ones asked for, by op */
+    uint32_t op, payload, n, head;
+  } recent[16];
 
   eg_table table;
 
@@ -207,6 +209,7 @@ static inline uint32_t *eg_kids(const tarn_egraph *g, uint32_t id, uint32_t n) {
 static inline bool eg_visible(const tarn_egraph *g, uint32_t id) {
   return !(g->rec[id].head & HEAD_HIDDEN);
 }
+enum { ANY_OP = 0x7FFF };
 static inline uint16_t eg_op_bit(uint32_t op) { return (uint16_t)(1u << (op % 15)); }
 
 /* use entries */

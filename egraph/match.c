@@ -249,8 +249,7 @@ static bool run_join(eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t c
 /* No node of the class can be right. */
 static inline bool class_hopeless(const eg_searcher *s, uint32_t atom, uint32_t cls) {
   if (s->mode[atom] == CHANGED && s->require != NONE && cls != s->require) return true;
-  const eg_test *t = &s->rs->test[s->r->atom[atom].test];
-  return t->op_how == TARN_EG_EXACT && !(s->g->mask[cls] & eg_op_bit(t->op));
+  return !(s->g->mask[cls] & s->rs->test[s->r->atom[atom].test].ops);
 }
 
 /* The rest of the list after the class's name, for a mode that does not fix the node. */

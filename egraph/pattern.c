@@ -117,6 +117,7 @@ static uint32_t share_test(build *b, const tarn_eg_pat *p, uint32_t fixed, bool 
                .n = fixed, .segs = segs};
   t.op = p->op_how == TARN_EG_EXACT ? p->op : 0;
   t.payload = p->payload_how == TARN_EG_EXACT ? p->payload : 0;
+  t.ops = t.op_how == TARN_EG_EXACT ? eg_op_bit(t.op) : ANY_OP;
   for (uint32_t i = 0; i < rs->n_tests; i++) {
     const eg_test *u = &rs->test[i];
     if (u->op_how == t.op_how && u->payload_how == t.payload_how && u->op == t.op &&

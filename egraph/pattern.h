@@ -25,6 +25,7 @@ typedef struct eg_test { /* which heads an atom may match; shared between atoms 
   void *user;
   uint32_t n; /* kids; at least so many with segments */
   bool segs;
+  uint16_t ops; /* the bits of a class's mask one of which a node that matches has set */
 } eg_test;
 
 typedef struct eg_elem { /* a kid pattern of an atom */

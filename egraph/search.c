@@ -258,8 +258,7 @@ static bool index_triggers(eg_searcher *s, const uint32_t *rules, const eg_sink 
       for (uint32_t a = 0; a < r->n_atoms; a++) {
         uint32_t up = r->atom[a].parent;
         if (up == NONE || !s->ok[r->atom[up].test * s->ok_stride + h]) continue;
-        const eg_test *t = &s->rs->test[r->atom[a].test];
-        *ops |= t->op_how == TARN_EG_EXACT ? eg_op_bit(t->op) : 0x7FFF;
+        *ops |= s->rs->test[r->atom[a].test].ops;
         if (!eg_push(m, &s->trig, i) || !eg_push(m, &s->trig, a)) return false;
       }
     }
@@ -272,8 +271,7 @@ static bool pull_trigger(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, 
   eg_sink *sink = &sinks[trig[0]];
   const eg_rule *r = &s->rs->rule[rules[trig[0]]];
   uint32_t atom = trig[1];
-  const eg_test *t = &s->rs->test[r->atom[atom].test];
-  if (sink->full || (t->op_how == TARN_EG_EXACT && !(ops & eg_op_bit(t->op)))) return true;
+  if (sink->full || !(ops & s->rs->test[r->atom[atom].test].ops)) return true;
   int32_t slot = r->atom[atom].slot;
   if (slot >= 0 && slot < SLOT_ELEM && eg_use_slot(s->g, e, owner) != (uint32_t)slot) return true;
   start_rule(s, r, sink, r->atom[atom].block);

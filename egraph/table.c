@@ -74,7 +74,7 @@ void eg_table_replace(tarn_egraph *g, uint64_t h, uint32_t old, uint32_t id) {
 
 /* ---- growing ---- */
 
-static uint64_t hash_of(const tarn_egraph *g, uint32_t id) {
+static inline uint64_t hash_of(const tarn_egraph *g, uint32_t id) {
   uint32_t h = g->rec[id].head & HEAD_BITS, n = g->heads[h].n;
   return eg_hash_node(h, eg_kids(g, id, n), n);
 }
