@@ -25,22 +25,36 @@ static void ok(learner *l, int status) {
   tarn_raise(l->cx, TARN_INTERNAL, "xgboost: %.*s", (int)strcspn(e, "\n"), e);
 }
 
-#define ROUNDS 240 /* trees of a price that is kept */
+#define ROUNDS 200 /* trees of a price that is kept */
 
 static double target(const tarn_sample *x) { return log2(x->seconds / x->analytic); }
 
+static uint64_t group(const tarn_sample *x) { return tarn_hash_mix(x->kernel, x->threads); }
+/* A schedule counts by its speed beside the fastest of its kernel: which of the slow ones is slower does not matter. */
+static void load_weights(learner *l, const tarn_sample *x, uint32_t n, float *weight) {
+  tarn_map *first = tarn_map_new(l->cx); /* kernel -> 1 + its fastest */
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t *at = tarn_map_at(first, group(&x[i]), &(bool){false});
+    if (!*at || x[i].seconds < x[*at - 1].seconds) *at = i + 1;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    weight[i] = (float)(0.05 + x[*tarn_map_get(first, group(&x[i])) - 1].seconds / x[i].seconds);
+}
 static void load_rows(learner *l, const tarn_sample *x, uint32_t n) {
   float *row = TARN_ARRAY(l->cx, float, (size_t)n * TARN_FEATURES), *label = TARN_ARRAY(l->cx, float, n);
+  float *weight = TARN_ARRAY(l->cx, float, n);
   for (uint32_t i = 0; i < n; i++) {
     memcpy(row + (size_t)i * TARN_FEATURES, x[i].feature, sizeof x[i].feature);
     label[i] = (float)target(&x[i]);
   }
   ok(l, XGDMatrixCreateFromMat(row, n, TARN_FEATURES, NAN, &l->data));
+  load_weights(l, x, n, weight);
   ok(l, XGDMatrixSetFloatInfo(l->data, "label", label, n));
+  ok(l, XGDMatrixSetFloatInfo(l->data, "weight", weight, n));
 }
 static void train(learner *l, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds) {
   const char *const set[][2] = {
-      {"objective", "reg:squarederror"}, {"tree_method", "hist"}, {"max_depth", "7"}, {"eta", rounds < ROUNDS ? "0.2" : "0.1"},
+      {"objective", "reg:squarederror"}, {"tree_method", "hist"}, {"max_depth", "5"}, {"eta", rounds < ROUNDS ? "0.25" : "0.12"},
       {"min_child_weight", "3"}, {"subsample", "0.8"}, {"colsample_bytree", "0.6"}, {"lambda", "2"}, {"nthread", "1"},
       {"base_score", "0"}, {"verbosity", "0"}, {"seed", tarn_format(l->cx, "%u", (unsigned)(seed & 0x7fffffff))}};
   load_rows(l, x, n);
@@ -84,21 +98,22 @@ static void judge(tarn_ctx *cx, const tarn_sample *x, const double *p, uint32_t 
   for (uint32_t i = 0; i < n; i++) hit += real[i] <= cut && p[i] <= cut_p;
   t->recall += (hit < 30 ? hit : 30) / 30.0, t->wide++;
 }
-static void measure_fit(learner *l, const tarn_sample *x, uint32_t n, const trees *t, tarn_fit *fit) {
-  tally c = {0};
-  *fit = (tarn_fit){.rows = n};
+static void judge_all(learner *l, const tarn_sample *x, uint32_t n, const trees *t, tally *c, tarn_fit *fit) {
   for (uint32_t i = 0, j; i < n; i = j) {
-    for (j = i; j < n && x[j].kernel == x[i].kernel;) j++;
+    for (j = i; j < n && group(&x[j]) == group(&x[i]);) j++;
     fit->kernels++;
     if (j - i < 2) continue;
     double *p = TARN_ARRAY(l->cx, double, j - i);
     for (uint32_t k = i; k < j; k++) p[k - i] = x[k].analytic * exp2(trees_predict(t, x[k].feature));
-    judge(l->cx, x + i, p, j - i, &c);
+    judge(l->cx, x + i, p, j - i, c);
   }
-  double spread = c.points ? c.sum2 - c.sum * c.sum / c.points : 0;
-  fit->pairwise = c.pairs > 0 ? c.right / c.pairs : NAN;
-  fit->r2 = spread > 0 ? 1 - c.residual / spread : NAN;
-  fit->recall30 = c.wide ? c.recall / c.wide : NAN;
+  fit->rows += n;
+}
+static void sum_up(const tally *c, tarn_fit *fit) {
+  double spread = c->points ? c->sum2 - c->sum * c->sum / c->points : 0;
+  fit->pairwise = c->pairs > 0 ? c->right / c->pairs : NAN;
+  fit->r2 = spread > 0 ? 1 - c->residual / spread : NAN;
+  fit->recall30 = c->wide ? c->recall / c->wide : NAN;
 }
 
 /* ---- files ---- */
@@ -141,23 +156,37 @@ typedef struct job {
   uint64_t seed;
   tarn_fit *fit;
 } job;
-/* Every fifth kernel, by its hash, is held out: new measurements do not move a kernel from one side to the other. */
+/* A fifth of the kernels, by their hash, is held out of a training: new measurements do not move a kernel to another fifth. */
+#define FOLDS 5
+typedef struct fold { const job *j; uint32_t number; tally *sum; } fold;
 static void hold_out(tarn_ctx *cx, void *arg) {
-  job *j = arg;
+  const fold *f = arg;
+  const job *j = f->j;
   tarn_sample *seen = TARN_ARRAY(cx, tarn_sample, j->n + 1), *held = TARN_ARRAY(cx, tarn_sample, j->n + 1);
   uint32_t ns = 0, nh = 0;
   for (uint32_t i = 0; i < j->n; i++)
-    if (tarn_hash_mix(5, j->x[i].kernel) % 5 == 0) held[nh++] = j->x[i];
+    if (tarn_hash_mix(5, j->x[i].kernel) % FOLDS == f->number) held[nh++] = j->x[i];
     else seen[ns++] = j->x[i];
+  if (ns < 20 || nh < 2) return;
   learner *l = TARN_NEW(cx, learner);
   l->cx = cx;
   tarn_defer(cx, drop_learner, l);
-  if (ns < 20 || nh < 2) {
-    *j->fit = (tarn_fit){NAN, NAN, NAN, nh, 0};
-    return;
-  }
   train(l, seen, ns, j->seed, ROUNDS);
-  measure_fit(l, held, nh, trees_of(l), j->fit);
+  judge_all(l, held, nh, trees_of(l), f->sum, j->fit);
+}
+/* Every kernel judged by trees that have not seen it. */
+static tarn_status judge_folds(tarn_ctx *cx, const job *j) {
+  tally sum = {0};
+  tarn_status st = TARN_OK;
+  *j->fit = (tarn_fit){0};
+  for (uint32_t i = 0; i < FOLDS && st == TARN_OK; i++) {
+    fold f = {j, i, &sum};
+    tarn_mark mark = tarn_arena_mark(cx);
+    st = tarn_protect(cx, hold_out, &f);
+    if (st == TARN_OK) tarn_release(cx, mark);
+  }
+  sum_up(&sum, j->fit);
+  return st;
 }
 static void learn_all(tarn_ctx *cx, void *arg) {
   job *j = arg;
@@ -167,10 +196,18 @@ static void learn_all(tarn_ctx *cx, void *arg) {
   train(l, j->x, j->n, j->seed, ROUNDS);
   save(l, j->hw, j->path);
 }
+static int by_key(const void *a, const void *b) {
+  const tarn_sample *x = a, *y = b;
+  if (x->threads != y->threads) return x->threads < y->threads ? -1 : 1;
+  if (x->kernel != y->kernel) return x->kernel < y->kernel ? -1 : 1;
+  return (x->schedule > y->schedule) - (x->schedule < y->schedule);
+}
 void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, const char *path, tarn_fit *fit) {
   if (n < 50) tarn_raise(cx, TARN_NO_RESULT, "%u measurements are too few to learn a price from: 50 are wanted", n);
-  job j = {hw, path, x, n, seed, fit};
-  tarn_status st = fit ? tarn_protect(cx, hold_out, &j) : TARN_OK;
+  tarn_sample *sorted = tarn_copy(cx, x, n * sizeof *x); /* however they came in, the same file */
+  qsort(sorted, n, sizeof *sorted, by_key);
+  job j = {hw, path, sorted, n, seed, fit};
+  tarn_status st = fit ? judge_folds(cx, &j) : TARN_OK;
   if (st == TARN_OK && path) st = tarn_protect(cx, learn_all, &j);
   if (st != TARN_OK) tarn_reraise(cx, st);
 }

@@ -52,9 +52,38 @@ static void read_tree(reading *r, yajl_val t) {
 typedef struct source { const char *name, *text; const trees *out; yajl_val v; } source;
 static void drop_tree(void *v) { yajl_tree_free(v); }
 
+/* ---- what features are ----
+ * A price corrects the analytic one and was learned on features as they were then. Three kernels, scheduled by hand, whose
+ * features change when the way they are computed does: a product, a maximum over a window with borders, a transposition. */
+static const char *const probes[][2] = {
+    {"(kernel (nest (stages (children 2) (shared) (split 2) (stage (own 196 1024) (reduce 256) (red sum (mul $0 $1))"
+     " (child 1 (index ((196 1024) (256)) (262144) ((+ d1 (* 1024 d2))))) (child 0 (index ((196 1024) (256)) (50176)"
+     " ((+ d0 (* 196 d2))))) out)))(in f32 (50176) (1))(const f32 (262144) (1))(out f32 (196 1024) (1024 1)))",
+     "(schedule (stage (acc 2) (serial 1 32) (serial 0 12) (serial 2 1) (unroll 0 1) (unroll 1 16) (vector 1 1)))"},
+    {"(kernel (nest (stages (children 1) (shared) (split 3) (stage (own 64 56 56) (reduce 3 3) reduceMax (child 0 (index"
+     " ((64 56 56) (3 3)) (802816) ((+ (* 12544 d0) (* 224 d1) (* 2 d2) (* 112 d3) d4 -113)) (fill -inf ((+ (* 2 d1) d3) 1"
+     " 113) ((+ (* 2 d2) d4) 1 113)))) out)))(in f32 (802816) (1))(out f32 (64 56 56) (3136 56 1)))",
+     "(schedule (stage (acc 3) (serial 0 1) (serial 1 2) (serial 2 16) (serial 3 1) (serial 4 1) (unroll 1 1) (vector 2 1)))"},
+    {"(kernel (nest (stages (children 1) (shared) (split 2) (stage (own 512 784) (reduce) (map $0) (child 0 (index ((512 784)"
+     " ()) (401408) ((+ d0 (* 512 d1))))) out)))(in f32 (401408) (1))(out f32 (512 784) (784 1)))",
+     "(schedule (stage (acc 5) (serial 0 32) (serial 1 12) (unroll 1 1) (unroll 0 16) (vector 0 1)))"}};
+static uint64_t probe(tarn_lang *L, const tarn_hw *hw, const char *const text[2], uint64_t h) {
+  tarn_ksig k;
+  tarn_cost c;
+  float f[TARN_FEATURES];
+  tarn_ksig_parse(L, text[0], strlen(text[0]), &k);
+  const tarn_schedule *s = tarn_schedule_parse(L, tarn_nest_get(L, k.nest), text[1], strlen(text[1]));
+  tarn_cost_of(L, hw, &k, s, 1, &c);
+  tarn_features(L, hw, &k, s, 1, &c, f);
+  for (uint32_t i = 0; i < TARN_FEATURES; i++) h = tarn_hash_mix(h, (uint64_t)(int64_t)llround(1e3 * (double)f[i]));
+  return h;
+}
 const char *trees_features(tarn_ctx *cx) {
   uint64_t h = TARN_FEATURES;
+  tarn_lang *L = tarn_lang_new(cx);
+  const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
   for (uint32_t i = 0; i < TARN_FEATURES; i++) h = tarn_hash_bytes(tarn_feature_name(i), strlen(tarn_feature_name(i)), h);
+  for (uint32_t i = 0; i < sizeof probes / sizeof *probes; i++) h = probe(L, hw, probes[i], h);
   return tarn_format(cx, "%u features %016" PRIx64, TARN_FEATURES, h);
 }
 

@@ -21,6 +21,6 @@ double trees_predict(const trees *t, const float feature[TARN_FEATURES]);
 /* Learns them: `rounds` trees on log2(seconds / analytic). Deterministic. */
 const trees *trees_train(tarn_ctx *cx, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds);
 const tarn_price *trees_price(tarn_ctx *cx, const trees *t, const char *name);
-/* A word that changes with the list of features. */
+/* A word that changes with the list of features and with how they, and the analytic price, are computed. */
 const char *trees_features(tarn_ctx *cx);
 #endif

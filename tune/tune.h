@@ -56,8 +56,8 @@ typedef struct tarn_fit {        /* how well predictions on kernels that were he
   double recall30;               /* of the 30 fastest schedules of a kernel, those among the 30 predicted so; kernels with > 30 */
   uint32_t rows, kernels;        /* held out */
 } tarn_fit;
-/* Trains on samples and writes the model (XGBoost's JSON) to path; deterministic for a seed. fit may be NULL; else every
- * fifth kernel is held out of a first training to fill it. Raises TARN_NO_RESULT for fewer than 50 samples. */
+/* Trains on samples and writes the model (XGBoost's JSON) to path; deterministic for a seed. fit may be NULL; else
+ * five trainings before, each without a fifth of the kernels, fill it. Raises TARN_NO_RESULT for fewer than 50 samples. */
 TARN_API void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, const char *path,
                          tarn_fit *fit);
 /* A price from a model file or, with path NULL, the shipped model for this hardware. NULL, with the reason in *why, when
