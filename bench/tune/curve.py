@@ -18,11 +18,11 @@ import time
 def part(store, rows, path):
     shutil.copy(store, path)
     db = sqlite3.connect(path)
-    db.execute("CREATE TEMP TABLE kept AS SELECT threads, kernel, schedule FROM sample "
+    db.execute("CREATE TEMP TABLE kept AS SELECT threads, kernel, schedule FROM trial "
                "ORDER BY (kernel * 31 + schedule * 17) % 9973, kernel, schedule LIMIT ?", (rows,))
-    db.execute("DELETE FROM sample WHERE (threads, kernel, schedule) NOT IN (SELECT * FROM kept)")
+    db.execute("DELETE FROM trial WHERE (threads, kernel, schedule) NOT IN (SELECT * FROM kept)")
     db.commit()
-    count = db.execute("SELECT count(*) FROM sample").fetchone()[0]
+    count = db.execute("SELECT count(*) FROM trial").fetchone()[0]
     db.close()
     return count
 
