@@ -42,6 +42,8 @@ consume() { # PACKAGE SOURCE
   ! LD_LIBRARY_PATH=$libdir ldd "$work/consumer" | grep -iE 'llvm|xgboost|hwloc|sqlite' || fail "$2 drags in too much"
 }
 consume tarn base.c
+consume tarn ../../../examples/egraph/shifts.c >"$work/said"
+grep -qx '(<< x 2)  cost 4, saturated' "$work/said" || fail "the e-graph's example says $(cat "$work/said")"
 consume tarn-rt rt.c
 cmake -G Ninja -S "$here/consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$root" -DCMAKE_C_COMPILER="$cc" \
   >"$work/log" 2>&1 || { cat "$work/log"; fail "find_package(tarn)"; }
