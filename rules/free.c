@@ -84,7 +84,7 @@ void free_sides(const tarn_ruleset *rs, const rule *r, tarn_eg_rule *e) {
 typedef struct held { free_state *f; const fexpr *x; } held;
 static bool holds(void *user, tarn_egraph *g, const tarn_eg_match *m) {
   const held *h = user;
-  fenv e = {h->f, g, m->vars, m};
+  fenv e = {.f = h->f, .g = g, .cls = m->vars, .m = m};
   return free_holds(&e, h->x);
 }
 uint32_t free_look_up(const fenv *e, const rpat *p) {
@@ -133,7 +133,7 @@ static void kids(making *k, const rpat *p, uint32_t *to, uint32_t *n) {
 /* TARN_NO is raised where a value is not known: the rule does not apply. */
 static uint32_t build(making *k, const rpat *p) {
   uint32_t kid[R_KIDS], n = 0;
-  fenv e = {k->f, k->g, k->cls, k->m};
+  fenv e = {.f = k->f, .g = k->g, .cls = k->cls, .m = k->m};
   fval v = {0};
   char name[64];
   switch (p->kind) {

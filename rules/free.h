@@ -22,6 +22,8 @@ typedef struct fenv { /* what an expression is about */
   tarn_egraph *g;
   const uint32_t *cls;    /* class per variable */
   const tarn_eg_match *m; /* NULL in an analysis */
+  const void *terms;      /* instead of a graph, where chains are checked: values of terms by this function */
+  bool (*term_value)(const struct fenv *e, uint32_t var, struct fval *out);
 } fenv;
 
 typedef struct fexpr {

@@ -183,6 +183,7 @@ static bool f_literal(const fenv *e, const fexpr *x, fval *out) {
   return true;
 }
 static bool f_variable(const fenv *e, const fexpr *x, fval *out) {
+  if (e->term_value) return e->term_value(e, x->var, out);
   uint64_t v = tarn_eg_data(e->g, e->f->constants, e->cls[x->var]);
   if (!v) return false;
   *out = free_value_of(e->f, (uint32_t)(v - 1));
@@ -210,6 +211,8 @@ static bool f_or(const fenv *e, const fexpr *x, fval *out) {
 
 /* ---- conditions on classes ---- */
 static bool f_constant(const fenv *e, const fexpr *x, fval *out) {
+  fval v;
+  if (e->term_value) return truth(e->term_value(e, x->kid[0]->var, &v), out);
   return truth(tarn_eg_data(e->g, e->f->constants, e->cls[x->kid[0]->var]) != 0, out);
 }
 /* Is a leaf that is no value in it? */

@@ -266,6 +266,13 @@ typedef struct tarn_proof_result {
  * not parse. */
 TARN_API tarn_proof_result tarn_proof_check(const tarn_ruleset *rs, const tarn_sx *proof, const tarn_proof_options *o);
 
+/* The same for a chain of a free set, (proof TERM (step RULE forward|backward TERM)…): each step rewrites one subterm by its
+ * rule. skipped: steps of which something was assumed, as terms alone do not show it (given equations, conditions about
+ * classes, further roots). */
+TARN_API tarn_proof_result tarn_free_proof_check(const tarn_ruleset *rs, const tarn_sx *proof);
+/* Does one rule, nothing of it assumed, lead from one term to the other? Says which. */
+TARN_API bool tarn_free_step(const tarn_ruleset *rs, const tarn_sx *before, const tarn_sx *after, const char **rule, bool *forward);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,202 @@
+/* Chains of free terms, checked without an e-graph: (proof TERM (step RULE forward|backward TERM)…). Each step must rewrite one
+ * subterm by its rule. Terms are what the s-expression reader gives; values are computed from them by the analyses' clauses. */
+#include "rules/free.h"
+#include <string.h>
+
+enum { MOST_SEGMENT = 64 };
+typedef struct fcheck {
+  free_state *f;
+  const rule *r;
+  const tarn_sx *cls[R_CLASSES], *op[R_SEGS];
+  struct { tarn_sx *const *p; uint32_t n; bool is; } seg[R_SEGS];
+  const char *fresh; /* the name that (:fresh …) is in this step */
+  bool assumed;      /* something was not looked at, as terms do not show it */
+} fcheck;
+
+static const char *head(const tarn_sx *t) { return t->kind == TARN_SX_LIST ? t->n ? t->kid[0]->text : "" : t->text; }
+static uint32_t arity(const tarn_sx *t) { return t->kind == TARN_SX_LIST && t->n ? t->n - 1 : 0; }
+static bool equal(const tarn_sx *a, const tarn_sx *b) {
+  if (a == b) return true;
+  if (arity(a) != arity(b) || strcmp(head(a), head(b))) return false;
+  for (uint32_t i = 0; i < arity(a); i++)
+    if (!equal(a->kid[i + 1], b->kid[i + 1])) return false;
+  return true;
+}
+
+/* ---- values of terms ---- */
+static bool value(free_state *f, const tarn_sx *t, fval *out);
+typedef struct args { const tarn_sx *const *t; } args;
+static bool term_value(const fenv *e, uint32_t var, fval *out) { return value(e->f, ((const args *)e->terms)->t[var], out); }
+static bool value(free_state *f, const tarn_sx *t, fval *out) {
+  uint32_t op = tarn_intern_find(f->rs->symbol, head(t), strlen(head(t)));
+  if (f->constants == TARN_NONE) return false;
+  if (arity(t) == 0) {
+    *out = free_parse(f, head(t), strlen(head(t)));
+    if (out->kind == FV_NONE && op != TARN_NONE) *out = free_value_of(f, op);
+    return out->kind != FV_NONE;
+  }
+  const fanalysis *a = f->analysis.p[f->constants];
+  args k = {(const tarn_sx *const *)(t->kid + 1)};
+  fenv e = {.f = f, .terms = &k, .term_value = term_value};
+  for (uint32_t i = 0; i < a->clause.n && op != TARN_NONE; i++) {
+    const fclause *c = &a->clause.p[i];
+    bool fits = c->op == op && c->n == arity(t);
+    fval have;
+    for (uint32_t j = 0; fits && j < c->n; j++) fits = !c->fixed[j] || (value(f, t->kid[j + 1], &have) && !free_compare(&have, &c->want[j]));
+    if (fits && c->x->fun->fn(&e, c->x, out)) return true;
+  }
+  return false;
+}
+/* Only what is about values can be looked at. */
+static bool about_values(const fexpr *x) {
+  static const char *const others[] = {"symbol", "same", "in", "acyclic", "equal", "present"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (!strcmp(x->fun->name, others[i])) return false;
+  for (uint32_t i = 0; i < x->n; i++)
+    if (!about_values(x->kid[i])) return false;
+  return true;
+}
+static bool conditions(fcheck *k) {
+  args a = {k->cls};
+  fenv e = {.f = k->f, .terms = &a, .term_value = term_value};
+  for (uint32_t i = 0; i < k->r->ncond; i++) {
+    const fexpr *x = k->r->cond[i]->free;
+    if (!x || !about_values(x)) k->assumed = true;
+    else if (!free_holds(&e, x)) return false;
+  }
+  return true;
+}
+
+/* ---- patterns; on the right every variable is bound already, so that the same function compares ---- */
+static bool match(fcheck *k, const rpat *p, const tarn_sx *t);
+static bool match_kids(fcheck *k, const rpat *p, uint32_t i, const tarn_sx *t, uint32_t at) {
+  if (i == p->n) return at == arity(t);
+  const rpat *q = p->kid[i];
+  if (q->kind == RP_EACH) {
+    if (!k->seg[q->var].is || at + k->seg[q->var].n > arity(t)) return false;
+    for (uint32_t j = 0; j < k->seg[q->var].n; j++) {
+      k->cls[q->item] = k->seg[q->var].p[j];
+      if (!match(k, q->kid[0], t->kid[1 + at + j])) return false;
+    }
+    return match_kids(k, p, i + 1, t, at + k->seg[q->var].n);
+  }
+  if (q->kind != RP_SEG) return at < arity(t) && match(k, q, t->kid[1 + at]) && match_kids(k, p, i + 1, t, at + 1);
+  fcheck was = *k;
+  for (uint32_t n = k->seg[q->var].is ? k->seg[q->var].n : 0; at + n <= arity(t) && n <= MOST_SEGMENT; n++) {
+    bool same = true;
+    for (uint32_t j = 0; was.seg[q->var].is && j < n; j++) same &= equal(was.seg[q->var].p[j], t->kid[1 + at + j]);
+    k->seg[q->var].p = n ? t->kid + 1 + at : NULL, k->seg[q->var].n = n, k->seg[q->var].is = true;
+    if (same && match_kids(k, p, i + 1, t, at + n)) return true;
+    *k = was;
+    if (was.seg[q->var].is) return false;
+  }
+  return false;
+}
+static bool match_value(fcheck *k, const rpat *p, const tarn_sx *t) {
+  args a = {k->cls};
+  fenv e = {.f = k->f, .terms = &a, .term_value = term_value};
+  fval want, have;
+  return p->value->fun->fn(&e, p->value, &want) && value(k->f, t, &have) && arity(t) == 0 && !free_compare(&want, &have);
+}
+static bool match(fcheck *k, const rpat *p, const tarn_sx *t) {
+  size_t n;
+  switch (p->kind) {
+  case RP_VAR:
+    if (k->cls[p->var]) return equal(k->cls[p->var], t);
+    return k->cls[p->var] = t, true;
+  case RP_VALUE: return match_value(k, p, t);
+  case RP_FRESH:
+    if (arity(t) || strncmp(head(t), p->name, strlen(p->name)) || (k->fresh && strcmp(k->fresh, head(t)))) return false;
+    return k->fresh = head(t), true;
+  case RP_NODE: break;
+  default: return false;
+  }
+  if (p->op == TARN_NONE) {
+    const tarn_sx *op = t->kind == TARN_SX_LIST ? t->kid[0] : t;
+    if (k->op[p->opvar] && strcmp(k->op[p->opvar]->text, op->text)) return false;
+    k->op[p->opvar] = op;
+  } else {
+    const char *name = tarn_intern_key(k->f->rs->symbol, p->op, &n);
+    if (strlen(head(t)) != n || memcmp(head(t), name, n)) return false;
+  }
+  return match_kids(k, p, 0, t, 0);
+}
+
+/* ---- one step ---- */
+typedef enum { STEP_WRONG, STEP_RIGHT, STEP_ASSUMED } step_is;
+static step_is by_rule(free_state *f, const rule *r, const tarn_sx *left, const tarn_sx *right) {
+  step_is best = STEP_WRONG;
+  for (uint32_t i = 0; i < r->nlhs; i++)
+    for (uint32_t j = 0; j < r->nrhs; j++) {
+      if (r->rhs[j].var != TARN_NONE && r->nlhs > 1 && r->lhs[i].var != r->rhs[j].var) continue;
+      fcheck k = {.f = f, .r = r, .assumed = r->nlhs > 1 || r->nguard};
+      if (r->rhs[j].var != TARN_NONE) k.cls[r->rhs[j].var] = left;
+      if (r->rhs[j].var != TARN_NONE && r->lhs[i].var == TARN_NONE) k.assumed = true; /* ?x on demand: what asks for it is elsewhere */
+      else if (!match(&k, r->lhs[i].pat, left)) continue;
+      if (!match(&k, r->rhs[j].pat, right) || !conditions(&k)) continue;
+      if (!k.assumed) return STEP_RIGHT;
+      best = STEP_ASSUMED;
+    }
+  return best;
+}
+/* Folding: one side is the value of the other. */
+static step_is by_analysis(free_state *f, const tarn_sx *left, const tarn_sx *right) {
+  fval a, b;
+  return arity(right) == 0 && value(f, left, &a) && value(f, right, &b) && !free_compare(&a, &b) ? STEP_RIGHT : STEP_WRONG;
+}
+/* At the top, or in the one operand that differs. name NULL: any rule. */
+static step_is one_step(free_state *f, const char *name, bool forward, const tarn_sx *before, const tarn_sx *after) {
+  const tarn_sx *left = forward ? before : after, *right = forward ? after : before;
+  step_is best = STEP_WRONG;
+  if (!name || !strcmp(name, "analysis")) best = by_analysis(f, left, right);
+  for (uint32_t i = 0; i < f->rs->rule.n && best != STEP_RIGHT; i++) {
+    const rule *r = f->rs->rule.p[i];
+    if (name && strcmp(r->name, name)) continue;
+    step_is now = by_rule(f, r, left, right);
+    if (now != STEP_WRONG) best = now;
+  }
+  if (best == STEP_RIGHT || arity(left) != arity(right) || strcmp(head(left), head(right))) return best;
+  uint32_t other = TARN_NONE;
+  for (uint32_t i = 1; i <= arity(left); i++) {
+    if (equal(before->kid[i], after->kid[i])) continue;
+    if (other != TARN_NONE) return best;
+    other = i;
+  }
+  if (other == TARN_NONE) return best;
+  step_is below = one_step(f, name, forward, before->kid[other], after->kid[other]);
+  return below == STEP_RIGHT || best == STEP_WRONG ? below : best;
+}
+bool tarn_free_step(const tarn_ruleset *rs, const tarn_sx *before, const tarn_sx *after, const char **rule_name, bool *forward) {
+  free_state *f = free_of(rs);
+  for (uint32_t i = 0; i <= rs->rule.n; i++)
+    for (int back = 0; back < 2; back++) {
+      const char *name = i < rs->rule.n ? rs->rule.p[i]->name : "analysis";
+      if (one_step(f, name, !back, before, after) != STEP_RIGHT) continue;
+      *rule_name = name, *forward = !back;
+      return true;
+    }
+  return false;
+}
+
+/* ---- the chain ---- */
+tarn_proof_result tarn_free_proof_check(const tarn_ruleset *rs, const tarn_sx *all) {
+  free_state *f = free_of(rs);
+  tarn_proof_result r = {.ok = true, .bad = TARN_NONE, .why = ""};
+  const tarn_sx *s = all->n == 1 ? all->kid[0] : all;
+  if (!tarn_sx_is(s, "proof") || s->n < 2) tarn_sx_error(rs->cx, s, "expected (proof TERM (step RULE forward|backward TERM)…)");
+  for (uint32_t i = 2; i < s->n; i++) {
+    const tarn_sx *t = s->kid[i], *before = i == 2 ? s->kid[1] : s->kid[i - 1]->kid[3];
+    if (!tarn_sx_is(t, "step") || t->n != 4) tarn_sx_error(rs->cx, t, "expected (step RULE forward|backward TERM)");
+    bool forward = tarn_sx_atom_is(t->kid[2], "forward");
+    if (!forward && !tarn_sx_atom_is(t->kid[2], "backward")) tarn_sx_error(rs->cx, t->kid[2], "expected forward or backward");
+    bool given = tarn_sx_atom_is(t->kid[1], "given");
+    step_is is = given ? STEP_ASSUMED : one_step(f, t->kid[1]->text, forward, before, t->kid[3]);
+    r.steps++;
+    r.skipped += is == STEP_ASSUMED;
+    if (is != STEP_WRONG) continue;
+    r.ok = false, r.bad = r.steps;
+    r.why = tarn_format(rs->cx, "line %u: not an instance of %s", t->line, t->kid[1]->text);
+    return r;
+  }
+  return r;
+}
