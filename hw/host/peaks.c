@@ -63,6 +63,7 @@ WIDEST static float copy_all(float *p, size_t n, size_t times) {
 typedef float pass(float *, size_t, size_t);
 
 #define ROUNDS 5
+#define SETTLE 0.02 /* seconds of work after which the kernel has given each thread a core of its own */
 typedef struct crew {
   unsigned threads;
   size_t n, times; /* floats of each thread, passes of one round */
@@ -105,6 +106,7 @@ static void *work(void *arg) {
   unsigned met = 0;
   volatile float keep = 0;
   memset(w->data, 0, 4 * c->n);
+  for (double end = now() + SETTLE; now() < end;) {}
   for (int way = 0; way < c->npass; way++)
     for (int r = 0; r < ROUNDS; r++) {
       keep = keep + c->pass[way](w->data, c->n, 1);
