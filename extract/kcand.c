@@ -201,7 +201,9 @@ static void pack_constants(kgraph *k, kcand *c) {
       for (uint32_t d = 0; d < c->out[out].n; d++)
         if (c->out[out].stride[d] == 1 && c->out[out].dim[d] > 1) unit = d;
       out++;
-    }
+    } else /* a local buffer lies in row-major order */
+      for (uint32_t d = 0; d < st[i].nown; d++)
+        if (st[i].own[d] > 1) unit = n.depth + d;
     for (uint32_t j = 0; j < f.nops; j++) {
       if (r[j].stage || c->child[r[j].src] == TARN_NONE) continue;
       steps(k, r[j].map, &c->in[r[j].src], st_of);

@@ -265,7 +265,8 @@ static const uint32_t *choose(kgraph *k) {
   return tarn_copy(k->cx, best->choice, k->nag * sizeof(uint32_t));
 }
 
-/* A class without a kernel of its own is a view of one that has: follow the view nodes, deepest first, at most 8 deep. */
+/* A class without a kernel of its own is a view of one that has, at most 8 views away. The nearest: views lead back as
+ * well, and each step comes nearer. */
 static uint32_t pick_view(const tarn_picks *p, uint32_t cls, int depth) {
   const uint64_t *at = tarn_map_get(p->pick, tarn_eg_find(p->g, cls));
   if (at) return (uint32_t)*at - 1;
@@ -276,7 +277,9 @@ static uint32_t pick_view(const tarn_picks *p, uint32_t cls, int depth) {
   return TARN_NONE;
 }
 uint32_t tarn_extract_pick(const tarn_picks *p, uint32_t cls) {
-  return pick_view(p, tarn_eg_find(p->g, cls), 8);
+  uint32_t n = TARN_NONE;
+  for (int depth = 0; depth <= 8 && n == TARN_NONE; depth++) n = pick_view(p, tarn_eg_find(p->g, cls), depth);
+  return n;
 }
 
 tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r,

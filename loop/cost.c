@@ -104,7 +104,9 @@ static double occupied(const acc_model *a, uint32_t n, const int64_t *span, cons
 /* Load operations of one access for one point of the loops outside the tile. */
 static double loads(const acc_model *a, const stage_model *m, const tile *t) {
   double n = 1;
-  bool gather = false;
+  bool gather = false, known = a->few;
+  for (uint32_t d = 0; d < m->n; d++) known &= !(a->touched >> d & 1) || t->size[d] == m->dim[d];
+  if (known) return 0;
   for (uint32_t d = 0; d < m->n; d++) {
     if (t->size[d] <= 1 || !(a->touched >> d & 1)) continue;
     if (d == t->vdim && !a->irregular && llabs(a->coef[d]) == 2) n *= 2 * vectors(t, d, t->size[d]); /* two and a shuffle */
@@ -137,14 +139,18 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   double issue = ops * (m->fma ? 1 : m->reduces ? 1 : 0) / rate + ops * m->body_ops / rate;
   double cycles = maxd(issue, load / ports);
   cycles = maxd(cycles, (load + ops * (m->body_ops + 1)) / (rate * 2 + 1));
-  if (m->reduces) cycles = maxd(cycles, latency * ops / maxd(accs, 1)); /* each accumulator waits for itself */
+  bool few = false; /* weighed by numbers in the code */
+  for (uint32_t r = 0; r < m->nread; r++) few |= m->read[r].few && !m->read[r].epi;
+  bool whole = few; /* the reduction is unrolled: tiles overlap */
+  for (uint32_t d = m->nacc; d < m->n; d++) whole &= t->size[d] == m->dim[d];
+  if (m->reduces && !whole) cycles = maxd(cycles, latency * ops / maxd(accs, 1)); /* each accumulator waits for itself */
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
   if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
-  int64_t flat = m->reduces && m->n - 1 != t->vdim ? t->size[m->n - 1] : 1; /* inputs and weights of a window are held */
+  int64_t flat = m->reduces && !few && m->n - 1 != t->vdim ? t->size[m->n - 1] : 1; /* inputs and weights of a window are held */
   if (flat > 1 && accs + 2 * vop * (double)flat > room) cycles += 4 * (accs + 2 * vop * (double)flat - room);
   *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + loads(&m->result, m, t) / stores + 8;
-  if (!m->reduces) *epilogue -= 8;
+  if (!m->reduces || whole) *epilogue -= 8;
   if (m->reduces && t->vdim >= m->nacc && t->vdim < m->n) *epilogue += accs * 1.75 * log2((double)t->lanes); /* halving */
   /* packed constants are walked in order only when tiles cut them evenly (extract/ blocks them by the tile) */
   for (uint32_t r = 0; r < m->nread && t->vdim < m->nacc; r++)
@@ -290,6 +296,23 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
   }
 }
 
+/* Weights that no private cache holds come from memory, whatever the shared cache could keep: between two runs of a
+ * network its other weights pass through. */
+static void weights_from_memory(const tarn_hw *hw, const stage_model *m, uint32_t nshared, tarn_cost *c) {
+  int64_t whole[TARN_MAX_DIMS];
+  double private_bytes = 0;
+  if (hw->nmem < 3 || hw->nmem > 9) return;
+  for (uint32_t i = 0; i + 1 < hw->nmem; i++)
+    if (hw->mem[i].instances > 1 || i == 0) private_bytes = (double)hw->mem[i].capacity;
+  for (uint32_t d = 0; d < m->n; d++) whole[d] = d < nshared ? 1 : m->dim[d];
+  for (uint32_t r = 0; r < m->nread; r++) {
+    double bytes = m->read[r].constant ? loop_footprint(&m->read[r], m->n, whole, maxd(1, hw->mem[0].line)) : 0;
+    if (bytes <= private_bytes) continue;
+    c->bytes[hw->nmem - 2] += bytes;
+    c->memory_seconds[hw->nmem - 2] += bytes / (hw->mem[hw->nmem - 1].read * hw->clock);
+  }
+}
+
 void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
                   tarn_cost *out) {
   tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
@@ -297,6 +320,7 @@ void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tar
   *out = (tarn_cost){0};
   for (uint32_t i = 0; i < km->nstage; i++)
     loop_stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], threads, out);
+  for (uint32_t i = 0; i < km->nstage; i++) weights_from_memory(hw, &km->stage[i], km->stage[i].nshared, out);
   out->overhead_seconds = hw->launch + (out->parallel > 1 ? hw->barrier : 0);
   double worst = out->compute_seconds, sum = out->compute_seconds;
   out->binds = "fma";

@@ -15,7 +15,9 @@ typedef struct acc_model {
   bool local;         /* another stage's local buffer */
   bool epi;           /* read once a result, not once an operation */
   bool constant;
+  bool few;           /* a small constant: its elements are numbers in the code where loops over it are unrolled */
 } acc_model;
+#define LOOP_FEW 256  /* elements of one */
 typedef struct stage_model {
   uint32_t n, nshared, nacc; /* dims: shared, then own up to nacc, then reduce */
   int64_t dim[TARN_MAX_DIMS];

@@ -23,6 +23,7 @@ static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
   if (!r->stage) {
     a.bytes = (double)tarn_dtype_size(k->in_type[r->src]);
     a.constant = k->in_const[r->src];
+    a.few = a.constant && !m->nguard && k->in_type[r->src] == TARN_F32 && tarn_layout_elems(&k->in[r->src]) <= LOOP_FEW;
     for (uint32_t d = 0; d < m->n; d++) a.coef[d] = tarn_ix_coef(L, m->e[0], d);
     return a;
   }

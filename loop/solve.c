@@ -59,6 +59,13 @@ static int64_t tile_step(const stage_model *m, const pick *p, uint32_t d) {
     if (d == p->udim[i]) return mini(p->unroll[i], m->dim[d]);
   return 1;
 }
+/* A short reduction of what small constants weigh is unrolled, so that the weights are numbers in the code. */
+#define MOST_WEIGHED 8
+static bool weighed(const stage_model *m, uint32_t d) {
+  for (uint32_t r = 0; r < m->nread; r++)
+    if (m->read[r].few && !m->read[r].epi && (m->read[r].touched >> d & 1)) return m->dim[d] <= MOST_WEIGHED;
+  return false;
+}
 /* Outer loops over the access dims in the asked order, reduce loops, then the register tile. */
 static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s) {
   uint32_t order[TARN_MAX_DIMS], n = 0;
@@ -74,7 +81,7 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   for (uint32_t i = 0; i < n; i++) add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
   s->acc = s->nlevel;
   for (uint32_t d = m->nacc; d + p->flat < m->n; d++)
-    add_level(s, d, p->flat ? TARN_UNROLL : TARN_SERIAL, d == p->vdim ? tile_step(m, p, d) : 1);
+    add_level(s, d, p->flat || (d != p->vdim && weighed(m, d)) ? TARN_UNROLL : TARN_SERIAL, d == p->vdim ? tile_step(m, p, d) : 1);
   for (uint32_t i = 2; i-- > 0;)
     if (p->udim[i] < m->n && tile_step(m, p, p->udim[i]) > 1) add_level(s, p->udim[i], TARN_UNROLL, 1);
   if (p->flat) add_level(s, m->n - 1, TARN_UNROLL, 1);

@@ -325,10 +325,24 @@ static void ask_ahead(low_fn *E, const low_access *a, LLVMValueRef p) {
   low_intrinsic(M, "llvm.prefetch", over, 1, arg, 4);
 }
 
+/* An element of a small constant whose place is known: a number. */
+static LLVMValueRef known(low_fn *E, const low_access *a, const low_off *o) {
+  LLVMValueRef lane[256], v;
+  if (!a->few || a->nguard || o->v || o->vec) return NULL;
+  for (uint32_t i = 0; i < E->lanes; i++) {
+    int64_t at = o->c + (int64_t)i * o->stride;
+    if (at < 0 || at >= a->nfew) return NULL;
+    lane[i] = v = LLVMConstReal(low_memory_type(E->M, a->dtype), a->few[at]);
+  }
+  return E->lanes == 1 ? v : LLVMConstVector(lane, E->lanes);
+}
+
 static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *out, const low_off *in) {
   cond c = conditions(E, a);
   low_off o = *out;
   off_add(E, &o, 1, in);
+  LLVMValueRef number = known(E, a, &o);
+  if (number) return number;
   int64_t stride = o.stride;
   bool simple = !o.vec && simple_stride(stride, E->lanes);
   if (c.never) return fill_value(E, a);

@@ -39,6 +39,19 @@ static const tarn_tensor *value_of(const tarn_kprog *p, const tarn_buffer *b) {
   return t;
 }
 
+const double *low_const_few(const tarn_kprog *p, uint32_t i, uint32_t *n) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  const tarn_buffer *b = &p->buf[i];
+  int64_t elems = low_bytes(b) / (int64_t)sizeof(float);
+  if (b->kind != TARN_BUF_CONST || b->parent != TARN_NONE || b->dtype != TARN_F32 || elems < 1 || elems > LOW_FEW) return NULL;
+  float memory[LOW_FEW] = {0};
+  scatter(&b->layout, value_of(p, b), (char *)memory);
+  double *few = TARN_ARRAY(cx, double, elems);
+  for (int64_t k = 0; k < elems; k++) few[k] = memory[k];
+  *n = (uint32_t)elems;
+  return few;
+}
+
 typedef struct laid_out { int fd; const char *path, *data; size_t n; } laid_out;
 static void write_laid_out(tarn_ctx *cx, void *arg) {
   const laid_out *l = arg;

@@ -127,6 +127,8 @@ typedef struct low_access {
   uint32_t held;       /* bit g: guard g has been tested here, and holds */
   uint64_t deps;       /* of off and guards */
   uint32_t fill;       /* fx constant */
+  const double *few;   /* of a small constant: an element whose place is known is a number in the code */
+  uint32_t nfew;
   uint64_t inner;      /* serial levels inside of those that the guards depend on */
   bool store;
   int64_t ahead;       /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
@@ -164,7 +166,8 @@ LLVMValueRef low_test(low_fn *E, const low_guard *g); /* of a guard that is the 
 LLVMValueRef low_off_scalar(low_fn *E, const low_off *o);
 
 /* ---- kernels ---- */
-typedef struct low_operand { tarn_dtype dtype; tarn_layout layout; } low_operand;
+/* few: a small constant of floats, its memory as numbers from the layout's offset on, or NULL. */
+typedef struct low_operand { tarn_dtype dtype; tarn_layout layout; const double *few; uint32_t nfew; } low_operand;
 typedef struct low_kernel {
   LLVMValueRef fn;               /* void (ptr scratch, ptr pool, ptr in…, ptr out…) */
   LLVMTypeRef type;
@@ -201,6 +204,9 @@ void low_program(low_module *M, const tarn_kprog *p, const tarn_plan *plan);
 void low_object(low_module *M, const tarn_kprog *p, const tarn_plan *plan);
 /* consts.c: writes constant b to f, laid out; exactly low_bytes() bytes. Raises. */
 void low_const_write(const tarn_kprog *p, uint32_t b, int fd, const char *path);
+/* The memory of a constant of f32 of at most LOW_FEW elements as numbers, *n of them; NULL when it is no such one. */
+#define LOW_FEW 256
+const double *low_const_few(const tarn_kprog *p, uint32_t b, uint32_t *n);
 /* header.c */
 void low_header(const low_module *M, const tarn_kprog *p, const tarn_plan *plan);
 

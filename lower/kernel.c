@@ -147,6 +147,8 @@ static void key_operand(tarn_buf *b, const low_operand *o) {
   key_word(b, (int64_t)o->dtype), key_word(b, l->n);
   key_words(b, l->dim, l->n), key_words(b, l->stride, l->n);
   key_word(b, l->block), key_word(b, l->block ? l->baxis : 0);
+  key_word(b, o->nfew);
+  if (o->few) tarn_buf_add(b, (const char *)o->few, o->nfew * sizeof *o->few);
 }
 static void key_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
   key_word(b, n);

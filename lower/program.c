@@ -61,11 +61,15 @@ static LLVMValueRef begin_step(program *g, const char *name) {
 static void operands(const program *g, const tarn_kernel *k, low_operand *in, low_operand *out) {
   for (uint32_t i = 0; i < k->nin; i++) {
     const tarn_buffer *b = &g->p->buf[k->in[i]];
-    in[i] = (low_operand){b->dtype, k->in_layout ? k->in_layout[i] : b->layout};
+    in[i] = (low_operand){.dtype = b->dtype, .layout = k->in_layout ? k->in_layout[i] : b->layout};
+    in[i].few = low_const_few(g->p, k->in[i], &in[i].nfew);
+    if (!in[i].few) continue;
+    int64_t at = in[i].layout.offset < in[i].nfew ? in[i].layout.offset : in[i].nfew;
+    in[i].few += at, in[i].nfew -= (uint32_t)at;
   }
   for (uint32_t i = 0; i < k->nout; i++) {
     const tarn_buffer *b = &g->p->buf[k->out[i]];
-    out[i] = (low_operand){b->dtype, k->out_layout ? k->out_layout[i] : b->layout};
+    out[i] = (low_operand){.dtype = b->dtype, .layout = k->out_layout ? k->out_layout[i] : b->layout};
   }
 }
 

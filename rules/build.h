@@ -58,6 +58,11 @@ uint32_t build_sum(rsite *s);
 bool when_inline_sum(rsite *s);
 /* residue.c */
 uint32_t build_residue(rsite *s);
+/* winograd.c */
+uint32_t build_winograd_2(rsite *s);
+uint32_t build_winograd_4(rsite *s);
+uint32_t build_winograd_2_rows(rsite *s);
+uint32_t build_winograd_4_rows(rsite *s);
 /* products.c */
 bool when_merge(rsite *s);
 uint32_t build_merge(rsite *s);

@@ -23,6 +23,10 @@ static const rbuild builders[] = {
     {"im2col", NULL, build_im2col, 0, false, "an operand read through overlapping windows is written out first"},
     {"inline-sum", when_inline_sum, build_inline, GRAPH, true, "the opened sum as terms of the sum that reads it"},
     {"residue", NULL, build_residue, 0, true, "a reduce loop steps through the residue class in which its guard holds"},
+    {"winograd-2", NULL, build_winograd_2, 0, false, "a 3x3 convolution by tiles of 2x2 results, in fewer multiplications"},
+    {"winograd-4", NULL, build_winograd_4, 0, false, "a 3x3 convolution by tiles of 4x4 results, in fewer multiplications"},
+    {"winograd-2-rows", NULL, build_winograd_2_rows, 0, false, "the same in one kernel, a row of tiles after the other"},
+    {"winograd-4-rows", NULL, build_winograd_4_rows, 0, false, "the same in one kernel, a row of tiles after the other"},
     {"sum", when_sum, build_sum, GRAPH, true, "a sum of products over shifted views becomes one product"},
     {"merge", when_merge, build_merge, GRAPH, false, "products that share an operand become slices of one product"},
 };

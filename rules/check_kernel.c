@@ -229,7 +229,7 @@ static void blame(kernels *k, tarn_rule_class numerics, uint64_t seed, kernel_re
 static void count(kernels *k, tarn_rule_class numerics, kernel_result *res, uint32_t n) {
   for (uint32_t i = 0; i < k->nfired; i++) {
     kernel_result *r = result_of(res, n, k->fired[i]);
-    if (!r || (numerics == TARN_RULE_EXACT) != (r->rule->numeric == TARN_RULE_EXACT)) continue;
+    if (!r || numerics != r->rule->numeric) continue;
     r->samples++;
     r->worst = fmax(r->worst, k->worst);
   }
@@ -253,9 +253,12 @@ uint32_t check_kernel(tarn_ruleset *rs, const tarn_rules_check_options *o, uint3
   *k = (kernels){.outer = rs->cx, .given = rs, .changed = changed, .skip = skip};
   tarn_defer(rs->cx, end, k);
   uint32_t tried = 0;
+  tarn_rule_class most_loose = TARN_RULE_REASSOC;
+  for (uint32_t i = 0; i < n; i++)
+    if (res[i].rule->numeric == TARN_RULE_APPROX) most_loose = TARN_RULE_APPROX;
   while (tried < most && !enough(res, n, samples)) {
     uint64_t seed = tarn_hash_mix(o->seed, ++tried);
-    for (int c = TARN_RULE_EXACT; c <= TARN_RULE_REASSOC; c++) {
+    for (int c = TARN_RULE_EXACT; c <= (int)most_loose; c++) {
       if (!run(k, (tarn_rule_class)c, seed, NULL, 0)) continue;
       count(k, (tarn_rule_class)c, res, n);
       if (k->bad) blame(k, (tarn_rule_class)c, seed, res, n);

@@ -128,6 +128,21 @@ static void convolution(net *x) {
   add(x, tarn_transpose(x->L, (uint32_t[]){1, 0, 2, 3}, y));
 }
 
+/* 3 by 3 without steps over enough rows and columns to be cut into tiles; the result is as often used further as not. */
+static void tiled_convolution(net *x) {
+  tarn_lang *L = x->L;
+  int64_t c = 2 + draw(x->g, 2), h = 3 + (int64_t)draw(x->g, 6), o = 1 + (int64_t)draw(x->g, 3);
+  int64_t dim[4] = {1 + chance(x->g, 4), c, h, 3 + (int64_t)draw(x->g, 6)}, wd[4] = {o, c, 3, 3};
+  uint32_t fill = tarn_fx_const(L, TARN_F32, chance(x->g, 4) ? 1 : 0), before = draw(x->g, 3), after = 1 + draw(x->g, 2);
+  tarn_term t = tarn_pad(L, 2, fill, before, after, input(x, 4, dim));
+  if (draw(x->g, 2)) t = tarn_pad(L, 3, fill, after, before, t);
+  t = tarn_windows(L, (int64_t[]){c, 3, 3}, (int64_t[]){1, 1, 1}, (int64_t[]){1, 1, 1}, tarn_access(L, 1, t));
+  t = dot(x, weights(x, 1, 4, wd), tarn_squeeze(L, 1, t));
+  if (draw(x->g, 2)) t = tarn_transpose(L, (uint32_t[]){1, 0, 2, 3}, t);
+  add(x, t);
+  if (last(x) == t && draw(x->g, 2)) residual(x);
+}
+
 /* A reduction of the last axis, stretched back and joined with what was reduced: softmax and its like. */
 static void normalise(net *x) {
   tarn_term t = last(x);
@@ -220,7 +235,7 @@ static void spread(net *x) {
 typedef void block(net *x);
 static block *const blocks[] = {map_one,   map_two,    scale_and_shift, product, convolution,  normalise,     map_one, residual,
                                 transposed, reshaped,  sliced,          padded,  concatenated, sum_of_shifts, products, spread,
-                                copied,     products,  sum_of_shifts,   product, with_number};
+                                copied,     products,  sum_of_shifts,   product, with_number, tiled_convolution};
 
 tarn_program *check_network(gen *g) {
   net x = {.g = g, .L = g->L};

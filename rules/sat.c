@@ -272,6 +272,7 @@ static bool run_phase(tarn_saturation *s, const rphase *p, tarn_eg_stop *stop, d
   uint32_t *active = TARN_ARRAY(s->cx, uint32_t, s->nactive + 1);
   uint32_t done = tarn_eg_iteration_count(s->runner), left = s->o.max_iterations - done;
   uint32_t n = rules_of(s, p, active);
+  if (s->failed) tarn_reraise(s->cx, s->failed); /* while the program was added */
   if (!p) { /* rules of families that no phase names */
     n = 0;
     for (uint32_t i = 0; i < s->nactive; i++)

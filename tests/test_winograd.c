@@ -1,0 +1,173 @@
+/* rules/winograd.c: which convolutions it takes, that what it makes is equal, and the bound of its error in f32, against
+ * real arithmetic. */
+#include "model/model.h"
+#include "rules/rules.h"
+#include "tests/pipeline.h"
+#include "tests/rules_kit.h"
+#include <check.h>
+
+#define RULES 4
+static const char *const rules[RULES] = {"winograd-tiles-2", "winograd-tiles-4", "winograd-rows-2", "winograd-rows-4"};
+static const double bounds[RULES] = {5e-5, 2e-4, 5e-5, 2e-4};
+
+/* takes: by tiles of 2x2, by tiles of 4x4 (bits 0 and 1). */
+typedef struct conv { const char *name, *text; unsigned takes; } conv;
+static const conv convs[] = {
+    {"padded", "in x f32 1,5,8,8\nrand w 4,5,3,3\nrand b 4\nnode Conv c x w b -> t : pads=1,1,1,1\nnode Relu r t -> y\nout y\n", 3},
+    {"not padded", "in x f32 2,3,10,6\nrand w 4,3,3,3\nnode Conv c x w -> y\nout y\n", 3},
+    {"tiles pass the end, a residual is added",
+     "in x f32 1,6,7,9\nrand w 6,6,3,3\nnode Conv c x w -> t : pads=1,1,1,1\nnode Add a t x -> u\nnode Relu r u -> y\nout y\n", 3},
+    {"padded unevenly, two blocks of channels", "in x f32 1,32,6,5\nrand w 17,32,3,3\nnode Conv c x w -> y : pads=2,0,1,1\nout y\n", 3},
+    {"two blocks of results", "in x f32 1,9,6,5\nrand w 32,9,3,3\nnode Conv c x w -> y : pads=1,1,1,1\nout y\n", 3},
+    {"in groups", "in x f32 1,6,6,6\nrand w 8,3,3,3\nnode Conv c x w -> y : pads=1,1,1,1 group=2\nout y\n", 3},
+    {"three rows of results", "in x f32 1,4,3,7\nrand w 3,4,3,3\nnode Conv c x w -> y : pads=1,1,1,1\nout y\n", 1},
+    {"one row of results", "in x f32 1,4,3,9\nrand w 3,4,3,3\nnode Conv c x w -> y\nout y\n", 0},
+    {"steps of two", "in x f32 1,4,9,9\nrand w 3,4,3,3\nnode Conv c x w -> y : strides=2,2\nout y\n", 0},
+    {"dilated", "in x f32 1,4,9,9\nrand w 3,4,3,3\nnode Conv c x w -> y : dilations=2,2\nout y\n", 0},
+    {"five by five", "in x f32 1,4,9,9\nrand w 3,4,5,5\nnode Conv c x w -> y\nout y\n", 0},
+    {"depthwise", "in x f32 1,4,8,8\nrand w 4,1,3,3\nnode Conv c x w -> y : pads=1,1,1,1 group=4\nout y\n", 0},
+    {"weights that are an input", "in x f32 1,4,8,8\nin w f32 3,4,3,3\nnode Conv c x w -> y\nout y\n", 0},
+    {"many channels", "in x f32 1,64,12,12\nrand w 12,64,3,3\nrand b 12\nnode Conv c x w b -> y : pads=1,1,1,1\nout y\n", 3},
+};
+
+static tarn_saturation *saturate(tarn_program *p, int only) {
+  tarn_ruleset *rs = tarn_ruleset_new(p->L, false);
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  for (int i = 0; i < RULES; i++)
+    if (only >= 0 && i != only) tarn_ruleset_drop(rs, rules[i]);
+  tarn_sat_options o = tarn_sat_defaults();
+  o.numerics = TARN_RULE_APPROX;
+  tarn_saturation *s = tarn_saturate(p, rs, &o);
+  ck_assert_str_eq(tarn_sat_result(s)->stop, "saturated");
+  return s;
+}
+static bool fired(const tarn_saturation *s, const char *rule) {
+  const tarn_sat_report *r = tarn_sat_result(s);
+  for (uint32_t i = 0; i < r->nrule; i++)
+    if (strcmp(r->rule[i].name, rule) == 0) return r->rule[i].count.unions > 0;
+  return false;
+}
+
+static void run(void (*fn)(tarn_ctx *cx, void *arg), const conv *c) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, fn, (void *)(uintptr_t)c);
+  ck_assert_msg(st == TARN_OK, "%s: %s", c->name, tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+
+/* ---------------------------------------------------------------- classes */
+
+static void classes(tarn_ctx *cx, void *arg) {
+  const conv *c = arg;
+  kit_classes k = {.s = saturate(kit_model(tarn_lang_new(cx), c->text), -1), .seed = 11};
+  for (int i = 0; i < RULES; i++)
+    ck_assert_msg(fired(k.s, rules[i]) == (c->takes >> (i & 1) & 1), "%s: %s", c->name, rules[i]);
+  kit_check(&k);
+}
+START_TEST(test_classes) { run(classes, &convs[_i]); }
+END_TEST
+
+/* ---------------------------------------------------------------- the bound */
+
+typedef struct chain { kit_classes k; tarn_binding *in; uint32_t nin; tarn_term *term; } chain;
+
+/* The term that the rule made: views of the root, and otherwise the first kernel of each class. */
+static tarn_term term_of(chain *c, uint32_t cls, bool root) {
+  tarn_egraph *g = c->k.g;
+  cls = tarn_eg_find(g, cls);
+  if (c->term[cls] != TARN_NONE) return c->term[cls];
+  uint32_t pick = TARN_NONE;
+  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, cls, n)) {
+    bool view = tarn_eg_node_at(g, n).op == TARN_OP_VIEW;
+    if (pick == TARN_NONE || (root && view)) pick = n;
+  }
+  tarn_eg_node x = tarn_eg_node_at(g, pick);
+  uint32_t op = x.op, payload = x.payload, n = x.n, *kids = tarn_copy(tarn_lang_ctx(c->k.L), x.kids, (x.n + 1u) * sizeof *x.kids);
+  tarn_term *kid = TARN_ARRAY(tarn_lang_ctx(c->k.L), tarn_term, n + 1u);
+  if (root) ck_assert_uint_eq(op, TARN_OP_VIEW);
+  for (uint32_t i = 0; i < n; i++) kid[i] = term_of(c, kids[i], false);
+  return c->term[cls] = tarn_mk(c->k.L, op, payload, kid, n);
+}
+
+static void error_of(tarn_ctx *cx, void *arg) {
+  const conv *c = arg;
+  for (int i = 0; i < RULES; i++) {
+    if (!(c->takes >> (i & 1) & 1)) continue;
+    tarn_program *p = kit_model(tarn_lang_new(cx), c->text);
+    chain x = {.k = {.s = saturate(p, i)}};
+    tarn_binding in[2];
+    tarn_tensor *wide, *made;
+    uint64_t seed = 5 + (uint64_t)i;
+    x.k.g = tarn_sat_egraph(x.k.s), x.k.L = p->L;
+    x.term = TARN_ARRAY(cx, tarn_term, tarn_eg_id_count(x.k.g) + 1);
+    memset(x.term, 0xff, tarn_eg_id_count(x.k.g) * sizeof *x.term);
+    for (uint32_t j = 0; j < p->nin; j++)
+      in[j] = (tarn_binding){p->in[j].name, kit_values(cx, tarn_type_get(p->L, p->in[j].type), &seed)};
+    tarn_term t = term_of(&x, tarn_sat_root(x.k.s, 0), true);
+    tarn_eval(p->L, &p->out[0].term, 1, in, p->nin, TARN_WIDE, NULL, &wide);
+    tarn_eval(p->L, &t, 1, in, p->nin, TARN_STRICT, NULL, &made);
+    double d = kit_distance(wide, made);
+    ck_assert_msg(d <= bounds[i], "%s, %s: %g", c->name, rules[i], d);
+    ck_assert_msg(d > 0, "%s, %s: not what the rule made", c->name, rules[i]);
+  }
+}
+START_TEST(test_bound) { run(error_of, &convs[_i]); }
+END_TEST
+
+/* Without approx, nothing of it. */
+static void left_out(tarn_ctx *cx, void *arg) {
+  const conv *c = arg;
+  tarn_program *p = kit_model(tarn_lang_new(cx), c->text);
+  tarn_ruleset *rs = tarn_ruleset_new(p->L, false);
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  tarn_sat_options o = tarn_sat_defaults();
+  tarn_saturation *s = tarn_saturate(p, rs, &o);
+  for (int i = 0; i < RULES; i++) ck_assert(!fired(s, rules[i]));
+}
+START_TEST(test_left_out) { run(left_out, &convs[0]); }
+END_TEST
+
+/* ---------------------------------------------------------------- compiled */
+
+/* Each form alone, as code: lanes, blocks and what passes the end. */
+static void compiled(tarn_ctx *cx, void *arg) {
+  const conv *c = arg;
+  tarn_buf text = pipeline_host(cx);
+  for (int i = 0; i < RULES; i++) {
+    if (!(c->takes >> (i & 1) & 1)) continue;
+    tarn_program *p = kit_model(tarn_lang_new(cx), c->text);
+    pipeline r = {.program = p, .hw = tarn_hw_parse(p->L, tarn_sx_read(cx, text.p, text.n, "host")), .sat = saturate(p, i)};
+    uint32_t root = tarn_sat_root(r.sat, 0);
+    tarn_kgraph_input in = {.L = p->L, .g = tarn_sat_egraph(r.sat), .type_of = pipeline_type, .is_constant = pipeline_constant,
+                            .left_out = pipeline_left_out, .user = r.sat, .nroot = 1, .root = &root, .program = p};
+    /* the worst selection is the one with more work: small convolutions are better done directly */
+    tarn_kgraph_options o = {.hw = r.hw, .method = TARN_SEL_WORST};
+    r.kprog = tarn_extract(&in, &o, &r.report, NULL);
+    tarn_binding b = {p->in[0].name, NULL};
+    uint64_t seed = 17;
+    b.value = kit_values(cx, tarn_type_get(p->L, p->in[0].type), &seed);
+    tarn_tensor *wide, *made;
+    pipeline_run(pipeline_compile(&r, pipeline_folder(cx)), p, &b, &made);
+    tarn_eval(p->L, &p->out[0].term, 1, &b, 1, TARN_WIDE, NULL, &wide);
+    double d = kit_distance(wide, made);
+    ck_assert_msg(d <= bounds[i], "%s, %s: %g", c->name, rules[i], d);
+  }
+}
+START_TEST(test_compiled) { run(compiled, &convs[_i]); }
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("winograd");
+  TCase *t = tcase_create("rules");
+  tcase_set_timeout(t, 60);
+  tcase_add_loop_test(t, test_classes, 0, sizeof convs / sizeof *convs);
+  tcase_add_loop_test(t, test_bound, 0, sizeof convs / sizeof *convs);
+  tcase_add_loop_test(t, test_compiled, 0, sizeof convs / sizeof *convs);
+  tcase_add_test(t, test_left_out);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed > 0;
+}
