@@ -146,7 +146,7 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
   const char *usage = "rules list|check|learn|derive|stats [FILE…] [options]";
   const cli_opt opts[] = {
       {"--only", NULL, CLI_STR, &k.only, "NAME", "one family or rule"},
-      {"--hw", NULL, CLI_STR, &k.hw, "NAME|FILE", "the rules derived from a description, and FILEs, instead of the shipped ones; stats: compile for it"},
+      {"--hw", NULL, CLI_STR, &k.hw, "NAME|FILE", "rules derived from a description, and FILEs, not the shipped ones; stats: compile for it"},
       {"--text", NULL, CLI_FLAG, &k.text, NULL, "list: the rules as they are written"},
       {"--table", NULL, CLI_FLAG, &k.table, NULL, "list: the rows of the table in docs/rules.md"},
       {"--free", NULL, CLI_FLAG, &k.free, NULL, "FILE holds rules over operators of any name; check: over their (interpretation …)"},

@@ -52,5 +52,5 @@ cmp "$work/1" "$work/2" || fail "two checks with one seed differ"
 
 refused 2 "no family or rule" -- compile $digits -o "$work/none" --shape n=1 --no-rules nonsense
 refused 2 nonsense -- rules learn-nonsense
-refused 2 meaning -- rules check --free bench/egraph/ac.rules
+refused 2 interpretation -- rules check --free bench/egraph/ac.rules
 finish
