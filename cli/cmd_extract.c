@@ -63,6 +63,7 @@ void extract_result_json(cli_json *j, const char *method, const tarn_sel_result 
   cli_json_num(j, "dag_cost", r->dag_cost);
   cli_json_num(j, "lower_bound", r->lower_bound);
   cli_json_bool(j, "optimal", r->optimal);
+  cli_json_int(j, "reduced_nodes", r->n_reduced);
   cli_json_str(j, "stop", r->stop);
   cli_json_num(j, "seconds", r->seconds);
   cli_json_num(j, "first_seconds", r->first_seconds);

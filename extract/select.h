@@ -141,6 +141,7 @@ typedef struct tarn_sel_result {
   uint32_t *choice;    /* by class: the chosen node, TARN_SEL_NONE where the roots don't need the class */
   uint32_t n_classes;
   uint32_t n_chosen;   /* classes that have a node */
+  uint32_t n_reduced;  /* nodes that the reductions left to choose among; all of the graph's where a method has none */
   double tree_cost;    /* of the graph's own costs (or of the callback's when it is one additive value) */
   double dag_cost;     /* likewise */
   double cost;         /* what was minimised: dag_cost; tree_cost for tree; the combined cost when there is one */

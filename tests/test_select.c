@@ -87,6 +87,76 @@ START_TEST(long_chain) {
 }
 END_TEST
 
+static double between(uint64_t *s, double low, double high) {
+  *s = *s * 6364136223846793005u + 1442695040888963407u;
+  return low + (high - low) * (double)(*s >> 40) / (1 << 24);
+}
+static void node(uint32_t cls, double cost, uint32_t a, uint32_t b) {
+  uint32_t kid[2] = {a, b}, n = (a != TARN_SEL_NONE) + (b != TARN_SEL_NONE);
+  ck_assert_int_eq(tarn_sel_add_node(g, cls, cost, kid, n, NULL), TARN_OK);
+}
+
+/* Blocks one after another, each in two orders with copies between them and a step back: more than 4,000 classes. Their
+ * relaxation takes long; their tables are narrow. */
+START_TEST(long_chains_are_proven) {
+  enum { N = 1050 };
+  uint64_t s = 1;
+  ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
+  ck_assert_int_eq(tarn_sel_add_classes(g, 4 * N + 2, NULL), TARN_OK);
+  node(0, 0, TARN_SEL_NONE, TARN_SEL_NONE), node(1, 5, 0, TARN_SEL_NONE);
+  for (uint32_t b = 0; b < N; b++) {
+    uint32_t last = b ? 4 * b : 0, raw = 4 * b + 2, act = raw + 2;
+    uint32_t back = b > 4 && b % 3 == 0 ? 4 * (b - 3) : TARN_SEL_NONE;
+    double base = between(&s, 100, 700);
+    for (uint32_t i = 0; i < 4; i++) {
+      node(raw + i / 2, base * between(&s, 0.9, 2), last + i % 2, TARN_SEL_NONE);
+      node(act + i / 2, between(&s, 8, 40), raw + i % 2, back);
+      node(act + i / 2, base * between(&s, 0.95, 1.6), last + i % 2, back);
+    }
+    for (uint32_t i = 0; i < 2; i++)
+      node(raw + i, between(&s, 10, 40), raw + 1 - i, TARN_SEL_NONE), node(act + i, between(&s, 10, 40), act + 1 - i, TARN_SEL_NONE);
+  }
+  ck_assert_int_eq(tarn_sel_add_root(g, 4 * N), TARN_OK);
+  tarn_sel_options o = tarn_sel_defaults(TARN_SEL_EXACT);
+  o.seconds = INFINITY, o.steps = 400000000;
+  ck_assert_msg(tarn_sel_run(g, TARN_SEL_EXACT, &o, &r) == TARN_OK, "%s", tarn_message(cx));
+  ck_assert(r.optimal);
+}
+END_TEST
+
+/* Two neighbours on a ring may be made together, for less than apart, and what they are made of may be had from them: so
+ * it takes two exchanges at once, of classes whose way is barred. The search comes close and stops by itself. */
+START_TEST(search_exchanges_together_and_stops) {
+  enum { N = 40 };
+  for (uint64_t seed = 1; seed <= 5; seed++) {
+    uint64_t s = seed;
+    uint32_t all[N];
+    ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
+    ck_assert_int_eq(tarn_sel_add_classes(g, 3 * N + 1, NULL), TARN_OK);
+    for (uint32_t c = 0; c < N; c++) {
+      uint32_t next = (c + 1) % N, both = N + c, split = 2 * N + c;
+      node(c, between(&s, 2, 4), TARN_SEL_NONE, TARN_SEL_NONE);
+      node(c, 0, split, TARN_SEL_NONE), node(next, 0, split, TARN_SEL_NONE);
+      node(split, 0.01, both, TARN_SEL_NONE);
+      node(both, between(&s, 3, 6), TARN_SEL_NONE, TARN_SEL_NONE), node(both, 0.1, c, next);
+      all[c] = c;
+    }
+    ck_assert_int_eq(tarn_sel_add_node(g, 3 * N, 0, all, N, NULL), TARN_OK);
+    ck_assert_int_eq(tarn_sel_add_root(g, 3 * N), TARN_OK);
+    tarn_sel_options o = tarn_sel_defaults(TARN_SEL_GREEDY);
+    tarn_sel_result best;
+    o.seconds = 1000, o.cpu_time = true;
+    ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_GREEDY, &o, &r), TARN_OK);
+    ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_EXACT, &o, &best), TARN_OK);
+    ck_assert_str_eq(r.stop, "done");
+    ck_assert(best.optimal && best.n_reduced > 0);
+    ck_assert_double_le(r.dag_cost, best.dag_cost * 1.03); /* all pairs of the ring may have to turn at once */
+    tarn_sel_result_free(&best), tarn_sel_result_free(&r);
+    tarn_sel_graph_free(g), g = NULL;
+  }
+}
+END_TEST
+
 /* ---- verification ---- */
 START_TEST(verification_refuses) {
   uint32_t c[3], kid;
@@ -415,6 +485,8 @@ int main(void) {
   tcase_add_loop_test(t, methods_on_a_shared_class, 0, 3);
   tcase_add_test(t, worst_and_random_are_selections);
   tcase_add_test(t, long_chain);
+  tcase_add_test(t, long_chains_are_proven);
+  tcase_add_test(t, search_exchanges_together_and_stops);
   tcase_add_test(t, verification_refuses);
   tcase_add_loop_test(t, bad_json, 0, sizeof bad_text / sizeof *bad_text);
   tcase_add_test(t, missing_file_and_roots);

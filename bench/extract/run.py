@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Selection over a folder of egraph-serialize files, and over graphs of growing size.
 
-  bench/extract/run.py BUILD DIR [--seconds S] [--methods tree,greedy,exact,ilp] [--plugin F.so]… [--out DIR]
-  bench/extract/run.py BUILD --grow [--seconds S]
+  bench/extract/run.py BUILD DIR [--seconds S] [--cpu-time] [--methods tree,greedy,exact,ilp] [--plugin F.so]… [--out DIR]
+  bench/extract/run.py BUILD --grow [--seconds S] [--cpu-time]
 
-Prints Markdown: a row a graph, a summary a method, and how much faster exact is than ilp where both prove; --out gets
-results.json and quality.svg. --grow makes chains of blocks that share (see grow()) of rising size and prints the seconds
+Prints Markdown: a row a graph (or with --families a row a family: file names up to the first underscore), a summary a
+method, and how much faster exact is than ilp where both prove; --out gets results.json and quality.svg. --grow makes chains of blocks that share (see grow()) of rising size and prints the seconds
 that each method takes on them.
 """
 import argparse
@@ -18,9 +18,9 @@ import sys
 import tempfile
 
 
-def compare(build, folder, methods, seconds, plot=None):
+def compare(build, folder, methods, seconds, cpu_time=False, plot=None):
     command = [os.path.join(build, "tarn"), "extract", "--compare", folder, "--methods", methods, "--seconds",
-               str(seconds), "--skip-missing-roots", "--json"]
+               str(seconds), "--skip-missing-roots", "--json"] + ["--cpu-time"] * cpu_time
     if plot:
         command += ["--plot", plot]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -61,12 +61,38 @@ def summary_table(summary):
               f"| {s['seconds']:.3f} | {s['mean_seconds']:.5f} |")
 
 
+def mean_of(x):
+    return math.exp(sum(map(math.log, x)) / len(x))
+
+
+def family_table(files, methods):
+    """Of each family: e-nodes, and by method at the best cost / proven."""
+    rows = {}
+    for name, f in files.items():
+        rows.setdefault(name.split("_")[0], []).append(f)
+    print("| family | graphs | e-nodes | " + " | ".join(os.path.basename(m) for m in methods) + " |")
+    print("|---|--:|--:|" + "--:|" * len(methods))
+    for name, fs in sorted(rows.items()):
+        cells = []
+        for m in methods:
+            best = sum(m in f and f[m]["dag_cost"] <= least(f, methods) * (1 + 1e-9) + 1e-12 for f in fs)
+            cells.append(f"{best} / {sum(m in f and f[m]['optimal'] for f in fs)}")
+        nodes = [f["nodes"] for f in fs]
+        print(f"| {name} | {len(fs)} | {min(nodes)} – {max(nodes)} | " + " | ".join(cells) + " |")
+
+
+def least(f, methods):
+    return min((f[m]["dag_cost"] for m in methods if m in f), default=math.inf)
+
+
 def speedup(files):
-    both = [f["ilp"]["seconds"] / max(f["exact"]["seconds"], 1e-6) for f in files.values()
-            if all(m in f and f[m]["optimal"] for m in ("exact", "ilp"))]
-    if both:
-        mean = math.exp(sum(map(math.log, both)) / len(both))
-        print(f"\nexact is {mean:.1f} times faster than ilp in geometric mean over the {len(both)} graphs that both prove")
+    """Where the reductions solve a graph alone, exact and ilp do the same and take the same time."""
+    both = [f for f in files.values() if all(m in f and f[m]["optimal"] for m in ("exact", "ilp"))]
+    left = [f for f in both if f["exact"]["reduced_nodes"]]
+    for what, fs in (("that both prove", both), ("of these that the reductions leave anything of", left)):
+        if fs:
+            mean = mean_of([f["ilp"]["seconds"] / max(f["exact"]["seconds"], 1e-6) for f in fs])
+            print(f"\nexact is {mean:.1f} times faster than ilp in geometric mean over the {len(fs)} graphs {what}")
 
 
 def grow(path, blocks, seed):
@@ -105,11 +131,11 @@ def grow(path, blocks, seed):
         json.dump({"nodes": nodes, "root_eclasses": [str(last[0])]}, f)
 
 
-def growth(build, methods, seconds):
+def growth(build, methods, seconds, cpu_time):
     with tempfile.TemporaryDirectory() as folder:
         for blocks in (10, 30, 100, 300, 1000, 3000):
             grow(os.path.join(folder, f"{blocks:05}.json"), blocks, blocks)
-        graph_table(by_file(compare(build, folder, methods, seconds)["results"]), methods.split(","))
+        graph_table(by_file(compare(build, folder, methods, seconds, cpu_time)["results"]), methods.split(","))
 
 
 def main():
@@ -121,17 +147,19 @@ def main():
     a.add_argument("--plugin", action="append", default=[])
     a.add_argument("--out")
     a.add_argument("--grow", action="store_true")
+    a.add_argument("--families", action="store_true")
+    a.add_argument("--cpu-time", action="store_true")
     a = a.parse_args()
     methods = ",".join([a.methods, *a.plugin])
     if a.grow:
-        return growth(a.build, methods, a.seconds)
+        return growth(a.build, methods, a.seconds, a.cpu_time)
     if not a.folder:
         sys.exit("a folder of e-graphs, or --grow")
     if a.out:
         os.makedirs(a.out, exist_ok=True)
-    r = compare(a.build, a.folder, methods, a.seconds, os.path.join(a.out, "quality.svg") if a.out else None)
+    r = compare(a.build, a.folder, methods, a.seconds, a.cpu_time, os.path.join(a.out, "quality.svg") if a.out else None)
     files = by_file(r["results"])
-    graph_table(files, methods.split(","))
+    (family_table if a.families else graph_table)(files, methods.split(","))
     summary_table(r["summary"])
     speedup(files)
     if a.out:

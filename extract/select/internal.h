@@ -83,6 +83,7 @@ typedef struct sel_run {
   const char *stop;     /* NULL while running */
   bool exact;           /* of a combined cost: prove it */
   uint32_t *best;       /* by class of g */
+  uint32_t reduced;     /* nodes that the reductions left, NONE before */
   uint32_t *tree;       /* what sel_run_tree() chose, for all classes */
   double best_cost, bound;
   uint32_t *scratch;    /* n_classes, for closures */

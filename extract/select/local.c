@@ -20,6 +20,7 @@ typedef struct search {
   uint64_t steps, told;
   uint32_t *pfirst, *pnode;    /* by class: nodes that use it */
   sel_u32s stack, queue, fresh, active;
+  sel_u32s lonely;             /* classes that have one use left */
   uint8_t *queued;
   uint32_t held;               /* a class that descent must leave alone, or NONE */
   uint32_t *from;              /* by class: how closes_cycle() came to it */
@@ -72,7 +73,10 @@ static void lose(search *s, uint32_t c) {
   while (s->stack.n > base) {
     c = s->stack.p[--s->stack.n];
     s->steps++;
-    if (--s->use[c]) continue;
+    if (--s->use[c]) {
+      if (s->use[c] == 1) SEL_PUSH(s->mem, &s->lonely, c);
+      continue;
+    }
     uint32_t v = s->choice[c];
     s->total -= s->cost[v];
     unlist_active(s, c);
@@ -161,11 +165,11 @@ static void enqueue(search *s, uint32_t c) {
 /* What class d would add if it were needed. */
 static double would_add(search *s, uint32_t d) {
   double before = s->total;
-  uint32_t n = s->fresh.n;
+  uint32_t n = s->fresh.n, m = s->lonely.n;
   gain(s, d);
   double more = s->total - before;
   lose(s, d);
-  s->total = before, s->fresh.n = n;
+  s->total = before, s->fresh.n = n, s->lonely.n = m;
   return more;
 }
 
@@ -180,10 +184,22 @@ static void rethink(search *s, uint32_t d, uint32_t v) {
   else s->choice[d] = was;
 }
 
+/* Who alone still uses a class may do better without. */
+static void enqueue_lonely(search *s) {
+  for (uint32_t i = 0; i < s->lonely.n; i++) {
+    uint32_t k = s->lonely.p[i], n = 0;
+    for (uint32_t j = s->pfirst[k]; j < s->pfirst[k + 1] && n < 64; j++) {
+      uint32_t v = s->pnode[j];
+      if (s->choice[s->g->node_class[v]] == v) enqueue(s, s->g->node_class[v]), n++;
+    }
+  }
+}
+
 /* Classes newly needed, and those that could now share them, be it through classes that are not needed themselves: these
  * join the list, a few, as they too are cheaper now. */
 static void enqueue_fresh(search *s) {
   uint32_t most = s->fresh.n + 32;
+  enqueue_lonely(s);
   s->met++;
   for (uint32_t i = 0; i < s->fresh.n; i++) {
     uint32_t k = s->fresh.p[i];
@@ -198,7 +214,7 @@ static void enqueue_fresh(search *s) {
       SEL_PUSH(s->mem, &s->fresh, d);
     }
   }
-  s->fresh.n = 0;
+  s->fresh.n = s->lonely.n = 0;
 }
 
 /* How much a node's children are used; moving to where it is more frees others in the end. */
@@ -223,7 +239,7 @@ static bool improve_class(search *s, uint32_t c) {
     if (v == was || !usable(s, v)) continue;
     int pulled = s->held != NONE ? is_pulled(s, v) - is_pulled(s, was) : 0;
     uint64_t alone = company(s, was);
-    s->fresh.n = 0;
+    s->fresh.n = s->lonely.n = 0;
     set_choice(s, c, v);
     bool even = s->total < before + least && (pulled > 0 || (!pulled && company(s, v) > alone));
     if ((even || s->total < before - least) && !closes_cycle(s, c, v)) {
@@ -235,7 +251,7 @@ static bool improve_class(search *s, uint32_t c) {
       s->total = before;
     }
   }
-  s->fresh.n = 0;
+  s->fresh.n = s->lonely.n = 0;
   return better;
 }
 
@@ -255,7 +271,7 @@ static void undo(search *s) {
     change g = s->log.p[--s->log.n];
     set_choice(s, g.cls, g.was);
   }
-  s->fresh.n = 0;
+  s->fresh.n = s->lonely.n = 0;
 }
 
 /* Queues who could share what node v needs. */
@@ -274,7 +290,7 @@ static bool push_in(search *s, uint32_t c, uint32_t v, uint64_t limit) {
   uint32_t was = s->choice[c];
   if (v == was || !usable(s, v) || !make_way(s, c, v)) return false;
   SEL_PUSH(s->mem, &s->log, ((change){c, was}));
-  s->fresh.n = 0;
+  s->fresh.n = s->lonely.n = 0;
   s->pull++;
   s->held = c;
   set_choice(s, c, v);
@@ -374,7 +390,7 @@ static void open_search(search *s) {
 static void close_search(search *s) {
   void *all[] = {s->use,     s->queued,   s->seen,     s->active_at, s->pfirst, s->pnode,
                  s->stack.p, s->queue.p, s->fresh.p, s->active.p,  s->log.p,
-                 s->from,    s->pulls,   s->meets};
+                 s->from,    s->pulls,   s->meets, s->lonely.p};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) sel_free(s->mem, all[i]);
 }
 

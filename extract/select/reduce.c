@@ -101,6 +101,7 @@ static void make_part(const split *x, uint32_t at, sel_part *t) {
 void sel_parts_split(sel_parts *s) {
   sel_prob whole;
   prep_problem(&s->p, &whole, &s->prov, &s->cls_of);
+  if (s->r->reduced == NONE) s->r->reduced = whole.nn;
   for (uint32_t i = 0; i < s->p.root.n; i++) s->impossible |= !s->p.cls[s->p.root.p[i]].n;
   s->n = 0;
   if (s->impossible) return;

@@ -182,7 +182,7 @@ static void take_costs(sel_run *r) {
 }
 
 static void open_run(sel_run *r, job_args *a) {
-  *r = (sel_run){.cx = a->g->cx, .mem = &a->mem, .brief = &a->brief, .graph = a->g, .first = INFINITY};
+  *r = (sel_run){.cx = a->g->cx, .mem = &a->mem, .brief = &a->brief, .graph = a->g, .first = INFINITY, .reduced = NONE};
   sel_pool_open(&a->mem, r->cx);
   sel_pool_open(&a->brief, r->cx);
   r->o = a->o ? *a->o : tarn_sel_defaults(a->m);
@@ -219,6 +219,7 @@ static void fill(sel_run *r, job_args *a) {
     tarn_raise(r->cx, TARN_INTERNAL, "%s: infinite under the custom cost", a->who);
   out->n_classes = r->g.n_classes;
   out->n_chosen = n;
+  out->n_reduced = r->reduced == NONE ? r->g.n_nodes : r->reduced;
   out->stop = r->stop ? r->stop : "done";
   out->steps = r->steps;
   out->cx = r->cx;
