@@ -17,10 +17,19 @@ static int by_size(const void *a, const void *b) {
   return (x->node_of[0] > y->node_of[0]) - (x->node_of[0] < y->node_of[0]);
 }
 
-/* What greedy does, so that exact is never behind it. */
+/* So much of the run, in steps. */
+static uint64_t share(const sel_run *r, double of) {
+  double steps = r->o.steps ? (double)r->o.steps : 1e8 * (isfinite(r->o.seconds) ? r->o.seconds : 100);
+  return (uint64_t)(steps / of) + 1;
+}
+
+/* What greedy does, so that exact is not behind it: at once where relaxations may take all of the run. */
 static void first_selections(sel_parts *s, uint64_t *seed) {
-  for (uint32_t i = 0; i < s->n && !s->r->stop; i++) sel_search_part(s, &s->part[i], seed);
+  enum { LARGE = 2000 }; /* nodes */
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < s->n && !s->r->stop; i++) sel_search_part(s, &s->part[i], seed), n += s->part[i].q.nn;
   sel_parts_offer(s);
+  if (n > LARGE) sel_search_on(s, seed, share(s->r, 8));
 }
 
 /* A part that closes at its limit shows that the best known selection of the whole is the best. */
@@ -66,12 +75,6 @@ static bool pass(sel_parts *s, bool root_only, uint64_t steps, uint64_t partial)
 static void branch(sel_parts *s) {
   uint64_t steps = 20000000, partial = 20000000;
   while (!s->r->stop && !pass(s, false, steps, partial)) steps *= 6, partial *= 5;
-}
-
-/* So much of the run, in steps. */
-static uint64_t share(const sel_run *r, double of) {
-  double steps = r->o.steps ? (double)r->o.steps : 1e8 * (isfinite(r->o.seconds) ? r->o.seconds : 100);
-  return (uint64_t)(steps / of) + 1;
 }
 
 void sel_run_exact(sel_run *r) {
