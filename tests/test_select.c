@@ -481,6 +481,7 @@ END_TEST
 int main(void) {
   Suite *s = suite_create("select");
   TCase *t = tcase_create("select");
+  tcase_set_timeout(t, 60); /* wall clock: the machine may be busy */
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_loop_test(t, methods_on_a_shared_class, 0, 3);
   tcase_add_test(t, worst_and_random_are_selections);
