@@ -162,10 +162,14 @@ static LLVMValueRef f_mod(const args *a) {
   return pick(a, LLVMBuildFCmp(B, LLVMRealOEQ, r, zero, ""), nothing, moved);
 }
 
+/* One number in all lanes. */
 static bool plain_number(LLVMValueRef v) {
   if (!LLVMIsConstant(v)) return false;
-  LLVMValueRef s = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind ? LLVMGetAggregateElement(v, 0) : v;
+  uint32_t n = low_lanes_of(v);
+  LLVMValueRef s = n > 1 ? LLVMGetAggregateElement(v, 0) : v;
   LLVMBool lost;
+  for (uint32_t i = 1; i < n; i++)
+    if (LLVMGetAggregateElement(v, i) != s) return false;
   return s && LLVMIsAConstantFP(s) && !isnan(LLVMConstRealGetDouble(s, &lost));
 }
 /* By a number whose reciprocal is a number of usual size: times that, unless results are to be rounded as written. */
