@@ -155,15 +155,15 @@ static void keep(search *q, const tarn_stage_sched *st, double t) {
   q->b[at].seconds = t, q->b[at].sched = *st;
 }
 
-static void try_one(search *q, const pick *p) {
+static double try_one(search *q, const pick *p) {
   tarn_stage_sched st;
   make_levels(q->m, p, &st);
   if (!q->nshared) mark_parallel(q->m->dim, st.level, st.nlevel, q->m->nacc, q->s->threads);
   double t = stage_seconds(q->s, q->m, q->shared, q->nshared, &st);
   if (q->visit) q->visit(q->user, &st, t);
   else keep(q, &st, t);
+  return t;
 }
-/* Steps of one or two other dims beside the vectors: whatever fits the registers. */
 /* A reduction of a few steps, where neighbours in the tile share vectors that they read: a window. */
 static bool window(const stage_model *m, const pick *p) {
   int64_t steps = 1;
@@ -173,12 +173,12 @@ static bool window(const stage_model *m, const pick *p) {
     if ((m->read[r].touched >> p->vdim & 1) && loop_overlaps(&m->read[r], m->n - 1, m->dim[m->n - 1], p->udim[0])) return true;
   return false;
 }
-static void try_pick(search *q, const pick *p) {
+static double try_pick(search *q, const pick *p) {
   pick flat = *p;
-  try_one(q, p);
-  if (p->udim[0] >= q->m->nacc || !window(q->m, p)) return;
+  double t = try_one(q, p);
+  if (p->udim[0] >= q->m->nacc || !window(q->m, p)) return t;
   flat.flat = true;
-  try_one(q, &flat);
+  return fmin(t, try_one(q, &flat));
 }
 static void try_second(search *q, pick p, int64_t room) {
   const stage_model *m = q->m;
@@ -202,25 +202,39 @@ static void try_blocks(search *q, pick p) {
     if (q->s->threads == 1) try_pick(q, &p);
   }
 }
+/* Steps of one dim beside the vectors, as many as fit the registers; the least seconds. */
+static double try_first(search *q, pick p, int64_t room) {
+  const stage_model *m = q->m;
+  double t = try_pick(q, &p);
+  for (uint32_t d = m->nshared; d < m->nacc && m->reduces; d++) {
+    if (d == p.vdim) continue;
+    for (int64_t u = 2; u <= room && u <= m->dim[d]; u++) {
+      p.udim[0] = d, p.unroll[0] = u;
+      t = fmin(t, try_pick(q, &p));
+      if (q->large && !p.order && u > room / 2 && p.vdim < m->nacc) try_blocks(q, p);
+    }
+  }
+  return t;
+}
 static void try_unrolls(search *q, pick p) {
   const stage_model *m = q->m;
   int64_t regs = q->s->hw->vector_regs ? q->s->hw->vector_regs : 16;
   int64_t room = (regs - p.vectors - 1) / (p.vectors ? p.vectors : 1);
+  uint32_t first = 0;
+  double least = INFINITY;
+  p.udim[0] = p.udim[1] = m->n;
   for (uint32_t o = 0; o < 2 + m->nacc; o++) {
-    p.order = o, p.udim[0] = p.udim[1] = m->n;
+    p.order = o;
     if (o && m->nacc - m->nshared < 2) break;
     if ((o == 1 && p.vdim >= m->nacc) || (o >= 2 && (o - 2 <= m->nshared || m->dim[o - 2] == 1))) continue;
-    try_pick(q, &p);
-    if (!m->reduces) continue;
-    for (uint32_t d = m->nshared; d < m->nacc; d++) {
-      if (d == p.vdim) continue;
-      for (int64_t u = 2; u <= room && u <= m->dim[d]; u++) {
-        p.udim[0] = d, p.unroll[0] = u, p.udim[1] = m->n;
-        try_pick(q, &p);
-        if (u == m->dim[d]) try_second(q, p, room);
-        if (q->large && !o && u > room / 2 && p.vdim < m->nacc) try_blocks(q, p);
-      }
-    }
+    double t = try_first(q, p, room);
+    if (t < least) least = t, first = o;
+  }
+  p.order = first; /* a second dim, where the first is unrolled whole */
+  for (uint32_t d = m->nshared; d < m->nacc && m->reduces; d++) {
+    if (d == p.vdim || m->dim[d] < 2 || m->dim[d] > room) continue;
+    p.udim[0] = d, p.unroll[0] = m->dim[d], p.udim[1] = m->n;
+    try_second(q, p, room);
   }
 }
 static void solve_stage(search *q, bool strict) {
