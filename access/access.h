@@ -19,8 +19,20 @@ extern "C" {
 
 /* ---------------------------------------------------------------- types */
 typedef enum tarn_dtype { /* X-macro in access/dtype.c gives name, bytes, kind */
-  TARN_F32, TARN_F64, TARN_F16, TARN_BF16, TARN_I8, TARN_U8, TARN_I16, TARN_U16, TARN_I32, TARN_U32,
-  TARN_I64, TARN_U64, TARN_BOOL, TARN_DTYPES
+                          TARN_F32,
+                          TARN_F64,
+                          TARN_F16,
+                          TARN_BF16,
+                          TARN_I8,
+                          TARN_U8,
+                          TARN_I16,
+                          TARN_U16,
+                          TARN_I32,
+                          TARN_U32,
+                          TARN_I64,
+                          TARN_U64,
+                          TARN_BOOL,
+                          TARN_DTYPES
 } tarn_dtype;
 TARN_API const char *tarn_dtype_name(tarn_dtype t); /* f32 f64 f16 bf16 i8 u8 … bool */
 TARN_API bool tarn_dtype_parse(const char *s, tarn_dtype *t);
@@ -31,10 +43,10 @@ TARN_API bool tarn_dtype_is_float(tarn_dtype t);
 typedef struct tarn_type {
   bool tuple;
   tarn_dtype dtype;
-  uint8_t ns, n;                 /* dims 0..ns-1 are S, ns..n-1 are C */
-  int64_t dim[TARN_MAX_DIMS];    /* extents, >= 0 (0 is legal: an empty tensor) */
-  uint32_t nelem;                /* tuple */
-  const uint32_t *elem;          /* type ids */
+  uint8_t ns, n;              /* dims 0..ns-1 are S, ns..n-1 are C */
+  int64_t dim[TARN_MAX_DIMS]; /* extents, >= 0 (0 is legal: an empty tensor) */
+  uint32_t nelem;             /* tuple */
+  const uint32_t *elem;       /* type ids */
 } tarn_type;
 
 typedef struct tarn_lang tarn_lang;
@@ -49,7 +61,7 @@ TARN_API uint32_t tarn_type_intern(tarn_lang *L, const tarn_type *t); /* raises 
 TARN_API uint32_t tarn_type_tensor(tarn_lang *L, tarn_dtype dt, uint32_t ns, uint32_t n, const int64_t *dim);
 TARN_API uint32_t tarn_type_tuple(tarn_lang *L, uint32_t n, const uint32_t *elem);
 TARN_API const tarn_type *tarn_type_get(const tarn_lang *L, uint32_t id);
-TARN_API int64_t tarn_type_count(const tarn_type *t);  /* elements: product of all dims */
+TARN_API int64_t tarn_type_count(const tarn_type *t); /* elements: product of all dims */
 
 /* ---------------------------------------------------------------- scalar expressions
  * Hash-consed DAGs over positional holes $0 $1 … and constants. Semantics in f32: each operator rounds once to
@@ -58,18 +70,19 @@ typedef enum tarn_fxop { /* access/fx.def: FX(ID, text, arity, kind) */
 #define FX(ID, text, arity, kind) TARN_FX_##ID,
 #include "access/fx.def"
 #undef FX
-  TARN_FX_COUNT
+                         TARN_FX_COUNT
 } tarn_fxop;
 typedef struct tarn_fx {
   uint8_t op;
-  tarn_dtype dtype;       /* CONST and CAST: the type */
-  uint16_t hole;          /* HOLE: its number */
-  double value;           /* CONST of a float type or bool */
-  int64_t ivalue;         /* CONST of an integer type or bool */
+  tarn_dtype dtype; /* CONST and CAST: the type */
+  uint16_t hole;    /* HOLE: its number */
+  double value;     /* CONST of a float type or bool */
+  int64_t ivalue;   /* CONST of an integer type or bool */
   uint32_t kid[3];
 } tarn_fx;
 TARN_API uint32_t tarn_fx_hole(tarn_lang *L, uint32_t i);
-TARN_API uint32_t tarn_fx_const(tarn_lang *L, tarn_dtype t, double v);     /* float types: v rounded to t; NaN is canonical; -0 ≠ 0 */
+TARN_API uint32_t tarn_fx_const(tarn_lang *L, tarn_dtype t,
+                                double v); /* float types: v rounded to t; NaN is canonical; -0 ≠ 0 */
 TARN_API uint32_t tarn_fx_iconst(tarn_lang *L, tarn_dtype t, int64_t v);
 TARN_API uint32_t tarn_fx_cast(tarn_lang *L, tarn_dtype t, uint32_t x);
 /* Interns op(kids); folds constants when all kids are constants and the result is exact to the strict semantics. */
@@ -77,14 +90,17 @@ TARN_API uint32_t tarn_fx_op(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b,
 TARN_API const tarn_fx *tarn_fx_get(const tarn_lang *L, uint32_t id);
 /* Replaces hole i by with[i] for i < n (TARN_NONE: keep). */
 TARN_API uint32_t tarn_fx_subst(tarn_lang *L, uint32_t f, const uint32_t *with, uint32_t n);
-TARN_API uint32_t tarn_fx_holes(const tarn_lang *L, uint32_t f);           /* 1 + highest hole, 0 when none */
+TARN_API uint32_t tarn_fx_holes(const tarn_lang *L, uint32_t f); /* 1 + highest hole, 0 when none */
 TARN_API bool tarn_fx_uses(const tarn_lang *L, uint32_t f, uint32_t hole);
 /* Result dtype given the holes' dtypes; false and a message when it does not type. */
 TARN_API bool tarn_fx_type(tarn_lang *L, uint32_t f, const tarn_dtype *holes, uint32_t n, tarn_dtype *out);
-TARN_API uint32_t tarn_fx_size(const tarn_lang *L, uint32_t f);            /* distinct operators, for pricing */
+TARN_API uint32_t tarn_fx_size(const tarn_lang *L, uint32_t f); /* distinct operators, for pricing */
 
 /* A value as the interpreter holds it: floats (f32 f64 f16 bf16) in d, integers and bool in i. */
-typedef union tarn_value { double d; int64_t i; } tarn_value;
+typedef union tarn_value {
+  double d;
+  int64_t i;
+} tarn_value;
 typedef enum tarn_mode { TARN_STRICT, TARN_WIDE } tarn_mode; /* wide: floats computed in f64 without rounding */
 TARN_API tarn_value tarn_fx_eval(const tarn_lang *L, uint32_t f, const tarn_value *holes, const tarn_dtype *types,
                                  tarn_mode mode);
@@ -97,8 +113,17 @@ TARN_API tarn_value tarn_fx_eval(const tarn_lang *L, uint32_t f, const tarn_valu
  * equal ids; the normal form is complete for products of permutation, slice, stride, pad, broadcast and for
  * reshapes with matching factors, not for every quasi-affine map. */
 typedef enum { TARN_IX_VAR, TARN_IX_DIV, TARN_IX_MOD } tarn_atom_kind;
-typedef struct tarn_ixterm { int64_t coef; tarn_atom_kind kind; uint32_t arg; int64_t by; } tarn_ixterm; /* arg: dim (VAR) or ix id */
-typedef struct tarn_ix { int64_t c; uint32_t n; const tarn_ixterm *t; } tarn_ix; /* interned: tarn_ix_get */
+typedef struct tarn_ixterm {
+  int64_t coef;
+  tarn_atom_kind kind;
+  uint32_t arg;
+  int64_t by;
+} tarn_ixterm; /* arg: dim (VAR) or ix id */
+typedef struct tarn_ix {
+  int64_t c;
+  uint32_t n;
+  const tarn_ixterm *t;
+} tarn_ix; /* interned: tarn_ix_get */
 TARN_API const tarn_ix *tarn_ix_get(const tarn_lang *L, uint32_t id);
 /* Building; extent[i] is the extent of dim i, so that what is built is in normal form. */
 TARN_API uint32_t tarn_ix_const(tarn_lang *L, int64_t c);
@@ -111,22 +136,25 @@ TARN_API void tarn_ix_range(const tarn_lang *L, uint32_t a, const int64_t *exten
 TARN_API int64_t tarn_ix_eval(const tarn_lang *L, uint32_t a, const int64_t *dims);
 /* Replaces dim i by sub[i] (in terms of new dims with the given extents). */
 TARN_API uint32_t tarn_ix_subst(tarn_lang *L, uint32_t a, const uint32_t *sub, const int64_t *new_extent);
-TARN_API bool tarn_ix_affine(const tarn_lang *L, uint32_t a);             /* no div or mod */
-TARN_API uint32_t tarn_ix_dims(const tarn_lang *L, uint32_t a);           /* bit set of the dims that stand in it */
+TARN_API bool tarn_ix_affine(const tarn_lang *L, uint32_t a);                /* no div or mod */
+TARN_API uint32_t tarn_ix_dims(const tarn_lang *L, uint32_t a);              /* bit set of the dims that stand in it */
 TARN_API int64_t tarn_ix_coef(const tarn_lang *L, uint32_t a, uint32_t dim); /* of the VAR atom; 0 when absent */
 
-typedef struct tarn_guard { uint32_t e; int64_t lo, hi; } tarn_guard;      /* lo <= e < hi */
+typedef struct tarn_guard {
+  uint32_t e;
+  int64_t lo, hi;
+} tarn_guard; /* lo <= e < hi */
 typedef struct tarn_imap {
-  uint8_t ns, n;                /* the view's split and rank */
-  int64_t dim[TARN_MAX_DIMS];   /* the view's extents */
-  uint8_t nin;                  /* rank of what is viewed */
-  int64_t in[TARN_MAX_DIMS];    /* its extents */
-  uint32_t e[TARN_MAX_DIMS];    /* ix id per viewed dim; in range wherever the guards hold */
+  uint8_t ns, n;              /* the view's split and rank */
+  int64_t dim[TARN_MAX_DIMS]; /* the view's extents */
+  uint8_t nin;                /* rank of what is viewed */
+  int64_t in[TARN_MAX_DIMS];  /* its extents */
+  uint32_t e[TARN_MAX_DIMS];  /* ix id per viewed dim; in range wherever the guards hold */
   uint8_t nguard;
   tarn_guard guard[TARN_MAX_DIMS];
-  uint32_t fill;                /* fx constant id; TARN_NONE iff nguard == 0 */
+  uint32_t fill; /* fx constant id; TARN_NONE iff nguard == 0 */
 } tarn_imap;
-TARN_API uint32_t tarn_map_intern(tarn_lang *L, const tarn_imap *m);       /* normalises, interns; raises when e may leave `in` */
+TARN_API uint32_t tarn_map_intern(tarn_lang *L, const tarn_imap *m); /* normalises, interns; raises when e may leave `in` */
 /* The same for a map made from an interned one by a change of its dims or by composing a layout, whose indices are therefore
  * known to stay in range: they are not shown to again. */
 TARN_API uint32_t tarn_map_intern_derived(tarn_lang *L, const tarn_imap *m);
@@ -135,7 +163,7 @@ TARN_API uint32_t tarn_map_identity(tarn_lang *L, uint32_t type);
 /* outer ∘ inner: a view (outer) of a view (inner) as one. TARN_NONE when both have guards with different fills,
  * or when there would be too many guards. inner's dims must equal outer's `in`. */
 TARN_API uint32_t tarn_map_compose(tarn_lang *L, uint32_t outer, uint32_t inner);
-TARN_API bool tarn_map_is_identity(const tarn_lang *L, uint32_t id);       /* of the dims; the split may differ: see type */
+TARN_API bool tarn_map_is_identity(const tarn_lang *L, uint32_t id); /* of the dims; the split may differ: see type */
 /* A bijection without guards (permutations, reshapes and their products): its inverse, else TARN_NONE. `ns` of the
  * inverse = in_ns. */
 TARN_API uint32_t tarn_map_invert(tarn_lang *L, uint32_t id, uint32_t in_ns);
@@ -152,22 +180,24 @@ typedef enum { TARN_RED_NONE, TARN_RED_SUM, TARN_RED_PROD, TARN_RED_MAX, TARN_RE
 #define TARN_MAX_STATE 4
 typedef struct tarn_reducer {
   tarn_red_kind kind;
-  tarn_dtype dtype;                     /* of the element (and, unless CUSTOM, of the state and the result) */
+  tarn_dtype dtype; /* of the element (and, unless CUSTOM, of the state and the result) */
   uint8_t ns;
-  uint32_t init[TARN_MAX_STATE], step[TARN_MAX_STATE], merge[TARN_MAX_STATE], result; /* fx ids; CUSTOM only for init/step/merge: filled for all kinds */
+  uint32_t init[TARN_MAX_STATE], step[TARN_MAX_STATE], merge[TARN_MAX_STATE],
+      result; /* fx ids; CUSTOM only for init/step/merge: filled for all kinds */
   bool commutative;
 } tarn_reducer;
 TARN_API uint32_t tarn_reducer_intern(tarn_lang *L, const tarn_reducer *r);
-TARN_API uint32_t tarn_reducer_of(tarn_lang *L, tarn_red_kind k, tarn_dtype t); /* a built-in one; max of floats: identity -inf */
+TARN_API uint32_t tarn_reducer_of(tarn_lang *L, tarn_red_kind k,
+                                  tarn_dtype t); /* a built-in one; max of floats: identity -inf */
 TARN_API const tarn_reducer *tarn_reducer_get(const tarn_lang *L, uint32_t id);
 TARN_API uint32_t tarn_reducer_identity(const tarn_lang *L, uint32_t id); /* fx constant; TARN_NONE for CUSTOM */
 
 /* out[s] = epi(reduce_{c} body(A0[s,c], …, A(k-1)[s,c]), E0[s], …)
  * ntuple == 0: the compute has nops operands ((S),(C)) followed by nepi operands ((S),()) [with red: type of the result],
  *   without red the epilogue operands also have type ((S),(C)), and interning folds epi into body (nepi = 0).
- * ntuple == t > 0: Glenside's tuple form: one operand ((S),(t,C)) whose first compute dim is the tuple; nops = 1, body has t holes.
- * red == TARN_NONE: an elementwise map, result ((S),(C)).  With red: result ((S),()).
- * epi: $0 the reduction's result, $1… the epilogue operands; TARN_NONE when absent. */
+ * ntuple == t > 0: Glenside's tuple form: one operand ((S),(t,C)) whose first compute dim is the tuple; nops = 1, body has t
+ * holes. red == TARN_NONE: an elementwise map, result ((S),(C)).  With red: result ((S),()). epi: $0 the reduction's result,
+ * $1… the epilogue operands; TARN_NONE when absent. */
 typedef struct tarn_func {
   uint8_t ntuple, nops, nepi;
   uint32_t body, red, epi;
@@ -176,8 +206,8 @@ TARN_API uint32_t tarn_fn_intern(tarn_lang *L, const tarn_func *f);
 TARN_API const tarn_func *tarn_fn_get(const tarn_lang *L, uint32_t id);
 TARN_API uint32_t tarn_fn_map(tarn_lang *L, uint32_t body, uint32_t nops);
 TARN_API uint32_t tarn_fn_reduce(tarn_lang *L, uint32_t body, uint32_t nops, uint32_t red);
-TARN_API uint32_t tarn_fn_dot(tarn_lang *L, tarn_dtype t);                 /* tuple form: sum of $0*$1 */
-TARN_API bool tarn_fn_is_dot(const tarn_lang *L, uint32_t id);             /* body is $0*$1 (either form), red sum, whatever the epilogue */
+TARN_API uint32_t tarn_fn_dot(tarn_lang *L, tarn_dtype t);     /* tuple form: sum of $0*$1 */
+TARN_API bool tarn_fn_is_dot(const tarn_lang *L, uint32_t id); /* body is $0*$1 (either form), red sum, whatever the epilogue */
 
 /* ---------------------------------------------------------------- nests
  * Several computes in one kernel. All stages share the first `depth` dims of the output (the loops they are placed
@@ -187,14 +217,18 @@ TARN_API bool tarn_fn_is_dot(const tarn_lang *L, uint32_t id);             /* bo
  * A read's map goes from P++own++reduce (operands of body) or P++own (operands of epi) to the dims of the source:
  * a child (all its dims), or an earlier stage's local buffer: its `own` dims. Interning splits that map after P++own.
  * Source: loop placement as in Halide's compute_at (Ragan-Kelley et al., PLDI 2013), as a value. */
-typedef struct tarn_read { bool stage; uint32_t src; uint32_t map; } tarn_read;  /* src: child or stage number */
+typedef struct tarn_read {
+  bool stage;
+  uint32_t src;
+  uint32_t map;
+} tarn_read; /* src: child or stage number */
 typedef struct tarn_stage {
   uint8_t nown, nred;
   int64_t own[TARN_MAX_DIMS], red[TARN_MAX_DIMS];
-  uint32_t fn;                   /* n-ary form */
-  const tarn_read *read;         /* fn.nops + fn.nepi of them */
+  uint32_t fn;           /* n-ary form */
+  const tarn_read *read; /* fn.nops + fn.nepi of them */
   bool out;
-  uint32_t space;                /* memory space of the local buffer: interned name id or TARN_NONE = lowering's choice */
+  uint32_t space; /* memory space of the local buffer: interned name id or TARN_NONE = lowering's choice */
 } tarn_stage;
 typedef struct tarn_nest {
   uint8_t depth, out_ns;         /* out_ns: split of the result's type */
@@ -202,7 +236,7 @@ typedef struct tarn_nest {
   uint32_t nstage, nchild;
   const tarn_stage *stage;
 } tarn_nest;
-TARN_API uint32_t tarn_nest_intern(tarn_lang *L, const tarn_nest *n);      /* copies; raises when ill-formed */
+TARN_API uint32_t tarn_nest_intern(tarn_lang *L, const tarn_nest *n); /* copies; raises when ill-formed */
 TARN_API const tarn_nest *tarn_nest_get(const tarn_lang *L, uint32_t id);
 
 /* ---------------------------------------------------------------- tensors */
@@ -210,7 +244,7 @@ typedef struct tarn_tensor {
   tarn_dtype dtype;
   uint32_t n;
   int64_t dim[TARN_MAX_DIMS];
-  void *data;                    /* row-major, contiguous, aligned to 64 */
+  void *data; /* row-major, contiguous, aligned to 64 */
 } tarn_tensor;
 TARN_API tarn_tensor *tarn_tensor_new(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim); /* zeroed, arena */
 TARN_API int64_t tarn_tensor_count(const tarn_tensor *t);
@@ -224,27 +258,50 @@ TARN_API float tarn_from_bf16(uint16_t x);
 
 /* ---------------------------------------------------------------- payloads */
 typedef enum tarn_payload_kind {
-  TARN_P_NONE, TARN_P_INTS, TARN_P_SHAPE, TARN_P_MAP, TARN_P_FN, TARN_P_NEST, TARN_P_NAME, TARN_P_CONST,
-  TARN_P_PADV, TARN_P_FOLD, TARN_P_OPAQUE, TARN_P_PLACE, TARN_P_CALL
+  TARN_P_NONE,
+  TARN_P_INTS,
+  TARN_P_SHAPE,
+  TARN_P_MAP,
+  TARN_P_FN,
+  TARN_P_NEST,
+  TARN_P_NAME,
+  TARN_P_CONST,
+  TARN_P_PADV,
+  TARN_P_FOLD,
+  TARN_P_OPAQUE,
+  TARN_P_PLACE,
+  TARN_P_CALL
 } tarn_payload_kind;
 /* Payload ids are interned over all kinds: (kind, contents) -> id; id 0 is NONE. */
 typedef enum tarn_attr_kind { TARN_A_INT, TARN_A_REAL, TARN_A_STR, TARN_A_INTS, TARN_A_REALS } tarn_attr_kind;
-typedef struct tarn_attr { const char *name; tarn_attr_kind kind;
-  int64_t i; double r; const char *s; uint32_t n; const int64_t *is; const double *rs; } tarn_attr;
+typedef struct tarn_attr {
+  const char *name;
+  tarn_attr_kind kind;
+  int64_t i;
+  double r;
+  const char *s;
+  uint32_t n;
+  const int64_t *is;
+  const double *rs;
+} tarn_attr;
 typedef struct tarn_payload {
   tarn_payload_kind kind;
-  uint32_t id;                   /* MAP FN NEST: the interned id; SHAPE: a type id whose dtype is ignored (f32) */
+  uint32_t id; /* MAP FN NEST: the interned id; SHAPE: a type id whose dtype is ignored (f32) */
   /* INTS PADV(axis before after) FOLD(axis) CALL(θ). Of INTS: transpose one per dim; windows w… s… δ… (three per compute
    * dim); slice axis l h step (always four); cartProd k (always one); insertAxis i, or i 1; systolicArray* r c; else one. */
-  uint32_t n; const int64_t *ints;
-  uint32_t value;                /* PADV: fx constant; FOLD: reducer id */
-  const char *name;              /* NAME CONST OPAQUE PLACE CALL */
-  uint32_t type;                 /* NAME (input), CONST, OPAQUE CALL (result type, tuple when several) : type id */
-  const tarn_tensor *tensor;     /* CONST: its value; interned by contents (hash of bytes) and type, the name is only a label, made unique in L */
-  uint32_t nattr; const tarn_attr *attr; /* OPAQUE, sorted by name */
+  uint32_t n;
+  const int64_t *ints;
+  uint32_t value;   /* PADV: fx constant; FOLD: reducer id */
+  const char *name; /* NAME CONST OPAQUE PLACE CALL */
+  uint32_t type;    /* NAME (input), CONST, OPAQUE CALL (result type, tuple when several) : type id */
+  const tarn_tensor
+      *tensor; /* CONST: its value; interned by contents (hash of bytes) and type, the name is only a label, made unique in L */
+  uint32_t nattr;
+  const tarn_attr *attr; /* OPAQUE, sorted by name */
 } tarn_payload;
 TARN_API const tarn_payload *tarn_payload_get(const tarn_lang *L, uint32_t id);
-TARN_API uint32_t tarn_payload_intern(tarn_lang *L, const tarn_payload *p); /* copies (a CONST's data is not copied: arena memory) */
+TARN_API uint32_t tarn_payload_intern(tarn_lang *L,
+                                      const tarn_payload *p); /* copies (a CONST's data is not copied: arena memory) */
 TARN_API uint32_t tarn_payload_ints(tarn_lang *L, uint32_t n, const int64_t *v);
 TARN_API uint32_t tarn_payload_of(tarn_lang *L, tarn_payload_kind k, uint32_t id); /* SHAPE MAP FN NEST */
 
@@ -255,14 +312,22 @@ typedef enum tarn_op {
 #undef OP
   TARN_OP_COUNT
 } tarn_op;
-typedef struct tarn_opinfo { const char *text; int min_kids, max_kids; tarn_payload_kind payload; } tarn_opinfo;
+typedef struct tarn_opinfo {
+  const char *text;
+  int min_kids, max_kids;
+  tarn_payload_kind payload;
+} tarn_opinfo;
 TARN_API const tarn_opinfo *tarn_op_info(uint32_t op);
 TARN_API uint32_t tarn_op_find(const char *text); /* TARN_NONE when unknown */
 /* ACCESS … VIEW: moves no data. */
 TARN_API bool tarn_op_is_view(uint32_t op);
 
 typedef uint32_t tarn_term;
-typedef struct tarn_node { uint32_t op, payload, n; const tarn_term *kid; uint32_t type; } tarn_node;
+typedef struct tarn_node {
+  uint32_t op, payload, n;
+  const tarn_term *kid;
+  uint32_t type;
+} tarn_node;
 /* The type that op(payload) has over kids of these types; TARN_NONE when ill-typed, with the reason in tarn_message
  * (set, not raised). The one typing function: terms, e-graph analysis and rules all use it. */
 TARN_API uint32_t tarn_type_of(tarn_lang *L, uint32_t op, uint32_t payload, const uint32_t *kid_types, uint32_t n);
@@ -275,9 +340,9 @@ TARN_API const tarn_type *tarn_term_type(const tarn_lang *L, tarn_term t);
 /* Convenience builders (all raise). Axes may not be negative here. */
 TARN_API tarn_term tarn_input(tarn_lang *L, const char *name, uint32_t type);
 TARN_API tarn_term tarn_constant(tarn_lang *L, const char *name, const tarn_tensor *t, uint32_t ns);
-TARN_API tarn_term tarn_scalar(tarn_lang *L, tarn_dtype t, double v);           /* rank 0 constant */
+TARN_API tarn_term tarn_scalar(tarn_lang *L, tarn_dtype t, double v); /* rank 0 constant */
 TARN_API tarn_term tarn_access(tarn_lang *L, uint32_t d, tarn_term a);
-TARN_API tarn_term tarn_transpose(tarn_lang *L, const uint32_t *p, tarn_term a);  /* rank of a entries */
+TARN_API tarn_term tarn_transpose(tarn_lang *L, const uint32_t *p, tarn_term a); /* rank of a entries */
 TARN_API tarn_term tarn_windows(tarn_lang *L, const int64_t *w, const int64_t *s, const int64_t *d, tarn_term a);
 TARN_API tarn_term tarn_slice(tarn_lang *L, uint32_t axis, int64_t lo, int64_t hi, int64_t step, tarn_term a);
 TARN_API tarn_term tarn_pad(tarn_lang *L, uint32_t axis, uint32_t fx_value, int64_t before, int64_t after, tarn_term a);
@@ -290,7 +355,7 @@ TARN_API tarn_term tarn_squeeze(tarn_lang *L, uint32_t i, tarn_term a);
 TARN_API tarn_term tarn_concat(tarn_lang *L, uint32_t axis, const tarn_term *a, uint32_t n);
 TARN_API tarn_term tarn_cart(tarn_lang *L, uint32_t shared, tarn_term a, tarn_term b);
 TARN_API tarn_term tarn_compute(tarn_lang *L, uint32_t fn, const tarn_term *a, uint32_t n);
-TARN_API tarn_term tarn_view(tarn_lang *L, uint32_t map, tarn_term a);        /* identity with same split -> a itself */
+TARN_API tarn_term tarn_view(tarn_lang *L, uint32_t map, tarn_term a); /* identity with same split -> a itself */
 
 /* ---------------------------------------------------------------- calls
  * What (call NAME θ …) stands for, once NAME is defined. Without a definition a call has only its type.
@@ -301,10 +366,10 @@ TARN_API tarn_term tarn_view(tarn_lang *L, uint32_t map, tarn_term a);        /*
 typedef struct tarn_call_def {
   const char *name;
   uint32_t nin;
-  const tarn_term *in;  /* the INPUT terms of the meaning, ((dims),()) each */
+  const tarn_term *in; /* the INPUT terms of the meaning, ((dims),()) each */
   tarn_term meaning;
-  bool acc;             /* the last input is the accumulator: it has the dims and element type of the meaning */
-  uint32_t start;       /* fx constant, or TARN_NONE: it may not be left out */
+  bool acc;       /* the last input is the accumulator: it has the dims and element type of the meaning */
+  uint32_t start; /* fx constant, or TARN_NONE: it may not be left out */
 } tarn_call_def;
 /* Copies. The same again is allowed; raises TARN_BAD_INPUT when NAME means something else already, or the meaning holds
  * an operator that cannot be repeated over access dims (gather, opaque, tuples, an undefined call). */
@@ -327,19 +392,24 @@ TARN_API uint32_t tarn_nest_of(tarn_lang *L, uint32_t op, uint32_t payload, cons
 /* ---------------------------------------------------------------- text */
 /* Reads one term. Forms: see docs/language.md. (let ((%a TERM) …) TERM) names shared subterms; an atom %a refers to it. */
 TARN_API tarn_term tarn_term_parse(tarn_lang *L, const tarn_sx *s);
-TARN_API void tarn_term_print(const tarn_lang *L, tarn_buf *b, tarn_term t); /* shared subterms by let when used twice and not leaves */
-TARN_API void tarn_type_print(const tarn_lang *L, tarn_buf *b, uint32_t type);   /* f32 ((2 3) (4)) */
+TARN_API void tarn_term_print(const tarn_lang *L, tarn_buf *b,
+                              tarn_term t); /* shared subterms by let when used twice and not leaves */
+TARN_API void tarn_type_print(const tarn_lang *L, tarn_buf *b, uint32_t type); /* f32 ((2 3) (4)) */
 TARN_API uint32_t tarn_type_parse(tarn_lang *L, const tarn_sx *shape, tarn_dtype dt);
 TARN_API void tarn_fx_print(const tarn_lang *L, tarn_buf *b, uint32_t f);
 TARN_API uint32_t tarn_fx_parse(tarn_lang *L, const tarn_sx *s, tarn_dtype literal); /* dtype of bare numbers */
-TARN_API void tarn_payload_print(const tarn_lang *L, tarn_buf *b, uint32_t op, uint32_t payload); /* what stands between op and kids, a space before each part */
+TARN_API void tarn_payload_print(const tarn_lang *L, tarn_buf *b, uint32_t op,
+                                 uint32_t payload); /* what stands between op and kids, a space before each part */
 /* Reads the payload part of (op PAYLOAD… kids…): *used = number of s-expression elements consumed after the head. */
 TARN_API uint32_t tarn_payload_parse(tarn_lang *L, uint32_t op, const tarn_sx *s, uint32_t *used);
 
 /* ---------------------------------------------------------------- the reference interpreter
  * Slow and simple; strict: f32 rounded after every operator, reductions left to right in row-major order of the compute
  * dims, no FMA; wide: f64 throughout for float types. Memoised per term; views are not materialised. */
-typedef struct tarn_binding { const char *name; const tarn_tensor *value; } tarn_binding;
+typedef struct tarn_binding {
+  const char *name;
+  const tarn_tensor *value;
+} tarn_binding;
 /* How an `opaque` is computed: name, attributes, inputs -> outputs (already allocated). Raises on failure. */
 typedef void tarn_opaque_fn(tarn_ctx *cx, const tarn_payload *p, const tarn_tensor *const *in, uint32_t nin,
                             tarn_tensor *const *out, uint32_t nout);
@@ -351,11 +421,15 @@ TARN_API void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, con
                         tarn_mode mode, tarn_opaque_fn *opaque, tarn_tensor **out);
 
 /* A whole program: named inputs and outputs over one term DAG. */
-typedef struct tarn_io { const char *name; tarn_term term; uint32_t type; } tarn_io;
+typedef struct tarn_io {
+  const char *name;
+  tarn_term term;
+  uint32_t type;
+} tarn_io;
 typedef struct tarn_program {
   tarn_lang *L;
   uint32_t nin, nout;
-  tarn_io *in, *out;             /* in[i].term is the INPUT term */
+  tarn_io *in, *out; /* in[i].term is the INPUT term */
 } tarn_program;
 /* (program (inputs (x ((1 3 224 224) ()) f32)…) [(let (%a TERM)…)] (outputs (y TERM)…)), constants inline when they have at
  * most 64 elements, else (const NAME dtype SHAPE) beside a file NAME.npy in dir (NULL: such constants are an error; NAME's

@@ -4,19 +4,19 @@
 #include <string.h>
 
 typedef enum dtype_class { FLOATING, SIGNED, UNSIGNED, BOOLEAN } dtype_class;
-#define DTYPES(X)                                                                                  \
-  X(F32, "f32", 32, FLOATING)                                                                      \
-  X(F64, "f64", 64, FLOATING)                                                                      \
-  X(F16, "f16", 16, FLOATING)                                                                      \
-  X(BF16, "bf16", 16, FLOATING)                                                                    \
-  X(I8, "i8", 8, SIGNED)                                                                           \
-  X(U8, "u8", 8, UNSIGNED)                                                                         \
-  X(I16, "i16", 16, SIGNED)                                                                        \
-  X(U16, "u16", 16, UNSIGNED)                                                                      \
-  X(I32, "i32", 32, SIGNED)                                                                        \
-  X(U32, "u32", 32, UNSIGNED)                                                                      \
-  X(I64, "i64", 64, SIGNED)                                                                        \
-  X(U64, "u64", 64, UNSIGNED)                                                                      \
+#define DTYPES(X)                                                                                                              \
+  X(F32, "f32", 32, FLOATING)                                                                                                  \
+  X(F64, "f64", 64, FLOATING)                                                                                                  \
+  X(F16, "f16", 16, FLOATING)                                                                                                  \
+  X(BF16, "bf16", 16, FLOATING)                                                                                                \
+  X(I8, "i8", 8, SIGNED)                                                                                                       \
+  X(U8, "u8", 8, UNSIGNED)                                                                                                     \
+  X(I16, "i16", 16, SIGNED)                                                                                                    \
+  X(U16, "u16", 16, UNSIGNED)                                                                                                  \
+  X(I32, "i32", 32, SIGNED)                                                                                                    \
+  X(U32, "u32", 32, UNSIGNED)                                                                                                  \
+  X(I64, "i64", 64, SIGNED)                                                                                                    \
+  X(U64, "u64", 64, UNSIGNED)                                                                                                  \
   X(BOOL, "bool", 1, BOOLEAN)
 
 static const struct dtype_info {
@@ -29,21 +29,11 @@ static const struct dtype_info {
 #undef ROW
 };
 
-const char *tarn_dtype_name(tarn_dtype t) {
-  return info[t].name;
-}
-size_t tarn_dtype_size(tarn_dtype t) {
-  return (info[t].bits + 7) / 8;
-}
-unsigned tarn_dtype_bits(tarn_dtype t) {
-  return info[t].bits;
-}
-bool tarn_dtype_is_float(tarn_dtype t) {
-  return info[t].class == FLOATING;
-}
-bool tarn_dtype_is_signed(tarn_dtype t) {
-  return info[t].class == SIGNED;
-}
+const char *tarn_dtype_name(tarn_dtype t) { return info[t].name; }
+size_t tarn_dtype_size(tarn_dtype t) { return (info[t].bits + 7) / 8; }
+unsigned tarn_dtype_bits(tarn_dtype t) { return info[t].bits; }
+bool tarn_dtype_is_float(tarn_dtype t) { return info[t].class == FLOATING; }
+bool tarn_dtype_is_signed(tarn_dtype t) { return info[t].class == SIGNED; }
 
 bool tarn_dtype_parse(const char *s, tarn_dtype *t) {
   for (unsigned i = 0; i < TARN_DTYPES; i++)
@@ -60,10 +50,8 @@ double tarn_canonical_nan(void) {
 }
 
 uint64_t tarn_nan_bits(tarn_dtype t) {
-  static const uint64_t bits[] = {[TARN_F32] = 0x7FC00000u,
-                                  [TARN_F64] = 0x7FF8000000000000u,
-                                  [TARN_F16] = 0x7E00u,
-                                  [TARN_BF16] = 0x7FC0u};
+  static const uint64_t bits[] = {
+      [TARN_F32] = 0x7FC00000u, [TARN_F64] = 0x7FF8000000000000u, [TARN_F16] = 0x7E00u, [TARN_BF16] = 0x7FC0u};
   return bits[t];
 }
 
@@ -84,14 +72,10 @@ static float odd_float(double v) {
 double tarn_round_to(tarn_dtype t, double v) {
   if (isnan(v)) return tarn_canonical_nan();
   switch (t) {
-  case TARN_F32:
-    return (double)(float)v;
-  case TARN_F16:
-    return (double)tarn_from_f16(tarn_to_f16(odd_float(v)));
-  case TARN_BF16:
-    return (double)tarn_from_bf16(tarn_to_bf16(odd_float(v)));
-  default:
-    return v;
+  case TARN_F32: return (double)(float)v;
+  case TARN_F16: return (double)tarn_from_f16(tarn_to_f16(odd_float(v)));
+  case TARN_BF16: return (double)tarn_from_bf16(tarn_to_bf16(odd_float(v)));
+  default: return v;
   }
 }
 
@@ -142,9 +126,7 @@ tarn_value tarn_cast_value(tarn_dtype from, tarn_dtype to, tarn_value v, tarn_mo
 }
 
 /* ---------------------------------------------------------------- element counts */
-bool tarn_mul64(int64_t a, int64_t b, int64_t *out) {
-  return !__builtin_mul_overflow(a, b, out);
-}
+bool tarn_mul64(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 
 bool tarn_count_dims(uint32_t n, const int64_t *dim, int64_t *out) {
   int64_t count = 1;

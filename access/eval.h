@@ -85,8 +85,7 @@ typedef struct tarn_evread {
 } tarn_evread;
 
 /* map: loops -> dims of a row-major buffer. Scratch comes from tarn_ev_alloc and is kept in *r. */
-void tarn_evread_init(tarn_ev *e, tarn_evread *r, const tarn_evloops *loops, uint32_t map,
-                      const void *data, tarn_dtype store);
+void tarn_evread_init(tarn_ev *e, tarn_evread *r, const tarn_evloops *loops, uint32_t map, const void *data, tarn_dtype store);
 void tarn_evread_free(tarn_ev *e, tarn_evread *r);
 /* Results start … start+n-1; reduction steps start … start+n-1 (in row-major order). */
 void tarn_evread_run(tarn_evread *r, int64_t start, uint32_t n);
@@ -97,8 +96,7 @@ typedef enum { TARN_EV_NONE, TARN_EV_SOME, TARN_EV_ALL } tarn_evinside;
 /* Of a read that is mixed but not deep: where the run's elements lie at a step, and whether the
  * guards hold. */
 void tarn_evread_where(const tarn_evread *r, uint32_t step, uint32_t n, int64_t *at, bool *ok);
-tarn_evinside tarn_evread_inside(const tarn_evread *r,
-                                 uint32_t step); /* do the guards hold for the run? */
+tarn_evinside tarn_evread_inside(const tarn_evread *r, uint32_t step); /* do the guards hold for the run? */
 static inline bool tarn_evread_ok(const tarn_evread *r, uint32_t step, uint32_t v) {
   for (uint32_t i = 0; i < r->nguard; i++) {
     int64_t x = r->guard[i].lane[v] + r->guard[i].red[step];

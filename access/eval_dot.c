@@ -13,11 +13,10 @@
 typedef struct dot {
   tarn_ev *e;
   tarn_evstage *s;
-  tarn_evread *x, *w; /* vector and scalar factor */
-  uint32_t tail;      /* the first of the innermost dims */
-  int64_t length;     /* their size */
-  int64_t
-      rows; /* rows that share the vector factor come in aligned groups of so many; 1: none do */
+  tarn_evread *x, *w;  /* vector and scalar factor */
+  uint32_t tail;       /* the first of the innermost dims */
+  int64_t length;      /* their size */
+  int64_t rows;        /* rows that share the vector factor come in aligned groups of so many; 1: none do */
   int64_t base[GROUP]; /* per row: number of the scalar factor's first element */
 } dot;
 
@@ -70,8 +69,7 @@ static void steps_f32(dot *d, float *sum, uint32_t count, uint32_t group, uint32
   float buf[TARN_EV_LANES];
   for (uint32_t k = 0; k < count; k++) {
     const float *x = fetch_f32(d->x, k, n, buf);
-    for (uint32_t g = 0; g < group; g++)
-      add_f32(sum + (size_t)g * TARN_EV_LANES, x, w[d->base[g] + d->w->red[k]], n);
+    for (uint32_t g = 0; g < group; g++) add_f32(sum + (size_t)g * TARN_EV_LANES, x, w[d->base[g] + d->w->red[k]], n);
   }
 }
 
@@ -131,8 +129,7 @@ bool tarn_ev_dot(tarn_ev *e, tarn_evstage *s, int64_t first, int64_t end, uint32
   tarn_evread *a = &s->read[0], *b = &s->read[1];
   bool ok = suits(&d, a, b, dmin);
   ok |= suits(&d, b, a, dmin);
-  if (!ok || (s->dot_type == TARN_F32 && (a->store != TARN_F32 || b->store != TARN_F32)))
-    return false;
+  if (!ok || (s->dot_type == TARN_F32 && (a->store != TARN_F32 || b->store != TARN_F32))) return false;
   for (int64_t row = first / d.length, last = end / d.length; row < last;) {
     int64_t group = d.rows - row % d.rows;
     if (group > last - row) group = last - row;

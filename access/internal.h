@@ -18,28 +18,28 @@ typedef struct tarn_table {
 
 struct tarn_lang {
   tarn_ctx *cx;
-  TARN_VEC(uint64_t) key; /* the key being built: tarn_key_begin … tarn_table_find/add; not re-entrant */
-  tarn_table type;        /* tarn_type */
-  tarn_table fx;          /* tarn_fx */
-  tarn_table ix;          /* tarn_ix     (map.c) */
-  tarn_table map;         /* tarn_imap   (map.c) */
-  tarn_table reducer;     /* tarn_reducer */
-  tarn_table fn;          /* tarn_func */
-  tarn_table nest;        /* tarn_nest   (nest.c) */
-  tarn_table payload;     /* tarn_payload */
-  tarn_table term;        /* tarn_node */
-  tarn_table name;        /* char: memory spaces */
-  tarn_map *label;        /* name id of a constant's label -> its payload */
+  TARN_VEC(uint64_t) key;           /* the key being built: tarn_key_begin … tarn_table_find/add; not re-entrant */
+  tarn_table type;                  /* tarn_type */
+  tarn_table fx;                    /* tarn_fx */
+  tarn_table ix;                    /* tarn_ix     (map.c) */
+  tarn_table map;                   /* tarn_imap   (map.c) */
+  tarn_table reducer;               /* tarn_reducer */
+  tarn_table fn;                    /* tarn_func */
+  tarn_table nest;                  /* tarn_nest   (nest.c) */
+  tarn_table payload;               /* tarn_payload */
+  tarn_table term;                  /* tarn_node */
+  tarn_table name;                  /* char: memory spaces */
+  tarn_map *label;                  /* name id of a constant's label -> its payload */
   struct tarn_constants *constants; /* while a program is read: where its constants lie (program.c) */
-  struct tarn_fxwork *work; /* scratch of fx.c */
-  struct tarn_termwork {    /* scratch of tarn_term_reachable */
+  struct tarn_fxwork *work;         /* scratch of fx.c */
+  struct tarn_termwork {            /* scratch of tarn_term_reachable */
     uint32_t epoch;
-    TARN_VEC(uint32_t) mark;  /* by term: the epoch that last saw it */
+    TARN_VEC(uint32_t) mark; /* by term: the epoch that last saw it */
     TARN_VEC(uint32_t) order;
-  } *walk;
+  } * walk;
   TARN_VEC(const tarn_call_def *) call; /* meanings of calls (call.c) */
-  tarn_map *normal;       /* term -> its normal form + 1 (normalise.c) */
-  tarn_map *composed;     /* outer << 32 | inner -> composed map, or TARN_NONE (map.c) */
+  tarn_map *normal;                     /* term -> its normal form + 1 (normalise.c) */
+  tarn_map *composed;                   /* outer << 32 | inner -> composed map, or TARN_NONE (map.c) */
 };
 
 /* ---- tables (lang.c); all raise TARN_MEMORY ----
@@ -56,31 +56,31 @@ static inline const void *tarn_table_get(const tarn_table *t, uint32_t id) { ret
 static inline uint32_t tarn_table_count(const tarn_table *t) { return t->item.n; }
 
 /* ---- numbers (dtype.c) ---- */
-double tarn_round_to(tarn_dtype t, double v);    /* a float type: rounded once to nearest even; NaN canonical */
-int64_t tarn_wrap_to(tarn_dtype t, int64_t v);   /* an integer type: modulo 2^bits; bool: v != 0. u64 keeps its bits */
-bool tarn_dtype_is_signed(tarn_dtype t);         /* i8 i16 i32 i64 */
-unsigned tarn_dtype_bits(tarn_dtype t);          /* bool: 1 */
+double tarn_round_to(tarn_dtype t, double v);  /* a float type: rounded once to nearest even; NaN canonical */
+int64_t tarn_wrap_to(tarn_dtype t, int64_t v); /* an integer type: modulo 2^bits; bool: v != 0. u64 keeps its bits */
+bool tarn_dtype_is_signed(tarn_dtype t);       /* i8 i16 i32 i64 */
+unsigned tarn_dtype_bits(tarn_dtype t);        /* bool: 1 */
 /* Float to integer: toward zero, saturating, NaN gives 0. Integer to float rounds once. Both ways of cast. */
 tarn_value tarn_cast_value(tarn_dtype from, tarn_dtype to, tarn_value v, tarn_mode mode);
 double tarn_canonical_nan(void);
-uint64_t tarn_nan_bits(tarn_dtype t);            /* the canonical NaN of a float type, as stored */
-bool tarn_mul64(int64_t a, int64_t b, int64_t *out); /* false on overflow; a, b >= 0 */
+uint64_t tarn_nan_bits(tarn_dtype t);                               /* the canonical NaN of a float type, as stored */
+bool tarn_mul64(int64_t a, int64_t b, int64_t *out);                /* false on overflow; a, b >= 0 */
 bool tarn_count_dims(uint32_t n, const int64_t *dim, int64_t *out); /* product; false on overflow (0 extents never hide one) */
 
 /* ---- compiled scalar expressions (fx.c): the interpreter's inner loop ----
  * Steps in evaluation order, each once; slot i holds step i's value. */
 typedef struct tarn_fxstep {
-  uint8_t op;            /* tarn_fxop */
-  uint8_t dtype;         /* of the operands (CAST: of its operand); of the value for HOLE and CONST */
-  uint8_t out;           /* of the result */
-  uint32_t hole;         /* HOLE */
-  uint32_t kid[3];       /* slots */
-  tarn_value value;      /* CONST */
+  uint8_t op;       /* tarn_fxop */
+  uint8_t dtype;    /* of the operands (CAST: of its operand); of the value for HOLE and CONST */
+  uint8_t out;      /* of the result */
+  uint32_t hole;    /* HOLE */
+  uint32_t kid[3];  /* slots */
+  tarn_value value; /* CONST */
 } tarn_fxstep;
 typedef struct tarn_fxcode {
   uint32_t n, nroot;
   const tarn_fxstep *step;
-  const uint32_t *root;  /* slots */
+  const uint32_t *root; /* slots */
 } tarn_fxcode;
 /* Several roots over the same holes (a reducer's step of a tuple state). In the arena. Raises TARN_BAD_INPUT when
  * an expression does not type. */
@@ -139,16 +139,16 @@ int64_t tarn_int_parse(tarn_lang *L, const tarn_sx *s);
 tarn_dtype tarn_dtype_read(tarn_lang *L, const tarn_sx *s);
 const tarn_sx *tarn_sx_at(tarn_lang *L, const tarn_sx *s, uint32_t i, const char *what); /* element i, or an error naming it */
 uint32_t tarn_ints_parse(tarn_lang *L, const tarn_sx *list, uint32_t max, int64_t *out); /* (1 2 3) */
-void tarn_ints_print(tarn_buf *b, uint32_t n, const int64_t *v);            /* (1 2 3) */
-void tarn_shape_print(tarn_buf *b, const tarn_type *t);                     /* ((2 3) (4)) */
+void tarn_ints_print(tarn_buf *b, uint32_t n, const int64_t *v);                         /* (1 2 3) */
+void tarn_shape_print(tarn_buf *b, const tarn_type *t);                                  /* ((2 3) (4)) */
 #define TARN_INLINE_MAX 64 /* constants of at most so many elements are written out */
 extern const char *const tarn_red_names[TARN_RED_CUSTOM], *const tarn_reduce_names[TARN_RED_CUSTOM];
-void tarn_string_print(tarn_buf *b, const char *s);                         /* "…" */
-void tarn_fn_print(const tarn_lang *L, tarn_buf *b, uint32_t fn);           /* print.c, and what it prints: parse.c */
+void tarn_string_print(tarn_buf *b, const char *s);               /* "…" */
+void tarn_fn_print(const tarn_lang *L, tarn_buf *b, uint32_t fn); /* print.c, and what it prints: parse.c */
 uint32_t tarn_fn_parse(tarn_lang *L, const tarn_sx *s);
 void tarn_reducer_print(const tarn_lang *L, tarn_buf *b, uint32_t red);
 uint32_t tarn_reducer_parse(tarn_lang *L, const tarn_sx *s);
-void tarn_ix_print(const tarn_lang *L, tarn_buf *b, uint32_t ix);           /* index.c */
+void tarn_ix_print(const tarn_lang *L, tarn_buf *b, uint32_t ix); /* index.c */
 uint32_t tarn_ix_parse(tarn_lang *L, const tarn_sx *s, const int64_t *extent, uint32_t n);
 void tarn_imap_print(const tarn_lang *L, tarn_buf *b, uint32_t map);
 uint32_t tarn_imap_parse(tarn_lang *L, const tarn_sx *s);
@@ -159,8 +159,8 @@ uint32_t tarn_nest_parse(tarn_lang *L, const tarn_sx *s);
 typedef uint32_t tarn_kids_fn(const tarn_lang *L, uint32_t id, const uint32_t **kid);
 typedef struct tarn_lets {
   uint32_t n, nbound;
-  const uint32_t *id;   /* ascending, kids before parents */
-  uint32_t *label;      /* per id: the number of its let, or TARN_NONE */
+  const uint32_t *id; /* ascending, kids before parents */
+  uint32_t *label;    /* per id: the number of its let, or TARN_NONE */
 } tarn_lets;
 /* Binds what is used twice (being a root is a use) and is no leaf, and every 64th of a chain (so that nothing nests
  * deeply). id is copied. */

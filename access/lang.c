@@ -2,14 +2,11 @@
 #include "access/fx_internal.h"
 #include <string.h>
 
-static void table_init(tarn_ctx *cx, tarn_table *t) {
-  t->ids = tarn_intern_new(cx);
-}
+static void table_init(tarn_ctx *cx, tarn_table *t) { t->ids = tarn_intern_new(cx); }
 
 tarn_lang *tarn_lang_new(tarn_ctx *cx) {
   tarn_lang *L = TARN_NEW(cx, tarn_lang);
-  tarn_table *all[] = {&L->type, &L->fx,   &L->ix,      &L->map,  &L->reducer,
-                       &L->fn,   &L->nest, &L->payload, &L->term, &L->name};
+  tarn_table *all[] = {&L->type, &L->fx, &L->ix, &L->map, &L->reducer, &L->fn, &L->nest, &L->payload, &L->term, &L->name};
   L->cx = cx;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) table_init(cx, all[i]);
   L->normal = tarn_map_new(cx);
@@ -20,17 +17,11 @@ tarn_lang *tarn_lang_new(tarn_ctx *cx) {
   return L;
 }
 
-tarn_ctx *tarn_lang_ctx(const tarn_lang *L) {
-  return L->cx;
-}
+tarn_ctx *tarn_lang_ctx(const tarn_lang *L) { return L->cx; }
 
 /* ---------------------------------------------------------------- tables */
-void tarn_key_begin(tarn_lang *L) {
-  L->key.n = 0;
-}
-void tarn_key(tarn_lang *L, uint64_t word) {
-  tarn_push(L->cx, &L->key, word);
-}
+void tarn_key_begin(tarn_lang *L) { L->key.n = 0; }
+void tarn_key(tarn_lang *L, uint64_t word) { tarn_push(L->cx, &L->key, word); }
 
 void tarn_key_bytes(tarn_lang *L, const void *p, size_t n) {
   const char *c = p;
@@ -70,9 +61,7 @@ uint32_t tarn_name_find(const tarn_lang *L, const char *s) {
   return tarn_table_find(L, &L->name);
 }
 
-const char *tarn_name_get(const tarn_lang *L, uint32_t id) {
-  return tarn_table_get(&L->name, id);
-}
+const char *tarn_name_get(const tarn_lang *L, uint32_t id) { return tarn_table_get(&L->name, id); }
 
 /* ---------------------------------------------------------------- operators */
 static const tarn_opinfo ops[] = {
@@ -81,9 +70,7 @@ static const tarn_opinfo ops[] = {
 #undef OP
 };
 
-const tarn_opinfo *tarn_op_info(uint32_t op) {
-  return op < TARN_OP_COUNT ? &ops[op] : NULL;
-}
+const tarn_opinfo *tarn_op_info(uint32_t op) { return op < TARN_OP_COUNT ? &ops[op] : NULL; }
 
 uint32_t tarn_op_find(const char *text) {
   for (uint32_t i = 0; i < TARN_OP_COUNT; i++)
@@ -92,10 +79,9 @@ uint32_t tarn_op_find(const char *text) {
 }
 
 static const tarn_intsform intsforms[] = {
-    {TARN_OP_ACCESS, 1, 1, 1},    {TARN_OP_SLICE, 3, 4, 4},    {TARN_OP_PAD, 3, 3, 3},
-    {TARN_OP_SQUEEZE, 1, 1, 1},   {TARN_OP_CONCAT, 1, 1, 1},   {TARN_OP_INSERT_AXIS, 1, 2, 0},
-    {TARN_OP_CART_PROD, 0, 1, 1}, {TARN_OP_FOLD, 1, 1, 1},     {TARN_OP_GATHER, 1, 1, 1},
-    {TARN_OP_NTH, 1, 1, 1},       {TARN_OP_SYSTOLIC, 2, 2, 2}, {TARN_OP_SYSTOLIC_ACC, 2, 2, 2}};
+    {TARN_OP_ACCESS, 1, 1, 1}, {TARN_OP_SLICE, 3, 4, 4},       {TARN_OP_PAD, 3, 3, 3},       {TARN_OP_SQUEEZE, 1, 1, 1},
+    {TARN_OP_CONCAT, 1, 1, 1}, {TARN_OP_INSERT_AXIS, 1, 2, 0}, {TARN_OP_CART_PROD, 0, 1, 1}, {TARN_OP_FOLD, 1, 1, 1},
+    {TARN_OP_GATHER, 1, 1, 1}, {TARN_OP_NTH, 1, 1, 1},         {TARN_OP_SYSTOLIC, 2, 2, 2},  {TARN_OP_SYSTOLIC_ACC, 2, 2, 2}};
 
 const tarn_intsform *tarn_intsform_of(uint32_t op) {
   for (size_t i = 0; i < sizeof intsforms / sizeof *intsforms; i++)
@@ -104,6 +90,4 @@ const tarn_intsform *tarn_intsform_of(uint32_t op) {
 }
 
 /* The table keeps the views together. */
-bool tarn_op_is_view(uint32_t op) {
-  return op >= TARN_OP_ACCESS && op <= TARN_OP_VIEW;
-}
+bool tarn_op_is_view(uint32_t op) { return op >= TARN_OP_ACCESS && op <= TARN_OP_VIEW; }

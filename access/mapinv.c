@@ -139,8 +139,7 @@ uint32_t tarn_map_invert(tarn_lang *L, uint32_t id, uint32_t in_ns) {
   inverter v = {.L = L, .m = tarn_imap_get(L, id)};
   const tarn_imap *m = v.m;
   int64_t elements = count(m->n, m->dim);
-  if (m->nguard || elements < 0 || elements != count(m->nin, m->in) || in_ns > m->nin)
-    return TARN_NONE;
+  if (m->nguard || elements < 0 || elements != count(m->nin, m->in) || in_ns > m->nin) return TARN_NONE;
   v.empty = !elements;
   tarn_box_of(&v.view, m->n, m->dim);
   tarn_box_of(&v.in, m->nin, m->in);
@@ -156,7 +155,5 @@ uint32_t tarn_map_invert(tarn_lang *L, uint32_t id, uint32_t in_ns) {
   }
   uint32_t inv = finish(&v, in_ns);
   if (inv == TARN_NONE || !elements) return inv;
-  return cancels(L, inv, id) || cancels(L, id, inv)
-             ? inv
-             : TARN_NONE; /* one side is enough: the counts agree */
+  return cancels(L, inv, id) || cancels(L, id, inv) ? inv : TARN_NONE; /* one side is enough: the counts agree */
 }

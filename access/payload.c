@@ -23,30 +23,18 @@ static const uint8_t uses[] = {[TARN_P_NONE] = 0,
                                [TARN_P_PLACE] = NAMED,
                                [TARN_P_CALL] = NAMED | INTS | TYPED};
 
-const tarn_payload *tarn_payload_get(const tarn_lang *L, uint32_t id) {
-  return tarn_table_get(&L->payload, id);
-}
+const tarn_payload *tarn_payload_get(const tarn_lang *L, uint32_t id) { return tarn_table_get(&L->payload, id); }
 
 /* ---------------------------------------------------------------- keys */
 static void attr_key(tarn_lang *L, const tarn_attr *a) {
   tarn_key_bytes(L, a->name, strlen(a->name));
   tarn_key(L, a->kind);
   switch (a->kind) {
-  case TARN_A_INT:
-    tarn_key(L, (uint64_t)a->i);
-    break;
-  case TARN_A_REAL:
-    tarn_key_bytes(L, &a->r, sizeof a->r);
-    break;
-  case TARN_A_STR:
-    tarn_key_bytes(L, a->s, strlen(a->s));
-    break;
-  case TARN_A_INTS:
-    tarn_key_bytes(L, a->is, a->n * sizeof *a->is);
-    break;
-  case TARN_A_REALS:
-    tarn_key_bytes(L, a->rs, a->n * sizeof *a->rs);
-    break;
+  case TARN_A_INT: tarn_key(L, (uint64_t)a->i); break;
+  case TARN_A_REAL: tarn_key_bytes(L, &a->r, sizeof a->r); break;
+  case TARN_A_STR: tarn_key_bytes(L, a->s, strlen(a->s)); break;
+  case TARN_A_INTS: tarn_key_bytes(L, a->is, a->n * sizeof *a->is); break;
+  case TARN_A_REALS: tarn_key_bytes(L, a->rs, a->n * sizeof *a->rs); break;
   }
 }
 
@@ -63,17 +51,14 @@ static void payload_key(tarn_lang *L, const tarn_payload *p, const tarn_attr *at
 }
 
 /* ---------------------------------------------------------------- attributes */
-static int by_name(const void *a, const void *b) {
-  return strcmp(((const tarn_attr *)a)->name, ((const tarn_attr *)b)->name);
-}
+static int by_name(const void *a, const void *b) { return strcmp(((const tarn_attr *)a)->name, ((const tarn_attr *)b)->name); }
 
 static tarn_attr *copy_attrs(tarn_lang *L, const tarn_payload *p) {
   tarn_attr *a = tarn_copy(L->cx, p->attr, p->nattr * sizeof *a);
   qsort(a, p->nattr, sizeof *a, by_name);
   for (uint32_t i = 0; i < p->nattr; i++) {
     if (i && strcmp(a[i].name, a[i - 1].name) == 0)
-      tarn_raise(L->cx, TARN_BAD_INPUT, "opaque %s: the attribute %s is given twice", p->name,
-                 a[i].name);
+      tarn_raise(L->cx, TARN_BAD_INPUT, "opaque %s: the attribute %s is given twice", p->name, a[i].name);
     a[i].name = tarn_strdup(L->cx, a[i].name);
     if (a[i].kind == TARN_A_STR) a[i].s = tarn_strdup(L->cx, a[i].s);
     if (a[i].kind == TARN_A_INTS) a[i].is = tarn_copy(L->cx, a[i].is, a[i].n * sizeof *a[i].is);
@@ -99,9 +84,7 @@ static uint32_t add(tarn_lang *L, const tarn_payload *p, const tarn_attr *attr) 
   return tarn_table_add(L, &L->payload, c);
 }
 
-static size_t tensor_bytes(const tarn_tensor *t) {
-  return (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype);
-}
+static size_t tensor_bytes(const tarn_tensor *t) { return (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype); }
 
 /* A label nobody has: the given one, or with .1 .2 … behind it. */
 static const char *free_label(tarn_lang *L, const char *want) {
@@ -121,8 +104,7 @@ static void check_const(tarn_lang *L, const tarn_payload *p) {
   const tarn_type *t = tarn_type_get(L, p->type);
   if (!p->tensor || t->tuple || t->dtype != p->tensor->dtype || t->n != p->tensor->n ||
       memcmp(t->dim, p->tensor->dim, t->n * sizeof *t->dim) != 0)
-    tarn_raise(L->cx, TARN_BAD_INPUT, "constant %s: the value is not of its type",
-               p->name ? p->name : "");
+    tarn_raise(L->cx, TARN_BAD_INPUT, "constant %s: the value is not of its type", p->name ? p->name : "");
 }
 
 static uint32_t intern_const(tarn_lang *L, const tarn_payload *p) {
@@ -159,8 +141,7 @@ uint32_t tarn_payload_intern(tarn_lang *L, const tarn_payload *p) {
   const tarn_attr *attr = NULL;
   if (p->kind == TARN_P_CONST) return intern_const(L, p);
   if (p->kind > TARN_P_CALL) tarn_raise(L->cx, TARN_INTERNAL, "payload: kind %d", (int)p->kind);
-  if ((uses[p->kind] & NAMED) && !p->name)
-    tarn_raise(L->cx, TARN_BAD_INPUT, "payload: a name is missing");
+  if ((uses[p->kind] & NAMED) && !p->name) tarn_raise(L->cx, TARN_BAD_INPUT, "payload: a name is missing");
   if ((uses[p->kind] & ATTRS) && p->nattr) attr = copy_attrs(L, p);
   return add(L, p, attr);
 }

@@ -64,8 +64,7 @@ void tarn_fx_print(const tarn_lang *L, tarn_buf *b, uint32_t f) {
 
 /* ---------------------------------------------------------------- functions */
 const char *const tarn_red_names[TARN_RED_CUSTOM] = {NULL, "sum", "prod", "max", "min"};
-const char *const tarn_reduce_names[TARN_RED_CUSTOM] = {NULL, "reduceSum", "reduceProd",
-                                                        "reduceMax", "reduceMin"};
+const char *const tarn_reduce_names[TARN_RED_CUSTOM] = {NULL, "reduceSum", "reduceProd", "reduceMax", "reduceMin"};
 
 /* NAME for f32, (NAME dtype) for others */
 static void with_dtype(tarn_buf *b, const char *name, tarn_dtype t) {
@@ -171,15 +170,9 @@ static void print_attr(tarn_buf *b, const tarn_attr *a) {
   tarn_name_print(b, a->name);
   tarn_buf_str(b, " ");
   switch (a->kind) {
-  case TARN_A_INT:
-    tarn_buf_fmt(b, "%" PRId64, a->i);
-    break;
-  case TARN_A_REAL:
-    print_real(b, a->r);
-    break;
-  case TARN_A_STR:
-    tarn_string_print(b, a->s);
-    break;
+  case TARN_A_INT: tarn_buf_fmt(b, "%" PRId64, a->i); break;
+  case TARN_A_REAL: print_real(b, a->r); break;
+  case TARN_A_STR: tarn_string_print(b, a->s); break;
   case TARN_A_INTS:
     tarn_buf_str(b, "(ints");
     spaced_ints(b, a->n, a->is);
@@ -254,26 +247,13 @@ static void print_named(const tarn_lang *L, tarn_buf *b, const tarn_payload *p) 
 void tarn_payload_print(const tarn_lang *L, tarn_buf *b, uint32_t op, uint32_t payload) {
   const tarn_payload *p = tarn_payload_get(L, payload);
   switch (p->kind) {
-  case TARN_P_NONE:
-    break;
-  case TARN_P_INTS:
-    print_ints(b, op, p);
-    break;
-  case TARN_P_SHAPE:
-    tarn_buf_str(b, " "), tarn_shape_print(b, tarn_type_get(L, p->id));
-    break;
-  case TARN_P_MAP:
-    tarn_buf_str(b, " "), tarn_imap_print(L, b, p->id);
-    break;
-  case TARN_P_FN:
-    tarn_buf_str(b, " "), tarn_fn_print(L, b, p->id);
-    break;
-  case TARN_P_NEST:
-    tarn_buf_str(b, " "), tarn_nest_print(L, b, p->id);
-    break;
-  case TARN_P_CONST:
-    print_const(L, b, p);
-    break;
+  case TARN_P_NONE: break;
+  case TARN_P_INTS: print_ints(b, op, p); break;
+  case TARN_P_SHAPE: tarn_buf_str(b, " "), tarn_shape_print(b, tarn_type_get(L, p->id)); break;
+  case TARN_P_MAP: tarn_buf_str(b, " "), tarn_imap_print(L, b, p->id); break;
+  case TARN_P_FN: tarn_buf_str(b, " "), tarn_fn_print(L, b, p->id); break;
+  case TARN_P_NEST: tarn_buf_str(b, " "), tarn_nest_print(L, b, p->id); break;
+  case TARN_P_CONST: print_const(L, b, p); break;
   case TARN_P_PADV:
     tarn_buf_fmt(b, " %" PRId64 " ", p->n ? p->ints[0] : 0);
     tarn_fx_print(L, b, p->value);
@@ -283,8 +263,7 @@ void tarn_payload_print(const tarn_lang *L, tarn_buf *b, uint32_t op, uint32_t p
     tarn_buf_str(b, " "), tarn_reducer_print(L, b, p->value);
     spaced_ints(b, p->n, p->ints);
     break;
-  default:
-    print_named(L, b, p);
+  default: print_named(L, b, p);
   }
 }
 

@@ -5,8 +5,7 @@
 tarn_tensor *tarn_tensor_new(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim) {
   int64_t count, bytes;
   if (n > TARN_MAX_DIMS) tarn_raise(cx, TARN_BAD_INPUT, "tensor: %u dims", n);
-  if (!tarn_count_dims(n, dim, &count) || !tarn_mul64(count, (int64_t)tarn_dtype_size(t), &bytes) ||
-      bytes < 0)
+  if (!tarn_count_dims(n, dim, &count) || !tarn_mul64(count, (int64_t)tarn_dtype_size(t), &bytes) || bytes < 0)
     tarn_raise(cx, TARN_BAD_INPUT, "tensor: the element count overflows");
   tarn_tensor *r = TARN_NEW(cx, tarn_tensor);
   r->dtype = t;
@@ -24,38 +23,29 @@ int64_t tarn_tensor_count(const tarn_tensor *t) {
 }
 
 /* ---------------------------------------------------------------- elements */
-#define NATIVE(X)                                                                                  \
-  X(F32, float, d)                                                                                 \
-  X(F64, double, d)                                                                                \
-  X(I8, int8_t, i)                                                                                 \
-  X(U8, uint8_t, i)                                                                                \
-  X(I16, int16_t, i)                                                                               \
-  X(U16, uint16_t, i)                                                                              \
-  X(I32, int32_t, i)                                                                               \
-  X(U32, uint32_t, i)                                                                              \
-  X(I64, int64_t, i)                                                                               \
+#define NATIVE(X)                                                                                                              \
+  X(F32, float, d)                                                                                                             \
+  X(F64, double, d)                                                                                                            \
+  X(I8, int8_t, i)                                                                                                             \
+  X(U8, uint8_t, i)                                                                                                            \
+  X(I16, int16_t, i)                                                                                                           \
+  X(U16, uint16_t, i)                                                                                                          \
+  X(I32, int32_t, i)                                                                                                           \
+  X(U32, uint32_t, i)                                                                                                          \
+  X(I64, int64_t, i)                                                                                                           \
   X(BOOL, uint8_t, i)
 
 tarn_value tarn_tensor_get(const tarn_tensor *t, int64_t flat) {
   tarn_value v = {0};
   switch (t->dtype) {
-#define GET(ID, type, field)                                                                       \
-  case TARN_##ID:                                                                                  \
-    v.field = ((const type *)t->data)[flat];                                                       \
-    break;
+#define GET(ID, type, field)                                                                                                   \
+  case TARN_##ID: v.field = ((const type *)t->data)[flat]; break;
     NATIVE(GET)
 #undef GET
-  case TARN_U64:
-    v.i = (int64_t)((const uint64_t *)t->data)[flat];
-    break;
-  case TARN_F16:
-    v.d = (double)tarn_from_f16(((const uint16_t *)t->data)[flat]);
-    break;
-  case TARN_BF16:
-    v.d = (double)tarn_from_bf16(((const uint16_t *)t->data)[flat]);
-    break;
-  case TARN_DTYPES:
-    break;
+  case TARN_U64: v.i = (int64_t)((const uint64_t *)t->data)[flat]; break;
+  case TARN_F16: v.d = (double)tarn_from_f16(((const uint16_t *)t->data)[flat]); break;
+  case TARN_BF16: v.d = (double)tarn_from_bf16(((const uint16_t *)t->data)[flat]); break;
+  case TARN_DTYPES: break;
   }
   return v;
 }
@@ -64,23 +54,14 @@ void tarn_tensor_set(tarn_tensor *t, int64_t flat, tarn_value v) {
   if (tarn_dtype_is_float(t->dtype)) v.d = tarn_round_to(t->dtype, v.d);
   else v.i = tarn_wrap_to(t->dtype, v.i);
   switch (t->dtype) {
-#define SET(ID, type, field)                                                                       \
-  case TARN_##ID:                                                                                  \
-    ((type *)t->data)[flat] = (type)v.field;                                                       \
-    break;
+#define SET(ID, type, field)                                                                                                   \
+  case TARN_##ID: ((type *)t->data)[flat] = (type)v.field; break;
     NATIVE(SET)
 #undef SET
-  case TARN_U64:
-    ((uint64_t *)t->data)[flat] = (uint64_t)v.i;
-    break;
-  case TARN_F16:
-    ((uint16_t *)t->data)[flat] = tarn_to_f16((float)v.d);
-    break;
-  case TARN_BF16:
-    ((uint16_t *)t->data)[flat] = tarn_to_bf16((float)v.d);
-    break;
-  case TARN_DTYPES:
-    break;
+  case TARN_U64: ((uint64_t *)t->data)[flat] = (uint64_t)v.i; break;
+  case TARN_F16: ((uint16_t *)t->data)[flat] = tarn_to_f16((float)v.d); break;
+  case TARN_BF16: ((uint16_t *)t->data)[flat] = tarn_to_bf16((float)v.d); break;
+  case TARN_DTYPES: break;
   }
 }
 
@@ -129,6 +110,4 @@ uint16_t tarn_to_bf16(float x) {
   return (uint16_t)shift_even(b, 16);
 }
 
-float tarn_from_bf16(uint16_t h) {
-  return of_bits((uint32_t)h << 16);
-}
+float tarn_from_bf16(uint16_t h) { return of_bits((uint32_t)h << 16); }

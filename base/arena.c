@@ -28,9 +28,7 @@
 #define LAST_BLOCK  ((size_t)1 << 20)
 #define HEAD        ((sizeof(tarn_block) + TARN_ALIGN - 1) & ~(TARN_ALIGN - 1))
 
-static size_t round_up(size_t n, size_t align) {
-  return (n + align - 1) & ~(align - 1);
-}
+static size_t round_up(size_t n, size_t align) { return (n + align - 1) & ~(align - 1); }
 
 static tarn_block *block_new(tarn_ctx *cx, tarn_block **list, size_t size) {
   tarn_block *b = tarn_raw(cx, NULL, 0, size);
@@ -91,9 +89,7 @@ void *tarn_new_array(tarn_ctx *cx, size_t count, size_t each) {
   return tarn_new(cx, count * each);
 }
 
-void *tarn_new_aligned(tarn_ctx *cx, size_t n, size_t align) {
-  return take(cx, n, align);
-}
+void *tarn_new_aligned(tarn_ctx *cx, size_t n, size_t align) { return take(cx, n, align); }
 
 void *tarn_copy(tarn_ctx *cx, const void *p, size_t n) {
   void *q = take(cx, n, TARN_ALIGN);
@@ -108,9 +104,7 @@ char *tarn_strndup(tarn_ctx *cx, const char *s, size_t n) {
   return q;
 }
 
-char *tarn_strdup(tarn_ctx *cx, const char *s) {
-  return tarn_strndup(cx, s, strlen(s));
-}
+char *tarn_strdup(tarn_ctx *cx, const char *s) { return tarn_strndup(cx, s, strlen(s)); }
 
 char *tarn_vformat(tarn_ctx *cx, const char *fmt, va_list ap) {
   va_list again;

@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define TARN_API __attribute__((visibility("default")))
+#define TARN_API          __attribute__((visibility("default")))
 #define TARN_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #else
 #define TARN_API
@@ -41,13 +41,13 @@ extern "C" {
 /* The values are the exit codes of the tarn program, except that every code above 4 exits with 3. */
 typedef enum tarn_status {
   TARN_OK = 0,
-  TARN_NO = 1,       /* a check says no: outputs differ, a rule is wrong, a proof does not hold */
-  TARN_USAGE = 2,    /* the caller's arguments are wrong */
-  TARN_BAD_INPUT = 3,/* a file or description is wrong: the message says what and where */
-  TARN_NO_RESULT = 4,/* no result within the limits */
-  TARN_MEMORY = 5,   /* an allocation failed */
-  TARN_IO = 6,       /* the system refused: the message holds the file and the reason */
-  TARN_INTERNAL = 7  /* a broken invariant of ours */
+  TARN_NO = 1,        /* a check says no: outputs differ, a rule is wrong, a proof does not hold */
+  TARN_USAGE = 2,     /* the caller's arguments are wrong */
+  TARN_BAD_INPUT = 3, /* a file or description is wrong: the message says what and where */
+  TARN_NO_RESULT = 4, /* no result within the limits */
+  TARN_MEMORY = 5,    /* an allocation failed */
+  TARN_IO = 6,        /* the system refused: the message holds the file and the reason */
+  TARN_INTERNAL = 7   /* a broken invariant of ours */
 } tarn_status;
 
 /* ptr == NULL: allocate n; n == 0: free ptr (old bytes long); else resize from old to n. NULL = failed, ptr intact. */
@@ -94,7 +94,7 @@ TARN_API size_t tarn_warning_count(const tarn_ctx *cx);
 TARN_API const char *tarn_warning(const tarn_ctx *cx, size_t i);
 
 /* ---- arena (all raise TARN_MEMORY) ---- */
-TARN_API void *tarn_new(tarn_ctx *cx, size_t n);                      /* zeroed, aligned to 16 */
+TARN_API void *tarn_new(tarn_ctx *cx, size_t n);                        /* zeroed, aligned to 16 */
 TARN_API void *tarn_new_array(tarn_ctx *cx, size_t count, size_t each); /* zeroed, overflow checked */
 TARN_API void *tarn_new_aligned(tarn_ctx *cx, size_t n, size_t align);  /* not zeroed */
 TARN_API void *tarn_copy(tarn_ctx *cx, const void *p, size_t n);
@@ -102,19 +102,26 @@ TARN_API char *tarn_strdup(tarn_ctx *cx, const char *s);
 TARN_API char *tarn_strndup(tarn_ctx *cx, const char *s, size_t n);
 TARN_API char *tarn_format(tarn_ctx *cx, const char *fmt, ...) TARN_PRINTF(2, 3);
 TARN_API char *tarn_vformat(tarn_ctx *cx, const char *fmt, va_list ap) TARN_PRINTF(2, 0);
-#define TARN_NEW(cx, T) ((T *)tarn_new((cx), sizeof(T)))
+#define TARN_NEW(cx, T)      ((T *)tarn_new((cx), sizeof(T)))
 #define TARN_ARRAY(cx, T, n) ((T *)tarn_new_array((cx), (size_t)(n), sizeof(T)))
 
-typedef struct tarn_mark { void *block; size_t used; } tarn_mark;
+typedef struct tarn_mark {
+  void *block;
+  size_t used;
+} tarn_mark;
 TARN_API tarn_mark tarn_arena_mark(tarn_ctx *cx);
 /* Frees what was allocated since; only for scratch that nothing older points to. */
 TARN_API void tarn_release(tarn_ctx *cx, tarn_mark m);
 
 /* ---- vectors in the arena: TARN_VEC(int) v = {0}; tarn_push(cx, &v, 3); v.p[0], v.n ---- */
-#define TARN_VEC(T) struct { T *p; uint32_t n, cap; }
+#define TARN_VEC(T)                                                                                                            \
+  struct {                                                                                                                     \
+    T *p;                                                                                                                      \
+    uint32_t n, cap;                                                                                                           \
+  }
 TARN_API void *tarn_vec_grow(tarn_ctx *cx, void *p, uint32_t n, uint32_t *cap, size_t each); /* raises */
-#define tarn_push(cx, v, x) \
-  ((v)->n == (v)->cap ? (void)((v)->p = tarn_vec_grow((cx), (v)->p, (v)->n, &(v)->cap, sizeof *(v)->p)) : (void)0, \
+#define tarn_push(cx, v, x)                                                                                                    \
+  ((v)->n == (v)->cap ? (void)((v)->p = tarn_vec_grow((cx), (v)->p, (v)->n, &(v)->cap, sizeof *(v)->p)) : (void)0,             \
    (v)->p[(v)->n++] = (x))
 
 /* ---- hashing ---- */
@@ -137,16 +144,24 @@ TARN_API uint32_t tarn_intern_count(const tarn_intern *t);
 typedef struct tarn_map tarn_map;
 TARN_API tarn_map *tarn_map_new(tarn_ctx *cx);
 TARN_API uint64_t *tarn_map_at(tarn_map *m, uint64_t key, bool *fresh); /* inserts 0 when absent; raises */
-TARN_API uint64_t *tarn_map_get(const tarn_map *m, uint64_t key);      /* NULL when absent */
+TARN_API uint64_t *tarn_map_get(const tarn_map *m, uint64_t key);       /* NULL when absent */
 TARN_API uint32_t tarn_map_count(const tarn_map *m);
 /* The i-th entry in order of insertion, i < count; key may be NULL. Values move when an entry is added. */
 TARN_API uint64_t *tarn_map_item(const tarn_map *m, uint32_t i, uint64_t *key);
 
 /* A data file embedded at build time (cmake/Embed.cmake): a table of these ends with a NULL name. */
-typedef struct tarn_embedded { const char *name; const char *text; size_t n; } tarn_embedded;
+typedef struct tarn_embedded {
+  const char *name;
+  const char *text;
+  size_t n;
+} tarn_embedded;
 
 /* ---- growing byte strings ---- */
-typedef struct tarn_buf { tarn_ctx *cx; char *p; size_t n, cap; } tarn_buf; /* p is always NUL-terminated once used */
+typedef struct tarn_buf {
+  tarn_ctx *cx;
+  char *p;
+  size_t n, cap;
+} tarn_buf; /* p is always NUL-terminated once used */
 TARN_API void tarn_buf_add(tarn_buf *b, const char *s, size_t n);
 TARN_API void tarn_buf_str(tarn_buf *b, const char *s);
 TARN_API void tarn_buf_fmt(tarn_buf *b, const char *fmt, ...) TARN_PRINTF(2, 3);
@@ -162,13 +177,13 @@ TARN_API void tarn_buf_double(tarn_buf *b, double x);
 typedef enum { TARN_SX_LIST, TARN_SX_ATOM, TARN_SX_STRING, TARN_SX_INT, TARN_SX_REAL } tarn_sx_kind;
 typedef struct tarn_sx {
   tarn_sx_kind kind;
-  uint32_t line, col;        /* 1-based */
-  const char *file;          /* as given to the reader */
-  const char *text;          /* atom, string or number as written (string: unescaped), NUL-terminated; "" for a list */
+  uint32_t line, col; /* 1-based */
+  const char *file;   /* as given to the reader */
+  const char *text;   /* atom, string or number as written (string: unescaped), NUL-terminated; "" for a list */
   size_t len;
-  int64_t i;                 /* INT */
-  double r;                  /* INT and REAL */
-  struct tarn_sx **kid;      /* LIST */
+  int64_t i;            /* INT */
+  double r;             /* INT and REAL */
+  struct tarn_sx **kid; /* LIST */
   uint32_t n;
 } tarn_sx;
 /* All top-level forms as one LIST. Raises TARN_BAD_INPUT "FILE:LINE:COL: …" (unclosed list, depth over 10,000…). */

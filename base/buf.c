@@ -29,9 +29,7 @@ void tarn_buf_add(tarn_buf *b, const char *s, size_t n) {
   b->p[b->n] = 0;
 }
 
-void tarn_buf_str(tarn_buf *b, const char *s) {
-  tarn_buf_add(b, s, strlen(s));
-}
+void tarn_buf_str(tarn_buf *b, const char *s) { tarn_buf_add(b, s, strlen(s)); }
 
 /* Into the room there is; a second time when that was too little. */
 void tarn_buf_fmt(tarn_buf *b, const char *fmt, ...) {

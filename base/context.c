@@ -18,9 +18,7 @@ static void *malloc_realloc(void *user, void *p, size_t old, size_t n) {
 
 const tarn_allocator tarn_malloc_allocator = {malloc_realloc, NULL};
 
-void *tarn_raw(tarn_ctx *cx, void *p, size_t old, size_t n) {
-  return cx->a.realloc(cx->a.user, p, old, n);
-}
+void *tarn_raw(tarn_ctx *cx, void *p, size_t old, size_t n) { return cx->a.realloc(cx->a.user, p, old, n); }
 
 static void raw_free(tarn_ctx *cx, void *p, size_t n) {
   if (p) cx->a.realloc(cx->a.user, p, n, 0);
@@ -53,23 +51,16 @@ void tarn_ctx_free(tarn_ctx *cx) {
   run_deferred(cx, 0);
   raw_free(cx, cx->defers, cx->defer_cap * sizeof *cx->defers);
   for (int i = 0; i < 2; i++) raw_free(cx, cx->slot[i].heap, cx->slot[i].cap);
-  for (size_t i = 0; i < cx->warning_count; i++)
-    raw_free(cx, cx->warnings[i], strlen(cx->warnings[i]) + 1);
+  for (size_t i = 0; i < cx->warning_count; i++) raw_free(cx, cx->warnings[i], strlen(cx->warnings[i]) + 1);
   raw_free(cx, cx->warnings, cx->warning_cap * sizeof *cx->warnings);
   tarn_arena_free_all(cx);
   freelocale(cx->c_locale);
   raw_free(cx, cx, sizeof *cx);
 }
 
-const tarn_allocator *tarn_ctx_allocator(const tarn_ctx *cx) {
-  return &cx->a;
-}
-size_t tarn_ctx_bytes(const tarn_ctx *cx) {
-  return cx->bytes;
-}
-size_t tarn_ctx_peak(const tarn_ctx *cx) {
-  return cx->peak;
-}
+const tarn_allocator *tarn_ctx_allocator(const tarn_ctx *cx) { return &cx->a; }
+size_t tarn_ctx_bytes(const tarn_ctx *cx) { return cx->bytes; }
+size_t tarn_ctx_peak(const tarn_ctx *cx) { return cx->peak; }
 
 /* ---- text in the C locale ---- */
 
@@ -117,9 +108,7 @@ static bool set_message(tarn_ctx *cx, const char *fmt, va_list ap) {
   return ok;
 }
 
-const char *tarn_message(const tarn_ctx *cx) {
-  return cx->message;
-}
+const char *tarn_message(const tarn_ctx *cx) { return cx->message; }
 
 void tarn_set_message(tarn_ctx *cx, const char *fmt, ...) {
   va_list ap;
@@ -220,9 +209,7 @@ void tarn_warn(tarn_ctx *cx, const char *fmt, ...) {
   cx->warning_lost = true;
 }
 
-size_t tarn_warning_count(const tarn_ctx *cx) {
-  return cx->warning_count + cx->warning_lost;
-}
+size_t tarn_warning_count(const tarn_ctx *cx) { return cx->warning_count + cx->warning_lost; }
 
 const char *tarn_warning(const tarn_ctx *cx, size_t i) {
   if (i < cx->warning_count) return cx->warnings[i];

@@ -11,9 +11,7 @@ static uint64_t load_le(const unsigned char *p, size_t n) {
   return x;
 }
 
-static uint64_t scramble(uint64_t h) {
-  return tarn_hash_mix(tarn_hash_mix(h, h >> 29), 0x2545F491u);
-}
+static uint64_t scramble(uint64_t h) { return tarn_hash_mix(tarn_hash_mix(h, h >> 29), 0x2545F491u); }
 
 uint64_t tarn_hash_bytes(const void *data, size_t n, uint64_t seed) {
   const unsigned char *p = data;
@@ -31,9 +29,7 @@ typedef struct slots {
 } slots;
 
 /* Is there room for one more than n entries? */
-static bool slots_full(const slots *s, uint32_t n) {
-  return !s->at || n >= s->mask / 2;
-}
+static bool slots_full(const slots *s, uint32_t n) { return !s->at || n >= s->mask / 2; }
 
 static void slots_put(slots *s, uint64_t hash, uint32_t index) {
   uint32_t i = (uint32_t)hash & s->mask;
@@ -72,8 +68,7 @@ static uint32_t intern_lookup(const tarn_intern *t, const void *key, size_t n, u
   if (!t->s.at) return TARN_NONE;
   for (uint32_t i = (uint32_t)hash & t->s.mask; t->s.at[i]; i = (i + 1) & t->s.mask) {
     const intern_entry *e = &t->e.p[t->s.at[i] - 1];
-    if (e->hash == hash && e->n == n && (n == 0 || memcmp(e->key, key, n) == 0))
-      return t->s.at[i] - 1;
+    if (e->hash == hash && e->n == n && (n == 0 || memcmp(e->key, key, n) == 0)) return t->s.at[i] - 1;
   }
   return TARN_NONE;
 }
@@ -102,9 +97,7 @@ const void *tarn_intern_key(const tarn_intern *t, uint32_t id, size_t *n) {
   return t->e.p[id].key;
 }
 
-uint32_t tarn_intern_count(const tarn_intern *t) {
-  return t->e.n;
-}
+uint32_t tarn_intern_count(const tarn_intern *t) { return t->e.n; }
 
 /* ---- map ---- */
 
@@ -124,9 +117,7 @@ tarn_map *tarn_map_new(tarn_ctx *cx) {
   return m;
 }
 
-static uint64_t map_hash(uint64_t key) {
-  return scramble(tarn_hash_mix(0, key));
-}
+static uint64_t map_hash(uint64_t key) { return scramble(tarn_hash_mix(0, key)); }
 
 uint64_t *tarn_map_get(const tarn_map *m, uint64_t key) {
   if (!m->s.at) return NULL;
@@ -151,9 +142,7 @@ uint64_t *tarn_map_at(tarn_map *m, uint64_t key, bool *fresh) {
   return &m->e.p[m->e.n - 1].value;
 }
 
-uint32_t tarn_map_count(const tarn_map *m) {
-  return m->e.n;
-}
+uint32_t tarn_map_count(const tarn_map *m) { return m->e.n; }
 
 uint64_t *tarn_map_item(const tarn_map *m, uint32_t i, uint64_t *key) {
   if (key) *key = m->e.p[i].key;

@@ -17,7 +17,7 @@ typedef struct cli_opt {
   const char *name;  /* "--hw" */
   const char *brief; /* "-o" or NULL */
   cli_kind kind;
-  void *at;          /* bool, const char *, uint64_t, double, cli_list, const char *[2] */
+  void *at; /* bool, const char *, uint64_t, double, cli_list, const char *[2] */
   const char *arg, *help;
 } cli_opt;
 /* Fills the options; what is left over goes to words. Raises TARN_USAGE. True when --help was asked and printed. */
@@ -25,7 +25,7 @@ bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, c
 
 /* ---- JSON on stdout ---- */
 typedef struct cli_json cli_json;
-cli_json *cli_json_new(tarn_ctx *cx); /* opens the object with "schema": 1 */
+cli_json *cli_json_new(tarn_ctx *cx);                        /* opens the object with "schema": 1 */
 void cli_json_open(cli_json *j, const char *key, char kind); /* '{' or '[' ; key NULL inside an array */
 void cli_json_close(cli_json *j, char kind);
 void cli_json_str(cli_json *j, const char *key, const char *v);
@@ -42,28 +42,30 @@ void cli_close(tarn_ctx *cx, FILE *f, const char *path);
 
 /* ---- pages for a browser (--html) ---- */
 FILE *cli_page_open(tarn_ctx *cx, const char *path, const char *title);
-void cli_page_text(FILE *f, const char *s); /* with what HTML gives a meaning escaped */
+void cli_page_text(FILE *f, const char *s);                         /* with what HTML gives a meaning escaped */
 void cli_page_head(FILE *f, const char *const *column, uint32_t n); /* opens a table; its rows are the caller's */
-void cli_page_bar(FILE *f, double share); /* a cell */
+void cli_page_bar(FILE *f, double share);                           /* a cell */
 void cli_page_close(tarn_ctx *cx, FILE *f, const char *path);
 
 /* ---- time ---- */
-double cli_now(void); /* seconds, monotonic */
+double cli_now(void);                   /* seconds, monotonic */
 double cli_median(double *v, size_t n); /* sorts v; n > 0 */
 
 /* ---- the pipeline ---- */
 /* What a kernel has to do, whatever its schedule. */
-typedef struct cli_work { double flop, read, write; } cli_work; /* operations, bytes, bytes */
+typedef struct cli_work {
+  double flop, read, write;
+} cli_work; /* operations, bytes, bytes */
 typedef struct cli_compile {
   const char *model, *dir, *hw, *numerics, *emit, *explain;
   cli_list rules, no_rules, only_rules, shapes;
   uint64_t nodes, iters, threads, seed;
   double seconds, rtol;
   bool json;
-  const char *price_file; /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
-  const char *db;         /* --db: a store of measurements */
+  const char *price_file;  /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
+  const char *db;          /* --db: a store of measurements */
   const tarn_price *price; /* of this program, instead */
-  const char *triple;     /* of a compiled folder */
+  const char *triple;      /* of a compiled folder */
   TARN_VEC(cli_work) work; /* of a compiled folder: what each kernel has to do */
 } cli_compile;
 extern const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c); /* a table that ends with a NULL name */

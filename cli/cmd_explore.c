@@ -25,8 +25,7 @@ static void write_proof(tarn_ctx *cx, const cli_explore *x) {
   else {
     fprintf(f, "(proof %s", x->proof_from);
     for (uint32_t i = 0; i < x->step.n; i++)
-      fprintf(f, "\n  (step %s %s %s)", x->step.p[i].rule, x->step.p[i].forward ? "forward" : "backward",
-              x->step.p[i].term);
+      fprintf(f, "\n  (step %s %s %s)", x->step.p[i].rule, x->step.p[i].forward ? "forward" : "backward", x->step.p[i].term);
     fprintf(f, ")\n");
   }
   cli_close(cx, f, x->proof_file);
@@ -76,7 +75,8 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
       {"--numerics", NULL, CLI_STR, &x.numerics, "CLASS", "exact, reassoc (default) or approx"},
       {"--hw", NULL, CLI_STR, &x.hw, "NAME|FILE", "description whose demands exploratory rules serve"},
       {"--shape", NULL, CLI_LIST, &x.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
-      {"--cost", NULL, CLI_STR, &x.cost, "NAME", "what best means: size (default), depth, none, or OPERATOR=COST,… (others cost 1)"},
+      {"--cost", NULL, CLI_STR, &x.cost, "NAME",
+       "what best means: size (default), depth, none, or OPERATOR=COST,… (others cost 1)"},
       {"--html", NULL, CLI_STR, &x.html, "FILE", "a page: growth, rules, the best terms, the e-graph"},
       {"--html-classes", NULL, CLI_U32, &x.html_classes, "N", "how many classes of it (default 2,000; 0: all)"},
       {"--dot", NULL, CLI_STR, &x.dot, "FILE", "the e-graph for Graphviz"},

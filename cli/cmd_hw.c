@@ -12,8 +12,7 @@ static void show(tarn_ctx *cx, tarn_lang *L, const char *name, bool measure) {
 static tarn_dtype fastest(const tarn_hw *h) {
   const tarn_hw_intrinsic *best = NULL;
   for (uint32_t i = 0; i < h->nintrin; i++)
-    if (!best || h->intrin[i].ops * h->intrin[i].throughput > best->ops * best->throughput)
-      best = &h->intrin[i];
+    if (!best || h->intrin[i].ops * h->intrin[i].throughput > best->ops * best->throughput) best = &h->intrin[i];
   return best ? best->op[0].dtype : TARN_F32;
 }
 /* Reading is half of it; the other half is that every intrinsic has a meaning. */
@@ -22,9 +21,8 @@ static void check(tarn_ctx *cx, tarn_lang *L, const char *name) {
   const tarn_hw *h = cli_hardware(L, name);
   uint32_t n = tarn_ruleset_derive(tarn_ruleset_new(L, false), h);
   tarn_dtype t = fastest(h);
-  printf("%s: ok, %u memories, %u intrinsics, %u derived rules, %.4g G%s/s in %s on all units\n",
-         h->name, h->nmem, h->nintrin, n, 2e-9 * tarn_hw_peak(h, t, h->units),
-         tarn_dtype_is_float(t) ? "FLOP" : "op", tarn_dtype_name(t));
+  printf("%s: ok, %u memories, %u intrinsics, %u derived rules, %.4g G%s/s in %s on all units\n", h->name, h->nmem, h->nintrin,
+         n, 2e-9 * tarn_hw_peak(h, t, h->units), tarn_dtype_is_float(t) ? "FLOP" : "op", tarn_dtype_name(t));
 }
 static void derive(tarn_ctx *cx, tarn_lang *L, const char *name) {
   tarn_ruleset *rs = tarn_ruleset_new(L, false);
@@ -53,8 +51,7 @@ int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv) {
   uint64_t threads = 0;
   const char *usage = "hw show|check|derive NAME|FILE, or hw peaks";
   const cli_opt opts[] = {
-      {"--measure", NULL, CLI_FLAG, &measure, NULL,
-       "show host: measure rates instead of the usual figures"},
+      {"--measure", NULL, CLI_FLAG, &measure, NULL, "show host: measure rates instead of the usual figures"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "peaks: of so many threads (default: all)"},
       {"--json", NULL, CLI_FLAG, &json, NULL, "peaks: print JSON"},
       {0}};

@@ -109,9 +109,9 @@ static void check_text(const tarn_rule_result *r, bool free) {
     return;
   }
   printf("%-5s %-28s ", r->ok ? "ok" : "WRONG", r->name);
-  if (free) printf("%6u of %6u say something%s", r->samples, r->tried, r->all ? ", all there are" : r->identity ? ", an identity" : "");
-  else
-    printf("%-8s %6u of %6u fired, worst error %.2g", tarn_rule_class_name(r->found), r->samples, r->tried, r->worst);
+  if (free)
+    printf("%6u of %6u say something%s", r->samples, r->tried, r->all ? ", all there are" : r->identity ? ", an identity" : "");
+  else printf("%-8s %6u of %6u fired, worst error %.2g", tarn_rule_class_name(r->found), r->samples, r->tried, r->worst);
   if (r->deleted) printf(", without %s", r->deleted);
   printf("\n");
   if (r->counterexample && (!r->ok || r->deleted)) printf("%s\n", r->counterexample);
@@ -137,8 +137,10 @@ static int check(tarn_ctx *cx, const rules_job *k) {
   return bad ? TARN_NO : 0;
 }
 
-static const struct action { const char *name; int (*run)(tarn_ctx *cx, const rules_job *k); } actions[] = {
-    {"list", list}, {"check", check}, {"learn", rules_learn}, {"derive", rules_derive}, {"stats", rules_stats}};
+static const struct action {
+  const char *name;
+  int (*run)(tarn_ctx *cx, const rules_job *k);
+} actions[] = {{"list", list}, {"check", check}, {"learn", rules_learn}, {"derive", rules_derive}, {"stats", rules_stats}};
 
 /* What is wanted comes first, files after it. */
 int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
@@ -146,10 +148,12 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
   const char *usage = "rules list|check|learn|derive|stats [FILE…] [options]";
   const cli_opt opts[] = {
       {"--only", NULL, CLI_STR, &k.only, "NAME", "one family or rule"},
-      {"--hw", NULL, CLI_STR, &k.hw, "NAME|FILE", "rules derived from a description, and FILEs, not the shipped ones; stats: compile for it"},
+      {"--hw", NULL, CLI_STR, &k.hw, "NAME|FILE",
+       "rules derived from a description, and FILEs, not the shipped ones; stats: compile for it"},
       {"--text", NULL, CLI_FLAG, &k.text, NULL, "list: the rules as they are written"},
       {"--table", NULL, CLI_FLAG, &k.table, NULL, "list: the rows of the table in docs/rules.md"},
-      {"--free", NULL, CLI_FLAG, &k.free, NULL, "FILE holds rules over operators of any name; check: over their (interpretation …)"},
+      {"--free", NULL, CLI_FLAG, &k.free, NULL,
+       "FILE holds rules over operators of any name; check: over their (interpretation …)"},
       {"--samples", NULL, CLI_U32, &k.samples, "N", "check: instances in which a rule must fire (default 100; --free 1,000)"},
       {"--seed", NULL, CLI_UINT, &k.seed, "K", "seed of shapes and values"},
       {"--mutate", NULL, CLI_FLAG, &k.mutate, NULL, "check: delete each side condition; a counterexample must appear"},

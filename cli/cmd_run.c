@@ -94,7 +94,10 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
 }
 
 /* ---- check ---- */
-typedef struct difference { double max_abs, max_rel; bool nonfinite; } difference;
+typedef struct difference {
+  double max_abs, max_rel;
+  bool nonfinite;
+} difference;
 /* max_rel: the largest difference over the largest |reference|. A NaN or infinity must be there in both. */
 static void compare(const tarn_tensor *a, const tarn_tensor *r, difference *d) {
   double top = 0, worst = 0;
@@ -124,15 +127,14 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
   uint64_t samples = 1, threads = 0;
   double rtol = 1e-4;
   const char *usage = "check DIR|MODEL [--samples N] [--rtol X]";
-  const cli_opt opts[] = {
-      {"--samples", NULL, CLI_U32, &samples, "N", "random inputs to compare on (default 1)"},
-      {"--rtol", NULL, CLI_REAL, &rtol, "X", "tolerance times the largest reference value (default 1e-4)"},
-      {"--input", "-i", CLI_LIST, &given, "NAME=FILE", "compare on this input"},
-      {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
-      {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
-      {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
-      {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
-      {0}};
+  const cli_opt opts[] = {{"--samples", NULL, CLI_U32, &samples, "N", "random inputs to compare on (default 1)"},
+                          {"--rtol", NULL, CLI_REAL, &rtol, "X", "tolerance times the largest reference value (default 1e-4)"},
+                          {"--input", "-i", CLI_LIST, &given, "NAME=FILE", "compare on this input"},
+                          {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
+                          {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
+                          {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
+                          {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
+                          {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (words.n != 1 || !samples) tarn_raise(cx, TARN_USAGE, "usage: tarn %s; N is at least 1", usage);
   tarn_loaded *m = cli_load(cx, words.p[0], &c);

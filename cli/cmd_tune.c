@@ -31,7 +31,9 @@ static void of_program(tarn_ctx *cx, const tarn_kprog *p, wanted *w) {
     if (p->ker[i].sig) tarn_push(cx, &w->sig, p->ker[i].sig), tarn_push(cx, &w->uses, 1u);
 }
 
-typedef struct watch { double begin; } watch;
+typedef struct watch {
+  double begin;
+} watch;
 static void show_progress(void *user, uint32_t done, uint32_t of, uint32_t fresh, double seconds) {
   watch *w = user;
   double spent = cli_now() - w->begin;
@@ -126,10 +128,12 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
       {"--db", NULL, CLI_STR, &db, "F", "the store (default tarn.db)"},
       {"--output", "-o", CLI_STR, &model, "F", "the learned price (default tarn-price.json)"},
       {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL, "measure nothing, learn from the store"},
-      {"--spread", NULL, CLI_FLAG, &o.spread, NULL, "measure a sample of schedules of each kernel, to learn from, instead of tuning"},
+      {"--spread", NULL, CLI_FLAG, &o.spread, NULL,
+       "measure a sample of schedules of each kernel, to learn from, instead of tuning"},
       {"--every", NULL, CLI_FLAG, &every, NULL, "with --spread: of every kernel that is priced, not only of the program's"},
       {"--per-kernel", NULL, CLI_U32, &each, "N", "with --spread: schedules of one kernel (default 40)"},
-      {"--price", NULL, CLI_STR, &c.price_file, "FILE", "the price to begin with, or analytic (default: the shipped one, if it fits)"},
+      {"--price", NULL, CLI_STR, &c.price_file, "FILE",
+       "the price to begin with, or analytic (default: the shipped one, if it fits)"},
       {"--fleet", NULL, CLI_STR, &fleet, "URL", "measure on other machines"},
       {"--hw", NULL, CLI_STR, &c.hw, "NAME|FILE", "hardware: host (default)"},
       {"--numerics", NULL, CLI_STR, &c.numerics, "CLASS", "exact, reassoc (default) or approx"},
@@ -141,7 +145,8 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (fleet) tarn_raise(cx, TARN_USAGE, "--fleet: measuring on other machines is not there yet");
   if (words.n > 1 || (!words.n && !o.train_only)) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
-  c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials, o.per_kernel = (uint32_t)each, o.model = model;
+  c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials, o.per_kernel = (uint32_t)each,
+  o.model = model;
   c.model = words.n ? words.p[0] : NULL;
   watch w = {.begin = cli_now()};
   if (!c.json && isatty(2)) o.progress = show_progress, o.user = &w;

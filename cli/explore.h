@@ -4,13 +4,22 @@
 #define TARN_CLI_EXPLORE_H
 #include "cli/cli.h"
 
-typedef struct explore_best { double cost; const char *term; } explore_best; /* term NULL: too large to print */
-typedef struct explore_step { const char *rule; bool forward; const char *term; } explore_step; /* term: after it */
-
+typedef struct explore_best {
+  double cost;
+  const char *term;
+} explore_best; /* term NULL: too large to print */
+typedef struct explore_step {
+  const char *rule;
+  bool forward;
+  const char *term;
+} explore_step; /* term: after it */
 
 /* The least term of each class that the roots need: pick[class] is an e-node, TARN_NONE elsewhere; by root: its cost, and its
  * operators, each as often as it is used. */
-typedef struct explore_choice { uint32_t *pick; double *cost, *size; } explore_choice;
+typedef struct explore_choice {
+  uint32_t *pick;
+  double *cost, *size;
+} explore_choice;
 
 typedef struct cli_explore {
   /* asked */
@@ -24,14 +33,14 @@ typedef struct cli_explore {
   TARN_VEC(tarn_eg_iteration) iteration;
   TARN_VEC(tarn_sat_rule) rule;
   TARN_VEC(explore_best) best;
-  explore_choice choice;           /* what best was chosen from; pick NULL: nothing */
+  explore_choice choice; /* what best was chosen from; pick NULL: nothing */
   const char *stop;
   uint32_t n_nodes, n_classes;
   uint64_t peak_bytes;
   double took;
   bool goal_reached, proved;
-  const char *proof_text;          /* typed: for `tarn proof check` */
-  const char *proof_from;          /* free: the first term, then the steps */
+  const char *proof_text; /* typed: for `tarn proof check` */
+  const char *proof_from; /* free: the first term, then the steps */
   TARN_VEC(explore_step) step;
 } cli_explore;
 
@@ -64,7 +73,7 @@ void explore_page(tarn_ctx *cx, const cli_explore *x, const explore_view *v); /*
 /* ---- showing (explore_show.c) ---- */
 void explore_show_growth(const cli_explore *x, uint32_t from); /* iterations from this one on */
 void explore_show_size(const cli_explore *x);
-void explore_show_rules(const cli_explore *x, bool all);       /* or only those that matched */
+void explore_show_rules(const cli_explore *x, bool all); /* or only those that matched */
 void explore_show_best(const cli_explore *x);
 void explore_show_proof(const cli_explore *x);
 void explore_show_json(tarn_ctx *cx, const cli_explore *x);

@@ -11,7 +11,11 @@ static void free_proof(void *arg) { tarn_eg_proof_free(arg); }
 /* ---- making one ---- */
 lab *lab_new(tarn_ctx *cx, cli_explore *x, tarn_eg_reasons reasons) {
   lab *l = TARN_NEW(cx, lab);
-  *l = (lab){.cx = cx, .x = x, .rs = tarn_ruleset_new(tarn_lang_new(cx), true), .from = TARN_NONE, .to = TARN_NONE,
+  *l = (lab){.cx = cx,
+             .x = x,
+             .rs = tarn_ruleset_new(tarn_lang_new(cx), true),
+             .from = TARN_NONE,
+             .to = TARN_NONE,
              .config = {reasons, x->nodes ? x->nodes : 1000000, x->bytes}};
   return l;
 }
@@ -59,7 +63,10 @@ static void roots(lab *l) {
 }
 
 /* ---- running ---- */
-typedef struct looking { lab *l; bool found; } looking;
+typedef struct looking {
+  lab *l;
+  bool found;
+} looking;
 static bool at_root(void *user, const tarn_eg_match *m) {
   looking *k = user;
   k->found |= tarn_eg_find(k->l->g, m->root) == tarn_eg_find(k->l->g, k->l->root.p[0]);
@@ -89,10 +96,17 @@ static void check_run(lab *l, tarn_eg_stop stop) {
 }
 tarn_eg_stop lab_run(lab *l, const uint32_t *active, uint32_t n, uint32_t iterations, double seconds) {
   const cli_explore *x = l->x;
-  tarn_eg_run_config c = {.active = active, .n_active = n, .scheduler = x->backoff ? TARN_EG_BACKOFF : TARN_EG_SIMPLE,
-                          .match_limit = (uint32_t)x->match_limit, .ban_length = (uint32_t)x->ban_length,
-                          .max_iterations = iterations, .max_seconds = seconds, .count_matches = x->count_matches,
-                          .threads = (unsigned)x->threads, .before = before, .user = l};
+  tarn_eg_run_config c = {.active = active,
+                          .n_active = n,
+                          .scheduler = x->backoff ? TARN_EG_BACKOFF : TARN_EG_SIMPLE,
+                          .match_limit = (uint32_t)x->match_limit,
+                          .ban_length = (uint32_t)x->ban_length,
+                          .max_iterations = iterations,
+                          .max_seconds = seconds,
+                          .count_matches = x->count_matches,
+                          .threads = (unsigned)x->threads,
+                          .before = before,
+                          .user = l};
   tarn_eg_stop stop = tarn_eg_run(l->runner, &c);
   check_run(l, stop);
   return stop;
@@ -156,7 +170,10 @@ static void print(const lab *l, tarn_buf *b, node_fn *at, const void *from, uint
   }
   if (e.n) tarn_buf_str(b, ")");
 }
-typedef struct chosen { const tarn_egraph *g; const uint32_t *pick; } chosen;
+typedef struct chosen {
+  const tarn_egraph *g;
+  const uint32_t *pick;
+} chosen;
 static tarn_eg_node chosen_at(const void *from, uint32_t id) {
   const chosen *c = from;
   return tarn_eg_node_at(c->g, c->pick[tarn_eg_find(c->g, id)]);
@@ -179,7 +196,11 @@ void lab_best(lab *l, const uint32_t *root, uint32_t n) {
 }
 
 /* ---- the proof ---- */
-typedef struct chain { lab *l; const tarn_eg_proof *p; const tarn_eg_flat *step; } chain;
+typedef struct chain {
+  lab *l;
+  const tarn_eg_proof *p;
+  const tarn_eg_flat *step;
+} chain;
 static const char *rule_name(const lab *l, uint32_t id) {
   if (id == TARN_EG_RULE_GIVEN) return "given";
   if (id == TARN_EG_RULE_ANALYSIS) return "analysis";
@@ -246,9 +267,7 @@ static void facts(void *user, uint32_t cls, tarn_buf *b) {
   tarn_free_facts(l->rs, l->g, cls, b);
 }
 static const char *why(void *user, uint32_t rule) { return rule_name(user, rule); }
-explore_view lab_view(lab *l) {
-  return (explore_view){l->g, l->root.p, l->root.n, lab_name, facts, why, l};
-}
+explore_view lab_view(lab *l) { return (explore_view){l->g, l->root.p, l->root.n, lab_name, facts, why, l}; }
 
 void explore_free(tarn_ctx *cx, cli_explore *x) {
   bool reasons = x->prove[0] || x->html;

@@ -8,10 +8,10 @@
 typedef struct choosing {
   tarn_egraph *g;
   tarn_sel_graph *s;
-  uint32_t *dense;        /* class -> number in s */
+  uint32_t *dense;         /* class -> number in s */
   TARN_VEC(uint32_t) node; /* number in s -> e-node */
   TARN_VEC(uint32_t) cls;
-  const char *weights;    /* OPERATOR=COST,… or NULL: 1 each */
+  const char *weights; /* OPERATOR=COST,… or NULL: 1 each */
   explore_name_fn *name;
   void *user;
 } choosing;
@@ -67,7 +67,9 @@ static double depth(void *user, uint32_t node, const double *kid, uint32_t n) {
 }
 
 /* Cost and size of each chosen class below a root, children first; without recursion: terms can be deep. */
-typedef struct totals { double *cost, *size; } totals;
+typedef struct totals {
+  double *cost, *size;
+} totals;
 static void sum_up(tarn_ctx *cx, const choosing *k, const uint32_t *pick, bool deep, totals t, uint32_t root) {
   TARN_VEC(uint32_t) todo = {0};
   tarn_push(cx, &todo, root);
@@ -116,7 +118,11 @@ explore_choice explore_choose(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g
 }
 
 /* ---- files ---- */
-typedef struct writing { FILE *f; explore_name_fn *name; void *user; } writing;
+typedef struct writing {
+  FILE *f;
+  explore_name_fn *name;
+  void *user;
+} writing;
 static bool put(void *user, const char *text, size_t n) { return fwrite(text, 1, n, ((writing *)user)->f) == n; }
 static void name_of(void *user, uint32_t op, uint32_t payload, char *buf, size_t n) {
   writing *w = user;

@@ -19,15 +19,15 @@ typedef struct lab {
 
 /* All raise; graphs, rules and runners end with the enclosing protected call unless tarn_keep() says otherwise. */
 lab *lab_new(tarn_ctx *cx, cli_explore *x, tarn_eg_reasons reasons);
-void lab_open(lab *l);    /* a new graph, once the rules are loaded */
-void lab_compile(lab *l); /* rules and runner */
+void lab_open(lab *l);                                                      /* a new graph, once the rules are loaded */
+void lab_compile(lab *l);                                                   /* rules and runner */
 const tarn_sx *lab_read(tarn_ctx *cx, const char *text, const char *where); /* one term */
 uint32_t lab_add(lab *l, const tarn_sx *s);
 bool lab_reached(lab *l); /* all that is asked, if anything */
 /* active NULL: all rules; iterations and seconds 0: no limit. */
 tarn_eg_stop lab_run(lab *l, const uint32_t *active, uint32_t n, uint32_t iterations, double seconds);
 tarn_eg_stop lab_run_phases(lab *l, uint32_t iterations, double seconds);
-void lab_report(lab *l);  /* iterations, rules and sizes into x */
+void lab_report(lab *l); /* iterations, rules and sizes into x */
 void lab_best(lab *l, const uint32_t *root, uint32_t n);
 void lab_prove(lab *l, tarn_egraph *g, uint32_t from, uint32_t to);
 void lab_name(void *user, uint32_t op, uint32_t payload, char *buf, size_t n);

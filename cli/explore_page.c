@@ -27,18 +27,23 @@ static void plot(FILE *f, const cli_explore *x) {
   for (double v = 1; v <= most; v *= 10)
     fprintf(f, "<path d=\"M50 %.1fH650\"/><text x=\"45\" y=\"%.1f\">%.0f</text>\n", height(v, most), height(v, most) + 4, v);
   line(f, x, false, most), line(f, x, true, most);
-  fprintf(f, "<text x=\"650\" y=\"222\">%u iterations</text><text class=\"nodes\" x=\"130\" y=\"222\">e-nodes</text>"
-             "<text class=\"classes\" x=\"200\" y=\"222\">classes</text></svg>\n", x->iteration.n);
+  fprintf(f,
+          "<text x=\"650\" y=\"222\">%u iterations</text><text class=\"nodes\" x=\"130\" y=\"222\">e-nodes</text>"
+          "<text class=\"classes\" x=\"200\" y=\"222\">classes</text></svg>\n",
+          x->iteration.n);
 }
 static void growth(FILE *f, const cli_explore *x) {
-  static const char *const head[] = {"iteration", "e-nodes", "classes", "matches", "unions", "search ms", "apply ms", "rebuild ms", "banned"};
+  static const char *const head[] = {"iteration", "e-nodes",  "classes",    "matches", "unions",
+                                     "search ms", "apply ms", "rebuild ms", "banned"};
   plot(f, x);
   fputs("<details><summary>iteration by iteration</summary>\n", f);
   cli_page_head(f, head, 9);
   for (uint32_t i = 0; i < x->iteration.n; i++) {
     const tarn_eg_iteration *it = &x->iteration.p[i];
-    fprintf(f, "<tr><td>%u</td><td>%u</td><td>%u</td><td>%llu</td><td>%llu</td><td>%.3f</td><td>%.3f</td><td>%.3f</td><td>%u</td></tr>\n", i + 1,
-            it->nodes, it->classes, (unsigned long long)it->matches, (unsigned long long)it->unions, 1e3 * it->search,
+    fprintf(f,
+            "<tr><td>%u</td><td>%u</td><td>%u</td><td>%llu</td><td>%llu</td><td>%.3f</td><td>%.3f</td><td>%.3f</td><td>%u</"
+            "td></tr>\n",
+            i + 1, it->nodes, it->classes, (unsigned long long)it->matches, (unsigned long long)it->unions, 1e3 * it->search,
             1e3 * it->apply, 1e3 * it->rebuild, it->banned);
   }
   fputs("</table></details>\n", f);
@@ -74,11 +79,14 @@ typedef struct page {
   uint32_t reasons;
 } page;
 
-static uint32_t pick_of(const page *p, uint32_t c) { return p->x->choice.pick && p->chosen[c] ? p->x->choice.pick[c] : TARN_NONE; }
+static uint32_t pick_of(const page *p, uint32_t c) {
+  return p->x->choice.pick && p->chosen[c] ? p->x->choice.pick[c] : TARN_NONE;
+}
 /* Breadth first, the classes of the least terms before others. */
 static void reach(page *p, bool *seen, bool only_chosen) {
   for (uint32_t i = 0; i < p->order.n; i++)
-    for (uint32_t n = tarn_eg_next_node(p->v->g, p->order.p[i], TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(p->v->g, p->order.p[i], n)) {
+    for (uint32_t n = tarn_eg_next_node(p->v->g, p->order.p[i], TARN_NONE); n != TARN_NONE;
+         n = tarn_eg_next_node(p->v->g, p->order.p[i], n)) {
       if (only_chosen && n != pick_of(p, p->order.p[i])) continue;
       tarn_eg_node e = tarn_eg_node_at(p->v->g, n);
       for (uint32_t k = 0; k < e.n; k++) {
@@ -173,31 +181,39 @@ static void graph(FILE *f, page *p) {
   size_t n;
   const char *text = cli_json_text(j, &n);
   fputs("<p id=\"count\">The e-graph is drawn by a script.</p>\n"
-        "<p><button id=\"more\">40 more</button> <button id=\"all\">all</button> <button id=\"in\">+</button> <button id=\"out\">−</button> "
+        "<p><button id=\"more\">40 more</button> <button id=\"all\">all</button> <button id=\"in\">+</button> <button "
+        "id=\"out\">−</button> "
         "<button id=\"fit\">fit</button> <label><input type=\"checkbox\" id=\"best\" checked> the least terms</label> "
         "<input id=\"find\" type=\"search\" placeholder=\"operator or #class\"> <span id=\"hits\"></span></p>\n"
-        "<div id=\"both\"><svg id=\"graph\"></svg><div id=\"panel\">A click on a class opens it.</div></div>\n", f);
-  if (p->reasons == REASONS) fprintf(f, "<p>Reasons stand beside the first %d e-nodes; tarn explore - explains any.</p>\n", REASONS);
+        "<div id=\"both\"><svg id=\"graph\"></svg><div id=\"panel\">A click on a class opens it.</div></div>\n",
+        f);
+  if (p->reasons == REASONS)
+    fprintf(f, "<p>Reasons stand beside the first %d e-nodes; tarn explore - explains any.</p>\n", REASONS);
   fputs("<script type=\"application/json\" id=\"data\">", f);
   put_script(f, text, n);
   fprintf(f, "</script>\n<script>\n%s</script>\n", cli_page_js[0].text);
 }
 
 static const char style[] =
-    "<style>body{max-width:none}#growth{width:46em;max-width:100%}#growth path{stroke:#ddd}#growth text{font-size:11px;text-anchor:end}"
-    "polyline{fill:none;stroke-width:2}polyline.nodes{stroke:#4878a8}polyline.classes{stroke:#c07030}text.nodes{fill:#4878a8}text.classes{fill:#c07030}"
+    "<style>body{max-width:none}#growth{width:46em;max-width:100%}#growth path{stroke:#ddd}#growth "
+    "text{font-size:11px;text-anchor:end}"
+    "polyline{fill:none;stroke-width:2}polyline.nodes{stroke:#4878a8}polyline.classes{stroke:#c07030}text.nodes{fill:#4878a8}"
+    "text.classes{fill:#c07030}"
     "#both{display:flex;gap:1em}#graph{flex:3;height:70vh;border:1px solid #ccc;touch-action:none;cursor:grab}"
-    "#panel{flex:1;max-height:70vh;overflow:auto;min-width:16em}#graph text{font:11px monospace}#graph .id{fill:#777}#graph .more{fill:#999}"
-    "#graph rect{fill:#fff;stroke:#aaa}#graph .best rect{stroke:#2a7a3a;stroke-width:2}#graph .found rect{fill:#fff3b0}#graph .open rect{stroke:#b03030;stroke-width:3}"
-    "#graph path{fill:none;stroke:#bbb}#graph path.pick{stroke:#2a7a3a}.pick{fill:#2a7a3a;color:#2a7a3a;font-weight:bold}</style>\n";
+    "#panel{flex:1;max-height:70vh;overflow:auto;min-width:16em}#graph text{font:11px monospace}#graph .id{fill:#777}#graph "
+    ".more{fill:#999}"
+    "#graph rect{fill:#fff;stroke:#aaa}#graph .best rect{stroke:#2a7a3a;stroke-width:2}#graph .found rect{fill:#fff3b0}#graph "
+    ".open rect{stroke:#b03030;stroke-width:3}"
+    "#graph path{fill:none;stroke:#bbb}#graph "
+    "path.pick{stroke:#2a7a3a}.pick{fill:#2a7a3a;color:#2a7a3a;font-weight:bold}</style>\n";
 
 void explore_page(tarn_ctx *cx, const cli_explore *x, const explore_view *v) {
   if (!x->html) return;
   page p = {.cx = cx, .x = x, .v = v};
   FILE *f = cli_page_open(cx, x->html, x->file ? x->file : x->prove[0] ? x->prove[0] : "tarn explore");
   fputs(style, f);
-  fprintf(f, "<p>Stopped: %s. %u e-nodes, %u classes, %.3f s, %.1f MiB.</p>\n", x->stop ? x->stop : "not run", x->n_nodes, x->n_classes,
-          x->took, (double)x->peak_bytes / 1048576);
+  fprintf(f, "<p>Stopped: %s. %u e-nodes, %u classes, %.3f s, %.1f MiB.</p>\n", x->stop ? x->stop : "not run", x->n_nodes,
+          x->n_classes, x->took, (double)x->peak_bytes / 1048576);
   fputs("<h2>Growth</h2>\n", f), growth(f, x);
   fputs("<h2>Terms</h2>\n", f), terms(f, x);
   fputs("<h2>The e-graph</h2>\n", f), graph(f, &p);

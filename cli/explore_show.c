@@ -78,13 +78,12 @@ void explore_show_json(tarn_ctx *cx, const cli_explore *x) {
 
 /* ---- text ---- */
 void explore_show_growth(const cli_explore *x, uint32_t from) {
-  printf("%4s %10s %10s %11s %11s %10s %10s %10s\n", "", "e-nodes", "classes", "matches", "unions", "search ms",
-         "apply ms", "rebuild ms");
+  printf("%4s %10s %10s %11s %11s %10s %10s %10s\n", "", "e-nodes", "classes", "matches", "unions", "search ms", "apply ms",
+         "rebuild ms");
   for (uint32_t i = from; i < x->iteration.n; i++) {
     const tarn_eg_iteration *it = &x->iteration.p[i];
-    printf("%4u %10u %10u %11llu %11llu %10.3f %10.3f %10.3f\n", i + 1, it->nodes, it->classes,
-           (unsigned long long)it->matches, (unsigned long long)it->unions, 1e3 * it->search, 1e3 * it->apply,
-           1e3 * it->rebuild);
+    printf("%4u %10u %10u %11llu %11llu %10.3f %10.3f %10.3f\n", i + 1, it->nodes, it->classes, (unsigned long long)it->matches,
+           (unsigned long long)it->unions, 1e3 * it->search, 1e3 * it->apply, 1e3 * it->rebuild);
   }
 }
 void explore_show_size(const cli_explore *x) {

@@ -43,7 +43,12 @@ static void after(void *user, tarn_egraph *g, const tarn_eg_iteration *it) {
 }
 
 /* ---- names of e-nodes ---- */
-typedef struct naming { typed *k; uint32_t op, payload; char *buf; size_t n; } naming;
+typedef struct naming {
+  typed *k;
+  uint32_t op, payload;
+  char *buf;
+  size_t n;
+} naming;
 static void name_raises(tarn_ctx *cx, void *arg) {
   naming *a = arg;
   tarn_mark m = tarn_arena_mark(cx);

@@ -26,8 +26,8 @@ static void help(const char *usage, const cli_opt *opts) {
   printf("usage: tarn %s\n", usage);
   for (const cli_opt *o = opts; o->name; o++) {
     char left[64];
-    snprintf(left, sizeof left, "%s%s%s%s%s", o->brief ? o->brief : "", o->brief ? ", " : "", o->name,
-             o->arg ? " " : "", o->arg ? o->arg : "");
+    snprintf(left, sizeof left, "%s%s%s%s%s", o->brief ? o->brief : "", o->brief ? ", " : "", o->name, o->arg ? " " : "",
+             o->arg ? o->arg : "");
     printf("  %-28s %s\n", left, o->help);
   }
 }
@@ -107,7 +107,10 @@ void cli_close(tarn_ctx *cx, FILE *f, const char *path) {
 }
 
 /* ---- JSON ---- */
-struct cli_json { tarn_ctx *cx; yajl_gen g; };
+struct cli_json {
+  tarn_ctx *cx;
+  yajl_gen g;
+};
 static void free_gen(void *g) { yajl_gen_free(g); }
 static void put(cli_json *j, const char *s) { yajl_gen_string(j->g, (const unsigned char *)s, strlen(s)); }
 static void key_of(cli_json *j, const char *key) {

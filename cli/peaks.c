@@ -3,9 +3,7 @@
 #include "runtime/rt.h"
 #include <math.h>
 
-static void nothing(void *arg, uint32_t slot, int64_t begin, int64_t end) {
-  (void)arg, (void)slot, (void)begin, (void)end;
-}
+static void nothing(void *arg, uint32_t slot, int64_t begin, int64_t end) { (void)arg, (void)slot, (void)begin, (void)end; }
 
 /* Seconds of an empty parallel loop, median: what every kernel pays to start its threads and to
  * wait for them. */
@@ -47,13 +45,11 @@ void cli_peaks_json(cli_json *j, const cli_peaks *p) {
   cli_json_close(j, ']');
 }
 void cli_peaks_text(const cli_peaks *p) {
-  printf("%u threads: %.4g GFLOP/s in f32; %.3g us to start and join\n", p->host.threads,
-         p->host.flops / 1e9, 1e6 * p->start);
+  printf("%u threads: %.4g GFLOP/s in f32; %.3g us to start and join\n", p->host.threads, p->host.flops / 1e9, 1e6 * p->start);
   for (uint32_t i = 0; i < p->host.nlevel; i++) {
     const tarn_host_level *l = &p->host.level[i];
     if (l->read)
-      printf("  %-4s read %7.4g  write %7.4g  copy %7.4g GB/s\n", l->name, l->read / 1e9,
-             l->write / 1e9, l->copy / 1e9);
+      printf("  %-4s read %7.4g  write %7.4g  copy %7.4g GB/s\n", l->name, l->read / 1e9, l->write / 1e9, l->copy / 1e9);
   }
 }
 
@@ -65,11 +61,9 @@ static double traffic(const tarn_host_level *l, double read, double write) {
 cli_bound cli_bound_of(const cli_peaks *p, const cli_work *w) {
   cli_bound b = {w->flop / p->host.flops, "fma"};
   double all = w->read + w->write, nearer = 0;
-  for (uint32_t i = 0; i < p->host.nlevel && all > nearer;
-       nearer = (double)p->host.level[i++].capacity) {
+  for (uint32_t i = 0; i < p->host.nlevel && all > nearer; nearer = (double)p->host.level[i++].capacity) {
     const tarn_host_level *l = &p->host.level[i];
-    double part = (all - nearer) / all,
-           t = l->read ? traffic(l, part * w->read, part * w->write) : 0;
+    double part = (all - nearer) / all, t = l->read ? traffic(l, part * w->read, part * w->write) : 0;
     if (t > b.seconds) b = (cli_bound){t, l->name};
   }
   b.seconds += p->start;

@@ -44,8 +44,7 @@ const tarn_hw *cli_hardware(tarn_lang *L, const char *name) {
 /* ---- optimise ---- */
 static tarn_rule_class numerics_of(tarn_ctx *cx, const char *s) {
   tarn_rule_class c = TARN_RULE_REASSOC;
-  if (s && !tarn_rule_class_parse(s, &c))
-    tarn_raise(cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected", s);
+  if (s && !tarn_rule_class_parse(s, &c)) tarn_raise(cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected", s);
   return c;
 }
 static void drop_coarse(tarn_ruleset *rs, double bound) {
@@ -115,11 +114,21 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
 
   uint32_t n = tarn_sat_roots(r->sat), *root = TARN_ARRAY(cx, uint32_t, n + 1);
   for (uint32_t i = 0; i < n; i++) root[i] = tarn_sat_root(r->sat, i);
-  tarn_kgraph_input in = {.L = r->L, .g = tarn_sat_egraph(r->sat), .type_of = type_class, .is_constant = constant_class,
+  tarn_kgraph_input in = {.L = r->L,
+                          .g = tarn_sat_egraph(r->sat),
+                          .type_of = type_class,
+                          .is_constant = constant_class,
                           .left_out = left_out,
-                          .user = r->sat, .nroot = n, .root = root, .program = r->program};
-  tarn_kgraph_options ko = {.hw = r->hw, .price = price_of(r, c), .threads = (uint32_t)c->threads, .strict = r->numerics == TARN_RULE_EXACT,
-                            .method = TARN_SEL_EXACT, .seconds = c->seconds};
+                          .user = r->sat,
+                          .nroot = n,
+                          .root = root,
+                          .program = r->program};
+  tarn_kgraph_options ko = {.hw = r->hw,
+                            .price = price_of(r, c),
+                            .threads = (uint32_t)c->threads,
+                            .strict = r->numerics == TARN_RULE_EXACT,
+                            .method = TARN_SEL_EXACT,
+                            .seconds = c->seconds};
   r->kprog = tarn_extract(&in, &ko, &r->graph, &r->picks);
   r->extract_s = cli_now() - t;
   return r;
@@ -250,8 +259,7 @@ cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c) {
   tarn_buf b = {.cx = cx};
   tarn_kprog_print(r->kprog, &b);
   tarn_write_file(cx, tarn_format(cx, "%s/program.tarn", dir), b.p, b.n);
-  tarn_lower_options lo = {.emit = emit, .dir = dir, .name = "model",
-                           .contract = r->numerics != TARN_RULE_EXACT, .opt = 3};
+  tarn_lower_options lo = {.emit = emit, .dir = dir, .name = "model", .contract = r->numerics != TARN_RULE_EXACT, .opt = 3};
   tarn_lower_cpu(r->kprog, r->plan, &lo);
   r->lower_s = cli_now() - t;
   if (c->explain) {
@@ -354,8 +362,9 @@ tarn_tensor **cli_inputs(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const
   for (uint32_t g = 0; g < given->n; g++) {
     const char *eq = strchr(given->p[g], '='), *file = eq ? eq + 1 : given->p[g];
     uint32_t i = 0;
-    while (i < n && eq && (strlen(ports[i].name) != (size_t)(eq - given->p[g]) ||
-                           strncmp(ports[i].name, given->p[g], (size_t)(eq - given->p[g]))))
+    while (i < n && eq &&
+           (strlen(ports[i].name) != (size_t)(eq - given->p[g]) ||
+            strncmp(ports[i].name, given->p[g], (size_t)(eq - given->p[g]))))
       i++;
     if (i == n || (!eq && n != 1)) tarn_raise(cx, TARN_USAGE, "-i %s: no such input; NAME=FILE is expected", given->p[g]);
     t[i] = tarn_tensor_read(cx, file);

@@ -5,7 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct words { const tarn_sx *s; const char *rest; } words; /* the line as read, and its text behind the command */
+typedef struct words {
+  const tarn_sx *s;
+  const char *rest;
+} words; /* the line as read, and its text behind the command */
 
 static const char *word(const words *w, uint32_t i) { return i + 1 < w->s->n ? w->s->kid[i + 1]->text : NULL; }
 static uint32_t arguments(const words *w) { return w->s->n - 1; }
@@ -139,15 +142,25 @@ static void do_json(session *s, const words *w) { write_to(s, w, &s->x->egraph, 
 static void do_html(session *s, const words *w) { write_to(s, w, &s->x->html, "html FILE"); }
 
 /* ---- settings ---- */
-typedef struct setting { const char *name; size_t at; char kind; const char *what; } setting; /* kind: u d s b */
+typedef struct setting {
+  const char *name;
+  size_t at;
+  char kind;
+  const char *what;
+} setting; /* kind: u d s b */
 #define AT(field) offsetof(cli_explore, field)
 static const setting settings[] = {
-    {"nodes", AT(nodes), 'u', "limit of e-nodes, 0: the usual one"}, {"bytes", AT(bytes), 'u', "limit of memory"},
-    {"iters", AT(iters), 'u', "iterations of a run to the end"}, {"seconds", AT(seconds), 'd', "limit of time of a run"},
-    {"scheduler", AT(scheduler), 's', "simple or backoff"}, {"match-limit", AT(match_limit), 'u', "backoff: matches before a ban"},
-    {"ban-length", AT(ban_length), 'u', "backoff: iterations of the first ban"}, {"threads", AT(threads), 'u', "threads that search"},
+    {"nodes", AT(nodes), 'u', "limit of e-nodes, 0: the usual one"},
+    {"bytes", AT(bytes), 'u', "limit of memory"},
+    {"iters", AT(iters), 'u', "iterations of a run to the end"},
+    {"seconds", AT(seconds), 'd', "limit of time of a run"},
+    {"scheduler", AT(scheduler), 's', "simple or backoff"},
+    {"match-limit", AT(match_limit), 'u', "backoff: matches before a ban"},
+    {"ban-length", AT(ban_length), 'u', "backoff: iterations of the first ban"},
+    {"threads", AT(threads), 'u', "threads that search"},
     {"count-matches", AT(count_matches), 'b', "all matches, not only new ones: yes or no"},
-    {"cost", AT(cost), 's', "what best means"}, {"numerics", AT(numerics), 's', "typed: exact, reassoc or approx"},
+    {"cost", AT(cost), 's', "what best means"},
+    {"numerics", AT(numerics), 's', "typed: exact, reassoc or approx"},
     {"dot-classes", AT(dot_classes), 'u', "classes that dot draws, 0: all"},
     {"html-classes", AT(html_classes), 'u', "classes that html holds, 0: all"},
 };
@@ -178,8 +191,9 @@ static void do_set(session *s, const words *w) {
     if (arguments(w) != 2 || strcmp(word(w, 0), settings[i].name)) continue;
     cli_explore was = *s->x;
     set_one(s, &settings[i], word(w, 1));
-    bool good = (!s->x->scheduler || !strcmp(s->x->scheduler, "simple") || !strcmp(s->x->scheduler, "backoff")) && s->x->threads <= CLI_MOST_THREADS &&
-                s->x->iters <= UINT32_MAX && s->x->match_limit <= UINT32_MAX && s->x->ban_length <= UINT32_MAX;
+    bool good = (!s->x->scheduler || !strcmp(s->x->scheduler, "simple") || !strcmp(s->x->scheduler, "backoff")) &&
+                s->x->threads <= CLI_MOST_THREADS && s->x->iters <= UINT32_MAX && s->x->match_limit <= UINT32_MAX &&
+                s->x->ban_length <= UINT32_MAX;
     if (!good) *s->x = was;
     if (!good) tarn_raise(s->cx, TARN_USAGE, "set %s %s: %s", word(w, 0), word(w, 1), settings[i].what);
     s->x->backoff = s->x->scheduler && !strcmp(s->x->scheduler, "backoff");
@@ -193,7 +207,8 @@ static void do_set(session *s, const words *w) {
 static void do_undo(session *s, const words *w) {
   uint32_t n = 1;
   want(s, w, 0, 1, "undo [N]");
-  if (arguments(w) && (w->s->kid[1]->kind != TARN_SX_INT || w->s->kid[1]->i < 1)) tarn_raise(s->cx, TARN_USAGE, "expected: undo [N]");
+  if (arguments(w) && (w->s->kid[1]->kind != TARN_SX_INT || w->s->kid[1]->i < 1))
+    tarn_raise(s->cx, TARN_USAGE, "expected: undo [N]");
   if (arguments(w)) n = w->s->kid[1]->i > UNDO_DEPTH ? UNDO_DEPTH + 1 : (uint32_t)w->s->kid[1]->i;
   if (n > s->n_past) tarn_raise(s->cx, TARN_USAGE, s->n_past ? "only %u can be undone" : "there is nothing to undo", s->n_past);
   while (n--) {
@@ -294,7 +309,12 @@ static const command *meant(session *s, const char *text, words *w) {
     if (tarn_sx_atom_is(first, commands[i].name)) return &commands[i];
   tarn_raise(s->cx, TARN_USAGE, "no command is called %s; help lists them", first->text);
 }
-typedef struct line { session *s; const char *text; void *kept; const char *what; } line;
+typedef struct line {
+  session *s;
+  const char *text;
+  void *kept;
+  const char *what;
+} line;
 static void run_line(tarn_ctx *cx, void *arg) {
   line *l = arg;
   words w;
@@ -319,9 +339,12 @@ static void one(session *s, const char *text) {
   line l = {.s = s, .text = tarn_strdup(s->cx, text)};
   tarn_status st = tarn_protect(s->cx, run_line, &l);
   fflush(stdout);
-  for (; s->warned < tarn_warning_count(s->cx); s->warned++) fprintf(stderr, "tarn: warning: %s\n", tarn_warning(s->cx, s->warned));
+  for (; s->warned < tarn_warning_count(s->cx); s->warned++)
+    fprintf(stderr, "tarn: warning: %s\n", tarn_warning(s->cx, s->warned));
   if (st && s->tty) fprintf(stderr, "%s\n", tarn_message(s->cx));
-  if (st && !s->tty) fprintf(stderr, "tarn: %s%s\n", strncmp(tarn_message(s->cx), "line ", 5) ? tarn_format(s->cx, "line %u: ", s->line) : "", tarn_message(s->cx));
+  if (st && !s->tty)
+    fprintf(stderr, "tarn: %s%s\n", strncmp(tarn_message(s->cx), "line ", 5) ? tarn_format(s->cx, "line %u: ", s->line) : "",
+            tarn_message(s->cx));
   s->failed |= st != TARN_OK;
   if (st && l.kept) s->kind->back(s, l.kept);
   else if (l.kept) remember(s, l.kept, l.what);
@@ -338,7 +361,9 @@ int explore_session(tarn_ctx *cx, cli_explore *x) {
   tarn_defer(cx, end_session, s);
   s->kind->start(s);
   repl_lines *in = repl_lines_open(s);
-  if (s->tty) printf("tarn explore, %s terms; help lists the commands, new %s starts on the others\n", x->free ? "free" : "typed", x->free ? "typed" : "free");
+  if (s->tty)
+    printf("tarn explore, %s terms; help lists the commands, new %s starts on the others\n", x->free ? "free" : "typed",
+           x->free ? "typed" : "free");
   for (const char *text; !s->quit && (text = repl_next(in));) one(s, text);
   if (s->tty && !s->quit) printf("\n");
   return s->failed && !s->tty ? TARN_BAD_INPUT : 0;

@@ -7,16 +7,16 @@ typedef struct session session;
 
 /* What a graph of one kind can do. All raise; what was there before stays as it was when they do. */
 typedef struct repl_kind {
-  void (*start)(session *s);                                 /* an empty graph */
+  void (*start)(session *s); /* an empty graph */
   void (*load)(session *s, const char *file);
   void (*add)(session *s, const tarn_sx *term);
   void (*rules)(session *s, const char *file, const char *text); /* one of both */
   void (*drop)(session *s, const char *name);
   void (*run)(session *s, uint32_t iterations, uint32_t n, const char *const *names); /* 0: to the end; no names: all rules */
-  void (*best)(session *s);                                  /* into s->x->best */
-  void (*prove)(session *s, const tarn_sx *a, const tarn_sx *b);   /* runs until they are equal */
-  void (*explain)(session *s, const tarn_sx *a, const tarn_sx *b); /* why they are */
-  void (*goal)(session *s, const tarn_sx *t);                /* NULL: none */
+  void (*best)(session *s);                                                           /* into s->x->best */
+  void (*prove)(session *s, const tarn_sx *a, const tarn_sx *b);                      /* runs until they are equal */
+  void (*explain)(session *s, const tarn_sx *a, const tarn_sx *b);                    /* why they are */
+  void (*goal)(session *s, const tarn_sx *t);                                         /* NULL: none */
   void (*match)(session *s, const tarn_sx *pattern);
   void (*view)(session *s, explore_view *v);
   const tarn_ruleset *(*set)(session *s);
@@ -29,16 +29,19 @@ typedef struct repl_kind {
 extern const repl_kind repl_free, repl_typed;
 
 enum { UNDO_DEPTH = 16 };
-typedef struct undo { void *kept; const char *what; } undo;
+typedef struct undo {
+  void *kept;
+  const char *what;
+} undo;
 
 struct session {
   tarn_ctx *cx;
   cli_explore *x;
   const repl_kind *kind;
-  void *state;          /* of the kind */
+  void *state; /* of the kind */
   undo past[UNDO_DEPTH];
   uint32_t n_past;
-  uint32_t warned;      /* warnings shown */
+  uint32_t warned; /* warnings shown */
   bool tty, quit, failed;
   uint32_t line;
 };

@@ -5,8 +5,8 @@
 
 typedef struct state {
   lab *l;
-  TARN_VEC(const tarn_sx *) given;      /* the terms, to start again with */
-  TARN_VEC(tarn_eg_rules *) compiled;   /* all that a graph of the past may go on with */
+  TARN_VEC(const tarn_sx *) given;    /* the terms, to start again with */
+  TARN_VEC(tarn_eg_rules *) compiled; /* all that a graph of the past may go on with */
 } state;
 typedef struct kept {
   tarn_egraph *g;
@@ -188,7 +188,10 @@ static void goal(session *s, const tarn_sx *t) {
 
 /* ---- looking ---- */
 enum { SHOWN = 10 };
-typedef struct matching { session *s; TARN_VEC(uint32_t) cls; } matching;
+typedef struct matching {
+  session *s;
+  TARN_VEC(uint32_t) cls;
+} matching;
 static void note_class(tarn_ctx *cx, void *arg) {
   uint32_t *c = ((void **)arg)[1];
   tarn_push(cx, &((matching *)((void **)arg)[0])->cls, *c);
@@ -220,8 +223,14 @@ static void *keep(session *s) {
   const state *st = s->state;
   const lab *l = st->l;
   kept *k = TARN_NEW(s->cx, kept);
-  *k = (kept){.rules = l->rules, .goal = l->goal, .goal_text = s->x->goal, .stop = s->x->stop, .set = tarn_ruleset_size(l->rs),
-              .roots = l->root.n, .given = st->given.n, .took = s->x->took};
+  *k = (kept){.rules = l->rules,
+              .goal = l->goal,
+              .goal_text = s->x->goal,
+              .stop = s->x->stop,
+              .set = tarn_ruleset_size(l->rs),
+              .roots = l->root.n,
+              .given = st->given.n,
+              .took = s->x->took};
   k->g = tarn_eg_copy(l->g);
   k->runner = k->g ? tarn_eg_runner_copy(l->runner, k->g) : NULL;
   if (k->runner) return k;
@@ -244,4 +253,5 @@ static void forget(session *s, void *past) {
   tarn_eg_free(k->g);
 }
 
-const repl_kind repl_free = {start, load, add, rules, drop, run, best, prove, explain, goal, match, view, set, keep, back, forget, end};
+const repl_kind repl_free = {start, load,  add,  rules, drop, run,  best,   prove, explain,
+                             goal,  match, view, set,   keep, back, forget, end};

@@ -10,9 +10,9 @@ struct repl_lines {
   session *s;
   EditLine *el;
   History *past;
-  char *text;   /* the command so far */
+  char *text; /* the command so far */
   size_t n, cap;
-  char *line;   /* of a pipe */
+  char *line; /* of a pipe */
   size_t line_cap;
   uint32_t read;
   bool more;
@@ -31,7 +31,12 @@ bool repl_is_whole(const char *text) {
 }
 
 /* ---- completion ---- */
-typedef struct found { tarn_ctx *cx; const char *start; size_t n; TARN_VEC(const char *) word; } found;
+typedef struct found {
+  tarn_ctx *cx;
+  const char *start;
+  size_t n;
+  TARN_VEC(const char *) word;
+} found;
 static void offer(found *f, const char *word) {
   for (uint32_t i = 0; i < f->word.n; i++)
     if (!strcmp(f->word.p[i], word)) return;
@@ -70,7 +75,12 @@ static void offer_rules(found *f, const tarn_ruleset *rs) {
     offer(f, tarn_ruleset_at(rs, i).family);
   }
 }
-typedef struct completing { repl_lines *in; const char *text; size_t n; found f; } completing;
+typedef struct completing {
+  repl_lines *in;
+  const char *text;
+  size_t n;
+  found f;
+} completing;
 static void complete_raises(tarn_ctx *cx, void *arg) {
   completing *k = arg;
   session *s = k->in->s;

@@ -3,18 +3,27 @@
 #include "cli/repl.h"
 #include <string.h>
 
-typedef struct made { tarn_saturation *sat; uint32_t users; } made; /* shared by the session and its past */
+typedef struct made {
+  tarn_saturation *sat;
+  uint32_t users;
+} made; /* shared by the session and its past */
 typedef struct state {
   typed k;
   const tarn_hw *hw;
   TARN_VEC(tarn_io) out;
   uint32_t iterations;
   tarn_term goal;
-  made *now;       /* NULL: to be made when it is looked at */
+  made *now; /* NULL: to be made when it is looked at */
   uint32_t *root;
   uint32_t nroot;
 } state;
-typedef struct kept { made *now; uint32_t out, iterations; tarn_term goal; const char *goal_text, *stop; tarn_ruleset_mark set; } kept;
+typedef struct kept {
+  made *now;
+  uint32_t out, iterations;
+  tarn_term goal;
+  const char *goal_text, *stop;
+  tarn_ruleset_mark set;
+} kept;
 
 static void leave(made *m) {
   if (!m || --m->users) return;
@@ -203,4 +212,5 @@ static void forget(session *s, void *past) {
   leave(((kept *)past)->now);
 }
 
-const repl_kind repl_typed = {start, load, add, rules, drop, run, best, prove, explain, goal, match, view, set, keep, back, forget, end};
+const repl_kind repl_typed = {start, load,  add,  rules, drop, run,  best,   prove, explain,
+                              goal,  match, view, set,   keep, back, forget, end};

@@ -10,7 +10,8 @@ enum { NUMBERS = 100 }; /* of the list of rules, R1 … */
 /* What the file declares, and the rules that were found. */
 static void write_rules(tarn_ctx *cx, FILE *f, const rules_job *k, const tarn_ruleset *rs, const tarn_learn_report *r) {
   const tarn_sx *all = tarn_sx_read_file(cx, k->files.p[0]);
-  fprintf(f, "; %u rules learned from %s; tarn rules check --free and tarn explore --free read this file.\n", r->rules, k->files.p[0]);
+  fprintf(f, "; %u rules learned from %s; tarn rules check --free and tarn explore --free read this file.\n", r->rules,
+          k->files.p[0]);
   for (uint32_t i = 0; i < all->n; i++) {
     tarn_buf b = {.cx = cx};
     if (tarn_sx_is(all->kid[i], "learn")) continue;
@@ -26,9 +27,12 @@ static void write_rules(tarn_ctx *cx, FILE *f, const rules_job *k, const tarn_ru
 }
 static void learn_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_learn_report *r, double took) {
   cli_json *j = cli_json_new(cx);
-  const struct { const char *name; uint32_t n; } count[] = {
-      {"conditional", r->conditional}, {"terms", r->terms}, {"values", r->values}, {"candidates", r->candidates}, {"followed", r->followed},
-      {"refuted", r->refuted}, {"redundant", r->redundant}, {"too_large", r->too_large}, {"runs", r->runs}};
+  const struct {
+    const char *name;
+    uint32_t n;
+  } count[] = {{"conditional", r->conditional}, {"terms", r->terms},         {"values", r->values},
+               {"candidates", r->candidates},   {"followed", r->followed},   {"refuted", r->refuted},
+               {"redundant", r->redundant},     {"too_large", r->too_large}, {"runs", r->runs}};
   cli_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
     tarn_buf b = {.cx = cx};
@@ -45,7 +49,8 @@ static void learn_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_learn_re
 static int learn_free(tarn_ctx *cx, const rules_job *k) {
   tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), true);
   tarn_ruleset_load(rs, k->files.p[0]);
-  tarn_learn_options o = {.size = (uint32_t)k->size, .variables = (uint32_t)k->vars, .operators = k->ops, .seed = k->seed, .seconds = k->seconds};
+  tarn_learn_options o = {
+      .size = (uint32_t)k->size, .variables = (uint32_t)k->vars, .operators = k->ops, .seed = k->seed, .seconds = k->seconds};
   double t = cli_now();
   tarn_learn_report r = tarn_rules_learn(rs, &o);
   t = cli_now() - t;
@@ -56,8 +61,11 @@ static int learn_free(tarn_ctx *cx, const rules_job *k) {
     cli_close(cx, f, k->out);
   } else if (!k->json) write_rules(cx, stdout, k, rs, &r);
   if (!k->json)
-    fprintf(stderr, "%u rules, %u of them conditional, from %u terms of %u values: %u candidates, %u followed, %u refuted, %u redundant; %u runs, %.2f s%s\n",
-            r.rules, r.conditional, r.terms, r.values, r.candidates, r.followed, r.refuted, r.redundant, r.runs, t, r.late ? ", cut short" : "");
+    fprintf(stderr,
+            "%u rules, %u of them conditional, from %u terms of %u values: %u candidates, %u followed, %u refuted, %u "
+            "redundant; %u runs, %.2f s%s\n",
+            r.rules, r.conditional, r.terms, r.values, r.candidates, r.followed, r.refuted, r.redundant, r.runs, t,
+            r.late ? ", cut short" : "");
   return r.late && !r.rules ? TARN_NO_RESULT : 0;
 }
 
@@ -70,9 +78,11 @@ static void numbers(const char *doc, bool *number) {
 }
 static void typed_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_terms_report *r, uint32_t shipped, double took) {
   cli_json *j = cli_json_new(cx);
-  const struct { const char *name; uint32_t n; } count[] = {
-      {"terms", r->terms}, {"values", r->values}, {"equations", r->equations}, {"forms", r->forms}, {"asked", r->asked},
-      {"followed", r->followed}, {"local", r->local}};
+  const struct {
+    const char *name;
+    uint32_t n;
+  } count[] = {{"terms", r->terms}, {"values", r->values},     {"equations", r->equations}, {"forms", r->forms},
+               {"asked", r->asked}, {"followed", r->followed}, {"local", r->local}};
   cli_json_open(j, "rules", '[');
   for (uint32_t i = shipped; i < tarn_ruleset_count(rs); i++) {
     tarn_buf b = {.cx = cx};
@@ -132,8 +142,11 @@ static int learn_typed(tarn_ctx *cx, const rules_job *k, const tarn_sx *terms) {
   if (k->out || !k->json) typed_text(cx, f, rs, &r, shipped);
   if (k->out) cli_close(cx, f, k->out);
   if (!k->json)
-    fprintf(stderr, "%u terms of %u values, %u equations of %u forms: %u rules found again; %u equations asked for, %u follow, %u hold here only, %u new rules; %.2f s%s\n",
-            r.terms, r.values, r.equations, r.forms, r.nfound, r.asked, r.followed, r.local, r.rules, t, r.late ? ", cut short" : "");
+    fprintf(stderr,
+            "%u terms of %u values, %u equations of %u forms: %u rules found again; %u equations asked for, %u follow, %u hold "
+            "here only, %u new rules; %.2f s%s\n",
+            r.terms, r.values, r.equations, r.forms, r.nfound, r.asked, r.followed, r.local, r.rules, t,
+            r.late ? ", cut short" : "");
   return 0;
 }
 
@@ -148,7 +161,12 @@ int rules_learn(tarn_ctx *cx, const rules_job *k) {
 
 /* ---- derive ---- */
 
-typedef struct side { const char *file; tarn_ruleset *rs; bool *follows; uint32_t n, count; } side;
+typedef struct side {
+  const char *file;
+  tarn_ruleset *rs;
+  bool *follows;
+  uint32_t n, count;
+} side;
 
 /* <=> is one equation. */
 static void count(side *s) {

@@ -6,9 +6,9 @@
 
 typedef struct use {
   const char *name, *family;
-  uint32_t models;                       /* in which it was applied */
+  uint32_t models; /* in which it was applied */
   uint64_t matches, applied, unions, steps;
-  double search, apply;                  /* seconds */
+  double search, apply; /* seconds */
 } use;
 typedef struct corpus { /* over all models */
   tarn_ctx *cx;
@@ -39,8 +39,14 @@ static uint32_t chosen(void *picks, uint32_t cls) { return tarn_extract_pick(pic
 
 static void one_model(tarn_ctx *cx, void *arg) {
   corpus *c = arg;
-  cli_compile o = {.model = c->model, .hw = c->k->hw, .numerics = c->k->numerics, .shapes = c->k->shapes, .explain = "", .nodes = c->k->nodes,
-                   .iters = c->k->iters, .seconds = c->k->seconds};
+  cli_compile o = {.model = c->model,
+                   .hw = c->k->hw,
+                   .numerics = c->k->numerics,
+                   .shapes = c->k->shapes,
+                   .explain = "",
+                   .nodes = c->k->nodes,
+                   .iters = c->k->iters,
+                   .seconds = c->k->seconds};
   cli_compiled *r = cli_optimise(cx, &o);
   const tarn_sat_report *s = tarn_sat_result(r->sat);
   c->nodes += s->nodes;
@@ -110,15 +116,16 @@ static void show_json(tarn_ctx *cx, const corpus *c, const cli_list *models) {
   cli_json_print(j);
 }
 static void show(const corpus *c, uint32_t models) {
-  printf("%-20s %-12s %6s %10s %10s %10s %8s %9s %9s\n", "rule", "family", "models", "matches", "applied", "unions", "in proof", "search ms",
-         "apply ms");
+  printf("%-20s %-12s %6s %10s %10s %10s %8s %9s %9s\n", "rule", "family", "models", "matches", "applied", "unions", "in proof",
+         "search ms", "apply ms");
   for (uint32_t i = 0; i < c->use.n; i++) {
     const use *u = &c->use.p[i];
-    printf("%-20s %-12s %6u %10llu %10llu %10llu %8llu %9.2f %9.2f  %s\n", u->name, u->family, u->models, (unsigned long long)u->matches,
-           (unsigned long long)u->applied, (unsigned long long)u->unions, (unsigned long long)u->steps, 1e3 * u->search, 1e3 * u->apply,
-           verdict(c, u));
+    printf("%-20s %-12s %6u %10llu %10llu %10llu %8llu %9.2f %9.2f  %s\n", u->name, u->family, u->models,
+           (unsigned long long)u->matches, (unsigned long long)u->applied, (unsigned long long)u->unions,
+           (unsigned long long)u->steps, 1e3 * u->search, 1e3 * u->apply, verdict(c, u));
   }
-  printf("%u models, %llu e-nodes, %llu steps of rules in their proofs\n", models, (unsigned long long)c->nodes, (unsigned long long)c->steps);
+  printf("%u models, %llu e-nodes, %llu steps of rules in their proofs\n", models, (unsigned long long)c->nodes,
+         (unsigned long long)c->steps);
 }
 
 int rules_stats(tarn_ctx *cx, const rules_job *k) {

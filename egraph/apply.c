@@ -63,8 +63,7 @@ static eg_outcome conditions(const eg_rule *r, tarn_egraph *g, const tarn_eg_mat
 
 /* ---- right sides ---- */
 
-static bool gather_kids(eg_applier *ap, const eg_rule *r, const eg_tnode *t, const uint32_t *tuple,
-                        const tarn_eg_match *m) {
+static bool gather_kids(eg_applier *ap, const eg_rule *r, const eg_tnode *t, const uint32_t *tuple, const tarn_eg_match *m) {
   tarn_egraph *g = ap->g;
   ap->kids.n = 0;
   if (!eg_vec_reserve(&g->mem, &ap->kids, t->n_ref)) return false;
@@ -133,8 +132,8 @@ bool eg_log_rule(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *t
   return true;
 }
 
-eg_outcome eg_join_ids(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple,
-                       const uint32_t *made, uint32_t n_made, uint32_t from, uint32_t to) {
+eg_outcome eg_join_ids(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple, const uint32_t *made,
+                       uint32_t n_made, uint32_t from, uint32_t to) {
   tarn_egraph *g = ap->g;
   bool same = eg_find_mut(g, from) == eg_find_mut(g, to);
   if (same && (g->reasons != TARN_EG_REASONS_ALL || from == to)) return EG_APPLIED;
@@ -153,16 +152,12 @@ static eg_outcome join_part(eg_applier *ap, uint32_t rule, uint32_t k, const uin
   tarn_egraph *g = ap->g;
   const eg_rule *r = &ap->rs->rule[rule];
   const eg_part *part = &r->part[k];
-  uint32_t to = part->result.kind == REF_NODE ? ap->ids.p[part->result.i]
-                                              : var_id(g, r, part->result.i, tuple);
-  uint32_t from = part->atom != NONE  ? tuple[part->atom]
-                  : part->var == NONE ? tuple[0]
-                                      : var_id(g, r, part->var, tuple);
+  uint32_t to = part->result.kind == REF_NODE ? ap->ids.p[part->result.i] : var_id(g, r, part->result.i, tuple);
+  uint32_t from = part->atom != NONE ? tuple[part->atom] : part->var == NONE ? tuple[0] : var_id(g, r, part->var, tuple);
   return eg_join_ids(ap, rule, k, tuple, ap->ids.p, r->n_tnode, from, to);
 }
 
-static eg_outcome apply_function(eg_applier *ap, uint32_t rule, const uint32_t *tuple,
-                                 const tarn_eg_match *m) {
+static eg_outcome apply_function(eg_applier *ap, uint32_t rule, const uint32_t *tuple, const tarn_eg_match *m) {
   tarn_egraph *g = ap->g;
   const eg_rule *r = &ap->rs->rule[rule];
   uint32_t result = NONE;
@@ -186,8 +181,7 @@ eg_outcome eg_apply(eg_applier *ap, uint32_t rule, const uint32_t *tuple) {
   tarn_eg_match m = {0};
   if (r->n_cond || r->apply || r->n_segs || r->n_payloads || r->n_ops || r->n_tnode > 0) {
     bool plain = !r->n_cond && !r->apply && !r->n_segs && !r->n_payloads && !r->n_ops;
-    for (uint32_t t = 0; plain && t < r->n_tnode; t++)
-      plain = ap->heads.p[ap->heads_at.p[rule] + t] != NONE;
+    for (uint32_t t = 0; plain && t < r->n_tnode; t++) plain = ap->heads.p[ap->heads_at.p[rule] + t] != NONE;
     if (!plain && !eg_read(&ap->reader, g, r, rule, tuple, &m)) return EG_STOPPED;
   }
   eg_outcome o = conditions(r, g, &m);

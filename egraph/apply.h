@@ -15,8 +15,8 @@ typedef struct eg_applier {
   tarn_egraph *g;
   const tarn_eg_rules *rs;
   eg_reader reader;
-  eg_vec ids;  /* of the right-side nodes made */
-  eg_vec kids; /* of the one being made */
+  eg_vec ids;   /* of the right-side nodes made */
+  eg_vec kids;  /* of the one being made */
   eg_vec heads; /* per rule, per right-side node: the head when it is fixed, else NONE */
   eg_vec heads_at;
   eg_vec block_ids;
@@ -36,13 +36,11 @@ bool eg_refused(eg_applier *ap);
  * be needed next. false: stopped. */
 enum { EG_BLOCK = 32 };
 bool eg_is_bulk(const eg_applier *ap, uint32_t rule);
-bool eg_apply_block(eg_applier *ap, uint32_t rule, const uint32_t *tuple, uint32_t n,
-                    uint32_t ahead);
+bool eg_apply_block(eg_applier *ap, uint32_t rule, const uint32_t *tuple, uint32_t n, uint32_t ahead);
 /* Remembers that part k of the rule is a reason; false: no memory. */
-bool eg_log_rule(eg_applier *ap, uint32_t rule, uint32_t k, const uint32_t *tuple,
-                 const uint32_t *made, uint32_t n_made);
+bool eg_log_rule(eg_applier *ap, uint32_t rule, uint32_t k, const uint32_t *tuple, const uint32_t *made, uint32_t n_made);
 /* Joins the classes of from and to because part k of the rule says so. */
-eg_outcome eg_join_ids(eg_applier *ap, uint32_t rule, uint32_t k, const uint32_t *tuple, const uint32_t *made,
-                       uint32_t n_made, uint32_t from, uint32_t to);
+eg_outcome eg_join_ids(eg_applier *ap, uint32_t rule, uint32_t k, const uint32_t *tuple, const uint32_t *made, uint32_t n_made,
+                       uint32_t from, uint32_t to);
 
 #endif

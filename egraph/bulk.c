@@ -30,12 +30,11 @@ typedef struct block {
   tarn_egraph *g;
   const eg_rule *r;
   uint32_t rule, n;
-  bool far;              /* the graph is larger than what is near the processor */
-  const uint32_t *tuple; /* the first one */
-  uint32_t *ids;         /* n_tnode for each match */
-  bool dead[EG_BLOCK];   /* an analysis refuses the right side */
-  uint32_t given[2][EG_BLOCK],
-      canon[2][EG_BLOCK]; /* kids of the node to be made, as written and as found */
+  bool far;                                        /* the graph is larger than what is near the processor */
+  const uint32_t *tuple;                           /* the first one */
+  uint32_t *ids;                                   /* n_tnode for each match */
+  bool dead[EG_BLOCK];                             /* an analysis refuses the right side */
+  uint32_t given[2][EG_BLOCK], canon[2][EG_BLOCK]; /* kids of the node to be made, as written and as found */
   uint64_t hash[EG_BLOCK];
   uint32_t guess[EG_BLOCK];
 } block;
@@ -58,9 +57,7 @@ static void resolve(const block *b, eg_ref ref, uint32_t *to) {
     for (uint32_t m = 0; m < n; m++) to[m] = rec[from[m * w]].k[s.slot];
 }
 
-static inline uint32_t canonical(tarn_egraph *g, uint32_t x) {
-  return g->uf[x] & UF_ROOT ? x : eg_find_mut(g, x);
-}
+static inline uint32_t canonical(tarn_egraph *g, uint32_t x) { return g->uf[x] & UF_ROOT ? x : eg_find_mut(g, x); }
 
 /* The kids of a right-side node and its key in each match. */
 static void make_keys(block *b, const eg_tnode *t, uint32_t head) {
@@ -134,8 +131,7 @@ static bool make_nodes(block *b, uint32_t t, uint32_t head) {
   uint32_t step = b->r->n_tnode, *ids = b->ids + t, first = g->n_ids, next = first, m;
   for (m = 0; m < b->n; m++) {
     uint32_t slot, k0 = b->canon[0][m], k1 = b->canon[1][m], id = b->far ? b->guess[m] : NONE;
-    if (id == NONE || !eg_same2(g, id, head, k0, k1))
-      id = eg_probe2(g, b->hash[m], head, k0, k1, &slot);
+    if (id == NONE || !eg_same2(g, id, head, k0, k1)) id = eg_probe2(g, b->hash[m], head, k0, k1, &slot);
     if (id == NONE) {
       b->guess[m] = 0;
       if (g->reasons && !keep_spelling(b, m, next, h.n)) break;
@@ -160,8 +156,7 @@ static bool make_block(block *b, uint32_t t, uint32_t head) {
 
 /* A class of one new node, used nowhere, goes into another: nothing waits for rebuilding. */
 static inline bool is_single(const tarn_egraph *g, uint32_t id) {
-  return g->uf[id] == (UF_ROOT | USE_END) && g->rec[id].next == id && g->stamp[id] &&
-         !g->n_analyses;
+  return g->uf[id] == (UF_ROOT | USE_END) && g->rec[id].next == id && g->stamp[id] && !g->n_analyses;
 }
 static inline void join_single(tarn_egraph *g, uint32_t root, uint32_t single) {
   eg_set_parent(g, single, root);
@@ -177,8 +172,7 @@ static inline void join_single(tarn_egraph *g, uint32_t root, uint32_t single) {
 static bool join_match(block *b, uint32_t k, uint32_t m, uint32_t from, uint32_t to) {
   tarn_egraph *g = b->g;
   const eg_rule *r = b->r;
-  const uint32_t *tuple = b->tuple + (size_t)m * r->n_words,
-                 *made = b->ids + (size_t)m * r->n_tnode;
+  const uint32_t *tuple = b->tuple + (size_t)m * r->n_words, *made = b->ids + (size_t)m * r->n_tnode;
   uint32_t at = canonical(g, from);
   if (at == to || !is_single(g, to))
     return (g->reasons != TARN_EG_REASONS_ALL && at == canonical(g, to)) ||
@@ -196,8 +190,7 @@ static bool join_block(block *b, uint32_t k) {
   uint32_t from[EG_BLOCK], to[EG_BLOCK];
   resolve(b, part->result, to);
   if (part->atom != NONE || part->var == NONE)
-    for (uint32_t m = 0; m < b->n; m++)
-      from[m] = b->tuple[m * (size_t)r->n_words + (part->atom != NONE ? part->atom : 0)];
+    for (uint32_t m = 0; m < b->n; m++) from[m] = b->tuple[m * (size_t)r->n_words + (part->atom != NONE ? part->atom : 0)];
   else resolve(b, (eg_ref){REF_VAR, part->var}, from);
   if (b->far) {
     for (uint32_t m = 0; m < b->n; m++) EG_FETCH(&g->uf[from[m]]), EG_FETCH(&g->uf[to[m]]);

@@ -15,8 +15,7 @@ static bool check_node(tarn_egraph *g, uint32_t id) {
   if (eg_visible(g, id) != (g->stamp[id] != 0)) return BROKEN(g, "node %u: stamp and visibility differ", id);
   for (uint32_t i = 0; i < n; i++)
     if (!(g->uf[k[i]] & UF_ROOT)) return BROKEN(g, "node %u: kid %u is not canonical", id, i);
-  if (eg_table_find(g, eg_hash_node(head, k, n), head, k, n) != id)
-    return BROKEN(g, "node %u is not what its key finds", id);
+  if (eg_table_find(g, eg_hash_node(head, k, n), head, k, n) != id) return BROKEN(g, "node %u is not what its key finds", id);
   return true;
 }
 
@@ -50,8 +49,7 @@ static bool check_counts(tarn_egraph *g) {
   uint32_t heads = 0;
   for (uint32_t id = 0; id < g->n_ids; id++) {
     if (!check_node(g, id)) return false;
-    if (eg_is_root(g, id) != (g->uf[id] >= UF_ROOT))
-      return BROKEN(g, "id %u: whether it is a root", id);
+    if (eg_is_root(g, id) != (g->uf[id] >= UF_ROOT)) return BROKEN(g, "id %u: whether it is a root", id);
     live += eg_visible(g, id);
     dead += (g->rec[id].head & HEAD_DEAD) != 0;
   }
@@ -60,8 +58,7 @@ static bool check_counts(tarn_egraph *g) {
   if (live != g->live || listed != live || heads != live)
     return BROKEN(g, "counts differ: %u live, %u counted, %u listed, %u by head", g->live, live, listed, heads);
   if (classes != g->classes) return BROKEN(g, "%u classes, %u counted", g->classes, classes);
-  if (g->table.live != g->n_ids - dead)
-    return BROKEN(g, "%u keys for %u nodes", g->table.live, g->n_ids - dead);
+  if (g->table.live != g->n_ids - dead) return BROKEN(g, "%u keys for %u nodes", g->table.live, g->n_ids - dead);
   return true;
 }
 
@@ -78,8 +75,7 @@ static bool check_uses(tarn_egraph *g) {
       if (++steps > 2 * (uint64_t)g->n_ids + g->n_wide) return BROKEN(g, "uses of %u are a ring", c);
       if (g->rec[o].head & HEAD_DEAD) continue;
       have++;
-      if (eg_kids(g, o, eg_arity(g, o))[eg_use_slot(g, e, o)] != c)
-        return BROKEN(g, "class %u lists node %u as a use", c, o);
+      if (eg_kids(g, o, eg_arity(g, o))[eg_use_slot(g, e, o)] != c) return BROKEN(g, "class %u lists node %u as a use", c, o);
     }
   }
   return have == want || BROKEN(g, "%llu uses listed of %llu", (unsigned long long)have, (unsigned long long)want);

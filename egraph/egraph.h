@@ -74,15 +74,12 @@ typedef struct tarn_eg_node {
 
 /* The id of the e-node (op, payload, kids), new or known. TARN_NONE when a limit, the memory or an analysis
  * refuses it. Kids are ids that exist. */
-TARN_API uint32_t tarn_eg_add(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids,
-                              uint32_t n);
+TARN_API uint32_t tarn_eg_add(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n);
 /* As tarn_eg_add(), but when reasons are kept the id returned stands for exactly op(term of kids[0], …): use it
  * for terms that an explanation is to begin or end with. Without reasons, the same as tarn_eg_add(). */
-TARN_API uint32_t tarn_eg_add_exact(tarn_egraph *g, uint32_t op, uint32_t payload,
-                                    const uint32_t *kids, uint32_t n);
+TARN_API uint32_t tarn_eg_add_exact(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n);
 /* The id of a known e-node, or TARN_NONE. Exact when the graph is rebuilt. Never sets the status. */
-TARN_API uint32_t tarn_eg_lookup(const tarn_egraph *g, uint32_t op, uint32_t payload,
-                                 const uint32_t *kids, uint32_t n);
+TARN_API uint32_t tarn_eg_lookup(const tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n);
 /* The canonical id of the class of id. */
 TARN_API uint32_t tarn_eg_find(const tarn_egraph *g, uint32_t id);
 /* The node as it is now, kids canonical as of the last rebuild. */
@@ -102,8 +99,8 @@ TARN_API int tarn_eg_union(tarn_egraph *g, uint32_t a, uint32_t b, uint32_t rule
 /* As tarn_eg_union(), where node is one e-node with its kids seen as the terms evidence[0…n-1] (each in the class
  * of that kid): the explanation's step then goes from op(evidence…) to b. For analyses: 1 + 2 folds to 3 where the
  * kids are classes that hold the literals 1 and 2. */
-TARN_API int tarn_eg_union_at(tarn_egraph *g, uint32_t node, const uint32_t *evidence, uint32_t n,
-                              uint32_t b, uint32_t rule, uint32_t note);
+TARN_API int tarn_eg_union_at(tarn_egraph *g, uint32_t node, const uint32_t *evidence, uint32_t n, uint32_t b, uint32_t rule,
+                              uint32_t note);
 
 /* Restores congruence and brings analyses to their fixpoint. Cost: proportional to what changed. */
 TARN_API tarn_status tarn_eg_rebuild(tarn_egraph *g);
@@ -165,7 +162,7 @@ TARN_API int tarn_eg_join_data(tarn_egraph *g, uint32_t analysis, uint32_t cls, 
 typedef struct tarn_eg_conflict {
   uint32_t analysis, a, b; /* ids of the two classes */
   uint64_t value_a, value_b;
-  uint32_t rule, note;     /* of the union; rule TARN_EG_RULE_CONGRUENCE when by congruence */
+  uint32_t rule, note; /* of the union; rule TARN_EG_RULE_CONGRUENCE when by congruence */
 } tarn_eg_conflict;
 #define TARN_EG_RULE_CONGRUENCE 0xFFFFFFFCu
 TARN_API bool tarn_eg_last_conflict(const tarn_egraph *g, tarn_eg_conflict *out); /* false: there was none */
@@ -189,7 +186,7 @@ typedef enum {
 
 typedef struct tarn_eg_pat {
   tarn_eg_pat_kind kind;
-  uint32_t var; /* VAR, SEG; for a left-side NODE: class variable that names the node's class, or TARN_NONE */
+  uint32_t var;       /* VAR, SEG; for a left-side NODE: class variable that names the node's class, or TARN_NONE */
   tarn_eg_how op_how; /* NODE: EXACT or BIND */
   uint32_t op;        /* op number or op variable */
   tarn_eg_how payload_how;
@@ -240,13 +237,13 @@ typedef struct tarn_eg_condition {
 } tarn_eg_condition;
 
 typedef struct tarn_eg_rule {
-  const char *name;           /* copied */
-  uint32_t id;                /* the reason's rule id, below 2^31 */
-  const tarn_eg_root *lhs;    /* at least one */
+  const char *name;        /* copied */
+  uint32_t id;             /* the reason's rule id, below 2^31 */
+  const tarn_eg_root *lhs; /* at least one */
   uint32_t n_lhs;
   const tarn_eg_condition *conditions;
   uint32_t n_conditions;
-  const tarn_eg_root *rhs;    /* or none, with apply */
+  const tarn_eg_root *rhs; /* or none, with apply */
   uint32_t n_rhs;
   /* Instead of rhs: called for a match whose conditions hold; adds what it likes and returns how many unions it
    * made itself (with tarn_eg_union and this rule's id), or unites *result, when set, with the root. -1: failed. */
@@ -270,8 +267,7 @@ TARN_API uint32_t tarn_eg_rule_id(const tarn_eg_rules *rs, uint32_t rule);
 /* All matches of one rule's left side on a rebuilt graph, conditions ignored; fn NULL just counts; fn returns false
  * to stop. The number found, or UINT64_MAX when out of memory. */
 typedef bool tarn_eg_match_fn(void *user, const tarn_eg_match *m);
-TARN_API uint64_t tarn_eg_search(tarn_egraph *g, const tarn_eg_rules *rs, uint32_t rule,
-                                 tarn_eg_match_fn *fn, void *user);
+TARN_API uint64_t tarn_eg_search(tarn_egraph *g, const tarn_eg_rules *rs, uint32_t rule, tarn_eg_match_fn *fn, void *user);
 
 /* ---- running ----
  * One iteration: search the frozen graph with every active rule in order; apply all matches, rule by rule; rebuild.
@@ -283,26 +279,26 @@ typedef enum {
   TARN_EG_STOP_NODES,
   TARN_EG_STOP_BYTES,
   TARN_EG_STOP_SECONDS,
-  TARN_EG_STOP_GOAL,    /* the hook said so */
-  TARN_EG_STOP_CONFLICT,/* analysis values could not be joined: a rule is wrong; see tarn_eg_last_conflict() */
+  TARN_EG_STOP_GOAL,     /* the hook said so */
+  TARN_EG_STOP_CONFLICT, /* analysis values could not be joined: a rule is wrong; see tarn_eg_last_conflict() */
   TARN_EG_STOP_MEMORY,
-  TARN_EG_STOP_ERROR    /* a callback failed, or an argument is wrong: tarn_eg_message() */
+  TARN_EG_STOP_ERROR /* a callback failed, or an argument is wrong: tarn_eg_message() */
 } tarn_eg_stop;
 TARN_API const char *tarn_eg_stop_name(tarn_eg_stop s);
 
 typedef struct tarn_eg_iteration {
-  uint32_t nodes, classes; /* after rebuilding */
-  uint64_t matches;        /* with count_matches or backoff: all matches at its start; else the new ones */
-  uint64_t applied;        /* matches applied */
-  uint64_t unions;         /* of them, those that joined two classes */
-  uint32_t banned;         /* rules skipped or banned */
+  uint32_t nodes, classes;       /* after rebuilding */
+  uint64_t matches;              /* with count_matches or backoff: all matches at its start; else the new ones */
+  uint64_t applied;              /* matches applied */
+  uint64_t unions;               /* of them, those that joined two classes */
+  uint32_t banned;               /* rules skipped or banned */
   double search, apply, rebuild; /* seconds; 0 without a clock */
 } tarn_eg_iteration;
 
 typedef struct tarn_eg_rule_stats {
   uint64_t matches, applied, unions;
-  uint64_t held;     /* matches now waiting for a condition */
-  uint64_t refused;  /* right sides that an analysis refused */
+  uint64_t held;    /* matches now waiting for a condition */
+  uint64_t refused; /* right sides that an analysis refused */
   uint32_t bans;
   double search, apply; /* seconds */
 } tarn_eg_rule_stats;
@@ -314,8 +310,8 @@ typedef struct tarn_eg_run_config {
   uint32_t match_limit, ban_length; /* backoff; 0: 1000 and 5 */
   uint32_t max_iterations;          /* 0: none */
   double max_seconds;               /* 0: none; needs a clock */
-  bool count_matches; /* report every match that exists at the start of each iteration, old ones too */
-  unsigned threads;   /* for searching; 0 or 1: one. Does not change any result */
+  bool count_matches;               /* report every match that exists at the start of each iteration, old ones too */
+  unsigned threads;                 /* for searching; 0 or 1: one. Does not change any result */
   /* Seconds, monotonic; NULL: the system's. Only for reports and max_seconds. */
   double (*clock)(void *user);
   /* Before each iteration; false stops the run (GOAL). The graph is rebuilt and may be changed here. */
@@ -345,12 +341,12 @@ TARN_API tarn_eg_rule_stats tarn_eg_stats(const tarn_eg_runner *r, uint32_t rule
  * in, or TARN_NONE for a kid that does not change.  The last lemma is the answer. */
 typedef struct tarn_eg_proof tarn_eg_proof;
 typedef struct tarn_eg_step {
-  uint32_t rule;        /* id, GIVEN, ANALYSIS, or CONGRUENCE */
+  uint32_t rule; /* id, GIVEN, ANALYSIS, or CONGRUENCE */
   uint32_t note;
-  bool forward;         /* the rule was used left to right: before is its left side */
-  uint32_t before, after;  /* terms */
-  const uint32_t *lemmas;  /* CONGRUENCE: one per kid; from before's kids to after's, or, when not forward, from
-                              after's kids to before's */
+  bool forward;           /* the rule was used left to right: before is its left side */
+  uint32_t before, after; /* terms */
+  const uint32_t *lemmas; /* CONGRUENCE: one per kid; from before's kids to after's, or, when not forward, from
+                             after's kids to before's */
 } tarn_eg_step;
 typedef struct tarn_eg_lemma {
   uint32_t from, to; /* terms */
@@ -381,8 +377,7 @@ typedef struct tarn_eg_flat {
   uint32_t n_path;
 } tarn_eg_flat;
 typedef bool tarn_eg_flat_fn(void *user, const tarn_eg_proof *p, const tarn_eg_flat *step);
-TARN_API uint64_t tarn_eg_proof_flatten(tarn_eg_proof *p, uint64_t max_steps, tarn_eg_flat_fn *fn,
-                                        void *user);
+TARN_API uint64_t tarn_eg_proof_flatten(tarn_eg_proof *p, uint64_t max_steps, tarn_eg_flat_fn *fn, void *user);
 
 /* ---- writing out ---- */
 typedef struct tarn_eg_writer {
@@ -394,11 +389,10 @@ typedef struct tarn_eg_writer {
 } tarn_eg_writer;
 /* egraph-serialize JSON: node ids "class.k", kids name the first node of their class. Rebuilt graphs only. TARN_IO: the
  * writer stopped; TARN_USAGE: not rebuilt, no such root, or a cost that is not finite. Takes no memory. */
-TARN_API tarn_status tarn_eg_write_json(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots,
-                                        const tarn_eg_writer *w);
+TARN_API tarn_status tarn_eg_write_json(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots, const tarn_eg_writer *w);
 /* Graphviz: a cluster per class, at most max_classes of them (0: all); says so in the drawing when some are left out. */
-TARN_API tarn_status tarn_eg_write_dot(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots,
-                                       uint32_t max_classes, const tarn_eg_writer *w);
+TARN_API tarn_status tarn_eg_write_dot(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots, uint32_t max_classes,
+                                       const tarn_eg_writer *w);
 
 /* Re-derives every invariant from scratch: hash-consing, congruence, class lists, uses, counts, analyses at their
  * fixpoint. TARN_OK, or TARN_INTERNAL and a message. Debug builds (TARN_DEBUG_CHECKS) do so after each rebuild. */

@@ -26,8 +26,8 @@ typedef struct explainer {
   edge *e;
   uint32_t n_e;
   size_t e_cap;
-  eg_vec off, adj; /* edges of each id */
-  eg_vec term;     /* per id, NONE = not yet made */
+  eg_vec off, adj;        /* edges of each id */
+  eg_vec term;            /* per id, NONE = not yet made */
   eg_vec dist, via, mark; /* of the search at work: per id; via = edge * 2 + (entered backwards) */
   uint32_t round;
   eg_vec heap; /* pairs (distance, id) */
@@ -75,9 +75,7 @@ static use read_use(const explainer *x, uint32_t e) {
   return u;
 }
 
-static const uint32_t *origin(const explainer *x, uint32_t id) {
-  return eg_origin(x->g, id, eg_arity(x->g, id));
-}
+static const uint32_t *origin(const explainer *x, uint32_t id) { return eg_origin(x->g, id, eg_arity(x->g, id)); }
 
 /* The id that stands for a variable: where the rule reads it, as the matched node was made. */
 static uint32_t var_id(const explainer *x, const use *u, uint32_t v) {
@@ -94,9 +92,7 @@ static void rule_ends(const explainer *x, const use *u, uint32_t *from, uint32_t
   }
   const eg_part *part = &u->r->part[u->part];
   *to = part->result.kind == REF_NODE ? u->made[part->result.i] : var_id(x, u, part->result.i);
-  *from = part->atom != NONE  ? u->tuple[part->atom]
-          : part->var == NONE ? u->tuple[0]
-                              : var_id(x, u, part->var);
+  *from = part->atom != NONE ? u->tuple[part->atom] : part->var == NONE ? u->tuple[0] : var_id(x, u, part->var);
 }
 
 /* ---- the graph of records ---- */
@@ -130,8 +126,7 @@ static bool index_edges(explainer *x) {
   for (uint32_t e = 0; e < x->n_e; e++) off[x->e[e].x + 2]++, off[x->e[e].y + 2]++;
   for (uint32_t i = 0; i < n; i++) off[i + 2] += off[i + 1];
   for (uint32_t e = 0; e < x->n_e; e++) x->adj.p[off[x->e[e].x + 1]++] = e, x->adj.p[off[x->e[e].y + 1]++] = e;
-  return filled(x, &x->term, n, 0xFF) && filled(x, &x->dist, n, 0) && filled(x, &x->via, n, 0) &&
-         filled(x, &x->mark, n, 0);
+  return filled(x, &x->term, n, 0xFF) && filled(x, &x->dist, n, 0) && filled(x, &x->via, n, 0) && filled(x, &x->mark, n, 0);
 }
 
 /* ---- the cheapest path ---- */
@@ -163,8 +158,7 @@ static bool heap_put(explainer *x, uint32_t d, uint32_t id) {
   if (!eg_vec_reserve(x->m, h, 2)) return false;
   size_t i = h->n / 2;
   h->n += 2;
-  for (size_t up; i && h->p[2 * (up = (i - 1) / 2)] > d; i = up)
-    h->p[2 * i] = h->p[2 * up], h->p[2 * i + 1] = h->p[2 * up + 1];
+  for (size_t up; i && h->p[2 * (up = (i - 1) / 2)] > d; i = up) h->p[2 * i] = h->p[2 * up], h->p[2 * i + 1] = h->p[2 * up + 1];
   h->p[2 * i] = d, h->p[2 * i + 1] = id;
   return true;
 }
@@ -287,16 +281,14 @@ typedef struct kid_work {
 
 static bool kid_done(explainer *x, kid_work *w, uint32_t term, chain *sub) {
   uint32_t lemma;
-  bool ok = term != NONE && finish(x, sub, &lemma) && eg_push(x->m, &w->term, term) &&
-            eg_push(x->m, &w->lemma, lemma);
+  bool ok = term != NONE && finish(x, sub, &lemma) && eg_push(x->m, &w->term, term) && eg_push(x->m, &w->lemma, lemma);
   drop(x, sub);
   return ok;
 }
 
 /* Ends the kids' work: the step from before to op(kids), if any kid changed; forward false: the lemmas lead from
  * op(kids) to before, and so does the step. The term op(kids) in *made. */
-static bool kids_done(explainer *x, chain *c, kid_work *w, uint32_t head, uint32_t other, bool forward,
-                      uint32_t *made) {
+static bool kids_done(explainer *x, chain *c, kid_work *w, uint32_t head, uint32_t other, bool forward, uint32_t *made) {
   const eg_head *h = &x->g->heads[head];
   bool changed = false, ok = true;
   for (size_t i = 0; i < w->lemma.n; i++) changed |= w->lemma.p[i] != NONE;
@@ -339,8 +331,7 @@ static bool to_left(explainer *x, chain *c, const use *u, uint32_t atom, uint32_
 /* From the term of id to that of variable v. */
 static bool to_var(explainer *x, chain *c, const use *u, uint32_t id, uint32_t v, uint32_t *made) {
   uint32_t atom = var_atom(u, v);
-  if (atom != NONE)
-    return explain_into(x, c, id, u->tuple[atom], u->limit) && to_left(x, c, u, atom, made);
+  if (atom != NONE) return explain_into(x, c, id, u->tuple[atom], u->limit) && to_left(x, c, u, atom, made);
   *made = term_of(x, var_id(x, u, v));
   return *made != NONE && explain_into(x, c, id, var_id(x, u, v), u->limit);
 }
@@ -359,8 +350,7 @@ static bool left_kid(explainer *x, kid_work *w, const use *u, const eg_elem *e, 
   bool ok;
   if (e->kind == TARN_EG_PAT_NODE)
     ok = explain_into(x, &sub, kid, u->tuple[e->ref], u->limit) && to_left(x, &sub, u, e->ref, &made);
-  else
-    ok = to_var(x, &sub, u, kid, e->ref, &made);
+  else ok = to_var(x, &sub, u, kid, e->ref, &made);
   return kid_done(x, w, ok ? made : NONE, &sub);
 }
 
@@ -410,8 +400,7 @@ static bool right_kid(explainer *x, kid_work *w, const use *u, eg_ref ref, uint3
   return kid_done(x, w, ok ? made : NONE, &sub);
 }
 
-static bool right_seg(explainer *x, kid_work *w, const use *u, uint32_t seg, const uint32_t *ids,
-                      uint32_t *used) {
+static bool right_seg(explainer *x, kid_work *w, const use *u, uint32_t seg, const uint32_t *ids, uint32_t *used) {
   const uint32_t *have;
   seg_kids(x, u, seg, &have, used);
   for (uint32_t i = 0; i < *used; i++) {
@@ -495,8 +484,7 @@ static bool edge_into(explainer *x, chain *c, uint32_t e) {
   switch (p[0] & 3) {
   case LOG_CONG: return respell(x, c, x->e[e].x, origin(x, x->e[e].y), e, &left);
   case LOG_PLAIN: return rule_step(x, c, p[3], p[4], term_of(x, p[1]), term_of(x, p[2]));
-  case LOG_AT:
-    return respell(x, c, p[1], p + 5, e, &left) && rule_step(x, c, p[3], p[4], left, term_of(x, p[2]));
+  case LOG_AT: return respell(x, c, p[1], p + 5, e, &left) && rule_step(x, c, p[3], p[4], left, term_of(x, p[2]));
   default: return rule_into(x, c, e);
   }
 }

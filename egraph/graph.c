@@ -30,8 +30,7 @@ static inline void *reallocate(eg_mem *m, void *p, size_t old, size_t n) {
 void *eg_resize(eg_mem *m, void *p, size_t old, size_t n) {
   uint64_t limit = m->urgent ? m->limit : m->limit - m->limit / 8;
   if (m->limit && n > old && m->bytes + (n - old) > limit) {
-    eg_fail(m, TARN_NO_RESULT, "egraph: the limit of %llu bytes is reached",
-            (unsigned long long)m->limit);
+    eg_fail(m, TARN_NO_RESULT, "egraph: the limit of %llu bytes is reached", (unsigned long long)m->limit);
     return NULL;
   }
   void *q = reallocate(m, p, old, n);
@@ -79,8 +78,7 @@ void eg_vec_free(eg_mem *m, eg_vec *v) {
   *v = (eg_vec){0};
 }
 
-#define GROW(g, field, need)                                                                       \
-  (eg_grow_field(&(g)->mem, (void **)&(g)->field, &(g)->field##_cap, (need), sizeof *(g)->field))
+#define GROW(g, field, need) (eg_grow_field(&(g)->mem, (void **)&(g)->field, &(g)->field##_cap, (need), sizeof *(g)->field))
 static inline bool eg_grow_field(eg_mem *m, void **p, size_t *cap, size_t need, size_t each) {
   return need <= *cap || eg_grow(m, p, cap, need, each);
 }
@@ -113,8 +111,7 @@ static bool heads_rehash(tarn_egraph *g) {
   if (g->head_slots) eg_release(&g->mem, g->head_slots, (g->head_mask + 1) * sizeof *s);
   memset(s, 0xFF, cap * sizeof *s);
   g->head_slots = s, g->head_mask = cap - 1;
-  for (uint32_t h = 0; h < g->n_heads; h++)
-    s[head_slot(g, g->heads[h].op, g->heads[h].payload, g->heads[h].n)] = h;
+  for (uint32_t h = 0; h < g->n_heads; h++) s[head_slot(g, g->heads[h].op, g->heads[h].payload, g->heads[h].n)] = h;
   return true;
 }
 
@@ -233,12 +230,11 @@ static bool reserve_ids(tarn_egraph *g, size_t need) {
   if (need <= g->ids_cap) return true;
   size_t c = roomier(&g->mem, g->ids_cap, need, sizeof *g->rec);
   if (c < 64) c = 64;
-  bool ok = GROW(g, rec, c) && GROW(g, link, c) && GROW(g, uf, c) && GROW(g, stamp, c) &&
-            GROW(g, mask, c) && reserve_bits(g, c);
+  bool ok =
+      GROW(g, rec, c) && GROW(g, link, c) && GROW(g, uf, c) && GROW(g, stamp, c) && GROW(g, mask, c) && reserve_bits(g, c);
   for (uint32_t a = 0; ok && a < g->n_analyses; a++) {
     ok = eg_grow(&g->mem, (void **)&g->data[a], &g->data_cap[a], c, sizeof(uint64_t));
-    if (ok && g->reasons)
-      ok = eg_grow(&g->mem, (void **)&g->cause[a], &g->cause_cap[a], c, sizeof(uint32_t));
+    if (ok && g->reasons) ok = eg_grow(&g->mem, (void **)&g->cause[a], &g->cause_cap[a], c, sizeof(uint32_t));
   }
   if (ok) g->ids_cap = c;
   return ok;
@@ -278,8 +274,7 @@ static void store_kids(tarn_egraph *g, uint32_t id, const uint32_t *kids, uint32
 }
 
 /* A new node in a class of its own; room is reserved. */
-static uint32_t make_node(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
-                          uint32_t n) {
+static uint32_t make_node(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids, uint32_t n) {
   uint32_t id = g->n_ids++;
   g->rec[id].head = head;
   g->rec[id].next = id;
@@ -307,13 +302,12 @@ static bool can_add(tarn_egraph *g) {
 }
 
 /* An id for a term whose node is known in another spelling: not a node of its own. */
-static uint32_t add_alias(tarn_egraph *g, uint32_t id, uint32_t head, const uint32_t *given,
-                          uint32_t n) {
+static uint32_t add_alias(tarn_egraph *g, uint32_t id, uint32_t head, const uint32_t *given, uint32_t n) {
   const uint32_t *have = eg_origin(g, id, n);
   if (!have && n) return NONE;
   if (!n || memcmp(have, given, n * sizeof *given) == 0) return id;
-  if (!can_add(g) || !reserve_ids(g, g->n_ids + (size_t)1) || !eg_table_reserve(g, 1) ||
-      (n > 2 && !reserve_wide(g, n)) || !eg_log_reserve(g, 2))
+  if (!can_add(g) || !reserve_ids(g, g->n_ids + (size_t)1) || !eg_table_reserve(g, 1) || (n > 2 && !reserve_wide(g, n)) ||
+      !eg_log_reserve(g, 2))
     return NONE;
   uint32_t a = g->n_ids++;
   g->rec[a] = (eg_rec){head | HEAD_HIDDEN | HEAD_DEAD, {n > 0 ? given[0] : 0, n > 1 ? given[1] : 0}, a};
@@ -332,17 +326,13 @@ static uint32_t add_alias(tarn_egraph *g, uint32_t id, uint32_t head, const uint
   return a;
 }
 
-uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
-                      const uint32_t *given, uint32_t n) {
+uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids, const uint32_t *given, uint32_t n) {
   if (!can_add(g)) return NONE;
   if (g->live >= g->max_nodes) {
-    eg_fail(&g->mem, TARN_NO_RESULT, "egraph: the limit of %llu nodes is reached",
-            (unsigned long long)g->max_nodes);
+    eg_fail(&g->mem, TARN_NO_RESULT, "egraph: the limit of %llu nodes is reached", (unsigned long long)g->max_nodes);
     return NONE;
   }
-  if (!reserve_ids(g, g->n_ids + (size_t)1) || !eg_table_reserve(g, 1) ||
-      (n > 2 && !reserve_wide(g, n)))
-    return NONE;
+  if (!reserve_ids(g, g->n_ids + (size_t)1) || !eg_table_reserve(g, 1) || (n > 2 && !reserve_wide(g, n))) return NONE;
   uint64_t value[32];
   if (g->n_analyses && !eg_make_all(g, head, kids, n, value)) return NONE;
   bool respelt = g->reasons && n && memcmp(kids, given, n * sizeof *kids) != 0;
@@ -362,8 +352,7 @@ bool eg_reserve_nodes(tarn_egraph *g, uint32_t n) {
          reserve_ids(g, g->n_ids + (size_t)n) && eg_table_reserve(g, n);
 }
 
-static uint32_t add_kids(tarn_egraph *g, uint32_t head, const uint32_t *given, uint32_t *kids,
-                         uint32_t n, bool exact) {
+static uint32_t add_kids(tarn_egraph *g, uint32_t head, const uint32_t *given, uint32_t *kids, uint32_t n, bool exact) {
   for (uint32_t i = 0; i < n; i++) kids[i] = eg_find_mut(g, given[i]);
   uint64_t h = eg_hash_node(head, kids, n);
   uint32_t id = eg_table_find(g, h, head, kids, n);
@@ -387,8 +376,7 @@ uint32_t eg_add_head(tarn_egraph *g, uint32_t head, const uint32_t *kids, uint32
   return id;
 }
 
-static uint32_t add_public(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids,
-                           uint32_t n, bool exact) {
+static uint32_t add_public(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n, bool exact) {
   for (uint32_t i = 0; i < n; i++)
     if (kids[i] >= g->n_ids) {
       eg_fail(&g->mem, TARN_USAGE, "egraph: kid %u of a node is no id", i);
@@ -404,23 +392,21 @@ EG_APART static uint32_t add_unknown2(tarn_egraph *g, uint32_t head, uint32_t k0
   uint64_t h = eg_hash2(head, k0, k1);
   uint32_t bucket = EG_BUCKET * eg_slot_home(t, h), id = g->n_ids, kids[2] = {k0, k1};
   uint32_t empty = eg_slots_empty(t->slots + bucket);
-  bool is_room = empty && !g->making && !g->n_analyses && g->live < g->max_nodes &&
-                 id < g->ids_cap && id < MAX_IDS && t->used < t->room && id + 3 <= t->ids;
+  bool is_room = empty && !g->making && !g->n_analyses && g->live < g->max_nodes && id < g->ids_cap && id < MAX_IDS &&
+                 t->used < t->room && id + 3 <= t->ids;
   if (!is_room) return eg_add_head(g, head, kids, 2, false);
   eg_put2(g, id, h, bucket + eg_lowest(empty), head, g->heads[head].bit, k0, k1, 2);
   eg_count_new(g, head, 1);
   return id;
 }
 
-EG_APART static uint32_t add_any(tarn_egraph *g, uint32_t op, uint32_t payload,
-                                 const uint32_t *kids, uint32_t n) {
+EG_APART static uint32_t add_any(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
   return add_public(g, op, payload, kids, n, false);
 }
 
 /* Short for the most common nodes: then several calls are under way in the processor while memory
  * is waited for. */
-uint32_t tarn_eg_add(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids,
-                     uint32_t n) {
+uint32_t tarn_eg_add(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
   uint32_t head = recent_head(g, op, payload, 2);
   if (EG_RARE(n != 2 || head == NONE)) return add_any(g, op, payload, kids, n);
   uint32_t k0 = kids[0], k1 = kids[1];
@@ -436,8 +422,7 @@ uint32_t tarn_eg_add(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32
   return add_unknown2(g, head, k0, k1);
 }
 
-uint32_t tarn_eg_add_exact(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids,
-                           uint32_t n) {
+uint32_t tarn_eg_add_exact(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
   return add_public(g, op, payload, kids, n, true);
 }
 
@@ -455,8 +440,7 @@ static uint32_t lookup_wide(const tarn_egraph *g, uint32_t head, const uint32_t 
   return NONE;
 }
 
-uint32_t tarn_eg_lookup(const tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids,
-                        uint32_t n) {
+uint32_t tarn_eg_lookup(const tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
   uint32_t head = eg_find_head(g, op, payload, n), canon[64];
   if (head == NONE) return NONE;
   for (uint32_t i = 0; i < n; i++)

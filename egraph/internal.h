@@ -41,10 +41,9 @@ typedef struct eg_mem {
 
 void eg_mem_init(eg_mem *m, const tarn_allocator *a);
 void eg_fail(eg_mem *m, tarn_status st, const char *fmt, ...) TARN_PRINTF(3, 4);
-void *eg_resize(eg_mem *m, void *p, size_t old, size_t n); /* n > 0; NULL: failed, status set */
-void eg_release(eg_mem *m, void *p, size_t n);             /* NULL allowed */
-void *eg_pages(const tarn_allocator *a, void *p, size_t old,
-               size_t n); /* pages.c; as a's realloc */
+void *eg_resize(eg_mem *m, void *p, size_t old, size_t n);              /* n > 0; NULL: failed, status set */
+void eg_release(eg_mem *m, void *p, size_t n);                          /* NULL allowed */
+void *eg_pages(const tarn_allocator *a, void *p, size_t old, size_t n); /* pages.c; as a's realloc */
 
 typedef struct eg_vec { /* of u32 */
   uint32_t *p;
@@ -74,10 +73,10 @@ typedef struct eg_rec {
 typedef struct eg_link {
   uint32_t next[2]; /* use lists of the two inline kids */
 } eg_link;
-#define UF_ROOT   0x80000000u
-#define USE_END   0x7FFFFFFFu /* no entry */
-#define USE_WIDE  0x40000000u
-#define MAX_IDS   0x1FFFFFF0u
+#define UF_ROOT    0x80000000u
+#define USE_END    0x7FFFFFFFu /* no entry */
+#define USE_WIDE   0x40000000u
+#define MAX_IDS    0x1FFFFFF0u
 #define CLS_QUEUED 0x8000u /* in mask: the class waits for repair */
 
 typedef struct eg_head {
@@ -99,10 +98,10 @@ typedef struct eg_op { /* live nodes per op */
 typedef struct eg_table { /* of nodes by what they are: see table.c */
   uint32_t *slots;        /* buckets of EG_BUCKET slots, each one line of the cache, in block */
   void *block;
-  size_t bytes;   /* of block */
-  uint32_t mask;  /* number of buckets - 1 */
-  unsigned shift; /* of the hash: what lies above says in which bucket to look first */
-  uint32_t ids;   /* the low bits of a slot that hold an id; those above hold as much of the hash */
+  size_t bytes;        /* of block */
+  uint32_t mask;       /* number of buckets - 1 */
+  unsigned shift;      /* of the hash: what lies above says in which bucket to look first */
+  uint32_t ids;        /* the low bits of a slot that hold an id; those above hold as much of the hash */
   uint32_t used, live; /* slots with ids and tombstones; with ids */
   uint32_t room;       /* used may grow to this before more buckets are needed */
 } eg_table;
@@ -117,7 +116,7 @@ struct tarn_egraph {
   size_t ids_cap; /* all arrays below hold at least this many */
   eg_rec *rec;
   eg_link *link;
-  uint32_t *uf;    /* UF_ROOT | head of the use list, or the parent */
+  uint32_t *uf; /* UF_ROOT | head of the use list, or the parent */
   uint16_t *stamp;
   uint16_t *mask; /* per class: ops present, a Bloom filter of 15 bits; CLS_QUEUED */
   uint32_t *lost; /* a bit per id: it is no root; small enough to stay near the processor where uf
@@ -152,10 +151,10 @@ struct tarn_egraph {
 
   eg_use_list *pending;
   size_t pending_at, n_pending, pending_cap; /* from pending_at on they wait */
-  eg_vec changed;  /* pairs (class, analyses bits): values that changed, to carry upward */
-  eg_vec queued;   /* classes to repair */
-  bool dirty;      /* something to rebuild */
-  bool making;     /* inside make or join: no changes allowed */
+  eg_vec changed;                            /* pairs (class, analyses bits): values that changed, to carry upward */
+  eg_vec queued;                             /* classes to repair */
+  bool dirty;                                /* something to rebuild */
+  bool making;                               /* inside make or join: no changes allowed */
 
   tarn_eg_analysis *analyses;
   uint32_t n_analyses;
@@ -190,25 +189,17 @@ static inline uint32_t eg_find_mut(tarn_egraph *g, uint32_t x) {
   return x;
 }
 /* Whether x is a root, the name of its class. */
-static inline bool eg_is_root(const tarn_egraph *g, uint32_t x) {
-  return !(g->lost[x / 32] >> (x % 32) & 1);
-}
+static inline bool eg_is_root(const tarn_egraph *g, uint32_t x) { return !(g->lost[x / 32] >> (x % 32) & 1); }
 static inline void eg_set_parent(tarn_egraph *g, uint32_t x, uint32_t parent) {
   g->uf[x] = parent;
   g->lost[x / 32] |= 1u << (x % 32);
 }
-static inline uint32_t eg_head_of(const tarn_egraph *g, uint32_t id) {
-  return g->rec[id].head & HEAD_BITS;
-}
-static inline uint32_t eg_arity(const tarn_egraph *g, uint32_t id) {
-  return g->heads[eg_head_of(g, id)].n;
-}
+static inline uint32_t eg_head_of(const tarn_egraph *g, uint32_t id) { return g->rec[id].head & HEAD_BITS; }
+static inline uint32_t eg_arity(const tarn_egraph *g, uint32_t id) { return g->heads[eg_head_of(g, id)].n; }
 static inline uint32_t *eg_kids(const tarn_egraph *g, uint32_t id, uint32_t n) {
   return n <= 2 ? g->rec[id].k : g->wkid + g->rec[id].k[0];
 }
-static inline bool eg_visible(const tarn_egraph *g, uint32_t id) {
-  return !(g->rec[id].head & HEAD_HIDDEN);
-}
+static inline bool eg_visible(const tarn_egraph *g, uint32_t id) { return !(g->rec[id].head & HEAD_HIDDEN); }
 enum { ANY_OP = 0x7FFF };
 static inline uint16_t eg_op_bit(uint32_t op) { return (uint16_t)(1u << (op % 15)); }
 
@@ -222,21 +213,17 @@ static inline uint32_t eg_use_owner(const tarn_egraph *g, uint32_t e) {
 static inline uint32_t eg_use_slot(const tarn_egraph *g, uint32_t e, uint32_t owner) {
   return e & USE_WIDE ? (e & ~USE_WIDE) - g->rec[owner].k[0] : e & 1;
 }
-static inline uint32_t eg_use_head(const tarn_egraph *g, uint32_t root) {
-  return g->uf[root] & ~UF_ROOT;
-}
+static inline uint32_t eg_use_head(const tarn_egraph *g, uint32_t root) { return g->uf[root] & ~UF_ROOT; }
 
 /* graph.c */
 /* Room for n nodes of at most two kids, and no limit that they would pass; false: add them one by one. */
 bool eg_reserve_nodes(tarn_egraph *g, uint32_t n);
-uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload,
-                        uint32_t n); /* NONE: failed */
+uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n); /* NONE: failed */
 uint32_t eg_find_head(const tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n);
 /* kids as given; the node's id or NONE. exact: as tarn_eg_add_exact(). */
 uint32_t eg_add_head(tarn_egraph *g, uint32_t head, const uint32_t *kids, uint32_t n, bool exact);
 /* The same when the key's hash h is known and the node is not there; kids are canonical. */
-uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
-                      const uint32_t *given, uint32_t n);
+uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids, const uint32_t *given, uint32_t n);
 void eg_hide(tarn_egraph *g, uint32_t id, uint32_t flags); /* from counts */
 /* A new stamp for changes to come; what was stamped until now is at or below the result. */
 uint32_t eg_advance(tarn_egraph *g);

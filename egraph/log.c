@@ -2,15 +2,13 @@
  *
  * Each union appends one record; its place in the log is its time.  The low two bits of a record's first word are its
  * kind.  LOG_CONG: above them one node, then the other.  LOG_PLAIN, LOG_AT: the length, the two ids, rule, note, the
- * evidence.  LOG_RULE: internal.h and apply.c.  Nothing else is done while the graph grows: chains are found in the log when they are
- * asked for.  The original kids of a node whose kids changed go to g->origin as (id, kids…). */
+ * evidence.  LOG_RULE: internal.h and apply.c.  Nothing else is done while the graph grows: chains are found in the log when
+ * they are asked for.  The original kids of a node whose kids changed go to g->origin as (id, kids…). */
 #include "egraph/internal.h"
 
 #include <string.h>
 
-bool eg_log_reserve(tarn_egraph *g, size_t words) {
-  return !g->reasons || eg_vec_reserve(&g->mem, &g->log, words);
-}
+bool eg_log_reserve(tarn_egraph *g, size_t words) { return !g->reasons || eg_vec_reserve(&g->mem, &g->log, words); }
 
 void eg_log_congruent(tarn_egraph *g, uint32_t x, uint32_t y) {
   uint32_t *p = g->log.p + g->log.n;

@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-#define GROW(s, field, need)                                                                       \
-  (eg_grow((s)->mem, (void **)&(s)->field, &(s)->field##_cap, (need), sizeof *(s)->field))
+#define GROW(s, field, need) (eg_grow((s)->mem, (void **)&(s)->field, &(s)->field##_cap, (need), sizeof *(s)->field))
 
 void eg_searcher_init(eg_searcher *s, tarn_egraph *g, const tarn_eg_rules *rs) {
   *s = (eg_searcher){.g = g, .rs = rs, .mem = &g->mem};
@@ -19,8 +18,7 @@ void eg_scratch_free(eg_searcher *s) {
   eg_release(m, s->tuple, s->tuple_cap * sizeof *s->tuple);
   eg_release(m, s->fixed, s->fixed_cap * sizeof *s->fixed);
   eg_release(m, s->mode, s->mode_cap);
-  for (size_t a = 0; a < s->keyed_cap; a++)
-    eg_release(m, s->keyed[a].pair, s->keyed[a].pair_cap * sizeof *s->keyed[a].pair);
+  for (size_t a = 0; a < s->keyed_cap; a++) eg_release(m, s->keyed[a].pair, s->keyed[a].pair_cap * sizeof *s->keyed[a].pair);
   eg_release(m, s->keyed, s->keyed_cap * sizeof *s->keyed);
   eg_release(m, s->pairs, s->pairs_cap * sizeof *s->pairs);
   eg_release(m, s->pairs2, s->pairs2_cap * sizeof *s->pairs2);
@@ -52,8 +50,7 @@ static bool prepare_tests(eg_searcher *s) {
     s->ok_heads = 0;
   }
   for (uint32_t t = 0; t < tests; t++)
-    for (uint32_t h = s->ok_heads; h < heads; h++)
-      s->ok[t * s->ok_stride + h] = accepts(&s->rs->test[t], &s->g->heads[h]);
+    for (uint32_t h = s->ok_heads; h < heads; h++) s->ok[t * s->ok_stride + h] = accepts(&s->rs->test[t], &s->g->heads[h]);
   s->ok_heads = heads, s->ok_tests = tests;
   return true;
 }
@@ -359,9 +356,7 @@ static bool same_segs(const eg_searcher *s, eg_src x, eg_src y) {
   return nx == ny && memcmp(a, b, nx * sizeof *a) == 0;
 }
 
-static const eg_head *head_at(const eg_searcher *s, uint32_t atom) {
-  return &s->g->heads[eg_head_of(s->g, s->tuple[atom])];
-}
+static const eg_head *head_at(const eg_searcher *s, uint32_t atom) { return &s->g->heads[eg_head_of(s->g, s->tuple[atom])]; }
 
 /* From instruction pc on. false: stop searching. */
 static bool run(eg_searcher *s, uint32_t pc) {
@@ -383,11 +378,9 @@ static bool run(eg_searcher *s, uint32_t pc) {
     case I_ENUM: return run_enum(s, pc, in->a, class_at(s, in->x, in->x_near));
     case I_KEYED: return run_keyed(s, pc, in);
     case I_LEAF: return run_leaf(s, pc, in->a, class_at(s, in->x, in->x_near));
-    case I_USES:
-      return run_uses(s, pc, in->a, class_at(s, in->x, in->x_near), (uint32_t)in->y.slot);
+    case I_USES: return run_uses(s, pc, in->a, class_at(s, in->x, in->x_near), (uint32_t)in->y.slot);
     case I_SCAN: return run_scan(s, pc, in->a);
-    case I_SPLIT:
-      return run_split(s, pc, in->a, 0, eg_arity(s->g, s->tuple[in->a]) - s->r->atom[in->a].n_fixed);
+    case I_SPLIT: return run_split(s, pc, in->a, 0, eg_arity(s->g, s->tuple[in->a]) - s->r->atom[in->a].n_fixed);
     }
   }
   return found(s);
@@ -441,16 +434,14 @@ static bool read_segs(eg_reader *rd, tarn_egraph *g, const eg_rule *r, const uin
   return true;
 }
 
-bool eg_read(eg_reader *rd, tarn_egraph *g, const eg_rule *r, uint32_t number, const uint32_t *tuple,
-             tarn_eg_match *out) {
+bool eg_read(eg_reader *rd, tarn_egraph *g, const eg_rule *r, uint32_t number, const uint32_t *tuple, tarn_eg_match *out) {
   for (uint32_t v = 0; v < r->n_vars; v++)
-    rd->vars[v] = r->bare ? (r->var[v].atom == NONE ? NONE : eg_find_mut(g, tuple[0]))
+    rd->vars[v] = r->bare                  ? (r->var[v].atom == NONE ? NONE : eg_find_mut(g, tuple[0]))
                   : r->var[v].atom == NONE ? NONE
                                            : eg_find_mut(g, eg_src_class(g, r, r->var[v], tuple));
   for (uint32_t i = 0; i < r->n_payloads; i++)
     rd->payloads[i] = r->payload[i] == NONE ? 0 : g->heads[eg_head_of(g, tuple[r->payload[i]])].payload;
-  for (uint32_t i = 0; i < r->n_ops; i++)
-    rd->ops[i] = r->op[i] == NONE ? 0 : g->heads[eg_head_of(g, tuple[r->op[i]])].op;
+  for (uint32_t i = 0; i < r->n_ops; i++) rd->ops[i] = r->op[i] == NONE ? 0 : g->heads[eg_head_of(g, tuple[r->op[i]])].op;
   if (r->n_segs && !read_segs(rd, g, r, tuple)) return false;
   *out = (tarn_eg_match){number, eg_find_mut(g, tuple[0]), rd->vars, rd->payloads, rd->ops, rd->segs, tuple};
   return true;

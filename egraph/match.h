@@ -6,12 +6,12 @@
 
 /* Where the matches of one rule go. */
 typedef struct eg_sink {
-  eg_vec *found;   /* tuples with a node stamped after seen; NULL: only count */
-  eg_vec *known;   /* the others; NULL: only count */
+  eg_vec *found; /* tuples with a node stamped after seen; NULL: only count */
+  eg_vec *known; /* the others; NULL: only count */
   uint32_t seen;
-  uint64_t count;  /* all */
-  uint64_t limit;  /* stop when count passes it */
-  bool full;       /* stopped */
+  uint64_t count; /* all */
+  uint64_t limit; /* stop when count passes it */
+  bool full;      /* stopped */
 } eg_sink;
 
 /* The class that an atom was last looked for in by one of its kids. */
@@ -33,17 +33,17 @@ typedef struct eg_searcher {
   const tarn_eg_rules *rs;
   eg_mem *mem;
   unsigned threads; /* 0 is 1 */
-  uint8_t *ok; /* per test, per head: may it match */
+  uint8_t *ok;      /* per test, per head: may it match */
   size_t ok_cap, ok_stride;
   uint32_t ok_heads, ok_tests;
   uint32_t *leaf; /* per test: the node, for tests of one leaf */
   size_t leaf_cap;
-  eg_vec order;      /* changed nodes, by head */
-  eg_vec head_at;    /* where each head's begin in order */
-  eg_vec classes;    /* classes that hold changed nodes, with the ops of those: pairs */
-  eg_vec trig, trig_at; /* per head of a parent: (rule, atom) pairs */
-  uint16_t wanted;      /* ops that some trigger is about */
-  eg_vec possible;      /* per rule searched for */
+  eg_vec order;              /* changed nodes, by head */
+  eg_vec head_at;            /* where each head's begin in order */
+  eg_vec classes;            /* classes that hold changed nodes, with the ops of those: pairs */
+  eg_vec trig, trig_at;      /* per head of a parent: (rule, atom) pairs */
+  uint16_t wanted;           /* ops that some trigger is about */
+  eg_vec possible;           /* per rule searched for */
   bool (*hurry)(void *user); /* true: give up (time is over); asked now and then */
   void *user;
   uint32_t patience;
@@ -74,8 +74,7 @@ void eg_searcher_free(eg_searcher *s);
 bool eg_searcher_prepare(eg_searcher *s);
 /* search.c: all matches of the rules with a node stamped after since (0: all), each once. first_id: only classes from
  * this id on, for bare rules. sinks[i] belongs to rules[i]. false: out of memory or gave up. */
-bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
-               const uint32_t *first_id);
+bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since, const uint32_t *first_id);
 
 bool eg_scratch_prepare(eg_searcher *s);
 void eg_scratch_free(eg_searcher *s);
@@ -102,7 +101,6 @@ typedef struct eg_reader {
 } eg_reader;
 bool eg_reader_init(eg_reader *rd, eg_mem *m, const tarn_eg_rules *rs);
 void eg_reader_free(eg_reader *rd, eg_mem *m);
-bool eg_read(eg_reader *rd, tarn_egraph *g, const eg_rule *r, uint32_t number, const uint32_t *tuple,
-             tarn_eg_match *out);
+bool eg_read(eg_reader *rd, tarn_egraph *g, const eg_rule *r, uint32_t number, const uint32_t *tuple, tarn_eg_match *out);
 
 #endif

@@ -15,14 +15,11 @@
 
 enum { HUGE_PAGE = 1 << 21, FROM = 1 << 22 };
 
-static size_t whole(size_t n) {
-  return (n + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
-}
+static size_t whole(size_t n) { return (n + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1); }
 
 /* n bytes of address space on a boundary. */
 static void *map(size_t n, int protection) {
-  char *p =
-      mmap(NULL, n + HUGE_PAGE, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char *p = mmap(NULL, n + HUGE_PAGE, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return NULL;
   size_t before = whole((uintptr_t)p) - (uintptr_t)p, after = HUGE_PAGE - before;
   if (before) munmap(p, before);
@@ -55,7 +52,5 @@ void *eg_pages(const tarn_allocator *a, void *p, size_t old, size_t n) {
   return q;
 }
 #else
-void *eg_pages(const tarn_allocator *a, void *p, size_t old, size_t n) {
-  return a->realloc(a->user, p, old, n);
-}
+void *eg_pages(const tarn_allocator *a, void *p, size_t old, size_t n) { return a->realloc(a->user, p, old, n); }
 #endif

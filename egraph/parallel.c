@@ -76,8 +76,11 @@ static bool search_piece(worker *w, eg_searcher *own, eg_sink *part, uint32_t k)
   if (w->caller) return eg_search_piece(own, t->j, t->sinks, k);
   for (uint32_t i = 0; i < n; i++) {
     const eg_sink *b = &t->before[i];
-    part[i] = (eg_sink){.found = b->found ? &w->list[2 * i] : NULL, .known = b->known ? &w->list[2 * i + 1] : NULL,
-                        .seen = b->seen, .limit = b->full ? 0 : b->limit - b->count, .full = b->full};
+    part[i] = (eg_sink){.found = b->found ? &w->list[2 * i] : NULL,
+                        .known = b->known ? &w->list[2 * i + 1] : NULL,
+                        .seen = b->seen,
+                        .limit = b->full ? 0 : b->limit - b->count,
+                        .full = b->full};
     if (b->limit == UINT64_MAX) part[i].limit = UINT64_MAX;
   }
   bool ok = eg_search_piece(own, t->j, part, k);

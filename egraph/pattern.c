@@ -54,9 +54,7 @@ uint32_t eg_keep_rules(tarn_egraph *g, const tarn_eg_rules *rs) {
   return g->n_sets++;
 }
 
-const char *tarn_eg_rules_message(const tarn_eg_rules *rs) {
-  return rs->mem.st == TARN_OK ? "" : rs->mem.msg;
-}
+const char *tarn_eg_rules_message(const tarn_eg_rules *rs) { return rs->mem.st == TARN_OK ? "" : rs->mem.msg; }
 tarn_status tarn_eg_rules_status(const tarn_eg_rules *rs) { return rs->mem.st; }
 uint32_t tarn_eg_rules_count(const tarn_eg_rules *rs) { return rs->n; }
 const char *tarn_eg_rule_name(const tarn_eg_rules *rs, uint32_t rule) { return rs->rule[rule].name; }
@@ -113,16 +111,14 @@ static bool count_left(build *b, const tarn_eg_pat *p, uint32_t depth) {
 
 static uint32_t share_test(build *b, const tarn_eg_pat *p, uint32_t fixed, bool segs) {
   tarn_eg_rules *rs = b->rs;
-  eg_test t = {.op_how = p->op_how, .payload_how = p->payload_how, .test = p->test, .user = p->user,
-               .n = fixed, .segs = segs};
+  eg_test t = {.op_how = p->op_how, .payload_how = p->payload_how, .test = p->test, .user = p->user, .n = fixed, .segs = segs};
   t.op = p->op_how == TARN_EG_EXACT ? p->op : 0;
   t.payload = p->payload_how == TARN_EG_EXACT ? p->payload : 0;
   t.ops = t.op_how == TARN_EG_EXACT ? eg_op_bit(t.op) : ANY_OP;
   for (uint32_t i = 0; i < rs->n_tests; i++) {
     const eg_test *u = &rs->test[i];
-    if (u->op_how == t.op_how && u->payload_how == t.payload_how && u->op == t.op &&
-        u->payload == t.payload && u->test == t.test && u->user == t.user && u->n == t.n &&
-        u->segs == t.segs)
+    if (u->op_how == t.op_how && u->payload_how == t.payload_how && u->op == t.op && u->payload == t.payload &&
+        u->test == t.test && u->user == t.user && u->n == t.n && u->segs == t.segs)
       return i;
   }
   if (!eg_grow(&rs->mem, (void **)&rs->test, &rs->test_cap, rs->n_tests + 1u, sizeof t)) return NONE;
@@ -142,8 +138,14 @@ static bool fill_atom(build *b, const tarn_eg_pat *p, uint32_t parent, int32_t s
   eg_atom *a = &r->atom[me];
   uint32_t segs = 0, before = 0, fixed = 0;
   for (uint32_t i = 0; i < p->n; i++) segs += p->kids[i]->kind == TARN_EG_PAT_SEG;
-  *a = (eg_atom){.parent = parent, .slot = slot, .block = block, .n_segs = segs,
-                 .n_fixed = p->n - segs, .choice = NONE, .elem = b->n_elem, .n_elem = p->n};
+  *a = (eg_atom){.parent = parent,
+                 .slot = slot,
+                 .block = block,
+                 .n_segs = segs,
+                 .n_fixed = p->n - segs,
+                 .choice = NONE,
+                 .elem = b->n_elem,
+                 .n_elem = p->n};
   a->test = share_test(b, p, p->n - segs, segs > 0);
   if (a->test == NONE) return false;
   if (segs > 1) a->choice = r->n_words, r->n_words += segs - 1;
@@ -380,9 +382,7 @@ static bool make_left(build *b) {
 
 /* ---- right sides ---- */
 
-static bool bound_var(const build *b, uint32_t v) {
-  return v < b->r->n_vars && b->r->var[v].atom != NONE;
-}
+static bool bound_var(const build *b, uint32_t v) { return v < b->r->n_vars && b->r->var[v].atom != NONE; }
 
 static bool count_right(build *b, const tarn_eg_pat *p, uint32_t depth) {
   eg_rule *r = b->r;
@@ -408,8 +408,7 @@ static bool count_right(build *b, const tarn_eg_pat *p, uint32_t depth) {
 
 static eg_ref fill_right(build *b, const tarn_eg_pat *p, tarn_eg_pat *copies) {
   eg_rule *r = b->r;
-  if (p->kind != TARN_EG_PAT_NODE)
-    return (eg_ref){p->kind == TARN_EG_PAT_VAR ? REF_VAR : REF_SEG, p->var};
+  if (p->kind != TARN_EG_PAT_NODE) return (eg_ref){p->kind == TARN_EG_PAT_VAR ? REF_VAR : REF_SEG, p->var};
   uint32_t first = b->n_ref;
   bool segs = false;
   b->n_ref += p->n;
@@ -448,8 +447,7 @@ static bool make_right(build *b) {
   if (!copies || !r->tnode || !r->ref || !r->part) return false;
   r->n_tnode = b->n_ref = 0;
   for (uint32_t i = 0; i < in->n_rhs; i++)
-    r->part[i] = (eg_part){in->rhs[i].var, fill_right(b, in->rhs[i].pat, copies),
-                           left_root_of(b, in->rhs[i].var)};
+    r->part[i] = (eg_part){in->rhs[i].var, fill_right(b, in->rhs[i].pat, copies), left_root_of(b, in->rhs[i].var)};
   r->n_part = in->n_rhs;
   return true;
 }

@@ -54,7 +54,7 @@ typedef enum {
   I_EQ,      /* class x = class y */
   I_PAYLOAD, /* payload of atom x.atom = of y.atom */
   I_OP,
-  I_SEG      /* segments x.slot of x.atom and y.slot of y.atom (element numbers) are equal */
+  I_SEG /* segments x.slot of x.atom and y.slot of y.atom (element numbers) are equal */
 } eg_opcode;
 typedef struct eg_instr {
   eg_opcode code;
@@ -74,9 +74,9 @@ typedef struct eg_tnode { /* right-side node, kids before parents */
   bool segs;
 } eg_tnode;
 typedef struct eg_part { /* class of var = right side */
-  uint32_t var;  /* NONE: the first root */
-  eg_ref result; /* REF_VAR or REF_NODE */
-  uint32_t atom; /* the left root bound to var, or NONE */
+  uint32_t var;          /* NONE: the first root */
+  eg_ref result;         /* REF_VAR or REF_NODE */
+  uint32_t atom;         /* the left root bound to var, or NONE */
 } eg_part;
 
 typedef struct eg_rule {
@@ -91,9 +91,9 @@ typedef struct eg_rule {
   uint32_t *plan_len;
   int32_t *group_by; /* per plan: the root's kid whose class a node with a given kid is looked for in; -1: none */
   uint32_t n_vars, n_payloads, n_ops, n_segs;
-  eg_src *var;         /* where each variable is read off */
+  eg_src *var;            /* where each variable is read off */
   uint32_t *payload, *op; /* atoms */
-  eg_src *seg;         /* atom, element number */
+  eg_src *seg;            /* atom, element number */
   tarn_eg_condition *cond;
   uint32_t n_cond;
   eg_tnode *tnode;
@@ -122,8 +122,7 @@ struct tarn_eg_rules {
 uint32_t eg_keep_rules(tarn_egraph *g, const tarn_eg_rules *rs);
 
 /* Reading a match tuple. */
-static inline uint32_t eg_elem_pos(const eg_rule *r, uint32_t atom, const eg_elem *e,
-                                   const uint32_t *tuple, uint32_t arity) {
+static inline uint32_t eg_elem_pos(const eg_rule *r, uint32_t atom, const eg_elem *e, const uint32_t *tuple, uint32_t arity) {
   const eg_atom *a = &r->atom[atom];
   if (!e->segs_before) return e->fixed_before;
   if (a->n_segs == 1) return e->fixed_before + (arity - a->n_fixed);
@@ -133,8 +132,7 @@ static inline uint32_t eg_elem_pos(const eg_rule *r, uint32_t atom, const eg_ele
   if (e->segs_before == a->n_segs) p += arity - a->n_fixed - sum;
   return p;
 }
-static inline uint32_t eg_seg_len(const eg_rule *r, uint32_t atom, const eg_elem *e,
-                                  const uint32_t *tuple, uint32_t arity) {
+static inline uint32_t eg_seg_len(const eg_rule *r, uint32_t atom, const eg_elem *e, const uint32_t *tuple, uint32_t arity) {
   const eg_atom *a = &r->atom[atom];
   uint32_t rest = arity - a->n_fixed;
   if (a->n_segs == 1) return rest;
@@ -144,13 +142,11 @@ static inline uint32_t eg_seg_len(const eg_rule *r, uint32_t atom, const eg_elem
 }
 static inline uint32_t eg_slot_pos(const eg_rule *r, eg_src s, const uint32_t *tuple, uint32_t arity) {
   if (s.slot >= SLOT_ELEM)
-    return eg_elem_pos(r, s.atom, &r->elem[r->atom[s.atom].elem + (uint32_t)(s.slot - SLOT_ELEM)],
-                       tuple, arity);
+    return eg_elem_pos(r, s.atom, &r->elem[r->atom[s.atom].elem + (uint32_t)(s.slot - SLOT_ELEM)], tuple, arity);
   return s.slot >= 0 ? (uint32_t)s.slot : arity - 1 - (uint32_t)(SLOT_END - s.slot);
 }
 /* The class at a source, as stored: canonical when the graph is rebuilt. */
-static inline uint32_t eg_src_class(const tarn_egraph *g, const eg_rule *r, eg_src s,
-                                    const uint32_t *tuple) {
+static inline uint32_t eg_src_class(const tarn_egraph *g, const eg_rule *r, eg_src s, const uint32_t *tuple) {
   uint32_t id = tuple[s.atom];
   if (s.slot == SLOT_SELF) return eg_find(g, id);
   const eg_rec *rec = &g->rec[id];

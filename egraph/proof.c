@@ -11,15 +11,14 @@ static uint64_t term_hash(uint32_t op, uint32_t payload, const uint32_t *kids, u
   return h;
 }
 
-static bool same_term(const tarn_eg_proof *p, uint32_t t, uint32_t op, uint32_t payload,
-                      const uint32_t *kids, uint32_t n) {
+static bool same_term(const tarn_eg_proof *p, uint32_t t, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
   const pf_term *x = &p->term[t];
   return x->op == op && x->payload == payload && x->n == n &&
          (n == 0 || memcmp(p->kids.p + x->kids, kids, n * sizeof *kids) == 0);
 }
 
-static uint32_t *term_slot(const tarn_eg_proof *p, uint64_t h, uint32_t op, uint32_t payload,
-                           const uint32_t *kids, uint32_t n) {
+static uint32_t *term_slot(const tarn_eg_proof *p, uint64_t h, uint32_t op, uint32_t payload, const uint32_t *kids,
+                           uint32_t n) {
   size_t m = p->table.n - 1, i = (size_t)h & m;
   while (p->table.p[i] != NONE && !same_term(p, p->table.p[i], op, payload, kids, n)) i = (i + 1) & m;
   return &p->table.p[i];
@@ -77,8 +76,7 @@ tarn_eg_node tarn_eg_proof_term(const tarn_eg_proof *p, uint32_t term) {
 tarn_eg_step tarn_eg_proof_step(const tarn_eg_proof *p, uint32_t step) {
   const pf_step *s = &p->step[step];
   bool cong = s->rule == TARN_EG_RULE_CONGRUENCE;
-  return (tarn_eg_step){s->rule,   s->note,  s->forward,
-                        s->before, s->after, cong ? p->kid_lemmas.p + s->lemmas : NULL};
+  return (tarn_eg_step){s->rule, s->note, s->forward, s->before, s->after, cong ? p->kid_lemmas.p + s->lemmas : NULL};
 }
 
 /* ---- one chain ---- */
@@ -131,8 +129,7 @@ static bool unfold_step(unfold *u, const pf_step *s, bool back) {
   if (s->rule == TARN_EG_RULE_CONGRUENCE) return unfold_congruence(u, s, forward);
   uint32_t before = back ? s->after : s->before, after = back ? s->before : s->after;
   if (++u->n > u->max || !replace(u, after)) return false;
-  tarn_eg_flat f = {s->rule, s->note,          forward,   before,
-                    after,   u->spine.p[0],    u->path.p, (uint32_t)u->path.n};
+  tarn_eg_flat f = {s->rule, s->note, forward, before, after, u->spine.p[0], u->path.p, (uint32_t)u->path.n};
   return !u->fn || u->fn(u->user, u->p, &f);
 }
 

@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-#define GROW(g, field, need)                                                                       \
-  (eg_grow(&(g)->mem, (void **)&(g)->field, &(g)->field##_cap, (need), sizeof *(g)->field))
+#define GROW(g, field, need) (eg_grow(&(g)->mem, (void **)&(g)->field, &(g)->field##_cap, (need), sizeof *(g)->field))
 
 /* ---- analyses ---- */
 
@@ -47,12 +46,9 @@ uint32_t tarn_eg_add_analysis(tarn_egraph *g, const tarn_eg_analysis *a) {
   return g->n_analyses++;
 }
 
-uint64_t tarn_eg_data(const tarn_egraph *g, uint32_t analysis, uint32_t cls) {
-  return g->data[analysis][eg_find(g, cls)];
-}
+uint64_t tarn_eg_data(const tarn_egraph *g, uint32_t analysis, uint32_t cls) { return g->data[analysis][eg_find(g, cls)]; }
 
-static bool make_one(tarn_egraph *g, uint32_t a, uint32_t head, const uint32_t *kids, uint32_t n,
-                     uint64_t *out) {
+static bool make_one(tarn_egraph *g, uint32_t a, uint32_t head, const uint32_t *kids, uint32_t n, uint64_t *out) {
   const tarn_eg_analysis *an = &g->analyses[a];
   tarn_eg_node v = {g->heads[head].op, g->heads[head].payload, n, kids};
   bool was = g->making;
@@ -60,8 +56,8 @@ static bool make_one(tarn_egraph *g, uint32_t a, uint32_t head, const uint32_t *
   bool ok = an->make(an->user, g, &v, out);
   g->making = was;
   if (!ok)
-    eg_fail(&g->mem, TARN_BAD_INPUT, "egraph: analysis %s refuses node (op %u, payload %u, %u kids)",
-            an->name, v.op, v.payload, n);
+    eg_fail(&g->mem, TARN_BAD_INPUT, "egraph: analysis %s refuses node (op %u, payload %u, %u kids)", an->name, v.op, v.payload,
+            n);
   return ok;
 }
 
@@ -92,13 +88,12 @@ void eg_modify_all(tarn_egraph *g, uint32_t cls) {
   for (uint32_t a = 0; a < g->n_analyses; a++) modify_one(g, a, cls);
 }
 
-static void note_conflict(tarn_egraph *g, uint32_t a, uint32_t x, uint32_t y, uint64_t vx,
-                          uint64_t vy, uint32_t rule, uint32_t note) {
+static void note_conflict(tarn_egraph *g, uint32_t a, uint32_t x, uint32_t y, uint64_t vx, uint64_t vy, uint32_t rule,
+                          uint32_t note) {
   g->conflict = (tarn_eg_conflict){a, x, y, vx, vy, rule, note};
   g->has_conflict = true;
-  eg_fail(&g->mem, TARN_BAD_INPUT,
-          "egraph: analysis %s cannot join classes %u and %u (rule %u, note %u)",
-          g->analyses[a].name, x, y, rule, note);
+  eg_fail(&g->mem, TARN_BAD_INPUT, "egraph: analysis %s cannot join classes %u and %u (rule %u, note %u)", g->analyses[a].name,
+          x, y, rule, note);
 }
 
 bool tarn_eg_last_conflict(const tarn_egraph *g, tarn_eg_conflict *out) {
@@ -194,8 +189,8 @@ static void join_lists(tarn_egraph *g, uint32_t win, uint32_t lose) {
 }
 
 /* The joined values of win and lose in out; bits of analyses changed for either. false: a join failed. */
-static bool join_all(tarn_egraph *g, uint32_t win, uint32_t lose, uint32_t rule, uint32_t note,
-                     uint64_t *out, uint32_t *for_win, uint32_t *for_lose) {
+static bool join_all(tarn_egraph *g, uint32_t win, uint32_t lose, uint32_t rule, uint32_t note, uint64_t *out,
+                     uint32_t *for_win, uint32_t *for_lose) {
   bool ok = true;
   for (uint32_t a = 0; a < g->n_analyses; a++) {
     out[a] = g->data[a][win];
@@ -212,8 +207,8 @@ static bool join_all(tarn_egraph *g, uint32_t win, uint32_t lose, uint32_t rule,
   return ok;
 }
 
-static void commit_values(tarn_egraph *g, uint32_t win, uint32_t lose, const uint64_t *value,
-                          uint32_t for_win, uint32_t for_lose) {
+static void commit_values(tarn_egraph *g, uint32_t win, uint32_t lose, const uint64_t *value, uint32_t for_win,
+                          uint32_t for_lose) {
   for (uint32_t a = 0; a < g->n_analyses; a++) {
     g->data[a][win] = value[a];
     if ((for_win | for_lose) >> a & 1) g->data_version[a]++;
@@ -231,8 +226,7 @@ int eg_join(tarn_egraph *g, uint32_t a, uint32_t b, uint32_t rule, uint32_t note
   uint32_t lose = smaller(g, ra, rb), win = lose == ra ? rb : ra;
   uint64_t value[32];
   uint32_t for_win = 0, for_lose = 0;
-  if (g->n_analyses && !join_all(g, win, lose, rule, note, value, &for_win, &for_lose) &&
-      rule != TARN_EG_RULE_CONGRUENCE)
+  if (g->n_analyses && !join_all(g, win, lose, rule, note, value, &for_win, &for_lose) && rule != TARN_EG_RULE_CONGRUENCE)
     return -1;
   uint32_t uses = eg_use_head(g, lose);
   if (uses != USE_END) g->pending[g->n_pending++] = (eg_use_list){uses, lose, for_lose};
@@ -254,8 +248,8 @@ static bool may_union(tarn_egraph *g, uint32_t a, uint32_t b) {
 }
 
 /* Writes the record (room was reserved), joins, and takes the record back when that is refused. */
-static int join_logged(tarn_egraph *g, const uint32_t *record, uint32_t n, uint32_t a, uint32_t b,
-                       uint32_t rule, uint32_t note) {
+static int join_logged(tarn_egraph *g, const uint32_t *record, uint32_t n, uint32_t a, uint32_t b, uint32_t rule,
+                       uint32_t note) {
   size_t at = g->log.n;
   if (g->reasons) {
     memcpy(g->log.p + at, record, n * sizeof *record);
@@ -275,8 +269,8 @@ int tarn_eg_union(tarn_egraph *g, uint32_t a, uint32_t b, uint32_t rule, uint32_
   return join_logged(g, record, 5, a, b, rule, note);
 }
 
-int tarn_eg_union_at(tarn_egraph *g, uint32_t node, const uint32_t *evidence, uint32_t n, uint32_t b,
-                     uint32_t rule, uint32_t note) {
+int tarn_eg_union_at(tarn_egraph *g, uint32_t node, const uint32_t *evidence, uint32_t n, uint32_t b, uint32_t rule,
+                     uint32_t note) {
   if (!may_union(g, node, b)) return -1;
   if (!g->reasons) return eg_join(g, node, b, rule, note);
   if (n > 10000) return tarn_eg_union(g, node, b, rule, note); /* longer than a record can be */
@@ -285,8 +279,7 @@ int tarn_eg_union_at(tarn_egraph *g, uint32_t node, const uint32_t *evidence, ui
   uint32_t have = eg_arity(g, node);
   const uint32_t *kids = eg_kids(g, node, have);
   bool ok = n == have;
-  for (uint32_t i = 0; ok && i < n; i++)
-    ok = evidence[i] < g->n_ids && eg_find(g, evidence[i]) == eg_find(g, kids[i]);
+  for (uint32_t i = 0; ok && i < n; i++) ok = evidence[i] < g->n_ids && eg_find(g, evidence[i]) == eg_find(g, kids[i]);
   if (!ok) {
     eg_fail(&g->mem, TARN_USAGE, "egraph: evidence for node %u is not in the classes of its kids", node);
     return -1;

@@ -15,9 +15,9 @@ typedef struct rule_state {
   uint32_t seen_id; /* the same for classes, for bare rules */
   eg_vec known;     /* backoff: matches up to seen */
   bool known_ok;
-  eg_vec found;     /* this iteration's new ones */
-  eg_vec held;      /* waiting for a condition */
-  uint64_t held_at; /* what the conditions read, as a version */
+  eg_vec found;                /* this iteration's new ones */
+  eg_vec held;                 /* waiting for a condition */
+  uint64_t held_at;            /* what the conditions read, as a version */
   uint64_t known_at, swept_at; /* versions of the graph when known and held were swept */
   uint32_t banned_until, bans;
   bool active, skipped;
@@ -49,8 +49,7 @@ struct tarn_eg_runner {
   tarn_eg_iteration *now;
 };
 
-#define GROW(r, field, need)                                                                       \
-  (eg_grow(&(r)->g->mem, (void **)&(r)->field, &(r)->field##_cap, (need), sizeof *(r)->field))
+#define GROW(r, field, need) (eg_grow(&(r)->g->mem, (void **)&(r)->field, &(r)->field##_cap, (need), sizeof *(r)->field))
 
 /* ---- time ---- */
 
@@ -160,8 +159,7 @@ static void sweep(const tarn_egraph *g, const eg_rule *r, eg_vec *v, uint32_t se
     const uint32_t *t = v->p + i;
     bool keep = true;
     if (r->bare) keep = g->uf[t[0]] & UF_ROOT;
-    for (uint32_t a = 0; keep && a < r->n_atoms; a++)
-      keep = g->stamp[t[a]] && g->stamp[t[a]] <= seen;
+    for (uint32_t a = 0; keep && a < r->n_atoms; a++) keep = g->stamp[t[a]] && g->stamp[t[a]] <= seen;
     if (!keep) continue;
     if (to != i) memmove(v->p + to, t, w * sizeof *t);
     to += w;
@@ -209,8 +207,7 @@ static bool search_group(tarn_eg_runner *r, uint32_t since, uint32_t n, bool onl
   for (uint32_t i = 0; i < n; i++) {
     rule_state *s = &r->rule[r->group[i]];
     bool backoff = r->c->scheduler == TARN_EG_BACKOFF;
-    r->sink[i] = (eg_sink){.found = only_count ? NULL : &s->found, .seen = only_count ? 0 : s->seen,
-                           .limit = UINT64_MAX};
+    r->sink[i] = (eg_sink){.found = only_count ? NULL : &s->found, .seen = only_count ? 0 : s->seen, .limit = UINT64_MAX};
     r->first_id[i] = since ? s->seen_id : 0;
     if (!backoff) continue;
     r->sink[i].known = &s->known;
@@ -236,8 +233,7 @@ static void take_counts(tarn_eg_runner *r, uint32_t n, uint32_t iteration, bool 
   }
 }
 
-static bool search_rules(tarn_eg_runner *r, const uint32_t *active, uint32_t n, uint32_t iteration,
-                         bool only_count) {
+static bool search_rules(tarn_eg_runner *r, const uint32_t *active, uint32_t n, uint32_t iteration, bool only_count) {
   uint32_t left = n, since = 0;
   for (uint32_t i = 0; i < n; i++) r->rule[active[i]].active = true;
   while (left) { /* groups by ascending stamp */
@@ -344,16 +340,14 @@ static bool settle(tarn_eg_runner *r, uint32_t rule, uint32_t stamp, uint32_t n_
   return true;
 }
 
-static bool apply_rules(tarn_eg_runner *r, const uint32_t *active, uint32_t n, uint32_t stamp,
-                        uint32_t n_ids) {
+static bool apply_rules(tarn_eg_runner *r, const uint32_t *active, uint32_t n, uint32_t stamp, uint32_t n_ids) {
   for (uint32_t i = 0; i < n; i++) {
     rule_state *s = &r->rule[active[i]];
     if (s->skipped) continue;
     double t = seconds(r);
     uint64_t before = r->apply.unions, refused = r->apply.refused;
-    bool ok = eg_is_bulk(&r->apply, active[i])
-                  ? apply_blocks(r, active[i], &s->found)
-                  : apply_held(r, active[i]) && apply_all(r, active[i], &s->found, &s->held);
+    bool ok = eg_is_bulk(&r->apply, active[i]) ? apply_blocks(r, active[i], &s->found)
+                                               : apply_held(r, active[i]) && apply_all(r, active[i], &s->found, &s->held);
     s->held_at = condition_version(r, &r->rs->rule[active[i]]);
     s->stats.apply += seconds(r) - t;
     s->stats.unions += r->apply.unions - before, s->stats.refused += r->apply.refused - refused;
@@ -441,8 +435,7 @@ static bool iterate(tarn_eg_runner *r, const uint32_t *active, uint32_t n, tarn_
 
 static bool prepare_run(tarn_eg_runner *r) {
   uint32_t n = r->rs->n;
-  if (!GROW(r, rule, n) || !GROW(r, sink, n + 1u) || !GROW(r, group, n + 1u) || !GROW(r, first_id, n + 1u))
-    return false;
+  if (!GROW(r, rule, n) || !GROW(r, sink, n + 1u) || !GROW(r, group, n + 1u) || !GROW(r, first_id, n + 1u)) return false;
   if (n > r->n) memset(r->rule + r->n, 0, (n - r->n) * sizeof *r->rule);
   r->n = n;
   return eg_applier_init(&r->apply, r->g, r->rs);

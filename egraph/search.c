@@ -244,8 +244,7 @@ static bool index_classes(eg_searcher *s) {
 }
 
 /* For each head: the (rule, atom) pairs where a node of that head may be the parent of the atom. */
-static bool index_triggers(eg_searcher *s, const uint32_t *rules, const eg_sink *sinks, uint32_t n,
-                           uint16_t *ops) {
+static bool index_triggers(eg_searcher *s, const uint32_t *rules, const eg_sink *sinks, uint32_t n, uint16_t *ops) {
   eg_mem *m = s->mem;
   s->trig.n = s->trig_at.n = 0;
   *ops = 0;
@@ -266,8 +265,8 @@ static bool index_triggers(eg_searcher *s, const uint32_t *rules, const eg_sink 
   return true;
 }
 
-static bool pull_trigger(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, const uint32_t *trig,
-                         uint32_t cls, uint16_t ops, uint32_t e, uint32_t owner) {
+static bool pull_trigger(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, const uint32_t *trig, uint32_t cls,
+                         uint16_t ops, uint32_t e, uint32_t owner) {
   eg_sink *sink = &sinks[trig[0]];
   const eg_rule *r = &s->rs->rule[rules[trig[0]]];
   uint32_t atom = trig[1];
@@ -328,8 +327,7 @@ static bool index_changes(eg_searcher *s, const eg_search_job *j, const eg_sink 
  * size of the search alone. */
 enum { FEW_RULES = 3, PIECES = 16, SMALL = 1 << 13, WORTH_THREADS = 1 << 14 };
 
-bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
-               const uint32_t *first_id) {
+bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since, const uint32_t *first_id) {
   uint32_t left = 0;
   bool grouped = false; /* some rule's roots */
   s->since = since, s->gave_up = false;
@@ -356,8 +354,7 @@ bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n
 
 /* ---- the public search ---- */
 
-uint64_t tarn_eg_search(tarn_egraph *g, const tarn_eg_rules *rs, uint32_t rule, tarn_eg_match_fn *fn,
-                        void *user) {
+uint64_t tarn_eg_search(tarn_egraph *g, const tarn_eg_rules *rs, uint32_t rule, tarn_eg_match_fn *fn, void *user) {
   if (rule >= rs->n || g->dirty) {
     eg_fail(&g->mem, TARN_USAGE, "egraph: search needs a rule of the set and a rebuilt graph");
     return UINT64_MAX;
@@ -370,8 +367,7 @@ uint64_t tarn_eg_search(tarn_egraph *g, const tarn_eg_rules *rs, uint32_t rule, 
   eg_sink sink = {.found = fn ? &tuples : NULL, .limit = UINT64_MAX};
   uint32_t zero = 0;
   uint64_t n = UINT64_MAX;
-  if (eg_searcher_prepare(&s) && eg_search(&s, &rule, &sink, 1, 0, &zero) &&
-      (!fn || eg_reader_init(&rd, &g->mem, rs))) {
+  if (eg_searcher_prepare(&s) && eg_search(&s, &rule, &sink, 1, 0, &zero) && (!fn || eg_reader_init(&rd, &g->mem, rs))) {
     n = sink.count;
     tarn_eg_match m;
     for (size_t i = 0; i < tuples.n; i += r->n_words)

@@ -7,15 +7,13 @@
 
 #include <string.h>
 
-static inline bool same_node(const tarn_egraph *g, uint32_t id, uint32_t head, const uint32_t *kids,
-                             uint32_t n) {
+static inline bool same_node(const tarn_egraph *g, uint32_t id, uint32_t head, const uint32_t *kids, uint32_t n) {
   if (n <= 2) return eg_same2(g, id, head, n > 0 ? kids[0] : 0, n > 1 ? kids[1] : 0);
   const eg_rec *r = &g->rec[id];
   return (r->head & HEAD_BITS) == head && memcmp(g->wkid + r->k[0], kids, n * sizeof *kids) == 0;
 }
 
-uint32_t eg_table_find(const tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
-                       uint32_t n) {
+uint32_t eg_table_find(const tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids, uint32_t n) {
   const eg_table *t = &g->table;
   uint32_t ids = t->ids, tag = eg_slot_tag(t, h);
   for (uint32_t i = eg_slot_home(t, h);; i = (i + 1) & t->mask) {
@@ -170,8 +168,7 @@ bool eg_table_grow(tarn_egraph *g, uint32_t extra) {
   while (((uint64_t)old.live + extra) * 100 > want * EG_BUCKET * percent) want *= 2;
   eg_table next = {.shift = 32, .ids = ids};
   if (!new_buckets(&g->mem, &next, want)) return false;
-  bool bit = want == 2 * had &&
-             ids >> (old.shift - 1 - BITS) == 0; /* and enough of them left to tell nodes apart */
+  bool bit = want == 2 * had && ids >> (old.shift - 1 - BITS) == 0; /* and enough of them left to tell nodes apart */
   if (bit) next.shift = old.shift - 1;
   *t = next;
   if (bit) split(g, &old);

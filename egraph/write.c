@@ -98,8 +98,7 @@ static bool writable(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roo
   return w && w->write && !g->dirty;
 }
 
-tarn_status tarn_eg_write_json(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots,
-                               const tarn_eg_writer *w) {
+tarn_status tarn_eg_write_json(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots, const tarn_eg_writer *w) {
   if (!writable(g, roots, n_roots, w)) return TARN_USAGE;
   out o = {g, w, TARN_OK};
   json_graph(&o, roots, n_roots);
@@ -118,8 +117,7 @@ static void put_escaped(out *o, const char *s) {
 
 static uint32_t last_drawn(const tarn_egraph *g, uint32_t max) {
   uint32_t last = NONE, k = 0;
-  for (uint32_t c = tarn_eg_next_class(g, NONE); c != NONE && (!max || k < max); c = tarn_eg_next_class(g, c), k++)
-    last = c;
+  for (uint32_t c = tarn_eg_next_class(g, NONE); c != NONE && (!max || k < max); c = tarn_eg_next_class(g, c), k++) last = c;
   return last;
 }
 
@@ -150,15 +148,14 @@ static void dot_edges(out *o, uint32_t c, uint32_t last) {
     tarn_eg_node v = tarn_eg_node_at(o->g, n);
     for (uint32_t i = 0; i < v.n; i++) {
       if (v.kids[i] > last) continue;
-      snprintf(buf, sizeof buf, "  n%u_%u -> n%u_0 [lhead=cluster_%u, label=\"%u\"];\n", c, k, v.kids[i],
-               v.kids[i], i);
+      snprintf(buf, sizeof buf, "  n%u_%u -> n%u_0 [lhead=cluster_%u, label=\"%u\"];\n", c, k, v.kids[i], v.kids[i], i);
       put(o, buf);
     }
   }
 }
 
-tarn_status tarn_eg_write_dot(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots,
-                              uint32_t max_classes, const tarn_eg_writer *w) {
+tarn_status tarn_eg_write_dot(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots, uint32_t max_classes,
+                              const tarn_eg_writer *w) {
   if (!writable(g, roots, n_roots, w)) return TARN_USAGE;
   out o = {g, w, TARN_OK};
   char buf[160];

@@ -17,36 +17,42 @@ TARN_API const tarn_price *tarn_price_analytic(void);
 /* What the kernel graph needs of a saturated e-graph. Nodes carry (tarn_op, payload id). */
 typedef struct tarn_kgraph_input {
   tarn_lang *L;
-  tarn_egraph *g;                /* rebuilt */
-  uint32_t (*type_of)(void *user, uint32_t cls); /* type id of a class */
+  tarn_egraph *g;                                                      /* rebuilt */
+  uint32_t (*type_of)(void *user, uint32_t cls);                       /* type id of a class */
   bool (*is_constant)(void *user, const tarn_egraph *g, uint32_t cls); /* computable at compile time */
-  bool (*left_out)(void *user, uint32_t node); /* NULL, or e-nodes that need no looking at */
+  bool (*left_out)(void *user, uint32_t node);                         /* NULL, or e-nodes that need no looking at */
   void *user;
-  uint32_t nroot; const uint32_t *root; /* classes, in the order of the program's outputs */
-  const tarn_program *program;   /* names of inputs and outputs */
+  uint32_t nroot;
+  const uint32_t *root;        /* classes, in the order of the program's outputs */
+  const tarn_program *program; /* names of inputs and outputs */
 } tarn_kgraph_input;
 typedef struct tarn_kgraph_options {
   const tarn_hw *hw;
-  const tarn_price *price;       /* NULL: analytic */
-  uint32_t threads;              /* 0: hw->units */
-  bool strict;                   /* numerics exact: reductions keep their order */
-  uint32_t max_views;            /* (buffer, map) pairs kept per operand, at most 4; 0 = 4 */
-  uint32_t max_orders;           /* storage orders per buffer; 0 = 3 */
-  tarn_sel_method method;        /* TARN_SEL_TREE counts shared buffers every time; default EXACT */
-  double seconds;                /* for the selection; 0 = none: limited in steps, deterministic */
+  const tarn_price *price; /* NULL: analytic */
+  uint32_t threads;        /* 0: hw->units */
+  bool strict;             /* numerics exact: reductions keep their order */
+  uint32_t max_views;      /* (buffer, map) pairs kept per operand, at most 4; 0 = 4 */
+  uint32_t max_orders;     /* storage orders per buffer; 0 = 3 */
+  tarn_sel_method method;  /* TARN_SEL_TREE counts shared buffers every time; default EXACT */
+  double seconds;          /* for the selection; 0 = none: limited in steps, deterministic */
 } tarn_kgraph_options;
 /* A chosen kernel that reads windows, in seconds predicted: reading them in place, or from a copy of them, written out first
  * (which is counted in). */
-typedef struct tarn_ways { const char *kernel; double implicit, materialised; } tarn_ways;
+typedef struct tarn_ways {
+  const char *kernel;
+  double implicit, materialised;
+} tarn_ways;
 typedef struct tarn_kgraph_report {
   uint32_t buffers, orders, candidates; /* of the kernel graph */
   uint64_t signatures, price_uses, evaluations;
-  uint32_t cut_views, cut_orders;       /* what the limits dropped */
-  double price, price_bound, tree_price;/* seconds predicted: chosen, lower bound over the graph after cuts, sharing-blind choice */
+  uint32_t cut_views, cut_orders; /* what the limits dropped */
+  double price, price_bound,
+      tree_price; /* seconds predicted: chosen, lower bound over the graph after cuts, sharing-blind choice */
   bool optimal;
   const char *method, *price_name;
-  uint32_t kernels, copies;             /* chosen; copies apart */
-  uint32_t nways; const tarn_ways *ways; /* of the chosen kernels that have both */
+  uint32_t kernels, copies; /* chosen; copies apart */
+  uint32_t nways;
+  const tarn_ways *ways; /* of the chosen kernels that have both */
 } tarn_kgraph_report;
 /* Builds the kernel graph, selects, gives the program. Raises TARN_NO_RESULT when some root has no finite choice.
  * *picks (may be NULL): the e-node chosen in each class that the program is made of, for tarn_extract_pick(). */

@@ -4,15 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EACH_NODE(k, c, n) \
-  for (uint32_t n = kg_next_node(k, c, TARN_NONE); n != TARN_NONE; n = kg_next_node(k, c, n))
+#define EACH_NODE(k, c, n) for (uint32_t n = kg_next_node(k, c, TARN_NONE); n != TARN_NONE; n = kg_next_node(k, c, n))
 
 /* An operand as a candidate sees it: a buffer through a map, or a constant. */
 typedef struct operand {
   bool constant;
   uint32_t kcls, nv;
-  kview v[KG_MAX_VIEWS];     /* constant: v[0].map leads to term */
-  tarn_term term; /* constant: what is stored, broadcasts and other views taken off */
+  kview v[KG_MAX_VIEWS]; /* constant: v[0].map leads to term */
+  tarn_term term;        /* constant: what is stored, broadcasts and other views taken off */
 } operand;
 
 static kcand *add_cand(kgraph *k, uint32_t ag, kcand c) {
@@ -91,8 +90,7 @@ tarn_term kg_constant(kgraph *k, uint32_t c) {
   /* the smallest term of the class; a class is left open while it is being built, so that cycles are avoided */
   k->const_term[c] = TARN_NONE - 1;
   tarn_term best = TARN_NONE;
-  for (int leaf = 1; leaf >= 0 && best == TARN_NONE; leaf--)
-    EACH_NODE(k, k->cls.p[c].cls, n) {
+  for (int leaf = 1; leaf >= 0 && best == TARN_NONE; leaf--) EACH_NODE(k, k->cls.p[c].cls, n) {
       tarn_eg_node e = tarn_eg_node_at(k->g, n);
       if ((e.n == 0) != (bool)leaf || best != TARN_NONE || e.op == TARN_OP_PLACE) continue;
       tarn_term *kid = TARN_ARRAY(k->cx, tarn_term, e.n ? e.n : 1);
@@ -403,7 +401,8 @@ static bool plain_operand(kgraph *k, const operand *op, kcand *c, uint32_t j) {
 static uint32_t copied(kgraph *k, const operand *op, const tarn_layout *l);
 /* A kernel that is no nest: reads and writes plain row-major tensors; operands lying otherwise are copied first. */
 static void other_cand(kgraph *k, const target *to, uint32_t node, const tarn_eg_node *e, const operand *op) {
-  kcand c = {.kind = KC_OTHER, .node = node, .kcls = to->kcls, .nchild = e->n, .nout = to->nout, .op = e->op, .payload = e->payload};
+  kcand c = {
+      .kind = KC_OTHER, .node = node, .kcls = to->kcls, .nchild = e->n, .nout = to->nout, .op = e->op, .payload = e->payload};
   memcpy(c.out, to->out, sizeof c.out);
   c.child = TARN_ARRAY(k->cx, uint32_t, e->n + 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, e->n + 1);
   c.in = TARN_ARRAY(k->cx, tarn_layout, e->n + 1);
@@ -570,8 +569,7 @@ static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
   for (uint32_t tries = 0, i = 0; tries < 8 && i < t->nelem; tries++) {
     target to = {.ag = k->nag, .kcls = kc, .nout = t->nelem};
     bool ok = true;
-    for (i = 0; i < t->nelem && ok; i++)
-      ok = result_layout(k, cls[i], t->elem[i], li[i], nest == TARN_NONE, &to.out[i]);
+    for (i = 0; i < t->nelem && ok; i++) ok = result_layout(k, cls[i], t->elem[i], li[i], nest == TARN_NONE, &to.out[i]);
     if (ok) {
       k->nag++;
       if (nest != TARN_NONE) combos(k, &to, node, nest, e->n, op, NULL, false);

@@ -14,19 +14,21 @@
 
 typedef struct kclass { /* an e-class that matters */
   uint32_t cls, type, group;
-  uint32_t to_rep;      /* map: this class's dims -> the representative's */
+  uint32_t to_rep; /* map: this class's dims -> the representative's */
   bool constant;
 } kclass;
-typedef struct kview { uint32_t group, map; } kview; /* map: an operand's dims -> the group's dims */
+typedef struct kview {
+  uint32_t group, map;
+} kview; /* map: an operand's dims -> the group's dims */
 typedef struct kgroup {
-  uint32_t rep;         /* kclass number */
+  uint32_t rep; /* kclass number */
   uint32_t type;
   bool produced, input, constant, root;
   uint32_t nlayout, first; /* first: AND/OR class of layout 0 */
   tarn_layout layout[KG_MAX_LAYOUTS];
   uint32_t part_of[KG_MAX_LAYOUTS]; /* the concatenation this layout lies in, or TARN_NONE: group * KG_MAX_LAYOUTS + layout */
-  uint32_t demand;      /* layout 0 is demanded (an input's or an output's own order) */
-  uint32_t inner[KG_MAX_LAYOUTS]; /* masks of dims that some kernel likes innermost */
+  uint32_t demand;                  /* layout 0 is demanded (an input's or an output's own order) */
+  uint32_t inner[KG_MAX_LAYOUTS];   /* masks of dims that some kernel likes innermost */
   uint32_t ninner;
 } kgroup;
 
@@ -35,13 +37,13 @@ typedef struct kgroup {
 typedef enum { KC_INPUT, KC_NEST, KC_CONCAT, KC_OTHER, KC_ALIAS, KC_NTH } kcand_kind;
 typedef struct kcand {
   kcand_kind kind;
-  uint32_t node;        /* e-node it comes from, TARN_NONE for copies */
-  uint32_t kcls;        /* the class whose value it computes */
-  uint32_t nest;        /* before canonicalising */
-  uint32_t nchild;      /* of the nest (or concat, opaque) */
-  uint32_t *child;      /* AND/OR class; constants: TARN_NONE */
-  uint32_t *cterm;      /* constants: the (packed) term; else TARN_NONE */
-  tarn_layout *in;      /* layout per child */
+  uint32_t node;   /* e-node it comes from, TARN_NONE for copies */
+  uint32_t kcls;   /* the class whose value it computes */
+  uint32_t nest;   /* before canonicalising */
+  uint32_t nchild; /* of the nest (or concat, opaque) */
+  uint32_t *child; /* AND/OR class; constants: TARN_NONE */
+  uint32_t *cterm; /* constants: the (packed) term; else TARN_NONE */
+  tarn_layout *in; /* layout per child */
   tarn_layout out[KG_MAX_OUT];
   uint32_t nout;
   uint32_t op, payload; /* OTHER, INPUT */
@@ -58,15 +60,15 @@ typedef struct kgraph {
   tarn_egraph *g;
   tarn_solver *solver;
   uint32_t threads;
-  tarn_map *by_class;   /* e-class -> 1 + kclass number */
+  tarn_map *by_class; /* e-class -> 1 + kclass number */
   TARN_VEC(kclass) cls;
   TARN_VEC(kgroup) group;
-  uint32_t nag;         /* AND/OR classes: group layouts, then roots */
+  uint32_t nag; /* AND/OR classes: group layouts, then roots */
   TARN_VEC(kcand) cand;
   TARN_VEC(uint32_t) cand_class; /* AND/OR class per candidate */
-  uint32_t *root_class; /* AND/OR class per root */
-  tarn_term *const_term;/* per kclass: a term for a constant class, TARN_NONE until asked */
-  tarn_map *pick;       /* e-class -> 1 + chosen e-node */
+  uint32_t *root_class;          /* AND/OR class per root */
+  tarn_term *const_term;         /* per kclass: a term for a constant class, TARN_NONE until asked */
+  tarn_map *pick;                /* e-class -> 1 + chosen e-node */
   TARN_VEC(tarn_ways) ways;
   tarn_kgraph_report *r;
 } kgraph;
@@ -76,20 +78,21 @@ struct tarn_picks {
 };
 
 uint32_t kg_next_node(const kgraph *k, uint32_t eclass, uint32_t node); /* those left out are passed over */
-uint32_t kg_class(const kgraph *k, uint32_t eclass); /* kclass number of an e-class */
+uint32_t kg_class(const kgraph *k, uint32_t eclass);                    /* kclass number of an e-class */
 bool kg_produces(uint32_t op);
-void kg_groups(kgraph *k);                           /* classes, groups, maps to representatives */
-void kg_layouts(kgraph *k);                          /* storage orders */
+void kg_groups(kgraph *k);  /* classes, groups, maps to representatives */
+void kg_layouts(kgraph *k); /* storage orders */
 /* Where operand class c (kclass number) can be read from. */
 uint32_t kg_views(kgraph *k, uint32_t c, kview out[KG_MAX_VIEWS]);
-void kg_candidates(kgraph *k);                       /* kernels and their prices */
-tarn_term kg_constant(kgraph *k, uint32_t c);        /* a term for constant class c */
+void kg_candidates(kgraph *k);                                  /* kernels and their prices */
+tarn_term kg_constant(kgraph *k, uint32_t c);                   /* a term for constant class c */
 tarn_kprog *kg_program(kgraph *k, const uint32_t *choice_cand); /* per AND/OR class: candidate or TARN_NONE */
 /* The strides that layout l of group gr has when walked over class c's dims; false when they are not constant. */
 bool kg_layout_over(kgraph *k, const tarn_layout *l, uint32_t to_rep, tarn_layout *out);
 /* The layout of one part of a concatenation whose whole is laid out over its own dims. */
 tarn_layout kg_part(const tarn_layout *whole, const tarn_type *part, uint32_t axis, int64_t at);
-/* Notes both ways to read windows, if what the chosen candidate computes from its operands can be computed in both (kways.c). */
+/* Notes both ways to read windows, if what the chosen candidate computes from its operands can be computed in both (kways.c).
+ */
 void kg_ways(kgraph *k, uint32_t ag, const kcand *chosen, const char *kernel);
 /* Canonical signature of a nest candidate. */
 void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig);

@@ -8,15 +8,23 @@ uint32_t kg_class(const kgraph *k, uint32_t eclass) {
 }
 bool kg_produces(uint32_t op) {
   switch (op) {
-  case TARN_OP_INPUT: case TARN_OP_COMPUTE: case TARN_OP_NEST: case TARN_OP_MATERIALISE: case TARN_OP_CONCAT:
-  case TARN_OP_GATHER: case TARN_OP_FOLD: case TARN_OP_OPAQUE: case TARN_OP_CALL: case TARN_OP_SYSTOLIC:
-  case TARN_OP_SYSTOLIC_ACC: case TARN_OP_NTH: return true;
+  case TARN_OP_INPUT:
+  case TARN_OP_COMPUTE:
+  case TARN_OP_NEST:
+  case TARN_OP_MATERIALISE:
+  case TARN_OP_CONCAT:
+  case TARN_OP_GATHER:
+  case TARN_OP_FOLD:
+  case TARN_OP_OPAQUE:
+  case TARN_OP_CALL:
+  case TARN_OP_SYSTOLIC:
+  case TARN_OP_SYSTOLIC_ACC:
+  case TARN_OP_NTH: return true;
   default: return false;
   }
 }
 
-#define EACH_NODE(k, c, n) \
-  for (uint32_t n = kg_next_node(k, c, TARN_NONE); n != TARN_NONE; n = kg_next_node(k, c, n))
+#define EACH_NODE(k, c, n) for (uint32_t n = kg_next_node(k, c, TARN_NONE); n != TARN_NONE; n = kg_next_node(k, c, n))
 
 uint32_t kg_next_node(const kgraph *k, uint32_t c, uint32_t node) {
   do node = tarn_eg_next_node(k->g, c, node);
@@ -48,7 +56,9 @@ static void reach_all(kgraph *k) {
 }
 
 /* ---- groups ---- */
-typedef struct edge { uint32_t to, map; } edge; /* map: from's dims -> to's dims */
+typedef struct edge {
+  uint32_t to, map;
+} edge; /* map: from's dims -> to's dims */
 typedef TARN_VEC(edge) edges;
 
 static uint32_t long_dims(const tarn_type *t) {
@@ -115,7 +125,7 @@ static bool fixed_order(uint32_t op) {
 }
 static bool holds_fixed(const kgraph *k, uint32_t c) {
   EACH_NODE(k, k->cls.p[c].cls, n)
-    if (fixed_order(tarn_eg_node_at(k->g, n).op)) return true;
+  if (fixed_order(tarn_eg_node_at(k->g, n).op)) return true;
   return false;
 }
 static bool own_order(kgraph *k, uint32_t c, tarn_layout *over_rep);
@@ -190,8 +200,7 @@ bool kg_layout_over(kgraph *k, const tarn_layout *l, uint32_t to_rep, tarn_layou
   const tarn_imap m = *tarn_imap_get(k->L, to_rep);
   uint32_t at = tarn_ix_const(k->L, 0);
   if (l->block) return false;
-  for (uint32_t a = 0; a < m.nin; a++)
-    at = tarn_ix_add(k->L, at, tarn_ix_scale(k->L, m.e[a], l->stride[a], m.dim), m.dim);
+  for (uint32_t a = 0; a < m.nin; a++) at = tarn_ix_add(k->L, at, tarn_ix_scale(k->L, m.e[a], l->stride[a], m.dim), m.dim);
   if (!tarn_ix_affine(k->L, at) || m.nguard) return false;
   *out = (tarn_layout){.n = m.n, .offset = l->offset + tarn_ix_get(k->L, at)->c};
   for (uint32_t d = 0; d < m.n; d++) out->dim[d] = m.dim[d], out->stride[d] = tarn_ix_coef(k->L, at, d);
@@ -409,8 +418,7 @@ static void concat_parts(kgraph *k) {
           uint32_t back = tarn_map_invert(k->L, kid->to_rep, t->ns);
           at += t->dim[axis];
           if (kid->constant || in->input || !in->produced || back == TARN_NONE || kid->group == og) continue;
-          if (kg_layout_over(k, &part, back, &over))
-            add_layout(k, in, &over, og * KG_MAX_LAYOUTS + li);
+          if (kg_layout_over(k, &part, back, &over)) add_layout(k, in, &over, og * KG_MAX_LAYOUTS + li);
         }
       }
     }

@@ -39,9 +39,7 @@ static uint32_t const_buffer(build *b, tarn_term term, const tarn_layout *l) {
   if (fresh) *at = 1 + new_buffer(b, TARN_BUF_CONST, tarn_term_type(b->k->L, term)->dtype, l, term);
   return (uint32_t)*at - 1;
 }
-static tarn_dtype type_of_class(const build *b, uint32_t kc) {
-  return tarn_type_get(b->k->L, b->k->cls.p[kc].type)->dtype;
-}
+static tarn_dtype type_of_class(const build *b, uint32_t kc) { return tarn_type_get(b->k->L, b->k->cls.p[kc].type)->dtype; }
 /* The buffer of an AND/OR class, whoever computes it. */
 static uint32_t buffer_of(build *b, uint32_t ag) {
   if (b->buffer[ag] != TARN_NONE) return b->buffer[ag];
@@ -137,8 +135,17 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
   bool carried = tarn_ksig_block(k->L, &blocked, &s);
   kg_signature(k, c, &sig);
   if (!carried || !tarn_ksig_equal(&sig, &blocked)) s = tarn_solve(k->solver, &sig, &cost);
-  tarn_kernel x = {.name = kernel_name(b, c), .kind = TARN_K_NEST, .nest = sig.nest, .nin = sig.nin, .nout = c->nout,
-                   .sched = s, .sig = priced, .copy = c->copy, .price = c->price, .flops = cost.flops, .term = TARN_NONE};
+  tarn_kernel x = {.name = kernel_name(b, c),
+                   .kind = TARN_K_NEST,
+                   .nest = sig.nest,
+                   .nin = sig.nin,
+                   .nout = c->nout,
+                   .sched = s,
+                   .sig = priced,
+                   .copy = c->copy,
+                   .price = c->price,
+                   .flops = cost.flops,
+                   .term = TARN_NONE};
   x.in = operand_buffers(b, c), x.out = result_buffers(b, ag, c);
   x.in_layout = tarn_copy(k->cx, sig.in, (sig.nin + 1) * sizeof *sig.in);
   x.out_layout = tarn_copy(k->cx, sig.out, sizeof sig.out);
@@ -152,8 +159,12 @@ static double layout_bytes(const build *b, uint32_t buf, const tarn_layout *l) {
 /* The kernel's term is its operator over inputs that stand for its buffers. */
 static void emit_other(build *b, uint32_t ag, const kcand *c) {
   kgraph *k = b->k;
-  tarn_kernel x = {.name = kernel_name(b, c), .kind = TARN_K_OPAQUE, .payload = c->payload, .nin = c->nchild,
-                   .nout = c->nout, .price = c->price};
+  tarn_kernel x = {.name = kernel_name(b, c),
+                   .kind = TARN_K_OPAQUE,
+                   .payload = c->payload,
+                   .nin = c->nchild,
+                   .nout = c->nout,
+                   .price = c->price};
   x.in = operand_buffers(b, c), x.out = result_buffers(b, ag, c);
   tarn_term *kid = TARN_ARRAY(k->cx, tarn_term, c->nchild + 1);
   tarn_eg_node e = tarn_eg_node_at(k->g, c->node);
@@ -282,10 +293,10 @@ uint32_t tarn_extract_pick(const tarn_picks *p, uint32_t cls) {
   return n;
 }
 
-tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r,
-                         tarn_picks **picks) {
+tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r, tarn_picks **picks) {
   tarn_ctx *cx = tarn_lang_ctx(in->L);
-  kgraph k = {.in = in, .o = o, .L = in->L, .cx = cx, .g = in->g, .r = r, .by_class = tarn_map_new(cx), .pick = tarn_map_new(cx)};
+  kgraph k = {
+      .in = in, .o = o, .L = in->L, .cx = cx, .g = in->g, .r = r, .by_class = tarn_map_new(cx), .pick = tarn_map_new(cx)};
   *r = (tarn_kgraph_report){0};
   k.threads = o->threads ? o->threads : o->hw->units;
   k.solver = tarn_solver_new(in->L, o->hw, k.threads);

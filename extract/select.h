@@ -45,8 +45,8 @@ TARN_API void tarn_sel_graph_free(tarn_sel_graph *g); /* NULL is allowed */
 TARN_API tarn_status tarn_sel_add_classes(tarn_sel_graph *g, uint32_t n, uint32_t *first);
 /* Adds a node to class cls, which must exist, as must its children. A child may be named twice: each naming is paid in
  * tree cost, the class once in dag cost. *node may be NULL. */
-TARN_API tarn_status tarn_sel_add_node(tarn_sel_graph *g, uint32_t cls, double cost, const uint32_t *kids,
-                                       uint32_t n_kids, uint32_t *node);
+TARN_API tarn_status tarn_sel_add_node(tarn_sel_graph *g, uint32_t cls, double cost, const uint32_t *kids, uint32_t n_kids,
+                                       uint32_t *node);
 TARN_API tarn_status tarn_sel_add_root(tarn_sel_graph *g, uint32_t cls); /* twice the same root counts once */
 TARN_API tarn_status tarn_sel_set_cost(tarn_sel_graph *g, uint32_t node, double cost);
 /* Names for results and messages; copied. Unnamed things are called by their number. */
@@ -81,8 +81,7 @@ typedef struct tarn_sel_read_options {
 } tarn_sel_read_options;
 /* o may be NULL. TARN_BAD_INPUT "FILE:LINE: …" for malformed JSON, "FILE: …" with the id for a dangling child, an id
  * given twice, a negative cost, a node without class, no nodes, no roots. */
-TARN_API tarn_status tarn_sel_read_json(tarn_ctx *cx, const char *path, const tarn_sel_read_options *o,
-                                        tarn_sel_graph **out);
+TARN_API tarn_status tarn_sel_read_json(tarn_ctx *cx, const char *path, const tarn_sel_read_options *o, tarn_sel_graph **out);
 /* The same from memory; file is used in messages. */
 TARN_API tarn_status tarn_sel_parse_json(tarn_ctx *cx, const char *text, size_t n, const char *file,
                                          const tarn_sel_read_options *o, tarn_sel_graph **out);
@@ -99,7 +98,7 @@ typedef enum tarn_sel_method {
   TARN_SEL_RANDOM, /* a valid selection drawn with the seed */
   TARN_SEL_METHODS
 } tarn_sel_method;
-TARN_API const char *tarn_sel_method_name(tarn_sel_method m);             /* "tree" … */
+TARN_API const char *tarn_sel_method_name(tarn_sel_method m); /* "tree" … */
 TARN_API bool tarn_sel_method_named(const char *name, tarn_sel_method *out);
 
 /* ---- costs of one's own ----
@@ -123,13 +122,13 @@ typedef struct tarn_sel_cost {
 } tarn_sel_cost;
 
 typedef struct tarn_sel_options {
-  double seconds;   /* limit, from the call; INFINITY = none. The first answer is given whatever it costs. */
-  bool cpu_time;    /* all seconds are processor time of the calling thread; otherwise wall clock */
-  uint64_t steps;   /* limit of work in units that do not depend on the machine; 0 = none. About 10^8 a second. */
-  uint64_t seed;    /* random, and the perturbations of local search */
-  double gap;       /* stop when (cost - bound) <= gap * cost; 0 = prove the optimum */
-  const tarn_sel_cost *cost;          /* NULL: additive, the nodes' own costs */
-  const uint32_t *start;              /* NULL, or by class a selection to begin from (greedy, exact; must be valid) */
+  double seconds;            /* limit, from the call; INFINITY = none. The first answer is given whatever it costs. */
+  bool cpu_time;             /* all seconds are processor time of the calling thread; otherwise wall clock */
+  uint64_t steps;            /* limit of work in units that do not depend on the machine; 0 = none. About 10^8 a second. */
+  uint64_t seed;             /* random, and the perturbations of local search */
+  double gap;                /* stop when (cost - bound) <= gap * cost; 0 = prove the optimum */
+  const tarn_sel_cost *cost; /* NULL: additive, the nodes' own costs */
+  const uint32_t *start;     /* NULL, or by class a selection to begin from (greedy, exact; must be valid) */
   /* NULL, or called at each better selection or bound; bound is -INFINITY until there is one. Return false to stop. */
   bool (*progress)(void *user, double seconds, double cost, double bound);
   void *user;
@@ -138,30 +137,32 @@ typedef struct tarn_sel_options {
 TARN_API tarn_sel_options tarn_sel_defaults(tarn_sel_method m);
 
 typedef struct tarn_sel_result {
-  uint32_t *choice;    /* by class: the chosen node, TARN_SEL_NONE where the roots don't need the class */
+  uint32_t *choice; /* by class: the chosen node, TARN_SEL_NONE where the roots don't need the class */
   uint32_t n_classes;
-  uint32_t n_chosen;   /* classes that have a node */
-  uint32_t n_reduced;  /* nodes that the reductions left to choose among; all of the graph's where a method has none */
-  double tree_cost;    /* of the graph's own costs (or of the callback's when it is one additive value) */
-  double dag_cost;     /* likewise */
-  double cost;         /* what was minimised: dag_cost; tree_cost for tree; the combined cost when there is one */
-  double lower_bound;  /* proven, of the least dag cost (of the least combined cost when there is one) */
-  bool optimal;        /* cost equals the lower bound up to rounding (1e-9 relative); for tree: dag_cost does */
-  const char *stop;    /* "done", "seconds", "steps", "gap" or "asked" */
-  double seconds;      /* all of the run */
-  double first_seconds;/* until the first selection */
+  uint32_t n_chosen;    /* classes that have a node */
+  uint32_t n_reduced;   /* nodes that the reductions left to choose among; all of the graph's where a method has none */
+  double tree_cost;     /* of the graph's own costs (or of the callback's when it is one additive value) */
+  double dag_cost;      /* likewise */
+  double cost;          /* what was minimised: dag_cost; tree_cost for tree; the combined cost when there is one */
+  double lower_bound;   /* proven, of the least dag cost (of the least combined cost when there is one) */
+  bool optimal;         /* cost equals the lower bound up to rounding (1e-9 relative); for tree: dag_cost does */
+  const char *stop;     /* "done", "seconds", "steps", "gap" or "asked" */
+  double seconds;       /* all of the run */
+  double first_seconds; /* until the first selection */
   uint64_t steps;
   tarn_ctx *cx;
 } tarn_sel_result;
 
 /* Runs a method; o may be NULL. The result has been verified by tarn_sel_verify() (TARN_INTERNAL if that fails).
  * cost callbacks: tree takes `term` or k = 1 sums; greedy and exact all; the others additive. TARN_USAGE otherwise. */
-TARN_API tarn_status tarn_sel_run(tarn_sel_graph *g, tarn_sel_method m, const tarn_sel_options *o,
-                                  tarn_sel_result *out);
+TARN_API tarn_status tarn_sel_run(tarn_sel_graph *g, tarn_sel_method m, const tarn_sel_options *o, tarn_sel_result *out);
 TARN_API void tarn_sel_result_free(tarn_sel_result *r); /* NULL and all-zero are allowed */
 
 /* ---- checking, by code that shares nothing with the solvers ---- */
-typedef struct tarn_sel_prices { double tree_cost, dag_cost; uint32_t n_chosen; } tarn_sel_prices;
+typedef struct tarn_sel_prices {
+  double tree_cost, dag_cost;
+  uint32_t n_chosen;
+} tarn_sel_prices;
 /* choice[class]: is it complete, of nodes of the right classes, finite and without cycle over what the roots need?
  * TARN_NO with the reason in the message otherwise. out may be NULL; costs are recomputed from the graph. */
 TARN_API tarn_status tarn_sel_verify(tarn_sel_graph *g, const uint32_t *choice, tarn_sel_prices *out);
@@ -169,9 +170,9 @@ TARN_API tarn_status tarn_sel_verify(tarn_sel_graph *g, const uint32_t *choice, 
 /* ---- several objectives ---- */
 typedef struct tarn_sel_front {
   uint32_t n, k, n_classes;
-  double *value;       /* n * k, in order of the first objective; none dominates another, no two are equal */
-  uint32_t *choice;    /* n * n_classes */
-  bool complete;       /* every point of the Pareto front is there (otherwise: those found within the limits) */
+  double *value;    /* n * k, in order of the first objective; none dominates another, no two are equal */
+  uint32_t *choice; /* n * n_classes */
+  bool complete;    /* every point of the Pareto front is there (otherwise: those found within the limits) */
   double seconds;
   tarn_ctx *cx;
 } tarn_sel_front;
@@ -182,8 +183,7 @@ TARN_API void tarn_sel_front_free(tarn_sel_front *f);
 /* ---- writing a result ----
  * {"schema":1, "method", "tree_cost", "dag_cost", "lower_bound", "optimal", "stop", "seconds",
  *  "choices":{CLASS: NODE, …}} in order of class; infinite numbers are null. path "-" is refused: libraries don't print. */
-TARN_API tarn_status tarn_sel_write_result(tarn_sel_graph *g, const tarn_sel_result *r, const char *method,
-                                           const char *path);
+TARN_API tarn_status tarn_sel_write_result(tarn_sel_graph *g, const tarn_sel_result *r, const char *method, const char *path);
 
 /* ---- an extractor of one's own ----
  * A shared object that exports
@@ -202,8 +202,7 @@ typedef struct tarn_sel_job {
 } tarn_sel_job;
 typedef int tarn_sel_plugin_fn(const tarn_sel_view *g, tarn_sel_job *job);
 /* Loads path, runs it, verifies what it chose: TARN_NO when that is not a selection, TARN_IO when it does not load. */
-TARN_API tarn_status tarn_sel_run_plugin(tarn_sel_graph *g, const char *path, const tarn_sel_options *o,
-                                         tarn_sel_result *out);
+TARN_API tarn_status tarn_sel_run_plugin(tarn_sel_graph *g, const char *path, const tarn_sel_options *o, tarn_sel_result *out);
 /* The same with a function that is already there. */
 TARN_API tarn_status tarn_sel_run_function(tarn_sel_graph *g, tarn_sel_plugin_fn *fn, const tarn_sel_options *o,
                                            tarn_sel_result *out);

@@ -5,8 +5,7 @@
 const tarn_hw *tarn_hw_load(tarn_lang *L, const char *name) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   for (const tarn_embedded *e = tarn_hw_embedded; e->name; e++)
-    if (!strcmp(e->name, name))
-      return tarn_hw_parse(L, tarn_sx_read(cx, e->text, e->n, tarn_format(cx, "%s.hw", name)));
+    if (!strcmp(e->name, name)) return tarn_hw_parse(L, tarn_sx_read(cx, e->text, e->n, tarn_format(cx, "%s.hw", name)));
   if (!strpbrk(name, "./")) {
     tarn_buf b = {.cx = cx};
     tarn_buf_str(&b, "");

@@ -15,60 +15,76 @@ typedef enum tarn_hw_kind { TARN_HW_CPU, TARN_HW_GPU, TARN_HW_DSA } tarn_hw_kind
 
 /* A memory level, nearest the units first. The last one is main memory (capacity 0 = unbounded). */
 typedef struct tarn_hw_memory {
-  const char *name;              /* reg l1 l2 l3 dram | smem global | inp wgt acc … */
-  int64_t capacity;              /* bytes of one instance */
-  uint32_t instances;            /* how many of them (an L2 per core: cores) */
-  uint32_t line, align, banks;   /* bytes, bytes, count */
-  double read, write;            /* bytes a cycle, one instance (shared levels: all units together) */
-  double latency;                /* cycles */
-  bool managed;                  /* software-managed (scratchpad), not a cache */
-  uint32_t entry;                /* bytes an address steps by; 1 when byte-addressed */
-  const char *shadow_of;         /* NULL or the memory it mirrors */
-  uint32_t nkeep; const char *const *keep; /* operand classes it may hold; 0 = any */
+  const char *name;            /* reg l1 l2 l3 dram | smem global | inp wgt acc … */
+  int64_t capacity;            /* bytes of one instance */
+  uint32_t instances;          /* how many of them (an L2 per core: cores) */
+  uint32_t line, align, banks; /* bytes, bytes, count */
+  double read, write;          /* bytes a cycle, one instance (shared levels: all units together) */
+  double latency;              /* cycles */
+  bool managed;                /* software-managed (scratchpad), not a cache */
+  uint32_t entry;              /* bytes an address steps by; 1 when byte-addressed */
+  const char *shadow_of;       /* NULL or the memory it mirrors */
+  uint32_t nkeep;
+  const char *const *keep; /* operand classes it may hold; 0 = any */
 } tarn_hw_memory;
 
 /* What a unit can do in one go. Its meaning is a term in which ?NAME stands for the operand of that name, ((dims),()).
  * The last operand is the result; where the meaning reads it too, it is an accumulator that is replaced in place. */
-typedef struct tarn_hw_operand { const char *name, *memory; tarn_dtype dtype; uint32_t n; int64_t dim[TARN_MAX_DIMS]; } tarn_hw_operand;
+typedef struct tarn_hw_operand {
+  const char *name, *memory;
+  tarn_dtype dtype;
+  uint32_t n;
+  int64_t dim[TARN_MAX_DIMS];
+} tarn_hw_operand;
 typedef struct tarn_hw_intrinsic {
-  const char *name;              /* fma  vnni  mma  gemm … */
-  const tarn_sx *meaning;        /* as written; tarn_hw_meaning_of() reads it */
-  const tarn_sx *source;         /* (intrinsic …) as written, constraints included */
-  uint32_t nop; const tarn_hw_operand *op; /* the last one is the result */
-  double latency, throughput;    /* cycles until the result; issues a cycle (per unit of execution) */
-  double ops;                    /* scalar multiply-adds (or operations) of one issue */
-  const char *encoding;          /* LLVM intrinsic, PTX, or instruction family; NULL: plain IR */
-  uint32_t nattr; const tarn_attr *attr; /* further integers/strings: reuse distance, index widths, … */
+  const char *name;       /* fma  vnni  mma  gemm … */
+  const tarn_sx *meaning; /* as written; tarn_hw_meaning_of() reads it */
+  const tarn_sx *source;  /* (intrinsic …) as written, constraints included */
+  uint32_t nop;
+  const tarn_hw_operand *op;  /* the last one is the result */
+  double latency, throughput; /* cycles until the result; issues a cycle (per unit of execution) */
+  double ops;                 /* scalar multiply-adds (or operations) of one issue */
+  const char *encoding;       /* LLVM intrinsic, PTX, or instruction family; NULL: plain IR */
+  uint32_t nattr;
+  const tarn_attr *attr; /* further integers/strings: reuse distance, index widths, … */
 } tarn_hw_intrinsic;
 
 /* Cost of a scalar operator, in cycles per vector, by its name in access/fx.def. */
-typedef struct tarn_hw_latency { const char *fx; double cycles; } tarn_hw_latency;
+typedef struct tarn_hw_latency {
+  const char *fx;
+  double cycles;
+} tarn_hw_latency;
 
 typedef struct tarn_hw {
   const char *name;
   tarn_hw_kind kind;
   const char *triple, *cpu, *features; /* for LLVM; "" when none */
-  double clock;                  /* Hz */
-  uint32_t units;                /* cores | multiprocessors | 1 */
-  uint32_t vector_bits;          /* of one register; 0 when there is no vector unit */
-  uint32_t vector_regs;          /* architectural registers */
-  uint32_t nmem; const tarn_hw_memory *mem;
-  uint32_t nintrin; const tarn_hw_intrinsic *intrin;
-  double launch, barrier;        /* seconds to start a kernel on one unit, to join all units */
-  uint32_t nlatency; const tarn_hw_latency *latency; /* 1 cycle where absent */
-  uint32_t nattr; const tarn_attr *attr; /* everything else: queues, tokens, layout, limits, quirks as read */
+  double clock;                        /* Hz */
+  uint32_t units;                      /* cores | multiprocessors | 1 */
+  uint32_t vector_bits;                /* of one register; 0 when there is no vector unit */
+  uint32_t vector_regs;                /* architectural registers */
+  uint32_t nmem;
+  const tarn_hw_memory *mem;
+  uint32_t nintrin;
+  const tarn_hw_intrinsic *intrin;
+  double launch, barrier; /* seconds to start a kernel on one unit, to join all units */
+  uint32_t nlatency;
+  const tarn_hw_latency *latency; /* 1 cycle where absent */
+  uint32_t nattr;
+  const tarn_attr *attr; /* everything else: queues, tokens, layout, limits, quirks as read */
   const tarn_sx *source;
 } tarn_hw;
 
 /* All raise; messages FILE:LINE:COL: …. Checks that the description is possible (sizes positive, names resolve…). */
 TARN_API const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s);
-TARN_API const tarn_hw *tarn_hw_load(tarn_lang *L, const char *name_or_path); /* a shipped name (aarch64, riscv64, x86-64-v3 …) or a file */
+TARN_API const tarn_hw *tarn_hw_load(tarn_lang *L,
+                                     const char *name_or_path); /* a shipped name (aarch64, riscv64, x86-64-v3 …) or a file */
 TARN_API uint32_t tarn_hw_shipped(const char **names, uint32_t max); /* how many; the first max of them */
 TARN_API void tarn_hw_print(const tarn_hw *hw, tarn_buf *b);
 TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name); /* NULL */
 TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units); /* multiply-adds a second on that many units */
-TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);             /* >= 1 */
-TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op);           /* per vector */
+TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);              /* >= 1 */
+TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op);            /* per vector */
 
 /* ---------------------------------------------------------------- what intrinsics mean */
 
@@ -76,8 +92,8 @@ TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op);           /*
 typedef struct tarn_hw_meaning {
   const char *call;
   tarn_term term;
-  uint32_t nin;                  /* operands that it reads: all but the result, and that too when it accumulates */
-  const tarn_term *in;           /* INPUT terms, in the order of the operands */
+  uint32_t nin;        /* operands that it reads: all but the result, and that too when it accumulates */
+  const tarn_term *in; /* INPUT terms, in the order of the operands */
   bool acc;
 } tarn_hw_meaning;
 /* Raises "FILE:LINE:COL: …" when the meaning does not parse or type, has a variable that is no operand, leaves an operand
@@ -87,13 +103,13 @@ TARN_API tarn_hw_meaning tarn_hw_meaning_of(tarn_lang *L, const tarn_hw *hw, uin
 /* A meaning as one loop nest: epi(reduce_{red} body(operands), accumulator), or without a reduction a map. */
 typedef enum tarn_hw_role { TARN_HW_UNIT, TARN_HW_M, TARN_HW_N, TARN_HW_K } tarn_hw_role;
 typedef struct tarn_hw_form {
-  bool product;                  /* a reduction over pairs of one element of each of two operands; else a map */
-  uint32_t body, red, epi;       /* fx of $0 $1 (product) or of all operands (map); reducer; fx of result $0 and accumulator
-                                  * $1. TARN_NONE when absent */
-  uint32_t operand[2];           /* product: which operands $0 and $1 are */
-  int64_t m, n, k;               /* product: extents of the tile; M varies with $0, N with $1 (or with both), K is reduced */
+  bool product;            /* a reduction over pairs of one element of each of two operands; else a map */
+  uint32_t body, red, epi; /* fx of $0 $1 (product) or of all operands (map); reducer; fx of result $0 and accumulator
+                            * $1. TARN_NONE when absent */
+  uint32_t operand[2];     /* product: which operands $0 and $1 are */
+  int64_t m, n, k;         /* product: extents of the tile; M varies with $0, N with $1 (or with both), K is reduced */
   tarn_hw_role role[3][TARN_MAX_DIMS]; /* product: what the dims of $0, of $1 and of the result are; UNIT: it does not vary */
-  bool chains;                   /* epi adds to the accumulator what the reduction would: steps over K may follow one another */
+  bool chains; /* epi adds to the accumulator what the reduction would: steps over K may follow one another */
 } tarn_hw_form;
 /* False when the meaning has neither form. Raises for memory only. */
 TARN_API bool tarn_hw_form_of(tarn_lang *L, const tarn_hw_meaning *m, tarn_hw_form *out);

@@ -64,7 +64,8 @@ bool tarn_ksig_block(tarn_lang *L, tarn_ksig *k, const tarn_schedule **s) {
   b.nest = tarn_nest_intern(L, &n);
   tarn_ksig_canonical(L, &b);
   const tarn_stage *after = tarn_nest_get(L, b.nest)->stage;
-  bool same = after->nown == st.nown + 1 && after->nred == st.nred && after->own[v] == st.own[v] / tile && after->own[v + 1] == tile;
+  bool same =
+      after->nown == st.nown + 1 && after->nred == st.nred && after->own[v] == st.own[v] / tile && after->own[v + 1] == tile;
   for (uint32_t d = 0; d < st.nown && same; d++)
     if (d != v) same = after->own[d + (d > v)] == st.own[d];
   for (uint32_t d = 0; d < st.nred && same; d++) same = after->red[d] == st.red[d];

@@ -86,8 +86,7 @@ static void subst_stage(work *w, work_stage *s, const uint32_t *sub, uint32_t nn
     tarn_imap *m = &s->read[r].m;
     uint32_t n = s->read[r].epi ? nnew_acc : nnew;
     for (uint32_t a = 0; a < m->nin; a++) m->e[a] = tarn_ix_subst(w->L, m->e[a], sub, dim);
-    for (uint32_t g = 0; g < m->nguard; g++)
-      m->guard[g].e = tarn_ix_subst(w->L, m->guard[g].e, sub, dim);
+    for (uint32_t g = 0; g < m->nguard; g++) m->guard[g].e = tarn_ix_subst(w->L, m->guard[g].e, sub, dim);
     m->n = (uint8_t)n, m->ns = (uint8_t)n;
     memset(m->dim, 0, sizeof m->dim);
     memcpy(m->dim, dim, n * sizeof *dim);
@@ -96,7 +95,10 @@ static void subst_stage(work *w, work_stage *s, const uint32_t *sub, uint32_t nn
 
 /* Which list of a stage a position lies in. */
 typedef enum { SHARED, OWN, RED } where;
-typedef struct pos { where in; uint32_t at; } pos;
+typedef struct pos {
+  where in;
+  uint32_t at;
+} pos;
 static pos locate(const work *w, const work_stage *s, uint32_t d) {
   if (d < w->depth) return (pos){SHARED, d};
   d -= w->depth;
@@ -124,8 +126,7 @@ static void stage_replace(work *w, work_stage *s, uint32_t d, uint32_t remove, u
   for (uint32_t i = 0; i < n; i++)
     if (i < d || i >= d + remove) sub[i] = tarn_ix_var(w->L, i < d ? i : i - remove + insert, dim);
   if (remove == 1 && insert == 2)
-    sub[d] = tarn_ix_add(w->L, tarn_ix_scale(w->L, tarn_ix_var(w->L, d, dim), v[1], dim),
-                         tarn_ix_var(w->L, d + 1, dim), dim);
+    sub[d] = tarn_ix_add(w->L, tarn_ix_scale(w->L, tarn_ix_var(w->L, d, dim), v[1], dim), tarn_ix_var(w->L, d + 1, dim), dim);
   if (remove == 2 && insert == 1) {
     sub[d] = tarn_ix_div(w->L, tarn_ix_var(w->L, d, dim), old[d + 1], dim);
     sub[d + 1] = tarn_ix_mod(w->L, tarn_ix_var(w->L, d, dim), old[d + 1], dim);
@@ -371,7 +372,8 @@ static void close_nest(work *w, tarn_ksig *k, bool flat) {
   tarn_nest n = {.depth = w->depth, .out_ns = (uint8_t)total, .nstage = w->nstage, .nchild = old->nchild, .stage = st};
   memcpy(n.shared, w->shared, sizeof n.shared);
   for (uint32_t i = 0; i < k->nin && flat; i++) {
-    int64_t before = tarn_layout_before(&k->in[i]), elems = tarn_layout_elems(&k->in[i]) + before, offset = k->in[i].offset - before;
+    int64_t before = tarn_layout_before(&k->in[i]), elems = tarn_layout_elems(&k->in[i]) + before,
+            offset = k->in[i].offset - before;
     k->in[i] = tarn_layout_row_major(1, &elems);
     k->in[i].offset = offset;
   }

@@ -64,7 +64,11 @@ double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, 
 }
 
 /* ---- compute ---- */
-typedef struct tile { int64_t size[TARN_MAX_DIMS]; uint32_t vdim; int64_t lanes; } tile;
+typedef struct tile {
+  int64_t size[TARN_MAX_DIMS];
+  uint32_t vdim;
+  int64_t lanes;
+} tile;
 
 static double vectors(const tile *t, uint32_t d, int64_t size) {
   return d == t->vdim ? (double)ceil_div(size, t->lanes) : (double)size;
@@ -117,8 +121,8 @@ static double loads(const acc_model *a, const stage_model *m, const tile *t) {
   if (t->vdim < m->n && (a->guarded >> t->vdim & 1)) /* a mask for each vector of the first and the last tile */
     guard += mind(1, 2 / (double)ceil_div(m->dim[t->vdim], t->size[t->vdim]));
   if (m->n > m->nacc && (a->guarded >> (m->n - 1) & 1) && t->size[m->n - 1] < m->dim[m->n - 1] && m->dim[m->n - 1] > LOOP_SHORT)
-    guard = 4; /* decided anew in the innermost loop */
-  double address = a->irregular ? 3 : 1;                              /* divisions in the address */
+    guard = 4;                           /* decided anew in the innermost loop */
+  double address = a->irregular ? 3 : 1; /* divisions in the address */
   return n * guard * address * (gather ? 3 : 1);
 }
 static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue) {
@@ -128,8 +132,7 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
     ops *= v;
     if (d < m->nacc) accs *= v;
   }
-  for (uint32_t r = 0; r < m->nread; r++)
-    *(m->read[r].epi ? &epi_load : &load) += loads(&m->read[r], m, t);
+  for (uint32_t r = 0; r < m->nread; r++) *(m->read[r].epi ? &epi_load : &load) += loads(&m->read[r], m, t);
   const tarn_hw_memory *l1 = &hw->mem[0];
   double vector_bytes = maxd(4, hw->vector_bits / 8.0);
   double ports = maxd(0.5, l1->read / vector_bytes), stores = maxd(0.5, l1->write / vector_bytes);
@@ -147,7 +150,8 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
   if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
-  int64_t flat = m->reduces && !few && m->n - 1 != t->vdim ? t->size[m->n - 1] : 1; /* inputs and weights of a window are held */
+  int64_t flat =
+      m->reduces && !few && m->n - 1 != t->vdim ? t->size[m->n - 1] : 1; /* inputs and weights of a window are held */
   if (flat > 1 && accs + 2 * vop * (double)flat > room) cycles += 4 * (accs + 2 * vop * (double)flat - room);
   *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + loads(&m->result, m, t) / stores + 8;
   if (!m->reduces || whole) *epilogue -= 8;
@@ -183,7 +187,8 @@ static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, uint3
   int64_t size = t->size[d], full = m->dim[d] / size, rest = m->dim[d] % size;
   if (d < m->nshared) full = 1, rest = 0;
   bool red = d >= m->nacc;
-  double sum = full ? walk_tiles(hw, m, t, d + 1, red ? count : count * (double)full, red ? reductions * (double)full : reductions) : 0;
+  double sum =
+      full ? walk_tiles(hw, m, t, d + 1, red ? count : count * (double)full, red ? reductions * (double)full : reductions) : 0;
   if (rest && !red) {
     t->size[d] = rest;
     sum += walk_tiles(hw, m, t, d + 1, count, reductions);

@@ -53,9 +53,8 @@ static void run_kernel(machine *m, const tarn_kernel *k, tarn_opaque_fn *opaque)
     in[i] = (tarn_binding){tarn_format(m->cx, "%s.%u", k->name, i), t};
     kid[i] = tarn_input(L, in[i].name, tarn_type_tensor(L, t->dtype, t->n, t->n, t->dim));
   }
-  tarn_term root = k->kind == TARN_K_NEST
-                       ? tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, k->nest), kid, k->nin)
-                       : tarn_mk(L, tarn_term_get(L, k->term)->op, k->payload, kid, k->nin);
+  tarn_term root = k->kind == TARN_K_NEST ? tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, k->nest), kid, k->nin)
+                                          : tarn_mk(L, tarn_term_get(L, k->term)->op, k->payload, kid, k->nin);
   tarn_term result[TARN_MAX_RESULTS];
   tarn_tensor *out[TARN_MAX_RESULTS];
   for (uint32_t i = 0; i < k->nout; i++) {

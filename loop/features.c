@@ -9,100 +9,114 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ACCESS(X, who)                                                                                                \
-  X(BYTES, "bytes of the " who " (log2)")                                                                            \
-  X(LOADS, "accesses to the " who " a vector operation (log2)")                                                      \
-  X(REUSE, "uses of an element of the " who " (log2)")                                                               \
-  X(DISTANCE, "bytes between two uses of the " who " (log2)")                                                        \
-  X(STEP, "step of the " who " in the innermost loop, bytes (log2)")                                                 \
-  X(STEP2, "step of the " who " in the next loop, bytes (log2)")                                                     \
-  X(ALIGN, "alignment of the " who " in bytes (log2)")                                                               \
-  X(CONFLICT, "rows of the tile of the " who " a page apart (log2)")                                                 \
-  X(INNER, "footprint of the " who " inside the loop around the tile to the first cache (log2)")                     \
-  X(GUARDS, "guards on the " who)                                                                                    \
-  X(PAGES, "pages of the " who " touched by the innermost loop (log2)")                                              \
+#define ACCESS(X, who)                                                                                                         \
+  X(BYTES, "bytes of the " who " (log2)")                                                                                      \
+  X(LOADS, "accesses to the " who " a vector operation (log2)")                                                                \
+  X(REUSE, "uses of an element of the " who " (log2)")                                                                         \
+  X(DISTANCE, "bytes between two uses of the " who " (log2)")                                                                  \
+  X(STEP, "step of the " who " in the innermost loop, bytes (log2)")                                                           \
+  X(STEP2, "step of the " who " in the next loop, bytes (log2)")                                                               \
+  X(ALIGN, "alignment of the " who " in bytes (log2)")                                                                         \
+  X(CONFLICT, "rows of the tile of the " who " a page apart (log2)")                                                           \
+  X(INNER, "footprint of the " who " inside the loop around the tile to the first cache (log2)")                               \
+  X(GUARDS, "guards on the " who)                                                                                              \
+  X(PAGES, "pages of the " who " touched by the innermost loop (log2)")                                                        \
   X(RUN, "elements of the " who " in one piece in the tile (log2)")
 
-#define FEATURES(X)                                                                                                   \
-  X(F_SECONDS, "analytic seconds (log2)")                                                                            \
-  X(F_COMPUTE, "share of computing in the analytic price")                                                           \
-  X(F_MEM0, "share of the first cache's misses in the analytic price")                                               \
-  X(F_MEM1, "share of the second cache's misses in the analytic price")                                              \
-  X(F_MEM2, "share of the third cache's misses in the analytic price")                                               \
-  X(F_OVERHEAD, "share of launch and barrier in the analytic price")                                                 \
-  X(F_RATE, "operations a cycle by the analytic price (log2)")                                                       \
-  X(F_FLOPS, "operations (log2)")                                                                                    \
-  X(F_BYTES0, "bytes missed by the first cache (log2)")                                                              \
-  X(F_BYTES1, "bytes missed by the second cache (log2)")                                                             \
-  X(F_INTENSITY, "operations per byte missed by the first cache (log2)")                                             \
-  X(F_PARALLEL, "threads kept busy")                                                                                 \
-  X(F_THREADS, "threads")                                                                                            \
-  X(F_STAGES, "stages")                                                                                              \
-  X(F_SHARED, "loops that stages share")                                                                             \
-  X(F_REDUCES, "reduces")                                                                                            \
-  X(F_FMA, "sum of products")                                                                                        \
-  X(F_CUSTOM, "fold with its own step")                                                                              \
-  X(F_BODY, "cycles of the body")                                                                                    \
-  X(F_EPILOGUE, "cycles of the epilogue")                                                                            \
-  X(F_POINTS, "results (log2)")                                                                                      \
-  X(F_REDUCTION, "terms of a reduction (log2)")                                                                      \
-  X(F_TRIP0, "trips of the innermost loop (log2)")                                                                   \
-  X(F_TRIP1, "trips of the next loop (log2)")                                                                        \
-  X(F_TRIP2, "trips of the third loop (log2)")                                                                       \
-  X(F_OUTER_TRIPS, "trips of the outermost loop (log2)")                                                             \
-  X(F_LOOPS, "loops")                                                                                                \
-  X(F_RUN, "trips of the reduce loops inside of the accumulators (log2)")                                            \
-  X(F_RESUMES, "trips of the reduce loops outside of the accumulators (log2)")                                       \
-  X(F_OWN_DIMS, "access dims")                                                                                       \
-  X(F_RED_DIMS, "reduce dims")                                                                                       \
-  X(F_LANES, "part of the lanes that is used")                                                                       \
-  X(F_VECTORS, "vectors of the tile")                                                                                \
-  X(F_UNROLL, "rows of the tile")                                                                                    \
-  X(F_ACCS, "accumulators")                                                                                          \
-  X(F_COPIES, "copies of the body (log2)")                                                                           \
-  X(F_PRESSURE, "registers wanted to registers there")                                                               \
-  X(F_WASTE, "vector operations to the least possible (log2)")                                                       \
-  X(F_RAGGED_V, "waste at the edge of the lane dim")                                                                 \
-  X(F_RAGGED_U, "waste at the edge of the row dim")                                                                  \
-  X(F_V_REDUCES, "lanes along a reduction")                                                                          \
-  X(F_READS, "operands")                                                                                             \
-  X(F_LOAD_WIDE, "vector loads a tile")                                                                              \
-  X(F_LOAD_SPLAT, "broadcast loads a tile")                                                                          \
-  X(F_LOAD_GATHER, "gathers a tile")                                                                                 \
-  X(F_GUARD_V, "operands with a guard along the lanes")                                                              \
-  X(F_GUARD_INNER, "operands with a guard in the innermost loop")                                                    \
-  X(F_GUARD_TILE, "operands with a guard in the tile")                                                               \
-  X(F_IRREGULAR, "operands with divisions in the address")                                                           \
-  X(F_CONST_BYTES, "bytes of constants (log2)")                                                                      \
-  X(F_LINES_INNER, "cache lines touched a trip")                                                                     \
-  X(F_TILE_L1, "footprint of a register tile to the first cache (log2)")                                             \
-  X(F_RED_L1, "footprint of a whole reduction to the first cache (log2)")                                            \
-  X(F_LOOP0_L1, "footprint of the innermost loop to the first cache (log2)")                                         \
-  X(F_LOOP1_L1, "footprint of the next loop to the first cache (log2)")                                              \
-  X(F_LOOP2_L2, "footprint of the third loop to the second cache (log2)")                                            \
-  X(F_OUTER_L2, "footprint inside the outermost loop to the second cache (log2)")                                    \
-  X(F_ALL_L1, "whole footprint to the first cache (log2)")                                                           \
-  X(F_ALL_L2, "whole footprint to the second cache (log2)")                                                          \
-  X(F_ALL_L3, "whole footprint to the third cache (log2)")                                                           \
-  X(F_FIT_L1, "operations while the first cache holds all (log2)")                                                   \
-  X(F_FIT_L2, "operations while the second cache holds all (log2)")                                                  \
-  X(F_STORE_WIDE, "result stored along the lanes")                                                                   \
-  X(F_STORES, "stores of single elements a vector operation (log2)")                                                 \
-  X(F_EPI_READS, "operands of the epilogue")                                                                         \
-  X(F_EPI_WIDE, "of them along the lanes")                                                                           \
-  X(F_OPS_LOADS, "vector operations a load")                                                                         \
-  X(F_RATE0, "bytes missed by the first cache an operation (log2)")                                                  \
-  X(F_RATE1, "bytes missed by the second cache an operation (log2)")                                                 \
-  X(F_RATE2, "bytes missed by the third cache an operation (log2)")                                                  \
-  X(F_PAGES0, "pages touched by the innermost loop (log2)")                                                          \
-  X(F_PAGES1, "pages touched by the next loop (log2)")                                                               \
-  X(F_PAGES2, "pages touched by the third loop (log2)")                                                              \
-  X(F_PAGE_TURNS, "pages newly touched an operation, of those that one TLB holds (log2)")                             \
-  X(F_LINE_TURNS, "lines newly touched a vector operation by the innermost loop (log2)")                             \
-  X(F_STREAMS, "operands that step by more than a line in the innermost loop")                                       \
+#define FEATURES(X)                                                                                                            \
+  X(F_SECONDS, "analytic seconds (log2)")                                                                                      \
+  X(F_COMPUTE, "share of computing in the analytic price")                                                                     \
+  X(F_MEM0, "share of the first cache's misses in the analytic price")                                                         \
+  X(F_MEM1, "share of the second cache's misses in the analytic price")                                                        \
+  X(F_MEM2, "share of the third cache's misses in the analytic price")                                                         \
+  X(F_OVERHEAD, "share of launch and barrier in the analytic price")                                                           \
+  X(F_RATE, "operations a cycle by the analytic price (log2)")                                                                 \
+  X(F_FLOPS, "operations (log2)")                                                                                              \
+  X(F_BYTES0, "bytes missed by the first cache (log2)")                                                                        \
+  X(F_BYTES1, "bytes missed by the second cache (log2)")                                                                       \
+  X(F_INTENSITY, "operations per byte missed by the first cache (log2)")                                                       \
+  X(F_PARALLEL, "threads kept busy")                                                                                           \
+  X(F_THREADS, "threads")                                                                                                      \
+  X(F_STAGES, "stages")                                                                                                        \
+  X(F_SHARED, "loops that stages share")                                                                                       \
+  X(F_REDUCES, "reduces")                                                                                                      \
+  X(F_FMA, "sum of products")                                                                                                  \
+  X(F_CUSTOM, "fold with its own step")                                                                                        \
+  X(F_BODY, "cycles of the body")                                                                                              \
+  X(F_EPILOGUE, "cycles of the epilogue")                                                                                      \
+  X(F_POINTS, "results (log2)")                                                                                                \
+  X(F_REDUCTION, "terms of a reduction (log2)")                                                                                \
+  X(F_TRIP0, "trips of the innermost loop (log2)")                                                                             \
+  X(F_TRIP1, "trips of the next loop (log2)")                                                                                  \
+  X(F_TRIP2, "trips of the third loop (log2)")                                                                                 \
+  X(F_OUTER_TRIPS, "trips of the outermost loop (log2)")                                                                       \
+  X(F_LOOPS, "loops")                                                                                                          \
+  X(F_RUN, "trips of the reduce loops inside of the accumulators (log2)")                                                      \
+  X(F_RESUMES, "trips of the reduce loops outside of the accumulators (log2)")                                                 \
+  X(F_OWN_DIMS, "access dims")                                                                                                 \
+  X(F_RED_DIMS, "reduce dims")                                                                                                 \
+  X(F_LANES, "part of the lanes that is used")                                                                                 \
+  X(F_VECTORS, "vectors of the tile")                                                                                          \
+  X(F_UNROLL, "rows of the tile")                                                                                              \
+  X(F_ACCS, "accumulators")                                                                                                    \
+  X(F_COPIES, "copies of the body (log2)")                                                                                     \
+  X(F_PRESSURE, "registers wanted to registers there")                                                                         \
+  X(F_WASTE, "vector operations to the least possible (log2)")                                                                 \
+  X(F_RAGGED_V, "waste at the edge of the lane dim")                                                                           \
+  X(F_RAGGED_U, "waste at the edge of the row dim")                                                                            \
+  X(F_V_REDUCES, "lanes along a reduction")                                                                                    \
+  X(F_READS, "operands")                                                                                                       \
+  X(F_LOAD_WIDE, "vector loads a tile")                                                                                        \
+  X(F_LOAD_SPLAT, "broadcast loads a tile")                                                                                    \
+  X(F_LOAD_GATHER, "gathers a tile")                                                                                           \
+  X(F_GUARD_V, "operands with a guard along the lanes")                                                                        \
+  X(F_GUARD_INNER, "operands with a guard in the innermost loop")                                                              \
+  X(F_GUARD_TILE, "operands with a guard in the tile")                                                                         \
+  X(F_IRREGULAR, "operands with divisions in the address")                                                                     \
+  X(F_CONST_BYTES, "bytes of constants (log2)")                                                                                \
+  X(F_LINES_INNER, "cache lines touched a trip")                                                                               \
+  X(F_TILE_L1, "footprint of a register tile to the first cache (log2)")                                                       \
+  X(F_RED_L1, "footprint of a whole reduction to the first cache (log2)")                                                      \
+  X(F_LOOP0_L1, "footprint of the innermost loop to the first cache (log2)")                                                   \
+  X(F_LOOP1_L1, "footprint of the next loop to the first cache (log2)")                                                        \
+  X(F_LOOP2_L2, "footprint of the third loop to the second cache (log2)")                                                      \
+  X(F_OUTER_L2, "footprint inside the outermost loop to the second cache (log2)")                                              \
+  X(F_ALL_L1, "whole footprint to the first cache (log2)")                                                                     \
+  X(F_ALL_L2, "whole footprint to the second cache (log2)")                                                                    \
+  X(F_ALL_L3, "whole footprint to the third cache (log2)")                                                                     \
+  X(F_FIT_L1, "operations while the first cache holds all (log2)")                                                             \
+  X(F_FIT_L2, "operations while the second cache holds all (log2)")                                                            \
+  X(F_STORE_WIDE, "result stored along the lanes")                                                                             \
+  X(F_STORES, "stores of single elements a vector operation (log2)")                                                           \
+  X(F_EPI_READS, "operands of the epilogue")                                                                                   \
+  X(F_EPI_WIDE, "of them along the lanes")                                                                                     \
+  X(F_OPS_LOADS, "vector operations a load")                                                                                   \
+  X(F_RATE0, "bytes missed by the first cache an operation (log2)")                                                            \
+  X(F_RATE1, "bytes missed by the second cache an operation (log2)")                                                           \
+  X(F_RATE2, "bytes missed by the third cache an operation (log2)")                                                            \
+  X(F_PAGES0, "pages touched by the innermost loop (log2)")                                                                    \
+  X(F_PAGES1, "pages touched by the next loop (log2)")                                                                         \
+  X(F_PAGES2, "pages touched by the third loop (log2)")                                                                        \
+  X(F_PAGE_TURNS, "pages newly touched an operation, of those that one TLB holds (log2)")                                      \
+  X(F_LINE_TURNS, "lines newly touched a vector operation by the innermost loop (log2)")                                       \
+  X(F_STREAMS, "operands that step by more than a line in the innermost loop")                                                 \
   X(F_ONLY_COPY, "neither reduces nor computes")
 
-enum { A_BYTES, A_LOADS, A_REUSE, A_DISTANCE, A_STEP, A_STEP2, A_ALIGN, A_CONFLICT, A_INNER, A_GUARDS, A_PAGES, A_RUN, A_COUNT };
+enum {
+  A_BYTES,
+  A_LOADS,
+  A_REUSE,
+  A_DISTANCE,
+  A_STEP,
+  A_STEP2,
+  A_ALIGN,
+  A_CONFLICT,
+  A_INNER,
+  A_GUARDS,
+  A_PAGES,
+  A_RUN,
+  A_COUNT
+};
 enum { A_WIDE, A_SPLAT, A_SCATTERED, A_RESULT, A_KINDS };
 #define ID(id, words) id,
 enum { FEATURES(ID) F_COUNT };
@@ -110,9 +124,8 @@ enum { FEATURES(ID) F_COUNT };
 _Static_assert((int)F_COUNT + (int)A_KINDS * (int)A_COUNT == TARN_FEATURES, "TARN_FEATURES");
 
 #define TEXT(id, words) words,
-static const char *const names[TARN_FEATURES] = {
-    FEATURES(TEXT) ACCESS(TEXT, "operand along the lanes") ACCESS(TEXT, "operand that all lanes share")
-        ACCESS(TEXT, "scattered operand") ACCESS(TEXT, "result")};
+static const char *const names[TARN_FEATURES] = {FEATURES(TEXT) ACCESS(TEXT, "operand along the lanes") ACCESS(
+    TEXT, "operand that all lanes share") ACCESS(TEXT, "scattered operand") ACCESS(TEXT, "result")};
 #undef TEXT
 const char *tarn_feature_name(uint32_t i) { return i < TARN_FEATURES ? names[i] : NULL; }
 
@@ -126,8 +139,8 @@ typedef struct shape {
   const tarn_hw *hw;
   const stage_model *m;
   const tarn_stage_sched *s;
-  int64_t size[TARN_MAX_DIMS];   /* of the register tile */
-  uint32_t vdim, udim;           /* or m->n */
+  int64_t size[TARN_MAX_DIMS]; /* of the register tile */
+  uint32_t vdim, udim;         /* or m->n */
   int64_t lanes;
   uint32_t nloop, loop[TARN_MAX_LEVELS]; /* levels that are loops, outermost first */
   double trips[TARN_MAX_LEVELS];
@@ -242,7 +255,8 @@ static void of_access(const shape *t, const acc_model *a, uint32_t kind, double 
   f[A_PAGES] = lg(loop_footprint(a, t->m->n, span, PAGE) / PAGE);
   double run = 1;
   for (uint32_t d = 0; d < t->m->n; d++)
-    if (t->size[d] > 1 && llabs(a->coef[d]) && (double)llabs(a->coef[d]) <= run) run += (double)llabs(a->coef[d]) * (double)(t->size[d] - 1);
+    if (t->size[d] > 1 && llabs(a->coef[d]) && (double)llabs(a->coef[d]) <= run)
+      run += (double)llabs(a->coef[d]) * (double)(t->size[d] - 1);
   f[A_RUN] = lg(run);
   f[A_GUARDS] = (float)(__builtin_popcount(a->guarded) + (t->vdim < t->m->n && (a->guarded >> t->vdim & 1) ? 4 : 0));
 }
@@ -372,7 +386,8 @@ void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const ta
   uint32_t at = 0;
   memset(f, 0, TARN_FEATURES * sizeof *f);
   for (uint32_t i = 0; i < 3; i++) sum += c->memory_seconds[i];
-  f[F_SECONDS] = lg(c->seconds), f[F_COMPUTE] = (float)(c->compute_seconds / sum), f[F_OVERHEAD] = (float)(c->overhead_seconds / sum);
+  f[F_SECONDS] = lg(c->seconds), f[F_COMPUTE] = (float)(c->compute_seconds / sum),
+  f[F_OVERHEAD] = (float)(c->overhead_seconds / sum);
   for (uint32_t i = 0; i < 3; i++) f[F_MEM0 + i] = (float)(c->memory_seconds[i] / sum);
   f[F_RATE] = lg((c->flops + 1) / (c->seconds * hw->clock));
   f[F_FLOPS] = lg(c->flops + 1), f[F_BYTES0] = lg(c->bytes[0] + 1), f[F_BYTES1] = lg(c->bytes[1] + 1);

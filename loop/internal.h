@@ -8,16 +8,16 @@
 /* One access of a stage: how far the element address moves per step of each dim of the iteration space. */
 typedef struct acc_model {
   int64_t coef[TARN_MAX_DIMS];
-  uint32_t touched;   /* bit d: the address depends on dim d */
-  uint32_t guarded;   /* bit d: a guard depends on dim d */
-  double bytes;       /* of one element */
-  bool irregular;     /* a division remains: no constant step */
-  bool local;         /* another stage's local buffer */
-  bool epi;           /* read once a result, not once an operation */
+  uint32_t touched; /* bit d: the address depends on dim d */
+  uint32_t guarded; /* bit d: a guard depends on dim d */
+  double bytes;     /* of one element */
+  bool irregular;   /* a division remains: no constant step */
+  bool local;       /* another stage's local buffer */
+  bool epi;         /* read once a result, not once an operation */
   bool constant;
-  bool few;           /* a small constant: its elements are numbers in the code where loops over it are unrolled */
+  bool few; /* a small constant: its elements are numbers in the code where loops over it are unrolled */
 } acc_model;
-#define LOOP_FEW 256  /* elements of one */
+#define LOOP_FEW 256 /* elements of one */
 typedef struct stage_model {
   uint32_t n, nshared, nacc; /* dims: shared, then own up to nacc, then reduce */
   int64_t dim[TARN_MAX_DIMS];

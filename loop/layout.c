@@ -10,8 +10,7 @@ tarn_layout tarn_layout_row_major(uint32_t n, const int64_t *dim) {
 
 static int64_t blocks(int64_t dim, int64_t block) { return (dim + block - 1) / block; }
 
-tarn_layout tarn_layout_ordered(uint32_t n, const int64_t *dim, const uint8_t *order, uint8_t baxis,
-                                int64_t block) {
+tarn_layout tarn_layout_ordered(uint32_t n, const int64_t *dim, const uint8_t *order, uint8_t baxis, int64_t block) {
   tarn_layout l = {.n = (uint8_t)n, .baxis = block ? baxis : 0, .block = block};
   int64_t stride = block ? block : 1;
   for (uint32_t i = 0; i < n; i++) l.dim[i] = dim[i];
@@ -43,8 +42,7 @@ int64_t tarn_layout_before(const tarn_layout *l) {
 int64_t tarn_layout_at(const tarn_layout *l, const int64_t *idx) {
   int64_t at = l->offset;
   for (uint32_t a = 0; a < l->n; a++)
-    at += l->block && a == l->baxis ? idx[a] / l->block * l->stride[a] + idx[a] % l->block
-                                    : idx[a] * l->stride[a];
+    at += l->block && a == l->baxis ? idx[a] / l->block * l->stride[a] + idx[a] % l->block : idx[a] * l->stride[a];
   return at;
 }
 

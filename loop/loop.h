@@ -20,7 +20,8 @@ typedef struct tarn_layout {
 TARN_API tarn_layout tarn_layout_row_major(uint32_t n, const int64_t *dim);
 /* order[0] outermost … order[n-1] innermost; block > 0 blocks axis baxis with the block innermost. */
 TARN_API tarn_layout tarn_layout_ordered(uint32_t n, const int64_t *dim, const uint8_t *order, uint8_t baxis, int64_t block);
-TARN_API int64_t tarn_layout_elems(const tarn_layout *l); /* elements to allocate, offset excluded: from the offset to the last */
+TARN_API int64_t
+tarn_layout_elems(const tarn_layout *l); /* elements to allocate, offset excluded: from the offset to the last */
 TARN_API int64_t tarn_layout_before(const tarn_layout *l); /* how many lie before the offset: dims walked backwards */
 TARN_API int64_t tarn_layout_at(const tarn_layout *l, const int64_t *idx);
 TARN_API bool tarn_layout_equal(const tarn_layout *a, const tarn_layout *b);
@@ -29,12 +30,13 @@ TARN_API bool tarn_layout_equal(const tarn_layout *a, const tarn_layout *b);
 typedef enum tarn_buf_kind { TARN_BUF_INPUT, TARN_BUF_OUTPUT, TARN_BUF_CONST, TARN_BUF_TEMP } tarn_buf_kind;
 typedef struct tarn_buffer {
   tarn_buf_kind kind;
-  const char *name;              /* inputs and outputs: the model's name */
+  const char *name; /* inputs and outputs: the model's name */
   tarn_dtype dtype;
   tarn_layout layout;
-  uint32_t parent;               /* TARN_NONE, or the buffer this one lies in (a part of a concatenation): layout is relative to it */
-  tarn_term term;                /* what it holds, over the program's terms: for explanations and for CONST, whose value is computed from it at compile time */
-  const tarn_tensor *value;      /* CONST once computed, logical row-major; NULL before */
+  uint32_t parent; /* TARN_NONE, or the buffer this one lies in (a part of a concatenation): layout is relative to it */
+  tarn_term term; /* what it holds, over the program's terms: for explanations and for CONST, whose value is computed from it at
+                     compile time */
+  const tarn_tensor *value; /* CONST once computed, logical row-major; NULL before */
 } tarn_buffer;
 
 #define TARN_MAX_RESULTS 4 /* of one kernel */
@@ -42,54 +44,67 @@ typedef enum tarn_level_kind { TARN_SERIAL, TARN_PARALLEL, TARN_UNROLL, TARN_VEC
 /* One loop over `dim` of the stage's iteration space (shared dims, own dims, reduce dims, in this order), in steps of `step`
  * elements. The levels of one dim have falling steps, each dividing the one before; the innermost has step 1.
  * A VECTOR level covers the step of the next outer level of its dim (that many lanes) and is the innermost of its dim. */
-typedef struct tarn_level { uint8_t dim; uint8_t kind; int64_t step; } tarn_level;
+typedef struct tarn_level {
+  uint8_t dim;
+  uint8_t kind;
+  int64_t step;
+} tarn_level;
 #define TARN_MAX_LEVELS 48
 /* Levels from the outermost to the innermost.  `acc`: index of the first level inside which the accumulators live:
  * access-dim levels at and after it are UNROLL or VECTOR (the register tile) unless the accumulators do not fit; the
  * accumulators are initialised before level acc (or loaded from the result when a reduce level lies outside of it and it
  * is not its first iteration) and the epilogue runs after it when the reduction is complete. Maps have acc = nlevel. */
-typedef struct tarn_stage_sched { uint32_t nlevel, acc; tarn_level level[TARN_MAX_LEVELS]; } tarn_stage_sched;
+typedef struct tarn_stage_sched {
+  uint32_t nlevel, acc;
+  tarn_level level[TARN_MAX_LEVELS];
+} tarn_stage_sched;
 /* nshared levels over the shared dims (depth > 0), then each stage's own. */
 typedef struct tarn_schedule {
-  uint32_t nshared; tarn_level shared[TARN_MAX_LEVELS];
-  uint32_t nstage; tarn_stage_sched *stage;
+  uint32_t nshared;
+  tarn_level shared[TARN_MAX_LEVELS];
+  uint32_t nstage;
+  tarn_stage_sched *stage;
 } tarn_schedule;
-/* Checks a schedule against a nest: every dim covered once, steps divide, at most 64 MiB of local buffers … Raises TARN_INTERNAL. */
+/* Checks a schedule against a nest: every dim covered once, steps divide, at most 64 MiB of local buffers … Raises
+ * TARN_INTERNAL. */
 TARN_API void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s);
 TARN_API void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n, const tarn_schedule *s);
 
 typedef struct tarn_ksig tarn_ksig;
 typedef struct tarn_kernel {
-  const char *name;              /* unique, a C identifier: k12_conv_add_relu … */
+  const char *name; /* unique, a C identifier: k12_conv_add_relu … */
   enum { TARN_K_NEST, TARN_K_OPAQUE, TARN_K_CALL } kind;
-  uint32_t nest;                 /* K_NEST: tarn_nest id, canonical (see tarn_nest_canonical) */
-  uint32_t payload;              /* K_OPAQUE (any operator that is no nest: gather, opaque), K_CALL */
+  uint32_t nest;    /* K_NEST: tarn_nest id, canonical (see tarn_nest_canonical) */
+  uint32_t payload; /* K_OPAQUE (any operator that is no nest: gather, opaque), K_CALL */
   uint32_t nin, nout;
-  const uint32_t *in, *out;      /* buffer numbers: children of the nest; output stages in order */
+  const uint32_t *in, *out;                  /* buffer numbers: children of the nest; output stages in order */
   const tarn_layout *in_layout, *out_layout; /* how this kernel walks them: the canonical kernel's layouts (K_NEST), over
-                                    * the nest's dims; the same memory as the buffers' own layouts. Offsets are elements from
-                                    * the start of the buffer (of its outermost parent, for a part). */
+                                              * the nest's dims; the same memory as the buffers' own layouts. Offsets are
+                                              * elements from the start of the buffer (of its outermost parent, for a part). */
   const tarn_schedule *sched;
-  bool copy;                     /* only moves data (layout copy, materialise): counted apart */
-  double price;                  /* predicted seconds on the described hardware */
-  double flops;                  /* operations of one run; a multiply-add is 2 */
-  double reads, writes;          /* bytes that one run has to read and write: tarn_ksig_traffic */
-  const tarn_ksig *sig;          /* K_NEST: the canonical kernel that was priced, before constants were blocked; or NULL */
-  tarn_term term;                /* K_OPAQUE: the operator over inputs that stand for the buffers; else TARN_NONE */
+  bool copy;            /* only moves data (layout copy, materialise): counted apart */
+  double price;         /* predicted seconds on the described hardware */
+  double flops;         /* operations of one run; a multiply-add is 2 */
+  double reads, writes; /* bytes that one run has to read and write: tarn_ksig_traffic */
+  const tarn_ksig *sig; /* K_NEST: the canonical kernel that was priced, before constants were blocked; or NULL */
+  tarn_term term;       /* K_OPAQUE: the operator over inputs that stand for the buffers; else TARN_NONE */
 } tarn_kernel;
 typedef struct tarn_kprog {
   tarn_lang *L;
   const tarn_hw *hw;
-  uint32_t nbuf; tarn_buffer *buf;
-  uint32_t nker; tarn_kernel *ker; /* in an order that respects dependences */
-  uint32_t nin, nout; uint32_t *in, *out; /* buffer numbers in the model's order */
+  uint32_t nbuf;
+  tarn_buffer *buf;
+  uint32_t nker;
+  tarn_kernel *ker; /* in an order that respects dependences */
+  uint32_t nin, nout;
+  uint32_t *in, *out; /* buffer numbers in the model's order */
 } tarn_kprog;
 /* program.tarn: text that holds everything but the constants' values. */
 TARN_API void tarn_kprog_print(const tarn_kprog *p, tarn_buf *b);
 /* Runs it in the interpreter, kernel by kernel with its buffers, layouts and maps (not its schedules): the check that
  * extraction lost nothing. Row-major inputs and outputs. Raises. */
-TARN_API void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint32_t nin, tarn_mode mode,
-                              tarn_opaque_fn *opaque, tarn_tensor **out);
+TARN_API void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint32_t nin, tarn_mode mode, tarn_opaque_fn *opaque,
+                              tarn_tensor **out);
 
 /* ---- canonical nests ----
  * The iteration space put in normal form: extent-1 dims dropped, dims split where a map divides by a factor of their
@@ -97,9 +112,9 @@ TARN_API void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint3
  * (contiguous in each), reduce dims likewise. in[i], out[i]: layouts of children and outputs (a child's dims may be
  * re-split to match; the new layouts are returned). Two kernels that do the same work on the same shapes and layouts have
  * equal (nest, layouts): that pair, with dtypes and which operands are constant, is the kernel's signature. */
-struct tarn_ksig {               /* a kernel to be scheduled and priced */
+struct tarn_ksig { /* a kernel to be scheduled and priced */
   uint32_t nest;
-  bool strict;                   /* reduce dims keep their order (numerics `exact`) */
+  bool strict; /* reduce dims keep their order (numerics `exact`) */
   uint32_t nin, nout;
   tarn_layout in[TARN_MAX_DIMS * 4], out[TARN_MAX_RESULTS];
   tarn_dtype in_type[TARN_MAX_DIMS * 4], out_type[TARN_MAX_RESULTS];
@@ -109,7 +124,7 @@ TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; rais
 /* Only the first step of that: iteration dims split where a map divides by a factor of their extent, children as they are. */
 TARN_API void tarn_ksig_split(tarn_lang *L, tarn_ksig *k);
 TARN_API bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b); /* whatever the offsets */
-TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k); /* within this program: nests by their number */
+TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k);    /* within this program: nests by their number */
 /* A kernel and a schedule as text that means the same in every program, offsets left out; parsing raises TARN_BAD_INPUT,
  * a schedule that does not fit its nest TARN_INTERNAL. Texts lie in cx. */
 TARN_API const char *tarn_ksig_text(const tarn_lang *L, tarn_ctx *cx, const tarn_ksig *k);
@@ -121,17 +136,18 @@ TARN_API const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest 
 /* Bytes of operands and of results, each once, in whole lines of 64 bytes: what any schedule has to move between the level
  * that holds them and the unit. Pure. */
 TARN_API void tarn_ksig_traffic(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, double *read, double *write);
-typedef struct tarn_cost {       /* analytic, one run */
-  double seconds;                /* the estimate */
-  double flops;                  /* multiply-add = 2 */
-  double bytes[8];               /* moved between memory level i and i+1 of the description (reuse of each loop counted) */
+typedef struct tarn_cost { /* analytic, one run */
+  double seconds;          /* the estimate */
+  double flops;            /* multiply-add = 2 */
+  double bytes[8];         /* moved between memory level i and i+1 of the description (reuse of each loop counted) */
   double compute_seconds, memory_seconds[8], overhead_seconds;
-  const char *binds;             /* which of them is largest: "fma", a memory's name, "launch" … */
-  double parallel;               /* units kept busy */
+  const char *binds; /* which of them is largest: "fma", a memory's name, "launch" … */
+  double parallel;   /* units kept busy */
 } tarn_cost;
 /* Analytic estimate of a scheduled kernel: operations, bytes per memory level from the reuse of each loop, vector use,
  * register pressure, parallelism. Pure; raises only on memory. */
-TARN_API void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads, tarn_cost *out);
+TARN_API void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
+                           tarn_cost *out);
 /* Numbers that a learned price works on, and what each is in words. Pure. */
 #define TARN_FEATURES 125
 TARN_API const char *tarn_feature_name(uint32_t i); /* NULL beyond the last */
@@ -139,12 +155,12 @@ TARN_API void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                             const tarn_cost *cost, float out[TARN_FEATURES]);
 /* The price of a kernel. The analytic price is the default; a learned one takes its place (tune/). */
 typedef struct tarn_price {
-  const char *name;              /* "analytic", "learned: …"; shown in the report */
+  const char *name; /* "analytic", "learned: …"; shown in the report */
   void *user;
   /* Predicted seconds of a canonical kernel with this schedule; analytic: what tarn_cost_of says. May return the
    * analytic seconds. Pure. */
-  double (*seconds)(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
-                    uint32_t threads, const tarn_cost *analytic);
+  double (*seconds)(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
+                    const tarn_cost *analytic);
   /* The schedule that a canonical kernel shall have, or NULL: the solver looks for one. May itself be NULL. */
   const tarn_schedule *(*schedule)(void *user, tarn_lang *L, const tarn_ksig *k);
 } tarn_price;
@@ -164,7 +180,9 @@ TARN_API int64_t tarn_schedule_tile(const tarn_stage_sched *s, uint32_t *lane_di
 /* Constant operands are packed at compile time, blocked by the register tile of the schedule where it divides the lane dim:
  * rewrites the canonical kernel so, and its schedule to match. False, and both as they were, when nothing is blocked. */
 TARN_API bool tarn_ksig_block(tarn_lang *L, tarn_ksig *canonical, const tarn_schedule **s);
-typedef struct tarn_solver_stats { uint64_t signatures, uses, evaluations; } tarn_solver_stats;
+typedef struct tarn_solver_stats {
+  uint64_t signatures, uses, evaluations;
+} tarn_solver_stats;
 TARN_API tarn_solver_stats tarn_solver_count(const tarn_solver *s);
 
 #ifdef __cplusplus

@@ -13,8 +13,8 @@ static void note_ix(tarn_lang *L, uint32_t e, uint32_t *dims, bool *irregular) {
     }
 }
 
-static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *nest, const tarn_stage *s,
-                            const tarn_read *r, bool epi) {
+static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *nest, const tarn_stage *s, const tarn_read *r,
+                            bool epi) {
   acc_model a = {.epi = epi, .local = r->stage};
   const tarn_imap *m = tarn_imap_get(L, r->map);
   bool ignore = false;

@@ -32,7 +32,10 @@ const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest
 }
 
 /* ---- reading ---- */
-typedef struct reader { tarn_lang *L; tarn_ctx *cx; } reader;
+typedef struct reader {
+  tarn_lang *L;
+  tarn_ctx *cx;
+} reader;
 
 static const tarn_sx *kid(reader *r, const tarn_sx *s, uint32_t i, tarn_sx_kind kind, const char *what) {
   if (i >= s->n || s->kid[i]->kind != kind) tarn_sx_error(r->cx, i < s->n ? s->kid[i] : s, "%s is expected", what);
@@ -90,7 +93,8 @@ static uint32_t get_levels(reader *r, const tarn_sx *s, uint32_t from, tarn_leve
     uint32_t kind = 0;
     while (kind < sizeof names / sizeof *names && !tarn_sx_is(l, names[kind])) kind++;
     if (kind == sizeof names / sizeof *names) tarn_sx_error(r->cx, l, "no level");
-    level[i - from] = (tarn_level){(uint8_t)whole(r, l, 1, 0, TARN_MAX_DIMS - 1), (uint8_t)kind, whole(r, l, 2, 1, INT64_C(1) << 40)};
+    level[i - from] =
+        (tarn_level){(uint8_t)whole(r, l, 1, 0, TARN_MAX_DIMS - 1), (uint8_t)kind, whole(r, l, 2, 1, INT64_C(1) << 40)};
   }
   return s->n - from;
 }

@@ -33,9 +33,7 @@ tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) 
   return s;
 }
 tarn_solver_stats tarn_solver_count(const tarn_solver *s) { return s->stats; }
-void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top) {
-  s->price = p, s->top = p ? top : 0;
-}
+void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top) { s->price = p, s->top = p ? top : 0; }
 
 /* ---- candidates of one stage ---- */
 typedef struct pick {
@@ -43,9 +41,9 @@ typedef struct pick {
   int64_t lanes, vectors; /* register tile along vdim */
   uint32_t udim[2];       /* m->n: none; the second where the first is unrolled whole */
   int64_t unroll[2];
-  bool flat;              /* the whole reduction is written out, its last dim between the tile's */
-  uint32_t order;         /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
-  int64_t rows, depth;    /* block of udim[0] and of the last reduce dim that outer loops walk; 0: none */
+  bool flat;           /* the whole reduction is written out, its last dim between the tile's */
+  uint32_t order;      /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
+  int64_t rows, depth; /* block of udim[0] and of the last reduce dim that outer loops walk; 0: none */
 } pick;
 
 static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -81,7 +79,8 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   for (uint32_t i = 0; i < n; i++) add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
   s->acc = s->nlevel;
   for (uint32_t d = m->nacc; d + p->flat < m->n; d++)
-    add_level(s, d, p->flat || (d != p->vdim && weighed(m, d)) ? TARN_UNROLL : TARN_SERIAL, d == p->vdim ? tile_step(m, p, d) : 1);
+    add_level(s, d, p->flat || (d != p->vdim && weighed(m, d)) ? TARN_UNROLL : TARN_SERIAL,
+              d == p->vdim ? tile_step(m, p, d) : 1);
   for (uint32_t i = 2; i-- > 0;)
     if (p->udim[i] < m->n && tile_step(m, p, p->udim[i]) > 1) add_level(s, p->udim[i], TARN_UNROLL, 1);
   if (p->flat) add_level(s, m->n - 1, TARN_UNROLL, 1);
@@ -141,7 +140,7 @@ typedef struct search {
   const stage_model *m;
   const tarn_level *shared;
   uint32_t nshared;
-  bool large;                    /* a product of more than the second memory holds */
+  bool large; /* a product of more than the second memory holds */
   uint32_t want, n;
   best b[MOST_RANKED]; /* the n <= want best, by rising price */
   void (*visit)(void *user, const tarn_stage_sched *st, double seconds);
@@ -256,8 +255,7 @@ static tarn_schedule *new_schedule(tarn_solver *s, const kernel_model *km) {
   tarn_schedule *sc = TARN_NEW(s->cx, tarn_schedule);
   sc->nstage = km->nstage, sc->stage = TARN_ARRAY(s->cx, tarn_stage_sched, km->nstage);
   const stage_model *last = &km->stage[km->nstage - 1];
-  for (uint32_t d = 0; d < last->nshared; d++)
-    sc->shared[sc->nshared++] = (tarn_level){(uint8_t)d, TARN_SERIAL, 1};
+  for (uint32_t d = 0; d < last->nshared; d++) sc->shared[sc->nshared++] = (tarn_level){(uint8_t)d, TARN_SERIAL, 1};
   mark_parallel(last->dim, sc->shared, sc->nshared, sc->nshared, s->threads);
   return sc;
 }

@@ -11,7 +11,9 @@
 #define PAGE_LIMIT (64 * 1024) /* bytes of a fill page */
 
 /* ---------------------------------------------------------------- offsets */
-static LLVMValueRef plus(low_fn *E, LLVMValueRef a, LLVMValueRef b) { return a && b ? LLVMBuildNSWAdd(E->M->b, a, b, "") : a ? a : b; }
+static LLVMValueRef plus(low_fn *E, LLVMValueRef a, LLVMValueRef b) {
+  return a && b ? LLVMBuildNSWAdd(E->M->b, a, b, "") : a ? a : b;
+}
 static LLVMValueRef times(low_fn *E, LLVMValueRef a, int64_t k) {
   return k == 1 ? a : LLVMBuildNSWMul(E->M->b, a, low_i64(E->M, k), "");
 }
@@ -161,8 +163,8 @@ static LLVMValueRef fill_page(low_fn *E, const low_access *a, int64_t n) {
 /* ---------------------------------------------------------------- guards */
 typedef struct cond {
   bool never;
-  LLVMValueRef all;   /* i1 for all lanes, NULL: true */
-  LLVMValueRef lane;  /* lanes of i1, NULL: true */
+  LLVMValueRef all;  /* i1 for all lanes, NULL: true */
+  LLVMValueRef lane; /* lanes of i1, NULL: true */
 } cond;
 
 static LLVMValueRef both(low_fn *E, LLVMValueRef a, LLVMValueRef b) { return a ? LLVMBuildAnd(E->M->b, a, b, "") : b; }
@@ -362,8 +364,7 @@ static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *
 static uint64_t copy_key(const low_fn *E, const low_access *a) {
   uint64_t key = 1;
   for (uint32_t v = 0; v < LOW_MAX_VARS; v++)
-    if (a->deps >> v & 1 && E->env[v].kind == LOW_CONST)
-      key = key * (uint64_t)(E->space->hi[v] + 1) + (uint64_t)E->env[v].c;
+    if (a->deps >> v & 1 && E->env[v].kind == LOW_CONST) key = key * (uint64_t)(E->space->hi[v] + 1) + (uint64_t)E->env[v].c;
   return key;
 }
 

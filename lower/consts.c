@@ -52,7 +52,11 @@ const double *low_const_few(const tarn_kprog *p, uint32_t i, uint32_t *n) {
   return few;
 }
 
-typedef struct laid_out { int fd; const char *path, *data; size_t n; } laid_out;
+typedef struct laid_out {
+  int fd;
+  const char *path, *data;
+  size_t n;
+} laid_out;
 static void write_laid_out(tarn_ctx *cx, void *arg) {
   const laid_out *l = arg;
   write_all(cx, l->fd, l->path, l->data, l->n);

@@ -15,7 +15,11 @@ static void types(low_module *M) {
   M->ptr = LLVMPointerTypeInContext(M->lc, 0), M->vt = LLVMVoidTypeInContext(M->lc);
 }
 
-typedef struct job { const tarn_kprog *p; const tarn_plan *plan; const tarn_lower_options *o; } job;
+typedef struct job {
+  const tarn_kprog *p;
+  const tarn_plan *plan;
+  const tarn_lower_options *o;
+} job;
 
 static void lower(tarn_ctx *cx, void *arg) {
   job *j = arg;

@@ -26,7 +26,8 @@ void low_header(const low_module *M, const tarn_kprog *p, const tarn_plan *plan)
   tarn_buf_fmt(&b, "/* A model compiled by tarn for %s. Tensors are row-major; none may overlap.\n *\n", p->hw->name);
   ports(&b, p, p->in, p->nin, "in");
   ports(&b, p, p->out, p->nout, "out");
-  tarn_buf_fmt(&b, " *\n * workspace: %s_workspace(threads) bytes, aligned to 64; its contents need not be kept between runs.\n", name);
+  tarn_buf_fmt(
+      &b, " *\n * workspace: %s_workspace(threads) bytes, aligned to 64; its contents need not be kept between runs.\n", name);
   tarn_buf_str(&b, " * pool: NULL for the calling thread alone, or tarn_rt_pool_new(threads) of libtarn-rt.");
   tarn_buf_str(&b, M->pooled ? " This model has operators\n * that run in libtarn-rt: the pool may not be NULL.\n" : "\n");
   tarn_buf_str(&b, " * Returns 0, or nonzero when a kernel failed. Nothing is allocated while it runs. */\n");

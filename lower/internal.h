@@ -28,11 +28,11 @@ typedef struct low_lin low_lin;
 typedef struct low_term {
   int64_t coef;
   tarn_atom_kind kind;
-  uint32_t var;        /* VAR */
-  const low_lin *arg;  /* DIV and MOD: by `by` */
+  uint32_t var;       /* VAR */
+  const low_lin *arg; /* DIV and MOD: by `by` */
   int64_t by;
-  uint64_t deps;       /* levels it depends on */
-  uint32_t last;       /* the innermost of them */
+  uint64_t deps; /* levels it depends on */
+  uint32_t last; /* the innermost of them */
 } low_term;
 struct low_lin {
   int64_t c;
@@ -68,12 +68,12 @@ typedef struct low_module {
   LLVMModuleRef m;
   LLVMBuilderRef b;
   LLVMTypeRef i1, i8, i32, i64, ptr, f32, f64, f16, vt; /* vt: void */
-  tarn_intern *fill;             /* fill pages by (dtype, bits, size) */
+  tarn_intern *fill;                                    /* fill pages by (dtype, bits, size) */
   TARN_VEC(LLVMValueRef) fills;
-  tarn_intern *kernels;          /* kernel functions by signature */
+  tarn_intern *kernels; /* kernel functions by signature */
   TARN_VEC(struct low_kernel *) kernel;
-  uint64_t per_thread;           /* most scratch of any kernel */
-  bool pooled;                   /* some kernel needs a pool: opaque */
+  uint64_t per_thread; /* most scratch of any kernel */
+  bool pooled;         /* some kernel needs a pool: opaque */
 } low_module;
 
 /* A function of LLVM's, by name and types; declared once. */
@@ -84,8 +84,8 @@ LLVMValueRef low_intrinsic(low_module *M, const char *name, LLVMTypeRef *over, u
 LLVMValueRef low_i64(const low_module *M, int64_t v);
 /* v as n lanes of it; n = 1: v itself. */
 LLVMValueRef low_splat(low_module *M, LLVMValueRef v, uint32_t n);
-LLVMTypeRef low_vec(LLVMTypeRef t, uint32_t n); /* n = 1: t itself */
-uint32_t low_lanes_of(LLVMValueRef v);          /* 1 for a scalar */
+LLVMTypeRef low_vec(LLVMTypeRef t, uint32_t n);                                                        /* n = 1: t itself */
+uint32_t low_lanes_of(LLVMValueRef v);                                                                 /* 1 for a scalar */
 LLVMValueRef low_shuffle(low_module *M, LLVMValueRef a, LLVMValueRef b, const int *index, uint32_t n); /* -1: any */
 
 /* ---- values (value.c): a scalar or a vector, computed in its compute type: f16 and bf16 in f32 ---- */
@@ -97,8 +97,8 @@ LLVMValueRef low_to_memory(low_module *M, tarn_dtype t, LLVMValueRef v);
 LLVMValueRef low_fx_const(low_module *M, uint32_t f, uint32_t n);
 LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRef v);
 /* f over holes (values of n lanes each). *type: its dtype. */
-LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const tarn_dtype *htype, uint32_t nhole,
-                    uint32_t n, tarn_dtype *type);
+LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const tarn_dtype *htype, uint32_t nhole, uint32_t n,
+                    tarn_dtype *type);
 /* A float operator of one operand by our own approximation (f32 or f64, any lanes); NULL when there is none. */
 LLVMValueRef low_math(low_module *M, tarn_fxop op, LLVMValueRef x);
 
@@ -106,47 +106,54 @@ LLVMValueRef low_math(low_module *M, tarn_fxop op, LLVMValueRef x);
 typedef enum { LOW_UNSET, LOW_CONST, LOW_SSA, LOW_LANES } low_kind;
 typedef struct low_env {
   low_kind kind;
-  int64_t c, lo;       /* CONST: its number c; SSA: it runs from lo to c */
-  LLVMValueRef v;      /* SSA */
+  int64_t c, lo;  /* CONST: its number c; SSA: it runs from lo to c */
+  LLVMValueRef v; /* SSA */
 } low_env;
 /* A number of elements: v + c + lane·stride + each lane's vec. */
 typedef struct low_off {
-  LLVMValueRef v;      /* i64 or NULL */
+  LLVMValueRef v; /* i64 or NULL */
   int64_t c, stride;
-  LLVMValueRef vec;    /* lanes of i64 or NULL */
+  LLVMValueRef vec; /* lanes of i64 or NULL */
 } low_off;
-typedef struct low_guard { const low_lin *e; int64_t lo, hi; } low_guard;
+typedef struct low_guard {
+  const low_lin *e;
+  int64_t lo, hi;
+} low_guard;
 
 #define LOW_CACHE 64
 typedef struct low_access {
   tarn_dtype dtype;
-  LLVMValueRef base;   /* set when the function is begun */
+  LLVMValueRef base; /* set when the function is begun */
   const low_lin *off;
   uint32_t nguard;
   low_guard guard[TARN_MAX_DIMS];
-  uint32_t held;       /* bit g: guard g has been tested here, and holds */
-  uint64_t deps;       /* of off and guards */
-  uint32_t fill;       /* fx constant */
-  const double *few;   /* of a small constant: an element whose place is known is a number in the code */
+  uint32_t held;     /* bit g: guard g has been tested here, and holds */
+  uint64_t deps;     /* of off and guards */
+  uint32_t fill;     /* fx constant */
+  const double *few; /* of a small constant: an element whose place is known is a number in the code */
   uint32_t nfew;
-  uint64_t inner;      /* serial levels inside of those that the guards depend on */
+  uint64_t inner; /* serial levels inside of those that the guards depend on */
   bool store;
-  int64_t ahead;       /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
-  low_off *out, *in;   /* by level: what is known of the offset outside of it; `in`: the part that depends on `inner` */
-  struct { uint64_t key; uint32_t gen, lanes; LLVMValueRef v; } cache[LOW_CACHE];
+  int64_t ahead;     /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
+  low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that depends on `inner` */
+  struct {
+    uint64_t key;
+    uint32_t gen, lanes;
+    LLVMValueRef v;
+  } cache[LOW_CACHE];
 } low_access;
 
 /* A function being emitted. */
 typedef struct low_fn {
   low_module *M;
   LLVMValueRef fn;
-  LLVMBasicBlockRef entry;       /* for allocas; ends with a branch to the body */
+  LLVMBasicBlockRef entry; /* for allocas; ends with a branch to the body */
   LLVMValueRef scratch;
-  uint64_t *scratch_bytes;       /* of the kernel */
+  uint64_t *scratch_bytes; /* of the kernel */
   const low_space *space;
   low_env env[LOW_MAX_VARS];
-  uint32_t lanes;                /* of values computed now */
-  uint32_t gen;                  /* changes with the basic block: what is cached holds for one */
+  uint32_t lanes; /* of values computed now */
+  uint32_t gen;   /* changes with the basic block: what is cached holds for one */
 } low_fn;
 LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t, int64_t n); /* array of n in the entry block, aligned to 64 */
 /* Local memory of one thread: on the stack, or in its part of the workspace when large. */
@@ -162,26 +169,32 @@ LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level);  /* all levels 
 void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v);
 low_off low_eval(low_fn *E, const low_lin *a);
 void low_range(const low_fn *E, const low_lin *a, int64_t *lo, int64_t *hi); /* from what is known now */
-LLVMValueRef low_test(low_fn *E, const low_guard *g); /* of a guard that is the same for all lanes */
+LLVMValueRef low_test(low_fn *E, const low_guard *g);                        /* of a guard that is the same for all lanes */
 LLVMValueRef low_off_scalar(low_fn *E, const low_off *o);
 
 /* ---- kernels ---- */
 /* few: a small constant of floats, its memory as numbers from the layout's offset on, or NULL. */
-typedef struct low_operand { tarn_dtype dtype; tarn_layout layout; const double *few; uint32_t nfew; } low_operand;
+typedef struct low_operand {
+  tarn_dtype dtype;
+  tarn_layout layout;
+  const double *few;
+  uint32_t nfew;
+} low_operand;
 typedef struct low_kernel {
-  LLVMValueRef fn;               /* void (ptr scratch, ptr pool, ptr in…, ptr out…) */
+  LLVMValueRef fn; /* void (ptr scratch, ptr pool, ptr in…, ptr out…) */
   LLVMTypeRef type;
-  uint64_t scratch;              /* bytes a thread */
+  uint64_t scratch; /* bytes a thread */
 } low_kernel;
 /* The loops of a whole nest into function E, from the shared levels (or the one stage's) on. */
 typedef struct low_nest low_nest;
-low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s, const low_operand *in, const low_operand *out);
+low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s, const low_operand *in,
+                       const low_operand *out);
 /* Parallel regions of the nest, one after the other: stages that share no loops have each their own. */
 uint32_t low_nest_regions(const low_nest *n);
 int64_t low_nest_items(const low_nest *n, uint32_t region); /* 1: not parallel */
 /* Emits items begin … end-1 of a region; in, out: pointers. */
-void low_nest_emit(low_nest *n, uint32_t region, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out,
-                   LLVMValueRef begin, LLVMValueRef end);
+void low_nest_emit(low_nest *n, uint32_t region, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out, LLVMValueRef begin,
+                   LLVMValueRef end);
 
 /* kernel.c */
 low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s, const low_operand *in, uint32_t nin,

@@ -13,8 +13,7 @@ uint32_t low_lanes_of(LLVMValueRef v) {
 
 LLVMValueRef low_shuffle(low_module *M, LLVMValueRef a, LLVMValueRef b, const int *index, uint32_t n) {
   LLVMValueRef idx[256];
-  for (uint32_t i = 0; i < n; i++)
-    idx[i] = index[i] < 0 ? LLVMGetUndef(M->i32) : LLVMConstInt(M->i32, (unsigned)index[i], 0);
+  for (uint32_t i = 0; i < n; i++) idx[i] = index[i] < 0 ? LLVMGetUndef(M->i32) : LLVMConstInt(M->i32, (unsigned)index[i], 0);
   return LLVMBuildShuffleVector(M->b, a, b, LLVMConstVector(idx, n), "");
 }
 

@@ -12,7 +12,7 @@ struct tarn_loaded {
   const tarn_rt_model *m;
   tarn_port *port[2];
   tarn_rt_pool *pool;
-  uint32_t threads;              /* asked for when the pool was made */
+  uint32_t threads; /* asked for when the pool was made */
   void *workspace;
   const void **in;
   void **out;
@@ -34,8 +34,7 @@ static void unload(void *m) { tarn_unload(m); }
 
 static tarn_port *ports(tarn_ctx *cx, const tarn_rt_port *p, uint32_t n) {
   tarn_port *out = TARN_ARRAY(cx, tarn_port, n);
-  for (uint32_t i = 0; i < n; i++)
-    out[i] = (tarn_port){p[i].name, (tarn_dtype)p[i].dtype, (uint32_t)p[i].n, p[i].dim};
+  for (uint32_t i = 0; i < n; i++) out[i] = (tarn_port){p[i].name, (tarn_dtype)p[i].dtype, (uint32_t)p[i].n, p[i].dim};
   return out;
 }
 

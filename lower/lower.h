@@ -8,29 +8,36 @@ extern "C" {
 
 /* Static memory plan: an offset in one workspace for every TEMP buffer without a parent, lifetimes from the kernel order. */
 typedef struct tarn_plan {
-  int64_t bytes;                 /* of the workspace */
-  int64_t live_bound;            /* the most bytes of live TEMP buffers at any kernel: no plan can be smaller */
-  int64_t *offset;               /* per buffer, multiple of align; -1 for inputs, outputs and constants */
-  int64_t const_bytes; int64_t *const_offset; /* constants blob, laid out as the kernels read it */
+  int64_t bytes;      /* of the workspace */
+  int64_t live_bound; /* the most bytes of live TEMP buffers at any kernel: no plan can be smaller */
+  int64_t *offset;    /* per buffer, multiple of align; -1 for inputs, outputs and constants */
+  int64_t const_bytes;
+  int64_t *const_offset; /* constants blob, laid out as the kernels read it */
 } tarn_plan;
 TARN_API tarn_plan *tarn_plan_make(const tarn_kprog *p, int64_t align); /* raises */
 
 typedef enum { TARN_EMIT_SO = 1, TARN_EMIT_O = 2, TARN_EMIT_LL = 4, TARN_EMIT_ASM = 8 } tarn_emit;
 typedef struct tarn_lower_options {
-  unsigned emit;                 /* set of tarn_emit */
-  const char *dir;               /* existing folder: model.so model.o model.h model.ll … are written there */
-  const char *name;              /* C prefix of the model's functions: "model" */
-  bool contract;                 /* FMA and reassociation allowed (numerics reassoc or approx); else strict order, no FMA */
-  int opt;                       /* LLVM optimisation level 0-3 */
+  unsigned emit;    /* set of tarn_emit */
+  const char *dir;  /* existing folder: model.so model.o model.h model.ll … are written there */
+  const char *name; /* C prefix of the model's functions: "model" */
+  bool contract;    /* FMA and reassociation allowed (numerics reassoc or approx); else strict order, no FMA */
+  int opt;          /* LLVM optimisation level 0-3 */
 } tarn_lower_options;
 /* Emits the program for p->hw (a CPU). Constants are computed with tarn_eval when their value is NULL. Raises. */
 TARN_API void tarn_lower_cpu(const tarn_kprog *p, const tarn_plan *plan, const tarn_lower_options *o);
 
 /* Loads a compiled model.so and runs it (used by run, check, bench). */
 typedef struct tarn_loaded tarn_loaded;
-TARN_API tarn_loaded *tarn_load(tarn_ctx *cx, const char *dir);              /* raises; closed with the enclosing protected call or tarn_unload */
+TARN_API tarn_loaded *tarn_load(tarn_ctx *cx,
+                                const char *dir); /* raises; closed with the enclosing protected call or tarn_unload */
 TARN_API void tarn_unload(tarn_loaded *m);
-typedef struct tarn_port { const char *name; tarn_dtype dtype; uint32_t n; const int64_t *dim; } tarn_port;
+typedef struct tarn_port {
+  const char *name;
+  tarn_dtype dtype;
+  uint32_t n;
+  const int64_t *dim;
+} tarn_port;
 TARN_API uint32_t tarn_loaded_ports(const tarn_loaded *m, bool outputs, const tarn_port **ports);
 /* One run: row-major tensors in the model's order; threads 0 = all. Raises on wrong shapes. */
 TARN_API void tarn_loaded_run(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads);
@@ -40,7 +47,8 @@ TARN_API const char *tarn_loaded_kernel_name(const tarn_loaded *m, uint32_t i);
 TARN_API double tarn_loaded_kernel(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads,
                                    uint32_t i);
 /* seconds[i] of each kernel in one run. */
-TARN_API void tarn_loaded_profile(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads, double *seconds);
+TARN_API void tarn_loaded_profile(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads,
+                                  double *seconds);
 
 #ifdef __cplusplus
 }

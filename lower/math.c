@@ -7,10 +7,15 @@
 #include "lower/internal.h"
 #include <math.h>
 
-typedef struct code { low_module *M; uint32_t n; } code;
+typedef struct code {
+  low_module *M;
+  uint32_t n;
+} code;
 
 static LLVMValueRef f(const code *c, double v) { return low_splat(c->M, LLVMConstReal(c->M->f32, v), c->n); }
-static LLVMValueRef i(const code *c, int64_t v) { return low_splat(c->M, LLVMConstInt(c->M->i32, (unsigned long long)v, 1), c->n); }
+static LLVMValueRef i(const code *c, int64_t v) {
+  return low_splat(c->M, LLVMConstInt(c->M->i32, (unsigned long long)v, 1), c->n);
+}
 static LLVMValueRef contract(LLVMValueRef v) {
   if (LLVMIsAInstruction(v)) LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
   return v;
@@ -22,13 +27,17 @@ static LLVMValueRef madd(const code *c, LLVMValueRef a, LLVMValueRef b, LLVMValu
 static LLVMValueRef cmp(const code *c, LLVMRealPredicate p, LLVMValueRef a, LLVMValueRef b) {
   return LLVMBuildFCmp(c->M->b, p, a, b, "");
 }
-static LLVMValueRef sel(const code *c, LLVMValueRef q, LLVMValueRef a, LLVMValueRef b) { return LLVMBuildSelect(c->M->b, q, a, b, ""); }
+static LLVMValueRef sel(const code *c, LLVMValueRef q, LLVMValueRef a, LLVMValueRef b) {
+  return LLVMBuildSelect(c->M->b, q, a, b, "");
+}
 static LLVMValueRef bits(const code *c, LLVMValueRef x) { return LLVMBuildBitCast(c->M->b, x, low_vec(c->M->i32, c->n), ""); }
 static LLVMValueRef real(const code *c, LLVMValueRef x) { return LLVMBuildBitCast(c->M->b, x, low_vec(c->M->f32, c->n), ""); }
 static LLVMValueRef sign_only(const code *c, LLVMValueRef x) {
   return LLVMBuildAnd(c->M->b, bits(c, x), i(c, (int32_t)0x80000000), "");
 }
-static LLVMValueRef magnitude(const code *c, LLVMValueRef x) { return real(c, LLVMBuildAnd(c->M->b, bits(c, x), i(c, 0x7fffffff), "")); }
+static LLVMValueRef magnitude(const code *c, LLVMValueRef x) {
+  return real(c, LLVMBuildAnd(c->M->b, bits(c, x), i(c, 0x7fffffff), ""));
+}
 static LLVMValueRef with_sign(const code *c, LLVMValueRef sign, LLVMValueRef x) {
   return real(c, LLVMBuildOr(c->M->b, bits(c, x), sign, ""));
 }
@@ -62,7 +71,8 @@ static LLVMValueRef vexp(const code *c, LLVMValueRef x) {
   x = sel(c, cmp(c, LLVMRealOLT, x, f(c, -104.5)), f(c, -104.5), x);
   LLVMValueRef n = exponent_of(c, x, &e);
   LLVMValueRef r = madd(c, n, f(c, -LN2_LO), madd(c, n, f(c, -LN2_HI), x));
-  LLVMValueRef p = POLY(c, r, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1);
+  LLVMValueRef p =
+      POLY(c, r, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1);
   p = add(c, madd(c, p, mul(c, r, r), r), f(c, 1));
   LLVMValueRef half = LLVMBuildAShr(b, e, i(c, 1), "");
   p = mul(c, p, power2(c, half)); /* in two steps: the result may be subnormal, or the power too large */
@@ -116,8 +126,9 @@ static LLVMValueRef vtanh(const code *c, LLVMValueRef x) {
 static LLVMValueRef verf(const code *c, LLVMValueRef x) {
   LLVMBuilderRef b = c->M->b;
   LLVMValueRef a = magnitude(c, x), z = mul(c, x, x), magic = f(c, 12582912.0 + 127);
-  LLVMValueRef near = mul(c, x, POLY(c, z, -6.090360112e-04, 5.011962727e-03, -2.677890845e-02, 1.128214076e-01,
-                                     -3.761252463e-01, 1.128379107e+00));
+  LLVMValueRef near =
+      mul(c, x,
+          POLY(c, z, -6.090360112e-04, 5.011962727e-03, -2.677890845e-02, 1.128214076e-01, -3.761252463e-01, 1.128379107e+00));
   LLVMValueRef t = sel(c, cmp(c, LLVMRealOGT, a, f(c, 3.93)), f(c, 3.93), a); /* beyond erf rounds to 1 */
   LLVMValueRef g = POLY(c, t, 2.844730916e-04, -4.408309702e-03, 3.213904426e-02, -1.500941813e-01, -9.190829396e-01,
                         -1.626998663e+00, -2.560710127e-04);
@@ -129,8 +140,10 @@ static LLVMValueRef verf(const code *c, LLVMValueRef x) {
 }
 
 LLVMValueRef low_math(low_module *M, tarn_fxop op, LLVMValueRef x) {
-  static const struct { tarn_fxop op; LLVMValueRef (*emit)(const code *, LLVMValueRef); } table[] = {
-      {TARN_FX_EXP, vexp}, {TARN_FX_LOG, vlog}, {TARN_FX_LOG1P, vlog1p}, {TARN_FX_TANH, vtanh}, {TARN_FX_ERF, verf}};
+  static const struct {
+    tarn_fxop op;
+    LLVMValueRef (*emit)(const code *, LLVMValueRef);
+  } table[] = {{TARN_FX_EXP, vexp}, {TARN_FX_LOG, vlog}, {TARN_FX_LOG1P, vlog1p}, {TARN_FX_TANH, vtanh}, {TARN_FX_ERF, verf}};
   uint32_t n = low_lanes_of(x);
   LLVMTypeRef t = LLVMTypeOf(x);
   if ((n > 1 ? LLVMGetElementType(t) : t) != M->f32) return NULL;

@@ -82,7 +82,8 @@ static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mod
 /* The full trips of a loop, those at the border of a padded operand apart. */
 static void loops(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t full) {
   int64_t first = 0, last = 0, copies = N->copies, step = N->list[list].level[l].step;
-  if (mode == LOW_OUTER && low_peel(N, E, list, l, full, &first, &last) && !low_peel_begin(N, first + last + (first + last < full)))
+  if (mode == LOW_OUTER && low_peel(N, E, list, l, full, &first, &last) &&
+      !low_peel_begin(N, first + last + (first + last < full)))
     first = last = 0;
   for (int64_t i = 0; i < first; i++) enter(N, E, list, l, mode, fixed(i), step);
   if (first < full - last) loop(N, E, list, l, mode, first, full - last, step);
@@ -160,8 +161,7 @@ static LLVMBasicBlockRef when(low_fn *E, LLVMIntPredicate p, LLVMValueRef v, int
 /* Emits the inside of parallel level l. The items count the trips of full lengths: in the tail of an outer level some have
  * nothing to do; a tail of this level is a second copy. */
 static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at);
-static void parallel_copy(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at, low_env env,
-                          int64_t len) {
+static void parallel_copy(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at, low_env env, int64_t len) {
   const low_level *lev = &N->list[list].level[l];
   uint32_t n;
   low_stage *st = concerned(N, list, &n);
@@ -190,7 +190,8 @@ static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LL
   int64_t len = N->len[lev->dim], full = len / lev->step, tail = len % lev->step;
   LLVMBasicBlockRef after = low_block(E, "next");
   int64_t first = 0, last = 0, copies = N->copies;
-  if (low_peel(N, E, list, l, full, &first, &last) && !low_peel_begin(N, first + last + (first + last < full))) first = last = 0;
+  if (low_peel(N, E, list, l, full, &first, &last) && !low_peel_begin(N, first + last + (first + last < full)))
+    first = last = 0;
   for (int64_t i = 0; i < first + last; i++) {
     int64_t trip = i < first ? i : full - 1 - (i - first);
     parallel_piece(N, E, list, l, at, LLVMIntEQ, trip, fixed(trip), lev->step, after);
@@ -234,8 +235,8 @@ static void bind(low_nest *N, low_fn *E, const LLVMValueRef *in, const LLVMValue
   }
 }
 
-void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out,
-                   LLVMValueRef begin, LLVMValueRef end) {
+void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out, LLVMValueRef begin,
+                   LLVMValueRef end) {
   LLVMBuilderRef b = N->M->b;
   uint32_t list = N->split ? 1 + region : 0;
   const low_stage *st = &N->stage[N->split ? region : 0];

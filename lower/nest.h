@@ -17,47 +17,47 @@ typedef struct low_level {
 typedef struct low_list {
   uint32_t n;
   low_level level[TARN_MAX_LEVELS];
-  uint32_t parallel;   /* so many levels from the outermost on are parallel */
+  uint32_t parallel; /* so many levels from the outermost on are parallel */
 } low_list;
 
 typedef struct low_stage {
   const tarn_stage *s;
   const tarn_func *f;
-  const tarn_reducer *red;       /* NULL: a map */
-  uint32_t n, nacc;              /* dims; of them shared and own */
+  const tarn_reducer *red; /* NULL: a map */
+  uint32_t n, nacc;        /* dims; of them shared and own */
   int64_t dim[TARN_MAX_DIMS];
   low_space space;
-  uint32_t acc;                  /* level */
+  uint32_t acc; /* level */
   uint32_t nread;
   low_access *read, result;
-  uint32_t *operand;             /* by read: child number, or TARN_NONE for a stage's result */
-  uint32_t out_no;               /* output stages */
+  uint32_t *operand;                   /* by read: child number, or TARN_NONE for a stage's result */
+  uint32_t out_no;                     /* output stages */
   const low_lin *index[TARN_MAX_DIMS]; /* each dim over levels */
   tarn_dtype body_type, out_type;
   /* reductions */
   tarn_dtype state[TARN_MAX_STATE];
   uint32_t step[TARN_MAX_STATE]; /* over state…, flat index, body operands… */
   bool step_index;
-  const low_lin *flat;           /* index of the element */
-  uint32_t red_lanes;            /* > 1: the lanes are partial results along a reduce dim */
-  bool in_memory;                /* the accumulators are walked by loops */
+  const low_lin *flat; /* index of the element */
+  uint32_t red_lanes;  /* > 1: the lanes are partial results along a reduce dim */
+  bool in_memory;      /* the accumulators are walked by loops */
   uint32_t max_lanes;
   int64_t slots;
-  LLVMValueRef *slot;            /* slots × state; in_memory: slot[0] is their base */
-  uint64_t serial;               /* variables that are loops */
-  int64_t local_bytes;           /* result of a stage that is no output */
+  LLVMValueRef *slot;  /* slots × state; in_memory: slot[0] is their base */
+  uint64_t serial;     /* variables that are loops */
+  int64_t local_bytes; /* result of a stage that is no output */
 } low_stage;
 
 struct low_nest {
   low_module *M;
   const tarn_nest *n;
   uint32_t nshared, nstage;
-  low_list *list;                /* 1 + nstage */
+  low_list *list; /* 1 + nstage */
   low_stage *stage;
-  int64_t len[TARN_MAX_DIMS];    /* extent left of each dim of the stage being walked */
-  int64_t last[LOW_MAX_VARS];    /* the last trip of each variable that is set */
-  int64_t copies;                /* of what is inside of peeled loops */
-  bool split;                    /* every stage has its own parallel region */
+  int64_t len[TARN_MAX_DIMS]; /* extent left of each dim of the stage being walked */
+  int64_t last[LOW_MAX_VARS]; /* the last trip of each variable that is set */
+  int64_t copies;             /* of what is inside of peeled loops */
+  bool split;                 /* every stage has its own parallel region */
 };
 
 /* ---- prepare.c: see low_nest_new ---- */

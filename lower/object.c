@@ -32,14 +32,20 @@ _Noreturn static void llvm_error(const low_module *M, const char *what, char *me
 }
 
 /* ---------------------------------------------------------------- the target */
-typedef struct arch { const char *prefix; void (*init[5])(void); } arch;
+typedef struct arch {
+  const char *prefix;
+  void (*init[5])(void);
+} arch;
 static const arch archs[] = {
-    {"x86_64", {LLVMInitializeX86TargetInfo, LLVMInitializeX86Target, LLVMInitializeX86TargetMC, LLVMInitializeX86AsmPrinter,
-                LLVMInitializeX86AsmParser}},
-    {"aarch64", {LLVMInitializeAArch64TargetInfo, LLVMInitializeAArch64Target, LLVMInitializeAArch64TargetMC,
-                 LLVMInitializeAArch64AsmPrinter, LLVMInitializeAArch64AsmParser}},
-    {"riscv64", {LLVMInitializeRISCVTargetInfo, LLVMInitializeRISCVTarget, LLVMInitializeRISCVTargetMC,
-                 LLVMInitializeRISCVAsmPrinter, LLVMInitializeRISCVAsmParser}},
+    {"x86_64",
+     {LLVMInitializeX86TargetInfo, LLVMInitializeX86Target, LLVMInitializeX86TargetMC, LLVMInitializeX86AsmPrinter,
+      LLVMInitializeX86AsmParser}},
+    {"aarch64",
+     {LLVMInitializeAArch64TargetInfo, LLVMInitializeAArch64Target, LLVMInitializeAArch64TargetMC,
+      LLVMInitializeAArch64AsmPrinter, LLVMInitializeAArch64AsmParser}},
+    {"riscv64",
+     {LLVMInitializeRISCVTargetInfo, LLVMInitializeRISCVTarget, LLVMInitializeRISCVTargetMC, LLVMInitializeRISCVAsmPrinter,
+      LLVMInitializeRISCVAsmParser}},
 };
 
 static void dispose_machine(void *tm) { LLVMDisposeTargetMachine(tm); }
@@ -55,8 +61,8 @@ static LLVMTargetMachineRef target_machine(low_module *M, const char *triple) {
   char *message = NULL;
   if (LLVMGetTargetFromTriple(triple, &t, &message)) llvm_error(M, triple, message);
   int o = M->o->opt < 0 ? 0 : M->o->opt > 3 ? 3 : M->o->opt;
-  LLVMTargetMachineRef tm = LLVMCreateTargetMachine(t, triple, M->hw->cpu, M->hw->features, level[o], LLVMRelocPIC,
-                                                    LLVMCodeModelDefault);
+  LLVMTargetMachineRef tm =
+      LLVMCreateTargetMachine(t, triple, M->hw->cpu, M->hw->features, level[o], LLVMRelocPIC, LLVMCodeModelDefault);
   if (!tm) tarn_raise(M->cx, TARN_BAD_INPUT, "%s: LLVM has no machine %s %s", M->hw->name, triple, M->hw->cpu);
   tarn_defer(M->cx, dispose_machine, tm);
   return tm;
@@ -110,7 +116,9 @@ static Elf64_Shdr *find_section(low_module *M, char *elf, size_t n) {
   tarn_raise(M->cx, TARN_INTERNAL, "lower: the object has no section for constants");
 }
 
-typedef struct open_file { int fd; } open_file;
+typedef struct open_file {
+  int fd;
+} open_file;
 static void close_file(void *p) {
   open_file *f = p;
   if (f->fd >= 0) close(f->fd);
@@ -175,8 +183,10 @@ static void link_shared(low_module *M, const char *triple) {
 
 /* ---------------------------------------------------------------- all of it */
 static void name_consts(low_module *M) {
-  const char *s = tarn_format(M->cx, ".section " SECTION ",\"a\",@progbits\n.p2align 6\n.hidden %s_consts\n.globl %s_consts\n"
-                                     "%s_consts:\n.zero 64\n.text\n", M->o->name, M->o->name, M->o->name);
+  const char *s = tarn_format(M->cx,
+                              ".section " SECTION ",\"a\",@progbits\n.p2align 6\n.hidden %s_consts\n.globl %s_consts\n"
+                              "%s_consts:\n.zero 64\n.text\n",
+                              M->o->name, M->o->name, M->o->name);
   LLVMSetModuleInlineAsm2(M->m, s, strlen(s));
 }
 

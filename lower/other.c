@@ -20,7 +20,7 @@ static LLVMBasicBlockRef block(const step *s) { return LLVMAppendBasicBlockInCon
 /* ---------------------------------------------------------------- gather */
 typedef struct gather {
   step *s;
-  LLVMValueRef base[3];          /* data, index, out */
+  LLVMValueRef base[3]; /* data, index, out */
   tarn_layout l[3];
   tarn_dtype data_type, index_type;
   uint32_t axis;
@@ -145,8 +145,11 @@ static LLVMValueRef attributes(step *s, const tarn_payload *p) {
     LLVMValueRef *rs = TARN_ARRAY(M->cx, LLVMValueRef, a->n + 1);
     for (uint32_t k = 0; a->kind == TARN_A_REALS && k < a->n; k++) rs[k] = LLVMConstReal(M->f64, a->rs[k]);
     bool list = a->kind == TARN_A_INTS || a->kind == TARN_A_REALS;
-    LLVMValueRef v[7] = {low_text(M, a->name), low_i64(M, a->i), LLVMConstReal(M->f64, a->r),
-                         a->kind == TARN_A_STR ? low_text(M, a->s) : null, LLVMConstInt(M->i32, list ? a->n : 0, 0),
+    LLVMValueRef v[7] = {low_text(M, a->name),
+                         low_i64(M, a->i),
+                         LLVMConstReal(M->f64, a->r),
+                         a->kind == TARN_A_STR ? low_text(M, a->s) : null,
+                         LLVMConstInt(M->i32, list ? a->n : 0, 0),
                          a->kind == TARN_A_INTS ? low_i64_table(M, a->is, a->n) : null,
                          a->kind == TARN_A_REALS ? low_table(M, M->f64, rs, a->n) : null};
     row[i] = LLVMConstStructInContext(M->lc, v, 7, 0);
@@ -168,9 +171,14 @@ static LLVMValueRef emit_opaque(step *s, LLVMValueRef pool, const LLVMValueRef *
   LLVMTypeRef face[3] = {M->ptr, M->ptr, M->ptr}, type = LLVMStructTypeInContext(M->lc, face, 3, 0);
   LLVMValueRef f = LLVMBuildLoad2(M->b, M->ptr, LLVMBuildStructGEP2(M->b, type, pool, 1, ""), "");
   LLVMValueRef message = LLVMBuildLoad2(M->b, M->ptr, LLVMBuildStructGEP2(M->b, type, pool, 2, ""), "");
-  LLVMValueRef a[8] = {low_text(M, p->name), attributes(s, p), LLVMConstInt(M->i32, p->nattr, 0),
-                       tensors(s, false, s->k->nin, in), LLVMConstInt(M->i32, s->k->nin, 0),
-                       tensors(s, true, s->k->nout, out), LLVMConstInt(M->i32, s->k->nout, 0), message};
+  LLVMValueRef a[8] = {low_text(M, p->name),
+                       attributes(s, p),
+                       LLVMConstInt(M->i32, p->nattr, 0),
+                       tensors(s, false, s->k->nin, in),
+                       LLVMConstInt(M->i32, s->k->nin, 0),
+                       tensors(s, true, s->k->nout, out),
+                       LLVMConstInt(M->i32, s->k->nout, 0),
+                       message};
   return LLVMBuildCall2(M->b, LLVMFunctionType(M->i32, t, 8, 0), f, a, 8, "");
 }
 

@@ -20,8 +20,7 @@ static uint64_t tile_vars(const low_nest *N, uint32_t list) {
   uint64_t m = 0;
   for (uint32_t i = 0; i < N->list[list].n; i++) {
     const low_level *l = &N->list[list].level[i];
-    if (!l->red && l->trips > 1 && (l->kind == TARN_UNROLL || l->kind == TARN_VECTOR))
-      m |= 1ull << l->var;
+    if (!l->red && l->trips > 1 && (l->kind == TARN_UNROLL || l->kind == TARN_VECTOR)) m |= 1ull << l->var;
   }
   return m;
 }
@@ -63,12 +62,10 @@ static bool hold_at(const question *q, int64_t trip) {
   return all;
 }
 
-bool low_peel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t full, int64_t *first,
-              int64_t *last) {
+bool low_peel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t full, int64_t *first, int64_t *last) {
   const low_level *lev = &N->list[list].level[l];
   *first = *last = 0;
-  if (list == 0 || lev->red || lev->kind == TARN_UNROLL || lev->kind == TARN_VECTOR || full < 2 ||
-      full > MOST_SCANNED)
+  if (list == 0 || lev->red || lev->kind == TARN_UNROLL || lev->kind == TARN_VECTOR || full < 2 || full > MOST_SCANNED)
     return false;
   question q = {E, &N->stage[list - 1], tile_vars(N, list), lev->var};
   bool all;
@@ -114,8 +111,7 @@ static bool is_factor(const tarn_lang *L, uint32_t body, uint32_t hole) {
  * holds for finite other factors, so that a strict program computes it. */
 bool low_adds_nothing(const low_nest *N, const low_stage *st, uint32_t r) {
   const tarn_lang *L = N->M->L;
-  if (!st->red || st->red->ns != 1 || st->red->kind == TARN_RED_CUSTOM || st->step_index)
-    return false;
+  if (!st->red || st->red->ns != 1 || st->red->kind == TARN_RED_CUSTOM || st->step_index) return false;
   uint32_t fill = st->read[r].fill;
   if (fill == TARN_NONE || fill != st->red->init[0]) return false;
   const tarn_fx *body = tarn_fx_get(L, st->f->body);
@@ -143,8 +139,7 @@ static bool all_set(const low_fn *E, uint64_t deps) {
   }
   return true;
 }
-bool low_decisive(const low_nest *N, const low_fn *E, const low_stage *st, uint32_t var,
-                  uint32_t *read, uint32_t *guard) {
+bool low_decisive(const low_nest *N, const low_fn *E, const low_stage *st, uint32_t var, uint32_t *read, uint32_t *guard) {
   for (*read = 0; *read < st->f->nops; ++*read) {
     const low_access *a = &st->read[*read];
     for (*guard = 0; *guard < a->nguard; ++*guard) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LANES 128
+#define MAX_LANES  128
 #define MAX_UNROLL 1024 /* copies of a body */
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -128,8 +128,7 @@ static void prepare_read(low_nest *N, low_stage *st, uint32_t i, const low_opera
   if (!from) {
     a->off = low_lin_layout(&st->space, &in[r->src].layout, at), a->dtype = in[r->src].dtype;
     a->few = in[r->src].few, a->nfew = in[r->src].nfew;
-  }
-  else if (from->s->out) a->off = low_lin_layout(&st->space, &out[from->out_no].layout, at), a->dtype = from->out_type;
+  } else if (from->s->out) a->off = low_lin_layout(&st->space, &out[from->out_no].layout, at), a->dtype = from->out_type;
   else a->off = local_offset(N, from, &st->space, at), a->dtype = from->out_type;
   a->fill = m->fill, a->nguard = m->nguard;
   for (uint32_t g = 0; g < m->nguard; g++)
@@ -251,14 +250,15 @@ static void prepare_levels(low_nest *N, uint32_t i, const tarn_stage_sched *ss) 
   for (uint32_t k = 0; k < list->n; k++) {
     list->level[k].red = list->level[k].dim >= st->nacc;
     list->level[k].inside = st->red && k >= st->acc;
-    if (list->level[k].kind == TARN_PARALLEL && (list->level[k].red || list->level[k].inside)) list->level[k].kind = TARN_SERIAL;
+    if (list->level[k].kind == TARN_PARALLEL && (list->level[k].red || list->level[k].inside))
+      list->level[k].kind = TARN_SERIAL;
   }
   settle_vector(N, st, list, shared_lanes(N) != NULL);
   settle_unroll(list);
 }
 
-static void prepare_stage(low_nest *N, uint32_t i, const tarn_stage_sched *ss, const low_operand *in,
-                          const low_operand *out, uint32_t *out_no) {
+static void prepare_stage(low_nest *N, uint32_t i, const tarn_stage_sched *ss, const low_operand *in, const low_operand *out,
+                          uint32_t *out_no) {
   low_stage *st = &N->stage[i];
   const low_list *list = &N->list[1 + i];
   st->s = &N->n->stage[i];
@@ -277,8 +277,8 @@ static void prepare_stage(low_nest *N, uint32_t i, const tarn_stage_sched *ss, c
     st->out_no = (*out_no)++;
     st->result.off = low_lin_layout(&st->space, &out[st->out_no].layout, st->index);
     if (out[st->out_no].dtype != st->out_type)
-      tarn_raise(N->M->cx, TARN_INTERNAL, "lower: the kernel computes %s for a buffer of %s",
-                 tarn_dtype_name(st->out_type), tarn_dtype_name(out[st->out_no].dtype));
+      tarn_raise(N->M->cx, TARN_INTERNAL, "lower: the kernel computes %s for a buffer of %s", tarn_dtype_name(st->out_type),
+                 tarn_dtype_name(out[st->out_no].dtype));
   } else {
     st->result.off = local_offset(N, st, &st->space, st->index + N->n->depth);
     st->local_bytes = local_elems(N, st) * (int64_t)tarn_dtype_size(st->out_type);
@@ -302,8 +302,7 @@ low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s
   for (uint32_t i = 0; i < n->nstage; i++) N->split = N->split && (n->stage[i].out || n->nstage == 1);
   for (uint32_t i = 0; i < n->nstage; i++) prepare_stage(N, i, &s->stage[i], in, out, &out_no);
   for (uint32_t i = 0; i <= n->nstage; i++) settle_parallel(&N->list[i], i == 0 || N->split);
-  for (uint32_t i = 0; i < n->nstage; i++)
-    N->stage[i].serial = serial_vars(&N->list[0]) | serial_vars(&N->list[1 + i]);
+  for (uint32_t i = 0; i < n->nstage; i++) N->stage[i].serial = serial_vars(&N->list[0]) | serial_vars(&N->list[1 + i]);
   return N;
 }
 

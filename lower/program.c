@@ -7,8 +7,8 @@ typedef struct program {
   low_module *M;
   const tarn_kprog *p;
   const tarn_plan *plan;
-  LLVMValueRef consts;           /* the blob's symbol */
-  LLVMTypeRef step_type;         /* int (in, out, workspace, pool) */
+  LLVMValueRef consts;   /* the blob's symbol */
+  LLVMTypeRef step_type; /* int (in, out, workspace, pool) */
   uint32_t nstep;
   LLVMValueRef *step;
   const char **step_name;
@@ -42,8 +42,7 @@ static LLVMValueRef storage(const program *g, LLVMValueRef f, uint32_t buf) {
   if (b->kind == TARN_BUF_OUTPUT && (port = port_of(g->p->out, g->p->nout, root)) != TARN_NONE)
     return from_list(M, LLVMGetParam(f, 1), port);
   if (b->kind == TARN_BUF_CONST && g->plan->const_offset[root] >= 0) return advance(M, g->consts, g->plan->const_offset[root]);
-  if (b->kind == TARN_BUF_TEMP && g->plan->offset[root] >= 0)
-    return advance(M, LLVMGetParam(f, 2), g->plan->offset[root]);
+  if (b->kind == TARN_BUF_TEMP && g->plan->offset[root] >= 0) return advance(M, LLVMGetParam(f, 2), g->plan->offset[root]);
   tarn_raise(M->cx, TARN_INTERNAL, "lower: buffer %u has no place", buf);
 }
 
@@ -174,11 +173,17 @@ static void emit_model(program *g, LLVMValueRef run) {
   low_module *M = g->M;
   LLVMValueRef *name = TARN_ARRAY(M->cx, LLVMValueRef, g->nstep + 1);
   for (uint32_t k = 0; k < g->nstep; k++) name[k] = low_text(M, g->step_name[k]);
-  LLVMValueRef c[] = {LLVMConstInt(M->i32, TARN_RT_VERSION, 0), LLVMConstInt(M->i32, g->p->nin, 0),
-                      LLVMConstInt(M->i32, g->p->nout, 0), LLVMConstInt(M->i32, g->nstep, 0),
-                      low_i64(M, g->plan->bytes), low_i64(M, (int64_t)M->per_thread),
-                      port_table(g, g->p->in, g->p->nin), port_table(g, g->p->out, g->p->nout),
-                      low_table(M, M->ptr, name, g->nstep), low_table(M, M->ptr, g->step, g->nstep), run};
+  LLVMValueRef c[] = {LLVMConstInt(M->i32, TARN_RT_VERSION, 0),
+                      LLVMConstInt(M->i32, g->p->nin, 0),
+                      LLVMConstInt(M->i32, g->p->nout, 0),
+                      LLVMConstInt(M->i32, g->nstep, 0),
+                      low_i64(M, g->plan->bytes),
+                      low_i64(M, (int64_t)M->per_thread),
+                      port_table(g, g->p->in, g->p->nin),
+                      port_table(g, g->p->out, g->p->nout),
+                      low_table(M, M->ptr, name, g->nstep),
+                      low_table(M, M->ptr, g->step, g->nstep),
+                      run};
   LLVMValueRef model = LLVMConstStructInContext(M->lc, c, sizeof c / sizeof *c, 0);
   LLVMValueRef v = LLVMAddGlobal(M->m, LLVMTypeOf(model), prefixed(M, "model"));
   LLVMSetInitializer(v, model), LLVMSetGlobalConstant(v, true);

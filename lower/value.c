@@ -97,13 +97,14 @@ LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRe
 /* ---------------------------------------------------------------- operators */
 typedef struct args {
   low_module *M;
-  tarn_dtype t;          /* of the operands (SEL: of the values) */
+  tarn_dtype t; /* of the operands (SEL: of the values) */
   LLVMValueRef v[3];
 } args;
 typedef LLVMValueRef emitter(const args *a);
 
 static LLVMValueRef flagged(const low_module *M, LLVMValueRef v) {
-  if (M->contract && LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v)) LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
+  if (M->contract && LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v))
+    LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
   return v;
 }
 static LLVMValueRef pick(const args *a, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y) {
@@ -119,10 +120,10 @@ static LLVMValueRef binary(const args *a, const char *name) {
   LLVMValueRef v[2] = {a->v[0], a->v[1]};
   return low_intrinsic(a->M, name, &t, 1, v, 2);
 }
-#define B a->M->b
-#define X a->v[0]
-#define Y a->v[1]
-#define IS_NULL(v) LLVMBuildICmp(B, LLVMIntEQ, v, LLVMConstNull(LLVMTypeOf(v)), "")
+#define B           a->M->b
+#define X           a->v[0]
+#define Y           a->v[1]
+#define IS_NULL(v)  LLVMBuildICmp(B, LLVMIntEQ, v, LLVMConstNull(LLVMTypeOf(v)), "")
 #define NEGATIVE(v) LLVMBuildICmp(B, LLVMIntSLT, v, LLVMConstNull(LLVMTypeOf(v)), "")
 
 /* With contraction 0 is no term and no factor: an element of a small constant that is known (access.c). */
@@ -255,8 +256,8 @@ static LLVMValueRef i_pow(const args *a) {
   }
   if (!is_signed(a->t)) return r;
   LLVMValueRef minus = like(a->M, X, -1), odd = LLVMBuildAnd(B, Y, one, "");
-  LLVMValueRef inv = pick(a, LLVMBuildICmp(B, LLVMIntEQ, X, minus, ""), pick(a, IS_NULL(odd), one, minus),
-                          LLVMConstNull(LLVMTypeOf(X)));
+  LLVMValueRef inv =
+      pick(a, LLVMBuildICmp(B, LLVMIntEQ, X, minus, ""), pick(a, IS_NULL(odd), one, minus), LLVMConstNull(LLVMTypeOf(X)));
   inv = pick(a, LLVMBuildICmp(B, LLVMIntEQ, X, one, ""), one, inv);
   return pick(a, NEGATIVE(Y), inv, r);
 }
@@ -300,31 +301,31 @@ static LLVMValueRef small_power(const args *a) {
 }
 
 static const struct row {
-  emitter *f, *i;        /* floats; integers and bool */
-  const char *libm;      /* floats: the function of the C library */
+  emitter *f, *i;   /* floats; integers and bool */
+  const char *libm; /* floats: the function of the C library */
 } rows[TARN_FX_COUNT] = {
-    [TARN_FX_ADD] = {f_add, i_add, NULL},       [TARN_FX_SUB] = {f_sub, i_sub, NULL},
-    [TARN_FX_MUL] = {f_mul, i_mul, NULL},       [TARN_FX_DIV] = {f_div, i_div, NULL},
-    [TARN_FX_MOD] = {f_mod, i_mod, NULL},       [TARN_FX_FMOD] = {f_fmod, i_fmod, NULL},
-    [TARN_FX_MIN] = {f_min, i_min, NULL},       [TARN_FX_MAX] = {f_max, i_max, NULL},
-    [TARN_FX_NEG] = {f_neg, i_neg, NULL},       [TARN_FX_ABS] = {f_abs, i_abs, NULL},
-    [TARN_FX_SIGN] = {f_sign, i_sign, NULL},    [TARN_FX_POW] = {small_power, i_pow, "pow"},
-    [TARN_FX_EXP] = {NULL, NULL, "exp"},        [TARN_FX_LOG] = {NULL, NULL, "log"},
-    [TARN_FX_LOG1P] = {NULL, NULL, "log1p"},    [TARN_FX_SQRT] = {f_sqrt, NULL, NULL},
-    [TARN_FX_TANH] = {NULL, NULL, "tanh"},      [TARN_FX_ERF] = {NULL, NULL, "erf"},
-    [TARN_FX_SIN] = {NULL, NULL, "sin"},        [TARN_FX_COS] = {NULL, NULL, "cos"},
-    [TARN_FX_TAN] = {NULL, NULL, "tan"},        [TARN_FX_ASIN] = {NULL, NULL, "asin"},
-    [TARN_FX_ACOS] = {NULL, NULL, "acos"},      [TARN_FX_ATAN] = {NULL, NULL, "atan"},
-    [TARN_FX_SINH] = {NULL, NULL, "sinh"},      [TARN_FX_COSH] = {NULL, NULL, "cosh"},
-    [TARN_FX_ASINH] = {NULL, NULL, "asinh"},    [TARN_FX_ACOSH] = {NULL, NULL, "acosh"},
-    [TARN_FX_ATANH] = {NULL, NULL, "atanh"},    [TARN_FX_FLOOR] = {f_floor, NULL, NULL},
-    [TARN_FX_CEIL] = {f_ceil, NULL, NULL},      [TARN_FX_ROUND] = {f_round, NULL, NULL},
-    [TARN_FX_ISNAN] = {f_isnan, NULL, NULL},    [TARN_FX_ISINF] = {f_isinf, NULL, NULL},
-    [TARN_FX_EQ] = {f_eq, i_eq, NULL},          [TARN_FX_LT] = {f_lt, i_lt, NULL},
-    [TARN_FX_LE] = {f_le, i_le, NULL},          [TARN_FX_AND] = {NULL, i_and, NULL},
-    [TARN_FX_OR] = {NULL, i_or, NULL},          [TARN_FX_XOR] = {NULL, i_xor, NULL},
-    [TARN_FX_NOT] = {NULL, i_not, NULL},        [TARN_FX_SHL] = {NULL, i_shl, NULL},
-    [TARN_FX_SHR] = {NULL, i_shr, NULL},        [TARN_FX_SEL] = {any_select, any_select, NULL},
+    [TARN_FX_ADD] = {f_add, i_add, NULL},    [TARN_FX_SUB] = {f_sub, i_sub, NULL},
+    [TARN_FX_MUL] = {f_mul, i_mul, NULL},    [TARN_FX_DIV] = {f_div, i_div, NULL},
+    [TARN_FX_MOD] = {f_mod, i_mod, NULL},    [TARN_FX_FMOD] = {f_fmod, i_fmod, NULL},
+    [TARN_FX_MIN] = {f_min, i_min, NULL},    [TARN_FX_MAX] = {f_max, i_max, NULL},
+    [TARN_FX_NEG] = {f_neg, i_neg, NULL},    [TARN_FX_ABS] = {f_abs, i_abs, NULL},
+    [TARN_FX_SIGN] = {f_sign, i_sign, NULL}, [TARN_FX_POW] = {small_power, i_pow, "pow"},
+    [TARN_FX_EXP] = {NULL, NULL, "exp"},     [TARN_FX_LOG] = {NULL, NULL, "log"},
+    [TARN_FX_LOG1P] = {NULL, NULL, "log1p"}, [TARN_FX_SQRT] = {f_sqrt, NULL, NULL},
+    [TARN_FX_TANH] = {NULL, NULL, "tanh"},   [TARN_FX_ERF] = {NULL, NULL, "erf"},
+    [TARN_FX_SIN] = {NULL, NULL, "sin"},     [TARN_FX_COS] = {NULL, NULL, "cos"},
+    [TARN_FX_TAN] = {NULL, NULL, "tan"},     [TARN_FX_ASIN] = {NULL, NULL, "asin"},
+    [TARN_FX_ACOS] = {NULL, NULL, "acos"},   [TARN_FX_ATAN] = {NULL, NULL, "atan"},
+    [TARN_FX_SINH] = {NULL, NULL, "sinh"},   [TARN_FX_COSH] = {NULL, NULL, "cosh"},
+    [TARN_FX_ASINH] = {NULL, NULL, "asinh"}, [TARN_FX_ACOSH] = {NULL, NULL, "acosh"},
+    [TARN_FX_ATANH] = {NULL, NULL, "atanh"}, [TARN_FX_FLOOR] = {f_floor, NULL, NULL},
+    [TARN_FX_CEIL] = {f_ceil, NULL, NULL},   [TARN_FX_ROUND] = {f_round, NULL, NULL},
+    [TARN_FX_ISNAN] = {f_isnan, NULL, NULL}, [TARN_FX_ISINF] = {f_isinf, NULL, NULL},
+    [TARN_FX_EQ] = {f_eq, i_eq, NULL},       [TARN_FX_LT] = {f_lt, i_lt, NULL},
+    [TARN_FX_LE] = {f_le, i_le, NULL},       [TARN_FX_AND] = {NULL, i_and, NULL},
+    [TARN_FX_OR] = {NULL, i_or, NULL},       [TARN_FX_XOR] = {NULL, i_xor, NULL},
+    [TARN_FX_NOT] = {NULL, i_not, NULL},     [TARN_FX_SHL] = {NULL, i_shl, NULL},
+    [TARN_FX_SHR] = {NULL, i_shr, NULL},     [TARN_FX_SEL] = {any_select, any_select, NULL},
 };
 
 static uint32_t arity(uint32_t op) {
@@ -352,7 +353,11 @@ static LLVMValueRef apply(low_module *M, uint32_t op, args *a, tarn_dtype *type)
 }
 
 /* ---------------------------------------------------------------- expressions */
-typedef struct done { uint32_t f; tarn_dtype t; LLVMValueRef v; } done;
+typedef struct done {
+  uint32_t f;
+  tarn_dtype t;
+  LLVMValueRef v;
+} done;
 typedef struct walk {
   low_module *M;
   const LLVMValueRef *hole;
@@ -384,8 +389,8 @@ static done emit(walk *w, uint32_t f) {
   return r;
 }
 
-LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const tarn_dtype *htype, uint32_t nhole,
-                    uint32_t n, tarn_dtype *type) {
+LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const tarn_dtype *htype, uint32_t nhole, uint32_t n,
+                    tarn_dtype *type) {
   tarn_mark mark = tarn_arena_mark(M->cx);
   walk w = {.M = M, .hole = hole, .htype = htype, .nhole = nhole, .n = n};
   done d = emit(&w, f);

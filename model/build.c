@@ -88,9 +88,7 @@ double im_lowest(tarn_dtype t) {
 
 /* ---------------------------------------------------------------- views */
 
-static bool same(const im_dims *a, uint32_t n, const int64_t *d) {
-  return a->n == n && memcmp(a->d, d, n * sizeof *d) == 0;
-}
+static bool same(const im_dims *a, uint32_t n, const int64_t *d) { return a->n == n && memcmp(a->d, d, n * sizeof *d) == 0; }
 
 tarn_term im_reshape(im_node *n, tarn_term t, uint32_t rank, const int64_t *dim) {
   im_dims from = im_shape(n, t);
@@ -108,8 +106,7 @@ tarn_term im_broadcast(im_node *n, tarn_term t, const im_dims *to) {
   im_dims from = im_shape(n, t);
   if (same(&from, to->n, to->d)) return t;
   bool fits = from.n <= to->n;
-  for (uint32_t i = 0; fits && i < from.n; i++)
-    fits = from.d[i] == 1 || from.d[i] == to->d[to->n - from.n + i];
+  for (uint32_t i = 0; fits && i < from.n; i++) fits = from.d[i] == 1 || from.d[i] == to->d[to->n - from.n + i];
   if (!fits) im_bad(n, "shapes do not broadcast");
   for (uint32_t i = from.n; i < to->n; i++) t = tarn_insert_axis(n->L, 0, t);
   im_dims now = im_shape(n, t);
@@ -127,8 +124,7 @@ static void join(im_node *n, im_dims *c, const im_dims *d) {
   uint32_t shift = wide.n - slim.n;
   for (uint32_t i = 0; i < slim.n; i++) {
     int64_t *w = &wide.d[shift + i], s = slim.d[i];
-    if (*w != 1 && s != 1 && s != *w)
-      im_bad(n, "extents %lld and %lld do not broadcast", (long long)*w, (long long)s);
+    if (*w != 1 && s != 1 && s != *w) im_bad(n, "extents %lld and %lld do not broadcast", (long long)*w, (long long)s);
     if (*w == 1) *w = s;
   }
   *c = wide;
@@ -263,7 +259,11 @@ tarn_term im_mean(im_node *n, tarn_term t, uint32_t mask, bool keep) {
 
 /* ---------------------------------------------------------------- sums of products */
 
-typedef struct operand { tarn_term t; uint32_t n; const uint8_t *label; } operand;
+typedef struct operand {
+  tarn_term t;
+  uint32_t n;
+  const uint8_t *label;
+} operand;
 
 static bool holds(const uint8_t *l, uint32_t n, uint8_t label, uint32_t *at) {
   for (uint32_t i = 0; i < n; i++)
@@ -275,8 +275,8 @@ static bool holds(const uint8_t *l, uint32_t n, uint8_t label, uint32_t *at) {
 }
 
 /* Dims in the order: shared, own, summed; split before the summed ones. */
-static tarn_term arrange(im_node *n, const operand *a, const uint8_t *shared, uint32_t ns, const uint8_t *summed,
-                         uint32_t nc, uint8_t *own, uint32_t *nown) {
+static tarn_term arrange(im_node *n, const operand *a, const uint8_t *shared, uint32_t ns, const uint8_t *summed, uint32_t nc,
+                         uint8_t *own, uint32_t *nown) {
   uint32_t p[TARN_MAX_DIMS], k = 0, at;
   *nown = 0;
   for (uint32_t i = 0; i < ns; i++)

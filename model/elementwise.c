@@ -10,7 +10,10 @@ im_handler im_do_formula, im_do_bit_shift, im_do_cast, im_do_cast_like, im_do_cl
  * Written so that no intermediate overflows where the result does not. */
 static const struct row {
   const char *name, *text;
-  struct { const char *attr; double otherwise; } a[3];
+  struct {
+    const char *attr;
+    double otherwise;
+  } a[3];
 } rows[] = {
     {"Abs", "(abs $0)", {{0}}},
     {"Acos", "(acos $0)", {{0}}},
@@ -53,9 +56,11 @@ static const struct row {
     {"Reciprocal", "(div 1 $0)", {{0}}},
     {"Relu", "(max $0 0)", {{0}}},
     {"Round", "(round $0)", {{0}}},
-    {"Selu", "(mul gamma (select (lt 0 $0) $0 (sub (mul alpha (exp $0)) alpha)))",
+    {"Selu",
+     "(mul gamma (select (lt 0 $0) $0 (sub (mul alpha (exp $0)) alpha)))",
      {{"alpha", 1.67326319217681884765625}, {"gamma", 1.05070102214813232421875}}},
-    {"Shrink", "(select (lt $0 (neg lambd)) (add $0 bias) (select (lt lambd $0) (sub $0 bias) 0))",
+    {"Shrink",
+     "(select (lt $0 (neg lambd)) (add $0 bias) (select (lt lambd $0) (sub $0 bias) 0))",
      {{"bias", 0}, {"lambd", 0.5}}},
     {"Sigmoid", "(div 1 (add 1 (exp (neg $0))))", {{0}}},
     {"Sign", "(sign $0)", {{0}}},
@@ -157,8 +162,9 @@ static tarn_term over_all(im_node *n, const char *text) {
 }
 
 void im_do_variadic(im_node *n) {
-  static const struct { const char *op, *text; } by[] = {
-      {"Max", "(max $0 $1)"}, {"Min", "(min $0 $1)"}, {"Sum", "(add $0 $1)"}};
+  static const struct {
+    const char *op, *text;
+  } by[] = {{"Max", "(max $0 $1)"}, {"Min", "(min $0 $1)"}, {"Sum", "(add $0 $1)"}};
   for (size_t i = 0; i < 3; i++)
     if (strcmp(by[i].op, n->op) == 0) im_set(n, 0, over_all(n, by[i].text));
 }
@@ -185,6 +191,4 @@ void im_do_pow(im_node *n) {
   im_set(n, 0, im_cast(n, im_el(n, "(pow $0 $1)", 2, im_cast(n, x, ty), y), tx));
 }
 
-void im_do_where(im_node *n) {
-  im_set(n, 0, im_el(n, "(select $0 $1 $2)", 3, im_arg(n, 0), im_arg(n, 1), im_arg(n, 2)));
-}
+void im_do_where(im_node *n) { im_set(n, 0, im_el(n, "(select $0 $1 $2)", 3, im_arg(n, 0), im_arg(n, 1), im_arg(n, 2))); }

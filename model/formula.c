@@ -2,7 +2,10 @@
 #include "model/import.h"
 #include <string.h>
 
-static const struct { const char *text; int arity; } fxops[] = {
+static const struct {
+  const char *text;
+  int arity;
+} fxops[] = {
 #define FX(ID, text, arity, kind) {text, arity},
 #include "access/fx.def"
 #undef FX
@@ -16,8 +19,11 @@ typedef struct formula {
 } formula;
 
 /* Derived comparisons: op of fx.def, operands swapped, result negated. */
-static const struct { const char *name; tarn_fxop op; bool swap, negate; } derived[] = {
-    {"gt", TARN_FX_LT, true, false}, {"ge", TARN_FX_LE, true, false}, {"ne", TARN_FX_EQ, false, true}};
+static const struct {
+  const char *name;
+  tarn_fxop op;
+  bool swap, negate;
+} derived[] = {{"gt", TARN_FX_LT, true, false}, {"ge", TARN_FX_LE, true, false}, {"ne", TARN_FX_EQ, false, true}};
 
 static uint32_t build(const formula *f, const tarn_sx *s);
 

@@ -55,8 +55,7 @@ static void settle_empty(im *m, im_val *v) {
 }
 
 static void load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g) {
-  if (g->n_sparse_initializer)
-    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: sparse initializers are not supported", m->file);
+  if (g->n_sparse_initializer) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: sparse initializers are not supported", m->file);
   for (size_t i = 0; i < g->n_initializer; i++) {
     const char *name = text_of(g->initializer[i]->name);
     const char *what = tarn_format(m->cx, "%s: initializer %s", m->file, name);
@@ -158,10 +157,10 @@ static void declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_p
 /* Depth first over the nodes that make a node's inputs; a graph in order stays in order. */
 typedef struct order {
   im *m;
-  tarn_intern *made;     /* value name -> index into maker */
+  tarn_intern *made; /* value name -> index into maker */
   uint32_t *maker;
-  uint8_t *state;        /* 0 new, 1 on the path, 2 done */
-  uint32_t *next;        /* next input to look at */
+  uint8_t *state; /* 0 new, 1 on the path, 2 done */
+  uint32_t *next; /* next input to look at */
   uint32_t *done, ndone;
 } order;
 
@@ -238,8 +237,7 @@ static const char *plain_domain(const char *d) { return strcmp(text_of(d), "ai.o
 static const Onnx__FunctionProto *find_function(const im_node *n) {
   for (size_t i = 0; i < n->m->model->n_functions; i++) {
     const Onnx__FunctionProto *f = n->m->model->functions[i];
-    if (strcmp(text_of(f->name), n->op) == 0 && strcmp(plain_domain(f->domain), plain_domain(n->p->domain)) == 0)
-      return f;
+    if (strcmp(text_of(f->name), n->op) == 0 && strcmp(plain_domain(f->domain), plain_domain(n->p->domain)) == 0) return f;
   }
   return NULL;
 }
@@ -430,7 +428,11 @@ static tarn_program *run_model(im *m, tarn_model_report *report) {
   return p;
 }
 
-typedef struct whole { im *m; tarn_model_report *report; tarn_program *program; } whole;
+typedef struct whole {
+  im *m;
+  tarn_model_report *report;
+  tarn_program *program;
+} whole;
 
 static void run_whole(tarn_ctx *cx, void *arg) {
   whole *w = arg;

@@ -10,10 +10,10 @@
 #include "onnx.pb-c.h"
 
 /* Largest tensor that the importer itself makes or computes (elements), and the elements it may compute in all. */
-#define IM_MAX_MADE  ((int64_t)1 << 22)
-#define IM_MAX_WORK  ((int64_t)1 << 28)
-#define IM_MAX_NODES 1000000u /* nodes run, calls of functions expanded */
-#define IM_MAX_CALLS 32u      /* depth of functions and subgraphs */
+#define IM_MAX_MADE   ((int64_t)1 << 22)
+#define IM_MAX_WORK   ((int64_t)1 << 28)
+#define IM_MAX_NODES  1000000u /* nodes run, calls of functions expanded */
+#define IM_MAX_CALLS  32u      /* depth of functions and subgraphs */
 #define IM_MAX_EXTENT ((int64_t)1 << 40)
 
 /* A value of the graph. */
@@ -25,10 +25,10 @@ typedef struct im_val {
 
 /* Names of one graph or function body. */
 typedef struct im_scope {
-  struct im_scope *parent;  /* a subgraph sees its parent's values; a function sees nothing */
+  struct im_scope *parent; /* a subgraph sees its parent's values; a function sees nothing */
   const struct im_node *caller;
   tarn_intern *names;
-  TARN_VEC(im_val) val;     /* by name id */
+  TARN_VEC(im_val) val; /* by name id */
   const Onnx__OperatorSetIdProto *const *opset;
   size_t nopset;
   uint32_t depth;
@@ -41,8 +41,8 @@ typedef struct im {
   const Onnx__ModelProto *model;
   const tarn_model_options *options;
   uint8_t *binding_used;
-  int64_t work;             /* elements computed while importing */
-  uint32_t nrun;            /* nodes run */
+  int64_t work;  /* elements computed while importing */
+  uint32_t nrun; /* nodes run */
   uint32_t nfolded;
   TARN_VEC(tarn_opaque_use) opaque;
 } im;
@@ -54,15 +54,20 @@ typedef struct im_node {
   im_scope *scope;
   const Onnx__NodeProto *p;
   const char *name, *op;
-  int64_t version;          /* opset of the operator's domain */
+  int64_t version; /* opset of the operator's domain */
   uint32_t nin, nout;
-  im_val **in;              /* NULL: absent */
+  im_val **in; /* NULL: absent */
   im_val *out;
   uint8_t *attr_used;
 } im_node;
 
 typedef void im_handler(im_node *n);
-typedef struct im_op { const char *name; int lo, hi; im_handler *run; int min_in, max_in; } im_op;
+typedef struct im_op {
+  const char *name;
+  int lo, hi;
+  im_handler *run;
+  int min_in, max_in;
+} im_op;
 /* The row of that name whose opset range holds version; NULL when none. *known: some row has the name. */
 const im_op *im_op_find(const char *name, int64_t version, bool *known);
 
@@ -74,8 +79,7 @@ void im_run_subgraph(im_node *n, const Onnx__GraphProto *g); /* its outputs beco
 
 /* ---- wire.c ---- */
 /* Unpacks a message after checking depth, message count and repetition. Lives in the arena. Raises. */
-ProtobufCMessage *im_unpack(tarn_ctx *cx, const ProtobufCMessageDescriptor *d, const void *p, size_t n,
-                            const char *name);
+ProtobufCMessage *im_unpack(tarn_ctx *cx, const ProtobufCMessageDescriptor *d, const void *p, size_t n, const char *name);
 
 /* ---- tensorproto.c ---- */
 bool im_dtype(int32_t onnx, tarn_dtype *t);
@@ -103,25 +107,28 @@ bool im_is_known(im_node *n, uint32_t i);                             /* input i
 /* Input i as a list of integers (rank 0 or 1); raises unless it is fixed. */
 const int64_t *im_ints(im_node *n, uint32_t i, const char *what, uint32_t *count);
 double im_real(im_node *n, uint32_t i, const char *what); /* one element */
-void im_fold(im_node *n); /* small integer outputs of fixed nodes become constants */
+void im_fold(im_node *n);                                 /* small integer outputs of fixed nodes become constants */
 
 /* ---- build.c: terms ---- */
-typedef struct im_dims { uint32_t n; int64_t d[TARN_MAX_DIMS]; } im_dims;
-tarn_term im_arg(im_node *n, uint32_t i);            /* raises when absent */
-tarn_term im_opt(im_node *n, uint32_t i);            /* TARN_NONE when absent */
+typedef struct im_dims {
+  uint32_t n;
+  int64_t d[TARN_MAX_DIMS];
+} im_dims;
+tarn_term im_arg(im_node *n, uint32_t i); /* raises when absent */
+tarn_term im_opt(im_node *n, uint32_t i); /* TARN_NONE when absent */
 void im_set(im_node *n, uint32_t k, tarn_term t);
 void im_set_tensor(im_node *n, uint32_t k, const tarn_tensor *t);
 im_dims im_shape(const im_node *n, tarn_term t);
 tarn_dtype im_type(const im_node *n, tarn_term t);
 int64_t im_count(const im_dims *d);
-uint32_t im_axis(const im_node *n, int64_t axis, uint32_t rank); /* negative from the end; raises */
+uint32_t im_axis(const im_node *n, int64_t axis, uint32_t rank);                        /* negative from the end; raises */
 tarn_tensor *im_new(const im_node *n, tarn_dtype t, uint32_t rank, const int64_t *dim); /* limited by IM_MAX_MADE */
 tarn_term im_const(im_node *n, const tarn_tensor *t);
 tarn_term im_iota(im_node *n, tarn_dtype t, int64_t count);
 tarn_term im_scalar(im_node *n, tarn_dtype t, double r, int64_t i);
 uint32_t im_fxc(const im_node *n, tarn_dtype t, double v); /* scalar constant of either kind */
 tarn_term im_reshape(im_node *n, tarn_term t, uint32_t rank, const int64_t *dim);
-tarn_term im_permute(im_node *n, tarn_term t, const uint32_t *p); /* the identity vanishes */
+tarn_term im_permute(im_node *n, tarn_term t, const uint32_t *p);   /* the identity vanishes */
 tarn_term im_broadcast(im_node *n, tarn_term t, const im_dims *to); /* numpy's rule, one way */
 tarn_term im_fill(im_node *n, tarn_term scalar, uint32_t rank, const int64_t *dim);
 im_dims im_common(im_node *n, const tarn_term *t, uint32_t k); /* numpy's rule, all ways */
@@ -135,7 +142,11 @@ tarn_term im_map(im_node *n, uint32_t fx, const tarn_term *t, uint32_t k);
 
 /* A formula: s-expression over $0 $1 …, numbers, parameters by name and the operators of fx.def, and gt ge ne neither;
  * (cast f32 x), (cast T x). Bare numbers and parameters have dtype `t`, which `T` names. */
-typedef struct im_param { const char *name; double r; int64_t i; } im_param;
+typedef struct im_param {
+  const char *name;
+  double r;
+  int64_t i;
+} im_param;
 uint32_t im_formula(const im_node *n, const char *text, tarn_dtype t, const im_param *param, uint32_t nparam);
 /* A formula mapped over k ≤ 6 operands (broadcast). dtype of its numbers: of the first operand. */
 tarn_term im_el(im_node *n, const char *text, uint32_t k, ...);
@@ -156,9 +167,9 @@ void im_opaque(im_node *n, const uint32_t *out_type, uint32_t nout);
 
 /* ---- conv.c, used by pool.c and quant.c too ---- */
 typedef struct im_window {
-  uint32_t r;                                                       /* spatial rank */
-  int64_t k[TARN_MAX_DIMS], s[TARN_MAX_DIMS], d[TARN_MAX_DIMS];     /* kernel, stride, dilation */
-  int64_t b[TARN_MAX_DIMS], a[TARN_MAX_DIMS];                       /* padding before and after */
+  uint32_t r;                                                   /* spatial rank */
+  int64_t k[TARN_MAX_DIMS], s[TARN_MAX_DIMS], d[TARN_MAX_DIMS]; /* kernel, stride, dilation */
+  int64_t b[TARN_MAX_DIMS], a[TARN_MAX_DIMS];                   /* padding before and after */
   int64_t out[TARN_MAX_DIMS];
 } im_window;
 /* kernel NULL: from the attribute kernel_shape. Reads strides, dilations, pads, auto_pad. */

@@ -78,9 +78,7 @@ static bool ends(const char *s, const char *with) {
   return n >= k && strcmp(s + n - k, with) == 0;
 }
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(((const tarn_io *)a)->name, ((const tarn_io *)b)->name);
-}
+static int by_name(const void *a, const void *b) { return strcmp(((const tarn_io *)a)->name, ((const tarn_io *)b)->name); }
 
 /* The INPUT terms below a term, by name. */
 static void find_inputs(tarn_lang *L, tarn_term root, tarn_program *p) {
@@ -96,8 +94,7 @@ static void find_inputs(tarn_lang *L, tarn_term root, tarn_program *p) {
     if (!fresh) continue;
     const tarn_node *node = tarn_term_get(L, t);
     for (uint32_t i = 0; i < node->n; i++) tarn_push(cx, &todo, node->kid[i]);
-    if (node->op == TARN_OP_INPUT)
-      tarn_push(cx, &in, ((tarn_io){tarn_payload_get(L, node->payload)->name, t, node->type}));
+    if (node->op == TARN_OP_INPUT) tarn_push(cx, &in, ((tarn_io){tarn_payload_get(L, node->payload)->name, t, node->type}));
   }
   if (in.n) qsort(in.p, in.n, sizeof *in.p, by_name);
   for (uint32_t i = 1; i < in.n; i++)
@@ -130,8 +127,7 @@ static tarn_program *load_program(tarn_lang *L, const char *path) {
 }
 
 /* The bytes are needed only while unpacking, which copies; a large model is in memory twice for that long only. */
-static tarn_program *load_onnx(tarn_lang *L, const char *path, const tarn_model_options *options,
-                               tarn_model_report *report) {
+static tarn_program *load_onnx(tarn_lang *L, const char *path, const tarn_model_options *options, tarn_model_report *report) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   whole_file w = {.cx = cx, .path = path};
   tarn_status st = tarn_protect(cx, unpack_file, &w);
@@ -141,8 +137,7 @@ static tarn_program *load_onnx(tarn_lang *L, const char *path, const tarn_model_
   return im_run(&i, report);
 }
 
-tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tarn_model_options *options,
-                              tarn_model_report *report) {
+tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tarn_model_options *options, tarn_model_report *report) {
   bool program = ends(path, ".tarn");
   if (!program && !ends(path, ".term")) return load_onnx(L, path, options, report);
   if (report) *report = (tarn_model_report){.format = program ? "tarn" : "term", .producer = ""};

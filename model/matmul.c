@@ -18,7 +18,8 @@ static tarn_term batch_labels(im_node *n, tarn_term t, const im_dims *other, uin
     uint32_t from_end = d.n - 2 - i;
     bool theirs = from_end + 2 <= other->n;
     int64_t o = theirs ? other->d[other->n - 2 - from_end] : 1;
-    if (theirs && d.d[i] != 1 && o != 1 && o != d.d[i]) im_bad(n, "batch extents %lld and %lld differ", (long long)d.d[i], (long long)o);
+    if (theirs && d.d[i] != 1 && o != 1 && o != d.d[i])
+      im_bad(n, "batch extents %lld and %lld differ", (long long)d.d[i], (long long)o);
     if (d.d[i] == 1 && theirs && o != 1) continue;
     label[k] = (uint8_t)from_end;
     kept[k++] = d.d[i];
@@ -106,7 +107,8 @@ typedef struct einsum {
 /* Letters are their own labels; the dims of an ellipsis are 1, 2, … from the last. */
 static uint32_t read_labels(einsum *e, const char **text, uint8_t *label, int rank) {
   uint32_t k = 0, dots = 0, letters = 0;
-  for (const char *s = *text; *s && *s != ',' && *s != '-'; s++) letters += (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z');
+  for (const char *s = *text; *s && *s != ',' && *s != '-'; s++)
+    letters += (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z');
   if (rank >= 0 && (uint32_t)rank >= letters) dots = (uint32_t)rank - letters;
   if (rank < 0) dots = e->ellipsis;
   const char *s = *text;
@@ -186,7 +188,8 @@ static void unify_extents(einsum *e) {
     im_dims d = im_shape(e->n, e->t[i]);
     for (uint32_t k = 0; k < e->rank[i]; k++) {
       int64_t *x = &e->extent[e->label[i][k]];
-      if (*x > 1 && d.d[k] != 1 && d.d[k] != *x) im_bad(e->n, "a label has the extents %lld and %lld", (long long)*x, (long long)d.d[k]);
+      if (*x > 1 && d.d[k] != 1 && d.d[k] != *x)
+        im_bad(e->n, "a label has the extents %lld and %lld", (long long)*x, (long long)d.d[k]);
       if (*x <= 1) *x = d.d[k];
     }
   }

@@ -43,17 +43,19 @@ typedef struct tarn_model_options {
 } tarn_model_options;
 
 /* An ONNX node that became an `opaque` term. */
-typedef struct tarn_opaque_use { const char *node, *op; } tarn_opaque_use;
+typedef struct tarn_opaque_use {
+  const char *node, *op;
+} tarn_opaque_use;
 
 /* Filled by a successful load; strings live in the arena. */
 typedef struct tarn_model_report {
-  const char *format;              /* "onnx", "tarn", "term" */
-  const char *producer;            /* "" when not given */
-  int64_t ir_version, opset;       /* opset of the default domain; 0 outside ONNX */
-  uint32_t nnode;                  /* nodes of the file */
-  uint32_t nfolded;                /* of them: computed while importing, because a shape depended on them */
+  const char *format;        /* "onnx", "tarn", "term" */
+  const char *producer;      /* "" when not given */
+  int64_t ir_version, opset; /* opset of the default domain; 0 outside ONNX */
+  uint32_t nnode;            /* nodes of the file */
+  uint32_t nfolded;          /* of them: computed while importing, because a shape depended on them */
   uint32_t nopaque;
-  const tarn_opaque_use *opaque;   /* in the order of the graph */
+  const tarn_opaque_use *opaque; /* in the order of the graph */
 } tarn_model_report;
 
 /* Loads by the name's ending: .onnx, .tarn (a program; its constants lie beside it), .term (one term; the program's
@@ -64,9 +66,8 @@ TARN_API tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tar
                                        tarn_model_report *report);
 
 /* An ONNX ModelProto in memory. `name` stands in messages. External data is looked up in `dir`; NULL: refused. */
-TARN_API tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, size_t n, const char *name,
-                                             const char *dir, const tarn_model_options *options,
-                                             tarn_model_report *report);
+TARN_API tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, size_t n, const char *name, const char *dir,
+                                             const tarn_model_options *options, tarn_model_report *report);
 
 /* ---------------------------------------------------------------- tensors */
 

@@ -3,7 +3,10 @@
 #include "model/import.h"
 #include <string.h>
 
-static const struct { const char *code; tarn_dtype t; } codes[] = {
+static const struct {
+  const char *code;
+  tarn_dtype t;
+} codes[] = {
     {"f4", TARN_F32}, {"f8", TARN_F64}, {"f2", TARN_F16}, {"i1", TARN_I8},  {"u1", TARN_U8},  {"i2", TARN_I16},
     {"u2", TARN_U16}, {"i4", TARN_I32}, {"u4", TARN_U32}, {"i8", TARN_I64}, {"u8", TARN_U64}, {"b1", TARN_BOOL},
 };
@@ -93,8 +96,10 @@ static void read_dims(npy *f) {
 }
 
 static void read_dict(npy *f) {
-  static const struct { const char *key; void (*read)(npy *); } keys[] = {
-      {"descr", read_dtype}, {"fortran_order", read_order}, {"shape", read_dims}};
+  static const struct {
+    const char *key;
+    void (*read)(npy *);
+  } keys[] = {{"descr", read_dtype}, {"fortran_order", read_order}, {"shape", read_dims}};
   unsigned seen = 0;
   expect(f, '{', "the header is not a dict");
   while (!accept(f, '}')) {

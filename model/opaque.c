@@ -12,9 +12,7 @@ _Static_assert((int)TARN_REF_F32 == (int)TARN_F32 && (int)TARN_REF_BF16 == (int)
 
 /* ---------------------------------------------------------------- the term */
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(((const tarn_attr *)a)->name, ((const tarn_attr *)b)->name);
-}
+static int by_name(const void *a, const void *b) { return strcmp(((const tarn_attr *)a)->name, ((const tarn_attr *)b)->name); }
 
 static const char *joined(im_node *n, const Onnx__AttributeProto *a) {
   tarn_buf b = {.cx = n->cx};
@@ -76,8 +74,8 @@ static tarn_payload payload_of(im_node *n, const tarn_attr *slots) {
   qsort(a, k, sizeof *a, by_name);
   for (uint32_t i = 1; i < k; i++)
     if (strcmp(a[i - 1].name, a[i].name) == 0) im_bad(n, "attribute %s occurs twice", a[i].name);
-  return (tarn_payload){.kind = TARN_P_OPAQUE, .name = strcmp(n->op, "Scatter") == 0 ? "ScatterElements" : n->op,
-                        .nattr = k, .attr = a};
+  return (tarn_payload){
+      .kind = TARN_P_OPAQUE, .name = strcmp(n->op, "Scatter") == 0 ? "ScatterElements" : n->op, .nattr = k, .attr = a};
 }
 
 /* Nothing but constants below: the value takes the term's place, and nothing stays opaque. */
@@ -107,9 +105,7 @@ void im_opaque(im_node *n, const uint32_t *out_type, uint32_t nout) {
 
 /* ---------------------------------------------------------------- output types */
 
-static uint32_t tensor_type(im_node *n, tarn_dtype t, const im_dims *d) {
-  return tarn_type_tensor(n->L, t, d->n, d->n, d->d);
-}
+static uint32_t tensor_type(im_node *n, tarn_dtype t, const im_dims *d) { return tarn_type_tensor(n->L, t, d->n, d->n, d->d); }
 
 static uint32_t like(im_node *n, uint32_t input, const im_dims *d) { return tensor_type(n, im_type(n, im_arg(n, input)), d); }
 
@@ -185,7 +181,10 @@ static void type_grid_sample(im_node *n, uint32_t *out) {
 
 /* Y, Y_h, Y_c of recurrent operators; layout 1: the batch first. */
 static void type_recurrent(im_node *n, uint32_t *out) {
-  static const struct { const char *op; int64_t gates; } kinds[] = {{"RNN", 1}, {"GRU", 3}, {"LSTM", 4}};
+  static const struct {
+    const char *op;
+    int64_t gates;
+  } kinds[] = {{"RNN", 1}, {"GRU", 3}, {"LSTM", 4}};
   check_rank(n, 0, 3, 3);
   check_rank(n, 1, 3, 3);
   check_rank(n, 2, 3, 3);
@@ -209,7 +208,8 @@ static void type_roi(im_node *n, uint32_t *out) {
   uint32_t k = 2;
   const int64_t *pooled = im_attr_ints(n, "pooled_shape", &k);
   bool align = strcmp(n->op, "RoiAlign") == 0;
-  if (x.n != 4 || rois.n != 2 || rois.d[1] != (align ? 4 : 5) || (pooled && k != 2)) im_bad(n, "only images (N,C,H,W) with boxes");
+  if (x.n != 4 || rois.n != 2 || rois.d[1] != (align ? 4 : 5) || (pooled && k != 2))
+    im_bad(n, "only images (N,C,H,W) with boxes");
   d.d[2] = pooled ? pooled[0] : im_attr_int(n, "output_height", 1);
   d.d[3] = pooled ? pooled[1] : im_attr_int(n, "output_width", 1);
   check_extent(n, d.d[2], "height");
@@ -222,7 +222,8 @@ static void type_unpool(im_node *n, uint32_t *out) {
   uint32_t kk, ks, kp, k;
   const int64_t *kernel = im_attr_ints(n, "kernel_shape", &kk), *stride = im_attr_ints(n, "strides", &ks);
   const int64_t *pads = im_attr_ints(n, "pads", &kp);
-  if (d.n < 3 || kk != d.n - 2 || (stride && ks != kk) || (pads && kp != 2 * kk)) im_bad(n, "kernel_shape, strides or pads do not fit");
+  if (d.n < 3 || kk != d.n - 2 || (stride && ks != kk) || (pads && kp != 2 * kk))
+    im_bad(n, "kernel_shape, strides or pads do not fit");
   for (uint32_t i = 0; i < kk; i++) {
     int64_t s = stride ? stride[i] : 1, p = pads ? pads[i] + pads[kk + i] : 0;
     check_extent(n, s, "stride");
@@ -253,7 +254,11 @@ static void type_top_k(im_node *n, uint32_t *out) {
   out[1] = tensor_type(n, TARN_I64, &d);
 }
 
-static const struct { const char *op; uint32_t nout; typer *type; } typers[] = {
+static const struct {
+  const char *op;
+  uint32_t nout;
+  typer *type;
+} typers[] = {
     {"Det", 1, type_det},
     {"GatherElements", 1, type_gather_elements},
     {"GatherND", 1, type_gather_nd},
@@ -298,8 +303,7 @@ static void non_zero(im_node *n) {
     tarn_value v = tarn_tensor_get(x, i);
     if (real ? v.d == 0 : v.i == 0) continue;
     int64_t rest = i;
-    for (uint32_t k = x->n; k-- > 0; rest /= x->dim[k])
-      tarn_tensor_set(t, k * found + at, (tarn_value){.i = rest % x->dim[k]});
+    for (uint32_t k = x->n; k-- > 0; rest /= x->dim[k]) tarn_tensor_set(t, k * found + at, (tarn_value){.i = rest % x->dim[k]});
     at++;
   }
   n->m->nfolded++;
@@ -319,8 +323,8 @@ static tarn_ref_tensor ref_tensor(const tarn_tensor *t) {
   return (tarn_ref_tensor){(int32_t)t->dtype, (int32_t)t->n, t->dim, t->data};
 }
 
-void tarn_opaque_eval(tarn_ctx *cx, const tarn_payload *p, const tarn_tensor *const *in, uint32_t nin,
-                      tarn_tensor *const *out, uint32_t nout) {
+void tarn_opaque_eval(tarn_ctx *cx, const tarn_payload *p, const tarn_tensor *const *in, uint32_t nin, tarn_tensor *const *out,
+                      uint32_t nout) {
   tarn_ref_attr *attr = TARN_ARRAY(cx, tarn_ref_attr, p->nattr + 1);
   tarn_ref_tensor *ri = TARN_ARRAY(cx, tarn_ref_tensor, nin + 1), *ro = TARN_ARRAY(cx, tarn_ref_tensor, nout + 1);
   for (uint32_t i = 0; i < p->nattr; i++) {

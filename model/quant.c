@@ -132,6 +132,7 @@ void im_do_qlinear_matmul(im_node *n) {
   uint32_t ra = im_shape(n, im_arg(n, 0)).n, rb = im_shape(n, im_arg(n, 3)).n;
   tarn_term a = centred(n, im_arg(n, 0), im_arg(n, 2), rows_of(n, 0));
   tarn_term sum = product(n, a, centred(n, im_arg(n, 3), im_arg(n, 5), rows_of(n, 3) + 1));
-  tarn_term scale = im_el(n, "(mul $0 $1)", 2, along(n, im_arg(n, 1), rows_of(n, 0), ra), along(n, im_arg(n, 4), rows_of(n, 3) + 1, rb));
+  tarn_term scale =
+      im_el(n, "(mul $0 $1)", 2, along(n, im_arg(n, 1), rows_of(n, 0), ra), along(n, im_arg(n, 4), rows_of(n, 3) + 1, rb));
   im_set(n, 0, requantised(n, sum, scale, along(n, im_arg(n, 6), 0, 1), along(n, im_arg(n, 7), 0, 1)));
 }

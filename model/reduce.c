@@ -6,15 +6,15 @@
 im_handler im_do_arg_extreme, im_do_cum_sum, im_do_reduce;
 
 /* What is reduced, how, and what is done to the result ($0; $1 for the count). */
-static const struct row { const char *op, *before; tarn_red_kind kind; const char *after; } rows[] = {
-    {"ReduceL1", "(abs $0)", TARN_RED_SUM, NULL},
-    {"ReduceL2", "(mul $0 $0)", TARN_RED_SUM, "(sqrt $0)"},
-    {"ReduceLogSum", "$0", TARN_RED_SUM, "(log $0)"},
-    {"ReduceMax", "$0", TARN_RED_MAX, NULL},
-    {"ReduceMin", "$0", TARN_RED_MIN, NULL},
-    {"ReduceProd", "$0", TARN_RED_PROD, NULL},
-    {"ReduceSum", "$0", TARN_RED_SUM, NULL},
-    {"ReduceSumSquare", "(mul $0 $0)", TARN_RED_SUM, NULL},
+static const struct row {
+  const char *op, *before;
+  tarn_red_kind kind;
+  const char *after;
+} rows[] = {
+    {"ReduceL1", "(abs $0)", TARN_RED_SUM, NULL},     {"ReduceL2", "(mul $0 $0)", TARN_RED_SUM, "(sqrt $0)"},
+    {"ReduceLogSum", "$0", TARN_RED_SUM, "(log $0)"}, {"ReduceMax", "$0", TARN_RED_MAX, NULL},
+    {"ReduceMin", "$0", TARN_RED_MIN, NULL},          {"ReduceProd", "$0", TARN_RED_PROD, NULL},
+    {"ReduceSum", "$0", TARN_RED_SUM, NULL},          {"ReduceSumSquare", "(mul $0 $0)", TARN_RED_SUM, NULL},
 };
 
 /* The axes: an attribute, or (as of 13 for ReduceSum, 18 for the others) an input. False: nothing is reduced. */

@@ -147,7 +147,8 @@ static void check_mode(resize *r) {
 
 static double *reals(im_node *n, uint32_t i, const char *what, uint32_t count) {
   const tarn_tensor *t = im_known(n, n->in[i], what);
-  if (t->n != 1 || t->dim[0] != (int64_t)count || !tarn_dtype_is_float(t->dtype)) im_bad(n, "%s does not have %u entries", what, count);
+  if (t->n != 1 || t->dim[0] != (int64_t)count || !tarn_dtype_is_float(t->dtype))
+    im_bad(n, "%s does not have %u entries", what, count);
   double *v = TARN_ARRAY(n->cx, double, count + 1);
   for (uint32_t k = 0; k < count; k++) v[k] = tarn_tensor_get(t, k).d;
   return v;

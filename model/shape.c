@@ -21,7 +21,10 @@ static void constant_list(im_node *n, const Onnx__AttributeProto *a, bool real, 
 }
 
 void im_do_constant(im_node *n) {
-  static const struct { const char *name; bool real, list; } kinds[] = {
+  static const struct {
+    const char *name;
+    bool real, list;
+  } kinds[] = {
       {"value_float", true, false}, {"value_floats", true, true}, {"value_int", false, false}, {"value_ints", false, true}};
   const Onnx__AttributeProto *a = im_attr(n, "value");
   if (a) {
@@ -74,7 +77,8 @@ void im_do_range(im_node *n) {
   tarn_tensor *r = im_new(n, t, 1, &count);
   int64_t from = tarn_dtype_is_float(t) ? 0 : tarn_tensor_get(a, 0).i, by = (int64_t)delta;
   for (int64_t i = 0; i < count; i++)
-    tarn_tensor_set(r, i, tarn_dtype_is_float(t) ? (tarn_value){.d = start + (double)i * delta} : (tarn_value){.i = from + i * by});
+    tarn_tensor_set(r, i,
+                    tarn_dtype_is_float(t) ? (tarn_value){.d = start + (double)i * delta} : (tarn_value){.i = from + i * by});
   im_set_tensor(n, 0, r);
 }
 
@@ -330,7 +334,6 @@ void im_do_dropout_by_attributes(im_node *n) {
 void im_do_dropout(im_node *n) {
   im_attr_ignore(n, "seed");
   bool training = im_opt(n, 2) != TARN_NONE && im_real(n, 2, "training_mode") != 0;
-  if (training && (im_opt(n, 1) == TARN_NONE || im_real(n, 1, "ratio") != 0))
-    im_bad(n, "dropout in training mode is random");
+  if (training && (im_opt(n, 1) == TARN_NONE || im_real(n, 1, "ratio") != 0)) im_bad(n, "dropout in training mode is random");
   pass_through(n);
 }

@@ -26,9 +26,11 @@ static double pi(void) { return acos(-1.0); }
 
 /* a0 - a1·cos(2πi/N) + a2·cos(4πi/N), N the size or (symmetric) one less. */
 void im_do_window(im_node *n) {
-  static const struct { const char *op; double a[3]; } kinds[] = {{"HannWindow", {0.5, 0.5, 0}},
-                                                                   {"HammingWindow", {25.0 / 46, 1 - 25.0 / 46, 0}},
-                                                                   {"BlackmanWindow", {0.42, 0.5, 0.08}}};
+  static const struct {
+    const char *op;
+    double a[3];
+  } kinds[] = {
+      {"HannWindow", {0.5, 0.5, 0}}, {"HammingWindow", {25.0 / 46, 1 - 25.0 / 46, 0}}, {"BlackmanWindow", {0.42, 0.5, 0.08}}};
   int64_t size = length_of(n, 0, "size");
   double period = (double)(im_attr_int(n, "periodic", 1) ? size : size - 1);
   tarn_dtype t = output_type(n, "output_datatype");
@@ -47,7 +49,8 @@ static double hertz(double m) { return 700 * (pow(10, m / 2595) - 1); }
 /* Triangles between the DFT bins of equally spaced mel frequencies; ONNX MelWeightMatrix. */
 void im_do_mel_weights(im_node *n) {
   int64_t bands = length_of(n, 0, "num_mel_bins"), dft = length_of(n, 1, "dft_length"), dim[] = {dft / 2 + 1, bands};
-  double rate = im_real(n, 2, "sample_rate"), lo = mel(im_real(n, 3, "lower_edge_hertz")), hi = mel(im_real(n, 4, "upper_edge_hertz"));
+  double rate = im_real(n, 2, "sample_rate"), lo = mel(im_real(n, 3, "lower_edge_hertz")),
+         hi = mel(im_real(n, 4, "upper_edge_hertz"));
   tarn_dtype t = output_type(n, "output_datatype");
   if (!(rate > 0)) im_bad(n, "sample_rate %g is out of range", rate);
   tarn_tensor *w = im_new(n, t, 2, dim);
@@ -121,8 +124,10 @@ void im_do_stft(im_node *n) {
   int64_t step = length_of(n, 1, "frame_step"), length;
   if (im_opt(n, 3) != TARN_NONE) length = length_of(n, 3, "frame_length");
   else length = window != TARN_NONE ? im_shape(n, window).d[0] : 0;
-  if (d.n != 3 || d.d[2] < 1 || d.d[2] > 2 || !tarn_dtype_is_float(im_type(n, x))) im_bad(n, "the signal is not (batch, samples, 1 or 2)");
-  if (step < 1 || length < 1 || length > d.d[1]) im_bad(n, "frames of %lld every %lld do not fit", (long long)length, (long long)step);
+  if (d.n != 3 || d.d[2] < 1 || d.d[2] > 2 || !tarn_dtype_is_float(im_type(n, x)))
+    im_bad(n, "the signal is not (batch, samples, 1 or 2)");
+  if (step < 1 || length < 1 || length > d.d[1])
+    im_bad(n, "frames of %lld every %lld do not fit", (long long)length, (long long)step);
   static const uint32_t last[] = {0, 2, 1}, back[] = {0, 2, 3, 1};
   int64_t one = 1;
   tarn_term f = tarn_access(n->L, 2, im_permute(n, x, last));

@@ -22,8 +22,8 @@ static tarn_term slice_axis(im_node *n, tarn_term t, uint32_t axis, int64_t star
   return im_cut(n, t, axis, start, end, step);
 }
 
-static tarn_term slice_all(im_node *n, const int64_t *start, const int64_t *end, const int64_t *axes,
-                           const int64_t *step, uint32_t k) {
+static tarn_term slice_all(im_node *n, const int64_t *start, const int64_t *end, const int64_t *axes, const int64_t *step,
+                           uint32_t k) {
   tarn_term t = im_arg(n, 0);
   uint32_t rank = im_shape(n, t).n;
   if (k > rank) im_bad(n, "%u axes of %u", k, rank);
@@ -113,7 +113,8 @@ static tarn_term floor_view(im_node *n, tarn_term t, uint32_t axis, int64_t coun
 tarn_term im_take(im_node *n, tarn_term t, uint32_t axis, const int64_t *index, int64_t count) {
   int64_t len = im_shape(n, t).d[axis], b;
   for (int64_t i = 0; i < count; i++)
-    if (index[i] < 0 || index[i] >= len) im_bad(n, "index %lld is outside an axis of %lld", (long long)index[i], (long long)len);
+    if (index[i] < 0 || index[i] >= len)
+      im_bad(n, "index %lld is outside an axis of %lld", (long long)index[i], (long long)len);
   if (count == 0) return im_cut(n, t, axis, 0, 0, 1);
   if (count == 1) return im_cut(n, t, axis, index[0], index[0] + 1, 1);
   int64_t step = index[1] - index[0], i = 1;
@@ -188,7 +189,8 @@ void im_do_one_hot(im_node *n) {
   memcpy(dim + at + 1, d.d + at, (d.n - at) * sizeof *dim);
   im_param p = {"depth", (double)depth, depth};
   tarn_term hit = im_elp(n, "(or (eq $0 $1) (eq (add $0 depth) $1))", &p, 1, 2, im_reshape(n, index, d.n + 1, dim), iota);
-  tarn_term off = im_reshape(n, im_cut(n, values, 0, 0, 1, 1), 0, dim), on = im_reshape(n, im_cut(n, values, 0, 1, 2, 1), 0, dim);
+  tarn_term off = im_reshape(n, im_cut(n, values, 0, 0, 1, 1), 0, dim),
+            on = im_reshape(n, im_cut(n, values, 0, 1, 2, 1), 0, dim);
   im_set(n, 0, im_el(n, "(select $0 $1 $2)", 3, hit, on, off));
 }
 

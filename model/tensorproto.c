@@ -10,11 +10,14 @@
 #include <unistd.h>
 
 /* ONNX's numbers of the types; source: onnx.proto, TensorProto.DataType. */
-static const struct { const char *name; int tarn; } dtypes[] = {
-    {"undefined", -1},  {"float", TARN_F32},  {"uint8", TARN_U8},   {"int8", TARN_I8},     {"uint16", TARN_U16},
-    {"int16", TARN_I16}, {"int32", TARN_I32}, {"int64", TARN_I64},  {"string", -1},        {"bool", TARN_BOOL},
-    {"float16", TARN_F16}, {"double", TARN_F64}, {"uint32", TARN_U32}, {"uint64", TARN_U64}, {"complex64", -1},
-    {"complex128", -1}, {"bfloat16", TARN_BF16},
+static const struct {
+  const char *name;
+  int tarn;
+} dtypes[] = {
+    {"undefined", -1},     {"float", TARN_F32},     {"uint8", TARN_U8},   {"int8", TARN_I8},    {"uint16", TARN_U16},
+    {"int16", TARN_I16},   {"int32", TARN_I32},     {"int64", TARN_I64},  {"string", -1},       {"bool", TARN_BOOL},
+    {"float16", TARN_F16}, {"double", TARN_F64},    {"uint32", TARN_U32}, {"uint64", TARN_U64}, {"complex64", -1},
+    {"complex128", -1},    {"bfloat16", TARN_BF16},
 };
 #define NDTYPES ((int32_t)(sizeof dtypes / sizeof *dtypes))
 
@@ -30,9 +33,7 @@ int32_t im_onnx_dtype(tarn_dtype t) {
   return 0;
 }
 
-const char *im_onnx_dtype_name(int32_t onnx) {
-  return onnx < 0 || onnx >= NDTYPES ? "unknown" : dtypes[onnx].name;
-}
+const char *im_onnx_dtype_name(int32_t onnx) { return onnx < 0 || onnx >= NDTYPES ? "unknown" : dtypes[onnx].name; }
 
 /* ---------------------------------------------------------------- external data */
 
@@ -96,8 +97,8 @@ static void read_region(tarn_ctx *cx, void *arg) {
   int64_t size = (int64_t)st.st_size;
   if (r->length < 0) r->length = size - r->offset;
   if (r->offset < 0 || r->offset > size || r->length < 0 || r->length > size - r->offset)
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: external data '%s' has %lld bytes, %lld from %lld are asked for", r->what,
-               r->location, (long long)size, (long long)r->length, (long long)r->offset);
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: external data '%s' has %lld bytes, %lld from %lld are asked for", r->what, r->location,
+               (long long)size, (long long)r->length, (long long)r->offset);
   r->data = tarn_new_aligned(cx, (size_t)r->length + 1, 64);
   read_at(cx, fd, r->data, (size_t)r->length, r->offset, r->what);
 }
@@ -139,7 +140,10 @@ static void *external_of(tarn_ctx *cx, const Onnx__TensorProto *t, const char *d
 /* ---------------------------------------------------------------- reading */
 
 /* Where the typed field of a dtype keeps its numbers, and how wide they are there. */
-typedef struct field { const void *p; size_t n, each; } field;
+typedef struct field {
+  const void *p;
+  size_t n, each;
+} field;
 
 static field field_of(const Onnx__TensorProto *t, tarn_dtype dt) {
   switch (dt) {
@@ -170,8 +174,7 @@ static void *align(tarn_ctx *cx, const void *p, size_t n) {
   return q;
 }
 
-static void *bytes_of(tarn_ctx *cx, const Onnx__TensorProto *t, tarn_dtype dt, const char *dir, size_t *n,
-                      const char *what) {
+static void *bytes_of(tarn_ctx *cx, const Onnx__TensorProto *t, tarn_dtype dt, const char *dir, size_t *n, const char *what) {
   size_t size = tarn_dtype_size(dt);
   if (t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
     return external_of(cx, t, dir, n, what);
@@ -197,8 +200,7 @@ static size_t dims_of(tarn_ctx *cx, tarn_tensor *r, const Onnx__TensorProto *t, 
   r->n = (uint32_t)t->n_dims;
   for (uint32_t i = 0; i < r->n; i++) {
     r->dim[i] = t->dims[i];
-    if (t->dims[i] < 0)
-      tarn_raise(cx, TARN_BAD_INPUT, "%s: dim %u is %lld", what, i, (long long)t->dims[i]);
+    if (t->dims[i] < 0) tarn_raise(cx, TARN_BAD_INPUT, "%s: dim %u is %lld", what, i, (long long)t->dims[i]);
     zero |= t->dims[i] == 0;
     overflow |= __builtin_mul_overflow(count, (size_t)(t->dims[i] ? t->dims[i] : 1), &count);
   }
@@ -228,7 +230,10 @@ tarn_tensor *tarn_tensorproto_read_bytes(tarn_ctx *cx, const void *bytes, size_t
 
 /* ---------------------------------------------------------------- writing */
 
-typedef struct buffer_base { ProtobufCBuffer base; tarn_buf *b; } buffer_base;
+typedef struct buffer_base {
+  ProtobufCBuffer base;
+  tarn_buf *b;
+} buffer_base;
 
 static void append(ProtobufCBuffer *buffer, size_t n, const uint8_t *p) {
   tarn_buf_add(((buffer_base *)buffer)->b, (const char *)p, n);

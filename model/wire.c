@@ -80,16 +80,13 @@ static void walk_message(walk *w, const ProtobufCMessageDescriptor *d, wire s, u
 }
 
 /* Numbers and raw data are used in place as tensors, which want 64-byte alignment. */
-static void *arena_alloc(void *cx, size_t n) {
-  return n >= 64 ? tarn_new_aligned(cx, n, 64) : tarn_new(cx, n ? n : 1);
-}
+static void *arena_alloc(void *cx, size_t n) { return n >= 64 ? tarn_new_aligned(cx, n, 64) : tarn_new(cx, n ? n : 1); }
 static void arena_free(void *cx, void *p) {
   (void)cx;
   (void)p;
 }
 
-ProtobufCMessage *im_unpack(tarn_ctx *cx, const ProtobufCMessageDescriptor *d, const void *p, size_t n,
-                            const char *name) {
+ProtobufCMessage *im_unpack(tarn_ctx *cx, const ProtobufCMessageDescriptor *d, const void *p, size_t n, const char *name) {
   walk w = {cx, name, 0};
   const uint8_t *bytes = n ? p : (const uint8_t *)"";
   walk_message(&w, d, (wire){bytes, bytes + n}, 0);

@@ -3,11 +3,11 @@
 #define TARN_RULES_BUILD_H
 #include "rules/kernel.h"
 
-bool site_root(rsite *s, kern *k);                       /* the root's nest; children by their classes */
-bool site_kid(rsite *s, uint32_t i, kern *k);            /* an opened kid's nest */
+bool site_root(rsite *s, kern *k);            /* the root's nest; children by their classes */
+bool site_kid(rsite *s, uint32_t i, kern *k); /* an opened kid's nest */
 /* Opens kid i: a nest of it that fits. The site remembers. */
 bool site_open(rsite *s, uint32_t i, kern *k, bool (*fits)(const kern *k));
-unsigned site_facts(const rsite *s, uint32_t id);        /* R_HAS_… */
+unsigned site_facts(const rsite *s, uint32_t id); /* R_HAS_… */
 bool site_const(const rsite *s, uint32_t id);
 uint32_t slot_leaf(const kern *k, const rsite *s);       /* the child that the pattern opened */
 bool kern_inline(kern *k, uint32_t slot, const kern *p); /* p: a map */
@@ -21,10 +21,10 @@ typedef struct grid {
   uint32_t n, ngrid;
   int64_t extent[R_GRID], at[R_TAPS][R_GRID]; /* coordinates by tap */
 } grid;
-bool grid_find(grid *g, const uint32_t *map, uint32_t n);                   /* the grid that the shifts of these maps form */
-bool grid_order(const grid *g, uint32_t *tap);                             /* taps in row-major order of the grid; false: not one each */
-bool grid_wider(const grid *g, const tarn_imap *m, tarn_imap *out);        /* the dims of a map, then the grid's */
-uint32_t grid_map(const grid *g, const uint32_t *map, uint32_t origin);    /* all maps as one; origin: the first tap. TARN_NONE */
+bool grid_find(grid *g, const uint32_t *map, uint32_t n); /* the grid that the shifts of these maps form */
+bool grid_order(const grid *g, uint32_t *tap);            /* taps in row-major order of the grid; false: not one each */
+bool grid_wider(const grid *g, const tarn_imap *m, tarn_imap *out);     /* the dims of a map, then the grid's */
+uint32_t grid_map(const grid *g, const uint32_t *map, uint32_t origin); /* all maps as one; origin: the first tap. TARN_NONE */
 
 /* fuse.c */
 bool when_inline_map(rsite *s);

@@ -144,8 +144,14 @@ static bool chosen(const checking *c, const rule *r) {
 }
 
 static void push_kernel(checking *c, const kernel_result *k, uint32_t tried, bool ok, const char *deleted) {
-  tarn_rule_result res = {.name = k->rule->name, .family = k->rule->family, .stated = k->rule->numeric, .tried = tried,
-                          .samples = k->samples, .ok = ok, .deleted = deleted, .counterexample = k->counterexample,
+  tarn_rule_result res = {.name = k->rule->name,
+                          .family = k->rule->family,
+                          .stated = k->rule->numeric,
+                          .tried = tried,
+                          .samples = k->samples,
+                          .ok = ok,
+                          .deleted = deleted,
+                          .counterexample = k->counterexample,
                           .worst = k->worst};
   res.found = !k->real ? TARN_RULE_APPROX : k->exact ? k->rule->numeric : TARN_RULE_REASSOC;
   tarn_push(c->cx, &c->out, res);
@@ -156,7 +162,8 @@ static void check_kernel_rules(checking *c, tarn_ruleset *rs) {
   uint32_t n = 0, samples = c->o->samples ? c->o->samples : 100;
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];
-    if (r->level == TARN_RULE_KERNEL && !r->hw && chosen(c, r)) res[n++] = (kernel_result){.rule = r, .exact = true, .real = true};
+    if (r->level == TARN_RULE_KERNEL && !r->hw && chosen(c, r))
+      res[n++] = (kernel_result){.rule = r, .exact = true, .real = true};
   }
   if (!n) return;
   if (!c->o->mutate) {

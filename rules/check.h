@@ -49,9 +49,9 @@ typedef struct gen {
   int64_t max_extent;
   uint32_t nleaf;
   leaf leaf[R_CLASSES];
-  tarn_dtype dtype; /* of the leaves: mostly f32 */
-  bool only_f32;    /* the rule's literals fit nothing else */
-  bool lax;         /* guards need not hold */
+  tarn_dtype dtype;                                  /* of the leaves: mostly f32 */
+  bool only_f32;                                     /* the rule's literals fit nothing else */
+  bool lax;                                          /* guards need not hold */
   uint32_t nroot, last, left[R_SEGS], right[R_SEGS]; /* last: the root made last */
   uint32_t segs[R_SEGS][8];
 } gen;
@@ -69,7 +69,7 @@ static inline bool chance(gen *g, uint32_t one_in) { return draw(g, one_in) == o
 typedef struct want {
   int ns, nc;
   int64_t s[TARN_MAX_DIMS], c[TARN_MAX_DIMS];
-  bool index;    /* integers below `below` */
+  bool index; /* integers below `below` */
   int64_t below;
 } want;
 extern const want want_any;
@@ -98,7 +98,9 @@ bool pay_set(gen *g, const rpat *p, uint32_t i, const rv *v);
 
 /* ---- check_op.c ---- */
 /* Kids and payload of a node of the given type; false: it did not work out. */
-typedef struct made { uint32_t payload, n, kid[R_KIDS]; } made;
+typedef struct made {
+  uint32_t payload, n, kid[R_KIDS];
+} made;
 bool op_make(gen *g, const rpat *p, const want *w, made *m);
 
 /* ---- check_nest.c ---- */
@@ -131,22 +133,21 @@ void check_print_elements(tarn_buf *b, const tarn_tensor *t);
 /* ---- check.c ---- */
 typedef struct job {
   tarn_ctx *outer;
-  const rule *given;  /* as in the set that is checked */
+  const rule *given; /* as in the set that is checked */
   uint32_t skip;
   int64_t max_extent;
-  tarn_ctx *cx;       /* of the instances; renewed now and then */
+  tarn_ctx *cx; /* of the instances; renewed now and then */
   tarn_lang *L;
   rule *r;
   gen *g;
   verdict v;
   bool only_f32;
-  tarn_buf *print;    /* where to print the instance; NULL */
+  tarn_buf *print; /* where to print the instance; NULL */
 } job;
 /* Runs one instance: fresh when from is NULL, else the tape again. False: no instance. */
 bool job_run(job *j, uint64_t seed, const uint32_t *from, uint32_t n);
 /* ---- check_shrink.c ---- */
 /* The text of a smaller counterexample like the one just run. */
 const char *check_shrink(job *j);
-
 
 #endif

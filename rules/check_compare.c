@@ -58,7 +58,6 @@ static void evaluate(gen *g, tarn_mode mode, bool wide_values, const tarn_term *
 
 /* ---------------------------------------------------------------- comparison */
 
-
 bool check_same_bits(const tarn_tensor *a, const tarn_tensor *b) {
   int64_t n = tarn_tensor_count(a);
   bool real = tarn_dtype_is_float(a->dtype);
@@ -69,7 +68,6 @@ bool check_same_bits(const tarn_tensor *a, const tarn_tensor *b) {
   }
   return true;
 }
-
 
 double check_distance(const tarn_tensor *a, const tarn_tensor *b, int64_t *where) {
   int64_t n = tarn_tensor_count(a);
@@ -183,8 +181,9 @@ static void print_values(gen *g, const verdict *v, tarn_buf *b, uint32_t i) {
 }
 
 void check_print(gen *g, const verdict *v, tarn_buf *b) {
-  const char *how = g->r->numeric == TARN_RULE_EXACT ? "strict f32" : g->r->numeric == TARN_RULE_REASSOC
-                    ? "real arithmetic" : "strict f32 against real arithmetic";
+  const char *how = g->r->numeric == TARN_RULE_EXACT     ? "strict f32"
+                    : g->r->numeric == TARN_RULE_REASSOC ? "real arithmetic"
+                                                         : "strict f32 against real arithmetic";
   tarn_buf_fmt(b, "  %s (%s:%u): %s\n", g->r->name, g->r->at->file, g->r->at->line,
                v->why ? v->why : "the sides have different values");
   for (uint32_t i = 0; i < g->r->nrhs; i++) {

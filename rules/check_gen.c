@@ -148,7 +148,8 @@ static uint32_t derived(gen *g, uint32_t from, uint32_t type) {
 static uint32_t constant(gen *g, uint32_t type, leaf *f) {
   const tarn_type *t = tarn_type_get(g->L, type);
   f->strict = f->wide = some_values(g, t, f, false);
-  const char *name = tarn_format(g->cx, "%s_%u", var_name(g, f->var), tarn_term_count(g->L)); /* looking for a free name takes long */
+  const char *name =
+      tarn_format(g->cx, "%s_%u", var_name(g, f->var), tarn_term_count(g->L)); /* looking for a free name takes long */
   return tarn_constant(g->L, name, f->strict, t->ns);
 }
 
@@ -207,8 +208,7 @@ static uint32_t type_told(gen *g, uint32_t var, const want *given) {
     const rx *c = rule_cond(r, i);
     if (i == g->skip || c->kind != RX_CALL) continue;
     for (uint32_t k = 0; k < 2 && strcmp(c->fun->name, "same-type") == 0; k++)
-      if (c->kid[k]->var == var && bound(g, c->kid[1 - k]))
-        return tarn_term_get(g->L, g->e.cls[c->kid[1 - k]->var])->type;
+      if (c->kid[k]->var == var && bound(g, c->kid[1 - k])) return tarn_term_get(g->L, g->e.cls[c->kid[1 - k]->var])->type;
     if (strcmp(c->fun->name, "element") == 0 && c->kid[0]->var == var) tarn_dtype_parse(c->kid[1]->lit.name, &t);
     if (told(g, c, "ns", var, &v) && w.ns < 0) w.ns = (int)v.i, memset(w.s, 0xff, sizeof w.s);
     if (told(g, c, "dims", var, &v)) want_dims(g, &w, &v);
@@ -227,8 +227,7 @@ static bool gen_var(gen *g, uint32_t var, const want *w, uint32_t *term) {
   for (int tries = 0; tries < 12; tries++) {
     uint32_t type = type_told(g, var, w), nleaf = g->nleaf;
     if (type != TARN_NONE && !want_fits(w, tarn_type_get(g->L, type))) return false;
-    if (type != TARN_NONE && (*term = e->cls[var] = make_leaf(g, var, type, w)) != TARN_NONE && gen_settle(g))
-      return true;
+    if (type != TARN_NONE && (*term = e->cls[var] = make_leaf(g, var, type, w)) != TARN_NONE && gen_settle(g)) return true;
     e->cls[var] = TARN_NONE;
     g->nleaf = nleaf;
     memcpy(e->attr, saved, sizeof saved);

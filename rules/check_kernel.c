@@ -10,13 +10,13 @@ typedef struct kernels {
   tarn_ruleset *given;
   const rule *changed;
   uint32_t skip;
-  const rule *without;  /* left out, to find the one at fault */
+  const rule *without; /* left out, to find the one at fault */
   tarn_rule_class numerics;
   tarn_ctx *cx;
   gen *g;
   /* of the run */
   tarn_saturation *s;
-  tarn_tensor **value;  /* by class */
+  tarn_tensor **value; /* by class */
   bool bad;
   double worst;
   tarn_buf *print;
@@ -55,10 +55,8 @@ static tarn_tensor *value_of(kernels *k, uint32_t node) {
   return out;
 }
 
-#define EACH_CLASS(g, c) \
-  for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
-#define EACH_NODE(g, c, n) \
-  for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, c, n))
+#define EACH_CLASS(g, c)   for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
+#define EACH_NODE(g, c, n) for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, c, n))
 
 /* A value for every class from one of its nodes, children first. */
 static void give_values(kernels *k) {
@@ -90,7 +88,8 @@ static void compare(kernels *k) {
     tarn_tensor *v;
     if (!k->value[c] || tarn_eg_node_at(g, n).op == TARN_OP_INPUT || !(v = value_of(k, n))) continue;
     double d = check_distance(k->value[c], v, &where);
-    bool bad = k->numerics == TARN_RULE_EXACT ? !check_same_bits(k->value[c], v) : d > 1e-4; /* numbers in a kernel are f32, and sums cancel */
+    bool bad = k->numerics == TARN_RULE_EXACT ? !check_same_bits(k->value[c], v)
+                                              : d > 1e-4; /* numbers in a kernel are f32, and sums cancel */
     k->worst = fmax(k->worst, d);
     if (!bad || k->bad) continue;
     k->bad = true;

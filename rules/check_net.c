@@ -194,7 +194,8 @@ static void sliced(net *x) {
 }
 static void padded(net *x) {
   const tarn_type *y = type(x, last(x));
-  if (y->n) add(x, tarn_pad(x->L, draw(x->g, y->n), tarn_fx_const(x->L, TARN_F32, 0), draw(x->g, 2), 1 + draw(x->g, 2), last(x)));
+  if (y->n)
+    add(x, tarn_pad(x->L, draw(x->g, y->n), tarn_fx_const(x->L, TARN_F32, 0), draw(x->g, 2), 1 + draw(x->g, 2), last(x)));
 }
 static void concatenated(net *x) {
   tarn_term t = last(x), kid[2] = {t, joined(x, t, map_of(x, TARN_FX_ADD))};
@@ -228,14 +229,16 @@ static void spread(net *x) {
   uint32_t zero = tarn_fx_const(x->L, TARN_F32, 0);
   int64_t n = y->dim[0], len = y->dim[1], k = 2 + (int64_t)draw(x->g, 2), wide = 2 * len, wd[2] = {some_extent(x->g, 3), k};
   t = tarn_reshape(x->L, 2, 2, (int64_t[]){n, wide}, tarn_pad(x->L, 2, zero, 0, 1, tarn_insert_axis(x->L, 2, t)));
-  t = tarn_windows(x->L, (int64_t[]){k}, (int64_t[]){1}, (int64_t[]){1}, tarn_access(x->L, 1, tarn_pad(x->L, 1, zero, k - 1, k - 1, t)));
+  t = tarn_windows(x->L, (int64_t[]){k}, (int64_t[]){1}, (int64_t[]){1},
+                   tarn_access(x->L, 1, tarn_pad(x->L, 1, zero, k - 1, k - 1, t)));
   add(x, dot(x, weights(x, 1, 2, wd), t));
 }
 
 typedef void block(net *x);
-static block *const blocks[] = {map_one,   map_two,    scale_and_shift, product, convolution,  normalise,     map_one, residual,
-                                transposed, reshaped,  sliced,          padded,  concatenated, sum_of_shifts, products, spread,
-                                copied,     products,  sum_of_shifts,   product, with_number, tiled_convolution};
+static block *const blocks[] = {map_one,       map_two,       scale_and_shift, product,          convolution, normalise,
+                                map_one,       residual,      transposed,      reshaped,         sliced,      padded,
+                                concatenated,  sum_of_shifts, products,        spread,           copied,      products,
+                                sum_of_shifts, product,       with_number,     tiled_convolution};
 
 tarn_program *check_network(gen *g) {
   net x = {.g = g, .L = g->L};

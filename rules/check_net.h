@@ -8,7 +8,7 @@ tarn_program *check_network(gen *g);
 
 typedef struct kernel_result { /* of one rule */
   const rule *rule;
-  uint32_t samples;   /* networks in which it joined classes */
+  uint32_t samples; /* networks in which it joined classes */
   bool exact, real;
   double worst;
   const char *counterexample;

@@ -521,9 +521,7 @@ static bool make_nth(node *x) {
 /* ---------------------------------------------------------------- kernels */
 
 /* Is the tuple form the likely one? */
-static bool tuple_kid(const rpat *p) {
-  return p->kind == RP_NODE && (p->op == TARN_OP_CART_PROD || p->op == TARN_OP_PAIR);
-}
+static bool tuple_kid(const rpat *p) { return p->kind == RP_NODE && (p->op == TARN_OP_CART_PROD || p->op == TARN_OP_PAIR); }
 
 /* The function: chosen until what is said of it alone holds. */
 static bool choose_function(node *x, uint32_t nkid) {
@@ -697,7 +695,8 @@ static bool make_const(node *x) {
   tarn_type of = *tarn_type_get(x->g->L, shape_of(x->g, &w));
   of.dtype = x->g->dtype;
   const tarn_type *t = tarn_type_get(x->g->L, tarn_type_intern(x->g->L, &of));
-  tarn_term c = tarn_constant(x->g->L, tarn_format(x->g->cx, "k%u", tarn_term_count(x->g->L)), some_values(x->g, t, &f, false), t->ns);
+  tarn_term c =
+      tarn_constant(x->g->L, tarn_format(x->g->cx, "k%u", tarn_term_count(x->g->L)), some_values(x->g, t, &f, false), t->ns);
   set_id(x, 0, 'p', tarn_term_get(x->g->L, c)->payload);
   return true;
 }
@@ -711,18 +710,14 @@ static bool make_nest(node *x) {
 
 typedef bool make_fn(node *x);
 static make_fn *const makers[TARN_OP_COUNT] = {
-    [TARN_OP_CONST] = make_const,         [TARN_OP_ACCESS] = make_access,
-    [TARN_OP_TRANSPOSE] = make_transpose, [TARN_OP_WINDOWS] = make_windows,
-    [TARN_OP_SLICE] = make_slice,         [TARN_OP_PAD] = make_pad,
-    [TARN_OP_SQUEEZE] = make_squeeze,     [TARN_OP_INSERT_AXIS] = make_insert,
-    [TARN_OP_BROADCAST] = make_broadcast, [TARN_OP_FLATTEN] = make_flatten,
-    [TARN_OP_RESHAPE] = make_reshape,     [TARN_OP_VIEW] = make_view,
-    [TARN_OP_CONCAT] = make_concat,       [TARN_OP_PAIR] = make_pair,
-    [TARN_OP_CART_PROD] = make_cart,      [TARN_OP_COMPUTE] = make_compute,
-    [TARN_OP_FOLD] = make_fold,           [TARN_OP_MATERIALISE] = make_same,
-    [TARN_OP_PLACE] = make_place,         [TARN_OP_GATHER] = make_gather,
-    [TARN_OP_TUPLE] = make_tuple,         [TARN_OP_NTH] = make_nth,
-    [TARN_OP_SYSTOLIC] = make_systolic,   [TARN_OP_SYSTOLIC_ACC] = make_systolic,
+    [TARN_OP_CONST] = make_const,     [TARN_OP_ACCESS] = make_access,      [TARN_OP_TRANSPOSE] = make_transpose,
+    [TARN_OP_WINDOWS] = make_windows, [TARN_OP_SLICE] = make_slice,        [TARN_OP_PAD] = make_pad,
+    [TARN_OP_SQUEEZE] = make_squeeze, [TARN_OP_INSERT_AXIS] = make_insert, [TARN_OP_BROADCAST] = make_broadcast,
+    [TARN_OP_FLATTEN] = make_flatten, [TARN_OP_RESHAPE] = make_reshape,    [TARN_OP_VIEW] = make_view,
+    [TARN_OP_CONCAT] = make_concat,   [TARN_OP_PAIR] = make_pair,          [TARN_OP_CART_PROD] = make_cart,
+    [TARN_OP_COMPUTE] = make_compute, [TARN_OP_FOLD] = make_fold,          [TARN_OP_MATERIALISE] = make_same,
+    [TARN_OP_PLACE] = make_place,     [TARN_OP_GATHER] = make_gather,      [TARN_OP_TUPLE] = make_tuple,
+    [TARN_OP_NTH] = make_nth,         [TARN_OP_SYSTOLIC] = make_systolic,  [TARN_OP_SYSTOLIC_ACC] = make_systolic,
     [TARN_OP_NEST] = make_nest,
 };
 

@@ -77,7 +77,8 @@ const char *check_shrink(job *j) {
   s.best = TARN_ARRAY(j->outer, uint32_t, C_TAPE);
   s.next = TARN_ARRAY(j->outer, uint32_t, C_TAPE);
   memcpy(s.best, j->g->t.v, s.n * sizeof *s.best);
-  while (s.runs < MOST_RUNS && pass(&s));
+  while (s.runs < MOST_RUNS && pass(&s))
+    ;
   tarn_buf_str(&b, "");
   j->print = &b;
   job_run(j, 0, s.best, s.n);

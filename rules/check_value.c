@@ -10,7 +10,7 @@ static uint32_t number(gen *g, double v) {
 }
 
 static uint32_t unary(gen *g, uint32_t x) {
-  static const tarn_fxop op[] = {TARN_FX_NEG, TARN_FX_MAX, TARN_FX_ADD, TARN_FX_MUL,
+  static const tarn_fxop op[] = {TARN_FX_NEG, TARN_FX_MAX, TARN_FX_ADD,  TARN_FX_MUL,
                                  TARN_FX_MIN, TARN_FX_ABS, TARN_FX_TANH, TARN_FX_EXP};
   static const double with[] = {0, 0, 1, 2, 1, 0, 0, 0};
   uint32_t k = draw(g, tarn_dtype_is_float(g->dtype) ? 8 : 6);
@@ -38,14 +38,12 @@ uint32_t some_reducer(gen *g) {
 
 uint32_t some_function(gen *g, uint32_t nops, uint32_t nepi, bool reduce, uint32_t tuple) {
   uint32_t holes = tuple ? tuple : nops;
-  tarn_func f = {.ntuple = (uint8_t)tuple, .nops = (uint8_t)nops, .nepi = (uint8_t)nepi,
-                 .red = TARN_NONE, .epi = TARN_NONE};
+  tarn_func f = {.ntuple = (uint8_t)tuple, .nops = (uint8_t)nops, .nepi = (uint8_t)nepi, .red = TARN_NONE, .epi = TARN_NONE};
   if (!reduce) f.body = some_body(g, holes);
   else {
     f.red = chance(g, 3) ? some_reducer(g) : tarn_reducer_of(g->L, TARN_RED_SUM, g->dtype);
     f.body = tarn_fx_hole(g->L, 0);
-    for (uint32_t i = 1; i < holes; i++)
-      f.body = tarn_fx_op(g->L, TARN_FX_MUL, f.body, tarn_fx_hole(g->L, i), 0);
+    for (uint32_t i = 1; i < holes; i++) f.body = tarn_fx_op(g->L, TARN_FX_MUL, f.body, tarn_fx_hole(g->L, i), 0);
     if (chance(g, 3)) f.body = some_body(g, holes);
     if (nepi || chance(g, 5)) f.epi = some_body(g, nepi + 1);
   }
@@ -75,12 +73,9 @@ static double wild(gen *g, bool finite) {
 
 static double element(gen *g, const leaf *f, bool strange) {
   switch (f->kind) {
-  case F_WILD:
-    return strange ? wild(g, false) : tame(g);
-  case F_NONNEG:
-    return fabs(strange ? wild(g, true) : tame(g));
-  default:
-    return strange ? wild(g, true) : tame(g);
+  case F_WILD: return strange ? wild(g, false) : tame(g);
+  case F_NONNEG: return fabs(strange ? wild(g, true) : tame(g));
+  default: return strange ? wild(g, true) : tame(g);
   }
 }
 
@@ -144,15 +139,21 @@ static uint32_t host_mk(void *user, uint32_t op, uint32_t payload, const uint32_
 }
 
 static bool host_open(void *user, uint32_t id, uint32_t op,
-                      bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n), void *arg,
-                      uint32_t *payload, const uint32_t **kid, uint32_t *n) {
+                      bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n), void *arg, uint32_t *payload,
+                      const uint32_t **kid, uint32_t *n) {
   const gen *g = user;
   return g->plain.open(g->plain.user, id, op, test, arg, payload, kid, n);
 }
 
 rhost check_host(gen *g) {
   g->plain = r_term_host(g->L);
-  return (rhost){.user = g, .type = host_type, .is_const = host_const, .uniform = host_uniform,
-                 .range = host_range, .depends = host_depends, .facts = host_facts, .mk = host_mk,
+  return (rhost){.user = g,
+                 .type = host_type,
+                 .is_const = host_const,
+                 .uniform = host_uniform,
+                 .range = host_range,
+                 .depends = host_depends,
+                 .facts = host_facts,
+                 .mk = host_mk,
                  .open = host_open};
 }

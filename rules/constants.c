@@ -127,8 +127,7 @@ static bool worth(const part *p, uint32_t i) {
   }
   int64_t most = 1024, size;
   for (uint32_t r = 0; r < p->st->nb + p->st->ne; r++)
-    if (!p->st->read[r].stage && (size = tarn_type_count(kern_leaf_type(p->k, p->st->read[r].src)) * 4) > most)
-      most = size;
+    if (!p->st->read[r].stage && (size = tarn_type_count(kern_leaf_type(p->k, p->st->read[r].src)) * 4) > most) most = size;
   return top && extent_of(p->dim, axis, n) <= most;
 }
 
@@ -187,15 +186,17 @@ uint32_t build_hoist(rsite *s) {
   bool any = false;
   if (!site_root(s, &k)) return TARN_NONE;
   for (uint32_t i = 0; i < k.nstage; i++)
-    if (!hoist_part(s, &k, &k.stage[i], true, &any) || !hoist_part(s, &k, &k.stage[i], false, &any))
-      return TARN_NONE;
+    if (!hoist_part(s, &k, &k.stage[i], true, &any) || !hoist_part(s, &k, &k.stage[i], false, &any)) return TARN_NONE;
   return any ? kern_store(&k) : TARN_NONE;
 }
 
 /* ---------------------------------------------------------------- scale */
 
 /* a * $0 + b, a and b of constants; TARN_NONE: 1 and 0. */
-typedef struct affine { bool is; uint32_t a, b; } affine;
+typedef struct affine {
+  bool is;
+  uint32_t a, b;
+} affine;
 
 static uint32_t mul(tarn_lang *L, uint32_t x, uint32_t y) { return tarn_fx_op(L, TARN_FX_MUL, x, y, 0); }
 
@@ -228,18 +229,12 @@ static affine affine_node(tarn_lang *L, const tarn_fx *x, const affine *kid, con
   k = left ? kid[0] : kid[1];
   uint32_t c = left ? x->kid[1] : x->kid[0];
   switch (x->op) {
-  case TARN_FX_ADD:
-    return affine_sum(L, k, c, false);
-  case TARN_FX_SUB:
-    return left ? affine_sum(L, k, c, true) : affine_sum(L, affine_neg(L, k, t), c, false);
-  case TARN_FX_MUL:
-    return affine_times(L, k, c, false, t);
-  case TARN_FX_DIV:
-    return left ? affine_times(L, k, c, true, t) : no;
-  case TARN_FX_NEG:
-    return affine_neg(L, k, t);
-  default:
-    return no;
+  case TARN_FX_ADD: return affine_sum(L, k, c, false);
+  case TARN_FX_SUB: return left ? affine_sum(L, k, c, true) : affine_sum(L, affine_neg(L, k, t), c, false);
+  case TARN_FX_MUL: return affine_times(L, k, c, false, t);
+  case TARN_FX_DIV: return left ? affine_times(L, k, c, true, t) : no;
+  case TARN_FX_NEG: return affine_neg(L, k, t);
+  default: return no;
   }
 }
 
@@ -277,8 +272,7 @@ static bool constant_factor(rsite *s, const kern *k, uint32_t *which) {
   if (tarn_reducer_get(k->L, st->reducer)->kind != TARN_RED_SUM) return false;
   const tarn_fx *x = tarn_fx_get(k->L, st->body);
   uint32_t h0 = tarn_fx_hole(k->L, 0), h1 = tarn_fx_hole(k->L, 1);
-  if (x->op != TARN_FX_MUL || !((x->kid[0] == h0 && x->kid[1] == h1) || (x->kid[0] == h1 && x->kid[1] == h0)))
-    return false;
+  if (x->op != TARN_FX_MUL || !((x->kid[0] == h0 && x->kid[1] == h1) || (x->kid[0] == h1 && x->kid[1] == h0))) return false;
   bool c0 = !st->read[0].stage && site_const(s, k->leaf[st->read[0].src]);
   bool c1 = !st->read[1].stage && site_const(s, k->leaf[st->read[1].src]);
   *which = c0 ? 0 : 1;

@@ -12,8 +12,13 @@ static tarn_eg_pat *translate(tarn_saturation *s, const rpat *p, uint32_t name) 
   }
   tarn_eg_pat const **kid = TARN_ARRAY(s->cx, const tarn_eg_pat *, p->n ? p->n : 1);
   for (uint32_t i = 0; i < p->n; i++) kid[i] = translate(s, p->kid[i], TARN_NONE);
-  *q = (tarn_eg_pat){.kind = TARN_EG_PAT_NODE, .var = name, .op_how = TARN_EG_EXACT, .op = p->op,
-                     .payload_how = TARN_EG_ANY, .kids = kid, .n = p->n};
+  *q = (tarn_eg_pat){.kind = TARN_EG_PAT_NODE,
+                     .var = name,
+                     .op_how = TARN_EG_EXACT,
+                     .op = p->op,
+                     .payload_how = TARN_EG_ANY,
+                     .kids = kid,
+                     .n = p->n};
   return q;
 }
 
@@ -48,7 +53,11 @@ static bool bind_match(engine_rule *x, const tarn_eg_match *m) {
   return true;
 }
 
-typedef struct site_room { rsite site; rkid kid[R_KIDS]; uint32_t leaf[2 * R_KIDS]; } site_room;
+typedef struct site_room {
+  rsite site;
+  rkid kid[R_KIDS];
+  uint32_t leaf[2 * R_KIDS];
+} site_room;
 
 static const rbuild *builder_of(const rule *r) {
   const rpat *p = r->rhs[0].pat;
@@ -57,9 +66,17 @@ static const rbuild *builder_of(const rule *r) {
 
 /* ---------------------------------------------------------------- calls from the engine
  * They may raise (memory); the engine's frames must not be jumped over. */
-typedef struct guarded { engine_rule *x; const tarn_eg_match *m; bool holds; int unions; } guarded;
+typedef struct guarded {
+  engine_rule *x;
+  const tarn_eg_match *m;
+  bool holds;
+  int unions;
+} guarded;
 
-typedef struct choice { const rule *r; bool found; } choice;
+typedef struct choice {
+  const rule *r;
+  bool found;
+} choice;
 static bool fitting(void *arg, renv *e) {
   choice *c = arg;
   c->found = r_conditions(e, c->r, TARN_NONE) && r_guards(e, c->r);
@@ -253,12 +270,17 @@ static void compile_rule(tarn_saturation *s, const rule *r, uint32_t number) {
   engine_rule *x = &s->er[s->nactive];
   *x = (engine_rule){.s = s, .r = r, .number = number};
   tarn_eg_root *lhs = TARN_ARRAY(s->cx, tarn_eg_root, r->nlhs);
-  for (uint32_t i = 0; i < r->nlhs; i++)
-    lhs[i] = (tarn_eg_root){r->lhs[i].var, translate(s, r->lhs[i].pat, TARN_NONE)};
+  for (uint32_t i = 0; i < r->nlhs; i++) lhs[i] = (tarn_eg_root){r->lhs[i].var, translate(s, r->lhs[i].pat, TARN_NONE)};
   const rbuild *b = builder_of(r);
   tarn_eg_condition cond[2] = {{fits, x, rule_reads(r)}, {holds, x, b ? b->reads : 0}};
-  tarn_eg_rule e = {.name = r->name, .id = number, .lhs = lhs, .n_lhs = r->nlhs, .conditions = cond,
-                    .n_conditions = b && b->when ? 2 : 1, .apply = apply, .user = x};
+  tarn_eg_rule e = {.name = r->name,
+                    .id = number,
+                    .lhs = lhs,
+                    .n_lhs = r->nlhs,
+                    .conditions = cond,
+                    .n_conditions = b && b->when ? 2 : 1,
+                    .apply = apply,
+                    .user = x};
   if (tarn_eg_rules_add(s->rules, &e) == TARN_NONE) refused(s->cx, r, s->rules);
   s->nactive++;
 }

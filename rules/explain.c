@@ -9,13 +9,13 @@ typedef struct explaining {
   tarn_ctx *cx;
   tarn_eg_proof *eg;
   pf_proof *p;
-  tarn_term *term;  /* of each term of eg */
-  tarn_map *of_id;  /* id of the graph -> its term + 1 */
-  uint32_t shift;   /* lemmas before those of eg */
+  tarn_term *term; /* of each term of eg */
+  tarn_map *of_id; /* id of the graph -> its term + 1 */
+  uint32_t shift;  /* lemmas before those of eg */
   /* of what was imported */
   renv *former;
-  tarn_map *form;   /* for kern_form() */
-  tarn_map *lemma;  /* term -> the lemma that leads to its kernel form, + 1 */
+  tarn_map *form;  /* for kern_form() */
+  tarn_map *lemma; /* term -> the lemma that leads to its kernel form, + 1 */
 } explaining;
 
 static void free_proof(void *arg) { tarn_eg_proof_free(arg); }
@@ -71,8 +71,8 @@ static void take_note(explaining *x, const tarn_eg_step *e, pf_step *s) {
 
 static void take_step(explaining *x, uint32_t i) {
   tarn_eg_step e = tarn_eg_proof_step(x->eg, i);
-  pf_step s = {.forward = e.forward, .before = x->term[e.before], .after = x->term[e.after], .at = TARN_NONE,
-               .slot = TARN_NONE};
+  pf_step s = {
+      .forward = e.forward, .before = x->term[e.before], .after = x->term[e.after], .at = TARN_NONE, .slot = TARN_NONE};
   if (e.rule == TARN_EG_RULE_CONGRUENCE) {
     s.kind = PF_CONGRUENCE;
     s.nlemma = tarn_eg_proof_term(x->eg, e.before).n;
@@ -127,7 +127,9 @@ static uint32_t end_lemma(explaining *x, tarn_term from, tarn_term to, uint32_t 
 }
 
 /* Inputs put for the kernels below t: in[v] = input + 1, out[input] = v + 1, formed[input] = kernel form of v + 1. */
-typedef struct cutting { tarn_map *in, *out, *formed; } cutting;
+typedef struct cutting {
+  tarn_map *in, *out, *formed;
+} cutting;
 
 static void cut_below(explaining *x, tarn_term t, const cutting *c) {
   TARN_VEC(tarn_term) todo = {0};
@@ -221,8 +223,14 @@ void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_
   tarn_eg_set_limits(s->g, 0, 0);
   uint32_t id = tarn_sat_add(s, chosen);
   pf_proof *p = TARN_NEW(s->cx, pf_proof);
-  explaining x = {.s = s, .L = s->L, .cx = s->cx, .p = p, .of_id = tarn_map_new(s->cx),
-                  .form = tarn_map_new(s->cx), .lemma = tarn_map_new(s->cx), .former = TARN_NEW(s->cx, renv)};
+  explaining x = {.s = s,
+                  .L = s->L,
+                  .cx = s->cx,
+                  .p = p,
+                  .of_id = tarn_map_new(s->cx),
+                  .form = tarn_map_new(s->cx),
+                  .lemma = tarn_map_new(s->cx),
+                  .former = TARN_NEW(s->cx, renv)};
   rhost host = r_term_host(s->L);
   *x.former = (renv){.L = s->L, .host = &host};
   x.eg = tarn_eg_explain(s->g, s->exact[root], id);

@@ -26,9 +26,7 @@ static const facts *facts_at(const tarn_saturation *s, uint64_t value) {
   return tarn_intern_key(s->fact, (uint32_t)value, &n);
 }
 
-const facts *sat_facts(const tarn_saturation *s, uint32_t cls) {
-  return facts_at(s, tarn_eg_data(s->g, RA_FACTS, cls));
-}
+const facts *sat_facts(const tarn_saturation *s, uint32_t cls) { return facts_at(s, tarn_eg_data(s->g, RA_FACTS, cls)); }
 
 /* ---------------------------------------------------------------- constants */
 
@@ -102,8 +100,7 @@ static void facts_moved(tarn_saturation *s, const tarn_eg_node *n, facts *f) {
   for (uint32_t i = 1; n->op == TARN_OP_CONCAT && i < n->n; i++) widen(f, sat_facts(s, n->kids[i]));
   const tarn_payload *p = tarn_payload_get(s->L, n->payload);
   if (n->op == TARN_OP_PAD) with_fill(s, p->value, f);
-  if (n->op == TARN_OP_VIEW && tarn_imap_get(s->L, p->id)->nguard)
-    with_fill(s, tarn_imap_get(s->L, p->id)->fill, f);
+  if (n->op == TARN_OP_VIEW && tarn_imap_get(s->L, p->id)->nguard) with_fill(s, tarn_imap_get(s->L, p->id)->fill, f);
 }
 
 static bool moves(uint32_t op) {
@@ -151,7 +148,13 @@ static facts facts_of(tarn_saturation *s, const tarn_eg_node *n) {
   return f;
 }
 
-typedef struct job { tarn_saturation *s; const tarn_eg_node *n; uint64_t *value; bool ok; uint32_t cls; } job;
+typedef struct job {
+  tarn_saturation *s;
+  const tarn_eg_node *n;
+  uint64_t *value;
+  bool ok;
+  uint32_t cls;
+} job;
 
 static void make_facts(tarn_ctx *cx, void *arg) {
   (void)cx;
@@ -196,8 +199,7 @@ static unsigned facts_join(void *user, const tarn_egraph *g, uint64_t *a, uint64
 
 static bool small_type(tarn_lang *L, uint32_t type) {
   const tarn_type *t = tarn_type_get(L, type);
-  return !t->tuple && tarn_type_count(t) > 0 &&
-         (uint64_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) <= SMALL;
+  return !t->tuple && tarn_type_count(t) > 0 && (uint64_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) <= SMALL;
 }
 
 static void fold_node(tarn_ctx *cx, void *arg) {
@@ -219,8 +221,7 @@ static void fold_node(tarn_ctx *cx, void *arg) {
   tarn_eval(s->L, &t, 1, NULL, 0, TARN_STRICT, NULL, &out);
   tarn_payload p = {.kind = TARN_P_CONST, .name = "folded", .type = type, .tensor = out};
   uint32_t c = tarn_eg_add(s->g, TARN_OP_CONST, tarn_payload_intern(s->L, &p), NULL, 0);
-  if (c != TARN_NONE)
-    tarn_eg_union_at(s->g, *(uint32_t *)(void *)j->value, evidence, n->n, c, TARN_EG_RULE_ANALYSIS, 0);
+  if (c != TARN_NONE) tarn_eg_union_at(s->g, *(uint32_t *)(void *)j->value, evidence, n->n, c, TARN_EG_RULE_ANALYSIS, 0);
 }
 
 /* All kids are small constants and the result is small too: it is one. */

@@ -64,9 +64,14 @@ static tarn_eg_pat *translate(const tarn_ruleset *rs, const rpat *p) {
   tarn_eg_pat const **kid = TARN_ARRAY(rs->cx, const tarn_eg_pat *, p->n ? p->n : 1);
   for (uint32_t i = 0; i < p->n; i++) kid[i] = translate(rs, p->kid[i]);
   bool bind = p->op == TARN_NONE;
-  *q = (tarn_eg_pat){.kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op_how = bind ? TARN_EG_BIND : TARN_EG_EXACT,
-                     .op = bind ? p->opvar : p->op, .payload_how = TARN_EG_EXACT, .payload = 0,
-                     .kids = kid, .n = p->n};
+  *q = (tarn_eg_pat){.kind = TARN_EG_PAT_NODE,
+                     .var = TARN_NONE,
+                     .op_how = bind ? TARN_EG_BIND : TARN_EG_EXACT,
+                     .op = bind ? p->opvar : p->op,
+                     .payload_how = TARN_EG_EXACT,
+                     .payload = 0,
+                     .kids = kid,
+                     .n = p->n};
   return q;
 }
 static tarn_eg_root *roots(const tarn_ruleset *rs, const rroot *r, uint32_t n) {
@@ -81,7 +86,10 @@ void free_sides(const tarn_ruleset *rs, const rule *r, tarn_eg_rule *e) {
 }
 
 /* ---- conditions ---- */
-typedef struct held { free_state *f; const fexpr *x; } held;
+typedef struct held {
+  free_state *f;
+  const fexpr *x;
+} held;
 static bool holds(void *user, tarn_egraph *g, const tarn_eg_match *m) {
   const held *h = user;
   fenv e = {.f = h->f, .g = g, .cls = m->vars, .m = m};
@@ -108,7 +116,11 @@ typedef struct making {
   int unions;
   uint32_t result;
 } making;
-typedef struct free_rule { free_state *f; const rule *r; uint32_t number; } free_rule;
+typedef struct free_rule {
+  free_state *f;
+  const rule *r;
+  uint32_t number;
+} free_rule;
 
 static uint32_t node(making *k, uint32_t op, const uint32_t *kid, uint32_t n) {
   uint32_t id = tarn_eg_add(k->g, op, 0, kid, n);
@@ -207,8 +219,12 @@ tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs) {
   tarn_eg_rules *out = new_set(rs->cx);
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];
-    tarn_eg_rule e = {.name = r->name, .id = i, .lhs = roots(rs, r->lhs, r->nlhs), .n_lhs = r->nlhs,
-                      .conditions = conditions(rs, r), .n_conditions = r->ncond + r->nguard};
+    tarn_eg_rule e = {.name = r->name,
+                      .id = i,
+                      .lhs = roots(rs, r->lhs, r->nlhs),
+                      .n_lhs = r->nlhs,
+                      .conditions = conditions(rs, r),
+                      .n_conditions = r->ncond + r->nguard};
     bool any = false;
     free_check_growth(rs, r);
     for (uint32_t k = 0; k < r->nrhs; k++) any |= computed(r->rhs[k].pat);

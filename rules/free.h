@@ -28,8 +28,8 @@ typedef struct fenv { /* what an expression is about */
 
 typedef struct fexpr {
   const struct ffun *fun;
-  uint32_t var;           /* of a class */
-  uint32_t analysis;      /* of a set */
+  uint32_t var;      /* of a class */
+  uint32_t analysis; /* of a set */
   fval lit;
   rpat *pat[2];
   struct fexpr *kid[3];
@@ -40,7 +40,7 @@ typedef struct fexpr {
 typedef struct ffun {
   const char *name, *sig;
   bool (*fn)(const fenv *e, const fexpr *x, fval *out);
-  uint64_t yes, no;       /* what may turn it to true, to false; FREE_READS: the analyses it is about */
+  uint64_t yes, no; /* what may turn it to true, to false; FREE_READS: the analyses it is about */
 } ffun;
 #define FREE_READS (UINT64_C(1) << 62)
 
@@ -56,21 +56,24 @@ typedef struct fanalysis {
   bool set, prune, either; /* either: a set joins to the union of both, else to what is in both */
   TARN_VEC(fclause) clause;
 } fanalysis;
-typedef struct fpredicate { const char *name; const tarn_sx *head, *body; } fpredicate;
+typedef struct fpredicate {
+  const char *name;
+  const tarn_sx *head, *body;
+} fpredicate;
 
 typedef struct free_state {
   tarn_ruleset *rs;
   tarn_ctx *cx;
   free_numbers numbers;
-  uint32_t constants;        /* the analysis of constants, or TARN_NONE */
+  uint32_t constants; /* the analysis of constants, or TARN_NONE */
   TARN_VEC(fanalysis *) analysis;
   TARN_VEC(fpredicate) predicate;
-  TARN_VEC(uint32_t) named;  /* symbols that are values */
-  TARN_VEC(fval) value;      /* by symbol */
-  tarn_intern *set;          /* classes in ascending order -> number; 0 is the empty one */
+  TARN_VEC(uint32_t) named; /* symbols that are values */
+  TARN_VEC(fval) value;     /* by symbol */
+  tarn_intern *set;         /* classes in ascending order -> number; 0 is the empty one */
   TARN_VEC(uint32_t) scratch;
-  tarn_map *first[32];       /* by analysis: operator -> 1 + its first clause */
-  tarn_status failed;        /* raised inside a callback of the engine */
+  tarn_map *first[32]; /* by analysis: operator -> 1 + its first clause */
+  tarn_status failed;  /* raised inside a callback of the engine */
 } free_state;
 
 void free_open(tarn_ruleset *rs);

@@ -11,12 +11,12 @@ typedef struct freecheck {
   tarn_ruleset *rs;
   const meaning *m;
   const mrule *r;
-  uint32_t skip;            /* a condition (then a guard) left out; TARN_NONE */
-  bool generic;             /* no condition is looked at */
+  uint32_t skip; /* a condition (then a guard) left out; TARN_NONE */
+  bool generic;  /* no condition is looked at */
   uint32_t nvar, nfree;
   uint32_t free[R_CLASSES]; /* variables that are chosen; the others are what a root says */
   mval var[R_CLASSES], left, right;
-  uint32_t side;            /* the root that differs */
+  uint32_t side; /* the root that differs */
 } freecheck;
 
 /* ---------------------------------------------------------------- one assignment */
@@ -133,8 +133,8 @@ static void try_all(freecheck *c, uint64_t samples, uint64_t seed, tarn_rule_res
   }
 }
 /* Are the sides one rational function? Asked modulo a prime at random points (Schwartz, "Fast probabilistic algorithms for
- * verification of polynomial identities", 1980; Zippel 1979): of degree d, the answer yes is wrong with a probability of at most
- * (d / 2^61)^POINTS. Operators that are no field's, such as an absolute value, have no meaning there. */
+ * verification of polynomial identities", 1980; Zippel 1979): of degree d, the answer yes is wrong with a probability of at
+ * most (d / 2^61)^POINTS. Operators that are no field's, such as an absolute value, have no meaning there. */
 static bool identity(freecheck *c, uint64_t seed) {
   meaning m = *c->m;
   mval v[R_CLASSES];
@@ -184,7 +184,8 @@ static tarn_rule_result check_one(tarn_ruleset *rs, const tarn_rules_check_optio
 
 uint32_t free_check(tarn_ruleset *rs, const tarn_rules_check_options *o, const tarn_rule_result **out) {
   TARN_VEC(tarn_rule_result) v = {0};
-  if (!rs->meaning) tarn_raise(rs->cx, TARN_USAGE, "rules check: no (interpretation …) says what the operators of these free rules mean");
+  if (!rs->meaning)
+    tarn_raise(rs->cx, TARN_USAGE, "rules check: no (interpretation …) says what the operators of these free rules mean");
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];
     if (o->only && strcmp(o->only, r->name) && strcmp(o->only, r->family)) continue;

@@ -5,7 +5,10 @@
 #include <string.h>
 
 /* ---- sets; each once, ascending ---- */
-typedef struct set_view { const uint32_t *p; uint32_t n; } set_view;
+typedef struct set_view {
+  const uint32_t *p;
+  uint32_t n;
+} set_view;
 static set_view set_at(const free_state *f, uint64_t set) {
   size_t n;
   const uint32_t *p = tarn_intern_key(f->set, (uint32_t)set, &n);
@@ -96,7 +99,10 @@ static bool plain(const making *k) {
     if (tarn_eg_data(k->g, k->analysis, k->node->kids[i])) return false;
   return true;
 }
-typedef struct one_analysis { free_state *f; uint32_t number; } one_analysis;
+typedef struct one_analysis {
+  free_state *f;
+  uint32_t number;
+} one_analysis;
 static bool make(void *user, const tarn_egraph *g, const tarn_eg_node *node, uint64_t *value) {
   const one_analysis *a = user;
   making k = {a->f, a->number, g, node, 0};
@@ -109,7 +115,11 @@ static bool make(void *user, const tarn_egraph *g, const tarn_eg_node *node, uin
 }
 
 /* ---- joining ---- */
-typedef struct joining { free_state *f; uint64_t a, b, out; set_how how; } joining;
+typedef struct joining {
+  free_state *f;
+  uint64_t a, b, out;
+  set_how how;
+} joining;
 static void join_raises(tarn_ctx *cx, void *arg) {
   joining *j = arg;
   (void)cx;

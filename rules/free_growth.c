@@ -25,7 +25,8 @@ static bool instance(growth *w, const rpat *left, const rpat *t) {
     w->is[left->var] = t;
     return t->kind == RP_VAR || t->kind == RP_NODE;
   }
-  if (left->kind != RP_NODE || t->kind != RP_NODE || left->op != t->op || left->op == TARN_NONE || left->n != t->n) return false;
+  if (left->kind != RP_NODE || t->kind != RP_NODE || left->op != t->op || left->op == TARN_NONE || left->n != t->n)
+    return false;
   for (uint32_t i = 0; i < t->n; i++)
     if (!instance(w, left->kid[i], t->kid[i])) return false;
   return true;
@@ -85,7 +86,8 @@ static void look(const tarn_ruleset *rs, const rule *r, const rpat *t) {
   if (sure) {
     tarn_buf b = {.cx = rs->cx};
     tarn_sx_print(&b, w.is[v]->at, 0);
-    tarn_sx_error(rs->cx, r->at, "never ends: its right side holds its left side again, where %s is %s; say :grows true if so it shall be",
+    tarn_sx_error(rs->cx, r->at,
+                  "never ends: its right side holds its left side again, where %s is %s; say :grows true if so it shall be",
                   r->cls_name[v], b.p);
   }
   for (uint32_t i = 0; i < t->n; i++) look(rs, r, t->kid[i]);

@@ -8,7 +8,11 @@ typedef struct fcheck {
   free_state *f;
   const rule *r;
   const tarn_sx *cls[R_CLASSES], *op[R_SEGS];
-  struct { tarn_sx *const *p; uint32_t n; bool is; } seg[R_SEGS];
+  struct {
+    tarn_sx *const *p;
+    uint32_t n;
+    bool is;
+  } seg[R_SEGS];
   const char *fresh; /* the name that (:fresh …) is in this step */
   bool assumed;      /* something was not looked at, as terms do not show it */
 } fcheck;
@@ -25,7 +29,9 @@ static bool equal(const tarn_sx *a, const tarn_sx *b) {
 
 /* ---- values of terms ---- */
 static bool value(free_state *f, const tarn_sx *t, fval *out);
-typedef struct args { const tarn_sx *const *t; } args;
+typedef struct args {
+  const tarn_sx *const *t;
+} args;
 static bool term_value(const fenv *e, uint32_t var, fval *out) { return value(e->f, ((const args *)e->terms)->t[var], out); }
 static bool value(free_state *f, const tarn_sx *t, fval *out) {
   uint32_t op = tarn_intern_find(f->rs->symbol, head(t), strlen(head(t)));
@@ -42,7 +48,8 @@ static bool value(free_state *f, const tarn_sx *t, fval *out) {
     const fclause *c = &a->clause.p[i];
     bool fits = c->op == op && c->n == arity(t);
     fval have;
-    for (uint32_t j = 0; fits && j < c->n; j++) fits = !c->fixed[j] || (value(f, t->kid[j + 1], &have) && !free_compare(&have, &c->want[j]));
+    for (uint32_t j = 0; fits && j < c->n; j++)
+      fits = !c->fixed[j] || (value(f, t->kid[j + 1], &have) && !free_compare(&have, &c->want[j]));
     if (fits && c->x->fun->fn(&e, c->x, out)) return true;
   }
   return false;
@@ -131,7 +138,8 @@ static step_is by_rule(free_state *f, const rule *r, const tarn_sx *left, const 
       if (r->rhs[j].var != TARN_NONE && r->nlhs > 1 && r->lhs[i].var != r->rhs[j].var) continue;
       fcheck k = {.f = f, .r = r, .assumed = r->nlhs > 1 || r->nguard};
       if (r->rhs[j].var != TARN_NONE) k.cls[r->rhs[j].var] = left;
-      if (r->rhs[j].var != TARN_NONE && r->lhs[i].var == TARN_NONE) k.assumed = true; /* ?x on demand: what asks for it is elsewhere */
+      if (r->rhs[j].var != TARN_NONE && r->lhs[i].var == TARN_NONE)
+        k.assumed = true; /* ?x on demand: what asks for it is elsewhere */
       else if (!match(&k, r->lhs[i].pat, left)) continue;
       if (!match(&k, r->rhs[j].pat, right) || !conditions(&k)) continue;
       if (!k.assumed) return STEP_RIGHT;
@@ -166,7 +174,8 @@ static step_is one_step(free_state *f, const char *name, bool forward, const tar
   step_is below = one_step(f, name, forward, before->kid[other], after->kid[other]);
   return below == STEP_RIGHT || best == STEP_WRONG ? below : best;
 }
-bool tarn_free_step(const tarn_ruleset *rs, const tarn_sx *before, const tarn_sx *after, const char **rule_name, bool *forward) {
+bool tarn_free_step(const tarn_ruleset *rs, const tarn_sx *before, const tarn_sx *after, const char **rule_name,
+                    bool *forward) {
   free_state *f = free_of(rs);
   for (uint32_t i = 0; i <= rs->rule.n; i++)
     for (int back = 0; back < 2; back++) {

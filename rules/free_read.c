@@ -12,11 +12,11 @@ typedef struct freader {
   tarn_ruleset *rs;
   tarn_ctx *cx;
   free_state *f;
-  rule *r;                 /* whose variables are meant; NULL: those of a clause */
+  rule *r; /* whose variables are meant; NULL: those of a clause */
   const char *const *name;
   uint32_t n;
-  uint32_t analysis;       /* the set that a variable of a clause stands for */
-  uint32_t depth;          /* of predicates in predicates */
+  uint32_t analysis; /* the set that a variable of a clause stands for */
+  uint32_t depth;    /* of predicates in predicates */
 } freader;
 
 static bool variable(const tarn_sx *s) { return s->kind == TARN_SX_ATOM && s->text[0] == '?' && s->text[1] != '*'; }
@@ -109,7 +109,8 @@ static fexpr *call(freader *rd, const tarn_sx *s, char kind) {
   if (!f) tarn_sx_error(rd->cx, s, "no function or predicate is called %s", *name ? name : "so");
   size_t arity = strcspn(f->sig, ":");
   if (s->n != arity + 1) tarn_sx_error(rd->cx, s, "%s has %zu arguments, not %u", name, arity, s->n - 1);
-  if (f->sig[arity + 1] != kind) tarn_sx_error(rd->cx, s, "%s gives %s, %s is expected", name, kind_name(f->sig[arity + 1]), kind_name(kind));
+  if (f->sig[arity + 1] != kind)
+    tarn_sx_error(rd->cx, s, "%s gives %s, %s is expected", name, kind_name(f->sig[arity + 1]), kind_name(kind));
   fexpr *x = leaf(rd, ":v");
   uint32_t pats = 0;
   x->fun = f;
@@ -137,7 +138,12 @@ fexpr *free_condition(tarn_ruleset *rs, rule *r, const tarn_sx *s) {
   freader rd = {.rs = rs, .cx = rs->cx, .f = free_of(rs), .r = r, .analysis = TARN_NONE};
   return expression(&rd, s, 'b');
 }
-typedef struct trying { tarn_ruleset *rs; rule *r; const tarn_sx *s; fexpr *x; } trying;
+typedef struct trying {
+  tarn_ruleset *rs;
+  rule *r;
+  const tarn_sx *s;
+  fexpr *x;
+} trying;
 static void try_condition(tarn_ctx *cx, void *arg) {
   trying *t = arg;
   (void)cx;
@@ -212,8 +218,10 @@ static void clause(freader *rd, uint32_t number, const tarn_sx *s) {
     tarn_sx_error(rd->cx, s, "expected ((OPERATOR KID…) EXPRESSION)");
   const tarn_sx *left = s->kid[0];
   uint32_t n = left->n - 1;
-  fclause c = {.op = free_symbol(rd->f, left->kid[0]->text, left->kid[0]->len), .n = n,
-               .fixed = TARN_ARRAY(rd->cx, bool, n + 1), .want = TARN_ARRAY(rd->cx, fval, n + 1)};
+  fclause c = {.op = free_symbol(rd->f, left->kid[0]->text, left->kid[0]->len),
+               .n = n,
+               .fixed = TARN_ARRAY(rd->cx, bool, n + 1),
+               .want = TARN_ARRAY(rd->cx, fval, n + 1)};
   const char **name = TARN_ARRAY(rd->cx, const char *, n + 1);
   for (uint32_t i = 0; i < n; i++) {
     if (variable(left->kid[i + 1])) name[i] = left->kid[i + 1]->text;
@@ -240,7 +248,8 @@ static void learn_values(free_state *f) {
 void free_read_analysis(tarn_ruleset *rs, const tarn_sx *s) {
   freader rd = {.rs = rs, .cx = rs->cx, .f = free_of(rs)};
   free_state *f = rd.f;
-  if (s->n < 3 || s->kid[1]->kind != TARN_SX_ATOM || (!tarn_sx_atom_is(s->kid[2], "set") && !tarn_sx_atom_is(s->kid[2], "constant")))
+  if (s->n < 3 || s->kid[1]->kind != TARN_SX_ATOM ||
+      (!tarn_sx_atom_is(s->kid[2], "set") && !tarn_sx_atom_is(s->kid[2], "constant")))
     tarn_sx_error(rs->cx, s, "expected (analysis NAME constant|set …)");
   fanalysis *a = TARN_NEW(rs->cx, fanalysis);
   *a = (fanalysis){.name = s->kid[1]->text, .set = tarn_sx_atom_is(s->kid[2], "set")};

@@ -40,9 +40,7 @@ fval free_parse(const free_state *f, const char *s, size_t n) {
   return v;
 }
 
-fval free_value_of(const free_state *f, uint32_t symbol) {
-  return symbol < f->value.n ? f->value.p[symbol] : (fval){0};
-}
+fval free_value_of(const free_state *f, uint32_t symbol) { return symbol < f->value.n ? f->value.p[symbol] : (fval){0}; }
 
 uint32_t free_value_symbol(free_state *f, const fval *v) {
   if (v->kind == FV_NAME) return v->symbol;
@@ -83,8 +81,8 @@ static bool f_add(const fenv *e, const fexpr *x, fval *out) {
   int64_t l, r, p, q;
   if (!two(e, x, &a, &b)) return false;
   if (a.kind == FV_REAL) return real(a.x + b.x, out);
-  return !__builtin_mul_overflow(a.p, b.q, &l) && !__builtin_mul_overflow(b.p, a.q, &r) &&
-         !__builtin_add_overflow(l, r, &p) && !__builtin_mul_overflow(a.q, b.q, &q) && fraction(p, q, out);
+  return !__builtin_mul_overflow(a.p, b.q, &l) && !__builtin_mul_overflow(b.p, a.q, &r) && !__builtin_add_overflow(l, r, &p) &&
+         !__builtin_mul_overflow(a.q, b.q, &q) && fraction(p, q, out);
 }
 static bool f_neg(const fenv *e, const fexpr *x, fval *out) {
   if (!arg(e, x, 0, out) || out->kind == FV_NAME) return false;
@@ -96,8 +94,8 @@ static bool f_sub(const fenv *e, const fexpr *x, fval *out) {
   int64_t l, r, p, q;
   if (!two(e, x, &a, &b)) return false;
   if (a.kind == FV_REAL) return real(a.x - b.x, out);
-  return !__builtin_mul_overflow(a.p, b.q, &l) && !__builtin_mul_overflow(b.p, a.q, &r) &&
-         !__builtin_sub_overflow(l, r, &p) && !__builtin_mul_overflow(a.q, b.q, &q) && fraction(p, q, out);
+  return !__builtin_mul_overflow(a.p, b.q, &l) && !__builtin_mul_overflow(b.p, a.q, &r) && !__builtin_sub_overflow(l, r, &p) &&
+         !__builtin_mul_overflow(a.q, b.q, &q) && fraction(p, q, out);
 }
 static bool product(const fval *a, const fval *b, fval *out) {
   int64_t p, q;
@@ -231,7 +229,11 @@ static bool f_in(const fenv *e, const fexpr *x, fval *out) {
   uint64_t set = tarn_eg_data(e->g, x->analysis, e->cls[x->kid[1]->var]);
   return truth(free_set_has(e->f, e->g, set, e->cls[x->kid[0]->var]), out);
 }
-typedef struct below { const fenv *e; uint32_t on, top; bool found; } below;
+typedef struct below {
+  const fenv *e;
+  uint32_t on, top;
+  bool found;
+} below;
 static void look_below(tarn_ctx *cx, void *user) {
   below *b = user;
   TARN_VEC(uint32_t) todo = {0};
@@ -262,9 +264,7 @@ static bool f_equal(const fenv *e, const fexpr *x, fval *out) {
   uint32_t a = free_look_up(e, x->pat[0]), b = free_look_up(e, x->pat[1]);
   return truth(a != TARN_NONE && b != TARN_NONE && tarn_eg_find(e->g, a) == tarn_eg_find(e->g, b), out);
 }
-static bool f_present(const fenv *e, const fexpr *x, fval *out) {
-  return truth(free_look_up(e, x->pat[0]) != TARN_NONE, out);
-}
+static bool f_present(const fenv *e, const fexpr *x, fval *out) { return truth(free_look_up(e, x->pat[0]) != TARN_NONE, out); }
 
 /* ---- sets ---- */
 static bool set_is(uint64_t set, fval *out) {
@@ -276,7 +276,9 @@ static uint64_t set_of(const fenv *e, const fexpr *x) {
   x->fun->fn(e, x, &v);
   return (uint64_t)v.p;
 }
-static bool f_of(const fenv *e, const fexpr *x, fval *out) { return set_is(tarn_eg_data(e->g, x->analysis, e->cls[x->var]), out); }
+static bool f_of(const fenv *e, const fexpr *x, fval *out) {
+  return set_is(tarn_eg_data(e->g, x->analysis, e->cls[x->var]), out);
+}
 static bool f_none(const fenv *e, const fexpr *x, fval *out) {
   (void)e, (void)x;
   return set_is(0, out);
@@ -300,20 +302,42 @@ static bool f_class(const fenv *e, const fexpr *x, fval *out) {
 
 /* Without a name: what stands for itself. */
 static const ffun functions[] = {
-    {"", ":v", f_literal, 0, 0}, {"", "c:v", f_variable, FREE_READS, FREE_READS}, {"", "c:s", f_of, FREE_READS, FREE_READS},
+    {"", ":v", f_literal, 0, 0},
+    {"", "c:v", f_variable, FREE_READS, FREE_READS},
+    {"", "c:s", f_of, FREE_READS, FREE_READS},
     {"", "c:c", f_class, 0, 0},
-    {"add", "vv:v", f_add, 0, 0}, {"sub", "vv:v", f_sub, 0, 0}, {"mul", "vv:v", f_mul, 0, 0}, {"div", "vv:v", f_div, 0, 0},
-    {"mod", "vv:v", f_mod, 0, 0}, {"pow", "vv:v", f_pow, 0, 0}, {"min", "vv:v", f_min, 0, 0}, {"max", "vv:v", f_max, 0, 0},
-    {"neg", "v:v", f_neg, 0, 0}, {"abs", "v:v", f_abs, 0, 0}, {"sqrt", "v:v", f_sqrt, 0, 0}, {"floor", "v:v", f_floor, 0, 0},
-    {"choose", "bvv:v", f_choose, 0, 0}, {"truth", "b:v", f_truth, 0, 0},
-    {"eq", "vv:b", f_eq, 0, 0}, {"lt", "vv:b", f_lt, 0, 0}, {"le", "vv:b", f_le, 0, 0},
-    {"not", "b:b", f_not, 0, 0}, {"and", "bb:b", f_and, 0, 0}, {"or", "bb:b", f_or, 0, 0},
-    {"constant", "c:b", f_constant, FREE_READS, FREE_READS}, {"symbol", "c:b", f_symbol, TARN_EG_READS_GRAPH, 0},
-    {"same", "cc:b", f_same, TARN_EG_READS_GRAPH, 0}, {"in", "cac:b", f_in, FREE_READS, FREE_READS},
+    {"add", "vv:v", f_add, 0, 0},
+    {"sub", "vv:v", f_sub, 0, 0},
+    {"mul", "vv:v", f_mul, 0, 0},
+    {"div", "vv:v", f_div, 0, 0},
+    {"mod", "vv:v", f_mod, 0, 0},
+    {"pow", "vv:v", f_pow, 0, 0},
+    {"min", "vv:v", f_min, 0, 0},
+    {"max", "vv:v", f_max, 0, 0},
+    {"neg", "v:v", f_neg, 0, 0},
+    {"abs", "v:v", f_abs, 0, 0},
+    {"sqrt", "v:v", f_sqrt, 0, 0},
+    {"floor", "v:v", f_floor, 0, 0},
+    {"choose", "bvv:v", f_choose, 0, 0},
+    {"truth", "b:v", f_truth, 0, 0},
+    {"eq", "vv:b", f_eq, 0, 0},
+    {"lt", "vv:b", f_lt, 0, 0},
+    {"le", "vv:b", f_le, 0, 0},
+    {"not", "b:b", f_not, 0, 0},
+    {"and", "bb:b", f_and, 0, 0},
+    {"or", "bb:b", f_or, 0, 0},
+    {"constant", "c:b", f_constant, FREE_READS, FREE_READS},
+    {"symbol", "c:b", f_symbol, TARN_EG_READS_GRAPH, 0},
+    {"same", "cc:b", f_same, TARN_EG_READS_GRAPH, 0},
+    {"in", "cac:b", f_in, FREE_READS, FREE_READS},
     {"acyclic", "cc:b", f_acyclic, TARN_EG_READS_GRAPH, TARN_EG_READS_GRAPH},
-    {"equal", "pp:b", f_equal, TARN_EG_READS_GRAPH, 0}, {"present", "p:b", f_present, TARN_EG_READS_GRAPH, 0},
-    {"none", ":s", f_none, 0, 0}, {"one", "c:s", f_one, 0, 0}, {"without", "sc:s", f_without, 0, 0},
-    {"union", "ss:s", f_union, 0, 0}, {"both", "ss:s", f_both, 0, 0},
+    {"equal", "pp:b", f_equal, TARN_EG_READS_GRAPH, 0},
+    {"present", "p:b", f_present, TARN_EG_READS_GRAPH, 0},
+    {"none", ":s", f_none, 0, 0},
+    {"one", "c:s", f_one, 0, 0},
+    {"without", "sc:s", f_without, 0, 0},
+    {"union", "ss:s", f_union, 0, 0},
+    {"both", "ss:s", f_both, 0, 0},
 };
 
 const ffun *free_function(const char *name, const char *sig, bool *known_name) {

@@ -162,8 +162,7 @@ static bool inline_part(kern *k, kstage *s, bool body, uint32_t slot, const kern
 
 bool kern_inline(kern *k, uint32_t slot, const kern *p) {
   for (uint32_t i = 0; i < k->nstage; i++)
-    if (!inline_part(k, &k->stage[i], true, slot, p) || !inline_part(k, &k->stage[i], false, slot, p))
-      return false;
+    if (!inline_part(k, &k->stage[i], true, slot, p) || !inline_part(k, &k->stage[i], false, slot, p)) return false;
   return true;
 }
 
@@ -402,8 +401,7 @@ static bool same_loops(kern *k, kern *p, uint32_t slot, uint32_t map, uint32_t *
 
 uint32_t build_epilogue(rsite *s) {
   kern k, p;
-  if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&k) || kern_is_map(&p) ||
-      kern_outputs(&p) != 1)
+  if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&k) || kern_is_map(&p) || kern_outputs(&p) != 1)
     return TARN_NONE;
   uint32_t slot = slot_leaf(&k, s), map = only_map(&k, slot), ns = k.out_ns, seen;
   if (map == TARN_NONE || !same_loops(&k, &p, slot, map, &seen) || !append_epilogue(&p, &k, slot)) return TARN_NONE;
@@ -416,7 +414,9 @@ uint32_t build_epilogue(rsite *s) {
 
 enum { MOST_STAGES = 6 };
 
-typedef struct sharing { uint32_t n, k[TARN_MAX_DIMS], p[TARN_MAX_DIMS]; } sharing; /* loops of consumer, of producer */
+typedef struct sharing {
+  uint32_t n, k[TARN_MAX_DIMS], p[TARN_MAX_DIMS];
+} sharing; /* loops of consumer, of producer */
 
 /* Is dim j of the producer the consumer's loop i in this read? Extents of 1 match each other. */
 static bool same_loop(const tarn_imap *m, const tarn_lang *L, uint32_t j, uint32_t i) {
@@ -560,11 +560,17 @@ static bool feeds_reduction(const kern *k, uint32_t slot) {
 /* Every child is no longer to be inlined, has a kernel of its own, or is read in several stages. */
 static bool settled_light(const rsite *s, const kern *k) {
   for (uint32_t i = 0; i < k->nleaf; i++)
-    if (inlinable(s, k->leaf[i]) && !(site_facts(s, k->leaf[i]) & R_HAS_RED) && reading_stages(k, i) < 2 && k->nstage > 1) return false;
+    if (inlinable(s, k->leaf[i]) && !(site_facts(s, k->leaf[i]) & R_HAS_RED) && reading_stages(k, i) < 2 && k->nstage > 1)
+      return false;
   return true;
 }
 
-typedef struct fitting { rsite *s; const kern *k; uint32_t slot; bool heavy; } fitting;
+typedef struct fitting {
+  rsite *s;
+  const kern *k;
+  uint32_t slot;
+  bool heavy;
+} fitting;
 
 /* Operands that the consumer does not have yet: fewer is better. */
 static double place_score(const kern *p, void *arg) {
@@ -573,9 +579,9 @@ static double place_score(const kern *p, void *arg) {
   uint32_t heavy = heavy_stages(p), fresh = 0;
   if (kern_outputs(p) != 1 || (heavy > 0) != f->heavy || !settled(s, p, TARN_NONE)) return -1;
   if (heavy + heavy_stages(f->k) > 2 || p->nstage + f->k->nstage > MOST_STAGES) return -1;
-  if (kern_is_map(p) && reading_stages(f->k, f->slot) < 2) return -1;              /* inlining does as well */
+  if (kern_is_map(p) && reading_stages(f->k, f->slot) < 2) return -1;                /* inlining does as well */
   if (kern_is_map(p) && (site_facts(s, f->k->leaf[f->slot]) & R_HAS_RED)) return -1; /* rather what ends in that map */
-  if (heavy && heavy_stages(f->k) && !feeds_reduction(f->k, f->slot)) return -1; /* two products side by side */
+  if (heavy && heavy_stages(f->k) && !feeds_reduction(f->k, f->slot)) return -1;     /* two products side by side */
   kern k = *f->k, q = *p;
   uint32_t order[TARN_MAX_DIMS];
   if (!join(f->s, &q, &k, f->slot, false, order)) return -1;

@@ -12,7 +12,7 @@
 /* One letter a kind, used in signatures: int, list of ints, scalar expression, function, map, nest, shape, reducer,
  * result type of a call, whole payload, class, segment, bool, name. */
 typedef struct rv {
-  char kind; /* i l x f m n s r t p c g b y; 0: unbound */
+  char kind;   /* i l x f m n s r t p c g b y; 0: unbound */
   uint32_t id; /* x f m n s r t p: interned id; c g: variable number */
   int64_t i;   /* i b */
   uint32_t n;  /* l */
@@ -23,15 +23,18 @@ typedef struct rv {
 enum { R_ATTRS = 32, R_CLASSES = 24, R_SEGS = 8, R_POOL = 2048 };
 
 struct rsite;
-typedef struct rseg { const uint32_t *id; uint32_t n; } rseg;
+typedef struct rseg {
+  const uint32_t *id;
+  uint32_t n;
+} rseg;
 
 /* What kinds of kernels a class holds. Over terms: what the term is. */
 enum {
   R_HAS_MAP = 1,
   R_HAS_RED = 2,
   R_HAS_VIEW = 4,
-  R_SHARED = 8,    /* the program uses it more than once */
-  R_EPILOGUE = 16  /* a map of another kernel's result, which that kernel can do */
+  R_SHARED = 8,   /* the program uses it more than once */
+  R_EPILOGUE = 16 /* a map of another kernel's result, which that kernel can do */
 };
 /* Rule id of a step that only compares normal forms of terms. */
 #define R_RULE_NORM 0x7FFFFFFEu
@@ -42,7 +45,7 @@ typedef struct rhost {
   void *user;
   uint32_t (*type)(void *user, uint32_t id);
   bool (*is_const)(void *user, uint32_t id);
-  uint32_t (*uniform)(void *user, uint32_t id);       /* fx constant or TARN_NONE */
+  uint32_t (*uniform)(void *user, uint32_t id); /* fx constant or TARN_NONE */
   tarn_range (*range)(void *user, uint32_t id);
   bool (*depends)(void *user, uint32_t on, uint32_t id); /* may a term of `id` contain one of `on`? */
   unsigned (*facts)(void *user, uint32_t id);            /* R_HAS_… */
@@ -58,9 +61,9 @@ typedef struct rhost {
 typedef struct renv {
   tarn_lang *L;
   const rhost *host;
-  const tarn_hw *hw; /* demands; NULL: none */
+  const tarn_hw *hw;       /* demands; NULL: none */
   const struct rule *rule; /* set by r_env_reset */
-  struct rsite *site; /* of a rule whose right side is built; set by r_conditions */
+  struct rsite *site;      /* of a rule whose right side is built; set by r_conditions */
   rv attr[R_ATTRS];
   uint32_t cls[R_CLASSES];
   rseg seg[R_SEGS];
@@ -81,27 +84,30 @@ typedef struct rx { /* an expression on attributes */
   const struct rfun *fun;
   uint32_t n;
   struct rx **kid;
-  const struct fexpr *free;  /* FREE: a condition of a free set */
+  const struct fexpr *free; /* FREE: a condition of a free set */
   const tarn_sx *at;
 } rx;
 
 typedef struct rpat { /* a pattern; the same type for left and right sides */
   enum { RP_VAR, RP_SEG, RP_EACH, RP_FOR, RP_NODE, RP_BUILD, RP_VALUE, RP_FRESH, RP_ADD } kind; /* the last three: free sets */
-  uint32_t var;              /* VAR: class, SEG and EACH: segment; FOR: attribute; NODE on the left: number in preorder */
-  uint32_t item;             /* EACH: class variable for one of them */
-  uint32_t op;               /* NODE: tarn_op, or symbol of a free set; TARN_NONE: any operator bound to opvar (free) */
+  uint32_t var;  /* VAR: class, SEG and EACH: segment; FOR: attribute; NODE on the left: number in preorder */
+  uint32_t item; /* EACH: class variable for one of them */
+  uint32_t op;   /* NODE: tarn_op, or symbol of a free set; TARN_NONE: any operator bound to opvar (free) */
   uint32_t opvar;
   uint32_t npay;
-  rx **pay;                  /* typed NODE: what stands between operator and kids; FOR: how many */
-  const struct rbuild *build;/* BUILD */
-  const struct fexpr *value; /* VALUE */
-  const char *name;          /* FRESH: what the name begins with */
+  rx **pay;                   /* typed NODE: what stands between operator and kids; FOR: how many */
+  const struct rbuild *build; /* BUILD */
+  const struct fexpr *value;  /* VALUE */
+  const char *name;           /* FRESH: what the name begins with */
   uint32_t n;
   struct rpat **kid;
   const tarn_sx *at;
 } rpat;
 
-typedef struct rroot { uint32_t var; rpat *pat; } rroot; /* var: class variable that the root is, or TARN_NONE */
+typedef struct rroot {
+  uint32_t var;
+  rpat *pat;
+} rroot; /* var: class variable that the root is, or TARN_NONE */
 
 typedef struct rule {
   const char *name, *family;
@@ -109,28 +115,33 @@ typedef struct rule {
   tarn_rule_class numeric;
   double bound;
   const tarn_sx *at;
-  bool both, back;           /* back: this is NAME:back */
+  bool both, back; /* back: this is NAME:back */
   uint32_t nlhs, nrhs;
   rroot *lhs, *rhs;
   uint32_t ncond;
   rx **cond;
-  uint32_t nguard;           /* :when, where the rule is wanted; it would hold elsewhere too */
+  uint32_t nguard; /* :when, where the rule is wanted; it would hold elsewhere too */
   rx **guard;
-  uint32_t nwhere;           /* :where and :each (?v EXPR): attribute variable bound after matching, before the conditions */
+  uint32_t nwhere; /* :where and :each (?v EXPR): attribute variable bound after matching, before the conditions */
   uint32_t *where_var;
-  bool *where_each;          /* one element of a list of integers after the other */
+  bool *where_each; /* one element of a list of integers after the other */
   rx **where;
   uint32_t nattr, ncls, nseg, nnode, nopvar;
   const char *attr_name[R_ATTRS], *cls_name[R_CLASSES], *seg_name[R_SEGS], *opvar_name[R_SEGS];
   char attr_type[R_ATTRS];
   const char *doc;
-  const tarn_hw *hw;         /* NULL, or the description that it was derived from, which says what its calls mean */
-  const char *demand;        /* NULL, or the predicate on the description that must hold for it to fire */
+  const tarn_hw *hw;  /* NULL, or the description that it was derived from, which says what its calls mean */
+  const char *demand; /* NULL, or the predicate on the description that must hold for it to fire */
   bool dropped;
-  bool grows;                /* free: it may make its left side again without end */
+  bool grows; /* free: it may make its left side again without end */
 } rule;
 
-typedef struct rphase { const char *name; uint32_t nfamily; const char **family; uint32_t iterations; } rphase; /* 0: to saturation */
+typedef struct rphase {
+  const char *name;
+  uint32_t nfamily;
+  const char **family;
+  uint32_t iterations;
+} rphase; /* 0: to saturation */
 
 struct tarn_ruleset {
   tarn_lang *L;
@@ -138,11 +149,11 @@ struct tarn_ruleset {
   bool free;
   TARN_VEC(rule *) rule;
   TARN_VEC(rphase) phase;
-  tarn_intern *symbol;       /* free: operator names */
-  struct meaning *meaning;   /* free: NULL, or what (interpretation …) says; meaning.h */
-  const tarn_sx *learn;      /* free: NULL, or (learn …) */
-  struct free_state *fs;     /* free: what the files declare */
-  const tarn_hw *deriving;   /* while rules are derived from it */
+  tarn_intern *symbol;     /* free: operator names */
+  struct meaning *meaning; /* free: NULL, or what (interpretation …) says; meaning.h */
+  const tarn_sx *learn;    /* free: NULL, or (learn …) */
+  struct free_state *fs;   /* free: what the files declare */
+  const tarn_hw *deriving; /* while rules are derived from it */
 };
 
 /* Adds what forms of a file say: (family …), (rule …), (phases …). */
@@ -155,9 +166,9 @@ void free_sides(const tarn_ruleset *rs, const rule *r, tarn_eg_rule *e);
 
 typedef bool rfun_fn(renv *e, const rv *a, rv *out); /* false: it has no value, so the rule does not apply */
 typedef struct rfun {
-  const char *name, *sig;    /* "ci:i": kinds of the arguments, then of the result */
+  const char *name, *sig; /* "ci:i": kinds of the arguments, then of the result */
   rfun_fn *fn;
-  uint64_t reads;            /* what it may see change: bits of the analyses below */
+  uint64_t reads; /* what it may see change: bits of the analyses below */
   const char *doc;
 } rfun;
 /* The function of this name that takes arguments of these kinds; NULL. */
@@ -212,9 +223,9 @@ rhost r_term_host(tarn_lang *L);
 
 typedef struct facts { /* of a class, by value in a table; joined by taking what either knows */
   bool constant, finite, nan;
-  uint8_t has;               /* R_HAS_… */
-  uint32_t uniform;          /* fx constant or TARN_NONE */
-  uint32_t value;            /* payload of a small constant, or TARN_NONE */
+  uint8_t has;      /* R_HAS_… */
+  uint32_t uniform; /* fx constant or TARN_NONE */
+  uint32_t value;   /* payload of a small constant, or TARN_NONE */
   double lo, hi;
 } facts;
 struct tarn_saturation {
@@ -226,21 +237,27 @@ struct tarn_saturation {
   tarn_egraph *g;
   tarn_eg_rules *rules;
   tarn_eg_runner *runner;
-  tarn_intern *fact;         /* bytes of facts -> value of the analysis */
-  tarn_status failed;        /* raised inside a callback of the engine */
+  tarn_intern *fact;  /* bytes of facts -> value of the analysis */
+  tarn_status failed; /* raised inside a callback of the engine */
   rhost host;
   renv env;                  /* of the match being applied */
   uint32_t segs[4 * R_KIDS]; /* its segments: the engine's may move */
   uint32_t nroot;
-  uint32_t *root, *exact;    /* canonical class; id that stands for the term as imported */
-  tarn_term *term;           /* terms as given (normalised) */
-  TARN_VEC(uint32_t) note;   /* of unions, for proofs: left side, slot, how many opened kids and which, how many further ids and which */
-  TARN_VEC(uint8_t) aside;   /* by node: a standing; see sweep.c */
+  uint32_t *root, *exact; /* canonical class; id that stands for the term as imported */
+  tarn_term *term;        /* terms as given (normalised) */
+  TARN_VEC(uint32_t)
+  note; /* of unions, for proofs: left side, slot, how many opened kids and which, how many further ids and which */
+  TARN_VEC(uint8_t) aside; /* by node: a standing; see sweep.c */
   uint32_t nactive;
   struct engine_rule *er;
   tarn_sat_report report;
 };
-typedef struct engine_rule { tarn_saturation *s; const rule *r; uint32_t number; bool left_out; } engine_rule;
+typedef struct engine_rule {
+  tarn_saturation *s;
+  const rule *r;
+  uint32_t number;
+  bool left_out;
+} engine_rule;
 const facts *sat_facts(const tarn_saturation *s, uint32_t cls);
 /* Of a node: as any other; replaced by one at least as good, no rule matches it any more; needed by no output through
  * nodes that were not, alike; worse than another of its class, but rules still match it until the phase ends. */
@@ -270,14 +287,14 @@ typedef struct rsite {
   renv *e;
   uint32_t payload, n; /* of the root, a NEST */
   rkid *kid;
-  uint32_t slot;       /* the kid that the pattern opened; TARN_NONE */
-  uint32_t root;       /* id of the root's class or term */
-  uint32_t nextra;     /* further terms that the right side uses: chosen by the builder in a graph, given in a proof */
+  uint32_t slot;   /* the kid that the pattern opened; TARN_NONE */
+  uint32_t root;   /* id of the root's class or term */
+  uint32_t nextra; /* further terms that the right side uses: chosen by the builder in a graph, given in a proof */
   uint32_t extra[16];
-  uint32_t also[2];    /* TARN_NONE, or a second equation of the same rule: also[0] = also[1] */
+  uint32_t also[2];     /* TARN_NONE, or a second equation of the same rule: also[0] = also[1] */
   bool replaced, worse; /* set by the builder: the root's node is to stand so from now on */
-  uint32_t nmore;      /* further equations: more[2k] = more[2k+1] */
-  uint32_t more[8];    /* true by comparing normal forms */
+  uint32_t nmore;       /* further equations: more[2k] = more[2k+1] */
+  uint32_t more[8];     /* true by comparing normal forms */
 } rsite;
 typedef struct rbuild {
   const char *name;

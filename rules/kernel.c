@@ -116,9 +116,7 @@ uint32_t kern_dims(const kern *k, const kstage *s, bool body, int64_t *dim) {
   return n;
 }
 
-uint32_t kern_out(const kern *k, int64_t *dim) {
-  return kern_dims(k, &k->stage[k->nstage - 1], false, dim);
-}
+uint32_t kern_out(const kern *k, int64_t *dim) { return kern_dims(k, &k->stage[k->nstage - 1], false, dim); }
 
 kstage *kern_last(kern *k) { return &k->stage[k->nstage - 1]; }
 bool kern_single(const kern *k) { return k->nstage == 1; }
@@ -200,11 +198,13 @@ bool kern_load(kern *k, renv *e, uint32_t nest, const uint32_t *leaf, uint32_t n
 }
 
 /* ---------------------------------------------------------------- one form */
-typedef struct renumber { uint32_t n, with[K_READS + 1]; tarn_read read[K_READS]; } renumber;
+typedef struct renumber {
+  uint32_t n, with[K_READS + 1];
+  tarn_read read[K_READS];
+} renumber;
 
 /* The reads that f uses, in the order of its walk, each once; first: the number of the first read's hole. */
-static bool order_reads(const kern *k, uint32_t f, uint32_t first, const tarn_read *read, uint32_t n,
-                        renumber *out) {
+static bool order_reads(const kern *k, uint32_t f, uint32_t first, const tarn_read *read, uint32_t n, renumber *out) {
   fxwalk w;
   if (!fx_walk(k->L, f, &w)) return false;
   out->n = 0;
@@ -278,13 +278,14 @@ static void drop_leaves(kern *k) {
 
 static bool store_stage(kern *k, const kstage *from, tarn_stage *to) {
   if (k->depth + from->nown + from->nred > TARN_MAX_DIMS) return false;
-  *to = (tarn_stage){.nown = (uint8_t)from->nown, .nred = (uint8_t)from->nred, .read = from->read,
-                     .out = from->out, .space = from->space};
+  *to = (tarn_stage){
+      .nown = (uint8_t)from->nown, .nred = (uint8_t)from->nred, .read = from->read, .out = from->out, .space = from->space};
   memcpy(to->own, from->own, sizeof to->own);
   memcpy(to->red, from->red, sizeof to->red);
-  to->fn = tarn_fn_intern(k->L, &(tarn_func){.nops = (uint8_t)from->nb, .nepi = (uint8_t)from->ne,
-                                             .body = from->body, .red = from->reducer,
-                                             .epi = from->epi});
+  to->fn = tarn_fn_intern(
+      k->L,
+      &(tarn_func){
+          .nops = (uint8_t)from->nb, .nepi = (uint8_t)from->ne, .body = from->body, .red = from->reducer, .epi = from->epi});
   return true;
 }
 
@@ -297,8 +298,8 @@ bool kern_payload(kern *k, uint32_t *payload) {
   unshare(k);
   for (uint32_t i = 0; i < k->nstage; i++)
     if (!store_stage(k, &k->stage[i], &stage[i])) return false;
-  tarn_nest n = {.depth = (uint8_t)k->depth, .out_ns = (uint8_t)k->out_ns, .nstage = k->nstage,
-                 .nchild = k->nleaf, .stage = stage};
+  tarn_nest n = {
+      .depth = (uint8_t)k->depth, .out_ns = (uint8_t)k->out_ns, .nstage = k->nstage, .nchild = k->nleaf, .stage = stage};
   memcpy(n.shared, k->shared, sizeof n.shared);
   *payload = tarn_payload_of(k->L, TARN_P_NEST, tarn_nest_intern(k->L, &n));
   return true;
@@ -311,9 +312,7 @@ uint32_t kern_store(kern *k) {
 }
 
 /* ---------------------------------------------------------------- loops reordered */
-uint32_t kern_free_loops(const kern *k) {
-  return k->nstage == 1 ? k->depth + k->stage[0].nown : k->depth;
-}
+uint32_t kern_free_loops(const kern *k) { return k->nstage == 1 ? k->depth + k->stage[0].nown : k->depth; }
 
 /* From the loops as they will be to the loops as they are; the loops beyond the free ones stay. */
 static uint32_t permuted(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *to, uint32_t nfree) {
@@ -370,15 +369,19 @@ bool kern_reorder(kern *k, const uint32_t *to, uint32_t d) {
 }
 
 /* ---------------------------------------------------------------- opening */
-typedef struct opening { kern *k; renv *e; bool (*fits)(const kern *k); } opening;
+typedef struct opening {
+  kern *k;
+  renv *e;
+  bool (*fits)(const kern *k);
+} opening;
 
 static bool try_open(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n) {
   const opening *o = arg;
   return kern_load(o->k, o->e, tarn_payload_get(o->e->L, payload)->id, kid, n) && o->fits(o->k);
 }
 
-bool kern_open(kern *k, renv *e, uint32_t id, bool (*fits)(const kern *k), uint32_t *payload,
-               const uint32_t **kid, uint32_t *n) {
+bool kern_open(kern *k, renv *e, uint32_t id, bool (*fits)(const kern *k), uint32_t *payload, const uint32_t **kid,
+               uint32_t *n) {
   opening o = {k, e, fits};
   if (!e->host->open(e->host->user, id, TARN_OP_NEST, try_open, &o, payload, kid, n)) return false;
   return kern_load(k, e, tarn_payload_get(e->L, *payload)->id, *kid, *n);

@@ -37,14 +37,14 @@ uint32_t kern_store(kern *k);
 /* What it would be stored as. */
 bool kern_payload(kern *k, uint32_t *payload);
 
-uint32_t kern_leaf(kern *k, uint32_t id);                 /* index of a child, added when new; TARN_NONE: full */
+uint32_t kern_leaf(kern *k, uint32_t id); /* index of a child, added when new; TARN_NONE: full */
 const tarn_type *kern_leaf_type(const kern *k, uint32_t leaf);
 /* Dims of a stage: shared, own, and (body) reduce. */
 uint32_t kern_dims(const kern *k, const kstage *s, bool body, int64_t *dim);
 /* Dims of the result: shared and the last stage's own. */
 uint32_t kern_out(const kern *k, int64_t *dim);
-bool kern_single(const kern *k);                          /* one stage */
-bool kern_is_map(const kern *k);                          /* one stage without reduction */
+bool kern_single(const kern *k); /* one stage */
+bool kern_is_map(const kern *k); /* one stage without reduction */
 bool kern_has_reduction(const kern *k);
 kstage *kern_last(kern *k);
 uint32_t kern_outputs(const kern *k);
@@ -65,7 +65,9 @@ uint32_t ix_loop(const tarn_lang *L, uint32_t ix);
 uint32_t map_uses(const tarn_lang *L, uint32_t map);
 
 /* Expressions: the distinct nodes in the order in which a walk from the left first leaves them; false: more than K_FX. */
-typedef struct fxwalk { uint32_t n, id[K_FX]; } fxwalk;
+typedef struct fxwalk {
+  uint32_t n, id[K_FX];
+} fxwalk;
 bool fx_walk(const tarn_lang *L, uint32_t f, fxwalk *w);
 uint32_t fx_arity(uint32_t op);
 /* op over kids, as the node x was */
@@ -76,8 +78,8 @@ tarn_term kern_view(tarn_lang *L, const tarn_node *x, const tarn_term *kid);
 /* Loads a nest of the class that fits: the least by (payload, kids). */
 /* Reads of a child that is a view (map) of base become reads of base; false: some map cannot be composed. */
 bool kern_absorb(kern *k, uint32_t leaf, uint32_t map, uint32_t base);
-bool kern_open(kern *k, renv *e, uint32_t id, bool (*fits)(const kern *k), uint32_t *payload,
-               const uint32_t **kid, uint32_t *n);
+bool kern_open(kern *k, renv *e, uint32_t id, bool (*fits)(const kern *k), uint32_t *payload, const uint32_t **kid,
+               uint32_t *n);
 /* f with the nodes `node` replaced by `with`. */
 uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32_t *with, uint32_t n);
 /* The kernel form of a term; memo: normalised term -> its kernel form + 1, kept from call to call. e: over terms. */

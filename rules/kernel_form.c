@@ -6,7 +6,10 @@
 
 /* ---------------------------------------------------------------- the host of terms */
 
-typedef struct terms { tarn_lang *L; tarn_map *constant; /* term -> 1 no, 2 yes */ } terms;
+typedef struct terms {
+  tarn_lang *L;
+  tarn_map *constant; /* term -> 1 no, 2 yes */
+} terms;
 
 static tarn_lang *lang_of(void *user) { return ((terms *)user)->L; }
 static uint32_t term_type(void *user, uint32_t id) { return tarn_term_get(lang_of(user), id)->type; }
@@ -50,7 +53,8 @@ static const tarn_tensor *term_value(void *user, uint32_t id) {
   const tarn_node *x = tarn_term_get(L, id);
   const tarn_type *t = tarn_type_get(L, x->type);
   if (x->op == TARN_OP_CONST) return tarn_payload_get(L, x->payload)->tensor;
-  if (t->tuple || (size_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) > SMALL || !term_const(user, id) || !term_known(L, id, &left))
+  if (t->tuple || (size_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) > SMALL || !term_const(user, id) ||
+      !term_known(L, id, &left))
     return NULL;
   tarn_tensor *out;
   tarn_eval(L, &(tarn_term){id}, 1, NULL, 0, TARN_STRICT, NULL, &out);
@@ -105,7 +109,7 @@ static unsigned term_facts(void *user, uint32_t id) {
   const tarn_node *x = tarn_term_get(lang_of(user), id);
   if (x->op == TARN_OP_VIEW) return R_HAS_VIEW;
   if (x->op != TARN_OP_NEST) return 0;
-  return nest_kinds(lang_of(user), tarn_payload_get(lang_of(user), x->payload)->id) ;
+  return nest_kinds(lang_of(user), tarn_payload_get(lang_of(user), x->payload)->id);
 }
 
 static uint32_t term_mk(void *user, uint32_t op, uint32_t payload, const uint32_t *kid, uint32_t n) {
@@ -118,8 +122,8 @@ static uint32_t term_mk(void *user, uint32_t op, uint32_t payload, const uint32_
 }
 
 static bool term_open(void *user, uint32_t id, uint32_t op,
-                      bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n), void *arg,
-                      uint32_t *payload, const uint32_t **kid, uint32_t *n) {
+                      bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n), void *arg, uint32_t *payload,
+                      const uint32_t **kid, uint32_t *n) {
   const tarn_node *x = tarn_term_get(lang_of(user), id);
   if (x->op != op || !test(arg, x->payload, x->kid, x->n)) return false;
   *payload = x->payload, *kid = x->kid, *n = x->n;
@@ -129,8 +133,14 @@ static bool term_open(void *user, uint32_t id, uint32_t op,
 rhost r_term_host(tarn_lang *L) {
   terms *h = TARN_NEW(tarn_lang_ctx(L), terms);
   *h = (terms){L, tarn_map_new(tarn_lang_ctx(L))};
-  return (rhost){.user = h, .type = term_type, .is_const = term_const, .uniform = term_uniform,
-                 .range = term_range, .depends = term_depends, .facts = term_facts, .mk = term_mk,
+  return (rhost){.user = h,
+                 .type = term_type,
+                 .is_const = term_const,
+                 .uniform = term_uniform,
+                 .range = term_range,
+                 .depends = term_depends,
+                 .facts = term_facts,
+                 .mk = term_mk,
                  .open = term_open};
 }
 

@@ -77,7 +77,10 @@ static tarn_term of_concat(tarn_lang *L, const tarn_node *x, const tarn_term *ki
 
 enum { LEVELS = 4 };
 /* Index i is base + Σ step_l · ((i / stride_l) mod extent_l). */
-typedef struct pace { int64_t base, step[LEVELS], stride[LEVELS], extent[LEVELS]; uint32_t n; } pace;
+typedef struct pace {
+  int64_t base, step[LEVELS], stride[LEVELS], extent[LEVELS];
+  uint32_t n;
+} pace;
 
 /* The list taken in blocks of `block`, each advancing by one step; their starts, `block` apart, likewise. */
 static bool find_pace(const int64_t *v, int64_t n, int64_t stride, pace *p) {

@@ -26,17 +26,13 @@ static uint32_t name_in(const char *const *names, uint32_t n, const char *s) {
 /* In which other space is the name taken? NULL: in none. */
 static const char *taken(const rule *r, const char *s, const char *space) {
   if (strcmp(space, "class") && name_in(r->cls_name, r->ncls, s) != TARN_NONE) return "a term";
-  if (strcmp(space, "attribute") && name_in(r->attr_name, r->nattr, s) != TARN_NONE)
-    return "an attribute";
-  if (strcmp(space, "segment") && name_in(r->seg_name, r->nseg, s) != TARN_NONE)
-    return "a row of terms";
-  if (strcmp(space, "operator") && name_in(r->opvar_name, r->nopvar, s) != TARN_NONE)
-    return "an operator";
+  if (strcmp(space, "attribute") && name_in(r->attr_name, r->nattr, s) != TARN_NONE) return "an attribute";
+  if (strcmp(space, "segment") && name_in(r->seg_name, r->nseg, s) != TARN_NONE) return "a row of terms";
+  if (strcmp(space, "operator") && name_in(r->opvar_name, r->nopvar, s) != TARN_NONE) return "an operator";
   return NULL;
 }
 
-static uint32_t variable(reader *rd, const tarn_sx *s, const char *space, const char **names,
-                         uint32_t *n, uint32_t most) {
+static uint32_t variable(reader *rd, const tarn_sx *s, const char *space, const char **names, uint32_t *n, uint32_t most) {
   uint32_t i = name_in((const char *const *)names, *n, s->text);
   if (i != TARN_NONE) return i;
   const char *other = taken(rd->r, s->text, space);
@@ -60,8 +56,7 @@ static uint32_t attr_variable(reader *rd, const tarn_sx *s, char kind) {
   uint32_t i = variable(rd, s, "attribute", r->attr_name, &r->nattr, R_ATTRS);
   if (i == before) r->attr_type[i] = kind;
   else if (r->attr_type[i] != kind)
-    tarn_sx_error(rd->cx, s, "%s is of kind '%c' here and '%c' elsewhere", s->text, kind,
-                  r->attr_type[i]);
+    tarn_sx_error(rd->cx, s, "%s is of kind '%c' here and '%c' elsewhere", s->text, kind, r->attr_type[i]);
   return i;
 }
 
@@ -95,8 +90,7 @@ static rx *call(reader *rd, const tarn_sx *s) {
   rx *x = new_rx(rd, s);
   char kinds[16];
   bool known;
-  if (s->n == 0 || s->kid[0]->kind != TARN_SX_ATOM)
-    tarn_sx_error(rd->cx, s, "expected (FUNCTION ARGUMENT…)");
+  if (s->n == 0 || s->kid[0]->kind != TARN_SX_ATOM) tarn_sx_error(rd->cx, s, "expected (FUNCTION ARGUMENT…)");
   if (s->n - 1 >= sizeof kinds) tarn_sx_error(rd->cx, s, "too many arguments");
   x->kind = RX_CALL;
   x->n = s->n - 1;
@@ -108,8 +102,7 @@ static rx *call(reader *rd, const tarn_sx *s) {
   kinds[x->n] = 0;
   x->fun = rfun_find(s->kid[0]->text, kinds, &known);
   if (!known) tarn_sx_error(rd->cx, s, "no function is called %s", s->kid[0]->text);
-  if (!x->fun)
-    tarn_sx_error(rd->cx, s, "%s takes no arguments of kinds \"%s\"", s->kid[0]->text, kinds);
+  if (!x->fun) tarn_sx_error(rd->cx, s, "%s takes no arguments of kinds \"%s\"", s->kid[0]->text, kinds);
   x->type = strchr(x->fun->sig, ':')[1];
   return x;
 }
@@ -139,8 +132,7 @@ static rv int_list(reader *rd, const tarn_sx *s) {
 
 static bool is_call(const tarn_sx *s) {
   bool known = false;
-  if (s->kind == TARN_SX_LIST && s->n && s->kid[0]->kind == TARN_SX_ATOM)
-    rfun_find(s->kid[0]->text, NULL, &known);
+  if (s->kind == TARN_SX_LIST && s->n && s->kid[0]->kind == TARN_SX_ATOM) rfun_find(s->kid[0]->text, NULL, &known);
   return known;
 }
 
@@ -155,25 +147,20 @@ static rv literal(reader *rd, const tarn_sx *s, char kind, uint32_t op, const ta
   case 'l':
     if (s->kind != TARN_SX_LIST) tarn_sx_error(rd->cx, s, "expected a list of integers");
     return int_list(rd, s);
-  case 'x':
-    return (rv){.kind = 'x', .id = tarn_fx_parse(L, s, TARN_F32)};
+  case 'x': return (rv){.kind = 'x', .id = tarn_fx_parse(L, s, TARN_F32)};
   case 's': {
     uint32_t t = tarn_type_parse(L, s, TARN_F32);
     return (rv){.kind = 's', .id = t};
   }
   case 'f':
   case 'm':
-  case 'n':
-    return (rv){.kind = kind, .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->id};
-  case 't':
-    return (rv){.kind = kind, .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->type};
+  case 'n': return (rv){.kind = kind, .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->id};
+  case 't': return (rv){.kind = kind, .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->type};
   case 'y':
     if (s->kind == TARN_SX_LIST) tarn_sx_error(rd->cx, s, "expected a name");
     return (rv){.kind = kind, .name = tarn_strdup(rd->cx, s->text)};
-  case 'r':
-    return (rv){.kind = 'r', .id = reducer_literal(rd, s, op, node)};
-  default:
-    tarn_sx_error(rd->cx, s, "a variable must stand here");
+  case 'r': return (rv){.kind = 'r', .id = reducer_literal(rd, s, op, node)};
+  default: tarn_sx_error(rd->cx, s, "a variable must stand here");
   }
 }
 
@@ -198,8 +185,7 @@ static uint32_t payload_length(reader *rd, const tarn_sx *s, uint32_t op) {
   }
   uint32_t kids = (uint32_t)info->min_kids;
   if (n < kids + least || n > kids + most)
-    tarn_sx_error(rd->cx, s, "%s has %u terms and %u to %u payload elements", info->text, kids,
-                  least, most);
+    tarn_sx_error(rd->cx, s, "%s has %u terms and %u to %u payload elements", info->text, kids, least, most);
   return n - kids;
 }
 
@@ -407,8 +393,7 @@ static rroot *roots(reader *rd, const tarn_sx *s, uint32_t *n) {
   }
   for (uint32_t i = 0; i < *n; i++) {
     const tarn_sx *k = s->kid[i + 1];
-    if (!tarn_sx_is(k, "=") || k->n != 3 || !starts(k->kid[1], "?"))
-      tarn_sx_error(rd->cx, k, "expected (= ?x PATTERN)");
+    if (!tarn_sx_is(k, "=") || k->n != 3 || !starts(k->kid[1], "?")) tarn_sx_error(rd->cx, k, "expected (= ?x PATTERN)");
     r[i].var = class_variable(rd, k->kid[1]);
     r[i].pat = pattern(rd, k->kid[2]);
   }
@@ -451,8 +436,7 @@ static void set_doc(reader *rd, const tarn_sx *v) {
 }
 static void bind_where(reader *rd, const tarn_sx *v, bool each) {
   rule *r = rd->r;
-  if (v->kind != TARN_SX_LIST || v->n != 2 || !starts(v->kid[0], "?"))
-    tarn_sx_error(rd->cx, v, "expected (?v EXPRESSION)");
+  if (v->kind != TARN_SX_LIST || v->n != 2 || !starts(v->kid[0], "?")) tarn_sx_error(rd->cx, v, "expected (?v EXPRESSION)");
   rx *x = expression(rd, v->kid[1]);
   if (each && x->type != 'l') tarn_sx_error(rd->cx, v, "expected a list of integers, not kind '%c'", x->type);
   uint32_t before = r->nattr;
@@ -483,9 +467,9 @@ static const struct option {
   const char *name;
   void (*set)(reader *rd, const tarn_sx *v);
   int when; /* before conditions, with them, after the right side */
-} options[] = {{":if", add_condition, 1},   {":where", add_where, 1},  {":each", add_each, 1},   {":when", add_guard, 1},
-               {":class", set_class, 2},    {":bound", set_bound, 2},  {":demand", add_demand, 0}, {":demand", set_demand, 2},
-               {":doc", set_doc, 2},        {":grows", set_grows, 2}};
+} options[] = {{":if", add_condition, 1}, {":where", add_where, 1}, {":each", add_each, 1},     {":when", add_guard, 1},
+               {":class", set_class, 2},  {":bound", set_bound, 2}, {":demand", add_demand, 0}, {":demand", set_demand, 2},
+               {":doc", set_doc, 2},      {":grows", set_grows, 2}};
 /* Of free sets: there is nothing to bind but terms, and no reals to be near. */
 static const char *const free_options[] = {":if", ":when", ":demand", ":doc", ":grows"};
 static bool allowed(const tarn_ruleset *rs, const char *name) {
@@ -504,8 +488,9 @@ static void read_options(reader *rd, const tarn_sx *s, int when) {
       if (found->when == when) found->set(rd, s->kid[i + 1]);
     }
     if (!found)
-      tarn_sx_error(rd->cx, s->kid[i], rd->rs->free ? "expected :if, :when, :demand, :grows or :doc"
-                                                    : "expected :if, :when, :where, :each, :class, :bound, :demand or :doc");
+      tarn_sx_error(rd->cx, s->kid[i],
+                    rd->rs->free ? "expected :if, :when, :demand, :grows or :doc"
+                                 : "expected :if, :when, :where, :each, :class, :bound, :demand or :doc");
   }
 }
 
@@ -521,8 +506,7 @@ static bool same_sx(const tarn_sx *a, const tarn_sx *b) {
   return true;
 }
 
-static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, tarn_rule_level level,
-                       bool back) {
+static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, tarn_rule_level level, bool back) {
   reader rd = {.rs = rs, .cx = rs->cx, .r = TARN_NEW(rs->cx, rule), .left = true};
   rule *r = rd.r;
   const tarn_sx *left = s->kid[back ? 4 : 2], *right = s->kid[back ? 2 : 4];
@@ -544,11 +528,9 @@ static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, t
   read_options(&rd, s, 1);
   r->rhs = roots(&rd, right, &r->nrhs);
   read_options(&rd, s, 2);
-  if (r->lhs[0].pat->kind != RP_NODE && !r->demand)
-    tarn_sx_error(rs->cx, left, "the left side matches every term");
+  if (r->lhs[0].pat->kind != RP_NODE && !r->demand) tarn_sx_error(rs->cx, left, "the left side matches every term");
   if (all != TARN_NONE && r->lhs[0].pat->kind == RP_NODE && r->rhs[0].var == TARN_NONE) r->rhs[0].var = all;
-  if (r->lhs[0].pat->kind == RP_SEG || r->rhs[0].pat->kind == RP_SEG)
-    tarn_sx_error(rs->cx, s, "a row of terms is no term");
+  if (r->lhs[0].pat->kind == RP_SEG || r->rhs[0].pat->kind == RP_SEG) tarn_sx_error(rs->cx, s, "a row of terms is no term");
   return r;
 }
 
@@ -578,8 +560,7 @@ static void check_use(tarn_ruleset *rs, const tarn_sx *s) {
 }
 
 static void add_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, tarn_rule_level level) {
-  if (s->n < 5 || s->kid[1]->kind != TARN_SX_ATOM)
-    tarn_sx_error(rs->cx, s, "expected (rule NAME LEFT => RIGHT …)");
+  if (s->n < 5 || s->kid[1]->kind != TARN_SX_ATOM) tarn_sx_error(rs->cx, s, "expected (rule NAME LEFT => RIGHT …)");
   bool both = tarn_sx_atom_is(s->kid[3], "<=>");
   if (!both && !tarn_sx_atom_is(s->kid[3], "=>")) tarn_sx_error(rs->cx, s->kid[3], "expected => or <=>");
   if (tarn_ruleset_find(rs, s->kid[1]->text) != TARN_NONE)
@@ -626,8 +607,8 @@ static void add_phases(tarn_ruleset *rs, const tarn_sx *s) {
     p.family = TARN_ARRAY(rs->cx, const char *, p.nfamily ? p.nfamily : 1);
     for (uint32_t j = 0; j < p.nfamily; j++) p.family[j] = k->kid[1]->kid[j]->text;
     if (k->n == 4) {
-      if (!tarn_sx_atom_is(k->kid[2], ":iterations") || k->kid[3]->kind != TARN_SX_INT ||
-          k->kid[3]->i < 1 || k->kid[3]->i > UINT32_MAX)
+      if (!tarn_sx_atom_is(k->kid[2], ":iterations") || k->kid[3]->kind != TARN_SX_INT || k->kid[3]->i < 1 ||
+          k->kid[3]->i > UINT32_MAX)
         tarn_sx_error(rs->cx, k, "expected :iterations N");
       p.iterations = (uint32_t)k->kid[3]->i;
     }
@@ -662,10 +643,6 @@ void tarn_ruleset_read(tarn_ruleset *rs, const char *text, size_t n, const char 
   r_read_all(rs, tarn_sx_read(rs->cx, text, n, tarn_strdup(rs->cx, file)), file);
 }
 
-void tarn_ruleset_load(tarn_ruleset *rs, const char *path) {
-  r_read_all(rs, tarn_sx_read_file(rs->cx, path), path);
-}
+void tarn_ruleset_load(tarn_ruleset *rs, const char *path) { r_read_all(rs, tarn_sx_read_file(rs->cx, path), path); }
 
-void tarn_rule_print(const tarn_ruleset *rs, uint32_t i, tarn_buf *b) {
-  tarn_sx_print(b, rs->rule.p[i]->at, 100);
-}
+void tarn_rule_print(const tarn_ruleset *rs, uint32_t i, tarn_buf *b) { tarn_sx_print(b, rs->rule.p[i]->at, 100); }

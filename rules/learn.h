@@ -28,8 +28,8 @@ typedef struct lop { /* a leaf (variable or constant) or an operator */
 } lop;
 typedef struct lterm {
   uint32_t op, kid[3];
-  uint32_t size; /* operators and leaves */
-  uint32_t vars; /* bit set */
+  uint32_t size;     /* operators and leaves */
+  uint32_t vars;     /* bit set */
   const mval *value; /* by sample; only of the smallest term of these values */
 } lterm;
 /* l = r where the assumptions hold: bit p * L_VARS + v says that predicate p holds of variable v. Variables are renamed in the
@@ -54,9 +54,9 @@ typedef struct learn {
   TARN_VEC(const char *) cond;
   const mexpr *predicate[L_CONDS]; /* over variable 0 */
   tarn_intern *vec, *usual, *seen;
-  TARN_VEC(uint32_t) rep, usual_rep; /* by id of vec, of usual */
+  TARN_VEC(uint32_t) rep, usual_rep;         /* by id of vec, of usual */
   TARN_VEC(lpair) pair, conditional, chosen; /* chosen: of each rule */
-  bool partial;               /* some term has no value somewhere */
+  bool partial;                              /* some term has no value somewhere */
   double deadline;
   tarn_learn_report report;
 } learn;
@@ -76,9 +76,9 @@ void learn_minimise(learn *l);
 /* ---- learn_graph.c ---- */
 typedef struct lgraph lgraph;
 typedef struct lgraph_config {
-  const lsamples *samples;   /* NULL: rules are applied everywhere */
-  const bool *keep;          /* of the samples: those where what is assumed holds */
-  bool lax;                  /* conditions are ignored */
+  const lsamples *samples; /* NULL: rules are applied everywhere */
+  const bool *keep;        /* of the samples: those where what is assumed holds */
+  bool lax;                /* conditions are ignored */
   uint32_t iterations, nodes;
 } lgraph_config;
 /* Freed when the enclosing protected call ends. Raise. What a run needs is arena memory: mark and release around it, outside

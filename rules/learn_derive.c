@@ -35,7 +35,9 @@ static lsamples *samples(deriving *d, bool *keep) {
 static void derive(tarn_ctx *cx, void *arg) {
   deriving *d = arg;
   bool *keep = TARN_ARRAY(cx, bool, DERIVE_SAMPLES);
-  lgraph_config c = {.keep = keep, .lax = d->o->lax || !d->from->meaning, .iterations = d->o->iterations ? d->o->iterations : 8,
+  lgraph_config c = {.keep = keep,
+                     .lax = d->o->lax || !d->from->meaning,
+                     .iterations = d->o->iterations ? d->o->iterations : 8,
                      .nodes = d->o->nodes ? d->o->nodes : 100000};
   if (!c.lax) c.samples = samples(d, keep);
   lgraph *g = lgraph_new(d->from, &c);

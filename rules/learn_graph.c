@@ -7,20 +7,24 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct lguard { lgraph *g; const mrule *r; const rule *rule; } lguard;
+typedef struct lguard {
+  lgraph *g;
+  const mrule *r;
+  const rule *rule;
+} lguard;
 struct lgraph {
   tarn_ruleset *rs;
   tarn_ctx *cx;
   lgraph_config c;
   tarn_egraph *g;
-  uint32_t n;               /* samples */
+  uint32_t n; /* samples */
   mval (*var)[L_VARS];
-  tarn_intern *vec;         /* values by sample -> number */
+  tarn_intern *vec; /* values by sample -> number */
   mval *scratch;
   uint32_t nsymbol;
-  const mdef **def;         /* by symbol */
+  const mdef **def;             /* by symbol */
   uint32_t variable[R_CLASSES]; /* symbol */
-  mval *number;             /* by symbol: of numbers */
+  mval *number;                 /* by symbol: of numbers */
   tarn_status failed;
 };
 
@@ -33,7 +37,12 @@ void lgraph_free(lgraph *g) { free_graph(g); }
 
 /* ---------------------------------------------------------------- values of classes */
 
-typedef struct making { lgraph *g; const tarn_egraph *eg; const tarn_eg_node *node; uint64_t value; } making;
+typedef struct making {
+  lgraph *g;
+  const tarn_egraph *eg;
+  const tarn_eg_node *node;
+  uint64_t value;
+} making;
 
 static const mval *values(const lgraph *g, uint64_t data) {
   size_t n;
@@ -76,7 +85,7 @@ static void make_raises(tarn_ctx *cx, void *arg) {
   for (uint32_t s = 0; s < g->n; s++) {
     mval a[3];
     for (uint32_t i = 0; i < k->node->n; i++) a[i] = kid[i][s];
-    g->scratch[s] = v != TARN_NONE ? g->var[s][v]
+    g->scratch[s] = v != TARN_NONE          ? g->var[s][v]
                     : k->node->n == 0 && !d ? g->number[k->node->op]
                                             : meaning_apply(g->rs->meaning, d, a);
   }
@@ -149,7 +158,8 @@ static void add_rule(lgraph *g, tarn_eg_rules *out, const rule *r, uint32_t id) 
     cond.user = u;
     if (!strict(r, u->r)) e.conditions = &cond, e.n_conditions = 1;
   }
-  if (tarn_eg_rules_add(out, &e) == TARN_NONE) tarn_raise(g->cx, tarn_eg_rules_status(out), "%s: %s", r->name, tarn_eg_rules_message(out));
+  if (tarn_eg_rules_add(out, &e) == TARN_NONE)
+    tarn_raise(g->cx, tarn_eg_rules_status(out), "%s: %s", r->name, tarn_eg_rules_message(out));
 }
 static void free_rules(void *arg) { tarn_eg_rules_free(*(tarn_eg_rules **)arg), *(tarn_eg_rules **)arg = NULL; }
 
@@ -162,14 +172,16 @@ void lgraph_run(lgraph *g, uint32_t without) {
   tarn_defer(g->cx, free_rules, rules);
   for (uint32_t i = 0; i < from->rule.n; i++)
     if (i != without && !from->rule.p[i]->dropped) add_rule(g, *rules, from->rule.p[i], i);
-  if (tarn_eg_rebuild(g->g) || !(run = tarn_eg_runner_new(g->g, *rules))) tarn_raise(g->cx, TARN_MEMORY, "rules: out of memory");
+  if (tarn_eg_rebuild(g->g) || !(run = tarn_eg_runner_new(g->g, *rules)))
+    tarn_raise(g->cx, TARN_MEMORY, "rules: out of memory");
   tarn_eg_set_limits(g->g, tarn_eg_node_count(g->g) + g->c.nodes, 0);
   tarn_eg_run_config c = {.max_iterations = g->c.iterations};
   tarn_eg_stop stop = tarn_eg_run(run, &c);
   tarn_eg_runner_free(run);
   free_rules(rules);
   if (g->failed) tarn_reraise(g->cx, g->failed);
-  if (stop == TARN_EG_STOP_MEMORY || stop == TARN_EG_STOP_ERROR) tarn_raise(g->cx, tarn_eg_status(g->g), "%s", tarn_eg_message(g->g));
+  if (stop == TARN_EG_STOP_MEMORY || stop == TARN_EG_STOP_ERROR)
+    tarn_raise(g->cx, tarn_eg_status(g->g), "%s", tarn_eg_message(g->g));
   tarn_eg_set_limits(g->g, 0, 0);
   tarn_eg_clear_status(g->g);
   tarn_eg_rebuild(g->g);
@@ -210,7 +222,8 @@ uint32_t lgraph_pattern(lgraph *g, const tarn_ruleset *of, const rpat *p) {
   uint32_t kid[16];
   size_t n;
   if (p->kind == RP_VAR) return lgraph_variable(g, p->var);
-  if (p->kind != RP_NODE || p->op == TARN_NONE || p->n > 16) tarn_sx_error(g->cx, p->at, "only operators and variables can be derived");
+  if (p->kind != RP_NODE || p->op == TARN_NONE || p->n > 16)
+    tarn_sx_error(g->cx, p->at, "only operators and variables can be derived");
   for (uint32_t i = 0; i < p->n; i++) kid[i] = lgraph_pattern(g, of, p->kid[i]);
   const char *name = tarn_intern_key(of->symbol, p->op, &n);
   return lgraph_node(g, tarn_intern_add(g->rs->symbol, name, n), kid, p->n);

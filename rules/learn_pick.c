@@ -30,8 +30,8 @@ static void ask(tarn_ctx *cx, void *arg) {
   bool *keep = TARN_ARRAY(cx, bool, l->samples.n + 1);
   uint32_t *left = TARN_ARRAY(cx, uint32_t, a->n + 1), *right = TARN_ARRAY(cx, uint32_t, a->n + 1);
   for (uint32_t s = 0; s < l->samples.n; s++) keep[s] = learn_assumed(l, a->assume, l->samples.var[s]);
-  lgraph_config c = {.samples = l->partial || a->assume ? &l->samples : NULL, .keep = keep, .iterations = a->iterations,
-                     .nodes = a->nodes};
+  lgraph_config c = {
+      .samples = l->partial || a->assume ? &l->samples : NULL, .keep = keep, .iterations = a->iterations, .nodes = a->nodes};
   lgraph *g = lgraph_new(l->rs, &c);
   for (uint32_t i = 0; i < a->n; i++) {
     left[i] = add_term(l, g, a->pair[i].l, a->pair[i].name);
@@ -120,8 +120,14 @@ static void settle(learn *l, lpair *p, uint32_t n, uint64_t assume) {
   bool *follows = TARN_ARRAY(l->cx, bool, n + 1);
   while (n && !learn_late(l)) {
     uint32_t left = 0;
-    asking a = {.l = l, .pair = p, .n = n, .without = TARN_NONE, .assume = assume, .iterations = SETTLE_ITERATIONS,
-                .nodes = SETTLE_NODES, .follows = follows};
+    asking a = {.l = l,
+                .pair = p,
+                .n = n,
+                .without = TARN_NONE,
+                .assume = assume,
+                .iterations = SETTLE_ITERATIONS,
+                .nodes = SETTLE_NODES,
+                .follows = follows};
     run(&a);
     for (uint32_t i = 0; i < n; i++)
       if (!follows[i]) p[left++] = p[i];
@@ -146,8 +152,14 @@ void learn_minimise(learn *l) {
     bool follows = false;
     if (r->back) i--; /* NAME:back stands behind NAME: both or none */
     lpair p = l->chosen.p[i];
-    asking a = {.l = l, .pair = &p, .n = follows_n, .without = TARN_NONE, .assume = p.assume, .iterations = MINIMISE_ITERATIONS,
-                .nodes = MINIMISE_NODES, .follows = &follows};
+    asking a = {.l = l,
+                .pair = &p,
+                .n = follows_n,
+                .without = TARN_NONE,
+                .assume = p.assume,
+                .iterations = MINIMISE_ITERATIONS,
+                .nodes = MINIMISE_NODES,
+                .follows = &follows};
     for (uint32_t k = i; k <= last; k++) l->rs->rule.p[k]->dropped = true;
     run(&a);
     if (follows) l->report.redundant++, l->report.rules--, l->report.conditional -= p.assume != 0;

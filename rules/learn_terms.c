@@ -43,7 +43,8 @@ static uint32_t arity_of(const lt *l, uint32_t op, uint32_t payload) {
 static void read_op(lt *l, const tarn_sx *s) {
   uint32_t used = 0;
   lt_op o = {.op = s->kind == TARN_SX_LIST && s->n ? tarn_op_find(s->kid[0]->text) : TARN_NONE};
-  if (o.op == TARN_NONE || o.op == TARN_OP_INPUT || o.op == TARN_OP_CONST) tarn_sx_error(l->cx, s, "expected (OPERATOR PAYLOAD…)");
+  if (o.op == TARN_NONE || o.op == TARN_OP_INPUT || o.op == TARN_OP_CONST)
+    tarn_sx_error(l->cx, s, "expected (OPERATOR PAYLOAD…)");
   o.payload = tarn_payload_parse(l->L, o.op, s, &used);
   if (used + 1 != s->n) tarn_sx_error(l->cx, s, "only the payload stands here, no terms");
   o.arity = arity_of(l, o.op, o.payload);
@@ -60,7 +61,8 @@ static void read_all(lt *l, const tarn_sx *s) {
     else if (tarn_sx_is(k, "operators"))
       for (uint32_t j = 1; j < k->n; j++) read_op(l, k->kid[j]);
     else if (tarn_sx_atom_is(k, ":size") && i + 1 < s->n && s->kid[i + 1]->kind == TARN_SX_INT && s->kid[i + 1]->i > 0 &&
-             s->kid[i + 1]->i <= LT_SIZE) l->most = (uint32_t)s->kid[++i]->i;
+             s->kid[i + 1]->i <= LT_SIZE)
+      l->most = (uint32_t)s->kid[++i]->i;
     else tarn_sx_error(l->cx, k, "expected (leaves …), (operators …) or :size and a number of 1 to %d", LT_SIZE);
   }
   if (l->o->size > LT_SIZE) tarn_raise(l->cx, TARN_USAGE, "rules learn: terms of at most %d operators", LT_SIZE);

@@ -116,12 +116,20 @@ static uint32_t pick_forms(lt *l, lt_equation *out) {
 
 /* ---------------------------------------------------------------- what follows */
 
-typedef struct asking { lt *l; const lt_equation *e; uint32_t n; bool *follows; } asking;
+typedef struct asking {
+  lt *l;
+  const lt_equation *e;
+  uint32_t n;
+  bool *follows;
+} asking;
 
 static void ask(tarn_ctx *cx, void *arg) {
   asking *a = arg;
   tarn_lang *L = a->l->L;
-  tarn_program p = {.L = L, .nout = 2 * a->n, .out = TARN_ARRAY(cx, tarn_io, 2 * a->n + 1), .nin = a->l->nleaf,
+  tarn_program p = {.L = L,
+                    .nout = 2 * a->n,
+                    .out = TARN_ARRAY(cx, tarn_io, 2 * a->n + 1),
+                    .nin = a->l->nleaf,
                     .in = TARN_ARRAY(cx, tarn_io, a->l->nleaf)};
   for (uint32_t i = 0; i < a->l->nleaf; i++)
     p.in[i] = (tarn_io){a->l->in[i].name, a->l->leaf[i], tarn_term_get(L, a->l->leaf[i])->type};
@@ -174,7 +182,11 @@ static const char *rule_text(const lt *l, const lt_equation *e, const char *nume
   tarn_buf_fmt(&b, " :class %s))", numeric);
   return b.p;
 }
-typedef struct adopting { lt *l; const lt_equation *e; bool ok; } adopting;
+typedef struct adopting {
+  lt *l;
+  const lt_equation *e;
+  bool ok;
+} adopting;
 
 static bool holds(lt *l, const char *text, tarn_rule_class *found) {
   uint32_t at = l->rs->rule.n;

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct scalar { const char *text; uint8_t arity; } scalars[TARN_FX_COUNT] = {
+static const struct scalar {
+  const char *text;
+  uint8_t arity;
+} scalars[TARN_FX_COUNT] = {
 #define FX(ID, text, arity, kind) [TARN_FX_##ID] = {text, arity},
 #include "access/fx.def"
 #undef FX
@@ -68,7 +71,11 @@ void meaning_print(const meaning *m, mval v, tarn_buf *b) {
 
 /* ---------------------------------------------------------------- expressions */
 
-typedef struct reader { tarn_ctx *cx; const meaning *m; uint32_t arity; } reader;
+typedef struct reader {
+  tarn_ctx *cx;
+  const meaning *m;
+  uint32_t arity;
+} reader;
 
 static mexpr *expression(reader *rd, const tarn_sx *s);
 
@@ -80,7 +87,8 @@ static void check_truth(reader *rd, const tarn_sx *s, mexpr *e) {
   const bool k0 = e->kid[0]->truth, k1 = e->kid[1] && e->kid[1]->truth, k2 = e->kid[2] && e->kid[2]->truth;
   uint32_t arity = scalars[e->op].arity;
   bool mixed = e->op == TARN_FX_SEL ? !k0 || k1 != k2 : (arity == 2 && k0 != k1) || (k0 && !is_logic(e->op));
-  if (two && mixed) tarn_sx_error(rd->cx, s, "%s: a truth value stands where a number is needed, or the reverse", scalars[e->op].text);
+  if (two && mixed)
+    tarn_sx_error(rd->cx, s, "%s: a truth value stands where a number is needed, or the reverse", scalars[e->op].text);
   if (e->op != TARN_FX_SEL && !(two && k0) && !mop_known(rd->m, e->op))
     tarn_sx_error(rd->cx, s, "%s has no meaning over %s", scalars[e->op].text, domains[rd->m->domain]);
   e->truth = !two || is_truth(e->op) || (e->op == TARN_FX_SEL ? k1 : k0);

@@ -12,7 +12,9 @@
 typedef enum { M_BOOL, M_BITS, M_INTEGER, M_RATIONAL, M_REAL, M_DOMAINS } mdomain;
 
 /* A value. d > 0: n/d in lowest terms (integers, bits and bool: d = 1; real: bits of a double in n). */
-typedef struct mval { int64_t n, d; } mval;
+typedef struct mval {
+  int64_t n, d;
+} mval;
 enum { M_NONE = 0, M_UNKNOWN = -1 }; /* d: there is none; it was too large to say */
 static inline bool m_has(mval v) { return v.d > 0; }
 static inline bool m_truth(mval v) { return v.d > 0 && v.n != 0; }
@@ -25,7 +27,12 @@ typedef struct mexpr {
   const struct mdef *def; /* CALL */
   struct mexpr *kid[3];
 } mexpr;
-typedef struct mdef { const char *name; uint32_t arity; const mexpr *body; bool predicate; } mdef;
+typedef struct mdef {
+  const char *name;
+  uint32_t arity;
+  const mexpr *body;
+  bool predicate;
+} mdef;
 typedef struct meaning {
   mdomain domain;
   uint32_t width; /* bits */
@@ -35,8 +42,8 @@ typedef struct meaning {
 } meaning;
 
 /* ---- meaning.c ---- */
-void meaning_read(tarn_ruleset *rs, const tarn_sx *s); /* into rs->meaning; raises */
-uint32_t meaning_scalar(const char *name, uint32_t *arity); /* tarn_fxop; TARN_FX_COUNT: there is none */
+void meaning_read(tarn_ruleset *rs, const tarn_sx *s);        /* into rs->meaning; raises */
+uint32_t meaning_scalar(const char *name, uint32_t *arity);   /* tarn_fxop; TARN_FX_COUNT: there is none */
 const mdef *meaning_find(const meaning *m, const char *name); /* NULL */
 /* A number as text. False: it is none, or not one of the domain. */
 bool meaning_number(const meaning *m, const char *text, mval *out);
@@ -71,8 +78,18 @@ bool m_simpler(const meaning *m, mval v, uint32_t i, mval *out);
 uint64_t m_values(const meaning *m);
 
 /* ---- free_check.c: patterns and conditions with a meaning ---- */
-typedef struct mterm { enum { MT_VAR, MT_CONST, MT_APPLY } kind; uint32_t var; mval value; const mdef *def; uint32_t n; struct mterm **kid; } mterm;
-typedef struct mroot { uint32_t var; mterm *term; } mroot;
+typedef struct mterm {
+  enum { MT_VAR, MT_CONST, MT_APPLY } kind;
+  uint32_t var;
+  mval value;
+  const mdef *def;
+  uint32_t n;
+  struct mterm **kid;
+} mterm;
+typedef struct mroot {
+  uint32_t var;
+  mterm *term;
+} mroot;
 typedef struct mrule {
   const rule *r;
   uint32_t nlhs, nrhs, ncond; /* conditions, then guards */

@@ -26,7 +26,8 @@ static bool apply_term(tarn_ruleset *rs, const rpat *p, mterm *t, const char **w
 mterm *mterm_make(tarn_ruleset *rs, const rpat *p, const char **why) {
   mterm *t = TARN_NEW(rs->cx, mterm);
   if (p->kind == RP_VAR) t->kind = MT_VAR, t->var = p->var;
-  else if (p->kind != RP_NODE) *why = p->kind == RP_SEG ? "rows of operands have no meaning" : "computed operands have no meaning";
+  else if (p->kind != RP_NODE)
+    *why = p->kind == RP_SEG ? "rows of operands have no meaning" : "computed operands have no meaning";
   else if (p->op == TARN_NONE) *why = "a variable operator has no meaning";
   else if (apply_term(rs, p, t, why)) return t;
   return p->kind == RP_VAR ? t : NULL;
@@ -61,7 +62,11 @@ mrule *mrule_make(tarn_ruleset *rs, const rule *r, const char **why) {
 
 /* ---------------------------------------------------------------- conditions */
 
-typedef struct conditions { tarn_ruleset *rs; const rule *r; const char *why; } conditions;
+typedef struct conditions {
+  tarn_ruleset *rs;
+  const rule *r;
+  const char *why;
+} conditions;
 static const mexpr *condition(conditions *c, const tarn_sx *s);
 
 static const mexpr *leaf(conditions *c, const tarn_sx *s) {

@@ -18,8 +18,11 @@ static uint64_t mask_of(const meaning *m) {
 }
 static uint64_t u(mval v) { return (uint64_t)v.n; }
 static mval bits(const meaning *m, uint64_t x) { return whole((int64_t)(x & mask_of(m))); }
-#define BITS(name, expr) \
-  static mval bits_##name(const meaning *m, const mval *a) { (void)m; return expr; }
+#define BITS(name, expr)                                                                                                       \
+  static mval bits_##name(const meaning *m, const mval *a) {                                                                   \
+    (void)m;                                                                                                                   \
+    return expr;                                                                                                               \
+  }
 BITS(add, bits(m, u(a[0]) + u(a[1])))
 BITS(sub, bits(m, u(a[0]) - u(a[1])))
 BITS(mul, bits(m, u(a[0]) * u(a[1])))
@@ -41,11 +44,14 @@ BITS(le, whole(u(a[0]) <= u(a[1])))
 /* ---------------------------------------------------------------- integers */
 
 static mval fit(wide x) { return x > INT64_MAX || x < -INT64_MAX ? unknown : whole((int64_t)x); }
-#define INTEGER(name, expr) \
-  static mval integer_##name(const meaning *m, const mval *a) { (void)m; return expr; }
+#define INTEGER(name, expr)                                                                                                    \
+  static mval integer_##name(const meaning *m, const mval *a) {                                                                \
+    (void)m;                                                                                                                   \
+    return expr;                                                                                                               \
+  }
 INTEGER(add, fit((wide)a[0].n + a[1].n))
 INTEGER(sub, fit((wide)a[0].n - a[1].n))
-INTEGER(mul, fit((wide)a[0].n * a[1].n))
+INTEGER(mul, fit((wide)a[0].n *a[1].n))
 INTEGER(div, a[1].n ? fit((wide)a[0].n / a[1].n) : none)
 INTEGER(mod, a[1].n ? fit((((wide)a[0].n % a[1].n) + a[1].n) % a[1].n) : none)
 INTEGER(fmod, a[1].n ? fit((wide)a[0].n % a[1].n) : none)
@@ -54,7 +60,7 @@ INTEGER(max, a[0].n < a[1].n ? a[1] : a[0])
 INTEGER(neg, fit(-(wide)a[0].n))
 INTEGER(abs, fit(a[0].n < 0 ? -(wide)a[0].n : a[0].n))
 INTEGER(sign, whole((a[0].n > 0) - (a[0].n < 0)))
-INTEGER(and, whole(a[0].n & a[1].n))
+INTEGER(and, whole(a[0].n &a[1].n))
 INTEGER(or, whole(a[0].n | a[1].n))
 INTEGER(xor, whole(a[0].n ^ a[1].n))
 INTEGER(not, whole(~a[0].n))
@@ -92,12 +98,15 @@ static mval power(mval a, mval b) {
   return m_has(a) ? r : a;
 }
 static wide floor_of(mval a) { return a.n / a.d - (a.n % a.d < 0); }
-#define RATIONAL(name, expr) \
-  static mval rational_##name(const meaning *m, const mval *a) { (void)m; return expr; }
+#define RATIONAL(name, expr)                                                                                                   \
+  static mval rational_##name(const meaning *m, const mval *a) {                                                               \
+    (void)m;                                                                                                                   \
+    return expr;                                                                                                               \
+  }
 RATIONAL(add, sum(a[0], a[1], 1))
 RATIONAL(sub, sum(a[0], a[1], -1))
-RATIONAL(mul, ratio((wide)a[0].n * a[1].n, (wide)a[0].d * a[1].d))
-RATIONAL(div, ratio((wide)a[0].n * a[1].d, (wide)a[0].d * a[1].n))
+RATIONAL(mul, ratio((wide)a[0].n *a[1].n, (wide)a[0].d *a[1].d))
+RATIONAL(div, ratio((wide)a[0].n *a[1].d, (wide)a[0].d *a[1].n))
 RATIONAL(neg, ratio(-(wide)a[0].n, a[0].d))
 RATIONAL(abs, ratio(a[0].n < 0 ? -(wide)a[0].n : a[0].n, a[0].d))
 RATIONAL(min, less(a[0], a[1]) ? a[0] : a[1])
@@ -129,8 +138,11 @@ mval m_to_prime(mval v) {
   if (v.n < 0) n = (P61 - n) % P61;
   return mod_p(d == 1 ? n : times(n, inverse(d)));
 }
-#define PRIME(name, expr) \
-  static mval prime_##name(const meaning *m, const mval *a) { (void)m; return expr; }
+#define PRIME(name, expr)                                                                                                      \
+  static mval prime_##name(const meaning *m, const mval *a) {                                                                  \
+    (void)m;                                                                                                                   \
+    return expr;                                                                                                               \
+  }
 PRIME(add, mod_p(u(a[0]) + u(a[1])))
 PRIME(sub, mod_p(u(a[0]) + P61 - u(a[1])))
 PRIME(mul, mod_p(times(u(a[0]), u(a[1]))))
@@ -151,8 +163,11 @@ double m_double(mval v) {
   return x;
 }
 #define X(i) m_double(a[i])
-#define REAL(name, expr) \
-  static mval real_##name(const meaning *m, const mval *a) { (void)m; return expr; }
+#define REAL(name, expr)                                                                                                       \
+  static mval real_##name(const meaning *m, const mval *a) {                                                                   \
+    (void)m;                                                                                                                   \
+    return expr;                                                                                                               \
+  }
 #define REAL1(name) REAL(name, m_real(name(X(0))))
 REAL(add, m_real(X(0) + X(1)))
 REAL(sub, m_real(X(0) - X(1)))
@@ -186,29 +201,28 @@ REAL(le, whole(X(0) <= X(1)))
 
 typedef mval mop(const meaning *m, const mval *a);
 #define AT(ID, fn) [TARN_FX_##ID] = fn
-#define BIT_OPS \
-  AT(AND, bits_and), AT(OR, bits_or), AT(XOR, bits_xor), AT(NOT, bits_not), AT(EQ, bits_eq), AT(LT, bits_lt), \
-      AT(LE, bits_le), AT(MIN, bits_min), AT(MAX, bits_max)
+#define BIT_OPS                                                                                                                \
+  AT(AND, bits_and), AT(OR, bits_or), AT(XOR, bits_xor), AT(NOT, bits_not), AT(EQ, bits_eq), AT(LT, bits_lt), AT(LE, bits_le), \
+      AT(MIN, bits_min), AT(MAX, bits_max)
 static mop *const table[M_ALGEBRAS][TARN_FX_COUNT] = {
     [M_BOOL] = {BIT_OPS},
     [M_BITS] = {BIT_OPS, AT(ADD, bits_add), AT(SUB, bits_sub), AT(MUL, bits_mul), AT(DIV, bits_div), AT(MOD, bits_mod),
                 AT(NEG, bits_neg), AT(SHL, bits_shl), AT(SHR, bits_shr)},
-    [M_INTEGER] = {AT(ADD, integer_add), AT(SUB, integer_sub), AT(MUL, integer_mul), AT(DIV, integer_div),
-                   AT(MOD, integer_mod), AT(FMOD, integer_fmod), AT(MIN, integer_min), AT(MAX, integer_max),
-                   AT(NEG, integer_neg), AT(ABS, integer_abs), AT(SIGN, integer_sign), AT(AND, integer_and),
-                   AT(OR, integer_or), AT(XOR, integer_xor), AT(NOT, integer_not), AT(EQ, bits_eq), AT(LT, integer_lt),
-                   AT(LE, integer_le)},
+    [M_INTEGER] = {AT(ADD, integer_add), AT(SUB, integer_sub), AT(MUL, integer_mul), AT(DIV, integer_div), AT(MOD, integer_mod),
+                   AT(FMOD, integer_fmod), AT(MIN, integer_min), AT(MAX, integer_max), AT(NEG, integer_neg),
+                   AT(ABS, integer_abs), AT(SIGN, integer_sign), AT(AND, integer_and), AT(OR, integer_or), AT(XOR, integer_xor),
+                   AT(NOT, integer_not), AT(EQ, bits_eq), AT(LT, integer_lt), AT(LE, integer_le)},
     [M_RATIONAL] = {AT(ADD, rational_add), AT(SUB, rational_sub), AT(MUL, rational_mul), AT(DIV, rational_div),
                     AT(NEG, rational_neg), AT(ABS, rational_abs), AT(SIGN, integer_sign), AT(MIN, rational_min),
                     AT(MAX, rational_max), AT(POW, rational_pow), AT(FLOOR, rational_floor), AT(CEIL, rational_ceil),
                     AT(EQ, rational_eq), AT(LT, rational_lt), AT(LE, rational_le)},
     [M_PRIME] = {AT(ADD, prime_add), AT(SUB, prime_sub), AT(MUL, prime_mul), AT(DIV, prime_div), AT(NEG, prime_neg)},
-    [M_REAL] = {AT(ADD, real_add), AT(SUB, real_sub), AT(MUL, real_mul), AT(DIV, real_div), AT(NEG, real_neg),
-                AT(ABS, real_abs), AT(SIGN, real_sign), AT(MIN, real_min), AT(MAX, real_max), AT(POW, real_pow),
-                AT(EXP, real_exp), AT(LOG, real_log), AT(SQRT, real_sqrt), AT(TANH, real_tanh), AT(SIN, real_sin),
-                AT(COS, real_cos), AT(TAN, real_tan), AT(ASIN, real_asin), AT(ACOS, real_acos), AT(ATAN, real_atan),
+    [M_REAL] = {AT(ADD, real_add),   AT(SUB, real_sub),   AT(MUL, real_mul),     AT(DIV, real_div),   AT(NEG, real_neg),
+                AT(ABS, real_abs),   AT(SIGN, real_sign), AT(MIN, real_min),     AT(MAX, real_max),   AT(POW, real_pow),
+                AT(EXP, real_exp),   AT(LOG, real_log),   AT(SQRT, real_sqrt),   AT(TANH, real_tanh), AT(SIN, real_sin),
+                AT(COS, real_cos),   AT(TAN, real_tan),   AT(ASIN, real_asin),   AT(ACOS, real_acos), AT(ATAN, real_atan),
                 AT(SINH, real_sinh), AT(COSH, real_cosh), AT(FLOOR, real_floor), AT(CEIL, real_ceil), AT(EQ, real_eq),
-                AT(LT, real_lt), AT(LE, real_le)},
+                AT(LT, real_lt),     AT(LE, real_le)},
 };
 bool mop_known(const meaning *m, uint32_t op) { return table[m->domain][op] != NULL; }
 mval mop_apply(const meaning *m, uint32_t op, const mval *a) {

@@ -53,7 +53,7 @@ typedef struct pnest { /* a term as a nest */
   uint32_t nest, id;   /* id: for memos */
   const tarn_nest *n;
   const tarn_term *kid;
-  tarn_dtype *dtype;   /* of each stage's result */
+  tarn_dtype *dtype; /* of each stage's result */
 } pnest;
 
 static tarn_dtype type_of(points *p, uint32_t f, const tarn_dtype *hole, uint32_t n) {
@@ -239,8 +239,7 @@ static tarn_value product_at(points *p, const tarn_node *x, const int64_t *index
   uint32_t side = index[out->ns] != 0, from = side ? a->ns : k;
   const tarn_type *t = tarn_term_type(p->L, x->kid[side]);
   int64_t in[TARN_MAX_DIMS];
-  for (uint32_t i = 0; i < t->n; i++)
-    in[i] = index[i < k ? i : i < t->ns ? from + i - k : out->ns + 1u + i - t->ns];
+  for (uint32_t i = 0; i < t->n; i++) in[i] = index[i < k ? i : i < t->ns ? from + i - k : out->ns + 1u + i - t->ns];
   return points_at(p, x->kid[side], in);
 }
 
@@ -284,24 +283,16 @@ static tarn_value kernel_at(points *p, tarn_term t, const tarn_node *x, const in
   case TARN_OP_NEST:
   case TARN_OP_FOLD:
   case TARN_OP_SYSTOLIC:
-  case TARN_OP_SYSTOLIC_ACC:
-    return output_at(p, t, 0, index);
+  case TARN_OP_SYSTOLIC_ACC: return output_at(p, t, 0, index);
   case TARN_OP_MATERIALISE:
-  case TARN_OP_PLACE:
-    return points_at(p, x->kid[0], index);
-  case TARN_OP_CONCAT:
-    return concat_at(p, x, index);
+  case TARN_OP_PLACE: return points_at(p, x->kid[0], index);
+  case TARN_OP_CONCAT: return concat_at(p, x, index);
   case TARN_OP_PAIR:
-  case TARN_OP_CART_PROD:
-    return product_at(p, x, index);
-  case TARN_OP_GATHER:
-    return gather_at(p, x, index);
-  case TARN_OP_NTH:
-    return nth_at(p, x, index);
-  case TARN_OP_CALL:
-    return points_at(p, meaning(p, t), index);
-  default:
-    tarn_raise(p->cx, TARN_NO_RESULT, "%s has no value at a point", tarn_op_info(x->op)->text);
+  case TARN_OP_CART_PROD: return product_at(p, x, index);
+  case TARN_OP_GATHER: return gather_at(p, x, index);
+  case TARN_OP_NTH: return nth_at(p, x, index);
+  case TARN_OP_CALL: return points_at(p, meaning(p, t), index);
+  default: tarn_raise(p->cx, TARN_NO_RESULT, "%s has no value at a point", tarn_op_info(x->op)->text);
   }
 }
 

@@ -10,12 +10,10 @@ enum { GROUP = 8 };
 typedef struct group {
   uint32_t n, id[GROUP]; /* members as nodes, in order */
   kern k[GROUP];
-  uint32_t loop;         /* the own loop along which they are joined */
+  uint32_t loop; /* the own loop along which they are joined */
 } group;
 
-static bool joinable(const kern *k) {
-  return k->nstage == 1 && k->stage[0].reducer != TARN_NONE && k->stage[0].nred > 0;
-}
+static bool joinable(const kern *k) { return k->nstage == 1 && k->stage[0].reducer != TARN_NONE && k->stage[0].nred > 0; }
 
 /* The child that is not constant, if there is just one; its leaf number. */
 static uint32_t shared_leaf(rsite *s, const kern *k) {
@@ -64,7 +62,10 @@ static uint32_t stretched(tarn_lang *L, uint32_t map, uint32_t loop, int64_t ext
   return tarn_map_intern(L, &m);
 }
 
-typedef struct axis_test { tarn_lang *L; uint32_t axis; } axis_test;
+typedef struct axis_test {
+  tarn_lang *L;
+  uint32_t axis;
+} axis_test;
 
 static bool along_axis(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n) {
   const axis_test *x = arg;
@@ -87,15 +88,13 @@ static bool alike(rsite *s, const group *g, const kern *a, const kern *b) {
   const kstage *x = &a->stage[0], *y = &b->stage[0];
   uint32_t walked = 0; /* constants that the loop walks along */
   if (x->body != y->body || x->reducer != y->reducer || x->epi != y->epi || x->nb != y->nb || x->ne != y->ne ||
-      x->nown != y->nown || x->nred != y->nred || a->out_ns != b->out_ns ||
-      memcmp(x->red, y->red, x->nred * sizeof *x->red))
+      x->nown != y->nown || x->nred != y->nred || a->out_ns != b->out_ns || memcmp(x->red, y->red, x->nred * sizeof *x->red))
     return false;
   for (uint32_t i = 0; i < x->nown; i++)
     if (i != g->loop && x->own[i] != y->own[i]) return false;
   for (uint32_t r = 0; r < x->nb + x->ne; r++) {
     uint32_t da, db, la = a->leaf[x->read[r].src], lb = b->leaf[y->read[r].src];
-    if (!along(a->L, x->read[r].map, g->loop, &da) || !along(a->L, y->read[r].map, g->loop, &db) || da != db)
-      return false;
+    if (!along(a->L, x->read[r].map, g->loop, &da) || !along(a->L, y->read[r].map, g->loop, &db) || da != db) return false;
     if (stretched(a->L, x->read[r].map, g->loop, 1, da) != stretched(a->L, y->read[r].map, g->loop, 1, da)) return false;
     walked += da != TARN_NONE;
     if (da == TARN_NONE ? la != lb : site_const(s, la) != site_const(s, lb)) return false;

@@ -181,8 +181,12 @@ static bool holds_rule(pf_judge *j, const pf_step *s, const char **why) {
     *why = tarn_format(j->cx, "no rule is called %s", s->rule);
     return false;
   }
-  instance x = {.j = j, .s = s, .r = j->rs->rule.p[k], .left = s->forward ? s->before : s->after,
-                .right = s->forward ? s->after : s->before, .why = "its left side does not fit"};
+  instance x = {.j = j,
+                .s = s,
+                .r = j->rs->rule.p[k],
+                .left = s->forward ? s->before : s->after,
+                .right = s->forward ? s->after : s->before,
+                .why = "its left side does not fit"};
   bool several = x.r->nlhs > 1 && !builder(x.r);
   if (several && s->nextra != x.r->nlhs) {
     *why = "the roots of the rule are not given";
@@ -195,7 +199,14 @@ static bool holds_rule(pf_judge *j, const pf_step *s, const char **why) {
   return x.holds;
 }
 
-typedef struct judging { pf_judge *j; const pf_proof *p; uint32_t lemma; const pf_step *s; const char *why; bool holds; } judging;
+typedef struct judging {
+  pf_judge *j;
+  const pf_proof *p;
+  uint32_t lemma;
+  const pf_step *s;
+  const char *why;
+  bool holds;
+} judging;
 
 static void judge_step(tarn_ctx *cx, void *arg) {
   judging *a = arg;
@@ -233,8 +244,8 @@ typedef struct checking {
   pf_judge *j;
   const tarn_proof_options *o;
   tarn_proof_result r;
-  pf_bounds worst;      /* of all steps */
-  bool *proved;         /* outputs of the program */
+  pf_bounds worst; /* of all steps */
+  bool *proved;    /* outputs of the program */
   TARN_VEC(tarn_proof_use) use;
 } checking;
 

@@ -10,39 +10,45 @@ typedef enum { PF_RULE, PF_NORM, PF_VALUE, PF_CONGRUENCE, PF_LEMMA } pf_kind;
 extern const char *const pf_kind_name[];
 
 /* A variable of a rule and what it stands for: one term (c), a row of terms (g), an integer (i), several (l). */
-typedef struct pf_bind { const char *name; char kind; uint32_t n; const tarn_term *term; const int64_t *value; } pf_bind;
+typedef struct pf_bind {
+  const char *name;
+  char kind;
+  uint32_t n;
+  const tarn_term *term;
+  const int64_t *value;
+} pf_bind;
 
 typedef struct pf_step {
-  uint32_t number;           /* as written */
+  uint32_t number; /* as written */
   pf_kind kind;
-  const char *rule;          /* RULE: its name */
-  bool forward;              /* RULE, LEMMA: used from left to right */
+  const char *rule; /* RULE: its name */
+  bool forward;     /* RULE, LEMMA: used from left to right */
   tarn_term before, after;
-  uint32_t nlemma;           /* CONGRUENCE: one for each kid: 2 * lemma + (used backwards), TARN_NONE where it does not
-                                change. LEMMA: the one */
+  uint32_t nlemma; /* CONGRUENCE: one for each kid: 2 * lemma + (used backwards), TARN_NONE where it does not
+                      change. LEMMA: the one */
   const uint32_t *lemma;
-  tarn_term at;              /* RULE with a builder: its left side; TARN_NONE: that is the step's own */
-  uint32_t slot;             /* the kid it is about, or TARN_NONE */
-  uint32_t nopen;            /* kids that the rule looks into */
+  tarn_term at;   /* RULE with a builder: its left side; TARN_NONE: that is the step's own */
+  uint32_t slot;  /* the kid it is about, or TARN_NONE */
+  uint32_t nopen; /* kids that the rule looks into */
   const uint32_t *open;
-  uint32_t nextra;           /* further terms that it needs; the roots of a rule with several; what a lemma is used for */
+  uint32_t nextra; /* further terms that it needs; the roots of a rule with several; what a lemma is used for */
   const tarn_term *extra;
-  uint32_t nbind;            /* RULE without a builder: what its variables stand for; may be left out */
+  uint32_t nbind; /* RULE without a builder: what its variables stand for; may be left out */
   const pf_bind *bind;
 } pf_step;
 typedef struct pf_lemma {
   tarn_term from, to;
-  uint32_t first, n;         /* steps */
-  uint32_t nparam;           /* inputs for which any terms of their types may stand; constants for constants */
+  uint32_t first, n; /* steps */
+  uint32_t nparam;   /* inputs for which any terms of their types may stand; constants for constants */
   const tarn_term *param;
 } pf_lemma;
 typedef struct pf_proof {
   tarn_lang *L;
   TARN_VEC(pf_step) step;
-  TARN_VEC(pf_lemma) lemma;  /* used only by later ones; the last leads from `from` to `to` */
+  TARN_VEC(pf_lemma) lemma; /* used only by later ones; the last leads from `from` to `to` */
   tarn_term from, to;
-  tarn_map *range;           /* input that stands for a constant -> where its two bounds lie (const double *) */
-  const char *output;        /* what is proved: the name of the program's output */
+  tarn_map *range;    /* input that stands for a constant -> where its two bounds lie (const double *) */
+  const char *output; /* what is proved: the name of the program's output */
 } pf_proof;
 
 /* Name of the input that stands for a constant whose values a proof does not carry. */
@@ -80,8 +86,8 @@ typedef struct pf_judge {
   const tarn_ruleset *rs;
   rhost host;
   renv env, former;
-  pf_step *binding;  /* NULL, or where to put what variables stand for */
-  tarn_map *form; /* of terms: their kernel forms */
+  pf_step *binding; /* NULL, or where to put what variables stand for */
+  tarn_map *form;   /* of terms: their kernel forms */
 } pf_judge;
 /* What the variables of a matched rule stand for. */
 pf_bind *pf_bindings(const renv *e, const rule *r, uint32_t *n);
@@ -97,7 +103,10 @@ tarn_term pf_stand_in(tarn_lang *L, tarn_term t);
 
 /* ---- evaluating (replay.c) ---- */
 typedef enum { PF_EQUAL, PF_DIFFERENT, PF_SKIPPED } pf_verdict;
-typedef struct pf_bounds { tarn_rule_class numeric; double bound; } pf_bounds; /* how nearly both sides must agree */
+typedef struct pf_bounds {
+  tarn_rule_class numeric;
+  double bound;
+} pf_bounds; /* how nearly both sides must agree */
 /* Both sides of a step, over random tensors for what they share: everywhere when that is little work, else at some points.
  * *why: what differs, or why it was skipped. */
 pf_verdict pf_replay(const pf_proof *p, const pf_step *s, pf_bounds b, const tarn_proof_options *o, const char **why);

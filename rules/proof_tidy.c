@@ -37,9 +37,9 @@ typedef struct tidying {
   const pf_proof *raw;
   pf_proof *p;
   pf_judge *judge;
-  uint32_t *as;          /* raw lemma -> 2 * lemma + backwards; TARN_NONE: it says nothing */
-  tarn_map *known;       /* from, to -> 2 * lemma + backwards + 1 */
-  tarn_intern *scheme;   /* steps over parameters -> which one */
+  uint32_t *as;                 /* raw lemma -> 2 * lemma + backwards; TARN_NONE: it says nothing */
+  tarn_map *known;              /* from, to -> 2 * lemma + backwards + 1 */
+  tarn_intern *scheme;          /* steps over parameters -> which one */
   TARN_VEC(uint32_t) uses;      /* of a scheme */
   TARN_VEC(uint32_t) scheme_of; /* lemma + 1 of a scheme, 0: not written yet */
 } tidying;
@@ -190,7 +190,11 @@ static uint32_t run_at(const pf_step *s, uint32_t n) {
   return k;
 }
 
-typedef struct run { scheme c; uint32_t key; bool back, holds; } run;
+typedef struct run {
+  scheme c;
+  uint32_t key;
+  bool back, holds;
+} run;
 
 static run read_run(tidying *w, const pf_step *s, uint32_t n) {
   run r = {.back = reads_backwards(s, n)};
@@ -221,8 +225,16 @@ static pf_step instance_of(tidying *w, const run *r, tarn_term before, tarn_term
     w->scheme_of.p[r->key] = add_lemma(w, l, c->step, c->n) + 1;
   }
   uint32_t *ref = tarn_copy(w->cx, &(uint32_t){2 * (w->scheme_of.p[r->key] - 1)}, sizeof *ref);
-  return (pf_step){.kind = PF_LEMMA, .forward = !r->back, .before = before, .after = after, .nlemma = 1, .lemma = ref,
-                   .at = TARN_NONE, .slot = TARN_NONE, .nextra = c->arg.n, .extra = c->arg.p};
+  return (pf_step){.kind = PF_LEMMA,
+                   .forward = !r->back,
+                   .before = before,
+                   .after = after,
+                   .nlemma = 1,
+                   .lemma = ref,
+                   .at = TARN_NONE,
+                   .slot = TARN_NONE,
+                   .nextra = c->arg.n,
+                   .extra = c->arg.p};
 }
 
 /* ---------------------------------------------------------------- lemmas */
@@ -328,8 +340,15 @@ static pf_proof *without_the_rest(tidying *w) {
 pf_proof *pf_tidy(const tarn_ruleset *rs, const pf_proof *raw) {
   tarn_ctx *cx = tarn_lang_ctx(raw->L);
   pf_proof *p = TARN_NEW(cx, pf_proof);
-  tidying w = {.rs = rs, .L = raw->L, .cx = cx, .raw = raw, .p = p, .judge = pf_judge_new(rs),
-               .as = TARN_ARRAY(cx, uint32_t, raw->lemma.n + 1u), .known = tarn_map_new(cx), .scheme = tarn_intern_new(cx)};
+  tidying w = {.rs = rs,
+               .L = raw->L,
+               .cx = cx,
+               .raw = raw,
+               .p = p,
+               .judge = pf_judge_new(rs),
+               .as = TARN_ARRAY(cx, uint32_t, raw->lemma.n + 1u),
+               .known = tarn_map_new(cx),
+               .scheme = tarn_intern_new(cx)};
   *p = (pf_proof){.L = raw->L, .from = raw->from, .to = raw->to, .range = raw->range, .output = raw->output};
   count_runs(&w);
   for (uint32_t k = 0; k < raw->lemma.n; k++) tidy_lemma(&w, k, k + 1 == raw->lemma.n);

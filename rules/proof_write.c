@@ -10,9 +10,9 @@ typedef struct writing {
   tarn_lang *L;
   tarn_ctx *cx;
   tarn_buf *b;
-  tarn_map *name;            /* term -> its number + 1 */
-  tarn_map *nest;            /* payload of a nest -> its number + 1 */
-  TARN_VEC(uint32_t) bytes;  /* payloads of constants whose bytes stand at the end */
+  tarn_map *name;           /* term -> its number + 1 */
+  tarn_map *nest;           /* payload of a nest -> its number + 1 */
+  TARN_VEC(uint32_t) bytes; /* payloads of constants whose bytes stand at the end */
 } writing;
 
 static size_t size_of(const tarn_tensor *t) { return (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype); }
@@ -158,7 +158,8 @@ static void bindings(writing *w, const pf_step *s) {
     const pf_bind *v = &s->bind[i];
     tarn_buf_fmt(w->b, " (%s%s", v->name, v->kind == 'l' ? " (" : "");
     for (uint32_t k = 0; k < v->n && v->term; k++) tarn_buf_fmt(w->b, " %%%u", number(w, v->term[k]));
-    for (uint32_t k = 0; k < v->n && v->value; k++) tarn_buf_fmt(w->b, "%s%" PRId64, k || v->kind == 'i' ? " " : "", v->value[k]);
+    for (uint32_t k = 0; k < v->n && v->value; k++)
+      tarn_buf_fmt(w->b, "%s%" PRId64, k || v->kind == 'i' ? " " : "", v->value[k]);
     tarn_buf_str(w->b, v->kind == 'l' ? "))" : ")");
   }
   if (s->nbind) tarn_buf_str(w->b, ")");
@@ -216,7 +217,11 @@ static void legend(writing *w, const tarn_ruleset *rs) {
 }
 
 void pf_write(const pf_proof *p, const tarn_ruleset *rs, tarn_buf *b) {
-  writing w = {.p = p, .L = p->L, .cx = tarn_lang_ctx(p->L), .b = b, .name = tarn_map_new(tarn_lang_ctx(p->L)),
+  writing w = {.p = p,
+               .L = p->L,
+               .cx = tarn_lang_ctx(p->L),
+               .b = b,
+               .name = tarn_map_new(tarn_lang_ctx(p->L)),
                .nest = tarn_map_new(tarn_lang_ctx(p->L))};
   tarn_sx name = {.kind = TARN_SX_STRING, .text = p->output, .len = strlen(p->output)};
   legend(&w, rs);

@@ -17,19 +17,17 @@ typedef struct replaying {
   const tarn_proof_options *o;
   pf_bounds b;
   tarn_term side[2];
-  tarn_map *leaf;      /* terms that random tensors stand for */
-  bool positive, nan;  /* random numbers above 0; some value was NaN */
-  bool whole;          /* the theorem: computed as a program would */
+  tarn_map *leaf;     /* terms that random tensors stand for */
+  bool positive, nan; /* random numbers above 0; some value was NaN */
+  bool whole;         /* the theorem: computed as a program would */
   uint64_t seed;
-  double most, off;    /* largest value; largest difference */
+  double most, off; /* largest value; largest difference */
   pf_verdict verdict;
   const char *why;
 } replaying;
 
 static int64_t allowed(const replaying *r) { return r->o->max_work > 0 ? r->o->max_work : 100000000; }
-static tarn_mode mode_of(const replaying *r) {
-  return r->b.numeric == TARN_RULE_EXACT || r->whole ? TARN_STRICT : TARN_WIDE;
-}
+static tarn_mode mode_of(const replaying *r) { return r->b.numeric == TARN_RULE_EXACT || r->whole ? TARN_STRICT : TARN_WIDE; }
 
 /* ---------------------------------------------------------------- what both sides share */
 
@@ -38,9 +36,7 @@ static pf_cut where_to_cut(void *user, tarn_term t) {
   return op == TARN_OP_INPUT ? PF_ALWAYS : op == TARN_OP_CONST ? PF_NEVER : PF_COMMON;
 }
 
-static pf_cut at_inputs(void *user, tarn_term t) {
-  return where_to_cut(user, t) == PF_ALWAYS ? PF_ALWAYS : PF_NEVER;
-}
+static pf_cut at_inputs(void *user, tarn_term t) { return where_to_cut(user, t) == PF_ALWAYS ? PF_ALWAYS : PF_NEVER; }
 
 /* ---------------------------------------------------------------- how much work */
 
@@ -59,7 +55,8 @@ static double nest_work(const tarn_lang *L, uint32_t nest) {
 }
 
 static bool is_loops(uint32_t op) {
-  return op == TARN_OP_COMPUTE || op == TARN_OP_NEST || op == TARN_OP_FOLD || op == TARN_OP_SYSTOLIC || op == TARN_OP_SYSTOLIC_ACC;
+  return op == TARN_OP_COMPUTE || op == TARN_OP_NEST || op == TARN_OP_FOLD || op == TARN_OP_SYSTOLIC ||
+         op == TARN_OP_SYSTOLIC_ACC;
 }
 
 /* Of evaluating both sides everywhere. */
@@ -113,15 +110,23 @@ static void judge(replaying *r) {
   double limit = r->b.numeric == TARN_RULE_EXACT ? 0 : r->b.numeric == TARN_RULE_REASSOC ? 1e-6 : r->b.bound;
   if (r->off <= limit * fmax(r->most, 1e-6)) return;
   r->verdict = PF_DIFFERENT;
-  r->why = r->off < INFINITY ? tarn_format(r->cx, "its sides have values that differ by %.3g (the largest is %.3g)", r->off, r->most)
-                             : "its sides have different values";
+  r->why = r->off < INFINITY
+               ? tarn_format(r->cx, "its sides have values that differ by %.3g (the largest is %.3g)", r->off, r->most)
+               : "its sides have different values";
 }
 
 /* ---------------------------------------------------------------- everywhere */
 
 static points points_of(replaying *r) {
-  return (points){.L = r->L, .cx = r->cx, .mode = mode_of(r), .seed = r->seed, .positive = r->positive, .range = r->p->range,
-                  .leaf = r->leaf, .memo = tarn_map_new(r->cx), .part = tarn_map_new(r->cx),
+  return (points){.L = r->L,
+                  .cx = r->cx,
+                  .mode = mode_of(r),
+                  .seed = r->seed,
+                  .positive = r->positive,
+                  .range = r->p->range,
+                  .leaf = r->leaf,
+                  .memo = tarn_map_new(r->cx),
+                  .part = tarn_map_new(r->cx),
                   .budget = allowed(r) / SHARE};
 }
 
@@ -167,7 +172,12 @@ static void point(const tarn_type *t, int which, uint64_t *s, int64_t *index) {
   }
 }
 
-typedef struct pointing { replaying *r; points p; const int64_t *index; tarn_value v[2]; } pointing;
+typedef struct pointing {
+  replaying *r;
+  points p;
+  const int64_t *index;
+  tarn_value v[2];
+} pointing;
 static void both_at(tarn_ctx *cx, void *arg) {
   pointing *a = arg;
   (void)cx;
@@ -222,8 +232,7 @@ static void samples(replaying *r) {
 
 static replaying start(const pf_proof *p, tarn_term a, tarn_term b, pf_bounds bounds, const tarn_proof_options *o) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
-  return (replaying){.p = p, .L = p->L, .cx = cx, .o = o, .b = bounds, .side = {a, b}, 
-                     .why = ""};
+  return (replaying){.p = p, .L = p->L, .cx = cx, .o = o, .b = bounds, .side = {a, b}, .why = ""};
 }
 
 pf_verdict pf_replay(const pf_proof *p, const pf_step *s, pf_bounds b, const tarn_proof_options *o, const char **why) {

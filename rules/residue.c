@@ -11,11 +11,11 @@
 
 typedef struct residue {
   tarn_lang *L;
-  uint32_t read, red;           /* the guarded read; number of the reduce loop */
+  uint32_t read, red; /* the guarded read; number of the reduce loop */
   bool band;
-  int64_t s, q, c, k;           /* stride, extent of the loop that takes r's place, (… + k·r) mod s = c; band: lo is c */
-  uint32_t sum;                 /* the sum under the modulus, over the old loops */
-  uint32_t nown, nred;          /* new loops */
+  int64_t s, q, c, k;  /* stride, extent of the loop that takes r's place, (… + k·r) mod s = c; band: lo is c */
+  uint32_t sum;        /* the sum under the modulus, over the old loops */
+  uint32_t nown, nred; /* new loops */
   int64_t own[TARN_MAX_DIMS], red_dim[TARN_MAX_DIMS];
   uint32_t first[TARN_MAX_DIMS]; /* new own loop of an old one; the inner half of a split one stands behind it */
   bool split[TARN_MAX_DIMS];
@@ -26,19 +26,14 @@ typedef struct residue {
 static bool is_zero(const tarn_lang *L, uint32_t f) {
   const tarn_fx *x = tarn_fx_get(L, f);
   switch (x->op) {
-  case TARN_FX_CONST:
-    return tarn_dtype_is_float(x->dtype) ? x->value == 0 : x->ivalue == 0;
-  case TARN_FX_MUL:
-    return is_zero(L, x->kid[0]) || is_zero(L, x->kid[1]);
+  case TARN_FX_CONST: return tarn_dtype_is_float(x->dtype) ? x->value == 0 : x->ivalue == 0;
+  case TARN_FX_MUL: return is_zero(L, x->kid[0]) || is_zero(L, x->kid[1]);
   case TARN_FX_ADD:
-  case TARN_FX_SUB:
-    return is_zero(L, x->kid[0]) && is_zero(L, x->kid[1]);
+  case TARN_FX_SUB: return is_zero(L, x->kid[0]) && is_zero(L, x->kid[1]);
   case TARN_FX_NEG:
   case TARN_FX_CAST:
-  case TARN_FX_DIV:
-    return is_zero(L, x->kid[0]);
-  default:
-    return false;
+  case TARN_FX_DIV: return is_zero(L, x->kid[0]);
+  default: return false;
   }
 }
 

@@ -42,7 +42,7 @@ typedef struct tarn_ruleset tarn_ruleset;
 TARN_API tarn_ruleset *tarn_ruleset_new(tarn_lang *L, bool free);
 /* Adds one shipped family, or with NULL all shipped families of a level. Raises TARN_USAGE for an unknown name. */
 TARN_API void tarn_ruleset_ship(tarn_ruleset *rs, const char *family, tarn_rule_level level);
-TARN_API void tarn_ruleset_load(tarn_ruleset *rs, const char *path);                       /* a .rules file */
+TARN_API void tarn_ruleset_load(tarn_ruleset *rs, const char *path); /* a .rules file */
 TARN_API void tarn_ruleset_read(tarn_ruleset *rs, const char *text, size_t n, const char *file);
 /* Removes a family, or one rule of that name. Raises TARN_USAGE when there is neither. */
 TARN_API void tarn_ruleset_drop(tarn_ruleset *rs, const char *family_or_rule);
@@ -50,7 +50,10 @@ TARN_API void tarn_ruleset_drop(tarn_ruleset *rs, const char *family_or_rule);
 TARN_API uint32_t tarn_ruleset_derive(tarn_ruleset *rs, const tarn_hw *hw);
 
 /* How much is in the set, and back to that: for undoing what was loaded since. */
-typedef struct tarn_ruleset_mark { uint32_t rules, phases, analyses, predicates, names, constants; int numbers; } tarn_ruleset_mark;
+typedef struct tarn_ruleset_mark {
+  uint32_t rules, phases, analyses, predicates, names, constants;
+  int numbers;
+} tarn_ruleset_mark;
 TARN_API tarn_ruleset_mark tarn_ruleset_size(const tarn_ruleset *rs);
 TARN_API void tarn_ruleset_shrink(tarn_ruleset *rs, tarn_ruleset_mark to);
 
@@ -58,20 +61,23 @@ typedef struct tarn_rule_info {
   const char *name, *family;
   tarn_rule_level level;
   tarn_rule_class numeric;
-  double bound;              /* approx: relative error */
+  double bound; /* approx: relative error */
   const char *file;
   uint32_t line;
-  uint32_t conditions;       /* side conditions (:if), each of which a mutation may delete */
-  const char *doc;           /* "" when it has none */
-  const char *demand;        /* NULL, or what a description must ask for */
-  bool both;                 /* written with <=>: two rules, NAME and NAME:back */
+  uint32_t conditions; /* side conditions (:if), each of which a mutation may delete */
+  const char *doc;     /* "" when it has none */
+  const char *demand;  /* NULL, or what a description must ask for */
+  bool both;           /* written with <=>: two rules, NAME and NAME:back */
 } tarn_rule_info;
 TARN_API uint32_t tarn_ruleset_count(const tarn_ruleset *rs);
 TARN_API tarn_rule_info tarn_ruleset_at(const tarn_ruleset *rs, uint32_t rule);
-TARN_API uint32_t tarn_ruleset_find(const tarn_ruleset *rs, const char *name); /* TARN_NONE */
+TARN_API uint32_t tarn_ruleset_find(const tarn_ruleset *rs, const char *name);     /* TARN_NONE */
 TARN_API void tarn_rule_print(const tarn_ruleset *rs, uint32_t rule, tarn_buf *b); /* as it was written */
 /* Phases, in order: the rules of each run to saturation, or as often as it says (0: to saturation), before the next. */
-typedef struct tarn_phase_info { const char *name; uint32_t iterations; } tarn_phase_info;
+typedef struct tarn_phase_info {
+  const char *name;
+  uint32_t iterations;
+} tarn_phase_info;
 TARN_API uint32_t tarn_ruleset_phases(const tarn_ruleset *rs);
 TARN_API tarn_phase_info tarn_ruleset_phase(const tarn_ruleset *rs, uint32_t phase);
 TARN_API bool tarn_ruleset_in_phase(const tarn_ruleset *rs, uint32_t phase, uint32_t rule);
@@ -81,27 +87,30 @@ TARN_API bool tarn_rules_shipped(uint32_t i, const char **family, const char **t
 /* ---------------------------------------------------------------- saturation */
 
 typedef struct tarn_sat_options {
-  tarn_rule_class numerics;  /* rules above this class are left out */
-  uint64_t max_nodes;        /* 0: 200,000 */
-  uint64_t max_bytes;        /* 0: none */
-  uint32_t max_iterations;   /* over all phases; 0: 1,000 */
-  double max_seconds;        /* 0: none, and then equal input gives an equal graph */
-  bool backoff;              /* scheduler of the surface and free levels */
+  tarn_rule_class numerics; /* rules above this class are left out */
+  uint64_t max_nodes;       /* 0: 200,000 */
+  uint64_t max_bytes;       /* 0: none */
+  uint32_t max_iterations;  /* over all phases; 0: 1,000 */
+  double max_seconds;       /* 0: none, and then equal input gives an equal graph */
+  bool backoff;             /* scheduler of the surface and free levels */
   uint32_t match_limit, ban_length;
-  bool count_matches;        /* see tarn_eg_run_config */
-  unsigned threads;          /* for searching; changes no result */
-  tarn_eg_reasons reasons;   /* kept for tarn_sat_explain() */
-  const tarn_hw *hw;         /* whose demands exploratory rules serve; NULL: none fire */
-  bool surface;              /* keep terms as written (explore) instead of the kernel form (compile) */
-  tarn_term goal;            /* surface: stop when the root class holds it; TARN_NONE: none. Note: 0 is a term */
+  bool count_matches;      /* see tarn_eg_run_config */
+  unsigned threads;        /* for searching; changes no result */
+  tarn_eg_reasons reasons; /* kept for tarn_sat_explain() */
+  const tarn_hw *hw;       /* whose demands exploratory rules serve; NULL: none fire */
+  bool surface;            /* keep terms as written (explore) instead of the kernel form (compile) */
+  tarn_term goal;          /* surface: stop when the root class holds it; TARN_NONE: none. Note: 0 is a term */
   void (*after)(void *user, tarn_egraph *g, const tarn_eg_iteration *it);
   void *user;
 } tarn_sat_options;
 TARN_API tarn_sat_options tarn_sat_defaults(void);
 
-typedef struct tarn_sat_rule { const char *name, *family; tarn_eg_rule_stats count; } tarn_sat_rule;
+typedef struct tarn_sat_rule {
+  const char *name, *family;
+  tarn_eg_rule_stats count;
+} tarn_sat_rule;
 typedef struct tarn_sat_report {
-  const char *stop;          /* tarn_eg_stop_name of what ended it: "saturated" is the normal end */
+  const char *stop; /* tarn_eg_stop_name of what ended it: "saturated" is the normal end */
   uint32_t nodes, classes, iterations;
   double seconds;
   uint32_t nrule;
@@ -123,14 +132,18 @@ TARN_API uint32_t tarn_sat_roots(const tarn_saturation *s);
 TARN_API uint32_t tarn_sat_root(const tarn_saturation *s, uint32_t i);
 
 /* Facts of a class. An e-node of the graph is a term node: op = tarn_op, payload = payload id. */
-TARN_API uint32_t tarn_sat_type(const tarn_saturation *s, uint32_t cls);       /* type id */
-TARN_API bool tarn_sat_is_const(const tarn_saturation *s, uint32_t cls);       /* depends on constants only: computed at compile time */
+TARN_API uint32_t tarn_sat_type(const tarn_saturation *s, uint32_t cls); /* type id */
+TARN_API bool tarn_sat_is_const(const tarn_saturation *s,
+                                uint32_t cls); /* depends on constants only: computed at compile time */
 /* A node that selection need not look at: one of its class is at least as good for every use, or only such nodes need it.
  * What remains can compute every output. */
 TARN_API bool tarn_sat_left_out(const tarn_saturation *s, uint32_t node);
 /* Every element is this value (an fx constant id), or TARN_NONE. */
 TARN_API uint32_t tarn_sat_uniform(const tarn_saturation *s, uint32_t cls);
-typedef struct tarn_range { double lo, hi; bool finite, nan; } tarn_range;     /* every element in [lo, hi]; finite: no Inf; nan: NaN possible */
+typedef struct tarn_range {
+  double lo, hi;
+  bool finite, nan;
+} tarn_range; /* every element in [lo, hi]; finite: no Inf; nan: NaN possible */
 TARN_API tarn_range tarn_sat_range(const tarn_saturation *s, uint32_t cls);
 
 /* The e-node of a class that the term was made from, adding it when it is new (for goals and tests). */
@@ -168,24 +181,24 @@ TARN_API tarn_eg_rules *tarn_free_pattern(tarn_ruleset *rs, const tarn_sx *s);
 /* ---------------------------------------------------------------- checking rules */
 
 typedef struct tarn_rules_check_options {
-  uint32_t samples;          /* instances a rule must fire in; 0: 100 */
+  uint32_t samples; /* instances a rule must fire in; 0: 100 */
   uint64_t seed;
-  const char *only;          /* a rule or family; NULL: all */
-  bool mutate;               /* delete each side condition in turn: the rule must then fail; each guard: it must not */
-  int64_t max_extent;        /* 0: 7 */
+  const char *only;   /* a rule or family; NULL: all */
+  bool mutate;        /* delete each side condition in turn: the rule must then fail; each guard: it must not */
+  int64_t max_extent; /* 0: 7 */
 } tarn_rules_check_options;
 typedef struct tarn_rule_result {
   const char *name, *family;
   tarn_rule_class stated;
-  tarn_rule_class found;     /* the strongest class that all samples allow */
-  const char *deleted;       /* mutation: the condition left out, as text, a guard with ":when " before it; else NULL */
-  uint32_t samples, tried;   /* fired with sides that differ; instances made */
-  bool ok;                   /* normal: enough samples, no counterexample; mutation: a counterexample was found (a guard: none was) */
-  const char *counterexample;/* shrunk: both terms, inputs, values; NULL when none */
-  double worst;              /* largest relative error seen */
-  bool all;                  /* free rules: every assignment of the domain was tried */
-  bool identity;             /* free rules over rationals: the sides are one rational function (probability of error below 2^-1000) */
-  const char *unchecked;     /* free rules: NULL, or what in the rule has no meaning; then it was not tried, and ok */
+  tarn_rule_class found;   /* the strongest class that all samples allow */
+  const char *deleted;     /* mutation: the condition left out, as text, a guard with ":when " before it; else NULL */
+  uint32_t samples, tried; /* fired with sides that differ; instances made */
+  bool ok; /* normal: enough samples, no counterexample; mutation: a counterexample was found (a guard: none was) */
+  const char *counterexample; /* shrunk: both terms, inputs, values; NULL when none */
+  double worst;               /* largest relative error seen */
+  bool all;                   /* free rules: every assignment of the domain was tried */
+  bool identity; /* free rules over rationals: the sides are one rational function (probability of error below 2^-1000) */
+  const char *unchecked; /* free rules: NULL, or what in the rule has no meaning; then it was not tried, and ok */
 } tarn_rule_result;
 /* One result per rule (and per condition with mutate). Free rules are checked over the (interpretation …) of their files:
  * TARN_USAGE when there is none. Arena. Raises. */
@@ -196,20 +209,20 @@ TARN_API uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_opti
  * candidates; the simplest that does not follow from the rules so far becomes a rule, when it is verified (all assignments
  * of a small domain; over rationals random ones and an identity modulo a prime). Source: Nandi et al., OOPSLA 2021. */
 typedef struct tarn_learn_options { /* 0, NULL: what (learn …) of the file says, or the default */
-  uint32_t size;             /* operators and leaves of a term; default 5 */
-  uint32_t variables;        /* at most 6; default 3 */
-  const char *operators;     /* separated by spaces; default all that the interpretation names */
+  uint32_t size;                    /* operators and leaves of a term; default 5 */
+  uint32_t variables;               /* at most 6; default 3 */
+  const char *operators;            /* separated by spaces; default all that the interpretation names */
   uint64_t seed;
-  double seconds;            /* 0: none, and then equal input gives equal rules */
+  double seconds; /* 0: none, and then equal input gives equal rules */
 } tarn_learn_options;
 typedef struct tarn_learn_report {
-  uint32_t rules, conditional;     /* found; of them, how many have conditions */
-  uint32_t terms, values;          /* enumerated; different on the samples */
-  uint32_t candidates, followed;   /* equations tried; of them, how many followed from rules before them */
-  uint32_t refuted, redundant;     /* equal on the samples only; rules that the others turned out to imply */
-  uint32_t too_large;              /* terms left out because a value did not fit */
-  uint32_t runs;                   /* saturations */
-  bool late;                       /* the time ran out */
+  uint32_t rules, conditional;   /* found; of them, how many have conditions */
+  uint32_t terms, values;        /* enumerated; different on the samples */
+  uint32_t candidates, followed; /* equations tried; of them, how many followed from rules before them */
+  uint32_t refuted, redundant;   /* equal on the samples only; rules that the others turned out to imply */
+  uint32_t too_large;            /* terms left out because a value did not fit */
+  uint32_t runs;                 /* saturations */
+  bool late;                     /* the time ran out */
 } tarn_learn_report;
 /* The rules are added to rs, which holds the interpretation, as family `learned`. Raises. */
 TARN_API tarn_learn_report tarn_rules_learn(tarn_ruleset *rs, const tarn_learn_options *o);
@@ -219,21 +232,28 @@ TARN_API tarn_learn_report tarn_rules_learn(tarn_ruleset *rs, const tarn_learn_o
  * equations. A rule of rs is found again when one of its instances is among them. Of the equations, at most a few of each
  * form are asked for in an e-graph with the rules; one that does not follow is stated with variables for leaves, and becomes
  * a rule when it holds on random shapes (tarn_rules_check). */
-typedef struct tarn_found_again { uint32_t rule; const char *left, *right; } tarn_found_again; /* an instance */
+typedef struct tarn_found_again {
+  uint32_t rule;
+  const char *left, *right;
+} tarn_found_again; /* an instance */
 typedef struct tarn_terms_report {
-  uint32_t terms, values, equations;  /* enumerated; of different type or value; terms that equal a smaller or earlier one */
-  uint32_t forms, asked, followed;    /* of equations; asked for; that follow from the rules */
-  uint32_t local;                     /* do not follow, and hold for these shapes or payloads only */
-  uint32_t rules;                     /* added to rs, family `learned` */
+  uint32_t terms, values, equations; /* enumerated; of different type or value; terms that equal a smaller or earlier one */
+  uint32_t forms, asked, followed;   /* of equations; asked for; that follow from the rules */
+  uint32_t local;                    /* do not follow, and hold for these shapes or payloads only */
+  uint32_t rules;                    /* added to rs, family `learned` */
   uint32_t nfound;
-  const tarn_found_again *found;      /* in the order of the rules */
+  const tarn_found_again *found; /* in the order of the rules */
   bool late;
 } tarn_terms_report;
 TARN_API tarn_terms_report tarn_rules_learn_terms(tarn_ruleset *rs, const tarn_sx *terms, const tarn_learn_options *o);
 
 /* Which free rules of `of` follow from those of `from` (its interpretation, if any, says when conditions hold; what the
  * rule's own conditions say is assumed). lax: conditions are ignored. follows[i] for each rule of `of`. Raises. */
-typedef struct tarn_derive_options { uint32_t iterations, nodes; bool lax; uint64_t seed; } tarn_derive_options;
+typedef struct tarn_derive_options {
+  uint32_t iterations, nodes;
+  bool lax;
+  uint64_t seed;
+} tarn_derive_options;
 TARN_API uint32_t tarn_rules_derive(tarn_ruleset *from, tarn_ruleset *of, const tarn_derive_options *o, bool *follows);
 
 /* ---------------------------------------------------------------- proofs */
@@ -243,21 +263,25 @@ TARN_API uint32_t tarn_rules_derive(tarn_ruleset *from, tarn_ruleset *of, const 
  * not equal, TARN_USAGE without reasons. Big constants appear as named leaves. */
 TARN_API void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_buf *out);
 /* The rules a proof used, in order of first use, with how often. */
-typedef struct tarn_proof_use { const char *rule; uint32_t count; } tarn_proof_use;
+typedef struct tarn_proof_use {
+  const char *rule;
+  uint32_t count;
+} tarn_proof_use;
 
 typedef struct tarn_proof_options {
-  bool replay;               /* evaluate both sides of every step on random inputs */
-  uint32_t samples;          /* per step; 0: 1 */
+  bool replay;      /* evaluate both sides of every step on random inputs */
+  uint32_t samples; /* per step; 0: 1 */
   uint64_t seed;
-  int64_t max_work;          /* scalar operations one evaluation may cost; larger steps are scaled down, or counted as skipped. 0: 10^8 */
+  int64_t
+      max_work; /* scalar operations one evaluation may cost; larger steps are scaled down, or counted as skipped. 0: 10^8 */
   tarn_opaque_fn *opaque;
   const tarn_program *program; /* in the rule set's lang: each output must have a proof that begins at its term; NULL */
 } tarn_proof_options;
 typedef struct tarn_proof_result {
   bool ok;
   uint32_t steps, replayed, skipped;
-  uint32_t bad;              /* number of the first wrong step; TARN_NONE */
-  const char *why;           /* one line; "" when ok */
+  uint32_t bad;    /* number of the first wrong step; TARN_NONE */
+  const char *why; /* one line; "" when ok */
   uint32_t nuse;
   const tarn_proof_use *use;
 } tarn_proof_result;
@@ -271,7 +295,8 @@ TARN_API tarn_proof_result tarn_proof_check(const tarn_ruleset *rs, const tarn_s
  * classes, further roots). */
 TARN_API tarn_proof_result tarn_free_proof_check(const tarn_ruleset *rs, const tarn_sx *proof);
 /* Does one rule, nothing of it assumed, lead from one term to the other? Says which. */
-TARN_API bool tarn_free_step(const tarn_ruleset *rs, const tarn_sx *before, const tarn_sx *after, const char **rule, bool *forward);
+TARN_API bool tarn_free_step(const tarn_ruleset *rs, const tarn_sx *before, const tarn_sx *after, const char **rule,
+                             bool *forward);
 
 #ifdef __cplusplus
 }

@@ -18,14 +18,11 @@ static tarn_range host_range(void *user, uint32_t id) {
   return (tarn_range){f->lo, f->hi, f->finite, f->nan};
 }
 
-static unsigned host_facts(void *user, uint32_t id) {
-  return sat_facts(user, id)->has;
-}
+static unsigned host_facts(void *user, uint32_t id) { return sat_facts(user, id)->has; }
 
 static uint32_t host_mk(void *user, uint32_t op, uint32_t payload, const uint32_t *kid, uint32_t n) {
   tarn_saturation *s = user;
-  uint32_t id = s->o.reasons ? tarn_eg_add_exact(s->g, op, payload, kid, n)
-                             : tarn_eg_add(s->g, op, payload, kid, n);
+  uint32_t id = s->o.reasons ? tarn_eg_add_exact(s->g, op, payload, kid, n) : tarn_eg_add(s->g, op, payload, kid, n);
   if (id == TARN_NONE && tarn_eg_status(s->g) == TARN_BAD_INPUT) tarn_eg_clear_status(s->g);
   return id;
 }
@@ -60,8 +57,8 @@ static int compare(uint32_t pa, const uint32_t *a, uint32_t na, uint32_t pb, con
 }
 
 static bool host_open(void *user, uint32_t id, uint32_t op,
-                      bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n), void *arg,
-                      uint32_t *payload, const uint32_t **kid, uint32_t *n) {
+                      bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n), void *arg, uint32_t *payload,
+                      const uint32_t **kid, uint32_t *n) {
   tarn_saturation *s = user;
   uint32_t best = TARN_NONE, c = tarn_eg_find(s->g, id);
   for (uint32_t k = tarn_eg_next_node(s->g, c, TARN_NONE); k != TARN_NONE; k = tarn_eg_next_node(s->g, c, k)) {
@@ -95,9 +92,17 @@ static bool host_user_at(void *user, uint32_t id, uint32_t op, uint32_t at, uint
 }
 
 rhost sat_host(tarn_saturation *s) {
-  return (rhost){.graph = true, .user = s, .type = host_type, .is_const = host_const, .uniform = host_uniform,
-                 .range = host_range, .depends = host_depends, .facts = host_facts, .mk = host_mk,
-                 .open = host_open, .user_at = host_user_at};
+  return (rhost){.graph = true,
+                 .user = s,
+                 .type = host_type,
+                 .is_const = host_const,
+                 .uniform = host_uniform,
+                 .range = host_range,
+                 .depends = host_depends,
+                 .facts = host_facts,
+                 .mk = host_mk,
+                 .open = host_open,
+                 .user_at = host_user_at};
 }
 
 /* ---------------------------------------------------------------- terms in and out */
@@ -120,8 +125,7 @@ static uint32_t add_term(tarn_saturation *s, tarn_term root, tarn_map *memo) {
     if (tarn_map_get(memo, t)) continue;
     uint32_t id = host_mk(s, x->op, x->payload, kid, x->n);
     if (id == TARN_NONE)
-      tarn_raise(s->cx, tarn_eg_status(s->g) ? tarn_eg_status(s->g) : TARN_INTERNAL, "saturation: %s",
-                 tarn_eg_message(s->g));
+      tarn_raise(s->cx, tarn_eg_status(s->g) ? tarn_eg_status(s->g) : TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
     *tarn_map_at(memo, t, NULL) = (uint64_t)id + 1;
   }
   return (uint32_t)*tarn_map_get(memo, root) - 1;
@@ -133,7 +137,12 @@ uint32_t tarn_sat_add(tarn_saturation *s, tarn_term t) {
   return id;
 }
 
-typedef struct taking { tarn_saturation *s; tarn_sat_pick *pick; void *user; tarn_map *memo; } taking;
+typedef struct taking {
+  tarn_saturation *s;
+  tarn_sat_pick *pick;
+  void *user;
+  tarn_map *memo;
+} taking;
 
 static bool take_ready(taking *k, const tarn_eg_node *x, tarn_term *kid, uint32_t *missing) {
   for (uint32_t i = 0; i < x->n; i++) {
@@ -175,8 +184,7 @@ tarn_term tarn_sat_term(tarn_saturation *s, uint32_t cls, tarn_sat_pick *pick, v
 /* ---------------------------------------------------------------- setting up */
 
 tarn_sat_options tarn_sat_defaults(void) {
-  return (tarn_sat_options){.numerics = TARN_RULE_REASSOC, .max_nodes = 200000, .max_iterations = 1000,
-                            .goal = TARN_NONE};
+  return (tarn_sat_options){.numerics = TARN_RULE_REASSOC, .max_nodes = 200000, .max_iterations = 1000, .goal = TARN_NONE};
 }
 
 static void free_all(void *arg) { tarn_sat_free(arg); }
@@ -273,7 +281,7 @@ static bool run_phase(tarn_saturation *s, const rphase *p, tarn_eg_stop *stop, d
   uint32_t done = tarn_eg_iteration_count(s->runner), left = s->o.max_iterations - done;
   uint32_t n = rules_of(s, p, active);
   if (s->failed) tarn_reraise(s->cx, s->failed); /* while the program was added */
-  if (!p) { /* rules of families that no phase names */
+  if (!p) {                                      /* rules of families that no phase names */
     n = 0;
     for (uint32_t i = 0; i < s->nactive; i++)
       if (!in_a_phase(s, s->er[i].r)) active[n++] = i;
@@ -285,11 +293,17 @@ static bool run_phase(tarn_saturation *s, const rphase *p, tarn_eg_stop *stop, d
     return false;
   }
   bool cut = p && p->iterations && p->iterations < left;
-  tarn_eg_run_config c = {.active = active, .n_active = n,
+  tarn_eg_run_config c = {.active = active,
+                          .n_active = n,
                           .scheduler = s->o.backoff ? TARN_EG_BACKOFF : TARN_EG_SIMPLE,
-                          .match_limit = s->o.match_limit, .ban_length = s->o.ban_length,
-                          .max_iterations = cut ? p->iterations : left, .count_matches = s->o.count_matches,
-                          .threads = s->o.threads, .before = goal_reached, .after = after, .user = s};
+                          .match_limit = s->o.match_limit,
+                          .ban_length = s->o.ban_length,
+                          .max_iterations = cut ? p->iterations : left,
+                          .count_matches = s->o.count_matches,
+                          .threads = s->o.threads,
+                          .before = goal_reached,
+                          .after = after,
+                          .user = s};
   if (deadline > 0) c.max_seconds = fmax(deadline - now(), 1e-9);
   *stop = tarn_eg_run(s->runner, &c);
   if (s->failed) tarn_reraise(s->cx, s->failed);
@@ -310,10 +324,13 @@ static tarn_eg_stop run(tarn_saturation *s) {
 static void report(tarn_saturation *s, tarn_eg_stop stop, double seconds) {
   tarn_sat_report *r = &s->report;
   tarn_sat_rule *rows = TARN_ARRAY(s->cx, tarn_sat_rule, s->nactive + 1);
-  *r = (tarn_sat_report){.stop = tarn_eg_stop_name(stop), .nodes = tarn_eg_node_count(s->g),
+  *r = (tarn_sat_report){.stop = tarn_eg_stop_name(stop),
+                         .nodes = tarn_eg_node_count(s->g),
                          .classes = tarn_eg_class_count(s->g),
-                         .iterations = tarn_eg_iteration_count(s->runner), .seconds = seconds,
-                         .nrule = s->nactive, .rule = rows};
+                         .iterations = tarn_eg_iteration_count(s->runner),
+                         .seconds = seconds,
+                         .nrule = s->nactive,
+                         .rule = rows};
   for (uint32_t i = 0; i < s->nactive; i++) {
     const rule *x = s->er[i].r;
     rows[i] = (tarn_sat_rule){x->name, x->family, tarn_eg_stats(s->runner, i)};

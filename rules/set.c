@@ -49,8 +49,7 @@ void tarn_ruleset_ship(tarn_ruleset *rs, const char *family, tarn_rule_level lev
     found += keep(rs, from, family, level);
     if (family || level != TARN_RULE_KERNEL) rs->phase.n = phases; /* shipped phases are of the kernel level */
   }
-  if (found == 0 && family)
-    tarn_raise(rs->cx, TARN_USAGE, "rules: no shipped family is called %s", family);
+  if (found == 0 && family) tarn_raise(rs->cx, TARN_USAGE, "rules: no shipped family is called %s", family);
 }
 
 void tarn_ruleset_drop(tarn_ruleset *rs, const char *name) {
@@ -67,9 +66,16 @@ uint32_t tarn_ruleset_count(const tarn_ruleset *rs) { return rs->rule.n; }
 
 tarn_rule_info tarn_ruleset_at(const tarn_ruleset *rs, uint32_t i) {
   const rule *r = rs->rule.p[i];
-  return (tarn_rule_info){.name = r->name, .family = r->family, .level = r->level, .numeric = r->numeric,
-                          .bound = r->bound, .file = r->at->file, .line = r->at->line,
-                          .conditions = r->ncond, .both = r->both, .doc = r->doc ? r->doc : "",
+  return (tarn_rule_info){.name = r->name,
+                          .family = r->family,
+                          .level = r->level,
+                          .numeric = r->numeric,
+                          .bound = r->bound,
+                          .file = r->at->file,
+                          .line = r->at->line,
+                          .conditions = r->ncond,
+                          .both = r->both,
+                          .doc = r->doc ? r->doc : "",
                           .demand = r->demand};
 }
 
@@ -96,7 +102,9 @@ bool tarn_ruleset_in_phase(const tarn_ruleset *rs, uint32_t phase, uint32_t i) {
 tarn_ruleset_mark tarn_ruleset_size(const tarn_ruleset *rs) {
   const free_state *f = rs->fs;
   tarn_ruleset_mark m = {.rules = rs->rule.n, .phases = rs->phase.n, .constants = TARN_NONE};
-  if (f) m.analyses = f->analysis.n, m.predicates = f->predicate.n, m.names = f->named.n, m.constants = f->constants, m.numbers = (int)f->numbers;
+  if (f)
+    m.analyses = f->analysis.n, m.predicates = f->predicate.n, m.names = f->named.n, m.constants = f->constants,
+    m.numbers = (int)f->numbers;
   return m;
 }
 

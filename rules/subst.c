@@ -39,8 +39,7 @@ static bool deferred(renv *e, const rpat *p) {
   for (uint32_t i = 0; i < p->npay; i++) any |= p->pay[i]->kind == RX_CALL;
   if (any) r_payload_split(e, p->op, e->payload[p->var], v);
   for (uint32_t i = 0; any && i < p->npay; i++)
-    if (p->pay[i]->kind == RX_CALL && (!rx_eval(e, p->pay[i], &want) || !rv_equal(&want, &v[i])))
-      return false;
+    if (p->pay[i]->kind == RX_CALL && (!rx_eval(e, p->pay[i], &want) || !rv_equal(&want, &v[i]))) return false;
   for (uint32_t i = 0; i < p->n; i++)
     if (!deferred(e, p->kid[i])) return false;
   return true;
@@ -195,8 +194,8 @@ static bool open_kid(renv *e, const rpat *p, rkid *k, uint32_t **leaf, const uin
 bool r_site(renv *e, const rule *r, rsite *s, rkid *kids, uint32_t *leaves) {
   const rpat *p = r->lhs[0].pat;
   const uint32_t *end = leaves + 2 * R_KIDS;
-  *s = (rsite){.e = e, .payload = e->payload[p->var], .kid = kids, .slot = TARN_NONE, .root = TARN_NONE,
-               .also = {TARN_NONE, TARN_NONE}};
+  *s = (rsite){
+      .e = e, .payload = e->payload[p->var], .kid = kids, .slot = TARN_NONE, .root = TARN_NONE, .also = {TARN_NONE, TARN_NONE}};
   for (uint32_t i = 0; i < p->n; i++) {
     const rpat *k = p->kid[i];
     uint32_t more = k->kind == RP_SEG ? e->seg[k->var].n : 1;
@@ -249,8 +248,7 @@ static void solve(matcher *m, renv *e, const goal *g);
 static void solve_seg(matcher *m, renv *e, const goal *g, const rpat *p) {
   rseg had = e->seg[p->var];
   for (uint32_t k = 0; k <= g->nterm && !m->stop; k++) {
-    if (had.n != UINT32_MAX &&
-        (had.n != k || (k && memcmp(had.id, g->term, k * sizeof *had.id)))) continue;
+    if (had.n != UINT32_MAX && (had.n != k || (k && memcmp(had.id, g->term, k * sizeof *had.id)))) continue;
     goal rest = {g->next, g->pat + 1, g->npat - 1, g->term + k, g->nterm - k};
     e->seg[p->var] = (rseg){g->term, k};
     solve(m, e, &rest);

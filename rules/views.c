@@ -56,7 +56,8 @@ static uint32_t concat_loop(const kern *k, uint32_t slot, uint32_t axis) {
 }
 
 /* k restricted to loop in [from, from + n), reading part instead of slot. */
-static uint32_t part_of(const kern *whole, uint32_t slot, uint32_t axis, uint32_t loop, int64_t from, int64_t n, uint32_t part) {
+static uint32_t part_of(const kern *whole, uint32_t slot, uint32_t axis, uint32_t loop, int64_t from, int64_t n,
+                        uint32_t part) {
   kern k = *whole;
   kstage *st = &k.stage[0];
   tarn_imap e = {.ns = (uint8_t)st->nown, .n = (uint8_t)st->nown, .nin = (uint8_t)st->nown, .fill = TARN_NONE};

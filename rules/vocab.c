@@ -22,17 +22,17 @@ bool rv_list(renv *e, rv *out, const int64_t *p, uint32_t n) {
 }
 
 /* ---------------------------------------------------------------- integers */
-#define INT2(name, expr)                                 \
-  static bool name(renv *e, const rv *v, rv *out) {      \
-    (void)e;                                             \
-    int64_t a = v[0].i, b = v[1].i, r;                   \
-    return (expr) && rv_int(out, r);                     \
+#define INT2(name, expr)                                                                                                       \
+  static bool name(renv *e, const rv *v, rv *out) {                                                                            \
+    (void)e;                                                                                                                   \
+    int64_t a = v[0].i, b = v[1].i, r;                                                                                         \
+    return (expr) && rv_int(out, r);                                                                                           \
   }
-#define CMP2(name, expr)                            \
-  static bool name(renv *e, const rv *v, rv *out) { \
-    (void)e;                                        \
-    int64_t a = v[0].i, b = v[1].i;                 \
-    return rv_bool(out, (expr));                    \
+#define CMP2(name, expr)                                                                                                       \
+  static bool name(renv *e, const rv *v, rv *out) {                                                                            \
+    (void)e;                                                                                                                   \
+    int64_t a = v[0].i, b = v[1].i;                                                                                            \
+    return rv_bool(out, (expr));                                                                                               \
   }
 INT2(f_add, !__builtin_add_overflow(a, b, &r))
 INT2(f_sub, !__builtin_sub_overflow(a, b, &r))
@@ -116,14 +116,13 @@ static bool f_set(renv *e, const rv *a, rv *out) {
 }
 static bool f_insert(renv *e, const rv *a, rv *out) {
   rv k = a[1], head, one, tail, left;
-  return f_take(e, (rv[]){a[0], k}, &head) && f_drop(e, (rv[]){a[0], k}, &tail) &&
-         rv_list(e, &one, &a[2].i, 1) && splice(e, &left, head, one) && splice(e, out, left, tail);
+  return f_take(e, (rv[]){a[0], k}, &head) && f_drop(e, (rv[]){a[0], k}, &tail) && rv_list(e, &one, &a[2].i, 1) &&
+         splice(e, &left, head, one) && splice(e, out, left, tail);
 }
 static bool f_remove(renv *e, const rv *a, rv *out) {
   rv k = a[1], next = k, head, tail;
   next.i++;
-  return f_take(e, (rv[]){a[0], k}, &head) && f_drop(e, (rv[]){a[0], next}, &tail) &&
-         splice(e, out, head, tail);
+  return f_take(e, (rv[]){a[0], k}, &head) && f_drop(e, (rv[]){a[0], next}, &tail) && splice(e, out, head, tail);
 }
 static bool f_iota(renv *e, const rv *a, rv *out) {
   int64_t v[TARN_MAX_DIMS];
@@ -235,14 +234,10 @@ static bool f_same_type(renv *e, const rv *a, rv *out) {
   const rhost *h = e->host;
   return rv_bool(out, h->type(h->user, id_of(e, a)) == h->type(h->user, id_of(e, a + 1)));
 }
-static bool f_is_float(renv *e, const rv *a, rv *out) {
-  return rv_bool(out, tarn_dtype_is_float(type_of(e, a)->dtype));
-}
+static bool f_is_float(renv *e, const rv *a, rv *out) { return rv_bool(out, tarn_dtype_is_float(type_of(e, a)->dtype)); }
 
 /* ---------------------------------------------------------------- facts about terms */
-static bool f_is_const(renv *e, const rv *a, rv *out) {
-  return rv_bool(out, e->host->is_const(e->host->user, id_of(e, a)));
-}
+static bool f_is_const(renv *e, const rv *a, rv *out) { return rv_bool(out, e->host->is_const(e->host->user, id_of(e, a))); }
 static bool f_finite(renv *e, const rv *a, rv *out) {
   tarn_range r = e->host->range(e->host->user, id_of(e, a));
   return rv_bool(out, r.finite && !r.nan);
@@ -272,7 +267,8 @@ static bool f_identity_map(renv *e, const rv *a, rv *out) {
   return rv_bool(out, tarn_map_is_identity(e->L, a[0].id) && m->ns == type_of(e, a + 1)->ns);
 }
 
-#define HERE(name, sig, fn, doc) {name, sig, fn, 0, doc}
+#define HERE(name, sig, fn, doc)                                                                                               \
+  { name, sig, fn, 0, doc }
 static const rfun funs[] = {
     HERE("+", "ii:i", f_add, "sum; none on overflow"),
     HERE("-", "ii:i", f_sub, "difference"),
@@ -345,8 +341,7 @@ static const rfun funs[] = {
 const rfun *rfun_find(const char *name, const char *kinds, bool *known) {
   *known = false;
   const rfun *const tables[] = {funs, rfun_fn_table, rfun_call_table, rfun_make_table};
-  const uint32_t counts[] = {(uint32_t)(sizeof funs / sizeof *funs), rfun_fn_count, rfun_call_count,
-                             rfun_make_count};
+  const uint32_t counts[] = {(uint32_t)(sizeof funs / sizeof *funs), rfun_fn_count, rfun_call_count, rfun_make_count};
   for (int table = 0; table < 4; table++) {
     const rfun *f = tables[table];
     for (uint32_t i = 0; i < counts[table]; i++) {
@@ -363,34 +358,25 @@ bool rv_equal(const rv *a, const rv *b) {
   if (a->kind != b->kind) return false;
   switch (a->kind) {
   case 'i':
-  case 'b':
-    return a->i == b->i;
-  case 'l':
-    return a->n == b->n && (a->n == 0 || memcmp(a->p, b->p, a->n * sizeof *a->p) == 0);
-  case 'y':
-    return strcmp(a->name, b->name) == 0;
-  default:
-    return a->id == b->id;
+  case 'b': return a->i == b->i;
+  case 'l': return a->n == b->n && (a->n == 0 || memcmp(a->p, b->p, a->n * sizeof *a->p) == 0);
+  case 'y': return strcmp(a->name, b->name) == 0;
+  default: return a->id == b->id;
   }
 }
 
 bool rx_eval(renv *e, const rx *x, rv *out) {
   rv arg[16] = {{0}};
   switch (x->kind) {
-  case RX_LIT:
-    return *out = x->lit, true;
-  case RX_VAR:
-    return *out = e->attr[x->var], out->kind != 0;
-  case RX_CLASS:
-    return *out = (rv){.kind = 'c', .id = x->var}, true;
-  case RX_SEG:
-    return *out = (rv){.kind = 'g', .id = x->var}, true;
+  case RX_LIT: return *out = x->lit, true;
+  case RX_VAR: return *out = e->attr[x->var], out->kind != 0;
+  case RX_CLASS: return *out = (rv){.kind = 'c', .id = x->var}, true;
+  case RX_SEG: return *out = (rv){.kind = 'g', .id = x->var}, true;
   case RX_CALL:
     for (uint32_t i = 0; i < x->n; i++)
       if (!rx_eval(e, x->kid[i], &arg[i])) return false;
     return x->fun->fn(e, arg, out);
-  case RX_FREE:
-    break; /* free.c */
+  case RX_FREE: break; /* free.c */
   }
   return false;
 }

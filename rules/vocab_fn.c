@@ -21,9 +21,7 @@ static bool f_is_map(renv *e, const rv *a, rv *out) { return rv_bool(out, fn(e, 
 static bool f_is_dot(renv *e, const rv *a, rv *out) { return rv_bool(out, tarn_fn_is_dot(e->L, a->id)); }
 static bool f_arity(renv *e, const rv *a, rv *out) { return rv_int(out, fn(e, a)->nops); }
 static bool f_tuple(renv *e, const rv *a, rv *out) { return rv_int(out, fn(e, a)->ntuple); }
-static bool f_plain(renv *e, const rv *a, rv *out) {
-  return rv_bool(out, fn(e, a)->epi == TARN_NONE && fn(e, a)->nepi == 0);
-}
+static bool f_plain(renv *e, const rv *a, rv *out) { return rv_bool(out, fn(e, a)->epi == TARN_NONE && fn(e, a)->nepi == 0); }
 
 static tarn_red_kind kind_of(renv *e, const rv *a) {
   const tarn_func *f = fn(e, a);
@@ -83,14 +81,15 @@ static bool f_is_zero(renv *e, const rv *a, rv *out) {
 static bool inline_at(renv *e, const tarn_func *g, uint32_t k, const tarn_func *f, rv *out) {
   uint32_t with[MOST], inner[MOST];
   uint32_t n = g->nops - 1u + f->nops;
-  if (g->ntuple || f->ntuple || f->red != TARN_NONE || g->red != TARN_NONE || n > MOST || k >= g->nops)
-    return false;
+  if (g->ntuple || f->ntuple || f->red != TARN_NONE || g->red != TARN_NONE || n > MOST || k >= g->nops) return false;
   holes(e, inner, f->nops, k);
   holes(e, with, k, 0);
   with[k] = tarn_fx_subst(e->L, f->body, inner, f->nops);
   for (uint32_t i = k + 1; i < g->nops; i++) with[i] = tarn_fx_hole(e->L, i - 1 + f->nops);
-  return out_fn(e, out, &(tarn_func){.nops = (uint8_t)n, .red = TARN_NONE, .epi = TARN_NONE,
-                                     .body = tarn_fx_subst(e->L, g->body, with, g->nops)});
+  return out_fn(
+      e, out,
+      &(tarn_func){
+          .nops = (uint8_t)n, .red = TARN_NONE, .epi = TARN_NONE, .body = tarn_fx_subst(e->L, g->body, with, g->nops)});
 }
 static bool f_inline(renv *e, const rv *a, rv *out) {
   return a[1].i >= 0 && inline_at(e, fn(e, a), (uint32_t)a[1].i, fn(e, a + 2), out);
@@ -131,8 +130,8 @@ static bool f_merge_of(renv *e, const rv *a, rv *out) {
   const tarn_func *f = fn(e, a);
   if (f->red == TARN_NONE) return false;
   const tarn_reducer *r = tarn_reducer_get(e->L, f->red);
-  return r->kind != TARN_RED_CUSTOM && out_fn(e, out, &(tarn_func){.nops = 2, .body = r->merge[0],
-                                                                   .red = TARN_NONE, .epi = TARN_NONE});
+  return r->kind != TARN_RED_CUSTOM &&
+         out_fn(e, out, &(tarn_func){.nops = 2, .body = r->merge[0], .red = TARN_NONE, .epi = TARN_NONE});
 }
 
 /* ---------------------------------------------------------------- nests */
@@ -168,7 +167,8 @@ const rfun rfun_fn_table[] = {
     {"arity", "f:i", f_arity, 0, "number of operands"},
     {"tuple", "f:i", f_tuple, 0, "length of the tuple in tuple form, else 0"},
     {"apply", "fx:x", f_apply, 0, "the map's value on a constant"},
-    {"fill-is-identity", "xf:b", f_fill_is_identity, 0, "is the body, where all operands are this constant, the identity of the reduction?"},
+    {"fill-is-identity", "xf:b", f_fill_is_identity, 0,
+     "is the body, where all operands are this constant, the identity of the reduction?"},
     {"is-zero", "x:b", f_is_zero, 0, ""},
     {"inline", "fif:f", f_inline, 0, "a map with operand k computed by another map"},
     {"compose", "ff:f", f_compose, 0, "(compose g f): a map after a map"},

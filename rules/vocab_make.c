@@ -64,8 +64,8 @@ static bool f_prologue(renv *e, const rv *a, rv *out) {
 /* A sum times the constant c, as one function. */
 static bool f_scaled_sum(renv *e, const rv *a, rv *out) {
   uint32_t sum = tarn_reducer_of(e->L, TARN_RED_SUM, TARN_F32), hole = tarn_fx_hole(e->L, 0);
-  return out_fn(e, out, &(tarn_func){.nops = 1, .body = hole, .red = sum,
-                                     .epi = tarn_fx_op(e->L, TARN_FX_MUL, hole, a->id, 0)});
+  return out_fn(e, out,
+                &(tarn_func){.nops = 1, .body = hole, .red = sum, .epi = tarn_fx_op(e->L, TARN_FX_MUL, hole, a->id, 0)});
 }
 static bool f_factor_of(renv *e, const rv *a, rv *out) {
   const tarn_func *f = fn(e, a);

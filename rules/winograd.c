@@ -14,22 +14,18 @@
 #include <string.h>
 
 typedef struct algorithm {
-  uint32_t m;               /* outputs of a tile along a dim */
+  uint32_t m;                /* outputs of a tile along a dim */
   const double *bt, *g, *at; /* (m+2)x(m+2), (m+2)x3, m x(m+2) */
 } algorithm;
 
-static const algorithm by_two = {
-    2,
-    (const double[]){1, 0, -1, 0, 0, 1, 1, 0, 0, -1, 1, 0, 0, 1, 0, -1},
-    (const double[]){1, 0, 0, 0.5, 0.5, 0.5, 0.5, -0.5, 0.5, 0, 0, 1},
-    (const double[]){1, 1, 1, 0, 0, 1, -1, -1}};
-static const algorithm by_four = {
-    4,
-    (const double[]){4, 0, -5, 0, 1, 0,  0, -4, -4, 1, 1, 0, 0, 4, -4, -1, 1, 0,
-                     0, -2, -1, 2, 1, 0, 0, 2, -1, -2, 1, 0, 0, 4, 0, -5, 0, 1},
-    (const double[]){1.0 / 4, 0, 0, -1.0 / 6, -1.0 / 6, -1.0 / 6, -1.0 / 6, 1.0 / 6, -1.0 / 6,
-                     1.0 / 24, 1.0 / 12, 1.0 / 6, 1.0 / 24, -1.0 / 12, 1.0 / 6, 0, 0, 1},
-    (const double[]){1, 1, 1, 1, 1, 0, 0, 1, -1, 2, -2, 0, 0, 1, 1, 4, 4, 0, 0, 1, -1, 8, -8, 1}};
+static const algorithm by_two = {2, (const double[]){1, 0, -1, 0, 0, 1, 1, 0, 0, -1, 1, 0, 0, 1, 0, -1},
+                                 (const double[]){1, 0, 0, 0.5, 0.5, 0.5, 0.5, -0.5, 0.5, 0, 0, 1},
+                                 (const double[]){1, 1, 1, 0, 0, 1, -1, -1}};
+static const algorithm by_four = {4, (const double[]){4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
+                                                      0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1},
+                                  (const double[]){1.0 / 4, 0, 0, -1.0 / 6, -1.0 / 6, -1.0 / 6, -1.0 / 6, 1.0 / 6, -1.0 / 6,
+                                                   1.0 / 24, 1.0 / 12, 1.0 / 6, 1.0 / 24, -1.0 / 12, 1.0 / 6, 0, 0, 1},
+                                  (const double[]){1, 1, 1, 1, 1, 0, 0, 1, -1, 2, -2, 0, 0, 1, 1, 4, 4, 0, 0, 1, -1, 8, -8, 1}};
 
 enum { BLOCK = 16 }; /* channels that are transformed together: a cache line of them */
 
@@ -38,12 +34,12 @@ typedef struct wino {
   tarn_lang *L;
   const algorithm *g;
   kern k;
-  const kstage *st;          /* of k */
-  uint32_t data, weight;     /* reads */
-  uint32_t row, col;         /* own loops */
-  uint32_t krow, kcol;       /* reduce loops, counted from the own ones on */
+  const kstage *st;            /* of k */
+  uint32_t data, weight;       /* reads */
+  uint32_t row, col;           /* own loops */
+  uint32_t krow, kcol;         /* reduce loops, counted from the own ones on */
   uint32_t by_data, by_weight; /* loops that the operands depend on, these four left out */
-  int64_t th, tw;            /* tiles */
+  int64_t th, tw;              /* tiles */
 } wino;
 
 /* ---------------------------------------------------------------- what qualifies */
@@ -137,7 +133,10 @@ static uint32_t map_to(const space *s, uint32_t n, const int64_t *in, const uint
 }
 
 /* A read over the old loops in terms of new ones: old loop i is sub[i].  Beyond `end` of two of them, `fill`. */
-typedef struct moved { uint32_t sub[2 * TARN_MAX_DIMS], nend, which[2]; int64_t end[2]; } moved;
+typedef struct moved {
+  uint32_t sub[2 * TARN_MAX_DIMS], nend, which[2];
+  int64_t end[2];
+} moved;
 static uint32_t move(const space *s, const moved *v, uint32_t map, tarn_dtype t) {
   tarn_imap m = *tarn_imap_get(s->L, map);
   uint32_t uses = map_uses(s->L, map);
@@ -358,7 +357,8 @@ static bool add_results(const wino *w, rows *r, int64_t block, uint32_t product)
   for (uint32_t i = 0; i < w->st->ne; i++) {
     const tarn_read *x = &w->st->read[w->st->nb + i];
     uint32_t leaf = kern_leaf(r->k, w->k.leaf[x->src]), to = move(&y, &o, x->map, kern_leaf_type(&w->k, x->src)->dtype);
-    if (leaf == TARN_NONE || to == TARN_NONE || kern_add_read(st, false, (tarn_read){false, leaf, to}) == TARN_NONE) return false;
+    if (leaf == TARN_NONE || to == TARN_NONE || kern_add_read(st, false, (tarn_read){false, leaf, to}) == TARN_NONE)
+      return false;
   }
   return true;
 }

@@ -19,8 +19,19 @@ extern "C" {
 
 /* Numbers as in tarn_dtype (access/access.h); model/opaque.c asserts that they agree. */
 enum {
-  TARN_REF_F32, TARN_REF_F64, TARN_REF_F16, TARN_REF_BF16, TARN_REF_I8, TARN_REF_U8, TARN_REF_I16, TARN_REF_U16,
-  TARN_REF_I32, TARN_REF_U32, TARN_REF_I64, TARN_REF_U64, TARN_REF_BOOL
+  TARN_REF_F32,
+  TARN_REF_F64,
+  TARN_REF_F16,
+  TARN_REF_BF16,
+  TARN_REF_I8,
+  TARN_REF_U8,
+  TARN_REF_I16,
+  TARN_REF_U16,
+  TARN_REF_I32,
+  TARN_REF_U32,
+  TARN_REF_I64,
+  TARN_REF_U64,
+  TARN_REF_BOOL
 };
 
 /* Row-major, contiguous. data == NULL: an optional input that is absent. */
@@ -33,10 +44,10 @@ typedef struct tarn_ref_tensor {
 
 typedef struct tarn_ref_attr {
   const char *name;
-  int64_t i;          /* an integer attribute */
-  double r;           /* a real attribute */
-  const char *s;      /* a string attribute, else NULL */
-  uint32_t n;         /* lists */
+  int64_t i;     /* an integer attribute */
+  double r;      /* a real attribute */
+  const char *s; /* a string attribute, else NULL */
+  uint32_t n;    /* lists */
   const int64_t *is;
   const double *rs;
 } tarn_ref_attr;
@@ -45,8 +56,8 @@ typedef struct tarn_ref_attr {
 typedef struct tarn_ref_call {
   const tarn_ref_attr *attr;
   uint32_t nattr, nin, nout;
-  const tarn_ref_tensor *in;    /* by ONNX's position */
-  const tarn_ref_tensor *out;   /* allocated; an output nobody wants has data == NULL */
+  const tarn_ref_tensor *in;      /* by ONNX's position */
+  const tarn_ref_tensor *out;     /* allocated; an output nobody wants has data == NULL */
   char message[TARN_REF_MESSAGE]; /* set on failure: one line */
 } tarn_ref_call;
 

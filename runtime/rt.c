@@ -33,9 +33,13 @@ typedef struct pool {
   _Alignas(64) tarn_rt_task *task; /* the loop: written while the gate is shut and nobody inside */
   void *arg;
   int64_t chunk;
-  range *part;       /* one a thread */
-  uint32_t started;  /* threads besides the caller's */
-  struct worker { struct pool *p; uint32_t slot; pthread_t thread; } *worker;
+  range *part;      /* one a thread */
+  uint32_t started; /* threads besides the caller's */
+  struct worker {
+    struct pool *p;
+    uint32_t slot;
+    pthread_t thread;
+  } * worker;
   char message[TARN_REF_MESSAGE];
 } pool;
 

@@ -27,7 +27,7 @@ struct tarn_rt_pool {
   /* tarn_ref_run. */
   int (*opaque)(const char *op, const tarn_ref_attr *attr, uint32_t nattr, const tarn_ref_tensor *in, uint32_t nin,
                 const tarn_ref_tensor *out, uint32_t nout, char message[TARN_REF_MESSAGE]);
-  char *message;                 /* TARN_REF_MESSAGE bytes; why a run returned nonzero */
+  char *message; /* TARN_REF_MESSAGE bytes; why a run returned nonzero */
   uint32_t threads;
 };
 
@@ -39,9 +39,9 @@ TARN_RT_API void tarn_rt_pool_free(tarn_rt_pool *pool); /* NULL is allowed */
 /* ---- the description that an emitted program carries: symbol NAME_model, and tarn_model (weak) in every one ---- */
 typedef struct tarn_rt_port {
   const char *name;
-  int32_t dtype;                 /* as in tarn_ref_tensor */
+  int32_t dtype; /* as in tarn_ref_tensor */
   int32_t n;
-  const int64_t *dim;            /* row-major, contiguous */
+  const int64_t *dim; /* row-major, contiguous */
   uint64_t bytes;
 } tarn_rt_port;
 #define TARN_RT_VERSION 1

@@ -121,12 +121,18 @@ static inline void lab_start_rule(lab *l) { l->n_vars = l->n_pool = l->n_kids = 
 static inline const tarn_eg_pat *lab_pat(lab *l, const char *s) { return lab_pattern(l, &s); }
 
 /* left => right with conditions; returns the rule's number. */
-static inline uint32_t lab_rule_if(lab *l, const char *name, const char *left, const char *right,
-                                   const tarn_eg_condition *cond, uint32_t n_cond) {
+static inline uint32_t lab_rule_if(lab *l, const char *name, const char *left, const char *right, const tarn_eg_condition *cond,
+                                   uint32_t n_cond) {
   lab_start_rule(l);
   tarn_eg_root lhs = {TARN_NONE, lab_pat(l, left)}, rhs = {TARN_NONE, lab_pat(l, right)};
-  tarn_eg_rule r = {.name = name, .id = l->next_id++, .lhs = &lhs, .n_lhs = 1, .rhs = &rhs, .n_rhs = 1,
-                    .conditions = cond, .n_conditions = n_cond};
+  tarn_eg_rule r = {.name = name,
+                    .id = l->next_id++,
+                    .lhs = &lhs,
+                    .n_lhs = 1,
+                    .rhs = &rhs,
+                    .n_rhs = 1,
+                    .conditions = cond,
+                    .n_conditions = n_cond};
   return tarn_eg_rules_add(l->rules, &r);
 }
 static inline uint32_t lab_rule(lab *l, const char *name, const char *left, const char *right) {

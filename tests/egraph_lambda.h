@@ -171,8 +171,14 @@ static inline void lam_function(lam *m, const char *name, const char *left, cons
                                 int (*apply)(void *, tarn_egraph *, const tarn_eg_match *, uint32_t *)) {
   lab_start_rule(&m->l);
   tarn_eg_root lhs = {TARN_NONE, lab_pat(&m->l, left)};
-  tarn_eg_rule r = {.name = name, .id = m->l.next_id++, .lhs = &lhs, .n_lhs = 1, .conditions = c, .n_conditions = n,
-                    .apply = apply, .user = m};
+  tarn_eg_rule r = {.name = name,
+                    .id = m->l.next_id++,
+                    .lhs = &lhs,
+                    .n_lhs = 1,
+                    .conditions = c,
+                    .n_conditions = n,
+                    .apply = apply,
+                    .user = m};
   tarn_eg_rules_add(m->l.rules, &r);
 }
 
@@ -181,7 +187,8 @@ static inline void lam_load_rules(lam *m) {
   lab *l = &m->l;
   const tarn_eg_condition differ = {lam_differ, m, 0}, constant = {lam_is_const, m, 1u << LAM_CONST},
                           same = {lam_same_branches, m, TARN_EG_READS_GRAPH};
-  const tarn_eg_condition no[2] = {differ, {lam_no_capture, m, 1u << LAM_FREE}}, yes[2] = {differ, {lam_captures, m, 1u << LAM_FREE}};
+  const tarn_eg_condition no[2] = {differ, {lam_no_capture, m, 1u << LAM_FREE}},
+                          yes[2] = {differ, {lam_captures, m, 1u << LAM_FREE}};
   lab_rule(l, "if-true", "(if true ?then ?else)", "?then");
   lab_rule(l, "if-false", "(if false ?then ?else)", "?else");
   lam_function(m, "if-branches", "(if (= (var ?x) ?e) ?then ?else)", NULL, 0, lam_branches);
@@ -207,7 +214,8 @@ static inline bool lam_open(lam *m, const char *start, const char *goal) {
   if (!lab_open(&m->l, NULL)) return false;
   memset(&m->sets, 0, sizeof m->sets);
   lam_intern(&m->sets, 0);
-  tarn_eg_analysis a[2] = {{"constant", m, lam_const, lam_const_join, lam_const_modify}, {"free", m, lam_free, lam_free_join, NULL}};
+  tarn_eg_analysis a[2] = {{"constant", m, lam_const, lam_const_join, lam_const_modify},
+                           {"free", m, lam_free, lam_free_join, NULL}};
   for (int i = 0; i < 2; i++)
     if (tarn_eg_add_analysis(m->l.g, &a[i]) == TARN_NONE) return false;
   lam_load_rules(m);

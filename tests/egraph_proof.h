@@ -16,9 +16,7 @@ typedef struct judge {
   uint32_t n_bound;
 } judge;
 
-static inline const char *judge_op(const judge *j, uint32_t term) {
-  return j->l->name[tarn_eg_proof_term(j->p, term).op];
-}
+static inline const char *judge_op(const judge *j, uint32_t term) { return j->l->name[tarn_eg_proof_term(j->p, term).op]; }
 
 /* Matches text at *s against a term; binds variables. */
 static inline bool judge_match(judge *j, const char **s, uint32_t term) {
@@ -77,8 +75,7 @@ static inline uint32_t judge_proof(judge *j) {
     uint32_t at = l.from;
     for (uint32_t k = l.first; k < l.first + l.n; k++) {
       tarn_eg_step s = tarn_eg_proof_step(j->p, k);
-      bool ok = s.before == at &&
-                (s.rule == TARN_EG_RULE_CONGRUENCE ? judge_congruence(j, &s, i) : judge_rule(j, &s));
+      bool ok = s.before == at && (s.rule == TARN_EG_RULE_CONGRUENCE ? judge_congruence(j, &s, i) : judge_rule(j, &s));
       if (!ok) return i;
       at = s.after;
     }

@@ -19,8 +19,7 @@ static int64_t flat_of(const tarn_type *t, const int64_t *x) {
 }
 
 /* The value at index x of the result of node n over kid k, for the operators that pick elements. */
-static tarn_value pick(const tarn_node *n, const tarn_payload *p, const tarn_type *t,
-                       const naive *k, const int64_t *x) {
+static tarn_value pick(const tarn_node *n, const tarn_payload *p, const tarn_type *t, const naive *k, const int64_t *x) {
   int64_t y[TARN_MAX_DIMS] = {0};
   const tarn_type *in = k->t;
   uint32_t axis = p->n ? (uint32_t)p->ints[0] : 0, nc = (uint32_t)(in->n - in->ns);
@@ -33,9 +32,7 @@ static tarn_value pick(const tarn_node *n, const tarn_payload *p, const tarn_typ
     for (uint32_t j = 0; j < nc; j++)
       y[in->ns + j] = x[in->ns + j] * p->ints[nc + j] + x[in->ns + nc + j] * p->ints[2 * nc + j];
     break;
-  case TARN_OP_SLICE:
-    y[axis] = p->ints[1] + x[axis] * p->ints[3];
-    break;
+  case TARN_OP_SLICE: y[axis] = p->ints[1] + x[axis] * p->ints[3]; break;
   case TARN_OP_PAD:
     y[axis] = x[axis] - p->ints[1];
     if (y[axis] < 0 || y[axis] >= in->dim[axis]) return tarn_fx_eval(L, p->value, NULL, NULL, mode);
@@ -45,11 +42,9 @@ static tarn_value pick(const tarn_node *n, const tarn_payload *p, const tarn_typ
       if (in->dim[i] == 1) y[i] = 0;
     break;
   case TARN_OP_VIEW:
-    if (!tarn_map_apply(L, p->id, x, y))
-      return tarn_fx_eval(L, tarn_imap_get(L, p->id)->fill, NULL, NULL, mode);
+    if (!tarn_map_apply(L, p->id, x, y)) return tarn_fx_eval(L, tarn_imap_get(L, p->id)->fill, NULL, NULL, mode);
     break;
-  default: /* the order of the elements stays */
-    return k->v[flat_of(t, x)];
+  default: /* the order of the elements stays */ return k->v[flat_of(t, x)];
   }
   return k->v[flat_of(in, y)];
 }
@@ -62,8 +57,7 @@ static tarn_value concat(const tarn_payload *p, const naive *k, const int64_t *x
 }
 
 /* Element x of pair or cartProd: of side x[ns], at (shared, that side's, compute) dims. */
-static tarn_value product_at(const tarn_node *n, const tarn_payload *p, const tarn_type *t,
-                             const naive *k, const int64_t *x) {
+static tarn_value product_at(const tarn_node *n, const tarn_payload *p, const tarn_type *t, const naive *k, const int64_t *x) {
   int64_t y[TARN_MAX_DIMS];
   uint32_t side = (uint32_t)x[t->ns], at = 0;
   uint32_t shared = n->op == TARN_OP_PAIR ? k[0].t->ns : (uint32_t)p->ints[0];
@@ -104,17 +98,13 @@ static void fold_step(fold *f, tarn_value x) {
   tarn_value next[TARN_MAX_STATE];
   f->state[f->r->ns] = x;
   f->state[f->r->ns + 1].i = f->count++;
-  for (uint32_t i = 0; i < f->r->ns; i++)
-    next[i] = tarn_fx_eval(L, f->r->step[i], f->state, f->type, mode);
+  for (uint32_t i = 0; i < f->r->ns; i++) next[i] = tarn_fx_eval(L, f->r->step[i], f->state, f->type, mode);
   memcpy(f->state, next, f->r->ns * sizeof *next);
 }
-static tarn_value fold_end(const fold *f) {
-  return tarn_fx_eval(L, f->r->result, f->state, f->type, mode);
-}
+static tarn_value fold_end(const fold *f) { return tarn_fx_eval(L, f->r->result, f->state, f->type, mode); }
 
 /* Result x of a compute whose operands stand in k. */
-static tarn_value compute(const tarn_func *f, const tarn_type *t, const naive *k,
-                          const int64_t *x) {
+static tarn_value compute(const tarn_func *f, const tarn_type *t, const naive *k, const int64_t *x) {
   const tarn_type *in = k[0].t;
   tarn_value h[64];
   tarn_dtype ty[64];
@@ -173,36 +163,26 @@ static tarn_value systolic(const tarn_type *t, const naive *k, uint32_t n, const
   return tarn_fx_eval(L, add, h, ty, mode);
 }
 
-static tarn_value leaf(const tarn_node *n, const tarn_payload *p, const tarn_type *t,
-                       const int64_t *x) {
+static tarn_value leaf(const tarn_node *n, const tarn_payload *p, const tarn_type *t, const int64_t *x) {
   const tarn_tensor *v = p->tensor;
   for (uint32_t i = 0; n->op == TARN_OP_INPUT && i < ngiven; i++)
     if (!strcmp(given[i].name, p->name)) v = given[i].value;
   return tarn_tensor_get(v, flat_of(t, x));
 }
 
-static tarn_value element(const tarn_node *n, const tarn_payload *p, const tarn_type *t,
-                          const naive *k, const int64_t *x) {
+static tarn_value element(const tarn_node *n, const tarn_payload *p, const tarn_type *t, const naive *k, const int64_t *x) {
   switch (n->op) {
   case TARN_OP_INPUT:
-  case TARN_OP_CONST:
-    return leaf(n, p, t, x);
-  case TARN_OP_CONCAT:
-    return concat(p, k, x);
+  case TARN_OP_CONST: return leaf(n, p, t, x);
+  case TARN_OP_CONCAT: return concat(p, k, x);
   case TARN_OP_PAIR:
-  case TARN_OP_CART_PROD:
-    return product_at(n, p, t, k, x);
-  case TARN_OP_COMPUTE:
-    return compute(tarn_fn_get(L, p->id), t, k, x);
-  case TARN_OP_FOLD:
-    return fold_at(p, k, x);
-  case TARN_OP_GATHER:
-    return gather(p, k, x);
+  case TARN_OP_CART_PROD: return product_at(n, p, t, k, x);
+  case TARN_OP_COMPUTE: return compute(tarn_fn_get(L, p->id), t, k, x);
+  case TARN_OP_FOLD: return fold_at(p, k, x);
+  case TARN_OP_GATHER: return gather(p, k, x);
   case TARN_OP_SYSTOLIC:
-  case TARN_OP_SYSTOLIC_ACC:
-    return systolic(t, k, n->n, x);
-  default:
-    return pick(n, p, t, k, x);
+  case TARN_OP_SYSTOLIC_ACC: return systolic(t, k, n->n, x);
+  default: return pick(n, p, t, k, x);
   }
 }
 

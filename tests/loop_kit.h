@@ -6,12 +6,15 @@
 
 #define KIT_IN 12
 typedef struct loop_case {
-  tarn_ksig sig;                 /* as made; the canonical one is a copy of it */
-  tarn_tensor *mem[KIT_IN];      /* flat memory of the children: whole numbers, so that no order of a sum matters */
+  tarn_ksig sig;            /* as made; the canonical one is a copy of it */
+  tarn_tensor *mem[KIT_IN]; /* flat memory of the children: whole numbers, so that no order of a sum matters */
 } loop_case;
 
 /* ---- spaces and coordinates ---- */
-typedef struct space { uint32_t n, nacc; int64_t dim[TARN_MAX_DIMS]; } space;
+typedef struct space {
+  uint32_t n, nacc;
+  int64_t dim[TARN_MAX_DIMS];
+} space;
 
 static inline uint32_t axis_of(const space *s, uint32_t d) { return tarn_ix_var(L, d, s->dim); }
 /* A coordinate over dims [0, n); affine: without divisions, never below 0. */
@@ -186,8 +189,11 @@ static inline void random_staged(loop_case *c) {
         read[r] = (tarn_read){true, from, random_map(&s, over, st[from].nown, st[from].own, true, below(2))};
       else read[r] = random_read(c, &s, over, below(2));
     }
-    st[i] = (tarn_stage){.nown = (uint8_t)(s.nacc - depth), .nred = (uint8_t)(s.n - s.nacc), .read = read,
-                         .out = i + 1 == nstage || below(3) == 0, .space = TARN_NONE};
+    st[i] = (tarn_stage){.nown = (uint8_t)(s.nacc - depth),
+                         .nred = (uint8_t)(s.n - s.nacc),
+                         .read = read,
+                         .out = i + 1 == nstage || below(3) == 0,
+                         .space = TARN_NONE};
     memcpy(st[i].own, s.dim + depth, st[i].nown * sizeof *s.dim);
     memcpy(st[i].red, s.dim + s.nacc, st[i].nred * sizeof *s.dim);
     st[i].fn = random_fn(nops, nepi, reduces, below(4) == 0);

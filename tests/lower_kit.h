@@ -32,8 +32,16 @@ static inline const tarn_hw *kit_host(tarn_ctx *cx) {
   char *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
   tarn_hw *h = TARN_NEW(cx, tarn_hw);
   bool wide = strstr(features, "+avx512f") != NULL, avx = strstr(features, "+avx2") != NULL;
-  *h = (tarn_hw){.name = "test", .kind = TARN_HW_CPU, .triple = "", .cpu = tarn_strdup(cx, cpu), .clock = 2e9, .units = 2,
-                 .features = tarn_strdup(cx, features), .vector_bits = wide ? 512 : avx ? 256 : 128,
+  *h = (tarn_hw){.name = "test",
+                 .kind = TARN_HW_CPU,
+                 .triple = "",
+                 .cpu = tarn_strdup(cx, cpu),
+                 .clock = 2e9,
+                 .units = 2,
+                 .features = tarn_strdup(cx, features),
+                 .vector_bits = wide  ? 512
+                                : avx ? 256
+                                      : 128,
                  .vector_regs = wide ? 32 : 16};
   LLVMDisposeMessage(cpu);
   LLVMDisposeMessage(features);
@@ -45,12 +53,12 @@ typedef struct kit_case {
   uint32_t nest;
   uint32_t nin, nout;
   tarn_dtype in_type[8], out_type[4];
-  tarn_layout in[8], out[4];     /* over the children's dims; over shared ++ own of the output stages */
+  tarn_layout in[8], out[4]; /* over the children's dims; over shared ++ own of the output stages */
   bool constant[8];
   tarn_schedule *sched;
-  tarn_tensor *value[8];         /* logical, row-major */
+  tarn_tensor *value[8]; /* logical, row-major */
   tarn_tensor *want[4], *got[4];
-  bool exact;                    /* else within the tolerance */
+  bool exact; /* else within the tolerance */
 } kit_case;
 
 static inline tarn_tensor *kit_tensor(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim, double scale) {
@@ -87,16 +95,26 @@ static inline tarn_kprog *kit_program(tarn_lang *L, const tarn_hw *hw, kit_case 
   for (uint32_t k = 0; k < n; k++) {
     tarn_kernel *x = &p->ker[p->nker++];
     uint32_t *in = TARN_ARRAY(cx, uint32_t, 9), *out = TARN_ARRAY(cx, uint32_t, 5);
-    *x = (tarn_kernel){.name = tarn_format(cx, "k%u", k), .kind = TARN_K_NEST, .nest = c[k].nest, .nin = c[k].nin,
-                       .nout = c[k].nout, .in = in, .out = out, .in_layout = c[k].in, .out_layout = c[k].out,
+    *x = (tarn_kernel){.name = tarn_format(cx, "k%u", k),
+                       .kind = TARN_K_NEST,
+                       .nest = c[k].nest,
+                       .nin = c[k].nin,
+                       .nout = c[k].nout,
+                       .in = in,
+                       .out = out,
+                       .in_layout = c[k].in,
+                       .out_layout = c[k].out,
                        .sched = c[k].sched};
     for (uint32_t i = 0; i < c[k].nin + c[k].nout; i++) {
       bool is_in = i < c[k].nin;
       uint32_t o = i - c[k].nin, b = p->nbuf++;
       const tarn_layout *l = is_in ? &c[k].in[i] : &c[k].out[o];
       int64_t elems = tarn_layout_elems(l) + l->offset;
-      p->buf[b] = (tarn_buffer){.name = tarn_format(cx, "b%u", b), .dtype = is_in ? c[k].in_type[i] : c[k].out_type[o],
-                                .layout = tarn_layout_row_major(1, &elems), .parent = TARN_NONE, .kind = TARN_BUF_OUTPUT};
+      p->buf[b] = (tarn_buffer){.name = tarn_format(cx, "b%u", b),
+                                .dtype = is_in ? c[k].in_type[i] : c[k].out_type[o],
+                                .layout = tarn_layout_row_major(1, &elems),
+                                .parent = TARN_NONE,
+                                .kind = TARN_BUF_OUTPUT};
       if (!is_in) {
         out[o] = b, p->out[p->nout++] = b;
         continue;
@@ -160,7 +178,7 @@ typedef struct kit_eval {
   const tarn_nest *n;
   kit_case *c;
   tarn_mode mode;
-  tarn_tensor *local[16];        /* by stage */
+  tarn_tensor *local[16]; /* by stage */
   tarn_dtype type[16];
 } kit_eval;
 

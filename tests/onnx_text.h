@@ -27,12 +27,12 @@ typedef struct onnx_text {
 
 /* A message of protobuf-c's, initialised, and its place in a list that grows by one. */
 #define ONNX_NEW(t, T, init) ((T *)memcpy(tarn_new((t)->cx, sizeof(T)), &(T)init, sizeof(T)))
-#define ONNX_ADD(t, list, count, x)                                                                \
-  do {                                                                                             \
-    void **grown = tarn_new((t)->cx, ((count) + 1) * sizeof *grown);                               \
-    if (count) memcpy(grown, (list), (count) * sizeof *grown);                                     \
-    grown[(count)++] = (x);                                                                        \
-    (list) = (void *)grown;                                                                        \
+#define ONNX_ADD(t, list, count, x)                                                                                            \
+  do {                                                                                                                         \
+    void **grown = tarn_new((t)->cx, ((count) + 1) * sizeof *grown);                                                           \
+    if (count) memcpy(grown, (list), (count) * sizeof *grown);                                                                 \
+    grown[(count)++] = (x);                                                                                                    \
+    (list) = (void *)grown;                                                                                                    \
   } while (0)
 
 static inline void onnx_words(onnx_text *t, char *line) {
@@ -44,8 +44,10 @@ static inline void onnx_words(onnx_text *t, char *line) {
 }
 
 static inline int32_t onnx_type(const char *name) {
-  static const struct { const char *name; int32_t code; } types[] = {
-      {"f32", 1}, {"u8", 2}, {"i8", 3}, {"i32", 6}, {"i64", 7}, {"string", 8}, {"bool", 9}, {"f16", 10}, {"f64", 11}};
+  static const struct {
+    const char *name;
+    int32_t code;
+  } types[] = {{"f32", 1}, {"u8", 2}, {"i8", 3}, {"i32", 6}, {"i64", 7}, {"string", 8}, {"bool", 9}, {"f16", 10}, {"f64", 11}};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (strcmp(types[i].name, name) == 0) return types[i].code;
   return atoi(name);
@@ -65,7 +67,8 @@ static inline int64_t *onnx_numbers(onnx_text *t, const char *s, size_t *n) {
 static inline Onnx__TensorShapeProto *onnx_shape(onnx_text *t, const char *s) {
   Onnx__TensorShapeProto *shape = ONNX_NEW(t, Onnx__TensorShapeProto, ONNX__TENSOR_SHAPE_PROTO__INIT);
   while (*s && strcmp(s, "-") != 0) {
-    Onnx__TensorShapeProto__Dimension *d = ONNX_NEW(t, Onnx__TensorShapeProto__Dimension, ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
+    Onnx__TensorShapeProto__Dimension *d =
+        ONNX_NEW(t, Onnx__TensorShapeProto__Dimension, ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
     size_t len = strcspn(s, ",");
     char *word = tarn_strndup(t->cx, s, len), *end;
     d->dim_value = strtoll(word, &end, 10);
@@ -157,8 +160,8 @@ static inline void onnx_line(onnx_text *t) {
 }
 
 static inline uint8_t *onnx_model(tarn_ctx *cx, const char *text, size_t *size) {
-  onnx_text t = {.cx = cx, .model = ONNX__MODEL_PROTO__INIT, .graph = ONNX__GRAPH_PROTO__INIT,
-                 .opset = ONNX__OPERATOR_SET_ID_PROTO__INIT};
+  onnx_text t = {
+      .cx = cx, .model = ONNX__MODEL_PROTO__INIT, .graph = ONNX__GRAPH_PROTO__INIT, .opset = ONNX__OPERATOR_SET_ID_PROTO__INIT};
   t.opset.has_version = 1;
   t.opset.version = 17;
   for (const char *s = text; *s;) {

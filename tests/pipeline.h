@@ -48,8 +48,15 @@ static inline pipeline *pipeline_extract(tarn_program *p, const tarn_hw *hw, tar
   r->sat = tarn_saturate(p, rs, &so);
   uint32_t n = tarn_sat_roots(r->sat), *root = TARN_ARRAY(cx, uint32_t, n + 1);
   for (uint32_t i = 0; i < n; i++) root[i] = tarn_sat_root(r->sat, i);
-  tarn_kgraph_input in = {.L = p->L, .g = tarn_sat_egraph(r->sat), .type_of = pipeline_type, .is_constant = pipeline_constant,
-                          .left_out = pipeline_left_out, .user = r->sat, .nroot = n, .root = root, .program = p};
+  tarn_kgraph_input in = {.L = p->L,
+                          .g = tarn_sat_egraph(r->sat),
+                          .type_of = pipeline_type,
+                          .is_constant = pipeline_constant,
+                          .left_out = pipeline_left_out,
+                          .user = r->sat,
+                          .nroot = n,
+                          .root = root,
+                          .program = p};
   ko.hw = hw;
   r->kprog = tarn_extract(&in, &ko, &r->report, &r->picks);
   return r;

@@ -5,12 +5,19 @@
 #include "tests/rules_kit.h"
 
 #define NET_VALUES 64
-#define NET_ITEMS 16
-#define NET_MOST 2500 /* elements of a value */
+#define NET_ITEMS  16
+#define NET_MOST   2500 /* elements of a value */
 
-typedef struct net_value { char name[16]; uint32_t n; int64_t dim[TARN_MAX_DIMS]; } net_value;
+typedef struct net_value {
+  char name[16];
+  uint32_t n;
+  int64_t dim[TARN_MAX_DIMS];
+} net_value;
 /* A drawn operator: its lines, constants of its own before it. */
-typedef struct net_item { const char *text; uint32_t nin, nout, in[4], out[3]; } net_item;
+typedef struct net_item {
+  const char *text;
+  uint32_t nin, nout, in[4], out[3];
+} net_item;
 typedef struct net {
   tarn_ctx *cx;
   uint64_t seed;
@@ -135,12 +142,17 @@ static inline bool net_conv(net_op *o) {
   if (o->x->n < 3 || o->x->n > 5) return false;
   int64_t w[TARN_MAX_DIMS], stride[8], dilation[8], pads[8], group = net_divisor(o, o->x->dim[1]);
   w[0] = group * (1 + net_draw(o, group > 2 ? 2 : 5)), w[1] = o->x->dim[1] / group;
-  for (uint32_t i = 0; i < n; i++) w[2 + i] = net_draw(o, 3) ? 1 + net_draw(o, 4) : 1, pads[i] = net_draw(o, 6) ? 3 : w[2 + i] + 2;
+  for (uint32_t i = 0; i < n; i++)
+    w[2 + i] = net_draw(o, 3) ? 1 + net_draw(o, 4) : 1, pads[i] = net_draw(o, 6) ? 3 : w[2 + i] + 2;
   net_small(o, n, 3, stride), net_small(o, n, 2, dilation);
   const char *k = net_constant(o, "rand", n + 2, w), *bias = net_draw(o, 2) ? net_constant(o, "rand", 1, w) : "";
-  const char *pad = net_draw(o, 6) ? net_pads(o, n, pads) : net_draw(o, 2) ? " auto_pad=\"SAME_UPPER\"" : " auto_pad=\"SAME_LOWER\"";
-  net_node(o, "Conv", NET_FMT(o, "%s %s %s", o->x->name, k, bias),
-           NET_FMT(o, " group=%d%s%s%s", (int)group, net_list(o, "strides", n, stride), net_list(o, "dilations", n, dilation), pad), 1);
+  const char *pad = net_draw(o, 6)   ? net_pads(o, n, pads)
+                    : net_draw(o, 2) ? " auto_pad=\"SAME_UPPER\""
+                                     : " auto_pad=\"SAME_LOWER\"";
+  net_node(
+      o, "Conv", NET_FMT(o, "%s %s %s", o->x->name, k, bias),
+      NET_FMT(o, " group=%d%s%s%s", (int)group, net_list(o, "strides", n, stride), net_list(o, "dilations", n, dilation), pad),
+      1);
   return true;
 }
 
@@ -157,7 +169,8 @@ static inline bool net_conv_transpose(net_op *o) {
   const char *k = net_constant(o, "rand", n + 2, w), *bias = net_draw(o, 2) ? net_constant(o, "rand", 1, &m) : "";
   net_node(o, "ConvTranspose", NET_FMT(o, "%s %s %s", o->x->name, k, bias),
            NET_FMT(o, " group=%d%s%s%s%s", (int)group, net_list(o, "strides", n, stride), net_list(o, "dilations", n, dilation),
-                   net_pads(o, n, two), net_list(o, "output_padding", n, more)), 1);
+                   net_pads(o, n, two), net_list(o, "output_padding", n, more)),
+           1);
   return true;
 }
 
@@ -189,7 +202,9 @@ static inline bool net_gemm(net_op *o) {
   int64_t w[2] = {tb ? n : k, tb ? k : n}, c[2] = {net_draw(o, 2) ? m : 1, net_draw(o, 2) ? n : 1};
   const char *b = net_constant(o, "rand", 2, w), *plus = net_draw(o, 2) ? net_constant(o, "rand", 2, c) : "";
   net_node(o, "Gemm", NET_FMT(o, "%s %s %s", o->x->name, b, plus),
-           NET_FMT(o, " transA=%d transB=%d alpha=%s beta=%s", ta, tb, net_draw(o, 2) ? "1.0" : "0.5", net_draw(o, 2) ? "1.0" : "-2.0"), 1);
+           NET_FMT(o, " transA=%d transB=%d alpha=%s beta=%s", ta, tb, net_draw(o, 2) ? "1.0" : "0.5",
+                   net_draw(o, 2) ? "1.0" : "-2.0"),
+           1);
   return true;
 }
 
@@ -202,8 +217,8 @@ static inline bool net_binary(net_op *o) {
 }
 
 static inline bool net_unary(net_op *o) {
-  static const char *const op[] = {"Relu", "Sigmoid", "Tanh", "Erf", "HardSwish", "LeakyRelu", "Neg", "Abs", "Softplus", "Elu",
-                                   "HardSigmoid", "Relu", "Identity"};
+  static const char *const op[] = {"Relu", "Sigmoid",  "Tanh", "Erf",         "HardSwish", "LeakyRelu", "Neg",
+                                   "Abs",  "Softplus", "Elu",  "HardSigmoid", "Relu",      "Identity"};
   const char *name = op[net_draw(o, sizeof op / sizeof *op)];
   net_node(o, name, o->x->name, strcmp(name, "LeakyRelu") ? "" : " alpha=0.3", 1);
   return true;
@@ -225,7 +240,8 @@ static inline bool net_pool(net_op *o) {
   const char *more = most ? net_list(o, "dilations", n, dilation) : NET_FMT(o, " count_include_pad=%u", net_draw(o, 2));
   net_node(o, most ? "MaxPool" : "AveragePool", o->x->name,
            NET_FMT(o, "%s%s%s%s ceil_mode=%u", net_list(o, "kernel_shape", n, kernel), net_list(o, "strides", n, stride),
-                   net_pads(o, n, kernel), more, net_draw(o, 2)), 1);
+                   net_pads(o, n, kernel), more, net_draw(o, 2)),
+           1);
   return true;
 }
 
@@ -272,7 +288,8 @@ static inline uint32_t net_some(net_op *o, int64_t *axis) { /* of x's axes, at l
 }
 
 static inline bool net_reduce(net_op *o) {
-  static const char *const op[] = {"ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2", "ReduceL1", "ReduceSumSquare", "ReduceSum"};
+  static const char *const op[] = {"ReduceMean", "ReduceMax",       "ReduceMin", "ReduceL2",
+                                   "ReduceL1",   "ReduceSumSquare", "ReduceSum"};
   if (o->x->n < 1) return false;
   int64_t axis[TARN_MAX_DIMS];
   uint32_t n = net_some(o, axis), k = net_draw(o, 8), keep = net_draw(o, 2);
@@ -322,7 +339,8 @@ static inline bool net_slice(net_op *o) {
   int64_t axis[TARN_MAX_DIMS], from[TARN_MAX_DIMS], to[TARN_MAX_DIMS], step[TARN_MAX_DIMS];
   uint32_t n = net_some(o, axis);
   for (uint32_t i = 0; i < n; i++) {
-    int64_t d = o->x->dim[axis[i] < 0 ? axis[i] + o->x->n : axis[i]], a = net_draw(o, (uint32_t)d), b = net_draw(o, (uint32_t)d);
+    int64_t d = o->x->dim[axis[i] < 0 ? axis[i] + o->x->n : axis[i]], a = net_draw(o, (uint32_t)d),
+            b = net_draw(o, (uint32_t)d);
     step[i] = 1 + (int64_t)(net_draw(o, 3) == 0) * net_draw(o, 3);
     from[i] = a < b ? a : b, to[i] = net_draw(o, 3) ? (a < b ? b : a) + 1 : 1000;
     if (net_draw(o, 3)) continue;
@@ -384,7 +402,8 @@ static inline bool net_repeat(net_op *o) { /* Expand and Tile */
   uint32_t n = o->x->n;
   bool tile = net_draw(o, 2);
   if (n < 1 || n > 5) return false;
-  for (uint32_t i = 0; i < n; i++) by[i] = tile ? 1 + (net_draw(o, 3) == 0) * net_draw(o, 3) : o->x->dim[i] == 1 ? 1 + net_draw(o, 4) : o->x->dim[i];
+  for (uint32_t i = 0; i < n; i++)
+    by[i] = tile ? 1 + (net_draw(o, 3) == 0) * net_draw(o, 3) : o->x->dim[i] == 1 ? 1 + net_draw(o, 4) : o->x->dim[i];
   if (!tile && net_draw(o, 3) == 0) memmove(by + 1, by, n * sizeof *by), by[0] = 1 + net_draw(o, 3), n++;
   net_node(o, tile ? "Tile" : "Expand", NET_FMT(o, "%s %s", o->x->name, net_ints(o, n, by)), "", 1);
   return true;
@@ -413,7 +432,8 @@ static inline bool net_gather(net_op *o) {
 }
 
 static inline bool net_resize(net_op *o) {
-  static const char *const mode[] = {"nearest", "linear"}, *const where[] = {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"};
+  static const char *const mode[] = {"nearest", "linear"}, *const where[] = {"half_pixel", "asymmetric", "align_corners",
+                                                                             "pytorch_half_pixel"};
   if (o->x->n < 3 || o->x->n > 5) return false;
   int64_t size[TARN_MAX_DIMS];
   for (uint32_t i = 0; i < o->x->n; i++) {
@@ -422,7 +442,8 @@ static inline bool net_resize(net_op *o) {
   }
   net_node(o, "Resize", NET_FMT(o, "%s _ _ %s", o->x->name, net_ints(o, o->x->n, size)),
            NET_FMT(o, " mode=\"%s\" coordinate_transformation_mode=\"%s\"%s", mode[net_draw(o, 2)], where[net_draw(o, 4)],
-                   net_draw(o, 2) ? " nearest_mode=\"floor\"" : ""), 1);
+                   net_draw(o, 2) ? " nearest_mode=\"floor\"" : ""),
+           1);
   return true;
 }
 
@@ -438,7 +459,8 @@ static inline bool net_depth(net_op *o) {
 static inline bool net_where(net_op *o) {
   const char *mark = net_name(o, "k");
   tarn_buf_fmt(&o->b, "init %s f32 1 : 0.2137\n", mark);
-  const char *y = net_other(o, "rand"), *c = net_step(o, net_draw(o, 2) ? "Less" : "Greater", NET_FMT(o, "%s %s", net_draw(o, 2) ? o->x->name : y, mark), "");
+  const char *y = net_other(o, "rand"), *c = net_step(o, net_draw(o, 2) ? "Less" : "Greater",
+                                                      NET_FMT(o, "%s %s", net_draw(o, 2) ? o->x->name : y, mark), "");
   net_node(o, "Where", NET_FMT(o, "%s %s %s", c, o->x->name, y), "", 1);
   return true;
 }
@@ -452,7 +474,8 @@ static inline bool net_cumulate(net_op *o) {
 
 /* Through whole numbers or f64 and back. */
 static inline bool net_cast(net_op *o) {
-  static const char *const fn[] = {"Add", "Mul", "Max", "Sub", "Div", "Neg", "Abs", "ReduceSum", "ReduceMax", "CumSum", "Transpose"};
+  static const char *const fn[] = {"Add", "Mul",       "Max",       "Sub",    "Div",      "Neg",
+                                   "Abs", "ReduceSum", "ReduceMax", "CumSum", "Transpose"};
   static const uint32_t to[] = {6, 7, 11};
   if (o->x->n < 1) return false;
   const char *k = net_name(o, "k"), *lo = net_name(o, "k"), *hi = net_name(o, "k"), *three = net_int(o, 3);
@@ -501,7 +524,9 @@ static inline bool net_whole(net_op *o) {
   else if (what == 4) net_node(o, "LRN", x, NET_FMT(o, " size=%u alpha=0.5 beta=0.75 bias=1.0", 1 + net_draw(o, 4)), 1);
   else if (what == 5) net_node(o, "LpNormalization", x, NET_FMT(o, " axis=%u p=%u", axis, 1 + net_draw(o, 2)), 1);
   else if (what == 6) net_node(o, "ReduceLogSumExp", x, NET_FMT(o, " axes=%u, keepdims=%u", axis, net_draw(o, 2)), 1);
-  else net_node(o, "Einsum", NET_FMT(o, "%s %s", x, x), net_draw(o, 2) ? " equation=\"...i,...j->...ij\"" : " equation=\"...i,...i->...\"", 1);
+  else
+    net_node(o, "Einsum", NET_FMT(o, "%s %s", x, x),
+             net_draw(o, 2) ? " equation=\"...i,...j->...ij\"" : " equation=\"...i,...i->...\"", 1);
   return true;
 }
 
@@ -563,7 +588,8 @@ static inline bool net_taps(net_op *o) {
   const char *sum = NULL, *at = net_int(o, axis);
   int64_t step = 1 + net_draw(o, 2);
   for (uint32_t i = 0; i < taps; i++) {
-    const char *from = net_int(o, i), *to = net_int(o, d - taps + 1 + i), *by = net_int(o, step), *k = net_constant(o, "rand", 2, w);
+    const char *from = net_int(o, i), *to = net_int(o, d - taps + 1 + i), *by = net_int(o, step),
+               *k = net_constant(o, "rand", 2, w);
     const char *t = net_step(o, "Slice", NET_FMT(o, "%s %s %s %s %s", o->x->name, from, to, at, by), "");
     t = net_step(o, "MatMul", NET_FMT(o, "%s %s", t, k), "");
     sum = sum ? net_step(o, "Add", NET_FMT(o, "%s %s", net_draw(o, 2) ? sum : t, sum), "") : t;
@@ -575,16 +601,22 @@ static inline bool net_taps(net_op *o) {
 
 typedef bool net_writer(net_op *o);
 static net_writer *const net_ops[] = {
-    net_conv,   net_conv,   net_conv,    net_conv_transpose, net_matmul, net_matmul,  net_gemm,   net_binary, net_binary,    net_binary,
-    net_binary, net_unary,  net_unary,   net_unary,          net_clip,   net_pool,    net_pool,   net_norm,   net_norm,      net_layer_norm,
-    net_softmax, net_reduce, net_reduce, net_reshape,        net_reshape, net_transpose, net_transpose, net_slice, net_slice, net_split,
-    net_concat, net_concat, net_pad,     net_repeat,         net_squeeze, net_gather, net_resize, net_depth,  net_where,     net_global_pool, net_cumulate,
-    net_affine, net_affine, net_affine, net_twins, net_twins, net_attention, net_taps,
-    net_cast,   net_logic,  net_whole,   net_whole};
+    net_conv,     net_conv,      net_conv,      net_conv_transpose, net_matmul,  net_matmul, net_gemm,      net_binary,
+    net_binary,   net_binary,    net_binary,    net_unary,          net_unary,   net_unary,  net_clip,      net_pool,
+    net_pool,     net_norm,      net_norm,      net_layer_norm,     net_softmax, net_reduce, net_reduce,    net_reshape,
+    net_reshape,  net_transpose, net_transpose, net_slice,          net_slice,   net_split,  net_concat,    net_concat,
+    net_pad,      net_repeat,    net_squeeze,   net_gather,         net_resize,  net_depth,  net_where,     net_global_pool,
+    net_cumulate, net_affine,    net_affine,    net_affine,         net_twins,   net_twins,  net_attention, net_taps,
+    net_cast,     net_logic,     net_whole,     net_whole};
 
 /* ---------------------------------------------------------------- drawing */
 
-typedef struct net_import { net *g; const char *text; const net_item *it; bool ok; } net_import;
+typedef struct net_import {
+  net *g;
+  const char *text;
+  const net_item *it;
+  bool ok;
+} net_import;
 
 static inline void net_shapes(tarn_ctx *cx, void *arg) {
   net_import *m = arg;
@@ -629,7 +661,8 @@ static inline void net_inputs(net *g) {
     if (i && net_below(g, 2)) memcpy(v->dim, g->v[0].dim, sizeof v->dim), v->n = g->v[0].n;
     else do {
         v->n = net_below(g, 4) ? 3 + net_below(g, 3) : 1 + net_below(g, 3);
-        for (uint32_t d = 0; d < v->n; d++) v->dim[d] = net_below(g, 4) ? 1 + net_below(g, d == 0 ? 2 : net_below(g, 6) ? 9 : 34) : 1;
+        for (uint32_t d = 0; d < v->n; d++)
+          v->dim[d] = net_below(g, 4) ? 1 + net_below(g, d == 0 ? 2 : net_below(g, 6) ? 9 : 34) : 1;
       } while (net_size(v) > 800);
     snprintf(v->name, sizeof v->name, "x%u", i);
     g->given[g->nv++] = true;

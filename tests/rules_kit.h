@@ -133,7 +133,8 @@ static inline void kit_check(kit_classes *k) {
   for (bool again = true; again;) {
     again = false;
     for (uint32_t c = tarn_eg_next_class(k->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(k->g, c))
-      for (uint32_t n = tarn_eg_next_node(k->g, c, TARN_NONE); n != TARN_NONE && !k->value[c]; n = tarn_eg_next_node(k->g, c, n))
+      for (uint32_t n = tarn_eg_next_node(k->g, c, TARN_NONE); n != TARN_NONE && !k->value[c];
+           n = tarn_eg_next_node(k->g, c, n))
         if (tarn_eg_node_at(k->g, n).op != TARN_OP_NTH && (k->value[c] = kit_node(k, n))) again = true;
   }
   for (uint32_t c = tarn_eg_next_class(k->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(k->g, c))
@@ -168,8 +169,8 @@ static inline uint32_t kit_kernels(tarn_saturation *s, uint32_t root) {
     for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
       for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, c, n)) {
         tarn_eg_node x = tarn_eg_node_at(g, n);
-        uint32_t sum = x.op == TARN_OP_NEST || x.op == TARN_OP_COMPUTE || x.op == TARN_OP_MATERIALISE || x.op == TARN_OP_OPAQUE ||
-                       x.op == TARN_OP_GATHER;
+        uint32_t sum = x.op == TARN_OP_NEST || x.op == TARN_OP_COMPUTE || x.op == TARN_OP_MATERIALISE ||
+                       x.op == TARN_OP_OPAQUE || x.op == TARN_OP_GATHER;
         for (uint32_t i = 0; i < x.n && sum < 1u << 20; i++) sum += cost[tarn_eg_find(g, x.kids[i])];
         if (tarn_sat_is_const(s, c)) sum = 0;
         if (sum < cost[c]) cost[c] = sum, again = true;

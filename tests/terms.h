@@ -12,17 +12,13 @@
 static tarn_ctx *cx;
 static tarn_lang *L;
 
-static inline void make_lang(tarn_ctx *c, void *arg) {
-  *(tarn_lang **)arg = tarn_lang_new(c);
-}
+static inline void make_lang(tarn_ctx *c, void *arg) { *(tarn_lang **)arg = tarn_lang_new(c); }
 
 static inline void setup(void) {
   cx = tarn_ctx_new(NULL);
   ck_assert_int_eq(tarn_protect(cx, make_lang, &L), TARN_OK);
 }
-static inline void teardown(void) {
-  tarn_ctx_free(cx);
-}
+static inline void teardown(void) { tarn_ctx_free(cx); }
 
 /* Runs fn protected; it must succeed. */
 static inline void must(tarn_fn *fn, void *arg) {
@@ -36,13 +32,9 @@ static inline uint64_t next_random(uint64_t *s) {
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
   return z ^ (z >> 31);
 }
-static inline uint32_t below(uint64_t *s, uint32_t n) {
-  return (uint32_t)(next_random(s) % n);
-}
+static inline uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)(next_random(s) % n); }
 
-static inline const tarn_sx *read1(tarn_ctx *c, const char *text) {
-  return tarn_sx_read(c, text, strlen(text), "t")->kid[0];
-}
+static inline const tarn_sx *read1(tarn_ctx *c, const char *text) { return tarn_sx_read(c, text, strlen(text), "t")->kid[0]; }
 
 static inline void parse_one(tarn_ctx *c, void *arg) {
   const char **io = arg;
@@ -52,12 +44,9 @@ static inline void parse_one(tarn_ctx *c, void *arg) {
   io[1] = b.p;
 }
 
-static inline tarn_dtype some_type(uint64_t *s) {
-  return (tarn_dtype)below(s, TARN_DTYPES);
-}
+static inline tarn_dtype some_type(uint64_t *s) { return (tarn_dtype)below(s, TARN_DTYPES); }
 
-static const double odd_numbers[] = {0.0, -0.0, 1,    -1,     0.5,   2,   3,
-                                     -7,  0.1,  1e30, -1e-30, 65504, 255, 1e300};
+static const double odd_numbers[] = {0.0, -0.0, 1, -1, 0.5, 2, 3, -7, 0.1, 1e30, -1e-30, 65504, 255, 1e300};
 
 static inline uint32_t some_const(uint64_t *s, tarn_dtype t) {
   if (tarn_dtype_is_float(t)) {
@@ -71,8 +60,7 @@ static inline uint32_t some_const(uint64_t *s, tarn_dtype t) {
 }
 
 /* An expression of type t over holes of the given types. */
-static inline uint32_t some_fx(uint64_t *s, tarn_dtype t, const tarn_dtype *holes, uint32_t n,
-                               int depth) {
+static inline uint32_t some_fx(uint64_t *s, tarn_dtype t, const tarn_dtype *holes, uint32_t n, int depth) {
   for (int tries = 0; depth > 0 && tries < 40; tries++) {
     uint32_t op = below(s, TARN_FX_COUNT), kid[3] = {0};
     tarn_dtype from = some_type(s), types[3] = {from, from, from}, out;
@@ -92,9 +80,7 @@ static inline uint32_t some_fx(uint64_t *s, tarn_dtype t, const tarn_dtype *hole
   return some_const(s, t);
 }
 
-static inline uint32_t fn_of(tarn_ctx *c, const char *text) {
-  return tarn_fn_parse(L, read1(c, text));
-}
+static inline uint32_t fn_of(tarn_ctx *c, const char *text) { return tarn_fn_parse(L, read1(c, text)); }
 
 /* ---------------------------------------------------------------- suites */
 typedef struct looped {

@@ -17,9 +17,11 @@ static const meaning meanings[] = {
     {{"((3 4) ()) f32", NULL}, "(compute reduceMax (windows (2) (1) (access 1 %a)))"},
     {{"((2 3) ()) f32", "((2 2) ()) f32"}, "(concat 1 %a %b)"},
     {{"((2 3) ()) f32", "((3 4) ()) f32"}, "(systolicArray 3 4 (access 1 %a) (access 0 %b))"},
-    {{"((2 3) ()) f32", "((3 4) ()) f32", "((2 4) ()) f32"}, "(systolicArrayAcc 3 4 (access 1 %a) (access 0 %b) (access 2 %c))"},
+    {{"((2 3) ()) f32", "((3 4) ()) f32", "((2 4) ()) f32"},
+     "(systolicArrayAcc 3 4 (access 1 %a) (access 0 %b) (access 2 %c))"},
     {{"((2 4) ()) f32", NULL},
-     "(nest (stages (children 1) (shared 2) (split 1) (stage (own) (reduce 4) reduceMax (child 0 (index ((2) (4)) (2 4) (d0 d1))))"
+     "(nest (stages (children 1) (shared 2) (split 1) (stage (own) (reduce 4) reduceMax (child 0 (index ((2) (4)) (2 4) (d0 "
+     "d1))))"
      " (stage (own 4) (reduce) (map (exp (sub $0 $1))) (child 0 (index ((2 4) ()) (2 4) (d0 d1)))"
      " (stage 0 (index ((2 4) ()) () ())) out)) (access 1 %a))"},
     {{"((6) ()) i8", NULL}, "(compute (map (cast i32 $0)) (materialise (reshape ((2 3) ()) %a)))"},
@@ -58,7 +60,8 @@ static uint32_t over(const tarn_type *t, uint32_t ns, const int64_t *s) {
   return tarn_type_tensor(L, t->dtype, ns, ns + t->n, dim);
 }
 static tarn_term call(const char *name, uint32_t ntheta, int64_t theta, uint32_t type, const tarn_term *kid, uint32_t n) {
-  uint32_t p = tarn_payload_intern(L, &(tarn_payload){.kind = TARN_P_CALL, .name = name, .n = ntheta, .ints = &theta, .type = type});
+  uint32_t p =
+      tarn_payload_intern(L, &(tarn_payload){.kind = TARN_P_CALL, .name = name, .n = ntheta, .ints = &theta, .type = type});
   return tarn_mk(L, TARN_OP_CALL, p, kid, n);
 }
 static tarn_tensor *values(tarn_ctx *c, const tarn_type *t, uint64_t *seed) {
@@ -119,7 +122,8 @@ static const meaning chain = {{"((4) ()) i32", "((4) ()) i32"}, "(compute (map (
 static void define_chain(tarn_ctx *c, void *arg) {
   job *j = arg;
   define(c, j);
-  tarn_call_def d = {.name = "m.acc", .nin = 2, .in = j->in, .meaning = j->body, .acc = true, .start = tarn_fx_iconst(L, TARN_I32, 5)};
+  tarn_call_def d = {
+      .name = "m.acc", .nin = 2, .in = j->in, .meaning = j->body, .acc = true, .start = tarn_fx_iconst(L, TARN_I32, 5)};
   tarn_call_define(L, &d);
 }
 static void steps(tarn_ctx *c, void *arg) {
@@ -127,9 +131,14 @@ static void steps(tarn_ctx *c, void *arg) {
   job *j = arg;
   for (uint32_t given = 0; given < 2; given++)
     for (uint32_t r = 0; r <= 2; r++) {
-      tarn_term kid[] = {tarn_input(L, tarn_format(c, "A%u", r), tarn_type_tensor(L, TARN_I32, 1 + r, 2 + r, r == 2 ? dims : r ? (int64_t[]){2, 3, 4} : (int64_t[]){2, 4})),
+      tarn_term kid[] = {tarn_input(L, tarn_format(c, "A%u", r),
+                                    tarn_type_tensor(L, TARN_I32, 1 + r, 2 + r,
+                                                     r == 2 ? dims
+                                                     : r    ? (int64_t[]){2, 3, 4}
+                                                            : (int64_t[]){2, 4})),
                          tarn_input(L, "P", tarn_type_tensor(L, TARN_I32, 1, 2, (int64_t[]){2, 4}))};
-      tarn_binding in[] = {{tarn_format(c, "A%u", r), values(c, tarn_term_type(L, kid[0]), &j->seed)}, {"P", values(c, tarn_term_type(L, kid[1]), &j->seed)}};
+      tarn_binding in[] = {{tarn_format(c, "A%u", r), values(c, tarn_term_type(L, kid[0]), &j->seed)},
+                           {"P", values(c, tarn_term_type(L, kid[1]), &j->seed)}};
       tarn_term t = call("m.acc", r > 0, r, tarn_term_get(L, kid[1])->type, kid, 1 + given);
       const tarn_tensor *y = value_of(t, in, 2);
       int64_t n = r == 2 ? 6 : r ? 3 : 1;
@@ -150,19 +159,19 @@ END_TEST
 
 /* ---------------------------------------------------------------- refusals */
 static const char *const refused[] = {
-    "(call m.acc () ((i32 ((2) (5)))) (input x ((2) (4)) i32))",                                  /* another result */
-    "(call m.acc () ((f32 ((2) (4)))) (input x ((2) (4)) i32))",                                  /* of another type */
-    "(call m.acc () ((i32 ((2) (4)))) (input x ((2) (4)) i8))",                                   /* an operand of another type */
-    "(call m.acc () ((i32 ((2) (4)))) (input x ((2 4) ()) i32))",                                 /* split elsewhere */
-    "(call m.acc () ((i32 ((3) (4)))) (input x ((2) (4)) i32))",                                  /* another S */
-    "(call m.acc (1) ((i32 ((2) (4)))) (input x ((2) (4)) i32))",                                 /* no dim for the steps */
-    "(call m.acc (1 1) ((i32 (() (4)))) (input x ((2) (4)) i32))",                                /* two integers */
-    "(call m.acc (-1) ((i32 ((2) (4)))) (input x ((2) (4)) i32))",                                /* a negative one */
-    "(call m.acc () ((i32 ((2) (4)))) (input x ((2) (4)) i32) (input p ((2 1) (4)) i32))",        /* the accumulator's S */
+    "(call m.acc () ((i32 ((2) (5)))) (input x ((2) (4)) i32))",                           /* another result */
+    "(call m.acc () ((f32 ((2) (4)))) (input x ((2) (4)) i32))",                           /* of another type */
+    "(call m.acc () ((i32 ((2) (4)))) (input x ((2) (4)) i8))",                            /* an operand of another type */
+    "(call m.acc () ((i32 ((2) (4)))) (input x ((2 4) ()) i32))",                          /* split elsewhere */
+    "(call m.acc () ((i32 ((3) (4)))) (input x ((2) (4)) i32))",                           /* another S */
+    "(call m.acc (1) ((i32 ((2) (4)))) (input x ((2) (4)) i32))",                          /* no dim for the steps */
+    "(call m.acc (1 1) ((i32 (() (4)))) (input x ((2) (4)) i32))",                         /* two integers */
+    "(call m.acc (-1) ((i32 ((2) (4)))) (input x ((2) (4)) i32))",                         /* a negative one */
+    "(call m.acc () ((i32 ((2) (4)))) (input x ((2) (4)) i32) (input p ((2 1) (4)) i32))", /* the accumulator's S */
     "(call m.acc () ((i32 ((2) (4)))) (input x ((2) (4)) i32) (input x ((2) (4)) i32) (input x ((2) (4)) i32))",
-    "(call m.acc () ((i32 ((2) (4))) (i32 ((2) (4)))) (input x ((2) (4)) i32))",                  /* two results */
-    "(call m.f () ((i32 ((2) (4)))) (input x ((2) (4)) i32))",                                    /* not an accumulator: both are needed */
-    "(call m.f (1) ((i32 (() (4)))) (input x ((2) (4)) i32) (input y ((2) (4)) i32))",            /* and no steps */
+    "(call m.acc () ((i32 ((2) (4))) (i32 ((2) (4)))) (input x ((2) (4)) i32))",       /* two results */
+    "(call m.f () ((i32 ((2) (4)))) (input x ((2) (4)) i32))",                         /* not an accumulator: both are needed */
+    "(call m.f (1) ((i32 (() (4)))) (input x ((2) (4)) i32) (input y ((2) (4)) i32))", /* and no steps */
 };
 static void parse(tarn_ctx *c, void *arg) { tarn_term_parse(L, read1(c, arg)); }
 START_TEST(ill_typed) {
@@ -171,7 +180,8 @@ START_TEST(ill_typed) {
   must(parse, (void *)(uintptr_t) "(call m.acc (1) ((i32 (() (4)))) (input x ((2) (4)) i32))");
   must(parse, (void *)(uintptr_t) "(call elsewhere (1 2) ((i32 (() (4)))) (input x ((2) (4)) i8))");
   ck_assert_msg(tarn_protect(cx, parse, (void *)(uintptr_t)refused[_i]) == TARN_BAD_INPUT, "accepted: %s", refused[_i]);
-  ck_assert_msg(strncmp(tarn_message(cx), "t:1:1: (call m.", 15) == 0 && !strchr(tarn_message(cx), '\n'), "%s", tarn_message(cx));
+  ck_assert_msg(strncmp(tarn_message(cx), "t:1:1: (call m.", 15) == 0 && !strchr(tarn_message(cx), '\n'), "%s",
+                tarn_message(cx));
 }
 END_TEST
 
@@ -180,7 +190,8 @@ static void evaluate(tarn_ctx *c, void *arg) {
   (void)arg;
 }
 START_TEST(definitions) {
-  job j = {.m = &chain}, other = {.m = &meanings[0]}, gather = {.m = &(meaning){{"((4) ()) f32", "((2) ()) i64"}, "(gather 0 %a %b)"}};
+  job j = {.m = &chain}, other = {.m = &meanings[0]},
+      gather = {.m = &(meaning){{"((4) ()) f32", "((2) ()) i64"}, "(gather 0 %a %b)"}};
   must(define, &j), must(define, &j); /* the same again */
   ck_assert_ptr_nonnull(tarn_call_find(L, "m.f"));
   ck_assert_ptr_null(tarn_call_find(L, "m.g"));

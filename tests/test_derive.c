@@ -18,49 +18,66 @@ typedef struct machine {
 } machine;
 
 static const machine machines[] = {
-    {"f32 product of 2x4x3", "(intrinsic u (meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b))))"
+    {"f32 product of 2x4x3",
+     "(intrinsic u (meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b))))"
      "(operand a (type f32) (dims 2 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) (dims 2 4)))",
      "dotProd", NULL, 0, 4, false},
-    {"rows of one operand as columns", "(intrinsic u (meaning (compute dotProd (cartProd (access 1 (transpose (1 0) ?a)) (access 1 (transpose (1 0) ?b)))))"
+    {"rows of one operand as columns",
+     "(intrinsic u (meaning (compute dotProd (cartProd (access 1 (transpose (1 0) ?a)) (access 1 (transpose (1 0) ?b)))))"
      "(operand a (type f32) (dims 3 2)) (operand b (type f32) (dims 3 4)) (operand y (type f32) (dims 2 4)))",
      "dotProd", NULL, 0, 4, false},
-    {"result transposed", "(intrinsic u (meaning (transpose (1 0) (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))))"
+    {"result transposed",
+     "(intrinsic u (meaning (transpose (1 0) (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))))"
      "(operand a (type f32) (dims 2 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) (dims 4 2)))",
      "dotProd", NULL, 0, 4, false},
-    {"operands in the other order", "(intrinsic u (meaning (compute dotProd (cartProd (access 1 ?b) (access 1 ?a))))"
+    {"operands in the other order",
+     "(intrinsic u (meaning (compute dotProd (cartProd (access 1 ?b) (access 1 ?a))))"
      "(operand a (type f32) (dims 2 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) (dims 4 2)))",
      "dotProd", NULL, 0, 4, false},
-    {"a fold of elementwise products", "(intrinsic u (meaning (fold sum 2 (compute (map (mul $0 $1) (tuple 2))"
+    {"a fold of elementwise products",
+     "(intrinsic u (meaning (fold sum 2 (compute (map (mul $0 $1) (tuple 2))"
      " (cartProd 0 (access 2 ?a) (access 2 ?a)))))"
-     "(operand a (type f32) (dims 2 2)) (operand y (type f32) (dims 2 2 2)))", "dotProd", NULL, 0, 1, false},
-    {"i8 to i32, accumulating, 1x16x16", "(intrinsic u (meaning (compute (epi " PLUS " " I8DOT ") (cartProd (access 1 ?a) (access 1 ?b)) ?c))"
+     "(operand a (type f32) (dims 2 2)) (operand y (type f32) (dims 2 2 2)))",
+     "dotProd", NULL, 0, 1, false},
+    {"i8 to i32, accumulating, 1x16x16",
+     "(intrinsic u (meaning (compute (epi " PLUS " " I8DOT ") (cartProd (access 1 ?a) (access 1 ?b)) ?c))"
      "(operand a (type i8) (dims 1 16)) (operand b (type i8) (dims 16 16)) (operand c (type i32) (dims 1 16)))",
      I8DOT, "(add $0 $1)", 0, 6, true},
-    {"i8 to i32, accumulating, 16x16x16", "(intrinsic u (meaning (compute (map (add $0 $1)) ?c (compute " I8DOT " (cartProd (access 1 ?a) (access 1 ?b)))))"
+    {"i8 to i32, accumulating, 16x16x16",
+     "(intrinsic u (meaning (compute (map (add $0 $1)) ?c (compute " I8DOT " (cartProd (access 1 ?a) (access 1 ?b)))))"
      "(operand a (type i8) (dims 16 16)) (operand b (type i8) (dims 16 16)) (operand c (type i32) (dims 16 16)))",
      I8DOT, "(add $0 $1)", 0, 6, true},
-    {"a systolic array", "(intrinsic u (meaning (systolicArray 3 4 (access 1 ?a) (access 0 ?b)))"
+    {"a systolic array",
+     "(intrinsic u (meaning (systolicArray 3 4 (access 1 ?a) (access 0 ?b)))"
      "(operand a (type f32) (dims 2 3)) (operand b (type f32) (dims 3 4)) (operand y (type f32) (dims 2 4)))",
      "dotProd", NULL, 0, 4, false},
-    {"an accumulating systolic array", "(intrinsic u (meaning (systolicArrayAcc 3 4 (access 1 ?a) (access 0 ?b) (access 2 ?c)))"
+    {"an accumulating systolic array",
+     "(intrinsic u (meaning (systolicArrayAcc 3 4 (access 1 ?a) (access 0 ?b) (access 2 ?c)))"
      "(operand a (type f32) (dims 2 3)) (operand b (type f32) (dims 3 4)) (operand c (type f32) (dims 2 4)))",
      "dotProd", "(add $0 $1)", 0, 6, false},
-    {"a row times a matrix", "(intrinsic u (meaning (compute dotProd (cartProd (access 0 ?a) (access 1 ?b))))"
+    {"a row times a matrix",
+     "(intrinsic u (meaning (compute dotProd (cartProd (access 0 ?a) (access 1 ?b))))"
      "(operand a (type f32) (dims 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) (dims 4)))",
      "dotProd", NULL, 0, 4, false},
-    {"dot products of lanes", "(intrinsic u (meaning (compute (epi " PLUS " " I8DOT ") (pair (access 1 ?a) (access 1 ?b)) ?c))"
+    {"dot products of lanes",
+     "(intrinsic u (meaning (compute (epi " PLUS " " I8DOT ") (pair (access 1 ?a) (access 1 ?b)) ?c))"
      "(operand a (type i8) (dims 8 4)) (operand b (type i8) (dims 8 4)) (operand c (type i32) (dims 8)))",
      I8DOT, "(add $0 $1)", 0, 6, true},
-    {"an outer product", "(intrinsic u (meaning (compute (map (add $2 (mul $0 $1))) (broadcast ((4 4) ()) (insertAxis 1 ?a))"
-     " (broadcast ((4 4) ()) (insertAxis 0 ?b)) ?c)) (operand a (type f32) (dims 4)) (operand b (type f32) (dims 4)) (operand c (type f32) (dims 4 4)))",
+    {"an outer product",
+     "(intrinsic u (meaning (compute (map (add $2 (mul $0 $1))) (broadcast ((4 4) ()) (insertAxis 1 ?a))"
+     " (broadcast ((4 4) ()) (insertAxis 0 ?b)) ?c)) (operand a (type f32) (dims 4)) (operand b (type f32) (dims 4)) (operand "
+     "c (type f32) (dims 4 4)))",
      "dotProd", NULL, 0, 1, false},
-    {"largest sum (max-plus)", "(intrinsic u (meaning (compute (red max (add $0 $1) (tuple 2)) (cartProd (access 1 ?a) (access 1 ?b))))"
+    {"largest sum (max-plus)",
+     "(intrinsic u (meaning (compute (red max (add $0 $1) (tuple 2)) (cartProd (access 1 ?a) (access 1 ?b))))"
      "(operand a (type f32) (dims 2 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) (dims 2 4)))",
      "(red max (add $0 $1) (tuple 2))", NULL, 0, 4, true},
-    {"multiply-add of 8", "(intrinsic u (meaning (compute (map (add $2 (mul $0 $1))) ?a ?b ?c))"
+    {"multiply-add of 8",
+     "(intrinsic u (meaning (compute (map (add $2 (mul $0 $1))) ?a ?b ?c))"
      "(operand a (type f32) (dims 8)) (operand b (type f32) (dims 8)) (operand c (type f32) (dims 8)))",
      "(map (add $2 (mul $0 $1)))", NULL, 3, 1, true},
-    {"maximum of i32 vectors", "(intrinsic u (meaning (compute (map (max $0 $1)) ?a ?b))"
+    {"maximum of i32 vectors",
+     "(intrinsic u (meaning (compute (map (max $0 $1)) ?a ?b))"
      "(operand a (type i32) (dims 1 16)) (operand b (type i32) (dims 1 16)) (operand y (type i32) (dims 1 16)))",
      "(map (max $0 $1))", NULL, 2, 1, true},
     {"a scalar unit", "(intrinsic u (meaning (compute (map (exp $0)) ?a)) (operand a (type f32)) (operand y (type f32)))",
@@ -109,7 +126,8 @@ static tarn_term some_product(tarn_ctx *c, job *j, bool onto) {
   uint32_t most = t == TARN_F32 ? 7 : 25;
   some_dims(j, a, s, 3);
   memcpy(b, a, sizeof a);
-  some_dims(j, a + s, na, na > 1 ? 4 : most), some_dims(j, b + s, nb, nb > 1 ? 5 : most), some_dims(j, k, nk, nk > 1 ? 6 : most);
+  some_dims(j, a + s, na, na > 1 ? 4 : most), some_dims(j, b + s, nb, nb > 1 ? 5 : most),
+      some_dims(j, k, nk, nk > 1 ? 6 : most);
   if (na && below(&j->seed, 30) == 0) a[s] = 0; /* no rows */
   memcpy(a + s + na, k, nk * sizeof *k), memcpy(b + s + nb, k, nk * sizeof *k);
   tarn_term p = tarn_cart(L, s, some_input(j, "A", t, s + na, s + na + nk, a), some_input(j, "B", t, s + nb, s + nb + nk, b));
@@ -222,7 +240,10 @@ END_TEST
 
 /* ---------------------------------------------------------------- constraints: where a rule is wanted */
 static void constrained(tarn_ctx *c, void *arg) {
-  static const struct { int64_t m, k; bool fires; } sizes[] = {{4, 6, true}, {3, 6, true}, {4, 5, false}, {4, 12, false}};
+  static const struct {
+    int64_t m, k;
+    bool fires;
+  } sizes[] = {{4, 6, true}, {3, 6, true}, {4, 5, false}, {4, 12, false}};
   job *j = arg;
   for (uint32_t i = 0; i < COUNT(sizes); i++) {
     int64_t a[] = {sizes[i].m, sizes[i].k}, b[] = {5, sizes[i].k};
@@ -240,16 +261,21 @@ START_TEST(constraints) {
 END_TEST
 
 /* ---------------------------------------------------------------- the graph */
-static const struct net { const char *machine, *program; const char *rule; } graphs[] = {
+static const struct net {
+  const char *machine, *program;
+  const char *rule;
+} graphs[] = {
     {"(intrinsic u (meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b))))"
      "(operand a (type f32) (dims 4 4)) (operand b (type f32) (dims 4 4)) (operand y (type f32) (dims 4 4)))",
      "(program (inputs (x ((1 3 5 6) ()) f32) (w ((5 3 3 3) ()) f32)) (outputs (y (compute dotProd (cartProd"
-     " (access 1 (input w ((5 3 3 3) ()) f32)) (windows (3 3 3) (1 1 2) (access 1 (input x ((1 3 5 6) ()) f32))))))))", "g.u-tiles"},
+     " (access 1 (input w ((5 3 3 3) ()) f32)) (windows (3 3 3) (1 1 2) (access 1 (input x ((1 3 5 6) ()) f32))))))))",
+     "g.u-tiles"},
     {"(intrinsic u (meaning (compute (epi (add $1 $0) " I8DOT ") (cartProd (access 1 ?a) (access 1 ?b)) ?c))"
      "(operand a (type i8) (dims 1 16)) (operand b (type i8) (dims 16 16)) (operand c (type i32) (dims 1 16)))",
      "(program (inputs (x ((7 40) ()) i8) (w ((20 40) ()) i8) (b ((7 20) ()) i32)) (outputs (y (compute (map (add $0 $1))"
      " (compute " I8DOT " (cartProd (access 1 (input x ((7 40) ()) i8)) (access 1 (input w ((20 40) ()) i8))))"
-     " (input b ((7 20) ()) i32)))))", "g.u-tiles-onto"},
+     " (input b ((7 20) ()) i32)))))",
+     "g.u-tiles-onto"},
 };
 static void saturated(tarn_ctx *c, void *arg) {
   const struct net *n = arg;
@@ -272,13 +298,18 @@ START_TEST(graph) { must(saturated, (void *)(uintptr_t)&graphs[_i]); }
 END_TEST
 
 /* The kernel level: networks of nests, padding and groups included. */
-#define F32_434 "(intrinsic u (meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b))))" \
+#define F32_434                                                                                                                \
+  "(intrinsic u (meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b))))"                                            \
   "(operand a (type f32) (dims 4 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) (dims 4 4)))"
-#define F32_ACC "(intrinsic u (meaning (systolicArrayAcc 3 4 (access 1 ?a) (access 0 ?b) (access 2 ?c)))" \
+#define F32_ACC                                                                                                                \
+  "(intrinsic u (meaning (systolicArrayAcc 3 4 (access 1 ?a) (access 0 ?b) (access 2 ?c)))"                                    \
   "(operand a (type f32) (dims 4 3)) (operand b (type f32) (dims 3 4)) (operand c (type f32) (dims 4 4)))"
 static const struct net nests[] = {
     {F32_434, "in x f32 1,3,6,6\nrand w 5,3,3,3\nnode Conv c x w -> y : pads=1,1,1,1\nout y\n", "h.u-nest"},
-    {F32_ACC, "in x f32 1,4,5,5\nrand w 6,2,3,3\nrand b 6\nnode Conv c x w b -> t : group=2 strides=2,2 pads=1,1,0,0\nnode Relu r t -> y\nout y\n", "h.u-nest-then"},
+    {F32_ACC,
+     "in x f32 1,4,5,5\nrand w 6,2,3,3\nrand b 6\nnode Conv c x w b -> t : group=2 strides=2,2 pads=1,1,0,0\nnode Relu r t -> "
+     "y\nout y\n",
+     "h.u-nest-then"},
     {F32_ACC, "in x f32 5,7\nrand w 7,6\nin b f32 5,6\nnode MatMul m x w -> t\nnode Add a t b -> y\nout y\n", "h.u-nest-onto"},
     {F32_434, "in x f32 2,3,4\nin w f32 2,4,5\nnode MatMul m x w -> y\nout y\n", "h.u-nest"},
     {F32_ACC, "in x f32 1,4,6,6\nrand w 4,1,3,3\nnode Conv c x w -> y : group=4\nout y\n", "h.u-nest"},
@@ -336,25 +367,37 @@ END_TEST
 
 /* ---------------------------------------------------------------- refusals: where and why */
 #define ROWS "(operand a (type f32) (dims 4 8)) (operand b (type f32) (dims 4 8)) (operand y (type f32) (dims 4 4))"
-static const struct refusal { const char *text, *at, *why; } refusals[] = {
+static const struct refusal {
+  const char *text, *at, *why;
+} refusals[] = {
     {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?z))))" ROWS, "m.hw:2:74", "?z is no operand"},
     {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 0 ?b))))" ROWS, "m.hw:2:40", "cartProd"},
     {"(meaning (compute dotprod (cartProd (access 1 ?a) (access 1 ?b))))" ROWS, "m.hw:2:32", "a function is expected"},
     {"(meaning (komputer dotProd ?a ?b))" ROWS, "m.hw:2:24", "no operator is called komputer"},
-    {"(meaning (compute (map (add $0 $1)) ?a ?b))" ROWS, "m.hw:2:23", "the meaning is f32 ((4 8) ()), the result y is f32 (4 4)"},
+    {"(meaning (compute (map (add $0 $1)) ?a ?b))" ROWS, "m.hw:2:23",
+     "the meaning is f32 ((4 8) ()), the result y is f32 (4 4)"},
     {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?a))))" ROWS, "m.hw:2:23", "does not read operand b"},
-    {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 (input b ((4 8) ()) f32)))))" ROWS, "m.hw:2:74", "operands (?NAME) alone"},
-    {"(meaning (compute (map (add $0 $1)) ?a (opaque Mystery ((f32 ((4 8) ()))) ?b)))" ROWS, "m.hw:2:53", "operands (?NAME) alone"},
+    {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 (input b ((4 8) ()) f32)))))" ROWS, "m.hw:2:74",
+     "operands (?NAME) alone"},
+    {"(meaning (compute (map (add $0 $1)) ?a (opaque Mystery ((f32 ((4 8) ()))) ?b)))" ROWS, "m.hw:2:53",
+     "operands (?NAME) alone"},
     {"(meaning ?a) (operand a (type f32) (dims 2)) (operand a (type f32) (dims 2))", "m.hw:2:1", "operand a is given twice"},
-    {"(meaning (gather 0 ?a ?i)) (operand a (type f32) (dims 9)) (operand i (type i64) (dims 4)) (operand y (type f32) (dims 4))",
+    {"(meaning (gather 0 ?a ?i)) (operand a (type f32) (dims 9)) (operand i (type i64) (dims 4)) (operand y (type f32) (dims "
+     "4))",
      "m.hw:2:23", "has an operator gather"},
-    {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))) (operand a (type f32) (dims 4 0)) (operand b (type f32) (dims 4 0)) (operand y (type f32) (dims 4 4))",
+    {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))) (operand a (type f32) (dims 4 0)) (operand b (type "
+     "f32) (dims 4 0)) (operand y (type f32) (dims 4 4))",
      "m.hw:2:103", "positive integers"},
-    {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))) (constraint (+ ?k 1))" ROWS, "m.hw:2:93", "no condition"},
-    {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))) (constraint (> ?q 1))" ROWS, "m.hw:2:96", "?q is not bound"},
-    {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))) (constraint (even ?k))" ROWS, "m.hw:2:93", "no function is called even"},
-    {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))) (constraint)" ROWS, "m.hw:2:81", "(constraint CONDITION)"},
-    {"(meaning ?a) (operand a (type f32)) (operand y (type f32))) (intrinsic u (meaning ?a) (operand a (type f32)) (operand y (type f32))",
+    {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))) (constraint (+ ?k 1))" ROWS, "m.hw:2:93",
+     "no condition"},
+    {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))) (constraint (> ?q 1))" ROWS, "m.hw:2:96",
+     "?q is not bound"},
+    {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))) (constraint (even ?k))" ROWS, "m.hw:2:93",
+     "no function is called even"},
+    {"(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))) (constraint)" ROWS, "m.hw:2:81",
+     "(constraint CONDITION)"},
+    {"(meaning ?a) (operand a (type f32)) (operand y (type f32))) (intrinsic u (meaning ?a) (operand a (type f32)) (operand y "
+     "(type f32))",
      "m.hw:2:74", "intrinsic u is described twice"},
 };
 static void derive_text(tarn_ctx *c, void *arg) {
@@ -382,8 +425,8 @@ static void checked(tarn_ctx *c, void *arg) {
     uint32_t n = tarn_rules_check(j->rs, &o, &r);
     ck_assert_msg(mutate || n == j->rs->rule.n, "%s: %u results", j->m->name, n);
     for (uint32_t k = 0; k < n; k++)
-      ck_assert_msg(r[k].ok, "%s, %s: %u of %u %s\n%s", j->m->name, r[k].name, r[k].samples, r[k].tried, r[k].deleted ? r[k].deleted : "",
-                    r[k].counterexample ? r[k].counterexample : "");
+      ck_assert_msg(r[k].ok, "%s, %s: %u of %u %s\n%s", j->m->name, r[k].name, r[k].samples, r[k].tried,
+                    r[k].deleted ? r[k].deleted : "", r[k].counterexample ? r[k].counterexample : "");
   }
 }
 START_TEST(rules_check) {
@@ -393,8 +436,8 @@ START_TEST(rules_check) {
 END_TEST
 
 int main(void) {
-  const looped tests[] = {{sides_agree, COUNT(machines)}, {constraints, 1},          {graph, COUNT(graphs)},
-                          {nest_rules, COUNT(nests)},
-                          {saved, COUNT(machines)},       {refused, COUNT(refusals)}, {rules_check, COUNT(machines)}};
+  const looped tests[] = {{sides_agree, COUNT(machines)}, {constraints, 1},         {graph, COUNT(graphs)},
+                          {nest_rules, COUNT(nests)},     {saved, COUNT(machines)}, {refused, COUNT(refusals)},
+                          {rules_check, COUNT(machines)}};
   return run_suite("derive", tests, sizeof tests / sizeof *tests);
 }

@@ -74,19 +74,30 @@ START_TEST(matches_payloads) {
   uint32_t fop = lab_op(&L, "f", 1), x = lab_add(&L, "x");
   tarn_eg_pat v = {.kind = TARN_EG_PAT_VAR, .var = 0};
   const tarn_eg_pat *k0[] = {&v};
-  tarn_eg_pat in = {.kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op_how = TARN_EG_BIND, .op = 0,
-                    .payload_how = TARN_EG_BIND, .payload = 1, .kids = k0, .n = 1};
+  tarn_eg_pat in = {.kind = TARN_EG_PAT_NODE,
+                    .var = TARN_NONE,
+                    .op_how = TARN_EG_BIND,
+                    .op = 0,
+                    .payload_how = TARN_EG_BIND,
+                    .payload = 1,
+                    .kids = k0,
+                    .n = 1};
   const tarn_eg_pat *k1[] = {&in};
   tarn_eg_pat outer = in;
   outer.payload = 0, outer.test = odd, outer.kids = k1;
-  tarn_eg_pat made = {.kind = TARN_EG_PAT_NODE, .op_how = TARN_EG_BIND, .op = 0, .payload_how = TARN_EG_COMPUTED,
-                      .compute = sum, .kids = k0, .n = 1};
+  tarn_eg_pat made = {.kind = TARN_EG_PAT_NODE,
+                      .op_how = TARN_EG_BIND,
+                      .op = 0,
+                      .payload_how = TARN_EG_COMPUTED,
+                      .compute = sum,
+                      .kids = k0,
+                      .n = 1};
   tarn_eg_root lhs = {TARN_NONE, &outer}, rhs = {TARN_NONE, &made};
   tarn_eg_rule r = {.name = "add", .lhs = &lhs, .n_lhs = 1, .rhs = &rhs, .n_rhs = 1};
   ck_assert_uint_eq(tarn_eg_rules_add(L.rules, &r), 0);
   uint32_t f4 = tarn_eg_add(L.g, fop, 4, &x, 1), f3 = tarn_eg_add(L.g, fop, 3, &f4, 1);
-  tarn_eg_add(L.g, fop, 2, &f4, 1);                       /* even */
-  tarn_eg_add(L.g, lab_op(&L, "g", 1), 1, &f4, 1);        /* another op */
+  tarn_eg_add(L.g, fop, 2, &f4, 1);                /* even */
+  tarn_eg_add(L.g, lab_op(&L, "g", 1), 1, &f4, 1); /* another op */
   ck_assert_uint_eq(tarn_eg_search(L.g, L.rules, 0, NULL, NULL), 1);
   tarn_eg_runner *run = tarn_eg_runner_new(L.g, L.rules);
   tarn_eg_run_config c = {0};
@@ -168,7 +179,8 @@ START_TEST(drops_what_is_refused) {
   ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_SATURATED);
   ck_assert_int_eq(tarn_eg_status(L.g), TARN_OK);
   for (uint32_t i = 0; i < 100; i++) {
-    uint32_t x = tarn_eg_node_at(L.g, id[i]).kids[0], other = tarn_eg_next_node(L.g, id[i], tarn_eg_next_node(L.g, id[i], TARN_NONE));
+    uint32_t x = tarn_eg_node_at(L.g, id[i]).kids[0],
+             other = tarn_eg_next_node(L.g, id[i], tarn_eg_next_node(L.g, id[i], TARN_NONE));
     bool refused = tarn_eg_data(L.g, 0, x) % 2;
     ck_assert_int_eq(other == TARN_NONE, refused);
     odd += refused;
@@ -455,7 +467,7 @@ START_TEST(reports_conflicts) {
   ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_SATURATED);
   lab_add(&L, "(f z)");
   tarn_eg_union(L.g, lab_add(&L, "(f z)"), lab_add(&L, "(- z 1)"), TARN_EG_RULE_GIVEN, 0);
-  tarn_eg_union(L.g, lab_add(&L, "z"), lab_add(&L, "5"), TARN_EG_RULE_GIVEN, 0); /* so (f z) is 4 */
+  tarn_eg_union(L.g, lab_add(&L, "z"), lab_add(&L, "5"), TARN_EG_RULE_GIVEN, 0);          /* so (f z) is 4 */
   ck_assert_int_eq(tarn_eg_union(L.g, lab_add(&L, "(f z)"), lab_add(&L, "3"), 41, 7), 1); /* not yet known */
   ck_assert_int_eq(tarn_eg_rebuild(L.g), TARN_OK);
   tarn_eg_conflict k;

@@ -237,12 +237,11 @@ START_TEST(writes_json_and_dot) {
   sheet t = {"", 0};
   tarn_eg_writer w = {.write = put, .name = name, .user = &t};
   ck_assert_int_eq(tarn_eg_write_json(L.g, &root, 1, &w), TARN_OK);
-  ck_assert_str_eq(t.text,
-                   "{\"nodes\":{\"0.0\":{\"op\":\"\\\"a\",\"children\":[],\"eclass\":\"0\",\"cost\":1.0},"
-                   "\"1.0\":{\"op\":\"b\",\"children\":[],\"eclass\":\"1\",\"cost\":1.0},"
-                   "\"1.1\":{\"op\":\"c\",\"children\":[],\"eclass\":\"1\",\"cost\":1.0},"
-                   "\"2.0\":{\"op\":\"f\",\"children\":[\"0.0\",\"1.0\"],\"eclass\":\"2\",\"cost\":1.0}},"
-                   "\"root_eclasses\":[\"2\"],\"class_data\":{}}");
+  ck_assert_str_eq(t.text, "{\"nodes\":{\"0.0\":{\"op\":\"\\\"a\",\"children\":[],\"eclass\":\"0\",\"cost\":1.0},"
+                           "\"1.0\":{\"op\":\"b\",\"children\":[],\"eclass\":\"1\",\"cost\":1.0},"
+                           "\"1.1\":{\"op\":\"c\",\"children\":[],\"eclass\":\"1\",\"cost\":1.0},"
+                           "\"2.0\":{\"op\":\"f\",\"children\":[\"0.0\",\"1.0\"],\"eclass\":\"2\",\"cost\":1.0}},"
+                           "\"root_eclasses\":[\"2\"],\"class_data\":{}}");
   t.n = 0;
   ck_assert_int_eq(tarn_eg_write_dot(L.g, &root, 1, 2, &w), TARN_OK);
   ck_assert_ptr_nonnull(strstr(t.text, "2 of 3 classes are shown"));

@@ -194,8 +194,8 @@ START_TEST(finds_all) {
     add_some(&s, 20 + lcg(&s, 400), lcg(&s, 4) == 0);
     if (brute_all(&t.b, t.root, t.n_roots)) {
       uint64_t n = tarn_eg_search(L.g, L.rules, t.rule, note, &t.r);
-      ck_assert_msg(n == t.b.n, "seed %llu, %s: %llu matches, not %u", (unsigned long long)seed,
-                    tarn_eg_rule_name(L.rules, 0), (unsigned long long)n, t.b.n);
+      ck_assert_msg(n == t.b.n, "seed %llu, %s: %llu matches, not %u", (unsigned long long)seed, tarn_eg_rule_name(L.rules, 0),
+                    (unsigned long long)n, t.b.n);
       canonical(&t.r);
       ck_assert_int_eq(memcmp(t.r.m, t.b.out, t.b.n * sizeof *t.b.out), 0);
       large += n > 20;
@@ -260,8 +260,12 @@ static uint64_t grown(unsigned threads, tarn_eg_scheduler scheduler, uint32_t it
   ck_assert(lab_open(&L, NULL));
   lab_load_pure(&L);
   tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
-  tarn_eg_run_config c = {.scheduler = scheduler, .max_iterations = iterations, .threads = threads, .max_seconds = 1,
-                          .clock = never_late, .user = &asked};
+  tarn_eg_run_config c = {.scheduler = scheduler,
+                          .max_iterations = iterations,
+                          .threads = threads,
+                          .max_seconds = 1,
+                          .clock = never_late,
+                          .user = &asked};
   ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_ITERATIONS);
   uint64_t h = fingerprint(L.g);
   for (uint32_t i = 0; i < iterations; i++) h = tarn_hash_mix(h, tarn_eg_iteration_at(r, i).matches);

@@ -44,8 +44,7 @@ static uint32_t add(const char *s) { return add_term(&s); }
 static bool rebuild(void) {
   while (tarn_eg_rebuild(L.g) != TARN_OK)
     if (!recovers()) return false;
-  ck_assert_msg(tarn_eg_check(L.g) == TARN_OK, "%s after failure %llu", tarn_eg_message(L.g),
-                (unsigned long long)T.fail_at);
+  ck_assert_msg(tarn_eg_check(L.g) == TARN_OK, "%s after failure %llu", tarn_eg_message(L.g), (unsigned long long)T.fail_at);
   return true;
 }
 

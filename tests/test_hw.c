@@ -93,8 +93,10 @@ START_TEST(questions) {
   ck_assert_uint_eq(tarn_hw_tiles(L, h, TARN_F32, tile, 4), 3);
   ck_assert(tile[0] == 8 && tile[1] == 16 && tile[2] == 32);
   ck_assert(!tarn_hw_wants_products(L, h));
-  const tarn_hw *product = machine("(hw p (kind dsa) (clock 1e9) " MEMORY "(intrinsic mm (meaning (compute dotProd (cartProd (access 1 ?a)"
-                                   " (access 1 ?b)))) (operand a (type f32) (dims 1 16)) (operand b (type f32) (dims 4 16)) (operand y (type f32) (dims 1 4))))");
+  const tarn_hw *product =
+      machine("(hw p (kind dsa) (clock 1e9) " MEMORY "(intrinsic mm (meaning (compute dotProd (cartProd (access 1 ?a)"
+              " (access 1 ?b)))) (operand a (type f32) (dims 1 16)) (operand b (type f32) (dims 4 16)) (operand y (type f32) "
+              "(dims 1 4))))");
   ck_assert_uint_eq(tarn_hw_tiles(L, product, TARN_F32, tile, 4), 2);
   ck_assert(tile[0] == 4 && tile[1] == 16 && tarn_hw_wants_products(L, product));
   ck_assert_uint_eq(tarn_hw_tiles(L, product, TARN_I8, tile, 4), 2); /* no lanes: 2 and 4 elements */
@@ -230,7 +232,7 @@ START_TEST(not_shipped) {
 END_TEST
 
 int main(void) {
-  const looped tests[] = {{every_form, 1}, {round_trip, 1}, {questions, 1}, {refused, COUNT(refusals)}, {shipped, 1},
-                          {not_shipped, 1}};
+  const looped tests[] = {{every_form, 1}, {round_trip, 1}, {questions, 1}, {refused, COUNT(refusals)},
+                          {shipped, 1},    {not_shipped, 1}};
   return run_suite("hw", tests, sizeof tests / sizeof *tests);
 }

@@ -46,7 +46,8 @@ END_TEST
 START_TEST(twice) {
   const tarn_hw *a = host(), *b = host();
   ck_assert(a->nmem == b->nmem && a->units == b->units && a->vector_bits == b->vector_bits);
-  for (uint32_t i = 0; i < a->nmem; i++) ck_assert(a->mem[i].capacity == b->mem[i].capacity && a->mem[i].read == b->mem[i].read);
+  for (uint32_t i = 0; i < a->nmem; i++)
+    ck_assert(a->mem[i].capacity == b->mem[i].capacity && a->mem[i].read == b->mem[i].read);
   ck_assert(a->clock == b->clock);
 }
 END_TEST

@@ -9,30 +9,41 @@
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
 
-typedef struct net { const char *name, *text; } net;
+typedef struct net {
+  const char *name, *text;
+} net;
 static const net nets[] = {
-    {"two convolutions", "in x f32 1,3,8,8\nrand w 8,3,3,3\nrand v 16,8,3,3\nnode Conv c x w -> t : pads=1,1,1,1\nnode Relu r t -> u\n"
-                         "node Conv d u v -> y : pads=1,1,1,1 strides=2,2\nout y\n"},
+    {"two convolutions",
+     "in x f32 1,3,8,8\nrand w 8,3,3,3\nrand v 16,8,3,3\nnode Conv c x w -> t : pads=1,1,1,1\nnode Relu r t -> u\n"
+     "node Conv d u v -> y : pads=1,1,1,1 strides=2,2\nout y\n"},
     {"the result under two names", "in x f32 4,6\nrand w 6,5\nnode MatMul m x w -> y\nnode Identity i y -> z\nout y\nout z\n"},
     {"an input handed through", "in x f32 4,6\nin z f32 3\nnode Identity i x -> y\nnode Relu r z -> u\nout y\nout u\n"},
     {"a constant result", "in x f32 2\nrand w 3,4\nnode Relu r w -> y\nnode Neg n x -> z\nout y\nout z\n"},
-    {"an output reshaped", "in x f32 1,3,4,4\nrand w 10,3,1,1\ninit s i64 2 : 1 -1\nnode Conv c x w -> t\nnode GlobalAveragePool g t -> u\n"
-                           "node Reshape r u s -> y\nout y\n"},
+    {"an output reshaped",
+     "in x f32 1,3,4,4\nrand w 10,3,1,1\ninit s i64 2 : 1 -1\nnode Conv c x w -> t\nnode GlobalAveragePool g t -> u\n"
+     "node Reshape r u s -> y\nout y\n"},
     {"an output transposed", "in x f32 5,7\nrand w 7,4\nnode MatMul m x w -> t\nnode Transpose p t -> y\nout y\nout t\n"},
-    {"branches joined", "in x f32 1,4,6,6\nrand a 8,4,1,1\nrand b 8,4,3,3\nrand c 6,16,1,1\nnode Conv p x a -> s\nnode Conv q x b -> t : pads=1,1,1,1\n"
-                        "node Relu r s -> s1\nnode Relu u t -> t1\nnode Concat k s1 t1 -> v : axis=1\nnode Conv o v c -> y\nout y\n"},
+    {"branches joined",
+     "in x f32 1,4,6,6\nrand a 8,4,1,1\nrand b 8,4,3,3\nrand c 6,16,1,1\nnode Conv p x a -> s\nnode Conv q x b -> t : "
+     "pads=1,1,1,1\n"
+     "node Relu r s -> s1\nnode Relu u t -> t1\nnode Concat k s1 t1 -> v : axis=1\nnode Conv o v c -> y\nout y\n"},
     {"a part joined twice", "in x f32 2,3\nnode Exp e x -> t\nnode Concat k t t -> y : axis=1\nout y\n"},
     {"an input joined", "in x f32 2,3\nnode Exp e x -> t\nnode Concat k x t x -> y : axis=0\nout y\n"},
     {"softmax of a product", "in x f32 6,8\nrand w 8,10\nnode MatMul m x w -> t\nnode Softmax s t -> y : axis=-1\nout y\n"},
     {"gathered", "in x i64 4\nrand w 9,5\nnode Gather g w x -> t\nnode Relu r t -> y\nout y\n"},
     {"split and summed", "in x f32 4,6\nnode Split s x -> a b : axis=1\nnode Mul m a b -> y\nout y\n"},
-    {"transposed convolution", "in x f32 1,6,5,5\nrand w 6,4,4,4\nrand b 4\nnode ConvTranspose c x w b -> y : strides=2,2 pads=1,1,1,1\nout y\n"},
-    {"a stride that does not divide", "in x f32 1,3,4,5\nrand w 3,2,3,3\nnode ConvTranspose c x w -> y : strides=3,2 pads=1,0,0,1\nout y\n"},
-    {"sums backwards, of two axes", "in x f32 2,3,4\ninit a i64 1 : 1\ninit b i64 1 : 2\nnode CumSum c x a -> t : exclusive=1 reverse=1\n"
-                                    "node CumSum d t b -> y : exclusive=1 reverse=1\nout t\nout y\n"},
-    {"padded twice, with different values", "in x f32 1,3,8\ninit p i64 6 : 0 0 1 0 0 2\ninit k f32 - : 0.75\nnode Pad a x p k -> t\n"
-                                            "node Pad b t p -> y\nout y\n"},
-    {"most elements of rows", "in x f32 4,9\nnode TopK t x k -> v i : axis=1\ninit k i64 1 : 3\nnode Relu r v -> y\nout y\nout i\n"},
+    {"transposed convolution",
+     "in x f32 1,6,5,5\nrand w 6,4,4,4\nrand b 4\nnode ConvTranspose c x w b -> y : strides=2,2 pads=1,1,1,1\nout y\n"},
+    {"a stride that does not divide",
+     "in x f32 1,3,4,5\nrand w 3,2,3,3\nnode ConvTranspose c x w -> y : strides=3,2 pads=1,0,0,1\nout y\n"},
+    {"sums backwards, of two axes",
+     "in x f32 2,3,4\ninit a i64 1 : 1\ninit b i64 1 : 2\nnode CumSum c x a -> t : exclusive=1 reverse=1\n"
+     "node CumSum d t b -> y : exclusive=1 reverse=1\nout t\nout y\n"},
+    {"padded twice, with different values",
+     "in x f32 1,3,8\ninit p i64 6 : 0 0 1 0 0 2\ninit k f32 - : 0.75\nnode Pad a x p k -> t\n"
+     "node Pad b t p -> y\nout y\n"},
+    {"most elements of rows",
+     "in x f32 4,9\nnode TopK t x k -> v i : axis=1\ninit k i64 1 : 3\nnode Relu r v -> y\nout y\nout i\n"},
 };
 
 static pipeline solve(tarn_ctx *cx, const char *text, const char *hw, tarn_kgraph_options ko) {
@@ -56,13 +67,17 @@ static void same_values(tarn_ctx *cx, const char *name, const pipeline *v) {
   tarn_kprog_eval(v->kprog, in, v->program->nin, TARN_STRICT, tarn_opaque_eval, got);
   for (uint32_t i = 0; i < v->program->nout; i++) {
     ck_assert_msg(want[i]->n == got[i]->n && want[i]->dtype == got[i]->dtype, "%s: output %u has another type", name, i);
-    for (uint32_t d = 0; d < want[i]->n; d++) ck_assert_msg(want[i]->dim[d] == got[i]->dim[d], "%s: output %u has another shape", name, i);
+    for (uint32_t d = 0; d < want[i]->n; d++)
+      ck_assert_msg(want[i]->dim[d] == got[i]->dim[d], "%s: output %u has another shape", name, i);
     double off = kit_distance(want[i], got[i]);
     ck_assert_msg(off < 1e-5, "%s: output %u is off by %g", name, i, off);
   }
 }
 
-typedef struct way { const char *hw; tarn_kgraph_options o; } way;
+typedef struct way {
+  const char *hw;
+  tarn_kgraph_options o;
+} way;
 static const way ways[] = {{"x86-64-v3", {.method = TARN_SEL_EXACT}},
                            {"x86-64-v3", {.method = TARN_SEL_EXACT, .strict = true}},
                            {"aarch64", {.method = TARN_SEL_TREE, .max_orders = 1}},
@@ -70,7 +85,10 @@ static const way ways[] = {{"x86-64-v3", {.method = TARN_SEL_EXACT}},
                            {"x86-64-v3", {.method = TARN_SEL_WORST, .threads = 2}},
                            {"x86-64-v3", {.method = TARN_SEL_RANDOM}}};
 #define WAYS (int)(sizeof ways / sizeof *ways)
-typedef struct pair { const net *n; const way *w; } pair;
+typedef struct pair {
+  const net *n;
+  const way *w;
+} pair;
 
 static void compare(tarn_ctx *cx, void *arg) {
   const pair *p = arg;

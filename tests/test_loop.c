@@ -36,10 +36,10 @@ static void run(tarn_fn *body, int i) {
   tarn_status st = tarn_protect(cx, body, NULL);
   ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
 }
-#define TEST(name)                                     \
-  static void name##_body(tarn_ctx *ctx, void *arg);     \
-  START_TEST(name) { run(name##_body, _i); }           \
-  END_TEST                                             \
+#define TEST(name)                                                                                                             \
+  static void name##_body(tarn_ctx *ctx, void *arg);                                                                           \
+  START_TEST(name) { run(name##_body, _i); }                                                                                   \
+  END_TEST                                                                                                                     \
   static void name##_body(tarn_ctx *ctx, void *arg)
 #define UNUSED (void)ctx, (void)arg
 
@@ -320,12 +320,16 @@ static tarn_ksig product_of(int64_t m, int64_t n, int64_t k, bool strict) {
   s.fn = tarn_fn_reduce(L, body, 2, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
   tarn_nest nest = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &s};
   tarn_ksig sig = {.nest = tarn_nest_intern(L, &nest), .strict = strict, .nin = 2, .nout = 1};
-  sig.in[0] = tarn_layout_row_major(2, ad), sig.in[1] = tarn_layout_row_major(2, bd), sig.out[0] = tarn_layout_row_major(2, dim);
+  sig.in[0] = tarn_layout_row_major(2, ad), sig.in[1] = tarn_layout_row_major(2, bd),
+  sig.out[0] = tarn_layout_row_major(2, dim);
   sig.in_type[0] = sig.in_type[1] = sig.out_type[0] = TARN_F32;
   tarn_ksig_canonical(L, &sig);
   return sig;
 }
-typedef struct checking { tarn_nest n; tarn_schedule *s; } checking;
+typedef struct checking {
+  tarn_nest n;
+  tarn_schedule *s;
+} checking;
 static void check_one(tarn_ctx *c, void *arg) {
   (void)c;
   const checking *k = arg;
@@ -339,7 +343,8 @@ static void expect(const checking *k, const char *why) {
 TEST(wrong_schedules) {
   UNUSED;
   tarn_ksig k = product_of(8, 6, 5, false);
-  tarn_stage_sched st = {.nlevel = 4, .acc = 2, .level = {{0, TARN_SERIAL, 4}, {1, TARN_SERIAL, 1}, {2, TARN_SERIAL, 1}, {0, TARN_VECTOR, 1}}};
+  tarn_stage_sched st = {
+      .nlevel = 4, .acc = 2, .level = {{0, TARN_SERIAL, 4}, {1, TARN_SERIAL, 1}, {2, TARN_SERIAL, 1}, {0, TARN_VECTOR, 1}}};
   tarn_schedule s = {.nstage = 1, .stage = &st};
   checking c = {*tarn_nest_get(L, k.nest), &s};
   expect(&c, NULL);
@@ -364,12 +369,12 @@ static double footprint(uint32_t n, const int64_t *coef, const int64_t *span, do
 TEST(footprints_by_hand) {
   UNUSED;
   ck_assert_double_eq(footprint(1, I(1), I(16), 64), 64);
-  ck_assert_double_eq(footprint(1, I(1), I(1), 64), 64);      /* one element brings its line */
+  ck_assert_double_eq(footprint(1, I(1), I(1), 64), 64); /* one element brings its line */
   ck_assert_double_eq(footprint(1, I(1), I(160), 64), 640);
   ck_assert_double_eq(footprint(2, I(100, 1), I(10, 100), 64), 4000); /* rows that follow one another */
   ck_assert_double_eq(footprint(2, I(1000, 1), I(10, 16), 64), 640);  /* rows far apart: a line each */
   ck_assert_double_eq(footprint(2, I(1000, 1), I(10, 4), 64), 640);
-  ck_assert_double_eq(footprint(2, I(1, 1), I(8, 3), 4), 40);         /* a sliding window: 8 + 3 - 1 elements */
+  ck_assert_double_eq(footprint(2, I(1, 1), I(8, 3), 4), 40); /* a sliding window: 8 + 3 - 1 elements */
   ck_assert_double_eq(footprint(1, I(1000), I(10), 64), 640);
   ck_assert_double_eq(footprint(1, I(-1), I(16), 64), 64);
   acc_model still = {.touched = 0, .bytes = 4};
@@ -394,9 +399,9 @@ TEST(footprints_counted) {
     } while (step_index(n, span, idx));
     double real = (double)lines * (double)line * 4, model = footprint(n, coef, span, (double)line * 4);
     if (model < real / 3 || model > real * 3)
-      ck_abort_msg("coef %d %d %d span %d %d %d line %d: %g lines touched, %g estimated", (int)coef[0], n > 1 ? (int)coef[1] : 0,
-                   n > 2 ? (int)coef[2] : 0, (int)span[0], n > 1 ? (int)span[1] : 1, n > 2 ? (int)span[2] : 1, (int)line,
-                   real / 4 / (double)line, model / 4 / (double)line);
+      ck_abort_msg("coef %d %d %d span %d %d %d line %d: %g lines touched, %g estimated", (int)coef[0],
+                   n > 1 ? (int)coef[1] : 0, n > 2 ? (int)coef[2] : 0, (int)span[0], n > 1 ? (int)span[1] : 1,
+                   n > 2 ? (int)span[2] : 1, (int)line, real / 4 / (double)line, model / 4 / (double)line);
   }
 }
 TEST(footprints_grow) {
@@ -432,7 +437,8 @@ static tarn_ksig windows_of(int64_t step) {
   tarn_imap m = {.ns = 3, .n = 5, .dim = {14, 28, 32, 3, 3}, .nin = 3, .in = {in[0], in[1], in[2]}, .fill = TARN_NONE};
   m.e[0] = tarn_ix_add(L, tarn_ix_scale(L, v[0], step, dim), v[3], dim);
   m.e[1] = tarn_ix_add(L, tarn_ix_scale(L, v[1], step, dim), v[4], dim), m.e[2] = v[2];
-  tarn_imap w = {.ns = 3, .n = 5, .dim = {14, 28, 32, 3, 3}, .nin = 3, .in = {3, 3, 32}, .e = {v[3], v[4], v[2]}, .fill = TARN_NONE};
+  tarn_imap w = {
+      .ns = 3, .n = 5, .dim = {14, 28, 32, 3, 3}, .nin = 3, .in = {3, 3, 32}, .e = {v[3], v[4], v[2]}, .fill = TARN_NONE};
   tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &m)}, {.src = 1, .map = tarn_map_intern(L, &w)}};
   uint32_t body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   tarn_stage s = {.nown = 3, .nred = 2, .own = {14, 28, 32}, .red = {3, 3}, .read = read, .out = true, .space = TARN_NONE};
@@ -440,12 +446,13 @@ static tarn_ksig windows_of(int64_t step) {
   tarn_nest nest = {.out_ns = 3, .nstage = 1, .nchild = 2, .stage = &s};
   tarn_ksig sig = {.nest = tarn_nest_intern(L, &nest), .nin = 2, .nout = 1};
   sig.in_type[0] = sig.in_type[1] = sig.out_type[0] = TARN_F32, sig.in_const[1] = true;
-  sig.in[0] = tarn_layout_row_major(3, in), sig.in[1] = tarn_layout_row_major(3, w.in), sig.out[0] = tarn_layout_row_major(3, dim);
+  sig.in[0] = tarn_layout_row_major(3, in), sig.in[1] = tarn_layout_row_major(3, w.in),
+  sig.out[0] = tarn_layout_row_major(3, dim);
   tarn_ksig_canonical(L, &sig);
   return sig;
 }
-/* A small window is written out where there are registers for it, its last dim inside of a tile along which windows overlap, so that each element is
- * loaded once; a reduction without windows is not. */
+/* A small window is written out where there are registers for it, its last dim inside of a tile along which windows overlap, so
+ * that each element is loaded once; a reduction without windows is not. */
 TEST(windows_are_written_out) {
   UNUSED;
   const tarn_hw *hw = shipped(machines[1]);

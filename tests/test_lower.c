@@ -16,7 +16,10 @@ static void setup(void) {
 static void teardown(void) { tarn_ctx_free(cx); }
 
 /* ---------------------------------------------------------------- random nests */
-typedef struct space { uint32_t n, nacc; int64_t dim[TARN_MAX_DIMS]; } space;
+typedef struct space {
+  uint32_t n, nacc;
+  int64_t dim[TARN_MAX_DIMS];
+} space;
 
 static uint32_t ix(const space *s, uint32_t d) { return tarn_ix_var(L, d, s->dim); }
 
@@ -25,7 +28,8 @@ static uint32_t coordinate(const space *s, uint32_t n) {
   if (n == 0 || kit_below(12) == 0) return tarn_ix_const(L, kit_below(3));
   uint32_t a = ix(s, kit_below(n)), b = ix(s, kit_below(n));
   switch (kit_below(9)) {
-  case 0: return tarn_ix_add(L, tarn_ix_scale(L, a, 1 + kit_below(2), s->dim), tarn_ix_scale(L, b, 1 + kit_below(2), s->dim), s->dim);
+  case 0:
+    return tarn_ix_add(L, tarn_ix_scale(L, a, 1 + kit_below(2), s->dim), tarn_ix_scale(L, b, 1 + kit_below(2), s->dim), s->dim);
   case 1: return tarn_ix_add(L, tarn_ix_add(L, a, b, s->dim), tarn_ix_const(L, -1 - (int)kit_below(2)), s->dim);
   case 2: return tarn_ix_div(L, a, 2 + kit_below(4), s->dim);
   case 3: return tarn_ix_mod(L, a, 2 + kit_below(4), s->dim);
@@ -74,8 +78,8 @@ static tarn_layout random_layout(uint32_t n, const int64_t *dim) {
 /* An expression over holes of one type. */
 static uint32_t random_body(tarn_dtype t, uint32_t holes) {
   static const tarn_fxop flt[] = {TARN_FX_ADD, TARN_FX_SUB, TARN_FX_MUL, TARN_FX_MUL, TARN_FX_MIN, TARN_FX_MAX, TARN_FX_DIV};
-  static const tarn_fxop num[] = {TARN_FX_ADD, TARN_FX_SUB, TARN_FX_MUL, TARN_FX_MUL, TARN_FX_MIN, TARN_FX_MAX, TARN_FX_DIV,
-                                  TARN_FX_MOD, TARN_FX_FMOD, TARN_FX_AND, TARN_FX_OR, TARN_FX_SHL, TARN_FX_SHR, TARN_FX_POW};
+  static const tarn_fxop num[] = {TARN_FX_ADD, TARN_FX_SUB,  TARN_FX_MUL, TARN_FX_MUL, TARN_FX_MIN, TARN_FX_MAX, TARN_FX_DIV,
+                                  TARN_FX_MOD, TARN_FX_FMOD, TARN_FX_AND, TARN_FX_OR,  TARN_FX_SHL, TARN_FX_SHR, TARN_FX_POW};
   static const tarn_fxop log[] = {TARN_FX_AND, TARN_FX_OR, TARN_FX_XOR, TARN_FX_EQ, TARN_FX_LT, TARN_FX_MAX, TARN_FX_LE};
   static const tarn_fxop one[] = {TARN_FX_NEG, TARN_FX_ABS, TARN_FX_SIGN};
   uint32_t f = tarn_fx_hole(L, 0);
@@ -106,7 +110,8 @@ static uint32_t argmax(tarn_dtype t) {
 }
 /* Sum and sum of squares, and from them sum - squares: a state of two whose lanes may be merged. */
 static uint32_t moments(tarn_dtype t) {
-  uint32_t a = tarn_fx_hole(L, 0), b = tarn_fx_hole(L, 1), x = tarn_fx_hole(L, 2), c = tarn_fx_hole(L, 2), d = tarn_fx_hole(L, 3);
+  uint32_t a = tarn_fx_hole(L, 0), b = tarn_fx_hole(L, 1), x = tarn_fx_hole(L, 2), c = tarn_fx_hole(L, 2),
+           d = tarn_fx_hole(L, 3);
   tarn_reducer r = {.kind = TARN_RED_CUSTOM, .dtype = t, .ns = 2, .commutative = true};
   r.init[0] = r.init[1] = number(t, 0);
   r.step[0] = tarn_fx_op(L, TARN_FX_ADD, a, x, 0);
@@ -124,7 +129,10 @@ static uint32_t random_reducer(tarn_dtype t) {
 }
 
 /* ---------------------------------------------------------------- random schedules */
-typedef struct chain { uint32_t n; int64_t step[4]; } chain;
+typedef struct chain {
+  uint32_t n;
+  int64_t step[4];
+} chain;
 
 /* Levels over dims [first, last) into a stage; ordered: reduce dims outermost first and unsplit lanes, as strict needs. */
 static uint32_t random_levels(const space *s, uint32_t first, uint32_t last, bool ordered, tarn_level *out) {
@@ -161,7 +169,8 @@ static void random_parallel(const space *s, tarn_level *l, uint32_t n) {
   for (uint32_t i = 0; i < n && l[i].dim < s->nacc && l[i].kind == TARN_SERIAL && kit_below(2); i++) l[i].kind = TARN_PARALLEL;
 }
 
-static void random_stage_schedule(const space *s, uint32_t first, bool reduces, bool simple_state, bool ordered, tarn_stage_sched *out) {
+static void random_stage_schedule(const space *s, uint32_t first, bool reduces, bool simple_state, bool ordered,
+                                  tarn_stage_sched *out) {
   out->nlevel = random_levels(s, first, s->n, ordered, out->level);
   random_parallel(s, out->level, out->nlevel);
   out->acc = out->nlevel;
@@ -214,7 +223,8 @@ typedef struct nest_maker {
 static tarn_read random_read(nest_maker *q, const space *s, uint32_t n) {
   if (q->nstage && kit_below(2)) {
     uint32_t from = kit_below(q->nstage);
-    if (q->stage[from].out == false || q->depth == 0 || kit_below(2)) return (tarn_read){true, from, stage_map(s, n, &q->stage[from])};
+    if (q->stage[from].out == false || q->depth == 0 || kit_below(2))
+      return (tarn_read){true, from, stage_map(s, n, &q->stage[from])};
   }
   return (tarn_read){false, q->c->nin, random_operand(q->c, s, n, q->t)};
 }
@@ -227,7 +237,8 @@ static void random_stage(nest_maker *q, bool last, tarn_stage_sched *sched) {
   tarn_read *read = TARN_ARRAY(cx, tarn_read, 8);
   tarn_func f = {.nops = (uint8_t)nops, .body = random_body(q->t, nops), .red = TARN_NONE, .epi = TARN_NONE};
   tarn_stage *st = &q->stage[no];
-  *st = (tarn_stage){.nown = (uint8_t)own, .nred = (uint8_t)red, .read = read, .out = last || kit_below(4) == 0, .space = TARN_NONE};
+  *st = (tarn_stage){
+      .nown = (uint8_t)own, .nred = (uint8_t)red, .read = read, .out = last || kit_below(4) == 0, .space = TARN_NONE};
   memcpy(st->own, s.dim + q->depth, own * sizeof *st->own), memcpy(st->red, s.dim + s.nacc, red * sizeof *st->red);
   for (uint32_t i = 0; i < nops; i++) read[i] = random_read(q, &s, s.n);
   tarn_dtype holes[4] = {q->t, q->t, q->t, q->t}, type;
@@ -267,7 +278,8 @@ static void outputs(nest_maker *q) {
   for (uint32_t i = 0; i < q->nstage; i++) {
     if (!q->stage[i].out) continue;
     space s = {.n = q->depth + q->stage[i].nown};
-    memcpy(s.dim, q->shared, q->depth * sizeof *s.dim), memcpy(s.dim + q->depth, q->stage[i].own, q->stage[i].nown * sizeof *s.dim);
+    memcpy(s.dim, q->shared, q->depth * sizeof *s.dim),
+        memcpy(s.dim + q->depth, q->stage[i].own, q->stage[i].nown * sizeof *s.dim);
     q->c->out_type[q->c->nout] = q->type[i], q->c->out[q->c->nout++] = random_layout(s.n, s.dim);
   }
 }
@@ -291,13 +303,15 @@ static void random_case(kit_case *c, tarn_dtype t, bool exact, uint32_t nstage) 
   c->exact = exact;
 }
 
-/* A padded window walked over two dims: padding is decided at the borders of tiles, in loops of the reduction, or not at all. */
+/* A padded window walked over two dims: padding is decided at the borders of tiles, in loops of the reduction, or not at all.
+ */
 static tarn_read window_read(kit_case *c, const space *s, uint32_t fill) {
   tarn_imap m = {.ns = (uint8_t)s->n, .n = (uint8_t)s->n, .nin = 3, .fill = fill};
   memcpy(m.dim, s->dim, s->n * sizeof *m.dim);
   for (uint32_t k = 0; k < 2; k++) {
     int64_t stride = 1 + kit_below(2), apart = 1 + kit_below(2), pad = kit_below(4), lo, hi;
-    uint32_t e = tarn_ix_add(L, tarn_ix_scale(L, ix(s, k), stride, s->dim), tarn_ix_scale(L, ix(s, s->nacc + k), apart, s->dim), s->dim);
+    uint32_t e =
+        tarn_ix_add(L, tarn_ix_scale(L, ix(s, k), stride, s->dim), tarn_ix_scale(L, ix(s, s->nacc + k), apart, s->dim), s->dim);
     m.e[k] = tarn_ix_add(L, e, tarn_ix_const(L, -pad), s->dim);
     tarn_ix_range(L, m.e[k], s->dim, &lo, &hi);
     m.in[k] = hi + 1 - kit_below(4);
@@ -345,7 +359,8 @@ static void describe(const kit_case *c) {
                    (long long)s->level[i].step);
   }
   for (uint32_t i = 0; i < c->nin; i++)
-    tarn_buf_fmt(&b, "\nin %u: block %lld of %u offset %lld", i, (long long)c->in[i].block, c->in[i].baxis, (long long)c->in[i].offset);
+    tarn_buf_fmt(&b, "\nin %u: block %lld of %u offset %lld", i, (long long)c->in[i].block, c->in[i].baxis,
+                 (long long)c->in[i].offset);
   fprintf(stderr, "%s\n", b.p);
 }
 
@@ -360,7 +375,11 @@ static void run_cases(kit_case *c, uint32_t n, bool contract, uint32_t threads) 
     }
 }
 
-typedef struct job { tarn_dtype t; bool exact; uint32_t n, seed, nstage; } job;
+typedef struct job {
+  tarn_dtype t;
+  bool exact;
+  uint32_t n, seed, nstage;
+} job;
 static void random_job(tarn_ctx *c, void *arg) {
   (void)c;
   job *j = arg;
@@ -401,7 +420,8 @@ END_TEST
 /* ---- reading ahead: a product of 4 rows with k x 16 weights, by lanes ---- */
 static void product_schedule(kit_case *c) {
   tarn_stage_sched *s = TARN_NEW(cx, tarn_stage_sched);
-  const tarn_level level[] = {{0, TARN_SERIAL, 4}, {1, TARN_SERIAL, 16}, {2, TARN_SERIAL, 1}, {0, TARN_UNROLL, 1}, {1, TARN_VECTOR, 1}};
+  const tarn_level level[] = {
+      {0, TARN_SERIAL, 4}, {1, TARN_SERIAL, 16}, {2, TARN_SERIAL, 1}, {0, TARN_UNROLL, 1}, {1, TARN_VECTOR, 1}};
   s->nlevel = 5, s->acc = 2;
   memcpy(s->level, level, sizeof level);
   c->sched = TARN_NEW(cx, tarn_schedule);

@@ -8,19 +8,30 @@
 static tarn_ctx *cx;
 static tarn_lang *L;
 
-typedef struct function { tarn_fxop op; const char *name; double (*f)(double), lo, hi, ulp; } function;
+typedef struct function {
+  tarn_fxop op;
+  const char *name;
+  double (*f)(double), lo, hi, ulp;
+} function;
 static const function functions[] = {
-    {TARN_FX_EXP, "exp", exp, -106, 90, 2},       {TARN_FX_EXP, "exp near 0", exp, -1e-3, 1e-3, 1},
-    {TARN_FX_LOG, "log", log, 0, 1e3, 2},         {TARN_FX_LOG, "log wide", log, 1e-44, 3e38, 2},
-    {TARN_FX_LOG, "log near 1", log, 0.99, 1.01, 2}, {TARN_FX_LOG1P, "log1p", log1p, -0.999, 10, 4},
+    {TARN_FX_EXP, "exp", exp, -106, 90, 2},
+    {TARN_FX_EXP, "exp near 0", exp, -1e-3, 1e-3, 1},
+    {TARN_FX_LOG, "log", log, 0, 1e3, 2},
+    {TARN_FX_LOG, "log wide", log, 1e-44, 3e38, 2},
+    {TARN_FX_LOG, "log near 1", log, 0.99, 1.01, 2},
+    {TARN_FX_LOG1P, "log1p", log1p, -0.999, 10, 4},
     {TARN_FX_LOG1P, "log1p near 0", log1p, -1e-3, 1e-3, 4},
-    {TARN_FX_TANH, "tanh", tanh, -10, 10, 4},     {TARN_FX_TANH, "tanh near 0", tanh, -0.7, 0.7, 4},
-    {TARN_FX_ERF, "erf", erf, -4.5, 4.5, 4},      {TARN_FX_ERF, "erf near 0", erf, -1.1, 1.1, 4},
-    {TARN_FX_SIN, "sin", sin, -100, 100, 2},      {TARN_FX_COS, "cos", cos, -100, 100, 2},
-    {TARN_FX_SQRT, "sqrt", sqrt, 0, 1e3, 0.5001}, {TARN_FX_SINH, "sinh", sinh, -5, 5, 4},
+    {TARN_FX_TANH, "tanh", tanh, -10, 10, 4},
+    {TARN_FX_TANH, "tanh near 0", tanh, -0.7, 0.7, 4},
+    {TARN_FX_ERF, "erf", erf, -4.5, 4.5, 4},
+    {TARN_FX_ERF, "erf near 0", erf, -1.1, 1.1, 4},
+    {TARN_FX_SIN, "sin", sin, -100, 100, 2},
+    {TARN_FX_COS, "cos", cos, -100, 100, 2},
+    {TARN_FX_SQRT, "sqrt", sqrt, 0, 1e3, 0.5001},
+    {TARN_FX_SINH, "sinh", sinh, -5, 5, 4},
 };
 #define COUNT (sizeof functions / sizeof *functions)
-#define N 20011
+#define N     20011
 
 static double ulp_of(float x) {
   float next = nextafterf(fabsf(x), INFINITY);

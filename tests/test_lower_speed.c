@@ -20,22 +20,23 @@ static double now(void) {
 #if defined(__x86_64__)
 typedef float v8 __attribute__((vector_size(32)));
 typedef float v16 __attribute__((vector_size(64)));
-#define CHAINS(V, a, x, y)                                                                         \
-  for (long i = 0; i < n; i++) {                                                                   \
-    a##0 = a##0 * x + y, a##1 = a##1 * x + y, a##2 = a##2 * x + y, a##3 = a##3 * x + y;            \
-    a##4 = a##4 * x + y, a##5 = a##5 * x + y, a##6 = a##6 * x + y, a##7 = a##7 * x + y;            \
-    a##8 = a##8 * x + y, a##9 = a##9 * x + y;                                                      \
-    __asm__ volatile("" : "+v"(a##0), "+v"(a##1), "+v"(a##2), "+v"(a##3), "+v"(a##4), "+v"(a##5),  \
-                     "+v"(a##6), "+v"(a##7), "+v"(a##8), "+v"(a##9));                              \
+#define CHAINS(V, a, x, y)                                                                                                     \
+  for (long i = 0; i < n; i++) {                                                                                               \
+    a##0 = a##0 * x + y, a##1 = a##1 * x + y, a##2 = a##2 * x + y, a##3 = a##3 * x + y;                                        \
+    a##4 = a##4 * x + y, a##5 = a##5 * x + y, a##6 = a##6 * x + y, a##7 = a##7 * x + y;                                        \
+    a##8 = a##8 * x + y, a##9 = a##9 * x + y;                                                                                  \
+    __asm__ volatile(""                                                                                                        \
+                     : "+v"(a##0), "+v"(a##1), "+v"(a##2), "+v"(a##3), "+v"(a##4), "+v"(a##5), "+v"(a##6), "+v"(a##7),         \
+                       "+v"(a##8), "+v"(a##9));                                                                                \
   }
-#define PEAK(name, V, isa)                                                                         \
-  __attribute__((target(isa), optimize("fp-contract=fast"))) static float name(long n, float s) {  \
-    V x = {0}, y = {0};                                                                            \
-    x += s, y += s;                                                                                \
-    V a0 = x, a1 = x, a2 = x, a3 = x, a4 = x, a5 = x, a6 = x, a7 = x, a8 = x, a9 = x;              \
-    CHAINS(V, a, x, y)                                                                             \
-    a0 += a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9;                                              \
-    return a0[0];                                                                                  \
+#define PEAK(name, V, isa)                                                                                                     \
+  __attribute__((target(isa), optimize("fp-contract=fast"))) static float name(long n, float s) {                              \
+    V x = {0}, y = {0};                                                                                                        \
+    x += s, y += s;                                                                                                            \
+    V a0 = x, a1 = x, a2 = x, a3 = x, a4 = x, a5 = x, a6 = x, a7 = x, a8 = x, a9 = x;                                          \
+    CHAINS(V, a, x, y)                                                                                                         \
+    a0 += a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9;                                                                          \
+    return a0[0];                                                                                                              \
   }
 PEAK(peak8, v8, "avx2,fma")
 PEAK(peak16, v16, "avx512f")
@@ -73,7 +74,8 @@ static uint32_t conv_nest(int64_t h, int64_t w, int64_t ci, int64_t co, int64_t 
   }
   x.e[2] = tarn_ix_var(L, 5, d);
   if (k > 1) x.fill = tarn_fx_const(L, TARN_F32, 0);
-  f.nin = 4, f.e[0] = tarn_ix_var(L, 3, d), f.e[1] = tarn_ix_var(L, 4, d), f.e[2] = tarn_ix_var(L, 5, d), f.e[3] = tarn_ix_var(L, 2, d);
+  f.nin = 4, f.e[0] = tarn_ix_var(L, 3, d), f.e[1] = tarn_ix_var(L, 4, d), f.e[2] = tarn_ix_var(L, 5, d),
+  f.e[3] = tarn_ix_var(L, 2, d);
   int64_t fd[4] = {k, k, ci, co};
   memcpy(f.in, fd, sizeof fd);
   tarn_read *read = TARN_ARRAY(cx, tarn_read, 2);
@@ -81,8 +83,14 @@ static uint32_t conv_nest(int64_t h, int64_t w, int64_t ci, int64_t co, int64_t 
   uint32_t body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   tarn_func fn = {.nops = 2, .body = body, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
   fn.epi = tarn_fx_op(L, TARN_FX_MAX, tarn_fx_hole(L, 0), tarn_fx_const(L, TARN_F32, 0), 0);
-  tarn_stage st = {.nown = 3, .nred = 3, .own = {h, w, co}, .red = {k, k, ci}, .fn = tarn_fn_intern(L, &fn), .read = read,
-                   .out = true, .space = TARN_NONE};
+  tarn_stage st = {.nown = 3,
+                   .nred = 3,
+                   .own = {h, w, co},
+                   .red = {k, k, ci},
+                   .fn = tarn_fn_intern(L, &fn),
+                   .read = read,
+                   .out = true,
+                   .space = TARN_NONE};
   tarn_nest n = {.out_ns = 3, .nstage = 1, .nchild = 2, .stage = &st};
   *c = (kit_case){.nin = 2, .nout = 1, .in_type = {TARN_F32, TARN_F32}, .out_type = {TARN_F32}, .constant = {false, true}};
   c->in[0] = tarn_layout_row_major(3, x.in), c->in[1] = tarn_layout_row_major(4, fd);
@@ -94,8 +102,8 @@ static uint32_t conv_nest(int64_t h, int64_t w, int64_t ci, int64_t co, int64_t 
 static void conv_schedule(kit_case *c, int64_t pixels, int64_t channels, int64_t lanes) {
   tarn_stage_sched *s = TARN_NEW(cx, tarn_stage_sched);
   const tarn_level level[] = {{0, TARN_PARALLEL, 1}, {2, TARN_SERIAL, channels}, {1, TARN_SERIAL, pixels},
-                              {3, TARN_SERIAL, 1}, {4, TARN_SERIAL, 1}, {5, TARN_SERIAL, 1},
-                              {1, TARN_UNROLL, 1}, {2, TARN_UNROLL, lanes}, {2, TARN_VECTOR, 1}};
+                              {3, TARN_SERIAL, 1},   {4, TARN_SERIAL, 1},        {5, TARN_SERIAL, 1},
+                              {1, TARN_UNROLL, 1},   {2, TARN_UNROLL, lanes},    {2, TARN_VECTOR, 1}};
   s->nlevel = sizeof level / sizeof *level, s->acc = 3;
   memcpy(s->level, level, sizeof level);
   c->sched = TARN_NEW(cx, tarn_schedule);
@@ -129,7 +137,7 @@ static double conv_error(const kit_case *c, const int64_t *q) {
   const float *x = c->value[0]->data, *f = c->value[1]->data, *y = c->got[0]->data;
   int64_t h = q[0], w = q[1], ci = q[2], co = q[3], k = q[4], pad = k / 2;
   double worst = 0, scale = 0;
-  for (int64_t i = 0; i < h * w; i += h * w > 4000 ? 7 : 1)
+  for (int64_t i = 0; i<h * w; i += h * w> 4000 ? 7 : 1)
     for (int64_t o = 0; o < co; o++) {
       double sum = 0;
       for (int64_t t = 0; t < k * k; t++) {

@@ -18,21 +18,17 @@ static void setup(void) {
   seed = 1;
   ck_assert_int_eq(tarn_protect(cx, make_lang, NULL), TARN_OK);
 }
-static void teardown(void) {
-  tarn_ctx_free(cx);
-}
+static void teardown(void) { tarn_ctx_free(cx); }
 
 /* Every test body runs protected; a raise fails it with its message. */
 static void run(tarn_fn *body) {
   tarn_status st = tarn_protect(cx, body, NULL);
   ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
 }
-#define TEST(name)                                                                                 \
-  static void name##_body(tarn_ctx *c, void *arg);                                                 \
-  START_TEST(name) {                                                                               \
-    run(name##_body);                                                                              \
-  }                                                                                                \
-  END_TEST                                                                                         \
+#define TEST(name)                                                                                                             \
+  static void name##_body(tarn_ctx *c, void *arg);                                                                             \
+  START_TEST(name) { run(name##_body); }                                                                                       \
+  END_TEST                                                                                                                     \
   static void name##_body(tarn_ctx *c, void *arg)
 #define UNUSED (void)c, (void)arg
 
@@ -40,18 +36,13 @@ static void run(tarn_fn *body) {
 static const int64_t ext[] = {6, 4, 5, 1};
 
 static uint32_t random_ix(int depth) {
-  if (depth == 0 || below(5) == 0)
-    return below(4) ? tarn_ix_var(L, (uint32_t)below(4), ext) : tarn_ix_const(L, below(9) - 4);
+  if (depth == 0 || below(5) == 0) return below(4) ? tarn_ix_var(L, (uint32_t)below(4), ext) : tarn_ix_const(L, below(9) - 4);
   uint32_t a = random_ix(depth - 1);
   switch (below(4)) {
-  case 0:
-    return tarn_ix_add(L, a, random_ix(depth - 1), ext);
-  case 1:
-    return tarn_ix_scale(L, a, below(9) - 4, ext);
-  case 2:
-    return tarn_ix_div(L, a, 1 + below(7), ext);
-  default:
-    return tarn_ix_mod(L, a, 1 + below(7), ext);
+  case 0: return tarn_ix_add(L, a, random_ix(depth - 1), ext);
+  case 1: return tarn_ix_scale(L, a, below(9) - 4, ext);
+  case 2: return tarn_ix_div(L, a, 1 + below(7), ext);
+  default: return tarn_ix_mod(L, a, 1 + below(7), ext);
   }
 }
 
@@ -250,8 +241,7 @@ static uint32_t shape(uint32_t ns, uint32_t n, const int64_t *dim) {
 }
 static uint32_t pad(uint32_t axis, int64_t before, int64_t after) {
   const int64_t v[] = {axis, before, after};
-  return tarn_payload_intern(
-      L, &(tarn_payload){.kind = TARN_P_PADV, .n = 3, .ints = v, .value = fills[0]});
+  return tarn_payload_intern(L, &(tarn_payload){.kind = TARN_P_PADV, .n = 3, .ints = v, .value = fills[0]});
 }
 
 /* Chains on tensors too large to try out. */
@@ -268,18 +258,15 @@ TEST(known_chains_have_one_form) {
   ck_assert_uint_eq(a, apply(id, TARN_OP_PAD, pad(2, 3, 3)));
   a = apply(a, TARN_OP_SLICE, ints(4, (int64_t[]){2, 3, 59, 1}));
   ck_assert_uint_eq(a, id);
-  a = apply(apply(id, TARN_OP_SLICE, ints(4, (int64_t[]){3, 55, -1, -1})), TARN_OP_SLICE,
-            ints(4, (int64_t[]){3, 55, -1, -1}));
+  a = apply(apply(id, TARN_OP_SLICE, ints(4, (int64_t[]){3, 55, -1, -1})), TARN_OP_SLICE, ints(4, (int64_t[]){3, 55, -1, -1}));
   ck_assert_uint_eq(a, id);
   a = apply(apply(id, TARN_OP_TRANSPOSE, ints(4, (int64_t[]){0, 2, 3, 1})), TARN_OP_TRANSPOSE,
             ints(4, (int64_t[]){0, 3, 1, 2}));
   ck_assert_uint_eq(a, id);
-  a = apply(apply(id, TARN_OP_ACCESS, ints(1, &(int64_t){3})), TARN_OP_WINDOWS,
-            ints(3, (int64_t[]){7, 7, 1}));
+  a = apply(apply(id, TARN_OP_ACCESS, ints(1, &(int64_t){3})), TARN_OP_WINDOWS, ints(3, (int64_t[]){7, 7, 1}));
   b = apply(id, TARN_OP_RESHAPE, shape(5, 5, (int64_t[]){8, 64, 56, 8, 7}));
   ck_assert_uint_eq(a, apply(b, TARN_OP_ACCESS, ints(1, &(int64_t){4})));
-  a = apply(apply(id, TARN_OP_SLICE, ints(4, (int64_t[]){1, 32, 32, 1})), TARN_OP_PAD,
-            pad(1, 2, 2));
+  a = apply(apply(id, TARN_OP_SLICE, ints(4, (int64_t[]){1, 32, 32, 1})), TARN_OP_PAD, pad(1, 2, 2));
   const tarn_imap *m = tarn_imap_get(L, a); /* all fill */
   ck_assert(m->nguard == 1 && m->guard->lo == m->guard->hi && m->fill == fills[0]);
 }

@@ -35,8 +35,14 @@ static tarn_saturation *saturated(const tarn_program *p, const tarn_hw *hw, uint
 }
 static tarn_kprog *selected(const tarn_program *p, const tarn_hw *hw, tarn_saturation *s, const uint32_t *root,
                             tarn_picks **picks) {
-  tarn_kgraph_input in = {.L = p->L, .g = tarn_sat_egraph(s), .type_of = type_of, .is_constant = constant, .user = s,
-                          .nroot = tarn_sat_roots(s), .root = root, .program = p};
+  tarn_kgraph_input in = {.L = p->L,
+                          .g = tarn_sat_egraph(s),
+                          .type_of = type_of,
+                          .is_constant = constant,
+                          .user = s,
+                          .nroot = tarn_sat_roots(s),
+                          .root = root,
+                          .program = p};
   tarn_kgraph_options o = {.hw = hw, .method = TARN_SEL_EXACT};
   tarn_kgraph_report r;
   return tarn_extract(&in, &o, &r, picks);

@@ -11,7 +11,10 @@
 #define DATA TARN_TOP "/tests/data/onnx"
 
 /* Families whose operators are outside the term language, and how many such nodes each has. */
-static const struct { const char *name; uint32_t nopaque; } opaque[] = {{"index", 5}, {"recurrent", 3}, {"sample", 4}, {"unpool", 2}};
+static const struct {
+  const char *name;
+  uint32_t nopaque;
+} opaque[] = {{"index", 5}, {"recurrent", 3}, {"sample", 4}, {"unpool", 2}};
 
 static uint32_t expected_opaque(const char *name) {
   for (size_t i = 0; i < sizeof opaque / sizeof *opaque; i++)
@@ -119,14 +122,10 @@ static uint32_t run_families(tarn_fn *run) {
   return bad;
 }
 
-START_TEST(every_family) {
-  ck_assert_uint_eq(run_families(check_model), 0);
-}
+START_TEST(every_family) { ck_assert_uint_eq(run_families(check_model), 0); }
 END_TEST
 
-START_TEST(every_family_compiled) {
-  ck_assert_uint_eq(run_families(check_compiled), 0);
-}
+START_TEST(every_family_compiled) { ck_assert_uint_eq(run_families(check_compiled), 0); }
 END_TEST
 
 /* ---------------------------------------------------------------- allocations that fail */

@@ -12,7 +12,9 @@
 /* ---------------------------------------------------------------- graphs that are wrong */
 
 /* The message, without "input: ". */
-static const struct { const char *text, *message; } wrong[] = {
+static const struct {
+  const char *text, *message;
+} wrong[] = {
     {"in x f32 2\nnode Frobnicate f x -> y\nout y", "node f (Frobnicate): unknown operator"},
     {"in x f32 2\nnode Relu r x -> y\nout z", "output z is nowhere defined"},
     {"in x f32 2\nnode Relu r q -> y\nout y", "node r (Relu): its input q is nowhere defined"},
@@ -48,15 +50,22 @@ static const struct { const char *text, *message; } wrong[] = {
     {"in x f32 2,3\nin w f32 2,3\nnode Conv c x w -> y\nout y", "node c (Conv): the input has 2 dims, at least 3 are needed"},
     {"in x f32 1,3,5,5\nin w f32 2,3,3\nnode Conv c x w -> y\nout y", "node c (Conv): the weights have 3 dims, the input 4"},
     {"in x f32 1,3,5,5\nin w f32 2,4,3,3\nnode Conv c x w -> y\nout y", "node c (Conv): 3 channels in, weights for 4, group 1"},
-    {"in x f32 1,4,5,5\nin w f32 3,2,3,3\nnode Conv c x w -> y : group=2\nout y", "node c (Conv): 4 channels in, weights for 4, group 2"},
+    {"in x f32 1,4,5,5\nin w f32 3,2,3,3\nnode Conv c x w -> y : group=2\nout y",
+     "node c (Conv): 4 channels in, weights for 4, group 2"},
     {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : group=0\nout y", "node c (Conv): 3 channels in"},
     {"in x f32 1,3,5,5\nin w f32 2,3,7,3\nnode Conv c x w -> y\nout y", "node c (Conv): a window of 7 does not fit in 5"},
-    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : strides=0,1\nout y", "node c (Conv): strides: 0 is out of range"},
-    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : pads=0,0,-1,0\nout y", "node c (Conv): pads: -1 is out of range"},
-    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : dilations=1,4611686018427387904\nout y", "node c (Conv): dilations: "},
-    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : kernel_shape=3,1\nout y", "node c (Conv): kernel_shape differs from the shape of the weights"},
-    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : auto_pad=\"MAYBE\"\nout y", "node c (Conv): auto_pad MAYBE is unknown"},
-    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nin b f32 3\nnode Conv c x w b -> y\nout y", "node c (Conv): the bias does not have one entry per output channel"},
+    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : strides=0,1\nout y",
+     "node c (Conv): strides: 0 is out of range"},
+    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : pads=0,0,-1,0\nout y",
+     "node c (Conv): pads: -1 is out of range"},
+    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : dilations=1,4611686018427387904\nout y",
+     "node c (Conv): dilations: "},
+    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : kernel_shape=3,1\nout y",
+     "node c (Conv): kernel_shape differs from the shape of the weights"},
+    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : auto_pad=\"MAYBE\"\nout y",
+     "node c (Conv): auto_pad MAYBE is unknown"},
+    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nin b f32 3\nnode Conv c x w b -> y\nout y",
+     "node c (Conv): the bias does not have one entry per output channel"},
     {"in x f32 1,3,0,5\nin w f32 2,3,3,3\nnode Conv c x w -> y\nout y", "node c (Conv): a window of 3 does not fit in 0"},
     {"in x f32 1,3,5,5\nnode MaxPool p x -> y\nout y", "node p (MaxPool): kernel_shape is missing"},
     {"in x f32 1,3,5,5\nnode MaxPool p x -> y : kernel_shape=0,2\nout y", "node p (MaxPool): kernel extent 0 is out of range"},
@@ -69,28 +78,41 @@ static const struct { const char *text, *message; } wrong[] = {
     {"in x f32 2,3\nnode Transpose t x -> y : perm=0,0\nout y", "node t (Transpose): perm is not a permutation"},
     {"in x f32 2,3\ninit s i64 2 : 4 -1\nnode Reshape r x s -> y\nout y", "node r (Reshape): 6 elements do not divide by 4"},
     {"in x f32 2,3\ninit s i64 2 : -1 -1\nnode Reshape r x s -> y\nout y", "node r (Reshape): extent -1"},
-    {"in x f32 2,3\ninit s i64 2 : 4294967296 4294967296\nnode Reshape r x s -> y\nout y", "node r (Reshape): the product of the extents overflows"},
-    {"in x f32 2,3\ninit s i64 3 : 6 1 0\nnode Reshape r x s -> y\nout y", "node r (Reshape): dim 2 is 0: the input has no such dim to copy"},
-    {"in x f32 2,3\nin s i64 2\nnode Reshape r x s -> y\nout y", "node r (Reshape): the shape depends on the inputs of the model; it must be constant"},
+    {"in x f32 2,3\ninit s i64 2 : 4294967296 4294967296\nnode Reshape r x s -> y\nout y",
+     "node r (Reshape): the product of the extents overflows"},
+    {"in x f32 2,3\ninit s i64 3 : 6 1 0\nnode Reshape r x s -> y\nout y",
+     "node r (Reshape): dim 2 is 0: the input has no such dim to copy"},
+    {"in x f32 2,3\nin s i64 2\nnode Reshape r x s -> y\nout y",
+     "node r (Reshape): the shape depends on the inputs of the model; it must be constant"},
     {"in x f32 2,3\ninit s i64 2 : 2 -2\nnode Expand e x s -> y\nout y", "node e (Expand): extent -2"},
     {"in x f32 2,3\ninit s i64 2 : 5 3\nnode Expand e x s -> y\nout y", "node e (Expand): shapes do not broadcast"},
-    {"in x f32 2,3\ninit s i64 2 : 4611686018427387904 4\nnode Tile e x s -> y\nout y", "node e (Tile): the product of the extents overflows"},
-    {"init s i64 2 : 9223372036854775807 9223372036854775807\nnode ConstantOfShape e s -> y\nout y", "node e (ConstantOfShape): the product of the extents overflows"},
-    {"init a i64 - : 0\ninit b i64 - : 9000000000000000000\ninit c i64 - : 1\nnode Range r a b c -> y\nout y", "node r (Range): more than"},
+    {"in x f32 2,3\ninit s i64 2 : 4611686018427387904 4\nnode Tile e x s -> y\nout y",
+     "node e (Tile): the product of the extents overflows"},
+    {"init s i64 2 : 9223372036854775807 9223372036854775807\nnode ConstantOfShape e s -> y\nout y",
+     "node e (ConstantOfShape): the product of the extents overflows"},
+    {"init a i64 - : 0\ninit b i64 - : 9000000000000000000\ninit c i64 - : 1\nnode Range r a b c -> y\nout y",
+     "node r (Range): more than"},
     {"init a i64 - : 0\ninit b i64 - : 9\ninit c i64 - : 0\nnode Range r a b c -> y\nout y", "node r (Range): delta is zero"},
-    {"in x f32 2,3\ninit p i64 4 : 0 0 0 9000000000000000000\nnode Pad p x p -> y\nout y", "node p (Pad): padding is too large"},
-    {"in x f32 2,3\ninit p i64 4 : -2 0 -1 0\nnode Pad p x p -> y\nout y", "node p (Pad): negative padding removes more than there is"},
+    {"in x f32 2,3\ninit p i64 4 : 0 0 0 9000000000000000000\nnode Pad p x p -> y\nout y",
+     "node p (Pad): padding is too large"},
+    {"in x f32 2,3\ninit p i64 4 : -2 0 -1 0\nnode Pad p x p -> y\nout y",
+     "node p (Pad): negative padding removes more than there is"},
     {"in x f32 2,3\ninit p i64 3 : 0 0 1\nnode Pad p x p -> y\nout y", "node p (Pad): 3 pads for 2 axes"},
     {"in x f32 2,3\ninit i i64 1 : 2\nnode Gather g x i -> y\nout y", "node g (Gather): index 2 is outside an axis of 2"},
-    {"in x f32 2,3\ninit s i64 1 : 0\ninit e i64 1 : 1\ninit a i64 1 : 0\ninit t i64 1 : 0\nnode Slice s x s e a t -> y\nout y", "node s (Slice): a step is zero"},
+    {"in x f32 2,3\ninit s i64 1 : 0\ninit e i64 1 : 1\ninit a i64 1 : 0\ninit t i64 1 : 0\nnode Slice s x s e a t -> y\nout y",
+     "node s (Slice): a step is zero"},
     {"in x f32 5,3\nnode Split s x -> a b : axis=0\nout a", "node s (Split): 5 elements do not divide by 2"},
     {"in x f32 2,3\nin y f32 2,4\nnode Concat c x y -> z : axis=0\nout z", "node c (Concat): "},
-    {"in x f32 2,3\nnode Einsum e x -> y : equation=\"ij,jk->ik\"\nout y", "node e (Einsum): equation: more terms than operands"},
+    {"in x f32 2,3\nnode Einsum e x -> y : equation=\"ij,jk->ik\"\nout y",
+     "node e (Einsum): equation: more terms than operands"},
     {"in x f32 2,3\nnode Einsum e x -> y : equation=\"ijk->i\"\nout y", "node e (Einsum): equation: 3 labels for 2 dims"},
     {"in x f32 2,3\nnode Einsum e x -> y : equation=\"ij->iz\"\nout y", "node e (Einsum): equation: "},
-    {"in x f32 1,1,2,2\ninit s f32 4 : 1 1 1e30 1\nnode Resize r x _ s -> y\nout y", "node r (Resize): scale 1e+30 is out of range"},
-    {"in x f32 1,1,2,2\ninit s f32 4 : 1 1 1e9 1\nnode Resize r x _ s -> y\nout y", "node r (Resize): extent 2000000000 is too large"},
-    {"in x f32 3\nnode NonZero z x -> y\nout y", "node z (NonZero): the shape of its output depends on values that are not constant"},
+    {"in x f32 1,1,2,2\ninit s f32 4 : 1 1 1e30 1\nnode Resize r x _ s -> y\nout y",
+     "node r (Resize): scale 1e+30 is out of range"},
+    {"in x f32 1,1,2,2\ninit s f32 4 : 1 1 1e9 1\nnode Resize r x _ s -> y\nout y",
+     "node r (Resize): extent 2000000000 is too large"},
+    {"in x f32 3\nnode NonZero z x -> y\nout y",
+     "node z (NonZero): the shape of its output depends on values that are not constant"},
     {"in x f32 3\nin c bool -\nnode If i c -> y\nout y", "node i (If): a branch is missing"},
     {"in x f32 3\nnode Loop i x -> y\nout y", "node i (Loop): this operator is not supported"},
     {"in x f32 3\nnode RandomNormalLike i x -> y\nout y", "node i (RandomNormalLike): random operators are not supported"},
@@ -149,7 +171,10 @@ END_TEST
 
 /* ---------------------------------------------------------------- shapes given from outside */
 
-static const struct { const char *shape[2]; const char *message; } bindings[] = {
+static const struct {
+  const char *shape[2];
+  const char *message;
+} bindings[] = {
     {{"x=2,5", NULL}, NULL},
     {{"N=5", NULL}, NULL},
     {{"x=3,5", NULL}, "input: input x: dim 0 is 2 in the model, 3 in --shape"},
@@ -167,7 +192,8 @@ static void load_bound(tarn_ctx *cx, void *arg) {
 }
 
 START_TEST(shape_bindings) {
-  static const char *const refused[] = {"x", "=3", "x=a", "x=1,", "x=1,,2", "x=-1", "x=99999999999999999999", "x=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"};
+  static const char *const refused[] = {
+      "x", "=3", "x=a", "x=1,", "x=1,,2", "x=-1", "x=99999999999999999999", "x=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"};
   for (size_t i = 0; i < sizeof bindings / sizeof *bindings; i++) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
     tarn_status st = tarn_protect(cx, load_bound, (void *)(uintptr_t)bindings[i].shape);
@@ -186,7 +212,9 @@ END_TEST
 
 /* ---------------------------------------------------------------- external data */
 
-static const struct { const char *where, *message; } places[] = {
+static const struct {
+  const char *where, *message;
+} places[] = {
     {"w.bin 4 8", NULL},
     {"sub/w.bin 0 8", NULL},
     {"./w.bin 0 8", NULL},
@@ -221,12 +249,14 @@ static void make_folder(char *top) {
   write_bytes("far/outside", 8);
   write_bytes("model/w.bin", 12);
   write_bytes("model/sub/w.bin", 8);
-  ck_assert_int_eq(symlink("../outside", "model/link") | symlink("../far", "model/out") | symlink("sub/w.bin", "model/inside"), 0);
+  ck_assert_int_eq(symlink("../outside", "model/link") | symlink("../far", "model/out") | symlink("sub/w.bin", "model/inside"),
+                   0);
   ck_assert_int_eq(mkfifo("model/pipe", 0600), 0);
 }
 
 static void remove_folder(const char *top) {
-  static const char *const files[] = {"outside", "far/outside", "model/w.bin", "model/sub/w.bin", "model/link", "model/out", "model/inside", "model/pipe"};
+  static const char *const files[] = {"outside",    "far/outside", "model/w.bin",  "model/sub/w.bin",
+                                      "model/link", "model/out",   "model/inside", "model/pipe"};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(files[i]);
   ck_assert_int_eq(rmdir("model/sub") | rmdir("model") | rmdir("far") | chdir("/") | rmdir(top), 0);
 }

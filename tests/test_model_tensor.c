@@ -21,7 +21,10 @@ static void check_same(const tarn_tensor *a, const tarn_tensor *b) {
   ck_assert_uint_eq((uintptr_t)b->data % 64, 0);
 }
 
-static const struct { uint32_t n; int64_t dim[3]; } shapes[] = {{0, {0}}, {1, {5}}, {2, {3, 4}}, {3, {2, 0, 3}}, {3, {7, 1, 9}}};
+static const struct {
+  uint32_t n;
+  int64_t dim[3];
+} shapes[] = {{0, {0}}, {1, {5}}, {2, {3, 4}}, {3, {2, 0, 3}}, {3, {7, 1, 9}}};
 
 static void round_trip(tarn_ctx *cx, void *arg) {
   const char *dir = arg;
@@ -86,7 +89,12 @@ static void read_npy(tarn_ctx *cx, void *arg) {
 
 #define DICT(descr, order, shape) "{'descr': '" descr "', 'fortran_order': " order ", 'shape': " shape ", }\n"
 
-static const struct { int major; const char *dict; size_t data; const char *message; } headers[] = {
+static const struct {
+  int major;
+  const char *dict;
+  size_t data;
+  const char *message;
+} headers[] = {
     {1, DICT("<f4", "False", "(2,)"), 8, NULL},
     {2, DICT("<f4", "False", "(2, 1)"), 8, NULL},
     {3, "{\"shape\":(2,),\"fortran_order\":True,\"descr\":\"|u1\"}", 2, NULL},
@@ -118,7 +126,8 @@ START_TEST(npy_headers) {
     reading r = {.f = npy(headers[i].major, headers[i].dict, headers[i].data)};
     tarn_status st = tarn_protect(cx, read_npy, &r);
     ck_assert_msg(st == (headers[i].message ? TARN_BAD_INPUT : TARN_OK), "%s: %s", headers[i].dict, tarn_message(cx));
-    if (headers[i].message) ck_assert_msg(strstr(tarn_message(cx), headers[i].message), "%s: %s", headers[i].dict, tarn_message(cx));
+    if (headers[i].message)
+      ck_assert_msg(strstr(tarn_message(cx), headers[i].message), "%s: %s", headers[i].dict, tarn_message(cx));
     tarn_ctx_free(cx);
   }
 }

@@ -6,35 +6,63 @@
 #include <check.h>
 #include <ctype.h>
 
-typedef struct net { const char *name, *text, *rule; } net; /* rule: one that the proof must use */
+typedef struct net {
+  const char *name, *text, *rule;
+} net; /* rule: one that the proof must use */
 
 static const net nets[] = {
-    {"convolution, batch norm, relu", "in x f32 1,3,6,6\nrand w 4,3,3,3\npos s 4\nrand b 4\nrand m 4\npos v 4\n"
-     "node Conv c x w -> t : pads=1,1,1,1\nnode BatchNormalization n t s b m v -> u\nnode Relu r u -> y\nout y\n", "scale"},
-    {"three alike", "in x f32 1,4,3,3\nrand p 20,4,1,1\nrand q 20,20,1,1\nrand r 20,20,1,1\n"
+    {"convolution, batch norm, relu",
+     "in x f32 1,3,6,6\nrand w 4,3,3,3\npos s 4\nrand b 4\nrand m 4\npos v 4\n"
+     "node Conv c x w -> t : pads=1,1,1,1\nnode BatchNormalization n t s b m v -> u\nnode Relu r u -> y\nout y\n",
+     "scale"},
+    {"three alike",
+     "in x f32 1,4,3,3\nrand p 20,4,1,1\nrand q 20,20,1,1\nrand r 20,20,1,1\n"
      "pos s 20\nrand b 20\nrand m 20\npos v 20\npos s2 20\nrand b2 20\nrand m2 20\npos v2 20\n"
      "node Conv c x p -> t\nnode BatchNormalization n t s b m v -> u\nnode Relu e u -> z\n"
      "node Conv d z q -> t2\nnode BatchNormalization n2 t2 s2 b2 m2 v2 -> u2\nnode Relu e2 u2 -> z2\n"
-     "node Conv f z2 r -> t3\nnode BatchNormalization n3 t3 s b m v -> u3\nnode Relu e3 u3 -> y\nout y\n", "epilogue"},
-    {"residual block", "in x f32 1,4,6,6\nrand w 4,4,3,3\nrand w2 4,4,3,3\npos s 4\nrand b 4\nrand m 4\npos v 4\n"
+     "node Conv f z2 r -> t3\nnode BatchNormalization n3 t3 s b m v -> u3\nnode Relu e3 u3 -> y\nout y\n",
+     "epilogue"},
+    {"residual block",
+     "in x f32 1,4,6,6\nrand w 4,4,3,3\nrand w2 4,4,3,3\npos s 4\nrand b 4\nrand m 4\npos v 4\n"
      "node Conv c x w -> t : pads=1,1,1,1\nnode BatchNormalization n t s b m v -> u\nnode Relu r u -> z\n"
-     "node Conv d z w2 -> t2 : pads=1,1,1,1\nnode BatchNormalization n2 t2 s b m v -> u2\nnode Add a x u2 -> q\nnode Relu r2 q -> y\nout y\n", "scale"},
+     "node Conv d z w2 -> t2 : pads=1,1,1,1\nnode BatchNormalization n2 t2 s b m v -> u2\nnode Add a x u2 -> q\nnode Relu r2 q "
+     "-> y\nout y\n",
+     "scale"},
     {"softmax", "in x f32 2,3,5\nnode Softmax s x -> y : axis=-1\nout y\n", "place"},
-    {"layer norm", "in x f32 2,3,8\nrand g 8\nrand b 8\ninit two f32 1 : 2\ninit eps f32 1 : 0.001\n"
-     "node ReduceMean m x -> mu : axes=-1,-1\nnode Sub d x mu -> c\nnode Pow p c two -> c2\nnode ReduceMean v c2 -> var : axes=-1,-1\n"
-     "node Add e var eps -> ve\nnode Sqrt s ve -> sd\nnode Div q c sd -> n\nnode Mul k n g -> ng\nnode Add a ng b -> y\nout y\n", "place"},
-    {"attention", "in q f32 1,2,4,3\nin k f32 1,2,3,4\nin v f32 1,2,4,3\ninit s f32 1 : 0.57\n"
-     "node MatMul m q k -> a\nnode Mul n a s -> b\nnode Softmax o b -> c : axis=-1\nnode MatMul p c v -> y\nout y\n", "place"},
-    {"depthwise and pointwise", "in x f32 1,4,5,5\nrand w 4,1,3,3\nrand p 6,4,1,1\nrand b 6\ninit lo f32 - : 0\ninit hi f32 - : 6\n"
-     "node Conv d x w -> t : pads=1,1,1,1 group=4\nnode Clip k t lo hi -> u\nnode Conv e u p b -> z\nnode Clip l z lo hi -> y\nout y\n", "epilogue"},
-    {"gelu", "in x f32 4,6\nrand w 6,5\nrand b 5\ninit r f32 1 : 1.4142135\ninit one f32 1 : 1\ninit h f32 1 : 0.5\n"
-     "node MatMul m x w -> t\nnode Add a t b -> u\nnode Div d u r -> v\nnode Erf e v -> ev\nnode Add p ev one -> q\nnode Mul k u q -> z\nnode Mul l z h -> y\nout y\n", "inline"},
-    {"map read through padding", "in x f32 1,1,4,4\nrand w 1,1,3,3\nnode Exp e x -> t\nnode Conv c t w -> y : pads=1,1,1,1\nout y\n", "inline-reduced"},
+    {"layer norm",
+     "in x f32 2,3,8\nrand g 8\nrand b 8\ninit two f32 1 : 2\ninit eps f32 1 : 0.001\n"
+     "node ReduceMean m x -> mu : axes=-1,-1\nnode Sub d x mu -> c\nnode Pow p c two -> c2\nnode ReduceMean v c2 -> var : "
+     "axes=-1,-1\n"
+     "node Add e var eps -> ve\nnode Sqrt s ve -> sd\nnode Div q c sd -> n\nnode Mul k n g -> ng\nnode Add a ng b -> y\nout "
+     "y\n",
+     "place"},
+    {"attention",
+     "in q f32 1,2,4,3\nin k f32 1,2,3,4\nin v f32 1,2,4,3\ninit s f32 1 : 0.57\n"
+     "node MatMul m q k -> a\nnode Mul n a s -> b\nnode Softmax o b -> c : axis=-1\nnode MatMul p c v -> y\nout y\n",
+     "place"},
+    {"depthwise and pointwise",
+     "in x f32 1,4,5,5\nrand w 4,1,3,3\nrand p 6,4,1,1\nrand b 6\ninit lo f32 - : 0\ninit hi f32 - : 6\n"
+     "node Conv d x w -> t : pads=1,1,1,1 group=4\nnode Clip k t lo hi -> u\nnode Conv e u p b -> z\nnode Clip l z lo hi -> "
+     "y\nout y\n",
+     "epilogue"},
+    {"gelu",
+     "in x f32 4,6\nrand w 6,5\nrand b 5\ninit r f32 1 : 1.4142135\ninit one f32 1 : 1\ninit h f32 1 : 0.5\n"
+     "node MatMul m x w -> t\nnode Add a t b -> u\nnode Div d u r -> v\nnode Erf e v -> ev\nnode Add p ev one -> q\nnode Mul k "
+     "u q -> z\nnode Mul l z h -> y\nout y\n",
+     "inline"},
+    {"map read through padding",
+     "in x f32 1,1,4,4\nrand w 1,1,3,3\nnode Exp e x -> t\nnode Conv c t w -> y : pads=1,1,1,1\nout y\n", "inline-reduced"},
 };
 
 /* ---------------------------------------------------------------- compiling */
 
-typedef struct cheapest { tarn_saturation *s; tarn_egraph *g; double *cost; uint32_t *pick; bool calls; } cheapest; /* calls: rather than loops */
+typedef struct cheapest {
+  tarn_saturation *s;
+  tarn_egraph *g;
+  double *cost;
+  uint32_t *pick;
+  bool calls;
+} cheapest; /* calls: rather than loops */
 
 /* Points of its loops. */
 static double points(const cheapest *c, uint32_t payload) {
@@ -131,7 +159,11 @@ END_TEST
 
 /* ---------------------------------------------------------------- changed proofs */
 
-typedef struct page { tarn_ctx *cx; uint32_t n; char **line; } page;
+typedef struct page {
+  tarn_ctx *cx;
+  uint32_t n;
+  char **line;
+} page;
 
 static page page_of(tarn_ctx *cx, const char *text) {
   TARN_VEC(char *) v = {0};
@@ -160,7 +192,10 @@ static const char *closing(tarn_ctx *cx, const char *line) {
   return c;
 }
 
-typedef struct judged { const char *text; tarn_proof_result r; } judged;
+typedef struct judged {
+  const char *text;
+  tarn_proof_result r;
+} judged;
 static void judge(tarn_ctx *cx, void *arg) {
   judged *j = arg;
   j->r = check_text(cx, j->text, false);
@@ -178,7 +213,11 @@ static int refused(tarn_ctx *cx, const char *text, uint32_t step, const char *wh
   return 1;
 }
 
-typedef struct step_line { uint32_t line, number, lemma_line; char kind[24], name[64]; uint32_t before, after; } step_line;
+typedef struct step_line {
+  uint32_t line, number, lemma_line;
+  char kind[24], name[64];
+  uint32_t before, after;
+} step_line;
 
 static bool read_step(const page *p, uint32_t i, step_line *s) {
   const char *at = strstr(p->line[i], "(step ");
@@ -198,7 +237,8 @@ static char *replaced(tarn_ctx *cx, const char *line, const char *old, const cha
 }
 
 /* A token of the text after `from` that fits, replaced. NULL: there is none. */
-static char *edited(tarn_ctx *cx, const char *text, const char *from, bool (*fits)(const char *token, size_t n), const char *now) {
+static char *edited(tarn_ctx *cx, const char *text, const char *from, bool (*fits)(const char *token, size_t n),
+                    const char *now) {
   const char *s = strstr(text, from);
   for (s = s ? s + strlen(from) : NULL; s && *s; s++) {
     if (!strchr(" (", s[-1])) continue;
@@ -207,9 +247,7 @@ static char *edited(tarn_ctx *cx, const char *text, const char *from, bool (*fit
   }
   return NULL;
 }
-static bool is_real(const char *t, size_t n) {
-  return isdigit((unsigned char)t[0]) && memchr(t, '.', n) != NULL;
-}
+static bool is_real(const char *t, size_t n) { return isdigit((unsigned char)t[0]) && memchr(t, '.', n) != NULL; }
 static bool is_loop(const char *t, size_t n) { return n == 2 && t[0] == 'd' && isdigit((unsigned char)t[1]); }
 
 /* The step leads to a term with another nest, which differs in one token. */
@@ -235,7 +273,9 @@ static int change_nest(const page *p, const step_line *s, bool map) {
   return 0;
 }
 
-typedef struct tally { int dropped, renamed, turned, constant, map, misled; } tally;
+typedef struct tally {
+  int dropped, renamed, turned, constant, map, misled;
+} tally;
 
 static void change_step(const page *p, const step_line *s, tally *t) {
   const char *line = p->line[s->line], *end = closing(p->cx, line);
@@ -321,7 +361,9 @@ static tarn_term term(tarn_lang *L, const char *text) {
   return tarn_term_parse(L, tarn_sx_read(tarn_lang_ctx(L), text, strlen(text), "term")->kid[0]);
 }
 
-typedef struct pair { const char *from, *to; } pair;
+typedef struct pair {
+  const char *from, *to;
+} pair;
 static const pair pairs[] = {
     {"(transpose (1 0) (transpose (1 0) (input x ((3 4) ()) f32)))", "(input x ((3 4) ()) f32)"},
     {"(compute (map (max $0 0)) (concat 0 (input a ((2 3) ()) f32) (input b ((4 3) ()) f32)))",
@@ -445,7 +487,8 @@ END_TEST
 
 /* A rule that is wrong: its steps are instances of it, but evaluating shows what it is. */
 static void wrong_rule(tarn_ctx *cx, void *arg) {
-  static const char rule[] = "(family wrong :level surface (rule swapped (compute (map (sub $0 $1)) ?a ?b) => (compute (map (sub $0 $1)) ?b ?a)))";
+  static const char rule[] =
+      "(family wrong :level surface (rule swapped (compute (map (sub $0 $1)) ?a ?b) => (compute (map (sub $0 $1)) ?b ?a)))";
   static const pair p = {"(compute (map (sub $0 $1)) (input a ((3 4) ()) f32) (input b ((3 4) ()) f32))",
                          "(compute (map (sub $0 $1)) (input b ((3 4) ()) f32) (input a ((3 4) ()) f32))"};
   tarn_lang *L = tarn_lang_new(cx);

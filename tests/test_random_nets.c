@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NETS 50
+#define NETS     50
 #define ALL_NETS 400
-#define SECONDS 20 /* a network may take, of the processor */
-#define SLOW 8     /* and in one step */
+#define SECONDS  20 /* a network may take, of the processor */
+#define SLOW     8  /* and in one step */
 
 /* ---------------------------------------------------------------- one network, in its own process */
 
@@ -47,7 +47,8 @@ static void reference(trial *t) {
   tarn_term *root = TARN_ARRAY(cx, tarn_term, n + 1);
   uint64_t seed = t->seed;
   t->in = TARN_ARRAY(cx, tarn_binding, t->p->nin + 1);
-  t->want = TARN_ARRAY(cx, tarn_tensor *, n), t->wide = TARN_ARRAY(cx, tarn_tensor *, n), t->got = TARN_ARRAY(cx, tarn_tensor *, n);
+  t->want = TARN_ARRAY(cx, tarn_tensor *, n), t->wide = TARN_ARRAY(cx, tarn_tensor *, n),
+  t->got = TARN_ARRAY(cx, tarn_tensor *, n);
   for (uint32_t i = 0; i < t->p->nin; i++)
     t->in[i] = (tarn_binding){t->p->in[i].name, kit_values(cx, tarn_type_get(L, t->p->in[i].type), &seed)};
   for (uint32_t i = 0; i < n; i++) root[i] = t->p->out[i].term;
@@ -86,7 +87,12 @@ static void compare(const trial *t, double tolerance) {
   }
 }
 
-typedef struct explored { tarn_saturation *s; const tarn_hw *hw; tarn_rule_class numerics; uint32_t nroot, *root; } explored;
+typedef struct explored {
+  tarn_saturation *s;
+  const tarn_hw *hw;
+  tarn_rule_class numerics;
+  uint32_t nroot, *root;
+} explored;
 static explored saturate(trial *t, const tarn_hw *hw, tarn_rule_class numerics) {
   tarn_ctx *cx = tarn_lang_ctx(t->p->L);
   tarn_ruleset *rs = tarn_ruleset_new(t->p->L, false);
@@ -102,8 +108,14 @@ static explored saturate(trial *t, const tarn_hw *hw, tarn_rule_class numerics) 
 }
 
 static tarn_kprog *extract(trial *t, const explored *e, tarn_sel_method method, uint32_t threads, bool all) {
-  tarn_kgraph_input in = {.L = t->p->L, .g = tarn_sat_egraph(e->s), .type_of = pipeline_type, .is_constant = pipeline_constant,
-                          .user = e->s, .nroot = e->nroot, .root = e->root, .program = t->p};
+  tarn_kgraph_input in = {.L = t->p->L,
+                          .g = tarn_sat_egraph(e->s),
+                          .type_of = pipeline_type,
+                          .is_constant = pipeline_constant,
+                          .user = e->s,
+                          .nroot = e->nroot,
+                          .root = e->root,
+                          .program = t->p};
   if (!all) in.left_out = pipeline_left_out;
   tarn_kgraph_options ko = {.hw = e->hw, .method = method, .threads = threads, .strict = e->numerics == TARN_RULE_EXACT};
   tarn_kgraph_report r;
@@ -180,7 +192,10 @@ _Noreturn static void child(const char *text, const char *host, int out) {
   _exit(st == TARN_OK ? 0 : 1);
 }
 
-typedef struct outcome { bool good, sound; char step[80], what[400]; } outcome;
+typedef struct outcome {
+  bool good, sound;
+  char step[80], what[400];
+} outcome;
 
 /* The steps said how far it came; what stands after the last of them is what was wrong. */
 static outcome try_text(const char *text, const char *host) {
@@ -279,7 +294,11 @@ static void reduce(net *g, const char *host, outcome *o) {
 
 /* ---------------------------------------------------------------- many */
 
-typedef struct result { uint32_t sound; bool bad; char text[6000]; } result;
+typedef struct result {
+  uint32_t sound;
+  bool bad;
+  char text[6000];
+} result;
 
 static result try_seed(uint64_t seed, const char *host) {
   result r = {0};
@@ -322,7 +341,8 @@ START_TEST(listed) {
     bad += r.bad, sound += r.sound;
     fflush(stdout);
   }
-  printf("%llu networks, %llu with numbers, %llu bad\n", (unsigned long long)count, (unsigned long long)sound, (unsigned long long)bad);
+  printf("%llu networks, %llu with numbers, %llu bad\n", (unsigned long long)count, (unsigned long long)sound,
+         (unsigned long long)bad);
   ck_assert_uint_eq(bad, 0);
 }
 END_TEST

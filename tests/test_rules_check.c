@@ -75,7 +75,9 @@ END_TEST
 
 /* ---- traps ---- */
 
-typedef struct trap { const char *name, *text; } trap;
+typedef struct trap {
+  const char *name, *text;
+} trap;
 static const trap traps[] = {
     {"a dot product over a concat of the pair's axis",
      "(rule t (compute dotProd (concat ?i ?A ?B)) => (compute (map (add $0 $1)) (compute reduceSum ?A) (compute reduceSum ?B))"
@@ -87,10 +89,12 @@ static const trap traps[] = {
     {"a map through a pad whose value it changes",
      "(rule t (compute ?f (pad ?i ?v ?b ?a ?A)) => (pad ?i ?v ?b ?a (compute ?f ?A)) :if (elementwise ?f))"},
     {"a maximum over windows with gaps",
-     "(rule t (compute reduceMax ?A) => (compute reduceMax (access (ns ?A) (compute reduceMax (windows (list ?w) (list ?s) ?A))))"
+     "(rule t (compute reduceMax ?A) => (compute reduceMax (access (ns ?A) (compute reduceMax (windows (list ?w) (list ?s) "
+     "?A))))"
      " :each (?w (iota 1 (cdim ?A 0))) :each (?s (iota 1 (cdim ?A 0))) :if (divides ?s (- (cdim ?A 0) ?w)))"},
     {"a maximum over windows that do not reach the end",
-     "(rule t (compute reduceMax ?A) => (compute reduceMax (access (ns ?A) (compute reduceMax (windows (list ?w) (list ?s) ?A))))"
+     "(rule t (compute reduceMax ?A) => (compute reduceMax (access (ns ?A) (compute reduceMax (windows (list ?w) (list ?s) "
+     "?A))))"
      " :each (?w (iota 1 (cdim ?A 0))) :each (?s (iota 1 (cdim ?A 0))) :if (<= ?s ?w))"},
     {"zeros as the pad of a maximum",
      "(rule t (compute reduceMax (pad ?i 0 ?b ?a ?A)) => (compute reduceMax ?A) :if (>= ?i (ns ?A)))"},
@@ -103,24 +107,23 @@ static const trap traps[] = {
     {"a padded factor of a dot product, the other not finite",
      "(rule t (compute dotProd (cartProd (pad ?i 0 ?b ?a ?A) ?B))"
      " => (compute dotProd (cartProd ?A (slice (+ (- ?i (ns ?A)) (ns ?B)) ?b (+ ?b (dim ?A ?i)) ?B))) :if (>= ?i (ns ?A)))"},
-    {"a sum split exactly",
-     "(rule t (compute reduceSum (concat ?i ?A ?B)) => (compute (map (add $0 $1)) (compute reduceSum ?A) (compute reduceSum ?B))"
-     " :if (>= ?i (ns ?A)))"},
+    {"a sum split exactly", "(rule t (compute reduceSum (concat ?i ?A ?B)) => (compute (map (add $0 $1)) (compute reduceSum "
+                            "?A) (compute reduceSum ?B))"
+                            " :if (>= ?i (ns ?A)))"},
     {"distribution, exactly",
      "(rule t (compute dotProd (cartProd ?X (compute (map (add $0 $1)) ?A ?B)))"
      " => (compute (map (add $0 $1)) (compute dotProd (cartProd ?X ?A)) (compute dotProd (cartProd ?X ?B))))"},
     {"zero added to -0", "(rule t (compute (map (add $0 0)) ?A) => ?A)"},
-    {"x - x where x is infinite",
-     "(rule t (compute (map (sub $0 $0)) ?A) => (broadcast (shape-of ?A) (const (uniform 0.0 (shape (ones (ns ?A)) (ones (nc ?A)))))))"},
+    {"x - x where x is infinite", "(rule t (compute (map (sub $0 $0)) ?A) => (broadcast (shape-of ?A) (const (uniform 0.0 "
+                                  "(shape (ones (ns ?A)) (ones (nc ?A)))))))"},
     {"permutations composed the other way round",
      "(rule t (transpose ?q (transpose ?p ?A)) => (transpose (compose-perm ?p ?q) ?A))"},
-    {"windows of a slice that does not start at a window",
-     "(rule t (windows ?w ?s (slice 0 1 ?h ?A)) => (slice 0 (/ 1 (at ?s 0)) (+ (/ (- (- ?h 1) (at ?w 0)) (at ?s 0)) (+ 1 (/ 1 (at ?s 0))))"
-     " (windows ?w ?s ?A)) :if (= (ns ?A) 0) :if (= (nc ?A) 1))"},
+    {"windows of a slice that does not start at a window", "(rule t (windows ?w ?s (slice 0 1 ?h ?A)) => (slice 0 (/ 1 (at ?s "
+                                                           "0)) (+ (/ (- (- ?h 1) (at ?w 0)) (at ?s 0)) (+ 1 (/ 1 (at ?s 0))))"
+                                                           " (windows ?w ?s ?A)) :if (= (ns ?A) 0) :if (= (nc ?A) 1))"},
     {"an approximation far off its bound",
      "(rule t (compute (map (exp $0)) ?A) => (compute (map (add 1 $0)) ?A) :class approx :bound 1e-3)"},
-    {"a kernel's operands swapped",
-     "(family t :level kernel (rule t (nest ?k ?a ?b) => (nest ?k ?b ?a)))"},
+    {"a kernel's operands swapped", "(family t :level kernel (rule t (nest ?k ?a ?b) => (nest ?k ?b ?a)))"},
 };
 
 static void trapped(tarn_ctx *cx, void *arg) {
@@ -143,7 +146,8 @@ static void shrunk(tarn_ctx *cx, void *arg) {
   tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
   tarn_rules_check_options o = {.seed = 9};
   const tarn_rule_result *r;
-  const char *text = "(rule t (compute (map (add $0 1)) (pad ?i ?v ?b ?a ?A)) => (pad ?i ?v ?b ?a (compute (map (add $0 1)) ?A)))";
+  const char *text =
+      "(rule t (compute (map (add $0 1)) (pad ?i ?v ?b ?a ?A)) => (pad ?i ?v ?b ?a (compute (map (add $0 1)) ?A)))";
   (void)arg;
   tarn_ruleset_read(rs, text, strlen(text), "t");
   tarn_rules_check(rs, &o, &r);
@@ -193,7 +197,8 @@ static void whole(tarn_ctx *cx, void *arg) {
   tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
   tarn_rules_check_options o = {.samples = 20};
   const tarn_rule_result *r;
-  const char *text = "(rule t (compute ?f (concat ?i ?A ?B)) => (concat ?i (compute ?f ?A) (compute ?f ?B)) :if (< ?i (ns ?A)) :if (not (is-float ?A)))";
+  const char *text = "(rule t (compute ?f (concat ?i ?A ?B)) => (concat ?i (compute ?f ?A) (compute ?f ?B)) :if (< ?i (ns ?A)) "
+                     ":if (not (is-float ?A)))";
   (void)arg;
   tarn_ruleset_read(rs, text, strlen(text), "t");
   tarn_rules_check(rs, &o, &r);

@@ -5,14 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RATIONAL "(interpretation rational (+ (add $0 $1)) (- (sub $0 $1)) (* (mul $0 $1)) (/ (div $0 $1)) (~ (neg $0))" \
+#define RATIONAL                                                                                                               \
+  "(interpretation rational (+ (add $0 $1)) (- (sub $0 $1)) (* (mul $0 $1)) (/ (div $0 $1)) (~ (neg $0))"                      \
   " (abs (abs $0)) (pow (pow $0 $1)) (max (max $0 $1)) (nonzero (not (eq $0 0))) (below (lt $0 $1)))"
-#define BITS4 "(interpretation (bits 4) (& (and $0 $1)) (| (or $0 $1)) (^ (xor $0 $1)) (~ (not $0)) (+ (add $0 $1)) (- (neg $0))" \
+#define BITS4                                                                                                                  \
+  "(interpretation (bits 4) (& (and $0 $1)) (| (or $0 $1)) (^ (xor $0 $1)) (~ (not $0)) (+ (add $0 $1)) (- (neg $0))"          \
   " (<< (shl $0 $1)) (>> (shr $0 $1)))"
-#define REAL "(interpretation real (+ (add $0 $1)) (* (mul $0 $1)) (ln (log $0)) (exp (exp $0)) (sin (sin $0)) (cos (cos $0)) (pow (pow $0 $1))" \
+#define REAL                                                                                                                   \
+  "(interpretation real (+ (add $0 $1)) (* (mul $0 $1)) (ln (log $0)) (exp (exp $0)) (sin (sin $0)) (cos (cos $0)) (pow (pow " \
+  "$0 $1))"                                                                                                                    \
   " (sq (mul $0 $0)) (positive (lt 0 $0)))"
 
-typedef struct claim { const char *meaning, *rule, *wrong, *why; } claim; /* wrong: part of the counterexample, or NULL */
+typedef struct claim {
+  const char *meaning, *rule, *wrong, *why;
+} claim; /* wrong: part of the counterexample, or NULL */
 static const claim claims[] = {
     {RATIONAL, "(* ?a (+ ?b ?c)) => (+ (* ?a ?b) (* ?a ?c))", NULL, NULL},
     {RATIONAL, "(* ?a (+ ?b ?c)) => (+ (* ?a ?b) ?c)", "?a = 0, ?b = 0, ?c = 1: ", NULL},
@@ -37,9 +43,11 @@ static const claim claims[] = {
     {BITS4, "(+ ?a ?b) => (| ?a ?b)", "?a = 1, ?b = 1", NULL},
     {"(interpretation (bits 32) (+ (add $0 $1)) (* (mul $0 $1)))", "(* ?a (+ ?b 1)) => (+ (* ?a ?b) ?a)", NULL, NULL},
     {"(interpretation bool (& (and $0 $1)) (| (or $0 $1)) (~ (not $0)))", "(~ (& ?a ?b)) => (| (~ ?a) (~ ?b))", NULL, NULL},
-    {"(interpretation bool (& (and $0 $1)) (| (or $0 $1)) (~ (not $0)))", "(~ (& ?a ?b)) => (& (~ ?a) (~ ?b))", "?a = true, ?b = false", NULL},
+    {"(interpretation bool (& (and $0 $1)) (| (or $0 $1)) (~ (not $0)))", "(~ (& ?a ?b)) => (& (~ ?a) (~ ?b))",
+     "?a = true, ?b = false", NULL},
     {"(interpretation bool (& (and $0 $1)))", "(& ?a true) => ?a", NULL, NULL},
-    {"(interpretation integer (/ (div $0 $1)) (* (mul $0 $1)) (% (mod $0 $1)))", "(* (/ ?a ?b) ?b) => ?a", "?a = 0, ?b = 0: ", NULL},
+    {"(interpretation integer (/ (div $0 $1)) (* (mul $0 $1)) (% (mod $0 $1)))", "(* (/ ?a ?b) ?b) => ?a",
+     "?a = 0, ?b = 0: ", NULL},
     {"(interpretation integer (mag (select (lt $0 0) (neg $0) $0)) (abs (abs $0)))", "(mag ?a) => (abs ?a)", NULL, NULL},
     {"(interpretation rational (/ (select (eq $1 0) 0 (div $0 $1))))", "(/ ?a 0) => 0", NULL, NULL},
     {REAL, "(+ (sq (sin ?x)) (sq (cos ?x))) => 1", NULL, NULL},
@@ -49,7 +57,12 @@ static const claim claims[] = {
     {REAL, "(sin (* 2 ?x)) => (* 2 (sin ?x))", "= ", NULL},
 };
 
-typedef struct job { const char *text; tarn_rules_check_options o; const tarn_rule_result *r; uint32_t n; } job;
+typedef struct job {
+  const char *text;
+  tarn_rules_check_options o;
+  const tarn_rule_result *r;
+  uint32_t n;
+} job;
 static void check_rules(tarn_ctx *cx, void *arg) {
   job *j = arg;
   tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), true);
@@ -73,7 +86,8 @@ START_TEST(test_claims) {
   else ck_assert_ptr_null(j.r->unchecked);
   if (!c->wrong && !c->why && !j.r->all) ck_assert_uint_ge(j.r->samples, 1000);
   bool field = strstr(c->meaning, "rational") && !c->wrong && !c->why;
-  for (const char *const *w = (const char *const[]){"(max", "(abs", "(pow", "(/ ?a 0)", NULL}; *w; w++) field &= !strstr(c->rule, *w);
+  for (const char *const *w = (const char *const[]){"(max", "(abs", "(pow", "(/ ?a 0)", NULL}; *w; w++)
+    field &= !strstr(c->rule, *w);
   ck_assert_msg(j.r->identity == field, "%s", c->rule);
   if (strstr(c->meaning, "bool") || strstr(c->meaning, "bits 4")) ck_assert(j.r->all == !c->wrong);
   tarn_ctx_free(cx);
@@ -99,7 +113,9 @@ START_TEST(test_mutate) {
 }
 END_TEST
 
-typedef struct bad { const char *text, *why; } bad;
+typedef struct bad {
+  const char *text, *why;
+} bad;
 static const bad refused[] = {
     {"(interpretation complex (+ (add $0 $1)))", "t.rules:1:"},
     {"(interpretation (bits 65) (+ (add $0 $1)))", "width"},

@@ -6,23 +6,33 @@
 #include <string.h>
 
 #define BOOL "(interpretation bool (~ (not $0)) (& (and $0 $1)) (| (or $0 $1)) (^ (xor $0 $1)))\n"
-#define RATIONAL "(interpretation rational (+ (add $0 $1)) (- (sub $0 $1)) (* (mul $0 $1)) (/ (div $0 $1))" \
+#define RATIONAL                                                                                                               \
+  "(interpretation rational (+ (add $0 $1)) (- (sub $0 $1)) (* (mul $0 $1)) (/ (div $0 $1))"                                   \
   " (~ (neg $0)) (nonzero (not (eq $0 0))))\n"
 #define BITS "(interpretation (bits 4) (& (and $0 $1)) (+ (add $0 $1)) (~ (not $0)) (- (neg $0)))\n"
 
-typedef struct lesson { const char *text, *law; uint32_t size, least, most; } lesson; /* law: rules that must follow */
+typedef struct lesson {
+  const char *text, *law;
+  uint32_t size, least, most;
+} lesson; /* law: rules that must follow */
 static const lesson lessons[] = {
-    {BOOL, "(rule a (& ?a (| ?a ?b)) => ?a) (rule b (^ ?a (& ?b ?a)) => (& ?a (~ ?b))) (rule c (^ ?a (^ ?b ?c)) => (^ (^ ?a ?b) ?c))"
-           " (rule d (| ?a (& ?a ?b)) => ?a) (rule e (& ?a (& ?b ?c)) => (& (& ?a ?b) ?c)) (rule f (| ?a (^ ?a ?b)) => (| ?a ?b))", 5, 10, 25},
-    {BOOL "(learn :operators (& ~) :constants (true false) :variables 2)", "(rule a (& ?a (~ ?a)) => false) (rule b (& true ?a) => ?a)", 5, 4, 9},
+    {BOOL,
+     "(rule a (& ?a (| ?a ?b)) => ?a) (rule b (^ ?a (& ?b ?a)) => (& ?a (~ ?b))) (rule c (^ ?a (^ ?b ?c)) => (^ (^ ?a ?b) ?c))"
+     " (rule d (| ?a (& ?a ?b)) => ?a) (rule e (& ?a (& ?b ?c)) => (& (& ?a ?b) ?c)) (rule f (| ?a (^ ?a ?b)) => (| ?a ?b))",
+     5, 10, 25},
+    {BOOL "(learn :operators (& ~) :constants (true false) :variables 2)",
+     "(rule a (& ?a (~ ?a)) => false) (rule b (& true ?a) => ?a)", 5, 4, 9},
     {RATIONAL "(learn :constants (0 1) :variables 2 :conditions (nonzero))",
      "(rule a (/ ?a ?a) => 1 :if (nonzero ?a)) (rule b (- ?a ?a) => 0) (rule c (* 1 ?a) => ?a) (rule d (- 0 ?a) => (~ ?a))"
-     " (rule e (/ 0 ?b) => 0 :if (nonzero ?b)) (rule f (+ ?a (~ ?b)) => (- ?a ?b))", 4, 10, 25},
-    {BITS "(learn :constants (0 1))", "(rule a (- ?a) => (+ (~ ?a) 1)) (rule b (+ ?a (- ?a)) => 0) (rule c (& ?a (~ ?a)) => 0)", 4, 6, 30},
+     " (rule e (/ 0 ?b) => 0 :if (nonzero ?b)) (rule f (+ ?a (~ ?b)) => (- ?a ?b))",
+     4, 10, 25},
+    {BITS "(learn :constants (0 1))", "(rule a (- ?a) => (+ (~ ?a) 1)) (rule b (+ ?a (- ?a)) => 0) (rule c (& ?a (~ ?a)) => 0)",
+     4, 6, 30},
 };
 /* What is not so, or not said: must not follow. */
 static const char *const wrong[] = {
-    "(rule a (& ?a ?b) => ?a) (rule b (| ?a ?b) => (^ ?a ?b))", "(rule a (& ?a ?b) => (~ ?a))",
+    "(rule a (& ?a ?b) => ?a) (rule b (| ?a ?b) => (^ ?a ?b))",
+    "(rule a (& ?a ?b) => (~ ?a))",
     "(rule a (/ ?a ?a) => 1) (rule b (/ 0 ?a) => 0) (rule c (* ?a (/ ?b ?a)) => ?b) (rule d (- ?a ?b) => (- ?b ?a))",
     "(rule a (- ?a) => (~ ?a)) (rule b (& ?a ?b) => (+ ?a ?b))",
 };
@@ -116,9 +126,10 @@ END_TEST
 
 /* ---- typed terms ---- */
 
-#define TERMS \
-  "(terms (leaves (a f32 ((2 3) ())) (b f32 ((2 3) ())) (c f32 ((2) (3)))) (operators (transpose (1 0)) (slice 0 0 1)" \
-  " (pad 1 0 0 1) (pad 1 0 0 0) (concat 0) (insertAxis 0) (cartProd) (compute reduceSum) (compute reduceMax) (compute dotProd)) :size 2)"
+#define TERMS                                                                                                                  \
+  "(terms (leaves (a f32 ((2 3) ())) (b f32 ((2 3) ())) (c f32 ((2) (3)))) (operators (transpose (1 0)) (slice 0 0 1)"         \
+  " (pad 1 0 0 1) (pad 1 0 0 0) (concat 0) (insertAxis 0) (cartProd) (compute reduceSum) (compute reduceMax) (compute "        \
+  "dotProd)) :size 2)"
 
 static const char *learn_typed(tarn_ctx *cx, const char *const *without, tarn_terms_report *r, tarn_ruleset **out) {
   tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
@@ -142,16 +153,18 @@ static bool found(const tarn_ruleset *rs, const tarn_terms_report *r, const char
 /* Rules whose instances are among the terms are found again; a rule that is taken away is learned anew, in the instances
  * that the terms hold; what holds by chance of the shapes, or not at all, is no rule. */
 static void typed_body(tarn_ctx *cx, void *arg) {
-  static const char *const again[] = {"slice-slice", "slice-pad-axes", "pad-nothing",
-                                      "compute-slice", "sum-pad"};
-  static const struct { const char *without[3], *learned; } taken[] = {
+  static const char *const again[] = {"slice-slice", "slice-pad-axes", "pad-nothing", "compute-slice", "sum-pad"};
+  static const struct {
+    const char *without[3], *learned;
+  } taken[] = {
       {{"pad-nothing"}, "(pad 1 0 0 0 ?a) => ?a"},
       {{"cart-slice-left", "cart-slice-left:back"}, "(cartProd (slice 0 0 1 ?a) ?b)\n  =>\n  (slice 0 0 1 (cartProd ?a ?b))"}};
   tarn_terms_report r;
   tarn_ruleset *rs;
   (void)arg;
   const char *text = learn_typed(cx, &taken[0].without[2], &r, &rs);
-  for (size_t i = 0; i < sizeof again / sizeof *again; i++) ck_assert_msg(found(rs, &r, again[i]), "%s is not found again", again[i]);
+  for (size_t i = 0; i < sizeof again / sizeof *again; i++)
+    ck_assert_msg(found(rs, &r, again[i]), "%s is not found again", again[i]);
   ck_assert_msg(!found(rs, &r, "dot-commutes") && !found(rs, &r, "reduce-reshape"), "found what is not there");
   ck_assert_msg(strstr(text, "(cartProd (insertAxis 0 ?a) ?b) => (insertAxis 0 (cartProd ?a ?b))"), "%s", text);
   ck_assert_msg(!strstr(text, "(pad 1 0 0 0 ?a) => ?a"), "%s", text);
@@ -160,7 +173,8 @@ static void typed_body(tarn_ctx *cx, void *arg) {
   ck_assert_uint_gt(r.followed, 20);
   for (size_t i = 0; i < 2; i++) {
     text = learn_typed(cx, taken[i].without, &r, &rs);
-    ck_assert_msg(strstr(text, taken[i].learned) && (!i || strstr(text, ":if (= (ns ?a) 2)")), "without %s:\n%s", taken[i].without[0], text);
+    ck_assert_msg(strstr(text, taken[i].learned) && (!i || strstr(text, ":if (= (ns ?a) 2)")), "without %s:\n%s",
+                  taken[i].without[0], text);
   }
 }
 START_TEST(test_typed) {
@@ -170,16 +184,15 @@ START_TEST(test_typed) {
 }
 END_TEST
 
-typedef struct bad { const char *text; tarn_status st; } bad;
+typedef struct bad {
+  const char *text;
+  tarn_status st;
+} bad;
 static const bad refused[] = {
-    {"(rule r (f ?a) => ?a)", TARN_USAGE},
-    {"(interpretation real (+ (add $0 $1)))", TARN_BAD_INPUT},
-    {BOOL "(rule r (& ?a ?a) => ?a)", TARN_USAGE},
-    {BOOL "(learn :variables 9)", TARN_BAD_INPUT},
-    {BOOL "(learn :size)", TARN_BAD_INPUT},
-    {BOOL "(learn :constants (7))", TARN_BAD_INPUT},
-    {BOOL "(learn :frob 7)", TARN_BAD_INPUT},
-    {RATIONAL "(learn :conditions (frob))", TARN_BAD_INPUT},
+    {"(rule r (f ?a) => ?a)", TARN_USAGE},         {"(interpretation real (+ (add $0 $1)))", TARN_BAD_INPUT},
+    {BOOL "(rule r (& ?a ?a) => ?a)", TARN_USAGE}, {BOOL "(learn :variables 9)", TARN_BAD_INPUT},
+    {BOOL "(learn :size)", TARN_BAD_INPUT},        {BOOL "(learn :constants (7))", TARN_BAD_INPUT},
+    {BOOL "(learn :frob 7)", TARN_BAD_INPUT},      {RATIONAL "(learn :conditions (frob))", TARN_BAD_INPUT},
     {BOOL "(learn :operators ())", TARN_USAGE},
 };
 static void refused_body(tarn_ctx *cx, void *arg) {

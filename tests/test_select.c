@@ -114,7 +114,8 @@ START_TEST(long_chains_are_proven) {
       node(act + i / 2, base * between(&s, 0.95, 1.6), last + i % 2, back);
     }
     for (uint32_t i = 0; i < 2; i++)
-      node(raw + i, between(&s, 10, 40), raw + 1 - i, TARN_SEL_NONE), node(act + i, between(&s, 10, 40), act + 1 - i, TARN_SEL_NONE);
+      node(raw + i, between(&s, 10, 40), raw + 1 - i, TARN_SEL_NONE),
+          node(act + i, between(&s, 10, 40), act + 1 - i, TARN_SEL_NONE);
   }
   ck_assert_int_eq(tarn_sel_add_root(g, 4 * N), TARN_OK);
   tarn_sel_options o = tarn_sel_defaults(TARN_SEL_EXACT);
@@ -165,15 +166,20 @@ START_TEST(verification_refuses) {
   kid = 1;
   ck_assert_int_eq(tarn_sel_add_node(g, 0, 1, &kid, 1, NULL), TARN_OK); /* 0 */
   kid = 0;
-  ck_assert_int_eq(tarn_sel_add_node(g, 1, 1, &kid, 1, NULL), TARN_OK); /* 1: closes a cycle */
+  ck_assert_int_eq(tarn_sel_add_node(g, 1, 1, &kid, 1, NULL), TARN_OK);        /* 1: closes a cycle */
   ck_assert_int_eq(tarn_sel_add_node(g, 1, INFINITY, NULL, 0, NULL), TARN_OK); /* 2 */
-  ck_assert_int_eq(tarn_sel_add_node(g, 1, 5, NULL, 0, NULL), TARN_OK); /* 3 */
-  ck_assert_int_eq(tarn_sel_add_node(g, 2, 0, NULL, 0, NULL), TARN_OK); /* 4 */
+  ck_assert_int_eq(tarn_sel_add_node(g, 1, 5, NULL, 0, NULL), TARN_OK);        /* 3 */
+  ck_assert_int_eq(tarn_sel_add_node(g, 2, 0, NULL, 0, NULL), TARN_OK);        /* 4 */
   ck_assert_int_eq(tarn_sel_add_root(g, 0), TARN_OK);
   const uint32_t none = TARN_SEL_NONE;
-  const struct { uint32_t choice[3]; const char *why; } bad[] = {
-      {{0, none, none}, "no node"}, {{0, 1, none}, "cycle"}, {{0, 2, none}, "infinite"},
-      {{0, 4, none}, "elsewhere"},  {{0, 99, none}, "elsewhere"}};
+  const struct {
+    uint32_t choice[3];
+    const char *why;
+  } bad[] = {{{0, none, none}, "no node"},
+             {{0, 1, none}, "cycle"},
+             {{0, 2, none}, "infinite"},
+             {{0, 4, none}, "elsewhere"},
+             {{0, 99, none}, "elsewhere"}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     ck_assert_int_eq(tarn_sel_verify(g, bad[i].choice, NULL), TARN_NO);
     ck_assert_msg(strstr(tarn_message(cx), bad[i].why) != NULL, "%s", tarn_message(cx));
@@ -186,26 +192,27 @@ END_TEST
 
 /* ---- bad input ---- */
 #define NODE(rest) "{\"nodes\":{\"n\":{\"op\":\"n\",\"eclass\":\"c\"" rest "}},\"root_eclasses\":[\"c\"]}"
-static const struct { const char *text, *why; tarn_status st; } bad_text[] = {
-    {"", "t.json", TARN_BAD_INPUT},
-    {"{\"nodes\":\n{\"n\":\n{]", "t.json:3:", TARN_BAD_INPUT},
-    {"[]", "t.json: a list", TARN_BAD_INPUT},
-    {"{\"nodes\":{}}", "no nodes", TARN_BAD_INPUT},
-    {"{\"nodes\":{\"n\":{\"op\":\"n\"}}}", "node n: no eclass", TARN_BAD_INPUT},
-    {NODE(",\"children\":[\"m\"]"), "node n: child m is not a node", TARN_BAD_INPUT},
-    {NODE(",\"children\":3"), "node n: ", TARN_BAD_INPUT},
-    {NODE(",\"children\":[3]"), "node n: ", TARN_BAD_INPUT},
-    {NODE(",\"cost\":-1"), "node n: negative cost -1", TARN_BAD_INPUT},
-    {NODE(",\"cost\":\"1\""), "node n: ", TARN_BAD_INPUT},
-    {"{\"nodes\":{\"n\":{\"eclass\":\"c\"},\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[\"c\"]}", "defined twice",
-     TARN_BAD_INPUT},
-    {"{\"nodes\":{\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[]}", "no roots", TARN_BAD_INPUT},
-    {"{\"nodes\":{\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[\"d\"]}", "root d names no class", TARN_BAD_INPUT},
-    {NODE("") "x", "t.json:1:", TARN_BAD_INPUT}};
+static const struct {
+  const char *text, *why;
+  tarn_status st;
+} bad_text[] = {{"", "t.json", TARN_BAD_INPUT},
+                {"{\"nodes\":\n{\"n\":\n{]", "t.json:3:", TARN_BAD_INPUT},
+                {"[]", "t.json: a list", TARN_BAD_INPUT},
+                {"{\"nodes\":{}}", "no nodes", TARN_BAD_INPUT},
+                {"{\"nodes\":{\"n\":{\"op\":\"n\"}}}", "node n: no eclass", TARN_BAD_INPUT},
+                {NODE(",\"children\":[\"m\"]"), "node n: child m is not a node", TARN_BAD_INPUT},
+                {NODE(",\"children\":3"), "node n: ", TARN_BAD_INPUT},
+                {NODE(",\"children\":[3]"), "node n: ", TARN_BAD_INPUT},
+                {NODE(",\"cost\":-1"), "node n: negative cost -1", TARN_BAD_INPUT},
+                {NODE(",\"cost\":\"1\""), "node n: ", TARN_BAD_INPUT},
+                {"{\"nodes\":{\"n\":{\"eclass\":\"c\"},\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[\"c\"]}", "defined twice",
+                 TARN_BAD_INPUT},
+                {"{\"nodes\":{\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[]}", "no roots", TARN_BAD_INPUT},
+                {"{\"nodes\":{\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[\"d\"]}", "root d names no class", TARN_BAD_INPUT},
+                {NODE("") "x", "t.json:1:", TARN_BAD_INPUT}};
 
 START_TEST(bad_json) {
-  ck_assert_int_eq(tarn_sel_parse_json(cx, bad_text[_i].text, strlen(bad_text[_i].text), "t.json", NULL, &g),
-                   bad_text[_i].st);
+  ck_assert_int_eq(tarn_sel_parse_json(cx, bad_text[_i].text, strlen(bad_text[_i].text), "t.json", NULL, &g), bad_text[_i].st);
   const char *m = tarn_message(cx);
   ck_assert_msg(strstr(m, bad_text[_i].why) != NULL, "%s", m);
   ck_assert_ptr_eq(strchr(m, '\n'), NULL);
@@ -294,9 +301,7 @@ static void values(void *user, uint32_t node, double *out) {
   (void)user;
   out[0] = time_of[node], out[1] = space_of[node];
 }
-static double sum_plus_max(void *user, const double *a) {
-  return a[0] + *(double *)user * a[1];
-}
+static double sum_plus_max(void *user, const double *a) { return a[0] + *(double *)user * a[1]; }
 static void two_ways(void) {
   ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
   ck_assert_int_eq(tarn_sel_add_classes(g, 4, NULL), TARN_OK);

@@ -67,8 +67,7 @@ static void check_method(tarn_sel_graph *g, tarn_sel_method m, double best, uint
     ck_assert_int_eq(st, TARN_NO_RESULT);
     return;
   }
-  ck_assert_msg(st == TARN_OK, "%s, seed %llu: %s", tarn_sel_method_name(m), (unsigned long long)seed,
-                tarn_message(r.cx));
+  ck_assert_msg(st == TARN_OK, "%s, seed %llu: %s", tarn_sel_method_name(m), (unsigned long long)seed, tarn_message(r.cx));
   tarn_sel_prices p;
   ck_assert_int_eq(tarn_sel_verify(g, r.choice, &p), TARN_OK);
   ck_assert_double_eq(p.dag_cost, r.dag_cost);
@@ -76,8 +75,8 @@ static void check_method(tarn_sel_graph *g, tarn_sel_method m, double best, uint
   ck_assert_msg(r.dag_cost >= best - eps && r.lower_bound <= best + eps, "%s, seed %llu: %g and bound %g, best %g",
                 tarn_sel_method_name(m), (unsigned long long)seed, r.dag_cost, r.lower_bound, best);
   if (r.optimal || m == TARN_SEL_EXACT)
-    ck_assert_msg(r.dag_cost <= best + eps, "%s, seed %llu: %g, best %g", tarn_sel_method_name(m),
-                  (unsigned long long)seed, r.dag_cost, best);
+    ck_assert_msg(r.dag_cost <= best + eps, "%s, seed %llu: %g, best %g", tarn_sel_method_name(m), (unsigned long long)seed,
+                  r.dag_cost, best);
   if (m == TARN_SEL_EXACT) ck_assert_msg(r.optimal, "seed %llu: not proven", (unsigned long long)seed);
   tarn_sel_result_free(&r);
 }
@@ -196,8 +195,8 @@ START_TEST(combined_cost_equals_brute_force) {
     if (!st) {
       ck_assert_int_eq(tarn_sel_graph_view(g, &v), TARN_OK);
       ck_assert_double_eq_tol(r.cost, peak_of(&v, r.choice), 1e-9);
-      ck_assert_msg(r.optimal && (!small || fabs(r.cost - best) < 1e-9), "seed %llu: %g, best %g",
-                    (unsigned long long)seed, r.cost, best);
+      ck_assert_msg(r.optimal && (!small || fabs(r.cost - best) < 1e-9), "seed %llu: %g, best %g", (unsigned long long)seed,
+                    r.cost, best);
       tarn_sel_result_free(&r);
     }
     tarn_sel_graph_free(g);

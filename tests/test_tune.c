@@ -29,8 +29,12 @@ static void make_samples(tarn_sample *x, uint32_t kernels, uint32_t each) {
 /* ---- the store ---- */
 static void make_records(tarn_record *x, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
-    x[i] = (tarn_record){.kernel = i / 10 * 7919 + 1, .schedule = i % 10, .threads = 1, .seconds = 1e-6 * (1 + i),
-                         .kernel_text = tarn_format(cx, "(kernel %u)", i / 10), .schedule_text = tarn_format(cx, "(schedule %u)", i)};
+    x[i] = (tarn_record){.kernel = i / 10 * 7919 + 1,
+                         .schedule = i % 10,
+                         .threads = 1,
+                         .seconds = 1e-6 * (1 + i),
+                         .kernel_text = tarn_format(cx, "(kernel %u)", i / 10),
+                         .schedule_text = tarn_format(cx, "(schedule %u)", i)};
 }
 static void store_round(tarn_ctx *c, void *arg) {
   (void)arg;
@@ -59,7 +63,8 @@ static void store_again(tarn_ctx *c, void *arg) {
   const tarn_record *all;
   ck_assert_uint_eq(tarn_store_read(tarn_store_open(c, in_dir("a.db")), "this", &all), 39);
   for (uint32_t i = 1; i < 39; i++)
-    ck_assert(all[i - 1].kernel < all[i].kernel || (all[i - 1].kernel == all[i].kernel && all[i - 1].schedule < all[i].schedule));
+    ck_assert(all[i - 1].kernel < all[i].kernel ||
+              (all[i - 1].kernel == all[i].kernel && all[i - 1].schedule < all[i].schedule));
   ck_assert_str_eq(all[0].kernel_text, "(kernel 0)");
   ck_assert_str_eq(all[38].schedule_text, "(schedule 39)");
 }
@@ -113,7 +118,11 @@ START_TEST(store_refuses) {
 END_TEST
 
 /* ---- learning ---- */
-typedef struct lesson { uint32_t n; const char *path; tarn_fit fit; } lesson;
+typedef struct lesson {
+  uint32_t n;
+  const char *path;
+  tarn_fit fit;
+} lesson;
 static void learn(tarn_ctx *c, void *arg) {
   lesson *l = arg;
   tarn_sample *x = TARN_ARRAY(c, tarn_sample, 60 * 40);
@@ -157,13 +166,21 @@ END_TEST
 
 /* ---- the model file ---- */
 static void read_model(tarn_ctx *c, void *text) { trees_read(c, "m.json", text, strlen(text)); }
-#define MODEL(left, split, base)                                                                                    \
-  "{\"learner\": {\"attributes\": {}, \"learner_model_param\": {\"base_score\": " base "}, \"gradient_booster\": "   \
-  "{\"model\": {\"trees\": [{\"left_children\": [" left ", -1, -1], \"right_children\": [2, -1, -1], "               \
+#define MODEL(left, split, base)                                                                                               \
+  "{\"learner\": {\"attributes\": {}, \"learner_model_param\": {\"base_score\": " base "}, \"gradient_booster\": "             \
+  "{\"model\": {\"trees\": [{\"left_children\": [" left ", -1, -1], \"right_children\": [2, -1, -1], "                         \
   "\"split_indices\": [" split ", 0, 0], \"split_conditions\": [0.5, 10, 20]}]}}}}"
-static const char *const broken[] = {"", "{", "[]", "{\"learner\": 3}", MODEL("0", "0", "\"1\""), MODEL("3", "0", "\"1\""),
-                                     MODEL("1", "99999", "\"1\""), MODEL("1", "-2", "\"1\""), MODEL("true", "0", "\"1\""),
-                                     MODEL("1", "0", "1"), MODEL("1, 2", "0", "\"1\"")};
+static const char *const broken[] = {"",
+                                     "{",
+                                     "[]",
+                                     "{\"learner\": 3}",
+                                     MODEL("0", "0", "\"1\""),
+                                     MODEL("3", "0", "\"1\""),
+                                     MODEL("1", "99999", "\"1\""),
+                                     MODEL("1", "-2", "\"1\""),
+                                     MODEL("true", "0", "\"1\""),
+                                     MODEL("1", "0", "1"),
+                                     MODEL("1, 2", "0", "\"1\"")};
 START_TEST(models_refused) {
   ck_assert_int_eq(attempt(read_model, (void *)(uintptr_t)broken[_i]), TARN_BAD_INPUT);
   ck_assert_ptr_nonnull(strstr(tarn_message(cx), "m.json: "));
@@ -202,10 +219,18 @@ static tarn_ksig product(int64_t rows, int64_t cols, int64_t terms) {
   b.in[0] = flat_b;
   a.e[0] = tarn_ix_add(L, tarn_ix_scale(L, tarn_ix_var(L, 0, dim), terms, dim), tarn_ix_var(L, 2, dim), dim);
   b.e[0] = tarn_ix_add(L, tarn_ix_scale(L, tarn_ix_var(L, 2, dim), cols, dim), tarn_ix_var(L, 1, dim), dim);
-  tarn_func f = {.nops = 2, .body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0),
-                 .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
+  tarn_func f = {.nops = 2,
+                 .body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0),
+                 .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32),
+                 .epi = TARN_NONE};
   tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)}, {.src = 1, .map = tarn_map_intern(L, &b)}};
-  tarn_stage st = {.nown = 2, .nred = 1, .own = {rows, cols}, .red = {terms}, .read = read, .out = true, .space = TARN_NONE,
+  tarn_stage st = {.nown = 2,
+                   .nred = 1,
+                   .own = {rows, cols},
+                   .red = {terms},
+                   .read = read,
+                   .out = true,
+                   .space = TARN_NONE,
                    .fn = tarn_fn_intern(L, &f)};
   tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
   tarn_ksig k = {.nest = tarn_nest_intern(L, &n), .nin = 2, .nout = 1};
@@ -235,8 +260,8 @@ static void block(tarn_ctx *c, void *arg) {
   (void)arg;
   enum { R = 5, C = 48, T = 7, TILE = 16 };
   tarn_ksig k = product(R, C, T), b = k;
-  tarn_stage_sched st = {.nlevel = 4, .acc = 3, .level = {{1, TARN_SERIAL, TILE}, {0, TARN_SERIAL, 1}, {2, TARN_SERIAL, 1},
-                                                         {1, TARN_VECTOR, 1}}};
+  tarn_stage_sched st = {
+      .nlevel = 4, .acc = 3, .level = {{1, TARN_SERIAL, TILE}, {0, TARN_SERIAL, 1}, {2, TARN_SERIAL, 1}, {1, TARN_VECTOR, 1}}};
   const tarn_schedule whole = {.nstage = 1, .stage = &st}, *s = &whole;
   ck_assert(tarn_ksig_block(L, &b, &s));
   tarn_schedule_check(L, tarn_nest_get(L, b.nest), s);
@@ -268,15 +293,18 @@ static void block(tarn_ctx *c, void *arg) {
 START_TEST(blocked) { must(block, NULL); }
 END_TEST
 
-typedef struct counting { uint32_t n; double least, best; } counting;
+typedef struct counting {
+  uint32_t n;
+  double least, best;
+} counting;
 static void count_one(void *user, const tarn_schedule *s, double seconds) {
   counting *k = user;
   ck_assert_uint_eq(s->nstage, 1);
   k->n++;
   if (seconds < k->least) k->least = seconds;
 }
-static double longest(void *user, tarn_lang *l, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
-                      uint32_t threads, const tarn_cost *analytic) {
+static double longest(void *user, tarn_lang *l, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
+                      const tarn_cost *analytic) {
   (void)l, (void)hw, (void)k, (void)s, (void)threads;
   ++*(uint32_t *)user;
   return -analytic->seconds;
@@ -317,9 +345,16 @@ static void there_and_back(tarn_ctx *c, void *arg) {
 }
 START_TEST(texts) { must(there_and_back, NULL); }
 END_TEST
-static const char *const bad_texts[] = {"", "kernel", "(kernel)", "(kernel (nest))", "(schedule)", "(schedule (stage))",
-                                        "(schedule (stage (acc 99) (serial 0 1)))", "(schedule (stage (acc 0) (spiral 0 1)))",
-                                        "(schedule (stage (acc 0) (serial 77 1)))", "(schedule (stage (acc 0) (serial 0 2)))"};
+static const char *const bad_texts[] = {"",
+                                        "kernel",
+                                        "(kernel)",
+                                        "(kernel (nest))",
+                                        "(schedule)",
+                                        "(schedule (stage))",
+                                        "(schedule (stage (acc 99) (serial 0 1)))",
+                                        "(schedule (stage (acc 0) (spiral 0 1)))",
+                                        "(schedule (stage (acc 0) (serial 77 1)))",
+                                        "(schedule (stage (acc 0) (serial 0 2)))"};
 static void read_bad(tarn_ctx *c, void *text) {
   (void)c;
   tarn_ksig k = product(3, 4, 5), out;
@@ -376,7 +411,9 @@ END_TEST
 
 /* ---- the whole ---- */
 #if defined(__x86_64__)
-typedef struct shown { uint32_t calls, done; } shown;
+typedef struct shown {
+  uint32_t calls, done;
+} shown;
 static void show(void *user, uint32_t done, uint32_t of, uint32_t fresh, double seconds) {
   shown *w = user;
   ck_assert(done >= w->done && done <= of && fresh <= of && seconds >= 0);

@@ -11,13 +11,19 @@ static const char *const rules[RULES] = {"winograd-tiles-2", "winograd-tiles-4",
 static const double bounds[RULES] = {5e-5, 2e-4, 5e-5, 2e-4};
 
 /* takes: by tiles of 2x2, by tiles of 4x4 (bits 0 and 1). */
-typedef struct conv { const char *name, *text; unsigned takes; } conv;
+typedef struct conv {
+  const char *name, *text;
+  unsigned takes;
+} conv;
 static const conv convs[] = {
-    {"padded", "in x f32 1,5,8,8\nrand w 4,5,3,3\nrand b 4\nnode Conv c x w b -> t : pads=1,1,1,1\nnode Relu r t -> y\nout y\n", 3},
+    {"padded", "in x f32 1,5,8,8\nrand w 4,5,3,3\nrand b 4\nnode Conv c x w b -> t : pads=1,1,1,1\nnode Relu r t -> y\nout y\n",
+     3},
     {"not padded", "in x f32 2,3,10,6\nrand w 4,3,3,3\nnode Conv c x w -> y\nout y\n", 3},
     {"tiles pass the end, a residual is added",
-     "in x f32 1,6,7,9\nrand w 6,6,3,3\nnode Conv c x w -> t : pads=1,1,1,1\nnode Add a t x -> u\nnode Relu r u -> y\nout y\n", 3},
-    {"padded unevenly, two blocks of channels", "in x f32 1,32,6,5\nrand w 17,32,3,3\nnode Conv c x w -> y : pads=2,0,1,1\nout y\n", 3},
+     "in x f32 1,6,7,9\nrand w 6,6,3,3\nnode Conv c x w -> t : pads=1,1,1,1\nnode Add a t x -> u\nnode Relu r u -> y\nout y\n",
+     3},
+    {"padded unevenly, two blocks of channels",
+     "in x f32 1,32,6,5\nrand w 17,32,3,3\nnode Conv c x w -> y : pads=2,0,1,1\nout y\n", 3},
     {"two blocks of results", "in x f32 1,9,6,5\nrand w 32,9,3,3\nnode Conv c x w -> y : pads=1,1,1,1\nout y\n", 3},
     {"in groups", "in x f32 1,6,6,6\nrand w 8,3,3,3\nnode Conv c x w -> y : pads=1,1,1,1 group=2\nout y\n", 3},
     {"three rows of results", "in x f32 1,4,3,7\nrand w 3,4,3,3\nnode Conv c x w -> y : pads=1,1,1,1\nout y\n", 1},
@@ -60,8 +66,7 @@ static void run(void (*fn)(tarn_ctx *cx, void *arg), const conv *c) {
 static void classes(tarn_ctx *cx, void *arg) {
   const conv *c = arg;
   kit_classes k = {.s = saturate(kit_model(tarn_lang_new(cx), c->text), -1), .seed = 11};
-  for (int i = 0; i < RULES; i++)
-    ck_assert_msg(fired(k.s, rules[i]) == (c->takes >> (i & 1) & 1), "%s: %s", c->name, rules[i]);
+  for (int i = 0; i < RULES; i++) ck_assert_msg(fired(k.s, rules[i]) == (c->takes >> (i & 1) & 1), "%s: %s", c->name, rules[i]);
   kit_check(&k);
 }
 START_TEST(test_classes) { run(classes, &convs[_i]); }
@@ -69,7 +74,12 @@ END_TEST
 
 /* ---------------------------------------------------------------- the bound */
 
-typedef struct chain { kit_classes k; tarn_binding *in; uint32_t nin; tarn_term *term; } chain;
+typedef struct chain {
+  kit_classes k;
+  tarn_binding *in;
+  uint32_t nin;
+  tarn_term *term;
+} chain;
 
 /* The term that the rule made: views of the root, and otherwise the first kernel of each class. */
 static tarn_term term_of(chain *c, uint32_t cls, bool root) {
@@ -82,7 +92,8 @@ static tarn_term term_of(chain *c, uint32_t cls, bool root) {
     if (pick == TARN_NONE || (root && view)) pick = n;
   }
   tarn_eg_node x = tarn_eg_node_at(g, pick);
-  uint32_t op = x.op, payload = x.payload, n = x.n, *kids = tarn_copy(tarn_lang_ctx(c->k.L), x.kids, (x.n + 1u) * sizeof *x.kids);
+  uint32_t op = x.op, payload = x.payload, n = x.n,
+           *kids = tarn_copy(tarn_lang_ctx(c->k.L), x.kids, (x.n + 1u) * sizeof *x.kids);
   tarn_term *kid = TARN_ARRAY(tarn_lang_ctx(c->k.L), tarn_term, n + 1u);
   if (root) ck_assert_uint_eq(op, TARN_OP_VIEW);
   for (uint32_t i = 0; i < n; i++) kid[i] = term_of(c, kids[i], false);
@@ -138,8 +149,15 @@ static void compiled(tarn_ctx *cx, void *arg) {
     tarn_program *p = kit_model(tarn_lang_new(cx), c->text);
     pipeline r = {.program = p, .hw = tarn_hw_parse(p->L, tarn_sx_read(cx, text.p, text.n, "host")), .sat = saturate(p, i)};
     uint32_t root = tarn_sat_root(r.sat, 0);
-    tarn_kgraph_input in = {.L = p->L, .g = tarn_sat_egraph(r.sat), .type_of = pipeline_type, .is_constant = pipeline_constant,
-                            .left_out = pipeline_left_out, .user = r.sat, .nroot = 1, .root = &root, .program = p};
+    tarn_kgraph_input in = {.L = p->L,
+                            .g = tarn_sat_egraph(r.sat),
+                            .type_of = pipeline_type,
+                            .is_constant = pipeline_constant,
+                            .left_out = pipeline_left_out,
+                            .user = r.sat,
+                            .nroot = 1,
+                            .root = &root,
+                            .program = p};
     /* the worst selection is the one with more work: small convolutions are better done directly */
     tarn_kgraph_options o = {.hw = r.hw, .method = TARN_SEL_WORST};
     r.kprog = tarn_extract(&in, &o, &r.report, NULL);

@@ -5,9 +5,9 @@
 #include "access/access.h"
 
 /* For inner loops: Check writes a record for every assertion that it evaluates. */
-#define MUST(x)                                                                                    \
-  do {                                                                                             \
-    if (!(x)) ck_abort_msg("%s", #x);                                                              \
+#define MUST(x)                                                                                                                \
+  do {                                                                                                                         \
+    if (!(x)) ck_abort_msg("%s", #x);                                                                                          \
   } while (0)
 
 static uint64_t seed;
@@ -18,9 +18,7 @@ static uint64_t next_random(void) {
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
   return z ^ (z >> 31);
 }
-static int64_t below(int64_t n) {
-  return (int64_t)(next_random() % (uint64_t)n);
-}
+static int64_t below(int64_t n) { return (int64_t)(next_random() % (uint64_t)n); }
 
 static bool step_index(uint32_t n, const int64_t *dim, int64_t *x) {
   for (uint32_t i = n; i-- > 0; x[i] = 0)
@@ -42,9 +40,7 @@ static uint32_t random_type(void) {
   return tarn_type_tensor(L, TARN_F32, (uint32_t)below(n + 1), n, dim);
 }
 
-static uint32_t ints(uint32_t n, const int64_t *v) {
-  return tarn_payload_ints(L, n, v);
-}
+static uint32_t ints(uint32_t n, const int64_t *v) { return tarn_payload_ints(L, n, v); }
 
 /* Factors of c in random order and grouping. */
 static uint32_t random_factors(int64_t c, int64_t *dim) {
@@ -84,8 +80,7 @@ static uint32_t random_slice(const tarn_type *t, uint32_t axis) {
 
 static uint32_t random_pad(uint32_t axis) {
   const int64_t v[] = {axis, below(3), below(3)};
-  return tarn_payload_intern(
-      L, &(tarn_payload){.kind = TARN_P_PADV, .n = 3, .ints = v, .value = fills[below(8) == 0]});
+  return tarn_payload_intern(L, &(tarn_payload){.kind = TARN_P_PADV, .n = 3, .ints = v, .value = fills[below(8) == 0]});
 }
 
 static uint32_t random_broadcast(const tarn_type *t) {
@@ -111,26 +106,13 @@ static bool random_op(uint32_t type, uint32_t *op, uint32_t *payload) {
   *op = TARN_OP_ACCESS + (uint32_t)below(TARN_OP_VIEW - TARN_OP_ACCESS);
   *payload = 0;
   switch (*op) {
-  case TARN_OP_ACCESS:
-    *payload = ints(1, &(int64_t){below(t->n + 1)});
-    return true;
-  case TARN_OP_INSERT_AXIS:
-    *payload = ints(1, &(int64_t){below(t->n + 1)});
-    return t->n < 6;
-  case TARN_OP_TRANSPOSE:
-    *payload = random_perm(t);
-    return true;
-  case TARN_OP_WINDOWS:
-    *payload = random_windows(t);
-    return t->n < 5;
-  case TARN_OP_RESHAPE:
-    *payload = random_shape(t);
-    return true;
-  case TARN_OP_BROADCAST:
-    *payload = random_broadcast(t);
-    return true;
-  case TARN_OP_FLATTEN:
-    return true;
+  case TARN_OP_ACCESS: *payload = ints(1, &(int64_t){below(t->n + 1)}); return true;
+  case TARN_OP_INSERT_AXIS: *payload = ints(1, &(int64_t){below(t->n + 1)}); return t->n < 6;
+  case TARN_OP_TRANSPOSE: *payload = random_perm(t); return true;
+  case TARN_OP_WINDOWS: *payload = random_windows(t); return t->n < 5;
+  case TARN_OP_RESHAPE: *payload = random_shape(t); return true;
+  case TARN_OP_BROADCAST: *payload = random_broadcast(t); return true;
+  case TARN_OP_FLATTEN: return true;
   default:
     if (!t->n) return false;
   }

@@ -25,7 +25,10 @@ evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_nest *n = tarn_nest_get(L, k->nest);
   evolve_space *e = TARN_NEW(cx, evolve_space);
-  *e = (evolve_space){.nest = n, .nstage = n->nstage, .threads = threads, .lanes = tarn_hw_lanes(hw, TARN_F32),
+  *e = (evolve_space){.nest = n,
+                      .nstage = n->nstage,
+                      .threads = threads,
+                      .lanes = tarn_hw_lanes(hw, TARN_F32),
                       .regs = hw->vector_regs ? hw->vector_regs : 16};
   e->stage = TARN_ARRAY(cx, evolve_stage, n->nstage + 1);
   for (uint32_t i = 0, out = 0; i < n->nstage; out += n->stage[i++].out) {
@@ -240,7 +243,7 @@ static bool move_parallel(mover *m) {
 }
 
 typedef bool move_fn(mover *m);
-static move_fn *const moves[] = {move_tile, move_tile, move_tile, move_step, move_step,    move_split,
+static move_fn *const moves[] = {move_tile, move_tile,  move_tile,  move_step,  move_step,    move_split,
                                  move_join, move_order, move_order, move_lanes, move_parallel};
 
 bool evolve_mutate(const evolve_space *e, tarn_schedule *s, uint64_t *random) {

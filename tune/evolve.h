@@ -10,8 +10,8 @@ typedef struct evolve_stage {
   uint32_t nshared, nacc, n;
   int64_t dim[TARN_MAX_DIMS];
   bool reduces;
-  bool free;     /* the reduction may be reordered */
-  bool resumes;  /* … and go on from a partial result in memory */
+  bool free;    /* the reduction may be reordered */
+  bool resumes; /* … and go on from a partial result in memory */
 } evolve_stage;
 typedef struct evolve_space {
   const tarn_nest *nest;
@@ -22,7 +22,7 @@ typedef struct evolve_space {
 } evolve_space;
 evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t threads);
 
-uint64_t evolve_random(uint64_t *state); /* splitmix64 (Steele, Lea and Flood 2014) */
+uint64_t evolve_random(uint64_t *state);            /* splitmix64 (Steele, Lea and Flood 2014) */
 uint32_t evolve_below(uint64_t *state, uint32_t n); /* 0 for n < 2 */
 
 /* One random move; false, and the schedule as it was, when the one drawn is not possible. */

@@ -4,16 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct known_kernel { uint32_t first, best; const tarn_schedule *sched; bool parsed; } known_kernel;
+typedef struct known_kernel {
+  uint32_t first, best;
+  const tarn_schedule *sched;
+  bool parsed;
+} known_kernel;
 typedef struct known {
   tarn_ctx *cx;
-  const tarn_record *r;          /* of this number of threads, by kernel */
+  const tarn_record *r; /* of this number of threads, by kernel */
   TARN_VEC(known_kernel) kernel;
-  tarn_map *by_text;             /* hash of a kernel's text -> 1 + number in kernel */
-  tarn_map *by_sig;              /* hash of a kernel within this program -> 1 + … or 0: nothing known */
-  tarn_map *seconds;             /* hashes of kernel and schedule -> record */
+  tarn_map *by_text; /* hash of a kernel's text -> 1 + number in kernel */
+  tarn_map *by_sig;  /* hash of a kernel within this program -> 1 + … or 0: nothing known */
+  tarn_map *seconds; /* hashes of kernel and schedule -> record */
   const tarn_price *otherwise;
-  double scale;                  /* of what it says: so that what was measured does not look dear beside what was not */
+  double scale; /* of what it says: so that what was measured does not look dear beside what was not */
 } known;
 
 static uint64_t hash_of(const char *text) { return tarn_hash_bytes(text, strlen(text), 0); }
@@ -46,7 +50,12 @@ static double measured_seconds(void *user, tarn_lang *L, const tarn_hw *hw, cons
   return q->scale * expected(q->otherwise, L, hw, k, s, threads, analytic);
 }
 
-typedef struct reading { tarn_lang *L; const tarn_ksig *k; const char *text; const tarn_schedule *out; } reading;
+typedef struct reading {
+  tarn_lang *L;
+  const tarn_ksig *k;
+  const char *text;
+  const tarn_schedule *out;
+} reading;
 static void read_schedule(tarn_ctx *cx, void *arg) {
   (void)cx;
   reading *r = arg;
@@ -66,7 +75,13 @@ static const tarn_schedule *measured_schedule(void *user, tarn_lang *L, const ta
 
 /* ---- measured to expected ---- */
 #define COMPARED 200 /* kernels */
-typedef struct compared { known *q; tarn_lang *L; const tarn_hw *hw; const tarn_record *r; double ratio; } compared;
+typedef struct compared {
+  known *q;
+  tarn_lang *L;
+  const tarn_hw *hw;
+  const tarn_record *r;
+  double ratio;
+} compared;
 static void compare(tarn_ctx *cx, void *arg) {
   compared *x = arg;
   tarn_ksig *k = TARN_NEW(cx, tarn_ksig);
@@ -105,7 +120,8 @@ static void index_records(known *q, uint32_t n) {
     *tarn_map_at(q->seconds, tarn_hash_mix(q->r[i].kernel, q->r[i].schedule), &fresh) = i;
   }
 }
-const tarn_price *tarn_measured(tarn_lang *L, const tarn_hw *hw, const char *path, uint32_t threads, const tarn_price *otherwise) {
+const tarn_price *tarn_measured(tarn_lang *L, const tarn_hw *hw, const char *path, uint32_t threads,
+                                const tarn_price *otherwise) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_record *all;
   uint32_t n = tarn_store_read(tarn_store_open(cx, path), tarn_hw_key(hw, cx), &all), kept = 0;
@@ -113,11 +129,17 @@ const tarn_price *tarn_measured(tarn_lang *L, const tarn_hw *hw, const char *pat
   for (uint32_t i = 0; i < n; i++)
     if (all[i].threads == threads) mine[kept++] = all[i];
   known *q = TARN_NEW(cx, known);
-  *q = (known){.cx = cx, .r = mine, .by_text = tarn_map_new(cx), .by_sig = tarn_map_new(cx), .seconds = tarn_map_new(cx), .otherwise = otherwise};
+  *q = (known){.cx = cx,
+               .r = mine,
+               .by_text = tarn_map_new(cx),
+               .by_sig = tarn_map_new(cx),
+               .seconds = tarn_map_new(cx),
+               .otherwise = otherwise};
   index_records(q, kept);
   q->scale = scale_of(q, L, hw);
   tarn_price *p = TARN_NEW(cx, tarn_price);
   *p = (tarn_price){.user = q, .seconds = measured_seconds, .schedule = measured_schedule};
-  p->name = tarn_format(cx, "measured: %u schedules of %u kernels; else %s", kept, q->kernel.n, otherwise ? otherwise->name : "analytic");
+  p->name = tarn_format(cx, "measured: %u schedules of %u kernels; else %s", kept, q->kernel.n,
+                        otherwise ? otherwise->name : "analytic");
   return p;
 }

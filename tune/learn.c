@@ -37,11 +37,10 @@ static void load_weights(learner *l, const tarn_sample *x, uint32_t n, float *we
     uint64_t *at = tarn_map_at(first, group(&x[i]), &(bool){false});
     if (!*at || x[i].seconds < x[*at - 1].seconds) *at = i + 1;
   }
-  for (uint32_t i = 0; i < n; i++)
-    weight[i] = (float)(0.05 + x[*tarn_map_get(first, group(&x[i])) - 1].seconds / x[i].seconds);
+  for (uint32_t i = 0; i < n; i++) weight[i] = (float)(0.05 + x[*tarn_map_get(first, group(&x[i])) - 1].seconds / x[i].seconds);
 }
 static void load_rows(learner *l, const tarn_sample *x, uint32_t n) {
-  float *row = TARN_ARRAY(l->cx, float, (size_t)n * TARN_FEATURES), *label = TARN_ARRAY(l->cx, float, n);
+  float *row = TARN_ARRAY(l->cx, float, (size_t)n *TARN_FEATURES), *label = TARN_ARRAY(l->cx, float, n);
   float *weight = TARN_ARRAY(l->cx, float, n);
   for (uint32_t i = 0; i < n; i++) {
     memcpy(row + (size_t)i * TARN_FEATURES, x[i].feature, sizeof x[i].feature);
@@ -53,10 +52,18 @@ static void load_rows(learner *l, const tarn_sample *x, uint32_t n) {
   ok(l, XGDMatrixSetFloatInfo(l->data, "weight", weight, n));
 }
 static void train(learner *l, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds) {
-  const char *const set[][2] = {
-      {"objective", "reg:squarederror"}, {"tree_method", "hist"}, {"max_depth", "5"}, {"eta", rounds < ROUNDS ? "0.25" : "0.12"},
-      {"min_child_weight", "3"}, {"subsample", "0.8"}, {"colsample_bytree", "0.6"}, {"lambda", "2"}, {"nthread", "1"},
-      {"base_score", "0"}, {"verbosity", "0"}, {"seed", tarn_format(l->cx, "%u", (unsigned)(seed & 0x7fffffff))}};
+  const char *const set[][2] = {{"objective", "reg:squarederror"},
+                                {"tree_method", "hist"},
+                                {"max_depth", "5"},
+                                {"eta", rounds < ROUNDS ? "0.25" : "0.12"},
+                                {"min_child_weight", "3"},
+                                {"subsample", "0.8"},
+                                {"colsample_bytree", "0.6"},
+                                {"lambda", "2"},
+                                {"nthread", "1"},
+                                {"base_score", "0"},
+                                {"verbosity", "0"},
+                                {"seed", tarn_format(l->cx, "%u", (unsigned)(seed & 0x7fffffff))}};
   load_rows(l, x, n);
   ok(l, XGBoosterCreate(&l->data, 1, &l->booster));
   for (size_t i = 0; i < sizeof set / sizeof *set; i++) ok(l, XGBoosterSetParam(l->booster, set[i][0], set[i][1]));
@@ -71,7 +78,10 @@ static int by_value(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
-typedef struct tally { double pairs, right, sum, sum2, residual, recall; uint32_t points, wide; } tally;
+typedef struct tally {
+  double pairs, right, sum, sum2, residual, recall;
+  uint32_t points, wide;
+} tally;
 
 static double nth(tarn_ctx *cx, const double *v, uint32_t n, uint32_t k) {
   double *s = tarn_copy(cx, v, n * sizeof *v);
@@ -123,7 +133,12 @@ static const trees *trees_of(learner *l) {
   ok(l, XGBoosterSaveModelToBuffer(l->booster, "{\"format\": \"json\"}", &n, &text));
   return trees_read(l->cx, "xgboost", text, n);
 }
-typedef struct quick { const tarn_sample *x; uint32_t n, rounds; uint64_t seed; const trees *out; } quick;
+typedef struct quick {
+  const tarn_sample *x;
+  uint32_t n, rounds;
+  uint64_t seed;
+  const trees *out;
+} quick;
 static void train_quickly(tarn_ctx *cx, void *arg) {
   quick *q = arg;
   learner *l = TARN_NEW(cx, learner);
@@ -158,7 +173,11 @@ typedef struct job {
 } job;
 /* A fifth of the kernels, by their hash, is held out of a training: new measurements do not move a kernel to another fifth. */
 #define FOLDS 5
-typedef struct fold { const job *j; uint32_t number; tally *sum; } fold;
+typedef struct fold {
+  const job *j;
+  uint32_t number;
+  tally *sum;
+} fold;
 static void hold_out(tarn_ctx *cx, void *arg) {
   const fold *f = arg;
   const job *j = f->j;
@@ -202,7 +221,8 @@ static int by_key(const void *a, const void *b) {
   if (x->kernel != y->kernel) return x->kernel < y->kernel ? -1 : 1;
   return (x->schedule > y->schedule) - (x->schedule < y->schedule);
 }
-void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, const char *path, tarn_fit *fit) {
+void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, const char *path,
+                tarn_fit *fit) {
   if (n < 50) tarn_raise(cx, TARN_NO_RESULT, "%u measurements are too few to learn a price from: 50 are wanted", n);
   tarn_sample *sorted = tarn_copy(cx, x, n * sizeof *x); /* however they came in, the same file */
   qsort(sorted, n, sizeof *sorted, by_key);

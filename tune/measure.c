@@ -22,8 +22,12 @@ static double now(void) {
 static uint32_t add_buffer(tarn_ctx *cx, tarn_kprog *p, tarn_buf_kind kind, tarn_dtype type, const tarn_layout *l) {
   int64_t elems = tarn_layout_elems(l) + l->offset;
   tarn_buffer *b = &p->buf[p->nbuf];
-  *b = (tarn_buffer){.kind = kind, .dtype = type, .parent = TARN_NONE, .term = TARN_NONE,
-                     .layout = tarn_layout_row_major(1, &elems), .name = tarn_format(cx, "b%u", p->nbuf)};
+  *b = (tarn_buffer){.kind = kind,
+                     .dtype = type,
+                     .parent = TARN_NONE,
+                     .term = TARN_NONE,
+                     .layout = tarn_layout_row_major(1, &elems),
+                     .name = tarn_format(cx, "b%u", p->nbuf)};
   if (kind == TARN_BUF_INPUT) p->in[p->nin++] = p->nbuf;
   else p->out[p->nout++] = p->nbuf;
   return p->nbuf++;
@@ -41,8 +45,16 @@ static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial 
     uint32_t *in = TARN_ARRAY(cx, uint32_t, k->nin + 1), *out = TARN_ARRAY(cx, uint32_t, k->nout);
     for (uint32_t j = 0; j < k->nin; j++) in[j] = add_buffer(cx, p, TARN_BUF_INPUT, k->in_type[j], &k->in[j]);
     for (uint32_t j = 0; j < k->nout; j++) out[j] = add_buffer(cx, p, TARN_BUF_OUTPUT, k->out_type[j], &k->out[j]);
-    p->ker[i] = (tarn_kernel){.name = tarn_format(cx, "k%u", i), .kind = TARN_K_NEST, .nest = k->nest, .nin = k->nin,
-                              .nout = k->nout, .in = in, .out = out, .in_layout = k->in, .out_layout = k->out, .sched = s,
+    p->ker[i] = (tarn_kernel){.name = tarn_format(cx, "k%u", i),
+                              .kind = TARN_K_NEST,
+                              .nest = k->nest,
+                              .nin = k->nin,
+                              .nout = k->nout,
+                              .in = in,
+                              .out = out,
+                              .in_layout = k->in,
+                              .out_layout = k->out,
+                              .sched = s,
                               .term = TARN_NONE};
   }
   return p;
@@ -52,15 +64,18 @@ static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial 
  * A machine that others use too changes its pace for tenths of seconds at a time, by up to two for arithmetic. Runs one
  * after the other all meet the same pace; so each trial runs once a round, the rounds go over all trials of all programs
  * for some seconds, and what counts is the lower fifth of a trial's runs. */
-#define LEAST_ROUNDS 6
-#define MOST_ROUNDS 120
+#define LEAST_ROUNDS  6
+#define MOST_ROUNDS   120
 #define LEAST_SECONDS 2.0
-#define EACH_SECONDS 0.015 /* a trial */
-#define ENOUGH 0.03        /* seconds of one trial after which it is not run again beyond the least rounds */
+#define EACH_SECONDS  0.015 /* a trial */
+#define ENOUGH        0.03  /* seconds of one trial after which it is not run again beyond the least rounds */
 
 /* Memory that all trials share, by the number of the operand: what a trial reads was not touched by itself alone, but it
  * warms it before each run. */
-typedef struct shared { tarn_ctx *cx; TARN_VEC(tarn_tensor *) at; } shared;
+typedef struct shared {
+  tarn_ctx *cx;
+  TARN_VEC(tarn_tensor *) at;
+} shared;
 static void fill(tarn_tensor *t) {
   uint32_t seed = 1;
   for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++) {
@@ -97,7 +112,11 @@ static program open_program(shared *s, const char *dir, const tarn_trial *t, uin
   return p;
 }
 
-typedef struct runs { uint32_t n; double spent; float t[MOST_ROUNDS]; } runs;
+typedef struct runs {
+  uint32_t n;
+  double spent;
+  float t[MOST_ROUNDS];
+} runs;
 static int by_time(const void *a, const void *b) {
   float x = *(const float *)a, y = *(const float *)b;
   return (x > y) - (x < y);
@@ -130,7 +149,10 @@ static void build_here(tarn_ctx *cx, void *arg) {
   k->seconds[0] = 0;
 }
 /* Times the programs of n tasks in turns. */
-typedef struct timing { task *k; uint32_t n; } timing;
+typedef struct timing {
+  task *k;
+  uint32_t n;
+} timing;
 static void time_here(tarn_ctx *cx, void *arg) {
   timing *g = arg;
   shared s = {.cx = cx};
@@ -150,7 +172,15 @@ static void time_here(tarn_ctx *cx, void *arg) {
     for (uint32_t k = 0; k < g->k[i].n; k++) g->k[i].seconds[k] = lower_fifth(&r[i][k]);
 }
 /* A process that does some work and then writes n numbers. */
-typedef struct worker { tarn_ctx *cx; tarn_fn *work; void *arg; double *out; uint32_t n; pid_t pid; int from; } worker;
+typedef struct worker {
+  tarn_ctx *cx;
+  tarn_fn *work;
+  void *arg;
+  double *out;
+  uint32_t n;
+  pid_t pid;
+  int from;
+} worker;
 static void child(const worker *w, int to) {
   signal(SIGPIPE, SIG_IGN);
   tarn_status st = tarn_protect(w->cx, w->work, w->arg);
@@ -208,7 +238,7 @@ static bool end(worker *w, double until) {
 }
 
 /* ---- many trials: programs of a few are built side by side, then timed in turns ---- */
-#define BATCH 24 /* kernels in one program */
+#define BATCH         24 /* kernels in one program */
 #define MOST_BUILDERS 64
 typedef struct job {
   uint32_t n, side;

@@ -4,14 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POPULATION 160
+#define POPULATION  160
 #define GENERATIONS 4
-#define ELITE 32
-#define CROSSED 3   /* of ten children */
-#define SLOWEST 10  /* times the solver's choice by the analytic price: not worth a run */
+#define ELITE       32
+#define CROSSED     3  /* of ten children */
+#define SLOWEST     10 /* times the solver's choice by the analytic price: not worth a run */
 
 /* ---- drawing from what the solver enumerates ---- */
-typedef struct drawn { double seconds; uint64_t at; tarn_stage_sched sched; } drawn; /* at: order of drawing */
+typedef struct drawn {
+  double seconds;
+  uint64_t at;
+  tarn_stage_sched sched;
+} drawn; /* at: order of drawing */
 typedef struct draw {
   uint64_t random, count;
   double limit;
@@ -50,8 +54,16 @@ search_task *search_new(tarn_lang *L, const tarn_hw *hw, tarn_solver *solver, co
   tarn_ctx *cx = tarn_lang_ctx(L);
   search_task *t = TARN_NEW(cx, search_task);
   tarn_cost c;
-  *t = (search_task){.L = L, .hw = hw, .sig = k, .threads = threads, .weight = 1, .seen = tarn_map_new(cx), .random = seed,
-                     .least = INFINITY, .before = INFINITY, .space = evolve_space_of(L, hw, k, threads)};
+  *t = (search_task){.L = L,
+                     .hw = hw,
+                     .sig = k,
+                     .threads = threads,
+                     .weight = 1,
+                     .seen = tarn_map_new(cx),
+                     .random = seed,
+                     .least = INFINITY,
+                     .before = INFINITY,
+                     .space = evolve_space_of(L, hw, k, threads)};
   t->own = tarn_solve(solver, k, &c), t->flops = c.flops;
   draw d = {.random = seed, .limit = SLOWEST * c.seconds, .want = pool ? pool : 1};
   d.best = TARN_ARRAY(cx, drawn, d.want + 1), d.any = TARN_ARRAY(cx, drawn, d.want + 1);
@@ -95,13 +107,17 @@ double search_price(const search_task *t, const tarn_price *price, const tarn_sc
 }
 
 /* ---- evolution ---- */
-typedef struct individual { double seconds; uint64_t hash; tarn_schedule *s; } individual;
+typedef struct individual {
+  double seconds;
+  uint64_t hash;
+  tarn_schedule *s;
+} individual;
 typedef struct population {
   search_task *t;
   const tarn_price *price;
-  tarn_map *known;   /* hashes of all there ever were */
+  tarn_map *known; /* hashes of all there ever were */
   uint32_t n;
-  individual *of;    /* by rising price */
+  individual *of; /* by rising price */
 } population;
 
 static int by_price(const void *a, const void *b) {
@@ -165,7 +181,12 @@ static population *evolve(search_task *t, const tarn_price *price) {
 }
 
 /* ---- what to measure ---- */
-typedef struct picks { search_task *t; uint32_t n, most; const tarn_schedule **out; tarn_map *taken; } picks;
+typedef struct picks {
+  search_task *t;
+  uint32_t n, most;
+  const tarn_schedule **out;
+  tarn_map *taken;
+} picks;
 static bool take(picks *k, const tarn_schedule *s) {
   bool fresh;
   uint64_t h = search_hash(s);

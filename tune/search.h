@@ -4,26 +4,26 @@
 #include "tune/evolve.h"
 
 typedef struct search_trial {
-  uint64_t hash;                 /* of the schedule, within this program */
+  uint64_t hash; /* of the schedule, within this program */
   const tarn_schedule *sched;
-  double seconds;                /* INFINITY: failed */
+  double seconds; /* INFINITY: failed */
 } search_trial;
 typedef struct search_task {
   tarn_lang *L;
   const tarn_hw *hw;
   const tarn_ksig *sig;
   uint32_t threads;
-  double weight, flops;          /* uses in the network; operations of one run */
+  double weight, flops; /* uses in the network; operations of one run */
   const evolve_space *space;
-  const tarn_schedule *own;      /* the solver's choice */
+  const tarn_schedule *own; /* the solver's choice */
   uint64_t random;
   TARN_VEC(const tarn_schedule *) pool; /* to begin with: the best by the analytic price, then a uniform sample */
   uint32_t nbest;
-  TARN_VEC(search_trial) done;   /* measured */
-  tarn_map *seen;                /* hash -> 1 + index into done */
-  double least, before;          /* seconds of the fastest; of the fastest before the last batch */
+  TARN_VEC(search_trial) done; /* measured */
+  tarn_map *seen;              /* hash -> 1 + index into done */
+  double least, before;        /* seconds of the fastest; of the fastest before the last batch */
   uint32_t batches;
-  bool dry;                      /* nothing new is found */
+  bool dry; /* nothing new is found */
 } search_task;
 
 search_task *search_new(tarn_lang *L, const tarn_hw *hw, tarn_solver *solver, const tarn_ksig *k, uint32_t threads,

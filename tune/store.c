@@ -74,8 +74,7 @@ bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t ke
   sqlite3_bind_int(q, 3, (int)threads);
   sqlite3_bind_int64(q, 4, (sqlite3_int64)kernel), sqlite3_bind_int64(q, 5, (sqlite3_int64)schedule);
   int st = sqlite3_step(q);
-  if (st == SQLITE_ROW && seconds)
-    *seconds = sqlite3_column_type(q, 0) == SQLITE_NULL ? INFINITY : sqlite3_column_double(q, 0);
+  if (st == SQLITE_ROW && seconds) *seconds = sqlite3_column_type(q, 0) == SQLITE_NULL ? INFINITY : sqlite3_column_double(q, 0);
   sqlite3_finalize(q);
   if (st != SQLITE_ROW && st != SQLITE_DONE) fail(s);
   return st == SQLITE_ROW;
@@ -121,8 +120,10 @@ uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_record **out)
   bind_hw(q, hw);
   int st;
   while ((st = sqlite3_step(q)) == SQLITE_ROW) {
-    tarn_record x = {.threads = (uint32_t)sqlite3_column_int(q, 0), .kernel = (uint64_t)sqlite3_column_int64(q, 1),
-                     .schedule = (uint64_t)sqlite3_column_int64(q, 2), .seconds = sqlite3_column_double(q, 3)};
+    tarn_record x = {.threads = (uint32_t)sqlite3_column_int(q, 0),
+                     .kernel = (uint64_t)sqlite3_column_int64(q, 1),
+                     .schedule = (uint64_t)sqlite3_column_int64(q, 2),
+                     .seconds = sqlite3_column_double(q, 3)};
     x.schedule_text = column(s, q, 4);
     x.kernel_text = v.n && v.p[v.n - 1].kernel == x.kernel ? v.p[v.n - 1].kernel_text : column(s, q, 5);
     tarn_push(s->cx, &v, x);

@@ -17,7 +17,9 @@ static yajl_val get(yajl_val v, const char *a, const char *b) {
   const char *path[] = {a, b, NULL};
   return yajl_tree_get(v, path, yajl_t_any);
 }
-TARN_NORETURN static void wrong(const reading *r, const char *what) { tarn_raise(r->cx, TARN_BAD_INPUT, "%s: %s", r->name, what); }
+TARN_NORETURN static void wrong(const reading *r, const char *what) {
+  tarn_raise(r->cx, TARN_BAD_INPUT, "%s: %s", r->name, what);
+}
 static size_t length(const reading *r, yajl_val v, const char *what) {
   if (!YAJL_IS_ARRAY(v)) wrong(r, tarn_format(r->cx, "no list %s", what));
   return YAJL_GET_ARRAY(v)->len;
@@ -49,7 +51,11 @@ static void read_tree(reading *r, yajl_val t) {
   }
 }
 
-typedef struct source { const char *name, *text; const trees *out; yajl_val v; } source;
+typedef struct source {
+  const char *name, *text;
+  const trees *out;
+  yajl_val v;
+} source;
 static void drop_tree(void *v) { yajl_tree_free(v); }
 
 /* ---- what features are ----
@@ -107,8 +113,12 @@ static void read_model(tarn_ctx *cx, void *arg) {
   if (!YAJL_IS_STRING(base)) wrong(&r, "no base_score");
   for (size_t i = 0; i < n; i++) read_tree(&r, YAJL_GET_ARRAY(list)->values[i]);
   trees *t = TARN_NEW(cx, trees);
-  *t = (trees){.ntree = r.root.n, .nnode = r.node.n, .root = r.root.p, .node = r.node.p,
-               .base = strtod(base->u.string, NULL), .hw = attribute(&r, learner, "hw"),
+  *t = (trees){.ntree = r.root.n,
+               .nnode = r.node.n,
+               .root = r.root.p,
+               .node = r.node.p,
+               .base = strtod(base->u.string, NULL),
+               .hw = attribute(&r, learner, "hw"),
                .features = attribute(&r, learner, "features")};
   s->out = t;
 }

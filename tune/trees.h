@@ -4,8 +4,8 @@
 #include "tune/tune.h"
 
 typedef struct tree_node {
-  uint32_t feature;  /* TARN_NONE: a leaf */
-  float at;          /* below it: left; a leaf's value */
+  uint32_t feature; /* TARN_NONE: a leaf */
+  float at;         /* below it: left; a leaf's value */
   uint32_t left, right;
 } tree_node;
 typedef struct trees {

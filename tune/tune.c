@@ -6,13 +6,13 @@
 #include <string.h>
 #include <time.h>
 
-#define EACH 12        /* trials that a kernel gets at a time */
-#define SIDE 8         /* kernels that get them before the price is learned anew */
-#define POOL 64        /* schedules of a kernel that evolution begins with, twice */
-#define FEW 200        /* measurements below which the trees are not asked */
-#define GROUP 240      /* trials of a sample that are measured together: so many as make the time they share long */
+#define EACH         12  /* trials that a kernel gets at a time */
+#define SIDE         8   /* kernels that get them before the price is learned anew */
+#define POOL         64  /* schedules of a kernel that evolution begins with, twice */
+#define FEW          200 /* measurements below which the trees are not asked */
+#define GROUP        240 /* trials of a sample that are measured together: so many as make the time they share long */
 #define QUICK_ROUNDS 60
-#define SLOWEST 0.01   /* seconds: kernels beyond are left as they are when a sample of all is drawn */
+#define SLOWEST      0.01 /* seconds: kernels beyond are left as they are when a sample of all is drawn */
 
 static double now(void) {
   struct timespec t;
@@ -29,18 +29,22 @@ typedef struct tuner {
   const char *key;
   uint32_t threads, ntask, trials;
   search_task **task;
-  tarn_map *by_kernel;           /* hash of a kernel's text -> 1 + task */
-  TARN_VEC(tarn_sample) sample;  /* all that is known of this hardware */
-  uint32_t learned;              /* samples that the price has seen */
-  tarn_ctx *apart;               /* where the price lives */
-  const tarn_price *price;       /* NULL: the analytic one */
+  tarn_map *by_kernel;          /* hash of a kernel's text -> 1 + task */
+  TARN_VEC(tarn_sample) sample; /* all that is known of this hardware */
+  uint32_t learned;             /* samples that the price has seen */
+  tarn_ctx *apart;              /* where the price lives */
+  const tarn_price *price;      /* NULL: the analytic one */
   double begin;
   uint64_t random;
   tarn_tune_report r;
 } tuner;
 
 /* ---- what the store knows ---- */
-typedef struct old_trial { tuner *t; search_task *k; const tarn_record *r; } old_trial;
+typedef struct old_trial {
+  tuner *t;
+  search_task *k;
+  const tarn_record *r;
+} old_trial;
 static void recall(tarn_ctx *cx, void *arg) {
   (void)cx;
   old_trial *o = arg;
@@ -61,7 +65,10 @@ static void recall_all(tuner *t) {
 }
 
 /* ---- the price, learned anew ---- */
-typedef struct lesson { tuner *t; const tarn_price *out; } lesson;
+typedef struct lesson {
+  tuner *t;
+  const tarn_price *out;
+} lesson;
 static void learn(tarn_ctx *cx, void *arg) {
   lesson *l = arg;
   const trees *tr = trees_train(cx, l->t->sample.p, l->t->sample.n, l->t->o->seed, QUICK_ROUNDS);
@@ -199,7 +206,10 @@ static void tune(tuner *t) {
 
 /* A sample of every kernel, in an order by chance: stopped at any moment, all have had their share. */
 static void spread(tuner *t) {
-  typedef struct planned { search_task *k; const tarn_schedule *s; } planned;
+  typedef struct planned {
+    search_task *k;
+    const tarn_schedule *s;
+  } planned;
   TARN_VEC(planned) all = {0};
   uint32_t each = t->o->per_kernel ? t->o->per_kernel : 40, had = t->r.trials;
   const tarn_schedule **one = TARN_ARRAY(t->cx, const tarn_schedule *, each + 1);
@@ -263,8 +273,17 @@ tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *con
                            tarn_store *s, const tarn_tune_options *o) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tuner *t = TARN_NEW(cx, tuner);
-  *t = (tuner){.cx = cx, .L = L, .hw = hw, .o = o, .store = s, .key = tarn_hw_key(hw, cx), .by_kernel = tarn_map_new(cx),
-               .trials = o->trials ? o->trials : 1000, .begin = now(), .random = o->seed + 3, .price = o->price};
+  *t = (tuner){.cx = cx,
+               .L = L,
+               .hw = hw,
+               .o = o,
+               .store = s,
+               .key = tarn_hw_key(hw, cx),
+               .by_kernel = tarn_map_new(cx),
+               .trials = o->trials ? o->trials : 1000,
+               .begin = now(),
+               .random = o->seed + 3,
+               .price = o->price};
   t->threads = o->threads ? o->threads : hw->units;
   tarn_defer(cx, drop_apart, t);
   if (!o->train_only) make_tasks(t, sig, uses, nsig);

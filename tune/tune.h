@@ -14,23 +14,25 @@ extern "C" {
 
 /* ---- the store: every measurement, in an SQLite file ---- */
 typedef struct tarn_store tarn_store;
-typedef struct tarn_record {     /* one schedule of one kernel, measured */
-  uint64_t kernel, schedule;     /* hashes of the texts */
+typedef struct tarn_record { /* one schedule of one kernel, measured */
+  uint64_t kernel, schedule; /* hashes of the texts */
   uint32_t threads;
-  double seconds;                /* INFINITY: it failed or ran out of time */
+  double seconds;                          /* INFINITY: it failed or ran out of time */
   const char *kernel_text, *schedule_text; /* tarn_ksig_text(), tarn_schedule_text() */
 } tarn_record;
 TARN_API tarn_record tarn_record_of(tarn_lang *L, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads);
 /* Opens or makes a store; closed when the enclosing protected call ends. A file of another kind is refused. */
 TARN_API tarn_store *tarn_store_open(tarn_ctx *cx, const char *path);
-TARN_API const char *tarn_hw_key(const tarn_hw *hw, tarn_ctx *cx); /* processor, vector width, clock and cache sizes, in words */
-TARN_API bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t kernel, uint64_t schedule, double *seconds);
+TARN_API const char *tarn_hw_key(const tarn_hw *hw,
+                                 tarn_ctx *cx); /* processor, vector width, clock and cache sizes, in words */
+TARN_API bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t kernel, uint64_t schedule,
+                             double *seconds);
 /* All of them become durable, or none. What is there already keeps the least seconds. */
 TARN_API void tarn_store_add(tarn_store *s, const char *hw, const tarn_record *x, uint32_t n);
 /* All finite measurements of a hardware, ordered by threads, kernel and schedule; returns how many. */
 TARN_API uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_record **out);
 
-typedef struct tarn_sample {     /* what a price is learned from */
+typedef struct tarn_sample { /* what a price is learned from */
   uint64_t kernel, schedule;
   uint32_t threads;
   double seconds, analytic;
@@ -41,7 +43,7 @@ TARN_API uint32_t tarn_samples(tarn_lang *L, const tarn_hw *hw, const tarn_recor
 
 /* ---- measuring ---- */
 typedef struct tarn_trial {
-  const tarn_ksig *sig;          /* canonical */
+  const tarn_ksig *sig; /* canonical */
   const tarn_schedule *sched;
 } tarn_trial;
 /* The least seconds of each trial, its buffers warm: all are compiled into one program and take turns for a while.
@@ -50,11 +52,11 @@ TARN_API void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t,
                            double limit_seconds, double *seconds);
 
 /* ---- the learned price ---- */
-typedef struct tarn_fit {        /* how well predictions on kernels that were held out agree with measurements */
-  double pairwise;               /* pairs of schedules of one kernel put in the right order */
-  double r2;                     /* of throughput, normalised within each kernel */
-  double recall30;               /* of the 30 fastest schedules of a kernel, those among the 30 predicted so; kernels with > 30 */
-  uint32_t rows, kernels;        /* held out */
+typedef struct tarn_fit { /* how well predictions on kernels that were held out agree with measurements */
+  double pairwise;        /* pairs of schedules of one kernel put in the right order */
+  double r2;              /* of throughput, normalised within each kernel */
+  double recall30;        /* of the 30 fastest schedules of a kernel, those among the 30 predicted so; kernels with > 30 */
+  uint32_t rows, kernels; /* held out */
 } tarn_fit;
 /* Trains on samples and writes the model (XGBoost's JSON) to path; deterministic for a seed. fit may be NULL; else
  * five trainings before, each without a fifth of the kernels, fill it. Raises TARN_NO_RESULT for fewer than 50 samples. */
@@ -64,19 +66,22 @@ TARN_API void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uin
  * there is none that fits: what was trained on another processor, or vectors of another width, prices nothing. */
 TARN_API const tarn_price *tarn_learned(tarn_ctx *cx, const tarn_hw *hw, const char *path, const char **why);
 /* The features that the trees of a file use, by falling share of the gain; returns how many. */
-typedef struct tarn_importance { const char *feature; double share; } tarn_importance;
+typedef struct tarn_importance {
+  const char *feature;
+  double share;
+} tarn_importance;
 TARN_API uint32_t tarn_learned_importance(tarn_ctx *cx, const char *path, const tarn_importance **out);
 
 /* ---- tuning ---- */
 typedef struct tarn_tune_options {
-  uint32_t trials;               /* measurements wanted, those of these kernels already in the store included; 0: 1,000 */
-  double seconds;                /* 0: none */
-  uint32_t threads;              /* 0: hw->units */
+  uint32_t trials;  /* measurements wanted, those of these kernels already in the store included; 0: 1,000 */
+  double seconds;   /* 0: none */
+  uint32_t threads; /* 0: hw->units */
   uint64_t seed;
-  bool spread;                   /* a sample of every kernel, to learn from, instead of a search for the fastest schedules */
-  uint32_t per_kernel;           /* spread: schedules of one kernel; 0: 40 */
-  const tarn_price *price;       /* to begin with; NULL: the analytic one */
-  const char *model;             /* file to write the price to; NULL: none */
+  bool spread;             /* a sample of every kernel, to learn from, instead of a search for the fastest schedules */
+  uint32_t per_kernel;     /* spread: schedules of one kernel; 0: 40 */
+  const tarn_price *price; /* to begin with; NULL: the analytic one */
+  const char *model;       /* file to write the price to; NULL: none */
   bool train_only;
   /* After every batch: trials done of those wanted, how many of them were measured now, and the sum over the kernels of
    * uses times least seconds. */
@@ -85,10 +90,10 @@ typedef struct tarn_tune_options {
 } tarn_tune_options;
 typedef struct tarn_tune_report {
   uint32_t trials, fresh, failed;
-  uint32_t kernels;              /* with a measurement */
-  double best;                   /* seconds: sum over the kernels of uses times their fastest schedule */
-  double untuned;                /* seconds of the solver's own choice over those of the fastest, geometric mean over … */
-  uint32_t compared;             /* … so many kernels; NAN when none */
+  uint32_t kernels;  /* with a measurement */
+  double best;       /* seconds: sum over the kernels of uses times their fastest schedule */
+  double untuned;    /* seconds of the solver's own choice over those of the fastest, geometric mean over … */
+  uint32_t compared; /* … so many kernels; NAN when none */
   bool trained;
   tarn_fit fit;
 } tarn_tune_report;

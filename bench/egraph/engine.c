@@ -46,7 +46,8 @@ static unsigned long long resident(void) {
 
 static int grow(tarn_eg_scheduler s, uint32_t iterations) {
   tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
-  tarn_eg_run_config c = {.scheduler = s, .max_iterations = iterations, .max_seconds = max_seconds, .clock = clock_of, .threads = threads};
+  tarn_eg_run_config c = {
+      .scheduler = s, .max_iterations = iterations, .max_seconds = max_seconds, .clock = clock_of, .threads = threads};
   double t = now();
   tarn_eg_stop stop = r ? tarn_eg_run(r, &c) : TARN_EG_STOP_MEMORY;
   t = now() - t;
@@ -61,10 +62,12 @@ static int grow(tarn_eg_scheduler s, uint32_t iterations) {
     matches += it.matches, search += it.search, apply += it.apply, rebuild += it.rebuild;
   }
   tarn_eg_runner_free(r);
-  printf("{\"ms\":%.4f,\"stop\":\"%s\",\"idle_us\":%.1f,\"search\":%.4f,\"apply\":%.4f,\"rebuild\":%.4f,\"iterations\":%u,\"matches\":%llu,"
+  printf("{\"ms\":%.4f,\"stop\":\"%s\",\"idle_us\":%.1f,\"search\":%.4f,\"apply\":%.4f,\"rebuild\":%.4f,\"iterations\":%u,"
+         "\"matches\":%llu,"
          "\"nodes\":%u,\"classes\":%u,\"peak\":%llu,\"rss\":%llu}\n",
-         t * 1e3, tarn_eg_stop_name(stop), least * 1e6, search * 1e3, apply * 1e3, rebuild * 1e3, n, (unsigned long long)matches, tarn_eg_node_count(L.g),
-         tarn_eg_class_count(L.g), (unsigned long long)tarn_eg_peak_bytes(L.g), resident());
+         t * 1e3, tarn_eg_stop_name(stop), least * 1e6, search * 1e3, apply * 1e3, rebuild * 1e3, n,
+         (unsigned long long)matches, tarn_eg_node_count(L.g), tarn_eg_class_count(L.g),
+         (unsigned long long)tarn_eg_peak_bytes(L.g), resident());
   return 0;
 }
 

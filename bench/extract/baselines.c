@@ -15,19 +15,19 @@
 typedef struct set {
   uint32_t *cls; /* sorted */
   uint32_t n;
-  double cost;   /* of the nodes chosen when they were put in */
+  double cost; /* of the nodes chosen when they were put in */
   double *each;
 } set;
 
 typedef struct search {
   const tarn_sel_view *g;
-  set *best;               /* by class; n = 0: none */
-  double *tree;            /* by class */
+  set *best;    /* by class; n = 0: none */
+  double *tree; /* by class */
   uint32_t *choice;
   uint32_t *pfirst, *pnode;
   uint32_t *queue, head, count;
   char *queued;
-  set made;                /* scratch */
+  set made; /* scratch */
   uint32_t *stamp_of, stamp;
 } search;
 

@@ -23,10 +23,18 @@ static tarn_ksig product(tarn_lang *L) {
     read[i] = (tarn_read){.src = i, .map = tarn_map_intern(L, &m)};
     k.in[i] = tarn_layout_row_major(1, &size[i]), k.in_type[i] = TARN_F32;
   }
-  tarn_func f = {.nops = 2, .body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0),
-                 .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
-  tarn_stage st = {.nown = 2, .nred = 1, .own = {ROWS, COLS}, .red = {TERMS}, .read = read, .out = true,
-                   .space = TARN_NONE, .fn = tarn_fn_intern(L, &f)};
+  tarn_func f = {.nops = 2,
+                 .body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0),
+                 .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32),
+                 .epi = TARN_NONE};
+  tarn_stage st = {.nown = 2,
+                   .nred = 1,
+                   .own = {ROWS, COLS},
+                   .red = {TERMS},
+                   .read = read,
+                   .out = true,
+                   .space = TARN_NONE,
+                   .fn = tarn_fn_intern(L, &f)};
   tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
   k.nest = tarn_nest_intern(L, &n), k.in_const[1] = true;
   k.out[0] = tarn_layout_row_major(2, dim), k.out_type[0] = TARN_F32;

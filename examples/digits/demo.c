@@ -98,7 +98,8 @@ static void held_out(const float *image, const int32_t *label, size_t n, const f
   double all = (double)n / 100;
   if (reference)
     printf("accuracy on %zu held-out images: reference interpreter %.2f %%, compiled %.2f %%; probabilities differ by at "
-           "most %.1e\n", n, (double)right_reference / all, (double)right / all, apart);
+           "most %.1e\n",
+           n, (double)right_reference / all, (double)right / all, apart);
   else printf("accuracy on %zu held-out images: %.2f %%\n", n, (double)right / all);
 }
 

@@ -51,9 +51,10 @@ static void print(const tarn_egraph *g, uint32_t cls) {
   }
 }
 
-#define V(i)       (&(tarn_eg_pat){.kind = TARN_EG_PAT_VAR, .var = (i)})
-#define N(k)       (&(tarn_eg_pat){.kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op = NUM, .payload = (k) + 1})
-#define P(o, a, b) (&(tarn_eg_pat){.kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op = (o), .kids = (const tarn_eg_pat *[]){a, b}, .n = 2})
+#define V(i) (&(tarn_eg_pat){.kind = TARN_EG_PAT_VAR, .var = (i)})
+#define N(k) (&(tarn_eg_pat){.kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op = NUM, .payload = (k) + 1})
+#define P(o, a, b)                                                                                                             \
+  (&(tarn_eg_pat){.kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op = (o), .kids = (const tarn_eg_pat *[]){a, b}, .n = 2})
 
 int main(void) {
   tarn_egraph *g = tarn_eg_new(NULL, NULL);

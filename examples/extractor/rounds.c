@@ -11,8 +11,7 @@ static double add(const tarn_sel_view *g, const uint32_t *choice, char *set, uin
   if (set[c]) return 0;
   set[c] = 1;
   double sum = g->cost[choice[c]];
-  for (uint32_t i = g->kid_first[choice[c]]; i < g->kid_first[choice[c] + 1]; i++)
-    sum += add(g, choice, set, g->kid[i]);
+  for (uint32_t i = g->kid_first[choice[c]]; i < g->kid_first[choice[c] + 1]; i++) sum += add(g, choice, set, g->kid[i]);
   return sum;
 }
 

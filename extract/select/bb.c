@@ -11,8 +11,14 @@
 #include "extract/select/solve.h"
 #include <string.h>
 
-typedef struct fix { uint32_t col; bool one; } fix;
-typedef struct { fix *p; uint32_t n, cap; } path_t;
+typedef struct fix {
+  uint32_t col;
+  bool one;
+} fix;
+typedef struct {
+  fix *p;
+  uint32_t n, cap;
+} path_t;
 
 typedef struct bb_node {
   double bound;
@@ -29,22 +35,28 @@ typedef struct bb {
   const sel_prob *q;
   sel_rows rows;
   sel_lp *lp; /* of rows */
-  struct { bb_node *p; uint32_t n, cap; } open; /* heap by bound */
-  sel_u32s trail;      /* columns fixed since the root */
-  uint8_t *val;        /* by column: 0 free, 1 fixed at 0, 2 fixed at 1 */
+  struct {
+    bb_node *p;
+    uint32_t n, cap;
+  } open;         /* heap by bound */
+  sel_u32s trail; /* columns fixed since the root */
+  uint8_t *val;   /* by column: 0 free, 1 fixed at 0, 2 fixed at 1 */
   uint8_t *root_val;
-  uint32_t *left;      /* by class: nodes not fixed at 0 */
-  uint32_t *pleft;     /* by class: parent nodes not fixed at 0 */
-  struct { fix *p; uint32_t n, cap; } todo;
-  uint32_t *guess;     /* by class */
-  double *bias;        /* by node */
-  sel_apart *apart;    /* or NULL */
-  uint8_t *needed;     /* by class */
-  double *gain[2];     /* pseudo costs by column: sum of gains per unit, down and up */
+  uint32_t *left;  /* by class: nodes not fixed at 0 */
+  uint32_t *pleft; /* by class: parent nodes not fixed at 0 */
+  struct {
+    fix *p;
+    uint32_t n, cap;
+  } todo;
+  uint32_t *guess;  /* by class */
+  double *bias;     /* by node */
+  sel_apart *apart; /* or NULL */
+  uint8_t *needed;  /* by class */
+  double *gain[2];  /* pseudo costs by column: sum of gains per unit, down and up */
   uint32_t *tries[2];
   double *x;
   uint64_t seed, limit;
-  double floor;        /* least bound of what was given up by limits */
+  double floor; /* least bound of what was given up by limits */
 } bb;
 
 enum { FREE = 0, ZERO = 1, ONE = 2 };
@@ -166,8 +178,7 @@ static double fraction(double x) { return x < 0.5 ? x : 1 - x; }
 
 static double score(const bb *b, uint32_t j, const double average[2]) {
   double f = b->lp->x[j], g[2];
-  for (int s = 0; s < 2; s++)
-    g[s] = (b->tries[s][j] ? b->gain[s][j] / b->tries[s][j] : average[s]) * (s ? 1 - f : f) + 1e-6;
+  for (int s = 0; s < 2; s++) g[s] = (b->tries[s][j] ? b->gain[s][j] / b->tries[s][j] : average[s]) * (s ? 1 - f : f) + 1e-6;
   return g[0] * g[1];
 }
 
@@ -280,8 +291,7 @@ static double apart(bb *b) {
   const sel_prob *q = b->q;
   const double *d = b->lp->d, *lo = b->lp->lo;
   if (!b->apart) return 0;
-  for (uint32_t v = 0; v < q->nn; v++)
-    b->bias[v] = b->val[v] == ZERO ? INFINITY : d[v] > 0 && lo[v] <= 0 ? d[v] : 0;
+  for (uint32_t v = 0; v < q->nn; v++) b->bias[v] = b->val[v] == ZERO ? INFINITY : d[v] > 0 && lo[v] <= 0 ? d[v] : 0;
   for (uint32_t c = 0; c < q->nc; c++) {
     double y = d[ycol(b, c)];
     b->x[c] = y > 0 && lo[ycol(b, c)] <= 0 ? y : 0;
@@ -386,8 +396,7 @@ static void mark_dead(bb *b) {
 static void keep_reduced(bb *b, double *reduced) {
   double base = lp_bound(b->lp);
   if (!isfinite(base)) return;
-  for (uint32_t j = 0; j < b->q->nn + b->q->nc; j++)
-    reduced[j] = b->val[j] == FREE && b->lp->d[j] > 0 ? b->lp->d[j] : 0;
+  for (uint32_t j = 0; j < b->q->nn + b->q->nc; j++) reduced[j] = b->val[j] == FREE && b->lp->d[j] > 0 ? b->lp->d[j] : 0;
   b->t->reduced = reduced, b->t->reduced_base = base;
 }
 

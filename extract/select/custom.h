@@ -9,10 +9,10 @@ typedef struct sel_custom {
   sel_run *r;
   const tarn_sel_cost *c;
   uint32_t k;
-  double *val;             /* by node, k each; infinite in the first = never choose */
+  double *val;                                               /* by node, k each; infinite in the first = never choose */
   uint32_t n_sum, sum[CUSTOM_MOST], n_max, max[CUSTOM_MOST]; /* which value is which */
   uint32_t *order, *best;
-  sel_pool mem;            /* of one additive problem; so a sel_custom outlives the protected call */
+  sel_pool mem; /* of one additive problem; so a sel_custom outlives the protected call */
   /* told of every selection found; agg has k values */
   void (*found)(struct sel_custom *s, const uint32_t *choice, const double *agg);
   /* can nothing with aggregates of at least low matter any more? */

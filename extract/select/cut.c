@@ -66,19 +66,25 @@ bool sel_prob_scc(sel_pool *mem, const sel_prob *q, uint32_t *scc) {
 }
 
 /* ---- flow: vertex 2k enters class k, 2k+1 leaves it; 2 nc is the sink ---- */
-typedef struct arc { uint32_t to, back; double cap; } arc;
+typedef struct arc {
+  uint32_t to, back;
+  double cap;
+} arc;
 typedef struct flow {
   sel_pool *mem;
   const sel_prob *q;
-  const double *x;            /* nodes, then classes */
-  struct { arc *p; uint32_t n, cap; } arc;
-  uint32_t *first, *out;      /* arcs by vertex */
-  uint32_t *witness;          /* by node: the child that stands for all, NONE = sink */
-  uint32_t *arc_of;           /* by node; NONE = not in the support */
-  double *first_cap;          /* capacities as built */
-  double *founded;            /* by class */
+  const double *x; /* nodes, then classes */
+  struct {
+    arc *p;
+    uint32_t n, cap;
+  } arc;
+  uint32_t *first, *out; /* arcs by vertex */
+  uint32_t *witness;     /* by node: the child that stands for all, NONE = sink */
+  uint32_t *arc_of;      /* by node; NONE = not in the support */
+  double *first_cap;     /* capacities as built */
+  double *founded;       /* by class */
   uint32_t *level, *at, *queue, sink;
-  uint8_t *side;              /* by class: IN_W, IN_D or 0 */
+  uint8_t *side; /* by class: IN_W, IN_D or 0 */
   uint8_t *done;
 } flow;
 enum { IN_W = 1, IN_D = 2 };
@@ -211,8 +217,7 @@ static bool leaves(const flow *f, uint32_t v) {
 static double take_sides(flow *f) {
   const sel_prob *q = f->q;
   double sum = 0;
-  for (uint32_t c = 0; c < q->nc; c++)
-    f->side[c] = f->level[2 * c + 1] != NONE ? IN_W : f->level[2 * c] != NONE ? IN_D : 0;
+  for (uint32_t c = 0; c < q->nc; c++) f->side[c] = f->level[2 * c + 1] != NONE ? IN_W : f->level[2 * c] != NONE ? IN_D : 0;
   for (uint32_t c = 0; c < q->nc; c++) {
     if (f->side[c] == IN_D) sum += f->x[q->nn + c];
     for (uint32_t v = q->cfirst[c]; f->side[c] == IN_W && v < q->cfirst[c + 1]; v++)
@@ -235,7 +240,10 @@ static bool turn_witnesses(flow *f) {
 }
 
 static void add_cut(flow *f, sel_rows *w, uint32_t target) {
-  struct { lp_term *p; uint32_t n, cap; } row = {0};
+  struct {
+    lp_term *p;
+    uint32_t n, cap;
+  } row = {0};
   const sel_prob *q = f->q;
   for (uint32_t c = 0; c < q->nc; c++) {
     if (f->side[c] == IN_D) SEL_PUSH(f->mem, &row, ((lp_term){q->nn + c, 1}));
@@ -288,7 +296,7 @@ static void open_flow(flow *f) {
 }
 
 static void close_flow(flow *f) {
-  void *all[] = {f->first, f->out,  f->level, f->at,        f->queue,   f->witness,
+  void *all[] = {f->first,  f->out,  f->level, f->at,        f->queue,   f->witness,
                  f->arc_of, f->side, f->done,  f->first_cap, f->founded, f->arc.p};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) sel_free(f->mem, all[i]);
 }

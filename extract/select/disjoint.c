@@ -10,11 +10,11 @@
 
 struct sel_apart {
   const sel_prob *q;
-  uint32_t *group;       /* by kid: number of its group in the node */
-  uint32_t *root_group;  /* by root */
-  const double *extra;   /* by class, while a bound is computed; or NULL */
-  const double *cost;    /* by node */
-  double *most;          /* scratch by group */
+  uint32_t *group;      /* by kid: number of its group in the node */
+  uint32_t *root_group; /* by root */
+  const double *extra;  /* by class, while a bound is computed; or NULL */
+  const double *cost;   /* by node */
+  double *most;         /* scratch by group */
   uint32_t *choice;
   double *value;
 };

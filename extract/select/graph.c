@@ -251,11 +251,16 @@ static void sort_by_class(tarn_sel_graph *g) {
 void sel_graph_view(tarn_sel_graph *g, tarn_sel_view *v) {
   static const uint32_t zero = 0;
   if (!g->class_first) sort_by_class(g);
-  *v = (tarn_sel_view){TARN_SEL_ABI, g->n_classes, g->n_nodes, g->n_roots, g->class_first, g->class_node,
-                       g->node_class, g->cost, g->n_nodes ? g->kid_first : &zero, g->kid, g->root};
+  *v = (tarn_sel_view){TARN_SEL_ABI,  g->n_classes,   g->n_nodes,
+                       g->n_roots,    g->class_first, g->class_node,
+                       g->node_class, g->cost,        g->n_nodes ? g->kid_first : &zero,
+                       g->kid,        g->root};
 }
 
-typedef struct view_args { tarn_sel_graph *g; tarn_sel_view v; } view_args;
+typedef struct view_args {
+  tarn_sel_graph *g;
+  tarn_sel_view v;
+} view_args;
 static void view_body(tarn_ctx *cx, void *arg) {
   (void)cx;
   view_args *a = arg;
@@ -269,8 +274,7 @@ tarn_status tarn_sel_graph_view(tarn_sel_graph *g, tarn_sel_view *out) {
   return st;
 }
 
-static const char *name_of(const tarn_sel_graph *g, const uint32_t *names, uint32_t cap, uint32_t id, char *buf,
-                           size_t n) {
+static const char *name_of(const tarn_sel_graph *g, const uint32_t *names, uint32_t cap, uint32_t id, char *buf, size_t n) {
   if (id < cap && names[id]) snprintf(buf, n, "%s", sel_text(g, names[id]));
   else snprintf(buf, n, "%" PRIu32, id);
   return buf;

@@ -56,8 +56,7 @@ bool sel_search_large(sel_run *r, uint64_t *seed) {
   uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
   sel_tree(r->mem, &r->g, r->cost, NULL, choice, NULL, NULL);
   sel_offer(r, choice);
-  if (r->best_cost < INFINITY)
-    sel_improve(r, r->mem, &r->g, r->cost, choice, 300 * (uint64_t)r->g.n_nodes, seed);
+  if (r->best_cost < INFINITY) sel_improve(r, r->mem, &r->g, r->cost, choice, 300 * (uint64_t)r->g.n_nodes, seed);
   sel_offer(r, choice);
   sel_free(r->mem, choice);
   return true;
@@ -71,8 +70,7 @@ void sel_run_greedy(sel_run *r) {
   sel_parts_split(&s);
   sel_parts_bound(&s);
   sel_parts_offer(&s);
-  for (uint32_t i = 0; i < s.n && !r->stop; i++)
-    sel_search_part(&s, &s.part[i], &seed);
+  for (uint32_t i = 0; i < s.n && !r->stop; i++) sel_search_part(&s, &s.part[i], &seed);
   sel_parts_offer(&s);
   sel_search_on(&s, &seed, 0);
 }

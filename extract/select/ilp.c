@@ -24,13 +24,20 @@ typedef struct cbc {
 
 static void load_cbc(tarn_ctx *cx, cbc *k) {
   static const char *const names[] = {"libCbcSolver.so.3", "libCbcSolver.so"};
-  const struct { const char *name; void *at; } need[] = {
-      {"Cbc_newModel", &k->new_model},       {"Cbc_deleteModel", &k->delete_model},
-      {"Cbc_loadProblem", &k->load},         {"Cbc_setInteger", &k->set_integer},
-      {"Cbc_setParameter", &k->set_parameter}, {"Cbc_setLogLevel", &k->set_log},
-      {"Cbc_solve", &k->solve},              {"Cbc_bestSolution", &k->best},
-      {"Cbc_getBestPossibleObjValue", &k->bound}, {"Cbc_isProvenOptimal", &k->proven},
-      {"Cbc_isProvenInfeasible", &k->infeasible}};
+  const struct {
+    const char *name;
+    void *at;
+  } need[] = {{"Cbc_newModel", &k->new_model},
+              {"Cbc_deleteModel", &k->delete_model},
+              {"Cbc_loadProblem", &k->load},
+              {"Cbc_setInteger", &k->set_integer},
+              {"Cbc_setParameter", &k->set_parameter},
+              {"Cbc_setLogLevel", &k->set_log},
+              {"Cbc_solve", &k->solve},
+              {"Cbc_bestSolution", &k->best},
+              {"Cbc_getBestPossibleObjValue", &k->bound},
+              {"Cbc_isProvenOptimal", &k->proven},
+              {"Cbc_isProvenInfeasible", &k->infeasible}};
   for (size_t i = 0; i < 2 && !k->library; i++) k->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
   if (!k->library) tarn_raise(cx, TARN_IO, "ilp: CBC is not installed: %s (Debian: coinor-libcbc3)", dlerror());
   for (size_t i = 0; i < sizeof need / sizeof *need; i++) {
@@ -92,7 +99,10 @@ static uint32_t block_cycles(ilp *p, const uint32_t *choice) {
       uint32_t kid = q->kid[q->kfirst[v] + at[depth - 1]++];
       if (!state[kid]) stack[depth] = kid, at[depth++] = 0, state[kid] = 1;
       else if (state[kid] == 1) {
-        struct { lp_term *p; uint32_t n, cap; } row = {0};
+        struct {
+          lp_term *p;
+          uint32_t n, cap;
+        } row = {0};
         for (uint32_t j = depth; j-- > 0;) {
           SEL_PUSH(mem, &row, ((lp_term){choice[stack[j]], -1}));
           if (stack[j] == kid) break;

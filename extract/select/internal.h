@@ -14,24 +14,27 @@
 typedef struct sel_pool {
   tarn_ctx *cx;
   struct sel_block *head;
-  char *bump;      /* small pieces */
+  char *bump; /* small pieces */
   size_t bump_left;
 } sel_pool;
 /* Registers its own end with tarn_defer(), so *p must outlive the protected body: not a local of it. Raises. */
 void sel_pool_open(sel_pool *p, tarn_ctx *cx);
-void sel_pool_close(void *pool); /* early; it may be used again */
-void *sel_alloc(sel_pool *p, size_t count, size_t each);                      /* zeroed */
-void *sel_resize(sel_pool *p, void *old, size_t count, size_t each);          /* new bytes not zeroed */
-void sel_free(sel_pool *p, void *block);                                      /* NULL is allowed */
-void *sel_small(sel_pool *p, size_t n);                                       /* not freed alone, not zeroed */
+void sel_pool_close(void *pool);                                     /* early; it may be used again */
+void *sel_alloc(sel_pool *p, size_t count, size_t each);             /* zeroed */
+void *sel_resize(sel_pool *p, void *old, size_t count, size_t each); /* new bytes not zeroed */
+void sel_free(sel_pool *p, void *block);                             /* NULL is allowed */
+void *sel_small(sel_pool *p, size_t n);                              /* not freed alone, not zeroed */
 #define SEL_NEW(p, T, n) ((T *)sel_alloc((p), (n), sizeof(T)))
 /* Makes room for one more element in a vector {p, n, cap}. */
-#define SEL_PUSH(pool, v, x)                                                                                           \
-  ((v)->n == (v)->cap                                                                                                  \
-       ? (void)((v)->cap = (v)->cap ? (v)->cap * 2 : 16, (v)->p = sel_resize((pool), (v)->p, (v)->cap, sizeof *(v)->p)) \
-       : (void)0,                                                                                                      \
+#define SEL_PUSH(pool, v, x)                                                                                                   \
+  ((v)->n == (v)->cap                                                                                                          \
+       ? (void)((v)->cap = (v)->cap ? (v)->cap * 2 : 16, (v)->p = sel_resize((pool), (v)->p, (v)->cap, sizeof *(v)->p))        \
+       : (void)0,                                                                                                              \
    (v)->p[(v)->n++] = (x))
-typedef struct { uint32_t *p; uint32_t n, cap; } sel_u32s;
+typedef struct {
+  uint32_t *p;
+  uint32_t n, cap;
+} sel_u32s;
 
 /* ---- the graph (graph.c) ---- */
 /* Texts in blocks that never move; a reference counts units of 4 bytes, 0 = none. */
@@ -51,9 +54,9 @@ struct tarn_sel_graph {
   uint32_t *class_first, *class_node; /* the view; NULL when stale */
   char *file;                         /* read from, for messages; or NULL */
 };
-uint32_t sel_text_add(tarn_sel_graph *g, const char *s, size_t n);        /* raises */
+uint32_t sel_text_add(tarn_sel_graph *g, const char *s, size_t n); /* raises */
 const char *sel_text(const tarn_sel_graph *g, uint32_t ref);
-void sel_graph_view(tarn_sel_graph *g, tarn_sel_view *v);                 /* raises */
+void sel_graph_view(tarn_sel_graph *g, tarn_sel_view *v); /* raises */
 /* Resizes a block of the graph's; raises. */
 void *sel_grow(tarn_ctx *cx, void *p, size_t old, size_t n, size_t each);
 void sel_drop(tarn_ctx *cx, void *p, size_t n, size_t each);
@@ -73,20 +76,20 @@ void sel_prob_parents(sel_pool *p, sel_prob *q); /* fills pfirst, pnode */
 typedef struct sel_run {
   tarn_ctx *cx;
   sel_pool *mem;
-  sel_pool *brief;      /* for one step at a time; whoever uses it closes it */
+  sel_pool *brief; /* for one step at a time; whoever uses it closes it */
   tarn_sel_graph *graph;
   tarn_sel_view g;
-  const double *cost;   /* by node: the costs in force */
+  const double *cost; /* by node: the costs in force */
   tarn_sel_options o;
   double t0, first;
   uint64_t steps;
-  const char *stop;     /* NULL while running */
-  bool exact;           /* of a combined cost: prove it */
-  uint32_t *best;       /* by class of g */
-  uint32_t reduced;     /* nodes that the reductions left, NONE before */
-  uint32_t *tree;       /* what sel_run_tree() chose, for all classes */
+  const char *stop; /* NULL while running */
+  bool exact;       /* of a combined cost: prove it */
+  uint32_t *best;   /* by class of g */
+  uint32_t reduced; /* nodes that the reductions left, NONE before */
+  uint32_t *tree;   /* what sel_run_tree() chose, for all classes */
   double best_cost, bound;
-  uint32_t *scratch;    /* n_classes, for closures */
+  uint32_t *scratch; /* n_classes, for closures */
   uint64_t next_look;
 } sel_run;
 double sel_now(const sel_run *r); /* by the clock that the options ask for */

@@ -17,10 +17,13 @@ typedef struct levels {
   const sel_prob *q;
   sel_rows *w;
   const sel_lp *lp;
-  double *in, *out;     /* by class: L with and without the class's own cost */
+  double *in, *out; /* by class: L with and without the class's own cost */
   uint8_t *side;
   uint32_t *choice;
-  struct { double *p; uint32_t n, cap; } level;
+  struct {
+    double *p;
+    uint32_t n, cap;
+  } level;
 } levels;
 enum { IN_W = 1, IN_D = 2 };
 
@@ -64,7 +67,10 @@ static bool inside(const levels *s, uint32_t v) {
 }
 
 static void add_level(levels *s, double z, uint32_t target) {
-  struct { lp_term *p; uint32_t n, cap; } row = {0};
+  struct {
+    lp_term *p;
+    uint32_t n, cap;
+  } row = {0};
   const sel_prob *q = s->q;
   double least = z * (1 - 1e-12);
   for (uint32_t c = 0; c < q->nc; c++) s->side[c] = s->out[c] >= least ? IN_W : s->in[c] >= least ? IN_D : 0;

@@ -8,27 +8,32 @@
 #include "extract/select/solve.h"
 #include <string.h>
 
-typedef struct change { uint32_t cls, was; } change;
+typedef struct change {
+  uint32_t cls, was;
+} change;
 
 typedef struct search {
   sel_run *r;
   sel_pool *mem;
   const tarn_sel_view *g;
   const double *cost;
-  uint32_t *choice, *use;      /* by class; use = chosen uses by needed classes and roots */
+  uint32_t *choice, *use; /* by class; use = chosen uses by needed classes and roots */
   double total;
   uint64_t steps, told;
-  uint32_t *pfirst, *pnode;    /* by class: nodes that use it */
+  uint32_t *pfirst, *pnode; /* by class: nodes that use it */
   sel_u32s stack, queue, fresh, active;
-  sel_u32s lonely;             /* classes that have one use left */
+  sel_u32s lonely; /* classes that have one use left */
   uint8_t *queued;
-  uint32_t held;               /* a class that descent must leave alone, or NONE */
-  uint32_t *from;              /* by class: how closes_cycle() came to it */
-  uint32_t *pulls, pull;       /* by class: pulls at stamp `pull`; see push_in() */
-  uint32_t *meets, met;        /* by class: stamp; see enqueue_fresh() */
+  uint32_t held;         /* a class that descent must leave alone, or NONE */
+  uint32_t *from;        /* by class: how closes_cycle() came to it */
+  uint32_t *pulls, pull; /* by class: pulls at stamp `pull`; see push_in() */
+  uint32_t *meets, met;  /* by class: stamp; see enqueue_fresh() */
   uint32_t *seen, stamp;
-  uint32_t *active_at;         /* by class: place in active */
-  struct { change *p; uint32_t n, cap; } log;
+  uint32_t *active_at; /* by class: place in active */
+  struct {
+    change *p;
+    uint32_t n, cap;
+  } log;
 } search;
 
 static bool tell_steps(search *s) {
@@ -356,7 +361,8 @@ static bool kick_some(search *s, uint64_t *seed, uint64_t limit, uint64_t tries)
   bool better = false;
   for (uint64_t i = 0; i < tries && s->active.n && !better && !out_of_steps(s, limit); i++) {
     uint32_t c = s->active.p[sel_random(seed) % s->active.n];
-    if (s->g->class_first[c + 1] - s->g->class_first[c] > 1) better = kick(s, c, some_node(s, c, seed), limit, 1 + (uint32_t)(i % 6), seed);
+    if (s->g->class_first[c + 1] - s->g->class_first[c] > 1)
+      better = kick(s, c, some_node(s, c, seed), limit, 1 + (uint32_t)(i % 6), seed);
   }
   return better;
 }
@@ -388,9 +394,8 @@ static void open_search(search *s) {
 }
 
 static void close_search(search *s) {
-  void *all[] = {s->use,     s->queued,   s->seen,     s->active_at, s->pfirst, s->pnode,
-                 s->stack.p, s->queue.p, s->fresh.p, s->active.p,  s->log.p,
-                 s->from,    s->pulls,   s->meets, s->lonely.p};
+  void *all[] = {s->use,     s->queued,   s->seen,  s->active_at, s->pfirst, s->pnode, s->stack.p, s->queue.p,
+                 s->fresh.p, s->active.p, s->log.p, s->from,      s->pulls,  s->meets, s->lonely.p};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) sel_free(s->mem, all[i]);
 }
 

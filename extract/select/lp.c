@@ -93,8 +93,7 @@ void lp_columns(sel_lp *lp) {
   for (uint32_t i = 0; i < lp->term.n; i++) f[lp->term.p[i].at + 2]++;
   for (uint32_t j = 0; j <= lp->n; j++) f[j + 1] += f[j];
   for (uint32_t r = 0; r < lp->m; r++)
-    for (uint32_t i = lp->row[r]; i < lp->row[r + 1]; i++)
-      lp->col[f[lp->term.p[i].at + 1]++] = (lp_term){r, lp->term.p[i].v};
+    for (uint32_t i = lp->row[r]; i < lp->row[r + 1]; i++) lp->col[f[lp->term.p[i].at + 1]++] = (lp_term){r, lp->term.p[i].v};
   lp->cols_stale = false;
 }
 

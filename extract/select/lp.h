@@ -15,27 +15,36 @@ typedef enum { LP_OPTIMAL, LP_INFEASIBLE, LP_CUTOFF, LP_LIMIT, LP_TROUBLE } lp_s
 
 typedef struct lp_factor lp_factor; /* lp_factor.c */
 
-typedef struct lp_term { uint32_t at; double v; } lp_term;
+typedef struct lp_term {
+  uint32_t at;
+  double v;
+} lp_term;
 
 typedef struct sel_lp {
   sel_pool *mem;
   sel_run *run;
-  uint32_t n, m;                 /* structurals; rows. Variable n + i is the slack of row i: a_i x - s_i = 0 */
+  uint32_t n, m; /* structurals; rows. Variable n + i is the slack of row i: a_i x - s_i = 0 */
   uint32_t cap_rows;
-  double *cost, *lo, *up;        /* by structural */
-  double *rhs;                   /* by row */
-  struct { lp_term *p; uint32_t n, cap; } term; /* rows one after another */
-  uint32_t *row;                 /* m + 1 */
-  lp_term *col; uint32_t *col_first; bool cols_stale;
-  uint32_t *head;                /* basis: variable by slot (m) */
-  uint32_t *place;               /* by variable: slot, or NONE when not basic */
-  double *x, *d;                 /* by variable: value, reduced cost */
-  double *weight;                /* by slot */
-  double *rho, *alpha, *tau;     /* by row; by slot; by slot */
-  double *price; uint32_t *touched, n_touched; /* pivot row, by variable */
-  double *pi;                    /* by row */
+  double *cost, *lo, *up; /* by structural */
+  double *rhs;            /* by row */
+  struct {
+    lp_term *p;
+    uint32_t n, cap;
+  } term;        /* rows one after another */
+  uint32_t *row; /* m + 1 */
+  lp_term *col;
+  uint32_t *col_first;
+  bool cols_stale;
+  uint32_t *head;            /* basis: variable by slot (m) */
+  uint32_t *place;           /* by variable: slot, or NONE when not basic */
+  double *x, *d;             /* by variable: value, reduced cost */
+  double *weight;            /* by slot */
+  double *rho, *alpha, *tau; /* by row; by slot; by slot */
+  double *price;
+  uint32_t *touched, n_touched; /* pivot row, by variable */
+  double *pi;                   /* by row */
   lp_factor *f;
-  double z;                      /* objective, counted along */
+  double z; /* objective, counted along */
   uint64_t pivots;
 } sel_lp;
 
@@ -58,9 +67,9 @@ void lp_restore(sel_lp *lp, const uint64_t *bits, size_t words);
 
 /* lp_factor.c: B = the columns head[0..m) */
 lp_factor *lp_factor_new(sel_pool *mem);
-bool lp_factorise(lp_factor *f, sel_lp *lp);       /* false: singular (then head was repaired: factorise again) */
-void lp_ftran(lp_factor *f, double *v, double *out);  /* v by row is destroyed; out by slot */
-void lp_btran(lp_factor *f, double *v, double *out);  /* v by slot is destroyed; out by row */
+bool lp_factorise(lp_factor *f, sel_lp *lp);         /* false: singular (then head was repaired: factorise again) */
+void lp_ftran(lp_factor *f, double *v, double *out); /* v by row is destroyed; out by slot */
+void lp_btran(lp_factor *f, double *v, double *out); /* v by slot is destroyed; out by row */
 void lp_update(lp_factor *f, const double *alpha, uint32_t slot);
 bool lp_factor_full(const lp_factor *f);
 #endif

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct { lp_term *p; uint32_t n, cap; } terms;
+typedef struct {
+  lp_term *p;
+  uint32_t n, cap;
+} terms;
 
 struct lp_factor {
   sel_pool *mem;
@@ -14,10 +17,16 @@ struct lp_factor {
   double *diag;           /* by step */
   terms l, u;             /* l: rows; u: steps */
   uint32_t *lfirst, *ufirst;
-  terms eta;              /* by slot; each update is one run */
-  struct { uint32_t *p; uint32_t n, cap; } eta_first, eta_slot;
-  struct { double *p; uint32_t n, cap; } eta_pivot;
-  double *work;           /* by row, zero between uses */
+  terms eta; /* by slot; each update is one run */
+  struct {
+    uint32_t *p;
+    uint32_t n, cap;
+  } eta_first, eta_slot;
+  struct {
+    double *p;
+    uint32_t n, cap;
+  } eta_pivot;
+  double *work; /* by row, zero between uses */
   uint32_t *dfs, *at, *topo, *seen, stamp, *count;
 };
 
@@ -46,7 +55,9 @@ static void size_factor(lp_factor *f, uint32_t m) {
 
 /* ---- order of the columns ---- */
 /* Slacks, then structurals, peeling columns with one row left (their pivot is forced), then the rest by count. */
-typedef struct order { uint32_t *slot, n; } order;
+typedef struct order {
+  uint32_t *slot, n;
+} order;
 
 static uint32_t col_terms(const sel_lp *lp, uint32_t var, const lp_term **t) {
   *t = lp->col + lp->col_first[var];
@@ -55,9 +66,9 @@ static uint32_t col_terms(const sel_lp *lp, uint32_t var, const lp_term **t) {
 
 /* Columns of the basis over rows, for the peeling: chain[row] lists slots. */
 typedef struct peel {
-  uint32_t *left;   /* by slot: rows not yet taken */
+  uint32_t *left;          /* by slot: rows not yet taken */
   uint32_t *first, *slots; /* by row */
-  uint8_t *gone;    /* by slot */
+  uint8_t *gone;           /* by slot */
 } peel;
 
 static void peel_open(lp_factor *f, sel_lp *lp, peel *p) {
@@ -94,7 +105,10 @@ static int by_left(const void *a, const void *b) {
 }
 
 static void rest_by_count(lp_factor *f, peel *p, order *o, const sel_lp *lp) {
-  struct { uint64_t *p; uint32_t n, cap; } rest = {0};
+  struct {
+    uint64_t *p;
+    uint32_t n, cap;
+  } rest = {0};
   for (uint32_t s = 0; s < lp->m; s++)
     if (!p->gone[s]) SEL_PUSH(f->mem, &rest, (uint64_t)p->left[s] << 32 | s);
 
@@ -314,6 +328,4 @@ void lp_update(lp_factor *f, const double *alpha, uint32_t slot) {
     if (s != slot && fabs(alpha[s]) > 1e-13) SEL_PUSH(f->mem, &f->eta, ((lp_term){s, alpha[s]}));
 }
 
-bool lp_factor_full(const lp_factor *f) {
-  return f->eta_slot.n >= 100 || f->eta.n > 3 * (f->l.n + f->u.n) + 4 * f->m + 2000;
-}
+bool lp_factor_full(const lp_factor *f) { return f->eta_slot.n >= 100 || f->eta.n > 3 * (f->l.n + f->u.n) + 4 * f->m + 2000; }

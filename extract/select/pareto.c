@@ -61,14 +61,20 @@ void sel_run_custom(sel_run *r, tarn_sel_result *out) {
 }
 
 /* ---- Pareto fronts ---- */
-typedef struct point { double agg[CUSTOM_MOST]; uint32_t *choice; } point;
+typedef struct point {
+  double agg[CUSTOM_MOST];
+  uint32_t *choice;
+} point;
 typedef struct front_args {
   tarn_sel_graph *g;
   const tarn_sel_options *o;
   tarn_sel_front out;
   sel_pool mem, brief;
   sel_run r;
-  struct { point *p; uint32_t n, cap; } points;
+  struct {
+    point *p;
+    uint32_t n, cap;
+  } points;
   bool proven;
 } front_args;
 

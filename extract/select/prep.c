@@ -223,7 +223,10 @@ void prep_trim(prep *p) {
 }
 
 /* ---- dominate ---- */
-typedef struct cand { double cost; uint32_t nk, v; } cand;
+typedef struct cand {
+  double cost;
+  uint32_t nk, v;
+} cand;
 static int by_cost(const void *a, const void *b) {
   const cand *x = a, *y = b;
   if (x->cost != y->cost) return x->cost < y->cost ? -1 : 1;

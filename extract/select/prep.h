@@ -14,34 +14,42 @@
 #include "extract/select/internal.h"
 
 /* Where a node comes from: b == NONE: node a of the graph; else both provenances a and b. */
-typedef struct prep_prov { uint32_t a, b; } prep_prov;
+typedef struct prep_prov {
+  uint32_t a, b;
+} prep_prov;
 
 typedef struct prep_node {
   double cost;
-  uint64_t sig;      /* Bloom filter of kid, for subset tests */
-  uint32_t *kid;     /* sorted, each once */
+  uint64_t sig;  /* Bloom filter of kid, for subset tests */
+  uint32_t *kid; /* sorted, each once */
   uint32_t nk, prov, cls;
   bool dead;
 } prep_node;
 
 typedef struct prep {
   sel_pool *mem;
-  sel_run *run;      /* for limits */
-  struct { prep_node *p; uint32_t n, cap; } node;
-  struct { prep_prov *p; uint32_t n, cap; } prov;
-  sel_u32s *cls;     /* by class: its live nodes */
+  sel_run *run; /* for limits */
+  struct {
+    prep_node *p;
+    uint32_t n, cap;
+  } node;
+  struct {
+    prep_prov *p;
+    uint32_t n, cap;
+  } prov;
+  sel_u32s *cls; /* by class: its live nodes */
   uint32_t nc;
   sel_u32s root;
   uint8_t *is_root;
-  sel_u32s fixed;    /* provenances that every selection has */
-  double base;       /* their cost */
+  sel_u32s fixed; /* provenances that every selection has */
+  double base;    /* their cost */
   /* scratch by class */
   uint32_t *mark, *scc, *n_par, *one_par;
   uint32_t stamp;
   bool changed;
-  bool stale;        /* since the last trimming */
-  bool unsure;       /* nodes were removed without which others may have no finite term */
-  bool littered;     /* dead nodes are in the lists */
+  bool stale;    /* since the last trimming */
+  bool unsure;   /* nodes were removed without which others may have no finite term */
+  bool littered; /* dead nodes are in the lists */
 } prep;
 
 /* From a graph that sel_run_tree() has seen; false when a root has no finite term. */

@@ -56,8 +56,13 @@ static void component(tarjan *t, uint32_t c) {
 
 uint32_t prep_scc(prep *p) {
   uint32_t *block = SEL_NEW(p->mem, uint32_t, 6 * (size_t)p->nc + 1), n = p->nc;
-  tarjan t = {.p = p, .index = block, .low = block + n, .stack = block + 2 * (size_t)n, .call = block + 3 * (size_t)n,
-              .at_node = block + 4 * (size_t)n, .at_kid = block + 5 * (size_t)n};
+  tarjan t = {.p = p,
+              .index = block,
+              .low = block + n,
+              .stack = block + 2 * (size_t)n,
+              .call = block + 3 * (size_t)n,
+              .at_node = block + 4 * (size_t)n,
+              .at_kid = block + 5 * (size_t)n};
   for (uint32_t c = 0; c < n; c++)
     if (!t.index[c]) component(&t, c);
   sel_free(p->mem, block);
@@ -70,9 +75,9 @@ enum { MUST_MOST = 12000 }; /* classes; a set then has 1.5 kB and all of them 18
 typedef struct bits {
   prep *p;
   uint32_t n, words;
-  uint32_t *id, *cls;    /* class of p -> number, and back */
-  uint64_t *must, *dom;  /* n sets each */
-  uint64_t *acc, *one;   /* scratch sets */
+  uint32_t *id, *cls;   /* class of p -> number, and back */
+  uint64_t *must, *dom; /* n sets each */
+  uint64_t *acc, *one;  /* scratch sets */
 } bits;
 
 static uint64_t *set_of(const bits *b, uint64_t *sets, uint32_t i) { return sets + (size_t)i * b->words; }

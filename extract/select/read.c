@@ -18,7 +18,9 @@ typedef enum { AT_START, AT_TOP, AT_NODES, AT_NODE, AT_KIDS, AT_ROOTS, AT_END } 
 /* What the value that follows a key is. */
 typedef enum { IS_OTHER, IS_NODES, IS_ROOTS, IS_NODE, IS_KIDS, IS_CLASS, IS_COST } meaning;
 
-typedef struct slot { uint32_t hash, symbol; } slot; /* symbol + 1; 0 = free */
+typedef struct slot {
+  uint32_t hash, symbol;
+} slot; /* symbol + 1; 0 = free */
 
 /* Children wait here, so that the memory of many lookups is asked for at once. */
 enum { WAITING = 64, WAITING_TEXT = 4096 };
@@ -34,9 +36,9 @@ typedef struct reader {
   yajl_handle y;
   place at;
   meaning next;
-  uint32_t skip;          /* depth inside a value that is skipped */
+  uint32_t skip; /* depth inside a value that is skipped */
   bool seen_nodes;
-  uint64_t line;          /* newlines before the present chunk */
+  uint64_t line; /* newlines before the present chunk */
   /* symbols */
   uint32_t n_syms, cap_syms;
   uint32_t *text, *node_of, *class_of; /* by symbol */
@@ -142,16 +144,15 @@ static uint32_t class_of(reader *r, uint32_t sym) {
 /* ---- events ---- */
 static void begin_node(reader *r) {
   r->cls = NONE, r->n_kids = 0, r->cost = 1;
-  if (r->node_of[r->sym] != NONE)
-    tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: defined twice", r->file, sym_text(r, r->sym));
+  if (r->node_of[r->sym] != NONE) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: defined twice", r->file, sym_text(r, r->sym));
 }
 
 static void end_node(reader *r) {
   tarn_sel_graph *g = r->g;
   if (r->cls == NONE) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: no eclass", r->file, sym_text(r, r->sym));
   if (!(r->cost >= 0))
-    tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: negative cost %g; costs must be at least 0", r->file,
-               sym_text(r, r->sym), r->cost);
+    tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: negative cost %g; costs must be at least 0", r->file, sym_text(r, r->sym),
+               r->cost);
   uint32_t v = g->n_nodes, cap = g->cap_cost;
   g->node_class = room(r, g->node_class, v, &g->cap_nodes);
   g->kid_first = room(r, g->kid_first, v + 1, &g->cap_first);
@@ -200,16 +201,22 @@ typedef struct event {
 
 _Noreturn static void odd(reader *r, const char *what) {
   bool in_node = r->at == AT_NODE || r->at == AT_KIDS;
-  tarn_raise(r->cx, TARN_BAD_INPUT, "%s: %s%s%s%s", r->file, in_node ? "node " : "",
-             in_node ? sym_text(r, r->sym) : "", in_node ? ": " : "", what);
+  tarn_raise(r->cx, TARN_BAD_INPUT, "%s: %s%s%s%s", r->file, in_node ? "node " : "", in_node ? sym_text(r, r->sym) : "",
+             in_node ? ": " : "", what);
 }
 
 static bool key_is(const event *e, const char *k) { return e->n == strlen(k) && !memcmp(e->s, k, e->n); }
 
 static void on_key(reader *r, const event *e) {
-  static const struct { place at; const char *key; meaning is; } known[] = {
-      {AT_TOP, "nodes", IS_NODES}, {AT_TOP, "root_eclasses", IS_ROOTS}, {AT_NODE, "children", IS_KIDS},
-      {AT_NODE, "eclass", IS_CLASS}, {AT_NODE, "cost", IS_COST}};
+  static const struct {
+    place at;
+    const char *key;
+    meaning is;
+  } known[] = {{AT_TOP, "nodes", IS_NODES},
+               {AT_TOP, "root_eclasses", IS_ROOTS},
+               {AT_NODE, "children", IS_KIDS},
+               {AT_NODE, "eclass", IS_CLASS},
+               {AT_NODE, "cost", IS_COST}};
   r->next = IS_OTHER;
   if (r->at == AT_NODES) {
     r->next = IS_NODE;
@@ -395,7 +402,12 @@ static void open_reader(reader *r) {
   memcpy(r->g->file, r->file, n);
 }
 
-typedef struct source { reader r; const char *text; size_t n; FILE *f; } source;
+typedef struct source {
+  reader r;
+  const char *text;
+  size_t n;
+  FILE *f;
+} source;
 
 static void close_file(void *f) { fclose(f); }
 
@@ -434,8 +446,8 @@ tarn_status tarn_sel_read_json(tarn_ctx *cx, const char *path, const tarn_sel_re
   return read_with(cx, &s, read_file, out);
 }
 
-tarn_status tarn_sel_parse_json(tarn_ctx *cx, const char *text, size_t n, const char *file,
-                                const tarn_sel_read_options *o, tarn_sel_graph **out) {
+tarn_status tarn_sel_parse_json(tarn_ctx *cx, const char *text, size_t n, const char *file, const tarn_sel_read_options *o,
+                                tarn_sel_graph **out) {
   source s = {.r = {.cx = cx, .o = o, .file = file}, .text = text, .n = n};
   return read_with(cx, &s, read_text, out);
 }

@@ -6,9 +6,12 @@
 typedef struct maker {
   sel_rows *w;
   const sel_prob *q;
-  struct { lp_term *p; uint32_t n, cap; } t;
-  uint32_t *count;  /* by class: nodes of the present class that have it as a child */
-  sel_u32s kids;    /* those classes */
+  struct {
+    lp_term *p;
+    uint32_t n, cap;
+  } t;
+  uint32_t *count; /* by class: nodes of the present class that have it as a child */
+  sel_u32s kids;   /* those classes */
 } maker;
 
 static void put(maker *m, uint32_t col, double v) { SEL_PUSH(m->w->mem, &m->t, ((lp_term){col, v})); }

@@ -125,12 +125,10 @@ static const struct {
   const char *name;
   void (*run)(sel_run *r);
   double seconds;
-} method[TARN_SEL_METHODS] = {[TARN_SEL_TREE] = {"tree", sel_run_tree, INFINITY},
-                              [TARN_SEL_GREEDY] = {"greedy", sel_run_greedy, 1},
-                              [TARN_SEL_EXACT] = {"exact", sel_run_exact, 10},
-                              [TARN_SEL_ILP] = {"ilp", sel_run_ilp, 10},
-                              [TARN_SEL_WORST] = {"worst", sel_run_worst, INFINITY},
-                              [TARN_SEL_RANDOM] = {"random", sel_run_random, INFINITY}};
+} method[TARN_SEL_METHODS] = {
+    [TARN_SEL_TREE] = {"tree", sel_run_tree, INFINITY},    [TARN_SEL_GREEDY] = {"greedy", sel_run_greedy, 1},
+    [TARN_SEL_EXACT] = {"exact", sel_run_exact, 10},       [TARN_SEL_ILP] = {"ilp", sel_run_ilp, 10},
+    [TARN_SEL_WORST] = {"worst", sel_run_worst, INFINITY}, [TARN_SEL_RANDOM] = {"random", sel_run_random, INFINITY}};
 
 const char *tarn_sel_method_name(tarn_sel_method m) { return (unsigned)m < TARN_SEL_METHODS ? method[m].name : "?"; }
 
@@ -291,7 +289,9 @@ void sel_run_tree(sel_run *r) {
 }
 
 /* ---- a function of somebody else's ---- */
-typedef struct host { sel_run *r; } host;
+typedef struct host {
+  sel_run *r;
+} host;
 
 static bool host_report(tarn_sel_job *job) {
   host *h = job->host;
@@ -305,8 +305,12 @@ static void run_function(tarn_ctx *cx, void *arg) {
   a->m = TARN_SEL_EXACT;
   open_run(&r, a);
   host h = {&r};
-  tarn_sel_job job = {.choice = SEL_NEW(&a->mem, uint32_t, r.g.n_classes), .lower_bound = -INFINITY,
-                      .seconds = r.o.seconds, .seed = r.o.seed, .report = host_report, .host = &h};
+  tarn_sel_job job = {.choice = SEL_NEW(&a->mem, uint32_t, r.g.n_classes),
+                      .lower_bound = -INFINITY,
+                      .seconds = r.o.seconds,
+                      .seed = r.o.seed,
+                      .report = host_report,
+                      .host = &h};
   memset(job.choice, 0xff, r.g.n_classes * sizeof *job.choice);
   int failed = a->fn(&r.g, &job);
   job.message[sizeof job.message - 1] = 0;
@@ -318,8 +322,7 @@ static void run_function(tarn_ctx *cx, void *arg) {
   finish(&r, a);
 }
 
-tarn_status tarn_sel_run_function(tarn_sel_graph *g, tarn_sel_plugin_fn *fn, const tarn_sel_options *o,
-                                  tarn_sel_result *out) {
+tarn_status tarn_sel_run_function(tarn_sel_graph *g, tarn_sel_plugin_fn *fn, const tarn_sel_options *o, tarn_sel_result *out) {
   job_args a = {.g = g, .fn = fn, .o = o, .who = g->file ? g->file : "plugin"};
   return conduct(&a, run_function, out);
 }

@@ -6,16 +6,16 @@
 /* A problem with the best known selection of it (node by class; NONE where not needed) and a proven bound. */
 typedef struct sel_part {
   sel_prob q;
-  tarn_sel_view view;   /* of q */
-  uint32_t *node_of;    /* node of q -> its id with the caller */
+  tarn_sel_view view; /* of q */
+  uint32_t *node_of;  /* node of q -> its id with the caller */
   uint32_t *choice;
   double cost, bound;
-  double limit;         /* nothing that costs this or more is of use to the caller */
-  double unit;          /* all costs are multiples of it; 0 = none known */
-  uint64_t wide;        /* partial selections spent on its tree decomposition, in vain */
-  uint32_t *search;     /* where local search is: a node for every class; NULL before it began */
-  bool searched;        /* it is over */
-  uint8_t *dead;        /* by node of q: proven not to be in any better selection; or NULL */
+  double limit;     /* nothing that costs this or more is of use to the caller */
+  double unit;      /* all costs are multiples of it; 0 = none known */
+  uint64_t wide;    /* partial selections spent on its tree decomposition, in vain */
+  uint32_t *search; /* where local search is: a node for every class; NULL before it began */
+  bool searched;    /* it is over */
+  uint8_t *dead;    /* by node of q: proven not to be in any better selection; or NULL */
   uint32_t n_dead;
   /* Or NULL; by node, then by class: a selection that is better costs at least reduced_base and the reduced costs of its
    * nodes and of the classes that it needs. */
@@ -42,10 +42,13 @@ bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double
 typedef struct sel_rows {
   sel_pool *mem;
   sel_lp *lp;
-  struct { lp_term *p; uint32_t n, cap; } term;
-  sel_u32s first;   /* by row; one more at the end */
-  sel_u32s in_lp;   /* by row: is it there? */
-  sel_u32s id;      /* by row of lp: its number here */
+  struct {
+    lp_term *p;
+    uint32_t n, cap;
+  } term;
+  sel_u32s first; /* by row; one more at the end */
+  sel_u32s in_lp; /* by row: is it there? */
+  sel_u32s id;    /* by row of lp: its number here */
 } sel_rows;
 /* The class rows are in lp at once, the pair rows when they are violated. */
 void sel_relaxation(sel_rows *w, sel_pool *mem, sel_run *r, const sel_prob *q);
@@ -61,8 +64,8 @@ void sel_part_solve(sel_run *r, sel_pool *mem, sel_part *t, bool root_only, uint
 /* cut.c */
 /* Violated cuts for the point x (nodes, then classes); adds rows, returns how many. */
 uint32_t sel_separate(sel_run *r, sel_pool *mem, const sel_prob *q, const double *x, sel_rows *w, uint32_t most);
-/* disjoint.c. Children are told apart when `groups` is asked for and the problem is not too large. The bound is for node costs `cost` (infinite: not to be chosen) and
- * class costs `extra` (NULL: none), all at least 0. */
+/* disjoint.c. Children are told apart when `groups` is asked for and the problem is not too large. The bound is for node costs
+ * `cost` (infinite: not to be chosen) and class costs `extra` (NULL: none), all at least 0. */
 typedef struct sel_apart sel_apart;
 sel_apart *sel_apart_new(sel_run *r, sel_pool *mem, const sel_prob *q, bool groups); /* NULL: stopped */
 double sel_apart_bound(sel_apart *a, sel_pool *mem, const tarn_sel_view *g, const double *cost, const double *extra);

@@ -18,7 +18,10 @@ typedef struct class_state {
   uint32_t choice; /* best ready node */
   uint32_t at;     /* place in the heap; NONE = not in it */
 } class_state;
-typedef struct entry { double dist; uint32_t cls; } entry;
+typedef struct entry {
+  double dist;
+  uint32_t cls;
+} entry;
 
 typedef struct tree {
   const tarn_sel_view *g;
@@ -28,13 +31,11 @@ typedef struct tree {
   uint32_t *pfirst, *pnode; /* by class: nodes that have it as a child, once an occurrence */
   entry *heap;
   uint32_t n_heap;
-  double *kid_cost;         /* scratch for own->term */
+  double *kid_cost; /* scratch for own->term */
 } tree;
 
 /* ---- a 4-ary heap of classes by (dist, id); the id makes ties the same everywhere ---- */
-static bool before(const entry *a, const entry *b) {
-  return a->dist < b->dist || (a->dist == b->dist && a->cls < b->cls);
-}
+static bool before(const entry *a, const entry *b) { return a->dist < b->dist || (a->dist == b->dist && a->cls < b->cls); }
 
 static void put(tree *t, uint32_t i, entry e) {
   t->heap[i] = e;

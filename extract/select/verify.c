@@ -8,8 +8,8 @@ typedef struct check {
   tarn_sel_graph *g;
   tarn_sel_view v;
   const uint32_t *choice;
-  double *tree;    /* by class, of finished ones */
-  uint8_t *state;  /* 0 unseen, 1 open, 2 finished */
+  double *tree;   /* by class, of finished ones */
+  uint8_t *state; /* 0 unseen, 1 open, 2 finished */
   uint32_t *stack, *next, depth;
   tarn_sel_prices sum;
 } check;

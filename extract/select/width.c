@@ -46,17 +46,23 @@ static bool connect(width *w, sel_u32s *adj) {
  * last, which follows chains from their ends; or, whatever its degree, the next on a walk in breadth from one end. */
 typedef enum { BY_NUMBER, BY_CHANGE, BY_WALK, RULES } rule;
 
-typedef struct waiting { uint64_t key; uint32_t cls; } waiting; /* key: degree << 32 | what settles ties */
+typedef struct waiting {
+  uint64_t key;
+  uint32_t cls;
+} waiting; /* key: degree << 32 | what settles ties */
 
 typedef struct attempt {
   width *w;
   rule by;
   sel_u32s *adj;
-  struct { waiting *p; uint32_t n, cap; } heap; /* stale entries stay */
+  struct {
+    waiting *p;
+    uint32_t n, cap;
+  } heap; /* stale entries stay */
   uint32_t changes;
-  uint32_t *walk;  /* by class: place in the walk */
-  double size;     /* sum of 2^bag */
-  double price;    /* what the tables may be expected to cost, for choosing among attempts */
+  uint32_t *walk; /* by class: place in the walk */
+  double size;    /* sum of 2^bag */
+  double price;   /* what the tables may be expected to cost, for choosing among attempts */
   uint32_t *order, *place;
   sel_u32s *later;
 } attempt;

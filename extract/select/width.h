@@ -15,11 +15,11 @@ typedef struct width {
   uint32_t *order, *place; /* and its inverse */
   sel_u32s *later, *local; /* by class; local: nodes of its bag */
   uint32_t *scc;
-  uint8_t *slot;           /* by class: its number in every bag that has it */
-  uint8_t *loop;           /* likewise among those of its component */
-  uint8_t *side, *base;    /* by component: numbers in use, 0 = no cycles; its side * side bits of 64 are from base on */
+  uint8_t *slot;        /* by class: its number in every bag that has it */
+  uint8_t *loop;        /* likewise among those of its component */
+  uint8_t *side, *base; /* by component: numbers in use, 0 = no cycles; its side * side bits of 64 are from base on */
   uint8_t *is_root;
-  uint64_t most;           /* partial selections */
+  uint64_t most; /* partial selections */
 } width;
 
 /* Fills order, later, local, slot and loop; false when a bag is too large. */

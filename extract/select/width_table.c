@@ -27,18 +27,28 @@ typedef struct table {
   uint32_t set; /* numbers of the classes it speaks of */
 } table;
 /* What an entry is made of: two others, and a node (NONE: none). 0 is the empty one. */
-typedef struct trace { uint32_t left, right, node; } trace;
-typedef struct keyed { uint64_t key; uint32_t at; } keyed;
+typedef struct trace {
+  uint32_t left, right, node;
+} trace;
+typedef struct keyed {
+  uint64_t key;
+  uint32_t at;
+} keyed;
 
 typedef struct tables {
   width *w;
   sel_pool *mem;
-  struct { trace *p; uint32_t n, cap; } trace;
-  struct { uint32_t at, stamp; } *cell; /* hash of the table being made */
-  uint32_t n_cells, mask, stamp;        /* as many as the table asks for are used: those that are few stay in the cache */
-  table *inbox;                         /* by class: what came from the bags before its own, joined */
-  uint8_t *has;                         /* is there anything in it? */
-  double most, most_reduced;            /* dearer ones are useless */
+  struct {
+    trace *p;
+    uint32_t n, cap;
+  } trace;
+  struct {
+    uint32_t at, stamp;
+  } * cell;                      /* hash of the table being made */
+  uint32_t n_cells, mask, stamp; /* as many as the table asks for are used: those that are few stay in the cache */
+  table *inbox;                  /* by class: what came from the bags before its own, joined */
+  uint8_t *has;                  /* is there anything in it? */
+  double most, most_reduced;     /* dearer ones are useless */
   uint64_t made;
 } tables;
 

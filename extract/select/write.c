@@ -50,10 +50,13 @@ static void write_result(tarn_ctx *cx, void *arg) {
   const write_args *a = arg;
   tarn_mark m = tarn_arena_mark(cx);
   tarn_buf b = {.cx = cx};
-  const struct { const char *key; double x; } field[] = {{"tree_cost", a->r->tree_cost},
-                                                         {"dag_cost", a->r->dag_cost},
-                                                         {"lower_bound", a->r->lower_bound},
-                                                         {"seconds", a->r->seconds}};
+  const struct {
+    const char *key;
+    double x;
+  } field[] = {{"tree_cost", a->r->tree_cost},
+               {"dag_cost", a->r->dag_cost},
+               {"lower_bound", a->r->lower_bound},
+               {"seconds", a->r->seconds}};
   tarn_buf_str(&b, "{\"schema\":1, \"method\":");
   put_string(&b, a->method);
   for (size_t i = 0; i < sizeof field / sizeof *field; i++) {

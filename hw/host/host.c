@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct cache { size_t size; unsigned line, count; } cache;
+typedef struct cache {
+  size_t size;
+  unsigned line, count;
+} cache;
 typedef struct machine {
   unsigned cores;
   double clock;   /* as the machine states it */
@@ -49,7 +52,10 @@ static void discover(tarn_ctx *cx, machine *m) {
 }
 
 /* Width and number of the vector registers, from the feature list. */
-typedef struct isa { const char *feature; unsigned bits, regs; } isa;
+typedef struct isa {
+  const char *feature;
+  unsigned bits, regs;
+} isa;
 static isa vectors(const char *features) {
   static const isa known[] = {{"+avx512f", 512, 32}, {"+avx2", 256, 16}, {"+avx", 256, 16}, {"+sse2", 128, 16},
                               {"+sve", 128, 32},     {"+neon", 128, 32}, {"+v", 128, 32}};
@@ -83,8 +89,10 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
     dram = tarn_host_read_rate(cx, big < ((size_t)64 << 20) ? big * 4 : big + big / 2) / clock;
   }
   tarn_buf b = {.cx = cx};
-  tarn_buf_fmt(&b, "(hw host (kind cpu) (triple \"%s\") (cpu \"%s\") (features \"%s\")\n  (clock %.4g) (units %u)"
-                   " (vector (bits %u) (registers %u))", triple, cpu, features, clock, m.cores, v.bits, v.regs);
+  tarn_buf_fmt(&b,
+               "(hw host (kind cpu) (triple \"%s\") (cpu \"%s\") (features \"%s\")\n  (clock %.4g) (units %u)"
+               " (vector (bits %u) (registers %u))",
+               triple, cpu, features, clock, m.cores, v.bits, v.regs);
   LLVMDisposeMessage(triple), LLVMDisposeMessage(cpu), LLVMDisposeMessage(features);
   if (m.level[0].size) memory_text(&b, "l1", &m.level[0], l1, vb, 5);
   if (m.level[1].size) memory_text(&b, "l2", &m.level[1], l2, l2 / 2, 14);
@@ -92,9 +100,11 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   tarn_buf_fmt(&b, "\n  (memory dram (capacity 0) (line 64) (read %.4g) (write %.4g) (latency 300))", dram, dram / 2);
   unsigned lanes = v.bits / 32;
   double issue = measure ? tarn_host_fma_peak() / (2.0 * lanes * clock) : 2;
-  tarn_buf_fmt(&b, "\n  (intrinsic fma (meaning (compute (map (add $2 (mul $0 $1))) ?a ?b ?c))"
-                   "\n    (operand a (type f32) (dims %u)) (operand b (type f32) (dims %u)) (operand c (type f32) (dims %u))"
-                   "\n    (latency 4) (throughput %.4g) (ops %u))", lanes, lanes, lanes, issue, lanes);
+  tarn_buf_fmt(&b,
+               "\n  (intrinsic fma (meaning (compute (map (add $2 (mul $0 $1))) ?a ?b ?c))"
+               "\n    (operand a (type f32) (dims %u)) (operand b (type f32) (dims %u)) (operand c (type f32) (dims %u))"
+               "\n    (latency 4) (throughput %.4g) (ops %u))",
+               lanes, lanes, lanes, issue, lanes);
   tarn_buf_str(&b, "\n  (cycles (div 8) (sqrt 10) (exp 12) (log 16) (tanh 20) (erf 20) (sin 25) (cos 25) (pow 40))"
                    "\n  (launch 2e-7) (barrier 1.5e-6))\n");
   return tarn_hw_parse(L, tarn_sx_read(cx, b.p, b.n, "host"));

@@ -20,12 +20,16 @@ TARN_API double tarn_host_clock(void); /* Hz, rounded to 50 MHz */
 /* What so many threads reach together, timed now. A level's capacity is that of all instances they use (threads 0, or more
  * than there are cores: all); main memory, the last level, has capacity SIZE_MAX. Rates are in bytes a second; a copy
  * counts what it reads and what it writes. */
-typedef struct tarn_host_level { const char *name; size_t capacity; double read, write, copy; } tarn_host_level;
+typedef struct tarn_host_level {
+  const char *name;
+  size_t capacity;
+  double read, write, copy;
+} tarn_host_level;
 typedef struct tarn_host_peaks {
   uint32_t threads;
-  double flops;                  /* f32, a multiply-add is two */
+  double flops; /* f32, a multiply-add is two */
   uint32_t nlevel;
-  tarn_host_level level[4];      /* l1 l2 l3 dram, those that exist */
+  tarn_host_level level[4]; /* l1 l2 l3 dram, those that exist */
 } tarn_host_peaks;
 /* Levels are timed up to the one that holds `reach` bytes, the others have rates of 0: main memory takes half a second.
  * Raises. */

@@ -14,8 +14,8 @@ static double now(void) {
 static uint64_t add_chain(uint64_t n) {
   uint64_t x = n;
   for (uint64_t i = 0; i < n; i++) {
-#define STEP                                                                                       \
-  x += i;                                                                                          \
+#define STEP                                                                                                                   \
+  x += i;                                                                                                                      \
   __asm__ volatile("" : "+r"(x));
     STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP
 #undef STEP
@@ -45,8 +45,7 @@ typedef float vec __attribute__((vector_size(64), aligned(64)));
 WIDEST static void fma_chains(float *out, long n) {
   vec b = {0}, c = {0};
   for (int j = 0; j < 16; j++) b[j] = out[0] + 0.999f, c[j] = out[1] + 1e-3f;
-  vec a0 = b, a1 = a0 + c, a2 = a1 + c, a3 = a2 + c, a4 = a3 + c, a5 = a4 + c, a6 = a5 + c,
-      a7 = a6 + c;
+  vec a0 = b, a1 = a0 + c, a2 = a1 + c, a3 = a2 + c, a4 = a3 + c, a5 = a4 + c, a6 = a5 + c, a7 = a6 + c;
   vec a8 = a7 + c, a9 = a8 + c, a10 = a9 + c, a11 = a10 + c;
   for (long k = 0; k < n; k++) {
     a0 = a0 * b + c, a1 = a1 * b + c, a2 = a2 * b + c, a3 = a3 * b + c;

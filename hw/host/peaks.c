@@ -51,8 +51,7 @@ WIDEST static float copy_all(float *p, size_t n, size_t times) {
   for (size_t r = 0; r < times; r++) {
     const float *from = p;
     for (float *q = p + n / 2, *end = p + n; q < end; q += STEP, from += STEP) {
-      PUT(q, 0) = AT(from, 0) * h, PUT(q, 16) = AT(from, 16) * h, PUT(q, 32) = AT(from, 32) * h,
-             PUT(q, 48) = AT(from, 48) * h;
+      PUT(q, 0) = AT(from, 0) * h, PUT(q, 16) = AT(from, 16) * h, PUT(q, 32) = AT(from, 32) * h, PUT(q, 48) = AT(from, 48) * h;
       PUT(q, 64) = AT(from, 64) * h, PUT(q, 80) = AT(from, 80) * h, PUT(q, 96) = AT(from, 96) * h,
              PUT(q, 112) = AT(from, 112) * h;
     }
@@ -123,8 +122,7 @@ static void *work(void *arg) {
 /* Threads that could not be started are not waited for: false, and no rates. */
 static bool run(crew *c, worker *w, pthread_t *thread) {
   unsigned started = 1;
-  while (started < c->threads && !pthread_create(&thread[started], NULL, work, &w[started]))
-    started++;
+  while (started < c->threads && !pthread_create(&thread[started], NULL, work, &w[started])) started++;
   bool all = started == c->threads;
   if (all) work(&w[0]);
   else atomic_store(&c->arrived, 1u << 31);
@@ -136,8 +134,7 @@ static bool with_crew(tarn_ctx *cx, crew *c, double rate[]) {
   c->span = tarn_new_aligned(cx, c->threads * sizeof *c->span, 64);
   worker *w = TARN_ARRAY(cx, worker, c->threads);
   pthread_t *thread = TARN_ARRAY(cx, pthread_t, c->threads);
-  for (unsigned i = 0; i < c->threads; i++)
-    w[i] = (worker){c, i, tarn_new_aligned(cx, 4 * c->n, 64)};
+  for (unsigned i = 0; i < c->threads; i++) w[i] = (worker){c, i, tarn_new_aligned(cx, 4 * c->n, 64)};
   bool all = run(c, w, thread);
   memcpy(rate, c->rate, (size_t)c->npass * sizeof *rate);
   tarn_release(cx, m);
@@ -146,10 +143,7 @@ static bool with_crew(tarn_ctx *cx, crew *c, double rate[]) {
 bool tarn_host_rates(tarn_ctx *cx, unsigned threads, size_t bytes, double rate[TARN_HOST_WAYS]) {
   static pass *const passes[TARN_HOST_WAYS] = {read_all, write_all, copy_all};
   const size_t volume = (size_t)128 << 20;
-  crew c = {.threads = threads,
-            .n = bytes / 4 / (2 * STEP) * (2 * STEP),
-            .npass = TARN_HOST_WAYS,
-            .pass = passes};
+  crew c = {.threads = threads, .n = bytes / 4 / (2 * STEP) * (2 * STEP), .npass = TARN_HOST_WAYS, .pass = passes};
   if (!c.n) c.n = 2 * STEP;
   c.times = 4 * c.n > volume / 8 ? 1 : volume / (4 * c.n) + 1;
   c.amount = 4.0 * (double)c.n * (double)c.times;

@@ -133,7 +133,10 @@ int ref_reverse_sequence(tarn_ref_call *c) {
 
 /* ---------------------------------------------------------------- TopK */
 
-typedef struct item { double real; int64_t whole, at; } item;
+typedef struct item {
+  double real;
+  int64_t whole, at;
+} item;
 
 /* Larger first (values negated for the smallest); NaN before all; equal values by position. */
 static int larger(const void *pa, const void *pb) {

@@ -19,10 +19,15 @@ typedef struct cell {
 
 /* ---------------------------------------------------------------- activations */
 
-static const struct { const char *name; double alpha, beta; } activations[] = {
-    {"Relu", 0, 0},        {"Tanh", 0, 0},     {"Sigmoid", 0, 0},       {"Affine", 1, 0},   {"LeakyRelu", 0.01, 0},
-    {"ThresholdedRelu", 1, 0}, {"ScaledTanh", 1, 1}, {"HardSigmoid", 0.2, 0.5}, {"Elu", 1, 0}, {"Softsign", 0, 0},
-    {"Softplus", 0, 0}};
+static const struct {
+  const char *name;
+  double alpha, beta;
+} activations[] = {{"Relu", 0, 0},         {"Tanh", 0, 0},
+                   {"Sigmoid", 0, 0},      {"Affine", 1, 0},
+                   {"LeakyRelu", 0.01, 0}, {"ThresholdedRelu", 1, 0},
+                   {"ScaledTanh", 1, 1},   {"HardSigmoid", 0.2, 0.5},
+                   {"Elu", 1, 0},          {"Softsign", 0, 0},
+                   {"Softplus", 0, 0}};
 
 static double activate(const cell *e, int which, double x) {
   const char *f = e->act[which];
@@ -96,9 +101,7 @@ static double bias(const cell *e, int64_t d, int64_t row) {
   return e->b ? ref_get(e->b, d * 2 * e->gates * e->hidden + row) : 0;
 }
 
-static int64_t input_at(const cell *e, int64_t t, int64_t b) {
-  return (e->layout ? b * e->seq + t : t * e->batch + b) * e->in;
-}
+static int64_t input_at(const cell *e, int64_t t, int64_t b) { return (e->layout ? b * e->seq + t : t * e->batch + b) * e->in; }
 
 static void gate_sums(cell *e, int64_t d, int64_t t, int64_t b) {
   for (int64_t k = 0, at = input_at(e, t, b); k < e->in; k++) e->u[k] = ref_get(e->x, at + k);
@@ -137,7 +140,7 @@ static void step_gru(cell *e, int64_t d) {
   int64_t n = e->hidden;
   int f = (int)d * 2;
   double *next = e->s; /* unused by GRU otherwise */
-  for (int64_t i = 0; i < n; i++) e->zr[n + i] = activate(e, f, clipped(e, e->z[n + i] + e->zr[n + i])) ; /* reset */
+  for (int64_t i = 0; i < n; i++) e->zr[n + i] = activate(e, f, clipped(e, e->z[n + i] + e->zr[n + i])); /* reset */
   for (int64_t i = 0; i < n; i++) next[i] = e->zr[n + i] * e->h[i];
   for (int64_t i = 0; i < n; i++) {
     double r = e->zr[n + i], rb = bias(e, d, 3 * n + 2 * n + i);
@@ -190,8 +193,15 @@ static int run_one(cell *e, int64_t d, int64_t b, void (*step)(cell *, int64_t))
 static bool fits(const tarn_ref_tensor *t, int64_t count) { return !t || ref_count(t) == count; }
 
 static int run(tarn_ref_call *c, int64_t gates, const char *usual, int per, void (*step)(cell *, int64_t)) {
-  cell e = {.c = c, .x = &c->in[0], .w = &c->in[1], .r = &c->in[2], .b = ref_in(c, 3), .len = ref_in(c, 4),
-            .h0 = ref_in(c, 5), .c0 = gates == 4 ? ref_in(c, 6) : NULL, .p = gates == 4 ? ref_in(c, 7) : NULL};
+  cell e = {.c = c,
+            .x = &c->in[0],
+            .w = &c->in[1],
+            .r = &c->in[2],
+            .b = ref_in(c, 3),
+            .len = ref_in(c, 4),
+            .h0 = ref_in(c, 5),
+            .c0 = gates == 4 ? ref_in(c, 6) : NULL,
+            .p = gates == 4 ? ref_in(c, 7) : NULL};
   e.gates = gates;
   e.layout = ref_int(c, "layout", 0);
   e.linear_first = ref_int(c, "linear_before_reset", 0);

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct { const char *op; tarn_ref_kernel *run; } kernels[] = {
+static const struct {
+  const char *op;
+  tarn_ref_kernel *run;
+} kernels[] = {
 #define REF(name, function) {#name, function},
     TARN_REF_KERNELS(REF)
 #undef REF
@@ -66,9 +69,7 @@ const char *ref_str(const tarn_ref_call *c, const char *name, const char *otherw
   return a && a->s ? a->s : otherwise;
 }
 
-const tarn_ref_tensor *ref_in(const tarn_ref_call *c, uint32_t i) {
-  return i < c->nin && c->in[i].data ? &c->in[i] : NULL;
-}
+const tarn_ref_tensor *ref_in(const tarn_ref_call *c, uint32_t i) { return i < c->nin && c->in[i].data ? &c->in[i] : NULL; }
 
 int64_t ref_span(const tarn_ref_tensor *t, int32_t from, int32_t to) {
   int64_t count = 1;
@@ -151,7 +152,7 @@ double ref_get(const tarn_ref_tensor *t, int64_t at) {
   case TARN_REF_F32: return (double)*(const float *)p;
   case TARN_REF_F64: return *(const double *)p;
   case TARN_REF_F16: return from_half(*(const uint16_t *)p);
-  case TARN_REF_BF16: return from_bits((uint32_t)*(const uint16_t *)p << 16);
+  case TARN_REF_BF16: return from_bits((uint32_t) * (const uint16_t *)p << 16);
   case TARN_REF_U64: return (double)*(const uint64_t *)p;
   default: return (double)ref_get_int(t, at);
   }

@@ -5,20 +5,20 @@
 #include <stdbool.h>
 
 /* Each kernel, and the table in ref.c: REF(ONNX name, function). */
-#define TARN_REF_KERNELS(REF)                                                                                          \
-  REF(Det, ref_det)                                                                                                    \
-  REF(GRU, ref_gru)                                                                                                    \
-  REF(GatherElements, ref_gather_elements)                                                                             \
-  REF(GatherND, ref_gather_nd)                                                                                         \
-  REF(GridSample, ref_grid_sample)                                                                                     \
-  REF(LSTM, ref_lstm)                                                                                                  \
-  REF(MaxRoiPool, ref_max_roi_pool)                                                                                    \
-  REF(MaxUnpool, ref_max_unpool)                                                                                       \
-  REF(RNN, ref_rnn)                                                                                                    \
-  REF(ReverseSequence, ref_reverse_sequence)                                                                           \
-  REF(RoiAlign, ref_roi_align)                                                                                         \
-  REF(ScatterElements, ref_scatter_elements)                                                                           \
-  REF(ScatterND, ref_scatter_nd)                                                                                       \
+#define TARN_REF_KERNELS(REF)                                                                                                  \
+  REF(Det, ref_det)                                                                                                            \
+  REF(GRU, ref_gru)                                                                                                            \
+  REF(GatherElements, ref_gather_elements)                                                                                     \
+  REF(GatherND, ref_gather_nd)                                                                                                 \
+  REF(GridSample, ref_grid_sample)                                                                                             \
+  REF(LSTM, ref_lstm)                                                                                                          \
+  REF(MaxRoiPool, ref_max_roi_pool)                                                                                            \
+  REF(MaxUnpool, ref_max_unpool)                                                                                               \
+  REF(RNN, ref_rnn)                                                                                                            \
+  REF(ReverseSequence, ref_reverse_sequence)                                                                                   \
+  REF(RoiAlign, ref_roi_align)                                                                                                 \
+  REF(ScatterElements, ref_scatter_elements)                                                                                   \
+  REF(ScatterND, ref_scatter_nd)                                                                                               \
   REF(TopK, ref_top_k)
 
 #define REF(name, function) tarn_ref_kernel function;
@@ -33,9 +33,9 @@ const char *ref_str(const tarn_ref_call *c, const char *name, const char *otherw
 /* Input i, NULL when absent. */
 const tarn_ref_tensor *ref_in(const tarn_ref_call *c, uint32_t i);
 int64_t ref_count(const tarn_ref_tensor *t);
-size_t ref_size(int32_t dtype);             /* bytes of an element */
-double ref_get(const tarn_ref_tensor *t, int64_t at);       /* any numeric type */
-int64_t ref_get_int(const tarn_ref_tensor *t, int64_t at);  /* integers exactly */
+size_t ref_size(int32_t dtype);                            /* bytes of an element */
+double ref_get(const tarn_ref_tensor *t, int64_t at);      /* any numeric type */
+int64_t ref_get_int(const tarn_ref_tensor *t, int64_t at); /* integers exactly */
 void ref_set(const tarn_ref_tensor *t, int64_t at, double v);
 void ref_set_int(const tarn_ref_tensor *t, int64_t at, int64_t v);
 /* Product of dims from .. to-1. */

@@ -95,7 +95,10 @@ static int corners(int64_t h, int64_t w, double y, double x, int64_t *at, double
   return 4;
 }
 
-typedef struct bin { double y, x, height, width; int64_t rows, columns; } bin;
+typedef struct bin {
+  double y, x, height, width;
+  int64_t rows, columns;
+} bin;
 
 /* Samples on a grid inside the bin: their mean, or the largest weighted corner (ONNX's max). */
 static double sampled(const tarn_ref_tensor *x, int64_t plane, const bin *b, bool max) {
@@ -165,8 +168,7 @@ int ref_max_roi_pool(tarn_ref_call *c) {
     int64_t r0 = between(floor((double)i * height) + v[1], h), r1 = between(ceil((double)(i + 1) * height) + v[1], h);
     int64_t c0 = between(floor((double)j * width) + v[0], w), c1 = between(ceil((double)(j + 1) * width) + v[0], w);
     for (int64_t r = r0; r < r1; r++)
-      for (int64_t q = c0; q < c1; q++)
-        most = fmax(most, ref_get(x, (((int64_t)image * x->dim[1] + channel) * h + r) * w + q));
+      for (int64_t q = c0; q < c1; q++) most = fmax(most, ref_get(x, (((int64_t)image * x->dim[1] + channel) * h + r) * w + q));
     ref_set(out, k, isinf(most) && most < 0 ? 0 : most);
   }
   return 0;
@@ -184,7 +186,8 @@ int ref_max_unpool(tarn_ref_call *c) {
   for (int32_t i = 0; i < x->n; i++) {
     int32_t k = i - 2, r = x->n - 2;
     dim[i] = x->dim[i];
-    if (k >= 0) dim[i] = (x->dim[i] - 1) * (stride ? stride->is[k] : 1) + kernel->is[k] - (pads ? pads->is[k] + pads->is[r + k] : 0);
+    if (k >= 0)
+      dim[i] = (x->dim[i] - 1) * (stride ? stride->is[k] : 1) + kernel->is[k] - (pads ? pads->is[k] + pads->is[r + k] : 0);
     whole *= dim[i];
   }
   for (int64_t i = 0; i < count; i++) {

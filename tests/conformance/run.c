@@ -5,7 +5,8 @@
  * Every test is run three ways: as imported, in the interpreter; optimised, in the interpreter; optimised and compiled.
  * One line a test: `NAME pass`; `NAME bound` (passes once inputs that decide a shape are given as constants: all but the
  * first, or all); `NAME opaque OP…` and `NAME bound opaque OP…` (passes, with operators that stayed opaque);
- * `NAME unsupported REASON`; `NAME wrong REASON`. Exit code 1 when the list differs from EXPECTED, in either direction; --update writes it.
+ * `NAME unsupported REASON`; `NAME wrong REASON`. Exit code 1 when the list differs from EXPECTED, in either direction;
+ * --update writes it.
  */
 #include "model/model.h"
 #include "tests/pipeline.h"
@@ -48,9 +49,12 @@ static void machine_code(const forms *f, const tarn_binding *in, tarn_tensor **o
   pipeline_run(f->compiled, f->p, in, out);
 }
 
-static const struct { const char *name; make_fn *make; way_fn *run; } ways[] = {
-    {"interpreted", NULL, as_imported}, {"optimised", optimise, kernels}, {"compiled", compile, machine_code}};
-#define WAYS (sizeof ways / sizeof *ways)
+static const struct {
+  const char *name;
+  make_fn *make;
+  way_fn *run;
+} ways[] = {{"interpreted", NULL, as_imported}, {"optimised", optimise, kernels}, {"compiled", compile, machine_code}};
+#define WAYS           (sizeof ways / sizeof *ways)
 #define SECONDS_A_TEST 60
 
 /* ---------------------------------------------------------------- one test */
@@ -58,7 +62,7 @@ static const struct { const char *name; make_fn *make; way_fn *run; } ways[] = {
 typedef struct test {
   const char *dir, *name, *host;
   const char *way; /* that is being tried */
-  int bind; /* 0: every input stays an input; 1: the first does; 2: none does */
+  int bind;        /* 0: every input stays an input; 1: the first does; 2: none does */
   double rtol, atol;
   bool loaded, single_f32;
   char result[400];
@@ -73,11 +77,10 @@ static bool close_to(double a, double b, const test *t, tarn_dtype dt) {
   return a == b || fabs(a - b) <= t->atol + rtol * fabs(b);
 }
 
-static void compare(tarn_ctx *cx, const test *t, const char *name, const tarn_tensor *got,
-                    const tarn_tensor *want) {
+static void compare(tarn_ctx *cx, const test *t, const char *name, const tarn_tensor *got, const tarn_tensor *want) {
   if (got->dtype != want->dtype)
-    wrong(cx, tarn_format(cx, "%s has type %s, %s is expected", name, tarn_dtype_name(got->dtype),
-                          tarn_dtype_name(want->dtype)));
+    wrong(cx,
+          tarn_format(cx, "%s has type %s, %s is expected", name, tarn_dtype_name(got->dtype), tarn_dtype_name(want->dtype)));
   bool same = got->n == want->n;
   for (uint32_t i = 0; same && i < got->n; i++) same = got->dim[i] == want->dim[i];
   if (!same) wrong(cx, tarn_format(cx, "%s has the wrong shape", name));
@@ -85,8 +88,8 @@ static void compare(tarn_ctx *cx, const test *t, const char *name, const tarn_te
     tarn_value a = tarn_tensor_get(got, i), b = tarn_tensor_get(want, i);
     bool real = tarn_dtype_is_float(got->dtype);
     if (real ? !close_to(a.d, b.d, t, got->dtype) : a.i != b.i)
-      wrong(cx, tarn_format(cx, "%s[%lld] is %g, %g is expected", name, (long long)i,
-                            real ? a.d : (double)a.i, real ? b.d : (double)b.i));
+      wrong(cx, tarn_format(cx, "%s[%lld] is %g, %g is expected", name, (long long)i, real ? a.d : (double)a.i,
+                            real ? b.d : (double)b.i));
   }
 }
 
@@ -114,7 +117,10 @@ static tarn_tensor *read_as(tarn_ctx *cx, const char *path, tarn_dtype t) {
 static tarn_dtype dtype_of(const tarn_program *p, const tarn_io *io) { return tarn_type_get(p->L, io->type)->dtype; }
 
 /* The model's inputs by position, which names the files of a data set. */
-typedef struct names { uint32_t n; char **p; } names;
+typedef struct names {
+  uint32_t n;
+  char **p;
+} names;
 
 static tarn_tensor *read_input(tarn_ctx *cx, const test *t, const names *all, const char *name, int set, tarn_dtype as) {
   uint32_t k = 0;
@@ -142,8 +148,7 @@ static bool run_data_set(tarn_ctx *cx, const test *t, const forms *f, size_t way
   tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout);
   ways[way].run(f, in, out);
   for (uint32_t i = 0; i < p->nout; i++)
-    compare(cx, t, p->out[i].name, out[i],
-            read_as(cx, tarn_format(cx, "%s/output_%u.pb", at, i), dtype_of(p, &p->out[i])));
+    compare(cx, t, p->out[i].name, out[i], read_as(cx, tarn_format(cx, "%s/output_%u.pb", at, i), dtype_of(p, &p->out[i])));
   return true;
 }
 
@@ -322,8 +327,8 @@ static void run_all(tarn_ctx *cx, void *arg) {
     f32 += starts(t.result, "pass") && t.single_f32;
   }
   qsort(now, n, sizeof *now, by_text);
-  printf("%u tests: %u pass, %u bound, %u opaque, %u unsupported, %u wrong; %u single-node float32 tests pass without opaque\n", n,
-         count[0], count[1], count[2], count[3], count[4], f32);
+  printf("%u tests: %u pass, %u bound, %u opaque, %u unsupported, %u wrong; %u single-node float32 tests pass without opaque\n",
+         n, count[0], count[1], count[2], count[3], count[4], f32);
   if (j->only) {
     printf("%s", text.p);
     return;

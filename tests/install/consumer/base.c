@@ -16,10 +16,8 @@ int main(void) {
   if (!cx) return 1;
   tarn_buf b = {.cx = cx};
   tarn_status st = tarn_protect(cx, show, &b);
-  if (st == TARN_OK)
-    puts(b.p);
-  else
-    fprintf(stderr, "%s\n", tarn_message(cx));
+  if (st == TARN_OK) puts(b.p);
+  else fprintf(stderr, "%s\n", tarn_message(cx));
   int wrong = st != TARN_OK || strcmp(b.p, "(compute dotProd (access 1 a) 0.50)") != 0;
   tarn_ctx_free(cx);
   return wrong;
