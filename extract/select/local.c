@@ -341,7 +341,7 @@ static bool kick(search *s, uint32_t c, uint32_t v, uint64_t limit, uint32_t mor
   return false;
 }
 
-static bool out_of_steps(search *s, uint64_t limit) { return s->steps >= limit || tell_steps(s); }
+static bool out_of_steps(search *s, uint64_t limit) { return tell_steps(s) || s->steps >= limit; }
 
 /* Every other node of every needed class, once; true when something got better. */
 static bool kick_all(search *s, uint64_t limit, uint64_t *tried) {
@@ -411,6 +411,7 @@ bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double
     better = kick_all(&s, steps, &tried) || kick_some(&s, seed, steps, 8 * tried);
   }
   bool over = !better && !out_of_steps(&s, steps);
+  tell_steps(&s); /* opening counts too: whoever calls again until steps are used up gets there */
   close_search(&s);
   return over;
 }
