@@ -306,7 +306,7 @@ static void wish(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
       if (m == TARN_NONE) continue;
       kgroup *in = &k->group.p[v[j].group];
       if (seed && weights) like_inner(in, image(k, m, largest(weights & ~own, dim)));
-      if (seed && !weights && product && i < f->nops) {
+      if (seed && !weights && product && in->input && i < f->nops) { /* others are written as their readers like */
         uint32_t lanes = image(k, m, last_own);
         like_inner(in, lanes ? lanes : image(k, m, largest(sum, dim)));
       }

@@ -266,7 +266,7 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
   for (uint32_t i = 0; i < s->acc && i < s->nlevel && m->reduces; i++) /* partial results are stored and taken up again */
     if (s->level[i].dim >= m->nacc) parts *= (double)ceil_div(m->dim[s->level[i].dim], s->level[i].step);
   for (uint32_t d = m->nshared; d < m->nacc; d++) results *= (double)m->dim[d];
-  cycles += entries(m, &t) * repeat * LOOP_ENTRY;
+  if (!m->nshared) cycles += entries(m, &t) * LOOP_ENTRY;
   cycles += (parts - 1) * results / (double)t.lanes * 2;
   double par = m->nshared ? loop_parallel(m, shared, nshared, threads) : loop_parallel(m, s->level, s->nlevel, threads);
   c->parallel = maxd(c->parallel, par);

@@ -96,7 +96,7 @@ static void mark_parallel(const int64_t *dim, tarn_level *level, uint32_t n, uin
   memcpy(left, dim, sizeof left);
   for (uint32_t i = 0; i < n && i < limit && threads > 1 && work < 8 * (int64_t)threads; i++) {
     tarn_level *l = &level[i];
-    if (l->kind != TARN_SERIAL) break;
+    if (l->kind != TARN_SERIAL || l->dim >= limit) break; /* not a reduction in pieces */
     work *= (left[l->dim] + l->step - 1) / l->step;
     left[l->dim] = mini(left[l->dim], l->step);
     l->kind = TARN_PARALLEL;
