@@ -126,24 +126,27 @@ START_TEST(long_chains_are_proven) {
 END_TEST
 
 /* Two neighbours on a ring may be made together, for less than apart, and what they are made of may be had from them: so
- * it takes two exchanges at once, of classes whose way is barred. The search comes close and stops by itself. */
+ * it takes two exchanges at once, of classes whose way is barred. */
+static void ring(uint32_t n, uint64_t s) {
+  uint32_t all[1000];
+  ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
+  ck_assert_int_eq(tarn_sel_add_classes(g, 3 * n + 1, NULL), TARN_OK);
+  for (uint32_t c = 0; c < n; c++) {
+    uint32_t next = (c + 1) % n, both = n + c, split = 2 * n + c;
+    node(c, between(&s, 2, 4), TARN_SEL_NONE, TARN_SEL_NONE);
+    node(c, 0, split, TARN_SEL_NONE), node(next, 0, split, TARN_SEL_NONE);
+    node(split, 0.01, both, TARN_SEL_NONE);
+    node(both, between(&s, 3, 6), TARN_SEL_NONE, TARN_SEL_NONE), node(both, 0.1, c, next);
+    all[c] = c;
+  }
+  ck_assert_int_eq(tarn_sel_add_node(g, 3 * n, 0, all, n, NULL), TARN_OK);
+  ck_assert_int_eq(tarn_sel_add_root(g, 3 * n), TARN_OK);
+}
+/* The search comes close and stops by itself. */
 START_TEST(search_exchanges_together_and_stops) {
   enum { N = 40 };
   for (uint64_t seed = 1; seed <= 5; seed++) {
-    uint64_t s = seed;
-    uint32_t all[N];
-    ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
-    ck_assert_int_eq(tarn_sel_add_classes(g, 3 * N + 1, NULL), TARN_OK);
-    for (uint32_t c = 0; c < N; c++) {
-      uint32_t next = (c + 1) % N, both = N + c, split = 2 * N + c;
-      node(c, between(&s, 2, 4), TARN_SEL_NONE, TARN_SEL_NONE);
-      node(c, 0, split, TARN_SEL_NONE), node(next, 0, split, TARN_SEL_NONE);
-      node(split, 0.01, both, TARN_SEL_NONE);
-      node(both, between(&s, 3, 6), TARN_SEL_NONE, TARN_SEL_NONE), node(both, 0.1, c, next);
-      all[c] = c;
-    }
-    ck_assert_int_eq(tarn_sel_add_node(g, 3 * N, 0, all, N, NULL), TARN_OK);
-    ck_assert_int_eq(tarn_sel_add_root(g, 3 * N), TARN_OK);
+    ring(N, seed);
     tarn_sel_options o = tarn_sel_defaults(TARN_SEL_GREEDY);
     tarn_sel_result best;
     o.seconds = 1000, o.cpu_time = true;
@@ -154,6 +157,19 @@ START_TEST(search_exchanges_together_and_stops) {
     ck_assert_double_le(r.dag_cost, best.dag_cost * 1.03); /* all pairs of the ring may have to turn at once */
     tarn_sel_result_free(&best), tarn_sel_result_free(&r);
     tarn_sel_graph_free(g), g = NULL;
+  }
+}
+END_TEST
+
+/* Whatever the number of steps, also when few are left for the next search, the run ends. */
+START_TEST(limited_searches_end) {
+  ring(900, 3);
+  for (uint64_t steps = 20000; steps < 20000000; steps = steps * 6 / 5) {
+    tarn_sel_options o = tarn_sel_defaults(TARN_SEL_EXACT);
+    o.seconds = INFINITY, o.steps = steps;
+    ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_EXACT, &o, &r), TARN_OK);
+    ck_assert(r.dag_cost < INFINITY && r.lower_bound <= r.dag_cost);
+    tarn_sel_result_free(&r);
   }
 }
 END_TEST
@@ -493,6 +509,7 @@ int main(void) {
   tcase_add_test(t, long_chain);
   tcase_add_test(t, long_chains_are_proven);
   tcase_add_test(t, search_exchanges_together_and_stops);
+  tcase_add_test(t, limited_searches_end);
   tcase_add_test(t, verification_refuses);
   tcase_add_loop_test(t, bad_json, 0, sizeof bad_text / sizeof *bad_text);
   tcase_add_test(t, missing_file_and_roots);
