@@ -213,7 +213,25 @@ static const struct {
   tarn_status st;
 } bad_text[] = {{"", "t.json", TARN_BAD_INPUT},
                 {"{\"nodes\":\n{\"n\":\n{]", "t.json:3:", TARN_BAD_INPUT},
-                {"[]", "t.json: a list", TARN_BAD_INPUT},
+                {"[]", "t.json:1: no object", TARN_BAD_INPUT},
+                {"{\"nodes\":{", "t.json:1: the text ends too early", TARN_BAD_INPUT},
+                {"{\"nodes\":{},}", "t.json:1: a comma before the end", TARN_BAD_INPUT},
+                {"{\"x\":[1 2]}", "a comma is missing", TARN_BAD_INPUT},
+                {"{\"x\":[01]}", "not a number", TARN_BAD_INPUT},
+                {"{\"x\":[1.]}", "not a number", TARN_BAD_INPUT},
+                {"{\"x\":-}", "not a number", TARN_BAD_INPUT},
+                {"{\"x\":nul}", "not a value", TARN_BAD_INPUT},
+                {"{\"x\":\n\"\\q\"}", "t.json:2: an unknown escape", TARN_BAD_INPUT},
+                {"{\"x\":\"\\u12g4\"}", "hexadecimal", TARN_BAD_INPUT},
+                {"{\"x\":\"a\tb\"}", "a control character", TARN_BAD_INPUT},
+                {"{\"x\":\"ab", "a string without end", TARN_BAD_INPUT},
+                {"{\"x\" 1}", "a colon is missing", TARN_BAD_INPUT},
+                {"{\"x\":[}", "not a value", TARN_BAD_INPUT},
+                {"{\"\\u0000\":1}", "zero byte", TARN_BAD_INPUT},
+                {"{\"\\ud83d\":1}", "surrogate", TARN_BAD_INPUT},
+                {"{\"nodes\":{},\"nodes\":{}}", "given twice", TARN_BAD_INPUT},
+                {"{\"nodes\":[]}", "no object", TARN_BAD_INPUT},
+                {NODE(",\"eclass\":\"d\""), "node n: a key given twice", TARN_BAD_INPUT},
                 {"{\"nodes\":{}}", "no nodes", TARN_BAD_INPUT},
                 {"{\"nodes\":{\"n\":{\"op\":\"n\"}}}", "node n: no eclass", TARN_BAD_INPUT},
                 {NODE(",\"children\":[\"m\"]"), "node n: child m is not a node", TARN_BAD_INPUT},
@@ -233,6 +251,68 @@ START_TEST(bad_json) {
   ck_assert_msg(strstr(m, bad_text[_i].why) != NULL, "%s", m);
   ck_assert_ptr_eq(strchr(m, '\n'), NULL);
   ck_assert_ptr_eq(g, NULL);
+}
+END_TEST
+
+/* Escapes are what they stand for, and an id may be longer than a few chunks of the stream would be. */
+START_TEST(strings_in_json) {
+  parse("{\"other\":{\"a\":[null,true,-1.5e3,{}],\"b\":\"\\ud83d\\ude00\"},\n\"nodes\":{\"\\u0061\\n\\\"\\ud83d\\ude00\":"
+        "{\"eclass\":\"c\\/"
+        "\",\"cost\":0.1,\"op\":\"\\t\"},\"b\":{\"children\":[\"a\\n\\\"\xf0\x9f\x98\x80\"],\"eclass\":\"d\",\"cost\":25e-2}},"
+        "\"root_eclasses\":[\"d\",\"c/\"]}");
+  char name[32];
+  ck_assert_str_eq(tarn_sel_node_name(g, 0, name, sizeof name), "a\n\"\xf0\x9f\x98\x80");
+  ck_assert_str_eq(tarn_sel_class_name(g, 0, name, sizeof name), "c/");
+  ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_EXACT, NULL, &r), TARN_OK);
+  ck_assert(r.dag_cost == 0.1 + 0.25);
+}
+END_TEST
+
+START_TEST(tokens_across_chunks) {
+  enum { LONG = 60000, NODES = 12 };
+  char path[] = "/tmp/tarn-select-XXXXXX", *id = calloc(LONG + 1, 1);
+  memset(id, 'i', LONG);
+  FILE *f = fdopen(mkstemp(path), "w");
+  ck_assert(f && id);
+  fputs("{\"nodes\":{", f);
+  for (unsigned i = 0; i < NODES; i++) {
+    fprintf(f, "%s\"%s%u\":{\"op\":\"%s\\\\%s%s%s\",\"cost\":%*u.25,\"eclass\":\"%u\",\"children\":[", i ? "," : "", id, i, id,
+            id, id, id, (int)(i * 997), i, i);
+    if (i) fprintf(f, "\"%s%u\"", id, i - 1);
+    fputs("]}", f);
+  }
+  fprintf(f, "},\"root_eclasses\":[\"%u\"]}", NODES - 1);
+  fclose(f), free(id);
+  ck_assert_msg(tarn_sel_read_json(cx, path, NULL, &g) == TARN_OK, "%s", tarn_message(cx));
+  remove(path);
+  ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_EXACT, NULL, &r), TARN_OK);
+  ck_assert(r.dag_cost == NODES * (NODES - 1) / 2 + NODES * 0.25);
+}
+END_TEST
+
+/* What strtod() makes of it, to the last bit. */
+START_TEST(numbers_in_json) {
+  static const char *const number[] = {"0",
+                                       "-0",
+                                       "0.1",
+                                       "1234567890.12345",
+                                       "123456789012345",
+                                       "9007199254740993",
+                                       "1e3",
+                                       "4.9e-324",
+                                       "0.30000000000000004",
+                                       "123456789012345678901234567890",
+                                       "3.199999991920777e-05",
+                                       "1E+2"};
+  for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+    char text[200];
+    snprintf(text, sizeof text, "{\"nodes\":{\"n\":{\"eclass\":\"c\",\"cost\":%s}},\"root_eclasses\":[\"c\"]}", number[i]);
+    parse(text);
+    tarn_sel_view v;
+    ck_assert_int_eq(tarn_sel_graph_view(g, &v), TARN_OK);
+    ck_assert_msg(v.cost[0] == strtod(number[i], NULL), "%s", number[i]);
+    tarn_sel_graph_free(g), g = NULL;
+  }
 }
 END_TEST
 
@@ -511,6 +591,9 @@ int main(void) {
   tcase_add_test(t, search_exchanges_together_and_stops);
   tcase_add_test(t, limited_searches_end);
   tcase_add_test(t, verification_refuses);
+  tcase_add_test(t, strings_in_json);
+  tcase_add_test(t, tokens_across_chunks);
+  tcase_add_test(t, numbers_in_json);
   tcase_add_loop_test(t, bad_json, 0, sizeof bad_text / sizeof *bad_text);
   tcase_add_test(t, missing_file_and_roots);
   tcase_add_loop_test(t, no_finite_selection, 0, sizeof impossible / sizeof *impossible);

@@ -41,8 +41,8 @@ uint32_t sel_text_add(tarn_sel_graph *g, const char *s, size_t n) {
     t->used = t->n == 1; /* reference 0 means none */
   }
   char *at = t->block[t->n - 1] + (size_t)t->used * 4;
+  memset(at + (size_t)units * 4 - 4, 0, 4); /* texts are compared by units */
   memcpy(at, s, n);
-  at[n] = 0;
   uint32_t ref = (t->n - 1) * room + t->used;
   t->used += units;
   return ref;

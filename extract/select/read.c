@@ -1,72 +1,78 @@
-/* egraph-serialize JSON, read as a stream with yajl.
+/* egraph-serialize JSON, read as a stream.
  *
  * Ids of nodes and names of classes share one table of symbols, as many files name a class after a node. A symbol gets
- * its number when first seen, which for a node may be as a child before its definition; so children are kept as symbols
- * and turned into classes, in place, at the end. Bytes a node: 24 of arrays, 12 of symbols and up to 24 of
- * table, the id's text; growing arrays add half.
+ * its number when first looked up, which for a node may be as a child before its definition; so children are kept as
+ * symbols and turned into classes, in place, at the end. A large table is nowhere near the processor: texts wait, so that
+ * the memory of many lookups is asked for at once. Bytes a node: 24 of arrays, 12 of symbols and up to 24 of table, the
+ * id's text; growing arrays add half.
  */
-#include "extract/select/internal.h"
+#include "extract/select/scan.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yajl/yajl_parse.h>
-
-/* Where in the document we are. */
-typedef enum { AT_START, AT_TOP, AT_NODES, AT_NODE, AT_KIDS, AT_ROOTS, AT_END } place;
-/* What the value that follows a key is. */
-typedef enum { IS_OTHER, IS_NODES, IS_ROOTS, IS_NODE, IS_KIDS, IS_CLASS, IS_COST } meaning;
 
 typedef struct slot {
   uint32_t hash, symbol;
 } slot; /* symbol + 1; 0 = free */
 
-/* Children wait here, so that the memory of many lookups is asked for at once. */
-enum { WAITING = 64, WAITING_TEXT = 4096 };
+typedef struct symbol {
+  uint32_t text, node, cls; /* the last two NONE when it is not the name of one */
+} symbol;
+
+/* What a text that waits is. */
+typedef enum { A_NODE, A_CLASS, THE_SAME_CLASS, A_CHILD, A_ROOT } meaning;
+enum { WAITING = 64, WAITING_TEXT = 1 << 17, LONGEST = 65536, LAST = 64 };
 typedef struct waiting {
-  uint32_t hash, text, n, kid; /* text at, of length n; place in the graph's kid */
+  uint32_t hash, text, n, at; /* text at, in units of 4 bytes; its length; number of node, child or root */
+  meaning is;
 } waiting;
 
 typedef struct reader {
   tarn_ctx *cx;
   tarn_sel_graph *g;
   const tarn_sel_read_options *o;
-  const char *file;
-  yajl_handle y;
-  place at;
-  meaning next;
-  uint32_t skip; /* depth inside a value that is skipped */
+  sel_scan scan;
   bool seen_nodes;
-  uint64_t line; /* newlines before the present chunk */
-  /* symbols */
-  uint32_t n_syms, cap_syms;
-  uint32_t *text, *node_of, *class_of; /* by symbol */
-  slot *slot;                          /* open addressing */
-  uint32_t n_slots;
-  uint32_t cap_text, cap_node_of, cap_class_of;
-  /* the node being read */
-  uint32_t sym, cls, n_kids;
-  double cost;
+  symbol *sym;
+  slot *slot; /* open addressing */
+  uint32_t n_syms, cap_syms, n_slots;
+  uint32_t *sym_of; /* by node */
+  uint32_t cap_sym_of;
   sel_u32s roots; /* symbols */
   uint32_t n_waiting, waiting_text;
   waiting wait[WAITING];
-  char wait_text[WAITING_TEXT];
-  uint32_t cap_sym_of;
-  uint32_t *sym_of; /* by node */
-  char why[256];
-  sel_pool mem; /* yajl's, and the chunk */
+  uint32_t *wait_text;
+  char last[LAST]; /* the class met last, by name and number */
+  size_t n_last;
+  uint32_t last_class;
+  sel_pool mem;
 } reader;
 
 /* ---- symbols ---- */
+/* Are two texts the same? Both fill their last unit with zeros, of which there is at least one. */
+static bool same_text(const uint32_t *a, const char *b, uint32_t n) {
+  for (uint32_t i = 0; i <= n / 4; i++) {
+    uint32_t unit;
+    memcpy(&unit, b + 4 * (size_t)i, 4);
+    if (unit != a[i]) return false;
+  }
+  return true;
+}
+
+/* Of a text with its zeros. */
+static uint32_t hash_of(const uint32_t *text, uint32_t units) {
+  uint64_t h = units;
+  for (uint32_t i = 0; i < units; i++) h = tarn_hash_mix(h, text[i]);
+  return (uint32_t)(h >> 32);
+}
+
 /* The slot of a symbol, or the free one where it belongs. Most lookups see one line of slots, and one text. */
-static slot *find_slot(reader *r, const char *s, size_t n, uint32_t hash) {
-  for (uint32_t i = hash & (r->n_slots - 1);; i = (i + 1) & (r->n_slots - 1)) {
+static slot *find_slot(reader *r, const waiting *w) {
+  for (uint32_t i = w->hash & (r->n_slots - 1);; i = (i + 1) & (r->n_slots - 1)) {
     slot *p = &r->slot[i];
     if (!p->symbol) return p;
-    if (p->hash != hash) continue;
-    const char *t = sel_text(r->g, r->text[p->symbol - 1]);
-    if (!strncmp(t, s, n) && !t[n]) return p;
+    if (p->hash == w->hash && same_text(r->wait_text + w->text, sel_text(r->g, r->sym[p->symbol - 1].text), w->n)) return p;
   }
 }
 
@@ -85,298 +91,260 @@ static void more_slots(reader *r) {
 }
 
 /* Makes room for element n of an array that grows by half. */
-static uint32_t *room(reader *r, uint32_t *p, uint32_t n, uint32_t *cap) {
+static void *room(reader *r, void *p, uint32_t n, uint32_t *cap, size_t each) {
   if (n < *cap) return p;
   uint64_t want = (uint64_t)*cap + *cap / 2 + 1024;
-  if (want >= UINT32_MAX) tarn_raise(r->cx, TARN_MEMORY, "%s: more than 2^32 ids", r->file);
-  p = sel_grow(r->cx, p, *cap, want, sizeof *p);
+  if (want >= UINT32_MAX) tarn_raise(r->cx, TARN_MEMORY, "%s: more than 2^32 ids", r->scan.file);
+  p = sel_grow(r->cx, p, *cap, want, each);
   *cap = (uint32_t)want;
   return p;
 }
 
-static uint32_t hash_of(const char *s, size_t n) { return (uint32_t)(tarn_hash_bytes(s, n, 0) >> 32); }
-
-static uint32_t hashed_symbol(reader *r, const char *s, size_t n, uint32_t hash) {
-  if (memchr(s, 0, n)) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: an id holds a zero byte", r->file);
-  if (n > 65536) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: an id of %zu bytes: at most 65536", r->file, n);
+static uint32_t find_symbol(reader *r, const waiting *w) {
   if (r->n_syms >= r->n_slots / 4 * 3) more_slots(r);
-  slot *at = find_slot(r, s, n, hash);
+  slot *at = find_slot(r, w);
   if (at->symbol) return at->symbol - 1;
   uint32_t id = r->n_syms;
-  r->text = room(r, r->text, id, &r->cap_text);
-  r->node_of = room(r, r->node_of, id, &r->cap_node_of);
-  r->class_of = room(r, r->class_of, id, &r->cap_class_of);
-  r->text[id] = sel_text_add(r->g, s, n);
-  r->node_of[id] = r->class_of[id] = NONE;
-  *at = (slot){hash, ++r->n_syms};
+  r->sym = room(r, r->sym, id, &r->cap_syms, sizeof *r->sym);
+  r->sym[id] = (symbol){sel_text_add(r->g, (const char *)(r->wait_text + w->text), w->n), NONE, NONE};
+  *at = (slot){w->hash, ++r->n_syms};
   return id;
 }
 
-static uint32_t symbol(reader *r, const char *s, size_t n) { return hashed_symbol(r, s, n, hash_of(s, n)); }
+static const char *sym_text(reader *r, uint32_t s) { return sel_text(r->g, r->sym[s].text); }
 
-/* Looks up the children that wait. */
-static void serve(reader *r) {
-  const waiting *w = r->wait, *end = w + r->n_waiting;
-  if (r->n_slots) {
-    uint32_t mask = r->n_slots - 1;
-    for (w = r->wait; w < end; w++) __builtin_prefetch(&r->slot[w->hash & mask]);
-    for (w = r->wait; w < end; w++)
-      if (r->slot[w->hash & mask].symbol) __builtin_prefetch(&r->text[r->slot[w->hash & mask].symbol - 1]);
-    for (w = r->wait; w < end; w++)
-      if (r->slot[w->hash & mask].hash == w->hash && r->slot[w->hash & mask].symbol)
-        __builtin_prefetch(sel_text(r->g, r->text[r->slot[w->hash & mask].symbol - 1]));
+static uint32_t class_of(reader *r, uint32_t sym) {
+  if (r->sym[sym].cls != NONE) return r->sym[sym].cls;
+  tarn_sel_graph *g = r->g;
+  uint32_t c = g->n_classes++;
+  g->class_name = room(r, g->class_name, c, &g->cap_class_names, sizeof *g->class_name);
+  g->class_name[c] = r->sym[sym].text;
+  return r->sym[sym].cls = c;
+}
+
+/* ---- texts that wait ---- */
+static void ask_for_memory(const reader *r) {
+  const waiting *end = r->wait + r->n_waiting;
+  uint32_t mask = r->n_slots - 1;
+  for (const waiting *w = r->wait; w < end; w++) __builtin_prefetch(&r->slot[w->hash & mask]);
+  for (const waiting *w = r->wait; w < end; w++)
+    if (r->slot[w->hash & mask].symbol) __builtin_prefetch(&r->sym[r->slot[w->hash & mask].symbol - 1]);
+  for (const waiting *w = r->wait; w < end; w++) {
+    const slot *p = &r->slot[w->hash & mask];
+    if (p->hash == w->hash && p->symbol) __builtin_prefetch(sel_text(r->g, r->sym[p->symbol - 1].text));
   }
-  for (w = r->wait; w < end; w++) r->g->kid[w->kid] = hashed_symbol(r, r->wait_text + w->text, w->n, w->hash);
+}
+
+static void define(reader *r, uint32_t sym, uint32_t v) {
+  if (r->sym[sym].node != NONE) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: defined twice", r->scan.file, sym_text(r, sym));
+  r->sym[sym].node = v;
+  r->sym_of[v] = sym;
+}
+
+static void serve_one(reader *r, const waiting *w) {
+  if (w->is == THE_SAME_CLASS) {
+    r->g->node_class[w->at] = r->last_class;
+    return;
+  }
+  uint32_t sym = find_symbol(r, w);
+  if (w->is == A_CHILD) r->g->kid[w->at] = sym;
+  else if (w->is == A_NODE) define(r, sym, w->at);
+  else if (w->is == A_CLASS) r->g->node_class[w->at] = r->last_class = class_of(r, sym);
+  else r->roots.p[w->at] = sym;
+}
+
+/* Looks up all that wait, in their order. */
+static void serve(reader *r) {
+  if (r->n_slots) ask_for_memory(r);
+  for (uint32_t i = 0; i < r->n_waiting; i++) serve_one(r, &r->wait[i]);
   r->n_waiting = r->waiting_text = 0;
 }
 
-static const char *sym_text(reader *r, uint32_t s) { return sel_text(r->g, r->text[s]); }
-
-static uint32_t class_of(reader *r, uint32_t sym) {
-  if (r->class_of[sym] != NONE) return r->class_of[sym];
-  uint32_t c = r->g->n_classes++;
-  tarn_sel_graph *g = r->g;
-  g->class_name = room(r, g->class_name, c, &g->cap_class_names);
-  g->class_name[c] = r->text[sym];
-  return r->class_of[sym] = c;
+static void look_up_later(reader *r, meaning is, uint32_t at, const char *s, size_t n) {
+  if (n > LONGEST) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: an id of more than %d bytes", r->scan.file, LONGEST);
+  uint32_t units = (uint32_t)n / 4 + 1;
+  if (r->n_waiting == WAITING || r->waiting_text + units > WAITING_TEXT / 4) serve(r);
+  waiting *w = &r->wait[r->n_waiting++];
+  *w = (waiting){.text = r->waiting_text, .n = (uint32_t)n, .at = at, .is = is};
+  if (is == THE_SAME_CLASS) return;
+  uint32_t *to = r->wait_text + w->text;
+  to[units - 1] = 0;
+  memcpy(to, s, n);
+  w->hash = hash_of(to, units);
+  r->waiting_text += units;
 }
 
-/* ---- events ---- */
-static void begin_node(reader *r) {
-  r->cls = NONE, r->n_kids = 0, r->cost = 1;
-  if (r->node_of[r->sym] != NONE) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: defined twice", r->file, sym_text(r, r->sym));
-}
-
-static void end_node(reader *r) {
-  tarn_sel_graph *g = r->g;
-  if (r->cls == NONE) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: no eclass", r->file, sym_text(r, r->sym));
-  if (!(r->cost >= 0))
-    tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: negative cost %g; costs must be at least 0", r->file, sym_text(r, r->sym),
-               r->cost);
-  uint32_t v = g->n_nodes, cap = g->cap_cost;
-  g->node_class = room(r, g->node_class, v, &g->cap_nodes);
-  g->kid_first = room(r, g->kid_first, v + 1, &g->cap_first);
-  r->sym_of = room(r, r->sym_of, v, &r->cap_sym_of);
-  if (v == cap) {
-    cap = cap + cap / 2 + 1024;
-    g->cost = sel_grow(r->cx, g->cost, g->cap_cost, cap, sizeof *g->cost);
-    g->cap_cost = cap;
-  }
-  g->node_class[v] = r->cls;
-  g->cost[v] = r->cost;
-  g->kid_first[0] = 0;
-  g->kid_first[v + 1] = g->n_kids;
-  r->node_of[r->sym] = v;
-  r->sym_of[v] = r->sym;
-  g->n_nodes++;
-}
-
-static void add_kid(reader *r, const char *s, size_t n) {
-  tarn_sel_graph *g = r->g;
-  uint32_t at = g->n_kids;
-  g->kid = room(r, g->kid, at, &g->cap_kids);
-  g->n_kids++;
-  if (r->n_waiting == WAITING || r->waiting_text + n > WAITING_TEXT) serve(r);
-  if (n > WAITING_TEXT) {
-    g->kid[at] = symbol(r, s, n);
-    return;
-  }
-  memcpy(r->wait_text + r->waiting_text, s, n);
-  r->wait[r->n_waiting++] = (waiting){hash_of(s, n), r->waiting_text, (uint32_t)n, at};
-  r->waiting_text += (uint32_t)n;
-}
-
-static void add_root_name(reader *r, const char *s, size_t n) {
-  uint32_t k = symbol(r, s, n);
-  r->roots.p = room(r, r->roots.p, r->roots.n, &r->roots.cap);
-  r->roots.p[r->roots.n++] = k;
-}
-
-typedef struct event {
-  reader *r;
-  enum { E_STRING, E_KEY, E_NUMBER, E_NULL, E_OPEN_MAP, E_CLOSE_MAP, E_OPEN_LIST, E_CLOSE_LIST, E_BOOL } kind;
-  const char *s;
-  size_t n;
-} event;
-
+/* ---- one node ---- */
+/* Raises, of the node being read. */
 _Noreturn static void odd(reader *r, const char *what) {
-  bool in_node = r->at == AT_NODE || r->at == AT_KIDS;
-  tarn_raise(r->cx, TARN_BAD_INPUT, "%s: %s%s%s%s", r->file, in_node ? "node " : "", in_node ? sym_text(r, r->sym) : "",
-             in_node ? ": " : "", what);
+  serve(r);
+  uint32_t sym = r->sym_of[r->g->n_nodes];
+  sel_scan_error(&r->scan, tarn_format(r->cx, "node %s: %s", sym_text(r, sym), what));
 }
 
-static bool key_is(const event *e, const char *k) { return e->n == strlen(k) && !memcmp(e->s, k, e->n); }
+static const char *a_string(reader *r, size_t *n) {
+  if (sel_scan_peek(&r->scan) != '"') odd(r, "a string is missing");
+  return sel_scan_string(&r->scan, n);
+}
 
-static void on_key(reader *r, const event *e) {
-  static const struct {
-    place at;
-    const char *key;
-    meaning is;
-  } known[] = {{AT_TOP, "nodes", IS_NODES},
-               {AT_TOP, "root_eclasses", IS_ROOTS},
-               {AT_NODE, "children", IS_KIDS},
-               {AT_NODE, "eclass", IS_CLASS},
-               {AT_NODE, "cost", IS_COST}};
-  r->next = IS_OTHER;
-  if (r->at == AT_NODES) {
-    r->next = IS_NODE;
-    r->sym = symbol(r, e->s, e->n);
+static void read_class(reader *r) {
+  size_t n;
+  const char *s = a_string(r, &n);
+  if (n == r->n_last && !memcmp(s, r->last, n)) {
+    look_up_later(r, THE_SAME_CLASS, r->g->n_nodes, NULL, 0);
     return;
   }
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (known[i].at == r->at && key_is(e, known[i].key)) r->next = known[i].is;
+  r->n_last = n <= LAST ? n : SIZE_MAX;
+  if (n <= LAST) memcpy(r->last, s, n);
+  look_up_later(r, A_CLASS, r->g->n_nodes, s, n);
 }
 
-static void on_open_map(reader *r) {
-  if (r->at == AT_START) r->at = AT_TOP;
-  else if (r->at == AT_TOP && r->next == IS_NODES) {
-    if (r->seen_nodes) odd(r, "\"nodes\" given twice");
-    r->at = AT_NODES, r->seen_nodes = true;
-  } else if (r->at == AT_NODES) begin_node(r), r->at = AT_NODE;
-  else if (r->next == IS_OTHER && (r->at == AT_TOP || r->at == AT_NODE)) r->skip = 1;
-  else odd(r, "an object where none belongs");
+static void read_cost(reader *r) {
+  tarn_sel_graph *g = r->g;
+  int c = sel_scan_peek(&r->scan);
+  double cost = INFINITY;
+  if (c == 'n') sel_scan_skip(&r->scan);
+  else if (c == '-' || (c >= '0' && c <= '9')) cost = sel_scan_number(&r->scan);
+  else odd(r, "a cost is a number or null");
+  if (!(cost >= 0)) odd(r, tarn_format(r->cx, "negative cost %g; costs must be at least 0", cost));
+  g->cost[g->n_nodes] = cost;
 }
 
-static void on_close_map(reader *r) {
-  if (r->at == AT_NODE) end_node(r), r->at = AT_NODES;
-  else if (r->at == AT_NODES) r->at = AT_TOP;
-  else r->at = AT_END;
-}
-
-static void on_open_list(reader *r) {
-  if (r->at == AT_TOP && r->next == IS_ROOTS) r->at = AT_ROOTS;
-  else if (r->at == AT_NODE && r->next == IS_KIDS) r->at = AT_KIDS;
-  else if (r->next == IS_OTHER && (r->at == AT_TOP || r->at == AT_NODE)) r->skip = 1;
-  else odd(r, "a list where none belongs");
-}
-
-static void on_close_list(reader *r) { r->at = r->at == AT_KIDS ? AT_NODE : AT_TOP; }
-
-static void on_string(reader *r, const event *e) {
-  if (r->at == AT_KIDS) add_kid(r, e->s, e->n);
-  else if (r->at == AT_ROOTS) add_root_name(r, e->s, e->n);
-  else if (r->at == AT_NODE && r->next == IS_CLASS) r->cls = class_of(r, symbol(r, e->s, e->n));
-  else if (r->next != IS_OTHER || r->at == AT_START || r->at == AT_NODES) odd(r, "a string where none belongs");
-}
-
-static double number(const char *s, size_t n) {
-  char buf[64], *b = buf;
-  if (n >= sizeof buf) n = sizeof buf - 1;
-  memcpy(b, s, n);
-  b[n] = 0;
-  return strtod(b, NULL);
-}
-
-static void on_scalar(reader *r, const event *e) {
-  bool cost = r->at == AT_NODE && r->next == IS_COST;
-  if (cost && e->kind == E_NUMBER) r->cost = number(e->s, e->n);
-  else if (cost && e->kind == E_NULL) r->cost = INFINITY;
-  else if (r->next != IS_OTHER || (r->at != AT_TOP && r->at != AT_NODE)) odd(r, "a value of the wrong kind");
-}
-
-static void on_event(reader *r, const event *e) {
-  switch (e->kind) {
-  case E_KEY: on_key(r, e); break;
-  case E_STRING: on_string(r, e); break;
-  case E_OPEN_MAP: on_open_map(r); break;
-  case E_CLOSE_MAP: on_close_map(r); break;
-  case E_OPEN_LIST: on_open_list(r); break;
-  case E_CLOSE_LIST: on_close_list(r); break;
-  default: on_scalar(r, e); break;
+static void read_children(reader *r) {
+  tarn_sel_graph *g = r->g;
+  bool first = true;
+  if (sel_scan_peek(&r->scan) != '[') odd(r, "children are a list");
+  r->scan.p++;
+  while (sel_scan_more(&r->scan, ']', &first)) {
+    size_t n;
+    const char *s = a_string(r, &n);
+    g->kid = room(r, g->kid, g->n_kids, &g->cap_kids, sizeof *g->kid);
+    look_up_later(r, A_CHILD, g->n_kids++, s, n);
   }
 }
 
-static bool skipped(reader *r, const event *e) {
-  if (!r->skip) return false;
-  if (e->kind == E_OPEN_MAP || e->kind == E_OPEN_LIST) r->skip++;
-  if (e->kind == E_CLOSE_MAP || e->kind == E_CLOSE_LIST) r->skip--;
-  return true;
+static bool is(const char *key, const char *s, size_t n) { return strlen(key) == n && !memcmp(key, s, n); }
+
+static void begin_node(reader *r, const char *id, size_t n) {
+  tarn_sel_graph *g = r->g;
+  uint32_t v = g->n_nodes;
+  g->node_class = room(r, g->node_class, v, &g->cap_nodes, sizeof *g->node_class);
+  g->kid_first = room(r, g->kid_first, v + 1, &g->cap_first, sizeof *g->kid_first);
+  g->cost = room(r, g->cost, v, &g->cap_cost, sizeof *g->cost);
+  r->sym_of = room(r, r->sym_of, v, &r->cap_sym_of, sizeof *r->sym_of);
+  g->kid_first[v] = g->n_kids;
+  g->cost[v] = 1;
+  look_up_later(r, A_NODE, v, id, n);
 }
 
-static int feed(event e) {
-  if (!skipped(e.r, &e)) on_event(e.r, &e);
-  return 1;
+static void read_node(reader *r) {
+  tarn_sel_graph *g = r->g;
+  bool first = true, has_class = false, has_kids = false;
+  if (sel_scan_peek(&r->scan) != '{') odd(r, "an object is missing");
+  r->scan.p++;
+  while (sel_scan_more(&r->scan, '}', &first)) {
+    size_t n;
+    const char *key = a_string(r, &n);
+    int what = is("children", key, n) ? 1 : is("eclass", key, n) ? 2 : is("cost", key, n) ? 3 : 0;
+    sel_scan_colon(&r->scan);
+    if ((what == 1 && has_kids) || (what == 2 && has_class)) odd(r, "a key given twice");
+    if (what == 1) read_children(r), has_kids = true;
+    else if (what == 2) read_class(r), has_class = true;
+    else if (what == 3) read_cost(r);
+    else sel_scan_skip(&r->scan);
+  }
+  if (!has_class) odd(r, "no eclass");
+  g->kid_first[++g->n_nodes] = g->n_kids;
 }
 
-static int y_null(void *u) { return feed((event){u, E_NULL, "", 0}); }
-static int y_bool(void *u, int b) { return (void)b, feed((event){u, E_BOOL, "", 0}); }
-static int y_number(void *u, const char *s, size_t n) { return feed((event){u, E_NUMBER, s, n}); }
-static int y_string(void *u, const unsigned char *s, size_t n) { return feed((event){u, E_STRING, (const char *)s, n}); }
-static int y_open(void *u) { return feed((event){u, E_OPEN_MAP, "", 0}); }
-static int y_key(void *u, const unsigned char *s, size_t n) { return feed((event){u, E_KEY, (const char *)s, n}); }
-static int y_close(void *u) { return feed((event){u, E_CLOSE_MAP, "", 0}); }
-static int y_open_list(void *u) { return feed((event){u, E_OPEN_LIST, "", 0}); }
-static int y_close_list(void *u) { return feed((event){u, E_CLOSE_LIST, "", 0}); }
-
-static const yajl_callbacks callbacks = {.yajl_null = y_null,
-                                         .yajl_boolean = y_bool,
-                                         .yajl_number = y_number,
-                                         .yajl_string = y_string,
-                                         .yajl_start_map = y_open,
-                                         .yajl_map_key = y_key,
-                                         .yajl_end_map = y_close,
-                                         .yajl_start_array = y_open_list,
-                                         .yajl_end_array = y_close_list};
-
-/* yajl does not look whether it got memory, so a failure is raised through its frames; they hold nothing but memory of
- * the pool, and the handle is not used again. */
-static void *y_realloc(void *u, void *p, size_t n) { return sel_resize(&((reader *)u)->mem, p, n, 1); }
-static void *y_malloc(void *u, size_t n) { return y_realloc(u, NULL, n); }
-static void y_free(void *u, void *p) { sel_free(&((reader *)u)->mem, p); }
-
-_Noreturn static void malformed(reader *r, const unsigned char *chunk, size_t n) {
-  size_t used = yajl_get_bytes_consumed(r->y);
-  for (size_t i = 0; i < used && i < n; i++) r->line += chunk[i] == '\n';
-  unsigned char *e = yajl_get_error(r->y, 0, chunk, n);
-  snprintf(r->why, sizeof r->why, "%s", e ? (char *)e : "parse error");
-  if (e) yajl_free_error(r->y, e);
-  r->why[strcspn(r->why, "\n")] = 0;
-  tarn_raise(r->cx, TARN_BAD_INPUT, "%s:%" PRIu64 ": %s", r->file, r->line + 1, r->why);
+/* ---- the document ---- */
+static void read_nodes(reader *r) {
+  bool first = true;
+  if (r->seen_nodes) sel_scan_error(&r->scan, "\"nodes\" given twice");
+  if (sel_scan_peek(&r->scan) != '{') sel_scan_error(&r->scan, "\"nodes\" is no object");
+  r->scan.p++;
+  r->seen_nodes = true;
+  while (sel_scan_more(&r->scan, '}', &first)) {
+    size_t n;
+    if (sel_scan_peek(&r->scan) != '"') sel_scan_error(&r->scan, "the id of a node is missing");
+    const char *id = sel_scan_string(&r->scan, &n);
+    begin_node(r, id, n);
+    sel_scan_colon(&r->scan);
+    read_node(r);
+  }
 }
 
-static void parse_chunk(reader *r, const unsigned char *chunk, size_t n) {
-  if (yajl_parse(r->y, chunk, n) != yajl_status_ok) malformed(r, chunk, n);
-  for (const unsigned char *p = chunk; (p = memchr(p, '\n', (size_t)(chunk + n - p))); p++) r->line++;
+static void read_roots(reader *r) {
+  bool first = true;
+  if (sel_scan_peek(&r->scan) != '[') sel_scan_error(&r->scan, "\"root_eclasses\" is no list");
+  r->scan.p++;
+  while (sel_scan_more(&r->scan, ']', &first)) {
+    size_t n;
+    if (sel_scan_peek(&r->scan) != '"') sel_scan_error(&r->scan, "a root is no string");
+    const char *s = sel_scan_string(&r->scan, &n);
+    r->roots.p = room(r, r->roots.p, r->roots.n, &r->roots.cap, sizeof *r->roots.p);
+    look_up_later(r, A_ROOT, r->roots.n++, s, n);
+  }
+}
+
+static void read_document(reader *r) {
+  bool first = true;
+  int c = sel_scan_peek(&r->scan);
+  if (c != '{') sel_scan_error(&r->scan, c < 0 ? "nothing in it" : "no object");
+  r->scan.p++;
+  while (sel_scan_more(&r->scan, '}', &first)) {
+    size_t n;
+    if (sel_scan_peek(&r->scan) != '"') sel_scan_error(&r->scan, "a key is missing");
+    const char *key = sel_scan_string(&r->scan, &n);
+    bool nodes = is("nodes", key, n), roots = is("root_eclasses", key, n);
+    sel_scan_colon(&r->scan);
+    if (nodes) read_nodes(r);
+    else if (roots) read_roots(r);
+    else sel_scan_skip(&r->scan);
+  }
+  if (sel_scan_peek(&r->scan) >= 0) sel_scan_error(&r->scan, "something follows the end");
 }
 
 /* ---- the end: symbols become classes ---- */
+_Noreturn static void dangling(reader *r, uint32_t i) {
+  uint32_t v = 0;
+  while (r->g->kid_first[v + 1] <= i) v++;
+  tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: child %s is not a node", r->scan.file, sym_text(r, r->sym_of[v]),
+             sym_text(r, r->g->kid[i]));
+}
+
 static void resolve(reader *r) {
   tarn_sel_graph *g = r->g;
-  uint32_t v = 0;
+  for (uint32_t v = 0; v < g->n_nodes; v++) r->sym[r->sym_of[v]].node = g->node_class[v];
   for (uint32_t i = 0; i < g->n_kids; i++) {
-    while (g->kid_first[v + 1] <= i) v++;
-    uint32_t kid = r->node_of[g->kid[i]];
-    if (kid == NONE)
-      tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: child %s is not a node", r->file, sym_text(r, r->sym_of[v]),
-                 sym_text(r, g->kid[i]));
-    g->kid[i] = g->node_class[kid];
+    uint32_t c = r->sym[g->kid[i]].node;
+    if (c == NONE) dangling(r, i);
+    g->kid[i] = c;
   }
 }
 
 static void resolve_roots(reader *r) {
   tarn_sel_graph *g = r->g;
   for (uint32_t i = 0; i < r->roots.n; i++) {
-    uint32_t c = r->class_of[r->roots.p[i]];
+    uint32_t c = r->sym[r->roots.p[i]].cls;
     const char *name = sym_text(r, r->roots.p[i]);
     if (c == NONE && !(r->o && r->o->skip_missing_roots))
-      tarn_raise(r->cx, TARN_BAD_INPUT, "%s: root %s names no class", r->file, name);
-    if (c == NONE) tarn_warn(r->cx, "%s: root %s names no class: skipped", r->file, name);
-    else g->root = room(r, g->root, g->n_roots, &g->cap_roots), g->root[g->n_roots++] = c;
+      tarn_raise(r->cx, TARN_BAD_INPUT, "%s: root %s names no class", r->scan.file, name);
+    if (c == NONE) tarn_warn(r->cx, "%s: root %s names no class: skipped", r->scan.file, name);
+    else g->root = room(r, g->root, g->n_roots, &g->cap_roots, sizeof *g->root), g->root[g->n_roots++] = c;
   }
-  if (!g->n_roots) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: no roots", r->file);
+  if (!g->n_roots) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: no roots", r->scan.file);
 }
 
 static void finish(reader *r) {
   tarn_sel_graph *g = r->g;
-  if (yajl_complete_parse(r->y) != yajl_status_ok) malformed(r, (const unsigned char *)"", 0);
-  if (r->at != AT_END) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: not an object", r->file);
-  if (!g->n_nodes) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: no nodes", r->file);
   serve(r);
+  if (!g->n_nodes) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: no nodes", r->scan.file);
   sel_drop(r->cx, r->slot, r->n_slots, sizeof *r->slot);
   r->slot = NULL, r->n_slots = 0;
   resolve(r);
   resolve_roots(r);
-  for (uint32_t v = 0; v < g->n_nodes; v++) r->sym_of[v] = r->text[r->sym_of[v]];
+  for (uint32_t v = 0; v < g->n_nodes; v++) r->sym_of[v] = r->sym[r->sym_of[v]].text;
   g->node_name = r->sym_of, g->cap_node_names = r->cap_sym_of;
   r->sym_of = NULL, r->cap_sym_of = 0;
 }
@@ -384,9 +352,7 @@ static void finish(reader *r) {
 static void reader_close(void *arg) {
   reader *r = arg;
   sel_drop(r->cx, r->slot, r->n_slots, sizeof *r->slot);
-  sel_drop(r->cx, r->text, r->cap_text, sizeof *r->text);
-  sel_drop(r->cx, r->node_of, r->cap_node_of, sizeof *r->node_of);
-  sel_drop(r->cx, r->class_of, r->cap_class_of, sizeof *r->class_of);
+  sel_drop(r->cx, r->sym, r->cap_syms, sizeof *r->sym);
   sel_drop(r->cx, r->sym_of, r->cap_sym_of, sizeof *r->sym_of);
   sel_drop(r->cx, r->roots.p, r->roots.cap, sizeof *r->roots.p);
 }
@@ -394,33 +360,30 @@ static void reader_close(void *arg) {
 static void open_reader(reader *r) {
   tarn_defer(r->cx, reader_close, r);
   sel_pool_open(&r->mem, r->cx);
-  yajl_alloc_funcs mem = {y_malloc, y_realloc, y_free, r};
-  r->y = yajl_alloc(&callbacks, &mem, r);
-  yajl_config(r->y, yajl_dont_validate_strings, 1);
-  size_t n = strlen(r->file) + 1;
+  r->scan.cx = r->cx, r->scan.mem = &r->mem;
+  r->wait_text = sel_resize(&r->mem, NULL, WAITING_TEXT, 1);
+  r->n_last = SIZE_MAX;
+  size_t n = strlen(r->scan.file) + 1;
   r->g->file = sel_grow(r->cx, NULL, 0, n, 1);
-  memcpy(r->g->file, r->file, n);
+  memcpy(r->g->file, r->scan.file, n);
 }
 
 typedef struct source {
   reader r;
   const char *text;
   size_t n;
-  FILE *f;
 } source;
 
 static void close_file(void *f) { fclose(f); }
 
 static void read_file(tarn_ctx *cx, void *arg) {
-  enum { CHUNK = 1 << 17 };
   source *s = arg;
-  s->f = fopen(s->r.file, "rb");
-  if (!s->f) tarn_raise(cx, TARN_IO, "%s: %s", s->r.file, strerror(errno));
-  tarn_defer(cx, close_file, s->f);
+  FILE *f = fopen(s->r.scan.file, "rb");
+  if (!f) tarn_raise(cx, TARN_IO, "%s: %s", s->r.scan.file, strerror(errno));
+  tarn_defer(cx, close_file, f);
   open_reader(&s->r);
-  unsigned char *buf = sel_resize(&s->r.mem, NULL, CHUNK, 1);
-  for (size_t n; (n = fread(buf, 1, CHUNK, s->f));) parse_chunk(&s->r, buf, n);
-  if (ferror(s->f)) tarn_raise(cx, TARN_IO, "%s: %s", s->r.file, strerror(errno));
+  sel_scan_file(&s->r.scan, f);
+  read_document(&s->r);
   finish(&s->r);
 }
 
@@ -428,7 +391,8 @@ static void read_text(tarn_ctx *cx, void *arg) {
   (void)cx;
   source *s = arg;
   open_reader(&s->r);
-  parse_chunk(&s->r, (const unsigned char *)s->text, s->n);
+  sel_scan_text(&s->r.scan, s->text, s->n);
+  read_document(&s->r);
   finish(&s->r);
 }
 
@@ -442,12 +406,12 @@ static tarn_status read_with(tarn_ctx *cx, source *s, tarn_fn *body, tarn_sel_gr
 }
 
 tarn_status tarn_sel_read_json(tarn_ctx *cx, const char *path, const tarn_sel_read_options *o, tarn_sel_graph **out) {
-  source s = {.r = {.cx = cx, .o = o, .file = path}};
+  source s = {.r = {.cx = cx, .o = o, .scan.file = path}};
   return read_with(cx, &s, read_file, out);
 }
 
 tarn_status tarn_sel_parse_json(tarn_ctx *cx, const char *text, size_t n, const char *file, const tarn_sel_read_options *o,
                                 tarn_sel_graph **out) {
-  source s = {.r = {.cx = cx, .o = o, .file = file}, .text = text, .n = n};
+  source s = {.r = {.cx = cx, .o = o, .scan.file = file}, .text = text, .n = n};
   return read_with(cx, &s, read_text, out);
 }
