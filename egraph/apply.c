@@ -26,6 +26,22 @@ static bool resolve_heads(eg_applier *ap) {
   return true;
 }
 
+static bool simple_var(const tarn_eg_rules *rs, const eg_rule *r, uint32_t v) {
+  if (r->bare || r->var[v].atom == NONE || r->var[v].slot == SLOT_SELF) return true;
+  const eg_test *t = &rs->test[r->atom[r->var[v].atom].test];
+  return !t->segs && t->n <= 2 && r->var[v].slot >= 0 && r->var[v].slot < 2;
+}
+
+bool eg_is_bulk(const eg_applier *ap, uint32_t rule) {
+  const eg_rule *r = &ap->rs->rule[rule];
+  if (r->n_cond || r->apply || r->n_segs) return false;
+  for (uint32_t v = 0; v < r->n_vars; v++)
+    if (!simple_var(ap->rs, r, v)) return false;
+  for (uint32_t t = 0; t < r->n_tnode; t++)
+    if (ap->heads.p[ap->heads_at.p[rule] + t] == NONE || r->tnode[t].n_ref > 2) return false;
+  return true;
+}
+
 bool eg_applier_init(eg_applier *ap, tarn_egraph *g, const tarn_eg_rules *rs) {
   ap->g = g, ap->rs = rs;
   if (g->reasons && (ap->set = eg_keep_rules(g, rs)) == NONE) return false;

@@ -5,25 +5,13 @@
  * taken in blocks, each right-side node being made for the whole block in passes that first ask for the memory and
  * then use it.  All nodes of a block are made before its unions: the closure is the same. */
 #include "egraph/apply.h"
-#include "egraph/table.h"
+#include "egraph/lanes.h"
 
 #include <string.h>
 
-static bool simple_var(const tarn_eg_rules *rs, const eg_rule *r, uint32_t v) {
-  if (r->bare || r->var[v].atom == NONE || r->var[v].slot == SLOT_SELF) return true;
-  const eg_test *t = &rs->test[r->atom[r->var[v].atom].test];
-  return !t->segs && t->n <= 2 && r->var[v].slot >= 0 && r->var[v].slot < 2;
-}
-
-bool eg_is_bulk(const eg_applier *ap, uint32_t rule) {
-  const eg_rule *r = &ap->rs->rule[rule];
-  if (r->n_cond || r->apply || r->n_segs) return false;
-  for (uint32_t v = 0; v < r->n_vars; v++)
-    if (!simple_var(ap->rs, r, v)) return false;
-  for (uint32_t t = 0; t < r->n_tnode; t++)
-    if (ap->heads.p[ap->heads_at.p[rule] + t] == NONE || r->tnode[t].n_ref > 2) return false;
-  return true;
-}
+#ifndef EG_APPLY_BLOCK /* wide.c compiles this file once more */
+#define EG_APPLY_BLOCK eg_apply_block
+#endif
 
 typedef struct block {
   eg_applier *ap;
@@ -41,23 +29,14 @@ typedef struct block {
 
 /* What a reference stands for in each match of the block. */
 static void resolve(const block *b, eg_ref ref, uint32_t *to) {
-  const eg_rec *rec = b->g->rec;
-  const uint32_t *from = b->tuple, n = b->n;
-  size_t w = b->r->n_words;
   if (ref.kind == REF_NODE) {
-    from = b->ids + ref.i, w = b->r->n_tnode;
-    for (uint32_t m = 0; m < n; m++) to[m] = from[m * w];
+    eg_gather(b->ids + ref.i, b->r->n_tnode, to, b->n);
     return;
   }
   eg_src s = b->r->bare ? (eg_src){0, SLOT_SELF} : b->r->var[ref.i];
-  from += s.atom;
-  if (s.slot == SLOT_SELF)
-    for (uint32_t m = 0; m < n; m++) to[m] = from[m * w];
-  else
-    for (uint32_t m = 0; m < n; m++) to[m] = rec[from[m * w]].k[s.slot];
+  eg_gather(b->tuple + s.atom, b->r->n_words, to, b->n);
+  if (s.slot != SLOT_SELF) eg_gather_kids(b->g->rec, (uint32_t)s.slot, to, b->n);
 }
-
-static inline uint32_t canonical(tarn_egraph *g, uint32_t x) { return g->uf[x] & UF_ROOT ? x : eg_find_mut(g, x); }
 
 /* The kids of a right-side node and its key in each match. */
 static void make_keys(block *b, const eg_tnode *t, uint32_t head) {
@@ -71,19 +50,34 @@ static void make_keys(block *b, const eg_tnode *t, uint32_t head) {
     resolve(b, b->r->ref[t->ref + k], given);
     for (uint32_t m = 0; b->far && m < b->n; m++) EG_FETCH(&g->uf[given[m]]);
   }
-  for (uint32_t k = 0; k < t->n_ref; k++)
-    for (uint32_t m = 0; m < b->n; m++) b->canon[k][m] = canonical(g, b->given[k][m]);
-  for (uint32_t m = 0; m < b->n; m++) b->hash[m] = eg_hash2(head, b->canon[0][m], b->canon[1][m]);
+  for (uint32_t k = 0; k < t->n_ref; k++) eg_find_all(g, b->given[k], b->canon[k], b->n);
+  eg_hash_all(head, b->canon[0], b->canon[1], b->hash, b->n);
   if (!b->far) return;
   for (uint32_t m = 0; m < b->n; m++) eg_fetch_slot(g, b->hash[m]);
 }
 
-/* The nodes that the keys seem to name. */
-static void make_guesses(block *b) {
+/* The nodes that the keys seem to name; bits for the matches where there is none. */
+static uint32_t make_guesses(block *b) {
+  uint32_t none = 0;
   for (uint32_t m = 0; m < b->n; m++) {
-    b->guess[m] = eg_table_peek(b->g, b->hash[m]);
-    if (b->guess[m] != NONE) EG_FETCH(&b->g->rec[b->guess[m]]);
+    uint32_t is;
+    b->guess[m] = eg_table_peek(b->g, b->hash[m], &is);
+    none |= (uint32_t)!is << m;
   }
+  for (uint32_t m = 0; b->far && m < b->n; m++) EG_FETCH(&b->g->rec[b->guess[m]]);
+  return none;
+}
+
+/* Bits for the matches whose guess is wrong.  There is no branch for each: which ones are new is chance. */
+static uint32_t test_guesses(const block *b, uint32_t head) {
+  const eg_rec *rec = b->g->rec;
+  uint32_t wrong = 0;
+  for (uint32_t m = 0; m < b->n; m++) {
+    const eg_rec *r = &rec[b->guess[m]];
+    uint32_t other = (r->k[0] ^ b->canon[0][m]) | (r->k[1] ^ b->canon[1][m]) | ((r->head & HEAD_BITS) ^ head);
+    wrong |= (uint32_t)(other != 0) << m;
+  }
+  return wrong;
 }
 
 enum { NEAR = 1 << 15 }; /* a graph of so many ids is near the processor anyway */
@@ -128,10 +122,13 @@ static bool keep_spelling(block *b, uint32_t m, uint32_t id, uint32_t n) {
 static bool make_nodes(block *b, uint32_t t, uint32_t head) {
   tarn_egraph *g = b->g;
   const eg_head h = g->heads[head];
-  uint32_t step = b->r->n_tnode, *ids = b->ids + t, first = g->n_ids, next = first, m;
-  for (m = 0; m < b->n; m++) {
-    uint32_t slot, k0 = b->canon[0][m], k1 = b->canon[1][m], id = b->far ? b->guess[m] : NONE;
-    if (id == NONE || !eg_same2(g, id, head, k0, k1)) id = eg_probe2(g, b->hash[m], head, k0, k1, &slot);
+  uint32_t step = b->r->n_tnode, *ids = b->ids + t, first = g->n_ids, next = first;
+  uint32_t left = make_guesses(b);
+  left |= test_guesses(b, head);
+  for (uint32_t m = 0; m < b->n; m++) ids[m * step] = b->guess[m];
+  for (; left; left &= left - 1) {
+    uint32_t slot, m = eg_lowest(left), k0 = b->canon[0][m], k1 = b->canon[1][m];
+    uint32_t id = eg_probe2(g, b->hash[m], head, k0, k1, &slot);
     if (id == NONE) {
       b->guess[m] = 0;
       if (g->reasons && !keep_spelling(b, m, next, h.n)) break;
@@ -142,7 +139,7 @@ static bool make_nodes(block *b, uint32_t t, uint32_t head) {
     ids[m * step] = id;
   }
   eg_count_new(g, head, next - first);
-  return m == b->n;
+  return !left;
 }
 
 static bool make_block(block *b, uint32_t t, uint32_t head) {
@@ -150,7 +147,6 @@ static bool make_block(block *b, uint32_t t, uint32_t head) {
   make_keys(b, &b->r->tnode[t], head);
   if (g->n_analyses) return make_looked_at(b, t, head);
   if (!eg_reserve_nodes(g, b->n)) return g->mem.st != TARN_MEMORY && make_slowly(b, t, head);
-  if (b->far) make_guesses(b);
   return make_nodes(b, t, head);
 }
 
@@ -173,9 +169,9 @@ static bool join_match(block *b, uint32_t k, uint32_t m, uint32_t from, uint32_t
   tarn_egraph *g = b->g;
   const eg_rule *r = b->r;
   const uint32_t *tuple = b->tuple + (size_t)m * r->n_words, *made = b->ids + (size_t)m * r->n_tnode;
-  uint32_t at = canonical(g, from);
+  uint32_t at = eg_find_mut(g, from);
   if (at == to || !is_single(g, to))
-    return (g->reasons != TARN_EG_REASONS_ALL && at == canonical(g, to)) ||
+    return (g->reasons != TARN_EG_REASONS_ALL && at == eg_find_mut(g, to)) ||
            eg_join_ids(b->ap, b->rule, k, tuple, made, r->n_tnode, from, to) != EG_STOPPED;
   if (g->reasons && !eg_log_rule(b->ap, b->rule, k, tuple, made, r->n_tnode)) return false;
   join_single(g, at, to);
@@ -195,12 +191,20 @@ static bool join_block(block *b, uint32_t k) {
   if (b->far) {
     for (uint32_t m = 0; m < b->n; m++) EG_FETCH(&g->uf[from[m]]), EG_FETCH(&g->uf[to[m]]);
     for (uint32_t m = 0; m < b->n; m++) {
-      from[m] = g->reasons ? from[m] : canonical(g, from[m]);
+      from[m] = g->reasons ? from[m] : eg_find_mut(g, from[m]);
       EG_FETCH(&g->rec[from[m]]), EG_FETCH(&g->mask[from[m]]);
     }
   }
-  for (uint32_t m = 0; m < b->n; m++)
+  uint32_t at[EG_BLOCK], known[EG_BLOCK], apart = 0;
+  if (g->reasons == TARN_EG_REASONS_ALL) apart = UINT32_MAX >> (EG_BLOCK - b->n);
+  else {
+    eg_find_all(g, from, at, b->n), eg_find_all(g, to, known, b->n);
+    for (uint32_t m = 0; m < b->n; m++) apart |= (uint32_t)(at[m] != known[m]) << m;
+  }
+  for (; apart; apart &= apart - 1) {
+    uint32_t m = eg_lowest(apart);
     if (!b->dead[m] && !join_match(b, k, m, from[m], to[m])) return false;
+  }
   return true;
 }
 
@@ -208,7 +212,7 @@ static void fetch_nodes(const tarn_egraph *g, const uint32_t *tuple, size_t word
   for (size_t i = 0; i < words; i++) EG_FETCH(&g->rec[tuple[i]]);
 }
 
-bool eg_apply_block(eg_applier *ap, uint32_t rule, const uint32_t *tuple, uint32_t n, uint32_t ahead) {
+bool EG_APPLY_BLOCK(eg_applier *ap, uint32_t rule, const uint32_t *tuple, uint32_t n, uint32_t ahead) {
   const eg_rule *r = &ap->rs->rule[rule];
   block b;
   b.ap = ap, b.g = ap->g, b.r = r, b.rule = rule, b.n = n, b.tuple = tuple, b.ids = ap->block_ids.p;

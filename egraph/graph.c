@@ -1,5 +1,5 @@
 /* Nodes: interned heads, hash-consing, union-find lookups, iteration. */
-#include "egraph/table.h"
+#include "egraph/add.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -115,15 +115,8 @@ static bool heads_rehash(tarn_egraph *g) {
   return true;
 }
 
-/* The head if it was asked for lately, else NONE. */
-static inline uint32_t recent_head(const tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n) {
-  uint32_t i = op % (sizeof g->recent / sizeof *g->recent);
-  bool is = g->recent[i].op == op && g->recent[i].payload == payload && g->recent[i].n == n;
-  return is ? g->recent[i].head : NONE;
-}
-
 uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n) {
-  uint32_t known = recent_head(g, op, payload, n);
+  uint32_t known = eg_recent_head(g, op, payload, n);
   if (known != NONE) return known;
   if (!g->head_slots || (g->n_heads + 1) * 2 > g->head_mask)
     if (!heads_rehash(g)) return NONE;
@@ -141,6 +134,16 @@ uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t 
 
 /* ---- making one ---- */
 
+/* Whether the processor has what wide.c is compiled for. */
+static bool is_wide(void) {
+#if defined(EG_WIDE)
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
+}
+
 tarn_egraph *tarn_eg_new(const tarn_allocator *allocator, const tarn_eg_config *config) {
   eg_mem m;
   eg_mem_init(&m, allocator);
@@ -151,6 +154,7 @@ tarn_egraph *tarn_eg_new(const tarn_allocator *allocator, const tarn_eg_config *
   memset(g->recent, 0xFF, sizeof g->recent);
   g->now = 1;
   g->max_nodes = MAX_IDS;
+  g->wide = is_wide();
   g->cur_rule = TARN_EG_RULE_GIVEN;
   if (config) {
     g->reasons = config->reasons;
@@ -386,8 +390,7 @@ static uint32_t add_public(tarn_egraph *g, uint32_t op, uint32_t payload, const 
   return head == NONE ? NONE : eg_add_head(g, head, kids, n, exact);
 }
 
-/* A node of two kids that its first bucket does not know. */
-EG_APART static uint32_t add_unknown2(tarn_egraph *g, uint32_t head, uint32_t k0, uint32_t k1) {
+uint32_t eg_add_unknown2(tarn_egraph *g, uint32_t head, uint32_t k0, uint32_t k1) {
   const eg_table *t = &g->table;
   uint64_t h = eg_hash2(head, k0, k1);
   uint32_t bucket = EG_BUCKET * eg_slot_home(t, h), id = g->n_ids, kids[2] = {k0, k1};
@@ -400,26 +403,12 @@ EG_APART static uint32_t add_unknown2(tarn_egraph *g, uint32_t head, uint32_t k0
   return id;
 }
 
-EG_APART static uint32_t add_any(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
+uint32_t eg_add_any(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
   return add_public(g, op, payload, kids, n, false);
 }
 
-/* Short for the most common nodes: then several calls are under way in the processor while memory
- * is waited for. */
 uint32_t tarn_eg_add(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
-  uint32_t head = recent_head(g, op, payload, 2);
-  if (EG_RARE(n != 2 || head == NONE)) return add_any(g, op, payload, kids, n);
-  uint32_t k0 = kids[0], k1 = kids[1];
-  if (EG_RARE(k0 >= g->n_ids || k1 >= g->n_ids || !eg_is_root(g, k0) || !eg_is_root(g, k1)))
-    return add_any(g, op, payload, kids, n);
-  const eg_table *t = &g->table;
-  uint64_t h = eg_hash2(head, k0, k1);
-  const uint32_t *b = t->slots + (size_t)EG_BUCKET * eg_slot_home(t, h);
-  for (uint32_t like = eg_slots_like(b, ~t->ids, eg_slot_tag(t, h)); like; like &= like - 1) {
-    uint32_t s = b[eg_lowest(like)];
-    if (s < TOMB && eg_same2(g, s & t->ids, head, k0, k1)) return s & t->ids;
-  }
-  return add_unknown2(g, head, k0, k1);
+  return eg_add_short(g, op, payload, kids, n);
 }
 
 uint32_t tarn_eg_add_exact(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {

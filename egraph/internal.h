@@ -155,6 +155,7 @@ struct tarn_egraph {
   eg_vec queued;                             /* classes to repair */
   bool dirty;                                /* something to rebuild */
   bool making;                               /* inside make or join: no changes allowed */
+  bool wide;                                 /* the processor can do what wide.c holds */
 
   tarn_eg_analysis *analyses;
   uint32_t n_analyses;

@@ -41,7 +41,7 @@ typedef struct eg_searcher {
   eg_vec order;              /* changed nodes, by head */
   eg_vec head_at;            /* where each head's begin in order */
   eg_vec classes;            /* classes that hold changed nodes, with the ops of those: pairs */
-  eg_vec trig, trig_at;      /* per head of a parent: (rule, atom) pairs */
+  eg_vec trig, trig_at;      /* of search.c: triggers; per head of a parent, where they begin and which ops they are about */
   uint16_t wanted;           /* ops that some trigger is about */
   eg_vec possible;           /* per rule searched for */
   bool (*hurry)(void *user); /* true: give up (time is over); asked now and then */

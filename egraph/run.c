@@ -291,12 +291,16 @@ static bool apply_all(tarn_eg_runner *r, uint32_t rule, const eg_vec *v, eg_vec 
 static bool apply_blocks(tarn_eg_runner *r, uint32_t rule, const eg_vec *v) {
   rule_state *s = &r->rule[rule];
   uint32_t w = r->rs->rule[rule].n_words;
+  bool (*apply)(eg_applier *, uint32_t, const uint32_t *, uint32_t, uint32_t) = eg_apply_block;
+#if defined(EG_WIDE)
+  if (r->g->wide) apply = eg_apply_block_wide;
+#endif
   for (size_t left = v->n / w, at = 0, k = 0; left; k++) {
     if ((k & 15) == 15 && is_late(r)) return false;
     uint32_t n = left < EG_BLOCK ? (uint32_t)left : EG_BLOCK;
     left -= n;
     uint64_t refused = r->apply.refused;
-    if (!eg_apply_block(&r->apply, rule, v->p + at, n, left < EG_BLOCK ? (uint32_t)left : EG_BLOCK)) return false;
+    if (!apply(&r->apply, rule, v->p + at, n, left < EG_BLOCK ? (uint32_t)left : EG_BLOCK)) return false;
     at += (size_t)n * w;
     n -= (uint32_t)(r->apply.refused - refused);
     s->stats.applied += n, r->now->applied += n;
@@ -336,14 +340,26 @@ static bool settle(tarn_eg_runner *r, uint32_t rule, uint32_t stamp, uint32_t n_
     s->known_ok = false;
     eg_vec_free(m, &s->known);
   }
-  eg_vec_free(m, &s->found);
+  enum { KEPT = 1 << 13 }; /* words: less is soon asked for again */
+  if (s->found.cap > KEPT) eg_vec_free(m, &s->found);
+  s->found.n = 0;
   return true;
+}
+
+/* Nothing to apply. */
+static bool is_idle(const tarn_eg_runner *r, uint32_t rule) {
+  const rule_state *s = &r->rule[rule];
+  return !s->found.n && !s->held.n;
 }
 
 static bool apply_rules(tarn_eg_runner *r, const uint32_t *active, uint32_t n, uint32_t stamp, uint32_t n_ids) {
   for (uint32_t i = 0; i < n; i++) {
     rule_state *s = &r->rule[active[i]];
     if (s->skipped) continue;
+    if (is_idle(r, active[i])) {
+      settle(r, active[i], stamp, n_ids);
+      continue;
+    }
     double t = seconds(r);
     uint64_t before = r->apply.unions, refused = r->apply.refused;
     bool ok = eg_is_bulk(&r->apply, active[i]) ? apply_blocks(r, active[i], &s->found)

@@ -243,13 +243,28 @@ static bool index_classes(eg_searcher *s) {
   return ok;
 }
 
-/* For each head: the (rule, atom) pairs where a node of that head may be the parent of the atom. */
+/* A rule's inner atom, as a use of a class that holds changed nodes is asked about it. */
+typedef struct trigger {
+  uint32_t rule, atom; /* the rule's place among those searched for */
+  uint32_t ops;        /* of the atom's test */
+  uint32_t slot;       /* of the use; NONE: any */
+} trigger;
+enum { TRIGGER_WORDS = sizeof(trigger) / sizeof(uint32_t) };
+
+static trigger trigger_of(const eg_searcher *s, const eg_rule *r, uint32_t i, uint32_t a) {
+  int32_t slot = r->atom[a].slot;
+  return (trigger){i, a, s->rs->test[r->atom[a].test].ops, slot >= 0 && slot < SLOT_ELEM ? (uint32_t)slot : NONE};
+}
+
+/* For each head: the triggers of atoms whose parent a node of that head may be, and the ops that they are about. */
 static bool index_triggers(eg_searcher *s, const uint32_t *rules, const eg_sink *sinks, uint32_t n, uint16_t *ops) {
   eg_mem *m = s->mem;
   s->trig.n = s->trig_at.n = 0;
   *ops = 0;
   for (uint32_t h = 0; h <= s->ok_heads; h++) {
-    if (!eg_push(m, &s->trig_at, (uint32_t)s->trig.n)) return false;
+    uint32_t about = 0;
+    size_t at = s->trig_at.n;
+    if (!eg_push(m, &s->trig_at, (uint32_t)s->trig.n) || !eg_push(m, &s->trig_at, 0)) return false;
     if (h == s->ok_heads || !s->g->heads[h].live) continue;
     for (uint32_t i = 0; i < n; i++) {
       const eg_rule *r = &s->rs->rule[rules[i]];
@@ -257,27 +272,45 @@ static bool index_triggers(eg_searcher *s, const uint32_t *rules, const eg_sink 
       for (uint32_t a = 0; a < r->n_atoms; a++) {
         uint32_t up = r->atom[a].parent;
         if (up == NONE || !s->ok[r->atom[up].test * s->ok_stride + h]) continue;
-        *ops |= s->rs->test[r->atom[a].test].ops;
-        if (!eg_push(m, &s->trig, i) || !eg_push(m, &s->trig, a)) return false;
+        trigger t = trigger_of(s, r, i, a);
+        about |= t.ops;
+        if (!eg_vec_reserve(m, &s->trig, TRIGGER_WORDS)) return false;
+        memcpy(s->trig.p + s->trig.n, &t, sizeof t);
+        s->trig.n += TRIGGER_WORDS;
       }
     }
+    s->trig_at.p[at + 1] = about;
+    *ops |= (uint16_t)about;
   }
   return true;
 }
 
-static bool pull_trigger(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, const uint32_t *trig, uint32_t cls,
-                         uint16_t ops, uint32_t e, uint32_t owner) {
-  eg_sink *sink = &sinks[trig[0]];
-  const eg_rule *r = &s->rs->rule[rules[trig[0]]];
-  uint32_t atom = trig[1];
-  if (sink->full || !(ops & s->rs->test[r->atom[atom].test].ops)) return true;
-  int32_t slot = r->atom[atom].slot;
-  if (slot >= 0 && slot < SLOT_ELEM && eg_use_slot(s->g, e, owner) != (uint32_t)slot) return true;
-  start_rule(s, r, sink, r->atom[atom].block);
-  set_modes(s, r, atom);
+static bool pull_trigger(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, const trigger *t, uint32_t cls, uint32_t e,
+                         uint32_t owner) {
+  eg_sink *sink = &sinks[t->rule];
+  const eg_rule *r = &s->rs->rule[rules[t->rule]];
+  if (sink->full) return true;
+  start_rule(s, r, sink, r->atom[t->atom].block);
+  set_modes(s, r, t->atom);
   s->require = cls;
-  climb_one(s, atom, cls, e, owner);
+  climb_one(s, t->atom, cls, e, owner);
   return !s->gave_up;
+}
+
+/* A use of a class, by a node that is old itself. */
+static inline bool pull_triggers(eg_searcher *s, const eg_search_job *j, eg_sink *sinks, uint32_t cls, uint32_t ops, uint32_t e,
+                                 uint32_t owner) {
+  uint32_t h = s->g->rec[owner].head & HEAD_BITS;
+  const uint32_t *at = s->trig_at.p + 2 * (size_t)h;
+  if (!(ops & at[1])) return true;
+  uint32_t slot = eg_use_slot(s->g, e, owner);
+  for (uint32_t k = at[0]; k < at[2]; k += TRIGGER_WORDS) {
+    trigger t;
+    memcpy(&t, s->trig.p + k, sizeof t);
+    if (!(ops & t.ops) || (t.slot != slot && t.slot != NONE)) continue;
+    if (!pull_trigger(s, j->rules, sinks, &t, cls, e, owner)) return false;
+  }
+  return true;
 }
 
 /* Matches whose first changed atom is not a root. */
@@ -290,10 +323,7 @@ static bool search_inner(eg_searcher *s, const eg_search_job *j, eg_sink *sinks,
     for (uint32_t e = eg_use_head(g, cls); e != USE_END; e = *eg_use_next(g, e)) {
       uint32_t owner = eg_use_owner(g, e);
       uint16_t st = g->stamp[owner];
-      if (!st || st > s->since) continue;
-      uint32_t h = g->rec[owner].head & HEAD_BITS;
-      for (uint32_t k = s->trig_at.p[h]; k < s->trig_at.p[h + 1]; k += 2)
-        if (!pull_trigger(s, j->rules, sinks, s->trig.p + k, cls, ops, e, owner)) return false;
+      if (st && st <= s->since && !pull_triggers(s, j, sinks, cls, ops, e, owner)) return false;
     }
   }
   return true;

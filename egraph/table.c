@@ -92,14 +92,19 @@ static void fill(tarn_egraph *g) {
   }
 }
 
-/* The slots of a bucket into two that are empty. */
+/* The slots of a bucket into two that are empty; where each goes is chance, so that there is no branch for it. */
 static void deal(eg_table *t, const uint32_t *from, uint32_t *to, uint32_t ids) {
-  uint32_t *half[2] = {to, to + EG_BUCKET};
+  uint32_t keep = ~t->ids | ids, n[2] = {0, 0};
+  uint32_t low[EG_BUCKET + 1], high[EG_BUCKET + 1];
+  memset(low, 0xFF, sizeof low), memset(high, 0xFF, sizeof high);
   for (uint32_t j = 0; j < EG_BUCKET; j++) {
-    uint32_t s = from[j];
-    if (s < TOMB) *half[s >> t->shift & 1]++ = (s & ~t->ids) | (s & ids);
+    uint32_t s = from[j], is = s < TOMB, up = s >> t->shift & is;
+    low[n[0]] = high[n[1]] = s & keep;
+    n[1] += up, n[0] += is - up;
   }
-  t->used += (uint32_t)(half[0] - to) + (uint32_t)(half[1] - to) - EG_BUCKET;
+  low[n[0]] = high[n[1]] = NONE;
+  memcpy(to, low, EG_BUCKET * sizeof *to), memcpy(to + EG_BUCKET, high, EG_BUCKET * sizeof *to);
+  t->used += n[0] + n[1];
 }
 
 /* From a table of half the size, whose slots know to which half they go. Behind a full bucket, and where another has run
@@ -140,6 +145,8 @@ static unsigned bits_for(uint64_t n) {
   return b;
 }
 
+static uint64_t room_of(uint64_t buckets) { return buckets * EG_BUCKET * 3 / 4; }
+
 static bool new_buckets(eg_mem *m, eg_table *t, uint64_t n) {
   enum { LINE = 64 };
   t->bytes = (size_t)n * EG_BUCKET * sizeof *t->slots + LINE;
@@ -147,7 +154,7 @@ static bool new_buckets(eg_mem *m, eg_table *t, uint64_t n) {
   t->slots = (uint32_t *)(((uintptr_t)t->block + LINE - 1) & ~(uintptr_t)(LINE - 1));
   memset(t->slots, 0xFF, t->bytes - LINE);
   t->mask = (uint32_t)n - 1;
-  t->room = (uint32_t)(n * EG_BUCKET * 3 / 4);
+  t->room = (uint32_t)room_of(n);
   t->used = t->live = 0;
   return true;
 }
@@ -156,16 +163,18 @@ bool eg_table_grow(tarn_egraph *g, uint32_t extra) {
   enum { FEWEST = 4, BITS = 8, MOST = 29 };
   eg_table *t = &g->table, old = *t;
   uint64_t had = old.slots ? old.mask + (uint64_t)1 : 0, want = had ? had : FEWEST;
-  unsigned id_bits = bits_for((uint64_t)g->n_ids + extra + 3);
+  bool wide = had && (uint64_t)old.used + extra <= old.room;
+  uint64_t percent = g->mem.urgent ? 74 : 55;
+  while (!wide && ((uint64_t)old.live + extra) * 100 > want * EG_BUCKET * percent) want *= 2;
+  /* ids until the next time, so that it is seldom for them alone that the slots are written anew */
+  unsigned id_bits = bits_for((uint64_t)g->n_ids + extra + 3 + (wide ? 0 : room_of(want) - old.live));
   if (id_bits > MOST) id_bits = MOST;
   uint32_t ids = (1u << id_bits) - 1;
   if (ids < old.ids) ids = old.ids;
-  if (had && (uint64_t)old.used + extra <= old.room) {
+  if (wide) {
     widen(t, ids);
     return true;
   }
-  uint64_t percent = g->mem.urgent ? 74 : 55;
-  while (((uint64_t)old.live + extra) * 100 > want * EG_BUCKET * percent) want *= 2;
   eg_table next = {.shift = 32, .ids = ids};
   if (!new_buckets(&g->mem, &next, want)) return false;
   bool bit = want == 2 * had && ids >> (old.shift - 1 - BITS) == 0; /* and enough of them left to tell nodes apart */

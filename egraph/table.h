@@ -12,7 +12,7 @@
 #include "egraph/internal.h"
 
 #if defined(__SSE2__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 enum { EG_BUCKET = 16, TOMB = 0xFFFFFFFEu };
@@ -20,17 +20,17 @@ enum { EG_BUCKET = 16, TOMB = 0xFFFFFFFEu };
 /* Kids that a node does not have count as 0. (They are multiplied apart: put side by side, both
  * would be read at once where the caller has only just written them one by one, and the processor
  * would wait for that.) */
-static inline uint64_t eg_hash_end(uint64_t x) {
-  x *= 0xD6E8FEB86659FD93u;
-  x ^= x >> 32;
-  return x * 0x9E3779B97F4A7C15u;
-}
+#define EG_HASH_0   0xC2B2AE3D27D4EB4Fu
+#define EG_HASH_1   0x165667B19E3779F9u
+#define EG_HASH_END 0xD6E8FEB86659FD93u
+static inline uint64_t eg_hash_end(uint64_t x) { return (x ^ x >> 32) * EG_HASH_END; }
+static inline uint64_t eg_hash_head(uint32_t head) { return head * 0x9E3779B97F4A7C15u; }
 static inline uint64_t eg_hash2(uint32_t head, uint32_t k0, uint32_t k1) {
-  return eg_hash_end(head * 0x9E3779B97F4A7C15u + k0 * 0xC2B2AE3D27D4EB4Fu + k1 * 0x165667B19E3779F9u);
+  return eg_hash_end(eg_hash_head(head) + k0 * EG_HASH_0 + k1 * EG_HASH_1);
 }
 static inline uint64_t eg_hash_node(uint32_t head, const uint32_t *kids, uint32_t n) {
   if (n <= 2) return eg_hash2(head, n > 0 ? kids[0] : 0, n > 1 ? kids[1] : 0);
-  uint64_t x = head * 0x9E3779B97F4A7C15u;
+  uint64_t x = eg_hash_head(head);
   for (uint32_t i = 0; i < n; i++) x = (x ^ (x >> 29) ^ kids[i]) * 0xBF58476D1CE4E5B9u;
   return eg_hash_end(x);
 }
@@ -43,7 +43,10 @@ static inline void eg_fetch_slot(const tarn_egraph *g, uint64_t h) {
 
 /* Bits for the slots of a bucket that are want where mask has ones. */
 static inline uint32_t eg_slots_like(const uint32_t *b, uint32_t mask, uint32_t want) {
-#if defined(__SSE2__)
+#if defined(__AVX512F__)
+  __m512i x = _mm512_and_si512(_mm512_load_si512(b), _mm512_set1_epi32((int)mask));
+  return _mm512_cmpeq_epi32_mask(x, _mm512_set1_epi32((int)want));
+#elif defined(__SSE2__)
   const __m128i *x = (const __m128i *)(const void *)b, m = _mm_set1_epi32((int)mask), w = _mm_set1_epi32((int)want);
   __m128i r0 = _mm_cmpeq_epi32(_mm_and_si128(x[0], m), w), r1 = _mm_cmpeq_epi32(_mm_and_si128(x[1], m), w);
   __m128i r2 = _mm_cmpeq_epi32(_mm_and_si128(x[2], m), w), r3 = _mm_cmpeq_epi32(_mm_and_si128(x[3], m), w);
@@ -89,14 +92,13 @@ static inline uint32_t eg_probe2(const tarn_egraph *g, uint64_t h, uint32_t head
   }
 }
 
-/* A node that may have the key, or NONE: none has that the first bucket could tell. */
-static inline uint32_t eg_table_peek(const tarn_egraph *g, uint64_t h) {
+/* A node that may have the key, found without a branch; *is: whether there was any in the first bucket. */
+static inline uint32_t eg_table_peek(const tarn_egraph *g, uint64_t h, uint32_t *is) {
   const eg_table *t = &g->table;
-  uint32_t ids = t->ids;
   const uint32_t *b = t->slots + (size_t)EG_BUCKET * eg_slot_home(t, h);
-  uint32_t like = eg_slots_like(b, ~ids, eg_slot_tag(t, h));
-  uint32_t s = like ? b[eg_lowest(like)] : NONE;
-  return s < TOMB ? s & ids : NONE;
+  uint32_t like = eg_slots_like(b, ~t->ids, eg_slot_tag(t, h)), s = b[eg_lowest(like | 1u << (EG_BUCKET - 1))];
+  *is = like != 0 && s < TOMB;
+  return *is ? s & t->ids : 0;
 }
 
 /* ---- putting a node in ----

@@ -1,11 +1,10 @@
 /* Growth of known workloads: e-nodes, e-classes and matches after each iteration, as egg and egglog report them.  With
  * --all also those that take longer. */
+#include "egraph/internal.h"
 #include "tests/egraph_lambda.h"
 #include "tests/egraph_math.h"
 
 #include <check.h>
-
-#define NONE TARN_NONE
 
 typedef struct row { /* after iteration it: matches at its start, e-nodes, e-classes; NONE: not known */
   uint32_t it, m, n, c;
@@ -339,6 +338,39 @@ START_TEST(grows) {
 }
 END_TEST
 
+/* Every id is the same on a processor without wide vectors, with and without reasons. */
+static uint64_t fingerprint(const workload *w, bool wide, tarn_eg_reasons reasons) {
+  tarn_eg_config config = {reasons, 0, 0};
+  uint64_t f = 0;
+  ck_assert(lab_open(&L, &config));
+  if (w->start == ASSOC) lab_load_assoc(&L, (int)w->which);
+  else lab_load_pure(&L);
+  L.g->wide &= wide;
+  tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
+  tarn_eg_run_config c = {.scheduler = w->scheduler, .max_iterations = 9};
+  tarn_eg_run(r, &c);
+  ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
+  for (uint32_t i = 0; i < tarn_eg_id_count(L.g); i++) {
+    tarn_eg_node n = tarn_eg_node_at(L.g, i);
+    f = tarn_hash_mix(f, n.op), f = tarn_hash_mix(f, tarn_eg_find(L.g, i));
+    for (uint32_t k = 0; k < n.n; k++) f = tarn_hash_mix(f, n.kids[k]);
+  }
+  f = tarn_hash_mix(f, L.g->log.n);
+  tarn_eg_runner_free(r);
+  lab_close(&L);
+  return f;
+}
+
+START_TEST(same_on_any_processor) {
+  static const tarn_eg_reasons kinds[] = {TARN_EG_REASONS_NONE, TARN_EG_REASONS_FIRST, TARN_EG_REASONS_ALL};
+  for (uint32_t i = 0; i < WORKLOADS; i++) {
+    const workload *w = &workloads[i];
+    if (w->slow || (w->start != ASSOC && w->start != PURE)) continue;
+    for (int k = 0; k < 3; k++) ck_assert_uint_eq(fingerprint(w, true, kinds[k]), fingerprint(w, false, kinds[k]));
+  }
+}
+END_TEST
+
 /* All sums of n distinct leaves: a class for each set of them but none, an e-node for each pair of disjoint ones. */
 START_TEST(agrees_with_formula) {
   for (int n = 2; n <= (all ? 11 : 9); n++) {
@@ -422,6 +454,7 @@ int main(int argc, char **argv) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, grows, 0, WORKLOADS);
   tcase_add_test(t, agrees_with_formula);
+  tcase_add_test(t, same_on_any_processor);
   tcase_add_loop_test(t, reduces, 0, PROGRAMS);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
