@@ -71,27 +71,33 @@ static const char *kernel_name(build *b, const kcand *c) {
     if (!isalnum((unsigned char)*p)) *p = '_';
   return s;
 }
-/* A constant operand blocked by the register tile of the schedule: the loop over the tile then walks it in order. */
+/* The dim of a layout that dim d of the iteration space walks; its number of dims when there is none. */
+static uint32_t axis_of(tarn_lang *L, const tarn_layout *l, const tarn_imap *m, uint32_t d) {
+  int64_t step = tarn_ix_coef(L, m->e[0], d);
+  for (uint32_t a = 0; a < l->n; a++)
+    if (l->dim[a] == m->dim[d] && l->stride[a] == step && step) return a;
+  return l->n;
+}
+/* Constant operands blocked by the register tile of the schedule: the loop over the tile then walks them in order. */
 static void block_constants(build *b, kcand *c, const tarn_ksig *sig, const tarn_schedule *s) {
   const tarn_nest *n = tarn_nest_get(b->k->L, sig->nest);
-  if (n->nstage != 1 || sig->nin != c->nchild) return;
-  uint32_t vdim;
-  int64_t tile = tarn_schedule_tile(&s->stage[0], &vdim);
-  const tarn_func *f = tarn_fn_get(b->k->L, n->stage[0].fn);
-  if (vdim >= n->stage[0].nown || tile < 2) return;
-  for (uint32_t j = 0; j < f->nops; j++) {
-    uint32_t src = n->stage[0].read[j].src;
-    if (n->stage[0].read[j].stage || c->child[src] != TARN_NONE) continue;
-    const tarn_imap *m = tarn_imap_get(b->k->L, n->stage[0].read[j].map);
+  if (n->nstage != 1 || n->depth || sig->nin != c->nchild) return;
+  const tarn_stage *st = &n->stage[0];
+  const tarn_func *f = tarn_fn_get(b->k->L, st->fn);
+  tarn_blocks cut = tarn_schedule_blocks(&s->stage[0], st->nown, st->own);
+  for (uint32_t j = 0; j < f->nops && cut.lane != TARN_NONE; j++) {
+    uint32_t src = st->read[j].src;
+    if (st->read[j].stage || c->child[src] != TARN_NONE) continue;
+    const tarn_imap *m = tarn_imap_get(b->k->L, st->read[j].map);
+    bool lane = tarn_ix_dims(b->k->L, m->e[0]) >> cut.lane & 1;
+    int64_t tile = lane ? cut.lane_tile : cut.row_tile;
     tarn_layout *l = &c->in[src];
-    uint32_t last = l->n - 1u;
-    if (l->n < 2 || tarn_ix_coef(b->k->L, m->e[0], vdim) != 1 || l->stride[last] != 1 || l->dim[last] <= tile ||
-        l->dim[last] % tile || l->dim[last] != n->stage[0].own[vdim])
-      continue;
-    uint8_t order[TARN_MAX_DIMS];
-    order[0] = (uint8_t)last;
-    for (uint32_t d = 0; d < last; d++) order[d + 1] = (uint8_t)d;
-    *l = tarn_layout_ordered(l->n, l->dim, order, (uint8_t)last, tile);
+    uint32_t axis = tile ? axis_of(b->k->L, l, m, lane ? cut.lane : cut.row) : l->n;
+    if (axis == l->n || l->n < 2) continue;
+    uint8_t order[TARN_MAX_DIMS] = {(uint8_t)axis};
+    for (uint32_t d = 0, i = 1; d < l->n; d++)
+      if (d != axis) order[i++] = (uint8_t)d;
+    *l = tarn_layout_ordered(l->n, l->dim, order, (uint8_t)axis, tile);
   }
 }
 

@@ -10,39 +10,69 @@ int64_t tarn_schedule_tile(const tarn_stage_sched *s, uint32_t *vdim) {
     if (s->level[i].dim == *vdim) return s->level[i].step;
   return 0;
 }
+/* Are tiles of so many cut out of a dim, by every level that is not inside of them? The last tile may be ragged. */
+static bool cuts(const tarn_stage_sched *s, uint32_t d, int64_t extent, int64_t tile) {
+  if (tile < 2 || extent <= tile) return false;
+  for (uint32_t i = 0; i < s->nlevel; i++)
+    if (s->level[i].dim == d && s->level[i].step > tile && s->level[i].step % tile) return false;
+  return true;
+}
+tarn_blocks tarn_schedule_blocks(const tarn_stage_sched *s, uint32_t nown, const int64_t *own) {
+  tarn_blocks b = {TARN_NONE, TARN_NONE, 0, 0};
+  int64_t left[TARN_MAX_DIMS];
+  uint32_t lane, first = nown;
+  int64_t tile = tarn_schedule_tile(s, &lane);
+  if (lane >= nown) return b;
+  b.lane = lane, b.lane_tile = cuts(s, lane, own[lane], tile) ? tile : 0;
+  memcpy(left, own, nown * sizeof *left);
+  for (uint32_t i = 0; i < s->nlevel; i++) { /* the unrolled dim of most rows */
+    const tarn_level *l = &s->level[i];
+    if (l->dim >= nown) continue;
+    if (l->kind == TARN_UNROLL && l->dim != lane && left[l->dim] > b.row_tile) first = l->dim, b.row_tile = left[l->dim];
+    if (l->step < left[l->dim]) left[l->dim] = l->step;
+  }
+  if (first < nown && cuts(s, first, own[first], b.row_tile)) b.row = first;
+  else b.row_tile = 0;
+  return b;
+}
 
-/* The flat address as (what else it depends on, lane dim), laid out in blocks of the lane dim. */
-static bool block_operand(tarn_lang *L, tarn_ksig *k, tarn_read *r, uint32_t v, int64_t tile) {
+/* The flat address as (what is coarser, dim d, what is finer), laid out in blocks of d that are walked innermost. */
+static bool block_operand(tarn_lang *L, tarn_ksig *k, tarn_read *r, uint32_t d, int64_t tile) {
   tarn_imap m = *tarn_imap_get(L, r->map);
   tarn_layout *l = &k->in[r->src];
-  int64_t wide = m.dim[v];
-  if (m.nin != 1 || l->block || l->n != 1 || l->stride[0] != 1 || tarn_ix_coef(L, m.e[0], v) != 1 || m.in[0] % wide ||
-      !tarn_ix_affine(L, m.e[0]) || tarn_ix_get(L, m.e[0])->c % wide)
-    return false;
-  uint32_t rest = tarn_ix_const(L, tarn_ix_get(L, m.e[0])->c / wide);
-  for (uint32_t d = 0; d < m.n; d++) {
-    int64_t c = tarn_ix_coef(L, m.e[0], d);
-    if (d == v || !c) continue;
-    if (c % wide) return false;
-    rest = tarn_ix_add(L, rest, tarn_ix_scale(L, tarn_ix_var(L, d, m.dim), c / wide, m.dim), m.dim);
+  if (m.nin != 1 || l->block || l->n != 1 || l->stride[0] != 1 || !tarn_ix_affine(L, m.e[0])) return false;
+  int64_t step = tarn_ix_coef(L, m.e[0], d), span = m.dim[d] * step, c = tarn_ix_get(L, m.e[0])->c, reach = 0;
+  if (step < 1 || m.in[0] % span || c % span) return false;
+  uint32_t coarse = tarn_ix_const(L, c / span), fine = tarn_ix_const(L, 0);
+  for (uint32_t e = 0; e < m.n; e++) {
+    int64_t by = tarn_ix_coef(L, m.e[0], e);
+    if (e == d || !by) continue;
+    uint32_t var = tarn_ix_var(L, e, m.dim);
+    if (by % span == 0) coarse = tarn_ix_add(L, coarse, tarn_ix_scale(L, var, by / span, m.dim), m.dim);
+    else fine = tarn_ix_add(L, fine, tarn_ix_scale(L, var, by, m.dim), m.dim), reach += by > 0 ? by * (m.dim[e] - 1) : step;
   }
-  int64_t dim[2] = {m.in[0] / wide, wide};
-  m.nin = 2, m.in[0] = dim[0], m.in[1] = dim[1], m.e[0] = rest, m.e[1] = tarn_ix_var(L, v, m.dim);
-  *l = tarn_layout_ordered(2, dim, (uint8_t[]){1, 0}, 1, tile);
+  if (reach >= step) return false;
+  const int64_t dim[3] = {m.in[0] / span, m.dim[d], step};
+  m.nin = 3, memcpy(m.in, dim, sizeof dim), m.e[0] = coarse, m.e[1] = tarn_ix_var(L, d, m.dim), m.e[2] = fine;
+  *l = tarn_layout_ordered(3, dim, (uint8_t[]){1, 0, 2}, 1, tile);
   r->map = tarn_map_intern_derived(L, &m);
   return true;
 }
 
-/* The same loops after dim v has become (v / tile, v mod tile). */
-static const tarn_schedule *split_schedule(tarn_ctx *cx, const tarn_schedule *s, uint32_t v, int64_t tile) {
-  tarn_schedule *t = tarn_copy(cx, s, sizeof *s);
-  t->stage = tarn_copy(cx, s->stage, sizeof *s->stage);
-  for (uint32_t i = 0; i < t->stage->nlevel; i++) {
-    tarn_level *l = &t->stage->level[i];
-    if (l->dim > v || (l->dim == v && l->step < tile)) l->dim++;
-    else if (l->dim == v) l->step /= tile;
+/* The same loops after dim d has become (d / tile, d mod tile). */
+static void split_schedule(tarn_stage_sched *s, uint32_t d, int64_t tile) {
+  for (uint32_t i = 0; i < s->nlevel; i++) {
+    tarn_level *l = &s->level[i];
+    if (l->dim > d || (l->dim == d && l->step < tile)) l->dim++;
+    else if (l->dim == d) l->step /= tile;
   }
-  return t;
+}
+
+static bool touches(tarn_lang *L, const tarn_read *r, uint32_t d) {
+  const tarn_imap *m = tarn_imap_get(L, r->map);
+  uint32_t mask = 0;
+  for (uint32_t a = 0; a < m->nin; a++) mask |= tarn_ix_dims(L, m->e[a]);
+  return mask >> d & 1;
 }
 
 bool tarn_ksig_block(tarn_lang *L, tarn_ksig *k, const tarn_schedule **s) {
@@ -50,26 +80,38 @@ bool tarn_ksig_block(tarn_lang *L, tarn_ksig *k, const tarn_schedule **s) {
   tarn_nest n = *tarn_nest_get(L, k->nest);
   if (n.nstage != 1 || n.depth) return false;
   tarn_stage st = n.stage[0];
-  uint32_t v;
-  int64_t tile = tarn_schedule_tile(&(*s)->stage[0], &v);
-  if (v >= st.nown || tile < 2 || st.own[v] <= tile || st.own[v] % tile) return false;
+  tarn_blocks cut = tarn_schedule_blocks(&(*s)->stage[0], st.nown, st.own);
   const tarn_func f = *tarn_fn_get(L, st.fn);
   tarn_read *r = tarn_copy(cx, st.read, ((size_t)f.nops + f.nepi) * sizeof *r);
   tarn_ksig b = *k;
-  bool any = false;
-  for (uint32_t j = 0; j < f.nops; j++)
-    if (!r[j].stage && k->in_const[r[j].src]) any |= block_operand(L, &b, &r[j], v, tile);
-  if (!any) return false;
+  bool by_lane = false, by_row = false;
+  for (uint32_t j = 0; j < f.nops && cut.lane != TARN_NONE; j++) {
+    if (r[j].stage || !k->in_const[r[j].src]) continue;
+    if (touches(L, &r[j], cut.lane)) by_lane |= cut.lane_tile && block_operand(L, &b, &r[j], cut.lane, cut.lane_tile);
+    else by_row |= cut.row_tile && block_operand(L, &b, &r[j], cut.row, cut.row_tile);
+  }
+  if (!by_lane && !by_row) return false;
   st.read = r, n.stage = &st;
   b.nest = tarn_nest_intern(L, &n);
   tarn_ksig_canonical(L, &b);
   const tarn_stage *after = tarn_nest_get(L, b.nest)->stage;
-  bool same =
-      after->nown == st.nown + 1 && after->nred == st.nred && after->own[v] == st.own[v] / tile && after->own[v + 1] == tile;
-  for (uint32_t d = 0; d < st.nown && same; d++)
-    if (d != v) same = after->own[d + (d > v)] == st.own[d];
+  if (!by_lane || st.own[cut.lane] % cut.lane_tile) cut.lane_tile = 0; /* what is cut evenly has become two dims */
+  if (!by_row || st.own[cut.row] % cut.row_tile) cut.row_tile = 0;
+  uint32_t at = 0;
+  bool same = after->nown == st.nown + (cut.lane_tile > 0) + (cut.row_tile > 0) && after->nred == st.nred;
+  for (uint32_t d = 0; d < st.nown && same; d++, at++) {
+    int64_t tile = d == cut.lane ? cut.lane_tile : d == cut.row ? cut.row_tile : 0;
+    same = tile ? after->own[at] == st.own[d] / tile && after->own[at + 1] == tile : after->own[at] == st.own[d];
+    at += tile != 0;
+  }
   for (uint32_t d = 0; d < st.nred && same; d++) same = after->red[d] == st.red[d];
   if (!same) return false; /* sorted or merged otherwise: the loops cannot be carried over by number */
-  *k = b, *s = split_schedule(cx, *s, v, tile);
+  tarn_schedule *t = tarn_copy(cx, *s, sizeof *t);
+  t->stage = tarn_copy(cx, (*s)->stage, sizeof *t->stage);
+  for (uint32_t d = st.nown; d-- > 0;) { /* later dims first: their numbers move */
+    if (d == cut.lane && cut.lane_tile) split_schedule(t->stage, d, cut.lane_tile);
+    if (d == cut.row && cut.row_tile) split_schedule(t->stage, d, cut.row_tile);
+  }
+  *k = b, *s = t;
   return true;
 }

@@ -10,13 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Fitted to measured schedules (docs/measuring.md). */
+#define CHAIN       1.15 /* accumulators' latency is hidden when there are so many times as many as it asks for */
+#define PORTS       0.1  /* share of the lesser of arithmetic and loads that does not overlap the greater */
+#define MOST_CHAINS 16   /* as lower/ keeps apart */
+#define WAYS        10   /* lines that a set holds before an access drives out its own: of 12 ways or so, others want some */
+#define OVERLAP     10   /* transfers on their way at once, each of one piece of memory */
+#define MISSES      0.2  /* share of the lesser of computing and each level's transfers that does not overlap the greatest */
+
 static double mind(double a, double b) { return a < b ? a : b; }
 static double maxd(double a, double b) { return a > b ? a : b; }
 static int64_t maxi(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Constants are laid out as the loops walk them: what is touched lies together. */
+/* Packed constants lie as the loops walk them: what is touched lies together. */
 static double packed(const acc_model *a, uint32_t n, const int64_t *span) {
   double elems = 1;
   for (uint32_t d = 0; d < n; d++)
@@ -24,8 +32,8 @@ static double packed(const acc_model *a, uint32_t n, const int64_t *span) {
   return elems;
 }
 /* *piece: bytes that lie together. */
-static double footprint(const acc_model *a, uint32_t n, const int64_t *span, double line, double *piece) {
-  if (a->constant && !a->irregular) return *piece = maxd(packed(a, n, span) * a->bytes, line);
+static double footprint(const acc_model *a, bool dense, uint32_t n, const int64_t *span, double line, double *piece) {
+  if (dense) return *piece = maxd(packed(a, n, span) * a->bytes, line);
   /* dims by rising step: a step inside what is already covered widens it, one beyond it repeats it */
   uint8_t by[TARN_MAX_DIMS];
   uint32_t k = 0;
@@ -48,7 +56,7 @@ static double footprint(const acc_model *a, uint32_t n, const int64_t *span, dou
 }
 double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line) {
   double piece;
-  return footprint(a, n, span, line, &piece);
+  return footprint(a, a->constant && !a->irregular, n, span, line, &piece);
 }
 
 double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads) {
@@ -88,21 +96,19 @@ static double fresh(const acc_model *a, const stage_model *m, const tile *t, uin
   }
   return size;
 }
-/* What that takes of a cache: lines at a step that is a multiple of one way's sets all want the same few sets. */
-static double occupied(const acc_model *a, uint32_t n, const int64_t *span, const tarn_hw_memory *mem) {
-  double line = maxd(1, mem->line), bytes = loop_footprint(a, n, span, line), sets = 1;
+/* Lines at a step that is a multiple of one way's sets all want the same few sets: how many one set is asked to hold. */
+static double deep(const acc_model *a, uint32_t n, const int64_t *span, double bytes, const tarn_hw_memory *mem) {
+  double line = maxd(1, mem->line), sets = 1, run = line;
   int64_t way = 1;
-  if (a->constant || mem->managed) return bytes;
+  if (mem->managed) return 0;
   while (way * 24 <= mem->capacity) way *= 2; /* 12 ways or so */
-  double run = line;
   for (uint32_t d = 0; d < n; d++) {
     int64_t c = llabs(a->coef[d]) * (int64_t)a->bytes;
     if (!(a->touched >> d & 1) || span[d] <= 1 || !c) continue;
     if ((double)c <= line) run += (double)(c * (span[d] - 1));
     else sets *= (double)mini(span[d], maxi(1, way / maxi(1, c & -c)));
   }
-  double deep = bytes / mind((double)way, sets * run); /* lines that want the same set */
-  return deep > 2 ? maxd(bytes, deep * (double)way) : bytes;
+  return bytes / mind((double)way, sets * run);
 }
 
 /* Load operations of one access for one point of the loops outside the tile. */
@@ -140,13 +146,15 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   for (uint32_t i = 0; i < hw->nintrin; i++)
     if (hw->intrin[i].op[0].dtype == TARN_F32) rate = hw->intrin[i].throughput, latency = hw->intrin[i].latency;
   double issue = ops * (m->fma ? 1 : m->reduces ? 1 : 0) / rate + ops * m->body_ops / rate;
-  double cycles = maxd(issue, load / ports);
+  double cycles = maxd(issue, load / ports) + PORTS * mind(issue, load / ports);
   cycles = maxd(cycles, (load + ops * (m->body_ops + 1)) / (rate * 2 + 1));
   bool few = false; /* weighed by numbers in the code */
   for (uint32_t r = 0; r < m->nread; r++) few |= m->read[r].few && !m->read[r].epi;
   bool whole = few; /* the reduction is unrolled: tiles overlap */
   for (uint32_t d = m->nacc; d < m->n; d++) whole &= t->size[d] == m->dim[d];
-  if (m->reduces && !whole) cycles = maxd(cycles, latency * ops / maxd(accs, 1)); /* each accumulator waits for itself */
+  bool across = t->vdim >= m->nacc && t->vdim < m->n;                 /* lanes along the reduction */
+  double chains = across && ops <= MOST_CHAINS ? ops : maxd(accs, 1); /* of additions, each waiting for the one before */
+  if (m->reduces && !whole) cycles = maxd(cycles, CHAIN * latency * ops / chains);
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
   if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
@@ -155,12 +163,7 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   if (flat > 1 && accs + 2 * vop * (double)flat > room) cycles += 4 * (accs + 2 * vop * (double)flat - room);
   *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + loads(&m->result, m, t) / stores + 8;
   if (!m->reduces || whole) *epilogue -= 8;
-  if (m->reduces && t->vdim >= m->nacc && t->vdim < m->n) *epilogue += accs * 1.75 * log2((double)t->lanes); /* halving */
-  /* packed constants are walked in order only when tiles cut them evenly (extract/ blocks them by the tile) */
-  for (uint32_t r = 0; r < m->nread && t->vdim < m->nacc; r++)
-    if (m->read[r].constant && !m->read[r].epi && (m->read[r].touched >> t->vdim & 1) && m->reduces &&
-        m->dim[t->vdim] % t->size[t->vdim])
-      cycles *= 1.15;
+  if (m->reduces && across) *epilogue += accs * 1.75 * log2((double)t->lanes) + chains - accs; /* halving */
   return cycles + (m->reduces ? 0.5 : 1.0);
 }
 
@@ -206,9 +209,9 @@ static void level_spans(const stage_model *m, const tarn_stage_sched *s, uint32_
   for (uint32_t d = 0; d < m->n; d++) span[d] = d < m->nshared ? 1 : m->dim[d];
   for (uint32_t i = 0; i < from; i++) span[s->level[i].dim] = mini(span[s->level[i].dim], s->level[i].step);
 }
-static double total_footprint(const stage_model *m, const int64_t *span, const tarn_hw_memory *mem) {
-  double sum = occupied(&m->result, m->nacc, span, mem);
-  for (uint32_t r = 0; r < m->nread; r++) sum += occupied(&m->read[r], m->n, span, mem);
+static double total_footprint(const stage_model *m, uint32_t dense, const int64_t *span, double line) {
+  double piece, sum = footprint(&m->result, false, m->nacc, span, line, &piece);
+  for (uint32_t r = 0; r < m->nread; r++) sum += footprint(&m->read[r], dense >> r & 1, m->n, span, line, &piece);
   return sum;
 }
 double loop_whole(const stage_model *m) {
@@ -218,15 +221,21 @@ double loop_whole(const stage_model *m) {
   for (uint32_t r = 0; r < m->nread; r++) sum += loop_footprint(&m->read[r], m->n, span, 1);
   return sum;
 }
-/* Bytes of one access that cross into a level whose best-fitting subnest begins at level p. What one round of the subnest
- * leaves behind is still there in the next, so that along loop p - 1 no line is fetched twice. */
-static double crossing(const stage_model *m, const tarn_stage_sched *s, const acc_model *a, uint32_t p, double line,
-                       double *piece) {
+/* Bytes of one access that cross into a level whose best-fitting subnest begins at level p, or later where the access
+ * drives out its own lines. What one round of the subnest leaves behind is still there in the next, so that along loop
+ * p - 1 no line is fetched twice. */
+static double crossing(const stage_model *m, const tarn_stage_sched *s, const acc_model *a, bool dense, uint32_t p,
+                       const tarn_hw_memory *mem, double *piece) {
   int64_t span[TARN_MAX_DIMS], left[TARN_MAX_DIMS];
+  double line = maxd(1, mem->line), bytes;
+  for (;; p++) {
+    level_spans(m, s, p, span);
+    bytes = footprint(a, dense, m->n, span, line, piece);
+    if (p >= s->nlevel || dense || deep(a, m->n, span, bytes, mem) <= WAYS) break;
+  }
   level_spans(m, s, p ? p - 1 : 0, span);
-  footprint(a, m->n, span, line, piece); /* along that loop lines follow one another */
-  level_spans(m, s, p, span);
-  double bytes = loop_footprint(a, m->n, span, line), times = 1, run = 1;
+  footprint(a, dense, m->n, span, line, piece); /* along that loop lines follow one another */
+  double times = 1, run = 1, ignored;
   memcpy(left, m->dim, sizeof left);
   for (uint32_t i = 0; i < p; i++) {
     uint32_t d = s->level[i].dim;
@@ -239,17 +248,31 @@ static double crossing(const stage_model *m, const tarn_stage_sched *s, const ac
     times *= run, run = 1;
     if (i + 1 == p) {
       level_spans(m, s, i, span);
-      double all = loop_footprint(a, m->n, span, line);
+      double all = footprint(a, dense, m->n, span, line, &ignored);
       bytes = bytes * count < all ? bytes * count : all;
     } else times *= count;
   }
   return bytes * times;
+}
+/* Which constants are packed by the tile; others lie as extract/ put them. */
+static uint32_t dense_reads(const stage_model *m, const tarn_stage_sched *s) {
+  uint32_t dense = 0;
+  if (m->nshared) return 0;
+  tarn_blocks b = tarn_schedule_blocks(s, m->nacc, m->dim);
+  for (uint32_t r = 0; r < m->nread && r < 32; r++) {
+    const acc_model *a = &m->read[r];
+    if (!a->constant || a->irregular || b.lane == TARN_NONE) continue;
+    bool lane = a->touched >> b.lane & 1;
+    if (lane ? b.lane_tile : b.row_tile && (a->touched >> b.row & 1)) dense |= 1u << r;
+  }
+  return dense;
 }
 
 void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared, uint32_t nshared,
                      const tarn_stage_sched *s, uint32_t threads, tarn_cost *c) {
   tile t = {.vdim = UINT32_MAX, .lanes = 1};
   double repeat = 1;
+  uint32_t dense = dense_reads(m, s);
   for (uint32_t d = 0; d < m->n; d++) t.size[d] = 1;
   for (uint32_t d = 0; d < m->nshared; d++) repeat *= (double)m->dim[d];
   int64_t left[TARN_MAX_DIMS];
@@ -278,27 +301,37 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
   for (uint32_t d = 0; d < m->n; d++) whole[d] = m->dim[d];
   for (uint32_t i = 0; i + 1 < hw->nmem && i < 8; i++) {
     double line = maxd(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8;
-    double total = total_footprint(m, whole, &hw->mem[i]);
+    double total = total_footprint(m, dense, whole, line);
     if (total <= room) break;
     double missing = total < 2 * room ? 2 * (total - room) / total : 1; /* a little too large misses a little */
     uint32_t p = 0;
     int64_t span[TARN_MAX_DIMS];
     for (; p < s->nlevel; p++) {
       level_spans(m, s, p, span);
-      if (total_footprint(m, span, &hw->mem[i]) <= room) break;
+      if (total_footprint(m, dense, span, line) <= room) break;
     }
-    double piece, waits = 0, bytes = crossing(m, s, &m->result, p, line, &piece);
+    double piece, bytes = crossing(m, s, &m->result, false, p, &hw->mem[i], &piece), waits = bytes / piece;
     for (uint32_t r = 0; r < m->nread; r++) {
       if (m->read[r].local) continue;
-      double b = crossing(m, s, &m->read[r], p, line, &piece);
-      bytes += b;
-      if (!i && t.vdim < m->nacc && !(m->read[r].touched >> t.vdim & 1)) waits += b / piece; /* elements from all over */
+      double b = crossing(m, s, &m->read[r], dense >> r & 1, p, &hw->mem[i], &piece);
+      bytes += b, waits += b / piece;
     }
     bytes *= (repeat > 1 ? repeat : 1) * missing, waits *= (repeat > 1 ? repeat : 1) * missing;
     double rate = hw->mem[i + 1].read * hw->clock * (hw->mem[i + 1].instances > 1 ? par : 1);
     c->bytes[i] += bytes;
-    c->memory_seconds[i] += bytes / rate + waits * hw->mem[i + 1].latency / hw->clock / par;
+    c->memory_seconds[i] += bytes / rate + waits * hw->mem[i + 1].latency / OVERLAP / hw->clock / par;
   }
+}
+
+double loop_overlapped(const tarn_cost *c, uint32_t *binds) {
+  double worst = c->compute_seconds, sum = worst;
+  for (uint32_t i = 0; i < 8; i++) {
+    sum += c->memory_seconds[i];
+    if (c->memory_seconds[i] <= worst) continue;
+    worst = c->memory_seconds[i];
+    if (binds) *binds = i;
+  }
+  return worst + MISSES * (sum - worst);
 }
 
 /* Weights that no private cache holds come from memory, whatever the shared cache could keep: between two runs of a
@@ -327,14 +360,11 @@ void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tar
     loop_stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], threads, out);
   for (uint32_t i = 0; i < km->nstage; i++) weights_from_memory(hw, &km->stage[i], km->stage[i].nshared, out);
   out->overhead_seconds = hw->launch + (out->parallel > 1 ? hw->barrier : 0);
-  double worst = out->compute_seconds, sum = out->compute_seconds;
   out->binds = "fma";
-  for (uint32_t i = 0; i < 8; i++) {
-    if (out->memory_seconds[i] > worst) worst = out->memory_seconds[i], out->binds = hw->mem[i + 1].name;
-    sum += out->memory_seconds[i];
-  }
-  /* transfers overlap computing, but not perfectly */
-  out->seconds = worst + 0.2 * (sum - worst) + out->overhead_seconds;
+  uint32_t by = 8;
+  double worst = loop_overlapped(out, &by);
+  if (by < 8) out->binds = hw->mem[by + 1].name;
+  out->seconds = worst + out->overhead_seconds;
   if (out->overhead_seconds > worst) out->binds = "launch";
   tarn_release(tarn_lang_ctx(L), mark);
 }

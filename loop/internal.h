@@ -37,6 +37,9 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
 /* Price of one stage on one unit with the loops outside it (shared levels) counted in `repeat`. */
 void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared, uint32_t nshared,
                      const tarn_stage_sched *s, uint32_t threads, tarn_cost *c);
+/* Computing and transfers, which overlap, but not perfectly; *binds (may be NULL): the level whose transfers take longest,
+ * left alone when computing does. */
+double loop_overlapped(const tarn_cost *c, uint32_t *binds);
 /* Bytes touched by one access while the dims walk the given spans (elements of each dim). */
 double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line);
 /* Does a step of dim e go less far than `size` of dim d? Then windows along d overlap. */

@@ -177,8 +177,16 @@ typedef void tarn_schedule_visit(void *user, const tarn_schedule *s, double seco
 TARN_API bool tarn_schedules(tarn_solver *s, const tarn_ksig *canonical, tarn_schedule_visit *visit, void *user);
 /* The dim that fills the lanes and how many of its elements one register tile holds; 0, and TARN_NONE, when none does. */
 TARN_API int64_t tarn_schedule_tile(const tarn_stage_sched *s, uint32_t *lane_dim);
-/* Constant operands are packed at compile time, blocked by the register tile of the schedule where it divides the lane dim:
- * rewrites the canonical kernel so, and its schedule to match. False, and both as they were, when nothing is blocked. */
+/* How a single stage's constants are packed: what depends on the lane dim in blocks of the register tile along it, what does
+ * not in blocks of the unrolled dim with most steps. The last block
+ * may be ragged. A tile of 0: that dim is not cut into tiles, or there is none (TARN_NONE). */
+typedef struct tarn_blocks {
+  uint32_t lane, row;
+  int64_t lane_tile, row_tile;
+} tarn_blocks;
+TARN_API tarn_blocks tarn_schedule_blocks(const tarn_stage_sched *s, uint32_t nown, const int64_t *own);
+/* Packs constant operands so: rewrites the canonical kernel, and its schedule to match. False, and both as they were, when
+ * nothing is blocked. */
 TARN_API bool tarn_ksig_block(tarn_lang *L, tarn_ksig *canonical, const tarn_schedule **s);
 typedef struct tarn_solver_stats {
   uint64_t signatures, uses, evaluations;

@@ -108,12 +108,7 @@ static double stage_seconds(tarn_solver *s, const stage_model *m, const tarn_lev
   tarn_cost c = {0};
   loop_stage_cost(s->hw, m, shared, nshared, st, s->threads, &c);
   s->stats.evaluations++;
-  double worst = c.compute_seconds, sum = worst;
-  for (uint32_t i = 0; i < 8; i++) {
-    if (c.memory_seconds[i] > worst) worst = c.memory_seconds[i];
-    sum += c.memory_seconds[i];
-  }
-  return worst + 0.2 * (sum - worst) + (c.parallel > 1 ? s->hw->barrier : 0);
+  return loop_overlapped(&c, NULL) + (c.parallel > 1 ? s->hw->barrier : 0);
 }
 
 /* A dim may fill the lanes when the result, or failing that some operand, lies along it; a reduce dim when the order of

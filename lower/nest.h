@@ -20,6 +20,7 @@ typedef struct low_list {
   uint32_t parallel; /* so many levels from the outermost on are parallel */
 } low_list;
 
+#define LOW_MOST_CHAINS 16 /* accumulators in registers, beside what is loaded */
 typedef struct low_stage {
   const tarn_stage *s;
   const tarn_func *f;
@@ -43,7 +44,8 @@ typedef struct low_stage {
   bool in_memory;      /* the accumulators are walked by loops */
   uint32_t max_lanes;
   int64_t slots;
-  LLVMValueRef *slot;  /* slots × state; in_memory: slot[0] is their base */
+  int64_t chains;      /* of each slot: unrolled steps along the lanes' reduce dim do not wait for one another */
+  LLVMValueRef *slot;  /* slots × chains × state; in_memory: slot[0] is their base */
   uint64_t serial;     /* variables that are loops */
   int64_t local_bytes; /* result of a stage that is no output */
 } low_stage;

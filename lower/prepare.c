@@ -173,16 +173,20 @@ static void prepare_types(low_nest *N, low_stage *st) {
 
 /* Accumulators: how many, of how many lanes, and whether loops walk them. */
 static void prepare_tile(const low_nest *N, low_stage *st, const low_list *list) {
+  int64_t chains = 1;
   st->slots = 1, st->red_lanes = 1;
   st->max_lanes = shared_lanes(N) ? (uint32_t)shared_lanes(N)->trips : 1;
   for (uint32_t i = 0; i < list->n; i++) {
     const low_level *l = &list->level[i];
     if (l->kind == TARN_VECTOR) st->max_lanes = (uint32_t)l->trips;
     if (l->kind == TARN_VECTOR && l->red) st->red_lanes = (uint32_t)l->trips;
-    if (!l->inside || l->red || l->kind == TARN_VECTOR) continue;
-    st->slots *= l->trips;
-    if (l->kind == TARN_SERIAL && l->trips > 1) st->in_memory = true;
+    if (!l->inside || l->kind == TARN_VECTOR) continue;
+    if (!l->red) st->slots *= l->trips;
+    else if (l->kind == TARN_UNROLL) chains *= l->trips;
+    if (!l->red && l->kind == TARN_SERIAL && l->trips > 1) st->in_memory = true;
   }
+  bool own = st->red && st->red_lanes > 1 && !st->in_memory && st->slots * chains * st->red->ns <= LOW_MOST_CHAINS;
+  st->chains = own ? chains : 1;
 }
 
 /* ---------------------------------------------------------------- reading ahead */

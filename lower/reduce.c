@@ -29,11 +29,21 @@ static int64_t slot_number(const low_nest *N, low_fn *E, uint32_t list, LLVMValu
 
 static uint32_t acc_lanes(const low_stage *st, const low_fn *E) { return st->red_lanes > 1 ? st->red_lanes : E->lanes; }
 
-static LLVMValueRef acc_pointer(low_nest *N, low_fn *E, uint32_t list, uint32_t k, LLVMTypeRef type) {
+/* Which of a slot's chains this copy of the body adds to. */
+static int64_t chain_of(const low_nest *N, const low_fn *E, uint32_t list) {
+  int64_t at = 0;
+  if (N->stage[list - 1].chains == 1) return 0;
+  for (uint32_t i = 0; i < N->list[list].n; i++) {
+    const low_level *l = &N->list[list].level[i];
+    if (l->inside && l->red && l->kind == TARN_UNROLL) at = at * l->trips + E->env[l->var].c;
+  }
+  return at;
+}
+static LLVMValueRef acc_pointer(low_nest *N, low_fn *E, uint32_t list, uint32_t k, int64_t chain, LLVMTypeRef type) {
   low_module *M = N->M;
   low_stage *st = &N->stage[list - 1];
   LLVMValueRef loops;
-  int64_t at = slot_number(N, E, list, &loops) * st->red->ns + k;
+  int64_t at = (slot_number(N, E, list, &loops) * st->chains + chain) * st->red->ns + k;
   if (!st->in_memory) {
     if (!st->slot[at]) st->slot[at] = low_alloca(E, type, 1);
     return st->slot[at];
@@ -47,16 +57,16 @@ static LLVMValueRef acc_pointer(low_nest *N, low_fn *E, uint32_t list, uint32_t 
 static LLVMTypeRef state_type(const low_nest *N, const low_stage *st, uint32_t k, uint32_t lanes) {
   return low_vec(low_compute_type(N->M, st->state[k]), lanes);
 }
-static LLVMValueRef acc_load(low_nest *N, low_fn *E, uint32_t list, uint32_t k) {
+static LLVMValueRef acc_load(low_nest *N, low_fn *E, uint32_t list, uint32_t k, int64_t chain) {
   low_stage *st = &N->stage[list - 1];
   LLVMTypeRef t = state_type(N, st, k, acc_lanes(st, E));
-  LLVMValueRef v = LLVMBuildLoad2(N->M->b, t, acc_pointer(N, E, list, k, t), "");
+  LLVMValueRef v = LLVMBuildLoad2(N->M->b, t, acc_pointer(N, E, list, k, chain, t), "");
   LLVMSetAlignment(v, st->in_memory ? 8 : 64);
   return v;
 }
-static void acc_store(low_nest *N, low_fn *E, uint32_t list, uint32_t k, LLVMValueRef v) {
+static void acc_store(low_nest *N, low_fn *E, uint32_t list, uint32_t k, int64_t chain, LLVMValueRef v) {
   low_stage *st = &N->stage[list - 1];
-  LLVMValueRef s = LLVMBuildStore(N->M->b, v, acc_pointer(N, E, list, k, LLVMTypeOf(v)));
+  LLVMValueRef s = LLVMBuildStore(N->M->b, v, acc_pointer(N, E, list, k, chain, LLVMTypeOf(v)));
   LLVMSetAlignment(s, st->in_memory ? 8 : 64);
 }
 
@@ -77,6 +87,24 @@ static LLVMValueRef replace_lanes(low_module *M, LLVMValueRef v, LLVMValueRef w,
   return low_shuffle(M, v, w, idx, n);
 }
 
+/* The state of all chains of a slot, by pairs. */
+static void merge_chains(low_nest *N, low_fn *E, uint32_t list, LLVMValueRef *out) {
+  low_stage *st = &N->stage[list - 1];
+  const tarn_reducer *r = st->red;
+  uint32_t ns = r->ns;
+  LLVMValueRef v[LOW_MOST_CHAINS * TARN_MAX_STATE], two[2 * TARN_MAX_STATE];
+  tarn_dtype t[2 * TARN_MAX_STATE];
+  for (uint32_t k = 0; k < ns; k++) t[k] = t[ns + k] = st->state[k];
+  for (uint32_t c = 0; c < st->chains; c++)
+    for (uint32_t k = 0; k < ns; k++) v[c * ns + k] = acc_load(N, E, list, k, c);
+  for (uint32_t n = (uint32_t)st->chains; n > 1; n = (n + 1) / 2)
+    for (uint32_t c = 0; c < n / 2; c++) {
+      uint32_t other = n - 1 - c;
+      for (uint32_t k = 0; k < ns; k++) two[k] = v[c * ns + k], two[ns + k] = v[other * ns + k];
+      for (uint32_t k = 0; k < ns; k++) v[c * ns + k] = low_fx(N->M, r->merge[k], two, t, 2 * ns, acc_lanes(st, E), NULL);
+    }
+  memcpy(out, v, ns * sizeof *v);
+}
 /* All lanes of the state into one, halving. */
 static void merge_lanes(low_nest *N, const low_stage *st, LLVMValueRef *v) {
   const tarn_reducer *r = st->red;
@@ -110,11 +138,12 @@ static void init_leaf(low_nest *N, low_fn *E, uint32_t list, bool resume) {
   uint32_t n = acc_lanes(st, E);
   for (uint32_t k = 0; k < st->red->ns; k++) {
     LLVMValueRef v = low_fx(N->M, st->red->init[k], NULL, NULL, 0, n, NULL);
+    for (int64_t c = 1; c < st->chains; c++) acc_store(N, E, list, k, c, v);
     if (resume) {
       LLVMValueRef old = low_load(E, &st->result, end_of(N, list));
       v = st->red_lanes > 1 ? replace_lanes(N->M, v, old, 1, n) : old;
     }
-    acc_store(N, E, list, k, v);
+    acc_store(N, E, list, k, 0, v);
   }
 }
 
@@ -135,8 +164,9 @@ static void body_leaf(low_nest *N, low_fn *E, uint32_t list) {
   if (low_left_out(N, E, st)) return;
   LLVMValueRef v[TARN_MAX_STATE + 1 + TARN_MAX_DIMS * 4], old[TARN_MAX_STATE], now[TARN_MAX_STATE];
   tarn_dtype t[TARN_MAX_STATE + 1 + TARN_MAX_DIMS * 4];
+  int64_t chain = chain_of(N, E, list);
   for (uint32_t k = 0; k < ns; k++) {
-    old[k] = acc_load(N, E, list, k);
+    old[k] = acc_load(N, E, list, k, chain);
     v[k] = n > E->lanes ? part(N->M, old[k], 0, E->lanes) : old[k], t[k] = st->state[k];
   }
   v[ns] = st->step_index ? flat_index(N, E, st) : NULL, t[ns] = TARN_I64;
@@ -144,7 +174,7 @@ static void body_leaf(low_nest *N, low_fn *E, uint32_t list) {
     v[ns + 1 + r] = low_load(E, &st->read[r], end_of(N, list)), t[ns + 1 + r] = st->read[r].dtype;
   for (uint32_t k = 0; k < ns; k++) now[k] = low_fx(N->M, st->step[k], v, t, ns + 1 + nops, E->lanes, NULL);
   for (uint32_t k = 0; k < ns; k++)
-    acc_store(N, E, list, k, n > E->lanes ? replace_lanes(N->M, old[k], now[k], E->lanes, n) : now[k]);
+    acc_store(N, E, list, k, chain, n > E->lanes ? replace_lanes(N->M, old[k], now[k], E->lanes, n) : now[k]);
 }
 
 static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
@@ -152,7 +182,7 @@ static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
   LLVMValueRef v[TARN_MAX_DIMS * 4 + 1], state[TARN_MAX_STATE];
   tarn_dtype t[TARN_MAX_DIMS * 4 + 1], out = st->state[0];
   uint32_t end = end_of(N, list);
-  for (uint32_t k = 0; k < st->red->ns; k++) state[k] = acc_load(N, E, list, k);
+  merge_chains(N, E, list, state);
   if (st->red_lanes > 1) merge_lanes(N, st, state);
   LLVMValueRef x = state[0];
   if (!partial) {
@@ -232,7 +262,7 @@ void low_reduction(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   if (st->in_memory) {
     st->slot = TARN_ARRAY(cx, LLVMValueRef, 1);
     st->slot[0] = low_local(E, st->slots * st->red->ns * 8 * (int64_t)st->max_lanes);
-  } else st->slot = TARN_ARRAY(cx, LLVMValueRef, st->slots * st->red->ns);
+  } else st->slot = TARN_ARRAY(cx, LLVMValueRef, st->slots * st->chains * st->red->ns);
   E->gen++;
   walk_either(N, E, list, l, false, LOW_INIT, LOW_RESUME);
   E->gen++;

@@ -255,40 +255,86 @@ static void price_of_product(tarn_ctx *c, void *arg) {
 START_TEST(features) { must(price_of_product, NULL); }
 END_TEST
 
-/* Blocked by the tile: the same values from constants put in blocks. */
-static void block(tarn_ctx *c, void *arg) {
-  (void)arg;
-  enum { R = 5, C = 48, T = 7, TILE = 16 };
-  tarn_ksig k = product(R, C, T), b = k;
-  tarn_stage_sched st = {
-      .nlevel = 4, .acc = 3, .level = {{1, TARN_SERIAL, TILE}, {0, TARN_SERIAL, 1}, {2, TARN_SERIAL, 1}, {1, TARN_VECTOR, 1}}};
+/* Blocked by the tile: the same values from a constant put in blocks, `fine` elements of dim `by` to a block. */
+typedef struct packing {
+  uint32_t constant, dims; /* operand; dims of the loops afterwards */
+  int64_t lanes, rows;     /* of the register tile: 5 x 48 results of 7 terms */
+} packing;
+static double blocked_value(const packing *q, int64_t x, int64_t size) {
+  enum { R = 5, C = 48, T = 7 };
+  int64_t n = q->constant ? C : R, tile = q->constant ? q->lanes : q->rows;
+  int64_t of = x / (T * tile) * tile + x % tile, term = x % (T * tile) / tile; /* padded blocks, the dim innermost */
+  ck_assert_int_eq(size, (n + tile - 1) / tile * tile * T);
+  if (of >= n) return 1e9; /* padding is not read */
+  int64_t at = q->constant ? term * C + of : of * T + term;
+  return (double)(at * 7 % 23);
+}
+static void block_one(tarn_ctx *c, const packing *q) {
+  enum { R = 5, C = 48, T = 7 };
+  tarn_ksig k = product(R, C, T), b;
+  k.in_const[0] = !q->constant, k.in_const[1] = q->constant, b = k;
+  tarn_stage_sched st = {.nlevel = 6,
+                         .acc = 2,
+                         .level = {{1, TARN_SERIAL, q->lanes},
+                                   {0, TARN_SERIAL, q->rows},
+                                   {2, TARN_SERIAL, 1},
+                                   {0, TARN_UNROLL, 1},
+                                   {1, TARN_UNROLL, 16},
+                                   {1, TARN_VECTOR, 1}}};
   const tarn_schedule whole = {.nstage = 1, .stage = &st}, *s = &whole;
   ck_assert(tarn_ksig_block(L, &b, &s));
   tarn_schedule_check(L, tarn_nest_get(L, b.nest), s);
-  const tarn_stage *after = tarn_nest_get(L, b.nest)->stage;
-  ck_assert(after->nown == 3 && after->own[1] == C / TILE && after->own[2] == TILE);
+  ck_assert_uint_eq(tarn_nest_get(L, b.nest)->stage->nown, q->dims);
   tarn_tensor *out[2];
   for (int v = 0; v < 2; v++) {
-    tarn_ksig *q = v ? &b : &k;
+    tarn_ksig *g = v ? &b : &k;
     tarn_binding in[2];
     tarn_term kid[2];
     for (uint32_t i = 0; i < 2; i++) {
-      tarn_tensor *t = tarn_tensor_new(c, TARN_F32, 1, q->in[i].dim);
-      for (int64_t x = 0; x < q->in[i].dim[0]; x++) {
-        int64_t at = x; /* of the constant: row-major place of what stands at x */
-        if (i && v) at = x % (T * TILE) / TILE * C + x / (T * TILE) * TILE + x % TILE;
-        tarn_tensor_set(t, x, (tarn_value){.d = (double)(at * 7 % 23)});
+      tarn_tensor *t = tarn_tensor_new(c, TARN_F32, 1, g->in[i].dim);
+      for (int64_t x = 0; x < g->in[i].dim[0]; x++) {
+        double d = v && i == q->constant ? blocked_value(q, x, g->in[i].dim[0]) : (double)(x * 7 % 23);
+        tarn_tensor_set(t, x, (tarn_value){.d = d});
       }
       in[i] = (tarn_binding){i ? "b" : "a", t};
       kid[i] = tarn_input(L, in[i].name, tarn_type_tensor(L, TARN_F32, 1, 1, t->dim));
     }
-    tarn_term root = tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, q->nest), kid, 2);
+    tarn_term root = tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, g->nest), kid, 2);
     tarn_eval(L, &root, 1, in, 2, TARN_STRICT, NULL, &out[v]);
   }
   ck_assert(!memcmp(out[0]->data, out[1]->data, R * C * 4));
-  tarn_ksig same = k;
-  st.level[0].step = 17, s = &whole; /* does not divide: left alone */
-  ck_assert(!tarn_ksig_block(L, &same, &s) && s == &whole && tarn_ksig_equal(&same, &k));
+}
+static void block(tarn_ctx *c, void *arg) {
+  (void)arg;
+  static const packing all[] = {{1, 3, 16, 2}, {1, 2, 32, 2}, {0, 2, 16, 2}, {0, 2, 32, 4}, {0, 2, 16, 3}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) block_one(c, &all[i]);
+  tarn_ksig k = product(6, 48, 7), same = k;
+  tarn_stage_sched st = {
+      .nlevel = 5,
+      .acc = 3,
+      .level = {{1, TARN_SERIAL, 24}, {1, TARN_SERIAL, 16}, {0, TARN_SERIAL, 1}, {2, TARN_SERIAL, 1}, {1, TARN_VECTOR, 1}}};
+  const tarn_schedule whole = {.nstage = 1, .stage = &st}, *s = &whole;
+  ck_assert(tarn_ksig_block(L, &same, &s)); /* by 24, the outermost tile */
+  st.level[0].step = 48, st.level[1].step = 48, s = &whole, same = k;
+  ck_assert(!tarn_ksig_block(L, &same, &s) && s == &whole && tarn_ksig_equal(&same, &k)); /* nothing to cut */
+  k.in_const[0] = true, k.in_const[1] = false, same = k;
+  st.level[1].step = 16, s = &whole; /* the constant does not lie along the lanes, and no row is unrolled */
+  ck_assert(!tarn_ksig_block(L, &same, &s) && tarn_ksig_equal(&same, &k));
+  k = product(6, 48, 7), k.in_const[0] = true, k.in_const[1] = false, same = k;
+  tarn_stage_sched two = {.nlevel = 6, /* rows in blocks of 4, tiles of 2, and tiles of 3 that do not divide the blocks */
+                          .acc = 3,
+                          .level = {{0, TARN_SERIAL, 4},
+                                    {0, TARN_SERIAL, 2},
+                                    {1, TARN_SERIAL, 16},
+                                    {2, TARN_SERIAL, 1},
+                                    {0, TARN_UNROLL, 1},
+                                    {1, TARN_VECTOR, 1}}};
+  const tarn_schedule rows = {.nstage = 1, .stage = &two};
+  s = &rows;
+  ck_assert(tarn_ksig_block(L, &same, &s));
+  tarn_schedule_check(L, tarn_nest_get(L, same.nest), s);
+  two.level[1].step = 3, s = &rows, same = k;
+  ck_assert(!tarn_ksig_block(L, &same, &s) && tarn_ksig_equal(&same, &k));
 }
 START_TEST(blocked) { must(block, NULL); }
 END_TEST
