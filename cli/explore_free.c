@@ -221,42 +221,18 @@ static bool keep_step(void *user, const tarn_eg_proof *p, const tarn_eg_flat *st
   l->failed = tarn_protect(l->cx, keep, &c);
   return !l->failed;
 }
-/* The graph's shortest chain may go round about where a class was pruned or a match was kept for other terms of its class:
- * from each term, on to the last one that a single rule leads to. */
-enum { SHORTEN = 100 };
-static void shorten(lab *l) {
-  uint32_t n = l->x->step.n, to = 0;
-  if (n < 2 || n > SHORTEN) return;
-  explore_step *step = l->x->step.p;
-  const tarn_sx **t = TARN_ARRAY(l->cx, const tarn_sx *, n + 1);
-  const char **text = TARN_ARRAY(l->cx, const char *, n + 1);
-  for (uint32_t i = 0; i <= n; i++) {
-    text[i] = i ? step[i - 1].term : l->x->proof_from;
-    t[i] = lab_read(l->cx, text[i], "proof");
-  }
-  for (uint32_t i = 0; i < n;) {
-    uint32_t j = n;
-    explore_step s = {0};
-    while (j > i + 1 && strcmp(text[i], text[j]) && !tarn_free_step(l->rs, t[i], t[j], &s.rule, &s.forward)) j--;
-    if (j == i + 1) s = step[i];
-    s.term = text[j];
-    if (strcmp(text[i], text[j])) step[to++] = s;
-    i = j;
-  }
-  l->x->step.n = to;
-}
 void lab_prove(lab *l, tarn_egraph *g, uint32_t from, uint32_t to) {
   l->x->step.n = 0;
   tarn_eg_proof *p = tarn_eg_explain(g, from, to);
   if (!p) tarn_raise(l->cx, tarn_eg_status(g), "explore: %s", tarn_eg_message(g));
   tarn_defer(l->cx, free_proof, p);
+  tarn_free_shorten(l->rs, p);
   tarn_buf b = {.cx = l->cx};
   print(l, &b, proof_at, p, tarn_eg_proof_lemma(p, tarn_eg_proof_lemmas(p) - 1).from);
   l->x->proof_from = b.p;
   uint64_t n = tarn_eg_proof_flatten(p, PROOF_STEPS, keep_step, l);
   if (l->failed) tarn_reraise(l->cx, l->failed);
   if (n == UINT64_MAX) tarn_warn(l->cx, "the proof has more than %d steps; the first of them are shown", PROOF_STEPS);
-  else shorten(l);
 }
 
 void lab_name(void *user, uint32_t op, uint32_t payload, char *buf, size_t n) {

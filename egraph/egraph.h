@@ -151,6 +151,9 @@ typedef struct tarn_eg_analysis {
   /* NULL, or called when a class is made and when its value may have changed. cause is the node that gave the
    * value (TARN_NONE when reasons are not kept). */
   void (*modify)(void *user, tarn_egraph *g, uint32_t cls, uint32_t cause);
+  /* modify() puts a leaf into a class whose value is known, such as the number that it is. In explanations, steps of rules
+   * whose conditions read this analysis are then about these leaves, so that a step alone shows that its condition holds. */
+  bool leaves;
 } tarn_eg_analysis;
 /* Only while the graph is empty; at most 32. Returns its number 0, 1, …, or TARN_NONE. */
 TARN_API uint32_t tarn_eg_add_analysis(tarn_egraph *g, const tarn_eg_analysis *a);
@@ -358,6 +361,16 @@ typedef struct tarn_eg_lemma {
  * REASONS_ALL: a chain with few steps, congruences counted; REASONS_FIRST: the one remembered. */
 TARN_API tarn_eg_proof *tarn_eg_explain(tarn_egraph *g, uint32_t a, uint32_t b);
 TARN_API void tarn_eg_proof_free(tarn_eg_proof *p);
+/* Makes the last lemma's chain the shortest, in rule steps, that the terms and steps of the proof allow, and the proof that of
+ * this chain alone; terms keep their numbers. max_work: so many pairs of terms are looked at, 0: all; when that is not enough,
+ * the shortest found so far. False: nothing shorter was found, the proof is as it was. */
+TARN_API bool tarn_eg_proof_shorten(tarn_eg_proof *p, uint64_t max_work);
+/* For a caller who knows more: another term (kids are terms), or the known one, and TARN_NONE when out of memory; and another
+ * step between two terms, for tarn_eg_proof_shorten() to use. It is the caller who knows it to be right. */
+TARN_API uint32_t tarn_eg_proof_find_term(const tarn_eg_proof *p, uint32_t op, uint32_t payload, const uint32_t *kids,
+                                          uint32_t n); /* TARN_NONE: not in it */
+TARN_API uint32_t tarn_eg_proof_add_term(tarn_eg_proof *p, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n);
+TARN_API bool tarn_eg_proof_add_step(tarn_eg_proof *p, uint32_t rule, uint32_t note, uint32_t left, uint32_t right);
 TARN_API uint32_t tarn_eg_proof_terms(const tarn_eg_proof *p);
 TARN_API tarn_eg_node tarn_eg_proof_term(const tarn_eg_proof *p, uint32_t term); /* kids are terms */
 TARN_API uint32_t tarn_eg_proof_lemmas(const tarn_eg_proof *p);

@@ -43,7 +43,8 @@ typedef struct use { /* one application of a rule, as the log has it */
   const eg_rule *r;
   const uint32_t *tuple, *made;
   uint32_t part, n_made;
-  uint32_t limit; /* edges below may be used */
+  uint32_t limit;  /* edges below may be used */
+  uint64_t leaves; /* analyses whose values its step is to show by leaves */
 } use;
 
 static bool explain_into(explainer *x, chain *c, uint32_t a, uint32_t b, uint32_t limit);
@@ -63,6 +64,16 @@ static edge plain_edge(const uint32_t *p, size_t at) {
   return (p[0] & 3) == LOG_CONG ? (edge){p[0] >> 2, p[1], at} : (edge){p[1], p[2], at};
 }
 
+/* The analyses with leaves that a rule may have asked for the values of what it matched. */
+static uint64_t shows(const tarn_egraph *g, const eg_rule *r) {
+  uint64_t all = 0, read = r->apply ? UINT64_MAX : 0;
+  for (uint32_t a = 0; a < g->n_analyses; a++) all |= g->analyses[a].leaves ? UINT64_C(1) << a : 0;
+  for (uint32_t i = 0; all && i < r->n_cond; i++) read |= r->cond[i].reads;
+  for (uint32_t i = 0; all && i < r->n_tnode; i++)
+    if (r->tnode[i].pat->payload_how == TARN_EG_COMPUTED) read = UINT64_MAX;
+  return r->bare ? 0 : all & read;
+}
+
 static use read_use(const explainer *x, uint32_t e) {
   const uint32_t *p = x->g->log.p + x->e[e].at;
   bool small = p[0] >> 2 & 0xFF;
@@ -70,7 +81,7 @@ static use read_use(const explainer *x, uint32_t e) {
   uint32_t rule = small ? p[0] >> 14 & 0xFFF : p[3] & 0xFFFFF, part = small ? p[0] >> 10 & 15 : p[3] >> 20;
   if (small && part == LOG_FUNCTION) part = PART_FUNCTION;
   const eg_rule *r = &x->g->sets[set]->rule[rule];
-  use u = {r, p + head, p + head + r->n_words, part, 0, e};
+  use u = {r, p + head, p + head + r->n_words, part, 0, e, shows(x->g, r)};
   u.n_made = rec_len(p) - head - r->n_words;
   return u;
 }
@@ -184,8 +195,8 @@ static bool reach_id(explainer *x, uint32_t id, uint32_t d, uint32_t via) {
   return heap_put(x, d, id);
 }
 
-/* The edges of a cheapest path from a to b, last first, as edge * 2 + backwards. */
-static bool find_path(explainer *x, uint32_t a, uint32_t b, uint32_t limit, eg_vec *path) {
+/* Looks for a cheapest path from a to b: whether there is one, x->mark says. */
+static bool look_for(explainer *x, uint32_t a, uint32_t b, uint32_t limit) {
   x->round++, x->heap.n = 0;
   if (!reach_id(x, a, 0, NONE)) return false;
   while (x->heap.n) {
@@ -199,6 +210,12 @@ static bool find_path(explainer *x, uint32_t a, uint32_t b, uint32_t limit, eg_v
       if (!reach_id(x, back ? x->e[e].x : x->e[e].y, d + edge_cost(x, e), 2 * e + back)) return false;
     }
   }
+  return true;
+}
+
+/* The edges of a cheapest path from a to b, last first, as edge * 2 + backwards. */
+static bool find_path(explainer *x, uint32_t a, uint32_t b, uint32_t limit, eg_vec *path) {
+  if (!look_for(x, a, b, limit)) return false;
   if (x->mark.p[b] != x->round) {
     eg_fail(x->m, TARN_INTERNAL, "egraph: no reason is known for %u = %u", a, b);
     return false;
@@ -328,12 +345,37 @@ static uint32_t var_atom(const use *u, uint32_t v) {
 
 static bool to_left(explainer *x, chain *c, const use *u, uint32_t atom, uint32_t *made);
 
+/* A leaf of the class whose value is the class's, in all of these analyses; NONE: there is none. */
+static uint32_t telling_leaf(const tarn_egraph *g, uint32_t id, uint64_t analyses) {
+  uint32_t cls = eg_find(g, id);
+  for (uint32_t n = tarn_eg_next_node(g, cls, NONE); n != NONE; n = tarn_eg_next_node(g, cls, n)) {
+    tarn_eg_node leaf = tarn_eg_node_at(g, n);
+    bool tells = leaf.n == 0;
+    for (uint32_t a = 0; tells && a < g->n_analyses; a++) {
+      uint64_t v;
+      if (!(analyses >> a & 1)) continue;
+      tells = g->analyses[a].make(g->analyses[a].user, g, &leaf, &v) && v == tarn_eg_data(g, a, cls);
+    }
+    if (tells) return n;
+  }
+  return NONE;
+}
+
+/* As var_id(), or the leaf that shows the value that a condition read. */
+static uint32_t shown_id(explainer *x, const use *u, uint32_t v) {
+  uint32_t id = var_id(x, u, v);
+  if (!u->leaves || eg_arity(x->g, id) == 0) return id;
+  uint32_t leaf = telling_leaf(x->g, id, u->leaves);
+  return leaf != NONE && look_for(x, id, leaf, u->limit) && x->mark.p[leaf] == x->round ? leaf : id;
+}
+
 /* From the term of id to that of variable v. */
 static bool to_var(explainer *x, chain *c, const use *u, uint32_t id, uint32_t v, uint32_t *made) {
   uint32_t atom = var_atom(u, v);
   if (atom != NONE) return explain_into(x, c, id, u->tuple[atom], u->limit) && to_left(x, c, u, atom, made);
-  *made = term_of(x, var_id(x, u, v));
-  return *made != NONE && explain_into(x, c, id, var_id(x, u, v), u->limit);
+  uint32_t as = shown_id(x, u, v);
+  *made = term_of(x, as);
+  return *made != NONE && explain_into(x, c, id, as, u->limit);
 }
 
 static bool seg_kids(const explainer *x, const use *u, uint32_t seg, const uint32_t **kids, uint32_t *n) {

@@ -57,6 +57,7 @@ void tarn_eg_proof_free(tarn_eg_proof *p) {
   eg_mem *m = &p->mem;
   eg_release(m, p->term, p->term_cap * sizeof *p->term);
   eg_release(m, p->step, p->step_cap * sizeof *p->step);
+  eg_release(m, p->known, p->known_cap * sizeof *p->known);
   eg_release(m, p->lemma, p->lemma_cap * sizeof *p->lemma);
   eg_vec_free(m, &p->kids), eg_vec_free(m, &p->table), eg_vec_free(m, &p->kid_lemmas);
   tarn_allocator a = m->a;
@@ -77,6 +78,22 @@ tarn_eg_step tarn_eg_proof_step(const tarn_eg_proof *p, uint32_t step) {
   const pf_step *s = &p->step[step];
   bool cong = s->rule == TARN_EG_RULE_CONGRUENCE;
   return (tarn_eg_step){s->rule, s->note, s->forward, s->before, s->after, cong ? p->kid_lemmas.p + s->lemmas : NULL};
+}
+
+/* ---- adding ---- */
+
+uint32_t tarn_eg_proof_find_term(const tarn_eg_proof *p, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
+  return p->table.n ? *term_slot(p, term_hash(op, payload, kids, n), op, payload, kids, n) : NONE;
+}
+
+uint32_t tarn_eg_proof_add_term(tarn_eg_proof *p, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
+  return pf_intern(p, op, payload, kids, n);
+}
+
+bool tarn_eg_proof_add_step(tarn_eg_proof *p, uint32_t rule, uint32_t note, uint32_t left, uint32_t right) {
+  if (!eg_grow(&p->mem, (void **)&p->known, &p->known_cap, p->n_known + 1u, sizeof *p->known)) return false;
+  p->known[p->n_known++] = (pf_step){rule, note, left, right, 0, true};
+  return true;
 }
 
 /* ---- one chain ---- */

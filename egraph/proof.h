@@ -24,6 +24,9 @@ struct tarn_eg_proof {
   uint32_t n_steps;
   size_t step_cap;
   eg_vec kid_lemmas;
+  pf_step *known; /* of no lemma: what else is known to lead from one term to another */
+  uint32_t n_known;
+  size_t known_cap;
   tarn_eg_lemma *lemma;
   uint32_t n_lemmas;
   size_t lemma_cap;

@@ -3,6 +3,8 @@
 #include "rules/proof.h"
 #include <string.h>
 
+enum { SHORTEN_WORK = 20000000 };
+
 typedef struct explaining {
   tarn_saturation *s;
   tarn_lang *L;
@@ -236,6 +238,7 @@ void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_
   x.eg = tarn_eg_explain(s->g, s->exact[root], id);
   if (!x.eg) tarn_raise(s->cx, tarn_eg_status(s->g), "explain: %s", tarn_eg_message(s->g));
   tarn_defer(s->cx, free_proof, x.eg);
+  tarn_eg_proof_shorten(x.eg, SHORTEN_WORK);
   *p = (pf_proof){.L = s->L, .from = s->program->out[root].term, .to = chosen, .output = s->program->out[root].name};
   take_terms(&x);
   if (!s->o.surface) import_all(&x, p->from);

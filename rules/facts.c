@@ -276,8 +276,8 @@ void facts_mark(tarn_saturation *s, uint32_t cls, unsigned has) {
 }
 
 void facts_install(tarn_saturation *s) {
-  tarn_eg_analysis type = {"type", s, type_make, type_join, NULL};
-  tarn_eg_analysis know = {"facts", s, facts_make, facts_join, facts_modify};
+  tarn_eg_analysis type = {.name = "type", .user = s, .make = type_make, .join = type_join};
+  tarn_eg_analysis know = {.name = "facts", .user = s, .make = facts_make, .join = facts_join, .modify = facts_modify};
   s->fact = tarn_intern_new(s->cx);
   if (tarn_eg_add_analysis(s->g, &type) != RA_TYPE || tarn_eg_add_analysis(s->g, &know) != RA_FACTS)
     tarn_raise(s->cx, tarn_eg_status(s->g) ? tarn_eg_status(s->g) : TARN_INTERNAL, "saturation: no room for the analyses");

@@ -1,22 +1,9 @@
 /* Chains of free terms, checked without an e-graph: (proof TERM (step RULE forward|backward TERM)…). Each step must rewrite one
  * subterm by its rule. Terms are what the s-expression reader gives; values are computed from them by the analyses' clauses. */
-#include "rules/free.h"
+#include "rules/free_terms.h"
 #include <string.h>
 
 enum { MOST_SEGMENT = 64 };
-typedef struct fcheck {
-  free_state *f;
-  const rule *r;
-  const tarn_sx *cls[R_CLASSES], *op[R_SEGS];
-  struct {
-    tarn_sx *const *p;
-    uint32_t n;
-    bool is;
-  } seg[R_SEGS];
-  const char *fresh; /* the name that (:fresh …) is in this step */
-  bool assumed;      /* something was not looked at, as terms do not show it */
-} fcheck;
-
 static const char *head(const tarn_sx *t) { return t->kind == TARN_SX_LIST ? t->n ? t->kid[0]->text : "" : t->text; }
 static uint32_t arity(const tarn_sx *t) { return t->kind == TARN_SX_LIST && t->n ? t->n - 1 : 0; }
 static bool equal(const tarn_sx *a, const tarn_sx *b) {
@@ -28,12 +15,13 @@ static bool equal(const tarn_sx *a, const tarn_sx *b) {
 }
 
 /* ---- values of terms ---- */
-static bool value(free_state *f, const tarn_sx *t, fval *out);
 typedef struct args {
   const tarn_sx *const *t;
 } args;
-static bool term_value(const fenv *e, uint32_t var, fval *out) { return value(e->f, ((const args *)e->terms)->t[var], out); }
-static bool value(free_state *f, const tarn_sx *t, fval *out) {
+static bool term_value(const fenv *e, uint32_t var, fval *out) {
+  return free_term_value(e->f, ((const args *)e->terms)->t[var], out);
+}
+bool free_term_value(free_state *f, const tarn_sx *t, fval *out) {
   uint32_t op = tarn_intern_find(f->rs->symbol, head(t), strlen(head(t)));
   if (f->constants == TARN_NONE) return false;
   if (arity(t) == 0) {
@@ -49,7 +37,7 @@ static bool value(free_state *f, const tarn_sx *t, fval *out) {
     bool fits = c->op == op && c->n == arity(t);
     fval have;
     for (uint32_t j = 0; fits && j < c->n; j++)
-      fits = !c->fixed[j] || (value(f, t->kid[j + 1], &have) && !free_compare(&have, &c->want[j]));
+      fits = !c->fixed[j] || (free_term_value(f, t->kid[j + 1], &have) && !free_compare(&have, &c->want[j]));
     if (fits && c->x->fun->fn(&e, c->x, out)) return true;
   }
   return false;
@@ -63,7 +51,7 @@ static bool about_values(const fexpr *x) {
     if (!about_values(x->kid[i])) return false;
   return true;
 }
-static bool conditions(fcheck *k) {
+bool free_term_conditions(fcheck *k) {
   args a = {k->cls};
   fenv e = {.f = k->f, .terms = &a, .term_value = term_value};
   for (uint32_t i = 0; i < k->r->ncond; i++) {
@@ -75,7 +63,6 @@ static bool conditions(fcheck *k) {
 }
 
 /* ---- patterns; on the right every variable is bound already, so that the same function compares ---- */
-static bool match(fcheck *k, const rpat *p, const tarn_sx *t);
 static bool match_kids(fcheck *k, const rpat *p, uint32_t i, const tarn_sx *t, uint32_t at) {
   if (i == p->n) return at == arity(t);
   const rpat *q = p->kid[i];
@@ -83,11 +70,11 @@ static bool match_kids(fcheck *k, const rpat *p, uint32_t i, const tarn_sx *t, u
     if (!k->seg[q->var].is || at + k->seg[q->var].n > arity(t)) return false;
     for (uint32_t j = 0; j < k->seg[q->var].n; j++) {
       k->cls[q->item] = k->seg[q->var].p[j];
-      if (!match(k, q->kid[0], t->kid[1 + at + j])) return false;
+      if (!free_term_match(k, q->kid[0], t->kid[1 + at + j])) return false;
     }
     return match_kids(k, p, i + 1, t, at + k->seg[q->var].n);
   }
-  if (q->kind != RP_SEG) return at < arity(t) && match(k, q, t->kid[1 + at]) && match_kids(k, p, i + 1, t, at + 1);
+  if (q->kind != RP_SEG) return at < arity(t) && free_term_match(k, q, t->kid[1 + at]) && match_kids(k, p, i + 1, t, at + 1);
   fcheck was = *k;
   for (uint32_t n = k->seg[q->var].is ? k->seg[q->var].n : 0; at + n <= arity(t) && n <= MOST_SEGMENT; n++) {
     bool same = true;
@@ -103,9 +90,10 @@ static bool match_value(fcheck *k, const rpat *p, const tarn_sx *t) {
   args a = {k->cls};
   fenv e = {.f = k->f, .terms = &a, .term_value = term_value};
   fval want, have;
-  return p->value->fun->fn(&e, p->value, &want) && value(k->f, t, &have) && arity(t) == 0 && !free_compare(&want, &have);
+  return p->value->fun->fn(&e, p->value, &want) && free_term_value(k->f, t, &have) && arity(t) == 0 &&
+         !free_compare(&want, &have);
 }
-static bool match(fcheck *k, const rpat *p, const tarn_sx *t) {
+bool free_term_match(fcheck *k, const rpat *p, const tarn_sx *t) {
   size_t n;
   switch (p->kind) {
   case RP_VAR:
@@ -140,8 +128,8 @@ static step_is by_rule(free_state *f, const rule *r, const tarn_sx *left, const 
       if (r->rhs[j].var != TARN_NONE) k.cls[r->rhs[j].var] = left;
       if (r->rhs[j].var != TARN_NONE && r->lhs[i].var == TARN_NONE)
         k.assumed = true; /* ?x on demand: what asks for it is elsewhere */
-      else if (!match(&k, r->lhs[i].pat, left)) continue;
-      if (!match(&k, r->rhs[j].pat, right) || !conditions(&k)) continue;
+      else if (!free_term_match(&k, r->lhs[i].pat, left)) continue;
+      if (!free_term_match(&k, r->rhs[j].pat, right) || !free_term_conditions(&k)) continue;
       if (!k.assumed) return STEP_RIGHT;
       best = STEP_ASSUMED;
     }
@@ -150,16 +138,18 @@ static step_is by_rule(free_state *f, const rule *r, const tarn_sx *left, const 
 /* Folding: one side is the value of the other. */
 static step_is by_analysis(free_state *f, const tarn_sx *left, const tarn_sx *right) {
   fval a, b;
-  return arity(right) == 0 && value(f, left, &a) && value(f, right, &b) && !free_compare(&a, &b) ? STEP_RIGHT : STEP_WRONG;
+  return arity(right) == 0 && free_term_value(f, left, &a) && free_term_value(f, right, &b) && !free_compare(&a, &b)
+             ? STEP_RIGHT
+             : STEP_WRONG;
 }
-/* At the top, or in the one operand that differs. name NULL: any rule. */
+/* At the top, or in the one operand that differs. */
 static step_is one_step(free_state *f, const char *name, bool forward, const tarn_sx *before, const tarn_sx *after) {
   const tarn_sx *left = forward ? before : after, *right = forward ? after : before;
   step_is best = STEP_WRONG;
-  if (!name || !strcmp(name, "analysis")) best = by_analysis(f, left, right);
+  if (!strcmp(name, "analysis")) best = by_analysis(f, left, right);
   for (uint32_t i = 0; i < f->rs->rule.n && best != STEP_RIGHT; i++) {
     const rule *r = f->rs->rule.p[i];
-    if (name && strcmp(r->name, name)) continue;
+    if (strcmp(r->name, name)) continue;
     step_is now = by_rule(f, r, left, right);
     if (now != STEP_WRONG) best = now;
   }
@@ -174,19 +164,6 @@ static step_is one_step(free_state *f, const char *name, bool forward, const tar
   step_is below = one_step(f, name, forward, before->kid[other], after->kid[other]);
   return below == STEP_RIGHT || best == STEP_WRONG ? below : best;
 }
-bool tarn_free_step(const tarn_ruleset *rs, const tarn_sx *before, const tarn_sx *after, const char **rule_name,
-                    bool *forward) {
-  free_state *f = free_of(rs);
-  for (uint32_t i = 0; i <= rs->rule.n; i++)
-    for (int back = 0; back < 2; back++) {
-      const char *name = i < rs->rule.n ? rs->rule.p[i]->name : "analysis";
-      if (one_step(f, name, !back, before, after) != STEP_RIGHT) continue;
-      *rule_name = name, *forward = !back;
-      return true;
-    }
-  return false;
-}
-
 /* ---- the chain ---- */
 tarn_proof_result tarn_free_proof_check(const tarn_ruleset *rs, const tarn_sx *all) {
   free_state *f = free_of(rs);

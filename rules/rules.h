@@ -294,9 +294,9 @@ TARN_API tarn_proof_result tarn_proof_check(const tarn_ruleset *rs, const tarn_s
  * rule. skipped: steps of which something was assumed, as terms alone do not show it (given equations, conditions about
  * classes, further roots). */
 TARN_API tarn_proof_result tarn_free_proof_check(const tarn_ruleset *rs, const tarn_sx *proof);
-/* Does one rule, nothing of it assumed, lead from one term to the other? Says which. */
-TARN_API bool tarn_free_step(const tarn_ruleset *rs, const tarn_sx *before, const tarn_sx *after, const char **rule,
-                             bool *forward);
+/* Makes a proof from a graph of the set's terms shorter: tarn_eg_proof_shorten() with all steps that the rules allow between
+ * terms of the proof, nothing of them assumed, and a few terms more. The steps' rules are numbers in the set. */
+TARN_API void tarn_free_shorten(const tarn_ruleset *rs, tarn_eg_proof *p);
 
 #ifdef __cplusplus
 }

@@ -214,8 +214,8 @@ static inline bool lam_open(lam *m, const char *start, const char *goal) {
   if (!lab_open(&m->l, NULL)) return false;
   memset(&m->sets, 0, sizeof m->sets);
   lam_intern(&m->sets, 0);
-  tarn_eg_analysis a[2] = {{"constant", m, lam_const, lam_const_join, lam_const_modify},
-                           {"free", m, lam_free, lam_free_join, NULL}};
+  tarn_eg_analysis a[2] = {{"constant", m, lam_const, lam_const_join, lam_const_modify, true},
+                           {"free", m, lam_free, lam_free_join, NULL, false}};
   for (int i = 0; i < 2; i++)
     if (tarn_eg_add_analysis(m->l.g, &a[i]) == TARN_NONE) return false;
   lam_load_rules(m);

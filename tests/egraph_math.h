@@ -152,7 +152,7 @@ static inline void math_load_rules(lab *l, math_cond conds[72]) {
 }
 
 static inline bool math_open(lab *l, const tarn_eg_config *config, math_cond conds[72]) {
-  tarn_eg_analysis a = {"fold", l, math_make, math_join, math_modify};
+  tarn_eg_analysis a = {"fold", l, math_make, math_join, math_modify, true};
   if (!lab_open(l, config) || tarn_eg_add_analysis(l->g, &a) == TARN_NONE) return false;
   math_load_rules(l, conds);
   return true;

@@ -165,7 +165,7 @@ static unsigned keep_larger(void *user, const tarn_egraph *g, uint64_t *a, uint6
 /* A match whose right side is refused is dropped, those beside it are not. */
 START_TEST(drops_what_is_refused) {
   ck_assert(lab_open(&L, NULL));
-  tarn_eg_analysis a = {"no odd g", &L, no_odd_g, keep_larger, NULL};
+  tarn_eg_analysis a = {"no odd g", &L, no_odd_g, keep_larger, NULL, false};
   ck_assert_uint_eq(tarn_eg_add_analysis(L.g, &a), 0);
   lab_rule(&L, "turn", "(f ?x)", "(h (g ?x) ?x)");
   char text[32];

@@ -228,7 +228,7 @@ static const char *const prop_start[] = {"(-> x y)", "(& (-> x y) (-> y z))"};
 static const char *const prop_goal[] = {"(-> (~ y) (~ x))", "(-> x z)"};
 
 static void open_prop(lab *l, int which) {
-  tarn_eg_analysis a = {"prop", l, prop_make, math_join, prop_modify};
+  tarn_eg_analysis a = {"prop", l, prop_make, math_join, prop_modify, false};
   ck_assert(lab_open(l, NULL));
   ck_assert_uint_eq(tarn_eg_add_analysis(l->g, &a), 0);
   lab_rule(l, "imply", "(-> ?a ?b)", "(| (~ ?a) ?b)");

@@ -78,6 +78,8 @@ static bool explain(uint32_t a, uint32_t b) {
     if (!recovers()) return false;
   judge j = {.l = &L, .p = p, .rule = ac, .n_rules = 2};
   ck_assert_uint_eq(judge_proof(&j), TARN_NONE);
+  tarn_eg_proof_shorten(p, 0);
+  ck_assert_uint_eq(judge_proof(&j), TARN_NONE);
   uint32_t end = TARN_NONE, last = tarn_eg_proof_lemma(p, tarn_eg_proof_lemmas(p) - 1).to;
   uint64_t failed = T.failed, n = tarn_eg_proof_flatten(p, 1000, keep, &end);
   if (n == UINT64_MAX) ck_assert_uint_gt(T.failed, failed); /* five leaves: not for its length */
@@ -139,7 +141,7 @@ static void mathematics(tarn_eg_reasons reasons) {
   tarn_allocator a = tarn_test_allocator(&T);
   memset(&L, 0, sizeof L);
   tarn_eg_config config = {.reasons = reasons};
-  tarn_eg_analysis fold = {"fold", &L, math_make, math_join, math_modify};
+  tarn_eg_analysis fold = {"fold", &L, math_make, math_join, math_modify, true};
   L.g = tarn_eg_new(&a, &config);
   L.rules = tarn_eg_rules_new(&a);
   if (L.g && L.rules && tarn_eg_add_analysis(L.g, &fold) == 0) {

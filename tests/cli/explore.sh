@@ -86,6 +86,19 @@ for edit in s/div-canon/comm-mul/ s/forward/backward/ 's/(\* x 2)/(* x 3)/' 's/ 
 done
 try 0 explore --free --rules $at/math.rules --prove "(d x (- (pow x 3) (* 7 (pow x 2))))" "(* x (- (* 3 x) 14))" --iters 12 --explain "$work/chain"
 try 0 proof check "$work/chain" --free --rules $at/math.rules
+# Long chains are short ones in the end: at most so many steps, each of which holds.
+proved() { # MOST RULES A B OPTIONS
+  local most=$1 rules=$at/$2.rules
+  try 0 explore --free --rules "$rules" --prove "$3" "$4" --cost none --json --explain "$work/chain" "${@:5}" || return
+  [ "$(value 'proof.steps.#')" -le "$most" ] || fail "a proof of $(value 'proof.steps.#') steps"
+  try 0 proof check "$work/chain" --free --rules "$rules"
+}
+proved 7 ac "(+ 1 (+ 2 (+ 3 (+ 4 (+ 5 (+ 6 (+ 7 (+ 8 9))))))))" "(+ (+ (+ (+ (+ (+ (+ (+ 1 2) 3) 4) 5) 6) 7) 8) 9)"
+proved 19 ac "(+ 1 (+ 2 (+ 3 (+ 4 (+ 5 (+ 6 (+ 7 (+ 8 9))))))))" "(+ 9 (+ 8 (+ 7 (+ 6 (+ 5 (+ 4 (+ 3 (+ 2 1))))))))"
+proved 17 math "(* (+ x y) (+ x y))" "(+ (* x x) (+ (* 2 (* x y)) (* y y)))" --iters 10
+proved 45 math "(d x (- (pow x 3) (* 7 (pow x 2))))" "(* x (- (* 3 x) 14))" --iters 12
+# Conditions that hold because of what a class is known to be: the chain shows it.
+proved 1000 lambda "$(sed 's/;.*//' $at/fib.term | tr -s ' \n' '  ')" 3 --iters 60 --scheduler backoff
 
 # wrong WORD… : the rules on standard input are refused, with file, line and reason.
 wrong() {
