@@ -20,17 +20,16 @@ typedef struct block {
   uint32_t rule, n;
   bool far;                                        /* the graph is larger than what is near the processor */
   const uint32_t *tuple;                           /* the first one */
-  uint32_t *ids;                                   /* n_tnode for each match */
+  uint32_t *ids;                                   /* EG_BLOCK for each right-side node */
   bool dead[EG_BLOCK];                             /* an analysis refuses the right side */
   uint32_t given[2][EG_BLOCK], canon[2][EG_BLOCK]; /* kids of the node to be made, as written and as found */
   uint64_t hash[EG_BLOCK];
-  uint32_t guess[EG_BLOCK];
 } block;
 
 /* What a reference stands for in each match of the block. */
 static void resolve(const block *b, eg_ref ref, uint32_t *to) {
   if (ref.kind == REF_NODE) {
-    eg_gather(b->ids + ref.i, b->r->n_tnode, to, b->n);
+    memcpy(to, b->ids + (size_t)EG_BLOCK * ref.i, b->n * sizeof *to);
     return;
   }
   eg_src s = b->r->bare ? (eg_src){0, SLOT_SELF} : b->r->var[ref.i];
@@ -56,30 +55,6 @@ static void make_keys(block *b, const eg_tnode *t, uint32_t head) {
   for (uint32_t m = 0; m < b->n; m++) eg_fetch_slot(g, b->hash[m]);
 }
 
-/* The nodes that the keys seem to name; bits for the matches where there is none. */
-static uint32_t make_guesses(block *b) {
-  uint32_t none = 0;
-  for (uint32_t m = 0; m < b->n; m++) {
-    uint32_t is;
-    b->guess[m] = eg_table_peek(b->g, b->hash[m], &is);
-    none |= (uint32_t)!is << m;
-  }
-  for (uint32_t m = 0; b->far && m < b->n; m++) EG_FETCH(&b->g->rec[b->guess[m]]);
-  return none;
-}
-
-/* Bits for the matches whose guess is wrong.  There is no branch for each: which ones are new is chance. */
-static uint32_t test_guesses(const block *b, uint32_t head) {
-  const eg_rec *rec = b->g->rec;
-  uint32_t wrong = 0;
-  for (uint32_t m = 0; m < b->n; m++) {
-    const eg_rec *r = &rec[b->guess[m]];
-    uint32_t other = (r->k[0] ^ b->canon[0][m]) | (r->k[1] ^ b->canon[1][m]) | ((r->head & HEAD_BITS) ^ head);
-    wrong |= (uint32_t)(other != 0) << m;
-  }
-  return wrong;
-}
-
 enum { NEAR = 1 << 15 }; /* a graph of so many ids is near the processor anyway */
 
 /* One by one, with every check: when a limit is near. */
@@ -88,7 +63,7 @@ static bool make_slowly(block *b, uint32_t t, uint32_t head) {
     uint32_t given[2] = {b->given[0][m], b->given[1][m]};
     uint32_t id = eg_add_head(b->g, head, given, b->r->tnode[t].n_ref, false);
     if (id == NONE) return false;
-    b->ids[m * b->r->n_tnode + t] = id;
+    b->ids[EG_BLOCK * t + m] = id;
   }
   return true;
 }
@@ -96,9 +71,9 @@ static bool make_slowly(block *b, uint32_t t, uint32_t head) {
 /* An analysis looks at each new node, and may join classes meanwhile: keys made before are then only a guess. */
 static bool make_looked_at(block *b, uint32_t t, uint32_t head) {
   tarn_egraph *g = b->g;
-  uint32_t *ids = b->ids + t, step = b->r->n_tnode;
+  uint32_t *ids = b->ids + (size_t)EG_BLOCK * t;
   for (uint32_t m = 0; m < b->n; m++) {
-    uint32_t slot, *id = &ids[m * step], given[2] = {b->given[0][m], b->given[1][m]};
+    uint32_t slot, *id = &ids[m], given[2] = {b->given[0][m], b->given[1][m]};
     *id = b->tuple[(size_t)m * b->r->n_words]; /* some id, for what is made of it */
     if (b->dead[m]) continue;
     uint32_t known = eg_probe2(g, b->hash[m], head, b->canon[0][m], b->canon[1][m], &slot);
@@ -110,33 +85,32 @@ static bool make_looked_at(block *b, uint32_t t, uint32_t head) {
   return true;
 }
 
-/* Remembers the kids of a node to be made as they were written. */
-static bool keep_spelling(block *b, uint32_t m, uint32_t id, uint32_t n) {
+/* Remembers the kids of a node to be made as they were written; *flag is for its head. */
+static bool keep_spelling(const block *b, uint32_t m, uint32_t id, uint32_t n, uint32_t *flag) {
   uint32_t given[2] = {b->given[0][m], b->given[1][m]};
   if (given[0] == b->canon[0][m] && given[1] == b->canon[1][m]) return true;
   if (!eg_save_origin(b->g, id, given, n)) return false;
-  b->guess[m] = HEAD_SAVED;
+  *flag = HEAD_SAVED;
   return true;
 }
 
 static bool make_nodes(block *b, uint32_t t, uint32_t head) {
   tarn_egraph *g = b->g;
   const eg_head h = g->heads[head];
-  uint32_t step = b->r->n_tnode, *ids = b->ids + t, first = g->n_ids, next = first;
-  uint32_t left = make_guesses(b);
-  left |= test_guesses(b, head);
-  for (uint32_t m = 0; m < b->n; m++) ids[m * step] = b->guess[m];
+  uint32_t *ids = b->ids + (size_t)EG_BLOCK * t, first = g->n_ids, next = first;
+  uint32_t left = eg_peek_all(g, b->hash, ids, b->n); /* no branch for each match: which nodes are known is chance */
+  for (uint32_t m = 0; b->far && m < b->n; m++) EG_FETCH(&g->rec[ids[m]]);
+  left |= eg_wrong(g->rec, ids, head, b->canon[0], b->canon[1], b->n);
   for (; left; left &= left - 1) {
-    uint32_t slot, m = eg_lowest(left), k0 = b->canon[0][m], k1 = b->canon[1][m];
+    uint32_t slot, m = eg_lowest(left), k0 = b->canon[0][m], k1 = b->canon[1][m], flag = 0;
     uint32_t id = eg_probe2(g, b->hash[m], head, k0, k1, &slot);
     if (id == NONE) {
-      b->guess[m] = 0;
-      if (g->reasons && !keep_spelling(b, m, next, h.n)) break;
+      if (g->reasons && !keep_spelling(b, m, next, h.n, &flag)) break;
       id = next++;
       eg_put2(g, id, b->hash[m], slot, head, h.bit, k0, k1, h.n);
-      g->rec[id].head |= b->guess[m];
+      g->rec[id].head |= flag;
     }
-    ids[m * step] = id;
+    ids[m] = id;
   }
   eg_count_new(g, head, next - first);
   return !left;
@@ -168,7 +142,8 @@ static inline void join_single(tarn_egraph *g, uint32_t root, uint32_t single) {
 static bool join_match(block *b, uint32_t k, uint32_t m, uint32_t from, uint32_t to) {
   tarn_egraph *g = b->g;
   const eg_rule *r = b->r;
-  const uint32_t *tuple = b->tuple + (size_t)m * r->n_words, *made = b->ids + (size_t)m * r->n_tnode;
+  const uint32_t *tuple = b->tuple + (size_t)m * r->n_words, *made = b->ap->ids.p;
+  for (uint32_t t = 0; g->reasons && t < r->n_tnode; t++) b->ap->ids.p[t] = b->ids[EG_BLOCK * t + m];
   uint32_t at = eg_find_mut(g, from);
   if (at == to || !is_single(g, to))
     return (g->reasons != TARN_EG_REASONS_ALL && at == eg_find_mut(g, to)) ||
@@ -186,24 +161,19 @@ static bool join_block(block *b, uint32_t k) {
   uint32_t from[EG_BLOCK], to[EG_BLOCK];
   resolve(b, part->result, to);
   if (part->atom != NONE || part->var == NONE)
-    for (uint32_t m = 0; m < b->n; m++) from[m] = b->tuple[m * (size_t)r->n_words + (part->atom != NONE ? part->atom : 0)];
+    eg_gather(b->tuple + (part->atom != NONE ? part->atom : 0), r->n_words, from, b->n);
   else resolve(b, (eg_ref){REF_VAR, part->var}, from);
-  if (b->far) {
-    for (uint32_t m = 0; m < b->n; m++) EG_FETCH(&g->uf[from[m]]), EG_FETCH(&g->uf[to[m]]);
-    for (uint32_t m = 0; m < b->n; m++) {
-      from[m] = g->reasons ? from[m] : eg_find_mut(g, from[m]);
-      EG_FETCH(&g->rec[from[m]]), EG_FETCH(&g->mask[from[m]]);
-    }
-  }
-  uint32_t at[EG_BLOCK], known[EG_BLOCK], apart = 0;
-  if (g->reasons == TARN_EG_REASONS_ALL) apart = UINT32_MAX >> (EG_BLOCK - b->n);
-  else {
-    eg_find_all(g, from, at, b->n), eg_find_all(g, to, known, b->n);
-    for (uint32_t m = 0; m < b->n; m++) apart |= (uint32_t)(at[m] != known[m]) << m;
+  for (uint32_t m = 0; b->far && m < b->n; m++) EG_FETCH(&g->uf[from[m]]), EG_FETCH(&g->uf[to[m]]);
+  uint32_t at[EG_BLOCK], known[EG_BLOCK];
+  eg_find_all(g, from, at, b->n), eg_find_all(g, to, known, b->n);
+  uint32_t apart = g->reasons == TARN_EG_REASONS_ALL ? UINT32_MAX >> (EG_BLOCK - b->n) : eg_differ(at, known, b->n);
+  for (uint32_t left = b->far ? apart : 0; left; left &= left - 1) {
+    uint32_t root = at[eg_lowest(left)];
+    EG_FETCH(&g->rec[root]), EG_FETCH(&g->mask[root]);
   }
   for (; apart; apart &= apart - 1) {
     uint32_t m = eg_lowest(apart);
-    if (!b->dead[m] && !join_match(b, k, m, from[m], to[m])) return false;
+    if (!b->dead[m] && !join_match(b, k, m, g->reasons ? from[m] : at[m], to[m])) return false;
   }
   return true;
 }

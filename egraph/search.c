@@ -226,14 +226,15 @@ static uint16_t changed_ops(const tarn_egraph *g, uint32_t cls, uint32_t since) 
   return ops;
 }
 
-/* Classes that hold such nodes: found once each, through the first changed node of the class list. */
-static bool index_classes(eg_searcher *s) {
+/* Classes that hold such nodes and have uses by old ones: found once each, through the first changed node of the class list.
+ * Those from new_id on have only new names, and so have their uses. */
+static bool index_classes(eg_searcher *s, uint32_t new_id) {
   tarn_egraph *g = s->g;
   bool ok = true;
   s->classes.n = 0;
   for (size_t i = 0; ok && i < s->order.n; i++) {
     uint32_t c = eg_find(g, s->order.p[i]);
-    if (g->mask[c] & CLS_QUEUED || eg_use_head(g, c) == USE_END) continue;
+    if (c >= new_id || g->mask[c] & CLS_QUEUED || eg_use_head(g, c) == USE_END) continue;
     if (!(ok = eg_vec_reserve(s->mem, &s->classes, 2))) break;
     g->mask[c] |= CLS_QUEUED; /* as a mark, taken back below */
     s->classes.p[s->classes.n++] = c;
@@ -344,13 +345,13 @@ bool eg_search_piece(eg_searcher *s, const eg_search_job *j, eg_sink *sinks, uin
 }
 
 /* What has changed, where that is not everything, and what could be found from it. */
-static bool index_changes(eg_searcher *s, const eg_search_job *j, const eg_sink *sinks) {
+static bool index_changes(eg_searcher *s, const eg_search_job *j, const eg_sink *sinks, uint32_t new_id) {
   s->trig.n = s->classes.n = 0, s->wanted = 0;
   if (j->scan) return true;
   if (!index_nodes(s)) return false;
   if (!s->since) return true;
   if (!index_triggers(s, j->rules, sinks, j->n, &s->wanted)) return false;
-  return !s->trig.n || index_classes(s);
+  return !s->trig.n || index_classes(s, new_id);
 }
 
 /* Pieces are searched one after the other, or by several threads, with the same result: their number depends on the
@@ -358,8 +359,8 @@ static bool index_changes(eg_searcher *s, const eg_search_job *j, const eg_sink 
 enum { FEW_RULES = 3, PIECES = 16, SMALL = 1 << 13, WORTH_THREADS = 1 << 14 };
 
 bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since, const uint32_t *first_id) {
-  uint32_t left = 0;
-  bool grouped = false; /* some rule's roots */
+  uint32_t left = 0, new_id = 0; /* ids from there on are younger than since */
+  bool grouped = false;          /* some rule's roots */
   s->since = since, s->gave_up = false;
   s->possible.n = 0;
   for (size_t a = 0; a < s->keyed_cap; a++) s->keyed[a].at = NULL; /* classes and stamps are no longer what they were */
@@ -368,12 +369,13 @@ bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n
     if (r->bare && !search_bare(s, r, &sinks[i], since ? first_id[i] : 0)) return false;
     if (!eg_push(s->mem, &s->possible, rule_possible(s, r))) return false;
     left += s->possible.p[i];
+    if (first_id[i] > new_id) new_id = first_id[i];
     grouped |= s->possible.p[i] && r->group_by[0] >= 0;
   }
   bool changed = !since || since + 1 < s->g->now || s->g->now_used;
   if (!left || !changed) return true;
   eg_search_job j = {rules, n, since == 0 && left <= FEW_RULES && !grouped, 1};
-  if (!index_changes(s, &j, sinks)) return false;
+  if (!index_changes(s, &j, sinks, new_id)) return false;
   size_t roots = j.scan ? s->g->n_ids : s->order.n;
   if (roots > SMALL) j.pieces = PIECES;
   if (s->threads > 1 && roots > WORTH_THREADS) return eg_search_parallel(s, &j, sinks);
