@@ -20,6 +20,13 @@ static inline void eg_gather(const uint32_t *from, uint32_t step, uint32_t *to, 
     return;
   }
   __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  for (uint32_t m = 0; step == 2 && m < n; m += EG_LANES, from += 2 * EG_LANES) {
+    uint32_t left = 2 * (n - m) - 1;
+    __m512i a = _mm512_maskz_loadu_epi32(eg_lanes(left), from);
+    __m512i b = _mm512_maskz_loadu_epi32(left > EG_LANES ? eg_lanes(left - EG_LANES) : 0, from + EG_LANES);
+    _mm512_mask_storeu_epi32(to + m, eg_lanes(n - m), _mm512_permutex2var_epi32(a, _mm512_slli_epi32(lane, 1), b));
+  }
+  if (step == 2) return;
   __m512i at = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)step));
   for (uint32_t m = 0; m < n; m += EG_LANES, from += (size_t)EG_LANES * step)
     _mm512_mask_storeu_epi32(to + m, eg_lanes(n - m), eg_take(eg_lanes(n - m), at, from, 4));
@@ -34,18 +41,19 @@ static inline void eg_gather_kids(const eg_rec *rec, uint32_t slot, uint32_t *to
   }
 }
 
-/* The classes of ids: most are roots or one step from one. */
+/* The classes of ids: most are roots or one step from one.  At most 32, so that both halves wait together. */
 static inline void eg_find_all(tarn_egraph *g, const uint32_t *x, uint32_t *to, uint32_t n) {
-  for (uint32_t m = 0; m < n; m += EG_LANES) {
-    __mmask16 k = eg_lanes(n - m);
-    __m512i at = _mm512_maskz_loadu_epi32(k, x + m), up = eg_take(k, at, g->uf, 4);
-    __mmask16 low = (__mmask16)(k & ~_mm512_movepi32_mask(up));
-    for (; low; low = (__mmask16)(low & ~_mm512_movepi32_mask(up))) {
-      at = _mm512_mask_mov_epi32(at, low, up);
-      up = eg_take(low, at, g->uf, 4);
-    }
-    _mm512_mask_storeu_epi32(to + m, k, at);
+  const uint32_t *uf = g->uf;
+  __mmask16 k = eg_lanes(n), l = n > EG_LANES ? eg_lanes(n - EG_LANES) : 0;
+  __m512i a = _mm512_maskz_loadu_epi32(k, x), b = _mm512_maskz_loadu_epi32(l, x + EG_LANES);
+  __m512i up = eg_take(k, a, uf, 4), vp = eg_take(l, b, uf, 4);
+  __mmask16 i = (__mmask16)(k & ~_mm512_movepi32_mask(up)), j = (__mmask16)(l & ~_mm512_movepi32_mask(vp));
+  while (i | j) {
+    a = _mm512_mask_mov_epi32(a, i, up), b = _mm512_mask_mov_epi32(b, j, vp);
+    up = eg_take(i, a, uf, 4), vp = eg_take(j, b, uf, 4);
+    i = (__mmask16)(i & ~_mm512_movepi32_mask(up)), j = (__mmask16)(j & ~_mm512_movepi32_mask(vp));
   }
+  _mm512_mask_storeu_epi32(to, k, a), _mm512_mask_storeu_epi32(to + EG_LANES, l, b);
 }
 
 /* Bits where they are not the same; n is at most 32. */
