@@ -119,6 +119,52 @@ static tarn_sel_graph *long_graph(tarn_ctx *cx, uint64_t seed) {
   return g;
 }
 
+/* Dozens to hundreds of classes with children in a window ahead and some steps back: relaxations, tables and branching are all
+ * needed, and nodes are proven away until classes have none left. */
+static tarn_sel_graph *middling_graph(tarn_ctx *cx, uint64_t seed) {
+  tarn_sel_graph *g;
+  uint64_t s = seed;
+  uint32_t n = seed % 5 ? 40 + below(&s, 40) : 100 + below(&s, 300);
+  uint32_t window = below(&s, 2) ? 20 : n, back = 2 * below(&s, 4);
+  ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
+  ck_assert_int_eq(tarn_sel_add_classes(g, n, NULL), TARN_OK);
+  for (uint32_t c = 0; c < n; c++)
+    for (uint32_t i = 0, nodes = 1 + below(&s, 4); i < nodes; i++) {
+      uint32_t kid[3], kids = c + 1 < n ? 1 + below(&s, 3) : 0;
+      for (uint32_t k = 0; k < kids; k++) {
+        uint32_t ahead = c + 1 + below(&s, window);
+        kid[k] = i && below(&s, 20) < back ? below(&s, n) : ahead < n ? ahead : n - 1;
+      }
+      ck_assert_int_eq(tarn_sel_add_node(g, c, below(&s, 10), kid, kids, NULL), TARN_OK);
+    }
+  ck_assert_int_eq(tarn_sel_add_root(g, 0), TARN_OK);
+  return g;
+}
+
+START_TEST(exact_is_not_behind) {
+  for (uint64_t seed = 1; seed <= 300; seed++) {
+    tarn_ctx *cx = tarn_ctx_new(NULL);
+    tarn_sel_graph *g = middling_graph(cx, seed * 31);
+    double cost[TARN_SEL_METHODS], bound = 0;
+    for (tarn_sel_method m = TARN_SEL_TREE; m <= TARN_SEL_EXACT; m++) {
+      tarn_sel_options o = tarn_sel_defaults(m);
+      tarn_sel_result r;
+      o.seconds = INFINITY, o.steps = m == TARN_SEL_EXACT ? 20000000 : 2000000; /* ten times, as the defaults have it */
+      ck_assert_msg(tarn_sel_run(g, m, &o, &r) == TARN_OK, "seed %llu: %s", (unsigned long long)seed, tarn_message(cx));
+      cost[m] = r.dag_cost;
+      if (r.lower_bound > bound) bound = r.lower_bound;
+      tarn_sel_result_free(&r);
+    }
+    ck_assert_msg(cost[TARN_SEL_EXACT] <= cost[TARN_SEL_GREEDY] && cost[TARN_SEL_GREEDY] <= cost[TARN_SEL_TREE] &&
+                      bound <= cost[TARN_SEL_EXACT] + 1e-9,
+                  "seed %llu: tree %g, greedy %g, exact %g, bound %g", (unsigned long long)seed, cost[TARN_SEL_TREE],
+                  cost[TARN_SEL_GREEDY], cost[TARN_SEL_EXACT], bound);
+    tarn_sel_graph_free(g);
+    tarn_ctx_free(cx);
+  }
+}
+END_TEST
+
 START_TEST(ilp_agrees) {
   for (uint64_t seed = 1; seed <= 200; seed++) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
@@ -211,6 +257,7 @@ int main(int argc, char **argv) {
   TCase *t = tcase_create("brute force");
   tcase_set_timeout(t, 600);
   tcase_add_test(t, exact_equals_brute_force);
+  tcase_add_test(t, exact_is_not_behind);
   tcase_add_test(t, ilp_agrees);
   tcase_add_test(t, combined_cost_equals_brute_force);
   suite_add_tcase(s, t);

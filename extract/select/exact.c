@@ -72,9 +72,38 @@ static bool pass(sel_parts *s, bool root_only, uint64_t steps, uint64_t partial)
   return s->impossible || (all && !s->r->stop);
 }
 
-static void branch(sel_parts *s) {
+/* Where the gap is wide no proof is to be hoped for, and a better selection is. */
+static double search_share(const sel_run *r) { return r->best_cost - r->bound > 0.03 * r->best_cost ? 0.75 : 0.3; }
+
+/* Search and proofs by turns, of which the proofs get larger. */
+static void by_turns(sel_parts *s, uint64_t *seed) {
+  sel_run *r = s->r;
   uint64_t steps = 20000000, partial = 20000000;
-  while (!s->r->stop && !pass(s, false, steps, partial)) steps *= 6, partial *= 5;
+  for (bool closed = false; !closed && !r->stop; steps *= 6, partial *= 5) {
+    sel_pause_after(r, search_share(r));
+    sel_search_on(s, seed, share(r, 10));
+    sel_resume(r);
+    sel_pause_after(r, 0.6);
+    closed = pass(s, false, steps, partial);
+    if (sel_resume(r)) closed = false;
+  }
+}
+
+/* Reduces, bounds and fixes until that stops paying; true when all is closed. */
+static bool at_the_root(sel_parts *s, uint64_t *seed) {
+  sel_run *r = s->r;
+  for (int round = 0; round < 20; round++) {
+    sel_parts_split(s);
+    sel_parts_bound(s);
+    first_selections(s, seed);
+    if (s->n) qsort(s->part, s->n, sizeof *s->part, by_size);
+    sel_pause_after(r, 0.4);
+    bool closed = pass(s, true, 0, 120000000), paused = sel_resume(r);
+    if (paused) return false;
+    if (closed || r->stop) return true;
+    if (!sel_parts_again(s)) return false;
+  }
+  return false;
 }
 
 void sel_run_exact(sel_run *r) {
@@ -82,14 +111,9 @@ void sel_run_exact(sel_run *r) {
   uint64_t seed = r->o.seed;
   sel_search_large(r, &seed);
   if (!sel_parts_open(&s, r)) return;
-  for (int round = 0; round < 20; round++) {
-    sel_parts_split(&s);
-    sel_parts_bound(&s);
-    first_selections(&s, &seed);
-    if (s.n) qsort(s.part, s.n, sizeof *s.part, by_size);
-    if (pass(&s, true, 0, 120000000) || r->stop) return;
-    if (!sel_parts_again(&s)) break;
-  }
-  sel_search_on(&s, &seed, share(r, 10));
-  branch(&s);
+  if (at_the_root(&s, &seed)) return;
+  sel_pause_after(r, 0.2);
+  sel_known(r);
+  sel_resume(r);
+  by_turns(&s, &seed);
 }

@@ -23,16 +23,39 @@ static void shared_trees(sel_parts *s, sel_part *t, uint32_t *choice, uint32_t r
   for (size_t i = 0; i < 3; i++) sel_free(s->mem, all[i]);
 }
 
+/* The best known selection, and a tree's choice for classes that it does not need: from there no cycle leads back. */
+static void complete(sel_parts *s, const sel_part *t, const uint32_t *tree, uint32_t *choice) {
+  uint32_t *order = SEL_NEW(s->mem, uint32_t, t->q.nc), n = 0;
+  memcpy(choice, tree, t->q.nc * sizeof *choice);
+  sel_price(s->mem, &t->view, t->q.cost, t->choice, NULL, NULL, order, &n);
+  for (uint32_t i = 0; i < n; i++) choice[order[i]] = t->choice[order[i]];
+  sel_free(s->mem, order);
+}
+
 void sel_search_part(sel_parts *s, sel_part *t, uint64_t *seed) {
   uint32_t *choice = t->search = SEL_NEW(s->mem, uint32_t, t->q.nc);
+  uint32_t *tree = SEL_NEW(s->mem, uint32_t, t->q.nc), *order = SEL_NEW(s->mem, uint32_t, t->q.nc);
   shared_trees(s, t, choice, 6);
-  /* the search keeps a choice for every class, so it begins from a tree */
-  sel_tree(s->mem, &t->view, t->q.cost, NULL, choice, NULL, NULL);
+  uint32_t n = sel_tree(s->mem, &t->view, t->q.cost, NULL, tree, NULL, order);
+  sel_sets(s->r, &t->view, t->q.cost, order, n, choice);
+  sel_part_offer(s->mem, t, choice);
+  complete(s, t, tree, choice);
   t->searched = sel_improve(s->r, s->mem, &t->view, t->q.cost, choice, 300 * (uint64_t)t->q.nn + 20000, seed);
   sel_part_offer(s->mem, t, choice);
+  sel_free(s->mem, tree), sel_free(s->mem, order);
 }
 
 static bool open_search(const sel_part *t) { return !t->searched && t->search && !sel_part_closed(t); }
+
+/* Somebody else may have found a better selection. */
+static void take_better(sel_parts *s, sel_part *t) {
+  double cost;
+  if (sel_price(s->mem, &t->view, t->q.cost, t->search, &cost, NULL, NULL, NULL) && cost <= t->cost) return;
+  uint32_t *tree = SEL_NEW(s->mem, uint32_t, t->q.nc);
+  sel_tree(s->mem, &t->view, t->q.cost, NULL, tree, NULL, NULL);
+  complete(s, t, tree, t->search);
+  sel_free(s->mem, tree);
+}
 
 void sel_search_on(sel_parts *s, uint64_t *seed, uint64_t steps) {
   uint64_t end = steps ? s->r->steps + steps : UINT64_MAX;
@@ -42,6 +65,7 @@ void sel_search_on(sel_parts *s, uint64_t *seed, uint64_t steps) {
     for (uint32_t i = 0; i < s->n && !s->r->stop && s->r->steps < end; i++) {
       sel_part *t = &s->part[i];
       if (!open_search(t)) continue;
+      take_better(s, t);
       uint64_t most = turn * t->q.nn + 20000, left = end - s->r->steps;
       t->searched = sel_improve(s->r, s->mem, &t->view, t->q.cost, t->search, most < left ? most : left, seed);
       more |= !t->searched;

@@ -84,6 +84,8 @@ typedef struct sel_run {
   double t0, first;
   uint64_t steps;
   const char *stop; /* NULL while running */
+  double pause_at;  /* by sel_now(); and in steps, 0 = none: see sel_pause_after() */
+  uint64_t pause_steps;
   bool exact;       /* of a combined cost: prove it */
   uint32_t *best;   /* by class of g */
   uint32_t reduced; /* nodes that the reductions left, NONE before */
@@ -97,6 +99,10 @@ double sel_now(const sel_run *r); /* by the clock that the options ask for */
 bool sel_stop(sel_run *r, uint64_t work);
 /* Seconds left, INFINITY without limit. */
 double sel_left(const sel_run *r);
+/* From now on the run stops when this share of what is left of its limits is used up; without limits it does not. */
+void sel_pause_after(sel_run *r, double share);
+/* Ends that; a run that stopped for it, and for nothing else, goes on. True if it had. */
+bool sel_resume(sel_run *r);
 /* Takes choice if it is a selection and costs less than the best; choice is not kept. True if taken. */
 bool sel_offer(sel_run *r, const uint32_t *choice);
 void sel_raise_bound(sel_run *r, double bound);

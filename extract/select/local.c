@@ -308,7 +308,7 @@ static bool push_in(search *s, uint32_t c, uint32_t v, uint64_t limit) {
 
 /* A class that uses something which the present node of c uses, or c. */
 static uint32_t near(const search *s, uint32_t c, uint64_t *seed) {
-  uint32_t v = s->choice[c], n = s->g->kid_first[v + 1] - s->g->kid_first[v];
+  uint32_t v = s->choice[c], n = v == NONE ? 0 : s->g->kid_first[v + 1] - s->g->kid_first[v];
   if (!n) return c;
   uint32_t k = s->g->kid[s->g->kid_first[v] + sel_random(seed) % n], m = s->pfirst[k + 1] - s->pfirst[k];
   return m ? s->g->node_class[s->pnode[s->pfirst[k] + sel_random(seed) % m]] : c;
@@ -403,6 +403,8 @@ bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double
                  uint64_t *seed) {
   search s = {.r = r, .mem = mem, .g = g, .cost = cost, .choice = choice, .held = NONE};
   bool better = true;
+  for (uint32_t i = 0; i < g->n_roots; i++)
+    if (choice[g->root[i]] == NONE) return true;
   open_search(&s);
   for (uint32_t i = 0; i < s.active.n; i++) enqueue(&s, s.active.p[i]);
   descend(&s, steps);

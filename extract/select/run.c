@@ -13,15 +13,31 @@ double sel_now(const sel_run *r) {
 /* ---- limits ---- */
 double sel_left(const sel_run *r) { return r->o.seconds - (sel_now(r) - r->t0); }
 
+static const char paused[] = "paused";
+
 bool sel_stop(sel_run *r, uint64_t work) {
   enum { LOOK = 20000 }; /* units of work between two looks at the clock */
   r->steps += work;
   if (r->stop) return true;
   if (r->o.steps && r->steps >= r->o.steps) return r->stop = "steps", true;
+  if (r->pause_steps && r->steps >= r->pause_steps) return r->stop = paused, true;
   if (r->steps < r->next_look) return false;
   r->next_look = r->steps + LOOK;
   if (isfinite(r->o.seconds) && sel_left(r) <= 0) r->stop = "seconds";
+  else if (r->pause_at > 0 && sel_now(r) >= r->pause_at) r->stop = paused;
   return r->stop != NULL;
+}
+
+void sel_pause_after(sel_run *r, double share) {
+  r->pause_at = isfinite(r->o.seconds) ? sel_now(r) + share * sel_left(r) : 0;
+  r->pause_steps = r->o.steps > r->steps ? r->steps + (uint64_t)(share * (double)(r->o.steps - r->steps)) : 0;
+}
+
+bool sel_resume(sel_run *r) {
+  bool was = r->stop == paused;
+  r->pause_at = 0, r->pause_steps = 0;
+  if (was) r->stop = NULL;
+  return was;
 }
 
 static void tell(sel_run *r) {

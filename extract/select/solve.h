@@ -37,6 +37,14 @@ static inline double sel_part_cap(const sel_part *t) { return t->cost < t->limit
  * the work; true when the search is over before: no exchange with descent around it helps. */
 bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, uint32_t *choice, uint64_t steps,
                  uint64_t *seed);
+/* sets.c: a construction by sets of classes; order: of the classes, children first where that is possible, those that have a
+ * finite term. choice is filled for all of these, and may close a cycle. False when stopped or too large, with choice as far as
+ * it got. */
+bool sel_sets(sel_run *r, const tarn_sel_view *g, const double *cost, const uint32_t *order, uint32_t n_order,
+              uint32_t *choice);
+/* What users of other extractors would have, offered to the run: the sets on the whole graph, and trees by sweeps over the
+ * nodes as they come. */
+void sel_known(sel_run *r);
 /* relax.c: the rows that bb.c describes, and cuts; columns are nodes, then classes. All rows are kept here, those that
  * matter now in the linear programme. All have right side 0. */
 typedef struct sel_rows {
