@@ -29,6 +29,7 @@ typedef struct cli_explore {
   uint64_t nodes, iters, bytes, threads, match_limit, ban_length, dot_classes, html_classes;
   double seconds;
   bool free, kernel, count_matches, json, backoff, session;
+  bool (*interrupted)(void *user); /* ends a run with what was found so far; user is not looked at */
   /* found */
   TARN_VEC(tarn_eg_iteration) iteration;
   TARN_VEC(tarn_sat_rule) rule;

@@ -32,11 +32,27 @@ void lab_compile(lab *l) {
   tarn_defer(l->cx, free_runner, l->runner);
 }
 
-/* ---- terms in ---- */
+static const char *rule_name(const lab *l, uint32_t id) {
+  if (id == TARN_EG_RULE_GIVEN) return "given";
+  if (id == TARN_EG_RULE_ANALYSIS) return "analysis";
+  if (id == TARN_EG_RULE_CONGRUENCE) return "congruence";
+  return tarn_ruleset_at(l->rs, id).name;
+}
+
+static void conflict(lab *l) {
+  tarn_eg_conflict c;
+  char a[256], b[256];
+  if (!tarn_eg_last_conflict(l->g, &c)) tarn_raise(l->cx, TARN_BAD_INPUT, "explore: %s", tarn_eg_message(l->g));
+  tarn_free_name(l->rs, (uint32_t)(c.value_a - 1), 0, a, sizeof a); /* values of constants are symbols + 1 */
+  tarn_free_name(l->rs, (uint32_t)(c.value_b - 1), 0, b, sizeof b);
+  tarn_raise(l->cx, TARN_BAD_INPUT, "explore: %s and %s are made equal by %s; a rule is wrong, or values were rounded", a, b,
+             rule_name(l, c.rule));
+}
 static void settle(lab *l) {
   if (!tarn_eg_rebuild(l->g)) return;
   tarn_eg_conflict c;
-  tarn_raise(l->cx, tarn_eg_last_conflict(l->g, &c) ? TARN_BAD_INPUT : TARN_NO_RESULT, "explore: %s", tarn_eg_message(l->g));
+  if (tarn_eg_last_conflict(l->g, &c)) conflict(l);
+  tarn_raise(l->cx, TARN_NO_RESULT, "explore: %s", tarn_eg_message(l->g));
 }
 uint32_t lab_add(lab *l, const tarn_sx *s) {
   uint32_t id = tarn_free_add(l->rs, l->g, s);
@@ -90,9 +106,9 @@ static bool before(void *user, tarn_egraph *g, uint32_t iteration) {
 static void check_run(lab *l, tarn_eg_stop stop) {
   tarn_status st = tarn_free_failed(l->rs);
   if (st) tarn_reraise(l->cx, st);
-  if (stop == TARN_EG_STOP_ERROR || stop == TARN_EG_STOP_MEMORY || stop == TARN_EG_STOP_CONFLICT)
-    tarn_raise(l->cx, stop == TARN_EG_STOP_CONFLICT ? TARN_BAD_INPUT : tarn_eg_status(l->g), "explore: %s",
-               tarn_eg_message(l->g));
+  if (stop == TARN_EG_STOP_CONFLICT) conflict(l);
+  if (stop == TARN_EG_STOP_ERROR || stop == TARN_EG_STOP_MEMORY)
+    tarn_raise(l->cx, tarn_eg_status(l->g), "explore: %s", tarn_eg_message(l->g));
 }
 tarn_eg_stop lab_run(lab *l, const uint32_t *active, uint32_t n, uint32_t iterations, double seconds) {
   const cli_explore *x = l->x;
@@ -105,6 +121,7 @@ tarn_eg_stop lab_run(lab *l, const uint32_t *active, uint32_t n, uint32_t iterat
                           .max_seconds = seconds,
                           .count_matches = x->count_matches,
                           .threads = (unsigned)x->threads,
+                          .interrupted = x->interrupted,
                           .before = before,
                           .user = l};
   tarn_eg_stop stop = tarn_eg_run(l->runner, &c);
@@ -201,12 +218,6 @@ typedef struct chain {
   const tarn_eg_proof *p;
   const tarn_eg_flat *step;
 } chain;
-static const char *rule_name(const lab *l, uint32_t id) {
-  if (id == TARN_EG_RULE_GIVEN) return "given";
-  if (id == TARN_EG_RULE_ANALYSIS) return "analysis";
-  if (id == TARN_EG_RULE_CONGRUENCE) return "congruence";
-  return tarn_ruleset_at(l->rs, id).name;
-}
 static void keep(tarn_ctx *cx, void *arg) {
   chain *c = arg;
   tarn_buf b = {.cx = cx};

@@ -103,7 +103,7 @@ tarn_sat_options typed_options(typed *k, const tarn_hw *hw) {
   o.max_bytes = x->bytes, o.max_seconds = x->seconds;
   o.backoff = x->backoff, o.match_limit = (uint32_t)x->match_limit, o.ban_length = (uint32_t)x->ban_length;
   o.count_matches = x->count_matches, o.threads = (unsigned)x->threads;
-  o.surface = !x->kernel, o.hw = hw, o.after = after, o.user = k;
+  o.surface = !x->kernel, o.hw = hw, o.after = after, o.interrupted = x->interrupted, o.user = k;
   if (x->prove[0] || x->html) o.reasons = TARN_EG_REASONS_ALL;
   if (x->numerics && !tarn_rule_class_parse(x->numerics, &o.numerics))
     tarn_raise(k->cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected", x->numerics);

@@ -15,7 +15,7 @@ struct repl_lines {
   char *line; /* of a pipe */
   size_t line_cap;
   uint32_t read;
-  bool more;
+  bool more, dropped;
 };
 
 bool repl_is_whole(const char *text) {
@@ -131,6 +131,16 @@ static unsigned char complete(EditLine *el, int key) {
   free(copy);
   return result;
 }
+/* Ctrl-C: what was typed so far is dropped, lines before it too. */
+static unsigned char drop(EditLine *el, int c) {
+  repl_lines *in;
+  (void)c;
+  el_get(el, EL_CLIENTDATA, &in);
+  in->dropped = true;
+  el_insertstr(el, " "); /* an empty line would be the end */
+  printf("^C\n");
+  return CC_NEWLINE;
+}
 static char *prompt(EditLine *el) {
   static char first[] = "tarn> ", next[] = "  ... ";
   repl_lines *in;
@@ -159,6 +169,9 @@ static void edit(repl_lines *in) {
   el_set(in->el, EL_HIST, history, in->past);
   el_set(in->el, EL_ADDFN, "tarn-complete", "complete a command, an operator, a rule or a file", complete);
   el_set(in->el, EL_BIND, "^I", "tarn-complete", NULL);
+  el_set(in->el, EL_SETTY, "-d", "-isig", NULL); /* while a line is edited, Ctrl-C is a key */
+  el_set(in->el, EL_ADDFN, "tarn-drop", "drop the line", drop);
+  el_set(in->el, EL_BIND, "^C", "tarn-drop", NULL);
 }
 repl_lines *repl_lines_open(session *s) {
   repl_lines *in = TARN_NEW(s->cx, repl_lines);
@@ -177,6 +190,10 @@ const char *repl_next(repl_lines *in) {
   in->more = false;
   for (const char *line; (line = one_line(in));) {
     size_t n = strlen(line);
+    if (in->dropped) {
+      in->dropped = in->more = false, in->n = 0;
+      continue;
+    }
     if (in->n + n + 1 > in->cap) {
       in->cap = 2 * (in->n + n + 1);
       char *p = realloc(in->text, in->cap);

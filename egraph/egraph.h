@@ -285,7 +285,8 @@ typedef enum {
   TARN_EG_STOP_GOAL,     /* the hook said so */
   TARN_EG_STOP_CONFLICT, /* analysis values could not be joined: a rule is wrong; see tarn_eg_last_conflict() */
   TARN_EG_STOP_MEMORY,
-  TARN_EG_STOP_ERROR /* a callback failed, or an argument is wrong: tarn_eg_message() */
+  TARN_EG_STOP_ERROR,      /* a callback failed, or an argument is wrong: tarn_eg_message() */
+  TARN_EG_STOP_INTERRUPTED /* asked to, see tarn_eg_run_config.interrupted */
 } tarn_eg_stop;
 TARN_API const char *tarn_eg_stop_name(tarn_eg_stop s);
 
@@ -317,6 +318,9 @@ typedef struct tarn_eg_run_config {
   unsigned threads;                 /* for searching; 0 or 1: one. Does not change any result */
   /* Seconds, monotonic; NULL: the system's. Only for reports and max_seconds. */
   double (*clock)(void *user);
+  /* Asked often while searching and applying, with several threads by all of them: true ends the run as a limit of time would.
+   * What was found so far is rebuilt and can be used. NULL: never. */
+  bool (*interrupted)(void *user);
   /* Before each iteration; false stops the run (GOAL). The graph is rebuilt and may be changed here. */
   bool (*before)(void *user, tarn_egraph *g, uint32_t iteration);
   /* After each iteration, for progress. */

@@ -45,7 +45,7 @@ struct tarn_eg_runner {
   double start;
   double per_union; /* seconds that rebuilding took for each union, lately */
   uint64_t unions;  /* that the applier had made when the graph was last rebuilt */
-  bool late;
+  bool late, interrupted;
   tarn_eg_iteration *now;
 };
 
@@ -63,6 +63,7 @@ static double seconds(const tarn_eg_runner *r) {
 /* Whether time is over when what has been joined is to be rebuilt yet. */
 static bool is_late(void *user) {
   tarn_eg_runner *r = user;
+  if (!r->late && r->c->interrupted && r->c->interrupted(r->c->user)) r->late = r->interrupted = true;
   if (r->late || !(r->c->max_seconds > 0)) return r->late;
   double rebuild = r->per_union * (double)(r->apply.unions - r->unions);
   r->late = seconds(r) - r->start + rebuild >= r->c->max_seconds;
@@ -145,7 +146,7 @@ tarn_eg_rule_stats tarn_eg_stats(const tarn_eg_runner *r, uint32_t rule) {
 
 const char *tarn_eg_stop_name(tarn_eg_stop s) {
   static const char *const name[] = {"saturated", "iterations", "nodes",  "bytes", "seconds",
-                                     "goal",      "conflict",   "memory", "error"};
+                                     "goal",      "conflict",   "memory", "error", "interrupted"};
   return (size_t)s < sizeof name / sizeof *name ? name[s] : "?";
 }
 
@@ -379,7 +380,7 @@ static bool apply_rules(tarn_eg_runner *r, const uint32_t *active, uint32_t n, u
 static tarn_eg_stop why_stopped(const tarn_eg_runner *r) {
   const tarn_egraph *g = r->g;
   if (g->has_conflict) return TARN_EG_STOP_CONFLICT;
-  if (r->late) return TARN_EG_STOP_SECONDS;
+  if (r->late) return r->interrupted ? TARN_EG_STOP_INTERRUPTED : TARN_EG_STOP_SECONDS;
   if (g->mem.st == TARN_NO_RESULT) return g->live >= g->max_nodes ? TARN_EG_STOP_NODES : TARN_EG_STOP_BYTES;
   return g->mem.st == TARN_MEMORY ? TARN_EG_STOP_MEMORY : TARN_EG_STOP_ERROR;
 }
@@ -440,6 +441,7 @@ static bool iterate(tarn_eg_runner *r, const uint32_t *active, uint32_t n, tarn_
   it->search = t1 - t0, it->apply = t2 - t1, it->rebuild = t3 - t2;
   it->nodes = g->live, it->classes = g->classes;
   for (uint32_t i = 0; i < n; i++) it->banned += r->rule[active[i]].skipped;
+  if (!ok && g->has_conflict) *stop = TARN_EG_STOP_CONFLICT;
   if (!ok) return false;
   if (st != TARN_OK || g->has_conflict) {
     *stop = why_stopped(r);
@@ -461,7 +463,7 @@ static tarn_eg_stop run_active(tarn_eg_runner *r, const uint32_t *active, uint32
   const tarn_eg_run_config *c = r->c;
   tarn_eg_stop stop = TARN_EG_STOP_ITERATIONS;
   for (uint32_t k = 0; !c->max_iterations || k < c->max_iterations; k++) {
-    if (is_late(r)) return TARN_EG_STOP_SECONDS;
+    if (is_late(r)) return why_stopped(r);
     if (!GROW(r, it, r->n_it + 1u)) return why_stopped(r);
     r->now = &r->it[r->n_it++];
     *r->now = (tarn_eg_iteration){.nodes = r->g->live, .classes = r->g->classes};
@@ -476,7 +478,7 @@ static tarn_eg_stop run_active(tarn_eg_runner *r, const uint32_t *active, uint32
 
 tarn_eg_stop tarn_eg_run(tarn_eg_runner *r, const tarn_eg_run_config *config) {
   tarn_egraph *g = r->g;
-  r->c = config, r->late = false;
+  r->c = config, r->late = r->interrupted = false;
   r->search.threads = config->threads;
   tarn_eg_clear_status(g);
   g->has_conflict = false;

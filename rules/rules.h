@@ -101,6 +101,7 @@ typedef struct tarn_sat_options {
   bool surface;            /* keep terms as written (explore) instead of the kernel form (compile) */
   tarn_term goal;          /* surface: stop when the root class holds it; TARN_NONE: none. Note: 0 is a term */
   void (*after)(void *user, tarn_egraph *g, const tarn_eg_iteration *it);
+  bool (*interrupted)(void *user); /* asked often; true ends it with what was found so far. NULL: never */
   void *user;
 } tarn_sat_options;
 TARN_API tarn_sat_options tarn_sat_defaults(void);

@@ -255,6 +255,11 @@ static void after(void *user, tarn_egraph *g, const tarn_eg_iteration *it) {
   if (s->o.after) s->o.after(s->o.user, g, it);
 }
 
+static bool interrupted(void *user) {
+  const tarn_saturation *s = user;
+  return s->o.interrupted(s->o.user);
+}
+
 /* A phase names families and rules. */
 static bool named(const rule *r, const char *name) { return strcmp(r->family, name) == 0 || strcmp(r->name, name) == 0; }
 
@@ -303,6 +308,7 @@ static bool run_phase(tarn_saturation *s, const rphase *p, tarn_eg_stop *stop, d
                           .threads = s->o.threads,
                           .before = goal_reached,
                           .after = after,
+                          .interrupted = s->o.interrupted ? interrupted : NULL,
                           .user = s};
   if (deadline > 0) c.max_seconds = fmax(deadline - now(), 1e-9);
   *stop = tarn_eg_run(s->runner, &c);

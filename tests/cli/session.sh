@@ -157,5 +157,22 @@ if command -v script >/dev/null; then
     script -qec "$tarn explore --free" /dev/null >"$work/out" 2>&1 || fail "a session on a terminal fails"
   last="a session on a terminal"
   shows "tarn> " "stopped: saturated; 8 e-nodes" "8 e-nodes, 8 classes, 1 iterations, 3 terms"
+  # Ctrl-C: a line is dropped; a run that would not end for long stops, and what it found is there.
+  until_shown() { for ((i = 0; i < 600; i++)); do grep -q "$1" "$work/out" && return; sleep 0.1; printf '%s' "$2"; done; }
+  : >"$work/out"
+  {
+    printf '%s\n' "rules $at/pure.rules" "load $at/math7.term"
+    until_shown 'load' ''
+    printf '(never finished \n(nor this'
+    until_shown 'nor this' ''
+    printf '\003run\n'
+    until_shown '> run' ''
+    until_shown 'stopped: ' $'\003'
+    printf '%s\n' 'size' 'undo' 'size' 'quit'
+  } | timeout 120 script -qefc "$tarn explore --free --nodes 100000000" /dev/null >"$work/out" 2>&1 || fail "a session with Ctrl-C fails"
+  last="a session with Ctrl-C"
+  shows "stopped: interrupted; " "undone: run" "35 e-nodes, 35 classes, 0 iterations, 7 terms"
+  n=$(sed -n 's/.*stopped: interrupted; \([0-9]*\) e-nodes.*/\1/p' "$work/out")
+  grep -q "^$n e-nodes, .*7 terms" "$work/out" || fail "$last: not what was found"
 fi
 finish
