@@ -39,7 +39,7 @@ bench: bench-egraph
 	@bench/run.sh build
 
 bench-egraph: build
-	@python3 bench/egraph/run.py build --callgrind
+	@python3 bench/egraph/run.py build --callgrind --venv build/egglog-venv
 
 install: build
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"

@@ -3,8 +3,8 @@
  *
  * assocN, pure-sN, pure-bN, math7-sN, diff-sN, diff-bN and so on are a start with its rules, a scheduler (s simple, b
  * backoff) and a number of iterations (0: until a limit); with -why behind them reasons are kept, with -all also those
- * of unions that joined nothing.  add, rebuild, match and idle are about parts of the engine.  run.py compares what is
- * printed with what other engines take. */
+ * of unions that joined nothing.  add, rebuild, match, idle and premises [FOLDER] are about parts of the engine.  run.py
+ * compares what is printed with what other engines take. */
 #include "tests/egraph_math.h"
 
 #include <time.h>
@@ -216,6 +216,80 @@ static int idle(void) {
   return 0;
 }
 
+/* ---- long rules that never match ---- */
+
+static const char *folder = "bench/egraph";
+
+/* A file without its comments; the caller frees it. */
+static char *read_text(const char *name) {
+  enum { MOST = 1 << 16 };
+  char path[4096], line[1024], *text = malloc(MOST);
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *f = fopen(path, "r");
+  size_t n = 0;
+  while (f && text && fgets(line, sizeof line, f)) {
+    size_t more = strcspn(line, ";\n");
+    if (n + more + 2 > MOST) break;
+    memcpy(text + n, line, more);
+    text[n + more] = ' ', n += more + 1;
+  }
+  if (text) text[n] = 0;
+  if (f) fclose(f);
+  return text;
+}
+
+/* Behind a term. */
+static const char *behind(const char *s) {
+  int depth = 0;
+  for (s = lab_skip(s);; s++) {
+    depth += *s == '(', depth -= *s == ')';
+    if (depth == 0) return *s == ')' ? s + 1 : s + lab_word(s);
+    if (!*s) return s;
+  }
+}
+
+/* (rule NAME LEFT => RIGHT)… */
+static bool load_rules(const char *name) {
+  char *text = read_text(name);
+  const char *s = text ? text : "", *left, *right;
+  bool ok = text && *lab_skip(s);
+  for (; ok && *(s = lab_skip(s)); s = lab_skip(behind(right)) + 1) {
+    left = lab_skip(s + strlen("(rule "));
+    left += lab_word(left);
+    right = lab_skip(behind(left));
+    ok = !strncmp(s, "(rule ", 6) && !strncmp(right, "=>", 2);
+    right += 2;
+    if (ok) ok = lab_rule(&L, "rule", left, right) != TARN_NONE;
+  }
+  free(text);
+  return ok;
+}
+
+static bool load_term(const char *name) {
+  char *text = read_text(name);
+  const char *s = text;
+  bool ok = text && lab_term(&L, &s, false) != TARN_NONE;
+  free(text);
+  return ok;
+}
+
+/* A graph of tensor terms grown to the end, without and with four rules of fourteen premises, and idle iterations of it. */
+static int premises(void) {
+  growth got[2];
+  double idle = 0;
+  for (int with = 0; with < 2; with++) {
+    if (with) lab_close(&L);
+    if (!lab_open(&L, NULL) || !load_rules("tensor.rules") || (with && !load_rules("premises.rules")) ||
+        !load_term("tensor.term"))
+      return fail("cannot read the rules or the term");
+    if (!grow(&got[with], TARN_EG_SIMPLE, 0)) return fail(tarn_eg_message(L.g));
+  }
+  idle = idle_for(TARN_EG_SIMPLE);
+  printf("{\"without_ms\":%.2f,\"ms\":%.2f,\"idle_us\":%.2f,\"nodes\":%u,\"same\":%s}\n", got[0].ms, got[1].ms, idle,
+         tarn_eg_node_count(L.g), got[0].matches == got[1].matches ? "true" : "false");
+  return 0;
+}
+
 /* The left sides of PURE on the graph after ten iterations: the least of five times, rule by rule. */
 static int match(void) {
   if (!lab_open(&L, NULL)) return fail("out of memory");
@@ -247,8 +321,9 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     int (*run)(void);
-  } parts[] = {{"add", add}, {"rebuild", rebuild}, {"match", match}, {"idle", idle}};
+  } parts[] = {{"add", add}, {"rebuild", rebuild}, {"match", match}, {"idle", idle}, {"premises", premises}};
   if (argc < 2 || argc > 6) return fail("usage: engine NAME [NODES [SECONDS [THREADS [TIMES]]]]");
+  if (argc > 2) folder = argv[2];
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     if (!strcmp(argv[1], parts[i].name)) return parts[i].run();
   max_seconds = argc > 3 ? atof(argv[3]) : 0;
