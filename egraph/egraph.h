@@ -161,6 +161,11 @@ TARN_API uint64_t tarn_eg_data(const tarn_egraph *g, uint32_t analysis, uint32_t
 /* Joins a value that the caller knows into the class's; -1 when the join fails. */
 TARN_API int tarn_eg_join_data(tarn_egraph *g, uint32_t analysis, uint32_t cls, uint64_t value);
 
+/* Joins that many analyses need. Known: 0 says that nothing is known; two values that are known must be one. Least: the
+ * smaller. */
+TARN_API unsigned tarn_eg_join_known(void *user, const tarn_egraph *g, uint64_t *a, uint64_t b);
+TARN_API unsigned tarn_eg_join_least(void *user, const tarn_egraph *g, uint64_t *a, uint64_t b);
+
 /* What a failed join, the last one, was about. */
 typedef struct tarn_eg_conflict {
   uint32_t analysis, a, b; /* ids of the two classes */
@@ -340,6 +345,34 @@ TARN_API tarn_eg_stop tarn_eg_run(tarn_eg_runner *r, const tarn_eg_run_config *c
 TARN_API uint32_t tarn_eg_iteration_count(const tarn_eg_runner *r);
 TARN_API tarn_eg_iteration tarn_eg_iteration_at(const tarn_eg_runner *r, uint32_t i);
 TARN_API tarn_eg_rule_stats tarn_eg_stats(const tarn_eg_runner *r, uint32_t rule);
+
+/* ---- least terms ----
+ * What each class costs at least, and by which node. A cost is that of a node whose kids cost kid[0…]; it must not be less than
+ * any of theirs, and not fall when one of them rises. What is shared counts each time (extract/select.h counts it once). */
+typedef struct tarn_eg_best tarn_eg_best;
+typedef double tarn_eg_cost_fn(void *user, const tarn_egraph *g, const tarn_eg_node *node, const double *kid);
+/* cost NULL: 1 for each node. Of the graph as it is now, which is rebuilt first; NULL when that fails or out of memory. */
+TARN_API tarn_eg_best *tarn_eg_best_new(tarn_egraph *g, tarn_eg_cost_fn *cost, void *user);
+TARN_API void tarn_eg_best_free(tarn_eg_best *b);
+TARN_API double tarn_eg_best_cost(const tarn_eg_best *b, uint32_t cls);   /* INFINITY: no term of it is finite */
+TARN_API uint32_t tarn_eg_best_node(const tarn_eg_best *b, uint32_t cls); /* TARN_NONE then */
+
+/* ---- text ----
+ * For operators that have names: terms such as (* x 2), where a bare name is an operator without kids, and rules such as
+ * (* ?a ?b) => (* ?b ?a), whose variables are numbered as they are met. Payloads are 0, but for whole numbers. */
+typedef struct tarn_eg_names {
+  const char *const *op; /* the name of operator 0, 1, …; NULL ends them */
+  uint32_t number; /* the operator of numbers written as digits, whose payload is 1 + the number; TARN_NONE: there are none */
+} tarn_eg_names;
+TARN_API const char *tarn_eg_op_name(const tarn_eg_names *names, uint32_t op); /* "?" when it has none */
+/* The id of exactly this term. TARN_NONE: tarn_eg_message() says why and, where it cannot be read, in which line and column. */
+TARN_API uint32_t tarn_eg_add_text(tarn_egraph *g, const tarn_eg_names *names, const char *text);
+/* The rule's number, which is its id too, or TARN_NONE (tarn_eg_rules_message()). name NULL: the text. */
+TARN_API uint32_t tarn_eg_rules_add_text(tarn_eg_rules *rs, const tarn_eg_names *names, const char *name, const char *text,
+                                         const tarn_eg_condition *conditions, uint32_t n_conditions);
+/* The least term of a class into buf, with its end. False: it does not fit (or nests deeper than 10,000) and
+ * is cut off, or there is none. */
+TARN_API bool tarn_eg_best_text(const tarn_eg_best *b, const tarn_eg_names *names, uint32_t cls, char *buf, size_t n);
 
 /* ---- explanations ----
  * Why two ids of one class are equal: a proof as a list of steps over terms.  Terms are numbered from 0, kids before

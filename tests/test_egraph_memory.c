@@ -202,7 +202,7 @@ static uint64_t search_together(uint64_t k, bool down) {
 
 START_TEST(survives_with_threads) {
   uint64_t n = search_together(0, false), failed = 0;
-  for (uint64_t k = n / 2; k < n; k += all ? 1 + n / 200 : 1 + n / 30) {
+  for (uint64_t k = n / 2; k < n; k += all ? 1 + n / 200 : 1 + n / 60) {
     search_together(k, k % 2);
     failed += T.failed > 0;
   }
