@@ -111,8 +111,18 @@ static double deep(const acc_model *a, uint32_t n, const int64_t *span, double b
   return bytes / mind((double)way, sets * run);
 }
 
+/* Accesses of the cache that a vector takes: two where it lies across two lines. */
+static double split(const acc_model *a, const stage_model *m, const tile *t, double line) {
+  double wide = (double)t->lanes * a->bytes;
+  int64_t off = a->start;
+  if (a->constant || a->local || a->irregular || line <= 0) return 1;
+  for (uint32_t d = 0; d < m->n; d++)
+    if (d != t->vdim && m->dim[d] > 1) off |= llabs(a->coef[d]);
+  if (fmod((double)(off & -off) * a->bytes, mind(wide, line)) == 0) return 1;
+  return 1 + mind(1, (wide - a->bytes) / line);
+}
 /* Load operations of one access for one point of the loops outside the tile. */
-static double loads(const acc_model *a, const stage_model *m, const tile *t) {
+static double loads(const acc_model *a, const stage_model *m, const tile *t, double line) {
   double n = 1;
   bool gather = false, known = a->few;
   for (uint32_t d = 0; d < m->n; d++) known &= !(a->touched >> d & 1) || t->size[d] == m->dim[d];
@@ -123,6 +133,7 @@ static double loads(const acc_model *a, const stage_model *m, const tile *t) {
     else if (d == t->vdim && (a->irregular || llabs(a->coef[d]) != 1)) gather = true, n *= (double)t->size[d];
     else n *= d >= m->nacc && d != t->vdim ? fresh(a, m, t, d) : vectors(t, d, t->size[d]);
   }
+  if (t->vdim < m->n && (a->touched >> t->vdim & 1) && !gather) n *= split(a, m, t, line);
   double guard = 1;
   if (t->vdim < m->n && (a->guarded >> t->vdim & 1)) /* a mask for each vector of the first and the last tile */
     guard += mind(1, 2 / (double)ceil_div(m->dim[t->vdim], t->size[t->vdim]));
@@ -138,8 +149,8 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
     ops *= v;
     if (d < m->nacc) accs *= v;
   }
-  for (uint32_t r = 0; r < m->nread; r++) *(m->read[r].epi ? &epi_load : &load) += loads(&m->read[r], m, t);
   const tarn_hw_memory *l1 = &hw->mem[0];
+  for (uint32_t r = 0; r < m->nread; r++) *(m->read[r].epi ? &epi_load : &load) += loads(&m->read[r], m, t, l1->line);
   double vector_bytes = maxd(4, hw->vector_bits / 8.0);
   double ports = maxd(0.5, l1->read / vector_bytes), stores = maxd(0.5, l1->write / vector_bytes);
   double rate = 2, latency = 4;
@@ -161,7 +172,7 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   int64_t flat =
       m->reduces && !few && m->n - 1 != t->vdim ? t->size[m->n - 1] : 1; /* inputs and weights of a window are held */
   if (flat > 1 && accs + 2 * vop * (double)flat > room) cycles += 4 * (accs + 2 * vop * (double)flat - room);
-  *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + loads(&m->result, m, t) / stores + 8;
+  *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + loads(&m->result, m, t, l1->line) / stores + 8;
   if (!m->reduces || whole) *epilogue -= 8;
   if (m->reduces && across) *epilogue += accs * 1.75 * log2((double)t->lanes) + chains - accs; /* halving */
   return cycles + (m->reduces ? 0.5 : 1.0);

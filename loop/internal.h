@@ -7,7 +7,7 @@
 
 /* One access of a stage: how far the element address moves per step of each dim of the iteration space. */
 typedef struct acc_model {
-  int64_t coef[TARN_MAX_DIMS];
+  int64_t coef[TARN_MAX_DIMS], start;
   uint32_t touched; /* bit d: the address depends on dim d */
   uint32_t guarded; /* bit d: a guard depends on dim d */
   double bytes;     /* of one element */

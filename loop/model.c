@@ -25,6 +25,7 @@ static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
     a.constant = k->in_const[r->src];
     a.few = a.constant && !m->nguard && k->in_type[r->src] == TARN_F32 && tarn_layout_elems(&k->in[r->src]) <= LOOP_FEW;
     for (uint32_t d = 0; d < m->n; d++) a.coef[d] = tarn_ix_coef(L, m->e[0], d);
+    a.start = tarn_ix_get(L, m->e[0])->c;
     return a;
   }
   const tarn_stage *src = &nest->stage[r->src];
@@ -101,7 +102,7 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
       if (m->result.coef[d]) m->result.touched |= 1u << d;
       if (own) stride *= m->dim[d];
     }
-    if (s->out) m->result.bytes = (double)tarn_dtype_size(k->out_type[out++]);
+    if (s->out) m->result.start = k->out[out].offset, m->result.bytes = (double)tarn_dtype_size(k->out_type[out++]);
   }
   return km;
 }
