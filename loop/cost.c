@@ -13,6 +13,7 @@
 /* Fitted to measured schedules (docs/measuring.md). */
 #define CHAIN       1.15 /* accumulators' latency is hidden when there are so many times as many as it asks for */
 #define PORTS       0.1  /* share of the lesser of arithmetic and loads that does not overlap the greater */
+#define TRIP        1    /* cycles of a trip of the innermost loop, beside its work */
 #define MOST_CHAINS 16   /* as lower/ keeps apart */
 #define WAYS        10   /* lines that a set holds before an access drives out its own: of 12 ways or so, others want some */
 #define OVERLAP     10   /* transfers on their way at once, each of one piece of memory */
@@ -142,6 +143,15 @@ static double loads(const acc_model *a, const stage_model *m, const tile *t, dou
   double address = a->irregular ? 3 : 1; /* divisions in the address */
   return n * guard * address * (gather ? 3 : 1);
 }
+/* Neighbours in the tile share what they read along the last reduce dim. */
+static bool window(const stage_model *m, const tile *t) {
+  uint32_t last = m->n - 1;
+  if (t->vdim == last || t->size[last] < 2) return false;
+  for (uint32_t r = 0; r < m->nread; r++)
+    for (uint32_t e = m->nshared; e < m->nacc; e++)
+      if (e != t->vdim && t->size[e] > 1 && loop_overlaps(&m->read[r], last, t->size[last], e)) return true;
+  return false;
+}
 static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue) {
   double ops = 1, accs = 1, load = 0, epi_load = 0;
   for (uint32_t d = 0; d < m->n; d++) {
@@ -169,13 +179,12 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
   if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
-  int64_t flat =
-      m->reduces && !few && m->n - 1 != t->vdim ? t->size[m->n - 1] : 1; /* inputs and weights of a window are held */
-  if (flat > 1 && accs + 2 * vop * (double)flat > room) cycles += 4 * (accs + 2 * vop * (double)flat - room);
+  double flat = m->reduces && !few && window(m, t) ? (double)t->size[m->n - 1] : 1; /* inputs and weights of it are held */
+  if (flat > 1 && accs + 2 * vop * flat > room) cycles += 4 * (accs + 2 * vop * flat - room);
   *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + loads(&m->result, m, t, l1->line) / stores + 8;
   if (!m->reduces || whole) *epilogue -= 8;
   if (m->reduces && across) *epilogue += accs * 1.75 * log2((double)t->lanes) + chains - accs; /* halving */
-  return cycles + (m->reduces ? 0.5 : 1.0);
+  return cycles + TRIP;
 }
 
 /* The innermost loop is entered, set up and left so many times. */
@@ -252,6 +261,7 @@ static double crossing(const stage_model *m, const tarn_stage_sched *s, const ac
     uint32_t d = s->level[i].dim;
     double count = (double)ceil_div(left[d], s->level[i].step);
     left[d] = mini(left[d], s->level[i].step);
+    if (a->epi && d >= m->nacc && i >= s->acc) continue; /* read or written once a result */
     if (!(a->touched >> d & 1)) {
       run *= count; /* kept while only loops that do not move it go round: dropped if they are innermost */
       continue;

@@ -231,6 +231,35 @@ static void try_unrolls(search *q, pick p) {
     try_second(q, p, room);
   }
 }
+/* The best again with a few steps of the innermost reduction written out. */
+#define MOST_WRITTEN 160 /* operations in one trip */
+static void try_deeper(search *q) {
+  const stage_model *m = q->m;
+  uint32_t last = m->n - 1, n = q->n;
+  tarn_stage_sched was[MOST_RANKED];
+  for (uint32_t i = 0; i < n; i++) was[i] = q->b[i].sched;
+  for (uint32_t i = 0; i < n && m->n > m->nacc; i++) {
+    const tarn_stage_sched *s = &was[i];
+    int64_t left[TARN_MAX_DIMS], ops = 1;
+    uint32_t at = s->nlevel;
+    memcpy(left, m->dim, sizeof left);
+    for (uint32_t l = 0; l < s->nlevel; l++) {
+      bool inner = s->level[l].kind == TARN_UNROLL || s->level[l].kind == TARN_VECTOR;
+      if (s->level[l].kind == TARN_UNROLL) ops *= left[s->level[l].dim] / s->level[l].step;
+      left[s->level[l].dim] = s->level[l].step;
+      if (s->level[l].dim == last) at = inner ? s->nlevel : l;
+    }
+    if (at == s->nlevel || s->level[at].step != 1 || s->nlevel == TARN_MAX_LEVELS) continue;
+    for (int64_t u = 2; u <= 4 && u * ops <= MOST_WRITTEN; u *= 2) {
+      tarn_stage_sched deep = *s;
+      if (m->dim[last] % u || m->dim[last] < 2 * u) break;
+      deep.level[at].step = u;
+      memmove(&deep.level[at + 2], &deep.level[at + 1], (s->nlevel - at - 1) * sizeof *deep.level);
+      deep.level[at + 1] = (tarn_level){(uint8_t)last, TARN_UNROLL, 1}, deep.nlevel++;
+      keep(q, &deep, stage_seconds(q->s, m, q->shared, q->nshared, &deep));
+    }
+  }
+}
 static void solve_stage(search *q, bool strict) {
   const stage_model *m = q->m;
   int64_t lanes = tarn_hw_lanes(q->s->hw, TARN_F32);
@@ -244,6 +273,7 @@ static void solve_stage(search *q, bool strict) {
       try_unrolls(q, (pick){.vdim = d, .lanes = l, .vectors = v});
   }
   try_unrolls(q, (pick){.vdim = m->n, .lanes = 1, .vectors = 1});
+  if (!q->visit) try_deeper(q);
 }
 
 static tarn_schedule *new_schedule(tarn_solver *s, const kernel_model *km) {
