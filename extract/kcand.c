@@ -428,12 +428,12 @@ static void other_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
 
 /* ---- concatenations, copies, roots ---- */
 static uint32_t new_class(kgraph *k) { return k->nag++; }
-/* An AND/OR class for operand j copied to a place of its own in layout l (over the operand's dims). */
-static uint32_t copied(kgraph *k, const operand *op, const tarn_layout *l) {
-  uint32_t ag = new_class(k);
+/* Copies of an operand into layout l (over its dims), from whatever group it can be read from but one. */
+static void copy_into(kgraph *k, uint32_t ag, const operand *op, const tarn_layout *l, uint32_t but) {
   uint32_t nest = identity_nest(k, k->cls.p[op->kcls].type);
   for (uint32_t i = 0; i < op->nv; i++) {
     const kview *v = &op->v[i];
+    if (!op->constant && v->group == but) continue;
     for (uint32_t s = 0; s < (op->constant ? 1 : plain_layouts(&k->group.p[v->group])); s++) {
       kcand c = {.kind = KC_NEST, .node = TARN_NONE, .kcls = op->kcls, .nchild = 1, .nout = 1, .copy = true};
       c.out[0] = *l;
@@ -452,6 +452,11 @@ static uint32_t copied(kgraph *k, const operand *op, const tarn_layout *l) {
       add_cand(k, ag, c);
     }
   }
+}
+/* An AND/OR class for an operand copied to a place of its own. */
+static uint32_t copied(kgraph *k, const operand *op, const tarn_layout *l) {
+  uint32_t ag = new_class(k);
+  copy_into(k, ag, op, l, TARN_NONE);
   return ag;
 }
 static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {
@@ -478,6 +483,7 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
             tarn_layout_equal(&over, &in->layout[l]))
           c.child[j] = in->first + l;
       if (c.child[j] == TARN_NONE) c.child[j] = copied(k, &op[j], &c.in[j]);
+      else copy_into(k, c.child[j], &op[j], &c.in[j], kid->group); /* a part that is a view of something larger */
     }
     add_cand(k, g->first + lo, c);
   }

@@ -34,7 +34,8 @@ static inline tarn_buf pipeline_host(tarn_ctx *cx) {
 }
 
 /* The shipped rules, and a selection as asked; the e-graph lives as long as the enclosing protected call. */
-static inline pipeline *pipeline_extract(tarn_program *p, const tarn_hw *hw, tarn_kgraph_options ko) {
+static inline pipeline *pipeline_extract_as(tarn_program *p, const tarn_hw *hw, tarn_kgraph_options ko,
+                                            tarn_rule_class numerics) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   pipeline *r = TARN_NEW(cx, pipeline);
   r->program = p;
@@ -42,7 +43,7 @@ static inline pipeline *pipeline_extract(tarn_program *p, const tarn_hw *hw, tar
   tarn_ruleset *rs = tarn_ruleset_new(p->L, false);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options so = tarn_sat_defaults();
-  so.numerics = TARN_RULE_REASSOC;
+  so.numerics = numerics;
   so.hw = hw;
   so.reasons = TARN_EG_REASONS_NONE;
   r->sat = tarn_saturate(p, rs, &so);
@@ -60,6 +61,9 @@ static inline pipeline *pipeline_extract(tarn_program *p, const tarn_hw *hw, tar
   ko.hw = hw;
   r->kprog = tarn_extract(&in, &ko, &r->report, &r->picks);
   return r;
+}
+static inline pipeline *pipeline_extract(tarn_program *p, const tarn_hw *hw, tarn_kgraph_options ko) {
+  return pipeline_extract_as(p, hw, ko, TARN_RULE_REASSOC);
 }
 static inline pipeline *pipeline_optimise(tarn_program *p, const tarn_hw *hw) {
   return pipeline_extract(p, hw, (tarn_kgraph_options){.method = TARN_SEL_GREEDY});

@@ -160,6 +160,37 @@ static void in_place(tarn_ctx *cx, void *arg) {
   ck_assert_uint_eq(v.report.copies, 0);
   ck_assert_uint_ge(parts, 2);
 }
+/* A part of a concatenation that is cheapest as a view of something larger (tiles of 4 over 23 rows) is copied to its place. */
+static const char view_joined[] =
+    "in x f32 1,8,23,23\nrand s 16,8,1,1\nrand a 48,16,1,1\nrand b 48,16,3,3\nrand c 4,96,1,1\nnode Conv m x s -> n\n"
+    "node Conv p n a -> t\nnode Conv q n b -> z : pads=1,1,1,1\nnode Relu r z -> u\nnode Concat k t u -> v : axis=1\nnode Conv o v c -> y\nout y\n";
+/* Windows of 3 by 3 read directly are dear: Winograd's way is taken wherever it can be. */
+static double dear_windows(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                           uint32_t threads, const tarn_cost *analytic) {
+  (void)user, (void)hw, (void)s, (void)threads;
+  const tarn_nest *n = tarn_nest_get(L, k->nest);
+  int64_t terms = 1;
+  for (uint32_t d = 0; d < n->stage[0].nred; d++) terms *= n->stage[0].red[d];
+  return analytic->seconds * (n->nstage == 1 && terms == 9 * 16 ? 100 : 1);
+}
+static void view_copied(tarn_ctx *cx, void *arg) {
+  (void)arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  const tarn_price dear = {.name = "dear", .seconds = dear_windows};
+  tarn_kgraph_options o = {.method = TARN_SEL_EXACT, .threads = 1, .price = &dear};
+  pipeline *v = pipeline_extract_as(kit_model(L, view_joined), tarn_hw_load(L, "x86-64-v3"), o, TARN_RULE_APPROX);
+  uint32_t copies = 0, nests = 0;
+  for (uint32_t k = 0; k < v->kprog->nker; k++) {
+    copies += v->kprog->ker[k].copy;
+    nests += tarn_nest_get(L, v->kprog->ker[k].nest)->nstage > 1;
+  }
+  ck_assert_uint_eq(copies, 1);
+  ck_assert_uint_ge(nests, 1);
+  same_values(cx, "a view joined", v);
+}
+START_TEST(view_joined_by_copy) { run(view_copied, NULL, "a view joined"); }
+END_TEST
+
 START_TEST(joined_in_place) { run(in_place, (void *)(uintptr_t)&nets[6], nets[6].name); }
 END_TEST
 
@@ -193,6 +224,7 @@ int main(void) {
   tcase_add_loop_test(t, shared, 0, 2);
   tcase_add_loop_test(t, prices, 0, n);
   tcase_add_test(t, joined_in_place);
+  tcase_add_test(t, view_joined_by_copy);
   tcase_add_test(t, given_price);
   suite_add_tcase(suite, t);
   SRunner *r = srunner_create(suite);
