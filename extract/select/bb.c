@@ -154,7 +154,7 @@ static void round_relaxation(bb *b, bool improve) {
   }
   sel_tree(b->mem, &b->t->view, b->bias, NULL, b->guess, NULL, NULL);
   b->r->steps += 10 * q->nn;
-  if (improve) sel_improve(b->r, b->mem, &b->t->view, q->cost, b->guess, 20 * (uint64_t)q->nn + 20000, &b->seed);
+  if (improve) sel_improve(b->r, b->mem, &b->t->view, q->cost, b->t->scc, b->guess, 20 * (uint64_t)q->nn + 20000, &b->seed);
   sel_part_offer(b->mem, b->t, b->guess);
 }
 

@@ -40,7 +40,7 @@ void sel_search_part(sel_parts *s, sel_part *t, uint64_t *seed) {
   sel_sets(s->r, &t->view, t->q.cost, order, n, choice);
   sel_part_offer(s->mem, t, choice);
   complete(s, t, tree, choice);
-  t->searched = sel_improve(s->r, s->mem, &t->view, t->q.cost, choice, 300 * (uint64_t)t->q.nn + 20000, seed);
+  t->searched = sel_improve(s->r, s->mem, &t->view, t->q.cost, t->scc, choice, 300 * (uint64_t)t->q.nn + 20000, seed);
   sel_part_offer(s->mem, t, choice);
   sel_free(s->mem, tree), sel_free(s->mem, order);
 }
@@ -67,7 +67,7 @@ void sel_search_on(sel_parts *s, uint64_t *seed, uint64_t steps) {
       if (!open_search(t)) continue;
       take_better(s, t);
       uint64_t most = turn * t->q.nn + 20000, left = end - s->r->steps;
-      t->searched = sel_improve(s->r, s->mem, &t->view, t->q.cost, t->search, most < left ? most : left, seed);
+      t->searched = sel_improve(s->r, s->mem, &t->view, t->q.cost, t->scc, t->search, most < left ? most : left, seed);
       more |= !t->searched;
       if (sel_part_offer(s->mem, t, t->search)) sel_parts_offer(s);
     }
@@ -80,7 +80,7 @@ bool sel_search_large(sel_run *r, uint64_t *seed) {
   uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
   sel_tree(r->mem, &r->g, r->cost, NULL, choice, NULL, NULL);
   sel_offer(r, choice);
-  if (r->best_cost < INFINITY) sel_improve(r, r->mem, &r->g, r->cost, choice, 300 * (uint64_t)r->g.n_nodes, seed);
+  if (r->best_cost < INFINITY) sel_improve(r, r->mem, &r->g, r->cost, NULL, choice, 300 * (uint64_t)r->g.n_nodes, seed);
   sel_offer(r, choice);
   sel_free(r->mem, choice);
   return true;

@@ -17,6 +17,7 @@ typedef struct search {
   sel_pool *mem;
   const tarn_sel_view *g;
   const double *cost;
+  const uint32_t *scc;    /* by class: its strongly connected component; or NULL */
   uint32_t *choice, *use; /* by class; use = chosen uses by needed classes and roots */
   double total;
   uint64_t steps, told;
@@ -107,7 +108,8 @@ static bool usable(const search *s, uint32_t v) {
   return true;
 }
 
-/* Is c reached from the children of v through the choices? If so from[] leads back from it, and *last is where it was met. */
+/* Is c reached from the children of v, a node of c's component, through the choices? If so from[] leads back from it, and *last
+ * is where it was met. */
 static bool reaches(search *s, uint32_t v, uint32_t c, uint32_t *last) {
   uint32_t base = s->stack.n;
   bool found = false;
@@ -119,7 +121,7 @@ static bool reaches(search *s, uint32_t v, uint32_t c, uint32_t *last) {
       uint32_t k = s->g->kid[i];
       s->steps++;
       if (k == c) found = true, *last = s->g->node_class[v];
-      if (s->seen[k] == s->stamp) continue;
+      if (s->seen[k] == s->stamp || (s->scc && s->scc[k] != s->scc[c])) continue;
       s->seen[k] = s->stamp, s->from[k] = s->g->node_class[v];
       SEL_PUSH(s->mem, &s->stack, s->choice[k]);
     }
@@ -235,28 +237,62 @@ static bool is_pulled(const search *s, uint32_t v) {
   return false;
 }
 
+/* The children of v are used once more, or (less) once less. */
+static void use_children(search *s, uint32_t v, bool less) {
+  for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1]; i++) (less ? lose : gain)(s, s->g->kid[i]);
+}
+
+/* What an exchange at a class is judged by: the total and the company before, and the total without the class's node, whose
+ * children are given up while others are tried. */
+typedef struct trial {
+  double before, least, without;
+  uint64_t company;
+  bool out;
+} trial;
+
+static trial begin_trial(const search *s, uint32_t was) {
+  return (trial){s->total, 1e-12 * (1 + fabs(s->total)), 0, company(s, was), false};
+}
+
+static void end_trial(search *s, trial *t, uint32_t was) {
+  if (t->out) use_children(s, was, false);
+  s->total = t->before;
+  s->fresh.n = s->lonely.n = 0;
+  t->out = false;
+}
+
+/* Would v instead of `was` be better, or as good and in better company? */
+static bool looks_better(search *s, trial *t, uint32_t v, uint32_t was) {
+  if (!t->out) {
+    use_children(s, was, true);
+    t->out = true, t->without = s->total -= s->cost[was];
+  }
+  if (t->without + s->cost[v] >= t->before + t->least) return false;
+  int pulled = s->held != NONE ? is_pulled(s, v) - is_pulled(s, was) : 0;
+  use_children(s, v, false);
+  double now = s->total + s->cost[v];
+  bool even = now < t->before + t->least && (pulled > 0 || (!pulled && company(s, v) > t->company));
+  use_children(s, v, true);
+  s->total = t->without;
+  return even || now < t->before - t->least;
+}
+
 static bool improve_class(search *s, uint32_t c) {
   bool better = false;
+  trial t = begin_trial(s, s->choice[c]);
   for (uint32_t i = s->g->class_first[c]; i < s->g->class_first[c + 1] && s->use[c] && !must_stop(s); i++) {
     uint32_t v = s->g->class_node[i], was = s->choice[c];
-    double before = s->total, least = 1e-12 * (1 + fabs(before));
     s->steps++;
-    if (v == was || !usable(s, v)) continue;
-    int pulled = s->held != NONE ? is_pulled(s, v) - is_pulled(s, was) : 0;
-    uint64_t alone = company(s, was);
-    s->fresh.n = s->lonely.n = 0;
+    if (v == was || !usable(s, v) || !looks_better(s, &t, v, was)) continue;
+    end_trial(s, &t, was);
+    if (closes_cycle(s, c, v)) continue;
     set_choice(s, c, v);
-    bool even = s->total < before + least && (pulled > 0 || (!pulled && company(s, v) > alone));
-    if ((even || s->total < before - least) && !closes_cycle(s, c, v)) {
-      SEL_PUSH(s->mem, &s->log, ((change){c, was}));
-      enqueue_fresh(s);
-      better = true;
-    } else {
-      set_choice(s, c, was);
-      s->total = before;
-    }
+    SEL_PUSH(s->mem, &s->log, ((change){c, was}));
+    enqueue_fresh(s);
+    better = true;
+    t = begin_trial(s, v);
   }
-  s->fresh.n = s->lonely.n = 0;
+  end_trial(s, &t, s->choice[c]);
   return better;
 }
 
@@ -399,9 +435,9 @@ static void close_search(search *s) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) sel_free(s->mem, all[i]);
 }
 
-bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, uint32_t *choice, uint64_t steps,
-                 uint64_t *seed) {
-  search s = {.r = r, .mem = mem, .g = g, .cost = cost, .choice = choice, .held = NONE};
+bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, const uint32_t *scc, uint32_t *choice,
+                 uint64_t steps, uint64_t *seed) {
+  search s = {.r = r, .mem = mem, .g = g, .cost = cost, .scc = scc, .choice = choice, .held = NONE};
   bool better = true;
   for (uint32_t i = 0; i < g->n_roots; i++)
     if (choice[g->root[i]] == NONE) return true;
@@ -410,7 +446,7 @@ bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double
   descend(&s, steps);
   while (better && !out_of_steps(&s, steps)) {
     uint64_t tried = 0;
-    better = kick_all(&s, steps, &tried) || kick_some(&s, seed, steps, 8 * tried);
+    better = kick_all(&s, steps, &tried) || kick_some(&s, seed, steps, 2 * tried);
   }
   bool over = !better && !out_of_steps(&s, steps);
   tell_steps(&s); /* opening counts too: whoever calls again until steps are used up gets there */

@@ -4,6 +4,11 @@
 #include <string.h>
 
 /* ---- small things ---- */
+/* Node i of class c, for all live classes. */
+#define EACH_NODE(p, c, i)                                                                                                     \
+  for (uint32_t at_##c = 0, c = 0; at_##c < (p)->live.n && (c = (p)->live.p[at_##c], true); at_##c++)                          \
+    for (uint32_t i = 0; i < (p)->cls[c].n; i++)
+
 uint64_t prep_signature(const uint32_t *kid, uint32_t n) {
   uint64_t s = 0;
   for (uint32_t i = 0; i < n; i++) s |= 1ull << ((kid[i] * 0x9E3779B1u) >> 26);
@@ -52,7 +57,10 @@ static int by_id(const void *a, const void *b) {
 
 static uint32_t sort_set(uint32_t *v, uint32_t n) {
   uint32_t m = 0;
-  if (n > 1) qsort(v, n, sizeof *v, by_id);
+  if (n > 16) qsort(v, n, sizeof *v, by_id);
+  else
+    for (uint32_t i = 1; i < n; i++)
+      for (uint32_t j = i, x = v[i]; j && v[j - 1] > x; j--) v[j] = v[j - 1], v[j - 1] = x;
   for (uint32_t i = 0; i < n; i++)
     if (!m || v[m - 1] != v[i]) v[m++] = v[i];
   return m;
@@ -83,6 +91,7 @@ static uint32_t add_node(prep *p, uint32_t cls, double cost, uint32_t *kid, uint
   prep_node n = {cost, prep_signature(kid, nk), kid, nk, prov, cls, false};
   SEL_PUSH(p->mem, &p->node, n);
   SEL_PUSH(p->mem, &p->cls[cls], p->node.n - 1);
+  p->fresh[cls] = 1;
   return p->node.n - 1;
 }
 
@@ -109,7 +118,7 @@ bool prep_open(prep *p, sel_pool *mem, sel_run *run) {
   const tarn_sel_view *g = &run->g;
   *p = (prep){.mem = mem, .run = run, .nc = g->n_classes};
   p->cls = SEL_NEW(mem, sel_u32s, p->nc);
-  p->is_root = SEL_NEW(mem, uint8_t, p->nc);
+  p->is_root = SEL_NEW(mem, uint8_t, p->nc), p->fresh = SEL_NEW(mem, uint8_t, p->nc);
   uint32_t **scratch[] = {&p->mark, &p->scc, &p->n_par, &p->one_par};
   for (size_t i = 0; i < 4; i++) *scratch[i] = SEL_NEW(mem, uint32_t, p->nc);
   const uint32_t *choice = run->tree;
@@ -127,6 +136,8 @@ bool prep_open(prep *p, sel_pool *mem, sel_run *run) {
         if (!p->mark[k]) p->mark[k] = 1, SEL_PUSH(mem, &todo, k);
       }
   }
+  for (uint32_t c = 0; c < p->nc; c++)
+    if (p->cls[c].n) SEL_PUSH(mem, &p->live, c);
   p->stamp = 1;
   sel_free(mem, todo.p);
   return ok;
@@ -136,31 +147,32 @@ bool prep_open(prep *p, sel_pool *mem, sel_run *run) {
 static void sweep_dead(prep *p) {
   if (!p->littered) return;
   p->littered = false;
-  for (uint32_t c = 0; c < p->nc; c++) {
-    uint32_t m = 0;
+  uint32_t alive = 0;
+  for (uint32_t k = 0; k < p->live.n; k++) {
+    uint32_t m = 0, c = p->live.p[k];
     for (uint32_t i = 0; i < p->cls[c].n; i++)
       if (!p->node.p[p->cls[c].p[i]].dead) p->cls[c].p[m++] = p->cls[c].p[i];
     p->cls[c].n = m;
+    if (m) p->live.p[alive++] = c;
   }
+  p->live.n = alive;
 }
 
 /* Nodes over parents: par[first[c]..first[c+1]) are the live nodes with child c. */
 static void find_parents(prep *p, uint32_t **first, uint32_t **par) {
   uint32_t *f = SEL_NEW(p->mem, uint32_t, (size_t)p->nc + 2), total = 0;
-  for (uint32_t c = 0; c < p->nc; c++)
-    for (uint32_t i = 0; i < p->cls[c].n; i++) {
-      const prep_node *n = &p->node.p[p->cls[c].p[i]];
-      total += n->nk;
-      for (uint32_t j = 0; j < n->nk; j++) f[n->kid[j] + 2]++;
-    }
+  EACH_NODE(p, c, i) {
+    const prep_node *n = &p->node.p[p->cls[c].p[i]];
+    total += n->nk;
+    for (uint32_t j = 0; j < n->nk; j++) f[n->kid[j] + 2]++;
+  }
   for (uint32_t c = 0; c < p->nc; c++) f[c + 1] += f[c];
   f[p->nc + 1] += f[p->nc];
   uint32_t *q = sel_resize(p->mem, NULL, total, sizeof *q);
-  for (uint32_t c = 0; c < p->nc; c++)
-    for (uint32_t i = 0; i < p->cls[c].n; i++) {
-      const prep_node *n = &p->node.p[p->cls[c].p[i]];
-      for (uint32_t j = 0; j < n->nk; j++) q[f[n->kid[j] + 1]++] = p->cls[c].p[i];
-    }
+  EACH_NODE(p, c, i) {
+    const prep_node *n = &p->node.p[p->cls[c].p[i]];
+    for (uint32_t j = 0; j < n->nk; j++) q[f[n->kid[j] + 1]++] = p->cls[c].p[i];
+  }
   *first = f, *par = q;
 }
 
@@ -171,12 +183,11 @@ static void kill_unfounded(prep *p) {
   uint32_t *wait = sel_resize(p->mem, NULL, p->node.n, sizeof *wait);
   sel_u32s todo = {0};
   p->stamp++;
-  for (uint32_t c = 0; c < p->nc; c++)
-    for (uint32_t i = 0; i < p->cls[c].n; i++) {
-      uint32_t v = p->cls[c].p[i];
-      wait[v] = p->node.p[v].nk;
-      if (!wait[v] && p->mark[c] != p->stamp) p->mark[c] = p->stamp, SEL_PUSH(p->mem, &todo, c);
-    }
+  EACH_NODE(p, c, i) {
+    uint32_t v = p->cls[c].p[i];
+    wait[v] = p->node.p[v].nk;
+    if (!wait[v] && p->mark[c] != p->stamp) p->mark[c] = p->stamp, SEL_PUSH(p->mem, &todo, c);
+  }
   while (todo.n) {
     uint32_t c = todo.p[--todo.n];
     for (uint32_t i = first[c]; i < first[c + 1]; i++) {
@@ -184,9 +195,8 @@ static void kill_unfounded(prep *p) {
       if (!--wait[v] && p->mark[d] != p->stamp) p->mark[d] = p->stamp, SEL_PUSH(p->mem, &todo, d);
     }
   }
-  for (uint32_t c = 0; c < p->nc; c++)
-    for (uint32_t i = 0; i < p->cls[c].n; i++)
-      if (wait[p->cls[c].p[i]]) prep_kill(p, p->cls[c].p[i]);
+  EACH_NODE(p, c, i)
+  if (wait[p->cls[c].p[i]]) prep_kill(p, p->cls[c].p[i]);
   void *scratch[] = {first, par, wait, todo.p};
   for (size_t i = 0; i < 4; i++) sel_free(p->mem, scratch[i]);
 }
@@ -209,8 +219,13 @@ static void drop_unneeded(prep *p) {
       }
     }
   }
-  for (uint32_t c = 0; c < p->nc; c++)
-    if (p->mark[c] != p->stamp && p->cls[c].n) p->cls[c].n = 0, p->changed = true;
+  uint32_t alive = 0;
+  for (uint32_t i = 0; i < p->live.n; i++) {
+    uint32_t c = p->live.p[i];
+    if (p->mark[c] == p->stamp) p->live.p[alive++] = c;
+    else if (p->cls[c].n) p->cls[c].n = 0, p->changed = true;
+  }
+  p->live.n = alive;
   sel_free(p->mem, todo.p);
 }
 
@@ -234,11 +249,22 @@ static int by_cost(const void *a, const void *b) {
   return (x->v > y->v) - (x->v < y->v);
 }
 
+static void sort_cands(cand *c, uint32_t n) {
+  if (n > 16) qsort(c, n, sizeof *c, by_cost);
+  else
+    for (uint32_t i = 1; i < n; i++) {
+      cand x = c[i];
+      uint32_t j = i;
+      for (; j && by_cost(&x, &c[j - 1]) < 0; j--) c[j] = c[j - 1];
+      c[j] = x;
+    }
+}
+
 /* Cheapest first; a node dies when one before it needs a subset of its children. */
 static void dominate_class(prep *p, const sel_u32s *l, cand *c) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < l->n; i++) c[i] = (cand){p->node.p[l->p[i]].cost, p->node.p[l->p[i]].nk, l->p[i]};
-  qsort(c, l->n, sizeof *c, by_cost);
+  sort_cands(c, l->n);
   for (uint32_t i = 0; i < l->n; i++) {
     const prep_node *n = &p->node.p[c[i].v];
     bool dead = false;
@@ -254,11 +280,14 @@ static void dominate_class(prep *p, const sel_u32s *l, cand *c) {
 
 static void dominate(prep *p) {
   uint32_t most = 0;
-  for (uint32_t c = 0; c < p->nc; c++)
-    if (p->cls[c].n > most) most = p->cls[c].n;
+  for (uint32_t k = 0; k < p->live.n; k++)
+    if (p->cls[p->live.p[k]].n > most) most = p->cls[p->live.p[k]].n;
   cand *scratch = sel_resize(p->mem, NULL, most, sizeof *scratch);
-  for (uint32_t c = 0; c < p->nc && !p->run->stop; c++)
-    if (p->cls[c].n > 1) dominate_class(p, &p->cls[c], scratch);
+  for (uint32_t k = 0; k < p->live.n && !p->run->stop; k++) {
+    uint32_t c = p->live.p[k];
+    if (p->cls[c].n > 1 && p->fresh[c]) dominate_class(p, &p->cls[c], scratch);
+    p->fresh[c] = 0;
+  }
   sel_free(p->mem, scratch);
   sweep_dead(p);
 }
@@ -266,16 +295,15 @@ static void dominate(prep *p) {
 /* ---- inline ---- */
 /* Counts parent nodes; one_par is one of them when they are all of one class, else NONE. */
 static void count_parents(prep *p) {
-  memset(p->n_par, 0, p->nc * sizeof *p->n_par);
-  for (uint32_t c = 0; c < p->nc; c++)
-    for (uint32_t i = 0; i < p->cls[c].n; i++) {
-      const prep_node *n = &p->node.p[p->cls[c].p[i]];
-      for (uint32_t j = 0; j < n->nk; j++) {
-        uint32_t k = n->kid[j], one = p->one_par[k];
-        if (!p->n_par[k]++) p->one_par[k] = p->cls[c].p[i];
-        else if (one != NONE && p->node.p[one].cls != c) p->one_par[k] = NONE;
-      }
+  for (uint32_t k = 0; k < p->live.n; k++) p->n_par[p->live.p[k]] = 0; /* the others are asked for by nobody */
+  EACH_NODE(p, c, i) {
+    const prep_node *n = &p->node.p[p->cls[c].p[i]];
+    for (uint32_t j = 0; j < n->nk; j++) {
+      uint32_t k = n->kid[j], one = p->one_par[k];
+      if (!p->n_par[k]++) p->one_par[k] = p->cls[c].p[i];
+      else if (one != NONE && p->node.p[one].cls != c) p->one_par[k] = NONE;
     }
+  }
 }
 
 /* Children of n with k replaced by those of m, as a new set. */
@@ -306,6 +334,7 @@ static void absorb(prep *p, uint32_t v, uint32_t k, uint32_t m) {
   n->kid = kid, n->nk = nk, n->cost += p->node.p[m].cost;
   n->sig = prep_signature(kid, nk);
   n->prov = prep_pair(p, n->prov, p->node.p[m].prov);
+  p->fresh[n->cls] = 1;
   touch(p);
   adopt(p, v, k, &p->node.p[m]);
   if (has(kid, nk, n->cls)) drop(p, v); /* no finite term holds its own class */
@@ -334,8 +363,10 @@ static void absorb_into(prep *p, uint32_t v) {
 
 static void inline_single(prep *p) {
   count_parents(p);
-  for (uint32_t c = 0; c < p->nc && !p->run->stop; c++)
-    for (uint32_t i = 0; i < p->cls[c].n; i++) absorb_into(p, p->cls[c].p[i]);
+  for (uint32_t k = 0; k < p->live.n && !p->run->stop; k++) {
+    const sel_u32s *l = &p->cls[p->live.p[k]];
+    for (uint32_t i = 0; i < l->n; i++) absorb_into(p, l->p[i]);
+  }
   sweep_dead(p);
 }
 
@@ -358,8 +389,8 @@ static void multiply(prep *p, uint32_t v, uint32_t k) {
 static void multiply_all(prep *p) {
   prep_trim(p);
   count_parents(p);
-  for (uint32_t k = 0; k < p->nc; k++) {
-    uint32_t v = p->one_par[k];
+  for (uint32_t i = 0; i < p->live.n; i++) {
+    uint32_t k = p->live.p[i], v = p->one_par[k];
     if (!p->cls[k].n || p->is_root[k] || p->n_par[k] != 1 || p->node.p[v].dead) continue;
     if ((uint64_t)(p->node.p[v].nk - 1) * (p->cls[k].n - 1) <= 4) multiply(p, v, k);
   }
@@ -388,6 +419,7 @@ static void drop_root_edges(prep *p, uint32_t c, uint32_t v) {
   if (m == n->nk) return;
   n->nk = m;
   n->sig = prep_signature(n->kid, m);
+  p->fresh[c] = 1;
   touch(p);
 }
 
@@ -411,12 +443,11 @@ static void settle_roots(prep *p) {
 }
 
 static bool any_root_edge(const prep *p) {
-  for (uint32_t c = 0; c < p->nc; c++)
-    for (uint32_t i = 0; i < p->cls[c].n; i++) {
-      const prep_node *n = &p->node.p[p->cls[c].p[i]];
-      for (uint32_t j = 0; j < n->nk; j++)
-        if (p->is_root[n->kid[j]]) return true;
-    }
+  EACH_NODE(p, c, i) {
+    const prep_node *n = &p->node.p[p->cls[c].p[i]];
+    for (uint32_t j = 0; j < n->nk; j++)
+      if (p->is_root[n->kid[j]]) return true;
+  }
   return false;
 }
 
@@ -430,8 +461,10 @@ static void force(prep *p) {
   sel_free(p->mem, found.p);
   bool edges = any_root_edge(p);
   if (edges) prep_scc(p);
-  for (uint32_t c = 0; edges && c < p->nc; c++)
+  for (uint32_t k = 0; edges && k < p->live.n; k++) {
+    uint32_t c = p->live.p[k];
     for (uint32_t i = 0; i < p->cls[c].n; i++) drop_root_edges(p, c, p->cls[c].p[i]);
+  }
   settle_roots(p);
 }
 

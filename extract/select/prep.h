@@ -39,6 +39,8 @@ typedef struct prep {
   } prov;
   sel_u32s *cls; /* by class: its live nodes */
   uint32_t nc;
+  sel_u32s live;  /* classes that have nodes, in order; some may have lost them since the last sweep */
+  uint8_t *fresh; /* by class: a node of it is new or has changed since dominate() saw it */
   sel_u32s root;
   uint8_t *is_root;
   sel_u32s fixed; /* provenances that every selection has */
@@ -72,6 +74,5 @@ bool prep_must(prep *p);
 /* Strongly connected components of the live classes into p->scc, children first. Returns how many. */
 uint32_t prep_scc(prep *p);
 uint64_t prep_signature(const uint32_t *kid, uint32_t n);
-/* prep_split.c: drops nodes that cost more than another way whatever else is chosen */
 void prep_trim(prep *p);
 #endif

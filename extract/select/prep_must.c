@@ -55,7 +55,8 @@ static void component(tarjan *t, uint32_t c) {
 }
 
 uint32_t prep_scc(prep *p) {
-  uint32_t *block = SEL_NEW(p->mem, uint32_t, 6 * (size_t)p->nc + 1), n = p->nc;
+  uint32_t *block = sel_resize(p->mem, NULL, 6 * (size_t)p->nc + 1, sizeof *block), n = p->nc;
+  memset(block, 0, n * sizeof *block);
   tarjan t = {.p = p,
               .index = block,
               .low = block + n,
@@ -63,8 +64,8 @@ uint32_t prep_scc(prep *p) {
               .call = block + 3 * (size_t)n,
               .at_node = block + 4 * (size_t)n,
               .at_kid = block + 5 * (size_t)n};
-  for (uint32_t c = 0; c < n; c++)
-    if (!t.index[c]) component(&t, c);
+  for (uint32_t i = 0; i < p->live.n; i++)
+    if (!t.index[p->live.p[i]]) component(&t, p->live.p[i]);
   sel_free(p->mem, block);
   return t.n_comp;
 }
@@ -88,12 +89,14 @@ static bool open_bits(bits *b, prep *p) {
   uint32_t comps = prep_scc(p);
   b->id = SEL_NEW(p->mem, uint32_t, p->nc);
   uint32_t *count = SEL_NEW(p->mem, uint32_t, (size_t)comps + 1);
-  for (uint32_t c = 0; c < p->nc; c++)
-    if (p->cls[c].n) count[p->scc[c] + 1]++, b->n++;
+  for (uint32_t i = 0; i < p->live.n; i++)
+    if (p->cls[p->live.p[i]].n) count[p->scc[p->live.p[i]] + 1]++, b->n++;
   b->cls = SEL_NEW(p->mem, uint32_t, b->n);
   for (uint32_t i = 0; i < comps; i++) count[i + 1] += count[i];
-  for (uint32_t c = 0; c < p->nc; c++)
+  for (uint32_t i = 0; i < p->live.n; i++) {
+    uint32_t c = p->live.p[i];
     if (p->cls[c].n) b->id[c] = count[p->scc[c]]++, b->cls[b->id[c]] = c;
+  }
   sel_free(p->mem, count);
   if (b->n < 2 || b->n > MUST_MOST) return false;
   b->words = (b->n + 63) / 64;

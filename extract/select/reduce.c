@@ -92,6 +92,8 @@ static void make_part(const split *x, uint32_t at, sel_part *t) {
   sel_prob_parents(mem, q);
   t->view = sel_prob_view(mem, q);
   t->unit = sel_part_unit(q);
+  t->scc = SEL_NEW(mem, uint32_t, q->nc);
+  sel_prob_scc(mem, q, t->scc);
   uint32_t *choice = SEL_NEW(mem, uint32_t, q->nc);
   sel_tree(mem, &t->view, q->cost, NULL, choice, NULL, NULL);
   sel_part_offer(mem, t, choice);
