@@ -86,8 +86,12 @@ typedef struct eg_search_job {
   uint32_t pieces;
 } eg_search_job;
 bool eg_search_piece(eg_searcher *s, const eg_search_job *j, eg_sink *sinks, uint32_t k);
-/* parallel.c: all pieces, by s->threads threads. */
-bool eg_search_parallel(eg_searcher *s, const eg_search_job *j, eg_sink *sinks);
+/* parallel.c: s->threads threads, of which the caller is one; NULL: no memory. A team searches once, all pieces, or not at
+ * all, and is gone then. */
+typedef struct eg_team eg_team;
+eg_team *eg_team_start(eg_searcher *s);
+bool eg_team_search(eg_team *t, const eg_search_job *j, eg_sink *sinks);
+void eg_team_send_home(eg_team *t); /* NULL allowed */
 
 /* The plan of s->code with the root bound to node. false: stop searching. */
 bool eg_run_from(eg_searcher *s, uint32_t root, uint32_t node);

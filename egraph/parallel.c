@@ -3,10 +3,14 @@
  * While a graph is searched nothing in it changes, so threads need only scratch of their own.  The caller's thread takes the
  * pieces of a search from the first on and writes where one thread alone would; the others take them from the last
  * on and keep what they find, which is put behind in the order of the pieces: the result is that of one thread.
+ * Threads are started before it is known what there is to search, as a processor that sleeps takes a millisecond to come,
+ * and look again and again whether they may begin.
  * Memory comes from the graph's allocator, one thread at a time; time is asked for by the caller's thread only. */
+#define _POSIX_C_SOURCE 200809L
 #include "egraph/match.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -19,14 +23,14 @@ typedef struct share { /* what a helper found for one rule in one piece: up to t
 } share;
 
 typedef struct worker {
-  struct team *t;
+  struct eg_team *t;
   pthread_t thread;
   bool caller;
   eg_vec *list; /* a helper's: found and known of each rule */
   size_t lists;
 } worker;
 
-typedef struct team {
+struct eg_team {
   eg_searcher *s;
   const eg_search_job *j;
   eg_sink *sinks;
@@ -37,8 +41,11 @@ typedef struct team {
   pthread_mutex_t lock;
   uint32_t low, high; /* pieces from low on and below high are left */
   atomic_bool stop, failed;
+  atomic_int go; /* 0: wait, 1: search, -1: there is nothing to do */
+  unsigned workers;
   worker w[MOST_THREADS];
-} team;
+};
+typedef eg_team team;
 
 /* The graph's own memory behind a lock; limits and counts are kept there. */
 static void *locked_realloc(void *user, void *p, size_t old, size_t n) {
@@ -89,8 +96,7 @@ static bool search_piece(worker *w, eg_searcher *own, eg_sink *part, uint32_t k)
   return ok;
 }
 
-static void *work(void *arg) {
-  worker *w = arg;
+static void search_pieces(worker *w) {
   team *t = w->t;
   eg_mem mem = {.a = {locked_realloc, t}};
   eg_searcher own = *t->s;
@@ -111,6 +117,13 @@ static void *work(void *arg) {
   if (!ok) atomic_store(&t->failed, true), atomic_store(&t->stop, true);
   eg_release(&mem, part, parts * sizeof *part);
   eg_scratch_free(&own);
+}
+
+static void *work(void *arg) {
+  worker *w = arg;
+  int go;
+  while (!(go = atomic_load(&w->t->go))) sched_yield();
+  if (go > 0) search_pieces(w);
   return NULL;
 }
 
@@ -148,42 +161,61 @@ static bool gather(team *t) {
   return true;
 }
 
-/* The caller works too; threads that cannot be started are done without. */
-static unsigned run_team(team *t) {
-  unsigned n = t->s->threads < MOST_THREADS ? t->s->threads : MOST_THREADS, started = 1;
+/* ---- a team's life ---- */
+
+eg_team *eg_team_start(eg_searcher *s) {
+  team *t = eg_resize(s->mem, NULL, 0, sizeof *t);
+  if (!t) return NULL;
+  memset(t, 0, sizeof *t);
+  t->s = s;
+  pthread_mutex_init(&t->lock, NULL);
+  unsigned n = s->threads < MOST_THREADS ? s->threads : MOST_THREADS;
   t->w[0] = (worker){.t = t, .caller = true};
-  for (; started < n; started++) {
-    t->w[started] = (worker){.t = t};
-    if (pthread_create(&t->w[started].thread, NULL, work, &t->w[started])) break;
+  for (t->workers = 1; t->workers < n; t->workers++) { /* those that cannot be started are done without */
+    worker *w = &t->w[t->workers];
+    *w = (worker){.t = t};
+    if (pthread_create(&w->thread, NULL, work, w)) break;
   }
-  work(&t->w[0]);
-  for (unsigned i = 1; i < started; i++) pthread_join(t->w[i].thread, NULL);
-  return started;
+  return t;
 }
 
-static void dismiss(team *t, unsigned workers) {
-  for (unsigned i = 1; i < workers; i++) {
-    for (size_t k = 0; t->w[i].list && k < t->w[i].lists; k++) eg_vec_free(t->s->mem, &t->w[i].list[k]);
-    eg_release(t->s->mem, t->w[i].list, t->w[i].lists * sizeof *t->w[i].list);
-  }
+static void join_all(team *t, int go) {
+  atomic_store(&t->go, go);
+  if (go > 0) search_pieces(&t->w[0]);
+  for (unsigned i = 1; i < t->workers; i++) pthread_join(t->w[i].thread, NULL);
 }
 
-bool eg_search_parallel(eg_searcher *s, const eg_search_job *j, eg_sink *sinks) {
-  team t = {.s = s, .j = j, .sinks = sinks, .high = j->pieces};
-  bool ok = eg_grow(s->mem, (void **)&t.before, &t.before_cap, j->n, sizeof *t.before) &&
-            eg_grow(s->mem, (void **)&t.share, &t.share_cap, (size_t)j->pieces * j->n, sizeof *t.share) &&
-            eg_grow(s->mem, (void **)&t.owner, &t.owner_cap, j->pieces, sizeof *t.owner);
+static void dismiss(team *t) {
+  eg_mem *m = t->s->mem;
+  for (unsigned i = 1; i < t->workers; i++) {
+    for (size_t k = 0; t->w[i].list && k < t->w[i].lists; k++) eg_vec_free(m, &t->w[i].list[k]);
+    eg_release(m, t->w[i].list, t->w[i].lists * sizeof *t->w[i].list);
+  }
+  pthread_mutex_destroy(&t->lock);
+  eg_release(m, t->before, t->before_cap * sizeof *t->before);
+  eg_release(m, t->share, t->share_cap * sizeof *t->share);
+  eg_release(m, t->owner, t->owner_cap * sizeof *t->owner);
+  eg_release(m, t, sizeof *t);
+}
+
+void eg_team_send_home(eg_team *t) {
+  if (!t) return;
+  join_all(t, -1);
+  dismiss(t);
+}
+
+bool eg_team_search(eg_team *t, const eg_search_job *j, eg_sink *sinks) {
+  eg_searcher *s = t->s;
+  t->j = j, t->sinks = sinks, t->high = j->pieces;
+  bool ok = eg_grow(s->mem, (void **)&t->before, &t->before_cap, j->n, sizeof *t->before) &&
+            eg_grow(s->mem, (void **)&t->share, &t->share_cap, (size_t)j->pieces * j->n, sizeof *t->share) &&
+            eg_grow(s->mem, (void **)&t->owner, &t->owner_cap, j->pieces, sizeof *t->owner);
+  if (ok) memcpy(t->before, sinks, j->n * sizeof *sinks);
+  join_all(t, ok ? 1 : -1);
   if (ok) {
-    memcpy(t.before, sinks, j->n * sizeof *sinks);
-    pthread_mutex_init(&t.lock, NULL);
-    unsigned workers = run_team(&t);
-    pthread_mutex_destroy(&t.lock);
-    s->gave_up = atomic_load(&t.stop);
-    ok = !atomic_load(&t.failed) && gather(&t);
-    dismiss(&t, workers);
+    s->gave_up = atomic_load(&t->stop);
+    ok = !atomic_load(&t->failed) && gather(t);
   }
-  eg_release(s->mem, t.before, t.before_cap * sizeof *t.before);
-  eg_release(s->mem, t.share, t.share_cap * sizeof *t.share);
-  eg_release(s->mem, t.owner, t.owner_cap * sizeof *t.owner);
+  dismiss(t);
   return ok;
 }

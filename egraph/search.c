@@ -356,7 +356,7 @@ static bool index_changes(eg_searcher *s, const eg_search_job *j, const eg_sink 
 
 /* Pieces are searched one after the other, or by several threads, with the same result: their number depends on the
  * size of the search alone. */
-enum { FEW_RULES = 3, PIECES = 16, SMALL = 1 << 13, WORTH_THREADS = 1 << 14 };
+enum { FEW_RULES = 3, PIECES = 32, SMALL = 1 << 13, WORTH_THREADS = 1 << 14 };
 
 bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since, const uint32_t *first_id) {
   uint32_t left = 0, new_id = 0; /* ids from there on are younger than since */
@@ -375,10 +375,16 @@ bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n
   bool changed = !since || since + 1 < s->g->now || s->g->now_used;
   if (!left || !changed) return true;
   eg_search_job j = {rules, n, since == 0 && left <= FEW_RULES && !grouped, 1};
-  if (!index_changes(s, &j, sinks, new_id)) return false;
+  eg_team *team = NULL;
+  if (s->threads > 1 && s->g->n_ids - new_id > WORTH_THREADS && !(team = eg_team_start(s))) return false;
+  if (!index_changes(s, &j, sinks, new_id)) {
+    eg_team_send_home(team);
+    return false;
+  }
   size_t roots = j.scan ? s->g->n_ids : s->order.n;
   if (roots > SMALL) j.pieces = PIECES;
-  if (s->threads > 1 && roots > WORTH_THREADS) return eg_search_parallel(s, &j, sinks);
+  if (s->threads > 1 && !team && roots > WORTH_THREADS && !(team = eg_team_start(s))) return false;
+  if (team) return eg_team_search(team, &j, sinks);
   for (uint32_t k = 0; k < j.pieces; k++)
     if (!eg_search_piece(s, &j, sinks, k)) return false;
   return true;
