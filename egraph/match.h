@@ -4,9 +4,22 @@
 
 #include "egraph/pattern.h"
 
+/* Tuples that other threads found, as they left them: they come behind those of the sink's own list. */
+typedef struct eg_span {
+  const uint32_t *p;
+  size_t n; /* words */
+} eg_span;
+typedef struct eg_lot {
+  eg_vec *list; /* what the spans lie in */
+  eg_span *span;
+  size_t n_list, list_cap, n_span, span_cap;
+} eg_lot;
+void eg_lot_free(eg_mem *m, eg_lot *l);
+
 /* Where the matches of one rule go. */
 typedef struct eg_sink {
   eg_vec *found; /* tuples with a node stamped after seen; NULL: only count */
+  eg_lot *lot;   /* more of them; NULL: all are put into found */
   eg_vec *known; /* the others; NULL: only count */
   uint32_t seen;
   uint64_t count; /* all */

@@ -2,7 +2,7 @@
  *
  * While a graph is searched nothing in it changes, so threads need only scratch of their own.  The caller's thread takes the
  * pieces of a search from the first on and writes where one thread alone would; the others take them from the last
- * on and keep what they find, which is put behind in the order of the pieces: the result is that of one thread.
+ * on and keep what they find, which comes behind in the order of the pieces: the result is that of one thread.
  * Threads are started before it is known what there is to search, as a processor that sleeps takes a millisecond to come,
  * and look again and again whether they may begin.
  * Memory comes from the graph's allocator, one thread at a time; time is asked for by the caller's thread only. */
@@ -144,7 +144,28 @@ static share share_before(const team *t, uint32_t k, uint32_t i) {
   return (share){0};
 }
 
+/* The caller gets the list itself, once all its spans are known. */
+static bool hand_over(eg_mem *m, eg_lot *l, eg_vec *list) {
+  if (!list->n) return true;
+  if (!eg_grow(m, (void **)&l->list, &l->list_cap, l->n_list + 1, sizeof *l->list)) return false;
+  l->list[l->n_list++] = *list;
+  *list = (eg_vec){0};
+  return true;
+}
+
+static bool add_span(eg_mem *m, eg_lot *l, const eg_vec *from, size_t first, size_t end) {
+  if (first == end) return true;
+  if (!eg_grow(m, (void **)&l->span, &l->span_cap, l->n_span + 1, sizeof *l->span)) return false;
+  l->span[l->n_span++] = (eg_span){from->p + first, end - first};
+  return true;
+}
+
+static bool take_found(eg_mem *m, const eg_sink *s, const eg_vec *from, size_t first, size_t end) {
+  return s->lot && s->found ? add_span(m, s->lot, from, first, end) : append(m, s->found, from, first, end);
+}
+
 static bool gather(team *t) {
+  eg_mem *m = t->s->mem;
   for (uint32_t k = t->high; k < t->j->pieces; k++)
     for (uint32_t i = 0; i < t->j->n; i++) {
       eg_sink *s = &t->sinks[i];
@@ -154,11 +175,21 @@ static bool gather(team *t) {
       s->count += part.count;
       s->full = part.full || s->count > s->limit;
       if (s->full && s->count <= s->limit) s->count = s->limit + 1;
-      if (!append(t->s->mem, s->found, &list[0], from.found, part.found) ||
-          !append(t->s->mem, s->known, &list[1], from.known, part.known))
+      if (!take_found(m, s, &list[0], from.found, part.found) || !append(m, s->known, &list[1], from.known, part.known))
         return false;
     }
-  return true;
+  bool ok = true;
+  for (unsigned w = 1; w < t->workers; w++)
+    for (uint32_t i = 0; ok && t->w[w].list && i < t->j->n; i++)
+      if (t->sinks[i].lot) ok = hand_over(m, t->sinks[i].lot, &t->w[w].list[2 * i]);
+  return ok;
+}
+
+void eg_lot_free(eg_mem *m, eg_lot *l) {
+  for (size_t i = 0; i < l->n_list; i++) eg_vec_free(m, &l->list[i]);
+  eg_release(m, l->list, l->list_cap * sizeof *l->list);
+  eg_release(m, l->span, l->span_cap * sizeof *l->span);
+  *l = (eg_lot){0};
 }
 
 /* ---- a team's life ---- */

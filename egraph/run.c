@@ -16,6 +16,7 @@ typedef struct rule_state {
   eg_vec known;     /* backoff: matches up to seen */
   bool known_ok;
   eg_vec found;                /* this iteration's new ones */
+  eg_lot lot;                  /* more of them */
   eg_vec held;                 /* waiting for a condition */
   uint64_t held_at;            /* what the conditions read, as a version */
   uint64_t known_at, swept_at; /* versions of the graph when known and held were swept */
@@ -46,6 +47,9 @@ struct tarn_eg_runner {
   double per_union; /* seconds that rebuilding took for each union, lately */
   uint64_t unions;  /* that the applier had made when the graph was last rebuilt */
   bool late, interrupted;
+  uint32_t blocks; /* applied so far */
+  uint32_t *rest;  /* of apply_blocks() */
+  size_t rest_cap;
   tarn_eg_iteration *now;
 };
 
@@ -96,7 +100,7 @@ void tarn_eg_runner_free(tarn_eg_runner *r) {
   eg_mem *m = &r->g->mem;
   for (uint32_t i = 0; i < r->n; i++) {
     eg_vec_free(m, &r->rule[i].known), eg_vec_free(m, &r->rule[i].found);
-    eg_vec_free(m, &r->rule[i].held);
+    eg_vec_free(m, &r->rule[i].held), eg_lot_free(m, &r->rule[i].lot);
   }
   eg_searcher_free(&r->search);
   eg_applier_free(&r->apply);
@@ -105,6 +109,7 @@ void tarn_eg_runner_free(tarn_eg_runner *r) {
   eg_release(m, r->sink, r->sink_cap * sizeof *r->sink);
   eg_release(m, r->group, r->group_cap * sizeof *r->group);
   eg_release(m, r->first_id, r->first_id_cap * sizeof *r->first_id);
+  eg_release(m, r->rest, r->rest_cap * sizeof *r->rest);
   eg_release(m, r, sizeof *r);
 }
 
@@ -127,7 +132,7 @@ tarn_eg_runner *tarn_eg_runner_copy(const tarn_eg_runner *from, tarn_egraph *cop
   for (; ok && r->n < from->n; r->n++) {
     rule_state *s = &r->rule[r->n];
     *s = from->rule[r->n];
-    s->found = s->known = s->held = (eg_vec){0};
+    s->found = s->known = s->held = (eg_vec){0}, s->lot = (eg_lot){0};
     ok = copy_vec(&copy->mem, &s->known, &from->rule[r->n].known) && copy_vec(&copy->mem, &s->held, &from->rule[r->n].held);
   }
   if (ok) return r;
@@ -185,6 +190,7 @@ static void ban(tarn_eg_runner *r, uint32_t rule, uint32_t iteration) {
   s->bans++, s->stats.bans++;
   s->skipped = true, s->known_ok = false;
   eg_vec_free(&r->g->mem, &s->known), eg_vec_free(&r->g->mem, &s->found);
+  eg_lot_free(&r->g->mem, &s->lot);
 }
 
 static void prepare_rule(tarn_eg_runner *r, uint32_t rule, uint32_t iteration) {
@@ -208,7 +214,8 @@ static bool search_group(tarn_eg_runner *r, uint32_t since, uint32_t n, bool onl
   for (uint32_t i = 0; i < n; i++) {
     rule_state *s = &r->rule[r->group[i]];
     bool backoff = r->c->scheduler == TARN_EG_BACKOFF;
-    r->sink[i] = (eg_sink){.found = only_count ? NULL : &s->found, .seen = only_count ? 0 : s->seen, .limit = UINT64_MAX};
+    r->sink[i] = (eg_sink){
+        .found = only_count ? NULL : &s->found, .lot = &s->lot, .seen = only_count ? 0 : s->seen, .limit = UINT64_MAX};
     r->first_id[i] = since ? s->seen_id : 0;
     if (!backoff) continue;
     r->sink[i].known = &s->known;
@@ -271,17 +278,17 @@ static uint64_t condition_version(const tarn_eg_runner *r, const eg_rule *er) {
   return v;
 }
 
-/* Applies tuples of v from the first on; those whose condition does not hold go to held. */
-static bool apply_all(tarn_eg_runner *r, uint32_t rule, const eg_vec *v, eg_vec *held) {
+/* Applies tuples; those whose condition does not hold go to held. */
+static bool apply_all(tarn_eg_runner *r, uint32_t rule, eg_span v, eg_vec *held) {
   rule_state *s = &r->rule[rule];
   uint32_t w = r->rs->rule[rule].n_words;
-  for (size_t i = 0, k = 0; i < v->n; i += w, k++) {
+  for (size_t i = 0, k = 0; i < v.n; i += w, k++) {
     if ((k & 255) == 255 && is_late(r)) return false;
-    eg_outcome o = eg_apply(&r->apply, rule, v->p + i);
+    eg_outcome o = eg_apply(&r->apply, rule, v.p + i);
     if (o == EG_STOPPED) return false;
     if (o == EG_HELD) {
       if (!eg_vec_reserve(&r->g->mem, held, w)) return false;
-      memcpy(held->p + held->n, v->p + i, w * sizeof *v->p);
+      memcpy(held->p + held->n, v.p + i, w * sizeof *v.p);
       held->n += w;
     }
     if (o == EG_APPLIED) s->stats.applied++, r->now->applied++;
@@ -289,22 +296,40 @@ static bool apply_all(tarn_eg_runner *r, uint32_t rule, const eg_vec *v, eg_vec 
   return true;
 }
 
-static bool apply_blocks(tarn_eg_runner *r, uint32_t rule, const eg_vec *v) {
+/* One block of at most EG_BLOCK tuples, with as many as ahead behind it. */
+static bool apply_block(tarn_eg_runner *r, uint32_t rule, const uint32_t *p, uint32_t n, uint32_t ahead) {
   rule_state *s = &r->rule[rule];
-  uint32_t w = r->rs->rule[rule].n_words;
-  bool (*apply)(eg_applier *, uint32_t, const uint32_t *, uint32_t, uint32_t) = eg_apply_block;
+  uint64_t refused = r->apply.refused;
+  if ((++r->blocks & 15) == 0 && is_late(r)) return false;
 #if defined(EG_WIDE)
-  if (r->g->wide) apply = eg_apply_block_wide;
+  bool ok = r->g->wide ? eg_apply_block_wide(&r->apply, rule, p, n, ahead) : eg_apply_block(&r->apply, rule, p, n, ahead);
+#else
+  bool ok = eg_apply_block(&r->apply, rule, p, n, ahead);
 #endif
-  for (size_t left = v->n / w, at = 0, k = 0; left; k++) {
-    if ((k & 15) == 15 && is_late(r)) return false;
-    uint32_t n = left < EG_BLOCK ? (uint32_t)left : EG_BLOCK;
-    left -= n;
-    uint64_t refused = r->apply.refused;
-    if (!apply(&r->apply, rule, v->p + at, n, left < EG_BLOCK ? (uint32_t)left : EG_BLOCK)) return false;
-    at += (size_t)n * w;
-    n -= (uint32_t)(r->apply.refused - refused);
-    s->stats.applied += n, r->now->applied += n;
+  if (!ok) return false;
+  n -= (uint32_t)(r->apply.refused - refused);
+  s->stats.applied += n, r->now->applied += n;
+  return true;
+}
+
+/* Tuples of a span in blocks, after those that the spans before left over (*left of them, in r->rest).  Blocks are full but
+ * for the last of all, so that ids are the same however many threads have searched. */
+static bool apply_blocks(tarn_eg_runner *r, uint32_t rule, eg_span v, uint32_t *left, bool last) {
+  uint32_t w = r->rs->rule[rule].n_words;
+  const uint32_t *p = v.p;
+  for (size_t n = v.n / w; n || (last && *left);) {
+    bool carried = *left > 0;
+    uint32_t room = EG_BLOCK - *left, take = n < room ? (uint32_t)n : room;
+    bool full = take == room || last;
+    if (take && (carried || !full)) {
+      memcpy(r->rest + (size_t)*left * w, p, (size_t)take * w * sizeof *p);
+      *left += take;
+    }
+    p += (size_t)take * w, n -= take;
+    if (!full) return true;
+    uint32_t size = carried ? *left : take, ahead = n < EG_BLOCK ? (uint32_t)n : EG_BLOCK;
+    if (carried) *left = 0;
+    if (!apply_block(r, rule, carried ? r->rest : p - (size_t)take * w, size, carried ? 0 : ahead)) return false;
   }
   return true;
 }
@@ -318,7 +343,7 @@ static bool apply_held(tarn_eg_runner *r, uint32_t rule) {
   if (!s->held.n || v == s->held_at) return true;
   eg_vec old = s->held;
   s->held = (eg_vec){0};
-  bool ok = apply_all(r, rule, &old, &s->held);
+  bool ok = apply_all(r, rule, (eg_span){old.p, old.n}, &s->held);
   if (ok) {
     eg_vec_free(&r->g->mem, &old);
   } else { /* all are kept: applying one again does no harm */
@@ -328,29 +353,52 @@ static bool apply_held(tarn_eg_runner *r, uint32_t rule) {
   return ok;
 }
 
+static void keep(eg_vec *known, eg_span v) {
+  if (v.n) memcpy(known->p + known->n, v.p, v.n * sizeof *v.p);
+  known->n += v.n;
+}
+
+/* What was found is known from now on; false: no memory. */
+static bool keep_found(eg_mem *m, rule_state *s) {
+  size_t n = s->found.n;
+  for (size_t i = 0; i < s->lot.n_span; i++) n += s->lot.span[i].n;
+  if (!eg_vec_reserve(m, &s->known, n)) return false;
+  keep(&s->known, (eg_span){s->found.p, s->found.n});
+  for (size_t i = 0; i < s->lot.n_span; i++) keep(&s->known, s->lot.span[i]);
+  return true;
+}
+
 /* The rule has seen everything up to stamp. */
-static bool settle(tarn_eg_runner *r, uint32_t rule, uint32_t stamp, uint32_t n_ids) {
+static void settle(tarn_eg_runner *r, uint32_t rule, uint32_t stamp, uint32_t n_ids) {
+  enum { KEPT = 1 << 13 }; /* words: less is soon asked for again */
   rule_state *s = &r->rule[rule];
   eg_mem *m = &r->g->mem;
   s->seen = stamp, s->seen_id = n_ids;
-  if (r->c->scheduler == TARN_EG_BACKOFF) {
-    s->known_ok = eg_vec_reserve(m, &s->known, s->found.n);
-    if (s->known_ok && s->found.n) memcpy(s->known.p + s->known.n, s->found.p, s->found.n * sizeof *s->found.p);
-    s->known.n += s->known_ok ? s->found.n : 0;
-  } else {
-    s->known_ok = false;
-    eg_vec_free(m, &s->known);
-  }
-  enum { KEPT = 1 << 13 }; /* words: less is soon asked for again */
+  s->known_ok = r->c->scheduler == TARN_EG_BACKOFF && keep_found(m, s);
+  if (r->c->scheduler != TARN_EG_BACKOFF) eg_vec_free(m, &s->known);
   if (s->found.cap > KEPT) eg_vec_free(m, &s->found);
   s->found.n = 0;
-  return true;
+  eg_lot_free(m, &s->lot);
 }
 
 /* Nothing to apply. */
 static bool is_idle(const tarn_eg_runner *r, uint32_t rule) {
   const rule_state *s = &r->rule[rule];
-  return !s->found.n && !s->held.n;
+  return !s->found.n && !s->lot.n_span && !s->held.n;
+}
+
+/* Those that wait for a condition first. */
+static bool apply_found(tarn_eg_runner *r, uint32_t rule) {
+  rule_state *s = &r->rule[rule];
+  bool bulk = eg_is_bulk(&r->apply, rule);
+  if (!bulk && !apply_held(r, rule)) return false;
+  uint32_t left = 0;
+  for (size_t i = 0; i <= s->lot.n_span; i++) {
+    eg_span v = i ? s->lot.span[i - 1] : (eg_span){s->found.p, s->found.n};
+    bool last = i == s->lot.n_span;
+    if (!(bulk ? apply_blocks(r, rule, v, &left, last) : apply_all(r, rule, v, &s->held))) return false;
+  }
+  return true;
 }
 
 static bool apply_rules(tarn_eg_runner *r, const uint32_t *active, uint32_t n, uint32_t stamp, uint32_t n_ids) {
@@ -363,8 +411,7 @@ static bool apply_rules(tarn_eg_runner *r, const uint32_t *active, uint32_t n, u
     }
     double t = seconds(r);
     uint64_t before = r->apply.unions, refused = r->apply.refused;
-    bool ok = eg_is_bulk(&r->apply, active[i]) ? apply_blocks(r, active[i], &s->found)
-                                               : apply_held(r, active[i]) && apply_all(r, active[i], &s->found, &s->held);
+    bool ok = apply_found(r, active[i]);
     s->held_at = condition_version(r, &r->rs->rule[active[i]]);
     s->stats.apply += seconds(r) - t;
     s->stats.unions += r->apply.unions - before, s->stats.refused += r->apply.refused - refused;
@@ -413,7 +460,10 @@ static void new_epoch(tarn_eg_runner *r) {
 }
 
 static void drop_found(tarn_eg_runner *r) {
-  for (uint32_t i = 0; i < r->n; i++) eg_vec_free(&r->g->mem, &r->rule[i].found);
+  for (uint32_t i = 0; i < r->n; i++) {
+    eg_vec_free(&r->g->mem, &r->rule[i].found);
+    eg_lot_free(&r->g->mem, &r->rule[i].lot);
+  }
 }
 
 /* true: go on. */
@@ -453,7 +503,9 @@ static bool iterate(tarn_eg_runner *r, const uint32_t *active, uint32_t n, tarn_
 
 static bool prepare_run(tarn_eg_runner *r) {
   uint32_t n = r->rs->n;
-  if (!GROW(r, rule, n) || !GROW(r, sink, n + 1u) || !GROW(r, group, n + 1u) || !GROW(r, first_id, n + 1u)) return false;
+  if (!GROW(r, rule, n) || !GROW(r, sink, n + 1u) || !GROW(r, group, n + 1u) || !GROW(r, first_id, n + 1u) ||
+      !GROW(r, rest, EG_BLOCK * (r->rs->max_words + (size_t)1)))
+    return false;
   if (n > r->n) memset(r->rule + r->n, 0, (n - r->n) * sizeof *r->rule);
   r->n = n;
   return eg_applier_init(&r->apply, r->g, r->rs);
