@@ -33,6 +33,18 @@ static inline tarn_buf pipeline_host(tarn_ctx *cx) {
   return b;
 }
 
+/* From the outputs to what was chosen, by the checker that sees the text alone. */
+static inline uint32_t pipeline_chosen(void *picks, uint32_t cls) { return tarn_extract_pick(picks, cls); }
+static inline void pipeline_prove(const pipeline *r, const tarn_ruleset *rs) {
+  tarn_ctx *cx = tarn_lang_ctx(r->program->L);
+  tarn_buf b = {.cx = cx};
+  for (uint32_t i = 0; i < tarn_sat_roots(r->sat); i++)
+    tarn_sat_explain(r->sat, i, tarn_sat_term(r->sat, tarn_sat_root(r->sat, i), pipeline_chosen, r->picks), &b);
+  tarn_proof_options o = {0};
+  tarn_proof_result p = tarn_proof_check(rs, tarn_sx_read(cx, b.p, b.n, "proof"), &o);
+  if (!p.ok) tarn_raise(cx, TARN_NO, "step %u of the proof: %s", p.bad, p.why);
+}
+
 /* The shipped rules, and a selection as asked; the e-graph lives as long as the enclosing protected call. */
 static inline pipeline *pipeline_extract_as(tarn_program *p, const tarn_hw *hw, tarn_kgraph_options ko,
                                             tarn_rule_class numerics) {
@@ -45,7 +57,7 @@ static inline pipeline *pipeline_extract_as(tarn_program *p, const tarn_hw *hw, 
   tarn_sat_options so = tarn_sat_defaults();
   so.numerics = numerics;
   so.hw = hw;
-  so.reasons = TARN_EG_REASONS_NONE;
+  so.reasons = TARN_EG_REASONS_ALL;
   r->sat = tarn_saturate(p, rs, &so);
   uint32_t n = tarn_sat_roots(r->sat), *root = TARN_ARRAY(cx, uint32_t, n + 1);
   for (uint32_t i = 0; i < n; i++) root[i] = tarn_sat_root(r->sat, i);
@@ -60,6 +72,7 @@ static inline pipeline *pipeline_extract_as(tarn_program *p, const tarn_hw *hw, 
                           .program = p};
   ko.hw = hw;
   r->kprog = tarn_extract(&in, &ko, &r->report, &r->picks);
+  pipeline_prove(r, rs);
   return r;
 }
 static inline pipeline *pipeline_extract(tarn_program *p, const tarn_hw *hw, tarn_kgraph_options ko) {

@@ -285,7 +285,9 @@ static void saturated(tarn_ctx *c, void *arg) {
   tarn_ruleset_derive(rs, hw);
   tarn_sat_options o = tarn_sat_defaults();
   o.surface = true, o.hw = hw;
+  o.reasons = TARN_EG_REASONS_ALL;
   kit_classes k = {.s = tarn_saturate(tarn_program_parse(L, read1(c, n->program), NULL), rs, &o), .seed = 3};
+  kit_prove(k.s, rs);
   const tarn_sat_report *r = tarn_sat_result(k.s);
   kit_check(&k);
   uint64_t applied = 0;
@@ -323,7 +325,9 @@ static void kernels(tarn_ctx *c, void *arg) {
   tarn_ruleset_derive(rs, hw);
   tarn_sat_options o = tarn_sat_defaults();
   o.hw = hw;
+  o.reasons = TARN_EG_REASONS_ALL;
   kit_classes k = {.s = tarn_saturate(kit_model(L, n->program), rs, &o), .seed = 3};
+  kit_prove(k.s, rs);
   const tarn_sat_report *r = tarn_sat_result(k.s);
   kit_check(&k);
   uint32_t calls = 0;

@@ -98,9 +98,10 @@ static explored saturate(trial *t, const tarn_hw *hw, tarn_rule_class numerics) 
   tarn_ruleset *rs = tarn_ruleset_new(t->p->L, false);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options so = tarn_sat_defaults();
-  so.numerics = numerics, so.hw = hw, so.reasons = TARN_EG_REASONS_NONE;
+  so.numerics = numerics, so.hw = hw, so.reasons = TARN_EG_REASONS_ALL;
   explored e = {.s = tarn_saturate(t->p, rs, &so), .hw = hw, .numerics = numerics};
   if (strcmp(tarn_sat_result(e.s)->stop, "saturated") != 0) found(t, tarn_format(cx, "stop: %s", tarn_sat_result(e.s)->stop));
+  kit_prove(e.s, rs);
   e.nroot = tarn_sat_roots(e.s);
   e.root = TARN_ARRAY(cx, uint32_t, e.nroot + 1);
   for (uint32_t i = 0; i < e.nroot; i++) e.root[i] = tarn_sat_root(e.s, i);

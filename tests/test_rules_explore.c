@@ -1,5 +1,6 @@
 /* rules/: the surface rules find what they should from a start term, and do not find what is not so. */
 #include "rules/rules.h"
+#include "tests/rules_kit.h"
 #include <check.h>
 #include <string.h>
 
@@ -123,6 +124,7 @@ static void explore(tarn_ctx *cx, void *arg) {
   const char *want = tarn_eg_stop_name(k->reached ? TARN_EG_STOP_GOAL : TARN_EG_STOP_SATURATED);
   ck_assert_msg(strcmp(stop, want) == 0, "%s: %s, not %s", k->name, stop, want);
   if (k->reached) prove(s, rs, k, o.goal);
+  kit_prove(s, rs);
 }
 START_TEST(test_goals) {
   tarn_ctx *cx = tarn_ctx_new(NULL);

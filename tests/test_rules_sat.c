@@ -205,7 +205,9 @@ static void saturate_net(tarn_ctx *cx, void *arg) {
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options o = tarn_sat_defaults();
   o.hw = tarn_hw_load(L, "x86-64-v3"); /* whose register tiles demand flat reductions */
+  o.reasons = TARN_EG_REASONS_ALL;
   kit_classes k = {.s = tarn_saturate(p, rs, &o), .seed = 3};
+  kit_prove(k.s, rs);
   ck_assert_msg(strcmp(tarn_sat_result(k.s)->stop, "saturated") == 0, "%s: %s", n->name, tarn_sat_result(k.s)->stop);
   kit_check(&k);
   ck_assert_uint_ge(k.checked, 3);
@@ -230,7 +232,9 @@ static void saturate_exactly(tarn_ctx *cx, void *arg) {
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options o = tarn_sat_defaults();
   o.numerics = TARN_RULE_EXACT;
+  o.reasons = TARN_EG_REASONS_ALL;
   kit_classes k = {.s = tarn_saturate(p, rs, &o), .seed = 5};
+  kit_prove(k.s, rs);
   const tarn_sat_report *r = tarn_sat_result(k.s);
   ck_assert_int_eq((int)r->used, (int)TARN_RULE_EXACT);
   for (uint32_t i = 0; i < r->nrule; i++)
@@ -303,7 +307,9 @@ static uint32_t nodes_of(tarn_ctx *cx, const growing *w, int n) {
   tarn_ruleset *rs = tarn_ruleset_new(L, false);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options o = tarn_sat_defaults();
+  o.reasons = TARN_EG_REASONS_ALL;
   tarn_saturation *s = tarn_saturate(kit_model(L, b.p), rs, &o);
+  kit_prove(s, rs);
   ck_assert_str_eq(tarn_sat_result(s)->stop, "saturated");
   return tarn_sat_result(s)->nodes;
 }

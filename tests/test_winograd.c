@@ -43,7 +43,9 @@ static tarn_saturation *saturate(tarn_program *p, int only) {
     if (only >= 0 && i != only) tarn_ruleset_drop(rs, rules[i]);
   tarn_sat_options o = tarn_sat_defaults();
   o.numerics = TARN_RULE_APPROX;
+  o.reasons = TARN_EG_REASONS_ALL;
   tarn_saturation *s = tarn_saturate(p, rs, &o);
+  kit_prove(s, rs);
   ck_assert_str_eq(tarn_sat_result(s)->stop, "saturated");
   return s;
 }
@@ -132,7 +134,9 @@ static void left_out(tarn_ctx *cx, void *arg) {
   tarn_ruleset *rs = tarn_ruleset_new(p->L, false);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options o = tarn_sat_defaults();
+  o.reasons = TARN_EG_REASONS_ALL;
   tarn_saturation *s = tarn_saturate(p, rs, &o);
+  kit_prove(s, rs);
   for (int i = 0; i < RULES; i++) ck_assert(!fired(s, rules[i]));
 }
 START_TEST(test_left_out) { run(left_out, &convs[0]); }
