@@ -149,7 +149,8 @@ typedef struct tarn_eg_analysis {
    * (JOIN_B), or cannot be (JOIN_FAIL: the union is wrong; also where made by congruence, which stops a run). */
   unsigned (*join)(void *user, const tarn_egraph *g, uint64_t *a, uint64_t b);
   /* NULL, or called when a class is made and when its value may have changed. cause is the node that gave the
-   * value (TARN_NONE when reasons are not kept). */
+   * value (TARN_NONE when reasons are not kept): what is united because of the value is to be united with that node, so that
+   * an explanation begins with what has the value. */
   void (*modify)(void *user, tarn_egraph *g, uint32_t cls, uint32_t cause);
   /* modify() puts a leaf into a class whose value is known, such as the number that it is. In explanations, steps of rules
    * whose conditions read this analysis are then about these leaves, so that a step alone shows that its condition holds. */

@@ -161,7 +161,8 @@ static void modify(void *user, tarn_egraph *g, uint32_t cls, uint32_t cause) {
     if (kid[i] == TARN_NONE) kid[i] = n.kids[i];
   }
   if (n.n) tarn_eg_union_at(g, cause, kid, n.n, leaf, TARN_EG_RULE_ANALYSIS, x->number);
-  else tarn_eg_union(g, cls, leaf, TARN_EG_RULE_ANALYSIS, x->number);
+  else
+    tarn_eg_union(g, cause == TARN_NONE ? cls : cause, leaf, TARN_EG_RULE_ANALYSIS, x->number); /* a leaf, as it is written */
   if (x->f->analysis.p[x->number]->prune) tarn_eg_prune_to_leaves(g, cls);
 }
 

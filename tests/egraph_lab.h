@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAB_NAMES = 1 << 14 };
+enum { LAB_NAMES = 1 << 14, LAB_RULES = 128 };
 
 typedef struct lab { /* large: make it static */
   char name[LAB_NAMES][32];
@@ -21,6 +21,7 @@ typedef struct lab { /* large: make it static */
   tarn_egraph *g;
   tarn_eg_rules *rules;
   uint32_t next_id;
+  const char *side[LAB_RULES][2]; /* by rule id: what a checker of proofs knows of it */
   /* the pattern being built */
   char var[64][24];
   uint32_t n_vars;
@@ -124,6 +125,7 @@ static inline const tarn_eg_pat *lab_pat(lab *l, const char *s) { return lab_pat
 static inline uint32_t lab_rule_if(lab *l, const char *name, const char *left, const char *right, const tarn_eg_condition *cond,
                                    uint32_t n_cond) {
   lab_start_rule(l);
+  if (l->next_id < LAB_RULES) l->side[l->next_id][0] = left, l->side[l->next_id][1] = right;
   tarn_eg_root lhs = {TARN_NONE, lab_pat(l, left)}, rhs = {TARN_NONE, lab_pat(l, right)};
   tarn_eg_rule r = {.name = name,
                     .id = l->next_id++,

@@ -3,6 +3,7 @@
 #define TARN_TESTS_EGRAPH_PROOF_H
 
 #include "tests/egraph_lab.h"
+#include <check.h>
 
 typedef struct judge {
   const lab *l;
@@ -82,6 +83,52 @@ static inline uint32_t judge_proof(judge *j) {
     if (at != l.to) return i;
   }
   return TARN_NONE;
+}
+
+/* ---- all that a graph found ---- */
+
+static inline uint32_t judge_random(uint64_t *s, uint32_t n) {
+  *s = *s * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)(*s >> 33) % n;
+}
+
+static inline bool judge_walk(void *user, const tarn_eg_proof *p, const tarn_eg_flat *f) {
+  (void)p;
+  *(uint32_t *)user = f->whole;
+  return true;
+}
+
+/* The number of steps of the one chain, after judging the proof. */
+static inline uint64_t judge_length(judge *j, tarn_eg_proof *p) {
+  j->p = p;
+  ck_assert_uint_eq(judge_proof(j), TARN_NONE);
+  tarn_eg_lemma last = tarn_eg_proof_lemma(p, tarn_eg_proof_lemmas(p) - 1);
+  uint32_t end = last.from;
+  uint64_t n = tarn_eg_proof_flatten(p, 100000, judge_walk, &end);
+  ck_assert(n == UINT64_MAX || end == last.to);
+  return n;
+}
+
+/* Random pairs of equal ids; the sum of the chains' lengths. */
+static inline uint64_t judge_pairs(judge *j, tarn_egraph *g, uint32_t pairs) {
+  uint64_t s = 7, total = 0;
+  for (uint32_t k = 0; k < pairs;) {
+    uint32_t a = judge_random(&s, tarn_eg_id_count(g)), c = tarn_eg_find(g, a), b = tarn_eg_next_node(g, c, TARN_NONE);
+    for (uint32_t skip = judge_random(&s, 50), n; skip && (n = tarn_eg_next_node(g, c, b)) != TARN_NONE; skip--) b = n;
+    if (b == TARN_NONE || a == b) continue;
+    tarn_eg_proof *p = tarn_eg_explain(g, a, b);
+    ck_assert_msg(p != NULL, "%s", tarn_eg_message(g));
+    uint64_t n = judge_length(j, p), was = n;
+    if (tarn_eg_proof_shorten(p, 3000000)) {
+      n = judge_length(j, p);
+      ck_assert(n < was || was == UINT64_MAX);
+      was = n;
+    }
+    total += n;
+    tarn_eg_proof_free(p);
+    k++;
+  }
+  return total;
 }
 
 #endif

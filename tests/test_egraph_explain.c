@@ -8,55 +8,11 @@ static lab L;
 static math_cond conds[72];
 static const char *const ac[2][2] = {{"(+ ?a ?b)", "(+ ?b ?a)"}, {"(+ ?a (+ ?b ?c))", "(+ (+ ?a ?b) ?c)"}};
 
-static uint32_t lcg(uint64_t *s, uint32_t n) {
-  *s = *s * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)(*s >> 33) % n;
-}
-
 static void saturate(lab *l, uint32_t iterations, tarn_eg_scheduler sched) {
   tarn_eg_runner *r = tarn_eg_runner_new(l->g, l->rules);
   tarn_eg_run_config c = {.max_iterations = iterations, .scheduler = sched};
   tarn_eg_run(r, &c);
   tarn_eg_runner_free(r);
-}
-
-static bool walk_flat(void *user, const tarn_eg_proof *p, const tarn_eg_flat *f) {
-  (void)p;
-  *(uint32_t *)user = f->whole;
-  return true;
-}
-
-/* The number of steps of the one chain, after judging the proof. */
-static uint64_t judged(judge *j, tarn_eg_proof *p) {
-  j->p = p;
-  ck_assert_uint_eq(judge_proof(j), TARN_NONE);
-  tarn_eg_lemma last = tarn_eg_proof_lemma(p, tarn_eg_proof_lemmas(p) - 1);
-  uint32_t end = last.from;
-  uint64_t n = tarn_eg_proof_flatten(p, 100000, walk_flat, &end);
-  ck_assert(n == UINT64_MAX || end == last.to);
-  return n;
-}
-
-/* Random pairs of equal ids; the sum of the chains' lengths. */
-static uint64_t explain_pairs(judge *j, tarn_egraph *g, uint32_t pairs) {
-  uint64_t s = 7, total = 0;
-  for (uint32_t k = 0; k < pairs;) {
-    uint32_t a = lcg(&s, tarn_eg_id_count(g)), c = tarn_eg_find(g, a), b = tarn_eg_next_node(g, c, TARN_NONE);
-    for (uint32_t skip = lcg(&s, 50), n; skip && (n = tarn_eg_next_node(g, c, b)) != TARN_NONE; skip--) b = n;
-    if (b == TARN_NONE || a == b) continue;
-    tarn_eg_proof *p = tarn_eg_explain(g, a, b);
-    ck_assert_msg(p != NULL, "%s", tarn_eg_message(g));
-    uint64_t n = judged(j, p), was = n;
-    while (tarn_eg_proof_shorten(p, 0)) {
-      n = judged(j, p);
-      ck_assert_uint_lt(n, was);
-      was = n;
-    }
-    total += n;
-    tarn_eg_proof_free(p);
-    k++;
-  }
-  return total;
 }
 
 START_TEST(explains_assoc) {
@@ -67,7 +23,7 @@ START_TEST(explains_assoc) {
     lab_load_assoc(&L, 6);
     saturate(&L, 20, TARN_EG_SIMPLE);
     judge j = {.l = &L, .rule = ac, .n_rules = 2};
-    length[r] = explain_pairs(&j, L.g, 150);
+    length[r] = judge_pairs(&j, L.g, 150);
     lab_close(&L);
   }
   ck_assert_uint_lt(length[2], length[1]); /* more reasons, shorter chains */
@@ -88,7 +44,7 @@ START_TEST(explains_many_rules) {
   lab_add(&L, "(+ 1 (+ 2 (+ 3 (+ 4 5))))");
   saturate(&L, 20, TARN_EG_SIMPLE);
   judge j = {.l = &L, .rule = rule, .n_rules = OTHERS + 2};
-  ck_assert_uint_gt(explain_pairs(&j, L.g, 50), 50);
+  ck_assert_uint_gt(judge_pairs(&j, L.g, 50), 50);
   lab_close(&L);
 }
 END_TEST
@@ -101,7 +57,7 @@ START_TEST(explains_pure) {
       lab_load_pure(&L);
       saturate(&L, 8, sched ? TARN_EG_BACKOFF : TARN_EG_SIMPLE);
       judge j = {.l = &L, .rule = lab_pure, .n_rules = 24};
-      explain_pairs(&j, L.g, 100);
+      judge_pairs(&j, L.g, 100);
       lab_close(&L);
     }
 }
@@ -131,7 +87,7 @@ START_TEST(shortens) {
   ck_assert_uint_eq(tarn_eg_proof_flatten(p, 1000, NULL, NULL), 4);
   static const char *const rule[2][2] = {{"?a", "?b"}, {"a9", "a0"}};
   judge j = {.l = &L, .rule = rule, .n_rules = 2};
-  judged(&j, p);
+  judge_length(&j, p);
   bool seen = false;
   for (uint32_t i = 0; i < tarn_eg_proof_steps(p); i++) {
     tarn_eg_step s = tarn_eg_proof_step(p, i);
@@ -143,25 +99,6 @@ START_TEST(shortens) {
 }
 END_TEST
 
-static double number(const judge *j, uint32_t term, bool *ok) {
-  double x = 0;
-  *ok = *ok && tarn_eg_proof_term(j->p, term).n == 0 && math_number(j->l, tarn_eg_proof_term(j->p, term).op, &x);
-  return x;
-}
-
-/* Folding: two literals and an operator on one side, the literal on the other. */
-static bool folds(const judge *j, const tarn_eg_step *s) {
-  if (s->rule != TARN_EG_RULE_ANALYSIS) return false;
-  uint32_t left = s->forward ? s->before : s->after, right = s->forward ? s->after : s->before;
-  tarn_eg_node t = tarn_eg_proof_term(j->p, left);
-  bool ok = t.n == 2;
-  if (!ok) return false;
-  double x = number(j, t.kids[0], &ok), y = number(j, t.kids[1], &ok), z = number(j, right, &ok);
-  char op = *j->l->name[t.op];
-  double r = op == '+' ? x + y : op == '-' ? x - y : op == '*' ? x * y : x / y;
-  return ok && r == z;
-}
-
 static const char *math_text[36][2];
 
 START_TEST(explains_folding_and_conditions) {
@@ -171,14 +108,14 @@ START_TEST(explains_folding_and_conditions) {
   uint32_t root = lab_exact(&L, lab_math7[4]);
   lab_exact(&L, "(* (+ 1 2) (- y (+ 2 1)))");
   saturate(&L, 14, TARN_EG_BACKOFF);
-  judge j = {.l = &L, .rule = math_text, .n_rules = 36, .other = folds};
-  explain_pairs(&j, L.g, 150);
+  judge j = {.l = &L, .rule = math_text, .n_rules = 36, .other = math_folds};
+  judge_pairs(&j, L.g, 150);
   /* d/dx (x^3 - 7x^2) = x(3x - 14) */
   uint32_t goal = lab_exact(&L, "(* x (- (* 3 x) 14))");
   if (tarn_eg_find(L.g, goal) == tarn_eg_find(L.g, root)) {
     tarn_eg_proof *p = tarn_eg_explain(L.g, root, goal);
     ck_assert_ptr_nonnull(p);
-    judged(&j, p);
+    judge_length(&j, p);
     tarn_eg_proof_free(p);
   }
   lab_close(&L);
@@ -201,7 +138,7 @@ START_TEST(begins_and_ends_exactly) {
   ck_assert_ptr_nonnull(p);
   static const char *const given[2][2] = {{"a", "b"}, {"c", "b"}};
   judge j = {.l = &L, .rule = given, .n_rules = 2};
-  ck_assert_uint_eq(judged(&j, p), 2);
+  ck_assert_uint_eq(judge_length(&j, p), 2);
   tarn_eg_lemma last = tarn_eg_proof_lemma(p, tarn_eg_proof_lemmas(p) - 1);
   tarn_eg_node from = tarn_eg_proof_term(p, last.from), to = tarn_eg_proof_term(p, last.to);
   ck_assert_str_eq(L.name[tarn_eg_proof_term(p, from.kids[0]).op], "a");
@@ -247,7 +184,7 @@ START_TEST(explains_deep_terms) {
   ck_assert_ptr_nonnull(p);
   static const char *const given[1][2] = {{"a", "b"}};
   judge j = {.l = &L, .rule = given, .n_rules = 1};
-  ck_assert_uint_eq(judged(&j, p), 1);
+  ck_assert_uint_eq(judge_length(&j, p), 1);
   tarn_eg_proof_free(p);
   lab_close(&L);
 }

@@ -187,6 +187,7 @@ static lab L;
 static math_cond conds[72];
 static uint32_t root, goal;
 static bool all;
+static tarn_eg_config how;
 
 static bool until_goal(void *user, tarn_egraph *g, uint32_t iteration) {
   (void)user, (void)iteration;
@@ -227,9 +228,30 @@ static void load_lemma(lab *l) {
 static const char *const prop_start[] = {"(-> x y)", "(& (-> x y) (-> y z))"};
 static const char *const prop_goal[] = {"(-> (~ y) (~ x))", "(-> x z)"};
 
+static int prop_which;
+
+/* Truth values of a term where x, y, z are the bits of world. */
+static bool holds_in(const judge *j, uint32_t term, unsigned world) {
+  tarn_eg_node t = tarn_eg_proof_term(j->p, term);
+  const char *op = j->l->name[t.op];
+  bool a = t.n > 0 && holds_in(j, t.kids[0], world), b = t.n > 1 && holds_in(j, t.kids[1], world);
+  if (t.n == 0) return op[1] ? !strcmp(op, "true") : world >> (*op - 'x') & 1;
+  return *op == '~' ? !a : *op == '&' ? a && b : *op == '|' ? a || b : !a || b;
+}
+/* A step by what was given, by truth values or by the lemma is right where both sides are one in all worlds with what was
+ * given. */
+static bool follows(const judge *j, const tarn_eg_step *s) {
+  for (unsigned w = 0; w < 8; w++) {
+    bool x = w & 1, y = w >> 1 & 1, z = w >> 2 & 1, given = (!x || y) && (!prop_which || !y || z);
+    if (given && holds_in(j, s->before, w) != holds_in(j, s->after, w)) return false;
+  }
+  return true;
+}
+
 static void open_prop(lab *l, int which) {
   tarn_eg_analysis a = {"prop", l, prop_make, math_join, prop_modify, false};
-  ck_assert(lab_open(l, NULL));
+  prop_which = which;
+  ck_assert(lab_open(l, &how));
   ck_assert_uint_eq(tarn_eg_add_analysis(l->g, &a), 0);
   lab_rule(l, "imply", "(-> ?a ?b)", "(| (~ ?a) ?b)");
   lab_rule(l, "imply-back", "(| (~ ?a) ?b)", "(-> ?a ?b)");
@@ -246,7 +268,7 @@ static void open_prop(lab *l, int which) {
 static const char *const simple_start[] = {"(* 0 42)", "(+ 0 (* 1 foo))"}, *const simple_goal[] = {"0", "foo"};
 
 static void open_simple(int which) {
-  ck_assert(lab_open(&L, NULL));
+  ck_assert(lab_open(&L, &how));
   lab_rule(&L, "comm-add", "(+ ?a ?b)", "(+ ?b ?a)");
   lab_rule(&L, "comm-mul", "(* ?a ?b)", "(* ?b ?a)");
   lab_rule(&L, "add-0", "(+ ?a 0)", "?a");
@@ -256,7 +278,7 @@ static void open_simple(int which) {
 }
 
 static void open_math(int which) {
-  ck_assert(math_open(&L, NULL, conds));
+  ck_assert(math_open(&L, &how, conds));
   for (int i = 0; i < 7; i++)
     if (which < 0 || which == i) root = lab_add(&L, lab_math7[i]);
 }
@@ -265,18 +287,18 @@ static void open_workload(const workload *w) {
   root = goal = NONE;
   switch (w->start) {
   case ASSOC:
-    ck_assert(lab_open(&L, NULL));
+    ck_assert(lab_open(&L, &how));
     lab_load_assoc(&L, w->which);
     break;
   case PURE:
-    ck_assert(lab_open(&L, NULL));
+    ck_assert(lab_open(&L, &how));
     lab_load_pure(&L);
     root = lab_add(&L, lab_math7[0]);
     break;
   case MATH: open_math(-1); break;
   case MATH_ROOT: open_math(w->which); break;
   case MATH_HARDER:
-    ck_assert(math_open(&L, NULL, conds));
+    ck_assert(math_open(&L, &how, conds));
     goal = lab_add(&L, "(* x (- (* 3 x) 14))"), root = lab_add(&L, lab_math7[4]);
     break;
   case PROP: open_prop(&L, w->which); break;
@@ -316,8 +338,15 @@ static void expect_rows(const char *name, const tarn_eg_runner *r, const row *ro
   }
 }
 
-START_TEST(grows) {
-  const workload *w = &workloads[_i];
+/* What was found is proved: some of the equalities of each graph. */
+static void prove(const workload *w) {
+  judge j = {.l = &L, .rule = L.side, .n_rules = L.next_id, .other = w->start == PROP ? follows : math_folds};
+  uint32_t n = tarn_eg_node_count(L.g);
+  ck_assert_uint_gt(judge_pairs(&j, L.g, n < 100 ? 2 : n < 20000 ? 10 : n < 60000 ? 3 : 1), 0);
+}
+
+/* With reasons, nothing grows otherwise. */
+static void grow(const workload *w) {
   if (w->slow && !all) return;
   open_workload(w);
   tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
@@ -334,7 +363,17 @@ START_TEST(grows) {
   const char *reached = w->start == SIMPLE ? simple_goal[w->which] : w->start == PROP ? prop_goal[w->which] : NULL;
   if (reached) ck_assert_uint_eq(tarn_eg_find(L.g, root), tarn_eg_find(L.g, lab_add(&L, reached)));
   tarn_eg_runner_free(r);
+  if (how.reasons) prove(w);
   lab_close(&L);
+}
+START_TEST(grows) {
+  how.reasons = TARN_EG_REASONS_NONE;
+  grow(&workloads[_i]);
+}
+END_TEST
+START_TEST(grows_and_proves) {
+  how.reasons = TARN_EG_REASONS_ALL;
+  grow(&workloads[_i]);
 }
 END_TEST
 
@@ -453,6 +492,7 @@ int main(int argc, char **argv) {
   TCase *t = tcase_create("growth");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, grows, 0, WORKLOADS);
+  tcase_add_loop_test(t, grows_and_proves, 0, WORKLOADS);
   tcase_add_test(t, agrees_with_formula);
   tcase_add_test(t, same_on_any_processor);
   tcase_add_loop_test(t, reduces, 0, PROGRAMS);

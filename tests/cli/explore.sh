@@ -61,6 +61,14 @@ near() { # WHAT ITERATIONS NODES CLASSES LEAST -- counts' arguments
     'BEGIN { exit !(a <= 1.1 * b && b <= 1.1 * a && c <= 1.1 * d && d <= 1.1 * c) }' || fail "$1: sizes"
   is goal true
   is best.0.cost "$5"
+  prove_best lambda "$1" --iters "$2" --scheduler backoff
+}
+# What a file's first term became is proved, and the chain is checked by terms alone.
+prove_best() { # RULES TERM OPTIONS
+  local rules=$at/$1.rules best
+  best=$(value best.0.term)
+  try 0 explore --free --rules "$rules" --prove "$(sed 's/;.*//' "$at/$2.term" | tr -s ' \n' '  ')" "$best" --cost none \
+    --explain "$work/chain" "${@:3}" && try 0 proof check "$work/chain" --free --rules "$rules"
 }
 near compose 18 284 61 6 '(lam ?x (+ (var ?x) 7))'
 near if-elim 5 19 8 5 '(+ (var a) (var b))'
