@@ -202,6 +202,8 @@ def two_threads(build, engine, runs):
         print("%-34s %9.1f ms %9.1f ms %6.2fx" % (name, one, two, one / two))
     print("%-59s %6.2fx" % ("arithmetic that shares nothing", median(loops, "compute")))
     print("%-59s %6.2fx" % ("reads of memory that share nothing", median(loops, "memory")))
+    print("%-34s %9.1f ns %9.1f ns" % ("a line of 16 MiB at random: waiting", median(loops, "line_ns"), median(loops, "lines_ns")),
+          "when others are under way")
 
 
 def limits(engine):
