@@ -148,13 +148,15 @@ static bool fix_roots(bb *b) {
 /* Terms whose nodes the relaxation likes are cheap. */
 static void round_relaxation(bb *b, bool improve) {
   const sel_prob *q = b->q;
+  uint32_t at = 0;
   for (uint32_t v = 0; v < q->nn; v++) {
     double x = b->lp->x[v] < 0 ? 0 : b->lp->x[v] > 1 ? 1 : b->lp->x[v];
     b->bias[v] = b->val[v] == ZERO ? INFINITY : (q->cost[v] + 1e-4) * (1 - x) + 1e-7;
   }
   sel_tree(b->mem, &b->t->view, b->bias, NULL, b->guess, NULL, NULL);
   b->r->steps += 10 * q->nn;
-  if (improve) sel_improve(b->r, b->mem, &b->t->view, q->cost, b->t->scc, b->guess, 20 * (uint64_t)q->nn + 20000, &b->seed);
+  if (improve)
+    sel_improve(b->r, b->mem, &b->t->view, q->cost, b->t->scc, b->guess, 20 * (uint64_t)q->nn + 20000, &at, &b->seed);
   sel_part_offer(b->mem, b->t, b->guess);
 }
 

@@ -72,20 +72,21 @@ static bool pass(sel_parts *s, bool root_only, uint64_t steps, uint64_t partial)
   return s->impossible || (all && !s->r->stop);
 }
 
-/* Where the gap is wide no proof is to be hoped for, and a better selection is. */
-static double search_share(const sel_run *r) { return r->best_cost - r->bound > 0.03 * r->best_cost ? 0.75 : 0.3; }
-
-/* Search and proofs by turns, of which the proofs get larger. */
+/* Search and proofs by turns, of which the proofs get larger. Where the gap is wide no proof is to be hoped for, and a better
+ * selection is; the more so when the last proofs closed next to nothing of it. */
 static void by_turns(sel_parts *s, uint64_t *seed) {
   sel_run *r = s->r;
   uint64_t steps = 20000000, partial = 20000000;
+  double part = r->best_cost - r->bound > 0.03 * r->best_cost ? 0.75 : 0.3;
   for (bool closed = false; !closed && !r->stop; steps *= 6, partial *= 5) {
-    sel_pause_after(r, search_share(r));
-    sel_search_on(s, seed, share(r, 10));
+    sel_pause_after(r, part);
+    sel_search_on(s, seed, isfinite(r->o.seconds) || r->o.steps ? 0 : share(r, 10));
     sel_resume(r);
+    double gap = r->best_cost - r->bound;
     sel_pause_after(r, 0.6);
     closed = pass(s, false, steps, partial);
     if (sel_resume(r)) closed = false;
+    if (gap > 0.03 * r->best_cost && r->best_cost - r->bound > 0.98 * gap) part = 0.95;
   }
 }
 
@@ -97,7 +98,7 @@ static bool at_the_root(sel_parts *s, uint64_t *seed) {
     sel_parts_bound(s);
     first_selections(s, seed);
     if (s->n) qsort(s->part, s->n, sizeof *s->part, by_size);
-    sel_pause_after(r, 0.4);
+    sel_pause_after(r, 0.3);
     bool closed = pass(s, true, 0, 120000000), paused = sel_resume(r);
     if (paused) return false;
     if (closed || r->stop) return true;

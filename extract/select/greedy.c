@@ -40,7 +40,8 @@ void sel_search_part(sel_parts *s, sel_part *t, uint64_t *seed) {
   sel_sets(s->r, &t->view, t->q.cost, order, n, choice);
   sel_part_offer(s->mem, t, choice);
   complete(s, t, tree, choice);
-  t->searched = sel_improve(s->r, s->mem, &t->view, t->q.cost, t->scc, choice, 300 * (uint64_t)t->q.nn + 20000, seed);
+  t->searched =
+      sel_improve(s->r, s->mem, &t->view, t->q.cost, t->scc, choice, 300 * (uint64_t)t->q.nn + 20000, &t->search_at, seed);
   sel_part_offer(s->mem, t, choice);
   sel_free(s->mem, tree), sel_free(s->mem, order);
 }
@@ -60,14 +61,16 @@ static void take_better(sel_parts *s, sel_part *t) {
 void sel_search_on(sel_parts *s, uint64_t *seed, uint64_t steps) {
   uint64_t end = steps ? s->r->steps + steps : UINT64_MAX;
   bool more = true;
-  for (uint64_t turn = 1000; more && !s->r->stop && s->r->steps < end; turn *= 4) {
+  while (more && !s->r->stop && s->r->steps < end) {
     more = false;
     for (uint32_t i = 0; i < s->n && !s->r->stop && s->r->steps < end; i++) {
       sel_part *t = &s->part[i];
       if (!open_search(t)) continue;
       take_better(s, t);
-      uint64_t most = turn * t->q.nn + 20000, left = end - s->r->steps;
-      t->searched = sel_improve(s->r, s->mem, &t->view, t->q.cost, t->scc, t->search, most < left ? most : left, seed);
+      t->turn = t->turn ? 4 * t->turn : 1000;
+      uint64_t most = t->turn * t->q.nn + 20000, left = end - s->r->steps;
+      t->searched =
+          sel_improve(s->r, s->mem, &t->view, t->q.cost, t->scc, t->search, most < left ? most : left, &t->search_at, seed);
       more |= !t->searched;
       if (sel_part_offer(s->mem, t, t->search)) sel_parts_offer(s);
     }
@@ -76,11 +79,12 @@ void sel_search_on(sel_parts *s, uint64_t *seed, uint64_t steps) {
 
 bool sel_search_large(sel_run *r, uint64_t *seed) {
   enum { LARGE = 200000 }; /* nodes */
+  uint32_t at = 0;
   if (r->g.n_nodes <= LARGE) return false;
   uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
   sel_tree(r->mem, &r->g, r->cost, NULL, choice, NULL, NULL);
   sel_offer(r, choice);
-  if (r->best_cost < INFINITY) sel_improve(r, r->mem, &r->g, r->cost, NULL, choice, 300 * (uint64_t)r->g.n_nodes, seed);
+  if (r->best_cost < INFINITY) sel_improve(r, r->mem, &r->g, r->cost, NULL, choice, 300 * (uint64_t)r->g.n_nodes, &at, seed);
   sel_offer(r, choice);
   sel_free(r->mem, choice);
   return true;

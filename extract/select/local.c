@@ -379,17 +379,17 @@ static bool kick(search *s, uint32_t c, uint32_t v, uint64_t limit, uint32_t mor
 
 static bool out_of_steps(search *s, uint64_t limit) { return tell_steps(s) || s->steps >= limit; }
 
-/* Every other node of every needed class, once; true when something got better. */
-static bool kick_all(search *s, uint64_t limit, uint64_t *tried) {
+/* Every other node of every needed class, once, from class *at on and around; true when something got better. *at is left where
+ * it came to. */
+static bool kick_all(search *s, uint64_t limit, uint32_t *at, uint64_t *tried) {
   bool better = false;
-  sel_u32s todo = {0};
-  for (uint32_t i = 0; i < s->active.n; i++) SEL_PUSH(s->mem, &todo, s->active.p[i]);
-  for (uint32_t i = 0; i < todo.n && !out_of_steps(s, limit); i++) {
-    uint32_t c = todo.p[i], end = s->g->class_first[c + 1];
+  uint32_t n = s->g->n_classes, c = *at < n ? *at : 0;
+  for (uint32_t k = 0; k < n && !out_of_steps(s, limit); k++, c = c + 1 < n ? c + 1 : 0) {
+    uint32_t end = s->g->class_first[c + 1];
+    *at = c;
     for (uint32_t j = s->g->class_first[c]; j < end && s->use[c] && s->steps < limit && !must_stop(s); j++, (*tried)++)
       better |= kick(s, c, s->g->class_node[j], limit, 0, NULL);
   }
-  sel_free(s->mem, todo.p);
   return better;
 }
 
@@ -436,7 +436,7 @@ static void close_search(search *s) {
 }
 
 bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, const uint32_t *scc, uint32_t *choice,
-                 uint64_t steps, uint64_t *seed) {
+                 uint64_t steps, uint32_t *at, uint64_t *seed) {
   search s = {.r = r, .mem = mem, .g = g, .cost = cost, .scc = scc, .choice = choice, .held = NONE};
   bool better = true;
   for (uint32_t i = 0; i < g->n_roots; i++)
@@ -446,7 +446,7 @@ bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double
   descend(&s, steps);
   while (better && !out_of_steps(&s, steps)) {
     uint64_t tried = 0;
-    better = kick_all(&s, steps, &tried) || kick_some(&s, seed, steps, 2 * tried);
+    better = kick_all(&s, steps, at, &tried) || kick_some(&s, seed, steps, 2 * tried);
   }
   bool over = !better && !out_of_steps(&s, steps);
   tell_steps(&s); /* opening counts too: whoever calls again until steps are used up gets there */

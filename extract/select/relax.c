@@ -11,7 +11,8 @@ typedef struct maker {
     uint32_t n, cap;
   } t;
   uint32_t *count; /* by class: nodes of the present class that have it as a child */
-  sel_u32s kids;   /* those classes */
+  uint32_t *at;    /* by class: the end of these in having */
+  sel_u32s kids, having;
 } maker;
 
 static void put(maker *m, uint32_t col, double v) { SEL_PUSH(m->w->mem, &m->t, ((lp_term){col, v})); }
@@ -39,26 +40,32 @@ static void class_row(maker *m, uint32_t c) {
   sel_rows_add(m->w, m->t.p, m->t.n);
 }
 
-static bool has_kid(const sel_prob *q, uint32_t v, uint32_t k) {
-  for (uint32_t i = q->kfirst[v]; i < q->kfirst[v + 1]; i++)
-    if (q->kid[i] == k) return true;
-  return false;
+/* The children of class c's nodes into kids, how many nodes have each into count, and those nodes one after another. */
+static void gather(maker *m, uint32_t c) {
+  const sel_prob *q = m->q;
+  uint32_t from = q->cfirst[c], end = q->cfirst[c + 1], n = 0;
+  m->kids.n = 0;
+  for (uint32_t i = q->kfirst[from]; i < q->kfirst[end]; i++)
+    if (!m->count[q->kid[i]]++) SEL_PUSH(m->w->mem, &m->kids, q->kid[i]);
+  for (uint32_t j = 0; j < m->kids.n; j++) m->at[m->kids.p[j]] = n, n += m->count[m->kids.p[j]];
+  m->having.n = 0;
+  for (uint32_t i = 0; i < n; i++) SEL_PUSH(m->w->mem, &m->having, 0);
+  for (uint32_t v = from; v < end; v++)
+    for (uint32_t i = q->kfirst[v]; i < q->kfirst[v + 1]; i++) m->having.p[m->at[q->kid[i]]++] = v;
 }
 
 /* One row for each child of class c; when all its nodes have the child, y_c stands for their sum. */
 static void pair_rows(maker *m, uint32_t c) {
   const sel_prob *q = m->q;
-  uint32_t from = q->cfirst[c], end = q->cfirst[c + 1];
-  m->kids.n = 0;
-  for (uint32_t i = q->kfirst[from]; i < q->kfirst[end]; i++)
-    if (!m->count[q->kid[i]]++) SEL_PUSH(m->w->mem, &m->kids, q->kid[i]);
+  uint32_t all = q->cfirst[c + 1] - q->cfirst[c];
+  gather(m, c);
   for (uint32_t j = 0; j < m->kids.n; j++) {
     uint32_t k = m->kids.p[j];
     m->t.n = 0;
     put(m, q->nn + k, 1);
-    if (m->count[k] == end - from) put(m, q->nn + c, -1);
-    for (uint32_t v = from; v < end && m->count[k] < end - from; v++)
-      if (has_kid(q, v, k)) put(m, v, -1);
+    if (m->count[k] == all) put(m, q->nn + c, -1);
+    else
+      for (uint32_t i = m->at[k] - m->count[k]; i < m->at[k]; i++) put(m, m->having.p[i], -1);
     m->count[k] = 0;
     keep(m->w, m->t.p, m->t.n);
   }
@@ -66,14 +73,13 @@ static void pair_rows(maker *m, uint32_t c) {
 
 void sel_relaxation(sel_rows *w, sel_pool *mem, sel_run *r, const sel_prob *q) {
   *w = (sel_rows){.mem = mem, .lp = lp_new(mem, r, q->nn + q->nc)};
-  maker m = {.w = w, .q = q, .count = SEL_NEW(mem, uint32_t, q->nc)};
+  maker m = {.w = w, .q = q, .count = SEL_NEW(mem, uint32_t, q->nc), .at = SEL_NEW(mem, uint32_t, q->nc)};
   SEL_PUSH(mem, &w->first, 0);
   memcpy(w->lp->cost, q->cost, q->nn * sizeof(double));
   for (uint32_t c = 0; c < q->nc; c++) class_row(&m, c);
   for (uint32_t c = 0; c < q->nc; c++) pair_rows(&m, c);
-  sel_free(mem, m.t.p);
-  sel_free(mem, m.kids.p);
-  sel_free(mem, m.count);
+  void *scratch[] = {m.t.p, m.kids.p, m.having.p, m.count, m.at};
+  for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++) sel_free(mem, scratch[i]);
 }
 
 /* ---- rows in and out of the programme ---- */
