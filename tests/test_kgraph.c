@@ -163,7 +163,8 @@ static void in_place(tarn_ctx *cx, void *arg) {
 /* A part of a concatenation that is cheapest as a view of something larger (tiles of 4 over 23 rows) is copied to its place. */
 static const char view_joined[] =
     "in x f32 1,8,23,23\nrand s 16,8,1,1\nrand a 48,16,1,1\nrand b 48,16,3,3\nrand c 4,96,1,1\nnode Conv m x s -> n\n"
-    "node Conv p n a -> t\nnode Conv q n b -> z : pads=1,1,1,1\nnode Relu r z -> u\nnode Concat k t u -> v : axis=1\nnode Conv o v c -> y\nout y\n";
+    "node Conv p n a -> t\nnode Conv q n b -> z : pads=1,1,1,1\nnode Relu r z -> u\nnode Concat k t u -> v : axis=1\nnode Conv "
+    "o v c -> y\nout y\n";
 /* Windows of 3 by 3 read directly are dear: Winograd's way is taken wherever it can be. */
 static double dear_windows(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                            uint32_t threads, const tarn_cost *analytic) {
