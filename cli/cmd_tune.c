@@ -44,9 +44,12 @@ static void show_progress(void *user, uint32_t done, uint32_t of, uint32_t fresh
 
 static void fit_json(cli_json *j, const tarn_tune_report *r) {
   cli_json_open(j, "model", '{');
-  cli_json_num(j, "pairwise", r->fit.pairwise);
-  cli_json_num(j, "recall30", r->fit.recall30);
-  cli_json_num(j, "r2", r->fit.r2);
+  cli_json_num(j, "pairwise", r->fit.learned.pairwise);
+  cli_json_num(j, "recall30", r->fit.learned.recall30);
+  cli_json_num(j, "r2", r->fit.learned.r2);
+  cli_json_num(j, "analytic_pairwise", r->fit.analytic.pairwise);
+  cli_json_num(j, "analytic_recall30", r->fit.analytic.recall30);
+  cli_json_num(j, "analytic_r2", r->fit.analytic.r2);
   cli_json_int(j, "held_out", r->fit.rows);
   cli_json_int(j, "held_out_kernels", r->fit.kernels);
   cli_json_close(j, '}');
@@ -73,8 +76,11 @@ static void report(tarn_ctx *cx, const cli_compile *c, const tarn_tune_report *r
          r->failed, r->kernels, 1e3 * r->best);
   if (r->compared) printf("schedules chosen without tuning take %.3f times as long (geometric mean)\n", r->untuned);
   if (!r->trained) return;
-  printf("%s: on %u held-out measurements of %u kernels: pairwise %.3f, R2 %.3f, recall of the top 30 %.3f\n", model,
-         r->fit.rows, r->fit.kernels, r->fit.pairwise, r->fit.r2, r->fit.recall30);
+  const tarn_fit *f = &r->fit;
+  printf("%s: on %u held-out measurements of %u kernels: pairwise %.3f, R2 %.3f, recall of the top 30 %.3f\n", model, f->rows,
+         f->kernels, f->learned.pairwise, f->learned.r2, f->learned.recall30);
+  printf("the analytic price alone: pairwise %.3f, R2 %.3f, recall of the top 30 %.3f\n", f->analytic.pairwise, f->analytic.r2,
+         f->analytic.recall30);
   for (uint32_t i = 0; i < n && i < 10; i++) printf("  %5.1f %%  %s\n", 100 * imp[i].share, imp[i].feature);
 }
 

@@ -15,7 +15,7 @@
 #define PORTS       0.1  /* share of the lesser of arithmetic and loads that does not overlap the greater */
 #define TRIP        1    /* cycles of a trip of the innermost loop, beside its work */
 #define MOST_CHAINS 16   /* as lower/ keeps apart */
-#define WAYS        10   /* lines that a set holds before an access drives out its own: of 12 ways or so, others want some */
+#define WAYS        14   /* lines asked of one set of 12 or so before an access drives out its own for good */
 #define OVERLAP     10   /* transfers on their way at once, each of one piece of memory */
 #define MISSES      0.2  /* share of the lesser of computing and each level's transfers that does not overlap the greatest */
 

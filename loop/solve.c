@@ -149,13 +149,16 @@ static void keep(search *q, const tarn_stage_sched *st, double t) {
   q->b[at].seconds = t, q->b[at].sched = *st;
 }
 
+static void offer(search *q, const tarn_stage_sched *st, double t) {
+  if (q->visit) q->visit(q->user, st, t);
+  keep(q, st, t);
+}
 static double try_one(search *q, const pick *p) {
   tarn_stage_sched st;
   make_levels(q->m, p, &st);
   if (!q->nshared) mark_parallel(q->m->dim, st.level, st.nlevel, q->m->nacc, q->s->threads);
   double t = stage_seconds(q->s, q->m, q->shared, q->nshared, &st);
-  if (q->visit) q->visit(q->user, &st, t);
-  else keep(q, &st, t);
+  offer(q, &st, t);
   return t;
 }
 /* A reduction of a few steps, where neighbours in the tile share vectors that they read: a window. */
@@ -256,7 +259,7 @@ static void try_deeper(search *q) {
       deep.level[at].step = u;
       memmove(&deep.level[at + 2], &deep.level[at + 1], (s->nlevel - at - 1) * sizeof *deep.level);
       deep.level[at + 1] = (tarn_level){(uint8_t)last, TARN_UNROLL, 1}, deep.nlevel++;
-      keep(q, &deep, stage_seconds(q->s, m, q->shared, q->nshared, &deep));
+      offer(q, &deep, stage_seconds(q->s, m, q->shared, q->nshared, &deep));
     }
   }
 }
@@ -273,7 +276,7 @@ static void solve_stage(search *q, bool strict) {
       try_unrolls(q, (pick){.vdim = d, .lanes = l, .vectors = v});
   }
   try_unrolls(q, (pick){.vdim = m->n, .lanes = 1, .vectors = 1});
-  if (!q->visit) try_deeper(q);
+  try_deeper(q);
 }
 
 static tarn_schedule *new_schedule(tarn_solver *s, const kernel_model *km) {
@@ -335,7 +338,7 @@ bool tarn_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *vis
   const kernel_model *km = loop_model(s->L, s->hw, k);
   if (km->nstage != 1) return false;
   listing l = {visit, user};
-  search q = {.s = s, .m = km->stage, .visit = list_one, .user = &l};
+  search q = {.s = s, .m = km->stage, .want = 1, .visit = list_one, .user = &l};
   solve_stage(&q, k->strict);
   return true;
 }

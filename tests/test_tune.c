@@ -145,9 +145,9 @@ static void use(tarn_ctx *c, void *arg) {
 START_TEST(learns) {
   lesson a = {.n = 60 * 40, .path = in_dir("a.json")}, b = {.n = 60 * 40, .path = in_dir("b.json")};
   must(learn, &a);
-  ck_assert_double_gt(a.fit.pairwise, 0.95);
-  ck_assert_double_gt(a.fit.r2, 0.95);
-  ck_assert_double_gt(a.fit.recall30, 0.9);
+  ck_assert_double_gt(a.fit.learned.pairwise, 0.95);
+  ck_assert_double_gt(a.fit.learned.r2, 0.95);
+  ck_assert_double_gt(a.fit.learned.recall30, 0.9);
   ck_assert(a.fit.kernels == 60 && a.fit.rows == 60 * 40);
   must(use, &a);
   must(learn, &b); /* the same again, to the byte */

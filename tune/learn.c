@@ -108,22 +108,27 @@ static void judge(tarn_ctx *cx, const tarn_sample *x, const double *p, uint32_t 
   for (uint32_t i = 0; i < n; i++) hit += real[i] <= cut && p[i] <= cut_p;
   t->recall += (hit < 30 ? hit : 30) / 30.0, t->wide++;
 }
-static void judge_all(learner *l, const tarn_sample *x, uint32_t n, const trees *t, tally *c, tarn_fit *fit) {
+typedef struct tallies {
+  tally learned, analytic;
+} tallies;
+static void judge_all(learner *l, const tarn_sample *x, uint32_t n, const trees *t, tallies *c, tarn_fit *fit) {
   for (uint32_t i = 0, j; i < n; i = j) {
     for (j = i; j < n && group(&x[j]) == group(&x[i]);) j++;
     fit->kernels++;
     if (j - i < 2) continue;
     double *p = TARN_ARRAY(l->cx, double, j - i);
     for (uint32_t k = i; k < j; k++) p[k - i] = x[k].analytic * exp2(trees_predict(t, x[k].feature));
-    judge(l->cx, x + i, p, j - i, c);
+    judge(l->cx, x + i, p, j - i, &c->learned);
+    for (uint32_t k = i; k < j; k++) p[k - i] = x[k].analytic;
+    judge(l->cx, x + i, p, j - i, &c->analytic);
   }
   fit->rows += n;
 }
-static void sum_up(const tally *c, tarn_fit *fit) {
+static tarn_agreement sum_up(const tally *c) {
   double spread = c->points ? c->sum2 - c->sum * c->sum / c->points : 0;
-  fit->pairwise = c->pairs > 0 ? c->right / c->pairs : NAN;
-  fit->r2 = spread > 0 ? 1 - c->residual / spread : NAN;
-  fit->recall30 = c->wide ? c->recall / c->wide : NAN;
+  return (tarn_agreement){.pairwise = c->pairs > 0 ? c->right / c->pairs : NAN,
+                          .r2 = spread > 0 ? 1 - c->residual / spread : NAN,
+                          .recall30 = c->wide ? c->recall / c->wide : NAN};
 }
 
 /* ---- files ---- */
@@ -176,7 +181,7 @@ typedef struct job {
 typedef struct fold {
   const job *j;
   uint32_t number;
-  tally *sum;
+  tallies *sum;
 } fold;
 static void hold_out(tarn_ctx *cx, void *arg) {
   const fold *f = arg;
@@ -195,7 +200,7 @@ static void hold_out(tarn_ctx *cx, void *arg) {
 }
 /* Every kernel judged by trees that have not seen it. */
 static tarn_status judge_folds(tarn_ctx *cx, const job *j) {
-  tally sum = {0};
+  tallies sum = {0};
   tarn_status st = TARN_OK;
   *j->fit = (tarn_fit){0};
   for (uint32_t i = 0; i < FOLDS && st == TARN_OK; i++) {
@@ -204,7 +209,7 @@ static tarn_status judge_folds(tarn_ctx *cx, const job *j) {
     st = tarn_protect(cx, hold_out, &f);
     if (st == TARN_OK) tarn_release(cx, mark);
   }
-  sum_up(&sum, j->fit);
+  j->fit->learned = sum_up(&sum.learned), j->fit->analytic = sum_up(&sum.analytic);
   return st;
 }
 static void learn_all(tarn_ctx *cx, void *arg) {

@@ -52,11 +52,14 @@ TARN_API void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t,
                            double limit_seconds, double *seconds);
 
 /* ---- the learned price ---- */
-typedef struct tarn_fit { /* how well predictions on kernels that were held out agree with measurements */
-  double pairwise;        /* pairs of schedules of one kernel put in the right order */
-  double r2;              /* of throughput, normalised within each kernel */
-  double recall30;        /* of the 30 fastest schedules of a kernel, those among the 30 predicted so; kernels with > 30 */
-  uint32_t rows, kernels; /* held out */
+typedef struct tarn_agreement { /* of predictions with measurements */
+  double pairwise;              /* pairs of schedules of one kernel put in the right order */
+  double r2;                    /* of throughput, normalised within each kernel */
+  double recall30; /* of the 30 fastest schedules of a kernel, those among the 30 predicted so; kernels with > 30 */
+} tarn_agreement;
+typedef struct tarn_fit { /* on kernels that were held out */
+  tarn_agreement learned, analytic;
+  uint32_t rows, kernels;
 } tarn_fit;
 /* Trains on samples and writes the model (XGBoost's JSON) to path; deterministic for a seed. fit may be NULL; else
  * five trainings before, each without a fifth of the kernels, fill it. Raises TARN_NO_RESULT for fewer than 50 samples. */
