@@ -3,7 +3,7 @@
 #ifndef TARN_TESTS_EGRAPH_MATH_H
 #define TARN_TESTS_EGRAPH_MATH_H
 
-#include "tests/egraph_proof.h"
+#include "tests/egraph_lab.h"
 
 static inline bool math_number(const lab *l, uint32_t op, double *x) {
   *x = l->value[op];
@@ -156,25 +156,6 @@ static inline bool math_open(lab *l, const tarn_eg_config *config, math_cond con
   if (!lab_open(l, config) || tarn_eg_add_analysis(l->g, &a) == TARN_NONE) return false;
   math_load_rules(l, conds);
   return true;
-}
-
-static inline double math_literal(const judge *j, uint32_t term, bool *ok) {
-  double x = 0;
-  *ok = *ok && tarn_eg_proof_term(j->p, term).n == 0 && math_number(j->l, tarn_eg_proof_term(j->p, term).op, &x);
-  return x;
-}
-
-/* Folding: two literals and an operator on one side, the literal on the other. */
-static inline bool math_folds(const judge *j, const tarn_eg_step *s) {
-  if (s->rule != TARN_EG_RULE_ANALYSIS) return false;
-  uint32_t left = s->forward ? s->before : s->after, right = s->forward ? s->after : s->before;
-  tarn_eg_node t = tarn_eg_proof_term(j->p, left);
-  bool ok = t.n == 2;
-  if (!ok) return false;
-  double x = math_literal(j, t.kids[0], &ok), y = math_literal(j, t.kids[1], &ok), z = math_literal(j, right, &ok);
-  char op = *j->l->name[t.op];
-  double r = op == '+' ? x + y : op == '-' ? x - y : op == '*' ? x * y : x / y;
-  return ok && r == z;
 }
 
 #endif

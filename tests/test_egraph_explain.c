@@ -1,5 +1,5 @@
 /* Explanations, each judged step by step by a checker that knows the rules as text only. */
-#include "tests/egraph_math.h"
+#include "tests/egraph_folds.h"
 #include "tests/egraph_proof.h"
 
 #include <check.h>

@@ -2,7 +2,7 @@
  * --all also those that take longer. */
 #include "egraph/internal.h"
 #include "tests/egraph_lambda.h"
-#include "tests/egraph_math.h"
+#include "tests/egraph_folds.h"
 
 #include <check.h>
 
