@@ -71,7 +71,9 @@ void extract_result_text(const char *method, const tarn_sel_result *r) {
 static int one(tarn_ctx *cx, const extract_job *k) {
   const char *method = k->plugin ? k->plugin : k->method;
   if (!k->plugin) extract_method(cx, method);
+  double start = cli_now();
   tarn_sel_graph *g = extract_load(cx, k, k->words.p[0]);
+  double read = cli_now() - start;
   const tarn_sel_result *r = extract_run(cx, k, g, method, NULL);
   if (k->out) {
     tarn_status st = tarn_sel_write_result(g, r, method, k->out);
@@ -81,6 +83,7 @@ static int one(tarn_ctx *cx, const extract_job *k) {
   if (!k->json) return 0;
   cli_json *j = cli_json_new(cx);
   extract_result_json(j, method, r);
+  cli_json_num(j, "read_seconds", read);
   cli_json_print(j);
   return 0;
 }

@@ -8,6 +8,7 @@ for method in greedy exact; do
   is schema 1; is method $method; is dag_cost 6; is stop done
 done
 is lower_bound 6; is optimal true
+grep -q '"read_seconds"' "$work/out" || fail "no read_seconds"
 try 0 extract "$graph" --method tree --json
 is tree_cost 8; is dag_cost 8
 try 0 extract "$graph" --method random --seed 4 --json && cp "$work/out" "$work/first"
