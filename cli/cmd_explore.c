@@ -14,12 +14,15 @@ void explore_options(tarn_ctx *cx, cli_explore *x) {
   if (x->session) return;
   if (!x->file && !x->prove[0]) tarn_raise(cx, TARN_USAGE, "explore: a file is needed, --prove A B, or - for a session");
   if (x->free && !x->rules.n && !x->only_rules.n) tarn_raise(cx, TARN_USAGE, "--free needs --rules FILE");
+  if (x->proof_file && !x->prove[0]) tarn_raise(cx, TARN_USAGE, "--explain needs --prove A B");
   if (x->free && x->kernel) tarn_raise(cx, TARN_USAGE, "--free and --kernel exclude each other");
 }
 
 /* Free chains: (proof FROM (step RULE forward|backward TERM)…). */
 static void write_proof(tarn_ctx *cx, const cli_explore *x) {
   if (!x->proof_file || !x->proved) return;
+  if (!x->proof_text && !x->proof_whole)
+    tarn_raise(cx, TARN_NO_RESULT, "%s: not written, the chain is too long", x->proof_file);
   FILE *f = cli_open(cx, x->proof_file);
   if (x->proof_text) fprintf(f, "%s\n", x->proof_text);
   else {

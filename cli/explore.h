@@ -42,6 +42,7 @@ typedef struct cli_explore {
   bool goal_reached, proved;
   const char *proof_text; /* typed: for `tarn proof check` */
   const char *proof_from; /* free: the first term, then the steps */
+  bool proof_whole;       /* all of them */
   TARN_VEC(explore_step) step;
 } cli_explore;
 

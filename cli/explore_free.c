@@ -2,7 +2,7 @@
 #include "cli/explore_lab.h"
 #include <string.h>
 
-enum { PRINT_NODES = 20000, PROOF_STEPS = 10000 };
+enum { PRINT_NODES = 20000, PROOF_STEPS = 100000 };
 
 static void free_graph(void *arg) { tarn_eg_free(arg); }
 static void free_runner(void *arg) { tarn_eg_runner_free(arg); }
@@ -21,6 +21,9 @@ lab *lab_new(tarn_ctx *cx, cli_explore *x, tarn_eg_reasons reasons) {
 }
 void lab_open(lab *l) {
   l->g = tarn_eg_new(tarn_ctx_allocator(l->cx), &l->config);
+  if (!l->g && l->config.max_bytes)
+    tarn_raise(l->cx, TARN_NO_RESULT, "explore: an e-graph needs more than %llu bytes",
+               (unsigned long long)l->config.max_bytes);
   if (!l->g) tarn_raise(l->cx, TARN_MEMORY, "explore: out of memory");
   tarn_defer(l->cx, free_graph, l->g);
   tarn_free_prepare(l->rs, l->g);
@@ -243,6 +246,7 @@ void lab_prove(lab *l, tarn_egraph *g, uint32_t from, uint32_t to) {
   l->x->proof_from = b.p;
   uint64_t n = tarn_eg_proof_flatten(p, PROOF_STEPS, keep_step, l);
   if (l->failed) tarn_reraise(l->cx, l->failed);
+  l->x->proof_whole = n != UINT64_MAX;
   if (n == UINT64_MAX) tarn_warn(l->cx, "the proof has more than %d steps; the first of them are shown", PROOF_STEPS);
 }
 

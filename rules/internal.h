@@ -141,7 +141,10 @@ typedef struct rphase {
   uint32_t nfamily;
   const char **family;
   uint32_t iterations;
-} rphase; /* 0: to saturation */
+  const tarn_sx *at; /* the names */
+} rphase;            /* 0: to saturation */
+
+bool r_is_named(const tarn_ruleset *rs, const char *name); /* a rule or a family; set.c */
 
 struct tarn_ruleset {
   tarn_lang *L;

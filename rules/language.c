@@ -602,7 +602,7 @@ static void add_phases(tarn_ruleset *rs, const tarn_sx *s) {
     rphase p = {0};
     if (k->kind != TARN_SX_LIST || (k->n != 2 && k->n != 4) || k->kid[1]->kind != TARN_SX_LIST)
       tarn_sx_error(rs->cx, k, "expected (NAME (FAMILY…) [:iterations N])");
-    p.name = k->kid[0]->text;
+    p.name = k->kid[0]->text, p.at = k->kid[1];
     p.nfamily = k->kid[1]->n;
     p.family = TARN_ARRAY(rs->cx, const char *, p.nfamily ? p.nfamily : 1);
     for (uint32_t j = 0; j < p.nfamily; j++) p.family[j] = k->kid[1]->kid[j]->text;

@@ -52,14 +52,32 @@ void tarn_ruleset_ship(tarn_ruleset *rs, const char *family, tarn_rule_level lev
   if (found == 0 && family) tarn_raise(rs->cx, TARN_USAGE, "rules: no shipped family is called %s", family);
 }
 
+bool r_is_named(const tarn_ruleset *rs, const char *name) {
+  for (uint32_t i = 0; i < rs->rule.n; i++)
+    if (!strcmp(rs->rule.p[i]->family, name) || !strcmp(rs->rule.p[i]->name, name)) return true;
+  return false;
+}
+/* Phases name only what is there, but for names that never were. */
+static void forget_names(tarn_ruleset *rs, const tarn_ruleset *before) {
+  for (uint32_t p = 0; p < rs->phase.n; p++) {
+    rphase *x = &rs->phase.p[p];
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < x->nfamily; k++)
+      if (r_is_named(rs, x->family[k]) || !r_is_named(before, x->family[k])) x->family[n++] = x->family[k];
+    x->nfamily = n;
+  }
+}
 void tarn_ruleset_drop(tarn_ruleset *rs, const char *name) {
   uint32_t n = 0;
+  tarn_ruleset before = *rs;
+  before.rule.p = tarn_copy(rs->cx, rs->rule.p, (rs->rule.n ? rs->rule.n : 1) * sizeof *rs->rule.p);
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];
     if (strcmp(r->family, name) && strcmp(r->name, name)) rs->rule.p[n++] = rs->rule.p[i];
   }
   if (n == rs->rule.n) tarn_raise(rs->cx, TARN_USAGE, "rules: no family or rule is called %s", name);
   rs->rule.n = n;
+  forget_names(rs, &before);
 }
 
 uint32_t tarn_ruleset_count(const tarn_ruleset *rs) { return rs->rule.n; }

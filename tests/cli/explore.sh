@@ -84,6 +84,12 @@ is proof.found true
 [[ $(value 'proof.steps.#') -le 6 ]] || fail "a proof of $(value 'proof.steps.#') steps"
 grep -q '"rule": "analysis"' "$work/out" || fail "no constant was folded in the proof"
 try 1 explore --free --rules $at/ac.rules --prove "(+ a b)" "(+ a a)"
+# A phase that names what is not there is refused; what was left out is known.
+printf '(rule up (f ?x) => (g ?x)) (rule down (g ?x) => (f ?x))\n(phases (one (up)) (two (downn)))' >"$work/p.rules"
+try 3 explore --free --rules "$work/p.rules" --prove "(f a)" "(g a)"
+grep -q "p.rules:2:25: no rule or family is called downn" "$work/err" || fail "a phase of nothing: $(cat "$work/err")"
+sed -i s/downn/down/ "$work/p.rules"
+try 0 explore --free --rules "$work/p.rules" --prove "(f a)" "(g a)" --no-rules down
 # The chain is checked without the e-graph; each of these is not it any more.
 try 0 explore --free --rules $at/math.rules --prove "(/ (* 6 x) (+ 1 2))" "(* x 2)" --iters 12 --explain "$work/chain"
 try 0 proof check "$work/chain" --free --rules $at/math.rules --json

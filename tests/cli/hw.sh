@@ -47,6 +47,13 @@ bad 3:37 'positive integers' -- '(operand a (type f32) (dims 2 0)) (operand y (t
 bad 3:94 'no condition' -- "(meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b)))) (constraint (+ ?m ?k)) $ops"
 refused 3 'no such description' vta-pynq -- hw check vta
 refused 2 'hw show|check|derive' -- hw burn host
+try 0 hw show gemmini-default --json
+is kind dsa
+try 0 hw check x86-64-v3 --json
+is ok true
+is name x86-64-v3
+try 0 hw derive gemmini-default --json
+is rules.0.level surface
 try 0 hw peaks --threads 1 --json
 is threads 1
 for key in flops start levels.0.name levels.0.read levels.0.write levels.0.copy levels.1.capacity; do value $key >/dev/null; done

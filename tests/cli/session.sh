@@ -158,16 +158,31 @@ if command -v script >/dev/null; then
   last="a session on a terminal"
   shows "tarn> " "stopped: saturated; 8 e-nodes" "8 e-nodes, 8 classes, 1 iterations, 3 terms"
   # Ctrl-C: a line is dropped; a run that would not end for long stops, and what it found is there.
-  until_shown() { for ((i = 0; i < 600; i++)); do grep -q "$1" "$work/out" && return; sleep 0.1; printf '%s' "$2"; done; }
+  shown() { grep -o -- "$1" "$work/out" | wc -l; }
+  until_shown() { # WHAT TIMES, meanwhile typing $3
+    for ((i = 0; i < 600; i++)); do
+      [ "$(shown "$1")" -ge "$2" ] && return
+      sleep 0.1
+      printf '%s' "${3-}"
+    done
+  }
   : >"$work/out"
   {
-    printf '%s\n' "rules $at/pure.rules" "load $at/math7.term"
-    until_shown 'load' ''
-    printf '(never finished \n(nor this'
-    until_shown 'nor this' ''
-    printf '\003run\n'
-    until_shown '> run' ''
-    until_shown 'stopped: ' $'\003'
+    until_shown 'tarn> ' 1
+    printf 'rules %s/pure.rules\n' $at
+    until_shown 'tarn> ' 2
+    printf 'load %s/math7.term\n' $at
+    until_shown 'tarn> ' 3
+    printf '(never finished\n'
+    until_shown '\.\.\. ' 1
+    printf '(nor this'
+    until_shown 'nor this' 1
+    printf '\003'
+    until_shown 'tarn> ' 4
+    printf 'run\n'
+    until_shown '> run' 1
+    until_shown 'stopped: ' 1 $'\003'
+    until_shown 'tarn> ' 5
     printf '%s\n' 'size' 'undo' 'size' 'quit'
   } | timeout 120 script -qefc "$tarn explore --free --nodes 100000000" /dev/null >"$work/out" 2>&1 || fail "a session with Ctrl-C fails"
   last="a session with Ctrl-C"
