@@ -98,9 +98,12 @@ static bool make_nodes(block *b, uint32_t t, uint32_t head) {
   tarn_egraph *g = b->g;
   const eg_head h = g->heads[head];
   uint32_t *ids = b->ids + (size_t)EG_BLOCK * t, first = g->n_ids, next = first;
-  uint32_t left = eg_peek_all(g, b->hash, ids, b->n); /* no branch for each match: which nodes are known is chance */
-  for (uint32_t m = 0; b->far && m < b->n; m++) EG_FETCH(&g->rec[ids[m]]);
-  left |= eg_wrong(g->rec, ids, head, b->canon[0], b->canon[1], b->n);
+  uint32_t left = UINT32_MAX >> (EG_BLOCK - b->n);
+  if (EG_SIDE_BY_SIDE || b->far) { /* no branch for each match: which nodes are known is chance */
+    left = eg_peek_all(g, b->hash, ids, b->n);
+    for (uint32_t m = 0; b->far && m < b->n; m++) EG_FETCH(&g->rec[ids[m]]);
+    left |= eg_wrong(g->rec, ids, head, b->canon[0], b->canon[1], b->n);
+  }
   for (; left; left &= left - 1) {
     uint32_t slot, m = eg_lowest(left), k0 = b->canon[0][m], k1 = b->canon[1][m], flag = 0;
     uint32_t id = eg_probe2(g, b->hash[m], head, k0, k1, &slot);

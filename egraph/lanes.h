@@ -6,7 +6,7 @@
 #include <string.h>
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
-enum { EG_LANES = 16 };
+enum { EG_LANES = 16, EG_SIDE_BY_SIDE = true };
 static inline __mmask16 eg_lanes(uint32_t left) { return (__mmask16)(left >= EG_LANES ? 0xFFFF : (1u << left) - 1); }
 static inline __m512i eg_take(__mmask16 k, __m512i at, const void *base, int scale) {
   __m512i none = _mm512_setzero_si512();
@@ -124,6 +124,7 @@ static inline uint32_t eg_wrong(const eg_rec *rec, const uint32_t *ids, uint32_t
   return wrong;
 }
 #else
+enum { EG_SIDE_BY_SIDE = false }; /* then it pays only to wait for memory together */
 static inline uint32_t eg_peek_all(const tarn_egraph *g, const uint64_t *h, uint32_t *ids, uint32_t n) {
   uint32_t none = 0;
   for (uint32_t m = 0; m < n; m++) {
