@@ -71,6 +71,7 @@ static void run_model(corpus *c, const char *model) {
   const char *why = st ? tarn_strdup(c->cx, tarn_message(cx)) : NULL;
   for (size_t i = 0; i < tarn_warning_count(cx); i++) tarn_warn(c->cx, "%s", tarn_warning(cx, i));
   tarn_ctx_free(cx);
+  if (st && !strncmp(why, model, strlen(model))) tarn_raise(c->cx, st, "%s", why); /* it names the file itself */
   if (st) tarn_raise(c->cx, st, "%s: %s", model, why);
 }
 
