@@ -44,6 +44,7 @@ uint32_t build_scale(rsite *s);
 /* strength.c */
 uint32_t build_powers(rsite *s);
 uint32_t build_roots(rsite *s);
+uint32_t build_reciprocal(rsite *s);
 /* views.c */
 uint32_t build_copy(rsite *s);
 bool when_absorb(rsite *s);

@@ -148,7 +148,10 @@ static void normalise(net *x) {
   tarn_term t = last(x);
   const tarn_type *y = type(x, t);
   if (y->n == 0) return;
-  uint32_t fn = tarn_fn_reduce(x->L, tarn_fx_hole(x->L, 0), 1, some_reducer(x->g));
+  bool quotient = chance(x->g, 3); /* by what is well above 0 */
+  uint32_t h = tarn_fx_hole(x->L, 0), half = tarn_fx_const(x->L, TARN_F32, 0.5);
+  if (quotient) h = tarn_fx_op(x->L, TARN_FX_ADD, tarn_fx_op(x->L, TARN_FX_ABS, h, 0, 0), half, 0);
+  uint32_t fn = tarn_fn_reduce(x->L, h, 1, quotient ? tarn_reducer_of(x->L, TARN_RED_MAX, TARN_F32) : some_reducer(x->g));
   tarn_term a = tarn_access(x->L, y->n - 1u, t), r = tarn_compute(x->L, fn, &a, 1);
   if (chance(x->g, 3)) {
     add(x, r);
@@ -156,7 +159,7 @@ static void normalise(net *x) {
   }
   static const tarn_fxop op[] = {TARN_FX_SUB, TARN_FX_MUL, TARN_FX_ADD};
   tarn_term kid[2] = {t, tarn_broadcast(x->L, y->n, y->n, y->dim, tarn_insert_axis(x->L, y->n - 1u, r))};
-  add(x, tarn_compute(x->L, map_of(x, op[draw(x->g, 3)]), kid, 2));
+  add(x, tarn_compute(x->L, map_of(x, quotient ? TARN_FX_DIV : op[draw(x->g, 3)]), kid, 2));
 }
 
 static void transposed(net *x) {
