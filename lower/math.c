@@ -6,6 +6,7 @@
  * tests/test_lower_math.c: at most 2 ulp for exp and log, 4 for the others. */
 #include "lower/internal.h"
 #include <math.h>
+#include <string.h>
 
 typedef struct code {
   low_module *M;
@@ -64,8 +65,21 @@ static LLVMValueRef power2(const code *c, LLVMValueRef e) {
   return real(c, LLVMBuildShl(b, LLVMBuildAdd(b, e, i(c, 127), ""), i(c, 23), ""));
 }
 
-static LLVMValueRef vexp(const code *c, LLVMValueRef x) {
+/* p·2^n, n an integer as a float, in one instruction where there is one. */
+static LLVMValueRef scaled(const code *c, LLVMValueRef p, LLVMValueRef n, LLVMValueRef e) {
   LLVMBuilderRef b = c->M->b;
+  const char *features = c->M->hw->features;
+  if (c->n == 16 && features && strstr(features, "+avx512f")) {
+    LLVMTypeRef i16 = LLVMInt16TypeInContext(c->M->lc);
+    LLVMValueRef arg[] = {p, n, p, LLVMConstAllOnes(i16), LLVMConstInt(c->M->i32, 4, 0)}; /* all lanes; rounding as it is set */
+    return low_intrinsic(c->M, "llvm.x86.avx512.mask.scalef.ps.512", NULL, 0, arg, 5);
+  }
+  LLVMValueRef half = LLVMBuildAShr(b, e, i(c, 1), "");
+  p = mul(c, p, power2(c, half)); /* in two steps: the result may be subnormal, or the power too large */
+  return mul(c, p, power2(c, LLVMBuildSub(b, e, half, "")));
+}
+
+static LLVMValueRef vexp(const code *c, LLVMValueRef x) {
   LLVMValueRef e;
   x = sel(c, cmp(c, LLVMRealOGT, x, f(c, 89.0)), f(c, 89.0), x);
   x = sel(c, cmp(c, LLVMRealOLT, x, f(c, -104.5)), f(c, -104.5), x);
@@ -73,10 +87,7 @@ static LLVMValueRef vexp(const code *c, LLVMValueRef x) {
   LLVMValueRef r = madd(c, n, f(c, -LN2_LO), madd(c, n, f(c, -LN2_HI), x));
   LLVMValueRef p =
       POLY(c, r, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1);
-  p = add(c, madd(c, p, mul(c, r, r), r), f(c, 1));
-  LLVMValueRef half = LLVMBuildAShr(b, e, i(c, 1), "");
-  p = mul(c, p, power2(c, half)); /* in two steps: the result may be subnormal, or the power too large */
-  return mul(c, p, power2(c, LLVMBuildSub(b, e, half, "")));
+  return scaled(c, add(c, madd(c, p, mul(c, r, r), r), f(c, 1)), n, e);
 }
 
 static LLVMValueRef vlog(const code *c, LLVMValueRef x) {
