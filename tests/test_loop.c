@@ -492,7 +492,7 @@ TEST(prices_of_products) {
     ck_assert(two.seconds <= one.seconds * 1.0001 + hw->barrier && four.seconds <= two.seconds * 1.0001 + hw->barrier);
     if (n >= 256) ck_assert_msg(two.seconds < 0.75 * one.seconds, "%d: %g on one, %g on two", (int)n, one.seconds, two.seconds);
     tarn_ksig s = product_of(n, n, n, true);
-    ck_assert_double_ge(best_cost(hw, &s, 1).seconds, one.seconds);
+    ck_assert_double_ge(best_cost(hw, &s, 1).seconds, 0.98 * one.seconds); /* each the best of what is tried for it */
     last = one.seconds;
   }
 }
