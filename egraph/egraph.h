@@ -401,8 +401,10 @@ TARN_API tarn_eg_proof *tarn_eg_explain(tarn_egraph *g, uint32_t a, uint32_t b);
 TARN_API void tarn_eg_proof_free(tarn_eg_proof *p);
 /* Makes the last lemma's chain the shortest, in rule steps, that the terms and steps of the proof allow, and the proof that of
  * this chain alone; terms keep their numbers. max_work: so many pairs of terms are looked at, 0: all; when that is not enough,
- * the shortest found so far. False: nothing shorter was found, the proof is as it was. */
+ * the shortest found so far. False: nothing shorter was found, the proof is as it was; tarn_eg_proof_status() says whether for
+ * want of memory. */
 TARN_API bool tarn_eg_proof_shorten(tarn_eg_proof *p, uint64_t max_work);
+TARN_API tarn_status tarn_eg_proof_status(const tarn_eg_proof *p); /* TARN_OK or TARN_MEMORY */
 /* For a caller who knows more: another term (kids are terms), or the known one, and TARN_NONE when out of memory; and another
  * step between two terms, for tarn_eg_proof_shorten() to use. It is the caller who knows it to be right. */
 TARN_API uint32_t tarn_eg_proof_find_term(const tarn_eg_proof *p, uint32_t op, uint32_t payload, const uint32_t *kids,

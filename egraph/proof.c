@@ -80,6 +80,8 @@ tarn_eg_step tarn_eg_proof_step(const tarn_eg_proof *p, uint32_t step) {
   return (tarn_eg_step){s->rule, s->note, s->forward, s->before, s->after, cong ? p->kid_lemmas.p + s->lemmas : NULL};
 }
 
+tarn_status tarn_eg_proof_status(const tarn_eg_proof *p) { return p->mem.st; }
+
 /* ---- adding ---- */
 
 uint32_t tarn_eg_proof_find_term(const tarn_eg_proof *p, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {

@@ -239,6 +239,7 @@ void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_
   if (!x.eg) tarn_raise(s->cx, tarn_eg_status(s->g), "explain: %s", tarn_eg_message(s->g));
   tarn_defer(s->cx, free_proof, x.eg);
   tarn_eg_proof_shorten(x.eg, SHORTEN_WORK);
+  if (tarn_eg_proof_status(x.eg)) tarn_raise(s->cx, TARN_MEMORY, "explain: out of memory");
   *p = (pf_proof){.L = s->L, .from = s->program->out[root].term, .to = chosen, .output = s->program->out[root].name};
   take_terms(&x);
   if (!s->o.surface) import_all(&x, p->from);

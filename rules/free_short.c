@@ -123,4 +123,5 @@ void tarn_free_shorten(const tarn_ruleset *rs, tarn_eg_proof *p) {
       if (fits(rs->rule.p[i])) try_rule(&x, i, t);
   }
   tarn_eg_proof_shorten(p, MOST_WORK);
+  if (tarn_eg_proof_status(p)) tarn_raise(rs->cx, TARN_MEMORY, "explain: out of memory");
 }
