@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""A corpus of e-graphs for selection: eleven families, the same files for the same seed.
+"""A corpus of e-graphs for selection: twelve families, the same files for the same seed.
 
-  bench/extract/corpus.py TARN OUT [--count N] [--seed K] [--vary DIR]
+  bench/extract/corpus.py TARN OUT [--count N] [--seed K] [--vary DIR] [--scale S] [--long]
+
+--scale makes graphs S times as large; --long writes them as other tools do, with indentation, long ids and operators.
 
 TARN is the program: it saturates random terms under rules (`explore --free --egraph`). Others are made here:
   math, bits, datapath, vectors   random terms under rules, several roots, costs by operator; up to tens of thousands of nodes
@@ -13,6 +15,7 @@ TARN is the program: it saturates random terms under rules (`explore --free --eg
   vary                            with --vary: the files of DIR under other roots and costs
 """
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -38,9 +41,12 @@ class Graph:
             json.dump({"nodes": self.nodes, "root_eclasses": [str(r) for r in roots]}, f)
 
 
+scale = 1
+
+
 def sizes(rnd, low, high):
     """Log-uniform: most are small."""
-    return int(low * (high / low) ** rnd.random())
+    return int(low * (high / low) ** rnd.random() * scale)
 
 
 # ---- terms under rules ----
@@ -434,6 +440,21 @@ def vary(path, rnd, source):
         json.dump(g, f)
 
 
+def lengthen(path):
+    """Ids of nodes and classes as other tools make them, operators of some length, data of classes that nobody reads."""
+    with open(path) as f:
+        g = json.load(f)
+    number = lambda s: int.from_bytes(hashlib.md5(s.encode()).digest()[:8], "big")
+    node = {k: f"{n['op']}-function-{number(k)}" for k, n in g["nodes"].items()}
+    cls = {n["eclass"]: f"primitive-class-{number('class ' + n['eclass'])}" for n in g["nodes"].values()}
+    nodes = {node[k]: {"op": n["op"] * 20, "children": [node[c] for c in n["children"]], "eclass": cls[n["eclass"]],
+                       "cost": n.get("cost", 1.0), "subsumed": False} for k, n in g["nodes"].items()}
+    out = {"nodes": nodes, "root_eclasses": [cls[r] for r in g["root_eclasses"]],
+           "class_data": {c: {"type": "Term"} for c in cls.values()}}
+    with open(path, "w") as f:
+        json.dump(out, f, indent=4)
+
+
 MADE = {"library": library, "regions": regions, "tensor": tensor, "kernels": kernels, "cover": cover, "equations": equations,
         "andor": andor}
 SHARE = {"math": 4, "bits": 3, "datapath": 2, "vectors": 2, "library": 4, "regions": 4, "tensor": 4, "kernels": 2, "cover": 1,
@@ -447,7 +468,11 @@ def main():
     a.add_argument("--count", type=int, default=360)
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--vary")
+    a.add_argument("--scale", type=float, default=1)
+    a.add_argument("--long", action="store_true")
     a = a.parse_args()
+    global scale
+    scale = a.scale
     os.makedirs(a.out, exist_ok=True)
     share = {k: v for k, v in SHARE.items() if k != "vary" or a.vary}
     sources = sorted(os.path.join(a.vary, f) for f in os.listdir(a.vary) if f.endswith(".json")) if a.vary else []
@@ -462,6 +487,8 @@ def main():
             vary(path, rnd, sources[rnd.randrange(len(sources))])
         else:
             MADE[kind](path, rnd)
+        if a.long:
+            lengthen(path)
 
 
 main()

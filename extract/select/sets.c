@@ -1,7 +1,8 @@
 /* A construction that sees sharing: every class keeps the cheapest set of classes found that holds it and all below one of
- * its nodes; a node's set is the union of its children's. A queue of nodes, each in it once, begins with the leaves; a class
- * that gets a cheaper set queues the nodes that use it. This is what users of the extraction-gym collection know as
- * faster-greedy-dag, here with bit sets, and with a look at the dearest child first: most unions need not be formed.
+ * its nodes; a node's set is the union of its children's. The leaves are looked at first; when a class gets a cheaper set so
+ * are the nodes that use it. This is what users of the extraction-gym collection know as faster-greedy-dag, here with bit
+ * sets, with a look at the dearest child first, as most unions need not be formed, and in sweeps over the classes, children
+ * first, instead of a queue: a long chain takes one sweep.
  *
  * A class in a set counts what its present node costs. A set that was made before one of its classes got cheaper is out of
  * date until its node's turn comes, so the choices might close a cycle; whoever asks for them looks.
@@ -20,8 +21,8 @@ typedef struct sets {
   double *total, *each; /* by class; each by bit */
   uint32_t *choice;
   uint32_t *pfirst, *pnode;
-  uint32_t *queue, head, count;
-  uint8_t *queued;
+  uint8_t *queued; /* by node: to be looked at; count of them */
+  uint32_t count;
   uint64_t *acc; /* scratch: a union, its words from acc_lo to acc_hi */
   uint32_t acc_lo, acc_hi;
 } sets;
@@ -32,16 +33,7 @@ static bool holds(const sets *s, uint32_t c, uint32_t bit) { return row(s, c)[bi
 static void push(sets *s, uint32_t v) {
   if (s->queued[v] || !(s->cost[v] < INFINITY)) return;
   s->queued[v] = 1;
-  uint32_t at = s->head + s->count++;
-  s->queue[at < s->g->n_nodes ? at : at - s->g->n_nodes] = v;
-}
-
-static uint32_t pop(sets *s) {
-  uint32_t v = s->queue[s->head];
-  if (++s->head == s->g->n_nodes) s->head = 0;
-  s->count--;
-  s->queued[v] = 0;
-  return v;
+  s->count++;
 }
 
 /* The dearest child of v; NONE when v cannot be chosen now or is dearer than `most`. */
@@ -125,11 +117,24 @@ static void open_sets(sets *s, sel_pool *mem, const uint32_t *order, uint32_t n_
   s->set = SEL_NEW(mem, uint64_t, n * s->words);
   s->lo = SEL_NEW(mem, uint32_t, n), s->hi = SEL_NEW(mem, uint32_t, n), s->id = SEL_NEW(mem, uint32_t, n);
   s->total = SEL_NEW(mem, double, n), s->each = SEL_NEW(mem, double, n);
-  s->queue = SEL_NEW(mem, uint32_t, g->n_nodes), s->queued = SEL_NEW(mem, uint8_t, g->n_nodes);
+  s->queued = SEL_NEW(mem, uint8_t, g->n_nodes);
   s->acc = SEL_NEW(mem, uint64_t, s->words);
   for (uint32_t c = 0; c < n; c++) s->total[c] = INFINITY, s->choice[c] = NONE;
   for (uint32_t i = 0; i < n_order; i++) s->id[order[i]] = i;
   find_parents(s, mem);
+}
+
+/* The nodes of class c that wait; who uses it waits then if it got cheaper. */
+static void look_at(sets *s, uint32_t c) {
+  const tarn_sel_view *g = s->g;
+  bool cheaper = false;
+  for (uint32_t i = g->class_first[c]; i < g->class_first[c + 1]; i++) {
+    uint32_t v = g->class_node[i];
+    if (!s->queued[v]) continue;
+    s->queued[v] = 0, s->count--;
+    cheaper |= consider(s, v);
+  }
+  for (uint32_t i = s->pfirst[c]; cheaper && i < s->pfirst[c + 1]; i++) push(s, s->pnode[i]);
 }
 
 bool sel_sets(sel_run *r, const tarn_sel_view *g, const double *cost, const uint32_t *order, uint32_t n_order,
@@ -141,11 +146,8 @@ bool sel_sets(sel_run *r, const tarn_sel_view *g, const double *cost, const uint
   open_sets(&s, mem, order, n_order);
   for (uint32_t v = 0; v < g->n_nodes; v++)
     if (g->kid_first[v] == g->kid_first[v + 1]) push(&s, v);
-  while (s.count && !sel_stop(r, 1)) {
-    uint32_t v = pop(&s), c = g->node_class[v];
-    if (!consider(&s, v)) continue;
-    for (uint32_t i = s.pfirst[c]; i < s.pfirst[c + 1]; i++) push(&s, s.pnode[i]);
-  }
+  while (s.count && !r->stop)
+    for (uint32_t i = 0; i < n_order && s.count && !sel_stop(r, 1); i++) look_at(&s, order[i]);
   sel_pool_close(mem);
   return !r->stop;
 }
