@@ -159,7 +159,9 @@ static void normalise(net *x) {
   }
   static const tarn_fxop op[] = {TARN_FX_SUB, TARN_FX_MUL, TARN_FX_ADD};
   tarn_term kid[2] = {t, tarn_broadcast(x->L, y->n, y->n, y->dim, tarn_insert_axis(x->L, y->n - 1u, r))};
-  add(x, tarn_compute(x->L, map_of(x, quotient ? TARN_FX_DIV : op[draw(x->g, 3)]), kid, 2));
+  tarn_fxop how = op[draw(x->g, 3)];
+  if (how == TARN_FX_SUB && y->dim[y->n - 1] == 1) how = TARN_FX_ADD; /* x - x leaves rounding alone */
+  add(x, tarn_compute(x->L, map_of(x, quotient ? TARN_FX_DIV : how), kid, 2));
 }
 
 static void transposed(net *x) {
