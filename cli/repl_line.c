@@ -167,10 +167,10 @@ static void edit(repl_lines *in) {
   el_set(in->el, EL_EDITOR, "emacs");
   el_set(in->el, EL_SIGNAL, 1);
   el_set(in->el, EL_HIST, history, in->past);
-  el_set(in->el, EL_ADDFN, "tarn-complete", "complete a command, an operator, a rule or a file", complete);
+  el_wset(in->el, EL_ADDFN, L"tarn-complete", L"complete a command, an operator, a rule or a file", complete);
   el_set(in->el, EL_BIND, "^I", "tarn-complete", NULL);
   el_set(in->el, EL_SETTY, "-d", "-isig", NULL); /* while a line is edited, Ctrl-C is a key */
-  el_set(in->el, EL_ADDFN, "tarn-drop", "drop the line", drop);
+  el_wset(in->el, EL_ADDFN, L"tarn-drop", L"drop the line", drop);
   el_set(in->el, EL_BIND, "^C", "tarn-drop", NULL);
 }
 repl_lines *repl_lines_open(session *s) {
