@@ -154,7 +154,7 @@ shows "4 e-nodes, 3 classes, 1 iterations" "3 e-nodes, 3 classes, 0 iterations" 
 if command -v script >/dev/null; then
   cp $at/ac.rules "$work/unusual-name.rules"
   printf '%s\n' "rul	$work/unus	" '(plus 1 (plus 2 3))' '(pl	 7 8)' 'run 2 com	' $'\x10\x10' 'si	' 'quit' |
-    script -qec "$tarn explore --free" /dev/null >"$work/out" 2>&1 || fail "a session on a terminal fails"
+    script -qec "exec $tarn explore --free" /dev/null >"$work/out" 2>&1 || fail "a session on a terminal fails"
   last="a session on a terminal"
   shows "tarn> " "stopped: saturated; 8 e-nodes" "8 e-nodes, 8 classes, 1 iterations, 3 terms"
   # Ctrl-C: a line is dropped; a run that would not end for long stops, and what it found is there.
@@ -184,7 +184,7 @@ if command -v script >/dev/null; then
     until_shown 'stopped: ' 1 $'\003'
     until_shown 'tarn> ' 5
     printf '%s\n' 'size' 'undo' 'size' 'quit'
-  } | timeout 120 script -qefc "$tarn explore --free --nodes 100000000" /dev/null >"$work/out" 2>&1 || fail "a session with Ctrl-C fails"
+  } | timeout 120 script -qefc "exec $tarn explore --free --nodes 100000000" /dev/null >"$work/out" 2>&1 || fail "a session with Ctrl-C fails"
   last="a session with Ctrl-C"
   shows "stopped: interrupted; " "undone: run" "35 e-nodes, 35 classes, 0 iterations, 7 terms"
   n=$(sed -n 's/.*stopped: interrupted; \([0-9]*\) e-nodes.*/\1/p' "$work/out")
