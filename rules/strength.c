@@ -79,28 +79,38 @@ static int64_t points(const kstage *s, bool body) {
   for (uint32_t d = 0; d < s->nred && body; d++) n *= s->red[d];
   return n;
 }
+/* Is the hole read, and only to be divided by? */
+static bool only_divides(tarn_lang *L, uint32_t f, uint32_t hole) {
+  fxwalk w;
+  bool any = false;
+  if (f == hole || !fx_walk(L, f, &w)) return false;
+  for (uint32_t i = 0; i < w.n; i++) {
+    const tarn_fx *x = tarn_fx_get(L, w.id[i]);
+    for (uint32_t a = 0; a < fx_arity(x->op); a++)
+      if (x->kid[a] == hole) {
+        if (x->op != TARN_FX_DIV || a != 1) return false;
+        any = true;
+      }
+  }
+  return any;
+}
 /* f with every division by a hole as a product with it; TARN_NONE: the hole is read otherwise, or not at all. */
 static uint32_t by_product(tarn_lang *L, uint32_t f, uint32_t number) {
   uint32_t hole = tarn_fx_hole(L, number), at = 0;
-  bool any = false;
   fxwalk w;
+  if (!only_divides(L, f, hole)) return TARN_NONE;
   while (at != TARN_NONE) {
     if (!fx_walk(L, f, &w)) return TARN_NONE;
     at = TARN_NONE;
     for (uint32_t i = 0; i < w.n && at == TARN_NONE; i++) {
       const tarn_fx x = *tarn_fx_get(L, w.id[i]);
-      if (x.op != TARN_FX_DIV || x.kid[1] != hole || x.kid[0] == hole) continue;
+      if (x.op != TARN_FX_DIV || x.kid[1] != hole) continue;
       uint32_t mul = op2(L, TARN_FX_MUL, x.kid[0], hole);
-      at = w.id[i], any = true;
+      at = w.id[i];
       if ((f = fx_replace(L, f, &at, &mul, 1)) == TARN_NONE) return TARN_NONE;
     }
   }
-  for (uint32_t i = 0; i < w.n; i++) {
-    const tarn_fx *x = tarn_fx_get(L, w.id[i]);
-    for (uint32_t a = 0; a < fx_arity(x->op); a++)
-      if (x->kid[a] == hole && (x->op != TARN_FX_MUL || a != 1)) return TARN_NONE;
-  }
-  return any && f != hole ? f : TARN_NONE;
+  return f;
 }
 /* The one read of stage i's result, and the stage that reads; NULL: an output, or read twice or not at all. */
 static const tarn_read *only_read(kern *k, uint32_t i, kstage **by) {

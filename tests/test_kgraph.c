@@ -30,6 +30,9 @@ static const net nets[] = {
     {"a part joined twice", "in x f32 2,3\nnode Exp e x -> t\nnode Concat k t t -> y : axis=1\nout y\n"},
     {"an input joined", "in x f32 2,3\nnode Exp e x -> t\nnode Concat k x t x -> y : axis=0\nout y\n"},
     {"softmax of a product", "in x f32 6,8\nrand w 8,10\nnode MatMul m x w -> t\nnode Softmax s t -> y : axis=-1\nout y\n"},
+    {"divided and multiplied by what a row has one of",
+     "in x f32 6,8\ninit a i64 1 : 1\ninit h f32 1 : 3\nnode ReduceMax m x a -> r\nnode Abs a r -> b\nnode Add p b h -> s\n"
+     "node Div d x s -> q\nnode Mul e x s -> v\nnode Add f q v -> y\nout y\n"},
     {"gathered", "in x i64 4\nrand w 9,5\nnode Gather g w x -> t\nnode Relu r t -> y\nout y\n"},
     {"split and summed", "in x f32 4,6\nnode Split s x -> a b : axis=1\nnode Mul m a b -> y\nout y\n"},
     {"transposed convolution",
