@@ -5,9 +5,13 @@
 
 #include "egraph/table.h"
 
-/* graph.c: any node; one of two canonical kids that its first bucket does not know. */
+/* graph.c: any node; one of two kids that its first bucket does not know as they are written. */
 uint32_t eg_add_any(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n);
 uint32_t eg_add_unknown2(tarn_egraph *g, uint32_t head, uint32_t k0, uint32_t k1);
+
+/* batch.c, and compiled once more in wide.c: tarn_eg_add_all(). */
+size_t eg_add_all(tarn_egraph *g, const tarn_eg_node *nodes, size_t n, uint32_t *ids);
+size_t eg_add_all_wide(tarn_egraph *g, const tarn_eg_node *nodes, size_t n, uint32_t *ids);
 
 /* The head if it was asked for lately, else NONE. */
 static inline uint32_t eg_recent_head(const tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n) {
@@ -19,9 +23,9 @@ static inline uint32_t eg_recent_head(const tarn_egraph *g, uint32_t op, uint32_
 static inline uint32_t eg_add_short(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
   uint32_t head = eg_recent_head(g, op, payload, 2);
   if (EG_RARE(n != 2 || head == NONE)) return eg_add_any(g, op, payload, kids, n);
+  /* Looked for as it is written: a node of the graph that has these kids is the one, whether they are roots or not (and no
+   * node has kids that do not exist).  So nothing but the bucket and the node is waited for where it is known. */
   uint32_t k0 = kids[0], k1 = kids[1];
-  if (EG_RARE(k0 >= g->n_ids || k1 >= g->n_ids || !eg_is_root(g, k0) || !eg_is_root(g, k1)))
-    return eg_add_any(g, op, payload, kids, n);
   const eg_table *t = &g->table;
   uint64_t h = eg_hash2(head, k0, k1);
   const uint32_t *b = t->slots + (size_t)EG_BUCKET * eg_slot_home(t, h);

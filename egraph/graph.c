@@ -392,6 +392,8 @@ static uint32_t add_public(tarn_egraph *g, uint32_t op, uint32_t payload, const 
 
 uint32_t eg_add_unknown2(tarn_egraph *g, uint32_t head, uint32_t k0, uint32_t k1) {
   const eg_table *t = &g->table;
+  if (EG_RARE(k0 >= g->n_ids || k1 >= g->n_ids || !eg_is_root(g, k0) || !eg_is_root(g, k1)))
+    return add_public(g, g->heads[head].op, g->heads[head].payload, (uint32_t[]){k0, k1}, 2, false);
   uint64_t h = eg_hash2(head, k0, k1);
   uint32_t bucket = EG_BUCKET * eg_slot_home(t, h), id = g->n_ids, kids[2] = {k0, k1};
   uint32_t empty = eg_slots_empty(t->slots + bucket);
@@ -409,6 +411,13 @@ uint32_t eg_add_any(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_
 
 uint32_t tarn_eg_add(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
   return eg_add_short(g, op, payload, kids, n);
+}
+
+size_t tarn_eg_add_all(tarn_egraph *g, const tarn_eg_node *nodes, size_t n, uint32_t *ids) {
+#if defined(EG_WIDE)
+  if (g->wide) return eg_add_all_wide(g, nodes, n, ids);
+#endif
+  return eg_add_all(g, nodes, n, ids);
 }
 
 uint32_t tarn_eg_add_exact(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {

@@ -281,6 +281,81 @@ START_TEST(joins_chains) {
 }
 END_TEST
 
+/* ---- many at once ---- */
+
+enum { ITEMS = 100, MOST_KIDS = 20, BATCHES = 200 };
+typedef struct batch {
+  tarn_eg_node node[ITEMS];
+  uint32_t kid[ITEMS][MOST_KIDS], n;
+} batch;
+
+/* Nodes of many kinds, often the same ones again, over the ids there are and over one another. */
+static void draw_batch(batch *b, uint64_t *s, uint32_t n_ids) {
+  b->n = 1 + lcg(s, ITEMS);
+  for (uint32_t i = 0; i < b->n; i++) {
+    uint32_t op = lcg(s, 40), n = op < 30 ? 2 : op < 34 ? 1 : op < 36 ? 0 : op == 36 ? MOST_KIDS : 3;
+    for (uint32_t k = 0; k < n; k++) b->kid[i][k] = i && !lcg(s, 4) ? TARN_EG_ITEM(lcg(s, i)) : lcg(s, n_ids < 60 ? n_ids : 60);
+    b->node[i] = (tarn_eg_node){op % 30, n == 0 ? lcg(s, 5) : 0, n, b->kid[i]};
+  }
+}
+
+static size_t add_singly(tarn_egraph *g, const batch *b, uint32_t *ids) {
+  for (uint32_t i = 0; i < b->n; i++) {
+    uint32_t kid[MOST_KIDS];
+    for (uint32_t k = 0; k < b->node[i].n; k++) kid[k] = b->kid[i][k] >> 31 ? ids[b->kid[i][k] & 0x7FFFFFFF] : b->kid[i][k];
+    if ((ids[i] = tarn_eg_add(g, b->node[i].op, b->node[i].payload, kid, b->node[i].n)) == TARN_NONE) return i;
+  }
+  return b->n;
+}
+
+static void same_graphs(uint64_t seed, const tarn_eg_config *config, bool to_end) {
+  static batch b;
+  static uint32_t one[ITEMS], all[ITEMS];
+  tarn_egraph *g = tarn_eg_new(NULL, config), *h = tarn_eg_new(NULL, config);
+  tarn_eg_add(g, 99, 0, NULL, 0), tarn_eg_add(h, 99, 0, NULL, 0);
+  size_t done = 0;
+  for (int i = 0; i < BATCHES; i++) {
+    draw_batch(&b, &seed, tarn_eg_id_count(g));
+    done = add_singly(g, &b, one);
+    ck_assert_uint_eq(tarn_eg_add_all(h, b.node, b.n, all), done);
+    ck_assert_mem_eq(one, all, done * sizeof *one);
+    for (size_t k = done; k < b.n; k++) ck_assert_uint_eq(all[k], TARN_NONE);
+    if (done < b.n) break;
+    uint32_t x = all[lcg(&seed, b.n)], y = lcg(&seed, 40) % tarn_eg_id_count(g);
+    tarn_eg_union(g, x, y, TARN_EG_RULE_GIVEN, 0), tarn_eg_union(h, x, y, TARN_EG_RULE_GIVEN, 0);
+    if (i % 3 == 0) tarn_eg_rebuild(g), tarn_eg_rebuild(h);
+    ck_assert_uint_eq(tarn_eg_id_count(g), tarn_eg_id_count(h));
+  }
+  ck_assert(to_end == (done == b.n));
+  ck_assert_int_eq(tarn_eg_status(g), tarn_eg_status(h));
+  tarn_eg_clear_status(g), tarn_eg_clear_status(h);
+  ck_assert_int_eq(tarn_eg_rebuild(h), TARN_OK);
+  ck_assert_int_eq(tarn_eg_check(h), TARN_OK);
+  tarn_eg_rebuild(g);
+  ck_assert_uint_eq(tarn_eg_node_count(g), tarn_eg_node_count(h));
+  ck_assert_uint_eq(tarn_eg_class_count(g), tarn_eg_class_count(h));
+  tarn_eg_free(g), tarn_eg_free(h);
+}
+
+/* In batches the same nodes get the same ids as one by one. */
+START_TEST(adds_many) {
+  for (uint64_t seed = 1; seed <= 12; seed++) {
+    same_graphs(seed, &(tarn_eg_config){.reasons = seed % 3}, true);
+    same_graphs(seed, &(tarn_eg_config){.max_nodes = 60 * seed}, false);
+  }
+  tarn_egraph *g = tarn_eg_new(NULL, NULL);
+  uint32_t self = TARN_EG_ITEM(1), none = 7, ids[2];
+  tarn_eg_node leaf = {1, 0, 0, NULL}, wrong[] = {leaf, {2, 0, 1, &self}}, absent[] = {leaf, {2, 0, 1, &none}};
+  ck_assert_uint_eq(tarn_eg_add_all(g, wrong, 2, ids), 1); /* a kid that is the node itself */
+  ck_assert_int_eq(tarn_eg_status(g), TARN_USAGE);
+  tarn_eg_clear_status(g);
+  ck_assert_uint_eq(tarn_eg_add_all(g, absent, 2, ids), 1);
+  ck_assert(ids[0] == 0 && ids[1] == TARN_NONE && tarn_eg_status(g) == TARN_USAGE);
+  ck_assert_uint_eq(tarn_eg_add_all(g, NULL, 0, NULL), 0);
+  tarn_eg_free(g);
+}
+END_TEST
+
 /* ---- against a naive closure ---- */
 
 enum { TERMS = 120, MERGES = 40 };
@@ -492,6 +567,7 @@ int main(void) {
   tcase_add_test(t, refuses_wrong_rules);
   tcase_add_test(t, drops_what_is_refused);
   tcase_add_test(t, holds_wide_nodes);
+  tcase_add_test(t, adds_many);
   tcase_add_test(t, holds_a_million);
   tcase_add_test(t, joins_chains);
   tcase_add_test(t, agrees_with_naive_closure);
