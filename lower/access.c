@@ -317,13 +317,10 @@ static LLVMValueRef load_chosen(low_fn *E, const low_access *a, low_off out, low
   return load_simple(E, a, step(E, a, p, &in), stride);
 }
 
-/* What a later trip of the reduction will load is asked for now. */
-static void ask_ahead(low_fn *E, const low_access *a, LLVMValueRef p) {
-  low_module *M = E->M;
+void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, unsigned locality) {
   LLVMTypeRef over[1] = {M->ptr};
-  LLVMValueRef d = low_i64(M, a->ahead);
-  LLVMValueRef arg[4] = {LLVMBuildGEP2(M->b, low_memory_type(M, a->dtype), p, &d, 1, ""), LLVMConstInt(M->i32, 0, 0),
-                         LLVMConstInt(M->i32, 3, 0), LLVMConstInt(M->i32, 1, 0)}; /* to read, into every cache, data */
+  LLVMValueRef arg[4] = {LLVMBuildGEP2(M->b, M->i8, p, &bytes, 1, ""), LLVMConstInt(M->i32, 0, 0),
+                         LLVMConstInt(M->i32, locality, 0), LLVMConstInt(M->i32, 1, 0)}; /* to read, data */
   low_intrinsic(M, "llvm.prefetch", over, 1, arg, 4);
 }
 
@@ -351,7 +348,8 @@ static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *
   if (!c.all && !c.lane) {
     if (!simple) return gather(E, a, &o, NULL);
     LLVMValueRef p = step(E, a, a->base, &o);
-    if (a->ahead && stride == 1 && E->lanes > 1) ask_ahead(E, a, p);
+    if (a->ahead && stride == 1 && E->lanes > 1)
+      low_prefetch(E->M, p, low_i64(E->M, a->ahead * (int64_t)tarn_dtype_size(a->dtype)), 3);
     return load_simple(E, a, p, stride);
   }
   if (simple && !c.lane) return load_chosen(E, a, *out, *in, c.all);

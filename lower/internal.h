@@ -2,7 +2,7 @@
  *
  * plan.c     offsets of buffers                     lin.c     index expressions over loop counters
  * nest.c     loops, accumulators, stages            access.c  loads and stores
- * peel.c     loops at the borders of padded operands
+ * peel.c     loops at the borders of padded operands  ahead.c  what is asked for early
  * value.c    scalar expressions on vectors          math.c    exp, tanh, erf, log, sin, cos
  * kernel.c   kernel functions, parallel loops       other.c   gather, opaque and called kernels
  * program.c  the module: run, tables                object.c  LLVM's passes, the object, linking
@@ -134,7 +134,11 @@ typedef struct low_access {
   uint32_t nfew;
   uint64_t inner; /* serial levels inside of those that the guards depend on */
   bool store;
-  int64_t ahead;     /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
+  int64_t ahead; /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
+  /* During one trip of variable `fetch_level` the next fetch_block elements are asked for, fetch_step bytes in each trip of
+   * the innermost loop; 0: no. */
+  int64_t fetch_block, fetch_step;
+  uint32_t fetch_level;
   low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that depends on `inner` */
   struct {
     uint64_t key;
@@ -162,6 +166,8 @@ LLVMBasicBlockRef low_block(low_fn *E, const char *name);
 void low_begin(low_fn *E, LLVMBasicBlockRef b); /* continues there */
 
 /* access.c */
+/* The line at p plus so many bytes is asked for, into all caches (3), the second and farther (2), the third (1). */
+void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, unsigned locality);
 void low_access_ready(low_fn *E, low_access *a, uint64_t serial); /* serial: levels that are loops */
 void low_access_enter(low_fn *E, low_access *a, uint32_t level);  /* env[level] has just been set */
 void low_access_skip(low_access *a, uint32_t level);              /* the level is not entered */

@@ -1,6 +1,5 @@
 /* A nest and its schedule as the walk needs them: levels with their trips, accesses over levels, functions composed. */
 #include "lower/nest.h"
-#include <stdlib.h>
 #include <string.h>
 
 #define MAX_LANES  128
@@ -189,63 +188,6 @@ static void prepare_tile(const low_nest *N, low_stage *st, const low_list *list)
   st->chains = own ? chains : 1;
 }
 
-/* ---------------------------------------------------------------- reading ahead */
-/* By how many elements the address moves from one trip of a level to the next; false when it is no constant. */
-static bool moves(const low_lin *off, uint32_t var, int64_t *by) {
-  *by = 0;
-  for (uint32_t i = 0; i < off->n; i++) {
-    const low_term *t = &off->t[i];
-    if (t->kind == TARN_IX_VAR && t->var == var) *by += t->coef;
-    else if (t->deps >> var & 1) return false;
-  }
-  return true;
-}
-
-/* Trips of the reduce loops, from the innermost outwards, in which the address goes on by the same step. */
-static int64_t stream(const low_list *list, const low_lin *off, int64_t *step) {
-  int64_t run = 0, by;
-  *step = 0;
-  for (uint32_t i = list->n; i-- > 0;) {
-    const low_level *l = &list->level[i];
-    if (!l->red || !l->inside || l->kind != TARN_SERIAL || l->trips < 2) continue;
-    if (!moves(off, l->var, &by) || (run && by != *step * run)) break;
-    if (!run) *step = by, run = 1;
-    run *= l->trips;
-  }
-  return run;
-}
-
-/* Bytes of it that the register tile reads in one trip. */
-static int64_t tile_bytes(const low_list *list, const low_access *a) {
-  int64_t n = (int64_t)tarn_dtype_size(a->dtype);
-  for (uint32_t i = 0; i < list->n; i++) {
-    const low_level *l = &list->level[i];
-    if (l->inside && !l->red && (low_lin_deps(a->off) >> l->var & 1)) n *= l->trips;
-  }
-  return n;
-}
-
-/* A large operand that a reduction walks line by line comes late from the outer memories, and there is little else to do
- * meanwhile: it is asked for as many trips ahead as fit into the latency of the slowest memory, a trip lasting as long as
- * its operations or the transfer of its bytes (Little's law). */
-static void read_ahead(const low_nest *N, low_stage *st, const low_list *list, const low_operand *in) {
-  const tarn_hw *hw = N->M->hw;
-  double rate = 2;
-  for (uint32_t i = 0; i < hw->nintrin; i++)
-    if (hw->intrin[i].op[0].dtype == TARN_F32) rate = hw->intrin[i].throughput;
-  if (!st->red || hw->nmem < 2 || st->in_memory) return;
-  const tarn_hw_memory *slow = &hw->mem[hw->nmem - 1];
-  for (uint32_t r = 0; r < st->f->nops; r++) {
-    const tarn_read *rd = &st->s->read[r];
-    low_access *a = &st->read[r];
-    int64_t size = (int64_t)tarn_dtype_size(a->dtype), step;
-    if (rd->stage || tarn_layout_elems(&in[rd->src].layout) * size <= hw->mem[0].capacity) continue;
-    double work = (double)st->slots / rate, transfer = (double)tile_bytes(list, a) / (slow->read > 0 ? slow->read : 1);
-    int64_t trips = 1 + (int64_t)(slow->latency / (work > transfer ? work : transfer)), run = stream(list, a->off, &step);
-    if (run >= 2 * trips && llabs(step) * size >= (int64_t)hw->mem[0].line) a->ahead = step * trips;
-  }
-}
-
 static void prepare_levels(low_nest *N, uint32_t i, const tarn_stage_sched *ss) {
   low_stage *st = &N->stage[i];
   low_list *list = &N->list[1 + i];
@@ -288,7 +230,6 @@ static void prepare_stage(low_nest *N, uint32_t i, const tarn_stage_sched *ss, c
     st->local_bytes = local_elems(N, st) * (int64_t)tarn_dtype_size(st->out_type);
   }
   prepare_tile(N, st, list);
-  read_ahead(N, st, list, in);
 }
 
 low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s, const low_operand *in,
@@ -306,6 +247,7 @@ low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s
   for (uint32_t i = 0; i < n->nstage; i++) N->split = N->split && (n->stage[i].out || n->nstage == 1);
   for (uint32_t i = 0; i < n->nstage; i++) prepare_stage(N, i, &s->stage[i], in, out, &out_no);
   for (uint32_t i = 0; i <= n->nstage; i++) settle_parallel(&N->list[i], i == 0 || N->split);
+  for (uint32_t i = 0; i < n->nstage; i++) low_read_ahead(N, 1 + i, in);
   for (uint32_t i = 0; i < n->nstage; i++) N->stage[i].serial = serial_vars(&N->list[0]) | serial_vars(&N->list[1 + i]);
   return N;
 }

@@ -474,6 +474,58 @@ static void ahead_job(tarn_ctx *c, void *arg) {
     if (!(fabs(sum - (double)y[i]) < 1e-3)) tarn_raise(c, TARN_NO, "element %d: %g for %g", (int)i, (double)y[i], sum);
   }
 }
+/* rows × panels of 16 lanes: for every panel of the weights, all rows by fours. */
+static void panel_case(kit_case *c, int64_t rows, int64_t panels, int64_t k) {
+  space s = {.n = 4, .nacc = 3, .dim = {rows, panels, 16, k}};
+  tarn_imap a = {.ns = 3, .n = 4, .nin = 2, .fill = TARN_NONE, .dim = {rows, panels, 16, k}, .in = {rows, k}}, b = a;
+  a.e[0] = ix(&s, 0), a.e[1] = ix(&s, 3);
+  b.nin = 3, b.in[0] = panels, b.in[1] = k, b.in[2] = 16, b.e[0] = ix(&s, 1), b.e[1] = ix(&s, 3), b.e[2] = ix(&s, 2);
+  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &a)}, {false, 1, tarn_map_intern(L, &b)}};
+  tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
+  fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+  tarn_stage st = {.nown = 3, .nred = 1, .own = {rows, panels, 16}, .red = {k}, .read = read, .out = true, .space = TARN_NONE};
+  st.fn = tarn_fn_intern(L, &fn);
+  tarn_nest n = {.out_ns = 3, .nstage = 1, .nchild = 2, .stage = &st};
+  *c = (kit_case){.nin = 2, .nout = 1, .in_type = {TARN_F32, TARN_F32}, .out_type = {TARN_F32}};
+  c->nest = tarn_nest_intern(L, &n);
+  c->in[0] = tarn_layout_row_major(2, a.in), c->value[0] = kit_tensor(cx, TARN_F32, 2, a.in, 1);
+  c->in[1] = tarn_layout_row_major(3, b.in), c->value[1] = kit_tensor(cx, TARN_F32, 3, b.in, 1);
+  c->out[0] = tarn_layout_row_major(3, st.own);
+  const tarn_level level[] = {
+      {1, TARN_SERIAL, 1}, {0, TARN_SERIAL, 4}, {3, TARN_SERIAL, 1}, {0, TARN_UNROLL, 1}, {2, TARN_VECTOR, 1}};
+  tarn_stage_sched *ss = TARN_NEW(cx, tarn_stage_sched);
+  ss->nlevel = 5, ss->acc = 2;
+  memcpy(ss->level, level, sizeof level);
+  c->sched = TARN_NEW(cx, tarn_schedule);
+  *c->sched = (tarn_schedule){.nstage = 1, .stage = ss};
+}
+/* A panel used for many tiles of rows: the next one is asked for meanwhile; not where it is used but once, nor what the
+ * second cache has room for many times. */
+static void blocks_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const tarn_hw_memory mem[] = {{.name = "l1", .capacity = 16384, .line = 64, .read = 128, .latency = 5},
+                                {.name = "l2", .capacity = 65536, .line = 64, .read = 32, .latency = 15},
+                                {.name = "dram", .line = 64, .read = 6, .latency = 300}};
+  tarn_hw on = *hw;
+  kit_case big, once, small;
+  panel_case(&big, 32, 8, 250), panel_case(&once, 4, 8, 250), panel_case(&small, 32, 8, 20);
+  on.nmem = 3, on.mem = mem;
+  if (asked(&on, &big) != 1) tarn_raise(c, TARN_NO, "one line of the next panel in each trip: %u", asked(&on, &big));
+  if (asked(&on, &small)) tarn_raise(c, TARN_NO, "panels of what the second cache holds are asked for");
+  for (uint32_t i = 0; i < 2; i++) {
+    kit_case *k = i ? &once : &big;
+    int64_t rows = i ? 4 : 32;
+    kit_run(L, &on, k, 1, true, 1);
+    const float *a = k->value[0]->data, *b = k->value[1]->data, *y = k->got[0]->data;
+    for (int64_t e = 0; e < rows * 128; e++) {
+      double sum = 0;
+      for (int64_t j = 0; j < 250; j++) sum += (double)a[e / 128 * 250 + j] * (double)b[(e / 16 % 8 * 250 + j) * 16 + e % 16];
+      if (!(fabs(sum - (double)y[e]) < 1e-3)) tarn_raise(c, TARN_NO, "element %d: %g for %g", (int)e, (double)y[e], sum);
+    }
+  }
+}
+START_TEST(asks_for_blocks) { must(blocks_job, NULL); }
+END_TEST
 START_TEST(asks_ahead) { must(ahead_job, NULL); }
 END_TEST
 START_TEST(windows) { must(window_job, &_i); }
@@ -491,6 +543,7 @@ int main(void) {
   tcase_add_loop_test(t, random_stages, 0, 4);
   tcase_add_loop_test(t, random_stages_types, 0, 2);
   tcase_add_test(t, asks_ahead);
+  tcase_add_test(t, asks_for_blocks);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

@@ -1,0 +1,161 @@
+/* Reading ahead: what a reduction reads later is asked for while it computes.
+ *
+ * By latency: a large operand walked line by line, used up as it comes, is asked for so many trips ahead as fit into the
+ * latency of the slowest memory (Little's law).
+ * By blocks: where loops inside use a block of an operand again and again (a panel of weights, for every tile of rows), the
+ * first use would wait for memory at its rate and the others find the block in a cache and leave memory idle. So during all
+ * uses of one block the next one is asked for, evenly. */
+#include "lower/nest.h"
+#include <stdlib.h>
+
+#define LEAST_BLOCKED 4 /* blocks are fetched of operands larger than the second cache over this */
+#define MOST_LINES    4 /* asked for in one trip */
+
+/* By how many elements the address moves from one trip of a level to the next; false when it is no constant. */
+static bool moves(const low_lin *off, uint32_t var, int64_t *by) {
+  *by = 0;
+  for (uint32_t i = 0; i < off->n; i++) {
+    const low_term *t = &off->t[i];
+    if (t->kind == TARN_IX_VAR && t->var == var) *by += t->coef;
+    else if (t->deps >> var & 1) return false;
+  }
+  return true;
+}
+
+/* ---------------------------------------------------------------- by latency */
+/* Trips of the reduce loops, from the innermost outwards, in which the address goes on by the same step. */
+static int64_t stream(const low_list *list, const low_lin *off, int64_t *step) {
+  int64_t run = 0, by;
+  *step = 0;
+  for (uint32_t i = list->n; i-- > 0;) {
+    const low_level *l = &list->level[i];
+    if (!l->red || !l->inside || l->kind != TARN_SERIAL || l->trips < 2) continue;
+    if (!moves(off, l->var, &by) || (run && by != *step * run)) break;
+    if (!run) *step = by, run = 1;
+    run *= l->trips;
+  }
+  return run;
+}
+
+/* Bytes of it that the register tile reads in one trip. */
+static int64_t tile_bytes(const low_list *list, const low_access *a) {
+  int64_t n = (int64_t)tarn_dtype_size(a->dtype);
+  for (uint32_t i = 0; i < list->n; i++) {
+    const low_level *l = &list->level[i];
+    if (l->inside && !l->red && (low_lin_deps(a->off) >> l->var & 1)) n *= l->trips;
+  }
+  return n;
+}
+
+/* A trip lasts as long as its operations or the transfer of its bytes. */
+static void by_latency(const low_nest *N, const low_stage *st, const low_list *list, low_access *a) {
+  const tarn_hw *hw = N->M->hw;
+  const tarn_hw_memory *slow = &hw->mem[hw->nmem - 1];
+  int64_t size = (int64_t)tarn_dtype_size(a->dtype), step;
+  double rate = 2;
+  for (uint32_t i = 0; i < hw->nintrin; i++)
+    if (hw->intrin[i].op[0].dtype == TARN_F32) rate = hw->intrin[i].throughput;
+  double work = (double)st->slots / rate, transfer = (double)tile_bytes(list, a) / (slow->read > 0 ? slow->read : 1);
+  int64_t trips = 1 + (int64_t)(slow->latency / (work > transfer ? work : transfer)), run = stream(list, a->off, &step);
+  if (run >= 2 * trips && llabs(step) * size >= (int64_t)hw->mem[0].line) a->ahead = step * trips;
+}
+
+/* ---------------------------------------------------------------- by blocks */
+static bool is_loop(const low_level *l) { return l->kind == TARN_SERIAL || l->kind == TARN_PARALLEL; }
+
+/* The levels around the body of stage st, from the outermost. */
+static uint32_t levels_of(const low_nest *N, uint32_t list, const low_level **out) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < 2; k++)
+    for (uint32_t i = 0; i < N->list[k ? list : 0].n; i++) out[n++] = &N->list[k ? list : 0].level[i];
+  return n;
+}
+
+/* Do the levels inside of number `at` walk all of `block` elements from the address on? */
+static bool fills(const low_lin *off, const low_level *const *l, uint32_t n, uint32_t at, int64_t block) {
+  int64_t span = 1, by;
+  for (uint32_t i = at + 1; i < n; i++) {
+    if (!moves(off, l[i]->var, &by) || by < 0) return false;
+    span += by * (l[i]->trips - 1);
+  }
+  return span <= block && span > block - block / 8;
+}
+
+static void by_blocks(const low_nest *N, uint32_t list, low_access *a) {
+  const low_level *l[2 * TARN_MAX_LEVELS];
+  uint32_t n = levels_of(N, list, l);
+  const tarn_hw_memory *cache = &N->M->hw->mem[1];
+  int64_t size = (int64_t)tarn_dtype_size(a->dtype), trips = 1, again = 1, block;
+  for (uint32_t i = n; i-- > 0;) {
+    if (!is_loop(l[i])) continue;
+    bool walks = low_lin_deps(a->off) >> l[i]->var & 1;
+    if (!walks) again *= l[i]->trips;
+    else if (again > 1) {
+      if (!moves(a->off, l[i]->var, &block) || !fills(a->off, l, n, i, block)) return;
+      int64_t bytes = (block * size + trips - 1) / trips, line = (int64_t)cache->line;
+      if (block * size > (int64_t)cache->capacity / 2 || bytes > MOST_LINES * line || l[i]->trips < 2) return;
+      a->fetch_level = l[i]->var, a->fetch_block = block, a->fetch_step = bytes;
+      return;
+    }
+    trips *= l[i]->trips;
+  }
+}
+
+void low_read_ahead(const low_nest *N, uint32_t list, const low_operand *in) {
+  const tarn_hw *hw = N->M->hw;
+  low_stage *st = &N->stage[list - 1];
+  if (!st->red || hw->nmem < 2 || st->in_memory) return;
+  for (uint32_t r = 0; r < st->f->nops; r++) {
+    const tarn_read *rd = &st->s->read[r];
+    low_access *a = &st->read[r];
+    if (rd->stage) continue;
+    int64_t bytes = tarn_layout_elems(&in[rd->src].layout) * (int64_t)tarn_dtype_size(a->dtype);
+    if (hw->nmem > 2 && bytes > hw->mem[1].capacity / LEAST_BLOCKED) by_blocks(N, list, a);
+    if (bytes > hw->mem[0].capacity && !a->fetch_block) by_latency(N, st, &N->list[list], a);
+  }
+}
+
+/* ---------------------------------------------------------------- emission */
+static bool innermost(const low_list *list, uint32_t l) {
+  if (list->level[l].kind != TARN_SERIAL || !list->level[l].red || !list->level[l].inside) return false;
+  for (uint32_t i = l + 1; i < list->n; i++)
+    if (list->level[i].kind == TARN_SERIAL && list->level[i].trips > 1) return false;
+  return true;
+}
+
+static LLVMValueRef plus(low_module *M, LLVMValueRef sum, int64_t k, const low_env *e) {
+  if (e->kind != LOW_SSA && e->kind != LOW_CONST) return sum;
+  LLVMValueRef v = e->kind == LOW_SSA ? e->v : low_i64(M, e->c);
+  return LLVMBuildAdd(M->b, sum, LLVMBuildMul(M->b, v, low_i64(M, k), ""), "");
+}
+
+/* Byte offset, from the operand's base, of what this trip asks for. */
+static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, uint32_t list, const low_access *a) {
+  low_module *M = N->M;
+  const low_level *l[2 * TARN_MAX_LEVELS];
+  int64_t size = (int64_t)tarn_dtype_size(a->dtype), trips = 1;
+  LLVMValueRef at = low_i64(M, (a->off->c + a->fetch_block) * size);
+  for (uint32_t i = 0; i < a->off->n; i++) {
+    const low_term *t = &a->off->t[i];
+    if (t->last <= a->fetch_level) at = plus(M, at, t->coef * size, &E->env[t->var]);
+  }
+  for (uint32_t i = levels_of(N, list, l); i-- > 0 && l[i]->var > a->fetch_level;) {
+    if (!is_loop(l[i])) continue;
+    at = plus(M, at, trips * a->fetch_step, &E->env[l[i]->var]);
+    trips *= l[i]->trips;
+  }
+  return at;
+}
+
+void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
+  low_module *M = N->M;
+  if (list == 0 || !innermost(&N->list[list], l)) return;
+  const low_stage *st = &N->stage[list - 1];
+  int64_t line = (int64_t)(M->hw->nmem > 1 ? M->hw->mem[1].line : 64);
+  for (uint32_t r = 0; r < st->f->nops; r++) {
+    const low_access *a = &st->read[r];
+    if (!a->fetch_block) continue;
+    LLVMValueRef at = fetch_offset(N, E, list, a);
+    for (int64_t k = 0; k < a->fetch_step; k += line) low_prefetch(M, a->base, LLVMBuildAdd(M->b, at, low_i64(M, k), ""), 2);
+  }
+}
