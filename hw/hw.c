@@ -34,6 +34,13 @@ uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t) {
 }
 
 /* An intrinsic serves a type when its first operand has it. */
+int64_t tarn_hw_private(const tarn_hw *hw) {
+  int64_t most = 0;
+  for (uint32_t i = 0; i + 1 < hw->nmem; i++)
+    if (hw->mem[i].instances > 1 || i == 0) most = (int64_t)hw->mem[i].capacity;
+  return most;
+}
+
 double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units) {
   double best = 0;
   for (uint32_t i = 0; i < hw->nintrin; i++) {

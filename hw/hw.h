@@ -82,6 +82,8 @@ TARN_API const tarn_hw *tarn_hw_load(tarn_lang *L,
 TARN_API uint32_t tarn_hw_shipped(const char **names, uint32_t max); /* how many; the first max of them */
 TARN_API void tarn_hw_print(const tarn_hw *hw, tarn_buf *b);
 TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name); /* NULL */
+/* Bytes of the largest memory that a unit has to itself: of those with several instances, or the nearest; 0 without any. */
+TARN_API int64_t tarn_hw_private(const tarn_hw *hw);
 TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units); /* multiply-adds a second on that many units */
 TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);              /* >= 1 */
 TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op);            /* per vector */

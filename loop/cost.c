@@ -359,10 +359,8 @@ double loop_overlapped(const tarn_cost *c, uint32_t *binds) {
  * network its other weights pass through. */
 static void weights_from_memory(const tarn_hw *hw, const stage_model *m, uint32_t nshared, tarn_cost *c) {
   int64_t whole[TARN_MAX_DIMS];
-  double private_bytes = 0;
   if (hw->nmem < 3 || hw->nmem > 9) return;
-  for (uint32_t i = 0; i + 1 < hw->nmem; i++)
-    if (hw->mem[i].instances > 1 || i == 0) private_bytes = (double)hw->mem[i].capacity;
+  double private_bytes = (double)tarn_hw_private(hw);
   for (uint32_t d = 0; d < m->n; d++) whole[d] = d < nshared ? 1 : m->dim[d];
   for (uint32_t r = 0; r < m->nread; r++) {
     double bytes = m->read[r].constant ? loop_footprint(&m->read[r], m->n, whole, maxd(1, hw->mem[0].line)) : 0;

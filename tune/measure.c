@@ -70,11 +70,17 @@ static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial 
 #define EACH_SECONDS  0.015 /* a trial */
 #define ENOUGH        0.03  /* seconds of one trial after which it is not run again beyond the least rounds */
 
-/* Memory that all trials share, by the number of the operand: what a trial reads was not touched by itself alone, but it
- * warms it before each run. */
+/* Memory that all trials share, by the number of the operand, so that a run finds there what another left, as in a network.
+ * Constants are not touched between two runs of a network but by one kernel, and the others have driven them out of the
+ * caches of a core: every run reads them at another place of a memory that is larger than those. */
+typedef struct region {
+  tarn_tensor *all;
+  int64_t most, next; /* elements: the largest operand; where the next constant lies */
+} region;
 typedef struct shared {
   tarn_ctx *cx;
-  TARN_VEC(tarn_tensor *) at;
+  int64_t around; /* elements beside the largest constant */
+  TARN_VEC(region) at;
 } shared;
 static void fill(tarn_tensor *t) {
   uint32_t seed = 1;
@@ -83,31 +89,43 @@ static void fill(tarn_tensor *t) {
     ((float *)t->data)[i] = (float)(seed >> 8) * 0x1p-24f;
   }
 }
-/* A tensor over the shared memory of operand i. What is no f32 is all zeros, of its own: an index stays in range. */
+/* What is no f32 is all zeros, of its own: an index stays in range. The others are placed before a run. */
 static tarn_tensor *operand(shared *s, const tarn_port *p, uint32_t i) {
   if (p->dtype != TARN_F32) return tarn_tensor_new(s->cx, p->dtype, p->n, p->dim);
-  int64_t n = 1;
-  for (uint32_t d = 0; d < p->n; d++) n *= p->dim[d];
-  while (s->at.n <= i) tarn_push(s->cx, &s->at, NULL);
-  if (!s->at.p[i] || tarn_tensor_count(s->at.p[i]) < n) s->at.p[i] = tarn_tensor_new(s->cx, TARN_F32, 1, &n), fill(s->at.p[i]);
   tarn_tensor *t = TARN_NEW(s->cx, tarn_tensor);
-  *t = (tarn_tensor){.dtype = TARN_F32, .n = (uint8_t)p->n, .data = s->at.p[i]->data};
+  *t = (tarn_tensor){.dtype = TARN_F32, .n = (uint8_t)p->n};
   memcpy(t->dim, p->dim, p->n * sizeof *p->dim);
+  while (s->at.n <= i) tarn_push(s->cx, &s->at, (region){0});
+  if (tarn_tensor_count(t) > s->at.p[i].most) s->at.p[i].most = tarn_tensor_count(t);
   return t;
 }
+static void place(shared *s, tarn_tensor *t, uint32_t i, bool constant) {
+  if (t->dtype != TARN_F32) return;
+  region *r = &s->at.p[i];
+  int64_t n = tarn_tensor_count(t), total = r->most + s->around, line = 16;
+  if (!r->all) r->all = tarn_tensor_new(s->cx, TARN_F32, 1, &total), fill(r->all);
+  if (r->next + n > total) r->next = 0;
+  t->data = (float *)r->all->data + (constant ? r->next : 0);
+  if (constant) r->next += (n + line - 1) / line * line;
+}
+
+#define RESULT (TARN_MAX_DIMS * 4) /* region of the first result */
 typedef struct program {
   tarn_loaded *m;
-  const tarn_tensor **in;
-  tarn_tensor **out;
+  tarn_tensor **in, **out;
+  const tarn_trial *t;
+  uint32_t *first_in, *first_out; /* of each kernel */
 } program;
 static program open_program(shared *s, const char *dir, const tarn_trial *t, uint32_t n) {
-  program p = {.m = tarn_load(s->cx, dir)};
+  program p = {.m = tarn_load(s->cx, dir), .t = t};
   const tarn_port *ip, *op;
   uint32_t nin = tarn_loaded_ports(p.m, false, &ip), nout = tarn_loaded_ports(p.m, true, &op), i = 0, o = 0;
-  p.in = TARN_ARRAY(s->cx, const tarn_tensor *, nin + 1), p.out = TARN_ARRAY(s->cx, tarn_tensor *, nout + 1);
+  p.in = TARN_ARRAY(s->cx, tarn_tensor *, nin + 1), p.out = TARN_ARRAY(s->cx, tarn_tensor *, nout + 1);
+  p.first_in = TARN_ARRAY(s->cx, uint32_t, n), p.first_out = TARN_ARRAY(s->cx, uint32_t, n);
   for (uint32_t k = 0; k < n; k++) {
+    p.first_in[k] = i, p.first_out[k] = o;
     for (uint32_t j = 0; j < t[k].sig->nin; j++, i++) p.in[i] = operand(s, &ip[i], j);
-    for (uint32_t j = 0; j < t[k].sig->nout; j++, o++) p.out[o] = operand(s, &op[o], TARN_MAX_DIMS * 4 + j);
+    for (uint32_t j = 0; j < t[k].sig->nout; j++, o++) p.out[o] = operand(s, &op[o], RESULT + j);
   }
   return p;
 }
@@ -125,10 +143,11 @@ static double lower_fifth(runs *r) {
   qsort(r->t, r->n, sizeof *r->t, by_time);
   return r->n ? (double)r->t[r->n / 5] : INFINITY;
 }
-#define LONG 0.003 /* seconds beside which what warming saves is nothing */
-static void run_once(const program *p, uint32_t k, uint32_t threads, runs *r) {
-  if (!r->n || (double)r->t[r->n - 1] < LONG) r->spent += tarn_loaded_kernel(p->m, p->in, p->out, threads, k);
-  double t = tarn_loaded_kernel(p->m, p->in, p->out, threads, k);
+static void run_once(shared *s, const program *p, uint32_t k, uint32_t threads, runs *r) {
+  const tarn_ksig *sig = p->t[k].sig;
+  for (uint32_t j = 0; j < sig->nin; j++) place(s, p->in[p->first_in[k] + j], j, sig->in_const[j]);
+  for (uint32_t j = 0; j < sig->nout; j++) place(s, p->out[p->first_out[k] + j], RESULT + j, false);
+  double t = tarn_loaded_kernel(p->m, (const tarn_tensor *const *)p->in, p->out, threads, k);
   r->spent += t, r->t[r->n++] = (float)t;
 }
 /* ---- the children ---- */
@@ -155,7 +174,7 @@ typedef struct timing {
 } timing;
 static void time_here(tarn_ctx *cx, void *arg) {
   timing *g = arg;
-  shared s = {.cx = cx};
+  shared s = {.cx = cx, .around = 4 * tarn_hw_private(g->k[0].hw) / (int64_t)sizeof(float)};
   uint32_t n = 0;
   program *p = TARN_ARRAY(cx, program, g->n);
   runs **r = TARN_ARRAY(cx, runs *, g->n);
@@ -167,7 +186,7 @@ static void time_here(tarn_ctx *cx, void *arg) {
   for (uint32_t round = 0; round < MOST_ROUNDS && (round < LEAST_ROUNDS || now() - begin < enough); round++)
     for (uint32_t i = 0; i < g->n; i++)
       for (uint32_t k = 0; k < g->k[i].n; k++)
-        if (round < LEAST_ROUNDS || r[i][k].spent < ENOUGH) run_once(&p[i], k, g->k[i].threads, &r[i][k]);
+        if (round < LEAST_ROUNDS || r[i][k].spent < ENOUGH) run_once(&s, &p[i], k, g->k[i].threads, &r[i][k]);
   for (uint32_t i = 0; i < g->n; i++)
     for (uint32_t k = 0; k < g->k[i].n; k++) g->k[i].seconds[k] = lower_fifth(&r[i][k]);
 }
