@@ -61,14 +61,13 @@ static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial 
 }
 
 /* ---- timing ----
- * A machine that others use too changes its pace for tenths of seconds at a time, by up to two for arithmetic. Runs one
- * after the other all meet the same pace; so each trial runs once a round, the rounds go over all trials of all programs
- * for some seconds, and what counts is the lower fifth of a trial's runs. */
-#define LEAST_ROUNDS  6
-#define MOST_ROUNDS   120
+ * A machine that others use too changes its pace, for tenths of seconds or for minutes, by up to two for arithmetic. Runs
+ * one after the other all meet the same pace; so each trial runs once a round, and the rounds go over all trials of all
+ * programs: whatever comes, comes to all alike. A fixed piece of arithmetic before and after each run tells the pace, and
+ * what counts is the median of a trial's runs, corrected by half of what the pace was off (docs/tuning.md). */
+#define LEAST_ROUNDS  24
+#define MOST_ROUNDS   160
 #define LEAST_SECONDS 2.0
-#define EACH_SECONDS  0.015 /* a trial */
-#define ENOUGH        0.03  /* seconds of one trial after which it is not run again beyond the least rounds */
 
 /* Memory that all trials share, by the number of the operand, so that a run finds there what another left, as in a network.
  * Constants are not touched between two runs of a network but by one kernel, and the others have driven them out of the
@@ -130,25 +129,41 @@ static program open_program(shared *s, const char *dir, const tarn_trial *t, uin
   return p;
 }
 
+/* Seconds for a fixed number of multiply-adds that do not wait for one another. */
+static double pace(void) {
+  enum { CHAINS = 32, STEPS = 4000 };
+  float a[CHAINS];
+  for (uint32_t i = 0; i < CHAINS; i++) a[i] = (float)i;
+  double t = now();
+  for (uint32_t k = 0; k < STEPS; k++)
+    for (uint32_t i = 0; i < CHAINS; i++) a[i] = a[i] * 0.999f + 0.001f;
+  t = now() - t;
+  volatile float sink = 0;
+  for (uint32_t i = 0; i < CHAINS; i++) sink = sink + a[i];
+  return t;
+}
+
 typedef struct runs {
   uint32_t n;
-  double spent;
-  float t[MOST_ROUNDS];
+  float t[MOST_ROUNDS], pace[MOST_ROUNDS];
 } runs;
 static int by_time(const void *a, const void *b) {
   float x = *(const float *)a, y = *(const float *)b;
   return (x > y) - (x < y);
 }
-static double lower_fifth(runs *r) {
+static double middle(runs *r, float fastest) {
+  for (uint32_t i = 0; i < r->n; i++) r->t[i] *= sqrtf(fastest / r->pace[i]);
   qsort(r->t, r->n, sizeof *r->t, by_time);
-  return r->n ? (double)r->t[r->n / 5] : INFINITY;
+  return r->n ? (double)r->t[r->n / 2] : INFINITY;
 }
-static void run_once(shared *s, const program *p, uint32_t k, uint32_t threads, runs *r) {
+static void run_once(shared *s, const program *p, uint32_t k, uint32_t threads, runs *r, float *fastest) {
   const tarn_ksig *sig = p->t[k].sig;
   for (uint32_t j = 0; j < sig->nin; j++) place(s, p->in[p->first_in[k] + j], j, sig->in_const[j]);
   for (uint32_t j = 0; j < sig->nout; j++) place(s, p->out[p->first_out[k] + j], RESULT + j, false);
-  double t = tarn_loaded_kernel(p->m, (const tarn_tensor *const *)p->in, p->out, threads, k);
-  r->spent += t, r->t[r->n++] = (float)t;
+  double before = pace(), t = tarn_loaded_kernel(p->m, (const tarn_tensor *const *)p->in, p->out, threads, k), after = pace();
+  float f = (float)fmax(before, after);
+  if (f < *fastest) *fastest = f;
+  r->t[r->n] = (float)t, r->pace[r->n++] = f;
 }
 /* ---- the children ---- */
 typedef struct task {
@@ -175,20 +190,18 @@ typedef struct timing {
 static void time_here(tarn_ctx *cx, void *arg) {
   timing *g = arg;
   shared s = {.cx = cx, .around = 4 * tarn_hw_private(g->k[0].hw) / (int64_t)sizeof(float)};
-  uint32_t n = 0;
+  double begin = now();
   program *p = TARN_ARRAY(cx, program, g->n);
   runs **r = TARN_ARRAY(cx, runs *, g->n);
   for (uint32_t i = 0; i < g->n; i++) {
     p[i] = open_program(&s, g->k[i].dir, g->k[i].t, g->k[i].n), r[i] = TARN_ARRAY(cx, runs, g->k[i].n);
-    n += g->k[i].n;
   }
-  double begin = now(), enough = fmax(LEAST_SECONDS, EACH_SECONDS * n);
-  for (uint32_t round = 0; round < MOST_ROUNDS && (round < LEAST_ROUNDS || now() - begin < enough); round++)
+  float fastest = INFINITY;
+  for (uint32_t round = 0; round < MOST_ROUNDS && (round < LEAST_ROUNDS || now() - begin < LEAST_SECONDS); round++)
     for (uint32_t i = 0; i < g->n; i++)
-      for (uint32_t k = 0; k < g->k[i].n; k++)
-        if (round < LEAST_ROUNDS || r[i][k].spent < ENOUGH) run_once(&s, &p[i], k, g->k[i].threads, &r[i][k]);
+      for (uint32_t k = 0; k < g->k[i].n; k++) run_once(&s, &p[i], k, g->k[i].threads, &r[i][k], &fastest);
   for (uint32_t i = 0; i < g->n; i++)
-    for (uint32_t k = 0; k < g->k[i].n; k++) g->k[i].seconds[k] = lower_fifth(&r[i][k]);
+    for (uint32_t k = 0; k < g->k[i].n; k++) g->k[i].seconds[k] = middle(&r[i][k], fastest);
 }
 /* A process that does some work and then writes n numbers. */
 typedef struct worker {
@@ -298,7 +311,7 @@ static bool time_some(tarn_ctx *cx, job *j, task *k, uint32_t n) {
   g.k = own;
   j->w[0] = (worker){.cx = cx, .work = time_here, .arg = &g, .out = all, .n = trials};
   begin(&j->w[0]);
-  bool ok = end(&j->w[0], now() + j->limit + 0.1 * trials);
+  bool ok = end(&j->w[0], now() + j->limit + 0.2 * trials);
   for (uint32_t i = 0; i < n && ok; i++) memcpy(k[i].seconds, own[i].seconds, k[i].n * sizeof(double));
   return ok;
 }

@@ -10,7 +10,7 @@
 #define SIDE         8   /* kernels that get them before the price is learned anew */
 #define POOL         64  /* schedules of a kernel that evolution begins with, twice */
 #define FEW          200 /* measurements below which the trees are not asked */
-#define GROUP        240 /* trials of a sample that are measured together: so many as make the time they share long */
+#define GROUP        480 /* trials of a sample that are measured together: so many as make the time they share long */
 #define QUICK_ROUNDS 60
 #define SLOWEST      0.01 /* seconds: kernels beyond are left as they are when a sample of all is drawn */
 
