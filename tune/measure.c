@@ -69,16 +69,16 @@ static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial 
 #define MOST_ROUNDS   160
 #define LEAST_SECONDS 2.0
 
-/* Memory that all trials share, by the number of the operand, so that a run finds there what another left, as in a network.
- * Constants are not touched between two runs of a network but by one kernel, and the others have driven them out of the
- * caches of a core: every run reads them at another place of a memory that is larger than those. */
+/* Memory that all trials share, by the number of the operand. A run finds it as in a network: an input has just been
+ * written, so it is read through before; constants are not touched between two runs of the network but by one kernel, and
+ * the others have driven them out of the caches of a core, so every run has them at another place of a large memory. */
+#define AROUND (64ll << 20) /* bytes beside the largest constant: the weights of a middling network */
 typedef struct region {
   tarn_tensor *all;
   int64_t most, next; /* elements: the largest operand; where the next constant lies */
 } region;
 typedef struct shared {
   tarn_ctx *cx;
-  int64_t around; /* elements beside the largest constant */
   TARN_VEC(region) at;
 } shared;
 static void fill(tarn_tensor *t) {
@@ -101,11 +101,18 @@ static tarn_tensor *operand(shared *s, const tarn_port *p, uint32_t i) {
 static void place(shared *s, tarn_tensor *t, uint32_t i, bool constant) {
   if (t->dtype != TARN_F32) return;
   region *r = &s->at.p[i];
-  int64_t n = tarn_tensor_count(t), total = r->most + s->around, line = 16;
+  int64_t n = tarn_tensor_count(t), total = r->most + AROUND / (int64_t)sizeof(float), line = 16;
   if (!r->all) r->all = tarn_tensor_new(s->cx, TARN_F32, 1, &total), fill(r->all);
   if (r->next + n > total) r->next = 0;
   t->data = (float *)r->all->data + (constant ? r->next : 0);
   if (constant) r->next += (n + line - 1) / line * line;
+}
+
+/* Into the caches, as far as they go. */
+static void read_through(const tarn_tensor *t) {
+  size_t n = (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype);
+  const volatile char *p = t->data;
+  for (size_t i = 0; i < n; i += 64) (void)p[i];
 }
 
 #define RESULT (TARN_MAX_DIMS * 4) /* region of the first result */
@@ -160,6 +167,8 @@ static void run_once(shared *s, const program *p, uint32_t k, uint32_t threads, 
   const tarn_ksig *sig = p->t[k].sig;
   for (uint32_t j = 0; j < sig->nin; j++) place(s, p->in[p->first_in[k] + j], j, sig->in_const[j]);
   for (uint32_t j = 0; j < sig->nout; j++) place(s, p->out[p->first_out[k] + j], RESULT + j, false);
+  for (uint32_t j = 0; j < sig->nin; j++)
+    if (!sig->in_const[j]) read_through(p->in[p->first_in[k] + j]);
   double before = pace(), t = tarn_loaded_kernel(p->m, (const tarn_tensor *const *)p->in, p->out, threads, k), after = pace();
   float f = (float)fmax(before, after);
   if (f < *fastest) *fastest = f;
@@ -182,6 +191,18 @@ static void build_here(tarn_ctx *cx, void *arg) {
   tarn_lower_cpu(p, tarn_plan_make(p, 64), &lo);
   k->seconds[0] = 0;
 }
+typedef struct one_run {
+  uint32_t program, kernel;
+} one_run;
+/* Fisher and Yates: a run shall not always find what the same other one left. */
+static void shuffle(one_run *o, uint32_t n, uint32_t *seed) {
+  for (uint32_t i = n; i > 1; i--) {
+    *seed = *seed * 1664525u + 1013904223u;
+    uint32_t k = (uint32_t)((uint64_t)*seed * i >> 32);
+    one_run t = o[i - 1];
+    o[i - 1] = o[k], o[k] = t;
+  }
+}
 /* Times the programs of n tasks in turns. */
 typedef struct timing {
   task *k;
@@ -189,17 +210,27 @@ typedef struct timing {
 } timing;
 static void time_here(tarn_ctx *cx, void *arg) {
   timing *g = arg;
-  shared s = {.cx = cx, .around = 4 * tarn_hw_private(g->k[0].hw) / (int64_t)sizeof(float)};
+  shared s = {.cx = cx};
   double begin = now();
+  uint32_t n = 0;
   program *p = TARN_ARRAY(cx, program, g->n);
   runs **r = TARN_ARRAY(cx, runs *, g->n);
   for (uint32_t i = 0; i < g->n; i++) {
     p[i] = open_program(&s, g->k[i].dir, g->k[i].t, g->k[i].n), r[i] = TARN_ARRAY(cx, runs, g->k[i].n);
+    n += g->k[i].n;
   }
+  one_run *order = TARN_ARRAY(cx, one_run, n + 1);
+  n = 0;
+  for (uint32_t i = 0; i < g->n; i++)
+    for (uint32_t k = 0; k < g->k[i].n; k++) order[n++] = (one_run){i, k};
   float fastest = INFINITY;
-  for (uint32_t round = 0; round < MOST_ROUNDS && (round < LEAST_ROUNDS || now() - begin < LEAST_SECONDS); round++)
-    for (uint32_t i = 0; i < g->n; i++)
-      for (uint32_t k = 0; k < g->k[i].n; k++) run_once(&s, &p[i], k, g->k[i].threads, &r[i][k], &fastest);
+  uint32_t seed = 1;
+  for (uint32_t round = 0; round < MOST_ROUNDS && (round < LEAST_ROUNDS || now() - begin < LEAST_SECONDS); round++) {
+    shuffle(order, n, &seed);
+    for (uint32_t o = 0; o < n; o++)
+      run_once(&s, &p[order[o].program], order[o].kernel, g->k[order[o].program].threads, &r[order[o].program][order[o].kernel],
+               &fastest);
+  }
   for (uint32_t i = 0; i < g->n; i++)
     for (uint32_t k = 0; k < g->k[i].n; k++) g->k[i].seconds[k] = middle(&r[i][k], fastest);
 }
