@@ -68,6 +68,7 @@ static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial 
 #define LEAST_ROUNDS  24
 #define MOST_ROUNDS   160
 #define LEAST_SECONDS 2.0
+#define SLOW          0.003 /* seconds: such a trial is run in every fourth round only, once it has had six */
 
 /* Memory that all trials share, by the number of the operand. A run finds it as in a network: an input has just been
  * written, so it is read through before; constants are not touched between two runs of the network but by one kernel, and
