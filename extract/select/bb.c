@@ -148,7 +148,7 @@ static bool fix_roots(bb *b) {
 /* Terms whose nodes the relaxation likes are cheap. */
 static void round_relaxation(bb *b, bool improve) {
   const sel_prob *q = b->q;
-  uint32_t at = 0;
+  sel_progress at = {0};
   for (uint32_t v = 0; v < q->nn; v++) {
     double x = b->lp->x[v] < 0 ? 0 : b->lp->x[v] > 1 ? 1 : b->lp->x[v];
     b->bias[v] = b->val[v] == ZERO ? INFINITY : (q->cost[v] + 1e-4) * (1 - x) + 1e-7;

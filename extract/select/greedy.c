@@ -35,9 +35,8 @@ static void complete(sel_parts *s, const sel_part *t, const uint32_t *tree, uint
 void sel_search_part(sel_parts *s, sel_part *t, uint64_t *seed) {
   uint32_t *choice = t->search = SEL_NEW(s->mem, uint32_t, t->q.nc);
   uint32_t *tree = SEL_NEW(s->mem, uint32_t, t->q.nc), *order = SEL_NEW(s->mem, uint32_t, t->q.nc);
-  shared_trees(s, t, choice, 6);
   uint32_t n = sel_tree(s->mem, &t->view, t->q.cost, NULL, tree, NULL, order);
-  sel_sets(s->r, &t->view, t->q.cost, order, n, choice);
+  if (!sel_sets(s->r, &t->view, t->q.cost, order, n, choice)) shared_trees(s, t, choice, 6);
   sel_part_offer(s->mem, t, choice);
   complete(s, t, tree, choice);
   t->searched =
@@ -79,7 +78,7 @@ void sel_search_on(sel_parts *s, uint64_t *seed, uint64_t steps) {
 
 bool sel_search_large(sel_run *r, uint64_t *seed) {
   enum { LARGE = 200000 }; /* nodes */
-  uint32_t at = 0;
+  sel_progress at = {0};
   if (r->g.n_nodes <= LARGE) return false;
   uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
   sel_tree(r->mem, &r->g, r->cost, NULL, choice, NULL, NULL);
@@ -90,9 +89,16 @@ bool sel_search_large(sel_run *r, uint64_t *seed) {
   return true;
 }
 
+/* Steps a node without success after which the search ends: the more, the more time it was given. */
+static uint64_t patience_for(const sel_run *r) {
+  if (!isfinite(r->o.seconds) || r->o.steps) return 0;
+  return (uint64_t)fmin(1e9, 300 * fmax(r->o.seconds, 0.01));
+}
+
 void sel_run_greedy(sel_run *r) {
   sel_parts s;
   uint64_t seed = r->o.seed;
+  r->patience = patience_for(r);
   if (isfinite(r->o.seconds) && sel_search_large(r, &seed)) return;
   if (!sel_parts_open(&s, r)) return;
   sel_parts_split(&s);

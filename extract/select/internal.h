@@ -86,10 +86,11 @@ typedef struct sel_run {
   const char *stop; /* NULL while running */
   double pause_at;  /* by sel_now(); and in steps, 0 = none: see sel_pause_after() */
   uint64_t pause_steps;
-  bool exact;       /* of a combined cost: prove it */
-  uint32_t *best;   /* by class of g */
-  uint32_t reduced; /* nodes that the reductions left, NONE before */
-  uint32_t *tree;   /* what sel_run_tree() chose, for all classes */
+  bool exact;        /* of a combined cost: prove it */
+  uint64_t patience; /* local search ends after so many steps a node without success; 0: not for that reason */
+  uint32_t *best;    /* by class of g */
+  uint32_t reduced;  /* nodes that the reductions left, NONE before */
+  uint32_t *tree;    /* what sel_run_tree() chose, for all classes */
   double best_cost, bound;
   uint32_t *scratch; /* n_classes, for closures */
   uint64_t next_look;

@@ -21,7 +21,8 @@ typedef struct search {
   uint32_t *choice, *use; /* by class; use = chosen uses by needed classes and roots */
   double total;
   uint64_t steps, told;
-  uint32_t *pfirst, *pnode; /* by class: nodes that use it */
+  uint64_t spent, better, patience; /* over all calls: steps before this one, when something last got better; see impatient() */
+  uint32_t *pfirst, *pnode;         /* by class: nodes that use it */
   sel_u32s stack, queue, fresh, active;
   sel_u32s lonely; /* classes that have one use left */
   uint8_t *queued;
@@ -377,7 +378,11 @@ static bool kick(search *s, uint32_t c, uint32_t v, uint64_t limit, uint32_t mor
   return false;
 }
 
-static bool out_of_steps(search *s, uint64_t limit) { return tell_steps(s) || s->steps >= limit; }
+/* Has nothing been found for so long that more is not to be hoped for at this price? The longer it took to come here, the
+ * longer it may take to the next. */
+static bool impatient(const search *s) { return s->patience && s->spent + s->steps - s->better > s->patience + s->better / 2; }
+
+static bool out_of_steps(search *s, uint64_t limit) { return tell_steps(s) || s->steps >= limit || impatient(s); }
 
 /* Every other node of every needed class, once, from class *at on and around; true when something got better. *at is left where
  * it came to. */
@@ -388,7 +393,7 @@ static bool kick_all(search *s, uint64_t limit, uint32_t *at, uint64_t *tried) {
     uint32_t end = s->g->class_first[c + 1];
     *at = c;
     for (uint32_t j = s->g->class_first[c]; j < end && s->use[c] && s->steps < limit && !must_stop(s); j++, (*tried)++)
-      better |= kick(s, c, s->g->class_node[j], limit, 0, NULL);
+      if (kick(s, c, s->g->class_node[j], limit, 0, NULL)) better = true, s->better = s->spent + s->steps;
   }
   return better;
 }
@@ -399,6 +404,7 @@ static bool kick_some(search *s, uint64_t *seed, uint64_t limit, uint64_t tries)
     uint32_t c = s->active.p[sel_random(seed) % s->active.n];
     if (s->g->class_first[c + 1] - s->g->class_first[c] > 1)
       better = kick(s, c, some_node(s, c, seed), limit, 1 + (uint32_t)(i % 6), seed);
+    if (better) s->better = s->spent + s->steps;
   }
   return better;
 }
@@ -436,19 +442,23 @@ static void close_search(search *s) {
 }
 
 bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, const uint32_t *scc, uint32_t *choice,
-                 uint64_t steps, uint32_t *at, uint64_t *seed) {
+                 uint64_t steps, sel_progress *at, uint64_t *seed) {
   search s = {.r = r, .mem = mem, .g = g, .cost = cost, .scc = scc, .choice = choice, .held = NONE};
+  s.spent = at->spent, s.better = at->better, s.patience = r->patience * (g->n_nodes + 1);
   bool better = true;
   for (uint32_t i = 0; i < g->n_roots; i++)
     if (choice[g->root[i]] == NONE) return true;
   open_search(&s);
   for (uint32_t i = 0; i < s.active.n; i++) enqueue(&s, s.active.p[i]);
+  double before = s.total;
   descend(&s, steps);
+  if (s.total < before) s.better = s.spent + s.steps;
   while (better && !out_of_steps(&s, steps)) {
     uint64_t tried = 0;
-    better = kick_all(&s, steps, at, &tried) || kick_some(&s, seed, steps, 2 * tried);
+    better = kick_all(&s, steps, &at->cls, &tried) || kick_some(&s, seed, steps, 2 * tried);
   }
-  bool over = !better && !out_of_steps(&s, steps);
+  bool over = impatient(&s) || (!better && !out_of_steps(&s, steps));
+  at->spent += s.steps, at->better = s.better;
   tell_steps(&s); /* opening counts too: whoever calls again until steps are used up gets there */
   close_search(&s);
   return over;

@@ -20,7 +20,10 @@ uint32_t prep_pair(prep *p, uint32_t a, uint32_t b) {
   return p->prov.n - 1;
 }
 
-static void touch(prep *p) { p->changed = p->stale = true; }
+static void touch(prep *p) {
+  p->changed = p->stale = true;
+  p->counted = false;
+}
 
 /* Removes a node that is not missed: every class that has a finite term with it has one without. */
 static void drop(prep *p, uint32_t v) {
@@ -223,7 +226,7 @@ static void drop_unneeded(prep *p) {
   for (uint32_t i = 0; i < p->live.n; i++) {
     uint32_t c = p->live.p[i];
     if (p->mark[c] == p->stamp) p->live.p[alive++] = c;
-    else if (p->cls[c].n) p->cls[c].n = 0, p->changed = true;
+    else if (p->cls[c].n) p->cls[c].n = 0, p->changed = true, p->counted = false;
   }
   p->live.n = alive;
   sel_free(p->mem, todo.p);
@@ -295,6 +298,8 @@ static void dominate(prep *p) {
 /* ---- inline ---- */
 /* Counts parent nodes; one_par is one of them when they are all of one class, else NONE. */
 static void count_parents(prep *p) {
+  if (p->counted) return;
+  p->counted = true;
   for (uint32_t k = 0; k < p->live.n; k++) p->n_par[p->live.p[k]] = 0; /* the others are asked for by nobody */
   EACH_NODE(p, c, i) {
     const prep_node *n = &p->node.p[p->cls[c].p[i]];

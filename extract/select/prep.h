@@ -51,6 +51,7 @@ typedef struct prep {
   bool changed;
   bool stale;    /* since the last trimming */
   bool unsure;   /* nodes were removed without which others may have no finite term */
+  bool counted;  /* n_par and one_par are those of the live nodes */
   bool littered; /* dead nodes are in the lists */
 } prep;
 

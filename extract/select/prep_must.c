@@ -76,6 +76,7 @@ enum { MUST_MOST = 12000 }; /* classes; a set then has 1.5 kB and all of them 18
 typedef struct bits {
   prep *p;
   uint32_t n, words;
+  bool cyclic;          /* some component has several classes; otherwise one sweep is all that a fixpoint takes */
   uint32_t *id, *cls;   /* class of p -> number, and back */
   uint64_t *must, *dom; /* n sets each */
   uint64_t *acc, *one;  /* scratch sets */
@@ -90,7 +91,7 @@ static bool open_bits(bits *b, prep *p) {
   b->id = SEL_NEW(p->mem, uint32_t, p->nc);
   uint32_t *count = SEL_NEW(p->mem, uint32_t, (size_t)comps + 1);
   for (uint32_t i = 0; i < p->live.n; i++)
-    if (p->cls[p->live.p[i]].n) count[p->scc[p->live.p[i]] + 1]++, b->n++;
+    if (p->cls[p->live.p[i]].n) b->cyclic |= count[p->scc[p->live.p[i]] + 1]++ > 0, b->n++;
   b->cls = SEL_NEW(p->mem, uint32_t, b->n);
   for (uint32_t i = 0; i < comps; i++) count[i + 1] += count[i];
   for (uint32_t i = 0; i < p->live.n; i++) {
@@ -163,7 +164,7 @@ static bool dominators(bits *b) {
   bool more = false;
   uint64_t *next = sel_resize(b->p->mem, NULL, (size_t)b->n * b->words, 8);
   memset(next, 0xff, (size_t)b->n * b->words * 8);
-  for (uint32_t i = 0; i < b->n; i++) push_down(b, i, next, true);
+  for (uint32_t i = 0; b->cyclic && i < b->n; i++) push_down(b, i, next, true);
   for (uint32_t i = b->n; i-- > 0;) {
     uint64_t *mine = set_of(b, next, i);
     if (b->p->is_root[b->cls[i]]) memset(mine, 0, (size_t)b->words * 8);
@@ -171,7 +172,7 @@ static bool dominators(bits *b) {
     push_down(b, i, next, false);
   }
   sel_free(b->p->mem, next);
-  return more;
+  return more && b->cyclic;
 }
 
 /* ---- what follows ---- */
@@ -287,7 +288,7 @@ bool prep_must(prep *p) {
   }
   while (more && !prep_spent(p)) {
     more = false;
-    for (uint32_t i = 0; i < b.n; i++) more |= must_of(&b, i);
+    for (uint32_t i = 0; i < b.n; i++) more |= must_of(&b, i) && b.cyclic;
   }
   for (more = true; more && !prep_spent(p);) more = dominators(&b);
   if (!prep_spent(p)) {

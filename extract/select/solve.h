@@ -3,6 +3,12 @@
 #define TARN_SELECT_SOLVE_H
 #include "extract/select/lp.h"
 
+/* How far a local search is, over several calls. */
+typedef struct sel_progress {
+  uint32_t cls;           /* the class that it came to */
+  uint64_t spent, better; /* steps so far, and of these when something last got better */
+} sel_progress;
+
 /* A problem with the best known selection of it (node by class; NONE where not needed) and a proven bound. */
 typedef struct sel_part {
   sel_prob q;
@@ -10,15 +16,15 @@ typedef struct sel_part {
   uint32_t *node_of;  /* node of q -> its id with the caller */
   uint32_t *choice;
   double cost, bound;
-  double limit;       /* nothing that costs this or more is of use to the caller */
-  double unit;        /* all costs are multiples of it; 0 = none known */
-  uint64_t wide;      /* partial selections spent on its tree decomposition, in vain */
-  uint32_t *scc;      /* by class: its strongly connected component */
-  uint32_t *search;   /* where local search is: a node for every class; NULL before it began */
-  uint32_t search_at; /* the class that it came to */
-  uint64_t turn;      /* steps a node that it is given next */
-  bool searched;      /* it is over */
-  uint8_t *dead;      /* by node of q: proven not to be in any better selection; or NULL */
+  double limit;     /* nothing that costs this or more is of use to the caller */
+  double unit;      /* all costs are multiples of it; 0 = none known */
+  uint64_t wide;    /* partial selections spent on its tree decomposition, in vain */
+  uint32_t *scc;    /* by class: its strongly connected component */
+  uint32_t *search; /* where local search is: a node for every class; NULL before it began */
+  sel_progress search_at;
+  uint64_t turn; /* steps a node that it is given next */
+  bool searched; /* it is over */
+  uint8_t *dead; /* by node of q: proven not to be in any better selection; or NULL */
   uint32_t n_dead;
   /* Or NULL; by node, then by class: a selection that is better costs at least reduced_base and the reduced costs of its
    * nodes and of the classes that it needs. */
@@ -37,10 +43,10 @@ double sel_part_target(const sel_part *t);
 static inline double sel_part_cap(const sel_part *t) { return t->cost < t->limit ? t->cost : t->limit; }
 
 /* local.c: improves choice, which must have a node for every class that can have one, in place by exchanges. scc: components
- * of the classes, or NULL. steps bounds the work; *at, 0 at first, is where the next call goes on. True when the search is
- * over: no exchange with descent around it helps. */
+ * of the classes, or NULL. steps bounds the work; *at, all zero at first, is where the next call goes on. True when the search
+ * is over: no exchange with descent around it helps, or none did for longer than the run's patience. */
 bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, const uint32_t *scc, uint32_t *choice,
-                 uint64_t steps, uint32_t *at, uint64_t *seed);
+                 uint64_t steps, sel_progress *at, uint64_t *seed);
 /* sets.c: a construction by sets of classes; order: of the classes, children first where that is possible, those that have a
  * finite term. choice is filled for all of these, and may close a cycle. False when stopped or too large, with choice as far as
  * it got. */
