@@ -23,12 +23,16 @@ static uint64_t share(const sel_run *r, double of) {
   return (uint64_t)(steps / of) + 1;
 }
 
-/* What greedy does, so that exact is not behind it: at once where relaxations may take all of the run. */
 static void first_selections(sel_parts *s, uint64_t *seed) {
+  for (uint32_t i = 0; i < s->n && !s->r->stop; i++) sel_search_part(s, &s->part[i], 0.1, seed);
+  sel_parts_offer(s);
+}
+
+/* What greedy does, so that exact is not behind it: where relaxations may take all of the run. */
+static void search_large(sel_parts *s, uint64_t *seed) {
   enum { LARGE = 2000 }; /* nodes */
   uint32_t n = 0;
-  for (uint32_t i = 0; i < s->n && !s->r->stop; i++) sel_search_part(s, &s->part[i], seed), n += s->part[i].q.nn;
-  sel_parts_offer(s);
+  for (uint32_t i = 0; i < s->n; i++) n += sel_part_closed(&s->part[i]) ? 0 : s->part[i].q.nn;
   if (n > LARGE) sel_search_on(s, seed, share(s->r, 8));
 }
 
@@ -52,14 +56,17 @@ static uint64_t tables_for(const sel_run *r, const sel_part *t, bool first, uint
   return r->o.steps && n > left ? left : n;
 }
 
+/* What a pass does with parts whose tables of partial selections are too large: nothing, bounds at the root, branching. */
+typedef enum { TABLES, ROOT, BRANCH } depth;
+
 /* One pass over the parts; true when all are closed. partial: what may be spent on tables of partial selections. */
-static bool pass(sel_parts *s, bool root_only, uint64_t steps, uint64_t partial) {
+static bool pass(sel_parts *s, depth how, uint64_t steps, uint64_t partial) {
   bool all = true;
   for (uint32_t i = 0; i < s->n && !s->r->stop && !s->impossible; i++) {
     sel_part *t = &s->part[i];
     set_limit(s, t);
-    if (!sel_part_closed(t) && !sel_part_width(s->r, t, tables_for(s->r, t, root_only, partial)))
-      sel_part_solve(s->r, s->mem, t, root_only, steps);
+    if (!sel_part_closed(t) && !sel_part_width(s->r, t, tables_for(s->r, t, how != BRANCH, partial)) && how != TABLES)
+      sel_part_solve(s->r, s->mem, t, how == ROOT, steps);
     sel_parts_offer(s);
     if (sel_good_enough(s->r)) {
       if (!s->r->stop && !sel_closed(s->r->best_cost, s->r->bound)) s->r->stop = "gap";
@@ -84,7 +91,7 @@ static void by_turns(sel_parts *s, uint64_t *seed) {
     sel_resume(r);
     double gap = r->best_cost - r->bound;
     sel_pause_after(r, 0.6);
-    closed = pass(s, false, steps, partial);
+    closed = pass(s, BRANCH, steps, partial);
     if (sel_resume(r)) closed = false;
     if (gap > 0.03 * r->best_cost && r->best_cost - r->bound > 0.98 * gap) part = 0.95;
   }
@@ -98,10 +105,14 @@ static bool at_the_root(sel_parts *s, uint64_t *seed) {
     sel_parts_bound(s);
     first_selections(s, seed);
     if (s->n) qsort(s->part, s->n, sizeof *s->part, by_size);
-    sel_pause_after(r, 0.3);
-    bool closed = pass(s, true, 0, 120000000), paused = sel_resume(r);
-    if (paused) return false;
-    if (closed || r->stop) return true;
+    depth how = TABLES;
+    for (bool closed = false, paused = false; how <= ROOT; how++) {
+      if (how == ROOT) search_large(s, seed);
+      sel_pause_after(r, how == TABLES ? 0.55 : 0.3);
+      closed = pass(s, how, 0, 120000000), paused = sel_resume(r);
+      if (how == ROOT && paused) return false;
+      if ((closed && !paused) || r->stop) return true;
+    }
     if (!sel_parts_again(s)) return false;
   }
   return false;
@@ -110,7 +121,7 @@ static bool at_the_root(sel_parts *s, uint64_t *seed) {
 void sel_run_exact(sel_run *r) {
   sel_parts s;
   uint64_t seed = r->o.seed;
-  sel_search_large(r, &seed);
+  sel_search_large(r, 80, &seed);
   if (!sel_parts_open(&s, r)) return;
   if (at_the_root(&s, &seed)) return;
   sel_pause_after(r, 0.2);

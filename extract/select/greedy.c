@@ -32,12 +32,18 @@ static void complete(sel_parts *s, const sel_part *t, const uint32_t *tree, uint
   sel_free(s->mem, order);
 }
 
-void sel_search_part(sel_parts *s, sel_part *t, uint64_t *seed) {
+void sel_search_part(sel_parts *s, sel_part *t, double sets, uint64_t *seed) {
   uint32_t *choice = t->search = SEL_NEW(s->mem, uint32_t, t->q.nc);
   uint32_t *tree = SEL_NEW(s->mem, uint32_t, t->q.nc), *order = SEL_NEW(s->mem, uint32_t, t->q.nc);
   uint32_t n = sel_tree(s->mem, &t->view, t->q.cost, NULL, tree, NULL, order);
-  if (!sel_sets(s->r, &t->view, t->q.cost, order, n, choice)) shared_trees(s, t, choice, 6);
+  memset(choice, 0xff, t->q.nc * sizeof *choice);
+  sel_pause_after(s->r, sets); /* they grow with the square of a chain's length */
+  bool whole = sel_sets(s->r, &t->view, t->q.cost, order, n, choice);
+  sel_resume(s->r);
+  for (uint32_t c = 0; c < t->q.nc; c++) /* sets need no class without one, so a tree above them closes no cycle */
+    if (choice[c] == NONE) choice[c] = tree[c];
   sel_part_offer(s->mem, t, choice);
+  if (!whole) shared_trees(s, t, choice, 6);
   complete(s, t, tree, choice);
   t->searched =
       sel_improve(s->r, s->mem, &t->view, t->q.cost, t->scc, choice, 300 * (uint64_t)t->q.nn + 20000, &t->search_at, seed);
@@ -76,14 +82,38 @@ void sel_search_on(sel_parts *s, uint64_t *seed, uint64_t steps) {
   }
 }
 
-bool sel_search_large(sel_run *r, uint64_t *seed) {
+/* Components of the whole graph's classes; each class is looked at as one node with the children of all of its nodes. */
+static uint32_t *components(sel_run *r) {
+  const tarn_sel_view *g = &r->g;
+  sel_prob q = {.nc = g->n_classes, .nn = g->n_classes, .nk = g->kid_first[g->n_nodes]};
+  q.cfirst = SEL_NEW(r->mem, uint32_t, (size_t)q.nc + 1);
+  q.kfirst = SEL_NEW(r->mem, uint32_t, (size_t)q.nc + 1);
+  q.kid = SEL_NEW(r->mem, uint32_t, q.nk);
+  uint32_t *scc = SEL_NEW(r->mem, uint32_t, q.nc), k = 0;
+  for (uint32_t c = 0; c < q.nc; c++) {
+    q.cfirst[c] = c, q.kfirst[c] = k;
+    for (uint32_t i = g->class_first[c]; i < g->class_first[c + 1]; i++)
+      for (uint32_t j = g->kid_first[g->class_node[i]]; j < g->kid_first[g->class_node[i] + 1]; j++) q.kid[k++] = g->kid[j];
+  }
+  q.cfirst[q.nc] = q.nc, q.kfirst[q.nc] = k;
+  sel_prob_scc(r->mem, &q, scc);
+  void *all[] = {q.cfirst, q.kfirst, q.kid};
+  for (size_t i = 0; i < 3; i++) sel_free(r->mem, all[i]);
+  return scc;
+}
+
+bool sel_search_large(sel_run *r, uint32_t steps, uint64_t *seed) {
   enum { LARGE = 200000 }; /* nodes */
   sel_progress at = {0};
   if (r->g.n_nodes <= LARGE) return false;
   uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
   sel_tree(r->mem, &r->g, r->cost, NULL, choice, NULL, NULL);
   sel_offer(r, choice);
-  if (r->best_cost < INFINITY) sel_improve(r, r->mem, &r->g, r->cost, NULL, choice, 300 * (uint64_t)r->g.n_nodes, &at, seed);
+  if (r->best_cost < INFINITY && !sel_stop(r, 0)) {
+    uint32_t *scc = components(r);
+    sel_improve(r, r->mem, &r->g, r->cost, scc, choice, steps * (uint64_t)r->g.n_nodes, &at, seed);
+    sel_free(r->mem, scc);
+  }
   sel_offer(r, choice);
   sel_free(r->mem, choice);
   return true;
@@ -99,12 +129,12 @@ void sel_run_greedy(sel_run *r) {
   sel_parts s;
   uint64_t seed = r->o.seed;
   r->patience = patience_for(r);
-  if (isfinite(r->o.seconds) && sel_search_large(r, &seed)) return;
+  if (isfinite(r->o.seconds) && sel_search_large(r, 300, &seed)) return;
   if (!sel_parts_open(&s, r)) return;
   sel_parts_split(&s);
   sel_parts_bound(&s);
   sel_parts_offer(&s);
-  for (uint32_t i = 0; i < s.n && !r->stop; i++) sel_search_part(&s, &s.part[i], &seed);
+  for (uint32_t i = 0; i < s.n && !r->stop; i++) sel_search_part(&s, &s.part[i], 0.3, &seed);
   sel_parts_offer(&s);
   sel_search_on(&s, &seed, 0);
 }
