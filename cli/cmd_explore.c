@@ -14,13 +14,13 @@ void explore_options(tarn_ctx *cx, cli_explore *x) {
   if (x->session) return;
   if (!x->file && !x->prove[0]) tarn_raise(cx, TARN_USAGE, "explore: a file is needed, --prove A B, or - for a session");
   if (x->free && !x->rules.n && !x->only_rules.n) tarn_raise(cx, TARN_USAGE, "--free needs --rules FILE");
-  if (x->proof_file && !x->prove[0]) tarn_raise(cx, TARN_USAGE, "--explain needs --prove A B");
+  if (x->proof_file && !x->prove[0] && !x->free) tarn_raise(cx, TARN_USAGE, "--explain needs --prove A B");
   if (x->free && x->kernel) tarn_raise(cx, TARN_USAGE, "--free and --kernel exclude each other");
 }
 
 /* Free chains: (proof FROM (step RULE forward|backward TERM)…). */
 static void write_proof(tarn_ctx *cx, const cli_explore *x) {
-  if (!x->proof_file || !x->proved) return;
+  if (!x->proof_file || !(x->proved || (x->conflict && x->proof_from))) return;
   if (!x->proof_text && !x->proof_whole)
     tarn_raise(cx, TARN_NO_RESULT, "%s: not written, the chain is too long", x->proof_file);
   FILE *f = cli_open(cx, x->proof_file);
@@ -39,10 +39,11 @@ static void show(const cli_explore *x) {
   explore_show_size(x);
   printf("\n");
   explore_show_rules(x, true);
+  if (x->conflict) printf("\n");
   if (x->best.n) printf("\nleast %s:\n", x->cost);
   explore_show_best(x);
   if (x->goal) printf("\ngoal %s\n", x->goal_reached ? "reached" : "not reached");
-  if (x->prove[0]) printf(x->proved ? "\n" : "\nnot proved\n");
+  if (x->prove[0] && !x->conflict) printf(x->proved ? "\n" : "\nnot proved\n");
   explore_show_proof(x);
 }
 
@@ -98,5 +99,6 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
   write_proof(cx, &x);
   if (x.json) explore_show_json(cx, &x);
   else show(&x);
+  if (x.conflict) tarn_raise(cx, TARN_BAD_INPUT, "explore: %s", x.conflict);
   return verdict(&x);
 }

@@ -43,6 +43,7 @@ typedef struct cli_explore {
   const char *proof_text; /* typed: for `tarn proof check` */
   const char *proof_from; /* free: the first term, then the steps */
   bool proof_whole;       /* all of them */
+  const char *conflict;   /* free: two values in one class; the steps lead from the one to the other */
   TARN_VEC(explore_step) step;
 } cli_explore;
 

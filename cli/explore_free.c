@@ -42,14 +42,27 @@ static const char *rule_name(const lab *l, uint32_t id) {
   return tarn_ruleset_at(l->rs, id).name;
 }
 
+static void keep_proof(lab *l, tarn_eg_proof *p);
+/* Two values in one class: what is said of it, and, where reasons are kept, the chain from the one to the other. */
 static void conflict(lab *l) {
   tarn_eg_conflict c;
   char a[256], b[256];
   if (!tarn_eg_last_conflict(l->g, &c)) tarn_raise(l->cx, TARN_BAD_INPUT, "explore: %s", tarn_eg_message(l->g));
-  tarn_free_name(l->rs, (uint32_t)(c.value_a - 1), 0, a, sizeof a); /* values of constants are symbols + 1 */
-  tarn_free_name(l->rs, (uint32_t)(c.value_b - 1), 0, b, sizeof b);
-  tarn_raise(l->cx, TARN_BAD_INPUT, "explore: %s and %s are made equal by %s; a rule is wrong, or values were rounded", a, b,
-             rule_name(l, c.rule));
+  uint32_t leaf_a = (uint32_t)(c.value_a - 1), leaf_b = (uint32_t)(c.value_b - 1); /* values of constants are symbols + 1 */
+  tarn_free_name(l->rs, leaf_a, 0, a, sizeof a);
+  tarn_free_name(l->rs, leaf_b, 0, b, sizeof b);
+  l->x->conflict =
+      tarn_format(l->cx, "%s and %s are made equal by %s; a rule is wrong, or values were rounded", a, b, rule_name(l, c.rule));
+  l->x->stop = tarn_eg_stop_name(TARN_EG_STOP_CONFLICT), l->x->step.n = 0, l->x->proof_from = NULL;
+  if (l->runner) lab_report(l);
+  if (l->config.reasons) {
+    leaf_a = tarn_eg_add(l->g, leaf_a, 0, NULL, 0), leaf_b = tarn_eg_add(l->g, leaf_b, 0, NULL, 0);
+    tarn_eg_proof *p = tarn_eg_explain_conflict(l->g, leaf_a, leaf_b);
+    if (p) keep_proof(l, p);
+    else tarn_warn(l->cx, "why they are equal: no chain, or one that is too long to be shown");
+  }
+  if (l->x->session) explore_show_proof(l->x);
+  tarn_raise(l->cx, TARN_BAD_INPUT, "explore: %s", l->x->conflict);
 }
 static void settle(lab *l) {
   if (!tarn_eg_rebuild(l->g)) return;
@@ -235,10 +248,8 @@ static bool keep_step(void *user, const tarn_eg_proof *p, const tarn_eg_flat *st
   l->failed = tarn_protect(l->cx, keep, &c);
   return !l->failed;
 }
-void lab_prove(lab *l, tarn_egraph *g, uint32_t from, uint32_t to) {
+static void keep_proof(lab *l, tarn_eg_proof *p) {
   l->x->step.n = 0;
-  tarn_eg_proof *p = tarn_eg_explain(g, from, to);
-  if (!p) tarn_raise(l->cx, tarn_eg_status(g), "explore: %s", tarn_eg_message(g));
   tarn_defer(l->cx, free_proof, p);
   tarn_free_shorten(l->rs, p);
   tarn_buf b = {.cx = l->cx};
@@ -248,6 +259,11 @@ void lab_prove(lab *l, tarn_egraph *g, uint32_t from, uint32_t to) {
   if (l->failed) tarn_reraise(l->cx, l->failed);
   l->x->proof_whole = n != UINT64_MAX;
   if (n == UINT64_MAX) tarn_warn(l->cx, "the proof has more than %d steps; the first of them are shown", PROOF_STEPS);
+}
+void lab_prove(lab *l, tarn_egraph *g, uint32_t from, uint32_t to) {
+  tarn_eg_proof *p = tarn_eg_explain(g, from, to);
+  if (!p) tarn_raise(l->cx, tarn_eg_status(g), "explore: %s", tarn_eg_message(g));
+  keep_proof(l, p);
 }
 
 void lab_name(void *user, uint32_t op, uint32_t payload, char *buf, size_t n) {
@@ -260,9 +276,14 @@ static void facts(void *user, uint32_t cls, tarn_buf *b) {
 static const char *why(void *user, uint32_t rule) { return rule_name(user, rule); }
 explore_view lab_view(lab *l) { return (explore_view){l->g, l->root.p, l->root.n, lab_name, facts, why, l}; }
 
-void explore_free(tarn_ctx *cx, cli_explore *x) {
-  bool reasons = x->prove[0] || x->html;
-  lab *l = lab_new(cx, x, reasons ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE);
+typedef struct attempt {
+  cli_explore *x;
+  tarn_eg_reasons reasons;
+} attempt;
+static void explore_once(tarn_ctx *cx, void *arg) {
+  const attempt *a = arg;
+  cli_explore *x = a->x;
+  lab *l = lab_new(cx, x, a->reasons);
   for (uint32_t i = 0; i < x->rules.n; i++) tarn_ruleset_load(l->rs, x->rules.p[i]);
   for (uint32_t i = 0; i < x->only_rules.n; i++) tarn_ruleset_load(l->rs, x->only_rules.p[i]);
   for (uint32_t i = 0; i < x->no_rules.n; i++) tarn_ruleset_drop(l->rs, x->no_rules.p[i]);
@@ -280,4 +301,16 @@ void explore_free(tarn_ctx *cx, cli_explore *x) {
   explore_view v = lab_view(l);
   explore_write(cx, x, &v);
   explore_page(cx, x, &v);
+}
+/* A conflict is looked for once more with reasons kept, so that it can be explained. */
+void explore_free(tarn_ctx *cx, cli_explore *x) {
+  attempt a = {x, x->prove[0] || x->html ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE};
+  tarn_status st = tarn_protect(cx, explore_once, &a);
+  if (st && x->conflict && !a.reasons) {
+    const char *was = x->conflict;
+    a.reasons = TARN_EG_REASONS_ALL, x->conflict = NULL;
+    if (tarn_protect(cx, explore_once, &a) == TARN_MEMORY) tarn_reraise(cx, TARN_MEMORY);
+    if (!x->conflict) x->conflict = was; /* limits struck first */
+  }
+  if (st && !x->conflict) tarn_reraise(cx, st);
 }

@@ -31,12 +31,11 @@ static void rule_json(cli_json *j, const tarn_sat_rule *r) {
   cli_json_close(j, '}');
 }
 static void proof_json(cli_json *j, const cli_explore *x) {
-  if (!x->prove[0]) {
-    cli_json_str(j, "proof", NULL);
-    return;
-  }
-  cli_json_open(j, "proof", '{');
-  cli_json_bool(j, "found", x->proved);
+  if (!x->prove[0] || x->conflict) cli_json_str(j, "proof", NULL);
+  if (!x->prove[0] && !x->conflict) return;
+  cli_json_open(j, x->conflict ? "conflict" : "proof", '{');
+  if (x->conflict) cli_json_str(j, "why", x->conflict);
+  else cli_json_bool(j, "found", x->proved);
   if (x->proof_text) cli_json_str(j, "text", x->proof_text);
   if (x->proof_from) cli_json_str(j, "from", x->proof_from);
   if (x->proof_from) cli_json_open(j, "steps", '[');
@@ -106,7 +105,7 @@ void explore_show_best(const cli_explore *x) {
 void explore_show_proof(const cli_explore *x) {
   if (x->proof_text) printf("%s\n", x->proof_text);
   if (!x->proof_from) return;
-  printf("proved in %u steps:\n  %s\n", x->step.n, x->proof_from);
+  printf("%s in %u steps:\n  %s\n", x->conflict ? "in conflict" : "proved", x->step.n, x->proof_from);
   for (uint32_t i = 0; i < x->step.n; i++)
     printf("= %s   by %s%s\n", x->step.p[i].term, x->step.p[i].rule, x->step.p[i].forward ? "" : ", right to left");
 }

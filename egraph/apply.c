@@ -157,7 +157,7 @@ eg_outcome eg_join_ids(eg_applier *ap, uint32_t rule, uint32_t part, const uint3
   if (g->reasons && !eg_log_rule(ap, rule, part, tuple, made, n_made)) return EG_STOPPED;
   int j = same ? 0 : eg_join(g, from, to, ap->rs->rule[rule].id, 0);
   if (j < 0) {
-    g->log.n = at;
+    eg_log_take_back(g, at);
     return EG_STOPPED;
   }
   ap->unions += (uint64_t)j;

@@ -36,7 +36,8 @@ static bool dup_tables(tarn_egraph *c, const tarn_egraph *g, eg_mem *m) {
 }
 
 static bool dup_logs(tarn_egraph *c, const tarn_egraph *g, eg_mem *m) {
-  if (!dup_vec(m, &c->log, &g->log) || !dup_vec(m, &c->origin, &g->origin)) return false;
+  if (!dup_vec(m, &c->log, &g->log) || !dup_vec(m, &c->origin, &g->origin) || !dup_vec(m, &c->refused, &g->refused))
+    return false;
   for (uint32_t i = 0; i < g->n_sets; i++)
     if (eg_keep_rules(c, g->sets[i]) == NONE) return false;
   return true;
@@ -59,7 +60,7 @@ static void copy_numbers(tarn_egraph *c, const tarn_egraph *g) {
   memcpy(c->recent, g->recent, sizeof c->recent);
   c->now = g->now, c->now_used = g->now_used, c->epoch = g->epoch;
   c->live = g->live, c->classes = g->classes, c->version = g->version;
-  c->conflict = g->conflict, c->has_conflict = g->has_conflict;
+  c->conflict = g->conflict, c->has_conflict = g->has_conflict, c->conflict_how = g->conflict_how;
   c->cur_rule = g->cur_rule, c->cur_note = g->cur_note;
 }
 

@@ -19,6 +19,12 @@ typedef struct chain {
   size_t cap;
 } chain;
 
+typedef struct front {
+  eg_vec dist, via, mark; /* per id; via = edge * 2 + (entered backwards) */
+  eg_vec heap;            /* pairs (distance, id) */
+  uint64_t work;          /* edges looked at */
+} front;
+
 typedef struct explainer {
   tarn_egraph *g;
   tarn_eg_proof *p;
@@ -26,18 +32,18 @@ typedef struct explainer {
   edge *e;
   uint32_t n_e;
   size_t e_cap;
-  eg_vec off, adj;        /* edges of each id */
-  eg_vec term;            /* per id, NONE = not yet made */
-  eg_vec dist, via, mark; /* of the search at work: per id; via = edge * 2 + (entered backwards) */
-  uint32_t round;
-  eg_vec heap; /* pairs (distance, id) */
+  eg_vec off, adj; /* edges of each id */
+  eg_vec cost;     /* of each edge that was looked at; 0: not yet */
+  eg_vec term;     /* per id, NONE = not yet made */
+  front side[2];   /* of the search at work: from either end */
+  uint32_t round, meet;
   eg_vec todo;
   eg_vec cache; /* triples (a, b, lemma) by hash; a = NONE: empty */
   uint32_t cached;
   uint32_t depth;
 } explainer;
 
-enum { MAX_DEPTH = 4000 };
+enum { MAX_DEPTH = 4000, MAX_STEPS = 4000000 };
 
 typedef struct use { /* one application of a rule, as the log has it */
   const eg_rule *r;
@@ -137,7 +143,9 @@ static bool index_edges(explainer *x) {
   for (uint32_t e = 0; e < x->n_e; e++) off[x->e[e].x + 2]++, off[x->e[e].y + 2]++;
   for (uint32_t i = 0; i < n; i++) off[i + 2] += off[i + 1];
   for (uint32_t e = 0; e < x->n_e; e++) x->adj.p[off[x->e[e].x + 1]++] = e, x->adj.p[off[x->e[e].y + 1]++] = e;
-  return filled(x, &x->term, n, 0xFF) && filled(x, &x->dist, n, 0) && filled(x, &x->via, n, 0) && filled(x, &x->mark, n, 0);
+  for (front *f = x->side; f < x->side + 2; f++)
+    if (!filled(x, &f->dist, n, 0) || !filled(x, &f->via, n, 0) || !filled(x, &f->mark, n, 0)) return false;
+  return filled(x, &x->cost, x->n_e + (size_t)1, 0) && filled(x, &x->term, n, 0xFF);
 }
 
 /* ---- the cheapest path ---- */
@@ -164,8 +172,7 @@ static uint32_t edge_cost(const explainer *x, uint32_t e) {
   return cost;
 }
 
-static bool heap_put(explainer *x, uint32_t d, uint32_t id) {
-  eg_vec *h = &x->heap;
+static bool heap_put(explainer *x, eg_vec *h, uint32_t d, uint32_t id) {
   if (!eg_vec_reserve(x->m, h, 2)) return false;
   size_t i = h->n / 2;
   h->n += 2;
@@ -174,11 +181,11 @@ static bool heap_put(explainer *x, uint32_t d, uint32_t id) {
   return true;
 }
 
-static uint32_t heap_take(explainer *x, uint32_t *d) {
-  uint32_t *h = x->heap.p, id = h[1];
+static uint32_t heap_take(eg_vec *heap, uint32_t *d) {
+  uint32_t *h = heap->p, id = h[1];
   *d = h[0];
-  x->heap.n -= 2;
-  size_t n = x->heap.n / 2, i = 0;
+  heap->n -= 2;
+  size_t n = heap->n / 2, i = 0;
   uint32_t ld = h[2 * n], lid = h[2 * n + 1];
   for (size_t k; (k = 2 * i + 1) < n; i = k) {
     if (k + 1 < n && h[2 * (k + 1)] < h[2 * k]) k++;
@@ -189,41 +196,75 @@ static uint32_t heap_take(explainer *x, uint32_t *d) {
   return id;
 }
 
-static bool reach_id(explainer *x, uint32_t id, uint32_t d, uint32_t via) {
-  if (x->mark.p[id] == x->round && x->dist.p[id] <= d) return true;
-  x->mark.p[id] = x->round, x->dist.p[id] = d, x->via.p[id] = via;
-  return heap_put(x, d, id);
+static bool reach_id(explainer *x, front *f, uint32_t id, uint32_t d, uint32_t via) {
+  if (f->mark.p[id] == x->round && f->dist.p[id] <= d) return true;
+  f->mark.p[id] = x->round, f->dist.p[id] = d, f->via.p[id] = via;
+  return heap_put(x, &f->heap, d, id);
 }
 
-/* Looks for a cheapest path from a to b: whether there is one, x->mark says. */
-static bool look_for(explainer *x, uint32_t a, uint32_t b, uint32_t limit) {
-  x->round++, x->heap.n = 0;
-  if (!reach_id(x, a, 0, NONE)) return false;
-  while (x->heap.n) {
-    uint32_t d, id = heap_take(x, &d);
-    if (id == b) break;
-    if (d > x->dist.p[id]) continue;
-    for (uint32_t i = x->off.p[id]; i < x->off.p[id + 1]; i++) {
-      uint32_t e = x->adj.p[i];
-      if (e >= limit) break; /* in order of time */
-      bool back = x->e[e].y == id;
-      if (!reach_id(x, back ? x->e[e].x : x->e[e].y, d + edge_cost(x, e), 2 * e + back)) return false;
-    }
+/* One id of one side, and its neighbours; *best: the length of the best path known. */
+static bool look_on(explainer *x, front *f, const front *other, uint32_t limit, uint32_t *best) {
+  uint32_t d, id = heap_take(&f->heap, &d);
+  if (d > f->dist.p[id]) return true;
+  f->work += x->off.p[id + 1] - x->off.p[id];
+  for (uint32_t i = x->off.p[id]; i < x->off.p[id + 1]; i++) {
+    uint32_t e = x->adj.p[i];
+    if (e >= limit) break; /* in order of time */
+    if (!x->cost.p[e]) x->cost.p[e] = edge_cost(x, e);
+    bool back = x->e[e].y == id;
+    uint32_t to = back ? x->e[e].x : x->e[e].y, far = d + x->cost.p[e];
+    if (!reach_id(x, f, to, far, 2 * e + back)) return false;
+    if (other->mark.p[to] == x->round && far + other->dist.p[to] < *best) *best = far + other->dist.p[to], x->meet = to;
   }
   return true;
+}
+
+/* What a side will have looked at after its next id. */
+static uint64_t work_after(const explainer *x, const front *f) {
+  uint32_t id = f->heap.p[1];
+  return f->work + x->off.p[id + 1] - x->off.p[id];
+}
+
+/* Looks for a cheapest path from a to b, from both ends, as classes may be large and a constant may have edges to all of a
+ * class: where they met is x->meet, NONE: nowhere. */
+static bool look_for(explainer *x, uint32_t a, uint32_t b, uint32_t limit) {
+  front *f = &x->side[0], *t = &x->side[1];
+  uint32_t best = UINT32_MAX;
+  x->round++, x->meet = a == b ? a : NONE;
+  f->heap.n = t->heap.n = 0, f->work = t->work = 0;
+  if (!reach_id(x, f, a, 0, NONE) || !reach_id(x, t, b, 0, NONE)) return false;
+  while (a != b && f->heap.n && t->heap.n && f->heap.p[0] + t->heap.p[0] < best) {
+    bool first = work_after(x, f) <= work_after(x, t);
+    if (!look_on(x, first ? f : t, first ? t : f, limit, &best)) return false;
+  }
+  return true;
+}
+
+/* The other end of how a side came to an id. */
+static uint32_t came_from(const explainer *x, uint32_t via) { return via & 1 ? x->e[via / 2].y : x->e[via / 2].x; }
+
+static void reverse(uint32_t *p, size_t n) {
+  for (size_t i = 0; i < n / 2; i++) {
+    uint32_t t = p[i];
+    p[i] = p[n - 1 - i], p[n - 1 - i] = t;
+  }
 }
 
 /* The edges of a cheapest path from a to b, last first, as edge * 2 + backwards. */
 static bool find_path(explainer *x, uint32_t a, uint32_t b, uint32_t limit, eg_vec *path) {
   if (!look_for(x, a, b, limit)) return false;
-  if (x->mark.p[b] != x->round) {
+  if (x->meet == NONE) {
     eg_fail(x->m, TARN_INTERNAL, "egraph: no reason is known for %u = %u", a, b);
     return false;
   }
-  for (uint32_t id = b; id != a;) {
-    uint32_t v = x->via.p[id];
+  for (uint32_t id = x->meet, v; id != b; id = came_from(x, v)) {
+    v = x->side[1].via.p[id];
+    if (!eg_push(x->m, path, v ^ 1)) return false;
+  }
+  reverse(path->p, path->n);
+  for (uint32_t id = x->meet, v; id != a; id = came_from(x, v)) {
+    v = x->side[0].via.p[id];
     if (!eg_push(x->m, path, v)) return false;
-    id = v & 1 ? x->e[v / 2].y : x->e[v / 2].x;
   }
   return true;
 }
@@ -281,6 +322,10 @@ static bool finish(explainer *x, chain *c, uint32_t *lemma) {
   tarn_eg_proof *p = x->p;
   *lemma = NONE;
   if (!c->n) return true;
+  if (p->n_steps + (uint64_t)c->n > MAX_STEPS) {
+    eg_fail(x->m, TARN_NO_RESULT, "egraph: the explanation has more than %d steps", MAX_STEPS);
+    return false;
+  }
   if (!eg_grow(x->m, (void **)&p->step, &p->step_cap, p->n_steps + (size_t)c->n, sizeof *p->step) ||
       !eg_grow(x->m, (void **)&p->lemma, &p->lemma_cap, p->n_lemmas + 1u, sizeof *p->lemma))
     return false;
@@ -366,7 +411,7 @@ static uint32_t shown_id(explainer *x, const use *u, uint32_t v) {
   uint32_t id = var_id(x, u, v);
   if (!u->leaves || eg_arity(x->g, id) == 0) return id;
   uint32_t leaf = telling_leaf(x->g, id, u->leaves);
-  return leaf != NONE && look_for(x, id, leaf, u->limit) && x->mark.p[leaf] == x->round ? leaf : id;
+  return leaf != NONE && look_for(x, id, leaf, u->limit) && x->meet != NONE ? leaf : id;
 }
 
 /* From the term of id to that of variable v. */
@@ -607,8 +652,10 @@ static bool explain_into(explainer *x, chain *c, uint32_t a, uint32_t b, uint32_
 
 static void free_scratch(explainer *x) {
   eg_release(x->m, x->e, x->e_cap * sizeof *x->e);
-  eg_vec *v[] = {&x->off, &x->adj, &x->term, &x->dist, &x->via, &x->mark, &x->heap, &x->todo, &x->cache};
+  eg_vec *v[] = {&x->off, &x->adj, &x->cost, &x->term, &x->todo, &x->cache};
   for (size_t i = 0; i < sizeof v / sizeof *v; i++) eg_vec_free(x->m, v[i]);
+  for (front *f = x->side; f < x->side + 2; f++)
+    eg_vec_free(x->m, &f->dist), eg_vec_free(x->m, &f->via), eg_vec_free(x->m, &f->mark), eg_vec_free(x->m, &f->heap);
 }
 
 /* The last lemma is the answer, even when there is nothing to do or it was found before. */
@@ -627,15 +674,8 @@ static bool last_lemma(explainer *x, uint32_t a, uint32_t b) {
   return true;
 }
 
-tarn_eg_proof *tarn_eg_explain(tarn_egraph *g, uint32_t a, uint32_t b) {
-  if (a >= g->n_ids || b >= g->n_ids || !g->reasons) {
-    eg_fail(&g->mem, TARN_USAGE, "egraph: explain needs two ids and a graph that keeps reasons");
-    return NULL;
-  }
-  if (eg_find(g, a) != eg_find(g, b)) {
-    eg_fail(&g->mem, TARN_NO, "egraph: %u and %u are not equal", a, b);
-    return NULL;
-  }
+/* A path between any two ids. */
+static tarn_eg_proof *explain_ids(tarn_egraph *g, uint32_t a, uint32_t b) {
   if (!eg_index_origins(g)) return NULL;
   tarn_eg_proof *p = eg_resize(&g->mem, NULL, 0, sizeof *p);
   if (!p) return NULL;
@@ -649,4 +689,57 @@ tarn_eg_proof *tarn_eg_explain(tarn_egraph *g, uint32_t a, uint32_t b) {
   eg_fail(&g->mem, p->mem.st == TARN_OK ? TARN_MEMORY : p->mem.st, "%s", p->mem.msg);
   tarn_eg_proof_free(p);
   return NULL;
+}
+
+tarn_eg_proof *tarn_eg_explain(tarn_egraph *g, uint32_t a, uint32_t b) {
+  if (a >= g->n_ids || b >= g->n_ids || !g->reasons) {
+    eg_fail(&g->mem, TARN_USAGE, "egraph: explain needs two ids and a graph that keeps reasons");
+    return NULL;
+  }
+  if (eg_find(g, a) != eg_find(g, b)) {
+    eg_fail(&g->mem, TARN_NO, "egraph: %u and %u are not equal", a, b);
+    return NULL;
+  }
+  return explain_ids(g, a, b);
+}
+
+/* ---- conflicts: what was not joined is put behind the log as if it had been ---- */
+
+/* The node whose value is not that of its class, over leaves that show the values it was computed from, is b. */
+static bool log_value(tarn_egraph *g, uint32_t b) {
+  uint32_t node = g->conflict.b, n = eg_arity(g, node), len = 5 + n;
+  if (n > 10000 || !eg_log_reserve(g, len)) return false;
+  uint32_t *p = g->log.p + g->log.n;
+  p[0] = LOG_AT | len << 2, p[1] = node, p[2] = b, p[3] = TARN_EG_RULE_ANALYSIS, p[4] = g->conflict.analysis;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t kid = eg_find(g, eg_kids(g, node, n)[i]), leaf = telling_leaf(g, kid, UINT64_C(1) << g->conflict.analysis);
+    p[5 + i] = leaf != NONE ? leaf : kid;
+  }
+  g->log.n += len;
+  return true;
+}
+
+static bool log_conflict(tarn_egraph *g, uint32_t b) {
+  uint32_t said[5] = {LOG_PLAIN | 5u << 2, g->conflict.a, b, TARN_EG_RULE_GIVEN, 0};
+  const eg_vec *r = &g->refused;
+  bool is_said = g->conflict_how == CONFLICT_SAID;
+  if (g->conflict_how == CONFLICT_JOINED) return true; /* the log has it */
+  if (g->conflict_how == CONFLICT_NODE) return log_value(g, b);
+  size_t n = is_said ? 5 : r->n;
+  if (!n || !eg_log_reserve(g, n)) return false;
+  memcpy(g->log.p + g->log.n, is_said ? said : r->p, n * sizeof *said);
+  g->log.n += n;
+  return true;
+}
+
+tarn_eg_proof *tarn_eg_explain_conflict(tarn_egraph *g, uint32_t a, uint32_t b) {
+  size_t at = g->log.n;
+  if (a >= g->n_ids || b >= g->n_ids || !g->reasons || !g->has_conflict) {
+    eg_fail(&g->mem, TARN_USAGE, "egraph: explain_conflict needs a conflict, two ids and a graph that keeps reasons");
+    return NULL;
+  }
+  tarn_eg_proof *p = log_conflict(g, b) ? explain_ids(g, a, b) : NULL;
+  if (!p) eg_fail(&g->mem, TARN_NO_RESULT, "egraph: the conflict cannot be explained");
+  g->log.n = at;
+  return p;
 }

@@ -213,6 +213,7 @@ void tarn_eg_free(tarn_egraph *g) {
   eg_vec_free(m, &g->log);
   eg_vec_free(m, &g->origin);
   eg_vec_free(m, &g->origin_index);
+  eg_vec_free(m, &g->refused);
   tarn_allocator a = m->a;
   a.realloc(a.user, g, sizeof *g, 0);
 }

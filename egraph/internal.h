@@ -161,6 +161,8 @@ struct tarn_egraph {
   uint32_t n_analyses;
   tarn_eg_conflict conflict;
   bool has_conflict;
+  enum { CONFLICT_UNION, CONFLICT_JOINED, CONFLICT_NODE, CONFLICT_SAID } conflict_how; /* see note_conflict() */
+  eg_vec refused; /* the record of the union that was refused */
 
   /* reasons */
   eg_vec log;    /* records, see explain.c */
@@ -241,6 +243,8 @@ enum { PART_FUNCTION = 0xFFF }; /* instead of a right side's number: the result 
  * not fit has length 0 there, then the length, the rule set, and rule | part << 20. */
 enum { LOG_FUNCTION = 15 }; /* the part that stands for PART_FUNCTION */
 bool eg_log_reserve(tarn_egraph *g, size_t words);
+/* A union was not made: what was written from there on is taken back, and kept where it tells of a conflict. */
+void eg_log_take_back(tarn_egraph *g, size_t at);
 void eg_log_congruent(tarn_egraph *g, uint32_t x, uint32_t y); /* two words, that were reserved */
 bool eg_save_origin(tarn_egraph *g, uint32_t id, const uint32_t *kids, uint32_t n);
 /* The original kids of id (its present ones when they never changed); NULL: no memory, which cannot be when nothing was

@@ -16,6 +16,15 @@ void eg_log_congruent(tarn_egraph *g, uint32_t x, uint32_t y) {
   g->log.n += 2;
 }
 
+void eg_log_take_back(tarn_egraph *g, size_t at) {
+  bool tells = g->has_conflict && g->conflict_how == CONFLICT_UNION && !g->refused.n;
+  if (tells && eg_vec_reserve(&g->mem, &g->refused, g->log.n - at)) {
+    g->refused.n = g->log.n - at;
+    memcpy(g->refused.p, g->log.p + at, g->refused.n * sizeof *g->refused.p);
+  }
+  g->log.n = at;
+}
+
 bool eg_save_origin(tarn_egraph *g, uint32_t id, const uint32_t *kids, uint32_t n) {
   if (!eg_vec_reserve(&g->mem, &g->origin, n + (size_t)1)) return false;
   uint32_t *p = g->origin.p + g->origin.n;

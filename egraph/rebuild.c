@@ -88,12 +88,13 @@ void eg_modify_all(tarn_egraph *g, uint32_t cls) {
   for (uint32_t a = 0; a < g->n_analyses; a++) modify_one(g, a, cls);
 }
 
-static void note_conflict(tarn_egraph *g, uint32_t a, uint32_t x, uint32_t y, uint64_t vx, uint64_t vy, uint32_t rule,
-                          uint32_t note) {
-  g->conflict = (tarn_eg_conflict){a, x, y, vx, vy, rule, note};
-  g->has_conflict = true;
-  eg_fail(&g->mem, TARN_BAD_INPUT, "egraph: analysis %s cannot join classes %u and %u (rule %u, note %u)", g->analyses[a].name,
-          x, y, rule, note);
+/* How: a union was refused; congruent nodes were joined all the same; node y of class x has that value; someone said so. */
+static void note_conflict(tarn_egraph *g, int how, const tarn_eg_conflict *c) {
+  g->conflict = *c;
+  g->has_conflict = true, g->conflict_how = how;
+  g->refused.n = 0;
+  eg_fail(&g->mem, TARN_BAD_INPUT, "egraph: analysis %s cannot join classes %u and %u (rule %u, note %u)",
+          g->analyses[c->analysis].name, c->a, c->b, c->rule, c->note);
 }
 
 bool tarn_eg_last_conflict(const tarn_egraph *g, tarn_eg_conflict *out) {
@@ -115,7 +116,8 @@ static int join_data(tarn_egraph *g, uint32_t a, uint32_t cls, uint64_t value, u
   if (!eg_vec_reserve(&g->mem, &g->changed, 2)) return -1;
   unsigned r = join_values(g, a, &v, value);
   if (r & TARN_EG_JOIN_FAIL) {
-    note_conflict(g, a, c, cause == NONE ? c : cause, g->data[a][c], value, g->cur_rule, g->cur_note);
+    tarn_eg_conflict k = {a, c, cause == NONE ? c : cause, g->data[a][c], value, g->cur_rule, g->cur_note};
+    note_conflict(g, cause == NONE ? CONFLICT_SAID : CONFLICT_NODE, &k);
     return -1;
   }
   if (!(r & TARN_EG_JOIN_A)) return 0;
@@ -196,7 +198,8 @@ static bool join_all(tarn_egraph *g, uint32_t win, uint32_t lose, uint32_t rule,
     out[a] = g->data[a][win];
     unsigned r = join_values(g, a, &out[a], g->data[a][lose]);
     if (r & TARN_EG_JOIN_FAIL) {
-      note_conflict(g, a, win, lose, g->data[a][win], g->data[a][lose], rule, note);
+      tarn_eg_conflict k = {a, win, lose, g->data[a][win], g->data[a][lose], rule, note};
+      note_conflict(g, rule == TARN_EG_RULE_CONGRUENCE ? CONFLICT_JOINED : CONFLICT_UNION, &k);
       out[a] = g->data[a][win];
       ok = false;
       continue;
@@ -256,7 +259,7 @@ static int join_logged(tarn_egraph *g, const uint32_t *record, uint32_t n, uint3
     g->log.n += n;
   }
   int r = eg_join(g, a, b, rule, note);
-  if (r < 0 && g->reasons) g->log.n = at;
+  if (r < 0 && g->reasons) eg_log_take_back(g, at);
   return r;
 }
 
@@ -291,7 +294,7 @@ int tarn_eg_union_at(tarn_egraph *g, uint32_t node, const uint32_t *evidence, ui
   memcpy(p + 5, evidence, n * sizeof *evidence);
   g->log.n += 5 + n;
   int r = eg_join(g, node, b, rule, note);
-  if (r < 0) g->log.n = at;
+  if (r < 0) eg_log_take_back(g, at);
   return r;
 }
 

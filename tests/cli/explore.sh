@@ -114,6 +114,27 @@ proved 45 math "(d x (- (pow x 3) (* 7 (pow x 2))))" "(* x (- (* 3 x) 14))" --it
 # Conditions that hold because of what a class is known to be: the chain shows it.
 proved 1000 lambda "$(sed 's/;.*//' $at/fib.term | tr -s ' \n' '  ')" 3 --iters 60 --scheduler backoff
 
+# Two values in one class: which rule did it, and a chain from the one value to the other that the checker passes.
+conflict() { # VALUE VALUE CULPRIT TERM RULES
+  printf '(analysis v constant ((+ ?a ?b) (add ?a ?b)) ((* ?a ?b) (mul ?a ?b)))\n%s' "$5" >"$work/c.rules"
+  echo "$4" >"$work/c.term"
+  rm -f "$work/chain"
+  try 3 explore --free --rules "$work/c.rules" "$work/c.term" --cost none --json --explain "$work/chain" || return
+  grep -q "made equal by $3" "$work/err" || fail "conflict: $(cat "$work/err")"
+  is stop conflict
+  is conflict.from "$1"
+  [ "$(value "conflict.steps.$(($(value 'conflict.steps.#') - 1)).term")" = "$2" ] || fail "conflict: the chain does not end in $2"
+  try 0 proof check "$work/chain" --free --rules "$work/c.rules"
+  sed 's/backward/forward/' "$work/chain" >"$work/tampered"
+  try 1 proof check "$work/tampered" --free --rules "$work/c.rules"
+}
+conflict 8 14 good "(double (+ 3 4))" "(rule bad (double ?x) => (+ ?x 1)) (rule good (double ?x) => (* 2 ?x))"
+conflict 1 2 congruence "(p (f a) (f b))" "(rule one (f a) => 1) (rule two (f b) => 2) (rule same (p ?x (f ?y)) => (q a b)) (rule q a => b)"
+conflict 5 4 congruence "(+ a 1)" "(rule three a => 3) (rule five (+ a 1) => 5)"
+printf 'set cost none\nrules %s\n(+ a 1)\nrun\n' "$work/c.rules" >"$work/session"
+"$tarn" explore --free - <"$work/session" >"$work/out" 2>"$work/err" && fail "a session with a conflict ends with 0"
+grep -q "in conflict in" "$work/out" || fail "a session does not explain a conflict: $(cat "$work/out" "$work/err")"
+
 # wrong WORD… : the rules on standard input are refused, with file, line and reason.
 wrong() {
   cat >"$work/w.rules"
