@@ -405,7 +405,7 @@ typedef struct tarn_eg_lemma {
 TARN_API tarn_eg_proof *tarn_eg_explain(tarn_egraph *g, uint32_t a, uint32_t b);
 /* Why tarn_eg_last_conflict() is one: from the term of a, an id of the class of value_a, to that of b, which has value_b, as
  * if what was refused had been done; for values that leaves show, the two leaves. One step of the chain is wrong, or what
- * computes values is. NULL as above; TARN_NO_RESULT where it is not known. */
+ * computes values is. NULL as above; TARN_NO_RESULT where it is not known, or would take more than seconds. */
 TARN_API tarn_eg_proof *tarn_eg_explain_conflict(tarn_egraph *g, uint32_t a, uint32_t b);
 TARN_API void tarn_eg_proof_free(tarn_eg_proof *p);
 /* Makes the last lemma's chain the shortest, in rule steps, that the terms and steps of the proof allow, and the proof that of

@@ -37,13 +37,14 @@ typedef struct explainer {
   eg_vec term;     /* per id, NONE = not yet made */
   front side[2];   /* of the search at work: from either end */
   uint32_t round, meet;
+  uint64_t work_left; /* edges that may still be looked at */
   eg_vec todo;
   eg_vec cache; /* triples (a, b, lemma) by hash; a = NONE: empty */
   uint32_t cached;
   uint32_t depth;
 } explainer;
 
-enum { MAX_DEPTH = 4000, MAX_STEPS = 4000000 };
+enum { MAX_DEPTH = 4000, MAX_STEPS = 4000000, CONFLICT_WORK = 50000000 };
 
 typedef struct use { /* one application of a rule, as the log has it */
   const eg_rule *r;
@@ -206,7 +207,12 @@ static bool reach_id(explainer *x, front *f, uint32_t id, uint32_t d, uint32_t v
 static bool look_on(explainer *x, front *f, const front *other, uint32_t limit, uint32_t *best) {
   uint32_t d, id = heap_take(&f->heap, &d);
   if (d > f->dist.p[id]) return true;
-  f->work += x->off.p[id + 1] - x->off.p[id];
+  uint32_t edges = x->off.p[id + 1] - x->off.p[id];
+  if (edges > x->work_left) {
+    eg_fail(x->m, TARN_NO_RESULT, "egraph: the explanation takes too long");
+    return false;
+  }
+  f->work += edges, x->work_left -= edges;
   for (uint32_t i = x->off.p[id]; i < x->off.p[id + 1]; i++) {
     uint32_t e = x->adj.p[i];
     if (e >= limit) break; /* in order of time */
@@ -675,14 +681,14 @@ static bool last_lemma(explainer *x, uint32_t a, uint32_t b) {
 }
 
 /* A path between any two ids. */
-static tarn_eg_proof *explain_ids(tarn_egraph *g, uint32_t a, uint32_t b) {
+static tarn_eg_proof *explain_ids(tarn_egraph *g, uint32_t a, uint32_t b, uint64_t work) {
   if (!eg_index_origins(g)) return NULL;
   tarn_eg_proof *p = eg_resize(&g->mem, NULL, 0, sizeof *p);
   if (!p) return NULL;
   g->mem.bytes -= sizeof *p; /* the proof counts for itself */
   memset(p, 0, sizeof *p);
   eg_mem_init(&p->mem, &g->mem.a);
-  explainer x = {.g = g, .p = p, .m = &p->mem};
+  explainer x = {.g = g, .p = p, .m = &p->mem, .work_left = work};
   bool ok = read_log(&x) && index_edges(&x) && last_lemma(&x, a, b);
   free_scratch(&x);
   if (ok) return p;
@@ -700,7 +706,7 @@ tarn_eg_proof *tarn_eg_explain(tarn_egraph *g, uint32_t a, uint32_t b) {
     eg_fail(&g->mem, TARN_NO, "egraph: %u and %u are not equal", a, b);
     return NULL;
   }
-  return explain_ids(g, a, b);
+  return explain_ids(g, a, b, UINT64_MAX);
 }
 
 /* ---- conflicts: what was not joined is put behind the log as if it had been ---- */
@@ -738,7 +744,7 @@ tarn_eg_proof *tarn_eg_explain_conflict(tarn_egraph *g, uint32_t a, uint32_t b) 
     eg_fail(&g->mem, TARN_USAGE, "egraph: explain_conflict needs a conflict, two ids and a graph that keeps reasons");
     return NULL;
   }
-  tarn_eg_proof *p = log_conflict(g, b) ? explain_ids(g, a, b) : NULL;
+  tarn_eg_proof *p = log_conflict(g, b) ? explain_ids(g, a, b, CONFLICT_WORK) : NULL;
   if (!p) eg_fail(&g->mem, TARN_NO_RESULT, "egraph: the conflict cannot be explained");
   g->log.n = at;
   return p;
