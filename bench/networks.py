@@ -18,8 +18,7 @@ import time
 
 import numpy as np
 
-from peers import compiled, driver, installed
-
+from peers import compiled, driver, installed, wanted
 
 
 def folder_of(a, name, engine):
@@ -178,7 +177,8 @@ def main():
     p.add_argument("names", nargs="*")
     p.add_argument("--tarn", default="build/tarn")
     p.add_argument("--threads", default="1,2")
-    p.add_argument("--engines", default=",".join(installed()))
+    p.add_argument("--engines", help="default: those that are installed, without halide, which has single operators")
+    p.add_argument("--tvm-trials", type=int, default=0, help="TVM once more, tuned with so many trials (the engine tvm-N)")
     p.add_argument("--numerics", default="reassoc,approx")
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--seconds", type=float, default=0.2, help="of each engine in each round")
@@ -190,7 +190,8 @@ def main():
     a = p.parse_args()
     a.names = a.names or sorted(f[:-5] for f in os.listdir(a.models) if f.endswith(".onnx"))
     a.threads = [int(t) for t in a.threads.split(",")]
-    a.numerics, a.engines = ([x for x in s.split(",") if x] for s in (a.numerics, a.engines))
+    a.numerics = [x for x in a.numerics.split(",") if x]
+    a.engines = wanted(a, [e for e in installed() if e != "halide"])
     os.makedirs(a.work, exist_ok=True)
     for step in {"all": [prepare, measure, table]}.get(a.what) or [globals()[a.what]]:
         step(a)

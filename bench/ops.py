@@ -20,7 +20,7 @@ import time
 
 import numpy as np
 
-from peers import compiled, driver, installed
+from peers import compiled, driver, installed, wanted
 from workloads import models
 from workloads.bound import bound
 
@@ -185,7 +185,8 @@ def main():
     p.add_argument("work")
     p.add_argument("rows", nargs="*")
     p.add_argument("--tarn", default="build/tarn")
-    p.add_argument("--engines", default=",".join(installed()))
+    p.add_argument("--engines", help="default: those that are installed")
+    p.add_argument("--tvm-trials", type=int, default=0, help="TVM once more, tuned with so many trials (the engine tvm-N)")
     p.add_argument("--threads", default="1,2")
     p.add_argument("--sets", default="ansor,tvm,tc")
     p.add_argument("--batches")
@@ -199,7 +200,7 @@ def main():
     p.add_argument("--peers-only", action="store_true")
     a = p.parse_args()
     a.threads = [int(t) for t in a.threads.split(",")]
-    a.engines = [e for e in a.engines.split(",") if e]
+    a.engines = wanted(a, installed())
     os.makedirs(a.work, exist_ok=True)
     rows = list(models.rows(a.sets.split(","), a.rows, a.batches and [int(b) for b in a.batches.split(",")]))
     for step in {"all": [prepare, measure, table]}.get(a.what) or [globals()[a.what]]:

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 
 PACKAGES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "torch": "torch",
-            "torchscript": "torch", "iree": "iree-base-runtime"}
+            "torchscript": "torch", "iree": "iree-base-runtime", "tvm": "apache-tvm", "halide": "halide"}
 
 
 def installed():
@@ -26,6 +26,12 @@ def installed():
         except metadata.PackageNotFoundError:
             pass
     return found
+
+
+def wanted(a, present):
+    """The engines that were asked for (default: those present), tvm also tuned when there is a number of trials."""
+    names = [e for e in a.engines.split(",") if e] if a.engines is not None else list(present)
+    return [n for e in names for n in ([e, f"tvm-{a.tvm_trials}"] if e == "tvm" and a.tvm_trials else [e])]
 
 
 class Unsupported(Exception):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-SPINS = {"onnxruntime": 0.03, "torch": 0.01, "torchscript": 0.01}  # seconds for which an engine's idle threads keep a core busy, about
+SPINS = {"onnxruntime": 0.03, "torch": 0.01, "torchscript": 0.01, "tvm": 0.02}  # seconds for which an engine's idle threads keep a core busy, about
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -68,7 +68,7 @@ def rounds(engines, count, seconds, least):
     for _ in range(count):
         for e in engines:
             answer = e.ask(do="time", seconds=seconds, least=least)
-            time.sleep(SPINS.get(e.kind, 0))
+            time.sleep(SPINS.get(e.kind.partition("-")[0], 0))
             if "median" in answer:
                 got[e.name].append(answer["median"])
                 low[e.name].append(answer["least"])

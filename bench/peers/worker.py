@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One engine in a process of its own. Reads requests, one JSON object a line, from standard input; answers likewise.
+"""One engine (ENGINE, or ENGINE-N: tuned with N trials) in a process of its own. Reads requests, one JSON object a line, from standard input; answers likewise.
 
     {"do": "prepare"|"load", "model": PATH, "threads": N, "folder": DIR}
     {"do": "time", "seconds": S, "least": N}    -> {"median": s, "least": s, "runs": n}
@@ -39,8 +39,10 @@ def timed(peer, seconds, least):
 
 
 class Worker:
-    def __init__(self, engine):
+    def __init__(self, engine, trials):
         self.kind, self.peer = importlib.import_module("peers." + engine).Peer, None
+        if trials:
+            self.kind.trials = int(trials)
 
     def prepare(self, r):
         os.makedirs(r["folder"], exist_ok=True)
@@ -81,7 +83,7 @@ class Worker:
 def main():
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # engines print
-    worker = Worker(sys.argv[1])
+    worker = Worker(*sys.argv[1].partition("-")[::2])
     for line in sys.stdin:
         print(json.dumps(worker.answer(json.loads(line))), file=out, flush=True)
 
