@@ -67,6 +67,25 @@ START_TEST(worst_and_random_are_selections) {
 }
 END_TEST
 
+/* What is dear lies below a node that is cheap by itself, and is settled after the node's class. */
+START_TEST(worst_and_random_reach_what_is_dear) {
+  parse("{\"nodes\":{\"a\":{\"eclass\":\"c\",\"cost\":1},\"b\":{\"eclass\":\"c\",\"cost\":0.5,\"children\":[\"x\"]},"
+        "\"x\":{\"eclass\":\"d\",\"cost\":100}},\"root_eclasses\":[\"c\"]}");
+  ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_WORST, NULL, &r), TARN_OK);
+  ck_assert_double_eq(r.dag_cost, 100.5);
+  bool seen[2] = {false, false};
+  for (uint64_t seed = 0; seed < 30; seed++) {
+    tarn_sel_options o = tarn_sel_defaults(TARN_SEL_RANDOM);
+    tarn_sel_result a;
+    o.seed = seed;
+    ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_RANDOM, &o, &a), TARN_OK);
+    seen[a.dag_cost > 1] = true;
+    tarn_sel_result_free(&a);
+  }
+  ck_assert(seen[0] && seen[1]);
+}
+END_TEST
+
 /* Each class uses the one before twice: the tree cost overflows, the dag cost is the number of classes. */
 START_TEST(long_chain) {
   enum { N = 20000 };
@@ -586,6 +605,7 @@ int main(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_loop_test(t, methods_on_a_shared_class, 0, 3);
   tcase_add_test(t, worst_and_random_are_selections);
+  tcase_add_test(t, worst_and_random_reach_what_is_dear);
   tcase_add_test(t, long_chain);
   tcase_add_test(t, long_chains_are_proven);
   tcase_add_test(t, search_exchanges_together_and_stops);

@@ -82,26 +82,6 @@ void sel_search_on(sel_parts *s, uint64_t *seed, uint64_t steps) {
   }
 }
 
-/* Components of the whole graph's classes; each class is looked at as one node with the children of all of its nodes. */
-static uint32_t *components(sel_run *r) {
-  const tarn_sel_view *g = &r->g;
-  sel_prob q = {.nc = g->n_classes, .nn = g->n_classes, .nk = g->kid_first[g->n_nodes]};
-  q.cfirst = SEL_NEW(r->mem, uint32_t, (size_t)q.nc + 1);
-  q.kfirst = SEL_NEW(r->mem, uint32_t, (size_t)q.nc + 1);
-  q.kid = SEL_NEW(r->mem, uint32_t, q.nk);
-  uint32_t *scc = SEL_NEW(r->mem, uint32_t, q.nc), k = 0;
-  for (uint32_t c = 0; c < q.nc; c++) {
-    q.cfirst[c] = c, q.kfirst[c] = k;
-    for (uint32_t i = g->class_first[c]; i < g->class_first[c + 1]; i++)
-      for (uint32_t j = g->kid_first[g->class_node[i]]; j < g->kid_first[g->class_node[i] + 1]; j++) q.kid[k++] = g->kid[j];
-  }
-  q.cfirst[q.nc] = q.nc, q.kfirst[q.nc] = k;
-  sel_prob_scc(r->mem, &q, scc);
-  void *all[] = {q.cfirst, q.kfirst, q.kid};
-  for (size_t i = 0; i < 3; i++) sel_free(r->mem, all[i]);
-  return scc;
-}
-
 bool sel_search_large(sel_run *r, uint32_t steps, uint64_t *seed) {
   enum { LARGE = 200000 }; /* nodes */
   sel_progress at = {0};
@@ -110,7 +90,7 @@ bool sel_search_large(sel_run *r, uint32_t steps, uint64_t *seed) {
   sel_tree(r->mem, &r->g, r->cost, NULL, choice, NULL, NULL);
   sel_offer(r, choice);
   if (r->best_cost < INFINITY && !sel_stop(r, 0)) {
-    uint32_t *scc = components(r);
+    uint32_t *scc = sel_components(r);
     sel_improve(r, r->mem, &r->g, r->cost, scc, choice, steps * (uint64_t)r->g.n_nodes, &at, seed);
     sel_free(r->mem, scc);
   }

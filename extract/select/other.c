@@ -1,11 +1,17 @@
 /* Selections that are valid and not good: for testing what comes after selection. */
-#include "extract/select/internal.h"
+#include "extract/select/solve.h"
 
-/* Every class may take any node whose children come earlier in an order of settling: no cycle can arise. */
+/* Every class may take any node whose children come earlier in an order: no cycle can arise. The order is that of the
+ * components, children first, so where there are no cycles all nodes may be had; within a component that of settling, which
+ * leaves every class at least what the tree has. */
 static uint32_t *places(sel_run *r, const double *cost, uint32_t *choice, uint32_t **order, uint32_t *n) {
-  *order = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
-  uint32_t *place = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
-  *n = sel_tree(r->mem, &r->g, cost, NULL, choice, NULL, *order);
+  uint32_t nc = r->g.n_classes, *place = SEL_NEW(r->mem, uint32_t, nc), *settled = SEL_NEW(r->mem, uint32_t, nc);
+  uint32_t *scc = sel_components(r), *first = SEL_NEW(r->mem, uint32_t, (size_t)nc + 1);
+  *order = SEL_NEW(r->mem, uint32_t, nc);
+  *n = sel_tree(r->mem, &r->g, cost, NULL, choice, NULL, settled);
+  for (uint32_t i = 0; i < *n; i++) first[scc[settled[i]] + 1]++;
+  for (uint32_t i = 0; i < nc; i++) first[i + 1] += first[i];
+  for (uint32_t i = 0; i < *n; i++) (*order)[first[scc[settled[i]]]++] = settled[i];
   for (uint32_t c = 0; c < r->g.n_classes; c++) place[c] = NONE;
   for (uint32_t i = 0; i < *n; i++) place[(*order)[i]] = i;
   return place;

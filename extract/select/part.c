@@ -44,3 +44,23 @@ double sel_part_target(const sel_part *t) {
 }
 
 bool sel_part_closed(const sel_part *t) { return t->bound > sel_part_target(t) || sel_part_cap(t) - t->bound <= 1e-12; }
+
+/* Each class is looked at as one node with the children of all of its nodes. */
+uint32_t *sel_components(sel_run *r) {
+  const tarn_sel_view *g = &r->g;
+  sel_prob q = {.nc = g->n_classes, .nn = g->n_classes, .nk = g->kid_first[g->n_nodes]};
+  q.cfirst = SEL_NEW(r->mem, uint32_t, (size_t)q.nc + 1);
+  q.kfirst = SEL_NEW(r->mem, uint32_t, (size_t)q.nc + 1);
+  q.kid = SEL_NEW(r->mem, uint32_t, q.nk);
+  uint32_t *scc = SEL_NEW(r->mem, uint32_t, q.nc), k = 0;
+  for (uint32_t c = 0; c < q.nc; c++) {
+    q.cfirst[c] = c, q.kfirst[c] = k;
+    for (uint32_t i = g->class_first[c]; i < g->class_first[c + 1]; i++)
+      for (uint32_t j = g->kid_first[g->class_node[i]]; j < g->kid_first[g->class_node[i] + 1]; j++) q.kid[k++] = g->kid[j];
+  }
+  q.cfirst[q.nc] = q.nc, q.kfirst[q.nc] = k;
+  sel_prob_scc(r->mem, &q, scc);
+  void *all[] = {q.cfirst, q.kfirst, q.kid};
+  for (size_t i = 0; i < 3; i++) sel_free(r->mem, all[i]);
+  return scc;
+}

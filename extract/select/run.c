@@ -218,7 +218,7 @@ _Noreturn static void no_selection(sel_run *r, const char *who) {
     tarn_sel_class_name(r->graph, r->g.root[i], name, sizeof name);
     tarn_raise(r->cx, TARN_NO_RESULT, "%s: root %s: no finite selection exists", who, name);
   }
-  tarn_raise(r->cx, TARN_NO_RESULT, "%s: no selection found within the limits", who);
+  tarn_raise(r->cx, TARN_NO_RESULT, "%s: every selection found costs more than a number can hold", who);
 }
 
 /* Keeps what the roots need and no more; costs anew, by the independent check. */

@@ -33,6 +33,8 @@ typedef struct sel_part {
 
 /* The view of a problem; its class_node array is allocated here. */
 tarn_sel_view sel_prob_view(sel_pool *mem, const sel_prob *q);
+/* The strongly connected components of the whole graph's classes, numbered children first; to be freed. */
+uint32_t *sel_components(sel_run *r);
 /* Takes a better selection into the part. */
 bool sel_part_offer(sel_pool *mem, sel_part *t, const uint32_t *choice);
 /* Is there no room between cost and bound for a better selection? */
