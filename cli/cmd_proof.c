@@ -11,6 +11,9 @@ static void report(tarn_ctx *cx, const tarn_proof_result *r, bool replay) {
   cli_json_str(j, "why", r->ok ? NULL : r->why);
   if (replay) cli_json_int(j, "replayed", r->replayed);
   if (replay || r->skipped) cli_json_int(j, "skipped", r->skipped);
+  if (r->nassumed) cli_json_open(j, "assumed", '[');
+  for (uint32_t i = 0; i < r->nassumed; i++) cli_json_str(j, NULL, r->assumed[i]);
+  if (r->nassumed) cli_json_close(j, ']');
   cli_json_open(j, "rules", '{');
   for (uint32_t i = 0; i < r->nuse; i++) cli_json_int(j, r->use[i].rule, r->use[i].count);
   cli_json_close(j, '}');
@@ -53,7 +56,8 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
   if (c.model) o.program = cli_reload(L, &c, NULL);
   const tarn_sx *chain = tarn_sx_read_file(cx, words.p[1]);
   tarn_proof_result r = free ? tarn_free_proof_check(rs, chain) : tarn_proof_check(rs, chain, &o);
-  if (free && r.skipped && !json) printf("of %u steps something is assumed that terms alone do not show\n", r.skipped);
+  if (r.nassumed && !json) printf("of %u steps something is assumed that terms alone do not show:\n", r.skipped);
+  for (uint32_t i = 0; i < r.nassumed && !json; i++) printf("  %s\n", r.assumed[i]);
   if (json) report(cx, &r, o.replay);
   else tell(&r, o.replay);
   return r.ok ? 0 : TARN_NO;

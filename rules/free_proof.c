@@ -6,11 +6,11 @@
 enum { MOST_SEGMENT = 64 };
 static const char *head(const tarn_sx *t) { return t->kind == TARN_SX_LIST ? t->n ? t->kid[0]->text : "" : t->text; }
 static uint32_t arity(const tarn_sx *t) { return t->kind == TARN_SX_LIST && t->n ? t->n - 1 : 0; }
-static bool equal(const tarn_sx *a, const tarn_sx *b) {
+bool free_term_equal(const tarn_sx *a, const tarn_sx *b) {
   if (a == b) return true;
   if (arity(a) != arity(b) || strcmp(head(a), head(b))) return false;
   for (uint32_t i = 0; i < arity(a); i++)
-    if (!equal(a->kid[i + 1], b->kid[i + 1])) return false;
+    if (!free_term_equal(a->kid[i + 1], b->kid[i + 1])) return false;
   return true;
 }
 
@@ -42,26 +42,6 @@ bool free_term_value(free_state *f, const tarn_sx *t, fval *out) {
   }
   return false;
 }
-/* Only what is about values can be looked at. */
-static bool about_values(const fexpr *x) {
-  static const char *const others[] = {"symbol", "same", "in", "acyclic", "equal", "present"};
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (!strcmp(x->fun->name, others[i])) return false;
-  for (uint32_t i = 0; i < x->n; i++)
-    if (!about_values(x->kid[i])) return false;
-  return true;
-}
-bool free_term_conditions(fcheck *k) {
-  args a = {k->cls};
-  fenv e = {.f = k->f, .terms = &a, .term_value = term_value};
-  for (uint32_t i = 0; i < k->r->ncond; i++) {
-    const fexpr *x = k->r->cond[i]->free;
-    if (!x || !about_values(x)) k->assumed = true;
-    else if (!free_holds(&e, x)) return false;
-  }
-  return true;
-}
-
 /* ---- patterns; on the right every variable is bound already, so that the same function compares ---- */
 static bool match_kids(fcheck *k, const rpat *p, uint32_t i, const tarn_sx *t, uint32_t at) {
   if (i == p->n) return at == arity(t);
@@ -78,7 +58,7 @@ static bool match_kids(fcheck *k, const rpat *p, uint32_t i, const tarn_sx *t, u
   fcheck was = *k;
   for (uint32_t n = k->seg[q->var].is ? k->seg[q->var].n : 0; at + n <= arity(t) && n <= MOST_SEGMENT; n++) {
     bool same = true;
-    for (uint32_t j = 0; was.seg[q->var].is && j < n; j++) same &= equal(was.seg[q->var].p[j], t->kid[1 + at + j]);
+    for (uint32_t j = 0; was.seg[q->var].is && j < n; j++) same &= free_term_equal(was.seg[q->var].p[j], t->kid[1 + at + j]);
     k->seg[q->var].p = n ? t->kid + 1 + at : NULL, k->seg[q->var].n = n, k->seg[q->var].is = true;
     if (same && match_kids(k, p, i + 1, t, at + n)) return true;
     *k = was;
@@ -97,7 +77,7 @@ bool free_term_match(fcheck *k, const rpat *p, const tarn_sx *t) {
   size_t n;
   switch (p->kind) {
   case RP_VAR:
-    if (k->cls[p->var]) return equal(k->cls[p->var], t);
+    if (k->cls[p->var]) return free_term_equal(k->cls[p->var], t);
     return k->cls[p->var] = t, true;
   case RP_VALUE: return match_value(k, p, t);
   case RP_FRESH:
@@ -118,22 +98,40 @@ bool free_term_match(fcheck *k, const rpat *p, const tarn_sx *t) {
 }
 
 /* ---- one step ---- */
-typedef enum { STEP_WRONG, STEP_RIGHT, STEP_ASSUMED } step_is;
-static step_is by_rule(free_state *f, const rule *r, const tarn_sx *left, const tarn_sx *right) {
+typedef enum { STEP_WRONG, STEP_ASSUMED, STEP_RIGHT } step_is;
+typedef struct stepping {
+  free_state *f;
+  const char *name;
+  bool forward;
+  free_texts assumes; /* of the best way to read the step so far */
+} stepping;
+
+/* The step by root i of the left side and j of the right. */
+static step_is by_roots(stepping *st, const rule *r, uint32_t i, uint32_t j, const tarn_sx *left, const tarn_sx *right,
+                        free_texts *texts) {
+  fcheck k = {.f = st->f, .r = r, .assumes = texts};
+  if (r->rhs[j].var != TARN_NONE && r->nlhs > 1 && r->lhs[i].var != r->rhs[j].var) return STEP_WRONG;
+  if (r->nlhs > 1) free_assume(&k, "the other roots of a rule");
+  if (r->nguard) free_assume(&k, "that a guard held");
+  if (r->rhs[j].var != TARN_NONE) k.cls[r->rhs[j].var] = left;
+  if (r->rhs[j].var != TARN_NONE && r->lhs[i].var == TARN_NONE) free_assume(&k, "that it was asked for"); /* ?x on demand */
+  else if (!free_term_match(&k, r->lhs[i].pat, left)) return STEP_WRONG;
+  if (!free_term_match(&k, r->rhs[j].pat, right) || free_term_conditions(&k) == FREE_REFUTED) return STEP_WRONG;
+  return k.n_assumed ? STEP_ASSUMED : STEP_RIGHT;
+}
+static step_is by_rule(stepping *st, const rule *r, const tarn_sx *left, const tarn_sx *right) {
   step_is best = STEP_WRONG;
   for (uint32_t i = 0; i < r->nlhs; i++)
     for (uint32_t j = 0; j < r->nrhs; j++) {
-      if (r->rhs[j].var != TARN_NONE && r->nlhs > 1 && r->lhs[i].var != r->rhs[j].var) continue;
-      fcheck k = {.f = f, .r = r, .assumed = r->nlhs > 1 || r->nguard};
-      if (r->rhs[j].var != TARN_NONE) k.cls[r->rhs[j].var] = left;
-      if (r->rhs[j].var != TARN_NONE && r->lhs[i].var == TARN_NONE)
-        k.assumed = true; /* ?x on demand: what asks for it is elsewhere */
-      else if (!free_term_match(&k, r->lhs[i].pat, left)) continue;
-      if (!free_term_match(&k, r->rhs[j].pat, right) || !free_term_conditions(&k)) continue;
-      if (!k.assumed) return STEP_RIGHT;
-      best = STEP_ASSUMED;
+      free_texts texts = {0};
+      step_is now = by_roots(st, r, i, j, left, right, &texts);
+      if (now > best) best = now, st->assumes = texts;
     }
   return best;
+}
+void free_step_assumes(free_state *f, const rule *r, const tarn_sx *left, const tarn_sx *right, free_texts *all) {
+  stepping st = {.f = f};
+  if (by_rule(&st, r, left, right) == STEP_ASSUMED) free_texts_add(f->cx, all, &st.assumes);
 }
 /* Folding: one side is the value of the other. */
 static step_is by_analysis(free_state *f, const tarn_sx *left, const tarn_sx *right) {
@@ -143,30 +141,36 @@ static step_is by_analysis(free_state *f, const tarn_sx *left, const tarn_sx *ri
              : STEP_WRONG;
 }
 /* At the top, or in the one operand that differs. */
-static step_is one_step(free_state *f, const char *name, bool forward, const tarn_sx *before, const tarn_sx *after) {
-  const tarn_sx *left = forward ? before : after, *right = forward ? after : before;
+static step_is one_step(stepping *st, const tarn_sx *before, const tarn_sx *after) {
+  const tarn_sx *left = st->forward ? before : after, *right = st->forward ? after : before;
+  free_state *f = st->f;
   step_is best = STEP_WRONG;
-  if (!strcmp(name, "analysis")) best = by_analysis(f, left, right);
+  if (!strcmp(st->name, "analysis")) best = by_analysis(f, left, right);
   for (uint32_t i = 0; i < f->rs->rule.n && best != STEP_RIGHT; i++) {
     const rule *r = f->rs->rule.p[i];
-    if (strcmp(r->name, name)) continue;
-    step_is now = by_rule(f, r, left, right);
-    if (now != STEP_WRONG) best = now;
+    free_texts was = st->assumes;
+    step_is now = strcmp(r->name, st->name) ? STEP_WRONG : by_rule(st, r, left, right);
+    if (now > best) best = now;
+    else st->assumes = was;
   }
   if (best == STEP_RIGHT || arity(left) != arity(right) || strcmp(head(left), head(right))) return best;
   uint32_t other = TARN_NONE;
   for (uint32_t i = 1; i <= arity(left); i++) {
-    if (equal(before->kid[i], after->kid[i])) continue;
+    if (free_term_equal(before->kid[i], after->kid[i])) continue;
     if (other != TARN_NONE) return best;
     other = i;
   }
   if (other == TARN_NONE) return best;
-  step_is below = one_step(f, name, forward, before->kid[other], after->kid[other]);
-  return below == STEP_RIGHT || best == STEP_WRONG ? below : best;
+  free_texts was = st->assumes;
+  step_is below = one_step(st, before->kid[other], after->kid[other]);
+  if (below > best) return below;
+  st->assumes = was;
+  return best;
 }
 /* ---- the chain ---- */
 tarn_proof_result tarn_free_proof_check(const tarn_ruleset *rs, const tarn_sx *all) {
   free_state *f = free_of(rs);
+  free_texts assumed = {0};
   tarn_proof_result r = {.ok = true, .bad = TARN_NONE, .why = ""};
   const tarn_sx *s = all->n == 1 ? all->kid[0] : all;
   if (!tarn_sx_is(s, "proof") || s->n < 2) tarn_sx_error(rs->cx, s, "expected (proof TERM (step RULE forward|backward TERM)…)");
@@ -176,9 +180,13 @@ tarn_proof_result tarn_free_proof_check(const tarn_ruleset *rs, const tarn_sx *a
     bool forward = tarn_sx_atom_is(t->kid[2], "forward");
     if (!forward && !tarn_sx_atom_is(t->kid[2], "backward")) tarn_sx_error(rs->cx, t->kid[2], "expected forward or backward");
     bool given = tarn_sx_atom_is(t->kid[1], "given");
-    step_is is = given ? STEP_ASSUMED : one_step(f, t->kid[1]->text, forward, before, t->kid[3]);
+    stepping st = {.f = f, .name = t->kid[1]->text, .forward = forward};
+    if (given) tarn_push(rs->cx, &st.assumes, "given equations");
+    step_is is = given ? STEP_ASSUMED : one_step(&st, before, t->kid[3]);
+    if (is == STEP_ASSUMED) free_texts_add(rs->cx, &assumed, &st.assumes);
     r.steps++;
     r.skipped += is == STEP_ASSUMED;
+    r.assumed = assumed.p, r.nassumed = assumed.n;
     if (is != STEP_WRONG) continue;
     r.ok = false, r.bad = r.steps;
     r.why = tarn_format(rs->cx, "line %u: not an instance of %s", t->line, t->kid[1]->text);

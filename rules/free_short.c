@@ -15,6 +15,7 @@ typedef struct finding {
   tarn_map *term; /* text -> term + 1 */
   uint32_t first; /* terms of the proof as it was given */
   bool grow;
+  free_texts granted; /* what steps of the proof take for granted already: others may, too */
 } finding;
 
 /* ---- terms as text; equal terms are one pointer ---- */
@@ -95,8 +96,11 @@ static void try_rule(finding *x, uint32_t number, uint32_t t) {
   const rule *r = x->rs->rule.p[number];
   const rpat *left = r->lhs[0].pat, *right = r->rhs[0].pat;
   if (left->kind == RP_NODE && left->op != TARN_NONE && left->op != tarn_eg_proof_term(x->p, t).op) return;
-  fcheck k = {.f = x->f, .r = r};
-  if (!free_term_match(&k, left, x->text.p[t]) || !free_term_conditions(&k) || k.assumed) return;
+  free_texts texts = {0};
+  fcheck k = {.f = x->f, .r = r, .assumes = &texts};
+  if (!free_term_match(&k, left, x->text.p[t]) || free_term_conditions(&k) == FREE_REFUTED) return;
+  for (uint32_t i = 0; i < texts.n; i++)
+    if (!free_texts_has(&x->granted, texts.p[i])) return;
   uint64_t size = instance_size(x, &k, right);
   x->grow = size && size <= x->size.p[t] && x->text.n < x->first + MOST_NEW;
   put(x, number, 0, t, instance(x, &k, right));
@@ -112,8 +116,19 @@ static void try_value(finding *x, uint32_t t) {
   put(x, TARN_EG_RULE_ANALYSIS, x->f->constants, t, node_of(x, free_value_symbol(x->f, &v), NULL, 0));
 }
 
+static void look_at_steps(finding *x) {
+  for (uint32_t i = 0; i < tarn_eg_proof_steps(x->p); i++) {
+    tarn_eg_step s = tarn_eg_proof_step(x->p, i);
+    if (s.rule >= x->rs->rule.n || !x->rs->rule.p[s.rule]->ncond) continue;
+    const tarn_sx *left = x->text.p[s.forward ? s.before : s.after], *right = x->text.p[s.forward ? s.after : s.before];
+    free_step_assumes(x->f, x->rs->rule.p[s.rule], left, right, &x->granted);
+  }
+}
+
 void tarn_free_shorten(const tarn_ruleset *rs, tarn_eg_proof *p) {
   finding x = {.rs = rs, .f = free_of(rs), .cx = rs->cx, .p = p, .first = tarn_eg_proof_terms(p), .term = tarn_map_new(rs->cx)};
+  take_terms(&x);
+  look_at_steps(&x);
   tarn_eg_proof_flatten(p, MOST_CHAIN, NULL, NULL); /* adds the whole terms of the chain */
   tarn_eg_proof_shorten(p, MOST_WORK);
   take_terms(&x);

@@ -285,6 +285,8 @@ typedef struct tarn_proof_result {
   const char *why; /* one line; "" when ok */
   uint32_t nuse;
   const tarn_proof_use *use;
+  const char *const *assumed; /* free chains: each thing that was assumed, once */
+  uint32_t nassumed;
 } tarn_proof_result;
 /* Checks a proof without the e-graph: each step is an instance of its rule with its side conditions, the lemmas join
  * up, and the last one leads from the stated first term to the stated last. Raises only for memory and text that does
@@ -292,8 +294,8 @@ typedef struct tarn_proof_result {
 TARN_API tarn_proof_result tarn_proof_check(const tarn_ruleset *rs, const tarn_sx *proof, const tarn_proof_options *o);
 
 /* The same for a chain of a free set, (proof TERM (step RULE forward|backward TERM)…): each step rewrites one subterm by its
- * rule. skipped: steps of which something was assumed, as terms alone do not show it (given equations, conditions about
- * classes, further roots). */
+ * rule. skipped: steps of which something was assumed, as terms alone do not show it (given equations, conditions that hold
+ * because nothing else is known or are about more of a class, further roots). */
 TARN_API tarn_proof_result tarn_free_proof_check(const tarn_ruleset *rs, const tarn_sx *proof);
 /* Makes a proof from a graph of the set's terms shorter: tarn_eg_proof_shorten() with all steps that the rules allow between
  * terms of the proof, nothing of them assumed, and a few terms more. The steps' rules are numbers in the set. */

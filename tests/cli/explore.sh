@@ -100,6 +100,25 @@ for edit in s/div-canon/comm-mul/ s/forward/backward/ 's/(\* x 2)/(* x 3)/' 's/ 
 done
 try 0 explore --free --rules $at/math.rules --prove "(d x (- (pow x 3) (* 7 (pow x 2))))" "(* x (- (* 3 x) 14))" --iters 12 --explain "$work/chain"
 try 0 proof check "$work/chain" --free --rules $at/math.rules
+# What a step takes for granted is said; what its terms decide is not; what they contradict is wrong.
+assumes() { # CODE "WHAT…" RULES PROOF
+  echo "$4" >"$work/chain"
+  try "$1" proof check "$work/chain" --free --rules "$at/$3.rules" --json || return
+  local n got=
+  n=$("$json" 'assumed.#' <"$work/out" 2>"$work/none") || n=0
+  for ((i = 0; i < ${n:-0}; i++)); do got+="$(value assumed.$i);"; done
+  [ "$got" = "$2" ] || fail "$4 assumes $got, expected $2"
+}
+assumes 0 "(not (eq x 0));" math "(proof (pow x 0) (step pow0 forward 1))"
+assumes 0 "" math "(proof (pow (+ 2 3) 0) (step pow0 forward 1))"
+assumes 1 "" math "(proof (pow (- 3 3) 0) (step pow0 forward 1))"
+assumes 0 "(not (same y x));" math "(proof (d x y) (step d-constant forward 0))"
+assumes 0 "" math "(proof (d x x) (step d-variable forward 1))"
+assumes 1 "" math "(proof (d x x) (step d-constant forward 0))"
+assumes 0 "(not (same x y));" lambda "(proof (let x 3 (lam y (var x))) (step let-lam-diff forward (lam y (let x 3 (var x)))))"
+assumes 0 "(not (same x y));(not (in y free (var z)));" lambda \
+  "(proof (let x (var z) (lam y (var x))) (step let-lam-diff forward (lam y (let x (var z) (var x)))))"
+assumes 1 "" lambda "(proof (let x 3 (lam y (var x))) (step let-lam-rename forward (lam _1 (let x 3 (let y (var _1) (var x))))))"
 # Long chains are short ones in the end: at most so many steps, each of which holds.
 proved() { # MOST RULES A B OPTIONS
   local most=$1 rules=$at/$2.rules
