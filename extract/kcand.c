@@ -184,6 +184,16 @@ static void split_loops(kgraph *k, kcand *c) {
   c->nest = sig.nest;
   memcpy(c->out, sig.out, c->nout * sizeof *c->out);
 }
+/* Shared loops in blocks. */
+static bool cut_loops(kgraph *k, kcand *c, const kcut *cut) {
+  tarn_ksig sig = {.nest = c->nest, .nin = c->nchild, .nout = c->nout};
+  memcpy(sig.in, c->in, c->nchild * sizeof *c->in);
+  memcpy(sig.out, c->out, c->nout * sizeof *c->out);
+  if (!tarn_ksig_cut(k->L, &sig, cut->block, cut->behind)) return false;
+  c->nest = sig.nest;
+  memcpy(c->out, sig.out, c->nout * sizeof *c->out);
+  return true;
+}
 static void pack_constants(kgraph *k, kcand *c) {
   tarn_nest n = *tarn_nest_get(k->L, c->nest);
   tarn_stage *st = TARN_ARRAY(k->cx, tarn_stage, n.nstage);
@@ -307,13 +317,24 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
   if (nest == TARN_NONE) return;
   cand.nest = nest_through(k, nest, v);
   if (cand.nest == TARN_NONE) return;
-  set_children(k, &cand, nk, op, v, pick);
-  for (uint32_t j = 0; j < nk; j++)
-    if (cand.child[j] == to->ag) return; /* reads what it writes */
-  split_loops(k, &cand);
-  pack_constants(k, &cand);
-  price(k, &cand);
-  add_cand(k, to->ag, cand);
+  /* stages that would go over single rows are tried over blocks instead; the cheapest stands for the node */
+  kcut cut[KG_MAX_CUTS];
+  uint32_t cuts = kg_cuts(k, cand.nest, cut);
+  kcand best = cand;
+  bool any = false;
+  for (uint32_t i = cuts + 1; i-- > 0 && !(i == 0 && any);) {
+    kcand x = cand;
+    set_children(k, &x, nk, op, v, pick);
+    for (uint32_t j = 0; j < nk; j++)
+      if (x.child[j] == to->ag) return; /* reads what it writes */
+    if (i && !cut_loops(k, &x, &cut[i - 1])) continue;
+    split_loops(k, &x);
+    pack_constants(k, &x);
+    price(k, &x);
+    if (!any || x.price < best.price) best = x;
+    any = true;
+  }
+  add_cand(k, to->ag, best);
 }
 
 static uint32_t plain_layouts(const kgroup *g) {

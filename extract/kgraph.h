@@ -94,6 +94,13 @@ tarn_layout kg_part(const tarn_layout *whole, const tarn_type *part, uint32_t ax
 /* Notes both ways to read windows, if what the chosen candidate computes from its operands can be computed in both (kways.c).
  */
 void kg_ways(kgraph *k, uint32_t ag, const kcand *chosen, const char *kernel);
+/* Blocks of the loops that the stages of a nest share (tarn_ksig_cut): at most KG_MAX_CUTS ways worth a price. */
+#define KG_MAX_CUTS 4
+typedef struct kcut {
+  int64_t block[TARN_MAX_DIMS];
+  bool behind;
+} kcut;
+uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]);
 /* Canonical signature of a nest candidate. */
 void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig);
 #endif

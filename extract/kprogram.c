@@ -78,14 +78,15 @@ static uint32_t axis_of(tarn_lang *L, const tarn_layout *l, const tarn_imap *m, 
     if (l->dim[a] == m->dim[d] && l->stride[a] == step && step) return a;
   return l->n;
 }
-/* Constant operands blocked by the register tile of the schedule: the loop over the tile then walks them in order. */
-static void block_constants(build *b, kcand *c, const tarn_ksig *sig, const tarn_schedule *s) {
-  const tarn_nest *n = tarn_nest_get(b->k->L, sig->nest);
-  if (n->nstage != 1 || n->depth || sig->nin != c->nchild) return;
-  const tarn_stage *st = &n->stage[0];
+/* Constant operands blocked by the register tile of their stage: the loop over the tile then walks them in order. */
+static void block_stage(build *b, kcand *c, const tarn_nest *n, const tarn_stage *st, const tarn_stage_sched *s) {
+  int64_t own[TARN_MAX_DIMS * 2];
+  memcpy(own, n->shared, n->depth * sizeof *own);
+  memcpy(own + n->depth, st->own, st->nown * sizeof *own);
   const tarn_func *f = tarn_fn_get(b->k->L, st->fn);
-  tarn_blocks cut = tarn_schedule_blocks(&s->stage[0], st->nown, st->own);
-  for (uint32_t j = 0; j < f->nops && cut.lane != TARN_NONE; j++) {
+  tarn_blocks cut = tarn_schedule_blocks(s, (uint32_t)n->depth + st->nown, own);
+  bool product = n->nstage == 1 || st->nred; /* as tarn_ksig_block() */
+  for (uint32_t j = 0; j < f->nops && product && cut.lane != TARN_NONE; j++) {
     uint32_t src = st->read[j].src;
     if (st->read[j].stage || c->child[src] != TARN_NONE) continue;
     const tarn_imap *m = tarn_imap_get(b->k->L, st->read[j].map);
@@ -99,6 +100,11 @@ static void block_constants(build *b, kcand *c, const tarn_ksig *sig, const tarn
       if (d != axis) order[i++] = (uint8_t)d;
     *l = tarn_layout_ordered(l->n, l->dim, order, (uint8_t)axis, tile);
   }
+}
+static void block_constants(build *b, kcand *c, const tarn_ksig *sig, const tarn_schedule *s) {
+  const tarn_nest *n = tarn_nest_get(b->k->L, sig->nest);
+  if ((n->nstage == 1 ? n->depth > 0 : !n->depth) || sig->nin != c->nchild) return;
+  for (uint32_t i = 0; i < n->nstage; i++) block_stage(b, c, n, &n->stage[i], &s->stage[i]);
 }
 
 /* Buffers of a kernel's results: its own, or for a kernel with several those of the classes that take them (a result

@@ -75,43 +75,77 @@ static bool touches(tarn_lang *L, const tarn_read *r, uint32_t d) {
   return mask >> d & 1;
 }
 
-bool tarn_ksig_block(tarn_lang *L, tarn_ksig *k, const tarn_schedule **s) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
-  tarn_nest n = *tarn_nest_get(L, k->nest);
-  if (n.nstage != 1 || n.depth) return false;
-  tarn_stage st = n.stage[0];
-  tarn_blocks cut = tarn_schedule_blocks(&(*s)->stage[0], st.nown, st.own);
-  const tarn_func f = *tarn_fn_get(L, st.fn);
-  tarn_read *r = tarn_copy(cx, st.read, ((size_t)f.nops + f.nepi) * sizeof *r);
-  tarn_ksig b = *k;
-  bool by_lane = false, by_row = false;
-  for (uint32_t j = 0; j < f.nops && cut.lane != TARN_NONE; j++) {
-    if (r[j].stage || !k->in_const[r[j].src]) continue;
-    if (touches(L, &r[j], cut.lane)) by_lane |= cut.lane_tile && block_operand(L, &b, &r[j], cut.lane, cut.lane_tile);
-    else by_row |= cut.row_tile && block_operand(L, &b, &r[j], cut.row, cut.row_tile);
+/* What the register tile of a stage cuts: which constants are packed, and which dims that makes two of (cut evenly, and
+ * not the dims of a local buffer). */
+typedef struct stage_cut {
+  tarn_blocks by;
+  bool lane, row;
+} stage_cut;
+static uint32_t own_dims(const tarn_nest *n, const tarn_stage *s, int64_t *dim) {
+  memcpy(dim, n->shared, n->depth * sizeof *dim);
+  memcpy(dim + n->depth, s->own, s->nown * sizeof *dim);
+  return (uint32_t)n->depth + s->nown;
+}
+static stage_cut block_stage(tarn_lang *L, tarn_ksig *b, const tarn_nest *n, tarn_stage *s, const tarn_stage_sched *sched) {
+  int64_t dim[TARN_MAX_DIMS * 2];
+  uint32_t nown = own_dims(n, s, dim);
+  stage_cut c = {.by = tarn_schedule_blocks(sched, nown, dim)};
+  const tarn_func f = *tarn_fn_get(L, s->fn);
+  tarn_read *r = tarn_copy(tarn_lang_ctx(L), s->read, ((size_t)f.nops + f.nepi) * sizeof *r);
+  bool product = n->nstage == 1 || s->nred; /* of several stages, those that walk a constant again and again */
+  for (uint32_t j = 0; j < f.nops && product && c.by.lane != TARN_NONE; j++) {
+    if (r[j].stage || !b->in_const[r[j].src]) continue;
+    if (touches(L, &r[j], c.by.lane)) c.lane |= c.by.lane_tile && block_operand(L, b, &r[j], c.by.lane, c.by.lane_tile);
+    else c.row |= c.by.row_tile && block_operand(L, b, &r[j], c.by.row, c.by.row_tile);
   }
-  if (!by_lane && !by_row) return false;
-  st.read = r, n.stage = &st;
-  b.nest = tarn_nest_intern(L, &n);
-  tarn_ksig_canonical(L, &b);
-  const tarn_stage *after = tarn_nest_get(L, b.nest)->stage;
-  if (!by_lane || st.own[cut.lane] % cut.lane_tile) cut.lane_tile = 0; /* what is cut evenly has become two dims */
-  if (!by_row || st.own[cut.row] % cut.row_tile) cut.row_tile = 0;
-  uint32_t at = 0;
-  bool same = after->nown == st.nown + (cut.lane_tile > 0) + (cut.row_tile > 0) && after->nred == st.nred;
-  for (uint32_t d = 0; d < st.nown && same; d++, at++) {
-    int64_t tile = d == cut.lane ? cut.lane_tile : d == cut.row ? cut.row_tile : 0;
-    same = tile ? after->own[at] == st.own[d] / tile && after->own[at + 1] == tile : after->own[at] == st.own[d];
+  s->read = r;
+  return c;
+}
+/* Is the stage as it was, dims that were cut evenly being two? Leaves in *c what has become two. */
+static bool carried(const tarn_nest *n, const tarn_stage *was, const tarn_stage *now, stage_cut *c) {
+  int64_t dim[TARN_MAX_DIMS * 2];
+  uint32_t nown = own_dims(n, was, dim), at = 0;
+  bool whole = now->nown == was->nown; /* a local buffer's */
+  if (whole || !c->lane || dim[c->by.lane] % c->by.lane_tile) c->by.lane_tile = 0;
+  if (whole || !c->row || dim[c->by.row] % c->by.row_tile) c->by.row_tile = 0;
+  bool same = now->nown == was->nown + (c->by.lane_tile > 0) + (c->by.row_tile > 0) && now->nred == was->nred;
+  for (uint32_t d = n->depth; d < nown && same; d++, at++) {
+    int64_t tile = d == c->by.lane ? c->by.lane_tile : d == c->by.row ? c->by.row_tile : 0;
+    same = tile ? now->own[at] == dim[d] / tile && now->own[at + 1] == tile : now->own[at] == dim[d];
     at += tile != 0;
   }
-  for (uint32_t d = 0; d < st.nred && same; d++) same = after->red[d] == st.red[d];
+  for (uint32_t d = 0; d < was->nred && same; d++) same = now->red[d] == was->red[d];
+  return same;
+}
+
+bool tarn_ksig_block(tarn_lang *L, tarn_ksig *k, const tarn_schedule **s) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  const tarn_nest was = *tarn_nest_get(L, k->nest);
+  tarn_nest n = was;
+  tarn_stage *st = tarn_copy(cx, n.stage, n.nstage * sizeof *st);
+  stage_cut *cut = TARN_ARRAY(cx, stage_cut, n.nstage);
+  tarn_ksig b = *k;
+  bool any = false;
+  if (n.nstage == 1 ? n.depth > 0 : !n.depth) return false;
+  for (uint32_t i = 0; i < n.nstage; i++) {
+    cut[i] = block_stage(L, &b, &n, &st[i], &(*s)->stage[i]);
+    any |= cut[i].lane || cut[i].row;
+  }
+  if (!any) return false;
+  n.stage = st;
+  b.nest = tarn_nest_intern(L, &n);
+  tarn_ksig_canonical(L, &b);
+  const tarn_nest *after = tarn_nest_get(L, b.nest);
+  bool same = after->depth == was.depth && !memcmp(after->shared, was.shared, was.depth * sizeof *was.shared);
+  for (uint32_t i = 0; i < was.nstage && same; i++) same = carried(&was, &was.stage[i], &after->stage[i], &cut[i]);
   if (!same) return false; /* sorted or merged otherwise: the loops cannot be carried over by number */
   tarn_schedule *t = tarn_copy(cx, *s, sizeof *t);
-  t->stage = tarn_copy(cx, (*s)->stage, sizeof *t->stage);
-  for (uint32_t d = st.nown; d-- > 0;) { /* later dims first: their numbers move */
-    if (d == cut.lane && cut.lane_tile) split_schedule(t->stage, d, cut.lane_tile);
-    if (d == cut.row && cut.row_tile) split_schedule(t->stage, d, cut.row_tile);
-  }
+  t->stage = tarn_copy(cx, (*s)->stage, (*s)->nstage * sizeof *t->stage);
+  for (uint32_t i = 0; i < was.nstage; i++)
+    for (uint32_t d = (uint32_t)was.depth + was.stage[i].nown; d-- > 0;) { /* later dims first: their numbers move */
+      if (d == cut[i].by.lane && cut[i].by.lane_tile) split_schedule(&t->stage[i], d, cut[i].by.lane_tile);
+      if (d == cut[i].by.row && cut[i].by.row_tile) split_schedule(&t->stage[i], d, cut[i].by.row_tile);
+    }
   *k = b, *s = t;
   return true;
 }

@@ -306,7 +306,7 @@ static bool merge_once(work *w) {
  * of their largest step in any operand: what lies together is walked together, and neighbours can merge. */
 static void permute(work *w, work_stage *s, const uint8_t *from) { /* new dim i was from[i] */
   int64_t old[TARN_MAX_DIMS + 2] = {0}, dim[TARN_MAX_DIMS + 2] = {0};
-  uint32_t n = stage_dims(w, s, old), acc = (uint32_t)(w->depth + s->s.nown), sub[TARN_MAX_DIMS + 2];
+  uint32_t n = stage_dims(w, s, old), acc = (uint32_t)(w->depth + s->s.nown), sub[TARN_MAX_DIMS + 2] = {0};
   tarn_layout l = s->out;
   for (uint32_t i = 0; i < n; i++) dim[i] = old[from[i]];
   for (uint32_t i = 0; i < n; i++) sub[from[i]] = tarn_ix_var(w->L, i, dim);
@@ -395,6 +395,97 @@ void tarn_ksig_split(tarn_lang *L, tarn_ksig *k) {
   open_nest(&w, k, false);
   for (int i = 0; i < 64 && split_once(&w); i++) continue;
   close_nest(&w, k, false);
+}
+
+/* ---- blocks of shared loops ----
+ * A shared loop cut in (blocks, within a block), the inner part becoming the first own loop of every stage: then a local
+ * buffer holds a block of results, and each stage computes it with loops of its own. */
+static void put_shared_last(work *w, const uint8_t *from) {
+  int64_t was[TARN_MAX_DIMS];
+  for (uint32_t i = 0; i < w->nstage; i++) {
+    uint8_t all[TARN_MAX_DIMS + 2];
+    int64_t dim[TARN_MAX_DIMS + 2];
+    uint32_t n = stage_dims(w, &w->stage[i], dim);
+    for (uint32_t d = 0; d < n; d++) all[d] = d < w->depth ? from[d] : (uint8_t)d;
+    permute(w, &w->stage[i], all);
+  }
+  memcpy(was, w->shared, sizeof was);
+  for (uint32_t d = 0; d < w->depth; d++) w->shared[d] = was[from[d]];
+}
+/* The last n shared loops become own loops. Dims of a stage are shared, own, reduce: their numbers stay. */
+static bool own_last(work *w, uint32_t n) {
+  for (uint32_t i = 0; i < w->nstage; i++) {
+    work_stage *s = &w->stage[i];
+    if (s->s.nown + n > TARN_MAX_DIMS) return false;
+    for (uint32_t r = 0; r < s->nread; r++) {
+      tarn_imap *m = &s->read[r].m;
+      if (!s->read[r].stage) continue;
+      if (m->nin + n > TARN_MAX_DIMS) return false;
+      memmove(m->e + n, m->e, m->nin * sizeof *m->e);
+      memmove(m->in + n, m->in, m->nin * sizeof *m->in);
+      for (uint32_t k = 0; k < n; k++) {
+        m->e[k] = tarn_ix_var(w->L, w->depth - n + k, m->dim);
+        m->in[k] = w->shared[w->depth - n + k];
+      }
+      m->nin = (uint8_t)(m->nin + n);
+    }
+  }
+  for (uint32_t i = 0; i < w->nstage; i++) {
+    tarn_stage *s = &w->stage[i].s;
+    memmove(s->own + n, s->own, s->nown * sizeof *s->own);
+    memcpy(s->own, w->shared + w->depth - n, n * sizeof *s->own);
+    s->nown = (uint8_t)(s->nown + n);
+  }
+  w->depth = (uint8_t)(w->depth - n);
+  memset(w->shared + w->depth, 0, n * sizeof *w->shared);
+  return true;
+}
+/* The first n own loops of local buffers behind the others: the buffer then lies along them. */
+static void own_behind(work *w, uint32_t n) {
+  for (uint32_t i = 0; i < w->nstage; i++) {
+    work_stage *s = &w->stage[i];
+    if (s->s.out) continue;
+    uint8_t from[TARN_MAX_DIMS + 2], nown = s->s.nown;
+    int64_t dim[TARN_MAX_DIMS + 2];
+    uint32_t all = stage_dims(w, s, dim);
+    for (uint32_t d = 0; d < all; d++) from[d] = (uint8_t)d;
+    for (uint32_t d = 0; d < nown; d++) from[w->depth + d] = (uint8_t)(w->depth + (d + n) % nown);
+    permute(w, s, from);
+    for (uint32_t k = i + 1; k < w->nstage; k++)
+      for (uint32_t r = 0; r < w->stage[k].nread; r++) {
+        work_read *x = &w->stage[k].read[r];
+        tarn_imap was = x->m;
+        if (!x->stage || x->src != i) continue;
+        for (uint32_t d = 0; d < nown; d++) x->m.e[d] = was.e[(d + n) % nown], x->m.in[d] = was.in[(d + n) % nown];
+      }
+  }
+}
+bool tarn_ksig_cut(tarn_lang *L, tarn_ksig *k, const int64_t *block, bool behind) {
+  work w = {.L = L, .cx = tarn_lang_ctx(L)};
+  uint8_t from[TARN_MAX_DIMS + 1];
+  uint32_t cut = 0, at = 0;
+  open_nest(&w, k, false);
+  int64_t size[TARN_MAX_DIMS + 1];
+  for (uint32_t d = 0, all = w.depth; all--; d++, block++) {
+    size[d] = *block;
+    if (*block < 1 || w.shared[d] % *block) return false;
+    if (*block == 1 || *block == w.shared[d]) continue;
+    bool room = w.depth < TARN_MAX_DIMS && !blocked_dim(&w, &w.stage[0], d);
+    for (uint32_t i = 0; i < w.nstage; i++) room &= w.depth + w.stage[i].s.nown + w.stage[i].s.nred < TARN_MAX_DIMS;
+    if (!room) return false;
+    replace(&w, &w.stage[0], d, 1, 2, (int64_t[]){w.shared[d] / *block, *block});
+    size[d] = 1, size[++d] = *block;
+  }
+  for (uint32_t d = 0; d < w.depth; d++)
+    if (size[d] == 1) from[at++] = (uint8_t)d;
+  for (uint32_t d = 0; d < w.depth; d++)
+    if (size[d] > 1) from[at++] = (uint8_t)d, cut++;
+  if (!cut) return false;
+  put_shared_last(&w, from);
+  if (!own_last(&w, cut)) return false;
+  if (behind) own_behind(&w, cut);
+  close_nest(&w, k, false);
+  return true;
 }
 
 static uint64_t hash_layout(uint64_t h, const tarn_layout *l) {

@@ -278,7 +278,7 @@ static double crossing(const stage_model *m, const tarn_stage_sched *s, const ac
 /* Which constants are packed by the tile; others lie as extract/ put them. */
 static uint32_t dense_reads(const stage_model *m, const tarn_stage_sched *s) {
   uint32_t dense = 0;
-  if (m->nshared) return 0;
+  if (m->nshared && !m->block) return 0;
   tarn_blocks b = tarn_schedule_blocks(s, m->nacc, m->dim);
   for (uint32_t r = 0; r < m->nread && r < 32; r++) {
     const acc_model *a = &m->read[r];
@@ -320,7 +320,7 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
   c->flops += all * m->flops_each + points * m->flops_result;
   int64_t whole[TARN_MAX_DIMS];
   for (uint32_t d = 0; d < m->n; d++) whole[d] = m->dim[d];
-  for (uint32_t i = 0; i + 1 < hw->nmem && i < 8; i++) {
+  for (uint32_t i = 0; i + 1 < hw->nmem && i < (m->block ? 1 : 8); i++) { /* blocks: see blocks_memory() */
     double line = maxd(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8;
     double total = total_footprint(m, dense, whole, line);
     if (total <= room) break;
@@ -332,8 +332,10 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
       if (total_footprint(m, dense, span, line) <= room) break;
     }
     double piece, bytes = crossing(m, s, &m->result, false, p, &hw->mem[i], &piece), waits = bytes / piece;
+    bool stays = !m->block || (p == 0 && m->near); /* local buffers do */
+    if (m->block && stays && m->result.local) bytes = waits = 0;
     for (uint32_t r = 0; r < m->nread; r++) {
-      if (m->read[r].local) continue;
+      if (m->read[r].local && stays) continue;
       double b = crossing(m, s, &m->read[r], dense >> r & 1, p, &hw->mem[i], &piece);
       bytes += b, waits += b / piece;
     }
@@ -370,6 +372,43 @@ static void weights_from_memory(const tarn_hw *hw, const stage_model *m, uint32_
   }
 }
 
+/* ---- kernels whose shared loops walk blocks ---- */
+/* Bytes of an access that cross into a memory which keeps what the shared loops from `from` on touch. */
+static double refetched(const stage_model *m, const acc_model *a, uint32_t from, double line, double *piece) {
+  int64_t span[TARN_MAX_DIMS];
+  double times = 1, run = 1;
+  for (uint32_t d = 0; d < m->n; d++) span[d] = d < from && d < m->nshared ? 1 : m->dim[d];
+  for (uint32_t d = 0; d < from; d++) {
+    run *= (double)m->dim[d]; /* innermost loops that do not move it leave it there */
+    if (a->touched >> d & 1) times *= run, run = 1;
+  }
+  return times * footprint(a, false, m->n, span, line, piece);
+}
+/* Transfers beyond the first memory; there, where a stage's own tiles count, each stage has its own. */
+static void blocks_memory(const tarn_hw *hw, const kernel_model *km, double par, tarn_cost *c) {
+  uint32_t nshared = km->stage[0].nshared;
+  for (uint32_t i = 1; i + 1 < hw->nmem && i < 8; i++) {
+    double line = maxd(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8, total = loop_held(km, 0, line);
+    double bytes = 0, waits = 0, piece, missing = total < 2 * room ? 2 * (total - room) / total : 1;
+    uint32_t from = 0;
+    if (total <= room) break;
+    while (from < nshared && loop_held(km, from, line) > room) from++;
+    bool near = loop_held(km, from, line) <= room; /* local buffers stay */
+    for (uint32_t k = 0; k < km->nstage; k++) {
+      const stage_model *m = &km->stage[k];
+      for (uint32_t r = 0; r <= m->nread; r++) {
+        const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
+        if (near && a->local) continue;
+        double b = refetched(m, a, from, line, &piece) * missing;
+        bytes += b, waits += b / piece;
+      }
+    }
+    double rate = hw->mem[i + 1].read * hw->clock * (hw->mem[i + 1].instances > 1 ? par : 1);
+    c->bytes[i] += bytes;
+    c->memory_seconds[i] += bytes / rate + waits * hw->mem[i + 1].latency / OVERLAP / hw->clock / par;
+  }
+}
+
 void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
                   tarn_cost *out) {
   tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
@@ -377,6 +416,7 @@ void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tar
   *out = (tarn_cost){0};
   for (uint32_t i = 0; i < km->nstage; i++)
     loop_stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], threads, out);
+  if (km->blocks) blocks_memory(hw, km, out->parallel, out);
   for (uint32_t i = 0; i < km->nstage; i++) weights_from_memory(hw, &km->stage[i], km->stage[i].nshared, out);
   out->overhead_seconds = hw->launch + (out->parallel > 1 ? hw->barrier : 0);
   out->binds = "fma";

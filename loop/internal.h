@@ -27,11 +27,18 @@ typedef struct stage_model {
   bool reduces, fma, custom;
   double body_ops, epi_ops; /* cycles of the scalar expressions per vector, multiply and add of a product excluded */
   double flops_each, flops_result;
+  bool block; /* of a kernel whose shared loops walk blocks, see kernel_model */
+  bool near;  /* then: all that its stages touch for one block fits the first memory */
 } stage_model;
 typedef struct kernel_model {
   uint32_t nstage;
   stage_model *stage;
+  /* Some product reads an operand that stays the same from one point of the shared loops to the next: what all stages
+   * touch is then reckoned together, and local buffers that stay near cost no transfers. */
+  bool blocks;
 } kernel_model;
+/* Bytes that all stages touch while the shared loops from `from` on go round; local buffers once. */
+double loop_held(const kernel_model *km, uint32_t from, double line);
 kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
 
 /* Price of one stage on one unit with the loops outside it (shared levels) counted in `repeat`. */

@@ -123,6 +123,11 @@ struct tarn_ksig { /* a kernel to be scheduled and priced */
 TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; raises */
 /* Only the first step of that: iteration dims split where a map divides by a factor of their extent, children as they are. */
 TARN_API void tarn_ksig_split(tarn_lang *L, tarn_ksig *k);
+/* Shared loop d of a kernel with several stages cut in blocks of block[d] (1: not cut; it divides the extent): the loops
+ * within a block become own loops of every stage, so that a local buffer holds a block of results, and each stage has a
+ * schedule of its own over it. behind: local buffers lie along the block, else along what their stages owned before.
+ * False, and the kernel as it was, when nothing is cut or the loops become too many. */
+TARN_API bool tarn_ksig_cut(tarn_lang *L, tarn_ksig *k, const int64_t *block, bool behind);
 TARN_API bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b); /* whatever the offsets */
 TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k);    /* within this program: nests by their number */
 /* A kernel and a schedule as text that means the same in every program, offsets left out; parsing raises TARN_BAD_INPUT,

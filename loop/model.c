@@ -76,6 +76,26 @@ static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s
   }
 }
 
+static bool reuses(const stage_model *m) {
+  uint32_t shared = 0;
+  for (uint32_t d = 0; d < m->nshared; d++) shared |= (uint32_t)(m->dim[d] > 1) << d;
+  if (!m->fma || m->n == m->nacc) return false;
+  for (uint32_t r = 0; r < m->nread; r++)
+    if (!m->read[r].epi && !m->read[r].local && (shared & ~m->read[r].touched)) return true;
+  return false;
+}
+double loop_held(const kernel_model *km, uint32_t from, double line) {
+  double sum = 0;
+  for (uint32_t i = 0; i < km->nstage; i++) {
+    const stage_model *m = &km->stage[i];
+    int64_t span[TARN_MAX_DIMS];
+    for (uint32_t d = 0; d < m->n; d++) span[d] = d < from && d < m->nshared ? 1 : m->dim[d];
+    sum += loop_footprint(&m->result, m->nacc, span, line);
+    for (uint32_t r = 0; r < m->nread; r++)
+      if (!m->read[r].local) sum += loop_footprint(&m->read[r], m->n, span, line);
+  }
+  return sum;
+}
 kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_nest *nest = tarn_nest_get(L, k->nest);
@@ -103,6 +123,9 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
       if (own) stride *= m->dim[d];
     }
     if (s->out) m->result.start = k->out[out].offset, m->result.bytes = (double)tarn_dtype_size(k->out_type[out++]);
+    km->blocks |= nest->nstage > 1 && reuses(m);
   }
+  bool near = km->blocks && hw->nmem && loop_held(km, nest->depth, hw->mem[0].line) <= 0.8 * (double)hw->mem[0].capacity;
+  for (uint32_t i = 0; i < km->nstage; i++) km->stage[i].block = km->blocks, km->stage[i].near = near;
   return km;
 }

@@ -22,6 +22,8 @@ struct tarn_solver {
   tarn_map *by_hash;
   TARN_VEC(solved) all;
   tarn_solver_stats stats;
+  tarn_intern *stage; /* stages of kernels with several, by what their loops and accesses are */
+  TARN_VEC(tarn_stage_sched) of_stage;
   const tarn_price *price; /* ranks the `top` best of the analytic price; NULL: that price alone */
   uint32_t top;
 };
@@ -30,6 +32,7 @@ tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) 
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_solver *s = TARN_NEW(cx, tarn_solver);
   *s = (tarn_solver){.L = L, .cx = cx, .hw = hw, .threads = threads ? threads : hw->units, .by_hash = tarn_map_new(cx)};
+  s->stage = tarn_intern_new(cx);
   return s;
 }
 tarn_solver_stats tarn_solver_count(const tarn_solver *s) { return s->stats; }
@@ -206,6 +209,7 @@ static double try_first(search *q, pick p, int64_t room) {
   for (uint32_t d = m->nshared; d < m->nacc && m->reduces; d++) {
     if (d == p.vdim) continue;
     for (int64_t u = 2; u <= room && u <= m->dim[d]; u++) {
+      if (m->block && 2 * u <= room && u < m->dim[d]) continue; /* many kernels, fewer tries in each */
       p.udim[0] = d, p.unroll[0] = u;
       t = fmin(t, try_pick(q, &p));
       if (q->large && !p.order && u > room / 2 && p.vdim < m->nacc) try_blocks(q, p);
@@ -302,6 +306,36 @@ static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const 
   }
   return &q->b[first].sched;
 }
+/* A stage among several: the same loops and accesses come in many kernels, solved once. */
+static void key_add(tarn_buf *b, const void *p, size_t n) { tarn_buf_add(b, p, n); }
+static void key_access(tarn_buf *b, const acc_model *a, uint32_t n) {
+  const uint32_t bits[] = {a->touched, a->guarded, a->irregular, a->local, a->epi, a->constant, a->few};
+  key_add(b, a->coef, n * sizeof *a->coef), key_add(b, &a->start, sizeof a->start);
+  key_add(b, bits, sizeof bits), key_add(b, &a->bytes, sizeof a->bytes);
+}
+static uint32_t stage_number(tarn_solver *s, const search *q, bool strict) {
+  const stage_model *m = q->m;
+  tarn_buf b = {.cx = s->cx};
+  const uint32_t bits[] = {m->n,      m->nshared, m->nacc, m->nread, m->reduces, m->fma,
+                           m->custom, m->block,   m->near, strict,   q->nshared};
+  const double ops[] = {m->body_ops, m->epi_ops, m->flops_each, m->flops_result};
+  key_add(&b, bits, sizeof bits), key_add(&b, ops, sizeof ops), key_add(&b, m->dim, m->n * sizeof *m->dim);
+  for (uint32_t r = 0; r < m->nread; r++) key_access(&b, &m->read[r], m->n);
+  key_access(&b, &m->result, m->n);
+  for (uint32_t i = 0; i < q->nshared; i++) {
+    const int64_t l[] = {q->shared[i].dim, q->shared[i].kind, q->shared[i].step};
+    key_add(&b, l, sizeof l);
+  }
+  return tarn_intern_add(s->stage, b.p, b.n);
+}
+static tarn_stage_sched one_of_several(search *q, bool strict) {
+  tarn_solver *s = q->s;
+  uint32_t at = stage_number(s, q, strict);
+  if (at < s->of_stage.n) return s->of_stage.p[at];
+  solve_stage(q, strict);
+  tarn_push(s->cx, &s->of_stage, q->b[0].sched);
+  return q->b[0].sched;
+}
 static void solve(tarn_solver *s, solved *e) {
   e->sched = s->price && s->price->schedule ? s->price->schedule(s->price->user, s->L, e->sig) : NULL;
   if (e->sched) {
@@ -312,9 +346,13 @@ static void solve(tarn_solver *s, solved *e) {
   tarn_schedule *sc = new_schedule(s, km);
   for (uint32_t i = 0; i < km->nstage; i++) {
     search q = {.s = s, .m = &km->stage[i], .shared = sc->shared, .nshared = sc->nshared, .want = 1};
-    if (s->top > 1 && km->nstage == 1) q.want = s->top < MOST_RANKED ? s->top : MOST_RANKED;
-    solve_stage(&q, e->sig->strict);
-    sc->stage[i] = *ranked(s, e->sig, &q);
+    if (km->nstage > 1) {
+      sc->stage[i] = one_of_several(&q, e->sig->strict);
+    } else {
+      if (s->top > 1) q.want = s->top < MOST_RANKED ? s->top : MOST_RANKED;
+      solve_stage(&q, e->sig->strict);
+      sc->stage[i] = *ranked(s, e->sig, &q);
+    }
     if (!sc->nshared && km->nstage > 1) /* stages of an unshared nest follow one another on one unit */
       for (uint32_t l = 0; l < sc->stage[i].nlevel; l++)
         if (sc->stage[i].level[l].kind == TARN_PARALLEL) sc->stage[i].level[l].kind = TARN_SERIAL;

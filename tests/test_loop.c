@@ -151,6 +151,46 @@ TEST(canonical_staged) {
   }
 }
 
+/* Shared loops in blocks: the same values; so many loops as were cut are no longer shared, or fewer of their points. */
+static int64_t shared_points(const tarn_ksig *k) {
+  const tarn_nest *n = tarn_nest_get(L, k->nest);
+  int64_t p = 1;
+  for (uint32_t d = 0; d < n->depth; d++) p *= n->shared[d];
+  return p;
+}
+TEST(cut_in_blocks) {
+  UNUSED;
+  uint32_t cuts = 0;
+  for (int i = 0; i < 300; i++) {
+    loop_case c;
+    random_staged(&c);
+    const tarn_nest *n = tarn_nest_get(L, c.sig.nest);
+    int64_t block[TARN_MAX_DIMS], by = 1;
+    for (uint32_t d = 0; d < n->depth; d++) {
+      block[d] = 1 + below(n->shared[d]);
+      while (n->shared[d] % block[d]) block[d]--;
+      by *= block[d];
+    }
+    tarn_ksig k = c.sig;
+    if (!tarn_ksig_cut(L, &k, block, i & 1)) {
+      MUST(k.nest == c.sig.nest);
+      continue;
+    }
+    cuts++;
+    MUST(shared_points(&k) * by == shared_points(&c.sig));
+    for (int canonical = 0; canonical < 2; canonical++) {
+      tarn_tensor **want = outputs_of(&c.sig), **got = outputs_of(&c.sig);
+      run_signature(&c, &c.sig, want);
+      run_signature(&c, &k, got);
+      for (uint32_t o = 0; o < k.nout; o++)
+        if (memcmp(want[o]->data, got[o]->data, (size_t)tarn_tensor_count(want[o]) * 4))
+          ck_abort_msg("output %u differs\n%s\n%s", o, nest_text(c.sig.nest), nest_text(k.nest));
+      tarn_ksig_canonical(L, &k);
+    }
+  }
+  ck_assert_uint_ge(cuts, 60);
+}
+
 static bool same_signature(const tarn_ksig *a, const tarn_ksig *b) {
   bool same = a->nest == b->nest && a->nin == b->nin && tarn_ksig_hash(L, a) == tarn_ksig_hash(L, b);
   for (uint32_t i = 0; same && i < a->nin; i++) same = tarn_layout_equal(&a->in[i], &b->in[i]);
@@ -547,6 +587,7 @@ int main(void) {
   tcase_add_loop_test(t, canonical_affine, 0, 4);
   tcase_add_loop_test(t, canonical_ordered, 0, 4);
   tcase_add_loop_test(t, canonical_staged, 0, 6);
+  tcase_add_loop_test(t, cut_in_blocks, 0, 4);
   tcase_add_loop_test(t, signature_of_reshaped, 0, 4);
   tcase_add_test(t, signature_by_hand);
   tcase_add_test(t, signature_keeps_apart);

@@ -1,0 +1,71 @@
+/* Blocks for kernels with several stages.
+ *
+ * The loops that the stages of a nest share may go over blocks of a few rows instead of single ones: a local buffer then
+ * holds a block, and every stage computes it with a register tile of its own, reusing what does not depend on the rows
+ * (weights; keys and values) as a kernel of its own would. Sizes come from the description: what the local buffers hold
+ * has to stay in the first or in the second memory. */
+#include "extract/kgraph.h"
+#include <string.h>
+
+#define ROWS 32 /* rows after which what each block reads anew weighs little beside the work on it */
+
+static uint32_t dims_of(tarn_lang *L, uint32_t map) {
+  const tarn_imap *m = tarn_imap_get(L, map);
+  uint32_t mask = 0;
+  for (uint32_t a = 0; a < m->nin; a++) mask |= tarn_ix_dims(L, m->e[a]);
+  return mask;
+}
+/* Shared loops along which an operand of some product stays the same. */
+static uint32_t reused(tarn_lang *L, const tarn_nest *n) {
+  uint32_t all = (1u << n->depth) - 1, any = 0;
+  for (uint32_t i = 0; i < n->nstage; i++) {
+    const tarn_stage *s = &n->stage[i];
+    const tarn_func *f = tarn_fn_get(L, s->fn);
+    int64_t steps = 1;
+    for (uint32_t d = 0; d < s->nred; d++) steps *= s->red[d];
+    for (uint32_t r = 0; r < f->nops && f->nops > 1 && steps > 1; r++)
+      if (!s->read[r].stage) any |= all & ~dims_of(L, s->read[r].map);
+  }
+  return any;
+}
+/* Bytes that the local buffers hold for one point of the shared loops. */
+static int64_t local_bytes(const tarn_nest *n) {
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < n->nstage; i++) {
+    int64_t elems = 4;
+    for (uint32_t d = 0; d < n->stage[i].nown; d++) elems *= n->stage[i].own[d];
+    if (!n->stage[i].out) sum += elems;
+  }
+  return sum;
+}
+
+uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
+  const tarn_nest *n = tarn_nest_get(k->L, nest);
+  const tarn_hw *hw = k->o->hw;
+  uint32_t some = n->depth ? reused(k->L, n) : 0, got = 0;
+  int64_t each = local_bytes(n), points = 1, near, far;
+  if (n->nstage < 2 || !some || !each || hw->nmem < 2) return 0;
+  near = hw->mem[0].capacity / 2, far = hw->mem[1].capacity / 2;
+  for (uint32_t d = 0; d < n->depth; d++) points *= n->shared[d];
+  kcut c, best[2];
+  int64_t rows = 1, most[2] = {1, 1};
+  for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) c.block[d] = 1;
+  for (uint32_t d = n->depth; d-- > 0;) {
+    int64_t extent = n->shared[d];
+    if (!(some >> d & 1) && extent > 1) continue;
+    for (int64_t b = 2; b <= extent; b++) {
+      if (extent % b || rows * b == points) continue;
+      c.block[d] = b;
+      int64_t bytes = rows * b * each;
+      for (uint32_t m = 0; m < 2; m++)
+        if (bytes <= (m ? far : near) && (m == 0 || most[1] < ROWS)) most[m] = rows * b, best[m] = c;
+    }
+    if (rows * extent * each > far || rows * extent == points) break;
+    c.block[d] = extent, rows *= extent;
+  }
+  for (uint32_t m = 0; m < 2; m++) {
+    if (most[m] < 2 || (m == 1 && (most[1] <= most[0] || most[0] >= ROWS))) continue;
+    for (int behind = 0; behind < 2; behind++) out[got] = best[m], out[got++].behind = behind;
+  }
+  return got;
+}

@@ -1,0 +1,142 @@
+/* Kernels whose stages go over blocks of the loops that they share: depthwise and pointwise, attention, two products in
+ * one. The compiled program computes the network, and the proof of what was chosen replays. */
+#include <check.h>
+
+#include "tests/pipeline.h"
+#include "tests/rules_kit.h"
+
+typedef struct net {
+  const char *name, *text;
+  int64_t points; /* of the loops that the stages would share without blocks */
+} net;
+static const net nets[] = {
+    {"depthwise and pointwise",
+     "in x f32 1,8,10,12\nrand w 8,1,3,3\nrand v 20,8,1,1\nrand b 8\nnode Conv d x w b -> t : pads=1,1,1,1 group=8\n"
+     "node Relu r t -> u\nnode Conv p u v -> y\nout y\n",
+     120},
+    {"with a stride, and a sum behind",
+     "in x f32 1,12,9,14\nin z f32 1,7,5,7\nrand w 12,1,3,3\nrand v 7,12,1,1\n"
+     "node Conv d x w -> t : pads=1,1,1,1 strides=2,2 group=12\nnode Relu r t -> u\nnode Conv p u v -> s\n"
+     "node Add a s z -> y\nout y\n",
+     35},
+    {"pointwise and depthwise",
+     "in x f32 1,6,8,8\nrand w 32,6,1,1\nrand b 32\nrand v 32,1,3,3\nnode Conv p x w b -> t\nnode Relu r t -> u\n"
+     "node Conv d u v -> y : pads=1,1,1,1 group=32\nout y\n",
+     32},
+    {"attention",
+     "in q f32 1,2,12,8\nin k f32 1,2,12,8\nin v f32 1,2,12,8\ninit h f32 1 : 0.25\n"
+     "node Transpose t k -> kt : perm=0,1,3,2\nnode MatMul m q kt -> s\nnode Mul c s h -> u\n"
+     "node Softmax f u -> p : axis=-1\nnode MatMul o p v -> y\nout y\n",
+     24},
+    {"two products",
+     "in x f32 24,16\nrand w 16,40\nrand v 40,20\nrand b 40\nnode MatMul m x w -> t\nnode Add a t b -> s\n"
+     "node Tanh g s -> u\nnode MatMul n u v -> y\nout y\n",
+     24},
+};
+
+static void run(tarn_fn *fn, const net *n) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, fn, (void *)(uintptr_t)n);
+  ck_assert_msg(st == TARN_OK, "%s: %s", n->name, tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+
+/* Kernels of several stages cost next to nothing, the dearer the more points their stages share. */
+static double cheap_stages(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                           uint32_t threads, const tarn_cost *analytic) {
+  (void)user, (void)hw, (void)s, (void)threads;
+  return analytic->seconds * (tarn_nest_get(L, k->nest)->nstage > 1 ? 1e-3 : 1);
+}
+/* Points of the shared loops of the kernel with most stages; 0: none has several. */
+static int64_t shared_points(const tarn_kprog *p, uint32_t *stages) {
+  int64_t points = 0;
+  *stages = 1;
+  for (uint32_t i = 0; i < p->nker; i++) {
+    const tarn_nest *n = tarn_nest_get(p->L, p->ker[i].nest);
+    if (p->ker[i].kind != TARN_K_NEST || n->nstage <= *stages) continue;
+    *stages = n->nstage, points = 1;
+    for (uint32_t d = 0; d < n->depth; d++) points *= n->shared[d];
+  }
+  return points;
+}
+static void compiled(tarn_ctx *cx, void *arg) {
+  const net *n = arg;
+  tarn_buf text = pipeline_host(cx);
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_program *p = kit_model(L, n->text);
+  const tarn_price cheap = {.name = "cheap", .seconds = cheap_stages};
+  tarn_kgraph_options o = {.method = TARN_SEL_EXACT, .threads = 2, .price = &cheap};
+  pipeline *r = pipeline_extract(p, tarn_hw_parse(L, tarn_sx_read(cx, text.p, text.n, "host")), o);
+  uint32_t stages;
+  int64_t points = shared_points(r->kprog, &stages);
+  ck_assert_msg(stages > 1 && points > 0 && points < n->points && n->points % points == 0, "%s: %u stages over %ld points",
+                n->name, stages, (long)points);
+  uint64_t seed = 3;
+  tarn_binding in[3];
+  for (uint32_t i = 0; i < p->nin; i++)
+    in[i] = (tarn_binding){p->in[i].name, kit_values(cx, tarn_type_get(L, p->in[i].type), &seed)};
+  tarn_tensor *wide, *kept, *made;
+  tarn_eval(L, &p->out[0].term, 1, in, p->nin, TARN_WIDE, NULL, &wide);
+  tarn_kprog_eval(r->kprog, in, p->nin, TARN_STRICT, NULL, &kept);
+  pipeline_run(pipeline_compile(r, pipeline_folder(cx)), p, in, &made);
+  ck_assert_msg(kit_distance(wide, kept) < 1e-5, "%s: as kernels %g", n->name, kit_distance(wide, kept));
+  ck_assert_msg(kit_distance(wide, made) < 1e-5, "%s: compiled %g", n->name, kit_distance(wide, made));
+}
+START_TEST(test_compiled) { run(compiled, &nets[_i]); }
+END_TEST
+
+/* Where it pays by the analytic price: what lies between is larger than the caches keep. */
+static const net large[] = {
+    {"attention over 512",
+     "in q f32 1,8,512,64\nin k f32 1,8,512,64\nin v f32 1,8,512,64\nnode Transpose t k -> kt : perm=0,1,3,2\n"
+     "node MatMul m q kt -> s\nnode Softmax f s -> p : axis=-1\nnode MatMul o p v -> y\nout y\n",
+     8 * 512},
+    {"a large image",
+     "in x f32 1,24,112,112\nrand w 144,24,1,1\nrand v 144,1,3,3\nnode Conv p x w -> t\nnode Relu r t -> u\n"
+     "node Conv d u v -> y : pads=1,1,1,1 group=144\nout y\n",
+     144},
+};
+static void chosen(tarn_ctx *cx, void *arg) {
+  const net *n = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_kgraph_options o = {.method = TARN_SEL_EXACT, .threads = 1};
+  pipeline *r = pipeline_extract(kit_model(L, n->text), tarn_hw_load(L, "x86-64-v3"), o);
+  uint32_t stages;
+  int64_t points = shared_points(r->kprog, &stages);
+  ck_assert_msg(stages > 1 && points > 0 && points <= n->points / 4, "%s: %u stages over %ld points", n->name, stages,
+                (long)points);
+}
+START_TEST(test_chosen) { run(chosen, &large[_i]); }
+END_TEST
+
+/* A result that others read too is written, and nothing is computed twice. */
+static void read_twice(tarn_ctx *cx, void *arg) {
+  const net *n = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_kgraph_options o = {.method = TARN_SEL_EXACT, .threads = 1};
+  pipeline *r = pipeline_extract(kit_model(L, n->text), tarn_hw_load(L, "x86-64-v3"), o);
+  double flops = 0, want = 2.0 * 112 * 112 * 64 * (24 + 9 + 16) * 1.05;
+  for (uint32_t i = 0; i < r->kprog->nker; i++) flops += r->kprog->ker[i].flops;
+  ck_assert_msg(flops <= want, "%g operations, more than %g", flops, want);
+}
+static const net twice = {"read twice",
+                          "in x f32 1,24,112,112\nrand w 64,24,1,1\nrand v 64,1,3,3\nrand u 16,64,1,1\nnode Conv p x w -> t\n"
+                          "node Conv d t v -> s : pads=1,1,1,1 group=64\nnode Conv e t u -> z\nout s\nout z\n",
+                          0};
+START_TEST(test_read_twice) { run(read_twice, &twice); }
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("blocks");
+  TCase *t = tcase_create("blocks");
+  tcase_set_timeout(t, 120);
+  tcase_add_loop_test(t, test_compiled, 0, (int)(sizeof nets / sizeof *nets));
+  tcase_add_loop_test(t, test_chosen, 0, (int)(sizeof large / sizeof *large));
+  tcase_add_test(t, test_read_twice);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int bad = srunner_ntests_failed(r);
+  srunner_free(r);
+  return bad ? 1 : 0;
+}
