@@ -2,6 +2,7 @@
 # bench/run.sh BUILD [MODELS [OPTIONS OF networks.py…]]: whole networks and single operators beside the engines that
 # bench/setup.sh installed (run `bench/setup.sh BUILD all` first for all of them), then the trained networks inside two PyPI
 # packages. MODELS is a folder that tools/export_models.py wrote; without one, BUILD/networks is made, which needs PyTorch.
+# With all of them the operators take hours: Halide's schedulers may work four minutes on a row. bench/ops.py has --engines.
 # Results: BUILD/bench/. To repeat the measuring alone: the lines below with `measure` instead of `all`, and --again.
 set -euo pipefail
 build=$1 models=${2:-$1/networks}
