@@ -12,18 +12,40 @@ import argparse
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 import onnxruntime
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from networks import ort_median, ort_session, tarn_json  # noqa: E402
-
 TOLERANCE = 1e-4
 KIND = {"tensor(float)": np.float32, "tensor(int32)": np.int32, "tensor(int64)": np.int64}
 calls = {}  # path of a network -> (feed, outputs) of its first run
+
+
+def tarn_json(tarn, *arguments):
+    done = subprocess.run([tarn, *arguments], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"tarn {arguments[0]}: {done.stderr.strip()[:300]}")
+    return json.loads(done.stdout)
+
+
+def ort_session(path, threads):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def ort_median(session, feed, repeat):
+    session.run(None, feed)
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        session.run(None, feed)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
 
 
 class Recorder(onnxruntime.InferenceSession):
