@@ -1,6 +1,7 @@
 /* The e-graph engine: patterns, wide nodes, congruence, phases, limits. */
 #include "tests/egraph_lab.h"
 #include "tests/egraph_math.h"
+#include "tests/egraph_proof.h"
 
 #include <check.h>
 
@@ -382,6 +383,11 @@ static void naive_close(naive *v) {
         if (v->cls[a] != v->cls[b] && naive_same(v, a, b)) naive_merge(v, a, b), again = true;
   }
 }
+/* All that a proof has besides congruences is unions that were asked for. */
+static bool is_given(const judge *j, const tarn_eg_step *s) {
+  (void)j;
+  return s->rule == TARN_EG_RULE_GIVEN && s->note < MERGES;
+}
 START_TEST(agrees_with_naive_closure) {
   for (uint64_t seed = 1; seed <= 60; seed++) {
     uint64_t s = seed;
@@ -417,6 +423,8 @@ START_TEST(agrees_with_naive_closure) {
     }
     ck_assert_uint_eq(tarn_eg_node_count(g), nodes);
     ck_assert_uint_eq(tarn_eg_class_count(g), classes);
+    judge j = {.other = is_given};
+    if (config.reasons) judge_pairs(&j, g, 20);
     tarn_egraph *c = tarn_eg_copy(g);
     ck_assert_ptr_nonnull(c);
     ck_assert_int_eq(tarn_eg_check(c), TARN_OK);
@@ -429,7 +437,8 @@ END_TEST
 
 /* Running in small steps, with pauses and other rules between, finds what one run finds. */
 START_TEST(phases_lose_nothing) {
-  ck_assert(lab_open(&L, NULL));
+  tarn_eg_config config = {.reasons = TARN_EG_REASONS_ALL};
+  ck_assert(lab_open(&L, &config));
   lab_load_assoc(&L, 7);
   tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
   static const uint32_t only[2][1] = {{0}, {1}};
@@ -440,6 +449,8 @@ START_TEST(phases_lose_nothing) {
   }
   ck_assert_uint_eq(tarn_eg_node_count(L.g), 1939);
   ck_assert_uint_eq(tarn_eg_class_count(L.g), 127);
+  judge j = {.l = &L, .rule = (const char *const(*)[2])L.side, .n_rules = 2};
+  judge_pairs(&j, L.g, 30);
   tarn_eg_runner_free(r);
   lab_close(&L);
 }
@@ -526,7 +537,8 @@ END_TEST
 
 /* A wrong rule: 2 = 3 by analysis. The run stops and says which rule. */
 START_TEST(reports_conflicts) {
-  ck_assert(math_open(&L, NULL, conds));
+  tarn_eg_config config = {.reasons = TARN_EG_REASONS_FIRST};
+  ck_assert(math_open(&L, &config, conds));
   tarn_eg_rules_free(L.rules);
   L.rules = tarn_eg_rules_new(NULL);
   L.next_id = 40;
@@ -552,6 +564,16 @@ START_TEST(reports_conflicts) {
   tarn_eg_last_conflict(L.g, &k);
   ck_assert_uint_eq(k.rule, 42);
   ck_assert_uint_eq(k.note, 7);
+  ck_assert_uint_ne(tarn_eg_find(L.g, lab_add(&L, "2")), tarn_eg_find(L.g, lab_add(&L, "3")));
+  for (int times = 0; times < 2; times++) { /* asking changes nothing */
+    tarn_eg_proof *p = tarn_eg_explain_conflict(L.g, lab_add(&L, "2"), lab_add(&L, "3"));
+    ck_assert_ptr_nonnull(p);
+    ck_assert_uint_eq(tarn_eg_proof_flatten(p, 100, NULL, NULL), 1);
+    tarn_eg_step s = tarn_eg_proof_step(p, 0);
+    ck_assert(s.rule == 42 && s.note == 7);
+    tarn_eg_proof_free(p);
+  }
+  ck_assert_ptr_null(tarn_eg_explain(L.g, lab_add(&L, "2"), lab_add(&L, "3")));
   tarn_eg_runner_free(r);
   lab_close(&L);
 }
