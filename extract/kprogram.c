@@ -78,6 +78,40 @@ static uint32_t axis_of(tarn_lang *L, const tarn_layout *l, const tarn_imap *m, 
     if (l->dim[a] == m->dim[d] && l->stride[a] == step && step) return a;
   return l->n;
 }
+/* The constant with k elements of axis `red` side by side for each element of its last axis, in blocks of `tile` of these:
+ * another order of the same elements, read through as much. */
+static bool group_constant(build *b, kcand *c, uint32_t src, uint32_t red, int64_t tile, int64_t k) {
+  tarn_lang *L = b->k->L;
+  const tarn_layout l = c->in[src];
+  uint32_t last = l.n - 1u;
+  tarn_imap to = {.ns = l.n, .n = l.n, .nin = l.n, .fill = TARN_NONE}, from = to;
+  memcpy(to.dim, l.dim, sizeof to.dim), memcpy(from.in, l.dim, sizeof from.in);
+  memcpy(from.dim, l.dim, sizeof from.dim), from.dim[red] /= k, from.dim[last] *= k;
+  memcpy(to.in, from.dim, sizeof to.in);
+  for (uint32_t a = 0; a < l.n; a++) to.e[a] = tarn_ix_var(L, a, to.dim), from.e[a] = tarn_ix_var(L, a, from.dim);
+  uint32_t place = tarn_ix_mod(L, to.e[red], k, to.dim), group = tarn_ix_scale(L, from.e[red], k, from.dim);
+  to.e[last] = tarn_ix_add(L, tarn_ix_scale(L, to.e[last], k, to.dim), place, to.dim);
+  to.e[red] = tarn_ix_div(L, to.e[red], k, to.dim);
+  from.e[red] = tarn_ix_add(L, group, tarn_ix_mod(L, from.e[last], k, from.dim), from.dim);
+  from.e[last] = tarn_ix_div(L, from.e[last], k, from.dim);
+  tarn_nest n = *tarn_nest_get(L, c->nest);
+  tarn_stage st = n.stage[0];
+  const tarn_func *f = tarn_fn_get(L, st.fn);
+  tarn_read *r = tarn_copy(b->k->cx, st.read, ((size_t)f->nops + f->nepi) * sizeof *r);
+  uint32_t view = tarn_map_intern(L, &to);
+  for (uint32_t j = 0; j < (uint32_t)f->nops + f->nepi; j++) {
+    if (r[j].stage || r[j].src != src) continue;
+    r[j].map = tarn_map_compose(L, r[j].map, view);
+    if (r[j].map == TARN_NONE) return false;
+  }
+  st.read = r, n.stage = &st;
+  c->nest = tarn_nest_intern(L, &n);
+  c->cterm[src] = tarn_view(L, tarn_map_intern(L, &from), c->cterm[src]);
+  uint8_t order[TARN_MAX_DIMS] = {(uint8_t)last};
+  for (uint32_t d = 0; d < last; d++) order[d + 1] = (uint8_t)d;
+  c->in[src] = tile ? tarn_layout_ordered(l.n, from.dim, order, (uint8_t)last, tile * k) : tarn_layout_row_major(l.n, from.dim);
+  return true;
+}
 /* Constant operands blocked by the register tile of their stage: the loop over the tile then walks them in order. */
 static void block_stage(build *b, kcand *c, const tarn_nest *n, const tarn_stage *st, const tarn_stage_sched *s) {
   int64_t own[TARN_MAX_DIMS * 2];
@@ -85,6 +119,9 @@ static void block_stage(build *b, kcand *c, const tarn_nest *n, const tarn_stage
   memcpy(own + n->depth, st->own, st->nown * sizeof *own);
   const tarn_func *f = tarn_fn_get(b->k->L, st->fn);
   tarn_blocks cut = tarn_schedule_blocks(s, (uint32_t)n->depth + st->nown, own);
+  int64_t k = 0;
+  uint32_t dot = n->nstage == 1 && !n->depth ? tarn_schedule_dot(s, &k) : TARN_NONE;
+  if (dot != TARN_NONE && (dot < st->nown || k < 2 || st->red[dot - st->nown] % k)) dot = TARN_NONE;
   bool product = n->nstage == 1 || st->nred; /* as tarn_ksig_block() */
   for (uint32_t j = 0; j < f->nops && product && cut.lane != TARN_NONE; j++) {
     uint32_t src = st->read[j].src;
@@ -93,6 +130,10 @@ static void block_stage(build *b, kcand *c, const tarn_nest *n, const tarn_stage
     bool lane = tarn_ix_dims(b->k->L, m->e[0]) >> cut.lane & 1;
     int64_t tile = lane ? cut.lane_tile : cut.row_tile;
     tarn_layout *l = &c->in[src];
+    if (lane && dot != TARN_NONE && l->n > 1 && !l->block) {
+      uint32_t red = axis_of(b->k->L, l, m, dot);
+      if (red < l->n - 1u && axis_of(b->k->L, l, m, cut.lane) == l->n - 1u && group_constant(b, c, src, red, tile, k)) continue;
+    }
     uint32_t axis = tile ? axis_of(b->k->L, l, m, lane ? cut.lane : cut.row) : l->n;
     if (axis == l->n || l->n < 2) continue;
     uint8_t order[TARN_MAX_DIMS] = {(uint8_t)axis};

@@ -121,6 +121,18 @@ TARN_API uint32_t tarn_hw_filler(tarn_lang *L, const tarn_hw_form *f, tarn_dtype
 /* Extents that loops over elements of type t are worth cutting into, ascending: the tiles of its products of that type, or
  * the lanes of its vectors, twice and four times as many. How many; at most max are stored. */
 TARN_API uint32_t tarn_hw_tiles(tarn_lang *L, const tarn_hw *hw, tarn_dtype t, int64_t *out, uint32_t max);
+/* A dot-product instruction: lane i of the accumulator grows by the sum over j < k of body(x[i][j], y[i][j]), the elements
+ * of a group side by side. */
+typedef struct tarn_hw_dot {
+  const tarn_hw_intrinsic *intrinsic; /* the encoding's arguments: the accumulator, then both operands as described */
+  int64_t lanes, k;
+  uint32_t operand[2]; /* which operand of the instruction the body's $0 and $1 are */
+} tarn_hw_dot;
+#define TARN_HW_DOTS 4
+/* The instructions that mean a reduction by `red` of `body` over elements of the two types, those of most lanes first, all
+ * of one k. How many; at most max are stored. Raises when the meaning of an integer intrinsic is not valid. */
+TARN_API uint32_t tarn_hw_dots(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t red, const tarn_dtype type[2],
+                               tarn_hw_dot *out, uint32_t max);
 /* Has it an intrinsic that multiplies and adds: a product, or a multiply-add over a vector that tiles of registers are
  * made of? Such a unit wants the reduction of a product as one loop. Intrinsics without a valid meaning do not count. */
 TARN_API bool tarn_hw_wants_products(tarn_lang *L, const tarn_hw *hw);

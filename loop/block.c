@@ -10,6 +10,14 @@ int64_t tarn_schedule_tile(const tarn_stage_sched *s, uint32_t *vdim) {
     if (s->level[i].dim == *vdim) return s->level[i].step;
   return 0;
 }
+uint32_t tarn_schedule_dot(const tarn_stage_sched *s, int64_t *k) {
+  if (!s->nlevel || s->level[s->nlevel - 1].kind != TARN_DOT) return TARN_NONE;
+  uint32_t d = s->level[s->nlevel - 1].dim;
+  *k = 0;
+  for (uint32_t i = 0; i + 1 < s->nlevel; i++)
+    if (s->level[i].dim == d) *k = s->level[i].step;
+  return d;
+}
 /* Are tiles of so many cut out of a dim, by every level that is not inside of them? The last tile may be ragged. */
 static bool cuts(const tarn_stage_sched *s, uint32_t d, int64_t extent, int64_t tile) {
   if (tile < 2 || extent <= tile) return false;
@@ -55,6 +63,31 @@ static bool block_operand(tarn_lang *L, tarn_ksig *k, tarn_read *r, uint32_t d, 
   const int64_t dim[3] = {m.in[0] / span, m.dim[d], step};
   m.nin = 3, memcpy(m.in, dim, sizeof dim), m.e[0] = coarse, m.e[1] = tarn_ix_var(L, d, m.dim), m.e[2] = fine;
   *l = tarn_layout_ordered(3, dim, (uint8_t[]){1, 0, 2}, 1, tile);
+  r->map = tarn_map_intern_derived(L, &m);
+  return true;
+}
+
+/* The flat address as (what is coarser, the lane dim n and of dim d the place in a group of k), the groups side by side in
+ * blocks that are walked innermost. */
+static bool block_groups(tarn_lang *L, tarn_ksig *ks, tarn_read *r, uint32_t n, int64_t tile, uint32_t d, int64_t k) {
+  tarn_imap m = *tarn_imap_get(L, r->map);
+  tarn_layout *l = &ks->in[r->src];
+  if (m.nin != 1 || l->block || l->n != 1 || l->stride[0] != 1 || !tarn_ix_affine(L, m.e[0])) return false;
+  int64_t step = tarn_ix_coef(L, m.e[0], d), span = step * m.dim[d];
+  if (tarn_ix_coef(L, m.e[0], n) != 1 || step % m.dim[n] || step < 1 || m.in[0] % span || tarn_ix_get(L, m.e[0])->c)
+    return false;
+  uint32_t coarse = tarn_ix_scale(L, tarn_ix_div(L, tarn_ix_var(L, d, m.dim), k, m.dim), step / m.dim[n], m.dim);
+  for (uint32_t e = 0; e < m.n; e++) {
+    int64_t by = tarn_ix_coef(L, m.e[0], e), rows = by / m.dim[n];
+    if (e == d || e == n || !by) continue;
+    if (by % m.dim[n] || by < 0 || (by % span && rows * m.dim[e] > step / m.dim[n])) return false;
+    coarse = tarn_ix_add(L, coarse, tarn_ix_scale(L, tarn_ix_var(L, e, m.dim), by % span ? rows : rows / k, m.dim), m.dim);
+  }
+  uint32_t fine = tarn_ix_scale(L, tarn_ix_var(L, n, m.dim), k, m.dim);
+  fine = tarn_ix_add(L, fine, tarn_ix_mod(L, tarn_ix_var(L, d, m.dim), k, m.dim), m.dim);
+  const int64_t dim[2] = {m.in[0] / m.dim[n] / k, m.dim[n] * k};
+  m.nin = 2, memcpy(m.in, dim, sizeof dim), m.e[0] = coarse, m.e[1] = fine;
+  *l = tile ? tarn_layout_ordered(2, dim, (uint8_t[]){1, 0}, 1, tile * k) : tarn_layout_row_major(2, dim);
   r->map = tarn_map_intern_derived(L, &m);
   return true;
 }
@@ -118,9 +151,66 @@ static bool carried(const tarn_nest *n, const tarn_stage *was, const tarn_stage 
   return same;
 }
 
+/* The same for one stage with a dot level, in groups where they are whole. */
+static bool block_dot(tarn_lang *L, tarn_ksig *k, const tarn_schedule **s) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_nest n = *tarn_nest_get(L, k->nest);
+  if (n.nstage != 1 || n.depth) return false;
+  tarn_stage st = n.stage[0];
+  tarn_blocks cut = tarn_schedule_blocks(&(*s)->stage[0], st.nown, st.own);
+  const tarn_func f = *tarn_fn_get(L, st.fn);
+  tarn_read *r = tarn_copy(cx, st.read, ((size_t)f.nops + f.nepi) * sizeof *r);
+  tarn_ksig b = *k;
+  bool by_lane = false, by_row = false, by_group = false;
+  int64_t k_dot = 0;
+  uint32_t dot = tarn_schedule_dot(&(*s)->stage[0], &k_dot);
+  if (dot != TARN_NONE && (dot < st.nown || k_dot < 2 || st.red[dot - st.nown] % k_dot)) dot = TARN_NONE;
+  for (uint32_t j = 0; j < f.nops && cut.lane != TARN_NONE; j++) {
+    if (r[j].stage || !k->in_const[r[j].src]) continue;
+    if (dot != TARN_NONE && touches(L, &r[j], cut.lane) && touches(L, &r[j], dot) &&
+        block_groups(L, &b, &r[j], cut.lane, cut.lane_tile, dot, k_dot))
+      by_group = true, by_lane |= cut.lane_tile > 0;
+    else if (touches(L, &r[j], cut.lane)) by_lane |= cut.lane_tile && block_operand(L, &b, &r[j], cut.lane, cut.lane_tile);
+    else by_row |= cut.row_tile && block_operand(L, &b, &r[j], cut.row, cut.row_tile);
+  }
+  if (!by_lane && !by_row && !by_group) return false;
+  st.read = r, n.stage = &st;
+  b.nest = tarn_nest_intern(L, &n);
+  tarn_ksig_canonical(L, &b);
+  const tarn_stage *after = tarn_nest_get(L, b.nest)->stage;
+  if (!by_lane || st.own[cut.lane] % cut.lane_tile) cut.lane_tile = 0; /* what is cut evenly has become two dims */
+  if (!by_row || st.own[cut.row] % cut.row_tile) cut.row_tile = 0;
+  uint32_t at = 0;
+  bool halved = by_group && st.red[dot - st.nown] > k_dot; /* into groups and the place in one */
+  bool same = after->nown == st.nown + (cut.lane_tile > 0) + (cut.row_tile > 0) && after->nred == st.nred + halved;
+  for (uint32_t d = 0; d < st.nown && same; d++, at++) {
+    int64_t tile = d == cut.lane ? cut.lane_tile : d == cut.row ? cut.row_tile : 0;
+    same = tile ? after->own[at] == st.own[d] / tile && after->own[at + 1] == tile : after->own[at] == st.own[d];
+    at += tile != 0;
+  }
+  at = 0;
+  for (uint32_t d = 0; d < st.nred && same; d++, at++) {
+    bool group = halved && st.nown + d == dot;
+    same = group ? after->red[at] == st.red[d] / k_dot && after->red[at + 1] == k_dot : after->red[at] == st.red[d];
+    at += group;
+  }
+  if (!same) return false; /* sorted or merged otherwise: the loops cannot be carried over by number */
+  tarn_schedule *t = tarn_copy(cx, *s, sizeof *t);
+  t->stage = tarn_copy(cx, (*s)->stage, sizeof *t->stage);
+  if (halved) split_schedule(t->stage, dot, k_dot);
+  for (uint32_t d = st.nown; d-- > 0;) { /* later dims first: their numbers move */
+    if (d == cut.lane && cut.lane_tile) split_schedule(t->stage, d, cut.lane_tile);
+    if (d == cut.row && cut.row_tile) split_schedule(t->stage, d, cut.row_tile);
+  }
+  *k = b, *s = t;
+  return true;
+}
+
 bool tarn_ksig_block(tarn_lang *L, tarn_ksig *k, const tarn_schedule **s) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_nest was = *tarn_nest_get(L, k->nest);
+  int64_t taken;
+  if (was.nstage == 1 && tarn_schedule_dot((*s)->stage, &taken) != TARN_NONE) return block_dot(L, k, s);
   tarn_nest n = was;
   tarn_stage *st = tarn_copy(cx, n.stage, n.nstage * sizeof *st);
   stage_cut *cut = TARN_ARRAY(cx, stage_cut, n.nstage);

@@ -75,11 +75,12 @@ double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, 
 /* ---- compute ---- */
 typedef struct tile {
   int64_t size[TARN_MAX_DIMS];
-  uint32_t vdim;
+  uint32_t vdim, dot; /* dot: the dim of which one instruction takes the whole tile; UINT32_MAX: none */
   int64_t lanes;
 } tile;
 
 static double vectors(const tile *t, uint32_t d, int64_t size) {
+  if (d == t->dot) return 1;
   return d == t->vdim ? (double)ceil_div(size, t->lanes) : (double)size;
 }
 bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e) {
@@ -125,16 +126,19 @@ static double split(const acc_model *a, const stage_model *m, const tile *t, dou
 /* Load operations of one access for one point of the loops outside the tile. */
 static double loads(const acc_model *a, const stage_model *m, const tile *t, double line) {
   double n = 1;
-  bool gather = false, known = a->few;
+  bool gather = false, known = a->few, apart = false;
   for (uint32_t d = 0; d < m->n; d++) known &= !(a->touched >> d & 1) || t->size[d] == m->dim[d];
   if (known) return 0;
   for (uint32_t d = 0; d < m->n; d++) {
     if (t->size[d] <= 1 || !(a->touched >> d & 1)) continue;
-    if (d == t->vdim && !a->irregular && llabs(a->coef[d]) == 2) n *= 2 * vectors(t, d, t->size[d]); /* two and a shuffle */
+    if (d == t->dot) apart = a->constant ? m->dim[d] % t->size[d] != 0 : a->irregular || llabs(a->coef[d]) != 1;
+    else if (d == t->vdim && !a->irregular && llabs(a->coef[d]) == 2)
+      n *= 2 * vectors(t, d, t->size[d]); /* two and a shuffle */
     else if (d == t->vdim && (a->irregular || llabs(a->coef[d]) != 1)) gather = true, n *= (double)t->size[d];
     else n *= d >= m->nacc && d != t->vdim ? fresh(a, m, t, d) : vectors(t, d, t->size[d]);
   }
   if (t->vdim < m->n && (a->touched >> t->vdim & 1) && !gather) n *= split(a, m, t, line);
+  if (apart) n *= 2 * (double)t->size[t->dot]; /* each on its own, and put together */
   double guard = 1;
   if (t->vdim < m->n && (a->guarded >> t->vdim & 1)) /* a mask for each vector of the first and the last tile */
     guard += mind(1, 2 / (double)ceil_div(m->dim[t->vdim], t->size[t->vdim]));
@@ -166,9 +170,11 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   double rate = 2, latency = 4;
   for (uint32_t i = 0; i < hw->nintrin; i++)
     if (hw->intrin[i].op[0].dtype == TARN_F32) rate = hw->intrin[i].throughput, latency = hw->intrin[i].latency;
-  double issue = ops * (m->fma ? 1 : m->reduces ? 1 : 0) / rate + ops * m->body_ops / rate;
+  double body_ops = t->dot < m->n ? 0 : m->body_ops;
+  if (t->dot < m->n) rate = m->dot.intrinsic->throughput, latency = m->dot.intrinsic->latency;
+  double issue = ops * (m->fma ? 1 : m->reduces ? 1 : 0) / rate + ops * body_ops / rate;
   double cycles = maxd(issue, load / ports) + PORTS * mind(issue, load / ports);
-  cycles = maxd(cycles, (load + ops * (m->body_ops + 1)) / (rate * 2 + 1));
+  cycles = maxd(cycles, (load + ops * (body_ops + 1)) / (rate * 2 + 1));
   bool few = false; /* weighed by numbers in the code */
   for (uint32_t r = 0; r < m->nread; r++) few |= m->read[r].few && !m->read[r].epi;
   bool whole = few; /* the reduction is unrolled: tiles overlap */
@@ -216,8 +222,9 @@ static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, uint3
     t->size[d] = rest;
     sum += walk_tiles(hw, m, t, d + 1, count, reductions);
     t->size[d] = size;
-  } else if (rest) { /* a ragged piece of a reduction: part of a step */
-    sum *= full ? 1 + (double)rest / (double)(size * full) : 1;
+  } else if (rest) {                                             /* a ragged piece of a reduction: part of a step */
+    if (d == t->dot) sum *= 1 + 2 * (double)rest / (double)full; /* written out */
+    else sum *= full ? 1 + (double)rest / (double)(size * full) : 1;
     if (!full) sum = walk_tiles(hw, m, t, d + 1, count, reductions);
   }
   return sum;
@@ -291,7 +298,7 @@ static uint32_t dense_reads(const stage_model *m, const tarn_stage_sched *s) {
 
 void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared, uint32_t nshared,
                      const tarn_stage_sched *s, uint32_t threads, tarn_cost *c) {
-  tile t = {.vdim = UINT32_MAX, .lanes = 1};
+  tile t = {.vdim = UINT32_MAX, .dot = UINT32_MAX, .lanes = 1};
   double repeat = 1;
   uint32_t dense = dense_reads(m, s);
   for (uint32_t d = 0; d < m->n; d++) t.size[d] = 1;
@@ -301,7 +308,8 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
   for (uint32_t i = 0; i < s->nlevel; i++) {
     const tarn_level *l = &s->level[i];
     if (l->kind == TARN_VECTOR) t.vdim = l->dim, t.lanes = left[l->dim];
-    if (l->kind == TARN_VECTOR || l->kind == TARN_UNROLL) {
+    if (l->kind == TARN_DOT && left[l->dim] == m->dot.k) t.dot = l->dim;
+    if (l->kind == TARN_VECTOR || l->kind == TARN_UNROLL || l->kind == TARN_DOT) {
       if (t.size[l->dim] == 1) t.size[l->dim] = left[l->dim];
     }
     left[l->dim] = mini(left[l->dim], l->step);

@@ -29,6 +29,7 @@ typedef struct stage_model {
   double flops_each, flops_result;
   bool block; /* of a kernel whose shared loops walk blocks, see kernel_model */
   bool near;  /* then: all that its stages touch for one block fits the first memory */
+  tarn_hw_dot dot; /* an instruction that means the body over k elements of a reduce dim; k: 0 when there is none */
 } stage_model;
 typedef struct kernel_model {
   uint32_t nstage;

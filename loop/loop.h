@@ -40,10 +40,20 @@ typedef struct tarn_buffer {
 } tarn_buffer;
 
 #define TARN_MAX_RESULTS 4 /* of one kernel */
-typedef enum tarn_level_kind { TARN_SERIAL, TARN_PARALLEL, TARN_UNROLL, TARN_VECTOR, TARN_BLOCK, TARN_THREAD } tarn_level_kind;
+typedef enum tarn_level_kind {
+  TARN_SERIAL,
+  TARN_PARALLEL,
+  TARN_UNROLL,
+  TARN_VECTOR,
+  TARN_BLOCK,
+  TARN_THREAD,
+  TARN_DOT
+} tarn_level_kind;
 /* One loop over `dim` of the stage's iteration space (shared dims, own dims, reduce dims, in this order), in steps of `step`
  * elements. The levels of one dim have falling steps, each dividing the one before; the innermost has step 1.
- * A VECTOR level covers the step of the next outer level of its dim (that many lanes) and is the innermost of its dim. */
+ * A VECTOR level covers the step of the next outer level of its dim (that many lanes) and is the innermost of its dim.
+ * A DOT level is the innermost of all, of a reduce dim: one instruction takes the step of the next outer level of that dim
+ * (tarn_hw_dots); where there is no such instruction, or a tail is shorter, it is unrolled. */
 typedef struct tarn_level {
   uint8_t dim;
   uint8_t kind;
@@ -190,8 +200,12 @@ typedef struct tarn_blocks {
   int64_t lane_tile, row_tile;
 } tarn_blocks;
 TARN_API tarn_blocks tarn_schedule_blocks(const tarn_stage_sched *s, uint32_t nown, const int64_t *own);
-/* Packs constant operands so: rewrites the canonical kernel, and its schedule to match. False, and both as they were, when
- * nothing is blocked. */
+/* The dim of a schedule's dot level and how many of its elements one instruction takes (0: the whole dim); TARN_NONE when it
+ * has none. */
+TARN_API uint32_t tarn_schedule_dot(const tarn_stage_sched *s, int64_t *k);
+/* Packs constant operands so, and for a dot level whose dim is a multiple of what one instruction takes that many of its
+ * elements side by side: rewrites the canonical kernel, and its schedule to match. False, and both as they were, when nothing
+ * is blocked. */
 TARN_API bool tarn_ksig_block(tarn_lang *L, tarn_ksig *canonical, const tarn_schedule **s);
 typedef struct tarn_solver_stats {
   uint64_t signatures, uses, evaluations;

@@ -56,6 +56,14 @@ static bool is_product(tarn_lang *L, uint32_t body) {
   return x->op == TARN_FX_MUL;
 }
 
+/* The instruction of most lanes that takes several steps of the reduction at once. */
+static void dot_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_stage *s, stage_model *m) {
+  const tarn_func *f = tarn_fn_get(L, s->fn);
+  if (!m->fma || f->nops != 2 || s->read[0].stage || s->read[1].stage) return;
+  const tarn_dtype type[2] = {k->in_type[s->read[0].src], k->in_type[s->read[1].src]};
+  tarn_hw_dot d[TARN_HW_DOTS];
+  if (tarn_hw_dots(L, hw, f->body, f->red, type, d, TARN_HW_DOTS)) m->dot = d[0];
+}
 static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s, stage_model *m) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_func *f = tarn_fn_get(L, s->fn);
@@ -113,6 +121,8 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
     m->nread = (uint32_t)(f->nops + f->nepi), m->read = TARN_ARRAY(cx, acc_model, m->nread);
     for (uint32_t r = 0; r < m->nread; r++) m->read[r] = read_model(L, k, nest, s, &s->read[r], r >= f->nops);
     stage_functions(L, hw, s, m);
+    dot_model(L, hw, k, s, m);
+    if (m->dot.k) m->flops_each = 2; /* widening is part of it */
     m->result = (acc_model){.bytes = 4, .local = !s->out, .epi = true};
     int64_t stride = 1;
     for (uint32_t d = m->nacc; d-- > 0;) {

@@ -86,7 +86,7 @@ void tarn_ksig_parse(tarn_lang *L, const char *text, size_t n, tarn_ksig *k) {
 }
 
 static uint32_t get_levels(reader *r, const tarn_sx *s, uint32_t from, tarn_level *level) {
-  static const char *const names[] = {"serial", "parallel", "unroll", "vector", "block", "thread"};
+  static const char *const names[] = {"serial", "parallel", "unroll", "vector", "block", "thread", "dot"};
   if (s->n - from > TARN_MAX_LEVELS) tarn_sx_error(r->cx, s, "too many levels");
   for (uint32_t i = from; i < s->n; i++) {
     const tarn_sx *l = kid(r, s, i, TARN_SX_LIST, "a level");

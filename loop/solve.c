@@ -44,6 +44,7 @@ typedef struct pick {
   int64_t lanes, vectors; /* register tile along vdim */
   uint32_t udim[2];       /* m->n: none; the second where the first is unrolled whole */
   int64_t unroll[2];
+  uint32_t dot;        /* reduce dim of which one instruction takes several elements; m->n: none */
   bool flat;           /* the whole reduction is written out, its last dim between the tile's */
   uint32_t order;      /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
   int64_t rows, depth; /* block of udim[0] and of the last reduce dim that outer loops walk; 0: none */
@@ -55,6 +56,7 @@ static void add_level(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, i
   s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
 }
 static int64_t tile_step(const stage_model *m, const pick *p, uint32_t d) {
+  if (d == p->dot) return m->dot.k;
   if (d == p->vdim) return p->lanes * p->vectors; /* beyond the extent at most by part of a vector: steps divide */
   for (uint32_t i = 0; i < 2; i++)
     if (d == p->udim[i]) return mini(p->unroll[i], m->dim[d]);
@@ -83,7 +85,7 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   s->acc = s->nlevel;
   for (uint32_t d = m->nacc; d + p->flat < m->n; d++)
     add_level(s, d, p->flat || (d != p->vdim && weighed(m, d)) ? TARN_UNROLL : TARN_SERIAL,
-              d == p->vdim ? tile_step(m, p, d) : 1);
+              d == p->vdim || d == p->dot ? tile_step(m, p, d) : 1);
   for (uint32_t i = 2; i-- > 0;)
     if (p->udim[i] < m->n && tile_step(m, p, p->udim[i]) > 1) add_level(s, p->udim[i], TARN_UNROLL, 1);
   if (p->flat) add_level(s, m->n - 1, TARN_UNROLL, 1);
@@ -91,6 +93,7 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
     if (tile_step(m, p, p->vdim) > p->lanes) add_level(s, p->vdim, TARN_UNROLL, p->lanes);
     add_level(s, p->vdim, TARN_VECTOR, 1);
   }
+  if (p->dot < m->n) add_level(s, p->dot, TARN_DOT, 1);
   if (!m->reduces) s->acc = s->nlevel;
 }
 /* The outermost levels become parallel until there is enough for every thread several times over. */
@@ -176,7 +179,7 @@ static bool window(const stage_model *m, const pick *p) {
 static double try_pick(search *q, const pick *p) {
   pick flat = *p;
   double t = try_one(q, p);
-  if (p->udim[0] >= q->m->nacc || !window(q->m, p)) return t;
+  if (p->udim[0] >= q->m->nacc || p->dot < q->m->n || !window(q->m, p)) return t;
   flat.flat = true;
   return fmin(t, try_one(q, &flat));
 }
@@ -251,7 +254,7 @@ static void try_deeper(search *q) {
     uint32_t at = s->nlevel;
     memcpy(left, m->dim, sizeof left);
     for (uint32_t l = 0; l < s->nlevel; l++) {
-      bool inner = s->level[l].kind == TARN_UNROLL || s->level[l].kind == TARN_VECTOR;
+      bool inner = s->level[l].kind == TARN_UNROLL || s->level[l].kind == TARN_VECTOR || s->level[l].kind == TARN_DOT;
       if (s->level[l].kind == TARN_UNROLL) ops *= left[s->level[l].dim] / s->level[l].step;
       left[s->level[l].dim] = s->level[l].step;
       if (s->level[l].dim == last) at = inner ? s->nlevel : l;
@@ -267,6 +270,13 @@ static void try_deeper(search *q) {
     }
   }
 }
+/* With each reduce dim that is long enough for an instruction that takes several steps of it. */
+static void try_dots(search *q, pick p) {
+  const stage_model *m = q->m;
+  try_unrolls(q, p);
+  for (p.dot = m->nacc; p.dot < m->n && m->dot.k && p.vdim < m->nacc; p.dot++)
+    if (m->dim[p.dot] >= m->dot.k) try_unrolls(q, p);
+}
 static void solve_stage(search *q, bool strict) {
   const stage_model *m = q->m;
   int64_t lanes = tarn_hw_lanes(q->s->hw, TARN_F32);
@@ -277,9 +287,9 @@ static void solve_stage(search *q, bool strict) {
     int64_t l = lanes;
     while (l > m->dim[d]) l /= 2; /* short dims: a narrower vector */
     for (int64_t v = 1; v <= 8 && v * l <= m->dim[d] + l - 1; v = v < 4 ? v + 1 : v + 2)
-      try_unrolls(q, (pick){.vdim = d, .lanes = l, .vectors = v});
+      try_dots(q, (pick){.vdim = d, .lanes = l, .vectors = v, .dot = m->n});
   }
-  try_unrolls(q, (pick){.vdim = m->n, .lanes = 1, .vectors = 1});
+  try_dots(q, (pick){.vdim = m->n, .lanes = 1, .vectors = 1, .dot = m->n});
   try_deeper(q);
 }
 

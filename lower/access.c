@@ -302,10 +302,12 @@ static void inner_range(const low_fn *E, const low_access *a, int64_t *lo, int64
   }
 }
 
-/* The guard is the same for all lanes: the pointer is chosen, outside of the inner loops where the page is large enough. */
-static LLVMValueRef load_chosen(low_fn *E, const low_access *a, low_off out, low_off in, LLVMValueRef all) {
+/* The guard is the same for all lanes: the pointer is chosen, outside of the inner loops where the page is large enough.
+ * span: elements from the first to the last that is loaded there. */
+static LLVMValueRef chosen(low_fn *E, const low_access *a, low_off out, low_off in, LLVMValueRef all, int64_t span,
+                           int64_t stride) {
   LLVMBuilderRef b = E->M->b;
-  int64_t stride = E->lanes > 1 ? out.stride + in.stride : 0, lo, hi, span = ((int64_t)E->lanes - 1) * llabs(stride);
+  int64_t lo, hi;
   inner_range(E, a, &lo, &hi);
   if ((hi - lo + span + 1) * (int64_t)tarn_dtype_size(a->dtype) > PAGE_LIMIT) {
     off_add(E, &out, 1, &in);
@@ -314,7 +316,11 @@ static LLVMValueRef load_chosen(low_fn *E, const low_access *a, low_off out, low
   LLVMValueRef page = fill_page(E, a, hi - lo + span + 1);
   page = step_const(E, a, page, -lo + (stride < 0 ? span : 0));
   LLVMValueRef p = LLVMBuildSelect(b, all, step(E, a, a->base, &out), page, "");
-  return load_simple(E, a, step(E, a, p, &in), stride);
+  return step(E, a, p, &in);
+}
+static LLVMValueRef load_chosen(low_fn *E, const low_access *a, low_off out, low_off in, LLVMValueRef all) {
+  int64_t stride = E->lanes > 1 ? out.stride + in.stride : 0, span = ((int64_t)E->lanes - 1) * llabs(stride);
+  return load_simple(E, a, chosen(E, a, out, in, all, span, stride), stride);
 }
 
 void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, unsigned locality) {
@@ -374,6 +380,78 @@ LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level) {
   LLVMValueRef v = low_from_memory(E->M, a->dtype, load_guarded(E, a, &a->out[level], &a->in[level]));
   a->cache[slot].key = key, a->cache[slot].gen = E->gen, a->cache[slot].lanes = E->lanes, a->cache[slot].v = v;
   return v;
+}
+
+/* ---------------------------------------------------------------- groups */
+/* Does the offset move by one element per step of the level, and no guard at all? */
+static bool adjacent(const low_access *a, uint32_t var) {
+  int64_t by = 0;
+  for (uint32_t i = 0; i < a->off->n; i++) {
+    const low_term *t = &a->off->t[i];
+    if (!(t->deps >> var & 1)) continue;
+    if (t->kind != TARN_IX_VAR) return false;
+    by += t->coef;
+  }
+  for (uint32_t g = 0; g < a->nguard; g++)
+    if (low_lin_deps(a->guard[g].e) >> var & 1) return false;
+  return by == 1;
+}
+/* One load for all lanes, or one for each; NULL when the guards differ from lane to lane. */
+static LLVMValueRef load_adjacent(low_fn *E, low_access *a, uint32_t level, uint32_t k) {
+  low_module *M = E->M;
+  cond c = conditions(E, a);
+  low_off o = a->out[level];
+  off_add(E, &o, 1, &a->in[level]);
+  uint32_t n = E->lanes;
+  int64_t stride = n > 1 ? o.stride : 0;
+  if (c.lane || o.vec || stride < 0) return NULL;
+  LLVMTypeRef bytes = low_memory_type(M, a->dtype),
+              group = LLVMIntTypeInContext(M->lc, 8 * k * (unsigned)tarn_dtype_size(a->dtype));
+  if (c.never) return low_splat(M, low_to_memory(M, a->dtype, low_fx_const(M, a->fill, 1)), n * k);
+  int64_t span = ((int64_t)n - 1) * stride + k - 1;
+  LLVMValueRef p = c.all ? chosen(E, a, a->out[level], a->in[level], c.all, span, stride) : step(E, a, a->base, &o), v;
+  if (stride == (int64_t)k || n == 1) {
+    v = LLVMBuildLoad2(M->b, low_vec(bytes, n * k), p, "");
+    LLVMSetAlignment(v, (unsigned)tarn_dtype_size(a->dtype));
+    return v;
+  }
+  v = LLVMGetPoison(low_vec(group, n));
+  for (uint32_t i = 0; i < (stride ? n : 1); i++) {
+    LLVMValueRef x = LLVMBuildLoad2(M->b, group, step_const(E, a, p, (int64_t)i * stride), "");
+    LLVMSetAlignment(x, (unsigned)tarn_dtype_size(a->dtype));
+    v = stride ? LLVMBuildInsertElement(M->b, v, x, LLVMConstInt(M->i32, i, 0), "") : low_splat(M, x, n);
+  }
+  return LLVMBuildBitCast(M->b, v, low_vec(bytes, n * k), "");
+}
+/* Lane by lane what the k vectors hold, from two halves of them. */
+static LLVMValueRef interleaved(low_fn *E, LLVMValueRef *v, uint32_t k) {
+  int index[256];
+  uint32_t n = E->lanes, half = k / 2;
+  if (k == 1)
+    return n == 1 ? LLVMBuildInsertElement(E->M->b, LLVMGetPoison(LLVMVectorType(LLVMTypeOf(v[0]), 1)), v[0],
+                                           LLVMConstInt(E->M->i32, 0, 0), "")
+                  : v[0];
+  LLVMValueRef a = interleaved(E, v, half), b = interleaved(E, v + half, half);
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = 0; j < k; j++) index[i * k + j] = (int)(j < half ? i * half + j : n * half + i * half + j - half);
+  return low_shuffle(E->M, a, b, index, n * k);
+}
+LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k) {
+  uint64_t key = copy_key(E, a);
+  uint32_t slot = (uint32_t)(key % LOW_CACHE), wide = E->lanes * k;
+  if (a->cache[slot].v && a->cache[slot].key == key && a->cache[slot].gen == E->gen && a->cache[slot].lanes == wide)
+    return a->cache[slot].v;
+  LLVMValueRef all = NULL, v[16];
+  for (uint32_t j = 0; j < k && !all; j++) {
+    E->env[level] = (low_env){.kind = LOW_CONST, .c = j};
+    low_access_enter(E, a, level);
+    if (j == 0 && adjacent(a, level)) all = load_adjacent(E, a, level + 1, k);
+    if (!all) v[j] = low_to_memory(E->M, a->dtype, low_load(E, a, level + 1));
+  }
+  E->env[level] = (low_env){0};
+  if (!all) all = interleaved(E, v, k);
+  a->cache[slot].key = key, a->cache[slot].gen = E->gen, a->cache[slot].lanes = wide, a->cache[slot].v = all;
+  return all;
 }
 
 /* ---------------------------------------------------------------- stores */

@@ -2,6 +2,7 @@
  *
  * plan.c     offsets of buffers                     lin.c     index expressions over loop counters
  * nest.c     loops, accumulators, stages            access.c  loads and stores
+ * dot.c      steps of a reduction that one instruction takes
  * peel.c     loops at the borders of padded operands  ahead.c  what is asked for early
  * value.c    scalar expressions on vectors          math.c    exp, tanh, erf, log, sin, cos
  * kernel.c   kernel functions, parallel loops       other.c   gather, opaque and called kernels
@@ -172,6 +173,9 @@ void low_access_ready(low_fn *E, low_access *a, uint64_t serial); /* serial: lev
 void low_access_enter(low_fn *E, low_access *a, uint32_t level);  /* env[level] has just been set */
 void low_access_skip(low_access *a, uint32_t level);              /* the level is not entered */
 LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level);  /* all levels before `level` are entered; compute type */
+/* k elements side by side for each lane, at the k counts of `level`, which is the innermost: a vector of lanes × k as in
+ * memory. k: a power of two, at most 16. */
+LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k);
 void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v);
 low_off low_eval(low_fn *E, const low_lin *a);
 void low_range(const low_fn *E, const low_lin *a, int64_t *lo, int64_t *hi); /* from what is known now */

@@ -101,7 +101,11 @@ static void walk_level(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mo
     enter(N, E, list, l, mode, (low_env){.kind = LOW_LANES}, len);
     return;
   }
-  if (lev->kind == TARN_UNROLL || (mode == LOW_BODY && low_written_out(N, E, list, l, full)))
+  if (lev->kind == TARN_DOT && mode == LOW_BODY && len == N->stage[list - 1].dot[0].k) {
+    low_dot_leaf(N, E, list);
+    return;
+  }
+  if (lev->kind == TARN_UNROLL || lev->kind == TARN_DOT || (mode == LOW_BODY && low_written_out(N, E, list, l, full)))
     for (int64_t i = 0; i < full; i++) enter(N, E, list, l, mode, fixed(i), lev->step);
   else if (full) loops(N, E, list, l, mode, full);
   if (tail) enter(N, E, list, l, mode, fixed(full), tail);

@@ -44,8 +44,10 @@ typedef struct low_stage {
   bool in_memory;      /* the accumulators are walked by loops */
   uint32_t max_lanes;
   int64_t slots;
-  int64_t chains;      /* of each slot: unrolled steps along the lanes' reduce dim do not wait for one another */
-  LLVMValueRef *slot;  /* slots × chains × state; in_memory: slot[0] is their base */
+  int64_t chains;     /* of each slot: unrolled steps along the lanes' reduce dim do not wait for one another */
+  LLVMValueRef *slot; /* slots × chains × state; in_memory: slot[0] is their base */
+  uint32_t ndot;      /* instructions that the dot level may become */
+  tarn_hw_dot dot[TARN_HW_DOTS];
   uint64_t serial;     /* variables that are loops */
   int64_t local_bytes; /* result of a stage that is no output */
 } low_stage;
@@ -83,5 +85,11 @@ typedef enum { LOW_OUTER, LOW_INIT, LOW_RESUME, LOW_BODY, LOW_PARTIAL, LOW_FINAL
 void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode);
 /* ---- reduce.c ---- */
 void low_reduction(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* everything from level acc on */
+LLVMValueRef low_acc_load(low_nest *N, low_fn *E, uint32_t list);      /* of a reducer with one state */
+void low_acc_store(low_nest *N, low_fn *E, uint32_t list, LLVMValueRef v);
+/* ---- dot.c ---- */
+/* Is the stage's innermost level one that an instruction takes at once? Else it is unrolled. */
+void low_dot_settle(low_nest *N, low_stage *st, low_list *list);
+void low_dot_leaf(low_nest *N, low_fn *E, uint32_t list); /* all levels but the dot level are entered */
 void low_reduce_leaf(low_nest *N, low_fn *E, uint32_t list, low_mode mode);
 #endif

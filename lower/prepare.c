@@ -229,6 +229,7 @@ static void prepare_stage(low_nest *N, uint32_t i, const tarn_stage_sched *ss, c
     st->result.off = local_offset(N, st, &st->space, st->index + N->n->depth);
     st->local_bytes = local_elems(N, st) * (int64_t)tarn_dtype_size(st->out_type);
   }
+  low_dot_settle(N, st, &N->list[1 + i]);
   prepare_tile(N, st, list);
 }
 

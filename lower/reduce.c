@@ -70,6 +70,9 @@ static void acc_store(low_nest *N, low_fn *E, uint32_t list, uint32_t k, int64_t
   LLVMSetAlignment(s, st->in_memory ? 8 : 64);
 }
 
+LLVMValueRef low_acc_load(low_nest *N, low_fn *E, uint32_t list) { return acc_load(N, E, list, 0, chain_of(N, E, list)); }
+void low_acc_store(low_nest *N, low_fn *E, uint32_t list, LLVMValueRef v) { acc_store(N, E, list, 0, chain_of(N, E, list), v); }
+
 /* ---------------------------------------------------------------- lanes along a reduce dim */
 static LLVMValueRef part(low_module *M, LLVMValueRef v, uint32_t from, uint32_t n) {
   int idx[256];

@@ -71,7 +71,21 @@ LLVMValueRef low_fx_const(low_module *M, uint32_t f, uint32_t n) {
 }
 
 /* ---------------------------------------------------------------- casts */
+/* To 8 or 16 bits by way of 32, which have instructions: NaN to 0, the range's ends by two comparisons. */
+static LLVMValueRef saturated_narrow(low_module *M, tarn_dtype to, LLVMValueRef v) {
+  LLVMBuilderRef b = M->b;
+  int bits = (int)tarn_dtype_size(to) * 8;
+  LLVMValueRef lo = like(M, v, is_signed(to) ? -(1 << (bits - 1)) : 0);
+  LLVMValueRef hi = like(M, v, is_signed(to) ? (1 << (bits - 1)) - 1 : (1 << bits) - 1);
+  LLVMValueRef nan = LLVMBuildFCmp(b, LLVMRealUNO, v, v, "");
+  v = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOLT, v, hi, ""), v, hi, "");
+  v = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, v, lo, ""), v, lo, "");
+  v = LLVMBuildFPToSI(b, v, with_lanes(M->i32, v), "");
+  v = LLVMBuildSelect(b, nan, LLVMConstNull(LLVMTypeOf(v)), v, "");
+  return LLVMBuildTrunc(b, v, with_lanes(low_compute_type(M, to), v), "");
+}
 static LLVMValueRef saturated(low_module *M, tarn_dtype to, LLVMValueRef v) {
+  if (tarn_dtype_size(to) <= 2) return saturated_narrow(M, to, v);
   LLVMTypeRef over[2] = {with_lanes(low_compute_type(M, to), v), LLVMTypeOf(v)};
   return low_intrinsic(M, is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", over, 2, &v, 1);
 }

@@ -46,9 +46,14 @@ void im_do_dequantize(im_node *n) {
   tarn_term x = im_arg(n, 0), zero = im_opt(n, 2), scale = im_arg(n, 1);
   im_dims d = im_shape(n, x);
   uint32_t axis = quantised_axis(n, &d, 1);
-  tarn_term i = im_cast(n, x, TARN_I32);
-  if (zero != TARN_NONE) i = im_el(n, "(sub $0 $1)", 2, i, im_cast(n, along(n, zero, axis, d.n), TARN_I32));
-  im_set(n, 0, im_el(n, "(mul $0 $1)", 2, im_cast(n, i, im_type(n, scale)), along(n, scale, axis, d.n)));
+  const char *type = tarn_dtype_name(im_type(n, scale));
+  scale = along(n, scale, axis, d.n);
+  if (zero == TARN_NONE)
+    im_set(n, 0, im_el(n, tarn_format(tarn_lang_ctx(n->L), "(mul (cast %s (cast i32 $0)) $1)", type), 2, x, scale));
+  else
+    im_set(n, 0,
+           im_el(n, tarn_format(tarn_lang_ctx(n->L), "(mul (cast %s (sub (cast i32 $0) (cast i32 $1))) $2)", type), 3, x,
+                 along(n, zero, axis, d.n), scale));
 }
 
 /* scale = (max(x,0) - min(x,0)) / 255, zero = round(-min / scale); ONNX DynamicQuantizeLinear. */
@@ -68,8 +73,8 @@ void im_do_dynamic_quantize(im_node *n) {
 static tarn_term centred(im_node *n, tarn_term x, tarn_term zero, uint32_t axis) {
   uint32_t rank = im_shape(n, x).n;
   if (!is_quantised(im_type(n, x))) im_bad(n, "operands of type %s are not supported", tarn_dtype_name(im_type(n, x)));
-  x = im_cast(n, x, TARN_I32);
-  return zero == TARN_NONE ? x : im_el(n, "(sub $0 $1)", 2, x, im_cast(n, along(n, zero, axis, rank), TARN_I32));
+  if (zero == TARN_NONE) return im_cast(n, x, TARN_I32);
+  return im_el(n, "(sub (cast i32 $0) (cast i32 $1))", 2, x, along(n, zero, axis, rank));
 }
 
 static tarn_term conv(im_node *n, tarn_term x, tarn_term w) {

@@ -64,6 +64,15 @@ uint32_t build_winograd_2(rsite *s);
 uint32_t build_winograd_4(rsite *s);
 uint32_t build_winograd_2_rows(rsite *s);
 uint32_t build_winograd_4_rows(rsite *s);
+/* integers.c */
+bool when_integers(rsite *s);
+bool when_integers_moved(rsite *s);
+bool when_quantised(rsite *s);
+bool when_quantised_moved(rsite *s);
+uint32_t build_integers(rsite *s);
+uint32_t build_integers_moved(rsite *s);
+uint32_t build_quantised(rsite *s);
+uint32_t build_quantised_moved(rsite *s);
 /* products.c */
 bool when_merge(rsite *s);
 uint32_t build_merge(rsite *s);

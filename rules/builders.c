@@ -32,6 +32,10 @@ static const rbuild builders[] = {
     {"winograd-2-rows", NULL, build_winograd_2_rows, 0, false, "the same in one kernel, a row of tiles after the other"},
     {"winograd-4-rows", NULL, build_winograd_4_rows, 0, false, "the same in one kernel, a row of tiles after the other"},
     {"sum", when_sum, build_sum, GRAPH, true, "a sum of products over shifted views becomes one product"},
+    {"integers", when_integers, build_integers, GRAPH, false, "zero points of a product of 8-bit integers behind its sum"},
+    {"integers-moved", when_integers_moved, build_integers_moved, GRAPH, false, "the same, one operand moved by 128"},
+    {"quantised", when_quantised, build_quantised, GRAPH, false, "a product of dequantised tensors on their integers"},
+    {"quantised-moved", when_quantised_moved, build_quantised_moved, GRAPH, false, "the same, one operand moved by 128"},
     {"merge", when_merge, build_merge, GRAPH, false, "products that share an operand become slices of one product"},
 };
 

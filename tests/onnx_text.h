@@ -118,6 +118,11 @@ static inline Onnx__TensorProto *onnx_tensor(onnx_text *t) {
   x->int64_data = TARN_ARRAY(t->cx, int64_t, count + 1);
   for (size_t i = 0; i < count; i++)
     x->float_data[i] = strtof(t->word[from + i], NULL), x->int64_data[i] = strtoll(t->word[from + i], NULL, 10);
+  if (x->data_type == 2 || x->data_type == 3) { /* bytes */
+    x->int32_data = TARN_ARRAY(t->cx, int32_t, count + 1), x->n_int32_data = count;
+    for (size_t i = 0; i < count; i++) x->int32_data[i] = (int32_t)x->int64_data[i];
+    return x;
+  }
   *(x->data_type == 1 ? &x->n_float_data : &x->n_int64_data) = count;
   return x;
 }

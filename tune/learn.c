@@ -242,6 +242,9 @@ extern const tarn_embedded tarn_price_embedded[];
 static double learned_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                               uint32_t threads, const tarn_cost *analytic) {
   float f[TARN_FEATURES];
+  int64_t dot = 0;
+  for (uint32_t i = 0; i < s->nstage; i++) /* nothing has been learned of these */
+    if (tarn_schedule_dot(&s->stage[i], &dot) != TARN_NONE) return analytic->seconds;
   tarn_features(L, hw, k, s, threads, analytic, f);
   return analytic->seconds * exp2(trees_predict(user, f));
 }

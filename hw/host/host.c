@@ -72,6 +72,43 @@ static void memory_text(tarn_buf *b, const char *name, const cache *c, double re
                c->size, c->count, c->line ? c->line : 64, read, write, latency);
 }
 
+static bool has(const char *features, const char *feature) {
+  size_t n = strlen(feature);
+  for (const char *at = features; (at = strstr(at, feature)); at += n)
+    if (at[n] == ',' || at[n] == 0) return true;
+  return false;
+}
+
+/* Instructions that sum products of four bytes in each lane, the widest first. Rates are usual figures. */
+typedef struct dot {
+  const char *feature, *name, *a, *b;
+  unsigned lanes;
+  double latency, throughput;
+  const char *encoding;
+} dot;
+static void dots(tarn_buf *b, const char *features) {
+  static const dot known[] = {
+      {"+avx512vnni", "vpdpbusd", "u8", "i8", 16, 5, 2, "llvm.x86.avx512.vpdpbusd.512"},
+      {"+avx512vnni", "vpdpbusd-256", "u8", "i8", 8, 5, 2, "llvm.x86.avx512.vpdpbusd.256"},
+      {"+avx512vnni", "vpdpbusd-128", "u8", "i8", 4, 5, 2, "llvm.x86.avx512.vpdpbusd.128"},
+      {"+avxvnni", "vpdpbusd-vex-256", "u8", "i8", 8, 5, 2, "llvm.x86.avx512.vpdpbusd.256"},
+      {"+avxvnni", "vpdpbusd-vex-128", "u8", "i8", 4, 5, 2, "llvm.x86.avx512.vpdpbusd.128"},
+      {"+dotprod", "sdot", "i8", "i8", 4, 3, 2, "llvm.aarch64.neon.sdot"},
+      {"+dotprod", "udot", "u8", "u8", 4, 3, 2, "llvm.aarch64.neon.udot"},
+      {"+i8mm", "usdot", "u8", "i8", 4, 3, 2, "llvm.aarch64.neon.usdot"},
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    const dot *d = &known[i];
+    if (!has(features, d->feature) || (i >= 3 && i < 5 && has(features, known[0].feature))) continue;
+    tarn_buf_fmt(b,
+                 "\n  (intrinsic %s (meaning (compute (epi (add $1 $0) (red (sum i32) (mul (cast i32 $0) (cast i32 $1))))"
+                 " (access 1 ?a) (access 1 ?b) ?c))"
+                 "\n    (operand a (type %s) (dims %u 4)) (operand b (type %s) (dims %u 4)) (operand c (type i32) (dims %u))"
+                 "\n    (latency %g) (throughput %g) (ops %u) (encoding \"%s\"))",
+                 d->name, d->a, d->lanes, d->b, d->lanes, d->lanes, d->latency, d->throughput, 4 * d->lanes, d->encoding);
+  }
+}
+
 const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   machine m = {0};
@@ -93,6 +130,9 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
                "(hw host (kind cpu) (triple \"%s\") (cpu \"%s\") (features \"%s\")\n  (clock %.4g) (units %u)"
                " (vector (bits %u) (registers %u))",
                triple, cpu, features, clock, m.cores, v.bits, v.regs);
+  tarn_buf sums = {.cx = cx};
+  tarn_buf_str(&sums, "");
+  dots(&sums, features);
   LLVMDisposeMessage(triple), LLVMDisposeMessage(cpu), LLVMDisposeMessage(features);
   if (m.level[0].size) memory_text(&b, "l1", &m.level[0], l1, vb, 5);
   if (m.level[1].size) memory_text(&b, "l2", &m.level[1], l2, l2 / 2, 14);
@@ -105,6 +145,7 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
                "\n    (operand a (type f32) (dims %u)) (operand b (type f32) (dims %u)) (operand c (type f32) (dims %u))"
                "\n    (latency 4) (throughput %.4g) (ops %u))",
                lanes, lanes, lanes, issue, lanes);
+  tarn_buf_add(&b, sums.p, sums.n);
   tarn_buf_str(&b, "\n  (cycles (div 8) (sqrt 10) (exp 12) (log 16) (tanh 20) (erf 20) (sin 25) (cos 25) (pow 40))"
                    "\n  (launch 2e-7) (barrier 1.5e-6))\n");
   return tarn_hw_parse(L, tarn_sx_read(cx, b.p, b.n, "host"));
