@@ -133,7 +133,7 @@ static void one_network(tarn_ctx *cx, void *arg) {
   o.numerics = k->numerics;
   o.max_nodes = 3000;
   o.max_iterations = 60;
-  o.hw = tarn_hw_load(k->g->L, "x86-64-v3");
+  o.hw = tarn_hw_load(k->g->L, "x86-64-vnni");
   k->s = tarn_saturate(p, rules_of(k), &o);
   const tarn_sat_report *rep = tarn_sat_result(k->s);
   k->nfired = 0;

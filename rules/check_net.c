@@ -239,11 +239,55 @@ static void spread(net *x) {
   add(x, dot(x, weights(x, 1, 2, wd), t));
 }
 
+/* Bytes less a zero point, which may differ from row to row, and for real ones times a scale. */
+static tarn_term dequantised(net *x, tarn_term t, bool real) {
+  tarn_lang *L = x->L;
+  const tarn_type *y = type(x, t);
+  uint32_t e = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)), how = draw(x->g, 3);
+  uint32_t zero = tarn_fx_iconst(L, TARN_I32, (int64_t)draw(x->g, 128));
+  tarn_term kid[2] = {t, t};
+  if (how == 2) {
+    tarn_tensor *z = tarn_tensor_new(x->g->cx, y->dtype, 2, (int64_t[]){y->dim[0], 1});
+    for (int64_t i = 0; i < y->dim[0]; i++) tarn_tensor_set(z, i, (tarn_value){.i = (int64_t)draw(x->g, 128)});
+    tarn_term c = tarn_constant(L, tarn_format(x->g->cx, "z%u", tarn_term_count(L)), z, 2);
+    kid[1] = tarn_broadcast(L, 2, 2, y->dim, c);
+    zero = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 1));
+  }
+  if (how) e = tarn_fx_op(L, TARN_FX_SUB, e, zero, 0);
+  if (real) e = tarn_fx_cast(L, TARN_F32, e);
+  if (real && draw(x->g, 2)) e = tarn_fx_op(L, TARN_FX_MUL, e, tarn_fx_const(L, TARN_F32, 0.125), 0);
+  return tarn_compute(L, tarn_fn_map(L, e, how == 2 ? 2 : 1), kid, how == 2 ? 2 : 1);
+}
+/* A product of bytes, as integers or dequantised. */
+static void quantised(net *x) {
+  tarn_lang *L = x->L;
+  bool real = draw(x->g, 2);
+  int64_t k = 4 + (int64_t)draw(x->g, 3);
+  tarn_term side[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    tarn_dtype t = draw(x->g, 2) ? TARN_I8 : TARN_U8;
+    const int64_t dim[2] = {1 + (int64_t)draw(x->g, 3), k};
+    tarn_tensor *w = tarn_tensor_new(x->g->cx, t, 2, dim);
+    for (int64_t j = 0; j < tarn_tensor_count(w); j++)
+      tarn_tensor_set(w, j, (tarn_value){.i = (int64_t)draw(x->g, 256) - (t == TARN_I8 ? 128 : 0)});
+    const char *name = tarn_format(x->g->cx, "b%u", tarn_term_count(L));
+    side[i] = i && !chance(x->g, 4) ? tarn_constant(L, name, w, 2) : tarn_input(L, name, tarn_type_tensor(L, t, 2, 2, dim));
+    side[i] = dequantised(x, side[i], real);
+    uint32_t fill = real ? tarn_fx_const(L, TARN_F32, 0) : tarn_fx_iconst(L, TARN_I32, 0);
+    if (i == 0 && chance(x->g, 3)) side[i] = tarn_pad(L, 1, fill, 1, 0, side[i]), k++;
+    side[i] = tarn_access(L, 1, side[i]);
+  }
+  tarn_term c = tarn_cart(L, 0, side[0], side[1]);
+  c = tarn_compute(L, tarn_fn_dot(L, real ? TARN_F32 : TARN_I32), &c, 1);
+  if (!real) c = tarn_compute(L, tarn_fn_map(L, tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, 0)), 1), &c, 1);
+  add(x, c);
+}
+
 typedef void block(net *x);
-static block *const blocks[] = {map_one,       map_two,       scale_and_shift, product,          convolution, normalise,
-                                map_one,       residual,      transposed,      reshaped,         sliced,      padded,
-                                concatenated,  sum_of_shifts, products,        spread,           copied,      products,
-                                sum_of_shifts, product,       with_number,     tiled_convolution};
+static block *const blocks[] = {
+    map_one,    map_two,  scale_and_shift, product, convolution,  normalise,         map_one,   residual,
+    transposed, reshaped, sliced,          padded,  concatenated, sum_of_shifts,     products,  spread,
+    copied,     products, sum_of_shifts,   product, with_number,  tiled_convolution, quantised, quantised};
 
 tarn_program *check_network(gen *g) {
   net x = {.g = g, .L = g->L};
