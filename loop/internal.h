@@ -27,8 +27,8 @@ typedef struct stage_model {
   bool reduces, fma, custom;
   double body_ops, epi_ops; /* cycles of the scalar expressions per vector, multiply and add of a product excluded */
   double flops_each, flops_result;
-  bool block; /* of a kernel whose shared loops walk blocks, see kernel_model */
-  bool near;  /* then: all that its stages touch for one block fits the first memory */
+  bool block;      /* of a kernel whose shared loops walk blocks, see kernel_model */
+  bool near;       /* then: all that its stages touch for one block fits the first memory */
   tarn_hw_dot dot; /* an instruction that means the body over k elements of a reduce dim; k: 0 when there is none */
 } stage_model;
 typedef struct kernel_model {
