@@ -15,7 +15,13 @@ static uint32_t dims_of(tarn_lang *L, uint32_t map) {
   for (uint32_t a = 0; a < m->nin; a++) mask |= tarn_ix_dims(L, m->e[a]);
   return mask;
 }
-/* Shared loops along which an operand of some product stays the same. */
+/* Windows over a local buffer: measured not to pay, on two threads least of all. */
+static bool windows(tarn_lang *L, const tarn_imap *m) {
+  for (uint32_t a = 0; a < m->nin; a++)
+    if (tarn_ix_get(L, m->e[a])->n > 1) return true;
+  return false;
+}
+/* Shared loops along which an operand of some product stays the same; none where windows go over a local buffer. */
 static uint32_t reused(tarn_lang *L, const tarn_nest *n) {
   uint32_t all = (1u << n->depth) - 1, any = 0;
   for (uint32_t i = 0; i < n->nstage; i++) {
@@ -23,6 +29,8 @@ static uint32_t reused(tarn_lang *L, const tarn_nest *n) {
     const tarn_func *f = tarn_fn_get(L, s->fn);
     int64_t steps = 1;
     for (uint32_t d = 0; d < s->nred; d++) steps *= s->red[d];
+    for (uint32_t r = 0; r < f->nops; r++)
+      if (s->read[r].stage && windows(L, tarn_imap_get(L, s->read[r].map))) return 0;
     for (uint32_t r = 0; r < f->nops && f->nops > 1 && steps > 1; r++)
       if (!s->read[r].stage) any |= all & ~dims_of(L, s->read[r].map);
   }
@@ -45,7 +53,7 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
   uint32_t some = n->depth ? reused(k->L, n) : 0, got = 0;
   int64_t each = local_bytes(n), points = 1, near, far;
   if (n->nstage < 2 || !some || !each || hw->nmem < 2) return 0;
-  near = hw->mem[0].capacity / 2, far = hw->mem[1].capacity / 2;
+  near = hw->mem[0].capacity / 2, far = hw->mem[1].capacity / 4; /* larger ones were measured not to pay */
   for (uint32_t d = 0; d < n->depth; d++) points *= n->shared[d];
   kcut c, best[2];
   int64_t rows = 1, most[2] = {1, 1};

@@ -19,10 +19,6 @@ static const net nets[] = {
      "node Conv d x w -> t : pads=1,1,1,1 strides=2,2 group=12\nnode Relu r t -> u\nnode Conv p u v -> s\n"
      "node Add a s z -> y\nout y\n",
      35},
-    {"pointwise and depthwise",
-     "in x f32 1,6,8,8\nrand w 32,6,1,1\nrand b 32\nrand v 32,1,3,3\nnode Conv p x w b -> t\nnode Relu r t -> u\n"
-     "node Conv d u v -> y : pads=1,1,1,1 group=32\nout y\n",
-     32},
     {"attention",
      "in q f32 1,2,12,8\nin k f32 1,2,12,8\nin v f32 1,2,12,8\ninit h f32 1 : 0.25\n"
      "node Transpose t k -> kt : perm=0,1,3,2\nnode MatMul m q kt -> s\nnode Mul c s h -> u\n"
@@ -91,10 +87,6 @@ static const net large[] = {
      "in q f32 1,8,512,64\nin k f32 1,8,512,64\nin v f32 1,8,512,64\nnode Transpose t k -> kt : perm=0,1,3,2\n"
      "node MatMul m q kt -> s\nnode Softmax f s -> p : axis=-1\nnode MatMul o p v -> y\nout y\n",
      8 * 512},
-    {"a large image",
-     "in x f32 1,24,112,112\nrand w 144,24,1,1\nrand v 144,1,3,3\nnode Conv p x w -> t\nnode Relu r t -> u\n"
-     "node Conv d u v -> y : pads=1,1,1,1 group=144\nout y\n",
-     144},
 };
 static void chosen(tarn_ctx *cx, void *arg) {
   const net *n = arg;
