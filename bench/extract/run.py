@@ -19,8 +19,10 @@ import tempfile
 
 
 def compare(build, folder, methods, seconds, cpu_time=False, plot=None):
-    command = [os.path.join(build, "tarn"), "extract", "--compare", folder, "--methods", methods, "--seconds",
-               str(seconds), "--skip-missing-roots", "--json"] + ["--cpu-time"] * cpu_time
+    command = [os.path.join(build, "tarn"), "extract", "--compare", folder, "--methods", methods,
+               "--skip-missing-roots", "--json"] + ["--cpu-time"] * cpu_time
+    if seconds:
+        command += ["--seconds", str(seconds)]
     if plot:
         command += ["--plot", plot]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -133,7 +135,7 @@ def grow(path, blocks, seed):
 
 def growth(build, methods, seconds, cpu_time):
     with tempfile.TemporaryDirectory() as folder:
-        for blocks in (10, 30, 100, 300, 1000, 3000):
+        for blocks in (10, 30, 100, 300, 1000, 3000, 10000):
             grow(os.path.join(folder, f"{blocks:05}.json"), blocks, blocks)
         graph_table(by_file(compare(build, folder, methods, seconds, cpu_time)["results"]), methods.split(","))
 
@@ -142,7 +144,7 @@ def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("build")
     a.add_argument("folder", nargs="?")
-    a.add_argument("--seconds", type=float, default=10)
+    a.add_argument("--seconds", type=float, help="a method and graph (default: greedy 1, exact and ilp 10)")
     a.add_argument("--methods", default="tree,greedy,exact,ilp")
     a.add_argument("--plugin", action="append", default=[])
     a.add_argument("--out")
