@@ -158,6 +158,7 @@ typedef struct tarn_cost { /* analytic, one run */
   double compute_seconds, memory_seconds[8], overhead_seconds;
   const char *binds; /* which of them is largest: "fma", a memory's name, "launch" … */
   double parallel;   /* units kept busy */
+  double least;      /* by tarn_solve(): seconds of the kernel's best schedule by the analytic price, another one perhaps */
 } tarn_cost;
 /* Analytic estimate of a scheduled kernel: operations, bytes per memory level from the reuse of each loop, vector use,
  * register pressure, parallelism. Pure; raises only on memory. */
@@ -178,6 +179,9 @@ typedef struct tarn_price {
                     const tarn_cost *analytic);
   /* The schedule that a canonical kernel shall have, or NULL: the solver looks for one. May itself be NULL. */
   const tarn_schedule *(*schedule)(void *user, tarn_lang *L, const tarn_ksig *k);
+  /* It only tells schedules of one kernel apart. Which kernels there are is decided by `least` of the cost: a selection looks
+   * for what is priced too low, and a learned price is wrong most where nothing was measured. */
+  bool ranks;
 } tarn_price;
 /* The best schedule found by the analytic price: enumerates vector dims, register tiles and loop orders whose sizes come
  * from the description. Deterministic. Memoise by signature (tarn_solver). */

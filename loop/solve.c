@@ -301,8 +301,8 @@ static tarn_schedule *new_schedule(tarn_solver *s, const kernel_model *km) {
   mark_parallel(last->dim, sc->shared, sc->nshared, sc->nshared, s->threads);
   return sc;
 }
-/* Of the best by the analytic price, the best by the solver's own. */
-static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const search *q) {
+/* Of the best by the analytic price, the best by the solver's own. *seconds: analytic ones of the first. */
+static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const search *q, double *seconds) {
   uint32_t first = 0;
   double least = INFINITY;
   tarn_schedule one = {.nstage = 1};
@@ -313,6 +313,7 @@ static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const 
     tarn_cost_of(s->L, s->hw, k, &one, s->threads, &c);
     double t = s->price->seconds(s->price->user, s->L, s->hw, k, &one, s->threads, &c);
     if (t < least) least = t, first = i;
+    if (i == 0 || c.seconds < *seconds) *seconds = c.seconds;
   }
   return &q->b[first].sched;
 }
@@ -347,9 +348,11 @@ static tarn_stage_sched one_of_several(search *q, bool strict) {
   return q->b[0].sched;
 }
 static void solve(tarn_solver *s, solved *e) {
+  double least = 0;
   e->sched = s->price && s->price->schedule ? s->price->schedule(s->price->user, s->L, e->sig) : NULL;
   if (e->sched) {
     tarn_cost_of(s->L, s->hw, e->sig, e->sched, s->threads, &e->cost);
+    e->cost.least = e->cost.seconds;
     return;
   }
   const kernel_model *km = loop_model(s->L, s->hw, e->sig);
@@ -361,7 +364,7 @@ static void solve(tarn_solver *s, solved *e) {
     } else {
       if (s->top > 1) q.want = s->top < MOST_RANKED ? s->top : MOST_RANKED;
       solve_stage(&q, e->sig->strict);
-      sc->stage[i] = *ranked(s, e->sig, &q);
+      sc->stage[i] = *ranked(s, e->sig, &q, &least);
     }
     if (!sc->nshared && km->nstage > 1) /* stages of an unshared nest follow one another on one unit */
       for (uint32_t l = 0; l < sc->stage[i].nlevel; l++)
@@ -369,6 +372,7 @@ static void solve(tarn_solver *s, solved *e) {
   }
   e->sched = sc;
   tarn_cost_of(s->L, s->hw, e->sig, sc, s->threads, &e->cost);
+  e->cost.least = least > 0 ? least : e->cost.seconds;
 }
 
 /* ---- every schedule ---- */

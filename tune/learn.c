@@ -250,7 +250,7 @@ static double learned_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const
 }
 const tarn_price *trees_price(tarn_ctx *cx, const trees *t, const char *name) {
   tarn_price *p = TARN_NEW(cx, tarn_price);
-  *p = (tarn_price){.name = name, .user = (void *)(uintptr_t)t, .seconds = learned_seconds};
+  *p = (tarn_price){.name = name, .user = (void *)(uintptr_t)t, .seconds = learned_seconds, .ranks = true};
   return p;
 }
 /* The processor and its vectors: what stands before the first comma of a key. Clocks and caches are in the features. */
