@@ -1,6 +1,7 @@
 /* Training and using the learned price. See tune.h. */
 #include "tune/trees.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,14 +159,24 @@ const trees *trees_train(tarn_ctx *cx, const tarn_sample *x, uint32_t n, uint64_
   if (st != TARN_OK) tarn_reraise(cx, st);
   return q.out;
 }
-static void save(learner *l, const char *hw, const char *path) {
+/* Numbers of threads that a tenth of the measurements or more had. */
+static uint64_t seen_threads(const tarn_sample *x, uint32_t n) {
+  uint32_t count[64] = {0};
+  uint64_t seen = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (x[i].threads - 1 < 64 && ++count[x[i].threads - 1] * 10 >= n) seen |= 1ull << (x[i].threads - 1);
+  return seen;
+}
+static void save(learner *l, const char *hw, const tarn_sample *x, uint32_t n, const char *path) {
+  uint64_t seen = seen_threads(x, n);
   ok(l, XGBoosterSetAttr(l->booster, "hw", hw));
   ok(l, XGBoosterSetAttr(l->booster, "features", trees_features(l->cx)));
-  bst_ulong n;
+  ok(l, XGBoosterSetAttr(l->booster, "threads", tarn_format(l->cx, "%" PRIx64, seen)));
+  bst_ulong size;
   const char *text;
-  ok(l, XGBoosterSaveModelToBuffer(l->booster, "{\"format\": \"json\"}", &n, &text));
+  ok(l, XGBoosterSaveModelToBuffer(l->booster, "{\"format\": \"json\"}", &size, &text));
   const char *part = tarn_format(l->cx, "%s.part", path);
-  tarn_write_file(l->cx, part, text, n);
+  tarn_write_file(l->cx, part, text, size);
   if (rename(part, path)) tarn_raise(l->cx, TARN_IO, "%s: %s", path, strerror(errno));
 }
 
@@ -218,7 +229,7 @@ static void learn_all(tarn_ctx *cx, void *arg) {
   l->cx = cx;
   tarn_defer(cx, drop_learner, l);
   train(l, j->x, j->n, j->seed, ROUNDS);
-  save(l, j->hw, j->path);
+  save(l, j->hw, j->x, j->n, j->path);
 }
 static int by_key(const void *a, const void *b) {
   const tarn_sample *x = a, *y = b;
@@ -243,10 +254,12 @@ static double learned_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const
                               uint32_t threads, const tarn_cost *analytic) {
   float f[TARN_FEATURES];
   int64_t dot = 0;
+  const trees *t = user;
+  if (threads - 1 < 64 && !(t->threads >> (threads - 1) & 1)) return analytic->seconds;
   for (uint32_t i = 0; i < s->nstage; i++) /* nothing has been learned of these */
     if (tarn_schedule_dot(&s->stage[i], &dot) != TARN_NONE) return analytic->seconds;
   tarn_features(L, hw, k, s, threads, analytic, f);
-  return analytic->seconds * exp2(trees_predict(user, f));
+  return analytic->seconds * exp2(trees_predict(t, f));
 }
 const tarn_price *trees_price(tarn_ctx *cx, const trees *t, const char *name) {
   tarn_price *p = TARN_NEW(cx, tarn_price);

@@ -119,7 +119,9 @@ static void read_model(tarn_ctx *cx, void *arg) {
                .node = r.node.p,
                .base = strtod(base->u.string, NULL),
                .hw = attribute(&r, learner, "hw"),
-               .features = attribute(&r, learner, "features")};
+               .features = attribute(&r, learner, "features"),
+               .threads = strtoull(attribute(&r, learner, "threads"), NULL, 16)};
+  if (!t->threads) t->threads = UINT64_MAX; /* not said: trees of a search, used on what they were learned from */
   s->out = t;
 }
 const trees *trees_read(tarn_ctx *cx, const char *name, const char *text, size_t n) {
