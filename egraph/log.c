@@ -17,7 +17,7 @@ void eg_log_congruent(tarn_egraph *g, uint32_t x, uint32_t y) {
 }
 
 void eg_log_take_back(tarn_egraph *g, size_t at) {
-  bool tells = g->has_conflict && g->conflict_how == CONFLICT_UNION && !g->refused.n;
+  bool tells = g->has_conflict && g->conflict_how == CONFLICT_UNION && !g->refused.n && g->log.n > at;
   if (tells && eg_vec_reserve(&g->mem, &g->refused, g->log.n - at)) {
     g->refused.n = g->log.n - at;
     memcpy(g->refused.p, g->log.p + at, g->refused.n * sizeof *g->refused.p);
