@@ -36,7 +36,8 @@ static uint32_t reused(tarn_lang *L, const tarn_nest *n) {
   }
   return any;
 }
-/* Bytes that the local buffers hold for one point of the shared loops. */
+/* Bytes that the local buffers hold for one point of the shared loops, four for an element: sizes are proposed by it, and
+ * then priced as they are. */
 static int64_t local_bytes(const tarn_nest *n) {
   int64_t sum = 0;
   for (uint32_t i = 0; i < n->nstage; i++) {

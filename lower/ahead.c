@@ -81,11 +81,18 @@ static bool fills(const low_lin *off, const low_level *const *l, uint32_t n, uin
   return span <= block && span > block - block / 8;
 }
 
+static bool is_linear(const low_lin *off) {
+  for (uint32_t i = 0; i < off->n; i++)
+    if (off->t[i].kind != TARN_IX_VAR) return false;
+  return true;
+}
+
 static void by_blocks(const low_nest *N, uint32_t list, low_access *a) {
   const low_level *l[2 * TARN_MAX_LEVELS];
   uint32_t n = levels_of(N, list, l);
   const tarn_hw_memory *cache = &N->M->hw->mem[1];
   int64_t size = (int64_t)tarn_dtype_size(a->dtype), trips = 1, again = 1, block;
+  if (!is_linear(a->off)) return;
   for (uint32_t i = n; i-- > 0;) {
     if (!is_loop(l[i])) continue;
     bool walks = low_lin_deps(a->off) >> l[i]->var & 1;

@@ -119,7 +119,8 @@ END_TEST
 
 /* ---- learning ---- */
 typedef struct lesson {
-  uint32_t n;
+  uint32_t n, threads;
+  const char *hw; /* NULL: "this" */
   const char *path;
   tarn_fit fit;
 } lesson;
@@ -127,7 +128,8 @@ static void learn(tarn_ctx *c, void *arg) {
   lesson *l = arg;
   tarn_sample *x = TARN_ARRAY(c, tarn_sample, 60 * 40);
   make_samples(x, 60, 40);
-  tarn_learn(c, "this", x, l->n, 5, l->path, &l->fit);
+  for (uint32_t i = 0; i < l->n && l->threads; i++) x[i].threads = l->threads;
+  tarn_learn(c, l->hw ? l->hw : "this", x, l->n, 5, l->path, &l->fit);
 }
 static void use(tarn_ctx *c, void *arg) {
   lesson *l = arg;
@@ -377,6 +379,41 @@ static void list_and_rank(tarn_ctx *c, void *arg) {
 }
 START_TEST(schedules) { must(list_and_rank, NULL); }
 END_TEST
+/* The file says which numbers of threads it was learned on; kernels of others keep their analytic price. */
+static void by_threads(tarn_ctx *c, void *path) {
+  const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
+  const char *why = NULL;
+  const tarn_price *p = tarn_learned(c, hw, path, &why);
+  ck_assert_msg(p != NULL, "%s", why);
+  ck_assert(p->ranks);
+  tarn_ksig k = product(33, 64, 50);
+  for (uint32_t threads = 1; threads <= 3; threads++) {
+    tarn_cost cost;
+    const tarn_schedule *s = tarn_solve(tarn_solver_new(L, hw, threads), &k, &cost);
+    double t = p->seconds(p->user, L, hw, &k, s, threads, &cost);
+    ck_assert_int_eq(t != cost.seconds, threads == 2);
+  }
+}
+START_TEST(threads_seen) {
+  lesson a = {.n = 60 * 40, .path = in_dir("threads.json"), .threads = 2};
+  a.hw = tarn_hw_key(tarn_hw_load(L, "x86-64-v3"), cx);
+  must(learn, &a);
+  must(by_threads, (void *)(uintptr_t)a.path);
+}
+END_TEST
+/* A price that ships must be of the features and of the analytic price as they are now, or nobody would get it. When they
+ * change: tarn tune --train-only --db tune/prices/NAME.db --output tune/prices/NAME.json */
+static void fits_now(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const char *path = TARN_TOP "/tune/prices/sapphirerapids.json";
+  size_t n;
+  const char *text = tarn_read_file(c, path, &n);
+  const trees *t = trees_read(c, path, text, n);
+  ck_assert_str_eq(t->features, trees_features(c));
+  ck_assert_uint_eq(t->threads, 3);
+}
+START_TEST(shipped) { must(fits_now, NULL); }
+END_TEST
 
 /* ---- text ---- */
 static void there_and_back(tarn_ctx *c, void *arg) {
@@ -560,6 +597,8 @@ int main(void) {
   tcase_add_loop_test(t, models_refused, 0, sizeof broken / sizeof *broken);
   tcase_add_test(t, model_by_hand);
   tcase_add_test(t, other_hardware);
+  tcase_add_test(t, threads_seen);
+  tcase_add_test(t, shipped);
   tcase_add_test(t, features);
   tcase_add_test(t, blocked);
   tcase_add_test(t, schedules);

@@ -77,6 +77,7 @@ static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial 
 typedef struct region {
   tarn_tensor *all;
   int64_t most, next; /* elements: the largest operand; where the next constant lies */
+  bool constants;     /* some operand here is one */
 } region;
 typedef struct shared {
   tarn_ctx *cx;
@@ -90,19 +91,22 @@ static void fill(tarn_tensor *t) {
   }
 }
 /* What is no f32 is all zeros, of its own: an index stays in range. The others are placed before a run. */
-static tarn_tensor *operand(shared *s, const tarn_port *p, uint32_t i) {
+static tarn_tensor *operand(shared *s, const tarn_port *p, uint32_t i, bool constant) {
   if (p->dtype != TARN_F32) return tarn_tensor_new(s->cx, p->dtype, p->n, p->dim);
   tarn_tensor *t = TARN_NEW(s->cx, tarn_tensor);
   *t = (tarn_tensor){.dtype = TARN_F32, .n = (uint8_t)p->n};
   memcpy(t->dim, p->dim, p->n * sizeof *p->dim);
   while (s->at.n <= i) tarn_push(s->cx, &s->at, (region){0});
-  if (tarn_tensor_count(t) > s->at.p[i].most) s->at.p[i].most = tarn_tensor_count(t);
+  region *r = &s->at.p[i];
+  if (tarn_tensor_count(t) > r->most) r->most = tarn_tensor_count(t);
+  r->constants |= constant;
   return t;
 }
 static void place(shared *s, tarn_tensor *t, uint32_t i, bool constant) {
   if (t->dtype != TARN_F32) return;
   region *r = &s->at.p[i];
-  int64_t n = tarn_tensor_count(t), total = r->most + AROUND / (int64_t)sizeof(float), line = 16;
+  int64_t n = tarn_tensor_count(t), total = r->most, line = 16;
+  if (r->constants) total += AROUND / (int64_t)sizeof(float);
   if (!r->all) r->all = tarn_tensor_new(s->cx, TARN_F32, 1, &total), fill(r->all);
   if (r->next + n > total) r->next = 0;
   t->data = (float *)r->all->data + (constant ? r->next : 0);
@@ -131,8 +135,8 @@ static program open_program(shared *s, const char *dir, const tarn_trial *t, uin
   p.first_in = TARN_ARRAY(s->cx, uint32_t, n), p.first_out = TARN_ARRAY(s->cx, uint32_t, n);
   for (uint32_t k = 0; k < n; k++) {
     p.first_in[k] = i, p.first_out[k] = o;
-    for (uint32_t j = 0; j < t[k].sig->nin; j++, i++) p.in[i] = operand(s, &ip[i], j);
-    for (uint32_t j = 0; j < t[k].sig->nout; j++, o++) p.out[o] = operand(s, &op[o], RESULT + j);
+    for (uint32_t j = 0; j < t[k].sig->nin; j++, i++) p.in[i] = operand(s, &ip[i], j, t[k].sig->in_const[j]);
+    for (uint32_t j = 0; j < t[k].sig->nout; j++, o++) p.out[o] = operand(s, &op[o], RESULT + j, false);
   }
   return p;
 }
