@@ -12,6 +12,8 @@ typedef struct judge {
   uint32_t n_rules;
   /* says whether a step by something else than these rules is right; NULL: never */
   bool (*other)(const struct judge *j, const tarn_eg_step *s);
+  const uint32_t (*given)[2]; /* by note: the ids of unions that were given */
+  uint32_t n_given;
   uint32_t bound[16];
   char name[16][24];
   uint32_t n_bound;
@@ -45,8 +47,19 @@ static inline bool judge_match(judge *j, const char **s, uint32_t term) {
   return i == t.n;
 }
 
+/* Is it the term of this id, node by node? */
+static inline bool judge_is(const judge *j, uint32_t term, uint32_t id) {
+  tarn_eg_node t = tarn_eg_proof_term(j->p, term), e = tarn_eg_term_at(j->l->g, id);
+  if (t.op != e.op || t.payload != e.payload || t.n != e.n) return false;
+  for (uint32_t i = 0; i < t.n; i++)
+    if (!judge_is(j, t.kids[i], e.kids[i])) return false;
+  return true;
+}
+
 static inline bool judge_rule(judge *j, const tarn_eg_step *s) {
-  if (s->rule >= j->n_rules) return j->other && j->other(j, s);
+  if (s->rule == TARN_EG_RULE_GIVEN && s->note < j->n_given)
+    return judge_is(j, s->before, j->given[s->note][!s->forward]) && judge_is(j, s->after, j->given[s->note][s->forward]);
+  if (s->rule >= j->n_rules || !j->rule[s->rule][0]) return j->other && j->other(j, s);
   uint32_t left = s->forward ? s->before : s->after, right = s->forward ? s->after : s->before;
   const char *l = j->rule[s->rule][0], *r = j->rule[s->rule][1];
   j->n_bound = 0;
@@ -109,10 +122,11 @@ static inline uint64_t judge_length(judge *j, tarn_eg_proof *p) {
   return n;
 }
 
-/* Random pairs of equal ids; the sum of the chains' lengths. */
+/* Random pairs of equal ids, as many as asked or as are met soon; the sum of the chains' lengths. */
 static inline uint64_t judge_pairs(judge *j, tarn_egraph *g, uint32_t pairs) {
+  enum { TRIES = 100000 };
   uint64_t s = 7, total = 0;
-  for (uint32_t k = 0; k < pairs;) {
+  for (uint32_t k = 0, tried = 0; k < pairs && tried < TRIES; tried++) {
     uint32_t a = judge_random(&s, tarn_eg_id_count(g)), c = tarn_eg_find(g, a), b = tarn_eg_next_node(g, c, TARN_NONE);
     for (uint32_t skip = judge_random(&s, 50), n; skip && (n = tarn_eg_next_node(g, c, b)) != TARN_NONE; skip--) b = n;
     if (b == TARN_NONE || a == b) continue;
@@ -129,6 +143,12 @@ static inline uint64_t judge_pairs(judge *j, tarn_egraph *g, uint32_t pairs) {
     k++;
   }
   return total;
+}
+
+/* Some of what a graph with reasons found, proved by the rules that lab_rule() was given and by other. */
+static inline void judge_found(lab *l, uint32_t pairs, bool (*other)(const judge *j, const tarn_eg_step *s)) {
+  judge j = {.l = l, .rule = (const char *const(*)[2])l->side, .n_rules = l->next_id, .other = other};
+  ck_assert_uint_gt(judge_pairs(&j, l->g, pairs), 0);
 }
 
 #endif

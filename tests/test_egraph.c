@@ -1,5 +1,6 @@
 /* The e-graph engine: patterns, wide nodes, congruence, phases, limits. */
 #include "tests/egraph_lab.h"
+#include "tests/egraph_folds.h"
 #include "tests/egraph_math.h"
 #include "tests/egraph_proof.h"
 
@@ -7,6 +8,7 @@
 
 static lab L;
 static math_cond conds[72];
+static const tarn_eg_config reasons = {.reasons = TARN_EG_REASONS_ALL};
 
 /* ---- patterns ---- */
 
@@ -22,9 +24,25 @@ static bool note_match(void *user, const tarn_eg_match *m) {
   return true;
 }
 
+static tarn_eg_node term(const judge *j, uint32_t t) { return tarn_eg_proof_term(j->p, t); }
+/* Is b what (f … (g x) …) turns into where the g is kid i? */
+static bool turns(const judge *j, tarn_eg_node f, uint32_t i, tarn_eg_node h) {
+  tarn_eg_node g = term(j, f.kids[i]);
+  uint32_t after = f.n - i - 1;
+  return g.n == 1 && !strcmp(judge_op(j, f.kids[i]), "g") && h.kids[after] == g.kids[0] &&
+         !memcmp(h.kids, f.kids + i + 1, after * sizeof *h.kids) && !memcmp(h.kids + after + 1, f.kids, i * sizeof *h.kids);
+}
+static bool turned(const judge *j, const tarn_eg_step *s) {
+  uint32_t left = s->forward ? s->before : s->after, right = s->forward ? s->after : s->before;
+  tarn_eg_node f = term(j, left), h = term(j, right);
+  bool any = false;
+  for (uint32_t i = 0; i < f.n && f.n == h.n; i++) any |= turns(j, f, i, h);
+  return any && s->rule == 0 && !strcmp(judge_op(j, left), "f") && !strcmp(judge_op(j, right), "h");
+}
+
 /* (f ?*0 (g ?x) ?*1): every place where a g stands. */
 START_TEST(matches_segments) {
-  ck_assert(lab_open(&L, NULL));
+  ck_assert(lab_open(&L, &reasons));
   lab_start_rule(&L);
   tarn_eg_pat x = {.kind = TARN_EG_PAT_VAR, .var = 0}, s0 = {.kind = TARN_EG_PAT_SEG, .var = 0},
               s1 = {.kind = TARN_EG_PAT_SEG, .var = 1};
@@ -48,12 +66,16 @@ START_TEST(matches_segments) {
   ck_assert_uint_eq(tarn_eg_find(L.g, root), tarn_eg_find(L.g, lab_add(&L, "(h (g c) d b a)")));
   ck_assert_uint_eq(tarn_eg_find(L.g, root), tarn_eg_find(L.g, lab_add(&L, "(h d c a (g b))")));
   /* what becomes a g later is found later, at its place only */
-  tarn_eg_union(L.g, lab_add(&L, "d"), lab_add(&L, "(g e)"), TARN_EG_RULE_GIVEN, 0);
+  uint32_t given[1][2] = {{lab_exact(&L, "d"), lab_exact(&L, "(g e)")}};
+  tarn_eg_union(L.g, given[0][0], given[0][1], TARN_EG_RULE_GIVEN, 0);
   tarn_eg_rebuild(L.g);
   tarn_eg_run(run, &c);
   ck_assert_uint_eq(tarn_eg_iteration_at(run, 1).matches, 1);
   ck_assert_uint_eq(tarn_eg_find(L.g, root), tarn_eg_find(L.g, lab_add(&L, "(h e a (g b) (g c))")));
   ck_assert_uint_eq(tarn_eg_search(L.g, L.rules, 0, NULL, NULL), 4);
+  judge j = {.l = &L, .rule = (const char *const(*)[2])L.side, .n_rules = 1, .other = turned};
+  j.given = (const uint32_t(*)[2])given, j.n_given = 1;
+  ck_assert_uint_gt(judge_pairs(&j, L.g, 20), 0);
   tarn_eg_runner_free(run);
   lab_close(&L);
 }
@@ -69,9 +91,16 @@ static bool sum(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *pa
   return true;
 }
 
+static bool added(const judge *j, const tarn_eg_step *s) {
+  tarn_eg_node f = term(j, s->forward ? s->before : s->after), h = term(j, s->forward ? s->after : s->before);
+  tarn_eg_node in = f.n == 1 ? term(j, f.kids[0]) : f;
+  return s->rule == 0 && f.n == 1 && in.n == 1 && h.n == 1 && f.op == in.op && h.op == f.op && f.payload % 2 &&
+         h.payload == f.payload + in.payload && h.kids[0] == in.kids[0];
+}
+
 /* (f:p (f:q x)) with p odd becomes (f:p+q x); payload and op variables, predicates, computed payloads. */
 START_TEST(matches_payloads) {
-  ck_assert(lab_open(&L, NULL));
+  ck_assert(lab_open(&L, &reasons));
   uint32_t fop = lab_op(&L, "f", 1), x = lab_add(&L, "x");
   tarn_eg_pat v = {.kind = TARN_EG_PAT_VAR, .var = 0};
   const tarn_eg_pat *k0[] = {&v};
@@ -104,14 +133,23 @@ START_TEST(matches_payloads) {
   tarn_eg_run_config c = {0};
   ck_assert_int_eq(tarn_eg_run(run, &c), TARN_EG_STOP_SATURATED);
   ck_assert_uint_eq(tarn_eg_find(L.g, f3), tarn_eg_find(L.g, tarn_eg_lookup(L.g, fop, 7, &x, 1)));
+  judge_found(&L, 2, added);
   tarn_eg_runner_free(run);
   lab_close(&L);
 }
 END_TEST
 
+/* (* x a) is (both (* x a) (* x (h b))). */
+static bool merged(const judge *j, const tarn_eg_step *s) {
+  uint32_t left = s->forward ? s->before : s->after, right = s->forward ? s->after : s->before;
+  tarn_eg_node b = term(j, right), p = term(j, left), q = b.n == 2 ? term(j, b.kids[1]) : b;
+  return s->rule == 3 && b.n == 2 && !strcmp(judge_op(j, right), "both") && b.kids[0] == left && p.n == 2 && q.n == 2 &&
+         !strcmp(judge_op(j, left), "*") && q.op == p.op && p.kids[0] == q.kids[0] && !strcmp(judge_op(j, q.kids[1]), "h");
+}
+
 /* Two products of one factor, anywhere: roots that share a variable. */
 START_TEST(matches_several_roots) {
-  ck_assert(lab_open(&L, NULL));
+  ck_assert(lab_open(&L, &reasons));
   lab_start_rule(&L);
   tarn_eg_root lhs[2], rhs[1];
   lhs[0] = (tarn_eg_root){lab_var(&L, "p", 1), lab_pat(&L, "(* ?x ?a)")};
@@ -132,6 +170,7 @@ START_TEST(matches_several_roots) {
   ck_assert_uint_eq(now, 6 + 4);
   ck_assert_uint_eq(tarn_eg_iteration_at(run, 1).matches, 4);
   ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
+  judge_found(&L, 10, merged);
   tarn_eg_runner_free(run);
   lab_close(&L);
 }
@@ -165,7 +204,7 @@ static unsigned keep_larger(void *user, const tarn_egraph *g, uint64_t *a, uint6
 
 /* A match whose right side is refused is dropped, those beside it are not. */
 START_TEST(drops_what_is_refused) {
-  ck_assert(lab_open(&L, NULL));
+  ck_assert(lab_open(&L, &reasons));
   tarn_eg_analysis a = {"no odd g", &L, no_odd_g, keep_larger, NULL, false};
   ck_assert_uint_eq(tarn_eg_add_analysis(L.g, &a), 0);
   lab_rule(&L, "turn", "(f ?x)", "(h (g ?x) ?x)");
@@ -190,6 +229,7 @@ START_TEST(drops_what_is_refused) {
   tarn_eg_rule_stats s = tarn_eg_stats(r, 0);
   ck_assert(s.refused == odd && s.applied == 100 - odd && s.unions == 100 - odd);
   ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
+  judge_found(&L, 10, NULL);
   tarn_eg_runner_free(r);
   lab_close(&L);
 }
@@ -460,7 +500,7 @@ END_TEST
 
 START_TEST(keeps_node_limit) {
   for (uint32_t limit = 50; limit < 40000; limit *= 3) {
-    tarn_eg_config config = {.max_nodes = limit};
+    tarn_eg_config config = {.reasons = TARN_EG_REASONS_FIRST, .max_nodes = limit};
     ck_assert(lab_open(&L, &config));
     lab_load_pure(&L);
     tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
@@ -469,6 +509,7 @@ START_TEST(keeps_node_limit) {
     ck_assert_uint_le(tarn_eg_node_count(L.g), limit);
     ck_assert(tarn_eg_is_rebuilt(L.g));
     ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
+    judge_found(&L, 3, NULL);
     tarn_eg_runner_free(r);
     lab_close(&L);
   }
@@ -477,7 +518,7 @@ END_TEST
 
 START_TEST(keeps_byte_limit) {
   for (uint64_t limit = 60000; limit < 4000000; limit *= 2) {
-    tarn_eg_config config = {.max_bytes = limit};
+    tarn_eg_config config = {.reasons = TARN_EG_REASONS_FIRST, .max_bytes = limit};
     ck_assert(lab_open(&L, &config));
     lab_load_pure(&L);
     tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
@@ -486,6 +527,7 @@ START_TEST(keeps_byte_limit) {
     ck_assert_uint_le(tarn_eg_peak_bytes(L.g), limit);
     ck_assert(tarn_eg_is_rebuilt(L.g));
     ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
+    judge_found(&L, 3, NULL);
     tarn_eg_runner_free(r);
     lab_close(&L);
   }
@@ -494,7 +536,7 @@ END_TEST
 
 /* A graph that explodes: egg, asked for 50,000 nodes, stops with 395,784. */
 START_TEST(keeps_node_limit_in_explosions) {
-  tarn_eg_config config = {.max_nodes = 50000};
+  tarn_eg_config config = {.reasons = TARN_EG_REASONS_FIRST, .max_nodes = 50000};
   ck_assert(math_open(&L, &config, conds));
   lab_add(&L, lab_math7[6]);
   tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
@@ -503,6 +545,7 @@ START_TEST(keeps_node_limit_in_explosions) {
   ck_assert_uint_le(tarn_eg_node_count(L.g), 50000);
   ck_assert_uint_gt(tarn_eg_node_count(L.g), 14191); /* what the last whole iteration leaves */
   ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
+  judge_found(&L, 3, math_folds);
   tarn_eg_runner_free(r);
   lab_close(&L);
 }
@@ -520,7 +563,7 @@ static double fake_clock(void *user) {
 
 START_TEST(stops_when_told) {
   uint32_t big = 1000;
-  ck_assert(lab_open(&L, NULL));
+  ck_assert(lab_open(&L, &reasons));
   lab_load_pure(&L);
   tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
   tarn_eg_run_config c = {.before = until_big, .user = &big};
@@ -530,6 +573,7 @@ START_TEST(stops_when_told) {
   tarn_eg_run_config late = {.max_seconds = 0.3, .clock = fake_clock};
   ck_assert_int_eq(tarn_eg_run(r, &late), TARN_EG_STOP_SECONDS);
   ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
+  judge_found(&L, 5, NULL);
   tarn_eg_runner_free(r);
   lab_close(&L);
 }

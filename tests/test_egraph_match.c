@@ -1,11 +1,10 @@
 /* Searching against a matcher that tries everything: random patterns on random graphs, all at once and step by step. */
-#include "tests/egraph_lab.h"
+#include "tests/egraph_proof.h"
 
-#include <check.h>
-
-enum { MAX_MATCHES = 60000, WORDS = 8, LEAVES = 8 };
+enum { MAX_MATCHES = 60000, WORDS = 8, LEAVES = 8, MAX_GIVEN = 1000 };
 
 static lab L;
+static uint32_t given[MAX_GIVEN][2], n_given; /* the unions, by their notes */
 
 static uint32_t lcg(uint64_t *s, uint32_t n) {
   *s = *s * 6364136223846793005u + 1442695040888963407u;
@@ -108,6 +107,12 @@ static void pattern_text(uint64_t *s, char *to, uint32_t depth, uint32_t *nodes)
   strcpy(to, ")");
 }
 
+static void unite(uint32_t a, uint32_t b) {
+  ck_assert_uint_lt(n_given, MAX_GIVEN);
+  given[n_given][0] = a, given[n_given][1] = b;
+  tarn_eg_union(L.g, a, b, TARN_EG_RULE_GIVEN, n_given++);
+}
+
 /* New nodes over random classes, most of them put into the class of a leaf, so that classes are large; a few unions. */
 static void add_some(uint64_t *s, uint32_t nodes, uint32_t unions) {
   static const struct {
@@ -119,10 +124,9 @@ static void add_some(uint64_t *s, uint32_t nodes, uint32_t unions) {
     for (uint32_t j = 0; j < kind[k].n; j++) kid[j] = lcg(s, lcg(s, 10) ? LEAVES : tarn_eg_id_count(L.g));
     if (tarn_eg_lookup(L.g, op, 0, kid, kind[k].n) != TARN_NONE) continue;
     uint32_t id = tarn_eg_add(L.g, op, 0, kid, kind[k].n);
-    if (lcg(s, 12)) tarn_eg_union(L.g, id, lcg(s, LEAVES), TARN_EG_RULE_GIVEN, 0);
+    if (lcg(s, 12)) unite(id, lcg(s, LEAVES));
   }
-  for (uint32_t i = 0; i < unions; i++)
-    tarn_eg_union(L.g, lcg(s, tarn_eg_id_count(L.g)), lcg(s, tarn_eg_id_count(L.g)), TARN_EG_RULE_GIVEN, 0);
+  for (uint32_t i = 0; i < unions; i++) unite(lcg(s, tarn_eg_id_count(L.g)), lcg(s, tarn_eg_id_count(L.g)));
   ck_assert_int_eq(tarn_eg_rebuild(L.g), TARN_OK);
 }
 
@@ -157,8 +161,10 @@ static uint32_t brute_space[MAX_MATCHES][WORDS], seen_space[MAX_MATCHES][WORDS];
 
 /* A rule whose left side is one or two random patterns and whose right side takes notes. */
 static void open_trial(trial *t, uint64_t *s, uint32_t n_roots) {
+  static const tarn_eg_config config = {.reasons = TARN_EG_REASONS_FIRST};
   char text[2][400];
-  ck_assert(lab_open(&L, NULL));
+  n_given = 0;
+  ck_assert(lab_open(&L, &config));
   for (uint32_t i = 0; i < LEAVES; i++) {
     snprintf(text[0], sizeof text[0], "k%u", i);
     lab_add(&L, text[0]);
@@ -183,6 +189,12 @@ static void canonical(record *r) {
   for (uint32_t i = 0; i < r->n; i++)
     for (uint32_t k = 0; k < r->n_vars; k++) r->m[i][k] = tarn_eg_find(L.g, r->m[i][k]);
   qsort(r->m, r->n, sizeof *r->m, by_words);
+}
+
+/* What is equal follows from the unions that were given. */
+static void prove_given(uint32_t pairs) {
+  judge j = {.l = &L, .rule = (const char *const(*)[2])L.side, .given = (const uint32_t(*)[2])given, .n_given = n_given};
+  judge_pairs(&j, L.g, pairs);
 }
 
 START_TEST(finds_all) {
@@ -226,6 +238,7 @@ static void step_by_step(tarn_eg_scheduler sched) {
         ck_assert_msg(bsearch(t.b.out[i], t.r.m, t.r.n, sizeof *t.r.m, by_words) != NULL, "seed %llu, step %u, %s",
                       (unsigned long long)seed, step, tarn_eg_rule_name(L.rules, 0));
     }
+    if (seed % 8 == 0) prove_given(2);
     tarn_eg_runner_free(run);
     lab_close(&L);
   }
@@ -255,9 +268,10 @@ static double never_late(void *user) {
   return 0;
 }
 
-static uint64_t grown(unsigned threads, tarn_eg_scheduler scheduler, uint32_t iterations) {
+static uint64_t grown(unsigned threads, tarn_eg_scheduler scheduler, uint32_t iterations, tarn_eg_reasons reasons) {
   uint32_t asked = 0;
-  ck_assert(lab_open(&L, NULL));
+  tarn_eg_config config = {.reasons = reasons};
+  ck_assert(lab_open(&L, &config));
   lab_load_pure(&L);
   tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
   tarn_eg_run_config c = {.scheduler = scheduler,
@@ -269,6 +283,7 @@ static uint64_t grown(unsigned threads, tarn_eg_scheduler scheduler, uint32_t it
   ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_ITERATIONS);
   uint64_t h = fingerprint(L.g);
   for (uint32_t i = 0; i < iterations; i++) h = tarn_hash_mix(h, tarn_eg_iteration_at(r, i).matches);
+  if (reasons && threads > 1) judge_found(&L, 3, NULL);
   tarn_eg_runner_free(r);
   lab_close(&L);
   return h;
@@ -277,9 +292,11 @@ static uint64_t grown(unsigned threads, tarn_eg_scheduler scheduler, uint32_t it
 START_TEST(threads_change_nothing) {
   for (int sched = TARN_EG_SIMPLE; sched <= TARN_EG_BACKOFF; sched++) {
     uint32_t n = sched == TARN_EG_SIMPLE ? 10 : 48;
-    uint64_t one = grown(1, (tarn_eg_scheduler)sched, n);
-    ck_assert(grown(2, (tarn_eg_scheduler)sched, n) == one);
-    ck_assert(grown(5, (tarn_eg_scheduler)sched, n) == one);
+    for (int reasons = TARN_EG_REASONS_NONE; reasons <= TARN_EG_REASONS_FIRST; reasons++) {
+      uint64_t one = grown(1, (tarn_eg_scheduler)sched, n, (tarn_eg_reasons)reasons);
+      ck_assert(grown(2, (tarn_eg_scheduler)sched, n, (tarn_eg_reasons)reasons) == one);
+      ck_assert(grown(5, (tarn_eg_scheduler)sched, n, (tarn_eg_reasons)reasons) == one);
+    }
   }
 }
 END_TEST

@@ -37,6 +37,17 @@ END_TEST
 static bool not_x(void *user, tarn_egraph *g, const tarn_eg_match *m) {
   return tarn_eg_find(g, m->vars[0]) != tarn_eg_find(g, *(uint32_t *)user);
 }
+/* f(f(x)) is f(x) in one step by rule 0, from exactly the one to exactly the other. */
+static void prove_step(tarn_egraph *g, uint32_t from, uint32_t to) {
+  tarn_eg_proof *p = tarn_eg_explain(g, from, to);
+  ck_assert_msg(p != NULL, "%s", tarn_eg_message(g));
+  ck_assert_uint_eq(tarn_eg_proof_steps(p), 1);
+  tarn_eg_step s = tarn_eg_proof_step(p, 0);
+  tarn_eg_node a = tarn_eg_proof_term(p, s.before), b = tarn_eg_proof_term(p, s.after);
+  ck_assert(s.rule == 0 && s.forward && a.op == F && a.kids[0] == s.after && b.op == F);
+  ck_assert_uint_eq(tarn_eg_proof_term(p, b.kids[0]).op, X);
+  tarn_eg_proof_free(p);
+}
 START_TEST(reads_rules) {
   tarn_eg_rules *rs = tarn_eg_rules_new(NULL);
   static const char *const bad[][2] = {{"(+ ?a ?b)", "LEFT => RIGHT"},
@@ -50,7 +61,7 @@ START_TEST(reads_rules) {
     ck_assert_msg(strstr(tarn_eg_rules_message(rs), bad[i][1]) != NULL, "%s: %s", bad[i][0], tarn_eg_rules_message(rs));
   }
   ck_assert_uint_eq(tarn_eg_rules_count(rs), 0);
-  tarn_egraph *g = tarn_eg_new(NULL, NULL);
+  tarn_egraph *g = tarn_eg_new(NULL, &(tarn_eg_config){.reasons = TARN_EG_REASONS_FIRST});
   uint32_t x = tarn_eg_add_text(g, &names, "x"), a = tarn_eg_add_text(g, &names, "(f (f x))");
   tarn_eg_condition c = {not_x, &x, 0};
   ck_assert_uint_eq(tarn_eg_rules_add_text(rs, &names, "f", "(f ?a) => ?a", &c, 1), 0);
@@ -59,6 +70,7 @@ START_TEST(reads_rules) {
   ck_assert_int_eq(tarn_eg_run(r, &(tarn_eg_run_config){0}), TARN_EG_STOP_SATURATED);
   ck_assert_uint_eq(tarn_eg_find(g, a), tarn_eg_find(g, tarn_eg_add_text(g, &names, "(f x)")));
   ck_assert_uint_ne(tarn_eg_find(g, a), tarn_eg_find(g, x));
+  prove_step(g, a, tarn_eg_add_text(g, &names, "(f x)"));
   tarn_eg_runner_free(r);
   tarn_eg_free(g), tarn_eg_rules_free(rs);
 }

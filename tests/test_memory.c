@@ -47,6 +47,16 @@ static tarn_kprog *selected(const tarn_program *p, const tarn_hw *hw, tarn_satur
   tarn_kgraph_report r;
   return tarn_extract(&in, &o, &r, picks);
 }
+static void prove(tarn_saturation *s, tarn_picks *picks) {
+  tarn_lang *L = tarn_sat_lang(s);
+  tarn_buf proof = {.cx = tarn_lang_ctx(L)};
+  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  for (uint32_t i = 0; i < tarn_sat_roots(s); i++)
+    tarn_sat_explain(s, i, tarn_sat_term(s, tarn_sat_root(s, i), chosen, picks), &proof);
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  tarn_proof_result r = tarn_proof_check(rs, tarn_sx_read(proof.cx, proof.p, proof.n, "proof"), &(tarn_proof_options){0});
+  ck_assert_msg(r.ok, "step %u: %s", r.bad, r.why);
+}
 /* Import, saturation, selection, an explanation and its check, lowering to an object. */
 static void compile(tarn_ctx *cx, void *arg) {
   tarn_lang *L = tarn_lang_new(cx);
@@ -57,9 +67,7 @@ static void compile(tarn_ctx *cx, void *arg) {
   tarn_program *p = tarn_model_load(L, arg, NULL, &report);
   tarn_saturation *s = saturated(p, hw, root);
   tarn_kprog *k = selected(p, hw, s, root, &picks);
-  tarn_buf proof = {.cx = cx};
-  for (uint32_t i = 0; i < tarn_sat_roots(s); i++)
-    tarn_sat_explain(s, i, tarn_sat_term(s, tarn_sat_root(s, i), chosen, picks), &proof);
+  prove(s, picks);
   tarn_lower_options lo = {.emit = TARN_EMIT_O, .dir = folder, .name = "model", .contract = true, .opt = 0};
   tarn_lower_cpu(k, tarn_plan_make(k, 64), &lo);
 }
