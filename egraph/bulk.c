@@ -102,7 +102,7 @@ static bool make_nodes(block *b, uint32_t t, uint32_t head) {
   if (EG_SIDE_BY_SIDE || b->far) { /* no branch for each match: which nodes are known is chance */
     left = eg_peek_all(g, b->hash, ids, b->n);
     for (uint32_t m = 0; b->far && m < b->n; m++) EG_FETCH(&g->rec[ids[m]]);
-    left |= eg_wrong(g->rec, ids, head, b->canon[0], b->canon[1], b->n);
+    left |= eg_wrong(g->rec, ids, &head, 0, b->canon[0], b->canon[1], b->n);
   }
   for (; left; left &= left - 1) {
     uint32_t slot, m = eg_lowest(left), k0 = b->canon[0][m], k1 = b->canon[1][m], flag = 0;

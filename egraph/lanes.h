@@ -108,15 +108,16 @@ static inline uint32_t eg_peek_all(const tarn_egraph *g, const uint64_t *h, uint
   return none;
 }
 
-/* Bits for the ids that are not the nodes with those keys. */
-static inline uint32_t eg_wrong(const eg_rec *rec, const uint32_t *ids, uint32_t head, const uint32_t *k0, const uint32_t *k1,
-                                uint32_t n) {
+/* Bits for the ids that are not the nodes with those keys; step 0: all of one head. */
+static inline uint32_t eg_wrong(const eg_rec *rec, const uint32_t *ids, const uint32_t *head, uint32_t step, const uint32_t *k0,
+                                const uint32_t *k1, uint32_t n) {
   uint32_t wrong = 0;
   for (uint32_t m = 0; m < n; m += EG_LANES) {
     __mmask16 k = eg_lanes(n - m);
     __m512i at = _mm512_slli_epi32(_mm512_maskz_loadu_epi32(k, ids + m), 1);
     __m512i h = _mm512_and_si512(eg_take(k, at, &rec->head, 8), _mm512_set1_epi32(HEAD_BITS));
-    __mmask16 w = _mm512_mask_cmpneq_epi32_mask(k, h, _mm512_set1_epi32((int)head));
+    __m512i want = step ? _mm512_loadu_si512(head + m) : _mm512_set1_epi32((int)*head);
+    __mmask16 w = _mm512_mask_cmpneq_epi32_mask(k, h, want);
     w |= _mm512_mask_cmpneq_epi32_mask(k, eg_take(k, at, &rec->k[0], 8), _mm512_loadu_si512(k0 + m));
     w |= _mm512_mask_cmpneq_epi32_mask(k, eg_take(k, at, &rec->k[1], 8), _mm512_loadu_si512(k1 + m));
     wrong |= (uint32_t)w << m;
@@ -134,12 +135,12 @@ static inline uint32_t eg_peek_all(const tarn_egraph *g, const uint64_t *h, uint
   }
   return none;
 }
-static inline uint32_t eg_wrong(const eg_rec *rec, const uint32_t *ids, uint32_t head, const uint32_t *k0, const uint32_t *k1,
-                                uint32_t n) {
+static inline uint32_t eg_wrong(const eg_rec *rec, const uint32_t *ids, const uint32_t *head, uint32_t step, const uint32_t *k0,
+                                const uint32_t *k1, uint32_t n) {
   uint32_t wrong = 0;
   for (uint32_t m = 0; m < n; m++) {
     const eg_rec *r = &rec[ids[m]];
-    uint32_t other = (r->k[0] ^ k0[m]) | (r->k[1] ^ k1[m]) | ((r->head & HEAD_BITS) ^ head);
+    uint32_t other = (r->k[0] ^ k0[m]) | (r->k[1] ^ k1[m]) | ((r->head & HEAD_BITS) ^ head[m * step]);
     wrong |= (uint32_t)(other != 0) << m;
   }
   return wrong;

@@ -160,6 +160,7 @@ def parts(engine, runs):
     match = [call([engine, "match"]) for _ in range(runs)]
     rows = [("B9 add, fresh, at 10^6", median(add, "fresh_ns"), 590, "ns"),
             ("B9 add, known, at 10^6", median(add, "hit_ns"), 86, "ns"),
+            ("   one line of 8 MiB read, no more", median(add, "line_ns"), 86, "ns"),
             ("   fresh, in batches of 256", median(add, "batch_fresh_ns"), 590, "ns"),
             ("   known, in batches of 256", median(add, "batch_hit_ns"), 86, "ns"),
             ("B9 union", median(add, "union_ns"), 900, "ns"),
