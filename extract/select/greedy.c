@@ -46,7 +46,7 @@ void sel_search_part(sel_parts *s, sel_part *t, double sets, uint64_t *seed) {
   if (!whole) shared_trees(s, t, choice, 6);
   complete(s, t, tree, choice);
   t->searched =
-      sel_improve(s->r, s->mem, &t->view, t->q.cost, t->scc, choice, 300 * (uint64_t)t->q.nn + 20000, &t->search_at, seed);
+      sel_improve(s->r, s->mem, &t->view, t->q.cost, t->scc, choice, 60 * (uint64_t)t->q.nn + 20000, &t->search_at, seed);
   sel_part_offer(s->mem, t, choice);
   sel_free(s->mem, tree), sel_free(s->mem, order);
 }
@@ -102,7 +102,17 @@ bool sel_search_large(sel_run *r, uint32_t steps, uint64_t *seed) {
 /* Steps a node without success after which the search ends: the more, the more time it was given. */
 static uint64_t patience_for(const sel_run *r) {
   if (!isfinite(r->o.seconds) || r->o.steps) return 0;
-  return (uint64_t)fmin(1e9, 300 * fmax(r->o.seconds, 0.01));
+  return (uint64_t)fmin(1e9, 200 * fmax(r->o.seconds, 0.01));
+}
+
+/* A narrow part is closed for good, often at less than what the search would go on to spend on it. */
+static void try_tables(sel_run *r, sel_part *t) {
+  uint64_t most = 1000 * (uint64_t)t->q.nn, left = r->o.steps > r->steps ? (r->o.steps - r->steps) / (4 * WIDTH_STEPS) : 0;
+  if (isfinite(r->o.seconds)) most = (uint64_t)fmin((double)most, 2e6 * fmax(r->o.seconds, 0.1));
+  if (r->o.steps && left < most) most = left;
+  sel_pause_after(r, 0.4);
+  if (!sel_part_closed(t)) sel_part_width(r, t, most);
+  sel_resume(r);
 }
 
 void sel_run_greedy(sel_run *r) {
@@ -114,7 +124,10 @@ void sel_run_greedy(sel_run *r) {
   sel_parts_split(&s);
   sel_parts_bound(&s);
   sel_parts_offer(&s);
-  for (uint32_t i = 0; i < s.n && !r->stop; i++) sel_search_part(&s, &s.part[i], 0.3, &seed);
+  for (uint32_t i = 0; i < s.n && !r->stop; i++) {
+    sel_search_part(&s, &s.part[i], 0.3, &seed);
+    if (!r->stop) try_tables(r, &s.part[i]);
+  }
   sel_parts_offer(&s);
   sel_search_on(&s, &seed, 0);
 }

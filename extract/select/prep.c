@@ -90,10 +90,20 @@ static bool subset(const uint32_t *a, uint32_t na, const uint32_t *b, uint32_t n
   return true;
 }
 
+/* The lists begin in one block; one that outgrows its place there moves. */
+static void list_node(prep *p, sel_u32s *l, uint32_t v) {
+  if (l->n == l->cap) {
+    uint32_t *more = sel_small(p->mem, 2 * ((size_t)l->cap + 4) * sizeof *more);
+    if (l->n) memcpy(more, l->p, l->n * sizeof *more);
+    l->p = more, l->cap = 2 * (l->cap + 4);
+  }
+  l->p[l->n++] = v;
+}
+
 static uint32_t add_node(prep *p, uint32_t cls, double cost, uint32_t *kid, uint32_t nk, uint32_t prov) {
   prep_node n = {cost, prep_signature(kid, nk), kid, nk, prov, cls, false};
   SEL_PUSH(p->mem, &p->node, n);
-  SEL_PUSH(p->mem, &p->cls[cls], p->node.n - 1);
+  list_node(p, &p->cls[cls], p->node.n - 1);
   p->fresh[cls] = 1;
   return p->node.n - 1;
 }
@@ -117,10 +127,21 @@ static void push_root(prep *p, uint32_t c) {
   SEL_PUSH(p->mem, &p->root, c);
 }
 
+static void open_lists(prep *p) {
+  const tarn_sel_view *g = &p->run->g;
+  p->cls = sel_resize(p->mem, NULL, p->nc, sizeof *p->cls);
+  uint32_t *all = sel_resize(p->mem, NULL, g->n_nodes, sizeof *all);
+  for (uint32_t c = 0; c < p->nc; c++)
+    p->cls[c] = (sel_u32s){all + g->class_first[c], 0, g->class_first[c + 1] - g->class_first[c]};
+  p->node.cap = p->prov.cap = g->n_nodes + 16;
+  p->node.p = sel_resize(p->mem, NULL, p->node.cap, sizeof *p->node.p);
+  p->prov.p = sel_resize(p->mem, NULL, p->prov.cap, sizeof *p->prov.p);
+}
+
 bool prep_open(prep *p, sel_pool *mem, sel_run *run) {
   const tarn_sel_view *g = &run->g;
   *p = (prep){.mem = mem, .run = run, .nc = g->n_classes};
-  p->cls = SEL_NEW(mem, sel_u32s, p->nc);
+  open_lists(p);
   p->is_root = SEL_NEW(mem, uint8_t, p->nc), p->fresh = SEL_NEW(mem, uint8_t, p->nc);
   uint32_t **scratch[] = {&p->mark, &p->scc, &p->n_par, &p->one_par};
   for (size_t i = 0; i < 4; i++) *scratch[i] = SEL_NEW(mem, uint32_t, p->nc);

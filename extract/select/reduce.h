@@ -24,7 +24,7 @@ void sel_parts_bound(sel_parts *s);
 void sel_parts_offer(sel_parts *s);
 /* Removes what the parts proved useless and reduces again; false when that was not worth it. */
 bool sel_parts_again(sel_parts *s);
-/* greedy.c: local search on a part, from trees; the better selection goes to the part. Spends 300 steps a node and some;
+/* greedy.c: local search on a part, from trees; the better selection goes to the part. Spends 60 steps a node and some;
  * `sets`: the share of what is left of the run that sets of classes may take. */
 void sel_search_part(sel_parts *s, sel_part *t, double sets, uint64_t *seed);
 /* Goes on from there, in turns over the parts, until no search has anything left to try, or so many steps (0: the run's). */
