@@ -381,14 +381,14 @@ static void weights_from_memory(const tarn_hw *hw, const stage_model *m, uint32_
 }
 
 /* ---- kernels whose shared loops walk blocks ---- */
-/* Bytes of an access that cross into a memory which keeps what the shared loops from `from` on touch. */
-static double refetched(const stage_model *m, const acc_model *a, uint32_t from, double line, double *piece) {
+/* Bytes of an access that cross into a memory which keeps what the shared loops from `from` on touch, if that fits. */
+static double refetched(const stage_model *m, const acc_model *a, uint32_t from, bool fits, double line, double *piece) {
   int64_t span[TARN_MAX_DIMS];
   double times = 1, run = 1;
   for (uint32_t d = 0; d < m->n; d++) span[d] = d < from && d < m->nshared ? 1 : m->dim[d];
   for (uint32_t d = 0; d < from; d++) {
     run *= (double)m->dim[d]; /* innermost loops that do not move it leave it there */
-    if (a->touched >> d & 1) times *= run, run = 1;
+    if (a->touched >> d & 1 || !fits) times *= run, run = 1;
   }
   return times * footprint(a, false, m->n, span, line, piece);
 }
@@ -407,7 +407,7 @@ static void blocks_memory(const tarn_hw *hw, const kernel_model *km, double par,
       for (uint32_t r = 0; r <= m->nread; r++) {
         const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
         if (near && a->local) continue;
-        double b = refetched(m, a, from, line, &piece) * missing;
+        double b = refetched(m, a, from, near, line, &piece) * missing;
         bytes += b, waits += b / piece;
       }
     }
