@@ -323,10 +323,10 @@ static LLVMValueRef load_chosen(low_fn *E, const low_access *a, low_off out, low
   return load_simple(E, a, chosen(E, a, out, in, all, span, stride), stride);
 }
 
-void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, unsigned locality) {
+void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, bool write, unsigned locality) {
   LLVMTypeRef over[1] = {M->ptr};
-  LLVMValueRef arg[4] = {LLVMBuildGEP2(M->b, M->i8, p, &bytes, 1, ""), LLVMConstInt(M->i32, 0, 0),
-                         LLVMConstInt(M->i32, locality, 0), LLVMConstInt(M->i32, 1, 0)}; /* to read, data */
+  LLVMValueRef arg[4] = {LLVMBuildGEP2(M->b, M->i8, p, &bytes, 1, ""), LLVMConstInt(M->i32, write, 0),
+                         LLVMConstInt(M->i32, locality, 0), LLVMConstInt(M->i32, 1, 0)}; /* data */
   low_intrinsic(M, "llvm.prefetch", over, 1, arg, 4);
 }
 
@@ -355,7 +355,7 @@ static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *
     if (!simple) return gather(E, a, &o, NULL);
     LLVMValueRef p = step(E, a, a->base, &o);
     if (a->ahead && stride == 1 && E->lanes > 1)
-      low_prefetch(E->M, p, low_i64(E->M, a->ahead * (int64_t)tarn_dtype_size(a->dtype)), 3);
+      low_prefetch(E->M, p, low_i64(E->M, a->ahead * (int64_t)tarn_dtype_size(a->dtype)), false, 3);
     return load_simple(E, a, p, stride);
   }
   if (simple && !c.lane) return load_chosen(E, a, *out, *in, c.all);

@@ -4,12 +4,15 @@
  * latency of the slowest memory (Little's law).
  * By blocks: where loops inside use a block of an operand again and again (a panel of weights, for every tile of rows), the
  * first use would wait for memory at its rate and the others find the block in a cache and leave memory idle. So during all
- * uses of one block the next one is asked for, evenly. */
+ * uses of one block the next one is asked for, evenly.
+ * By streams: what the next trip of an outer loop newly reads (rows of an image or of a matrix) is asked for during this one:
+ * such reads turn to another page too often for the processor to foresee them. */
 #include "lower/nest.h"
 #include <stdlib.h>
 
-#define LEAST_BLOCKED 4 /* blocks are fetched of operands larger than the second cache over this */
-#define MOST_LINES    4 /* asked for in one trip */
+#define LEAST_BLOCKED  4 /* blocks are fetched of operands larger than the second cache over this */
+#define LEAST_STREAMED 2 /* streams of such */
+#define MOST_LINES     4 /* asked for in one trip */
 
 /* By how many elements the address moves from one trip of a level to the next; false when it is no constant. */
 static bool moves(const low_lin *off, uint32_t var, int64_t *by) {
@@ -101,30 +104,107 @@ static void by_blocks(const low_nest *N, uint32_t list, low_access *a) {
       if (!moves(a->off, l[i]->var, &block) || !fills(a->off, l, n, i, block)) return;
       int64_t bytes = (block * size + trips - 1) / trips, line = (int64_t)cache->line;
       if (block * size > (int64_t)cache->capacity / 2 || bytes > MOST_LINES * line || l[i]->trips < 2) return;
-      a->fetch_level = l[i]->var, a->fetch_block = block, a->fetch_step = bytes;
+      a->fetch_level = l[i]->var, a->fetch_first = block, a->fetch_step = bytes;
+      a->fetch_rows = 1, a->fetch_row = 0;
       return;
     }
     trips *= l[i]->trips;
   }
 }
 
-void low_read_ahead(const low_nest *N, uint32_t list, const low_operand *in) {
-  const tarn_hw *hw = N->M->hw;
-  low_stage *st = &N->stage[list - 1];
-  if (!st->red || hw->nmem < 2 || st->in_memory) return;
-  for (uint32_t r = 0; r < st->f->nops; r++) {
-    const tarn_read *rd = &st->s->read[r];
-    low_access *a = &st->read[r];
-    if (rd->stage) continue;
-    int64_t bytes = tarn_layout_elems(&in[rd->src].layout) * (int64_t)tarn_dtype_size(a->dtype);
-    if (hw->nmem > 2 && bytes > hw->mem[1].capacity / LEAST_BLOCKED) by_blocks(N, list, a);
-    if (bytes > hw->mem[0].capacity && !a->fetch_block) by_latency(N, st, &N->list[list], a);
+/* ---------------------------------------------------------------- by streams */
+/* What some loops touch: rows of so many elements, so many elements apart. */
+typedef struct patch {
+  int64_t wide, row, rows;
+} patch;
+static bool touched(const low_lin *off, const low_level *const *l, uint32_t n, uint32_t from, int64_t line, patch *p) {
+  int64_t by[2 * TARN_MAX_LEVELS], trips[2 * TARN_MAX_LEVELS];
+  uint32_t k = 0;
+  *p = (patch){1, 0, 1};
+  for (uint32_t i = from; i < n; i++) { /* by rising step */
+    int64_t step;
+    if (!moves(off, l[i]->var, &step) || step < 0) return false;
+    if (step == 0 || l[i]->trips < 2) continue;
+    uint32_t at = k++;
+    for (; at > 0 && by[at - 1] > step; at--) by[at] = by[at - 1], trips[at] = trips[at - 1];
+    by[at] = step, trips[at] = l[i]->trips;
   }
+  for (uint32_t i = 0; i < k; i++) {
+    if (p->rows == 1 && by[i] <= (p->wide > line ? p->wide : line)) p->wide += by[i] * (trips[i] - 1);
+    else if (p->rows == 1) p->row = by[i], p->rows = trips[i];
+    else if (by[i] % p->row == 0 && by[i] / p->row <= p->rows) p->rows += by[i] / p->row * (trips[i] - 1);
+    else return false;
+  }
+  return true;
+}
+/* Of what the next trip of a loop touches, what this one does not; its first element. */
+static patch next_of(patch p, int64_t by, int64_t *first) {
+  *first = by;
+  if (p.rows > 1 && by % p.row == 0 && by / p.row < p.rows) *first = p.row * p.rows, p.rows = by / p.row;
+  else if (by < p.wide) *first = p.wide, p.wide = by;
+  if (p.rows == 1) p.row = 0;
+  return p;
+}
+
+static int64_t tile_ops(const low_list *list) {
+  int64_t n = 1;
+  for (uint32_t i = 0; i < list->n; i++)
+    if (list->level[i].kind == TARN_UNROLL) n *= list->level[i].trips;
+  return n;
+}
+
+/* The outermost loop of which what the next trip newly touches fits into a share of the second cache and can be asked for
+ * at a bearable rate; not where it has come to the cache in an earlier round of a loop outside. */
+static void by_streams(const low_nest *N, uint32_t list, low_access *a) {
+  const low_level *l[2 * TARN_MAX_LEVELS];
+  uint32_t n = levels_of(N, list, l);
+  const tarn_hw *hw = N->M->hw;
+  int64_t size = (int64_t)tarn_dtype_size(a->dtype), line = (int64_t)hw->mem[1].line, room = (int64_t)hw->mem[1].capacity;
+  int64_t ops = tile_ops(&N->list[list]), by, first;
+  patch p;
+  if (!is_linear(a->off)) return;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!is_loop(l[i]) || l[i]->trips < 2) continue;
+    int64_t trips = 1, again = 1;
+    for (uint32_t k = i + 1; k < n; k++) {
+      if (!is_loop(l[k])) continue;
+      trips *= l[k]->trips;
+      if (!(low_lin_deps(a->off) >> l[k]->var & 1)) again *= l[k]->trips;
+    }
+    if (!touched(a->off, l, n, i + 1, line / size, &p) || !moves(a->off, l[i]->var, &by) || by < 0) continue;
+    if (by == 0 && p.rows * p.wide * size <= room) return;
+    if (by == 0) continue;
+    bool others = i < N->list[0].n && N->nstage > 1; /* there is more to do in a trip than this stage */
+    if (trips < 2 || (!others && (double)(trips * ops) * 0.5 < hw->mem[hw->nmem - 1].latency)) return;
+    patch q = next_of(p, by, &first);
+    int64_t bytes = q.rows * q.wide * size, each = q.rows > 1 ? (q.rows + trips - 1) / trips : 1;
+    int64_t step = q.rows > 1 ? q.wide * size : (bytes + trips - 1) / trips, lines = each * ((step + line - 1) / line);
+    if (bytes > room / (again > 1 ? 2 : 8) || lines > (ops > MOST_LINES ? ops : MOST_LINES)) continue;
+    a->fetch_level = l[i]->var, a->fetch_first = first, a->fetch_step = step, a->fetch_rows = each, a->fetch_row = q.row;
+    return;
+  }
+}
+
+static void read_ahead(const low_nest *N, uint32_t list, const low_operand *in, low_access *a, uint32_t src) {
+  const tarn_hw *hw = N->M->hw;
+  const low_stage *st = &N->stage[list - 1];
+  int64_t bytes = tarn_layout_elems(&in[src].layout) * (int64_t)tarn_dtype_size(a->dtype);
+  int64_t second = hw->nmem > 2 ? (int64_t)hw->mem[1].capacity : INT64_MAX;
+  if (st->red && bytes > second / LEAST_BLOCKED) by_blocks(N, list, a);
+  if (st->red && bytes > hw->mem[0].capacity && !a->fetch_step) by_latency(N, st, &N->list[list], a);
+  if (bytes > second / LEAST_STREAMED && !a->fetch_step && !a->ahead) by_streams(N, list, a);
+}
+
+void low_read_ahead(const low_nest *N, uint32_t list, const low_operand *in) {
+  low_stage *st = &N->stage[list - 1];
+  if (N->M->hw->nmem < 2 || st->in_memory) return;
+  for (uint32_t r = 0; r < st->f->nops; r++)
+    if (!st->s->read[r].stage) read_ahead(N, list, in, &st->read[r], st->s->read[r].src);
 }
 
 /* ---------------------------------------------------------------- emission */
 static bool innermost(const low_list *list, uint32_t l) {
-  if (list->level[l].kind != TARN_SERIAL || !list->level[l].red || !list->level[l].inside) return false;
+  if (list->level[l].kind != TARN_SERIAL) return false;
   for (uint32_t i = l + 1; i < list->n; i++)
     if (list->level[i].kind == TARN_SERIAL && list->level[i].trips > 1) return false;
   return true;
@@ -141,14 +221,14 @@ static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, uint32_t li
   low_module *M = N->M;
   const low_level *l[2 * TARN_MAX_LEVELS];
   int64_t size = (int64_t)tarn_dtype_size(a->dtype), trips = 1;
-  LLVMValueRef at = low_i64(M, (a->off->c + a->fetch_block) * size);
+  LLVMValueRef at = low_i64(M, (a->off->c + a->fetch_first) * size);
   for (uint32_t i = 0; i < a->off->n; i++) {
     const low_term *t = &a->off->t[i];
     if (t->last <= a->fetch_level) at = plus(M, at, t->coef * size, &E->env[t->var]);
   }
   for (uint32_t i = levels_of(N, list, l); i-- > 0 && l[i]->var > a->fetch_level;) {
     if (!is_loop(l[i])) continue;
-    at = plus(M, at, trips * a->fetch_step, &E->env[l[i]->var]);
+    at = plus(M, at, trips * (a->fetch_row ? a->fetch_rows * a->fetch_row * size : a->fetch_step), &E->env[l[i]->var]);
     trips *= l[i]->trips;
   }
   return at;
@@ -161,8 +241,12 @@ void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   int64_t line = (int64_t)(M->hw->nmem > 1 ? M->hw->mem[1].line : 64);
   for (uint32_t r = 0; r < st->f->nops; r++) {
     const low_access *a = &st->read[r];
-    if (!a->fetch_block) continue;
+    if (!a->fetch_step) continue;
     LLVMValueRef at = fetch_offset(N, E, list, a);
-    for (int64_t k = 0; k < a->fetch_step; k += line) low_prefetch(M, a->base, LLVMBuildAdd(M->b, at, low_i64(M, k), ""), 2);
+    for (int64_t i = 0; i < a->fetch_rows; i++)
+      for (int64_t k = 0; k < a->fetch_step; k += line) {
+        int64_t more = i * a->fetch_row * (int64_t)tarn_dtype_size(a->dtype) + k;
+        low_prefetch(M, a->base, LLVMBuildAdd(M->b, at, low_i64(M, more), ""), false, 2);
+      }
   }
 }

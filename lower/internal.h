@@ -136,9 +136,10 @@ typedef struct low_access {
   uint64_t inner; /* serial levels inside of those that the guards depend on */
   bool store;
   int64_t ahead; /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
-  /* During one trip of variable `fetch_level` the next fetch_block elements are asked for, fetch_step bytes in each trip of
-   * the innermost loop; 0: no. */
-  int64_t fetch_block, fetch_step;
+  /* During one trip of variable `fetch_level` what lies from fetch_first elements on is asked for: in each trip of the
+   * innermost loop fetch_step bytes of each of fetch_rows rows, fetch_row elements apart; the next trip goes on behind them.
+   * fetch_step 0: no. */
+  int64_t fetch_first, fetch_step, fetch_rows, fetch_row;
   uint32_t fetch_level;
   low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that depends on `inner` */
   struct {
@@ -168,7 +169,7 @@ void low_begin(low_fn *E, LLVMBasicBlockRef b); /* continues there */
 
 /* access.c */
 /* The line at p plus so many bytes is asked for, into all caches (3), the second and farther (2), the third (1). */
-void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, unsigned locality);
+void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, bool write, unsigned locality);
 void low_access_ready(low_fn *E, low_access *a, uint64_t serial); /* serial: levels that are loops */
 void low_access_enter(low_fn *E, low_access *a, uint32_t level);  /* env[level] has just been set */
 void low_access_skip(low_access *a, uint32_t level);              /* the level is not entered */

@@ -72,7 +72,7 @@ static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mod
   low_begin(E, body);
   LLVMValueRef i = LLVMBuildPhi(b, N->M->i64, "");
   E->env[N->list[list].level[l].var] = (low_env){.kind = LOW_SSA, .lo = from, .c = to - 1, .v = i};
-  if (mode == LOW_BODY) low_fetch(N, E, list, l);
+  if (mode == LOW_BODY || mode == LOW_OUTER) low_fetch(N, E, list, l);
   enter(N, E, list, l, mode, E->env[N->list[list].level[l].var], len);
   LLVMValueRef next = LLVMBuildNUWAdd(b, i, low_i64(N->M, 1), "");
   LLVMValueRef in[2] = {low_i64(N->M, from), next};
