@@ -185,21 +185,22 @@ static void by_streams(const low_nest *N, uint32_t list, low_access *a) {
   }
 }
 
-static void read_ahead(const low_nest *N, uint32_t list, const low_operand *in, low_access *a, uint32_t src) {
+static void read_ahead(const low_nest *N, uint32_t list, const low_operand *o, low_access *a) {
   const tarn_hw *hw = N->M->hw;
   const low_stage *st = &N->stage[list - 1];
-  int64_t bytes = tarn_layout_elems(&in[src].layout) * (int64_t)tarn_dtype_size(a->dtype);
+  int64_t bytes = tarn_layout_elems(&o->layout) * (int64_t)tarn_dtype_size(a->dtype);
   int64_t second = hw->nmem > 2 ? (int64_t)hw->mem[1].capacity : INT64_MAX;
-  if (st->red && bytes > second / LEAST_BLOCKED) by_blocks(N, list, a);
-  if (st->red && bytes > hw->mem[0].capacity && !a->fetch_step) by_latency(N, st, &N->list[list], a);
+  if (!a->store && st->red && bytes > second / LEAST_BLOCKED) by_blocks(N, list, a);
+  if (!a->store && st->red && bytes > hw->mem[0].capacity && !a->fetch_step) by_latency(N, st, &N->list[list], a);
   if (bytes > second / LEAST_STREAMED && !a->fetch_step && !a->ahead) by_streams(N, list, a);
 }
 
-void low_read_ahead(const low_nest *N, uint32_t list, const low_operand *in) {
+void low_read_ahead(const low_nest *N, uint32_t list, const low_operand *in, const low_operand *out) {
   low_stage *st = &N->stage[list - 1];
   if (N->M->hw->nmem < 2 || st->in_memory) return;
   for (uint32_t r = 0; r < st->f->nops; r++)
-    if (!st->s->read[r].stage) read_ahead(N, list, in, &st->read[r], st->s->read[r].src);
+    if (!st->s->read[r].stage) read_ahead(N, list, &in[st->s->read[r].src], &st->read[r]);
+  if (st->s->out) read_ahead(N, list, &out[st->out_no], &st->result);
 }
 
 /* ---------------------------------------------------------------- emission */
@@ -239,14 +240,14 @@ void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   if (list == 0 || !innermost(&N->list[list], l)) return;
   const low_stage *st = &N->stage[list - 1];
   int64_t line = (int64_t)(M->hw->nmem > 1 ? M->hw->mem[1].line : 64);
-  for (uint32_t r = 0; r < st->f->nops; r++) {
-    const low_access *a = &st->read[r];
+  for (uint32_t r = 0; r <= st->f->nops; r++) {
+    const low_access *a = r < st->f->nops ? &st->read[r] : &st->result;
     if (!a->fetch_step) continue;
     LLVMValueRef at = fetch_offset(N, E, list, a);
     for (int64_t i = 0; i < a->fetch_rows; i++)
       for (int64_t k = 0; k < a->fetch_step; k += line) {
         int64_t more = i * a->fetch_row * (int64_t)tarn_dtype_size(a->dtype) + k;
-        low_prefetch(M, a->base, LLVMBuildAdd(M->b, at, low_i64(M, more), ""), false, 2);
+        low_prefetch(M, a->base, LLVMBuildAdd(M->b, at, low_i64(M, more), ""), a->store, a->store ? 3 : 2);
       }
   }
 }

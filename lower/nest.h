@@ -67,7 +67,7 @@ struct low_nest {
 /* ---- prepare.c: see low_nest_new ---- */
 
 /* ---- ahead.c ---- */
-void low_read_ahead(const low_nest *N, uint32_t list, const low_operand *in); /* of the stage of a list */
+void low_read_ahead(const low_nest *N, uint32_t list, const low_operand *in, const low_operand *out); /* of a list's stage */
 void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l);            /* in a trip of loop l */
 /* ---- peel.c ---- */
 /* So many of the `full` trips of level l, the first and the last, cross the border of a padded operand with part of their
