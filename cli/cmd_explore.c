@@ -18,19 +18,16 @@ void explore_options(tarn_ctx *cx, cli_explore *x) {
   if (x->free && x->kernel) tarn_raise(cx, TARN_USAGE, "--free and --kernel exclude each other");
 }
 
-/* Free chains: (proof FROM (step RULE forward|backward TERM)…). */
 static void write_proof(tarn_ctx *cx, const cli_explore *x) {
-  if (!x->proof_file || !(x->proved || (x->conflict && x->proof_from))) return;
-  if (!x->proof_text && !x->proof_whole)
+  if (!x->proof_file || !(x->proved || (x->conflict && x->chain.from))) return;
+  if (!x->proof_text && !x->chain.whole)
     tarn_raise(cx, TARN_NO_RESULT, "%s: not written, the chain is too long", x->proof_file);
   FILE *f = cli_open(cx, x->proof_file);
-  if (x->proof_text) fprintf(f, "%s\n", x->proof_text);
-  else {
-    fprintf(f, "(proof %s", x->proof_from);
-    for (uint32_t i = 0; i < x->step.n; i++)
-      fprintf(f, "\n  (step %s %s %s)", x->step.p[i].rule, x->step.p[i].forward ? "forward" : "backward", x->step.p[i].term);
-    fprintf(f, ")\n");
-  }
+  tarn_buf b = {.cx = cx};
+  for (uint32_t i = 0; i < x->lemma.n; i++) explore_print_chain(&b, "lemma", &x->lemma.p[i]);
+  if (!x->proof_text) explore_print_chain(&b, "proof", &x->chain);
+  fprintf(f, "%s", x->proof_text ? x->proof_text : b.p);
+  if (x->proof_text) fprintf(f, "\n");
   cli_close(cx, f, x->proof_file);
 }
 

@@ -14,6 +14,12 @@ typedef struct explore_step {
   const char *term;
 } explore_step; /* term: after it */
 
+typedef struct explore_chain {
+  const char *from; /* the first term, then the steps; NULL: none */
+  TARN_VEC(explore_step) step;
+  bool whole; /* all of them */
+} explore_chain;
+
 /* The least term of each class that the roots need: pick[class] is an e-node, TARN_NONE elsewhere; by root: its cost, and its
  * operators, each as often as it is used. */
 typedef struct explore_choice {
@@ -40,11 +46,10 @@ typedef struct cli_explore {
   uint64_t peak_bytes;
   double took;
   bool goal_reached, proved;
-  const char *proof_text; /* typed: for `tarn proof check` */
-  const char *proof_from; /* free: the first term, then the steps */
-  bool proof_whole;       /* all of them */
-  const char *conflict;   /* free: two values in one class; the steps lead from the one to the other */
-  TARN_VEC(explore_step) step;
+  const char *proof_text;        /* typed: for `tarn proof check` */
+  explore_chain chain;           /* free */
+  TARN_VEC(explore_chain) lemma; /* before it: what conditions of its steps ask to be equal */
+  const char *conflict;          /* free: two values in one class; the steps lead from the one to the other */
 } cli_explore;
 
 void explore_free(tarn_ctx *cx, cli_explore *x);
@@ -79,6 +84,8 @@ void explore_show_size(const cli_explore *x);
 void explore_show_rules(const cli_explore *x, bool all); /* or only those that matched */
 void explore_show_best(const cli_explore *x);
 void explore_show_proof(const cli_explore *x);
+/* (lemma FROM (step RULE forward|backward TERM)…) or (proof …). */
+void explore_print_chain(tarn_buf *b, const char *word, const explore_chain *c);
 void explore_show_json(tarn_ctx *cx, const cli_explore *x);
 
 /* A session: commands from a terminal or a pipe. The exit status. */

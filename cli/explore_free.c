@@ -2,11 +2,10 @@
 #include "cli/explore_lab.h"
 #include <string.h>
 
-enum { PRINT_NODES = 20000, PROOF_STEPS = 100000 };
+enum { PRINT_NODES = 20000 };
 
 static void free_graph(void *arg) { tarn_eg_free(arg); }
 static void free_runner(void *arg) { tarn_eg_runner_free(arg); }
-static void free_proof(void *arg) { tarn_eg_proof_free(arg); }
 
 /* ---- making one ---- */
 lab *lab_new(tarn_ctx *cx, cli_explore *x, tarn_eg_reasons reasons) {
@@ -35,14 +34,13 @@ void lab_compile(lab *l) {
   tarn_defer(l->cx, free_runner, l->runner);
 }
 
-static const char *rule_name(const lab *l, uint32_t id) {
+const char *lab_rule_name(const lab *l, uint32_t id) {
   if (id == TARN_EG_RULE_GIVEN) return "given";
   if (id == TARN_EG_RULE_ANALYSIS) return "analysis";
   if (id == TARN_EG_RULE_CONGRUENCE) return "congruence";
   return tarn_ruleset_at(l->rs, id).name;
 }
 
-static void keep_proof(lab *l, tarn_eg_proof *p);
 /* Two values in one class: what is said of it, and, where reasons are kept, the chain from the one to the other. */
 static void conflict(lab *l) {
   tarn_eg_conflict c;
@@ -51,14 +49,14 @@ static void conflict(lab *l) {
   uint32_t leaf_a = (uint32_t)(c.value_a - 1), leaf_b = (uint32_t)(c.value_b - 1); /* values of constants are symbols + 1 */
   tarn_free_name(l->rs, leaf_a, 0, a, sizeof a);
   tarn_free_name(l->rs, leaf_b, 0, b, sizeof b);
-  l->x->conflict =
-      tarn_format(l->cx, "%s and %s are made equal by %s; a rule is wrong, or values were rounded", a, b, rule_name(l, c.rule));
-  l->x->stop = tarn_eg_stop_name(TARN_EG_STOP_CONFLICT), l->x->step.n = 0, l->x->proof_from = NULL;
+  l->x->conflict = tarn_format(l->cx, "%s and %s are made equal by %s; a rule is wrong, or values were rounded", a, b,
+                               lab_rule_name(l, c.rule));
+  l->x->stop = tarn_eg_stop_name(TARN_EG_STOP_CONFLICT), l->x->chain = (explore_chain){0}, l->x->lemma.n = 0;
   if (l->runner) lab_report(l);
   if (l->config.reasons) {
     leaf_a = tarn_eg_add(l->g, leaf_a, 0, NULL, 0), leaf_b = tarn_eg_add(l->g, leaf_b, 0, NULL, 0);
     tarn_eg_proof *p = tarn_eg_explain_conflict(l->g, leaf_a, leaf_b);
-    if (p) keep_proof(l, p);
+    if (p) lab_keep_proof(l, l->g, p);
     else tarn_warn(l->cx, "why they are equal: no chain, or one that is too long to be shown");
   }
   if (l->x->session) explore_show_proof(l->x);
@@ -190,8 +188,7 @@ void lab_report(lab *l) {
 }
 
 /* ---- terms out ---- */
-typedef tarn_eg_node node_fn(const void *from, uint32_t id);
-static void print(const lab *l, tarn_buf *b, node_fn *at, const void *from, uint32_t id) {
+void lab_print(const lab *l, tarn_buf *b, lab_node_fn *at, const void *from, uint32_t id) {
   char name[256];
   tarn_eg_node e = at(from, id);
   tarn_free_name(l->rs, e.op, e.payload, name, sizeof name);
@@ -199,7 +196,7 @@ static void print(const lab *l, tarn_buf *b, node_fn *at, const void *from, uint
   for (uint32_t i = 0; i < e.n; i++) {
     uint32_t kid = at(from, id).kids[i];
     tarn_buf_str(b, " ");
-    print(l, b, at, from, kid);
+    lab_print(l, b, at, from, kid);
   }
   if (e.n) tarn_buf_str(b, ")");
 }
@@ -211,7 +208,6 @@ static tarn_eg_node chosen_at(const void *from, uint32_t id) {
   const chosen *c = from;
   return tarn_eg_node_at(c->g, c->pick[tarn_eg_find(c->g, id)]);
 }
-static tarn_eg_node proof_at(const void *from, uint32_t id) { return tarn_eg_proof_term(from, id); }
 
 void lab_best(lab *l, const uint32_t *root, uint32_t n) {
   l->x->best.n = 0;
@@ -221,49 +217,11 @@ void lab_best(lab *l, const uint32_t *root, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     tarn_buf b = {.cx = l->cx};
     bool small = c.size[i] <= PRINT_NODES;
-    if (small) print(l, &b, chosen_at, &from, root[i]);
+    if (small) lab_print(l, &b, chosen_at, &from, root[i]);
     explore_best row = {c.cost[i], small ? b.p : NULL};
     tarn_push(l->cx, &l->x->best, row);
   }
   l->x->choice = c;
-}
-
-/* ---- the proof ---- */
-typedef struct chain {
-  lab *l;
-  const tarn_eg_proof *p;
-  const tarn_eg_flat *step;
-} chain;
-static void keep(tarn_ctx *cx, void *arg) {
-  chain *c = arg;
-  tarn_buf b = {.cx = cx};
-  print(c->l, &b, proof_at, c->p, c->step->whole);
-  explore_step s = {rule_name(c->l, c->step->rule), c->step->forward, b.p};
-  tarn_push(cx, &c->l->x->step, s);
-}
-/* Called from inside the engine, which must not be jumped out of. */
-static bool keep_step(void *user, const tarn_eg_proof *p, const tarn_eg_flat *step) {
-  lab *l = user;
-  chain c = {l, p, step};
-  l->failed = tarn_protect(l->cx, keep, &c);
-  return !l->failed;
-}
-static void keep_proof(lab *l, tarn_eg_proof *p) {
-  l->x->step.n = 0;
-  tarn_defer(l->cx, free_proof, p);
-  tarn_free_shorten(l->rs, p);
-  tarn_buf b = {.cx = l->cx};
-  print(l, &b, proof_at, p, tarn_eg_proof_lemma(p, tarn_eg_proof_lemmas(p) - 1).from);
-  l->x->proof_from = b.p;
-  uint64_t n = tarn_eg_proof_flatten(p, PROOF_STEPS, keep_step, l);
-  if (l->failed) tarn_reraise(l->cx, l->failed);
-  l->x->proof_whole = n != UINT64_MAX;
-  if (n == UINT64_MAX) tarn_warn(l->cx, "the proof has more than %d steps; the first of them are shown", PROOF_STEPS);
-}
-void lab_prove(lab *l, tarn_egraph *g, uint32_t from, uint32_t to) {
-  tarn_eg_proof *p = tarn_eg_explain(g, from, to);
-  if (!p) tarn_raise(l->cx, tarn_eg_status(g), "explore: %s", tarn_eg_message(g));
-  keep_proof(l, p);
 }
 
 void lab_name(void *user, uint32_t op, uint32_t payload, char *buf, size_t n) {
@@ -273,7 +231,7 @@ static void facts(void *user, uint32_t cls, tarn_buf *b) {
   lab *l = user;
   tarn_free_facts(l->rs, l->g, cls, b);
 }
-static const char *why(void *user, uint32_t rule) { return rule_name(user, rule); }
+static const char *why(void *user, uint32_t rule) { return lab_rule_name(user, rule); }
 explore_view lab_view(lab *l) { return (explore_view){l->g, l->root.p, l->root.n, lab_name, facts, why, l}; }
 
 typedef struct attempt {

@@ -30,6 +30,18 @@ static void rule_json(cli_json *j, const tarn_sat_rule *r) {
   cli_json_num(j, "apply", r->count.apply);
   cli_json_close(j, '}');
 }
+static void chain_json(cli_json *j, const explore_chain *c) {
+  cli_json_str(j, "from", c->from);
+  cli_json_open(j, "steps", '[');
+  for (uint32_t i = 0; i < c->step.n; i++) {
+    cli_json_open(j, NULL, '{');
+    cli_json_str(j, "rule", c->step.p[i].rule);
+    cli_json_bool(j, "forward", c->step.p[i].forward);
+    cli_json_str(j, "term", c->step.p[i].term);
+    cli_json_close(j, '}');
+  }
+  cli_json_close(j, ']');
+}
 static void proof_json(cli_json *j, const cli_explore *x) {
   if (!x->prove[0] || x->conflict) cli_json_str(j, "proof", NULL);
   if (!x->prove[0] && !x->conflict) return;
@@ -37,16 +49,14 @@ static void proof_json(cli_json *j, const cli_explore *x) {
   if (x->conflict) cli_json_str(j, "why", x->conflict);
   else cli_json_bool(j, "found", x->proved);
   if (x->proof_text) cli_json_str(j, "text", x->proof_text);
-  if (x->proof_from) cli_json_str(j, "from", x->proof_from);
-  if (x->proof_from) cli_json_open(j, "steps", '[');
-  for (uint32_t i = 0; i < x->step.n; i++) {
+  if (x->lemma.n) cli_json_open(j, "lemmas", '[');
+  for (uint32_t i = 0; i < x->lemma.n; i++) {
     cli_json_open(j, NULL, '{');
-    cli_json_str(j, "rule", x->step.p[i].rule);
-    cli_json_bool(j, "forward", x->step.p[i].forward);
-    cli_json_str(j, "term", x->step.p[i].term);
+    chain_json(j, &x->lemma.p[i]);
     cli_json_close(j, '}');
   }
-  if (x->proof_from) cli_json_close(j, ']');
+  if (x->lemma.n) cli_json_close(j, ']');
+  if (x->chain.from) chain_json(j, &x->chain);
   cli_json_close(j, '}');
 }
 void explore_show_json(tarn_ctx *cx, const cli_explore *x) {
@@ -102,10 +112,22 @@ void explore_show_best(const cli_explore *x) {
   for (uint32_t i = 0; i < x->best.n; i++)
     printf("%10.15g  %s\n", x->best.p[i].cost, x->best.p[i].term ? x->best.p[i].term : "(too large to print)");
 }
+static void show_steps(const explore_chain *c) {
+  printf("  %s\n", c->from);
+  for (uint32_t i = 0; i < c->step.n; i++)
+    printf("= %s   by %s%s\n", c->step.p[i].term, c->step.p[i].rule, c->step.p[i].forward ? "" : ", right to left");
+}
 void explore_show_proof(const cli_explore *x) {
   if (x->proof_text) printf("%s\n", x->proof_text);
-  if (!x->proof_from) return;
-  printf("%s in %u steps:\n  %s\n", x->conflict ? "in conflict" : "proved", x->step.n, x->proof_from);
-  for (uint32_t i = 0; i < x->step.n; i++)
-    printf("= %s   by %s%s\n", x->step.p[i].term, x->step.p[i].rule, x->step.p[i].forward ? "" : ", right to left");
+  if (!x->chain.from) return;
+  printf("%s in %u steps:\n", x->conflict ? "in conflict" : "proved", x->chain.step.n);
+  show_steps(&x->chain);
+  if (x->lemma.n) printf("what conditions of its rules ask:\n");
+  for (uint32_t i = 0; i < x->lemma.n; i++) show_steps(&x->lemma.p[i]);
+}
+void explore_print_chain(tarn_buf *b, const char *word, const explore_chain *c) {
+  tarn_buf_fmt(b, "(%s %s", word, c->from);
+  for (uint32_t i = 0; i < c->step.n; i++)
+    tarn_buf_fmt(b, "\n  (step %s %s %s)", c->step.p[i].rule, c->step.p[i].forward ? "forward" : "backward", c->step.p[i].term);
+  tarn_buf_str(b, ")\n");
 }

@@ -1,5 +1,6 @@
-/* Chains of free terms, checked without an e-graph: (proof TERM (step RULE forward|backward TERM)…). Each step must rewrite one
- * subterm by its rule. Terms are what the s-expression reader gives; values are computed from them by the analyses' clauses. */
+/* Chains of free terms, checked without an e-graph: (proof TERM (step RULE forward|backward TERM)…), and before it any number
+ * of (lemma TERM (step …)…) that show what conditions ask to be equal. Each step must rewrite one subterm by its rule. Terms
+ * are what the s-expression reader gives; values are computed from them by the analyses' clauses. */
 #include "rules/free_terms.h"
 #include <string.h>
 
@@ -103,13 +104,14 @@ typedef struct stepping {
   free_state *f;
   const char *name;
   bool forward;
+  const free_facts *facts;
   free_texts assumes; /* of the best way to read the step so far */
 } stepping;
 
 /* The step by root i of the left side and j of the right. */
 static step_is by_roots(stepping *st, const rule *r, uint32_t i, uint32_t j, const tarn_sx *left, const tarn_sx *right,
                         free_texts *texts) {
-  fcheck k = {.f = st->f, .r = r, .assumes = texts};
+  fcheck k = {.f = st->f, .r = r, .assumes = texts, .facts = st->facts};
   if (r->rhs[j].var != TARN_NONE && r->nlhs > 1 && r->lhs[i].var != r->rhs[j].var) return STEP_WRONG;
   if (r->nlhs > 1) free_assume(&k, "the other roots of a rule");
   if (r->nguard) free_assume(&k, "that a guard held");
@@ -167,30 +169,49 @@ static step_is one_step(stepping *st, const tarn_sx *before, const tarn_sx *afte
   st->assumes = was;
   return best;
 }
-/* ---- the chain ---- */
+/* ---- the chains ---- */
+typedef struct checking {
+  free_state *f;
+  tarn_proof_result r;
+  free_texts assumed;
+  free_facts facts;
+} checking;
+/* The term that a form leads to, (proof TERM …) or (lemma TERM …). */
+static const tarn_sx *last_of(const tarn_sx *s) { return s->n > 2 ? s->kid[s->n - 1]->kid[3] : s->kid[1]; }
+
+static void check_step(checking *c, const tarn_sx *before, const tarn_sx *t) {
+  tarn_ctx *cx = c->f->cx;
+  tarn_proof_result *r = &c->r;
+  if (!tarn_sx_is(t, "step") || t->n != 4) tarn_sx_error(cx, t, "expected (step RULE forward|backward TERM)");
+  bool forward = tarn_sx_atom_is(t->kid[2], "forward"), given = tarn_sx_atom_is(t->kid[1], "given");
+  if (!forward && !tarn_sx_atom_is(t->kid[2], "backward")) tarn_sx_error(cx, t->kid[2], "expected forward or backward");
+  stepping st = {.f = c->f, .name = t->kid[1]->text, .forward = forward, .facts = &c->facts};
+  if (given) tarn_push(cx, &st.assumes, "given equations");
+  step_is is = given ? STEP_ASSUMED : one_step(&st, before, t->kid[3]);
+  if (is == STEP_ASSUMED) free_texts_add(cx, &c->assumed, &st.assumes);
+  r->steps++;
+  r->skipped += is == STEP_ASSUMED;
+  if (is != STEP_WRONG) return;
+  r->ok = false, r->bad = r->steps;
+  r->why = tarn_format(cx, "line %u: not an instance of %s", t->line, t->kid[1]->text);
+}
+static void check_chain(checking *c, const tarn_sx *s) {
+  for (uint32_t i = 2; c->r.ok && i < s->n; i++) check_step(c, i == 2 ? s->kid[1] : s->kid[i - 1]->kid[3], s->kid[i]);
+  if (!c->r.ok) return;
+  tarn_push(c->f->cx, &c->facts, s->kid[1]);
+  tarn_push(c->f->cx, &c->facts, last_of(s));
+}
 tarn_proof_result tarn_free_proof_check(const tarn_ruleset *rs, const tarn_sx *all) {
-  free_state *f = free_of(rs);
-  free_texts assumed = {0};
-  tarn_proof_result r = {.ok = true, .bad = TARN_NONE, .why = ""};
-  const tarn_sx *s = all->n == 1 ? all->kid[0] : all;
-  if (!tarn_sx_is(s, "proof") || s->n < 2) tarn_sx_error(rs->cx, s, "expected (proof TERM (step RULE forward|backward TERM)…)");
-  for (uint32_t i = 2; i < s->n; i++) {
-    const tarn_sx *t = s->kid[i], *before = i == 2 ? s->kid[1] : s->kid[i - 1]->kid[3];
-    if (!tarn_sx_is(t, "step") || t->n != 4) tarn_sx_error(rs->cx, t, "expected (step RULE forward|backward TERM)");
-    bool forward = tarn_sx_atom_is(t->kid[2], "forward");
-    if (!forward && !tarn_sx_atom_is(t->kid[2], "backward")) tarn_sx_error(rs->cx, t->kid[2], "expected forward or backward");
-    bool given = tarn_sx_atom_is(t->kid[1], "given");
-    stepping st = {.f = f, .name = t->kid[1]->text, .forward = forward};
-    if (given) tarn_push(rs->cx, &st.assumes, "given equations");
-    step_is is = given ? STEP_ASSUMED : one_step(&st, before, t->kid[3]);
-    if (is == STEP_ASSUMED) free_texts_add(rs->cx, &assumed, &st.assumes);
-    r.steps++;
-    r.skipped += is == STEP_ASSUMED;
-    r.assumed = assumed.p, r.nassumed = assumed.n;
-    if (is != STEP_WRONG) continue;
-    r.ok = false, r.bad = r.steps;
-    r.why = tarn_format(rs->cx, "line %u: not an instance of %s", t->line, t->kid[1]->text);
-    return r;
+  checking c = {.f = free_of(rs), .r = {.ok = true, .bad = TARN_NONE, .why = ""}};
+  bool alone = tarn_sx_is(all, "proof"); /* the form itself, not what a file holds */
+  uint32_t n = alone ? 1 : all->n;
+  for (uint32_t i = 0; i < n; i++) {
+    const tarn_sx *s = alone ? all : all->kid[i];
+    if (s->n < 2 || !tarn_sx_is(s, i + 1 < n ? "lemma" : "proof"))
+      tarn_sx_error(rs->cx, s, "expected (lemma TERM STEP…)…, then (proof TERM (step RULE forward|backward TERM)…)");
+    if (c.r.ok) check_chain(&c, s);
   }
-  return r;
+  if (!n) tarn_sx_error(rs->cx, all, "expected (proof TERM (step RULE forward|backward TERM)…)");
+  c.r.assumed = c.assumed.p, c.r.nassumed = c.assumed.n;
+  return c.r;
 }

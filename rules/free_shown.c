@@ -2,7 +2,8 @@
  *
  * A condition that asks what a value is must be decided by the terms: the chain rewrites an operand to its value first. What a
  * condition takes for granted because nothing else is known (x is not 0, two names are not the same) the terms cannot decide,
- * nor what is said of other terms of a class; then it is assumed, and said so with the terms in it. */
+ * nor what is said of other terms of a class; then it is assumed, and said so with the terms in it. That two terms are equal is
+ * shown by a lemma, a chain from the one to the other that stands before. */
 #include "rules/free_terms.h"
 #include <string.h>
 
@@ -172,6 +173,44 @@ static fshown is_in(fcheck *k, const fexpr *x, bool want) {
   if (either ? in : in && want) return decided(true, want);
   return assume(k, x, want);
 }
+/* The term that a pattern stands for; NULL: not all of it is known. */
+static const tarn_sx *instance(const fcheck *k, const rpat *p) {
+  if (p->kind == RP_VAR) return k->cls[p->var];
+  if (p->kind != RP_NODE || p->op == TARN_NONE) return NULL;
+  size_t n;
+  tarn_sx *atom = TARN_NEW(k->f->cx, tarn_sx), *s = atom;
+  const char *op = tarn_intern_key(k->f->rs->symbol, p->op, &n);
+  *atom = (tarn_sx){.kind = TARN_SX_ATOM, .text = tarn_strndup(k->f->cx, op, n), .len = (uint32_t)n};
+  if (!p->n) return s;
+  s = TARN_NEW(k->f->cx, tarn_sx);
+  *s = (tarn_sx){.kind = TARN_SX_LIST, .n = p->n + 1, .kid = TARN_ARRAY(k->f->cx, tarn_sx *, p->n + 1)};
+  s->kid[0] = atom;
+  for (uint32_t i = 0; i < p->n; i++)
+    if (!(s->kid[i + 1] = (tarn_sx *)(uintptr_t)instance(k, p->kid[i]))) return NULL;
+  return s;
+}
+static bool is_fact(const fcheck *k, const tarn_sx *a, const tarn_sx *b) {
+  bool is = free_term_equal(a, b);
+  for (uint32_t i = 0; k->facts && !is && i < k->facts->n; i += 2) {
+    const tarn_sx *from = k->facts->p[i], *to = k->facts->p[i + 1];
+    is = (free_term_equal(a, from) && free_term_equal(b, to)) || (free_term_equal(a, to) && free_term_equal(b, from));
+  }
+  return is;
+}
+static fshown is_equal(fcheck *k, const fexpr *x, bool want) {
+  const tarn_sx *a = instance(k, x->pat[0]), *b = instance(k, x->pat[1]);
+  return a && b && is_fact(k, a, b) ? decided(true, want) : assume(k, x, want);
+}
+static bool contains(const tarn_sx *t, const tarn_sx *part) {
+  bool is = free_term_equal(t, part);
+  for (uint32_t i = 1; !is && i <= arity(t); i++) is = contains(t->kid[i], part);
+  return is;
+}
+/* These terms may say no; a yes is about all terms of both classes. */
+static fshown is_acyclic(fcheck *k, const fexpr *x, bool want) {
+  const tarn_sx *on = k->cls[x->kid[0]->var], *t = k->cls[x->kid[1]->var];
+  return contains(t, on) ? decided(false, want) : assume(k, x, want);
+}
 static fshown junction(fcheck *k, const fexpr *x, bool want, bool all) {
   uint32_t n = k->n_assumed, had = k->assumes ? k->assumes->n : 0;
   fshown a = free_term_shown(k, x->kid[0], want);
@@ -197,14 +236,14 @@ fshown free_term_shown(fcheck *k, const fexpr *x, bool want) {
   static const struct {
     const char *name;
     fshown (*shown)(fcheck *k, const fexpr *x, bool want);
-  } by[] = {{"eq", compared},      {"lt", compared},  {"le", compared}, {"constant", is_constant},
-            {"symbol", is_symbol}, {"same", is_same}, {"in", is_in}};
+  } by[] = {{"eq", compared},  {"lt", compared}, {"le", compared},    {"constant", is_constant}, {"symbol", is_symbol},
+            {"same", is_same}, {"in", is_in},    {"equal", is_equal}, {"acyclic", is_acyclic}};
   if (!strcmp(x->fun->name, "not")) return free_term_shown(k, x->kid[0], !want);
   if (!strcmp(x->fun->name, "and")) return junction(k, x, want, want);
   if (!strcmp(x->fun->name, "or")) return junction(k, x, want, !want);
   for (size_t i = 0; i < sizeof by / sizeof *by; i++)
     if (!strcmp(x->fun->name, by[i].name)) return by[i].shown(k, x, want);
-  return assume(k, x, want); /* about the graph: equal, present, acyclic */
+  return assume(k, x, want); /* about the graph: present */
 }
 
 fshown free_term_conditions(fcheck *k) {

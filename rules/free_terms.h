@@ -8,6 +8,9 @@ typedef TARN_VEC(const char *) free_texts;
 /* What terms say of a condition. ASSUMED: it holds because nothing else is known, or is about more than these terms. */
 typedef enum { FREE_REFUTED, FREE_ASSUMED, FREE_SHOWN } fshown;
 
+/* What lemmas have shown: by twos, the first and the last term of each. */
+typedef TARN_VEC(const tarn_sx *) free_facts;
+
 /* What a rule's variables stand for. */
 typedef struct fcheck {
   free_state *f;
@@ -18,9 +21,10 @@ typedef struct fcheck {
     uint32_t n;
     bool is;
   } seg[R_SEGS];
-  const char *fresh;   /* the name that (:fresh …) is in this step */
-  uint32_t n_assumed;  /* things that terms do not show */
-  free_texts *assumes; /* what; NULL: nobody asks */
+  const char *fresh;       /* the name that (:fresh …) is in this step */
+  uint32_t n_assumed;      /* things that terms do not show */
+  free_texts *assumes;     /* what; NULL: nobody asks */
+  const free_facts *facts; /* NULL: none */
 } fcheck;
 
 /* The value of a term by the clauses of the analysis of constants; false: none is known. */

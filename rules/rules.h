@@ -294,8 +294,9 @@ typedef struct tarn_proof_result {
 TARN_API tarn_proof_result tarn_proof_check(const tarn_ruleset *rs, const tarn_sx *proof, const tarn_proof_options *o);
 
 /* The same for a chain of a free set, (proof TERM (step RULE forward|backward TERM)…): each step rewrites one subterm by its
- * rule. skipped: steps of which something was assumed, as terms alone do not show it (given equations, conditions that hold
- * because nothing else is known or are about more of a class, further roots). */
+ * rule. Before it may stand (lemma TERM (step …)…), for steps behind them whose conditions ask their ends to be equal. skipped:
+ * steps of which something was assumed, as terms alone do not show it (given equations, conditions that hold because nothing
+ * else is known or are about more of a class, further roots). */
 TARN_API tarn_proof_result tarn_free_proof_check(const tarn_ruleset *rs, const tarn_sx *proof);
 /* Makes a proof from a graph of the set's terms shorter: tarn_eg_proof_shorten() with all steps that the rules allow between
  * terms of the proof, nothing of them assumed, and a few terms more. The steps' rules are numbers in the set. */
