@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A corpus of e-graphs for selection: twelve families, the same files for the same seed.
 
-  bench/extract/corpus.py TARN OUT [--count N] [--seed K] [--vary DIR] [--scale S] [--long]
+  bench/extract/corpus.py TARN OUT [--count N] [--seed K] [--vary DIR] [--scale S] [--top] [--long]
 
---scale makes graphs S times as large; --long writes them as other tools do, with indentation, long ids and operators.
+--scale makes graphs S times as large and --top only large ones (otherwise most are small); --long writes them as other tools
+do, with indentation, long ids and operators.
 
 TARN is the program: it saturates random terms under rules (`explore --free --egraph`). Others are made here:
   math, bits, datapath, vectors   random terms under rules, several roots, costs by operator; up to tens of thousands of nodes
@@ -41,12 +42,12 @@ class Graph:
             json.dump({"nodes": self.nodes, "root_eclasses": [str(r) for r in roots]}, f)
 
 
-scale = 1
+scale, top = 1, False
 
 
 def sizes(rnd, low, high):
     """Log-uniform: most are small."""
-    return int(low * (high / low) ** rnd.random() * scale)
+    return int(low * (high / low) ** (rnd.uniform(0.8, 1) if top else rnd.random()) * scale)
 
 
 # ---- terms under rules ----
@@ -162,8 +163,9 @@ def terms_of(rnd, kind, ops, leaves):
     return [make() for _ in range(many)]
 
 
-def saturated(tarn, path, rnd, kind):
-    rules, ops, leaves, costs = KINDS[kind]
+def explored(tarn, path, rnd, kind):
+    """Saturates drawn terms; the graph."""
+    rules, ops, leaves, _ = KINDS[kind]
     nodes = sizes(rnd, 300, 40000)
     with tempfile.TemporaryDirectory() as d:
         with open(f"{d}/r.rules", "w") as f:
@@ -177,9 +179,19 @@ def saturated(tarn, path, rnd, kind):
         done = subprocess.run(run, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(run)}: {done.stderr}")
-    style = rnd.choice(("unit", "ops", "ops", "random"))
     with open(path) as f:
         g = json.load(f)
+    return g, len(g["nodes"]) > nodes / 2
+
+
+def saturated(tarn, path, rnd, kind):
+    g, enough = explored(tarn, path, rnd, kind)
+    for _ in range(20):
+        if enough or not top:
+            break
+        g, enough = explored(tarn, path, rnd, kind)
+    costs = KINDS[kind][3]
+    style = rnd.choice(("unit", "ops", "ops", "random"))
     by_op = {}
     for n in g["nodes"].values():
         op = n["op"]
@@ -469,10 +481,11 @@ def main():
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--vary")
     a.add_argument("--scale", type=float, default=1)
+    a.add_argument("--top", action="store_true")
     a.add_argument("--long", action="store_true")
     a = a.parse_args()
-    global scale
-    scale = a.scale
+    global scale, top
+    scale, top = a.scale, a.top
     os.makedirs(a.out, exist_ok=True)
     share = {k: v for k, v in SHARE.items() if k != "vary" or a.vary}
     sources = sorted(os.path.join(a.vary, f) for f in os.listdir(a.vary) if f.endswith(".json")) if a.vary else []

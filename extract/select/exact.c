@@ -119,9 +119,13 @@ static bool at_the_root(sel_parts *s, uint64_t *seed) {
 }
 
 void sel_run_exact(sel_run *r) {
+  enum { LARGE = 200000 }; /* nodes */
   sel_parts s;
   uint64_t seed = r->o.seed;
-  sel_search_large(r, 80, &seed);
+  if (sel_search_only(r, &seed)) return;
+  sel_pause_after(r, 0.2);
+  sel_search_large(r, LARGE, 80, &seed);
+  sel_resume(r);
   if (!sel_parts_open(&s, r)) return;
   if (at_the_root(&s, &seed)) return;
   sel_pause_after(r, 0.2);

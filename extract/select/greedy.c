@@ -82,21 +82,23 @@ void sel_search_on(sel_parts *s, uint64_t *seed, uint64_t steps) {
   }
 }
 
-bool sel_search_large(sel_run *r, uint32_t steps, uint64_t *seed) {
-  enum { LARGE = 200000 }; /* nodes */
+bool sel_search_large(sel_run *r, uint32_t more, uint32_t steps, uint64_t *seed) {
   sel_progress at = {0};
-  if (r->g.n_nodes <= LARGE) return false;
-  uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
-  sel_tree(r->mem, &r->g, r->cost, NULL, choice, NULL, NULL);
-  sel_offer(r, choice);
+  if (r->g.n_nodes <= more) return false;
+  sel_run_tree(r);
   if (r->best_cost < INFINITY && !sel_stop(r, 0)) {
-    uint32_t *scc = sel_components(r);
+    uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes), *scc = sel_components(r);
+    memcpy(choice, r->tree, r->g.n_classes * sizeof *choice);
     sel_improve(r, r->mem, &r->g, r->cost, scc, choice, steps * (uint64_t)r->g.n_nodes, &at, seed);
-    sel_free(r->mem, scc);
+    sel_offer(r, choice);
+    sel_free(r->mem, scc), sel_free(r->mem, choice);
   }
-  sel_offer(r, choice);
-  sel_free(r->mem, choice);
   return true;
+}
+
+bool sel_search_only(sel_run *r, uint64_t *seed) {
+  if (!isfinite(r->o.seconds) || r->g.n_nodes < 400000 * r->o.seconds) return false;
+  return sel_search_large(r, 0, 300, seed);
 }
 
 /* Steps a node without success after which the search ends: the more, the more time it was given. */
@@ -119,7 +121,7 @@ void sel_run_greedy(sel_run *r) {
   sel_parts s;
   uint64_t seed = r->o.seed;
   r->patience = patience_for(r);
-  if (isfinite(r->o.seconds) && sel_search_large(r, 300, &seed)) return;
+  if (sel_search_only(r, &seed)) return;
   if (!sel_parts_open(&s, r)) return;
   sel_parts_split(&s);
   sel_parts_bound(&s);

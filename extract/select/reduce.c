@@ -4,7 +4,7 @@
 
 bool sel_parts_open(sel_parts *s, sel_run *r) {
   *s = (sel_parts){.r = r, .mem = r->mem};
-  sel_run_tree(r);
+  if (!r->tree) sel_run_tree(r);
   if (!(r->best_cost < INFINITY)) return false;
   if (!prep_open(&s->p, s->mem, r)) return false;
   prep_reduce(&s->p);
@@ -102,10 +102,11 @@ static void make_part(const split *x, uint32_t at, sel_part *t) {
 
 void sel_parts_split(sel_parts *s) {
   sel_prob whole;
+  s->n = 0;
+  if (s->r->stop) return;
   prep_problem(&s->p, &whole, &s->prov, &s->cls_of);
   if (s->r->reduced == NONE) s->r->reduced = whole.nn;
   for (uint32_t i = 0; i < s->p.root.n; i++) s->impossible |= !s->p.cls[s->p.root.p[i]].n;
-  s->n = 0;
   if (s->impossible) return;
   split x = {.s = s, .whole = &whole};
   x.part = SEL_NEW(s->mem, uint32_t, whole.nc);
