@@ -62,7 +62,7 @@ static void conflict(lab *l) {
   if (l->x->session) explore_show_proof(l->x);
   tarn_raise(l->cx, TARN_BAD_INPUT, "explore: %s", l->x->conflict);
 }
-static void settle(lab *l) {
+void lab_settle(lab *l) {
   if (!tarn_eg_rebuild(l->g)) return;
   tarn_eg_conflict c;
   if (tarn_eg_last_conflict(l->g, &c)) conflict(l);
@@ -70,7 +70,7 @@ static void settle(lab *l) {
 }
 uint32_t lab_add(lab *l, const tarn_sx *s) {
   uint32_t id = tarn_free_add(l->rs, l->g, s);
-  settle(l);
+  lab_settle(l);
   return id;
 }
 const tarn_sx *lab_read(tarn_ctx *cx, const char *text, const char *where) {
@@ -78,18 +78,30 @@ const tarn_sx *lab_read(tarn_ctx *cx, const char *text, const char *where) {
   if (s->n != 1) tarn_raise(cx, TARN_USAGE, "%s: one term is expected, not %u", where, s->n);
   return s->kid[0];
 }
+static void load(lab *l, const char *file) {
+  size_t n;
+  const char *text = tarn_read_file(l->cx, file, &n);
+  if (lab_is_graph(text)) {
+    const lab_file *f = lab_read_graph(l, file, text, n);
+    uint32_t roots_n;
+    const uint32_t *root = lab_put_graph(l, l->g, f, &roots_n);
+    for (uint32_t i = 0; i < roots_n; i++) tarn_push(l->cx, &l->root, root[i]);
+    return;
+  }
+  const tarn_sx *s = tarn_sx_read(l->cx, text, n, file);
+  for (uint32_t i = 0; i < s->n; i++) tarn_push(l->cx, &l->root, tarn_free_add(l->rs, l->g, s->kid[i]));
+  if (!s->n) tarn_raise(l->cx, TARN_BAD_INPUT, "%s: no term in it", file);
+}
 static void roots(lab *l) {
   cli_explore *x = l->x;
-  tarn_sx *s = x->file ? tarn_sx_read_file(l->cx, x->file) : NULL;
-  for (uint32_t i = 0; s && i < s->n; i++) tarn_push(l->cx, &l->root, tarn_free_add(l->rs, l->g, s->kid[i]));
-  if (s && !s->n) tarn_raise(l->cx, TARN_BAD_INPUT, "%s: no term in it", x->file);
+  if (x->file) load(l, x->file);
   if (x->prove[0]) {
     l->from = tarn_free_add(l->rs, l->g, lab_read(l->cx, x->prove[0], "--prove"));
     l->to = tarn_free_add(l->rs, l->g, lab_read(l->cx, x->prove[1], "--prove"));
     tarn_push(l->cx, &l->root, l->from);
   }
   if (x->goal) l->goal = tarn_free_pattern(l->rs, lab_read(l->cx, x->goal, "--goal"));
-  settle(l);
+  lab_settle(l);
 }
 
 /* ---- running ---- */
@@ -211,7 +223,7 @@ static tarn_eg_node chosen_at(const void *from, uint32_t id) {
 
 void lab_best(lab *l, const uint32_t *root, uint32_t n) {
   l->x->best.n = 0;
-  if (!strcmp(l->x->cost, "none")) return;
+  if (!n || !strcmp(l->x->cost, "none")) return;
   explore_choice c = explore_choose(l->cx, l->x, l->g, root, n, lab_name, l);
   chosen from = {l->g, c.pick};
   for (uint32_t i = 0; i < n; i++) {

@@ -17,12 +17,21 @@ typedef struct lab {
   tarn_status failed;
 } lab;
 
+/* A file of egraph-serialize JSON. explore_read.c */
+typedef struct lab_file lab_file;
+bool lab_is_graph(const char *text);
+lab_file *lab_read_graph(lab *l, const char *name, const char *text, size_t n);
+/* Its e-nodes into g, those of a class made equal; then g is to be rebuilt. The ids of its roots. What has no finite term is
+ * left out, with a warning. */
+const uint32_t *lab_put_graph(lab *l, tarn_egraph *g, const lab_file *f, uint32_t *n_roots);
+
 /* All raise; graphs, rules and runners end with the enclosing protected call unless tarn_keep() says otherwise. */
 lab *lab_new(tarn_ctx *cx, cli_explore *x, tarn_eg_reasons reasons);
 void lab_open(lab *l);                                                      /* a new graph, once the rules are loaded */
 void lab_compile(lab *l);                                                   /* rules and runner */
 const tarn_sx *lab_read(tarn_ctx *cx, const char *text, const char *where); /* one term */
 uint32_t lab_add(lab *l, const tarn_sx *s);
+void lab_settle(lab *l);  /* rebuilds, and raises for a conflict */
 bool lab_reached(lab *l); /* all that is asked, if anything */
 /* active NULL: all rules; iterations and seconds 0: no limit. */
 tarn_eg_stop lab_run(lab *l, const uint32_t *active, uint32_t n, uint32_t iterations, double seconds);

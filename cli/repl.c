@@ -243,7 +243,7 @@ typedef struct command {
   repl_words words;
 } command;
 static const command commands[] = {
-    {"load", "FILE…", "add the terms of a file, or of a model", do_load, true, REPL_FILES},
+    {"load", "FILE…", "add the terms of a file, or of a model; free: or an e-graph as JSON", do_load, true, REPL_FILES},
     {"rules", "[FILE…]", "add the rules of a file; alone: list the rules", do_rules, true, REPL_FILES},
     {"add", "TERM…", "add terms (a line that begins with a bracket does so, too)", do_add, true, REPL_TERMS},
     {"run", "[N] [RULE|FAMILY…]", "N iterations, or to the end; of these rules only", do_run, true, REPL_RULES},

@@ -3,9 +3,13 @@
 #include "cli/repl.h"
 #include <string.h>
 
+typedef struct given { /* one of both */
+  const tarn_sx *term;
+  const lab_file *graph;
+} given;
 typedef struct state {
   lab *l;
-  TARN_VEC(const tarn_sx *) given;    /* the terms, to start again with */
+  TARN_VEC(given) given;              /* what there was to begin with, to start again */
   TARN_VEC(tarn_eg_rules *) compiled; /* all that a graph of the past may go on with */
 } state;
 typedef struct kept {
@@ -56,7 +60,12 @@ static void start_again(session *s) {
   state *st = s->state;
   tarn_egraph *g = fresh(s);
   TARN_VEC(uint32_t) root = {0};
-  for (uint32_t i = 0; i < st->given.n; i++) tarn_push(s->cx, &root, tarn_free_add(st->l->rs, g, st->given.p[i]));
+  for (uint32_t i = 0; i < st->given.n; i++) {
+    const given *from = &st->given.p[i];
+    uint32_t n = 1, id = from->term ? tarn_free_add(st->l->rs, g, from->term) : TARN_NONE;
+    const uint32_t *ids = from->graph ? lab_put_graph(st->l, g, from->graph, &n) : &id;
+    for (uint32_t k = 0; k < n; k++) tarn_push(s->cx, &root, ids[k]);
+  }
   if (tarn_eg_rebuild(g)) tarn_raise(s->cx, TARN_BAD_INPUT, "%s", tarn_eg_message(g));
   compile(s, g);
   st->l->root.p = root.p, st->l->root.n = root.n, st->l->root.cap = root.cap;
@@ -83,10 +92,25 @@ static void add(session *s, const tarn_sx *term) {
   state *st = s->state;
   uint32_t id = lab_add(st->l, term);
   tarn_push(s->cx, &st->l->root, id);
-  tarn_push(s->cx, &st->given, term);
+  tarn_push(s->cx, &st->given, ((given){.term = term}));
+}
+static void load_graph(session *s, const char *file, const char *text, size_t n) {
+  state *st = s->state;
+  const lab_file *f = lab_read_graph(st->l, file, text, n);
+  uint32_t n_roots;
+  const uint32_t *root = lab_put_graph(st->l, st->l->g, f, &n_roots);
+  lab_settle(st->l);
+  for (uint32_t i = 0; i < n_roots; i++) tarn_push(s->cx, &st->l->root, root[i]);
+  tarn_push(s->cx, &st->given, ((given){.graph = f}));
 }
 static void load(session *s, const char *file) {
-  tarn_sx *all = tarn_sx_read_file(s->cx, file);
+  size_t n;
+  const char *text = tarn_read_file(s->cx, file, &n);
+  if (lab_is_graph(text)) {
+    load_graph(s, tarn_strdup(s->cx, file), text, n);
+    return;
+  }
+  const tarn_sx *all = tarn_sx_read(s->cx, text, n, tarn_strdup(s->cx, file));
   if (!all->n) tarn_raise(s->cx, TARN_BAD_INPUT, "%s: no term in it", file);
   for (uint32_t i = 0; i < all->n; i++) add(s, all->kid[i]);
 }

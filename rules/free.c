@@ -20,6 +20,7 @@ uint32_t free_symbol(free_state *f, const char *s, size_t n) {
   }
   return id;
 }
+uint32_t tarn_free_symbol(const tarn_ruleset *rs, const char *name, size_t n) { return free_symbol(rs->fs, name, n); }
 void tarn_free_name(const tarn_ruleset *rs, uint32_t op, uint32_t payload, char *buf, size_t n) {
   size_t len;
   const char *s = tarn_intern_key(rs->symbol, op, &len);

@@ -171,6 +171,8 @@ TARN_API tarn_status tarn_free_failed(const tarn_ruleset *rs);
 TARN_API uint32_t tarn_free_add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s);
 /* The name of an operator with its payload, for printing. Symbols are the operators 0, 1, … */
 TARN_API void tarn_free_name(const tarn_ruleset *rs, uint32_t op, uint32_t payload, char *buf, size_t n);
+/* The operator of this name. Raises for memory. */
+TARN_API uint32_t tarn_free_symbol(const tarn_ruleset *rs, const char *name, size_t n);
 TARN_API uint32_t tarn_free_symbols(const tarn_ruleset *rs);
 /* What the analyses know of a class, in words; nothing when there is nothing. Raises. */
 TARN_API void tarn_free_facts(const tarn_ruleset *rs, const tarn_egraph *g, uint32_t cls, tarn_buf *b);

@@ -36,9 +36,19 @@ cc -O2 -shared -fPIC -I. -o "$work/rounds.so" examples/extractor/rounds.c || fai
 try 0 extract "$work/g.json" --plugin "$work/rounds.so" --json
 value dag_cost >/dev/null
 
-block docs/exploring.md sh | sed 's/--html page.html/--html "$work\/page.html"/; s/^tarn/try 0/' >"$work/commands"
+block docs/exploring.md sh | sed 's/--html page.html/--html "$work\/page.html"/; s/eight.json/"$work\/&"/; s/^tarn/try 0/' >"$work/commands"
 [ "$(wc -l <"$work/commands")" -ge 4 ] || fail "the commands of docs/exploring.md are not found"
 source "$work/commands"
+# Transcripts: the commands give what is shown, but for times.
+timeless() { sed -E 's/ *[0-9]+\.[0-9]{3}/ T/g'; }
+block docs/exploring.md "" | awk '/^tarn> /{ on = 1 } on' >"$work/session"
+sed -n 's/^tarn> //p' "$work/session" | "$tarn" explore - --free >"$work/out" || fail "the session of docs/exploring.md fails"
+diff <(grep -v '^tarn> ' "$work/session" | timeless) <(timeless <"$work/out") || fail "docs/exploring.md shows another session"
+[ "$(wc -l <"$work/out")" -gt 5 ] || fail "no session in docs/exploring.md"
+awk '/^```$/ { on = 0 } on; /^\$ tarn explore --free --rules bench\/egraph\/lambda/ { on = 1 }' docs/proofs.md | tail -n +2 >"$work/shown"
+try 0 explore --free --rules bench/egraph/lambda.rules --scheduler backoff --cost none \
+  --prove "(if (= (var a) (var b)) (+ (var a) (var a)) (+ (var a) (var b)))" "(+ (var a) (var b))"
+diff "$work/shown" <(sed -n '/^proved/,$p' "$work/out") || fail "docs/proofs.md shows another proof"
 block docs/library.md c | diff - examples/egraph/shifts.c || fail "docs/library.md shows another example than there is"
 
 for page in *.md docs/*.md; do

@@ -244,6 +244,38 @@ try 0 extract "$work/e1.json" --method exact --json -o "$work/selection"
 is dag_cost 13
 is optimal true
 "$json" 'choices.#' <"$work/selection" >/dev/null || fail "extract -o writes no selection"
+# And one that explore goes on with: as if it had not been written down in between; where it does not hold, file and reason.
+graph() { # TEXT: a graph of another program
+  echo "$1" >"$work/other.json"
+}
+try 0 explore --free --rules $at/pure.rules $at/math7.term --iters 7 --egraph "$work/seven.json"
+try 0 explore --free --rules $at/pure.rules "$work/seven.json" --iters 2 --json
+is iterations.0.nodes 8113
+is iterations.1.nodes 28303
+is iterations.1.classes 12445
+is 'best.#' 7
+graph '{"root_eclasses": ["two"], "class_data": {}, "nodes": {"n1": {"children": ["n0"], "eclass": "two", "op": "f"}, "n0": {"op": "a", "children": [], "eclass": "one", "cost": 2},
+  "n2": {"op": "b", "eclass": "two"}, "n3": {"op": "g", "children": ["n3"], "eclass": "three"}}}'
+try 0 explore --free --rules $at/ac.rules "$work/other.json" --prove "(f a)" b --json --explain "$work/chain"
+is nodes 3
+is best.0.term b
+is proof.steps.0.rule given
+cp "$work/err" "$work/left"
+try 0 proof check "$work/chain" --free --rules $at/ac.rules --json
+is assumed.0 "given equations"
+grep -q "1 e-nodes of no finite term" "$work/left" || fail "a cycle is left out silently"
+bad_graph() { # REASON TEXT
+  graph "$2"
+  try 3 explore --free --rules $at/ac.rules "$work/other.json" && says other.json "$1"
+}
+bad_graph "no node x" '{"nodes": {"a": {"op": "f", "children": ["x"], "eclass": "1"}}}'
+bad_graph "given twice: a" '{"nodes": {"a": {"op": "f", "eclass": "1"}, "a": {"op": "g", "eclass": "1"}}}'
+bad_graph "in node a" '{"nodes": {"a": {"op": "f"}}}'
+bad_graph ":2: this is no JSON" $'{"nodes":\n {"a" {"op": "f", "eclass": "1"}}}'
+bad_graph "without a term" '{"nodes": {"a": {"op": "f", "children": ["a"], "eclass": "1"}}, "root_eclasses": ["1"]}'
+bad_graph "no nodes" '{}'
+graph '{"nodes": {"a": {"op": "f", "eclass": "1"}}}'
+try 0 explore --free --rules $at/ac.rules "$work/other.json"
 mkdir "$work/graphs"
 cp "$work/e1.json" "$work/graphs"
 try 0 extract --compare "$work/graphs" --methods tree,greedy --json

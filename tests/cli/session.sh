@@ -129,6 +129,27 @@ best
 S
 shows "starts again from its 1 terms" "         3  (+ 3 x)"
 
+# An e-graph of a file, with other terms; undone, and begun again when an analysis comes.
+session 0 --free <<S
+rules $at/math.rules
+load $at/math7.term
+run 3
+json $work/three.json
+new free
+rules $at/ac.rules
+(+ 1 y)
+load $work/three.json
+size
+run 1
+(analysis v constant ((+ ?a ?b) (add ?a ?b)))
+size
+undo 3
+size
+S
+n=$(sed -n 's/^\(stopped: iterations; \)\([0-9]*\) e-nodes.*/\2/p' "$work/out" | head -1)
+[ -n "$n" ] && grep -q "0 iterations, 8 terms" "$work/out" || fail "$last: a graph is not loaded"
+shows "starts again from its 8 terms" "3 e-nodes, 3 classes, 0 iterations, 1 terms"
+
 # Typed terms: continued as at once, undone, proved.
 session 3 <<'S'
 (transpose (1 0) (transpose (1 0) (input x ((4 8) ()) f32)))
