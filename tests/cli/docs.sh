@@ -41,7 +41,7 @@ block docs/exploring.md sh | sed 's/--html page.html/--html "$work\/page.html"/;
 source "$work/commands"
 # Transcripts: the commands give what is shown, but for times.
 timeless() { sed -E 's/ *[0-9]+\.[0-9]{3}/ T/g'; }
-block docs/exploring.md "" | awk '/^tarn> /{ on = 1 } on' >"$work/session"
+awk '/^tarn> /{ on = 1 } /^```$/ { on = 0 } on' docs/exploring.md >"$work/session"
 sed -n 's/^tarn> //p' "$work/session" | "$tarn" explore - --free >"$work/out" || fail "the session of docs/exploring.md fails"
 diff <(grep -v '^tarn> ' "$work/session" | timeless) <(timeless <"$work/out") || fail "docs/exploring.md shows another session"
 [ "$(wc -l <"$work/out")" -gt 5 ] || fail "no session in docs/exploring.md"
