@@ -52,7 +52,7 @@ void lp_add_row(sel_lp *lp, const lp_term *t, uint32_t n, double rhs) {
   lp->d[var] = 0;
   lp->weight[r] = 1;
   lp->pi[r] = 0;
-  lp->cols_stale = true;
+  lp->cols_stale = true, lp->fresh = false;
 }
 
 /* Slots are numbered anew: the basis keeps its other variables. */
@@ -81,7 +81,7 @@ void lp_drop_rows(sel_lp *lp, const uint8_t *gone) {
     slots++;
   }
   lp->m = m;
-  lp->cols_stale = true;
+  lp->cols_stale = true, lp->fresh = false;
   sel_free(lp->mem, to);
 }
 
@@ -137,14 +137,16 @@ static void compute_duals(sel_lp *lp) {
 }
 
 static void refactor(sel_lp *lp) {
+  if (lp->fresh) return;
   if (lp->cols_stale) lp_columns(lp);
   while (!lp_factorise(lp->f, lp))
     for (uint32_t s = 0; s < lp->m; s++) lp->weight[s] = 1;
   compute_values(lp);
   compute_duals(lp);
+  lp->fresh = true;
 }
 
-void lp_set(sel_lp *lp, uint32_t j, double lo, double up) { lp->lo[j] = lo, lp->up[j] = up; }
+void lp_set(sel_lp *lp, uint32_t j, double lo, double up) { lp->lo[j] = lo, lp->up[j] = up, lp->fresh = false; }
 
 size_t lp_basis_words(const sel_lp *lp) { return ((size_t)lp->n + lp->m + 63) / 64; }
 
@@ -169,6 +171,7 @@ void lp_restore(sel_lp *lp, const uint64_t *bits, size_t words) {
     lp->place[lp->n + r] = s++;
   }
   for (uint32_t i = 0; i < lp->m; i++) lp->weight[i] = 1;
+  lp->fresh = false;
 }
 
 /* ---- one pivot ---- */
@@ -297,6 +300,7 @@ static outcome pivot(sel_lp *lp) {
   exchange(lp, slot, in, sign);
   clear_price(lp);
   lp->pivots++;
+  lp->fresh = false;
   return PIVOTED;
 }
 
@@ -323,6 +327,7 @@ static bool dual_feasible(const sel_lp *lp) {
 static void start_over(sel_lp *lp) {
   memset(lp->place, 0xff, ((size_t)lp->n + lp->m) * sizeof *lp->place);
   for (uint32_t r = 0; r < lp->m; r++) lp->head[r] = lp->n + r, lp->place[lp->n + r] = r, lp->weight[r] = 1;
+  lp->fresh = false;
   refactor(lp);
 }
 
@@ -365,6 +370,7 @@ double lp_bound(sel_lp *lp) {
   if (lp->cols_stale) return -INFINITY;
   compute_multipliers(lp);
   double z = 0;
+  lp->fresh = false;
   for (uint32_t r = 0; r < lp->m; r++) {
     if (lp->pi[r] < 0) lp->pi[r] = 0;
     z += lp->pi[r] * lp->rhs[r];

@@ -34,7 +34,7 @@ typedef struct sel_lp {
   uint32_t *row; /* m + 1 */
   lp_term *col;
   uint32_t *col_first;
-  bool cols_stale;
+  bool cols_stale, fresh;    /* fresh: factors, values and reduced costs are of this basis and these bounds */
   uint32_t *head;            /* basis: variable by slot (m) */
   uint32_t *place;           /* by variable: slot, or NONE when not basic */
   double *x, *d;             /* by variable: value, reduced cost */
