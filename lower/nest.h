@@ -68,7 +68,7 @@ struct low_nest {
 
 /* ---- ahead.c ---- */
 void low_read_ahead(const low_nest *N, uint32_t list, const low_operand *in, const low_operand *out); /* of a list's stage */
-void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l);            /* in a trip of loop l */
+void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l);                                    /* in a trip of loop l */
 /* ---- peel.c ---- */
 /* So many of the `full` trips of level l, the first and the last, cross the border of a padded operand with part of their
  * tile; the others lie inside. False: nothing to be gained. */
