@@ -259,6 +259,50 @@ START_TEST(test_nets) {
 }
 END_TEST
 
+/* ---------------------------------------------------------------- reciprocals */
+
+/* A kernel whose second stage reads x and the sum of its row, $1. The division becomes a product where $1 is divided by and
+ * nothing else; a product with $1 beside it would be one with the reciprocal. */
+static const struct rows {
+  const char *map;
+  bool joined;
+} rows[] = {{"(div $0 $1)", true},
+            {"(add (div (exp $0) $1) (div $0 $1))", true},
+            {"(add (div $0 $1) (mul (exp $0) $1))", false},
+            {"(add (div $0 $1) (mul $1 (exp $0)))", false},
+            {"(mul (div $0 $1) $1)", false},
+            {"(div $1 $1)", false},
+            {"(div $1 $0)", false}};
+static void divide_rows(tarn_ctx *cx, void *arg) {
+  const struct rows *w = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  const char *text = tarn_format(
+      cx,
+      "(program (inputs (x ((6 8) ()) f32)) (outputs (y (nest (stages (children 1) (shared 6) (split 2)"
+      " (stage (own) (reduce 8) reduceSum (child 0 (index ((6) (8)) (6 8) (d0 d1))))"
+      " (stage (own 8) (reduce) (map %s) (child 0 (index ((6 8) ()) (6 8) (d0 d1))) (stage 0 (index ((6 8) ()) () ())) out))"
+      " (input x ((6 8) ()) f32)))))",
+      w->map);
+  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset_ship(rs, "quotients", TARN_RULE_KERNEL);
+  tarn_sat_options o = tarn_sat_defaults();
+  o.reasons = TARN_EG_REASONS_ALL;
+  kit_classes k = {
+      .s = tarn_saturate(tarn_program_parse(L, tarn_sx_read(cx, text, strlen(text), "rows")->kid[0], NULL), rs, &o), .seed = 3};
+  kit_prove(k.s, rs);
+  kit_check(&k);
+  const tarn_sat_report *r = tarn_sat_result(k.s);
+  ck_assert_uint_eq(r->nrule, 1);
+  ck_assert_msg((r->rule[0].count.unions > 0) == w->joined, "%s: %s", w->map, w->joined ? "stays" : "was inverted");
+}
+START_TEST(test_rows) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, divide_rows, (void *)(uintptr_t)&rows[_i]);
+  ck_assert_msg(st == TARN_OK, "%s: %s", rows[_i].map, tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- growth */
 
 static void branches(tarn_buf *b, int n) { /* one long sum of normalised convolutions */
@@ -334,6 +378,7 @@ int main(void) {
   TCase *t = tcase_create("nets");
   tcase_set_timeout(t, 60);
   tcase_add_loop_test(t, test_nets, 0, sizeof nets / sizeof *nets);
+  tcase_add_loop_test(t, test_rows, 0, sizeof rows / sizeof *rows);
   tcase_add_loop_test(t, test_growth, 0, sizeof grown / sizeof *grown);
   tcase_add_loop_test(t, test_exact, 0, sizeof nets / sizeof *nets);
   suite_add_tcase(s, t);
