@@ -115,15 +115,13 @@ static void node(uint32_t cls, double cost, uint32_t a, uint32_t b) {
   ck_assert_int_eq(tarn_sel_add_node(g, cls, cost, kid, n, NULL), TARN_OK);
 }
 
-/* Blocks one after another, each in two orders with copies between them and a step back: more than 4,000 classes. Their
- * relaxation takes long; their tables are narrow. */
-START_TEST(long_chains_are_proven) {
-  enum { N = 1050 };
+/* Blocks one after another, each in two orders with copies between them and a step back. */
+static void chain(uint32_t blocks) {
   uint64_t s = 1;
   ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
-  ck_assert_int_eq(tarn_sel_add_classes(g, 4 * N + 2, NULL), TARN_OK);
+  ck_assert_int_eq(tarn_sel_add_classes(g, 4 * blocks + 2, NULL), TARN_OK);
   node(0, 0, TARN_SEL_NONE, TARN_SEL_NONE), node(1, 5, 0, TARN_SEL_NONE);
-  for (uint32_t b = 0; b < N; b++) {
+  for (uint32_t b = 0; b < blocks; b++) {
     uint32_t last = b ? 4 * b : 0, raw = 4 * b + 2, act = raw + 2;
     uint32_t back = b > 4 && b % 3 == 0 ? 4 * (b - 3) : TARN_SEL_NONE;
     double base = between(&s, 100, 700);
@@ -136,11 +134,50 @@ START_TEST(long_chains_are_proven) {
       node(raw + i, between(&s, 10, 40), raw + 1 - i, TARN_SEL_NONE),
           node(act + i, between(&s, 10, 40), act + 1 - i, TARN_SEL_NONE);
   }
-  ck_assert_int_eq(tarn_sel_add_root(g, 4 * N), TARN_OK);
-  tarn_sel_options o = tarn_sel_defaults(TARN_SEL_EXACT);
-  o.seconds = INFINITY, o.steps = 400000000;
-  ck_assert_msg(tarn_sel_run(g, TARN_SEL_EXACT, &o, &r) == TARN_OK, "%s", tarn_message(cx));
-  ck_assert(r.optimal);
+  ck_assert_int_eq(tarn_sel_add_root(g, 4 * blocks), TARN_OK);
+}
+static double in_steps(tarn_sel_method m, uint64_t steps, bool *optimal) {
+  tarn_sel_options o = tarn_sel_defaults(m);
+  o.seconds = INFINITY, o.steps = steps;
+  ck_assert_msg(tarn_sel_run(g, m, &o, &r) == TARN_OK, "%s", tarn_message(cx));
+  double cost = r.dag_cost;
+  *optimal = r.optimal;
+  tarn_sel_result_free(&r);
+  return cost;
+}
+
+/* More than 4,000 classes: their relaxation takes long; their tables are narrow. */
+START_TEST(long_chains_are_proven) {
+  bool proven, too;
+  chain(1050);
+  double best = in_steps(TARN_SEL_EXACT, 400000000, &proven);
+  ck_assert(proven);
+  ck_assert_double_le(in_steps(TARN_SEL_GREEDY, 40000000, &too), 1.02 * best);
+}
+END_TEST
+
+START_TEST(greedy_closes_narrow_graphs) {
+  bool proven;
+  chain(30);
+  in_steps(TARN_SEL_GREEDY, 20000000, &proven);
+  ck_assert(proven);
+}
+END_TEST
+
+/* A graph too large to be reduced within the limit is searched as it is. */
+START_TEST(no_time_for_reductions) {
+  chain(3000);
+  for (tarn_sel_method m = TARN_SEL_GREEDY; m <= TARN_SEL_EXACT; m++) {
+    tarn_sel_options o = tarn_sel_defaults(m);
+    tarn_sel_result tree;
+    o.seconds = 0.05, o.cpu_time = true;
+    ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_TREE, NULL, &tree), TARN_OK);
+    ck_assert_int_eq(tarn_sel_run(g, m, &o, &r), TARN_OK);
+    ck_assert_str_eq(r.stop, "seconds");
+    ck_assert_uint_eq(r.n_reduced, 16 * 3000 + 2); /* all of them */
+    ck_assert_double_le(r.dag_cost, tree.dag_cost);
+    tarn_sel_result_free(&tree), tarn_sel_result_free(&r);
+  }
 }
 END_TEST
 
@@ -608,6 +645,8 @@ int main(void) {
   tcase_add_test(t, worst_and_random_reach_what_is_dear);
   tcase_add_test(t, long_chain);
   tcase_add_test(t, long_chains_are_proven);
+  tcase_add_test(t, greedy_closes_narrow_graphs);
+  tcase_add_test(t, no_time_for_reductions);
   tcase_add_test(t, search_exchanges_together_and_stops);
   tcase_add_test(t, limited_searches_end);
   tcase_add_test(t, verification_refuses);
