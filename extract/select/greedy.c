@@ -110,9 +110,9 @@ static uint64_t patience_for(const sel_run *r) {
 /* A narrow part is closed for good, often at less than what the search would go on to spend on it. */
 static void try_tables(sel_run *r, sel_part *t) {
   uint64_t most = 1000 * (uint64_t)t->q.nn, left = r->o.steps > r->steps ? (r->o.steps - r->steps) / (4 * WIDTH_STEPS) : 0;
-  if (isfinite(r->o.seconds)) most = (uint64_t)fmin((double)most, 2e6 * fmax(r->o.seconds, 0.1));
+  if (isfinite(r->o.seconds)) most = (uint64_t)fmin((double)most, 8e6 * fmax(r->o.seconds, 0.1));
   if (r->o.steps && left < most) most = left;
-  sel_pause_after(r, 0.4);
+  sel_pause_after(r, 0.7);
   if (!sel_part_closed(t)) sel_part_width(r, t, most);
   sel_resume(r);
 }
