@@ -365,16 +365,14 @@ double loop_overlapped(const tarn_cost *c, uint32_t *binds) {
   return worst + MISSES * (sum - worst);
 }
 
-/* Weights that no private cache holds come from memory, whatever the shared cache could keep: between two runs of a
- * network its other weights pass through. */
+/* Weights come from memory, whatever the caches could keep: between two runs of a network its other weights pass. */
 static void weights_from_memory(const tarn_hw *hw, const stage_model *m, uint32_t nshared, tarn_cost *c) {
   int64_t whole[TARN_MAX_DIMS];
   if (hw->nmem < 3 || hw->nmem > 9) return;
-  double private_bytes = (double)tarn_hw_private(hw);
   for (uint32_t d = 0; d < m->n; d++) whole[d] = d < nshared ? 1 : m->dim[d];
   for (uint32_t r = 0; r < m->nread; r++) {
     double bytes = m->read[r].constant ? loop_footprint(&m->read[r], m->n, whole, maxd(1, hw->mem[0].line)) : 0;
-    if (bytes <= private_bytes) continue;
+    if (bytes <= (double)hw->mem[0].capacity) continue;
     c->bytes[hw->nmem - 2] += bytes;
     c->memory_seconds[hw->nmem - 2] += bytes / (hw->mem[hw->nmem - 1].read * hw->clock);
   }
