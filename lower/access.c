@@ -288,6 +288,24 @@ static LLVMValueRef masked_load(low_fn *E, const low_access *a, const low_off *o
   LLVMValueRef arg[4] = {p, LLVMConstInt(M->i32, tarn_dtype_size(a->dtype), 0), mask, fill_value(E, a)};
   return low_intrinsic(M, "llvm.masked.load", over, 2, arg, 4);
 }
+/* As load_simple() for a step of 2: of both loads only what a lane takes is read. */
+static LLVMValueRef masked_every_second(low_fn *E, const low_access *a, const low_off *o, LLVMValueRef mask) {
+  low_module *M = E->M;
+  uint32_t n = E->lanes;
+  LLVMValueRef half[2], none = LLVMConstNull(LLVMTypeOf(mask));
+  int idx[256];
+  for (uint32_t h = 0; h < 2; h++) {
+    low_off from = *o;
+    from.c += h ? (int64_t)n - 1 : 0, from.stride = 1;
+    for (uint32_t i = 0; i < n; i++) {
+      uint32_t e = i + (h ? n - 1 : 0);
+      idx[i] = (int)(e % 2 || (h && e < n) ? n : e / 2);
+    }
+    half[h] = masked_load(E, a, &from, low_shuffle(M, mask, none, idx, n));
+  }
+  for (uint32_t i = 0; i < n; i++) idx[i] = (int)(2 * i < n ? 2 * i : n + 2 * i - (n - 1));
+  return low_shuffle(M, half[0], half[1], idx, n);
+}
 
 /* Range of the part of the offset that moves in the inner loops. */
 static void inner_range(const low_fn *E, const low_access *a, int64_t *lo, int64_t *hi) {
@@ -361,6 +379,7 @@ static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *
   if (simple && !c.lane) return load_chosen(E, a, *out, *in, c.all);
   LLVMValueRef mask = c.all ? low_splat(E->M, c.all, E->lanes) : NULL;
   if (c.lane) mask = both(E, mask, c.lane);
+  if (!o.vec && stride == 2) return masked_every_second(E, a, &o, mask);
   return !o.vec && stride == 1 ? masked_load(E, a, &o, mask) : gather(E, a, &o, mask);
 }
 
