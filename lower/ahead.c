@@ -10,9 +10,10 @@
 #include "lower/nest.h"
 #include <stdlib.h>
 
-#define LEAST_BLOCKED  4 /* blocks are fetched of operands larger than the second cache over this */
-#define LEAST_STREAMED 2 /* streams of such */
-#define MOST_LINES     4 /* asked for in one trip */
+#define LEAST_BLOCKED  4  /* blocks are fetched of operands larger than the second cache over this */
+#define LEAST_STREAMED 2  /* streams of such */
+#define MOST_LINES     4  /* asked for in one trip, whatever it does */
+#define MOST_AT_ONCE   32 /* of a stream: as many as are under way */
 
 /* By how many elements the address moves from one trip of a level to the next; false when it is no constant. */
 static bool moves(const low_lin *off, uint32_t var, int64_t *by) {
@@ -90,12 +91,20 @@ static bool is_linear(const low_lin *off) {
   return true;
 }
 
+/* The variable of a stage's innermost loop. */
+static uint32_t inner_loop(const low_list *list) {
+  for (uint32_t i = list->n; i-- > 0;)
+    if (list->level[i].kind == TARN_SERIAL && list->level[i].trips > 1) return list->level[i].var;
+  return TARN_NONE;
+}
+
 static void by_blocks(const low_nest *N, uint32_t list, low_access *a) {
   const low_level *l[2 * TARN_MAX_LEVELS];
   uint32_t n = levels_of(N, list, l);
   const tarn_hw_memory *cache = &N->M->hw->mem[1];
   int64_t size = (int64_t)tarn_dtype_size(a->dtype), trips = 1, again = 1, block;
-  if (!is_linear(a->off)) return;
+  uint32_t innermost = inner_loop(&N->list[list]);
+  if (!is_linear(a->off) || innermost == TARN_NONE) return;
   for (uint32_t i = n; i-- > 0;) {
     if (!is_loop(l[i])) continue;
     bool walks = low_lin_deps(a->off) >> l[i]->var & 1;
@@ -105,7 +114,7 @@ static void by_blocks(const low_nest *N, uint32_t list, low_access *a) {
       int64_t bytes = (block * size + trips - 1) / trips, line = (int64_t)cache->line;
       if (block * size > (int64_t)cache->capacity / 2 || bytes > MOST_LINES * line || l[i]->trips < 2) return;
       a->fetch_level = l[i]->var, a->fetch_first = block, a->fetch_step = bytes;
-      a->fetch_rows = 1, a->fetch_row = 0;
+      a->fetch_rows = 1, a->fetch_row = 0, a->fetch_at = innermost;
       return;
     }
     trips *= l[i]->trips;
@@ -153,6 +162,28 @@ static int64_t tile_ops(const low_list *list) {
   return n;
 }
 
+/* Loop `from` of l goes round while q is to be asked for: in each trip of the innermost loop inside that has at most twice as
+ * many trips as there are rows (lines of a single one). False: too much at once beside the work between. */
+static bool paced(const low_nest *N, uint32_t list, const low_level *const *l, uint32_t n, uint32_t from, patch q, int64_t line,
+                  low_access *a) {
+  int64_t size = (int64_t)tarn_dtype_size(a->dtype), wide = q.wide * size, units = q.rows > 1 ? q.rows : wide / line;
+  int64_t trips = 1, at = 0, work = tile_ops(&N->list[list]);
+  for (uint32_t k = from + 1; k < n; k++) {
+    if (!is_loop(l[k])) continue;
+    trips *= l[k]->trips;
+    if (at && trips > 2 * units) work *= l[k]->trips;
+    else if (trips > 1 && k >= N->list[0].n && l[k]->kind == TARN_SERIAL && l[k]->trips > 1)
+      a->fetch_at = l[k]->var, at = trips;
+  }
+  if (!at) return false;
+  a->fetch_rows = q.rows > 1 ? (q.rows + at - 1) / at : 1, a->fetch_row = q.row;
+  a->fetch_step = q.rows > 1 ? wide : ((wide + at - 1) / at + line - 1) / line * line;
+  int64_t lines = a->fetch_rows * ((a->fetch_step + line - 1) / line);
+  bool ok = at <= 2 * units && lines <= MOST_AT_ONCE && lines <= (work > MOST_LINES ? work : MOST_LINES);
+  if (!ok) a->fetch_step = 0;
+  return ok;
+}
+
 /* The outermost loop of which what the next trip newly touches fits into a share of the second cache and can be asked for
  * at a bearable rate; not where it has come to the cache in an earlier round of a loop outside. */
 static void by_streams(const low_nest *N, uint32_t list, low_access *a) {
@@ -160,7 +191,7 @@ static void by_streams(const low_nest *N, uint32_t list, low_access *a) {
   uint32_t n = levels_of(N, list, l);
   const tarn_hw *hw = N->M->hw;
   int64_t size = (int64_t)tarn_dtype_size(a->dtype), line = (int64_t)hw->mem[1].line, room = (int64_t)hw->mem[1].capacity;
-  int64_t ops = tile_ops(&N->list[list]), by, first;
+  int64_t by, first;
   patch p;
   if (!is_linear(a->off)) return;
   for (uint32_t i = 0; i < n; i++) {
@@ -175,12 +206,10 @@ static void by_streams(const low_nest *N, uint32_t list, low_access *a) {
     if (by == 0 && p.rows * p.wide * size <= room) return;
     if (by == 0) continue;
     bool others = i < N->list[0].n && N->nstage > 1; /* there is more to do in a trip than this stage */
-    if (trips < 2 || (!others && (double)(trips * ops) * 0.5 < hw->mem[hw->nmem - 1].latency)) return;
+    if (!others && (double)(trips * tile_ops(&N->list[list])) * 0.5 < hw->mem[hw->nmem - 1].latency) return;
     patch q = next_of(p, by, &first);
-    int64_t bytes = q.rows * q.wide * size, each = q.rows > 1 ? (q.rows + trips - 1) / trips : 1;
-    int64_t step = q.rows > 1 ? q.wide * size : (bytes + trips - 1) / trips, lines = each * ((step + line - 1) / line);
-    if (bytes > room / (again > 1 ? 2 : 8) || lines > (ops > MOST_LINES ? ops : MOST_LINES)) continue;
-    a->fetch_level = l[i]->var, a->fetch_first = first, a->fetch_step = step, a->fetch_rows = each, a->fetch_row = q.row;
+    if (q.rows * q.wide * size > room / (again > 1 ? 2 : 8) || !paced(N, list, l, n, i, q, line, a)) continue;
+    a->fetch_level = l[i]->var, a->fetch_first = first;
     return;
   }
 }
@@ -204,20 +233,13 @@ void low_read_ahead(const low_nest *N, uint32_t list, const low_operand *in, con
 }
 
 /* ---------------------------------------------------------------- emission */
-static bool innermost(const low_list *list, uint32_t l) {
-  if (list->level[l].kind != TARN_SERIAL) return false;
-  for (uint32_t i = l + 1; i < list->n; i++)
-    if (list->level[i].kind == TARN_SERIAL && list->level[i].trips > 1) return false;
-  return true;
-}
-
 static LLVMValueRef plus(low_module *M, LLVMValueRef sum, int64_t k, const low_env *e) {
   if (e->kind != LOW_SSA && e->kind != LOW_CONST) return sum;
   LLVMValueRef v = e->kind == LOW_SSA ? e->v : low_i64(M, e->c);
   return LLVMBuildAdd(M->b, sum, LLVMBuildMul(M->b, v, low_i64(M, k), ""), "");
 }
 
-/* Byte offset, from the operand's base, of what this trip asks for. */
+/* Byte offset, from the operand's base, of what this trip of variable fetch_at asks for. */
 static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, uint32_t list, const low_access *a) {
   low_module *M = N->M;
   const low_level *l[2 * TARN_MAX_LEVELS];
@@ -228,7 +250,7 @@ static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, uint32_t li
     if (t->last <= a->fetch_level) at = plus(M, at, t->coef * size, &E->env[t->var]);
   }
   for (uint32_t i = levels_of(N, list, l); i-- > 0 && l[i]->var > a->fetch_level;) {
-    if (!is_loop(l[i])) continue;
+    if (!is_loop(l[i]) || l[i]->var > a->fetch_at) continue;
     at = plus(M, at, trips * (a->fetch_row ? a->fetch_rows * a->fetch_row * size : a->fetch_step), &E->env[l[i]->var]);
     trips *= l[i]->trips;
   }
@@ -237,12 +259,12 @@ static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, uint32_t li
 
 void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   low_module *M = N->M;
-  if (list == 0 || !innermost(&N->list[list], l)) return;
+  if (list == 0) return;
   const low_stage *st = &N->stage[list - 1];
   int64_t line = (int64_t)(M->hw->nmem > 1 ? M->hw->mem[1].line : 64);
   for (uint32_t r = 0; r <= st->f->nops; r++) {
     const low_access *a = r < st->f->nops ? &st->read[r] : &st->result;
-    if (!a->fetch_step) continue;
+    if (!a->fetch_step || a->fetch_at != N->list[list].level[l].var) continue;
     LLVMValueRef at = fetch_offset(N, E, list, a);
     for (int64_t i = 0; i < a->fetch_rows; i++)
       for (int64_t k = 0; k < a->fetch_step; k += line) {
