@@ -56,4 +56,6 @@ bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e);
 double loop_whole(const stage_model *m);
 /* Threads that the outermost parallel levels keep busy: threads × (iterations / rounds × threads). */
 double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads);
+#define LOOP_LEVEL_KINDS (TARN_DOT + 1)
+extern const char *const loop_level_names[LOOP_LEVEL_KINDS]; /* by tarn_level_kind, as schedules are written (print.c) */
 #endif

@@ -2,10 +2,11 @@
 #include "loop/internal.h"
 #include <string.h>
 
-static const char *const level_names[] = {"serial", "parallel", "unroll", "vector", "block", "thread", "dot"};
+const char *const loop_level_names[LOOP_LEVEL_KINDS] = {"serial", "parallel", "unroll", "vector", "block", "thread", "dot"};
 
 static void print_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(b, " (%s %u %lld)", level_names[l[i].kind], l[i].dim, (long long)l[i].step);
+  for (uint32_t i = 0; i < n; i++)
+    tarn_buf_fmt(b, " (%s %u %lld)", loop_level_names[l[i].kind], l[i].dim, (long long)l[i].step);
 }
 void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n, const tarn_schedule *s) {
   (void)L, (void)n;

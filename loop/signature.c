@@ -86,13 +86,12 @@ void tarn_ksig_parse(tarn_lang *L, const char *text, size_t n, tarn_ksig *k) {
 }
 
 static uint32_t get_levels(reader *r, const tarn_sx *s, uint32_t from, tarn_level *level) {
-  static const char *const names[] = {"serial", "parallel", "unroll", "vector", "block", "thread", "dot"};
   if (s->n - from > TARN_MAX_LEVELS) tarn_sx_error(r->cx, s, "too many levels");
   for (uint32_t i = from; i < s->n; i++) {
     const tarn_sx *l = kid(r, s, i, TARN_SX_LIST, "a level");
     uint32_t kind = 0;
-    while (kind < sizeof names / sizeof *names && !tarn_sx_is(l, names[kind])) kind++;
-    if (kind == sizeof names / sizeof *names) tarn_sx_error(r->cx, l, "no level");
+    while (kind < LOOP_LEVEL_KINDS && !tarn_sx_is(l, loop_level_names[kind])) kind++;
+    if (kind == LOOP_LEVEL_KINDS) tarn_sx_error(r->cx, l, "no level");
     level[i - from] =
         (tarn_level){(uint8_t)whole(r, l, 1, 0, TARN_MAX_DIMS - 1), (uint8_t)kind, whole(r, l, 2, 1, INT64_C(1) << 40)};
   }

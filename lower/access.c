@@ -225,6 +225,12 @@ static LLVMValueRef load_at(low_fn *E, const low_access *a, LLVMValueRef p, uint
   return v;
 }
 
+/* Every second of v's elements 0 … n-1 and w's n-1 … 2n-2. */
+static LLVMValueRef every_second(low_module *M, LLVMValueRef v, LLVMValueRef w, uint32_t n) {
+  int idx[256];
+  for (uint32_t i = 0; i < n; i++) idx[i] = (int)(2 * i < n ? 2 * i : n + 2 * i - (n - 1));
+  return low_shuffle(M, v, w, idx, n);
+}
 /* Lanes at a constant step from p on: 0, 1, -1, 2. */
 static bool simple_stride(int64_t s, uint32_t n) { return n == 1 || s == 0 || s == 1 || s == -1 || s == 2; }
 static LLVMValueRef load_simple(low_fn *E, const low_access *a, LLVMValueRef p, int64_t stride) {
@@ -238,10 +244,7 @@ static LLVMValueRef load_simple(low_fn *E, const low_access *a, LLVMValueRef p, 
     for (uint32_t i = 0; i < n; i++) idx[i] = (int)(n - 1 - i);
     return low_shuffle(E->M, v, LLVMGetUndef(LLVMTypeOf(v)), idx, n);
   }
-  /* elements 0 … n-1 and n-1 … 2n-2 */
-  LLVMValueRef v = load_at(E, a, p, n), w = load_at(E, a, step_const(E, a, p, (int64_t)n - 1), n);
-  for (uint32_t i = 0; i < n; i++) idx[i] = (int)(2 * i < n ? 2 * i : n + 2 * i - (n - 1));
-  return low_shuffle(E->M, v, w, idx, n);
+  return every_second(E->M, load_at(E, a, p, n), load_at(E, a, step_const(E, a, p, (int64_t)n - 1), n), n);
 }
 
 static LLVMValueRef fill_value(low_fn *E, const low_access *a) {
@@ -289,7 +292,7 @@ static LLVMValueRef masked_load(low_fn *E, const low_access *a, const low_off *o
   return low_intrinsic(M, "llvm.masked.load", over, 2, arg, 4);
 }
 /* As load_simple() for a step of 2: of both loads only what a lane takes is read. */
-static LLVMValueRef masked_every_second(low_fn *E, const low_access *a, const low_off *o, LLVMValueRef mask) {
+static LLVMValueRef masked_second(low_fn *E, const low_access *a, const low_off *o, LLVMValueRef mask) {
   low_module *M = E->M;
   uint32_t n = E->lanes;
   LLVMValueRef half[2], none = LLVMConstNull(LLVMTypeOf(mask));
@@ -303,8 +306,7 @@ static LLVMValueRef masked_every_second(low_fn *E, const low_access *a, const lo
     }
     half[h] = masked_load(E, a, &from, low_shuffle(M, mask, none, idx, n));
   }
-  for (uint32_t i = 0; i < n; i++) idx[i] = (int)(2 * i < n ? 2 * i : n + 2 * i - (n - 1));
-  return low_shuffle(M, half[0], half[1], idx, n);
+  return every_second(M, half[0], half[1], n);
 }
 
 /* Range of the part of the offset that moves in the inner loops. */
@@ -379,7 +381,7 @@ static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *
   if (simple && !c.lane) return load_chosen(E, a, *out, *in, c.all);
   LLVMValueRef mask = c.all ? low_splat(E->M, c.all, E->lanes) : NULL;
   if (c.lane) mask = both(E, mask, c.lane);
-  if (!o.vec && stride == 2) return masked_every_second(E, a, &o, mask);
+  if (!o.vec && stride == 2) return masked_second(E, a, &o, mask);
   return !o.vec && stride == 1 ? masked_load(E, a, &o, mask) : gather(E, a, &o, mask);
 }
 

@@ -51,15 +51,19 @@ static int64_t tile_bytes(const low_list *list, const low_access *a) {
   return n;
 }
 
+/* Operations on vectors a cycle. */
+static double rate_of(const tarn_hw *hw) {
+  double rate = 2;
+  for (uint32_t i = 0; i < hw->nintrin; i++)
+    if (hw->intrin[i].op[0].dtype == TARN_F32) rate = hw->intrin[i].throughput;
+  return rate;
+}
 /* A trip lasts as long as its operations or the transfer of its bytes. */
 static void by_latency(const low_nest *N, const low_stage *st, const low_list *list, low_access *a) {
   const tarn_hw *hw = N->M->hw;
   const tarn_hw_memory *slow = &hw->mem[hw->nmem - 1];
   int64_t size = (int64_t)tarn_dtype_size(a->dtype), step;
-  double rate = 2;
-  for (uint32_t i = 0; i < hw->nintrin; i++)
-    if (hw->intrin[i].op[0].dtype == TARN_F32) rate = hw->intrin[i].throughput;
-  double work = (double)st->slots / rate, transfer = (double)tile_bytes(list, a) / (slow->read > 0 ? slow->read : 1);
+  double work = (double)st->slots / rate_of(hw), transfer = (double)tile_bytes(list, a) / (slow->read > 0 ? slow->read : 1);
   int64_t trips = 1 + (int64_t)(slow->latency / (work > transfer ? work : transfer)), run = stream(list, a->off, &step);
   if (run >= 2 * trips && llabs(step) * size >= (int64_t)hw->mem[0].line) a->ahead = step * trips;
 }
@@ -206,7 +210,7 @@ static void by_streams(const low_nest *N, uint32_t list, low_access *a) {
     if (by == 0 && p.rows * p.wide * size <= room) return;
     if (by == 0) continue;
     bool others = i < N->list[0].n && N->nstage > 1; /* there is more to do in a trip than this stage */
-    if (!others && (double)(trips * tile_ops(&N->list[list])) * 0.5 < hw->mem[hw->nmem - 1].latency) return;
+    if (!others && (double)(trips * tile_ops(&N->list[list])) / rate_of(hw) < hw->mem[hw->nmem - 1].latency) return;
     patch q = next_of(p, by, &first);
     if (q.rows * q.wide * size > room / (again > 1 ? 2 : 8) || !paced(N, list, l, n, i, q, line, a)) continue;
     a->fetch_level = l[i]->var, a->fetch_first = first;
