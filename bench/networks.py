@@ -83,7 +83,6 @@ def measure_one(a, name, threads, engines):
             missing[e.name] = why
         else:
             good.append(e)
-    time.sleep(max(driver.SPINS.values()))
     return {"times": driver.rounds(good, a.rounds, a.seconds, 3), "errors": errors, "missing": missing, "when": time.time()}
 
 

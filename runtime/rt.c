@@ -39,6 +39,8 @@ typedef struct pool {
     struct pool *p;
     uint32_t slot;
     pthread_t thread;
+    _Atomic pid_t tid;    /* 0: it has not begun */
+    _Atomic int kept_off; /* the processor that it must not wake on, or -1 */
   } * worker;
   char message[TARN_REF_MESSAGE];
 } pool;
@@ -49,6 +51,16 @@ static void look_again(void) {
 #elif defined(__aarch64__)
   __asm__ volatile("isb");
 #endif
+}
+
+/* A worker that runs may move anywhere again. */
+static void free_to_move(struct worker *w) {
+  if (atomic_load_explicit(&w->kept_off, memory_order_relaxed) < 0) return;
+  int cpu = atomic_exchange(&w->kept_off, -1);
+  cpu_set_t set;
+  if (cpu < 0 || sched_getaffinity(0, sizeof set, &set)) return;
+  CPU_SET(cpu, &set);
+  sched_setaffinity(0, sizeof set, &set);
 }
 
 /* Until the gate is no longer `was`. */
@@ -65,6 +77,26 @@ static void wake(pool *p) {
   if (atomic_load(&p->sleepers)) syscall(SYS_futex, &p->gate, FUTEX_WAKE_PRIVATE, MOST_THREADS, NULL, NULL, 0);
 }
 
+/* Keeps a worker off the processor `here` until it has run. */
+static void keep_off(struct worker *w, int here) {
+  pid_t tid = atomic_load(&w->tid);
+  int before = atomic_load(&w->kept_off);
+  cpu_set_t set;
+  if (!tid || before == here || sched_getaffinity(tid, sizeof set, &set)) return;
+  if (before >= 0) CPU_SET(before, &set);
+  if (!CPU_ISSET(here, &set) || CPU_COUNT(&set) < 2) return;
+  CPU_CLR(here, &set);
+  if (!sched_setaffinity(tid, sizeof set, &set)) atomic_store(&w->kept_off, here);
+}
+/* Wakes the workers on other processors than the caller's: Linux tends to queue one behind the caller, which computes, and
+ * leaves it there for ten milliseconds beside an idle processor. */
+static void wake_apart(pool *p) {
+  if (!atomic_load(&p->sleepers)) return;
+  int here = sched_getcpu();
+  for (uint32_t i = 0; i < p->started && here >= 0; i++) keep_off(&p->worker[i], here);
+  wake(p);
+}
+
 static void drain(pool *p, range *r, uint32_t slot) {
   while (atomic_load_explicit(&r->next, memory_order_relaxed) < r->end) {
     int64_t begin = atomic_fetch_add_explicit(&r->next, p->chunk, memory_order_relaxed);
@@ -79,6 +111,7 @@ static void work(pool *p, uint32_t slot) {
 static void *worker(void *arg) {
   struct worker *w = arg;
   pool *p = w->p;
+  atomic_store(&w->tid, gettid());
   uint32_t last = UINT32_MAX; /* the loop that this thread was in */
   for (;;) {
     uint32_t g = atomic_load(&p->gate);
@@ -92,6 +125,7 @@ static void *worker(void *arg) {
     work(p, w->slot);
     uint32_t left = atomic_fetch_sub(&p->gate, 1) - 1;
     if (!(left & (OPEN | INSIDE))) wake(p); /* the caller waits for the last one */
+    free_to_move(w);
   }
 }
 
@@ -109,7 +143,7 @@ static void run(tarn_rt_pool *face, tarn_rt_task *task, void *arg, int64_t n) {
     p->part[i].end = n / threads * (i + 1) + (n % threads < i + 1 ? n % threads : i + 1);
   }
   atomic_fetch_add(&p->gate, LOOP + OPEN); /* it was shut, nobody inside */
-  wake(p);
+  wake_apart(p);
   work(p, 0);
   uint32_t g = atomic_fetch_sub(&p->gate, OPEN) - OPEN;
   for (; g & INSIDE; g = atomic_load(&p->gate)) await(p, g);
@@ -132,7 +166,7 @@ tarn_rt_pool *tarn_rt_pool_new(uint32_t threads) {
   if (!p->part || !p->worker) goto fail;
   for (uint32_t i = 1; i < threads; i++) {
     struct worker *w = &p->worker[p->started];
-    *w = (struct worker){.p = p, .slot = i};
+    *w = (struct worker){.p = p, .slot = i, .kept_off = -1};
     if (pthread_create(&w->thread, NULL, worker, w)) goto fail;
     p->started++;
   }

@@ -1,5 +1,8 @@
 /* runtime/: parallel loops. Each item once, no slot shared, whatever the threads do meanwhile. */
+#define _GNU_SOURCE
 #include <check.h>
+#include <dirent.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -67,6 +70,45 @@ START_TEST(sleepers) {
 }
 END_TEST
 
+static int processors_of(pid_t tid) {
+  cpu_set_t set;
+  return sched_getaffinity(tid, sizeof set, &set) ? 0 : CPU_COUNT(&set);
+}
+static void count_processors(void *arg, uint32_t slot, int64_t begin, int64_t end) {
+  _Atomic int *of_worker = arg;
+  if (slot) atomic_store(of_worker, processors_of(0));
+  usleep((useconds_t)(500 * (end - begin)));
+}
+/* The fewest processors that a thread of this process may use. */
+static int least(void) {
+  int n = processors_of(0);
+  DIR *d = opendir("/proc/self/task");
+  ck_assert_ptr_nonnull(d);
+  for (struct dirent *e; (e = readdir(d));) {
+    int of = e->d_name[0] == '.' ? 0 : processors_of(atoi(e->d_name));
+    if (of > 0 && of < n) n = of;
+  }
+  closedir(d);
+  return n;
+}
+/* A thread that slept wakes on another processor than the caller's, and may then go where it may. */
+START_TEST(apart) {
+  int all = processors_of(0), kept = 0;
+  tarn_rt_pool *p = tarn_rt_pool_new(2);
+  ck_assert_ptr_nonnull(p);
+  for (int i = 0; i < 100 && !kept; i++) {
+    _Atomic int of_worker = all;
+    usleep(2000);
+    p->run(p, count_processors, &of_worker, 16);
+    kept = atomic_load(&of_worker) == all - 1;
+  }
+  ck_assert_int_eq(kept, all > 1);
+  for (int i = 0; i < 1000 && least() < all; i++) usleep(1000);
+  ck_assert_int_eq(least(), all);
+  tarn_rt_pool_free(p);
+}
+END_TEST
+
 START_TEST(sizes) {
   tarn_rt_pool *p = tarn_rt_pool_new(0);
   ck_assert_ptr_nonnull(p);
@@ -83,6 +125,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, each_item_once, 0, 4);
   tcase_add_test(t, sleepers);
+  tcase_add_test(t, apart);
   tcase_add_test(t, sizes);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);

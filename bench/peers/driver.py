@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 
-SPINS = {"onnxruntime": 0.03, "torch": 0.01, "torchscript": 0.01, "tvm": 0.02}  # seconds for which an engine's idle threads keep a core busy, about
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -54,6 +53,24 @@ class Engine:
             return {"error": f"the process ended with {code}"}
         return json.loads(line)
 
+    def ran(self):
+        """Seconds that the process has run, its threads together."""
+        folder, total = f"/proc/{self.process.pid}/task", 0
+        for thread in os.listdir(folder):
+            with open(f"{folder}/{thread}/schedstat") as f:
+                total += int(f.read().split()[0])
+        return 1e-9 * total
+
+    def settle(self, quiet=0.005, most=1.0):
+        """Waits until the engine's idle threads sleep: some spin for tens of milliseconds and keep a core from the next engine."""
+        end, last = time.monotonic() + most, -1.0
+        while self.process is not None and self.process.poll() is None and time.monotonic() < end:
+            now = self.ran()
+            if now - last < 0.1 * quiet:
+                return
+            last = now
+            time.sleep(quiet)
+
     def close(self):
         if self.process is not None:
             self.process.stdin.close()
@@ -65,10 +82,12 @@ def rounds(engines, count, seconds, least):
     """Times of loaded engines, taking turns: {name: {"median", "least", "all"}}."""
     got = {e.name: [] for e in engines}
     low = {e.name: [] for e in engines}
+    for e in engines:
+        e.settle()
     for _ in range(count):
         for e in engines:
             answer = e.ask(do="time", seconds=seconds, least=least)
-            time.sleep(SPINS.get(e.kind.partition("-")[0], 0))
+            e.settle()
             if "median" in answer:
                 got[e.name].append(answer["median"])
                 low[e.name].append(answer["least"])
