@@ -22,6 +22,7 @@ typedef struct eg_sink {
   eg_lot *lot;   /* more of them; NULL: all are put into found */
   eg_vec *known; /* the others; NULL: only count */
   uint32_t seen;
+  size_t last;    /* words that were found the last time */
   uint64_t count; /* all */
   uint64_t limit; /* stop when count passes it */
   bool full;      /* stopped */
@@ -57,6 +58,7 @@ typedef struct eg_searcher {
   eg_vec trig, trig_at;      /* of search.c: triggers; per head of a parent, where they begin and which ops they are about */
   uint16_t wanted;           /* ops that some trigger is about */
   eg_vec possible;           /* per rule searched for */
+  size_t last_roots;         /* nodes that the last search began from */
   bool (*hurry)(void *user); /* true: give up (time is over); asked now and then */
   void *user;
   uint32_t patience;
@@ -100,10 +102,10 @@ typedef struct eg_search_job {
 } eg_search_job;
 bool eg_search_piece(eg_searcher *s, const eg_search_job *j, eg_sink *sinks, uint32_t k);
 /* parallel.c: s->threads threads, of which the caller is one; NULL: no memory. A team searches once, all pieces, or not at
- * all, and is gone then. */
+ * all, and is gone then. more: how much larger the search is than the last one. */
 typedef struct eg_team eg_team;
 eg_team *eg_team_start(eg_searcher *s);
-bool eg_team_search(eg_team *t, const eg_search_job *j, eg_sink *sinks);
+bool eg_team_search(eg_team *t, const eg_search_job *j, eg_sink *sinks, double more);
 void eg_team_send_home(eg_team *t); /* NULL allowed */
 
 /* The plan of s->code with the root bound to node. false: stop searching. */

@@ -6,7 +6,9 @@
  * Threads are started before it is known what there is to search, as a processor that sleeps takes a millisecond to come,
  * and look again and again whether they may begin.
  * Memory comes from the graph's allocator, one thread at a time; time is asked for by the caller's thread only. */
-#define _POSIX_C_SOURCE 200809L
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "egraph/match.h"
 
 #include <pthread.h>
@@ -107,12 +109,6 @@ static void search_pieces(worker *w) {
   eg_sink *part = NULL;
   size_t parts = 0;
   bool ok = eg_scratch_prepare(&own) && eg_grow(&mem, (void **)&part, &parts, t->j->n, sizeof *part);
-  if (ok && !w->caller) {
-    void *p = NULL;
-    ok = eg_grow(&mem, &p, &w->lists, 2 * (size_t)t->j->n, sizeof *w->list);
-    w->list = p;
-    if (ok) memset(w->list, 0, w->lists * sizeof *w->list);
-  }
   for (uint32_t k; ok && (k = claim(w)) != NONE;) ok = search_piece(w, &own, part, k);
   if (!ok) atomic_store(&t->failed, true), atomic_store(&t->stop, true);
   eg_release(&mem, part, parts * sizeof *part);
@@ -194,6 +190,22 @@ void eg_lot_free(eg_mem *m, eg_lot *l) {
 
 /* ---- a team's life ---- */
 
+/* A new thread must not begin where the caller is at work: Linux may leave it waiting there for milliseconds. */
+static pthread_attr_t *apart(pthread_attr_t *a) {
+#if defined(__linux__)
+  cpu_set_t set;
+  int here = sched_getcpu();
+  if (here < 0 || sched_getaffinity(0, sizeof set, &set) || !CPU_ISSET(here, &set) || CPU_COUNT(&set) < 2) return NULL;
+  CPU_CLR(here, &set);
+  if (pthread_attr_init(a)) return NULL;
+  if (!pthread_attr_setaffinity_np(a, sizeof set, &set)) return a;
+  pthread_attr_destroy(a);
+#else
+  (void)a;
+#endif
+  return NULL;
+}
+
 eg_team *eg_team_start(eg_searcher *s) {
   team *t = eg_resize(s->mem, NULL, 0, sizeof *t);
   if (!t) return NULL;
@@ -202,11 +214,13 @@ eg_team *eg_team_start(eg_searcher *s) {
   pthread_mutex_init(&t->lock, NULL);
   unsigned n = s->threads < MOST_THREADS ? s->threads : MOST_THREADS;
   t->w[0] = (worker){.t = t, .caller = true};
+  pthread_attr_t space, *attr = n > 1 ? apart(&space) : NULL;
   for (t->workers = 1; t->workers < n; t->workers++) { /* those that cannot be started are done without */
     worker *w = &t->w[t->workers];
     *w = (worker){.t = t};
-    if (pthread_create(&w->thread, NULL, work, w)) break;
+    if (pthread_create(&w->thread, attr, work, w)) break;
   }
+  if (attr) pthread_attr_destroy(attr);
   return t;
 }
 
@@ -235,12 +249,44 @@ void eg_team_send_home(eg_team *t) {
   dismiss(t);
 }
 
-bool eg_team_search(eg_team *t, const eg_search_job *j, eg_sink *sinks) {
+/* Memory for as much as will likely be found. */
+static bool expect(eg_mem *m, eg_vec *v, size_t words) {
+  enum { WORTH = 1 << 16 };
+  if (words < WORTH || (m->limit && m->bytes + words * sizeof *v->p > m->limit / 2)) return true;
+  return eg_vec_reserve(m, v, words);
+}
+
+/* The caller touches what the others will write to: its processor has pages at hand that were freed just now, while another
+ * would be given ones that a virtual machine's host has taken back, and wait for them. */
+static void touch(const eg_vec *v) {
+  enum { PAGE = 1024 };
+  for (size_t i = 0; i < v->cap; i += PAGE) ((volatile uint32_t *)v->p)[i] = 0;
+}
+
+static bool prepare_lists(team *t, double more) {
+  eg_mem *m = t->s->mem;
+  uint32_t n = t->j->n;
+  for (unsigned k = 0; k < t->workers; k++) {
+    worker *w = &t->w[k];
+    void *p = NULL;
+    if (k && !eg_grow(m, &p, &w->lists, 2 * (size_t)n, sizeof *w->list)) return false;
+    if (k) w->list = p, memset(p, 0, w->lists * sizeof *w->list);
+    for (uint32_t i = 0; i < n; i++) {
+      eg_vec *list = k ? &w->list[2 * i] : t->sinks[i].found;
+      double words = (double)t->sinks[i].last * more * 2 / t->workers; /* twice its part: graphs grow faster than that */
+      if (t->sinks[i].found && !expect(m, list, (size_t)words)) return false;
+      if (k) touch(list);
+    }
+  }
+  return true;
+}
+
+bool eg_team_search(eg_team *t, const eg_search_job *j, eg_sink *sinks, double more) {
   eg_searcher *s = t->s;
   t->j = j, t->sinks = sinks, t->high = j->pieces;
   bool ok = eg_grow(s->mem, (void **)&t->before, &t->before_cap, j->n, sizeof *t->before) &&
             eg_grow(s->mem, (void **)&t->share, &t->share_cap, (size_t)j->pieces * j->n, sizeof *t->share) &&
-            eg_grow(s->mem, (void **)&t->owner, &t->owner_cap, j->pieces, sizeof *t->owner);
+            eg_grow(s->mem, (void **)&t->owner, &t->owner_cap, j->pieces, sizeof *t->owner) && prepare_lists(t, more);
   if (ok) memcpy(t->before, sinks, j->n * sizeof *sinks);
   join_all(t, ok ? 1 : -1);
   if (ok) {

@@ -17,6 +17,7 @@ typedef struct rule_state {
   bool known_ok;
   eg_vec found;                /* this iteration's new ones */
   eg_lot lot;                  /* more of them */
+  size_t last;                 /* words of the last ones */
   eg_vec held;                 /* waiting for a condition */
   uint64_t held_at;            /* what the conditions read, as a version */
   uint64_t known_at, swept_at; /* versions of the graph when known and held were swept */
@@ -216,6 +217,7 @@ static bool search_group(tarn_eg_runner *r, uint32_t since, uint32_t n, bool onl
     bool backoff = r->c->scheduler == TARN_EG_BACKOFF;
     r->sink[i] = (eg_sink){
         .found = only_count ? NULL : &s->found, .lot = &s->lot, .seen = only_count ? 0 : s->seen, .limit = UINT64_MAX};
+    r->sink[i].last = s->last;
     r->first_id[i] = since ? s->seen_id : 0;
     if (!backoff) continue;
     r->sink[i].known = &s->known;
@@ -358,11 +360,15 @@ static void keep(eg_vec *known, eg_span v) {
   known->n += v.n;
 }
 
-/* What was found is known from now on; false: no memory. */
-static bool keep_found(eg_mem *m, rule_state *s) {
+static size_t found_words(const rule_state *s) {
   size_t n = s->found.n;
   for (size_t i = 0; i < s->lot.n_span; i++) n += s->lot.span[i].n;
-  if (!eg_vec_reserve(m, &s->known, n)) return false;
+  return n;
+}
+
+/* What was found is known from now on; false: no memory. */
+static bool keep_found(eg_mem *m, rule_state *s) {
+  if (!eg_vec_reserve(m, &s->known, s->last)) return false;
   keep(&s->known, (eg_span){s->found.p, s->found.n});
   for (size_t i = 0; i < s->lot.n_span; i++) keep(&s->known, s->lot.span[i]);
   return true;
@@ -373,7 +379,7 @@ static void settle(tarn_eg_runner *r, uint32_t rule, uint32_t stamp, uint32_t n_
   enum { KEPT = 1 << 13 }; /* words: less is soon asked for again */
   rule_state *s = &r->rule[rule];
   eg_mem *m = &r->g->mem;
-  s->seen = stamp, s->seen_id = n_ids;
+  s->seen = stamp, s->seen_id = n_ids, s->last = found_words(s);
   s->known_ok = r->c->scheduler == TARN_EG_BACKOFF && keep_found(m, s);
   if (r->c->scheduler != TARN_EG_BACKOFF) eg_vec_free(m, &s->known);
   if (s->found.cap > KEPT) eg_vec_free(m, &s->found);

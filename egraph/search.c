@@ -216,10 +216,11 @@ static bool index_nodes(eg_searcher *s) {
   return true;
 }
 
-static uint16_t changed_ops(const tarn_egraph *g, uint32_t cls, uint32_t since) {
+/* Of its changed nodes, as far as somebody wants to know. */
+static uint16_t changed_ops(const tarn_egraph *g, uint32_t cls, uint32_t since, uint16_t wanted) {
   uint16_t ops = 0;
   if (g->stamp[cls] > since) ops = g->heads[eg_head_of(g, cls)].bit;
-  for (uint32_t n = g->rec[cls].next; n != cls; n = g->rec[n].next) {
+  for (uint32_t n = g->rec[cls].next; n != cls && (ops & wanted) != wanted; n = g->rec[n].next) {
     if (g->stamp[n] > since) ops |= g->heads[eg_head_of(g, n)].bit;
     else if (g->stamp[n]) break;
   }
@@ -238,7 +239,7 @@ static bool index_classes(eg_searcher *s, uint32_t new_id) {
     if (!(ok = eg_vec_reserve(s->mem, &s->classes, 2))) break;
     g->mask[c] |= CLS_QUEUED; /* as a mark, taken back below */
     s->classes.p[s->classes.n++] = c;
-    s->classes.p[s->classes.n++] = changed_ops(g, c, s->since);
+    s->classes.p[s->classes.n++] = changed_ops(g, c, s->since, s->wanted);
   }
   for (size_t i = 0; i < s->classes.n; i += 2) g->mask[s->classes.p[i]] &= (uint16_t)~CLS_QUEUED;
   return ok;
@@ -382,9 +383,11 @@ bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n
     return false;
   }
   size_t roots = j.scan ? s->g->n_ids : s->order.n;
+  double more = s->last_roots ? (double)roots / (double)s->last_roots : 0;
+  s->last_roots = roots;
   if (roots > SMALL) j.pieces = PIECES;
   if (s->threads > 1 && !team && roots > WORTH_THREADS && !(team = eg_team_start(s))) return false;
-  if (team) return eg_team_search(team, &j, sinks);
+  if (team) return eg_team_search(team, &j, sinks, more);
   for (uint32_t k = 0; k < j.pieces; k++)
     if (!eg_search_piece(s, &j, sinks, k)) return false;
   return true;
