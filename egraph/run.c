@@ -201,7 +201,11 @@ static void prepare_rule(tarn_eg_runner *r, uint32_t rule, uint32_t iteration) {
   s->skipped = backoff && iteration < s->banned_until;
   s->found.n = 0;
   s->since = s->seen;
-  if (s->skipped || !backoff) return;
+  if (s->skipped) return;
+  /* Now, not when they are tried: what other rules do meanwhile must not take a match away from this iteration. */
+  if (s->held.n && s->swept_at != r->g->version) sweep(r->g, er, &s->held, s->seen);
+  s->swept_at = r->g->version;
+  if (!backoff) return;
   if (s->known_ok) {
     if (s->known_at != r->g->version) sweep(r->g, er, &s->known, s->seen);
   } else {
@@ -339,8 +343,6 @@ static bool apply_blocks(tarn_eg_runner *r, uint32_t rule, eg_span v, uint32_t *
 static bool apply_held(tarn_eg_runner *r, uint32_t rule) {
   rule_state *s = &r->rule[rule];
   const eg_rule *er = &r->rs->rule[rule];
-  if (s->swept_at != r->g->version) sweep(r->g, er, &s->held, s->seen);
-  s->swept_at = r->g->version;
   uint64_t v = condition_version(r, er);
   if (!s->held.n || v == s->held_at) return true;
   eg_vec old = s->held;
