@@ -3,7 +3,7 @@
 #ifndef TARN_TESTS_EGRAPH_LAMBDA_H
 #define TARN_TESTS_EGRAPH_LAMBDA_H
 
-#include "tests/egraph_lab.h"
+#include "tests/egraph_proof.h"
 
 enum { LAM_CONST = 0, LAM_FREE = 1, LAM_SETS = 1 << 14, LAM_POOL = 1 << 20 };
 
@@ -119,9 +119,15 @@ static inline unsigned lam_const_join(void *user, const tarn_egraph *g, uint64_t
   return TARN_EG_JOIN_A;
 }
 static inline void lam_const_modify(void *user, tarn_egraph *g, uint32_t cls, uint32_t cause) {
-  (void)user, (void)cause;
+  (void)user;
   uint64_t v = tarn_eg_data(g, LAM_CONST, cls);
-  if (v) tarn_eg_union(g, cls, tarn_eg_add(g, (uint32_t)(v - 1), 0, NULL, 0), TARN_EG_RULE_ANALYSIS, 0);
+  if (!v) return;
+  uint32_t leaf = tarn_eg_add(g, (uint32_t)(v - 1), 0, NULL, 0), kid[2];
+  tarn_eg_node n = cause == TARN_NONE ? (tarn_eg_node){0} : tarn_eg_node_at(g, cause);
+  for (uint32_t i = 0; i < n.n; i++) /* the literals that the kids are known to be */
+    kid[i] = tarn_eg_lookup(g, (uint32_t)(tarn_eg_data(g, LAM_CONST, n.kids[i]) - 1), 0, NULL, 0);
+  if (n.n) tarn_eg_union_at(g, cause, kid, n.n, leaf, TARN_EG_RULE_ANALYSIS, 0);
+  else tarn_eg_union(g, cause == TARN_NONE ? cls : cause, leaf, TARN_EG_RULE_ANALYSIS, 0);
 }
 
 /* ---- conditions and functions; variables are numbered in the order of their first occurrence ---- */
@@ -210,8 +216,8 @@ static inline void lam_load_rules(lam *m) {
   lam_function(m, "let-lam-rename", "(let ?v ?e (lam ?w ?body))", yes, 2, lam_rename);
 }
 
-static inline bool lam_open(lam *m, const char *start, const char *goal) {
-  if (!lab_open(&m->l, NULL)) return false;
+static inline bool lam_open(lam *m, const tarn_eg_config *config, const char *start, const char *goal) {
+  if (!lab_open(&m->l, config)) return false;
   memset(&m->sets, 0, sizeof m->sets);
   lam_intern(&m->sets, 0);
   tarn_eg_analysis a[2] = {{"constant", m, lam_const, lam_const_join, lam_const_modify, true},
@@ -243,6 +249,46 @@ static inline bool lam_before(void *user, tarn_egraph *g, uint32_t iteration) {
   m->goal = 0;
   tarn_eg_search(g, m->goals, 0, lam_at_root, m);
   return !m->goal;
+}
+
+/* ---- judging steps that are not by a rule with a written right side ---- */
+
+static inline bool lam_is(const judge *j, uint32_t term, const char *op, uint32_t n) {
+  return tarn_eg_proof_term(j->p, term).n == n && !strcmp(judge_op(j, term), op);
+}
+static inline bool lam_holds(const judge *j, uint32_t term, uint32_t part) {
+  tarn_eg_node t = tarn_eg_proof_term(j->p, term);
+  bool holds = term == part;
+  for (uint32_t i = 0; i < t.n; i++) holds |= lam_holds(j, t.kids[i], part);
+  return holds;
+}
+
+/* (+ 3 -1) is 2, (= 1 1) is true. */
+static inline bool lam_folds(const judge *j, uint32_t left, uint32_t right) {
+  tarn_eg_node t = tarn_eg_proof_term(j->p, left);
+  if (t.n != 2 || tarn_eg_proof_term(j->p, right).n) return false;
+  const char *a = judge_op(j, t.kids[0]), *b = judge_op(j, t.kids[1]), *got = judge_op(j, right);
+  if (tarn_eg_proof_term(j->p, t.kids[0]).n || tarn_eg_proof_term(j->p, t.kids[1]).n) return false;
+  if (lam_is(j, left, "=", 2)) return !strcmp(got, strcmp(a, b) ? "false" : "true");
+  return lam_is(j, left, "+", 2) && strtol(a, NULL, 10) + strtol(b, NULL, 10) == strtol(got, NULL, 10);
+}
+
+/* (let v e (lam w body)) is (lam F (let v e (let w (var F) body))), where F is a name that is new. */
+static inline bool lam_renames(const judge *j, uint32_t left, uint32_t right) {
+  if (!lam_is(j, left, "let", 3) || !lam_is(j, right, "lam", 2)) return false;
+  tarn_eg_node a = tarn_eg_proof_term(j->p, left), b = tarn_eg_proof_term(j->p, right);
+  uint32_t fresh = b.kids[0], outer = b.kids[1];
+  if (!lam_is(j, a.kids[2], "lam", 2) || !lam_is(j, outer, "let", 3) || *judge_op(j, fresh) != '_') return false;
+  tarn_eg_node lambda = tarn_eg_proof_term(j->p, a.kids[2]), o = tarn_eg_proof_term(j->p, outer);
+  if (o.kids[0] != a.kids[0] || o.kids[1] != a.kids[1] || !lam_is(j, o.kids[2], "let", 3)) return false;
+  tarn_eg_node i = tarn_eg_proof_term(j->p, o.kids[2]);
+  return i.kids[0] == lambda.kids[0] && i.kids[2] == lambda.kids[1] && lam_is(j, i.kids[1], "var", 1) &&
+         tarn_eg_proof_term(j->p, i.kids[1]).kids[0] == fresh && !lam_holds(j, left, fresh);
+}
+
+static inline bool lam_step(const judge *j, const tarn_eg_step *s) {
+  uint32_t left = s->forward ? s->before : s->after, right = s->forward ? s->after : s->before;
+  return s->rule == TARN_EG_RULE_ANALYSIS ? lam_folds(j, left, right) : lam_renames(j, left, right);
 }
 
 #endif
