@@ -256,11 +256,11 @@ static bool expect(eg_mem *m, eg_vec *v, size_t words) {
   return eg_vec_reserve(m, v, words);
 }
 
-/* The caller touches what the others will write to: its processor has pages at hand that were freed just now, while another
- * would be given ones that a virtual machine's host has taken back, and wait for them. */
+/* The caller touches large lists that the others will write to: its processor has pages at hand that were freed just now, while
+ * another would be given ones that a virtual machine's host has taken back, and wait for them. */
 static void touch(const eg_vec *v) {
-  enum { PAGE = 1024 };
-  for (size_t i = 0; i < v->cap; i += PAGE) ((volatile uint32_t *)v->p)[i] = 0;
+  enum { PAGE = 1 << 10, LARGE = 1 << 20 }; /* words */
+  for (size_t i = 0; v->cap >= LARGE && i < v->cap; i += PAGE) ((volatile uint32_t *)v->p)[i] = 0;
 }
 
 static bool prepare_lists(team *t, double more) {
