@@ -273,14 +273,14 @@ static uint32_t compare(tarn_eg_scheduler scheduler, bool flat, uint64_t from, u
 }
 
 START_TEST(each_iteration_finds_what_a_new_search_finds) {
-  ck_assert_uint_gt(compare(TARN_EG_SIMPLE, false, 1, 3000), 600);
-  ck_assert_uint_gt(compare(TARN_EG_BACKOFF, false, 3000, 4500), 300);
+  ck_assert_uint_gt(compare(TARN_EG_SIMPLE, false, 1, 1500), 300);
+  ck_assert_uint_gt(compare(TARN_EG_BACKOFF, false, 3000, 3700), 140);
 }
 END_TEST
 
 START_TEST(conditions_that_turn_true_are_seen) {
-  ck_assert_uint_gt(compare(TARN_EG_SIMPLE, true, 5000, 7000), 300);
-  ck_assert_uint_gt(compare(TARN_EG_BACKOFF, true, 7000, 8000), 150);
+  ck_assert_uint_gt(compare(TARN_EG_SIMPLE, true, 5000, 6000), 150);
+  ck_assert_uint_gt(compare(TARN_EG_BACKOFF, true, 7000, 7500), 75);
 }
 END_TEST
 
