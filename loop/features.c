@@ -17,7 +17,10 @@
   X(STEP, "step of the " who " in the innermost loop, bytes (log2)")                                                           \
   X(STEP2, "step of the " who " in the next loop, bytes (log2)")                                                               \
   X(ALIGN, "alignment of the " who " in bytes (log2)")                                                                         \
-  X(CONFLICT, "rows of the tile of the " who " a page apart (log2)")                                                           \
+  X(CONFLICT, "lines of the tile of the " who " in one set of the first cache (log2)")                                         \
+  X(DEEP1, "lines of the " who " in one set of the first cache between two uses (log2)")                                       \
+  X(DEEP2, "lines of the " who " in one set of the second cache between two uses (log2)")                                      \
+  X(PIECE, "bytes of the " who " read one after another (log2)")                                                               \
   X(INNER, "footprint of the " who " inside the loop around the tile to the first cache (log2)")                               \
   X(GUARDS, "guards on the " who)                                                                                              \
   X(PAGES, "pages of the " who " touched by the innermost loop (log2)")                                                        \
@@ -100,6 +103,18 @@
   X(F_PAGE_TURNS, "pages newly touched an operation, of those that one TLB holds (log2)")                                      \
   X(F_LINE_TURNS, "lines newly touched a vector operation by the innermost loop (log2)")                                       \
   X(F_STREAMS, "operands that step by more than a line in the innermost loop")                                                 \
+  X(F_COLD, "time to read the largest constant from memory to the analytic price (log2)")                                      \
+  X(F_COLD_JUMPS, "time to wait for its pieces to the analytic price (log2)")                                                  \
+  X(F_COLD_BLOCK, "bytes of it that are used again and again, to the second cache (log2)")                                     \
+  X(F_COLD_AGAIN, "times that they are (log2)")                                                                                \
+  X(F_COLD_TURNS, "times that all of it is gone through (log2)")                                                               \
+  X(F_COLD_RATE, "bytes of it a trip of the innermost loop, if asked for evenly (log2)")                                       \
+  X(F_RESUMED, "footprint between two passes over a partial result to the first cache (log2)")                                 \
+  X(F_RESUME_RATE, "accumulators loaded or stored a vector operation (log2)")                                                  \
+  X(F_TAIL_V, "part of the tiles that is ragged along the lane dim")                                                           \
+  X(F_TAIL_U, "part of the tiles that is ragged along the row dim")                                                            \
+  X(F_TAIL_SIZE, "size of the smallest tile along the row dim")                                                                \
+  X(F_WINDOW, "registers wanted by a window that is written out to registers there")                                           \
   X(F_ONLY_COPY, "neither reduces nor computes")
 
 enum {
@@ -111,6 +126,9 @@ enum {
   A_STEP2,
   A_ALIGN,
   A_CONFLICT,
+  A_DEEP1,
+  A_DEEP2,
+  A_PIECE,
   A_INNER,
   A_GUARDS,
   A_PAGES,
@@ -224,32 +242,97 @@ static double alignment(const shape *t, const acc_model *a) {
   }
   return (double)g * a->bytes;
 }
-/* Rows of the tile whose addresses differ by whole pages: they compete for the same sets of a cache. */
-static double conflicts(const shape *t, const acc_model *a) {
-  double rows = 1;
-  for (uint32_t d = 0; d < t->m->n; d++)
-    if (d != t->vdim && t->size[d] > 1 && a->coef[d] && (int64_t)((double)llabs(a->coef[d]) * a->bytes) % (int64_t)PAGE == 0)
-      rows *= (double)t->size[d];
-  return rows;
+static int64_t odd_out(int64_t x) { return x & -x; }
+/* Lines that one set of a cache is asked for, where rows lie at a step that has a large power of two in it. */
+static double crowded(const shape *t, const acc_model *a, const int64_t *span, const tarn_hw_memory *mem) {
+  double lines = 1, sets = 1, run = t->line;
+  int64_t way = 1;
+  while (way * 24 <= mem->capacity) way *= 2; /* 12 ways or so */
+  for (uint32_t d = 0; d < t->m->n; d++) {
+    int64_t c = llabs(a->coef[d]) * (int64_t)a->bytes;
+    if (!(a->touched >> d & 1) || span[d] < 2 || !c) continue;
+    if ((double)c <= t->line) {
+      run += (double)(c * (span[d] - 1));
+      continue;
+    }
+    int64_t apart = way / odd_out(c);
+    lines *= (double)span[d], sets *= (double)(apart < 1 ? 1 : apart < span[d] ? apart : span[d]);
+  }
+  lines *= run / t->line, sets *= run / t->line;
+  return lines / fmin(sets, (double)way / t->line);
 }
-/* Bytes that all accesses touch inside of the innermost loop that does not move this one. */
-static double distance(const shape *t, const acc_model *a) {
-  int64_t span[TARN_MAX_DIMS];
+/* What the dims cover inside of the innermost loop that does not move an access; false: there is none. */
+static bool used_again(const shape *t, const acc_model *a, int64_t *span) {
   for (uint32_t i = t->nloop; i-- > 0;) {
     if (a->touched >> t->s->level[t->loop[i]].dim & 1) continue;
     inside(t, i, span);
-    return footprint(t, span);
+    return true;
   }
-  return 0x1p40;
+  return false;
+}
+/* How far a step of each dim goes in memory, in elements. Constants are packed: the tile's lanes, then the other dims in their
+ * order, then the tiles along the lanes, *blocks apart. */
+static void steps_of(const shape *t, const acc_model *a, int64_t *coef, int64_t *blocks) {
+  uint32_t n = t->m->n, by[TARN_MAX_DIMS], k = 0;
+  for (uint32_t d = 0; d < n; d++) coef[d] = llabs(a->coef[d]);
+  *blocks = 0;
+  if (!a->constant || a->irregular || t->vdim == n || !(a->touched >> t->vdim & 1)) return;
+  for (uint32_t d = 0; d < n; d++) {
+    if (d == t->vdim || !(a->touched >> d & 1)) continue;
+    uint32_t at = k++;
+    for (; at > 0 && coef[by[at - 1]] > coef[d]; at--) by[at] = by[at - 1];
+    by[at] = d;
+  }
+  int64_t unit = t->size[t->vdim];
+  for (uint32_t i = 0; i < k; unit *= t->m->dim[by[i++]]) coef[by[i]] = unit;
+  coef[t->vdim] = 1, *blocks = unit;
+}
+/* Elements that are read one after another, from the tile on outwards. `rate`: the trips of the innermost loop during which a
+ * block is used that is used again and again, or 0. */
+typedef struct walk {
+  double piece, block, again, trips;
+} walk;
+static walk walk_of(const shape *t, const acc_model *a) {
+  int64_t coef[TARN_MAX_DIMS], blocks;
+  walk w = {.piece = 1, .again = 1, .trips = 1};
+  bool whole = true;
+  double block = 1;
+  steps_of(t, a, coef, &blocks);
+  for (uint32_t k = 0; k < t->m->n; k++) /* steps within the tile, however their dims are ordered */
+    for (uint32_t d = 0; d < t->m->n; d++)
+      if (k == 0 && (a->touched >> d & 1)) block *= (double)t->size[d];
+      else if (k > 0 && t->size[d] > 1 && coef[d] && (double)coef[d] > w.piece / 2 && (double)coef[d] <= w.piece)
+        w.piece += (double)coef[d] * (double)(t->size[d] - 1);
+  if (t->vdim < t->m->n && coef[t->vdim] == 1) w.piece = fmax(w.piece, (double)t->size[t->vdim]);
+  for (uint32_t i = t->nloop; i-- > 0;) {
+    const tarn_level *l = &t->s->level[t->loop[i]];
+    if (!(a->touched >> l->dim & 1)) {
+      if (!w.block) w.again *= t->trips[i];
+    } else {
+      double step = blocks && l->dim == t->vdim ? (double)blocks * (double)l->step / (double)t->size[l->dim]
+                                                : (double)coef[l->dim] * (double)l->step;
+      if (!w.block && w.again > 1) w.block = block;
+      whole = whole && step <= w.piece * 1.01;
+      if (whole) w.piece += step * (t->trips[i] - 1);
+      block *= t->trips[i];
+    }
+    if (!w.block) w.trips *= t->trips[i];
+  }
+  if (!w.block) w.block = block;
+  return w;
 }
 static void of_access(const shape *t, const acc_model *a, uint32_t kind, double points, float *f) {
   int64_t span[TARN_MAX_DIMS];
   memcpy(span, t->m->dim, sizeof span);
   double bytes = loop_footprint(a, t->m->n, span, 1);
   f[A_BYTES] = lg(bytes), f[A_LOADS] = lg(accesses(t, a, kind) / t->ops), f[A_REUSE] = lg(points * a->bytes / bytes);
-  f[A_DISTANCE] = lg(distance(t, a));
+  bool again = used_again(t, a, span);
+  f[A_DISTANCE] = lg(again ? footprint(t, span) : 0x1p40);
+  f[A_DEEP1] = again ? lg(crowded(t, a, span, &t->hw->mem[0])) : 0;
+  f[A_DEEP2] = again && t->hw->nmem > 1 ? lg(crowded(t, a, span, &t->hw->mem[1])) : 0;
+  f[A_PIECE] = lg(walk_of(t, a).piece * a->bytes);
   f[A_STEP] = lg(step_in(t, a, 0) + 1), f[A_STEP2] = lg(step_in(t, a, 1) + 1);
-  f[A_ALIGN] = lg(alignment(t, a)), f[A_CONFLICT] = lg(conflicts(t, a));
+  f[A_ALIGN] = lg(alignment(t, a)), f[A_CONFLICT] = lg(crowded(t, a, t->size, &t->hw->mem[0]));
   around(t, 0, span);
   f[A_INNER] = lg(loop_footprint(a, t->m->n, span, t->line) / t->room[0]);
   f[A_PAGES] = lg(loop_footprint(a, t->m->n, span, PAGE) / PAGE);
@@ -288,6 +371,28 @@ static void of_reads(const shape *t, double points, float *f) {
   }
   f[F_CONST_BYTES] = lg(constants);
   f[F_OPS_LOADS] = (float)(t->ops / (1 + f[F_LOAD_WIDE] + f[F_LOAD_SPLAT] + f[F_LOAD_GATHER]));
+}
+
+/* The largest constant comes from memory: how it is walked. */
+static void of_constant(const shape *t, double seconds, float *f) {
+  const stage_model *m = t->m;
+  const tarn_hw *hw = t->hw;
+  const tarn_hw_memory *far = &hw->mem[hw->nmem - 1];
+  const acc_model *a = NULL;
+  double bytes = 0, turns = 1;
+  for (uint32_t r = 0; r < m->nread; r++) {
+    double b = m->read[r].constant ? loop_footprint(&m->read[r], m->n, m->dim, 1) : 0;
+    if (b > bytes) bytes = b, a = &m->read[r];
+  }
+  if (!a) return;
+  walk w = walk_of(t, a);
+  double block = w.block * a->bytes;
+  for (uint32_t i = 0; i < t->nloop; i++)
+    if (!(a->touched >> t->s->level[t->loop[i]].dim & 1)) turns *= t->trips[i];
+  f[F_COLD] = lg(bytes / fmax(far->read, 1) / hw->clock / seconds);
+  f[F_COLD_JUMPS] = lg(bytes / fmax(w.piece * a->bytes, t->line) * far->latency / hw->clock / seconds);
+  f[F_COLD_BLOCK] = lg(block / t->room[1]), f[F_COLD_AGAIN] = lg(w.again), f[F_COLD_TURNS] = lg(turns / w.again);
+  f[F_COLD_RATE] = lg(block / w.trips);
 }
 
 /* ---- the whole ---- */
@@ -343,7 +448,44 @@ static void of_loops(const shape *t, float *f) {
   for (uint32_t k = 0; k < t->nloop; k++)
     if (t->s->level[t->loop[k]].dim >= t->m->nacc) *(t->loop[k] < t->s->acc ? &resumes : &run) *= t->trips[k];
   f[F_OUTER_TRIPS] = t->nloop ? lg(t->trips[0]) : 0;
+  f[F_RESUME_RATE] = lg(t->accs * (resumes > 1 ? 2 : 1) / (t->ops * run)), f[F_RESUMED] = -20;
+  for (uint32_t k = 0; k < t->nloop && t->loop[k] < t->s->acc; k++) {
+    int64_t span[TARN_MAX_DIMS];
+    if (t->s->level[t->loop[k]].dim < t->m->nacc) continue;
+    inside(t, k, span);
+    f[F_RESUMED] = lg(footprint(t, span) / t->room[0]);
+  }
   f[F_LOOPS] = (float)t->nloop, f[F_RUN] = lg(run), f[F_RESUMES] = lg(resumes);
+}
+/* Tiles along a dim, and how many of them are ragged: every loop over the dim may leave a rest. */
+static int64_t tiles_along(const shape *t, uint32_t d, uint32_t from, int64_t length, int64_t *ragged, int64_t *least) {
+  for (uint32_t k = from; k < t->nloop; k++) {
+    const tarn_level *l = &t->s->level[t->loop[k]];
+    if (l->dim != d) continue;
+    int64_t whole = length / l->step, rest = length % l->step, inner = 0, n;
+    n = whole ? whole * tiles_along(t, d, k + 1, l->step, &inner, least) : 0;
+    *ragged += whole * inner;
+    return n + (rest ? tiles_along(t, d, k + 1, rest, ragged, least) : 0);
+  }
+  *ragged += length < t->size[d];
+  if (length < *least) *least = length;
+  return 1;
+}
+static float ragged_part(const shape *t, uint32_t d, int64_t *least) {
+  int64_t ragged = 0;
+  *least = t->size[d];
+  int64_t n = tiles_along(t, d, 0, t->m->dim[d], &ragged, least);
+  return (float)((double)ragged / (double)(n > 0 ? n : 1));
+}
+/* A window along the last reduce dim that is written out: its inputs and weights are held in registers. */
+static double window(const shape *t) {
+  const stage_model *m = t->m;
+  uint32_t last = m->n - 1;
+  if (!m->reduces || t->vdim == last || t->size[last] < 2) return 0;
+  for (uint32_t r = 0; r < m->nread; r++)
+    for (uint32_t e = m->nshared; e < m->nacc; e++)
+      if (e != t->vdim && t->size[e] > 1 && loop_overlaps(&m->read[r], last, t->size[last], e)) return (double)t->size[last];
+  return 0;
 }
 static void of_tile(const shape *t, double all, float *f) {
   const stage_model *m = t->m;
@@ -356,9 +498,13 @@ static void of_tile(const shape *t, double all, float *f) {
   f[F_WASTE] = lg(tiles * t->ops * hw_lanes / (all > 1 ? all : 1));
   if (t->vdim < m->n) f[F_RAGGED_V] = (float)((double)(m->dim[t->vdim] % t->size[t->vdim]) / (double)m->dim[t->vdim]);
   if (t->udim < m->n) f[F_RAGGED_U] = (float)((double)(m->dim[t->udim] % t->size[t->udim]) / (double)m->dim[t->udim]);
+  int64_t least;
+  if (t->vdim < m->n) f[F_TAIL_V] = ragged_part(t, t->vdim, &least);
+  if (t->udim < m->n) f[F_TAIL_U] = ragged_part(t, t->udim, &least), f[F_TAIL_SIZE] = (float)least;
+  f[F_WINDOW] = (float)((t->accs + 2 * f[F_VECTORS] * window(t)) / regs);
   f[F_V_REDUCES] = t->vdim < m->n && t->vdim >= m->nacc;
 }
-static void of_stage(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s, float *f) {
+static void of_stage(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s, double seconds, float *f) {
   shape t = shape_of(hw, m, s);
   double points = 1, terms = 1;
   for (uint32_t d = m->nshared; d < m->n; d++) *(d < m->nacc ? &points : &terms) *= (double)m->dim[d];
@@ -368,6 +514,7 @@ static void of_stage(const tarn_hw *hw, const stage_model *m, const tarn_stage_s
   of_loops(&t, f);
   of_tile(&t, points * terms, f);
   of_reads(&t, points * terms, f);
+  of_constant(&t, seconds, f);
   footprints(&t, f);
   of_pages(&t, f);
   f[F_ONLY_COPY] = !m->reduces && m->body_ops <= 0;
@@ -399,6 +546,6 @@ void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const ta
     if (km->nstage > 1) loop_stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], threads, &one);
     if (one.compute_seconds > most) most = one.compute_seconds, at = i;
   }
-  of_stage(hw, &km->stage[at], &s->stage[at], f);
+  of_stage(hw, &km->stage[at], &s->stage[at], c->seconds, f);
   tarn_release(tarn_lang_ctx(L), mark);
 }

@@ -165,7 +165,7 @@ typedef struct tarn_cost { /* analytic, one run */
 TARN_API void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
                            tarn_cost *out);
 /* Numbers that a learned price works on, and what each is in words. Pure. */
-#define TARN_FEATURES 125
+#define TARN_FEATURES 149
 TARN_API const char *tarn_feature_name(uint32_t i); /* NULL beyond the last */
 TARN_API void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
                             const tarn_cost *cost, float out[TARN_FEATURES]);

@@ -4,6 +4,7 @@
 
 #include "hw/hw.h"
 #include "tune/evolve.h"
+#include "tune/pace.h"
 #include "tune/trees.h"
 #include "tune/tune.h"
 #include <signal.h>
@@ -576,6 +577,46 @@ static void measure(tarn_ctx *c, void *arg) {
   tarn_measure(L, hw, t, 2, 1, 0, seconds); /* no time at all */
   for (int i = 0; i < 2; i++) ck_assert(isinf(seconds[i]));
 }
+/* 40 trials of known times in 24 rounds on a machine that changes its pace for some dozen runs at a time, by up to half, and
+ * is slower for all of the second half: what each takes beside the others is found to 2 %, where their medians are off by more.
+ */
+static void settle(tarn_ctx *own, void *arg) {
+  enum { TRIALS = 40, ROUNDS = 24, N = TRIALS * ROUNDS };
+  (void)arg;
+  pace_run run[N];
+  double seconds[TRIALS], plain = 0, worst = 0, mean = 0;
+  uint32_t seed = 7;
+  float pace = 0;
+  for (uint32_t i = 0; i < N; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    if (seed >> 24 < 16) pace = (float)(seed >> 8 & 0xff) / 256 * 0.6f; /* a new phase, every sixteenth run */
+    uint32_t trial = i % TRIALS * 7 % TRIALS;
+    float noise = (float)(seed >> 4 & 0xff) / 256 * 0.02f;
+    run[i] = (pace_run){trial, -12 + (float)trial * 0.01f + (trial % 2 ? 0.2f : 0) + pace + noise, 0};
+  }
+  for (uint32_t k = 0; k < TRIALS; k++) { /* medians of the odd and of the even trials' runs, as they are */
+    float of[ROUNDS], truth = -12 + (float)k * 0.01f + (k % 2 ? 0.2f : 0);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < N; i++)
+      if (run[i].trial == k) {
+        uint32_t at = n++;
+        for (; at > 0 && of[at - 1] > run[i].t; at--) of[at] = of[at - 1];
+        of[at] = run[i].t;
+      }
+    ck_assert_uint_eq(n, ROUNDS);
+    plain = fmax(plain, fabs((double)(of[ROUNDS / 2] - truth) - 0.3));
+  }
+  pace_settle(own, run, N, TRIALS, seconds);
+  for (uint32_t k = 0; k < TRIALS; k++) mean += (log2(seconds[k]) + 12 - k * 0.01 - (k % 2 ? 0.2 : 0)) / TRIALS;
+  for (uint32_t k = 0; k < TRIALS; k++) worst = fmax(worst, fabs(log2(seconds[k]) + 12 - k * 0.01 - (k % 2 ? 0.2 : 0) - mean));
+  ck_assert_double_lt(worst, 0.03);
+  ck_assert_double_gt(plain, 0.06);
+  ck_assert(mean > -0.02 && mean < 0.12); /* near the machine's best pace */
+  pace_settle(own, run, 0, 2, seconds);
+  ck_assert(isinf(seconds[0]) && isinf(seconds[1]));
+}
+START_TEST(paces) { must(settle, NULL); }
+END_TEST
 START_TEST(measures) {
 #if defined(__x86_64__)
   must(measure, NULL);
@@ -602,6 +643,7 @@ int main(void) {
   tcase_add_test(t, features);
   tcase_add_test(t, blocked);
   tcase_add_test(t, schedules);
+  tcase_add_test(t, paces);
   tcase_add_test(t, measures);
   tcase_add_test(t, texts);
   tcase_add_loop_test(t, texts_refused, 0, sizeof bad_texts / sizeof *bad_texts);

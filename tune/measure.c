@@ -1,5 +1,6 @@
 /* Measuring scheduled kernels: a program that is nothing but them, compiled and run in a child process. */
 #include "lower/lower.h"
+#include "tune/pace.h"
 #include "tune/tune.h"
 #include <errno.h>
 #include <ftw.h>
@@ -61,10 +62,7 @@ static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial 
 }
 
 /* ---- timing ----
- * A machine that others use too changes its pace, for tenths of seconds or for minutes, by up to two for arithmetic. Runs
- * one after the other all meet the same pace; so each trial runs once a round, and the rounds go over all trials of all
- * programs: whatever comes, comes to all alike. A fixed piece of arithmetic before and after each run tells the pace, and
- * what counts is the median of a trial's runs, corrected by half of what the pace was off (docs/tuning.md). */
+ * Each trial runs once a round, in another order each round, so that what comes comes to all alike: see pace.h. */
 #define LEAST_ROUNDS  24
 #define MOST_ROUNDS   160
 #define LEAST_SECONDS 2.0
@@ -141,43 +139,13 @@ static program open_program(shared *s, const char *dir, const tarn_trial *t, uin
   return p;
 }
 
-/* Seconds for a fixed number of multiply-adds that do not wait for one another. */
-static double pace(void) {
-  enum { CHAINS = 32, STEPS = 4000 };
-  float a[CHAINS];
-  for (uint32_t i = 0; i < CHAINS; i++) a[i] = (float)i;
-  double t = now();
-  for (uint32_t k = 0; k < STEPS; k++)
-    for (uint32_t i = 0; i < CHAINS; i++) a[i] = a[i] * 0.999f + 0.001f;
-  t = now() - t;
-  volatile float sink = 0;
-  for (uint32_t i = 0; i < CHAINS; i++) sink = sink + a[i];
-  return t;
-}
-
-typedef struct runs {
-  uint32_t n;
-  float t[MOST_ROUNDS], pace[MOST_ROUNDS];
-} runs;
-static int by_time(const void *a, const void *b) {
-  float x = *(const float *)a, y = *(const float *)b;
-  return (x > y) - (x < y);
-}
-static double middle(runs *r, float fastest) {
-  for (uint32_t i = 0; i < r->n; i++) r->t[i] *= sqrtf(fastest / r->pace[i]);
-  qsort(r->t, r->n, sizeof *r->t, by_time);
-  return r->n ? (double)r->t[r->n / 2] : INFINITY;
-}
-static void run_once(shared *s, const program *p, uint32_t k, uint32_t threads, runs *r, float *fastest) {
+static double run_once(shared *s, const program *p, uint32_t k, uint32_t threads) {
   const tarn_ksig *sig = p->t[k].sig;
   for (uint32_t j = 0; j < sig->nin; j++) place(s, p->in[p->first_in[k] + j], j, sig->in_const[j]);
   for (uint32_t j = 0; j < sig->nout; j++) place(s, p->out[p->first_out[k] + j], RESULT + j, false);
   for (uint32_t j = 0; j < sig->nin; j++)
     if (!sig->in_const[j]) read_through(p->in[p->first_in[k] + j]);
-  double before = pace(), t = tarn_loaded_kernel(p->m, (const tarn_tensor *const *)p->in, p->out, threads, k), after = pace();
-  float f = (float)fmax(before, after);
-  if (f < *fastest) *fastest = f;
-  r->t[r->n] = (float)t, r->pace[r->n++] = f;
+  return tarn_loaded_kernel(p->m, (const tarn_tensor *const *)p->in, p->out, threads, k);
 }
 /* ---- the children ---- */
 typedef struct task {
@@ -197,7 +165,7 @@ static void build_here(tarn_ctx *cx, void *arg) {
   k->seconds[0] = 0;
 }
 typedef struct one_run {
-  uint32_t program, kernel;
+  uint32_t program, kernel, trial;
 } one_run;
 /* Fisher and Yates: a run shall not always find what the same other one left. */
 static void shuffle(one_run *o, uint32_t n, uint32_t *seed) {
@@ -208,39 +176,34 @@ static void shuffle(one_run *o, uint32_t n, uint32_t *seed) {
     o[i - 1] = o[k], o[k] = t;
   }
 }
-/* Times the programs of n tasks in turns. */
+/* Times the programs of n tasks in turns; seconds of the first task's first trial, and so on, lie one after the other. */
 typedef struct timing {
   task *k;
   uint32_t n;
+  double *seconds;
 } timing;
 static void time_here(tarn_ctx *cx, void *arg) {
   timing *g = arg;
   shared s = {.cx = cx};
   double begin = now();
-  uint32_t n = 0;
+  uint32_t n = 0, nrun = 0, seed = 1;
   program *p = TARN_ARRAY(cx, program, g->n);
-  runs **r = TARN_ARRAY(cx, runs *, g->n);
-  for (uint32_t i = 0; i < g->n; i++) {
-    p[i] = open_program(&s, g->k[i].dir, g->k[i].t, g->k[i].n), r[i] = TARN_ARRAY(cx, runs, g->k[i].n);
-    n += g->k[i].n;
-  }
+  for (uint32_t i = 0; i < g->n; n += g->k[i++].n) p[i] = open_program(&s, g->k[i].dir, g->k[i].t, g->k[i].n);
   one_run *order = TARN_ARRAY(cx, one_run, n + 1);
-  n = 0;
-  for (uint32_t i = 0; i < g->n; i++)
-    for (uint32_t k = 0; k < g->k[i].n; k++) order[n++] = (one_run){i, k};
-  float fastest = INFINITY;
-  uint32_t seed = 1;
+  double *last = TARN_ARRAY(cx, double, n + 1);
+  pace_run *run = TARN_ARRAY(cx, pace_run, (size_t)n * MOST_ROUNDS + 1);
+  for (uint32_t i = 0, at = 0; i < g->n; i++)
+    for (uint32_t k = 0; k < g->k[i].n; k++, at++) order[at] = (one_run){i, k, at};
   for (uint32_t round = 0; round < MOST_ROUNDS && (round < LEAST_ROUNDS || now() - begin < LEAST_SECONDS); round++) {
     shuffle(order, n, &seed);
     for (uint32_t o = 0; o < n; o++) {
-      uint32_t i = order[o].program, k = order[o].kernel;
-      runs *one = &r[i][k];
-      if (round >= 6 && round % 4 && (double)one->t[one->n - 1] > SLOW) continue;
-      run_once(&s, &p[i], k, g->k[i].threads, one, &fastest);
+      uint32_t i = order[o].program, trial = order[o].trial;
+      if (round >= 6 && round % 4 && last[trial] > SLOW) continue;
+      last[trial] = run_once(&s, &p[i], order[o].kernel, g->k[i].threads);
+      run[nrun++] = (pace_run){trial, (float)log2(last[trial]), 0};
     }
   }
-  for (uint32_t i = 0; i < g->n; i++)
-    for (uint32_t k = 0; k < g->k[i].n; k++) g->k[i].seconds[k] = middle(&r[i][k], fastest);
+  pace_settle(cx, run, nrun, n, g->seconds);
 }
 /* A process that does some work and then writes n numbers. */
 typedef struct worker {
@@ -341,17 +304,14 @@ static void build_some(tarn_ctx *cx, job *j, uint32_t from, uint32_t n) {
 }
 /* The seconds of some tasks side by side in the memory of all; nothing is known when the child fails. */
 static bool time_some(tarn_ctx *cx, job *j, task *k, uint32_t n) {
-  timing g = {k, n};
   uint32_t trials = 0;
   for (uint32_t i = 0; i < n; i++) trials += k[i].n;
-  double *all = TARN_ARRAY(cx, double, trials + 1), *at = all;
-  task *own = tarn_copy(cx, k, n * sizeof *k);
-  for (uint32_t i = 0; i < n; at += k[i++].n) own[i].seconds = at;
-  g.k = own;
+  double *all = TARN_ARRAY(cx, double, trials + 1);
+  timing g = {k, n, all};
   j->w[0] = (worker){.cx = cx, .work = time_here, .arg = &g, .out = all, .n = trials};
   begin(&j->w[0]);
   bool ok = end(&j->w[0], now() + j->limit + 0.2 * trials);
-  for (uint32_t i = 0; i < n && ok; i++) memcpy(k[i].seconds, own[i].seconds, k[i].n * sizeof(double));
+  for (uint32_t i = 0; i < n && ok; all += k[i++].n) memcpy(k[i].seconds, all, k[i].n * sizeof(double));
   return ok;
 }
 static void measure_job(tarn_ctx *cx, void *arg) {

@@ -14,7 +14,7 @@ struct tarn_store {
 
 #define STORE_KIND 0x7461726e /* application_id: "tarn" */
 /* Of the texts and of what a measurement is: a store keeps measurements of several versions apart. */
-#define STORE_VERSION 5
+#define STORE_VERSION 6
 
 static void close_store(void *p) {
   tarn_store *s = p;
