@@ -247,7 +247,7 @@ static int64_t odd_out(int64_t x) { return x & -x; }
 static double crowded(const shape *t, const acc_model *a, const int64_t *span, const tarn_hw_memory *mem) {
   double lines = 1, sets = 1, run = t->line;
   int64_t way = 1;
-  while (way * 24 <= mem->capacity) way *= 2; /* 12 ways or so */
+  while (way * 24 <= mem->capacity && way < 1 << 30) way *= 2; /* 12 ways or so */
   for (uint32_t d = 0; d < t->m->n; d++) {
     int64_t c = llabs(a->coef[d]) * (int64_t)a->bytes;
     if (!(a->touched >> d & 1) || span[d] < 2 || !c) continue;
@@ -287,8 +287,8 @@ static void steps_of(const shape *t, const acc_model *a, int64_t *coef, int64_t 
   for (uint32_t i = 0; i < k; unit *= t->m->dim[by[i++]]) coef[by[i]] = unit;
   coef[t->vdim] = 1, *blocks = unit;
 }
-/* Elements that are read one after another, from the tile on outwards. `rate`: the trips of the innermost loop during which a
- * block is used that is used again and again, or 0. */
+/* Elements that are read one after another, from the tile on outwards. block: elements that loops outside of
+ * them use again, so many times; trips: of the innermost loop, during one such use and the next. */
 typedef struct walk {
   double piece, block, again, trips;
 } walk;
@@ -481,7 +481,7 @@ static float ragged_part(const shape *t, uint32_t d, int64_t *least) {
 static double window(const shape *t) {
   const stage_model *m = t->m;
   uint32_t last = m->n - 1;
-  if (!m->reduces || t->vdim == last || t->size[last] < 2) return 0;
+  if (!m->reduces || !m->n || t->vdim == last || t->size[last] < 2) return 0;
   for (uint32_t r = 0; r < m->nread; r++)
     for (uint32_t e = m->nshared; e < m->nacc; e++)
       if (e != t->vdim && t->size[e] > 1 && loop_overlaps(&m->read[r], last, t->size[last], e)) return (double)t->size[last];
