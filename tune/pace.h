@@ -11,5 +11,5 @@ typedef struct pace_run {
  * A machine that others use too changes its pace, for tenths of seconds or for minutes, by up to two. What a run took beyond
  * its trial's usual time is therefore judged by what the runs of other trials just before and after it took beyond theirs: a
  * trial's time is the median of its runs less that, at the pace that only a tenth of all runs surpass. Raises on memory. */
-TARN_API void pace_settle(tarn_ctx *cx, pace_run *run, uint32_t n, uint32_t ntrial, double *seconds);
+void pace_settle(tarn_ctx *cx, pace_run *run, uint32_t n, uint32_t ntrial, double *seconds);
 #endif
