@@ -71,9 +71,20 @@ static void store_again(tarn_ctx *c, void *arg) {
 }
 static void open_store(tarn_ctx *c, void *path) { tarn_store_open(c, path); }
 
+/* The first bytes hold SQLite's count of changes. */
+static void head_of(const char *path, unsigned char *head) {
+  FILE *f = fopen(path, "rb");
+  ck_assert_ptr_nonnull(f);
+  ck_assert_uint_eq(fread(head, 1, 100, f), 100);
+  fclose(f);
+}
 START_TEST(store) {
+  unsigned char before[100], after[100];
   must(store_round, NULL);
-  must(store_again, NULL);
+  head_of(in_dir("a.db"), before);
+  must(store_again, NULL); /* reading leaves the file as it is */
+  head_of(in_dir("a.db"), after);
+  ck_assert_int_eq(memcmp(before, after, sizeof before), 0);
 }
 END_TEST
 /* A process that adds batches of ten until it is killed: every batch that it told of is there, and no part of another. */
