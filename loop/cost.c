@@ -147,13 +147,12 @@ static double loads(const acc_model *a, const stage_model *m, const tile *t, dou
   double address = a->irregular ? 3 : 1; /* divisions in the address */
   return n * guard * address * (gather ? 3 : 1);
 }
-/* Neighbours in the tile share what they read along the last reduce dim. */
-static bool window(const stage_model *m, const tile *t) {
+bool loop_window(const stage_model *m, uint32_t vdim, const int64_t *size) {
   uint32_t last = m->n - 1;
-  if (t->vdim == last || t->size[last] < 2) return false;
+  if (vdim == last || size[last] < 2) return false;
   for (uint32_t r = 0; r < m->nread; r++)
     for (uint32_t e = m->nshared; e < m->nacc; e++)
-      if (e != t->vdim && t->size[e] > 1 && loop_overlaps(&m->read[r], last, t->size[last], e)) return true;
+      if (e != vdim && size[e] > 1 && loop_overlaps(&m->read[r], last, size[last], e)) return true;
   return false;
 }
 static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue) {
@@ -185,7 +184,8 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
   if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
-  double flat = m->reduces && !few && window(m, t) ? (double)t->size[m->n - 1] : 1; /* inputs and weights of it are held */
+  double flat = m->reduces && !few && loop_window(m, t->vdim, t->size) ? (double)t->size[m->n - 1]
+                                                                       : 1; /* inputs and weights of it are held */
   if (flat > 1 && accs + 2 * vop * flat > room) cycles += 4 * (accs + 2 * vop * flat - room);
   *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + loads(&m->result, m, t, l1->line) / stores + 8;
   if (!m->reduces || whole) *epilogue -= 8;

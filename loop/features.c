@@ -480,12 +480,7 @@ static float ragged_part(const shape *t, uint32_t d, int64_t *least) {
 /* A window along the last reduce dim that is written out: its inputs and weights are held in registers. */
 static double window(const shape *t) {
   const stage_model *m = t->m;
-  uint32_t last = m->n - 1;
-  if (!m->reduces || !m->n || t->vdim == last || t->size[last] < 2) return 0;
-  for (uint32_t r = 0; r < m->nread; r++)
-    for (uint32_t e = m->nshared; e < m->nacc; e++)
-      if (e != t->vdim && t->size[e] > 1 && loop_overlaps(&m->read[r], last, t->size[last], e)) return (double)t->size[last];
-  return 0;
+  return m->reduces && m->n && loop_window(m, t->vdim, t->size) ? (double)t->size[m->n - 1] : 0;
 }
 static void of_tile(const shape *t, double all, float *f) {
   const stage_model *m = t->m;

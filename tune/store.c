@@ -47,12 +47,12 @@ tarn_store *tarn_store_open(tarn_ctx *cx, const char *path) {
   int64_t kind = one_number(s, "PRAGMA application_id"), tables = one_number(s, "SELECT count(*) FROM sqlite_schema");
   if (kind != STORE_KIND && tables != 0) tarn_raise(cx, TARN_BAD_INPUT, "%s: not a store of measurements", path);
   run(s, "PRAGMA journal_mode = WAL");
-  if (tables != 0) return s; /* and the file stays as it is until something is added */
-  run(s, "PRAGMA application_id = 1952543342"
+  if (tables != 0) return s;                                   /* and the file stays as it is until something is added */
+  run(s, "BEGIN IMMEDIATE; PRAGMA application_id = 1952543342" /* all or nothing, if it is killed here */
          ";CREATE TABLE IF NOT EXISTS kernel(id INTEGER PRIMARY KEY, text TEXT NOT NULL)"
          ";CREATE TABLE IF NOT EXISTS trial(hw TEXT NOT NULL, version INTEGER NOT NULL, threads INTEGER NOT NULL,"
          " kernel INTEGER NOT NULL, schedule INTEGER NOT NULL, seconds REAL, text TEXT NOT NULL,"
-         " PRIMARY KEY(hw, version, threads, kernel, schedule)) WITHOUT ROWID");
+         " PRIMARY KEY(hw, version, threads, kernel, schedule)) WITHOUT ROWID; COMMIT");
   return s;
 }
 

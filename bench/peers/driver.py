@@ -57,8 +57,11 @@ class Engine:
         """Seconds that the process has run, its threads together."""
         folder, total = f"/proc/{self.process.pid}/task", 0
         for thread in os.listdir(folder):
-            with open(f"{folder}/{thread}/schedstat") as f:
-                total += int(f.read().split()[0])
+            try:
+                with open(f"{folder}/{thread}/schedstat") as f:
+                    total += int(f.read().split()[0])
+            except OSError:  # it has just ended
+                pass
         return 1e-9 * total
 
     def settle(self, quiet=0.005, most=1.0):
