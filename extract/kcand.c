@@ -130,11 +130,53 @@ static void steps(kgraph *k, uint32_t map, const tarn_layout *l, int64_t *out) {
     for (uint32_t a = 0; a < m->nin; a++) out[d] += l->stride[a] * tarn_ix_coef(k->L, m->e[a], d);
   }
 }
+/* Own dims along which the result is written contiguously, the innermost first: more than one where every other operand
+ * goes on alike, so that they become one loop once the constants do too. */
+typedef struct inner_dims {
+  uint32_t mask, n, dim[TARN_MAX_DIMS];
+} inner_dims;
+static void own_steps(const kcand *c, const tarn_stage *s, uint32_t depth, uint32_t out, int64_t *stride, int64_t *dim) {
+  if (s->out) {
+    memcpy(stride, c->out[out].stride, sizeof c->out[out].stride);
+    memcpy(dim, c->out[out].dim, sizeof c->out[out].dim);
+    return;
+  }
+  int64_t step = 1; /* a local buffer lies in row-major order */
+  for (uint32_t d = s->nown; d-- > 0; step *= s->own[d]) stride[depth + d] = step, dim[depth + d] = s->own[d];
+}
+static bool goes_on(kgraph *k, const kcand *c, const tarn_stage *s, uint32_t inner, uint32_t d, int64_t extent) {
+  const tarn_func f = *tarn_fn_get(k->L, s->fn);
+  for (uint32_t j = 0; j < (uint32_t)f.nops + f.nepi; j++) {
+    const tarn_read *r = &s->read[j];
+    if (!r->stage && c->child[r->src] == TARN_NONE) continue;
+    const tarn_imap *m = tarn_imap_get(k->L, r->map);
+    int64_t st[TARN_MAX_DIMS] = {0};
+    if (r->stage) return false;
+    steps(k, r->map, &c->in[r->src], st);
+    for (uint32_t g = 0; g < m->nguard; g++)
+      if (tarn_ix_dims(k->L, m->guard[g].e) & (1u << inner | 1u << d)) return false;
+    if (st[d] != st[inner] * extent) return false;
+  }
+  return true;
+}
+static inner_dims written_last(kgraph *k, const kcand *c, const tarn_stage *s, uint32_t depth, uint32_t out) {
+  inner_dims l = {0};
+  int64_t stride[TARN_MAX_DIMS] = {0}, dim[TARN_MAX_DIMS] = {0}, step = 1;
+  own_steps(c, s, depth, out, stride, dim);
+  for (bool more = true; more;) {
+    more = false;
+    for (uint32_t d = 0; d < depth + s->nown && !more; d++)
+      if (dim[d] > 1 && stride[d] == step && !(l.mask >> d & 1) &&
+          (!l.n || goes_on(k, c, s, l.dim[l.n - 1], d, dim[l.dim[l.n - 1]])))
+        l.dim[l.n++] = d, l.mask |= 1u << d, step *= dim[d], more = true;
+  }
+  return l;
+}
 /* Constants are copied at compile time into the order in which the loops will walk them: one dim for each dim of the
  * iteration space that the read depends on; own dims, then reduce dims by falling step of the other operands, then the
- * own dim along which the result is written contiguously. */
+ * own dims along which the result is written contiguously. */
 static bool pack_read(kgraph *k, kcand *c, const tarn_stage *s, uint32_t depth, tarn_read *r, const int64_t *order_key,
-                      uint32_t unit) {
+                      const inner_dims *last) {
   tarn_imap m = *tarn_imap_get(k->L, r->map);
   uint32_t mask = 0, nacc = depth + s->nown, by[TARN_MAX_DIMS], n = 0;
   for (uint32_t a = 0; a < m.nin; a++) mask |= tarn_ix_dims(k->L, m.e[a]);
@@ -145,7 +187,7 @@ static bool pack_read(kgraph *k, kcand *c, const tarn_stage *s, uint32_t depth, 
     if (mask >> d & 1) want *= (double)m.dim[d];
   if (want > 4 * have) return false;
   for (uint32_t d = 0; d < nacc && d < m.n; d++)
-    if ((mask >> d & 1) && d != unit) by[n++] = d;
+    if ((mask & ~last->mask) >> d & 1) by[n++] = d;
   uint32_t first = n;
   for (uint32_t d = nacc; d < m.n; d++)
     if (mask >> d & 1) {
@@ -153,7 +195,8 @@ static bool pack_read(kgraph *k, kcand *c, const tarn_stage *s, uint32_t depth, 
       for (; at > first && order_key[by[at - 1]] < order_key[d]; at--) by[at] = by[at - 1];
       by[at] = d;
     }
-  if (unit < m.n && (mask >> unit & 1)) by[n++] = unit;
+  for (uint32_t i = last->n; i-- > 0;)
+    if (mask >> last->dim[i] & 1) by[n++] = last->dim[i];
   tarn_imap pack = m, pick = {.ns = m.ns, .n = m.n, .fill = TARN_NONE};
   int64_t dim[TARN_MAX_DIMS] = {0};
   uint32_t sub[TARN_MAX_DIMS];
@@ -194,24 +237,40 @@ static bool cut_loops(kgraph *k, kcand *c, const kcut *cut) {
   memcpy(c->out, sig.out, c->nout * sizeof *c->out);
   return true;
 }
-static void pack_constants(kgraph *k, kcand *c) {
+/* The largest own dim that the constants of a product go along; UINT32_MAX where they go along what is written last. */
+static uint32_t constants_along(kgraph *k, const kcand *c, const tarn_stage *s, uint32_t depth, const inner_dims *last) {
+  const tarn_func f = *tarn_fn_get(k->L, s->fn);
+  uint32_t mask = 0, best = UINT32_MAX;
+  int64_t dim[TARN_MAX_DIMS] = {0};
+  if (!s->nred) return best;
+  for (uint32_t j = 0; j < f.nops; j++) {
+    const tarn_imap *m = tarn_imap_get(k->L, s->read[j].map);
+    memcpy(dim, m->dim, m->n * sizeof *dim);
+    if (s->read[j].stage || c->child[s->read[j].src] != TARN_NONE) continue;
+    for (uint32_t a = 0; a < m->nin; a++) mask |= tarn_ix_dims(k->L, m->e[a]);
+  }
+  for (uint32_t d = depth; d < depth + s->nown && !(mask & last->mask); d++)
+    if ((mask >> d & 1) && dim[d] > 1 && (best == UINT32_MAX || dim[d] > dim[best])) best = d;
+  return best;
+}
+/* across: constants lie along a dim of their own where the result does not go along any of theirs. False: there is none. */
+static bool pack_constants(kgraph *k, kcand *c, bool across) {
   tarn_nest n = *tarn_nest_get(k->L, c->nest);
   tarn_stage *st = TARN_ARRAY(k->cx, tarn_stage, n.nstage);
   uint32_t out = 0;
+  if (across && n.nstage > 1) return false;
   for (uint32_t i = 0; i < n.nstage; i++) {
     st[i] = n.stage[i];
     const tarn_func f = *tarn_fn_get(k->L, st[i].fn);
-    uint32_t nread = (uint32_t)f.nops + f.nepi, unit = UINT32_MAX, guarded = 0;
+    uint32_t nread = (uint32_t)f.nops + f.nepi, guarded = 0;
     tarn_read *r = TARN_ARRAY(k->cx, tarn_read, nread);
     int64_t key[TARN_MAX_DIMS] = {0}, st_of[TARN_MAX_DIMS];
     memcpy(r, st[i].read, nread * sizeof *r);
-    if (st[i].out) {
-      for (uint32_t d = 0; d < c->out[out].n; d++)
-        if (c->out[out].stride[d] == 1 && c->out[out].dim[d] > 1) unit = d;
-      out++;
-    } else /* a local buffer lies in row-major order */
-      for (uint32_t d = 0; d < st[i].nown; d++)
-        if (st[i].own[d] > 1) unit = n.depth + d;
+    inner_dims last = written_last(k, c, &st[i], n.depth, out);
+    uint32_t own = across ? constants_along(k, c, &st[i], n.depth, &last) : 0;
+    if (own == UINT32_MAX) return false;
+    if (across) last = (inner_dims){.mask = 1u << own, .n = 1, .dim = {own}};
+    out += st[i].out;
     for (uint32_t j = 0; j < f.nops; j++) {
       if (r[j].stage || c->child[r[j].src] == TARN_NONE) continue;
       steps(k, r[j].map, &c->in[r[j].src], st_of);
@@ -224,7 +283,7 @@ static void pack_constants(kgraph *k, kcand *c) {
       if (guarded >> d & 1) key[d] += (int64_t)1 << 48;
     for (uint32_t j = 0; j < nread; j++)
       if (!r[j].stage && c->child[r[j].src] == TARN_NONE && c->nchild < KG_MAX_KIDS)
-        pack_read(k, c, &st[i], n.depth, &r[j], key, unit);
+        pack_read(k, c, &st[i], n.depth, &r[j], key, &last);
     st[i].read = r;
   }
   n.stage = st, n.nchild = c->nchild;
@@ -247,6 +306,7 @@ static void pack_constants(kgraph *k, kcand *c) {
   }
   c->nchild = n.nchild = m;
   c->nest = tarn_nest_intern(k->L, &n);
+  return true;
 }
 
 /* ---- pricing ---- */
@@ -321,18 +381,19 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
   kcut cut[KG_MAX_CUTS];
   uint32_t cuts = kg_cuts(k, cand.nest, cut);
   kcand best = cand;
-  bool any = false;
-  for (uint32_t i = cuts + 1; i-- > 0 && !(i == 0 && any);) {
+  bool any = false, across = false;
+  for (uint32_t i = cuts + 1; i-- > 0 && !(i == 0 && any && !across);) {
     kcand x = cand;
     set_children(k, &x, nk, op, v, pick);
     for (uint32_t j = 0; j < nk; j++)
       if (x.child[j] == to->ag) return; /* reads what it writes */
     if (i && !cut_loops(k, &x, &cut[i - 1])) continue;
     split_loops(k, &x);
-    pack_constants(k, &x);
+    if (!pack_constants(k, &x, across)) break;
     price(k, &x);
     if (!any || x.price < best.price) best = x;
     any = true;
+    if (i == 0 && !across) i = 1, across = true; /* once more, the constants along a dim of their own */
   }
   add_cand(k, to->ag, best);
 }

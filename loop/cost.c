@@ -147,6 +147,28 @@ static double loads(const acc_model *a, const stage_model *m, const tile *t, dou
   double address = a->irregular ? 3 : 1; /* divisions in the address */
   return n * guard * address * (gather ? 3 : 1);
 }
+/* The dim of the tile along which rows of the result lie that the lanes go across; UINT32_MAX: none. As lower/across.c. */
+static uint32_t rows_across(const stage_model *m, const tile *t) {
+  const acc_model *a = &m->result;
+  if (t->vdim >= m->nacc || a->irregular || t->lanes < 2 || t->lanes > 16 || a->bytes < 4 || llabs(a->coef[t->vdim]) <= 1)
+    return UINT32_MAX;
+  for (uint32_t d = m->nshared; d < m->nacc; d++)
+    if (d != t->vdim && a->coef[d] == 1 && t->size[d] > 1 && t->size[d] <= 32) return d;
+  return UINT32_MAX;
+}
+/* Blocks of a tile turned in registers, and their rows stored: two shuffles for each pair of vectors and doubling. */
+static double turns(const stage_model *m, const tile *t, uint32_t rows, double line) {
+  double lanes = (double)mini(t->lanes, t->size[t->vdim]), blocks = 1, cycles = 0;
+  for (uint32_t d = 0; d < m->nacc; d++)
+    if (d != rows) blocks *= vectors(t, d, t->size[d]);
+  for (int64_t left = t->size[rows]; left > 0; left -= t->lanes) {
+    double n = (double)mini(left, t->lanes);
+    double torn =
+        fmod(n * m->result.bytes, line) == 0 ? 0 : mind(1, (n - 1) * m->result.bytes / line); /* rows across two lines */
+    cycles += n * ceil(log2(n)) + maxd(0, lanes - n) + lanes * (1 + torn);
+  }
+  return blocks * cycles;
+}
 bool loop_window(const stage_model *m, uint32_t vdim, const int64_t *size) {
   uint32_t last = m->n - 1;
   if (vdim == last || size[last] < 2) return false;
@@ -187,7 +209,9 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   double flat = m->reduces && !few && loop_window(m, t->vdim, t->size) ? (double)t->size[m->n - 1]
                                                                        : 1; /* inputs and weights of it are held */
   if (flat > 1 && accs + 2 * vop * flat > room) cycles += 4 * (accs + 2 * vop * flat - room);
-  *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + loads(&m->result, m, t, l1->line) / stores + 8;
+  uint32_t rows = rows_across(m, t);
+  double put = rows < m->nacc ? turns(m, t, rows, maxd(1, l1->line)) : loads(&m->result, m, t, l1->line) / stores;
+  *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + put + 8;
   if (!m->reduces || whole) *epilogue -= 8;
   if (m->reduces && across) *epilogue += accs * 1.75 * log2((double)t->lanes) + chains - accs; /* halving */
   return cycles + TRIP;

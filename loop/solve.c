@@ -205,12 +205,16 @@ static void try_blocks(search *q, pick p) {
     if (q->s->threads == 1) try_pick(q, &p);
   }
 }
+/* Is dim d what the result's rows go along, where the lanes go across them? */
+static bool along_rows(const stage_model *m, uint32_t vdim, uint32_t d) {
+  return vdim < m->nacc && llabs(m->result.coef[vdim]) > 1 && m->result.coef[d] == 1;
+}
 /* Steps of one dim beside the vectors, as many as fit the registers; the least seconds. */
 static double try_first(search *q, pick p, int64_t room) {
   const stage_model *m = q->m;
   double t = try_pick(q, &p);
-  for (uint32_t d = m->nshared; d < m->nacc && m->reduces; d++) {
-    if (d == p.vdim) continue;
+  for (uint32_t d = m->nshared; d < m->nacc; d++) {
+    if (d == p.vdim || !(m->reduces || along_rows(m, p.vdim, d))) continue;
     for (int64_t u = 2; u <= room && u <= m->dim[d]; u++) {
       if (m->block && 2 * u <= room && u < m->dim[d]) continue; /* many kernels, fewer tries in each */
       p.udim[0] = d, p.unroll[0] = u;
@@ -223,7 +227,7 @@ static double try_first(search *q, pick p, int64_t room) {
 static void try_unrolls(search *q, pick p) {
   const stage_model *m = q->m;
   int64_t regs = q->s->hw->vector_regs ? q->s->hw->vector_regs : 16;
-  int64_t room = (regs - p.vectors - 1) / (p.vectors ? p.vectors : 1);
+  int64_t room = m->reduces ? (regs - p.vectors - 1) / (p.vectors ? p.vectors : 1) : regs / 2; /* a map has no accumulators */
   uint32_t first = 0;
   double least = INFINITY;
   p.udim[0] = p.udim[1] = m->n;

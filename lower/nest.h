@@ -20,6 +20,15 @@ typedef struct low_list {
   uint32_t parallel; /* so many levels from the outermost on are parallel */
 } low_list;
 
+#define LOW_ROWS 32 /* unrolled copies that are kept for one block of rows, see across.c */
+#define LOW_TURN 16 /* lanes and rows that are turned at once */
+typedef struct low_block_of_rows {
+  uint64_t key;
+  uint32_t n;
+  low_off at; /* of the first copy */
+  LLVMValueRef v[LOW_ROWS];
+} low_block_of_rows;
+
 #define LOW_MOST_CHAINS 16 /* accumulators in registers, beside what is loaded */
 typedef struct low_stage {
   const tarn_stage *s;
@@ -48,8 +57,10 @@ typedef struct low_stage {
   LLVMValueRef *slot; /* slots × chains × state; in_memory: slot[0] is their base */
   uint32_t ndot;      /* instructions that the dot level may become */
   tarn_hw_dot dot[TARN_HW_DOTS];
-  uint64_t serial;     /* variables that are loops */
-  int64_t local_bytes; /* result of a stage that is no output */
+  uint64_t serial;                   /* variables that are loops */
+  const low_level *rows;             /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */
+  TARN_VEC(low_block_of_rows) block; /* those begun */
+  int64_t local_bytes;               /* result of a stage that is no output */
 } low_stage;
 
 struct low_nest {
@@ -83,6 +94,9 @@ bool low_decisive(const low_nest *N, const low_fn *E, const low_stage *st, uint3
 /* ---- nest.c ---- */
 typedef enum { LOW_OUTER, LOW_INIT, LOW_RESUME, LOW_BODY, LOW_PARTIAL, LOW_FINAL } low_mode;
 void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode);
+/* ---- across.c ---- */
+void low_across_settle(low_stage *st, const low_list *list);
+void low_store_across(low_nest *N, low_fn *E, low_stage *st, uint32_t level, LLVMValueRef v); /* where st->rows */
 /* ---- reduce.c ---- */
 void low_reduction(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* everything from level acc on */
 LLVMValueRef low_acc_load(low_nest *N, low_fn *E, uint32_t list);      /* of a reducer with one state */

@@ -199,7 +199,8 @@ static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
       x = low_fx(N->M, st->f->epi, v, t, 1u + st->f->nepi, E->lanes, &out);
     }
   }
-  low_store(E, &st->result, end, x);
+  if (st->rows) low_store_across(N, E, st, end, x);
+  else low_store(E, &st->result, end, x);
 }
 
 void low_reduce_leaf(low_nest *N, low_fn *E, uint32_t list, low_mode mode) {

@@ -524,6 +524,71 @@ static void blocks_job(tarn_ctx *c, void *arg) {
     }
   }
 }
+/* ---- results across the lanes: y[i][j] with lanes along i and copies along j; k == 0: only x[j][i] copied ---- */
+typedef struct turned {
+  int64_t rows, cols, k, lanes, vectors, copies;
+  tarn_dtype t;
+} turned;
+static void turned_case(kit_case *c, const turned *t) {
+  uint32_t n = t->k ? 3 : 2;
+  space s = {.n = n, .nacc = 2, .dim = {t->rows, t->cols, t->k}};
+  tarn_imap a = {.ns = 2, .n = (uint8_t)n, .nin = 2, .fill = TARN_NONE, .dim = {t->rows, t->cols, t->k}}, b = a;
+  a.in[0] = t->k ? t->k : t->cols, a.in[1] = t->rows, a.e[0] = ix(&s, t->k ? 2 : 1), a.e[1] = ix(&s, 0);
+  b.in[0] = t->cols, b.in[1] = t->k, b.e[0] = ix(&s, 1), b.e[1] = t->k ? ix(&s, 2) : a.e[1];
+  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &a)}};
+  tarn_func fn = {.nops = 1, .red = TARN_NONE, .epi = TARN_NONE, .body = tarn_fx_hole(L, 0)};
+  if (t->k) {
+    read[1] = (tarn_read){false, 1, tarn_map_intern(L, &b)};
+    fn.nops = 2, fn.red = tarn_reducer_of(L, TARN_RED_SUM, t->t);
+    fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+  }
+  tarn_stage st = {.nown = 2, .nred = t->k ? 1 : 0, .own = {t->rows, t->cols}, .red = {t->k}, .read = read, .out = true};
+  st.space = TARN_NONE, st.fn = tarn_fn_intern(L, &fn);
+  tarn_nest nest = {.out_ns = 2, .nstage = 1, .nchild = fn.nops, .stage = &st};
+  *c = (kit_case){.nin = fn.nops, .nout = 1, .in_type = {t->t, t->t}, .out_type = {t->t}};
+  c->nest = tarn_nest_intern(L, &nest);
+  c->in[0] = tarn_layout_row_major(2, a.in), c->value[0] = kit_tensor(cx, t->t, 2, a.in, 1);
+  if (t->k) c->in[1] = tarn_layout_row_major(2, b.in), c->value[1] = kit_tensor(cx, t->t, 2, b.in, 1);
+  c->out[0] = tarn_layout_row_major(2, st.own);
+  tarn_stage_sched *ss = TARN_NEW(cx, tarn_stage_sched);
+  tarn_level level[] = {{0, TARN_SERIAL, t->lanes * t->vectors},
+                        {1, TARN_SERIAL, t->copies},
+                        {2, TARN_SERIAL, 1},
+                        {1, TARN_UNROLL, 1},
+                        {0, TARN_UNROLL, t->lanes},
+                        {0, TARN_VECTOR, 1}};
+  for (uint32_t i = 0; i < 6; i++)
+    if (t->k || i != 2) ss->level[ss->nlevel++] = level[i];
+  ss->acc = t->k ? 2 : ss->nlevel;
+  c->sched = TARN_NEW(cx, tarn_schedule);
+  *c->sched = (tarn_schedule){.nstage = 1, .stage = ss};
+}
+static void turned_job(tarn_ctx *c, void *arg) {
+  const int *seed = arg;
+  enum { CASES = 24 };
+  kit_seed = 2100u + (unsigned)*seed;
+  kit_case *k = TARN_ARRAY(cx, kit_case, CASES), whole;
+  for (int i = 0; i < CASES; i++) {
+    turned t = {.lanes = 2 << (i % 4), .vectors = 1 + i / 4 % 3, .copies = 2 + (i * 7 + *seed * 5) % 19, .k = i % 2 ? 9 : 0};
+    t.rows = t.lanes * t.vectors * 2 + i % 5, t.cols = t.copies * 2 + i % 3;
+    t.t = i % 3 == 2 ? TARN_F64 : TARN_F32;
+    turned_case(&k[i], &t);
+  }
+  run_cases(k, CASES, *seed % 2 == 0, 1);
+  turned_case(&whole, &(turned){32, 32, 9, 16, 2, 8, TARN_F32}); /* no element is stored for itself */
+  const char *dir = kit_compile(kit_program(L, hw, &whole, 1), true, TARN_EMIT_LL);
+  FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
+  char line[4096];
+  uint32_t rows = 0, single = 0;
+  while (f && fgets(line, sizeof line, f))
+    rows += strstr(line, "store <8 x float>") != NULL, single += strstr(line, "store float") != NULL;
+  if (f) fclose(f);
+  kit_remove(cx, dir);
+  if (rows != 32 || single)
+    tarn_raise(c, TARN_NO, "%u rows and %u single elements are stored in a tile of 32 rows", rows, single);
+}
+START_TEST(across_the_lanes) { must(turned_job, &_i); }
+END_TEST
 START_TEST(asks_for_blocks) { must(blocks_job, NULL); }
 END_TEST
 START_TEST(asks_ahead) { must(ahead_job, NULL); }
@@ -539,6 +604,7 @@ int main(void) {
   tcase_add_loop_test(t, random_f32, 0, 4);
   tcase_add_loop_test(t, random_f32_exact, 0, 2);
   tcase_add_loop_test(t, windows, 0, 3);
+  tcase_add_loop_test(t, across_the_lanes, 0, 3);
   tcase_add_loop_test(t, random_types, 0, TARN_DTYPES);
   tcase_add_loop_test(t, random_stages, 0, 4);
   tcase_add_loop_test(t, random_stages_types, 0, 2);

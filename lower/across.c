@@ -1,0 +1,127 @@
+/* Results that lie across the lanes: a vector's elements belong to rows far apart, while the unrolled copies of the body
+ * make neighbours of each row. The copies are kept until a block is whole, turned in registers (Eklundh, "A fast computer
+ * method for matrix transposing", IEEE Trans. Comput. 1972) and stored row by row. */
+#include "lower/nest.h"
+
+/* How far the address goes in one step of a variable; false where that is not the same everywhere. */
+static bool moves_by(const low_lin *off, uint32_t var, int64_t *by) {
+  *by = 0;
+  for (uint32_t i = 0; i < off->n; i++) {
+    const low_term *t = &off->t[i];
+    if (!(t->deps >> var & 1)) continue;
+    if (t->kind != TARN_IX_VAR) return false;
+    *by += t->coef;
+  }
+  return true;
+}
+
+void low_across_settle(low_stage *st, const low_list *list) {
+  const low_level *lanes = NULL;
+  int64_t by;
+  st->rows = NULL;
+  for (uint32_t i = 0; i < list->n; i++)
+    if (list->level[i].kind == TARN_VECTOR) lanes = &list->level[i];
+  if (!lanes || lanes->red || lanes->trips < 2 || lanes->trips > LOW_TURN || tarn_dtype_size(st->out_type) < 4) return;
+  if (!moves_by(st->result.off, lanes->var, &by) || by == 1) return;
+  for (uint32_t i = list->n; i-- > 0;) {
+    const low_level *l = &list->level[i];
+    if (l->red || l->kind == TARN_VECTOR) continue;
+    if (l->kind != TARN_UNROLL || (st->red && !l->inside)) return; /* inside of a loop a block would never be whole */
+    if (l->step == 1 && l->trips > 1 && l->trips <= LOW_ROWS && moves_by(st->result.off, l->var, &by) && by == 1) {
+      st->rows = l;
+      return;
+    }
+  }
+}
+
+/* Which block this copy belongs to: all that is known but its place in the row. */
+static uint64_t block_key(const low_fn *E, const low_stage *st) {
+  uint64_t key = 1;
+  for (uint32_t v = 0; v < LOW_MAX_VARS; v++)
+    if (v != st->rows->var && (st->result.deps >> v & 1) && E->env[v].kind == LOW_CONST)
+      key = key * (uint64_t)(E->space->hi[v] + 1) + (uint64_t)E->env[v].c;
+  return key;
+}
+
+static LLVMValueRef widened(low_module *M, LLVMValueRef v, uint32_t n, uint32_t to) {
+  int idx[LOW_TURN];
+  if (n == to) return v;
+  for (uint32_t i = 0; i < to; i++) idx[i] = i < n ? (int)i : -1;
+  return low_shuffle(M, v, LLVMGetPoison(LLVMTypeOf(v)), idx, to);
+}
+/* w: size vectors of as many elements, NULL where nothing is; w[i][j] becomes w[j][i]. */
+static void turn(low_module *M, LLVMValueRef *w, uint32_t size) {
+  int lo[LOW_TURN], hi[LOW_TURN];
+  for (uint32_t d = 1; d < size; d *= 2) {
+    for (uint32_t p = 0; p < size; p++) {
+      lo[p] = (int)(p & d ? size + (p ^ d) : p);
+      hi[p] = (int)(p & d ? size + p : p | d);
+    }
+    for (uint32_t r = 0; r < size; r++) {
+      LLVMValueRef a = w[r], b = w[r ^ d];
+      if (r & d || !a) continue;
+      if (!b) b = LLVMGetPoison(LLVMTypeOf(a));
+      if (w[r ^ d]) w[r] = low_shuffle(M, a, b, lo, size);
+      w[r ^ d] = low_shuffle(M, a, b, hi, size);
+    }
+  }
+}
+
+static uint32_t power_of_two(uint32_t n) {
+  uint32_t p = 1;
+  while (p < n) p *= 2;
+  return p;
+}
+/* The first n elements of v at p. */
+static void store_some(low_module *M, tarn_dtype t, LLVMValueRef p, LLVMValueRef v, uint32_t size, uint32_t n) {
+  unsigned align = (unsigned)tarn_dtype_size(t);
+  int idx[LOW_TURN];
+  for (uint32_t i = 0; i < n; i++) idx[i] = (int)i;
+  if (power_of_two(n) == n) {
+    if (n < size) v = low_shuffle(M, v, LLVMGetPoison(LLVMTypeOf(v)), idx, n);
+    LLVMSetAlignment(LLVMBuildStore(M->b, v, p), align);
+    return;
+  }
+  LLVMValueRef lane[LOW_TURN];
+  for (uint32_t i = 0; i < size; i++) lane[i] = LLVMConstInt(M->i1, i < n, 0);
+  LLVMTypeRef over[2] = {LLVMTypeOf(v), M->ptr};
+  LLVMValueRef arg[4] = {v, p, LLVMConstInt(M->i32, align, 0), LLVMConstVector(lane, size)};
+  low_intrinsic(M, "llvm.masked.store", over, 2, arg, 4);
+}
+
+/* Copies first … first + n - 1 of a whole block. */
+static void store_rows(low_fn *E, const low_access *a, const low_off *at, LLVMValueRef *v, uint32_t first, uint32_t n) {
+  low_module *M = E->M;
+  uint32_t size = power_of_two(E->lanes > n ? E->lanes : n);
+  LLVMValueRef w[LOW_TURN] = {0};
+  LLVMTypeRef t = low_memory_type(M, a->dtype);
+  for (uint32_t i = 0; i < n; i++) w[i] = widened(M, v[first + i], E->lanes, size);
+  turn(M, w, size);
+  for (uint32_t i = 0; i < E->lanes; i++) {
+    low_off o = {.v = at->v, .c = at->c + first + (int64_t)i * at->stride};
+    LLVMValueRef c = low_off_scalar(E, &o);
+    store_some(M, a->dtype, LLVMBuildInBoundsGEP2(M->b, t, a->base, &c, 1, ""), w[i], size, n);
+  }
+}
+
+static low_block_of_rows *block_of(low_nest *N, low_fn *E, low_stage *st, uint32_t level) {
+  uint64_t key = block_key(E, st);
+  for (uint32_t i = 0; i < st->block.n; i++)
+    if (st->block.p[i].key == key) return &st->block.p[i];
+  tarn_push(N->M->cx, &st->block, ((low_block_of_rows){.key = key, .at = st->result.out[level]}));
+  return &st->block.p[st->block.n - 1];
+}
+
+void low_store_across(low_nest *N, low_fn *E, low_stage *st, uint32_t level, LLVMValueRef v) {
+  const low_access *a = &st->result;
+  if (E->lanes < 2 || a->out[level].vec) {
+    low_store(E, &st->result, level, v);
+    return;
+  }
+  uint32_t want = (uint32_t)N->last[st->rows->var] + 1, most = power_of_two(E->lanes);
+  low_block_of_rows *b = block_of(N, E, st, level);
+  b->v[b->n++] = low_to_memory(E->M, a->dtype, v);
+  if (b->n < want) return;
+  for (uint32_t i = 0; i < want; i += most) store_rows(E, a, &b->at, b->v, i, want - i < most ? want - i : most);
+  *b = st->block.p[--st->block.n];
+}
