@@ -64,6 +64,13 @@ uint32_t build_winograd_2(rsite *s);
 uint32_t build_winograd_4(rsite *s);
 uint32_t build_winograd_2_rows(rsite *s);
 uint32_t build_winograd_4_rows(rsite *s);
+/* online.c */
+uint32_t build_online_2(rsite *s);
+uint32_t build_online_4(rsite *s);
+uint32_t build_online_8(rsite *s);
+uint32_t build_online_16(rsite *s);
+uint32_t build_online_32(rsite *s);
+uint32_t build_online_64(rsite *s);
 /* integers.c */
 bool when_integers(rsite *s);
 bool when_integers_moved(rsite *s);

@@ -58,16 +58,18 @@ static tarn_tensor *value_of(kernels *k, uint32_t node) {
 #define EACH_CLASS(g, c)   for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
 #define EACH_NODE(g, c, n) for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, c, n))
 
-/* A value for every class from one of its nodes, children first. */
-static void give_values(kernels *k) {
+/* A value for every class from one of its nodes, children first; one that is only a result of a tuple has it from there. */
+static bool give_some(kernels *k, bool nth) {
   tarn_egraph *g = tarn_sat_egraph(k->s);
-  k->value = TARN_ARRAY(k->cx, tarn_tensor *, tarn_eg_id_count(g) + 1);
-  for (bool again = true; again;) {
-    again = false;
-    EACH_CLASS(g, c)
-    EACH_NODE(g, c, n)
-    if (!k->value[c] && tarn_eg_node_at(g, n).op != TARN_OP_NTH && (k->value[c] = value_of(k, n))) again = true;
-  }
+  bool any = false;
+  EACH_CLASS(g, c)
+  EACH_NODE(g, c, n)
+  if (!k->value[c] && (tarn_eg_node_at(g, n).op == TARN_OP_NTH) == nth && (k->value[c] = value_of(k, n))) any = true;
+  return any;
+}
+static void give_values(kernels *k) {
+  k->value = TARN_ARRAY(k->cx, tarn_tensor *, tarn_eg_id_count(tarn_sat_egraph(k->s)) + 1);
+  while (give_some(k, false) || give_some(k, true)) continue;
 }
 
 static void print_node(kernels *k, uint32_t node, const tarn_tensor *v) {
@@ -126,6 +128,16 @@ static tarn_ruleset *rules_of(kernels *k) {
   return rs;
 }
 
+/* A machine whose second memory holds next to nothing: sizes that follow from it are then met by small networks. */
+static const tarn_hw *small_machine(kernels *k) {
+  const tarn_hw *hw = tarn_hw_load(k->g->L, "x86-64-vnni");
+  tarn_hw *copy = tarn_copy(k->cx, hw, sizeof *hw);
+  tarn_hw_memory *mem = tarn_copy(k->cx, hw->mem, hw->nmem * sizeof *mem);
+  mem[1].capacity = 256;
+  copy->mem = mem;
+  return copy;
+}
+
 static void one_network(tarn_ctx *cx, void *arg) {
   kernels *k = arg;
   tarn_program *p = check_network(k->g);
@@ -133,7 +145,7 @@ static void one_network(tarn_ctx *cx, void *arg) {
   o.numerics = k->numerics;
   o.max_nodes = 3000;
   o.max_iterations = 60;
-  o.hw = tarn_hw_load(k->g->L, "x86-64-vnni");
+  o.hw = small_machine(k);
   k->s = tarn_saturate(p, rules_of(k), &o);
   const tarn_sat_report *rep = tarn_sat_result(k->s);
   k->nfired = 0;

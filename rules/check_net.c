@@ -164,6 +164,31 @@ static void normalise(net *x) {
   add(x, tarn_compute(x->L, map_of(x, quotient ? TARN_FX_DIV : how), kid, 2));
 }
 
+static tarn_term along_last(net *x, tarn_term t, tarn_red_kind red) {
+  const tarn_type *y = type(x, t);
+  tarn_term a = tarn_access(x->L, y->n - 1u, t);
+  uint32_t fn = tarn_fn_reduce(x->L, tarn_fx_hole(x->L, 0), 1, tarn_reducer_of(x->L, red, TARN_F32));
+  a = tarn_insert_axis(x->L, y->n - 1u, tarn_compute(x->L, fn, &a, 1));
+  return tarn_broadcast(x->L, y->n, y->n, y->dim, a);
+}
+/* Softmax of a few rows over an axis that has halves, and sums weighted by it. */
+static void weighted_sums(net *x) {
+  tarn_lang *L = x->L;
+  int64_t keys = (int64_t)4 << draw(x->g, 6), rows = 1 + (int64_t)draw(x->g, 2), own = 1 + (int64_t)draw(x->g, 2);
+  tarn_term t = input(x, 2, (int64_t[]){rows, keys}), kid[2] = {t, t};
+  if (draw(x->g, 2)) {
+    kid[1] = input(x, 2, (int64_t[]){rows, keys});
+    t = kid[0] = tarn_compute(L, map_of(x, TARN_FX_ADD), kid, 2);
+  }
+  kid[1] = along_last(x, t, TARN_RED_MAX);
+  uint32_t f = tarn_fx_op(L, TARN_FX_SUB, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+  kid[0] = tarn_compute(L, tarn_fn_map(L, tarn_fx_op(L, TARN_FX_EXP, f, 0, 0), 2), kid, 2);
+  kid[1] = along_last(x, kid[0], TARN_RED_SUM);
+  t = tarn_compute(L, map_of(x, TARN_FX_DIV), kid, 2);
+  t = dot(x, tarn_access(L, 1, t), tarn_access(L, 1, input(x, 2, (int64_t[]){own, keys})));
+  add(x, t);
+}
+
 static void transposed(net *x) {
   const tarn_type *y = type(x, last(x));
   uint32_t p[TARN_MAX_DIMS];
@@ -285,9 +310,9 @@ static void quantised(net *x) {
 
 typedef void block(net *x);
 static block *const blocks[] = {
-    map_one,    map_two,  scale_and_shift, product, convolution,  normalise,         map_one,   residual,
-    transposed, reshaped, sliced,          padded,  concatenated, sum_of_shifts,     products,  spread,
-    copied,     products, sum_of_shifts,   product, with_number,  tiled_convolution, quantised, quantised};
+    map_one,       map_two, scale_and_shift, product,           convolution,   normalise, map_one,      residual, transposed,
+    reshaped,      sliced,  padded,          concatenated,      sum_of_shifts, products,  spread,       copied,   products,
+    sum_of_shifts, product, with_number,     tiled_convolution, quantised,     quantised, weighted_sums};
 
 tarn_program *check_network(gen *g) {
   net x = {.g = g, .L = g->L};

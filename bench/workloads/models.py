@@ -1,4 +1,4 @@
-"""The rows of operators.csv as ONNX models: weights are constants, other operands are inputs named a (and b)."""
+"""The rows of operators.csv as ONNX models: weights are constants, other operands are inputs named a (and b, c)."""
 import csv
 import os
 
@@ -108,6 +108,14 @@ def product(g, row):
     return g.node("MatMul", q, k)
 
 
+def attention(g, row):
+    n, h, w, ci, keys = row["batch"], int(row["h"]), int(row["w"]), int(row["ci"]), int(row["d"])
+    q, k, v = g.input("a", [n, w, h, ci]), g.input("b", [n, w, keys, ci]), g.input("c", [n, w, keys, ci])
+    y = g.node("MatMul", q, g.node("Transpose", k, perm=[0, 1, 3, 2]))
+    y = g.node("Mul", y, g.constant(np.float32(1 / np.sqrt(ci))))
+    return g.node("MatMul", g.node("Softmax", y, axis=-1), v)
+
+
 def norm(g, row):
     return g.node("ReduceL2", g.input("a", [row["batch"], int(row["h"]), int(row["w"])]), axes=[1, 2], keepdims=0)
 
@@ -125,7 +133,8 @@ def perceptron(g, row):
     return x
 
 
-FAMILY = {"GMM": product, "TMM": product, "TBG": product, "NRM": norm, "SFM": softmax, "MLP": perceptron, "CAP": capsule}
+FAMILY = {"GMM": product, "TMM": product, "TBG": product, "NRM": norm, "SFM": softmax, "MLP": perceptron, "CAP": capsule,
+          "ATT": attention}
 
 
 def build(row):
