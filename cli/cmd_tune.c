@@ -121,7 +121,7 @@ static tarn_tune_report only_learn(tarn_ctx *cx, const cli_compile *c, const cha
 }
 
 int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
-  cli_compile c = {.rtol = INFINITY};
+  cli_compile c = {.rtol = TARN_RTOL};
   cli_list words = {0};
   tarn_tune_options o = {0};
   const char *db = "tarn.db", *model = "tarn-price.json", *fleet = NULL;

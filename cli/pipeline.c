@@ -19,7 +19,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
       {"--rules", NULL, CLI_LIST, &c->rules, "FILE", "add the rules of a file"},
       {"--no-rules", NULL, CLI_LIST, &c->no_rules, "FAMILY", "leave out a family or a rule"},
       {"--only-rules", NULL, CLI_LIST, &c->only_rules, "FILE", "these rules instead of the shipped ones"},
-      {"--rtol", NULL, CLI_REAL, &c->rtol, "X", "leave out approx rules whose error bound is above X"},
+      {"--rtol", NULL, CLI_REAL, &c->rtol, "X", "approx: the largest error bound of a rule (default 1e-3)"},
       {"--nodes", NULL, CLI_UINT, &c->nodes, "N", "limit of e-nodes"},
       {"--iters", NULL, CLI_U32, &c->iters, "N", "limit of iterations"},
       {"--seconds", NULL, CLI_REAL, &c->seconds, "S", "limit of time for saturation and for selection"},
@@ -32,7 +32,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
       {"--explain", NULL, CLI_STR, &c->explain, "FILE", "write the chain of rewrites"},
       {"--json", NULL, CLI_FLAG, &c->json, NULL, "print the report as JSON"},
       {0}};
-  c->rtol = INFINITY;
+  c->rtol = TARN_RTOL;
   return tarn_copy(cx, t, sizeof t);
 }
 
@@ -47,20 +47,12 @@ static tarn_rule_class numerics_of(tarn_ctx *cx, const char *s) {
   if (s && !tarn_rule_class_parse(s, &c)) tarn_raise(cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected", s);
   return c;
 }
-static void drop_coarse(tarn_ruleset *rs, double bound) {
-  for (uint32_t i = 0; i < tarn_ruleset_count(rs);) {
-    tarn_rule_info r = tarn_ruleset_at(rs, i);
-    if (r.numeric == TARN_RULE_APPROX && r.bound > bound) tarn_ruleset_drop(rs, r.name);
-    else i++;
-  }
-}
 static tarn_ruleset *rules_of(cli_compiled *r, const cli_compile *c) {
   tarn_ruleset *rs = tarn_ruleset_new(r->L, false);
   if (!c->only_rules.n) tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   for (uint32_t i = 0; i < c->only_rules.n; i++) tarn_ruleset_load(rs, c->only_rules.p[i]);
   for (uint32_t i = 0; i < c->rules.n; i++) tarn_ruleset_load(rs, c->rules.p[i]);
   for (uint32_t i = 0; i < c->no_rules.n; i++) tarn_ruleset_drop(rs, c->no_rules.p[i]);
-  drop_coarse(rs, c->rtol);
   if (r->hw->kind != TARN_HW_CPU) tarn_ruleset_derive(rs, r->hw);
   return rs;
 }
@@ -105,7 +97,7 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
   r->import_s = cli_now() - t, t = cli_now();
 
   tarn_sat_options so = tarn_sat_defaults();
-  so.numerics = r->numerics, so.hw = r->hw, so.max_seconds = c->seconds;
+  so.numerics = r->numerics, so.rtol = c->rtol, so.hw = r->hw, so.max_seconds = c->seconds;
   if (c->nodes) so.max_nodes = c->nodes;
   if (c->iters) so.max_iterations = (uint32_t)c->iters;
   so.reasons = c->explain ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE;

@@ -80,6 +80,9 @@ uint32_t build_integers(rsite *s);
 uint32_t build_integers_moved(rsite *s);
 uint32_t build_quantised(rsite *s);
 uint32_t build_quantised_moved(rsite *s);
+/* narrow.c */
+bool when_narrow_bytes(rsite *s);
+uint32_t build_narrow_bytes(rsite *s);
 /* products.c */
 bool when_merge(rsite *s);
 uint32_t build_merge(rsite *s);

@@ -12,6 +12,7 @@ typedef struct kernels {
   uint32_t skip;
   const rule *without; /* left out, to find the one at fault */
   tarn_rule_class numerics;
+  double coarse; /* 0, or only rules in a lower precision run: the largest of their bounds */
   tarn_ctx *cx;
   gen *g;
   /* of the run */
@@ -24,12 +25,26 @@ typedef struct kernels {
   const char *fired[64];
 } kernels;
 
+/* In a lower precision than f32: run apart from the others, which are held against tighter bounds. */
+static bool coarse(const rule *r) { return r->numeric == TARN_RULE_APPROX && r->bound > TARN_RTOL; }
+
 /* ---------------------------------------------------------------- evaluation */
 
-static tarn_mode mode_of(const kernels *k) { return k->numerics == TARN_RULE_EXACT ? TARN_STRICT : TARN_WIDE; }
+/* Rounding to few bits goes as constants are folded. */
+static tarn_mode mode_of(const kernels *k) { return k->numerics == TARN_RULE_EXACT || k->coarse > 0 ? TARN_STRICT : TARN_WIDE; }
 
-/* op over inputs that stand for the children's classes; for nth, of the first node of the tuple's class. */
-static tarn_tensor *value_of(kernels *k, uint32_t node) {
+/* A tensor of the type of t, everywhere its largest magnitude. */
+static tarn_tensor *at_most(kernels *k, const tarn_tensor *t) {
+  tarn_tensor *x = tarn_tensor_new(k->cx, t->dtype, t->n, t->dim);
+  double most = 0;
+  for (int64_t i = 0; i < tarn_tensor_count(t); i++) most = fmax(most, fabs(tarn_tensor_get(t, i).d));
+  for (int64_t i = 0; i < tarn_tensor_count(t); i++) tarn_tensor_set(x, i, (tarn_value){.d = most});
+  return x;
+}
+
+/* op over inputs that stand for the children's classes, at their values or (reach) at the largest magnitudes of these; for
+ * nth, of the first node of the tuple's class. */
+static tarn_tensor *value_with(kernels *k, uint32_t node, bool reach) {
   tarn_egraph *g = tarn_sat_egraph(k->s);
   tarn_lang *L = k->g->L;
   tarn_eg_node x = tarn_eg_node_at(g, node), y = x;
@@ -44,7 +59,7 @@ static tarn_tensor *value_of(kernels *k, uint32_t node) {
   for (uint32_t i = 0; i < y.n; i++) {
     uint32_t c = tarn_eg_find(g, y.kids[i]);
     if (!k->value[c]) return NULL;
-    in[i] = (tarn_binding){tarn_format(k->cx, "c%u", c), k->value[c]};
+    in[i] = (tarn_binding){tarn_format(k->cx, "c%u", c), reach ? at_most(k, k->value[c]) : k->value[c]};
     kid[i] = tarn_input(L, in[i].name, tarn_sat_type(k->s, c));
   }
   t = tarn_mk(L, y.op, y.payload, kid, y.n);
@@ -54,6 +69,8 @@ static tarn_tensor *value_of(kernels *k, uint32_t node) {
   tarn_eval(L, &t, 1, in, y.n, mode_of(k), NULL, &out);
   return out;
 }
+
+static tarn_tensor *value_of(kernels *k, uint32_t node) { return value_with(k, node, false); }
 
 #define EACH_CLASS(g, c)   for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
 #define EACH_NODE(g, c, n) for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, c, n))
@@ -82,6 +99,21 @@ static void print_node(kernels *k, uint32_t node, const tarn_tensor *v) {
   tarn_buf_str(k->print, "\n");
 }
 
+/* What a rule in a lower precision is off by, of the largest value that the sum could take: that of its first form over
+ * operands everywhere at their largest magnitude. */
+static double coarse_distance(kernels *k, uint32_t cls, const tarn_tensor *v) {
+  const tarn_tensor *is = k->value[cls];
+  if (!tarn_dtype_is_float(is->dtype)) return check_same_bits(is, v) ? 0 : INFINITY;
+  const tarn_tensor *reach = value_with(k, tarn_eg_next_node(tarn_sat_egraph(k->s), cls, TARN_NONE), true);
+  double most = 0, off = 0;
+  for (int64_t i = 0; i < tarn_tensor_count(is); i++) {
+    double x = tarn_tensor_get(is, i).d, d = fabs(tarn_tensor_get(v, i).d - x);
+    if (isfinite(x)) off = fmax(off, isnan(d) ? INFINITY : d);
+    most = fmax(most, fabs(tarn_tensor_get(reach, i).d));
+  }
+  return off <= 1e-30 ? 0 : off / most; /* what is smaller counts as nothing */
+}
+
 static void compare(kernels *k) {
   tarn_egraph *g = tarn_sat_egraph(k->s);
   int64_t where = 0;
@@ -89,9 +121,9 @@ static void compare(kernels *k) {
   EACH_NODE(g, c, n) {
     tarn_tensor *v;
     if (!k->value[c] || tarn_eg_node_at(g, n).op == TARN_OP_INPUT || !(v = value_of(k, n))) continue;
-    double d = check_distance(k->value[c], v, &where);
+    double d = k->coarse > 0 ? coarse_distance(k, c, v) : check_distance(k->value[c], v, &where);
     bool bad = k->numerics == TARN_RULE_EXACT ? !check_same_bits(k->value[c], v)
-                                              : d > 1e-4; /* numbers in a kernel are f32, and sums cancel */
+                                              : d > fmax(1e-4, k->coarse); /* numbers in a kernel are f32, and sums cancel */
     k->worst = fmax(k->worst, d);
     if (!bad || k->bad) continue;
     k->bad = true;
@@ -118,7 +150,7 @@ static tarn_ruleset *rules_of(kernels *k) {
   tarn_ruleset *rs = tarn_ruleset_new(k->g->L, false);
   for (uint32_t i = 0; i < k->given->rule.n; i++) {
     const rule *r = k->given->rule.p[i];
-    if (r->level != TARN_RULE_KERNEL || r->hw || r == k->without) continue;
+    if (r->level != TARN_RULE_KERNEL || r->hw || r == k->without || (k->coarse > 0 && !coarse(r))) continue;
     rule *q = r_read_again(rs, r);
     if (r == k->changed && k->skip < q->ncond) q->cond = without_one(k->g, q->cond, &q->ncond, k->skip);
     else if (r == k->changed) q->guard = without_one(k->g, q->guard, &q->nguard, k->skip - q->ncond);
@@ -143,6 +175,7 @@ static void one_network(tarn_ctx *cx, void *arg) {
   tarn_program *p = check_network(k->g);
   tarn_sat_options o = tarn_sat_defaults();
   o.numerics = k->numerics;
+  o.rtol = fmax(o.rtol, k->coarse);
   o.max_nodes = 3000;
   o.max_iterations = 60;
   o.hw = small_machine(k);
@@ -240,7 +273,7 @@ static void blame(kernels *k, tarn_rule_class numerics, uint64_t seed, kernel_re
 static void count(kernels *k, tarn_rule_class numerics, kernel_result *res, uint32_t n) {
   for (uint32_t i = 0; i < k->nfired; i++) {
     kernel_result *r = result_of(res, n, k->fired[i]);
-    if (!r || numerics != r->rule->numeric) continue;
+    if (!r || numerics != r->rule->numeric || coarse(r->rule) != (k->coarse > 0)) continue;
     r->samples++;
     r->worst = fmax(r->worst, k->worst);
   }
@@ -264,15 +297,21 @@ uint32_t check_kernel(tarn_ruleset *rs, const tarn_rules_check_options *o, uint3
   *k = (kernels){.outer = rs->cx, .given = rs, .changed = changed, .skip = skip};
   tarn_defer(rs->cx, end, k);
   uint32_t tried = 0;
-  tarn_rule_class most_loose = TARN_RULE_REASSOC;
-  for (uint32_t i = 0; i < n; i++)
-    if (res[i].rule->numeric == TARN_RULE_APPROX) most_loose = TARN_RULE_APPROX;
+  int last = TARN_RULE_REASSOC; /* one past approx: rules in a lower precision */
+  double bound = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const rule *r = res[i].rule;
+    if (r->numeric == TARN_RULE_APPROX && last < TARN_RULE_APPROX) last = TARN_RULE_APPROX;
+    if (coarse(r)) last = TARN_RULE_APPROX + 1, bound = fmax(bound, r->bound);
+  }
   while (tried < most && !enough(res, n, samples)) {
     uint64_t seed = tarn_hash_mix(o->seed, ++tried);
-    for (int c = TARN_RULE_EXACT; c <= (int)most_loose; c++) {
-      if (!run(k, (tarn_rule_class)c, seed, NULL, 0)) continue;
-      count(k, (tarn_rule_class)c, res, n);
-      if (k->bad) blame(k, (tarn_rule_class)c, seed, res, n);
+    for (int i = TARN_RULE_EXACT; i <= last; i++) {
+      tarn_rule_class c = i > TARN_RULE_APPROX ? TARN_RULE_APPROX : (tarn_rule_class)i;
+      k->coarse = i > TARN_RULE_APPROX ? bound : 0;
+      if (!run(k, c, seed, NULL, 0)) continue;
+      count(k, c, res, n);
+      if (k->bad) blame(k, c, seed, res, n);
     }
   }
   end(k);

@@ -300,6 +300,10 @@ static bool demanded(const tarn_saturation *s, const rule *r) {
   return false;
 }
 
+static bool allowed(const tarn_saturation *s, const rule *r) {
+  return r->numeric <= s->o.numerics && (r->numeric != TARN_RULE_APPROX || r->bound <= s->o.rtol);
+}
+
 void engine_compile(tarn_saturation *s) {
   const tarn_ruleset *rs = s->rs;
   tarn_rule_level level = s->o.surface ? TARN_RULE_SURFACE : TARN_RULE_KERNEL;
@@ -308,6 +312,6 @@ void engine_compile(tarn_saturation *s) {
   s->er = TARN_ARRAY(s->cx, engine_rule, rs->rule.n ? rs->rule.n : 1);
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];
-    if (r->level == level && r->numeric <= s->o.numerics && demanded(s, r)) compile_rule(s, r, i);
+    if (r->level == level && allowed(s, r) && demanded(s, r)) compile_rule(s, r, i);
   }
 }

@@ -7,22 +7,8 @@
  * it is a matter of rounding, as long as no sum of integers can overflow. An operand may be moved from i8 to u8, or back,
  * by 128, where that is what an instruction takes (cf. Jacob et al., "Quantization and training of neural networks for
  * efficient integer-arithmetic-only inference", CVPR 2018). */
-#include "rules/build.h"
+#include "rules/integers.h"
 #include <string.h>
-
-typedef struct factor { /* scale · (cast(element) - zero) */
-  kern p;               /* the map that it is */
-  uint32_t hole;        /* of p: the 8-bit tensor */
-  tarn_dtype type;      /* of it */
-  uint32_t zero, scale; /* fx of p's holes; TARN_NONE: 0 and 1 */
-  bool real;            /* f32; else i32 */
-} factor;
-typedef struct product {
-  kern k;
-  factor f[2];
-  int64_t dim[2 * TARN_MAX_DIMS], steps; /* the loops; elements of the reduction */
-  uint32_t ndim, nacc;
-} product;
 
 static bool eight_bits(tarn_dtype t) { return t == TARN_I8 || t == TARN_U8; }
 
@@ -83,7 +69,7 @@ static bool padded(tarn_lang *L, const factor *f, uint32_t fill, uint32_t *out) 
   const tarn_fx *x = tarn_fx_get(L, fill);
   int64_t z = f->zero == TARN_NONE ? 0 : tarn_fx_get(L, f->zero)->ivalue;
   bool zero = x->op == TARN_FX_CONST && (tarn_dtype_is_float(x->dtype) ? x->value == 0 : x->ivalue == 0);
-  if (!zero || !literal(L, f->zero) || !literal(L, f->scale)) return false;
+  if (!zero || !literal(L, f->zero)) return false;
   if (z < (f->type == TARN_I8 ? -128 : 0) || z > (f->type == TARN_I8 ? 127 : 255)) return false;
   *out = tarn_fx_iconst(L, f->type, z);
   return true;
@@ -92,6 +78,22 @@ static bool padded(tarn_lang *L, const factor *f, uint32_t fill, uint32_t *out) 
 /* ---------------------------------------------------------------- the product */
 
 static uint32_t reduce_loops(const product *p) { return ((1u << p->ndim) - 1) & ~((1u << p->nacc) - 1); }
+
+/* Where the kernel reads what the map reads as operand h, padding aside: a padded element is the zero point, whatever the
+ * scale. TARN_NONE: outside of it somewhere. */
+static uint32_t beside(product *p, const factor *f, uint32_t through, uint32_t h) {
+  tarn_lang *L = p->k.L;
+  uint32_t map = tarn_map_compose(L, through, f->p.stage[0].read[h].map);
+  if (map == TARN_NONE || tarn_imap_get(L, map)->nguard == 0) return map;
+  tarn_imap m = *tarn_imap_get(L, map);
+  for (uint32_t a = 0; a < m.nin; a++) {
+    int64_t lo, hi;
+    tarn_ix_range(L, m.e[a], m.dim, &lo, &hi);
+    if (lo < 0 || hi >= m.in[a]) return TARN_NONE;
+  }
+  m.nguard = 0, m.fill = TARN_NONE;
+  return tarn_map_intern(L, &m);
+}
 
 /* Are zero point and scale the same along the reduction, and everywhere where the tensor is padded? */
 static bool steady(product *p, uint32_t i) {
@@ -105,20 +107,15 @@ static bool steady(product *p, uint32_t i) {
     bool used =
         (f->zero != TARN_NONE && tarn_fx_uses(L, f->zero, h)) || (f->scale != TARN_NONE && tarn_fx_uses(L, f->scale, h));
     if (!used) continue;
-    uint32_t c = tarn_map_compose(L, through, ps->read[h].map);
-    if (c == TARN_NONE || tarn_imap_get(L, c)->nguard || (map_uses(L, c) & reduce_loops(p))) return false;
+    uint32_t c = beside(p, f, through, h);
+    if (c == TARN_NONE || (map_uses(L, c) & reduce_loops(p))) return false;
   }
   return true;
 }
 
-static bool find_product(rsite *s, product *p, tarn_dtype sum) {
-  kstage *st = &p->k.stage[0];
-  if (!site_root(s, &p->k) || !kern_single(&p->k) || p->k.depth || st->reducer == TARN_NONE || st->nb != 2) return false;
-  const tarn_reducer *r = tarn_reducer_get(p->k.L, st->reducer);
-  const tarn_fx *x = tarn_fx_get(p->k.L, st->body);
-  if (r->kind != TARN_RED_SUM || r->dtype != sum || x->op != TARN_FX_MUL || x->kid[0] == x->kid[1]) return false;
-  for (uint32_t i = 0; i < 2; i++)
-    if (tarn_fx_get(p->k.L, x->kid[i])->op != TARN_FX_HOLE || st->read[i].stage) return false;
+bool product_find(rsite *s, product *p, tarn_dtype sum) {
+  const kstage *st = &p->k.stage[0];
+  if (!site_root(s, &p->k) || !kern_is_product(&p->k, sum)) return false;
   p->ndim = kern_dims(&p->k, st, true, p->dim), p->nacc = st->nown, p->steps = 1;
   if (p->ndim > 31) return false;
   for (uint32_t d = p->nacc; d < p->ndim; d++)
@@ -201,7 +198,7 @@ static uint32_t outside(product *p, const factor *f, uint32_t through, uint32_t 
     with[h] = TARN_NONE;
     if (!tarn_fx_uses(L, e, h)) continue;
     const tarn_read *r = &f->p.stage[0].read[h];
-    uint32_t map = tarn_map_compose(L, through, r->map), leaf = kern_leaf(k, f->p.leaf[r->src]);
+    uint32_t map = beside(p, f, through, h), leaf = kern_leaf(k, f->p.leaf[r->src]);
     if (map == TARN_NONE || (map = tarn_map_compose(L, own, map)) == TARN_NONE || leaf == TARN_NONE) return TARN_NONE;
     uint32_t at = kern_add_read(&k->stage[0], false, (tarn_read){false, leaf, map});
     if (at == TARN_NONE) return TARN_NONE;
@@ -256,45 +253,53 @@ static bool corrected(product *p, const uint32_t *through, uint32_t *out) {
 /* Both operands in these types? move: one of them goes over. */
 static bool types_fit(const product *p, bool move) { return !move || p->f[0].type == p->f[1].type; }
 
-static uint32_t build(rsite *s, tarn_dtype sum, bool move) {
-  product p;
-  uint32_t leaf[2], through[2], value, with[K_READS + 1];
-  if (!find_product(s, &p, sum) || !find_factors(s, &p, sum) || !types_fit(&p, move)) return TARN_NONE;
-  for (uint32_t i = 0; i < 2; i++) leaf[i] = p.f[i].p.leaf[p.f[i].p.stage[0].read[p.f[i].hole].src];
-  uint32_t i = moved_one(s, &p);
-  if (move && (leaf[i] = moved(&p.k, &p.f[i], leaf[i])) == TARN_NONE) return TARN_NONE;
-  if (!steady(&p, 0) || !steady(&p, 1) || !take_elements(&p, leaf, through)) return TARN_NONE;
-  tarn_lang *L = p.k.L;
-  kstage *st = &p.k.stage[0];
+uint32_t product_of_bytes(product *p, const uint32_t *leaf) {
+  uint32_t through[2], value, with[K_READS + 1];
+  if (!steady(p, 0) || !steady(p, 1) || !take_elements(p, leaf, through)) return TARN_NONE;
+  tarn_lang *L = p->k.L;
+  kstage *st = &p->k.stage[0];
   uint32_t epi = st->epi, h0 = tarn_fx_hole(L, 0);
   st->body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, TARN_I32, h0), tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 1)), 0);
   st->reducer = tarn_reducer_of(L, TARN_RED_SUM, TARN_I32);
-  if (!corrected(&p, through, &value)) return TARN_NONE;
+  if (!corrected(p, through, &value)) return TARN_NONE;
   for (uint32_t h = 0; h <= K_READS; h++) with[h] = TARN_NONE;
   with[0] = value;
   st->epi = epi != TARN_NONE ? tarn_fx_subst(L, epi, with, K_READS + 1) : value == h0 ? TARN_NONE : value;
-  return kern_store(&p.k);
+  return kern_store(&p->k);
+}
+
+static uint32_t build(rsite *s, tarn_dtype sum, bool move) {
+  product p;
+  uint32_t leaf[2];
+  if (!product_find(s, &p, sum) || !find_factors(s, &p, sum) || !types_fit(&p, move)) return TARN_NONE;
+  for (uint32_t i = 0; i < 2; i++) leaf[i] = p.f[i].p.leaf[p.f[i].p.stage[0].read[p.f[i].hole].src];
+  uint32_t i = moved_one(s, &p);
+  if (move && (leaf[i] = moved(&p.k, &p.f[i], leaf[i])) == TARN_NONE) return TARN_NONE;
+  return product_of_bytes(&p, leaf);
 }
 
 /* ---------------------------------------------------------------- where it is wanted */
 
-/* Only where an instruction sums such products, several at once along one of the loops. */
-static bool wanted(rsite *s, tarn_dtype sum, bool move) {
-  product p;
+bool product_taken(const rsite *s, const product *p, const tarn_dtype type[2]) {
+  tarn_lang *L = p->k.L;
   tarn_hw_dot d[TARN_HW_DOTS];
-  if (!s->e->hw || (s->root != TARN_NONE && site_const(s, s->root))) return false;
-  if (!find_product(s, &p, sum) || !find_factors(s, &p, sum) || !types_fit(&p, move)) return false;
-  tarn_lang *L = p.k.L;
   uint32_t h0 = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)), h1 = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 1));
   uint32_t body = tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0), red = tarn_reducer_of(L, TARN_RED_SUM, TARN_I32);
+  if (!s->e->hw || !tarn_hw_dots(L, s->e->hw, body, red, type, d, TARN_HW_DOTS)) return false;
+  for (uint32_t r = p->nacc; r < p->ndim; r++)
+    if (p->dim[r] >= d[0].k) return true;
+  return false;
+}
+
+static bool wanted(rsite *s, tarn_dtype sum, bool move) {
+  product p;
+  if (!s->e->hw || (s->root != TARN_NONE && site_const(s, s->root))) return false;
+  if (!product_find(s, &p, sum) || !find_factors(s, &p, sum) || !types_fit(&p, move)) return false;
   tarn_dtype type[2] = {p.f[0].type, p.f[1].type};
-  bool as_is = tarn_hw_dots(L, s->e->hw, body, red, type, d, TARN_HW_DOTS) > 0;
+  bool as_is = product_taken(s, &p, type);
   uint32_t i = moved_one(s, &p);
   if (move) type[i] = type[i] == TARN_I8 ? TARN_U8 : TARN_I8;
-  if (move ? as_is || !tarn_hw_dots(L, s->e->hw, body, red, type, d, TARN_HW_DOTS) : !as_is) return false;
-  for (uint32_t r = p.nacc; r < p.ndim; r++)
-    if (p.dim[r] >= d[0].k) return true;
-  return false;
+  return move ? !as_is && product_taken(s, &p, type) : as_is;
 }
 
 bool when_integers(rsite *s) { return wanted(s, TARN_I32, false); }

@@ -128,6 +128,17 @@ bool kern_has_reduction(const kern *k) {
   return false;
 }
 
+bool kern_is_product(const kern *k, tarn_dtype sum) {
+  const kstage *st = &k->stage[0];
+  if (!kern_single(k) || k->depth || st->reducer == TARN_NONE || st->nb != 2) return false;
+  const tarn_reducer *r = tarn_reducer_get(k->L, st->reducer);
+  const tarn_fx *x = tarn_fx_get(k->L, st->body);
+  if (r->kind != TARN_RED_SUM || r->dtype != sum || x->op != TARN_FX_MUL || x->kid[0] == x->kid[1]) return false;
+  for (uint32_t i = 0; i < 2; i++)
+    if (tarn_fx_get(k->L, x->kid[i])->op != TARN_FX_HOLE || st->read[i].stage) return false;
+  return true;
+}
+
 uint32_t kern_outputs(const kern *k) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < k->nstage; i++) n += k->stage[i].out;

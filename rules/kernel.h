@@ -46,6 +46,7 @@ uint32_t kern_out(const kern *k, int64_t *dim);
 bool kern_single(const kern *k); /* one stage */
 bool kern_is_map(const kern *k); /* one stage without reduction */
 bool kern_has_reduction(const kern *k);
+bool kern_is_product(const kern *k, tarn_dtype sum); /* one stage: the sum in that type of $0 * $1, both of children */
 kstage *kern_last(kern *k);
 uint32_t kern_outputs(const kern *k);
 

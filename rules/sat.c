@@ -184,7 +184,8 @@ tarn_term tarn_sat_term(tarn_saturation *s, uint32_t cls, tarn_sat_pick *pick, v
 /* ---------------------------------------------------------------- setting up */
 
 tarn_sat_options tarn_sat_defaults(void) {
-  return (tarn_sat_options){.numerics = TARN_RULE_REASSOC, .max_nodes = 200000, .max_iterations = 1000, .goal = TARN_NONE};
+  return (tarn_sat_options){
+      .numerics = TARN_RULE_REASSOC, .rtol = TARN_RTOL, .max_nodes = 200000, .max_iterations = 1000, .goal = TARN_NONE};
 }
 
 static void free_all(void *arg) { tarn_sat_free(arg); }

@@ -21,7 +21,7 @@ typedef struct onnx_text {
   Onnx__ModelProto model;
   Onnx__GraphProto graph;
   Onnx__OperatorSetIdProto opset;
-  char *word[8192];
+  char *word[1 << 17];
   uint32_t n;
 } onnx_text;
 
@@ -38,7 +38,7 @@ typedef struct onnx_text {
 static inline void onnx_words(onnx_text *t, char *line) {
   t->n = 0;
   for (char *w = strtok(line, " "); w; w = strtok(NULL, " ")) {
-    ck_assert_uint_lt(t->n, 8192);
+    ck_assert_uint_lt(t->n, 1 << 17);
     t->word[t->n++] = w;
   }
 }

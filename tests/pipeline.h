@@ -46,8 +46,8 @@ static inline void pipeline_prove(const pipeline *r, const tarn_ruleset *rs) {
 }
 
 /* The shipped rules, and a selection as asked; the e-graph lives as long as the enclosing protected call. */
-static inline pipeline *pipeline_extract_as(tarn_program *p, const tarn_hw *hw, tarn_kgraph_options ko,
-                                            tarn_rule_class numerics) {
+static inline pipeline *pipeline_extract_within(tarn_program *p, const tarn_hw *hw, tarn_kgraph_options ko,
+                                                tarn_rule_class numerics, double rtol) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   pipeline *r = TARN_NEW(cx, pipeline);
   r->program = p;
@@ -56,6 +56,7 @@ static inline pipeline *pipeline_extract_as(tarn_program *p, const tarn_hw *hw, 
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options so = tarn_sat_defaults();
   so.numerics = numerics;
+  so.rtol = rtol;
   so.hw = hw;
   so.reasons = TARN_EG_REASONS_ALL;
   r->sat = tarn_saturate(p, rs, &so);
@@ -74,6 +75,10 @@ static inline pipeline *pipeline_extract_as(tarn_program *p, const tarn_hw *hw, 
   r->kprog = tarn_extract(&in, &ko, &r->report, &r->picks);
   pipeline_prove(r, rs);
   return r;
+}
+static inline pipeline *pipeline_extract_as(tarn_program *p, const tarn_hw *hw, tarn_kgraph_options ko,
+                                            tarn_rule_class numerics) {
+  return pipeline_extract_within(p, hw, ko, numerics, TARN_RTOL);
 }
 static inline pipeline *pipeline_extract(tarn_program *p, const tarn_hw *hw, tarn_kgraph_options ko) {
   return pipeline_extract_as(p, hw, ko, TARN_RULE_REASSOC);
