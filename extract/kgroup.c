@@ -306,6 +306,7 @@ static void wish(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
       if (m == TARN_NONE) continue;
       kgroup *in = &k->group.p[v[j].group];
       if (seed && weights) like_inner(in, image(k, m, largest(weights & ~own, dim)));
+      if (seed && !weights && product && i < f->nops) in->walked = true;
       if (seed && !weights && product && in->input && i < f->nops) { /* others are written as their readers like */
         uint32_t lanes = image(k, m, last_own);
         like_inner(in, lanes ? lanes : image(k, m, largest(sum, dim)));
@@ -331,6 +332,26 @@ static void wishes(kgraph *k, bool seed) {
 static void concat_wishes(kgraph *k);
 static void concat_parts(kgraph *k);
 
+/* Rows whose step is a multiple of one way's sets all want the same few sets of the first memory, and a product of two
+ * variables walks many of them at a time: they are put a line further apart. Not in the order in which a tensor stands by
+ * itself, in which others may want it. */
+static void keep_apart(const kgraph *k, const tarn_type *t, const uint8_t *order, tarn_layout *l) {
+  const tarn_hw_memory *near = k->o->hw->mem;
+  int64_t way = 1, step = 1, bytes = (int64_t)tarn_dtype_size(t->dtype);
+  bool moved = false, rows = false;
+  for (uint32_t i = 0; i < t->n; i++) moved |= order[i] != i;
+  if (!k->o->hw->nmem || near->managed) return;
+  while (way * 24 <= near->capacity) way *= 2; /* 12 ways or so */
+  for (uint32_t i = t->n; moved && i-- > 0;) {
+    int64_t extent = l->dim[order[i]];
+    bool next = !rows && step > 1 && extent > 1;
+    if (next && step * bytes % way == 0 && near->line % bytes == 0) step += near->line / bytes;
+    l->stride[order[i]] = step;
+    step *= extent;
+    rows |= next;
+  }
+}
+
 void kg_layouts(kgraph *k) {
   for (uint32_t i = 0; i < k->cls.n; i++)
     if (!k->cls.p[i].constant && holds_fixed(k, i) && !tarn_type_get(k->L, k->cls.p[i].type)->tuple) demand(k, i);
@@ -353,6 +374,7 @@ void kg_layouts(kgraph *k) {
       for (uint32_t d = 0; d < t->n; d++)
         if (g->inner[x] >> d & 1) order[at++] = (uint8_t)d;
       tarn_layout l = tarn_layout_ordered(t->n, t->dim, order, 0, 0);
+      if (g->walked) keep_apart(k, t, order, &l);
       add_layout(k, g, &l, TARN_NONE);
     }
     tarn_layout row = tarn_layout_row_major(t->n, t->dim);

@@ -222,6 +222,23 @@ static void other_price(tarn_ctx *cx, void *arg) {
 START_TEST(given_price) { run(other_price, NULL, "price"); }
 END_TEST
 
+/* A transposed operand whose rows would lie a multiple of one way's sets apart lies a line further apart. */
+static void rows_apart(tarn_ctx *cx, void *arg) {
+  static const char text[] =
+      "in a f32 256,64\nin b f32 512,64\nnode Transpose t b -> u : perm=1,0\nnode MatMul m a u -> y\nout y\n";
+  pipeline v = solve(cx, text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_EXACT, .threads = 1});
+  int64_t step = 0;
+  (void)arg;
+  for (uint32_t i = 0; i < v.kprog->nbuf; i++) {
+    const tarn_layout *l = &v.kprog->buf[i].layout;
+    if (v.kprog->buf[i].kind == TARN_BUF_TEMP) step = l->stride[0] == 1 ? l->stride[1] : l->stride[0];
+  }
+  ck_assert_int_eq(step, 512 + 16);
+  same_values(cx, "rows apart", &v);
+}
+START_TEST(apart) { run(rows_apart, NULL, "rows apart"); }
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("kgraph");
   TCase *t = tcase_create("kgraph");
@@ -231,6 +248,7 @@ int main(void) {
   tcase_add_loop_test(t, shared, 0, 2);
   tcase_add_loop_test(t, prices, 0, n);
   tcase_add_test(t, joined_in_place);
+  tcase_add_test(t, apart);
   tcase_add_test(t, view_joined_by_copy);
   tcase_add_test(t, given_price);
   suite_add_tcase(suite, t);
