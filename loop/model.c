@@ -61,7 +61,8 @@ static bool is_product(tarn_lang *L, uint32_t body) {
 static void dot_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_stage *s, stage_model *m) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   const tarn_nest *n = tarn_nest_get(L, k->nest);
-  if (n->nstage != 1 || n->depth) return;
+  if (n->nstage != 1 || n->depth || f->red == TARN_NONE) return;
+  if (k->strict && tarn_dtype_is_float(tarn_reducer_get(L, f->red)->dtype)) return; /* it changes the order of the sum */
   if (!m->fma || f->nops != 2 || s->read[0].stage || s->read[1].stage) return;
   const tarn_dtype type[2] = {k->in_type[s->read[0].src], k->in_type[s->read[1].src]};
   tarn_hw_dot d[TARN_HW_DOTS];

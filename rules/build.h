@@ -83,6 +83,8 @@ uint32_t build_quantised_moved(rsite *s);
 /* narrow.c */
 bool when_narrow_bytes(rsite *s);
 uint32_t build_narrow_bytes(rsite *s);
+bool when_narrow_bf16(rsite *s);
+uint32_t build_narrow_bf16(rsite *s);
 /* products.c */
 bool when_merge(rsite *s);
 uint32_t build_merge(rsite *s);

@@ -46,6 +46,7 @@ static const rbuild builders[] = {
     {"quantised", when_quantised, build_quantised, GRAPH, false, "a product of dequantised tensors on their integers"},
     {"quantised-moved", when_quantised_moved, build_quantised_moved, GRAPH, false, "the same, one operand moved by 128"},
     {"narrow-bytes", when_narrow_bytes, build_narrow_bytes, GRAPH, false, "a product of floats on operands rounded to bytes"},
+    {"narrow-bf16", when_narrow_bf16, build_narrow_bf16, GRAPH, false, "a product of floats on operands rounded to bf16"},
     {"merge", when_merge, build_merge, GRAPH, false, "products that share an operand become slices of one product"},
 };
 

@@ -162,7 +162,7 @@ static tarn_ruleset *rules_of(kernels *k) {
 
 /* A machine whose second memory holds next to nothing: sizes that follow from it are then met by small networks. */
 static const tarn_hw *small_machine(kernels *k) {
-  const tarn_hw *hw = tarn_hw_load(k->g->L, "x86-64-vnni");
+  const tarn_hw *hw = tarn_hw_load(k->g->L, "x86-64-bf16");
   tarn_hw *copy = tarn_copy(k->cx, hw, sizeof *hw);
   tarn_hw_memory *mem = tarn_copy(k->cx, hw->mem, hw->nmem * sizeof *mem);
   mem[1].capacity = 256;

@@ -114,15 +114,16 @@ static void classify(rsite *s, part *p) {
   }
 }
 
-/* Is the body a product of widened bytes? What sums those reads them as they are (integers.c). */
-static bool of_bytes(const kern *k, const kstage *st) {
+/* Is the body a product of widened bytes, or of bf16? What sums those reads them as they are (integers.c, narrow.c). */
+static bool of_narrow(const kern *k, const kstage *st) {
   const tarn_fx *x = tarn_fx_get(k->L, st->body);
   if (x->op != TARN_FX_MUL || st->reducer == TARN_NONE) return false;
   for (uint32_t i = 0; i < 2; i++) {
     const tarn_fx *c = tarn_fx_get(k->L, x->kid[i]), *h = c->op == TARN_FX_CAST ? tarn_fx_get(k->L, c->kid[0]) : c;
-    if (c->op != TARN_FX_CAST || c->dtype != TARN_I32 || h->op != TARN_FX_HOLE || st->read[h->hole].stage) return false;
+    if (c->op != TARN_FX_CAST || h->op != TARN_FX_HOLE || st->read[h->hole].stage) return false;
     tarn_dtype t = kern_leaf_type(k, st->read[h->hole].src)->dtype;
-    if (t != TARN_I8 && t != TARN_U8) return false;
+    bool bytes = c->dtype == TARN_I32 && (t == TARN_I8 || t == TARN_U8);
+    if (!bytes && (c->dtype != TARN_F32 || t != TARN_BF16)) return false;
   }
   return true;
 }
@@ -130,7 +131,7 @@ static bool of_bytes(const kern *k, const kstage *st) {
  * what it is made of. */
 static bool worth(const part *p, uint32_t i) {
   const tarn_fx *x = tarn_fx_get(p->k->L, p->w.id[i]);
-  if (p->body && of_bytes(p->k, p->st)) return false;
+  if (p->body && of_narrow(p->k, p->st)) return false;
   uint32_t axis[TARN_MAX_DIMS], n = loops_of(p->loops[i], axis);
   if (!p->constant[i] || x->op == TARN_FX_HOLE) return false;
   bool top = i == p->w.n - 1;

@@ -280,11 +280,11 @@ static uint32_t build(rsite *s, tarn_dtype sum, bool move) {
 
 /* ---------------------------------------------------------------- where it is wanted */
 
-bool product_taken(const rsite *s, const product *p, const tarn_dtype type[2]) {
+bool product_taken(const rsite *s, const product *p, tarn_dtype sum, const tarn_dtype type[2]) {
   tarn_lang *L = p->k.L;
   tarn_hw_dot d[TARN_HW_DOTS];
-  uint32_t h0 = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)), h1 = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 1));
-  uint32_t body = tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0), red = tarn_reducer_of(L, TARN_RED_SUM, TARN_I32);
+  uint32_t h0 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 0)), h1 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 1));
+  uint32_t body = tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0), red = tarn_reducer_of(L, TARN_RED_SUM, sum);
   if (!s->e->hw || !tarn_hw_dots(L, s->e->hw, body, red, type, d, TARN_HW_DOTS)) return false;
   for (uint32_t r = p->nacc; r < p->ndim; r++)
     if (p->dim[r] >= d[0].k) return true;
@@ -296,10 +296,10 @@ static bool wanted(rsite *s, tarn_dtype sum, bool move) {
   if (!s->e->hw || (s->root != TARN_NONE && site_const(s, s->root))) return false;
   if (!product_find(s, &p, sum) || !find_factors(s, &p, sum) || !types_fit(&p, move)) return false;
   tarn_dtype type[2] = {p.f[0].type, p.f[1].type};
-  bool as_is = product_taken(s, &p, type);
+  bool as_is = product_taken(s, &p, TARN_I32, type);
   uint32_t i = moved_one(s, &p);
   if (move) type[i] = type[i] == TARN_I8 ? TARN_U8 : TARN_I8;
-  return move ? !as_is && product_taken(s, &p, type) : as_is;
+  return move ? !as_is && product_taken(s, &p, TARN_I32, type) : as_is;
 }
 
 bool when_integers(rsite *s) { return wanted(s, TARN_I32, false); }

@@ -7,7 +7,10 @@
  * windows are read from.
  *
  * Error. |x - s(q - z)| <= s/2 = max |x| / 254, so that a sum of K products is off by at most
- *   K · max |a| · max |b| · (2 / 254 + 1 / 254²) < 0.008 · K · max |a| · max |b|. */
+ *   K · max |a| · max |b| · (2 / 254 + 1 / 254²) < 0.008 · K · max |a| · max |b|.
+ *
+ * To bf16: each operand is rounded to 8 bits of significand, off by at most 2^-8 of itself, so that the sum is off by at most
+ *   (2 · 2^-8 + 2^-16) · Σ |a| |b| < 0.0079 · K · max |a| · max |b|. */
 #include "rules/integers.h"
 
 typedef struct operand { /* of the product: a child through a map */
@@ -134,7 +137,7 @@ static bool find(rsite *s, product *p, operand *o) {
 bool when_narrow_bytes(rsite *s) {
   product p;
   operand o[2];
-  return s->e->hw && find(s, &p, o) && product_taken(s, &p, (tarn_dtype[]){TARN_U8, TARN_I8});
+  return s->e->hw && find(s, &p, o) && product_taken(s, &p, TARN_I32, (tarn_dtype[]){TARN_U8, TARN_I8});
 }
 
 uint32_t build_narrow_bytes(rsite *s) {
@@ -146,4 +149,51 @@ uint32_t build_narrow_bytes(rsite *s) {
   for (uint32_t i = 0; i < 2; i++)
     if ((leaf[i] = rounded(&p.k, &o[i], i == first ? TARN_U8 : TARN_I8, &p.f[i])) == TARN_NONE) return TARN_NONE;
   return product_of_bytes(&p, leaf);
+}
+
+/* ---------------------------------------------------------------- bf16 */
+
+static bool wide_product(rsite *s, product *p) {
+  if (!product_find(s, p, TARN_F32)) return false;
+  const kstage *st = &p->k.stage[0];
+  for (uint32_t i = 0; i < 2; i++)
+    if (kern_leaf_type(&p->k, st->read[i].src)->dtype != TARN_F32) return false;
+  return !(site_const(s, p->k.leaf[st->read[0].src]) && site_const(s, p->k.leaf[st->read[1].src]));
+}
+static uint32_t widened(tarn_lang *L, uint32_t hole) { return tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, hole)); }
+
+bool when_narrow_bf16(rsite *s) {
+  product p;
+  return s->e->hw && wide_product(s, &p) && product_taken(s, &p, TARN_F32, (tarn_dtype[]){TARN_BF16, TARN_BF16});
+}
+
+/* The child rounded, as a kernel of its own; the read of it. */
+static bool take_rounded(kern *k, tarn_read *r) {
+  kern *c = new_kern(k, 0, TARN_RED_NONE);
+  kstage *st = &c->stage[0];
+  const tarn_type *t = kern_leaf_type(k, r->src);
+  const tarn_imap *m = tarn_imap_get(k->L, r->map);
+  uint32_t axis[TARN_MAX_DIMS], fill = TARN_NONE;
+  if (m->nguard) { /* what is read beside the operand has to stay as it is */
+    const tarn_fx *x = tarn_fx_get(k->L, m->fill);
+    fill = tarn_fx_const(k->L, TARN_BF16, x->value);
+    if (tarn_fx_get(k->L, fill)->value != x->value) return false;
+  }
+  for (uint32_t a = 0; a < t->n; a++) st->own[a] = t->dim[a], axis[a] = a;
+  c->out_ns = t->ns, st->nown = t->n, st->nb = 1, st->body = tarn_fx_cast(k->L, TARN_BF16, tarn_fx_hole(k->L, 0));
+  st->read[0] = (tarn_read){false, kern_leaf(c, k->leaf[r->src]), map_project(k->L, st->own, t->n, axis, t->n)};
+  uint32_t id = kern_store(c), leaf = id == TARN_NONE ? id : kern_leaf(k, id);
+  if (leaf == TARN_NONE) return false;
+  *r = (tarn_read){false, leaf, fill == TARN_NONE ? r->map : map_with_fill(k->L, r->map, fill)};
+  return true;
+}
+
+uint32_t build_narrow_bf16(rsite *s) {
+  product p;
+  if (!wide_product(s, &p)) return TARN_NONE;
+  kstage *st = &p.k.stage[0];
+  tarn_lang *L = p.k.L;
+  if (!take_rounded(&p.k, &st->read[0]) || !take_rounded(&p.k, &st->read[1])) return TARN_NONE;
+  st->body = tarn_fx_op(L, TARN_FX_MUL, widened(L, 0), widened(L, 1), 0);
+  return kern_store(&p.k);
 }

@@ -5,7 +5,8 @@
 #include <check.h>
 #include <string.h>
 
-#define BOUND 0.008
+#define BOUND      0.008
+#define BOUND_BF16 0.0079
 
 /* Weights are uniform in [-1, 1). along: what has a scale of its own: all of the operand (0), each row (1), each place (2). */
 typedef struct net {
@@ -111,33 +112,37 @@ static void run(void (*fn)(tarn_ctx *cx, void *arg), const net *n) {
 }
 
 /* Each element is off by at most the bound times the largest value that its sum could have. */
-static void within(const net *n, int kind, const tarn_tensor *is, const tarn_tensor *was, const tarn_tensor *reach) {
+static void within(const net *n, double bound, int kind, const tarn_tensor *is, const tarn_tensor *was,
+                   const tarn_tensor *reach) {
   double worst = 0;
   for (int64_t i = 0; i < tarn_tensor_count(was); i++) {
     double off = fabs(tarn_tensor_get(is, i).d - tarn_tensor_get(was, i).d), most = fabs(tarn_tensor_get(reach, i).d);
-    ck_assert_msg(off <= BOUND * most + 1e-30, "%s, values %d: element %d is off by %g of %g", n->name, kind, (int)i, off,
+    ck_assert_msg(off <= bound * most + 1e-30, "%s, values %d: element %d is off by %g of %g", n->name, kind, (int)i, off,
                   most);
     if (most > 0) worst = fmax(worst, off / most);
   }
   if (kind == UNIFORM) ck_assert_msg(worst > 1e-6, "%s: not rounded at all", n->name);
 }
-static void bound(tarn_ctx *cx, void *arg) {
-  const net *n = arg;
-  tarn_lang *L = tarn_lang_new(cx);
-  tarn_program *p = kit_model(L, n->text), *ones = of_ones(L, n->text);
-  pipeline *r = extracted(p, tarn_hw_load(L, "x86-64-vnni"), BOUND);
-  ck_assert_msg(fired(r) == n->fires && taken(r->kprog) == n->takes, "%s: %u kernels by such an instruction", n->name,
-                taken(r->kprog));
-  if (!n->takes) return;
+static void held(const net *n, const pipeline *r, double bound) {
+  tarn_program *p = r->program, *ones = of_ones(p->L, n->text);
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
   for (int kind = 0; kind < KINDS; kind++) {
     tarn_binding *in = inputs(p, kind, 3 + (uint64_t)kind), *most = tarn_copy(cx, in, p->nin * sizeof *in);
     tarn_tensor *was, *is, *reach;
     for (uint32_t i = 0; i < p->nin; i++) most[i].value = largest(cx, in[i].value, n->along);
-    tarn_eval(L, &p->out[0].term, 1, in, p->nin, TARN_WIDE, NULL, &was);
-    tarn_eval(L, &ones->out[0].term, 1, most, p->nin, TARN_WIDE, NULL, &reach);
+    tarn_eval(p->L, &p->out[0].term, 1, in, p->nin, TARN_WIDE, NULL, &was);
+    tarn_eval(p->L, &ones->out[0].term, 1, most, p->nin, TARN_WIDE, NULL, &reach);
     tarn_kprog_eval(r->kprog, in, p->nin, TARN_STRICT, NULL, &is);
-    within(n, kind, is, was, reach);
+    within(n, bound, kind, is, was, reach);
   }
+}
+static void bound(tarn_ctx *cx, void *arg) {
+  const net *n = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  pipeline *r = extracted(kit_model(L, n->text), tarn_hw_load(L, "x86-64-vnni"), BOUND);
+  ck_assert_msg(fired(r) == n->fires && taken(r->kprog) == n->takes, "%s: %u kernels by such an instruction", n->name,
+                taken(r->kprog));
+  if (n->takes) held(n, r, BOUND);
 }
 START_TEST(test_bound) { run(bound, &nets[_i]); }
 END_TEST
@@ -206,6 +211,59 @@ static void chain(tarn_ctx *cx, void *arg) {
 START_TEST(test_chain) { run(chain, &deep); }
 END_TEST
 
+/* ---------------------------------------------------------------- bf16 */
+
+/* Between both bounds, bf16 alone: its bound; and the code of another machine, which does what the instruction means, against
+ * the interpreter. */
+static void bf16(tarn_ctx *cx, void *arg) {
+  const net *n = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  pipeline *r = extracted(kit_model(L, n->text), tarn_hw_load(L, "x86-64-bf16"), BOUND_BF16);
+  ck_assert(!fired(extracted(kit_model(L, n->text), tarn_hw_load(L, "x86-64-bf16"), BOUND_BF16 * 0.99)));
+  ck_assert_msg(fired(r) && taken(r->kprog) == 1, "%s: %u kernels by such an instruction", n->name, taken(r->kprog));
+  held(n, r, BOUND_BF16);
+  r->kprog->hw = tarn_hw_host(L, false);
+  tarn_loaded *m = pipeline_compile(r, pipeline_folder(cx));
+  tarn_binding *in = inputs(r->program, UNIFORM, 50);
+  tarn_tensor *a, *b;
+  tarn_kprog_eval(r->kprog, in, r->program->nin, TARN_STRICT, NULL, &a);
+  pipeline_run(m, r->program, in, &b);
+  ck_assert_msg(kit_distance(a, b) < 1e-5, "%s: off by %g", n->name, kit_distance(a, b));
+  tarn_unload(m);
+}
+START_TEST(test_bf16) { run(bf16, &nets[_i]); }
+END_TEST
+
+/* The instruction stands in the code for a machine that has it; not where sums keep their order. */
+static unsigned calls(tarn_ctx *cx, const net *n, tarn_rule_class numerics) {
+  tarn_lang *L = tarn_lang_new(cx);
+  const tarn_hw *hw = tarn_hw_load(L, "x86-64-bf16");
+  tarn_kgraph_options ko = {.method = TARN_SEL_EXACT, .threads = 1, .strict = numerics == TARN_RULE_EXACT};
+  pipeline *r = pipeline_extract_within(kit_model(L, n->text), hw, ko, numerics, BOUND_BF16);
+  char *dir = pipeline_folder(cx), line[8192];
+  tarn_lower_options o = {.emit = TARN_EMIT_LL | TARN_EMIT_O, .dir = dir, .name = "model", .contract = true, .opt = 2};
+  tarn_lower_cpu(r->kprog, tarn_plan_make(r->kprog, 64), &o);
+  FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
+  unsigned found = 0;
+  while (f && fgets(line, sizeof line, f)) found += strstr(line, " call ") && strstr(line, "@llvm.x86.avx512bf16.dpbf16ps.");
+  ck_assert(f);
+  fclose(f);
+  return found;
+}
+static const net widened = {"bf16 already",
+                            "in x bf16 40,128\nin w bf16 128,96\nnode Cast a x -> p : to=1\nnode Cast b w -> q : to=1\n"
+                            "node MatMul m p q -> y\nout y\n",
+                            false, 0, 1};
+static void encoded(tarn_ctx *cx, void *arg) {
+  (void)arg;
+  ck_assert_uint_gt(calls(cx, &nets[0], TARN_RULE_APPROX), 0);
+  ck_assert_uint_gt(calls(cx, &nets[4], TARN_RULE_APPROX), 0);
+  ck_assert_uint_gt(calls(cx, &widened, TARN_RULE_REASSOC), 0);
+  ck_assert_uint_eq(calls(cx, &widened, TARN_RULE_EXACT), 0);
+}
+START_TEST(test_encoded) { run(encoded, &nets[0]); }
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("narrow");
   TCase *t = tcase_create("narrow");
@@ -214,6 +272,8 @@ int main(void) {
   tcase_add_loop_test(t, test_unasked, 0, 2);
   tcase_add_loop_test(t, test_code, 0, NETS);
   tcase_add_test(t, test_chain);
+  tcase_add_loop_test(t, test_bf16, 0, 10);
+  tcase_add_test(t, test_encoded);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_ENV);

@@ -79,33 +79,38 @@ static bool has(const char *features, const char *feature) {
   return false;
 }
 
-/* Instructions that sum products of four bytes in each lane, the widest first. Rates are usual figures. */
+/* Instructions that sum products of a group of k elements in each lane, the widest first. Rates are usual figures, those of
+ * bf16 as measured on Sapphire Rapids. */
 typedef struct dot {
-  const char *feature, *name, *a, *b;
-  unsigned lanes;
+  const char *feature, *name, *a, *b, *sum;
+  unsigned lanes, k;
   double latency, throughput;
   const char *encoding;
 } dot;
 static void dots(tarn_buf *b, const char *features) {
   static const dot known[] = {
-      {"+avx512vnni", "vpdpbusd", "u8", "i8", 16, 5, 2, "llvm.x86.avx512.vpdpbusd.512"},
-      {"+avx512vnni", "vpdpbusd-256", "u8", "i8", 8, 5, 2, "llvm.x86.avx512.vpdpbusd.256"},
-      {"+avx512vnni", "vpdpbusd-128", "u8", "i8", 4, 5, 2, "llvm.x86.avx512.vpdpbusd.128"},
-      {"+avxvnni", "vpdpbusd-vex-256", "u8", "i8", 8, 5, 2, "llvm.x86.avx512.vpdpbusd.256"},
-      {"+avxvnni", "vpdpbusd-vex-128", "u8", "i8", 4, 5, 2, "llvm.x86.avx512.vpdpbusd.128"},
-      {"+dotprod", "sdot", "i8", "i8", 4, 3, 2, "llvm.aarch64.neon.sdot"},
-      {"+dotprod", "udot", "u8", "u8", 4, 3, 2, "llvm.aarch64.neon.udot"},
-      {"+i8mm", "usdot", "u8", "i8", 4, 3, 2, "llvm.aarch64.neon.usdot"},
+      {"+avx512vnni", "vpdpbusd", "u8", "i8", "i32", 16, 4, 5, 2, "llvm.x86.avx512.vpdpbusd.512"},
+      {"+avx512vnni", "vpdpbusd-256", "u8", "i8", "i32", 8, 4, 5, 2, "llvm.x86.avx512.vpdpbusd.256"},
+      {"+avx512vnni", "vpdpbusd-128", "u8", "i8", "i32", 4, 4, 5, 2, "llvm.x86.avx512.vpdpbusd.128"},
+      {"+avxvnni", "vpdpbusd-vex-256", "u8", "i8", "i32", 8, 4, 5, 2, "llvm.x86.avx512.vpdpbusd.256"},
+      {"+avxvnni", "vpdpbusd-vex-128", "u8", "i8", "i32", 4, 4, 5, 2, "llvm.x86.avx512.vpdpbusd.128"},
+      {"+avx512bf16", "vdpbf16ps", "bf16", "bf16", "f32", 16, 2, 6, 0.5, "llvm.x86.avx512bf16.dpbf16ps.512"},
+      {"+avx512bf16", "vdpbf16ps-256", "bf16", "bf16", "f32", 8, 2, 6, 0.5, "llvm.x86.avx512bf16.dpbf16ps.256"},
+      {"+avx512bf16", "vdpbf16ps-128", "bf16", "bf16", "f32", 4, 2, 6, 0.5, "llvm.x86.avx512bf16.dpbf16ps.128"},
+      {"+dotprod", "sdot", "i8", "i8", "i32", 4, 4, 3, 2, "llvm.aarch64.neon.sdot"},
+      {"+dotprod", "udot", "u8", "u8", "i32", 4, 4, 3, 2, "llvm.aarch64.neon.udot"},
+      {"+i8mm", "usdot", "u8", "i8", "i32", 4, 4, 3, 2, "llvm.aarch64.neon.usdot"},
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     const dot *d = &known[i];
     if (!has(features, d->feature) || (i >= 3 && i < 5 && has(features, known[0].feature))) continue;
     tarn_buf_fmt(b,
-                 "\n  (intrinsic %s (meaning (compute (epi (add $1 $0) (red (sum i32) (mul (cast i32 $0) (cast i32 $1))))"
+                 "\n  (intrinsic %s (meaning (compute (epi (add $1 $0) (red (sum %s) (mul (cast %s $0) (cast %s $1))))"
                  " (access 1 ?a) (access 1 ?b) ?c))"
-                 "\n    (operand a (type %s) (dims %u 4)) (operand b (type %s) (dims %u 4)) (operand c (type i32) (dims %u))"
+                 "\n    (operand a (type %s) (dims %u %u)) (operand b (type %s) (dims %u %u)) (operand c (type %s) (dims %u))"
                  "\n    (latency %g) (throughput %g) (ops %u) (encoding \"%s\"))",
-                 d->name, d->a, d->lanes, d->b, d->lanes, d->lanes, d->latency, d->throughput, 4 * d->lanes, d->encoding);
+                 d->name, d->sum, d->sum, d->sum, d->a, d->lanes, d->k, d->b, d->lanes, d->k, d->sum, d->lanes, d->latency,
+                 d->throughput, d->k * d->lanes, d->encoding);
   }
 }
 
