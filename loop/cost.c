@@ -169,13 +169,25 @@ static double turns(const stage_model *m, const tile *t, uint32_t rows, double l
   }
   return blocks * cycles;
 }
-bool loop_window(const stage_model *m, uint32_t vdim, const int64_t *size) {
-  uint32_t last = m->n - 1;
-  if (vdim == last || size[last] < 2) return false;
+int64_t loop_window(const stage_model *m, uint32_t vdim, const int64_t *size) {
+  int64_t steps = 1;
+  bool any = false;
+  for (uint32_t d = m->nacc; d < m->n; d++) {
+    if (d == vdim || size[d] < 2) continue;
+    steps *= size[d];
+    for (uint32_t r = 0; r < m->nread && !any; r++)
+      for (uint32_t e = m->nshared; e < m->nacc && !any; e++)
+        any = e != vdim && size[e] > 1 && loop_overlaps(&m->read[r], d, size[d], e);
+  }
+  return any ? steps : 0;
+}
+/* Registers that a window's weights fill. */
+static double weights(const stage_model *m, const tile *t, int64_t steps) {
+  double n = 0;
   for (uint32_t r = 0; r < m->nread; r++)
-    for (uint32_t e = m->nshared; e < m->nacc; e++)
-      if (e != vdim && size[e] > 1 && loop_overlaps(&m->read[r], last, size[last], e)) return true;
-  return false;
+    if (m->read[r].constant && !m->read[r].epi)
+      n += (double)steps * (t->vdim < m->n && m->read[r].touched >> t->vdim & 1 ? vectors(t, t->vdim, t->size[t->vdim]) : 1);
+  return n;
 }
 static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue) {
   double ops = 1, accs = 1, load = 0, epi_load = 0;
@@ -198,7 +210,8 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   cycles = maxd(cycles, (load + ops * (body_ops + 1)) / (rate * 2 + 1));
   bool few = false; /* weighed by numbers in the code */
   for (uint32_t r = 0; r < m->nread; r++) few |= m->read[r].few && !m->read[r].epi;
-  bool whole = few; /* the reduction is unrolled: tiles overlap */
+  int64_t steps = m->reduces ? loop_window(m, t->vdim, t->size) : 0;
+  bool whole = few || steps; /* the reduction is unrolled: tiles overlap */
   for (uint32_t d = m->nacc; d < m->n; d++) whole &= t->size[d] == m->dim[d];
   bool across = t->vdim >= m->nacc && t->vdim < m->n;                 /* lanes along the reduction */
   double chains = across && ops <= MOST_CHAINS ? ops : maxd(accs, 1); /* of additions, each waiting for the one before */
@@ -206,9 +219,7 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
   if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
-  double flat = m->reduces && !few && loop_window(m, t->vdim, t->size) ? (double)t->size[m->n - 1]
-                                                                       : 1; /* inputs and weights of it are held */
-  if (flat > 1 && accs + 2 * vop * flat > room) cycles += 4 * (accs + 2 * vop * flat - room);
+  if (steps && !few) cycles += 4 * maxd(0, accs + weights(m, t, steps) + 3 - room);
   uint32_t rows = rows_across(m, t);
   double put = rows < m->nacc ? turns(m, t, rows, maxd(1, l1->line)) : loads(&m->result, m, t, l1->line) / stores;
   *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + put + 8;

@@ -477,10 +477,10 @@ static float ragged_part(const shape *t, uint32_t d, int64_t *least) {
   int64_t n = tiles_along(t, d, 0, t->m->dim[d], &ragged, least);
   return (float)((double)ragged / (double)(n > 0 ? n : 1));
 }
-/* A window along the last reduce dim that is written out: its inputs and weights are held in registers. */
+/* Steps of a window that are written out: its weights are held in registers. */
 static double window(const shape *t) {
   const stage_model *m = t->m;
-  return m->reduces && m->n && loop_window(m, t->vdim, t->size) ? (double)t->size[m->n - 1] : 0;
+  return m->reduces ? (double)loop_window(m, t->vdim, t->size) : 0;
 }
 static void of_tile(const shape *t, double all, float *f) {
   const stage_model *m = t->m;

@@ -52,8 +52,9 @@ double loop_overlapped(const tarn_cost *c, uint32_t *binds);
 double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line);
 /* Does a step of dim e go less far than `size` of dim d? Then windows along d overlap. */
 bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e);
-/* Do neighbours in a register tile share what they read along the last reduce dim? vdim: of the lanes. */
-bool loop_window(const stage_model *m, uint32_t vdim, const int64_t *size);
+/* Steps of the reduction that are written out in a register tile whose neighbours share what they read; 0: they do not.
+ * vdim: of the lanes. */
+int64_t loop_window(const stage_model *m, uint32_t vdim, const int64_t *size);
 /* Bytes of all that a stage reads and writes. */
 double loop_whole(const stage_model *m);
 /* Threads that the outermost parallel levels keep busy: threads × (iterations / rounds × threads). */

@@ -173,7 +173,8 @@ static bool window(const stage_model *m, const pick *p) {
   for (uint32_t d = m->nacc; d < m->n; d++) steps *= m->dim[d];
   if (!m->reduces || m->n == m->nacc || steps < 2 || steps > 32 || p->vdim >= m->nacc) return false;
   for (uint32_t r = 0; r < m->nread; r++)
-    if ((m->read[r].touched >> p->vdim & 1) && loop_overlaps(&m->read[r], m->n - 1, m->dim[m->n - 1], p->udim[0])) return true;
+    for (uint32_t d = m->nacc; d < m->n; d++)
+      if ((m->read[r].touched >> p->vdim & 1) && loop_overlaps(&m->read[r], d, m->dim[d], p->udim[0])) return true;
   return false;
 }
 static double try_pick(search *q, const pick *p) {
@@ -289,7 +290,9 @@ static void solve_stage(search *q, bool strict) {
   for (uint32_t d = m->nshared; d < m->n; d++) {
     if (m->dim[d] < 2 || !vector_dim(m, d, strict)) continue;
     int64_t l = lanes;
-    while (l > m->dim[d]) l /= 2; /* short dims: a narrower vector */
+    while (l / 2 >= m->dim[d]) l /= 2; /* short dims: a narrower vector, partly empty */
+    if (l > m->dim[d]) try_dots(q, (pick){.vdim = d, .lanes = l, .vectors = 1, .dot = m->n});
+    if (l > m->dim[d]) l /= 2; /* or a full one */
     for (int64_t v = 1; v <= 8 && v * l <= m->dim[d] + l - 1; v = v < 4 ? v + 1 : v + 2)
       try_dots(q, (pick){.vdim = d, .lanes = l, .vectors = v, .dot = m->n});
   }

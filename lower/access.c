@@ -219,7 +219,32 @@ static cond conditions(low_fn *E, const low_access *a) {
 }
 
 /* ---------------------------------------------------------------- loads */
+/* n lanes that are no power of two: as part of a whole vector under a mask, where there are masks; 0: piece by piece. */
+static uint32_t masked_whole(const low_module *M, const low_access *a, uint32_t n) {
+  uint32_t whole = 4;
+  while (whole < n) whole *= 2;
+  bool masks = M->hw->vector_bits >= 256 && M->hw->triple && !strncmp(M->hw->triple, "x86_64", 6);
+  size_t bytes = tarn_dtype_size(a->dtype);
+  return n < 3 || whole == n || !masks || bytes < 4 || whole * bytes * 8 > M->hw->vector_bits ? 0 : whole;
+}
+static LLVMValueRef first_lanes(low_module *M, uint32_t n, uint32_t whole) {
+  LLVMValueRef lane[64];
+  for (uint32_t i = 0; i < whole; i++) lane[i] = LLVMConstInt(M->i1, i < n, 0);
+  return LLVMConstVector(lane, whole);
+}
+static LLVMValueRef resized(low_module *M, LLVMValueRef v, uint32_t n, uint32_t to) {
+  int idx[64];
+  for (uint32_t i = 0; i < to; i++) idx[i] = i < n ? (int)i : -1;
+  return low_shuffle(M, v, LLVMGetPoison(LLVMTypeOf(v)), idx, to);
+}
 static LLVMValueRef load_at(low_fn *E, const low_access *a, LLVMValueRef p, uint32_t n) {
+  uint32_t whole = masked_whole(E->M, a, n);
+  if (whole) {
+    LLVMTypeRef over[2] = {low_vec(low_memory_type(E->M, a->dtype), whole), E->M->ptr};
+    LLVMValueRef arg[4] = {p, LLVMConstInt(E->M->i32, tarn_dtype_size(a->dtype), 0), first_lanes(E->M, n, whole),
+                           LLVMGetPoison(over[0])};
+    return resized(E->M, low_intrinsic(E->M, "llvm.masked.load", over, 2, arg, 4), whole, n);
+  }
   LLVMValueRef v = LLVMBuildLoad2(E->M->b, low_vec(low_memory_type(E->M, a->dtype), n), p, "");
   LLVMSetAlignment(v, (unsigned)tarn_dtype_size(a->dtype));
   return v;
@@ -477,6 +502,14 @@ LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k
 
 /* ---------------------------------------------------------------- stores */
 static void store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v) {
+  uint32_t n = low_lanes_of(v), whole = masked_whole(E->M, a, n);
+  if (whole) {
+    LLVMTypeRef over[2] = {low_vec(low_memory_type(E->M, a->dtype), whole), E->M->ptr};
+    LLVMValueRef arg[4] = {resized(E->M, v, n, whole), p, LLVMConstInt(E->M->i32, tarn_dtype_size(a->dtype), 0),
+                           first_lanes(E->M, n, whole)};
+    low_intrinsic(E->M, "llvm.masked.store", over, 2, arg, 4);
+    return;
+  }
   LLVMSetAlignment(LLVMBuildStore(E->M->b, v, p), (unsigned)tarn_dtype_size(a->dtype));
 }
 

@@ -3,18 +3,6 @@
  * method for matrix transposing", IEEE Trans. Comput. 1972) and stored row by row. */
 #include "lower/nest.h"
 
-/* How far the address goes in one step of a variable; false where that is not the same everywhere. */
-static bool moves_by(const low_lin *off, uint32_t var, int64_t *by) {
-  *by = 0;
-  for (uint32_t i = 0; i < off->n; i++) {
-    const low_term *t = &off->t[i];
-    if (!(t->deps >> var & 1)) continue;
-    if (t->kind != TARN_IX_VAR) return false;
-    *by += t->coef;
-  }
-  return true;
-}
-
 void low_across_settle(low_stage *st, const low_list *list) {
   const low_level *lanes = NULL;
   int64_t by;
@@ -22,12 +10,12 @@ void low_across_settle(low_stage *st, const low_list *list) {
   for (uint32_t i = 0; i < list->n; i++)
     if (list->level[i].kind == TARN_VECTOR) lanes = &list->level[i];
   if (!lanes || lanes->red || lanes->trips < 2 || lanes->trips > LOW_TURN || tarn_dtype_size(st->out_type) < 4) return;
-  if (!moves_by(st->result.off, lanes->var, &by) || by == 1) return;
+  if (!low_moves_by(st->result.off, lanes->var, &by) || by == 1) return;
   for (uint32_t i = list->n; i-- > 0;) {
     const low_level *l = &list->level[i];
     if (l->red || l->kind == TARN_VECTOR) continue;
     if (l->kind != TARN_UNROLL || (st->red && !l->inside)) return; /* inside of a loop a block would never be whole */
-    if (l->step == 1 && l->trips > 1 && l->trips <= LOW_ROWS && moves_by(st->result.off, l->var, &by) && by == 1) {
+    if (l->step == 1 && l->trips > 1 && l->trips <= LOW_ROWS && low_moves_by(st->result.off, l->var, &by) && by == 1) {
       st->rows = l;
       return;
     }

@@ -55,6 +55,8 @@ const low_lin *low_lin_ix(const low_space *s, const tarn_lang *L, uint32_t ix, c
 /* The element offset in a layout of the element with these indices, the layout's own offset left out. */
 const low_lin *low_lin_layout(const low_space *s, const tarn_layout *l, const low_lin *const *idx);
 uint64_t low_lin_deps(const low_lin *a);
+/* How far it goes in one step of a variable; false where that is not the same everywhere. */
+bool low_moves_by(const low_lin *a, uint32_t var, int64_t *by);
 /* Range when variable v lies in lo[v] … hi[v]. */
 void low_lin_range(const low_lin *a, const int64_t *lo, const int64_t *hi, int64_t *rlo, int64_t *rhi);
 

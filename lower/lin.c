@@ -143,3 +143,14 @@ const low_lin *low_lin_layout(const low_space *s, const tarn_layout *l, const lo
   }
   return r;
 }
+
+bool low_moves_by(const low_lin *a, uint32_t var, int64_t *by) {
+  *by = 0;
+  for (uint32_t i = 0; i < a->n; i++) {
+    const low_term *t = &a->t[i];
+    if (!(t->deps >> var & 1)) continue;
+    if (t->kind != TARN_IX_VAR) return false;
+    *by += t->coef;
+  }
+  return true;
+}

@@ -81,15 +81,22 @@ static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mod
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, next, low_i64(N->M, to), ""), body, after);
   low_begin(E, after);
 }
+/* Nothing is moved from one piece of a loop into the other: all of them as one block are more than registers hold. */
+static void apart(low_fn *E) {
+  low_module *M = E->M;
+  LLVMTypeRef f = LLVMFunctionType(M->vt, NULL, 0, false);
+  LLVMValueRef nothing = LLVMGetInlineAsm(f, "", 0, "~{memory}", 10, true, false, LLVMInlineAsmDialectATT, false);
+  LLVMBuildCall2(M->b, f, nothing, NULL, 0, "");
+}
 /* The full trips of a loop, those at the border of a padded operand apart. */
 static void loops(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t full) {
   int64_t first = 0, last = 0, copies = N->copies, step = N->list[list].level[l].step;
   if (mode == LOW_OUTER && low_peel(N, E, list, l, full, &first, &last) &&
       !low_peel_begin(N, first + last + (first + last < full)))
     first = last = 0;
-  for (int64_t i = 0; i < first; i++) enter(N, E, list, l, mode, fixed(i), step);
+  for (int64_t i = 0; i < first; i++, apart(E)) enter(N, E, list, l, mode, fixed(i), step);
   if (first < full - last) loop(N, E, list, l, mode, first, full - last, step);
-  for (int64_t i = full - last; i < full; i++) enter(N, E, list, l, mode, fixed(i), step);
+  for (int64_t i = full - last; i < full; i++) apart(E), enter(N, E, list, l, mode, fixed(i), step);
   N->copies = copies;
 }
 
@@ -105,9 +112,17 @@ static void walk_level(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mo
     low_dot_leaf(N, E, list);
     return;
   }
+  if (N->copy[lev->var]) {
+    int64_t only = N->copy[lev->var] - 1;
+    enter(N, E, list, l, mode, fixed(only), only < full ? lev->step : tail);
+    return;
+  }
   if (lev->kind == TARN_UNROLL || lev->kind == TARN_DOT || (mode == LOW_BODY && low_written_out(N, E, list, l, full)))
     for (int64_t i = 0; i < full; i++) enter(N, E, list, l, mode, fixed(i), lev->step);
-  else if (full) loops(N, E, list, l, mode, full);
+  else if (full) {
+    loops(N, E, list, l, mode, full);
+    if (tail && mode == LOW_OUTER) apart(E);
+  }
   if (tail) enter(N, E, list, l, mode, fixed(full), tail);
 }
 
@@ -147,6 +162,7 @@ void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode) 
     low_reduction(N, E, list, l);
     return;
   }
+  if (mode == LOW_BODY && list > 0 && l == N->stage[list - 1].order && low_walk_in_order(N, E, list)) return;
   if (l < ll->n && inside && mode != LOW_BODY && ll->level[l].red) {
     skip(N, list, l);
     low_walk(N, E, list, l + 1, mode);

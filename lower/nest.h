@@ -57,7 +57,9 @@ typedef struct low_stage {
   LLVMValueRef *slot; /* slots × chains × state; in_memory: slot[0] is their base */
   uint32_t ndot;      /* instructions that the dot level may become */
   tarn_hw_dot dot[TARN_HW_DOTS];
-  uint64_t serial;                   /* variables that are loops */
+  uint64_t serial;           /* variables that are loops */
+  uint32_t order, order_end; /* levels whose copies go in the order of what they read, see order.c; order past all: none */
+  int64_t order_by[TARN_MAX_LEVELS];
   const low_level *rows;             /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */
   TARN_VEC(low_block_of_rows) block; /* those begun */
   int64_t local_bytes;               /* result of a stage that is no output */
@@ -71,6 +73,7 @@ struct low_nest {
   low_stage *stage;
   int64_t len[TARN_MAX_DIMS]; /* extent left of each dim of the stage being walked */
   int64_t last[LOW_MAX_VARS]; /* the last trip of each variable that is set */
+  int64_t copy[LOW_MAX_VARS]; /* 1 + the only copy that an unrolled level emits; 0: all */
   int64_t copies;             /* of what is inside of peeled loops */
   bool split;                 /* every stage has its own parallel region */
 };
@@ -94,6 +97,9 @@ bool low_decisive(const low_nest *N, const low_fn *E, const low_stage *st, uint3
 /* ---- nest.c ---- */
 typedef enum { LOW_OUTER, LOW_INIT, LOW_RESUME, LOW_BODY, LOW_PARTIAL, LOW_FINAL } low_mode;
 void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode);
+/* ---- order.c ---- */
+void low_order_settle(const low_nest *N, low_stage *st, const low_list *list);
+bool low_walk_in_order(low_nest *N, low_fn *E, uint32_t list); /* the body, from level st->order on; false: not done */
 /* ---- across.c ---- */
 void low_across_settle(low_stage *st, const low_list *list);
 void low_store_across(low_nest *N, low_fn *E, low_stage *st, uint32_t level, LLVMValueRef v); /* where st->rows */

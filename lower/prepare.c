@@ -232,6 +232,7 @@ static void prepare_stage(low_nest *N, uint32_t i, const tarn_stage_sched *ss, c
   low_dot_settle(N, st, &N->list[1 + i]);
   prepare_tile(N, st, list);
   low_across_settle(st, list);
+  low_order_settle(N, st, list);
 }
 
 low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s, const low_operand *in,

@@ -323,7 +323,21 @@ static tarn_read window_read(kit_case *c, const space *s, uint32_t fill) {
   c->in_type[0] = TARN_F32, c->in[0] = random_layout(3, m.in), c->value[0] = kit_tensor(cx, TARN_F32, 3, m.in, 2);
   return (tarn_read){false, c->nin++, tarn_map_intern(L, &m)};
 }
-static void window_case(kit_case *c, bool product) {
+/* Rows, columns and the whole window written out. */
+static void write_out(tarn_stage_sched *ss) {
+  const tarn_level level[] = {{0, TARN_SERIAL, 1 + kit_below(4)},
+                              {1, TARN_SERIAL, 1 + kit_below(4)},
+                              {2, TARN_SERIAL, 8},
+                              {3, TARN_UNROLL, 1},
+                              {0, TARN_UNROLL, 1},
+                              {1, TARN_UNROLL, 1},
+                              {4, TARN_UNROLL, 1},
+                              {5, TARN_UNROLL, 1},
+                              {2, TARN_VECTOR, 1}};
+  ss->nlevel = sizeof level / sizeof *level, ss->acc = 3;
+  memcpy(ss->level, level, sizeof level);
+}
+static void window_case(kit_case *c, bool product, bool whole) {
   nest_maker q = {.c = c, .t = TARN_F32, .nstage = 1, .type = {TARN_F32}};
   memset(c, 0, sizeof *c);
   space s = {.n = 6, .nacc = 3};
@@ -340,6 +354,7 @@ static void window_case(kit_case *c, bool product) {
   c->sched = TARN_NEW(cx, tarn_schedule);
   c->sched->nstage = 1, c->sched->stage = TARN_ARRAY(cx, tarn_stage_sched, 1);
   random_stage_schedule(&s, 0, true, true, false, &c->sched->stage[0]);
+  if (whole) write_out(&c->sched->stage[0]);
   outputs(&q);
   tarn_nest n = {.nstage = 1, .nchild = c->nin, .stage = q.stage};
   c->nest = tarn_nest_intern(L, &n);
@@ -394,7 +409,7 @@ static void window_job(tarn_ctx *c, void *arg) {
   kit_seed = 2000u + (unsigned)*seed;
   enum { CASES = 40 };
   kit_case *k = TARN_ARRAY(cx, kit_case, CASES);
-  for (uint32_t i = 0; i < CASES; i++) window_case(&k[i], i % 3 > 0);
+  for (uint32_t i = 0; i < CASES; i++) window_case(&k[i], i % 3 > 0, i % 4 == 1);
   run_cases(k, CASES, *seed % 2 == 0, 2);
 }
 static void must(tarn_fn *f, void *arg) {
