@@ -232,7 +232,9 @@ static bool cut_loops(kgraph *k, kcand *c, const kcut *cut) {
   tarn_ksig sig = {.nest = c->nest, .nin = c->nchild, .nout = c->nout};
   memcpy(sig.in, c->in, c->nchild * sizeof *c->in);
   memcpy(sig.out, c->out, c->nout * sizeof *c->out);
+  for (uint32_t j = 0; j < c->nchild; j++) sig.in_const[j] = c->child[j] == TARN_NONE;
   if (!tarn_ksig_cut(k->L, &sig, cut->block, cut->behind)) return false;
+  if (cut->gather && !tarn_ksig_gather(k->L, &sig)) return false;
   c->nest = sig.nest;
   memcpy(c->out, sig.out, c->nout * sizeof *c->out);
   return true;

@@ -74,7 +74,7 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
   }
   for (uint32_t m = 0; m < 2; m++) {
     if (most[m] < 2 || (m == 1 && (most[1] <= most[0] || most[0] >= ROWS))) continue;
-    for (int behind = 0; behind < 2; behind++) out[got] = best[m], out[got++].behind = behind;
+    for (int how = 0; how < 3; how++) out[got] = best[m], out[got].behind = how > 0, out[got++].gather = how > 1;
   }
   return got;
 }

@@ -96,10 +96,10 @@ tarn_layout kg_part(const tarn_layout *whole, const tarn_type *part, uint32_t ax
  */
 void kg_ways(kgraph *k, uint32_t ag, const kcand *chosen, const char *kernel);
 /* Blocks of the loops that the stages of a nest share (tarn_ksig_cut): at most KG_MAX_CUTS ways worth a price. */
-#define KG_MAX_CUTS 4
+#define KG_MAX_CUTS 6
 typedef struct kcut {
   int64_t block[TARN_MAX_DIMS];
-  bool behind;
+  bool behind, gather; /* gather: tarn_ksig_gather() after it */
 } kcut;
 uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]);
 /* Canonical signature of a nest candidate. */

@@ -488,6 +488,76 @@ bool tarn_ksig_cut(tarn_lang *L, tarn_ksig *k, const int64_t *block, bool behind
   return true;
 }
 
+/* ---- operands gathered once ----
+ * A stage whose buffer lies along a dim along which it reads an operand in steps would gather that operand anew for each point
+ * of its other dims: a stage in front of it lays the operand out as the buffer lies. */
+#define GATHERED 8 /* points that read the same element, from which on that is worth a stage */
+static bool gathers(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n, const tarn_stage *s, const tarn_read *r) {
+  const tarn_imap *m = tarn_imap_get(L, r->map);
+  uint32_t lane = (uint32_t)n->depth + s->nown - 1u, used = 0;
+  int64_t again = 1;
+  if (r->stage || s->out || !s->nown || !s->nred || m->nguard || k->in_const[r->src]) return false;
+  for (uint32_t a = 0; a < m->nin; a++) used |= tarn_ix_dims(L, m->e[a]);
+  for (uint32_t d = 0; d < s->nown; d++)
+    if (!(used >> (n->depth + d) & 1)) again *= s->own[d];
+  if (!(used >> lane & 1) || again < GATHERED) return false;
+  uint32_t at = address(L, m, &k->in[r->src]);
+  return tarn_ix_affine(L, at) && tarn_ix_coef(L, at, lane) != 1;
+}
+/* The stage that copies what r reads: its own dims are the reduced ones and the own ones that r depends on. r becomes a read
+ * of it. */
+static tarn_stage gathered(tarn_lang *L, const tarn_nest *n, const tarn_stage *s, tarn_read *r, uint32_t number) {
+  tarn_imap m = *tarn_imap_get(L, r->map), new = m, back = m;
+  uint32_t acc = (uint32_t)n->depth + s->nown, all = m.n, used = 0, by[TARN_MAX_DIMS], sub[TARN_MAX_DIMS], own = 0;
+  tarn_stage c = {.fn = tarn_fn_map(L, tarn_fx_hole(L, 0), 1), .space = TARN_NONE};
+  tarn_read *read = TARN_NEW(tarn_lang_ctx(L), tarn_read);
+  for (uint32_t a = 0; a < m.nin; a++) used |= tarn_ix_dims(L, m.e[a]);
+  for (uint32_t d = acc; d < all; d++)
+    if (used >> d & 1) by[own++] = d;
+  for (uint32_t d = n->depth; d < acc; d++)
+    if (used >> d & 1) by[own++] = d;
+  c.nown = (uint8_t)own;
+  memset(new.dim, 0, sizeof new.dim);
+  memcpy(new.dim, n->shared, n->depth * sizeof *new.dim);
+  for (uint32_t i = 0; i < own; i++) new.dim[n->depth + i] = c.own[i] = m.dim[by[i]];
+  new.n = new.ns = (uint8_t)(n->depth + own);
+  for (uint32_t d = 0; d < all; d++) sub[d] = d < n->depth ? tarn_ix_var(L, d, new.dim) : tarn_ix_const(L, 0);
+  for (uint32_t i = 0; i < own; i++) sub[by[i]] = tarn_ix_var(L, n->depth + i, new.dim);
+  for (uint32_t a = 0; a < m.nin; a++) new.e[a] = tarn_ix_subst(L, m.e[a], sub, new.dim);
+  *read = (tarn_read){false, r->src, tarn_map_intern_derived(L, &new)};
+  c.read = read;
+  back.nin = (uint8_t)own;
+  memset(back.in, 0, sizeof back.in);
+  for (uint32_t i = 0; i < own; i++) back.in[i] = c.own[i], back.e[i] = tarn_ix_var(L, by[i], m.dim);
+  *r = (tarn_read){true, number, tarn_map_intern_derived(L, &back)};
+  return c;
+}
+bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k) {
+  tarn_nest n = *tarn_nest_get(L, k->nest);
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  uint32_t to[TARN_MAX_DIMS], most = 0, at = 0;
+  if (n.nstage < 2 || n.nstage > TARN_MAX_DIMS) return false;
+  for (uint32_t i = 0; i < n.nstage; i++) most += 1u + tarn_fn_get(L, n.stage[i].fn)->nops;
+  tarn_stage *st = TARN_ARRAY(cx, tarn_stage, most);
+  for (uint32_t i = 0; i < n.nstage; i++) {
+    tarn_stage s = n.stage[i];
+    const tarn_func *f = tarn_fn_get(L, s.fn);
+    uint32_t nread = (uint32_t)f->nops + f->nepi, nops = f->nops;
+    tarn_read *rd = tarn_copy(cx, s.read, nread * sizeof *rd);
+    for (uint32_t r = 0; r < nread; r++) {
+      if (rd[r].stage) rd[r].src = to[rd[r].src];
+      else if (r < nops && nops > 1 && gathers(L, k, &n, &s, &rd[r])) st[at] = gathered(L, &n, &s, &rd[r], at), at++;
+    }
+    s.read = rd;
+    to[i] = at;
+    st[at++] = s;
+  }
+  if (at == n.nstage) return false;
+  n.nstage = at, n.stage = st;
+  k->nest = tarn_nest_intern(L, &n);
+  return true;
+}
+
 static uint64_t hash_layout(uint64_t h, const tarn_layout *l) {
   h = tarn_hash_mix(h, l->n);
   h = tarn_hash_bytes(l->dim, l->n * sizeof(int64_t), h);

@@ -138,6 +138,9 @@ TARN_API void tarn_ksig_split(tarn_lang *L, tarn_ksig *k);
  * schedule of its own over it. behind: local buffers lie along the block, else along what their stages owned before.
  * False, and the kernel as it was, when nothing is cut or the loops become too many. */
 TARN_API bool tarn_ksig_cut(tarn_lang *L, tarn_ksig *k, const int64_t *block, bool behind);
+/* Operands that a stage reads in steps along the dim along which its local buffer lies, several times over: a further stage
+ * copies each into a buffer that lies along that dim too. False, and the kernel as it was, when there is none. */
+TARN_API bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k);
 TARN_API bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b); /* whatever the offsets */
 TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k);    /* within this program: nests by their number */
 /* A kernel and a schedule as text that means the same in every program, offsets left out; parsing raises TARN_BAD_INPUT,

@@ -55,18 +55,35 @@ static int64_t shared_points(const tarn_kprog *p, uint32_t *stages) {
   }
   return points;
 }
-static void compiled(tarn_ctx *cx, void *arg) {
-  const net *n = arg;
+/* Is there a stage that only copies what a later one reads? */
+static bool gathers(tarn_lang *L, const tarn_nest *n) {
+  for (uint32_t i = 0; i < n->nstage; i++) {
+    const tarn_func *f = tarn_fn_get(L, n->stage[i].fn);
+    if (!n->stage[i].out && f->red == TARN_NONE && f->nops == 1 && f->body == tarn_fx_hole(L, 0) && !n->stage[i].read[0].stage)
+      return true;
+  }
+  return false;
+}
+/* The same, and an operand gathered first for less still. */
+static double cheap_gathering(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                              uint32_t threads, const tarn_cost *analytic) {
+  double t = cheap_stages(user, L, hw, k, s, threads, analytic);
+  return gathers(L, tarn_nest_get(L, k->nest)) ? 1e-3 * t : t;
+}
+static void compiled_as(tarn_ctx *cx, const net *n, const tarn_price *cheap, bool gathering) {
   tarn_buf text = pipeline_host(cx);
   tarn_lang *L = tarn_lang_new(cx);
   tarn_program *p = kit_model(L, n->text);
-  const tarn_price cheap = {.name = "cheap", .seconds = cheap_stages};
-  tarn_kgraph_options o = {.method = TARN_SEL_EXACT, .threads = 2, .price = &cheap};
+  tarn_kgraph_options o = {.method = TARN_SEL_EXACT, .threads = 2, .price = cheap};
   pipeline *r = pipeline_extract(p, tarn_hw_parse(L, tarn_sx_read(cx, text.p, text.n, "host")), o);
   uint32_t stages;
   int64_t points = shared_points(r->kprog, &stages);
   ck_assert_msg(stages > 1 && points > 0 && points < n->points && n->points % points == 0, "%s: %u stages over %ld points",
                 n->name, stages, (long)points);
+  bool any = false;
+  for (uint32_t i = 0; i < r->kprog->nker; i++)
+    any |= r->kprog->ker[i].kind == TARN_K_NEST && gathers(L, tarn_nest_get(L, r->kprog->ker[i].nest));
+  ck_assert_msg(any || !gathering, "%s: nothing is gathered", n->name);
   uint64_t seed = 3;
   tarn_binding in[3];
   for (uint32_t i = 0; i < p->nin; i++)
@@ -78,7 +95,31 @@ static void compiled(tarn_ctx *cx, void *arg) {
   ck_assert_msg(kit_distance(wide, kept) < 1e-5, "%s: as kernels %g", n->name, kit_distance(wide, kept));
   ck_assert_msg(kit_distance(wide, made) < 1e-5, "%s: compiled %g", n->name, kit_distance(wide, made));
 }
+static void compiled(tarn_ctx *cx, void *arg) {
+  const tarn_price cheap = {.name = "cheap", .seconds = cheap_stages};
+  compiled_as(cx, arg, &cheap, false);
+}
 START_TEST(test_compiled) { run(compiled, &nets[_i]); }
+END_TEST
+
+/* Queries and keys as they stand, so that lanes along the queries find them in steps. */
+static const net stepped[] = {
+    {"attention",
+     "in q f32 1,2,12,8\nin k f32 1,2,16,8\nin v f32 1,2,16,8\nnode Transpose t k -> kt : perm=0,1,3,2\n"
+     "node MatMul m q kt -> s\nnode Softmax f s -> p : axis=-1\nnode MatMul o p v -> y\nout y\n",
+     24},
+    {"attention, all of it from one product",
+     "in x f32 1,12,10\nrand w 10,48\nnode MatMul n x w -> t\nnode Split z t -> a b c : axis=2\ninit h i64 4 : 1 12 2 8\n"
+     "node Reshape g a h -> q\nnode Reshape i b h -> k\nnode Reshape j c h -> v\nnode Transpose d q -> qt : perm=0,2,1,3\n"
+     "node Transpose e k -> kt : perm=0,2,3,1\nnode Transpose l v -> vt : perm=0,2,1,3\nnode MatMul m qt kt -> s\n"
+     "node Softmax f s -> p : axis=-1\nnode MatMul o p vt -> y\nout y\n",
+     24},
+};
+static void gathered(tarn_ctx *cx, void *arg) {
+  const tarn_price cheap = {.name = "cheap", .seconds = cheap_gathering};
+  compiled_as(cx, arg, &cheap, true);
+}
+START_TEST(test_gathered) { run(gathered, &stepped[_i]); }
 END_TEST
 
 /* Where it pays by the analytic price: what lies between is larger than the caches keep. */
@@ -123,6 +164,7 @@ int main(void) {
   TCase *t = tcase_create("blocks");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, test_compiled, 0, (int)(sizeof nets / sizeof *nets));
+  tcase_add_loop_test(t, test_gathered, 0, (int)(sizeof stepped / sizeof *stepped));
   tcase_add_loop_test(t, test_chosen, 0, (int)(sizeof large / sizeof *large));
   tcase_add_test(t, test_read_twice);
   suite_add_tcase(s, t);
