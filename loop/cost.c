@@ -25,6 +25,11 @@ static int64_t maxi(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/* Bytes a second that `par` units together read from a memory. */
+static double rate_of(const tarn_hw *hw, uint32_t mem, double par) {
+  return hw->mem[mem].read * hw->clock * maxd(1, mind(par, hw->mem[mem].serves));
+}
+
 /* Packed constants lie as the loops walk them: what is touched lies together. */
 static double packed(const acc_model *a, uint32_t n, const int64_t *span) {
   double elems = 1;
@@ -383,7 +388,7 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
       bytes += b, waits += b / piece;
     }
     bytes *= (repeat > 1 ? repeat : 1) * missing, waits *= (repeat > 1 ? repeat : 1) * missing;
-    double rate = hw->mem[i + 1].read * hw->clock * (hw->mem[i + 1].instances > 1 ? par : 1);
+    double rate = rate_of(hw, i + 1, par);
     c->bytes[i] += bytes;
     c->memory_seconds[i] += bytes / rate + waits * hw->mem[i + 1].latency / OVERLAP / hw->clock / par;
   }
@@ -409,7 +414,7 @@ static void weights_from_memory(const tarn_hw *hw, const stage_model *m, uint32_
     double bytes = m->read[r].constant ? loop_footprint(&m->read[r], m->n, whole, maxd(1, hw->mem[0].line)) : 0;
     if (bytes <= (double)hw->mem[0].capacity) continue;
     c->bytes[hw->nmem - 2] += bytes;
-    c->memory_seconds[hw->nmem - 2] += bytes / (hw->mem[hw->nmem - 1].read * hw->clock);
+    c->memory_seconds[hw->nmem - 2] += bytes / rate_of(hw, hw->nmem - 1, c->parallel);
   }
 }
 
@@ -444,7 +449,7 @@ static void blocks_memory(const tarn_hw *hw, const kernel_model *km, double par,
         bytes += b, waits += b / piece;
       }
     }
-    double rate = hw->mem[i + 1].read * hw->clock * (hw->mem[i + 1].instances > 1 ? par : 1);
+    double rate = rate_of(hw, i + 1, par);
     c->bytes[i] += bytes;
     c->memory_seconds[i] += bytes / rate + waits * hw->mem[i + 1].latency / OVERLAP / hw->clock / par;
   }
