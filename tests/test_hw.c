@@ -49,7 +49,8 @@ static void check_fields(const tarn_hw *h) {
   ck_assert(m->banks == 8 && m->read == 64 && m->write == 32.5 && m->latency == 4 && m->managed && m->entry == 16);
   ck_assert(m->nkeep == 2 && !strcmp(m->keep[1], "bias") && !m->shadow_of);
   ck_assert_str_eq(h->mem[1].shadow_of, "acc");
-  ck_assert(h->mem[2].capacity == 0 && h->mem[2].instances == 1 && h->mem[2].serves == 3 && h->mem[2].line == 1 && !h->mem[2].managed);
+  ck_assert(h->mem[2].capacity == 0 && h->mem[2].instances == 1 && h->mem[2].serves == 3 && h->mem[2].line == 1 &&
+            !h->mem[2].managed);
   ck_assert_ptr_null(tarn_hw_memory_find(h, "l1"));
   const tarn_hw_intrinsic *n = &h->intrin[0];
   ck_assert(n->nop == 3 && n->latency == 5 && n->throughput == 0.5 && n->ops == 256);
