@@ -141,7 +141,9 @@ static int64_t some_multiple(mover *m, int64_t of, int64_t most) {
   return of * (1 + evolve_below(m->random, (uint32_t)top));
 }
 
-/* Another size for the register tile along a dim: as many vectors, or elements, as drawn. */
+/* Another size for the register tile along a dim: as many vectors, or elements, as drawn. Steps of a reduction stand outside
+ * of rows and rows outside of vectors: the other way round, what the inner ones read is held in registers for the next outer
+ * one, and a tile that filled them takes up to four times as long. */
 static bool move_tile(mover *m) {
   tarn_stage_sched *s = m->s;
   uint32_t d = m->t->nshared + evolve_below(m->random, m->t->n - m->t->nshared), at = inner_loop(s, d);
@@ -149,9 +151,10 @@ static bool move_tile(mover *m) {
   int64_t base = 1;
   uint32_t unroll = s->nlevel, first = s->nlevel;
   for (uint32_t i = s->nlevel; i-- > at + 1;) {
-    if (is_tile(&s->level[i])) first = i;
+    bool inside = base > 1 || (d < m->t->nacc && s->level[i].dim >= m->t->nacc && s->level[i].kind == TARN_UNROLL);
+    if (is_tile(&s->level[i]) && !inside) first = i;
     if (s->level[i].dim != d) continue;
-    if (s->level[i].kind == TARN_VECTOR) base = outer_step(m->t, s, i);
+    if (s->level[i].kind == TARN_VECTOR) base = outer_step(m->t, s, i), first = i;
     else unroll = i;
   }
   int64_t size = 1 + evolve_below(m->random, d >= m->t->nacc ? 8 : (uint32_t)m->e->regs - 2);
