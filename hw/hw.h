@@ -18,8 +18,9 @@ typedef struct tarn_hw_memory {
   const char *name;            /* reg l1 l2 l3 dram | smem global | inp wgt acc … */
   int64_t capacity;            /* bytes of one instance */
   uint32_t instances;          /* how many of them (an L2 per core: cores) */
+  uint32_t serves;             /* units that it serves at its rates at once, each; the number of instances at least */
   uint32_t line, align, banks; /* bytes, bytes, count */
-  double read, write;          /* bytes a cycle, one instance (shared levels: all units together) */
+  double read, write;          /* bytes a cycle, to one unit */
   double latency;              /* cycles */
   bool managed;                /* software-managed (scratchpad), not a cache */
   uint32_t entry;              /* bytes an address steps by; 1 when byte-addressed */

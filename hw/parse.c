@@ -82,6 +82,7 @@ static bool store_form(reader *r, const form *table, const tarn_sx *list, const 
 
 static const form memory_forms[] = {{"capacity", F_I64, offsetof(tarn_hw_memory, capacity)},
                                     {"instances", F_U32, offsetof(tarn_hw_memory, instances)},
+                                    {"serves", F_U32, offsetof(tarn_hw_memory, serves)},
                                     {"line", F_U32, offsetof(tarn_hw_memory, line)},
                                     {"align", F_U32, offsetof(tarn_hw_memory, align)},
                                     {"banks", F_U32, offsetof(tarn_hw_memory, banks)},
@@ -103,6 +104,7 @@ static tarn_hw_memory read_memory(reader *r, const tarn_sx *s) {
     for (uint32_t k = 1; k < f->n; k++) keep[m.nkeep++] = tarn_strdup(r->cx, f->kid[k]->text);
     m.keep = keep;
   }
+  if (m.serves < m.instances) m.serves = m.instances;
   if (m.read <= 0 || m.write <= 0)
     tarn_sx_error(r->cx, s, "memory %s: (read B) and (write B), bytes a cycle, are needed", m.name);
   return m;

@@ -28,7 +28,7 @@ static const char whole[] =
     "  (memory acc (capacity 1024) (instances 2) (line 64) (align 32) (banks 8) (read 64) (write 32.5)\n"
     "    (latency 4) (managed) (entry 16) (keep out bias))\n"
     "  (memory shadow (capacity 512) (read 1) (write 2) (shadow-of acc))\n"
-    "  (memory dram (read 8) (write 4))\n"
+    "  (memory dram (serves 3) (read 8) (write 4))\n"
     "  (intrinsic gemm (meaning (compute (reduceSum (mul $0 $1)) ?a ?b))\n"
     "    (operand a (type i8) (memory acc) (dims 1 16)) (operand b (type i8) (dims 16 16))\n"
     "    (operand y (type i32) (memory acc) (dims 1 16))\n"
@@ -45,11 +45,12 @@ static void check_fields(const tarn_hw *h) {
   ck_assert(h->clock == 1.5e9 && h->units == 3 && h->launch == 1e-6 && h->barrier == 2e-6);
   ck_assert(h->vector_bits == 256 && h->vector_regs == 16 && h->nmem == 3 && h->nintrin == 2);
   const tarn_hw_memory *m = tarn_hw_memory_find(h, "acc");
-  ck_assert(m == &h->mem[0] && m->capacity == 1024 && m->instances == 2 && m->line == 64 && m->align == 32);
+  ck_assert(m == &h->mem[0] && m->capacity == 1024 && m->instances == 2 && m->serves == 2 && m->line == 64 && m->align == 32);
   ck_assert(m->banks == 8 && m->read == 64 && m->write == 32.5 && m->latency == 4 && m->managed && m->entry == 16);
   ck_assert(m->nkeep == 2 && !strcmp(m->keep[1], "bias") && !m->shadow_of);
   ck_assert_str_eq(h->mem[1].shadow_of, "acc");
-  ck_assert(h->mem[2].capacity == 0 && h->mem[2].instances == 1 && h->mem[2].line == 1 && !h->mem[2].managed);
+  ck_assert(h->mem[2].capacity == 0 && h->mem[2].instances == 1 && h->mem[2].serves == 3 && h->mem[2].line == 1 &&
+            !h->mem[2].managed);
   ck_assert_ptr_null(tarn_hw_memory_find(h, "l1"));
   const tarn_hw_intrinsic *n = &h->intrin[0];
   ck_assert(n->nop == 3 && n->latency == 5 && n->throughput == 0.5 && n->ops == 256);

@@ -29,9 +29,12 @@ def run(command):
 
 
 def compile_model(tarn, model, out, threads, numerics):
-    """The program in out, with a link to the runtime library; what is worth keeping of the report, or {"error"}."""
+    """The program in out, with a link to the runtime library; what is worth keeping of the report, or {"error"}.
+    numerics: a class, or approx@X for --numerics approx --rtol X."""
     os.makedirs(out, exist_ok=True)
-    command = [tarn, "compile", model, "-o", out, "--threads", str(threads), "--numerics", numerics, "--json"]
+    kind, _, rtol = numerics.partition("@")
+    command = [tarn, "compile", model, "-o", out, "--threads", str(threads), "--numerics", kind, "--json"]
+    command += ["--rtol", rtol] if rtol else []
     code, text, said, seconds, memory = run(command)
     if code:
         return {"error": said[:200] or f"exit {code}", "made": time.time()}

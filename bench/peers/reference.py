@@ -71,7 +71,7 @@ def softmax(a, x):
 
 OPERATORS = {
     "Conv": conv, "ConvTranspose": conv_transpose, "Gemm": gemm, "BatchNormalization": batch_norm, "Softmax": softmax,
-    "MatMul": lambda a, x, y: x @ y, "Mul": lambda a, x, y: x * y, "Relu": lambda a, x: np.maximum(x, 0),
+    "MatMul": lambda a, x, y: x @ y, "Mul": lambda a, x, y: x * y, "Add": lambda a, x, y: x + y, "Relu": lambda a, x: np.maximum(x, 0),
     "Transpose": lambda a, x: x.transpose(a["perm"]),
     "Reshape": lambda a, x, shape: x.reshape([x.shape[i] if d == 0 else int(d) for i, d in enumerate(shape)]),
     "ReduceL2": lambda a, x: np.sqrt((x * x).sum(tuple(a["axes"]), keepdims=bool(a.get("keepdims", 1)))),

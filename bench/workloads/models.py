@@ -108,12 +108,32 @@ def product(g, row):
     return g.node("MatMul", q, k)
 
 
+def weighted(g, q, k, v, size):
+    """softmax(q k / √size) v; k: transposed."""
+    y = g.node("Mul", g.node("MatMul", q, k), g.constant(np.float32(1 / np.sqrt(size))))
+    return g.node("MatMul", g.node("Softmax", y, axis=-1), v)
+
+
 def attention(g, row):
     n, h, w, ci, keys = row["batch"], int(row["h"]), int(row["w"]), int(row["ci"]), int(row["d"])
     q, k, v = g.input("a", [n, w, h, ci]), g.input("b", [n, w, keys, ci]), g.input("c", [n, w, keys, ci])
-    y = g.node("MatMul", q, g.node("Transpose", k, perm=[0, 1, 3, 2]))
-    y = g.node("Mul", y, g.constant(np.float32(1 / np.sqrt(ci))))
-    return g.node("MatMul", g.node("Softmax", y, axis=-1), v)
+    return weighted(g, q, g.node("Transpose", k, perm=[0, 1, 3, 2]), v, ci)
+
+
+def multi_head(g, row):
+    n, h, w, ci = row["batch"], int(row["h"]), int(row["w"]), int(row["ci"])
+    x, wide = g.input("a", [n, h, w * ci]), w * ci
+
+    def product(x):
+        return g.node("Add", g.node("MatMul", x, g.weight(wide, wide)), g.weight(wide))
+
+    def heads(perm):
+        split = g.node("Reshape", product(x), g.constant(np.array([n, h, w, ci], np.int64)))
+        return g.node("Transpose", split, perm=perm)
+
+    y = weighted(g, heads([0, 2, 1, 3]), heads([0, 2, 3, 1]), heads([0, 2, 1, 3]), ci)
+    y = g.node("Transpose", y, perm=[0, 2, 1, 3])
+    return product(g.node("Reshape", y, g.constant(np.array([n, h, wide], np.int64))))
 
 
 def norm(g, row):
@@ -134,7 +154,7 @@ def perceptron(g, row):
 
 
 FAMILY = {"GMM": product, "TMM": product, "TBG": product, "NRM": norm, "SFM": softmax, "MLP": perceptron, "CAP": capsule,
-          "ATT": attention}
+          "ATT": attention, "MHA": multi_head}
 
 
 def build(row):
