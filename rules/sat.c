@@ -107,6 +107,11 @@ rhost sat_host(tarn_saturation *s) {
 
 /* ---------------------------------------------------------------- terms in and out */
 
+/* Memory that runs out is no limit with a usable result: what is lost depends on the machine. */
+static void no_memory(tarn_saturation *s) {
+  if (tarn_eg_status(s->g) == TARN_MEMORY) tarn_raise(s->cx, TARN_MEMORY, "saturation: %s", tarn_eg_message(s->g));
+}
+
 /* Adds a term, its subterms first; memo: term -> id + 1. No recursion: networks are deep. */
 static uint32_t add_term(tarn_saturation *s, tarn_term root, tarn_map *memo) {
   TARN_VEC(tarn_term) todo = {0};
@@ -133,7 +138,9 @@ static uint32_t add_term(tarn_saturation *s, tarn_term root, tarn_map *memo) {
 
 uint32_t tarn_sat_add(tarn_saturation *s, tarn_term t) {
   uint32_t id = add_term(s, t, tarn_map_new(s->cx));
-  if (tarn_eg_rebuild(s->g)) tarn_raise(s->cx, TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
+  bool whole = !tarn_eg_rebuild(s->g);
+  no_memory(s);
+  if (!whole) tarn_raise(s->cx, TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
   return id;
 }
 
@@ -229,7 +236,9 @@ static void add_program(tarn_saturation *s) {
     s->term[i] = s->o.surface ? p->out[i].term : tarn_kernel_form(s->L, p->out[i].term);
     s->exact[i] = add_term(s, s->term[i], memo);
   }
-  if (tarn_eg_rebuild(s->g)) tarn_raise(s->cx, TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
+  bool whole = !tarn_eg_rebuild(s->g);
+  no_memory(s);
+  if (!whole) tarn_raise(s->cx, TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
   for (uint32_t i = 0; i < p->nout; i++) s->root[i] = tarn_eg_find(s->g, s->exact[i]);
   count_uses(s, s->root, p->nout);
 }
@@ -346,11 +355,6 @@ static void report(tarn_saturation *s, tarn_eg_stop stop, double seconds) {
   for (uint32_t i = 0; i < s->nroot; i++) s->root[i] = tarn_eg_find(s->g, s->exact[i]);
 }
 
-/* Memory that runs out is no limit with a usable result: what is lost depends on the machine. */
-static void no_memory(tarn_saturation *s) {
-  if (tarn_eg_status(s->g) == TARN_MEMORY) tarn_raise(s->cx, TARN_MEMORY, "saturation: %s", tarn_eg_message(s->g));
-}
-
 tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs, const tarn_sat_options *o) {
   tarn_ctx *cx = rs->cx;
   tarn_saturation *s = TARN_NEW(cx, tarn_saturation);
@@ -366,7 +370,6 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs, co
   s->env = (renv){.L = s->L, .host = &s->host, .hw = o->hw};
   facts_install(s);
   add_program(s);
-  no_memory(s);
   engine_compile(s);
   s->runner = tarn_eg_runner_new(s->g, s->rules);
   if (!s->runner) tarn_raise(cx, TARN_MEMORY, "saturation: out of memory");
