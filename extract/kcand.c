@@ -351,53 +351,61 @@ typedef struct target {
   tarn_layout out[KG_MAX_OUT];
 } target;
 
-static bool set_children(kgraph *k, kcand *c, uint32_t nk, const operand *op, const kview *const *v, const uint32_t *pick) {
+/* How the operands of a candidate are read: op[j] as v[j], in layout pick[j] of where that leads. */
+typedef struct reading {
+  uint32_t n;
+  const operand *op;
+  const kview *const *v;
+  const uint32_t *pick;
+} reading;
+
+/* The AND/OR class that operand j is read from. */
+static uint32_t from_group(kgraph *k, const reading *r, uint32_t j) { return k->group.p[r->v[j]->group].first + r->pick[j]; }
+static void set_children(kgraph *k, kcand *c, const reading *r) {
   c->child = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS);
   c->cterm = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS);
   c->in = TARN_ARRAY(k->cx, tarn_layout, KG_MAX_KIDS);
-  for (uint32_t j = 0; j < nk; j++) {
+  for (uint32_t j = 0; j < r->n; j++) {
     c->child[j] = c->cterm[j] = TARN_NONE;
-    if (op[j].constant) {
-      const tarn_type *t = tarn_term_type(k->L, op[j].term);
-      c->cterm[j] = op[j].term;
+    if (r->op[j].constant) {
+      const tarn_type *t = tarn_term_type(k->L, r->op[j].term);
+      c->cterm[j] = r->op[j].term;
       c->in[j] = tarn_layout_row_major(t->n, t->dim);
       continue;
     }
-    kgroup *from = &k->group.p[v[j]->group];
-    c->child[j] = from->first + pick[j];
-    c->in[j] = from->layout[pick[j]];
+    c->child[j] = from_group(k, r, j);
+    c->in[j] = k->group.p[r->v[j]->group].layout[r->pick[j]];
   }
+}
+/* cand with its shared loops cut (NULL: as they are) and its constants packed, into best if nothing is cheaper. */
+static bool offer(kgraph *k, kcand cand, const reading *r, const kcut *cut, bool across, kcand *best) {
+  set_children(k, &cand, r);
+  if (cut && !cut_loops(k, &cand, cut)) return false;
+  split_loops(k, &cand);
+  if (!pack_constants(k, &cand, across)) return false;
+  price(k, &cand);
+  if (best->nest == TARN_NONE || cand.price < best->price) *best = cand;
   return true;
 }
-/* A nest candidate for operands read as v[j], children in layouts pick[j]. over: the group layout to write when the
- * nest has to be put over the representative's dims first, else NULL. */
-static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest, uint32_t nk, const operand *op,
-                      const kview *const *v, const uint32_t *pick, const tarn_layout *over, bool copy) {
-  kcand cand = {.kind = KC_NEST, .node = node, .kcls = to->kcls, .nchild = nk, .nout = to->nout, .copy = copy};
+/* A nest candidate for operands read in this way. over: the group layout to write when the nest has to be put over the
+ * representative's dims first, else NULL. */
+static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest, const reading *r, const tarn_layout *over,
+                      bool copy) {
+  kcand cand = {.kind = KC_NEST, .node = node, .kcls = to->kcls, .nchild = r->n, .nout = to->nout, .copy = copy};
+  kcand best = {.nest = TARN_NONE};
   memcpy(cand.out, to->out, sizeof cand.out);
   if (over) nest = nest_over_rep(k, nest, &k->cls.p[to->kcls]), cand.out[0] = *over;
   if (nest == TARN_NONE) return;
-  cand.nest = nest_through(k, nest, v);
+  for (uint32_t j = 0; j < r->n; j++)
+    if (!r->op[j].constant && from_group(k, r, j) == to->ag) return; /* reads what it writes */
+  cand.nest = nest_through(k, nest, r->v);
   if (cand.nest == TARN_NONE) return;
-  /* stages that would go over single rows are tried over blocks instead; the cheapest stands for the node */
   kcut cut[KG_MAX_CUTS];
-  uint32_t cuts = kg_cuts(k, cand.nest, cut);
-  kcand best = cand;
-  bool any = false, across = false;
-  for (uint32_t i = cuts + 1; i-- > 0 && !(i == 0 && any && !across);) {
-    kcand x = cand;
-    set_children(k, &x, nk, op, v, pick);
-    for (uint32_t j = 0; j < nk; j++)
-      if (x.child[j] == to->ag) return; /* reads what it writes */
-    if (i && !cut_loops(k, &x, &cut[i - 1])) continue;
-    split_loops(k, &x);
-    if (!pack_constants(k, &x, across)) break;
-    price(k, &x);
-    if (!any || x.price < best.price) best = x;
-    any = true;
-    if (i == 0 && !across) i = 1, across = true; /* once more, the constants along a dim of their own */
-  }
-  add_cand(k, to->ag, best);
+  bool any = false;
+  /* stages that would go over single rows go over blocks instead, where they can; the cheapest stands for the node */
+  for (uint32_t i = kg_cuts(k, cand.nest, cut); i-- > 0;) any |= offer(k, cand, r, &cut[i], false, &best);
+  if (!any && offer(k, cand, r, NULL, false, &best)) offer(k, cand, r, NULL, true, &best);
+  if (best.nest != TARN_NONE) add_cand(k, to->ag, best);
 }
 
 static uint32_t plain_layouts(const kgroup *g) {
@@ -412,7 +420,7 @@ static void combos(kgraph *k, const target *to, uint32_t node, uint32_t nest, ui
   for (uint32_t tries = 0; tries < 32; tries++) {
     const kview *v[KG_MAX_KIDS] = {0};
     for (uint32_t j = 0; j < nk; j++) v[j] = &op[j].v[vi[j]];
-    nest_cand(k, to, node, nest, nk, op, v, li, over, copy);
+    nest_cand(k, to, node, nest, &(reading){nk, op, v, li}, over, copy);
     uint32_t j = 0;
     for (; j < nk; j++) { /* next combination */
       if (op[j].constant) continue;
@@ -584,7 +592,7 @@ static void copies(kgraph *k) {
         const kview *v = &self;
         operand op = {.kcls = g->rep};
         target to = {.ag = g->first + b, .kcls = g->rep, .nout = 1, .out = {g->layout[b]}};
-        nest_cand(k, &to, TARN_NONE, nest, 1, &op, &v, &a, NULL, true);
+        nest_cand(k, &to, TARN_NONE, nest, &(reading){1, &op, &v, &a}, NULL, true);
       }
   }
 }

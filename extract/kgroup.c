@@ -337,11 +337,11 @@ static void concat_parts(kgraph *k);
  * itself, in which others may want it. */
 static void keep_apart(const kgraph *k, const tarn_type *t, const uint8_t *order, tarn_layout *l) {
   const tarn_hw_memory *near = k->o->hw->mem;
-  int64_t way = 1, step = 1, bytes = (int64_t)tarn_dtype_size(t->dtype);
+  int64_t way, step = 1, bytes = (int64_t)tarn_dtype_size(t->dtype);
   bool moved = false, rows = false;
   for (uint32_t i = 0; i < t->n; i++) moved |= order[i] != i;
   if (!k->o->hw->nmem || near->managed) return;
-  while (way * 24 <= near->capacity) way *= 2; /* 12 ways or so */
+  way = tarn_hw_way(near);
   for (uint32_t i = t->n; moved && i-- > 0;) {
     int64_t extent = l->dim[order[i]];
     bool next = !rows && step > 1 && extent > 1;

@@ -22,6 +22,12 @@ uint32_t tarn_hw_shipped(const char **names, uint32_t max) {
   return n;
 }
 
+int64_t tarn_hw_way(const tarn_hw_memory *m) {
+  int64_t way = 1;
+  while (way * 24 <= m->capacity && way < 1 << 30) way *= 2; /* 12 ways or so */
+  return way;
+}
+
 const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name) {
   for (uint32_t i = 0; i < hw->nmem; i++)
     if (!strcmp(hw->mem[i].name, name)) return &hw->mem[i];

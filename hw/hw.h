@@ -82,6 +82,8 @@ TARN_API const tarn_hw *tarn_hw_load(tarn_lang *L,
                                      const char *name_or_path); /* a shipped name (aarch64, riscv64, x86-64-v3 …) or a file */
 TARN_API uint32_t tarn_hw_shipped(const char **names, uint32_t max); /* how many; the first max of them */
 TARN_API void tarn_hw_print(const tarn_hw *hw, tarn_buf *b);
+/* Bytes of one way of a cache, a power of two: lines at multiples of it want the same set. */
+TARN_API int64_t tarn_hw_way(const tarn_hw_memory *m);
 TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name); /* NULL */
 /* Bytes of the largest memory that a unit has to itself: of those with several instances, or the nearest; 0 without any. */
 TARN_API int64_t tarn_hw_private(const tarn_hw *hw);

@@ -106,9 +106,8 @@ static double fresh(const acc_model *a, const stage_model *m, const tile *t, uin
 /* Lines at a step that is a multiple of one way's sets all want the same few sets: how many one set is asked to hold. */
 static double deep(const acc_model *a, uint32_t n, const int64_t *span, double bytes, const tarn_hw_memory *mem) {
   double line = maxd(1, mem->line), sets = 1, run = line;
-  int64_t way = 1;
+  int64_t way = tarn_hw_way(mem);
   if (mem->managed) return 0;
-  while (way * 24 <= mem->capacity) way *= 2; /* 12 ways or so */
   for (uint32_t d = 0; d < n; d++) {
     int64_t c = llabs(a->coef[d]) * (int64_t)a->bytes;
     if (!(a->touched >> d & 1) || span[d] <= 1 || !c) continue;
@@ -155,10 +154,11 @@ static double loads(const acc_model *a, const stage_model *m, const tile *t, dou
 /* The dim of the tile along which rows of the result lie that the lanes go across; UINT32_MAX: none. As lower/across.c. */
 static uint32_t rows_across(const stage_model *m, const tile *t) {
   const acc_model *a = &m->result;
-  if (t->vdim >= m->nacc || a->irregular || t->lanes < 2 || t->lanes > 16 || a->bytes < 4 || llabs(a->coef[t->vdim]) <= 1)
+  if (t->vdim >= m->nacc || a->irregular || t->lanes < 2 || t->lanes > TARN_TURN_LANES || a->bytes < 4 ||
+      llabs(a->coef[t->vdim]) <= 1)
     return UINT32_MAX;
   for (uint32_t d = m->nshared; d < m->nacc; d++)
-    if (d != t->vdim && a->coef[d] == 1 && t->size[d] > 1 && t->size[d] <= 32) return d;
+    if (d != t->vdim && a->coef[d] == 1 && t->size[d] > 1 && t->size[d] <= TARN_TURN_ROWS) return d;
   return UINT32_MAX;
 }
 /* Blocks of a tile turned in registers, and their rows stored: two shuffles for each pair of vectors and doubling. */

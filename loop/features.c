@@ -246,8 +246,7 @@ static int64_t odd_out(int64_t x) { return x & -x; }
 /* Lines that one set of a cache is asked for, where rows lie at a step that has a large power of two in it. */
 static double crowded(const shape *t, const acc_model *a, const int64_t *span, const tarn_hw_memory *mem) {
   double lines = 1, sets = 1, run = t->line;
-  int64_t way = 1;
-  while (way * 24 <= mem->capacity && way < 1 << 30) way *= 2; /* 12 ways or so */
+  int64_t way = tarn_hw_way(mem);
   for (uint32_t d = 0; d < t->m->n; d++) {
     int64_t c = llabs(a->coef[d]) * (int64_t)a->bytes;
     if (!(a->touched >> d & 1) || span[d] < 2 || !c) continue;

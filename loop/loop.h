@@ -60,6 +60,9 @@ typedef struct tarn_level {
   int64_t step;
 } tarn_level;
 #define TARN_MAX_LEVELS 48
+/* Results across the lanes are turned in registers: so many lanes at most, so many unrolled neighbours of a row. */
+#define TARN_TURN_LANES 16
+#define TARN_TURN_ROWS  32
 /* Levels from the outermost to the innermost.  `acc`: index of the first level inside which the accumulators live:
  * access-dim levels at and after it are UNROLL or VECTOR (the register tile) unless the accumulators do not fit; the
  * accumulators are initialised before level acc (or loaded from the result when a reduce level lies outside of it and it

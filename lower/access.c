@@ -232,8 +232,9 @@ static LLVMValueRef first_lanes(low_module *M, uint32_t n, uint32_t whole) {
   for (uint32_t i = 0; i < whole; i++) lane[i] = LLVMConstInt(M->i1, i < n, 0);
   return LLVMConstVector(lane, whole);
 }
-static LLVMValueRef resized(low_module *M, LLVMValueRef v, uint32_t n, uint32_t to) {
+LLVMValueRef low_resized(low_module *M, LLVMValueRef v, uint32_t n, uint32_t to) {
   int idx[64];
+  if (n == to) return v;
   for (uint32_t i = 0; i < to; i++) idx[i] = i < n ? (int)i : -1;
   return low_shuffle(M, v, LLVMGetPoison(LLVMTypeOf(v)), idx, to);
 }
@@ -243,7 +244,7 @@ static LLVMValueRef load_at(low_fn *E, const low_access *a, LLVMValueRef p, uint
     LLVMTypeRef over[2] = {low_vec(low_memory_type(E->M, a->dtype), whole), E->M->ptr};
     LLVMValueRef arg[4] = {p, LLVMConstInt(E->M->i32, tarn_dtype_size(a->dtype), 0), first_lanes(E->M, n, whole),
                            LLVMGetPoison(over[0])};
-    return resized(E->M, low_intrinsic(E->M, "llvm.masked.load", over, 2, arg, 4), whole, n);
+    return low_resized(E->M, low_intrinsic(E->M, "llvm.masked.load", over, 2, arg, 4), whole, n);
   }
   LLVMValueRef v = LLVMBuildLoad2(E->M->b, low_vec(low_memory_type(E->M, a->dtype), n), p, "");
   LLVMSetAlignment(v, (unsigned)tarn_dtype_size(a->dtype));
@@ -501,11 +502,11 @@ LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k
 }
 
 /* ---------------------------------------------------------------- stores */
-static void store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v) {
+void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v) {
   uint32_t n = low_lanes_of(v), whole = masked_whole(E->M, a, n);
   if (whole) {
     LLVMTypeRef over[2] = {low_vec(low_memory_type(E->M, a->dtype), whole), E->M->ptr};
-    LLVMValueRef arg[4] = {resized(E->M, v, n, whole), p, LLVMConstInt(E->M->i32, tarn_dtype_size(a->dtype), 0),
+    LLVMValueRef arg[4] = {low_resized(E->M, v, n, whole), p, LLVMConstInt(E->M->i32, tarn_dtype_size(a->dtype), 0),
                            first_lanes(E->M, n, whole)};
     low_intrinsic(E->M, "llvm.masked.store", over, 2, arg, 4);
     return;
@@ -520,7 +521,7 @@ void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v) {
   v = low_to_memory(M, a->dtype, v);
   LLVMValueRef p = step(E, a, a->base, o);
   if (n == 1 || (o->stride == 1 && !o->vec)) {
-    store_at(E, a, p, v);
+    low_store_at(E, a, p, v);
     return;
   }
   for (uint32_t i = 0; i < n; i++) {
@@ -529,6 +530,6 @@ void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v) {
       LLVMValueRef d = LLVMBuildExtractElement(M->b, o->vec, at, "");
       q = LLVMBuildInBoundsGEP2(M->b, low_memory_type(M, a->dtype), q, &d, 1, "");
     }
-    store_at(E, a, q, LLVMBuildExtractElement(M->b, v, at, ""));
+    low_store_at(E, a, q, LLVMBuildExtractElement(M->b, v, at, ""));
   }
 }

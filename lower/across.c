@@ -9,13 +9,13 @@ void low_across_settle(low_stage *st, const low_list *list) {
   st->rows = NULL;
   for (uint32_t i = 0; i < list->n; i++)
     if (list->level[i].kind == TARN_VECTOR) lanes = &list->level[i];
-  if (!lanes || lanes->red || lanes->trips < 2 || lanes->trips > LOW_TURN || tarn_dtype_size(st->out_type) < 4) return;
+  if (!lanes || lanes->red || lanes->trips < 2 || lanes->trips > TARN_TURN_LANES || tarn_dtype_size(st->out_type) < 4) return;
   if (!low_moves_by(st->result.off, lanes->var, &by) || by == 1) return;
   for (uint32_t i = list->n; i-- > 0;) {
     const low_level *l = &list->level[i];
     if (l->red || l->kind == TARN_VECTOR) continue;
     if (l->kind != TARN_UNROLL || (st->red && !l->inside)) return; /* inside of a loop a block would never be whole */
-    if (l->step == 1 && l->trips > 1 && l->trips <= LOW_ROWS && low_moves_by(st->result.off, l->var, &by) && by == 1) {
+    if (l->step == 1 && l->trips > 1 && l->trips <= TARN_TURN_ROWS && low_moves_by(st->result.off, l->var, &by) && by == 1) {
       st->rows = l;
       return;
     }
@@ -31,15 +31,9 @@ static uint64_t block_key(const low_fn *E, const low_stage *st) {
   return key;
 }
 
-static LLVMValueRef widened(low_module *M, LLVMValueRef v, uint32_t n, uint32_t to) {
-  int idx[LOW_TURN];
-  if (n == to) return v;
-  for (uint32_t i = 0; i < to; i++) idx[i] = i < n ? (int)i : -1;
-  return low_shuffle(M, v, LLVMGetPoison(LLVMTypeOf(v)), idx, to);
-}
 /* w: size vectors of as many elements, NULL where nothing is; w[i][j] becomes w[j][i]. */
 static void turn(low_module *M, LLVMValueRef *w, uint32_t size) {
-  int lo[LOW_TURN], hi[LOW_TURN];
+  int lo[TARN_TURN_LANES], hi[TARN_TURN_LANES];
   for (uint32_t d = 1; d < size; d *= 2) {
     for (uint32_t p = 0; p < size; p++) {
       lo[p] = (int)(p & d ? size + (p ^ d) : p);
@@ -60,35 +54,18 @@ static uint32_t power_of_two(uint32_t n) {
   while (p < n) p *= 2;
   return p;
 }
-/* The first n elements of v at p. */
-static void store_some(low_module *M, tarn_dtype t, LLVMValueRef p, LLVMValueRef v, uint32_t size, uint32_t n) {
-  unsigned align = (unsigned)tarn_dtype_size(t);
-  int idx[LOW_TURN];
-  for (uint32_t i = 0; i < n; i++) idx[i] = (int)i;
-  if (power_of_two(n) == n) {
-    if (n < size) v = low_shuffle(M, v, LLVMGetPoison(LLVMTypeOf(v)), idx, n);
-    LLVMSetAlignment(LLVMBuildStore(M->b, v, p), align);
-    return;
-  }
-  LLVMValueRef lane[LOW_TURN];
-  for (uint32_t i = 0; i < size; i++) lane[i] = LLVMConstInt(M->i1, i < n, 0);
-  LLVMTypeRef over[2] = {LLVMTypeOf(v), M->ptr};
-  LLVMValueRef arg[4] = {v, p, LLVMConstInt(M->i32, align, 0), LLVMConstVector(lane, size)};
-  low_intrinsic(M, "llvm.masked.store", over, 2, arg, 4);
-}
-
 /* Copies first … first + n - 1 of a whole block. */
 static void store_rows(low_fn *E, const low_access *a, const low_off *at, LLVMValueRef *v, uint32_t first, uint32_t n) {
   low_module *M = E->M;
   uint32_t size = power_of_two(E->lanes > n ? E->lanes : n);
-  LLVMValueRef w[LOW_TURN] = {0};
+  LLVMValueRef w[TARN_TURN_LANES] = {0};
   LLVMTypeRef t = low_memory_type(M, a->dtype);
-  for (uint32_t i = 0; i < n; i++) w[i] = widened(M, v[first + i], E->lanes, size);
+  for (uint32_t i = 0; i < n; i++) w[i] = low_resized(M, v[first + i], E->lanes, size);
   turn(M, w, size);
   for (uint32_t i = 0; i < E->lanes; i++) {
     low_off o = {.v = at->v, .c = at->c + first + (int64_t)i * at->stride};
     LLVMValueRef c = low_off_scalar(E, &o);
-    store_some(M, a->dtype, LLVMBuildInBoundsGEP2(M->b, t, a->base, &c, 1, ""), w[i], size, n);
+    low_store_at(E, a, LLVMBuildInBoundsGEP2(M->b, t, a->base, &c, 1, ""), low_resized(M, w[i], size, n));
   }
 }
 

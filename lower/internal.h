@@ -180,6 +180,8 @@ LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level);  /* all levels 
  * memory. k: a power of two, at most 16. */
 LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k);
 void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v);
+void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v); /* all of v, side by side from p on */
+LLVMValueRef low_resized(low_module *M, LLVMValueRef v, uint32_t n, uint32_t to);  /* the first lanes, or poison behind */
 low_off low_eval(low_fn *E, const low_lin *a);
 void low_range(const low_fn *E, const low_lin *a, int64_t *lo, int64_t *hi); /* from what is known now */
 LLVMValueRef low_test(low_fn *E, const low_guard *g);                        /* of a guard that is the same for all lanes */

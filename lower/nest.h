@@ -20,13 +20,11 @@ typedef struct low_list {
   uint32_t parallel; /* so many levels from the outermost on are parallel */
 } low_list;
 
-#define LOW_ROWS 32 /* unrolled copies that are kept for one block of rows, see across.c */
-#define LOW_TURN 16 /* lanes and rows that are turned at once */
 typedef struct low_block_of_rows {
   uint64_t key;
   uint32_t n;
   low_off at; /* of the first copy */
-  LLVMValueRef v[LOW_ROWS];
+  LLVMValueRef v[TARN_TURN_ROWS];
 } low_block_of_rows;
 
 #define LOW_MOST_CHAINS 16 /* accumulators in registers, beside what is loaded */

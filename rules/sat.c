@@ -107,9 +107,16 @@ rhost sat_host(tarn_saturation *s) {
 
 /* ---------------------------------------------------------------- terms in and out */
 
-/* Memory that runs out is no limit with a usable result: what is lost depends on the machine. */
-static void no_memory(tarn_saturation *s) {
-  if (tarn_eg_status(s->g) == TARN_MEMORY) tarn_raise(s->cx, TARN_MEMORY, "saturation: %s", tarn_eg_message(s->g));
+/* Why the engine failed: often our facts of a class did, behind its back. */
+_Noreturn static void engine_failed(tarn_saturation *s) {
+  tarn_status st = tarn_eg_status(s->g);
+  if (s->failed) tarn_reraise(s->cx, s->failed);
+  tarn_raise(s->cx, st ? st : TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
+}
+
+/* Congruence and facts after terms were added; a fold that found no memory leaves no other sign than the status. */
+static void restore(tarn_saturation *s) {
+  if (tarn_eg_rebuild(s->g) || s->failed || tarn_eg_status(s->g) == TARN_MEMORY) engine_failed(s);
 }
 
 /* Adds a term, its subterms first; memo: term -> id + 1. No recursion: networks are deep. */
@@ -129,8 +136,7 @@ static uint32_t add_term(tarn_saturation *s, tarn_term root, tarn_map *memo) {
     todo.n--;
     if (tarn_map_get(memo, t)) continue;
     uint32_t id = host_mk(s, x->op, x->payload, kid, x->n);
-    if (id == TARN_NONE)
-      tarn_raise(s->cx, tarn_eg_status(s->g) ? tarn_eg_status(s->g) : TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
+    if (id == TARN_NONE) engine_failed(s);
     *tarn_map_at(memo, t, NULL) = (uint64_t)id + 1;
   }
   return (uint32_t)*tarn_map_get(memo, root) - 1;
@@ -138,9 +144,7 @@ static uint32_t add_term(tarn_saturation *s, tarn_term root, tarn_map *memo) {
 
 uint32_t tarn_sat_add(tarn_saturation *s, tarn_term t) {
   uint32_t id = add_term(s, t, tarn_map_new(s->cx));
-  bool whole = !tarn_eg_rebuild(s->g);
-  no_memory(s);
-  if (!whole) tarn_raise(s->cx, TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
+  restore(s);
   return id;
 }
 
@@ -236,9 +240,7 @@ static void add_program(tarn_saturation *s) {
     s->term[i] = s->o.surface ? p->out[i].term : tarn_kernel_form(s->L, p->out[i].term);
     s->exact[i] = add_term(s, s->term[i], memo);
   }
-  bool whole = !tarn_eg_rebuild(s->g);
-  no_memory(s);
-  if (!whole) tarn_raise(s->cx, TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
+  restore(s);
   for (uint32_t i = 0; i < p->nout; i++) s->root[i] = tarn_eg_find(s->g, s->exact[i]);
   count_uses(s, s->root, p->nout);
 }
@@ -295,8 +297,7 @@ static bool run_phase(tarn_saturation *s, const rphase *p, tarn_eg_stop *stop, d
   uint32_t *active = TARN_ARRAY(s->cx, uint32_t, s->nactive + 1);
   uint32_t done = tarn_eg_iteration_count(s->runner), left = s->o.max_iterations - done;
   uint32_t n = rules_of(s, p, active);
-  if (s->failed) tarn_reraise(s->cx, s->failed); /* while the program was added */
-  if (!p) {                                      /* rules of families that no phase names */
+  if (!p) { /* rules of families that no phase names */
     n = 0;
     for (uint32_t i = 0; i < s->nactive; i++)
       if (!in_a_phase(s, s->er[i].r)) active[n++] = i;
@@ -374,9 +375,8 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs, co
   s->runner = tarn_eg_runner_new(s->g, s->rules);
   if (!s->runner) tarn_raise(cx, TARN_MEMORY, "saturation: out of memory");
   tarn_eg_stop stop = run(s);
-  no_memory(s);
-  if (stop == TARN_EG_STOP_CONFLICT || stop == TARN_EG_STOP_ERROR)
-    tarn_raise(cx, TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
+  /* Memory that runs out is no limit with a usable result: what is lost depends on the machine. */
+  if (tarn_eg_status(s->g) == TARN_MEMORY || stop == TARN_EG_STOP_CONFLICT || stop == TARN_EG_STOP_ERROR) engine_failed(s);
   sat_settle(s);
   report(s, stop, now() - start);
   return s;

@@ -87,6 +87,16 @@ static inline pipeline *pipeline_optimise(tarn_program *p, const tarn_hw *hw) {
   return pipeline_extract(p, hw, (tarn_kgraph_options){.method = TARN_SEL_GREEDY});
 }
 
+/* Stages that a dot-product instruction computes. */
+static inline unsigned pipeline_dots(const tarn_kprog *p) {
+  unsigned n = 0;
+  int64_t k = 0;
+  for (uint32_t i = 0; i < p->nker; i++)
+    for (uint32_t s = 0; p->ker[i].sched && s < p->ker[i].sched->nstage; s++)
+      n += tarn_schedule_dot(&p->ker[i].sched->stage[s], &k) != TARN_NONE;
+  return n;
+}
+
 /* Into dir, which exists; loaded from there. */
 static inline tarn_loaded *pipeline_compile(pipeline *r, const char *dir) {
   tarn_lower_options o = {.emit = TARN_EMIT_SO | TARN_EMIT_O, .dir = dir, .name = "model", .contract = true, .opt = 2};

@@ -105,14 +105,6 @@ static tarn_binding *inputs(tarn_program *p, uint64_t seed) {
   return in;
 }
 
-static unsigned taken(const tarn_kprog *p) {
-  unsigned n = 0;
-  int64_t k = 0;
-  for (uint32_t i = 0; i < p->nker; i++)
-    for (uint32_t s = 0; p->ker[i].sched && s < p->ker[i].sched->nstage; s++)
-      n += tarn_schedule_dot(&p->ker[i].sched->stage[s], &k) != TARN_NONE;
-  return n;
-}
 static bool has_dots(const tarn_hw *hw) {
   for (uint32_t i = 0; i < hw->nintrin; i++)
     if (strstr(hw->intrin[i].name, "dp") || strstr(hw->intrin[i].name, "dot")) return true;
@@ -139,7 +131,8 @@ static void kernels(tarn_ctx *cx, void *arg) {
   const tarn_hw *hw = tarn_hw_load(L, j->hw);
   pipeline *r = pipeline_extract_as(p, hw, (tarn_kgraph_options){.method = TARN_SEL_EXACT, .threads = 1}, j->n->numerics);
   unsigned want = has_dots(hw) ? j->n->takes : 0;
-  ck_assert_msg(taken(r->kprog) == want, "%s on %s: %u kernels by such an instruction", j->n->name, j->hw, taken(r->kprog));
+  ck_assert_msg(pipeline_dots(r->kprog) == want, "%s on %s: %u kernels by such an instruction", j->n->name, j->hw,
+                pipeline_dots(r->kprog));
   tarn_binding *in = inputs(p, 5);
   tarn_tensor *a[4], *b[4];
   tarn_eval(L, &p->out[0].term, 1, in, p->nin, TARN_STRICT, NULL, a);

@@ -96,14 +96,6 @@ static bool fired(const pipeline *r) {
     if (!strcmp(s->rule[i].family, "narrow") && s->rule[i].count.unions) return true;
   return false;
 }
-static unsigned taken(const tarn_kprog *p) {
-  unsigned n = 0;
-  int64_t k = 0;
-  for (uint32_t i = 0; i < p->nker; i++)
-    for (uint32_t s = 0; p->ker[i].sched && s < p->ker[i].sched->nstage; s++)
-      n += tarn_schedule_dot(&p->ker[i].sched->stage[s], &k) != TARN_NONE;
-  return n;
-}
 static void run(void (*fn)(tarn_ctx *cx, void *arg), const net *n) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
   tarn_status st = tarn_protect(cx, fn, (void *)(uintptr_t)n);
@@ -140,8 +132,8 @@ static void bound(tarn_ctx *cx, void *arg) {
   const net *n = arg;
   tarn_lang *L = tarn_lang_new(cx);
   pipeline *r = extracted(kit_model(L, n->text), tarn_hw_load(L, "x86-64-vnni"), BOUND);
-  ck_assert_msg(fired(r) == n->fires && taken(r->kprog) == n->takes, "%s: %u kernels by such an instruction", n->name,
-                taken(r->kprog));
+  ck_assert_msg(fired(r) == n->fires && pipeline_dots(r->kprog) == n->takes, "%s: %u kernels by such an instruction", n->name,
+                pipeline_dots(r->kprog));
   if (n->takes) held(n, r, BOUND);
 }
 START_TEST(test_bound) { run(bound, &nets[_i]); }
@@ -196,7 +188,7 @@ static void chain(tarn_ctx *cx, void *arg) {
   tarn_lang *L = tarn_lang_new(cx);
   tarn_program *p = kit_model(L, n->text);
   pipeline *r = extracted(p, tarn_hw_load(L, "x86-64-vnni"), BOUND);
-  ck_assert_uint_eq(taken(r->kprog), n->takes);
+  ck_assert_uint_eq(pipeline_dots(r->kprog), n->takes);
   unsigned rounded = 0;
   for (uint32_t i = 0; i < r->kprog->nbuf; i++)
     rounded += r->kprog->buf[i].kind == TARN_BUF_TEMP && r->kprog->buf[i].dtype == TARN_U8;
@@ -220,7 +212,8 @@ static void bf16(tarn_ctx *cx, void *arg) {
   tarn_lang *L = tarn_lang_new(cx);
   pipeline *r = extracted(kit_model(L, n->text), tarn_hw_load(L, "x86-64-bf16"), BOUND_BF16);
   ck_assert(!fired(extracted(kit_model(L, n->text), tarn_hw_load(L, "x86-64-bf16"), BOUND_BF16 * 0.99)));
-  ck_assert_msg(fired(r) && taken(r->kprog) == 1, "%s: %u kernels by such an instruction", n->name, taken(r->kprog));
+  ck_assert_msg(fired(r) && pipeline_dots(r->kprog) == 1, "%s: %u kernels by such an instruction", n->name,
+                pipeline_dots(r->kprog));
   held(n, r, BOUND_BF16);
   r->kprog->hw = tarn_hw_host(L, false);
   tarn_loaded *m = pipeline_compile(r, pipeline_folder(cx));

@@ -266,15 +266,24 @@ const tarn_price *trees_price(tarn_ctx *cx, const trees *t, const char *name) {
   *p = (tarn_price){.name = name, .user = (void *)(uintptr_t)t, .seconds = learned_seconds, .ranks = true};
   return p;
 }
-/* The processor and its vectors: what stands before the first comma of a key. Clocks and caches are in the features. */
-static bool same_family(const char *a, const char *b) {
-  size_t n = strcspn(a, ",");
-  return n == strcspn(b, ",") && !strncmp(a, b, n);
+/* Server processors whose core is the same, or nearly (Golden Cove, Raptor Cove, Redwood Cove). */
+static const char *family(tarn_ctx *cx, const char *key) {
+  static const char *const alike[] = {"sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d"};
+  const char *name = tarn_strndup(cx, key, strcspn(key, " "));
+  for (size_t i = 0; i < sizeof alike / sizeof *alike; i++)
+    if (!strcmp(name, alike[i])) return alike[0];
+  return name;
+}
+/* A key's processor, and the vectors that stand between it and the first comma. Clocks and caches are in the features. */
+static bool same_family(tarn_ctx *cx, const char *a, const char *b) {
+  const char *va = a + strcspn(a, " "), *vb = b + strcspn(b, " ");
+  size_t n = strcspn(va, ",");
+  return n == strcspn(vb, ",") && !strncmp(va, vb, n) && !strcmp(family(cx, a), family(cx, b));
 }
 static const trees *fitting(tarn_ctx *cx, const tarn_hw *hw, const char *name, const char *text, size_t n, const char **why) {
   const trees *t = trees_read(cx, name, text, n);
   if (strcmp(t->features, trees_features(cx))) *why = tarn_format(cx, "%s: trained on other features (%s)", name, t->features);
-  else if (!same_family(t->hw, tarn_hw_key(hw, cx))) *why = tarn_format(cx, "%s: trained on %s", name, t->hw);
+  else if (!same_family(cx, t->hw, tarn_hw_key(hw, cx))) *why = tarn_format(cx, "%s: trained on %s", name, t->hw);
   else return t;
   return NULL;
 }

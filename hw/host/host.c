@@ -51,36 +51,38 @@ static void discover(tarn_ctx *cx, machine *m) {
   hwloc_topology_destroy(t);
 }
 
-/* Width and number of the vector registers, from the feature list. */
-typedef struct isa {
-  const char *feature;
-  unsigned bits, regs;
-} isa;
-static isa vectors(const char *features) {
-  static const isa known[] = {{"+avx512f", 512, 32}, {"+avx2", 256, 16}, {"+avx", 256, 16}, {"+sse2", 128, 16},
-                              {"+sve", 128, 32},     {"+neon", 128, 32}, {"+v", 128, 32}};
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    const char *at = strstr(features, known[i].feature);
-    size_t n = strlen(known[i].feature);
-    if (at && (at[n] == ',' || at[n] == 0)) return known[i];
-  }
-  return (isa){"", 64, 16};
-}
-
-/* A third cache has a slice for each core; main memory serves so many cores before its channels are full (a usual figure; two
- * cores of the machine of docs/performance.md get 1.9 times what one gets of either). */
-#define CHANNELS 4
-static void memory_text(tarn_buf *b, const char *name, const cache *c, unsigned serves, double read, double write,
-                        double latency) {
-  tarn_buf_fmt(b, "\n  (memory %s (capacity %zu) (instances %u) (serves %u) (line %u) (read %.4g) (write %.4g) (latency %g))",
-               name, c->size, c->count, serves, c->line ? c->line : 64, read, write, latency);
-}
-
+/* A whole word of the feature list: +avx512fp16 may stand before +avx512f. */
 static bool has(const char *features, const char *feature) {
   size_t n = strlen(feature);
   for (const char *at = features; (at = strstr(at, feature)); at += n)
     if (at[n] == ',' || at[n] == 0) return true;
   return false;
+}
+
+tarn_host_isa tarn_host_vectors(const char *features) {
+  static const tarn_host_isa known[] = {{"+avx512f", 512, 32}, {"+avx2", 256, 16}, {"+avx", 256, 16}, {"+sse2", 128, 16},
+                                        {"+sve", 128, 32},     {"+neon", 128, 32}, {"+v", 128, 32}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (has(features, known[i].feature)) return known[i];
+  return (tarn_host_isa){"", 64, 16};
+}
+
+/* LLVM goes by the model's number, which a virtual machine may set to an older one's. */
+const char *tarn_host_core(const char *name, const char *features) {
+  static const char *const older[] = {"skylake-avx512", "cascadelake",    "cooperlake", "cannonlake",
+                                      "icelake-client", "icelake-server", "tigerlake",  "rocketlake"};
+  for (size_t i = 0; i < sizeof older / sizeof *older; i++)
+    if (!strcmp(name, older[i]) && has(features, "+avx512fp16")) return "sapphirerapids";
+  return name;
+}
+
+/* A third cache has a slice for each core; main memory serves so many cores before its channels are full (a usual figure; two
+ * cores of the machine of docs/performance.md get about twice what one gets of either). */
+#define CHANNELS 4
+static void memory_text(tarn_buf *b, const char *name, const cache *c, unsigned serves, double read, double write,
+                        double latency) {
+  tarn_buf_fmt(b, "\n  (memory %s (capacity %zu) (instances %u) (serves %u) (line %u) (read %.4g) (write %.4g) (latency %g))",
+               name, c->size, c->count, serves, c->line ? c->line : 64, read, write, latency);
 }
 
 /* Instructions that sum products of a group of k elements in each lane, the widest first. Rates are usual figures, those of
@@ -123,7 +125,7 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   machine m = {0};
   discover(cx, &m);
   char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
-  isa v = vectors(features);
+  tarn_host_isa v = tarn_host_vectors(features);
   double clock = measure ? tarn_host_clock() : m.clock, vb = v.bits / 8.0;
   /* usual figures, in bytes a cycle */
   double l1 = 2 * vb, l2 = vb * 0.6, l3 = 12, dram = 6;
@@ -138,7 +140,7 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   tarn_buf_fmt(&b,
                "(hw host (kind cpu) (triple \"%s\") (cpu \"%s\") (features \"%s\")\n  (clock %.4g) (units %u)"
                " (vector (bits %u) (registers %u))",
-               triple, cpu, features, clock, m.cores, v.bits, v.regs);
+               triple, tarn_host_core(cpu, features), features, clock, m.cores, v.bits, v.regs);
   tarn_buf sums = {.cx = cx};
   tarn_buf_str(&sums, "");
   dots(&sums, features);

@@ -14,4 +14,13 @@ bool tarn_host_flops(tarn_ctx *cx, unsigned threads, double *rate);
 #define TARN_HOST_FMA_FLOP (12 * 16 * 2)
 float tarn_host_fma_pass(float *p, size_t n, size_t times);
 
+/* Width and number of the vector registers by LLVM's list of features; 64 bits when none is known. */
+typedef struct tarn_host_isa {
+  const char *feature;
+  unsigned bits, regs;
+} tarn_host_isa;
+tarn_host_isa tarn_host_vectors(const char *features);
+/* The processor's name: LLVM's, unless the features are those of a later core than that. */
+const char *tarn_host_core(const char *name, const char *features);
+
 #endif
