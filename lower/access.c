@@ -3,7 +3,8 @@
  * An offset grows level by level, so that each loop adds only what moves in it.  When padding is decided outside of the
  * innermost loops, the pointer is chosen there between the tensor and a page full of the fill value, and the inner loops
  * know of no guard.  Lanes: neighbours become vector loads, equal addresses one broadcast, a step of two two loads and a
- * shuffle, everything else a gather. */
+ * shuffle, everything else a gather.  Unrolled copies of a window at a step share: what lies one element on is the other half
+ * of what has been loaded, what lies one lane on is the same moved by a lane, with one element behind it. */
 #include "lower/internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -238,8 +239,10 @@ LLVMValueRef low_resized(low_module *M, LLVMValueRef v, uint32_t n, uint32_t to)
   for (uint32_t i = 0; i < to; i++) idx[i] = i < n ? (int)i : -1;
   return low_shuffle(M, v, LLVMGetPoison(LLVMTypeOf(v)), idx, to);
 }
-static LLVMValueRef load_at(low_fn *E, const low_access *a, LLVMValueRef p, uint32_t n) {
+/* n lanes; `room` elements from p on may be read. */
+static LLVMValueRef load_at(low_fn *E, const low_access *a, LLVMValueRef p, uint32_t n, int64_t room) {
   uint32_t whole = masked_whole(E->M, a, n);
+  if (whole && room >= whole) return low_resized(E->M, load_at(E, a, p, whole, room), whole, n); /* a mask costs an operation */
   if (whole) {
     LLVMTypeRef over[2] = {low_vec(low_memory_type(E->M, a->dtype), whole), E->M->ptr};
     LLVMValueRef arg[4] = {p, LLVMConstInt(E->M->i32, tarn_dtype_size(a->dtype), 0), first_lanes(E->M, n, whole),
@@ -251,6 +254,21 @@ static LLVMValueRef load_at(low_fn *E, const low_access *a, LLVMValueRef p, uint
   return v;
 }
 
+/* Lanes at a step of two from what holds all elements: w[0], and w[1] behind it or NULL. */
+static LLVMValueRef half_of(low_module *M, const LLVMValueRef *w, uint32_t first, uint32_t n) {
+  int idx[256];
+  for (uint32_t i = 0; i < n; i++) idx[i] = (int)(2 * i + first);
+  return low_shuffle(M, w[0], w[1] ? w[1] : LLVMGetPoison(LLVMTypeOf(w[0])), idx, n);
+}
+/* All elements between the first lane and one behind the last, where they may be read: one register or two. */
+static bool load_pair(low_fn *E, const low_access *a, LLVMValueRef p, int64_t room, LLVMValueRef *w) {
+  uint32_t n = E->lanes, whole = n & (n - 1) ? masked_whole(E->M, a, n) : n;
+  if (n < 4 || !whole || room < 2 * (int64_t)whole) return false;
+  bool one = 2 * whole * tarn_dtype_size(a->dtype) * 8 <= E->M->hw->vector_bits;
+  w[0] = load_at(E, a, p, one ? 2 * whole : whole, room);
+  w[1] = one ? NULL : load_at(E, a, step_const(E, a, p, whole), whole, room);
+  return true;
+}
 /* Every second of v's elements 0 … n-1 and w's n-1 … 2n-2. */
 static LLVMValueRef every_second(low_module *M, LLVMValueRef v, LLVMValueRef w, uint32_t n) {
   int idx[256];
@@ -259,18 +277,21 @@ static LLVMValueRef every_second(low_module *M, LLVMValueRef v, LLVMValueRef w, 
 }
 /* Lanes at a constant step from p on: 0, 1, -1, 2. */
 static bool simple_stride(int64_t s, uint32_t n) { return n == 1 || s == 0 || s == 1 || s == -1 || s == 2; }
-static LLVMValueRef load_simple(low_fn *E, const low_access *a, LLVMValueRef p, int64_t stride) {
+/* pair: as load_pair() gives it, for copies that come later. */
+static LLVMValueRef load_simple(low_fn *E, const low_access *a, LLVMValueRef p, int64_t stride, int64_t room,
+                                LLVMValueRef *pair) {
   uint32_t n = E->lanes;
   int idx[256];
-  if (n == 1) return load_at(E, a, p, 1);
-  if (stride == 0) return low_splat(E->M, load_at(E, a, p, 1), n);
-  if (stride == 1) return load_at(E, a, p, n);
+  if (n == 1) return load_at(E, a, p, 1, 0);
+  if (stride == 0) return low_splat(E->M, load_at(E, a, p, 1, 0), n);
+  if (stride == 1) return load_at(E, a, p, n, room);
   if (stride == -1) {
-    LLVMValueRef v = load_at(E, a, step_const(E, a, p, 1 - (int64_t)n), n);
+    LLVMValueRef v = load_at(E, a, step_const(E, a, p, 1 - (int64_t)n), n, 0);
     for (uint32_t i = 0; i < n; i++) idx[i] = (int)(n - 1 - i);
     return low_shuffle(E->M, v, LLVMGetUndef(LLVMTypeOf(v)), idx, n);
   }
-  return every_second(E->M, load_at(E, a, p, n), load_at(E, a, step_const(E, a, p, (int64_t)n - 1), n), n);
+  if (load_pair(E, a, p, room, pair)) return half_of(E->M, pair, 0, n);
+  return every_second(E->M, load_at(E, a, p, n, 0), load_at(E, a, step_const(E, a, p, (int64_t)n - 1), n, 0), n);
 }
 
 static LLVMValueRef fill_value(low_fn *E, const low_access *a) {
@@ -288,7 +309,7 @@ static LLVMValueRef load_lanes(low_fn *E, const low_access *a, const low_off *o,
     if (o->vec) c = LLVMBuildAdd(M->b, LLVMBuildExtractElement(M->b, o->vec, at, ""), c, "");
     q = LLVMBuildGEP2(M->b, t, q, &c, 1, "");
     if (mask) q = LLVMBuildSelect(M->b, LLVMBuildExtractElement(M->b, mask, at, ""), q, page, "");
-    r = LLVMBuildInsertElement(M->b, r, load_at(E, a, q, 1), at, "");
+    r = LLVMBuildInsertElement(M->b, r, load_at(E, a, q, 1, 0), at, "");
   }
   return r;
 }
@@ -366,7 +387,8 @@ static LLVMValueRef chosen(low_fn *E, const low_access *a, low_off out, low_off 
 }
 static LLVMValueRef load_chosen(low_fn *E, const low_access *a, low_off out, low_off in, LLVMValueRef all) {
   int64_t stride = E->lanes > 1 ? out.stride + in.stride : 0, span = ((int64_t)E->lanes - 1) * llabs(stride);
-  return load_simple(E, a, chosen(E, a, out, in, all, span, stride), stride);
+  LLVMValueRef pair[2];
+  return load_simple(E, a, chosen(E, a, out, in, all, span, stride), stride, 0, pair);
 }
 
 void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, bool write, unsigned locality) {
@@ -388,7 +410,14 @@ static LLVMValueRef known(low_fn *E, const low_access *a, const low_off *o) {
   return E->lanes == 1 ? v : LLVMConstVector(lane, E->lanes);
 }
 
-static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *out, const low_off *in) {
+/* So many elements may be read from the first lane's on, whatever the loops count to. */
+static int64_t room_of(const low_fn *E, const low_access *a, int64_t stride) {
+  int64_t lo, hi;
+  low_range(E, a->off, &lo, &hi);
+  return a->elems - hi + (stride > 0 ? stride * ((int64_t)E->lanes - 1) : 0);
+}
+
+static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *out, const low_off *in, LLVMValueRef *pair) {
   cond c = conditions(E, a);
   low_off o = *out;
   off_add(E, &o, 1, in);
@@ -402,7 +431,7 @@ static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *
     LLVMValueRef p = step(E, a, a->base, &o);
     if (a->ahead && stride == 1 && E->lanes > 1)
       low_prefetch(E->M, p, low_i64(E->M, a->ahead * (int64_t)tarn_dtype_size(a->dtype)), false, 3);
-    return load_simple(E, a, p, stride);
+    return load_simple(E, a, p, stride, room_of(E, a, stride), pair);
   }
   if (simple && !c.lane) return load_chosen(E, a, *out, *in, c.all);
   LLVMValueRef mask = c.all ? low_splat(E->M, c.all, E->lanes) : NULL;
@@ -419,14 +448,71 @@ static uint64_t copy_key(const low_fn *E, const low_access *a) {
   return key;
 }
 
+static low_loaded *find(const low_fn *E, low_access *a, uint64_t key) {
+  low_loaded *c = &a->cache[key % LOW_CACHE];
+  return c->v && c->key == key && c->gen == E->gen && c->lanes == E->lanes ? c : NULL;
+}
+
+/* The copy that lies `by` elements before this one; moved: and whose guards, too, are those of this one, a lane on. */
+static low_loaded *before(low_fn *E, low_access *a, int64_t by, uint32_t lane, bool moved) {
+  for (uint32_t v = 0; v < LOW_MAX_VARS; v++) {
+    int64_t step, along, across, k;
+    low_env *e = &E->env[v];
+    if (!(a->deps >> v & 1) || e->kind != LOW_CONST || !low_moves_by(a->off, v, &step) || step <= 0 || by % step) continue;
+    if ((k = by / step) > e->c) continue;
+    bool same = true;
+    for (uint32_t g = 0; g < a->nguard && moved && same; g++)
+      same = low_moves_by(a->guard[g].e, v, &along) && low_moves_by(a->guard[g].e, lane, &across) && k * along == across;
+    if (!same) continue;
+    e->c -= k;
+    low_loaded *c = find(E, a, copy_key(E, a));
+    e->c += k;
+    if (c) return c;
+  }
+  return NULL;
+}
+
+/* The lanes of an earlier copy moved by one, and the last one loaded. */
+static LLVMValueRef moved_lanes(low_fn *E, const low_access *a, const low_off *out, const low_off *in, uint32_t lane,
+                                LLVMValueRef v) {
+  low_module *M = E->M;
+  uint32_t n = E->lanes;
+  low_off o = *out, i = *in;
+  low_env env = E->env[lane];
+  int idx[256];
+  o.c += o.stride * ((int64_t)n - 1), o.stride = 0;
+  i.c += i.stride * ((int64_t)n - 1), i.stride = 0;
+  E->env[lane] = (low_env){.kind = LOW_CONST, .c = (int64_t)n - 1}, E->lanes = 1;
+  LLVMValueRef last = low_from_memory(M, a->dtype, load_guarded(E, a, &o, &i, NULL));
+  E->env[lane] = env, E->lanes = n;
+  for (uint32_t k = 0; k < n; k++) idx[k] = (int)k + 1;
+  last = LLVMBuildInsertElement(M->b, LLVMGetPoison(LLVMTypeOf(v)), last, LLVMConstInt(M->i32, 0, 0), "");
+  return low_shuffle(M, v, last, idx, n);
+}
+
+/* From what copies before this one have loaded; NULL: they have not. */
+static LLVMValueRef load_shared(low_fn *E, low_access *a, const low_off *out, const low_off *in) {
+  int64_t stride = out->stride + in->stride;
+  uint32_t lane = 0;
+  low_loaded *c;
+  if (E->lanes < 4 || stride < 2 || out->vec || in->vec) return NULL;
+  while (lane < LOW_MAX_VARS && E->env[lane].kind != LOW_LANES) lane++;
+  if (lane == LOW_MAX_VARS) return NULL;
+  if ((c = before(E, a, stride, lane, true))) return moved_lanes(E, a, out, in, lane, c->v);
+  if (stride != 2 || !(c = before(E, a, 1, lane, false)) || !c->pair[0]) return NULL;
+  cond none = conditions(E, a);
+  if (none.never || none.all || none.lane) return NULL;
+  return low_from_memory(E->M, a->dtype, half_of(E->M, c->pair, 1, E->lanes));
+}
+
 LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level) {
   uint64_t key = copy_key(E, a);
-  uint32_t slot = (uint32_t)(key % LOW_CACHE);
-  if (a->cache[slot].v && a->cache[slot].key == key && a->cache[slot].gen == E->gen && a->cache[slot].lanes == E->lanes)
-    return a->cache[slot].v;
-  LLVMValueRef v = low_from_memory(E->M, a->dtype, load_guarded(E, a, &a->out[level], &a->in[level]));
-  a->cache[slot].key = key, a->cache[slot].gen = E->gen, a->cache[slot].lanes = E->lanes, a->cache[slot].v = v;
-  return v;
+  low_loaded *c = find(E, a, key), now = {.key = key, .gen = E->gen, .lanes = E->lanes};
+  if (c) return c->v;
+  now.v = load_shared(E, a, &a->out[level], &a->in[level]);
+  if (!now.v) now.v = low_from_memory(E->M, a->dtype, load_guarded(E, a, &a->out[level], &a->in[level], now.pair));
+  a->cache[key % LOW_CACHE] = now;
+  return now.v;
 }
 
 /* ---------------------------------------------------------------- groups */
@@ -485,9 +571,9 @@ static LLVMValueRef interleaved(low_fn *E, LLVMValueRef *v, uint32_t k) {
 }
 LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k) {
   uint64_t key = copy_key(E, a);
-  uint32_t slot = (uint32_t)(key % LOW_CACHE), wide = E->lanes * k;
-  if (a->cache[slot].v && a->cache[slot].key == key && a->cache[slot].gen == E->gen && a->cache[slot].lanes == wide)
-    return a->cache[slot].v;
+  uint32_t wide = E->lanes * k;
+  low_loaded *c = &a->cache[key % LOW_CACHE];
+  if (c->v && c->key == key && c->gen == E->gen && c->lanes == wide) return c->v;
   LLVMValueRef all = NULL, v[16];
   for (uint32_t j = 0; j < k && !all; j++) {
     E->env[level] = (low_env){.kind = LOW_CONST, .c = j};
@@ -497,7 +583,7 @@ LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k
   }
   E->env[level] = (low_env){0};
   if (!all) all = interleaved(E, v, k);
-  a->cache[slot].key = key, a->cache[slot].gen = E->gen, a->cache[slot].lanes = wide, a->cache[slot].v = all;
+  *c = (low_loaded){.key = key, .gen = E->gen, .lanes = wide, .v = all};
   return all;
 }
 

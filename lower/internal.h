@@ -124,10 +124,17 @@ typedef struct low_guard {
 } low_guard;
 
 #define LOW_CACHE 64
+typedef struct low_loaded {
+  uint64_t key; /* which of the unrolled copies */
+  uint32_t gen, lanes;
+  LLVMValueRef v;
+  LLVMValueRef pair[2]; /* of lanes at a step of two: the registers that hold the elements between them too, or NULL */
+} low_loaded;
 typedef struct low_access {
   tarn_dtype dtype;
   LLVMValueRef base; /* set when the function is begun */
   const low_lin *off;
+  int64_t elems; /* from base on so many may be read; 0: those that the offsets name */
   uint32_t nguard;
   low_guard guard[TARN_MAX_DIMS];
   uint32_t held;     /* bit g: guard g has been tested here, and holds */
@@ -144,11 +151,7 @@ typedef struct low_access {
   int64_t fetch_first, fetch_step, fetch_rows, fetch_row;
   uint32_t fetch_level, fetch_at;
   low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that depends on `inner` */
-  struct {
-    uint64_t key;
-    uint32_t gen, lanes;
-    LLVMValueRef v;
-  } cache[LOW_CACHE];
+  low_loaded cache[LOW_CACHE];
 } low_access;
 
 /* A function being emitted. */

@@ -27,6 +27,7 @@ typedef struct low_block_of_rows {
   LLVMValueRef v[TARN_TURN_ROWS];
 } low_block_of_rows;
 
+typedef enum { LOW_OUTER, LOW_INIT, LOW_RESUME, LOW_BODY, LOW_PARTIAL, LOW_FINAL } low_mode;
 #define LOW_MOST_CHAINS 16 /* accumulators in registers, beside what is loaded */
 typedef struct low_stage {
   const tarn_stage *s;
@@ -58,6 +59,8 @@ typedef struct low_stage {
   uint64_t serial;           /* variables that are loops */
   uint32_t order, order_end; /* levels whose copies go in the order of what they read, see order.c; order past all: none */
   int64_t order_by[TARN_MAX_LEVELS];
+  low_mode end;                      /* how accumulators end that are complete before the others; OUTER: all end together */
+  bool ended;                        /* they have */
   const low_level *rows;             /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */
   TARN_VEC(low_block_of_rows) block; /* those begun */
   int64_t local_bytes;               /* result of a stage that is no output */
@@ -93,7 +96,6 @@ bool low_left_out(const low_nest *N, const low_fn *E, const low_stage *st);   /*
 /* A guard that `var` has just decided and without which the body adds nothing. */
 bool low_decisive(const low_nest *N, const low_fn *E, const low_stage *st, uint32_t var, uint32_t *read, uint32_t *guard);
 /* ---- nest.c ---- */
-typedef enum { LOW_OUTER, LOW_INIT, LOW_RESUME, LOW_BODY, LOW_PARTIAL, LOW_FINAL } low_mode;
 void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode);
 /* ---- order.c ---- */
 void low_order_settle(const low_nest *N, low_stage *st, const low_list *list);

@@ -127,6 +127,7 @@ static void prepare_read(low_nest *N, low_stage *st, uint32_t i, const low_opera
   if (!from) {
     a->off = low_lin_layout(&st->space, &in[r->src].layout, at), a->dtype = in[r->src].dtype;
     a->few = in[r->src].few, a->nfew = in[r->src].nfew;
+    a->elems = tarn_layout_elems(&in[r->src].layout);
   } else if (from->s->out) a->off = low_lin_layout(&st->space, &out[from->out_no].layout, at), a->dtype = from->out_type;
   else a->off = local_offset(N, from, &st->space, at), a->dtype = from->out_type;
   a->fill = m->fill, a->nguard = m->nguard;

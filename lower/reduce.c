@@ -259,6 +259,17 @@ static void check_outer_reduction(low_nest *N, const low_stage *st, const low_li
       tarn_raise(N->M->cx, TARN_INTERNAL, "lower: a reduce loop outside of accumulators that the result cannot hold");
 }
 
+/* How a copy's accumulator ends as soon as it is complete: where the copies in order.c's order are all of the reduction. */
+static low_mode ending(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
+  const low_stage *st = &N->stage[list - 1];
+  bool known;
+  if (st->order != l || st->in_memory || st->chains > 1 || st->red_lanes > 1 || st->rows) return LOW_OUTER;
+  for (uint32_t i = st->order_end; i < N->list[list].n; i++)
+    if (N->list[list].level[i].red) return LOW_OUTER;
+  if (at_border(N, E, list, true, &known)) return LOW_OUTER;
+  return known ? LOW_FINAL : LOW_PARTIAL;
+}
+
 void low_reduction(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   low_stage *st = &N->stage[list - 1];
   tarn_ctx *cx = N->M->cx;
@@ -270,8 +281,9 @@ void low_reduction(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   E->gen++;
   walk_either(N, E, list, l, false, LOW_INIT, LOW_RESUME);
   E->gen++;
+  st->end = ending(N, E, list, l), st->ended = false;
   low_walk(N, E, list, l, LOW_BODY);
   E->gen++;
-  walk_either(N, E, list, l, true, LOW_FINAL, LOW_PARTIAL);
+  if (!st->ended) walk_either(N, E, list, l, true, LOW_FINAL, LOW_PARTIAL);
   E->gen++;
 }

@@ -309,7 +309,7 @@ static tarn_read window_read(kit_case *c, const space *s, uint32_t fill) {
   tarn_imap m = {.ns = (uint8_t)s->n, .n = (uint8_t)s->n, .nin = 3, .fill = fill};
   memcpy(m.dim, s->dim, s->n * sizeof *m.dim);
   for (uint32_t k = 0; k < 2; k++) {
-    int64_t stride = 1 + kit_below(2), apart = 1 + kit_below(2), pad = kit_below(4), lo, hi;
+    int64_t stride = 1 + kit_below(k ? 4 : 2), apart = 1 + kit_below(2), pad = kit_below(4), lo, hi;
     uint32_t e =
         tarn_ix_add(L, tarn_ix_scale(L, ix(s, k), stride, s->dim), tarn_ix_scale(L, ix(s, s->nacc + k), apart, s->dim), s->dim);
     m.e[k] = tarn_ix_add(L, e, tarn_ix_const(L, -pad), s->dim);
@@ -322,6 +322,15 @@ static tarn_read window_read(kit_case *c, const space *s, uint32_t fill) {
   if (!m.nguard) m.fill = TARN_NONE;
   c->in_type[0] = TARN_F32, c->in[0] = random_layout(3, m.in), c->value[0] = kit_tensor(cx, TARN_F32, 3, m.in, 2);
   return (tarn_read){false, c->nin++, tarn_map_intern(L, &m)};
+}
+/* Rows of lanes and the whole window written out. */
+static void write_rows(tarn_stage_sched *ss, int64_t lanes) {
+  const tarn_level level[] = {{2, TARN_SERIAL, 1},     {0, TARN_SERIAL, 1 + kit_below(6)},
+                              {1, TARN_SERIAL, lanes}, {3, TARN_UNROLL, 1},
+                              {5, TARN_UNROLL, 1},     {0, TARN_UNROLL, 1},
+                              {4, TARN_UNROLL, 1},     {1, TARN_VECTOR, 1}};
+  ss->nlevel = sizeof level / sizeof *level, ss->acc = 3;
+  memcpy(ss->level, level, sizeof level);
 }
 /* Rows, columns and the whole window written out. */
 static void write_out(tarn_stage_sched *ss) {
@@ -337,7 +346,7 @@ static void write_out(tarn_stage_sched *ss) {
   ss->nlevel = sizeof level / sizeof *level, ss->acc = 3;
   memcpy(ss->level, level, sizeof level);
 }
-static void window_case(kit_case *c, bool product, bool whole) {
+static void window_case(kit_case *c, bool product, uint32_t whole) {
   nest_maker q = {.c = c, .t = TARN_F32, .nstage = 1, .type = {TARN_F32}};
   memset(c, 0, sizeof *c);
   space s = {.n = 6, .nacc = 3};
@@ -354,7 +363,8 @@ static void window_case(kit_case *c, bool product, bool whole) {
   c->sched = TARN_NEW(cx, tarn_schedule);
   c->sched->nstage = 1, c->sched->stage = TARN_ARRAY(cx, tarn_stage_sched, 1);
   random_stage_schedule(&s, 0, true, true, false, &c->sched->stage[0]);
-  if (whole) write_out(&c->sched->stage[0]);
+  if (whole == 1) write_out(&c->sched->stage[0]);
+  if (whole > 1) write_rows(&c->sched->stage[0], whole);
   outputs(&q);
   tarn_nest n = {.nstage = 1, .nchild = c->nin, .stage = q.stage};
   c->nest = tarn_nest_intern(L, &n);
@@ -409,7 +419,7 @@ static void window_job(tarn_ctx *c, void *arg) {
   kit_seed = 2000u + (unsigned)*seed;
   enum { CASES = 40 };
   kit_case *k = TARN_ARRAY(cx, kit_case, CASES);
-  for (uint32_t i = 0; i < CASES; i++) window_case(&k[i], i % 3 > 0, i % 4 == 1);
+  for (uint32_t i = 0; i < CASES; i++) window_case(&k[i], i % 3 > 0, i % 4 < 2 ? i % 4 : i % 4 == 2 ? 4u << i % 3 : 0);
   run_cases(k, CASES, *seed % 2 == 0, 2);
 }
 static void must(tarn_fn *f, void *arg) {
@@ -539,6 +549,41 @@ static void blocks_job(tarn_ctx *c, void *arg) {
     }
   }
 }
+/* ---- windows along the lanes: y[j] = sum of x[step·j + k], 16 lanes ---- */
+static uint32_t window_lines(int64_t step, int64_t places, const char *what) {
+  kit_case c = {.nin = 1, .nout = 1, .in_type = {TARN_F32}, .out_type = {TARN_F32}};
+  space s = {.n = 2, .nacc = 1, .dim = {64, places}};
+  tarn_imap a = {.ns = 1, .n = 2, .nin = 1, .fill = TARN_NONE, .dim = {64, places}, .in = {step * 64 + places}};
+  a.e[0] = tarn_ix_add(L, tarn_ix_scale(L, ix(&s, 0), step, s.dim), ix(&s, 1), s.dim);
+  tarn_read read[1] = {{false, 0, tarn_map_intern(L, &a)}};
+  tarn_func fn = {.nops = 1, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE, .body = tarn_fx_hole(L, 0)};
+  tarn_stage st = {.nown = 1, .nred = 1, .own = {64}, .red = {places}, .read = read, .out = true, .space = TARN_NONE};
+  st.fn = tarn_fn_intern(L, &fn);
+  tarn_nest n = {.out_ns = 1, .nstage = 1, .nchild = 1, .stage = &st};
+  c.nest = tarn_nest_intern(L, &n);
+  c.in[0] = tarn_layout_row_major(1, a.in), c.out[0] = tarn_layout_row_major(1, st.own);
+  tarn_stage_sched ss = {.nlevel = 3, .acc = 1, .level = {{0, TARN_SERIAL, 16}, {1, TARN_UNROLL, 1}, {0, TARN_VECTOR, 1}}};
+  tarn_schedule sched = {.nstage = 1, .stage = &ss};
+  c.sched = &sched;
+  const char *dir = kit_compile(kit_program(L, hw, &c, 1), true, TARN_EMIT_LL);
+  FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
+  char line[4096];
+  uint32_t lines = 0;
+  while (f && fgets(line, sizeof line, f)) lines += strstr(line, what) != NULL;
+  if (f) fclose(f);
+  kit_remove(cx, dir);
+  return lines;
+}
+/* Of what neighbours along the lanes read, each register is loaded once. */
+static void shared_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  uint32_t gathers = window_lines(3, 7, "= call <16 x float> @llvm.masked.gather"),
+           pairs = window_lines(2, 5, "= load <16 x float>");
+  uint32_t singles = window_lines(2, 5, "= load float");
+  if (gathers != 3) tarn_raise(c, TARN_NO, "%u of 7 places at a step of 3 are gathered", gathers);
+  if (pairs != 2 || singles != 3)
+    tarn_raise(c, TARN_NO, "5 places at a step of 2 are %u registers and %u elements", pairs, singles);
+}
 /* ---- results across the lanes: y[i][j] with lanes along i and copies along j; k == 0: only x[j][i] copied ---- */
 typedef struct turned {
   int64_t rows, cols, k, lanes, vectors, copies;
@@ -604,6 +649,8 @@ static void turned_job(tarn_ctx *c, void *arg) {
 }
 START_TEST(across_the_lanes) { must(turned_job, &_i); }
 END_TEST
+START_TEST(windows_along_the_lanes) { must(shared_job, NULL); }
+END_TEST
 START_TEST(asks_for_blocks) { must(blocks_job, NULL); }
 END_TEST
 START_TEST(asks_ahead) { must(ahead_job, NULL); }
@@ -623,6 +670,7 @@ int main(void) {
   tcase_add_loop_test(t, random_types, 0, TARN_DTYPES);
   tcase_add_loop_test(t, random_stages, 0, 4);
   tcase_add_loop_test(t, random_stages_types, 0, 2);
+  tcase_add_test(t, windows_along_the_lanes);
   tcase_add_test(t, asks_ahead);
   tcase_add_test(t, asks_for_blocks);
   suite_add_tcase(s, t);
