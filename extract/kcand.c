@@ -403,7 +403,7 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
   kcut cut[KG_MAX_CUTS];
   bool any = false;
   /* stages that would go over single rows go over blocks instead, where they can; the cheapest stands for the node */
-  for (uint32_t i = kg_cuts(k, cand.nest, cut); i-- > 0;) any |= offer(k, cand, r, &cut[i], false, &best);
+  for (uint32_t i = kg_cuts(k, cand.nest, cut); i-- > 0;) any |= offer(k, cand, r, &cut[i], false, &best) && !cut[i].more;
   if (!any && offer(k, cand, r, NULL, false, &best)) offer(k, cand, r, NULL, true, &best);
   if (best.nest != TARN_NONE) add_cand(k, to->ag, best);
 }

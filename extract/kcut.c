@@ -3,7 +3,10 @@
  * The loops that the stages of a nest share may go over blocks of a few rows instead of single ones: a local buffer then
  * holds a block, and every stage computes it with a register tile of its own, reusing what does not depend on the rows
  * (weights; keys and values) as a kernel of its own would. Sizes come from the description: what the local buffers hold
- * has to stay in the first or in the second memory. */
+ * has to stay in the first or in the second memory.
+ *
+ * Where nothing is reused but a row's maximum or sum is waited for (softmax, layer normalisation of short rows), a few rows at
+ * once have their waits at the same time. */
 #include "extract/kgraph.h"
 #include <string.h>
 
@@ -48,16 +51,54 @@ static int64_t local_bytes(const tarn_nest *n) {
   return sum;
 }
 
+/* Is a row reduced by lanes of vectors before another stage can go on with it, and is there more to do for it than the
+ * processor looks ahead, so that it does not find the next row's work by itself? */
+#define LOOKAHEAD 256 /* operations on vectors */
+static bool waits(const kgraph *k, const tarn_nest *n) {
+  double lanes = tarn_hw_lanes(k->o->hw, TARN_F32), ops = 0;
+  bool any = false;
+  for (uint32_t i = 0; i < n->nstage; i++) {
+    const tarn_stage *s = &n->stage[i];
+    const tarn_func *f = tarn_fn_get(k->L, s->fn);
+    double steps = 1, own = 1;
+    for (uint32_t d = 0; d < s->nred; d++) steps *= (double)s->red[d];
+    for (uint32_t d = 0; d < s->nown; d++) own *= (double)s->own[d];
+    any |= own == 1 && !s->out && steps >= 2 * lanes;
+    ops += own * steps / lanes * (1 + tarn_fx_cycles(k->L, k->o->hw, f->body));
+    for (uint32_t r = 0; r < f->nops; r++)
+      if (s->read[r].stage && windows(k->L, tarn_imap_get(k->L, s->read[r].map))) return false;
+  }
+  return any && ops > LOOKAHEAD;
+}
+/* Rows that wait together, FEW at least: as many as keep their buffers within a quarter of the first memory (measured: rows of
+ * 256 gain a quarter, of 512 a tenth, of 1024 nothing). */
+static uint32_t rows_at_once(const kgraph *k, const tarn_nest *n, kcut *c) {
+  enum { FEW = 4, MANY = 8 };
+  uint32_t d = n->depth;
+  int64_t each = local_bytes(n), room = k->o->hw->mem[0].capacity / 4;
+  while (d > 0 && n->shared[d - 1] == 1) d--;
+  if (!d || k->o->strict || !waits(k, n)) return 0;
+  for (int64_t b = MANY; b >= FEW; b /= 2) {
+    if (n->shared[d - 1] % b || n->shared[d - 1] == b || b * each > room) continue;
+    *c = (kcut){.more = true};
+    for (uint32_t i = 0; i < TARN_MAX_DIMS; i++) c->block[i] = i == d - 1 ? b : 1;
+    return 1;
+  }
+  return 0;
+}
+
 uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
   const tarn_nest *n = tarn_nest_get(k->L, nest);
   const tarn_hw *hw = k->o->hw;
   uint32_t some = n->depth ? reused(k->L, n) : 0, got = 0;
   int64_t each = local_bytes(n), points = 1, near, far;
+  if (n->nstage > 1 && !some && hw->nmem) return rows_at_once(k, n, out);
   if (n->nstage < 2 || !some || !each || hw->nmem < 2) return 0;
   near = hw->mem[0].capacity / 2, far = hw->mem[1].capacity / 4; /* larger ones were measured not to pay */
   for (uint32_t d = 0; d < n->depth; d++) points *= n->shared[d];
   kcut c, best[2];
   int64_t rows = 1, most[2] = {1, 1};
+  c.more = false;
   for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) c.block[d] = 1;
   for (uint32_t d = n->depth; d-- > 0;) {
     int64_t extent = n->shared[d];

@@ -100,6 +100,7 @@ void kg_ways(kgraph *k, uint32_t ag, const kcand *chosen, const char *kernel);
 typedef struct kcut {
   int64_t block[TARN_MAX_DIMS];
   bool behind, gather; /* gather: tarn_ksig_gather() after it */
+  bool more;           /* the nest as it is may be as good */
 } kcut;
 uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]);
 /* Canonical signature of a nest candidate. */

@@ -157,6 +157,8 @@ TARN_API const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest 
 /* Bytes of operands and of results, each once, in whole lines of 64 bytes: what any schedule has to move between the level
  * that holds them and the unit. Pure. */
 TARN_API void tarn_ksig_traffic(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, double *read, double *write);
+/* Cycles of an expression per vector, shared subexpressions once. Pure. */
+TARN_API double tarn_fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f);
 typedef struct tarn_cost { /* analytic, one run */
   double seconds;          /* the estimate */
   double flops;            /* multiply-add = 2 */

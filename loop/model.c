@@ -51,6 +51,10 @@ static double fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f, tarn_map *s
   return c;
 }
 
+double tarn_fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f) {
+  return fx_cycles(L, hw, f, tarn_map_new(tarn_lang_ctx(L)));
+}
+
 static bool is_product(tarn_lang *L, uint32_t body) {
   const tarn_fx *x = tarn_fx_get(L, body);
   return x->op == TARN_FX_MUL;
@@ -69,21 +73,20 @@ static void dot_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const
   if (tarn_hw_dots(L, hw, f->body, f->red, type, d, TARN_HW_DOTS)) m->dot = d[0];
 }
 static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s, stage_model *m) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_func *f = tarn_fn_get(L, s->fn);
-  m->body_ops = fx_cycles(L, hw, f->body, tarn_map_new(cx));
+  m->body_ops = tarn_fx_cycles(L, hw, f->body);
   m->flops_each = tarn_fx_size(L, f->body);
   if (f->red != TARN_NONE) {
     const tarn_reducer *r = tarn_reducer_get(L, f->red);
     m->reduces = true;
     m->custom = r->kind == TARN_RED_CUSTOM;
     m->fma = r->kind == TARN_RED_SUM && is_product(L, f->body);
-    for (uint32_t i = 0; i < r->ns && m->custom; i++) m->body_ops += fx_cycles(L, hw, r->step[i], tarn_map_new(cx));
+    for (uint32_t i = 0; i < r->ns && m->custom; i++) m->body_ops += tarn_fx_cycles(L, hw, r->step[i]);
     m->flops_each += 1;
     if (m->fma) m->body_ops -= tarn_hw_fx_cycles(hw, TARN_FX_MUL);
   }
   if (f->epi != TARN_NONE) {
-    m->epi_ops = fx_cycles(L, hw, f->epi, tarn_map_new(cx));
+    m->epi_ops = tarn_fx_cycles(L, hw, f->epi);
     m->flops_result = tarn_fx_size(L, f->epi);
   }
 }

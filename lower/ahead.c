@@ -6,7 +6,8 @@
  * first use would wait for memory at its rate and the others find the block in a cache and leave memory idle. So during all
  * uses of one block the next one is asked for, evenly.
  * By streams: what the next trip of an outer loop newly reads (rows of an image or of a matrix) is asked for during this one:
- * such reads turn to another page too often for the processor to foresee them. */
+ * such reads turn to another page too often for the processor to foresee them. Of several stages that read the same operand
+ * the one asks that computes most; a result is asked for where a line's computing outlasts its transfer. */
 #include "lower/nest.h"
 #include <stdlib.h>
 
@@ -58,13 +59,16 @@ static double rate_of(const tarn_hw *hw) {
     if (hw->intrin[i].op[0].dtype == TARN_F32) rate = hw->intrin[i].throughput;
   return rate;
 }
-/* A trip lasts as long as its operations or the transfer of its bytes. */
+/* A trip lasts as long as its operations or the transfer of its bytes. Lanes along the reduction walk a row line by line: the
+ * processor foresees that, and what is asked for again only takes up the first cache (measured: 11.5 us instead of 6.4 for the
+ * sum of 1 MB). */
 static void by_latency(const low_nest *N, const low_stage *st, const low_list *list, low_access *a) {
   const tarn_hw *hw = N->M->hw;
   const tarn_hw_memory *slow = &hw->mem[hw->nmem - 1];
   int64_t size = (int64_t)tarn_dtype_size(a->dtype), step;
   double work = (double)st->slots / rate_of(hw), transfer = (double)tile_bytes(list, a) / (slow->read > 0 ? slow->read : 1);
   int64_t trips = 1 + (int64_t)(slow->latency / (work > transfer ? work : transfer)), run = stream(list, a->off, &step);
+  if (st->red_lanes > 1) return;
   if (run >= 2 * trips && llabs(step) * size >= (int64_t)hw->mem[0].line) a->ahead = step * trips;
 }
 
@@ -218,6 +222,32 @@ static void by_streams(const low_nest *N, uint32_t list, low_access *a) {
   }
 }
 
+/* Cycles of a stage in one trip of the shared loops, a vector counted as one element. */
+static double work_of(const low_nest *N, const low_stage *st) {
+  double n = 1 + tarn_fx_cycles(N->M->L, N->M->hw, st->f->body);
+  for (uint32_t d = N->n->depth; d < st->n; d++) n *= (double)st->dim[d];
+  return n;
+}
+/* Does another stage that reads the same operand do more meanwhile, or as much and comes first? */
+static bool another_asks(const low_nest *N, const low_stage *st, uint32_t child) {
+  for (uint32_t i = 0; i < N->nstage; i++) {
+    const low_stage *by = &N->stage[i];
+    bool reads = false;
+    for (uint32_t r = 0; r < by->f->nops; r++) reads |= !by->s->read[r].stage && by->s->read[r].src == child;
+    if (by == st || !reads) continue;
+    double more = work_of(N, by) - work_of(N, st);
+    if (more > 0 || (more == 0 && by < st)) return true;
+  }
+  return false;
+}
+/* Of a kernel with several stages: is there time for a line of the result to come while another one is computed? */
+static bool outlasts(const low_nest *N, const low_stage *st) {
+  const tarn_hw_memory *from = &N->M->hw->mem[N->M->hw->nmem > 2 ? 2 : 1];
+  double points = 1;
+  for (uint32_t d = N->n->depth; d < st->nacc; d++) points *= (double)st->dim[d];
+  return N->nstage == 1 || work_of(N, st) / points * from->read >= from->line;
+}
+
 static void read_ahead(const low_nest *N, uint32_t list, const low_operand *o, low_access *a) {
   const tarn_hw *hw = N->M->hw;
   const low_stage *st = &N->stage[list - 1];
@@ -225,7 +255,8 @@ static void read_ahead(const low_nest *N, uint32_t list, const low_operand *o, l
   int64_t second = hw->nmem > 2 ? (int64_t)hw->mem[1].capacity : INT64_MAX;
   if (!a->store && st->red && bytes > second / LEAST_BLOCKED) by_blocks(N, list, a);
   if (!a->store && st->red && bytes > hw->mem[0].capacity && !a->fetch_step) by_latency(N, st, &N->list[list], a);
-  if (bytes > second / LEAST_STREAMED && !a->fetch_step && !a->ahead) by_streams(N, list, a);
+  if (bytes <= second / LEAST_STREAMED || a->fetch_step || a->ahead) return;
+  if (a->store ? outlasts(N, st) : !another_asks(N, st, st->s->read[a - st->read].src)) by_streams(N, list, a);
 }
 
 void low_read_ahead(const low_nest *N, uint32_t list, const low_operand *in, const low_operand *out) {

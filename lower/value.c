@@ -197,12 +197,29 @@ static LLVMValueRef f_div(const args *a) {
   return flagged(a->M, LLVMBuildFMul(B, X, like(a->M, X, 1 / by), ""));
 }
 
-/* NaN if either is; the sign of a zero is kept in strict mode only. One instruction when one side is a number. */
+/* x if it is greater (less), else y, also where one is NaN: an instruction of x86, which LLVM is not left to take apart. NULL:
+ * not on this machine, or not so many lanes. */
+static LLVMValueRef chosen(const args *a, LLVMValueRef x, LLVMValueRef y, LLVMRealPredicate better) {
+  const char *features = a->M->hw->features;
+  if (!features || !strstr(features, "+avx512vl") || a->t != TARN_F32) return NULL;
+  bool max = better == LLVMRealOGT;
+  LLVMValueRef v[3] = {x, y, LLVMConstInt(a->M->i32, 4, 0)}; /* rounding as it is set */
+  switch (low_lanes_of(x)) {
+  case 4: return low_intrinsic(a->M, max ? "llvm.x86.sse.max.ps" : "llvm.x86.sse.min.ps", NULL, 0, v, 2);
+  case 8: return low_intrinsic(a->M, max ? "llvm.x86.avx.max.ps.256" : "llvm.x86.avx.min.ps.256", NULL, 0, v, 2);
+  case 16: return low_intrinsic(a->M, max ? "llvm.x86.avx512.max.ps.512" : "llvm.x86.avx512.min.ps.512", NULL, 0, v, 3);
+  default: return NULL;
+  }
+}
+/* NaN if either is; the sign of a zero is kept in strict mode only. One instruction when one side is a number, two when there
+ * is one that keeps a NaN of x and masks: y's is put in, which does not wait for x, an accumulator. */
 static LLVMValueRef extreme(const args *a, LLVMRealPredicate better, const char *strict) {
   LLVMValueRef x = X, y = Y;
   if (!a->M->contract) return binary(a, strict);
   if (plain_number(y)) x = Y, y = X;
-  LLVMValueRef r = pick(a, LLVMBuildFCmp(B, better, x, y, ""), x, y);
+  LLVMValueRef r = plain_number(x) ? NULL : chosen(a, y, x, better);
+  if (r) return pick(a, LLVMBuildFCmp(B, LLVMRealORD, y, y, ""), r, y);
+  r = pick(a, LLVMBuildFCmp(B, better, x, y, ""), x, y);
   return plain_number(x) ? r : pick(a, LLVMBuildFCmp(B, LLVMRealUNO, x, x, ""), x, r);
 }
 static LLVMValueRef f_max(const args *a) { return extreme(a, LLVMRealOGT, "llvm.maximum"); }

@@ -71,6 +71,12 @@ uint32_t build_online_8(rsite *s);
 uint32_t build_online_16(rsite *s);
 uint32_t build_online_32(rsite *s);
 uint32_t build_online_64(rsite *s);
+/* parts.c */
+uint32_t build_parts_2(rsite *s);
+uint32_t build_parts_4(rsite *s);
+uint32_t build_parts_8(rsite *s);
+uint32_t build_parts_16(rsite *s);
+uint32_t build_parts_32(rsite *s);
 /* integers.c */
 bool when_integers(rsite *s);
 bool when_integers_moved(rsite *s);

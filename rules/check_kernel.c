@@ -160,12 +160,16 @@ static tarn_ruleset *rules_of(kernels *k) {
   return rs;
 }
 
-/* A machine whose second memory holds next to nothing: sizes that follow from it are then met by small networks. */
+/* A machine of some units which take no time to join, whose second memory holds next to nothing: sizes that follow from it
+ * are then met by small networks. */
 static const tarn_hw *small_machine(kernels *k) {
   const tarn_hw *hw = tarn_hw_load(k->g->L, "x86-64-bf16");
   tarn_hw *copy = tarn_copy(k->cx, hw, sizeof *hw);
   tarn_hw_memory *mem = tarn_copy(k->cx, hw->mem, hw->nmem * sizeof *mem);
   mem[1].capacity = 256;
+  uint32_t a = draw(k->g, 6), b = draw(k->g, 6);
+  copy->units = 2u << (a > b ? a : b);
+  copy->barrier = 0;
   copy->mem = mem;
   return copy;
 }

@@ -24,6 +24,7 @@ static const net nets[] = {
      "node Transpose t k -> kt : perm=0,1,3,2\nnode MatMul m q kt -> s\nnode Mul c s h -> u\n"
      "node Softmax f u -> p : axis=-1\nnode MatMul o p v -> y\nout y\n",
      24},
+    {"softmax of short rows", "in x f32 48,320\nnode Softmax f x -> y : axis=-1\nout y\n", 48},
     {"two products",
      "in x f32 24,16\nrand w 16,40\nrand v 40,20\nrand b 40\nnode MatMul m x w -> t\nnode Add a t b -> s\n"
      "node Tanh g s -> u\nnode MatMul n u v -> y\nout y\n",

@@ -469,6 +469,44 @@ static void product_case(kit_case *c, int64_t k) {
   c->out[0] = tarn_layout_row_major(2, st.own);
   product_schedule(c);
 }
+/* The greatest of n numbers, so many lanes of them at once and two vectors of each. */
+static void greatest_case(kit_case *c, tarn_red_kind kind, int64_t n, int64_t lanes) {
+  tarn_read *read = TARN_ARRAY(cx, tarn_read, 1);
+  tarn_imap m = {.ns = 0, .n = 1, .nin = 1, .fill = TARN_NONE, .dim = {n}, .in = {n}};
+  m.e[0] = tarn_ix_var(L, 0, m.dim);
+  read[0] = (tarn_read){false, 0, tarn_map_intern(L, &m)};
+  uint32_t fn = tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, kind, TARN_F32));
+  tarn_stage st = {.nred = 1, .red = {n}, .read = read, .out = true, .space = TARN_NONE, .fn = fn};
+  tarn_nest nest = {.nstage = 1, .nchild = 1, .stage = &st};
+  *c = (kit_case){.nest = tarn_nest_intern(L, &nest), .nin = 1, .nout = 1, .in_type = {TARN_F32}, .out_type = {TARN_F32}};
+  c->in[0] = tarn_layout_row_major(1, &n), c->value[0] = kit_tensor(cx, TARN_F32, 1, &n, 1);
+  c->out[0] = tarn_layout_row_major(0, &n);
+  tarn_stage_sched *s = TARN_NEW(cx, tarn_stage_sched);
+  *s = (tarn_stage_sched){.nlevel = 3, .level = {{0, TARN_SERIAL, 2 * lanes}, {0, TARN_UNROLL, lanes}, {0, TARN_VECTOR, 1}}};
+  c->sched = TARN_NEW(cx, tarn_schedule);
+  *c->sched = (tarn_schedule){.nstage = 1, .stage = s};
+}
+/* A NaN stays wherever it comes in, and infinities are numbers. */
+static void greatest_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  enum { N = 101 };
+  kit_case *k = TARN_ARRAY(cx, kit_case, 3 * 2 * (N + 1));
+  uint32_t n = 0;
+  for (int64_t lanes = 4; lanes <= 16; lanes *= 2)
+    for (int kind = 0; kind < 2; kind++)
+      for (int64_t nan = 0; nan <= N; nan += 1 + nan % 7) {
+        greatest_case(&k[n], kind ? TARN_RED_MAX : TARN_RED_MIN, N, lanes);
+        float *x = k[n++].value[0]->data;
+        x[nan / 2] = nan % 3 ? INFINITY : -INFINITY;
+        if (nan < N) x[nan] = NAN;
+      }
+  kit_run(L, hw, k, n, true, 1);
+  for (uint32_t i = 0; i < n; i++) {
+    kit_reference(L, &k[i], TARN_STRICT);
+    float got = *(float *)k[i].got[0]->data, want = *(float *)k[i].want[0]->data;
+    if (!(isnan(want) ? isnan(got) : got == want)) tarn_raise(c, TARN_NO, "case %u: %g for %g", i, (double)got, (double)want);
+  }
+}
 /* Places of the module that ask for something ahead. */
 static uint32_t asked(const tarn_hw *on, kit_case *c) {
   const char *dir = kit_compile(kit_program(L, on, c, 1), true, TARN_EMIT_LL);
@@ -485,12 +523,14 @@ static void ahead_job(tarn_ctx *c, void *arg) {
   const tarn_hw_memory mem[] = {{.name = "l1", .capacity = 16384, .line = 64, .read = 128, .latency = 5},
                                 {.name = "dram", .line = 64, .read = 6, .latency = 300}};
   tarn_hw on = *hw;
-  kit_case big, small;
+  kit_case big, small, row;
   product_case(&big, 1000), product_case(&small, 100);
   if (asked(&on, &big)) tarn_raise(c, TARN_NO, "memories that are not described");
   on.nmem = 2, on.mem = mem;
   if (!asked(&on, &big)) tarn_raise(c, TARN_NO, "weights beyond the first cache are not asked for ahead");
   if (asked(&on, &small)) tarn_raise(c, TARN_NO, "what the first cache holds is asked for");
+  greatest_case(&row, TARN_RED_MAX, 100000, 16);
+  if (asked(&on, &row)) tarn_raise(c, TARN_NO, "lanes along a row that is read once ask for what the processor foresees");
   kit_run(L, &on, &big, 1, true, 1);
   const float *a = big.value[0]->data, *b = big.value[1]->data, *y = big.got[0]->data;
   for (int64_t i = 0; i < 64; i++) {
@@ -653,6 +693,8 @@ START_TEST(windows_along_the_lanes) { must(shared_job, NULL); }
 END_TEST
 START_TEST(asks_for_blocks) { must(blocks_job, NULL); }
 END_TEST
+START_TEST(greatest) { must(greatest_job, NULL); }
+END_TEST
 START_TEST(asks_ahead) { must(ahead_job, NULL); }
 END_TEST
 START_TEST(windows) { must(window_job, &_i); }
@@ -671,6 +713,7 @@ int main(void) {
   tcase_add_loop_test(t, random_stages, 0, 4);
   tcase_add_loop_test(t, random_stages_types, 0, 2);
   tcase_add_test(t, windows_along_the_lanes);
+  tcase_add_test(t, greatest);
   tcase_add_test(t, asks_ahead);
   tcase_add_test(t, asks_for_blocks);
   suite_add_tcase(s, t);
