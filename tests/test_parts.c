@@ -108,10 +108,11 @@ static void one_asks(tarn_ctx *cx, void *arg) {
   tarn_hw *hw = machine(L);
   const tarn_hw_memory mem[] = {
       {.name = "l1", .capacity = 32768, .instances = 1, .serves = 1, .line = 64, .read = 128, .write = 64, .latency = 5},
-      {.name = "l2", .capacity = 65536, .instances = 1, .serves = 1, .line = 64, .read = 32, .write = 16, .latency = 15},
+      {.name = "l2", .capacity = 131072, .instances = 1, .serves = 1, .line = 64, .read = 32, .write = 16, .latency = 15},
+      {.name = "l3", .capacity = 1 << 24, .instances = 1, .serves = 1, .line = 64, .read = 12, .write = 6, .latency = 60},
       {.name = "dram", .serves = 1, .line = 64, .read = 6, .write = 3, .latency = 300}};
-  hw->nmem = 3, hw->mem = mem;
-  tarn_program *p = kit_model(L, "in a f32 64,2048\nnode Softmax s a -> y : axis=-1\nout y\n");
+  hw->nmem = 4, hw->mem = mem;
+  tarn_program *p = kit_model(L, "in a f32 96,1024\nnode Softmax s a -> y : axis=-1\nout y\n");
   const tarn_price price = {.name = "several", .seconds = several_stages};
   pipeline *r = pipeline_extract(p, hw, (tarn_kgraph_options){.method = TARN_SEL_EXACT, .threads = 1, .price = &price});
   ck_assert_uint_eq(r->kprog->nker, 1);
