@@ -453,17 +453,21 @@ static low_loaded *find(const low_fn *E, low_access *a, uint64_t key) {
   return c->v && c->key == key && c->gen == E->gen && c->lanes == E->lanes ? c : NULL;
 }
 
+/* Do k counts of variable v move all guards as one lane does? */
+static bool moves_as_lanes(const low_access *a, uint32_t v, int64_t k, uint32_t lane) {
+  int64_t along, across;
+  for (uint32_t g = 0; g < a->nguard; g++)
+    if (!low_moves_by(a->guard[g].e, v, &along) || !low_moves_by(a->guard[g].e, lane, &across) || k * along != across)
+      return false;
+  return true;
+}
 /* The copy that lies `by` elements before this one; moved: and whose guards, too, are those of this one, a lane on. */
 static low_loaded *before(low_fn *E, low_access *a, int64_t by, uint32_t lane, bool moved) {
   for (uint32_t v = 0; v < LOW_MAX_VARS; v++) {
-    int64_t step, along, across, k;
+    int64_t step, k;
     low_env *e = &E->env[v];
     if (!(a->deps >> v & 1) || e->kind != LOW_CONST || !low_moves_by(a->off, v, &step) || step <= 0 || by % step) continue;
-    if ((k = by / step) > e->c) continue;
-    bool same = true;
-    for (uint32_t g = 0; g < a->nguard && moved && same; g++)
-      same = low_moves_by(a->guard[g].e, v, &along) && low_moves_by(a->guard[g].e, lane, &across) && k * along == across;
-    if (!same) continue;
+    if ((k = by / step) > e->c || (moved && !moves_as_lanes(a, v, k, lane))) continue;
     e->c -= k;
     low_loaded *c = find(E, a, copy_key(E, a));
     e->c += k;
@@ -472,25 +476,66 @@ static low_loaded *before(low_fn *E, low_access *a, int64_t by, uint32_t lane, b
   return NULL;
 }
 
-/* The lanes of an earlier copy moved by one, and the last one loaded. */
+/* The lanes of another copy moved by one: it lies a lane before this one, or behind it. The lane that is new is loaded. */
 static LLVMValueRef moved_lanes(low_fn *E, const low_access *a, const low_off *out, const low_off *in, uint32_t lane,
-                                LLVMValueRef v) {
+                                LLVMValueRef v, bool behind) {
   low_module *M = E->M;
   uint32_t n = E->lanes;
+  int64_t at = behind ? 0 : (int64_t)n - 1;
   low_off o = *out, i = *in;
   low_env env = E->env[lane];
   int idx[256];
-  o.c += o.stride * ((int64_t)n - 1), o.stride = 0;
-  i.c += i.stride * ((int64_t)n - 1), i.stride = 0;
-  E->env[lane] = (low_env){.kind = LOW_CONST, .c = (int64_t)n - 1}, E->lanes = 1;
-  LLVMValueRef last = low_from_memory(M, a->dtype, load_guarded(E, a, &o, &i, NULL));
+  o.c += o.stride * at, o.stride = 0;
+  i.c += i.stride * at, i.stride = 0;
+  E->env[lane] = (low_env){.kind = LOW_CONST, .c = at}, E->lanes = 1;
+  LLVMValueRef single = low_from_memory(M, a->dtype, load_guarded(E, a, &o, &i, NULL));
   E->env[lane] = env, E->lanes = n;
-  for (uint32_t k = 0; k < n; k++) idx[k] = (int)k + 1;
-  last = LLVMBuildInsertElement(M->b, LLVMGetPoison(LLVMTypeOf(v)), last, LLVMConstInt(M->i32, 0, 0), "");
-  return low_shuffle(M, v, last, idx, n);
+  for (uint32_t k = 0; k < n; k++) idx[k] = behind ? (int)(k ? k - 1 : n) : (int)k + 1;
+  single = LLVMBuildInsertElement(M->b, LLVMGetPoison(LLVMTypeOf(v)), single, LLVMConstInt(M->i32, 0, 0), "");
+  return low_shuffle(M, v, single, idx, n);
 }
 
-/* From what copies before this one have loaded; NULL: they have not. */
+static bool unguarded(low_fn *E, const low_access *a) {
+  cond c = conditions(E, a);
+  return !c.never && !c.all && !c.lane;
+}
+/* At an odd place, whatever the loops count to: the element behind it begins a line more often. */
+static bool at_odd(const low_fn *E, const low_access *a, const low_off *out, const low_off *in) {
+  for (uint32_t i = 0; i < a->off->n; i++) {
+    const low_term *t = &a->off->t[i];
+    if (t->kind != TARN_IX_VAR || (t->coef % 2 && E->env[t->var].kind != LOW_CONST)) return false;
+  }
+  return (out->c + in->c) % 2 != 0;
+}
+
+static LLVMValueRef load_copy(low_fn *E, low_access *a, const low_off *out, const low_off *in);
+
+/* Lanes at a step of two that begin across the border, or badly: the next copy and the one behind it are loaded first, and
+ * this one is the latter moved back. */
+static LLVMValueRef load_from_behind(low_fn *E, low_access *a, const low_off *out, const low_off *in, uint32_t lane) {
+  for (uint32_t v = 0; v < LOW_MAX_VARS; v++) {
+    int64_t step;
+    low_env *e = &E->env[v], was = *e;
+    if (!(a->deps >> v & 1) || e->kind != LOW_CONST || !low_moves_by(a->off, v, &step) || step != 1) continue;
+    if (e->c + 2 > E->space->hi[v] || !moves_as_lanes(a, v, 2, lane)) continue;
+    if (unguarded(E, a) && !at_odd(E, a, out, in)) return NULL;
+    LLVMValueRef r = NULL;
+    low_off o = *out;
+    e->c++, o.c++;
+    if (unguarded(E, a) && (e->c++, unguarded(E, a))) {
+      e->c--;
+      load_copy(E, a, &o, in);
+      low_loaded *next = find(E, a, copy_key(E, a));
+      e->c++, o.c++;
+      if (next && next->pair[0]) r = load_copy(E, a, &o, in);
+    }
+    *e = was;
+    return r ? moved_lanes(E, a, out, in, lane, r, true) : NULL;
+  }
+  return NULL;
+}
+
+/* From what other copies load too; NULL: there are none such. */
 static LLVMValueRef load_shared(low_fn *E, low_access *a, const low_off *out, const low_off *in) {
   int64_t stride = out->stride + in->stride;
   uint32_t lane = 0;
@@ -498,22 +543,23 @@ static LLVMValueRef load_shared(low_fn *E, low_access *a, const low_off *out, co
   if (E->lanes < 4 || stride < 2 || out->vec || in->vec) return NULL;
   while (lane < LOW_MAX_VARS && E->env[lane].kind != LOW_LANES) lane++;
   if (lane == LOW_MAX_VARS) return NULL;
-  if ((c = before(E, a, stride, lane, true))) return moved_lanes(E, a, out, in, lane, c->v);
-  if (stride != 2 || !(c = before(E, a, 1, lane, false)) || !c->pair[0]) return NULL;
-  cond none = conditions(E, a);
-  if (none.never || none.all || none.lane) return NULL;
-  return low_from_memory(E->M, a->dtype, half_of(E->M, c->pair, 1, E->lanes));
+  if ((c = before(E, a, stride, lane, true))) return moved_lanes(E, a, out, in, lane, c->v, false);
+  if (stride != 2) return NULL;
+  if ((c = before(E, a, 1, lane, false)) && c->pair[0] && unguarded(E, a))
+    return low_from_memory(E->M, a->dtype, half_of(E->M, c->pair, 1, E->lanes));
+  return load_from_behind(E, a, out, in, lane);
 }
 
-LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level) {
+static LLVMValueRef load_copy(low_fn *E, low_access *a, const low_off *out, const low_off *in) {
   uint64_t key = copy_key(E, a);
   low_loaded *c = find(E, a, key), now = {.key = key, .gen = E->gen, .lanes = E->lanes};
   if (c) return c->v;
-  now.v = load_shared(E, a, &a->out[level], &a->in[level]);
-  if (!now.v) now.v = low_from_memory(E->M, a->dtype, load_guarded(E, a, &a->out[level], &a->in[level], now.pair));
+  now.v = load_shared(E, a, out, in);
+  if (!now.v) now.v = low_from_memory(E->M, a->dtype, load_guarded(E, a, out, in, now.pair));
   a->cache[key % LOW_CACHE] = now;
   return now.v;
 }
+LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level) { return load_copy(E, a, &a->out[level], &a->in[level]); }
 
 /* ---------------------------------------------------------------- groups */
 /* Does the offset move by one element per step of the level, and no guard at all? */

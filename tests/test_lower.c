@@ -589,12 +589,16 @@ static void blocks_job(tarn_ctx *c, void *arg) {
     }
   }
 }
-/* ---- windows along the lanes: y[j] = sum of x[step·j + k], 16 lanes ---- */
-static uint32_t window_lines(int64_t step, int64_t places, const char *what) {
+/* ---- windows along the lanes: y[j] = sum of x[step·j + k - pad], 16 lanes ---- */
+static uint32_t window_lines(int64_t step, int64_t places, int64_t pad, const char *what) {
   kit_case c = {.nin = 1, .nout = 1, .in_type = {TARN_F32}, .out_type = {TARN_F32}};
   space s = {.n = 2, .nacc = 1, .dim = {64, places}};
   tarn_imap a = {.ns = 1, .n = 2, .nin = 1, .fill = TARN_NONE, .dim = {64, places}, .in = {step * 64 + places}};
   a.e[0] = tarn_ix_add(L, tarn_ix_scale(L, ix(&s, 0), step, s.dim), ix(&s, 1), s.dim);
+  if (pad) {
+    a.e[0] = tarn_ix_add(L, a.e[0], tarn_ix_const(L, -pad), s.dim);
+    a.nguard = 1, a.guard[0] = (tarn_guard){a.e[0], 0, a.in[0]}, a.fill = number(TARN_F32, 0);
+  }
   tarn_read read[1] = {{false, 0, tarn_map_intern(L, &a)}};
   tarn_func fn = {.nops = 1, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE, .body = tarn_fx_hole(L, 0)};
   tarn_stage st = {.nown = 1, .nred = 1, .own = {64}, .red = {places}, .read = read, .out = true, .space = TARN_NONE};
@@ -617,12 +621,16 @@ static uint32_t window_lines(int64_t step, int64_t places, const char *what) {
 /* Of what neighbours along the lanes read, each register is loaded once. */
 static void shared_job(tarn_ctx *c, void *arg) {
   (void)arg;
-  uint32_t gathers = window_lines(3, 7, "= call <16 x float> @llvm.masked.gather"),
-           pairs = window_lines(2, 5, "= load <16 x float>");
-  uint32_t singles = window_lines(2, 5, "= load float");
+  uint32_t gathers = window_lines(3, 7, 0, "= call <16 x float> @llvm.masked.gather"),
+           pairs = window_lines(2, 5, 0, "= load <16 x float>");
+  uint32_t singles = window_lines(2, 5, 0, "= load float");
   if (gathers != 3) tarn_raise(c, TARN_NO, "%u of 7 places at a step of 3 are gathered", gathers);
   if (pairs != 2 || singles != 3)
     tarn_raise(c, TARN_NO, "5 places at a step of 2 are %u registers and %u elements", pairs, singles);
+  pairs = window_lines(2, 3, 1, "= load <16 x float>"); /* of the tile at the border and of the others */
+  uint32_t masked = window_lines(2, 3, 1, "llvm.masked.load"), border = window_lines(2, 3, 1, "= load float");
+  if (pairs != 4 || masked || border != 1)
+    tarn_raise(c, TARN_NO, "padded: %u registers, %u masks, %u elements", pairs, masked, border);
 }
 /* ---- results across the lanes: y[i][j] with lanes along i and copies along j; k == 0: only x[j][i] copied ---- */
 typedef struct turned {
