@@ -17,6 +17,7 @@
 #define MOST_CHAINS 16   /* as lower/ keeps apart */
 #define WAYS        14   /* lines asked of one set of 12 or so before an access drives out its own for good */
 #define OVERLAP     10   /* transfers on their way at once, each of one piece of memory */
+#define FOREIGN     0.5  /* of the latency of the memory that units share, for a line from another unit's caches */
 #define MISSES      0.2  /* share of the lesser of computing and each level's transfers that does not overlap the greatest */
 
 static double mind(double a, double b) { return a < b ? a : b; }
@@ -65,16 +66,18 @@ double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, doubl
   return footprint(a, a->constant && !a->irregular, n, span, line, &piece);
 }
 
+/* Pieces are handed out one by one: those that are whole take whole rounds, ragged ones fill what is left of a round. */
 double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads) {
-  double work = 1;
+  double work = 1, whole = 1; /* in whole pieces; how many of them there are */
   int64_t left[TARN_MAX_DIMS];
   memcpy(left, m->dim, sizeof left);
   for (uint32_t i = 0; i < n && level[i].kind == TARN_PARALLEL; i++) {
-    work *= (double)ceil_div(left[level[i].dim], level[i].step);
-    left[level[i].dim] = mini(left[level[i].dim], level[i].step);
+    int64_t *l = &left[level[i].dim], step = mini(*l, level[i].step);
+    if (step <= 0) return 1; /* nothing to do for an extent of 0 */
+    work *= (double)*l / (double)step, whole *= (double)(*l / step);
+    *l = step;
   }
-  double rounds = ceil(work / threads);
-  return rounds > 0 ? work / rounds : 1; /* nothing to do for an extent of 0 */
+  return work / maxd(ceil(whole / threads), work / threads);
 }
 
 /* ---- compute ---- */
@@ -151,6 +154,15 @@ static double loads(const acc_model *a, const stage_model *m, const tile *t, dou
   double address = a->irregular ? 3 : 1; /* divisions in the address */
   return n * guard * address * (gather ? 3 : 1);
 }
+/* Vectors of one access that are put together of two: the shuffle takes a place of the arithmetic. */
+static double shuffles(const acc_model *a, const stage_model *m, const tile *t) {
+  double n = 1;
+  if (t->vdim >= m->n || a->irregular || llabs(a->coef[t->vdim]) != 2) return 0;
+  for (uint32_t d = 0; d < m->n; d++)
+    if (t->size[d] > 1 && (a->touched >> d & 1))
+      n *= d >= m->nacc && d != t->vdim ? fresh(a, m, t, d) : vectors(t, d, t->size[d]);
+  return n;
+}
 /* The dim of the tile along which rows of the result lie that the lanes go across; UINT32_MAX: none. As lower/across.c. */
 static uint32_t rows_across(const stage_model *m, const tile *t) {
   const acc_model *a = &m->result;
@@ -194,15 +206,19 @@ static double weights(const stage_model *m, const tile *t, int64_t steps) {
       n += (double)steps * (t->vdim < m->n && m->read[r].touched >> t->vdim & 1 ? vectors(t, t->vdim, t->size[t->vdim]) : 1);
   return n;
 }
-static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue) {
-  double ops = 1, accs = 1, load = 0, epi_load = 0;
+/* *epilogue: what a tile takes beside its trips; *resumed: to take up its partial results once more and leave them again. */
+static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue, double *resumed) {
+  double ops = 1, accs = 1, load = 0, epi_load = 0, turned = 0;
   for (uint32_t d = 0; d < m->n; d++) {
     double v = vectors(t, d, t->size[d]);
     ops *= v;
     if (d < m->nacc) accs *= v;
   }
   const tarn_hw_memory *l1 = &hw->mem[0];
-  for (uint32_t r = 0; r < m->nread; r++) *(m->read[r].epi ? &epi_load : &load) += loads(&m->read[r], m, t, l1->line);
+  for (uint32_t r = 0; r < m->nread; r++) {
+    *(m->read[r].epi ? &epi_load : &load) += loads(&m->read[r], m, t, l1->line);
+    if (!m->read[r].epi) turned += shuffles(&m->read[r], m, t);
+  }
   double vector_bytes = maxd(4, hw->vector_bits / 8.0);
   double ports = maxd(0.5, l1->read / vector_bytes), stores = maxd(0.5, l1->write / vector_bytes);
   double rate = 2, latency = 4;
@@ -210,7 +226,7 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
     if (hw->intrin[i].op[0].dtype == TARN_F32) rate = hw->intrin[i].throughput, latency = hw->intrin[i].latency;
   double body_ops = t->dot < m->n ? 0 : m->body_ops;
   if (t->dot < m->n) rate = m->dot.intrinsic->throughput, latency = m->dot.intrinsic->latency;
-  double issue = ops * (m->fma ? 1 : m->reduces ? 1 : 0) / rate + ops * body_ops / rate;
+  double issue = ops * (m->fma ? 1 : m->reduces ? 1 : 0) / rate + (ops * body_ops + turned) / rate;
   double cycles = maxd(issue, load / ports) + PORTS * mind(issue, load / ports);
   cycles = maxd(cycles, (load + ops * (body_ops + 1)) / (rate * 2 + 1));
   bool few = false; /* weighed by numbers in the code */
@@ -228,6 +244,7 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   uint32_t rows = rows_across(m, t);
   double put = rows < m->nacc ? turns(m, t, rows, maxd(1, l1->line)) : loads(&m->result, m, t, l1->line) / stores;
   *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + put + 8;
+  *resumed = loads(&m->result, m, t, l1->line) / ports + put + 0.5 * accs;
   if (!m->reduces || whole) *epilogue -= 8;
   if (m->reduces && across) *epilogue += accs * 1.75 * log2((double)t->lanes) + chains - accs; /* halving */
   return cycles + TRIP;
@@ -246,26 +263,28 @@ static double entries(const stage_model *m, const tile *t) {
   return inner > 1 ? n / (double)inner : 0;
 }
 
-/* Number of tiles with each combination of full and ragged sizes is at most 2^n: walk the dims. */
-static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, uint32_t d, double count, double reductions) {
+/* Number of tiles with each combination of full and ragged sizes is at most 2^n: walk the dims. passes: over the results. */
+static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, double passes, uint32_t d, double count,
+                         double reductions) {
   if (d == m->n) {
-    double epilogue;
-    double body = tile_cycles(hw, m, t, &epilogue);
-    return count * (reductions * body + epilogue);
+    double epilogue, resumed;
+    double body = tile_cycles(hw, m, t, &epilogue, &resumed);
+    return count * (reductions * body + epilogue + (passes - 1) * resumed);
   }
   int64_t size = t->size[d], full = m->dim[d] / size, rest = m->dim[d] % size;
   if (d < m->nshared) full = 1, rest = 0;
   bool red = d >= m->nacc;
-  double sum =
-      full ? walk_tiles(hw, m, t, d + 1, red ? count : count * (double)full, red ? reductions * (double)full : reductions) : 0;
+  double sum = full ? walk_tiles(hw, m, t, passes, d + 1, red ? count : count * (double)full,
+                                 red ? reductions * (double)full : reductions)
+                    : 0;
   if (rest && !red) {
     t->size[d] = rest;
-    sum += walk_tiles(hw, m, t, d + 1, count, reductions);
+    sum += walk_tiles(hw, m, t, passes, d + 1, count, reductions);
     t->size[d] = size;
   } else if (rest) {                                             /* a ragged piece of a reduction: part of a step */
     if (d == t->dot) sum *= 1 + 2 * (double)rest / (double)full; /* written out */
     else sum *= full ? 1 + (double)rest / (double)(size * full) : 1;
-    if (!full) sum = walk_tiles(hw, m, t, d + 1, count, reductions);
+    if (!full) sum = walk_tiles(hw, m, t, passes, d + 1, count, reductions);
   }
   return sum;
 }
@@ -336,6 +355,32 @@ static uint32_t dense_reads(const stage_model *m, const tarn_stage_sched *s) {
   return dense;
 }
 
+/* Each thread finds near what it wrote itself. Who reads or writes a tensor beside this kernel is taken to have cut it in parts
+ * that lie together, one a thread; what a thread here touches of the others' parts comes from their caches, line by line. */
+static double foreign(const tarn_hw *hw, const stage_model *m, const acc_model *a, uint32_t split, double par, uint32_t threads,
+                      uint32_t level) {
+  uint32_t top = UINT32_MAX; /* the dim whose steps go furthest */
+  for (uint32_t d = 0; d < m->n; d++)
+    if (m->dim[d] > 1 && (a->touched >> d & 1) && (top == UINT32_MAX || llabs(a->coef[d]) > llabs(a->coef[top]))) top = d;
+  if (a->constant || a->local || a->irregular || top == split || top == UINT32_MAX) return 0;
+  double line = maxd(1, hw->mem[level].line), held = (double)hw->mem[level].capacity * threads;
+  double bytes = mind(held, loop_footprint(a, m->n, m->dim, line));
+  if (split < m->n && (a->touched >> split & 1)) bytes /= par;
+  return bytes / line * (threads - 1) / threads;
+}
+static double foreign_seconds(const tarn_hw *hw, const stage_model *m, const tarn_level *level, uint32_t n, double par,
+                              uint32_t threads, uint32_t *own) {
+  uint32_t split = UINT32_MAX;
+  double lines = 0;
+  for (*own = 0; *own + 1 < hw->nmem && hw->mem[*own + 1].instances >= hw->units;) ++*own;
+  if (threads < 2 || *own + 1 >= hw->nmem) return 0;
+  for (uint32_t i = 0; i < n && level[i].kind == TARN_PARALLEL && split == UINT32_MAX; i++)
+    if (level[i].step < m->dim[level[i].dim]) split = level[i].dim;
+  for (uint32_t r = 0; r < m->nread; r++) lines += foreign(hw, m, &m->read[r], split, par, threads, *own);
+  lines += foreign(hw, m, &m->result, split, par, threads, *own);
+  return lines * FOREIGN * hw->mem[*own + 1].latency / hw->clock;
+}
+
 void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared, uint32_t nshared,
                      const tarn_stage_sched *s, uint32_t threads, tarn_cost *c) {
   tile t = {.vdim = UINT32_MAX, .dot = UINT32_MAX, .lanes = 1};
@@ -354,15 +399,18 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
     }
     left[l->dim] = mini(left[l->dim], l->step);
   }
-  double cycles = walk_tiles(hw, m, &t, 0, 1, 1) * repeat, parts = 1, results = repeat;
+  double passes = 1;
   for (uint32_t i = 0; i < s->acc && i < s->nlevel && m->reduces; i++) /* partial results are stored and taken up again */
-    if (s->level[i].dim >= m->nacc) parts *= (double)ceil_div(m->dim[s->level[i].dim], s->level[i].step);
-  for (uint32_t d = m->nshared; d < m->nacc; d++) results *= (double)m->dim[d];
+    if (s->level[i].dim >= m->nacc) passes *= (double)ceil_div(m->dim[s->level[i].dim], s->level[i].step);
+  double cycles = walk_tiles(hw, m, &t, passes, 0, 1, 1) * repeat;
   if (!m->nshared) cycles += entries(m, &t) * LOOP_ENTRY;
-  cycles += (parts - 1) * results / (double)t.lanes * 2;
   double par = m->nshared ? loop_parallel(m, shared, nshared, threads) : loop_parallel(m, s->level, s->nlevel, threads);
   c->parallel = maxd(c->parallel, par);
   c->compute_seconds += cycles / hw->clock / par;
+  uint32_t own;
+  double fetched = m->nshared ? foreign_seconds(hw, m, shared, nshared, par, threads, &own)
+                              : foreign_seconds(hw, m, s->level, s->nlevel, par, threads, &own);
+  c->memory_seconds[own] += fetched;
   double points = repeat, all = repeat;
   for (uint32_t d = m->nshared; d < m->n; d++) all *= (double)m->dim[d], points *= d < m->nacc ? (double)m->dim[d] : 1;
   c->flops += all * m->flops_each + points * m->flops_result;

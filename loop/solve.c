@@ -46,11 +46,13 @@ typedef struct pick {
   int64_t unroll[2];
   uint32_t dot;        /* reduce dim of which one instruction takes several elements; m->n: none */
   bool flat;           /* the whole reduction is written out, its last dim between the tile's */
+  bool taps;           /* all of the reduction but its longest dim is written out */
   uint32_t order;      /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
   int64_t rows, depth; /* block of udim[0] and of the last reduce dim that outer loops walk; 0: none */
 } pick;
 
 static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static void add_level(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t step) {
   s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
@@ -69,6 +71,12 @@ static bool weighed(const stage_model *m, uint32_t d) {
     if (m->read[r].few && !m->read[r].epi && (m->read[r].touched >> d & 1)) return m->dim[d] <= MOST_WEIGHED;
   return false;
 }
+static uint32_t longest(const stage_model *m) {
+  uint32_t most = m->nacc;
+  for (uint32_t d = m->nacc; d < m->n; d++)
+    if (m->dim[d] >= m->dim[most]) most = d;
+  return most;
+}
 /* Outer loops over the access dims in the asked order, reduce loops, then the register tile. */
 static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s) {
   uint32_t order[TARN_MAX_DIMS], n = 0;
@@ -83,9 +91,12 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   if (p->depth) add_level(s, m->n - 1, TARN_SERIAL, p->depth);
   for (uint32_t i = 0; i < n; i++) add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
   s->acc = s->nlevel;
-  for (uint32_t d = m->nacc; d + p->flat < m->n; d++)
-    add_level(s, d, p->flat || (d != p->vdim && weighed(m, d)) ? TARN_UNROLL : TARN_SERIAL,
-              d == p->vdim || d == p->dot ? tile_step(m, p, d) : 1);
+  uint32_t around = p->taps ? longest(m) : m->n, inner = p->flat ? m->n - 1 : around;
+  if (p->taps) add_level(s, around, TARN_SERIAL, 1);
+  for (uint32_t d = m->nacc; d < m->n; d++)
+    if (d != inner)
+      add_level(s, d, p->flat || p->taps || (d != p->vdim && weighed(m, d)) ? TARN_UNROLL : TARN_SERIAL,
+                d == p->vdim || d == p->dot ? tile_step(m, p, d) : 1);
   for (uint32_t i = 2; i-- > 0;)
     if (p->udim[i] < m->n && tile_step(m, p, p->udim[i]) > 1) add_level(s, p->udim[i], TARN_UNROLL, 1);
   if (p->flat) add_level(s, m->n - 1, TARN_UNROLL, 1);
@@ -141,7 +152,8 @@ typedef struct search {
   const stage_model *m;
   const tarn_level *shared;
   uint32_t nshared;
-  bool large; /* a product of more than the second memory holds */
+  bool strict; /* reduce dims keep their order */
+  bool large;  /* a product of more than the second memory holds */
   uint32_t want, n;
   best b[MOST_RANKED]; /* the n <= want best, by rising price */
   void (*visit)(void *user, const tarn_stage_sched *st, double seconds);
@@ -167,19 +179,41 @@ static double try_one(search *q, const pick *p) {
   offer(q, &st, t);
   return t;
 }
-/* A reduction of a few steps, where neighbours in the tile share vectors that they read: a window. */
+/* Do neighbours in the tile share vectors that they read, by windows along a reduce dim but one? */
+static bool shares(const stage_model *m, const pick *p, uint32_t but) {
+  for (uint32_t r = 0; r < m->nread; r++)
+    for (uint32_t d = m->nacc; d < m->n; d++)
+      if (d != but && (m->read[r].touched >> p->vdim & 1) && loop_overlaps(&m->read[r], d, m->dim[d], p->udim[0])) return true;
+  return false;
+}
+/* A reduction of a few steps, where they do: a window. */
 static bool window(const stage_model *m, const pick *p) {
   int64_t steps = 1;
   for (uint32_t d = m->nacc; d < m->n; d++) steps *= m->dim[d];
   if (!m->reduces || m->n == m->nacc || steps < 2 || steps > 32 || p->vdim >= m->nacc) return false;
-  for (uint32_t r = 0; r < m->nread; r++)
-    for (uint32_t d = m->nacc; d < m->n; d++)
-      if ((m->read[r].touched >> p->vdim & 1) && loop_overlaps(&m->read[r], d, m->dim[d], p->udim[0])) return true;
-  return false;
+  return shares(m, p, m->n);
+}
+/* The same window for many channels: are the steps of all reduce dims but the longest few enough to be written out? Of one
+ * stage: there padding is decided outside of the loop. */
+#define MOST_WRITTEN 160 /* operations in one trip */
+#define MOST_TAPS    9
+static bool few_taps(const stage_model *m, const pick *p) {
+  int64_t taps = 1;
+  if (!m->reduces || m->nshared || m->n < m->nacc + 2 || p->vdim >= m->nacc || p->dot < m->n) return false;
+  if (m->dim[longest(m)] < 2 || !shares(m, p, longest(m))) return false;
+  for (uint32_t d = m->nacc; d < m->n; d++)
+    if (d != longest(m)) taps *= m->dim[d];
+  int64_t tile = p->vectors * p->unroll[0] * (p->udim[1] < m->n ? p->unroll[1] : 1);
+  return taps > 1 && taps <= MOST_TAPS && taps * tile <= MOST_WRITTEN;
 }
 static double try_pick(search *q, const pick *p) {
   pick flat = *p;
   double t = try_one(q, p);
+  if (!q->strict && p->udim[0] < q->m->nacc && few_taps(q->m, p)) {
+    pick taps = *p;
+    taps.taps = true;
+    t = fmin(t, try_one(q, &taps));
+  }
   if (p->udim[0] >= q->m->nacc || p->dot < q->m->n || !window(q->m, p)) return t;
   flat.flat = true;
   return fmin(t, try_one(q, &flat));
@@ -198,10 +232,12 @@ static void try_second(search *q, pick p, int64_t room) {
  * and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008). */
 static void try_blocks(search *q, pick p) {
   const stage_model *m = q->m;
-  int64_t red = m->dim[m->n - 1], own = m->dim[p.udim[0]], u = p.unroll[0];
+  int64_t red = m->dim[m->n - 1], own = m->dim[p.udim[0]], u = p.unroll[0], threads = q->s->threads;
   for (p.depth = 128; p.depth <= 512 && p.depth < red; p.depth *= 2) {
-    for (int64_t rows = 64; rows <= 256; rows *= 2)
-      if ((p.rows = (rows + u - 1) / u * u) < own) try_pick(q, &p);
+    for (int64_t rows = 64; rows <= 256; rows *= 2) {
+      int64_t n = ceil_div(ceil_div(own, rows), threads) * threads; /* blocks of one size, as many for every thread */
+      if ((p.rows = ceil_div(ceil_div(own, n), u) * u) < own) try_pick(q, &p);
+    }
     p.rows = 0;
     if (q->s->threads == 1) try_pick(q, &p);
   }
@@ -247,7 +283,6 @@ static void try_unrolls(search *q, pick p) {
   }
 }
 /* The best again with a few steps of the innermost reduction written out. */
-#define MOST_WRITTEN 160 /* operations in one trip */
 static void try_deeper(search *q) {
   const stage_model *m = q->m;
   uint32_t last = m->n - 1, n = q->n;
@@ -286,6 +321,7 @@ static void solve_stage(search *q, bool strict) {
   const stage_model *m = q->m;
   int64_t lanes = tarn_hw_lanes(q->s->hw, TARN_F32);
   double near = q->s->hw->nmem > 1 ? (double)q->s->hw->mem[1].capacity : INFINITY;
+  q->strict = strict;
   q->large = !strict && m->fma && !m->custom && m->result.bytes == 4 && m->nshared == 0 && loop_whole(m) > near;
   for (uint32_t d = m->nshared; d < m->n; d++) {
     if (m->dim[d] < 2 || !vector_dim(m, d, strict)) continue;

@@ -15,12 +15,16 @@
 #define MOST_LEAVES  1024 /* copies of the body in one of those */
 #define MOST_SCANNED 4096
 
-/* Levels of own dims whose copies or lanes make up the register tile. */
+/* Levels of own dims whose copies or lanes make up the register tile, and steps of a reduction that are written out within
+ * a loop of it: a test of theirs would stand in that loop. */
 static uint64_t tile_vars(const low_nest *N, uint32_t list) {
   uint64_t m = 0;
+  bool within = false;
   for (uint32_t i = 0; i < N->list[list].n; i++) {
     const low_level *l = &N->list[list].level[i];
-    if (!l->red && l->trips > 1 && (l->kind == TARN_UNROLL || l->kind == TARN_VECTOR)) m |= 1ull << l->var;
+    bool copies = l->trips > 1 && (l->kind == TARN_UNROLL || l->kind == TARN_VECTOR);
+    if (copies && (!l->red || (within && l->kind == TARN_UNROLL))) m |= 1ull << l->var;
+    within |= l->red && l->trips > 1 && l->kind == TARN_SERIAL;
   }
   return m;
 }

@@ -465,9 +465,49 @@ TEST(parallel_units) {
   const tarn_level both[] = {{0, TARN_PARALLEL, 1}, {1, TARN_PARALLEL, 1}};
   ck_assert_double_eq_tol(loop_parallel(&m, one, 2, 1), 1, 1e-12);
   ck_assert_double_eq_tol(loop_parallel(&m, one, 2, 4), 10 / 3.0, 1e-12); /* three rounds of four */
-  ck_assert_double_eq_tol(loop_parallel(&m, tiles, 3, 4), 3, 1e-12);
+  ck_assert_double_eq_tol(loop_parallel(&m, tiles, 3, 4), 2.5, 1e-12);    /* the third is a half */
+  ck_assert_double_eq_tol(loop_parallel(&m, tiles, 3, 2), 2, 1e-12);      /* no more than there are, in pieces of 4, 4 and 2 */
   ck_assert_double_eq_tol(loop_parallel(&m, both, 2, 4), 4, 1e-12);
   ck_assert_double_eq_tol(loop_parallel(&m, one + 1, 1, 4), 1, 1e-12);
+}
+static tarn_cost cost_with(const tarn_hw *hw, const tarn_ksig *k, uint32_t acc, const tarn_level *level, uint32_t n,
+                           uint32_t threads) {
+  tarn_stage_sched st = {.nlevel = n, .acc = acc};
+  tarn_schedule s = {.nstage = 1, .stage = &st};
+  tarn_cost c;
+  memcpy(st.level, level, n * sizeof *level);
+  tarn_schedule_check(L, tarn_nest_get(L, k->nest), &s);
+  tarn_cost_of(L, hw, k, &s, threads, &c);
+  return c;
+}
+/* Threads that write rows of their own leave them in their own caches; columns lie in the rows of both. */
+TEST(parts_of_threads) {
+  UNUSED;
+  const tarn_hw *hw = shipped(machines[1]);
+  tarn_ksig k = product_of(64, 64, 64, false);
+  const tarn_level rows[] = {
+      {0, TARN_PARALLEL, 4}, {1, TARN_SERIAL, 8}, {2, TARN_SERIAL, 1}, {0, TARN_UNROLL, 1}, {1, TARN_VECTOR, 1}};
+  const tarn_level cols[] = {
+      {1, TARN_PARALLEL, 8}, {0, TARN_SERIAL, 4}, {2, TARN_SERIAL, 1}, {0, TARN_UNROLL, 1}, {1, TARN_VECTOR, 1}};
+  tarn_cost r = cost_with(hw, &k, 2, rows, 5, 2), c = cost_with(hw, &k, 2, cols, 5, 2);
+  ck_assert_double_eq(r.parallel, c.parallel);
+  ck_assert_msg(r.seconds < c.seconds, "%g by rows, %g by columns", r.seconds, c.seconds);
+  r = cost_with(hw, &k, 2, rows, 5, 1), c = cost_with(hw, &k, 2, cols, 5, 1);
+  ck_assert_double_eq(r.seconds, c.seconds); /* one thread owns all */
+}
+/* A sum in pieces is stored and taken up again; element by element where the lanes go across the result's rows. */
+TEST(pieces_of_sums) {
+  UNUSED;
+  const tarn_hw *hw = shipped(machines[1]);
+  tarn_ksig k = product_of(64, 64, 64, false);
+  double more[2];
+  for (uint8_t lanes = 0; lanes < 2; lanes++) {
+    uint8_t rows = 1 - lanes;
+    const tarn_level cut[] = {{2, TARN_SERIAL, 16}, {rows, TARN_SERIAL, 4}, {lanes, TARN_SERIAL, 8},
+                              {2, TARN_SERIAL, 1},  {rows, TARN_UNROLL, 1}, {lanes, TARN_VECTOR, 1}};
+    more[lanes] = cost_with(hw, &k, 3, cut, 6, 1).compute_seconds - cost_with(hw, &k, 2, cut + 1, 5, 1).compute_seconds;
+  }
+  ck_assert_msg(more[1] > 0 && more[0] > 2 * more[1], "%g across rows, %g along them", more[0], more[1]);
 }
 /* A depthwise convolution of 3 by 3 windows, channels innermost; step: of the windows. */
 static tarn_ksig windows_of(int64_t step) {
@@ -511,6 +551,50 @@ TEST(windows_are_written_out) {
   tarn_ksig p = product_of(64, 64, 3, false);
   const tarn_stage_sched *s = tarn_solve(tarn_solver_new(L, hw, 1), &p, NULL)->stage;
   for (uint32_t i = s->acc; i < s->nlevel; i++) ck_assert(s->level[i].dim != 2 || s->level[i].kind == TARN_SERIAL);
+}
+typedef struct tap_count {
+  const tarn_ksig *k;
+  uint32_t n;
+} tap_count;
+static void count_taps(void *user, const tarn_schedule *s, double seconds) {
+  tap_count *c = user;
+  const tarn_stage *st = tarn_nest_get(L, c->k->nest)->stage;
+  uint32_t taps = TARN_MAX_LEVELS, channels = TARN_MAX_LEVELS;
+  for (uint32_t i = 0; i < s->stage->nlevel; i++) {
+    const tarn_level *l = &s->stage->level[i];
+    if (l->dim < st->nown) continue;
+    if (st->red[l->dim - st->nown] == 2 && l->kind == TARN_UNROLL) taps = i;
+    if (st->red[l->dim - st->nown] == 64 && l->kind == TARN_SERIAL) channels = i;
+  }
+  check_promises(c->k, s);
+  ck_assert(seconds > 0);
+  c->n += taps < TARN_MAX_LEVELS && channels < taps;
+}
+/* y[o][r][i]: 2 taps along the rows, 64 channels. The taps are written out within the loop over the channels, so that rows
+ * of a tile share vectors. */
+TEST(taps_are_written_out) {
+  UNUSED;
+  const tarn_hw *hw = shipped(machines[1]);
+  const int64_t dim[] = {3, 8, 64, 2, 64}, in[] = {64, 9, 65}, w[] = {3, 2, 64};
+  for (int strict = 0; strict < 2; strict++) {
+    uint32_t v[5];
+    for (uint32_t i = 0; i < 5; i++) v[i] = tarn_ix_var(L, i, dim);
+    tarn_imap a = {.ns = 3, .n = 5, .dim = {3, 8, 64, 2, 64}, .nin = 3, .in = {64, 9, 65}, .fill = TARN_NONE}, b = a;
+    a.e[0] = v[4], a.e[1] = tarn_ix_add(L, v[1], v[3], dim), a.e[2] = v[2];
+    memcpy(b.in, w, sizeof w), b.e[0] = v[0], b.e[1] = v[3], b.e[2] = v[4];
+    tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)}, {.src = 1, .map = tarn_map_intern(L, &b)}};
+    tarn_stage st = {.nown = 3, .nred = 2, .own = {3, 8, 64}, .red = {2, 64}, .read = read, .out = true, .space = TARN_NONE};
+    uint32_t body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+    st.fn = tarn_fn_reduce(L, body, 2, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
+    tarn_nest nest = {.out_ns = 3, .nstage = 1, .nchild = 2, .stage = &st};
+    tarn_ksig k = {.nest = tarn_nest_intern(L, &nest), .strict = strict, .nin = 2, .nout = 1};
+    k.in_type[0] = k.in_type[1] = k.out_type[0] = TARN_F32, k.in_const[1] = true;
+    k.in[0] = tarn_layout_row_major(3, in), k.in[1] = tarn_layout_row_major(3, w), k.out[0] = tarn_layout_row_major(3, dim);
+    tarn_ksig_canonical(L, &k);
+    tap_count c = {&k, 0};
+    ck_assert(tarn_schedules(tarn_solver_new(L, hw, 1), &k, count_taps, &c));
+    ck_assert(strict || c.n > 0);
+  }
 }
 static tarn_cost best_cost(const tarn_hw *hw, const tarn_ksig *k, uint32_t threads) {
   tarn_cost c;
@@ -597,6 +681,9 @@ int main(void) {
   tcase_add_test(t, footprints_counted);
   tcase_add_test(t, footprints_grow);
   tcase_add_test(t, parallel_units);
+  tcase_add_test(t, parts_of_threads);
+  tcase_add_test(t, pieces_of_sums);
+  tcase_add_test(t, taps_are_written_out);
   tcase_add_loop_test(t, windows_are_written_out, 0, 1);
   tcase_add_loop_test(t, prices_of_products, 0, 3);
   tcase_add_loop_test(t, price_of_copying, 0, 3);

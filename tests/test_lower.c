@@ -332,8 +332,17 @@ static void write_rows(tarn_stage_sched *ss, int64_t lanes) {
   ss->nlevel = sizeof level / sizeof *level, ss->acc = 3;
   memcpy(ss->level, level, sizeof level);
 }
-/* Rows, columns and the whole window written out. */
-static void write_out(tarn_stage_sched *ss) {
+/* Rows, columns and the whole window written out, beside the channels or within a loop over them. */
+static void write_out(tarn_stage_sched *ss, bool taps) {
+  const tarn_level within[] = {{0, TARN_SERIAL, 1 + kit_below(4)},
+                               {1, TARN_SERIAL, 1 + kit_below(4)},
+                               {2, TARN_SERIAL, 8},
+                               {5, TARN_SERIAL, 1},
+                               {3, TARN_UNROLL, 1},
+                               {4, TARN_UNROLL, 1},
+                               {0, TARN_UNROLL, 1},
+                               {1, TARN_UNROLL, 1},
+                               {2, TARN_VECTOR, 1}};
   const tarn_level level[] = {{0, TARN_SERIAL, 1 + kit_below(4)},
                               {1, TARN_SERIAL, 1 + kit_below(4)},
                               {2, TARN_SERIAL, 8},
@@ -344,9 +353,10 @@ static void write_out(tarn_stage_sched *ss) {
                               {5, TARN_UNROLL, 1},
                               {2, TARN_VECTOR, 1}};
   ss->nlevel = sizeof level / sizeof *level, ss->acc = 3;
-  memcpy(ss->level, level, sizeof level);
+  memcpy(ss->level, taps ? within : level, sizeof level);
 }
-static void window_case(kit_case *c, bool product, uint32_t whole) {
+enum { ANY_WINDOW, WHOLE_WINDOW, TAPS }; /* beyond: rows of so many lanes */
+static void window_case(kit_case *c, bool product, uint32_t form) {
   nest_maker q = {.c = c, .t = TARN_F32, .nstage = 1, .type = {TARN_F32}};
   memset(c, 0, sizeof *c);
   space s = {.n = 6, .nacc = 3};
@@ -363,8 +373,8 @@ static void window_case(kit_case *c, bool product, uint32_t whole) {
   c->sched = TARN_NEW(cx, tarn_schedule);
   c->sched->nstage = 1, c->sched->stage = TARN_ARRAY(cx, tarn_stage_sched, 1);
   random_stage_schedule(&s, 0, true, true, false, &c->sched->stage[0]);
-  if (whole == 1) write_out(&c->sched->stage[0]);
-  if (whole > 1) write_rows(&c->sched->stage[0], whole);
+  if (form == WHOLE_WINDOW || form == TAPS) write_out(&c->sched->stage[0], form == TAPS);
+  if (form > TAPS) write_rows(&c->sched->stage[0], form);
   outputs(&q);
   tarn_nest n = {.nstage = 1, .nchild = c->nin, .stage = q.stage};
   c->nest = tarn_nest_intern(L, &n);
@@ -419,7 +429,10 @@ static void window_job(tarn_ctx *c, void *arg) {
   kit_seed = 2000u + (unsigned)*seed;
   enum { CASES = 40 };
   kit_case *k = TARN_ARRAY(cx, kit_case, CASES);
-  for (uint32_t i = 0; i < CASES; i++) window_case(&k[i], i % 3 > 0, i % 4 < 2 ? i % 4 : i % 4 == 2 ? 4u << i % 3 : 0);
+  for (uint32_t i = 0; i < CASES; i++) {
+    const uint32_t form[] = {ANY_WINDOW, WHOLE_WINDOW, 4u << i % 3, i % 8 == 3 ? TAPS : ANY_WINDOW};
+    window_case(&k[i], i % 3 > 0, form[i % 4]);
+  }
   run_cases(k, CASES, *seed % 2 == 0, 2);
 }
 static void must(tarn_fn *f, void *arg) {
