@@ -414,7 +414,7 @@ START_TEST(threads_seen) {
 }
 END_TEST
 /* A price that ships must be of the features and of the analytic price as they are now, or nobody would get it. When they
- * change: tarn tune --train-only --db tune/prices/NAME.db --output tune/prices/NAME.json */
+ * change: tarn tune --train-only --hw tune/prices/NAME.hw --db tune/prices/NAME.db --output tune/prices/NAME.json */
 static void fits_now(tarn_ctx *c, void *arg) {
   (void)arg;
   const char *path = TARN_TOP "/tune/prices/sapphirerapids.json";
