@@ -272,7 +272,10 @@ static unsigned type_join(void *user, const tarn_egraph *g, uint64_t *a, uint64_
 void facts_mark(tarn_saturation *s, uint32_t cls, unsigned has) {
   facts f = *sat_facts(s, cls);
   f.has |= (uint8_t)has;
-  tarn_eg_join_data(s->g, RA_FACTS, cls, intern(s, &f));
+  int st = tarn_eg_join_data(s->g, RA_FACTS, cls, intern(s, &f));
+  if (s->failed) tarn_reraise(s->cx, s->failed);
+  if (st < 0)
+    tarn_raise(s->cx, tarn_eg_status(s->g) ? tarn_eg_status(s->g) : TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
 }
 
 void facts_install(tarn_saturation *s) {
