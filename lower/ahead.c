@@ -68,8 +68,7 @@ static void by_latency(const low_nest *N, const low_stage *st, const low_list *l
   int64_t size = (int64_t)tarn_dtype_size(a->dtype), step;
   double work = (double)st->slots / rate_of(hw), transfer = (double)tile_bytes(list, a) / (slow->read > 0 ? slow->read : 1);
   int64_t trips = 1 + (int64_t)(slow->latency / (work > transfer ? work : transfer)), run = stream(list, a->off, &step);
-  if (st->red_lanes > 1) return;
-  if (run >= 2 * trips && llabs(step) * size >= (int64_t)hw->mem[0].line) a->ahead = step * trips;
+  if (st->red_lanes <= 1 && run >= 2 * trips && llabs(step) * size >= (int64_t)hw->mem[0].line) a->ahead = step * trips;
 }
 
 /* ---------------------------------------------------------------- by blocks */

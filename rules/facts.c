@@ -272,16 +272,12 @@ static unsigned type_join(void *user, const tarn_egraph *g, uint64_t *a, uint64_
 void facts_mark(tarn_saturation *s, uint32_t cls, unsigned has) {
   facts f = *sat_facts(s, cls);
   f.has |= (uint8_t)has;
-  int st = tarn_eg_join_data(s->g, RA_FACTS, cls, intern(s, &f));
-  if (s->failed) tarn_reraise(s->cx, s->failed);
-  if (st < 0)
-    tarn_raise(s->cx, tarn_eg_status(s->g) ? tarn_eg_status(s->g) : TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
+  if (tarn_eg_join_data(s->g, RA_FACTS, cls, intern(s, &f)) < 0 || s->failed) sat_engine_failed(s);
 }
 
 void facts_install(tarn_saturation *s) {
   tarn_eg_analysis type = {.name = "type", .user = s, .make = type_make, .join = type_join};
   tarn_eg_analysis know = {.name = "facts", .user = s, .make = facts_make, .join = facts_join, .modify = facts_modify};
   s->fact = tarn_intern_new(s->cx);
-  if (tarn_eg_add_analysis(s->g, &type) != RA_TYPE || tarn_eg_add_analysis(s->g, &know) != RA_FACTS)
-    tarn_raise(s->cx, tarn_eg_status(s->g) ? tarn_eg_status(s->g) : TARN_INTERNAL, "saturation: no room for the analyses");
+  if (tarn_eg_add_analysis(s->g, &type) != RA_TYPE || tarn_eg_add_analysis(s->g, &know) != RA_FACTS) sat_engine_failed(s);
 }

@@ -275,6 +275,8 @@ void sat_stand(tarn_saturation *s, uint32_t node, sat_standing how);
 /* Compiles the rules that options allow into s->rules; s->er[k] is rule k of that set. Raises. */
 void engine_compile(tarn_saturation *s);
 rhost sat_host(tarn_saturation *s);
+/* Raises why the engine failed: often our facts of a class did, behind its back. */
+_Noreturn void sat_engine_failed(tarn_saturation *s);
 void sat_sweep(tarn_saturation *s);  /* sweep.c: between phases */
 void sat_settle(tarn_saturation *s); /* at the end: every class that is needed has a node that is not set aside */
 

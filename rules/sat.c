@@ -107,8 +107,7 @@ rhost sat_host(tarn_saturation *s) {
 
 /* ---------------------------------------------------------------- terms in and out */
 
-/* Why the engine failed: often our facts of a class did, behind its back. */
-_Noreturn static void engine_failed(tarn_saturation *s) {
+_Noreturn void sat_engine_failed(tarn_saturation *s) {
   tarn_status st = tarn_eg_status(s->g);
   if (s->failed) tarn_reraise(s->cx, s->failed);
   tarn_raise(s->cx, st ? st : TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
@@ -116,7 +115,7 @@ _Noreturn static void engine_failed(tarn_saturation *s) {
 
 /* Congruence and facts after terms were added; a fold that found no memory leaves no other sign than the status. */
 static void restore(tarn_saturation *s) {
-  if (tarn_eg_rebuild(s->g) || s->failed || tarn_eg_status(s->g) == TARN_MEMORY) engine_failed(s);
+  if (tarn_eg_rebuild(s->g) || s->failed || tarn_eg_status(s->g) == TARN_MEMORY) sat_engine_failed(s);
 }
 
 /* Adds a term, its subterms first; memo: term -> id + 1. No recursion: networks are deep. */
@@ -136,7 +135,7 @@ static uint32_t add_term(tarn_saturation *s, tarn_term root, tarn_map *memo) {
     todo.n--;
     if (tarn_map_get(memo, t)) continue;
     uint32_t id = host_mk(s, x->op, x->payload, kid, x->n);
-    if (id == TARN_NONE) engine_failed(s);
+    if (id == TARN_NONE) sat_engine_failed(s);
     *tarn_map_at(memo, t, NULL) = (uint64_t)id + 1;
   }
   return (uint32_t)*tarn_map_get(memo, root) - 1;
@@ -376,7 +375,7 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs, co
   if (!s->runner) tarn_raise(cx, TARN_MEMORY, "saturation: out of memory");
   tarn_eg_stop stop = run(s);
   /* Memory that runs out is no limit with a usable result: what is lost depends on the machine. */
-  if (tarn_eg_status(s->g) == TARN_MEMORY || stop == TARN_EG_STOP_CONFLICT || stop == TARN_EG_STOP_ERROR) engine_failed(s);
+  if (tarn_eg_status(s->g) == TARN_MEMORY || stop == TARN_EG_STOP_CONFLICT || stop == TARN_EG_STOP_ERROR) sat_engine_failed(s);
   sat_settle(s);
   report(s, stop, now() - start);
   return s;
