@@ -128,7 +128,7 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   tarn_host_isa v = tarn_host_vectors(features);
   double clock = measure ? tarn_host_clock() : m.clock, vb = v.bits / 8.0;
   /* usual figures, in bytes a cycle */
-  double l1 = 2 * vb, l2 = vb * 0.6, l3 = 12, dram = 6;
+  double l1 = 2 * vb, l2 = vb * 0.6, l3 = 8, dram = 4;
   if (measure) {
     l1 = tarn_host_read_rate(cx, m.level[0].size / 2) / clock;
     l2 = tarn_host_read_rate(cx, m.level[1].size / 2) / clock;
