@@ -1,5 +1,6 @@
 /* What this machine reaches, and the least time that a kernel's demand takes at those rates. */
 #include "cli/peaks.h"
+#include "loop/loop.h"
 #include "runtime/rt.h"
 #include <math.h>
 
@@ -27,8 +28,14 @@ void cli_peaks_measure(tarn_ctx *cx, uint32_t threads, size_t reach, cli_peaks *
 }
 
 void cli_peaks_json(cli_json *j, const cli_peaks *p) {
+  static const char *const name[] = {
+#define FX(ID, text, arity, kind) text,
+#include "access/fx.def"
+#undef FX
+  };
   cli_json_int(j, "threads", p->host.threads);
   cli_json_num(j, "flops", p->host.flops);
+  cli_json_num(j, "slots", p->host.slots);
   cli_json_num(j, "start", p->start);
   cli_json_open(j, "levels", '[');
   for (uint32_t i = 0; i < p->host.nlevel; i++) {
@@ -43,28 +50,59 @@ void cli_peaks_json(cli_json *j, const cli_peaks *p) {
     cli_json_close(j, '}');
   }
   cli_json_close(j, ']');
+  cli_json_open(j, "rates", '[');
+  for (uint32_t i = 0; i < p->host.nrate; i++) {
+    const tarn_host_rate *r = &p->host.rate[i];
+    cli_json_open(j, NULL, '{');
+    cli_json_num(j, "bytes", r->bytes);
+    cli_json_num(j, "read", r->read);
+    cli_json_num(j, "write", r->write);
+    cli_json_num(j, "copy", r->copy);
+    cli_json_close(j, '}');
+  }
+  cli_json_close(j, ']');
+  cli_json_open(j, "functions", '{'); /* what each counts among the slots */
+  for (uint32_t f = 0; f < TARN_FX_COUNT; f++)
+    if (tarn_fx_slots((tarn_fxop)f) > 1) cli_json_num(j, name[f], tarn_fx_slots((tarn_fxop)f));
+  cli_json_close(j, '}');
 }
 void cli_peaks_text(const cli_peaks *p) {
-  printf("%u threads: %.4g GFLOP/s in f32; %.3g us to start and join\n", p->host.threads, p->host.flops / 1e9, 1e6 * p->start);
+  printf("%u threads: %.4g GFLOP/s in f32, %.4g G lanes/s of vector instructions; %.3g us to start and join\n", p->host.threads,
+         p->host.flops / 1e9, p->host.slots / 1e9, 1e6 * p->start);
   for (uint32_t i = 0; i < p->host.nlevel; i++) {
     const tarn_host_level *l = &p->host.level[i];
     if (l->read)
       printf("  %-4s read %7.4g  write %7.4g  copy %7.4g GB/s\n", l->name, l->read / 1e9, l->write / 1e9, l->copy / 1e9);
   }
+  printf("again and again over\n");
+  for (uint32_t i = 0; i < p->host.nrate; i++) {
+    const tarn_host_rate *r = &p->host.rate[i];
+    printf("  %8.0f KiB read %7.4g  write %7.4g  copy %7.4g GB/s\n", r->bytes / 1024, r->read / 1e9, r->write / 1e9,
+           r->copy / 1e9);
+  }
 }
 
 /* What is balanced goes at the rate of a copy, the rest at its own. */
-static double traffic(const tarn_host_level *l, double read, double write) {
+static double traffic(const tarn_host_rate *r, double read, double write) {
   double both = read < write ? read : write;
-  return 2 * both / l->copy + (read - both) / l->read + (write - both) / l->write;
+  return 2 * both / r->copy + (read - both) / r->read + (write - both) / r->write;
+}
+/* Seconds if all came from this level. */
+static double from_level(const tarn_host_level *l, const cli_work *w) {
+  return traffic(&(tarn_host_rate){.read = l->read, .write = l->write, .copy = l->copy}, w->read, w->write);
 }
 cli_bound cli_bound_of(const cli_peaks *p, const cli_work *w) {
-  cli_bound b = {w->flop / p->host.flops, "fma"};
-  double all = w->read + w->write, nearer = 0;
-  for (uint32_t i = 0; i < p->host.nlevel && all > nearer; nearer = (double)p->host.level[i++].capacity) {
-    const tarn_host_level *l = &p->host.level[i];
-    double part = (all - nearer) / all, t = l->read ? traffic(l, part * w->read, part * w->write) : 0;
-    if (t > b.seconds) b = (cli_bound){t, l->name};
+  const tarn_host_peaks *h = &p->host;
+  double product = (w->flop < 2 * w->slots ? w->flop : 2 * w->slots) / h->flops, other = w->slots / h->slots;
+  cli_bound b = {product > other ? product : other, "fma"};
+  if (w->read + w->write > 0 && h->nrate) {
+    tarn_host_rate r = tarn_host_rate_at(h, w->read + w->write);
+    double t = traffic(&r, w->read, w->write);
+    uint32_t i = 0; /* slower than if half of it came from the next one: then most of it does */
+    while (i + 1 < h->nlevel && h->level[i + 1].read > 0 &&
+           2 * t > from_level(&h->level[i], w) + from_level(&h->level[i + 1], w))
+      i++;
+    if (t > b.seconds) b = (cli_bound){t, h->level[i].name};
   }
   b.seconds += p->start;
   return b;

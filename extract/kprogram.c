@@ -203,6 +203,7 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
   x.in_layout = tarn_copy(k->cx, sig.in, (sig.nin + 1) * sizeof *sig.in);
   x.out_layout = tarn_copy(k->cx, sig.out, sizeof sig.out);
   tarn_ksig_traffic(k->L, k->o->hw, &sig, &x.reads, &x.writes);
+  x.slots = tarn_ksig_slots(k->L, k->o->hw, &sig);
   tarn_push(k->cx, &b->ker, x);
   if (!c->copy) kg_ways(k, ag, c, x.name);
 }

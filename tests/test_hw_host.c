@@ -1,6 +1,8 @@
 /* hw/host/: the description of this machine is one that could be, and the same each time. */
 #include "tests/terms.h"
 
+#include <math.h>
+
 #include "base/base.h"
 #include "hw/host/internal.h"
 #include "hw/hw.h"
@@ -77,6 +79,13 @@ START_TEST(peaks) {
   must(measure, &p);
   ck_assert(p.threads == 1 && p.flops > 1e8 && p.flops < 1e13 && p.nlevel >= 1);
   ck_assert(p.level[p.nlevel - 1].capacity == SIZE_MAX);
+  ck_assert(p.slots >= p.flops / 2);
+  ck_assert(p.nrate >= 1 && p.nrate <= TARN_HOST_RATES);
+  for (uint32_t i = 0; i < p.nrate; i++) {
+    const tarn_host_rate *r = &p.rate[i];
+    ck_assert(i == 0 || r->bytes > r[-1].bytes);
+    ck_assert(r->read > 1e8 && r->write > 1e8 && r->copy > 1e8);
+  }
   for (uint32_t i = 0; i < p.nlevel; i++) {
     const tarn_host_level *l = &p.level[i];
     ck_assert(i == 0 || l->capacity > l[-1].capacity);
@@ -86,7 +95,18 @@ START_TEST(peaks) {
 }
 END_TEST
 
+/* Between two sizes along the logarithm, beyond them those at the end. */
+START_TEST(rates) {
+  tarn_host_peaks p = {.nrate = 2, .rate = {{1e6, 100, 50, 80}, {4e6, 20, 10, 40}}};
+  tarn_host_rate at = tarn_host_rate_at(&p, 2e6);
+  ck_assert(fabs(at.read - 60) < 1e-9 && fabs(at.write - 30) < 1e-9 && fabs(at.copy - 60) < 1e-9);
+  ck_assert(tarn_host_rate_at(&p, 1e3).read == 100 && tarn_host_rate_at(&p, 1e9).copy == 40);
+  p.nrate = 1;
+  ck_assert(tarn_host_rate_at(&p, 1e9).write == 50);
+}
+END_TEST
+
 int main(void) {
-  const looped tests[] = {{possible, 1}, {reads_back, 1}, {features, 1}, {twice, 1}, {measured, 1}, {peaks, 1}};
+  const looped tests[] = {{possible, 1}, {reads_back, 1}, {features, 1}, {twice, 1}, {measured, 1}, {peaks, 1}, {rates, 1}};
   return run_suite("hw_host", tests, sizeof tests / sizeof *tests);
 }

@@ -348,14 +348,13 @@ TEST(solutions_are_schedules) {
 }
 
 /* A product of an (m, k) by an (n, k) matrix, both row-major. */
-static tarn_ksig product_of(int64_t m, int64_t n, int64_t k, bool strict) {
+static tarn_ksig sum_over(int64_t m, int64_t n, int64_t k, bool strict, uint32_t body) {
   const int64_t dim[] = {m, n, k}, ad[] = {m, k}, bd[] = {n, k};
   uint32_t v[3];
   for (uint32_t i = 0; i < 3; i++) v[i] = tarn_ix_var(L, i, dim);
   tarn_imap a = {.ns = 2, .n = 3, .dim = {m, n, k}, .nin = 2, .in = {m, k}, .e = {v[0], v[2]}, .fill = TARN_NONE};
   tarn_imap b = {.ns = 2, .n = 3, .dim = {m, n, k}, .nin = 2, .in = {n, k}, .e = {v[1], v[2]}, .fill = TARN_NONE};
   tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)}, {.src = 1, .map = tarn_map_intern(L, &b)}};
-  uint32_t body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   tarn_stage s = {.nown = 2, .nred = 1, .own = {m, n}, .red = {k}, .read = read, .out = true, .space = TARN_NONE};
   s.fn = tarn_fn_reduce(L, body, 2, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
   tarn_nest nest = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &s};
@@ -365,6 +364,9 @@ static tarn_ksig product_of(int64_t m, int64_t n, int64_t k, bool strict) {
   sig.in_type[0] = sig.in_type[1] = sig.out_type[0] = TARN_F32;
   tarn_ksig_canonical(L, &sig);
   return sig;
+}
+static tarn_ksig product_of(int64_t m, int64_t n, int64_t k, bool strict) {
+  return sum_over(m, n, k, strict, tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0));
 }
 typedef struct checking {
   tarn_nest n;
@@ -660,6 +662,34 @@ TEST(traffic_of_products) {
   }
 }
 
+/* A product and its addition are one instruction, a function is several, a choice is none; what a loop does not change is
+ * computed once for all of its trips. */
+TEST(slots_by_hand) {
+  UNUSED;
+  const tarn_hw *hw = shipped(machines[0]);
+  const struct {
+    const char *term;
+    double slots;
+  } cases[] = {
+      {"(compute (map (max $0 0)) (input x ((24 7) ()) f32))", 24 * 7},
+      {"(compute (map (add (mul $0 $1) $0)) (input x ((24 7) ()) f32) (input y ((24 7) ()) f32))", 24 * 7},
+      {"(compute (map (add (mul $0 $1) (mul $0 $0))) (input x ((24 7) ()) f32) (input y ((24 7) ()) f32))", 2 * 24 * 7},
+      {"(compute (map (select (lt $0 0) (neg $0) $0)) (input x ((24 7) ()) f32))", 24 * 7},
+      {"(compute (red (sum f32) (exp $0)) (input x ((24) (7)) f32))", 24 * 7 * (1 + tarn_fx_slots(TARN_FX_EXP))},
+      {"(compute (red (max f32) (mul $0 3)) (input x ((24) (7)) f32))", 24 * 7 * 2},
+  };
+  tarn_ksig k = product_of(64, 32, 48, false);
+  tarn_ksig_canonical(L, &k);
+  ck_assert_double_eq(tarn_ksig_slots(L, hw, &k), 64 * 32 * 48);
+  uint32_t exp = tarn_fx_op(L, TARN_FX_EXP, tarn_fx_hole(L, 1), 0, 0);
+  k = sum_over(64, 32, 48, false, tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), exp, 0));
+  ck_assert_double_eq(tarn_ksig_slots(L, hw, &k), 64 * 32 * 48 + 32 * 48 * tarn_fx_slots(TARN_FX_EXP));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    k = canonical_of(cases[i].term);
+    ck_assert_msg(tarn_ksig_slots(L, hw, &k) == cases[i].slots, "%s: %g", cases[i].term, tarn_ksig_slots(L, hw, &k));
+  }
+}
+
 int main(void) {
   Suite *suite = suite_create("loop");
   TCase *t = tcase_create("loop");
@@ -688,6 +718,7 @@ int main(void) {
   tcase_add_loop_test(t, prices_of_products, 0, 3);
   tcase_add_loop_test(t, price_of_copying, 0, 3);
   tcase_add_test(t, traffic_of_products);
+  tcase_add_test(t, slots_by_hand);
   suite_add_tcase(suite, t);
   SRunner *r = srunner_create(suite);
   srunner_run_all(r, CK_NORMAL);

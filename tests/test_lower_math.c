@@ -38,8 +38,7 @@ static double ulp_of(float x) {
   return isinf(next) ? 0x1p104 : (double)next - (double)fabsf(x);
 }
 
-static void unary_case(kit_case *c, tarn_fxop op) {
-  int64_t n = N;
+static void unary_case(kit_case *c, tarn_fxop op, int64_t n) {
   tarn_read *read = TARN_ARRAY(cx, tarn_read, 1);
   read[0] = (tarn_read){false, 0, tarn_map_identity(L, tarn_type_tensor(L, TARN_F32, 1, 1, &n))};
   uint32_t body = tarn_fx_op(L, op, tarn_fx_hole(L, 0), 0, 0);
@@ -65,7 +64,7 @@ static void accuracy(tarn_ctx *unused, void *arg) {
   (void)unused, (void)arg;
   kit_case *c = TARN_ARRAY(cx, kit_case, COUNT);
   for (uint32_t k = 0; k < COUNT; k++) {
-    unary_case(&c[k], functions[k].op);
+    unary_case(&c[k], functions[k].op, N);
     int64_t n = N;
     c[k].value[0] = tarn_tensor_new(cx, TARN_F32, 1, &n);
     fill(c[k].value[0], functions[k].lo, functions[k].hi);
@@ -95,7 +94,7 @@ static void strict(tarn_ctx *unused, void *arg) {
   (void)unused, (void)arg;
   kit_case *c = TARN_ARRAY(cx, kit_case, COUNT);
   for (uint32_t k = 0; k < COUNT; k++) {
-    unary_case(&c[k], functions[k].op);
+    unary_case(&c[k], functions[k].op, N);
     int64_t n = N;
     c[k].value[0] = tarn_tensor_new(cx, TARN_F32, 1, &n);
     fill(c[k].value[0], functions[k].lo, functions[k].hi);
@@ -106,9 +105,43 @@ static void strict(tarn_ctx *unused, void *arg) {
     ck_assert_msg(kit_error(c[k].want[0], c[k].got[0]) == 0, "%s differs", functions[k].name);
 }
 
+/* What loop/ counts for a function is what is emitted for it, where an instruction multiplies by a power of two. */
+static double instructions(const char *text) {
+  double n = 0, stores = 0;
+  for (const char *line = text; line; line = strchr(line, '\n')) {
+    while (*line == '\n' || *line == '\t') line++;
+    if (*line != 'v' || !strncmp(line, "vzeroupper", 10)) continue;
+    const char *end = strchr(line, '\n'), *wide = strstr(line, "%zmm");
+    if (!end || !wide || wide > end) continue;
+    bool constant = !strncmp(line, "vbroadcast", 10) || !strncmp(line, "vpbroadcast", 11) || !strncmp(line, "vxorps", 6);
+    if (!strncmp(line, "vmov", 4)) stores += memchr(wide, '(', (size_t)(end - wide)) != NULL;
+    else n += !constant;
+  }
+  return n / stores;
+}
+static void counted(tarn_ctx *unused, void *arg) {
+  (void)unused, (void)arg;
+  tarn_hw hw = *kit_host(cx);
+  hw.triple = "x86_64-pc-linux-gnu", hw.cpu = "skylake-avx512", hw.vector_bits = 512, hw.vector_regs = 32;
+  hw.features = "+avx512f,+avx512vl,+avx512dq,+avx512bw,+avx2,+fma";
+  for (uint32_t k = 0; k < COUNT; k++) {
+    kit_case c;
+    double slots = tarn_fx_slots(functions[k].op);
+    unary_case(&c, functions[k].op, 1024);
+    if (slots <= 1) continue;
+    const char *dir = kit_compile(kit_program(L, &hw, &c, 1), true, TARN_EMIT_ASM);
+    size_t n;
+    double emitted = instructions(tarn_read_file(cx, tarn_format(cx, "%s/model.s", dir), &n));
+    ck_assert_msg(emitted == slots, "%s: %g instructions, not %g", functions[k].name, emitted, slots);
+    kit_remove(cx, dir);
+  }
+}
+
 static void setup(void) { cx = tarn_ctx_new(NULL), L = tarn_lang_new(cx); }
 static void teardown(void) { tarn_ctx_free(cx); }
 START_TEST(within_ulps) { ck_assert_msg(tarn_protect(cx, accuracy, NULL) == TARN_OK, "%s", tarn_message(cx)); }
+END_TEST
+START_TEST(instructions_are_counted) { ck_assert_msg(tarn_protect(cx, counted, NULL) == TARN_OK, "%s", tarn_message(cx)); }
 END_TEST
 START_TEST(strict_is_exact) { ck_assert_msg(tarn_protect(cx, strict, NULL) == TARN_OK, "%s", tarn_message(cx)); }
 END_TEST
@@ -120,6 +153,7 @@ int main(void) {
   tcase_set_timeout(t, 60);
   tcase_add_test(t, within_ulps);
   tcase_add_test(t, strict_is_exact);
+  tcase_add_test(t, instructions_are_counted);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

@@ -173,26 +173,30 @@ def write(row, folder):
 
 
 def demand(row, model):
-    """Operations (a multiply-add is two) and bytes that come and go at least once: operands, weights; results."""
+    """Operations (a multiply-add is two); vector instructions (times their lanes), and calls of functions that are several;
+    bytes that come and go at least once: operands, weights; results."""
     shape = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim]
              for v in list(model.graph.value_info) + list(model.graph.input) + list(model.graph.output)}
     shape.update((w.name, list(w.dims)) for w in model.graph.initializer)
     elements = {name: int(np.prod(dims)) for name, dims in shape.items()}
-    ops, x = 0, 0
+    fma, ops, slots, calls = 0, 0, 0, {}
     for n in model.graph.node:
         x = elements[n.input[0]]
         y = elements[n.output[0]]
         if n.op_type == "Conv":
-            ops += 2 * y * int(np.prod(shape[n.input[1]][1:]))
+            fma += y * int(np.prod(shape[n.input[1]][1:]))
         elif n.op_type == "ConvTranspose":  # as if no tap fell outside
-            ops += 2 * x * int(np.prod(shape[n.input[1]][1:]))
+            fma += x * int(np.prod(shape[n.input[1]][1:]))
         elif n.op_type in ("MatMul", "Gemm"):
-            ops += 2 * y * shape[n.input[0]][-1]
+            fma += y * shape[n.input[0]][-1]
         else:
-            ops += EACH.get(n.op_type, 0) * x
+            each = EACH.get(n.op_type, (0, 0, ()))
+            ops, slots = ops + each[0] * x, slots + each[1] * x
+            calls.update((f, calls.get(f, 0) + x) for f in each[2])
     weights = sum(4 * elements[w.name] for w in model.graph.initializer if w.data_type == TensorProto.FLOAT)
     read = weights + sum(4 * elements[i.name] for i in model.graph.input)
-    return {"ops": ops, "read": read, "write": sum(4 * elements[o.name] for o in model.graph.output)}
+    return {"ops": ops + 2 * fma, "slots": slots + fma, "calls": calls, "read": read, "write": sum(4 * elements[o.name] for o in model.graph.output)}
 
 
-EACH = {"Softmax": 5, "ReduceL2": 2, "Relu": 1}  # operations an element; a normalisation goes into the weights before it
+# An element's operations, instructions, and functions beside those; a normalisation goes into the weights before it.
+EACH = {"Softmax": (5, 4, ("exp",)), "ReduceL2": (2, 1, ()), "Relu": (1, 1, ())}

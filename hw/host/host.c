@@ -3,6 +3,7 @@
 #include <hwloc.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,10 +165,37 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
 }
 
 /* ---- peaks ---- */
-static void level_rates(tarn_ctx *cx, uint32_t threads, size_t bytes, tarn_host_level *l) {
-  double rate[TARN_HOST_WAYS] = {0};
-  if (!tarn_host_rates(cx, threads, bytes, rate)) tarn_raise(cx, TARN_MEMORY, "measuring: no %u threads to be had", threads);
-  l->read = rate[TARN_HOST_READ], l->write = rate[TARN_HOST_WRITE], l->copy = rate[TARN_HOST_COPY];
+tarn_host_rate tarn_host_rate_at(const tarn_host_peaks *p, double bytes) {
+  const tarn_host_rate *r = p->rate;
+  uint32_t i = 0;
+  while (i + 2 < p->nrate && r[i + 1].bytes < bytes) i++;
+  if (p->nrate < 2 || bytes <= r[i].bytes) return r[i];
+  double at = bytes < r[i + 1].bytes ? log(bytes / r[i].bytes) / log(r[i + 1].bytes / r[i].bytes) : 1;
+  return (tarn_host_rate){bytes, r[i].read + at * (r[i + 1].read - r[i].read), r[i].write + at * (r[i + 1].write - r[i].write),
+                          r[i].copy + at * (r[i + 1].copy - r[i].copy)};
+}
+
+/* Fine steps as far as the second level is felt, coarse ones up to the last cache, and main memory. */
+#define FINE   1.25
+#define COARSE 2.0
+/* Bytes of one thread, from `least` to `most`, of which `fine` in fine steps; stops behind what is needed. */
+static uint32_t sizes(double least, double fine, double most, double last, double need, size_t *bytes) {
+  uint32_t n = 0;
+  for (double b = least; b <= most && n + 1 < TARN_HOST_RATES; b *= b < fine ? FINE : COARSE) {
+    bytes[n++] = (size_t)b / 4096 * 4096;
+    if (b >= need) return n;
+  }
+  bytes[n++] = (size_t)last;
+  return n;
+}
+static void time_sizes(tarn_ctx *cx, uint32_t n, const size_t *bytes, tarn_host_peaks *out) {
+  double rate[TARN_HOST_RATES][TARN_HOST_WAYS];
+  if (!tarn_host_rates(cx, out->threads, n, bytes, rate))
+    tarn_raise(cx, TARN_MEMORY, "measuring: no %u threads to be had", out->threads);
+  out->nrate = n;
+  for (uint32_t i = 0; i < n; i++)
+    out->rate[i] = (tarn_host_rate){(double)bytes[i] * out->threads, rate[i][TARN_HOST_READ], rate[i][TARN_HOST_WRITE],
+                                    rate[i][TARN_HOST_COPY]};
 }
 void tarn_host_measure(tarn_ctx *cx, uint32_t threads, size_t reach, tarn_host_peaks *out) {
   static const char *const name[] = {"l1", "l2", "l3"};
@@ -175,20 +203,30 @@ void tarn_host_measure(tarn_ctx *cx, uint32_t threads, size_t reach, tarn_host_p
   discover(cx, &m);
   if (!threads || threads > m.cores) threads = m.cores;
   *out = (tarn_host_peaks){.threads = threads};
-  if (!tarn_host_flops(cx, threads, &out->flops)) tarn_raise(cx, TARN_MEMORY, "measuring: no %u threads to be had", threads);
-  size_t below = 0; /* of one thread's share of the level before, which must not hold what is read from this one */
+  if (!tarn_host_flops(cx, threads, &out->flops, &out->slots))
+    tarn_raise(cx, TARN_MEMORY, "measuring: no %u threads to be had", threads);
+  /* of one thread: its share of each level, and the size at which that is timed, which the level before must not hold */
+  double share[4] = {0}, at[4] = {0};
   for (int i = 0; i < 3; i++) {
     const cache *c = &m.level[i];
     if (!c->size) continue;
+    uint32_t k = out->nlevel++;
     unsigned instances = c->count < threads ? c->count : threads;
-    tarn_host_level *l = &out->level[out->nlevel++];
-    *l = (tarn_host_level){.name = name[i], .capacity = c->size * instances};
-    size_t share = l->capacity / threads, bytes = below && share > 8 * below ? 4 * below : share / 2;
-    if (out->nlevel == 1 || reach > out->level[out->nlevel - 2].capacity) level_rates(cx, threads, bytes, l);
-    below = share;
+    out->level[k] = (tarn_host_level){.name = name[i], .capacity = c->size * instances};
+    share[k] = (double)out->level[k].capacity / threads;
+    at[k] = k && share[k] > 8 * share[k - 1] ? 4 * share[k - 1] : share[k] / 2;
   }
-  tarn_host_level *last = &out->level[out->nlevel++];
-  *last = (tarn_host_level){.name = "dram", .capacity = SIZE_MAX};
-  size_t nearer = out->nlevel > 1 ? last[-1].capacity : 0;
-  if (reach > nearer) level_rates(cx, threads, nearer ? (nearer + nearer / 2) / threads : (size_t)64 << 20, last);
+  uint32_t last = out->nlevel++;
+  out->level[last] = (tarn_host_level){.name = "dram", .capacity = SIZE_MAX};
+  at[last] = last ? 1.5 * share[last - 1] : 64 << 20;
+  uint32_t top = 0; /* the level from which `reach` bytes come when much of what is nearer has been driven out */
+  while (top < last && reach > out->level[top].capacity / 2) top++;
+  double need = (double)reach / threads > at[top] ? (double)reach / threads : at[top];
+  size_t bytes[TARN_HOST_RATES];
+  uint32_t n = sizes(last ? at[0] : at[last], 4 * share[last > 1], last ? share[last - 1] : 0, at[last], need, bytes);
+  time_sizes(cx, n, bytes, out);
+  for (uint32_t k = 0; k <= top; k++) {
+    tarn_host_rate r = tarn_host_rate_at(out, at[k] * threads);
+    out->level[k].read = r.read, out->level[k].write = r.write, out->level[k].copy = r.copy;
+  }
 }

@@ -19,21 +19,34 @@ TARN_API double tarn_host_clock(void); /* Hz, rounded to 50 MHz */
 
 /* What so many threads reach together, timed now. A level's capacity is that of all instances they use (threads 0, or more
  * than there are cores: all); main memory, the last level, has capacity SIZE_MAX. Rates are in bytes a second; a copy
- * counts what it reads and what it writes. */
+ * counts what it reads and what it writes.
+ * A loop that goes over its data again and again does not find as much of it in a level as that holds: what comes next has
+ * been driven out just before. So rates are timed for sizes from half of the first level on, in small steps up to four
+ * times the second one; those of a level are the curve's at a size that lies well inside of it. */
+typedef struct tarn_host_rate {
+  double bytes; /* that are gone over, of all threads, a part each */
+  double read, write, copy;
+} tarn_host_rate;
 typedef struct tarn_host_level {
   const char *name;
   size_t capacity;
   double read, write, copy;
 } tarn_host_level;
+#define TARN_HOST_RATES 64
 typedef struct tarn_host_peaks {
   uint32_t threads;
   double flops; /* f32, a multiply-add is two */
+  double slots; /* 32-bit lanes of vector instructions of whatever kind */
   uint32_t nlevel;
   tarn_host_level level[4]; /* l1 l2 l3 dram, those that exist */
+  uint32_t nrate;
+  tarn_host_rate rate[TARN_HOST_RATES]; /* by rising size */
 } tarn_host_peaks;
-/* Levels are timed up to the one that holds `reach` bytes, the others have rates of 0: main memory takes half a second.
+/* Nothing is timed for more than what `reach` bytes need, and levels beyond have rates of 0: main memory takes a second.
  * Raises. */
 TARN_API void tarn_host_measure(tarn_ctx *cx, uint32_t threads, size_t reach, tarn_host_peaks *out);
+/* The rates at a size: between two that were timed along its logarithm, beyond them those at the end. Pure. */
+TARN_API tarn_host_rate tarn_host_rate_at(const tarn_host_peaks *p, double bytes);
 #ifdef __cplusplus
 }
 #endif

@@ -35,6 +35,7 @@ double tarn_host_clock(void) {
 }
 
 typedef float vec __attribute__((vector_size(64), aligned(64)));
+typedef unsigned ivec __attribute__((vector_size(64), aligned(64)));
 #if defined(__x86_64__)
 #define WIDEST __attribute__((target_clones("avx512f", "arch=haswell", "default"), noinline))
 #else
@@ -58,6 +59,28 @@ WIDEST static void fma_chains(float *out, long n) {
 float tarn_host_fma_pass(float *p, size_t n, size_t times) {
   (void)n;
   fma_chains(p, (long)times);
+  return p[0];
+}
+/* Multiply-adds and integer operations in turn: cores that do the latter on further ports take more of both. */
+WIDEST static void mixed_chains(float *out, long n) {
+  vec b = {0}, c = {0};
+  for (int j = 0; j < 16; j++) b[j] = out[0] + 0.999f, c[j] = out[1] + 1e-3f;
+  vec a0 = b, a1 = a0 + c, a2 = a1 + c, a3 = a2 + c, a4 = a3 + c, a5 = a4 + c, a6 = a5 + c, a7 = a6 + c;
+  ivec x = (ivec)b, y = (ivec)c, i0 = x, i1 = x + y, i2 = i1 + y, i3 = i2 + y;
+  for (long k = 0; k < n; k++) {
+    a0 = a0 * b + c, a1 = a1 * b + c, a2 = a2 * b + c, a3 = a3 * b + c;
+    i0 = (i0 ^ x) + y, i1 = (i1 ^ x) + y;
+    a4 = a4 * b + c, a5 = a5 * b + c, a6 = a6 * b + c, a7 = a7 * b + c;
+    i2 = (i2 ^ x) + y, i3 = (i3 ^ x) + y;
+  }
+  vec s = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7;
+  ivec i = i0 + i1 + i2 + i3;
+  for (int j = 0; j < 16; j++) out[j] = s[j] + (float)(i[j] & 1);
+}
+float tarn_host_mixed_pass(float *p, size_t n, size_t times) {
+  (void)n;
+  p[0] = p[1] = 0;
+  mixed_chains(p, (long)times);
   return p[0];
 }
 double tarn_host_fma_peak(void) {

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 typedef float vec __attribute__((vector_size(64), aligned(64)));
@@ -62,16 +63,21 @@ WIDEST static float copy_all(float *p, size_t n, size_t times) {
 typedef float pass(float *, size_t, size_t);
 
 #define ROUNDS 5
-#define SETTLE 0.02 /* seconds of work after which the kernel has given each thread a core of its own */
+#define LARGE  ((size_t)256 << 20) /* bytes of which fewer rounds will do */
+#define SETTLE 0.02                /* seconds of work after which the kernel has given each thread a core of its own */
+typedef struct step {              /* of a measurement: one loop over data of one size */
+  pass *pass;
+  size_t n, times; /* floats of each thread, passes of one round */
+  double amount;   /* what one thread does in a round */
+  double *rate;    /* of that, a second, best round */
+} step;
 typedef struct crew {
   unsigned threads;
-  size_t n, times; /* floats of each thread, passes of one round */
-  int npass;
-  pass *const *pass;
-  double amount; /* what one thread does in a round */
+  uint32_t nstep;
+  const step *step;
+  size_t n; /* the most floats of a step */
   atomic_uint arrived;
-  double rate[TARN_HOST_WAYS]; /* of that, a second, best round */
-  double (*span)[2];           /* of each thread in this round: began, ended */
+  double (*span)[2]; /* of each thread in this round: began, ended */
 } crew;
 typedef struct worker {
   crew *all;
@@ -90,14 +96,14 @@ static void meet(crew *c, unsigned *met) {
   atomic_fetch_add(&c->arrived, 1);
   while (atomic_load(&c->arrived) < target) sched_yield();
 }
-static void judge(crew *c, int way) {
+static void judge(const crew *c, const step *s) {
   double begin = c->span[0][0], end = c->span[0][1];
   for (unsigned i = 1; i < c->threads; i++) {
     if (c->span[i][0] < begin) begin = c->span[i][0];
     if (c->span[i][1] > end) end = c->span[i][1];
   }
-  double rate = c->amount * c->threads / (end - begin);
-  if (rate > c->rate[way]) c->rate[way] = rate;
+  double rate = s->amount * c->threads / (end - begin);
+  if (rate > *s->rate) *s->rate = rate;
 }
 static void *work(void *arg) {
   worker *w = arg;
@@ -106,15 +112,15 @@ static void *work(void *arg) {
   volatile float keep = 0;
   memset(w->data, 0, 4 * c->n);
   for (double end = now() + SETTLE; now() < end;) {}
-  for (int way = 0; way < c->npass; way++)
-    for (int r = 0; r < ROUNDS; r++) {
-      keep = keep + c->pass[way](w->data, c->n, 1);
+  for (const step *s = c->step; s < c->step + c->nstep; s++)
+    for (int r = 0; r < (4 * s->n < LARGE ? ROUNDS : 3); r++) {
+      if (!r || s->times > 1) keep = keep + s->pass(w->data, s->n, 1);
       meet(c, &met);
       c->span[w->id][0] = now();
-      keep = keep + c->pass[way](w->data, c->n, c->times);
+      keep = keep + s->pass(w->data, s->n, s->times);
       c->span[w->id][1] = now();
       meet(c, &met);
-      if (w->id == 0) judge(c, way);
+      if (w->id == 0) judge(c, s);
     }
   return NULL;
 }
@@ -129,29 +135,48 @@ static bool run(crew *c, worker *w, pthread_t *thread) {
   for (unsigned i = 1; i < started; i++) pthread_join(thread[i], NULL);
   return all;
 }
-static bool with_crew(tarn_ctx *cx, crew *c, double rate[]) {
+/* On large pages where they are to be had: what a table of pages costs is not the memory's. */
+static float *buffer_of(tarn_ctx *cx, size_t n) {
+  const size_t page = (size_t)2 << 20;
+  float *p = tarn_new_aligned(cx, 4 * n, 4 * n >= page ? page : 64);
+#ifdef MADV_HUGEPAGE
+  if (4 * n >= page) madvise(p, 4 * n / page * page, MADV_HUGEPAGE);
+#endif
+  return p;
+}
+static bool with_crew(tarn_ctx *cx, unsigned threads, const step *s, uint32_t n) {
   tarn_mark m = tarn_arena_mark(cx);
-  c->span = tarn_new_aligned(cx, c->threads * sizeof *c->span, 64);
-  worker *w = TARN_ARRAY(cx, worker, c->threads);
-  pthread_t *thread = TARN_ARRAY(cx, pthread_t, c->threads);
-  for (unsigned i = 0; i < c->threads; i++) w[i] = (worker){c, i, tarn_new_aligned(cx, 4 * c->n, 64)};
-  bool all = run(c, w, thread);
-  memcpy(rate, c->rate, (size_t)c->npass * sizeof *rate);
+  crew c = {.threads = threads, .nstep = n, .step = s};
+  for (uint32_t i = 0; i < n; i++)
+    if (s[i].n > c.n) c.n = s[i].n;
+  c.span = tarn_new_aligned(cx, threads * sizeof *c.span, 64);
+  worker *w = TARN_ARRAY(cx, worker, threads);
+  pthread_t *thread = TARN_ARRAY(cx, pthread_t, threads);
+  for (unsigned i = 0; i < threads; i++) w[i] = (worker){&c, i, buffer_of(cx, c.n)};
+  bool all = run(&c, w, thread);
   tarn_release(cx, m);
   return all;
 }
-bool tarn_host_rates(tarn_ctx *cx, unsigned threads, size_t bytes, double rate[TARN_HOST_WAYS]) {
+bool tarn_host_rates(tarn_ctx *cx, unsigned threads, uint32_t n, const size_t *bytes, double (*rate)[TARN_HOST_WAYS]) {
   static pass *const passes[TARN_HOST_WAYS] = {read_all, write_all, copy_all};
-  const size_t volume = (size_t)128 << 20;
-  crew c = {.threads = threads, .n = bytes / 4 / (2 * STEP) * (2 * STEP), .npass = TARN_HOST_WAYS, .pass = passes};
-  if (!c.n) c.n = 2 * STEP;
-  c.times = 4 * c.n > volume / 8 ? 1 : volume / (4 * c.n) + 1;
-  c.amount = 4.0 * (double)c.n * (double)c.times;
-  return with_crew(cx, &c, rate);
+  const size_t volume = (size_t)32 << 20;
+  step *s = TARN_ARRAY(cx, step, n * TARN_HOST_WAYS);
+  for (uint32_t i = 0; i < n * TARN_HOST_WAYS; i++) {
+    size_t floats = bytes[i / TARN_HOST_WAYS] / 4 / (2 * STEP) * (2 * STEP);
+    if (!floats) floats = 2 * STEP;
+    size_t times = volume / (4 * floats) + 1;
+    double *to = &rate[i / TARN_HOST_WAYS][i % TARN_HOST_WAYS];
+    s[i] = (step){passes[i % TARN_HOST_WAYS], floats, times, 4.0 * (double)floats * (double)times, to};
+    *to = 0;
+  }
+  return with_crew(cx, threads, s, n * TARN_HOST_WAYS);
 }
-bool tarn_host_flops(tarn_ctx *cx, unsigned threads, double *rate) {
-  static pass *const fma[] = {tarn_host_fma_pass};
-  crew c = {.threads = threads, .n = 16, .times = 100000, .npass = 1, .pass = fma};
-  c.amount = TARN_HOST_FMA_FLOP * (double)c.times;
-  return with_crew(cx, &c, rate);
+bool tarn_host_flops(tarn_ctx *cx, unsigned threads, double *flops, double *slots) {
+  const size_t times = 100000;
+  double mixed = *flops = 0;
+  const step s[] = {{tarn_host_fma_pass, 16, times, TARN_HOST_FMA_FLOP * (double)times, flops},
+                    {tarn_host_mixed_pass, 32, times, TARN_HOST_MIXED_SLOTS * (double)times, &mixed}};
+  if (!with_crew(cx, threads, s, 2)) return false;
+  *slots = mixed > *flops / 2 ? mixed : *flops / 2;
+  return true;
 }

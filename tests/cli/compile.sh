@@ -56,7 +56,7 @@ sample=$(ls examples/digits/samples/*.npy 2>/dev/null | head -1)
 try 0 bench "$work/a" --threads 1 --repeat 3 --json
 for key in seconds.median seconds.min gflop gflops peak_gflops peak_fraction kernels.0.name kernels.0.seconds \
   kernels.0.gflops kernels.0.peak_fraction kernels.0.binds kernels.0.bound_seconds kernels.0.bound_fraction \
-  kernels.0.read_bytes bound_fraction peaks.flops peaks.start peaks.levels.0.read; do value $key >/dev/null; done
+  kernels.0.slots kernels.0.read_bytes bound_fraction peaks.flops peaks.start peaks.levels.0.read; do value $key >/dev/null; done
 is 'kernels.#' "$("$json" 'program.#' <"$work/a/report.json")"
 try 0 bench "$work/a" --threads 1 --repeat 1 --html "$work/page.html" --trace "$work/trace.json"
 [ "$("$json" 'traceEvents.#' <"$work/trace.json")" = "$("$json" 'program.#' <"$work/a/report.json")" ] || fail "--trace"

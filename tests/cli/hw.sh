@@ -56,7 +56,8 @@ try 0 hw derive gemmini-default --json
 is rules.0.level surface
 try 0 hw peaks --threads 1 --json
 is threads 1
-for key in flops start levels.0.name levels.0.read levels.0.write levels.0.copy levels.1.capacity; do value $key >/dev/null; done
+for key in flops start levels.0.name levels.0.read levels.0.write levels.0.copy levels.1.capacity \
+  slots rates.0.bytes rates.0.read rates.0.write rates.0.copy functions.exp; do value $key >/dev/null; done
 
 # A convolution is weighed both ways: reading its windows in place, and written out first.
 try 0 compile $digits -o "$work/d" --shape n=1 --threads 1 --emit ll --json

@@ -1,0 +1,130 @@
+/* The vector instructions that a kernel has to issue whatever its schedule. */
+#include "loop/internal.h"
+
+double tarn_fx_slots(tarn_fxop op) {
+  static const double of[TARN_FX_COUNT] = {
+      [TARN_FX_ADD] = 1,   [TARN_FX_SUB] = 1,   [TARN_FX_MUL] = 1,   [TARN_FX_DIV] = 1,    [TARN_FX_MOD] = 1,
+      [TARN_FX_FMOD] = 1,  [TARN_FX_MIN] = 1,   [TARN_FX_MAX] = 1,   [TARN_FX_ABS] = 1,    [TARN_FX_SIGN] = 1,
+      [TARN_FX_POW] = 1,   [TARN_FX_EXP] = 13,  [TARN_FX_LOG] = 28,  [TARN_FX_LOG1P] = 34, [TARN_FX_SQRT] = 1,
+      [TARN_FX_TANH] = 26, [TARN_FX_ERF] = 27,  [TARN_FX_SIN] = 1,   [TARN_FX_COS] = 1,    [TARN_FX_TAN] = 1,
+      [TARN_FX_ASIN] = 1,  [TARN_FX_ACOS] = 1,  [TARN_FX_ATAN] = 1,  [TARN_FX_SINH] = 1,   [TARN_FX_COSH] = 1,
+      [TARN_FX_ASINH] = 1, [TARN_FX_ACOSH] = 1, [TARN_FX_ATANH] = 1, [TARN_FX_FLOOR] = 1,  [TARN_FX_CEIL] = 1,
+      [TARN_FX_ROUND] = 1, [TARN_FX_ISNAN] = 1, [TARN_FX_ISINF] = 1, [TARN_FX_EQ] = 1,     [TARN_FX_LT] = 1,
+      [TARN_FX_LE] = 1,    [TARN_FX_AND] = 1,   [TARN_FX_OR] = 1,    [TARN_FX_XOR] = 1,    [TARN_FX_SHL] = 1,
+      [TARN_FX_SHR] = 1,   [TARN_FX_CAST] = 1,
+  }; /* 0 for what can be part of another instruction: a sign, a choice by a mask, a negation of one */
+  return of[op];
+}
+
+typedef struct value {
+  uint32_t f, dims, uses; /* dims: those it depends on */
+  tarn_dtype type;
+  double slots;
+} value;
+typedef struct count {
+  tarn_lang *L;
+  const stage_model *m;
+  uint32_t nhole;
+  const uint32_t *dims; /* that holes depend on */
+  const tarn_dtype *type;
+  TARN_VEC(value) seen;
+} count;
+
+static uint32_t first_dims(uint32_t n) { return n >= 32 ? UINT32_MAX : (1u << n) - 1; }
+static double points(const stage_model *m, uint32_t dims) {
+  double n = 1;
+  for (uint32_t d = 0; d < m->n; d++)
+    if (dims >> d & 1) n *= (double)m->dim[d];
+  return n;
+}
+/* Lanes of 32 bits of one instruction for each element: masks of truth values have registers of their own. */
+static double width(tarn_dtype t) { return t == TARN_BOOL ? 0 : (double)tarn_dtype_size(t) / 4; }
+static value *find(count *c, uint32_t f) {
+  for (uint32_t i = 0; i < c->seen.n; i++)
+    if (c->seen.p[i].f == f) return &c->seen.p[i];
+  return NULL;
+}
+static value visit(count *c, uint32_t f) {
+  value *known = find(c, f), v = {.f = f, .uses = 1};
+  if (known) return known->uses++, *known;
+  const tarn_fx x = *tarn_fx_get(c->L, f);
+  v.type = x.dtype;
+  if (x.op == TARN_FX_HOLE) {
+    bool given = x.hole < c->nhole;
+    v.dims = given ? c->dims[x.hole] : first_dims(c->m->n), v.type = given ? c->type[x.hole] : TARN_F32;
+  } else if (x.op != TARN_FX_CONST) {
+    double wide = 0;
+    for (uint32_t i = 0; i < 3 && x.kid[i] != TARN_NONE; i++) {
+      value k = visit(c, x.kid[i]);
+      v.dims |= k.dims;
+      if (i == 0 || x.op == TARN_FX_SEL) wide = width(k.type);
+      if (x.op != TARN_FX_CAST && (i == 0 || x.op == TARN_FX_SEL)) v.type = k.type;
+    }
+    v.slots = tarn_fx_slots(x.op) * wide * points(c->m, v.dims);
+    bool truth =
+        x.op == TARN_FX_EQ || x.op == TARN_FX_LT || x.op == TARN_FX_LE || x.op == TARN_FX_ISNAN || x.op == TARN_FX_ISINF;
+    if (truth) v.type = TARN_BOOL;
+  }
+  tarn_push(tarn_lang_ctx(c->L), &c->seen, v);
+  return v;
+}
+/* What is saved when a value that is computed for all of `dims` takes f in: a product that nothing else wants. */
+static double folded(count *c, uint32_t f, uint32_t dims) {
+  const value *v = find(c, f);
+  return tarn_fx_get(c->L, f)->op == TARN_FX_MUL && v->uses == 1 && v->dims == dims ? v->slots : 0;
+}
+static double sum_of(count *c) {
+  double sum = 0;
+  for (uint32_t i = 0; i < c->seen.n; i++) {
+    const value *v = &c->seen.p[i];
+    const tarn_fx x = *tarn_fx_get(c->L, v->f);
+    sum += v->slots;
+    if (x.op != TARN_FX_ADD && x.op != TARN_FX_SUB) continue;
+    double a = folded(c, x.kid[0], v->dims), b = folded(c, x.kid[1], v->dims);
+    sum -= a > b ? a : b;
+  }
+  return sum;
+}
+
+static tarn_dtype type_of(const tarn_ksig *k, const tarn_read *r) { return r->stage ? TARN_F32 : k->in_type[r->src]; }
+/* What an access yields depends on what moves or guards it, and, of a local buffer, on the shared loops. */
+static uint32_t dims_of(const stage_model *m, const acc_model *a) {
+  return a->touched | a->guarded | (a->local ? first_dims(m->nshared) : 0);
+}
+static double body_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, const stage_model *m) {
+  const tarn_func *f = tarn_fn_get(L, s->fn);
+  uint32_t all = first_dims(m->n), dims[TARN_MAX_DIMS * 4];
+  tarn_dtype type[TARN_MAX_DIMS * 4];
+  count c = {.L = L, .m = m, .nhole = f->nops, .dims = dims, .type = type};
+  if (m->dot.k) return points(m, all) / (double)m->dot.k;
+  for (uint32_t r = 0; r < f->nops; r++) dims[r] = dims_of(m, &m->read[r]), type[r] = type_of(k, &s->read[r]);
+  value v = visit(&c, f->body);
+  double sum = sum_of(&c);
+  if (f->red == TARN_NONE) return sum;
+  const tarn_reducer *r = tarn_reducer_get(L, f->red);
+  if (r->kind != TARN_RED_CUSTOM)
+    return sum + width(v.type) * points(m, all) - (r->kind == TARN_RED_SUM ? folded(&c, f->body, all) : 0);
+  c.nhole = 0, c.seen.n = 0;
+  for (uint32_t i = 0; i < r->ns; i++) visit(&c, r->step[i]);
+  return sum + sum_of(&c);
+}
+static double epilogue_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, const stage_model *m) {
+  const tarn_func *f = tarn_fn_get(L, s->fn);
+  uint32_t dims[TARN_MAX_DIMS * 4] = {first_dims(m->nacc)};
+  tarn_dtype type[TARN_MAX_DIMS * 4] = {f->red == TARN_NONE ? TARN_F32 : tarn_reducer_get(L, f->red)->dtype};
+  count c = {.L = L, .m = m, .nhole = 1u + f->nepi, .dims = dims, .type = type};
+  if (f->epi == TARN_NONE) return 0;
+  for (uint32_t r = 0; r < f->nepi; r++)
+    dims[r + 1] = dims_of(m, &m->read[f->nops + r]), type[r + 1] = type_of(k, &s->read[f->nops + r]);
+  visit(&c, f->epi);
+  return sum_of(&c);
+}
+
+double tarn_ksig_slots(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
+  const tarn_nest *nest = tarn_nest_get(L, k->nest);
+  const kernel_model *m = loop_model(L, hw, k);
+  double sum = 0;
+  for (uint32_t i = 0; i < m->nstage; i++)
+    sum += body_slots(L, k, &nest->stage[i], &m->stage[i]) + epilogue_slots(L, k, &nest->stage[i], &m->stage[i]);
+  return sum;
+}
