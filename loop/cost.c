@@ -209,11 +209,13 @@ static double weights(const stage_model *m, const tile *t, int64_t steps) {
 /* *epilogue: what a tile takes beside its trips; *resumed: to take up its partial results once more and leave them again. */
 static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue, double *resumed) {
   double ops = 1, accs = 1, load = 0, epi_load = 0, turned = 0;
+  bool weighs = loop_weighs(m, t->size);
   for (uint32_t d = 0; d < m->n; d++) {
     double v = vectors(t, d, t->size[d]);
-    ops *= v;
+    if (!weighs || !(m->weighed >> d & 1)) ops *= v;
     if (d < m->nacc) accs *= v;
   }
+  if (weighs) ops *= m->weighing;
   const tarn_hw_memory *l1 = &hw->mem[0];
   for (uint32_t r = 0; r < m->nread; r++) {
     *(m->read[r].epi ? &epi_load : &load) += loads(&m->read[r], m, t, l1->line);

@@ -176,12 +176,14 @@ static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_
     } else t.loop[t.nloop] = i, t.trips[t.nloop++] = (double)ceil_div(left[l->dim], l->step);
     if (left[l->dim] > l->step) left[l->dim] = l->step;
   }
+  bool weighs = loop_weighs(m, t.size);
   for (uint32_t d = 0; d < m->n; d++) {
     double v = (double)(d == t.vdim ? ceil_div(t.size[d], t.lanes) : t.size[d]);
     if (d != t.vdim && d < m->nacc && t.size[d] > 1) t.udim = d;
-    t.ops *= v;
+    if (!weighs || !(m->weighed >> d & 1)) t.ops *= v;
     if (d < m->nacc) t.accs *= v;
   }
+  if (weighs) t.ops *= m->weighing;
   for (uint32_t i = 0; i < 3; i++) t.room[i] = i < hw->nmem && hw->mem[i].capacity ? (double)hw->mem[i].capacity : 0x1p36;
   return t;
 }

@@ -25,6 +25,8 @@ typedef struct stage_model {
   acc_model *read;
   acc_model result;
   bool reduces, fma, custom;
+  uint32_t weighed;         /* dims by which small matrices weigh it, see model.c; 0: no such sum */
+  double weighing;          /* vector operations of all that these dims make, where they are in the tile */
   double body_ops, epi_ops; /* cycles of the scalar expressions per vector, multiply and add of a product excluded */
   double flops_each, flops_result;
   bool block;      /* of a kernel whose shared loops walk blocks, see kernel_model */
@@ -50,6 +52,8 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
 double loop_overlapped(const tarn_cost *c, uint32_t *binds);
 /* Bytes touched by one access while the dims walk the given spans (elements of each dim). */
 double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line);
+/* Does the tile hold all of the dims by which small matrices weigh the sum? */
+bool loop_weighs(const stage_model *m, const int64_t *size);
 /* Does a step of dim e go less far than `size` of dim d? Then windows along d overlap. */
 bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e);
 /* Steps of the reduction that are written out in a register tile whose neighbours share what they read; 0: they do not.

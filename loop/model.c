@@ -91,6 +91,37 @@ static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s
   }
 }
 
+/* A sum of products that several small matrices weigh, each by a dim of the result and one of the reduction: lower/weigh.c does
+ * it dim by dim where the tile holds all of these. */
+#define MOST_WEIGHED 8    /* of a dim, as there */
+#define PER_WEIGHT   0.35 /* operations: zeros cost nothing, and rows share sums */
+static void weigh_model(stage_model *m, double product) {
+  uint32_t own = 0, red = 0, all = 0, factors = 0, data = 0, touched = 0;
+  double in = 1, out = 1, ops = 0;
+  for (uint32_t d = m->nacc; d < m->n; d++) all |= 1u << d, in *= (double)m->dim[d];
+  for (uint32_t r = 0; r < m->nread && m->fma; r++) {
+    const acc_model *a = &m->read[r];
+    uint32_t o = a->touched & ~all, e = a->touched & all;
+    if (a->epi) continue;
+    if (a->few && !a->irregular && __builtin_popcount(o) == 1 && __builtin_popcount(e) == 1 && !(o & own) && !(e & red)) {
+      int64_t rows = m->dim[__builtin_ctz(o)], columns = m->dim[__builtin_ctz(e)];
+      if (rows > MOST_WEIGHED || columns > MOST_WEIGHED) return;
+      own |= o, red |= e, factors++;
+      ops += PER_WEIGHT * in * (double)rows * out, in /= (double)columns, out *= (double)rows;
+    } else data++, touched |= a->touched | a->guarded;
+  }
+  if (factors < 2 || factors > 3 || data != 1 || red != all || (touched & own)) return;
+  m->weighed = own | red, m->weighing = ops;
+  m->body_ops -= (factors - 1) * product;
+  m->flops_each = 2 * ops / out;
+  for (uint32_t d = m->nacc; d < m->n; d++) m->flops_each /= (double)m->dim[d];
+}
+bool loop_weighs(const stage_model *m, const int64_t *size) {
+  for (uint32_t d = 0; d < m->n; d++)
+    if ((m->weighed >> d & 1) && size[d] != m->dim[d]) return false;
+  return m->weighed != 0;
+}
+
 static bool reuses(const stage_model *m) {
   uint32_t shared = 0;
   for (uint32_t d = 0; d < m->nshared; d++) shared |= (uint32_t)(m->dim[d] > 1) << d;
@@ -128,6 +159,7 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
     m->nread = (uint32_t)(f->nops + f->nepi), m->read = TARN_ARRAY(cx, acc_model, m->nread);
     for (uint32_t r = 0; r < m->nread; r++) m->read[r] = read_model(L, k, nest, s, &s->read[r], r >= f->nops);
     stage_functions(L, hw, s, m);
+    if (!k->strict) weigh_model(m, tarn_hw_fx_cycles(hw, TARN_FX_MUL));
     dot_model(L, hw, k, s, m);
     if (m->dot.k) m->flops_each = 2; /* widening is part of it */
     m->result = (acc_model){.bytes = 4, .local = !s->out, .epi = true};

@@ -47,6 +47,7 @@ typedef struct pick {
   uint32_t dot;        /* reduce dim of which one instruction takes several elements; m->n: none */
   bool flat;           /* the whole reduction is written out, its last dim between the tile's */
   bool taps;           /* all of the reduction but its longest dim is written out */
+  bool weighed;        /* the dims that small matrices weigh are written out */
   uint32_t order;      /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
   int64_t rows, depth; /* block of udim[0] and of the last reduce dim that outer loops walk; 0: none */
 } pick;
@@ -85,15 +86,17 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   uint32_t first = p->order >= 2 ? p->order - 2 : m->n, last = p->order == 1 && vacc ? p->vdim : m->n;
   if (first < m->n) order[n++] = first;
   for (uint32_t d = m->nshared; d < m->nacc; d++)
-    if (d != first && d != last) order[n++] = d;
+    if (d != first && d != last && !(p->weighed && m->weighed >> d & 1)) order[n++] = d;
   if (last < m->n) order[n++] = last;
   if (p->rows) add_level(s, p->udim[0], TARN_SERIAL, p->rows);
   if (p->depth) add_level(s, m->n - 1, TARN_SERIAL, p->depth);
   for (uint32_t i = 0; i < n; i++) add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
   s->acc = s->nlevel;
+  for (uint32_t d = m->n; d-- > m->nshared && p->weighed;)
+    if (m->weighed >> d & 1) add_level(s, d, TARN_UNROLL, 1);
   uint32_t around = p->taps ? longest(m) : m->n, inner = p->flat ? m->n - 1 : around;
   if (p->taps) add_level(s, around, TARN_SERIAL, 1);
-  for (uint32_t d = m->nacc; d < m->n; d++)
+  for (uint32_t d = m->nacc; d < m->n && !p->weighed; d++)
     if (d != inner)
       add_level(s, d, p->flat || p->taps || (d != p->vdim && weighed(m, d)) ? TARN_UNROLL : TARN_SERIAL,
                 d == p->vdim || d == p->dot ? tile_step(m, p, d) : 1);
@@ -317,6 +320,16 @@ static void try_dots(search *q, pick p) {
   for (p.dot = m->nacc; p.dot < m->n && m->dot.k && p.vdim < m->nacc; p.dot++)
     if (m->dim[p.dot] >= m->dot.k) try_unrolls(q, p);
 }
+/* A sum that small matrices weigh: all that they weigh in the tile, the loops outside in several orders. */
+static void try_weighed(search *q, pick p) {
+  const stage_model *m = q->m;
+  p.udim[0] = p.udim[1] = m->n, p.weighed = true;
+  if (m->weighed >> p.vdim & 1) return;
+  for (p.order = 0; p.order < 2 + m->nacc; p.order++) {
+    uint32_t first = p.order - 2;
+    if (p.order < 2 || (first > m->nshared && m->dim[first] > 1 && !(m->weighed >> first & 1))) try_one(q, &p);
+  }
+}
 static void solve_stage(search *q, bool strict) {
   const stage_model *m = q->m;
   int64_t lanes = tarn_hw_lanes(q->s->hw, TARN_F32);
@@ -327,13 +340,18 @@ static void solve_stage(search *q, bool strict) {
     if (m->dim[d] < 2 || !vector_dim(m, d, strict)) continue;
     int64_t l = lanes;
     while (l / 2 >= m->dim[d]) l /= 2; /* short dims: a narrower vector, partly empty */
+    if (m->weighed) {
+      try_weighed(q, (pick){.vdim = d, .lanes = l, .vectors = 1, .dot = m->n});
+      continue;
+    }
     if (l > m->dim[d]) try_dots(q, (pick){.vdim = d, .lanes = l, .vectors = 1, .dot = m->n});
     if (l > m->dim[d]) l /= 2; /* or a full one */
     for (int64_t v = 1; v <= 8 && v * l <= m->dim[d] + l - 1; v = v < 4 ? v + 1 : v + 2)
       try_dots(q, (pick){.vdim = d, .lanes = l, .vectors = v, .dot = m->n});
   }
-  try_dots(q, (pick){.vdim = m->n, .lanes = 1, .vectors = 1, .dot = m->n});
-  try_deeper(q);
+  pick none = {.vdim = m->n, .lanes = 1, .vectors = 1, .dot = m->n};
+  if (m->weighed) try_weighed(q, none);
+  else try_dots(q, none), try_deeper(q);
 }
 
 static tarn_schedule *new_schedule(tarn_solver *s, const kernel_model *km) {

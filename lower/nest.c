@@ -44,7 +44,7 @@ static void enter(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mo
   if (env.kind == LOW_LANES) E->lanes = (uint32_t)len;
   for (uint32_t i = 0; i < n; i++) enter_accesses(E, &st[i], lev->var, mode);
   uint32_t read, guard;
-  if (mode == LOW_BODY && list > 0 && lev->red && low_decisive(N, E, st, lev->var, &read, &guard))
+  if (mode == LOW_BODY && list > 0 && lev->red && !st->nfactor && low_decisive(N, E, st, lev->var, &read, &guard))
     walk_if(N, E, list, l + 1, &st->read[read], guard);
   else low_walk(N, E, list, l + 1, mode);
   E->env[lev->var] = (low_env){0};

@@ -64,6 +64,9 @@ typedef struct low_stage {
   const low_level *rows;             /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */
   TARN_VEC(low_block_of_rows) block; /* those begun */
   int64_t local_bytes;               /* result of a stage that is no output */
+  uint32_t nfactor, data;            /* sums that so many small matrices weigh, of read number `data`: see weigh.c */
+  struct low_factor *factor;
+  LLVMValueRef *taken, given; /* then: where a copy of the body puts what it reads; the sum that a result is made of, NULL: 0 */
 } low_stage;
 
 struct low_nest {
@@ -107,6 +110,10 @@ void low_store_across(low_nest *N, low_fn *E, low_stage *st, uint32_t level, LLV
 void low_reduction(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* everything from level acc on */
 LLVMValueRef low_acc_load(low_nest *N, low_fn *E, uint32_t list);      /* of a reducer with one state */
 void low_acc_store(low_nest *N, low_fn *E, uint32_t list, LLVMValueRef v);
+/* ---- weigh.c ---- */
+#define LOW_MOST_WEIGHED 8                                                     /* rows and columns of a small matrix */
+void low_weigh_settle(const low_nest *N, low_stage *st, const low_list *list); /* after all else but the order of copies */
+void low_weighed_sum(low_nest *N, low_fn *E, uint32_t list, uint32_t l);       /* everything from level acc on */
 /* ---- dot.c ---- */
 /* Is the stage's innermost level one that an instruction takes at once? Else it is unrolled. */
 void low_dot_settle(low_nest *N, low_stage *st, low_list *list);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define MAX_LANES  128
-#define MAX_UNROLL 1024 /* copies of a body */
+#define MAX_UNROLL 1536 /* copies of a body */
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -233,7 +233,9 @@ static void prepare_stage(low_nest *N, uint32_t i, const tarn_stage_sched *ss, c
   low_dot_settle(N, st, &N->list[1 + i]);
   prepare_tile(N, st, list);
   low_across_settle(st, list);
-  low_order_settle(N, st, list);
+  low_weigh_settle(N, st, list);
+  if (st->nfactor) st->order = TARN_MAX_LEVELS;
+  else low_order_settle(N, st, list);
 }
 
 low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s, const low_operand *in,

@@ -165,6 +165,10 @@ static void body_leaf(low_nest *N, low_fn *E, uint32_t list) {
   low_stage *st = &N->stage[list - 1];
   uint32_t ns = st->red->ns, nops = st->f->nops, n = acc_lanes(st, E);
   if (low_left_out(N, E, st)) return;
+  if (st->taken) {
+    *st->taken = low_load(E, &st->read[st->data], end_of(N, list));
+    return;
+  }
   LLVMValueRef v[TARN_MAX_STATE + 1 + TARN_MAX_DIMS * 4], old[TARN_MAX_STATE], now[TARN_MAX_STATE];
   tarn_dtype t[TARN_MAX_STATE + 1 + TARN_MAX_DIMS * 4];
   int64_t chain = chain_of(N, E, list);
@@ -185,7 +189,8 @@ static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
   LLVMValueRef v[TARN_MAX_DIMS * 4 + 1], state[TARN_MAX_STATE];
   tarn_dtype t[TARN_MAX_DIMS * 4 + 1], out = st->state[0];
   uint32_t end = end_of(N, list);
-  merge_chains(N, E, list, state);
+  if (st->nfactor) state[0] = st->given ? st->given : LLVMConstNull(state_type(N, st, 0, E->lanes));
+  else merge_chains(N, E, list, state);
   if (st->red_lanes > 1) merge_lanes(N, st, state);
   LLVMValueRef x = state[0];
   if (!partial) {
@@ -274,6 +279,12 @@ void low_reduction(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   low_stage *st = &N->stage[list - 1];
   tarn_ctx *cx = N->M->cx;
   check_outer_reduction(N, st, &N->list[list]);
+  if (st->nfactor) {
+    E->gen++;
+    low_weighed_sum(N, E, list, l);
+    E->gen++;
+    return;
+  }
   if (st->in_memory) {
     st->slot = TARN_ARRAY(cx, LLVMValueRef, 1);
     st->slot[0] = low_local(E, st->slots * st->red->ns * 8 * (int64_t)st->max_lanes);

@@ -5,10 +5,10 @@
  * Any sum of products qualifies in which one operand depends on two own loops and two reduce loops of 3 only by their sums,
  * row + krow and column + kcolumn, and the other, a constant, depends on neither own loop: layout, padding and what else is
  * summed over do not matter.  It becomes three nests and a constant:
- *   V[u v … tiles … c]   rows, then columns of each tile transformed, in two stages; a block of channels at a time
+ *   V[u v … tiles … c]   tiles transformed: sums that two small matrices weigh, of rows and of columns
  *   U[u v … c o]         the weights transformed (constant)
  *   M[u v … tiles … o]   sums over c of V·U
- *   Y                    columns, then rows transformed back, and the epilogue
+ *   Y                    transformed back in the same way, and the epilogue
  * Tiles that pass the end compute what nobody reads; the result is a view of Y. */
 #include "rules/build.h"
 #include <string.h>
@@ -26,8 +26,6 @@ static const algorithm by_four = {4, (const double[]){4, 0,  -5, 0, 1, 0, 0, -4,
                                   (const double[]){1.0 / 4, 0, 0, -1.0 / 6, -1.0 / 6, -1.0 / 6, -1.0 / 6, 1.0 / 6, -1.0 / 6,
                                                    1.0 / 24, 1.0 / 12, 1.0 / 6, 1.0 / 24, -1.0 / 12, 1.0 / 6, 0, 0, 1},
                                   (const double[]){1, 1, 1, 1, 1, 0, 0, 1, -1, 2, -2, 0, 0, 1, 1, 4, 4, 0, 0, 1, -1, 8, -8, 1}};
-
-enum { BLOCK = 16 }; /* channels that are transformed together: a cache line of them */
 
 typedef struct wino {
   rsite *s;
@@ -164,7 +162,6 @@ static uint32_t loops_in(uint32_t set, uint32_t *out) {
     if (set >> i & 1) out[n++] = i;
   return n;
 }
-static int64_t block_of(int64_t n) { return n % BLOCK ? n : BLOCK; }
 static uint32_t own_mask(const wino *w) { return (1u << w->st->nown) - 1; }
 
 /* ---------------------------------------------------------------- parts of a nest */
@@ -175,13 +172,14 @@ static kern *new_kern(const wino *w, const space *shared) {
   memcpy(k->shared, shared->dim, shared->n * sizeof *shared->dim);
   return k;
 }
-/* The next stage of k: a sum of products over the loops of s, the last nred of them reduced. */
-static kstage *new_stage(const wino *w, kern *k, const space *s, uint32_t nred) {
+/* The next stage of k: a sum of products of n operands over the loops of s, the last nred of them reduced. */
+static kstage *new_stage(const wino *w, kern *k, const space *s, uint32_t n, uint32_t nred) {
   kstage *st = &k->stage[k->nstage++];
   st->nown = s->n - k->depth - nred, st->nred = nred;
   memcpy(st->own, s->dim + k->depth, st->nown * sizeof *st->own);
   memcpy(st->red, s->dim + s->n - nred, nred * sizeof *st->red);
-  st->body = tarn_fx_op(w->L, TARN_FX_MUL, tarn_fx_hole(w->L, 0), tarn_fx_hole(w->L, 1), 0);
+  st->body = tarn_fx_hole(w->L, 0);
+  for (uint32_t i = 1; i < n; i++) st->body = tarn_fx_op(w->L, TARN_FX_MUL, st->body, tarn_fx_hole(w->L, i), 0);
   st->reducer = tarn_reducer_of(w->L, TARN_RED_SUM, TARN_F32);
   st->epi = st->space = TARN_NONE;
   return st;
@@ -233,7 +231,7 @@ static uint32_t weights(const wino *w) {
     for (uint32_t i = 0; i < n; i++) loop(&x, extent(w, list[i]));
     uint32_t q = loop(&x, 3);
     kern *k = new_kern(w, &none);
-    kstage *st = new_stage(w, k, &x, 1);
+    kstage *st = new_stage(w, k, &x, 2, 1);
     k->out_ns = x.n - 1, st->out = true;
     e[0] = var(&x, side ? 0 : q), e[1] = var(&x, side ? q : 1);
     for (uint32_t i = 0; i < n; i++) e[2 + i] = var(&x, 2 + i);
@@ -244,119 +242,102 @@ static uint32_t weights(const wino *w) {
   return id;
 }
 
-/* ---------------------------------------------------------------- a kernel over rows of tiles */
+/* ---------------------------------------------------------------- tiles */
 
-/* Loops that its stages share: own loops of the data, rows of tiles, blocks of channels (one block when it does all). */
-typedef struct rows {
+/* A kernel whose stages share loops: none, or own loops of the data and rows of tiles. */
+typedef struct tiles {
   kern *k;
   space s;
-  uint32_t ty, c1;
-} rows;
+  uint32_t ty; /* s.n > 0: a shared loop */
+} tiles;
 
-static rows new_rows(const wino *w, int64_t blocks) {
+static tiles new_tiles(const wino *w, bool rows) {
   uint32_t own[TARN_MAX_DIMS], n = loops_in(w->by_data & own_mask(w), own);
-  rows r = {.s = {.L = w->L}};
-  for (uint32_t i = 0; i < n; i++) loop(&r.s, extent(w, own[i]));
-  r.ty = loop(&r.s, w->th), r.c1 = loop(&r.s, blocks);
-  r.k = new_kern(w, &r.s);
-  return r;
+  tiles t = {.s = {.L = w->L}};
+  for (uint32_t i = 0; i < n && rows; i++) loop(&t.s, extent(w, own[i]));
+  if (rows) t.ty = loop(&t.s, w->th);
+  t.k = new_kern(w, &t.s);
+  return t;
 }
-/* Loops of a list after its last, which is in blocks: the first of them is returned. */
-static uint32_t loops_of(const wino *w, space *s, const uint32_t *list, uint32_t n, int64_t block) {
+static uint32_t loops_of(const wino *w, space *s, const uint32_t *list, uint32_t n) {
   uint32_t first = s->n;
-  for (uint32_t i = 0; i + 1 < n; i++) loop(s, extent(w, list[i]));
-  loop(s, block);
+  for (uint32_t i = 0; i < n; i++) loop(s, extent(w, list[i]));
   return first;
 }
-/* The stage's own dims, for a stage that reads it. */
-static uint32_t own_dims(const rows *r, uint32_t stage, int64_t *in) {
-  const kstage *st = &r->k->stage[stage];
-  memcpy(in, st->own, st->nown * sizeof *in);
-  return st->nown;
+/* Own loops of the data and rows of tiles, where stages do not share them: the first of them, and the row. */
+static uint32_t loops_of_rows(const wino *w, const tiles *t, space *s, uint32_t *ty) {
+  uint32_t own[TARN_MAX_DIMS], n = loops_in(w->by_data & own_mask(w), own);
+  *ty = t->ty;
+  if (t->s.n) return 0;
+  uint32_t first = loops_of(w, s, own, n);
+  *ty = loop(s, w->th);
+  return first;
 }
 
-/* The last reduce loop of the data: its channels. */
 static uint32_t data_loops(const wino *w, uint32_t *red) { return loops_in(w->by_data & ~own_mask(w), red); }
-/* Own loops that the data does not depend on; the last of them is in blocks. */
+/* Own loops that the data does not depend on. */
 static uint32_t other_loops(const wino *w, uint32_t *list) {
   return loops_in(own_mask(w) & ~w->by_data & ~(1u << w->row | 1u << w->col), list);
 }
 
-/* R[u, x, …, c0] = sum over i of B'[u, i] d[m ty + i, x, …]
- * V[u, v, tx, …, c0] = sum over j of B'[v, j] R[u, m tx + j, …] */
-static bool add_tiles(const wino *w, rows *r, int64_t block) {
-  uint32_t own[TARN_MAX_DIMS], red[TARN_MAX_DIMS], e[TARN_MAX_DIMS], m = w->g->m, a = m + 2;
-  uint32_t nown = loops_in(w->by_data & own_mask(w), own), nred = data_loops(w, red), last = red[nred - 1];
-  int64_t in[TARN_MAX_DIMS];
-  space q = r->s;
-  moved v = {.nend = 2, .which = {w->row, w->col}, .end = {w->st->own[w->row] + 2, w->st->own[w->col] + 2}};
-  uint32_t u = loop(&q, a), x = loop(&q, m * w->tw + 2), first = loops_of(w, &q, red, nred, block), i = loop(&q, a);
-  for (uint32_t j = 0; j < w->st->nown + w->st->nred; j++) v.sub[j] = tarn_ix_const(w->L, 0);
-  for (uint32_t j = 0; j < nown; j++) v.sub[own[j]] = var(&q, j);
-  for (uint32_t j = 0; j + 1 < nred; j++) v.sub[red[j]] = var(&q, first + j);
-  v.sub[last] = scaled(&q, block, r->c1, first + nred - 1);
-  v.sub[w->row] = scaled(&q, m, r->ty, i), v.sub[w->col] = var(&q, x);
-  kstage *st = new_stage(w, r->k, &q, 1);
+/* V[u, v, …, ty, tx, …] = sum over i, j of B'[u, i] B'[v, j] d[…, m ty + i, m tx + j, …] */
+static bool add_tiles(const wino *w, tiles *t) {
+  uint32_t own[TARN_MAX_DIMS], red[TARN_MAX_DIMS], m = w->g->m, a = m + 2, ty;
+  uint32_t nown = loops_in(w->by_data & own_mask(w), own), nred = data_loops(w, red);
+  space q = t->s;
+  moved to = {.nend = 2, .which = {w->row, w->col}, .end = {w->st->own[w->row] + 2, w->st->own[w->col] + 2}};
+  uint32_t u = loop(&q, a), v = loop(&q, a), mine = loops_of_rows(w, t, &q, &ty), tx = loop(&q, w->tw);
+  uint32_t first = loops_of(w, &q, red, nred), i = loop(&q, a), j = loop(&q, a);
+  for (uint32_t l = 0; l < w->st->nown + w->st->nred; l++) to.sub[l] = tarn_ix_const(w->L, 0);
+  for (uint32_t l = 0; l < nown; l++) to.sub[own[l]] = var(&q, mine + l);
+  for (uint32_t l = 0; l < nred; l++) to.sub[red[l]] = var(&q, first + l);
+  to.sub[w->row] = scaled(&q, m, ty, i), to.sub[w->col] = scaled(&q, m, tx, j);
+  kstage *st = new_stage(w, t->k, &q, 3, 2);
   const tarn_read *d = &w->st->read[w->data];
-  if (!read_leaf(r->k, st, w->k.leaf[d->src], move(&q, &v, d->map, TARN_F32)) ||
-      !read_matrix(w, r->k, st, w->g->bt, a, a, &q, u, i))
-    return false;
-  q = r->s;
-  u = loop(&q, a), x = loop(&q, a);
-  uint32_t tx = loop(&q, w->tw);
-  first = loops_of(w, &q, red, nred, block), i = loop(&q, a);
-  e[0] = var(&q, u), e[1] = scaled(&q, m, tx, i);
-  for (uint32_t l = 0; l < nred; l++) e[2 + l] = var(&q, first + l);
-  uint32_t n = own_dims(r, 0, in);
-  st = new_stage(w, r->k, &q, 1);
-  return read_stage(st, 0, map_to(&q, n, in, e)) && read_matrix(w, r->k, st, w->g->bt, a, a, &q, x, i);
+  return read_leaf(t->k, st, w->k.leaf[d->src], move(&q, &to, d->map, TARN_F32)) &&
+         read_matrix(w, t->k, st, w->g->bt, a, a, &q, u, i) && read_matrix(w, t->k, st, w->g->bt, a, a, &q, v, j);
 }
 
-/* S[p, v, tx, …, c0] = sum over u of A'[p, u] M[u, v, tx, …], M a child or the last stage
- * Y[p, tx, q, …, c0] = sum over v of A'[q, v] S[p, v, tx, …], and the epilogue */
-static bool add_results(const wino *w, rows *r, int64_t block, uint32_t product) {
-  uint32_t mine[TARN_MAX_DIMS], rest[TARN_MAX_DIMS], m = w->g->m, a = m + 2, e[TARN_MAX_DIMS], n = 0;
-  uint32_t nmine = loops_in(w->by_data & own_mask(w), mine), nrest = other_loops(w, rest);
-  uint32_t from = r->k->nstage;
+/* M at (u, v) for the tile of a result. */
+static bool read_product(const wino *w, tiles *t, kstage *st, const space *q, uint32_t product, uint32_t mine, uint32_t ty,
+                         uint32_t tx, uint32_t first, uint32_t u) {
+  uint32_t own[TARN_MAX_DIMS], rest[TARN_MAX_DIMS], e[TARN_MAX_DIMS], a = w->g->m + 2, n = 0;
+  uint32_t nown = loops_in(w->by_data & own_mask(w), own), nrest = other_loops(w, rest);
   int64_t in[TARN_MAX_DIMS];
-  space q = r->s;
-  uint32_t p = loop(&q, m), v = loop(&q, a), tx = loop(&q, w->tw), first = loops_of(w, &q, rest, nrest, block), u = loop(&q, a);
-  e[n] = var(&q, u), in[n++] = a;
-  e[n] = var(&q, v), in[n++] = a;
-  for (uint32_t i = 0; i < nmine && !from; i++) e[n] = var(&q, i), in[n++] = extent(w, mine[i]);
-  if (!from) e[n] = var(&q, r->ty), in[n++] = w->th;
-  e[n] = var(&q, tx), in[n++] = w->tw;
-  for (uint32_t i = 0; i < nrest; i++) {
-    if (!(w->by_weight >> rest[i] & 1)) continue;
-    in[n] = extent(w, rest[i]);
-    e[n++] = i + 1 < nrest ? var(&q, first + i) : scaled(&q, block, r->c1, first + i);
-  }
-  kstage *st = new_stage(w, r->k, &q, 1);
-  uint32_t map = map_to(&q, n, in, e);
-  if (!(from ? read_stage(st, from - 1, map) : read_leaf(r->k, st, product, map)) ||
-      !read_matrix(w, r->k, st, w->g->at, m, a, &q, p, u))
-    return false;
-  space y = r->s;
-  p = loop(&y, m), tx = loop(&y, w->tw);
-  uint32_t column = loop(&y, m);
-  first = loops_of(w, &y, rest, nrest, block);
+  e[n] = var(q, u), in[n++] = a;
+  e[n] = var(q, u + 1), in[n++] = a;
+  for (uint32_t i = 0; i < nown && !t->s.n; i++) e[n] = var(q, mine + i), in[n++] = extent(w, own[i]);
+  if (!t->s.n) e[n] = var(q, ty), in[n++] = w->th;
+  e[n] = var(q, tx), in[n++] = w->tw;
+  for (uint32_t i = 0; i < nrest; i++)
+    if (w->by_weight >> rest[i] & 1) e[n] = var(q, first + i), in[n++] = extent(w, rest[i]);
+  uint32_t map = map_to(q, n, in, e);
+  return t->s.n ? read_stage(st, t->k->nstage - 2, map) : read_leaf(t->k, st, product, map);
+}
+
+/* Y[…, ty, p, tx, q, …] = sum over u, v of A'[p, u] A'[q, v] M[u, v, …, ty, tx, …], M a child or the last stage, and the
+ * epilogue */
+static bool add_results(const wino *w, tiles *t, uint32_t product) {
+  uint32_t own[TARN_MAX_DIMS], rest[TARN_MAX_DIMS], m = w->g->m, a = m + 2, ty;
+  uint32_t nown = loops_in(w->by_data & own_mask(w), own), nrest = other_loops(w, rest);
+  space y = t->s;
+  uint32_t mine = loops_of_rows(w, t, &y, &ty), p = loop(&y, m), tx = loop(&y, w->tw), column = loop(&y, m);
+  uint32_t first = loops_of(w, &y, rest, nrest);
   moved o = {.nend = 2, .which = {w->row, w->col}, .end = {w->st->own[w->row], w->st->own[w->col]}};
-  for (uint32_t i = 0; i < nmine; i++) o.sub[mine[i]] = var(&y, i);
-  for (uint32_t i = 0; i + 1 < nrest; i++) o.sub[rest[i]] = var(&y, first + i);
-  if (nrest) o.sub[rest[nrest - 1]] = scaled(&y, block, r->c1, first + nrest - 1);
-  o.sub[w->row] = scaled(&y, m, r->ty, p), o.sub[w->col] = scaled(&y, m, tx, column);
-  q = y;
-  v = loop(&q, a);
-  st = new_stage(w, r->k, &q, 1);
-  e[0] = var(&q, p), e[1] = var(&q, v), e[2] = var(&q, tx);
-  for (uint32_t i = first; i < y.n; i++) e[3 + i - first] = var(&q, i);
-  n = own_dims(r, from, in);
-  st->out = true, r->k->out_ns = y.n;
-  if (!read_stage(st, from, map_to(&q, n, in, e)) || !read_matrix(w, r->k, st, w->g->at, m, a, &q, column, v)) return false;
+  for (uint32_t i = 0; i < nown; i++) o.sub[own[i]] = var(&y, mine + i);
+  for (uint32_t i = 0; i < nrest; i++) o.sub[rest[i]] = var(&y, first + i);
+  o.sub[w->row] = scaled(&y, m, ty, p), o.sub[w->col] = scaled(&y, m, tx, column);
+  space q = y;
+  uint32_t u = loop(&q, a), v = loop(&q, a);
+  kstage *st = new_stage(w, t->k, &q, 3, 2);
+  st->out = true, t->k->out_ns = y.n;
+  if (!read_product(w, t, st, &q, product, mine, ty, tx, first, u) || !read_matrix(w, t->k, st, w->g->at, m, a, &q, p, u) ||
+      !read_matrix(w, t->k, st, w->g->at, m, a, &q, column, v))
+    return false;
   st->epi = w->st->epi;
   for (uint32_t i = 0; i < w->st->ne; i++) {
     const tarn_read *x = &w->st->read[w->st->nb + i];
-    uint32_t leaf = kern_leaf(r->k, w->k.leaf[x->src]), to = move(&y, &o, x->map, kern_leaf_type(&w->k, x->src)->dtype);
+    uint32_t leaf = kern_leaf(t->k, w->k.leaf[x->src]), to = move(&y, &o, x->map, kern_leaf_type(&w->k, x->src)->dtype);
     if (leaf == TARN_NONE || to == TARN_NONE || kern_add_read(st, false, (tarn_read){false, leaf, to}) == TARN_NONE)
       return false;
   }
@@ -364,23 +345,20 @@ static bool add_results(const wino *w, rows *r, int64_t block, uint32_t product)
 }
 
 /* The old result as a view of the last stage's. */
-static uint32_t old_result(const wino *w, const rows *r, int64_t block) {
-  uint32_t mine[TARN_MAX_DIMS], rest[TARN_MAX_DIMS], m = w->g->m, e[TARN_MAX_DIMS], n = 0;
-  uint32_t nmine = loops_in(w->by_data & own_mask(w), mine), nrest = other_loops(w, rest), last = nrest ? rest[nrest - 1] : 0;
-  const kstage *st = kern_last(r->k);
+static uint32_t old_result(const wino *w, const tiles *t) {
+  uint32_t own[TARN_MAX_DIMS], rest[TARN_MAX_DIMS], m = w->g->m, e[TARN_MAX_DIMS], n = 0;
+  uint32_t nown = loops_in(w->by_data & own_mask(w), own), nrest = other_loops(w, rest);
   int64_t in[2 * TARN_MAX_DIMS];
-  space t = {.L = w->L};
-  for (uint32_t i = 0; i < w->st->nown; i++) loop(&t, w->st->own[i]);
-  for (uint32_t i = 0; i < nmine; i++) e[n++] = var(&t, mine[i]);
-  e[n++] = tarn_ix_div(w->L, var(&t, w->row), m, t.dim);
-  e[n++] = nrest ? tarn_ix_div(w->L, var(&t, last), block, t.dim) : tarn_ix_const(w->L, 0);
-  e[n++] = tarn_ix_mod(w->L, var(&t, w->row), m, t.dim);
-  e[n++] = tarn_ix_div(w->L, var(&t, w->col), m, t.dim);
-  e[n++] = tarn_ix_mod(w->L, var(&t, w->col), m, t.dim);
-  for (uint32_t i = 0; i + 1 < nrest; i++) e[n++] = var(&t, rest[i]);
-  e[n++] = nrest ? tarn_ix_mod(w->L, var(&t, last), block, t.dim) : tarn_ix_const(w->L, 0);
-  kern_dims(r->k, st, false, in);
-  return map_to(&t, n, in, e);
+  space q = {.L = w->L};
+  for (uint32_t i = 0; i < w->st->nown; i++) loop(&q, w->st->own[i]);
+  for (uint32_t i = 0; i < nown; i++) e[n++] = var(&q, own[i]);
+  e[n++] = tarn_ix_div(w->L, var(&q, w->row), m, q.dim);
+  e[n++] = tarn_ix_mod(w->L, var(&q, w->row), m, q.dim);
+  e[n++] = tarn_ix_div(w->L, var(&q, w->col), m, q.dim);
+  e[n++] = tarn_ix_mod(w->L, var(&q, w->col), m, q.dim);
+  for (uint32_t i = 0; i < nrest; i++) e[n++] = var(&q, rest[i]);
+  kern_dims(t->k, kern_last(t->k), false, in);
+  return map_to(&q, n, in, e);
 }
 
 /* ---------------------------------------------------------------- the products */
@@ -399,12 +377,6 @@ static bool read_operands(const wino *w, kern *k, kstage *st, const space *s, co
     if (!side) e[m] = var(s, at[w->col]), in[m++] = w->tw;
     n = loops_in((side ? w->by_weight : w->by_data) & ~own_mask(w), list);
     for (uint32_t i = 0; i < n; i++) e[m] = var(s, at[list[i]]), in[m++] = extent(w, list[i]);
-    if (!side && !local) { /* channels in blocks */
-      uint32_t c = e[m - 1];
-      int64_t block = block_of(in[m - 1]);
-      in[m] = block, in[m - 1] /= block;
-      e[m - 1] = tarn_ix_div(w->L, c, block, s->dim), e[m++] = tarn_ix_mod(w->L, c, block, s->dim);
-    }
     uint32_t map = map_to(s, m, in, e);
     if (!(local ? read_stage(st, from - 1, map) : read_leaf(k, st, side ? weight : data, map))) return false;
   }
@@ -424,79 +396,51 @@ static uint32_t products(const wino *w, uint32_t data, uint32_t weight) {
   n = loops_in((w->by_data | w->by_weight) & ~own_mask(w), list);
   for (uint32_t i = 0; i < n; i++) at[list[i]] = loop(&s, extent(w, list[i]));
   kern *k = new_kern(w, &none);
-  kstage *st = new_stage(w, k, &s, n);
+  kstage *st = new_stage(w, k, &s, 2, n);
   st->out = true, k->out_ns = s.n - n;
   return read_operands(w, k, st, &s, at, 0, data, weight) ? kern_store(k) : TARN_NONE;
 }
 
 /* M[u, v, tx, …] as a stage after V. */
-static bool add_products(const wino *w, rows *r, uint32_t weight) {
+static bool add_products(const wino *w, tiles *t, uint32_t weight) {
   uint32_t list[TARN_MAX_DIMS], a = w->g->m + 2, at[2 * TARN_MAX_DIMS] = {0}, own[TARN_MAX_DIMS];
-  space s = r->s;
+  space s = t->s;
   uint32_t u = loop(&s, a), n = loops_in(w->by_data & own_mask(w), own);
   loop(&s, a);
   for (uint32_t i = 0; i < n; i++) at[own[i]] = i;
-  at[w->row] = r->ty, at[w->col] = loop(&s, w->tw);
+  at[w->row] = t->ty, at[w->col] = loop(&s, w->tw);
   n = loops_in(w->by_weight & own_mask(w) & ~w->by_data, list);
   for (uint32_t i = 0; i < n; i++) at[list[i]] = loop(&s, extent(w, list[i]));
   n = loops_in((w->by_data | w->by_weight) & ~own_mask(w), list);
   for (uint32_t i = 0; i < n; i++) at[list[i]] = loop(&s, extent(w, list[i]));
-  kstage *st = new_stage(w, r->k, &s, n);
-  return read_operands(w, r->k, st, &s, at, u, TARN_NONE, weight);
-}
-
-/* V over (u, v, own loops of the data, tile row, tile column, reduce loops of the data), the last of these in blocks, so
- * that it has as many dims as what the kernel writes and can be stored in this order (extract/kgroup.c). */
-static uint32_t as_operand(const wino *w, const rows *r, uint32_t id) {
-  uint32_t red[TARN_MAX_DIMS], e[TARN_MAX_DIMS], nred = data_loops(w, red), nown = r->s.n - 2, n = 0, a = w->g->m + 2;
-  int64_t in[2 * TARN_MAX_DIMS];
-  space t = {.L = w->L};
-  loop(&t, a), loop(&t, a);
-  for (uint32_t l = 0; l < nown + 1; l++) loop(&t, r->s.dim[l]);
-  loop(&t, w->tw);
-  for (uint32_t l = 0; l + 1 < nred; l++) loop(&t, extent(w, red[l]));
-  loop(&t, r->s.dim[r->c1]), loop(&t, extent(w, red[nred - 1]) / r->s.dim[r->c1]);
-  for (uint32_t l = 0; l < nown + 1; l++) e[n++] = var(&t, 2 + l);
-  e[n++] = var(&t, t.n - 2), e[n++] = var(&t, 0), e[n++] = var(&t, 1), e[n++] = var(&t, 3 + nown);
-  for (uint32_t l = 0; l + 1 < nred; l++) e[n++] = var(&t, 4 + nown + l);
-  e[n++] = var(&t, t.n - 1);
-  kern_dims(r->k, kern_last(r->k), false, in);
-  return view(w, map_to(&t, n, in, e), id);
+  kstage *st = new_stage(w, t->k, &s, 2, n);
+  return read_operands(w, t->k, st, &s, at, u, TARN_NONE, weight);
 }
 
 /* ---------------------------------------------------------------- the rule */
 
 enum { MOST_LOOPS = 10 }; /* of the convolution: its tiles have up to six more */
 
-static int64_t last_extent(const wino *w, uint32_t (*loops)(const wino *w, uint32_t *list)) {
-  uint32_t list[TARN_MAX_DIMS], n = loops(w, list);
-  return n ? extent(w, list[n - 1]) : 1;
-}
-
 /* A kernel for each of V, M and Y: every weight is read once. */
 static uint32_t in_passes(const wino *w, uint32_t weight, uint32_t *map) {
-  int64_t in = last_extent(w, data_loops), out = last_extent(w, other_loops);
-  rows r = new_rows(w, in / block_of(in));
-  if (!add_tiles(w, &r, block_of(in))) return TARN_NONE;
-  kstage *st = kern_last(r.k);
-  st->out = true, r.k->out_ns = r.s.n + st->nown;
-  uint32_t v = kern_store(r.k), data = v == TARN_NONE ? v : as_operand(w, &r, v);
-  uint32_t m = data == TARN_NONE ? data : products(w, data, weight);
+  tiles t = new_tiles(w, false);
+  if (!add_tiles(w, &t)) return TARN_NONE;
+  kstage *st = kern_last(t.k);
+  st->out = true, t.k->out_ns = st->nown;
+  uint32_t v = kern_store(t.k), m = v == TARN_NONE ? v : products(w, v, weight);
   if (m == TARN_NONE) return m;
-  r = new_rows(w, out / block_of(out));
-  if (!add_results(w, &r, block_of(out), m)) return TARN_NONE;
-  *map = old_result(w, &r, block_of(out));
-  return kern_store(r.k);
+  t = new_tiles(w, false);
+  if (!add_results(w, &t, m)) return TARN_NONE;
+  *map = old_result(w, &t);
+  return kern_store(t.k);
 }
 
 /* All in one kernel, a row of tiles after the other: V and M stay near. */
 static uint32_t in_rows(const wino *w, uint32_t weight, uint32_t *map) {
-  rows r = new_rows(w, 1);
-  int64_t out = last_extent(w, other_loops);
-  if (!add_tiles(w, &r, last_extent(w, data_loops)) || !add_products(w, &r, weight) || !add_results(w, &r, out, TARN_NONE))
-    return TARN_NONE;
-  *map = old_result(w, &r, out);
-  return kern_store(r.k);
+  tiles t = new_tiles(w, true);
+  if (!add_tiles(w, &t) || !add_products(w, &t, weight) || !add_results(w, &t, TARN_NONE)) return TARN_NONE;
+  *map = old_result(w, &t);
+  return kern_store(t.k);
 }
 
 static uint32_t build(rsite *s, const algorithm *g, uint32_t (*how)(const wino *w, uint32_t weight, uint32_t *map)) {
