@@ -50,6 +50,7 @@ typedef struct pick {
   bool weighed;        /* the dims that small matrices weigh are written out */
   uint32_t order;      /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
   int64_t rows, depth; /* block of udim[0] and of the last reduce dim that outer loops walk; 0: none */
+  bool panels;         /* the latter inside of the outermost dim's loop */
 } pick;
 
 static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -89,8 +90,10 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
     if (d != first && d != last && !(p->weighed && m->weighed >> d & 1)) order[n++] = d;
   if (last < m->n) order[n++] = last;
   if (p->rows) add_level(s, p->udim[0], TARN_SERIAL, p->rows);
-  if (p->depth) add_level(s, m->n - 1, TARN_SERIAL, p->depth);
-  for (uint32_t i = 0; i < n; i++) add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
+  for (uint32_t i = 0; i < n; i++) {
+    if (p->depth && i == p->panels) add_level(s, m->n - 1, TARN_SERIAL, p->depth);
+    add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
+  }
   s->acc = s->nlevel;
   for (uint32_t d = m->n; d-- > m->nshared && p->weighed;)
     if (m->weighed >> d & 1) add_level(s, d, TARN_UNROLL, 1);
@@ -245,6 +248,13 @@ static void try_blocks(search *q, pick p) {
     if (q->s->threads == 1) try_pick(q, &p);
   }
 }
+/* A panel of columns at a time, by blocks of the reduction: the block stays near while all rows go by, and the next one follows
+ * it in memory. */
+static void try_panels(search *q, pick p) {
+  int64_t red = q->m->dim[q->m->n - 1];
+  p.panels = true;
+  for (p.depth = 256; p.depth <= 1024 && p.depth < red; p.depth *= 2) try_pick(q, &p);
+}
 /* Is dim d what the result's rows go along, where the lanes go across them? */
 static bool along_rows(const stage_model *m, uint32_t vdim, uint32_t d) {
   return vdim < m->nacc && llabs(m->result.coef[vdim]) > 1 && m->result.coef[d] == 1;
@@ -259,7 +269,9 @@ static double try_first(search *q, pick p, int64_t room) {
       if (m->block && 2 * u <= room && u < m->dim[d]) continue; /* many kernels, fewer tries in each */
       p.udim[0] = d, p.unroll[0] = u;
       t = fmin(t, try_pick(q, &p));
-      if (q->large && !p.order && u > room / 2 && p.vdim < m->nacc) try_blocks(q, p);
+      if (!q->large || u <= room / 2 || p.vdim >= m->nacc) continue;
+      if (!p.order) try_blocks(q, p);
+      else if (p.order >= 2 && p.order - 2 != d) try_panels(q, p);
     }
   }
   return t;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What more trials bring: each distinct convolution and product of a network tuned by itself, with few trials and with many.
 
-    bench/tune/trials.py MODEL.onnx WORK [--tarn build/tarn] [--trials 0,100,1000] [--threads 1] [--limit SECONDS]
+    bench/tune/trials.py MODEL.onnx WORK [LAYER…] [--tarn build/tarn] [--trials 0,100,1000] [--threads 1] [--limit SECONDS]
 
 Each number of trials has a store, a seed and a search of its own; 0 is `tarn compile` untuned. The programs that come out are timed in
 turns: before each run 8 MB of other data pass the caches and the inputs are read, so that weights are found as in a network. Goes on
-where it was stopped. Needs numpy and onnx.
+where it was stopped; what is tuned is only timed again. LAYER: a part of its name, such as 256x14x14-1024. Needs numpy and onnx.
 """
 import argparse
 import json
@@ -93,6 +93,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("model")
     p.add_argument("work")
+    p.add_argument("layers", nargs="*")
     p.add_argument("--tarn", default="build/tarn")
     p.add_argument("--trials", default="0,100,1000")
     p.add_argument("--threads", type=int, default=1)
@@ -102,6 +103,8 @@ def main():
     trials, begin, got = [int(t) for t in a.trials.split(",")], time.time(), {}
     os.makedirs(a.work, exist_ok=True)
     for name, model in layers(a.model).items():
+        if a.layers and not any(part in name for part in a.layers):
+            continue
         if time.time() - begin > a.limit:
             break
         got[name] = in_turns(a, name, [tune(a, name, model, t) for t in trials])
