@@ -87,6 +87,12 @@ static uint32_t rows_at_once(const kgraph *k, const tarn_nest *n, kcut *c) {
   return 0;
 }
 
+/* Are blocks so few that threads wait for one another noticeably? Single rows may then be faster. */
+static bool leaves_idle(const kgraph *k, int64_t blocks) {
+  int64_t threads = k->threads;
+  return blocks % threads && blocks < 8 * threads;
+}
+
 uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
   const tarn_nest *n = tarn_nest_get(k->L, nest);
   const tarn_hw *hw = k->o->hw;
@@ -115,6 +121,7 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
   }
   for (uint32_t m = 0; m < 2; m++) {
     if (most[m] < 2 || (m == 1 && (most[1] <= most[0] || most[0] >= ROWS))) continue;
+    best[m].more = leaves_idle(k, points / most[m]);
     for (int how = 0; how < 3; how++) out[got] = best[m], out[got].behind = how > 0, out[got++].gather = how > 1;
   }
   return got;

@@ -3,6 +3,7 @@
  * plan.c     offsets of buffers                     lin.c     index expressions over loop counters
  * nest.c     loops, accumulators, stages            access.c  loads and stores
  * dot.c      steps of a reduction that one instruction takes
+ * weigh.c    sums that small matrices weigh, dim by dim
  * peel.c     loops at the borders of padded operands  ahead.c  what is asked for early
  * value.c    scalar expressions on vectors          math.c    exp, tanh, erf, log, sin, cos
  * kernel.c   kernel functions, parallel loops       other.c   gather, opaque and called kernels

@@ -14,7 +14,7 @@
 #define MOST       3
 #define MOST_PARTS (LOW_MOST_WEIGHED * LOW_MOST_WEIGHED) /* rows of all but one */
 
-/* Value `to` is value a plus k times value b. */
+/* A further value: value a plus k times value b. */
 typedef struct pair {
   uint32_t a, b;
   double k;

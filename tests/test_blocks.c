@@ -143,6 +143,30 @@ static void chosen(tarn_ctx *cx, void *arg) {
 START_TEST(test_chosen) { run(chosen, &large[_i]); }
 END_TEST
 
+/* Blocks stand for single rows, but not where there are too few of them to share among the threads evenly. */
+static double cheap_rows(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                         uint32_t threads, const tarn_cost *analytic) {
+  const tarn_nest *n = tarn_nest_get(L, k->nest);
+  double t = cheap_stages(user, L, hw, k, s, threads, analytic);
+  for (uint32_t d = 0; d < n->depth; d++) t /= (double)n->shared[d];
+  return t;
+}
+static void uneven(tarn_ctx *cx, void *arg) {
+  const tarn_price cheap = {.name = "cheap rows", .seconds = cheap_rows};
+  const net *n = arg;
+  for (uint32_t threads = 2; threads <= 5; threads++) { /* two blocks of twelve rows */
+    tarn_lang *L = tarn_lang_new(cx);
+    tarn_kgraph_options o = {.method = TARN_SEL_EXACT, .threads = threads, .price = &cheap};
+    pipeline *r = pipeline_extract(kit_model(L, n->text), tarn_hw_load(L, "x86-64-v3"), o);
+    uint32_t stages;
+    int64_t points = shared_points(r->kprog, &stages);
+    ck_assert_msg(stages > 1 && (threads == 2 ? points < n->points : points == n->points), "%u threads: %u stages over %ld",
+                  threads, stages, (long)points);
+  }
+}
+START_TEST(test_uneven) { run(uneven, &nets[sizeof nets / sizeof *nets - 1]); }
+END_TEST
+
 /* A result that others read too is written, and nothing is computed twice. */
 static void read_twice(tarn_ctx *cx, void *arg) {
   const net *n = arg;
@@ -167,6 +191,7 @@ int main(void) {
   tcase_add_loop_test(t, test_compiled, 0, (int)(sizeof nets / sizeof *nets));
   tcase_add_loop_test(t, test_gathered, 0, (int)(sizeof stepped / sizeof *stepped));
   tcase_add_loop_test(t, test_chosen, 0, (int)(sizeof large / sizeof *large));
+  tcase_add_test(t, test_uneven);
   tcase_add_test(t, test_read_twice);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
