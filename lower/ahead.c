@@ -2,6 +2,8 @@
  *
  * By latency: a large operand walked line by line, used up as it comes, is asked for so many trips ahead as fit into the
  * latency of the slowest memory (Little's law).
+ * By rows: an operand of which all lanes take the same element, and whose next row the innermost loop finds on another
+ * page: no processor foresees that. It is near, for other lanes have used it, but the products of a whole tile wait for it.
  * By blocks: where loops inside use a block of an operand again and again (a panel of weights, for every tile of rows), the
  * first use would wait for memory at its rate and the others find the block in a cache and leave memory idle. So during all
  * uses of one block the next one is asked for, evenly.
@@ -11,10 +13,12 @@
 #include "lower/nest.h"
 #include <stdlib.h>
 
-#define LEAST_BLOCKED  4  /* blocks are fetched of operands larger than the second cache over this */
-#define LEAST_STREAMED 2  /* streams of such */
-#define MOST_LINES     4  /* asked for in one trip, whatever it does */
-#define MOST_AT_ONCE   32 /* of a stream: as many as are under way */
+#define LEAST_BLOCKED  4    /* blocks are fetched of operands larger than the second cache over this */
+#define LEAST_STREAMED 2    /* streams of such */
+#define MOST_LINES     4    /* asked for in one trip, whatever it does */
+#define MOST_AT_ONCE   32   /* of a stream: as many as are under way */
+#define LEAST_STEP     4096 /* bytes from row to row that are not foreseen: each on a page of its own */
+#define LEAST_WORK     4    /* operations of the tile for each line of a row that is asked for */
 
 /* By how many elements the address moves from one trip of a level to the next; false when it is no constant. */
 static bool moves(const low_lin *off, uint32_t var, int64_t *by) {
@@ -221,6 +225,31 @@ static void by_streams(const low_nest *N, uint32_t list, low_access *a) {
   }
 }
 
+/* ---------------------------------------------------------------- by rows */
+static bool of_lanes(const low_list *list, const low_access *a) {
+  for (uint32_t i = 0; i < list->n; i++)
+    if (list->level[i].kind == TARN_VECTOR && low_lin_deps(a->off) >> list->level[i].var & 1) return true;
+  return false;
+}
+static void by_rows(const low_nest *N, uint32_t list, low_access *a) {
+  const low_level *l[2 * TARN_MAX_LEVELS];
+  const tarn_hw *hw = N->M->hw;
+  uint32_t n = levels_of(N, list, l), innermost = inner_loop(&N->list[list]), at = 0;
+  int64_t size = (int64_t)tarn_dtype_size(a->dtype), line = (int64_t)hw->mem[0].line, by, work = tile_ops(&N->list[list]);
+  patch p;
+  if (!is_linear(a->off) || innermost == TARN_NONE || of_lanes(&N->list[list], a)) return;
+  while (l[at]->var != innermost) at++;
+  if (!l[at]->red || !moves(a->off, innermost, &by)) return;
+  int64_t trips = 1 + (int64_t)(hw->mem[hw->nmem > 2 ? 2 : 1].latency * rate_of(hw) / (double)work);
+  if (l[at]->trips < 4 * trips || !touched(a->off, l, n, at + 1, line / size, &p)) return;
+  int64_t next = p.rows > 1 && by == p.row * p.rows ? p.row : by; /* from row to row of the loop, not of the tile */
+  if (llabs(next) * size < LEAST_STEP) return;
+  int64_t bytes = p.wide * size + line - 1; /* wherever in a line it begins */
+  if (p.rows * ((bytes + line - 1) / line) * LEAST_WORK > work) return;
+  a->ahead = 0, a->fetch_level = a->fetch_at = innermost, a->fetch_near = true;
+  a->fetch_first = by * trips, a->fetch_rows = p.rows, a->fetch_row = p.row, a->fetch_step = bytes;
+}
+
 /* Cycles of a stage in one trip of the shared loops, a vector counted as one element. */
 static double work_of(const low_nest *N, const low_stage *st) {
   double n = 1 + tarn_fx_cycles(N->M->L, N->M->hw, st->f->body);
@@ -254,6 +283,7 @@ static void read_ahead(const low_nest *N, uint32_t list, const low_operand *o, l
   int64_t second = hw->nmem > 2 ? (int64_t)hw->mem[1].capacity : INT64_MAX;
   if (!a->store && st->red && bytes > second / LEAST_BLOCKED) by_blocks(N, list, a);
   if (!a->store && st->red && bytes > hw->mem[0].capacity && !a->fetch_step) by_latency(N, st, &N->list[list], a);
+  if (!a->store && st->red && bytes > hw->mem[0].capacity && !a->fetch_step) by_rows(N, list, a);
   if (bytes <= second / LEAST_STREAMED || a->fetch_step || a->ahead) return;
   if (a->store ? outlasts(N, st) : !another_asks(N, st, st->s->read[a - st->read].src)) by_streams(N, list, a);
 }
@@ -303,7 +333,7 @@ void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
     for (int64_t i = 0; i < a->fetch_rows; i++)
       for (int64_t k = 0; k < a->fetch_step; k += line) {
         int64_t more = i * a->fetch_row * (int64_t)tarn_dtype_size(a->dtype) + k;
-        low_prefetch(M, a->base, LLVMBuildAdd(M->b, at, low_i64(M, more), ""), a->store, a->store ? 3 : 2);
+        low_prefetch(M, a->base, LLVMBuildAdd(M->b, at, low_i64(M, more), ""), a->store, a->store || a->fetch_near ? 3 : 2);
       }
   }
 }

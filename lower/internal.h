@@ -151,6 +151,7 @@ typedef struct low_access {
    * fetch_step 0: no. */
   int64_t fetch_first, fetch_step, fetch_rows, fetch_row;
   uint32_t fetch_level, fetch_at;
+  bool fetch_near;   /* into the first cache */
   low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that depends on `inner` */
   low_loaded cache[LOW_CACHE];
 } low_access;

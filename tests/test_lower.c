@@ -552,6 +552,49 @@ static void ahead_job(tarn_ctx *c, void *arg) {
     if (!(fabs(sum - (double)y[i]) < 1e-3)) tarn_raise(c, TARN_NO, "element %d: %g for %g", (int)i, (double)y[i], sum);
   }
 }
+/* Columns 0 to 15 of a matrix of k rows, each of so many elements, times k x 16: the tile wants 16 of each row. */
+static void columns_case(kit_case *c, int64_t k, int64_t wide) {
+  space s = {.n = 3, .nacc = 2, .dim = {16, 16, k}};
+  tarn_imap a = {.ns = 2, .n = 3, .nin = 2, .fill = TARN_NONE, .dim = {16, 16, k}, .in = {k, wide}}, b = a;
+  a.e[0] = ix(&s, 2), a.e[1] = ix(&s, 0), b.in[1] = 16, b.e[0] = ix(&s, 2), b.e[1] = ix(&s, 1);
+  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &a)}, {false, 1, tarn_map_intern(L, &b)}};
+  tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
+  fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+  tarn_stage st = {.nown = 2, .nred = 1, .own = {16, 16}, .red = {k}, .read = read, .out = true, .space = TARN_NONE};
+  st.fn = tarn_fn_intern(L, &fn);
+  tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
+  *c = (kit_case){.nin = 2, .nout = 1, .in_type = {TARN_F32, TARN_F32}, .out_type = {TARN_F32}};
+  c->nest = tarn_nest_intern(L, &n);
+  c->in[0] = tarn_layout_row_major(2, a.in), c->value[0] = kit_tensor(cx, TARN_F32, 2, a.in, 1);
+  c->in[1] = tarn_layout_row_major(2, b.in), c->value[1] = kit_tensor(cx, TARN_F32, 2, b.in, 1);
+  c->out[0] = tarn_layout_row_major(2, st.own);
+  const tarn_level level[] = {{2, TARN_SERIAL, 2}, {2, TARN_UNROLL, 1}, {0, TARN_UNROLL, 1}, {1, TARN_VECTOR, 1}};
+  tarn_stage_sched *ss = TARN_NEW(cx, tarn_stage_sched);
+  ss->nlevel = 4;
+  memcpy(ss->level, level, sizeof level);
+  c->sched = TARN_NEW(cx, tarn_schedule);
+  *c->sched = (tarn_schedule){.nstage = 1, .stage = ss};
+}
+/* Both rows of a trip, where each lies on a page of its own; wherever they begin, they may cross a line. */
+static void rows_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const tarn_hw_memory mem[] = {{.name = "l1", .capacity = 16384, .line = 64, .read = 128, .latency = 5},
+                                {.name = "dram", .line = 64, .read = 6, .latency = 60}};
+  tarn_hw on = *hw;
+  kit_case far, near, few;
+  columns_case(&far, 200, 1024), columns_case(&near, 200, 512), columns_case(&few, 16, 1024);
+  on.nmem = 2, on.mem = mem;
+  if (asked(&on, &far) != 4) tarn_raise(c, TARN_NO, "two lines of two rows in each trip: %u", asked(&on, &far));
+  if (asked(&on, &near)) tarn_raise(c, TARN_NO, "rows that the processor foresees are asked for");
+  if (asked(&on, &few)) tarn_raise(c, TARN_NO, "fewer rows than lie ahead are asked for");
+  kit_run(L, &on, &far, 1, true, 1);
+  const float *a = far.value[0]->data, *b = far.value[1]->data, *y = far.got[0]->data;
+  for (int64_t i = 0; i < 256; i++) {
+    double sum = 0;
+    for (int64_t k = 0; k < 200; k++) sum += (double)a[k * 1024 + i / 16] * (double)b[k * 16 + i % 16];
+    if (!(fabs(sum - (double)y[i]) < 1e-3)) tarn_raise(c, TARN_NO, "element %d: %g for %g", (int)i, (double)y[i], sum);
+  }
+}
 /* rows × panels of 16 lanes: for every panel of the weights, all rows by fours. */
 static void panel_case(kit_case *c, int64_t rows, int64_t panels, int64_t k) {
   space s = {.n = 4, .nacc = 3, .dim = {rows, panels, 16, k}};
@@ -712,6 +755,8 @@ START_TEST(across_the_lanes) { must(turned_job, &_i); }
 END_TEST
 START_TEST(windows_along_the_lanes) { must(shared_job, NULL); }
 END_TEST
+START_TEST(asks_for_rows) { must(rows_job, NULL); }
+END_TEST
 START_TEST(asks_for_blocks) { must(blocks_job, NULL); }
 END_TEST
 START_TEST(greatest) { must(greatest_job, NULL); }
@@ -737,6 +782,7 @@ int main(void) {
   tcase_add_test(t, greatest);
   tcase_add_test(t, asks_ahead);
   tcase_add_test(t, asks_for_blocks);
+  tcase_add_test(t, asks_for_rows);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
