@@ -16,6 +16,9 @@
 #define TRIP        1    /* cycles of a trip of the innermost loop, beside its work */
 #define MOST_CHAINS 16   /* as lower/ keeps apart */
 #define WAYS        14   /* lines asked of one set of 12 or so before an access drives out its own for good */
+#define PAGE        4096 /* bytes; where the next row lies on another one it is not foreseen */
+#define UNFORESEEN  2.5  /* cycles that a tile waits for such a row, even if it is near and was asked for */
+#define FOUND_AGAIN 32   /* fewer rows stay near until the next tap */
 #define OVERLAP     10   /* transfers on their way at once, each of one piece of memory */
 #define FOREIGN     0.5  /* of the latency of the memory that units share, for a line from another unit's caches */
 #define MISSES      0.2  /* share of the lesser of computing and each level's transfers that does not overlap the greatest */
@@ -84,6 +87,7 @@ double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, 
 typedef struct tile {
   int64_t size[TARN_MAX_DIMS];
   uint32_t vdim, dot; /* dot: the dim of which one instruction takes the whole tile; UINT32_MAX: none */
+  uint32_t inner;     /* the innermost loop of the reduction, likewise */
   int64_t lanes;
 } tile;
 
@@ -206,6 +210,21 @@ static double weights(const stage_model *m, const tile *t, int64_t steps) {
       n += (double)steps * (t->vdim < m->n && m->read[r].touched >> t->vdim & 1 ? vectors(t, t->vdim, t->size[t->vdim]) : 1);
   return n;
 }
+/* Rows that lie on pages of their own, of an operand that all lanes share and the first cache does not hold. */
+static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memory *l1) {
+  double sum = 0;
+  for (uint32_t r = 0; r < m->nread && t->inner < m->n; r++) {
+    const acc_model *a = &m->read[r];
+    bool shared = t->vdim >= m->n || !(a->touched >> t->vdim & 1);
+    if (a->epi || a->local || a->irregular || !shared || (double)llabs(a->coef[t->inner]) * a->bytes < PAGE) continue;
+    if (loop_footprint(a, m->n, m->dim, l1->line) <= (double)l1->capacity) continue;
+    double rows = 1;
+    for (uint32_t d = 0; d < m->n; d++)
+      if ((double)llabs(a->coef[d]) * a->bytes >= l1->line) rows *= (double)t->size[d];
+    sum += rows;
+  }
+  return sum;
+}
 /* *epilogue: what a tile takes beside its trips; *resumed: to take up its partial results once more and leave them again. */
 static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue, double *resumed) {
   double ops = 1, accs = 1, load = 0, epi_load = 0, turned = 0;
@@ -239,6 +258,7 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   bool across = t->vdim >= m->nacc && t->vdim < m->n;                 /* lanes along the reduction */
   double chains = across && ops <= MOST_CHAINS ? ops : maxd(accs, 1); /* of additions, each waiting for the one before */
   if (m->reduces && !whole) cycles = maxd(cycles, CHAIN * latency * ops / chains);
+  cycles += UNFORESEEN * unforeseen(m, t, l1);
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
   if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
@@ -385,7 +405,7 @@ static double foreign_seconds(const tarn_hw *hw, const stage_model *m, const tar
 
 void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared, uint32_t nshared,
                      const tarn_stage_sched *s, uint32_t threads, tarn_cost *c) {
-  tile t = {.vdim = UINT32_MAX, .dot = UINT32_MAX, .lanes = 1};
+  tile t = {.vdim = UINT32_MAX, .dot = UINT32_MAX, .inner = UINT32_MAX, .lanes = 1};
   double repeat = 1;
   uint32_t dense = dense_reads(m, s);
   for (uint32_t d = 0; d < m->n; d++) t.size[d] = 1;
@@ -395,6 +415,8 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
   for (uint32_t i = 0; i < s->nlevel; i++) {
     const tarn_level *l = &s->level[i];
     if (l->kind == TARN_VECTOR) t.vdim = l->dim, t.lanes = left[l->dim];
+    if (l->kind == TARN_SERIAL && l->dim >= m->nacc && left[l->dim] > l->step)
+      t.inner = left[l->dim] >= FOUND_AGAIN ? l->dim : UINT32_MAX;
     if (l->kind == TARN_DOT && left[l->dim] == m->dot.k) t.dot = l->dim;
     if (l->kind == TARN_VECTOR || l->kind == TARN_UNROLL || l->kind == TARN_DOT) {
       if (t.size[l->dim] == 1) t.size[l->dim] = left[l->dim];
