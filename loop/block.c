@@ -6,9 +6,14 @@ int64_t tarn_schedule_tile(const tarn_stage_sched *s, uint32_t *vdim) {
   *vdim = TARN_NONE;
   for (uint32_t i = 0; i < s->nlevel; i++)
     if (s->level[i].kind == TARN_VECTOR) *vdim = s->level[i].dim;
-  for (uint32_t i = 0; i < s->nlevel; i++)
-    if (s->level[i].dim == *vdim) return s->level[i].step;
-  return 0;
+  int64_t tile = 0;
+  for (uint32_t i = 0; i < s->nlevel; i++) { /* inside of the last loop, as far as tiles of the loops outside are whole */
+    const tarn_level *l = &s->level[i];
+    if (l->dim != *vdim) continue;
+    if (tile && (l->kind == TARN_UNROLL || l->kind == TARN_VECTOR || tile % l->step)) break;
+    tile = l->step;
+  }
+  return tile;
 }
 uint32_t tarn_schedule_dot(const tarn_stage_sched *s, int64_t *k) {
   if (!s->nlevel || s->level[s->nlevel - 1].kind != TARN_DOT) return TARN_NONE;

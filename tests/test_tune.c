@@ -328,7 +328,14 @@ static void block(tarn_ctx *c, void *arg) {
       .acc = 3,
       .level = {{1, TARN_SERIAL, 24}, {1, TARN_SERIAL, 16}, {0, TARN_SERIAL, 1}, {2, TARN_SERIAL, 1}, {1, TARN_VECTOR, 1}}};
   const tarn_schedule whole = {.nstage = 1, .stage = &st}, *s = &whole;
-  ck_assert(tarn_ksig_block(L, &same, &s)); /* by 24, the outermost tile */
+  uint32_t lanes;
+  ck_assert(tarn_ksig_block(L, &same, &s)); /* by 24: tiles of 16 do not divide it */
+  ck_assert_int_eq(tarn_schedule_tile(&st, &lanes), 24);
+  st.level[0].step = 32, s = &whole, same = k;
+  ck_assert_int_eq(tarn_schedule_tile(&st, &lanes), 16); /* a tile, not the block of two that a loop outside walks */
+  ck_assert(tarn_ksig_block(L, &same, &s));
+  tarn_schedule_check(L, tarn_nest_get(L, same.nest), s);
+  ck_assert_int_eq(tarn_nest_get(L, same.nest)->stage->own[2], 16);
   st.level[0].step = 48, st.level[1].step = 48, s = &whole, same = k;
   ck_assert(!tarn_ksig_block(L, &same, &s) && s == &whole && tarn_ksig_equal(&same, &k)); /* nothing to cut */
   k.in_const[0] = true, k.in_const[1] = false, same = k;

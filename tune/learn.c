@@ -26,7 +26,7 @@ static void ok(learner *l, int status) {
   tarn_raise(l->cx, TARN_INTERNAL, "xgboost: %.*s", (int)strcspn(e, "\n"), e);
 }
 
-#define ROUNDS 200 /* trees of a price that is kept */
+#define ROUNDS 300 /* trees of a price that is kept */
 
 static double target(const tarn_sample *x) { return log2(x->seconds / x->analytic); }
 
@@ -55,8 +55,8 @@ static void load_rows(learner *l, const tarn_sample *x, uint32_t n) {
 static void train(learner *l, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds) {
   const char *const set[][2] = {{"objective", "reg:squarederror"},
                                 {"tree_method", "hist"},
-                                {"max_depth", "5"},
-                                {"eta", rounds < ROUNDS ? "0.25" : "0.12"},
+                                {"max_depth", rounds < ROUNDS ? "5" : "6"},
+                                {"eta", rounds < ROUNDS ? "0.25" : "0.1"},
                                 {"min_child_weight", "3"},
                                 {"subsample", "0.8"},
                                 {"colsample_bytree", "0.6"},
