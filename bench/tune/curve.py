@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How training and its result depend on the number of measurements: `tarn tune --train-only` on parts of a store.
 
-    bench/tune/curve.py STORE.db [--tarn build/tarn] [--rows 400,800,1600]
+    bench/tune/curve.py STORE.db [--tarn build/tarn] [--rows 400,800,1600] [--hw DESCRIPTION]
 
 A part is drawn row by row, always the same one. Needs nothing but Python.
 """
@@ -32,6 +32,7 @@ def main():
     p.add_argument("store")
     p.add_argument("--tarn", default="build/tarn")
     p.add_argument("--rows", default="400,800,1600,100000")
+    p.add_argument("--hw", default="host", help="of the machine that measured")
     a = p.parse_args()
     sqlite3.connect(a.store).execute("PRAGMA wal_checkpoint(TRUNCATE)")
     print("measurements seconds    KB  pairwise    R2  recall30  held-out kernels")
@@ -39,7 +40,8 @@ def main():
         db, price = os.path.join(folder, "part.db"), os.path.join(folder, "price.json")
         for rows in map(int, a.rows.split(",")):
             count, begin = part(a.store, rows, db), time.time()
-            text = subprocess.run([a.tarn, "tune", "--train-only", "--db", db, "--output", price, "--json"],
+            text = subprocess.run([a.tarn, "tune", "--train-only", "--hw", a.hw, "--db", db, "--output", price,
+                                   "--json"],
                                   capture_output=True, text=True, check=True).stdout
             m, seconds = json.loads(text)["model"], time.time() - begin
             print(f"{count:12d} {seconds:7.1f} {os.path.getsize(price) // 1000:5d} {m['pairwise']:9.3f} {m['r2']:5.2f} "
