@@ -16,7 +16,6 @@
 #define TRIP        1    /* cycles of a trip of the innermost loop, beside its work */
 #define MOST_CHAINS 16   /* as lower/ keeps apart */
 #define WAYS        14   /* lines asked of one set of 12 or so before an access drives out its own for good */
-#define PAGE        4096 /* bytes; where the next row lies on another one it is not foreseen */
 #define UNFORESEEN  2.5  /* cycles that a tile waits for such a row, even if it is near and was asked for */
 #define FOUND_AGAIN 32   /* fewer rows stay near until the next tap */
 #define OVERLAP     10   /* transfers on their way at once, each of one piece of memory */
@@ -216,7 +215,7 @@ static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memo
   for (uint32_t r = 0; r < m->nread && t->inner < m->n; r++) {
     const acc_model *a = &m->read[r];
     bool shared = t->vdim >= m->n || !(a->touched >> t->vdim & 1);
-    if (a->epi || a->local || a->irregular || !shared || (double)llabs(a->coef[t->inner]) * a->bytes < PAGE) continue;
+    if (a->epi || a->local || a->irregular || !shared || (double)llabs(a->coef[t->inner]) * a->bytes < TARN_PAGE) continue;
     if (loop_footprint(a, m->n, m->dim, l1->line) <= (double)l1->capacity) continue;
     double rows = 1;
     for (uint32_t d = 0; d < m->n; d++)

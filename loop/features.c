@@ -213,7 +213,7 @@ static void around(const shape *t, uint32_t k, int64_t *span) {
   }
 }
 
-#define PAGE 4096.0
+#define PAGE ((double)TARN_PAGE)
 /* ---- accesses ---- */
 static double rows_of(const shape *t, const acc_model *a) {
   double rows = 1;

@@ -63,6 +63,10 @@ typedef struct tarn_level {
 /* Results across the lanes are turned in registers: so many lanes at most, so many unrolled neighbours of a row. */
 #define TARN_TURN_LANES 16
 #define TARN_TURN_ROWS  32
+/* A small matrix that weighs a sum, and is numbers in the code: so many rows and columns at most. */
+#define TARN_MOST_WEIGHED 8
+/* Bytes of a page of memory: what the next access finds on another one is not foreseen by the processor. */
+#define TARN_PAGE 4096
 /* Levels from the outermost to the innermost.  `acc`: index of the first level inside which the accumulators live:
  * access-dim levels at and after it are UNROLL or VECTOR (the register tile) unless the accumulators do not fit; the
  * accumulators are initialised before level acc (or loaded from the result when a reduce level lies outside of it and it

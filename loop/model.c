@@ -93,8 +93,7 @@ static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s
 
 /* A sum of products that several small matrices weigh, each by a dim of the result and one of the reduction: lower/weigh.c does
  * it dim by dim where the tile holds all of these. */
-#define MOST_WEIGHED 8    /* of a dim, as there */
-#define PER_WEIGHT   0.35 /* operations: zeros cost nothing, and rows share sums */
+#define PER_WEIGHT 0.35 /* operations: zeros cost nothing, and rows share sums */
 static void weigh_model(stage_model *m, double product) {
   uint32_t own = 0, red = 0, all = 0, factors = 0, data = 0, touched = 0;
   double in = 1, out = 1, ops = 0;
@@ -105,7 +104,7 @@ static void weigh_model(stage_model *m, double product) {
     if (a->epi) continue;
     if (a->few && !a->irregular && __builtin_popcount(o) == 1 && __builtin_popcount(e) == 1 && !(o & own) && !(e & red)) {
       int64_t rows = m->dim[__builtin_ctz(o)], columns = m->dim[__builtin_ctz(e)];
-      if (rows > MOST_WEIGHED || columns > MOST_WEIGHED) return;
+      if (rows > TARN_MOST_WEIGHED || columns > TARN_MOST_WEIGHED) return;
       own |= o, red |= e, factors++;
       ops += PER_WEIGHT * in * (double)rows * out, in /= (double)columns, out *= (double)rows;
     } else data++, touched |= a->touched | a->guarded;

@@ -67,10 +67,9 @@ static int64_t tile_step(const stage_model *m, const pick *p, uint32_t d) {
   return 1;
 }
 /* A short reduction of what small constants weigh is unrolled, so that the weights are numbers in the code. */
-#define MOST_WEIGHED 8
 static bool weighed(const stage_model *m, uint32_t d) {
   for (uint32_t r = 0; r < m->nread; r++)
-    if (m->read[r].few && !m->read[r].epi && (m->read[r].touched >> d & 1)) return m->dim[d] <= MOST_WEIGHED;
+    if (m->read[r].few && !m->read[r].epi && (m->read[r].touched >> d & 1)) return m->dim[d] <= TARN_MOST_WEIGHED;
   return false;
 }
 static uint32_t longest(const stage_model *m) {

@@ -13,12 +13,11 @@
 #include "lower/nest.h"
 #include <stdlib.h>
 
-#define LEAST_BLOCKED  4    /* blocks are fetched of operands larger than the second cache over this */
-#define LEAST_STREAMED 2    /* streams of such */
-#define MOST_LINES     4    /* asked for in one trip, whatever it does */
-#define MOST_AT_ONCE   32   /* of a stream: as many as are under way */
-#define LEAST_STEP     4096 /* bytes from row to row that are not foreseen: each on a page of its own */
-#define LEAST_WORK     4    /* operations of the tile for each line of a row that is asked for */
+#define LEAST_BLOCKED  4  /* blocks are fetched of operands larger than the second cache over this */
+#define LEAST_STREAMED 2  /* streams of such */
+#define MOST_LINES     4  /* asked for in one trip, whatever it does */
+#define MOST_AT_ONCE   32 /* of a stream: as many as are under way */
+#define LEAST_WORK     4  /* operations of the tile for each line of a row that is asked for */
 
 /* By how many elements the address moves from one trip of a level to the next; false when it is no constant. */
 static bool moves(const low_lin *off, uint32_t var, int64_t *by) {
@@ -243,7 +242,7 @@ static void by_rows(const low_nest *N, uint32_t list, low_access *a) {
   int64_t trips = 1 + (int64_t)(hw->mem[hw->nmem > 2 ? 2 : 1].latency * rate_of(hw) / (double)work);
   if (l[at]->trips < 4 * trips || !touched(a->off, l, n, at + 1, line / size, &p)) return;
   int64_t next = p.rows > 1 && by == p.row * p.rows ? p.row : by; /* from row to row of the loop, not of the tile */
-  if (llabs(next) * size < LEAST_STEP) return;
+  if (llabs(next) * size < TARN_PAGE) return;
   int64_t bytes = p.wide * size + line - 1; /* wherever in a line it begins */
   if (p.rows * ((bytes + line - 1) / line) * LEAST_WORK > work) return;
   a->ahead = 0, a->fetch_level = a->fetch_at = innermost, a->fetch_near = true;

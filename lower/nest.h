@@ -111,7 +111,6 @@ void low_reduction(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* everyt
 LLVMValueRef low_acc_load(low_nest *N, low_fn *E, uint32_t list);      /* of a reducer with one state */
 void low_acc_store(low_nest *N, low_fn *E, uint32_t list, LLVMValueRef v);
 /* ---- weigh.c ---- */
-#define LOW_MOST_WEIGHED 8                                                     /* rows and columns of a small matrix */
 void low_weigh_settle(const low_nest *N, low_stage *st, const low_list *list); /* after all else but the order of copies */
 void low_weighed_sum(low_nest *N, low_fn *E, uint32_t list, uint32_t l);       /* everything from level acc on */
 /* ---- dot.c ---- */

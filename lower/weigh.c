@@ -12,7 +12,7 @@
 #define MOST_TERMS 32 /* of a matrix: columns and pairs */
 #define LEAST      2  /* matrices */
 #define MOST       3
-#define MOST_PARTS (LOW_MOST_WEIGHED * LOW_MOST_WEIGHED) /* rows of all but one */
+#define MOST_PARTS (TARN_MOST_WEIGHED * TARN_MOST_WEIGHED) /* rows of all but one */
 
 /* A further value: value a plus k times value b. */
 typedef struct pair {
@@ -22,8 +22,8 @@ typedef struct pair {
 typedef struct low_factor {
   uint32_t read, own, red; /* levels */
   uint32_t rows, cols, npair;
-  pair pair[MOST_TERMS];                       /* values after the columns */
-  double weight[LOW_MOST_WEIGHED][MOST_TERMS]; /* of each value in each row */
+  pair pair[MOST_TERMS];                        /* values after the columns */
+  double weight[TARN_MOST_WEIGHED][MOST_TERMS]; /* of each value in each row */
 } low_factor;
 
 /* ---------------------------------------------------------------- what rows share */
@@ -102,7 +102,7 @@ static uint32_t moved_by(const low_stage *st, const low_list *list, const low_li
     const low_level *l = &list->level[i];
     if (l->trips < 2 || l->red != red || !(low_lin_deps(off) >> l->var & 1)) continue;
     bool whole = l->inside && l->kind == TARN_UNROLL && l->step == 1 && l->trips == st->dim[l->dim];
-    if (found != TARN_NONE || !whole || l->trips > LOW_MOST_WEIGHED) return TARN_NONE;
+    if (found != TARN_NONE || !whole || l->trips > TARN_MOST_WEIGHED) return TARN_NONE;
     found = i;
   }
   return found;
@@ -201,7 +201,7 @@ static LLVMValueRef datum(const weighing *w) {
  * `each`: what is done with them at once, row of the last by row; else they are put in y. */
 static void sums(const weighing *w, uint32_t n, LLVMValueRef *y,
                  void (*each)(const weighing *w, uint32_t outer, const LLVMValueRef *y)) {
-  LLVMValueRef part[LOW_MOST_WEIGHED * MOST_PARTS], column[LOW_MOST_WEIGHED], row[LOW_MOST_WEIGHED];
+  LLVMValueRef part[TARN_MOST_WEIGHED * MOST_PARTS], column[TARN_MOST_WEIGHED], row[TARN_MOST_WEIGHED];
   if (n == 0) {
     y[0] = datum(w);
     return;

@@ -195,7 +195,8 @@ def demand(row, model):
             calls.update((f, calls.get(f, 0) + x) for f in each[2])
     weights = sum(4 * elements[w.name] for w in model.graph.initializer if w.data_type == TensorProto.FLOAT)
     read = weights + sum(4 * elements[i.name] for i in model.graph.input)
-    return {"ops": ops + 2 * fma, "slots": slots + fma, "calls": calls, "read": read, "write": sum(4 * elements[o.name] for o in model.graph.output)}
+    written = sum(4 * elements[o.name] for o in model.graph.output)
+    return {"ops": ops + 2 * fma, "slots": slots + fma, "calls": calls, "read": read, "write": written}
 
 
 # An element's operations, instructions, and functions beside those; a normalisation goes into the weights before it.
