@@ -465,21 +465,26 @@ static void product_schedule(kit_case *c) {
   c->sched = TARN_NEW(cx, tarn_schedule);
   *c->sched = (tarn_schedule){.nstage = 1, .stage = s};
 }
-static void product_case(kit_case *c, int64_t k) {
-  space s = {.n = 3, .nacc = 2, .dim = {4, 16, k}};
-  tarn_imap a = {.ns = 2, .n = 3, .nin = 2, .fill = TARN_NONE, .dim = {4, 16, k}, .in = {4, k}}, b = a;
-  a.e[0] = ix(&s, 0), a.e[1] = ix(&s, 2), b.in[0] = k, b.in[1] = 16, b.e[0] = ix(&s, 2), b.e[1] = ix(&s, 1);
-  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &a)}, {false, 1, tarn_map_intern(L, &b)}};
+/* The sum of products of two operands, read by these maps over (rows, 16 columns, k). */
+static void product_of(kit_case *c, const tarn_imap *a, const tarn_imap *b) {
+  tarn_read read[2] = {{false, 0, tarn_map_intern(L, a)}, {false, 1, tarn_map_intern(L, b)}};
   tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
   fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  tarn_stage st = {.nown = 2, .nred = 1, .own = {4, 16}, .red = {k}, .read = read, .out = true, .space = TARN_NONE};
+  tarn_stage st = {
+      .nown = 2, .nred = 1, .own = {a->dim[0], 16}, .red = {a->dim[2]}, .read = read, .out = true, .space = TARN_NONE};
   st.fn = tarn_fn_intern(L, &fn);
   tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
   *c = (kit_case){.nin = 2, .nout = 1, .in_type = {TARN_F32, TARN_F32}, .out_type = {TARN_F32}};
   c->nest = tarn_nest_intern(L, &n);
-  c->in[0] = tarn_layout_row_major(2, a.in), c->value[0] = kit_tensor(cx, TARN_F32, 2, a.in, 1);
-  c->in[1] = tarn_layout_row_major(2, b.in), c->value[1] = kit_tensor(cx, TARN_F32, 2, b.in, 1);
+  c->in[0] = tarn_layout_row_major(2, a->in), c->value[0] = kit_tensor(cx, TARN_F32, 2, a->in, 1);
+  c->in[1] = tarn_layout_row_major(2, b->in), c->value[1] = kit_tensor(cx, TARN_F32, 2, b->in, 1);
   c->out[0] = tarn_layout_row_major(2, st.own);
+}
+static void product_case(kit_case *c, int64_t k) {
+  space s = {.n = 3, .nacc = 2, .dim = {4, 16, k}};
+  tarn_imap a = {.ns = 2, .n = 3, .nin = 2, .fill = TARN_NONE, .dim = {4, 16, k}, .in = {4, k}}, b = a;
+  a.e[0] = ix(&s, 0), a.e[1] = ix(&s, 2), b.in[0] = k, b.in[1] = 16, b.e[0] = ix(&s, 2), b.e[1] = ix(&s, 1);
+  product_of(c, &a, &b);
   product_schedule(c);
 }
 /* The greatest of n numbers, so many lanes of them at once and two vectors of each. */
@@ -557,17 +562,7 @@ static void columns_case(kit_case *c, int64_t k, int64_t wide) {
   space s = {.n = 3, .nacc = 2, .dim = {16, 16, k}};
   tarn_imap a = {.ns = 2, .n = 3, .nin = 2, .fill = TARN_NONE, .dim = {16, 16, k}, .in = {k, wide}}, b = a;
   a.e[0] = ix(&s, 2), a.e[1] = ix(&s, 0), b.in[1] = 16, b.e[0] = ix(&s, 2), b.e[1] = ix(&s, 1);
-  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &a)}, {false, 1, tarn_map_intern(L, &b)}};
-  tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
-  fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  tarn_stage st = {.nown = 2, .nred = 1, .own = {16, 16}, .red = {k}, .read = read, .out = true, .space = TARN_NONE};
-  st.fn = tarn_fn_intern(L, &fn);
-  tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
-  *c = (kit_case){.nin = 2, .nout = 1, .in_type = {TARN_F32, TARN_F32}, .out_type = {TARN_F32}};
-  c->nest = tarn_nest_intern(L, &n);
-  c->in[0] = tarn_layout_row_major(2, a.in), c->value[0] = kit_tensor(cx, TARN_F32, 2, a.in, 1);
-  c->in[1] = tarn_layout_row_major(2, b.in), c->value[1] = kit_tensor(cx, TARN_F32, 2, b.in, 1);
-  c->out[0] = tarn_layout_row_major(2, st.own);
+  product_of(c, &a, &b);
   const tarn_level level[] = {{2, TARN_SERIAL, 2}, {2, TARN_UNROLL, 1}, {0, TARN_UNROLL, 1}, {1, TARN_VECTOR, 1}};
   tarn_stage_sched *ss = TARN_NEW(cx, tarn_stage_sched);
   ss->nlevel = 4;
