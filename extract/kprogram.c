@@ -354,7 +354,7 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
   *r = (tarn_kgraph_report){0};
   k.threads = o->threads ? o->threads : o->hw->units;
   k.solver = tarn_solver_new(in->L, o->hw, k.threads);
-  if (o->price) tarn_solver_rank(k.solver, o->price, 24);
+  if (o->price) tarn_solver_rank(k.solver, o->price, TARN_RANKED);
   kg_groups(&k);
   k.const_term = TARN_ARRAY(cx, tarn_term, k.cls.cap);
   memset(k.const_term, 0xff, k.cls.cap * sizeof *k.const_term);

@@ -209,7 +209,9 @@ typedef struct tarn_price {
 typedef struct tarn_solver tarn_solver;
 TARN_API tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads); /* arena */
 TARN_API const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *canonical, tarn_cost *cost);
-/* From now on single-stage kernels get, of their `top` best schedules by the analytic price (at most 32), the best by p. */
+/* From now on single-stage kernels get, of their `top` best schedules by the analytic price (at most TARN_RANKED), the best by
+ * p and the analytic price together. */
+#define TARN_RANKED 96
 TARN_API void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top);
 /* Every schedule that the solver tries for a kernel of one stage, with its analytic seconds (launch left out); false, and
  * no visit, for other kernels. */

@@ -151,7 +151,6 @@ typedef struct best {
   double seconds;
   tarn_stage_sched sched;
 } best;
-#define MOST_RANKED 32
 typedef struct search {
   tarn_solver *s;
   const stage_model *m;
@@ -160,7 +159,7 @@ typedef struct search {
   bool strict; /* reduce dims keep their order */
   bool large;  /* a product of more than the second memory holds */
   uint32_t want, n;
-  best b[MOST_RANKED]; /* the n <= want best, by rising price */
+  best b[TARN_RANKED]; /* the n <= want best, by rising price */
   void (*visit)(void *user, const tarn_stage_sched *st, double seconds);
   void *user;
 } search;
@@ -300,7 +299,7 @@ static void try_unrolls(search *q, pick p) {
 static void try_deeper(search *q) {
   const stage_model *m = q->m;
   uint32_t last = m->n - 1, n = q->n;
-  tarn_stage_sched was[MOST_RANKED];
+  tarn_stage_sched was[TARN_RANKED];
   for (uint32_t i = 0; i < n; i++) was[i] = q->b[i].sched;
   for (uint32_t i = 0; i < n && m->n > m->nacc; i++) {
     const tarn_stage_sched *s = &was[i];
@@ -373,7 +372,10 @@ static tarn_schedule *new_schedule(tarn_solver *s, const kernel_model *km) {
   mark_parallel(last->dim, sc->shared, sc->nshared, sc->nshared, s->threads);
   return sc;
 }
-/* Of the best by the analytic price, the best by the solver's own. *seconds: analytic ones of the first. */
+/* Of the best by the analytic price, the best by the solver's own, which may say much of schedules that are unlike all it was
+ * learned from: what it adds to the analytic price (the logarithm of their ratio) counts a third (docs/tuning.md). *seconds:
+ * analytic ones of the first. */
+#define DOUBT 2
 static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const search *q, double *seconds) {
   uint32_t first = 0;
   double least = INFINITY;
@@ -384,6 +386,7 @@ static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const 
     one.stage = &st;
     tarn_cost_of(s->L, s->hw, k, &one, s->threads, &c);
     double t = s->price->seconds(s->price->user, s->L, s->hw, k, &one, s->threads, &c);
+    t *= pow(q->b[i].seconds / q->b[0].seconds, DOUBT);
     if (t < least) least = t, first = i;
     if (i == 0 || c.seconds < *seconds) *seconds = c.seconds;
   }
@@ -434,7 +437,7 @@ static void solve(tarn_solver *s, solved *e) {
     if (km->nstage > 1) {
       sc->stage[i] = one_of_several(&q, e->sig->strict);
     } else {
-      if (s->top > 1) q.want = s->top < MOST_RANKED ? s->top : MOST_RANKED;
+      if (s->top > 1) q.want = s->top < TARN_RANKED ? s->top : TARN_RANKED;
       solve_stage(&q, e->sig->strict);
       sc->stage[i] = *ranked(s, e->sig, &q, &least);
     }

@@ -567,7 +567,7 @@ static void tune_twice(tarn_ctx *c, void *arg) {
   tarn_cost_of(L, hw, &k[1], best, 1, &cost);
   ck_assert_double_ge(p->seconds(p->user, L, hw, &k[1], best, 1, &cost), least);
   tarn_solver *solver = tarn_solver_new(L, hw, 1);
-  tarn_solver_rank(solver, p, 24);
+  tarn_solver_rank(solver, p, TARN_RANKED);
   ck_assert_ptr_eq(tarn_solve(solver, &k[1], NULL), best);
   tarn_ksig unknown = product(7, 9, 11);
   ck_assert_ptr_null(p->schedule(p->user, L, &unknown));
