@@ -1,10 +1,11 @@
-/* A 3x3 convolution of stride 1 by fewer multiplications: F(m x m, 3 x 3) of Winograd (Lavin and Gray, "Fast algorithms for
- * convolutional neural networks", CVPR 2016), Y = A'[ (G w G') . (B' d B) ]A for tiles d of m+2 by m+2 inputs that overlap
- * by two.
+/* A convolution of stride 1 by fewer multiplications: F(m x m, r x r) of Winograd (Lavin and Gray, "Fast algorithms for
+ * convolutional neural networks", CVPR 2016), Y = A'[ (G w G') . (B' d B) ]A for tiles d of m+r-1 by m+r-1 inputs that overlap
+ * by r-1; filters of three taps a dim, or of two.
  *
- * Any sum of products qualifies in which one operand depends on two own loops and two reduce loops of 3 only by their sums,
+ * Any sum of products qualifies in which one operand depends on two own loops and two reduce loops of r only by their sums,
  * row + krow and column + kcolumn, and the other, a constant, depends on neither own loop: layout, padding and what else is
- * summed over do not matter.  It becomes three nests and a constant:
+ * summed over do not matter, nor which other own loops both depend on, as on those of a transposed convolution's parts
+ * (rules/residue.c).  It becomes three nests and a constant:
  *   V[u v … tiles … c]   tiles transformed: sums that two small matrices weigh, of rows and of columns
  *   U[u v … c o]         the weights transformed (constant)
  *   M[u v … tiles … o]   sums over c of V·U
@@ -13,24 +14,46 @@
 #include "rules/build.h"
 #include <string.h>
 
+enum { MOST_TAPS = 3, MOST_OUTPUTS = 4, MOST_INPUTS = MOST_TAPS + MOST_OUTPUTS - 1 };
+
 typedef struct algorithm {
-  uint32_t m;                /* outputs of a tile along a dim */
-  const double *bt, *g, *at; /* (m+2)x(m+2), (m+2)x3, m x(m+2) */
+  uint32_t m, r, n;                     /* along a dim: outputs of a tile, taps, inputs of a tile; n = m + r - 1 */
+  double bt[MOST_INPUTS * MOST_INPUTS]; /* n x n */
+  double g[MOST_INPUTS * MOST_TAPS], at[MOST_OUTPUTS * MOST_INPUTS]; /* n x r, m x n */
 } algorithm;
 
-static const algorithm by_two = {2, (const double[]){1, 0, -1, 0, 0, 1, 1, 0, 0, -1, 1, 0, 0, 1, 0, -1},
-                                 (const double[]){1, 0, 0, 0.5, 0.5, 0.5, 0.5, -0.5, 0.5, 0, 0, 1},
-                                 (const double[]){1, 1, 1, 0, 0, 1, -1, -1}};
-static const algorithm by_four = {4, (const double[]){4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
-                                                      0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1},
-                                  (const double[]){1.0 / 4, 0, 0, -1.0 / 6, -1.0 / 6, -1.0 / 6, -1.0 / 6, 1.0 / 6, -1.0 / 6,
-                                                   1.0 / 24, 1.0 / 12, 1.0 / 6, 1.0 / 24, -1.0 / 12, 1.0 / 6, 0, 0, 1},
-                                  (const double[]){1, 1, 1, 1, 1, 0, 0, 1, -1, 2, -2, 0, 0, 1, 1, 4, 4, 0, 0, 1, -1, 8, -8, 1}};
+/* Cook's and Toom's: polynomials of degree r-1 and m-1 are multiplied by their values at n-1 points and at infinity (Blahut,
+ * "Fast algorithms for digital signal processing", 1985); transposed, that is the filter.  With N_p the product of p - q over
+ * the other points, row p of B' holds the coefficients of the product of x - q, that of G p^j/N_p, column p of A' p^i; the last
+ * row of B' those of the product over all points.  The signs are such that the first row of B' and the last begin with what is
+ * above 0: then they are the same, moved by one. */
+static algorithm cook_toom(uint32_t m, uint32_t r) {
+  static const double point[MOST_INPUTS - 1] = {0, 1, -1, 2, -2};
+  algorithm g = {.m = m, .r = r, .n = m + r - 1};
+  uint32_t n = g.n;
+  double sign = 1;
+  for (uint32_t q = 1; q + 1 < n; q++) sign = point[q] > 0 ? -sign : sign;
+  for (uint32_t p = 0; p < n; p++) {
+    bool last = p + 1 == n;
+    double x = last ? 0 : point[p], s = p && !last ? 1 : sign, *c = g.bt + p * n, size = s, power = 1;
+    c[0] = s;
+    for (uint32_t q = 0, degree = 0; q + 1 < n; q++) {
+      if (q == p) continue;
+      for (uint32_t i = ++degree + 1; i-- > 0;) c[i] = (i ? c[i - 1] : 0) - point[q] * c[i];
+      size *= x - point[q];
+    }
+    for (uint32_t i = 0; i < (m > r ? m : r); i++, power *= x) {
+      if (i < m) g.at[i * n + p] = last ? (i + 1 == m ? s : 0) : power;
+      if (i < r) g.g[p * r + i] = last ? (i + 1 == r) : power / size;
+    }
+  }
+  return g;
+}
 
 typedef struct wino {
   rsite *s;
   tarn_lang *L;
-  const algorithm *g;
+  algorithm g;
   kern k;
   const kstage *st;            /* of k */
   uint32_t data, weight;       /* reads */
@@ -77,13 +100,13 @@ static bool is_product(wino *w) {
   return site_const(w->s, w->k.leaf[st->read[w->weight].src]) && !site_const(w->s, w->k.leaf[st->read[w->data].src]);
 }
 
-/* The window's loops, the outer one first. */
-static bool find_window(wino *w) {
+/* The window's loops, of r taps each, the outer one first. */
+static bool find_window(wino *w, uint32_t taps) {
   const kstage *st = w->st;
   uint32_t found = 0, map = st->read[w->data].map, fixed = map_uses(w->L, st->read[w->weight].map);
   for (uint32_t o = 0; o < st->nown; o++)
     for (uint32_t r = st->nown; r < st->nown + st->nred; r++) {
-      if (st->red[r - st->nown] != 3 || (fixed >> o & 1) || st->own[o] < w->g->m || !slides(w->L, map, o, r)) continue;
+      if (st->red[r - st->nown] != taps || (fixed >> o & 1) || st->own[o] < w->g.m || !slides(w->L, map, o, r)) continue;
       if (found == 2 || (found && w->krow == r)) return false;
       *(found ? &w->col : &w->row) = o, *(found ? &w->kcol : &w->krow) = r;
       found++;
@@ -92,14 +115,19 @@ static bool find_window(wino *w) {
   return found == 2;
 }
 
-static bool qualifies(wino *w) {
+static bool qualifies(wino *w, uint32_t m) {
+  uint32_t taps = MOST_TAPS;
   w->st = &w->k.stage[0];
-  if (!kern_single(&w->k) || w->k.depth || !is_product(w) || !find_window(w)) return false;
+  w->g.m = m;
+  if (!kern_single(&w->k) || w->k.depth || !is_product(w)) return false;
+  while (!find_window(w, taps))
+    if (--taps < 2) return false;
+  w->g = cook_toom(m, taps);
   uint32_t out = ~(1u << w->row | 1u << w->col | 1u << w->krow | 1u << w->kcol);
   w->by_data = map_uses(w->L, w->st->read[w->data].map) & out;
   w->by_weight = map_uses(w->L, w->st->read[w->weight].map) & out;
-  w->th = (w->st->own[w->row] + w->g->m - 1) / w->g->m;
-  w->tw = (w->st->own[w->col] + w->g->m - 1) / w->g->m;
+  w->th = (w->st->own[w->row] + w->g.m - 1) / w->g.m;
+  w->tw = (w->st->own[w->col] + w->g.m - 1) / w->g.m;
   return (w->by_data & w->by_weight) >> w->st->nown; /* a sum over something beside the window */
 }
 
@@ -213,13 +241,13 @@ static uint32_t view(const wino *w, uint32_t map, uint32_t id) {
 /* U over (u, v, loops of the weights). */
 static uint32_t weights(const wino *w) {
   const tarn_read *r = &w->st->read[w->weight];
-  uint32_t list[TARN_MAX_DIMS], n = loops_in(w->by_weight, list), e[TARN_MAX_DIMS], a = w->g->m + 2;
+  uint32_t list[TARN_MAX_DIMS], n = loops_in(w->by_weight, list), e[TARN_MAX_DIMS], a = w->g.n, taps = w->g.r;
   int64_t in[TARN_MAX_DIMS];
   /* as they are, over (krow, kcol, loops) */
   space s = {.L = w->L};
   moved v = {0};
   for (uint32_t i = 0; i < w->st->nown + w->st->nred; i++) v.sub[i] = tarn_ix_const(w->L, 0);
-  loop(&s, 3), loop(&s, 3);
+  loop(&s, taps), loop(&s, taps);
   for (uint32_t i = 0; i < n; i++) loop(&s, extent(w, list[i]));
   v.sub[w->krow] = var(&s, 0), v.sub[w->kcol] = var(&s, 1);
   for (uint32_t i = 0; i < n; i++) v.sub[list[i]] = var(&s, 2 + i);
@@ -227,53 +255,51 @@ static uint32_t weights(const wino *w) {
   memcpy(in, s.dim, s.n * sizeof *in);
   for (uint32_t side = 0; side < 2; side++) { /* rows: (u, kcol, …), then columns: (u, v, …) */
     space x = {.L = w->L}, none = {.L = w->L};
-    loop(&x, a), loop(&x, side ? a : 3);
+    loop(&x, a), loop(&x, side ? a : taps);
     for (uint32_t i = 0; i < n; i++) loop(&x, extent(w, list[i]));
-    uint32_t q = loop(&x, 3);
+    uint32_t q = loop(&x, taps);
     kern *k = new_kern(w, &none);
     kstage *st = new_stage(w, k, &x, 2, 1);
     k->out_ns = x.n - 1, st->out = true;
     e[0] = var(&x, side ? 0 : q), e[1] = var(&x, side ? q : 1);
     for (uint32_t i = 0; i < n; i++) e[2 + i] = var(&x, 2 + i);
-    if (!read_leaf(k, st, id, map_to(&x, 2 + n, in, e)) || !read_matrix(w, k, st, w->g->g, a, 3, &x, side, q)) return TARN_NONE;
+    if (!read_leaf(k, st, id, map_to(&x, 2 + n, in, e)) || !read_matrix(w, k, st, w->g.g, a, taps, &x, side, q))
+      return TARN_NONE;
     id = kern_store(k);
-    in[0] = a, in[1] = side ? a : 3;
+    in[0] = a, in[1] = side ? a : taps;
   }
   return id;
 }
 
 /* ---------------------------------------------------------------- tiles */
 
-/* A kernel whose stages share loops: none, or own loops of the data and rows of tiles. */
+/* A kernel whose stages share loops: none, or rows of tiles and the own loops of the data in front of them. */
 typedef struct tiles {
   kern *k;
   space s;
-  uint32_t ty; /* s.n > 0: a shared loop */
+  uint32_t shared, at[2 * TARN_MAX_DIMS]; /* old loops, and where they are */
 } tiles;
 
+static int64_t extent_of_tiles(const wino *w, uint32_t old) {
+  return old == w->row ? w->th : old == w->col ? w->tw : extent(w, old);
+}
+static void loops_for(const wino *w, space *s, const uint32_t *list, uint32_t n, uint32_t *at) {
+  for (uint32_t i = 0; i < n; i++) at[list[i]] = loop(s, extent_of_tiles(w, list[i]));
+}
 static tiles new_tiles(const wino *w, bool rows) {
-  uint32_t own[TARN_MAX_DIMS], n = loops_in(w->by_data & own_mask(w), own);
-  tiles t = {.s = {.L = w->L}};
-  for (uint32_t i = 0; i < n && rows; i++) loop(&t.s, extent(w, own[i]));
-  if (rows) t.ty = loop(&t.s, w->th);
+  uint32_t list[2 * TARN_MAX_DIMS];
+  tiles t = {.s = {.L = w->L}, .shared = rows ? (w->by_data & ((1u << w->row) - 1)) | 1u << w->row : 0};
+  loops_for(w, &t.s, list, loops_in(t.shared, list), t.at);
   t.k = new_kern(w, &t.s);
   return t;
 }
-static uint32_t loops_of(const wino *w, space *s, const uint32_t *list, uint32_t n) {
-  uint32_t first = s->n;
-  for (uint32_t i = 0; i < n; i++) loop(s, extent(w, list[i]));
-  return first;
+/* Which of its loops a stage has for itself: own loops of the data, rows and columns of tiles. */
+static uint32_t loops_of_tiles(const wino *w, const tiles *t, uint32_t *list) {
+  uint32_t n = loops_in(w->by_data & own_mask(w) & ~t->shared, list);
+  if (!(t->shared >> w->row & 1)) list[n++] = w->row;
+  list[n++] = w->col;
+  return n;
 }
-/* Own loops of the data and rows of tiles, where stages do not share them: the first of them, and the row. */
-static uint32_t loops_of_rows(const wino *w, const tiles *t, space *s, uint32_t *ty) {
-  uint32_t own[TARN_MAX_DIMS], n = loops_in(w->by_data & own_mask(w), own);
-  *ty = t->ty;
-  if (t->s.n) return 0;
-  uint32_t first = loops_of(w, s, own, n);
-  *ty = loop(s, w->th);
-  return first;
-}
-
 static uint32_t data_loops(const wino *w, uint32_t *red) { return loops_in(w->by_data & ~own_mask(w), red); }
 /* Own loops that the data does not depend on. */
 static uint32_t other_loops(const wino *w, uint32_t *list) {
@@ -282,63 +308,98 @@ static uint32_t other_loops(const wino *w, uint32_t *list) {
 
 /* V[u, v, …, ty, tx, …] = sum over i, j of B'[u, i] B'[v, j] d[…, m ty + i, m tx + j, …] */
 static bool add_tiles(const wino *w, tiles *t) {
-  uint32_t own[TARN_MAX_DIMS], red[TARN_MAX_DIMS], m = w->g->m, a = m + 2, ty;
-  uint32_t nown = loops_in(w->by_data & own_mask(w), own), nred = data_loops(w, red);
+  uint32_t list[2 * TARN_MAX_DIMS], m = w->g.m, a = w->g.n, r = w->g.r;
   space q = t->s;
-  moved to = {.nend = 2, .which = {w->row, w->col}, .end = {w->st->own[w->row] + 2, w->st->own[w->col] + 2}};
-  uint32_t u = loop(&q, a), v = loop(&q, a), mine = loops_of_rows(w, t, &q, &ty), tx = loop(&q, w->tw);
-  uint32_t first = loops_of(w, &q, red, nred), i = loop(&q, a), j = loop(&q, a);
-  for (uint32_t l = 0; l < w->st->nown + w->st->nred; l++) to.sub[l] = tarn_ix_const(w->L, 0);
-  for (uint32_t l = 0; l < nown; l++) to.sub[own[l]] = var(&q, mine + l);
-  for (uint32_t l = 0; l < nred; l++) to.sub[red[l]] = var(&q, first + l);
-  to.sub[w->row] = scaled(&q, m, ty, i), to.sub[w->col] = scaled(&q, m, tx, j);
+  moved to = {.nend = 2, .which = {w->row, w->col}, .end = {w->st->own[w->row] + r - 1, w->st->own[w->col] + r - 1}};
+  uint32_t at[2 * TARN_MAX_DIMS], u = loop(&q, a), v = loop(&q, a);
+  memcpy(at, t->at, sizeof at);
+  loops_for(w, &q, list, loops_of_tiles(w, t, list), at);
+  loops_for(w, &q, list, data_loops(w, list), at);
+  uint32_t i = loop(&q, a), j = loop(&q, a);
+  for (uint32_t l = 0; l < w->st->nown + w->st->nred; l++)
+    to.sub[l] = w->by_data >> l & 1 ? var(&q, at[l]) : tarn_ix_const(w->L, 0);
+  to.sub[w->row] = scaled(&q, m, at[w->row], i), to.sub[w->col] = scaled(&q, m, at[w->col], j);
   kstage *st = new_stage(w, t->k, &q, 3, 2);
   const tarn_read *d = &w->st->read[w->data];
   return read_leaf(t->k, st, w->k.leaf[d->src], move(&q, &to, d->map, TARN_F32)) &&
-         read_matrix(w, t->k, st, w->g->bt, a, a, &q, u, i) && read_matrix(w, t->k, st, w->g->bt, a, a, &q, v, j);
+         read_matrix(w, t->k, st, w->g.bt, a, a, &q, u, i) && read_matrix(w, t->k, st, w->g.bt, a, a, &q, v, j);
 }
 
-/* M at (u, v) for the tile of a result. */
-static bool read_product(const wino *w, tiles *t, kstage *st, const space *q, uint32_t product, uint32_t mine, uint32_t ty,
-                         uint32_t tx, uint32_t first, uint32_t u) {
-  uint32_t own[TARN_MAX_DIMS], rest[TARN_MAX_DIMS], e[TARN_MAX_DIMS], a = w->g->m + 2, n = 0;
-  uint32_t nown = loops_in(w->by_data & own_mask(w), own), nrest = other_loops(w, rest);
-  int64_t in[TARN_MAX_DIMS];
-  e[n] = var(q, u), in[n++] = a;
-  e[n] = var(q, u + 1), in[n++] = a;
-  for (uint32_t i = 0; i < nown && !t->s.n; i++) e[n] = var(q, mine + i), in[n++] = extent(w, own[i]);
-  if (!t->s.n) e[n] = var(q, ty), in[n++] = w->th;
-  e[n] = var(q, tx), in[n++] = w->tw;
-  for (uint32_t i = 0; i < nrest; i++)
-    if (w->by_weight >> rest[i] & 1) e[n] = var(q, first + i), in[n++] = extent(w, rest[i]);
-  uint32_t map = map_to(q, n, in, e);
-  return t->s.n ? read_stage(st, t->k->nstage - 2, map) : read_leaf(t->k, st, product, map);
+/* ---------------------------------------------------------------- the products */
+
+/* Something over u, v and these old loops, read from the loops of s. */
+static uint32_t map_of(const wino *w, const space *s, uint32_t u, const uint32_t *list, uint32_t n, const uint32_t *at) {
+  uint32_t e[2 * TARN_MAX_DIMS] = {var(s, u), var(s, u + 1)};
+  int64_t in[2 * TARN_MAX_DIMS] = {w->g.n, w->g.n};
+  for (uint32_t i = 0; i < n; i++) e[2 + i] = var(s, at[list[i]]), in[2 + i] = extent_of_tiles(w, list[i]);
+  return map_to(s, 2 + n, in, e);
 }
 
-/* Y[…, ty, p, tx, q, …] = sum over u, v of A'[p, u] A'[q, v] M[u, v, …, ty, tx, …], M a child or the last stage, and the
+/* M[u, v, …, ty, tx, …] = sum of V·U; V is data or, without that, the last stage. */
+static bool add_products(const wino *w, tiles *t, uint32_t data, uint32_t weight) {
+  uint32_t list[2 * TARN_MAX_DIMS], at[2 * TARN_MAX_DIMS], n;
+  space s = t->s;
+  uint32_t u = loop(&s, w->g.n);
+  loop(&s, w->g.n);
+  memcpy(at, t->at, sizeof at);
+  loops_for(w, &s, list, loops_of_tiles(w, t, list), at);
+  loops_for(w, &s, list, loops_in(w->by_weight & own_mask(w) & ~w->by_data, list), at);
+  n = loops_in((w->by_data | w->by_weight) & ~own_mask(w), list);
+  loops_for(w, &s, list, n, at);
+  kstage *st = new_stage(w, t->k, &s, 2, n);
+  n = loops_of_tiles(w, t, list);
+  n += data_loops(w, list + n);
+  uint32_t map = map_of(w, &s, u, list, n, at);
+  if (!(data == TARN_NONE ? read_stage(st, t->k->nstage - 2, map) : read_leaf(t->k, st, data, map))) return false;
+  return read_leaf(t->k, st, weight, map_of(w, &s, u, list, loops_in(w->by_weight, list), at));
+}
+
+/* ---------------------------------------------------------------- the results */
+
+/* Where the loops of a result are: old own loops, of tiles rows and columns, and those within a tile. */
+typedef struct places {
+  uint32_t at[2 * TARN_MAX_DIMS], p, q;
+} places;
+
+/* In the old order, so that neighbours stay neighbours: p behind the rows of tiles, q behind the columns; last what the data
+ * does not depend on. */
+static places loops_of_results(const wino *w, const tiles *t, space *y) {
+  uint32_t list[2 * TARN_MAX_DIMS], n = loops_in((w->by_data & own_mask(w)) | 1u << w->row | 1u << w->col, list);
+  places to = {{0}, 0, 0};
+  memcpy(to.at, t->at, sizeof to.at);
+  for (uint32_t i = 0; i < n; i++) {
+    if (!(t->shared >> list[i] & 1)) loops_for(w, y, &list[i], 1, to.at);
+    if (list[i] == w->row) to.p = loop(y, w->g.m);
+    if (list[i] == w->col) to.q = loop(y, w->g.m);
+  }
+  loops_for(w, y, list, other_loops(w, list), to.at);
+  return to;
+}
+
+/* Y[…, ty, p, …, tx, q, …] = sum over u, v of A'[p, u] A'[q, v] M[u, v, …, ty, tx, …], M a child or the last stage, and the
  * epilogue */
 static bool add_results(const wino *w, tiles *t, uint32_t product) {
-  uint32_t own[TARN_MAX_DIMS], rest[TARN_MAX_DIMS], m = w->g->m, a = m + 2, ty;
-  uint32_t nown = loops_in(w->by_data & own_mask(w), own), nrest = other_loops(w, rest);
+  uint32_t list[2 * TARN_MAX_DIMS], m = w->g.m, a = w->g.n, n;
   space y = t->s;
-  uint32_t mine = loops_of_rows(w, t, &y, &ty), p = loop(&y, m), tx = loop(&y, w->tw), column = loop(&y, m);
-  uint32_t first = loops_of(w, &y, rest, nrest);
+  places to = loops_of_results(w, t, &y);
   moved o = {.nend = 2, .which = {w->row, w->col}, .end = {w->st->own[w->row], w->st->own[w->col]}};
-  for (uint32_t i = 0; i < nown; i++) o.sub[own[i]] = var(&y, mine + i);
-  for (uint32_t i = 0; i < nrest; i++) o.sub[rest[i]] = var(&y, first + i);
-  o.sub[w->row] = scaled(&y, m, ty, p), o.sub[w->col] = scaled(&y, m, tx, column);
-  space q = y;
-  uint32_t u = loop(&q, a), v = loop(&q, a);
-  kstage *st = new_stage(w, t->k, &q, 3, 2);
-  st->out = true, t->k->out_ns = y.n;
-  if (!read_product(w, t, st, &q, product, mine, ty, tx, first, u) || !read_matrix(w, t->k, st, w->g->at, m, a, &q, p, u) ||
-      !read_matrix(w, t->k, st, w->g->at, m, a, &q, column, v))
+  for (uint32_t i = 0; i < w->st->nown; i++) o.sub[i] = var(&y, to.at[i]);
+  o.sub[w->row] = scaled(&y, m, to.at[w->row], to.p), o.sub[w->col] = scaled(&y, m, to.at[w->col], to.q);
+  space s = y;
+  uint32_t u = loop(&s, a), v = loop(&s, a);
+  kstage *st = new_stage(w, t->k, &s, 3, 2);
+  n = loops_of_tiles(w, t, list);
+  n += loops_in(w->by_weight & own_mask(w) & ~w->by_data, list + n);
+  uint32_t map = map_of(w, &s, u, list, n, to.at);
+  if (!(product == TARN_NONE ? read_stage(st, t->k->nstage - 2, map) : read_leaf(t->k, st, product, map)) ||
+      !read_matrix(w, t->k, st, w->g.at, m, a, &s, to.p, u) || !read_matrix(w, t->k, st, w->g.at, m, a, &s, to.q, v))
     return false;
   st->epi = w->st->epi;
   for (uint32_t i = 0; i < w->st->ne; i++) {
     const tarn_read *x = &w->st->read[w->st->nb + i];
-    uint32_t leaf = kern_leaf(t->k, w->k.leaf[x->src]), to = move(&y, &o, x->map, kern_leaf_type(&w->k, x->src)->dtype);
-    if (leaf == TARN_NONE || to == TARN_NONE || kern_add_read(st, false, (tarn_read){false, leaf, to}) == TARN_NONE)
+    uint32_t leaf = kern_leaf(t->k, w->k.leaf[x->src]);
+    map = move(&y, &o, x->map, kern_leaf_type(&w->k, x->src)->dtype);
+    if (leaf == TARN_NONE || map == TARN_NONE || kern_add_read(st, false, (tarn_read){false, leaf, map}) == TARN_NONE)
       return false;
   }
   return true;
@@ -346,113 +407,57 @@ static bool add_results(const wino *w, tiles *t, uint32_t product) {
 
 /* The old result as a view of the last stage's. */
 static uint32_t old_result(const wino *w, const tiles *t) {
-  uint32_t own[TARN_MAX_DIMS], rest[TARN_MAX_DIMS], m = w->g->m, e[TARN_MAX_DIMS], n = 0;
-  uint32_t nown = loops_in(w->by_data & own_mask(w), own), nrest = other_loops(w, rest);
-  int64_t in[2 * TARN_MAX_DIMS];
-  space q = {.L = w->L};
-  for (uint32_t i = 0; i < w->st->nown; i++) loop(&q, w->st->own[i]);
-  for (uint32_t i = 0; i < nown; i++) e[n++] = var(&q, own[i]);
-  e[n++] = tarn_ix_div(w->L, var(&q, w->row), m, q.dim);
-  e[n++] = tarn_ix_mod(w->L, var(&q, w->row), m, q.dim);
-  e[n++] = tarn_ix_div(w->L, var(&q, w->col), m, q.dim);
-  e[n++] = tarn_ix_mod(w->L, var(&q, w->col), m, q.dim);
-  for (uint32_t i = 0; i < nrest; i++) e[n++] = var(&q, rest[i]);
+  int64_t m = w->g.m, in[2 * TARN_MAX_DIMS];
+  uint32_t e[2 * TARN_MAX_DIMS];
+  space s = {.L = w->L}, y = t->s;
+  places to = loops_of_results(w, t, &y);
+  for (uint32_t i = 0; i < w->st->nown; i++) loop(&s, w->st->own[i]);
+  for (uint32_t i = 0; i < w->st->nown; i++) e[to.at[i]] = var(&s, i);
+  e[to.at[w->row]] = tarn_ix_div(w->L, var(&s, w->row), m, s.dim), e[to.p] = tarn_ix_mod(w->L, var(&s, w->row), m, s.dim);
+  e[to.at[w->col]] = tarn_ix_div(w->L, var(&s, w->col), m, s.dim), e[to.q] = tarn_ix_mod(w->L, var(&s, w->col), m, s.dim);
   kern_dims(t->k, kern_last(t->k), false, in);
-  return map_to(&q, n, in, e);
-}
-
-/* ---------------------------------------------------------------- the products */
-
-/* The operands' maps from the loops of s; at: old loops to those. data_stage: V is the last stage. */
-static bool read_operands(const wino *w, kern *k, kstage *st, const space *s, const uint32_t *at, uint32_t u, uint32_t data,
-                          uint32_t weight) {
-  uint32_t list[TARN_MAX_DIMS], e[TARN_MAX_DIMS], a = w->g->m + 2, from = k->nstage - 1;
-  int64_t in[TARN_MAX_DIMS];
-  for (uint32_t side = 0; side < 2; side++) {
-    bool local = !side && from;
-    uint32_t m = 2, n = loops_in((side ? w->by_weight : w->by_data) & own_mask(w), list);
-    e[0] = var(s, u), e[1] = var(s, u + 1), in[0] = in[1] = a;
-    for (uint32_t i = 0; i < n && !local; i++) e[m] = var(s, at[list[i]]), in[m++] = extent(w, list[i]);
-    if (!side && !local) e[m] = var(s, at[w->row]), in[m++] = w->th;
-    if (!side) e[m] = var(s, at[w->col]), in[m++] = w->tw;
-    n = loops_in((side ? w->by_weight : w->by_data) & ~own_mask(w), list);
-    for (uint32_t i = 0; i < n; i++) e[m] = var(s, at[list[i]]), in[m++] = extent(w, list[i]);
-    uint32_t map = map_to(s, m, in, e);
-    if (!(local ? read_stage(st, from - 1, map) : read_leaf(k, st, side ? weight : data, map))) return false;
-  }
-  return true;
-}
-
-/* M over (u, v, own loops of the data, tile row, tile column, the weights' other own loops), of V and U. */
-static uint32_t products(const wino *w, uint32_t data, uint32_t weight) {
-  uint32_t list[TARN_MAX_DIMS], a = w->g->m + 2, at[2 * TARN_MAX_DIMS] = {0}, mine = w->by_data & own_mask(w), n;
-  space s = {.L = w->L}, none = {.L = w->L};
-  loop(&s, a), loop(&s, a);
-  n = loops_in(mine, list);
-  for (uint32_t i = 0; i < n; i++) at[list[i]] = loop(&s, extent(w, list[i]));
-  at[w->row] = loop(&s, w->th), at[w->col] = loop(&s, w->tw);
-  n = loops_in(w->by_weight & own_mask(w) & ~mine, list);
-  for (uint32_t i = 0; i < n; i++) at[list[i]] = loop(&s, extent(w, list[i]));
-  n = loops_in((w->by_data | w->by_weight) & ~own_mask(w), list);
-  for (uint32_t i = 0; i < n; i++) at[list[i]] = loop(&s, extent(w, list[i]));
-  kern *k = new_kern(w, &none);
-  kstage *st = new_stage(w, k, &s, 2, n);
-  st->out = true, k->out_ns = s.n - n;
-  return read_operands(w, k, st, &s, at, 0, data, weight) ? kern_store(k) : TARN_NONE;
-}
-
-/* M[u, v, tx, …] as a stage after V. */
-static bool add_products(const wino *w, tiles *t, uint32_t weight) {
-  uint32_t list[TARN_MAX_DIMS], a = w->g->m + 2, at[2 * TARN_MAX_DIMS] = {0}, own[TARN_MAX_DIMS];
-  space s = t->s;
-  uint32_t u = loop(&s, a), n = loops_in(w->by_data & own_mask(w), own);
-  loop(&s, a);
-  for (uint32_t i = 0; i < n; i++) at[own[i]] = i;
-  at[w->row] = t->ty, at[w->col] = loop(&s, w->tw);
-  n = loops_in(w->by_weight & own_mask(w) & ~w->by_data, list);
-  for (uint32_t i = 0; i < n; i++) at[list[i]] = loop(&s, extent(w, list[i]));
-  n = loops_in((w->by_data | w->by_weight) & ~own_mask(w), list);
-  for (uint32_t i = 0; i < n; i++) at[list[i]] = loop(&s, extent(w, list[i]));
-  kstage *st = new_stage(w, t->k, &s, 2, n);
-  return read_operands(w, t->k, st, &s, at, u, TARN_NONE, weight);
+  return map_to(&s, y.n, in, e);
 }
 
 /* ---------------------------------------------------------------- the rule */
 
 enum { MOST_LOOPS = 10 }; /* of the convolution: its tiles have up to six more */
 
+/* The kernel with its last stage as the result. */
+static uint32_t stored(tiles *t) {
+  kstage *st = kern_last(t->k);
+  st->out = true, t->k->out_ns = t->k->depth + st->nown;
+  return kern_store(t->k);
+}
 /* A kernel for each of V, M and Y: every weight is read once. */
 static uint32_t in_passes(const wino *w, uint32_t weight, uint32_t *map) {
-  tiles t = new_tiles(w, false);
-  if (!add_tiles(w, &t)) return TARN_NONE;
-  kstage *st = kern_last(t.k);
-  st->out = true, t.k->out_ns = st->nown;
-  uint32_t v = kern_store(t.k), m = v == TARN_NONE ? v : products(w, v, weight);
-  if (m == TARN_NONE) return m;
-  t = new_tiles(w, false);
-  if (!add_results(w, &t, m)) return TARN_NONE;
-  *map = old_result(w, &t);
-  return kern_store(t.k);
+  tiles v = new_tiles(w, false), m = new_tiles(w, false), y = new_tiles(w, false);
+  if (!add_tiles(w, &v)) return TARN_NONE;
+  uint32_t id = stored(&v);
+  if (id == TARN_NONE || !add_products(w, &m, id, weight) || (id = stored(&m)) == TARN_NONE || !add_results(w, &y, id))
+    return TARN_NONE;
+  *map = old_result(w, &y);
+  return stored(&y);
 }
 
 /* All in one kernel, a row of tiles after the other: V and M stay near. */
 static uint32_t in_rows(const wino *w, uint32_t weight, uint32_t *map) {
   tiles t = new_tiles(w, true);
-  if (!add_tiles(w, &t) || !add_products(w, &t, weight) || !add_results(w, &t, TARN_NONE)) return TARN_NONE;
+  if (!add_tiles(w, &t) || !add_products(w, &t, TARN_NONE, weight) || !add_results(w, &t, TARN_NONE)) return TARN_NONE;
   *map = old_result(w, &t);
-  return kern_store(t.k);
+  return stored(&t);
 }
 
-static uint32_t build(rsite *s, const algorithm *g, uint32_t (*how)(const wino *w, uint32_t weight, uint32_t *map)) {
+static uint32_t build(rsite *s, uint32_t m, uint32_t (*how)(const wino *w, uint32_t weight, uint32_t *map)) {
   wino *w = TARN_NEW(tarn_lang_ctx(s->e->L), wino);
   uint32_t map = TARN_NONE;
-  w->s = s, w->L = s->e->L, w->g = g;
-  if (!site_root(s, &w->k) || w->k.stage[0].nown + w->k.stage[0].nred > MOST_LOOPS || !qualifies(w)) return TARN_NONE;
+  w->s = s, w->L = s->e->L;
+  if (!site_root(s, &w->k) || w->k.stage[0].nown + w->k.stage[0].nred > MOST_LOOPS || !qualifies(w, m)) return TARN_NONE;
   uint32_t u = weights(w), y = u == TARN_NONE ? u : how(w, u, &map);
   return y == TARN_NONE ? y : seen_through(s, y, map, w->k.out_ns);
 }
 
-uint32_t build_winograd_2(rsite *s) { return build(s, &by_two, in_passes); }
-uint32_t build_winograd_4(rsite *s) { return build(s, &by_four, in_passes); }
-uint32_t build_winograd_2_rows(rsite *s) { return build(s, &by_two, in_rows); }
-uint32_t build_winograd_4_rows(rsite *s) { return build(s, &by_four, in_rows); }
+uint32_t build_winograd_2(rsite *s) { return build(s, 2, in_passes); }
+uint32_t build_winograd_4(rsite *s) { return build(s, 4, in_passes); }
+uint32_t build_winograd_2_rows(rsite *s) { return build(s, 2, in_rows); }
+uint32_t build_winograd_4_rows(rsite *s) { return build(s, 4, in_rows); }

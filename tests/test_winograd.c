@@ -33,10 +33,27 @@ static const conv convs[] = {
     {"five by five", "in x f32 1,4,9,9\nrand w 3,4,5,5\nnode Conv c x w -> y\nout y\n", 0},
     {"depthwise", "in x f32 1,4,8,8\nrand w 4,1,3,3\nnode Conv c x w -> y : pads=1,1,1,1 group=4\nout y\n", 0},
     {"weights that are an input", "in x f32 1,4,8,8\nin w f32 3,4,3,3\nnode Conv c x w -> y\nout y\n", 0},
+    {"two by two", "in x f32 1,5,9,8\nrand w 4,5,2,2\nrand b 4\nnode Conv c x w b -> t\nnode Relu r t -> y\nout y\n", 3},
+    {"two by two, padded unevenly", "in x f32 2,3,5,6\nrand w 17,3,2,2\nnode Conv c x w -> y : pads=1,0,0,1\nout y\n", 3},
+    {"two by two, three columns of results", "in x f32 1,4,7,4\nrand w 3,4,2,2\nnode Conv c x w -> y\nout y\n", 1},
+    {"two by two, steps of two", "in x f32 1,4,8,8\nrand w 3,4,2,2\nnode Conv c x w -> y : strides=2,2\nout y\n", 0},
+    {"two by three", "in x f32 1,4,8,8\nrand w 3,4,2,3\nnode Conv c x w -> y\nout y\n", 0},
+    {"transposed",
+     "in x f32 1,6,5,8\nrand w 6,7,4,4\nrand b 7\nnode ConvTranspose c x w b -> t : strides=2,2 pads=1,1,1,1\n"
+     "node Relu r t -> y\nout y\n",
+     3},
+    {"transposed, a batch and not padded",
+     "in x f32 2,3,4,4\nrand w 3,18,4,4\nnode ConvTranspose c x w -> y : strides=2,2\nout y\n", 3},
+    {"transposed, three places of each part",
+     "in x f32 1,6,3,3\nrand w 6,4,4,4\nnode ConvTranspose c x w -> y : strides=2,2 pads=1,1,1,1\nout y\n", 1},
+    {"transposed, three taps of each part",
+     "in x f32 1,5,4,6\nrand w 5,3,6,6\nnode ConvTranspose c x w -> y : strides=2,2 pads=2,2,2,2\nout y\n", 3},
+    {"transposed in threes",
+     "in x f32 1,5,4,5\nrand w 5,3,6,6\nnode ConvTranspose c x w -> y : strides=3,3 pads=1,1,2,2\nout y\n", 3},
     {"many channels", "in x f32 1,64,12,12\nrand w 12,64,3,3\nrand b 12\nnode Conv c x w b -> y : pads=1,1,1,1\nout y\n", 3},
 };
 
-enum { ALL = -1, NONE = -2 };
+enum { ALL = -1, NONE = -2, FAR = INT32_MAX };
 static tarn_saturation *saturate(tarn_program *p, int only) {
   tarn_ruleset *rs = tarn_ruleset_new(p->L, false);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
@@ -82,34 +99,45 @@ typedef struct chain {
   tarn_binding *in;
   uint32_t nin;
   tarn_term *term;
+  uint32_t *away; /* by class */
   bool found;
 } chain;
 
-/* Is a node a view of results that are transformed back: of a kernel whose last stage multiplies three operands? */
-static bool is_view_of_tiles(const chain *c, uint32_t node) {
-  tarn_eg_node x = tarn_eg_node_at(c->k.g, node);
-  if (x.op != TARN_OP_VIEW) return false;
-  for (uint32_t n = tarn_eg_next_node(c->k.g, x.kids[0], TARN_NONE); n != TARN_NONE;
-       n = tarn_eg_next_node(c->k.g, x.kids[0], n)) {
-    tarn_eg_node y = tarn_eg_node_at(c->k.g, n);
-    if (y.op != TARN_OP_NEST && y.op != TARN_OP_COMPUTE) continue;
-    uint32_t fn = tarn_payload_get(c->k.L, y.payload)->id;
-    const tarn_nest *k = y.op == TARN_OP_NEST ? tarn_nest_get(c->k.L, fn) : NULL;
-    if (tarn_fn_get(c->k.L, k ? k->stage[k->nstage - 1u].fn : fn)->nops == 3) return true;
-  }
-  return false;
+/* Does a node transform results back: a kernel whose last stage multiplies three operands? */
+static bool is_tiles(const chain *c, uint32_t node) {
+  tarn_eg_node y = tarn_eg_node_at(c->k.g, node);
+  if (y.op != TARN_OP_NEST && y.op != TARN_OP_COMPUTE) return false;
+  uint32_t fn = tarn_payload_get(c->k.L, y.payload)->id;
+  const tarn_nest *k = y.op == TARN_OP_NEST ? tarn_nest_get(c->k.L, fn) : NULL;
+  return tarn_fn_get(c->k.L, k ? k->stage[k->nstage - 1u].fn : fn)->nops == 3;
 }
-/* The term that the rule made: where there is a view of tiles, that one, and otherwise the first of each class. */
+/* How many views a node is away from one that does. */
+static uint32_t away(const chain *c, uint32_t node) {
+  if (is_tiles(c, node)) return 0;
+  tarn_eg_node x = tarn_eg_node_at(c->k.g, node);
+  uint32_t kid = x.op == TARN_OP_VIEW ? c->away[tarn_eg_find(c->k.g, x.kids[0])] : FAR;
+  return kid == FAR ? FAR : kid + 1;
+}
+static void find_tiles(chain *c) {
+  uint32_t n = tarn_eg_id_count(c->k.g);
+  c->away = TARN_ARRAY(tarn_lang_ctx(c->k.L), uint32_t, n + 1);
+  for (uint32_t i = 0; i < n; i++) c->away[i] = FAR;
+  for (bool more = true; more;) {
+    more = false;
+    for (uint32_t i = 0; i < n; i++)
+      for (uint32_t x = tarn_eg_next_node(c->k.g, i, TARN_NONE); x != TARN_NONE; x = tarn_eg_next_node(c->k.g, i, x))
+        if (away(c, x) < c->away[i]) c->away[i] = away(c, x), more = true;
+  }
+}
+/* The term that the rule made: what is the fewest views away from tiles, and otherwise the first of each class. */
 static tarn_term term_of(chain *c, uint32_t cls) {
   tarn_egraph *g = c->k.g;
   cls = tarn_eg_find(g, cls);
   if (c->term[cls] != TARN_NONE) return c->term[cls];
   uint32_t pick = TARN_NONE;
-  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, cls, n)) {
-    bool tiles = is_view_of_tiles(c, n);
-    if (pick == TARN_NONE || tiles) pick = n;
-    c->found |= tiles;
-  }
+  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, cls, n))
+    if (pick == TARN_NONE || away(c, n) < away(c, pick)) pick = n;
+  c->found |= is_tiles(c, pick);
   tarn_eg_node x = tarn_eg_node_at(g, pick);
   uint32_t op = x.op, payload = x.payload, n = x.n,
            *kids = tarn_copy(tarn_lang_ctx(c->k.L), x.kids, (x.n + 1u) * sizeof *x.kids);
@@ -124,6 +152,7 @@ static tarn_term made_by(tarn_program *p, int i) {
   x.k.g = tarn_sat_egraph(x.k.s), x.k.L = p->L;
   x.term = TARN_ARRAY(tarn_lang_ctx(p->L), tarn_term, tarn_eg_id_count(x.k.g) + 1);
   memset(x.term, 0xff, tarn_eg_id_count(x.k.g) * sizeof *x.term);
+  find_tiles(&x);
   tarn_term t = term_of(&x, tarn_sat_root(x.k.s, 0));
   ck_assert_msg(x.found, "not what the rule made");
   return t;
