@@ -8,8 +8,8 @@
  * first use would wait for memory at its rate and the others find the block in a cache and leave memory idle. So during all
  * uses of one block the next one is asked for, evenly.
  * By streams: what the next trip of an outer loop newly reads (rows of an image or of a matrix) is asked for during this one:
- * such reads turn to another page too often for the processor to foresee them. Of several stages that read the same operand
- * the one asks that computes most; a result is asked for where a line's computing outlasts its transfer. */
+ * such reads turn to another page too often for the processor to foresee them. Of stages that share the loop the one asks that
+ * computes most, whoever reads it; a result is asked for where a line's computing outlasts its transfer. */
 #include "lower/nest.h"
 #include <stdlib.h>
 
@@ -108,7 +108,7 @@ static uint32_t inner_loop(const low_list *list) {
   return TARN_NONE;
 }
 
-static void by_blocks(const low_nest *N, uint32_t list, low_access *a) {
+static void by_blocks(low_nest *N, uint32_t list, const low_access *a) {
   const low_level *l[2 * TARN_MAX_LEVELS];
   uint32_t n = levels_of(N, list, l);
   const tarn_hw_memory *cache = &N->M->hw->mem[1];
@@ -123,8 +123,8 @@ static void by_blocks(const low_nest *N, uint32_t list, low_access *a) {
       if (!moves(a->off, l[i]->var, &block) || !fills(a->off, l, n, i, block)) return;
       int64_t bytes = (block * size + trips - 1) / trips, line = (int64_t)cache->line;
       if (block * size > (int64_t)cache->capacity / 2 || bytes > MOST_LINES * line || l[i]->trips < 2) return;
-      a->fetch_level = l[i]->var, a->fetch_first = block, a->fetch_step = bytes;
-      a->fetch_rows = 1, a->fetch_row = 0, a->fetch_at = innermost;
+      low_ask k = {.a = a, .first = block, .step = bytes, .rows = 1, .level = l[i]->var, .at = innermost};
+      tarn_push(N->M->cx, &N->stage[list - 1].ask, k);
       return;
     }
     trips *= l[i]->trips;
@@ -172,31 +172,43 @@ static int64_t tile_ops(const low_list *list) {
   return n;
 }
 
-/* Loop `from` of l goes round while q is to be asked for: in each trip of the innermost loop inside that has at most twice as
- * many trips as there are rows (lines of a single one). False: too much at once beside the work between. */
-static bool paced(const low_nest *N, uint32_t list, const low_level *const *l, uint32_t n, uint32_t from, patch q, int64_t line,
-                  low_access *a) {
-  int64_t size = (int64_t)tarn_dtype_size(a->dtype), wide = q.wide * size, units = q.rows > 1 ? q.rows : wide / line;
+/* Loop `from` goes round while q is to be asked for by a list's stage: in each trip of the innermost loop inside that has at
+ * most twice as many trips as there are rows (lines of a single one). False: too much at once beside the work between. */
+static bool paced(const low_nest *N, uint32_t list, uint32_t from, patch q, int64_t line, low_ask *k) {
+  const low_level *l[2 * TARN_MAX_LEVELS];
+  uint32_t n = levels_of(N, list, l);
+  int64_t size = (int64_t)tarn_dtype_size(k->a->dtype), wide = q.wide * size, units = q.rows > 1 ? q.rows : wide / line;
   int64_t trips = 1, at = 0, work = tile_ops(&N->list[list]);
-  for (uint32_t k = from + 1; k < n; k++) {
-    if (!is_loop(l[k])) continue;
-    trips *= l[k]->trips;
-    if (at && trips > 2 * units) work *= l[k]->trips;
-    else if (trips > 1 && k >= N->list[0].n && l[k]->kind == TARN_SERIAL && l[k]->trips > 1)
-      a->fetch_at = l[k]->var, at = trips;
+  for (uint32_t i = from + 1; i < n; i++) {
+    if (!is_loop(l[i])) continue;
+    trips *= l[i]->trips;
+    if (at && trips > 2 * units) work *= l[i]->trips;
+    else if (trips > 1 && i >= N->list[0].n && l[i]->kind == TARN_SERIAL && l[i]->trips > 1) k->at = l[i]->var, at = trips;
   }
   if (!at) return false;
-  a->fetch_rows = q.rows > 1 ? (q.rows + at - 1) / at : 1, a->fetch_row = q.row;
-  a->fetch_step = q.rows > 1 ? wide : ((wide + at - 1) / at + line - 1) / line * line;
-  int64_t lines = a->fetch_rows * ((a->fetch_step + line - 1) / line);
-  bool ok = at <= 2 * units && lines <= MOST_AT_ONCE && lines <= (work > MOST_LINES ? work : MOST_LINES);
-  if (!ok) a->fetch_step = 0;
-  return ok;
+  k->rows = q.rows > 1 ? (q.rows + at - 1) / at : 1, k->row = q.row;
+  k->step = q.rows > 1 ? wide : ((wide + at - 1) / at + line - 1) / line * line;
+  int64_t lines = k->rows * ((k->step + line - 1) / line);
+  return at <= 2 * units && lines <= MOST_AT_ONCE && lines <= (work > MOST_LINES ? work : MOST_LINES);
+}
+
+/* Cycles of a stage in one trip of the shared loops, a vector counted as one element. */
+static double work_of(const low_nest *N, const low_stage *st) {
+  double n = 1 + tarn_fx_cycles(N->M->L, N->M->hw, st->f->body);
+  for (uint32_t d = N->n->depth; d < st->n; d++) n *= (double)st->dim[d];
+  return n;
+}
+/* The list of the stage that computes most in a trip of the shared loops. */
+static uint32_t busiest(const low_nest *N) {
+  uint32_t most = 0;
+  for (uint32_t i = 1; i < N->nstage; i++)
+    if (work_of(N, &N->stage[i]) > work_of(N, &N->stage[most])) most = i;
+  return 1 + most;
 }
 
 /* The outermost loop of which what the next trip newly touches fits into a share of the second cache and can be asked for
  * at a bearable rate; not where it has come to the cache in an earlier round of a loop outside. */
-static void by_streams(const low_nest *N, uint32_t list, low_access *a) {
+static void by_streams(low_nest *N, uint32_t list, const low_access *a) {
   const low_level *l[2 * TARN_MAX_LEVELS];
   uint32_t n = levels_of(N, list, l);
   const tarn_hw *hw = N->M->hw;
@@ -218,8 +230,11 @@ static void by_streams(const low_nest *N, uint32_t list, low_access *a) {
     bool others = i < N->list[0].n && N->nstage > 1; /* there is more to do in a trip than this stage */
     if (!others && (double)(trips * tile_ops(&N->list[list])) / rate_of(hw) < hw->mem[hw->nmem - 1].latency) return;
     patch q = next_of(p, by, &first);
-    if (q.rows * q.wide * size > room / (again > 1 ? 2 : 8) || !paced(N, list, l, n, i, q, line, a)) continue;
-    a->fetch_level = l[i]->var, a->fetch_first = first;
+    if (q.rows * q.wide * size > room / (again > 1 ? 2 : 8)) continue;
+    low_ask k = {.a = a, .first = first, .level = l[i]->var};
+    uint32_t by_list = others && !a->store ? busiest(N) : list;
+    if (!paced(N, by_list, i, q, line, &k) && (by_list == list || !paced(N, by_list = list, i, q, line, &k))) continue;
+    tarn_push(N->M->cx, &N->stage[by_list - 1].ask, k);
     return;
   }
 }
@@ -230,7 +245,7 @@ static bool of_lanes(const low_list *list, const low_access *a) {
     if (list->level[i].kind == TARN_VECTOR && low_lin_deps(a->off) >> list->level[i].var & 1) return true;
   return false;
 }
-static void by_rows(const low_nest *N, uint32_t list, low_access *a) {
+static void by_rows(low_nest *N, uint32_t list, low_access *a) {
   const low_level *l[2 * TARN_MAX_LEVELS];
   const tarn_hw *hw = N->M->hw;
   uint32_t n = levels_of(N, list, l), innermost = inner_loop(&N->list[list]), at = 0;
@@ -245,16 +260,11 @@ static void by_rows(const low_nest *N, uint32_t list, low_access *a) {
   if (llabs(next) * size < TARN_PAGE) return;
   int64_t bytes = p.wide * size + line - 1; /* wherever in a line it begins */
   if (p.rows * ((bytes + line - 1) / line) * LEAST_WORK > work) return;
-  a->ahead = 0, a->fetch_level = a->fetch_at = innermost, a->fetch_near = true;
-  a->fetch_first = by * trips, a->fetch_rows = p.rows, a->fetch_row = p.row, a->fetch_step = bytes;
+  low_ask k = {.a = a, .first = by * trips, .step = bytes, .rows = p.rows, .row = p.row, .level = innermost, .at = innermost};
+  k.near = true, a->ahead = 0;
+  tarn_push(N->M->cx, &N->stage[list - 1].ask, k);
 }
 
-/* Cycles of a stage in one trip of the shared loops, a vector counted as one element. */
-static double work_of(const low_nest *N, const low_stage *st) {
-  double n = 1 + tarn_fx_cycles(N->M->L, N->M->hw, st->f->body);
-  for (uint32_t d = N->n->depth; d < st->n; d++) n *= (double)st->dim[d];
-  return n;
-}
 /* Does another stage that reads the same operand do more meanwhile, or as much and comes first? */
 static bool another_asks(const low_nest *N, const low_stage *st, uint32_t child) {
   for (uint32_t i = 0; i < N->nstage; i++) {
@@ -275,19 +285,20 @@ static bool outlasts(const low_nest *N, const low_stage *st) {
   return N->nstage == 1 || work_of(N, st) / points * from->read >= from->line;
 }
 
-static void read_ahead(const low_nest *N, uint32_t list, const low_operand *o, low_access *a) {
+static void read_ahead(low_nest *N, uint32_t list, const low_operand *o, low_access *a) {
   const tarn_hw *hw = N->M->hw;
   const low_stage *st = &N->stage[list - 1];
+  uint32_t before = st->ask.n;
   int64_t bytes = tarn_layout_elems(&o->layout) * (int64_t)tarn_dtype_size(a->dtype);
   int64_t second = hw->nmem > 2 ? (int64_t)hw->mem[1].capacity : INT64_MAX;
   if (!a->store && st->red && bytes > second / LEAST_BLOCKED) by_blocks(N, list, a);
-  if (!a->store && st->red && bytes > hw->mem[0].capacity && !a->fetch_step) by_latency(N, st, &N->list[list], a);
-  if (!a->store && st->red && bytes > hw->mem[0].capacity && !a->fetch_step) by_rows(N, list, a);
-  if (bytes <= second / LEAST_STREAMED || a->fetch_step || a->ahead) return;
+  if (!a->store && st->red && bytes > hw->mem[0].capacity && st->ask.n == before) by_latency(N, st, &N->list[list], a);
+  if (!a->store && st->red && bytes > hw->mem[0].capacity && st->ask.n == before) by_rows(N, list, a);
+  if (bytes <= second / LEAST_STREAMED || st->ask.n > before || a->ahead) return;
   if (a->store ? outlasts(N, st) : !another_asks(N, st, st->s->read[a - st->read].src)) by_streams(N, list, a);
 }
 
-void low_read_ahead(const low_nest *N, uint32_t list, const low_operand *in, const low_operand *out) {
+void low_read_ahead(low_nest *N, uint32_t list, const low_operand *in, const low_operand *out) {
   low_stage *st = &N->stage[list - 1];
   if (N->M->hw->nmem < 2 || st->in_memory) return;
   for (uint32_t r = 0; r < st->f->nops; r++)
@@ -302,19 +313,20 @@ static LLVMValueRef plus(low_module *M, LLVMValueRef sum, int64_t k, const low_e
   return LLVMBuildAdd(M->b, sum, LLVMBuildMul(M->b, v, low_i64(M, k), ""), "");
 }
 
-/* Byte offset, from the operand's base, of what this trip of variable fetch_at asks for. */
-static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, uint32_t list, const low_access *a) {
+/* Byte offset, from the operand's base, of what this trip of variable k->at asks for. */
+static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, uint32_t list, const low_ask *k) {
   low_module *M = N->M;
   const low_level *l[2 * TARN_MAX_LEVELS];
-  int64_t size = (int64_t)tarn_dtype_size(a->dtype), trips = 1;
-  LLVMValueRef at = low_i64(M, (a->off->c + a->fetch_first) * size);
-  for (uint32_t i = 0; i < a->off->n; i++) {
-    const low_term *t = &a->off->t[i];
-    if (t->last <= a->fetch_level) at = plus(M, at, t->coef * size, &E->env[t->var]);
+  const low_lin *off = k->a->off;
+  int64_t size = (int64_t)tarn_dtype_size(k->a->dtype), trips = 1;
+  LLVMValueRef at = low_i64(M, (off->c + k->first) * size);
+  for (uint32_t i = 0; i < off->n; i++) {
+    const low_term *t = &off->t[i];
+    if (t->last <= k->level) at = plus(M, at, t->coef * size, &E->env[t->var]);
   }
-  for (uint32_t i = levels_of(N, list, l); i-- > 0 && l[i]->var > a->fetch_level;) {
-    if (!is_loop(l[i]) || l[i]->var > a->fetch_at) continue;
-    at = plus(M, at, trips * (a->fetch_row ? a->fetch_rows * a->fetch_row * size : a->fetch_step), &E->env[l[i]->var]);
+  for (uint32_t i = levels_of(N, list, l); i-- > 0 && l[i]->var > k->level;) {
+    if (!is_loop(l[i]) || l[i]->var > k->at) continue;
+    at = plus(M, at, trips * (k->row ? k->rows * k->row * size : k->step), &E->env[l[i]->var]);
     trips *= l[i]->trips;
   }
   return at;
@@ -325,14 +337,15 @@ void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   if (list == 0) return;
   const low_stage *st = &N->stage[list - 1];
   int64_t line = (int64_t)(M->hw->nmem > 1 ? M->hw->mem[1].line : 64);
-  for (uint32_t r = 0; r <= st->f->nops; r++) {
-    const low_access *a = r < st->f->nops ? &st->read[r] : &st->result;
-    if (!a->fetch_step || a->fetch_at != N->list[list].level[l].var) continue;
-    LLVMValueRef at = fetch_offset(N, E, list, a);
-    for (int64_t i = 0; i < a->fetch_rows; i++)
-      for (int64_t k = 0; k < a->fetch_step; k += line) {
-        int64_t more = i * a->fetch_row * (int64_t)tarn_dtype_size(a->dtype) + k;
-        low_prefetch(M, a->base, LLVMBuildAdd(M->b, at, low_i64(M, more), ""), a->store, a->store || a->fetch_near ? 3 : 2);
+  for (uint32_t i = 0; i < st->ask.n; i++) {
+    const low_ask *k = &st->ask.p[i];
+    const low_access *a = k->a;
+    if (k->at != N->list[list].level[l].var) continue;
+    LLVMValueRef at = fetch_offset(N, E, list, k);
+    for (int64_t r = 0; r < k->rows; r++)
+      for (int64_t by = 0; by < k->step; by += line) {
+        int64_t more = r * k->row * (int64_t)tarn_dtype_size(a->dtype) + by;
+        low_prefetch(M, a->base, LLVMBuildAdd(M->b, at, low_i64(M, more), ""), a->store, a->store || k->near ? 3 : 2);
       }
   }
 }

@@ -145,13 +145,7 @@ typedef struct low_access {
   uint32_t nfew;
   uint64_t inner; /* serial levels inside of those that the guards depend on */
   bool store;
-  int64_t ahead; /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
-  /* During one trip of variable `fetch_level` what lies from fetch_first elements on is asked for: in each trip of variable
-   * `fetch_at` fetch_step bytes of each of fetch_rows rows, fetch_row elements apart; its next trip goes on behind them.
-   * fetch_step 0: no. */
-  int64_t fetch_first, fetch_step, fetch_rows, fetch_row;
-  uint32_t fetch_level, fetch_at;
-  bool fetch_near;   /* into the first cache */
+  int64_t ahead;     /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
   low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that depends on `inner` */
   low_loaded cache[LOW_CACHE];
 } low_access;

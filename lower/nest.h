@@ -27,6 +27,16 @@ typedef struct low_block_of_rows {
   LLVMValueRef v[TARN_TURN_ROWS];
 } low_block_of_rows;
 
+/* During one trip of variable `level` what access `a` reads or writes from element `first` of the next one on is asked for: in
+ * each trip of variable `at`, a loop of the stage that asks, `step` bytes of each of `rows` rows, `row` elements apart; its
+ * next trip goes on behind them. */
+typedef struct low_ask {
+  const low_access *a;
+  int64_t first, step, rows, row;
+  uint32_t level, at;
+  bool near; /* into the first cache */
+} low_ask;
+
 typedef enum { LOW_OUTER, LOW_INIT, LOW_RESUME, LOW_BODY, LOW_PARTIAL, LOW_FINAL } low_mode;
 #define LOW_MOST_CHAINS 16 /* accumulators in registers, beside what is loaded */
 typedef struct low_stage {
@@ -66,6 +76,7 @@ typedef struct low_stage {
   int64_t local_bytes;               /* result of a stage that is no output */
   uint32_t nfactor, data;            /* sums that so many small matrices weigh, of read number `data`: see weigh.c */
   struct low_factor *factor;
+  TARN_VEC(low_ask) ask;      /* what it asks for early, of any stage's accesses: see ahead.c */
   LLVMValueRef *taken, given; /* then: where a copy of the body puts what it reads; the sum that a result is made of, NULL: 0 */
 } low_stage;
 
@@ -85,8 +96,8 @@ struct low_nest {
 /* ---- prepare.c: see low_nest_new ---- */
 
 /* ---- ahead.c ---- */
-void low_read_ahead(const low_nest *N, uint32_t list, const low_operand *in, const low_operand *out); /* of a list's stage */
-void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l);                                    /* in a trip of loop l */
+void low_read_ahead(low_nest *N, uint32_t list, const low_operand *in, const low_operand *out); /* of a list's stage */
+void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l);                              /* in a trip of loop l */
 /* ---- peel.c ---- */
 /* So many of the `full` trips of level l, the first and the last, cross the border of a padded operand with part of their
  * tile; the others lie inside. False: nothing to be gained. */

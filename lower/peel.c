@@ -16,14 +16,16 @@
 #define MOST_SCANNED 4096
 
 /* Levels of own dims whose copies or lanes make up the register tile, and steps of a reduction that are written out within
- * a loop of it: a test of theirs would stand in that loop. */
+ * a loop of it, where a test of theirs would stand, or in the order of what they read, where each copy would have its own. */
 static uint64_t tile_vars(const low_nest *N, uint32_t list) {
+  const low_stage *st = &N->stage[list - 1];
   uint64_t m = 0;
   bool within = false;
   for (uint32_t i = 0; i < N->list[list].n; i++) {
     const low_level *l = &N->list[list].level[i];
     bool copies = l->trips > 1 && (l->kind == TARN_UNROLL || l->kind == TARN_VECTOR);
-    if (copies && (!l->red || (within && l->kind == TARN_UNROLL))) m |= 1ull << l->var;
+    bool ordered = i >= st->order && i < st->order_end;
+    if (copies && (!l->red || ordered || (within && l->kind == TARN_UNROLL))) m |= 1ull << l->var;
     within |= l->red && l->trips > 1 && l->kind == TARN_SERIAL;
   }
   return m;
@@ -36,25 +38,38 @@ static bool holds(const low_fn *E, const low_guard *g) {
 }
 
 typedef struct question {
+  const low_nest *N;
   low_fn *E;
-  const low_stage *st;
-  uint64_t with; /* guards concern these levels too, */
-  uint32_t var;  /* and this one */
+  uint32_t list; /* 0: of all stages */
+  uint32_t var;  /* guards concern this level, and the tile */
 } question;
 
-/* Is there a guard such as asked for? Do all of them hold, as far as is known? */
-static bool asks(const question *q, bool *hold) {
+/* Is there a guard such as asked for in a stage? *hold stays true while all of them hold, as far as is known. */
+static bool asks_stage(const question *q, uint32_t list, bool *hold) {
+  const low_stage *st = &q->N->stage[list - 1];
+  uint64_t with = tile_vars(q->N, list);
   bool any = false;
-  *hold = true;
-  for (uint32_t r = 0; r < q->st->f->nops; r++) {
-    const low_access *a = &q->st->read[r];
+  for (uint32_t r = 0; r < st->f->nops; r++) {
+    const low_access *a = &st->read[r];
     for (uint32_t i = 0; i < a->nguard; i++) {
       uint64_t deps = low_lin_deps(a->guard[i].e);
-      if (!(deps >> q->var & 1) || !(deps & q->with)) continue;
+      if (!(deps >> q->var & 1) || !(deps & with)) continue;
       any = true;
       if (!holds(q->E, &a->guard[i])) *hold = false;
     }
   }
+  return any;
+}
+static bool asks(const question *q, bool *hold) {
+  const low_space *space = q->E->space;
+  bool any = false;
+  *hold = true;
+  if (q->list) return asks_stage(q, q->list, hold);
+  for (uint32_t i = 0; i < q->N->nstage; i++) {
+    q->E->space = &q->N->stage[i].space;
+    any |= asks_stage(q, 1 + i, hold);
+  }
+  q->E->space = space;
   return any;
 }
 static bool hold_at(const question *q, int64_t trip) {
@@ -69,9 +84,8 @@ static bool hold_at(const question *q, int64_t trip) {
 bool low_peel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t full, int64_t *first, int64_t *last) {
   const low_level *lev = &N->list[list].level[l];
   *first = *last = 0;
-  if (list == 0 || lev->red || lev->kind == TARN_UNROLL || lev->kind == TARN_VECTOR || full < 2 || full > MOST_SCANNED)
-    return false;
-  question q = {E, &N->stage[list - 1], tile_vars(N, list), lev->var};
+  if (lev->red || lev->kind == TARN_UNROLL || lev->kind == TARN_VECTOR || full < 2 || full > MOST_SCANNED) return false;
+  question q = {N, E, list, lev->var};
   bool all;
   if (!asks(&q, &all) || all) return false;
   int64_t a = 0, b = full;
@@ -100,7 +114,7 @@ bool low_written_out(const low_nest *N, low_fn *E, uint32_t list, uint32_t l, in
     if (ll->level[i].kind == TARN_UNROLL || (ll->level[i].red && ll->level[i].trips <= MOST_STATIC))
       copies *= ll->level[i].trips;
   if (copies > MOST_LEAVES) return false;
-  question q = {E, &N->stage[list - 1], tile_vars(N, list), lev->var};
+  question q = {N, E, list, lev->var};
   bool all;
   return asks(&q, &all) && !all;
 }

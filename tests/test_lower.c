@@ -355,7 +355,36 @@ static void write_out(tarn_stage_sched *ss, bool taps) {
   ss->nlevel = sizeof level / sizeof *level, ss->acc = 3;
   memcpy(ss->level, taps ? within : level, sizeof level);
 }
-enum { ANY_WINDOW, WHOLE_WINDOW, TAPS }; /* beyond: rows of so many lanes */
+/* The rows become a shared loop, single ones or blocks, and a second stage weighs the channels of what the window gives. */
+static void share_rows(nest_maker *q, const space *s) {
+  kit_case *c = q->c;
+  int64_t wide = 1 + kit_below(40);
+  space p = {.n = 4, .nacc = 3, .dim = {s->dim[0], s->dim[1], wide, s->dim[2]}};
+  tarn_stage *first = &q->stage[0], *st = &q->stage[1];
+  first->out = false, first->nown = 2, memcpy(first->own, s->dim + 1, 2 * sizeof *s->dim);
+  tarn_imap m = {.ns = 4, .n = 4, .nin = 2, .fill = TARN_NONE, .in = {s->dim[1], s->dim[2]}};
+  memcpy(m.dim, p.dim, p.n * sizeof *m.dim), m.e[0] = ix(&p, 1), m.e[1] = ix(&p, 3);
+  tarn_read *read = TARN_ARRAY(cx, tarn_read, 2);
+  read[0] = (tarn_read){true, 0, tarn_map_intern(L, &m)};
+  read[1] = (tarn_read){false, c->nin, random_operand(c, &p, p.n, TARN_F32)};
+  tarn_func f = {.nops = 2, .epi = TARN_NONE, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32)};
+  f.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+  *st = (tarn_stage){.nown = 2, .nred = 1, .read = read, .out = true, .space = TARN_NONE, .fn = tarn_fn_intern(L, &f)};
+  st->own[0] = s->dim[1], st->own[1] = wide, st->red[0] = s->dim[2];
+  q->depth = 1, q->shared[0] = s->dim[0], q->nstage = 2, q->type[1] = TARN_F32;
+  c->sched->nshared = 1, c->sched->shared[0] = (tarn_level){0, kit_below(2) ? TARN_PARALLEL : TARN_SERIAL, 1};
+  const tarn_level window[] = {{1, TARN_SERIAL, 1 + kit_below(5)},
+                               {2, TARN_SERIAL, 8},
+                               {3, TARN_UNROLL, 1},
+                               {1, TARN_UNROLL, 1},
+                               {4, TARN_UNROLL, 1},
+                               {5, TARN_UNROLL, 1},
+                               {2, TARN_VECTOR, 1}};
+  c->sched->nstage = 2, c->sched->stage[0].nlevel = sizeof window / sizeof *window, c->sched->stage[0].acc = 2;
+  memcpy(c->sched->stage[0].level, window, sizeof window);
+  random_stage_schedule(&p, 1, true, true, false, &c->sched->stage[1]);
+}
+enum { ANY_WINDOW, WHOLE_WINDOW, TAPS, SHARED }; /* beyond: rows of so many lanes */
 static void window_case(kit_case *c, bool product, uint32_t form) {
   nest_maker q = {.c = c, .t = TARN_F32, .nstage = 1, .type = {TARN_F32}};
   memset(c, 0, sizeof *c);
@@ -371,12 +400,14 @@ static void window_case(kit_case *c, bool product, uint32_t form) {
   *st = (tarn_stage){.nown = 3, .nred = 3, .read = read, .out = true, .space = TARN_NONE, .fn = tarn_fn_intern(L, &f)};
   memcpy(st->own, s.dim, 3 * sizeof *st->own), memcpy(st->red, s.dim + 3, 3 * sizeof *st->red);
   c->sched = TARN_NEW(cx, tarn_schedule);
-  c->sched->nstage = 1, c->sched->stage = TARN_ARRAY(cx, tarn_stage_sched, 1);
+  c->sched->nstage = 1, c->sched->stage = TARN_ARRAY(cx, tarn_stage_sched, 2);
   random_stage_schedule(&s, 0, true, true, false, &c->sched->stage[0]);
   if (form == WHOLE_WINDOW || form == TAPS) write_out(&c->sched->stage[0], form == TAPS);
-  if (form > TAPS) write_rows(&c->sched->stage[0], form);
+  if (form == SHARED) share_rows(&q, &s);
+  if (form > SHARED) write_rows(&c->sched->stage[0], form);
   outputs(&q);
-  tarn_nest n = {.nstage = 1, .nchild = c->nin, .stage = q.stage};
+  tarn_nest n = {.depth = (uint8_t)q.depth, .out_ns = (uint8_t)q.depth, .nstage = q.nstage, .nchild = c->nin, .stage = q.stage};
+  memcpy(n.shared, q.shared, sizeof q.shared);
   c->nest = tarn_nest_intern(L, &n);
 }
 
@@ -427,11 +458,11 @@ static void window_job(tarn_ctx *c, void *arg) {
   (void)c;
   const int *seed = arg;
   kit_seed = 2000u + (unsigned)*seed;
-  enum { CASES = 40 };
+  enum { CASES = 50 };
   kit_case *k = TARN_ARRAY(cx, kit_case, CASES);
   for (uint32_t i = 0; i < CASES; i++) {
-    const uint32_t form[] = {ANY_WINDOW, WHOLE_WINDOW, 4u << i % 3, i % 8 == 3 ? TAPS : ANY_WINDOW};
-    window_case(&k[i], i % 3 > 0, form[i % 4]);
+    const uint32_t form[] = {ANY_WINDOW, WHOLE_WINDOW, 4u << i % 3, i % 8 == 3 ? TAPS : ANY_WINDOW, SHARED};
+    window_case(&k[i], i % 3 > 0 || form[i % 5] == SHARED, form[i % 5]);
   }
   run_cases(k, CASES, *seed % 2 == 0, 2);
 }
@@ -525,17 +556,19 @@ static void greatest_job(tarn_ctx *c, void *arg) {
     if (!(isnan(want) ? isnan(got) : got == want)) tarn_raise(c, TARN_NO, "case %u: %g for %g", i, (double)got, (double)want);
   }
 }
-/* Places of the module that ask for something ahead. */
-static uint32_t asked(const tarn_hw *on, kit_case *c) {
+/* Lines of a case's code that hold some text. */
+static uint32_t lines_with(const tarn_hw *on, kit_case *c, const char *what) {
   const char *dir = kit_compile(kit_program(L, on, c, 1), true, TARN_EMIT_LL);
   FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
   char line[4096];
   uint32_t n = 0;
-  while (f && fgets(line, sizeof line, f)) n += strstr(line, "call void @llvm.prefetch") != NULL;
+  while (f && fgets(line, sizeof line, f)) n += strstr(line, what) != NULL;
   if (f) fclose(f);
   kit_remove(cx, dir);
   return n;
 }
+/* Places of the module that ask for something ahead. */
+static uint32_t asked(const tarn_hw *on, kit_case *c) { return lines_with(on, c, "call void @llvm.prefetch"); }
 static void ahead_job(tarn_ctx *c, void *arg) {
   (void)arg;
   const tarn_hw_memory mem[] = {{.name = "l1", .capacity = 16384, .line = 64, .read = 128, .latency = 5},
@@ -660,14 +693,7 @@ static uint32_t window_lines(int64_t step, int64_t places, int64_t pad, const ch
   tarn_stage_sched ss = {.nlevel = 3, .acc = 1, .level = {{0, TARN_SERIAL, 16}, {1, TARN_UNROLL, 1}, {0, TARN_VECTOR, 1}}};
   tarn_schedule sched = {.nstage = 1, .stage = &ss};
   c.sched = &sched;
-  const char *dir = kit_compile(kit_program(L, hw, &c, 1), true, TARN_EMIT_LL);
-  FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
-  char line[4096];
-  uint32_t lines = 0;
-  while (f && fgets(line, sizeof line, f)) lines += strstr(line, what) != NULL;
-  if (f) fclose(f);
-  kit_remove(cx, dir);
-  return lines;
+  return lines_with(hw, &c, what);
 }
 /* Of what neighbours along the lanes read, each register is loaded once. */
 static void shared_job(tarn_ctx *c, void *arg) {
@@ -682,6 +708,66 @@ static void shared_job(tarn_ctx *c, void *arg) {
   uint32_t masked = window_lines(2, 3, 1, "llvm.masked.load"), border = window_lines(2, 3, 1, "= load float");
   if (pairs != 4 || masked || border != 1)
     tarn_raise(c, TARN_NO, "padded: %u registers, %u masks, %u elements", pairs, masked, border);
+}
+/* A window whose rows are a shared loop, and what weighs its channels: z[r][c][l] = sum of x[r + i - 1][c + j - 1][l]·w[i][j],
+ * y[r][c][f] = sum of z[r][c][l]·v[l][f]. All of a row of z is one tile. */
+static void shared_rows_case(kit_case *k) {
+  const int64_t rows = 9, cols = 6, lanes = 16;
+  space s = {.n = 5, .nacc = 3, .dim = {rows, cols, lanes, 3, 3}}, t = {.n = 4, .nacc = 3, .dim = {rows, cols, 32, lanes}};
+  *k = (kit_case){.nin = 3, .nout = 1, .in_type = {TARN_F32, TARN_F32, TARN_F32}, .out_type = {TARN_F32}};
+  tarn_imap x = {.ns = 3, .n = 5, .nin = 3, .fill = number(TARN_F32, 0), .nguard = 2, .in = {rows, cols, lanes}};
+  tarn_imap w = {.ns = 3, .n = 5, .nin = 2, .fill = TARN_NONE, .in = {3, 3}};
+  tarn_imap z = {.ns = 3, .n = 4, .nin = 2, .fill = TARN_NONE, .in = {cols, lanes}}, v = z;
+  memcpy(x.dim, s.dim, sizeof x.dim), memcpy(w.dim, s.dim, sizeof w.dim), memcpy(z.dim, t.dim, sizeof z.dim);
+  memcpy(v.dim, t.dim, sizeof v.dim), v.in[0] = lanes, v.in[1] = 32, v.e[0] = ix(&t, 3), v.e[1] = ix(&t, 2);
+  for (uint32_t i = 0; i < 2; i++) {
+    x.e[i] = tarn_ix_add(L, tarn_ix_add(L, ix(&s, i), ix(&s, 3 + i), s.dim), tarn_ix_const(L, -1), s.dim);
+    x.guard[i] = (tarn_guard){x.e[i], 0, x.in[i]}, w.e[i] = ix(&s, 3 + i);
+  }
+  x.e[2] = ix(&s, 2), z.e[0] = ix(&t, 1), z.e[1] = ix(&t, 3);
+  tarn_read read[4] = {{false, 0, tarn_map_intern(L, &x)},
+                       {false, 1, tarn_map_intern(L, &w)},
+                       {true, 0, tarn_map_intern(L, &z)},
+                       {false, 2, tarn_map_intern(L, &v)}};
+  tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
+  fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+  tarn_stage st[2] = {
+      {.nown = 2, .nred = 2, .own = {cols, lanes}, .red = {3, 3}, .read = read, .space = TARN_NONE},
+      {.nown = 2, .nred = 1, .own = {cols, 32}, .red = {lanes}, .read = read + 2, .out = true, .space = TARN_NONE}};
+  st[0].fn = st[1].fn = tarn_fn_intern(L, &fn);
+  tarn_nest n = {.depth = 1, .shared = {rows}, .out_ns = 1, .nstage = 2, .nchild = 3, .stage = st};
+  k->nest = tarn_nest_intern(L, &n);
+  const tarn_imap *m[3] = {&x, &w, &v};
+  for (uint32_t i = 0; i < 3; i++)
+    k->in[i] = tarn_layout_row_major(m[i]->nin, m[i]->in), k->value[i] = kit_tensor(cx, TARN_F32, m[i]->nin, m[i]->in, 1);
+  k->out[0] = tarn_layout_row_major(3, t.dim);
+  const tarn_level window[] = {{3, TARN_UNROLL, 1}, {1, TARN_UNROLL, 1}, {4, TARN_UNROLL, 1}, {2, TARN_VECTOR, 1}};
+  const tarn_level product[] = {
+      {1, TARN_SERIAL, 3}, {2, TARN_SERIAL, 16}, {3, TARN_SERIAL, 1}, {1, TARN_UNROLL, 1}, {2, TARN_VECTOR, 1}};
+  k->sched = TARN_NEW(cx, tarn_schedule);
+  *k->sched = (tarn_schedule){.nshared = 1, .shared = {{0, TARN_SERIAL, 1}}, .nstage = 2};
+  k->sched->stage = TARN_ARRAY(cx, tarn_stage_sched, 2);
+  k->sched->stage[0] = (tarn_stage_sched){.nlevel = 4}, k->sched->stage[1] = (tarn_stage_sched){.nlevel = 5, .acc = 2};
+  memcpy(k->sched->stage[0].level, window, sizeof window), memcpy(k->sched->stage[1].level, product, sizeof product);
+}
+/* Padding is decided at the first and at the last row: of what branches, there are the loops alone. And the product, which
+ * computes most, asks for the window's next row: the window, which has no loop, could not. */
+static void shared_rows_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const tarn_hw_memory mem[] = {{.name = "l1", .capacity = 2048, .line = 64, .read = 128, .latency = 5},
+                                {.name = "l2", .capacity = 4096, .line = 64, .read = 32, .latency = 15},
+                                {.name = "dram", .line = 64, .read = 6, .latency = 60}};
+  tarn_hw on = *hw;
+  kit_case k;
+  shared_rows_case(&k);
+  uint32_t branches = lines_with(hw, &k, "br i1"), loops = 1 + 3 * 3;
+  if (branches > loops) tarn_raise(c, TARN_NO, "%u branches in %u loops", branches, loops);
+  on.nmem = 3, on.mem = mem;
+  if (!lines_with(&on, &k, ", i32 0, i32 2, i32 1)")) tarn_raise(c, TARN_NO, "the next row of a window is not asked for");
+  kit_reference(L, &k, TARN_STRICT);
+  kit_run(L, &on, &k, 1, true, 1);
+  double e = kit_error(k.want[0], k.got[0]);
+  if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "a window by shared rows: %g", e);
 }
 /* ---- results across the lanes: y[i][j] with lanes along i and copies along j; k == 0: only x[j][i] copied ---- */
 typedef struct turned {
@@ -758,6 +844,8 @@ START_TEST(greatest) { must(greatest_job, NULL); }
 END_TEST
 START_TEST(asks_ahead) { must(ahead_job, NULL); }
 END_TEST
+START_TEST(windows_by_shared_rows) { must(shared_rows_job, NULL); }
+END_TEST
 START_TEST(windows) { must(window_job, &_i); }
 END_TEST
 
@@ -774,6 +862,7 @@ int main(void) {
   tcase_add_loop_test(t, random_stages, 0, 4);
   tcase_add_loop_test(t, random_stages_types, 0, 2);
   tcase_add_test(t, windows_along_the_lanes);
+  tcase_add_test(t, windows_by_shared_rows);
   tcase_add_test(t, greatest);
   tcase_add_test(t, asks_ahead);
   tcase_add_test(t, asks_for_blocks);
