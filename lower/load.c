@@ -85,7 +85,7 @@ static void prepare(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *c
   m->pool = tarn_rt_pool_new(threads);
   if (!m->pool) tarn_raise(m->cx, TARN_MEMORY, "run: no memory or no threads for a pool of %u", threads);
   uint64_t bytes = m->m->workspace + m->pool->threads * m->m->per_thread;
-  m->workspace = aligned_alloc(64, (bytes + 127) / 64 * 64);
+  m->workspace = tarn_rt_workspace_new(bytes);
   if (m->workspace) return;
   drop_pool(m);
   tarn_raise(m->cx, TARN_MEMORY, "run: no memory for a workspace of %llu bytes", (unsigned long long)bytes);

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -147,6 +148,14 @@ static void run(tarn_rt_pool *face, tarn_rt_task *task, void *arg, int64_t n) {
   work(p, 0);
   uint32_t g = atomic_fetch_sub(&p->gate, OPEN) - OPEN;
   for (; g & INSIDE; g = atomic_load(&p->gate)) await(p, g);
+}
+
+#define HUGE_PAGE ((uint64_t)2 << 20)
+void *tarn_rt_workspace_new(uint64_t bytes) {
+  uint64_t unit = bytes < HUGE_PAGE ? 64 : HUGE_PAGE, whole = (bytes + (bytes == 0) + unit - 1) / unit * unit;
+  void *p = whole < bytes ? NULL : aligned_alloc(unit, whole);
+  if (p && unit == HUGE_PAGE) (void)madvise(p, whole, MADV_HUGEPAGE); /* a hint: without, it is as good as any */
+  return p;
 }
 
 static uint32_t processors(void) {

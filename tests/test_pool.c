@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -119,6 +120,19 @@ START_TEST(sizes) {
 }
 END_TEST
 
+START_TEST(workspaces) {
+  const uint64_t size[] = {0, 1, 63, 100000, (2 << 20) - 1, 2 << 20, (2 << 20) + 1, 9 << 20};
+  for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+    char *w = tarn_rt_workspace_new(size[i]);
+    ck_assert_ptr_nonnull(w);
+    ck_assert_uint_eq((uintptr_t)w % 64, 0);
+    memset(w, 1, size[i]);
+    free(w);
+  }
+  ck_assert_ptr_null(tarn_rt_workspace_new(UINT64_MAX)); /* what does not fit a size, rounded up */
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("pool");
   TCase *t = tcase_create("loops");
@@ -127,6 +141,7 @@ int main(void) {
   tcase_add_test(t, sleepers);
   tcase_add_test(t, apart);
   tcase_add_test(t, sizes);
+  tcase_add_test(t, workspaces);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

@@ -36,6 +36,8 @@ class Peer:
         self.rt = ctypes.CDLL(os.path.join(folder, "libtarn-rt.so"))
         self.rt.tarn_rt_pool_new.restype = ctypes.c_void_p
         self.rt.tarn_rt_pool_free.argtypes = [ctypes.c_void_p]
+        self.rt.tarn_rt_workspace_new.restype = ctypes.c_void_p
+        self.rt.tarn_rt_workspace_new.argtypes = [ctypes.c_uint64]
         self.so = ctypes.CDLL(os.path.join(folder, "model.so"))
         self.model = Model.in_dll(self.so, "tarn_model")
         self.pool = self.rt.tarn_rt_pool_new(threads)
@@ -47,8 +49,8 @@ class Peer:
             place[:] = value.ravel()
             self.inputs.append(place)
         self.outputs = [aligned(self.model.output[i].bytes // 4) for i in range(self.model.nout)]
-        self.workspace = aligned((self.model.workspace + threads * self.model.per_thread + 67) // 4)
-        self.arguments = (self.pointers(self.inputs), self.pointers(self.outputs), self.workspace.ctypes.data, self.pool)
+        workspace = self.rt.tarn_rt_workspace_new(self.model.workspace + threads * self.model.per_thread)
+        self.arguments = (self.pointers(self.inputs), self.pointers(self.outputs), workspace, self.pool)
         self.shapes = [s for _, s in output_shapes(model)]
 
     @staticmethod
