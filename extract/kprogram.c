@@ -202,8 +202,9 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
   x.in = operand_buffers(b, c), x.out = result_buffers(b, ag, c);
   x.in_layout = tarn_copy(k->cx, sig.in, (sig.nin + 1) * sizeof *sig.in);
   x.out_layout = tarn_copy(k->cx, sig.out, sizeof sig.out);
-  tarn_ksig_traffic(k->L, k->o->hw, &sig, &x.reads, &x.writes);
-  x.slots = tarn_ksig_slots(k->L, k->o->hw, &sig);
+  /* as it was priced: blocks of a constant, of which the last is ragged, hide how much of it is read */
+  tarn_ksig_traffic(k->L, k->o->hw, priced, &x.reads, &x.writes);
+  x.slots = tarn_ksig_slots(k->L, k->o->hw, priced);
   tarn_push(k->cx, &b->ker, x);
   if (!c->copy) kg_ways(k, ag, c, x.name);
 }

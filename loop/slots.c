@@ -86,6 +86,19 @@ static double sum_of(count *c) {
   return sum;
 }
 
+/* What is added to a sum can be what it begins with: no instruction of its own, when hole 0 is wanted nowhere else. */
+static double begins(count *c) {
+  for (uint32_t i = 0; i < c->seen.n; i++) {
+    const tarn_fx *x = tarn_fx_get(c->L, c->seen.p[i].f);
+    if (x->op != TARN_FX_ADD) continue;
+    const value *a = find(c, x->kid[0]), *b = find(c, x->kid[1]);
+    const tarn_fx *fa = tarn_fx_get(c->L, a->f), *fb = tarn_fx_get(c->L, b->f);
+    bool holes = fa->op == TARN_FX_HOLE && fb->op == TARN_FX_HOLE && a->uses == 1 && b->uses == 1;
+    if (holes && (fa->hole == 0 || fb->hole == 0)) return c->seen.p[i].slots;
+  }
+  return 0;
+}
+
 static tarn_dtype type_of(const tarn_ksig *k, const tarn_read *r) { return r->stage ? TARN_F32 : k->in_type[r->src]; }
 /* What an access yields depends on what moves or guards it, and, of a local buffer, on the shared loops. */
 static uint32_t dims_of(const stage_model *m, const acc_model *a) {
@@ -117,7 +130,8 @@ static double epilogue_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage 
   for (uint32_t r = 0; r < f->nepi; r++)
     dims[r + 1] = dims_of(m, &m->read[f->nops + r]), type[r + 1] = type_of(k, &s->read[f->nops + r]);
   visit(&c, f->epi);
-  return sum_of(&c);
+  bool sum = !k->strict && f->red != TARN_NONE && tarn_reducer_get(L, f->red)->kind == TARN_RED_SUM;
+  return sum_of(&c) - (sum ? begins(&c) : 0);
 }
 
 double tarn_ksig_slots(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {

@@ -103,6 +103,7 @@ LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRe
 /* f over holes (values of n lanes each). *type: its dtype. */
 LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const tarn_dtype *htype, uint32_t nhole, uint32_t n,
                     tarn_dtype *type);
+uint32_t low_fx_arity(uint32_t op); /* operands of a scalar operator */
 /* A float operator of one operand by our own approximation (f32 or f64, any lanes); NULL when there is none. */
 LLVMValueRef low_math(low_module *M, tarn_fxop op, LLVMValueRef x);
 

@@ -76,6 +76,7 @@ typedef struct low_stage {
   int64_t local_bytes;               /* result of a stage that is no output */
   uint32_t nfactor, data;            /* sums that so many small matrices weigh, of read number `data`: see weigh.c */
   struct low_factor *factor;
+  uint32_t start; /* an operand of the epilogue: the sum begins with it, instead of its being added; TARN_NONE: there is none */
   TARN_VEC(low_ask) ask;      /* what it asks for early, of any stage's accesses: see ahead.c */
   LLVMValueRef *taken, given; /* then: where a copy of the body puts what it reads; the sum that a result is made of, NULL: 0 */
 } low_stage;

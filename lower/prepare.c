@@ -189,6 +189,44 @@ static void prepare_tile(const low_nest *N, low_stage *st, const low_list *list)
   st->chains = own ? chains : 1;
 }
 
+/* Is there one operator in f that takes this hole? `looks`: so many nodes are looked at, shared ones again. */
+static bool only_taker(const tarn_lang *L, uint32_t f, uint32_t hole, uint32_t *looks, uint32_t *taker) {
+  const tarn_fx *x = tarn_fx_get(L, f);
+  if (x->op == TARN_FX_HOLE || x->op == TARN_FX_CONST) return true;
+  for (uint32_t i = 0; i < low_fx_arity(x->op); i++) {
+    const tarn_fx *kid = tarn_fx_get(L, x->kid[i]);
+    if (!(*looks)--) return false;
+    if (kid->op == TARN_FX_HOLE && kid->hole == hole && *taker != TARN_NONE && *taker != f) return false;
+    if (kid->op == TARN_FX_HOLE && kid->hole == hole) *taker = f;
+    else if (!only_taker(L, x->kid[i], hole, looks, taker)) return false;
+  }
+  return true;
+}
+/* Do copies of the tile read the same element? Where each reads its own it would only be waited for earlier. */
+static bool shared_by_copies(const low_list *list, const low_access *a) {
+  for (uint32_t i = 0; i < list->n; i++) {
+    const low_level *l = &list->level[i];
+    if (l->trips > 1 && l->kind == TARN_UNROLL && !l->red && !(low_lin_deps(a->off) >> l->var & 1)) return true;
+  }
+  return false;
+}
+/* sum + b, b an operand: the sum begins with b. One addition less, which counts where sums are short. */
+static void settle_start(const low_nest *N, low_stage *st, const low_list *list) {
+  const tarn_lang *L = N->M->L;
+  uint32_t looks = 256, sum = TARN_NONE, other = TARN_NONE, epi = st->f->epi;
+  st->start = TARN_NONE;
+  if (!st->red || st->red->kind != TARN_RED_SUM || epi == TARN_NONE || !N->M->contract) return;
+  if (st->nfactor || st->red_lanes > 1 || !only_taker(L, epi, 0, &looks, &sum) || sum == TARN_NONE) return;
+  const tarn_fx *x = tarn_fx_get(L, sum);
+  if (x->op != TARN_FX_ADD || x->kid[0] == x->kid[1]) return;
+  const tarn_fx *b = tarn_fx_get(L, x->kid[0]);
+  if (b->op == TARN_FX_HOLE && b->hole == 0) b = tarn_fx_get(L, x->kid[1]);
+  if (b->op != TARN_FX_HOLE || !only_taker(L, epi, b->hole, &looks, &other)) return;
+  const low_access *a = &st->read[st->f->nops + b->hole - 1];
+  bool plain = a->dtype == st->state[0] && (a->dtype == TARN_F32 || a->dtype == TARN_F64);
+  if (plain && shared_by_copies(list, a)) st->start = b->hole - 1u;
+}
+
 static void prepare_levels(low_nest *N, uint32_t i, const tarn_stage_sched *ss) {
   low_stage *st = &N->stage[i];
   low_list *list = &N->list[1 + i];
@@ -236,6 +274,7 @@ static void prepare_stage(low_nest *N, uint32_t i, const tarn_stage_sched *ss, c
   low_weigh_settle(N, st, list);
   if (st->nfactor) st->order = TARN_MAX_LEVELS;
   else low_order_settle(N, st, list);
+  settle_start(N, st, list);
 }
 
 low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s, const low_operand *in,

@@ -141,6 +141,7 @@ static void init_leaf(low_nest *N, low_fn *E, uint32_t list, bool resume) {
   uint32_t n = acc_lanes(st, E);
   for (uint32_t k = 0; k < st->red->ns; k++) {
     LLVMValueRef v = low_fx(N->M, st->red->init[k], NULL, NULL, 0, n, NULL);
+    if (st->start != TARN_NONE && !resume) v = low_load(E, &st->read[st->f->nops + st->start], end_of(N, list));
     for (int64_t c = 1; c < st->chains; c++) acc_store(N, E, list, k, c, v);
     if (resume) {
       LLVMValueRef old = low_load(E, &st->result, end_of(N, list));
@@ -184,6 +185,10 @@ static void body_leaf(low_nest *N, low_fn *E, uint32_t list) {
     acc_store(N, E, list, k, chain, n > E->lanes ? replace_lanes(N->M, old[k], now[k], E->lanes, n) : now[k]);
 }
 
+/* Added to any number it is that number. */
+static LLVMValueRef nothing(const low_nest *N, tarn_dtype t, uint32_t n) {
+  return low_splat(N->M, LLVMConstReal(low_compute_type(N->M, t), -0.0), n);
+}
 static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
   low_stage *st = &N->stage[list - 1];
   LLVMValueRef v[TARN_MAX_DIMS * 4 + 1], state[TARN_MAX_STATE];
@@ -199,7 +204,7 @@ static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
       v[0] = x, t[0] = out;
       for (uint32_t r = 0; r < st->f->nepi; r++) {
         low_access *a = &st->read[st->f->nops + r];
-        v[1 + r] = low_load(E, a, end), t[1 + r] = a->dtype;
+        v[1 + r] = r == st->start ? nothing(N, a->dtype, E->lanes) : low_load(E, a, end), t[1 + r] = a->dtype;
       }
       x = low_fx(N->M, st->f->epi, v, t, 1u + st->f->nepi, E->lanes, &out);
     }

@@ -688,6 +688,20 @@ TEST(slots_by_hand) {
     k = canonical_of(cases[i].term);
     ck_assert_msg(tarn_ksig_slots(L, hw, &k) == cases[i].slots, "%s: %g", cases[i].term, tarn_ksig_slots(L, hw, &k));
   }
+  /* what is added to a sum that nothing else wants is what it begins with */
+  const char *epi[] = {"(max (add $1 $0) 0)", "(mul $0 (add $0 $1))", "(add $0 (mul $1 $1))"};
+  for (uint32_t i = 0; i < 3; i++) {
+    const char *text = tarn_format(
+        cx,
+        "(kernel (nest (stages (children 3) (shared) (split 2) (stage (own 8 16) (reduce 32) (epi %s (red sum (mul $0 $1))) "
+        "(child 0 (index ((8 16) (32)) (8 32) (d0 d2))) (child 1 (index ((8 16) (32)) (32 16) (d2 d1))) "
+        "(child 2 (index ((8 16) ()) (16) (d1))) out)))(in f32 (8 32) (32 1))(in f32 (32 16) (16 1))(in f32 (16) (1))"
+        "(out f32 (8 16) (16 1)))",
+        epi[i]);
+    tarn_ksig_parse(L, text, strlen(text), &k);
+    double more[] = {8 * 16, 2 * 8 * 16, 8 * 16 + 16};
+    ck_assert_msg(tarn_ksig_slots(L, hw, &k) == 8 * 16 * 32 + more[i], "%s: %g", epi[i], tarn_ksig_slots(L, hw, &k));
+  }
 }
 
 int main(void) {

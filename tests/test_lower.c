@@ -384,18 +384,33 @@ static void share_rows(nest_maker *q, const space *s) {
   memcpy(c->sched->stage[0].level, window, sizeof window);
   random_stage_schedule(&p, 1, true, true, false, &c->sched->stage[1]);
 }
+/* A number for each channel is added to a sum: the sum may begin with it. */
+static tarn_read channel_read(kit_case *c, const space *s) {
+  tarn_imap m = {.ns = (uint8_t)s->nacc, .n = (uint8_t)s->nacc, .nin = 1, .fill = TARN_NONE, .in = {s->dim[2]}};
+  memcpy(m.dim, s->dim, s->nacc * sizeof *m.dim), m.e[0] = ix(s, 2);
+  c->in_type[c->nin] = TARN_F32, c->in[c->nin] = random_layout(1, m.in),
+  c->value[c->nin] = kit_tensor(cx, TARN_F32, 1, m.in, 2);
+  return (tarn_read){false, c->nin++, tarn_map_intern(L, &m)};
+}
+static uint32_t with_bias(void) {
+  uint32_t a = tarn_fx_hole(L, kit_below(2)), b = tarn_fx_hole(L, 1 - tarn_fx_get(L, a)->hole);
+  uint32_t sum = tarn_fx_op(L, TARN_FX_ADD, a, b, 0), low = tarn_fx_op(L, TARN_FX_MAX, sum, number(TARN_F32, -1), 0);
+  if (kit_below(3) == 0) return tarn_fx_op(L, TARN_FX_MUL, low, tarn_fx_hole(L, kit_below(2)), 0); /* wanted twice */
+  return kit_below(2) ? low : tarn_fx_op(L, TARN_FX_MUL, sum, low, 0);
+}
 enum { ANY_WINDOW, WHOLE_WINDOW, TAPS, SHARED }; /* beyond: rows of so many lanes */
 static void window_case(kit_case *c, bool product, uint32_t form) {
   nest_maker q = {.c = c, .t = TARN_F32, .nstage = 1, .type = {TARN_F32}};
   memset(c, 0, sizeof *c);
   space s = {.n = 6, .nacc = 3};
   for (uint32_t d = 0; d < s.n; d++) s.dim[d] = 1 + kit_below(d < 2 ? 24 : d == 2 ? 20 : 4);
-  tarn_read *read = TARN_ARRAY(cx, tarn_read, 2);
+  tarn_read *read = TARN_ARRAY(cx, tarn_read, 3);
   read[0] = window_read(c, &s, product ? number(TARN_F32, 0) : tarn_fx_const(L, TARN_F32, -INFINITY));
   if (product) read[1] = (tarn_read){false, c->nin, random_operand(c, &s, s.n, TARN_F32)};
   tarn_func f = {.nops = product ? 2 : 1, .epi = TARN_NONE};
   f.body = product ? tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0) : tarn_fx_hole(L, 0);
   f.red = tarn_reducer_of(L, product ? TARN_RED_SUM : TARN_RED_MAX, TARN_F32);
+  if (product && kit_below(2)) read[2] = channel_read(c, &s), f.nepi = 1, f.epi = with_bias();
   tarn_stage *st = &q.stage[0];
   *st = (tarn_stage){.nown = 3, .nred = 3, .read = read, .out = true, .space = TARN_NONE, .fn = tarn_fn_intern(L, &f)};
   memcpy(st->own, s.dim, 3 * sizeof *st->own), memcpy(st->red, s.dim + 3, 3 * sizeof *st->red);
