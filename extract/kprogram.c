@@ -348,6 +348,26 @@ uint32_t tarn_extract_pick(const tarn_picks *p, uint32_t cls) {
   return n;
 }
 
+/* Weights of the network as it was imported. */
+static double weights(tarn_lang *L, tarn_map *seen, tarn_term t) {
+  bool fresh;
+  tarn_map_at(seen, t, &fresh);
+  tarn_node n = *tarn_term_get(L, t);
+  const tarn_type *type = n.op == TARN_OP_CONST ? tarn_term_type(L, t) : NULL;
+  double bytes = fresh && type ? (double)(tarn_type_count(type) * (int64_t)tarn_dtype_size(type->dtype)) : 0;
+  for (uint32_t i = 0; fresh && i < n.n; i++) bytes += weights(L, seen, n.kid[i]);
+  return bytes;
+}
+/* Others use the last cache too, and all of a large network's weights pass between two uses of one. */
+#define SMALL 0.06 /* of the last cache: 14 MB of 480 stay there, 45 do not (docs/performance.md) */
+static bool is_small(const kgraph *k) {
+  const tarn_program *p = k->in->program;
+  tarn_map *seen = tarn_map_new(k->cx);
+  double bytes = 0;
+  for (uint32_t i = 0; p && i < p->nout; i++) bytes += weights(k->L, seen, p->out[i].term);
+  return p && k->o->hw->nmem > 2 && bytes <= SMALL * (double)k->o->hw->mem[k->o->hw->nmem - 2].capacity;
+}
+
 tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r, tarn_picks **picks) {
   tarn_ctx *cx = tarn_lang_ctx(in->L);
   kgraph k = {
@@ -356,6 +376,7 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
   k.threads = o->threads ? o->threads : o->hw->units;
   k.solver = tarn_solver_new(in->L, o->hw, k.threads);
   if (o->price) tarn_solver_rank(k.solver, o->price, TARN_RANKED);
+  if (is_small(&k)) tarn_solver_near(k.solver);
   kg_groups(&k);
   k.const_term = TARN_ARRAY(cx, tarn_term, k.cls.cap);
   memset(k.const_term, 0xff, k.cls.cap * sizeof *k.const_term);

@@ -389,14 +389,18 @@ static double foreign(const tarn_hw *hw, const stage_model *m, const acc_model *
   if (split < m->n && (a->touched >> split & 1)) bytes /= par;
   return bytes / line * (threads - 1) / threads;
 }
+/* The dim that units share; UINT32_MAX: none. */
+static uint32_t split_dim(const stage_model *m, const tarn_level *level, uint32_t n) {
+  for (uint32_t i = 0; i < n && level[i].kind == TARN_PARALLEL; i++)
+    if (level[i].step < m->dim[level[i].dim]) return level[i].dim;
+  return UINT32_MAX;
+}
 static double foreign_seconds(const tarn_hw *hw, const stage_model *m, const tarn_level *level, uint32_t n, double par,
                               uint32_t threads, uint32_t *own) {
-  uint32_t split = UINT32_MAX;
+  uint32_t split = split_dim(m, level, n);
   double lines = 0;
   for (*own = 0; *own + 1 < hw->nmem && hw->mem[*own + 1].instances >= hw->units;) ++*own;
   if (threads < 2 || *own + 1 >= hw->nmem) return 0;
-  for (uint32_t i = 0; i < n && level[i].kind == TARN_PARALLEL && split == UINT32_MAX; i++)
-    if (level[i].step < m->dim[level[i].dim]) split = level[i].dim;
   for (uint32_t r = 0; r < m->nread; r++) lines += foreign(hw, m, &m->read[r], split, par, threads, *own);
   lines += foreign(hw, m, &m->result, split, par, threads, *own);
   return lines * FOREIGN * hw->mem[*own + 1].latency / hw->clock;
@@ -476,17 +480,39 @@ double loop_overlapped(const tarn_cost *c, uint32_t *binds) {
   return worst + MISSES * (sum - worst);
 }
 
-/* Weights come from memory, whatever the caches could keep: between two runs of a network its other weights pass. */
-static void weights_from_memory(const tarn_hw *hw, const stage_model *m, uint32_t nshared, tarn_cost *c) {
+/* Bytes of a constant that the first memory does not hold. */
+static double weighty(const tarn_hw *hw, const stage_model *m, const acc_model *a) {
   int64_t whole[TARN_MAX_DIMS];
-  if (hw->nmem < 3 || hw->nmem > 9) return;
-  for (uint32_t d = 0; d < m->n; d++) whole[d] = d < nshared ? 1 : m->dim[d];
+  for (uint32_t d = 0; d < m->n; d++) whole[d] = d < m->nshared ? 1 : m->dim[d];
+  double bytes = a->constant ? loop_footprint(a, m->n, whole, maxd(1, hw->mem[0].line)) : 0;
+  return bytes > (double)hw->mem[0].capacity ? bytes : 0;
+}
+/* Weights come from memory, whatever the caches could keep: between two runs of a network its other weights pass. */
+static void weights_from_memory(const tarn_hw *hw, const stage_model *m, tarn_cost *c) {
   for (uint32_t r = 0; r < m->nread; r++) {
-    double bytes = m->read[r].constant ? loop_footprint(&m->read[r], m->n, whole, maxd(1, hw->mem[0].line)) : 0;
-    if (bytes <= (double)hw->mem[0].capacity) continue;
+    double bytes = weighty(hw, m, &m->read[r]);
     c->bytes[hw->nmem - 2] += bytes;
     c->memory_seconds[hw->nmem - 2] += bytes / rate_of(hw, hw->nmem - 1, c->parallel);
   }
+}
+/* Or from the last cache (tarn_solver_near), from which each unit takes what it needs.  What the cache before cannot hold
+ * is counted already. */
+static void weights_from_last(const tarn_hw *hw, const kernel_model *km, const tarn_schedule *s, tarn_cost *c) {
+  uint32_t last = hw->nmem - 2;
+  double bytes = 0, seconds = 0;
+  for (uint32_t i = 0; i < km->nstage; i++) {
+    const stage_model *m = &km->stage[i];
+    const tarn_stage_sched *st = &s->stage[i];
+    uint32_t split = s->nshared ? split_dim(m, s->shared, s->nshared) : split_dim(m, st->level, st->nlevel);
+    for (uint32_t r = 0; r < m->nread; r++) {
+      double b = weighty(hw, m, &m->read[r]);
+      bytes += b, seconds += b / rate_of(hw, last, split < m->n && m->read[r].touched >> split & 1 ? c->parallel : 1);
+    }
+  }
+  double more = bytes - c->bytes[last - 1];
+  if (more <= 0) return;
+  c->bytes[last - 1] += more;
+  c->memory_seconds[last - 1] += seconds * more / bytes;
 }
 
 /* ---- kernels whose shared loops walk blocks ---- */
@@ -526,15 +552,17 @@ static void blocks_memory(const tarn_hw *hw, const kernel_model *km, double par,
   }
 }
 
-void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
-                  tarn_cost *out) {
+void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads, bool near,
+               tarn_cost *out) {
   tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
   const kernel_model *km = loop_model(L, hw, k);
   *out = (tarn_cost){0};
   for (uint32_t i = 0; i < km->nstage; i++)
     loop_stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], threads, out);
   if (km->blocks) blocks_memory(hw, km, out->parallel, out);
-  for (uint32_t i = 0; i < km->nstage; i++) weights_from_memory(hw, &km->stage[i], km->stage[i].nshared, out);
+  bool far = hw->nmem > 2 && hw->nmem < 10;
+  for (uint32_t i = 0; i < km->nstage && far && !near; i++) weights_from_memory(hw, &km->stage[i], out);
+  if (far && near) weights_from_last(hw, km, s, out);
   out->overhead_seconds = hw->launch + (out->parallel > 1 ? hw->barrier : 0);
   out->binds = "fma";
   uint32_t by = 8;
@@ -543,4 +571,8 @@ void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tar
   out->seconds = worst + out->overhead_seconds;
   if (out->overhead_seconds > worst) out->binds = "launch";
   tarn_release(tarn_lang_ctx(L), mark);
+}
+void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
+                  tarn_cost *out) {
+  loop_cost(L, hw, k, s, threads, false, out);
 }

@@ -50,6 +50,9 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
 /* Computing and transfers, which overlap, but not perfectly; *binds (may be NULL): the level whose transfers take longest,
  * left alone when computing does. */
 double loop_overlapped(const tarn_cost *c, uint32_t *binds);
+/* tarn_cost_of(); near: with weights that come from the last cache. */
+void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads, bool near,
+               tarn_cost *out);
 /* Bytes touched by one access while the dims walk the given spans (elements of each dim). */
 double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line);
 /* Does the tile hold all of the dims by which small matrices weigh the sum? */

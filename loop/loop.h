@@ -213,6 +213,9 @@ TARN_API const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *canoni
  * p and the analytic price together. */
 #define TARN_RANKED 96
 TARN_API void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top);
+/* From now on kernels are priced with weights that come from the last cache, not from memory; schedules of one kernel are told
+ * apart as before. */
+TARN_API void tarn_solver_near(tarn_solver *s);
 /* Every schedule that the solver tries for a kernel of one stage, with its analytic seconds (launch left out); false, and
  * no visit, for other kernels. */
 typedef void tarn_schedule_visit(void *user, const tarn_schedule *s, double seconds);

@@ -26,6 +26,7 @@ struct tarn_solver {
   TARN_VEC(tarn_stage_sched) of_stage;
   const tarn_price *price; /* ranks the `top` best of the analytic price; NULL: that price alone */
   uint32_t top;
+  bool near; /* weights */
 };
 
 tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) {
@@ -37,6 +38,7 @@ tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) 
 }
 tarn_solver_stats tarn_solver_count(const tarn_solver *s) { return s->stats; }
 void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top) { s->price = p, s->top = p ? top : 0; }
+void tarn_solver_near(tarn_solver *s) { s->near = true; }
 
 /* ---- candidates of one stage ---- */
 typedef struct pick {
@@ -388,6 +390,7 @@ static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const 
     double t = s->price->seconds(s->price->user, s->L, s->hw, k, &one, s->threads, &c);
     t *= pow(q->b[i].seconds / q->b[0].seconds, DOUBT);
     if (t < least) least = t, first = i;
+    if (s->near) loop_cost(s->L, s->hw, k, &one, s->threads, true, &c);
     if (i == 0 || c.seconds < *seconds) *seconds = c.seconds;
   }
   return &q->b[first].sched;
@@ -426,7 +429,7 @@ static void solve(tarn_solver *s, solved *e) {
   double least = 0;
   e->sched = s->price && s->price->schedule ? s->price->schedule(s->price->user, s->L, e->sig) : NULL;
   if (e->sched) {
-    tarn_cost_of(s->L, s->hw, e->sig, e->sched, s->threads, &e->cost);
+    loop_cost(s->L, s->hw, e->sig, e->sched, s->threads, s->near, &e->cost);
     e->cost.least = e->cost.seconds;
     return;
   }
@@ -446,7 +449,7 @@ static void solve(tarn_solver *s, solved *e) {
         if (sc->stage[i].level[l].kind == TARN_PARALLEL) sc->stage[i].level[l].kind = TARN_SERIAL;
   }
   e->sched = sc;
-  tarn_cost_of(s->L, s->hw, e->sig, sc, s->threads, &e->cost);
+  loop_cost(s->L, s->hw, e->sig, sc, s->threads, s->near, &e->cost);
   e->cost.least = least > 0 ? least : e->cost.seconds;
 }
 

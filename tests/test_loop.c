@@ -497,6 +497,51 @@ TEST(parts_of_threads) {
   r = cost_with(hw, &k, 2, rows, 5, 1), c = cost_with(hw, &k, 2, cols, 5, 1);
   ck_assert_double_eq(r.seconds, c.seconds); /* one thread owns all */
 }
+static tarn_cost best_cost(const tarn_hw *hw, const tarn_ksig *k, uint32_t threads) {
+  tarn_cost c;
+  tarn_solve(tarn_solver_new(L, hw, threads), k, &c);
+  return c;
+}
+/* Weights that the first memory does not hold come from the last one, or, near, from the cache before it: by each unit what it
+ * needs, and not again what the caches do not hold anyway. */
+static tarn_cost cost_near(const tarn_hw *hw, const tarn_ksig *k, uint32_t parallel, bool near) {
+  const tarn_level level[] = {{(uint8_t)parallel, TARN_PARALLEL, parallel ? 256 : 4},
+                              {(uint8_t)(1 - parallel), TARN_SERIAL, parallel ? 1 : 8},
+                              {(uint8_t)parallel, TARN_SERIAL, parallel ? 8 : 1},
+                              {2, TARN_SERIAL, 1},
+                              {0, TARN_UNROLL, 1},
+                              {1, TARN_VECTOR, 1}};
+  tarn_stage_sched st = {.nlevel = 6, .acc = 3};
+  tarn_schedule s = {.nstage = 1, .stage = &st};
+  tarn_cost c;
+  memcpy(st.level, level, sizeof level);
+  tarn_schedule_check(L, tarn_nest_get(L, k->nest), &s);
+  loop_cost(L, hw, k, &s, 2, near, &c);
+  return c;
+}
+TEST(weights_from_afar) {
+  UNUSED;
+  tarn_hw two = *shipped(machines[0]), *hw = &two;
+  uint32_t last = hw->nmem - 2;
+  tarn_hw_memory *mem = tarn_copy(cx, hw->mem, hw->nmem * sizeof *hw->mem);
+  mem[last].serves = 2, two.mem = mem;
+  double bytes = 4.0 * 512 * 64;
+  tarn_ksig k = product_of(8, 512, 64, false), few = product_of(8, 512, 8, false);
+  k.in_const[1] = few.in_const[1] = true;
+  tarn_cost far = cost_near(hw, &k, 0, false), near = cost_near(hw, &k, 0, true), apart = cost_near(hw, &k, 1, true);
+  ck_assert(hw->nmem > 2 && bytes > (double)hw->mem[0].capacity);
+  ck_assert_double_eq(far.bytes[last], bytes);
+  ck_assert(near.bytes[last] == 0 && near.bytes[last - 1] == bytes && apart.bytes[last - 1] == bytes);
+  ck_assert_double_lt(near.seconds, far.seconds);
+  double both = near.memory_seconds[last - 1] - far.memory_seconds[last - 1];
+  double each = apart.memory_seconds[last - 1] - cost_near(hw, &k, 1, false).memory_seconds[last - 1];
+  ck_assert_double_eq_tol(both / each, 2, 1e-9);
+  ck_assert_double_eq(cost_near(hw, &few, 0, false).seconds, cost_near(hw, &few, 0, true).seconds);
+  tarn_solver *s = tarn_solver_new(L, hw, 2);
+  tarn_solver_near(s);
+  tarn_solve(s, &k, &near);
+  ck_assert_double_lt(near.least, best_cost(hw, &k, 2).least);
+}
 /* A sum in pieces is stored and taken up again; element by element where the lanes go across the result's rows. */
 TEST(pieces_of_sums) {
   UNUSED;
@@ -597,11 +642,6 @@ TEST(taps_are_written_out) {
     ck_assert(tarn_schedules(tarn_solver_new(L, hw, 1), &k, count_taps, &c));
     ck_assert(strict || c.n > 0);
   }
-}
-static tarn_cost best_cost(const tarn_hw *hw, const tarn_ksig *k, uint32_t threads) {
-  tarn_cost c;
-  tarn_solve(tarn_solver_new(L, hw, threads), k, &c);
-  return c;
 }
 TEST(prices_of_products) {
   UNUSED;
@@ -726,6 +766,7 @@ int main(void) {
   tcase_add_test(t, footprints_grow);
   tcase_add_test(t, parallel_units);
   tcase_add_test(t, parts_of_threads);
+  tcase_add_test(t, weights_from_afar);
   tcase_add_test(t, pieces_of_sums);
   tcase_add_test(t, taps_are_written_out);
   tcase_add_loop_test(t, windows_are_written_out, 0, 1);
