@@ -132,6 +132,19 @@ static void one_asks(tarn_ctx *cx, void *arg) {
 START_TEST(test_one_asks) { run(one_asks, NULL); }
 END_TEST
 
+/* Weights packed in blocks, the last of them ragged, are read whole. */
+static void ragged(tarn_ctx *cx, void *arg) {
+  (void)arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_program *p = kit_model(L, "in x f32 4,64\nrand w 64,1000\nnode MatMul n x w -> y\nout y\n");
+  pipeline *r = pipeline_extract(p, machine(L), (tarn_kgraph_options){.method = TARN_SEL_EXACT, .threads = 1});
+  double reads = 0;
+  for (uint32_t i = 0; i < r->kprog->nker; i++) reads += r->kprog->ker[i].reads;
+  ck_assert_msg(reads >= 4 * 64 * 1000, "%g bytes are read", reads);
+}
+START_TEST(test_ragged) { run(ragged, NULL); }
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("parts");
   TCase *t = tcase_create("parts");
@@ -139,6 +152,7 @@ int main(void) {
   tcase_add_loop_test(t, test_compiled, 0, (int)(sizeof nets / sizeof *nets));
   tcase_add_test(t, test_chosen);
   tcase_add_test(t, test_one_asks);
+  tcase_add_test(t, test_ragged);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
