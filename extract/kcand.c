@@ -233,7 +233,9 @@ static bool cut_loops(kgraph *k, kcand *c, const kcut *cut) {
   memcpy(sig.in, c->in, c->nchild * sizeof *c->in);
   memcpy(sig.out, c->out, c->nout * sizeof *c->out);
   for (uint32_t j = 0; j < c->nchild; j++) sig.in_const[j] = c->child[j] == TARN_NONE;
-  if (!tarn_ksig_cut(k->L, &sig, cut->block, cut->behind)) return false;
+  if (cut->pack ? !tarn_ksig_pack(k->L, &sig, cut->read, cut->dim, cut->block[0], cut->block[1])
+                : !tarn_ksig_cut(k->L, &sig, cut->block, cut->behind))
+    return false;
   if (cut->gather && !tarn_ksig_gather(k->L, &sig)) return false;
   c->nest = sig.nest;
   memcpy(c->out, sig.out, c->nout * sizeof *c->out);
@@ -405,6 +407,8 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
   /* stages that would go over single rows go over blocks instead, where they can; the cheapest stands for the node */
   for (uint32_t i = kg_cuts(k, cand.nest, cut); i-- > 0;) any |= offer(k, cand, r, &cut[i], false, &best) && !cut[i].more;
   if (!any && offer(k, cand, r, NULL, false, &best)) offer(k, cand, r, NULL, true, &best);
+  set_children(k, &cand, r);
+  for (uint32_t i = kg_packs(k, &cand, cut); i-- > 0;) offer(k, cand, r, &cut[i], false, &best);
   if (best.nest != TARN_NONE) add_cand(k, to->ag, best);
 }
 

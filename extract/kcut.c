@@ -6,8 +6,12 @@
  * has to stay in the first or in the second memory.
  *
  * Where nothing is reused but a row's maximum or sum is waited for (softmax, layer normalisation of short rows), a few rows at
- * once have their waits at the same time. */
+ * once have their waits at the same time.
+ *
+ * And for a product of one stage, whose columns are no constant and lie far apart: blocks of columns, copied together by a
+ * stage of its own before all rows go over them (Goto and van de Geijn, as in loop/solve.c). */
 #include "extract/kgraph.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define ROWS 32 /* rows after which what each block reads anew weighs little beside the work on it */
@@ -102,9 +106,8 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
   if (n->nstage < 2 || !some || !each || hw->nmem < 2) return 0;
   near = hw->mem[0].capacity / 2, far = hw->mem[1].capacity / 4; /* larger ones were measured not to pay */
   for (uint32_t d = 0; d < n->depth; d++) points *= n->shared[d];
-  kcut c, best[2];
+  kcut c = {0}, best[2];
   int64_t rows = 1, most[2] = {1, 1};
-  c.more = false;
   for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) c.block[d] = 1;
   for (uint32_t d = n->depth; d-- > 0;) {
     int64_t extent = n->shared[d];
@@ -123,6 +126,64 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
     if (most[m] < 2 || (m == 1 && (most[1] <= most[0] || most[0] >= ROWS))) continue;
     best[m].more = leaves_idle(k, points / most[m]);
     for (int how = 0; how < 3; how++) out[got] = best[m], out[got].behind = how > 0, out[got++].gather = how > 1;
+  }
+  return got;
+}
+
+/* ---- operands packed block by block ---- */
+/* How far the address of an operand moves per step of each dim; false where it is no constant step. */
+static bool steps_of(kgraph *k, uint32_t map, const tarn_layout *l, int64_t *out) {
+  const tarn_imap *m = tarn_imap_get(k->L, map);
+  if (l->block || m->nguard) return false;
+  for (uint32_t d = 0; d < m->n; d++) out[d] = 0;
+  for (uint32_t a = 0; a < m->nin; a++) {
+    if (!tarn_ix_affine(k->L, m->e[a])) return false;
+    for (uint32_t d = 0; d < m->n; d++) out[d] += l->stride[a] * tarn_ix_coef(k->L, m->e[a], d);
+  }
+  return true;
+}
+/* Elements that the reduction walks of one column of an operand whose columns lie side by side along own dim `lane`, so many
+ * that the next row of them is mostly found on another page, and that rows go over again; 0: it is no such operand. */
+static int64_t column(const tarn_stage *s, uint32_t lane, const int64_t *step, int64_t elems) {
+  int64_t deep = 1, rows = 1, all = 1;
+  for (uint32_t d = 0; d < s->nown; d++)
+    if (step[d]) all *= s->own[d];
+    else rows *= s->own[d];
+  for (uint32_t d = 0; d < s->nred; d++) {
+    if (s->red[d] > 1 && llabs(step[s->nown + d]) * 4 <= TARN_PAGE / 2) return 0;
+    deep *= s->red[d];
+  }
+  return step[lane] == 1 && rows > 1 && all * deep <= elems ? deep : 0;
+}
+/* The largest block of at most `most` columns, in whole panels, of which there is more than one; 0: none. */
+static int64_t block_of(int64_t extent, int64_t panel, int64_t most) {
+  int64_t b = most / panel * panel;
+  while (b > 0 && (extent % b || b == extent)) b -= panel;
+  return b;
+}
+/* A block fills half of the second memory (four bytes for an element), a panel is as wide as a register tile. */
+#define NARROWEST 2 /* vectors in a panel */
+#define WIDEST    4
+uint32_t kg_packs(kgraph *k, const kcand *c, kcut out[KG_MAX_CUTS]) {
+  const tarn_nest *n = tarn_nest_get(k->L, c->nest);
+  const tarn_stage *s = n->stage;
+  const tarn_func *f = tarn_fn_get(k->L, s->fn);
+  const tarn_hw *hw = k->o->hw;
+  uint32_t got = 0, lane = 0;
+  if (n->nstage != 1 || n->depth || c->nout != 1 || !s->nred || f->nops != 2 || c->out[0].block) return 0;
+  if (hw->nmem < 2 || hw->mem[0].managed) return 0;
+  while (lane < s->nown && (c->out[0].stride[lane] != 1 || s->own[lane] == 1)) lane++;
+  int64_t lanes = tarn_hw_lanes(hw, TARN_F32);
+  for (uint32_t j = 0; j < f->nops && lane < s->nown; j++) {
+    const tarn_read *r = &s->read[j];
+    int64_t step[TARN_MAX_DIMS];
+    if (r->stage || c->child[r->src] == TARN_NONE || !steps_of(k, r->map, &c->in[r->src], step)) continue;
+    int64_t deep = column(s, lane, step, tarn_layout_elems(&c->in[r->src])), v = NARROWEST;
+    if (!deep) continue;
+    for (; v <= WIDEST && got < KG_MAX_CUTS; v++) {
+      int64_t b = block_of(s->own[lane], v * lanes, hw->mem[1].capacity / 2 / 4 / deep);
+      if (b) out[got++] = (kcut){.pack = true, .read = j, .dim = lane, .block = {b, v * lanes}};
+    }
   }
   return got;
 }

@@ -101,8 +101,12 @@ typedef struct kcut {
   int64_t block[TARN_MAX_DIMS];
   bool behind, gather; /* gather: tarn_ksig_gather() after it */
   bool more;           /* the nest as it is may be as good */
+  bool pack;           /* instead: tarn_ksig_pack() of read `read`, own dim `dim` in blocks of block[0], panels of block[1] */
+  uint32_t read, dim;
 } kcut;
 uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]);
+/* Blocks of an operand that is no constant, to be copied together before all rows of a product go over them. */
+uint32_t kg_packs(kgraph *k, const kcand *c, kcut out[KG_MAX_CUTS]);
 /* Canonical signature of a nest candidate. */
 void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig);
 #endif

@@ -504,18 +504,21 @@ static bool gathers(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n, const 
   uint32_t at = address(L, m, &k->in[r->src]);
   return tarn_ix_affine(L, at) && tarn_ix_coef(L, at, lane) != 1;
 }
-/* The stage that copies what r reads: its own dims are the reduced ones and the own ones that r depends on. r becomes a read
- * of it. */
-static tarn_stage gathered(tarn_lang *L, const tarn_nest *n, const tarn_stage *s, tarn_read *r, uint32_t number) {
+/* The stage that copies what r reads: its own dims are the reduced ones and the own ones that r depends on, those of `first`
+ * in front. r becomes a read of it. */
+static tarn_stage gathered(tarn_lang *L, const tarn_nest *n, const tarn_stage *s, tarn_read *r, uint32_t number,
+                           uint32_t first) {
   tarn_imap m = *tarn_imap_get(L, r->map), new = m, back = m;
   uint32_t acc = (uint32_t)n->depth + s->nown, all = m.n, used = 0, by[TARN_MAX_DIMS], sub[TARN_MAX_DIMS], own = 0;
   tarn_stage c = {.fn = tarn_fn_map(L, tarn_fx_hole(L, 0), 1), .space = TARN_NONE};
   tarn_read *read = TARN_NEW(tarn_lang_ctx(L), tarn_read);
   for (uint32_t a = 0; a < m.nin; a++) used |= tarn_ix_dims(L, m.e[a]);
+  for (uint32_t d = n->depth; d < acc; d++)
+    if ((used & first) >> d & 1) by[own++] = d;
   for (uint32_t d = acc; d < all; d++)
     if (used >> d & 1) by[own++] = d;
   for (uint32_t d = n->depth; d < acc; d++)
-    if (used >> d & 1) by[own++] = d;
+    if ((used & ~first) >> d & 1) by[own++] = d;
   c.nown = (uint8_t)own;
   memset(new.dim, 0, sizeof new.dim);
   memcpy(new.dim, n->shared, n->depth * sizeof *new.dim);
@@ -546,7 +549,7 @@ bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k) {
     tarn_read *rd = tarn_copy(cx, s.read, nread * sizeof *rd);
     for (uint32_t r = 0; r < nread; r++) {
       if (rd[r].stage) rd[r].src = to[rd[r].src];
-      else if (r < nops && nops > 1 && gathers(L, k, &n, &s, &rd[r])) st[at] = gathered(L, &n, &s, &rd[r], at), at++;
+      else if (r < nops && nops > 1 && gathers(L, k, &n, &s, &rd[r])) st[at] = gathered(L, &n, &s, &rd[r], at, 0), at++;
     }
     s.read = rd;
     to[i] = at;
@@ -554,6 +557,58 @@ bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k) {
   }
   if (at == n.nstage) return false;
   n.nstage = at, n.stage = st;
+  k->nest = tarn_nest_intern(L, &n);
+  return true;
+}
+
+/* ---- operands packed block by block ----
+ * What an operand holds of a block of columns, which all rows of a product go over, is copied into a local buffer by a stage in
+ * front of it, panel after panel of as many columns as a register tile takes: what lay far apart then follows one another. */
+static bool depends(const work *w, const work_read *r, uint32_t d) {
+  uint32_t used = 0;
+  for (uint32_t a = 0; a < r->m.nin; a++) used |= tarn_ix_dims(w->L, r->m.e[a]);
+  return used >> d & 1;
+}
+/* Of the only stage, the own loops that r depends on become shared, all but n from dim d on. The number of d afterwards. */
+static uint32_t share_blocks(work *w, const work_read *r, uint32_t d, uint32_t n) {
+  work_stage *s = w->stage;
+  uint8_t from[TARN_MAX_DIMS + 2], at = 0, depth = 0, nown = s->s.nown;
+  uint32_t now = 0;
+  for (uint8_t e = 0; e < nown; e++)
+    if ((e < d || e >= d + n) && depends(w, r, e)) from[at++] = e, depth++;
+  for (uint8_t e = 0; e < nown + s->s.nred; e++) {
+    if (e == d) now = at;
+    if (e >= nown || (e >= d && e < d + n) || !depends(w, r, e)) from[at++] = e;
+  }
+  permute(w, s, from);
+  memcpy(w->shared, s->s.own, depth * sizeof *w->shared);
+  list_replace(s->s.own, &s->s.nown, 0, depth, 0, NULL);
+  w->depth = depth;
+  return now;
+}
+bool tarn_ksig_pack(tarn_lang *L, tarn_ksig *k, uint32_t read, uint32_t d, int64_t block, int64_t panel) {
+  work w = {.L = L, .cx = tarn_lang_ctx(L)};
+  const tarn_nest *was = tarn_nest_get(L, k->nest);
+  if (was->nstage != 1 || was->depth || !was->stage->out || d >= was->stage->nown) return false;
+  open_nest(&w, k, false);
+  work_stage *s = w.stage;
+  int64_t extent = s->s.own[d];
+  if (read >= s->nread || s->read[read].epi || s->read[read].m.nguard || block < 1 || extent % block || panel < 1 ||
+      block % panel)
+    return false;
+  if (s->s.nown + s->s.nred + 2 > TARN_MAX_DIMS || blocked_dim(&w, s, d) || !depends(&w, &s->read[read], d)) return false;
+  replace(&w, s, d, 1, 2, (int64_t[]){extent / block, block});
+  if (panel < block) replace(&w, s, d + 1, 1, 2, (int64_t[]){block / panel, panel});
+  uint32_t panels = share_blocks(&w, &s->read[read], d + 1, panel < block ? 2 : 1);
+  close_nest(&w, k, false);
+  tarn_nest n = *tarn_nest_get(L, k->nest);
+  tarn_stage *st = TARN_ARRAY(w.cx, tarn_stage, 2);
+  st[1] = n.stage[0];
+  const tarn_func *f = tarn_fn_get(L, st[1].fn);
+  tarn_read *rd = tarn_copy(w.cx, st[1].read, ((size_t)f->nops + f->nepi) * sizeof *rd);
+  st[0] = gathered(L, &n, &st[1], &rd[read], 0, panel < block ? 1u << panels : 0);
+  st[1].read = rd;
+  n.nstage = 2, n.stage = st;
   k->nest = tarn_nest_intern(L, &n);
   return true;
 }

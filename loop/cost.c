@@ -209,13 +209,17 @@ static double weights(const stage_model *m, const tile *t, int64_t steps) {
       n += (double)steps * (t->vdim < m->n && m->read[r].touched >> t->vdim & 1 ? vectors(t, t->vdim, t->size[t->vdim]) : 1);
   return n;
 }
-/* Rows that lie on pages of their own, of an operand that all lanes share and the first cache does not hold. */
+/* Rows that lie on pages of their own, of an operand that the first cache does not hold: one that all lanes share, or, in a
+ * kernel of one stage, one that they lie along and that is no constant, which would be packed. */
 static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memory *l1) {
   double sum = 0;
   for (uint32_t r = 0; r < m->nread && t->inner < m->n; r++) {
     const acc_model *a = &m->read[r];
     bool shared = t->vdim >= m->n || !(a->touched >> t->vdim & 1);
-    if (a->epi || a->local || a->irregular || !shared || (double)llabs(a->coef[t->inner]) * a->bytes < TARN_PAGE) continue;
+    double apart = (double)llabs(a->coef[t->inner]) * a->bytes;
+    if (a->epi || a->local || a->irregular ||
+        (shared ? apart < TARN_PAGE : m->nshared || a->constant || 2 * apart <= TARN_PAGE))
+      continue;
     if (loop_footprint(a, m->n, m->dim, l1->line) <= (double)l1->capacity) continue;
     double rows = 1;
     for (uint32_t d = 0; d < m->n; d++)

@@ -149,6 +149,10 @@ TARN_API bool tarn_ksig_cut(tarn_lang *L, tarn_ksig *k, const int64_t *block, bo
 /* Operands that a stage reads in steps along the dim along which its local buffer lies, several times over: a further stage
  * copies each into a buffer that lies along that dim too. False, and the kernel as it was, when there is none. */
 TARN_API bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k);
+/* Of a kernel of one stage: own dim d in blocks of `block`, shared loops over them and over whatever else operand read `read`
+ * depends on, and within a block panels of `panel` (each divides the one before it). A stage in front copies what the reduction
+ * walks of that operand into a local buffer, panel by panel. False, and the kernel as it was, when that is not possible. */
+TARN_API bool tarn_ksig_pack(tarn_lang *L, tarn_ksig *k, uint32_t read, uint32_t d, int64_t block, int64_t panel);
 TARN_API bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b); /* whatever the offsets */
 TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k);    /* within this program: nests by their number */
 /* A kernel and a schedule as text that means the same in every program, offsets left out; parsing raises TARN_BAD_INPUT,

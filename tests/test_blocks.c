@@ -123,12 +123,28 @@ static void gathered(tarn_ctx *cx, void *arg) {
 START_TEST(test_gathered) { run(gathered, &stepped[_i]); }
 END_TEST
 
+/* Products of two variables, whose columns are copied block by block: ragged rows, several matrices, what is done with the
+ * result, a result in another order than the rows, blocks of one panel. */
+static const net packed[] = {
+    {"a product", "in a f32 10,12\nin b f32 12,1024\nnode MatMul m a b -> y\nout y\n", 1024},
+    {"of three matrices, and what is done with it",
+     "in a f32 3,13,24\nin b f32 3,24,768\nin c f32 768\nnode MatMul m a b -> t\nnode Add s t c -> u\nnode Relu r u -> y\nout "
+     "y\n",
+     3 * 768},
+    {"one matrix for all", "in a f32 3,7,24\nin b f32 24,960\nnode MatMul m a b -> y\nout y\n", 960},
+    {"a matrix that stands the other way", "in a f32 24,9\nin b f32 24,640\nnode Gemm m a b -> y : transA=1\nout y\n", 640},
+    {"long columns", "in a f32 5,2600\nin b f32 2600,576\nnode MatMul m a b -> y\nout y\n", 576},
+};
+START_TEST(test_packed) { run(gathered, &packed[_i]); }
+END_TEST
+
 /* Where it pays by the analytic price: what lies between is larger than the caches keep. */
 static const net large[] = {
     {"attention over 512",
      "in q f32 1,8,512,64\nin k f32 1,8,512,64\nin v f32 1,8,512,64\nnode Transpose t k -> kt : perm=0,1,3,2\n"
      "node MatMul m q kt -> s\nnode Softmax f s -> p : axis=-1\nnode MatMul o p v -> y\nout y\n",
      8 * 512},
+    {"a product of two variables", "in a f32 1024,1024\nin b f32 1024,1024\nnode MatMul m a b -> y\nout y\n", 1024},
 };
 static void chosen(tarn_ctx *cx, void *arg) {
   const net *n = arg;
@@ -190,6 +206,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, test_compiled, 0, (int)(sizeof nets / sizeof *nets));
   tcase_add_loop_test(t, test_gathered, 0, (int)(sizeof stepped / sizeof *stepped));
+  tcase_add_loop_test(t, test_packed, 0, (int)(sizeof packed / sizeof *packed));
   tcase_add_loop_test(t, test_chosen, 0, (int)(sizeof large / sizeof *large));
   tcase_add_test(t, test_uneven);
   tcase_add_test(t, test_read_twice);

@@ -191,6 +191,40 @@ TEST(cut_in_blocks) {
   ck_assert_uint_ge(cuts, 60);
 }
 
+/* A read copied panel by panel: the same values; only reads that are sums of steps, of what there is in every place. */
+TEST(packed_by_blocks) {
+  UNUSED;
+  uint32_t packs = 0, panels = 0;
+  for (int i = 0; i < 1200; i++) {
+    loop_case c;
+    random_single(&c, i & 1, false);
+    const tarn_stage *st = tarn_nest_get(L, c.sig.nest)->stage;
+    if (!st->nown) continue;
+    uint32_t d = (uint32_t)below(st->nown), read = (uint32_t)below(tarn_fn_get(L, st->fn)->nops);
+    int64_t block = 1 + below(st->own[d]), panel;
+    while (st->own[d] % block) block--;
+    for (panel = 1 + below(block); block % panel;) panel--;
+    tarn_ksig k = c.sig;
+    if (!tarn_ksig_pack(L, &k, read, d, block, panel)) {
+      MUST(k.nest == c.sig.nest);
+      continue;
+    }
+    packs++, panels += panel > 1 && panel < block;
+    MUST(tarn_nest_get(L, k.nest)->nstage == 2);
+    for (int canonical = 0; canonical < 2; canonical++) {
+      tarn_tensor **want = outputs_of(&c.sig), **got = outputs_of(&c.sig);
+      run_signature(&c, &c.sig, want);
+      run_signature(&c, &k, got);
+      if (memcmp(want[0]->data, got[0]->data, (size_t)tarn_tensor_count(want[0]) * 4))
+        ck_abort_msg("read %u, dim %u by %d and %d\n%s\n%s", read, d, (int)block, (int)panel, nest_text(c.sig.nest),
+                     nest_text(k.nest));
+      tarn_ksig_canonical(L, &k);
+    }
+  }
+  ck_assert_uint_ge(packs, 100);
+  ck_assert_uint_ge(panels, 10);
+}
+
 static bool same_signature(const tarn_ksig *a, const tarn_ksig *b) {
   bool same = a->nest == b->nest && a->nin == b->nin && tarn_ksig_hash(L, a) == tarn_ksig_hash(L, b);
   for (uint32_t i = 0; same && i < a->nin; i++) same = tarn_layout_equal(&a->in[i], &b->in[i]);
@@ -756,6 +790,7 @@ int main(void) {
   tcase_add_loop_test(t, canonical_ordered, 0, 4);
   tcase_add_loop_test(t, canonical_staged, 0, 6);
   tcase_add_loop_test(t, cut_in_blocks, 0, 4);
+  tcase_add_loop_test(t, packed_by_blocks, 0, 4);
   tcase_add_loop_test(t, signature_of_reshaped, 0, 4);
   tcase_add_test(t, signature_by_hand);
   tcase_add_test(t, signature_keeps_apart);
