@@ -59,6 +59,7 @@ static void train(learner *l, const tarn_sample *x, uint32_t n, uint64_t seed, u
                                 {"eta", rounds < ROUNDS ? "0.25" : "0.1"},
                                 {"min_child_weight", "3"},
                                 {"subsample", "0.8"},
+                                {"num_parallel_tree", rounds < ROUNDS ? "1" : "4"}, /* each step the mean of four */
                                 {"colsample_bytree", "0.6"},
                                 {"lambda", "2"},
                                 {"nthread", "1"},
