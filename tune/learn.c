@@ -26,7 +26,7 @@ static void ok(learner *l, int status) {
   tarn_raise(l->cx, TARN_INTERNAL, "xgboost: %.*s", (int)strcspn(e, "\n"), e);
 }
 
-#define ROUNDS 300 /* trees of a price that is kept */
+#define ROUNDS 300 /* steps of a price that is kept */
 
 static double target(const tarn_sample *x) { return log2(x->seconds / x->analytic); }
 
