@@ -348,24 +348,26 @@ uint32_t tarn_extract_pick(const tarn_picks *p, uint32_t cls) {
   return n;
 }
 
-/* Weights of the network as it was imported. */
-static double weights(tarn_lang *L, tarn_map *seen, tarn_term t) {
-  bool fresh;
-  tarn_map_at(seen, t, &fresh);
-  tarn_node n = *tarn_term_get(L, t);
-  const tarn_type *type = n.op == TARN_OP_CONST ? tarn_term_type(L, t) : NULL;
-  double bytes = fresh && type ? (double)(tarn_type_count(type) * (int64_t)tarn_dtype_size(type->dtype)) : 0;
-  for (uint32_t i = 0; fresh && i < n.n; i++) bytes += weights(L, seen, n.kid[i]);
-  return bytes;
-}
 /* Others use the last cache too, and all of a large network's weights pass between two uses of one. */
 #define SMALL 0.06 /* of the last cache: 14 MB of 480 stay there, 45 do not (docs/performance.md) */
+
+/* Are the weights of the network, as it was imported, few?  Terms have larger numbers than what they are made of. */
 static bool is_small(const kgraph *k) {
   const tarn_program *p = k->in->program;
-  tarn_map *seen = tarn_map_new(k->cx);
+  if (!p || k->o->hw->nmem <= 2) return false;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->nout; i++) n = p->out[i].term >= n ? p->out[i].term + 1 : n;
+  bool *used = TARN_ARRAY(k->cx, bool, n + 1);
+  for (uint32_t i = 0; i < p->nout; i++) used[p->out[i].term] = true;
   double bytes = 0;
-  for (uint32_t i = 0; p && i < p->nout; i++) bytes += weights(k->L, seen, p->out[i].term);
-  return p && k->o->hw->nmem > 2 && bytes <= SMALL * (double)k->o->hw->mem[k->o->hw->nmem - 2].capacity;
+  for (tarn_term t = n; t-- > 0;) {
+    if (!used[t]) continue;
+    const tarn_node *e = tarn_term_get(k->L, t);
+    const tarn_type *type = e->op == TARN_OP_CONST ? tarn_term_type(k->L, t) : NULL;
+    if (type) bytes += (double)(tarn_type_count(type) * (int64_t)tarn_dtype_size(type->dtype));
+    for (uint32_t i = 0; i < e->n; i++) used[e->kid[i]] = true;
+  }
+  return bytes <= SMALL * (double)k->o->hw->mem[k->o->hw->nmem - 2].capacity;
 }
 
 tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r, tarn_picks **picks) {
