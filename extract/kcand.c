@@ -555,6 +555,23 @@ static uint32_t copied(kgraph *k, const operand *op, const tarn_layout *l) {
   copy_into(k, ag, op, l, TARN_NONE);
   return ag;
 }
+/* A part that is computed in its place together with what lies around it. */
+static void within_larger(kgraph *k, uint32_t ag, const operand *op, const tarn_layout *whole, uint32_t part_of, uint32_t axis,
+                          int64_t at, const tarn_layout *part) {
+  tarn_layout over;
+  for (uint32_t i = 0; i < op->nv && !op->constant; i++) {
+    const kgroup *g = &k->group.p[op->v[i].group];
+    if (!kg_part_with_more(k, op->kcls, &op->v[i], whole, axis, at, &over)) continue;
+    for (uint32_t l = 0; l < g->nlayout; l++) {
+      if (g->part_of[l] != part_of || !tarn_layout_equal(&over, &g->layout[l])) continue;
+      kcand c = {.kind = KC_ALIAS, .node = TARN_NONE, .kcls = op->kcls, .nchild = 1, .nout = 1};
+      c.child = TARN_ARRAY(k->cx, uint32_t, 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, 1);
+      c.in = TARN_ARRAY(k->cx, tarn_layout, 1);
+      c.child[0] = g->first + l, c.cterm[0] = TARN_NONE, c.in[0] = c.out[0] = *part;
+      add_cand(k, ag, c);
+    }
+  }
+}
 static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   uint32_t gi = k->cls.p[kc].group, axis = (uint32_t)tarn_payload_get(k->L, e->payload)->ints[0];
@@ -570,7 +587,6 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
       const kclass *kid = &k->cls.p[op[j].kcls];
       const tarn_type *t = tarn_type_get(k->L, kid->type);
       c.in[j] = kg_part(&whole, t, axis, at), c.cterm[j] = TARN_NONE, c.child[j] = TARN_NONE;
-      at += t->dim[axis];
       const kgroup *in = &k->group.p[kid->group];
       uint32_t back = tarn_map_invert(k->L, kid->to_rep, t->ns);
       tarn_layout over;
@@ -580,6 +596,8 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
           c.child[j] = in->first + l;
       if (c.child[j] == TARN_NONE) c.child[j] = copied(k, &op[j], &c.in[j]);
       else copy_into(k, c.child[j], &op[j], &c.in[j], kid->group); /* a part that is a view of something larger */
+      within_larger(k, c.child[j], &op[j], &whole, gi * KG_MAX_LAYOUTS + lo, axis, at, &c.in[j]);
+      at += t->dim[axis];
     }
     add_cand(k, g->first + lo, c);
   }

@@ -33,8 +33,9 @@ typedef struct kgroup {
   uint32_t ninner;
 } kgroup;
 
-/* NEST, OTHER (gather, opaque, called) are kernels; CONCAT lays its parts side by side; ALIAS is a program output that is a
- * buffer as it stands; NTH is one result of a kernel with several, whose AND/OR class is its only child. */
+/* NEST, OTHER (gather, opaque, called) are kernels; CONCAT lays its parts side by side; ALIAS is a program output, or
+ * a part of a concatenation, that is another buffer as it stands; NTH is one result of a kernel with several, whose AND/OR
+ * class is its only child. */
 typedef enum { KC_INPUT, KC_NEST, KC_CONCAT, KC_OTHER, KC_ALIAS, KC_NTH } kcand_kind;
 typedef struct kcand {
   kcand_kind kind;
@@ -92,6 +93,10 @@ tarn_kprog *kg_program(kgraph *k, const uint32_t *choice_cand); /* per AND/OR cl
 bool kg_layout_over(kgraph *k, const tarn_layout *l, uint32_t to_rep, tarn_layout *out);
 /* The layout of one part of a concatenation whose whole is laid out over its own dims. */
 tarn_layout kg_part(const tarn_layout *whole, const tarn_type *part, uint32_t axis, int64_t at);
+/* The part is a view that leaves out the ends of a larger buffer: that buffer's layout where the part lies in its place, and
+ * the rest between and behind the rows of the whole. False: there is no room for it. */
+bool kg_part_with_more(kgraph *k, uint32_t part, const kview *v, const tarn_layout *whole, uint32_t axis, int64_t at,
+                       tarn_layout *over);
 /* Notes both ways to read windows, if what the chosen candidate computes from its operands can be computed in both (kways.c).
  */
 void kg_ways(kgraph *k, uint32_t ag, const kcand *chosen, const char *kernel);

@@ -211,9 +211,7 @@ static bool has_layout(const kgroup *g, const tarn_layout *l) {
     if (tarn_layout_equal(&g->layout[i], l)) return true;
   return false;
 }
-static bool add_layout(kgraph *k, kgroup *g, const tarn_layout *l, uint32_t part_of) {
-  uint32_t max = part_of == TARN_NONE ? k->o->max_orders ? k->o->max_orders : 3 : KG_MAX_LAYOUTS;
-  if (max > KG_MAX_LAYOUTS) max = KG_MAX_LAYOUTS;
+static bool add_one_of(kgraph *k, kgroup *g, const tarn_layout *l, uint32_t part_of, uint32_t max) {
   if (part_of == TARN_NONE && has_layout(g, l)) return true;
   if (g->nlayout >= max) {
     k->r->cut_orders++;
@@ -222,6 +220,10 @@ static bool add_layout(kgraph *k, kgroup *g, const tarn_layout *l, uint32_t part
   g->part_of[g->nlayout] = part_of;
   g->layout[g->nlayout++] = *l;
   return true;
+}
+static bool add_layout(kgraph *k, kgroup *g, const tarn_layout *l, uint32_t part_of) {
+  uint32_t max = part_of == TARN_NONE ? k->o->max_orders ? k->o->max_orders : 3 : KG_MAX_LAYOUTS;
+  return add_one_of(k, g, l, part_of, max > KG_MAX_LAYOUTS ? KG_MAX_LAYOUTS : max);
 }
 /* Row-major over a member class, said over the representative's dims. */
 static bool own_order(kgraph *k, uint32_t c, tarn_layout *over_rep) {
@@ -330,6 +332,7 @@ static void wishes(kgraph *k, bool seed) {
 }
 
 static void concat_wishes(kgraph *k);
+static void concat_room(kgraph *k);
 static void concat_parts(kgraph *k);
 
 /* Rows whose step is a multiple of one way's sets all want the same few sets of the first memory, and a product of two
@@ -380,6 +383,7 @@ void kg_layouts(kgraph *k) {
     tarn_layout row = tarn_layout_row_major(t->n, t->dim);
     if (!g->nlayout || !g->input) add_layout(k, g, &row, TARN_NONE);
   }
+  concat_room(k);
   concat_parts(k);
   for (uint32_t i = 0; i < k->group.n; i++) {
     k->group.p[i].first = k->nag;
@@ -418,6 +422,108 @@ tarn_layout kg_part(const tarn_layout *whole, const tarn_type *part, uint32_t ax
   l.offset += at * l.stride[axis];
   return l;
 }
+
+/* ---- parts that are views of something larger ---- */
+/* A part that leaves out the ends of a larger buffer, as results of whole tiles of which the last pass the end: with these
+ * extents instead of its own it would be all of that buffer. *back: from there to the part with these extents. */
+static bool overhang(kgraph *k, uint32_t part, const kview *v, int64_t *extent, uint32_t *back) {
+  const kclass *kc = &k->cls.p[part];
+  tarn_imap m = *tarn_imap_get(k->L, v->map);
+  const kgroup *g = &k->group.p[v->group];
+  uint32_t var[TARN_MAX_DIMS];
+  if (v->group == kc->group || g->input || !g->produced || m.nguard) return false;
+  for (uint32_t d = 0; d < m.n; d++) extent[d] = 1;
+  for (uint32_t a = 0; a < m.nin; a++)
+    for (uint32_t d = 0; d < m.n; d++)
+      if (tarn_ix_dims(k->L, m.e[a]) >> d & 1) extent[d] *= m.in[a];
+  bool more = false;
+  for (uint32_t d = 0; d < m.n; d++) {
+    if (extent[d] < m.dim[d]) return false;
+    more |= extent[d] > m.dim[d];
+  }
+  if (!more) return false;
+  for (uint32_t d = 0; d < m.n; d++) var[d] = tarn_ix_var(k->L, d, extent);
+  for (uint32_t a = 0; a < m.nin; a++) m.e[a] = tarn_ix_subst(k->L, m.e[a], var, extent);
+  memcpy(m.dim, extent, m.n * sizeof *extent);
+  for (uint32_t a = 0; a < m.nin; a++) {
+    int64_t lo, hi;
+    tarn_ix_range(k->L, m.e[a], extent, &lo, &hi);
+    if (lo < 0 || hi >= m.in[a]) return false;
+  }
+  *back = tarn_map_invert(k->L, tarn_map_intern_derived(k->L, &m), tarn_type_get(k->L, kc->type)->ns);
+  return *back != TARN_NONE;
+}
+/* Dims of more than one element by falling step. */
+static uint32_t by_step(const tarn_layout *l, uint32_t *order) {
+  uint32_t n = 0;
+  for (uint32_t d = 0; d < l->n; d++) {
+    if (l->dim[d] == 1) continue;
+    uint32_t at = n++;
+    for (; at && l->stride[order[at - 1]] < l->stride[d]; at--) order[at] = order[at - 1];
+    order[at] = d;
+  }
+  return n;
+}
+/* Do so many elements of each dim have places of their own? */
+static bool has_room(const tarn_layout *l, const int64_t *extent) {
+  uint32_t order[TARN_MAX_DIMS], n = by_step(l, order);
+  for (uint32_t i = 1; i < n; i++)
+    if (l->stride[order[i]] * extent[order[i]] > l->stride[order[i - 1]]) return false;
+  return true;
+}
+static bool make_room(tarn_layout *l, const int64_t *extent) {
+  uint32_t order[TARN_MAX_DIMS], n = by_step(l, order);
+  int64_t step = 1, dense = 1;
+  while (n-- > 0) {
+    uint32_t d = order[n];
+    if (l->stride[d] != dense) return false;
+    dense *= l->dim[d], l->stride[d] = step, step *= extent[d];
+  }
+  return step > dense;
+}
+bool kg_part_with_more(kgraph *k, uint32_t part, const kview *v, const tarn_layout *whole, uint32_t axis, int64_t at,
+                       tarn_layout *over) {
+  int64_t extent[TARN_MAX_DIMS];
+  uint32_t back;
+  const tarn_type *t = tarn_type_get(k->L, k->cls.p[part].type);
+  if (!overhang(k, part, v, extent, &back) || extent[axis] != t->dim[axis]) return false;
+  extent[axis] = whole->dim[axis];
+  tarn_layout l = kg_part(whole, t, axis, at);
+  return has_room(whole, extent) && kg_layout_over(k, &l, back, over);
+}
+/* Storage orders in which rows lie as far apart as such parts need. */
+static void concat_room(kgraph *k) {
+  for (uint32_t i = 0; i < k->cls.n; i++) {
+    if (k->cls.p[i].constant) continue;
+    EACH_NODE(k, k->cls.p[i].cls, n) {
+      tarn_eg_node e = tarn_eg_node_at(k->g, n);
+      if (e.op != TARN_OP_CONCAT) continue;
+      const tarn_type *t = tarn_type_get(k->L, k->cls.p[i].type);
+      kgroup *out = &k->group.p[k->cls.p[i].group];
+      if (out->root) continue; /* nothing may be written beyond it */
+      uint32_t axis = (uint32_t)tarn_payload_get(k->L, e.payload)->ints[0], back;
+      int64_t most[TARN_MAX_DIMS], extent[TARN_MAX_DIMS];
+      memcpy(most, t->dim, sizeof most);
+      for (uint32_t j = 0; j < e.n; j++) {
+        kview v[KG_MAX_VIEWS];
+        uint32_t kid = kg_class(k, e.kids[j]), nv = kg_views(k, kid, v);
+        for (uint32_t y = 0; y < nv; y++) {
+          if (!overhang(k, kid, &v[y], extent, &back) || extent[axis] != tarn_type_get(k->L, k->cls.p[kid].type)->dim[axis])
+            continue;
+          for (uint32_t d = 0; d < t->n; d++)
+            if (d != axis && extent[d] > most[d]) most[d] = extent[d];
+        }
+      }
+      back = tarn_map_invert(k->L, k->cls.p[i].to_rep, t->ns);
+      for (uint32_t l = 0, nl = out->nlayout; l < nl && back != TARN_NONE; l++) {
+        tarn_layout whole, over;
+        if (kg_layout_over(k, &out->layout[l], k->cls.p[i].to_rep, &whole) && make_room(&whole, most) &&
+            kg_layout_over(k, &whole, back, &over))
+          add_one_of(k, out, &over, TARN_NONE, KG_MAX_LAYOUTS);
+      }
+    }
+  }
+}
 /* A part may be computed right where the whole wants it: one more layout of the part's buffer. */
 static void concat_parts(kgraph *k) {
   for (uint32_t i = 0; i < k->cls.n; i++) {
@@ -437,7 +543,12 @@ static void concat_parts(kgraph *k) {
           const tarn_type *t = tarn_type_get(k->L, kid->type);
           kgroup *in = &k->group.p[kid->group];
           tarn_layout part = kg_part(&whole, t, axis, at), over;
-          uint32_t back = tarn_map_invert(k->L, kid->to_rep, t->ns);
+          uint32_t back = tarn_map_invert(k->L, kid->to_rep, t->ns), nv;
+          kview v[KG_MAX_VIEWS];
+          nv = kg_views(k, kg_class(k, e.kids[j]), v);
+          for (uint32_t y = 0; y < nv && !k->group.p[og].root; y++)
+            if (kg_part_with_more(k, kg_class(k, e.kids[j]), &v[y], &whole, axis, at, &over))
+              add_layout(k, &k->group.p[v[y].group], &over, og * KG_MAX_LAYOUTS + li);
           at += t->dim[axis];
           if (kid->constant || in->input || !in->produced || back == TARN_NONE || kid->group == og) continue;
           if (kg_layout_over(k, &part, back, &over)) add_layout(k, in, &over, og * KG_MAX_LAYOUTS + li);

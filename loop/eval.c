@@ -17,8 +17,11 @@ static uint32_t home(const tarn_kprog *p, uint32_t b) {
 static tarn_tensor *flat(machine *m, uint32_t b) {
   uint32_t h = home(m->p, b);
   if (!m->mem[h]) {
-    tarn_layout l = m->p->buf[h].layout;
-    int64_t n = tarn_layout_elems(&l) + l.offset;
+    int64_t n = 0;
+    for (uint32_t i = 0; i < m->p->nbuf; i++) { /* a part may go on behind the whole */
+      const tarn_layout *l = &m->p->buf[i].layout;
+      if (home(m->p, i) == h && tarn_layout_elems(l) + l->offset > n) n = tarn_layout_elems(l) + l->offset;
+    }
     tarn_dtype t = m->p->buf[h].dtype;
     m->mem[h] = tarn_tensor_new(m->cx, m->mode == TARN_WIDE && tarn_dtype_is_float(t) ? TARN_F64 : t, 1, &n);
   }

@@ -46,7 +46,12 @@ static int by_place(const void *a, const void *b) {
 
 /* Lifetimes of the buffers to be placed, largest first. */
 static uint32_t lifetimes(const tarn_kprog *p, int64_t align, life *l) {
-  for (uint32_t b = 0; b < p->nbuf; b++) l[b] = (life){b, TARN_NONE, 0, round_up(low_bytes(&p->buf[b]), align), -1};
+  for (uint32_t b = 0; b < p->nbuf; b++) l[b] = (life){b, TARN_NONE, 0, 0, -1};
+  for (uint32_t b = 0; b < p->nbuf; b++) { /* a part may go on behind the whole */
+    int64_t bytes = round_up(low_bytes(&p->buf[b]), align);
+    life *x = &l[low_root(p, b)];
+    if (bytes > x->bytes) x->bytes = bytes;
+  }
   for (uint32_t k = 0; k < p->nker; k++) {
     for (uint32_t i = 0; i < p->ker[k].nout; i++) touch(p, l, p->ker[k].out[i], k);
     for (uint32_t i = 0; i < p->ker[k].nin; i++) touch(p, l, p->ker[k].in[i], k);
