@@ -74,6 +74,8 @@ static void check_port(tarn_loaded *m, const char *what, const tarn_port *p, con
   tarn_raise(m->cx, TARN_BAD_INPUT, "%s]", b.p);
 }
 
+void tarn_loaded_constants_huge(tarn_loaded *m) { (void)tarn_rt_constants_huge(m->m); }
+
 /* Checks the tensors, makes pool and workspace. */
 static void prepare(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads) {
   if (!m->m) tarn_raise(m->cx, TARN_INTERNAL, "run: the model is unloaded");

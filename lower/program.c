@@ -183,7 +183,9 @@ static void emit_model(program *g, LLVMValueRef run) {
                       port_table(g, g->p->out, g->p->nout),
                       low_table(M, M->ptr, name, g->nstep),
                       low_table(M, M->ptr, g->step, g->nstep),
-                      run};
+                      run,
+                      g->consts,
+                      low_i64(M, g->plan->const_bytes)};
   LLVMValueRef model = LLVMConstStructInContext(M->lc, c, sizeof c / sizeof *c, 0);
   LLVMValueRef v = LLVMAddGlobal(M->m, LLVMTypeOf(model), prefixed(M, "model"));
   LLVMSetInitializer(v, model), LLVMSetGlobalConstant(v, true);

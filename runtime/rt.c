@@ -8,12 +8,14 @@
  * and its range is done by the others.  All of that is one word, the gate: the number of the loop, whether it is open, and
  * how many threads are inside.  Who finds nothing to do looks at the gate for a while and then sleeps on it (futex). */
 #include "runtime/rt.h"
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -156,6 +158,40 @@ void *tarn_rt_workspace_new(uint64_t bytes) {
   void *p = whole < bytes ? NULL : aligned_alloc(unit, whole);
   if (p && unit == HUGE_PAGE) (void)madvise(p, whole, MADV_HUGEPAGE); /* a hint: without, it is as good as any */
   return p;
+}
+
+/* May memory that asks for it have huge pages? Without them nothing is gained by a copy. */
+static bool has_huge_pages(void) {
+  char s[64] = "";
+  int f = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);
+  if (f < 0) return false;
+  ssize_t n = read(f, s, sizeof s - 1);
+  (void)close(f);
+  return n > 0 && !strstr(s, "[never]");
+}
+/* A copy is made elsewhere and then takes the original's place, in one step: who reads it meanwhile reads the same. */
+static bool move_page(char *at) {
+  char *room = mmap(NULL, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return false;
+  char *page = room + (HUGE_PAGE - (uintptr_t)room % HUGE_PAGE) % HUGE_PAGE, *end = room + 2 * HUGE_PAGE;
+  bool ok = !madvise(page, HUGE_PAGE, MADV_HUGEPAGE);
+  if (ok) {
+    memcpy(page, at, HUGE_PAGE);
+    ok = !mprotect(page, HUGE_PAGE, PROT_READ) &&
+         mremap(page, HUGE_PAGE, HUGE_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED;
+  }
+  if (!ok) return (void)munmap(room, 2 * HUGE_PAGE), false;
+  if (page > room) (void)munmap(room, (size_t)(page - room));
+  if (end > page + HUGE_PAGE) (void)munmap(page + HUGE_PAGE, (size_t)(end - page) - HUGE_PAGE);
+  return true;
+}
+uint64_t tarn_rt_constants_huge(const tarn_rt_model *m) {
+  uint64_t moved = 0;
+  if (m->version < 2 || m->const_bytes < HUGE_PAGE || !has_huge_pages()) return 0;
+  char *at = (char *)(uintptr_t)m->consts, *end = at + m->const_bytes;
+  for (at += (HUGE_PAGE - (uintptr_t)at % HUGE_PAGE) % HUGE_PAGE; at + HUGE_PAGE <= end && move_page(at); at += HUGE_PAGE)
+    moved += HUGE_PAGE;
+  return moved;
 }
 
 static uint32_t processors(void) {

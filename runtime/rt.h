@@ -49,7 +49,7 @@ typedef struct tarn_rt_port {
   const int64_t *dim; /* row-major, contiguous */
   uint64_t bytes;
 } tarn_rt_port;
-#define TARN_RT_VERSION 1
+#define TARN_RT_VERSION 2
 typedef struct tarn_rt_model {
   uint32_t version;
   uint32_t nin, nout, nkernel;
@@ -59,7 +59,14 @@ typedef struct tarn_rt_model {
   /* Each kernel by itself, in the order of the run; nonzero when it failed. */
   int (*const *kernel)(const void *const *in, void *const *out, void *workspace, tarn_rt_pool *pool);
   int (*run)(const void *const *in, void *const *out, void *workspace, tarn_rt_pool *pool);
+  const void *consts; /* weights and all else that was computed at compile time */
+  uint64_t const_bytes;
 } tarn_rt_model;
+
+/* Moves a program's constants into huge pages, where they are: what lies in whole ones, if the system has them; returns how
+ * many bytes. Once, at any time. Up to 9 % faster (docs/performance.md); they are this process's own then, no longer shared
+ * with others that have loaded the same file, and moving them takes about 0.5 ms a megabyte. */
+TARN_RT_API uint64_t tarn_rt_constants_huge(const tarn_rt_model *model);
 
 #ifdef __cplusplus
 }

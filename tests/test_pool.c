@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -133,6 +135,30 @@ START_TEST(workspaces) {
 }
 END_TEST
 
+/* Constants of a loaded file go to huge pages where they lie, and stay what they were; what shares their first and last page
+ * does too. */
+START_TEST(constants) {
+  const size_t page = 2 << 20, bytes = 5 * page + 12345, before = 4096 + 64;
+  FILE *f = tmpfile();
+  ck_assert_ptr_nonnull(f);
+  for (size_t i = 0; i < bytes + 2 * before; i += 4) ck_assert_uint_eq(fwrite(&i, 4, 1, f), 1);
+  ck_assert_int_eq(fflush(f), 0);
+  char *at = mmap(NULL, bytes + 2 * before, PROT_READ, MAP_PRIVATE, fileno(f), 0);
+  ck_assert_ptr_ne(at, MAP_FAILED);
+  tarn_rt_model m = {.version = TARN_RT_VERSION, .consts = at + before, .const_bytes = bytes};
+  uint64_t moved = tarn_rt_constants_huge(&m);
+  ck_assert(moved % page == 0 && moved <= bytes);
+  ck_assert(moved == 0 || moved >= 4 * page); /* none: the system has no huge pages */
+  for (size_t i = 0; i < bytes + 2 * before; i += 4) ck_assert(*(const uint32_t *)(at + i) == (uint32_t)i);
+  m.const_bytes = page - 1;
+  ck_assert_uint_eq(tarn_rt_constants_huge(&m), 0);
+  m.version = 1, m.const_bytes = bytes; /* a description without them */
+  ck_assert_uint_eq(tarn_rt_constants_huge(&m), 0);
+  ck_assert_int_eq(munmap(at, bytes + 2 * before), 0);
+  (void)fclose(f);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("pool");
   TCase *t = tcase_create("loops");
@@ -142,6 +168,7 @@ int main(void) {
   tcase_add_test(t, apart);
   tcase_add_test(t, sizes);
   tcase_add_test(t, workspaces);
+  tcase_add_test(t, constants);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

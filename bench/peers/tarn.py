@@ -17,7 +17,8 @@ class Model(ctypes.Structure):
     _fields_ = [("version", ctypes.c_uint32), ("nin", ctypes.c_uint32), ("nout", ctypes.c_uint32), ("nkernel", ctypes.c_uint32),
                 ("workspace", ctypes.c_uint64), ("per_thread", ctypes.c_uint64), ("input", ctypes.POINTER(Port)),
                 ("output", ctypes.POINTER(Port)), ("kernel_name", ctypes.c_void_p), ("kernel", ctypes.c_void_p),
-                ("run", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p))]
+                ("run", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)),
+                ("consts", ctypes.c_void_p), ("const_bytes", ctypes.c_uint64)]
 
 
 def aligned(count):
@@ -40,6 +41,8 @@ class Peer:
         self.rt.tarn_rt_workspace_new.argtypes = [ctypes.c_uint64]
         self.so = ctypes.CDLL(os.path.join(folder, "model.so"))
         self.model = Model.in_dll(self.so, "tarn_model")
+        self.rt.tarn_rt_constants_huge.restype = ctypes.c_uint64
+        self.rt.tarn_rt_constants_huge(ctypes.byref(self.model))
         self.pool = self.rt.tarn_rt_pool_new(threads)
         self.inputs = []
         for i in range(self.model.nin):
