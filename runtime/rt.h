@@ -64,8 +64,8 @@ typedef struct tarn_rt_model {
 } tarn_rt_model;
 
 /* Moves a program's constants into huge pages, where they are: what lies in whole ones, if the system has them; returns how
- * many bytes. Once, at any time. Up to 9 % faster (docs/performance.md); they are this process's own then, no longer shared
- * with others that have loaded the same file, and moving them takes about 0.5 ms a megabyte. */
+ * many bytes. Once, at any time. A program runs up to 5 % faster (docs/performance.md); they are this process's own then, no
+ * longer shared with others that have loaded the same file, and moving them takes about 0.5 ms a megabyte. */
 TARN_RT_API uint64_t tarn_rt_constants_huge(const tarn_rt_model *model);
 
 #ifdef __cplusplus
