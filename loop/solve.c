@@ -51,6 +51,7 @@ typedef struct pick {
   bool taps;           /* all of the reduction but its longest dim is written out */
   bool weighed;        /* the dims that small matrices weigh are written out */
   uint32_t order;      /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
+  bool images;         /* but for the first dim, which stays outside */
   int64_t rows, depth; /* block of udim[0] and of the last reduce dim that outer loops walk; 0: none */
   bool panels;         /* the latter inside of the outermost dim's loop */
 } pick;
@@ -86,13 +87,14 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   s->nlevel = 0;
   bool vacc = p->vdim < m->nacc;
   uint32_t first = p->order >= 2 ? p->order - 2 : m->n, last = p->order == 1 && vacc ? p->vdim : m->n;
+  if (p->images) order[n++] = m->nshared;
   if (first < m->n) order[n++] = first;
-  for (uint32_t d = m->nshared; d < m->nacc; d++)
+  for (uint32_t d = m->nshared + p->images; d < m->nacc; d++)
     if (d != first && d != last && !(p->weighed && m->weighed >> d & 1)) order[n++] = d;
   if (last < m->n) order[n++] = last;
   if (p->rows) add_level(s, p->udim[0], TARN_SERIAL, p->rows);
   for (uint32_t i = 0; i < n; i++) {
-    if (p->depth && i == p->panels) add_level(s, m->n - 1, TARN_SERIAL, p->depth);
+    if (p->depth && i == (uint32_t)p->panels + p->images) add_level(s, m->n - 1, TARN_SERIAL, p->depth);
     add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
   }
   s->acc = s->nlevel;
@@ -160,6 +162,7 @@ typedef struct search {
   uint32_t nshared;
   bool strict; /* reduce dims keep their order */
   bool large;  /* a product of more than the second memory holds */
+  bool far;    /* one stage that touches more than all second memories hold */
   uint32_t want, n;
   best b[TARN_RANKED]; /* the n <= want best, by rising price */
   void (*visit)(void *user, const tarn_stage_sched *st, double seconds);
@@ -259,13 +262,24 @@ static void try_panels(search *q, pick p) {
 static bool along_rows(const stage_model *m, uint32_t vdim, uint32_t d) {
   return vdim < m->nacc && llabs(m->result.coef[vdim]) > 1 && m->result.coef[d] == 1;
 }
+/* Rows of a reduction that the lanes walk along and that share nothing: more than a few at once come no faster from beyond the
+ * second caches (the sum of 16 times 16 MB in huge pages: eight 15.5 ms, asked for ahead 15.0, four 14.1). */
+#define MOST_STREAMS 4
+static int64_t most_rows(const search *q, const pick *p, uint32_t d, int64_t room) {
+  const stage_model *m = q->m;
+  if (p->vdim < m->nacc || p->vdim >= m->n || !q->far) return room;
+  for (uint32_t r = 0; r < m->nread; r++)
+    if (!m->read[r].epi && !(m->read[r].touched >> d & 1)) return room;
+  return mini(room, MOST_STREAMS);
+}
 /* Steps of one dim beside the vectors, as many as fit the registers; the least seconds. */
 static double try_first(search *q, pick p, int64_t room) {
   const stage_model *m = q->m;
   double t = try_pick(q, &p);
   for (uint32_t d = m->nshared; d < m->nacc; d++) {
     if (d == p.vdim || !(m->reduces || along_rows(m, p.vdim, d))) continue;
-    for (int64_t u = 2; u <= room && u <= m->dim[d]; u++) {
+    int64_t most = most_rows(q, &p, d, room);
+    for (int64_t u = 2; u <= most && u <= m->dim[d]; u++) {
       if (m->block && 2 * u <= room && u < m->dim[d]) continue; /* many kernels, fewer tries in each */
       p.udim[0] = d, p.unroll[0] = u;
       t = fmin(t, try_pick(q, &p));
@@ -276,23 +290,37 @@ static double try_first(search *q, pick p, int64_t room) {
   }
   return t;
 }
+/* Is the first dim one of images, or of products: several, each with rows and columns of its own and weighed alike? */
+static bool has_images(const stage_model *m) {
+  if (m->nshared || !m->reduces || m->nacc < 3 || m->dim[0] < 2) return false;
+  for (uint32_t r = 0; r < m->nread; r++) {
+    if (m->read[r].epi) continue;
+    if (m->read[r].constant == (m->read[r].touched & 1)) return false;
+    for (uint32_t d = m->nacc; d < m->n; d++)
+      if (loop_overlaps(&m->read[r], d, m->dim[d], 0)) return false; /* rows of one image */
+  }
+  return true;
+}
 static void try_unrolls(search *q, pick p) {
   const stage_model *m = q->m;
   int64_t regs = q->s->hw->vector_regs ? q->s->hw->vector_regs : 16;
   int64_t room = m->reduces ? (regs - p.vectors - 1) / (p.vectors ? p.vectors : 1) : regs / 2; /* a map has no accumulators */
-  uint32_t first = 0;
+  pick top = p;
   double least = INFINITY;
   p.udim[0] = p.udim[1] = m->n;
   for (uint32_t o = 0; o < 2 + m->nacc; o++) {
     p.order = o;
     if (o && m->nacc - m->nshared < 2) break;
     if ((o == 1 && p.vdim >= m->nacc) || (o >= 2 && (o - 2 <= m->nshared || m->dim[o - 2] == 1))) continue;
-    double t = try_first(q, p, room);
-    if (t < least) least = t, first = o;
+    for (p.images = false;; p.images = true) {
+      double t = try_first(q, p, room);
+      if (t < least) least = t, top = p;
+      if (p.images || o < 2 || !has_images(m)) break;
+    }
   }
-  p.order = first; /* a second dim, where the first is unrolled whole */
+  p = top; /* a second dim, where the first is unrolled whole */
   for (uint32_t d = m->nshared; d < m->nacc && m->reduces; d++) {
-    if (d == p.vdim || m->dim[d] < 2 || m->dim[d] > room) continue;
+    if (d == p.vdim || m->dim[d] < 2 || m->dim[d] > most_rows(q, &p, d, room)) continue;
     p.udim[0] = d, p.unroll[0] = m->dim[d], p.udim[1] = m->n;
     try_second(q, p, room);
   }
@@ -347,6 +375,7 @@ static void solve_stage(search *q, bool strict) {
   int64_t lanes = tarn_hw_lanes(q->s->hw, TARN_F32);
   double near = q->s->hw->nmem > 1 ? (double)q->s->hw->mem[1].capacity : INFINITY;
   q->strict = strict;
+  q->far = m->nshared == 0 && q->s->hw->nmem > 2 && loop_whole(m) > near * q->s->hw->mem[1].instances;
   q->large = !strict && m->fma && !m->custom && m->result.bytes == 4 && m->nshared == 0 && loop_whole(m) > near;
   for (uint32_t d = m->nshared; d < m->n; d++) {
     if (m->dim[d] < 2 || !vector_dim(m, d, strict)) continue;

@@ -430,7 +430,7 @@ static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *
     if (!simple) return gather(E, a, &o, NULL);
     LLVMValueRef p = step(E, a, a->base, &o);
     if (a->ahead && stride == 1 && E->lanes > 1)
-      low_prefetch(E->M, p, low_i64(E->M, a->ahead * (int64_t)tarn_dtype_size(a->dtype)), false, 3);
+      low_prefetch(E->M, p, low_i64(E->M, a->ahead * (int64_t)tarn_dtype_size(a->dtype)), false, a->second ? 2 : 3);
     return load_simple(E, a, p, stride, room_of(E, a, stride), pair);
   }
   if (simple && !c.lane) return load_chosen(E, a, *out, *in, c.all);

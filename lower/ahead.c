@@ -13,11 +13,12 @@
 #include "lower/nest.h"
 #include <stdlib.h>
 
-#define LEAST_BLOCKED  4  /* blocks are fetched of operands larger than the second cache over this */
-#define LEAST_STREAMED 2  /* streams of such */
-#define MOST_LINES     4  /* asked for in one trip, whatever it does */
-#define MOST_AT_ONCE   32 /* of a stream: as many as are under way */
-#define LEAST_WORK     4  /* operations of the tile for each line of a row that is asked for */
+#define LEAST_BLOCKED  4    /* blocks are fetched of operands larger than the second cache over this */
+#define LEAST_STREAMED 2    /* streams of such */
+#define ROW_AHEAD      1024 /* bytes of each row that is walked along */
+#define MOST_LINES     4    /* asked for in one trip, whatever it does */
+#define MOST_AT_ONCE   32   /* of a stream: as many as are under way */
+#define LEAST_WORK     4    /* operations of the tile for each line of a row that is asked for */
 
 /* By how many elements the address moves from one trip of a level to the next; false when it is no constant. */
 static bool moves(const low_lin *off, uint32_t var, int64_t *by) {
@@ -64,14 +65,19 @@ static double rate_of(const tarn_hw *hw) {
 }
 /* A trip lasts as long as its operations or the transfer of its bytes. Lanes along the reduction walk a row line by line: the
  * processor foresees that, and what is asked for again only takes up the first cache (measured: 11.5 us instead of 6.4 for the
- * sum of 1 MB). */
-static void by_latency(const low_nest *N, const low_stage *st, const low_list *list, low_access *a) {
+ * sum of 1 MB). But it foresees too little of what comes from beyond all second caches (the sum of 256 MB: 15.5 ms, asked for
+ * 1 KB ahead 13.8). */
+static void by_latency(const low_nest *N, const low_stage *st, const low_list *list, low_access *a, int64_t bytes) {
   const tarn_hw *hw = N->M->hw;
   const tarn_hw_memory *slow = &hw->mem[hw->nmem - 1];
   int64_t size = (int64_t)tarn_dtype_size(a->dtype), step;
   double work = (double)st->slots / rate_of(hw), transfer = (double)tile_bytes(list, a) / (slow->read > 0 ? slow->read : 1);
   int64_t trips = 1 + (int64_t)(slow->latency / (work > transfer ? work : transfer)), run = stream(list, a->off, &step);
-  if (st->red_lanes <= 1 && run >= 2 * trips && llabs(step) * size >= (int64_t)hw->mem[0].line) a->ahead = step * trips;
+  if (llabs(step) * size < (int64_t)hw->mem[0].line) return;
+  if (st->red_lanes <= 1 && run >= 2 * trips) a->ahead = step * trips;
+  bool far = hw->nmem > 2 && bytes > (int64_t)hw->mem[1].capacity * (int64_t)hw->mem[1].instances;
+  if (st->red_lanes > 1 && far && N->nstage == 1 && llabs(step) * size < ROW_AHEAD && run * llabs(step) * size >= 4 * ROW_AHEAD)
+    a->ahead = (step < 0 ? -ROW_AHEAD : ROW_AHEAD) / size, a->second = true;
 }
 
 /* ---------------------------------------------------------------- by blocks */
@@ -207,8 +213,9 @@ static uint32_t busiest(const low_nest *N) {
 }
 
 /* The outermost loop of which what the next trip newly touches fits into a share of the second cache and can be asked for
- * at a bearable rate; not where it has come to the cache in an earlier round of a loop outside. */
-static void by_streams(low_nest *N, uint32_t list, const low_access *a) {
+ * at a bearable rate; not where it has come to the cache in an earlier round of a loop outside. who: the list that asks where
+ * the loop is shared. */
+static void by_streams(low_nest *N, uint32_t list, const low_access *a, uint32_t who) {
   const low_level *l[2 * TARN_MAX_LEVELS];
   uint32_t n = levels_of(N, list, l);
   const tarn_hw *hw = N->M->hw;
@@ -232,7 +239,7 @@ static void by_streams(low_nest *N, uint32_t list, const low_access *a) {
     patch q = next_of(p, by, &first);
     if (q.rows * q.wide * size > room / (again > 1 ? 2 : 8)) continue;
     low_ask k = {.a = a, .first = first, .level = l[i]->var};
-    uint32_t by_list = others && !a->store ? busiest(N) : list;
+    uint32_t by_list = others ? who : list;
     if (!paced(N, by_list, i, q, line, &k) && (by_list == list || !paced(N, by_list = list, i, q, line, &k))) continue;
     tarn_push(N->M->cx, &N->stage[by_list - 1].ask, k);
     return;
@@ -277,12 +284,19 @@ static bool another_asks(const low_nest *N, const low_stage *st, uint32_t child)
   }
   return false;
 }
-/* Of a kernel with several stages: is there time for a line of the result to come while another one is computed? */
-static bool outlasts(const low_nest *N, const low_stage *st) {
-  const tarn_hw_memory *from = &N->M->hw->mem[N->M->hw->nmem > 2 ? 2 : 1];
-  double points = 1;
+/* The list of the stage that asks for the lines of a result: its own where there is time for a line to come while another one
+ * is computed; of more than the last cache holds the busiest, where that has (a softmax of 256 MB: 0.78 of the time; of 64 MB
+ * and less, 1.00 to 1.09). 0: none. */
+static uint32_t asks_to_write(const low_nest *N, uint32_t list, int64_t bytes) {
+  const tarn_hw *hw = N->M->hw;
+  const tarn_hw_memory *from = &hw->mem[hw->nmem > 2 ? 2 : 1];
+  const low_stage *st = &N->stage[list - 1];
+  double points = (double)from->line / from->read;
   for (uint32_t d = N->n->depth; d < st->nacc; d++) points *= (double)st->dim[d];
-  return N->nstage == 1 || work_of(N, st) / points * from->read >= from->line;
+  if (N->nstage == 1 || work_of(N, st) >= points) return list;
+  list = busiest(N);
+  return hw->nmem > 2 && 2 * bytes > (int64_t)hw->mem[hw->nmem - 2].capacity && work_of(N, &N->stage[list - 1]) >= points ? list
+                                                                                                                          : 0;
 }
 
 static void read_ahead(low_nest *N, uint32_t list, const low_operand *o, low_access *a) {
@@ -292,10 +306,11 @@ static void read_ahead(low_nest *N, uint32_t list, const low_operand *o, low_acc
   int64_t bytes = tarn_layout_elems(&o->layout) * (int64_t)tarn_dtype_size(a->dtype);
   int64_t second = hw->nmem > 2 ? (int64_t)hw->mem[1].capacity : INT64_MAX;
   if (!a->store && st->red && bytes > second / LEAST_BLOCKED) by_blocks(N, list, a);
-  if (!a->store && st->red && bytes > hw->mem[0].capacity && st->ask.n == before) by_latency(N, st, &N->list[list], a);
+  if (!a->store && st->red && bytes > hw->mem[0].capacity && st->ask.n == before) by_latency(N, st, &N->list[list], a, bytes);
   if (!a->store && st->red && bytes > hw->mem[0].capacity && st->ask.n == before) by_rows(N, list, a);
   if (bytes <= second / LEAST_STREAMED || st->ask.n > before || a->ahead) return;
-  if (a->store ? outlasts(N, st) : !another_asks(N, st, st->s->read[a - st->read].src)) by_streams(N, list, a);
+  uint32_t by = a->store ? asks_to_write(N, list, bytes) : another_asks(N, st, st->s->read[a - st->read].src) ? 0 : busiest(N);
+  if (by) by_streams(N, list, a, by);
 }
 
 void low_read_ahead(low_nest *N, uint32_t list, const low_operand *in, const low_operand *out) {

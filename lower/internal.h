@@ -147,6 +147,7 @@ typedef struct low_access {
   uint64_t inner; /* serial levels inside of those that the guards depend on */
   bool store;
   int64_t ahead;     /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
+  bool second;       /* into the second cache */
   low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that depends on `inner` */
   low_loaded cache[LOW_CACHE];
 } low_access;

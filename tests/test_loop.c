@@ -677,6 +677,76 @@ TEST(taps_are_written_out) {
     ck_assert(strict || c.n > 0);
   }
 }
+/* Images of rows and columns: y[b][o][p], 64 channels. */
+static tarn_ksig images_of(int64_t n, int64_t outs, int64_t places) {
+  const int64_t dim[] = {n, outs, places, 64}, in[] = {n, 64, places}, w[] = {outs, 64};
+  uint32_t v[4];
+  for (uint32_t i = 0; i < 4; i++) v[i] = tarn_ix_var(L, i, dim);
+  tarn_imap a = {.ns = 3, .n = 4, .nin = 3, .in = {n, 64, places}, .e = {v[0], v[3], v[2]}, .fill = TARN_NONE};
+  tarn_imap b = {.ns = 3, .n = 4, .nin = 2, .in = {outs, 64}, .e = {v[1], v[3]}, .fill = TARN_NONE};
+  memcpy(a.dim, dim, sizeof dim), memcpy(b.dim, dim, sizeof dim);
+  tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)}, {.src = 1, .map = tarn_map_intern(L, &b)}};
+  tarn_stage s = {.nown = 3, .nred = 1, .own = {n, outs, places}, .red = {64}, .read = read, .out = true, .space = TARN_NONE};
+  uint32_t body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+  s.fn = tarn_fn_reduce(L, body, 2, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
+  tarn_nest nest = {.out_ns = 3, .nstage = 1, .nchild = 2, .stage = &s};
+  tarn_ksig sig = {.nest = tarn_nest_intern(L, &nest), .nin = 2, .nout = 1};
+  sig.in_type[0] = sig.in_type[1] = sig.out_type[0] = TARN_F32, sig.in_const[1] = true;
+  sig.in[0] = tarn_layout_row_major(3, in), sig.in[1] = tarn_layout_row_major(2, w), sig.out[0] = tarn_layout_row_major(3, dim);
+  tarn_ksig_canonical(L, &sig);
+  return sig;
+}
+static void count_orders(void *user, const tarn_schedule *s, double seconds) {
+  tap_count *c = user;
+  const tarn_level *l = s->stage->level;
+  check_promises(c->k, s);
+  ck_assert(seconds > 0);
+  c->n += l[0].dim == 0 && l[1].dim == 2 && l[2].dim == 1;
+}
+/* Image by image, in each by places, at each all filters. */
+TEST(orders_of_images) {
+  UNUSED;
+  tarn_ksig k = images_of(3, 24, 160);
+  tap_count c = {&k, 0};
+  ck_assert(tarn_schedules(tarn_solver_new(L, shipped(machines[1]), 1), &k, count_orders, &c));
+  ck_assert(c.n > 0);
+}
+/* Sums of rows: beyond the second caches few at a time. */
+static tarn_ksig sums_of(int64_t rows, int64_t n) {
+  const int64_t dim[] = {rows, n};
+  tarn_imap m = {.ns = 1, .n = 2, .dim = {rows, n}, .nin = 2, .in = {rows, n}, .fill = TARN_NONE};
+  for (uint32_t i = 0; i < 2; i++) m.e[i] = tarn_ix_var(L, i, dim);
+  tarn_read read = {.src = 0, .map = tarn_map_intern(L, &m)};
+  tarn_stage s = {.nown = 1, .nred = 1, .own = {rows}, .red = {n}, .read = &read, .out = true, .space = TARN_NONE};
+  s.fn = tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
+  tarn_nest nest = {.out_ns = 1, .nstage = 1, .nchild = 1, .stage = &s};
+  tarn_ksig sig = {.nest = tarn_nest_intern(L, &nest), .nin = 1, .nout = 1};
+  sig.in_type[0] = sig.out_type[0] = TARN_F32;
+  sig.in[0] = tarn_layout_row_major(2, dim), sig.out[0] = tarn_layout_row_major(1, dim);
+  tarn_ksig_canonical(L, &sig);
+  return sig;
+}
+static void most_along(void *user, const tarn_schedule *s, double seconds) {
+  tap_count *c = user;
+  int64_t rows = 1;
+  bool along = false;
+  check_promises(c->k, s);
+  ck_assert(seconds > 0);
+  for (uint32_t i = 0; i < s->stage->nlevel; i++) {
+    const tarn_level *l = &s->stage->level[i];
+    if (l->dim == 0 && l->kind == TARN_SERIAL) rows = l->step;
+    along |= l->dim == 1 && l->kind == TARN_VECTOR;
+  }
+  if (along && rows > c->n) c->n = (uint32_t)rows;
+}
+TEST(sums_of_rows) {
+  UNUSED;
+  tarn_ksig near = sums_of(16, 1024), far = sums_of(16, 4 << 20);
+  tap_count a = {&near, 0}, b = {&far, 0};
+  ck_assert(tarn_schedules(tarn_solver_new(L, shipped(machines[0]), 1), &near, most_along, &a));
+  ck_assert(tarn_schedules(tarn_solver_new(L, shipped(machines[0]), 1), &far, most_along, &b));
+  ck_assert_msg(a.n > 4 && b.n > 1 && b.n <= 4, "%u and %u rows at once", a.n, b.n);
+}
 TEST(prices_of_products) {
   UNUSED;
   const tarn_hw *hw = shipped(machines[number]);
@@ -804,6 +874,8 @@ int main(void) {
   tcase_add_test(t, weights_from_afar);
   tcase_add_test(t, pieces_of_sums);
   tcase_add_test(t, taps_are_written_out);
+  tcase_add_test(t, orders_of_images);
+  tcase_add_test(t, sums_of_rows);
   tcase_add_loop_test(t, windows_are_written_out, 0, 1);
   tcase_add_loop_test(t, prices_of_products, 0, 3);
   tcase_add_loop_test(t, price_of_copying, 0, 3);

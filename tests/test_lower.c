@@ -597,6 +597,13 @@ static void ahead_job(tarn_ctx *c, void *arg) {
   if (asked(&on, &small)) tarn_raise(c, TARN_NO, "what the first cache holds is asked for");
   greatest_case(&row, TARN_RED_MAX, 100000, 16);
   if (asked(&on, &row)) tarn_raise(c, TARN_NO, "lanes along a row that is read once ask for what the processor foresees");
+  const tarn_hw_memory three[] = {mem[0], {.name = "l2", .capacity = 65536, .instances = 2, .line = 64, .read = 32}, mem[1]};
+  on.nmem = 3, on.mem = three;
+  if (!lines_with(&on, &row, ", i32 0, i32 2, i32 1)"))
+    tarn_raise(c, TARN_NO, "a row beyond the second caches is not asked for");
+  kit_reference(L, &row, TARN_STRICT), kit_run(L, &on, &row, 1, true, 1);
+  if (kit_error(row.want[0], row.got[0]) != 0) tarn_raise(c, TARN_NO, "the greatest of a row that is asked for");
+  on.nmem = 2, on.mem = mem;
   kit_run(L, &on, &big, 1, true, 1);
   const float *a = big.value[0]->data, *b = big.value[1]->data, *y = big.got[0]->data;
   for (int64_t i = 0; i < 64; i++) {

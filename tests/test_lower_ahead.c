@@ -1,0 +1,91 @@
+/* lower/ahead.c: what a kernel of several stages asks for before it writes it. */
+#include "tests/lower_kit.h"
+
+#include "base/base.h"
+#include "lower/lower.h"
+
+static tarn_ctx *cx;
+static tarn_lang *L;
+static const tarn_hw *hw;
+
+static void setup(void) {
+  cx = tarn_ctx_new(NULL);
+  L = tarn_lang_new(cx);
+  hw = kit_host(cx);
+}
+static void teardown(void) { tarn_ctx_free(cx); }
+
+/* Places of the code that ask for a line to write. */
+static uint32_t writes_ahead(const tarn_hw *on, kit_case *c) {
+  const char *dir = kit_compile(kit_program(L, on, c, 1), true, TARN_EMIT_LL);
+  FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
+  char line[4096];
+  uint32_t n = 0;
+  while (f && fgets(line, sizeof line, f)) n += strstr(line, "@llvm.prefetch") && strstr(line, ", i32 1, i32 3, i32 1)");
+  if (f) fclose(f);
+  kit_remove(cx, dir);
+  return n;
+}
+/* Rows of a power by one stage, written squared by another. */
+static void light_writer_case(kit_case *k) {
+  const int64_t dim[] = {9, 256};
+  tarn_imap x = {.ns = 2, .n = 2, .nin = 2, .fill = TARN_NONE, .dim = {9, 256}, .in = {9, 256}}, y = x;
+  x.e[0] = tarn_ix_var(L, 0, dim), x.e[1] = tarn_ix_var(L, 1, dim), y.nin = 1, y.in[0] = 256, y.e[0] = tarn_ix_var(L, 1, dim);
+  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &x)}, {true, 0, tarn_map_intern(L, &y)}};
+  tarn_func fn[2] = {{.nops = 1, .red = TARN_NONE, .epi = TARN_NONE}, {.nops = 1, .red = TARN_NONE, .epi = TARN_NONE}};
+  fn[0].body = tarn_fx_hole(L, 0);
+  for (int i = 0; i < 8; i++) fn[0].body = tarn_fx_op(L, TARN_FX_MUL, fn[0].body, tarn_fx_hole(L, 0), 0);
+  fn[1].body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 0), 0);
+  tarn_stage st[2] = {{.nown = 1, .own = {256}, .read = read, .space = TARN_NONE},
+                      {.nown = 1, .own = {256}, .read = read + 1, .out = true, .space = TARN_NONE}};
+  for (uint32_t i = 0; i < 2; i++) st[i].fn = tarn_fn_intern(L, &fn[i]);
+  tarn_nest n = {.depth = 1, .shared = {9}, .out_ns = 1, .nstage = 2, .nchild = 1, .stage = st};
+  *k = (kit_case){.nest = tarn_nest_intern(L, &n), .nin = 1, .nout = 1, .in_type = {TARN_F32}, .out_type = {TARN_F32}};
+  k->in[0] = k->out[0] = tarn_layout_row_major(2, dim), k->value[0] = kit_tensor(cx, TARN_F32, 2, dim, 1);
+  k->sched = TARN_NEW(cx, tarn_schedule);
+  *k->sched = (tarn_schedule){.nshared = 1, .shared = {{0, TARN_SERIAL, 1}}, .nstage = 2};
+  k->sched->stage = TARN_ARRAY(cx, tarn_stage_sched, 2);
+  for (uint32_t i = 0; i < 2; i++)
+    k->sched->stage[i] =
+        (tarn_stage_sched){.nlevel = 3, .acc = 3, .level = {{1, TARN_SERIAL, 32}, {1, TARN_UNROLL, 16}, {1, TARN_VECTOR, 1}}};
+}
+/* What one stage writes, too little at work to await memory, the busy one asks for; not what the last cache holds. */
+static void light_writer_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  tarn_hw_memory mem[] = {{.name = "l1", .capacity = 2048, .line = 64, .read = 128, .latency = 5},
+                          {.name = "l2", .capacity = 16384, .line = 64, .read = 32, .latency = 15},
+                          {.name = "l3", .capacity = 65536, .line = 64, .read = 16, .latency = 60},
+                          {.name = "dram", .line = 64, .read = 6, .latency = 300}};
+  tarn_hw on = *hw;
+  kit_case k;
+  light_writer_case(&k);
+  on.nmem = 4, on.mem = mem;
+  if (writes_ahead(&on, &k)) tarn_raise(c, TARN_NO, "lines in the last cache are asked for");
+  mem[2].capacity = 17000;
+  if (!writes_ahead(&on, &k)) tarn_raise(c, TARN_NO, "the next row to write is not asked for");
+  kit_reference(L, &k, TARN_STRICT);
+  kit_run(L, &on, &k, 1, true, 1);
+  double e = kit_error(k.want[0], k.got[0]);
+  if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "a row written by another stage: %g", e);
+}
+
+static void must(tarn_fn *f, void *arg) {
+  tarn_status st = tarn_protect(cx, f, arg);
+  ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
+}
+START_TEST(asks_to_write) { must(light_writer_job, NULL); }
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("lower_ahead");
+  TCase *t = tcase_create("ahead");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_set_timeout(t, 120);
+  tcase_add_test(t, asks_to_write);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int bad = srunner_ntests_failed(r);
+  srunner_free(r);
+  return bad ? 1 : 0;
+}
