@@ -342,7 +342,7 @@ static void price(kgraph *k, kcand *c) {
   kg_signature(k, c, &sig);
   const tarn_schedule *s = tarn_solve(k->solver, &sig, &cost);
   const tarn_price *p = k->o->price ? k->o->price : tarn_price_analytic();
-  c->price = p->ranks ? cost.least : p->seconds(p->user, k->L, k->o->hw, &sig, s, k->threads, &cost);
+  c->price = (p->kernel ? p->kernel : p->seconds)(p->user, k->L, k->o->hw, &sig, s, k->threads, &cost);
 }
 
 /* ---- candidates of one e-node ---- */

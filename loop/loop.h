@@ -204,9 +204,10 @@ typedef struct tarn_price {
                     const tarn_cost *analytic);
   /* The schedule that a canonical kernel shall have, or NULL: the solver looks for one. May itself be NULL. */
   const tarn_schedule *(*schedule)(void *user, tarn_lang *L, const tarn_ksig *k);
-  /* It only tells schedules of one kernel apart. Which kernels there are is decided by `least` of the cost: a selection looks
-   * for what is priced too low, and a learned price is wrong most where nothing was measured. */
-  bool ranks;
+  /* What a selection among kernels is told of one that has this schedule; cost: tarn_solve()'s. NULL: `seconds`. Another one
+   * since a selection looks for what is priced too low, and a learned price is wrong most where nothing was measured. */
+  double (*kernel)(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
+                   const tarn_cost *cost);
 } tarn_price;
 /* The best schedule found by the analytic price: enumerates vector dims, register tiles and loop orders whose sizes come
  * from the description. Deterministic. Memoise by signature (tarn_solver). */

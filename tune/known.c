@@ -5,7 +5,7 @@
 #include <string.h>
 
 typedef struct known_kernel {
-  uint32_t first, best;
+  uint32_t first, n, best; /* n records of it lie side by side */
   const tarn_schedule *sched;
   bool parsed;
 } known_kernel;
@@ -17,7 +17,7 @@ typedef struct known {
   tarn_map *by_sig;  /* hash of a kernel within this program -> 1 + … or 0: nothing known */
   tarn_map *seconds; /* hashes of kernel and schedule -> record */
   const tarn_price *otherwise;
-  double scale; /* of what it says: so that what was measured does not look dear beside what was not */
+  double scale; /* of what it says of a kernel: so that what was measured does not look dear, nor cheap, beside what was not */
 } known;
 
 static uint64_t hash_of(const char *text) { return tarn_hash_bytes(text, strlen(text), 0); }
@@ -36,18 +36,29 @@ static double expected(const tarn_price *p, tarn_lang *L, const tarn_hw *hw, con
                        uint32_t threads, const tarn_cost *analytic) {
   return p ? p->seconds(p->user, L, hw, k, s, threads, analytic) : analytic->seconds;
 }
+/* Or 0. */
+static double found(known *q, tarn_lang *L, const tarn_ksig *k, const tarn_schedule *s) {
+  const known_kernel *e = find(q, L, k);
+  if (!e) return 0;
+  tarn_mark m = tarn_arena_mark(q->cx);
+  uint64_t h = hash_of(tarn_schedule_text(L, q->cx, tarn_nest_get(L, k->nest), s));
+  const uint64_t *at = tarn_map_get(q->seconds, tarn_hash_mix(q->r[e->first].kernel, h));
+  tarn_release(q->cx, m);
+  return at ? q->r[*at].seconds : 0;
+}
 static double measured_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                                uint32_t threads, const tarn_cost *analytic) {
   known *q = user;
-  const known_kernel *e = find(q, L, k);
-  if (e) {
-    tarn_mark m = tarn_arena_mark(q->cx);
-    uint64_t h = hash_of(tarn_schedule_text(L, q->cx, tarn_nest_get(L, k->nest), s));
-    const uint64_t *at = tarn_map_get(q->seconds, tarn_hash_mix(q->r[e->first].kernel, h));
-    tarn_release(q->cx, m);
-    if (at) return q->r[*at].seconds;
-  }
-  return q->scale * expected(q->otherwise, L, hw, k, s, threads, analytic);
+  double t = found(q, L, k, s);
+  return t > 0 ? t : expected(q->otherwise, L, hw, k, s, threads, analytic);
+}
+static double measured_kernel(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                              uint32_t threads, const tarn_cost *cost) {
+  known *q = user;
+  double t = found(q, L, k, s);
+  if (t > 0) return t;
+  const tarn_price *p = q->otherwise;
+  return q->scale * (p && p->kernel ? p->kernel(p->user, L, hw, k, s, threads, cost) : cost->seconds);
 }
 
 typedef struct reading {
@@ -74,34 +85,42 @@ static const tarn_schedule *measured_schedule(void *user, tarn_lang *L, const ta
 }
 
 /* ---- measured to expected ---- */
-#define COMPARED 200 /* kernels */
+#define COMPARED 64 /* kernels, and schedules of each */
 typedef struct compared {
   known *q;
   tarn_lang *L;
   const tarn_hw *hw;
-  const tarn_record *r;
+  const known_kernel *e;
   double ratio;
 } compared;
+/* A kernel that was not measured runs with the schedule that looks best and was priced by the analytic price of its best one.
+ * So what this would have been, with the kernels that were measured, is compared; their fastest are the result of a search. */
 static void compare(tarn_ctx *cx, void *arg) {
   compared *x = arg;
+  const tarn_record *r = &x->q->r[x->e->first];
   tarn_ksig *k = TARN_NEW(cx, tarn_ksig);
-  tarn_cost c;
-  tarn_ksig_parse(x->L, x->r->kernel_text, strlen(x->r->kernel_text), k);
-  const char *text = x->r->schedule_text;
-  const tarn_schedule *s = tarn_schedule_parse(x->L, tarn_nest_get(x->L, k->nest), text, strlen(text));
-  tarn_cost_of(x->L, x->hw, k, s, x->r->threads, &c);
-  x->ratio = x->r->seconds / expected(x->q->otherwise, x->L, x->hw, k, s, x->r->threads, &c);
+  tarn_ksig_parse(x->L, r->kernel_text, strlen(r->kernel_text), k);
+  double looks = INFINITY, least = INFINITY, took = 0;
+  for (uint32_t i = 0, step = x->e->n / COMPARED + 1; i < x->e->n; i += step) {
+    tarn_cost c;
+    const tarn_schedule *s =
+        tarn_schedule_parse(x->L, tarn_nest_get(x->L, k->nest), r[i].schedule_text, strlen(r[i].schedule_text));
+    tarn_cost_of(x->L, x->hw, k, s, r->threads, &c);
+    double t = expected(x->q->otherwise, x->L, x->hw, k, s, r->threads, &c);
+    if (t < looks) looks = t, took = r[i].seconds;
+    least = fmin(least, c.seconds);
+  }
+  x->ratio = took / least;
 }
 static int by_ratio(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
-/* The median over the fastest schedules. */
 static double scale_of(known *q, tarn_lang *L, const tarn_hw *hw) {
   double ratio[COMPARED];
   uint32_t n = 0, step = q->kernel.n / COMPARED + 1;
   for (uint32_t i = 0; i < q->kernel.n; i += step) {
-    compared x = {q, L, hw, &q->r[q->kernel.p[i].best], 0};
+    compared x = {q, L, hw, &q->kernel.p[i], 0};
     if (tarn_protect(q->cx, compare, &x) == TARN_OK && x.ratio > 0 && x.ratio < INFINITY) ratio[n++] = x.ratio;
   }
   qsort(ratio, n, sizeof *ratio, by_ratio);
@@ -116,6 +135,7 @@ static void index_records(known *q, uint32_t n) {
       tarn_push(q->cx, &q->kernel, ((known_kernel){.first = i, .best = i}));
     }
     known_kernel *e = &q->kernel.p[*at - 1];
+    e->n++;
     if (q->r[i].seconds < q->r[e->best].seconds) e->best = i;
     *tarn_map_at(q->seconds, tarn_hash_mix(q->r[i].kernel, q->r[i].schedule), &fresh) = i;
   }
@@ -138,7 +158,7 @@ const tarn_price *tarn_measured(tarn_lang *L, const tarn_hw *hw, const char *pat
   index_records(q, kept);
   q->scale = scale_of(q, L, hw);
   tarn_price *p = TARN_NEW(cx, tarn_price);
-  *p = (tarn_price){.user = q, .seconds = measured_seconds, .schedule = measured_schedule};
+  *p = (tarn_price){.user = q, .seconds = measured_seconds, .kernel = measured_kernel, .schedule = measured_schedule};
   p->name = tarn_format(cx, "measured: %u schedules of %u kernels; else %s", kept, q->kernel.n,
                         otherwise ? otherwise->name : "analytic");
   return p;

@@ -262,9 +262,14 @@ static double learned_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const
   tarn_features(L, hw, k, s, threads, analytic, f);
   return analytic->seconds * exp2(trees_predict(t, f));
 }
+static double learned_kernel(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                             uint32_t threads, const tarn_cost *cost) {
+  (void)user, (void)L, (void)hw, (void)k, (void)s, (void)threads;
+  return cost->least;
+}
 const tarn_price *trees_price(tarn_ctx *cx, const trees *t, const char *name) {
   tarn_price *p = TARN_NEW(cx, tarn_price);
-  *p = (tarn_price){.name = name, .user = (void *)(uintptr_t)t, .seconds = learned_seconds, .ranks = true};
+  *p = (tarn_price){.name = name, .user = (void *)(uintptr_t)t, .seconds = learned_seconds, .kernel = learned_kernel};
   return p;
 }
 /* Server processors whose core is the same, or nearly (Golden Cove, Raptor Cove, Redwood Cove). */

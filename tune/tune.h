@@ -108,7 +108,8 @@ TARN_API tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_
 
 /* ---- what was measured, used ---- */
 /* A price that knows the store: measured seconds where a schedule of a kernel was measured with so many threads, else what
- * `otherwise` says (NULL: the analytic price); and, as its schedule, the fastest measured one of a kernel. */
+ * `otherwise` says (NULL: the analytic price), of whole kernels times the median of what those that were measured would take
+ * untuned over what it says of them; and, as its schedule, the fastest measured one of a kernel. */
 TARN_API const tarn_price *tarn_measured(tarn_lang *L, const tarn_hw *hw, const char *path, uint32_t threads,
                                          const tarn_price *otherwise);
 
