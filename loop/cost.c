@@ -19,6 +19,9 @@
 #define UNFORESEEN  2.5  /* cycles that a tile waits for such a row, even if it is near and was asked for */
 #define FOUND_AGAIN 32   /* fewer rows stay near until the next tap */
 #define OVERLAP     10   /* transfers on their way at once, each of one piece of memory */
+#define STREAMS     32   /* pieces side by side, more are not foreseen */
+#define TRANSLATED  512  /* pages of an operand that the second table of translations finds */
+#define FAR_OVERLAP 3    /* transfers at once of such pieces of main memory, each on a page of its own */
 #define FOREIGN     0.5  /* of the latency of the memory that units share, for a line from another unit's caches */
 #define MISSES      0.2  /* share of the lesser of computing and each level's transfers that does not overlap the greatest */
 
@@ -366,6 +369,20 @@ static double crossing(const stage_model *m, const tarn_stage_sched *s, const ac
   }
   return bytes * times;
 }
+/* Waits for what crosses from main memory where more pieces than the processor foresees are walked side by side before the walk
+ * goes on along them; twice as long where there are more than it finds translations for. 0: it foresees them. */
+static double scattered(const stage_model *m, const tarn_stage_sched *s, const acc_model *a, double line, double bytes) {
+  double apart = 0, side = 0;
+  for (uint32_t p = s->nlevel; p-- > 0;) {
+    int64_t span[TARN_MAX_DIMS];
+    double piece;
+    level_spans(m, s, p, span);
+    double all = footprint(a, false, m->n, span, line, &piece);
+    if (apart > 0 && piece > apart) break;
+    if (all > STREAMS * piece) apart = piece, side = all / piece;
+  }
+  return apart > 0 ? bytes / apart * (side > TRANSLATED ? 2 : 1) * OVERLAP / FAR_OVERLAP : 0;
+}
 /* Which constants are packed by the tile; others lie as extract/ put them. */
 static uint32_t dense_reads(const stage_model *m, const tarn_stage_sched *s) {
   uint32_t dense = 0;
@@ -464,7 +481,8 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
     for (uint32_t r = 0; r < m->nread; r++) {
       if (m->read[r].local && stays) continue;
       double b = crossing(m, s, &m->read[r], dense >> r & 1, p, &hw->mem[i], &piece);
-      bytes += b, waits += b / piece;
+      bool far = i + 2 == hw->nmem && !(dense >> r & 1);
+      bytes += b, waits += maxd(b / piece, far ? scattered(m, s, &m->read[r], line, b) : 0);
     }
     bytes *= (repeat > 1 ? repeat : 1) * missing, waits *= (repeat > 1 ? repeat : 1) * missing;
     double rate = rate_of(hw, i + 1, par);

@@ -295,22 +295,27 @@ static uint32_t asks_to_write(const low_nest *N, uint32_t list, int64_t bytes) {
   for (uint32_t d = N->n->depth; d < st->nacc; d++) points *= (double)st->dim[d];
   if (N->nstage == 1 || work_of(N, st) >= points) return list;
   list = busiest(N);
-  return hw->nmem > 2 && 2 * bytes > (int64_t)hw->mem[hw->nmem - 2].capacity && work_of(N, &N->stage[list - 1]) >= points ? list
-                                                                                                                          : 0;
+  return hw->nmem > 2 && bytes > (int64_t)hw->mem[hw->nmem - 2].capacity && work_of(N, &N->stage[list - 1]) >= points ? list
+                                                                                                                      : 0;
 }
 
+static void streamed(low_nest *N, uint32_t list, const low_access *a, int64_t bytes) {
+  const low_stage *st = &N->stage[list - 1];
+  uint32_t by = a->store ? asks_to_write(N, list, bytes) : another_asks(N, st, st->s->read[a - st->read].src) ? 0 : busiest(N);
+  if (by) by_streams(N, list, a, by);
+}
 static void read_ahead(low_nest *N, uint32_t list, const low_operand *o, low_access *a) {
   const tarn_hw *hw = N->M->hw;
   const low_stage *st = &N->stage[list - 1];
   uint32_t before = st->ask.n;
   int64_t bytes = tarn_layout_elems(&o->layout) * (int64_t)tarn_dtype_size(a->dtype);
   int64_t second = hw->nmem > 2 ? (int64_t)hw->mem[1].capacity : INT64_MAX;
-  if (!a->store && st->red && bytes > second / LEAST_BLOCKED) by_blocks(N, list, a);
-  if (!a->store && st->red && bytes > hw->mem[0].capacity && st->ask.n == before) by_latency(N, st, &N->list[list], a, bytes);
-  if (!a->store && st->red && bytes > hw->mem[0].capacity && st->ask.n == before) by_rows(N, list, a);
-  if (bytes <= second / LEAST_STREAMED || st->ask.n > before || a->ahead) return;
-  uint32_t by = a->store ? asks_to_write(N, list, bytes) : another_asks(N, st, st->s->read[a - st->read].src) ? 0 : busiest(N);
-  if (by) by_streams(N, list, a, by);
+  bool reduces = !a->store && st->red, far = hw->nmem > 2 && bytes > (int64_t)hw->mem[hw->nmem - 2].capacity;
+  if (reduces && bytes > second / LEAST_BLOCKED) by_blocks(N, list, a);
+  if (reduces && far && st->ask.n == before) streamed(N, list, a, bytes); /* memory is not to idle while a block is in use */
+  if (reduces && bytes > hw->mem[0].capacity && st->ask.n == before) by_latency(N, st, &N->list[list], a, bytes);
+  if (reduces && bytes > hw->mem[0].capacity && st->ask.n == before) by_rows(N, list, a);
+  if (bytes > second / LEAST_STREAMED && st->ask.n == before && !a->ahead) streamed(N, list, a, bytes);
 }
 
 void low_read_ahead(low_nest *N, uint32_t list, const low_operand *in, const low_operand *out) {

@@ -576,6 +576,25 @@ TEST(weights_from_afar) {
   tarn_solve(s, &k, &near);
   ck_assert_double_lt(near.least, best_cost(hw, &k, 2).least);
 }
+/* Pieces of rows that come from main memory, more of them side by side than a processor foresees, are waited for one by one:
+ * the narrower they are the longer. */
+static double waits_for_rows(const tarn_hw *hw, int64_t rows, uint32_t wide) {
+  tarn_ksig k = product_of(8, rows, 1500, false);
+  const tarn_level level[] = {{2, TARN_SERIAL, wide}, {0, TARN_SERIAL, 4}, {1, TARN_SERIAL, 8},
+                              {2, TARN_SERIAL, 1},    {0, TARN_UNROLL, 1}, {1, TARN_VECTOR, 1}};
+  return cost_with(hw, &k, 3, level, 6, 1).memory_seconds[hw->nmem - 2];
+}
+TEST(rows_from_main_memory) {
+  UNUSED;
+  tarn_hw small = *shipped(machines[0]), *hw = &small;
+  tarn_hw_memory *mem = tarn_copy(cx, hw->mem, hw->nmem * sizeof *hw->mem);
+  small.mem = mem;
+  ck_assert_double_eq(waits_for_rows(hw, 64, 32), 0);
+  mem[hw->nmem - 2].capacity = 1 << 16; /* a row has 6 KB */
+  double narrow = waits_for_rows(hw, 64, 32), broad = waits_for_rows(hw, 64, 128);
+  ck_assert_msg(narrow > 1.5 * broad, "%g and %g", narrow, broad);
+  ck_assert_double_eq(waits_for_rows(hw, 24, 32), waits_for_rows(hw, 24, 128));
+}
 /* A sum in pieces is stored and taken up again; element by element where the lanes go across the result's rows. */
 TEST(pieces_of_sums) {
   UNUSED;
@@ -873,6 +892,7 @@ int main(void) {
   tcase_add_test(t, parts_of_threads);
   tcase_add_test(t, weights_from_afar);
   tcase_add_test(t, pieces_of_sums);
+  tcase_add_test(t, rows_from_main_memory);
   tcase_add_test(t, taps_are_written_out);
   tcase_add_test(t, orders_of_images);
   tcase_add_test(t, sums_of_rows);

@@ -1,4 +1,4 @@
-/* lower/ahead.c: what a kernel of several stages asks for before it writes it. */
+/* lower/ahead.c: what is asked for before it is written, and what comes from main memory. */
 #include "tests/lower_kit.h"
 
 #include "base/base.h"
@@ -15,13 +15,14 @@ static void setup(void) {
 }
 static void teardown(void) { tarn_ctx_free(cx); }
 
-/* Places of the code that ask for a line to write. */
-static uint32_t writes_ahead(const tarn_hw *on, kit_case *c) {
+/* Places of the code that ask for a line, to write it or to read it. */
+static uint32_t asks(const tarn_hw *on, kit_case *c, bool write) {
   const char *dir = kit_compile(kit_program(L, on, c, 1), true, TARN_EMIT_LL);
   FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
   char line[4096];
   uint32_t n = 0;
-  while (f && fgets(line, sizeof line, f)) n += strstr(line, "@llvm.prefetch") && strstr(line, ", i32 1, i32 3, i32 1)");
+  while (f && fgets(line, sizeof line, f))
+    n += strstr(line, "@llvm.prefetch") && strstr(line, write ? ", i32 1, i32 3, i32 1)" : ", i32 0, i32 ");
   if (f) fclose(f);
   kit_remove(cx, dir);
   return n;
@@ -60,13 +61,69 @@ static void light_writer_job(tarn_ctx *c, void *arg) {
   kit_case k;
   light_writer_case(&k);
   on.nmem = 4, on.mem = mem;
-  if (writes_ahead(&on, &k)) tarn_raise(c, TARN_NO, "lines in the last cache are asked for");
-  mem[2].capacity = 17000;
-  if (!writes_ahead(&on, &k)) tarn_raise(c, TARN_NO, "the next row to write is not asked for");
+  if (asks(&on, &k, true)) tarn_raise(c, TARN_NO, "lines in the last cache are asked for");
+  mem[2].capacity = 9000;
+  if (!asks(&on, &k, true)) tarn_raise(c, TARN_NO, "the next row to write is not asked for");
   kit_reference(L, &k, TARN_STRICT);
   kit_run(L, &on, &k, 1, true, 1);
   double e = kit_error(k.want[0], k.got[0]);
   if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "a row written by another stage: %g", e);
+}
+
+/* A product of 32 filters by 64 rows of places, a page and more apart: blocks of 32 places, four filters at a time. */
+static void places_case(kit_case *k) {
+  const int64_t dim[] = {32, 2048, 64}, filter[] = {32, 64}, image[] = {64, 2048};
+  tarn_imap w = {.ns = 2, .n = 3, .nin = 2, .fill = TARN_NONE, .dim = {32, 2048, 64}, .in = {32, 64}}, x = w;
+  w.e[0] = tarn_ix_var(L, 0, dim), w.e[1] = tarn_ix_var(L, 2, dim);
+  x.in[0] = 64, x.in[1] = 2048, x.e[0] = tarn_ix_var(L, 2, dim), x.e[1] = tarn_ix_var(L, 1, dim);
+  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &w)}, {false, 1, tarn_map_intern(L, &x)}};
+  tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
+  fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+  tarn_stage st = {.nown = 2, .nred = 1, .own = {32, 2048}, .red = {64}, .read = read, .out = true, .space = TARN_NONE};
+  st.fn = tarn_fn_intern(L, &fn);
+  tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
+  *k = (kit_case){.nest = tarn_nest_intern(L, &n),
+                  .nin = 2,
+                  .nout = 1,
+                  .in_type = {TARN_F32, TARN_F32},
+                  .out_type = {TARN_F32},
+                  .value = {kit_tensor(cx, TARN_F32, 2, filter, 1), kit_tensor(cx, TARN_F32, 2, image, 1)},
+                  .in = {tarn_layout_row_major(2, filter), tarn_layout_row_major(2, image)},
+                  .out = {tarn_layout_row_major(2, st.own)}};
+  tarn_stage_sched *s = TARN_NEW(cx, tarn_stage_sched);
+  *s = (tarn_stage_sched){.nlevel = 6,
+                          .acc = 2,
+                          .level = {{1, TARN_SERIAL, 32},
+                                    {0, TARN_SERIAL, 4},
+                                    {2, TARN_SERIAL, 1},
+                                    {0, TARN_UNROLL, 1},
+                                    {1, TARN_UNROLL, 16},
+                                    {1, TARN_VECTOR, 1}}};
+  k->sched = TARN_NEW(cx, tarn_schedule);
+  *k->sched = (tarn_schedule){.nstage = 1, .stage = s};
+}
+/* An image of more than the last cache holds is asked for block by block while the block before is in use, in other places of
+ * the code than where its first use asks for what comes next; the result is the same. */
+static void far_image_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  tarn_hw_memory mem[] = {{.name = "l1", .capacity = 32768, .instances = 1, .line = 64, .read = 128, .latency = 5},
+                          {.name = "l2", .capacity = 131072, .instances = 1, .line = 64, .read = 32, .latency = 15},
+                          {.name = "l3", .capacity = 1 << 20, .instances = 1, .line = 64, .read = 16, .latency = 60},
+                          {.name = "dram", .line = 64, .read = 6, .latency = 300}};
+  tarn_hw on = *hw;
+  kit_case k;
+  places_case(&k);
+  kit_reference(L, &k, TARN_STRICT);
+  on.nmem = 4, on.mem = mem;
+  uint32_t places[2];
+  for (int i = 0; i < 2; i++) {
+    places[i] = asks(&on, &k, false);
+    kit_run(L, &on, &k, 1, true, 1);
+    double e = kit_error(k.want[0], k.got[0]);
+    if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "product: %g", e);
+    mem[2].capacity = 1 << 18; /* the image has 512 KB */
+  }
+  if (!places[0] || !places[1] || places[0] == places[1]) tarn_raise(c, TARN_NO, "%u and %u places", places[0], places[1]);
 }
 
 static void must(tarn_fn *f, void *arg) {
@@ -75,6 +132,8 @@ static void must(tarn_fn *f, void *arg) {
 }
 START_TEST(asks_to_write) { must(light_writer_job, NULL); }
 END_TEST
+START_TEST(far_image) { must(far_image_job, NULL); }
+END_TEST
 
 int main(void) {
   Suite *s = suite_create("lower_ahead");
@@ -82,6 +141,7 @@ int main(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
   tcase_add_test(t, asks_to_write);
+  tcase_add_test(t, far_image);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

@@ -80,6 +80,9 @@ const char *tarn_host_core(const char *name, const char *features) {
 /* A third cache has a slice for each core; main memory serves so many cores before its channels are full (a usual figure; two
  * cores of the machine of docs/performance.md get about twice what one gets of either). */
 #define CHANNELS 4
+/* Of the last cache, at most so much a core: no processor has more, but a virtual machine tells of a whole socket's, which
+ * others use too (two cores that were told of 480 MB found 64 to 80 there, docs/performance.md). */
+#define LAST_SHARE ((size_t)32 << 20)
 static void memory_text(tarn_buf *b, const char *name, const cache *c, unsigned serves, double read, double write,
                         double latency) {
   tarn_buf_fmt(b, "\n  (memory %s (capacity %zu) (instances %u) (serves %u) (line %u) (read %.4g) (write %.4g) (latency %g))",
@@ -148,6 +151,7 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   LLVMDisposeMessage(triple), LLVMDisposeMessage(cpu), LLVMDisposeMessage(features);
   if (m.level[0].size) memory_text(&b, "l1", &m.level[0], m.cores, l1, vb, 5);
   if (m.level[1].size) memory_text(&b, "l2", &m.level[1], m.cores, l2, l2 / 2, 14);
+  if (m.level[2].size > LAST_SHARE * m.cores) m.level[2].size = LAST_SHARE * m.cores;
   if (m.level[2].size) memory_text(&b, "l3", &m.level[2], m.cores, l3, l3 / 2, 60);
   tarn_buf_fmt(&b, "\n  (memory dram (capacity 0) (serves %u) (line 64) (read %.4g) (write %.4g) (latency 300))",
                m.cores < CHANNELS ? m.cores : CHANNELS, dram, dram / 2);
