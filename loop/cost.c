@@ -475,14 +475,15 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
       level_spans(m, s, p, span);
       if (total_footprint(m, dense, span, line) <= room) break;
     }
-    double piece, bytes = crossing(m, s, &m->result, false, p, &hw->mem[i], &piece), waits = bytes / piece;
+    bool far = i + 2 == hw->nmem;
+    double piece, bytes = crossing(m, s, &m->result, false, p, &hw->mem[i], &piece);
+    double waits = maxd(bytes / piece, far ? scattered(m, s, &m->result, line, bytes) : 0);
     bool stays = !m->block || (p == 0 && m->near); /* local buffers do */
     if (m->block && stays && m->result.local) bytes = waits = 0;
     for (uint32_t r = 0; r < m->nread; r++) {
       if (m->read[r].local && stays) continue;
       double b = crossing(m, s, &m->read[r], dense >> r & 1, p, &hw->mem[i], &piece);
-      bool far = i + 2 == hw->nmem && !(dense >> r & 1);
-      bytes += b, waits += maxd(b / piece, far ? scattered(m, s, &m->read[r], line, b) : 0);
+      bytes += b, waits += maxd(b / piece, far && !(dense >> r & 1) ? scattered(m, s, &m->read[r], line, b) : 0);
     }
     bytes *= (repeat > 1 ? repeat : 1) * missing, waits *= (repeat > 1 ? repeat : 1) * missing;
     double rate = rate_of(hw, i + 1, par);

@@ -51,7 +51,7 @@ typedef struct pick {
   bool taps;           /* all of the reduction but its longest dim is written out */
   bool weighed;        /* the dims that small matrices weigh are written out */
   uint32_t order;      /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
-  bool images;         /* but for the first dim, which stays outside */
+  uint32_t images;     /* first dims that stay outside of that one */
   int64_t rows, depth; /* block of udim[0] and of the last reduce dim that outer loops walk; 0: none */
   bool panels;         /* the latter inside of the outermost dim's loop */
 } pick;
@@ -87,7 +87,7 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   s->nlevel = 0;
   bool vacc = p->vdim < m->nacc;
   uint32_t first = p->order >= 2 ? p->order - 2 : m->n, last = p->order == 1 && vacc ? p->vdim : m->n;
-  if (p->images) order[n++] = m->nshared;
+  while (n < p->images) order[n] = n, n++; /* nothing is shared */
   if (first < m->n) order[n++] = first;
   for (uint32_t d = m->nshared + p->images; d < m->nacc; d++)
     if (d != first && d != last && !(p->weighed && m->weighed >> d & 1)) order[n++] = d;
@@ -290,21 +290,25 @@ static double try_first(search *q, pick p, int64_t room) {
   }
   return t;
 }
-/* Is the first dim one of images, or of products: several, each with rows and columns of its own and weighed alike? */
-static bool has_images(const stage_model *m) {
-  if (m->nshared || !m->reduces || m->nacc < 3 || m->dim[0] < 2) return false;
-  for (uint32_t r = 0; r < m->nread; r++) {
-    if (m->read[r].epi) continue;
-    if (m->read[r].constant == (m->read[r].touched & 1)) return false;
-    for (uint32_t d = m->nacc; d < m->n; d++)
-      if (loop_overlaps(&m->read[r], d, m->dim[d], 0)) return false; /* rows of one image */
+/* How many of the first dims are of images, or of products: several, each with rows and columns of its own and weighed alike.
+ */
+static uint32_t images_of(const stage_model *m) {
+  if (m->nshared || !m->reduces) return 0;
+  for (uint32_t k = 0;; k++) {
+    if (k + 2 >= m->nacc) return k;
+    for (uint32_t r = 0; r < m->nread; r++) {
+      if (m->read[r].epi) continue;
+      if (m->read[r].constant == (m->read[r].touched >> k & 1)) return k;
+      for (uint32_t d = m->nacc; d < m->n; d++)
+        if (loop_overlaps(&m->read[r], d, m->dim[d], 0)) return 0; /* rows of one image */
+    }
   }
-  return true;
 }
 static void try_unrolls(search *q, pick p) {
   const stage_model *m = q->m;
   int64_t regs = q->s->hw->vector_regs ? q->s->hw->vector_regs : 16;
   int64_t room = m->reduces ? (regs - p.vectors - 1) / (p.vectors ? p.vectors : 1) : regs / 2; /* a map has no accumulators */
+  uint32_t images = images_of(m);
   pick top = p;
   double least = INFINITY;
   p.udim[0] = p.udim[1] = m->n;
@@ -312,10 +316,10 @@ static void try_unrolls(search *q, pick p) {
     p.order = o;
     if (o && m->nacc - m->nshared < 2) break;
     if ((o == 1 && p.vdim >= m->nacc) || (o >= 2 && (o - 2 <= m->nshared || m->dim[o - 2] == 1))) continue;
-    for (p.images = false;; p.images = true) {
+    for (p.images = 0;; p.images = images) {
       double t = try_first(q, p, room);
       if (t < least) least = t, top = p;
-      if (p.images || o < 2 || !has_images(m)) break;
+      if (p.images || !images || o < 2 + images) break;
     }
   }
   p = top; /* a second dim, where the first is unrolled whole */
