@@ -290,8 +290,7 @@ static double try_first(search *q, pick p, int64_t room) {
   }
   return t;
 }
-/* How many of the first dims are of images, or of products: several, each with rows and columns of its own and weighed alike.
- */
+/* How many of the first dims are of images, or of products: each with rows and columns of its own, and weighed alike. */
 static uint32_t images_of(const stage_model *m) {
   if (m->nshared || !m->reduces) return 0;
   for (uint32_t k = 0;; k++) {

@@ -157,6 +157,18 @@ static inline const char *kit_compile(tarn_kprog *p, bool contract, unsigned emi
   tarn_lower_cpu(p, tarn_plan_make(p, 64), &o);
   return dir;
 }
+/* Lines of a case's code that hold some text. */
+static inline uint32_t kit_lines(tarn_lang *L, const tarn_hw *on, kit_case *c, const char *what) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  const char *dir = kit_compile(kit_program(L, on, c, 1), true, TARN_EMIT_LL);
+  FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
+  char line[4096];
+  uint32_t n = 0;
+  while (f && fgets(line, sizeof line, f)) n += strstr(line, what) != NULL;
+  if (f) fclose(f);
+  kit_remove(cx, dir);
+  return n;
+}
 
 /* Fills c[].got. */
 static inline void kit_run(tarn_lang *L, const tarn_hw *hw, kit_case *c, uint32_t n, bool contract, uint32_t threads) {

@@ -571,19 +571,8 @@ static void greatest_job(tarn_ctx *c, void *arg) {
     if (!(isnan(want) ? isnan(got) : got == want)) tarn_raise(c, TARN_NO, "case %u: %g for %g", i, (double)got, (double)want);
   }
 }
-/* Lines of a case's code that hold some text. */
-static uint32_t lines_with(const tarn_hw *on, kit_case *c, const char *what) {
-  const char *dir = kit_compile(kit_program(L, on, c, 1), true, TARN_EMIT_LL);
-  FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
-  char line[4096];
-  uint32_t n = 0;
-  while (f && fgets(line, sizeof line, f)) n += strstr(line, what) != NULL;
-  if (f) fclose(f);
-  kit_remove(cx, dir);
-  return n;
-}
 /* Places of the module that ask for something ahead. */
-static uint32_t asked(const tarn_hw *on, kit_case *c) { return lines_with(on, c, "call void @llvm.prefetch"); }
+static uint32_t asked(const tarn_hw *on, kit_case *c) { return kit_lines(L, on, c, "call void @llvm.prefetch"); }
 static void ahead_job(tarn_ctx *c, void *arg) {
   (void)arg;
   const tarn_hw_memory mem[] = {{.name = "l1", .capacity = 16384, .line = 64, .read = 128, .latency = 5},
@@ -599,7 +588,7 @@ static void ahead_job(tarn_ctx *c, void *arg) {
   if (asked(&on, &row)) tarn_raise(c, TARN_NO, "lanes along a row that is read once ask for what the processor foresees");
   const tarn_hw_memory three[] = {mem[0], {.name = "l2", .capacity = 65536, .instances = 2, .line = 64, .read = 32}, mem[1]};
   on.nmem = 3, on.mem = three;
-  if (!lines_with(&on, &row, ", i32 0, i32 2, i32 1)"))
+  if (!kit_lines(L, &on, &row, ", i32 0, i32 2, i32 1)"))
     tarn_raise(c, TARN_NO, "a row beyond the second caches is not asked for");
   kit_reference(L, &row, TARN_STRICT), kit_run(L, &on, &row, 1, true, 1);
   if (kit_error(row.want[0], row.got[0]) != 0) tarn_raise(c, TARN_NO, "the greatest of a row that is asked for");
@@ -715,7 +704,7 @@ static uint32_t window_lines(int64_t step, int64_t places, int64_t pad, const ch
   tarn_stage_sched ss = {.nlevel = 3, .acc = 1, .level = {{0, TARN_SERIAL, 16}, {1, TARN_UNROLL, 1}, {0, TARN_VECTOR, 1}}};
   tarn_schedule sched = {.nstage = 1, .stage = &ss};
   c.sched = &sched;
-  return lines_with(hw, &c, what);
+  return kit_lines(L, hw, &c, what);
 }
 /* Of what neighbours along the lanes read, each register is loaded once. */
 static void shared_job(tarn_ctx *c, void *arg) {
@@ -782,10 +771,10 @@ static void shared_rows_job(tarn_ctx *c, void *arg) {
   tarn_hw on = *hw;
   kit_case k;
   shared_rows_case(&k);
-  uint32_t branches = lines_with(hw, &k, "br i1"), loops = 1 + 3 * 3;
+  uint32_t branches = kit_lines(L, hw, &k, "br i1"), loops = 1 + 3 * 3;
   if (branches > loops) tarn_raise(c, TARN_NO, "%u branches in %u loops", branches, loops);
   on.nmem = 3, on.mem = mem;
-  if (!lines_with(&on, &k, ", i32 0, i32 2, i32 1)")) tarn_raise(c, TARN_NO, "the next row of a window is not asked for");
+  if (!kit_lines(L, &on, &k, ", i32 0, i32 2, i32 1)")) tarn_raise(c, TARN_NO, "the next row of a window is not asked for");
   kit_reference(L, &k, TARN_STRICT);
   kit_run(L, &on, &k, 1, true, 1);
   double e = kit_error(k.want[0], k.got[0]);

@@ -15,18 +15,9 @@ static void setup(void) {
 }
 static void teardown(void) { tarn_ctx_free(cx); }
 
-/* Places of the code that ask for a line, to write it or to read it. */
-static uint32_t asks(const tarn_hw *on, kit_case *c, bool write) {
-  const char *dir = kit_compile(kit_program(L, on, c, 1), true, TARN_EMIT_LL);
-  FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
-  char line[4096];
-  uint32_t n = 0;
-  while (f && fgets(line, sizeof line, f))
-    n += strstr(line, "@llvm.prefetch") && strstr(line, write ? ", i32 1, i32 3, i32 1)" : ", i32 0, i32 ");
-  if (f) fclose(f);
-  kit_remove(cx, dir);
-  return n;
-}
+/* Places of the code that ask for a line to write, and for any. */
+#define TO_WRITE ", i32 1, i32 3, i32 1)"
+#define ANY      "call void @llvm.prefetch"
 /* Rows of a power by one stage, written squared by another. */
 static void light_writer_case(kit_case *k) {
   const int64_t dim[] = {9, 256};
@@ -61,9 +52,9 @@ static void light_writer_job(tarn_ctx *c, void *arg) {
   kit_case k;
   light_writer_case(&k);
   on.nmem = 4, on.mem = mem;
-  if (asks(&on, &k, true)) tarn_raise(c, TARN_NO, "lines in the last cache are asked for");
+  if (kit_lines(L, &on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "lines in the last cache are asked for");
   mem[2].capacity = 9000;
-  if (!asks(&on, &k, true)) tarn_raise(c, TARN_NO, "the next row to write is not asked for");
+  if (!kit_lines(L, &on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "the next row to write is not asked for");
   kit_reference(L, &k, TARN_STRICT);
   kit_run(L, &on, &k, 1, true, 1);
   double e = kit_error(k.want[0], k.got[0]);
@@ -117,7 +108,7 @@ static void far_image_job(tarn_ctx *c, void *arg) {
   on.nmem = 4, on.mem = mem;
   uint32_t places[2];
   for (int i = 0; i < 2; i++) {
-    places[i] = asks(&on, &k, false);
+    places[i] = kit_lines(L, &on, &k, ANY);
     kit_run(L, &on, &k, 1, true, 1);
     double e = kit_error(k.want[0], k.got[0]);
     if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "product: %g", e);

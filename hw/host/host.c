@@ -80,8 +80,9 @@ const char *tarn_host_core(const char *name, const char *features) {
 /* A third cache has a slice for each core; main memory serves so many cores before its channels are full (a usual figure; two
  * cores of the machine of docs/performance.md get about twice what one gets of either). */
 #define CHANNELS 4
-/* Of the last cache, at most so much a core: no processor has more, but a virtual machine tells of a whole socket's, which
- * others use too (two cores that were told of 480 MB found 64 to 80 there, docs/performance.md). */
+/* Of the last cache, at most so much a core: few processors have more (some with stacked caches 48), but a virtual machine
+ * tells of a whole socket's, which others use too (two cores that were told of 480 MB found 64 to 80 there,
+ * docs/performance.md). */
 #define LAST_SHARE ((size_t)32 << 20)
 static void memory_text(tarn_buf *b, const char *name, const cache *c, unsigned serves, double read, double write,
                         double latency) {
