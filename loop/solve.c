@@ -92,8 +92,8 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   for (uint32_t d = m->nshared + p->images; d < m->nacc; d++)
     if (d != first && d != last && !(p->weighed && m->weighed >> d & 1)) order[n++] = d;
   if (last < m->n) order[n++] = last;
-  if (p->rows) add_level(s, p->udim[0], TARN_SERIAL, p->rows);
   for (uint32_t i = 0; i < n; i++) {
+    if (p->rows && i == p->images) add_level(s, p->udim[0], TARN_SERIAL, p->rows);
     if (p->depth && i == (uint32_t)p->panels + p->images) add_level(s, m->n - 1, TARN_SERIAL, p->depth);
     add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
   }
@@ -237,18 +237,22 @@ static void try_second(search *q, pick p, int64_t room) {
     }
   }
 }
-/* A large product by blocks of rows and of the reduction, so that the rows' block stays near while all columns go by (Goto
- * and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008). */
-static void try_blocks(search *q, pick p) {
+/* A large product, or each of several, by blocks of rows and of the reduction, so that the rows' block stays near while all
+ * columns go by (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008). */
+static void try_blocks(search *q, pick p, uint32_t images) {
   const stage_model *m = q->m;
+  double each = loop_whole(m);
+  for (uint32_t d = 0; d < images; d++) each /= (double)m->dim[d];
+  if (p.udim[0] < images || (images && each <= (double)q->s->hw->mem[1].capacity)) return;
   int64_t red = m->dim[m->n - 1], own = m->dim[p.udim[0]], u = p.unroll[0], threads = q->s->threads;
+  p.images = images;
   for (p.depth = 128; p.depth <= 512 && p.depth < red; p.depth *= 2) {
     for (int64_t rows = 64; rows <= 256; rows *= 2) {
       int64_t n = ceil_div(ceil_div(own, rows), threads) * threads; /* blocks of one size, as many for every thread */
       if ((p.rows = ceil_div(ceil_div(own, n), u) * u) < own) try_pick(q, &p);
     }
     p.rows = 0;
-    if (q->s->threads == 1) try_pick(q, &p);
+    if (threads == 1 || images) try_pick(q, &p);
   }
 }
 /* A panel of columns at a time, by blocks of the reduction: the block stays near while all rows go by, and the next one follows
@@ -273,7 +277,7 @@ static int64_t most_rows(const search *q, const pick *p, uint32_t d, int64_t roo
   return mini(room, MOST_STREAMS);
 }
 /* Steps of one dim beside the vectors, as many as fit the registers; the least seconds. */
-static double try_first(search *q, pick p, int64_t room) {
+static double try_first(search *q, pick p, int64_t room, uint32_t images) {
   const stage_model *m = q->m;
   double t = try_pick(q, &p);
   for (uint32_t d = m->nshared; d < m->nacc; d++) {
@@ -284,7 +288,7 @@ static double try_first(search *q, pick p, int64_t room) {
       p.udim[0] = d, p.unroll[0] = u;
       t = fmin(t, try_pick(q, &p));
       if (!q->large || u <= room / 2 || p.vdim >= m->nacc) continue;
-      if (!p.order) try_blocks(q, p);
+      if (!p.order) try_blocks(q, p, images);
       else if (p.order >= 2 && p.order - 2 != d) try_panels(q, p);
     }
   }
@@ -316,7 +320,7 @@ static void try_unrolls(search *q, pick p) {
     if (o && m->nacc - m->nshared < 2) break;
     if ((o == 1 && p.vdim >= m->nacc) || (o >= 2 && (o - 2 <= m->nshared || m->dim[o - 2] == 1))) continue;
     for (p.images = 0;; p.images = images) {
-      double t = try_first(q, p, room);
+      double t = try_first(q, p, room, images);
       if (t < least) least = t, top = p;
       if (p.images || !images || o < 2 + images) break;
     }

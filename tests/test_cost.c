@@ -205,22 +205,25 @@ TEST(taps_are_written_out) {
     ck_assert(strict || c.n > 0);
   }
 }
-/* Images of rows and columns: y[b][o][p], 64 channels. */
-static tarn_ksig images_of(int64_t n, int64_t outs, int64_t places) {
-  const int64_t dim[] = {n, outs, places, 64}, in[] = {n, 64, places}, w[] = {outs, 64};
+/* Images of rows and columns, of so many channels: y[b][o][p]; each with weights of its own: products. */
+static tarn_ksig images_of(int64_t n, int64_t outs, int64_t places, int64_t channels, bool products) {
+  const int64_t dim[] = {n, outs, places, channels}, in[] = {n, channels, places}, w[] = {n, outs, channels};
   uint32_t v[4];
   for (uint32_t i = 0; i < 4; i++) v[i] = tarn_ix_var(L, i, dim);
-  tarn_imap a = {.ns = 3, .n = 4, .nin = 3, .in = {n, 64, places}, .e = {v[0], v[3], v[2]}, .fill = TARN_NONE};
-  tarn_imap b = {.ns = 3, .n = 4, .nin = 2, .in = {outs, 64}, .e = {v[1], v[3]}, .fill = TARN_NONE};
-  memcpy(a.dim, dim, sizeof dim), memcpy(b.dim, dim, sizeof dim);
-  tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)}, {.src = 1, .map = tarn_map_intern(L, &b)}};
-  tarn_stage s = {.nown = 3, .nred = 1, .own = {n, outs, places}, .red = {64}, .read = read, .out = true, .space = TARN_NONE};
+  tarn_imap a = {.ns = 3, .n = 4, .nin = 3, .in = {n, channels, places}, .e = {v[0], v[3], v[2]}, .fill = TARN_NONE};
+  tarn_imap b = {.ns = 3, .n = 4, .nin = 2, .in = {outs, channels}, .e = {v[1], v[3]}, .fill = TARN_NONE};
+  tarn_imap each = {.ns = 3, .n = 4, .nin = 3, .in = {n, outs, channels}, .e = {v[0], v[1], v[3]}, .fill = TARN_NONE};
+  memcpy(a.dim, dim, sizeof dim), memcpy(b.dim, dim, sizeof dim), memcpy(each.dim, dim, sizeof dim);
+  tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)}, {.src = 1, .map = tarn_map_intern(L, products ? &each : &b)}};
+  tarn_stage s = {
+      .nown = 3, .nred = 1, .own = {n, outs, places}, .red = {channels}, .read = read, .out = true, .space = TARN_NONE};
   uint32_t body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   s.fn = tarn_fn_reduce(L, body, 2, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
   tarn_nest nest = {.out_ns = 3, .nstage = 1, .nchild = 2, .stage = &s};
   tarn_ksig sig = {.nest = tarn_nest_intern(L, &nest), .nin = 2, .nout = 1};
-  sig.in_type[0] = sig.in_type[1] = sig.out_type[0] = TARN_F32, sig.in_const[1] = true;
-  sig.in[0] = tarn_layout_row_major(3, in), sig.in[1] = tarn_layout_row_major(2, w), sig.out[0] = tarn_layout_row_major(3, dim);
+  sig.in_type[0] = sig.in_type[1] = sig.out_type[0] = TARN_F32, sig.in_const[1] = !products;
+  sig.in[0] = tarn_layout_row_major(3, in), sig.out[0] = tarn_layout_row_major(3, dim);
+  sig.in[1] = products ? tarn_layout_row_major(3, w) : tarn_layout_row_major(2, w + 1);
   tarn_ksig_canonical(L, &sig);
   return sig;
 }
@@ -234,10 +237,28 @@ static void count_orders(void *user, const tarn_schedule *s, double seconds) {
 /* Image by image, in each by places, at each all filters. */
 TEST(orders_of_images) {
   UNUSED;
-  tarn_ksig k = images_of(3, 24, 160);
+  tarn_ksig k = images_of(3, 24, 160, 64, false);
   tap_count c = {&k, 0};
   ck_assert(tarn_schedules(tarn_solver_new(L, shipped(machines[1]), 1), &k, count_orders, &c));
   ck_assert(c.n > 0);
+}
+static void count_blocks(void *user, const tarn_schedule *s, double seconds) {
+  tap_count *c = user;
+  const tarn_level *l = s->stage->level;
+  check_promises(c->k, s);
+  ck_assert(seconds > 0);
+  c->n += l[0].dim == 0 && l[1].dim == 3 && l[1].step >= 128;
+}
+/* Product by product, each by blocks of its reduction where it is large itself. */
+TEST(blocks_of_products) {
+  UNUSED;
+  for (uint32_t threads = 1; threads <= 2; threads++) {
+    tarn_ksig large = images_of(4, 1024, 1024, 1024, true), small = images_of(16, 128, 128, 512, true);
+    tap_count a = {&large, 0}, b = {&small, 0};
+    ck_assert(tarn_schedules(tarn_solver_new(L, shipped(machines[1]), threads), &large, count_blocks, &a));
+    ck_assert(tarn_schedules(tarn_solver_new(L, shipped(machines[1]), threads), &small, count_blocks, &b));
+    ck_assert_msg(a.n > 0 && b.n == 0, "%u and %u", a.n, b.n);
+  }
 }
 /* Sums of rows: beyond the second caches few at a time. */
 static tarn_ksig sums_of(int64_t rows, int64_t n) {
@@ -325,6 +346,7 @@ int main(void) {
   tcase_add_loop_test(t, windows_are_written_out, 0, 1);
   tcase_add_test(t, taps_are_written_out);
   tcase_add_test(t, orders_of_images);
+  tcase_add_test(t, blocks_of_products);
   tcase_add_test(t, sums_of_rows);
   tcase_add_loop_test(t, prices_of_products, 0, 3);
   tcase_add_loop_test(t, price_of_copying, 0, 3);
