@@ -78,6 +78,16 @@ static uint32_t axis_of(tarn_lang *L, const tarn_layout *l, const tarn_imap *m, 
     if (l->dim[a] == m->dim[d] && l->stride[a] == step && step) return a;
   return l->n;
 }
+/* The dims of a layout that these dims of the iteration space walk, one or several each; both as bits. */
+static uint32_t walked(tarn_lang *L, const tarn_layout *l, const tarn_imap *m, uint32_t dims) {
+  uint32_t axes = 0;
+  for (uint32_t d = 0; d < m->n; d++) {
+    int64_t step = tarn_ix_coef(L, m->e[0], d);
+    for (uint32_t a = 0; a < l->n && step && dims >> d & 1; a++)
+      if (l->stride[a] >= step && l->stride[a] < step * m->dim[d]) axes |= 1u << a;
+  }
+  return axes;
+}
 /* The constant with k elements of axis `red` side by side for each element of its last axis, in blocks of `tile` of these:
  * another order of the same elements, read through as much. */
 static bool group_constant(build *b, kcand *c, uint32_t src, uint32_t red, int64_t tile, int64_t k) {
@@ -136,9 +146,13 @@ static void block_stage(build *b, kcand *c, const tarn_nest *n, const tarn_stage
     }
     uint32_t axis = tile ? axis_of(b->k->L, l, m, lane ? cut.lane : cut.row) : l->n;
     if (axis == l->n || l->n < 2) continue;
-    uint8_t order[TARN_MAX_DIMS] = {(uint8_t)axis};
-    for (uint32_t d = 0, i = 1; d < l->n; d++)
-      if (d != axis) order[i++] = (uint8_t)d;
+    uint8_t order[TARN_MAX_DIMS];
+    uint32_t at = 0, outside = walked(b->k->L, l, m, tarn_schedule_outside(s, lane ? cut.lane : cut.row)) & ~(1u << axis);
+    for (uint32_t d = 0; d < l->n; d++)
+      if (outside >> d & 1) order[at++] = (uint8_t)d;
+    order[at++] = (uint8_t)axis;
+    for (uint32_t d = 0; d < l->n; d++)
+      if (d != axis && !(outside >> d & 1)) order[at++] = (uint8_t)d;
     *l = tarn_layout_ordered(l->n, l->dim, order, (uint8_t)axis, tile);
   }
 }

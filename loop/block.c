@@ -49,14 +49,38 @@ tarn_blocks tarn_schedule_blocks(const tarn_stage_sched *s, uint32_t nown, const
   return b;
 }
 
-/* The flat address as (what is coarser, dim d, what is finer), laid out in blocks of d that are walked innermost. */
-static bool block_operand(tarn_lang *L, tarn_ksig *k, tarn_read *r, uint32_t d, int64_t tile) {
+uint32_t tarn_schedule_outside(const tarn_stage_sched *s, uint32_t d) {
+  uint32_t out = UINT32_MAX, i = 0;
+  while (i < s->nlevel && s->level[i].dim != d) i++;
+  for (; i < s->nlevel; i++) out &= ~(1u << s->level[i].dim);
+  return out;
+}
+
+/* The dims that walk the flat address in steps of `span` and more, by falling step, into by[]; how many they are, or 0 when
+ * their steps leave places out or meet at others. */
+static uint32_t coarse_dims(tarn_lang *L, const tarn_imap *m, uint32_t d, int64_t span, uint8_t *by) {
+  uint32_t n = 0;
+  int64_t whole = 1;
+  for (uint32_t e = 0; e < m->n; e++) {
+    int64_t step = tarn_ix_coef(L, m->e[0], e);
+    if (e == d || !step || step % span) continue;
+    uint32_t at = n++;
+    for (; at > 0 && tarn_ix_coef(L, m->e[0], by[at - 1]) < step; at--) by[at] = by[at - 1];
+    by[at] = (uint8_t)e;
+  }
+  for (uint32_t i = n; i-- > 0; whole *= m->dim[by[i]])
+    if (tarn_ix_coef(L, m->e[0], by[i]) != whole * span) return 0;
+  return whole * span == m->in[0] && n + 2 <= TARN_MAX_DIMS ? n : 0;
+}
+/* The flat address as (what is coarser, dim d, what is finer), laid out in blocks of d that are walked innermost; what is
+ * walked outside of the blocks, bits of `outside`, lies outside of them. */
+static bool block_operand(tarn_lang *L, tarn_ksig *k, tarn_read *r, uint32_t d, int64_t tile, uint32_t outside) {
   tarn_imap m = *tarn_imap_get(L, r->map);
   tarn_layout *l = &k->in[r->src];
   if (m.nin != 1 || l->block || l->n != 1 || l->stride[0] != 1 || !tarn_ix_affine(L, m.e[0])) return false;
   int64_t step = tarn_ix_coef(L, m.e[0], d), span = m.dim[d] * step, c = tarn_ix_get(L, m.e[0])->c, reach = 0;
   if (step < 1 || m.in[0] % span || c % span) return false;
-  uint32_t coarse = tarn_ix_const(L, c / span), fine = tarn_ix_const(L, 0);
+  uint32_t coarse = tarn_ix_const(L, c / span), fine = tarn_ix_const(L, 0), at = 0;
   for (uint32_t e = 0; e < m.n; e++) {
     int64_t by = tarn_ix_coef(L, m.e[0], e);
     if (e == d || !by) continue;
@@ -65,9 +89,22 @@ static bool block_operand(tarn_lang *L, tarn_ksig *k, tarn_read *r, uint32_t d, 
     else fine = tarn_ix_add(L, fine, tarn_ix_scale(L, var, by, m.dim), m.dim), reach += by > 0 ? by * (m.dim[e] - 1) : step;
   }
   if (reach >= step) return false;
-  const int64_t dim[3] = {m.in[0] / span, m.dim[d], step};
-  m.nin = 3, memcpy(m.in, dim, sizeof dim), m.e[0] = coarse, m.e[1] = tarn_ix_var(L, d, m.dim), m.e[2] = fine;
-  *l = tarn_layout_ordered(3, dim, (uint8_t[]){1, 0, 2}, 1, tile);
+  int64_t dim[TARN_MAX_DIMS] = {m.in[0] / span, m.dim[d], step};
+  uint8_t by[TARN_MAX_DIMS], order[TARN_MAX_DIMS] = {1, 0, 2};
+  uint32_t n = c ? 0 : coarse_dims(L, &m, d, span, by);
+  m.nin = 3, m.e[0] = coarse, m.e[1] = tarn_ix_var(L, d, m.dim), m.e[2] = fine;
+  if (n) {
+    for (uint32_t i = 0; i < n; i++) dim[i] = m.dim[by[i]], m.e[i] = tarn_ix_var(L, by[i], m.dim);
+    dim[n] = m.dim[d], m.e[n] = tarn_ix_var(L, d, m.dim), dim[n + 1] = step, m.e[n + 1] = fine, m.nin = (uint8_t)(n + 2);
+    for (uint32_t i = 0; i < n; i++)
+      if (outside >> by[i] & 1) order[at++] = (uint8_t)i;
+    order[at++] = (uint8_t)n;
+    for (uint32_t i = 0; i < n; i++)
+      if (!(outside >> by[i] & 1)) order[at++] = (uint8_t)i;
+    order[at] = (uint8_t)(n + 1);
+  }
+  memcpy(m.in, dim, sizeof m.in);
+  *l = tarn_layout_ordered(m.nin, dim, order, (uint8_t)(m.nin - 2), tile);
   r->map = tarn_map_intern_derived(L, &m);
   return true;
 }
@@ -133,8 +170,10 @@ static stage_cut block_stage(tarn_lang *L, tarn_ksig *b, const tarn_nest *n, tar
   bool product = n->nstage == 1 || s->nred; /* of several stages, those that walk a constant again and again */
   for (uint32_t j = 0; j < f.nops && product && c.by.lane != TARN_NONE; j++) {
     if (r[j].stage || !b->in_const[r[j].src]) continue;
-    if (touches(L, &r[j], c.by.lane)) c.lane |= c.by.lane_tile && block_operand(L, b, &r[j], c.by.lane, c.by.lane_tile);
-    else c.row |= c.by.row_tile && block_operand(L, b, &r[j], c.by.row, c.by.row_tile);
+    if (touches(L, &r[j], c.by.lane))
+      c.lane |=
+          c.by.lane_tile && block_operand(L, b, &r[j], c.by.lane, c.by.lane_tile, tarn_schedule_outside(sched, c.by.lane));
+    else c.row |= c.by.row_tile && block_operand(L, b, &r[j], c.by.row, c.by.row_tile, tarn_schedule_outside(sched, c.by.row));
   }
   s->read = r;
   return c;
@@ -175,8 +214,11 @@ static bool block_dot(tarn_lang *L, tarn_ksig *k, const tarn_schedule **s) {
     if (dot != TARN_NONE && touches(L, &r[j], cut.lane) && touches(L, &r[j], dot) &&
         block_groups(L, &b, &r[j], cut.lane, cut.lane_tile, dot, k_dot))
       by_group = true, by_lane |= cut.lane_tile > 0;
-    else if (touches(L, &r[j], cut.lane)) by_lane |= cut.lane_tile && block_operand(L, &b, &r[j], cut.lane, cut.lane_tile);
-    else by_row |= cut.row_tile && block_operand(L, &b, &r[j], cut.row, cut.row_tile);
+    else if (touches(L, &r[j], cut.lane))
+      by_lane |=
+          cut.lane_tile && block_operand(L, &b, &r[j], cut.lane, cut.lane_tile, tarn_schedule_outside((*s)->stage, cut.lane));
+    else
+      by_row |= cut.row_tile && block_operand(L, &b, &r[j], cut.row, cut.row_tile, tarn_schedule_outside((*s)->stage, cut.row));
   }
   if (!by_lane && !by_row && !by_group) return false;
   st.read = r, n.stage = &st;

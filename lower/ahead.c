@@ -1,7 +1,8 @@
 /* Reading ahead: what a reduction reads later is asked for while it computes.
  *
  * By latency: a large operand walked line by line, used up as it comes, is asked for so many trips ahead as fit into the
- * latency of the slowest memory (Little's law).
+ * latency of the slowest memory (Little's law). Where its sums are too short for that, but all loops together walk it
+ * from end to end, the part of later sums is asked for, into the second cache.
  * By rows: an operand of which all lanes take the same element, and whose next row the innermost loop finds on another
  * page: no processor foresees that. It is near, for other lanes have used it, but the products of a whole tile wait for it.
  * By blocks: where loops inside use a block of an operand again and again (a panel of weights, for every tile of rows), the
@@ -46,6 +47,18 @@ static int64_t stream(const low_list *list, const low_lin *off, int64_t *step) {
   return run;
 }
 
+/* Trips of all loops, likewise: the operand is walked from end to end, each element once. */
+static int64_t whole_stream(const low_list *list, const low_lin *off, int64_t step) {
+  int64_t run = 1, by;
+  for (uint32_t i = list->n; i-- > 0;) {
+    const low_level *l = &list->level[i];
+    if (l->kind != TARN_SERIAL || l->trips < 2) continue;
+    if (!moves(off, l->var, &by) || by != step * run) break;
+    run *= l->trips;
+  }
+  return run;
+}
+
 /* Bytes of it that the register tile reads in one trip. */
 static int64_t tile_bytes(const low_list *list, const low_access *a) {
   int64_t n = (int64_t)tarn_dtype_size(a->dtype);
@@ -63,6 +76,8 @@ static double rate_of(const tarn_hw *hw) {
     if (hw->intrin[i].op[0].dtype == TARN_F32) rate = hw->intrin[i].throughput;
   return rate;
 }
+/* Bytes that the second cache holds, where there is one beyond it. */
+static int64_t second_of(const tarn_hw *hw) { return hw->nmem > 2 ? (int64_t)hw->mem[1].capacity : INT64_MAX; }
 /* A trip lasts as long as its operations or the transfer of its bytes. Lanes along the reduction walk a row line by line: the
  * processor foresees that, and what is asked for again only takes up the first cache (measured: 11.5 us instead of 6.4 for the
  * sum of 1 MB). But it foresees too little of what comes from beyond all second caches (the sum of 256 MB: 15.5 ms, asked for
@@ -75,6 +90,8 @@ static void by_latency(const low_nest *N, const low_stage *st, const low_list *l
   int64_t trips = 1 + (int64_t)(slow->latency / (work > transfer ? work : transfer)), run = stream(list, a->off, &step);
   if (llabs(step) * size < (int64_t)hw->mem[0].line) return;
   if (st->red_lanes <= 1 && run >= 2 * trips) a->ahead = step * trips;
+  else if (st->red_lanes <= 1 && run && bytes > second_of(hw) / LEAST_BLOCKED && whole_stream(list, a->off, step) >= 2 * trips)
+    a->ahead = step * trips, a->second = true;
   bool far = hw->nmem > 2 && bytes > (int64_t)hw->mem[1].capacity * (int64_t)hw->mem[1].instances;
   if (st->red_lanes > 1 && far && N->nstage == 1 && llabs(step) * size < ROW_AHEAD && run * llabs(step) * size >= 4 * ROW_AHEAD)
     a->ahead = (step < 0 ? -ROW_AHEAD : ROW_AHEAD) / size, a->second = true;
@@ -309,7 +326,7 @@ static void read_ahead(low_nest *N, uint32_t list, const low_operand *o, low_acc
   const low_stage *st = &N->stage[list - 1];
   uint32_t before = st->ask.n;
   int64_t bytes = tarn_layout_elems(&o->layout) * (int64_t)tarn_dtype_size(a->dtype);
-  int64_t second = hw->nmem > 2 ? (int64_t)hw->mem[1].capacity : INT64_MAX;
+  int64_t second = second_of(hw);
   bool reduces = !a->store && st->red, far = hw->nmem > 2 && bytes > (int64_t)hw->mem[hw->nmem - 2].capacity;
   if (reduces && bytes > second / LEAST_BLOCKED) by_blocks(N, list, a);
   if (reduces && far && st->ask.n == before) streamed(N, list, a, bytes); /* memory is not to idle while a block is in use */

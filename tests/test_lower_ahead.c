@@ -117,6 +117,55 @@ static void far_image_job(tarn_ctx *c, void *arg) {
   if (!places[0] || !places[1] || places[0] == places[1]) tarn_raise(c, TARN_NO, "%u and %u places", places[0], places[1]);
 }
 
+/* 16 matrices of 8 by 64, each used once, for one row: sums of eight terms are too short to be asked for by themselves, all of
+ * them together are not. apart: one of so many matrices is used; then they are not walked from end to end. */
+static void matrices_case(kit_case *k, int64_t apart) {
+  const int64_t dim[] = {16, 64, 8}, row[] = {16, 8}, matrices[] = {16 * apart * 512};
+  tarn_imap w = {.ns = 3, .n = 3, .nin = 1, .fill = TARN_NONE, .dim = {16, 64, 8}, .in = {matrices[0]}}, x = w;
+  w.e[0] = tarn_ix_scale(L, tarn_ix_var(L, 0, dim), apart * 512, dim);
+  w.e[0] = tarn_ix_add(L, w.e[0], tarn_ix_scale(L, tarn_ix_var(L, 2, dim), 64, dim), dim);
+  w.e[0] = tarn_ix_add(L, w.e[0], tarn_ix_var(L, 1, dim), dim);
+  x.nin = 2, x.in[0] = 16, x.in[1] = 8, x.e[0] = tarn_ix_var(L, 0, dim), x.e[1] = tarn_ix_var(L, 2, dim);
+  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &w)}, {false, 1, tarn_map_intern(L, &x)}};
+  tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
+  fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+  tarn_stage st = {.nown = 2, .nred = 1, .own = {16, 64}, .red = {8}, .read = read, .out = true, .space = TARN_NONE};
+  st.fn = tarn_fn_intern(L, &fn);
+  tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
+  *k = (kit_case){.nest = tarn_nest_intern(L, &n),
+                  .nin = 2,
+                  .nout = 1,
+                  .in_type = {TARN_F32, TARN_F32},
+                  .out_type = {TARN_F32},
+                  .value = {kit_tensor(cx, TARN_F32, 1, matrices, 1), kit_tensor(cx, TARN_F32, 2, row, 1)},
+                  .in = {tarn_layout_row_major(1, matrices), tarn_layout_row_major(2, row)},
+                  .out = {tarn_layout_row_major(2, st.own)}};
+  tarn_stage_sched *s = TARN_NEW(cx, tarn_stage_sched);
+  *s = (tarn_stage_sched){
+      .nlevel = 4, .acc = 1, .level = {{0, TARN_SERIAL, 1}, {2, TARN_SERIAL, 1}, {1, TARN_UNROLL, 16}, {1, TARN_VECTOR, 1}}};
+  k->sched = TARN_NEW(cx, tarn_schedule);
+  *k->sched = (tarn_schedule){.nstage = 1, .stage = s};
+}
+static void short_sums_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  tarn_hw_memory mem[] = {{.name = "l1", .capacity = 2048, .instances = 1, .line = 64, .read = 128, .latency = 5},
+                          {.name = "l2", .capacity = 65536, .instances = 1, .line = 64, .read = 32, .latency = 15},
+                          {.name = "l3", .capacity = 1 << 20, .instances = 1, .line = 64, .read = 16, .latency = 60},
+                          {.name = "dram", .line = 64, .read = 32, .latency = 40}};
+  tarn_hw on = *hw;
+  on.nmem = 4, on.mem = mem;
+  for (int64_t apart = 1; apart <= 2; apart++) {
+    kit_case k;
+    matrices_case(&k, apart);
+    uint32_t places = kit_lines(L, &on, &k, ANY);
+    if ((places > 0) != (apart == 1)) tarn_raise(c, TARN_NO, "matrices %lld apart: %u places", (long long)apart, places);
+    kit_reference(L, &k, TARN_STRICT);
+    kit_run(L, &on, &k, 1, true, 1);
+    double e = kit_error(k.want[0], k.got[0]);
+    if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "products: %g", e);
+  }
+}
+
 static void must(tarn_fn *f, void *arg) {
   tarn_status st = tarn_protect(cx, f, arg);
   ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
@@ -124,6 +173,8 @@ static void must(tarn_fn *f, void *arg) {
 START_TEST(asks_to_write) { must(light_writer_job, NULL); }
 END_TEST
 START_TEST(far_image) { must(far_image_job, NULL); }
+END_TEST
+START_TEST(short_sums) { must(short_sums_job, NULL); }
 END_TEST
 
 int main(void) {
@@ -133,6 +184,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_test(t, asks_to_write);
   tcase_add_test(t, far_image);
+  tcase_add_test(t, short_sums);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

@@ -360,6 +360,68 @@ static void block(tarn_ctx *c, void *arg) {
 START_TEST(blocked) { must(block, NULL); }
 END_TEST
 
+/* Several products: matrices outside of the blocks lie outside of them, those walked inside lie inside. */
+enum { MATRICES = 3, SIDE = 5, COLUMNS = 48, TERMS = 7, PANEL = 16 };
+static tarn_ksig products(void) {
+  const int64_t dim[] = {MATRICES, SIDE, COLUMNS, TERMS}, flat[2] = {MATRICES * SIDE * TERMS, MATRICES * TERMS * COLUMNS};
+  const int64_t step[2][4] = {{SIDE * TERMS, TERMS, 0, 1}, {TERMS * COLUMNS, 0, 1, COLUMNS}};
+  tarn_ksig one = product(SIDE, COLUMNS, TERMS), k = one;
+  tarn_nest n = *tarn_nest_get(L, one.nest);
+  tarn_stage st = n.stage[0];
+  tarn_read read[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    tarn_imap m = {.ns = 4, .n = 4, .nin = 1, .in = {flat[i]}, .fill = TARN_NONE};
+    memcpy(m.dim, dim, sizeof dim), m.e[0] = tarn_ix_const(L, 0);
+    for (uint32_t d = 0; d < 4; d++)
+      m.e[0] = tarn_ix_add(L, m.e[0], tarn_ix_scale(L, tarn_ix_var(L, d, dim), step[i][d], dim), dim);
+    read[i] = (tarn_read){.src = i, .map = tarn_map_intern(L, &m)}, k.in[i] = tarn_layout_row_major(1, &flat[i]);
+  }
+  st.nown = 3, memcpy(st.own, dim, 3 * sizeof *dim), st.read = read;
+  n.out_ns = 3, n.stage = &st, k.nest = tarn_nest_intern(L, &n), k.out[0] = tarn_layout_row_major(3, dim);
+  tarn_ksig_canonical(L, &k);
+  return k;
+}
+static void block_among_matrices(tarn_ctx *c, void *arg) {
+  (void)arg;
+  for (int outside = 0; outside < 2; outside++) {
+    tarn_stage_sched st = {.nlevel = 6,
+                           .acc = 3,
+                           .level = {{0, TARN_SERIAL, 1},
+                                     {2, TARN_SERIAL, PANEL},
+                                     {1, TARN_SERIAL, 1},
+                                     {3, TARN_SERIAL, 1},
+                                     {2, TARN_UNROLL, 8},
+                                     {2, TARN_VECTOR, 1}}};
+    if (!outside) st.level[0] = (tarn_level){2, TARN_SERIAL, PANEL}, st.level[1] = (tarn_level){0, TARN_SERIAL, 1};
+    const tarn_schedule whole = {.nstage = 1, .stage = &st}, *s = &whole;
+    tarn_ksig k = products(), b = k;
+    ck_assert(tarn_ksig_block(L, &b, &s));
+    tarn_schedule_check(L, tarn_nest_get(L, b.nest), s);
+    tarn_tensor *out[2];
+    for (int v = 0; v < 2; v++) {
+      tarn_ksig *g = v ? &b : &k;
+      tarn_binding in[2];
+      tarn_term kid[2];
+      for (uint32_t i = 0; i < 2; i++) {
+        tarn_tensor *t = tarn_tensor_new(c, TARN_F32, 1, g->in[i].dim);
+        for (int64_t x = 0; x < g->in[i].dim[0]; x++) {
+          int64_t at = x, term = x / PANEL % TERMS, block = x / (PANEL * TERMS), panels = COLUMNS / PANEL;
+          int64_t matrix = outside ? block / panels : block % MATRICES, panel = outside ? block % panels : block / MATRICES;
+          if (v && i) at = (matrix * TERMS + term) * COLUMNS + panel * PANEL + x % PANEL;
+          tarn_tensor_set(t, x, (tarn_value){.d = (double)(at * 7 % 23)});
+        }
+        in[i] = (tarn_binding){i ? "b" : "a", t};
+        kid[i] = tarn_input(L, in[i].name, tarn_type_tensor(L, TARN_F32, 1, 1, t->dim));
+      }
+      tarn_term root = tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, g->nest), kid, 2);
+      tarn_eval(L, &root, 1, in, 2, TARN_STRICT, NULL, &out[v]);
+    }
+    ck_assert(!memcmp(out[0]->data, out[1]->data, MATRICES * SIDE * COLUMNS * 4));
+  }
+}
+START_TEST(blocked_matrices) { must(block_among_matrices, NULL); }
+END_TEST
+
 typedef struct counting {
   uint32_t n;
   double least, best;
@@ -708,6 +770,7 @@ int main(void) {
   tcase_add_test(t, shipped);
   tcase_add_test(t, features);
   tcase_add_test(t, blocked);
+  tcase_add_test(t, blocked_matrices);
   tcase_add_test(t, schedules);
   tcase_add_test(t, paces);
   tcase_add_test(t, measures);
