@@ -8,17 +8,23 @@
  * By blocks: where loops inside use a block of an operand again and again (a panel of weights, for every tile of rows), the
  * first use would wait for memory at its rate and the others find the block in a cache and leave memory idle. So during all
  * uses of one block the next one is asked for, evenly.
- * By streams: what the next trip of an outer loop newly reads (rows of an image or of a matrix) is asked for during this one:
- * such reads turn to another page too often for the processor to foresee them. Of stages that share the loop the one asks that
- * computes most, whoever reads it; a result is asked for where a line's computing outlasts its transfer. */
+ * By streams: what the next trip of an outer loop newly reads (rows of an image or of a matrix) is asked for during this one,
+ * evenly, before it is asked for by latency where it is used again: such reads turn to another page too often for the
+ * processor to foresee them. What is asked for and what is in use meanwhile have to fit into the second cache. Of stages that
+ * share the loop the one asks that computes most, whoever reads it; a result is asked for where a line's computing outlasts its
+ * transfer. */
 #include "lower/nest.h"
 #include <stdlib.h>
 
 #define LEAST_BLOCKED  4    /* blocks are fetched of operands larger than the second cache over this */
-#define LEAST_STREAMED 2    /* streams of such */
+#define LEAST_STREAMED 2    /* streams of such, */
+#define LEAST_SHARED   4    /* of rows that the stages of a kernel share such, */
+#define NEAR_SHARED    6    /* where a row is no more than this of the first cache, into which it comes then */
+#define NEAR_PASSING   2    /* what is written or used once, no more than such at once where it can be so little */
 #define ROW_AHEAD      1024 /* bytes of each row that is walked along */
 #define MOST_LINES     4    /* asked for in one trip, whatever it does */
 #define MOST_AT_ONCE   32   /* of a stream: as many as are under way */
+#define SHARES         20   /* bits of a trip's share of a piece */
 #define LEAST_WORK     4    /* operations of the tile for each line of a row that is asked for */
 
 /* By how many elements the address moves from one trip of a level to the next; false when it is no constant. */
@@ -196,23 +202,27 @@ static int64_t tile_ops(const low_list *list) {
 }
 
 /* Loop `from` goes round while q is to be asked for by a list's stage: in each trip of the innermost loop inside that has at
- * most twice as many trips as there are rows (lines of a single one). False: too much at once beside the work between. */
+ * most twice as many trips as there are lines. False: too much at once beside the work between. */
 static bool paced(const low_nest *N, uint32_t list, uint32_t from, patch q, int64_t line, low_ask *k) {
   const low_level *l[2 * TARN_MAX_LEVELS];
   uint32_t n = levels_of(N, list, l);
-  int64_t size = (int64_t)tarn_dtype_size(k->a->dtype), wide = q.wide * size, units = q.rows > 1 ? q.rows : wide / line;
+  int64_t wide = (q.wide * (int64_t)tarn_dtype_size(k->a->dtype) + line - 1) / line,
+          lines = wide * q.rows; /* of a row; of all */
   int64_t trips = 1, at = 0, work = tile_ops(&N->list[list]);
   for (uint32_t i = from + 1; i < n; i++) {
     if (!is_loop(l[i])) continue;
     trips *= l[i]->trips;
-    if (at && trips > 2 * units) work *= l[i]->trips;
+    if (at && trips > 2 * lines) work *= l[i]->trips;
     else if (trips > 1 && i >= N->list[0].n && l[i]->kind == TARN_SERIAL && l[i]->trips > 1) k->at = l[i]->var, at = trips;
   }
   if (!at) return false;
-  k->rows = q.rows > 1 ? (q.rows + at - 1) / at : 1, k->row = q.row;
-  k->step = q.rows > 1 ? wide : ((wide + at - 1) / at + line - 1) / line * line;
-  int64_t lines = k->rows * ((k->step + line - 1) / line);
-  return at <= 2 * units && lines <= MOST_AT_ONCE && lines <= (work > MOST_LINES ? work : MOST_LINES);
+  int64_t once = (lines + at - 1) / at, parts = q.rows > 1 && once < wide ? (wide + once - 1) / once : 1;
+  k->rows = q.rows > 1 && parts == 1 ? (once + wide - 1) / wide : 1, k->row = q.row, k->parts = parts;
+  k->step = (q.rows > 1 && parts == 1 ? wide : once) * line;
+  k->units = parts * ((q.rows + k->rows - 1) / k->rows), k->of = at;
+  if (q.rows == 1) k->units = (lines + once - 1) / once;
+  once = k->rows * k->step / line;
+  return at <= 2 * lines && once <= MOST_AT_ONCE && once <= (work > MOST_LINES ? work : MOST_LINES);
 }
 
 /* Cycles of a stage in one trip of the shared loops, a vector counted as one element. */
@@ -229,17 +239,41 @@ static uint32_t busiest(const low_nest *N) {
   return 1 + most;
 }
 
-/* The outermost loop of which what the next trip newly touches fits into a share of the second cache and can be asked for
- * at a bearable rate; not where it has come to the cache in an earlier round of a loop outside. who: the list that asks where
- * the loop is shared. */
-static void by_streams(low_nest *N, uint32_t list, const low_access *a, uint32_t who) {
+/* A stream of an operand of so many bytes; only if it is used again inside of the loop; few at once. */
+typedef struct wish {
+  int64_t bytes;
+  bool again, few;
+} wish;
+/* Bytes that a stage touches in one trip of loop `i` and newly in the next. */
+static int64_t touched_by(const low_nest *N, uint32_t list, uint32_t i, int64_t line) {
+  const low_level *l[2 * TARN_MAX_LEVELS];
+  const low_stage *st = &N->stage[list - 1];
+  uint32_t n = levels_of(N, list, l);
+  int64_t sum = 0, by, first;
+  for (uint32_t r = 0; r <= st->f->nops; r++) {
+    const low_access *a = r < st->f->nops ? &st->read[r] : &st->result;
+    int64_t size = (int64_t)tarn_dtype_size(a->dtype);
+    patch p;
+    if (!a->off || !is_linear(a->off) || !touched(a->off, l, n, i + 1, line / size, &p)) continue;
+    sum += p.rows * p.wide * size;
+    if (!moves(a->off, l[i]->var, &by) || by <= 0) continue;
+    p = next_of(p, by, &first);
+    sum += p.rows * p.wide * size;
+  }
+  return sum;
+}
+/* The outermost loop of which what the next trip newly touches fits into a share of the second cache, beside what the stage
+ * touches in this one, and can be asked for at a bearable rate; not where it has come to the cache in an earlier round of a
+ * loop outside. What is written or used once goes from cache to cache: the less of it is on its way the better. who: the list
+ * that asks where the loop is shared. */
+static bool by_streams(low_nest *N, uint32_t list, const low_access *a, uint32_t who, wish w) {
   const low_level *l[2 * TARN_MAX_LEVELS];
   uint32_t n = levels_of(N, list, l);
   const tarn_hw *hw = N->M->hw;
   int64_t size = (int64_t)tarn_dtype_size(a->dtype), line = (int64_t)hw->mem[1].line, room = (int64_t)hw->mem[1].capacity;
   int64_t by, first;
   patch p;
-  if (!is_linear(a->off)) return;
+  if (!is_linear(a->off)) return false;
   for (uint32_t i = 0; i < n; i++) {
     if (!is_loop(l[i]) || l[i]->trips < 2) continue;
     int64_t trips = 1, again = 1;
@@ -249,18 +283,25 @@ static void by_streams(low_nest *N, uint32_t list, const low_access *a, uint32_t
       if (!(low_lin_deps(a->off) >> l[k]->var & 1)) again *= l[k]->trips;
     }
     if (!touched(a->off, l, n, i + 1, line / size, &p) || !moves(a->off, l[i]->var, &by) || by < 0) continue;
-    if (by == 0 && p.rows * p.wide * size <= room) return;
+    if (by == 0 && p.rows * p.wide * size <= room) return false;
     if (by == 0) continue;
     bool others = i < N->list[0].n && N->nstage > 1; /* there is more to do in a trip than this stage */
-    if (!others && (double)(trips * tile_ops(&N->list[list])) / rate_of(hw) < hw->mem[hw->nmem - 1].latency) return;
+    if (!others && (double)(trips * tile_ops(&N->list[list])) / rate_of(hw) < hw->mem[hw->nmem - 1].latency) return false;
     patch q = next_of(p, by, &first);
+    if (w.again && again == 1) return false;
+    bool near = others && !a->store && again == 1 && q.rows * q.wide * size <= (int64_t)hw->mem[0].capacity / NEAR_SHARED;
+    if (!near && w.bytes <= room / LEAST_STREAMED) return false;
+    bool passes = a->store || again == 1;
+    if (w.few && passes && q.rows * q.wide * size > (int64_t)hw->mem[0].capacity / NEAR_PASSING) continue;
     if (q.rows * q.wide * size > room / (again > 1 ? 2 : 8)) continue;
-    low_ask k = {.a = a, .first = first, .level = l[i]->var};
+    if (touched_by(N, list, i, line) > room) continue;
+    low_ask k = {.a = a, .first = first, .level = l[i]->var, .near = near};
     uint32_t by_list = others ? who : list;
     if (!paced(N, by_list, i, q, line, &k) && (by_list == list || !paced(N, by_list = list, i, q, line, &k))) continue;
     tarn_push(N->M->cx, &N->stage[by_list - 1].ask, k);
-    return;
+    return true;
   }
+  return false;
 }
 
 /* ---------------------------------------------------------------- by rows */
@@ -302,8 +343,8 @@ static bool another_asks(const low_nest *N, const low_stage *st, uint32_t child)
   return false;
 }
 /* The list of the stage that asks for the lines of a result: its own where there is time for a line to come while another one
- * is computed; of more than the last cache holds the busiest, where that has (a softmax of 256 MB: 0.78 of the time; of 64 MB
- * and less, 1.00 to 1.09). 0: none. */
+ * is computed; the busiest, where that has, if the last cache does not hold the result and as much that is read (a softmax of
+ * 64 MB: 0.72 of the time, of 256 MB 0.78; of 16 MB and less 1.03 to 1.10). 0: none. */
 static uint32_t asks_to_write(const low_nest *N, uint32_t list, int64_t bytes) {
   const tarn_hw *hw = N->M->hw;
   const tarn_hw_memory *from = &hw->mem[hw->nmem > 2 ? 2 : 1];
@@ -312,14 +353,15 @@ static uint32_t asks_to_write(const low_nest *N, uint32_t list, int64_t bytes) {
   for (uint32_t d = N->n->depth; d < st->nacc; d++) points *= (double)st->dim[d];
   if (N->nstage == 1 || work_of(N, st) >= points) return list;
   list = busiest(N);
-  return hw->nmem > 2 && bytes > (int64_t)hw->mem[hw->nmem - 2].capacity && work_of(N, &N->stage[list - 1]) >= points ? list
-                                                                                                                      : 0;
+  return hw->nmem > 2 && 2 * bytes > (int64_t)hw->mem[hw->nmem - 2].capacity && work_of(N, &N->stage[list - 1]) >= points ? list
+                                                                                                                          : 0;
 }
 
-static void streamed(low_nest *N, uint32_t list, const low_access *a, int64_t bytes) {
+static void streamed(low_nest *N, uint32_t list, const low_access *a, int64_t bytes, bool again) {
   const low_stage *st = &N->stage[list - 1];
   uint32_t by = a->store ? asks_to_write(N, list, bytes) : another_asks(N, st, st->s->read[a - st->read].src) ? 0 : busiest(N);
-  if (by) by_streams(N, list, a, by);
+  if (by && !by_streams(N, list, a, by, (wish){bytes, again, true}))
+    (void)by_streams(N, list, a, by, (wish){bytes, again, false});
 }
 static void read_ahead(low_nest *N, uint32_t list, const low_operand *o, low_access *a) {
   const tarn_hw *hw = N->M->hw;
@@ -329,10 +371,11 @@ static void read_ahead(low_nest *N, uint32_t list, const low_operand *o, low_acc
   int64_t second = second_of(hw);
   bool reduces = !a->store && st->red, far = hw->nmem > 2 && bytes > (int64_t)hw->mem[hw->nmem - 2].capacity;
   if (reduces && bytes > second / LEAST_BLOCKED) by_blocks(N, list, a);
-  if (reduces && far && st->ask.n == before) streamed(N, list, a, bytes); /* memory is not to idle while a block is in use */
+  if (reduces && bytes > second / LEAST_STREAMED && st->ask.n == before)
+    streamed(N, list, a, bytes, !far); /* memory is not to idle while what has come is in use again */
   if (reduces && bytes > hw->mem[0].capacity && st->ask.n == before) by_latency(N, st, &N->list[list], a, bytes);
   if (reduces && bytes > hw->mem[0].capacity && st->ask.n == before) by_rows(N, list, a);
-  if (bytes > second / LEAST_STREAMED && st->ask.n == before && !a->ahead) streamed(N, list, a, bytes);
+  if (bytes > second / LEAST_SHARED && st->ask.n == before && !a->ahead) streamed(N, list, a, bytes, false);
 }
 
 void low_read_ahead(low_nest *N, uint32_t list, const low_operand *in, const low_operand *out) {
@@ -361,12 +404,25 @@ static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, uint32_t li
     const low_term *t = &off->t[i];
     if (t->last <= k->level) at = plus(M, at, t->coef * size, &E->env[t->var]);
   }
+  bool even = k->units && k->units < k->of; /* asked for evenly, some twice */
+  int64_t piece = k->row ? k->rows * k->row * size : k->step;
+  LLVMValueRef unit = low_i64(M, 0);
   for (uint32_t i = levels_of(N, list, l); i-- > 0 && l[i]->var > k->level;) {
     if (!is_loop(l[i]) || l[i]->var > k->at) continue;
-    at = plus(M, at, trips * (k->row ? k->rows * k->row * size : k->step), &E->env[l[i]->var]);
+    if (even || k->parts > 1) unit = plus(M, unit, trips, &E->env[l[i]->var]);
+    else at = plus(M, at, trips * piece, &E->env[l[i]->var]);
     trips *= l[i]->trips;
   }
-  return at;
+  if (!even && k->parts <= 1) return at;
+  if (even) {
+    int64_t each = ((k->units << SHARES) + k->of - 1) / k->of;
+    unit = LLVMBuildLShr(M->b, LLVMBuildMul(M->b, unit, low_i64(M, each), ""), low_i64(M, SHARES), "");
+  }
+  if (k->parts <= 1) return LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, unit, low_i64(M, piece), ""), "");
+  LLVMValueRef parts = low_i64(M, k->parts), row = LLVMBuildUDiv(M->b, unit, parts, "");
+  at = LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, row, low_i64(M, piece), ""), "");
+  unit = LLVMBuildSub(M->b, unit, LLVMBuildMul(M->b, row, parts, ""), "");
+  return LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, unit, low_i64(M, k->step), ""), "");
 }
 
 void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {

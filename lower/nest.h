@@ -29,10 +29,11 @@ typedef struct low_block_of_rows {
 
 /* During one trip of variable `level` what access `a` reads or writes from element `first` of the next one on is asked for: in
  * each trip of variable `at`, a loop of the stage that asks, `step` bytes of each of `rows` rows, `row` elements apart; its
- * next trip goes on behind them. */
+ * next trip goes on behind them: along a row that has several `parts`, then with the next rows. `of` trips ask for `units`
+ * such pieces, where they are more. */
 typedef struct low_ask {
   const low_access *a;
-  int64_t first, step, rows, row;
+  int64_t first, step, rows, row, parts, units, of;
   uint32_t level, at;
   bool near; /* into the first cache */
 } low_ask;

@@ -93,13 +93,13 @@ static void places_case(kit_case *k) {
   k->sched = TARN_NEW(cx, tarn_schedule);
   *k->sched = (tarn_schedule){.nstage = 1, .stage = s};
 }
-/* An image of more than the last cache holds is asked for block by block while the block before is in use, in other places of
+/* An image of more than the second cache holds is asked for block by block while the block before is in use, in other places of
  * the code than where its first use asks for what comes next; the result is the same. */
 static void far_image_job(tarn_ctx *c, void *arg) {
   (void)arg;
   tarn_hw_memory mem[] = {{.name = "l1", .capacity = 32768, .instances = 1, .line = 64, .read = 128, .latency = 5},
-                          {.name = "l2", .capacity = 131072, .instances = 1, .line = 64, .read = 32, .latency = 15},
-                          {.name = "l3", .capacity = 1 << 20, .instances = 1, .line = 64, .read = 16, .latency = 60},
+                          {.name = "l2", .capacity = 2 << 20, .instances = 1, .line = 64, .read = 32, .latency = 15},
+                          {.name = "l3", .capacity = 8 << 20, .instances = 1, .line = 64, .read = 16, .latency = 60},
                           {.name = "dram", .line = 64, .read = 6, .latency = 300}};
   tarn_hw on = *hw;
   kit_case k;
@@ -112,7 +112,7 @@ static void far_image_job(tarn_ctx *c, void *arg) {
     kit_run(L, &on, &k, 1, true, 1);
     double e = kit_error(k.want[0], k.got[0]);
     if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "product: %g", e);
-    mem[2].capacity = 1 << 18; /* the image has 512 KB */
+    mem[1].capacity = 1 << 17; /* the image has 512 KB */
   }
   if (!places[0] || !places[1] || places[0] == places[1]) tarn_raise(c, TARN_NO, "%u and %u places", places[0], places[1]);
 }
@@ -166,6 +166,30 @@ static void short_sums_job(tarn_ctx *c, void *arg) {
   }
 }
 
+/* An image that the last cache holds: pieces of its rows are asked for evenly, one line in a trip of the innermost loop, where
+ * its trips are up to twice as many as the lines. Not what the second cache holds with what is used meanwhile. */
+static void even_asks_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  tarn_hw_memory mem[] = {{.name = "l1", .capacity = 32768, .instances = 1, .line = 64, .read = 128, .latency = 5},
+                          {.name = "l2", .capacity = 131072, .instances = 1, .line = 64, .read = 32, .latency = 15},
+                          {.name = "l3", .capacity = 1 << 20, .instances = 1, .line = 64, .read = 16, .latency = 60},
+                          {.name = "dram", .line = 64, .read = 6, .latency = 300}};
+  tarn_hw on = *hw;
+  on.nmem = 4, on.mem = mem;
+  for (int64_t tile = 8; tile <= 13; tile += 5) { /* four tiles of 64 trips for 64 rows of two lines; three */
+    kit_case k;
+    places_case(&k);
+    k.sched->stage->level[1].step = tile;
+    kit_reference(L, &k, TARN_STRICT);
+    kit_run(L, &on, &k, 1, true, 1);
+    double e = kit_error(k.want[0], k.got[0]);
+    if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "product: %g", e);
+    uint32_t lines = kit_lines(L, &on, &k, ANY), even = kit_lines(L, &on, &k, "lshr");
+    if (!lines || even < 2) /* a trip's share, and two parts of a row */
+      tarn_raise(c, TARN_NO, "tiles of %d: %u places, %u of them even", (int)tile, lines, even);
+  }
+}
+
 static void must(tarn_fn *f, void *arg) {
   tarn_status st = tarn_protect(cx, f, arg);
   ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
@@ -176,6 +200,8 @@ START_TEST(far_image) { must(far_image_job, NULL); }
 END_TEST
 START_TEST(short_sums) { must(short_sums_job, NULL); }
 END_TEST
+START_TEST(even_asks) { must(even_asks_job, NULL); }
+END_TEST
 
 int main(void) {
   Suite *s = suite_create("lower_ahead");
@@ -185,6 +211,7 @@ int main(void) {
   tcase_add_test(t, asks_to_write);
   tcase_add_test(t, far_image);
   tcase_add_test(t, short_sums);
+  tcase_add_test(t, even_asks);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
