@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -100,12 +101,22 @@ static tarn_tensor *operand(shared *s, const tarn_port *p, uint32_t i, bool cons
   r->constants |= constant;
   return t;
 }
+/* In huge pages where they are to be had, as programs have their constants and their workspace. */
+static tarn_tensor *spread_out(shared *s, int64_t n) {
+  size_t page = (size_t)2 << 20, bytes = ((size_t)n * sizeof(float) + page) / page * page;
+  tarn_tensor *t = TARN_NEW(s->cx, tarn_tensor);
+  *t = (tarn_tensor){.dtype = TARN_F32, .n = 1, .dim = {n}, .data = aligned_alloc(page, bytes)};
+  if (!t->data) tarn_raise(s->cx, TARN_MEMORY, "out of memory");
+  (void)madvise(t->data, bytes, MADV_HUGEPAGE);
+  fill(t);
+  return t;
+}
 static void place(shared *s, tarn_tensor *t, uint32_t i, bool constant) {
   if (t->dtype != TARN_F32) return;
   region *r = &s->at.p[i];
   int64_t n = tarn_tensor_count(t), total = r->most, line = 16;
   if (r->constants) total += AROUND / (int64_t)sizeof(float);
-  if (!r->all) r->all = tarn_tensor_new(s->cx, TARN_F32, 1, &total), fill(r->all);
+  if (!r->all) r->all = spread_out(s, total);
   if (r->next + n > total) r->next = 0;
   t->data = (float *)r->all->data + (constant ? r->next : 0);
   if (constant) r->next += (n + line - 1) / line * line;

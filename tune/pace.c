@@ -50,3 +50,21 @@ void pace_settle(tarn_ctx *cx, pace_run *run, uint32_t n, uint32_t ntrial, doubl
   for (uint32_t k = 0; k < ntrial; k++) seconds[k] = exp2((double)(middle[k] + quiet));
   tarn_release(cx, mark);
 }
+
+void pace_align(const uint32_t *kernel, const double *before, uint32_t n, double *seconds) {
+  double all = 0;
+  uint32_t nall = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (before[i] < INFINITY && seconds[i] < INFINITY) all += log(before[i] / seconds[i]), nall++;
+  for (uint32_t i = 0; i < n; i++) { /* by the first trial of each kernel, which knows its seconds as they were */
+    double own = 0;
+    uint32_t nown = 0, first = 0;
+    while (kernel[first] != kernel[i]) first++;
+    if (first < i) continue;
+    for (uint32_t j = i; j < n; j++)
+      if (kernel[j] == kernel[i] && before[j] < INFINITY && seconds[j] < INFINITY) own += log(before[j] / seconds[j]), nown++;
+    double by = exp(nown ? own / nown : nall ? all / nall : 0);
+    for (uint32_t j = i; j < n; j++)
+      if (kernel[j] == kernel[i]) seconds[j] *= by;
+  }
+}

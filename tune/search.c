@@ -1,5 +1,6 @@
 /* See search.h. After Ansor's evolutionary search (Zheng et al., OSDI 2020, section 5.1). */
 #include "tune/search.h"
+#include "tune/near.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,9 @@
 #define POPULATION  160
 #define GENERATIONS 4
 #define ELITE       32
-#define CROSSED     3  /* of ten children */
-#define SLOWEST     10 /* times the solver's choice by the analytic price: not worth a run */
+#define CROSSED     3   /* of ten children */
+#define SLOWEST     10  /* times the solver's choice by the analytic price: not worth a run */
+#define NEAR        200 /* measurements, the last ones, from which the price's error is learned */
 
 /* ---- drawing from what the solver enumerates ---- */
 typedef struct drawn {
@@ -89,21 +91,64 @@ uint64_t search_hash(const tarn_schedule *s) {
   }
   return h;
 }
-void search_note(search_task *t, const tarn_schedule *s, double seconds) {
+double search_note(search_task *t, const tarn_schedule *s, double seconds) {
   tarn_ctx *cx = tarn_lang_ctx(t->L);
-  search_trial x = {search_hash(s), s, seconds};
+  search_trial x = {search_hash(s), s, seconds, 1};
   bool fresh;
   uint64_t *at = tarn_map_at(t->seen, x.hash, &fresh);
   if (fresh) {
     *at = t->done.n + 1;
     tarn_push(cx, &t->done, x);
-  } else t->done.p[*at - 1].seconds = fmin(t->done.p[*at - 1].seconds, seconds);
-  t->least = fmin(t->least, seconds);
+    t->least = fmin(t->least, seconds);
+    return seconds;
+  }
+  search_trial *old = &t->done.p[*at - 1];
+  if (!(old->seconds < INFINITY)) old->seconds = seconds;
+  else if (seconds < INFINITY) old->seconds *= pow(seconds / old->seconds, 1.0 / ++old->times);
+  t->least = INFINITY;
+  for (uint32_t i = 0; i < t->done.n; i++) t->least = fmin(t->least, t->done.p[i].seconds);
+  return old->seconds;
+}
+uint32_t search_fastest(const search_task *t, uint32_t most, const search_trial **e) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < t->done.n && most; i++) {
+    const search_trial *x = &t->done.p[i];
+    if (!(x->seconds < INFINITY) || (n == most && x->seconds >= e[most - 1]->seconds)) continue;
+    uint32_t at = n < most ? n++ : most - 1;
+    for (; at > 0 && x->seconds < e[at - 1]->seconds; at--) e[at] = e[at - 1];
+    e[at] = x;
+  }
+  return n;
 }
 double search_price(const search_task *t, const tarn_price *price, const tarn_schedule *s) {
   tarn_cost c;
   tarn_cost_of(t->L, t->hw, t->sig, s, t->threads, &c);
   return price ? price->seconds(price->user, t->L, t->hw, t->sig, s, t->threads, &c) : c.seconds;
+}
+
+/* ---- the price, put right by what was measured of this kernel ---- */
+static double priced(const search_task *t, const tarn_price *price, const tarn_schedule *s, float *feature) {
+  tarn_cost c;
+  tarn_cost_of(t->L, t->hw, t->sig, s, t->threads, &c);
+  tarn_features(t->L, t->hw, t->sig, s, t->threads, &c, feature);
+  return price ? price->seconds(price->user, t->L, t->hw, t->sig, s, t->threads, &c) : c.seconds;
+}
+static const near_field *learn_near(const search_task *t, const tarn_price *price) {
+  tarn_ctx *cx = tarn_lang_ctx(t->L);
+  uint32_t n = 0, m = t->done.n < NEAR ? t->done.n : NEAR;
+  near_point *x = TARN_ARRAY(cx, near_point, m + t->pool.n);
+  for (uint32_t i = t->done.n - m; i < t->done.n; i++) {
+    const search_trial *y = &t->done.p[i];
+    if (y->seconds < INFINITY) x[n].off = log2(y->seconds / priced(t, price, y->sched, x[n].feature)), n++;
+  }
+  for (uint32_t i = 0; i < t->pool.n; i++) priced(t, price, t->pool.p[i], x[n + i].feature);
+  return near_learn(cx, x, n, t->pool.n);
+}
+/* What it may well take: one standard deviation less than expected, lest only what is known is ever tried. */
+static double may_take(const search_task *t, const tarn_price *price, const near_field *near, const tarn_schedule *s) {
+  float feature[TARN_FEATURES];
+  double seconds = priced(t, price, s, feature), unsure = 0, off = near ? near_off(near, feature, &unsure) : 0;
+  return seconds * exp2(off - unsure);
 }
 
 /* ---- evolution ---- */
@@ -115,6 +160,7 @@ typedef struct individual {
 typedef struct population {
   search_task *t;
   const tarn_price *price;
+  const near_field *near;
   tarn_map *known; /* hashes of all there ever were */
   uint32_t n;
   individual *of; /* by rising price */
@@ -130,24 +176,12 @@ static void add(population *p, tarn_schedule *s) {
   bool fresh;
   tarn_map_at(p->known, x.hash, &fresh);
   if (!fresh) return;
-  x.seconds = search_price(p->t, p->price, s);
+  x.seconds = may_take(p->t, p->price, p->near, s);
   p->of[p->n++] = x;
 }
 static void cut(population *p) {
   qsort(p->of, p->n, sizeof *p->of, by_price);
   if (p->n > POPULATION) p->n = POPULATION;
-}
-static const search_trial **fastest(const search_task *t, uint32_t *n) {
-  const search_trial **e = TARN_ARRAY(tarn_lang_ctx(t->L), const search_trial *, ELITE + 1);
-  *n = 0;
-  for (uint32_t i = 0; i < t->done.n; i++) {
-    const search_trial *x = &t->done.p[i];
-    if (!(x->seconds < INFINITY) || (*n == ELITE && x->seconds >= e[ELITE - 1]->seconds)) continue;
-    uint32_t at = *n < ELITE ? (*n)++ : ELITE - 1;
-    for (; at > 0 && x->seconds < e[at - 1]->seconds; at--) e[at] = e[at - 1];
-    e[at] = x;
-  }
-  return e;
 }
 /* A parent: the better of two drawn. */
 static const individual *parent(const population *p, uint32_t n) {
@@ -169,9 +203,9 @@ static void breed(population *p) {
 static population *evolve(search_task *t, const tarn_price *price) {
   tarn_ctx *cx = tarn_lang_ctx(t->L);
   population *p = TARN_NEW(cx, population);
-  uint32_t elites;
-  const search_trial **elite = fastest(t, &elites);
-  *p = (population){.t = t, .price = price, .known = tarn_map_new(cx)};
+  const search_trial *elite[ELITE];
+  uint32_t elites = search_fastest(t, ELITE, elite);
+  *p = (population){.t = t, .price = price, .near = learn_near(t, price), .known = tarn_map_new(cx)};
   p->of = TARN_ARRAY(cx, individual, t->pool.n + ELITE + 2 * POPULATION + 1);
   for (uint32_t i = 0; i < elites; i++) add(p, evolve_copy(cx, elite[i]->sched));
   for (uint32_t i = 0; i < t->pool.n; i++) add(p, evolve_copy(cx, t->pool.p[i]));

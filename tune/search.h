@@ -7,6 +7,7 @@ typedef struct search_trial {
   uint64_t hash; /* of the schedule, within this program */
   const tarn_schedule *sched;
   double seconds; /* INFINITY: failed */
+  uint32_t times; /* measured so often: the seconds are the (geometric) mean */
 } search_trial;
 typedef struct search_task {
   tarn_lang *L;
@@ -28,7 +29,10 @@ typedef struct search_task {
 
 search_task *search_new(tarn_lang *L, const tarn_hw *hw, tarn_solver *solver, const tarn_ksig *k, uint32_t threads,
                         uint64_t seed, uint32_t pool);
-void search_note(search_task *t, const tarn_schedule *s, double seconds);
+/* Returns what is now known of the schedule. */
+double search_note(search_task *t, const tarn_schedule *s, double seconds);
+/* The fastest `most` that were measured; returns how many there are. */
+uint32_t search_fastest(const search_task *t, uint32_t most, const search_trial **out);
 uint64_t search_hash(const tarn_schedule *s);
 /* Seconds that a price expects; analytic when price is NULL. */
 double search_price(const search_task *t, const tarn_price *price, const tarn_schedule *s);

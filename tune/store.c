@@ -81,7 +81,7 @@ bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t ke
   return st == SQLITE_ROW;
 }
 
-/* One row; measured again, a schedule keeps the least it ever took. */
+/* One row; measured again, a schedule takes what is now known, but a failure does not take away what was. */
 static int add_row(sqlite3_stmt *kernel, sqlite3_stmt *trial, const tarn_record *x) {
   sqlite3_reset(kernel), sqlite3_reset(trial);
   sqlite3_bind_int64(kernel, 1, (sqlite3_int64)x->kernel);
@@ -98,7 +98,7 @@ void tarn_store_add(tarn_store *s, const char *hw, const tarn_record *x, uint32_
   run(s, "BEGIN IMMEDIATE");
   sqlite3_stmt *kernel = prepare(s, "INSERT OR IGNORE INTO kernel VALUES(?1,?2)");
   sqlite3_stmt *trial = prepare(s, "INSERT INTO trial VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT DO UPDATE SET seconds ="
-                                   " min(coalesce(seconds, excluded.seconds), coalesce(excluded.seconds, seconds))");
+                                   " coalesce(excluded.seconds, seconds)");
   int st = SQLITE_DONE;
   bind_hw(trial, hw);
   for (uint32_t i = 0; i < n && st == SQLITE_DONE; i++) st = add_row(kernel, trial, &x[i]);

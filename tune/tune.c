@@ -1,4 +1,5 @@
 /* Tuning: which kernel gets the next trials, measuring them, keeping everything, learning as results come. */
+#include "tune/pace.h"
 #include "tune/search.h"
 #include "tune/trees.h"
 #include <math.h>
@@ -7,7 +8,10 @@
 #include <time.h>
 
 #define EACH         12  /* trials that a kernel gets at a time */
+#define LIGHT        50  /* part of the network's time below which a kernel begins with a third of them */
 #define SIDE         8   /* kernels that get them before the price is learned anew */
+#define FLAT         8   /* times less steep than the steepest: not worth a turn beside it */
+#define AGAIN        2   /* of each kernel's fastest are measured again with every batch */
 #define POOL         64  /* schedules of a kernel that evolution begins with, twice */
 #define FEW          200 /* measurements below which the trees are not asked */
 #define GROUP        480 /* trials of a sample that are measured together: so many as make the time they share long */
@@ -64,7 +68,7 @@ static void recall_all(tuner *t) {
   }
 }
 
-/* ---- the price, learned anew ---- */
+/* ---- the price, learned anew, where there was none to begin with ---- */
 typedef struct lesson {
   tuner *t;
   const tarn_price *out;
@@ -80,7 +84,7 @@ static void drop_apart(void *arg) {
   t->apart = NULL;
 }
 static void learn_anew(tuner *t) {
-  if (t->sample.n < FEW || t->sample.n < t->learned + t->learned / 16 + 1) return;
+  if (t->o->price || t->sample.n < FEW || t->sample.n < t->learned + t->learned / 16 + 1) return;
   lesson l = {t, NULL};
   drop_apart(t);
   t->apart = tarn_ctx_new(tarn_ctx_allocator(t->cx));
@@ -109,29 +113,47 @@ static double gradient(const tuner *t, const search_task *k) {
   if (best > 0) ahead = fmin(ahead, 2 * k->flops / best - k->least);
   return k->weight * (0.2 * back + 0.8 * fmin(ahead, 0));
 }
+/* What a kernel takes of the network's time, as far as is known. */
+static double takes(const tuner *t, const search_task *k) {
+  return k->weight * (k->least < INFINITY ? k->least : search_price(k, t->price, k->own));
+}
+static bool light(const tuner *t, const search_task *k) {
+  double all = 0;
+  for (uint32_t i = 0; i < t->ntask; i++) all += takes(t, t->task[i]);
+  return takes(t, k) * LIGHT < all;
+}
+static bool open_to(const search_task *k) { return !k->dry && k->weight > 0; }
+static double steepness(const tuner *t, const search_task *k) {
+  return k->batches ? gradient(t, k) : -INFINITY; /* each has its first turn, in order */
+}
 /* The steepest that still has something to try and is not taken yet; one of twenty at random. */
 static search_task *steepest(tuner *t, const bool *taken) {
   search_task *best = NULL;
   double least = 1;
   uint32_t left = 0;
-  for (uint32_t i = 0; i < t->ntask; i++) left += !taken[i] && !t->task[i]->dry;
+  for (uint32_t i = 0; i < t->ntask; i++) left += !taken[i] && open_to(t->task[i]);
   uint32_t any = evolve_below(&t->random, 20) ? left : evolve_below(&t->random, left);
   for (uint32_t i = 0, at = 0; i < t->ntask; i++) {
     search_task *k = t->task[i];
-    if (taken[i] || k->dry) continue;
+    if (taken[i] || !open_to(k)) continue;
     if (at++ == any) return k;
-    double g = k->batches ? gradient(t, k) : -INFINITY; /* each has its first turn, in order */
+    double g = steepness(t, k);
     if (!best || g < least) best = k, least = g;
   }
   return best;
 }
 
-/* ---- measuring ---- */
+/* ---- measuring ----
+ * From one minute to the next a machine runs up to a tenth faster or slower, with all trials of a batch. So the fastest known
+ * schedules of each kernel are measured again beside its new ones, and its seconds are put to the pace at which these were
+ * measured before; their own become the mean of all their times. What is compared was measured side by side, and no schedule
+ * is chosen for the minute that it met. */
 typedef struct batch {
-  uint32_t n;
-  tarn_trial trial[GROUP];
-  search_task *of[GROUP];
-  tarn_record record[GROUP];
+  uint32_t n, again; /* trials: n new ones, then those that are measured again */
+  tarn_trial trial[GROUP + AGAIN * SIDE];
+  search_task *of[GROUP + AGAIN * SIDE];
+  tarn_record record[GROUP + AGAIN * SIDE];
+  double seconds[GROUP + AGAIN * SIDE];
 } batch;
 static void note(tuner *t, const batch *b, uint32_t i, double seconds) {
   search_note(b->of[i], b->trial[i].sched, seconds);
@@ -144,20 +166,45 @@ static void enter(tuner *t, batch *b, search_task *k, const tarn_schedule *s) {
   if (tarn_store_has(t->store, t->key, t->threads, r.kernel, r.schedule, &r.seconds)) note(t, b, b->n, r.seconds);
   else b->n++;
 }
-static void measure(tuner *t, batch *b) {
-  double seconds[GROUP];
-  const tarn_sample *x;
-  if (!b->n) return;
-  tarn_measure(t->L, t->hw, b->trial, b->n, t->threads, 60, seconds);
-  for (uint32_t i = 0; i < b->n; i++) { /* the batch broke: one by one, to find which */
-    if (b->n > 1 && !(seconds[i] < INFINITY)) tarn_measure(t->L, t->hw, &b->trial[i], 1, t->threads, 20, &seconds[i]);
-    b->record[i].seconds = seconds[i];
-    note(t, b, i, seconds[i]);
+static void enter_again(tuner *t, batch *b, search_task *k) {
+  const search_trial *best[AGAIN];
+  for (uint32_t i = 0, n = search_fastest(k, AGAIN, best); i < n; i++) {
+    uint32_t at = b->n + b->again++;
+    b->trial[at] = (tarn_trial){k->sig, best[i]->sched}, b->of[at] = k;
+    b->record[at] = tarn_record_of(t->L, k->sig, best[i]->sched, t->threads), b->record[at].seconds = best[i]->seconds;
   }
-  tarn_store_add(t->store, t->key, b->record, b->n);
-  uint32_t good = 0;
+}
+/* Those of the kernels in a batch; of another, when all of these are new. */
+static void enter_known(tuner *t, batch *b) {
+  for (uint32_t i = 0; i < t->ntask && b->n; i++) {
+    bool here = false;
+    for (uint32_t j = 0; j < b->n; j++) here |= b->of[j] == t->task[i];
+    if (here) enter_again(t, b, t->task[i]);
+  }
+  for (uint32_t i = 0; i < t->ntask && b->n && !b->again; i++) enter_again(t, b, t->task[i]);
+}
+static void put_to_pace(batch *b) {
+  uint32_t kernel[GROUP + AGAIN * SIDE];
+  double before[GROUP + AGAIN * SIDE];
+  for (uint32_t i = 0; i < b->n + b->again; i++) {
+    before[i] = i < b->n ? INFINITY : b->record[i].seconds;
+    for (kernel[i] = 0; b->of[kernel[i]] != b->of[i];) kernel[i]++;
+  }
+  pace_align(kernel, before, b->n + b->again, b->seconds);
+}
+static void measure(tuner *t, batch *b) {
+  const tarn_sample *x;
+  uint32_t good = 0, all = b->n + b->again;
+  if (!b->n) return;
+  tarn_measure(t->L, t->hw, b->trial, all, t->threads, 60, b->seconds);
+  for (uint32_t i = 0; i < b->n; i++) /* the batch broke: one by one, to find which */
+    if (b->n > 1 && !(b->seconds[i] < INFINITY)) tarn_measure(t->L, t->hw, &b->trial[i], 1, t->threads, 20, &b->seconds[i]);
+  put_to_pace(b);
+  for (uint32_t i = 0; i < b->n; i++) b->record[i].seconds = b->seconds[i], note(t, b, i, b->seconds[i]);
+  for (uint32_t i = b->n; i < all; i++) b->record[i].seconds = search_note(b->of[i], b->trial[i].sched, b->seconds[i]);
+  tarn_store_add(t->store, t->key, b->record, all);
   for (uint32_t i = 0; i < b->n; i++)
-    if (seconds[i] < INFINITY) b->record[good++] = b->record[i];
+    if (b->seconds[i] < INFINITY) b->record[good++] = b->record[i];
   uint32_t n = tarn_samples(t->L, t->hw, b->record, good, &x);
   for (uint32_t i = 0; i < n; i++) tarn_push(t->cx, &t->sample, x[i]);
   t->r.fresh += b->n;
@@ -175,7 +222,7 @@ static void show(const tuner *t, uint32_t done) {
 
 static uint32_t turn(tuner *t, batch *b, search_task *k, uint32_t most) {
   const tarn_schedule *next[EACH];
-  uint32_t n = search_next(k, t->price, most < EACH ? most : EACH, next);
+  uint32_t want = k->batches || !light(t, k) ? EACH : EACH / 3, n = search_next(k, t->price, most < want ? most : want, next);
   k->before = k->least;
   for (uint32_t i = 0; i < n; i++) enter(t, b, k, next[i]);
   return n;
@@ -187,18 +234,21 @@ static void tune(tuner *t) {
     memset(taken, 0, t->ntask * sizeof *taken);
     learn_anew(t);
     uint32_t asked = 0;
-    b->n = 0;
+    double first = 0;
+    b->n = b->again = 0;
     for (uint32_t i = 0; i < SIDE && t->r.trials + b->n < t->trials; i++) {
       search_task *k = steepest(t, taken);
-      if (!k) break;
+      if (!k || (i && steepness(t, k) > first / FLAT)) break;
+      if (!i) first = steepness(t, k);
       for (uint32_t j = 0; j < t->ntask; j++) taken[j] = taken[j] || t->task[j] == k;
       asked += turn(t, b, k, t->trials - t->r.trials - b->n);
     }
     if (!asked && !b->n) {
       uint32_t left = 0;
-      for (uint32_t i = 0; i < t->ntask; i++) left += !t->task[i]->dry;
+      for (uint32_t i = 0; i < t->ntask; i++) left += open_to(t->task[i]);
       if (!left) break; /* nothing is left to try */
     }
+    enter_known(t, b);
     measure(t, b);
     show(t, t->r.trials);
   }
@@ -227,7 +277,7 @@ static void spread(tuner *t) {
   batch *b = TARN_NEW(t->cx, batch);
   t->trials = had + all.n;
   for (uint32_t i = 0; i < all.n && !time_up(t);) {
-    for (b->n = 0; i < all.n && b->n < GROUP; i++) enter(t, b, all.p[i].k, all.p[i].s);
+    for (b->n = b->again = 0; i < all.n && b->n < GROUP; i++) enter(t, b, all.p[i].k, all.p[i].s);
     measure(t, b);
     show(t, t->r.trials);
   }
@@ -261,6 +311,7 @@ static void sum_up(tuner *t) {
   for (uint32_t i = 0; i < t->ntask; i++) {
     const search_task *k = t->task[i];
     const uint64_t *at = tarn_map_get(k->seen, search_hash(k->own));
+    if (!(k->weight > 0)) continue;
     double own = at ? k->done.p[*at - 1].seconds : INFINITY;
     t->r.kernels += k->least < INFINITY;
     if (!(own < INFINITY) || !(k->least < INFINITY)) continue;

@@ -27,7 +27,7 @@ TARN_API const char *tarn_hw_key(const tarn_hw *hw,
                                  tarn_ctx *cx); /* processor, vector width, clock and cache sizes, in words */
 TARN_API bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t kernel, uint64_t schedule,
                              double *seconds);
-/* All of them become durable, or none. What is there already keeps the least seconds. */
+/* All of them become durable, or none. What is there already gets the new seconds, unless it failed now. */
 TARN_API void tarn_store_add(tarn_store *s, const char *hw, const tarn_record *x, uint32_t n);
 /* All finite measurements of a hardware, ordered by threads, kernel and schedule; returns how many. */
 TARN_API uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_record **out);
@@ -100,7 +100,8 @@ typedef struct tarn_tune_report {
   bool trained;
   tarn_fit fit;
 } tarn_tune_report;
-/* Measures schedules of the kernels (canonical; uses[i] times in the network, NULL: once each), those first whose trials are
+/* Measures schedules of the kernels (canonical; uses[i] times in the network, NULL: once each; 0: only
+ * what is known of it counts), those first whose trials are
  * expected to shorten the network most, and learns from everything in the store for this hardware. The same measurements
  * give the same choices. */
 TARN_API tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *const *sig, const uint32_t *uses,
