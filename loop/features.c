@@ -26,6 +26,15 @@
   X(PAGES, "pages of the " who " touched by the innermost loop (log2)")                                                        \
   X(RUN, "elements of the " who " in one piece in the tile (log2)")
 
+/* Of the largest constant, input and result: how it is asked for ahead, see ahead.c. */
+#define ASKED(X, who)                                                                                                          \
+  X(WHOLE, "bytes of all of the largest " who " (log2)")                                                                       \
+  X(HOW, "how the " who " is asked for ahead: not, by latency, by rows, by blocks or streams")                                 \
+  X(LINES, "lines of a row of the " who " asked for at once")                                                                  \
+  X(ROWS, "rows of the " who " asked for at once")                                                                             \
+  X(WITHIN, "trips of all loops while a part of the " who " is asked for (log2)")                                              \
+  X(TIMES, "times that a part of the " who " is asked for (log2)")
+
 #define FEATURES(X)                                                                                                            \
   X(F_SECONDS, "analytic seconds (log2)")                                                                                      \
   X(F_COMPUTE, "share of computing in the analytic price")                                                                     \
@@ -136,14 +145,17 @@ enum {
   A_COUNT
 };
 enum { A_WIDE, A_SPLAT, A_SCATTERED, A_RESULT, A_KINDS };
+enum { Q_WHOLE, Q_HOW, Q_LINES, Q_ROWS, Q_WITHIN, Q_TIMES, Q_COUNT };
+enum { Q_CONSTANT, Q_INPUT, Q_RESULT, Q_KINDS };
 #define ID(id, words) id,
-enum { FEATURES(ID) F_COUNT };
+enum { FEATURES(ID) F_COUNT, F_ASKED = F_COUNT + (int)A_KINDS * (int)A_COUNT };
 #undef ID
-_Static_assert((int)F_COUNT + (int)A_KINDS * (int)A_COUNT == TARN_FEATURES, "TARN_FEATURES");
+_Static_assert((int)F_ASKED + (int)Q_KINDS * (int)Q_COUNT == TARN_FEATURES, "TARN_FEATURES");
 
 #define TEXT(id, words) words,
 static const char *const names[TARN_FEATURES] = {FEATURES(TEXT) ACCESS(TEXT, "operand along the lanes") ACCESS(
-    TEXT, "operand that all lanes share") ACCESS(TEXT, "scattered operand") ACCESS(TEXT, "result")};
+    TEXT, "operand that all lanes share") ACCESS(TEXT, "scattered operand") ACCESS(TEXT, "result") ASKED(TEXT, "constant")
+                                                     ASKED(TEXT, "input") ASKED(TEXT, "result")};
 #undef TEXT
 const char *tarn_feature_name(uint32_t i) { return i < TARN_FEATURES ? names[i] : NULL; }
 
@@ -521,6 +533,34 @@ static void of_stage(const tarn_hw *hw, const stage_model *m, const tarn_stage_s
   f[F_STORES] = lg(single * exp2((double)f[F_RESUMES]) / vector_ops);
 }
 
+/* ---- what is asked for ahead ---- */
+static void of_ask(const tarn_walks *w, const tarn_ask *k, float *f) {
+  const tarn_stage_walk *st = &w->stage[k->by];
+  double within = 1, times = 1;
+  for (uint32_t i = 0; i < st->nlevel; i++)
+    if (st->level[i].kind == TARN_SERIAL || st->level[i].kind == TARN_PARALLEL)
+      *(i > k->level ? &within : &times) *= (double)st->level[i].trips;
+  f[Q_HOW] = k->near ? 2 : 3, f[Q_LINES] = (float)((double)k->step / (double)w->hw->mem[0].line), f[Q_ROWS] = (float)k->rows;
+  f[Q_WITHIN] = lg(within), f[Q_TIMES] = lg(times);
+}
+static void of_asks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km, const tarn_schedule *s, float *f) {
+  tarn_walks *w = loop_walks(cx, hw, km, s);
+  int64_t most[Q_KINDS] = {0};
+  if (!w) return;
+  tarn_read_ahead(w);
+  for (uint32_t i = 0; i < w->nstage; i++)
+    for (uint32_t k = 0; k < w->stage[i].nwalk; k++) {
+      const tarn_walk *a = &w->stage[i].walk[k];
+      uint32_t kind = a->result ? Q_RESULT : a->constant ? Q_CONSTANT : Q_INPUT;
+      if (a->local || a->bytes <= most[kind]) continue;
+      float *of = f + kind * Q_COUNT;
+      memset(of, 0, Q_COUNT * sizeof *of);
+      most[kind] = a->bytes, of[Q_WHOLE] = lg((double)a->bytes), of[Q_HOW] = a->ahead != 0;
+      for (uint32_t x = 0; x < w->ask.n; x++)
+        if (w->ask.p[x].of == i && w->ask.p[x].walk == k) of_ask(w, &w->ask.p[x], of);
+    }
+}
+
 void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
                    const tarn_cost *c, float f[TARN_FEATURES]) {
   tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
@@ -543,5 +583,6 @@ void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const ta
     if (one.compute_seconds > most) most = one.compute_seconds, at = i;
   }
   of_stage(hw, &km->stage[at], &s->stage[at], c->seconds, f);
+  of_asks(tarn_lang_ctx(L), hw, km, s, f + F_ASKED);
   tarn_release(tarn_lang_ctx(L), mark);
 }

@@ -11,6 +11,8 @@ typedef struct acc_model {
   uint32_t touched; /* bit d: the address depends on dim d */
   uint32_t guarded; /* bit d: a guard depends on dim d */
   double bytes;     /* of one element */
+  int64_t elems;    /* of the whole operand; of a local buffer: 0 */
+  uint32_t src;     /* number of the operand */
   bool irregular;   /* a division remains: no constant step */
   bool local;       /* another stage's local buffer */
   bool epi;         /* read once a result, not once an operation */
@@ -27,6 +29,7 @@ typedef struct stage_model {
   bool reduces, fma, custom;
   uint32_t weighed;         /* dims by which small matrices weigh it, see model.c; 0: no such sum */
   double weighing;          /* vector operations of all that these dims make, where they are in the tile */
+  double body_cycles;       /* of the body as it is written */
   double body_ops, epi_ops; /* cycles of the scalar expressions per vector, multiply and add of a product excluded */
   double flops_each, flops_result;
   bool block;      /* of a kernel whose shared loops walk blocks, see kernel_model */
@@ -66,6 +69,8 @@ int64_t loop_window(const stage_model *m, uint32_t vdim, const int64_t *size);
 double loop_whole(const stage_model *m);
 /* Threads that the outermost parallel levels keep busy: threads × (iterations / rounds × threads). */
 double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads);
+/* See walk.c; NULL: more levels than are looked at. */
+tarn_walks *loop_walks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km, const tarn_schedule *s);
 #define LOOP_LEVEL_KINDS (TARN_DOT + 1)
 extern const char *const loop_level_names[LOOP_LEVEL_KINDS]; /* by tarn_level_kind, as schedules are written (print.c) */
 #endif

@@ -189,8 +189,56 @@ typedef struct tarn_cost { /* analytic, one run */
  * register pressure, parallelism. Pure; raises only on memory. */
 TARN_API void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
                            tarn_cost *out);
+/* ---- what is asked for ahead (ahead.c) ---- */
+#define TARN_WALK_LEVELS 64
+typedef struct tarn_walk_level { /* one level as it is emitted: SERIAL, PARALLEL, UNROLL or VECTOR */
+  uint8_t kind;
+  bool red, inside; /* of a reduce dim; inside of the accumulators */
+  int64_t trips;
+} tarn_walk_level;
+/* How the levels of a stage walk an operand of its body, or its result. */
+typedef struct tarn_walk {
+  int64_t by[TARN_WALK_LEVELS];         /* elements from one trip of a level to the next */
+  uint64_t moved, uneven;               /* bit i: level i moves it; by no constant step */
+  bool linear, local, constant, result; /* linear: no level does so unevenly; local: of a stage's buffer */
+  uint32_t operand, size;               /* number of the kernel's operand; bytes of an element */
+  int64_t bytes;                        /* of all of it */
+  /* decided by tarn_read_ahead(): */
+  int64_t ahead; /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
+  bool second;   /* into the second cache */
+} tarn_walk;
+typedef struct tarn_stage_walk {
+  uint32_t nlevel; /* the shared levels, then its own, from the outermost on */
+  tarn_walk_level level[TARN_WALK_LEVELS];
+  int64_t slots;      /* accumulators of a tile */
+  uint32_t red_lanes; /* lanes along the reduction, or 1 */
+  bool in_memory;     /* loops walk the accumulators */
+  bool reduces;
+  double work, points; /* of one trip of all shared loops: cycles, a vector counted as one element; results */
+  uint32_t nwalk;
+  tarn_walk *walk;
+} tarn_stage_walk;
+/* During one trip of level `level` what a walk touches from element `first` of the next one on is asked for: in each trip of
+ * level `at`, a loop of the stage that asks, `step` bytes of each of `rows` rows, `row` elements apart; its next trip goes on
+ * behind them: along a row that has several `parts`, then with the next rows. `trips` trips ask for `units` such pieces, where
+ * they are more. */
+typedef struct tarn_ask {
+  uint32_t of, walk, by; /* stage and number of what is asked for; the stage that asks */
+  int64_t first, step, rows, row, parts, units, trips;
+  uint32_t level, at;
+  bool near; /* into the first cache, else the second */
+} tarn_ask;
+typedef struct tarn_walks {
+  tarn_ctx *cx;
+  const tarn_hw *hw;
+  uint32_t nshared, nstage; /* levels; stages */
+  tarn_stage_walk *stage;
+  TARN_VEC(tarn_ask) ask; /* decided */
+} tarn_walks;
+TARN_API void tarn_read_ahead(tarn_walks *w);
+
 /* Numbers that a learned price works on, and what each is in words. Pure. */
-#define TARN_FEATURES 149
+#define TARN_FEATURES 167
 TARN_API const char *tarn_feature_name(uint32_t i); /* NULL beyond the last */
 TARN_API void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
                             const tarn_cost *cost, float out[TARN_FEATURES]);

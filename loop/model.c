@@ -22,6 +22,7 @@ static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
   for (uint32_t i = 0; i < m->nin; i++) note_ix(L, m->e[i], &a.touched, &a.irregular);
   if (!r->stage) {
     a.bytes = (double)tarn_dtype_size(k->in_type[r->src]);
+    a.src = r->src, a.elems = tarn_layout_elems(&k->in[r->src]);
     a.constant = k->in_const[r->src];
     a.few = a.constant && !m->nguard && k->in_type[r->src] == TARN_F32 && tarn_layout_elems(&k->in[r->src]) <= LOOP_FEW;
     for (uint32_t d = 0; d < m->n; d++) a.coef[d] = tarn_ix_coef(L, m->e[0], d);
@@ -74,7 +75,7 @@ static void dot_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const
 }
 static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s, stage_model *m) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
-  m->body_ops = tarn_fx_cycles(L, hw, f->body);
+  m->body_cycles = m->body_ops = tarn_fx_cycles(L, hw, f->body);
   m->flops_each = tarn_fx_size(L, f->body);
   if (f->red != TARN_NONE) {
     const tarn_reducer *r = tarn_reducer_get(L, f->red);
@@ -170,6 +171,7 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
       if (m->result.coef[d]) m->result.touched |= 1u << d;
       if (own) stride *= m->dim[d];
     }
+    if (s->out) m->result.elems = tarn_layout_elems(&k->out[out]);
     if (s->out) m->result.start = k->out[out].offset, m->result.bytes = (double)tarn_dtype_size(k->out_type[out++]);
     km->blocks |= nest->nstage > 1 && reuses(m);
   }

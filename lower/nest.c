@@ -60,10 +60,16 @@ static void skip(low_nest *N, uint32_t list, uint32_t l) {
   }
 }
 
+/* One trip of a loop that is written out: asks for what a trip of the loop would. */
+static void trip(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t i, int64_t len) {
+  E->env[N->list[list].level[l].var] = fixed(i);
+  if (mode == LOW_BODY || mode == LOW_OUTER) low_fetch(N, E, list, l);
+  enter(N, E, list, l, mode, fixed(i), len);
+}
 /* for (i = from; i < to; i++), at least once. */
 static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t from, int64_t to, int64_t len) {
   if (to - from == 1) {
-    enter(N, E, list, l, mode, fixed(from), len);
+    trip(N, E, list, l, mode, from, len);
     return;
   }
   LLVMBuilderRef b = N->M->b;
@@ -94,9 +100,9 @@ static void loops(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mo
   if (mode == LOW_OUTER && low_peel(N, E, list, l, full, &first, &last) &&
       !low_peel_begin(N, first + last + (first + last < full)))
     first = last = 0;
-  for (int64_t i = 0; i < first; i++, apart(E)) enter(N, E, list, l, mode, fixed(i), step);
+  for (int64_t i = 0; i < first; i++, apart(E)) trip(N, E, list, l, mode, i, step);
   if (first < full - last) loop(N, E, list, l, mode, first, full - last, step);
-  for (int64_t i = full - last; i < full; i++) apart(E), enter(N, E, list, l, mode, fixed(i), step);
+  for (int64_t i = full - last; i < full; i++) apart(E), trip(N, E, list, l, mode, i, step);
   N->copies = copies;
 }
 
@@ -117,8 +123,10 @@ static void walk_level(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mo
     enter(N, E, list, l, mode, fixed(only), only < full ? lev->step : tail);
     return;
   }
-  if (lev->kind == TARN_UNROLL || lev->kind == TARN_DOT || (mode == LOW_BODY && low_written_out(N, E, list, l, full)))
+  if (lev->kind == TARN_UNROLL || lev->kind == TARN_DOT)
     for (int64_t i = 0; i < full; i++) enter(N, E, list, l, mode, fixed(i), lev->step);
+  else if (mode == LOW_BODY && low_written_out(N, E, list, l, full))
+    for (int64_t i = 0; i < full; i++) trip(N, E, list, l, mode, i, lev->step);
   else if (full) {
     loops(N, E, list, l, mode, full);
     if (tail && mode == LOW_OUTER) apart(E);

@@ -27,15 +27,10 @@ typedef struct low_block_of_rows {
   LLVMValueRef v[TARN_TURN_ROWS];
 } low_block_of_rows;
 
-/* During one trip of variable `level` what access `a` reads or writes from element `first` of the next one on is asked for: in
- * each trip of variable `at`, a loop of the stage that asks, `step` bytes of each of `rows` rows, `row` elements apart; its
- * next trip goes on behind them: along a row that has several `parts`, then with the next rows. `of` trips ask for `units`
- * such pieces, where they are more. */
+/* What a stage asks for early; levels are variables. */
 typedef struct low_ask {
   const low_access *a;
-  int64_t first, step, rows, row, parts, units, of;
-  uint32_t level, at;
-  bool near; /* into the first cache */
+  tarn_ask k;
 } low_ask;
 
 typedef enum { LOW_OUTER, LOW_INIT, LOW_RESUME, LOW_BODY, LOW_PARTIAL, LOW_FINAL } low_mode;
@@ -98,8 +93,8 @@ struct low_nest {
 /* ---- prepare.c: see low_nest_new ---- */
 
 /* ---- ahead.c ---- */
-void low_read_ahead(low_nest *N, uint32_t list, const low_operand *in, const low_operand *out); /* of a list's stage */
-void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l);                              /* in a trip of loop l */
+void low_read_ahead(low_nest *N, const low_operand *in, const low_operand *out);
+void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* in a trip of loop l */
 /* ---- peel.c ---- */
 /* So many of the `full` trips of level l, the first and the last, cross the border of a padded operand with part of their
  * tile; the others lie inside. False: nothing to be gained. */

@@ -190,6 +190,71 @@ static void even_asks_job(tarn_ctx *c, void *arg) {
   }
 }
 
+/* ---- what the price is told ---- */
+/* A product with weights; a window over an image; sums of a matrix's columns. */
+static const char *const priced[] = {
+    "(kernel (nest (stages (children 2) (shared) (split 2) (stage (own 196 512) (reduce 256) (red sum (mul $0 $1)) (child 1"
+    " (index ((196 512) (256)) (131072) ((+ d1 (* 512 d2))))) (child 0 (index ((196 512) (256)) (50176) ((+ (* 256 d0) d2))))"
+    " out)))(in f32 (50176) (1))(const f32 (131072) (1))(out f32 (196 512) (512 1)))",
+    "(kernel (nest (stages (children 1) (shared) (split 3) (stage (own 28 28 64) (reduce 3 3) reduceMax (child 0 (index"
+    " ((28 28 64) (3 3)) (200704) ((+ (* 7168 d0) (* 128 d1) d2 (* 3584 d3) (* 64 d4) -3648)) (fill -inf ((+ (* 2 d0) d3) 1"
+    " 57) ((+ (* 2 d1) d4) 1 57)))) out)))(in f32 (200704) (1))(out f32 (28 28 64) (1792 64 1)))",
+    "(kernel (nest (stages (children 2) (shared) (split 2) (stage (own 60 1024) (reduce 96) (red sum (mul $0 $1)) (child 1"
+    " (index ((60 1024) (96)) (98304) ((+ d1 (* 1024 d2))))) (child 0 (index ((60 1024) (96)) (5760) ((+ (* 96 d0) d2)))) out)"
+    "))(in f32 (5760) (1))(in f32 (98304) (1))(out f32 (60 1024) (1024 1)))"};
+typedef struct told {
+  const tarn_hw *on;
+  const tarn_ksig *k;
+  uint32_t seen, asks, writes, none;
+} told;
+static float how(const char *who, const float *f) {
+  const char *name = tarn_format(cx, "how the %s is asked for ahead", who);
+  for (uint32_t i = 0; i < TARN_FEATURES; i++)
+    if (!strncmp(tarn_feature_name(i), name, strlen(name))) return f[i];
+  tarn_raise(cx, TARN_INTERNAL, "no feature '%s'", name);
+}
+static void one_schedule(void *arg, const tarn_schedule *s, double seconds) {
+  told *t = arg;
+  float f[TARN_FEATURES];
+  tarn_ksig k = *t->k;
+  tarn_cost c;
+  uint32_t lane;
+  (void)seconds;
+  if (!tarn_schedule_tile(s->stage, &lane) || t->seen++ % 41) return; /* by latency only loads of neighbours ask */
+  tarn_cost_of(L, t->on, &k, s, 1, &c);
+  tarn_features(L, t->on, &k, s, 1, &c, f);
+  bool reads = how("constant", f) > 0 || how("input", f) > 0, writes = how("result", f) > 0;
+  tarn_ksig_block(L, &k, &s);
+  kit_case e = {.nest = k.nest, .nin = k.nin, .nout = k.nout, .sched = tarn_copy(cx, s, sizeof *s)};
+  for (uint32_t i = 0; i < k.nin; i++) e.in_type[i] = k.in_type[i], e.in[i] = k.in[i];
+  for (uint32_t i = 0; i < k.nout; i++) e.out_type[i] = k.out_type[i], e.out[i] = k.out[i];
+  uint32_t to_write = kit_lines(L, t->on, &e, TO_WRITE), any = kit_lines(L, t->on, &e, ANY);
+  if ((to_write > 0) != writes || (any > to_write) != reads)
+    tarn_raise(cx, TARN_NO, "%s: told %s, %s; %u of %u lines to write", tarn_schedule_text(L, cx, tarn_nest_get(L, k.nest), s),
+               reads ? "reads" : "-", writes ? "writes" : "-", to_write, any);
+  t->asks += reads, t->writes += writes, t->none += !reads && !writes;
+}
+/* The price knows what the code asks for, of constants packed by the tile too. */
+static void told_job(tarn_ctx *c, void *arg) {
+  tarn_hw_memory mem[] = {{.name = "l1", .capacity = 8192, .instances = 1, .line = 64, .read = 128, .latency = 5},
+                          {.name = "l2", .capacity = 131072, .instances = 1, .line = 64, .read = 32, .latency = 15},
+                          {.name = "l3", .capacity = 4 << 20, .instances = 1, .line = 64, .read = 16, .latency = 60},
+                          {.name = "dram", .line = 64, .read = 6, .latency = 300}};
+  tarn_hw on = *hw;
+  told all = {0};
+  (void)arg;
+  on.nmem = 4, on.mem = mem;
+  for (uint32_t i = 0; i < sizeof priced / sizeof *priced; i++) {
+    tarn_ksig k;
+    tarn_ksig_parse(L, priced[i], strlen(priced[i]), &k);
+    told t = {.on = &on, .k = &k};
+    if (!tarn_schedules(tarn_solver_new(L, &on, 1), &k, one_schedule, &t)) tarn_raise(c, TARN_INTERNAL, "no schedules");
+    all.asks += t.asks, all.writes += t.writes, all.none += t.none;
+  }
+  if (all.asks < 5 || all.writes < 5 || all.none < 5)
+    tarn_raise(c, TARN_NO, "%u read, %u write, %u nothing", all.asks, all.writes, all.none);
+}
+
 static void must(tarn_fn *f, void *arg) {
   tarn_status st = tarn_protect(cx, f, arg);
   ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
@@ -202,6 +267,8 @@ START_TEST(short_sums) { must(short_sums_job, NULL); }
 END_TEST
 START_TEST(even_asks) { must(even_asks_job, NULL); }
 END_TEST
+START_TEST(price_is_told) { must(told_job, NULL); }
+END_TEST
 
 int main(void) {
   Suite *s = suite_create("lower_ahead");
@@ -212,6 +279,7 @@ int main(void) {
   tcase_add_test(t, far_image);
   tcase_add_test(t, short_sums);
   tcase_add_test(t, even_asks);
+  tcase_add_test(t, price_is_told);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
