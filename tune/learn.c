@@ -160,12 +160,12 @@ const trees *trees_train(tarn_ctx *cx, const tarn_sample *x, uint32_t n, uint64_
   if (st != TARN_OK) tarn_reraise(cx, st);
   return q.out;
 }
-/* Numbers of threads that a tenth of the measurements or more had. */
+/* Numbers of threads that a twentieth of the measurements or more had. */
 static uint64_t seen_threads(const tarn_sample *x, uint32_t n) {
   uint32_t count[64] = {0};
   uint64_t seen = 0;
   for (uint32_t i = 0; i < n; i++)
-    if (x[i].threads - 1 < 64 && ++count[x[i].threads - 1] * 10 >= n) seen |= 1ull << (x[i].threads - 1);
+    if (x[i].threads - 1 < 64 && ++count[x[i].threads - 1] * 20 >= n) seen |= 1ull << (x[i].threads - 1);
   return seen;
 }
 static void save(learner *l, const char *hw, const tarn_sample *x, uint32_t n, const char *path) {
