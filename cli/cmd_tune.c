@@ -1,9 +1,9 @@
 /* tarn tune MODEL: measures schedules of the model's kernels and learns a price from all that the store holds. */
 #include "cli/cli.h"
 #include "tune/tune.h"
-#include <string.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Kernels of a compile, as its candidates are priced. */

@@ -56,21 +56,19 @@ uint32_t tarn_schedule_outside(const tarn_stage_sched *s, uint32_t d) {
   return out;
 }
 
-/* The dims that walk the flat address in steps of `span` and more, by falling step, into by[]; how many they are, or 0 when
- * their steps leave places out or meet at others. */
-static uint32_t coarse_dims(tarn_lang *L, const tarn_imap *m, uint32_t d, int64_t span, uint8_t *by) {
-  uint32_t n = 0;
+uint32_t loop_coarse_dims(uint32_t n, const int64_t *dim, const int64_t *coef, uint32_t d, int64_t span, int64_t elems,
+                          uint8_t *by) {
+  uint32_t k = 0;
   int64_t whole = 1;
-  for (uint32_t e = 0; e < m->n; e++) {
-    int64_t step = tarn_ix_coef(L, m->e[0], e);
-    if (e == d || !step || step % span) continue;
-    uint32_t at = n++;
-    for (; at > 0 && tarn_ix_coef(L, m->e[0], by[at - 1]) < step; at--) by[at] = by[at - 1];
+  for (uint32_t e = 0; e < n; e++) {
+    if (e == d || !coef[e] || coef[e] % span) continue;
+    uint32_t at = k++;
+    for (; at > 0 && coef[by[at - 1]] > coef[e]; at--) by[at] = by[at - 1];
     by[at] = (uint8_t)e;
   }
-  for (uint32_t i = n; i-- > 0; whole *= m->dim[by[i]])
-    if (tarn_ix_coef(L, m->e[0], by[i]) != whole * span) return 0;
-  return whole * span == m->in[0] && n + 2 <= TARN_MAX_DIMS ? n : 0;
+  for (uint32_t i = 0; i < k; whole *= dim[by[i++]])
+    if (coef[by[i]] != whole * span) return 0;
+  return whole * span == elems && k + 2 <= TARN_MAX_DIMS ? k : 0;
 }
 /* The flat address as (what is coarser, dim d, what is finer), laid out in blocks of d that are walked innermost; what is
  * walked outside of the blocks, bits of `outside`, lies outside of them. */
@@ -91,9 +89,15 @@ static bool block_operand(tarn_lang *L, tarn_ksig *k, tarn_read *r, uint32_t d, 
   if (reach >= step) return false;
   int64_t dim[TARN_MAX_DIMS] = {m.in[0] / span, m.dim[d], step};
   uint8_t by[TARN_MAX_DIMS], order[TARN_MAX_DIMS] = {1, 0, 2};
-  uint32_t n = c ? 0 : coarse_dims(L, &m, d, span, by);
+  int64_t coef[TARN_MAX_DIMS];
+  for (uint32_t e = 0; e < m.n; e++) coef[e] = tarn_ix_coef(L, m.e[0], e);
+  uint32_t n = c ? 0 : loop_coarse_dims(m.n, m.dim, coef, d, span, m.in[0], by);
   m.nin = 3, m.e[0] = coarse, m.e[1] = tarn_ix_var(L, d, m.dim), m.e[2] = fine;
   if (n) {
+    for (uint32_t i = 0, e = n - 1; i < n / 2; i++, e--) { /* by falling step */
+      uint8_t b = by[i];
+      by[i] = by[e], by[e] = b;
+    }
     for (uint32_t i = 0; i < n; i++) dim[i] = m.dim[by[i]], m.e[i] = tarn_ix_var(L, by[i], m.dim);
     dim[n] = m.dim[d], m.e[n] = tarn_ix_var(L, d, m.dim), dim[n + 1] = step, m.e[n + 1] = fine, m.nin = (uint8_t)(n + 2);
     for (uint32_t i = 0; i < n; i++)

@@ -12,20 +12,6 @@ typedef struct pack {
   uint32_t d;
   int64_t tile, coef[TARN_MAX_DIMS], tiles;
 } pack;
-/* The dims that walk it by whole spans of dim d, by rising step; 0: not each place once. */
-static uint32_t coarse_dims(const stage_model *m, const acc_model *a, uint32_t d, int64_t span, uint8_t *by) {
-  uint32_t n = 0;
-  int64_t whole = 1;
-  for (uint32_t e = 0; e < m->n; e++) {
-    if (e == d || !a->coef[e] || a->coef[e] % span) continue;
-    uint32_t at = n++;
-    for (; at > 0 && a->coef[by[at - 1]] > a->coef[e]; at--) by[at] = by[at - 1];
-    by[at] = (uint8_t)e;
-  }
-  for (uint32_t i = 0; i < n; whole *= m->dim[by[i++]])
-    if (a->coef[by[i]] != whole * span) return 0;
-  return whole * span == a->elems && !a->start ? n : 0;
-}
 static pack pack_of(const stage_model *m, const acc_model *a, const tarn_blocks *b, const tarn_stage_sched *s) {
   pack p = {.d = TARN_NONE};
   int64_t reach = 0;
@@ -41,7 +27,8 @@ static pack pack_of(const stage_model *m, const acc_model *a, const tarn_blocks 
     if (e != d && a->coef[e] && a->coef[e] % span) reach += a->coef[e] > 0 ? a->coef[e] * (m->dim[e] - 1) : step;
   if (reach >= step) return p;
   uint8_t by[TARN_MAX_DIMS];
-  uint32_t n = coarse_dims(m, a, d, span, by), outside = tarn_schedule_outside(s, d);
+  uint32_t n = a->start ? 0 : loop_coarse_dims(m->n, m->dim, a->coef, d, span, a->elems, by);
+  uint32_t outside = tarn_schedule_outside(s, d);
   p.d = d, p.tile = tile, p.tiles = a->elems / m->dim[d] * tile;
   for (uint32_t e = 0; e < m->n; e++)
     if (e != d) p.coef[e] = a->coef[e] % span ? a->coef[e] * tile : a->coef[e] / span * step * tile;

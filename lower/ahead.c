@@ -4,23 +4,13 @@
 #define SHARES 20 /* bits of a trip's share of a piece */
 
 /* ---------------------------------------------------------------- what is decided */
-/* By how many elements the address moves from one trip of a level to the next; false when it is no constant. */
-static bool moves(const low_lin *off, uint32_t var, int64_t *by) {
-  *by = 0;
-  for (uint32_t i = 0; i < off->n; i++) {
-    const low_term *t = &off->t[i];
-    if (t->kind == TARN_IX_VAR && t->var == var) *by += t->coef;
-    else if (t->deps >> var & 1) return false;
-  }
-  return true;
-}
 /* l: NULL for a local buffer. */
 static tarn_walk walk_of(const low_access *a, uint32_t nlevel, uint32_t operand, const tarn_layout *l) {
   tarn_walk w = {.linear = true, .result = a->store, .operand = operand, .size = (uint32_t)tarn_dtype_size(a->dtype)};
   w.moved = low_lin_deps(a->off), w.local = !l, w.bytes = l ? tarn_layout_elems(l) * (int64_t)w.size : 0;
   for (uint32_t i = 0; i < a->off->n; i++) w.linear &= a->off->t[i].kind == TARN_IX_VAR;
   for (uint32_t v = 0; v < nlevel; v++) /* a level's variable is its number */
-    if (!moves(a->off, v, &w.by[v])) w.uneven |= 1ull << v;
+    if (!low_moves_by(a->off, v, &w.by[v])) w.uneven |= 1ull << v;
   return w;
 }
 

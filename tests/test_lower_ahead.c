@@ -61,26 +61,30 @@ static void light_writer_job(tarn_ctx *c, void *arg) {
   if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "a row written by another stage: %g", e);
 }
 
-/* A product of 32 filters by 64 rows of places, a page and more apart: blocks of 32 places, four filters at a time. */
-static void places_case(kit_case *k) {
-  const int64_t dim[] = {32, 2048, 64}, filter[] = {32, 64}, image[] = {64, 2048};
-  tarn_imap w = {.ns = 2, .n = 3, .nin = 2, .fill = TARN_NONE, .dim = {32, 2048, 64}, .in = {32, 64}}, x = w;
-  w.e[0] = tarn_ix_var(L, 0, dim), w.e[1] = tarn_ix_var(L, 2, dim);
-  x.in[0] = 64, x.in[1] = 2048, x.e[0] = tarn_ix_var(L, 2, dim), x.e[1] = tarn_ix_var(L, 1, dim);
-  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &w)}, {false, 1, tarn_map_intern(L, &x)}};
+/* A sum of products over the last of three dims, of what two maps read. */
+static void product_case(kit_case *k, const tarn_imap *a, const tarn_imap *b, tarn_tensor *x, tarn_tensor *y) {
+  tarn_read read[2] = {{false, 0, tarn_map_intern(L, a)}, {false, 1, tarn_map_intern(L, b)}};
   tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
   fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  tarn_stage st = {.nown = 2, .nred = 1, .own = {32, 2048}, .red = {64}, .read = read, .out = true, .space = TARN_NONE};
-  st.fn = tarn_fn_intern(L, &fn);
+  tarn_stage st = {.nown = 2, .nred = 1, .own = {a->dim[0], a->dim[1]}, .red = {a->dim[2]}, .read = read, .out = true};
+  st.space = TARN_NONE, st.fn = tarn_fn_intern(L, &fn);
   tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
   *k = (kit_case){.nest = tarn_nest_intern(L, &n),
                   .nin = 2,
                   .nout = 1,
                   .in_type = {TARN_F32, TARN_F32},
                   .out_type = {TARN_F32},
-                  .value = {kit_tensor(cx, TARN_F32, 2, filter, 1), kit_tensor(cx, TARN_F32, 2, image, 1)},
-                  .in = {tarn_layout_row_major(2, filter), tarn_layout_row_major(2, image)},
+                  .value = {x, y},
+                  .in = {tarn_layout_row_major(x->n, x->dim), tarn_layout_row_major(y->n, y->dim)},
                   .out = {tarn_layout_row_major(2, st.own)}};
+}
+/* A product of 32 filters by 64 rows of places, a page and more apart: blocks of 32 places, four filters at a time. */
+static void places_case(kit_case *k) {
+  const int64_t dim[] = {32, 2048, 64}, filter[] = {32, 64}, image[] = {64, 2048};
+  tarn_imap w = {.ns = 2, .n = 3, .nin = 2, .fill = TARN_NONE, .dim = {32, 2048, 64}, .in = {32, 64}}, x = w;
+  w.e[0] = tarn_ix_var(L, 0, dim), w.e[1] = tarn_ix_var(L, 2, dim);
+  x.in[0] = 64, x.in[1] = 2048, x.e[0] = tarn_ix_var(L, 2, dim), x.e[1] = tarn_ix_var(L, 1, dim);
+  product_case(k, &w, &x, kit_tensor(cx, TARN_F32, 2, filter, 1), kit_tensor(cx, TARN_F32, 2, image, 1));
   tarn_stage_sched *s = TARN_NEW(cx, tarn_stage_sched);
   *s = (tarn_stage_sched){.nlevel = 6,
                           .acc = 2,
@@ -126,20 +130,7 @@ static void matrices_case(kit_case *k, int64_t apart) {
   w.e[0] = tarn_ix_add(L, w.e[0], tarn_ix_scale(L, tarn_ix_var(L, 2, dim), 64, dim), dim);
   w.e[0] = tarn_ix_add(L, w.e[0], tarn_ix_var(L, 1, dim), dim);
   x.nin = 2, x.in[0] = 16, x.in[1] = 8, x.e[0] = tarn_ix_var(L, 0, dim), x.e[1] = tarn_ix_var(L, 2, dim);
-  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &w)}, {false, 1, tarn_map_intern(L, &x)}};
-  tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
-  fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  tarn_stage st = {.nown = 2, .nred = 1, .own = {16, 64}, .red = {8}, .read = read, .out = true, .space = TARN_NONE};
-  st.fn = tarn_fn_intern(L, &fn);
-  tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
-  *k = (kit_case){.nest = tarn_nest_intern(L, &n),
-                  .nin = 2,
-                  .nout = 1,
-                  .in_type = {TARN_F32, TARN_F32},
-                  .out_type = {TARN_F32},
-                  .value = {kit_tensor(cx, TARN_F32, 1, matrices, 1), kit_tensor(cx, TARN_F32, 2, row, 1)},
-                  .in = {tarn_layout_row_major(1, matrices), tarn_layout_row_major(2, row)},
-                  .out = {tarn_layout_row_major(2, st.own)}};
+  product_case(k, &w, &x, kit_tensor(cx, TARN_F32, 1, matrices, 1), kit_tensor(cx, TARN_F32, 2, row, 1));
   tarn_stage_sched *s = TARN_NEW(cx, tarn_stage_sched);
   *s = (tarn_stage_sched){
       .nlevel = 4, .acc = 1, .level = {{0, TARN_SERIAL, 1}, {2, TARN_SERIAL, 1}, {1, TARN_UNROLL, 16}, {1, TARN_VECTOR, 1}}};
