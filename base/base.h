@@ -74,6 +74,8 @@ typedef void tarn_fn(tarn_ctx *cx, void *arg);
 /* Calls fn(cx, arg). TARN_OK, or the status raised inside; then tarn_message() is the reason. May nest.
  * Arena memory allocated inside stays valid either way. */
 TARN_API tarn_status tarn_protect(tarn_ctx *cx, tarn_fn *fn, void *arg);
+/* The same, for what may be left out: false when something was raised. But TARN_MEMORY is raised again. */
+TARN_API bool tarn_tried(tarn_ctx *cx, tarn_fn *fn, void *arg);
 /* Message format: one line, no final newline: WHERE: WHAT. */
 TARN_NORETURN TARN_API void tarn_raise(tarn_ctx *cx, tarn_status st, const char *fmt, ...) TARN_PRINTF(3, 4);
 /* Raises again what an inner tarn_protect() just returned. */

@@ -141,6 +141,12 @@ _Noreturn void tarn_reraise(tarn_ctx *cx, tarn_status st) {
   longjmp(cx->frame->env, 1);
 }
 
+bool tarn_tried(tarn_ctx *cx, tarn_fn *fn, void *arg) {
+  tarn_status st = tarn_protect(cx, fn, arg);
+  if (st == TARN_MEMORY) tarn_reraise(cx, st);
+  return st == TARN_OK;
+}
+
 _Noreturn void tarn_raise_memory(tarn_ctx *cx) {
   cx->message = out_of_memory;
   tarn_reraise(cx, TARN_MEMORY);

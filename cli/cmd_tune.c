@@ -117,7 +117,8 @@ static tarn_tune_report tune_program(tarn_ctx *cx, cli_compile *c, const char *d
   r.fresh += first.fresh, r.failed += first.failed;
   return r;
 }
-/* A sample of the kernels of a model's program, or of every kernel that its kernel graph prices. */
+/* A sample of the kernels of a model's program, or of every kernel that its kernel graph prices; with --train-only a price
+ * that is judged on what is kept of them. */
 static tarn_tune_report tune_spread(tarn_ctx *cx, cli_compile *c, const char *db, bool every, const tarn_tune_options *o) {
   seen v = {.cx = cx, .by_hash = tarn_map_new(cx)};
   tarn_price recorder = {.name = "recording", .user = &v, .seconds = note_kernel};
@@ -140,17 +141,20 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   const char *db = "tarn.db", *model = "tarn-price.json", *fleet = NULL;
   uint64_t trials = 0, threads = 0, each = 0;
   bool every = false;
-  const char *usage = "tune MODEL [--trials N] [--seconds S] [--db F] [--output F] | tune --train-only [--db F]";
+  const char *usage = "tune MODEL [--trials N] [--seconds S] [--db F] [--output F] | tune [MODEL] --train-only [--db F]";
   const cli_opt opts[] = {
       {"--trials", NULL, CLI_U32, &trials, "N", "measurements, those in the store included (default 1000)"},
       {"--seconds", NULL, CLI_REAL, &o.seconds, "S", "stop measuring after S seconds"},
       {"--db", NULL, CLI_STR, &db, "F", "the store (default tarn.db)"},
       {"--output", "-o", CLI_STR, &model, "F", "the learned price (default tarn-price.json)"},
-      {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL, "measure nothing, learn from the store"},
+      {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL,
+       "measure nothing, learn from the store; with MODEL: judge by its kernels"},
       {"--spread", NULL, CLI_FLAG, &o.spread, NULL,
        "measure a sample of schedules of each kernel, to learn from, instead of tuning"},
-      {"--every", NULL, CLI_FLAG, &every, NULL, "with --spread: of every kernel that is priced, not only of the program's"},
-      {"--per-kernel", NULL, CLI_U32, &each, "N", "with --spread: schedules of one kernel (default 40)"},
+      {"--every", NULL, CLI_FLAG, &every, NULL,
+       "with --spread or --train-only: every kernel that is priced, not only the program's"},
+      {"--per-kernel", NULL, CLI_U32, &each, "N",
+       "with --spread: schedules of each kernel (default 40); with --train-only: at least"},
       {"--price", NULL, CLI_STR, &c.price_file, "FILE",
        "the price to begin with, or analytic (default: the shipped one, if it fits)"},
       {"--fleet", NULL, CLI_STR, &fleet, "URL", "measure on other machines"},
@@ -169,9 +173,9 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   c.model = words.n ? words.p[0] : NULL;
   watch w = {.begin = cli_now()};
   if (!c.json && isatty(2)) o.progress = show_progress, o.user = &w;
-  tarn_tune_report r = o.train_only ? only_learn(cx, &c, db, &o)
-                       : o.spread   ? tune_spread(cx, &c, db, every, &o)
-                                    : tune_program(cx, &c, db, &o);
+  tarn_tune_report r = o.train_only && !words.n   ? only_learn(cx, &c, db, &o)
+                       : o.train_only || o.spread ? tune_spread(cx, &c, db, every, &o)
+                                                  : tune_program(cx, &c, db, &o);
   report(cx, &c, &r, model);
   return 0;
 }

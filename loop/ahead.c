@@ -15,6 +15,7 @@
  * share the loop the one asks that computes most, whoever reads it; a result is asked for where a line's computing outlasts its
  * transfer. */
 #include "loop/internal.h"
+#include <math.h>
 #include <stdlib.h>
 
 #define LEAST_BLOCKED  4    /* blocks are fetched of operands larger than the second cache over this */
@@ -25,7 +26,10 @@
 #define ROW_AHEAD      1024 /* bytes of each row that is walked along */
 #define MOST_LINES     4    /* asked for in one trip, whatever it does */
 #define MOST_AT_ONCE   32   /* of a stream: as many as are under way */
+#define MOST_TRIPS     1e9  /* ahead, whatever a description says */
 #define LEAST_WORK     4    /* operations of the tile for each line of a row that is asked for */
+#define LEAST_BETWEEN  16   /* cycles of computing from one asking to the next, which takes a dozen instructions itself, */
+#define FEW_AT_ONCE    8    /* while so many at once are enough */
 
 static int64_t line_of(const tarn_hw_memory *m) { return (int64_t)m->line; }
 static bool is_loop(const tarn_walk_level *l) { return l->kind == TARN_SERIAL || l->kind == TARN_PARALLEL; }
@@ -89,6 +93,13 @@ static int64_t tile_bytes(const tarn_walks *w, const tarn_stage_walk *st, const 
 }
 /* Bytes that the second cache holds, where there is one beyond it. */
 static int64_t second_of(const tarn_hw *hw) { return hw->nmem > 2 ? (int64_t)hw->mem[1].capacity : INT64_MAX; }
+/* Loads of neighbours are what asks by latency. */
+static bool along_lanes(const tarn_stage_walk *st, const tarn_walk *a) {
+  int64_t by;
+  for (uint32_t i = 0; i < st->nlevel; i++)
+    if (st->level[i].kind == TARN_VECTOR && st->level[i].trips > 1 && moves(a, i, &by) && by == 1) return true;
+  return false;
+}
 /* A trip lasts as long as its operations or the transfer of its bytes. Lanes along the reduction walk a row line by line: the
  * processor foresees that, and what is asked for again only takes up the first cache (measured: 11.5 us instead of 6.4 for the
  * sum of 1 MB). But it foresees too little of what comes from beyond all second caches (the sum of 256 MB: 15.5 ms, asked for
@@ -98,13 +109,13 @@ static void by_latency(const tarn_walks *w, const tarn_stage_walk *st, tarn_walk
   const tarn_hw_memory *slow = &hw->mem[hw->nmem - 1];
   int64_t step;
   double work = (double)st->slots / rate_of(hw), transfer = (double)tile_bytes(w, st, a) / (slow->read > 0 ? slow->read : 1);
-  int64_t trips = 1 + (int64_t)(slow->latency / (work > transfer ? work : transfer)), run = stream(w, st, a, &step);
+  int64_t trips = 1 + (int64_t)fmin(slow->latency / fmax(work, transfer), MOST_TRIPS), run = stream(w, st, a, &step);
   int64_t bytes = llabs(step) * a->size;
-  if (bytes < line_of(&hw->mem[0])) return;
+  if (!along_lanes(st, a) || bytes < line_of(&hw->mem[0])) return;
   if (st->red_lanes <= 1 && run >= 2 * trips) a->ahead = step * trips;
   else if (st->red_lanes <= 1 && run && a->bytes > second_of(hw) / LEAST_BLOCKED && whole_stream(w, st, a, step) >= 2 * trips)
     a->ahead = step * trips, a->second = true;
-  bool far = hw->nmem > 2 && a->bytes > (int64_t)hw->mem[1].capacity * (int64_t)hw->mem[1].instances;
+  bool far = hw->nmem > 2 && (double)a->bytes > (double)hw->mem[1].capacity * (double)hw->mem[1].instances;
   if (st->red_lanes > 1 && far && w->nstage == 1 && bytes < ROW_AHEAD && run * bytes >= 4 * ROW_AHEAD)
     a->ahead = (step < 0 ? -ROW_AHEAD : ROW_AHEAD) / (int64_t)a->size, a->second = true;
 }
@@ -128,12 +139,12 @@ static bool by_blocks(tarn_walks *w, uint32_t stage, uint32_t walk) {
   if (!a->linear || innermost == TARN_NONE) return false;
   for (uint32_t i = st->nlevel; i-- > 0;) {
     const tarn_walk_level *l = &st->level[i];
-    if (!is_loop(l)) continue;
+    if (!is_loop(l) || l->trips < 2) continue;
     if (!moved(a, i)) again *= l->trips;
     else if (again > 1) {
       if (!moves(a, i, &block) || !fills(st, a, i, block)) return false;
       int64_t bytes = (block * a->size + trips - 1) / trips;
-      if (block * a->size > (int64_t)cache->capacity / 2 || bytes > MOST_LINES * line_of(cache) || l->trips < 2) return false;
+      if (block * a->size > (int64_t)cache->capacity / 2 || bytes > MOST_LINES * line_of(cache)) return false;
       tarn_ask k = {.of = stage, .walk = walk, .by = stage, .first = block, .step = bytes, .rows = 1};
       k.level = i, k.at = innermost;
       tarn_push(w->cx, &w->ask, k);
@@ -149,22 +160,46 @@ static bool by_blocks(tarn_walks *w, uint32_t stage, uint32_t walk) {
 typedef struct patch {
   int64_t wide, row, rows;
 } patch;
-static bool touched(const tarn_stage_walk *st, const tarn_walk *a, uint32_t from, int64_t line, patch *p) {
+typedef struct steps {
+  uint32_t n;
   int64_t by[TARN_WALK_LEVELS], trips[TARN_WALK_LEVELS];
-  uint32_t k = 0;
-  *p = (patch){1, 0, 1};
-  for (uint32_t i = from; i < st->nlevel; i++) { /* by rising step */
+} steps;
+/* How the levels from number `from` on move it, by rising step; false: backwards, or by no constant. */
+static bool steps_of(const tarn_stage_walk *st, const tarn_walk *a, uint32_t from, steps *s) {
+  s->n = 0;
+  for (uint32_t i = from; i < st->nlevel; i++) {
     int64_t step;
     if (!moves(a, i, &step) || step < 0) return false;
     if (step == 0 || st->level[i].trips < 2) continue;
-    uint32_t at = k++;
-    for (; at > 0 && by[at - 1] > step; at--) by[at] = by[at - 1], trips[at] = trips[at - 1];
-    by[at] = step, trips[at] = st->level[i].trips;
+    uint32_t at = s->n++;
+    for (; at > 0 && s->by[at - 1] > step; at--) s->by[at] = s->by[at - 1], s->trips[at] = s->trips[at - 1];
+    s->by[at] = step, s->trips[at] = st->level[i].trips;
   }
-  for (uint32_t i = 0; i < k; i++) {
-    if (p->rows == 1 && by[i] <= (p->wide > line ? p->wide : line)) p->wide += by[i] * (trips[i] - 1);
-    else if (p->rows == 1) p->row = by[i], p->rows = trips[i];
-    else if (by[i] % p->row == 0 && by[i] / p->row <= p->rows) p->rows += by[i] / p->row * (trips[i] - 1);
+  return true;
+}
+/* Elements of all lines that they touch, about. */
+static int64_t footprint(const tarn_stage_walk *st, const tarn_walk *a, uint32_t from, int64_t line) {
+  double n = 1, span = 1, whole = (double)(a->bytes / a->size);
+  steps s;
+  if (!steps_of(st, a, from, &s)) return (int64_t)whole;
+  for (uint32_t i = 0; i < s.n; i++) {
+    double by = (double)s.by[i], more = (double)(s.trips[i] - 1);
+    bool dense = n >= span && by <= fmax(span, (double)line);
+    n = dense ? n + by * more : by >= span ? fmax(n, (double)line) * (1 + more) : n * (1 + more * by / span);
+    span += by * more;
+  }
+  n = fmax(n, (double)line);
+  return (int64_t)(a->local ? n : fmin(n, whole));
+}
+static bool touched(const tarn_stage_walk *st, const tarn_walk *a, uint32_t from, int64_t line, patch *p) {
+  steps s;
+  *p = (patch){1, 0, 1};
+  if (!steps_of(st, a, from, &s)) return false;
+  for (uint32_t i = 0; i < s.n; i++) {
+    int64_t by = s.by[i], trips = s.trips[i];
+    if (p->rows == 1 && by <= (p->wide > line ? p->wide : line)) p->wide += by * (trips - 1);
+    else if (p->rows == 1) p->row = by, p->rows = trips;
+    else if (by % p->row == 0 && by / p->row <= p->rows) p->rows += by / p->row * (trips - 1);
     else return false;
   }
   return true;
@@ -179,21 +214,30 @@ static patch next_of(patch p, int64_t by, int64_t *first) {
 }
 
 /* Loop `from` goes round while q is to be asked for by a stage: in each trip of the innermost loop inside that has at most
- * twice as many trips as there are lines. False: too much at once beside the work between. */
+ * twice as many trips as there are lines, and whose trip computes for longer than it takes to ask, or of the one around it if
+ * few are asked for at once then. False: too much at once beside the work between. */
 static bool paced(const tarn_walks *w, uint32_t stage, uint32_t from, patch q, int64_t size, tarn_ask *k) {
   const tarn_stage_walk *st = &w->stage[stage];
   int64_t line = line_of(&w->hw->mem[1]), wide = (q.wide * size + line - 1) / line,
           lines = wide * q.rows; /* of a row; of all */
-  int64_t trips = 1, at = 0, work = tile_ops(w, st);
+  int64_t trips = 1, inner = 1, at = 0, work = 0;
+  for (uint32_t i = from + 1; i < st->nlevel; i++)
+    if (is_loop(&st->level[i])) inner *= st->level[i].trips;
   for (uint32_t i = from + 1; i < st->nlevel; i++) {
     const tarn_walk_level *l = &st->level[i];
     if (!is_loop(l)) continue;
-    trips *= l->trips;
-    if (at && trips > 2 * lines) work *= l->trips;
-    else if (trips > 1 && i >= w->nshared && l->kind == TARN_SERIAL && l->trips > 1) k->at = i, at = trips;
+    trips *= l->trips, inner /= l->trips;
+    if (i < w->nshared || l->kind != TARN_SERIAL || l->trips == 1 || (at && trips > 2 * lines)) continue;
+    int64_t ops = inner * tile_ops(w, st);
+    if (at && (double)ops * st->body < LEAST_BETWEEN && lines <= at * FEW_AT_ONCE) continue;
+    k->at = i, at = trips, work = ops;
   }
   if (!at) return false;
-  int64_t once = (lines + at - 1) / at, parts = q.rows > 1 && once < wide ? (wide + once - 1) / once : 1;
+  int64_t once = (lines + at - 1) / at, parts = 1;
+  if (q.rows > 1 && once < wide) { /* as many parts of a row as there are trips for */
+    once = (wide + at / q.rows - 1) / (at / q.rows);
+    parts = (wide + once - 1) / once;
+  }
   k->by = stage, k->rows = q.rows > 1 && parts == 1 ? (once + wide - 1) / wide : 1, k->row = q.row, k->parts = parts;
   k->step = (q.rows > 1 && parts == 1 ? wide : once) * line;
   k->units = parts * ((q.rows + k->rows - 1) / k->rows), k->trips = at;
@@ -220,9 +264,9 @@ static int64_t touched_by(const tarn_walks *w, const tarn_stage_walk *st, uint32
   for (uint32_t r = 0; r < st->nwalk; r++) {
     const tarn_walk *a = &st->walk[r];
     patch p;
-    if (!a->linear || !touched(st, a, i + 1, line_of(&w->hw->mem[1]) / a->size, &p)) continue;
-    sum += p.rows * p.wide * a->size;
-    if (!moves(a, i, &by) || by <= 0) continue;
+    int64_t line = line_of(&w->hw->mem[1]) / a->size;
+    sum += footprint(st, a, i + 1, line) * a->size;
+    if (!moves(a, i, &by) || by <= 0 || !touched(st, a, i + 1, line, &p)) continue;
     p = next_of(p, by, &first);
     sum += p.rows * p.wide * a->size;
   }
@@ -236,7 +280,8 @@ static bool by_streams(tarn_walks *w, uint32_t stage, uint32_t walk, uint32_t wh
   const tarn_stage_walk *st = &w->stage[stage];
   const tarn_walk *a = &st->walk[walk];
   const tarn_hw *hw = w->hw;
-  int64_t size = a->size, room = (int64_t)hw->mem[1].capacity, first_room = (int64_t)hw->mem[0].capacity, by, first;
+  int64_t size = a->size, line = line_of(&hw->mem[1]) / size, room = (int64_t)hw->mem[1].capacity,
+          first_room = (int64_t)hw->mem[0].capacity, by, first;
   patch p;
   if (!a->linear) return false;
   for (uint32_t i = 0; i < st->nlevel; i++) {
@@ -247,9 +292,9 @@ static bool by_streams(tarn_walks *w, uint32_t stage, uint32_t walk, uint32_t wh
       trips *= st->level[k].trips;
       if (!moved(a, k)) again *= st->level[k].trips;
     }
-    if (!touched(st, a, i + 1, line_of(&hw->mem[1]) / size, &p) || !moves(a, i, &by) || by < 0) continue;
-    if (by == 0 && p.rows * p.wide * size <= room) return false;
-    if (by == 0) continue;
+    if (!moves(a, i, &by) || by < 0) continue;
+    if (by == 0 && footprint(st, a, i + 1, line) * size <= room) return false;
+    if (by == 0 || !touched(st, a, i + 1, line, &p)) continue;
     bool others = i < w->nshared && w->nstage > 1; /* there is more to do in a trip than this stage */
     if (!others && (double)(trips * tile_ops(w, st)) / rate_of(hw) < hw->mem[hw->nmem - 1].latency) return false;
     patch q = next_of(p, by, &first);
@@ -279,11 +324,11 @@ static bool by_rows(tarn_walks *w, uint32_t stage, uint32_t walk) {
   tarn_walk *a = &st->walk[walk];
   const tarn_hw *hw = w->hw;
   uint32_t innermost = inner_loop(w, st);
-  int64_t size = a->size, line = line_of(&hw->mem[0]), by, work = tile_ops(w, st);
+  int64_t size = a->size, line = line_of(&hw->mem[1]), by, work = tile_ops(w, st);
   patch p;
   if (!a->linear || innermost == TARN_NONE || of_lanes(w, st, a)) return false;
   if (!st->level[innermost].red || !moves(a, innermost, &by)) return false;
-  int64_t trips = 1 + (int64_t)(hw->mem[hw->nmem > 2 ? 2 : 1].latency * rate_of(hw) / (double)work);
+  int64_t trips = 1 + (int64_t)fmin(hw->mem[hw->nmem > 2 ? 2 : 1].latency * rate_of(hw) / (double)work, MOST_TRIPS);
   if (st->level[innermost].trips < 4 * trips || !touched(st, a, innermost + 1, line / size, &p)) return false;
   int64_t next = p.rows > 1 && by == p.row * p.rows ? p.row : by; /* from row to row of the loop, not of the tile */
   if (llabs(next) * size < TARN_PAGE) return false;
@@ -303,7 +348,7 @@ static bool another_asks(const tarn_walks *w, uint32_t stage, uint32_t operand) 
     bool reads = false;
     for (uint32_t r = 0; r < by->nwalk; r++)
       reads |= !by->walk[r].result && !by->walk[r].local && by->walk[r].operand == operand;
-    if (i == stage || !reads) continue;
+    if (i == stage || by->in_memory || !reads) continue;
     double more = by->work - w->stage[stage].work;
     if (more > 0 || (more == 0 && i < stage)) return true;
   }

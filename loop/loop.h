@@ -82,8 +82,7 @@ typedef struct tarn_schedule {
   uint32_t nstage;
   tarn_stage_sched *stage;
 } tarn_schedule;
-/* Checks a schedule against a nest: every dim covered once, steps divide, at most 64 MiB of local buffers … Raises
- * TARN_INTERNAL. */
+/* Checks a schedule against a nest: every dim covered once, steps divide … Raises TARN_INTERNAL. */
 TARN_API void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s);
 TARN_API void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n, const tarn_schedule *s);
 
@@ -214,6 +213,7 @@ typedef struct tarn_stage_walk {
   uint32_t red_lanes; /* lanes along the reduction, or 1 */
   bool in_memory;     /* loops walk the accumulators */
   bool reduces;
+  double body;         /* cycles of the body, for one vector */
   double work, points; /* of one trip of all shared loops: cycles, a vector counted as one element; results */
   uint32_t nwalk;
   tarn_walk *walk;

@@ -60,7 +60,7 @@ static tarn_walk walk_of(const stage_model *m, const tarn_level *const *level, u
   return w;
 }
 
-/* Levels as lower/prepare.c settles them; false: too many. */
+/* Levels as lower/prepare.c settles them, but for those that one instruction takes as a group (TARN_DOT); false: too many. */
 static bool settle(const tarn_schedule *s, uint32_t stage, const stage_model *m, bool apart, const tarn_level **level,
                    tarn_stage_walk *w) {
   const tarn_stage_sched *own = &s->stage[stage];
@@ -102,7 +102,7 @@ tarn_walks *loop_walks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km, 
     tarn_blocks b = {.lane = TARN_NONE};
     if (!settle(s, i, m, apart, level, st)) return NULL;
     if (km->nstage == 1 ? !m->nshared : m->nshared && m->n > m->nacc) b = tarn_schedule_blocks(&s->stage[i], m->nacc, m->dim);
-    st->work = 1 + m->body_cycles, st->points = 1;
+    st->work = st->body = 1 + m->body_cycles, st->points = 1;
     for (uint32_t d = m->nshared; d < m->n; d++) {
       st->work *= (double)m->dim[d];
       if (d < m->nacc) st->points *= (double)m->dim[d];

@@ -29,7 +29,7 @@ static tarn_stage_walk stage_walk(const low_nest *N, uint32_t stage, const low_o
   tarn_stage_walk w = {.slots = st->slots, .red_lanes = st->red_lanes, .in_memory = st->in_memory, .reduces = st->red};
   w.nlevel = levels_of(N, 1 + stage, l);
   w.walk = TARN_ARRAY(N->M->cx, tarn_walk, st->f->nops + 1u);
-  w.work = 1 + tarn_fx_cycles(N->M->L, N->M->hw, st->f->body), w.points = 1;
+  w.work = w.body = 1 + tarn_fx_cycles(N->M->L, N->M->hw, st->f->body), w.points = 1;
   for (uint32_t d = N->n->depth; d < st->n; d++) {
     w.work *= (double)st->dim[d];
     if (d < st->nacc) w.points *= (double)st->dim[d];
@@ -108,14 +108,13 @@ void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   low_module *M = N->M;
   if (list == 0) return;
   const low_stage *st = &N->stage[list - 1];
-  int64_t line = (int64_t)(M->hw->nmem > 1 ? M->hw->mem[1].line : 64);
   for (uint32_t i = 0; i < st->ask.n; i++) {
     const tarn_ask *k = &st->ask.p[i].k;
     const low_access *a = st->ask.p[i].a;
     if (k->at != N->list[list].level[l].var) continue;
     LLVMValueRef at = fetch_offset(N, E, list, a, k);
     for (int64_t r = 0; r < k->rows; r++)
-      for (int64_t by = 0; by < k->step; by += line) {
+      for (int64_t by = 0; by < k->step; by += (int64_t)M->hw->mem[1].line) {
         int64_t more = r * k->row * (int64_t)tarn_dtype_size(a->dtype) + by;
         low_prefetch(M, a->base, LLVMBuildAdd(M->b, at, low_i64(M, more), ""), a->store, a->store || k->near ? 3 : 2);
       }

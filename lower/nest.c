@@ -131,7 +131,7 @@ static void walk_level(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mo
     loops(N, E, list, l, mode, full);
     if (tail && mode == LOW_OUTER) apart(E);
   }
-  if (tail) enter(N, E, list, l, mode, fixed(full), tail);
+  if (tail) trip(N, E, list, l, mode, full, tail);
 }
 
 static void map_leaf(low_nest *N, low_fn *E, uint32_t list) {

@@ -2,7 +2,12 @@
 #include "tests/lower_kit.h"
 
 #include "base/base.h"
+#include "loop/internal.h"
 #include "lower/lower.h"
+#include "lower/nest.h"
+#include <llvm-c/ExecutionEngine.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Target.h>
 
 static tarn_ctx *cx;
 static tarn_lang *L;
@@ -78,22 +83,21 @@ static void product_case(kit_case *k, const tarn_imap *a, const tarn_imap *b, ta
                   .in = {tarn_layout_row_major(x->n, x->dim), tarn_layout_row_major(y->n, y->dim)},
                   .out = {tarn_layout_row_major(2, st.own)}};
 }
-/* A product of 32 filters by 64 rows of places, a page and more apart: blocks of 32 places, four filters at a time. */
-static void places_case(kit_case *k) {
-  const int64_t dim[] = {32, 2048, 64}, filter[] = {32, 64}, image[] = {64, 2048};
-  tarn_imap w = {.ns = 2, .n = 3, .nin = 2, .fill = TARN_NONE, .dim = {32, 2048, 64}, .in = {32, 64}}, x = w;
+/* A product of filters by 64 rows of 2048 places, a page and more apart: blocks of places, some filters and some rows at a
+ * time. */
+static void places_case(kit_case *k, int64_t filters, int64_t block, int64_t some, int64_t deep) {
+  const int64_t dim[] = {filters, 2048, 64}, filter[] = {filters, 64}, image[] = {64, 2048};
+  tarn_imap w = {.ns = 2, .n = 3, .nin = 2, .fill = TARN_NONE, .dim = {filters, 2048, 64}, .in = {filters, 64}}, x = w;
   w.e[0] = tarn_ix_var(L, 0, dim), w.e[1] = tarn_ix_var(L, 2, dim);
   x.in[0] = 64, x.in[1] = 2048, x.e[0] = tarn_ix_var(L, 2, dim), x.e[1] = tarn_ix_var(L, 1, dim);
   product_case(k, &w, &x, kit_tensor(cx, TARN_F32, 2, filter, 1), kit_tensor(cx, TARN_F32, 2, image, 1));
   tarn_stage_sched *s = TARN_NEW(cx, tarn_stage_sched);
-  *s = (tarn_stage_sched){.nlevel = 6,
-                          .acc = 2,
-                          .level = {{1, TARN_SERIAL, 32},
-                                    {0, TARN_SERIAL, 4},
-                                    {2, TARN_SERIAL, 1},
-                                    {0, TARN_UNROLL, 1},
-                                    {1, TARN_UNROLL, 16},
-                                    {1, TARN_VECTOR, 1}}};
+  *s = (tarn_stage_sched){
+      .nlevel = 3, .acc = 2, .level = {{1, TARN_SERIAL, block}, {0, TARN_SERIAL, some}, {2, TARN_SERIAL, deep}}};
+  if (deep > 1) s->level[s->nlevel++] = (tarn_level){2, TARN_UNROLL, 1};
+  s->level[s->nlevel++] = (tarn_level){0, TARN_UNROLL, 1};
+  s->level[s->nlevel++] = (tarn_level){1, TARN_UNROLL, 16};
+  s->level[s->nlevel++] = (tarn_level){1, TARN_VECTOR, 1};
   k->sched = TARN_NEW(cx, tarn_schedule);
   *k->sched = (tarn_schedule){.nstage = 1, .stage = s};
 }
@@ -107,7 +111,7 @@ static void far_image_job(tarn_ctx *c, void *arg) {
                           {.name = "dram", .line = 64, .read = 6, .latency = 300}};
   tarn_hw on = *hw;
   kit_case k;
-  places_case(&k);
+  places_case(&k, 32, 32, 4, 1);
   kit_reference(L, &k, TARN_STRICT);
   on.nmem = 4, on.mem = mem;
   uint32_t places[2];
@@ -169,8 +173,7 @@ static void even_asks_job(tarn_ctx *c, void *arg) {
   on.nmem = 4, on.mem = mem;
   for (int64_t tile = 8; tile <= 13; tile += 5) { /* four tiles of 64 trips for 64 rows of two lines; three */
     kit_case k;
-    places_case(&k);
-    k.sched->stage->level[1].step = tile;
+    places_case(&k, 32, 32, tile, 1);
     kit_reference(L, &k, TARN_STRICT);
     kit_run(L, &on, &k, 1, true, 1);
     double e = kit_error(k.want[0], k.got[0]);
@@ -179,6 +182,81 @@ static void even_asks_job(tarn_ctx *c, void *arg) {
     if (!lines || even < 2) /* a trip's share, and two parts of a row */
       tarn_raise(c, TARN_NO, "tiles of %d: %u places, %u of them even", (int)tile, lines, even);
   }
+}
+
+/* ---- which lines ---- */
+static struct {
+  const char *at[1 << 16];
+  uint32_t n;
+} heard;
+static void hear(const char *at, int32_t write, int32_t near, int32_t data) {
+  (void)write, (void)near, (void)data;
+  if (heard.n < 1 << 16) heard.at[heard.n++] = at;
+}
+static void replace(char *text, const char *what, const char *by) { /* no longer; blanks fill up */
+  for (char *at = text; (at = strstr(at, what)); at += strlen(what)) {
+    memset(at, ' ', strlen(what));
+    memcpy(at, by, strlen(by));
+  }
+}
+/* Runs a case's kernel with hear() in the place of the instruction that asks. */
+static void listen(const tarn_hw *on, kit_case *c, const float *a, const float *b, float *out) {
+  const char *dir = kit_compile(kit_program(L, on, c, 1), true, TARN_EMIT_LL);
+  size_t n;
+  char *text = tarn_read_file(cx, tarn_format(cx, "%s/model.ll", dir), &n), *why = NULL;
+  kit_remove(cx, dir);
+  replace(text, "@llvm.prefetch.p0(", "@hear(");
+  replace(text, " immarg", ""), replace(text, "define internal void @model.n0(", "define void @model.n0(");
+  LLVMLinkInMCJIT(), LLVMInitializeNativeTarget(), LLVMInitializeNativeAsmPrinter();
+  LLVMContextRef lc = LLVMContextCreate();
+  LLVMModuleRef m;
+  LLVMExecutionEngineRef e;
+  LLVMMemoryBufferRef from = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, n, "heard");
+  if (LLVMParseIRInContext(lc, from, &m, &why) || LLVMCreateMCJITCompilerForModule(&e, m, NULL, 0, &why))
+    tarn_raise(cx, TARN_INTERNAL, "%s", why);
+  LLVMAddGlobalMapping(e, LLVMGetNamedFunction(m, "hear"), (void *)(uintptr_t)hear);
+  typedef void kernel(void *scratch, void *pool, const float *a, const float *b, float *out);
+  kernel *run = (kernel *)(uintptr_t)LLVMGetFunctionAddress(e, "model.n0");
+  heard.n = 0;
+  run(NULL, NULL, a, b, out);
+  LLVMDisposeExecutionEngine(e), LLVMContextDispose(lc);
+}
+/* Every line of the image is asked for while the block of places before its own is in use: of the first block none, of the
+ * others all, whether trips divide the rows or not, a loop's last trip does less, or a row has several parts. */
+static void lines_job(tarn_ctx *c, void *arg) {
+  static const int64_t loops[][4] = {{32, 32, 4, 1}, {32, 32, 13, 1}, {36, 64, 6, 4}, {36, 64, 6, 5}, {36, 64, 6, 7}};
+  tarn_hw_memory mem[] = {{.name = "l1", .capacity = 32768, .instances = 1, .line = 64, .read = 128, .latency = 5},
+                          {.name = "l2", .capacity = 131072, .instances = 1, .line = 64, .read = 32, .latency = 15},
+                          {.name = "l3", .capacity = 1 << 20, .instances = 1, .line = 64, .read = 16, .latency = 60},
+                          {.name = "dram", .line = 64, .read = 6, .latency = 300}};
+  tarn_hw on = *hw;
+  (void)arg;
+  on.nmem = 4, on.mem = mem;
+  float *a = aligned_alloc(64, 36 * 64 * 4), *image = aligned_alloc(64, 64 * 8192), *out = aligned_alloc(64, 36 * 8192);
+  if (!a || !image || !out) tarn_raise(c, TARN_MEMORY, "out of memory");
+  memset(a, 0, 36 * 64 * 4), memset(image, 0, 64 * 8192);
+  for (uint32_t i = 0; i < sizeof loops / sizeof *loops; i++) {
+    const int64_t *l = loops[i];
+    uint32_t first = 0, missed = 0;
+    bool asked[64][128] = {0}, early[64][128] = {0};
+    kit_case k;
+    places_case(&k, l[0], l[1], l[2], l[3]);
+    listen(&on, &k, a, image, out);
+    for (uint32_t j = 0; j < heard.n; j++) {
+      int64_t at = heard.at[j] - (const char *)image;
+      if (at < 0 || at >= 64 * 8192) continue;
+      asked[at / 8192][at % 8192 / 64] = true;
+      if (4 * j < heard.n) early[at / 8192][at % 8192 / 64] = true; /* behind a row's end the next one begins */
+    }
+    for (int64_t r = 0; r < 64; r++)
+      for (int64_t x = 0; x < 128; x++) {
+        if (x < l[1] * 4 / 64) first += early[r][x];
+        else missed += !asked[r][x];
+      }
+    if (first || missed)
+      tarn_raise(c, TARN_NO, "loops %u: %u lines of the first block asked for, %u of others not", i, first, missed);
+  }
+  free(a), free(image), free(out);
 }
 
 /* ---- what the price is told ---- */
@@ -204,6 +282,36 @@ static float how(const char *who, const float *f) {
     if (!strncmp(tarn_feature_name(i), name, strlen(name))) return f[i];
   tarn_raise(cx, TARN_INTERNAL, "no feature '%s'", name);
 }
+static bool same_ask(const tarn_ask *a, const tarn_ask *b) {
+  return a->of == b->of && a->walk == b->walk && a->first == b->first && a->step == b->step && a->rows == b->rows &&
+         a->row == b->row && a->parts == b->parts && a->units == b->units && a->trips == b->trips && a->level == b->level &&
+         a->at == b->at && a->near == b->near;
+}
+/* Is what loops_walks() is told to ask for what the nest asks for that is emitted? */
+static bool same_asks(const told *t, const tarn_schedule *s) {
+  tarn_ksig k = *t->k;
+  tarn_walks *w = loop_walks(cx, t->on, loop_model(L, t->on, &k), s);
+  low_operand in[4] = {0}, out[2] = {0};
+  low_module M = {.cx = cx, .L = L, .hw = t->on};
+  tarn_read_ahead(w);
+  tarn_ksig_block(L, &k, &s);
+  for (uint32_t i = 0; i < k.nin; i++) in[i].dtype = k.in_type[i], in[i].layout = k.in[i];
+  for (uint32_t i = 0; i < k.nout; i++) out[i].dtype = k.out_type[i], out[i].layout = k.out[i];
+  low_nest *N = low_nest_new(&M, tarn_nest_get(L, k.nest), s, in, out);
+  uint32_t asks = 0, found = 0;
+  bool same = true;
+  for (uint32_t i = 0; i < N->nstage; i++) {
+    const low_stage *st = &N->stage[i];
+    for (uint32_t r = 0; r <= st->f->nops; r++) {
+      const low_access *a = r < st->f->nops ? &st->read[r] : &st->result;
+      same &= a->ahead == w->stage[i].walk[r].ahead && a->second == w->stage[i].walk[r].second;
+    }
+    asks += st->ask.n;
+    for (uint32_t x = 0; x < st->ask.n; x++)
+      for (uint32_t y = 0; y < w->ask.n; y++) found += same_ask(&st->ask.p[x].k, &w->ask.p[y]);
+  }
+  return same && asks == w->ask.n && found == asks;
+}
 static void one_schedule(void *arg, const tarn_schedule *s, double seconds) {
   told *t = arg;
   float f[TARN_FEATURES];
@@ -211,7 +319,9 @@ static void one_schedule(void *arg, const tarn_schedule *s, double seconds) {
   tarn_cost c;
   uint32_t lane;
   (void)seconds;
-  if (!tarn_schedule_tile(s->stage, &lane) || t->seen++ % 41) return; /* by latency only loads of neighbours ask */
+  if (!same_asks(t, s))
+    tarn_raise(cx, TARN_NO, "%s: asked for otherwise", tarn_schedule_text(L, cx, tarn_nest_get(L, k.nest), s));
+  if (!tarn_schedule_tile(s->stage, &lane) || t->seen++ % 41) return; /* guarded loads do not ask by latency */
   tarn_cost_of(L, t->on, &k, s, 1, &c);
   tarn_features(L, t->on, &k, s, 1, &c, f);
   bool reads = how("constant", f) > 0 || how("input", f) > 0, writes = how("result", f) > 0;
@@ -258,6 +368,8 @@ START_TEST(short_sums) { must(short_sums_job, NULL); }
 END_TEST
 START_TEST(even_asks) { must(even_asks_job, NULL); }
 END_TEST
+START_TEST(lines) { must(lines_job, NULL); }
+END_TEST
 START_TEST(price_is_told) { must(told_job, NULL); }
 END_TEST
 
@@ -270,6 +382,7 @@ int main(void) {
   tcase_add_test(t, far_image);
   tcase_add_test(t, short_sums);
   tcase_add_test(t, even_asks);
+  tcase_add_test(t, lines);
   tcase_add_test(t, price_is_told);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);

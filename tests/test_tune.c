@@ -146,7 +146,7 @@ static void learn(tarn_ctx *c, void *arg) {
   tarn_sample *x = TARN_ARRAY(c, tarn_sample, 60 * 40);
   make_samples(x, 60, 40);
   for (uint32_t i = 0; i < l->n && l->threads; i++) x[i].threads = l->threads;
-  tarn_learn(c, l->hw ? l->hw : "this", x, l->n, 5, l->path, &l->fit);
+  tarn_learn(c, l->hw ? l->hw : "this", x, l->n, 5, l->path, NULL, &l->fit);
 }
 static void use(tarn_ctx *c, void *arg) {
   lesson *l = arg;

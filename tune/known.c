@@ -79,7 +79,7 @@ static const tarn_schedule *measured_schedule(void *user, tarn_lang *L, const ta
   if (!e->parsed) {
     reading r = {L, k, q->r[e->best].schedule_text, NULL};
     e->parsed = true;
-    if (tarn_protect(q->cx, read_schedule, &r) == TARN_OK) e->sched = r.out;
+    if (tarn_tried(q->cx, read_schedule, &r)) e->sched = r.out;
   }
   return e->sched;
 }
@@ -122,7 +122,7 @@ static double scale_of(known *q, tarn_lang *L, const tarn_hw *hw) {
   uint32_t n = 0, step = q->kernel.n / COMPARED + 1;
   for (uint32_t i = 0; i < q->kernel.n; i += step) {
     compared x = {q, L, hw, &q->kernel.p[i], 0};
-    if (tarn_protect(q->cx, compare, &x) == TARN_OK && x.ratio > 0 && x.ratio < INFINITY) ratio[n++] = x.ratio;
+    if (tarn_tried(q->cx, compare, &x) && x.ratio > 0 && x.ratio < INFINITY) ratio[n++] = x.ratio;
   }
   qsort(ratio, n, sizeof *ratio, by_ratio);
   return n ? GUESSED * ratio[n / 2] : 1;

@@ -55,11 +55,11 @@ static void load_rows(learner *l, const tarn_sample *x, uint32_t n) {
 static void train(learner *l, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds) {
   const char *const set[][2] = {{"objective", "reg:squarederror"},
                                 {"tree_method", "hist"},
-                                {"max_depth", rounds < ROUNDS ? "5" : "6"},
+                                {"max_depth", rounds < ROUNDS ? "5" : "7"},
                                 {"eta", rounds < ROUNDS ? "0.25" : "0.1"},
                                 {"min_child_weight", "3"},
                                 {"subsample", "0.8"},
-                                {"num_parallel_tree", rounds < ROUNDS ? "1" : "4"}, /* each step the mean of four */
+                                {"num_parallel_tree", rounds < ROUNDS ? "1" : "2"}, /* each step the mean of two */
                                 {"colsample_bytree", "0.6"},
                                 {"lambda", "2"},
                                 {"nthread", "1"},
@@ -113,10 +113,26 @@ static void judge(tarn_ctx *cx, const tarn_sample *x, const double *p, uint32_t 
 typedef struct tallies {
   tally learned, analytic;
 } tallies;
-static void judge_all(learner *l, const tarn_sample *x, uint32_t n, const trees *t, tallies *c, tarn_fit *fit) {
+typedef struct job {
+  const char *hw, *path;
+  const tarn_sample *x;
+  uint32_t n;
+  uint64_t seed;
+  const tarn_judged *of; /* NULL: all are judged */
+  tarn_fit *fit;
+} job;
+/* x: one kernel's n measurements. */
+static bool is_judged(const tarn_judged *of, const tarn_sample *x, uint32_t n) {
+  if (!of) return true;
+  bool found = false;
+  for (uint32_t i = 0; i < of->n; i++) found |= of->kernel[i] == x->kernel;
+  return found && x->threads == of->threads && n >= of->least;
+}
+static void judge_all(learner *l, const tarn_sample *x, uint32_t n, const trees *t, tallies *c, const job *whole) {
   for (uint32_t i = 0, j; i < n; i = j) {
     for (j = i; j < n && group(&x[j]) == group(&x[i]);) j++;
-    fit->kernels++;
+    if (!is_judged(whole->of, &x[i], j - i)) continue;
+    whole->fit->kernels++, whole->fit->rows += j - i;
     if (j - i < 2) continue;
     double *p = TARN_ARRAY(l->cx, double, j - i);
     for (uint32_t k = i; k < j; k++) p[k - i] = x[k].analytic * exp2(trees_predict(t, x[k].feature));
@@ -124,7 +140,6 @@ static void judge_all(learner *l, const tarn_sample *x, uint32_t n, const trees 
     for (uint32_t k = i; k < j; k++) p[k - i] = x[k].analytic;
     judge(l->cx, x + i, p, j - i, &c->analytic);
   }
-  fit->rows += n;
 }
 static tarn_agreement sum_up(const tally *c) {
   double spread = c->points ? c->sum2 - c->sum * c->sum / c->points : 0;
@@ -181,13 +196,6 @@ static void save(learner *l, const char *hw, const tarn_sample *x, uint32_t n, c
   if (rename(part, path)) tarn_raise(l->cx, TARN_IO, "%s: %s", path, strerror(errno));
 }
 
-typedef struct job {
-  const char *hw, *path;
-  const tarn_sample *x;
-  uint32_t n;
-  uint64_t seed;
-  tarn_fit *fit;
-} job;
 /* A fifth of the kernels, by their hash, is held out of a training: new measurements do not move a kernel to another fifth. */
 #define FOLDS 5
 typedef struct fold {
@@ -208,7 +216,7 @@ static void hold_out(tarn_ctx *cx, void *arg) {
   l->cx = cx;
   tarn_defer(cx, drop_learner, l);
   train(l, seen, ns, j->seed, ROUNDS);
-  judge_all(l, held, nh, trees_of(l), f->sum, j->fit);
+  judge_all(l, held, nh, trees_of(l), f->sum, j);
 }
 /* Every kernel judged by trees that have not seen it. */
 static tarn_status judge_folds(tarn_ctx *cx, const job *j) {
@@ -239,11 +247,11 @@ static int by_key(const void *a, const void *b) {
   return (x->schedule > y->schedule) - (x->schedule < y->schedule);
 }
 void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, const char *path,
-                tarn_fit *fit) {
+                const tarn_judged *of, tarn_fit *fit) {
   if (n < 50) tarn_raise(cx, TARN_NO_RESULT, "%u measurements are too few to learn a price from: 50 are wanted", n);
   tarn_sample *sorted = tarn_copy(cx, x, n * sizeof *x); /* however they came in, the same file */
   qsort(sorted, n, sizeof *sorted, by_key);
-  job j = {hw, path, sorted, n, seed, fit};
+  job j = {hw, path, sorted, n, seed, of, fit};
   tarn_status st = fit ? judge_folds(cx, &j) : TARN_OK;
   if (st == TARN_OK && path) st = tarn_protect(cx, learn_all, &j);
   if (st != TARN_OK) tarn_reraise(cx, st);

@@ -120,26 +120,23 @@ uint32_t search_fastest(const search_task *t, uint32_t most, const search_trial 
   }
   return n;
 }
-double search_price(const search_task *t, const tarn_price *price, const tarn_schedule *s) {
-  tarn_cost c;
-  tarn_cost_of(t->L, t->hw, t->sig, s, t->threads, &c);
-  return price ? price->seconds(price->user, t->L, t->hw, t->sig, s, t->threads, &c) : c.seconds;
-}
-
-/* ---- the price, put right by what was measured of this kernel ---- */
+/* feature: filled in unless it is NULL. */
 static double priced(const search_task *t, const tarn_price *price, const tarn_schedule *s, float *feature) {
   tarn_cost c;
   tarn_cost_of(t->L, t->hw, t->sig, s, t->threads, &c);
-  tarn_features(t->L, t->hw, t->sig, s, t->threads, &c, feature);
+  if (feature) tarn_features(t->L, t->hw, t->sig, s, t->threads, &c, feature);
   return price ? price->seconds(price->user, t->L, t->hw, t->sig, s, t->threads, &c) : c.seconds;
 }
+double search_price(const search_task *t, const tarn_price *price, const tarn_schedule *s) { return priced(t, price, s, NULL); }
+
+/* ---- the price, put right by what was measured of this kernel ---- */
 static const near_field *learn_near(const search_task *t, const tarn_price *price) {
   tarn_ctx *cx = tarn_lang_ctx(t->L);
   uint32_t n = 0, m = t->done.n < NEAR ? t->done.n : NEAR;
   near_point *x = TARN_ARRAY(cx, near_point, m + t->pool.n);
   for (uint32_t i = t->done.n - m; i < t->done.n; i++) {
     const search_trial *y = &t->done.p[i];
-    if (y->seconds < INFINITY) x[n].off = log2(y->seconds / priced(t, price, y->sched, x[n].feature)), n++;
+    if (y->seconds > 0 && y->seconds < INFINITY) x[n].off = log2(y->seconds / priced(t, price, y->sched, x[n].feature)), n++;
   }
   for (uint32_t i = 0; i < t->pool.n; i++) priced(t, price, t->pool.p[i], x[n + i].feature);
   return near_learn(cx, x, n, t->pool.n);
@@ -148,7 +145,8 @@ static const near_field *learn_near(const search_task *t, const tarn_price *pric
 static double may_take(const search_task *t, const tarn_price *price, const near_field *near, const tarn_schedule *s) {
   float feature[TARN_FEATURES];
   double seconds = priced(t, price, s, feature), unsure = 0, off = near ? near_off(near, feature, &unsure) : 0;
-  return seconds * exp2(off - unsure);
+  seconds *= exp2(off - unsure);
+  return seconds > 0 ? seconds : INFINITY; /* and what is no number */
 }
 
 /* ---- evolution ---- */
@@ -243,28 +241,19 @@ static void take_mutants(picks *k, uint32_t want) {
     want -= evolve_legal(t->space, s) && take(k, s);
   }
 }
-/* What was picked outlives the scratch that it was picked from. */
-static void keep(picks *k, tarn_mark scratch) {
-  tarn_ctx *cx = tarn_lang_ctx(k->t->L);
-  const tarn_allocator *a = tarn_ctx_allocator(cx);
-  size_t each = sizeof(tarn_schedule) + k->t->space->nstage * sizeof(tarn_stage_sched), bytes = k->n * each + 1;
-  char *apart = a->realloc(a->user, NULL, 0, bytes);
-  if (!apart) tarn_raise(cx, TARN_MEMORY, "out of memory");
+static size_t size_of_one(const search_task *t) { return sizeof(tarn_schedule) + t->space->nstage * sizeof(tarn_stage_sched); }
+/* What was picked outlives the scratch that it was picked from. room: taken before it, for all that is asked for. */
+static void keep(picks *k, char *room, tarn_mark scratch) {
+  size_t each = size_of_one(k->t);
   for (uint32_t i = 0; i < k->n; i++) {
-    memcpy(apart + i * each, k->out[i], sizeof(tarn_schedule));
-    memcpy(apart + i * each + sizeof(tarn_schedule), k->out[i]->stage, each - sizeof(tarn_schedule));
+    tarn_schedule *s = memcpy(room + i * each, k->out[i], sizeof *s);
+    s->stage = memcpy(room + i * each + sizeof *s, k->out[i]->stage, each - sizeof *s), k->out[i] = s;
   }
-  tarn_release(cx, scratch);
-  char *here = tarn_copy(cx, apart, bytes);
-  a->realloc(a->user, apart, bytes, 0);
-  for (uint32_t i = 0; i < k->n; i++) {
-    tarn_schedule *s = (tarn_schedule *)(void *)(here + i * each);
-    s->stage = (tarn_stage_sched *)(void *)(here + i * each + sizeof(tarn_schedule));
-    k->out[i] = s;
-  }
+  tarn_release(tarn_lang_ctx(k->t->L), scratch);
 }
 uint32_t search_next(search_task *t, const tarn_price *price, uint32_t n, const tarn_schedule **out) {
   tarn_ctx *cx = tarn_lang_ctx(t->L);
+  char *room = tarn_new(cx, n * size_of_one(t) + 1);
   tarn_mark scratch = tarn_arena_mark(cx);
   picks k = {t, 0, n, out, tarn_map_new(cx)};
   if (!t->batches++) take(&k, t->own); /* what a compile without tuning gets */
@@ -272,17 +261,18 @@ uint32_t search_next(search_task *t, const tarn_price *price, uint32_t n, const 
   uint32_t any = t->done.n ? (n + 7) / 8 : n / 3;
   for (uint32_t i = 0; i < p->n && k.n + any < n; i++) take(&k, p->of[i].s);
   take_random(&k, any / 2), take_mutants(&k, n - k.n);
-  keep(&k, scratch);
+  keep(&k, room, scratch);
   t->dry = k.n == 0;
   return k.n;
 }
 uint32_t search_spread(search_task *t, uint32_t n, const tarn_schedule **out) {
   tarn_ctx *cx = tarn_lang_ctx(t->L);
+  char *room = tarn_new(cx, n * size_of_one(t) + 1);
   tarn_mark scratch = tarn_arena_mark(cx);
   picks k = {t, 0, n, out, tarn_map_new(cx)};
   take(&k, t->own);
   for (uint32_t i = 0; i < t->nbest && k.n < (n + 2) / 3; i++) take(&k, t->pool.p[i]);
   take_random(&k, n / 3), take_mutants(&k, n - k.n);
-  keep(&k, scratch);
+  keep(&k, room, scratch);
   return k.n;
 }

@@ -16,12 +16,20 @@ struct tarn_store {
 /* Of the texts and of what a measurement is: a store keeps measurements of several versions apart. */
 #define STORE_VERSION 6
 
+/* Statements that something raised left open. */
+static void finish(tarn_store *s) {
+  for (sqlite3_stmt *q; s->db && (q = sqlite3_next_stmt(s->db, NULL));) sqlite3_finalize(q);
+}
 static void close_store(void *p) {
   tarn_store *s = p;
+  finish(s);
   sqlite3_close(s->db);
   s->db = NULL;
 }
-static void fail(tarn_store *s) { tarn_raise(s->cx, TARN_IO, "%s: %s", s->path, sqlite3_errmsg(s->db)); }
+static void fail(tarn_store *s) {
+  tarn_status st = sqlite3_errcode(s->db) == SQLITE_NOMEM ? TARN_MEMORY : TARN_IO; /* of no database too */
+  tarn_raise(s->cx, st, "%s: %s", s->path, sqlite3_errmsg(s->db));
+}
 static void run(tarn_store *s, const char *sql) {
   if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) != SQLITE_OK) fail(s);
 }
@@ -75,7 +83,8 @@ bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t ke
   sqlite3_bind_int(q, 3, (int)threads);
   sqlite3_bind_int64(q, 4, (sqlite3_int64)kernel), sqlite3_bind_int64(q, 5, (sqlite3_int64)schedule);
   int st = sqlite3_step(q);
-  if (st == SQLITE_ROW && seconds) *seconds = sqlite3_column_type(q, 0) == SQLITE_NULL ? INFINITY : sqlite3_column_double(q, 0);
+  double took = st == SQLITE_ROW ? sqlite3_column_double(q, 0) : 0;
+  if (st == SQLITE_ROW && seconds) *seconds = took > 0 ? took : INFINITY;
   sqlite3_finalize(q);
   if (st != SQLITE_ROW && st != SQLITE_DONE) fail(s);
   return st == SQLITE_ROW;
@@ -94,19 +103,32 @@ static int add_row(sqlite3_stmt *kernel, sqlite3_stmt *trial, const tarn_record 
   int st = sqlite3_step(kernel);
   return st == SQLITE_DONE ? sqlite3_step(trial) : st;
 }
-void tarn_store_add(tarn_store *s, const char *hw, const tarn_record *x, uint32_t n) {
-  run(s, "BEGIN IMMEDIATE");
-  sqlite3_stmt *kernel = prepare(s, "INSERT OR IGNORE INTO kernel VALUES(?1,?2)");
-  sqlite3_stmt *trial = prepare(s, "INSERT INTO trial VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT DO UPDATE SET seconds ="
-                                   " coalesce(excluded.seconds, seconds)");
-  int st = SQLITE_DONE;
-  bind_hw(trial, hw);
-  for (uint32_t i = 0; i < n && st == SQLITE_DONE; i++) st = add_row(kernel, trial, &x[i]);
+typedef struct addition {
+  tarn_store *s;
+  const char *hw;
+  const tarn_record *x;
+  uint32_t n;
+} addition;
+static void add_rows(tarn_ctx *cx, void *arg) {
+  (void)cx;
+  addition *a = arg;
+  sqlite3_stmt *kernel = prepare(a->s, "INSERT OR IGNORE INTO kernel VALUES(?1,?2)");
+  sqlite3_stmt *trial = prepare(a->s, "INSERT INTO trial VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT DO UPDATE SET seconds ="
+                                      " coalesce(excluded.seconds, seconds)");
+  bind_hw(trial, a->hw);
+  for (uint32_t i = 0; i < a->n; i++)
+    if (add_row(kernel, trial, &a->x[i]) != SQLITE_DONE) fail(a->s);
   sqlite3_finalize(kernel), sqlite3_finalize(trial);
-  if (st == SQLITE_DONE && sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK) return;
-  const char *why = tarn_strdup(s->cx, sqlite3_errmsg(s->db));
+  run(a->s, "COMMIT");
+}
+void tarn_store_add(tarn_store *s, const char *hw, const tarn_record *x, uint32_t n) {
+  addition a = {s, hw, x, n};
+  run(s, "BEGIN IMMEDIATE");
+  tarn_status st = tarn_protect(s->cx, add_rows, &a);
+  if (st == TARN_OK) return;
+  finish(s);
   sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-  tarn_raise(s->cx, TARN_IO, "%s: %s", s->path, why);
+  tarn_reraise(s->cx, st);
 }
 
 static const char *column(tarn_store *s, sqlite3_stmt *q, int i) {
@@ -175,8 +197,8 @@ uint32_t tarn_samples(tarn_lang *L, const tarn_hw *hw, const tarn_record *r, uin
   for (uint32_t i = 0; i < n; i++) {
     reading q = {L, hw, &r[i], &k, &x[kept]};
     x[kept] = (tarn_sample){.kernel = r[i].kernel, .schedule = r[i].schedule, .threads = r[i].threads, .seconds = r[i].seconds};
-    if (!i || r[i].kernel != r[i - 1].kernel) known = tarn_protect(cx, read_kernel, &q) == TARN_OK;
-    kept += known && tarn_protect(cx, read_sample, &q) == TARN_OK; /* a form that this program does not know is left out */
+    if (!i || r[i].kernel != r[i - 1].kernel) known = tarn_tried(cx, read_kernel, &q);
+    kept += known && tarn_tried(cx, read_sample, &q); /* a form that this program does not know is left out */
   }
   *out = x;
   return kept;

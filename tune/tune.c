@@ -64,7 +64,7 @@ static void recall_all(tuner *t) {
     const uint64_t *at = tarn_map_get(t->by_kernel, r[i].kernel);
     if (!at || r[i].threads != t->threads) continue;
     old_trial o = {t, t->task[*at - 1], &r[i]};
-    if (tarn_protect(t->cx, recall, &o) == TARN_OK) t->r.trials++;
+    t->r.trials += tarn_tried(t->cx, recall, &o);
   }
 }
 
@@ -105,7 +105,7 @@ static bool alike(const search_task *a, const search_task *b) {
  * section 6.2) with its alpha 0.2 and beta 2; never above 0. */
 static double gradient(const tuner *t, const search_task *k) {
   double best = 0, trials = k->done.n > 0 ? k->done.n : 1;
-  if (!(k->least < INFINITY)) return -INFINITY;
+  if (!(k->least < INFINITY)) return 0; /* nothing of it could be measured: the others first */
   for (uint32_t i = 0; i < t->ntask; i++)
     if (alike(k, t->task[i])) best = fmax(best, throughput(t->task[i]));
   double back = k->before < INFINITY ? (k->least - k->before) / EACH : 0;
@@ -320,6 +320,15 @@ static void sum_up(tuner *t) {
   t->r.untuned = t->r.compared ? exp(t->r.untuned / t->r.compared) : NAN;
 }
 
+static tarn_judged judged(const tuner *t, const tarn_ksig *const *sig, uint32_t nsig) {
+  uint64_t *kernel = TARN_ARRAY(t->cx, uint64_t, nsig + 1);
+  for (uint32_t i = 0; i < nsig; i++) {
+    const char *text = tarn_ksig_text(t->L, t->cx, sig[i]);
+    kernel[i] = tarn_hash_bytes(text, strlen(text), 0);
+  }
+  return (tarn_judged){kernel, nsig, t->threads, t->o->per_kernel};
+}
+
 tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *const *sig, const uint32_t *uses, uint32_t nsig,
                            tarn_store *s, const tarn_tune_options *o) {
   tarn_ctx *cx = tarn_lang_ctx(L);
@@ -344,7 +353,8 @@ tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *con
   else tune(t);
   sum_up(t);
   if (o->model && (t->sample.n >= 50 || o->train_only)) {
-    tarn_learn(cx, t->key, t->sample.p, t->sample.n, o->seed, o->model, &t->r.fit);
+    tarn_judged of = judged(t, sig, nsig);
+    tarn_learn(cx, t->key, t->sample.p, t->sample.n, o->seed, o->model, o->train_only && nsig ? &of : NULL, &t->r.fit);
     t->r.trained = true;
   }
   return t->r;

@@ -63,8 +63,13 @@ typedef struct tarn_fit { /* on kernels that were held out */
 } tarn_fit;
 /* Trains on samples and writes the model (XGBoost's JSON) to path; deterministic for a seed. fit may be NULL; else
  * five trainings before, each without a fifth of the kernels, fill it. Raises TARN_NO_RESULT for fewer than 50 samples. */
+/* Which of them are judged: kernels (tarn_record.kernel) with `least` measurements or more on so many threads. */
+typedef struct tarn_judged {
+  const uint64_t *kernel;
+  uint32_t n, threads, least;
+} tarn_judged;
 TARN_API void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, const char *path,
-                         tarn_fit *fit);
+                         const tarn_judged *of, tarn_fit *fit);
 /* A price from a model file or, with path NULL, the shipped model for this hardware. NULL, with the reason in *why, when
  * there is none that fits: what was trained on another processor, or vectors of another width, prices nothing. */
 TARN_API const tarn_price *tarn_learned(tarn_ctx *cx, const tarn_hw *hw, const char *path, const char **why);
