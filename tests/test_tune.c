@@ -139,6 +139,7 @@ typedef struct lesson {
   uint32_t n, threads;
   const char *hw; /* NULL: "this" */
   const char *path;
+  const tarn_judged *of;
   tarn_fit fit;
 } lesson;
 static void learn(tarn_ctx *c, void *arg) {
@@ -146,7 +147,7 @@ static void learn(tarn_ctx *c, void *arg) {
   tarn_sample *x = TARN_ARRAY(c, tarn_sample, 60 * 40);
   make_samples(x, 60, 40);
   for (uint32_t i = 0; i < l->n && l->threads; i++) x[i].threads = l->threads;
-  tarn_learn(c, l->hw ? l->hw : "this", x, l->n, 5, l->path, NULL, &l->fit);
+  tarn_learn(c, l->hw ? l->hw : "this", x, l->n, 5, l->path, l->of, &l->fit);
 }
 static void use(tarn_ctx *c, void *arg) {
   lesson *l = arg;
@@ -174,6 +175,16 @@ START_TEST(learns) {
   const char *ta = tarn_read_file(cx, a.path, &na), *tb = tarn_read_file(cx, b.path, &nb);
   ck_assert(na == nb && !memcmp(ta, tb, na));
   ck_assert_int_ne(access(in_dir("a.json.part"), F_OK), 0);
+}
+END_TEST
+START_TEST(judges_some) { /* of two kernels there is enough; of a third nothing is known */
+  const uint64_t some[] = {1, 7919 + 1, 5};
+  tarn_judged of = {some, 3, 0, 40}, more = {some, 3, 0, 41}, elsewhere = {some, 3, 2, 40};
+  lesson a = {.n = 60 * 40, .of = &of}, b = {.n = 60 * 40, .of = &more}, c = {.n = 60 * 40, .of = &elsewhere};
+  must(learn, &a), must(learn, &b), must(learn, &c);
+  ck_assert(a.fit.kernels == 2 && a.fit.rows == 80 && a.fit.learned.pairwise > 0.9);
+  ck_assert(b.fit.kernels == 0 && b.fit.rows == 0 && isnan(b.fit.learned.r2));
+  ck_assert(c.fit.kernels == 0);
 }
 END_TEST
 START_TEST(too_few) {
@@ -818,6 +829,7 @@ int main(void) {
   tcase_add_test(t, killed);
   tcase_add_test(t, store_refuses);
   tcase_add_test(t, learns);
+  tcase_add_test(t, judges_some);
   tcase_add_test(t, too_few);
   tcase_add_loop_test(t, models_refused, 0, sizeof broken / sizeof *broken);
   tcase_add_test(t, model_by_hand);
