@@ -142,28 +142,26 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   uint64_t trials = 0, threads = 0, each = 0;
   bool every = false;
   const char *usage = "tune MODEL [--trials N] [--seconds S] [--db F] [--output F] | tune [MODEL] --train-only [--db F]";
-  const cli_opt opts[] = {{"--trials", NULL, CLI_U32, &trials, "N", "measurements, those in the store included (default 1000)"},
-                          {"--seconds", NULL, CLI_REAL, &o.seconds, "S", "stop measuring after S seconds"},
-                          {"--db", NULL, CLI_STR, &db, "F", "the store (default tarn.db)"},
-                          {"--output", "-o", CLI_STR, &model, "F", "the learned price (default tarn-price.json)"},
-                          {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL,
-                           "measure nothing, learn from the store; with MODEL: judge by its kernels"},
-                          {"--spread", NULL, CLI_FLAG, &o.spread, NULL,
-                           "measure a sample of schedules of each kernel, to learn from, instead of tuning"},
-                          {"--every", NULL, CLI_FLAG, &every, NULL,
-                           "with --spread or --train-only: every kernel that is priced, not only the program's"},
-                          {"--per-kernel", NULL, CLI_U32, &each, "N",
-                           "with --spread: schedules of each kernel (default 40); with --train-only: at least"},
-                          {"--price", NULL, CLI_STR, &c.price_file, "FILE",
-                           "the price to begin with, or analytic (default: the shipped one, if it fits)"},
-                          {"--fleet", NULL, CLI_STR, &fleet, "URL", "measure on other machines"},
-                          {"--hw", NULL, CLI_STR, &c.hw, "NAME|FILE", "hardware: host (default)"},
-                          {"--numerics", NULL, CLI_STR, &c.numerics, "CLASS", "exact, reassoc (default) or approx"},
-                          {"--threads", NULL, CLI_THREADS, &threads, "T", "threads of a kernel (default: all)"},
-                          {"--seed", NULL, CLI_UINT, &o.seed, "K", "seed of what is drawn"},
-                          {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape"},
-                          {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
-                          {0}};
+  const cli_opt opts[] = {
+      {"--trials", NULL, CLI_U32, &trials, "N", "measurements, those in the store included (default 1000)"},
+      {"--seconds", NULL, CLI_REAL, &o.seconds, "S", "stop measuring after S seconds"},
+      {"--db", NULL, CLI_STR, &db, "F", "the store (default tarn.db)"},
+      {"--output", "-o", CLI_STR, &model, "F", "the learned price (default tarn-price.json)"},
+      {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL, "learn from the store only; with MODEL: judged by its kernels"},
+      {"--spread", NULL, CLI_FLAG, &o.spread, NULL,
+       "measure a sample of schedules of each kernel, to learn from, instead of tuning"},
+      {"--every", NULL, CLI_FLAG, &every, NULL, "with these two: of every kernel that is priced, not only of the program's"},
+      {"--per-kernel", NULL, CLI_U32, &each, "N", "--spread: schedules of a kernel (default 40); --train-only: at least"},
+      {"--price", NULL, CLI_STR, &c.price_file, "FILE",
+       "the price to begin with, or analytic (default: the shipped one, if it fits)"},
+      {"--fleet", NULL, CLI_STR, &fleet, "URL", "measure on other machines"},
+      {"--hw", NULL, CLI_STR, &c.hw, "NAME|FILE", "hardware: host (default)"},
+      {"--numerics", NULL, CLI_STR, &c.numerics, "CLASS", "exact, reassoc (default) or approx"},
+      {"--threads", NULL, CLI_THREADS, &threads, "T", "threads of a kernel (default: all)"},
+      {"--seed", NULL, CLI_UINT, &o.seed, "K", "seed of what is drawn"},
+      {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape"},
+      {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
+      {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (fleet) tarn_raise(cx, TARN_USAGE, "--fleet: measuring on other machines is not there yet");
   if (words.n > 1 || (!words.n && !o.train_only)) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);

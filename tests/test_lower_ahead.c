@@ -20,6 +20,20 @@ static void setup(void) {
 }
 static void teardown(void) { tarn_ctx_free(cx); }
 
+/* A host with three caches of so many bytes, and what a core reads a cycle and waits for from memory. */
+typedef struct caches {
+  tarn_hw on;
+  tarn_hw_memory mem[4];
+} caches;
+static const tarn_hw *with_caches(caches *c, uint64_t first, uint64_t second, uint64_t third, double read, double latency) {
+  c->mem[0] = (tarn_hw_memory){.name = "l1", .capacity = first, .instances = 1, .line = 64, .read = 128, .latency = 5};
+  c->mem[1] = (tarn_hw_memory){.name = "l2", .capacity = second, .instances = 1, .line = 64, .read = 32, .latency = 15};
+  c->mem[2] = (tarn_hw_memory){.name = "l3", .capacity = third, .instances = 1, .line = 64, .read = 16, .latency = 60};
+  c->mem[3] = (tarn_hw_memory){.name = "dram", .line = 64, .read = read, .latency = latency};
+  c->on = *hw, c->on.nmem = 4, c->on.mem = c->mem;
+  return &c->on;
+}
+
 /* Places of the code that ask for a line to write, and for any. */
 #define TO_WRITE ", i32 1, i32 3, i32 1)"
 #define ANY      "call void @llvm.prefetch"
@@ -49,19 +63,15 @@ static void light_writer_case(kit_case *k) {
 /* What one stage writes, too little at work to await memory, the busy one asks for; not what the last cache holds. */
 static void light_writer_job(tarn_ctx *c, void *arg) {
   (void)arg;
-  tarn_hw_memory mem[] = {{.name = "l1", .capacity = 2048, .line = 64, .read = 128, .latency = 5},
-                          {.name = "l2", .capacity = 16384, .line = 64, .read = 32, .latency = 15},
-                          {.name = "l3", .capacity = 65536, .line = 64, .read = 16, .latency = 60},
-                          {.name = "dram", .line = 64, .read = 6, .latency = 300}};
-  tarn_hw on = *hw;
+  caches host;
+  const tarn_hw *on = with_caches(&host, 2048, 16384, 65536, 6, 300);
   kit_case k;
   light_writer_case(&k);
-  on.nmem = 4, on.mem = mem;
-  if (kit_lines(L, &on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "lines in the last cache are asked for");
-  mem[2].capacity = 9000;
-  if (!kit_lines(L, &on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "the next row to write is not asked for");
+  if (kit_lines(L, on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "lines in the last cache are asked for");
+  host.mem[2].capacity = 9000;
+  if (!kit_lines(L, on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "the next row to write is not asked for");
   kit_reference(L, &k, TARN_STRICT);
-  kit_run(L, &on, &k, 1, true, 1);
+  kit_run(L, on, &k, 1, true, 1);
   double e = kit_error(k.want[0], k.got[0]);
   if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "a row written by another stage: %g", e);
 }
@@ -105,22 +115,18 @@ static void places_case(kit_case *k, int64_t filters, int64_t block, int64_t som
  * the code than where its first use asks for what comes next; the result is the same. */
 static void far_image_job(tarn_ctx *c, void *arg) {
   (void)arg;
-  tarn_hw_memory mem[] = {{.name = "l1", .capacity = 32768, .instances = 1, .line = 64, .read = 128, .latency = 5},
-                          {.name = "l2", .capacity = 2 << 20, .instances = 1, .line = 64, .read = 32, .latency = 15},
-                          {.name = "l3", .capacity = 8 << 20, .instances = 1, .line = 64, .read = 16, .latency = 60},
-                          {.name = "dram", .line = 64, .read = 6, .latency = 300}};
-  tarn_hw on = *hw;
+  caches host;
+  const tarn_hw *on = with_caches(&host, 32768, 2 << 20, 8 << 20, 6, 300);
   kit_case k;
   places_case(&k, 32, 32, 4, 1);
   kit_reference(L, &k, TARN_STRICT);
-  on.nmem = 4, on.mem = mem;
   uint32_t places[2];
   for (int i = 0; i < 2; i++) {
-    places[i] = kit_lines(L, &on, &k, ANY);
-    kit_run(L, &on, &k, 1, true, 1);
+    places[i] = kit_lines(L, on, &k, ANY);
+    kit_run(L, on, &k, 1, true, 1);
     double e = kit_error(k.want[0], k.got[0]);
     if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "product: %g", e);
-    mem[1].capacity = 1 << 17; /* the image has 512 KB */
+    host.mem[1].capacity = 1 << 17; /* the image has 512 KB */
   }
   if (!places[0] || !places[1] || places[0] == places[1]) tarn_raise(c, TARN_NO, "%u and %u places", places[0], places[1]);
 }
@@ -143,19 +149,15 @@ static void matrices_case(kit_case *k, int64_t apart) {
 }
 static void short_sums_job(tarn_ctx *c, void *arg) {
   (void)arg;
-  tarn_hw_memory mem[] = {{.name = "l1", .capacity = 2048, .instances = 1, .line = 64, .read = 128, .latency = 5},
-                          {.name = "l2", .capacity = 65536, .instances = 1, .line = 64, .read = 32, .latency = 15},
-                          {.name = "l3", .capacity = 1 << 20, .instances = 1, .line = 64, .read = 16, .latency = 60},
-                          {.name = "dram", .line = 64, .read = 32, .latency = 40}};
-  tarn_hw on = *hw;
-  on.nmem = 4, on.mem = mem;
+  caches host;
+  const tarn_hw *on = with_caches(&host, 2048, 65536, 1 << 20, 32, 40);
   for (int64_t apart = 1; apart <= 2; apart++) {
     kit_case k;
     matrices_case(&k, apart);
-    uint32_t places = kit_lines(L, &on, &k, ANY);
+    uint32_t places = kit_lines(L, on, &k, ANY);
     if ((places > 0) != (apart == 1)) tarn_raise(c, TARN_NO, "matrices %lld apart: %u places", (long long)apart, places);
     kit_reference(L, &k, TARN_STRICT);
-    kit_run(L, &on, &k, 1, true, 1);
+    kit_run(L, on, &k, 1, true, 1);
     double e = kit_error(k.want[0], k.got[0]);
     if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "products: %g", e);
   }
@@ -165,20 +167,16 @@ static void short_sums_job(tarn_ctx *c, void *arg) {
  * its trips are up to twice as many as the lines. Not what the second cache holds with what is used meanwhile. */
 static void even_asks_job(tarn_ctx *c, void *arg) {
   (void)arg;
-  tarn_hw_memory mem[] = {{.name = "l1", .capacity = 32768, .instances = 1, .line = 64, .read = 128, .latency = 5},
-                          {.name = "l2", .capacity = 131072, .instances = 1, .line = 64, .read = 32, .latency = 15},
-                          {.name = "l3", .capacity = 1 << 20, .instances = 1, .line = 64, .read = 16, .latency = 60},
-                          {.name = "dram", .line = 64, .read = 6, .latency = 300}};
-  tarn_hw on = *hw;
-  on.nmem = 4, on.mem = mem;
+  caches host;
+  const tarn_hw *on = with_caches(&host, 32768, 131072, 1 << 20, 6, 300);
   for (int64_t tile = 8; tile <= 13; tile += 5) { /* four tiles of 64 trips for 64 rows of two lines; three */
     kit_case k;
     places_case(&k, 32, 32, tile, 1);
     kit_reference(L, &k, TARN_STRICT);
-    kit_run(L, &on, &k, 1, true, 1);
+    kit_run(L, on, &k, 1, true, 1);
     double e = kit_error(k.want[0], k.got[0]);
     if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "product: %g", e);
-    uint32_t lines = kit_lines(L, &on, &k, ANY), even = kit_lines(L, &on, &k, "lshr");
+    uint32_t lines = kit_lines(L, on, &k, ANY), even = kit_lines(L, on, &k, "lshr");
     if (!lines || even < 2) /* a trip's share, and two parts of a row */
       tarn_raise(c, TARN_NO, "tiles of %d: %u places, %u of them even", (int)tile, lines, even);
   }
@@ -225,13 +223,9 @@ static void listen(const tarn_hw *on, kit_case *c, const float *a, const float *
  * others all, whether trips divide the rows or not, a loop's last trip does less, or a row has several parts. */
 static void lines_job(tarn_ctx *c, void *arg) {
   static const int64_t loops[][4] = {{32, 32, 4, 1}, {32, 32, 13, 1}, {36, 64, 6, 4}, {36, 64, 6, 5}, {36, 64, 6, 7}};
-  tarn_hw_memory mem[] = {{.name = "l1", .capacity = 32768, .instances = 1, .line = 64, .read = 128, .latency = 5},
-                          {.name = "l2", .capacity = 131072, .instances = 1, .line = 64, .read = 32, .latency = 15},
-                          {.name = "l3", .capacity = 1 << 20, .instances = 1, .line = 64, .read = 16, .latency = 60},
-                          {.name = "dram", .line = 64, .read = 6, .latency = 300}};
-  tarn_hw on = *hw;
+  caches host;
+  const tarn_hw *on = with_caches(&host, 32768, 131072, 1 << 20, 6, 300);
   (void)arg;
-  on.nmem = 4, on.mem = mem;
   float *a = aligned_alloc(64, 36 * 64 * 4), *image = aligned_alloc(64, 64 * 8192), *out = aligned_alloc(64, 36 * 8192);
   if (!a || !image || !out) tarn_raise(c, TARN_MEMORY, "out of memory");
   memset(a, 0, 36 * 64 * 4), memset(image, 0, 64 * 8192);
@@ -241,7 +235,7 @@ static void lines_job(tarn_ctx *c, void *arg) {
     bool asked[64][128] = {0}, early[64][128] = {0};
     kit_case k;
     places_case(&k, l[0], l[1], l[2], l[3]);
-    listen(&on, &k, a, image, out);
+    listen(on, &k, a, image, out);
     for (uint32_t j = 0; j < heard.n; j++) {
       int64_t at = heard.at[j] - (const char *)image;
       if (at < 0 || at >= 64 * 8192) continue;
@@ -337,19 +331,15 @@ static void one_schedule(void *arg, const tarn_schedule *s, double seconds) {
 }
 /* The price knows what the code asks for, of constants packed by the tile too. */
 static void told_job(tarn_ctx *c, void *arg) {
-  tarn_hw_memory mem[] = {{.name = "l1", .capacity = 8192, .instances = 1, .line = 64, .read = 128, .latency = 5},
-                          {.name = "l2", .capacity = 131072, .instances = 1, .line = 64, .read = 32, .latency = 15},
-                          {.name = "l3", .capacity = 4 << 20, .instances = 1, .line = 64, .read = 16, .latency = 60},
-                          {.name = "dram", .line = 64, .read = 6, .latency = 300}};
-  tarn_hw on = *hw;
+  caches host;
+  const tarn_hw *on = with_caches(&host, 8192, 131072, 4 << 20, 6, 300);
   told all = {0};
   (void)arg;
-  on.nmem = 4, on.mem = mem;
   for (uint32_t i = 0; i < sizeof priced / sizeof *priced; i++) {
     tarn_ksig k;
     tarn_ksig_parse(L, priced[i], strlen(priced[i]), &k);
-    told t = {.on = &on, .k = &k};
-    if (!tarn_schedules(tarn_solver_new(L, &on, 1), &k, one_schedule, &t)) tarn_raise(c, TARN_INTERNAL, "no schedules");
+    told t = {.on = on, .k = &k};
+    if (!tarn_schedules(tarn_solver_new(L, on, 1), &k, one_schedule, &t)) tarn_raise(c, TARN_INTERNAL, "no schedules");
     all.asks += t.asks, all.writes += t.writes, all.none += t.none;
   }
   if (all.asks < 5 || all.writes < 5 || all.none < 5)

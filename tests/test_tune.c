@@ -299,6 +299,31 @@ static double blocked_value(const packing *q, int64_t x, int64_t size) {
   int64_t at = q->constant ? term * C + of : of * T + term;
   return (double)(at * 7 % 23);
 }
+/* A kernel and the same with its constant in blocks have the same results. value: of element x of an operand of so many, which
+ * lies as it is, or packed. */
+typedef double operand_value(const void *how, bool packed, uint32_t operand, int64_t x, int64_t elems);
+static void check_blocked(tarn_ctx *c, const tarn_ksig *k, const tarn_ksig *b, operand_value *value, const void *how,
+                          size_t results) {
+  tarn_tensor *out[2];
+  for (int v = 0; v < 2; v++) {
+    const tarn_ksig *g = v ? b : k;
+    tarn_binding in[2];
+    tarn_term kid[2];
+    for (uint32_t i = 0; i < 2; i++) {
+      tarn_tensor *t = tarn_tensor_new(c, TARN_F32, 1, g->in[i].dim);
+      for (int64_t x = 0; x < t->dim[0]; x++) tarn_tensor_set(t, x, (tarn_value){.d = value(how, v, i, x, t->dim[0])});
+      in[i] = (tarn_binding){i ? "b" : "a", t};
+      kid[i] = tarn_input(L, in[i].name, tarn_type_tensor(L, TARN_F32, 1, 1, t->dim));
+    }
+    tarn_term root = tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, g->nest), kid, 2);
+    tarn_eval(L, &root, 1, in, 2, TARN_STRICT, NULL, &out[v]);
+  }
+  ck_assert(!memcmp(out[0]->data, out[1]->data, results * sizeof(float)));
+}
+static double value_of_packing(const void *how, bool packed, uint32_t operand, int64_t x, int64_t elems) {
+  const packing *q = how;
+  return packed && operand == q->constant ? blocked_value(q, x, elems) : (double)(x * 7 % 23);
+}
 static void block_one(tarn_ctx *c, const packing *q) {
   enum { R = 5, C = 48, T = 7 };
   tarn_ksig k = product(R, C, T), b;
@@ -315,24 +340,7 @@ static void block_one(tarn_ctx *c, const packing *q) {
   ck_assert(tarn_ksig_block(L, &b, &s));
   tarn_schedule_check(L, tarn_nest_get(L, b.nest), s);
   ck_assert_uint_eq(tarn_nest_get(L, b.nest)->stage->nown, q->dims);
-  tarn_tensor *out[2];
-  for (int v = 0; v < 2; v++) {
-    tarn_ksig *g = v ? &b : &k;
-    tarn_binding in[2];
-    tarn_term kid[2];
-    for (uint32_t i = 0; i < 2; i++) {
-      tarn_tensor *t = tarn_tensor_new(c, TARN_F32, 1, g->in[i].dim);
-      for (int64_t x = 0; x < g->in[i].dim[0]; x++) {
-        double d = v && i == q->constant ? blocked_value(q, x, g->in[i].dim[0]) : (double)(x * 7 % 23);
-        tarn_tensor_set(t, x, (tarn_value){.d = d});
-      }
-      in[i] = (tarn_binding){i ? "b" : "a", t};
-      kid[i] = tarn_input(L, in[i].name, tarn_type_tensor(L, TARN_F32, 1, 1, t->dim));
-    }
-    tarn_term root = tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, g->nest), kid, 2);
-    tarn_eval(L, &root, 1, in, 2, TARN_STRICT, NULL, &out[v]);
-  }
-  ck_assert(!memcmp(out[0]->data, out[1]->data, R * C * 4));
+  check_blocked(c, &k, &b, value_of_packing, q, R * C);
 }
 static void block(tarn_ctx *c, void *arg) {
   (void)arg;
@@ -397,6 +405,14 @@ static tarn_ksig products(void) {
   tarn_ksig_canonical(L, &k);
   return k;
 }
+static double value_of_matrices(const void *how, bool packed, uint32_t operand, int64_t x, int64_t elems) {
+  int64_t at = x, term = x / PANEL % TERMS, block = x / (PANEL * TERMS), panels = COLUMNS / PANEL;
+  bool outside = *(const int *)how;
+  int64_t matrix = outside ? block / panels : block % MATRICES, panel = outside ? block % panels : block / MATRICES;
+  (void)elems;
+  if (packed && operand) at = (matrix * TERMS + term) * COLUMNS + panel * PANEL + x % PANEL;
+  return (double)(at * 7 % 23);
+}
 static void block_among_matrices(tarn_ctx *c, void *arg) {
   (void)arg;
   for (int outside = 0; outside < 2; outside++) {
@@ -413,26 +429,7 @@ static void block_among_matrices(tarn_ctx *c, void *arg) {
     tarn_ksig k = products(), b = k;
     ck_assert(tarn_ksig_block(L, &b, &s));
     tarn_schedule_check(L, tarn_nest_get(L, b.nest), s);
-    tarn_tensor *out[2];
-    for (int v = 0; v < 2; v++) {
-      tarn_ksig *g = v ? &b : &k;
-      tarn_binding in[2];
-      tarn_term kid[2];
-      for (uint32_t i = 0; i < 2; i++) {
-        tarn_tensor *t = tarn_tensor_new(c, TARN_F32, 1, g->in[i].dim);
-        for (int64_t x = 0; x < g->in[i].dim[0]; x++) {
-          int64_t at = x, term = x / PANEL % TERMS, block = x / (PANEL * TERMS), panels = COLUMNS / PANEL;
-          int64_t matrix = outside ? block / panels : block % MATRICES, panel = outside ? block % panels : block / MATRICES;
-          if (v && i) at = (matrix * TERMS + term) * COLUMNS + panel * PANEL + x % PANEL;
-          tarn_tensor_set(t, x, (tarn_value){.d = (double)(at * 7 % 23)});
-        }
-        in[i] = (tarn_binding){i ? "b" : "a", t};
-        kid[i] = tarn_input(L, in[i].name, tarn_type_tensor(L, TARN_F32, 1, 1, t->dim));
-      }
-      tarn_term root = tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, g->nest), kid, 2);
-      tarn_eval(L, &root, 1, in, 2, TARN_STRICT, NULL, &out[v]);
-    }
-    ck_assert(!memcmp(out[0]->data, out[1]->data, MATRICES * SIDE * COLUMNS * 4));
+    check_blocked(c, &k, &b, value_of_matrices, &outside, MATRICES * SIDE * COLUMNS);
   }
 }
 START_TEST(blocked_matrices) { must(block_among_matrices, NULL); }

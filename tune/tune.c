@@ -283,6 +283,11 @@ static void spread(tuner *t) {
   }
 }
 
+/* As in a store, tarn_record.kernel. */
+static uint64_t kernel_of(const tuner *t, const tarn_ksig *k) {
+  const char *text = tarn_ksig_text(t->L, t->cx, k);
+  return tarn_hash_bytes(text, strlen(text), 0);
+}
 static void make_tasks(tuner *t, const tarn_ksig *const *sig, const uint32_t *uses, uint32_t nsig) {
   tarn_solver *solver = tarn_solver_new(t->L, t->hw, t->threads);
   if (t->o->price) tarn_solver_rank(solver, t->o->price, TARN_RANKED);
@@ -294,8 +299,7 @@ static void make_tasks(tuner *t, const tarn_ksig *const *sig, const uint32_t *us
   t->task = TARN_ARRAY(t->cx, search_task *, nsig + 1);
   for (uint32_t i = 0; i < nsig; i++) {
     const tarn_ksig *k = sig[t->o->spread ? order[i] : i];
-    const char *text = tarn_ksig_text(t->L, t->cx, k);
-    uint64_t hash = tarn_hash_bytes(text, strlen(text), 0);
+    uint64_t hash = kernel_of(t, k);
     bool fresh;
     uint64_t *at = tarn_map_at(t->by_kernel, hash, &fresh);
     if (fresh) {
@@ -322,10 +326,7 @@ static void sum_up(tuner *t) {
 
 static tarn_judged judged(const tuner *t, const tarn_ksig *const *sig, uint32_t nsig) {
   uint64_t *kernel = TARN_ARRAY(t->cx, uint64_t, nsig + 1);
-  for (uint32_t i = 0; i < nsig; i++) {
-    const char *text = tarn_ksig_text(t->L, t->cx, sig[i]);
-    kernel[i] = tarn_hash_bytes(text, strlen(text), 0);
-  }
+  for (uint32_t i = 0; i < nsig; i++) kernel[i] = kernel_of(t, sig[i]);
   return (tarn_judged){kernel, nsig, t->threads, t->o->per_kernel};
 }
 

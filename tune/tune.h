@@ -61,13 +61,14 @@ typedef struct tarn_fit { /* on kernels that were held out */
   tarn_agreement learned, analytic;
   uint32_t rows, kernels;
 } tarn_fit;
-/* Trains on samples and writes the model (XGBoost's JSON) to path; deterministic for a seed. fit may be NULL; else
- * five trainings before, each without a fifth of the kernels, fill it. Raises TARN_NO_RESULT for fewer than 50 samples. */
-/* Which of them are judged: kernels (tarn_record.kernel) with `least` measurements or more on so many threads. */
+/* Which kernels (tarn_record.kernel) are judged: those with `least` measurements or more on so many threads. */
 typedef struct tarn_judged {
   const uint64_t *kernel;
   uint32_t n, threads, least;
 } tarn_judged;
+/* Trains on samples and writes the model (XGBoost's JSON) to path; deterministic for a seed. fit may be NULL; else
+ * five trainings before, each without a fifth of the kernels, fill it, with those in `of` (NULL: all). Raises TARN_NO_RESULT
+ * for fewer than 50 samples. */
 TARN_API void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, const char *path,
                          const tarn_judged *of, tarn_fit *fit);
 /* A price from a model file or, with path NULL, the shipped model for this hardware. NULL, with the reason in *why, when
@@ -90,7 +91,7 @@ typedef struct tarn_tune_options {
   uint32_t per_kernel;     /* spread: schedules of one kernel; 0: 40 */
   const tarn_price *price; /* to begin with; NULL: the analytic one */
   const char *model;       /* file to write the price to; NULL: none */
-  bool train_only;
+  bool train_only;         /* the kernels are those that the price is judged by; none: by all */
   /* After every batch: trials done of those wanted, how many of them were measured now, and the sum over the kernels of
    * uses times least seconds. */
   void (*progress)(void *user, uint32_t done, uint32_t of, uint32_t fresh, double seconds);

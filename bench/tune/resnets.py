@@ -3,7 +3,7 @@
 sample of the schedules of their kernels.  Needs Debian's python3-torch, python3-torchvision and python3-onnx:
 
     bench/tune/resnets.py DIR
-    for m in DIR/*.onnx; do tarn tune $m --spread --per-kernel 70 --threads 1 --db STORE.db; done
+    for m in DIR/*.onnx; do tarn tune $m --spread --per-kernel 70 --trials 2500 --threads 1 --db STORE.db; done
 """
 import sys
 
