@@ -78,10 +78,12 @@ static void report(tarn_ctx *cx, const cli_compile *c, const tarn_tune_report *r
   if (r->compared) printf("schedules chosen without tuning take %.3f times as long (geometric mean)\n", r->untuned);
   if (!r->trained) return;
   const tarn_fit *f = &r->fit;
-  printf("%s: on %u held-out measurements of %u kernels: pairwise %.3f, R2 %.3f, recall of the top 30 %.3f\n", model, f->rows,
-         f->kernels, f->learned.pairwise, f->learned.r2, f->learned.recall30);
-  printf("the analytic price alone: pairwise %.3f, R2 %.3f, recall of the top 30 %.3f\n", f->analytic.pairwise, f->analytic.r2,
-         f->analytic.recall30);
+  if (f->rows) {
+    printf("%s: on %u held-out measurements of %u kernels: pairwise %.3f, R2 %.3f, recall of the top 30 %.3f\n", model, f->rows,
+           f->kernels, f->learned.pairwise, f->learned.r2, f->learned.recall30);
+    printf("the analytic price alone: pairwise %.3f, R2 %.3f, recall of the top 30 %.3f\n", f->analytic.pairwise,
+           f->analytic.r2, f->analytic.recall30);
+  } else printf("%s: too little is kept to judge it by kernels that it has not seen\n", model);
   for (uint32_t i = 0; i < n && i < 10; i++) printf("  %5.1f %%  %s\n", 100 * imp[i].share, imp[i].feature);
 }
 
