@@ -144,16 +144,25 @@ def line(row, t, r, state, demand, peaks):
     if not mine:
         return f"{row['id']:18} {t}  tarn: {r['missing'].get('tarn') or state.get('error')}", None
     limit, binds = bound(demand, peaks)
-    ratio, fraction = (mine / peers[best] if best else float("nan")), limit / mine
-    flags = ("" if ratio <= 1.05 else " slower") + (" under-half" if mine >= 20e-6 and fraction < 0.5 else "")
+    theirs = peers[best] if best else float("nan")
+    ratio, fraction = mine / theirs, limit / mine
+    flags = (" slower" if ratio > 1.05 else "") + (" under-half" if mine >= 20e-6 and fraction < 0.5 else "")
     flags += "" if state.get("right", True) else " WRONG"
-    return (f"{row['id']:18} {t} {1e3 * mine:10.4f} {1e3 * peers[best]:10.4f} {best:12} {ratio:6.2f} {binds:6} "
+    return (f"{row['id']:18} {t} {1e3 * mine:10.4f} {1e3 * theirs:10.4f} {best or '-':12} {ratio:6.2f} {binds:6} "
             f"{100 * fraction:4.0f} %{flags}", (ratio, fraction, mine, peers))
+
+
+def each(row, t, r, names):
+    """Times of all engines in a row, and who gave none."""
+    ms = {n: f"{1e3 * x['median']:.4f}" for n, x in r["times"].items()}
+    return f"{row['id']:18} {t}" + "".join(f" {ms.get(n, 'wrong' if 'wrong' in r['missing'].get(n, '') else '-'):>12}" for n in names)
 
 
 def table(a, rows):
     got, kept = results(a), []
-    print(f"{'row':18} t {'tarn ms':>10} {'best ms':>10} {'best':12} {'ratio':>6} binds  reached")
+    names = ["tarn"] + a.engines
+    print(f"{'row':18} t" + ("".join(f" {n:>12}" for n in names) if a.each else
+                             f" {'tarn ms':>10} {'best ms':>10} {'best':12} {'ratio':>6} binds  reached"))
     for row in rows:
         with_model = models.onnx.load(models.write(row, a.work))
         for t in a.threads:
@@ -161,7 +170,7 @@ def table(a, rows):
             if not r:
                 continue
             text, k = line(row, t, r, state_of(a, row, t), models.demand(row, with_model), got["peaks"][str(t)])
-            print(text)
+            print(each(row, t, r, names) if a.each else text)
             kept += [k] if k else []
     summary(kept)
 
@@ -197,7 +206,8 @@ def main():
     p.add_argument("--again", action="store_true")
     p.add_argument("--no-check", dest="check", action="store_false")
     p.add_argument("--even-busy", action="store_true", help="measure beside other work")
-    p.add_argument("--peers-only", action="store_true")
+    p.add_argument("--peers-only", action="store_true", help="prepare: tarn's programs stay")
+    p.add_argument("--each", action="store_true", help="table: the times of every engine")
     a = p.parse_args()
     a.threads = [int(t) for t in a.threads.split(",")]
     a.engines = wanted(a, installed())

@@ -417,7 +417,17 @@ static int64_t room_of(const low_fn *E, const low_access *a, int64_t stride) {
   return a->elems - hi + (stride > 0 ? stride * ((int64_t)E->lanes - 1) : 0);
 }
 
-static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *out, const low_off *in, LLVMValueRef *pair) {
+/* Copies whose first lanes lie less than a line apart (taps of a window) ask once. */
+static void ask_ahead(low_fn *E, low_access *a, const low_off *out, const low_off *in, LLVMValueRef p) {
+  int64_t size = (int64_t)tarn_dtype_size(a->dtype), line = (int64_t)E->M->hw->mem[0].line, c = out->c + in->c;
+  if (a->asked_gen != E->gen) a->nasked = 0, a->asked_gen = E->gen;
+  for (uint32_t i = 0; i < a->nasked; i++)
+    if (a->asked[i].v[0] == out->v && a->asked[i].v[1] == in->v && llabs(a->asked[i].c - c) * size < line) return;
+  if (a->nasked < LOW_CACHE) a->asked[a->nasked++] = (low_asked){{out->v, in->v}, c};
+  low_prefetch(E->M, p, low_i64(E->M, a->ahead * size), false, a->second ? 2 : 3);
+}
+
+static LLVMValueRef load_guarded(low_fn *E, low_access *a, const low_off *out, const low_off *in, LLVMValueRef *pair) {
   cond c = conditions(E, a);
   low_off o = *out;
   off_add(E, &o, 1, in);
@@ -429,8 +439,7 @@ static LLVMValueRef load_guarded(low_fn *E, const low_access *a, const low_off *
   if (!c.all && !c.lane) {
     if (!simple) return gather(E, a, &o, NULL);
     LLVMValueRef p = step(E, a, a->base, &o);
-    if (a->ahead && stride == 1 && E->lanes > 1)
-      low_prefetch(E->M, p, low_i64(E->M, a->ahead * (int64_t)tarn_dtype_size(a->dtype)), false, a->second ? 2 : 3);
+    if (a->ahead && stride == 1 && E->lanes > 1) ask_ahead(E, a, out, in, p);
     return load_simple(E, a, p, stride, room_of(E, a, stride), pair);
   }
   if (simple && !c.lane) return load_chosen(E, a, *out, *in, c.all);
@@ -477,8 +486,8 @@ static low_loaded *before(low_fn *E, low_access *a, int64_t by, uint32_t lane, b
 }
 
 /* The lanes of another copy moved by one: it lies a lane before this one, or behind it. The lane that is new is loaded. */
-static LLVMValueRef moved_lanes(low_fn *E, const low_access *a, const low_off *out, const low_off *in, uint32_t lane,
-                                LLVMValueRef v, bool behind) {
+static LLVMValueRef moved_lanes(low_fn *E, low_access *a, const low_off *out, const low_off *in, uint32_t lane, LLVMValueRef v,
+                                bool behind) {
   low_module *M = E->M;
   uint32_t n = E->lanes;
   int64_t at = behind ? 0 : (int64_t)n - 1;

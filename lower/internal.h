@@ -132,6 +132,10 @@ typedef struct low_loaded {
   LLVMValueRef v;
   LLVMValueRef pair[2]; /* of lanes at a step of two: the registers that hold the elements between them too, or NULL */
 } low_loaded;
+typedef struct low_asked { /* an element that was asked for in this block: v[0] + v[1] + c */
+  LLVMValueRef v[2];
+  int64_t c;
+} low_asked;
 typedef struct low_access {
   tarn_dtype dtype;
   LLVMValueRef base; /* set when the function is begun */
@@ -150,6 +154,8 @@ typedef struct low_access {
   bool second;       /* into the second cache */
   low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that depends on `inner` */
   low_loaded cache[LOW_CACHE];
+  low_asked asked[LOW_CACHE];
+  uint32_t nasked, asked_gen;
 } low_access;
 
 /* A function being emitted. */

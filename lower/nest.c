@@ -87,8 +87,8 @@ static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mod
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, next, low_i64(N->M, to), ""), body, after);
   low_begin(E, after);
 }
-/* Nothing is moved from one piece of a loop into the other: all of them as one block are more than registers hold. */
-static void apart(low_fn *E) {
+/* Pieces of a loop that as one block are more than registers hold. */
+void low_apart(low_fn *E) {
   low_module *M = E->M;
   LLVMTypeRef f = LLVMFunctionType(M->vt, NULL, 0, false);
   LLVMValueRef nothing = LLVMGetInlineAsm(f, "", 0, "~{memory}", 10, true, false, LLVMInlineAsmDialectATT, false);
@@ -100,9 +100,9 @@ static void loops(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mo
   if (mode == LOW_OUTER && low_peel(N, E, list, l, full, &first, &last) &&
       !low_peel_begin(N, first + last + (first + last < full)))
     first = last = 0;
-  for (int64_t i = 0; i < first; i++, apart(E)) trip(N, E, list, l, mode, i, step);
+  for (int64_t i = 0; i < first; i++, low_apart(E)) trip(N, E, list, l, mode, i, step);
   if (first < full - last) loop(N, E, list, l, mode, first, full - last, step);
-  for (int64_t i = full - last; i < full; i++) apart(E), trip(N, E, list, l, mode, i, step);
+  for (int64_t i = full - last; i < full; i++) low_apart(E), trip(N, E, list, l, mode, i, step);
   N->copies = copies;
 }
 
@@ -129,7 +129,7 @@ static void walk_level(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mo
     for (int64_t i = 0; i < full; i++) trip(N, E, list, l, mode, i, lev->step);
   else if (full) {
     loops(N, E, list, l, mode, full);
-    if (tail && mode == LOW_OUTER) apart(E);
+    if (tail && mode == LOW_OUTER) low_apart(E);
   }
   if (tail) trip(N, E, list, l, mode, full, tail);
 }

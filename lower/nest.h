@@ -64,10 +64,10 @@ typedef struct low_stage {
   tarn_hw_dot dot[TARN_HW_DOTS];
   uint64_t serial;           /* variables that are loops */
   uint32_t order, order_end; /* levels whose copies go in the order of what they read, see order.c; order past all: none */
-  int64_t order_by[TARN_MAX_LEVELS];
-  low_mode end;                      /* how accumulators end that are complete before the others; OUTER: all end together */
-  bool ended;                        /* they have */
-  const low_level *rows;             /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */
+  uint32_t order_read;       /* which operand that is */
+  low_mode end;              /* how accumulators end that are complete before the others; OUTER: all end together */
+  bool ended;                /* they have */
+  const low_level *rows;     /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */
   TARN_VEC(low_block_of_rows) block; /* those begun */
   int64_t local_bytes;               /* result of a stage that is no output */
   uint32_t nfactor, data;            /* sums that so many small matrices weigh, of read number `data`: see weigh.c */
@@ -108,6 +108,7 @@ bool low_left_out(const low_nest *N, const low_fn *E, const low_stage *st);   /*
 bool low_decisive(const low_nest *N, const low_fn *E, const low_stage *st, uint32_t var, uint32_t *read, uint32_t *guard);
 /* ---- nest.c ---- */
 void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode);
+void low_apart(low_fn *E); /* nothing that is read is moved from before to behind, or kept */
 /* ---- order.c ---- */
 void low_order_settle(const low_nest *N, low_stage *st, const low_list *list);
 bool low_walk_in_order(low_nest *N, low_fn *E, uint32_t list); /* the body, from level st->order on; false: not done */

@@ -1,11 +1,19 @@
 /* Unrolled copies of a window in the order of what they read. Neighbours of a register tile share most of it: emitted row by
  * row of the operand, each vector is loaded once, used by every copy that wants it, and gone. In the order of the loops it
  * would be kept from one step of the reduction to the next, and there are more of them than registers. An accumulator that
- * is complete is stored at once, if nothing but these copies adds to it: its register is free for one that begins. */
+ * is complete is stored at once, if nothing but these copies adds to it: its register is free for one that begins.
+ *
+ * Where the other operand (the filters' taps) has more vectors than fit beside the accumulators, that order loads them again
+ * and again. Then the copies go by the other operand's vectors, each used by the whole tile at once, if that takes fewer loads.
+ */
 #include "lower/nest.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define MOST_ORDERED 512 /* copies of the body */
+#define MOST_READS   8   /* operands of it */
+#define MOST_REGS    64
+#define LEAST_ROOM   4 /* registers beside the accumulators */
 
 /* Copies along an own dim and along a reduce dim meet at the same elements. */
 static bool overlap(const low_list *list, uint32_t first, uint32_t end, const int64_t *by) {
@@ -28,53 +36,123 @@ void low_order_settle(const low_nest *N, low_stage *st, const low_list *list) {
     dims |= 1u << l->dim;
   }
   for (uint32_t r = 0; r < st->f->nops; r++) {
+    int64_t by[TARN_MAX_LEVELS];
     bool even = true;
-    for (uint32_t i = first; i < end && even; i++) even = low_moves_by(st->read[r].off, list->level[i].var, &st->order_by[i]);
-    if (!even || !overlap(list, first, end, st->order_by)) continue;
-    st->order = first, st->order_end = end;
+    for (uint32_t i = first; i < end && even; i++) even = low_moves_by(st->read[r].off, list->level[i].var, &by[i]);
+    if (!even || !overlap(list, first, end, by)) continue;
+    st->order = first, st->order_end = end, st->order_read = r;
     return;
   }
 }
 
+/* The copies of a body, by number: the accumulator of each, and the vectors that it reads. */
+typedef struct copies {
+  uint32_t n, nown, nread, nvector;
+  int64_t count[TARN_MAX_LEVELS], by[MOST_READS][TARN_MAX_LEVELS]; /* by level */
+  uint16_t own[MOST_ORDERED], vector[MOST_READS][MOST_ORDERED];
+} copies;
+static int64_t place(const low_stage *st, const copies *c, const int64_t *by, uint32_t no) {
+  int64_t at = 0;
+  for (uint32_t i = st->order_end; i-- > st->order; no /= (uint32_t)c->count[i]) at += no % c->count[i] * by[i];
+  return at;
+}
+/* False: more than are ordered. */
+static bool copies_of(const low_nest *N, const low_list *ll, const low_stage *st, copies *c) {
+  int64_t n = 1, own[TARN_MAX_LEVELS] = {0}, at[MOST_ORDERED];
+  c->nown = 1, c->nvector = 0, c->nread = st->f->nops;
+  if (c->nread > MOST_READS) return false;
+  for (uint32_t i = st->order_end; i-- > st->order;) {
+    const low_level *l = &ll->level[i];
+    c->count[i] = (N->len[l->dim] + l->step - 1) / l->step;
+    if ((n *= c->count[i]) > MOST_ORDERED) return false;
+    if (!l->red) own[i] = c->nown, c->nown *= (uint32_t)c->count[i];
+  }
+  c->n = (uint32_t)n;
+  for (uint32_t k = 0; k < c->n; k++) c->own[k] = (uint16_t)place(st, c, own, k);
+  for (uint32_t r = 0; r < c->nread; r++) {
+    bool even = true;
+    for (uint32_t i = st->order; i < st->order_end; i++) even &= low_moves_by(st->read[r].off, ll->level[i].var, &c->by[r][i]);
+    for (uint32_t k = 0; k < c->n; k++) {
+      uint32_t same = 0;
+      at[k] = even ? place(st, c, c->by[r], k) : k;
+      while (at[same] != at[k]) same++;
+      c->vector[r][k] = same < k ? c->vector[r][same] : (uint16_t)c->nvector++;
+    }
+  }
+  return true;
+}
+
 typedef struct copy {
-  int64_t at;
+  int64_t at, with; /* where it reads the window, and another operand */
   uint32_t no;
 } copy;
 static int by_place(const void *a, const void *b) {
   const copy *x = a, *y = b;
-  return x->at != y->at ? (x->at < y->at ? -1 : 1) : x->no < y->no ? -1 : 1;
+  if (x->at != y->at) return x->at < y->at ? -1 : 1;
+  if (x->with != y->with) return x->with < y->with ? -1 : 1;
+  return x->no < y->no ? -1 : 1;
 }
-/* Which copies, in their order, are the last that add to their accumulator. */
-static void last_copies(const low_list *ll, const low_stage *st, const int64_t *count, const copy *c, uint32_t n, bool *last) {
-  bool seen[MOST_ORDERED] = {0};
-  for (uint32_t k = n; k-- > 0;) {
-    uint32_t own = 0, radix = 1;
-    for (uint32_t i = st->order_end, no = c[k].no; i-- > st->order; no /= (uint32_t)count[i])
-      if (!ll->level[i].red) own += no % (uint32_t)count[i] * radix, radix *= (uint32_t)count[i];
-    last[k] = !seen[own], seen[own] = true;
+/* By place; or place by place of what the other operand, too, is moved by, so that its vectors are used by all copies of a
+ * tile's rows at once: they may be more than those of the window. */
+static void in_order(const low_stage *st, const copies *c, bool grouped, copy *o) {
+  int64_t at[TARN_MAX_LEVELS] = {0}, with[TARN_MAX_LEVELS] = {0};
+  for (uint32_t i = st->order; i < st->order_end; i++) {
+    for (uint32_t r = 0; r < c->nread && grouped; r++)
+      if (r != st->order_read && !with[i]) with[i] = c->by[r][i];
+    at[i] = grouped && !with[i] ? 0 : c->by[st->order_read][i];
   }
+  for (uint32_t k = 0; k < c->n; k++) o[k] = (copy){place(st, c, at, k), place(st, c, with, k), k};
+  qsort(o, c->n, sizeof *o, by_place);
 }
+
+/* Loads that an order takes where so many registers hold vectors: the one that is wanted last goes first (Belady, "A study of
+ * replacement algorithms for a virtual-storage computer", 1966). */
+#define NEVER UINT16_MAX
+static uint32_t loads_of(const copies *c, const copy *o, uint32_t regs) {
+  uint16_t next[MOST_READS][MOST_ORDERED], seen[MOST_READS * MOST_ORDERED], held[MOST_REGS], until[MOST_REGS];
+  uint32_t loads = 0, nheld = 0;
+  memset(seen, 0xff, sizeof seen);
+  for (uint32_t k = c->n; k-- > 0;)
+    for (uint32_t r = 0; r < c->nread; r++) {
+      uint16_t *at = &seen[c->vector[r][o[k].no]];
+      next[r][k] = *at, *at = (uint16_t)k;
+    }
+  for (uint32_t k = 0; k < c->n; k++)
+    for (uint32_t r = 0; r < c->nread; r++) {
+      uint32_t i = 0, most = 0;
+      while (i < nheld && held[i] != c->vector[r][o[k].no]) i++;
+      if (i == nheld) held[nheld++] = c->vector[r][o[k].no], loads++;
+      until[i] = next[r][k];
+      for (i = 0; i < nheld; i++)
+        if (until[i] > until[most]) most = i;
+      if (until[most] == NEVER || nheld > regs) nheld--, held[most] = held[nheld], until[most] = until[nheld];
+    }
+  return loads;
+}
+/* Is the tile's way through its rows, one vector of the other operand after the other, clearly the better one? Accumulators
+ * that leave their registers before the end speak for the other. */
+static bool is_grouped(const low_module *M, const low_stage *st, const copies *c, const copy (*o)[MOST_ORDERED]) {
+  uint32_t regs = M->hw->vector_regs ? M->hw->vector_regs : 16;
+  if (st->end != LOW_OUTER || c->nown + 1 + LEAST_ROOM > regs || regs > MOST_REGS) return false;
+  return 4 * loads_of(c, o[1], regs - c->nown - 1) < 3 * loads_of(c, o[0], regs - c->nown - 1);
+}
+
 bool low_walk_in_order(low_nest *N, low_fn *E, uint32_t list) {
   const low_list *ll = &N->list[list];
   low_stage *st = &N->stage[list - 1];
-  int64_t count[TARN_MAX_LEVELS], n = 1;
-  copy c[MOST_ORDERED];
+  copies c;
+  copy o[2][MOST_ORDERED];
   if (N->copy[ll->level[st->order].var]) return false; /* already under way */
-  for (uint32_t i = st->order; i < st->order_end; i++) {
-    count[i] = (N->len[ll->level[i].dim] + ll->level[i].step - 1) / ll->level[i].step;
-    if ((n *= count[i]) > MOST_ORDERED) return false;
-  }
-  for (uint32_t k = 0; k < n; k++) {
-    c[k] = (copy){0, k};
-    for (uint32_t i = st->order_end, no = k; i-- > st->order; no /= (uint32_t)count[i])
-      c[k].at += no % count[i] * st->order_by[i];
-  }
-  qsort(c, (size_t)n, sizeof *c, by_place);
-  bool last[MOST_ORDERED];
-  if (st->end != LOW_OUTER) last_copies(ll, st, count, c, (uint32_t)n, last);
-  for (uint32_t k = 0; k < n; k++) {
-    for (uint32_t i = st->order_end, no = c[k].no; i-- > st->order; no /= (uint32_t)count[i])
-      N->copy[ll->level[i].var] = 1 + no % count[i];
+  if (!copies_of(N, ll, st, &c)) return false;
+  bool last[MOST_ORDERED], seen[MOST_ORDERED] = {0};
+  for (uint32_t g = 0; g < 2; g++) in_order(st, &c, g, o[g]);
+  bool grouped = is_grouped(N->M, st, &c, o);
+  const copy *p = o[grouped];
+  for (uint32_t k = c.n; k-- > 0; seen[c.own[p[k].no]] = true) last[k] = !seen[c.own[p[k].no]];
+  for (uint32_t k = 0; k < c.n; k++) {
+    if (grouped && k && p[k].at != p[k - 1].at) low_apart(E); /* or LLVM loads the next ones early, and runs out of registers */
+    for (uint32_t i = st->order_end, no = p[k].no; i-- > st->order; no /= (uint32_t)c.count[i])
+      N->copy[ll->level[i].var] = 1 + no % c.count[i];
     low_walk(N, E, list, st->order, LOW_BODY);
     if (st->end != LOW_OUTER && last[k]) low_walk(N, E, list, st->order, st->end);
   }

@@ -139,6 +139,17 @@ static inline tarn_kprog *kit_program(tarn_lang *L, const tarn_hw *hw, kit_case 
   return p;
 }
 
+/* A kernel with a schedule, its operands random. */
+static inline kit_case kit_case_of(tarn_ctx *cx, const tarn_ksig *k, const tarn_schedule *s) {
+  kit_case c = {.nest = k->nest, .nin = k->nin, .nout = k->nout, .sched = tarn_copy(cx, s, sizeof *s)};
+  for (uint32_t i = 0; i < k->nin; i++) {
+    c.in_type[i] = k->in_type[i], c.in[i] = k->in[i];
+    c.value[i] = kit_tensor(cx, k->in_type[i], k->in[i].n, k->in[i].dim, 1);
+  }
+  for (uint32_t i = 0; i < k->nout; i++) c.out_type[i] = k->out_type[i], c.out[i] = k->out[i];
+  return c;
+}
+
 static inline const char *kit_dir(tarn_ctx *cx) {
   char *dir = tarn_strdup(cx, "/tmp/tarn_lower_XXXXXX");
   if (!mkdtemp(dir)) tarn_raise(cx, TARN_IO, "mkdtemp failed");

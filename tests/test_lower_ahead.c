@@ -253,6 +253,34 @@ static void lines_job(tarn_ctx *c, void *arg) {
   free(a), free(image), free(out);
 }
 
+/* Taps of a window along the lanes: 1 x 3 over rows of 32 places, of sixteen channels 4 KB apart, and two rows of it. */
+static const char taps[] =
+    "(kernel (nest (stages (children 2) (shared) (split 3) (stage (own 4 8 32) (reduce 3 16) (red sum (mul $0 $1)) (child 1"
+    " (index ((4 8 32) (3 16)) (192) ((+ (* 48 d0) (* 16 d3) d4)))) (child 0 (index ((4 8 32) (3 16)) (16384)"
+    " ((+ (* 64 d1) d2 d3 (* 1024 d4))))) out)))(in f32 (16384) (1))(const f32 (192) (1))(out f32 (4 8 32) (256 32 1)))";
+static const char by_two[] =
+    "(schedule (stage (acc 3) (serial 0 4) (serial 1 2) (serial 2 32) (serial 4 1) (unroll 3 1) (unroll 0 1) (unroll 1 1)"
+    " (unroll 2 16) (vector 2 1)))";
+/* A trip asks for each line once, however many taps of the window read it. */
+static void once_job(tarn_ctx *c, void *arg) {
+  caches host;
+  const tarn_hw *on = with_caches(&host, 2048, 1 << 20, 4 << 20, 6, 20);
+  tarn_ksig k;
+  (void)arg;
+  tarn_ksig_parse(L, taps, strlen(taps), &k);
+  kit_case e = kit_case_of(cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), by_two, strlen(by_two)));
+  float *x = aligned_alloc(64, 16384 * 4), *w = aligned_alloc(64, 192 * 4), *out = aligned_alloc(64, 1024 * 4);
+  if (!x || !w || !out) tarn_raise(c, TARN_MEMORY, "out of memory");
+  memset(x, 0, 16384 * 4), memset(w, 0, 192 * 4);
+  listen(on, &e, x, w, out);
+  enum { TRIPS = 4 * 16, LINES = 4 }; /* pairs of rows by channels; of a trip */
+  if (heard.n != TRIPS * LINES) tarn_raise(c, TARN_NO, "%u lines are asked for, not %d", heard.n, TRIPS * LINES);
+  for (uint32_t i = 0; i < heard.n; i++)
+    for (uint32_t j = i - i % LINES; j < i; j++)
+      if (heard.at[i] == heard.at[j]) tarn_raise(c, TARN_NO, "trip %u asks twice", i / LINES);
+  free(x), free(w), free(out);
+}
+
 /* ---- what the price is told ---- */
 /* A product with weights; a window over an image; sums of a matrix's columns. */
 static const char *const priced[] = {
@@ -320,9 +348,7 @@ static void one_schedule(void *arg, const tarn_schedule *s, double seconds) {
   tarn_features(L, t->on, &k, s, 1, &c, f);
   bool reads = how("constant", f) > 0 || how("input", f) > 0, writes = how("result", f) > 0;
   tarn_ksig_block(L, &k, &s);
-  kit_case e = {.nest = k.nest, .nin = k.nin, .nout = k.nout, .sched = tarn_copy(cx, s, sizeof *s)};
-  for (uint32_t i = 0; i < k.nin; i++) e.in_type[i] = k.in_type[i], e.in[i] = k.in[i];
-  for (uint32_t i = 0; i < k.nout; i++) e.out_type[i] = k.out_type[i], e.out[i] = k.out[i];
+  kit_case e = kit_case_of(cx, &k, s);
   uint32_t to_write = kit_lines(L, t->on, &e, TO_WRITE), any = kit_lines(L, t->on, &e, ANY);
   if ((to_write > 0) != writes || (any > to_write) != reads)
     tarn_raise(cx, TARN_NO, "%s: told %s, %s; %u of %u lines to write", tarn_schedule_text(L, cx, tarn_nest_get(L, k.nest), s),
@@ -360,6 +386,8 @@ START_TEST(even_asks) { must(even_asks_job, NULL); }
 END_TEST
 START_TEST(lines) { must(lines_job, NULL); }
 END_TEST
+START_TEST(once) { must(once_job, NULL); }
+END_TEST
 START_TEST(price_is_told) { must(told_job, NULL); }
 END_TEST
 
@@ -373,6 +401,7 @@ int main(void) {
   tcase_add_test(t, short_sums);
   tcase_add_test(t, even_asks);
   tcase_add_test(t, lines);
+  tcase_add_test(t, once);
   tcase_add_test(t, price_is_told);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
