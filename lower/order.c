@@ -72,6 +72,7 @@ static bool copies_of(const low_nest *N, const low_list *ll, const low_stage *st
   for (uint32_t r = 0; r < c->nread; r++) {
     bool even = true;
     for (uint32_t i = st->order; i < st->order_end; i++) even &= low_moves_by(st->read[r].off, ll->level[i].var, &c->by[r][i]);
+    if (!even) memset(c->by[r], 0, sizeof c->by[r]);
     for (uint32_t k = 0; k < c->n; k++) {
       uint32_t same = 0;
       at[k] = even ? place(st, c, c->by[r], k) : k;
