@@ -13,7 +13,7 @@
 #define MOST_ORDERED 512 /* copies of the body */
 #define MOST_READS   8   /* operands of it */
 #define MOST_REGS    64
-#define LEAST_ROOM   4 /* registers beside the accumulators */
+#define LEAST_ROOM   4 /* registers beside the accumulators: with one, beside 30, the other order took 1.53 of the time */
 
 /* Copies along an own dim and along a reduce dim meet at the same elements. */
 static bool overlap(const low_list *list, uint32_t first, uint32_t end, const int64_t *by) {

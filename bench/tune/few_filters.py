@@ -8,7 +8,6 @@ along the places, and a tile's window shares most of what it reads.  The shipped
 import sys
 
 import onnx
-from onnx import helper
 
 from kinds import Graph, places, window_of
 
@@ -27,11 +26,7 @@ def model():
     for i, (b, c, side, m, w, step, pad) in enumerate(CONVOLUTIONS):
         n = places(side, w, step, pad)
         g.layer(f"conv{i}", [b, c, side, side], [b, m, n, n], "Conv", [("w", [m, c, w, w]), ("b", [m])], **window_of(w, step, pad))
-    graph = helper.make_graph(g.nodes, "few_filters", g.inputs, g.outputs, g.constants)
-    m = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    m.ir_version = 8
-    onnx.checker.check_model(m)
-    return m
+    return g.model("few_filters")
 
 
 if __name__ == "__main__":

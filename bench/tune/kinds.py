@@ -42,6 +42,12 @@ class Graph:
             self.nodes.append(helper.make_node(after, [made], [name]))
         self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, result))
 
+    def model(self, name):
+        graph = helper.make_graph(self.nodes, name, self.inputs, self.outputs, self.constants)
+        m = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.checker.check_model(m)
+        return m
+
 
 def places(side, window, step, padding):
     return (side + 2 * padding - window) // step + 1
@@ -63,11 +69,7 @@ def model():
                 **window_of(w, step, pad))
     for i, (rows, k, m) in enumerate(PRODUCTS):
         g.layer(f"product{i}", [rows, k], [rows, m], "Gemm", [("w", [k, m]), ("b", [m])])
-    graph = helper.make_graph(g.nodes, "kinds", g.inputs, g.outputs, g.constants)
-    m = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    m.ir_version = 8
-    onnx.checker.check_model(m)
-    return m
+    return g.model("kinds")
 
 
 if __name__ == "__main__":
