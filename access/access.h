@@ -158,6 +158,7 @@ TARN_API uint32_t tarn_map_intern(tarn_lang *L, const tarn_imap *m); /* normalis
 /* The same for a map made from an interned one by a change of its dims or by composing a layout, whose indices are therefore
  * known to stay in range: they are not shown to again. */
 TARN_API uint32_t tarn_map_intern_derived(tarn_lang *L, const tarn_imap *m);
+TARN_API bool tarn_map_inside(tarn_lang *L, uint32_t map); /* its indices can be shown to stay in range */
 TARN_API const tarn_imap *tarn_imap_get(const tarn_lang *L, uint32_t id);
 TARN_API uint32_t tarn_map_identity(tarn_lang *L, uint32_t type);
 /* outer ∘ inner: a view (outer) of a view (inner) as one. TARN_NONE when both have guards with different fills,

@@ -57,8 +57,10 @@ bool tarn_lin_peel_bounds(tarn_lang *L, tarn_lin *a, int64_t *lo, int64_t *hi, c
 uint32_t tarn_ix_pin(tarn_lang *L, uint32_t e, const tarn_box *b);
 /* Range of an interned expression; guards before number `from` are not used. */
 void tarn_ix_range_in(const tarn_lang *L, uint32_t ix, const tarn_box *b, uint32_t from, int64_t *lo, int64_t *hi);
-void tarn_ix_mark(const tarn_lang *L, uint32_t a, bool *used);                /* sets used[dim] for its dims */
-uint32_t tarn_lin_intern(tarn_lang *L, const tarn_lin *a, const tarn_box *b); /* a: core */
+void tarn_ix_mark(const tarn_lang *L, uint32_t a, bool *used); /* sets used[dim] for its dims */
+void tarn_ix_mark_term(const tarn_lang *L, const tarn_ixterm *t, bool *used);
+int64_t tarn_ix_eval_term(const tarn_lang *L, const tarn_ixterm *t, const int64_t *dims); /* with its coefficient */
+uint32_t tarn_lin_intern(tarn_lang *L, const tarn_lin *a, const tarn_box *b);             /* a: core */
 /* A total order that does not depend on ids, hence not on history. */
 int tarn_ix_cmp(const tarn_lang *L, uint32_t a, uint32_t b);
 

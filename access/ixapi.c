@@ -1,11 +1,13 @@
 /* access: the public functions on index expressions, over the linear forms of ix.c. */
 #include "access/ix.h"
 
+void tarn_ix_mark_term(const tarn_lang *L, const tarn_ixterm *t, bool *used) {
+  if (t->kind == TARN_IX_VAR) used[t->arg] = true;
+  else tarn_ix_mark(L, t->arg, used);
+}
 void tarn_ix_mark(const tarn_lang *L, uint32_t a, bool *used) {
   const tarn_ix *x = tarn_ix_get(L, a);
-  for (uint32_t i = 0; i < x->n; i++)
-    if (x->t[i].kind == TARN_IX_VAR) used[x->t[i].arg] = true;
-    else tarn_ix_mark(L, x->t[i].arg, used);
+  for (uint32_t i = 0; i < x->n; i++) tarn_ix_mark_term(L, &x->t[i], used);
 }
 
 /* extent is read only for the dims that the expressions use. */
@@ -66,16 +68,16 @@ void tarn_ix_range(const tarn_lang *L, uint32_t a, const int64_t *extent, int64_
   tarn_ix_range_in(L, a, &box, 0, lo, hi);
 }
 
+int64_t tarn_ix_eval_term(const tarn_lang *L, const tarn_ixterm *t, const int64_t *dims) {
+  int64_t u = t->kind == TARN_IX_VAR ? dims[t->arg] : tarn_ix_eval(L, t->arg, dims);
+  if (t->kind == TARN_IX_DIV) u = tarn_floordiv(u, t->by);
+  if (t->kind == TARN_IX_MOD) u = tarn_floormod(u, t->by);
+  return t->coef * u;
+}
 int64_t tarn_ix_eval(const tarn_lang *L, uint32_t a, const int64_t *dims) {
   const tarn_ix *x = tarn_ix_get(L, a);
   int64_t v = x->c;
-  for (uint32_t i = 0; i < x->n; i++) {
-    const tarn_ixterm *t = &x->t[i];
-    int64_t u = t->kind == TARN_IX_VAR ? dims[t->arg] : tarn_ix_eval(L, t->arg, dims);
-    if (t->kind == TARN_IX_DIV) u = tarn_floordiv(u, t->by);
-    if (t->kind == TARN_IX_MOD) u = tarn_floormod(u, t->by);
-    v += t->coef * u;
-  }
+  for (uint32_t i = 0; i < x->n; i++) v += tarn_ix_eval_term(L, &x->t[i], dims);
   return v;
 }
 

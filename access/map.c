@@ -275,28 +275,110 @@ static void drop_other_guards(const tarn_lang *L, tarn_imap *m, const bool *used
   m->nguard = (uint8_t)n;
 }
 
-/* Does e[at] stay in range at every index where the guards hold? Raises when there are too many to
- * try. */
-static bool check_points(tarn_lang *L, const tarn_imap *map, uint32_t at, bool *any) {
-  bool used[TARN_MAX_DIMS] = {0}, own[TARN_MAX_DIMS] = {0};
+/* The dims that terms and guards use together, by the least of them: parts that share no dim vary apart, so that the
+ * range of a sum is the sum of its parts' ranges. */
+typedef struct apart {
+  uint32_t n; /* terms */
+  tarn_ixterm term[TARN_LIN_MAX];
+  uint32_t part[TARN_MAX_DIMS]; /* TARN_NONE: a dim that nothing uses */
+} apart;
+
+static void tie(apart *p, const bool *used) {
+  uint32_t least = TARN_NONE;
+  for (uint32_t d = 0; d < TARN_MAX_DIMS; d++)
+    if (used[d]) {
+      uint32_t old = p->part[d] == TARN_NONE ? d : p->part[d];
+      p->part[d] = old;
+      if (least == TARN_NONE) least = old;
+      for (uint32_t i = 0; i < TARN_MAX_DIMS; i++)
+        if (p->part[i] == old) p->part[i] = least;
+    }
+}
+static void take_apart(const tarn_lang *L, const tarn_imap *m, uint32_t at, apart *p) {
+  const tarn_ix *x = tarn_ix_get(L, m->e[at]);
+  p->n = x->n;
+  memcpy(p->term, x->t, x->n * sizeof *x->t);
+  memset(p->part, 0xff, sizeof p->part);
+  for (uint32_t i = 0; i < m->nguard + p->n; i++) {
+    bool used[TARN_MAX_DIMS] = {0};
+    if (i < m->nguard) tarn_ix_mark(L, m->guard[i].e, used);
+    else tarn_ix_mark_term(L, &p->term[i - m->nguard], used);
+    tie(p, used);
+  }
+}
+
+/* The dims of the part that begins with dim d; false: none does. */
+static bool dims_of_part(const apart *p, uint32_t d, bool *used) {
+  bool some = false;
+  for (uint32_t i = 0; i < TARN_MAX_DIMS; i++) some |= used[i] = p->part[i] == d;
+  return some;
+}
+static bool few_points(const tarn_imap *m, const apart *p) {
+  bool used[TARN_MAX_DIMS];
+  for (uint32_t d = 0; d < m->n; d++)
+    if (dims_of_part(p, d, used) && points_over(m, used) > ENUMERATE_LIMIT) return false;
+  return true;
+}
+
+/* Least and largest sum of a part's terms where its guards hold; false: nowhere. */
+static bool range_of_part(const tarn_lang *L, const tarn_imap *map, const apart *p, const bool *used, int64_t *lo,
+                          int64_t *hi) {
   int64_t x[TARN_MAX_DIMS] = {0};
   tarn_imap m = *map;
-  tarn_ix_mark(L, m.e[at], own);
-  memcpy(used, own, sizeof used);
-  for (uint32_t i = 0; i < m.nguard; i++) tarn_ix_mark(L, m.guard[i].e, used);
-  bool all = points_over(&m, used) <= ENUMERATE_LIMIT;
-  if (!all) drop_other_guards(L, &m, own), memcpy(used, own, sizeof used), *any = true;
-  if (points_over(&m, used) > ENUMERATE_LIMIT)
-    tarn_raise(L->cx, TARN_BAD_INPUT, "index map: cannot show that index %u stays below %lld", at, (long long)m.in[at]);
+  tarn_ixterm mine[TARN_LIN_MAX];
+  uint32_t n = 0;
+  drop_other_guards(L, &m, used);
+  for (uint32_t i = 0; i < p->n; i++) {
+    bool of[TARN_MAX_DIMS] = {0};
+    tarn_ix_mark_term(L, &p->term[i], of);
+    bool within = false;
+    for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) within |= of[d] && used[d];
+    if (within) mine[n++] = p->term[i];
+  }
+  *lo = INT64_MAX, *hi = INT64_MIN;
   do {
     if (!guards_hold(L, &m, x)) continue;
-    int64_t v = tarn_ix_eval(L, m.e[at], x);
-    *any = true;
-    if (v >= 0 && v < m.in[at]) continue;
-    if (all) return false;
-    tarn_raise(L->cx, TARN_BAD_INPUT, "index map: cannot show that index %u stays below %lld", at, (long long)m.in[at]);
+    int64_t v = 0;
+    for (uint32_t i = 0; i < n; i++) v += tarn_ix_eval_term(L, &mine[i], x);
+    if (v < *lo) *lo = v;
+    if (v > *hi) *hi = v;
   } while (next_index(&m, used, x));
-  return true;
+  return *lo <= *hi;
+}
+
+typedef enum { NOWHERE, INSIDE, OUTSIDE, UNKNOWN } stays;
+
+/* Does e[at] stay in range at every index where the guards hold?  UNKNOWN: too many to try. */
+static stays try_points(tarn_lang *L, const tarn_imap *map, uint32_t at) {
+  apart *p = TARN_NEW(L->cx, apart);
+  tarn_imap m = *map;
+  int64_t low = tarn_ix_get(L, m.e[at])->c, high = low;
+  take_apart(L, &m, at, p);
+  bool all = few_points(&m, p), own[TARN_MAX_DIMS] = {0};
+  if (!all) {
+    tarn_ix_mark(L, m.e[at], own);
+    drop_other_guards(L, &m, own);
+    take_apart(L, &m, at, p);
+    if (!few_points(&m, p)) return UNKNOWN;
+  }
+  for (uint32_t d = 0; d < m.n; d++) {
+    bool used[TARN_MAX_DIMS];
+    int64_t lo, hi;
+    if (!dims_of_part(p, d, used)) continue;
+    if (!range_of_part(L, &m, p, used, &lo, &hi)) return NOWHERE;
+    low += lo, high += hi;
+  }
+  if (low >= 0 && high < m.in[at]) return INSIDE;
+  return all ? OUTSIDE : UNKNOWN;
+}
+
+/* The same by ranges first; b: where the guards hold. */
+static stays index_stays(tarn_lang *L, const tarn_imap *m, uint32_t at, const tarn_box *b) {
+  tarn_lin a = {0};
+  int64_t lo, hi;
+  tarn_lin_ix(L, &a, 1, m->e[at], NULL, b);
+  tarn_lin_range(L, &a, b, &lo, &hi);
+  return lo >= 0 && hi < m->in[at] ? INSIDE : try_points(L, m, at);
 }
 
 static void check_shape(tarn_lang *L, const tarn_imap *m) {
@@ -312,34 +394,47 @@ static void check_shape(tarn_lang *L, const tarn_imap *m) {
     if (m->dim[i] < 0) tarn_raise(L->cx, TARN_BAD_INPUT, "index map: extent %lld", (long long)m->dim[i]);
 }
 
+/* The box of m's dims, and within it where the guards hold; false: nowhere. */
+static bool boxes(tarn_lang *L, const tarn_imap *m, tarn_box *where) {
+  tarn_box dims;
+  guard_set s = {0};
+  tarn_box_of(&dims, m->n, m->dim);
+  for (uint32_t i = 0; i < m->nguard; i++) {
+    tarn_lin a = {0};
+    tarn_lin_ix(L, &a, 1, m->guard[i].e, NULL, &dims);
+    guard_add(L, &s, &a, m->guard[i].lo, m->guard[i].hi, &dims);
+  }
+  guard_settle(L, &s, &dims);
+  return !s.never && box_with(L, where, &dims, &s, TARN_NONE);
+}
+
 static uint32_t intern(tarn_lang *L, const tarn_imap *in, bool in_range) {
   check_shape(L, in);
   tarn_imap m = *in;
   if (empty_view(&m)) return map_blank(L, &m, false);
-  tarn_box dims, b;
-  guard_set s = {0};
-  tarn_box_of(&dims, m.n, m.dim);
-  for (uint32_t i = 0; i < m.nguard; i++) {
-    tarn_lin a = {0};
-    tarn_lin_ix(L, &a, 1, m.guard[i].e, NULL, &dims);
-    guard_add(L, &s, &a, m.guard[i].lo, m.guard[i].hi, &dims);
-  }
-  guard_settle(L, &s, &dims);
-  if (s.never || !box_with(L, &b, &dims, &s, TARN_NONE)) return map_blank(L, &m, true);
-  for (uint32_t i = 0; i < m.nin && !in_range; i++) {
-    tarn_lin a = {0};
-    int64_t lo, hi;
-    tarn_lin_ix(L, &a, 1, m.e[i], NULL, &b);
-    tarn_lin_range(L, &a, &b, &lo, &hi);
-    bool any = false;
-    if (lo >= 0 && hi < m.in[i]) continue;
-    if (!check_points(L, &m, i, &any))
-      tarn_raise(L->cx, TARN_BAD_INPUT, "index map: index %u leaves the extent %lld", i, (long long)m.in[i]);
-    if (!any) return map_blank(L, &m, true);
-  }
+  tarn_box b;
+  if (!boxes(L, &m, &b)) return map_blank(L, &m, true);
+  for (uint32_t i = 0; i < m.nin && !in_range; i++) switch (index_stays(L, &m, i, &b)) {
+    case INSIDE: break;
+    case NOWHERE: return map_blank(L, &m, true);
+    case OUTSIDE: tarn_raise(L->cx, TARN_BAD_INPUT, "index map: index %u leaves the extent %lld", i, (long long)m.in[i]);
+    case UNKNOWN:
+      tarn_raise(L->cx, TARN_BAD_INPUT, "index map: cannot show that index %u stays below %lld", i, (long long)m.in[i]);
+    }
   uint32_t id = tarn_map_make(L, &m, m.nguard, m.guard);
   if (id == TARN_NONE) tarn_raise(L->cx, TARN_BAD_INPUT, "index map: more than %d guards", TARN_MAX_DIMS);
   return id;
+}
+bool tarn_map_inside(tarn_lang *L, uint32_t map) {
+  tarn_imap m = *tarn_imap_get(L, map);
+  tarn_box b;
+  if (empty_view(&m) || !boxes(L, &m, &b)) return true;
+  for (uint32_t i = 0; i < m.nin; i++) {
+    stays is = index_stays(L, &m, i, &b);
+    if (is == NOWHERE) return true;
+    if (is != INSIDE) return false;
+  }
+  return true;
 }
 uint32_t tarn_map_intern(tarn_lang *L, const tarn_imap *in) { return intern(L, in, false); }
 uint32_t tarn_map_intern_derived(tarn_lang *L, const tarn_imap *in) { return intern(L, in, true); }

@@ -41,6 +41,7 @@ uint32_t build_literals(rsite *s);
 bool when_hoist(rsite *s);
 uint32_t build_hoist(rsite *s);
 uint32_t build_scale(rsite *s);
+uint32_t build_affine(rsite *s);
 /* strength.c */
 uint32_t build_powers(rsite *s);
 uint32_t build_roots(rsite *s);

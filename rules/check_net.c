@@ -308,11 +308,45 @@ static void quantised(net *x) {
   add(x, c);
 }
 
+/* Sums, products and quotients with constants, one after the other, of what is there or of a product of integers, whose
+ * quotients round. */
+static void chained(net *x) {
+  tarn_lang *L = x->L;
+  bool real = draw(x->g, 2);
+  tarn_term t = last(x);
+  if (!real) {
+    const int64_t k = 1 + (int64_t)draw(x->g, 4), dim[2] = {1 + (int64_t)draw(x->g, 3), k};
+    tarn_tensor *w = tarn_tensor_new(x->g->cx, TARN_I32, 2, dim);
+    for (int64_t i = 0; i < tarn_tensor_count(w); i++) tarn_tensor_set(w, i, (tarn_value){.i = (int64_t)draw(x->g, 19) - 9});
+    t = tarn_input(L, tarn_format(x->g->cx, "x%u", x->nin++), tarn_type_tensor(L, TARN_I32, 2, 2, (const int64_t[]){2, k}));
+    t = tarn_cart(L, 0, tarn_access(L, 1, t), tarn_constant(L, tarn_format(x->g->cx, "w%u", tarn_term_count(L)), w, 1));
+    t = tarn_compute(L, tarn_fn_dot(L, TARN_I32), &t, 1);
+  }
+  static const tarn_fxop op[] = {TARN_FX_ADD, TARN_FX_SUB, TARN_FX_MUL, TARN_FX_DIV};
+  for (uint32_t steps = 2 + draw(x->g, 3); steps-- > 0;) {
+    const tarn_type *y = type(x, t);
+    int64_t one[TARN_MAX_DIMS];
+    uint32_t axis = y->n ? draw(x->g, y->n) : 0, a = tarn_fx_hole(L, 0), b = tarn_fx_hole(L, 1), how = draw(x->g, 4);
+    for (uint32_t i = 0; i < y->n; i++) one[i] = i == axis ? y->dim[i] : 1;
+    tarn_tensor *c = tarn_tensor_new(x->g->cx, real ? TARN_F32 : TARN_I32, y->n, one);
+    for (int64_t i = 0; i < tarn_tensor_count(c); i++)
+      if (real) tarn_tensor_set(c, i, (tarn_value){.d = (double)(8 + draw(x->g, 32)) / 16});
+      else tarn_tensor_set(c, i, (tarn_value){.i = 1 + (int64_t)draw(x->g, 7)});
+    tarn_term kid[2] = {t, tarn_constant(L, tarn_format(x->g->cx, "k%u", tarn_term_count(L)), c, y->n)};
+    kid[1] = tarn_broadcast(L, y->n, y->n, y->dim, kid[1]);
+    uint32_t f = how < 3 && chance(x->g, 3) ? tarn_fx_op(L, op[how], b, a, 0) : tarn_fx_op(L, op[how], a, b, 0);
+    t = tarn_compute(L, tarn_fn_map(L, f, 2), kid, 2);
+  }
+  if (!real) t = tarn_compute(L, tarn_fn_map(L, tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, 0)), 1), &t, 1);
+  add(x, t);
+}
+
 typedef void block(net *x);
 static block *const blocks[] = {
-    map_one,       map_two, scale_and_shift, product,           convolution,   normalise, map_one,      residual, transposed,
-    reshaped,      sliced,  padded,          concatenated,      sum_of_shifts, products,  spread,       copied,   products,
-    sum_of_shifts, product, with_number,     tiled_convolution, quantised,     quantised, weighted_sums};
+    map_one,           map_two,    scale_and_shift, product,       convolution,   normalise,    map_one,
+    residual,          transposed, reshaped,        sliced,        padded,        concatenated, sum_of_shifts,
+    products,          spread,     copied,          products,      sum_of_shifts, product,      with_number,
+    tiled_convolution, quantised,  quantised,       weighted_sums, weighted_sums, chained};
 
 tarn_program *check_network(gen *g) {
   net x = {.g = g, .L = g->L};

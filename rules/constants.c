@@ -2,7 +2,8 @@
  *
  * literals   a tensor whose elements are all one value becomes a number in the expression
  * hoist      a subexpression of constants becomes a tensor of its own, computed at compile time
- * scale      a factor after a sum of products moves into the constant operand (batch-norm folding, R40) */
+ * scale      a factor after a sum of products moves into the constant operand (batch-norm folding, R40)
+ * affine     sums, products and quotients with constants, one after the other, become one product and one sum */
 #include "rules/build.h"
 #include <string.h>
 
@@ -204,12 +205,12 @@ uint32_t build_hoist(rsite *s) {
   return any ? kern_store(&k) : TARN_NONE;
 }
 
-/* ---------------------------------------------------------------- scale */
+/* ---------------------------------------------------------------- affine parts */
 
-/* a * $0 + b, a and b of constants; TARN_NONE: 1 and 0. */
+/* a * base + b, a and b of constants (TARN_NONE: 1 and 0); base: a walk number. */
 typedef struct affine {
-  bool is;
-  uint32_t a, b;
+  bool is, divides;
+  uint32_t a, b, base, ops; /* ops: those that stand in the expression */
 } affine;
 
 static uint32_t mul(tarn_lang *L, uint32_t x, uint32_t y) { return tarn_fx_op(L, TARN_FX_MUL, x, y, 0); }
@@ -236,47 +237,68 @@ static affine affine_times(tarn_lang *L, affine k, uint32_t c, bool over, tarn_d
 
 /* One node from its kids; fixed[j]: kid j is of constants. */
 static affine affine_node(tarn_lang *L, const tarn_fx *x, const affine *kid, const bool *fixed, tarn_dtype t) {
-  affine no = {false, TARN_NONE, TARN_NONE}, k;
+  affine no = {.a = TARN_NONE, .b = TARN_NONE}, k;
   bool left = kid[0].is && (fx_arity(x->op) == 1 || fixed[1]);
   bool right = fx_arity(x->op) == 2 && kid[1].is && fixed[0];
   if (!left && !right) return no;
   k = left ? kid[0] : kid[1];
+  k.ops++;
   uint32_t c = left ? x->kid[1] : x->kid[0];
   switch (x->op) {
   case TARN_FX_ADD: return affine_sum(L, k, c, false);
   case TARN_FX_SUB: return left ? affine_sum(L, k, c, true) : affine_sum(L, affine_neg(L, k, t), c, false);
   case TARN_FX_MUL: return affine_times(L, k, c, false, t);
-  case TARN_FX_DIV: return left ? affine_times(L, k, c, true, t) : no;
+  case TARN_FX_DIV: /* of integers it rounds */
+    k.divides = true;
+    return left && tarn_dtype_is_float(t) ? affine_times(L, k, c, true, t) : no;
   case TARN_FX_NEG: return affine_neg(L, k, t);
   default: return no;
   }
 }
 
-/* The largest affine subexpression of the epilogue, if there is just one; its walk number. */
-static bool find_affine(part *p, tarn_dtype t, uint32_t *at, affine *out) {
-  affine all[K_FX];
-  uint32_t found = 0;
+static uint32_t uses_of(const part *p, uint32_t i) {
+  uint32_t n = i == p->w.n - 1;
+  for (uint32_t j = i + 1; j < p->w.n; j++) {
+    const tarn_fx *y = tarn_fx_get(p->k->L, p->w.id[j]);
+    for (uint32_t a = 0; a < fx_arity(y->op); a++) n += y->kid[a] == p->w.id[i];
+  }
+  return n;
+}
+
+/* Every node of the part as affine in what it is made of: in hole 0 alone, or (any) in whatever varies and is no such
+ * expression itself, or is used several times. */
+static void find_affine(part *p, tarn_dtype t, bool any, affine *all) {
   for (uint32_t i = 0; i < p->w.n; i++) {
     tarn_fx x = *tarn_fx_get(p->k->L, p->w.id[i]);
-    affine kid[3] = {{0}};
+    uint32_t arity = fx_arity(x.op);
+    affine kid[3] = {{0}}, plain = {.is = x.op == TARN_FX_HOLE && x.hole == 0, .a = TARN_NONE, .b = TARN_NONE, .base = i};
     bool fixed[3] = {false};
-    all[i] = (affine){x.op == TARN_FX_HOLE && x.hole == 0, TARN_NONE, TARN_NONE};
-    for (uint32_t a = 0; a < fx_arity(x.op); a++) {
+    for (uint32_t a = 0; a < arity; a++) {
       uint32_t j = walk_index(&p->w, x.kid[a]);
       kid[a] = all[j];
       fixed[a] = p->constant[j] || p->free[j];
+      if (any && all[j].is && uses_of(p, j) > 1) kid[a] = (affine){.is = true, .a = TARN_NONE, .b = TARN_NONE, .base = j};
     }
-    if (fx_arity(x.op) == 1 || fx_arity(x.op) == 2) all[i] = affine_node(p->k->L, &x, kid, fixed, t);
+    if (any) plain.is = !p->constant[i] && !p->free[i];
+    all[i] = arity == 1 || arity == 2 ? affine_node(p->k->L, &x, kid, fixed, t) : plain;
+    if (any && !all[i].is) all[i] = plain;
   }
-  for (uint32_t i = 0; i < p->w.n; i++) {
-    bool top = i == p->w.n - 1;
-    for (uint32_t j = i + 1; j < p->w.n; j++) {
-      const tarn_fx *y = tarn_fx_get(p->k->L, p->w.id[j]);
-      for (uint32_t a = 0; a < fx_arity(y->op); a++) top |= y->kid[a] == p->w.id[i] && !all[j].is;
-    }
-    if (all[i].is && top) *at = i, *out = all[i], found++;
+}
+/* Is node i affine, and no user of it the same expression continued? */
+static bool is_whole(const part *p, const affine *all, uint32_t i) {
+  bool top = i == p->w.n - 1;
+  for (uint32_t j = i + 1; j < p->w.n; j++) {
+    const tarn_fx *y = tarn_fx_get(p->k->L, p->w.id[j]);
+    for (uint32_t a = 0; a < fx_arity(y->op); a++)
+      top |= y->kid[a] == p->w.id[i] && !(all[j].is && all[j].base == all[i].base && all[j].base != j);
   }
-  return found == 1 && out->a != TARN_NONE;
+  return all[i].is && top;
+}
+/* a * base + b as an expression. */
+static uint32_t affine_of(const part *p, affine k) {
+  uint32_t x = p->w.id[k.base];
+  if (k.a != TARN_NONE) x = mul(p->k->L, x, k.a);
+  return k.b == TARN_NONE ? x : tarn_fx_op(p->k->L, TARN_FX_ADD, x, k.b, 0);
 }
 
 /* The constant factor of a sum of products of two: its read's number. */
@@ -291,6 +313,56 @@ static bool constant_factor(rsite *s, const kern *k, uint32_t *which) {
   bool c1 = !st->read[1].stage && site_const(s, k->leaf[st->read[1].src]);
   *which = c0 ? 0 : 1;
   return c0 != c1;
+}
+
+/* ---------------------------------------------------------------- affine */
+
+/* In what a stage maps, or in its epilogue; what it sums is other rules' (Winograd's small matrices stay two factors). */
+static bool to_affine(rsite *s, kern *k, kstage *st, bool body, bool *any) {
+  uint32_t *f = body ? &st->body : &st->epi;
+  affine all[K_FX];
+  for (bool more = *f != TARN_NONE; more;) {
+    part p = {.k = k, .st = st, .body = body};
+    if (!fx_walk(k->L, *f, &p.w)) return false;
+    p.ndim = kern_dims(k, st, body, p.dim);
+    classify(s, &p);
+    for (uint32_t i = 0; i < p.w.n; i++)
+      if (tarn_fx_get(k->L, p.w.id[i])->op == TARN_FX_CAST) return true; /* types change */
+    find_affine(&p, TARN_F32, true, all);
+    more = false;
+    for (uint32_t i = p.w.n; i-- > 0 && !more;) {
+      uint32_t need = (all[i].a != TARN_NONE) + (all[i].b != TARN_NONE);
+      if (!is_whole(&p, all, i) || (all[i].ops <= need && !all[i].divides)) continue;
+      uint32_t now = affine_of(&p, all[i]);
+      if ((*f = fx_replace(k->L, *f, &p.w.id[i], &now, 1)) == TARN_NONE) return false;
+      more = *any = true;
+    }
+  }
+  return true;
+}
+
+uint32_t build_affine(rsite *s) {
+  kern k;
+  uint32_t which;
+  bool any = false;
+  if (!site_root(s, &k) || constant_factor(s, &k, &which)) return TARN_NONE;
+  for (uint32_t i = 0; i < k.nleaf; i++)
+    if (kern_leaf_type(&k, i)->dtype != TARN_F32) return TARN_NONE;
+  for (uint32_t i = 0; i < k.nstage; i++)
+    if (!to_affine(s, &k, &k.stage[i], k.stage[i].reducer == TARN_NONE, &any)) return TARN_NONE;
+  return any ? kern_store(&k) : TARN_NONE;
+}
+
+/* ---------------------------------------------------------------- scale */
+
+/* The only affine expression of the epilogue, if it has a factor; its walk number. */
+static bool only_affine(part *p, tarn_dtype t, uint32_t *at, affine *out) {
+  affine all[K_FX];
+  uint32_t found = 0;
+  find_affine(p, t, false, all);
+  for (uint32_t i = 0; i < p->w.n; i++)
+    if (is_whole(p, all, i)) *at = i, *out = all[i], found++;
+  return found == 1 && out->a != TARN_NONE;
 }
 
 /* w * a as a tensor over the loops that w's read uses. The reads of a are over the loops of the result, which come
@@ -328,7 +400,7 @@ static uint32_t scaled_weight(part *p, uint32_t which, uint32_t a, tarn_read *ou
 uint32_t build_scale(rsite *s) {
   kern k;
   uint32_t which, at = 0;
-  affine f = {false, TARN_NONE, TARN_NONE};
+  affine f = {.a = TARN_NONE, .b = TARN_NONE};
   tarn_read r;
   if (!site_root(s, &k) || !constant_factor(s, &k, &which)) return TARN_NONE;
   kstage *st = &k.stage[0];
@@ -336,7 +408,7 @@ uint32_t build_scale(rsite *s) {
   if (!fx_walk(k.L, st->epi, &p.w)) return TARN_NONE;
   p.ndim = kern_dims(&k, st, false, p.dim);
   classify(s, &p);
-  if (!find_affine(&p, tarn_reducer_get(k.L, st->reducer)->dtype, &at, &f)) return TARN_NONE;
+  if (!only_affine(&p, tarn_reducer_get(k.L, st->reducer)->dtype, &at, &f)) return TARN_NONE;
   uint32_t w = scaled_weight(&p, which, f.a, &r), leaf = w == TARN_NONE ? w : kern_leaf(&k, w);
   if (leaf == TARN_NONE) return TARN_NONE;
   r.src = leaf;

@@ -1,9 +1,10 @@
 /* A reduction that reads only where a sum of loops is congruent to a number, (a·o + k·r + …) mod s = c, or lies in a band,
  * lo <= a·o ± r + … < hi, narrower than r goes; and zeros elsewhere.  The zeros need no computing.
  *
- * Residue: the reduce loop steps through its residue class, r = s·q + ρ(o), and own loops that the stride divides are
- * split by it, o = s·o1 + o0, so that ρ depends on o0 alone.  A transposed convolution, imported as a convolution over
- * spread-out input, becomes s (or s·s) interleaved small ones.
+ * Residue: the reduce loop steps through its residue class, r = s·q + ρ(o), and own loops are split
+ * by the stride, o = s·o1 + o0, so that ρ depends on o0 alone.  A transposed convolution, imported as a convolution over
+ * spread-out input, becomes s (or s·s) interleaved small ones.  Where the stride does not divide an own loop, the last
+ * ones pass its end and compute what nobody reads.
  * Band: the reduce loop goes through the band, r = ±(lo + q - a·o): a kernel larger than its input.
  * Constant operands are laid out anew. */
 #include "rules/build.h"
@@ -103,10 +104,10 @@ static bool find_residue(const kern *k, residue *x) {
 static bool new_loops(const kstage *st, residue *x) {
   uint32_t used = tarn_ix_dims(x->L, x->sum);
   for (uint32_t o = 0; o < st->nown; o++) {
-    x->split[o] = !x->band && (used >> o & 1) && st->own[o] > x->s && st->own[o] % x->s == 0;
+    x->split[o] = !x->band && (used >> o & 1) && st->own[o] > x->s;
     x->first[o] = x->nown;
     if (x->nown + 2 > TARN_MAX_DIMS) return false;
-    x->own[x->nown++] = x->split[o] ? st->own[o] / x->s : st->own[o];
+    x->own[x->nown++] = x->split[o] ? (st->own[o] + x->s - 1) / x->s : st->own[o];
     if (x->split[o]) x->own[x->nown++] = x->s;
   }
   if (!x->band) x->q = (st->red[x->red] + x->s - 1) / x->s;
@@ -182,20 +183,24 @@ static bool overshoots(const residue *x, const kstage *st, uint32_t r, const int
   return lo < 0 || hi >= st->red[x->red];
 }
 
-/* From the new loops to the old ones; where r would pass an end, `fill`. */
-static uint32_t to_old(const residue *x, const kstage *st, bool body, uint32_t fill) {
+/* From the new loops to the old ones; where r would pass an end, `fill`, and guarded also where an own loop would. */
+static uint32_t to_old(const residue *x, const kstage *st, bool body, bool guarded, uint32_t fill) {
   tarn_imap m = {.nin = (uint8_t)(st->nown + (body ? st->nred : 0)), .fill = TARN_NONE};
   loops_of_part(x, body, &m);
-  for (uint32_t o = 0; o < st->nown; o++) m.in[o] = st->own[o], m.e[o] = old_own(x, o, m.dim);
+  for (uint32_t o = 0; o < st->nown; o++) {
+    m.in[o] = st->own[o], m.e[o] = old_own(x, o, m.dim);
+    if (!guarded || !x->split[o] || st->own[o] % x->s == 0) continue;
+    m.guard[m.nguard++] = (tarn_guard){m.e[o], 0, st->own[o]}, m.fill = fill;
+  }
   for (uint32_t r = 0; body && r < st->nred; r++) {
     m.in[st->nown + r] = st->red[r];
     m.e[st->nown + r] = r == x->red ? old_red(x, st, m.dim) : tarn_ix_var(x->L, x->nown + r, m.dim);
   }
   if (body && overshoots(x, st, m.e[st->nown + x->red], m.dim)) {
-    m.nguard = 1, m.fill = fill;
-    m.guard[0] = (tarn_guard){m.e[st->nown + x->red], 0, st->red[x->red]};
+    m.fill = fill;
+    m.guard[m.nguard++] = (tarn_guard){m.e[st->nown + x->red], 0, st->red[x->red]};
   }
-  return tarn_map_intern(x->L, &m);
+  return tarn_map_intern_derived(x->L, &m);
 }
 
 /* ---------------------------------------------------------------- reads */
@@ -232,7 +237,9 @@ static bool move_reads(rsite *s, kern *k, const residue *x) {
     bool body = r < st->nb;
     const tarn_imap *m = tarn_imap_get(k->L, st->read[r].map);
     uint32_t fill = m->nguard ? m->fill : tarn_fx_const(k->L, kern_leaf_type(k, st->read[r].src)->dtype, 0);
-    uint32_t c = tarn_map_compose(k->L, to_old(x, st, body, fill), st->read[r].map);
+    uint32_t c = tarn_map_compose(k->L, to_old(x, st, body, false, fill), st->read[r].map);
+    if (c != TARN_NONE && !tarn_map_inside(k->L, c))
+      c = tarn_map_compose(k->L, to_old(x, st, body, true, fill), st->read[r].map);
     if (c == TARN_NONE) return false;
     st->read[r].map = c;
     if (body && !lay_out(s, k, &st->read[r])) return false;

@@ -4,7 +4,7 @@
  * roots       pow by 3, 1/2, -1/2, -1: the same over the reals
  * reciprocal  division by a stage's result that is read many times: the stage divides, once, and the others multiply
  *
- * Division by another constant stays: its reciprocal would be rounded. */
+ * Division by another constant stays here: its reciprocal would be rounded (constants.c, affine). */
 #include "rules/build.h"
 #include <math.h>
 

@@ -340,6 +340,61 @@ TEST(unsound_maps_are_refused) {
   ck_assert_int_eq(tarn_protect(cx, intern_it, &m), TARN_BAD_INPUT);
 }
 
+/* A map with random guards is taken where its index stays inside wherever they hold, and only there. */
+TEST(indices_stay_inside_where_the_guards_hold) {
+  UNUSED;
+  make_fills();
+  uint32_t taken = 0, refused = 0;
+  for (int round = 0; round < 6000; round++) {
+    tarn_imap m = {.ns = 4, .n = 4, .dim = {ext[0], ext[1], ext[2], ext[3]}, .nin = 1, .fill = fills[0]};
+    m.e[0] = random_ix(3);
+    m.nguard = (uint8_t)below(4);
+    for (uint32_t i = 0; i < m.nguard; i++) {
+      int64_t lo = below(9) - 4;
+      m.guard[i] = (tarn_guard){random_ix(2), lo, lo + 1 + below(9)};
+    }
+    int64_t x[4] = {0}, low = INT64_MAX, high = INT64_MIN;
+    do {
+      bool holds = true;
+      for (uint32_t i = 0; i < m.nguard; i++) {
+        int64_t v = tarn_ix_eval(L, m.guard[i].e, x);
+        holds &= v >= m.guard[i].lo && v < m.guard[i].hi;
+      }
+      int64_t v = tarn_ix_eval(L, m.e[0], x);
+      if (holds && v < low) low = v;
+      if (holds && v > high) high = v;
+    } while (step_index(4, ext, x));
+    m.in[0] = high < 0 || high == INT64_MIN ? 1 : high + below(2); /* sometimes one too few */
+    if (!m.in[0]) continue; /* of an extent of 1 the index is 0 whatever the expression says */
+    bool inside = low > high || (low >= 0 && high < m.in[0]);
+    ck_assert_int_eq(tarn_protect(cx, intern_it, &m), inside ? TARN_OK : TARN_BAD_INPUT);
+    if (low <= high && m.in[0] > 1) ck_assert_int_eq(tarn_map_inside(L, tarn_map_intern_derived(L, &m)), inside);
+    *(inside ? &taken : &refused) += 1;
+  }
+  ck_assert_uint_gt(taken, 1000);
+  ck_assert_uint_gt(refused, 1000);
+}
+
+/* More indices than can be tried, of which rows and columns vary apart: those of an image that a transposed convolution of
+ * 3 taps and a step of 2 reads, where an odd number of results wants divisions. */
+TEST(parts_that_share_no_dim_are_tried_apart) {
+  UNUSED;
+  make_fills();
+  tarn_imap m = {.ns = 4, .n = 4, .dim = {1111, 1111, 2, 2}, .nin = 1, .in = {556 * 556}, .fill = fills[0], .nguard = 2};
+  uint32_t at[2];
+  for (uint32_t i = 0; i < 2; i++) { /* (o+1)/2 + (o+1)%2 + q - 1 in 0..556 */
+    uint32_t o = tarn_ix_add(L, tarn_ix_var(L, i, m.dim), tarn_ix_const(L, 1), m.dim);
+    at[i] = tarn_ix_add(L, tarn_ix_div(L, o, 2, m.dim), tarn_ix_mod(L, o, 2, m.dim), m.dim);
+    at[i] = tarn_ix_add(L, at[i], tarn_ix_var(L, 2 + i, m.dim), m.dim);
+    at[i] = tarn_ix_add(L, at[i], tarn_ix_const(L, -1), m.dim);
+    m.guard[i] = (tarn_guard){at[i], 0, 556};
+  }
+  m.e[0] = tarn_ix_add(L, tarn_ix_scale(L, at[0], 556, m.dim), at[1], m.dim);
+  ck_assert_int_eq(tarn_protect(cx, intern_it, &m), TARN_OK);
+  m.in[0]--;
+  ck_assert_int_eq(tarn_protect(cx, intern_it, &m), TARN_BAD_INPUT);
+}
+
 TEST(guards_that_exclude_each_other) {
   UNUSED;
   make_fills();
@@ -381,6 +436,8 @@ static Suite *suite(void) {
   tcase_add_test(t, known_chains_have_one_form);
   tcase_add_test(t, inverses_undo);
   tcase_add_test(t, unsound_maps_are_refused);
+  tcase_add_test(t, indices_stay_inside_where_the_guards_hold);
+  tcase_add_test(t, parts_that_share_no_dim_are_tried_apart);
   tcase_add_test(t, guards_that_exclude_each_other);
   tcase_add_test(t, overflow_is_an_error);
   suite_add_tcase(s, t);

@@ -148,6 +148,10 @@ static const net nets[] = {
      "in x f32 1,2,3,3\nrand w 2,3,3,3\n"
      "node ConvTranspose c x w -> y : strides=2,2 pads=1,1,1,1 output_padding=1,1\nout y\n",
      1, "residue"},
+    {"transposed convolution, odd numbers of results, a residual is added",
+     "in x f32 1,2,4,3\nrand w 2,3,3,3\nrand b 3\nrand r 1,3,7,5\n"
+     "node ConvTranspose c x w b -> t : strides=2,2 pads=1,1,1,1\nnode Add a t r -> u\nnode Relu l u -> y\nout y\n",
+     1, "residue"},
     {"transposed convolution, 3 by stride 3, 5 by stride 2 after it",
      "in x f32 1,2,3,2\nrand w 2,3,3,2\nrand w2 3,2,5,5\n"
      "node ConvTranspose c x w -> t : strides=3,2\nnode Relu r t -> u\nnode ConvTranspose d u w2 -> y : strides=2,2 "
@@ -161,6 +165,10 @@ static const net nets[] = {
      "in x f32 1,3,1,2\nrand w 3,2,4,3\nrand b 2\nnode ConvTranspose c x w b -> t\nnode Relu r t -> y\nout y\n", 1, "residue"},
     {"padded beyond the kernel", "in x f32 1,2,2,2\nrand w 3,2,5,5\nnode Conv c x w -> y : pads=4,3,4,3\nout y\n", 1,
      "residue"},
+    {"batch normalisation by itself",
+     "in x f32 1,3,2,4\npos s 3\nrand n 3\nrand m 3\npos v 3\n"
+     "node BatchNormalization k x s n m v -> u\nnode Relu r u -> y\nout y\n",
+     1, "affine"},
     {"powers and quotients",
      "in x f32 2,9\ninit a f32 1 : 2\ninit b f32 1 : 3\ninit c f32 1 : 8\ninit d f32 1 : 0.3\ninit e f32 1 : 1\n"
      "node Pow p x a -> x2\nnode Pow q x2 b -> x6\nnode Div r x6 c -> t\nnode Div s t d -> u\nnode Pow v u e -> w\nnode Add z "
@@ -255,6 +263,56 @@ START_TEST(test_nets) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
   tarn_status st = tarn_protect(cx, saturate_net, (void *)(uintptr_t)&nets[_i]);
   ck_assert_msg(st == TARN_OK, "%s: %s", nets[_i].name, tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- residues */
+
+/* Does a node reduce without a division or modulus in what it reads and in where? */
+static bool reduces_plainly(const tarn_lang *L, tarn_eg_node x) {
+  if (x.op != TARN_OP_NEST) return false;
+  const tarn_stage *st = tarn_nest_get(L, tarn_payload_get(L, x.payload)->id)->stage;
+  bool plain = st->nred > 0;
+  const tarn_func *f = tarn_fn_get(L, st->fn);
+  for (uint32_t r = 0; r < f->nops + f->nepi; r++) {
+    const tarn_imap *m = tarn_imap_get(L, st->read[r].map);
+    for (uint32_t i = 0; i < m->nin; i++) plain &= tarn_ix_affine(L, m->e[i]);
+    for (uint32_t i = 0; i < m->nguard; i++) plain &= tarn_ix_affine(L, m->guard[i].e);
+  }
+  return plain;
+}
+/* Whatever the number of results: 6 and 8, 5 and 7, 5 and 9, 5 and 5. */
+static const struct spread {
+  int rows, columns, taps, step, pad;
+} spreads[] = {{3, 4, 4, 2, 1}, {3, 4, 3, 2, 1}, {2, 4, 3, 2, 0}, {3, 3, 5, 2, 2}};
+static void interleave(tarn_ctx *cx, void *arg) {
+  const struct spread *w = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_program *p =
+      kit_model(L, tarn_format(cx,
+                               "in x f32 1,2,%d,%d\nrand w 2,3,%d,%d\nrand b 3\n"
+                               "node ConvTranspose c x w b -> t : strides=%d,%d pads=%d,%d,%d,%d\n"
+                               "node Relu r t -> y\nout y\n",
+                               w->rows, w->columns, w->taps, w->taps, w->step, w->step, w->pad, w->pad, w->pad, w->pad));
+  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  tarn_sat_options o = tarn_sat_defaults();
+  o.reasons = TARN_EG_REASONS_ALL;
+  kit_classes k = {.s = tarn_saturate(p, rs, &o), .seed = 3};
+  kit_prove(k.s, rs);
+  kit_check(&k);
+  tarn_egraph *g = tarn_sat_egraph(k.s);
+  uint32_t plain = 0;
+  for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
+    for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, c, n))
+      plain += reduces_plainly(L, tarn_eg_node_at(g, n));
+  ck_assert_uint_gt(plain, 0);
+}
+START_TEST(test_spread) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, interleave, (void *)(uintptr_t)&spreads[_i]);
+  ck_assert_msg(st == TARN_OK, "spread %d: %s", _i, tarn_message(cx));
   tarn_ctx_free(cx);
 }
 END_TEST
@@ -378,6 +436,7 @@ int main(void) {
   TCase *t = tcase_create("nets");
   tcase_set_timeout(t, 60);
   tcase_add_loop_test(t, test_nets, 0, sizeof nets / sizeof *nets);
+  tcase_add_loop_test(t, test_spread, 0, sizeof spreads / sizeof *spreads);
   tcase_add_loop_test(t, test_rows, 0, sizeof rows / sizeof *rows);
   tcase_add_loop_test(t, test_growth, 0, sizeof grown / sizeof *grown);
   tcase_add_loop_test(t, test_exact, 0, sizeof nets / sizeof *nets);
