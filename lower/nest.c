@@ -20,13 +20,21 @@ static void enter_accesses(low_fn *E, low_stage *st, uint32_t var, low_mode mode
 
 static low_env fixed(int64_t c) { return (low_env){.kind = LOW_CONST, .c = c}; }
 
-/* What is inside, if the guard holds. */
-static void walk_if(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_access *a, uint32_t guard) {
+/* What is inside of a reduction's level, if the guards that its trip decides hold. */
+static void walk_if(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
+  const low_level *lev = &N->list[list].level[l];
+  low_stage *st = &N->stage[list - 1];
+  uint32_t read, guard;
+  if (!lev->red || st->nfactor || !low_decisive(N, E, st, lev->var, &read, &guard)) {
+    low_walk(N, E, list, l + 1, LOW_BODY);
+    return;
+  }
+  low_access *a = &st->read[read];
   LLVMBasicBlockRef yes = low_block(E, "yes"), after = low_block(E, "next");
   LLVMBuildCondBr(N->M->b, low_test(E, &a->guard[guard]), yes, after);
   low_begin(E, yes);
   a->held |= 1u << guard;
-  low_walk(N, E, list, l, LOW_BODY);
+  walk_if(N, E, list, l);
   a->held &= ~(1u << guard);
   LLVMBuildBr(N->M->b, after);
   low_begin(E, after);
@@ -43,9 +51,7 @@ static void enter(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mo
   E->env[lev->var] = env;
   if (env.kind == LOW_LANES) E->lanes = (uint32_t)len;
   for (uint32_t i = 0; i < n; i++) enter_accesses(E, &st[i], lev->var, mode);
-  uint32_t read, guard;
-  if (mode == LOW_BODY && list > 0 && lev->red && !st->nfactor && low_decisive(N, E, st, lev->var, &read, &guard))
-    walk_if(N, E, list, l + 1, &st->read[read], guard);
+  if (mode == LOW_BODY && list > 0) walk_if(N, E, list, l);
   else low_walk(N, E, list, l + 1, mode);
   E->env[lev->var] = (low_env){0};
   N->len[lev->dim] = outside, E->lanes = lanes;

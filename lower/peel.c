@@ -6,7 +6,7 @@
  * tests are decided at compile time once the small loops of the reduction are written out as well.
  * (Index set splitting; cf. Pugh and Wonnacott, "Going beyond integer programming", 1992.) An
  * element that adds nothing (0 times a weight) is then left out, and a whole trip is skipped when
- * its one test fails. */
+ * one of its tests fails. */
 #include "lower/nest.h"
 
 #define MOST_PEELED  2    /* first trips, and last ones, of one loop */

@@ -1,4 +1,5 @@
-/* lower/order.c: which way the copies of a window go, where registers hold few of the vectors that they read. */
+/* lower/order.c: which way the copies of a window go, where registers hold few of the vectors that they read; lower/peel.c:
+ * what the trips of a window's loops leave out. */
 #include "tests/lower_kit.h"
 
 static tarn_ctx *cx;
@@ -58,12 +59,45 @@ START_TEST(ways) {
 }
 END_TEST
 
+/* 3 by 3 taps by steps of two: parts of one tap and of two a dim. A tap may miss its part, or pass the image. */
+static const char missed[] =
+    "(kernel (nest (stages (children 2) (shared) (split 5) (stage (own 6 2 6 2 16) (reduce 2 2 8) (red sum (mul $0 $1)) (child "
+    "1"
+    " (index ((6 2 6 2 16) (2 2 8)) (2048) ((+ (* 1024 d1) (* 512 d3) d4 (* 256 d5) (* 128 d6) (* 16 d7))))) (child 0"
+    " (index ((6 2 6 2 16) (2 2 8)) (288) ((+ (* 6 d0) d2 (* 6 d5) d6 (* 36 d7))) (fill 0 ((+ d0 d5) 0 6) ((+ d1 (* -2 d5)) -1"
+    " 2) ((+ d2 d6) 0 6) ((+ d3 (* -2 d6)) -1 2)))) out)))(in f32 (288) (1))(const f32 (2048) (1))(out f32 (6 2 6 2 16) (384 "
+    "192"
+    " 32 16 1)))";
+static const char one_by_one[] = "(schedule (stage (acc 4) (serial 0 1) (serial 1 1) (serial 2 1) (serial 3 1) (serial 5 1)"
+                                 " (serial 6 1) (serial 7 1) (vector 4 1)))";
+
+/* A trip is skipped when any of its tests fails: none is left to be made inside of it. */
+static void left_out(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const tarn_hw *on = kit_host(cx);
+  tarn_ksig k;
+  tarn_ksig_parse(L, missed, strlen(missed), &k);
+  kit_case e = kit_case_of(cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), one_by_one, strlen(one_by_one)));
+  uint32_t inside = kit_lines(L, on, &e, "select i1");
+  if (inside) tarn_raise(c, TARN_NO, "%u tests inside of the trips", inside);
+  kit_reference(L, &e, TARN_STRICT);
+  kit_run(L, on, &e, 1, true, 1);
+  double off = kit_error(e.want[0], e.got[0]);
+  if (!(off >= 0 && off < 1e-5)) tarn_raise(c, TARN_NO, "off by %g", off);
+}
+START_TEST(trips) {
+  tarn_status st = tarn_protect(cx, left_out, NULL);
+  ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("lower_order");
   TCase *t = tcase_create("order");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, ways, 0, sizeof tiles / sizeof *tiles);
+  tcase_add_test(t, trips);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
