@@ -297,7 +297,7 @@ static void tie(apart *p, const bool *used) {
 static void take_apart(const tarn_lang *L, const tarn_imap *m, uint32_t at, apart *p) {
   const tarn_ix *x = tarn_ix_get(L, m->e[at]);
   p->n = x->n;
-  memcpy(p->term, x->t, x->n * sizeof *x->t);
+  if (x->n) memcpy(p->term, x->t, x->n * sizeof *x->t);
   memset(p->part, 0xff, sizeof p->part);
   for (uint32_t i = 0; i < m->nguard + p->n; i++) {
     bool used[TARN_MAX_DIMS] = {0};

@@ -317,6 +317,26 @@ static bool constant_factor(rsite *s, const kern *k, uint32_t *which) {
 
 /* ---------------------------------------------------------------- affine */
 
+/* The only affine expression of the epilogue, if it has a factor; its walk number. */
+static bool only_affine(part *p, tarn_dtype t, uint32_t *at, affine *out) {
+  affine all[K_FX];
+  uint32_t found = 0;
+  find_affine(p, t, false, all);
+  for (uint32_t i = 0; i < p->w.n; i++)
+    if (is_whole(p, all, i)) *at = i, *out = all[i], found++;
+  return found == 1 && out->a != TARN_NONE;
+}
+
+/* Has the epilogue of a sum of products with a constant a factor that can move into that? */
+static bool has_factor(rsite *s, kern *k, part *p, uint32_t *which, uint32_t *at, affine *f) {
+  if (!constant_factor(s, k, which)) return false;
+  *p = (part){.k = k, .st = &k->stage[0], .body = false};
+  if (!fx_walk(k->L, p->st->epi, &p->w)) return false;
+  p->ndim = kern_dims(k, p->st, false, p->dim);
+  classify(s, p);
+  return only_affine(p, tarn_reducer_get(k->L, p->st->reducer)->dtype, at, f);
+}
+
 /* In what a stage maps, or in its epilogue; what it sums is other rules' (Winograd's small matrices stay two factors). */
 static bool to_affine(rsite *s, kern *k, kstage *st, bool body, bool *any) {
   uint32_t *f = body ? &st->body : &st->epi;
@@ -343,9 +363,11 @@ static bool to_affine(rsite *s, kern *k, kstage *st, bool body, bool *any) {
 
 uint32_t build_affine(rsite *s) {
   kern k;
-  uint32_t which;
+  part p;
+  uint32_t which, at;
+  affine f;
   bool any = false;
-  if (!site_root(s, &k) || constant_factor(s, &k, &which)) return TARN_NONE;
+  if (!site_root(s, &k) || has_factor(s, &k, &p, &which, &at, &f)) return TARN_NONE;
   for (uint32_t i = 0; i < k.nleaf; i++)
     if (kern_leaf_type(&k, i)->dtype != TARN_F32) return TARN_NONE;
   for (uint32_t i = 0; i < k.nstage; i++)
@@ -354,16 +376,6 @@ uint32_t build_affine(rsite *s) {
 }
 
 /* ---------------------------------------------------------------- scale */
-
-/* The only affine expression of the epilogue, if it has a factor; its walk number. */
-static bool only_affine(part *p, tarn_dtype t, uint32_t *at, affine *out) {
-  affine all[K_FX];
-  uint32_t found = 0;
-  find_affine(p, t, false, all);
-  for (uint32_t i = 0; i < p->w.n; i++)
-    if (is_whole(p, all, i)) *at = i, *out = all[i], found++;
-  return found == 1 && out->a != TARN_NONE;
-}
 
 /* w * a as a tensor over the loops that w's read uses. The reads of a are over the loops of the result, which come
  * first among those of the body. */
@@ -399,16 +411,12 @@ static uint32_t scaled_weight(part *p, uint32_t which, uint32_t a, tarn_read *ou
 
 uint32_t build_scale(rsite *s) {
   kern k;
-  uint32_t which, at = 0;
-  affine f = {.a = TARN_NONE, .b = TARN_NONE};
+  part p;
+  uint32_t which, at;
+  affine f;
   tarn_read r;
-  if (!site_root(s, &k) || !constant_factor(s, &k, &which)) return TARN_NONE;
-  kstage *st = &k.stage[0];
-  part p = {.k = &k, .st = st, .body = false};
-  if (!fx_walk(k.L, st->epi, &p.w)) return TARN_NONE;
-  p.ndim = kern_dims(&k, st, false, p.dim);
-  classify(s, &p);
-  if (!only_affine(&p, tarn_reducer_get(k.L, st->reducer)->dtype, &at, &f)) return TARN_NONE;
+  if (!site_root(s, &k) || !has_factor(s, &k, &p, &which, &at, &f)) return TARN_NONE;
+  kstage *st = p.st;
   uint32_t w = scaled_weight(&p, which, f.a, &r), leaf = w == TARN_NONE ? w : kern_leaf(&k, w);
   if (leaf == TARN_NONE) return TARN_NONE;
   r.src = leaf;
