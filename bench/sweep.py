@@ -15,11 +15,10 @@ import time
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from peers import compiled, tarn as engine  # noqa: E402
+from peers import compiled, onnxruntime, tarn  # noqa: E402
 
 random = np.random.default_rng(0)
 
@@ -134,17 +133,10 @@ def measure(a, name, nodes, ins, inits):
     if not os.path.lexists(link):
         os.symlink(compiled.runtime_of(a.tarn), link)
     feed = {k: random.uniform(.1, 1, v).astype(np.float32) for k, v in ins.items()}
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = a.threads, 3
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    want = session.run(None, feed)[0]
-    bound = session.io_binding()
-    for k, v in feed.items():
-        bound.bind_ortvalue_input(k, onnxruntime.OrtValue.ortvalue_from_numpy(v))
-    bound.bind_ortvalue_output("y", onnxruntime.OrtValue.ortvalue_from_numpy(np.empty_like(want)))
-    program = engine.Peer(path, a.threads, folder, feed)
-    seconds = least([program.run, lambda: session.run_with_iobinding(bound)], a.rounds)
-    return (*seconds, float(np.abs(program.outputs[0].reshape(want.shape) - want).max() / max(np.abs(want).max(), 1e-30)))
+    own, other = (e.Peer(path, a.threads, folder, feed) for e in (tarn, onnxruntime))
+    seconds = least([own.run, other.run], a.rounds)
+    got, want = own.result()[0], other.result()[0]
+    return (*seconds, float(np.abs(got - want).max() / max(np.abs(want).max(), 1e-30)))
 
 
 def main():
