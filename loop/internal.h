@@ -27,6 +27,7 @@ typedef struct stage_model {
   acc_model *read;
   acc_model result;
   bool reduces, fma, custom;
+  bool resumes;             /* tarn_stage_resumes */
   uint32_t weighed;         /* dims by which small matrices weigh it, see model.c; 0: no such sum */
   double weighing;          /* vector operations of all that these dims make, where they are in the tile */
   double body_cycles;       /* of the body as it is written */

@@ -269,6 +269,9 @@ TARN_API void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top
 /* From now on kernels are priced with weights that come from the last cache, not from memory; schedules of one kernel are told
  * apart as before. */
 TARN_API void tarn_solver_near(tarn_solver *s);
+/* May reduce loops of a stage stand outside of its accumulators? The partial sums are left in result `out` meanwhile, which
+ * holds them if it is of their type. Pure. */
+TARN_API bool tarn_stage_resumes(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, uint32_t out);
 /* Every schedule that the solver tries for a kernel of one stage, with its analytic seconds (launch left out); false, and
  * no visit, for other kernels. */
 typedef void tarn_schedule_visit(void *user, const tarn_schedule *s, double seconds);

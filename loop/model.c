@@ -73,6 +73,13 @@ static void dot_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const
   tarn_hw_dot d[TARN_HW_DOTS];
   if (tarn_hw_dots(L, hw, f->body, f->red, type, d, TARN_HW_DOTS)) m->dot = d[0];
 }
+bool tarn_stage_resumes(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, uint32_t out) {
+  const tarn_func *f = tarn_fn_get(L, s->fn);
+  if (!s->out || out >= k->nout || k->strict || f->red == TARN_NONE || f->ntuple) return false;
+  const tarn_reducer *r = tarn_reducer_get(L, f->red);
+  tarn_dtype t;
+  return r->kind == TARN_RED_SUM && r->ns == 1 && tarn_fx_type(L, r->init[0], NULL, 0, &t) && t == k->out_type[out];
+}
 static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s, stage_model *m) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   m->body_cycles = m->body_ops = tarn_fx_cycles(L, hw, f->body);
@@ -162,6 +169,7 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
     if (!k->strict) weigh_model(m, tarn_hw_fx_cycles(hw, TARN_FX_MUL));
     dot_model(L, hw, k, s, m);
     if (m->dot.k) m->flops_each = 2; /* widening is part of it */
+    m->resumes = tarn_stage_resumes(L, k, s, out);
     m->result = (acc_model){.bytes = 4, .local = !s->out, .epi = true};
     int64_t stride = 1;
     for (uint32_t d = m->nacc; d-- > 0;) {

@@ -387,7 +387,7 @@ static void solve_stage(search *q, bool strict) {
   double near = q->s->hw->nmem > 1 ? (double)q->s->hw->mem[1].capacity : INFINITY;
   q->strict = strict;
   q->far = m->nshared == 0 && q->s->hw->nmem > 2 && loop_whole(m) > near * q->s->hw->mem[1].instances;
-  q->large = !strict && m->fma && !m->custom && m->result.bytes == 4 && m->nshared == 0 && loop_whole(m) > near;
+  q->large = m->fma && m->resumes && m->nshared == 0 && loop_whole(m) > near;
   for (uint32_t d = m->nshared; d < m->n; d++) {
     if (m->dim[d] < 2 || !vector_dim(m, d, strict)) continue;
     int64_t l = lanes;
@@ -445,8 +445,8 @@ static void key_access(tarn_buf *b, const acc_model *a, uint32_t n) {
 static uint32_t stage_number(tarn_solver *s, const search *q, bool strict) {
   const stage_model *m = q->m;
   tarn_buf b = {.cx = s->cx};
-  const uint32_t bits[] = {m->n,      m->nshared, m->nacc, m->nread, m->reduces, m->fma,
-                           m->custom, m->block,   m->near, strict,   q->nshared};
+  const uint32_t bits[] = {m->n,      m->nshared, m->nacc,  m->nread, m->reduces, m->fma,
+                           m->custom, m->resumes, m->block, m->near,  strict,     q->nshared};
   const double ops[] = {m->body_ops, m->epi_ops, m->flops_each, m->flops_result};
   key_add(&b, bits, sizeof bits), key_add(&b, ops, sizeof ops), key_add(&b, m->dim, m->n * sizeof *m->dim);
   for (uint32_t r = 0; r < m->nread; r++) key_access(&b, &m->read[r], m->n);

@@ -173,6 +173,7 @@ static bool apply_build(engine_rule *x, guarded *c, const tarn_eg_match *m) {
   site->root = m->root;
   uint32_t right = builder_of(x->r)->build(site);
   if (right == TARN_NONE) return true;
+  if (site->elsewhere) tarn_push(s->cx, &s->gone, m->nodes[0]);
   if (site->worse) sat_stand(s, m->nodes[0], SAT_WORSE);
   if (builder_of(x->r)->replaces || site->replaced) sat_stand(s, m->nodes[0], SAT_REPLACED);
   uint32_t left = s->o.reasons ? r_site_left(site) : m->root, note = keep_note(s, site, left);

@@ -275,6 +275,7 @@ static uint32_t build(rsite *s, tarn_dtype sum, bool move) {
   for (uint32_t i = 0; i < 2; i++) leaf[i] = p.f[i].p.leaf[p.f[i].p.stage[0].read[p.f[i].hole].src];
   uint32_t i = moved_one(s, &p);
   if (move && (leaf[i] = moved(&p.k, &p.f[i], leaf[i])) == TARN_NONE) return TARN_NONE;
+  s->elsewhere = true;
   return product_of_bytes(&p, leaf);
 }
 

@@ -33,8 +33,9 @@ enum {
   R_HAS_MAP = 1,
   R_HAS_RED = 2,
   R_HAS_VIEW = 4,
-  R_SHARED = 8,   /* the program uses it more than once */
-  R_EPILOGUE = 16 /* a map of another kernel's result, which that kernel can do */
+  R_SHARED = 8,    /* the program uses it more than once */
+  R_EPILOGUE = 16, /* a map of another kernel's result, which that kernel can do */
+  R_ALONE = 32     /* what made it shared was replaced: one use is left */
 };
 /* Rule id of a step that only compares normal forms of terms. */
 #define R_RULE_NORM 0x7FFFFFFEu
@@ -251,6 +252,7 @@ struct tarn_saturation {
   TARN_VEC(uint32_t)
   note; /* of unions, for proofs: left side, slot, how many opened kids and which, how many further ids and which */
   TARN_VEC(uint8_t) aside; /* by node: a standing; see sweep.c */
+  TARN_VEC(uint32_t) gone; /* nodes whose replacements read other tensors, since uses were counted */
   uint32_t nactive;
   struct engine_rule *er;
   tarn_sat_report report;
@@ -277,8 +279,9 @@ void engine_compile(tarn_saturation *s);
 rhost sat_host(tarn_saturation *s);
 /* Raises why the engine failed: often our facts of a class did, behind its back. */
 _Noreturn void sat_engine_failed(tarn_saturation *s);
-void sat_sweep(tarn_saturation *s);  /* sweep.c: between phases */
-void sat_settle(tarn_saturation *s); /* at the end: every class that is needed has a node that is not set aside */
+void sat_count_uses(tarn_saturation *s); /* sweep.c: R_SHARED of the program as it is given */
+void sat_sweep(tarn_saturation *s);      /* sweep.c: between phases */
+void sat_settle(tarn_saturation *s);     /* at the end: every class that is needed has a node that is not set aside */
 
 /* ---------------------------------------------------------------- builders (kernel-level right sides) */
 
@@ -298,6 +301,7 @@ typedef struct rsite {
   uint32_t extra[16];
   uint32_t also[2];     /* TARN_NONE, or a second equation of the same rule: also[0] = also[1] */
   bool replaced, worse; /* set by the builder: the root's node is to stand so from now on */
+  bool elsewhere;       /* what replaces it reads other tensors, so that uses are to be counted again */
   uint32_t nmore;       /* further equations: more[2k] = more[2k+1] */
   uint32_t more[8];     /* true by comparing normal forms */
 } rsite;

@@ -18,7 +18,10 @@ static tarn_range host_range(void *user, uint32_t id) {
   return (tarn_range){f->lo, f->hi, f->finite, f->nan};
 }
 
-static unsigned host_facts(void *user, uint32_t id) { return sat_facts(user, id)->has; }
+static unsigned host_facts(void *user, uint32_t id) {
+  unsigned has = sat_facts(user, id)->has;
+  return has & R_ALONE ? has & ~(unsigned)R_SHARED : has;
+}
 
 static uint32_t host_mk(void *user, uint32_t op, uint32_t payload, const uint32_t *kid, uint32_t n) {
   tarn_saturation *s = user;
@@ -209,25 +212,6 @@ void tarn_sat_free(tarn_saturation *s) {
   s->g = NULL;
 }
 
-/* Classes that the program uses more than once: where several outputs of one kernel may pay. */
-static void count_uses(tarn_saturation *s, const uint32_t *root, uint32_t nroot) {
-  uint32_t ids = tarn_eg_id_count(s->g);
-  uint8_t *uses = TARN_ARRAY(s->cx, uint8_t, ids ? ids : 1);
-  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(s->g, c)) {
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n)) {
-      tarn_eg_node x = tarn_eg_node_at(s->g, n);
-      for (uint32_t i = 0; i < x.n; i++) {
-        uint32_t k = tarn_eg_find(s->g, x.kids[i]);
-        if (uses[k] < 2) uses[k]++;
-      }
-    }
-  }
-  for (uint32_t i = 0; i < nroot; i++)
-    if (uses[root[i]] < 2) uses[root[i]]++;
-  for (uint32_t i = 0; i < ids; i++)
-    if (uses[i] > 1) facts_mark(s, i, R_SHARED);
-}
-
 static void add_program(tarn_saturation *s) {
   const tarn_program *p = s->program;
   tarn_map *memo = tarn_map_new(s->cx);
@@ -241,7 +225,7 @@ static void add_program(tarn_saturation *s) {
   }
   restore(s);
   for (uint32_t i = 0; i < p->nout; i++) s->root[i] = tarn_eg_find(s->g, s->exact[i]);
-  count_uses(s, s->root, p->nout);
+  sat_count_uses(s);
 }
 
 /* ---------------------------------------------------------------- running */

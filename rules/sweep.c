@@ -2,6 +2,7 @@
  *
  * A node that was replaced (set aside) still stands in its class, and what only it needs stands too: a convolution's
  * nine products after they have become one.  Rules that went on fusing those would make forms that nothing reads. */
+#include "rules/facts.h"
 #include "rules/internal.h"
 
 void sat_stand(tarn_saturation *s, uint32_t node, sat_standing how) {
@@ -36,6 +37,7 @@ static tarn_map *needed(tarn_saturation *s) {
   return seen;
 }
 
+static void count_again(tarn_saturation *s);
 void sat_sweep(tarn_saturation *s) {
   if (s->aside.n == 0) return; /* nothing was replaced */
   tarn_map *seen = needed(s);
@@ -46,6 +48,60 @@ void sat_sweep(tarn_saturation *s) {
       else sat_stand(s, n, dead ? SAT_UNNEEDED : SAT_LIVE);
     }
   }
+  count_again(s);
+}
+
+/* ---------------------------------------------------------------- uses */
+
+/* uses[c]: by how many classes class c is read, through nodes that stand; 2: by more than one, or twice by one of their
+ * nodes. What an output is counts as read. */
+static uint8_t *uses_of(tarn_saturation *s) {
+  uint32_t ids = tarn_eg_id_count(s->g);
+  uint8_t *uses = TARN_ARRAY(s->cx, uint8_t, ids + 1);
+  uint32_t *by = TARN_ARRAY(s->cx, uint32_t, ids + 1), *node = TARN_ARRAY(s->cx, uint32_t, ids + 1);
+  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(s->g, c))
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n)) {
+      tarn_eg_node x = tarn_eg_node_at(s->g, n);
+      if (sat_stands(s, n) != SAT_LIVE) continue;
+      for (uint32_t i = 0; i < x.n; i++) {
+        uint32_t k = tarn_eg_find(s->g, x.kids[i]);
+        if (uses[k] < 2 && (!uses[k] || by[k] != c || node[k] == n)) uses[k]++;
+        by[k] = c, node[k] = n;
+      }
+    }
+  for (uint32_t i = 0; i < s->nroot; i++) {
+    uint32_t k = tarn_eg_find(s->g, s->exact[i]);
+    if (uses[k] < 2) uses[k]++;
+  }
+  return uses;
+}
+
+void sat_count_uses(tarn_saturation *s) {
+  uint8_t *uses = uses_of(s);
+  for (uint32_t i = 0, n = tarn_eg_id_count(s->g); i < n; i++)
+    if (uses[i] > 1) facts_mark(s, i, R_SHARED);
+}
+
+/* What nodes read whose replacements read others, and these others: a dequantised tensor that a sum of products no longer
+ * needs, and the bytes that it takes instead. */
+static void count_again(tarn_saturation *s) {
+  uint8_t *uses = s->gone.n ? uses_of(s) : NULL;
+  for (uint32_t g = 0; g < s->gone.n; g++) {
+    tarn_eg_node x = tarn_eg_node_at(s->g, s->gone.p[g]);
+    for (uint32_t i = 0; i < x.n; i++) {
+      uint32_t k = tarn_eg_find(s->g, x.kids[i]);
+      if (uses[k] < 2 && (sat_facts(s, k)->has & R_SHARED)) facts_mark(s, k, R_ALONE);
+    }
+    uint32_t c = tarn_eg_find(s->g, s->gone.p[g]);
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n)) {
+      tarn_eg_node y = tarn_eg_node_at(s->g, n);
+      for (uint32_t i = 0; i < y.n && sat_stands(s, n) == SAT_LIVE; i++) {
+        uint32_t k = tarn_eg_find(s->g, y.kids[i]);
+        if (uses[k] > 1 && !(sat_facts(s, k)->has & R_SHARED)) facts_mark(s, k, R_SHARED);
+      }
+    }
+  }
+  s->gone.n = 0;
 }
 
 /* ---------------------------------------------------------------- what selection need not look at */

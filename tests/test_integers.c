@@ -67,6 +67,22 @@ static const net nets[] = {
      "node DequantizeLinear d a t -> f\nnode DequantizeLinear e w s v -> g : axis=0\n"
      "node MatMul m f g -> y\nout y\n",
      0, TARN_RULE_REASSOC},
+    {"a residual, which the next product needs too",
+     "in a u8 1,256,28,28\nin b u8 1,16,28,28\nbytes w i8 256,16,1,1\nbytes v i8 16,256,1,1\n"
+     "init t f32 - : 0.0078125\ninit s f32 - : 0.5\ninit z u8 - : 0\ninit m u8 - : 128\ninit i i8 - : 0\n"
+     "node DequantizeLinear d0 a s m -> x\nnode DequantizeLinear d1 b s m -> x0\n"
+     "node DequantizeLinear d2 w t i -> g\nnode DequantizeLinear d3 v t i -> h\n"
+     "node Conv c1 x0 g -> y1\nnode QuantizeLinear q1 y1 s m -> u1\nnode DequantizeLinear e1 u1 s m -> f1\n"
+     "node Add s1 f1 x -> r1\nnode Relu p1 r1 -> k1\nnode QuantizeLinear q2 k1 s z -> u2\nnode DequantizeLinear e2 u2 s z -> "
+     "f2\n"
+     "node Conv c2 f2 h -> y2\nnode QuantizeLinear q3 y2 s m -> u3\nnode DequantizeLinear e3 u3 s m -> f3\n"
+     "node Conv c3 f3 g -> y3\nnode QuantizeLinear q4 y3 s m -> u4\nnode DequantizeLinear e4 u4 s m -> f4\n"
+     "node Add s2 f4 f2 -> y\nout y\n",
+     3, TARN_RULE_REASSOC},
+    {"a long sum of integers, not kept as them",
+     "in a u8 4,4096\nin b i8 4096,600\ninit s f32 - : 0.5\ninit z u8 - : 128\ninit t f32 - : 0.25\ninit i i8 - : 0\n"
+     "node DequantizeLinear d a s z -> f\nnode DequantizeLinear e b t i -> g\nnode MatMul m f g -> y\nout y\n",
+     1, TARN_RULE_REASSOC},
     {"dequantised, but exactly",
      "in a u8 19,64\nbytes w i8 64,45\ninit s f32 - : 0.037\n"
      "node DequantizeLinear d a s -> f\nnode DequantizeLinear e w s -> g\nnode MatMul m f g -> y\nout y\n",

@@ -15,12 +15,6 @@ uint32_t evolve_below(uint64_t *s, uint32_t n) { return n < 2 ? 0 : (uint32_t)(e
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---- the space ---- */
-static bool resumes(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, const tarn_reducer *r, uint32_t out) {
-  tarn_dtype t;
-  const tarn_func *f = tarn_fn_get(L, s->fn);
-  if (!s->out || out >= k->nout || r->ns != 1 || r->kind != TARN_RED_SUM || f->ntuple) return false;
-  return tarn_fx_type(L, r->init[0], NULL, 0, &t) && t == k->out_type[out];
-}
 evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t threads) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_nest *n = tarn_nest_get(L, k->nest);
@@ -41,7 +35,7 @@ evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *
     for (uint32_t d = 0; d < s->nred; d++) t->dim[t->nacc + d] = s->red[d];
     t->reduces = red != TARN_NONE;
     t->free = t->reduces && !k->strict && tarn_reducer_get(L, red)->kind != TARN_RED_CUSTOM;
-    t->resumes = t->free && resumes(L, k, s, tarn_reducer_get(L, red), out);
+    t->resumes = tarn_stage_resumes(L, k, s, out);
   }
   return e;
 }
