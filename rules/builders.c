@@ -17,6 +17,7 @@ static const rbuild builders[] = {
     {"powers", NULL, build_powers, 0, true, "small powers as products, division by a power of two as one"},
     {"roots", NULL, build_roots, 0, true, "further powers as products, roots and quotients"},
     {"affine", NULL, build_affine, 0, true, "what constants are added to and multiply in turn as one product and one sum"},
+    {"recast", NULL, build_recast, 0, true, "no casts to integers and back of what is whole and in their range"},
     {"reciprocal", NULL, build_reciprocal, 0, true, "a stage divides 1 by its result, and what divided by it multiplies"},
     {"hoist", when_hoist, build_hoist, GRAPH, true, "subexpressions of constants become tensors, computed at compile time"},
     {"scale", NULL, build_scale, 0, true, "a constant factor after a sum of products moves into the constant operand"},

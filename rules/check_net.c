@@ -341,12 +341,32 @@ static void chained(net *x) {
   add(x, t);
 }
 
+/* Rounded to bytes, cut off at their bounds, within or beyond them or on one side alone, and made real again. */
+static void requantised(net *x) {
+  tarn_lang *L = x->L;
+  tarn_dtype byte = draw(x->g, 2) ? TARN_I8 : TARN_U8;
+  const int64_t dim[2] = {1 + (int64_t)draw(x->g, 3), 1 + (int64_t)draw(x->g, 4)};
+  uint32_t how = draw(x->g, 4), zero = draw(x->g, 100), h0 = tarn_fx_hole(L, 0);
+  double lo = byte == TARN_I8 ? -128 : 0, hi = lo + 255, over = how == 1 ? -3 : how == 2 ? 3 : 0;
+  tarn_term t = tarn_input(L, tarn_format(x->g->cx, "q%u", x->nin++), tarn_type_tensor(L, TARN_I32, 2, 2, dim));
+  uint32_t e = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, TARN_F32, h0), tarn_fx_const(L, TARN_F32, 0.25), 0);
+  if (draw(x->g, 4)) e = tarn_fx_op(L, TARN_FX_ROUND, e, 0, 0);
+  if (draw(x->g, 2)) e = tarn_fx_op(L, TARN_FX_ADD, e, tarn_fx_const(L, TARN_F32, zero), 0);
+  e = tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_const(L, TARN_F32, lo - over), 0);
+  if (how != 3) e = tarn_fx_op(L, TARN_FX_MIN, e, tarn_fx_const(L, TARN_F32, hi + over), 0);
+  t = tarn_compute(L, tarn_fn_map(L, tarn_fx_cast(L, byte, e), 1), &t, 1);
+  e = tarn_fx_cast(L, TARN_I32, h0);
+  if (draw(x->g, 3)) e = tarn_fx_op(L, TARN_FX_SUB, e, tarn_fx_iconst(L, TARN_I32, zero), 0);
+  e = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, TARN_F32, e), tarn_fx_const(L, TARN_F32, 0.5), 0);
+  add(x, tarn_compute(L, tarn_fn_map(L, e, 1), &t, 1));
+}
+
 typedef void block(net *x);
 static block *const blocks[] = {
     map_one,           map_two,    scale_and_shift, product,       convolution,   normalise,    map_one,
     residual,          transposed, reshaped,        sliced,        padded,        concatenated, sum_of_shifts,
     products,          spread,     copied,          products,      sum_of_shifts, product,      with_number,
-    tiled_convolution, quantised,  quantised,       weighted_sums, weighted_sums, chained};
+    tiled_convolution, quantised,  quantised,       weighted_sums, weighted_sums, chained,      requantised};
 
 tarn_program *check_network(gen *g) {
   net x = {.g = g, .L = g->L};

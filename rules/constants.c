@@ -265,9 +265,9 @@ static uint32_t uses_of(const part *p, uint32_t i) {
   return n;
 }
 
-/* Every node of the part as affine in what it is made of: in hole 0 alone, or (any) in whatever varies and is no such
- * expression itself, or is used several times. */
-static void find_affine(part *p, tarn_dtype t, bool any, affine *all) {
+/* Every node of the part as affine in what it is made of: in hole 0 alone, or (any: the nodes of type t) in whatever varies
+ * and is no such expression itself, or is used several times. */
+static void find_affine(part *p, tarn_dtype t, const bool *any, affine *all) {
   for (uint32_t i = 0; i < p->w.n; i++) {
     tarn_fx x = *tarn_fx_get(p->k->L, p->w.id[i]);
     uint32_t arity = fx_arity(x.op);
@@ -280,7 +280,8 @@ static void find_affine(part *p, tarn_dtype t, bool any, affine *all) {
       if (any && all[j].is && uses_of(p, j) > 1) kid[a] = (affine){.is = true, .a = TARN_NONE, .b = TARN_NONE, .base = j};
     }
     if (any) plain.is = !p->constant[i] && !p->free[i];
-    all[i] = arity == 1 || arity == 2 ? affine_node(p->k->L, &x, kid, fixed, t) : plain;
+    bool sum = (arity == 1 || arity == 2) && (!any || any[i]);
+    all[i] = sum ? affine_node(p->k->L, &x, kid, fixed, t) : plain;
     if (any && !all[i].is) all[i] = plain;
   }
 }
@@ -321,7 +322,7 @@ static bool constant_factor(rsite *s, const kern *k, uint32_t *which) {
 static bool only_affine(part *p, tarn_dtype t, uint32_t *at, affine *out) {
   affine all[K_FX];
   uint32_t found = 0;
-  find_affine(p, t, false, all);
+  find_affine(p, t, NULL, all);
   for (uint32_t i = 0; i < p->w.n; i++)
     if (is_whole(p, all, i)) *at = i, *out = all[i], found++;
   return found == 1 && out->a != TARN_NONE;
@@ -346,13 +347,14 @@ static bool to_affine(rsite *s, kern *k, kstage *st, bool body, bool *any) {
     if (!fx_walk(k->L, *f, &p.w)) return false;
     p.ndim = kern_dims(k, st, body, p.dim);
     classify(s, &p);
-    for (uint32_t i = 0; i < p.w.n; i++)
-      if (tarn_fx_get(k->L, p.w.id[i])->op == TARN_FX_CAST) return true; /* types change */
-    find_affine(&p, TARN_F32, true, all);
+    bool real[K_FX];
+    if (!part_types(k, st, body, TARN_F32, real)) return false;
+    find_affine(&p, TARN_F32, real, all);
     more = false;
     for (uint32_t i = p.w.n; i-- > 0 && !more;) {
       uint32_t need = (all[i].a != TARN_NONE) + (all[i].b != TARN_NONE);
-      if (!is_whole(&p, all, i) || (all[i].ops <= need && !all[i].divides)) continue;
+      bool apart = need == 2 && tarn_fx_get(k->L, p.w.id[i])->op == TARN_FX_MUL; /* a sum, then a product */
+      if (!is_whole(&p, all, i) || (all[i].ops <= need && !all[i].divides && !apart)) continue;
       uint32_t now = affine_of(&p, all[i]);
       if ((*f = fx_replace(k->L, *f, &p.w.id[i], &now, 1)) == TARN_NONE) return false;
       more = *any = true;
@@ -368,8 +370,6 @@ uint32_t build_affine(rsite *s) {
   affine f;
   bool any = false;
   if (!site_root(s, &k) || has_factor(s, &k, &p, &which, &at, &f)) return TARN_NONE;
-  for (uint32_t i = 0; i < k.nleaf; i++)
-    if (kern_leaf_type(&k, i)->dtype != TARN_F32) return TARN_NONE;
   for (uint32_t i = 0; i < k.nstage; i++)
     if (!to_affine(s, &k, &k.stage[i], k.stage[i].reducer == TARN_NONE, &any)) return TARN_NONE;
   return any ? kern_store(&k) : TARN_NONE;

@@ -169,6 +169,10 @@ static const net nets[] = {
      "in x f32 1,3,2,4\npos s 3\nrand n 3\nrand m 3\npos v 3\n"
      "node BatchNormalization k x s n m v -> u\nnode Relu r u -> y\nout y\n",
      1, "affine"},
+    {"quantised and dequantised",
+     "in x f32 2,9\ninit s f32 - : 0.25\ninit z u8 - : 100\nnode QuantizeLinear q x s z -> u\n"
+     "node DequantizeLinear d u s z -> v\nnode Relu r v -> y\nout y\n",
+     1, "recast"},
     {"powers and quotients",
      "in x f32 2,9\ninit a f32 1 : 2\ninit b f32 1 : 3\ninit c f32 1 : 8\ninit d f32 1 : 0.3\ninit e f32 1 : 1\n"
      "node Pow p x a -> x2\nnode Pow q x2 b -> x6\nnode Div r x6 c -> t\nnode Div s t d -> u\nnode Pow v u e -> w\nnode Add z "
