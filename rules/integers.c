@@ -268,6 +268,19 @@ uint32_t product_of_bytes(product *p, const uint32_t *leaf) {
   return kern_store(&p->k);
 }
 
+/* Are both read at sums of loops? A tensor that is spread out (transposed convolution) gets holes that are no zeros once a zero
+ * point is taken from it, and its sum has no residue class left to go through (residue.c): there the price decides. */
+static bool plainly_read(const kern *k) {
+  for (uint32_t r = 0; r < 2; r++) {
+    const tarn_imap *m = tarn_imap_get(k->L, k->stage[0].read[r].map);
+    for (uint32_t i = 0; i < m->nin; i++)
+      if (!tarn_ix_affine(k->L, m->e[i])) return false;
+    for (uint32_t i = 0; i < m->nguard; i++)
+      if (!tarn_ix_affine(k->L, m->guard[i].e)) return false;
+  }
+  return true;
+}
+
 static uint32_t build(rsite *s, tarn_dtype sum, bool move) {
   product p;
   uint32_t leaf[2];
@@ -275,7 +288,7 @@ static uint32_t build(rsite *s, tarn_dtype sum, bool move) {
   for (uint32_t i = 0; i < 2; i++) leaf[i] = p.f[i].p.leaf[p.f[i].p.stage[0].read[p.f[i].hole].src];
   uint32_t i = moved_one(s, &p);
   if (move && (leaf[i] = moved(&p.k, &p.f[i], leaf[i])) == TARN_NONE) return TARN_NONE;
-  s->elsewhere = true;
+  s->replaced = s->elsewhere = plainly_read(&p.k);
   return product_of_bytes(&p, leaf);
 }
 
