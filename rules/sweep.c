@@ -37,20 +37,6 @@ static tarn_map *needed(tarn_saturation *s) {
   return seen;
 }
 
-static void count_again(tarn_saturation *s);
-void sat_sweep(tarn_saturation *s) {
-  if (s->aside.n == 0) return; /* nothing was replaced */
-  tarn_map *seen = needed(s);
-  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(s->g, c)) {
-    bool dead = !tarn_map_get(seen, c);
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n)) {
-      if (beaten(s, n)) sat_stand(s, n, SAT_REPLACED);
-      else sat_stand(s, n, dead ? SAT_UNNEEDED : SAT_LIVE);
-    }
-  }
-  count_again(s);
-}
-
 /* ---------------------------------------------------------------- uses */
 
 /* uses[c]: by how many classes class c is read, through nodes that stand; 2: by more than one, or twice by one of their
@@ -102,6 +88,21 @@ static void count_again(tarn_saturation *s) {
     }
   }
   s->gone.n = 0;
+}
+
+/* ---------------------------------------------------------------- between phases */
+
+void sat_sweep(tarn_saturation *s) {
+  if (s->aside.n == 0) return; /* nothing was replaced */
+  tarn_map *seen = needed(s);
+  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(s->g, c)) {
+    bool dead = !tarn_map_get(seen, c);
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n)) {
+      if (beaten(s, n)) sat_stand(s, n, SAT_REPLACED);
+      else sat_stand(s, n, dead ? SAT_UNNEEDED : SAT_LIVE);
+    }
+  }
+  count_again(s);
 }
 
 /* ---------------------------------------------------------------- what selection need not look at */
