@@ -506,7 +506,7 @@ static void fits_now(tarn_ctx *c, void *arg) {
   ck_assert_str_eq(t->features, trees_features(c));
   ck_assert_uint_eq(t->threads, 3);
   tarn_hw hw = *tarn_hw_load(L, "x86-64-bf16"); /* of 512 bits */
-  const char *why, *const same[] = {"sapphirerapids", "emeraldrapids", "graniterapids"};
+  const char *why, *const same[] = {"sapphirerapids", "emeraldrapids", "graniterapids", "znver5"};
   for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
     hw.cpu = same[i];
     ck_assert_msg(tarn_learned(c, &hw, NULL, &why) != NULL, "%s: %s", same[i], why);

@@ -288,16 +288,22 @@ static const char *family(tarn_ctx *cx, const char *key) {
     if (!strcmp(name, alike[i])) return alike[0];
   return name;
 }
-/* A key's processor, and the vectors that stand between it and the first comma. Clocks and caches are in the features. */
-static bool same_family(tarn_ctx *cx, const char *a, const char *b) {
+/* Processors of another make on which a family's price was measured to choose better than the analytic one (docs/zen5.md). */
+static bool serves(const char *family, const char *processor) {
+  return !strcmp(family, "sapphirerapids") && !strcmp(processor, "znver5");
+}
+/* Does what was learned on a serve b? By a key's processor, and the vectors that stand between it and the first comma. Clocks
+ * and caches are in the features. */
+static bool fits(tarn_ctx *cx, const char *a, const char *b) {
   const char *va = a + strcspn(a, " "), *vb = b + strcspn(b, " ");
   size_t n = strcspn(va, ",");
-  return n == strcspn(vb, ",") && !strncmp(va, vb, n) && !strcmp(family(cx, a), family(cx, b));
+  if (n != strcspn(vb, ",") || strncmp(va, vb, n)) return false;
+  return !strcmp(family(cx, a), family(cx, b)) || serves(family(cx, a), family(cx, b));
 }
 static const trees *fitting(tarn_ctx *cx, const tarn_hw *hw, const char *name, const char *text, size_t n, const char **why) {
   const trees *t = trees_read(cx, name, text, n);
   if (strcmp(t->features, trees_features(cx))) *why = tarn_format(cx, "%s: trained on other features (%s)", name, t->features);
-  else if (!same_family(cx, t->hw, tarn_hw_key(hw, cx))) *why = tarn_format(cx, "%s: trained on %s", name, t->hw);
+  else if (!fits(cx, t->hw, tarn_hw_key(hw, cx))) *why = tarn_format(cx, "%s: trained on %s", name, t->hw);
   else return t;
   return NULL;
 }
