@@ -1,13 +1,11 @@
 /* Casts to integers and back of what is whole already: a tensor that is quantised and at once dequantised.
  *
  * Bottom up, each node gets bounds and whether it is whole, from its type, from casts and rounding, and through sums, minima
- * and maxima.  A cast to integers whose operand is whole and in their range changes nothing, and sums of integers that f32
- * holds (up to 2^24) can be made in f32, where the zero point meets the scale (constants.c, affine).  A NaN, which is no
- * integer, would come out otherwise: class reassoc. */
+ * and maxima.  A cast to integers whose operand is whole and in their range changes nothing, and sums of integers that
+ * a float type holds (f32: up to 2^24) can be made in it, where the zero point meets the scale (constants.c, affine).  A NaN,
+ * which is no integer, would come out otherwise: class reassoc. */
 #include "rules/build.h"
 #include <math.h>
-
-#define EXACT 16777216.0 /* 2^24 */
 
 typedef struct known {
   bool typed, whole;
@@ -37,11 +35,13 @@ static known any_of(tarn_dtype t) {
   k.whole = true, k.lo = sign ? -ldexp(1, (int)bits - 1) : 0, k.hi = ldexp(1, (int)bits - sign) - 1;
   return k;
 }
+/* Whole numbers up to here are numbers of a float type (IEEE 754; bf16 has 8 bits). */
+static double exact(tarn_dtype t) { return ldexp(1, t == TARN_F64 ? 53 : t == TARN_F32 ? 24 : t == TARN_F16 ? 11 : 8); }
 /* Kept by a cast to t? */
 static bool survives(const known *k, tarn_dtype t) {
   known r = any_of(t);
-  if (!k->whole) return false;
-  return tarn_dtype_is_float(t) ? k->lo >= -EXACT && k->hi <= EXACT : r.whole && k->lo >= r.lo && k->hi <= r.hi;
+  if (tarn_dtype_is_float(t)) r.whole = true, r.hi = exact(t), r.lo = -r.hi;
+  return k->whole && r.whole && k->lo >= r.lo && k->hi <= r.hi;
 }
 /* The type's own bounds where they are passed: integers wrap. */
 static known within(known k) {
