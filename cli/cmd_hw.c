@@ -11,6 +11,7 @@ static void memories_json(cli_json *j, const tarn_hw *h) {
     cli_json_str(j, "name", m->name);
     cli_json_int(j, "capacity", m->capacity), cli_json_int(j, "instances", m->instances), cli_json_int(j, "serves", m->serves);
     cli_json_int(j, "line", m->line), cli_json_int(j, "align", m->align), cli_json_int(j, "banks", m->banks);
+    cli_json_int(j, "ways", m->ways);
     cli_json_num(j, "read", m->read), cli_json_num(j, "write", m->write), cli_json_num(j, "latency", m->latency);
     cli_json_bool(j, "managed", m->managed);
     cli_json_close(j, '}');

@@ -20,6 +20,7 @@ typedef struct tarn_hw_memory {
   uint32_t instances;          /* how many of them (an L2 per core: cores) */
   uint32_t serves;             /* units that it serves at its rates at once, each; the number of instances at least */
   uint32_t line, align, banks; /* bytes, bytes, count */
+  uint32_t ways;               /* lines that one set of a cache holds; 0: not known */
   double read, write;          /* bytes a cycle, to one unit */
   double latency;              /* cycles */
   bool managed;                /* software-managed (scratchpad), not a cache */
@@ -84,6 +85,8 @@ TARN_API uint32_t tarn_hw_shipped(const char **names, uint32_t max); /* how many
 TARN_API void tarn_hw_print(const tarn_hw *hw, tarn_buf *b);
 /* Bytes of one way of a cache, a power of two: lines at multiples of it want the same set. */
 TARN_API int64_t tarn_hw_way(const tarn_hw_memory *m);
+/* Lines that one set holds, as many as 12 of which mean 12: what is not known is taken to have so many or more. */
+TARN_API uint32_t tarn_hw_ways(const tarn_hw_memory *m);
 TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name); /* NULL */
 /* Bytes of the largest memory that a unit has to itself: of those with several instances, or the nearest; 0 without any. */
 TARN_API int64_t tarn_hw_private(const tarn_hw *hw);

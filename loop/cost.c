@@ -15,7 +15,7 @@
 #define PORTS       0.1  /* share of the lesser of arithmetic and loads that does not overlap the greater */
 #define TRIP        1    /* cycles of a trip of the innermost loop, beside its work */
 #define MOST_CHAINS 16   /* as lower/ keeps apart */
-#define WAYS        14   /* lines asked of one set of 12 or so before an access drives out its own for good */
+#define WAYS        14   /* lines asked of one set of 12 before an access drives out its own for good */
 #define UNFORESEEN  2.5  /* cycles that a tile waits for such a row, even if it is near and was asked for */
 #define FOUND_AGAIN 32   /* fewer rows stay near until the next tap */
 #define OVERLAP     10   /* transfers on their way at once, each of one piece of memory */
@@ -112,7 +112,8 @@ static double fresh(const acc_model *a, const stage_model *m, const tile *t, uin
   }
   return size;
 }
-/* Lines at a step that is a multiple of one way's sets all want the same few sets: how many one set is asked to hold. */
+/* Lines at a step that is a multiple of one way's sets all want the same few sets: how many one set of twelve
+ * ways is asked to hold, or as many for its size. */
 static double deep(const acc_model *a, uint32_t n, const int64_t *span, double bytes, const tarn_hw_memory *mem) {
   double line = maxd(1, mem->line), sets = 1, run = line;
   int64_t way = tarn_hw_way(mem);
@@ -123,7 +124,7 @@ static double deep(const acc_model *a, uint32_t n, const int64_t *span, double b
     if ((double)c <= line) run += (double)(c * (span[d] - 1));
     else sets *= (double)mini(span[d], maxi(1, way / maxi(1, c & -c)));
   }
-  return bytes / mind((double)way, sets * run);
+  return bytes / mind((double)way, sets * run) * 12 / tarn_hw_ways(mem);
 }
 
 /* Accesses of the cache that a vector takes: two where it lies across two lines. */
@@ -422,7 +423,8 @@ static double foreign_seconds(const tarn_hw *hw, const stage_model *m, const tar
   double lines = 0;
   for (*own = 0; *own + 1 < hw->nmem && hw->mem[*own + 1].instances >= hw->units;) ++*own;
   if (threads < 2 || *own + 1 >= hw->nmem) return 0;
-  for (uint32_t r = 0; r < m->nread; r++) lines += foreign(hw, m, &m->read[r], split, par, threads, *own);
+  for (uint32_t r = 0; r < m->nread; r++)
+    if (!m->read[r].again) lines += foreign(hw, m, &m->read[r], split, par, threads, *own);
   lines += foreign(hw, m, &m->result, split, par, threads, *own);
   return lines * FOREIGN * hw->mem[*own + 1].latency / hw->clock;
 }
@@ -481,7 +483,7 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
     bool stays = !m->block || (p == 0 && m->near); /* local buffers do */
     if (m->block && stays && m->result.local) bytes = waits = 0;
     for (uint32_t r = 0; r < m->nread; r++) {
-      if (m->read[r].local && stays) continue;
+      if (m->read[r].local ? stays : m->read[r].again && m->held <= room) continue;
       double b = crossing(m, s, &m->read[r], dense >> r & 1, p, &hw->mem[i], &piece);
       bytes += b, waits += maxd(b / piece, far && !(dense >> r & 1) ? scattered(m, s, &m->read[r], line, b) : 0);
     }
@@ -564,7 +566,7 @@ static void blocks_memory(const tarn_hw *hw, const kernel_model *km, double par,
       const stage_model *m = &km->stage[k];
       for (uint32_t r = 0; r <= m->nread; r++) {
         const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
-        if (near && a->local) continue;
+        if (near && (a->local || a->again)) continue;
         double b = refetched(m, a, from, near, line, &piece) * missing;
         bytes += b, waits += b / piece;
       }

@@ -257,7 +257,8 @@ static double alignment(const shape *t, const acc_model *a) {
   return (double)g * a->bytes;
 }
 static int64_t odd_out(int64_t x) { return x & -x; }
-/* Lines that one set of a cache is asked for, where rows lie at a step that has a large power of two in it. */
+/* Lines that one set of twelve ways of a cache is asked for, or as many for its size, where rows lie at a step that has a large
+ * power of two in it. */
 static double crowded(const shape *t, const acc_model *a, const int64_t *span, const tarn_hw_memory *mem) {
   double lines = 1, sets = 1, run = t->line;
   int64_t way = tarn_hw_way(mem);
@@ -272,7 +273,7 @@ static double crowded(const shape *t, const acc_model *a, const int64_t *span, c
     lines *= (double)span[d], sets *= (double)(apart < 1 ? 1 : apart < span[d] ? apart : span[d]);
   }
   lines *= run / t->line, sets *= run / t->line;
-  return lines / fmin(sets, (double)way / t->line);
+  return lines / fmin(sets, (double)way / t->line) * 12 / tarn_hw_ways(mem);
 }
 /* What the dims cover inside of the innermost loop that does not move an access; false: there is none. */
 static bool used_again(const shape *t, const acc_model *a, int64_t *span) {

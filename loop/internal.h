@@ -16,6 +16,7 @@ typedef struct acc_model {
   bool irregular;   /* a division remains: no constant step */
   bool local;       /* another stage's local buffer */
   bool epi;         /* read once a result, not once an operation */
+  bool again;       /* an earlier stage reads the same in the same trip of the shared loops */
   bool constant;
   bool few; /* a small constant: its elements are numbers in the code where loops over it are unrolled */
 } acc_model;
@@ -35,6 +36,7 @@ typedef struct stage_model {
   double flops_each, flops_result;
   bool block;      /* of a kernel whose shared loops walk blocks, see kernel_model */
   bool near;       /* then: all that its stages touch for one block fits the first memory */
+  double held;     /* bytes that all stages of its kernel touch in one trip of the shared loops */
   tarn_hw_dot dot; /* an instruction that means the body over k elements of a reduce dim; k: 0 when there is none */
 } stage_model;
 typedef struct kernel_model {

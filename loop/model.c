@@ -145,9 +145,30 @@ double loop_held(const kernel_model *km, uint32_t from, double line) {
     for (uint32_t d = 0; d < m->n; d++) span[d] = d < from && d < m->nshared ? 1 : m->dim[d];
     sum += loop_footprint(&m->result, m->nacc, span, line);
     for (uint32_t r = 0; r < m->nread; r++)
-      if (!m->read[r].local) sum += loop_footprint(&m->read[r], m->n, span, line);
+      if (!m->read[r].local && !m->read[r].again) sum += loop_footprint(&m->read[r], m->n, span, line);
   }
   return sum;
+}
+/* What a stage reads of an operand in one trip of the shared loops is near when a stage before it has read as much of it. */
+static void note_again(kernel_model *km, double line) {
+  int64_t span[TARN_MAX_DIMS], other[TARN_MAX_DIMS];
+  for (uint32_t i = 1; i < km->nstage; i++)
+    for (uint32_t r = 0; r < km->stage[i].nread; r++) {
+      const stage_model *m = &km->stage[i];
+      acc_model *a = &m->read[r];
+      size_t shared = m->nshared * sizeof *a->coef;
+      for (uint32_t d = 0; d < m->n; d++) span[d] = d < m->nshared ? 1 : m->dim[d];
+      for (uint32_t k = 0; k < i && !a->local && !a->irregular && !a->again; k++) {
+        const stage_model *e = &km->stage[k];
+        for (uint32_t d = 0; d < e->n; d++) other[d] = d < e->nshared ? 1 : e->dim[d];
+        for (uint32_t q = 0; q < e->nread && !a->again; q++) {
+          const acc_model *b = &e->read[q];
+          a->again = !b->local && !b->irregular && b->src == a->src && b->start == a->start &&
+                     !memcmp(a->coef, b->coef, shared) &&
+                     loop_footprint(b, e->n, other, line) >= loop_footprint(a, m->n, span, line);
+        }
+      }
+    }
 }
 kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
   tarn_ctx *cx = tarn_lang_ctx(L);
@@ -183,7 +204,10 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
     if (s->out) m->result.start = k->out[out].offset, m->result.bytes = (double)tarn_dtype_size(k->out_type[out++]);
     km->blocks |= nest->nstage > 1 && reuses(m);
   }
-  bool near = km->blocks && hw->nmem && loop_held(km, nest->depth, hw->mem[0].line) <= 0.8 * (double)hw->mem[0].capacity;
-  for (uint32_t i = 0; i < km->nstage; i++) km->stage[i].block = km->blocks, km->stage[i].near = near;
+  double line = hw->nmem ? hw->mem[0].line : 1;
+  note_again(km, line);
+  double held = loop_held(km, nest->depth, line);
+  bool near = km->blocks && hw->nmem && held <= 0.8 * (double)hw->mem[0].capacity;
+  for (uint32_t i = 0; i < km->nstage; i++) km->stage[i].block = km->blocks, km->stage[i].near = near, km->stage[i].held = held;
   return km;
 }

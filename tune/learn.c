@@ -290,7 +290,7 @@ static const char *family(tarn_ctx *cx, const char *key) {
 }
 /* Processors of another make on which a family's price was measured to choose better than the analytic one (docs/zen5.md). */
 static bool serves(const char *family, const char *processor) {
-  return !strcmp(family, "sapphirerapids") && !strcmp(processor, "znver5");
+  return !strcmp(family, "sapphirerapids") && (!strcmp(processor, "znver5") || !strcmp(processor, "znver4"));
 }
 /* Does what was learned on a serve b? By a key's processor, and the vectors that stand between it and the first comma. Clocks
  * and caches are in the features. */

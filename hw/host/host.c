@@ -9,7 +9,7 @@
 
 typedef struct cache {
   size_t size;
-  unsigned line, count;
+  unsigned line, count, ways; /* ways: 0 where the system does not say */
 } cache;
 typedef struct machine {
   unsigned cores;
@@ -47,7 +47,8 @@ static void discover(tarn_ctx *cx, machine *m) {
     hwloc_obj_t o = hwloc_get_obj_by_type(t, type[i], 0);
     if (!o) continue;
     int n = hwloc_get_nbobjs_by_type(t, type[i]);
-    m->level[i] = (cache){o->attr->cache.size, o->attr->cache.linesize, n > 0 ? (unsigned)n : 1};
+    int ways = o->attr->cache.associativity; /* -1: one set */
+    m->level[i] = (cache){o->attr->cache.size, o->attr->cache.linesize, n > 0 ? (unsigned)n : 1, ways > 0 ? (unsigned)ways : 0};
   }
   hwloc_topology_destroy(t);
 }
@@ -86,8 +87,10 @@ const char *tarn_host_core(const char *name, const char *features) {
 #define LAST_SHARE ((size_t)32 << 20)
 static void memory_text(tarn_buf *b, const char *name, const cache *c, unsigned serves, double read, double write,
                         double latency) {
-  tarn_buf_fmt(b, "\n  (memory %s (capacity %zu) (instances %u) (serves %u) (line %u) (read %.4g) (write %.4g) (latency %g))",
-               name, c->size, c->count, serves, c->line ? c->line : 64, read, write, latency);
+  tarn_buf_fmt(b, "\n  (memory %s (capacity %zu) (instances %u) (serves %u) (line %u)", name, c->size, c->count, serves,
+               c->line ? c->line : 64);
+  if (c->ways) tarn_buf_fmt(b, " (ways %u)", c->ways);
+  tarn_buf_fmt(b, " (read %.4g) (write %.4g) (latency %g))", read, write, latency);
 }
 
 /* Instructions that sum products of a group of k elements in each lane, the widest first. Rates are usual figures, those of
