@@ -3,9 +3,11 @@
  * A buffer lives from the first kernel that writes it to the last that touches it, parts of it included.  The largest
  * buffers are placed first, each in the smallest gap left by the buffers that live at the same time (best fit); the first
  * gap wins among equals.  Source: Pisarchyk and Lee, "Efficient memory management for deep neural net inference"
- * (2020), greedy by size. */
+ * (2020), greedy by size. Where that needs more than what is alive at once, those that end highest are placed earlier, again
+ * and again, as long as it helps (Joslin and Clements, "Squeaky wheel optimization", 1999). */
 #include "lower/internal.h"
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct life {
   uint32_t buf, first, last; /* kernels, inclusive */
@@ -25,6 +27,7 @@ int64_t low_bytes(const tarn_buffer *b) {
   return (tarn_layout_elems(&b->layout) + b->layout.offset) * (int64_t)tarn_dtype_size(b->dtype);
 }
 
+static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t round_up(int64_t n, int64_t align) { return (n + align - 1) / align * align; }
 
 static void touch(const tarn_kprog *p, life *l, uint32_t b, uint32_t ker) {
@@ -74,17 +77,55 @@ static int64_t best_gap(life *const *placed, uint32_t n, int64_t bytes) {
   return best >= 0 ? best : end;
 }
 
-static int64_t place(life *l, uint32_t n, life **other) {
+/* Places the buffers in the given order. */
+static int64_t place(life *l, const uint32_t *order, uint32_t n, life **other) {
   int64_t total = 0;
   for (uint32_t i = 0; i < n; i++) {
+    life *x = &l[order[i]];
     uint32_t m = 0;
-    for (uint32_t k = 0; k < i; k++)
-      if (l[k].first <= l[i].last && l[i].first <= l[k].last) other[m++] = &l[k];
+    for (uint32_t k = 0; k < i; k++) {
+      life *y = &l[order[k]];
+      if (y->first <= x->last && x->first <= y->last) other[m++] = y;
+    }
     qsort(other, m, sizeof *other, by_place);
-    l[i].at = best_gap(other, m, l[i].bytes);
-    if (l[i].at + l[i].bytes > total) total = l[i].at + l[i].bytes;
+    x->at = best_gap(other, m, x->bytes);
+    if (x->at + x->bytes > total) total = x->at + x->bytes;
   }
   return total;
+}
+
+static uint32_t below(uint64_t *s, uint32_t n) { /* xorshift: the same plan every time */
+  *s ^= *s << 13, *s ^= *s >> 7, *s ^= *s << 17;
+  return (uint32_t)(*s % n);
+}
+static void earlier(uint32_t *order, uint32_t from, uint32_t to) {
+  uint32_t x = order[from];
+  memmove(order + to + 1, order + to, (from - to) * sizeof *order);
+  order[to] = x;
+}
+/* Orders in which buffers that ended highest come sooner; the best of them is what is placed in the end. */
+#define TRIES 2000
+#define WORK  (64 << 20) /* pairs of buffers looked at, for all tries together */
+static int64_t squeeze(tarn_ctx *cx, life *l, uint32_t n, int64_t bound) {
+  uint32_t *order = TARN_ARRAY(cx, uint32_t, n + 1), *best = TARN_ARRAY(cx, uint32_t, n + 1);
+  life **other = TARN_ARRAY(cx, life *, n + 1);
+  uint64_t random = 0x9e3779b97f4a7c15u;
+  for (uint32_t i = 0; i < n; i++) order[i] = best[i] = i;
+  int64_t least = place(l, best, n, other), total = least;
+  uint32_t tries = n ? (uint32_t)mini(TRIES, WORK / ((int64_t)n * n)) : 0;
+  for (uint32_t t = 0; t < tries && least > bound; t++) {
+    for (uint32_t i = 1; i < n; i++)
+      if (l[order[i]].at + l[order[i]].bytes == total || below(&random, 2 * n) == 0) earlier(order, i, below(&random, i + 1));
+    total = place(l, order, n, other);
+    if (total <= least) {
+      least = total;
+      memcpy(best, order, n * sizeof *best);
+    } else if (below(&random, 8) == 0) { /* from the best again */
+      memcpy(order, best, n * sizeof *best);
+      total = place(l, order, n, other);
+    }
+  }
+  return place(l, best, n, other);
 }
 
 static int64_t live_bound(const life *l, uint32_t n, uint32_t nker) {
@@ -105,8 +146,8 @@ tarn_plan *tarn_plan_make(const tarn_kprog *p, int64_t align) {
   plan->const_offset = TARN_ARRAY(cx, int64_t, p->nbuf);
   life *l = TARN_ARRAY(cx, life, p->nbuf);
   uint32_t n = lifetimes(p, align, l);
-  plan->bytes = place(l, n, TARN_ARRAY(cx, life *, n + 1));
   plan->live_bound = live_bound(l, n, p->nker);
+  plan->bytes = squeeze(cx, l, n, plan->live_bound);
   for (uint32_t b = 0; b < p->nbuf; b++) {
     plan->offset[b] = plan->const_offset[b] = -1;
     if (p->buf[b].kind != TARN_BUF_CONST || p->buf[b].parent != TARN_NONE) continue;
