@@ -54,8 +54,8 @@ double cli_median(double *v, size_t n); /* sorts v; n > 0 */
 /* ---- the pipeline ---- */
 /* What a kernel has to do, whatever its schedule. */
 typedef struct cli_work {
-  double flop, slots, read, write;
-} cli_work; /* operations, lanes of vector instructions, bytes, bytes */
+  double flop, slots, products, read, write;
+} cli_work; /* operations, lanes of vector instructions, of those that multiply, bytes, bytes */
 typedef struct cli_compile {
   const char *model, *dir, *hw, *numerics, *emit, *explain;
   cli_list rules, no_rules, only_rules, shapes;

@@ -28,6 +28,7 @@ static void kernel_json(cli_json *j, const cli_timed *x, double peak) {
   cli_json_num(j, "gflops", g);
   cli_json_num(j, "peak_fraction", g / peak);
   cli_json_num(j, "slots", x->work.slots);
+  cli_json_num(j, "products", x->work.products);
   cli_json_num(j, "read_bytes", x->work.read);
   cli_json_num(j, "write_bytes", x->work.write);
   cli_json_str(j, "binds", x->bound.binds);

@@ -65,6 +65,10 @@ void cli_peaks_json(cli_json *j, const cli_peaks *p) {
   for (uint32_t f = 0; f < TARN_FX_COUNT; f++)
     if (tarn_fx_slots((tarn_fxop)f) > 1) cli_json_num(j, name[f], tarn_fx_slots((tarn_fxop)f));
   cli_json_close(j, '}');
+  cli_json_open(j, "products", '{'); /* what of that multiplies */
+  for (uint32_t f = 0; f < TARN_FX_COUNT; f++)
+    if (tarn_fx_slots((tarn_fxop)f) > 1) cli_json_num(j, name[f], tarn_fx_products((tarn_fxop)f));
+  cli_json_close(j, '}');
 }
 void cli_peaks_text(const cli_peaks *p) {
   printf("%u threads: %.4g GFLOP/s in f32, %.4g G lanes/s of vector instructions; %.3g us to start and join\n", p->host.threads,
@@ -94,7 +98,8 @@ static double from_level(const tarn_host_level *l, const cli_work *w) {
 cli_bound cli_bound_of(const cli_peaks *p, const cli_work *w) {
   const tarn_host_peaks *h = &p->host;
   double product = (w->flop < 2 * w->slots ? w->flop : 2 * w->slots) / h->flops, other = w->slots / h->slots;
-  cli_bound b = {product > other ? product : other, "fma"};
+  double within = 2 * w->products / h->flops; /* those of functions too */
+  cli_bound b = {fmax(fmax(product, within), other), "fma"};
   if (w->read + w->write > 0 && h->nrate) {
     tarn_host_rate r = tarn_host_rate_at(h, w->read + w->write);
     double t = traffic(&r, w->read, w->write);

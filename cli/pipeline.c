@@ -197,6 +197,7 @@ static void write_report(tarn_ctx *cx, const cli_compile *c, const cli_compiled 
     cli_json_num(j, "price", r->kprog->ker[i].price);
     cli_json_num(j, "flop", r->kprog->ker[i].flops);
     cli_json_num(j, "slots", r->kprog->ker[i].slots);
+    cli_json_num(j, "products", r->kprog->ker[i].products);
     cli_json_num(j, "read_bytes", r->kprog->ker[i].reads);
     cli_json_num(j, "write_bytes", r->kprog->ker[i].writes);
     cli_json_bool(j, "copy", r->kprog->ker[i].copy);
@@ -292,7 +293,8 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   yajl_val k = yajl_tree_get(v, (const char **)(uintptr_t)program, yajl_t_array);
   for (size_t i = 0; k && i < YAJL_GET_ARRAY(k)->len; i++) {
     yajl_val x = YAJL_GET_ARRAY(k)->values[i];
-    cli_work w = {number_of(x, "flop"), number_of(x, "slots"), number_of(x, "read_bytes"), number_of(x, "write_bytes")};
+    cli_work w = {number_of(x, "flop"), number_of(x, "slots"), number_of(x, "products"), number_of(x, "read_bytes"),
+                  number_of(x, "write_bytes")};
     if (!w.slots) w.slots = w.flop / 2; /* of an older report */
     tarn_push(cx, &c->work, w);
   }
@@ -313,7 +315,7 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
   const cli_compiled *r = cli_build(cx, c);
   for (uint32_t i = 0; i < r->kprog->nker; i++) {
     const tarn_kernel *x = &r->kprog->ker[i];
-    cli_work w = {x->flops, x->slots, x->reads, x->writes};
+    cli_work w = {x->flops, x->slots, x->products, x->reads, x->writes};
     tarn_push(cx, &c->work, w);
   }
   c->json = json;

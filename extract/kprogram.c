@@ -218,7 +218,7 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
   x.out_layout = tarn_copy(k->cx, sig.out, sizeof sig.out);
   /* as it was priced: blocks of a constant, of which the last is ragged, hide how much of it is read */
   tarn_ksig_traffic(k->L, k->o->hw, priced, &x.reads, &x.writes);
-  x.slots = tarn_ksig_slots(k->L, k->o->hw, priced);
+  x.slots = tarn_ksig_slots(k->L, k->o->hw, priced), x.products = tarn_ksig_products(k->L, k->o->hw, priced);
   tarn_push(k->cx, &b->ker, x);
   if (!c->copy) kg_ways(k, ag, c, x.name);
 }

@@ -102,6 +102,7 @@ typedef struct tarn_kernel {
   double price;         /* predicted seconds on the described hardware */
   double flops;         /* operations of one run; a multiply-add is 2 */
   double slots;         /* lanes of vector instructions of one run: tarn_ksig_slots; K_NEST */
+  double products;      /* of those that multiply: tarn_ksig_products; K_NEST */
   double reads, writes; /* bytes that one run has to read and write: tarn_ksig_traffic */
   const tarn_ksig *sig; /* K_NEST: the canonical kernel that was priced, before constants were blocked; or NULL */
   tarn_term term;       /* K_OPAQUE: the operator over inputs that stand for the buffers; else TARN_NONE */
@@ -170,9 +171,12 @@ TARN_API void tarn_ksig_traffic(tarn_lang *L, const tarn_hw *hw, const tarn_ksig
  * tarn_fx_slots says, a product that is added to something being one with the addition. Loads, stores and shuffles are
  * not counted. Pure. */
 TARN_API double tarn_ksig_slots(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
+/* Those of them that multiply floats: products and multiply-adds, those within functions too. */
+TARN_API double tarn_ksig_products(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
 /* Vector instructions of one operator, the fewest on any target. Those of a function are what lower/math.c emits for it
  * where one instruction multiplies by a power of two; functions that are called count as one. */
 TARN_API double tarn_fx_slots(tarn_fxop op);
+TARN_API double tarn_fx_products(tarn_fxop op); /* those of them that multiply */
 /* Cycles of an expression per vector, shared subexpressions once. Pure. */
 TARN_API double tarn_fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f);
 typedef struct tarn_cost { /* analytic, one run */

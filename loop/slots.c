@@ -16,6 +16,14 @@ double tarn_fx_slots(tarn_fxop op) {
   return of[op];
 }
 
+/* Of those, what only units that multiply can do; on some processors half of what is issued in a cycle. */
+double tarn_fx_products(tarn_fxop op) {
+  static const double of[TARN_FX_COUNT] = {
+      [TARN_FX_MUL] = 1, [TARN_FX_EXP] = 9, [TARN_FX_LOG] = 15, [TARN_FX_LOG1P] = 16, [TARN_FX_TANH] = 16, [TARN_FX_ERF] = 19,
+  };
+  return of[op];
+}
+
 typedef struct value {
   uint32_t f, dims, uses; /* dims: those it depends on */
   tarn_dtype type;
@@ -27,6 +35,7 @@ typedef struct count {
   uint32_t nhole;
   const uint32_t *dims; /* that holes depend on */
   const tarn_dtype *type;
+  bool products; /* those alone are counted */
   TARN_VEC(value) seen;
 } count;
 
@@ -60,7 +69,8 @@ static value visit(count *c, uint32_t f) {
       if (i == 0 || x.op == TARN_FX_SEL) wide = width(k.type);
       if (x.op != TARN_FX_CAST && (i == 0 || x.op == TARN_FX_SEL)) v.type = k.type;
     }
-    v.slots = tarn_fx_slots(x.op) * wide * points(c->m, v.dims);
+    double each = !c->products ? tarn_fx_slots(x.op) : tarn_dtype_is_float(x.dtype) ? tarn_fx_products(x.op) : 0;
+    v.slots = each * wide * points(c->m, v.dims);
     bool truth =
         x.op == TARN_FX_EQ || x.op == TARN_FX_LT || x.op == TARN_FX_LE || x.op == TARN_FX_ISNAN || x.op == TARN_FX_ISINF;
     if (truth) v.type = TARN_BOOL;
@@ -79,7 +89,7 @@ static double sum_of(count *c) {
     const value *v = &c->seen.p[i];
     const tarn_fx x = *tarn_fx_get(c->L, v->f);
     sum += v->slots;
-    if (x.op != TARN_FX_ADD && x.op != TARN_FX_SUB) continue;
+    if (c->products || (x.op != TARN_FX_ADD && x.op != TARN_FX_SUB)) continue;
     double a = folded(c, x.kid[0], v->dims), b = folded(c, x.kid[1], v->dims);
     sum -= a > b ? a : b;
   }
@@ -104,41 +114,45 @@ static tarn_dtype type_of(const tarn_ksig *k, const tarn_read *r) { return r->st
 static uint32_t dims_of(const stage_model *m, const acc_model *a) {
   return a->touched | a->guarded | (a->local ? first_dims(m->nshared) : 0);
 }
-static double body_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, const stage_model *m) {
+static double body_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, const stage_model *m, bool products) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   uint32_t all = first_dims(m->n), dims[TARN_MAX_DIMS * 4];
   tarn_dtype type[TARN_MAX_DIMS * 4];
-  count c = {.L = L, .m = m, .nhole = f->nops, .dims = dims, .type = type};
-  if (m->dot.k) return points(m, all) / (double)m->dot.k;
+  count c = {.L = L, .m = m, .nhole = f->nops, .dims = dims, .type = type, .products = products};
+  if (m->dot.k) return products ? 0 : points(m, all) / (double)m->dot.k;
   for (uint32_t r = 0; r < f->nops; r++) dims[r] = dims_of(m, &m->read[r]), type[r] = type_of(k, &s->read[r]);
   value v = visit(&c, f->body);
   double sum = sum_of(&c);
   if (f->red == TARN_NONE) return sum;
   const tarn_reducer *r = tarn_reducer_get(L, f->red);
+  if (r->kind != TARN_RED_CUSTOM && products) return sum;
   if (r->kind != TARN_RED_CUSTOM)
     return sum + width(v.type) * points(m, all) - (r->kind == TARN_RED_SUM ? folded(&c, f->body, all) : 0);
   c.nhole = 0, c.seen.n = 0;
   for (uint32_t i = 0; i < r->ns; i++) visit(&c, r->step[i]);
   return sum + sum_of(&c);
 }
-static double epilogue_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, const stage_model *m) {
+static double epilogue_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, const stage_model *m, bool products) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   uint32_t dims[TARN_MAX_DIMS * 4] = {first_dims(m->nacc)};
   tarn_dtype type[TARN_MAX_DIMS * 4] = {f->red == TARN_NONE ? TARN_F32 : tarn_reducer_get(L, f->red)->dtype};
-  count c = {.L = L, .m = m, .nhole = 1u + f->nepi, .dims = dims, .type = type};
+  count c = {.L = L, .m = m, .nhole = 1u + f->nepi, .dims = dims, .type = type, .products = products};
   if (f->epi == TARN_NONE) return 0;
   for (uint32_t r = 0; r < f->nepi; r++)
     dims[r + 1] = dims_of(m, &m->read[f->nops + r]), type[r + 1] = type_of(k, &s->read[f->nops + r]);
   visit(&c, f->epi);
   bool sum = !k->strict && f->red != TARN_NONE && tarn_reducer_get(L, f->red)->kind == TARN_RED_SUM;
-  return sum_of(&c) - (sum ? begins(&c) : 0);
+  return sum_of(&c) - (sum && !products ? begins(&c) : 0);
 }
 
-double tarn_ksig_slots(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
+static double slots_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, bool products) {
   const tarn_nest *nest = tarn_nest_get(L, k->nest);
   const kernel_model *m = loop_model(L, hw, k);
   double sum = 0;
   for (uint32_t i = 0; i < m->nstage; i++)
-    sum += body_slots(L, k, &nest->stage[i], &m->stage[i]) + epilogue_slots(L, k, &nest->stage[i], &m->stage[i]);
+    sum += body_slots(L, k, &nest->stage[i], &m->stage[i], products) +
+           epilogue_slots(L, k, &nest->stage[i], &m->stage[i], products);
   return sum;
 }
+double tarn_ksig_slots(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) { return slots_of(L, hw, k, false); }
+double tarn_ksig_products(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) { return slots_of(L, hw, k, true); }

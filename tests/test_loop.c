@@ -410,24 +410,28 @@ TEST(slots_by_hand) {
   const tarn_hw *hw = shipped(machines[0]);
   const struct {
     const char *term;
-    double slots;
+    double slots, products;
   } cases[] = {
-      {"(compute (map (max $0 0)) (input x ((24 7) ()) f32))", 24 * 7},
-      {"(compute (map (add (mul $0 $1) $0)) (input x ((24 7) ()) f32) (input y ((24 7) ()) f32))", 24 * 7},
-      {"(compute (map (add (mul $0 $1) (mul $0 $0))) (input x ((24 7) ()) f32) (input y ((24 7) ()) f32))", 2 * 24 * 7},
-      {"(compute (map (select (lt $0 0) (neg $0) $0)) (input x ((24 7) ()) f32))", 24 * 7},
-      {"(compute (red (sum f32) (exp $0)) (input x ((24) (7)) f32))", 24 * 7 * (1 + tarn_fx_slots(TARN_FX_EXP))},
-      {"(compute (red (max f32) (mul $0 3)) (input x ((24) (7)) f32))", 24 * 7 * 2},
+      {"(compute (map (max $0 0)) (input x ((24 7) ()) f32))", 24 * 7, 0},
+      {"(compute (map (add (mul $0 $1) $0)) (input x ((24 7) ()) f32) (input y ((24 7) ()) f32))", 24 * 7, 24 * 7},
+      {"(compute (map (add (mul $0 $1) (mul $0 $0))) (input x ((24 7) ()) f32) (input y ((24 7) ()) f32))", 2 * 24 * 7,
+       2 * 24 * 7},
+      {"(compute (map (select (lt $0 0) (neg $0) $0)) (input x ((24 7) ()) f32))", 24 * 7, 0},
+      {"(compute (red (sum f32) (exp $0)) (input x ((24) (7)) f32))", 24 * 7 * (1 + tarn_fx_slots(TARN_FX_EXP)),
+       24 * 7 * tarn_fx_products(TARN_FX_EXP)},
+      {"(compute (red (max f32) (mul $0 3)) (input x ((24) (7)) f32))", 24 * 7 * 2, 24 * 7},
   };
   tarn_ksig k = product_of(64, 32, 48, false);
   tarn_ksig_canonical(L, &k);
   ck_assert_double_eq(tarn_ksig_slots(L, hw, &k), 64 * 32 * 48);
+  ck_assert_double_eq(tarn_ksig_products(L, hw, &k), 64 * 32 * 48);
   uint32_t exp = tarn_fx_op(L, TARN_FX_EXP, tarn_fx_hole(L, 1), 0, 0);
   k = sum_over(64, 32, 48, false, tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), exp, 0));
   ck_assert_double_eq(tarn_ksig_slots(L, hw, &k), 64 * 32 * 48 + 32 * 48 * tarn_fx_slots(TARN_FX_EXP));
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     k = canonical_of(cases[i].term);
     ck_assert_msg(tarn_ksig_slots(L, hw, &k) == cases[i].slots, "%s: %g", cases[i].term, tarn_ksig_slots(L, hw, &k));
+    ck_assert_msg(tarn_ksig_products(L, hw, &k) == cases[i].products, "%s: %g", cases[i].term, tarn_ksig_products(L, hw, &k));
   }
   /* what is added to a sum that nothing else wants is what it begins with */
   const char *epi[] = {"(max (add $1 $0) 0)", "(mul $0 (add $0 $1))", "(add $0 (mul $1 $1))"};

@@ -106,8 +106,9 @@ static void strict(tarn_ctx *unused, void *arg) {
 }
 
 /* What loop/ counts for a function is what is emitted for it, where an instruction multiplies by a power of two. */
-static double instructions(const char *text) {
+static double instructions(const char *text, double *products) {
   double n = 0, stores = 0;
+  *products = 0;
   for (const char *line = text; line; line = strchr(line, '\n')) {
     while (*line == '\n' || *line == '\t') line++;
     if (*line != 'v' || !strncmp(line, "vzeroupper", 10)) continue;
@@ -116,7 +117,9 @@ static double instructions(const char *text) {
     bool constant = !strncmp(line, "vbroadcast", 10) || !strncmp(line, "vpbroadcast", 11) || !strncmp(line, "vxorps", 6);
     if (!strncmp(line, "vmov", 4)) stores += memchr(wide, '(', (size_t)(end - wide)) != NULL;
     else n += !constant;
+    *products += !strncmp(line, "vfm", 3) || !strncmp(line, "vfnm", 4) || !strncmp(line, "vmulps", 6);
   }
+  *products /= stores;
   return n / stores;
 }
 static void counted(tarn_ctx *unused, void *arg) {
@@ -131,8 +134,9 @@ static void counted(tarn_ctx *unused, void *arg) {
     if (slots <= 1) continue;
     const char *dir = kit_compile(kit_program(L, &hw, &c, 1), true, TARN_EMIT_ASM);
     size_t n;
-    double emitted = instructions(tarn_read_file(cx, tarn_format(cx, "%s/model.s", dir), &n));
+    double products, emitted = instructions(tarn_read_file(cx, tarn_format(cx, "%s/model.s", dir), &n), &products);
     ck_assert_msg(emitted == slots, "%s: %g instructions, not %g", functions[k].name, emitted, slots);
+    ck_assert_msg(products == tarn_fx_products(functions[k].op), "%s: %g multiply", functions[k].name, products);
     kit_remove(cx, dir);
   }
 }

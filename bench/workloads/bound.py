@@ -30,7 +30,8 @@ def level_of(levels, seconds, read, write):
 def bound(demand, peaks):
     """Seconds, and what binds: vector instructions, or the level that operands and results come from; and one start and join."""
     slots = demand["slots"] + sum(n * peaks["functions"][f] for f, n in demand["calls"].items())
-    fma = max(min(demand["ops"], 2 * slots) / peaks["flops"], slots / peaks["slots"])
+    products = demand["products"] + sum(n * peaks["products"][f] for f, n in demand["calls"].items())
+    fma = max(min(demand["ops"], 2 * slots) / peaks["flops"], 2 * products / peaks["flops"], slots / peaks["slots"])
     read, write = demand["read"], demand["write"]
     memory = traffic(rate_at(peaks["rates"], read + write), read, write)
     binds = "fma" if fma >= memory else level_of(peaks["levels"], memory, read, write)

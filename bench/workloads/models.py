@@ -173,13 +173,13 @@ def write(row, folder):
 
 
 def demand(row, model):
-    """Operations (a multiply-add is two); vector instructions (times their lanes), and calls of functions that are several;
+    """Operations (a multiply-add is two); vector instructions (times their lanes), those that multiply, and calls of functions that are several;
     bytes that come and go at least once: operands, weights; results."""
     shape = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim]
              for v in list(model.graph.value_info) + list(model.graph.input) + list(model.graph.output)}
     shape.update((w.name, list(w.dims)) for w in model.graph.initializer)
     elements = {name: int(np.prod(dims)) for name, dims in shape.items()}
-    fma, ops, slots, calls = 0, 0, 0, {}
+    fma, ops, slots, products, calls = 0, 0, 0, 0, {}
     for n in model.graph.node:
         x = elements[n.input[0]]
         y = elements[n.output[0]]
@@ -190,14 +190,15 @@ def demand(row, model):
         elif n.op_type in ("MatMul", "Gemm"):
             fma += y * shape[n.input[0]][-1]
         else:
-            each = EACH.get(n.op_type, (0, 0, ()))
-            ops, slots = ops + each[0] * x, slots + each[1] * x
-            calls.update((f, calls.get(f, 0) + x) for f in each[2])
+            each = EACH.get(n.op_type, (0, 0, 0, ()))
+            ops, slots, products = ops + each[0] * x, slots + each[1] * x, products + each[2] * x
+            calls.update((f, calls.get(f, 0) + x) for f in each[3])
     weights = sum(4 * elements[w.name] for w in model.graph.initializer if w.data_type == TensorProto.FLOAT)
     read = weights + sum(4 * elements[i.name] for i in model.graph.input)
     written = sum(4 * elements[o.name] for o in model.graph.output)
-    return {"ops": ops + 2 * fma, "slots": slots + fma, "calls": calls, "read": read, "write": written}
+    return {"ops": ops + 2 * fma, "slots": slots + fma, "products": products + fma, "calls": calls, "read": read, "write": written}
 
 
-# An element's operations, instructions, and functions beside those; a normalisation goes into the weights before it.
-EACH = {"Softmax": (5, 4, ("exp",)), "ReduceL2": (2, 1, ()), "Relu": (1, 1, ())}
+# An element's operations, instructions, those that multiply, and functions beside those; a normalisation goes into the weights
+# before it.
+EACH = {"Softmax": (5, 4, 1, ("exp",)), "ReduceL2": (2, 1, 1, ()), "Relu": (1, 1, 0, ())}
