@@ -183,13 +183,14 @@ tarn_host_rate tarn_host_rate_at(const tarn_host_peaks *p, double bytes) {
                           r[i].copy + at * (r[i + 1].copy - r[i].copy)};
 }
 
-/* Fine steps as far as the second level is felt, coarse ones up to the last cache, and main memory. */
+/* Fine steps as far as the second level is felt and where the last cache ends, which is shared with others; coarse ones
+ * between, and main memory. */
 #define FINE   1.25
 #define COARSE 2.0
 /* Bytes of one thread, from `least` to `most`, of which `fine` in fine steps; stops behind what is needed. */
 static uint32_t sizes(double least, double fine, double most, double last, double need, size_t *bytes) {
   uint32_t n = 0;
-  for (double b = least; b <= most && n + 1 < TARN_HOST_RATES; b *= b < fine ? FINE : COARSE) {
+  for (double b = least; b < last && n + 1 < TARN_HOST_RATES; b *= b < fine || 2 * b >= most ? FINE : COARSE) {
     bytes[n++] = (size_t)b / 4096 * 4096;
     if (b >= need) return n;
   }
