@@ -152,6 +152,16 @@ void tarn_release(tarn_ctx *cx, tarn_mark m) {
   POISON((char *)b + b->used, b->size - b->used);
 }
 
+void tarn_drop(tarn_ctx *cx, const void *p, tarn_mark since) {
+  uint64_t serial = (uint64_t)(uintptr_t)since.block;
+  for (tarn_block **b = &cx->big; *b && (*b)->serial >= serial; b = &(*b)->next) {
+    uintptr_t start = (uintptr_t)*b;
+    if ((uintptr_t)p < start || (uintptr_t)p >= start + (*b)->size) continue;
+    block_pop(cx, b);
+    return;
+  }
+}
+
 /* The old storage stays as it was: the arena frees nothing before a release. */
 void *tarn_vec_grow(tarn_ctx *cx, void *p, uint32_t n, uint32_t *cap, size_t each) {
   uint32_t wider = *cap ? (*cap > UINT32_MAX / 2 ? UINT32_MAX : 2 * *cap) : 8;

@@ -114,6 +114,8 @@ typedef struct tarn_mark {
 TARN_API tarn_mark tarn_arena_mark(tarn_ctx *cx);
 /* Frees what was allocated since; only for scratch that nothing older points to. */
 TARN_API void tarn_release(tarn_ctx *cx, tarn_mark m);
+/* Frees the one large allocation that holds p, if it was made since: a big tensor among what stays. */
+TARN_API void tarn_drop(tarn_ctx *cx, const void *p, tarn_mark since);
 
 /* ---- vectors in the arena: TARN_VEC(int) v = {0}; tarn_push(cx, &v, 3); v.p[0], v.n ---- */
 #define TARN_VEC(T)                                                                                                            \

@@ -438,7 +438,7 @@ static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const 
 /* A stage among several: the same loops and accesses come in many kernels, solved once. */
 static void key_add(tarn_buf *b, const void *p, size_t n) { tarn_buf_add(b, p, n); }
 static void key_access(tarn_buf *b, const acc_model *a, uint32_t n) {
-  const uint32_t bits[] = {a->touched, a->guarded, a->irregular, a->local, a->epi, a->constant, a->few};
+  const uint32_t bits[] = {a->touched, a->guarded, a->irregular, a->local, a->epi, a->constant, a->few, a->again};
   key_add(b, a->coef, n * sizeof *a->coef), key_add(b, &a->start, sizeof a->start);
   key_add(b, bits, sizeof bits), key_add(b, &a->bytes, sizeof a->bytes);
 }
@@ -447,7 +447,9 @@ static uint32_t stage_number(tarn_solver *s, const search *q, bool strict) {
   tarn_buf b = {.cx = s->cx};
   const uint32_t bits[] = {m->n,      m->nshared, m->nacc,  m->nread, m->reduces, m->fma,
                            m->custom, m->resumes, m->block, m->near,  strict,     q->nshared};
-  const double ops[] = {m->body_ops, m->epi_ops, m->flops_each, m->flops_result};
+  bool again = false;
+  for (uint32_t r = 0; r < m->nread; r++) again |= m->read[r].again;
+  const double ops[] = {m->body_ops, m->epi_ops, m->flops_each, m->flops_result, again ? m->held : 0};
   key_add(&b, bits, sizeof bits), key_add(&b, ops, sizeof ops), key_add(&b, m->dim, m->n * sizeof *m->dim);
   for (uint32_t r = 0; r < m->nread; r++) key_access(&b, &m->read[r], m->n);
   key_access(&b, &m->result, m->n);

@@ -65,6 +65,7 @@ static void write_laid_out(tarn_ctx *cx, void *arg) {
 void low_const_write(const tarn_kprog *p, uint32_t i, int fd, const char *path) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   const tarn_buffer *b = &p->buf[i];
+  tarn_mark before = tarn_arena_mark(cx);
   const tarn_tensor *t = value_of(p, b);
   size_t bytes = (size_t)low_bytes(b);
   int64_t count = 1;
@@ -73,6 +74,7 @@ void low_const_write(const tarn_kprog *p, uint32_t i, int fd, const char *path) 
     tarn_raise(cx, TARN_INTERNAL, "lower: constant %u is of another type", i);
   if (row_major(&b->layout)) {
     write_all(cx, fd, path, t->data, bytes);
+    tarn_drop(cx, t->data, before);
     return;
   }
   char *laid = calloc(bytes ? bytes : 1, 1);
@@ -81,5 +83,6 @@ void low_const_write(const tarn_kprog *p, uint32_t i, int fd, const char *path) 
   laid_out l = {fd, path, laid, bytes};
   tarn_status st = tarn_protect(cx, write_laid_out, &l);
   free(laid);
+  tarn_drop(cx, t->data, before);
   if (st != TARN_OK) tarn_reraise(cx, st);
 }

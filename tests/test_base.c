@@ -178,6 +178,24 @@ START_TEST(release_gives_back_what_came_since) {
 }
 END_TEST
 
+START_TEST(drop_frees_one_large_allocation) {
+  enum { LARGE = 3 << 20 };
+  char *old = tarn_new(cx, LARGE);
+  tarn_mark m = tarn_arena_mark(cx);
+  char *one = tarn_new(cx, LARGE), *small = tarn_strdup(cx, "small"), *two = tarn_new(cx, LARGE);
+  size_t before = tarn_ctx_bytes(cx);
+  tarn_drop(cx, old, m); /* older than the mark: stays */
+  tarn_drop(cx, small, m);
+  ck_assert_uint_eq(tarn_ctx_bytes(cx), before);
+  tarn_drop(cx, one + LARGE / 2, m);
+  ck_assert(before - tarn_ctx_bytes(cx) >= LARGE && before - tarn_ctx_bytes(cx) < LARGE + 4096);
+  memset(old, 1, LARGE), memset(two, 2, LARGE);
+  ck_assert_str_eq(small, "small");
+  tarn_release(cx, m);
+  ck_assert_int_eq(old[LARGE - 1], 1);
+}
+END_TEST
+
 static void array_overflow(tarn_ctx *c, void *arg) {
   (void)arg;
   tarn_new_array(c, SIZE_MAX / 4, 8);
@@ -648,6 +666,7 @@ int main(void) {
                                 a_message_without_memory_is_a_memory_error,
                                 warnings_are_kept_in_order,
                                 arena_aligns_and_zeroes,
+                                drop_frees_one_large_allocation,
                                 release_gives_back_what_came_since,
                                 impossible_sizes_are_memory_errors,
                                 vectors_keep_their_elements,
