@@ -403,6 +403,24 @@ TEST(traffic_of_products) {
   }
 }
 
+/* Three stages of a softmax read the same row one after the other: it comes from main memory once. */
+TEST(rows_come_once) {
+  UNUSED;
+  const tarn_hw *hw = shipped(machines[0]);
+  const char *text =
+      "(kernel (nest (stages (children 1) (shared 16384) (split 2) (stage (own) (reduce 1024) reduceMax (child 0 (index "
+      "((16384) "
+      "(1024)) (16777216) ((+ (* 1024 d0) d1))))) (stage (own 1024) (reduce) (map (exp (sub $0 $1))) (child 0 (index ((16384 "
+      "1024) "
+      "()) (16777216) ((+ (* 1024 d0) d1)))) (stage 0 (index ((16384 1024) ()) () ())) out)))(in f32 (16777216) (1))"
+      "(out f32 (16384 1024) (1024 1)))";
+  tarn_ksig k;
+  tarn_ksig_parse(L, text, strlen(text), &k);
+  tarn_cost c;
+  tarn_solve(tarn_solver_new(L, hw, 1), &k, &c);
+  double all = 2.0 * 16384 * 1024 * 4, moved = c.bytes[hw->nmem - 2];
+  ck_assert_msg(moved > 0.99 * all && moved < 1.01 * all, "%g of %g bytes", moved, all);
+}
 /* A product and its addition are one instruction, a function is several, a choice is none; what a loop does not change is
  * computed once for all of its trips. */
 TEST(slots_by_hand) {
@@ -471,6 +489,7 @@ int main(void) {
   tcase_add_test(t, footprints_counted);
   tcase_add_test(t, footprints_grow);
   tcase_add_test(t, traffic_of_products);
+  tcase_add_test(t, rows_come_once);
   tcase_add_test(t, slots_by_hand);
   suite_add_tcase(suite, t);
   SRunner *r = srunner_create(suite);
