@@ -22,13 +22,12 @@ uint32_t tarn_hw_shipped(const char **names, uint32_t max) {
   return n;
 }
 
-#define WAYS 12 /* of a first cache whose ways are not known, at least */
 int64_t tarn_hw_way(const tarn_hw_memory *m) {
-  int64_t way = 1, ways = m->ways ? m->ways : WAYS;
+  int64_t way = 1, ways = m->ways ? m->ways : TARN_HW_WAYS;
   while (way * 2 * ways <= m->capacity && way < 1 << 30) way *= 2;
   return way;
 }
-uint32_t tarn_hw_ways(const tarn_hw_memory *m) { return m->ways && m->ways < WAYS ? m->ways : WAYS; }
+uint32_t tarn_hw_ways(const tarn_hw_memory *m) { return m->ways && m->ways < TARN_HW_WAYS ? m->ways : TARN_HW_WAYS; }
 
 const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name) {
   for (uint32_t i = 0; i < hw->nmem; i++)

@@ -85,7 +85,8 @@ TARN_API uint32_t tarn_hw_shipped(const char **names, uint32_t max); /* how many
 TARN_API void tarn_hw_print(const tarn_hw *hw, tarn_buf *b);
 /* Bytes of one way of a cache, a power of two: lines at multiples of it want the same set. */
 TARN_API int64_t tarn_hw_way(const tarn_hw_memory *m);
-/* Lines that one set holds, 12 at most: so many a cache is taken to have, or more, where nothing is said. */
+#define TARN_HW_WAYS 12 /* of a cache whose ways are not known, at least */
+/* Lines that one set holds, TARN_HW_WAYS at most. */
 TARN_API uint32_t tarn_hw_ways(const tarn_hw_memory *m);
 TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name); /* NULL */
 /* Bytes of the largest memory that a unit has to itself: of those with several instances, or the nearest; 0 without any. */

@@ -375,9 +375,9 @@ static uint32_t asks_to_write(const tarn_walks *w, uint32_t stage, int64_t bytes
   double points = (double)from->line / from->read * w->stage[stage].points;
   if (w->nstage == 1 || w->stage[stage].work >= points) return stage;
   stage = busiest(w);
-  const tarn_hw_memory *main = &hw->mem[hw->nmem - 1];
+  const tarn_hw_memory *last = &hw->mem[hw->nmem - 1];
   bool large = hw->nmem > 2 && 2 * bytes > (int64_t)hw->mem[hw->nmem - 2].capacity;
-  return large && main->write < main->read && w->stage[stage].work >= points ? stage : TARN_NONE;
+  return large && last->write < last->read && w->stage[stage].work >= points ? stage : TARN_NONE;
 }
 static bool streamed(tarn_walks *w, uint32_t stage, uint32_t walk, bool again) {
   const tarn_walk *a = &w->stage[stage].walk[walk];

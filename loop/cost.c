@@ -124,7 +124,7 @@ static double deep(const acc_model *a, uint32_t n, const int64_t *span, double b
     if ((double)c <= line) run += (double)(c * (span[d] - 1));
     else sets *= (double)mini(span[d], maxi(1, way / maxi(1, c & -c)));
   }
-  return bytes / mind((double)way, sets * run) * 12 / tarn_hw_ways(mem);
+  return bytes / mind((double)way, sets * run) * TARN_HW_WAYS / tarn_hw_ways(mem);
 }
 
 /* Accesses of the cache that a vector takes: two where it lies across two lines. */

@@ -273,7 +273,7 @@ static double crowded(const shape *t, const acc_model *a, const int64_t *span, c
     lines *= (double)span[d], sets *= (double)(apart < 1 ? 1 : apart < span[d] ? apart : span[d]);
   }
   lines *= run / t->line, sets *= run / t->line;
-  return lines / fmin(sets, (double)way / t->line) * 12 / tarn_hw_ways(mem);
+  return lines / fmin(sets, (double)way / t->line) * TARN_HW_WAYS / tarn_hw_ways(mem);
 }
 /* What the dims cover inside of the innermost loop that does not move an access; false: there is none. */
 static bool used_again(const shape *t, const acc_model *a, int64_t *span) {

@@ -4,7 +4,7 @@
  * buffers are placed first, each in the smallest gap left by the buffers that live at the same time (best fit); the first
  * gap wins among equals.  Source: Pisarchyk and Lee, "Efficient memory management for deep neural net inference"
  * (2020), greedy by size. Where that needs more than what is alive at once, those that end highest are placed earlier, again
- * and again, as long as it helps (Joslin and Clements, "Squeaky wheel optimization", 1999). */
+ * and again, while there is something to gain (Joslin and Clements, "Squeaky wheel optimization", 1999). */
 #include "lower/internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +105,7 @@ static void earlier(uint32_t *order, uint32_t from, uint32_t to) {
 }
 /* Orders in which buffers that ended highest come sooner; the best of them is what is placed in the end. */
 #define TRIES 2000
-#define WORK  (64 << 20) /* pairs of buffers looked at, for all tries together */
+#define WORK  (512 << 20) /* pairs of buffers looked at, for all tries together */
 static int64_t squeeze(tarn_ctx *cx, life *l, uint32_t n, int64_t bound) {
   uint32_t *order = TARN_ARRAY(cx, uint32_t, n + 1), *best = TARN_ARRAY(cx, uint32_t, n + 1);
   life **other = TARN_ARRAY(cx, life *, n + 1);

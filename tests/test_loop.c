@@ -408,11 +408,10 @@ TEST(rows_come_once) {
   UNUSED;
   const tarn_hw *hw = shipped(machines[0]);
   const char *text =
-      "(kernel (nest (stages (children 1) (shared 16384) (split 2) (stage (own) (reduce 1024) reduceMax (child 0 (index "
-      "((16384) "
-      "(1024)) (16777216) ((+ (* 1024 d0) d1))))) (stage (own 1024) (reduce) (map (exp (sub $0 $1))) (child 0 (index ((16384 "
-      "1024) "
-      "()) (16777216) ((+ (* 1024 d0) d1)))) (stage 0 (index ((16384 1024) ()) () ())) out)))(in f32 (16777216) (1))"
+      "(kernel (nest (stages (children 1) (shared 16384) (split 2) (stage (own) (reduce 1024) reduceMax "
+      "(child 0 (index ((16384) (1024)) (16777216) ((+ (* 1024 d0) d1))))) (stage (own 1024) (reduce) (map (exp (sub $0 $1))) "
+      "(child 0 (index ((16384 1024) ()) (16777216) ((+ (* 1024 d0) d1)))) (stage 0 (index ((16384 1024) ()) () ())) out)))(in "
+      "f32 (16777216) (1))"
       "(out f32 (16384 1024) (1024 1)))";
   tarn_ksig k;
   tarn_ksig_parse(L, text, strlen(text), &k);

@@ -16,7 +16,7 @@ typedef struct piece {
 typedef struct instance {
   uint32_t n, kernels;
   int64_t lines;
-  piece piece[400];
+  piece piece[1600];
 } instance;
 
 static void cut(instance *x, uint32_t first, uint32_t last, int64_t lines, int depth) {
@@ -83,6 +83,26 @@ static void rectangles(tarn_ctx *c, void *user) {
   ck_assert_msg(sum / CASES < 1.01, "%g", sum / CASES); /* by size alone 1.06 */
 }
 
+/* As in a long network: each buffer is read within the next dozen kernels. No plan is known to be perfect; TARN_TEST_SHOW tells
+ * the time that is taken (docs/growth.md). */
+static void chains(tarn_ctx *c, void *user) {
+  (void)c, (void)user;
+  kit_seed = 11;
+  for (uint32_t n = 100; n <= 1600; n *= 2) {
+    instance *x = TARN_NEW(cx, instance);
+    int64_t *alive = TARN_ARRAY(cx, int64_t, n);
+    x->n = x->kernels = n;
+    for (uint32_t i = 0; i < n; i++) {
+      uint32_t last = i + 1 + kit_below(12);
+      x->piece[i] = (piece){i, last < n ? last : n - 1, 1 + kit_below(1000)};
+      for (uint32_t k = i; k <= x->piece[i].last; k++) alive[k] += x->piece[i].lines;
+    }
+    for (uint32_t k = 0; k < n; k++) x->lines = alive[k] > x->lines ? alive[k] : x->lines;
+    double over = judged(x);
+    ck_assert_msg(over <= 1.01, "%u buffers: %g", n, over); /* by size alone up to 1.11 */
+  }
+}
+
 static void nothing(tarn_ctx *c, void *user) {
   (void)c, (void)user;
   const tarn_kprog empty = {.L = L};
@@ -93,6 +113,8 @@ static void setup(void) { cx = tarn_ctx_new(NULL), L = tarn_lang_new(cx); }
 static void teardown(void) { tarn_ctx_free(cx); }
 START_TEST(little_is_lost) { ck_assert_msg(tarn_protect(cx, rectangles, NULL) == TARN_OK, "%s", tarn_message(cx)); }
 END_TEST
+START_TEST(long_networks) { ck_assert_msg(tarn_protect(cx, chains, NULL) == TARN_OK, "%s", tarn_message(cx)); }
+END_TEST
 START_TEST(no_buffers) { ck_assert_msg(tarn_protect(cx, nothing, NULL) == TARN_OK, "%s", tarn_message(cx)); }
 END_TEST
 
@@ -102,6 +124,7 @@ int main(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 60);
   tcase_add_test(t, little_is_lost);
+  tcase_add_test(t, long_networks);
   tcase_add_test(t, no_buffers);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);

@@ -173,8 +173,8 @@ def write(row, folder):
 
 
 def demand(row, model):
-    """Operations (a multiply-add is two); vector instructions (times their lanes), those that multiply, and calls of functions that are several;
-    bytes that come and go at least once: operands, weights; results."""
+    """Operations (a multiply-add is two); vector instructions (times their lanes), those that multiply, and calls of
+    functions that are several; bytes that come and go at least once: operands, weights; results."""
     shape = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim]
              for v in list(model.graph.value_info) + list(model.graph.input) + list(model.graph.output)}
     shape.update((w.name, list(w.dims)) for w in model.graph.initializer)
