@@ -5,8 +5,8 @@ double tarn_fx_slots(tarn_fxop op) {
   static const double of[TARN_FX_COUNT] = {
       [TARN_FX_ADD] = 1,   [TARN_FX_SUB] = 1,   [TARN_FX_MUL] = 1,   [TARN_FX_DIV] = 1,    [TARN_FX_MOD] = 1,
       [TARN_FX_FMOD] = 1,  [TARN_FX_MIN] = 1,   [TARN_FX_MAX] = 1,   [TARN_FX_ABS] = 1,    [TARN_FX_SIGN] = 1,
-      [TARN_FX_POW] = 1,   [TARN_FX_EXP] = 13,  [TARN_FX_LOG] = 28,  [TARN_FX_LOG1P] = 34, [TARN_FX_SQRT] = 1,
-      [TARN_FX_TANH] = 26, [TARN_FX_ERF] = 27,  [TARN_FX_SIN] = 1,   [TARN_FX_COS] = 1,    [TARN_FX_TAN] = 1,
+      [TARN_FX_POW] = 1,   [TARN_FX_EXP] = 12,  [TARN_FX_LOG] = 28,  [TARN_FX_LOG1P] = 34, [TARN_FX_SQRT] = 1,
+      [TARN_FX_TANH] = 25, [TARN_FX_ERF] = 27,  [TARN_FX_SIN] = 1,   [TARN_FX_COS] = 1,    [TARN_FX_TAN] = 1,
       [TARN_FX_ASIN] = 1,  [TARN_FX_ACOS] = 1,  [TARN_FX_ATAN] = 1,  [TARN_FX_SINH] = 1,   [TARN_FX_COSH] = 1,
       [TARN_FX_ASINH] = 1, [TARN_FX_ACOSH] = 1, [TARN_FX_ATANH] = 1, [TARN_FX_FLOOR] = 1,  [TARN_FX_CEIL] = 1,
       [TARN_FX_ROUND] = 1, [TARN_FX_ISNAN] = 1, [TARN_FX_ISINF] = 1, [TARN_FX_EQ] = 1,     [TARN_FX_LT] = 1,
@@ -19,7 +19,7 @@ double tarn_fx_slots(tarn_fxop op) {
 /* Of those, what only units that multiply can do; on some processors half of what is issued in a cycle. */
 double tarn_fx_products(tarn_fxop op) {
   static const double of[TARN_FX_COUNT] = {
-      [TARN_FX_MUL] = 1, [TARN_FX_EXP] = 9, [TARN_FX_LOG] = 15, [TARN_FX_LOG1P] = 16, [TARN_FX_TANH] = 16, [TARN_FX_ERF] = 19,
+      [TARN_FX_MUL] = 1, [TARN_FX_EXP] = 7, [TARN_FX_LOG] = 15, [TARN_FX_LOG1P] = 16, [TARN_FX_TANH] = 14, [TARN_FX_ERF] = 19,
   };
   return of[op];
 }

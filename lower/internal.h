@@ -8,6 +8,7 @@
  * value.c    scalar expressions on vectors          math.c    exp, tanh, erf, log, sin, cos
  * kernel.c   kernel functions, parallel loops       other.c   gather, opaque and called kernels
  * program.c  the module: run, tables                object.c  LLVM's passes, the object, linking
+ * interleave.c  copies of long code in turns
  * consts.c   constants as the kernels read them     header.c  model.h
  *
  * Emission is a walk over the levels of a schedule. Every level is a variable; its environment says what stands for it

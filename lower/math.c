@@ -65,11 +65,14 @@ static LLVMValueRef power2(const code *c, LLVMValueRef e) {
   return real(c, LLVMBuildShl(b, LLVMBuildAdd(b, e, i(c, 127), ""), i(c, 23), ""));
 }
 
+static bool has_scalef(const code *c) {
+  const char *features = c->M->hw->features;
+  return c->n == 16 && features && strstr(features, "+avx512f");
+}
 /* p·2^n, n an integer as a float, in one instruction where there is one. */
 static LLVMValueRef scaled(const code *c, LLVMValueRef p, LLVMValueRef n, LLVMValueRef e) {
   LLVMBuilderRef b = c->M->b;
-  const char *features = c->M->hw->features;
-  if (c->n == 16 && features && strstr(features, "+avx512f")) {
+  if (has_scalef(c)) {
     LLVMTypeRef i16 = LLVMInt16TypeInContext(c->M->lc);
     LLVMValueRef arg[] = {p, n, p, LLVMConstAllOnes(i16), LLVMConstInt(c->M->i32, 4, 0)}; /* all lanes; rounding as it is set */
     return low_intrinsic(c->M, "llvm.x86.avx512.mask.scalef.ps.512", NULL, 0, arg, 5);
@@ -80,15 +83,31 @@ static LLVMValueRef scaled(const code *c, LLVMValueRef p, LLVMValueRef n, LLVMVa
 }
 
 /* The polynomial of degree 6 that is 1 at 0 and has the least relative error, 2.6e-9, for |r| <= ln 2 / 2. */
-static LLVMValueRef vexp(const code *c, LLVMValueRef x) {
-  LLVMValueRef e;
-  x = sel(c, cmp(c, LLVMRealOGT, x, f(c, 89.0)), f(c, 89.0), x);
-  x = sel(c, cmp(c, LLVMRealOLT, x, f(c, -104.5)), f(c, -104.5), x);
-  LLVMValueRef n = exponent_of(c, x, &e);
+static LLVMValueRef exp_by_powers(const code *c, LLVMValueRef x) {
+  LLVMValueRef e, n = exponent_of(c, x, &e);
   LLVMValueRef r = madd(c, n, f(c, -LN2_LO), madd(c, n, f(c, -LN2_HI), x));
   LLVMValueRef p =
       POLY(c, r, 1.4061422676e-3, 8.3790590357e-3, 4.1664773315e-2, 1.6666364809e-1, 5.0000004358e-1, 1.0000000498, 1);
   return scaled(c, p, n, e);
+}
+/* 2^(k/16) from a register, k mod 16 being the last bits of x·log2 e rounded to sixteenths (Tang, "Table-driven
+ * implementation of the exponential function", ACM TOMS 1989): what is left is small enough for three powers, 1.6e-9. */
+static LLVMValueRef exp_by_table(const code *c, LLVMValueRef x) {
+  low_module *M = c->M;
+  LLVMValueRef entry[16], magic = f(c, 786432.0), t = madd(c, x, f(c, 1.44269504088896341), magic);
+  for (int k = 0; k < 16; k++) entry[k] = LLVMConstReal(M->f32, (double)exp2f((float)k / 16));
+  LLVMValueRef power =
+      low_intrinsic(M, "llvm.x86.avx512.permvar.sf.512", NULL, 0, (LLVMValueRef[]){LLVMConstVector(entry, 16), bits(c, t)}, 2);
+  LLVMValueRef n = LLVMBuildFSub(M->b, t, magic, "");
+  LLVMValueRef r = madd(c, n, f(c, -LN2_LO), madd(c, n, f(c, -LN2_HI), x));
+  LLVMValueRef p = POLY(c, r, 1.6666074349e-1, 5.0001619853e-1, 1.000000003);
+  return scaled(c, madd(c, p, mul(c, power, r), power), n, NULL); /* by 2 to the floor of n */
+}
+
+static LLVMValueRef vexp(const code *c, LLVMValueRef x) {
+  x = sel(c, cmp(c, LLVMRealOGT, x, f(c, 89.0)), f(c, 89.0), x);
+  x = sel(c, cmp(c, LLVMRealOLT, x, f(c, -104.5)), f(c, -104.5), x);
+  return has_scalef(c) ? exp_by_table(c, x) : exp_by_powers(c, x);
 }
 
 static LLVMValueRef vlog(const code *c, LLVMValueRef x) {

@@ -142,6 +142,7 @@ static void walk_level(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mo
 
 static void map_leaf(low_nest *N, low_fn *E, uint32_t list) {
   low_stage *st = &N->stage[list - 1];
+  low_copy_begin(N, E);
   LLVMValueRef v[TARN_MAX_DIMS * 4 + 1];
   tarn_dtype t[TARN_MAX_DIMS * 4 + 1], out;
   uint32_t end = N->nshared + N->list[list].n;
@@ -157,6 +158,7 @@ static void map_leaf(low_nest *N, low_fn *E, uint32_t list) {
   }
   if (st->rows) low_store_across(N, E, st, end, x);
   else low_store(E, &st->result, end, x);
+  low_copy_end(N, E);
 }
 
 static void stages(low_nest *N, low_fn *E) {
@@ -166,6 +168,7 @@ static void stages(low_nest *N, low_fn *E) {
     E->space = &st->space;
     E->gen++;
     low_walk(N, E, 1 + i, 0, LOW_OUTER);
+    low_copies_end(N);
   }
 }
 
@@ -284,6 +287,7 @@ void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *
   if (low_nest_items(N, region) == 0) return;
   if (!N->list[list].parallel) {
     low_walk(N, E, list, 0, LOW_OUTER);
+    low_copies_end(N);
     return;
   }
   LLVMBasicBlockRef before = LLVMGetInsertBlock(b), body = low_block(E, "item"), after = low_block(E, "done");
@@ -292,6 +296,7 @@ void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *
   LLVMValueRef item = LLVMBuildPhi(b, N->M->i64, "");
   decode(N, list, item, at);
   parallel(N, E, list, 0, at);
+  low_copies_end(N);
   LLVMValueRef next = LLVMBuildNSWAdd(b, item, low_i64(N->M, 1), "");
   LLVMAddIncoming(item, (LLVMValueRef[]){begin, next}, (LLVMBasicBlockRef[]){before, LLVMGetInsertBlock(b)}, 2);
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, end, ""), body, after);

@@ -77,6 +77,14 @@ typedef struct low_stage {
   LLVMValueRef *taken, given; /* then: where a copy of the body puts what it reads; the sum that a result is made of, NULL: 0 */
 } low_stage;
 
+/* Copies of results that follow one another: see interleave.c */
+#define LOW_COPIES 8
+typedef struct low_copies {
+  LLVMBasicBlockRef block;
+  uint32_t gen, n;
+  LLVMValueRef from, end[LOW_COPIES]; /* the instructions that stand before the first, and last in each */
+} low_copies;
+
 struct low_nest {
   low_module *M;
   const tarn_nest *n;
@@ -87,7 +95,8 @@ struct low_nest {
   int64_t last[LOW_MAX_VARS]; /* the last trip of each variable that is set */
   int64_t copy[LOW_MAX_VARS]; /* 1 + the only copy that an unrolled level emits; 0: all */
   int64_t copies;             /* of what is inside of peeled loops */
-  bool split;                 /* every stage has its own parallel region */
+  low_copies turns;
+  bool split; /* every stage has its own parallel region */
 };
 
 /* ---- prepare.c: see low_nest_new ---- */
@@ -115,6 +124,11 @@ bool low_walk_in_order(low_nest *N, low_fn *E, uint32_t list); /* the body, from
 /* ---- across.c ---- */
 void low_across_settle(low_stage *st, const low_list *list);
 void low_store_across(low_nest *N, low_fn *E, low_stage *st, uint32_t level, LLVMValueRef v); /* where st->rows */
+/* ---- interleave.c ---- */
+void low_copy_begin(low_nest *N,
+                    const low_fn *E); /* around what emits one copy of a result, its operands' loads and its store */
+void low_copy_end(low_nest *N, const low_fn *E);
+void low_copies_end(low_nest *N); /* no more copies: those noted are put in turns */
 /* ---- reduce.c ---- */
 void low_reduction(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* everything from level acc on */
 LLVMValueRef low_acc_load(low_nest *N, low_fn *E, uint32_t list);      /* of a reducer with one state */

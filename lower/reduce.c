@@ -194,6 +194,8 @@ static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
   LLVMValueRef v[TARN_MAX_DIMS * 4 + 1], state[TARN_MAX_STATE];
   tarn_dtype t[TARN_MAX_DIMS * 4 + 1], out = st->state[0];
   uint32_t end = end_of(N, list);
+  bool alone = st->nfactor || st->end != LOW_OUTER; /* other code stands between such copies */
+  if (!alone) low_copy_begin(N, E);
   if (st->nfactor) state[0] = st->given ? st->given : LLVMConstNull(state_type(N, st, 0, E->lanes));
   else merge_chains(N, E, list, state);
   if (st->red_lanes > 1) merge_lanes(N, st, state);
@@ -211,6 +213,7 @@ static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
   }
   if (st->rows) low_store_across(N, E, st, end, x);
   else low_store(E, &st->result, end, x);
+  if (!alone) low_copy_end(N, E);
 }
 
 void low_reduce_leaf(low_nest *N, low_fn *E, uint32_t list, low_mode mode) {
