@@ -379,6 +379,28 @@ static uint32_t asks_to_write(const tarn_walks *w, uint32_t stage, int64_t bytes
   bool large = hw->nmem > 2 && 2 * bytes > (int64_t)hw->mem[hw->nmem - 2].capacity;
   return large && last->write < last->read && w->stage[stage].work >= points ? stage : TARN_NONE;
 }
+/* A result that the last cache would not hold together with what is made of it next, written a line at once and once: such
+ * lines need not be read before, nor push others out. */
+static bool goes_past(const tarn_walks *w, uint32_t stage, const tarn_walk *a) {
+  const tarn_hw *hw = w->hw;
+  const tarn_stage_walk *st = &w->stage[stage];
+  bool vector = false;
+  if (hw->nmem < 3 || 2 * a->bytes <= (int64_t)hw->mem[hw->nmem - 2].capacity || !a->linear) return false;
+  for (uint32_t i = 0; i < st->nlevel; i++) {
+    const tarn_walk_level *l = &st->level[i];
+    if (l->red && !l->inside && l->trips > 1) return false; /* partial sums are read again */
+    if (!moved(a, i)) continue;
+    bool lanes = l->kind == TARN_VECTOR && a->by[i] == 1;
+    if ((a->uneven >> i & 1) || (lanes ? l->trips : a->by[i]) * a->size % TARN_WHOLE_LINE != 0) return false;
+    vector |= lanes;
+  }
+  for (uint32_t i = 0; i < w->nstage; i++)
+    for (uint32_t r = 0; r < w->stage[i].nwalk; r++) {
+      const tarn_walk *b = &w->stage[i].walk[r];
+      if (!b->result && b->local && b->operand == stage) return false;
+    }
+  return vector;
+}
 static bool streamed(tarn_walks *w, uint32_t stage, uint32_t walk, bool again) {
   const tarn_walk *a = &w->stage[stage].walk[walk];
   uint32_t by = a->result ? asks_to_write(w, stage, a->bytes) : another_asks(w, stage, a->operand) ? TARN_NONE : busiest(w);
@@ -390,6 +412,7 @@ static void ask_for(tarn_walks *w, uint32_t stage, uint32_t walk) {
   tarn_stage_walk *st = &w->stage[stage];
   tarn_walk *a = &st->walk[walk];
   int64_t second = second_of(hw);
+  if (a->result && (a->past = goes_past(w, stage, a))) return;
   bool reduces = !a->result && st->reduces, asked = false;
   bool far = hw->nmem > 2 && a->bytes > (int64_t)hw->mem[hw->nmem - 2].capacity;
   if (reduces && a->bytes > second / LEAST_BLOCKED) asked = by_blocks(w, stage, walk);

@@ -194,6 +194,7 @@ TARN_API void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, 
                            tarn_cost *out);
 /* ---- what is asked for ahead (ahead.c) ---- */
 #define TARN_WALK_LEVELS 64
+#define TARN_WHOLE_LINE  64      /* bytes that are stored past the caches at once, and aligned to */
 typedef struct tarn_walk_level { /* one level as it is emitted: SERIAL, PARALLEL, UNROLL or VECTOR */
   uint8_t kind;
   bool red, inside; /* of a reduce dim; inside of the accumulators */
@@ -209,6 +210,7 @@ typedef struct tarn_walk {
   /* decided by tarn_read_ahead(): */
   int64_t ahead; /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
   bool second;   /* into the second cache */
+  bool past;     /* a result whose lines, each written at once, may go past the caches: what holds them is aligned to lines */
 } tarn_walk;
 typedef struct tarn_stage_walk {
   uint32_t nlevel; /* the shared levels, then its own, from the outermost on */

@@ -113,7 +113,7 @@ void low_access_ready(low_fn *E, low_access *a, uint64_t serial) {
   a->out = TARN_ARRAY(E->M->cx, low_off, LOW_MAX_VARS + 1);
   a->in = TARN_ARRAY(E->M->cx, low_off, LOW_MAX_VARS + 1);
   a->out[0].c = a->off->c;
-  memset(a->cache, 0, sizeof a->cache);
+  memset(a->cache, 0, sizeof a->cache), a->nasked = a->asked_gen = 0;
 }
 
 void low_access_enter(low_fn *E, low_access *a, uint32_t level) {
@@ -652,7 +652,14 @@ void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v
     low_intrinsic(E->M, "llvm.masked.store", over, 2, arg, 4);
     return;
   }
-  LLVMSetAlignment(LLVMBuildStore(E->M->b, v, p), (unsigned)tarn_dtype_size(a->dtype));
+  unsigned size = (unsigned)tarn_dtype_size(a->dtype), line = TARN_WHOLE_LINE;
+  LLVMValueRef s = LLVMBuildStore(E->M->b, v, p);
+  bool past = a->past && n * size % line == 0;
+  LLVMSetAlignment(s, past ? line : size);
+  if (!past) return;
+  LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(E->M->i32, 1, 0));
+  LLVMSetMetadata(s, LLVMGetMDKindIDInContext(E->M->lc, "nontemporal", 11),
+                  LLVMMetadataAsValue(E->M->lc, LLVMMDNodeInContext2(E->M->lc, &one, 1)));
 }
 
 void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v) {

@@ -153,6 +153,7 @@ typedef struct low_access {
   bool store;
   int64_t ahead;     /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
   bool second;       /* into the second cache */
+  bool past;         /* whole lines are stored past the caches; `base` is aligned to them */
   low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that depends on `inner` */
   low_loaded cache[LOW_CACHE];
   low_asked asked[LOW_CACHE];
@@ -214,7 +215,9 @@ low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s
                        const low_operand *out);
 /* Parallel regions of the nest, one after the other: stages that share no loops have each their own. */
 uint32_t low_nest_regions(const low_nest *n);
-int64_t low_nest_items(const low_nest *n, uint32_t region); /* 1: not parallel */
+bool low_nest_past(const low_nest *n, uint32_t region, bool *out); /* results that go past the caches, if they are aligned */
+void low_nest_through(low_nest *n);                                /* none does */
+int64_t low_nest_items(const low_nest *n, uint32_t region);        /* 1: not parallel */
 /* Emits items begin … end-1 of a region; in, out: pointers. */
 void low_nest_emit(low_nest *n, uint32_t region, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out, LLVMValueRef begin,
                    LLVMValueRef end);

@@ -34,7 +34,7 @@ typedef struct make {
   low_kernel *k;
   const char *name;
   uint32_t nin, nout;
-  low_nest *nest;
+  low_nest *nest, *through; /* through: that stores through the caches */
 } make;
 
 static LLVMTypeRef body_type(const make *m) {
@@ -45,23 +45,59 @@ static LLVMTypeRef body_type(const make *m) {
   return LLVMFunctionType(M->vt, t, n, 0);
 }
 
-static LLVMValueRef emit_body(const make *m, uint32_t region) {
+static LLVMValueRef begin_body(const make *m, low_fn *E, const char *name) {
   low_module *M = m->M;
-  low_fn E;
-  LLVMValueRef f = low_function(M, tarn_format(M->cx, "%s.%u", m->name, region), body_type(m));
-  LLVMValueRef in[TARN_MAX_DIMS * 4], out[8];
+  LLVMValueRef f = low_function(M, name, body_type(m));
   attribute(M, f, (unsigned)LLVMAttributeFunctionIndex, "noinline");
   attribute(M, f, 1, "noalias");
   for (uint32_t i = 0; i < m->nin + m->nout; i++) {
     attribute(M, f, 4 + i, "noalias");
     if (i < m->nin) attribute(M, f, 4 + i, "readonly");
-    *(i < m->nin ? &in[i] : &out[i - m->nin]) = LLVMGetParam(f, 3 + i);
   }
-  low_fn_begin(&E, M, f, NULL);
+  low_fn_begin(E, M, f, NULL);
+  return f;
+}
+/* past: the nest stores past the caches, and before others may look at it all that has to be done. */
+static LLVMValueRef emit_loops(const make *m, low_nest *nest, uint32_t region, const char *name, bool past) {
+  low_module *M = m->M;
+  low_fn E;
+  LLVMValueRef f = begin_body(m, &E, name), in[TARN_MAX_DIMS * 4], out[8];
+  for (uint32_t i = 0; i < m->nin + m->nout; i++) *(i < m->nin ? &in[i] : &out[i - m->nin]) = LLVMGetParam(f, 3 + i);
   E.scratch = LLVMGetParam(f, 0), E.scratch_bytes = &m->k->scratch;
-  low_nest_emit(m->nest, region, &E, in, out, LLVMGetParam(f, 1), LLVMGetParam(f, 2));
+  low_nest_emit(nest, region, &E, in, out, LLVMGetParam(f, 1), LLVMGetParam(f, 2));
+  if (past) LLVMBuildFence(M->b, LLVMAtomicOrderingSequentiallyConsistent, false, "");
   LLVMBuildRetVoid(M->b);
   return f;
+}
+/* Where results may go past the caches: only those that are aligned can, which the caller's need not be. */
+static LLVMValueRef emit_either(const make *m, uint32_t region, const char *name, const bool *past) {
+  low_module *M = m->M;
+  low_fn E;
+  uint64_t scratch = m->k->scratch, most;
+  LLVMValueRef way[2], arg[TARN_MAX_DIMS * 4 + 8], low = low_i64(M, 0);
+  way[0] = emit_loops(m, m->nest, region, tarn_format(M->cx, "%s.past", name), true);
+  most = m->k->scratch, m->k->scratch = scratch;
+  way[1] = emit_loops(m, m->through, region, tarn_format(M->cx, "%s.through", name), false);
+  if (most > m->k->scratch) m->k->scratch = most;
+  LLVMValueRef f = begin_body(m, &E, name);
+  for (uint32_t i = 0; i < 3 + m->nin + m->nout; i++) arg[i] = LLVMGetParam(f, i);
+  for (uint32_t i = 0; i < m->nout; i++)
+    if (past[i]) low = LLVMBuildOr(M->b, low, LLVMBuildPtrToInt(M->b, arg[3 + m->nin + i], M->i64, ""), "");
+  low = LLVMBuildAnd(M->b, low, low_i64(M, TARN_WHOLE_LINE - 1), "");
+  LLVMBasicBlockRef to[2] = {low_block(&E, "aligned"), low_block(&E, "else")};
+  LLVMBuildCondBr(M->b, LLVMBuildICmp(M->b, LLVMIntEQ, low, low_i64(M, 0), ""), to[0], to[1]);
+  for (uint32_t i = 0; i < 2; i++) {
+    low_begin(&E, to[i]);
+    LLVMBuildCall2(M->b, body_type(m), way[i], arg, 3 + m->nin + m->nout, "");
+    LLVMBuildRetVoid(M->b);
+  }
+  return f;
+}
+static LLVMValueRef emit_body(const make *m, uint32_t region) {
+  const char *name = tarn_format(m->M->cx, "%s.%u", m->name, region);
+  bool past[8] = {false};
+  if (low_nest_past(m->nest, region, past)) return emit_either(m, region, name, past);
+  return emit_loops(m, m->nest, region, name, false);
 }
 
 static LLVMValueRef emit_task(const make *m, LLVMValueRef body, uint32_t region) {
@@ -169,7 +205,14 @@ low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s
   low_kernel *k = TARN_NEW(M->cx, low_kernel);
   tarn_push(M->cx, &M->kernel, k);
   const tarn_nest *n = tarn_nest_get(M->L, nest);
-  make m = {M, k, tarn_format(M->cx, "%s.n%u", M->o->name, id), nin, nout, low_nest_new(M, n, s, in, out)};
+  make m = {M,
+            k,
+            tarn_format(M->cx, "%s.n%u", M->o->name, id),
+            nin,
+            nout,
+            low_nest_new(M, n, s, in, out),
+            low_nest_new(M, n, s, in, out)};
+  low_nest_through(m.through);
   emit_kernel(&m);
   if (k->scratch > M->per_thread) M->per_thread = k->scratch;
   return k;

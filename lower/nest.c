@@ -275,6 +275,20 @@ static void bind(low_nest *N, low_fn *E, const LLVMValueRef *in, const LLVMValue
   }
 }
 
+bool low_nest_past(const low_nest *N, uint32_t region, bool *out) {
+  bool any = false;
+  for (uint32_t i = 0; i < N->nstage; i++) {
+    const low_stage *st = &N->stage[i];
+    if (!st->s->out) continue;
+    out[st->out_no] = st->result.past && (!N->split || i == region);
+    any |= out[st->out_no];
+  }
+  return any;
+}
+void low_nest_through(low_nest *N) {
+  for (uint32_t i = 0; i < N->nstage; i++) N->stage[i].result.past = false;
+}
+
 void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out, LLVMValueRef begin,
                    LLVMValueRef end) {
   LLVMBuilderRef b = N->M->b;

@@ -1,4 +1,4 @@
-/* lower/ahead.c: what is asked for before it is written, and what comes from main memory. */
+/* lower/ahead.c: what is asked for before it is written, what comes from main memory and what goes past the caches. */
 #include "tests/lower_kit.h"
 
 #include "base/base.h"
@@ -37,18 +37,19 @@ static const tarn_hw *with_caches(caches *c, uint64_t first, uint64_t second, ui
 /* Places of the code that ask for a line to write, and for any. */
 #define TO_WRITE ", i32 1, i32 3, i32 1)"
 #define ANY      "call void @llvm.prefetch"
+#define PAST     "!nontemporal"
 /* Rows of a power by one stage, written squared by another. */
-static void light_writer_case(kit_case *k) {
-  const int64_t dim[] = {9, 256};
-  tarn_imap x = {.ns = 2, .n = 2, .nin = 2, .fill = TARN_NONE, .dim = {9, 256}, .in = {9, 256}}, y = x;
-  x.e[0] = tarn_ix_var(L, 0, dim), x.e[1] = tarn_ix_var(L, 1, dim), y.nin = 1, y.in[0] = 256, y.e[0] = tarn_ix_var(L, 1, dim);
+static void light_writer_case(kit_case *k, int64_t wide) {
+  const int64_t dim[] = {9, wide};
+  tarn_imap x = {.ns = 2, .n = 2, .nin = 2, .fill = TARN_NONE, .dim = {9, wide}, .in = {9, wide}}, y = x;
+  x.e[0] = tarn_ix_var(L, 0, dim), x.e[1] = tarn_ix_var(L, 1, dim), y.nin = 1, y.in[0] = wide, y.e[0] = tarn_ix_var(L, 1, dim);
   tarn_read read[2] = {{false, 0, tarn_map_intern(L, &x)}, {true, 0, tarn_map_intern(L, &y)}};
   tarn_func fn[2] = {{.nops = 1, .red = TARN_NONE, .epi = TARN_NONE}, {.nops = 1, .red = TARN_NONE, .epi = TARN_NONE}};
   fn[0].body = tarn_fx_hole(L, 0);
   for (int i = 0; i < 8; i++) fn[0].body = tarn_fx_op(L, TARN_FX_MUL, fn[0].body, tarn_fx_hole(L, 0), 0);
   fn[1].body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 0), 0);
-  tarn_stage st[2] = {{.nown = 1, .own = {256}, .read = read, .space = TARN_NONE},
-                      {.nown = 1, .own = {256}, .read = read + 1, .out = true, .space = TARN_NONE}};
+  tarn_stage st[2] = {{.nown = 1, .own = {wide}, .read = read, .space = TARN_NONE},
+                      {.nown = 1, .own = {wide}, .read = read + 1, .out = true, .space = TARN_NONE}};
   for (uint32_t i = 0; i < 2; i++) st[i].fn = tarn_fn_intern(L, &fn[i]);
   tarn_nest n = {.depth = 1, .shared = {9}, .out_ns = 1, .nstage = 2, .nchild = 1, .stage = st};
   *k = (kit_case){.nest = tarn_nest_intern(L, &n), .nin = 1, .nout = 1, .in_type = {TARN_F32}, .out_type = {TARN_F32}};
@@ -66,7 +67,7 @@ static void light_writer_job(tarn_ctx *c, void *arg) {
   caches host;
   const tarn_hw *on = with_caches(&host, 2048, 16384, 65536, 6, 300);
   kit_case k;
-  light_writer_case(&k);
+  light_writer_case(&k, 248);
   if (kit_lines(L, on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "lines in the last cache are asked for");
   host.mem[2].capacity = 9000;
   if (!kit_lines(L, on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "the next row to write is not asked for");
@@ -74,6 +75,30 @@ static void light_writer_job(tarn_ctx *c, void *arg) {
   kit_run(L, on, &k, 1, true, 1);
   double e = kit_error(k.want[0], k.got[0]);
   if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "a row written by another stage: %g", e);
+}
+
+/* A result that no cache holds goes past them, wherever its memory begins; not one that a cache holds, nor rows that are not
+ * whole lines. */
+static void past_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  caches host;
+  const tarn_hw *on = with_caches(&host, 2048, 16384, 65536, 6, 300);
+  kit_case k;
+  light_writer_case(&k, 256);
+  if (kit_lines(L, on, &k, PAST)) tarn_raise(c, TARN_NO, "what the last cache holds goes past it");
+  host.mem[2].capacity = 9000;
+  bool lines = hw->vector_bits == 512;
+  if ((kit_lines(L, on, &k, PAST) > 0) != lines) tarn_raise(c, TARN_NO, "what no cache holds does not go past them");
+  if (kit_lines(L, on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "what goes past the caches is asked for");
+  kit_reference(L, &k, TARN_STRICT);
+  for (int64_t at = 0; at < 16; at++) {
+    k.out[0].offset = at;
+    kit_run(L, on, &k, 1, true, 1);
+    double e = kit_error(k.want[0], k.got[0]);
+    if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "past the caches, %d elements on: %g", (int)at, e);
+  }
+  light_writer_case(&k, 248);
+  if (kit_lines(L, on, &k, PAST)) tarn_raise(c, TARN_NO, "rows that are not whole lines go past the caches");
 }
 
 /* A sum of products over the last of three dims, of what two maps read. */
@@ -378,6 +403,8 @@ static void must(tarn_fn *f, void *arg) {
 }
 START_TEST(asks_to_write) { must(light_writer_job, NULL); }
 END_TEST
+START_TEST(past_the_caches) { must(past_job, NULL); }
+END_TEST
 START_TEST(far_image) { must(far_image_job, NULL); }
 END_TEST
 START_TEST(short_sums) { must(short_sums_job, NULL); }
@@ -397,6 +424,7 @@ int main(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
   tcase_add_test(t, asks_to_write);
+  tcase_add_test(t, past_the_caches);
   tcase_add_test(t, far_image);
   tcase_add_test(t, short_sums);
   tcase_add_test(t, even_asks);
