@@ -11,6 +11,7 @@
 
 typedef float vec __attribute__((vector_size(64), aligned(64)));
 #if defined(__x86_64__)
+#include <xmmintrin.h>
 #define WIDEST __attribute__((target_clones("avx512f", "arch=haswell", "default"), noinline))
 #else
 #define WIDEST __attribute__((noinline))
@@ -61,6 +62,31 @@ WIDEST static float copy_all(float *p, size_t n, size_t times) {
   return p[n - 1];
 }
 typedef float pass(float *, size_t, size_t);
+#if defined(__x86_64__)
+#define PAST ((size_t)4 << 20) /* bytes from which on what is written may do better past the caches */
+static void put_past(float *to, const float *from) {
+  for (int i = 0; i < STEP; i += 4) _mm_stream_ps(to + i, _mm_mul_ps(_mm_load_ps(from + i), _mm_set1_ps(0.5f)));
+}
+static float write_past(float *p, size_t n, size_t times) {
+  float v[STEP] __attribute__((aligned(64))) = {0};
+  for (size_t r = 0; r < times; r++) {
+    for (float *q = p, *end = p + n; q < end; q += STEP) put_past(q, v);
+    _mm_sfence();
+  }
+  return p[0];
+}
+static float copy_past(float *p, size_t n, size_t times) {
+  for (size_t r = 0; r < times; r++) {
+    for (size_t i = 0; i < n / 2; i += STEP) put_past(p + n / 2 + i, p + i);
+    _mm_sfence();
+  }
+  return p[n - 1];
+}
+static pass *const past[TARN_HOST_WAYS] = {NULL, write_past, copy_past};
+#else
+#define PAST SIZE_MAX
+static pass *const past[TARN_HOST_WAYS];
+#endif
 
 #define ROUNDS 5
 #define LARGE  ((size_t)256 << 20) /* bytes of which fewer rounds will do */
@@ -160,16 +186,19 @@ static bool with_crew(tarn_ctx *cx, unsigned threads, const step *s, uint32_t n)
 bool tarn_host_rates(tarn_ctx *cx, unsigned threads, uint32_t n, const size_t *bytes, double (*rate)[TARN_HOST_WAYS]) {
   static pass *const passes[TARN_HOST_WAYS] = {read_all, write_all, copy_all};
   const size_t volume = (size_t)32 << 20;
-  step *s = TARN_ARRAY(cx, step, n * TARN_HOST_WAYS);
-  for (uint32_t i = 0; i < n * TARN_HOST_WAYS; i++) {
-    size_t floats = bytes[i / TARN_HOST_WAYS] / 4 / (2 * STEP) * (2 * STEP);
+  step *s = TARN_ARRAY(cx, step, 2 * n * TARN_HOST_WAYS);
+  uint32_t nstep = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    size_t floats = bytes[i] / 4 / (2 * STEP) * (2 * STEP);
     if (!floats) floats = 2 * STEP;
     size_t times = volume / (4 * floats) + 1;
-    double *to = &rate[i / TARN_HOST_WAYS][i % TARN_HOST_WAYS];
-    s[i] = (step){passes[i % TARN_HOST_WAYS], floats, times, 4.0 * (double)floats * (double)times, to};
-    *to = 0;
+    for (uint32_t way = 0; way < TARN_HOST_WAYS; way++) { /* the better of both ways to write */
+      s[nstep++] = (step){passes[way], floats, times, 4.0 * (double)floats * (double)times, &rate[i][way]};
+      if (past[way] && bytes[i] >= PAST) s[nstep] = s[nstep - 1], s[nstep++].pass = past[way];
+      rate[i][way] = 0;
+    }
   }
-  return with_crew(cx, threads, s, n * TARN_HOST_WAYS);
+  return with_crew(cx, threads, s, nstep);
 }
 bool tarn_host_flops(tarn_ctx *cx, unsigned threads, double *flops, double *slots) {
   const size_t times = 100000;
