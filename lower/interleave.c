@@ -8,7 +8,6 @@
 #include "lower/nest.h"
 #include <stdlib.h>
 
-#define ROOM 8    /* registers for each copy */
 #define MOST 1024 /* instructions of a group */
 #define LONG 8    /* results of instructions in floating point that make a copy worth it */
 

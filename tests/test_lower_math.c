@@ -122,11 +122,15 @@ static double instructions(const char *text, double *products) {
   *products /= stores;
   return n / stores;
 }
-static void counted(tarn_ctx *unused, void *arg) {
-  (void)unused, (void)arg;
+static tarn_hw wide_host(void) {
   tarn_hw hw = *kit_host(cx);
   hw.triple = "x86_64-pc-linux-gnu", hw.cpu = "skylake-avx512", hw.vector_bits = 512, hw.vector_regs = 32;
   hw.features = "+avx512f,+avx512vl,+avx512dq,+avx512bw,+avx2,+fma";
+  return hw;
+}
+static void counted(tarn_ctx *unused, void *arg) {
+  (void)unused, (void)arg;
+  tarn_hw hw = wide_host();
   for (uint32_t k = 0; k < COUNT; k++) {
     kit_case c;
     double slots = tarn_fx_slots(functions[k].op);
@@ -141,11 +145,48 @@ static void counted(tarn_ctx *unused, void *arg) {
   }
 }
 
+/* Copies of a function: the instruction that ends one is followed by those that end the others of its group, as many as
+ * registers have room for. */
+static uint32_t neighbours(const char *text, const char *what) {
+  uint32_t run = 0, most = 0;
+  for (const char *line = text; line; line = strchr(line, '\n')) {
+    line += *line == '\n';
+    const char *end = strchr(line, '\n'), *is = strstr(line, what);
+    run = is && (!end || is < end) && strncmp(line, "declare", 7) ? run + 1 : 0;
+    if (run > most) most = run;
+  }
+  return most;
+}
+static void in_turns(tarn_ctx *c, void *arg) {
+  (void)arg;
+  tarn_hw hw = wide_host();
+  for (int64_t copies = 1; copies <= 16; copies++) {
+    kit_case k;
+    unary_case(&k, TARN_FX_EXP, 16 * copies * 10);
+    tarn_stage_sched *s = k.sched->stage;
+    s->nlevel = s->acc = 3;
+    s->level[0].step = 16 * copies, s->level[2] = s->level[1], s->level[1] = (tarn_level){0, TARN_UNROLL, 16};
+    const char *dir = kit_compile(kit_program(L, &hw, &k, 1), true, TARN_EMIT_LL);
+    size_t n;
+    uint32_t got = neighbours(tarn_read_file(cx, tarn_format(cx, "%s/model.ll", dir), &n), "scalef.ps.512(");
+    uint32_t want = copies < 8 ? (uint32_t)copies : 8;
+    if (got < (want + 1) / 2 || got > want) tarn_raise(c, TARN_NO, "of %d copies %u in turns", (int)copies, got);
+    kit_remove(cx, dir);
+    k.value[0] = kit_tensor(cx, TARN_F32, 1, k.in[0].dim, 20);
+    kit_reference(L, &k, TARN_STRICT);
+    kit_run(L, kit_host(cx), &k, 1, true, 1);
+    double e = kit_error(k.want[0], k.got[0]);
+    if (!(e >= 0 && e < 1e-6)) tarn_raise(c, TARN_NO, "%d copies: %g", (int)copies, e);
+  }
+}
+
 static void setup(void) { cx = tarn_ctx_new(NULL), L = tarn_lang_new(cx); }
 static void teardown(void) { tarn_ctx_free(cx); }
 START_TEST(within_ulps) { ck_assert_msg(tarn_protect(cx, accuracy, NULL) == TARN_OK, "%s", tarn_message(cx)); }
 END_TEST
 START_TEST(instructions_are_counted) { ck_assert_msg(tarn_protect(cx, counted, NULL) == TARN_OK, "%s", tarn_message(cx)); }
+END_TEST
+START_TEST(copies_take_turns) { ck_assert_msg(tarn_protect(cx, in_turns, NULL) == TARN_OK, "%s", tarn_message(cx)); }
 END_TEST
 START_TEST(strict_is_exact) { ck_assert_msg(tarn_protect(cx, strict, NULL) == TARN_OK, "%s", tarn_message(cx)); }
 END_TEST
@@ -158,6 +199,7 @@ int main(void) {
   tcase_add_test(t, within_ulps);
   tcase_add_test(t, strict_is_exact);
   tcase_add_test(t, instructions_are_counted);
+  tcase_add_test(t, copies_take_turns);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
