@@ -363,10 +363,13 @@ typedef struct reading {
 
 /* The AND/OR class that operand j is read from. */
 static uint32_t from_group(kgraph *k, const reading *r, uint32_t j) { return k->group.p[r->v[j]->group].first + r->pick[j]; }
-static void set_children(kgraph *k, kcand *c, const reading *r) {
-  c->child = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS);
-  c->cterm = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS);
-  c->in = TARN_ARRAY(k->cx, tarn_layout, KG_MAX_KIDS);
+/* Room for the children of a candidate that may not be kept. */
+typedef struct kids {
+  uint32_t child[KG_MAX_KIDS], cterm[KG_MAX_KIDS];
+  tarn_layout in[KG_MAX_KIDS];
+} kids;
+static void set_children(kgraph *k, kcand *c, kids *room, const reading *r) {
+  c->child = room->child, c->cterm = room->cterm, c->in = room->in;
   for (uint32_t j = 0; j < r->n; j++) {
     c->child[j] = c->cterm[j] = TARN_NONE;
     if (r->op[j].constant) {
@@ -381,12 +384,17 @@ static void set_children(kgraph *k, kcand *c, const reading *r) {
 }
 /* cand with its shared loops cut (NULL: as they are) and its constants packed, into best if nothing is cheaper. */
 static bool offer(kgraph *k, kcand cand, const reading *r, const kcut *cut, bool across, kcand *best) {
-  set_children(k, &cand, r);
+  kids room;
+  set_children(k, &cand, &room, r);
   if (cut && !cut_loops(k, &cand, cut)) return false;
   split_loops(k, &cand);
   if (!pack_constants(k, &cand, across)) return false;
   price(k, &cand);
-  if (best->nest == TARN_NONE || cand.price < best->price) *best = cand;
+  if (best->nest != TARN_NONE && cand.price >= best->price) return true;
+  *best = cand;
+  best->child = tarn_copy(k->cx, cand.child, cand.nchild * sizeof *cand.child);
+  best->cterm = tarn_copy(k->cx, cand.cterm, cand.nchild * sizeof *cand.cterm);
+  best->in = tarn_copy(k->cx, cand.in, cand.nchild * sizeof *cand.in);
   return true;
 }
 /* A nest candidate for operands read in this way. over: the group layout to write when the nest has to be put over the
@@ -407,7 +415,8 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
   /* stages that would go over single rows go over blocks instead, where they can; the cheapest stands for the node */
   for (uint32_t i = kg_cuts(k, cand.nest, cut); i-- > 0;) any |= offer(k, cand, r, &cut[i], false, &best) && !cut[i].more;
   if (!any && offer(k, cand, r, NULL, false, &best)) offer(k, cand, r, NULL, true, &best);
-  set_children(k, &cand, r);
+  kids room;
+  set_children(k, &cand, &room, r);
   for (uint32_t i = kg_packs(k, &cand, cut); i-- > 0;) offer(k, cand, r, &cut[i], false, &best);
   if (best.nest != TARN_NONE) add_cand(k, to->ag, best);
 }
@@ -533,8 +542,8 @@ static void copy_into(kgraph *k, uint32_t ag, const operand *op, const tarn_layo
     for (uint32_t s = 0; s < (op->constant ? 1 : plain_layouts(&k->group.p[v->group])); s++) {
       kcand c = {.kind = KC_NEST, .node = TARN_NONE, .kcls = op->kcls, .nchild = 1, .nout = 1, .copy = true};
       c.out[0] = *l;
-      c.child = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS), c.cterm = TARN_ARRAY(k->cx, uint32_t, KG_MAX_KIDS);
-      c.in = TARN_ARRAY(k->cx, tarn_layout, KG_MAX_KIDS);
+      c.child = TARN_ARRAY(k->cx, uint32_t, 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, 1);
+      c.in = TARN_ARRAY(k->cx, tarn_layout, 1);
       c.child[0] = c.cterm[0] = TARN_NONE;
       c.nest = nest_through(k, nest, &v);
       if (c.nest == TARN_NONE) continue;
