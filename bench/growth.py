@@ -3,7 +3,7 @@
 
     bench/growth.py [--tarn build/tarn] [--most 64]
 
-Prints seconds by phase, e-nodes, candidates, distinct kernel signatures and peak memory. Needs onnx and numpy.
+Prints seconds by phase, e-nodes, candidates, distinct kernel signatures, the workspace to what is alive at once, and peak memory. Needs onnx and numpy.
 """
 import argparse
 import json
@@ -90,7 +90,7 @@ def main():
     p.add_argument("--tarn", default="build/tarn")
     p.add_argument("--most", type=int, default=64)
     a = p.parse_args()
-    print("family       depth  import saturate extract  lower  e-nodes candidates signatures  kernels  MiB")
+    print("family       depth  import saturate extract  lower  e-nodes candidates signatures  kernels  plan  MiB")
     for family in (residual, transformer):
         depth = 2
         while depth <= a.most:
@@ -101,7 +101,8 @@ def main():
                 r, memory = compile_one(a.tarn, path, os.path.join(folder, "out"))
             s, g = r["seconds"], r["kernel_graph"]
             print(f"{family.__name__:12s} {depth:5d} {s['import']:7.2f} {s['saturate']:8.2f} {s['extract']:7.2f} {s['lower']:6.2f} "
-                  f"{r['nodes']:8d} {g['candidates']:10d} {g['signatures']:10d} {r['kernels']:8d} {memory:4.0f}", flush=True)
+                  f"{r['nodes']:8d} {g['candidates']:10d} {g['signatures']:10d} {r['kernels']:8d} "
+                  f"{r['memory']['workspace'] / max(1, r['memory']['live_bound']):5.2f} {memory:4.0f}", flush=True)
             depth *= 2
 
 

@@ -7,7 +7,7 @@ enum { TARN_HOST_READ, TARN_HOST_WRITE, TARN_HOST_COPY, TARN_HOST_WAYS };
  * and what it writes. False when the threads could not be started. Raises for memory only. */
 bool tarn_host_rates(tarn_ctx *cx, unsigned threads, uint32_t n, const size_t *bytes, double (*rate)[TARN_HOST_WAYS]);
 /* Of all threads together, a second: FLOP in wide multiply-adds; lanes of vector instructions, multiply-adds alone or mixed
- * with others. False as above. */
+ * with others. False as above. Waits a little for threads that share a core. */
 bool tarn_host_flops(tarn_ctx *cx, unsigned threads, double *flops, double *slots);
 /* Independent chains of instructions, `times` turns of so many operations or lanes; p: 16 floats, aligned; n is not used. */
 #define TARN_HOST_FMA_FLOP    (12 * 16 * 2)
