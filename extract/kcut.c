@@ -74,16 +74,17 @@ static bool waits(const kgraph *k, const tarn_nest *n) {
   }
   return any && ops > LOOKAHEAD;
 }
-/* Rows that wait together, FEW at least: as many as keep their buffers within a quarter of the first memory (measured: rows of
- * 256 gain a quarter, of 512 a tenth, of 1024 nothing). */
+/* Rows that wait together: as many as keep their buffers within a quarter of the first memory, some within half of it
+ * (measured, in the second cache: rows of 256 gain a quarter, of 512 a tenth, of 1024 a seventh; eight rows of 512 are no
+ * better than four). */
 static uint32_t rows_at_once(const kgraph *k, const tarn_nest *n, kcut *c) {
-  enum { FEW = 4, MANY = 8 };
+  enum { FEW = 2, MANY = 8 };
   uint32_t d = n->depth;
-  int64_t each = local_bytes(n), room = k->o->hw->mem[0].capacity / 4;
+  int64_t each = local_bytes(n), first = (int64_t)k->o->hw->mem[0].capacity;
   while (d > 0 && n->shared[d - 1] == 1) d--;
   if (!d || k->o->strict || !waits(k, n)) return 0;
   for (int64_t b = MANY; b >= FEW; b /= 2) {
-    if (n->shared[d - 1] % b || n->shared[d - 1] == b || b * each > room) continue;
+    if (n->shared[d - 1] % b || n->shared[d - 1] == b || b * each > first / 4) continue;
     *c = (kcut){.more = true};
     for (uint32_t i = 0; i < TARN_MAX_DIMS; i++) c->block[i] = i == d - 1 ? b : 1;
     return 1;
