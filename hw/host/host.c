@@ -128,19 +128,9 @@ static void dots(tarn_buf *b, const char *features) {
   }
 }
 
-/* Usual figures, in bytes a cycle. Most processors read a line before it is written: main memory takes writes at half of its
- * rate. AMD's do not where all of a line is written at once (Zen 4: 24.7 GB/s read, 25.6 written). Zen 5 reads its last cache
- * and memory at 130 and 44 GB/s by one core; these, which a kernel gets beside its work, chose best (docs/zen4.md, zen5.md). */
-typedef struct usual {
-  const char *cpu;
-  double last, dram, written; /* written: of what is read */
-} usual;
-static const usual *usual_of(const char *cpu) {
-  static const usual table[] = {{"znver5", 16, 10, 1}, {"znver4", 8, 4, 1}, {NULL, 8, 4, 0.5}};
-  const usual *u = table;
-  while (u->cpu && strcmp(cpu, u->cpu)) u++;
-  return u;
-}
+/* Most processors read a line before it is written: main memory takes writes at half of its rate. These do not where all of a
+ * line is written at once (Zen 4: 24.7 GB/s read, 25.6 written, docs/zen4.md). */
+static bool writes_whole(const char *cpu) { return !strcmp(cpu, "znver4") || !strcmp(cpu, "znver5"); }
 
 const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   tarn_ctx *cx = tarn_lang_ctx(L);
@@ -149,8 +139,8 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
   tarn_host_isa v = tarn_host_vectors(features);
   double clock = measure ? tarn_host_clock() : m.clock, vb = v.bits / 8.0;
-  const usual *u = usual_of(cpu);
-  double l1 = 2 * vb, l2 = vb * 0.6, l3 = u->last, dram = u->dram;
+  /* usual figures, in bytes a cycle */
+  double l1 = 2 * vb, l2 = vb * 0.6, l3 = 8, dram = 4;
   if (measure) {
     l1 = tarn_host_read_rate(cx, m.level[0].size / 2) / clock;
     l2 = tarn_host_read_rate(cx, m.level[1].size / 2) / clock;
@@ -159,7 +149,7 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
     dram = tarn_host_read_rate(cx, big < ((size_t)64 << 20) ? big * 4 : big + big / 2) / clock;
   }
   tarn_buf b = {.cx = cx};
-  double written = dram * u->written;
+  double written = writes_whole(cpu) ? dram : dram / 2;
   tarn_buf_fmt(&b,
                "(hw host (kind cpu) (triple \"%s\") (cpu \"%s\") (features \"%s\")\n  (clock %.4g) (units %u)"
                " (vector (bits %u) (registers %u))",
@@ -206,8 +196,7 @@ tarn_host_rate tarn_host_rate_at(const tarn_host_peaks *p, double bytes) {
 /* Bytes of one thread, from `least` to `most`, of which `fine` in fine steps; stops behind what is needed. */
 static uint32_t sizes(double least, double fine, double most, double last, double need, size_t *bytes) {
   uint32_t n = 0;
-  for (double b = least; b < last && n + 1 < TARN_HOST_RATES;
-       b *= b < fine || (2 * b >= most && b < 1.5 * most) ? FINE : COARSE) {
+  for (double b = least; b < last && n + 1 < TARN_HOST_RATES; b *= b < fine || (2 * b >= most && b < 1.5 * most) ? FINE : COARSE) {
     bytes[n++] = (size_t)b / 4096 * 4096;
     if (b >= need) return n;
   }
