@@ -56,9 +56,12 @@ void low_read_ahead(low_nest *N, const low_operand *in, const low_operand *out) 
   }
   tarn_read_ahead(&w);
   for (uint32_t i = 0; i < N->nstage; i++)
-    for (uint32_t k = 0; k < w.stage[i].nwalk; k++)
-      of[i][k]->ahead = w.stage[i].walk[k].ahead, of[i][k]->second = w.stage[i].walk[k].second,
-      of[i][k]->past = w.stage[i].walk[k].past;
+    for (uint32_t k = 0; k < w.stage[i].nwalk; k++) {
+      const tarn_walk *walk = &w.stage[i].walk[k];
+      low_access *a = of[i][k];
+      a->ahead = walk->ahead, a->second = walk->second;
+      a->past = walk->past && a->off->c * walk->size % TARN_WHOLE_LINE == 0;
+    }
   for (uint32_t i = 0; i < w.ask.n; i++) {
     const tarn_ask *k = &w.ask.p[i];
     low_ask ask = {of[k->of][k->walk], *k};

@@ -34,7 +34,7 @@ typedef struct make {
   low_kernel *k;
   const char *name;
   uint32_t nin, nout;
-  low_nest *nest, *through; /* through: that stores through the caches */
+  low_nest *nest, *through; /* through: the same that stores through the caches, where some result may go past them */
 } make;
 
 static LLVMTypeRef body_type(const make *m) {
@@ -205,14 +205,10 @@ low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s
   low_kernel *k = TARN_NEW(M->cx, low_kernel);
   tarn_push(M->cx, &M->kernel, k);
   const tarn_nest *n = tarn_nest_get(M->L, nest);
-  make m = {M,
-            k,
-            tarn_format(M->cx, "%s.n%u", M->o->name, id),
-            nin,
-            nout,
-            low_nest_new(M, n, s, in, out),
-            low_nest_new(M, n, s, in, out)};
-  low_nest_through(m.through);
+  make m = {M, k, tarn_format(M->cx, "%s.n%u", M->o->name, id), nin, nout, low_nest_new(M, n, s, in, out), NULL};
+  bool past[8] = {false}, any = false;
+  for (uint32_t r = 0; r < low_nest_regions(m.nest); r++) any |= low_nest_past(m.nest, r, past);
+  if (any) low_nest_through(m.through = low_nest_new(M, n, s, in, out));
   emit_kernel(&m);
   if (k->scratch > M->per_thread) M->per_thread = k->scratch;
   return k;
