@@ -196,7 +196,8 @@ tarn_host_rate tarn_host_rate_at(const tarn_host_peaks *p, double bytes) {
 /* Bytes of one thread, from `least` to `most`, of which `fine` in fine steps; stops behind what is needed. */
 static uint32_t sizes(double least, double fine, double most, double last, double need, size_t *bytes) {
   uint32_t n = 0;
-  for (double b = least; b < last && n + 1 < TARN_HOST_RATES; b *= b < fine || (2 * b >= most && b < 1.5 * most) ? FINE : COARSE) {
+  for (double b = least; b < last && n + 1 < TARN_HOST_RATES;
+       b *= b < fine || (2 * b >= most && b < 1.5 * most) ? FINE : COARSE) {
     bytes[n++] = (size_t)b / 4096 * 4096;
     if (b >= need) return n;
   }
