@@ -1,5 +1,8 @@
 /* tarn_lower_cpu: LLVM's objects are made here and freed when the call ends, raised or not. */
 #include "lower/internal.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 static void dispose_context(void *c) { LLVMContextDispose(c); }
 static void dispose_module(void *m) { LLVMDisposeModule(m); }
@@ -19,12 +22,25 @@ typedef struct job {
   const tarn_kprog *p;
   const tarn_plan *plan;
   const tarn_lower_options *o;
+  unsigned wrote; /* of these */
 } job;
+static const char *const files[] = {"h", "ll", "s", "o"};
+#define FILES (sizeof files / sizeof *files)
+void low_wrote(low_module *M, const char *ext) {
+  for (unsigned i = 0; i < FILES; i++)
+    if (!strcmp(files[i], ext)) *M->wrote |= 1u << i;
+}
+/* What an attempt that failed has left. */
+static void remove_files(const job *j) {
+  char path[4096];
+  for (unsigned i = 0; i < FILES; i++)
+    if ((j->wrote >> i & 1) && snprintf(path, sizeof path, "%s/model.%s", j->o->dir, files[i]) < (int)sizeof path) unlink(path);
+}
 
 static void lower(tarn_ctx *cx, void *arg) {
   job *j = arg;
   low_module *M = TARN_NEW(cx, low_module);
-  *M = (low_module){.cx = cx, .L = j->p->L, .hw = j->p->hw, .o = j->o, .contract = j->o->contract};
+  *M = (low_module){.cx = cx, .L = j->p->L, .hw = j->p->hw, .o = j->o, .contract = j->o->contract, .wrote = &j->wrote};
   M->lc = LLVMContextCreate();
   tarn_defer(cx, dispose_context, M->lc);
   LLVMContextSetDiagnosticHandler(M->lc, ignore, NULL);
@@ -39,8 +55,10 @@ static void lower(tarn_ctx *cx, void *arg) {
 
 void tarn_lower_cpu(const tarn_kprog *p, const tarn_plan *plan, const tarn_lower_options *o) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
-  job j = {p, plan, o};
+  job j = {p, plan, o, 0};
   if (p->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_USAGE, "%s is not a CPU", p->hw->name);
   tarn_status st = tarn_protect(cx, lower, &j);
-  if (st != TARN_OK) tarn_reraise(cx, st);
+  if (st == TARN_OK) return;
+  remove_files(&j);
+  tarn_reraise(cx, st);
 }

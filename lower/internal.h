@@ -69,6 +69,7 @@ typedef struct low_module {
   const tarn_hw *hw;
   const tarn_lower_options *o;
   bool contract;
+  unsigned *wrote; /* files that a failure takes back: low_wrote() */
   LLVMContextRef lc;
   LLVMModuleRef m;
   LLVMBuilderRef b;
@@ -247,6 +248,7 @@ void low_const_write(const tarn_kprog *p, uint32_t b, int fd, const char *path);
 #define LOW_FEW 256
 const double *low_const_few(const tarn_kprog *p, uint32_t b, uint32_t *n);
 /* header.c */
-void low_header(const low_module *M, const tarn_kprog *p, const tarn_plan *plan);
+void low_wrote(low_module *M, const char *ext); /* model.ext is there (cpu.c) */
+void low_header(low_module *M, const tarn_kprog *p, const tarn_plan *plan);
 
 #endif

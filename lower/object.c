@@ -91,6 +91,7 @@ static void optimise(low_module *M, LLVMTargetMachineRef tm) {
 static void write_text(low_module *M) {
   char *message = NULL;
   if (LLVMPrintModuleToFile(M->m, path_of(M, "ll"), &message)) llvm_error(M, "writing model.ll", message);
+  low_wrote(M, "ll");
 }
 
 /* ---------------------------------------------------------------- the object */
@@ -135,6 +136,7 @@ static void write_object(low_module *M, const tarn_kprog *p, const tarn_plan *pl
   open_file *f = TARN_NEW(M->cx, open_file);
   f->fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
   if (f->fd < 0) tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
+  low_wrote(M, "o");
   tarn_defer(M->cx, close_file, f);
   put(M, f->fd, path, elf, n), put(M, f->fd, path, zero, at - n);
   int64_t done = 0;
@@ -215,6 +217,7 @@ void low_object(low_module *M, const tarn_kprog *p, const tarn_plan *plan) {
   if (M->o->emit & TARN_EMIT_ASM) {
     LLVMMemoryBufferRef s = generate(M, tm, LLVMAssemblyFile);
     tarn_write_file(M->cx, path_of(M, "s"), LLVMGetBufferStart(s), LLVMGetBufferSize(s));
+    low_wrote(M, "s");
   }
   if (!(M->o->emit & (TARN_EMIT_O | TARN_EMIT_SO))) return;
   LLVMMemoryBufferRef o = generate(M, tm, LLVMObjectFile);
