@@ -3,7 +3,8 @@
 
     bench/growth.py [--tarn build/tarn] [--most 64]
 
-Prints seconds by phase, e-nodes, candidates, distinct kernel signatures, the workspace to what is alive at once, and peak memory. Needs onnx and numpy.
+Prints seconds by phase, e-nodes, candidates, distinct kernel signatures, the workspace to what is alive at
+once, and peak memory. Needs onnx and numpy.
 """
 import argparse
 import json

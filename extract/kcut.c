@@ -80,11 +80,11 @@ static bool waits(const kgraph *k, const tarn_nest *n) {
 static uint32_t rows_at_once(const kgraph *k, const tarn_nest *n, kcut *c) {
   enum { FEW = 2, MANY = 8 };
   uint32_t d = n->depth;
-  int64_t each = local_bytes(n), first = (int64_t)k->o->hw->mem[0].capacity;
+  int64_t each = local_bytes(n), room = (int64_t)k->o->hw->mem[0].capacity / 4;
   while (d > 0 && n->shared[d - 1] == 1) d--;
   if (!d || k->o->strict || !waits(k, n)) return 0;
   for (int64_t b = MANY; b >= FEW; b /= 2) {
-    if (n->shared[d - 1] % b || n->shared[d - 1] == b || b * each > first / 4) continue;
+    if (n->shared[d - 1] % b || n->shared[d - 1] == b || b * each > room) continue;
     *c = (kcut){.more = true};
     for (uint32_t i = 0; i < TARN_MAX_DIMS; i++) c->block[i] = i == d - 1 ? b : 1;
     return 1;

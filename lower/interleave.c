@@ -1,6 +1,7 @@
 /* Copies of one result after the other, each a long chain of instructions that wait for one another (a polynomial), fill the
- * window in which a processor looks for work with what has to wait: of exp, 19 instructions and some 50 cycles long, a
- * window of 114 holds six. Written turn by turn, the next instruction of each copy, what enters the window can soon go on.
+ * window in which a processor looks for work with what has to wait: of exp, 19 instructions and some 50 cycles long, the
+ * window of a Zen 5, 114, holds six. Written turn by turn, the next instruction of each copy, what enters the window can soon
+ * go on.
  *
  * The instructions of copies that follow one another in a block are noted as they are emitted, and put into the new order
  * where a group of them is full. Each operand stays before its use; memory is no matter: a stage reads nothing of what it
@@ -31,20 +32,12 @@ static int by_value(const void *a, const void *b) {
   uintptr_t x = (uintptr_t)(*(const instr *const *)a)->v, y = (uintptr_t)(*(const instr *const *)b)->v;
   return x < y ? -1 : x > y;
 }
-static instr *find(instr **sorted, uint32_t n, LLVMValueRef v) {
-  for (uint32_t lo = 0, hi = n; lo < hi;) {
-    uint32_t mid = lo + (hi - lo) / 2;
-    if (sorted[mid]->v == v) return sorted[mid];
-    if ((uintptr_t)sorted[mid]->v < (uintptr_t)v) lo = mid + 1;
-    else hi = mid;
-  }
-  return NULL;
-}
 static bool is_ready(instr **sorted, uint32_t n, const instr *i) {
   int ops = LLVMGetNumOperands(i->v);
   for (int k = 0; k < ops; k++) {
-    const instr *o = find(sorted, n, LLVMGetOperand(i->v, (unsigned)k));
-    if (o && !o->done) return false;
+    const instr of = {LLVMGetOperand(i->v, (unsigned)k), false}, *key = &of;
+    instr *const *o = bsearch(&key, sorted, n, sizeof *sorted, by_value);
+    if (o && !(*o)->done) return false;
   }
   return true;
 }

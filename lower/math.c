@@ -95,7 +95,7 @@ static LLVMValueRef exp_by_powers(const code *c, LLVMValueRef x) {
 static LLVMValueRef exp_by_table(const code *c, LLVMValueRef x) {
   low_module *M = c->M;
   LLVMValueRef entry[16], magic = f(c, 786432.0), t = madd(c, x, f(c, 1.44269504088896341), magic);
-  for (int k = 0; k < 16; k++) entry[k] = LLVMConstReal(M->f32, (double)exp2f((float)k / 16));
+  for (int k = 0; k < 16; k++) entry[k] = LLVMConstReal(M->f32, exp2(k / 16.0));
   LLVMValueRef power =
       low_intrinsic(M, "llvm.x86.avx512.permvar.sf.512", NULL, 0, (LLVMValueRef[]){LLVMConstVector(entry, 16), bits(c, t)}, 2);
   LLVMValueRef n = LLVMBuildFSub(M->b, t, magic, "");

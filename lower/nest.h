@@ -95,8 +95,8 @@ struct low_nest {
   int64_t last[LOW_MAX_VARS]; /* the last trip of each variable that is set */
   int64_t copy[LOW_MAX_VARS]; /* 1 + the only copy that an unrolled level emits; 0: all */
   int64_t copies;             /* of what is inside of peeled loops */
-  low_copies turns;
-  bool split; /* every stage has its own parallel region */
+  low_copies turns;           /* noted so far */
+  bool split;                 /* every stage has its own parallel region */
 };
 
 /* ---- prepare.c: see low_nest_new ---- */
@@ -125,8 +125,8 @@ bool low_walk_in_order(low_nest *N, low_fn *E, uint32_t list); /* the body, from
 void low_across_settle(low_stage *st, const low_list *list);
 void low_store_across(low_nest *N, low_fn *E, low_stage *st, uint32_t level, LLVMValueRef v); /* where st->rows */
 /* ---- interleave.c ---- */
-void low_copy_begin(low_nest *N,
-                    const low_fn *E); /* around what emits one copy of a result, its operands' loads and its store */
+/* Around what emits one copy of a result, its operands' loads and its store. */
+void low_copy_begin(low_nest *N, const low_fn *E);
 void low_copy_end(low_nest *N, const low_fn *E);
 void low_copies_end(low_nest *N); /* no more copies: those noted are put in turns */
 /* ---- reduce.c ---- */

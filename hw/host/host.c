@@ -192,12 +192,16 @@ tarn_host_rate tarn_host_rate_at(const tarn_host_peaks *p, double bytes) {
  * between, and beyond it as far as main memory. */
 #define FINE   1.25
 #define COARSE 2.0
-#define BEYOND 4 /* times the last cache: of less much stays in it from one time to the next */
+/* Main memory: so many times the last cache, of less much stays in it from one time to the next; but of a large one, as virtual
+ * machines tell of a whole socket's, less, so that measuring takes neither seconds nor the memory. */
+#define BEYOND 4.0
+#define LEAST  1.5
+#define ENOUGH (256 << 20) /* bytes of one thread */
 /* Bytes of one thread, from `least` to `most`, of which `fine` in fine steps; stops behind what is needed. */
 static uint32_t sizes(double least, double fine, double most, double last, double need, size_t *bytes) {
   uint32_t n = 0;
   for (double b = least; b < last && n + 1 < TARN_HOST_RATES;
-       b *= b < fine || (2 * b >= most && b < 1.5 * most) ? FINE : COARSE) {
+       b *= b < fine || (2 * b >= most && b < LEAST * most) ? FINE : COARSE) {
     bytes[n++] = (size_t)b / 4096 * 4096;
     if (b >= need) return n;
   }
@@ -234,7 +238,7 @@ void tarn_host_measure(tarn_ctx *cx, uint32_t threads, size_t reach, tarn_host_p
   }
   uint32_t last = out->nlevel++;
   out->level[last] = (tarn_host_level){.name = "dram", .capacity = SIZE_MAX};
-  at[last] = last ? BEYOND * share[last - 1] : 64 << 20;
+  at[last] = last ? fmax(LEAST * share[last - 1], fmin(BEYOND * share[last - 1], ENOUGH)) : 64 << 20;
   uint32_t top = 0; /* the level from which `reach` bytes come when much of what is nearer has been driven out */
   while (top < last && reach > out->level[top].capacity / 2) top++;
   double need = (double)reach / threads > at[top] ? (double)reach / threads : at[top];
