@@ -131,6 +131,18 @@ static tarn_tune_report tune_spread(tarn_ctx *cx, cli_compile *c, const char *db
   if (every) return tarn_tune(r->L, r->hw, v.sig.p, NULL, v.sig.n, tarn_store_open(cx, db), o);
   return tarn_tune(r->L, r->hw, w.sig.p, NULL, w.sig.n, tarn_store_open(cx, db), o);
 }
+/* What another store holds, measured here, and a price from all that is then known of this hardware. */
+static tarn_tune_report tune_again(tarn_ctx *cx, const cli_compile *c, const char *of, const char *db, tarn_tune_options *o) {
+  if (access(of, R_OK)) tarn_raise(cx, TARN_IO, "%s: no such file", of); /* it would be made */
+  tarn_lang *L = tarn_lang_new(cx);
+  const tarn_hw *hw = cli_hardware(L, c->hw);
+  tarn_store *from = tarn_store_open(cx, of), *to = tarn_store_open(cx, db); /* in this order: nothing is left behind */
+  tarn_tune_report r = tarn_measure_again(L, hw, from, to, o);
+  o->train_only = true;
+  tarn_tune_report t = tarn_tune(L, hw, NULL, NULL, 0, to, o);
+  t.fresh = r.fresh, t.failed = r.failed, t.kernels = r.kernels;
+  return t;
+}
 static tarn_tune_report only_learn(tarn_ctx *cx, const cli_compile *c, const char *db, const tarn_tune_options *o) {
   tarn_lang *L = tarn_lang_new(cx);
   return tarn_tune(L, cli_hardware(L, c->hw), NULL, NULL, 0, tarn_store_open(cx, db), o);
@@ -140,10 +152,11 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   cli_compile c = {.rtol = TARN_RTOL};
   cli_list words = {0};
   tarn_tune_options o = {0};
-  const char *db = "tarn.db", *model = "tarn-price.json", *fleet = NULL;
+  const char *db = "tarn.db", *model = "tarn-price.json", *fleet = NULL, *again = NULL;
   uint64_t trials = 0, threads = 0, each = 0;
   bool every = false;
-  const char *usage = "tune MODEL [--trials N] [--seconds S] [--db F] [--output F] | tune [MODEL] --train-only [--db F]";
+  const char *usage =
+      "tune MODEL [--trials N] [--seconds S] [--db F] [--output F] | tune [MODEL] --train-only | tune --again STORE";
   const cli_opt opts[] = {
       {"--trials", NULL, CLI_U32, &trials, "N", "measurements, those in the store included (default 1000)"},
       {"--seconds", NULL, CLI_REAL, &o.seconds, "S", "stop measuring after S seconds"},
@@ -152,6 +165,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
       {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL, "learn from the store only; with MODEL: judged by its kernels"},
       {"--spread", NULL, CLI_FLAG, &o.spread, NULL,
        "measure a sample of schedules of each kernel, to learn from, instead of tuning"},
+      {"--again", NULL, CLI_STR, &again, "STORE", "without MODEL: measure here what a store of other hardware holds"},
       {"--every", NULL, CLI_FLAG, &every, NULL, "with these two: of every kernel that is priced, not only of the program's"},
       {"--per-kernel", NULL, CLI_U32, &each, "N", "--spread: schedules of a kernel (default 40); --train-only: at least"},
       {"--price", NULL, CLI_STR, &c.price_file, "FILE",
@@ -166,13 +180,15 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (fleet) tarn_raise(cx, TARN_USAGE, "--fleet: measuring on other machines is not there yet");
-  if (words.n > 1 || (!words.n && !o.train_only)) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
+  if (words.n > 1 || (!words.n && !o.train_only && !again) || (words.n && again))
+    tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials, o.per_kernel = (uint32_t)each,
   o.model = model;
   c.model = words.n ? words.p[0] : NULL;
   watch w = {.begin = cli_now()};
   if (!c.json && isatty(2)) o.progress = show_progress, o.user = &w;
-  tarn_tune_report r = o.train_only && !words.n   ? only_learn(cx, &c, db, &o)
+  tarn_tune_report r = again                      ? tune_again(cx, &c, again, db, &o)
+                       : o.train_only && !words.n ? only_learn(cx, &c, db, &o)
                        : o.train_only || o.spread ? tune_spread(cx, &c, db, every, &o)
                                                   : tune_program(cx, &c, db, &o);
   report(cx, &c, &r, model);

@@ -499,17 +499,22 @@ END_TEST
  * change: tarn tune --train-only --hw tune/prices/NAME.hw --db tune/prices/NAME.db --output tune/prices/NAME.json */
 static void fits_now(tarn_ctx *c, void *arg) {
   (void)arg;
-  const char *path = TARN_TOP "/tune/prices/sapphirerapids.json";
-  size_t n;
-  const char *text = tarn_read_file(c, path, &n);
-  const trees *t = trees_read(c, path, text, n);
-  ck_assert_str_eq(t->features, trees_features(c));
-  ck_assert_uint_eq(t->threads, 3);
+  static const char *const ships[] = {"sapphirerapids", "znver5"};
+  for (size_t i = 0; i < sizeof ships / sizeof *ships; i++) {
+    const char *path = tarn_format(c, "%s/tune/prices/%s.json", TARN_TOP, ships[i]);
+    size_t n;
+    const char *text = tarn_read_file(c, path, &n);
+    const trees *t = trees_read(c, path, text, n);
+    ck_assert_str_eq(t->features, trees_features(c));
+    ck_assert_uint_eq(t->threads, 3);
+  }
   tarn_hw hw = *tarn_hw_load(L, "x86-64-bf16"); /* of 512 bits */
   const char *why, *const same[] = {"sapphirerapids", "emeraldrapids", "graniterapids", "znver4", "znver5"};
   for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
     hw.cpu = same[i];
-    ck_assert_msg(tarn_learned(c, &hw, NULL, &why) != NULL, "%s: %s", same[i], why);
+    const tarn_price *p = tarn_learned(c, &hw, NULL, &why);
+    ck_assert_msg(p != NULL, "%s: %s", same[i], why);
+    ck_assert(!!strstr(p->name, "znver5") == !strcmp(same[i], "znver5"));
   }
   hw.vector_bits = 256;
   ck_assert_ptr_null(tarn_learned(c, &hw, NULL, &why));
@@ -703,6 +708,32 @@ static void tune_spread(tarn_ctx *c, void *arg) {
 }
 START_TEST(spreads) { must(tune_spread, NULL); }
 END_TEST
+/* What was measured elsewhere, on however many threads: what this hardware can, and what can be read. */
+static void elsewhere(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
+  tarn_ksig k[2] = {product(64, 64, 64), product(64, 48, 60)};
+  tarn_record r[6];
+  for (uint32_t i = 0; i < 6; i++) {
+    r[i] = tarn_record_of(L, &k[i & 1], tarn_solve(tarn_solver_new(L, hw, 1 + i / 2), &k[i & 1], NULL), 1 + i / 2);
+    r[i].seconds = 1;
+  }
+  r[4].threads = hw->units + 1;
+  r[5].kernel_text = "(kernel of another time)", r[5].kernel = 1, r[5].threads = 1;
+  tarn_store *of = tarn_store_open(c, in_dir("of.db")), *to = tarn_store_open(c, in_dir("to.db"));
+  tarn_store_add(of, "one", r, 6), tarn_store_add(of, "two", r, 2); /* the same of two machines: measured once */
+  shown w = {0};
+  tarn_tune_options o = {.progress = show, .user = &w};
+  tarn_tune_report a = tarn_measure_again(L, hw, of, to, &o);
+  const tarn_record *all;
+  uint32_t n = tarn_store_read(to, tarn_hw_key(hw, c), &all), could = hw->units > 1 ? 4 : 2;
+  ck_assert_uint_eq(n, could);
+  ck_assert(a.fresh == could && a.failed == 1 && w.calls && w.done == could + 1);
+  for (uint32_t i = 0; i < n; i++) ck_assert(all[i].seconds > 0 && all[i].seconds < 1);
+  ck_assert_uint_eq(tarn_measure_again(L, hw, of, to, &o).fresh, 0);
+}
+START_TEST(again) { must(elsewhere, NULL); }
+END_TEST
 #endif
 
 static void measure(tarn_ctx *c, void *arg) {
@@ -848,6 +879,7 @@ int main(void) {
   tcase_add_test(t, whole);
   tcase_add_test(t, others);
   tcase_add_test(t, spreads);
+  tcase_add_test(t, again);
 #endif
   suite_add_tcase(suite, t);
   SRunner *r = srunner_create(suite);

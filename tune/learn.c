@@ -288,10 +288,9 @@ static const char *family(tarn_ctx *cx, const char *key) {
     if (!strcmp(name, alike[i])) return alike[0];
   return name;
 }
-/* Processors of another make on which a family's price was measured to choose better than the analytic one (docs/zen4.md,
- * zen5.md). */
+/* Processors of another make on which a family's price was measured to choose better than the analytic one (docs/zen4.md). */
 static bool serves(const char *family, const char *processor) {
-  return !strcmp(family, "sapphirerapids") && (!strcmp(processor, "znver5") || !strcmp(processor, "znver4"));
+  return !strcmp(family, "sapphirerapids") && !strcmp(processor, "znver4");
 }
 /* Does what was learned on a serve b? By a key's processor, and the vectors that stand between it and the first comma. Clocks
  * and caches are in the features. */

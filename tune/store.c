@@ -138,7 +138,7 @@ static const char *column(tarn_store *s, sqlite3_stmt *q, int i) {
 uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_record **out) {
   TARN_VEC(tarn_record) v = {0};
   sqlite3_stmt *q = prepare(s, "SELECT t.threads, t.kernel, t.schedule, t.seconds, t.text, k.text FROM trial t JOIN kernel k"
-                               " ON k.id = t.kernel WHERE t.hw=?1 AND t.version=?2 AND t.seconds > 0"
+                               " ON k.id = t.kernel WHERE coalesce(?1, t.hw) = t.hw AND t.version=?2 AND t.seconds > 0"
                                " ORDER BY t.threads, t.kernel, t.schedule");
   bind_hw(q, hw);
   int st;
@@ -147,8 +147,10 @@ uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_record **out)
                      .kernel = (uint64_t)sqlite3_column_int64(q, 1),
                      .schedule = (uint64_t)sqlite3_column_int64(q, 2),
                      .seconds = sqlite3_column_double(q, 3)};
+    const tarn_record *last = v.n ? &v.p[v.n - 1] : &x;
+    if (v.n && last->threads == x.threads && last->kernel == x.kernel && last->schedule == x.schedule) continue;
     x.schedule_text = column(s, q, 4);
-    x.kernel_text = v.n && v.p[v.n - 1].kernel == x.kernel ? v.p[v.n - 1].kernel_text : column(s, q, 5);
+    x.kernel_text = v.n && last->kernel == x.kernel ? last->kernel_text : column(s, q, 5);
     tarn_push(s->cx, &v, x);
   }
   sqlite3_finalize(q);

@@ -29,7 +29,8 @@ TARN_API bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, ui
                              double *seconds);
 /* All of them become durable, or none. What is there already gets the new seconds, unless it failed now. */
 TARN_API void tarn_store_add(tarn_store *s, const char *hw, const tarn_record *x, uint32_t n);
-/* All finite measurements of a hardware, ordered by threads, kernel and schedule; returns how many. */
+/* All finite measurements of a hardware (NULL: of any, of each schedule one), ordered by threads,
+ * kernel and schedule; returns how many. */
 TARN_API uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_record **out);
 
 typedef struct tarn_sample { /* what a price is learned from */
@@ -112,6 +113,12 @@ typedef struct tarn_tune_report {
  * give the same choices. */
 TARN_API tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *const *sig, const uint32_t *uses,
                                     uint32_t nsig, tarn_store *s, const tarn_tune_options *o);
+
+/* Measures on this hardware, on as many threads, the schedules that another store holds of whatever hardware, and keeps them
+ * in `to`; what is there already is not measured again. Of the options seconds, progress and user count. A processor for
+ * which no price was learned gets one so, from schedules that were worth trying on another with vectors as wide. */
+TARN_API tarn_tune_report tarn_measure_again(tarn_lang *L, const tarn_hw *hw, tarn_store *of, tarn_store *to,
+                                             const tarn_tune_options *o);
 
 /* ---- what was measured, used ---- */
 /* A price that knows the store: measured seconds where a schedule of a kernel was measured with so many threads, else what

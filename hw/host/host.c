@@ -128,9 +128,19 @@ static void dots(tarn_buf *b, const char *features) {
   }
 }
 
-/* Most processors read a line before it is written: main memory takes writes at half of its rate. These do not where all of a
- * line is written at once (Zen 4: 24.7 GB/s read, 25.6 written, docs/zen4.md). */
-static bool writes_whole(const char *cpu) { return !strcmp(cpu, "znver4") || !strcmp(cpu, "znver5"); }
+/* Usual figures of what lies behind the second cache, in bytes a cycle of one core. Most processors read a line before it is
+ * written: main memory takes writes at half of its rate. These do not where all of a line is written at once (docs/zen4.md,
+ * zen5.md: there reads of 44 GB/s too, and of 130 of the last cache). */
+typedef struct far_memory {
+  const char *cpu;
+  double l3, dram, written;
+} far_memory;
+static const far_memory far_of[] = {{"znver5", 16, 10, 10}, {"znver4", 8, 4, 4}, {NULL, 8, 4, 2}};
+static far_memory far_memory_of(const char *cpu) {
+  const far_memory *f = far_of;
+  while (f->cpu && strcmp(cpu, f->cpu)) f++;
+  return *f;
+}
 
 const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   tarn_ctx *cx = tarn_lang_ctx(L);
@@ -139,8 +149,8 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
   tarn_host_isa v = tarn_host_vectors(features);
   double clock = measure ? tarn_host_clock() : m.clock, vb = v.bits / 8.0;
-  /* usual figures, in bytes a cycle */
-  double l1 = 2 * vb, l2 = vb * 0.6, l3 = 8, dram = 4;
+  far_memory far = far_memory_of(cpu);
+  double l1 = 2 * vb, l2 = vb * 0.6, l3 = far.l3, dram = far.dram; /* usual figures */
   if (measure) {
     l1 = tarn_host_read_rate(cx, m.level[0].size / 2) / clock;
     l2 = tarn_host_read_rate(cx, m.level[1].size / 2) / clock;
@@ -149,7 +159,7 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
     dram = tarn_host_read_rate(cx, big < ((size_t)64 << 20) ? big * 4 : big + big / 2) / clock;
   }
   tarn_buf b = {.cx = cx};
-  double written = writes_whole(cpu) ? dram : dram / 2;
+  double written = dram * (far.written / far.dram);
   tarn_buf_fmt(&b,
                "(hw host (kind cpu) (triple \"%s\") (cpu \"%s\") (features \"%s\")\n  (clock %.4g) (units %u)"
                " (vector (bits %u) (registers %u))",
