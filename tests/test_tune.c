@@ -730,6 +730,7 @@ static void elsewhere(tarn_ctx *c, void *arg) {
   ck_assert_uint_eq(n, could);
   ck_assert(a.fresh == could && a.failed == 1 && w.calls && w.done == could + 1);
   for (uint32_t i = 0; i < n; i++) ck_assert(all[i].seconds > 0 && all[i].seconds < 1);
+  w = (shown){0};
   ck_assert_uint_eq(tarn_measure_again(L, hw, of, to, &o).fresh, 0);
 }
 START_TEST(again) { must(elsewhere, NULL); }
