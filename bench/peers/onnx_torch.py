@@ -70,6 +70,11 @@ OPERATORS = {
     "Concat": lambda a, *x: torch.cat(x, a["axis"]),
 }
 
+FOLDED = {  # of integers that are known: shapes put together by exporters
+    "Unsqueeze": lambda a, x, axes=None: np.expand_dims(x, tuple(a["axes"] if axes is None else axes.tolist())),
+    "Concat": lambda a, *x: np.concatenate(x, a["axis"]),
+}
+
 
 class Module(torch.nn.Module):
     """Weights are buffers; integers and scalars are plain numbers."""
@@ -84,6 +89,8 @@ class Module(torch.nn.Module):
             attributes = {a.name: onnx.helper.get_attribute_value(a) for a in n.attribute}
             if n.op_type == "Constant":
                 self.constant(n.output[0], numpy_helper.to_array(attributes["value"]))
+            elif n.op_type in FOLDED and all(i in self.plain for i in n.input):
+                self.constant(n.output[0], FOLDED[n.op_type](attributes, *[self.plain[i] for i in n.input]))
             elif n.op_type in OPERATORS:
                 self.nodes.append((OPERATORS[n.op_type], attributes, list(n.input), n.output[0]))
             else:

@@ -9,11 +9,20 @@ bool tarn_host_rates(tarn_ctx *cx, unsigned threads, uint32_t n, const size_t *b
 /* Of all threads together, a second: FLOP in wide multiply-adds; lanes of vector instructions, multiply-adds alone or mixed
  * with others. False as above. Waits a little for threads that share a core. */
 bool tarn_host_flops(tarn_ctx *cx, unsigned threads, double *flops, double *slots);
-/* Independent chains of instructions, `times` turns of so many operations or lanes; p: 16 floats, aligned; n is not used. */
-#define TARN_HOST_FMA_FLOP    (12 * 16 * 2)
-#define TARN_HOST_MIXED_SLOTS (16 * 16)
-float tarn_host_fma_pass(float *p, size_t n, size_t times);
-float tarn_host_mixed_pass(float *p, size_t n, size_t times);
+/* A loop that is timed: over n floats (a multiple of TARN_HOST_STEP, on a line), so many times. */
+typedef float tarn_host_loop(float *p, size_t n, size_t times);
+#define TARN_HOST_STEP 256
+/* Of one width of vectors. fma and mixed are independent chains of instructions, whose p has two zeros; a turn is so many. */
+#define TARN_HOST_FMAS  12 /* multiply-adds */
+#define TARN_HOST_MIXED 16 /* multiply-adds and others */
+typedef struct tarn_host_loops {
+  unsigned lanes; /* of 32 bits */
+  tarn_host_loop *fma, *mixed, *way[TARN_HOST_WAYS];
+} tarn_host_loops;
+/* The widest that this processor has. */
+const tarn_host_loops *tarn_host_loops_of(void);
+/* Those that write past the caches; NULL where there are none. */
+extern tarn_host_loop *const tarn_host_past[TARN_HOST_WAYS];
 
 /* Width and number of the vector registers by LLVM's list of features; 64 bits when none is known. */
 typedef struct tarn_host_isa {

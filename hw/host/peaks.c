@@ -9,90 +9,12 @@
 #include <sys/mman.h>
 #include <time.h>
 
-typedef float vec __attribute__((vector_size(64), aligned(64)));
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#define WIDEST __attribute__((target_clones("avx512f", "arch=haswell", "default"), noinline))
-#else
-#define WIDEST __attribute__((noinline))
-#endif
-#define AT(p, i)  (*(const vec *)(const void *)((p) + (i)))
-#define PUT(p, i) (*(vec *)(void *)((p) + (i)))
-#define STEP      128 /* floats of one turn: eight vectors */
-
-/* Each goes over n floats (a multiple of 2·STEP) so many times. The asm keeps one pass from being
- * merged with the next. */
-WIDEST static float read_all(float *p, size_t n, size_t times) {
-  vec a = {0}, b = a, c = a, d = a, e = a, f = a, g = a, h = a;
-  for (size_t r = 0; r < times; r++) {
-    for (const float *q = p, *end = p + n; q < end; q += STEP) {
-      a += AT(q, 0), b += AT(q, 16), c += AT(q, 32), d += AT(q, 48);
-      e += AT(q, 64), f += AT(q, 80), g += AT(q, 96), h += AT(q, 112);
-    }
-    __asm__ volatile("" : "+r"(p) : : "memory");
-  }
-  a += b + c + d + e + f + g + h;
-  return a[0];
-}
-WIDEST static float write_all(float *p, size_t n, size_t times) {
-  vec v = {0};
-  for (size_t r = 0; r < times; r++) {
-    v += (float)r;
-    for (float *q = p, *end = p + n; q < end; q += STEP) {
-      PUT(q, 0) = v, PUT(q, 16) = v, PUT(q, 32) = v, PUT(q, 48) = v;
-      PUT(q, 64) = v, PUT(q, 80) = v, PUT(q, 96) = v, PUT(q, 112) = v;
-    }
-    __asm__ volatile("" : "+r"(p) : : "memory");
-  }
-  return p[0];
-}
-/* From one half to the other, times a number: a plain copy would become a call of memcpy. */
-WIDEST static float copy_all(float *p, size_t n, size_t times) {
-  vec h = {0};
-  h += 0.5f;
-  for (size_t r = 0; r < times; r++) {
-    const float *from = p;
-    for (float *q = p + n / 2, *end = p + n; q < end; q += STEP, from += STEP) {
-      PUT(q, 0) = AT(from, 0) * h, PUT(q, 16) = AT(from, 16) * h, PUT(q, 32) = AT(from, 32) * h, PUT(q, 48) = AT(from, 48) * h;
-      PUT(q, 64) = AT(from, 64) * h, PUT(q, 80) = AT(from, 80) * h, PUT(q, 96) = AT(from, 96) * h,
-             PUT(q, 112) = AT(from, 112) * h;
-    }
-    __asm__ volatile("" : "+r"(p) : : "memory");
-  }
-  return p[n - 1];
-}
-typedef float pass(float *, size_t, size_t);
-#if defined(__x86_64__)
-#define PAST ((size_t)4 << 20) /* bytes from which on what is written may do better past the caches */
-static void put_past(float *to, const float *from) {
-  for (int i = 0; i < STEP; i += 4) _mm_stream_ps(to + i, _mm_mul_ps(_mm_load_ps(from + i), _mm_set1_ps(0.5f)));
-}
-static float write_past(float *p, size_t n, size_t times) {
-  float v[STEP] __attribute__((aligned(64))) = {0};
-  for (size_t r = 0; r < times; r++) {
-    for (float *q = p, *end = p + n; q < end; q += STEP) put_past(q, v);
-    _mm_sfence();
-  }
-  return p[0];
-}
-static float copy_past(float *p, size_t n, size_t times) {
-  for (size_t r = 0; r < times; r++) {
-    for (size_t i = 0; i < n / 2; i += STEP) put_past(p + n / 2 + i, p + i);
-    _mm_sfence();
-  }
-  return p[n - 1];
-}
-static pass *const past[TARN_HOST_WAYS] = {NULL, write_past, copy_past};
-#else
-#define PAST SIZE_MAX
-static pass *const past[TARN_HOST_WAYS];
-#endif
-
+#define PAST   ((size_t)4 << 20) /* bytes from which on what is written may do better past the caches */
 #define ROUNDS 5
 #define LARGE  ((size_t)256 << 20) /* bytes of which fewer rounds will do */
 #define SETTLE 0.02                /* seconds of work after which the kernel has given each thread a core of its own */
 typedef struct step {              /* of a measurement: one loop over data of one size */
-  pass *pass;
+  tarn_host_loop *loop;
   size_t n, times; /* floats of each thread, passes of one round */
   double amount;   /* what one thread does in a round */
   double *rate;    /* of that, a second, best round */
@@ -140,10 +62,10 @@ static void *work(void *arg) {
   for (double end = now() + SETTLE; now() < end;) {}
   for (const step *s = c->step; s < c->step + c->nstep; s++)
     for (int r = 0; r < (4 * s->n < LARGE ? ROUNDS : 3); r++) {
-      if (!r || s->times > 1) keep = keep + s->pass(w->data, s->n, 1);
+      if (!r || s->times > 1) keep = keep + s->loop(w->data, s->n, 1);
       meet(c, &met);
       c->span[w->id][0] = now();
-      keep = keep + s->pass(w->data, s->n, s->times);
+      keep = keep + s->loop(w->data, s->n, s->times);
       c->span[w->id][1] = now();
       meet(c, &met);
       if (w->id == 0) judge(c, s);
@@ -184,17 +106,17 @@ static bool with_crew(tarn_ctx *cx, unsigned threads, const step *s, uint32_t n)
   return all;
 }
 bool tarn_host_rates(tarn_ctx *cx, unsigned threads, uint32_t n, const size_t *bytes, double (*rate)[TARN_HOST_WAYS]) {
-  static pass *const passes[TARN_HOST_WAYS] = {read_all, write_all, copy_all};
+  const tarn_host_loops *l = tarn_host_loops_of();
   const size_t volume = (size_t)32 << 20;
   step *s = TARN_ARRAY(cx, step, 2 * n * TARN_HOST_WAYS);
   uint32_t nstep = 0;
   for (uint32_t i = 0; i < n; i++) {
-    size_t floats = bytes[i] / 4 / (2 * STEP) * (2 * STEP);
-    if (!floats) floats = 2 * STEP;
+    size_t floats = bytes[i] / 4 / TARN_HOST_STEP * TARN_HOST_STEP;
+    if (!floats) floats = TARN_HOST_STEP;
     size_t times = volume / (4 * floats) + 1;
     for (uint32_t way = 0; way < TARN_HOST_WAYS; way++) { /* the better of both ways to write */
-      s[nstep++] = (step){passes[way], floats, times, 4.0 * (double)floats * (double)times, &rate[i][way]};
-      if (past[way] && bytes[i] >= PAST) s[nstep] = s[nstep - 1], s[nstep++].pass = past[way];
+      s[nstep++] = (step){l->way[way], floats, times, 4.0 * (double)floats * (double)times, &rate[i][way]};
+      if (tarn_host_past[way] && bytes[i] >= PAST) s[nstep] = s[nstep - 1], s[nstep++].loop = tarn_host_past[way];
       rate[i][way] = 0;
     }
   }
@@ -203,8 +125,10 @@ bool tarn_host_rates(tarn_ctx *cx, unsigned threads, uint32_t n, const size_t *b
 static bool flops_once(tarn_ctx *cx, unsigned threads, double *flops, double *slots) {
   const size_t times = 100000;
   double f = 0, mixed = 0;
-  const step s[] = {{tarn_host_fma_pass, 16, times, TARN_HOST_FMA_FLOP * (double)times, &f},
-                    {tarn_host_mixed_pass, 32, times, TARN_HOST_MIXED_SLOTS * (double)times, &mixed}};
+  const tarn_host_loops *l = tarn_host_loops_of();
+  double lanes = l->lanes * (double)times;
+  const step s[] = {{l->fma, 16, times, 2 * TARN_HOST_FMAS * lanes, &f},
+                    {l->mixed, 16, times, TARN_HOST_MIXED * lanes, &mixed}};
   if (!with_crew(cx, threads, s, 2)) return false;
   if (f > *flops) *flops = f;
   if (mixed > *slots) *slots = mixed;
