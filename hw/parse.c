@@ -202,7 +202,8 @@ static void read_vector(reader *r, const tarn_sx *s, tarn_hw *h) {
   for (uint32_t i = 1; i < s->n; i++) {
     if (tarn_sx_is(s->kid[i], "bits")) h->vector_bits = (uint32_t)integer(r, s->kid[i], 8, 65536);
     else if (tarn_sx_is(s->kid[i], "registers")) h->vector_regs = (uint32_t)integer(r, s->kid[i], 1, 65536);
-    else tarn_sx_error(r->cx, s->kid[i], "vector: (bits N) or (registers N) is expected");
+    else if (tarn_sx_is(s->kid[i], "spreads")) h->spreads = true;
+    else tarn_sx_error(r->cx, s->kid[i], "vector: (bits N), (registers N) or (spreads) is expected");
   }
   if (h->vector_bits & (h->vector_bits - 1))
     tarn_sx_error(r->cx, s, "vector: %u bits: a power of two is expected", h->vector_bits);
@@ -225,10 +226,15 @@ static void read_cycles(reader *r, const tarn_sx *s, tarn_hw *h) {
   h->latency = v, h->nlatency = n;
 }
 
-static const form hw_forms[] = {{"triple", F_WORD, offsetof(tarn_hw, triple)},     {"cpu", F_WORD, offsetof(tarn_hw, cpu)},
-                                {"features", F_WORD, offsetof(tarn_hw, features)}, {"clock", F_POS, offsetof(tarn_hw, clock)},
-                                {"units", F_U32, offsetof(tarn_hw, units)},        {"launch", F_NUM, offsetof(tarn_hw, launch)},
-                                {"barrier", F_NUM, offsetof(tarn_hw, barrier)},    {0}};
+static const form hw_forms[] = {{"triple", F_WORD, offsetof(tarn_hw, triple)},
+                                {"cpu", F_WORD, offsetof(tarn_hw, cpu)},
+                                {"features", F_WORD, offsetof(tarn_hw, features)},
+                                {"clock", F_POS, offsetof(tarn_hw, clock)},
+                                {"units", F_U32, offsetof(tarn_hw, units)},
+                                {"launch", F_NUM, offsetof(tarn_hw, launch)},
+                                {"barrier", F_NUM, offsetof(tarn_hw, barrier)},
+                                {"trip", F_NUM, offsetof(tarn_hw, trip)},
+                                {0}};
 
 static void check_memories(reader *r, const tarn_sx *s, const tarn_hw *h) {
   for (uint32_t i = 0; i < h->nmem; i++) {
@@ -264,7 +270,7 @@ const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s) {
   if (s->kind == TARN_SX_LIST && s->n == 1 && s->kid[0]->kind == TARN_SX_LIST) s = s->kid[0];
   if (!tarn_sx_is(s, "hw")) tarn_sx_error(r.cx, s, "a description (hw NAME …) is expected");
   tarn_hw *h = TARN_NEW(r.cx, tarn_hw);
-  *h = (tarn_hw){.name = name_of(&r, s), .triple = "", .cpu = "", .features = "", .units = 1, .source = s};
+  *h = (tarn_hw){.name = name_of(&r, s), .triple = "", .cpu = "", .features = "", .units = 1, .trip = 1, .source = s};
   TARN_VEC(tarn_hw_memory) mem = {0};
   TARN_VEC(tarn_hw_intrinsic) in = {0};
   TARN_VEC(tarn_attr) at = {0};

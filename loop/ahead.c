@@ -384,22 +384,24 @@ static uint32_t asks_to_write(const tarn_walks *w, uint32_t stage, int64_t bytes
 static bool goes_past(const tarn_walks *w, uint32_t stage, const tarn_walk *a) {
   const tarn_hw *hw = w->hw;
   const tarn_stage_walk *st = &w->stage[stage];
-  bool vector = false;
+  int64_t run = 0; /* bytes that copies store one after the other */
   if (hw->nmem < 3 || 2 * a->bytes <= (int64_t)hw->mem[hw->nmem - 2].capacity || !a->linear) return false;
-  for (uint32_t i = 0; i < st->nlevel; i++) {
+  for (uint32_t i = st->nlevel; i-- > 0;) {
     const tarn_walk_level *l = &st->level[i];
+    int64_t by = a->by[i] * a->size;
     if (l->red && !l->inside && l->trips > 1) return false; /* partial sums are read again */
     if (!moved(a, i)) continue;
-    bool lanes = l->kind == TARN_VECTOR && a->by[i] == 1;
-    if ((a->uneven >> i & 1) || (lanes ? l->trips : a->by[i]) * a->size % TARN_WHOLE_LINE != 0) return false;
-    vector |= lanes;
+    if (a->uneven >> i & 1) return false;
+    if (l->kind == TARN_VECTOR && a->by[i] == 1) run = l->trips * a->size;
+    else if (l->kind == TARN_UNROLL && by == run) run *= l->trips;
+    else if (by % TARN_WHOLE_LINE != 0) return false;
   }
   for (uint32_t i = 0; i < w->nstage; i++)
     for (uint32_t r = 0; r < w->stage[i].nwalk; r++) {
       const tarn_walk *b = &w->stage[i].walk[r];
       if (!b->result && b->local && b->operand == stage) return false;
     }
-  return vector;
+  return run && run % TARN_WHOLE_LINE == 0;
 }
 static bool streamed(tarn_walks *w, uint32_t stage, uint32_t walk, bool again) {
   const tarn_walk *a = &w->stage[stage].walk[walk];

@@ -13,7 +13,7 @@
 /* Fitted to measured schedules (docs/tuning.md). */
 #define CHAIN       1.15 /* accumulators' latency is hidden when there are so many times as many as it asks for */
 #define PORTS       0.1  /* share of the lesser of arithmetic and loads that does not overlap the greater */
-#define TRIP        1    /* cycles of a trip of the innermost loop, beside its work */
+#define SPILLED     0.5  /* of the multiply-adds' time, where registers do not do */
 #define MOST_CHAINS 16   /* as lower/ keeps apart */
 #define WAYS        14   /* lines asked of one set of 12 before an access drives out its own for good */
 #define UNFORESEEN  2.5  /* cycles that a tile waits for such a row, even if it is near and was asked for */
@@ -269,6 +269,12 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
   if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
+  /* What is spread takes registers of its own: steps that are written out as one block then spill (fourteen rows of one vector
+   * on 16 registers, four steps at once: 1.5 times as long as one by one). */
+  double written = 1;
+  for (uint32_t d = m->nacc; d < m->n; d++)
+    if (d != t->dot && d != t->vdim) written *= (double)t->size[d];
+  if (hw->spreads && m->fma && !steps && !few && written > 1 && accs + vop + 2 > room) cycles += SPILLED * issue;
   if (steps && !few) cycles += 4 * maxd(0, accs + weights(m, t, steps) + 3 - room);
   uint32_t rows = rows_across(m, t);
   double put = rows < m->nacc ? turns(m, t, rows, maxd(1, l1->line)) : loads(&m->result, m, t, l1->line) / stores;
@@ -276,7 +282,7 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   *resumed = loads(&m->result, m, t, l1->line) / ports + put + 0.5 * accs;
   if (!m->reduces || whole) *epilogue -= 8;
   if (m->reduces && across) *epilogue += accs * 1.75 * log2((double)t->lanes) + chains - accs; /* halving */
-  return cycles + TRIP;
+  return cycles + hw->trip;
 }
 
 /* The innermost loop is entered, set up and left so many times. */

@@ -201,7 +201,8 @@ static LLVMValueRef f_div(const args *a) {
  * not on this machine, or not so many lanes. */
 static LLVMValueRef chosen(const args *a, LLVMValueRef x, LLVMValueRef y, LLVMRealPredicate better) {
   const char *features = a->M->hw->features;
-  if (!features || !strstr(features, "+avx512vl") || a->t != TARN_F32) return NULL;
+  bool all = features && strstr(features, "+avx512vl"), some = features && strstr(features, "+avx");
+  if (!(low_lanes_of(x) == 16 ? all : some) || a->t != TARN_F32) return NULL;
   bool max = better == LLVMRealOGT;
   LLVMValueRef v[3] = {x, y, LLVMConstInt(a->M->i32, 4, 0)}; /* rounding as it is set */
   switch (low_lanes_of(x)) {
@@ -211,6 +212,12 @@ static LLVMValueRef chosen(const args *a, LLVMValueRef x, LLVMValueRef y, LLVMRe
   default: return NULL;
   }
 }
+/* All ones, a NaN, where q holds: without masks in registers of their own that is one operation less than choosing. */
+static LLVMValueRef with_ones(const args *a, LLVMValueRef q, LLVMValueRef x) {
+  LLVMTypeRef t = low_vec(a->M->i32, low_lanes_of(x));
+  LLVMValueRef ones = LLVMBuildSExt(B, q, t, "");
+  return LLVMBuildBitCast(B, LLVMBuildOr(B, LLVMBuildBitCast(B, x, t, ""), ones, ""), LLVMTypeOf(x), "");
+}
 /* NaN if either is; the sign of a zero is kept in strict mode only. One instruction when one side is a number, two when there
  * is one that keeps a NaN of x and masks: y's is put in, which does not wait for x, an accumulator. */
 static LLVMValueRef extreme(const args *a, LLVMRealPredicate better, const char *strict) {
@@ -218,6 +225,7 @@ static LLVMValueRef extreme(const args *a, LLVMRealPredicate better, const char 
   if (!a->M->contract) return binary(a, strict);
   if (plain_number(y)) x = Y, y = X;
   LLVMValueRef r = plain_number(x) ? NULL : chosen(a, y, x, better);
+  if (r && low_lanes_of(r) == 8 && a->M->hw->spreads) return with_ones(a, LLVMBuildFCmp(B, LLVMRealUNO, y, y, ""), r);
   if (r) return pick(a, LLVMBuildFCmp(B, LLVMRealORD, y, y, ""), r, y);
   r = pick(a, LLVMBuildFCmp(B, better, x, y, ""), x, y);
   return plain_number(x) ? r : pick(a, LLVMBuildFCmp(B, LLVMRealUNO, x, x, ""), x, r);

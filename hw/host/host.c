@@ -62,11 +62,12 @@ static bool has(const char *features, const char *feature) {
 }
 
 tarn_host_isa tarn_host_vectors(const char *features) {
-  static const tarn_host_isa known[] = {{"+avx512f", 512, 32}, {"+avx2", 256, 16}, {"+avx", 256, 16}, {"+sse2", 128, 16},
-                                        {"+sve", 128, 32},     {"+neon", 128, 32}, {"+v", 128, 32}};
+  static const tarn_host_isa known[] = {{"+avx512f", 512, 32, false}, {"+avx2", 256, 16, true}, {"+avx", 256, 16, true},
+                                        {"+sse2", 128, 16, true},     {"+sve", 128, 32, false}, {"+neon", 128, 32, false},
+                                        {"+v", 128, 32, false}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (has(features, known[i].feature)) return known[i];
-  return (tarn_host_isa){"", 64, 16};
+  return (tarn_host_isa){"", 64, 16, false};
 }
 
 /* LLVM goes by the model's number, which a virtual machine may set to an older one's. */
@@ -80,7 +81,8 @@ const char *tarn_host_core(const char *name, const char *features) {
 
 /* A third cache has a slice for each core; main memory serves so many cores before its channels are full (a usual figure; two
  * cores of the machine of docs/performance.md get about twice what one gets of either). */
-#define CHANNELS 4
+#define CHANNELS  4
+#define WAY_TO_L1 38.4 /* bytes a cycle from the second cache at most, where vectors are wide enough */
 /* Of the last cache, at most so much a core: few processors have more (some with stacked caches 48), but a virtual machine
  * tells of a whole socket's, which others use too (two cores that were told of 480 MB found 64 to 80 there,
  * docs/performance.md). */
@@ -128,18 +130,22 @@ static void dots(tarn_buf *b, const char *features) {
   }
 }
 
-/* Usual figures of what lies behind the second cache, in bytes a cycle of one core. Most processors read a line before it is
- * written: main memory takes writes at half of its rate. These do not where all of a line is written at once (docs/zen4.md,
- * zen5.md: there reads of 44 GB/s too, and of 130 of the last cache). */
-typedef struct far_memory {
+/* Usual figures: what lies behind the second cache, in bytes a cycle of one core, and the cost of a loop. Most processors read
+ * a line before it is written: main memory takes writes at half of its rate. These do not where all of a line is written at
+ * once (docs/zen4.md, zen5.md: there reads of 44 GB/s too, and of 130 of the last cache). A Zen 4 whose vectors are narrowed to
+ * 256 bits counts its loops beside them (docs/avx2.md). */
+typedef struct usual {
   const char *cpu;
-  double l3, dram, written;
-} far_memory;
-static const far_memory far_of[] = {{"znver5", 16, 10, 10}, {"znver4", 8, 4, 4}, {NULL, 8, 4, 2}};
-static far_memory far_memory_of(const char *cpu) {
-  const far_memory *f = far_of;
-  while (f->cpu && strcmp(cpu, f->cpu)) f++;
-  return *f;
+  unsigned bits;            /* of its vectors; 0: of any */
+  double l3, dram, written; /* bytes a cycle */
+  double trip;              /* see hw.h */
+} usual;
+static const usual usual_of[] = {
+    {"znver5", 0, 16, 10, 10, 1}, {"znver4", 256, 16, 8, 8, 0}, {"znver4", 0, 8, 4, 4, 1}, {NULL, 0, 8, 4, 2, 1}};
+static usual usual_figures(const char *cpu, unsigned bits) {
+  const usual *u = usual_of;
+  while (u->cpu && (strcmp(cpu, u->cpu) || (u->bits && u->bits != bits))) u++;
+  return *u;
 }
 
 const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
@@ -149,8 +155,8 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
   tarn_host_isa v = tarn_host_vectors(features);
   double clock = measure ? tarn_host_clock() : m.clock, vb = v.bits / 8.0;
-  far_memory far = far_memory_of(cpu);
-  double l1 = 2 * vb, l2 = vb * 0.6, l3 = far.l3, dram = far.dram; /* usual figures */
+  usual far = usual_figures(cpu, v.bits);
+  double l1 = 2 * vb, l2 = fmin(vb, WAY_TO_L1), l3 = far.l3, dram = far.dram;
   if (measure) {
     l1 = tarn_host_read_rate(cx, m.level[0].size / 2) / clock;
     l2 = tarn_host_read_rate(cx, m.level[1].size / 2) / clock;
@@ -162,8 +168,8 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   double written = dram * (far.written / far.dram);
   tarn_buf_fmt(&b,
                "(hw host (kind cpu) (triple \"%s\") (cpu \"%s\") (features \"%s\")\n  (clock %.4g) (units %u)"
-               " (vector (bits %u) (registers %u))",
-               triple, tarn_host_core(cpu, features), features, clock, m.cores, v.bits, v.regs);
+               " (vector (bits %u) (registers %u)%s)",
+               triple, tarn_host_core(cpu, features), features, clock, m.cores, v.bits, v.regs, v.spreads ? " (spreads)" : "");
   tarn_buf sums = {.cx = cx};
   tarn_buf_str(&sums, "");
   dots(&sums, features);
@@ -182,6 +188,7 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
                "\n    (latency 4) (throughput %.4g) (ops %u))",
                lanes, lanes, lanes, issue, lanes);
   tarn_buf_add(&b, sums.p, sums.n);
+  if (far.trip != 1) tarn_buf_fmt(&b, "\n  (trip %g)", far.trip);
   tarn_buf_str(&b, "\n  (cycles (div 8) (sqrt 10) (exp 12) (log 16) (tanh 20) (erf 20) (sin 25) (cos 25) (pow 40))"
                    "\n  (launch 2e-7) (barrier 1.5e-6))\n");
   return tarn_hw_parse(L, tarn_sx_read(cx, b.p, b.n, "host"));

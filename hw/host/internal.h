@@ -28,6 +28,7 @@ extern tarn_host_loop *const tarn_host_past[TARN_HOST_WAYS];
 typedef struct tarn_host_isa {
   const char *feature;
   unsigned bits, regs;
+  bool spreads; /* see hw.h */
 } tarn_host_isa;
 tarn_host_isa tarn_host_vectors(const char *features);
 /* The processor's name: LLVM's, unless the features are those of a later core than that. */
