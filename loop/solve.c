@@ -336,7 +336,8 @@ static void try_unrolls(search *q, pick p) {
     try_second(q, p, room);
   }
 }
-/* The best again with a few steps of the innermost reduction written out. */
+/* The best again with a few steps of the innermost reduction written out, or all of a short one. */
+#define SHORT_RED 8
 static void try_deeper(search *q) {
   const stage_model *m = q->m;
   uint32_t last = m->n - 1, n = q->n;
@@ -362,6 +363,10 @@ static void try_deeper(search *q) {
       deep.level[at + 1] = (tarn_level){(uint8_t)last, TARN_UNROLL, 1}, deep.nlevel++;
       offer(q, &deep, stage_seconds(q->s, m, q->shared, q->nshared, &deep));
     }
+    if (m->dim[last] > SHORT_RED || m->dim[last] * ops > MOST_WRITTEN) continue;
+    tarn_stage_sched deep = *s;
+    deep.level[at].kind = TARN_UNROLL;
+    offer(q, &deep, stage_seconds(q->s, m, q->shared, q->nshared, &deep));
   }
 }
 /* With each reduce dim that is long enough for an instruction that takes several steps of it. */
