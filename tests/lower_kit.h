@@ -43,7 +43,8 @@ static inline const tarn_hw *kit_host(tarn_ctx *cx) {
                  .vector_bits = wide  ? 512
                                 : avx ? 256
                                       : 128,
-                 .vector_regs = wide ? 32 : 16};
+                 .vector_regs = wide ? 32 : 16,
+                 .spreads = !wide};
   LLVMDisposeMessage(cpu);
   LLVMDisposeMessage(features);
   return h;

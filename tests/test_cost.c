@@ -118,6 +118,34 @@ TEST(pieces_of_sums) {
   }
   ck_assert_msg(more[1] > 0 && more[0] > 2 * more[1], "%g across rows, %g along them", more[0], more[1]);
 }
+/* Where what all lanes share takes a register of its own, fourteen rows leave none for steps that are written out; six rows of
+ * two vectors do. What a trip costs beside its work is the description's. */
+TEST(registers_of_what_is_spread) {
+  UNUSED;
+  tarn_hw hw = *shipped(machines[1]);
+  tarn_ksig k = product_of(84, 96, 64, false);
+  double each[2][2];
+  for (int narrow = 0; narrow < 2; narrow++) {
+    hw.spreads = narrow, hw.vector_regs = 16, hw.vector_bits = 256;
+    for (int written = 0; written < 2; written++) {
+      const tarn_level tall[] = {{0, TARN_SERIAL, 14}, {1, TARN_SERIAL, 8}, {2, TARN_SERIAL, 4},
+                                 {2, TARN_UNROLL, 1},  {0, TARN_UNROLL, 1}, {1, TARN_VECTOR, 1}};
+      const tarn_level wide[] = {{0, TARN_SERIAL, 6}, {1, TARN_SERIAL, 16}, {2, TARN_SERIAL, 4}, {2, TARN_UNROLL, 1},
+                                 {0, TARN_UNROLL, 1}, {1, TARN_UNROLL, 8},  {1, TARN_VECTOR, 1}};
+      each[narrow][written] =
+          written ? cost_with(&hw, &k, 2, wide, 7, 1).compute_seconds : cost_with(&hw, &k, 2, tall, 6, 1).compute_seconds;
+    }
+  }
+  ck_assert_msg(each[1][0] > 1.3 * each[0][0], "%g beside %g", each[1][0], each[0][0]);
+  ck_assert_double_eq(each[1][1], each[0][1]);
+  const tarn_level level[] = {
+      {0, TARN_SERIAL, 4}, {1, TARN_SERIAL, 8}, {2, TARN_SERIAL, 1}, {0, TARN_UNROLL, 1}, {1, TARN_VECTOR, 1}};
+  hw.trip = 0;
+  double free = cost_with(&hw, &k, 2, level, 5, 1).compute_seconds;
+  hw.trip = 2;
+  double trips = (cost_with(&hw, &k, 2, level, 5, 1).compute_seconds - free) * hw.clock;
+  ck_assert_double_eq_tol(trips, 2 * 21 * 12 * 64.0, 1e-3);
+}
 /* A depthwise convolution of 3 by 3 windows, channels innermost; step: of the windows. */
 static tarn_ksig windows_of(int64_t step) {
   const int64_t dim[] = {14, 28, 32, 3, 3}, in[] = {14 * step + 2, 28 * step + 2, 32};
@@ -157,9 +185,35 @@ TEST(windows_are_written_out) {
     ck_assert_msg(tile && last > tile, "step %d: tile at level %u, window at %u", (int)step, tile, last);
     tarn_schedule_check(L, tarn_nest_get(L, k.nest), tarn_solve(tarn_solver_new(L, hw, 1), &k, NULL));
   }
-  tarn_ksig p = product_of(64, 64, 3, false);
+  tarn_ksig p = product_of(64, 64, 11, false);
   const tarn_stage_sched *s = tarn_solve(tarn_solver_new(L, hw, 1), &p, NULL)->stage;
   for (uint32_t i = s->acc; i < s->nlevel; i++) ck_assert(s->level[i].dim != 2 || s->level[i].kind == TARN_SERIAL);
+}
+/* All steps of a short innermost reduction may be written out; so many of a long one as divide it. */
+typedef struct written {
+  int64_t most;
+} written;
+static void most_written(void *user, const tarn_schedule *s, double seconds) {
+  written *w = user;
+  int64_t left = INT64_MAX;
+  (void)seconds;
+  for (uint32_t i = 0; i < s->stage->nlevel; i++) {
+    const tarn_level *l = &s->stage->level[i];
+    if (l->dim != 2) continue;
+    int64_t steps = left < INT64_MAX ? left / l->step : 64; /* the whole reduction counts as many */
+    if (l->kind == TARN_UNROLL && steps > w->most) w->most = steps;
+    left = l->step;
+  }
+}
+TEST(short_reductions_are_written_out) {
+  UNUSED;
+  const int64_t steps[] = {3, 7, 11, 44}, want[] = {64, 64, 0, 4};
+  for (uint32_t i = 0; i < 4; i++) {
+    tarn_ksig k = product_of(64, 64, steps[i], false);
+    written w = {0};
+    tarn_schedules(tarn_solver_new(L, shipped(machines[1]), 1), &k, most_written, &w);
+    ck_assert_msg(w.most == want[i], "of %d steps %d", (int)steps[i], (int)w.most);
+  }
 }
 typedef struct tap_count {
   const tarn_ksig *k;
@@ -345,6 +399,8 @@ int main(void) {
   tcase_add_test(t, pieces_of_sums);
   tcase_add_loop_test(t, windows_are_written_out, 0, 1);
   tcase_add_test(t, taps_are_written_out);
+  tcase_add_test(t, short_reductions_are_written_out);
+  tcase_add_test(t, registers_of_what_is_spread);
   tcase_add_test(t, orders_of_images);
   tcase_add_test(t, blocks_of_products);
   tcase_add_test(t, sums_of_rows);

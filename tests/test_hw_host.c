@@ -49,6 +49,8 @@ START_TEST(features) {
   ck_assert_uint_eq(tarn_host_vectors("+avx512fp16,-xop,+avx2,+avx512f").bits, 512);
   ck_assert_uint_eq(tarn_host_vectors("+avx2,-avx512f,+avx").bits, 256);
   ck_assert_uint_eq(tarn_host_vectors("+avx512fp16,+avx").regs, 16);
+  ck_assert(tarn_host_vectors("+avx2,-avx512f,+avx").spreads && !tarn_host_vectors("+avx2,+avx512f").spreads);
+  ck_assert(!tarn_host_vectors("+neon").spreads);
   ck_assert_uint_eq(tarn_host_vectors("+vfp4").bits, 64);
   ck_assert_str_eq(tarn_host_core("rocketlake", "+avx2,+avx512fp16,+avx512f"), "sapphirerapids");
   ck_assert_str_eq(tarn_host_core("rocketlake", "+avx2,-avx512fp16,+avx512f"), "rocketlake");
@@ -63,6 +65,14 @@ START_TEST(twice) {
   for (uint32_t i = 0; i < a->nmem; i++)
     ck_assert(a->mem[i].capacity == b->mem[i].capacity && a->mem[i].read == b->mem[i].read);
   ck_assert(a->clock == b->clock);
+}
+END_TEST
+
+/* What is timed are vectors as wide as the description says; compilers take wider ones apart. */
+START_TEST(as_wide) {
+#if defined(__x86_64__)
+  ck_assert_uint_eq(32 * tarn_host_loops_of()->lanes, host()->vector_bits);
+#endif
 }
 END_TEST
 
@@ -107,6 +117,7 @@ START_TEST(rates) {
 END_TEST
 
 int main(void) {
-  const looped tests[] = {{possible, 1}, {reads_back, 1}, {features, 1}, {twice, 1}, {measured, 1}, {peaks, 1}, {rates, 1}};
+  const looped tests[] = {{possible, 1}, {reads_back, 1}, {features, 1}, {twice, 1},
+                          {as_wide, 1},  {measured, 1},   {peaks, 1},    {rates, 1}};
   return run_suite("hw_host", tests, sizeof tests / sizeof *tests);
 }

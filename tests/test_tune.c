@@ -499,7 +499,7 @@ END_TEST
  * change: tarn tune --train-only --hw tune/prices/NAME.hw --db tune/prices/NAME.db --output tune/prices/NAME.json */
 static void fits_now(tarn_ctx *c, void *arg) {
   (void)arg;
-  static const char *const ships[] = {"sapphirerapids", "znver5"};
+  static const char *const ships[] = {"sapphirerapids", "znver5", "znver4-avx2"};
   for (size_t i = 0; i < sizeof ships / sizeof *ships; i++) {
     const char *path = tarn_format(c, "%s/tune/prices/%s.json", TARN_TOP, ships[i]);
     size_t n;
@@ -518,6 +518,9 @@ static void fits_now(tarn_ctx *c, void *arg) {
   }
   hw.vector_bits = 256;
   ck_assert_ptr_null(tarn_learned(c, &hw, NULL, &why));
+  hw.cpu = "znver4";
+  const tarn_price *narrow = tarn_learned(c, &hw, NULL, &why);
+  ck_assert_msg(narrow && strstr(narrow->name, "avx2"), "znver4 of 256 bits: %s", why);
   hw.vector_bits = 512, hw.cpu = "skylake-avx512";
   ck_assert_ptr_null(tarn_learned(c, &hw, NULL, &why));
 }
