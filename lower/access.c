@@ -646,7 +646,7 @@ LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k
 #define LEAST_PAST 16 /* bytes of one store that goes past the caches */
 /* Without masks in registers of their own a masked store may take twelve cycles (AMD), three of 4 + 2 + 1 lanes three. */
 void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v) {
-  uint32_t n = low_lanes_of(v), whole = E->M->hw->vector_bits < 512 ? 0 : masked_whole(E->M, a, n);
+  uint32_t n = low_lanes_of(v), whole = E->M->hw->spreads ? 0 : masked_whole(E->M, a, n);
   if (whole) {
     LLVMTypeRef over[2] = {low_vec(low_memory_type(E->M, a->dtype), whole), E->M->ptr};
     LLVMValueRef arg[4] = {low_resized(E->M, v, n, whole), p, LLVMConstInt(E->M->i32, tarn_dtype_size(a->dtype), 0),

@@ -724,7 +724,7 @@ static void short_rows_job(tarn_ctx *c, void *arg) {
   for (uint32_t bits = 256; bits <= 512; bits *= 2) {
     tarn_hw on = *hw;
     on.triple = "x86_64-pc-linux-gnu", on.cpu = bits == 512 ? "skylake-avx512" : "haswell", on.features = "",
-    on.vector_bits = bits;
+    on.vector_bits = bits, on.spreads = bits == 256;
     uint32_t masked = kit_lines(L, &on, &k, "call void @llvm.masked.store"), plain = kit_lines(L, &on, &k, "store <7 x float>");
     if (masked != (bits == 512) || plain != (bits == 256))
       tarn_raise(c, TARN_NO, "%u bits: %u stores under a mask, %u others", bits, masked, plain);
