@@ -706,33 +706,6 @@ static uint32_t window_lines(int64_t step, int64_t places, int64_t pad, const ch
   c.sched = &sched;
   return kit_lines(L, hw, &c, what);
 }
-/* Rows of 7: where registers hold masks one store under a mask each, else three of 4, 2 and 1 lanes. */
-static void short_rows_job(tarn_ctx *c, void *arg) {
-  (void)arg;
-  const int64_t dim[] = {9, 7};
-  tarn_imap a = {.ns = 2, .n = 2, .nin = 2, .fill = TARN_NONE, .dim = {9, 7}, .in = {9, 7}};
-  for (uint32_t i = 0; i < 2; i++) a.e[i] = tarn_ix_var(L, i, dim);
-  tarn_read read[1] = {{false, 0, tarn_map_intern(L, &a)}};
-  tarn_stage st = {.nown = 2, .own = {9, 7}, .read = read, .out = true, .space = TARN_NONE};
-  st.fn = tarn_fn_map(L, tarn_fx_op(L, TARN_FX_NEG, tarn_fx_hole(L, 0), 0, 0), 1);
-  tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 1, .stage = &st};
-  kit_case k = {.nest = tarn_nest_intern(L, &n), .nin = 1, .nout = 1, .in_type = {TARN_F32}, .out_type = {TARN_F32}};
-  k.in[0] = k.out[0] = tarn_layout_row_major(2, dim), k.value[0] = kit_tensor(cx, TARN_F32, 2, dim, 1);
-  tarn_stage_sched ss = {.nlevel = 3, .acc = 3, .level = {{0, TARN_SERIAL, 1}, {1, TARN_SERIAL, 8}, {1, TARN_VECTOR, 1}}};
-  tarn_schedule sched = {.nstage = 1, .stage = &ss};
-  k.sched = &sched;
-  for (uint32_t bits = 256; bits <= 512; bits *= 2) {
-    tarn_hw on = *hw;
-    on.triple = "x86_64-pc-linux-gnu", on.cpu = bits == 512 ? "skylake-avx512" : "haswell", on.features = "",
-    on.vector_bits = bits, on.spreads = bits == 256;
-    uint32_t masked = kit_lines(L, &on, &k, "call void @llvm.masked.store"), plain = kit_lines(L, &on, &k, "store <7 x float>");
-    if (masked != (bits == 512) || plain != (bits == 256))
-      tarn_raise(c, TARN_NO, "%u bits: %u stores under a mask, %u others", bits, masked, plain);
-  }
-  kit_reference(L, &k, TARN_STRICT);
-  kit_run(L, hw, &k, 1, true, 1);
-  if (kit_error(k.want[0], k.got[0]) != 0) tarn_raise(c, TARN_NO, "rows of 7 differ");
-}
 /* Of what neighbours along the lanes read, each register is loaded once. */
 static void shared_job(tarn_ctx *c, void *arg) {
   (void)arg;
@@ -874,8 +847,6 @@ START_TEST(across_the_lanes) { must(turned_job, &_i); }
 END_TEST
 START_TEST(windows_along_the_lanes) { must(shared_job, NULL); }
 END_TEST
-START_TEST(short_rows) { must(short_rows_job, NULL); }
-END_TEST
 START_TEST(asks_for_rows) { must(rows_job, NULL); }
 END_TEST
 START_TEST(asks_for_blocks) { must(blocks_job, NULL); }
@@ -902,7 +873,6 @@ int main(void) {
   tcase_add_loop_test(t, random_stages, 0, 4);
   tcase_add_loop_test(t, random_stages_types, 0, 2);
   tcase_add_test(t, windows_along_the_lanes);
-  tcase_add_test(t, short_rows);
   tcase_add_test(t, windows_by_shared_rows);
   tcase_add_test(t, greatest);
   tcase_add_test(t, asks_ahead);

@@ -1,0 +1,90 @@
+/* lower/: what processors get whose vectors have 256 bits and no masks in registers of their own (`spreads`). */
+#include "tests/lower_kit.h"
+
+static tarn_ctx *cx;
+static tarn_lang *L;
+
+static void setup(void) {
+  cx = tarn_ctx_new(NULL);
+  L = tarn_lang_new(cx);
+}
+static void teardown(void) { tarn_ctx_free(cx); }
+
+/* Rows of 7: where registers hold masks one store under a mask each, else three of 4, 2 and 1 lanes. */
+static void short_rows_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const int64_t dim[] = {9, 7};
+  tarn_imap a = {.ns = 2, .n = 2, .nin = 2, .fill = TARN_NONE, .dim = {9, 7}, .in = {9, 7}};
+  for (uint32_t i = 0; i < 2; i++) a.e[i] = tarn_ix_var(L, i, dim);
+  tarn_read read[1] = {{false, 0, tarn_map_intern(L, &a)}};
+  tarn_stage st = {.nown = 2, .own = {9, 7}, .read = read, .out = true, .space = TARN_NONE};
+  st.fn = tarn_fn_map(L, tarn_fx_op(L, TARN_FX_NEG, tarn_fx_hole(L, 0), 0, 0), 1);
+  tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 1, .stage = &st};
+  kit_case k = {.nest = tarn_nest_intern(L, &n), .nin = 1, .nout = 1, .in_type = {TARN_F32}, .out_type = {TARN_F32}};
+  k.in[0] = k.out[0] = tarn_layout_row_major(2, dim), k.value[0] = kit_tensor(cx, TARN_F32, 2, dim, 1);
+  tarn_stage_sched ss = {.nlevel = 3, .acc = 3, .level = {{0, TARN_SERIAL, 1}, {1, TARN_SERIAL, 8}, {1, TARN_VECTOR, 1}}};
+  tarn_schedule sched = {.nstage = 1, .stage = &ss};
+  k.sched = &sched;
+  for (uint32_t bits = 256; bits <= 512; bits *= 2) {
+    tarn_hw on = *kit_host(cx);
+    on.triple = "x86_64-pc-linux-gnu", on.cpu = bits == 512 ? "skylake-avx512" : "haswell", on.features = "",
+    on.vector_bits = bits, on.spreads = bits == 256;
+    uint32_t masked = kit_lines(L, &on, &k, "call void @llvm.masked.store"), plain = kit_lines(L, &on, &k, "store <7 x float>");
+    if (masked != (bits == 512) || plain != (bits == 256))
+      tarn_raise(c, TARN_NO, "%u bits: %u stores under a mask, %u others", bits, masked, plain);
+  }
+  kit_reference(L, &k, TARN_STRICT);
+  kit_run(L, kit_host(cx), &k, 1, true, 1);
+  if (kit_error(k.want[0], k.got[0]) != 0) tarn_raise(c, TARN_NO, "rows of 7 differ");
+}
+
+/* The greatest of each row of 64, in lanes of 8, with a NaN at each place of one: it is kept, whichever came first. */
+static void greatest_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const int64_t dim[] = {65, 64};
+  tarn_imap a = {.ns = 1, .n = 2, .nin = 2, .fill = TARN_NONE, .dim = {65, 64}, .in = {65, 64}};
+  for (uint32_t i = 0; i < 2; i++) a.e[i] = tarn_ix_var(L, i, dim);
+  tarn_read read[1] = {{false, 0, tarn_map_intern(L, &a)}};
+  tarn_func fn = {.nops = 1, .red = tarn_reducer_of(L, TARN_RED_MAX, TARN_F32), .epi = TARN_NONE, .body = tarn_fx_hole(L, 0)};
+  tarn_stage st = {.nown = 1, .nred = 1, .own = {65}, .red = {64}, .read = read, .out = true, .space = TARN_NONE};
+  st.fn = tarn_fn_intern(L, &fn);
+  tarn_nest n = {.out_ns = 1, .nstage = 1, .nchild = 1, .stage = &st};
+  kit_case k = {.nest = tarn_nest_intern(L, &n), .nin = 1, .nout = 1, .in_type = {TARN_F32}, .out_type = {TARN_F32}};
+  k.in[0] = tarn_layout_row_major(2, dim), k.out[0] = tarn_layout_row_major(1, dim);
+  k.value[0] = kit_tensor(cx, TARN_F32, 2, dim, 1);
+  for (int row = 0; row < 64; row++) ((float *)k.value[0]->data)[64 * row + row] = NAN;
+  tarn_stage_sched ss = {.nlevel = 4,
+                         .acc = 1,
+                         .level = {{0, TARN_SERIAL, 1}, {1, TARN_SERIAL, 16}, {1, TARN_UNROLL, 8}, {1, TARN_VECTOR, 1}}};
+  tarn_schedule sched = {.nstage = 1, .stage = &ss};
+  k.sched = &sched;
+  tarn_hw on = *kit_host(cx);
+  if (on.vector_bits > 256) on.cpu = "haswell", on.features = "+avx2,+fma", on.vector_bits = 256, on.spreads = true;
+  kit_reference(L, &k, TARN_STRICT);
+  kit_run(L, &on, &k, 1, true, 1);
+  if (kit_error(k.want[0], k.got[0]) != 0) tarn_raise(c, TARN_NO, "the greatest of a row differs");
+}
+
+static void must(void (*job)(tarn_ctx *, void *)) {
+  tarn_status st = tarn_protect(cx, job, NULL);
+  ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
+}
+START_TEST(short_rows) { must(short_rows_job); }
+END_TEST
+START_TEST(greatest) { must(greatest_job); }
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("lower_narrow");
+  TCase *t = tcase_create("narrow");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_set_timeout(t, 120);
+  tcase_add_test(t, short_rows);
+  tcase_add_test(t, greatest);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int bad = srunner_ntests_failed(r);
+  srunner_free(r);
+  return bad ? 1 : 0;
+}
