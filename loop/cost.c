@@ -232,6 +232,22 @@ static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memo
   }
   return sum;
 }
+/* What is spread takes registers of its own: steps that are written out as one block then spill (fourteen rows of one vector on
+ * 16 registers, four steps at once: 1.5 times as long as one by one), and so does a tile whose lanes go along the reduction, of
+ * which both operands are vectors (two columns by seven rows: twice as long as its multiply-adds). */
+static bool crowded(const tarn_hw *hw, const stage_model *m, const tile *t, bool across, double accs) {
+  double written = 1, held = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
+  for (uint32_t d = m->nacc; d < m->n; d++)
+    if (d != t->dot && d != t->vdim) written *= (double)t->size[d];
+  for (uint32_t r = 0, first = 1; r < m->nread && across; r++) {
+    double own = 1;
+    if (m->read[r].epi) continue;
+    for (uint32_t d = 0; d < m->nacc; d++)
+      if (m->read[r].touched >> d & 1) own *= (double)t->size[d];
+    if (first || own < held) held = own, first = 0;
+  }
+  return hw->spreads && (across || written > 1) && accs + held + 2 > (hw->vector_regs ? hw->vector_regs : 16);
+}
 /* *epilogue: what a tile takes beside its trips; *resumed: to take up its partial results once more and leave them again. */
 static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue, double *resumed) {
   double ops = 1, accs = 1, load = 0, epi_load = 0, turned = 0;
@@ -269,12 +285,7 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
   if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
-  /* What is spread takes registers of its own: steps that are written out as one block then spill (fourteen rows of one vector
-   * on 16 registers, four steps at once: 1.5 times as long as one by one). */
-  double written = 1;
-  for (uint32_t d = m->nacc; d < m->n; d++)
-    if (d != t->dot && d != t->vdim) written *= (double)t->size[d];
-  if (hw->spreads && m->fma && !steps && !few && written > 1 && accs + vop + 2 > room) cycles += SPILLED * issue;
+  if (m->fma && !steps && !few && crowded(hw, m, t, across, accs)) cycles += SPILLED * issue;
   if (steps && !few) cycles += 4 * maxd(0, accs + weights(m, t, steps) + 3 - room);
   uint32_t rows = rows_across(m, t);
   double put = rows < m->nacc ? turns(m, t, rows, maxd(1, l1->line)) : loads(&m->result, m, t, l1->line) / stores;

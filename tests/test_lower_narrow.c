@@ -53,9 +53,8 @@ static void greatest_job(tarn_ctx *c, void *arg) {
   k.in[0] = tarn_layout_row_major(2, dim), k.out[0] = tarn_layout_row_major(1, dim);
   k.value[0] = kit_tensor(cx, TARN_F32, 2, dim, 1);
   for (int row = 0; row < 64; row++) ((float *)k.value[0]->data)[64 * row + row] = NAN;
-  tarn_stage_sched ss = {.nlevel = 4,
-                         .acc = 1,
-                         .level = {{0, TARN_SERIAL, 1}, {1, TARN_SERIAL, 16}, {1, TARN_UNROLL, 8}, {1, TARN_VECTOR, 1}}};
+  tarn_stage_sched ss = {
+      .nlevel = 4, .acc = 1, .level = {{0, TARN_SERIAL, 1}, {1, TARN_SERIAL, 16}, {1, TARN_UNROLL, 8}, {1, TARN_VECTOR, 1}}};
   tarn_schedule sched = {.nstage = 1, .stage = &ss};
   k.sched = &sched;
   tarn_hw on = *kit_host(cx);
