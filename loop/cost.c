@@ -236,15 +236,15 @@ static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memo
  * 16 registers, four steps at once: 1.5 times as long as one by one), and so does a tile whose lanes go along the reduction, of
  * which both operands are vectors (two columns by seven rows: twice as long as its multiply-adds). */
 static bool crowded(const tarn_hw *hw, const stage_model *m, const tile *t, bool across, double accs) {
-  double written = 1, held = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
+  double written = 1, held = across ? INFINITY : t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
   for (uint32_t d = m->nacc; d < m->n; d++)
     if (d != t->dot && d != t->vdim) written *= (double)t->size[d];
-  for (uint32_t r = 0, first = 1; r < m->nread && across; r++) {
+  for (uint32_t r = 0; r < m->nread && across; r++) { /* of the operand with fewer */
     double own = 1;
     if (m->read[r].epi) continue;
     for (uint32_t d = 0; d < m->nacc; d++)
       if (m->read[r].touched >> d & 1) own *= (double)t->size[d];
-    if (first || own < held) held = own, first = 0;
+    held = mind(held, own);
   }
   return hw->spreads && (across || written > 1) && accs + held + 2 > (hw->vector_regs ? hw->vector_regs : 16);
 }

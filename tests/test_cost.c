@@ -191,12 +191,8 @@ TEST(windows_are_written_out) {
   for (uint32_t i = s->acc; i < s->nlevel; i++) ck_assert(s->level[i].dim != 2 || s->level[i].kind == TARN_SERIAL);
 }
 /* All steps of a short innermost reduction may be written out; so many of a long one as divide it. */
-typedef struct written {
-  int64_t most;
-} written;
 static void most_written(void *user, const tarn_schedule *s, double seconds) {
-  written *w = user;
-  int64_t left = INT64_MAX, most = 0;
+  int64_t *all = user, left = INT64_MAX, most = 0;
   (void)seconds;
   for (uint32_t i = 0; i < s->stage->nlevel; i++) {
     const tarn_level *l = &s->stage->level[i];
@@ -206,16 +202,16 @@ static void most_written(void *user, const tarn_schedule *s, double seconds) {
     if (l->kind == TARN_UNROLL) most = steps;
     left = l->step;
   }
-  if (most > w->most) w->most = most;
+  if (most > *all) *all = most;
 }
 TEST(short_reductions_are_written_out) {
   UNUSED;
   const int64_t steps[] = {3, 5, 11, 44}, want[] = {64, 64, 0, 4};
   for (uint32_t i = 0; i < 4; i++) {
     tarn_ksig k = product_of(64, 64, steps[i], false);
-    written w = {0};
-    tarn_schedules(tarn_solver_new(L, shipped(machines[1]), 1), &k, most_written, &w);
-    ck_assert_msg(w.most == want[i], "of %d steps %d", (int)steps[i], (int)w.most);
+    int64_t most = 0;
+    tarn_schedules(tarn_solver_new(L, shipped(machines[1]), 1), &k, most_written, &most);
+    ck_assert_msg(most == want[i], "of %d steps %d", (int)steps[i], (int)most);
   }
 }
 typedef struct tap_count {

@@ -70,8 +70,9 @@ END_TEST
 
 /* What is timed are vectors as wide as the description says; compilers take wider ones apart. */
 START_TEST(as_wide) {
-#if defined(__x86_64__)
-  ck_assert_uint_eq(32 * tarn_host_loops_of()->lanes, host()->vector_bits);
+#if defined(__x86_64__) /* with AVX alone, whole numbers have 128 bits */
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    ck_assert_uint_eq(32 * tarn_host_loops_of()->lanes, host()->vector_bits);
 #endif
 }
 END_TEST
