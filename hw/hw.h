@@ -23,6 +23,7 @@ typedef struct tarn_hw_memory {
   uint32_t ways;               /* lines that one set of a cache holds; 0: not known */
   double read, write;          /* bytes a cycle, to one unit */
   double latency;              /* cycles */
+  double hidden;               /* share of the time of its transfers that goes by beside computing */
   bool managed;                /* software-managed (scratchpad), not a cache */
   uint32_t entry;              /* bytes an address steps by; 1 when byte-addressed */
   const char *shadow_of;       /* NULL or the memory it mirrors */
@@ -87,7 +88,8 @@ TARN_API uint32_t tarn_hw_shipped(const char **names, uint32_t max); /* how many
 TARN_API void tarn_hw_print(const tarn_hw *hw, tarn_buf *b);
 /* Bytes of one way of a cache, a power of two: lines at multiples of it want the same set. */
 TARN_API int64_t tarn_hw_way(const tarn_hw_memory *m);
-#define TARN_HW_WAYS 12 /* of a cache whose ways are not known, at least */
+#define TARN_HW_HIDDEN 0.8 /* where nothing is said */
+#define TARN_HW_WAYS   12  /* of a cache whose ways are not known, at least */
 /* Lines that one set holds, TARN_HW_WAYS at most. */
 TARN_API uint32_t tarn_hw_ways(const tarn_hw_memory *m);
 TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name); /* NULL */

@@ -90,13 +90,15 @@ static const form memory_forms[] = {{"capacity", F_I64, offsetof(tarn_hw_memory,
                                     {"read", F_POS, offsetof(tarn_hw_memory, read)},
                                     {"write", F_POS, offsetof(tarn_hw_memory, write)},
                                     {"latency", F_NUM, offsetof(tarn_hw_memory, latency)},
+                                    {"hidden", F_NUM, offsetof(tarn_hw_memory, hidden)},
                                     {"managed", F_FLAG, offsetof(tarn_hw_memory, managed)},
                                     {"entry", F_U32, offsetof(tarn_hw_memory, entry)},
                                     {"shadow-of", F_WORD, offsetof(tarn_hw_memory, shadow_of)},
                                     {0}};
 
 static tarn_hw_memory read_memory(reader *r, const tarn_sx *s) {
-  tarn_hw_memory m = {.name = name_of(r, s), .instances = 1, .line = 1, .align = 1, .banks = 1, .entry = 1};
+  tarn_hw_memory m = {
+      .name = name_of(r, s), .instances = 1, .line = 1, .align = 1, .banks = 1, .entry = 1, .hidden = TARN_HW_HIDDEN};
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
     if (store_form(r, memory_forms, s, f, &m)) continue;
@@ -106,6 +108,7 @@ static tarn_hw_memory read_memory(reader *r, const tarn_sx *s) {
     m.keep = keep;
   }
   if (m.serves < m.instances) m.serves = m.instances;
+  if (m.hidden > 1) tarn_sx_error(r->cx, s, "memory %s: (hidden S) is a share, 0 to 1", m.name);
   if (m.read <= 0 || m.write <= 0)
     tarn_sx_error(r->cx, s, "memory %s: (read B) and (write B), bytes a cycle, are needed", m.name);
   return m;

@@ -13,7 +13,7 @@
 /* Fitted to measured schedules (docs/tuning.md). */
 #define CHAIN       1.15 /* accumulators' latency is hidden when there are so many times as many as it asks for */
 #define PORTS       0.1  /* share of the lesser of arithmetic and loads that does not overlap the greater */
-#define SPILLED     0.5  /* of the multiply-adds' time, where registers do not do */
+#define SPILLED     0.8  /* of the multiply-adds' time, where registers do not do */
 #define MOST_CHAINS 16   /* as lower/ keeps apart */
 #define WAYS        14   /* lines asked of one set of 12 before an access drives out its own for good */
 #define UNFORESEEN  2.5  /* cycles that a tile waits for such a row, even if it is near and was asked for */
@@ -23,7 +23,6 @@
 #define TRANSLATED  512  /* pages of an operand that the second table of translations finds */
 #define FAR_OVERLAP 3    /* transfers at once of such pieces of main memory, each on a page of its own */
 #define FOREIGN     0.5  /* of the latency of the memory that units share, for a line from another unit's caches */
-#define MISSES      0.2  /* share of the lesser of computing and each level's transfers that does not overlap the greatest */
 
 static double mind(double a, double b) { return a < b ? a : b; }
 static double maxd(double a, double b) { return a > b ? a : b; }
@@ -232,21 +231,25 @@ static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memo
   }
   return sum;
 }
-/* What is spread takes registers of its own: steps that are written out as one block then spill (fourteen rows of one vector on
- * 16 registers, four steps at once: 1.5 times as long as one by one), and so does a tile whose lanes go along the reduction, of
- * which both operands are vectors (two columns by seven rows: twice as long as its multiply-adds). */
+/* What is spread takes a register of its own. A tile keeps the vectors of the operand that has fewer (lower/order.c) and takes
+ * the other's one by one; one register less and LLVM keeps a sum in memory (two columns by seven rows: twice as long as the
+ * multiply-adds). Rows of one vector spill with less, when steps are written out: both operands of a multiply-add end there,
+ * and sums are written into either (ten to fourteen rows: 1.1 to 3 times as long). */
+#define ROWS_OF_ONE 9
 static bool crowded(const tarn_hw *hw, const stage_model *m, const tile *t, bool across, double accs) {
-  double written = 1, held = across ? INFINITY : t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
+  double written = 1, held = INFINITY;
+  bool one = !across && t->vdim < m->n;
   for (uint32_t d = m->nacc; d < m->n; d++)
     if (d != t->dot && d != t->vdim) written *= (double)t->size[d];
-  for (uint32_t r = 0; r < m->nread && across; r++) { /* of the operand with fewer */
+  for (uint32_t r = 0; r < m->nread; r++) {
     double own = 1;
     if (m->read[r].epi) continue;
     for (uint32_t d = 0; d < m->nacc; d++)
-      if (m->read[r].touched >> d & 1) own *= (double)t->size[d];
+      if (m->read[r].touched >> d & 1) own *= vectors(t, d, t->size[d]);
+    if (one && m->read[r].touched >> t->vdim & 1 && own > 1) one = false;
     held = mind(held, own);
   }
-  return hw->spreads && (across || written > 1) && accs + held + 2 > (hw->vector_regs ? hw->vector_regs : 16);
+  return accs + held + 1 > (hw->vector_regs ? hw->vector_regs : 16) || (one && written > 1 && accs >= ROWS_OF_ONE);
 }
 /* *epilogue: what a tile takes beside its trips; *resumed: to take up its partial results once more and leave them again. */
 static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue, double *resumed) {
@@ -284,8 +287,8 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   cycles += UNFORESEEN * unforeseen(m, t, l1);
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
-  if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
-  if (m->fma && !steps && !few && crowded(hw, m, t, across, accs)) cycles += SPILLED * issue;
+  if (hw->spreads && m->fma && !steps && !few) cycles += crowded(hw, m, t, across, accs) ? SPILLED * issue : 0;
+  else if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
   if (steps && !few) cycles += 4 * maxd(0, accs + weights(m, t, steps) + 3 - room);
   uint32_t rows = rows_across(m, t);
   double put = rows < m->nacc ? turns(m, t, rows, maxd(1, l1->line)) : loads(&m->result, m, t, l1->line) / stores;
@@ -511,15 +514,17 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
   }
 }
 
-double loop_overlapped(const tarn_cost *c, uint32_t *binds) {
-  double worst = c->compute_seconds, sum = worst;
-  for (uint32_t i = 0; i < 8; i++) {
-    sum += c->memory_seconds[i];
-    if (c->memory_seconds[i] <= worst) continue;
-    worst = c->memory_seconds[i];
-    if (binds) *binds = i;
-  }
-  return worst + MISSES * (sum - worst);
+/* Of the lesser ones of computing and each level's transfers a share does not overlap the greatest. */
+double loop_overlapped(const tarn_hw *hw, const tarn_cost *c, uint32_t *binds) {
+  double worst = c->compute_seconds, sum = 0;
+  uint32_t by = 8;
+  for (uint32_t i = 0; i + 1 < hw->nmem && i < 8; i++)
+    if (c->memory_seconds[i] > worst) worst = c->memory_seconds[i], by = i;
+  for (uint32_t i = 0; i + 1 < hw->nmem && i < 8; i++)
+    if (i != by) sum += c->memory_seconds[i] * (1 - hw->mem[i + 1].hidden);
+  if (by < 8) sum += c->compute_seconds * (1 - hw->mem[by + 1].hidden);
+  if (by < 8 && binds) *binds = by;
+  return worst + sum;
 }
 
 /* Bytes of a constant that the first memory does not hold. */
@@ -608,7 +613,7 @@ void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_s
   out->overhead_seconds = hw->launch + (out->parallel > 1 ? hw->barrier : 0);
   out->binds = "fma";
   uint32_t by = 8;
-  double worst = loop_overlapped(out, &by);
+  double worst = loop_overlapped(hw, out, &by);
   if (by < 8) out->binds = hw->mem[by + 1].name;
   out->seconds = worst + out->overhead_seconds;
   if (out->overhead_seconds > worst) out->binds = "launch";

@@ -55,7 +55,7 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
                      const tarn_stage_sched *s, uint32_t threads, tarn_cost *c);
 /* Computing and transfers, which overlap, but not perfectly; *binds (may be NULL): the level whose transfers take longest,
  * left alone when computing does. */
-double loop_overlapped(const tarn_cost *c, uint32_t *binds);
+double loop_overlapped(const tarn_hw *hw, const tarn_cost *c, uint32_t *binds);
 /* tarn_cost_of(); near: with weights that come from the last cache. */
 void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads, bool near,
                tarn_cost *out);

@@ -134,7 +134,7 @@ static double stage_seconds(tarn_solver *s, const stage_model *m, const tarn_lev
   tarn_cost c = {0};
   loop_stage_cost(s->hw, m, shared, nshared, st, s->threads, &c);
   s->stats.evaluations++;
-  return loop_overlapped(&c, NULL) + (c.parallel > 1 ? s->hw->barrier : 0);
+  return loop_overlapped(s->hw, &c, NULL) + (c.parallel > 1 ? s->hw->barrier : 0);
 }
 
 /* A dim may fill the lanes when the result, or failing that some operand, lies along it; a reduce dim when the order of

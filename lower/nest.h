@@ -64,7 +64,7 @@ typedef struct low_stage {
   tarn_hw_dot dot[TARN_HW_DOTS];
   uint64_t serial;           /* variables that are loops */
   uint32_t order, order_end; /* levels whose copies go in the order of what they read, see order.c; order past all: none */
-  uint32_t order_read;       /* which operand that is */
+  uint32_t order_read;       /* which operand that is; TARN_NONE: that of a tile with fewer vectors */
   low_mode end;              /* how accumulators end that are complete before the others; OUTER: all end together */
   bool ended;                /* they have */
   const low_level *rows;     /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */

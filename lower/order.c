@@ -5,6 +5,10 @@
  *
  * Where the other operand (the filters' taps) has more vectors than fit beside the accumulators, that order loads them again
  * and again. Then the copies go by the other operand's vectors, each used by the whole tile at once, if that takes fewer loads.
+ *
+ * A tile without a window goes row by row, and keeps a row's vectors while all rows use them. Where what all lanes share takes
+ * a register too and these are too many, it goes by the operand with fewer vectors: of three rows of four vectors, on 16
+ * registers, LLVM keeps a sum in memory otherwise (2.3 times as long).
  */
 #include "lower/nest.h"
 #include <stdlib.h>
@@ -43,6 +47,7 @@ void low_order_settle(const low_nest *N, low_stage *st, const low_list *list) {
     st->order = first, st->order_end = end, st->order_read = r;
     return;
   }
+  if (N->M->hw->spreads && st->f->nops == 2 && first < end) st->order = first, st->order_end = end, st->order_read = TARN_NONE;
 }
 
 /* The copies of a body, by number: the accumulator of each, and the vectors that it reads. */
@@ -138,6 +143,26 @@ static bool is_grouped(const low_module *M, const low_stage *st, const copies *c
   return 4 * loads_of(c, o[1], regs - c->nown - 1) < 3 * loads_of(c, o[0], regs - c->nown - 1);
 }
 
+/* Step by step of the reduction, and within a step by place of one operand; NULL: as they are listed is as good. */
+static const copy *by_side(const low_nest *N, const low_stage *st, const low_list *ll, const copies *c,
+                           copy (*o)[MOST_ORDERED]) {
+  uint32_t regs = N->M->hw->vector_regs ? N->M->hw->vector_regs : 16;
+  if (c->nown >= regs || regs > MOST_REGS) return NULL;
+  for (uint32_t k = 0; k < c->n; k++) o[0][k] = (copy){k, 0, k};
+  uint32_t least = loads_of(c, o[0], regs - c->nown), listed = least;
+  for (uint32_t r = 0; r < c->nread; r++) {
+    int64_t step[TARN_MAX_LEVELS] = {0}, by[TARN_MAX_LEVELS] = {0}, n = 1;
+    for (uint32_t i = st->order_end; i-- > st->order;)
+      if (ll->level[i].red) step[i] = n, n *= c->count[i];
+      else by[i] = c->by[r][i];
+    for (uint32_t k = 0; k < c->n; k++) o[1][k] = (copy){place(st, c, step, k), place(st, c, by, k), k};
+    qsort(o[1], c->n, sizeof *o[1], by_place);
+    uint32_t loads = loads_of(c, o[1], regs - c->nown);
+    if (loads < least) least = loads, memcpy(o[0], o[1], c->n * sizeof *o[0]);
+  }
+  return least < listed ? o[0] : NULL;
+}
+
 bool low_walk_in_order(low_nest *N, low_fn *E, uint32_t list) {
   const low_list *ll = &N->list[list];
   low_stage *st = &N->stage[list - 1];
@@ -146,9 +171,12 @@ bool low_walk_in_order(low_nest *N, low_fn *E, uint32_t list) {
   if (N->copy[ll->level[st->order].var]) return false; /* already under way */
   if (!copies_of(N, ll, st, &c)) return false;
   bool last[MOST_ORDERED], seen[MOST_ORDERED] = {0};
-  for (uint32_t g = 0; g < 2; g++) in_order(st, &c, g, o[g]);
-  bool grouped = is_grouped(N->M, st, &c, o);
-  const copy *p = o[grouped];
+  bool window = st->order_read != TARN_NONE, grouped = false;
+  const copy *p = NULL;
+  for (uint32_t g = 0; g < 2 && window; g++) in_order(st, &c, g, o[g]);
+  if (window) grouped = is_grouped(N->M, st, &c, o), p = o[grouped];
+  else p = by_side(N, st, ll, &c, o);
+  if (!p) return false;
   for (uint32_t k = c.n; k-- > 0; seen[c.own[p[k].no]] = true) last[k] = !seen[c.own[p[k].no]];
   for (uint32_t k = 0; k < c.n; k++) {
     if (grouped && k && p[k].at != p[k - 1].at) low_apart(E); /* or LLVM loads the next ones early, and runs out of registers */

@@ -24,7 +24,7 @@ static uint64_t tile_vars(const low_nest *N, uint32_t list) {
   for (uint32_t i = 0; i < N->list[list].n; i++) {
     const low_level *l = &N->list[list].level[i];
     bool copies = l->trips > 1 && (l->kind == TARN_UNROLL || l->kind == TARN_VECTOR);
-    bool ordered = i >= st->order && i < st->order_end;
+    bool ordered = st->order_read != TARN_NONE && i >= st->order && i < st->order_end;
     if (copies && (!l->red || ordered || (within && l->kind == TARN_UNROLL))) m |= 1ull << l->var;
     within |= l->red && l->trips > 1 && l->kind == TARN_SERIAL;
   }

@@ -276,7 +276,8 @@ static void check_outer_reduction(low_nest *N, const low_stage *st, const low_li
 static low_mode ending(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   const low_stage *st = &N->stage[list - 1];
   bool known;
-  if (st->order != l || st->in_memory || st->chains > 1 || st->red_lanes > 1 || st->rows) return LOW_OUTER;
+  if (st->order != l || st->order_read == TARN_NONE || st->in_memory || st->chains > 1 || st->red_lanes > 1 || st->rows)
+    return LOW_OUTER;
   for (uint32_t i = st->order_end; i < N->list[list].n; i++)
     if (N->list[list].level[i].red) return LOW_OUTER;
   if (at_border(N, E, list, true, &known)) return LOW_OUTER;

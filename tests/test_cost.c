@@ -139,6 +139,18 @@ TEST(registers_of_what_is_spread) {
   double more = (each[1][0] - each[0][0]) * hw.clock, products = 84 * 96 * 64 / 8 / 2;
   ck_assert_msg(more > 0.4 * products && more < products, "%g cycles more beside %g", more, products);
   ck_assert_double_eq(each[1][1], each[0][1]);
+  static const int64_t tile[][2] = {{4, 3}, {3, 4}, {7, 2}}; /* rows, vectors: of the side with fewer, three and two are kept */
+  for (uint32_t i = 0; i < 3; i++) {
+    const tarn_level cut[] = {{0, TARN_SERIAL, tile[i][0]}, {1, TARN_SERIAL, 8 * tile[i][1]},
+                              {2, TARN_SERIAL, 1},          {0, TARN_UNROLL, 1},
+                              {1, TARN_UNROLL, 8},          {1, TARN_VECTOR, 1}};
+    tarn_ksig p = product_of(12 * tile[i][0], 8 * 12 * tile[i][1], 64, false);
+    double with[2];
+    for (uint32_t r = 0; r < 2; r++) hw.vector_regs = 16 + 16 * r, with[r] = cost_with(&hw, &p, 2, cut, 6, 1).compute_seconds;
+    double longer = (with[0] - with[1]) * hw.clock / (double)(144 * tile[i][0] * tile[i][1] * 64 / 2);
+    ck_assert_msg(i < 2 ? longer == 0 : longer > 0.5 && longer < 1.5, "%u: %g", i, longer);
+  }
+  hw.vector_regs = 16;
   const tarn_level level[] = {
       {0, TARN_SERIAL, 4}, {1, TARN_SERIAL, 8}, {2, TARN_SERIAL, 1}, {0, TARN_UNROLL, 1}, {1, TARN_VECTOR, 1}};
   hw.trip = 0;
@@ -146,6 +158,22 @@ TEST(registers_of_what_is_spread) {
   hw.trip = 2;
   double trips = (cost_with(&hw, &k, 2, level, 5, 1).compute_seconds - free) * hw.clock;
   ck_assert_double_eq_tol(trips, 2 * 21 * 12 * 64.0, 1e-3);
+}
+/* What of a level's transfers goes by beside computing is the description's. */
+TEST(hidden_transfers) {
+  UNUSED;
+  tarn_hw hw = *shipped(machines[0]);
+  tarn_hw_memory *mem = tarn_copy(cx, hw.mem, hw.nmem * sizeof *hw.mem);
+  const tarn_level level[] = {
+      {1, TARN_SERIAL, 16}, {0, TARN_SERIAL, 8}, {2, TARN_SERIAL, 1}, {0, TARN_UNROLL, 1}, {1, TARN_VECTOR, 1}};
+  tarn_ksig k = product_of(64, 64, 2048, false);
+  hw.mem = mem, mem[1].latency = 0, mem[1].read = 2048;
+  double seconds[2];
+  tarn_cost c;
+  for (int i = 0; i < 2; i++) mem[1].hidden = i, c = cost_with(&hw, &k, 2, level, 5, 1), seconds[i] = c.seconds;
+  ck_assert_msg(c.memory_seconds[0] > 0 && c.memory_seconds[0] < c.compute_seconds, "%g of %g", c.memory_seconds[0],
+                c.compute_seconds);
+  ck_assert_double_eq_tol((seconds[0] - seconds[1]) / c.memory_seconds[0], 1, 1e-9);
 }
 /* A depthwise convolution of 3 by 3 windows, channels innermost; step: of the windows. */
 static tarn_ksig windows_of(int64_t step) {
@@ -400,6 +428,7 @@ int main(void) {
   tcase_add_test(t, taps_are_written_out);
   tcase_add_test(t, short_reductions_are_written_out);
   tcase_add_test(t, registers_of_what_is_spread);
+  tcase_add_test(t, hidden_transfers);
   tcase_add_test(t, orders_of_images);
   tcase_add_test(t, blocks_of_products);
   tcase_add_test(t, sums_of_rows);

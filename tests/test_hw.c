@@ -26,7 +26,7 @@ static const char whole[] =
     "(hw all (kind dsa) (triple \"t\") (cpu \"c\") (features \"+f\") (clock 1.5e9) (units 3)\n"
     "  (vector (bits 256) (registers 16) (spreads)) (trip 0.5)\n"
     "  (memory acc (capacity 1024) (instances 2) (line 64) (ways 4) (align 32) (banks 8) (read 64) (write 32.5)\n"
-    "    (latency 4) (managed) (entry 16) (keep out bias))\n"
+    "    (latency 4) (hidden 0.95) (managed) (entry 16) (keep out bias))\n"
     "  (memory shadow (capacity 512) (read 1) (write 2) (shadow-of acc))\n"
     "  (memory dram (serves 3) (read 8) (write 4))\n"
     "  (intrinsic gemm (meaning (compute (reduceSum (mul $0 $1)) ?a ?b))\n"
@@ -50,6 +50,7 @@ static void check_fields(const tarn_hw *h) {
   ck_assert(m->ways == 4 && tarn_hw_way(m) == 256 && tarn_hw_ways(m) == 4 && tarn_hw_ways(&h->mem[1]) == 12);
   ck_assert(tarn_hw_way(&(tarn_hw_memory){.capacity = 48 << 10}) == 4096 && tarn_hw_ways(&(tarn_hw_memory){.ways = 16}) == 12);
   ck_assert(m->banks == 8 && m->read == 64 && m->write == 32.5 && m->latency == 4 && m->managed && m->entry == 16);
+  ck_assert(m->hidden == 0.95 && h->mem[2].hidden == 0.8);
   ck_assert(m->nkeep == 2 && !strcmp(m->keep[1], "bias") && !m->shadow_of);
   ck_assert_str_eq(h->mem[1].shadow_of, "acc");
   ck_assert(h->mem[2].capacity == 0 && h->mem[2].instances == 1 && h->mem[2].serves == 3 && h->mem[2].line == 1 &&
@@ -126,6 +127,8 @@ static const struct refusal {
     {"(hw m\n ())", "m.hw:2:2", "a form (name value…)"},
     {"(hw m\n ((a)))", "m.hw:2:2", "a form (name value…)"},
     {"(hw m (triple \"t\") (clock 1)" MEMORY ")", "m.hw:1:1", "(kind cpu|gpu|dsa)"},
+    {"(hw m " CPU "\n (memory l1 (capacity 64) (read 1) (write 1) (hidden 1.5)) (memory dram (read 1) (write 1)))", "m.hw:2:2",
+     "(hidden S) is a share"},
     {"(hw m (kind tpu))", "m.hw:1:7", "cpu, gpu or dsa"},
     {"(hw m (kind))", "m.hw:1:7", "needs a value"},
     {"(hw m (kind cpu) (kind cpu))", "m.hw:1:18", "twice"},

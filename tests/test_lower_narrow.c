@@ -64,11 +64,73 @@ static void greatest_job(tarn_ctx *c, void *arg) {
   if (kit_error(k.want[0], k.got[0]) != 0) tarn_raise(c, TARN_NO, "the greatest of a row differs");
 }
 
+/* Vectors that the code of a tile of so many rows by so many vectors puts into memory beside its results. */
+static uint32_t spills_of(kit_case *k, bool spreads) {
+  tarn_hw on = *kit_host(cx);
+  on.triple = "x86_64-pc-linux-gnu", on.cpu = "haswell", on.features = "", on.vector_bits = 256, on.vector_regs = 16;
+  on.spreads = spreads;
+  const char *dir = kit_compile(kit_program(L, &on, k, 1), true, TARN_EMIT_ASM);
+  FILE *f = fopen(tarn_format(cx, "%s/model.s", dir), "r");
+  char line[4096];
+  uint32_t n = 0;
+  while (f && fgets(line, sizeof line, f)) n += strstr(line, "ymm") && (strstr(line, "(%rsp)") || strstr(line, "(%rbp)"));
+  if (f) fclose(f);
+  kit_remove(cx, dir);
+  return n;
+}
+/* Twelve sums leave four registers: a tile goes by the side that has fewer vectors, whatever the order of its loops. */
+static void few_registers_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  static const int64_t tile[][2] = {{3, 4}, {2, 6}, {4, 3}, {6, 2}}; /* rows, vectors */
+  uint32_t listed = 0;
+  for (uint32_t i = 0; i < 4; i++) {
+    const int64_t rows = tile[i][0], cols = 8 * tile[i][1], dim[] = {5 * rows + 1, 2 * cols + 3, 37};
+    tarn_imap a = {.ns = 2, .n = 3, .nin = 2, .fill = TARN_NONE, .dim = {dim[0], dim[1], dim[2]}, .in = {dim[0], dim[2]}},
+              b = a;
+    a.e[0] = tarn_ix_var(L, 0, dim), a.e[1] = tarn_ix_var(L, 2, dim);
+    b.in[0] = dim[2], b.in[1] = dim[1], b.e[0] = tarn_ix_var(L, 2, dim), b.e[1] = tarn_ix_var(L, 1, dim);
+    tarn_read read[2] = {{false, 0, tarn_map_intern(L, &a)}, {false, 1, tarn_map_intern(L, &b)}};
+    tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
+    fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+    tarn_stage st = {.nown = 2, .nred = 1, .own = {dim[0], dim[1]}, .red = {dim[2]}, .read = read, .out = true};
+    st.fn = tarn_fn_intern(L, &fn), st.space = TARN_NONE;
+    tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
+    kit_case k = {
+        .nest = tarn_nest_intern(L, &n), .nin = 2, .nout = 1, .in_type = {TARN_F32, TARN_F32}, .out_type = {TARN_F32}};
+    const int64_t left[] = {dim[0], dim[2]}, right[] = {dim[2], dim[1]};
+    k.in[0] = tarn_layout_row_major(2, left), k.in[1] = tarn_layout_row_major(2, right),
+    k.out[0] = tarn_layout_row_major(2, dim);
+    k.value[0] = kit_tensor(cx, TARN_F32, 2, left, 1), k.value[1] = kit_tensor(cx, TARN_F32, 2, right, 1);
+    tarn_stage_sched ss = {.nlevel = 6,
+                           .acc = 2,
+                           .level = {{1, TARN_SERIAL, cols},
+                                     {0, TARN_SERIAL, rows},
+                                     {2, TARN_SERIAL, 1},
+                                     {0, TARN_UNROLL, 1},
+                                     {1, TARN_UNROLL, 8},
+                                     {1, TARN_VECTOR, 1}}};
+    tarn_schedule sched = {.nstage = 1, .stage = &ss};
+    k.sched = &sched;
+    uint32_t spills = spills_of(&k, true);
+    if (i < 2) listed += spills_of(&k, false);
+    if (spills) tarn_raise(c, TARN_NO, "%d rows of %d vectors: %u through memory", (int)rows, (int)tile[i][1], spills);
+    tarn_hw on = *kit_host(cx);
+    on.spreads = true, on.vector_regs = 16;
+    kit_reference(L, &k, TARN_STRICT);
+    kit_run(L, &on, &k, 1, true, 1);
+    double off = kit_error(k.want[0], k.got[0]);
+    if (!(off >= 0 && off < 1e-5)) tarn_raise(c, TARN_NO, "off by %g", off);
+  }
+  if (!listed) tarn_raise(c, TARN_NO, "in the order of the loops nothing goes through memory either");
+}
+
 static void must(void (*job)(tarn_ctx *, void *)) {
   tarn_status st = tarn_protect(cx, job, NULL);
   ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
 }
 START_TEST(short_rows) { must(short_rows_job); }
+END_TEST
+START_TEST(few_registers) { must(few_registers_job); }
 END_TEST
 START_TEST(greatest) { must(greatest_job); }
 END_TEST
@@ -80,6 +142,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_test(t, short_rows);
   tcase_add_test(t, greatest);
+  tcase_add_test(t, few_registers);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

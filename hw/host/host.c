@@ -88,11 +88,13 @@ const char *tarn_host_core(const char *name, const char *features) {
  * docs/performance.md). */
 #define LAST_SHARE ((size_t)32 << 20)
 static void memory_text(tarn_buf *b, const char *name, const cache *c, unsigned serves, double read, double write,
-                        double latency) {
+                        double latency, double hidden) {
   tarn_buf_fmt(b, "\n  (memory %s (capacity %zu) (instances %u) (serves %u) (line %u)", name, c->size, c->count, serves,
                c->line ? c->line : 64);
   if (c->ways) tarn_buf_fmt(b, " (ways %u)", c->ways);
-  tarn_buf_fmt(b, " (read %.4g) (write %.4g) (latency %g))", read, write, latency);
+  tarn_buf_fmt(b, " (read %.4g) (write %.4g) (latency %g)", read, write, latency);
+  if (hidden != TARN_HW_HIDDEN) tarn_buf_fmt(b, " (hidden %g)", hidden);
+  tarn_buf_fmt(b, ")");
 }
 
 /* Instructions that sum products of a group of k elements in each lane, the widest first. Rates are usual figures, those of
@@ -138,10 +140,12 @@ typedef struct usual {
   const char *cpu;
   unsigned bits;            /* of its vectors; 0: of any */
   double l3, dram, written; /* bytes a cycle */
-  double trip;              /* see hw.h */
+  double trip, hidden;      /* see hw.h; of the second cache */
 } usual;
-static const usual usual_of[] = {
-    {"znver5", 0, 16, 10, 10, 1}, {"znver4", 256, 16, 8, 8, 0}, {"znver4", 0, 8, 4, 4, 1}, {NULL, 0, 8, 4, 2, 1}};
+static const usual usual_of[] = {{"znver5", 0, 16, 10, 10, 1, TARN_HW_HIDDEN},
+                                 {"znver4", 256, 16, 8, 8, 0, 0.95},
+                                 {"znver4", 0, 8, 4, 4, 1, TARN_HW_HIDDEN},
+                                 {NULL, 0, 8, 4, 2, 1, TARN_HW_HIDDEN}};
 static usual usual_figures(const char *cpu, unsigned bits) {
   const usual *u = usual_of;
   while (u->cpu && (strcmp(cpu, u->cpu) || (u->bits && u->bits != bits))) u++;
@@ -174,10 +178,10 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   tarn_buf_str(&sums, "");
   dots(&sums, features);
   LLVMDisposeMessage(triple), LLVMDisposeMessage(cpu), LLVMDisposeMessage(features);
-  if (m.level[0].size) memory_text(&b, "l1", &m.level[0], m.cores, l1, vb, 5);
-  if (m.level[1].size) memory_text(&b, "l2", &m.level[1], m.cores, l2, l2 / 2, 14);
+  if (m.level[0].size) memory_text(&b, "l1", &m.level[0], m.cores, l1, vb, 5, TARN_HW_HIDDEN);
+  if (m.level[1].size) memory_text(&b, "l2", &m.level[1], m.cores, l2, l2 / 2, 14, far.hidden);
   if (m.level[2].size > LAST_SHARE * m.cores) m.level[2].size = LAST_SHARE * m.cores;
-  if (m.level[2].size) memory_text(&b, "l3", &m.level[2], m.cores, l3, l3 / 2, 60);
+  if (m.level[2].size) memory_text(&b, "l3", &m.level[2], m.cores, l3, l3 / 2, 60, TARN_HW_HIDDEN);
   tarn_buf_fmt(&b, "\n  (memory dram (capacity 0) (serves %u) (line 64) (read %.4g) (write %.4g) (latency 300))",
                m.cores < CHANNELS ? m.cores : CHANNELS, dram, written);
   unsigned lanes = v.bits / 32;
