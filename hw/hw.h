@@ -23,7 +23,7 @@ typedef struct tarn_hw_memory {
   uint32_t ways;               /* lines that one set of a cache holds; 0: not known */
   double read, write;          /* bytes a cycle, to one unit */
   double latency;              /* cycles */
-  double hidden;               /* share of the time of its transfers that goes by beside computing */
+  double hidden;               /* share of the time of transfers from or to it that goes by beside computing */
   bool managed;                /* software-managed (scratchpad), not a cache */
   uint32_t entry;              /* bytes an address steps by; 1 when byte-addressed */
   const char *shadow_of;       /* NULL or the memory it mirrors */

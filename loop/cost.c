@@ -236,7 +236,7 @@ static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memo
  * multiply-adds). Rows of one vector spill with less, when steps are written out: both operands of a multiply-add end there,
  * and sums are written into either (ten to fourteen rows: 1.1 to 3 times as long). */
 #define ROWS_OF_ONE 9
-static bool crowded(const tarn_hw *hw, const stage_model *m, const tile *t, bool across, double accs) {
+static bool crowded(const stage_model *m, const tile *t, bool across, double accs, double room) {
   double written = 1, held = INFINITY;
   bool one = !across && t->vdim < m->n;
   for (uint32_t d = m->nacc; d < m->n; d++)
@@ -249,7 +249,7 @@ static bool crowded(const tarn_hw *hw, const stage_model *m, const tile *t, bool
     if (one && m->read[r].touched >> t->vdim & 1 && own > 1) one = false;
     held = mind(held, own);
   }
-  return accs + held + 1 > (hw->vector_regs ? hw->vector_regs : 16) || (one && written > 1 && accs >= ROWS_OF_ONE);
+  return accs + held + 1 > room || (one && written > 1 && accs >= ROWS_OF_ONE);
 }
 /* *epilogue: what a tile takes beside its trips; *resumed: to take up its partial results once more and leave them again. */
 static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue, double *resumed) {
@@ -287,7 +287,7 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   cycles += UNFORESEEN * unforeseen(m, t, l1);
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
-  if (hw->spreads && m->fma && !steps && !few) cycles += crowded(hw, m, t, across, accs) ? SPILLED * issue : 0;
+  if (hw->spreads && m->fma && !steps && !few) cycles += crowded(m, t, across, accs, room) ? SPILLED * issue : 0;
   else if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
   if (steps && !few) cycles += 4 * maxd(0, accs + weights(m, t, steps) + 3 - room);
   uint32_t rows = rows_across(m, t);

@@ -184,7 +184,7 @@ static LLVMValueRef vtanh(const code *c, LLVMValueRef x) {
 
 /* x times a quotient of two polynomials of x², each of five powers: a fit of least largest error (1.9e-8 of erf), all
  * coefficients positive. Its thirteen operations and a division are less than half of verf's, but for 512 bits, of which a
- * division takes as long. */
+ * division takes as long as those (by tables; not measured). */
 static LLVMValueRef erf_by_quotient(const code *c, LLVMValueRef x) {
   LLVMValueRef t = sel(c, cmp(c, LLVMRealOGT, x, f(c, 3.92)), f(c, 3.92), x); /* beyond erf rounds to 1 */
   t = sel(c, cmp(c, LLVMRealOLT, t, f(c, -3.92)), f(c, -3.92), t);

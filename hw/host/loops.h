@@ -45,8 +45,7 @@ TARGET static float NAME(mixed)(float *out, size_t n, size_t times) {
   return s[0] + (float)(i[0] & 1);
 }
 
-/* Each goes over n floats (a multiple of TARN_HOST_STEP) so many times. The asm keeps one pass from being merged with the next.
- */
+/* Each goes over n floats (a multiple of TARN_HOST_STEP) so many times. The asm keeps passes from being merged. */
 TARGET static float NAME(read)(float *p, size_t n, size_t times) {
   VEC a = {0}, b = a, c = a, d = a, e = a, f = a, g = a, h = a;
   for (size_t r = 0; r < times; r++) {
