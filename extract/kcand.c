@@ -218,27 +218,40 @@ static bool pack_read(kgraph *k, kcand *c, const tarn_stage *s, uint32_t depth, 
   r->src = j, r->map = tarn_map_intern_derived(k->L, &pick);
   return true;
 }
-/* Loops split where the reads divide by a part of them: a constant then depends on the part that it needs. */
-static void split_loops(kgraph *k, kcand *c) {
-  tarn_ksig sig = {.nest = c->nest, .nin = c->nchild, .nout = c->nout};
-  memcpy(sig.in, c->in, c->nchild * sizeof *c->in);
-  memcpy(sig.out, c->out, c->nout * sizeof *c->out);
-  tarn_ksig_split(k->L, &sig);
-  c->nest = sig.nest;
-  memcpy(c->out, sig.out, c->nout * sizeof *c->out);
-}
-/* Shared loops in blocks. */
-static bool cut_loops(kgraph *k, kcand *c, const kcut *cut) {
+/* A candidate's nest and layouts as loop/ takes them, not canonical; and back. */
+static tarn_ksig loops_of(const kcand *c) {
   tarn_ksig sig = {.nest = c->nest, .nin = c->nchild, .nout = c->nout};
   memcpy(sig.in, c->in, c->nchild * sizeof *c->in);
   memcpy(sig.out, c->out, c->nout * sizeof *c->out);
   for (uint32_t j = 0; j < c->nchild; j++) sig.in_const[j] = c->child[j] == TARN_NONE;
+  return sig;
+}
+static void set_loops(kcand *c, const tarn_ksig *sig) {
+  c->nest = sig->nest;
+  memcpy(c->in, sig->in, c->nchild * sizeof *c->in);
+  memcpy(c->out, sig->out, c->nout * sizeof *c->out);
+}
+/* Loops split where the reads divide by a part of them: a constant then depends on the part that it needs. */
+static void split_loops(kgraph *k, kcand *c) {
+  tarn_ksig sig = loops_of(c);
+  tarn_ksig_split(k->L, &sig);
+  set_loops(c, &sig);
+}
+/* Loops that everything walks as one, merged. */
+static void merge_loops(kgraph *k, kcand *c) {
+  tarn_ksig sig = loops_of(c);
+  tarn_ksig_merge(k->L, &sig);
+  set_loops(c, &sig);
+}
+/* Shared loops in blocks. */
+static bool cut_loops(kgraph *k, kcand *c, const kcut *cut) {
+  if (cut->pack) merge_loops(k, c); /* as kg_packs() was shown it */
+  tarn_ksig sig = loops_of(c);
   if (cut->pack ? !tarn_ksig_pack(k->L, &sig, cut->read, cut->dim, cut->block[0], cut->block[1])
                 : !tarn_ksig_cut(k->L, &sig, cut->block, cut->behind))
     return false;
   if (cut->gather && !tarn_ksig_gather(k->L, &sig)) return false;
-  c->nest = sig.nest;
-  memcpy(c->out, sig.out, c->nout * sizeof *c->out);
+  set_loops(c, &sig);
   return true;
 }
 /* The largest own dim that the constants of a product go along; UINT32_MAX where they go along what is written last. */
@@ -416,8 +429,10 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
   for (uint32_t i = kg_cuts(k, cand.nest, cut); i-- > 0;) any |= offer(k, cand, r, &cut[i], false, &best) && !cut[i].more;
   if (!any && offer(k, cand, r, NULL, false, &best)) offer(k, cand, r, NULL, true, &best);
   kids room;
-  set_children(k, &cand, &room, r);
-  for (uint32_t i = kg_packs(k, &cand, cut); i-- > 0;) offer(k, cand, r, &cut[i], false, &best);
+  kcand merged = cand;
+  set_children(k, &merged, &room, r);
+  merge_loops(k, &merged);
+  for (uint32_t i = kg_packs(k, &merged, cut); i-- > 0;) offer(k, cand, r, &cut[i], false, &best);
   if (best.nest != TARN_NONE) add_cand(k, to->ag, best);
 }
 

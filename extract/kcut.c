@@ -151,7 +151,7 @@ static int64_t column(const tarn_stage *s, uint32_t lane, const int64_t *step, i
     if (step[d]) all *= s->own[d];
     else rows *= s->own[d];
   for (uint32_t d = 0; d < s->nred; d++) {
-    if (s->red[d] > 1 && llabs(step[s->nown + d]) * 4 <= TARN_PAGE / 2) return 0;
+    if (s->red[d] > 1 && llabs(step[s->nown + d]) * 4 < TARN_PAGE / 2) return 0;
     deep *= s->red[d];
   }
   return step[lane] == 1 && rows > 1 && all * deep <= elems ? deep : 0;
@@ -165,6 +165,7 @@ static int64_t block_of(int64_t extent, int64_t panel, int64_t most) {
 /* A block fills half of the second memory (four bytes for an element), a panel is as wide as a register tile. */
 #define NARROWEST 2 /* vectors in a panel */
 #define WIDEST    4
+#define TURNS     4 /* blocks for each thread, at least */
 uint32_t kg_packs(kgraph *k, const kcand *c, kcut out[KG_MAX_CUTS]) {
   const tarn_nest *n = tarn_nest_get(k->L, c->nest);
   const tarn_stage *s = n->stage;
@@ -182,7 +183,9 @@ uint32_t kg_packs(kgraph *k, const kcand *c, kcut out[KG_MAX_CUTS]) {
     int64_t deep = column(s, lane, step, tarn_layout_elems(&c->in[r->src])), v = NARROWEST;
     if (!deep) continue;
     for (; v <= WIDEST && got < KG_MAX_CUTS; v++) {
-      int64_t b = block_of(s->own[lane], v * lanes, hw->mem[1].capacity / 2 / 4 / deep);
+      int64_t most = hw->mem[1].capacity / 2 / 4 / deep, each = s->own[lane] / (TURNS * (int64_t)k->threads);
+      if (k->threads > 1 && each < most) most = each;
+      int64_t b = block_of(s->own[lane], v * lanes, most);
       if (b) out[got++] = (kcut){.pack = true, .read = j, .dim = lane, .block = {b, v * lanes}};
     }
   }

@@ -110,7 +110,8 @@ typedef struct kcut {
   uint32_t read, dim;
 } kcut;
 uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]);
-/* Blocks of an operand that is no constant, to be copied together before all rows of a product go over them. */
+/* Blocks of an operand that is no constant, to be copied together before all rows of a product go over them. Loops that all
+ * operands walk as one are merged (tarn_ksig_merge). */
 uint32_t kg_packs(kgraph *k, const kcand *c, kcut out[KG_MAX_CUTS]);
 /* Canonical signature of a nest candidate. */
 void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig);

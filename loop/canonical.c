@@ -53,7 +53,12 @@ static uint32_t address(tarn_lang *L, const tarn_imap *m, const tarn_layout *l) 
   return at;
 }
 
-static void open_nest(work *w, const tarn_ksig *k, bool flat) {
+/* Which children become flat buffers: close_nest() is told the same. */
+typedef enum { NONE, VARIABLES, ALL } flat_children;
+static bool is_flat(const tarn_ksig *k, uint32_t child, flat_children f) {
+  return f > NONE && (f == ALL || !k->in_const[child]);
+}
+static void open_nest(work *w, const tarn_ksig *k, flat_children flat) {
   const tarn_nest *n = tarn_nest_get(w->L, k->nest);
   w->depth = n->depth, w->out_ns = n->out_ns, w->nstage = n->nstage;
   memcpy(w->shared, n->shared, sizeof w->shared);
@@ -69,7 +74,7 @@ static void open_nest(work *w, const tarn_ksig *k, bool flat) {
       const tarn_read *from = &s->s.read[r];
       work_read *to = &s->read[r];
       *to = (work_read){from->stage, r >= f->nops, from->src, *tarn_imap_get(w->L, from->map)};
-      if (from->stage || !flat) continue;
+      if (from->stage || !is_flat(k, from->src, flat)) continue;
       int64_t before = tarn_layout_before(&k->in[from->src]);
       to->m.e[0] = address(w->L, &to->m, &k->in[from->src]);
       to->m.nin = 1;
@@ -355,7 +360,7 @@ static void sort_dims(work *w, work_stage *s, bool strict) {
 }
 
 /* ---- closing ---- */
-static void close_nest(work *w, tarn_ksig *k, bool flat) {
+static void close_nest(work *w, tarn_ksig *k, flat_children flat) {
   const tarn_nest *old = tarn_nest_get(w->L, k->nest);
   tarn_stage *st = TARN_ARRAY(w->cx, tarn_stage, w->nstage);
   for (uint32_t i = 0; i < w->nstage; i++) {
@@ -371,7 +376,8 @@ static void close_nest(work *w, tarn_ksig *k, bool flat) {
     if (w->stage[i].s.out && w->depth + w->stage[i].s.nown < total) total = w->depth + w->stage[i].s.nown;
   tarn_nest n = {.depth = w->depth, .out_ns = (uint8_t)total, .nstage = w->nstage, .nchild = old->nchild, .stage = st};
   memcpy(n.shared, w->shared, sizeof n.shared);
-  for (uint32_t i = 0; i < k->nin && flat; i++) {
+  for (uint32_t i = 0; i < k->nin; i++) {
+    if (!is_flat(k, i, flat)) continue;
     int64_t before = tarn_layout_before(&k->in[i]), elems = tarn_layout_elems(&k->in[i]) + before,
             offset = k->in[i].offset - before;
     k->in[i] = tarn_layout_row_major(1, &elems);
@@ -382,19 +388,26 @@ static void close_nest(work *w, tarn_ksig *k, bool flat) {
 
 void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k) {
   work w = {.L = L, .cx = tarn_lang_ctx(L)};
-  open_nest(&w, k, true);
+  open_nest(&w, k, ALL);
   while (drop_once(&w)) continue;
   for (int i = 0; i < 64 && split_once(&w); i++) continue;
   while (drop_once(&w)) continue;
   for (uint32_t i = 0; i < w.nstage; i++) sort_dims(&w, &w.stage[i], k->strict);
   while (merge_once(&w)) continue;
-  close_nest(&w, k, true);
+  close_nest(&w, k, ALL);
 }
 void tarn_ksig_split(tarn_lang *L, tarn_ksig *k) {
   work w = {.L = L, .cx = tarn_lang_ctx(L)};
-  open_nest(&w, k, false);
+  open_nest(&w, k, NONE);
   for (int i = 0; i < 64 && split_once(&w); i++) continue;
-  close_nest(&w, k, false);
+  close_nest(&w, k, NONE);
+}
+void tarn_ksig_merge(tarn_lang *L, tarn_ksig *k) {
+  work w = {.L = L, .cx = tarn_lang_ctx(L)};
+  open_nest(&w, k, VARIABLES);
+  while (drop_once(&w)) continue;
+  while (merge_once(&w)) continue;
+  close_nest(&w, k, VARIABLES);
 }
 
 /* ---- blocks of shared loops ----
@@ -464,7 +477,7 @@ bool tarn_ksig_cut(tarn_lang *L, tarn_ksig *k, const int64_t *block, bool behind
   work w = {.L = L, .cx = tarn_lang_ctx(L)};
   uint8_t from[TARN_MAX_DIMS + 1];
   uint32_t cut = 0, at = 0;
-  open_nest(&w, k, false);
+  open_nest(&w, k, NONE);
   int64_t size[TARN_MAX_DIMS + 1];
   for (uint32_t d = 0, all = w.depth; all--; d++, block++) {
     size[d] = *block;
@@ -484,7 +497,7 @@ bool tarn_ksig_cut(tarn_lang *L, tarn_ksig *k, const int64_t *block, bool behind
   put_shared_last(&w, from);
   if (!own_last(&w, cut)) return false;
   if (behind) own_behind(&w, cut);
-  close_nest(&w, k, false);
+  close_nest(&w, k, NONE);
   return true;
 }
 
@@ -590,7 +603,7 @@ bool tarn_ksig_pack(tarn_lang *L, tarn_ksig *k, uint32_t read, uint32_t d, int64
   work w = {.L = L, .cx = tarn_lang_ctx(L)};
   const tarn_nest *was = tarn_nest_get(L, k->nest);
   if (was->nstage != 1 || was->depth || !was->stage->out || d >= was->stage->nown) return false;
-  open_nest(&w, k, false);
+  open_nest(&w, k, NONE);
   work_stage *s = w.stage;
   int64_t extent = s->s.own[d];
   if (read >= s->nread || s->read[read].epi || s->read[read].m.nguard || block < 1 || extent % block || panel < 1 ||
@@ -600,7 +613,7 @@ bool tarn_ksig_pack(tarn_lang *L, tarn_ksig *k, uint32_t read, uint32_t d, int64
   replace(&w, s, d, 1, 2, (int64_t[]){extent / block, block});
   if (panel < block) replace(&w, s, d + 1, 1, 2, (int64_t[]){block / panel, panel});
   uint32_t panels = share_blocks(&w, &s->read[read], d + 1, panel < block ? 2 : 1);
-  close_nest(&w, k, false);
+  close_nest(&w, k, NONE);
   tarn_nest n = *tarn_nest_get(L, k->nest);
   tarn_stage *st = TARN_ARRAY(w.cx, tarn_stage, 2);
   st[1] = n.stage[0];

@@ -390,8 +390,8 @@ static double crossing(const stage_model *m, const tarn_stage_sched *s, const ac
   }
   return bytes * times;
 }
-/* Waits for what crosses from main memory where more pieces than the processor foresees are walked side by side before the walk
- * goes on along them; twice as long where there are more than it finds translations for. 0: it foresees them. */
+/* Waits for what crosses where more pieces than the processor foresees are walked side by side before the walk goes on along
+ * them; twice as long where there are more than it finds translations for. 0: it foresees them. */
 static double scattered(const stage_model *m, const tarn_stage_sched *s, const acc_model *a, double line, double bytes) {
   double apart = 0, side = 0;
   for (uint32_t p = s->nlevel; p-- > 0;) {
@@ -449,6 +449,21 @@ static double foreign_seconds(const tarn_hw *hw, const stage_model *m, const tar
   return lines * FOREIGN * hw->mem[*own + 1].latency / hw->clock;
 }
 
+/* Of a stage over blocks, what its own loops walk in pieces side by side and the second cache does not hold. */
+static void block_waits(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s, double repeat, double par,
+                        tarn_cost *c) {
+  for (uint32_t r = 0; r <= m->nread; r++) {
+    const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
+    uint32_t i = 1;
+    if (a->local || a->constant || a->irregular) continue;
+    double all = loop_footprint(a, m->n, m->dim, maxd(1, hw->mem[1].line));
+    while (i + 1 < hw->nmem && all > (double)hw->mem[i].capacity * 0.8) i++;
+    if (i == 1) continue;
+    double waits = scattered(m, s, a, maxd(1, hw->mem[i].line), all / repeat) * repeat;
+    c->memory_seconds[i - 1] += waits * hw->mem[i].latency / OVERLAP / hw->clock / par;
+  }
+}
+
 void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared, uint32_t nshared,
                      const tarn_stage_sched *s, uint32_t threads, tarn_cost *c) {
   tile t = {.vdim = UINT32_MAX, .dot = UINT32_MAX, .inner = UINT32_MAX, .lanes = 1};
@@ -484,6 +499,7 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
   double points = repeat, all = repeat;
   for (uint32_t d = m->nshared; d < m->n; d++) all *= (double)m->dim[d], points *= d < m->nacc ? (double)m->dim[d] : 1;
   c->flops += all * m->flops_each + points * m->flops_result;
+  if (m->block && hw->nmem > 2) block_waits(hw, m, s, repeat, par, c);
   int64_t whole[TARN_MAX_DIMS];
   for (uint32_t d = 0; d < m->n; d++) whole[d] = m->dim[d];
   for (uint32_t i = 0; i + 1 < hw->nmem && i < (m->block ? 1 : 8); i++) { /* blocks: see blocks_memory() */

@@ -141,6 +141,9 @@ struct tarn_ksig { /* a kernel to be scheduled and priced */
 TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; raises */
 /* Only the first step of that: iteration dims split where a map divides by a factor of their extent, children as they are. */
 TARN_API void tarn_ksig_split(tarn_lang *L, tarn_ksig *k);
+/* Only the last step, of extents of 1 and of neighbours that everything walks as one; children that are no constants become
+ * flat buffers. */
+TARN_API void tarn_ksig_merge(tarn_lang *L, tarn_ksig *k);
 /* Shared loop d of a kernel with several stages cut in blocks of block[d] (1: not cut; it divides the extent): the loops
  * within a block become own loops of every stage, so that a local buffer holds a block of results, and each stage has a
  * schedule of its own over it. behind: local buffers lie along the block, else along what their stages owned before.

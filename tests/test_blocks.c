@@ -123,8 +123,8 @@ static void gathered(tarn_ctx *cx, void *arg) {
 START_TEST(test_gathered) { run(gathered, &stepped[_i]); }
 END_TEST
 
-/* Products of two variables, whose columns are copied block by block: ragged rows, several matrices, what is done with the
- * result, a result in another order than the rows, blocks of one panel. */
+/* Products whose columns are no constant and copied block by block: ragged rows, several matrices, what is done with the
+ * result, a result in another order than the rows, blocks of one panel, columns of two dims. */
 static const net packed[] = {
     {"a product", "in a f32 10,12\nin b f32 12,1024\nnode MatMul m a b -> y\nout y\n", 1024},
     {"of three matrices, and what is done with it",
@@ -134,6 +134,9 @@ static const net packed[] = {
     {"one matrix for all", "in a f32 3,7,24\nin b f32 24,960\nnode MatMul m a b -> y\nout y\n", 960},
     {"a matrix that stands the other way", "in a f32 24,9\nin b f32 24,640\nnode Gemm m a b -> y : transA=1\nout y\n", 640},
     {"long columns", "in a f32 5,2600\nin b f32 2600,576\nnode MatMul m a b -> y\nout y\n", 576},
+    {"half a page from row to row", "in a f32 10,12\nin b f32 12,512\nnode MatMul m a b -> y\nout y\n", 512},
+    {"images by channels, whose rows are too short by themselves",
+     "in x f32 2,12,24,48\nrand w 7,12,1,1\nrand b 7\nnode Conv m x w b -> t\nnode Relu r t -> y\nout y\n", 2 * 24 * 48},
 };
 START_TEST(test_packed) { run(gathered, &packed[_i]); }
 END_TEST
@@ -145,6 +148,8 @@ static const net large[] = {
      "node MatMul m q kt -> s\nnode Softmax f s -> p : axis=-1\nnode MatMul o p v -> y\nout y\n",
      8 * 512},
     {"a product of two variables", "in a f32 1024,1024\nin b f32 1024,1024\nnode MatMul m a b -> y\nout y\n", 1024},
+    {"a 1x1 convolution of images by channels", "in x f32 1,64,16,56,56\nrand w 64,64,1,1,1\nnode Conv m x w -> y\nout y\n",
+     16 * 56 * 56},
 };
 static void chosen(tarn_ctx *cx, void *arg) {
   const net *n = arg;

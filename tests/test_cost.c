@@ -104,6 +104,37 @@ TEST(rows_from_main_memory) {
   ck_assert_msg(narrow > 1.5 * broad, "%g and %g", narrow, broad);
   ck_assert_double_eq(waits_for_rows(hw, 24, 32), waits_for_rows(hw, 24, 128));
 }
+/* So are they in a stage that copies a block for the others, wherever beyond the second cache they lie: those that it goes
+ * along are not. */
+TEST(rows_of_a_block) {
+  UNUSED;
+  const tarn_hw *hw = shipped(machines[1]);
+  const char *text =
+      "(kernel (nest (stages (children 2) (shared 16) (split 4) (stage (own 112 64 16) (reduce) (map $0) (child 0"
+      " (index ((16 112 64 16) ()) (1835008) ((+ (* 1792 d0) (* 16 d1) (* 28672 d2) d3))))) (stage (own 64 112"
+      " 16) (reduce 64) (red sum (mul $0 $1)) (child 1 (index ((16 64 112 16) (64)) (4096) ((+ (* 64 d1) d4))))"
+      " (stage 0 (index ((16 64 112 16) (64)) (112 64 16) (d2 d4 d3))) out)))(in f32 (1835008) (1))"
+      "(const f32 (4096) (1))(out f32 (16 64 112 16) (1792 28672 16 1)))";
+  tarn_ksig k;
+  tarn_ksig_parse(L, text, strlen(text), &k);
+  tarn_cost c[2];
+  for (uint8_t first = 1; first <= 2; first++) {
+    const tarn_level copy[] = {{first, TARN_SERIAL, 1},
+                               {(uint8_t)(3 - first), TARN_SERIAL, 1},
+                               {3, TARN_SERIAL, 8},
+                               {3, TARN_VECTOR, 1}},
+                     dot[] = {{1, TARN_SERIAL, 4}, {2, TARN_SERIAL, 1}, {3, TARN_SERIAL, 8},
+                              {4, TARN_SERIAL, 1}, {1, TARN_UNROLL, 1}, {3, TARN_VECTOR, 1}};
+    tarn_stage_sched st[2] = {{.nlevel = 4, .acc = 4}, {.nlevel = 6, .acc = 3}};
+    memcpy(st[0].level, copy, sizeof copy), memcpy(st[1].level, dot, sizeof dot);
+    tarn_schedule s = {.nshared = 1, .shared = {{0, TARN_SERIAL, 1}}, .nstage = 2, .stage = st};
+    tarn_schedule_check(L, tarn_nest_get(L, k.nest), &s);
+    tarn_cost_of(L, hw, &k, &s, 1, &c[first - 1]);
+  }
+  uint32_t l3 = hw->nmem - 3;
+  double more = c[0].memory_seconds[l3] - c[1].memory_seconds[l3]; /* panels first: 64 rows of 64 bytes side by side */
+  ck_assert_msg(more > 0.5 * c[1].memory_seconds[l3], "%g and %g", c[0].memory_seconds[l3], c[1].memory_seconds[l3]);
+}
 /* A sum in pieces is stored and taken up again; element by element where the lanes go across the result's rows. */
 TEST(pieces_of_sums) {
   UNUSED;
@@ -423,6 +454,7 @@ int main(void) {
   tcase_add_test(t, parts_of_threads);
   tcase_add_test(t, weights_from_afar);
   tcase_add_test(t, rows_from_main_memory);
+  tcase_add_test(t, rows_of_a_block);
   tcase_add_test(t, pieces_of_sums);
   tcase_add_loop_test(t, windows_are_written_out, 0, 1);
   tcase_add_test(t, taps_are_written_out);

@@ -183,6 +183,34 @@ TEST(packed_by_blocks) {
   ck_assert_uint_ge(panels, 10);
 }
 
+/* Neighbours merged that everything walks as one: the same values, no more loops, and nothing to merge a second time. Constants
+ * keep their dims. */
+TEST(merged) {
+  UNUSED;
+  uint32_t fewer = 0;
+  for (int i = 0; i < 300; i++) {
+    loop_case c;
+    if (i & 1) random_single(&c, true, false);
+    else random_staged(&c);
+    for (uint32_t j = 0; j < c.sig.nin; j++) c.sig.in_const[j] = below(2);
+    tarn_ksig k = c.sig, again;
+    tarn_ksig_merge(L, &k), again = k;
+    tarn_ksig_merge(L, &again);
+    MUST(again.nest == k.nest);
+    for (uint32_t j = 0; j < k.nin; j++) MUST(k.in_const[j] ? tarn_layout_equal(&k.in[j], &c.sig.in[j]) : k.in[j].n == 1);
+    const tarn_stage *was = tarn_nest_get(L, c.sig.nest)->stage, *now = tarn_nest_get(L, k.nest)->stage;
+    MUST(now->nown <= was->nown && now->nred <= was->nred);
+    fewer += now->nown + now->nred < was->nown + was->nred;
+    tarn_tensor **want = outputs_of(&c.sig), **got = outputs_of(&c.sig);
+    run_signature(&c, &c.sig, want);
+    run_signature(&c, &k, got);
+    for (uint32_t o = 0; o < k.nout; o++)
+      if (memcmp(want[o]->data, got[o]->data, (size_t)tarn_tensor_count(want[o]) * 4))
+        ck_abort_msg("output %u differs\n%s\n%s", o, nest_text(c.sig.nest), nest_text(k.nest));
+  }
+  ck_assert_uint_ge(fewer, 30);
+}
+
 static bool same_signature(const tarn_ksig *a, const tarn_ksig *b) {
   bool same = a->nest == b->nest && a->nin == b->nin && tarn_ksig_hash(L, a) == tarn_ksig_hash(L, b);
   for (uint32_t i = 0; same && i < a->nin; i++) same = tarn_layout_equal(&a->in[i], &b->in[i]);
@@ -479,6 +507,7 @@ int main(void) {
   tcase_add_loop_test(t, canonical_staged, 0, 6);
   tcase_add_loop_test(t, cut_in_blocks, 0, 4);
   tcase_add_loop_test(t, packed_by_blocks, 0, 4);
+  tcase_add_loop_test(t, merged, 0, 4);
   tcase_add_loop_test(t, signature_of_reshaped, 0, 4);
   tcase_add_test(t, signature_by_hand);
   tcase_add_test(t, signature_keeps_apart);

@@ -61,15 +61,21 @@ static void light_writer_case(kit_case *k, int64_t wide) {
     k->sched->stage[i] =
         (tarn_stage_sched){.nlevel = 3, .acc = 3, .level = {{1, TARN_SERIAL, 32}, {1, TARN_UNROLL, 16}, {1, TARN_VECTOR, 1}}};
 }
-/* What one stage writes, too little at work to await memory, the busy one asks for; not what the last cache holds. */
+/* What one stage writes, too little at work to await memory, the busy one asks for; not what the last cache holds, or the
+ * second one where a vector is less than a line. */
 static void light_writer_job(tarn_ctx *c, void *arg) {
   (void)arg;
   caches host;
   const tarn_hw *on = with_caches(&host, 2048, 16384, 65536, 6, 300);
   kit_case k;
   light_writer_case(&k, 248);
+  host.on.vector_bits = 512;
   if (kit_lines(L, on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "lines in the last cache are asked for");
-  host.mem[2].capacity = 9000;
+  host.on.vector_bits = 256, host.mem[1].capacity = 20000; /* stores of half a line wait for it: beyond the second cache */
+  if (kit_lines(L, on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "lines in the second cache are asked for");
+  host.mem[1].capacity = 9000;
+  if (!kit_lines(L, on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "lines of which stores are halves are not asked for");
+  host.on.vector_bits = 512, host.mem[1].capacity = 16384, host.mem[2].capacity = 9000;
   if (!kit_lines(L, on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "the next row to write is not asked for");
   kit_reference(L, &k, TARN_STRICT);
   kit_run(L, on, &k, 1, true, 1);
