@@ -80,6 +80,7 @@ typedef struct low_module {
   TARN_VEC(struct low_kernel *) kernel;
   uint64_t per_thread; /* most scratch of any kernel */
   bool pooled;         /* some kernel needs a pool: opaque */
+  bool at_most_0;      /* arguments of exp in what is being emitted are at most 0, or NaN */
 } low_module;
 
 /* A function of LLVM's, by name and types; declared once. */

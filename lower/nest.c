@@ -147,7 +147,9 @@ static void map_leaf(low_nest *N, low_fn *E, uint32_t list) {
   tarn_dtype t[TARN_MAX_DIMS * 4 + 1], out;
   uint32_t end = N->nshared + N->list[list].n;
   for (uint32_t r = 0; r < st->f->nops; r++) v[r] = low_load(E, &st->read[r], end), t[r] = st->read[r].dtype;
+  N->M->at_most_0 = st->at_most_0;
   LLVMValueRef x = low_fx(N->M, st->f->body, v, t, st->f->nops, E->lanes, &out);
+  N->M->at_most_0 = false;
   if (st->f->epi != TARN_NONE) {
     v[0] = x, t[0] = out;
     for (uint32_t r = 0; r < st->f->nepi; r++) {

@@ -72,6 +72,7 @@ typedef struct low_stage {
   int64_t local_bytes;               /* result of a stage that is no output */
   uint32_t nfactor, data;            /* sums that so many small matrices weigh, of read number `data`: see weigh.c */
   struct low_factor *factor;
+  bool at_most_0; /* arguments of exp in a map's body, see sign.c */
   uint32_t start; /* an operand of the epilogue: the sum begins with it, instead of its being added; TARN_NONE: there is none */
   TARN_VEC(low_ask) ask;      /* what it asks for early, of any stage's accesses: see ahead.c */
   LLVMValueRef *taken, given; /* then: where a copy of the body puts what it reads; the sum that a result is made of, NULL: 0 */
@@ -101,6 +102,8 @@ struct low_nest {
 
 /* ---- prepare.c: see low_nest_new ---- */
 
+/* ---- sign.c ---- */
+bool low_exp_at_most_0(const low_nest *N, const low_stage *st);
 /* ---- ahead.c ---- */
 void low_read_ahead(low_nest *N, const low_operand *in, const low_operand *out);
 void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* in a trip of loop l */
