@@ -69,6 +69,8 @@ uint32_t build_winograd_2(rsite *s);
 uint32_t build_winograd_4(rsite *s);
 uint32_t build_winograd_2_rows(rsite *s);
 uint32_t build_winograd_4_rows(rsite *s);
+/* strassen.c */
+uint32_t build_strassen(rsite *s);
 /* online.c */
 uint32_t build_online_2(rsite *s);
 uint32_t build_online_4(rsite *s);

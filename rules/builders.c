@@ -34,6 +34,7 @@ static const rbuild builders[] = {
     {"winograd-4", NULL, build_winograd_4, 0, false, "the same by tiles of 4x4 results"},
     {"winograd-2-rows", NULL, build_winograd_2_rows, 0, false, "2x2 results in one kernel, a row of tiles after the other"},
     {"winograd-4-rows", NULL, build_winograd_4_rows, 0, false, "4x4 results in one kernel, a row of tiles after the other"},
+    {"strassen", NULL, build_strassen, 0, false, "a product with a constant by seven products of halves"},
     {"online-2", NULL, build_online_2, 0, false, "sums weighted by exponentials, over 2 parts of their axis and then together"},
     {"online-4", NULL, build_online_4, 0, false, "sums weighted by exponentials, over 4 parts of their axis and then together"},
     {"online-8", NULL, build_online_8, 0, false, "sums weighted by exponentials, over 8 parts of their axis and then together"},

@@ -12,6 +12,7 @@
  *   Y                    transformed back in the same way, and the epilogue
  * Tiles that pass the end compute what nobody reads; the result is a view of Y. */
 #include "rules/build.h"
+#include "rules/make.h"
 #include <string.h>
 
 enum { MOST_TAPS = 3, MOST_OUTPUTS = 4, MOST_INPUTS = MOST_TAPS + MOST_OUTPUTS - 1 };
@@ -83,23 +84,6 @@ static bool slides(const tarn_lang *L, uint32_t map, uint32_t o, uint32_t r) {
   return true;
 }
 
-/* The sum of products of f32, one factor constant. */
-static bool is_product(wino *w) {
-  const kstage *st = w->st;
-  if (st->reducer == TARN_NONE || st->nb != 2) return false;
-  const tarn_reducer *r = tarn_reducer_get(w->L, st->reducer);
-  const tarn_fx *x = tarn_fx_get(w->L, st->body);
-  if (r->kind != TARN_RED_SUM || r->dtype != TARN_F32 || x->op != TARN_FX_MUL) return false;
-  for (uint32_t i = 0; i < 2; i++)
-    if (tarn_fx_get(w->L, x->kid[i])->op != TARN_FX_HOLE || st->read[i].stage ||
-        kern_leaf_type(&w->k, st->read[i].src)->dtype != TARN_F32)
-      return false;
-  if (x->kid[0] == x->kid[1]) return false;
-  w->weight = site_const(w->s, w->k.leaf[st->read[0].src]) ? 0 : 1;
-  w->data = 1 - w->weight;
-  return site_const(w->s, w->k.leaf[st->read[w->weight].src]) && !site_const(w->s, w->k.leaf[st->read[w->data].src]);
-}
-
 /* The window's loops, of r taps each, the outer one first. */
 static bool find_window(wino *w, uint32_t taps) {
   const kstage *st = w->st;
@@ -119,7 +103,7 @@ static bool qualifies(wino *w, uint32_t m) {
   uint32_t taps = MOST_TAPS;
   w->st = &w->k.stage[0];
   w->g.m = m;
-  if (!kern_single(&w->k) || w->k.depth || !is_product(w)) return false;
+  if (!kern_single(&w->k) || w->k.depth || !site_weighs(w->s, &w->k, &w->data, &w->weight)) return false;
   while (!find_window(w, taps))
     if (--taps < 2) return false;
   w->g = cook_toom(m, taps);
@@ -131,53 +115,11 @@ static bool qualifies(wino *w, uint32_t m) {
   return (w->by_data & w->by_weight) >> w->st->nown; /* a sum over something beside the window */
 }
 
-/* ---------------------------------------------------------------- loops and maps of the new nests */
+/* ---------------------------------------------------------------- loops of the new nests */
 
-typedef struct space {
-  tarn_lang *L;
-  uint32_t n;
-  int64_t dim[2 * TARN_MAX_DIMS];
-} space;
-
-static uint32_t loop(space *s, int64_t extent) {
-  s->dim[s->n] = extent;
-  return s->n++;
-}
-static uint32_t var(const space *s, uint32_t i) { return tarn_ix_var(s->L, i, s->dim); }
 /* k·i + j */
 static uint32_t scaled(const space *s, int64_t k, uint32_t i, uint32_t j) {
-  return tarn_ix_add(s->L, tarn_ix_scale(s->L, var(s, i), k, s->dim), var(s, j), s->dim);
-}
-
-/* From the loops of s to a tensor (or stage) with these extents. */
-static uint32_t map_to(const space *s, uint32_t n, const int64_t *in, const uint32_t *e) {
-  tarn_imap m = {.n = (uint8_t)s->n, .ns = (uint8_t)s->n, .nin = (uint8_t)n, .fill = TARN_NONE};
-  memcpy(m.dim, s->dim, s->n * sizeof *s->dim);
-  memcpy(m.in, in, n * sizeof *in);
-  memcpy(m.e, e, n * sizeof *e);
-  return tarn_map_intern(s->L, &m);
-}
-
-/* A read over the old loops in terms of new ones: old loop i is sub[i].  Beyond `end` of two of them, `fill`. */
-typedef struct moved {
-  uint32_t sub[2 * TARN_MAX_DIMS], nend, which[2];
-  int64_t end[2];
-} moved;
-static uint32_t move(const space *s, const moved *v, uint32_t map, tarn_dtype t) {
-  tarn_imap m = *tarn_imap_get(s->L, map);
-  uint32_t uses = map_uses(s->L, map);
-  for (uint32_t i = 0; i < m.nin; i++) m.e[i] = tarn_ix_subst(s->L, m.e[i], v->sub, s->dim);
-  for (uint32_t i = 0; i < m.nguard; i++) m.guard[i].e = tarn_ix_subst(s->L, m.guard[i].e, v->sub, s->dim);
-  for (uint32_t i = 0; i < v->nend; i++) {
-    if (!(uses >> v->which[i] & 1)) continue;
-    if (m.nguard == TARN_MAX_DIMS) return TARN_NONE;
-    if (m.nguard == 0) m.fill = tarn_fx_const(s->L, t, 0);
-    m.guard[m.nguard++] = (tarn_guard){v->sub[v->which[i]], 0, v->end[i]};
-  }
-  m.n = m.ns = (uint8_t)s->n;
-  memset(m.dim, 0, sizeof m.dim);
-  memcpy(m.dim, s->dim, s->n * sizeof *s->dim);
-  return tarn_map_intern_derived(s->L, &m);
+  return tarn_ix_add(s->L, tarn_ix_scale(s->L, space_var(s, i), k, s->dim), space_var(s, j), s->dim);
 }
 
 static int64_t extent(const wino *w, uint32_t old) {
@@ -192,44 +134,10 @@ static uint32_t loops_in(uint32_t set, uint32_t *out) {
 }
 static uint32_t own_mask(const wino *w) { return (1u << w->st->nown) - 1; }
 
-/* ---------------------------------------------------------------- parts of a nest */
-
-static kern *new_kern(const wino *w, const space *shared) {
-  kern *k = TARN_NEW(tarn_lang_ctx(w->L), kern);
-  k->e = w->k.e, k->L = w->L, k->depth = shared->n;
-  memcpy(k->shared, shared->dim, shared->n * sizeof *shared->dim);
-  return k;
-}
-/* The next stage of k: a sum of products of n operands over the loops of s, the last nred of them reduced. */
-static kstage *new_stage(const wino *w, kern *k, const space *s, uint32_t n, uint32_t nred) {
-  kstage *st = &k->stage[k->nstage++];
-  st->nown = s->n - k->depth - nred, st->nred = nred;
-  memcpy(st->own, s->dim + k->depth, st->nown * sizeof *st->own);
-  memcpy(st->red, s->dim + s->n - nred, nred * sizeof *st->red);
-  st->body = tarn_fx_hole(w->L, 0);
-  for (uint32_t i = 1; i < n; i++) st->body = tarn_fx_op(w->L, TARN_FX_MUL, st->body, tarn_fx_hole(w->L, i), 0);
-  st->reducer = tarn_reducer_of(w->L, TARN_RED_SUM, TARN_F32);
-  st->epi = st->space = TARN_NONE;
-  return st;
-}
-static bool read_leaf(kern *k, kstage *st, uint32_t id, uint32_t map) {
-  uint32_t leaf = id == TARN_NONE || map == TARN_NONE ? TARN_NONE : kern_leaf(k, id);
-  return leaf != TARN_NONE && kern_add_read(st, true, (tarn_read){false, leaf, map}) != TARN_NONE;
-}
-static bool read_stage(kstage *st, uint32_t stage, uint32_t map) {
-  return kern_add_read(st, true, (tarn_read){true, stage, map}) != TARN_NONE;
-}
-
 /* A matrix of numbers, read at (row, column) by loops of s. */
 static bool read_matrix(const wino *w, kern *k, kstage *st, const double *v, int64_t rows, int64_t columns, const space *s,
                         uint32_t row, uint32_t column) {
-  const rhost *h = w->s->e->host;
-  int64_t dim[2] = {rows, columns};
-  tarn_tensor *t = tarn_tensor_new(tarn_lang_ctx(w->L), TARN_F32, 2, dim);
-  for (int64_t i = 0; i < rows * columns; i++) tarn_tensor_set(t, i, (tarn_value){.d = v[i]});
-  tarn_payload p = {.kind = TARN_P_CONST, .name = "winograd", .type = tarn_type_tensor(w->L, TARN_F32, 2, 2, dim), .tensor = t};
-  uint32_t id = h->mk(h->user, TARN_OP_CONST, tarn_payload_intern(w->L, &p), NULL, 0);
-  return read_leaf(k, st, id, map_to(s, 2, dim, (uint32_t[]){var(s, row), var(s, column)}));
+  return make_numbers(w->s, k, st, "winograd", v, 2, (const int64_t[]){rows, columns}, s, (const uint32_t[]){row, column});
 }
 static uint32_t view(const wino *w, uint32_t map, uint32_t id) {
   const rhost *h = w->s->e->host;
@@ -247,23 +155,23 @@ static uint32_t weights(const wino *w) {
   space s = {.L = w->L};
   moved v = {0};
   for (uint32_t i = 0; i < w->st->nown + w->st->nred; i++) v.sub[i] = tarn_ix_const(w->L, 0);
-  loop(&s, taps), loop(&s, taps);
-  for (uint32_t i = 0; i < n; i++) loop(&s, extent(w, list[i]));
-  v.sub[w->krow] = var(&s, 0), v.sub[w->kcol] = var(&s, 1);
-  for (uint32_t i = 0; i < n; i++) v.sub[list[i]] = var(&s, 2 + i);
-  uint32_t map = move(&s, &v, r->map, TARN_F32), id = map == TARN_NONE ? map : view(w, map, w->k.leaf[r->src]);
+  space_loop(&s, taps), space_loop(&s, taps);
+  for (uint32_t i = 0; i < n; i++) space_loop(&s, extent(w, list[i]));
+  v.sub[w->krow] = space_var(&s, 0), v.sub[w->kcol] = space_var(&s, 1);
+  for (uint32_t i = 0; i < n; i++) v.sub[list[i]] = space_var(&s, 2 + i);
+  uint32_t map = space_move(&s, &v, r->map, TARN_F32), id = map == TARN_NONE ? map : view(w, map, w->k.leaf[r->src]);
   memcpy(in, s.dim, s.n * sizeof *in);
   for (uint32_t side = 0; side < 2; side++) { /* rows: (u, kcol, …), then columns: (u, v, …) */
     space x = {.L = w->L}, none = {.L = w->L};
-    loop(&x, a), loop(&x, side ? a : taps);
-    for (uint32_t i = 0; i < n; i++) loop(&x, extent(w, list[i]));
-    uint32_t q = loop(&x, taps);
-    kern *k = new_kern(w, &none);
-    kstage *st = new_stage(w, k, &x, 2, 1);
+    space_loop(&x, a), space_loop(&x, side ? a : taps);
+    for (uint32_t i = 0; i < n; i++) space_loop(&x, extent(w, list[i]));
+    uint32_t q = space_loop(&x, taps);
+    kern *k = make_kern(w->s->e, &none);
+    kstage *st = make_stage(k, &x, 2, 1);
     k->out_ns = x.n - 1, st->out = true;
-    e[0] = var(&x, side ? 0 : q), e[1] = var(&x, side ? q : 1);
-    for (uint32_t i = 0; i < n; i++) e[2 + i] = var(&x, 2 + i);
-    if (!read_leaf(k, st, id, map_to(&x, 2 + n, in, e)) || !read_matrix(w, k, st, w->g.g, a, taps, &x, side, q))
+    e[0] = space_var(&x, side ? 0 : q), e[1] = space_var(&x, side ? q : 1);
+    for (uint32_t i = 0; i < n; i++) e[2 + i] = space_var(&x, 2 + i);
+    if (!make_read(k, st, id, space_map(&x, 2 + n, in, e)) || !read_matrix(w, k, st, w->g.g, a, taps, &x, side, q))
       return TARN_NONE;
     id = kern_store(k);
     in[0] = a, in[1] = side ? a : taps;
@@ -284,13 +192,13 @@ static int64_t extent_of_tiles(const wino *w, uint32_t old) {
   return old == w->row ? w->th : old == w->col ? w->tw : extent(w, old);
 }
 static void loops_for(const wino *w, space *s, const uint32_t *list, uint32_t n, uint32_t *at) {
-  for (uint32_t i = 0; i < n; i++) at[list[i]] = loop(s, extent_of_tiles(w, list[i]));
+  for (uint32_t i = 0; i < n; i++) at[list[i]] = space_loop(s, extent_of_tiles(w, list[i]));
 }
 static tiles new_tiles(const wino *w, bool rows) {
   uint32_t list[2 * TARN_MAX_DIMS];
   tiles t = {.s = {.L = w->L}, .shared = rows ? (w->by_data & ((1u << w->row) - 1)) | 1u << w->row : 0};
   loops_for(w, &t.s, list, loops_in(t.shared, list), t.at);
-  t.k = new_kern(w, &t.s);
+  t.k = make_kern(w->s->e, &t.s);
   return t;
 }
 /* Which of its loops a stage has for itself: own loops of the data, rows and columns of tiles. */
@@ -311,17 +219,17 @@ static bool add_tiles(const wino *w, tiles *t) {
   uint32_t list[2 * TARN_MAX_DIMS], m = w->g.m, a = w->g.n, r = w->g.r;
   space q = t->s;
   moved to = {.nend = 2, .which = {w->row, w->col}, .end = {w->st->own[w->row] + r - 1, w->st->own[w->col] + r - 1}};
-  uint32_t at[2 * TARN_MAX_DIMS], u = loop(&q, a), v = loop(&q, a);
+  uint32_t at[2 * TARN_MAX_DIMS], u = space_loop(&q, a), v = space_loop(&q, a);
   memcpy(at, t->at, sizeof at);
   loops_for(w, &q, list, loops_of_tiles(w, t, list), at);
   loops_for(w, &q, list, data_loops(w, list), at);
-  uint32_t i = loop(&q, a), j = loop(&q, a);
+  uint32_t i = space_loop(&q, a), j = space_loop(&q, a);
   for (uint32_t l = 0; l < w->st->nown + w->st->nred; l++)
-    to.sub[l] = w->by_data >> l & 1 ? var(&q, at[l]) : tarn_ix_const(w->L, 0);
+    to.sub[l] = w->by_data >> l & 1 ? space_var(&q, at[l]) : tarn_ix_const(w->L, 0);
   to.sub[w->row] = scaled(&q, m, at[w->row], i), to.sub[w->col] = scaled(&q, m, at[w->col], j);
-  kstage *st = new_stage(w, t->k, &q, 3, 2);
+  kstage *st = make_stage(t->k, &q, 3, 2);
   const tarn_read *d = &w->st->read[w->data];
-  return read_leaf(t->k, st, w->k.leaf[d->src], move(&q, &to, d->map, TARN_F32)) &&
+  return make_read(t->k, st, w->k.leaf[d->src], space_move(&q, &to, d->map, TARN_F32)) &&
          read_matrix(w, t->k, st, w->g.bt, a, a, &q, u, i) && read_matrix(w, t->k, st, w->g.bt, a, a, &q, v, j);
 }
 
@@ -329,29 +237,29 @@ static bool add_tiles(const wino *w, tiles *t) {
 
 /* Something over u, v and these old loops, read from the loops of s. */
 static uint32_t map_of(const wino *w, const space *s, uint32_t u, const uint32_t *list, uint32_t n, const uint32_t *at) {
-  uint32_t e[2 * TARN_MAX_DIMS] = {var(s, u), var(s, u + 1)};
+  uint32_t e[2 * TARN_MAX_DIMS] = {space_var(s, u), space_var(s, u + 1)};
   int64_t in[2 * TARN_MAX_DIMS] = {w->g.n, w->g.n};
-  for (uint32_t i = 0; i < n; i++) e[2 + i] = var(s, at[list[i]]), in[2 + i] = extent_of_tiles(w, list[i]);
-  return map_to(s, 2 + n, in, e);
+  for (uint32_t i = 0; i < n; i++) e[2 + i] = space_var(s, at[list[i]]), in[2 + i] = extent_of_tiles(w, list[i]);
+  return space_map(s, 2 + n, in, e);
 }
 
 /* M[u, v, …, ty, tx, …] = sum of V·U; V is data or, without that, the last stage. */
 static bool add_products(const wino *w, tiles *t, uint32_t data, uint32_t weight) {
   uint32_t list[2 * TARN_MAX_DIMS], at[2 * TARN_MAX_DIMS], n;
   space s = t->s;
-  uint32_t u = loop(&s, w->g.n);
-  loop(&s, w->g.n);
+  uint32_t u = space_loop(&s, w->g.n);
+  space_loop(&s, w->g.n);
   memcpy(at, t->at, sizeof at);
   loops_for(w, &s, list, loops_of_tiles(w, t, list), at);
   loops_for(w, &s, list, loops_in(w->by_weight & own_mask(w) & ~w->by_data, list), at);
   n = loops_in((w->by_data | w->by_weight) & ~own_mask(w), list);
   loops_for(w, &s, list, n, at);
-  kstage *st = new_stage(w, t->k, &s, 2, n);
+  kstage *st = make_stage(t->k, &s, 2, n);
   n = loops_of_tiles(w, t, list);
   n += data_loops(w, list + n);
   uint32_t map = map_of(w, &s, u, list, n, at);
-  if (!(data == TARN_NONE ? read_stage(st, t->k->nstage - 2, map) : read_leaf(t->k, st, data, map))) return false;
-  return read_leaf(t->k, st, weight, map_of(w, &s, u, list, loops_in(w->by_weight, list), at));
+  if (!(data == TARN_NONE ? make_read_stage(st, t->k->nstage - 2, map) : make_read(t->k, st, data, map))) return false;
+  return make_read(t->k, st, weight, map_of(w, &s, u, list, loops_in(w->by_weight, list), at));
 }
 
 /* ---------------------------------------------------------------- the results */
@@ -369,8 +277,8 @@ static places loops_of_results(const wino *w, const tiles *t, space *y) {
   memcpy(to.at, t->at, sizeof to.at);
   for (uint32_t i = 0; i < n; i++) {
     if (!(t->shared >> list[i] & 1)) loops_for(w, y, &list[i], 1, to.at);
-    if (list[i] == w->row) to.p = loop(y, w->g.m);
-    if (list[i] == w->col) to.q = loop(y, w->g.m);
+    if (list[i] == w->row) to.p = space_loop(y, w->g.m);
+    if (list[i] == w->col) to.q = space_loop(y, w->g.m);
   }
   loops_for(w, y, list, other_loops(w, list), to.at);
   return to;
@@ -383,22 +291,22 @@ static bool add_results(const wino *w, tiles *t, uint32_t product) {
   space y = t->s;
   places to = loops_of_results(w, t, &y);
   moved o = {.nend = 2, .which = {w->row, w->col}, .end = {w->st->own[w->row], w->st->own[w->col]}};
-  for (uint32_t i = 0; i < w->st->nown; i++) o.sub[i] = var(&y, to.at[i]);
+  for (uint32_t i = 0; i < w->st->nown; i++) o.sub[i] = space_var(&y, to.at[i]);
   o.sub[w->row] = scaled(&y, m, to.at[w->row], to.p), o.sub[w->col] = scaled(&y, m, to.at[w->col], to.q);
   space s = y;
-  uint32_t u = loop(&s, a), v = loop(&s, a);
-  kstage *st = new_stage(w, t->k, &s, 3, 2);
+  uint32_t u = space_loop(&s, a), v = space_loop(&s, a);
+  kstage *st = make_stage(t->k, &s, 3, 2);
   n = loops_of_tiles(w, t, list);
   n += loops_in(w->by_weight & own_mask(w) & ~w->by_data, list + n);
   uint32_t map = map_of(w, &s, u, list, n, to.at);
-  if (!(product == TARN_NONE ? read_stage(st, t->k->nstage - 2, map) : read_leaf(t->k, st, product, map)) ||
+  if (!(product == TARN_NONE ? make_read_stage(st, t->k->nstage - 2, map) : make_read(t->k, st, product, map)) ||
       !read_matrix(w, t->k, st, w->g.at, m, a, &s, to.p, u) || !read_matrix(w, t->k, st, w->g.at, m, a, &s, to.q, v))
     return false;
   st->epi = w->st->epi;
   for (uint32_t i = 0; i < w->st->ne; i++) {
     const tarn_read *x = &w->st->read[w->st->nb + i];
     uint32_t leaf = kern_leaf(t->k, w->k.leaf[x->src]);
-    map = move(&y, &o, x->map, kern_leaf_type(&w->k, x->src)->dtype);
+    map = space_move(&y, &o, x->map, kern_leaf_type(&w->k, x->src)->dtype);
     if (leaf == TARN_NONE || map == TARN_NONE || kern_add_read(st, false, (tarn_read){false, leaf, map}) == TARN_NONE)
       return false;
   }
@@ -411,12 +319,14 @@ static uint32_t old_result(const wino *w, const tiles *t) {
   uint32_t e[2 * TARN_MAX_DIMS];
   space s = {.L = w->L}, y = t->s;
   places to = loops_of_results(w, t, &y);
-  for (uint32_t i = 0; i < w->st->nown; i++) loop(&s, w->st->own[i]);
-  for (uint32_t i = 0; i < w->st->nown; i++) e[to.at[i]] = var(&s, i);
-  e[to.at[w->row]] = tarn_ix_div(w->L, var(&s, w->row), m, s.dim), e[to.p] = tarn_ix_mod(w->L, var(&s, w->row), m, s.dim);
-  e[to.at[w->col]] = tarn_ix_div(w->L, var(&s, w->col), m, s.dim), e[to.q] = tarn_ix_mod(w->L, var(&s, w->col), m, s.dim);
+  for (uint32_t i = 0; i < w->st->nown; i++) space_loop(&s, w->st->own[i]);
+  for (uint32_t i = 0; i < w->st->nown; i++) e[to.at[i]] = space_var(&s, i);
+  e[to.at[w->row]] = tarn_ix_div(w->L, space_var(&s, w->row), m, s.dim),
+  e[to.p] = tarn_ix_mod(w->L, space_var(&s, w->row), m, s.dim);
+  e[to.at[w->col]] = tarn_ix_div(w->L, space_var(&s, w->col), m, s.dim),
+  e[to.q] = tarn_ix_mod(w->L, space_var(&s, w->col), m, s.dim);
   kern_dims(t->k, kern_last(t->k), false, in);
-  return map_to(&s, y.n, in, e);
+  return space_map(&s, y.n, in, e);
 }
 
 /* ---------------------------------------------------------------- the rule */
