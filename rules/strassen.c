@@ -4,8 +4,8 @@
  *
  * Any sum of products of a constant and another operand qualifies that has an even reduce loop on which both depend, an even
  * own loop of the one and an even own loop of the other; what else it goes over, and where it lies, does not matter, as long as
- * the sums of the operand are no more than 7/4 of it: not where windows overlap. It becomes three nests and a constant, as a
- * convolution by Winograd's algorithm does (winograd.c), the products of which qualify in their turn. */
+ * it is one product of matrices (not those of a batch, nor what this rule makes, again) and the operand is not read through
+ * windows that overlap. It becomes three nests and a constant, as a convolution by Winograd's algorithm does (winograd.c). */
 #include "rules/build.h"
 #include "rules/make.h"
 
