@@ -369,10 +369,10 @@ static void requantised(net *x) {
 
 typedef void block(net *x);
 static block *const blocks[] = {
-    map_one,       map_two,       scale_and_shift, product,     convolution,  normalise,         map_one,   residual,
-    transposed,    reshaped,      sliced,          padded,      concatenated, sum_of_shifts,     products,  spread,
-    copied,        products,      sum_of_shifts,   product,     with_number,  tiled_convolution, quantised, quantised,
-    weighted_sums, weighted_sums, chained,         requantised, even_product};
+    map_one,           map_two,    scale_and_shift, product,       convolution,   normalise,    map_one,
+    residual,          transposed, reshaped,        sliced,        padded,        concatenated, sum_of_shifts,
+    products,          spread,     copied,          products,      sum_of_shifts, product,      with_number,
+    tiled_convolution, quantised,  quantised,       weighted_sums, weighted_sums, chained,      requantised};
 
 tarn_program *check_network(gen *g) {
   net x = {.g = g, .L = g->L};
@@ -381,6 +381,7 @@ tarn_program *check_network(gen *g) {
   for (uint32_t i = 0; i < n; i++) dim[i] = some_extent(g, n);
   add(&x, input(&x, n, dim));
   for (uint32_t i = 0; i < many; i++) blocks[draw(g, sizeof blocks / sizeof *blocks)](&x);
+  if (chance(g, 12)) even_product(&x);
   tarn_program *p = TARN_NEW(g->cx, tarn_program);
   *p = (tarn_program){.L = g->L, .nout = x.n > 2 && chance(g, 3) ? 2 : 1};
   p->out = TARN_ARRAY(g->cx, tarn_io, 2);
