@@ -428,11 +428,13 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
   /* stages that would go over single rows go over blocks instead, where they can; the cheapest stands for the node */
   for (uint32_t i = kg_cuts(k, cand.nest, cut); i-- > 0;) any |= offer(k, cand, r, &cut[i], false, &best) && !cut[i].more;
   if (!any && offer(k, cand, r, NULL, false, &best)) offer(k, cand, r, NULL, true, &best);
-  kids room;
-  kcand merged = cand;
-  set_children(k, &merged, &room, r);
-  merge_loops(k, &merged);
-  for (uint32_t i = kg_packs(k, &merged, cut); i-- > 0;) offer(k, cand, r, &cut[i], false, &best);
+  if (tarn_nest_get(k->L, cand.nest)->nstage == 1) {
+    kids room;
+    kcand merged = cand;
+    set_children(k, &merged, &room, r);
+    merge_loops(k, &merged);
+    for (uint32_t i = kg_packs(k, &merged, cut); i-- > 0;) offer(k, cand, r, &cut[i], false, &best);
+  }
   if (best.nest != TARN_NONE) add_cand(k, to->ag, best);
 }
 

@@ -21,7 +21,7 @@
 #define OVERLAP     10   /* transfers on their way at once, each of one piece of memory */
 #define STREAMS     32   /* pieces side by side, more are not foreseen */
 #define TRANSLATED  512  /* pages of an operand that the second table of translations finds */
-#define FAR_OVERLAP 3    /* transfers at once of such pieces of main memory, each on a page of its own */
+#define FAR_OVERLAP 3    /* transfers at once of such pieces from afar, each on a page of its own */
 #define FOREIGN     0.5  /* of the latency of the memory that units share, for a line from another unit's caches */
 
 static double mind(double a, double b) { return a < b ? a : b; }

@@ -7,6 +7,9 @@ uint32_t space_loop(space *s, int64_t extent) {
   return s->n++;
 }
 uint32_t space_var(const space *s, uint32_t i) { return tarn_ix_var(s->L, i, s->dim); }
+uint32_t space_scaled(const space *s, int64_t k, uint32_t i, uint32_t j) {
+  return tarn_ix_add(s->L, tarn_ix_scale(s->L, space_var(s, i), k, s->dim), space_var(s, j), s->dim);
+}
 
 uint32_t space_map(const space *s, uint32_t n, const int64_t *in, const uint32_t *e) {
   tarn_imap m = {.n = (uint8_t)s->n, .ns = (uint8_t)s->n, .nin = (uint8_t)n, .fill = TARN_NONE};
@@ -56,6 +59,24 @@ bool make_read(kern *k, kstage *st, uint32_t id, uint32_t map) {
 }
 bool make_read_stage(kstage *st, uint32_t stage, uint32_t map) {
   return kern_add_read(st, true, (tarn_read){true, stage, map}) != TARN_NONE;
+}
+
+bool make_epilogue(kern *k, kstage *st, const kern *was, const space *s, const moved *v) {
+  const kstage *of = &was->stage[0];
+  st->epi = of->epi;
+  for (uint32_t i = 0; i < of->ne; i++) {
+    const tarn_read *x = &of->read[of->nb + i];
+    uint32_t leaf = kern_leaf(k, was->leaf[x->src]);
+    uint32_t map = v ? space_move(s, v, x->map, kern_leaf_type(was, x->src)->dtype) : x->map;
+    if (leaf == TARN_NONE || map == TARN_NONE || kern_add_read(st, false, (tarn_read){false, leaf, map}) == TARN_NONE)
+      return false;
+  }
+  return true;
+}
+uint32_t make_result(kern *k) {
+  kstage *st = kern_last(k);
+  st->out = true, k->out_ns = k->depth + st->nown;
+  return kern_store(k);
 }
 
 uint32_t make_tensor(rsite *s, const char *name, const double *v, uint32_t n, const int64_t *dim) {

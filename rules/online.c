@@ -245,8 +245,7 @@ static int64_t place_parts(online *o) {
 /* What a part's operands and one row's scores may take: a quarter of the second memory, or a quarter of that. Of the
  * numbers of parts there are, the least that keeps to it. */
 static bool wanted(const online *o, int64_t each) {
-  const tarn_hw *hw = o->k->e->hw;
-  int64_t most = (hw && hw->nmem > 1 ? hw->mem[1].capacity : 1 << 20) / 4, bytes = 4 * (each + 2) * (o->keys / o->parts);
+  int64_t most = second_memory(o->k->e) / 4, bytes = 4 * (each + 2) * (o->keys / o->parts);
   for (int i = 0; i < 2; i++, most /= NEAR)
     if (bytes <= most && 2 * bytes > most) return true;
   return false;

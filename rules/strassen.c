@@ -9,7 +9,7 @@
 #include "rules/build.h"
 #include "rules/make.h"
 
-enum { PRODUCTS = 7, MOST_LOOPS = 10, SECOND = 1 << 20 };
+enum { PRODUCTS = 7, MOST_LOOPS = 10 };
 /* [r][a][b], [r][b][c], [a][c][r] */
 static const double of_data[] = {1, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, -1, 0, 1, 0, 0, 1, 0, -1};
 static const double of_weights[] = {1, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, -1, -1, 0, 1, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1};
@@ -44,8 +44,7 @@ static bool longest(const halves *w, uint32_t loops, uint32_t *out) {
 /* Rows from which on an eighth of the products may outweigh the sums, which go through the second memory; columns and steps,
  * twice as many: the side of a cube of as many products as that memory holds numbers. */
 static int64_t least_rows(const halves *w) {
-  const tarn_hw *hw = w->k.e->hw;
-  int64_t n = 1, room = (hw && hw->nmem > 1 ? (int64_t)hw->mem[1].capacity : SECOND) / 4;
+  int64_t n = 1, room = second_memory(w->k.e) / 4;
   while ((n + 1) * (n + 1) * (n + 1) <= room) n++;
   return n;
 }
@@ -82,16 +81,6 @@ static uint32_t map_of(const halves *w, const space *s, uint32_t product, uint32
     if (loops >> l & 1) e[n] = space_var(s, at[l]), in[n++] = half(w, l);
   return space_map(s, n, in, e);
 }
-/* Loop l of the old ones from which half and where in it. */
-static uint32_t whole(const halves *w, const space *s, uint32_t l, uint32_t which, uint32_t at) {
-  return tarn_ix_add(w->L, tarn_ix_scale(w->L, space_var(s, which), half(w, l), s->dim), space_var(s, at), s->dim);
-}
-static uint32_t stored(kern *k) {
-  kstage *st = kern_last(k);
-  st->out = true, k->out_ns = st->nown;
-  return kern_store(k);
-}
-
 /* [r … ]: the sums of an operand's halves, of loop `first` and then of loop `then`. */
 static uint32_t sums(const halves *w, uint32_t read, uint32_t loops, uint32_t first, uint32_t then, const double *by) {
   space s = {.L = w->L}, none = s;
@@ -101,14 +90,14 @@ static uint32_t sums(const halves *w, uint32_t read, uint32_t loops, uint32_t fi
   moved to = {.nend = 0};
   for (uint32_t l = 0; l < w->st->nown + w->st->nred; l++)
     to.sub[l] = loops >> l & 1 ? space_var(&s, at[l]) : tarn_ix_const(w->L, 0);
-  to.sub[first] = whole(w, &s, first, a, at[first]), to.sub[then] = whole(w, &s, then, b, at[then]);
+  to.sub[first] = space_scaled(&s, half(w, first), a, at[first]), to.sub[then] = space_scaled(&s, half(w, then), b, at[then]);
   kern *k = make_kern(w->s->e, &none);
   kstage *st = make_stage(k, &s, 2, 2);
   const tarn_read *x = &w->st->read[read];
   if (!make_read(k, st, w->k.leaf[x->src], space_move(&s, &to, x->map, TARN_F32)) ||
       !make_numbers(w->s, k, st, "strassen", by, 3, (const int64_t[]){PRODUCTS, 2, 2}, &s, (const uint32_t[]){r, a, b}))
     return TARN_NONE;
-  return stored(k);
+  return make_result(k);
 }
 /* [r, own loops]: the seven products. */
 static uint32_t products(const halves *w, uint32_t data, uint32_t weight) {
@@ -119,7 +108,7 @@ static uint32_t products(const halves *w, uint32_t data, uint32_t weight) {
   kstage *st = make_stage(k, &s, 2, w->st->nred);
   return make_read(k, st, data, map_of(w, &s, r, w->by_data, at)) &&
                  make_read(k, st, weight, map_of(w, &s, r, w->by_weight, at))
-             ? stored(k)
+             ? make_result(k)
              : TARN_NONE;
 }
 /* Over the old own loops: which half, and where in it, is read off them, so that the result stays what it was. */
@@ -139,12 +128,7 @@ static uint32_t results(const halves *w, uint32_t product) {
   if (!make_read(k, st, product, space_map(&s, 1u + w->st->nown, in, e)) ||
       !make_read(k, st, make_tensor(w->s, "strassen", of_results, 3, of), to))
     return TARN_NONE;
-  st->epi = w->st->epi;
-  for (uint32_t i = 0; i < w->st->ne; i++) {
-    const tarn_read *x = &w->st->read[w->st->nb + i];
-    uint32_t leaf = kern_leaf(k, w->k.leaf[x->src]);
-    if (leaf == TARN_NONE || kern_add_read(st, false, (tarn_read){false, leaf, x->map}) == TARN_NONE) return TARN_NONE;
-  }
+  if (!make_epilogue(k, st, &w->k, &s, NULL)) return TARN_NONE;
   st->out = true, k->out_ns = w->k.out_ns;
   return kern_store(k);
 }

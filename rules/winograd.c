@@ -117,11 +117,6 @@ static bool qualifies(wino *w, uint32_t m) {
 
 /* ---------------------------------------------------------------- loops of the new nests */
 
-/* k·i + j */
-static uint32_t scaled(const space *s, int64_t k, uint32_t i, uint32_t j) {
-  return tarn_ix_add(s->L, tarn_ix_scale(s->L, space_var(s, i), k, s->dim), space_var(s, j), s->dim);
-}
-
 static int64_t extent(const wino *w, uint32_t old) {
   return old < w->st->nown ? w->st->own[old] : w->st->red[old - w->st->nown];
 }
@@ -226,7 +221,7 @@ static bool add_tiles(const wino *w, tiles *t) {
   uint32_t i = space_loop(&q, a), j = space_loop(&q, a);
   for (uint32_t l = 0; l < w->st->nown + w->st->nred; l++)
     to.sub[l] = w->by_data >> l & 1 ? space_var(&q, at[l]) : tarn_ix_const(w->L, 0);
-  to.sub[w->row] = scaled(&q, m, at[w->row], i), to.sub[w->col] = scaled(&q, m, at[w->col], j);
+  to.sub[w->row] = space_scaled(&q, m, at[w->row], i), to.sub[w->col] = space_scaled(&q, m, at[w->col], j);
   kstage *st = make_stage(t->k, &q, 3, 2);
   const tarn_read *d = &w->st->read[w->data];
   return make_read(t->k, st, w->k.leaf[d->src], space_move(&q, &to, d->map, TARN_F32)) &&
@@ -292,7 +287,7 @@ static bool add_results(const wino *w, tiles *t, uint32_t product) {
   places to = loops_of_results(w, t, &y);
   moved o = {.nend = 2, .which = {w->row, w->col}, .end = {w->st->own[w->row], w->st->own[w->col]}};
   for (uint32_t i = 0; i < w->st->nown; i++) o.sub[i] = space_var(&y, to.at[i]);
-  o.sub[w->row] = scaled(&y, m, to.at[w->row], to.p), o.sub[w->col] = scaled(&y, m, to.at[w->col], to.q);
+  o.sub[w->row] = space_scaled(&y, m, to.at[w->row], to.p), o.sub[w->col] = space_scaled(&y, m, to.at[w->col], to.q);
   space s = y;
   uint32_t u = space_loop(&s, a), v = space_loop(&s, a);
   kstage *st = make_stage(t->k, &s, 3, 2);
@@ -302,15 +297,7 @@ static bool add_results(const wino *w, tiles *t, uint32_t product) {
   if (!(product == TARN_NONE ? make_read_stage(st, t->k->nstage - 2, map) : make_read(t->k, st, product, map)) ||
       !read_matrix(w, t->k, st, w->g.at, m, a, &s, to.p, u) || !read_matrix(w, t->k, st, w->g.at, m, a, &s, to.q, v))
     return false;
-  st->epi = w->st->epi;
-  for (uint32_t i = 0; i < w->st->ne; i++) {
-    const tarn_read *x = &w->st->read[w->st->nb + i];
-    uint32_t leaf = kern_leaf(t->k, w->k.leaf[x->src]);
-    map = space_move(&y, &o, x->map, kern_leaf_type(&w->k, x->src)->dtype);
-    if (leaf == TARN_NONE || map == TARN_NONE || kern_add_read(st, false, (tarn_read){false, leaf, map}) == TARN_NONE)
-      return false;
-  }
-  return true;
+  return make_epilogue(t->k, st, &w->k, &y, &o);
 }
 
 /* The old result as a view of the last stage's. */
@@ -333,21 +320,15 @@ static uint32_t old_result(const wino *w, const tiles *t) {
 
 enum { MOST_LOOPS = 10 }; /* of the convolution: its tiles have up to six more */
 
-/* The kernel with its last stage as the result. */
-static uint32_t stored(tiles *t) {
-  kstage *st = kern_last(t->k);
-  st->out = true, t->k->out_ns = t->k->depth + st->nown;
-  return kern_store(t->k);
-}
 /* A kernel for each of V, M and Y: every weight is read once. */
 static uint32_t in_passes(const wino *w, uint32_t weight, uint32_t *map) {
   tiles v = new_tiles(w, false), m = new_tiles(w, false), y = new_tiles(w, false);
   if (!add_tiles(w, &v)) return TARN_NONE;
-  uint32_t id = stored(&v);
-  if (id == TARN_NONE || !add_products(w, &m, id, weight) || (id = stored(&m)) == TARN_NONE || !add_results(w, &y, id))
+  uint32_t id = make_result(v.k);
+  if (id == TARN_NONE || !add_products(w, &m, id, weight) || (id = make_result(m.k)) == TARN_NONE || !add_results(w, &y, id))
     return TARN_NONE;
   *map = old_result(w, &y);
-  return stored(&y);
+  return make_result(y.k);
 }
 
 /* All in one kernel, a row of tiles after the other: V and M stay near. */
@@ -355,7 +336,7 @@ static uint32_t in_rows(const wino *w, uint32_t weight, uint32_t *map) {
   tiles t = new_tiles(w, true);
   if (!add_tiles(w, &t) || !add_products(w, &t, TARN_NONE, weight) || !add_results(w, &t, TARN_NONE)) return TARN_NONE;
   *map = old_result(w, &t);
-  return stored(&t);
+  return make_result(t.k);
 }
 
 static uint32_t build(rsite *s, uint32_t m, uint32_t (*how)(const wino *w, uint32_t weight, uint32_t *map)) {

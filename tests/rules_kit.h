@@ -212,4 +212,11 @@ static inline void kit_prove(tarn_saturation *s, const tarn_ruleset *rs) {
   tarn_proof_result r = tarn_proof_check(rs, tarn_sx_read(cx, b.p, b.n, "proof"), &o);
   ck_assert_msg(r.ok, "step %u: %s\n%.3000s", r.bad, r.why, b.p);
 }
+/* Has the rule joined anything? */
+static inline bool kit_fired(const tarn_saturation *s, const char *name) {
+  const tarn_sat_report *r = tarn_sat_result(s);
+  for (uint32_t i = 0; i < r->nrule; i++)
+    if (strcmp(r->rule[i].name, name) == 0) return r->rule[i].count.unions > 0;
+  return false;
+}
 #endif

@@ -56,15 +56,19 @@ static tarn_tensor **outputs_of(const tarn_ksig *k) {
   }
   return out;
 }
+/* A signature made of a case's has its values, bit by bit. */
+static void same_values(const loop_case *c, const tarn_ksig *k) {
+  tarn_tensor **want = outputs_of(&c->sig), **got = outputs_of(&c->sig);
+  run_signature(c, &c->sig, want);
+  run_signature(c, k, got);
+  for (uint32_t o = 0; o < k->nout; o++)
+    if (memcmp(want[o]->data, got[o]->data, (size_t)tarn_tensor_count(want[o]) * 4))
+      ck_abort_msg("output %u differs\n%s\n%s", o, nest_text(c->sig.nest), nest_text(k->nest));
+}
 static void check_canonical(const loop_case *c, bool twice) {
   tarn_ksig k = c->sig;
   tarn_ksig_canonical(L, &k);
-  tarn_tensor **want = outputs_of(&c->sig), **got = outputs_of(&c->sig);
-  run_signature(c, &c->sig, want);
-  run_signature(c, &k, got);
-  for (uint32_t o = 0; o < k.nout; o++)
-    if (memcmp(want[o]->data, got[o]->data, (size_t)tarn_tensor_count(want[o]) * 4))
-      ck_abort_msg("output %u differs\n%s\n%s", o, nest_text(c->sig.nest), nest_text(k.nest));
+  same_values(c, &k);
   tarn_ksig again = k;
   tarn_ksig_canonical(L, &again);
   if (!twice) return;
@@ -137,12 +141,7 @@ TEST(cut_in_blocks) {
     cuts++;
     MUST(shared_points(&k) * by == shared_points(&c.sig));
     for (int canonical = 0; canonical < 2; canonical++) {
-      tarn_tensor **want = outputs_of(&c.sig), **got = outputs_of(&c.sig);
-      run_signature(&c, &c.sig, want);
-      run_signature(&c, &k, got);
-      for (uint32_t o = 0; o < k.nout; o++)
-        if (memcmp(want[o]->data, got[o]->data, (size_t)tarn_tensor_count(want[o]) * 4))
-          ck_abort_msg("output %u differs\n%s\n%s", o, nest_text(c.sig.nest), nest_text(k.nest));
+      same_values(&c, &k);
       tarn_ksig_canonical(L, &k);
     }
   }
@@ -201,12 +200,7 @@ TEST(merged) {
     const tarn_stage *was = tarn_nest_get(L, c.sig.nest)->stage, *now = tarn_nest_get(L, k.nest)->stage;
     MUST(now->nown <= was->nown && now->nred <= was->nred);
     fewer += now->nown + now->nred < was->nown + was->nred;
-    tarn_tensor **want = outputs_of(&c.sig), **got = outputs_of(&c.sig);
-    run_signature(&c, &c.sig, want);
-    run_signature(&c, &k, got);
-    for (uint32_t o = 0; o < k.nout; o++)
-      if (memcmp(want[o]->data, got[o]->data, (size_t)tarn_tensor_count(want[o]) * 4))
-        ck_abort_msg("output %u differs\n%s\n%s", o, nest_text(c.sig.nest), nest_text(k.nest));
+    same_values(&c, &k);
   }
   ck_assert_uint_ge(fewer, 30);
 }

@@ -248,7 +248,7 @@ static void soft_job(tarn_ctx *c, void *arg) {
     tarn_raise(c, TARN_NO, "%u: %s", number, want ? "not seen" : "wrongly taken");
   kit_case e = kit_case_of(cx, &k, s);
   e.value[0] = kit_tensor(cx, TARN_F32, k.in[0].n, k.in[0].dim, 60);
-  if (number < n && softs[number].scale > 0) e.value[1] = kit_tensor(cx, TARN_F32, k.in[1].n, k.in[1].dim, softs[number].scale);
+  if (number < n) e.value[1] = kit_tensor(cx, TARN_F32, k.in[1].n, k.in[1].dim, softs[number].scale);
   float *x = e.value[0]->data;
   x[16 + 3] = NAN, x[32 + 5] = INFINITY, x[64 + 7] = -INFINITY;
   for (int i = 48; i < 64; i++) x[i] = -INFINITY;

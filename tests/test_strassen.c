@@ -48,12 +48,6 @@ static tarn_saturation *saturate(tarn_program *p, tarn_rule_class numerics) {
   ck_assert_str_eq(tarn_sat_result(s)->stop, "saturated");
   return s;
 }
-static bool fired(const tarn_saturation *s) {
-  const tarn_sat_report *r = tarn_sat_result(s);
-  for (uint32_t i = 0; i < r->nrule; i++)
-    if (strcmp(r->rule[i].name, RULE) == 0) return r->rule[i].count.unions > 0;
-  return false;
-}
 static void run(void (*fn)(tarn_ctx *cx, void *arg), const product *p) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
   tarn_status st = tarn_protect(cx, fn, (void *)(uintptr_t)p);
@@ -64,7 +58,7 @@ static void run(void (*fn)(tarn_ctx *cx, void *arg), const product *p) {
 static void classes(tarn_ctx *cx, void *arg) {
   const product *c = arg;
   kit_classes k = {.s = saturate(kit_model(tarn_lang_new(cx), c->text), TARN_RULE_APPROX), .seed = 11};
-  ck_assert_msg(fired(k.s) == c->taken, "%s", c->name);
+  ck_assert_msg(kit_fired(k.s, RULE) == c->taken, "%s", c->name);
   kit_check(&k);
 }
 START_TEST(test_classes) { run(classes, &products[_i]); }
@@ -72,7 +66,7 @@ END_TEST
 /* Without approx, nothing of it. */
 static void left_out(tarn_ctx *cx, void *arg) {
   const product *c = arg;
-  ck_assert(!fired(saturate(kit_model(tarn_lang_new(cx), c->text), TARN_RULE_REASSOC)));
+  ck_assert(!kit_fired(saturate(kit_model(tarn_lang_new(cx), c->text), TARN_RULE_REASSOC), RULE));
 }
 START_TEST(test_left_out) { run(left_out, &products[0]); }
 END_TEST
@@ -96,24 +90,15 @@ static void compiled(tarn_ctx *cx, void *arg) {
   if (!c->taken) return;
   tarn_buf text = pipeline_host(cx);
   tarn_program *p = kit_model(tarn_lang_new(cx), c->text);
-  pipeline r = {
-      .program = p, .hw = tarn_hw_parse(p->L, tarn_sx_read(cx, text.p, text.n, "host")), .sat = saturate(p, TARN_RULE_APPROX)};
-  uint32_t root = tarn_sat_root(r.sat, 0);
-  tarn_kgraph_input in = {.L = p->L,
-                          .g = tarn_sat_egraph(r.sat),
-                          .type_of = pipeline_type,
-                          .is_constant = pipeline_constant,
-                          .left_out = pipeline_left_out,
-                          .user = r.sat,
-                          .nroot = 1,
-                          .root = &root,
-                          .program = p};
+  tarn_hw hw = *tarn_hw_parse(p->L, tarn_sx_read(cx, text.p, text.n, "host"));
+  tarn_hw_memory *mem = tarn_copy(cx, hw.mem, hw.nmem * sizeof *mem);
+  for (uint32_t i = 0; i < hw.nmem; i++) mem[i].capacity = i == 1 ? 1 << 20 : mem[i].capacity; /* it says what is taken */
+  hw.mem = mem;
   const tarn_price price = {.name = "cheap", .seconds = cheap};
-  tarn_kgraph_options o = {.hw = r.hw, .price = &price};
-  r.kprog = tarn_extract(&in, &o, &r.report, NULL);
+  pipeline *r = pipeline_extract_as(p, &hw, (tarn_kgraph_options){.price = &price}, TARN_RULE_APPROX);
   uint32_t seven = 0;
-  for (uint32_t i = 0; i < r.kprog->nker; i++)
-    seven += r.kprog->ker[i].kind == TARN_K_NEST && of_seven(tarn_nest_get(p->L, r.kprog->ker[i].nest));
+  for (uint32_t i = 0; i < r->kprog->nker; i++)
+    seven += r->kprog->ker[i].kind == TARN_K_NEST && of_seven(tarn_nest_get(p->L, r->kprog->ker[i].nest));
   ck_assert_msg(seven >= 2, "%s: %u kernels", c->name, seven);
   tarn_binding b[2];
   uint64_t seed = 17;
@@ -121,8 +106,8 @@ static void compiled(tarn_ctx *cx, void *arg) {
     b[i] = (tarn_binding){p->in[i].name, kit_values(cx, tarn_type_get(p->L, p->in[i].type), &seed)};
   tarn_tensor *wide, *kept, *made;
   tarn_eval(p->L, &p->out[0].term, 1, b, p->nin, TARN_WIDE, NULL, &wide);
-  tarn_kprog_eval(r.kprog, b, p->nin, TARN_STRICT, NULL, &kept);
-  pipeline_run(pipeline_compile(&r, pipeline_folder(cx)), p, b, &made);
+  tarn_kprog_eval(r->kprog, b, p->nin, TARN_STRICT, NULL, &kept);
+  pipeline_run(pipeline_compile(r, pipeline_folder(cx)), p, b, &made);
   ck_assert_msg(kit_distance(wide, kept) <= BOUND, "%s: as kernels %g", c->name, kit_distance(wide, kept));
   ck_assert_msg(kit_distance(wide, made) <= BOUND, "%s: compiled %g", c->name, kit_distance(wide, made));
   if (getenv("TARN_TEST_SHOW")) printf("%-40s %g %g\n", c->name, kit_distance(wide, kept), kit_distance(wide, made));

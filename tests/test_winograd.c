@@ -67,13 +67,6 @@ static tarn_saturation *saturate(tarn_program *p, int only) {
   ck_assert_str_eq(tarn_sat_result(s)->stop, "saturated");
   return s;
 }
-static bool fired(const tarn_saturation *s, const char *rule) {
-  const tarn_sat_report *r = tarn_sat_result(s);
-  for (uint32_t i = 0; i < r->nrule; i++)
-    if (strcmp(r->rule[i].name, rule) == 0) return r->rule[i].count.unions > 0;
-  return false;
-}
-
 static void run(void (*fn)(tarn_ctx *cx, void *arg), const conv *c) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
   tarn_status st = tarn_protect(cx, fn, (void *)(uintptr_t)c);
@@ -86,7 +79,8 @@ static void run(void (*fn)(tarn_ctx *cx, void *arg), const conv *c) {
 static void classes(tarn_ctx *cx, void *arg) {
   const conv *c = arg;
   kit_classes k = {.s = saturate(kit_model(tarn_lang_new(cx), c->text), ALL), .seed = 11};
-  for (int i = 0; i < RULES; i++) ck_assert_msg(fired(k.s, rules[i]) == (c->takes >> (i & 1) & 1), "%s: %s", c->name, rules[i]);
+  for (int i = 0; i < RULES; i++)
+    ck_assert_msg(kit_fired(k.s, rules[i]) == (c->takes >> (i & 1) & 1), "%s: %s", c->name, rules[i]);
   kit_check(&k);
 }
 START_TEST(test_classes) { run(classes, &convs[_i]); }
@@ -187,7 +181,7 @@ static void left_out(tarn_ctx *cx, void *arg) {
   o.reasons = TARN_EG_REASONS_ALL;
   tarn_saturation *s = tarn_saturate(p, rs, &o);
   kit_prove(s, rs);
-  for (int i = 0; i < RULES; i++) ck_assert(!fired(s, rules[i]));
+  for (int i = 0; i < RULES; i++) ck_assert(!kit_fired(s, rules[i]));
 }
 START_TEST(test_left_out) { run(left_out, &convs[0]); }
 END_TEST
