@@ -24,6 +24,8 @@
 #define NEAR_SHARED    6    /* where a row is no more than this of the first cache, into which it comes then */
 #define NEAR_PASSING   2    /* what is written or used once, no more than such at once where it can be so little */
 #define ROW_AHEAD      1024 /* bytes of each row that is walked along */
+#define MOST_OPEN      8    /* lines that wait at once for their other half, on their way past the caches */
+#define LEAST_RUN      8    /* times what is asked for ahead: what follows a run is not wanted next */
 #define MOST_LINES     4    /* asked for in one trip, whatever it does */
 #define MOST_AT_ONCE   32   /* of a stream: as many as are under way */
 #define MOST_TRIPS     1e9  /* ahead, whatever a description says */
@@ -112,8 +114,9 @@ static void by_latency(const tarn_walks *w, const tarn_stage_walk *st, tarn_walk
   int64_t trips = 1 + (int64_t)fmin(slow->latency / fmax(work, transfer), MOST_TRIPS), run = stream(w, st, a, &step);
   int64_t bytes = llabs(step) * a->size;
   if (!along_lanes(st, a) || bytes < line_of(&hw->mem[0])) return;
-  if (st->red_lanes <= 1 && run >= 2 * trips) a->ahead = step * trips;
-  else if (st->red_lanes <= 1 && run && a->bytes > second_of(hw) / LEAST_BLOCKED && whole_stream(w, st, a, step) >= 2 * trips)
+  if (st->red_lanes <= 1 && run >= LEAST_RUN * trips) a->ahead = step * trips;
+  else if (st->red_lanes <= 1 && run && a->bytes > second_of(hw) / LEAST_BLOCKED &&
+           whole_stream(w, st, a, step) >= LEAST_RUN * trips)
     a->ahead = step * trips, a->second = true;
   bool far = hw->nmem > 2 && (double)a->bytes > (double)hw->mem[1].capacity * (double)hw->mem[1].instances;
   if (st->red_lanes > 1 && far && w->nstage == 1 && bytes < ROW_AHEAD && run * bytes >= 4 * ROW_AHEAD)
@@ -387,7 +390,7 @@ static uint32_t asks_to_write(const tarn_walks *w, uint32_t stage, int64_t bytes
 static bool goes_past(const tarn_walks *w, uint32_t stage, const tarn_walk *a) {
   const tarn_hw *hw = w->hw;
   const tarn_stage_walk *st = &w->stage[stage];
-  int64_t run = 0; /* bytes that copies store one after the other */
+  int64_t run = 0, rows = 1; /* bytes that copies store one after the other; such pieces at once */
   if (hw->nmem < 3 || 2 * a->bytes <= (int64_t)hw->mem[hw->nmem - 2].capacity || !a->linear) return false;
   for (uint32_t i = st->nlevel; i-- > 0;) {
     const tarn_walk_level *l = &st->level[i];
@@ -396,8 +399,9 @@ static bool goes_past(const tarn_walks *w, uint32_t stage, const tarn_walk *a) {
     if (!moved(a, i)) continue;
     if (a->uneven >> i & 1) return false;
     if (l->kind == TARN_VECTOR && a->by[i] == 1) run = l->trips * a->size;
-    else if (l->kind == TARN_UNROLL && by == run) run *= l->trips;
+    else if (by == run && (l->kind == TARN_UNROLL || (l->kind == TARN_SERIAL && rows <= MOST_OPEN))) run *= l->trips;
     else if (by % TARN_WHOLE_LINE != 0) return false;
+    else if (l->kind == TARN_UNROLL) rows *= l->trips;
   }
   for (uint32_t i = 0; i < w->nstage; i++)
     for (uint32_t r = 0; r < w->stage[i].nwalk; r++) {

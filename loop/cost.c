@@ -299,6 +299,23 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   return cycles + hw->trip;
 }
 
+/* The part of a tile's trips that padding does not leave out: lanes are computed whole, and where several places of the
+ * result are in the tile each has its own trips only if those of a short reduction are written out. */
+static double left_in(const stage_model *m, const tile *t) {
+  double part = 1;
+  for (uint32_t i = 0; i < m->npad && t->dot >= m->n; i++) {
+    const pad_model *p = &m->pad[i];
+    bool apart = t->vdim >= m->n || !(p->dims >> t->vdim & 1), several = false, full = true;
+    for (uint32_t d = 0; d < m->n; d++) {
+      if (!(p->dims >> d & 1)) continue;
+      if (d < m->nacc) several |= t->size[d] > 1;
+      else full &= m->dim[d] <= TARN_MOST_WRITTEN;
+    }
+    if (apart && (full || !several)) part *= p->inside;
+  }
+  return part;
+}
+
 /* The innermost loop is entered, set up and left so many times. */
 #define LOOP_ENTRY 12 /* cycles: a branch foreseen wrongly, addresses */
 static double entries(const stage_model *m, const tile *t) {
@@ -318,7 +335,7 @@ static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, doubl
   if (d == m->n) {
     double epilogue, resumed;
     double body = tile_cycles(hw, m, t, &epilogue, &resumed);
-    return count * (reductions * body + epilogue + (passes - 1) * resumed);
+    return count * (reductions * body * left_in(m, t) + epilogue + (passes - 1) * resumed);
   }
   int64_t size = t->size[d], full = m->dim[d] / size, rest = m->dim[d] % size;
   if (d < m->nshared) full = 1, rest = 0;

@@ -20,7 +20,13 @@ typedef struct acc_model {
   bool constant;
   bool few; /* a small constant: its elements are numbers in the code where loops over it are unrolled */
 } acc_model;
-#define LOOP_FEW 256 /* elements of one */
+#define LOOP_FEW  256 /* elements of one */
+#define LOOP_PADS 4
+/* Padding along dims of the result and of the reduction: of their points, the part that lies inside. */
+typedef struct pad_model {
+  uint32_t dims;
+  double inside;
+} pad_model;
 typedef struct stage_model {
   uint32_t n, nshared, nacc; /* dims: shared, then own up to nacc, then reduce */
   int64_t dim[TARN_MAX_DIMS];
@@ -34,6 +40,8 @@ typedef struct stage_model {
   double body_cycles;       /* of the body as it is written */
   double body_ops, epi_ops; /* cycles of the scalar expressions per vector, multiply and add of a product excluded */
   double flops_each, flops_result;
+  uint32_t npad; /* what lies in padding adds nothing to the sum */
+  pad_model pad[LOOP_PADS];
   bool block;      /* of a kernel whose shared loops walk blocks, see kernel_model */
   bool near;       /* then: all that its stages touch for one block fits the first memory */
   double held;     /* bytes that all stages of its kernel touch in one trip of the shared loops */

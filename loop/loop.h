@@ -65,6 +65,8 @@ typedef struct tarn_level {
 #define TARN_TURN_ROWS  32
 /* A small matrix that weighs a sum, and is numbers in the code: so many rows and columns at most. */
 #define TARN_MOST_WEIGHED 8
+/* A reduction's loop of so many trips at most is written out where padding leaves some of them out. */
+#define TARN_MOST_WRITTEN 8
 /* Bytes of a page of memory: what the next access finds on another one is not foreseen by the processor. */
 #define TARN_PAGE 4096
 /* Levels from the outermost to the innermost.  `acc`: index of the first level inside which the accumulators live:

@@ -1,5 +1,6 @@
 /* From a canonical kernel to the numbers that pricing and scheduling work on. */
 #include "loop/internal.h"
+#include <stdlib.h>
 #include <string.h>
 
 static void note_ix(tarn_lang *L, uint32_t e, uint32_t *dims, bool *irregular) {
@@ -129,6 +130,38 @@ bool loop_weighs(const stage_model *m, const int64_t *size) {
   return m->weighed != 0;
 }
 
+/* Of the points of the dims that a guard depends on, the part where it holds; 1: more than two dims, or a division. */
+static double inside(tarn_lang *L, const tarn_guard *g, const stage_model *m) {
+  const tarn_ix *x = tarn_ix_get(L, g->e);
+  if (x->n < 1 || x->n > 2 || x->t[0].kind != TARN_IX_VAR || x->t[x->n - 1].kind != TARN_IX_VAR) return 1;
+  int64_t rows = x->n > 1 ? m->dim[x->t[1].arg] : 1, columns = m->dim[x->t[0].arg], by = x->t[0].coef, sum = 0;
+  for (int64_t i = 0; i < rows; i++) {
+    int64_t at = x->c + (x->n > 1 ? x->t[1].coef * i : 0), lo = g->lo - at, hi = g->hi - 1 - at; /* lo <= by * j <= hi */
+    if (by < 0) {
+      int64_t t = -lo;
+      lo = -hi, hi = t;
+    }
+    int64_t step = llabs(by), first = lo <= 0 ? 0 : (lo + step - 1) / step, last = hi < 0 ? -1 : hi / step;
+    if (last >= columns) last = columns - 1;
+    sum += last >= first ? last - first + 1 : 0;
+  }
+  return (double)sum / ((double)rows * (double)columns);
+}
+/* Trips in padding are left out where they add nothing to a sum of products (lower/peel.c). */
+static void pads_model(tarn_lang *L, const tarn_stage *s, stage_model *m) {
+  const tarn_func *f = tarn_fn_get(L, s->fn);
+  for (uint32_t r = 0; r < f->nops && m->fma; r++) {
+    const tarn_imap *map = tarn_imap_get(L, s->read[r].map);
+    if (!map->nguard || map->fill != tarn_reducer_get(L, f->red)->init[0]) continue;
+    for (uint32_t g = 0; g < map->nguard && m->npad < LOOP_PADS; g++) {
+      pad_model pad = {.inside = inside(L, &map->guard[g], m)};
+      bool ignore;
+      note_ix(L, map->guard[g].e, &pad.dims, &ignore);
+      if (pad.inside < 1) m->pad[m->npad++] = pad;
+    }
+  }
+}
+
 static bool reuses(const stage_model *m) {
   uint32_t shared = 0;
   for (uint32_t d = 0; d < m->nshared; d++) shared |= (uint32_t)(m->dim[d] > 1) << d;
@@ -188,6 +221,7 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
     for (uint32_t r = 0; r < m->nread; r++) m->read[r] = read_model(L, k, nest, s, &s->read[r], r >= f->nops);
     stage_functions(L, hw, s, m);
     if (!k->strict) weigh_model(m, tarn_hw_fx_cycles(hw, TARN_FX_MUL));
+    if (!k->strict) pads_model(L, s, m);
     dot_model(L, hw, k, s, m);
     if (m->dot.k) m->flops_each = 2; /* widening is part of it */
     m->resumes = tarn_stage_resumes(L, k, s, out);

@@ -255,9 +255,11 @@ static LLVMValueRef load_at(low_fn *E, const low_access *a, LLVMValueRef p, uint
 }
 
 /* Lanes at a step of two from what holds all elements: w[0], and w[1] behind it or NULL. */
-static LLVMValueRef half_of(low_module *M, const LLVMValueRef *w, uint32_t first, uint32_t n) {
+static LLVMValueRef half_of(low_fn *E, const LLVMValueRef *w, uint32_t first) {
+  low_module *M = E->M;
+  uint32_t n = E->lanes;
   int idx[256];
-  for (uint32_t i = 0; i < n; i++) idx[i] = (int)(2 * i + first);
+  for (uint32_t i = 0; i < n; i++) idx[i] = (int)(2 * low_lane(E, i) + first);
   return low_shuffle(M, w[0], w[1] ? w[1] : LLVMGetPoison(LLVMTypeOf(w[0])), idx, n);
 }
 /* All elements between the first lane and one behind the last, where they may be read: one register or two. */
@@ -270,10 +272,14 @@ static bool load_pair(low_fn *E, const low_access *a, LLVMValueRef p, int64_t ro
   return true;
 }
 /* Every second of v's elements 0 … n-1 and w's n-1 … 2n-2. */
-static LLVMValueRef every_second(low_module *M, LLVMValueRef v, LLVMValueRef w, uint32_t n) {
+static LLVMValueRef every_second(low_fn *E, LLVMValueRef v, LLVMValueRef w) {
   int idx[256];
-  for (uint32_t i = 0; i < n; i++) idx[i] = (int)(2 * i < n ? 2 * i : n + 2 * i - (n - 1));
-  return low_shuffle(M, v, w, idx, n);
+  uint32_t n = E->lanes;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t k = low_lane(E, i);
+    idx[i] = (int)(2 * k < n ? 2 * k : n + 2 * k - (n - 1));
+  }
+  return low_shuffle(E->M, v, w, idx, n);
 }
 /* Lanes at a constant step from p on: 0, 1, -1, 2. */
 static bool simple_stride(int64_t s, uint32_t n) { return n == 1 || s == 0 || s == 1 || s == -1 || s == 2; }
@@ -290,8 +296,8 @@ static LLVMValueRef load_simple(low_fn *E, const low_access *a, LLVMValueRef p, 
     for (uint32_t i = 0; i < n; i++) idx[i] = (int)(n - 1 - i);
     return low_shuffle(E->M, v, LLVMGetUndef(LLVMTypeOf(v)), idx, n);
   }
-  if (load_pair(E, a, p, room, pair)) return half_of(E->M, pair, 0, n);
-  return every_second(E->M, load_at(E, a, p, n, 0), load_at(E, a, step_const(E, a, p, (int64_t)n - 1), n, 0), n);
+  if (load_pair(E, a, p, room, pair)) return half_of(E, pair, 0);
+  return every_second(E, load_at(E, a, p, n, 0), load_at(E, a, step_const(E, a, p, (int64_t)n - 1), n, 0));
 }
 
 static LLVMValueRef fill_value(low_fn *E, const low_access *a) {
@@ -353,7 +359,7 @@ static LLVMValueRef masked_second(low_fn *E, const low_access *a, const low_off 
     }
     half[h] = masked_load(E, a, &from, low_shuffle(M, mask, none, idx, n));
   }
-  return every_second(M, half[0], half[1], n);
+  return every_second(E, half[0], half[1]);
 }
 
 /* Range of the part of the offset that moves in the inner loops. */
@@ -427,17 +433,21 @@ static void ask_ahead(low_fn *E, low_access *a, const low_off *out, const low_of
   low_prefetch(E->M, p, low_i64(E->M, a->ahead * size), false, a->second ? 2 : 3);
 }
 
+/* What was put together lane by lane. */
+static LLVMValueRef ordered(const low_fn *E, LLVMValueRef v) {
+  return E->crossed && E->lanes == LOW_CROSSED ? low_crossed(E->M, v) : v;
+}
 static LLVMValueRef load_guarded(low_fn *E, low_access *a, const low_off *out, const low_off *in, LLVMValueRef *pair) {
   cond c = conditions(E, a);
   low_off o = *out;
   off_add(E, &o, 1, in);
   LLVMValueRef number = known(E, a, &o);
-  if (number) return number;
+  if (number) return ordered(E, number);
   int64_t stride = o.stride;
   bool simple = !o.vec && simple_stride(stride, E->lanes);
   if (c.never) return fill_value(E, a);
   if (!c.all && !c.lane) {
-    if (!simple) return gather(E, a, &o, NULL);
+    if (!simple) return ordered(E, gather(E, a, &o, NULL));
     LLVMValueRef p = step(E, a, a->base, &o);
     if (a->ahead && stride == 1 && E->lanes > 1) ask_ahead(E, a, out, in, p);
     return load_simple(E, a, p, stride, room_of(E, a, stride), pair);
@@ -446,7 +456,7 @@ static LLVMValueRef load_guarded(low_fn *E, low_access *a, const low_off *out, c
   LLVMValueRef mask = c.all ? low_splat(E->M, c.all, E->lanes) : NULL;
   if (c.lane) mask = both(E, mask, c.lane);
   if (!o.vec && stride == 2) return masked_second(E, a, &o, mask);
-  return !o.vec && stride == 1 ? masked_load(E, a, &o, mask) : gather(E, a, &o, mask);
+  return ordered(E, !o.vec && stride == 1 ? masked_load(E, a, &o, mask) : gather(E, a, &o, mask));
 }
 
 /* Which of the unrolled copies of the access this is: equal keys within one block are the same load. */
@@ -499,7 +509,10 @@ static LLVMValueRef moved_lanes(low_fn *E, low_access *a, const low_off *out, co
   E->env[lane] = (low_env){.kind = LOW_CONST, .c = at}, E->lanes = 1;
   LLVMValueRef single = low_from_memory(M, a->dtype, load_guarded(E, a, &o, &i, NULL));
   E->env[lane] = env, E->lanes = n;
-  for (uint32_t k = 0; k < n; k++) idx[k] = behind ? (int)(k ? k - 1 : n) : (int)k + 1;
+  for (uint32_t to = 0; to < n; to++) {
+    uint32_t k = low_lane(E, to), from = behind ? (k ? k - 1 : n) : k + 1;
+    idx[to] = (int)(from < n ? low_lane(E, from) : n);
+  }
   single = LLVMBuildInsertElement(M->b, LLVMGetPoison(LLVMTypeOf(v)), single, LLVMConstInt(M->i32, 0, 0), "");
   return low_shuffle(M, v, single, idx, n);
 }
@@ -527,7 +540,7 @@ static LLVMValueRef load_from_behind(low_fn *E, low_access *a, const low_off *ou
     low_env *e = &E->env[v], was = *e;
     if (!(a->deps >> v & 1) || e->kind != LOW_CONST || !low_moves_by(a->off, v, &step) || step != 1) continue;
     if (e->c + 2 > E->space->hi[v] || !moves_as_lanes(a, v, 2, lane)) continue;
-    if (unguarded(E, a) && !at_odd(E, a, out, in)) return NULL;
+    if (unguarded(E, a) && (E->crossed || !at_odd(E, a, out, in))) return NULL;
     LLVMValueRef r = NULL;
     low_off o = *out;
     e->c++, o.c++;
@@ -552,10 +565,11 @@ static LLVMValueRef load_shared(low_fn *E, low_access *a, const low_off *out, co
   if (E->lanes < 4 || stride < 2 || out->vec || in->vec) return NULL;
   while (lane < LOW_MAX_VARS && E->env[lane].kind != LOW_LANES) lane++;
   if (lane == LOW_MAX_VARS) return NULL;
-  if ((c = before(E, a, stride, lane, true))) return moved_lanes(E, a, out, in, lane, c->v, false);
+  if ((c = before(E, a, stride, lane, true)) && (!E->crossed || !unguarded(E, a)))
+    return moved_lanes(E, a, out, in, lane, c->v, false);
   if (stride != 2) return NULL;
   if ((c = before(E, a, 1, lane, false)) && c->pair[0] && unguarded(E, a))
-    return low_from_memory(E->M, a->dtype, half_of(E->M, c->pair, 1, E->lanes));
+    return low_from_memory(E->M, a->dtype, half_of(E, c->pair, 1));
   return load_from_behind(E, a, out, in, lane);
 }
 

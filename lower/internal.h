@@ -8,7 +8,7 @@
  * value.c    scalar expressions on vectors          math.c    exp, tanh, erf, log, sin, cos
  * kernel.c   kernel functions, parallel loops       other.c   gather, opaque and called kernels
  * program.c  the module: run, tables                object.c  LLVM's passes, the object, linking
- * interleave.c  copies of long code in turns
+ * interleave.c  copies of long code in turns        crossed.c  lanes in the order of a register's halves
  * consts.c   constants as the kernels read them     header.c  model.h
  *
  * Emission is a walk over the levels of a schedule. Every level is a variable; its environment says what stands for it
@@ -172,6 +172,7 @@ typedef struct low_fn {
   const low_space *space;
   low_env env[LOW_MAX_VARS];
   uint32_t lanes; /* of values computed now */
+  bool crossed;   /* what is loaded now keeps its lanes as crossed.c says */
   uint32_t gen;   /* changes with the basic block: what is cached holds for one */
 } low_fn;
 LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t, int64_t n); /* array of n in the entry block, aligned to 64 */
@@ -179,6 +180,11 @@ LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t, int64_t n); /* array of n in t
 LLVMValueRef low_local(low_fn *E, int64_t bytes);
 LLVMBasicBlockRef low_block(low_fn *E, const char *name);
 void low_begin(low_fn *E, LLVMBasicBlockRef b); /* continues there */
+
+/* crossed.c */
+#define LOW_CROSSED 8
+uint32_t low_lane(const low_fn *E, uint32_t i);          /* which lane lies in place i of what is loaded now, and the reverse */
+LLVMValueRef low_crossed(low_module *M, LLVMValueRef v); /* into that order, or back; LOW_CROSSED lanes */
 
 /* access.c */
 /* The line at p plus so many bytes is asked for, into all caches (3), the second and farther (2), the third (1). */

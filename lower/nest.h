@@ -67,6 +67,7 @@ typedef struct low_stage {
   uint32_t order_read;       /* which operand that is; TARN_NONE: that of a tile with fewer vectors */
   low_mode end;              /* how accumulators end that are complete before the others; OUTER: all end together */
   bool ended;                /* they have */
+  bool crossed;              /* the lanes of what it reduces lie in another order, see crossed.c */
   const low_level *rows;     /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */
   TARN_VEC(low_block_of_rows) block; /* those begun */
   int64_t local_bytes;               /* result of a stage that is no output */
@@ -102,6 +103,8 @@ struct low_nest {
 
 /* ---- prepare.c: see low_nest_new ---- */
 
+/* ---- crossed.c ---- */
+void low_crossed_settle(const low_nest *N, low_stage *st, const low_list *list);
 /* ---- sign.c ---- */
 bool low_exp_at_most_0(const low_nest *N, const low_stage *st);
 /* ---- ahead.c ---- */

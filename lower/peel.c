@@ -11,8 +11,7 @@
 
 #define MOST_PEELED  2    /* first trips, and last ones, of one loop */
 #define MOST_COPIES  9    /* of all that is inside of the peeled loops of a stage */
-#define MOST_STATIC  8    /* trips of a reduction's loop that is written out */
-#define MOST_LEAVES  1024 /* copies of the body in one of those */
+#define MOST_LEAVES  1024 /* copies of the body in a loop of a reduction that is written out */
 #define MOST_SCANNED 4096
 
 /* Levels of own dims whose copies or lanes make up the register tile, and steps of a reduction that are written out within
@@ -108,10 +107,10 @@ bool low_peel_begin(low_nest *N, int64_t pieces) {
 bool low_written_out(const low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t full) {
   const low_list *ll = &N->list[list];
   const low_level *lev = &ll->level[l];
-  if (list == 0 || !lev->red || full < 2 || full > MOST_STATIC) return false;
+  if (list == 0 || !lev->red || full < 2 || full > TARN_MOST_WRITTEN) return false;
   int64_t copies = full;
   for (uint32_t i = l + 1; i < ll->n; i++)
-    if (ll->level[i].kind == TARN_UNROLL || (ll->level[i].red && ll->level[i].trips <= MOST_STATIC))
+    if (ll->level[i].kind == TARN_UNROLL || (ll->level[i].red && ll->level[i].trips <= TARN_MOST_WRITTEN))
       copies *= ll->level[i].trips;
   if (copies > MOST_LEAVES) return false;
   question q = {N, E, list, lev->var};

@@ -275,6 +275,7 @@ static void prepare_stage(low_nest *N, uint32_t i, const tarn_stage_sched *ss, c
   if (st->nfactor) st->order = TARN_MAX_LEVELS;
   else low_order_settle(N, st, list);
   settle_start(N, st, list);
+  low_crossed_settle(N, st, list);
   st->at_most_0 = low_exp_at_most_0(N, st);
 }
 

@@ -124,6 +124,46 @@ static void few_registers_job(tarn_ctx *c, void *arg) {
   if (!listed) tarn_raise(c, TARN_NO, "in the order of the loops nothing goes through memory either");
 }
 
+/* Windows of 3 by 3 at a step of two over padded planes of 22 by 42: rows of 21 results are two whole vectors and a part. */
+#define WINDOWS "(index ((3 11 21) (3 3)) (2772) ((+ (* 924 d0) (* 84 d1) (* 2 d2) (* 42 d3) d4 -43))"
+#define BORDERS "((+ (* 2 d1) d3) 1 23) ((+ (* 2 d2) d4) 1 43)))"
+static const char sums[] =
+    "(kernel (nest (stages (children 2) (shared) (split 3) (stage (own 3 11 21) (reduce 3 3) (red sum (mul $0 $1)) (child 1"
+    " (index ((3 11 21) (3 3)) (27) ((+ (* 9 d0) (* 3 d3) d4)))) (child 0 " WINDOWS " (fill 0 " BORDERS
+    ") out)))(in f32 (2772) (1))(const f32 (27) (1))(out f32 (3 11 21) (231 21 1)))";
+static const char greatest_of[] =
+    "(kernel (nest (stages (children 1) (shared) (split 3) (stage (own 3 11 21) (reduce 3 3) (red max $0) (child 0 " WINDOWS
+    " (fill -inf " BORDERS ") out)))(in f32 (2772) (1))(out f32 (3 11 21) (231 21 1)))";
+static const char *const walks[] = {
+    "(schedule (stage (acc 3) (serial 0 1) (serial 1 4) (serial 2 8) (unroll 3 1) (unroll 1 1) (unroll 4 1) (vector 2 1)))",
+    "(schedule (stage (acc 3) (serial 0 1) (serial 1 1) (serial 2 8) (serial 3 1) (unroll 4 1) (vector 2 1)))",
+    /* each row of a window by itself: partial results lie in memory in their own order */
+    "(schedule (stage (acc 4) (serial 3 1) (serial 0 1) (serial 1 2) (serial 2 8) (unroll 1 1) (unroll 4 1) (vector 2 1)))"};
+static void every_second_job(tarn_ctx *c, void *arg) {
+  (void)arg;
+  for (uint32_t i = 0; i < 6; i++) {
+    const char *text = i % 2 ? greatest_of : sums, *walk = walks[i / 2];
+    tarn_ksig k;
+    tarn_ksig_parse(L, text, strlen(text), &k);
+    kit_case e = kit_case_of(cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), walk, strlen(walk)));
+    tarn_hw on = *kit_host(cx);
+    on.triple = "x86_64-pc-linux-gnu", on.cpu = "haswell", on.features = "", on.vector_bits = 256;
+    uint32_t halves[2];
+    for (uint32_t spreads = 0; spreads < 2; spreads++) {
+      on.spreads = spreads;
+      halves[spreads] = kit_lines(L, &on, &e, "<i32 0, i32 2, i32 8, i32 10, i32 4, i32 6, i32 12, i32 14>");
+    }
+    if (halves[0] || !halves[1]) tarn_raise(c, TARN_NO, "case %u: %u and %u vectors by halves", i, halves[0], halves[1]);
+    on = *kit_host(cx);
+    if (on.vector_bits > 256) on.cpu = "haswell", on.features = "+avx2,+fma", on.vector_bits = 256;
+    on.spreads = true;
+    kit_reference(L, &e, TARN_STRICT);
+    kit_run(L, &on, &e, 1, true, 1);
+    double off = kit_error(e.want[0], e.got[0]);
+    if (!(off >= 0 && off < 1e-6)) tarn_raise(c, TARN_NO, "case %u: off by %g", i, off);
+  }
+}
+
 static void must(void (*job)(tarn_ctx *, void *)) {
   tarn_status st = tarn_protect(cx, job, NULL);
   ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
@@ -131,6 +171,8 @@ static void must(void (*job)(tarn_ctx *, void *)) {
 START_TEST(short_rows) { must(short_rows_job); }
 END_TEST
 START_TEST(few_registers) { must(few_registers_job); }
+END_TEST
+START_TEST(every_second) { must(every_second_job); }
 END_TEST
 START_TEST(greatest) { must(greatest_job); }
 END_TEST
@@ -143,6 +185,7 @@ int main(void) {
   tcase_add_test(t, short_rows);
   tcase_add_test(t, greatest);
   tcase_add_test(t, few_registers);
+  tcase_add_test(t, every_second);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

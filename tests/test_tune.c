@@ -1,4 +1,4 @@
-/* tune/: the store of measurements, learning from them, the model file, measuring. */
+/* tune/: the store of measurements, learning from them, measuring. */
 #include "tests/lower_kit.h" /* before the names that terms.h gives to all */
 #include "tests/terms.h"
 
@@ -138,6 +138,7 @@ END_TEST
 typedef struct lesson {
   uint32_t n, threads;
   const char *hw; /* NULL: "this" */
+  double between;
   const char *path;
   const tarn_judged *of;
   tarn_fit fit;
@@ -147,7 +148,7 @@ static void learn(tarn_ctx *c, void *arg) {
   tarn_sample *x = TARN_ARRAY(c, tarn_sample, 60 * 40);
   make_samples(x, 60, 40);
   for (uint32_t i = 0; i < l->n && l->threads; i++) x[i].threads = l->threads;
-  tarn_learn(c, l->hw ? l->hw : "this", x, l->n, 5, l->path, l->of, &l->fit);
+  tarn_learn(c, l->hw ? l->hw : "this", x, l->n, 5, l->between, l->path, l->of, &l->fit);
 }
 static void use(tarn_ctx *c, void *arg) {
   lesson *l = arg;
@@ -194,39 +195,7 @@ START_TEST(too_few) {
 }
 END_TEST
 
-/* ---- the model file ---- */
-static void read_model(tarn_ctx *c, void *text) { trees_read(c, "m.json", text, strlen(text)); }
-#define MODEL(left, split, base)                                                                                               \
-  "{\"learner\": {\"attributes\": {}, \"learner_model_param\": {\"base_score\": " base "}, \"gradient_booster\": "             \
-  "{\"model\": {\"trees\": [{\"left_children\": [" left ", -1, -1], \"right_children\": [2, -1, -1], "                         \
-  "\"split_indices\": [" split ", 0, 0], \"split_conditions\": [0.5, 10, 20]}]}}}}"
-static const char *const broken[] = {"",
-                                     "{",
-                                     "[]",
-                                     "{\"learner\": 3}",
-                                     MODEL("0", "0", "\"1\""),
-                                     MODEL("3", "0", "\"1\""),
-                                     MODEL("1", "99999", "\"1\""),
-                                     MODEL("1", "-2", "\"1\""),
-                                     MODEL("true", "0", "\"1\""),
-                                     MODEL("1", "0", "1"),
-                                     MODEL("1, 2", "0", "\"1\"")};
-START_TEST(models_refused) {
-  ck_assert_int_eq(attempt(read_model, (void *)(uintptr_t)broken[_i]), TARN_BAD_INPUT);
-  ck_assert_ptr_nonnull(strstr(tarn_message(cx), "m.json: "));
-}
-END_TEST
-static void small_model(tarn_ctx *c, void *arg) {
-  (void)arg;
-  const char *text = MODEL("1", "4", "\"1\"");
-  const trees *t = trees_read(c, "m", text, strlen(text));
-  float f[TARN_FEATURES] = {0};
-  ck_assert_double_eq(trees_predict(t, f), 11);
-  f[4] = 0.5f;
-  ck_assert_double_eq(trees_predict(t, f), 21);
-}
-START_TEST(model_by_hand) { must(small_model, NULL); }
-END_TEST
+/* ---- hardware ---- */
 static void foreign(tarn_ctx *c, void *arg) {
   const char *why = NULL, *path = arg;
   ck_assert_ptr_null(tarn_learned(c, tarn_hw_load(L, "riscv64"), path, &why));
@@ -863,8 +832,6 @@ int main(void) {
   tcase_add_test(t, learns);
   tcase_add_test(t, judges_some);
   tcase_add_test(t, too_few);
-  tcase_add_loop_test(t, models_refused, 0, sizeof broken / sizeof *broken);
-  tcase_add_test(t, model_by_hand);
   tcase_add_test(t, other_hardware);
   tcase_add_test(t, threads_seen);
   tcase_add_test(t, shipped);
