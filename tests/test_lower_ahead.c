@@ -142,8 +142,8 @@ static void places_case(kit_case *k, int64_t filters, int64_t block, int64_t som
   k->sched = TARN_NEW(cx, tarn_schedule);
   *k->sched = (tarn_schedule){.nstage = 1, .stage = s};
 }
-/* An image of more than the second cache holds is asked for block by block while the block before is in use; one that it holds is
- * not, for 32 terms are too short a run: most of what lies so far ahead is another's. The result is the same. */
+/* An image of more than the second cache holds is asked for block by block while the block before is in use; one that it holds
+ * is not, for 32 terms are too short a run: most of what lies so far ahead is another's. The result is the same. */
 static void far_image_job(tarn_ctx *c, void *arg) {
   (void)arg;
   caches host;
