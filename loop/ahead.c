@@ -24,7 +24,7 @@
 #define NEAR_SHARED    6    /* where a row is no more than this of the first cache, into which it comes then */
 #define NEAR_PASSING   2    /* what is written or used once, no more than such at once where it can be so little */
 #define ROW_AHEAD      1024 /* bytes of each row that is walked along */
-#define MOST_OPEN      8    /* lines that wait at once for their other half, on their way past the caches */
+#define MOST_OPEN      6    /* lines that wait at once for their other half, on their way past the caches */
 #define LEAST_RUN      8    /* times what is asked for ahead: what follows a run is not wanted next */
 #define MOST_LINES     4    /* asked for in one trip, whatever it does */
 #define MOST_AT_ONCE   32   /* of a stream: as many as are under way */

@@ -224,7 +224,7 @@ static cond conditions(low_fn *E, const low_access *a) {
 static uint32_t masked_whole(const low_module *M, const low_access *a, uint32_t n) {
   uint32_t whole = 4;
   while (whole < n) whole *= 2;
-  bool masks = M->hw->vector_bits >= 256 && M->hw->triple && !strncmp(M->hw->triple, "x86_64", 6);
+  bool masks = M->hw->vector_bits >= 256 && low_x86(M->hw);
   size_t bytes = tarn_dtype_size(a->dtype);
   return n < 3 || whole == n || !masks || bytes < 4 || whole * bytes * 8 > M->hw->vector_bits ? 0 : whole;
 }
@@ -433,21 +433,17 @@ static void ask_ahead(low_fn *E, low_access *a, const low_off *out, const low_of
   low_prefetch(E->M, p, low_i64(E->M, a->ahead * size), false, a->second ? 2 : 3);
 }
 
-/* What was put together lane by lane. */
-static LLVMValueRef ordered(const low_fn *E, LLVMValueRef v) {
-  return E->crossed && E->lanes == LOW_CROSSED ? low_crossed(E->M, v) : v;
-}
 static LLVMValueRef load_guarded(low_fn *E, low_access *a, const low_off *out, const low_off *in, LLVMValueRef *pair) {
   cond c = conditions(E, a);
   low_off o = *out;
   off_add(E, &o, 1, in);
   LLVMValueRef number = known(E, a, &o);
-  if (number) return ordered(E, number);
+  if (number) return low_crossed(E, E->crossed, number);
   int64_t stride = o.stride;
   bool simple = !o.vec && simple_stride(stride, E->lanes);
   if (c.never) return fill_value(E, a);
   if (!c.all && !c.lane) {
-    if (!simple) return ordered(E, gather(E, a, &o, NULL));
+    if (!simple) return low_crossed(E, E->crossed, gather(E, a, &o, NULL));
     LLVMValueRef p = step(E, a, a->base, &o);
     if (a->ahead && stride == 1 && E->lanes > 1) ask_ahead(E, a, out, in, p);
     return load_simple(E, a, p, stride, room_of(E, a, stride), pair);
@@ -456,7 +452,7 @@ static LLVMValueRef load_guarded(low_fn *E, low_access *a, const low_off *out, c
   LLVMValueRef mask = c.all ? low_splat(E->M, c.all, E->lanes) : NULL;
   if (c.lane) mask = both(E, mask, c.lane);
   if (!o.vec && stride == 2) return masked_second(E, a, &o, mask);
-  return ordered(E, !o.vec && stride == 1 ? masked_load(E, a, &o, mask) : gather(E, a, &o, mask));
+  return low_crossed(E, E->crossed, !o.vec && stride == 1 ? masked_load(E, a, &o, mask) : gather(E, a, &o, mask));
 }
 
 /* Which of the unrolled copies of the access this is: equal keys within one block are the same load. */

@@ -92,6 +92,7 @@ LLVMValueRef low_i64(const low_module *M, int64_t v);
 /* v as n lanes of it; n = 1: v itself. */
 LLVMValueRef low_splat(low_module *M, LLVMValueRef v, uint32_t n);
 LLVMTypeRef low_vec(LLVMTypeRef t, uint32_t n);                                                        /* n = 1: t itself */
+bool low_x86(const tarn_hw *hw);                                                                       /* of 64 bits */
 uint32_t low_lanes_of(LLVMValueRef v);                                                                 /* 1 for a scalar */
 LLVMValueRef low_shuffle(low_module *M, LLVMValueRef a, LLVMValueRef b, const int *index, uint32_t n); /* -1: any */
 
@@ -183,8 +184,8 @@ void low_begin(low_fn *E, LLVMBasicBlockRef b); /* continues there */
 
 /* crossed.c */
 #define LOW_CROSSED 8
-uint32_t low_lane(const low_fn *E, uint32_t i);          /* which lane lies in place i of what is loaded now, and the reverse */
-LLVMValueRef low_crossed(low_module *M, LLVMValueRef v); /* into that order, or back; LOW_CROSSED lanes */
+uint32_t low_lane(const low_fn *E, uint32_t i); /* which lane lies in place i of what is loaded now, and the reverse */
+LLVMValueRef low_crossed(const low_fn *E, bool is, LLVMValueRef v); /* into that order, or back; LOW_CROSSED lanes */
 
 /* access.c */
 /* The line at p plus so many bytes is asked for, into all caches (3), the second and farther (2), the third (1). */

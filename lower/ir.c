@@ -6,6 +6,7 @@ LLVMValueRef low_i64(const low_module *M, int64_t v) { return LLVMConstInt(M->i6
 
 LLVMTypeRef low_vec(LLVMTypeRef t, uint32_t n) { return n == 1 ? t : LLVMVectorType(t, n); }
 
+bool low_x86(const tarn_hw *hw) { return hw->triple && !strncmp(hw->triple, "x86_64", 6); }
 uint32_t low_lanes_of(LLVMValueRef v) {
   LLVMTypeRef t = LLVMTypeOf(v);
   return LLVMGetTypeKind(t) == LLVMVectorTypeKind ? LLVMGetVectorSize(t) : 1;

@@ -27,10 +27,6 @@ static int64_t slot_number(const low_nest *N, low_fn *E, uint32_t list, LLVMValu
   return at;
 }
 
-/* Into the order in which the accumulators' lanes are kept, or out of it. */
-static LLVMValueRef crossed(const low_nest *N, const low_fn *E, const low_stage *st, LLVMValueRef v) {
-  return st->crossed && E->lanes == LOW_CROSSED ? low_crossed(N->M, v) : v;
-}
 static uint32_t acc_lanes(const low_stage *st, const low_fn *E) { return st->red_lanes > 1 ? st->red_lanes : E->lanes; }
 
 /* Which of a slot's chains this copy of the body adds to. */
@@ -146,10 +142,10 @@ static void init_leaf(low_nest *N, low_fn *E, uint32_t list, bool resume) {
   for (uint32_t k = 0; k < st->red->ns; k++) {
     LLVMValueRef v = low_fx(N->M, st->red->init[k], NULL, NULL, 0, n, NULL);
     if (st->start != TARN_NONE && !resume)
-      v = crossed(N, E, st, low_load(E, &st->read[st->f->nops + st->start], end_of(N, list)));
+      v = low_crossed(E, st->crossed, low_load(E, &st->read[st->f->nops + st->start], end_of(N, list)));
     for (int64_t c = 1; c < st->chains; c++) acc_store(N, E, list, k, c, v);
     if (resume) {
-      LLVMValueRef old = crossed(N, E, st, low_load(E, &st->result, end_of(N, list)));
+      LLVMValueRef old = low_crossed(E, st->crossed, low_load(E, &st->result, end_of(N, list)));
       v = st->red_lanes > 1 ? replace_lanes(N->M, v, old, 1, n) : old;
     }
     acc_store(N, E, list, k, 0, v);
@@ -206,7 +202,7 @@ static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
   if (st->nfactor) state[0] = st->given ? st->given : LLVMConstNull(state_type(N, st, 0, E->lanes));
   else merge_chains(N, E, list, state);
   if (st->red_lanes > 1) merge_lanes(N, st, state);
-  for (uint32_t k = 0; k < st->red->ns && !st->nfactor; k++) state[k] = crossed(N, E, st, state[k]);
+  for (uint32_t k = 0; k < st->red->ns; k++) state[k] = low_crossed(E, st->crossed, state[k]);
   LLVMValueRef x = state[0];
   if (!partial) {
     x = low_fx(N->M, st->red->result, state, st->state, st->red->ns, E->lanes, &out);

@@ -103,6 +103,12 @@ static void past_job(tarn_ctx *c, void *arg) {
     double e = kit_error(k.want[0], k.got[0]);
     if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "past the caches, %d elements on: %g", (int)at, e);
   }
+  /* one vector a trip: halves of a line wait for each other from trip to trip */
+  k.out[0].offset = 0,
+  k.sched->stage[1] = (tarn_stage_sched){.nlevel = 2, .acc = 2, .level = {{1, TARN_SERIAL, *lanes}, {1, TARN_VECTOR, 1}}};
+  if (!kit_lines(L, on, &k, PAST)) tarn_raise(c, TARN_NO, "vectors that make lines trip by trip do not go past the caches");
+  kit_run(L, on, &k, 1, true, 1);
+  if (!(kit_error(k.want[0], k.got[0]) < 1e-5)) tarn_raise(c, TARN_NO, "past the caches trip by trip: wrong");
   light_writer_case(&k, 248);
   if (kit_lines(L, on, &k, PAST)) tarn_raise(c, TARN_NO, "rows that are not whole lines go past the caches");
 }

@@ -75,16 +75,6 @@ END_TEST
 START_TEST(model_by_hand) { must(small_model, NULL); }
 END_TEST
 int main(void) {
-  Suite *suite = suite_create("tune_model");
-  TCase *t = tcase_create("model");
-  tcase_add_checked_fixture(t, setup, teardown);
-  tcase_add_loop_test(t, models_refused, 0, sizeof broken / sizeof *broken);
-  tcase_add_test(t, model_by_hand);
-  tcase_add_test(t, between_kernels);
-  suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  const looped tests[] = {{models_refused, COUNT(broken)}, {model_by_hand, 1}, {between_kernels, 1}};
+  return run_suite("tune_model", tests, sizeof tests / sizeof *tests);
 }
