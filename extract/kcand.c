@@ -334,6 +334,24 @@ static tarn_dtype child_type(kgraph *k, const kcand *c, uint32_t j) {
       return tarn_type_get(k->L, k->group.p[g].type)->dtype;
   return TARN_F32;
 }
+/* What lies there of a small constant. */
+static const float *numbers_of(kgraph *k, tarn_term t, const tarn_layout *l) {
+  uint64_t key = tarn_hash_mix(tarn_hash_bytes(l->stride, l->n * sizeof *l->stride, t), (uint64_t)l->block);
+  bool fresh;
+  uint64_t *at = tarn_map_at(k->numbers, tarn_hash_mix(key, (uint64_t)l->offset), &fresh);
+  if (!fresh) return (const float *)(uintptr_t)*at;
+  *at = 0; /* meanwhile */
+  tarn_tensor *v;
+  tarn_eval(k->L, &t, 1, NULL, 0, TARN_STRICT, NULL, &v);
+  int64_t idx[TARN_MAX_DIMS] = {0}, n = tarn_tensor_count(v), size = tarn_layout_elems(l) + l->offset;
+  float *out = TARN_ARRAY(k->cx, float, size);
+  for (int64_t i = 0; i < n; i++) {
+    out[tarn_layout_at(l, idx)] = ((const float *)v->data)[i];
+    for (uint32_t d = l->n; d-- > 0 && ++idx[d] == l->dim[d];) idx[d] = 0;
+  }
+  *tarn_map_get(k->numbers, tarn_hash_mix(key, (uint64_t)l->offset)) = (uint64_t)(uintptr_t)out;
+  return out;
+}
 void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig) {
   memset(sig, 0, sizeof *sig);
   sig->nest = c->nest, sig->strict = k->o->strict, sig->nin = c->nchild, sig->nout = c->nout;
@@ -348,6 +366,11 @@ void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig) {
     sig->out_type[j] = t->tuple ? tarn_type_get(k->L, t->elem[j])->dtype : t->dtype;
   }
   tarn_ksig_canonical(k->L, sig);
+  for (uint64_t m = tarn_ksig_matrices(k->L, sig); m; m &= m - 1) {
+    uint32_t j = (uint32_t)__builtin_ctzll(m);
+    if (tarn_layout_elems(&sig->in[j]) == tarn_layout_elems(&c->in[j]) && !c->in[j].offset)
+      sig->in_numbers[j] = numbers_of(k, c->cterm[j], &c->in[j]);
+  }
 }
 static void price(kgraph *k, kcand *c) {
   tarn_ksig sig;

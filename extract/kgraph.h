@@ -69,6 +69,7 @@ typedef struct kgraph {
   TARN_VEC(kcand) cand;
   TARN_VEC(uint32_t) cand_class; /* AND/OR class per candidate */
   uint32_t *root_class;          /* AND/OR class per root */
+  tarn_map *numbers;             /* small matrices as they lie: by term and layout */
   tarn_term *const_term;         /* per kclass: a term for a constant class, TARN_NONE until asked */
   tarn_map *pick;                /* e-class -> 1 + chosen e-node */
   TARN_VEC(tarn_ways) ways;

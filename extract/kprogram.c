@@ -386,8 +386,15 @@ static bool is_small(const kgraph *k) {
 
 tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r, tarn_picks **picks) {
   tarn_ctx *cx = tarn_lang_ctx(in->L);
-  kgraph k = {
-      .in = in, .o = o, .L = in->L, .cx = cx, .g = in->g, .r = r, .by_class = tarn_map_new(cx), .pick = tarn_map_new(cx)};
+  kgraph k = {.in = in,
+              .o = o,
+              .L = in->L,
+              .cx = cx,
+              .g = in->g,
+              .r = r,
+              .by_class = tarn_map_new(cx),
+              .numbers = tarn_map_new(cx),
+              .pick = tarn_map_new(cx)};
   *r = (tarn_kgraph_report){0};
   k.threads = o->threads ? o->threads : o->hw->units;
   k.solver = tarn_solver_new(in->L, o->hw, k.threads);

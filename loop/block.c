@@ -110,6 +110,7 @@ static bool block_operand(tarn_lang *L, tarn_ksig *k, tarn_read *r, uint32_t d, 
   memcpy(m.in, dim, sizeof m.in);
   *l = tarn_layout_ordered(m.nin, dim, order, (uint8_t)(m.nin - 2), tile);
   r->map = tarn_map_intern_derived(L, &m);
+  k->in_numbers[r->src] = NULL; /* they lie elsewhere now */
   return true;
 }
 

@@ -139,6 +139,8 @@ struct tarn_ksig { /* a kernel to be scheduled and priced */
   tarn_layout in[TARN_MAX_DIMS * 4], out[TARN_MAX_RESULTS];
   tarn_dtype in_type[TARN_MAX_DIMS * 4], out_type[TARN_MAX_RESULTS];
   bool in_const[TARN_MAX_DIMS * 4];
+  /* Of tarn_ksig_matrices(), where known, else NULL: what lies there. Codes differ by it, signatures and prices do not. */
+  const float *in_numbers[TARN_MAX_DIMS * 4];
 };
 TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; raises */
 /* Only the first step of that: iteration dims split where a map divides by a factor of their extent, children as they are. */
@@ -159,7 +161,12 @@ TARN_API bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k);
  * walks of that operand into a local buffer, panel by panel. False, and the kernel as it was, when that is not possible. */
 TARN_API bool tarn_ksig_pack(tarn_lang *L, tarn_ksig *k, uint32_t read, uint32_t d, int64_t block, int64_t panel);
 TARN_API bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b); /* whatever the offsets */
-TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k);    /* within this program: nests by their number */
+/* Constants that are small matrices of numbers by which a sum is weighed, as Winograd's transforms are (one bit each): their
+ * zeros and what their rows share make the code, so that a kernel can be measured only with what they hold. */
+TARN_API uint64_t tarn_ksig_matrices(tarn_lang *L, const tarn_ksig *k);
+/* Is what they hold known? Else what is measured is another code than a program's. */
+TARN_API bool tarn_ksig_complete(tarn_lang *L, const tarn_ksig *k);
+TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k); /* within this program: nests by their number */
 /* A kernel and a schedule as text that means the same in every program, offsets left out; parsing raises TARN_BAD_INPUT,
  * a schedule that does not fit its nest TARN_INTERNAL. Texts lie in cx. */
 TARN_API const char *tarn_ksig_text(const tarn_lang *L, tarn_ctx *cx, const tarn_ksig *k);

@@ -124,6 +124,30 @@ static void weigh_model(stage_model *m, double product) {
   m->flops_each = 2 * ops / out;
   for (uint32_t d = m->nacc; d < m->n; d++) m->flops_each /= (double)m->dim[d];
 }
+static uint64_t matrices_of(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n, const tarn_stage *s) {
+  const tarn_func f = *tarn_fn_get(L, s->fn);
+  uint64_t found = 0;
+  if (f.red == TARN_NONE || tarn_reducer_get(L, f.red)->kind != TARN_RED_SUM) return 0;
+  for (uint32_t r = 0; r < f.nops; r++) {
+    if (s->read[r].stage) continue;
+    acc_model a = read_model(L, k, n, s, &s->read[r], false);
+    uint32_t own = a.touched & ((1u << (n->depth + s->nown)) - 1);
+    bool weighs = __builtin_popcount(own) == 1 && __builtin_popcount(a.touched & ~own) == 1;
+    if (a.few && !a.irregular && weighs && a.elems <= TARN_MOST_WEIGHED * TARN_MOST_WEIGHED) found |= 1ull << a.src;
+  }
+  return found & (found - 1) ? found : 0; /* two of them at least, as weigh_model() has it */
+}
+uint64_t tarn_ksig_matrices(tarn_lang *L, const tarn_ksig *k) {
+  const tarn_nest n = *tarn_nest_get(L, k->nest);
+  uint64_t found = 0;
+  for (uint32_t i = 0; i < n.nstage; i++) found |= matrices_of(L, k, &n, &n.stage[i]);
+  return found;
+}
+bool tarn_ksig_complete(tarn_lang *L, const tarn_ksig *k) {
+  for (uint64_t m = tarn_ksig_matrices(L, k); m; m &= m - 1)
+    if (!k->in_numbers[__builtin_ctzll(m)]) return false;
+  return true;
+}
 bool loop_weighs(const stage_model *m, const int64_t *size) {
   for (uint32_t d = 0; d < m->n; d++)
     if ((m->weighed >> d & 1) && size[d] != m->dim[d]) return false;

@@ -1,32 +1,39 @@
-/* Constants as the kernels read them: computed when need be, laid out, padded with zeros. One at a time, straight to the
- * file, so that a large model's weights are never held twice. */
+/* Constants as the kernels read them: computed when need be, laid out, padded with zeros. One after the other, straight
+ * to the file, so that a large model's weights are never held twice. */
 #include "lower/internal.h"
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static void write_all(tarn_ctx *cx, int fd, const char *path, const char *p, size_t n) {
-  while (n) {
-    ssize_t w = write(fd, p, n < 1u << 30 ? n : 1u << 30);
-    if (w < 0 && errno == EINTR) continue;
-    if (w < 0) tarn_raise(cx, TARN_IO, "%s: %s", path, strerror(errno));
-    p += w, n -= (size_t)w;
-  }
-}
 
 static bool row_major(const tarn_layout *l) {
   tarn_layout r = tarn_layout_row_major(l->n, l->dim);
   return tarn_layout_equal(&r, l);
 }
 
-/* Every element of t to its place. */
+/* n elements from `from` on, `step` elements apart in `to`. */
+static void spread(char *to, const char *from, int64_t n, int64_t step, size_t size) {
+  if (step == 1) memcpy(to, from, (size_t)n * size);
+  else if (size == sizeof(uint32_t))
+    for (int64_t i = 0; i < n; i++) memcpy(to + i * step * 4, from + i * 4, sizeof(uint32_t));
+  else
+    for (int64_t i = 0; i < n; i++) memcpy(to + i * step * (int64_t)size, from + i * (int64_t)size, size);
+}
+
+/* Every element of t to its place, row by row of the last dim; a row that is blocked, block by block. */
 static void scatter(const tarn_layout *l, const tarn_tensor *t, char *to) {
   size_t size = tarn_dtype_size(t->dtype);
-  int64_t idx[TARN_MAX_DIMS] = {0}, n = tarn_tensor_count(t);
-  for (int64_t i = 0; i < n; i++) {
-    memcpy(to + (size_t)tarn_layout_at(l, idx) * size, (const char *)t->data + (size_t)i * size, size);
-    for (uint32_t d = l->n; d-- > 0 && ++idx[d] == l->dim[d];) idx[d] = 0;
+  int64_t idx[TARN_MAX_DIMS] = {0}, n = tarn_tensor_count(t), row = l->n ? l->dim[l->n - 1] : 1;
+  bool blocked = l->n && l->block && l->baxis == l->n - 1;
+  int64_t step = blocked ? 1 : l->n ? l->stride[l->n - 1] : 1, piece = blocked ? l->block : row;
+  for (int64_t i = 0; i < n; i += row) {
+    char *start = to + tarn_layout_at(l, idx) * (int64_t)size;
+    for (int64_t k = 0, b = 0; k < row; k += piece, b++) {
+      char *at = start + (blocked ? b * l->stride[l->n - 1] * (int64_t)size : 0);
+      spread(at, (const char *)t->data + (i + k) * (int64_t)size, row - k < piece ? row - k : piece, step, size);
+    }
+    for (uint32_t d = l->n; d-- > 1 && ++idx[d - 1] == l->dim[d - 1];) idx[d - 1] = 0;
   }
 }
 
@@ -52,17 +59,85 @@ const double *low_const_few(const tarn_kprog *p, uint32_t i, uint32_t *n) {
   return few;
 }
 
-typedef struct laid_out {
+/* ---- to the file ----
+ * A thread of its own writes what was laid out, while the next constant is computed: half of the time is the system's. */
+struct low_sink {
+  tarn_ctx *cx;
   int fd;
-  const char *path, *data;
+  const char *path;
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t turn;
+  char *data; /* malloc()'s; NULL: nothing to write */
   size_t n;
-} laid_out;
-static void write_laid_out(tarn_ctx *cx, void *arg) {
-  const laid_out *l = arg;
-  write_all(cx, l->fd, l->path, l->data, l->n);
+  off_t at;
+  int error; /* errno of the first write that failed */
+  bool end, joined;
+};
+static int write_at(int fd, const char *p, size_t n, off_t at) {
+  while (n) {
+    ssize_t w = pwrite(fd, p, n < 1u << 30 ? n : 1u << 30, at);
+    if (w < 0 && errno == EINTR) continue;
+    if (w < 0) return errno;
+    p += w, n -= (size_t)w, at += w;
+  }
+  return 0;
+}
+static void *writer(void *arg) {
+  low_sink *s = arg;
+  pthread_mutex_lock(&s->lock);
+  for (;;) {
+    while (!s->data && !s->end) pthread_cond_wait(&s->turn, &s->lock);
+    if (!s->data) break;
+    bool ok = !s->error;
+    pthread_mutex_unlock(&s->lock);
+    int e = ok ? write_at(s->fd, s->data, s->n, s->at) : 0;
+    pthread_mutex_lock(&s->lock);
+    free(s->data);
+    s->data = NULL, s->error = s->error ? s->error : e;
+    pthread_cond_broadcast(&s->turn);
+  }
+  pthread_mutex_unlock(&s->lock);
+  return NULL;
+}
+static void join(void *arg) {
+  low_sink *s = arg;
+  if (s->joined) return;
+  pthread_mutex_lock(&s->lock);
+  s->end = true;
+  pthread_cond_broadcast(&s->turn);
+  pthread_mutex_unlock(&s->lock);
+  pthread_join(s->thread, NULL);
+  pthread_mutex_destroy(&s->lock), pthread_cond_destroy(&s->turn);
+  s->joined = true;
+}
+low_sink *low_sink_new(tarn_ctx *cx, int fd, const char *path) {
+  low_sink *s = TARN_NEW(cx, low_sink);
+  *s = (low_sink){.cx = cx, .fd = fd, .path = path};
+  pthread_mutex_init(&s->lock, NULL), pthread_cond_init(&s->turn, NULL);
+  if (pthread_create(&s->thread, NULL, writer, s)) tarn_raise(cx, TARN_MEMORY, "no thread to write %s", path);
+  tarn_defer(cx, join, s);
+  return s;
+}
+static void check(const low_sink *s, int error) {
+  if (error) tarn_raise(s->cx, TARN_IO, "%s: %s", s->path, strerror(error));
+}
+void low_sink_end(low_sink *s) {
+  join(s);
+  check(s, s->error);
+}
+/* `data` is the sink's from here on. */
+static void hand_over(low_sink *s, char *data, size_t n, off_t at) {
+  pthread_mutex_lock(&s->lock);
+  while (s->data) pthread_cond_wait(&s->turn, &s->lock);
+  s->data = data, s->n = n, s->at = at;
+  int error = s->error;
+  pthread_cond_broadcast(&s->turn);
+  pthread_mutex_unlock(&s->lock);
+  check(s, error);
 }
 
-void low_const_write(const tarn_kprog *p, uint32_t i, int fd, const char *path) {
+void low_const_write(const tarn_kprog *p, uint32_t i, low_sink *s, off_t at) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   const tarn_buffer *b = &p->buf[i];
   tarn_mark before = tarn_arena_mark(cx);
@@ -72,17 +147,12 @@ void low_const_write(const tarn_kprog *p, uint32_t i, int fd, const char *path) 
   for (uint32_t d = 0; d < b->layout.n; d++) count *= b->layout.dim[d];
   if (t->dtype != b->dtype || tarn_tensor_count(t) != count)
     tarn_raise(cx, TARN_INTERNAL, "lower: constant %u is of another type", i);
-  if (row_major(&b->layout)) {
-    write_all(cx, fd, path, t->data, bytes);
-    tarn_drop(cx, t->data, before);
-    return;
+  if (row_major(&b->layout)) check(s, write_at(s->fd, t->data, bytes, at));
+  else if (bytes) {
+    char *laid = calloc(bytes, 1);
+    if (!laid) tarn_raise(cx, TARN_MEMORY, "lower: no memory for a constant of %zu bytes", bytes);
+    scatter(&b->layout, t, laid);
+    hand_over(s, laid, bytes, at);
   }
-  char *laid = calloc(bytes ? bytes : 1, 1);
-  if (!laid) tarn_raise(cx, TARN_MEMORY, "lower: no memory for a constant of %zu bytes", bytes);
-  scatter(&b->layout, t, laid);
-  laid_out l = {fd, path, laid, bytes};
-  tarn_status st = tarn_protect(cx, write_laid_out, &l);
-  free(laid);
   tarn_drop(cx, t->data, before);
-  if (st != TARN_OK) tarn_reraise(cx, st);
 }

@@ -127,7 +127,6 @@ static void close_file(void *p) {
 }
 
 static void write_object(low_module *M, const tarn_kprog *p, const tarn_plan *plan, const char *from, size_t n) {
-  static const char zero[64];
   const char *path = path_of(M, "o");
   char *elf = tarn_copy(M->cx, from, n);
   size_t at = (n + 63) / 64 * 64;
@@ -138,15 +137,12 @@ static void write_object(low_module *M, const tarn_kprog *p, const tarn_plan *pl
   if (f->fd < 0) tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
   low_wrote(M, "o");
   tarn_defer(M->cx, close_file, f);
-  put(M, f->fd, path, elf, n), put(M, f->fd, path, zero, at - n);
-  int64_t done = 0;
-  for (uint32_t b = 0; b < p->nbuf; b++) {
-    if (plan->const_offset[b] < 0) continue;
-    for (; done < plan->const_offset[b]; done++) put(M, f->fd, path, zero, 1);
-    low_const_write(p, b, f->fd, path);
-    done += low_bytes(&p->buf[b]);
-  }
-  for (; done < (int64_t)s->sh_size; done++) put(M, f->fd, path, zero, 1);
+  put(M, f->fd, path, elf, n);
+  if (ftruncate(f->fd, (off_t)(at + s->sh_size))) tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
+  low_sink *sink = low_sink_new(M->cx, f->fd, path);
+  for (uint32_t b = 0; b < p->nbuf; b++)
+    if (plan->const_offset[b] >= 0) low_const_write(p, b, sink, (off_t)at + plan->const_offset[b]);
+  low_sink_end(sink);
   int fd = f->fd;
   f->fd = -1;
   if (close(fd)) tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));

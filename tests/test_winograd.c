@@ -204,6 +204,28 @@ static void tiles_are_whole(tarn_lang *L, const tarn_kprog *p) {
   ck_assert_uint_ge(found, 1);
 }
 
+/* Every matrix is known to what is measured, as it lies in the program. */
+static void numbers_are_known(tarn_lang *L, const tarn_kprog *p) {
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < p->nker; i++) {
+    const tarn_ksig *k = p->ker[i].sig;
+    uint64_t m = k ? tarn_ksig_matrices(L, k) : 0;
+    ck_assert(!k || tarn_ksig_complete(L, k));
+    for (; m; m &= m - 1, found++) {
+      uint32_t j = (uint32_t)__builtin_ctzll(m);
+      const tarn_buffer *b = &p->buf[p->ker[i].in[j]];
+      tarn_tensor *t;
+      tarn_eval(L, &b->term, 1, NULL, 0, TARN_STRICT, NULL, &t);
+      bool plain = tarn_layout_elems(&b->layout) == tarn_tensor_count(t);
+      for (int64_t e = 0, at[2]; plain && e < tarn_tensor_count(t); e++) {
+        at[0] = e / t->dim[1], at[1] = e % t->dim[1];
+        ck_assert(k->in_numbers[j][tarn_layout_at(&b->layout, at)] == ((const float *)t->data)[e]);
+      }
+    }
+  }
+  ck_assert_uint_ge(found, 2);
+}
+
 /* Each form alone, as code: lanes, blocks and what passes the end. */
 static void compiled(tarn_ctx *cx, void *arg) {
   const conv *c = arg;
@@ -226,7 +248,7 @@ static void compiled(tarn_ctx *cx, void *arg) {
                             .program = p};
     tarn_kgraph_options o = {.hw = r.hw};
     r.kprog = tarn_extract(&in, &o, &r.report, NULL);
-    tiles_are_whole(p->L, r.kprog);
+    tiles_are_whole(p->L, r.kprog), numbers_are_known(p->L, r.kprog);
     tarn_binding b = {p->in[0].name, NULL};
     uint64_t seed = 17;
     b.value = kit_values(cx, tarn_type_get(p->L, p->in[0].type), &seed);

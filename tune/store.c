@@ -176,9 +176,9 @@ typedef struct reading {
   tarn_sample *out;
 } reading;
 static void read_kernel(tarn_ctx *cx, void *arg) {
-  (void)cx;
   reading *q = arg;
   tarn_ksig_parse(q->L, q->r->kernel_text, strlen(q->r->kernel_text), q->k);
+  if (!tarn_ksig_complete(q->L, q->k)) tarn_raise(cx, TARN_BAD_INPUT, "a sum that is weighed by numbers unknown");
 }
 static void read_sample(tarn_ctx *cx, void *arg) {
   (void)cx;
