@@ -334,22 +334,21 @@ static tarn_dtype child_type(kgraph *k, const kcand *c, uint32_t j) {
       return tarn_type_get(k->L, k->group.p[g].type)->dtype;
   return TARN_F32;
 }
-/* What lies there of a small constant. */
+/* What lies there of a small constant, from offset 0 on. */
 static const float *numbers_of(kgraph *k, tarn_term t, const tarn_layout *l) {
-  uint64_t key = tarn_hash_mix(tarn_hash_bytes(l->stride, l->n * sizeof *l->stride, t), (uint64_t)l->block);
   bool fresh;
-  uint64_t *at = tarn_map_at(k->numbers, tarn_hash_mix(key, (uint64_t)l->offset), &fresh);
+  uint64_t key = tarn_hash_mix(tarn_hash_bytes(l->stride, l->n * sizeof *l->stride, t), (uint64_t)l->block);
+  uint64_t *at = tarn_map_at(k->numbers, key, &fresh);
   if (!fresh) return (const float *)(uintptr_t)*at;
-  *at = 0; /* meanwhile */
   tarn_tensor *v;
   tarn_eval(k->L, &t, 1, NULL, 0, TARN_STRICT, NULL, &v);
-  int64_t idx[TARN_MAX_DIMS] = {0}, n = tarn_tensor_count(v), size = tarn_layout_elems(l) + l->offset;
-  float *out = TARN_ARRAY(k->cx, float, size);
+  int64_t idx[TARN_MAX_DIMS] = {0}, n = tarn_tensor_count(v);
+  float *out = TARN_ARRAY(k->cx, float, tarn_layout_elems(l));
   for (int64_t i = 0; i < n; i++) {
     out[tarn_layout_at(l, idx)] = ((const float *)v->data)[i];
     for (uint32_t d = l->n; d-- > 0 && ++idx[d] == l->dim[d];) idx[d] = 0;
   }
-  *tarn_map_get(k->numbers, tarn_hash_mix(key, (uint64_t)l->offset)) = (uint64_t)(uintptr_t)out;
+  *at = (uint64_t)(uintptr_t)out;
   return out;
 }
 void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig) {

@@ -127,15 +127,16 @@ static void weigh_model(stage_model *m, double product) {
 static uint64_t matrices_of(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n, const tarn_stage *s) {
   const tarn_func f = *tarn_fn_get(L, s->fn);
   uint64_t found = 0;
+  uint32_t n_read = 0;
   if (f.red == TARN_NONE || tarn_reducer_get(L, f.red)->kind != TARN_RED_SUM) return 0;
   for (uint32_t r = 0; r < f.nops; r++) {
     if (s->read[r].stage) continue;
     acc_model a = read_model(L, k, n, s, &s->read[r], false);
     uint32_t own = a.touched & ((1u << (n->depth + s->nown)) - 1);
     bool weighs = __builtin_popcount(own) == 1 && __builtin_popcount(a.touched & ~own) == 1;
-    if (a.few && !a.irregular && weighs && a.elems <= TARN_MOST_WEIGHED * TARN_MOST_WEIGHED) found |= 1ull << a.src;
+    if (a.few && !a.irregular && weighs && a.elems <= TARN_MOST_WEIGHED * TARN_MOST_WEIGHED) found |= 1ull << a.src, n_read++;
   }
-  return found & (found - 1) ? found : 0; /* two of them at least, as weigh_model() has it */
+  return n_read > 1 ? found : 0; /* as weigh_model() has it; one matrix may be read twice */
 }
 uint64_t tarn_ksig_matrices(tarn_lang *L, const tarn_ksig *k) {
   const tarn_nest n = *tarn_nest_get(L, k->nest);

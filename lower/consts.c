@@ -60,7 +60,7 @@ const double *low_const_few(const tarn_kprog *p, uint32_t i, uint32_t *n) {
 }
 
 /* ---- to the file ----
- * A thread of its own writes what was laid out, while the next constant is computed: half of the time is the system's. */
+ * A thread of its own writes what was laid out, while the next constant is computed. One is laid out, one written at a time. */
 struct low_sink {
   tarn_ctx *cx;
   int fd;

@@ -250,11 +250,12 @@ void low_program(low_module *M, const tarn_kprog *p, const tarn_plan *plan);
 
 /* object.c */
 void low_object(low_module *M, const tarn_kprog *p, const tarn_plan *plan);
-/* consts.c: writes constant b to f, laid out; exactly low_bytes() bytes. Raises. */
-/* Where constants are written; what `path` is, for messages. End it before the file is closed; raises what went wrong. */
+/* consts.c: where constants are written; `path` is for messages. To be ended before the file is closed, which raises what went
+ * wrong; when something else raises it ends by itself. */
 typedef struct low_sink low_sink;
 low_sink *low_sink_new(tarn_ctx *cx, int fd, const char *path);
 void low_sink_end(low_sink *s);
+/* Constant b, laid out: exactly low_bytes() bytes from `at` on. Raises. */
 void low_const_write(const tarn_kprog *p, uint32_t b, low_sink *s, off_t at);
 /* The memory of a constant of f32 of at most LOW_FEW elements as numbers, *n of them; NULL when it is no such one. */
 #define LOW_FEW 256

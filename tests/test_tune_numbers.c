@@ -4,7 +4,7 @@
 #include "hw/host/host.h"
 #include "tune/tune.h"
 
-/* Winograd's last step for F(2×2, 3×3): A x Aᵀ, with the operand `to` behind each matrix. */
+/* A last step as Winograd's, y = A x Bᵀ on 5 × 5 tiles, with what is said of A and of B. */
 #define WEIGHED(first, second)                                                                                                 \
   "(kernel (nest (stages (children 3) (shared) (split 5) (stage (own 5 2 5 2 64) (reduce 4 4) (red sum (mul (mul $0 $1) $2))"  \
   " (child 0 (index ((5 2 5 2 64) (4 4)) (25600) ((+ (* 320 d0) (* 64 d2) d4 (* 6400 d5) (* 1600 d6)))))"                      \
@@ -66,7 +66,7 @@ START_TEST(numbers_refused) {
 }
 END_TEST
 
-/* They are measured as constants, whatever their schedule. */
+/* Such kernels can be built and run, with the matrices whole in the register tile and without. */
 static void measured_job(tarn_ctx *c, void *arg) {
   (void)arg;
   tarn_lang *of = tarn_lang_new(c);
