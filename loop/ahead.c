@@ -30,6 +30,7 @@
 #define MOST_AT_ONCE   32   /* of a stream: as many as are under way */
 #define MOST_TRIPS     1e9  /* ahead, whatever a description says */
 #define LEAST_WORK     4    /* operations of the tile for each line of a row that is asked for */
+#define CROWDED        6    /* times what is written, more than the last cache: what it holds is crowded out */
 #define LEAST_BETWEEN  16   /* cycles of computing from one asking to the next, which takes a dozen instructions itself, */
 #define FEW_AT_ONCE    8    /* while so many at once are enough */
 
@@ -371,8 +372,10 @@ static bool another_asks(const tarn_walks *w, uint32_t stage, uint32_t operand) 
 /* The stage that asks for the lines of a result: its own where there is time for a line to come while another one
  * is computed; the busiest, where that has, if the last cache does not hold the result and as much that is read (a softmax of
  * 64 MB: 0.72 of the time, of 256 MB 0.78; of 16 MB and less 1.03 to 1.10) and a line is read before it is written (where it
- * is not, 64 MB 1.05 to 1.5, 256 MB 1.1 to 1.2), or if the second caches do not hold them and a vector is less than a line, so
- * that stores wait for it (a Zen 4 of 256 bits: 16 MB 0.81 to 0.94, 8 MB 0.96 to 0.99, 4 MB 0.99 to 1.00). TARN_NONE: none. */
+ * is not, 64 MB 1.05 to 1.5, 256 MB 1.1 to 1.2; but what just does not go past the caches there, of 6 MB 0.96, of 9, 13 and
+ * 17 MB 0.94, 0.82 and 0.70 in a loop in C on a Zen 5 with a last cache of 32 MB), or if the second caches do not hold them and a
+ * vector is less than a line, so that stores wait for it (a Zen 4 of 256 bits: 16 MB 0.81 to 0.94, 8 MB 0.96 to 0.99, 4 MB 0.99
+ * to 1.00). TARN_NONE: none. */
 static uint32_t asks_to_write(const tarn_walks *w, uint32_t stage, int64_t bytes) {
   const tarn_hw *hw = w->hw;
   const tarn_hw_memory *from = &hw->mem[hw->nmem > 2 ? 2 : 1];
@@ -381,9 +384,11 @@ static uint32_t asks_to_write(const tarn_walks *w, uint32_t stage, int64_t bytes
   stage = busiest(w);
   const tarn_hw_memory *last = &hw->mem[hw->nmem - 1];
   bool large = hw->nmem > 2 && 2 * bytes > (int64_t)hw->mem[hw->nmem - 2].capacity && last->write < last->read;
+  bool crowds =
+      hw->nmem > 2 && CROWDED * bytes > (int64_t)hw->mem[hw->nmem - 2].capacity && last->write >= last->read;
   bool halves =
       hw->vector_bits / 8 < (uint32_t)line_of(from) && 2 * bytes > (int64_t)hw->mem[1].capacity * hw->mem[1].instances;
-  return (large || (hw->nmem > 2 && halves)) && w->stage[stage].work >= points ? stage : TARN_NONE;
+  return (large || crowds || (hw->nmem > 2 && halves)) && w->stage[stage].work >= points ? stage : TARN_NONE;
 }
 /* A result that the last cache would not hold together with what is made of it next, written a line at once and once: such
  * lines need not be read before, nor push others out. */

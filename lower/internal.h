@@ -81,6 +81,7 @@ typedef struct low_module {
   uint64_t per_thread; /* most scratch of any kernel */
   bool pooled;         /* some kernel needs a pool: opaque */
   bool at_most_0;      /* arguments of exp in what is being emitted are at most 0, or NaN */
+  bool nan_shows;      /* NaNs need not be kept in what is being emitted */
 } low_module;
 
 /* A function of LLVM's, by name and types; declared once. */

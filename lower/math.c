@@ -107,15 +107,18 @@ static bool has_permute(const code *c) {
   const char *features = c->M->hw->features;
   return c->n == 8 && features && strstr(features, "+avx2");
 }
+/* The table's entry that the last bits of t choose, of so many as there are lanes, less what those bits add to the exponent. */
 static LLVMValueRef entry_of(const code *c, const float *table, LLVMValueRef bits_of_t) {
   low_module *M = c->M;
-  LLVMValueRef entry[8];
-  for (uint32_t k = 0; k < 8; k++) { /* less what the last bits of t add to the exponent */
+  LLVMValueRef entry[16], arg[2] = {NULL, bits_of_t};
+  for (uint32_t k = 0; k < c->n; k++) {
     uint32_t u;
     memcpy(&u, &table[k], sizeof u);
-    entry[k] = LLVMConstInt(M->i32, u - (k << 20), 0);
+    entry[k] = LLVMConstInt(M->i32, u - (k << (c->n == 8 ? 20 : 19)), 0);
   }
-  LLVMValueRef arg[] = {real(c, LLVMConstVector(entry, 8)), bits_of_t};
+  arg[0] = LLVMConstVector(entry, c->n);
+  if (c->n == 16) return low_intrinsic(M, "llvm.x86.avx512.permvar.si.512", NULL, 0, arg, 2);
+  arg[0] = real(c, arg[0]);
   return bits(c, low_intrinsic(M, "llvm.x86.avx2.permps", NULL, 0, arg, 2));
 }
 /* e^x = a·b·e^r, a and b both near 2^(n/2), n = x·log2 e rounded to quarters: a power of half the size neither overflows nor is
@@ -134,24 +137,27 @@ static LLVMValueRef exp_by_halves(const code *c, LLVMValueRef x) {
   return mul(c, madd(c, ea, mul(c, r, p), ea), eb);
 }
 
-/* x at most 0: e^x = a·e^r, a = 2^n, n = x·log2 e rounded to eighths, which no power overflows; where a would not be a normal
- * float the result is 0, not subnormal. What is left is small enough for three powers, 2.5e-8: 1.43 ulp at most.
- * Multiplications are seven, other operations six. */
+/* x at most 0: e^x = a·e^r, a = 2^n, n = x·log2 e rounded to eighths or sixteenths, which no power overflows; where a would not
+ * be a normal float the result is 0, not subnormal. What is left is small enough for three powers, 2.5e-8 and 1.6e-9: 1.43 ulp
+ * at most. Multiplications are seven, other operations six; with 16 lanes one less, for the choice is the last one's mask. */
 static LLVMValueRef exp_at_most_0(const code *c, LLVMValueRef x) {
   LLVMBuilderRef B = c->M->b;
-  float a[8];
-  for (int k = 0; k < 8; k++) a[k] = (float)exp2(k / 8.0);
-  LLVMValueRef magic = f(c, 1572864.0), t = madd(c, x, f(c, 1.44269504088896341), magic); /* 1.5·2^23 eighths */
-  LLVMValueRef n = LLVMBuildFSub(B, t, magic, ""), power = LLVMBuildShl(B, bits(c, t), i(c, 20), "");
+  bool wide = c->n == 16;
+  float a[16];
+  for (uint32_t k = 0; k < c->n; k++) a[k] = (float)exp2(k / (double)c->n);
+  LLVMValueRef magic = f(c, wide ? 786432.0 : 1572864.0); /* 1.5·2^23 sixteenths, eighths */
+  LLVMValueRef t = madd(c, x, f(c, 1.44269504088896341), magic);
+  LLVMValueRef n = LLVMBuildFSub(B, t, magic, ""), power = LLVMBuildShl(B, bits(c, t), i(c, wide ? 19 : 20), "");
   LLVMValueRef ea = real(c, LLVMBuildAdd(B, entry_of(c, a, bits(c, t)), power, ""));
   LLVMValueRef r = madd(c, n, f(c, -LN2_LO), madd(c, n, f(c, -LN2_HI), x));
-  LLVMValueRef p = POLY(c, r, 1.6664296044e-1, 5.0006484287e-1, 1.0000000487);
+  LLVMValueRef p = wide ? POLY(c, r, 1.6666074349e-1, 5.0001619853e-1, 1.000000003)
+                        : POLY(c, r, 1.6664296044e-1, 5.0006484287e-1, 1.0000000487);
   p = madd(c, mul(c, ea, r), p, ea);
   return sel(c, cmp(c, LLVMRealOLT, x, f(c, -87.3365402)), f(c, 0), p); /* of a NaN p is one */
 }
 
 static LLVMValueRef vexp(const code *c, LLVMValueRef x) {
-  if (c->M->at_most_0 && has_permute(c)) return exp_at_most_0(c, x);
+  if (c->M->at_most_0 && (has_permute(c) || has_scalef(c))) return exp_at_most_0(c, x);
   /* e^100 is beyond all floats and their differences: the last product may be contracted with a sum */
   if (!c->M->at_most_0) x = sel(c, cmp(c, LLVMRealOGT, x, f(c, 100.0)), f(c, 100.0), x);
   x = sel(c, cmp(c, LLVMRealOLT, x, f(c, -104.5)), f(c, -104.5), x);

@@ -74,6 +74,7 @@ typedef struct low_stage {
   uint32_t nfactor, data;            /* sums that so many small matrices weigh, of read number `data`: see weigh.c */
   struct low_factor *factor;
   bool at_most_0; /* arguments of exp in a map's body, see sign.c */
+  bool nan_shows; /* a NaN that it reduces need not be kept: see there, too */
   uint32_t start; /* an operand of the epilogue: the sum begins with it, instead of its being added; TARN_NONE: there is none */
   TARN_VEC(low_ask) ask;      /* what it asks for early, of any stage's accesses: see ahead.c */
   LLVMValueRef *taken, given; /* then: where a copy of the body puts what it reads; the sum that a result is made of, NULL: 0 */
@@ -107,6 +108,7 @@ struct low_nest {
 void low_crossed_settle(const low_nest *N, low_stage *st, const low_list *list);
 /* ---- sign.c ---- */
 bool low_exp_at_most_0(const low_nest *N, const low_stage *st);
+bool low_nan_shows(const low_nest *N, const low_stage *st); /* when all stages are prepared */
 /* ---- ahead.c ---- */
 void low_read_ahead(low_nest *N, const low_operand *in, const low_operand *out);
 void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* in a trip of loop l */

@@ -295,6 +295,7 @@ low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s
   for (uint32_t i = 0; i < n->nstage; i++) prepare_stage(N, i, &s->stage[i], in, out, &out_no);
   for (uint32_t i = 0; i <= n->nstage; i++) settle_parallel(&N->list[i], i == 0 || N->split);
   low_read_ahead(N, in, out);
+  for (uint32_t i = 0; i < n->nstage; i++) N->stage[i].nan_shows = M->contract && low_nan_shows(N, &N->stage[i]);
   for (uint32_t i = 0; i < n->nstage; i++) N->stage[i].serial = serial_vars(&N->list[0]) | serial_vars(&N->list[1 + i]);
   return N;
 }

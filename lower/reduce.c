@@ -221,11 +221,13 @@ static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
 }
 
 void low_reduce_leaf(low_nest *N, low_fn *E, uint32_t list, low_mode mode) {
+  N->M->nan_shows = N->stage[list - 1].nan_shows;
   if (mode == LOW_INIT) init_leaf(N, E, list, false);
   else if (mode == LOW_PARTIAL) final_leaf(N, E, list, true);
   else if (mode == LOW_FINAL) final_leaf(N, E, list, false);
   else if (mode == LOW_RESUME) init_leaf(N, E, list, true);
   else body_leaf(N, E, list);
+  N->M->nan_shows = false;
 }
 
 /* ---------------------------------------------------------------- the whole */

@@ -224,6 +224,7 @@ static LLVMValueRef extreme(const args *a, LLVMRealPredicate better, const char 
   LLVMValueRef x = X, y = Y;
   if (!a->M->contract) return binary(a, strict);
   if (plain_number(y)) x = Y, y = X;
+  if (a->M->nan_shows) return pick(a, LLVMBuildFCmp(B, better, x, y, ""), x, y);
   LLVMValueRef r = plain_number(x) ? NULL : chosen(a, y, x, better);
   if (r && low_lanes_of(r) == 8 && a->M->hw->spreads) return with_ones(a, LLVMBuildFCmp(B, LLVMRealUNO, y, y, ""), r);
   if (r) return pick(a, LLVMBuildFCmp(B, LLVMRealORD, y, y, ""), r, y);

@@ -261,6 +261,72 @@ static void soft_job(tarn_ctx *c, void *arg) {
   }
 }
 
+/* ---- the largest of numbers, but for NaN ---- */
+#define MAX_OF   "(stage (own) (reduce 16) reduceMax (child 0 " ROW "))"
+#define EXPS(body) "(stage (own 16) (reduce) (map " body ") (child 0 (index ((6 16) ()) (96) ((+ (* 16 d0) d1)))) (stage 0 (index ((6 16) ()) () ())))"
+#define LEFT     EXPS("(exp (sub $0 $1))")
+#define SUM(epi) "(stage (own) (reduce 16) " epi " (stage 1 (index ((6) (16)) (16) (d1))))"
+#define OUT(body) "(stage (own 16) (reduce) (map " body ") (stage 1 (index ((6 16) ()) (16) (d1))) (stage 2 (index ((6 16) ()) () ())) out)"
+#define SQUARES(max, exps, sum, out)                                                                                             \
+  "(stage (own 4) (reduce 4) reduceMax (child 0 (index ((6 4) (4)) (96) ((+ (* 16 d0) " max ")))))"                              \
+  "(stage (own 4 4) (reduce) (map (exp (sub $0 $1))) (child 0 (index ((6 4 4) ()) (96) ((+ (* 16 d0) (* 4 d1) d2))))"            \
+  " (stage 0 (index ((6 4 4) ()) (4) (" exps "))))"                                                                              \
+  "(stage (own 4) (reduce 4) reduceSum (stage 1 (index ((6 4) (4)) (4 4) (" sum "))))"                                           \
+  "(stage (own 4 4) (reduce) (map (div $0 $1)) " out " out)"
+#define IN_PLACE "(stage 1 (index ((6 4 4) ()) (4 4) (d1 d2)))"
+#define TURNED   "(stage 1 (index ((6 4 4) ()) (4 4) (d2 d1)))"
+typedef struct nan_case {
+  bool shows;
+  const char *dims, *stages;
+} nan_case;
+static const nan_case nans[] = {
+    {true, "6 16", MAX_OF LEFT SUM("(epi (div 1 $0) reduceSum)") OUT("(mul $0 $1)")},
+    {true, "6 16", MAX_OF LEFT SUM("reduceSum") OUT("(div $0 $1)")},
+    {true, "6 4 4", SQUARES("(* 4 d1) d2", "d1", "d1 d2", IN_PLACE "(stage 2 (index ((6 4 4) ()) (4) (d1)))")},
+    {true, "6 4 4", SQUARES("d1 (* 4 d2)", "d2", "d2 d1", IN_PLACE "(stage 2 (index ((6 4 4) ()) (4) (d2)))")},
+    /* the sum is of other exponentials than of those whose largest was taken off, or of some */
+    {false, "6 4 4", SQUARES("(* 4 d1) d2", "d1", "d2 d1", IN_PLACE "(stage 2 (index ((6 4 4) ()) (4) (d2)))")},
+    {false, "6 4 4", SQUARES("(* 4 d1) d2", "d1", "d2 d1", TURNED "(stage 2 (index ((6 4 4) ()) (4) (d1)))")},
+    {false, "6 16", MAX_OF LEFT "(stage (own) (reduce 8) reduceSum (stage 1 (index ((6) (8)) (16) (d1))))" OUT("(div $0 $1)")},
+    {false, "6 16", MAX_OF LEFT SUM("(red max $0)") OUT("(div $0 $1)")},
+    /* something else is made of the largest, of the exponentials */
+    {false, "6 16", MAX_OF EXPS("(mul (exp (sub $0 $1)) $1)") SUM("reduceSum") OUT("(div $0 $1)")},
+    {false, "6 16", MAX_OF LEFT SUM("reduceSum") OUT("(select (lt $1 2) $0 (div $0 $1))")},
+    {false, "6 16", MAX_OF LEFT SUM("(epi (select (lt $0 2) 1 $0) reduceSum)") OUT("(div $0 $1)")},
+    {false, "6 16",
+     MAX_OF LEFT SUM("reduceSum") "(stage (own 16) (reduce) (map (add (div $0 $1) $2)) (stage 1 (index ((6 16) ()) (16) (d1)))"
+                                  " (stage 2 (index ((6 16) ()) () ())) (stage 0 (index ((6 16) ()) () ())) out)"},
+    {false, "6 16",
+     MAX_OF LEFT SUM("reduceSum") "(stage (own 16) (reduce) (map (add $0 1)) (stage 1 (index ((6 16) ()) (16) (d1))) out)"},
+};
+static void nan_job(tarn_ctx *c, void *arg) {
+  const nan_case *n = &nans[*(uint32_t *)arg];
+  bool square = strlen(n->dims) > 4;
+  const char *text = tarn_format(cx, "(kernel (nest (stages (children 1) (shared 6) (split %d) %s))(in f32 (96) (1))(out f32 (%s) (%s)))",
+                                 square ? 3 : 2, n->stages, n->dims, square ? "16 4 1" : "16 1");
+  tarn_ksig k;
+  tarn_ksig_parse(L, text, strlen(text), &k);
+  const tarn_hw *hw = kit_host(cx);
+  const tarn_schedule *s = tarn_solve(tarn_solver_new(L, tarn_hw_load(L, "x86-64-v3"), 1), &k, NULL);
+  low_operand in = {.dtype = TARN_F32, .layout = k.in[0]}, out = {.dtype = TARN_F32, .layout = k.out[0]};
+  for (int contract = 0; contract < 2; contract++) {
+    low_module M = {.cx = cx, .L = L, .hw = hw, .contract = contract};
+    bool shows = low_nest_new(&M, tarn_nest_get(L, k.nest), s, &in, &out)->stage[0].nan_shows;
+    if (shows != (contract && n->shows)) tarn_raise(c, TARN_NO, "%s: %s", text, shows ? "wrongly taken" : "not seen");
+  }
+  kit_case e = kit_case_of(cx, &k, s);
+  e.value[0] = kit_tensor(cx, TARN_F32, k.in[0].n, k.in[0].dim, 5);
+  float *x = e.value[0]->data;
+  x[16 + 3] = NAN, x[32 + 5] = INFINITY, x[64 + 7] = -INFINITY, x[80] = NAN, x[95] = INFINITY;
+  for (int i = 48; i < 64; i++) x[i] = -INFINITY;
+  kit_reference(L, &e, TARN_STRICT);
+  kit_run(L, hw, &e, 1, true, 1);
+  for (int i = 0; i < 96; i++) {
+    float w = ((const float *)e.want[0]->data)[i], g = ((const float *)e.got[0]->data)[i];
+    if (!same_value(w, g)) tarn_raise(c, TARN_NO, "%s, element %d: %g instead of %g", text, i, (double)g, (double)w);
+  }
+}
+
 static void setup(void) { cx = tarn_ctx_new(NULL), L = tarn_lang_new(cx); }
 static void teardown(void) { tarn_ctx_free(cx); }
 START_TEST(within_ulps) { ck_assert_msg(tarn_protect(cx, accuracy, _i ? cx : NULL) == TARN_OK, "%s", tarn_message(cx)); }
@@ -276,13 +342,13 @@ static const char left_over[] =
     "(kernel (nest (stages (children 1) (shared 512) (split 2) (stage (own) (reduce 16) reduceMax (child 0 (index ((512) (16))"
     " (8192) ((+ (* 16 d0) d1))))) (stage (own 16) (reduce) (map (exp (sub $0 $1))) (child 0 (index ((512 16) ()) (8192)"
     " ((+ (* 16 d0) d1)))) (stage 0 (index ((512 16) ()) () ())) out)))(in f32 (8192) (1))(out f32 (512 16) (16 1)))";
-static void left_over_job(tarn_ctx *c, void *arg) {
-  (void)arg;
+static void left_over_job(tarn_ctx *c, void *narrow) {
   tarn_ksig k;
   tarn_ksig_parse(L, left_over, strlen(left_over), &k);
   tarn_hw on = *kit_host(cx);
-  if (on.vector_bits > 256) on.cpu = "haswell", on.features = "+avx2,+fma", on.vector_bits = 256, on.spreads = true;
-  kit_case e = kit_case_of(cx, &k, tarn_solve(tarn_solver_new(L, tarn_hw_load(L, "x86-64-v3"), 1), &k, NULL));
+  if (!narrow && on.vector_bits < 512) return;
+  if (narrow && on.vector_bits > 256) on.cpu = "haswell", on.features = "+avx2,+fma", on.vector_bits = 256, on.spreads = true;
+  kit_case e = kit_case_of(cx, &k, tarn_solve(tarn_solver_new(L, tarn_hw_load(L, narrow ? "x86-64-v3" : "x86-64-vnni"), 1), &k, NULL));
   float *x = e.value[0]->data;
   for (int i = 0; i < 8192; i++) x[i] = i % 16 ? -88.0f * (float)i / 8192 : 0;
   x[8190] = -87.3366f, x[8191] = -INFINITY, x[4095] = -1e30f, x[4094] = -104.4f;
@@ -295,7 +361,11 @@ static void left_over_job(tarn_ctx *c, void *arg) {
   }
 }
 START_TEST(left_over_by_the_largest) {
-  ck_assert_msg(tarn_protect(cx, left_over_job, NULL) == TARN_OK, "%s", tarn_message(cx));
+  ck_assert_msg(tarn_protect(cx, left_over_job, _i ? cx : NULL) == TARN_OK, "%s", tarn_message(cx));
+}
+END_TEST
+START_TEST(largest_but_for_nan) {
+  ck_assert_msg(tarn_protect(cx, nan_job, &(uint32_t){(uint32_t)_i}) == TARN_OK, "%s", tarn_message(cx));
 }
 END_TEST
 START_TEST(largest_taken_off) {
@@ -312,8 +382,9 @@ int main(void) {
   tcase_add_test(t, strict_is_exact);
   tcase_add_test(t, instructions_are_counted);
   tcase_add_test(t, copies_take_turns);
-  tcase_add_test(t, left_over_by_the_largest);
+  tcase_add_loop_test(t, left_over_by_the_largest, 0, 2);
   tcase_add_loop_test(t, largest_taken_off, 0, 2 + (int)(sizeof softs / sizeof *softs));
+  tcase_add_loop_test(t, largest_but_for_nan, 0, (int)(sizeof nans / sizeof *nans));
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
