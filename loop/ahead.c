@@ -373,9 +373,9 @@ static bool another_asks(const tarn_walks *w, uint32_t stage, uint32_t operand) 
  * is computed; the busiest, where that has, if the last cache does not hold the result and as much that is read (a softmax of
  * 64 MB: 0.72 of the time, of 256 MB 0.78; of 16 MB and less 1.03 to 1.10) and a line is read before it is written (where it
  * is not, 64 MB 1.05 to 1.5, 256 MB 1.1 to 1.2; but what just does not go past the caches there, of 6 MB 0.96, of 9, 13 and
- * 17 MB 0.94, 0.82 and 0.70 in a loop in C on a Zen 5 with a last cache of 32 MB), or if the second caches do not hold them and a
- * vector is less than a line, so that stores wait for it (a Zen 4 of 256 bits: 16 MB 0.81 to 0.94, 8 MB 0.96 to 0.99, 4 MB 0.99
- * to 1.00). TARN_NONE: none. */
+ * 17 MB 0.94, 0.82 and 0.70 in a loop in C on a Zen 5 with a last cache of 32 MB), or if the second caches do not hold them and
+ * a vector is less than a line, so that stores wait for it (a Zen 4 of 256 bits: 16 MB 0.81 to 0.94, 8 MB 0.96 to 0.99, 4 MB
+ * 0.99 to 1.00). TARN_NONE: none. */
 static uint32_t asks_to_write(const tarn_walks *w, uint32_t stage, int64_t bytes) {
   const tarn_hw *hw = w->hw;
   const tarn_hw_memory *from = &hw->mem[hw->nmem > 2 ? 2 : 1];
@@ -384,8 +384,7 @@ static uint32_t asks_to_write(const tarn_walks *w, uint32_t stage, int64_t bytes
   stage = busiest(w);
   const tarn_hw_memory *last = &hw->mem[hw->nmem - 1];
   bool large = hw->nmem > 2 && 2 * bytes > (int64_t)hw->mem[hw->nmem - 2].capacity && last->write < last->read;
-  bool crowds =
-      hw->nmem > 2 && CROWDED * bytes > (int64_t)hw->mem[hw->nmem - 2].capacity && last->write >= last->read;
+  bool crowds = hw->nmem > 2 && CROWDED * bytes > (int64_t)hw->mem[hw->nmem - 2].capacity && last->write >= last->read;
   bool halves =
       hw->vector_bits / 8 < (uint32_t)line_of(from) && 2 * bytes > (int64_t)hw->mem[1].capacity * hw->mem[1].instances;
   return (large || crowds || (hw->nmem > 2 && halves)) && w->stage[stage].work >= points ? stage : TARN_NONE;

@@ -62,7 +62,7 @@ static void light_writer_case(kit_case *k, int64_t wide) {
         (tarn_stage_sched){.nlevel = 3, .acc = 3, .level = {{1, TARN_SERIAL, 32}, {1, TARN_UNROLL, 16}, {1, TARN_VECTOR, 1}}};
 }
 /* What one stage writes, too little at work to await memory, the busy one asks for; not what the last cache holds, or the
- * second one where a vector is less than a line. */
+ * second one where a vector is less than a line, or has room for where lines are not read before they are written. */
 static void light_writer_job(tarn_ctx *c, void *arg) {
   (void)arg;
   caches host;
@@ -75,7 +75,11 @@ static void light_writer_job(tarn_ctx *c, void *arg) {
   if (kit_lines(L, on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "lines in the second cache are asked for");
   host.mem[1].capacity = 9000;
   if (!kit_lines(L, on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "lines of which stores are halves are not asked for");
-  host.on.vector_bits = 512, host.mem[1].capacity = 16384, host.mem[2].capacity = 9000;
+  host.on.vector_bits = 512, host.mem[1].capacity = 16384, host.mem[3].write = 6; /* no line is read before it is written */
+  if (kit_lines(L, on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "lines for which the last cache has room are asked for");
+  host.mem[2].capacity = 50000;
+  if (!kit_lines(L, on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "lines that crowd the last cache are not asked for");
+  host.mem[2].capacity = 9000, host.mem[3].write = 0;
   if (!kit_lines(L, on, &k, TO_WRITE)) tarn_raise(c, TARN_NO, "the next row to write is not asked for");
   kit_reference(L, &k, TARN_STRICT);
   kit_run(L, on, &k, 1, true, 1);

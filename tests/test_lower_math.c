@@ -262,16 +262,19 @@ static void soft_job(tarn_ctx *c, void *arg) {
 }
 
 /* ---- the largest of numbers, but for NaN ---- */
-#define MAX_OF   "(stage (own) (reduce 16) reduceMax (child 0 " ROW "))"
-#define EXPS(body) "(stage (own 16) (reduce) (map " body ") (child 0 (index ((6 16) ()) (96) ((+ (* 16 d0) d1)))) (stage 0 (index ((6 16) ()) () ())))"
+#define MAX_OF "(stage (own) (reduce 16) reduceMax (child 0 " ROW "))"
+#define EXPS(body)                                                                                                             \
+  "(stage (own 16) (reduce) (map " body                                                                                        \
+  ") (child 0 (index ((6 16) ()) (96) ((+ (* 16 d0) d1)))) (stage 0 (index ((6 16) ()) () ())))"
 #define LEFT     EXPS("(exp (sub $0 $1))")
 #define SUM(epi) "(stage (own) (reduce 16) " epi " (stage 1 (index ((6) (16)) (16) (d1))))"
-#define OUT(body) "(stage (own 16) (reduce) (map " body ") (stage 1 (index ((6 16) ()) (16) (d1))) (stage 2 (index ((6 16) ()) () ())) out)"
-#define SQUARES(max, exps, sum, out)                                                                                             \
-  "(stage (own 4) (reduce 4) reduceMax (child 0 (index ((6 4) (4)) (96) ((+ (* 16 d0) " max ")))))"                              \
-  "(stage (own 4 4) (reduce) (map (exp (sub $0 $1))) (child 0 (index ((6 4 4) ()) (96) ((+ (* 16 d0) (* 4 d1) d2))))"            \
-  " (stage 0 (index ((6 4 4) ()) (4) (" exps "))))"                                                                              \
-  "(stage (own 4) (reduce 4) reduceSum (stage 1 (index ((6 4) (4)) (4 4) (" sum "))))"                                           \
+#define OUT(body)                                                                                                              \
+  "(stage (own 16) (reduce) (map " body ") (stage 1 (index ((6 16) ()) (16) (d1))) (stage 2 (index ((6 16) ()) () ())) out)"
+#define SQUARES(max, exps, sum, out)                                                                                           \
+  "(stage (own 4) (reduce 4) reduceMax (child 0 (index ((6 4) (4)) (96) ((+ (* 16 d0) " max ")))))"                            \
+  "(stage (own 4 4) (reduce) (map (exp (sub $0 $1))) (child 0 (index ((6 4 4) ()) (96) ((+ (* 16 d0) (* 4 d1) d2))))"          \
+  " (stage 0 (index ((6 4 4) ()) (4) (" exps "))))"                                                                            \
+  "(stage (own 4) (reduce 4) reduceSum (stage 1 (index ((6 4) (4)) (4 4) (" sum "))))"                                         \
   "(stage (own 4 4) (reduce) (map (div $0 $1)) " out " out)"
 #define IN_PLACE "(stage 1 (index ((6 4 4) ()) (4 4) (d1 d2)))"
 #define TURNED   "(stage 1 (index ((6 4 4) ()) (4 4) (d2 d1)))"
@@ -302,8 +305,9 @@ static const nan_case nans[] = {
 static void nan_job(tarn_ctx *c, void *arg) {
   const nan_case *n = &nans[*(uint32_t *)arg];
   bool square = strlen(n->dims) > 4;
-  const char *text = tarn_format(cx, "(kernel (nest (stages (children 1) (shared 6) (split %d) %s))(in f32 (96) (1))(out f32 (%s) (%s)))",
-                                 square ? 3 : 2, n->stages, n->dims, square ? "16 4 1" : "16 1");
+  const char *text =
+      tarn_format(cx, "(kernel (nest (stages (children 1) (shared 6) (split %d) %s))(in f32 (96) (1))(out f32 (%s) (%s)))",
+                  square ? 3 : 2, n->stages, n->dims, square ? "16 4 1" : "16 1");
   tarn_ksig k;
   tarn_ksig_parse(L, text, strlen(text), &k);
   const tarn_hw *hw = kit_host(cx);
@@ -348,7 +352,8 @@ static void left_over_job(tarn_ctx *c, void *narrow) {
   tarn_hw on = *kit_host(cx);
   if (!narrow && on.vector_bits < 512) return;
   if (narrow && on.vector_bits > 256) on.cpu = "haswell", on.features = "+avx2,+fma", on.vector_bits = 256, on.spreads = true;
-  kit_case e = kit_case_of(cx, &k, tarn_solve(tarn_solver_new(L, tarn_hw_load(L, narrow ? "x86-64-v3" : "x86-64-vnni"), 1), &k, NULL));
+  kit_case e =
+      kit_case_of(cx, &k, tarn_solve(tarn_solver_new(L, tarn_hw_load(L, narrow ? "x86-64-v3" : "x86-64-vnni"), 1), &k, NULL));
   float *x = e.value[0]->data;
   for (int i = 0; i < 8192; i++) x[i] = i % 16 ? -88.0f * (float)i / 8192 : 0;
   x[8190] = -87.3366f, x[8191] = -INFINITY, x[4095] = -1e30f, x[4094] = -104.4f;

@@ -16,7 +16,7 @@
 #define FEW          200 /* measurements below which the trees are not asked */
 #define GROUP        480 /* trials of a sample that are measured together: so many as make the time they share long */
 #define QUICK_ROUNDS 60
-#define SLOWEST      0.01 /* seconds: kernels beyond are left as they are when a sample of all is drawn */
+#define SLOWEST      0.1 /* seconds: kernels beyond are left as they are when a sample of all is drawn */
 
 static double now(void) {
   struct timespec t;
