@@ -19,15 +19,28 @@ typedef struct work_stage {
   tarn_layout out; /* over shared ++ own, output stages */
   uint32_t out_no;
 } work_stage;
+#define ROOM 12288 /* bytes: most nests, opened and closed again; what is opened in the arena would stay there */
 typedef struct work {
   tarn_lang *L;
   tarn_ctx *cx;
+  size_t used; /* of the room */
   uint8_t depth;
   int64_t shared[TARN_MAX_DIMS];
   uint32_t nstage;
   work_stage *stage;
   uint32_t out_ns;
+  _Alignas(16) char room[ROOM];
 } work;
+
+static void begin(work *w, tarn_lang *L) { w->L = L, w->cx = tarn_lang_ctx(L), w->used = 0; }
+/* n zeroed bytes that last as long as w. */
+static void *scratch(work *w, size_t n) {
+  n = (n + 15) / 16 * 16;
+  if (n > ROOM - w->used) return tarn_new(w->cx, n);
+  void *p = memset(w->room + w->used, 0, n);
+  w->used += n;
+  return p;
+}
 
 static uint32_t stage_dims(const work *w, const work_stage *s, int64_t *dim) {
   uint32_t n = 0;
@@ -62,14 +75,14 @@ static void open_nest(work *w, const tarn_ksig *k, flat_children flat) {
   const tarn_nest *n = tarn_nest_get(w->L, k->nest);
   w->depth = n->depth, w->out_ns = n->out_ns, w->nstage = n->nstage;
   memcpy(w->shared, n->shared, sizeof w->shared);
-  w->stage = TARN_ARRAY(w->cx, work_stage, n->nstage);
+  w->stage = scratch(w, n->nstage * sizeof *w->stage);
   uint32_t out = 0;
   for (uint32_t i = 0; i < n->nstage; i++) {
     work_stage *s = &w->stage[i];
     s->s = n->stage[i];
     const tarn_func *f = tarn_fn_get(w->L, s->s.fn);
     s->nread = (uint32_t)(f->nops + f->nepi);
-    s->read = TARN_ARRAY(w->cx, work_read, s->nread);
+    s->read = scratch(w, s->nread * sizeof *s->read);
     for (uint32_t r = 0; r < s->nread; r++) {
       const tarn_read *from = &s->s.read[r];
       work_read *to = &s->read[r];
@@ -362,10 +375,10 @@ static void sort_dims(work *w, work_stage *s, bool strict) {
 /* ---- closing ---- */
 static void close_nest(work *w, tarn_ksig *k, flat_children flat) {
   const tarn_nest *old = tarn_nest_get(w->L, k->nest);
-  tarn_stage *st = TARN_ARRAY(w->cx, tarn_stage, w->nstage);
+  tarn_stage *st = scratch(w, w->nstage * sizeof *st);
   for (uint32_t i = 0; i < w->nstage; i++) {
     work_stage *s = &w->stage[i];
-    tarn_read *rd = TARN_ARRAY(w->cx, tarn_read, s->nread);
+    tarn_read *rd = scratch(w, s->nread * sizeof *rd);
     for (uint32_t r = 0; r < s->nread; r++)
       rd[r] = (tarn_read){s->read[r].stage, s->read[r].src, tarn_map_intern_derived(w->L, &s->read[r].m)};
     st[i] = s->s, st[i].read = rd;
@@ -387,7 +400,8 @@ static void close_nest(work *w, tarn_ksig *k, flat_children flat) {
 }
 
 void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k) {
-  work w = {.L = L, .cx = tarn_lang_ctx(L)};
+  work w;
+  begin(&w, L);
   open_nest(&w, k, ALL);
   while (drop_once(&w)) continue;
   for (int i = 0; i < 64 && split_once(&w); i++) continue;
@@ -397,13 +411,15 @@ void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k) {
   close_nest(&w, k, ALL);
 }
 void tarn_ksig_split(tarn_lang *L, tarn_ksig *k) {
-  work w = {.L = L, .cx = tarn_lang_ctx(L)};
+  work w;
+  begin(&w, L);
   open_nest(&w, k, NONE);
   for (int i = 0; i < 64 && split_once(&w); i++) continue;
   close_nest(&w, k, NONE);
 }
 void tarn_ksig_merge(tarn_lang *L, tarn_ksig *k) {
-  work w = {.L = L, .cx = tarn_lang_ctx(L)};
+  work w;
+  begin(&w, L);
   open_nest(&w, k, VARIABLES);
   while (drop_once(&w)) continue;
   while (merge_once(&w)) continue;
@@ -474,7 +490,8 @@ static void own_behind(work *w, uint32_t n) {
   }
 }
 bool tarn_ksig_cut(tarn_lang *L, tarn_ksig *k, const int64_t *block, bool behind) {
-  work w = {.L = L, .cx = tarn_lang_ctx(L)};
+  work w;
+  begin(&w, L);
   uint8_t from[TARN_MAX_DIMS + 1];
   uint32_t cut = 0, at = 0;
   open_nest(&w, k, NONE);
@@ -600,7 +617,8 @@ static uint32_t share_blocks(work *w, const work_read *r, uint32_t d, uint32_t n
   return now;
 }
 bool tarn_ksig_pack(tarn_lang *L, tarn_ksig *k, uint32_t read, uint32_t d, int64_t block, int64_t panel) {
-  work w = {.L = L, .cx = tarn_lang_ctx(L)};
+  work w;
+  begin(&w, L);
   const tarn_nest *was = tarn_nest_get(L, k->nest);
   if (was->nstage != 1 || was->depth || !was->stage->out || d >= was->stage->nown) return false;
   open_nest(&w, k, NONE);
