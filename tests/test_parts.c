@@ -113,6 +113,7 @@ static void one_asks(tarn_ctx *cx, void *arg) {
       {.name = "l3", .capacity = 1 << 24, .instances = 1, .serves = 1, .line = 64, .read = 12, .write = 6, .latency = 60},
       {.name = "dram", .serves = 1, .line = 64, .read = 6, .write = 3, .latency = 300}};
   hw->nmem = 4, hw->mem = mem;
+  if (hw->vector_bits > 256) hw->vector_bits = 256;
   tarn_program *p = kit_model(L, "in a f32 96,1024\nnode Softmax s a -> y : axis=-1\nout y\n");
   const tarn_price price = {.name = "several", .seconds = several_stages};
   pipeline *r = pipeline_extract(p, hw, (tarn_kgraph_options){.method = TARN_SEL_EXACT, .threads = 1, .price = &price});
