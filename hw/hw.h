@@ -67,6 +67,7 @@ typedef struct tarn_hw {
   uint32_t vector_bits;                /* of one register; 0 when there is no vector unit */
   uint32_t vector_regs;                /* architectural registers */
   bool spreads;                        /* what all lanes share is loaded into a register of its own before it is multiplied */
+  bool moves;                          /* moving lanes from two registers into one costs less than a load that crosses a line */
   double trip;                         /* cycles of a trip of an innermost loop, beside its work */
   uint32_t nmem;
   const tarn_hw_memory *mem;

@@ -206,7 +206,8 @@ static void read_vector(reader *r, const tarn_sx *s, tarn_hw *h) {
     if (tarn_sx_is(s->kid[i], "bits")) h->vector_bits = (uint32_t)integer(r, s->kid[i], 8, 65536);
     else if (tarn_sx_is(s->kid[i], "registers")) h->vector_regs = (uint32_t)integer(r, s->kid[i], 1, 65536);
     else if (tarn_sx_is(s->kid[i], "spreads")) h->spreads = true;
-    else tarn_sx_error(r->cx, s->kid[i], "vector: (bits N), (registers N) or (spreads) is expected");
+    else if (tarn_sx_is(s->kid[i], "moves")) h->moves = true;
+    else tarn_sx_error(r->cx, s->kid[i], "vector: (bits N), (registers N), (spreads) or (moves) is expected");
   }
   if (h->vector_bits & (h->vector_bits - 1))
     tarn_sx_error(r->cx, s, "vector: %u bits: a power of two is expected", h->vector_bits);

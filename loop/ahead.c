@@ -27,7 +27,8 @@
 #define MOST_OPEN      6    /* lines that wait at once for their other half, on their way past the caches */
 #define LEAST_RUN      8    /* times what is asked for ahead: what follows a run is not wanted next */
 #define MOST_LINES     4    /* asked for in one trip, whatever it does */
-#define MOST_AT_ONCE   32   /* of a stream: as many as are under way */
+#define MOST_AT_ONCE   32   /* of a stream: as many as are under way; */
+#define MOST_IN_TILE   64   /* while a tile is computed, for they are asked for between its copies (lower/order.c) */
 #define MOST_TRIPS     1e9  /* ahead, whatever a description says */
 #define LEAST_WORK     4    /* operations of the tile for each line of a row that is asked for */
 #define CROWDED        6    /* times what is written, more than the last cache: what it holds is crowded out */
@@ -237,7 +238,7 @@ static bool paced(const tarn_walks *w, uint32_t stage, uint32_t from, patch q, i
   const tarn_stage_walk *st = &w->stage[stage];
   int64_t line = line_of(&w->hw->mem[1]), wide = (q.wide * size + line - 1) / line,
           lines = wide * q.rows; /* of a row; of all */
-  int64_t trips = 1, inner = 1, at = 0, work = 0;
+  int64_t trips = 1, inner = 1, at = 0, work = 0, most = MOST_AT_ONCE;
   for (uint32_t i = from + 1; i < st->nlevel; i++)
     if (is_loop(&st->level[i])) inner *= st->level[i].trips;
   for (uint32_t i = from + 1; i < st->nlevel; i++) {
@@ -247,7 +248,7 @@ static bool paced(const tarn_walks *w, uint32_t stage, uint32_t from, patch q, i
     if (i < w->nshared || l->kind != TARN_SERIAL || l->trips == 1 || (at && trips > 2 * lines)) continue;
     int64_t ops = inner * tile_ops(w, st);
     if (at && (double)ops * st->body < LEAST_BETWEEN && lines <= at * FEW_AT_ONCE) continue;
-    k->at = i, at = trips, work = ops;
+    k->at = i, at = trips, work = ops, most = inner == 1 ? MOST_IN_TILE : MOST_AT_ONCE;
   }
   if (!at) return false;
   int64_t once = (lines + at - 1) / at, parts = 1;
@@ -260,7 +261,7 @@ static bool paced(const tarn_walks *w, uint32_t stage, uint32_t from, patch q, i
   k->units = parts * ((q.rows + k->rows - 1) / k->rows), k->trips = at;
   if (q.rows == 1) k->units = (lines + once - 1) / once;
   once = k->rows * k->step / line;
-  return at <= 2 * lines && once <= MOST_AT_ONCE && once <= (work > MOST_LINES ? work : MOST_LINES);
+  return at <= 2 * lines && once <= most && once <= (work > MOST_LINES ? work : MOST_LINES);
 }
 
 /* The stage that computes most in a trip of the shared loops. */

@@ -491,20 +491,25 @@ static low_loaded *before(low_fn *E, low_access *a, int64_t by, uint32_t lane, b
   return NULL;
 }
 
+/* What this copy's lane number `at` reads, alone. */
+static LLVMValueRef lane_of(low_fn *E, low_access *a, const low_off *out, const low_off *in, uint32_t lane, int64_t at) {
+  uint32_t n = E->lanes;
+  low_off o = *out, i = *in;
+  low_env env = E->env[lane];
+  o.c += o.stride * at, o.stride = 0;
+  i.c += i.stride * at, i.stride = 0;
+  E->env[lane] = (low_env){.kind = LOW_CONST, .c = at}, E->lanes = 1;
+  LLVMValueRef single = low_from_memory(E->M, a->dtype, load_guarded(E, a, &o, &i, NULL));
+  E->env[lane] = env, E->lanes = n;
+  return single;
+}
 /* The lanes of another copy moved by one: it lies a lane before this one, or behind it. The lane that is new is loaded. */
 static LLVMValueRef moved_lanes(low_fn *E, low_access *a, const low_off *out, const low_off *in, uint32_t lane, LLVMValueRef v,
                                 bool behind) {
   low_module *M = E->M;
   uint32_t n = E->lanes;
-  int64_t at = behind ? 0 : (int64_t)n - 1;
-  low_off o = *out, i = *in;
-  low_env env = E->env[lane];
   int idx[256];
-  o.c += o.stride * at, o.stride = 0;
-  i.c += i.stride * at, i.stride = 0;
-  E->env[lane] = (low_env){.kind = LOW_CONST, .c = at}, E->lanes = 1;
-  LLVMValueRef single = low_from_memory(M, a->dtype, load_guarded(E, a, &o, &i, NULL));
-  E->env[lane] = env, E->lanes = n;
+  LLVMValueRef single = lane_of(E, a, out, in, lane, behind ? 0 : (int64_t)n - 1);
   for (uint32_t to = 0; to < n; to++) {
     uint32_t k = low_lane(E, to), from = behind ? (k ? k - 1 : n) : k + 1;
     idx[to] = (int)(from < n ? low_lane(E, from) : n);
@@ -553,14 +558,73 @@ static LLVMValueRef load_from_behind(low_fn *E, low_access *a, const low_off *ou
   return NULL;
 }
 
+/* Does this copy begin at a whole vector, whatever the loops count to? How far behind one it does, then; -1: it depends. */
+static int64_t into_vector(const low_fn *E, const low_access *a, int64_t c) {
+  int64_t n = E->lanes;
+  for (uint32_t i = 0; i < a->off->n; i++) {
+    const low_term *t = &a->off->t[i];
+    bool free = t->kind != TARN_IX_VAR || E->env[t->var].kind == LOW_SSA;
+    if (free && t->coef % n) return -1;
+  }
+  return ((c % n) + n) % n;
+}
+/* As they are, but LLVM does not know how they came to be. */
+static LLVMValueRef opaque(low_fn *E, LLVMValueRef x) {
+  low_module *M = E->M;
+  LLVMTypeRef is = LLVMTypeOf(x), as = low_vec(M->i32, E->lanes), f = LLVMFunctionType(as, &as, 1, false);
+  LLVMValueRef same = LLVMGetInlineAsm(f, "", 0, "=v,0", 4, false, false, LLVMInlineAsmDialectATT, false);
+  x = LLVMBuildBitCast(M->b, x, as, "");
+  x = LLVMBuildCall2(M->b, f, same, &x, 1, "");
+  unsigned none = LLVMGetEnumAttributeKindForName("memory", 6);
+  LLVMAddCallSiteAttribute(x, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(M->lc, none, 0));
+  return LLVMBuildBitCast(M->b, x, is, "");
+}
+/* As moved_lanes(). On integers, where LLVM has an instruction for neighbours of two registers; and a zero would be moved in by
+ * one that takes twice as long, if it were known to be one. */
+static LLVMValueRef neighbours(low_fn *E, LLVMValueRef single, LLVMValueRef v, bool behind) {
+  low_module *M = E->M;
+  uint32_t n = E->lanes;
+  int idx[256];
+  LLVMTypeRef is = LLVMTypeOf(v), as = low_vec(M->i32, n);
+  bool known = LLVMIsConstant(single);
+  for (uint32_t to = 0; to < n; to++) idx[to] = (int)(to + (behind ? n - 1 : 1));
+  single = low_splat(M, LLVMBuildBitCast(M->b, single, M->i32, ""), n), v = LLVMBuildBitCast(M->b, v, as, "");
+  if (known) single = opaque(E, single);
+  return LLVMBuildBitCast(M->b, low_shuffle(M, behind ? single : v, behind ? v : single, idx, n), is, "");
+}
+/* Neighbours, and copies that go along them: taps of a window. A load that crosses a line takes two, and of full vectors all
+ * cross one but those that begin it. So one copy is loaded, and the others are the same moved by a lane, again and again. */
+static LLVMValueRef load_along(low_fn *E, low_access *a, const low_off *out, const low_off *in, uint32_t lane) {
+  for (uint32_t v = 0; v < LOW_MAX_VARS; v++) {
+    low_env *e = &E->env[v];
+    int64_t step, hi = E->space->hi[v];
+    if (!(a->along >> v & 1) || e->kind != LOW_CONST || !low_moves_by(a->off, v, &step) || step != 1) continue;
+    if (hi < 1 || hi >= E->lanes || 32 * E->lanes != E->M->hw->vector_bits || !moves_as_lanes(a, v, 1, lane)) continue;
+    int64_t c = out->c + in->c - e->c, at = hi / 2, first = into_vector(E, a, c);
+    if (first >= 0 && (E->lanes - first) % E->lanes <= hi) at = (E->lanes - first) % E->lanes;
+    if (e->c == at) { /* opaque: LLVM makes one load again of the lanes of two */
+      LLVMValueRef x = load_guarded(E, a, out, in, NULL);
+      return LLVMIsConstant(x) ? x : opaque(E, x);
+    }
+    low_off o = *out;
+    int64_t by = e->c < at ? 1 : -1;
+    e->c += by, o.c += by;
+    LLVMValueRef r = load_copy(E, a, &o, in);
+    e->c -= by;
+    return neighbours(E, lane_of(E, a, out, in, lane, by > 0 ? 0 : (int64_t)E->lanes - 1), r, by > 0);
+  }
+  return NULL;
+}
+
 /* From what other copies load too; NULL: there are none such. */
 static LLVMValueRef load_shared(low_fn *E, low_access *a, const low_off *out, const low_off *in) {
   int64_t stride = out->stride + in->stride;
   uint32_t lane = 0;
   low_loaded *c;
-  if (E->lanes < 4 || stride < 2 || out->vec || in->vec) return NULL;
+  if (E->lanes < 4 || stride < 1 || out->vec || in->vec) return NULL;
   while (lane < LOW_MAX_VARS && E->env[lane].kind != LOW_LANES) lane++;
   if (lane == LOW_MAX_VARS) return NULL;
+  if (stride == 1) return a->along ? load_along(E, a, out, in, lane) : NULL;
   if ((c = before(E, a, stride, lane, true)) && (!E->crossed || !unguarded(E, a)))
     return moved_lanes(E, a, out, in, lane, c->v, false);
   if (stride != 2) return NULL;

@@ -108,6 +108,21 @@ static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, uint32_t li
   return LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, unit, low_i64(M, k->step), ""), "");
 }
 
+void low_fetch_due(low_nest *N, uint32_t part, uint32_t parts) {
+  for (; (uint64_t)N->asked * parts < (uint64_t)N->due.n * part; N->asked++) {
+    const low_due *d = &N->due.p[N->asked];
+    low_prefetch(N->M, d->a->base, d->at, d->a->store, d->locality);
+  }
+  if (N->asked == N->due.n) N->asked = N->due.n = 0;
+}
+/* Is what lies inside of loop l a tile of copies in an order of their own? Then lines are asked for one by one between them. */
+static bool tile_inside(const low_nest *N, uint32_t list, uint32_t l) {
+  const low_list *ll = &N->list[list];
+  if (N->stage[list - 1].order >= ll->n) return false;
+  for (uint32_t i = l + 1; i < ll->n; i++)
+    if (ll->level[i].kind == TARN_SERIAL && ll->level[i].trips > 1) return false;
+  return true;
+}
 void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   low_module *M = N->M;
   if (list == 0) return;
@@ -120,7 +135,9 @@ void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
     for (int64_t r = 0; r < k->rows; r++)
       for (int64_t by = 0; by < k->step; by += (int64_t)M->hw->mem[1].line) {
         int64_t more = r * k->row * (int64_t)tarn_dtype_size(a->dtype) + by;
-        low_prefetch(M, a->base, LLVMBuildAdd(M->b, at, low_i64(M, more), ""), a->store, a->store || k->near ? 3 : 2);
+        low_due d = {a, LLVMBuildAdd(M->b, at, low_i64(M, more), ""), a->store || k->near ? 3 : 2};
+        tarn_push(M->cx, &N->due, d);
       }
   }
+  if (!tile_inside(N, list, l)) low_fetch_due(N, 1, 1);
 }

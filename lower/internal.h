@@ -157,6 +157,7 @@ typedef struct low_access {
   bool store;
   int64_t ahead;     /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
   bool second;       /* into the second cache */
+  uint64_t along;    /* levels whose copies share what lanes along them hold: see load_along() */
   bool past;         /* whole lines are stored past the caches; `base` is aligned to them */
   low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that depends on `inner` */
   low_loaded cache[LOW_CACHE];

@@ -71,6 +71,7 @@ static void trip(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mod
   E->env[N->list[list].level[l].var] = fixed(i);
   if (mode == LOW_BODY || mode == LOW_OUTER) low_fetch(N, E, list, l);
   enter(N, E, list, l, mode, fixed(i), len);
+  low_fetch_due(N, 1, 1);
 }
 /* for (i = from; i < to; i++), at least once. */
 static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t from, int64_t to, int64_t len) {
@@ -86,6 +87,7 @@ static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mod
   E->env[N->list[list].level[l].var] = (low_env){.kind = LOW_SSA, .lo = from, .c = to - 1, .v = i};
   if (mode == LOW_BODY || mode == LOW_OUTER) low_fetch(N, E, list, l);
   enter(N, E, list, l, mode, E->env[N->list[list].level[l].var], len);
+  low_fetch_due(N, 1, 1);
   LLVMValueRef next = LLVMBuildNUWAdd(b, i, low_i64(N->M, 1), "");
   LLVMValueRef in[2] = {low_i64(N->M, from), next};
   LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(b)};

@@ -88,8 +88,17 @@ typedef struct low_copies {
   LLVMValueRef from, end[LOW_COPIES]; /* the instructions that stand before the first, and last in each */
 } low_copies;
 
+/* A line that is to be asked for while a tile is computed: so far behind a base. */
+typedef struct low_due {
+  const low_access *a;
+  LLVMValueRef at;
+  unsigned locality;
+} low_due;
+
 struct low_nest {
   low_module *M;
+  TARN_VEC(low_due) due;
+  uint32_t asked; /* of them, already */
   const tarn_nest *n;
   uint32_t nshared, nstage;
   low_list *list; /* 1 + nstage */
@@ -112,6 +121,7 @@ bool low_nan_shows(const low_nest *N, const low_stage *st); /* when all stages a
 /* ---- ahead.c ---- */
 void low_read_ahead(low_nest *N, const low_operand *in, const low_operand *out);
 void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* in a trip of loop l */
+void low_fetch_due(low_nest *N, uint32_t part, uint32_t parts);    /* the first so many parts of what is due */
 /* ---- peel.c ---- */
 /* So many of the `full` trips of level l, the first and the last, cross the border of a padded operand with part of their
  * tile; the others lie inside. False: nothing to be gained. */

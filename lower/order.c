@@ -182,6 +182,7 @@ bool low_walk_in_order(low_nest *N, low_fn *E, uint32_t list) {
     if (grouped && k && p[k].at != p[k - 1].at) low_apart(E); /* or LLVM loads the next ones early, and runs out of registers */
     for (uint32_t i = st->order_end, no = p[k].no; i-- > st->order; no /= (uint32_t)c.count[i])
       N->copy[ll->level[i].var] = 1 + no % c.count[i];
+    low_fetch_due(N, k + 1, c.n);
     low_walk(N, E, list, st->order, LOW_BODY);
     if (st->end != LOW_OUTER && last[k]) low_walk(N, E, list, st->order, st->end);
   }

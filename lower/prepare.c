@@ -242,6 +242,25 @@ static void prepare_levels(low_nest *N, uint32_t i, const tarn_stage_sched *ss) 
   settle_unroll(list);
 }
 
+/* Of a window's sums: the copies of each tap go along the lanes. Where other copies use what is loaded again (a tile of several
+ * channels), they need the registers more than the loads the time. */
+static void settle_along(low_nest *N, low_stage *st, const low_list *list) {
+  const tarn_hw *hw = N->M->hw;
+  uint64_t taps = 0, copies = 0;
+  bool whole = hw->nmem && hw->vector_bits == 8 * hw->mem[0].line && low_x86(hw);
+  if (!hw->moves || !whole || !st->red || st->red_lanes > 1 || st->nfactor) return;
+  for (uint32_t i = 0; i < list->n; i++) {
+    const low_level *l = &list->level[i];
+    if (l->kind != TARN_UNROLL || l->trips < 2) continue;
+    if (l->red) taps |= 1ull << l->var;
+    else copies |= 1ull << l->var;
+  }
+  for (uint32_t r = 0; r < st->f->nops; r++) {
+    low_access *a = &st->read[r];
+    if (a->dtype == TARN_F32 && (low_lin_deps(a->off) & copies) == copies) a->along = taps & low_lin_deps(a->off);
+  }
+}
+
 static void prepare_stage(low_nest *N, uint32_t i, const tarn_stage_sched *ss, const low_operand *in, const low_operand *out,
                           uint32_t *out_no) {
   low_stage *st = &N->stage[i];
@@ -276,6 +295,7 @@ static void prepare_stage(low_nest *N, uint32_t i, const tarn_stage_sched *ss, c
   else low_order_settle(N, st, list);
   settle_start(N, st, list);
   low_crossed_settle(N, st, list);
+  settle_along(N, st, list);
   st->at_most_0 = low_exp_at_most_0(N, st);
 }
 

@@ -149,7 +149,7 @@ static const struct refusal {
     {"(hw m (units 1.5))", "m.hw:1:14", "an integer from 1"},
     {"(hw m (units 4294967296))", "m.hw:1:14", "an integer from 1 to 4294967295"},
     {"(hw m (launch -1e-6))", "m.hw:1:15", "out of range"},
-    {"(hw m (vector 256))", "m.hw:1:15", "(bits N), (registers N) or (spreads)"},
+    {"(hw m (vector 256))", "m.hw:1:15", "(bits N), (registers N), (spreads) or (moves)"},
     {"(hw m (vector (bits 96)))", "m.hw:1:7", "a power of two"},
     {"(hw m (vector (bits 0)))", "m.hw:1:21", "an integer from 8"},
     {"(hw m (vector (bits 131072)))", "m.hw:1:21", "to 65536"},

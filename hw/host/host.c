@@ -141,11 +141,12 @@ typedef struct usual {
   unsigned bits;            /* of its vectors; 0: of any */
   double l3, dram, written; /* bytes a cycle */
   double trip, hidden;      /* see hw.h; of the second cache */
+  bool moves;               /* see hw.h */
 } usual;
-static const usual usual_of[] = {{"znver5", 0, 16, 10, 10, 1, TARN_HW_HIDDEN},
-                                 {"znver4", 256, 16, 8, 8, 0, 0.95},
-                                 {"znver4", 0, 8, 4, 4, 1, TARN_HW_HIDDEN},
-                                 {NULL, 0, 8, 4, 2, 1, TARN_HW_HIDDEN}};
+static const usual usual_of[] = {{"znver5", 0, 16, 10, 10, 1, TARN_HW_HIDDEN, true},
+                                 {"znver4", 256, 16, 8, 8, 0, 0.95, false},
+                                 {"znver4", 0, 8, 4, 4, 1, TARN_HW_HIDDEN, false},
+                                 {NULL, 0, 8, 4, 2, 1, TARN_HW_HIDDEN, false}};
 static usual usual_figures(const char *cpu, unsigned bits) {
   const usual *u = usual_of;
   while (u->cpu && (strcmp(cpu, u->cpu) || (u->bits && u->bits != bits))) u++;
@@ -172,8 +173,9 @@ const tarn_hw *tarn_hw_host(tarn_lang *L, bool measure) {
   double written = dram * (far.written / far.dram);
   tarn_buf_fmt(&b,
                "(hw host (kind cpu) (triple \"%s\") (cpu \"%s\") (features \"%s\")\n  (clock %.4g) (units %u)"
-               " (vector (bits %u) (registers %u)%s)",
-               triple, tarn_host_core(cpu, features), features, clock, m.cores, v.bits, v.regs, v.spreads ? " (spreads)" : "");
+               " (vector (bits %u) (registers %u)%s%s)",
+               triple, tarn_host_core(cpu, features), features, clock, m.cores, v.bits, v.regs, v.spreads ? " (spreads)" : "",
+               far.moves ? " (moves)" : "");
   tarn_buf sums = {.cx = cx};
   tarn_buf_str(&sums, "");
   dots(&sums, features);
