@@ -4,7 +4,8 @@
  * innermost loops, the pointer is chosen there between the tensor and a page full of the fill value, and the inner loops
  * know of no guard.  Lanes: neighbours become vector loads, equal addresses one broadcast, a step of two two loads and a
  * shuffle, everything else a gather.  Unrolled copies of a window at a step share: what lies one element on is the other half
- * of what has been loaded, what lies one lane on is the same moved by a lane, with one element behind it. */
+ * of what has been loaded, what lies one lane on is the same moved by a lane, with one element behind it; so are the taps
+ * of a window along the lanes, where that costs less than loads across lines. */
 #include "lower/internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -569,7 +570,7 @@ static int64_t into_vector(const low_fn *E, const low_access *a, int64_t c) {
   return ((c % n) + n) % n;
 }
 /* As they are, but LLVM does not know how they came to be. */
-static LLVMValueRef opaque(low_fn *E, LLVMValueRef x) {
+static LLVMValueRef unseen(low_fn *E, LLVMValueRef x) {
   low_module *M = E->M;
   LLVMTypeRef is = LLVMTypeOf(x), as = low_vec(M->i32, E->lanes), f = LLVMFunctionType(as, &as, 1, false);
   LLVMValueRef same = LLVMGetInlineAsm(f, "", 0, "=v,0", 4, false, false, LLVMInlineAsmDialectATT, false);
@@ -589,7 +590,7 @@ static LLVMValueRef neighbours(low_fn *E, LLVMValueRef single, LLVMValueRef v, b
   bool known = LLVMIsConstant(single);
   for (uint32_t to = 0; to < n; to++) idx[to] = (int)(to + (behind ? n - 1 : 1));
   single = low_splat(M, LLVMBuildBitCast(M->b, single, M->i32, ""), n), v = LLVMBuildBitCast(M->b, v, as, "");
-  if (known) single = opaque(E, single);
+  if (known) single = unseen(E, single);
   return LLVMBuildBitCast(M->b, low_shuffle(M, behind ? single : v, behind ? v : single, idx, n), is, "");
 }
 /* Neighbours, and copies that go along them: taps of a window. A load that crosses a line takes two, and of full vectors all
@@ -604,7 +605,7 @@ static LLVMValueRef load_along(low_fn *E, low_access *a, const low_off *out, con
     if (first >= 0 && (E->lanes - first) % E->lanes <= hi) at = (E->lanes - first) % E->lanes;
     if (e->c == at) { /* opaque: LLVM makes one load again of the lanes of two */
       LLVMValueRef x = load_guarded(E, a, out, in, NULL);
-      return LLVMIsConstant(x) ? x : opaque(E, x);
+      return LLVMIsConstant(x) ? x : unseen(E, x);
     }
     low_off o = *out;
     int64_t by = e->c < at ? 1 : -1;

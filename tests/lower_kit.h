@@ -151,6 +151,12 @@ static inline kit_case kit_case_of(tarn_ctx *cx, const tarn_ksig *k, const tarn_
   return c;
 }
 
+static inline kit_case kit_case_text(tarn_lang *L, const char *kernel, const char *schedule) {
+  tarn_ksig k;
+  tarn_ksig_parse(L, kernel, strlen(kernel), &k);
+  return kit_case_of(tarn_lang_ctx(L), &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), schedule, strlen(schedule)));
+}
+
 static inline const char *kit_dir(tarn_ctx *cx) {
   char *dir = tarn_strdup(cx, "/tmp/tarn_lower_XXXXXX");
   if (!mkdtemp(dir)) tarn_raise(cx, TARN_IO, "mkdtemp failed");

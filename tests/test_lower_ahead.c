@@ -306,10 +306,8 @@ static const char by_two[] =
 static void once_job(tarn_ctx *c, void *arg) {
   caches host;
   const tarn_hw *on = with_caches(&host, 2048, 1 << 20, 4 << 20, 6, 20);
-  tarn_ksig k;
+  kit_case e = kit_case_text(L, taps, by_two);
   (void)arg;
-  tarn_ksig_parse(L, taps, strlen(taps), &k);
-  kit_case e = kit_case_of(cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), by_two, strlen(by_two)));
   float *x = aligned_alloc(64, 16384 * 4), *w = aligned_alloc(64, 192 * 4), *out = aligned_alloc(64, 1024 * 4);
   if (!x || !w || !out) tarn_raise(c, TARN_MEMORY, "out of memory");
   memset(x, 0, 16384 * 4), memset(w, 0, 192 * 4);

@@ -3,7 +3,6 @@
 #include "tests/lower_kit.h"
 
 #include "base/base.h"
-#include "loop/loop.h"
 
 static tarn_ctx *cx;
 static tarn_lang *L;
@@ -35,11 +34,6 @@ static const struct {
      PLANES("3 3 64", "5", "(45) ((+ (* 15 d0) (* 5 d1) d3))", "(+ (* 204 d0) (* 68 d1) d2 d3)", "612", "", "(192 64 1)"),
      "(schedule (stage (acc 3) (serial 0 1) (serial 1 3) (serial 2 32) (unroll 1 1) (unroll 3 1) (unroll 2 16) (vector 2 1)))"},
 };
-static kit_case case_of(const char *text, const char *walk) {
-  tarn_ksig k;
-  tarn_ksig_parse(L, text, strlen(text), &k);
-  return kit_case_of(cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), walk, strlen(walk)));
-}
 /* A host whose lines are its vectors. */
 static tarn_hw lines_of(tarn_hw_memory *mem, uint32_t bits, bool moves) {
   tarn_hw on = *kit_host(cx);
@@ -52,7 +46,7 @@ static void moved_job(tarn_ctx *c, void *arg) {
   (void)arg;
   for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     uint32_t same[2], loads[2];
-    kit_case k = case_of(cases[i].text, cases[i].walk);
+    kit_case k = kit_case_text(L, cases[i].text, cases[i].walk);
     for (uint32_t moves = 0; moves < 2; moves++) {
       tarn_hw on = lines_of(&mem, 512, moves);
       on.triple = "x86_64-pc-linux-gnu", on.cpu = "skylake-avx512", on.features = "", on.vector_regs = 32;
@@ -83,7 +77,7 @@ static const char by_four[] =
 static void shared_job(tarn_ctx *c, void *arg) {
   tarn_hw_memory mem;
   (void)arg;
-  kit_case k = case_of(shared, by_four);
+  kit_case k = kit_case_text(L, shared, by_four);
   tarn_hw on = lines_of(&mem, 512, true);
   on.triple = "x86_64-pc-linux-gnu", on.cpu = "skylake-avx512", on.features = "", on.vector_regs = 32;
   uint32_t same = kit_lines(L, &on, &k, "asm \"\", \"=v,0\"");
@@ -103,7 +97,7 @@ static void between_job(tarn_ctx *c, void *arg) {
       {.name = "dram", .line = 64, .read = 6, .latency = 100},
   };
   (void)arg;
-  kit_case k = case_of(text, walk);
+  kit_case k = kit_case_text(L, text, walk);
   tarn_hw on = *kit_host(cx);
   on.nmem = 4, on.mem = mem;
   const char *dir = kit_compile(kit_program(L, &on, &k, 1), true, TARN_EMIT_LL);

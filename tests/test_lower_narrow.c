@@ -143,9 +143,7 @@ static void every_second_job(tarn_ctx *c, void *arg) {
   (void)arg;
   for (uint32_t i = 0; i < 6; i++) {
     const char *text = i % 2 ? greatest_of : sums, *walk = walks[i / 2];
-    tarn_ksig k;
-    tarn_ksig_parse(L, text, strlen(text), &k);
-    kit_case e = kit_case_of(cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), walk, strlen(walk)));
+    kit_case e = kit_case_text(L, text, walk);
     tarn_hw on = *kit_host(cx);
     on.triple = "x86_64-pc-linux-gnu", on.cpu = "haswell", on.features = "", on.vector_bits = 256;
     uint32_t halves[2];
