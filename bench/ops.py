@@ -9,7 +9,8 @@
 
 ROW: the name or operator of a row, or its id (ansor.C2D0.b16). --sets ansor,tvm,tc; --batches 1,16. measure stops after
 --limit seconds and goes on where it was when called again; --again forgets what was measured. A row that tarn's `prepare`
-compiled anew is measured anew.
+compiled anew is measured anew. --tarn-trials N adds tarn's programs tuned with N measurements (tarn-N; `tarn tune`, in a store
+of the row's own in WORK, which a second run goes on with), --tvm-trials N TVM's: the same work for both.
 """
 import argparse
 import json
@@ -31,13 +32,24 @@ def folder_of(work, row, engine, threads=None):
     return os.path.join(work, row["id"], engine + (str(threads) if threads else ""))
 
 
-def compile_row(a, model, row, threads):
-    """tarn's program for so many threads and its check."""
-    out = folder_of(a.work, row, "tarn", threads)
-    state = compiled.compile_model(a.tarn, model, out, threads, a.numerics)
+def is_own(name):
+    return name == "tarn" or name.startswith("tarn-")
+
+
+def compile_row(a, model, row, name, threads):
+    """tarn's program for so many threads, tuned first if its name says so, and its check; kept in its folder's state.json."""
+    out, store, spent = folder_of(a.work, row, name, threads), None, {}
+    os.makedirs(out, exist_ok=True)
+    if name != "tarn":
+        store = os.path.join(a.work, row["id"], f"tuned{threads}.db")
+        spent = compiled.tune(a.tarn, model, store, int(name.split("-")[1]), threads, a.numerics)
+    state = spent if "error" in spent else compiled.compile_model(a.tarn, model, out, threads, a.numerics, store) | spent
     if a.check and "error" not in state and models.demand(row, models.onnx.load(model))["ops"] <= CHECKED:
         state.update(compiled.check(a.tarn, out))
-    return state
+    with open(os.path.join(out, "state.json"), "w") as f:
+        json.dump(state, f)
+    return f"{name} " + (state.get("error") or f"{state['compile'] + state.get('tune', 0):.2f} s"
+                         + ("" if state.get("right", True) else " WRONG"))
 
 
 def prepare(a, table):
@@ -48,13 +60,7 @@ def prepare(a, table):
             model = models.write(row, a.work)
             reference.ask(do="prepare", model=model, threads=max(a.threads), folder=folder_of(a.work, row, "reference"))
             for t in a.threads:
-                said = []
-                if not a.peers_only:
-                    state = compile_row(a, model, row, t)
-                    with open(os.path.join(folder_of(a.work, row, "tarn", t), "state.json"), "w") as f:
-                        json.dump(state, f)
-                    said.append("tarn " + (state.get("error") or f"{state['compile']:.2f} s"
-                                           + ("" if state.get("right", True) else " WRONG")))
+                said = [] if a.peers_only else [compile_row(a, model, row, n, t) for n in a.own]
                 for e in engines:
                     start = time.perf_counter()
                     answer = e.ask(do="prepare", model=model, threads=t, folder=folder_of(a.work, row, e.name))
@@ -69,7 +75,7 @@ def loaded(a, row, model, threads, engines):
     """The engines that run this row, each with its error against the f64 reference; and who does not, and why."""
     good, missing = [], {}
     for e in engines:
-        where = folder_of(a.work, row, e.name, threads if e.name == "tarn" else None)
+        where = folder_of(a.work, row, e.name, threads if is_own(e.name) else None)
         answer = e.ask(do="load", model=model, threads=threads, folder=where) or \
             e.ask(do="error", reference=os.path.join(folder_of(a.work, row, "reference"), "reference.npz"))
         if "error_of" not in answer:
@@ -104,8 +110,8 @@ def keep(a, got):
     os.replace(path + ".new", path)
 
 
-def state_of(a, row, threads):
-    path = os.path.join(folder_of(a.work, row, "tarn", threads), "state.json")
+def state_of(a, row, name, threads):
+    path = os.path.join(folder_of(a.work, row, name, threads), "state.json")
     if not os.path.exists(path):
         return {"error": "not prepared", "made": 0}
     with open(path) as f:
@@ -134,13 +140,14 @@ def measure(a, table):
     driver.must_be_idle(a.even_busy)
     end, got, left = time.monotonic() + a.limit, results(a), 0
     with open(os.path.join(a.work, "peers.log"), "a") as log:
-        engines = [driver.Engine(n, log) for n in ["tarn"] + a.engines]
+        engines = [driver.Engine("tarn", log, n) for n in a.own] + [driver.Engine(n, log) for n in a.engines]
         got["peaks"] = {}
         peaks_now(a, got["peaks"])
         for row in table:
             for t in a.threads:
                 key = f"{row['id']}.t{t}"
-                if not a.again and got["rows"].get(key, {}).get("when", 0) > state_of(a, row, t)["made"]:
+                made = max(state_of(a, row, n, t)["made"] for n in a.own)
+                if not a.again and got["rows"].get(key, {}).get("when", 0) > made:
                     continue
                 if time.monotonic() > end:
                     left += 1
@@ -154,17 +161,17 @@ def measure(a, table):
     print(f"{left} left")
 
 
-def line(row, t, r, state, demand, peaks):
-    """One row of the table, and whether it holds what is asked: best or within 5 % of the best (medians); half of the bound
+def line(row, name, t, r, state, demand, peaks):
+    """One row of the table of tarn's programs of that name, and whether it holds what is asked: best or within 5 % of the best (medians); half of the bound
     (the fastest turn: peaks are the best of several too, and some machines change their pace for seconds at a time)."""
-    mine = r["times"].get("tarn", {}).get("median")
-    peers = {n: x["median"] for n, x in r["times"].items() if n != "tarn"}
+    mine = r["times"].get(name, {}).get("median")
+    peers = {n: x["median"] for n, x in r["times"].items() if not is_own(n)}
     best = min(peers, key=peers.get) if peers else None
     if not mine:
-        return f"{row['id']:18} {t}  tarn: {r['missing'].get('tarn') or state.get('error')}", None
+        return f"{row['id']:18} {t}  {name}: {r['missing'].get(name) or state.get('error')}", None
     limit, binds = bound(demand, peaks)
     theirs = peers[best] if best else float("nan")
-    turn = min(r["times"]["tarn"]["all"])
+    turn = min(r["times"][name]["all"])
     ratio, fraction = mine / theirs, limit / turn
     flags = (" slower" if ratio > 1.05 else "") + (" under-half" if turn >= 20e-6 and fraction < 0.5 else "")
     flags += "" if state.get("right", True) else " WRONG"
@@ -179,17 +186,22 @@ def each(row, t, r, names):
 
 
 def table(a, rows):
-    got, kept = results(a), []
-    names = ["tarn"] + a.engines
+    for name in ["tarn"] if a.each else a.own:
+        table_of(a, rows, name)
+
+
+def table_of(a, rows, name):
+    """Rows of tarn's programs of that name beside the best peer, or the times of all, and the sums."""
+    got, kept, names = results(a), [], a.own + a.engines
     print(f"{'row':18} t" + ("".join(f" {n:>12}" for n in names) if a.each else
-                             f" {'tarn ms':>10} {'best ms':>10} {'best':12} {'ratio':>6} binds  reached"))
+                             f" {name + ' ms':>10} {'best ms':>10} {'best':12} {'ratio':>6} binds  reached"))
     for row in rows:
         with_model = models.onnx.load(models.write(row, a.work))
         for t in a.threads:
             r = got["rows"].get(f"{row['id']}.t{t}")
             if not r:
                 continue
-            text, k = line(row, t, r, state_of(a, row, t), models.demand(row, with_model), got["peaks"][str(t)])
+            text, k = line(row, name, t, r, state_of(a, row, name, t), models.demand(row, with_model), got["peaks"][str(t)])
             print(each(row, t, r, names) if a.each else text)
             kept += [k] if k else []
     summary(kept)
@@ -216,6 +228,7 @@ def main():
     p.add_argument("--tarn", default="build/tarn")
     p.add_argument("--engines", help="default: those that are installed")
     p.add_argument("--tvm-trials", type=int, default=0, help="TVM once more, tuned with so many trials (the engine tvm-N)")
+    p.add_argument("--tarn-trials", type=int, default=0, help="tarn once more, tuned with so many trials (tarn-N)")
     p.add_argument("--threads", default="1,2")
     p.add_argument("--sets", default="ansor,tvm,tc")
     p.add_argument("--batches")
@@ -231,6 +244,7 @@ def main():
     a = p.parse_args()
     a.threads = [int(t) for t in a.threads.split(",")]
     a.engines = wanted(a, installed())
+    a.own = ["tarn"] + ([f"tarn-{a.tarn_trials}"] if a.tarn_trials else [])
     os.makedirs(a.work, exist_ok=True)
     rows = list(models.rows(a.sets.split(","), a.rows, a.batches and [int(b) for b in a.batches.split(",")]))
     for step in {"all": [prepare, measure, table]}.get(a.what) or [globals()[a.what]]:

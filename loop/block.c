@@ -15,6 +15,11 @@ int64_t tarn_schedule_tile(const tarn_stage_sched *s, uint32_t *vdim) {
   }
   return tile;
 }
+uint32_t tarn_schedule_rows(const tarn_stage_sched *s) {
+  const tarn_level *l = s->nlevel < 2 ? NULL : &s->level[s->nlevel - 2];
+  bool rows = l && l[0].kind == TARN_VECTOR && l[1].kind == TARN_VECTOR && l[0].dim != l[1].dim;
+  return rows ? l[0].dim : TARN_NONE;
+}
 uint32_t tarn_schedule_dot(const tarn_stage_sched *s, int64_t *k) {
   if (!s->nlevel || s->level[s->nlevel - 1].kind != TARN_DOT) return TARN_NONE;
   uint32_t d = s->level[s->nlevel - 1].dim;

@@ -89,11 +89,13 @@ typedef struct tile {
   int64_t size[TARN_MAX_DIMS];
   uint32_t vdim, dot; /* dot: the dim of which one instruction takes the whole tile; UINT32_MAX: none */
   uint32_t inner;     /* the innermost loop of the reduction, likewise */
-  int64_t lanes;
+  uint32_t rdim;      /* of whose steps a vector holds `rows`, likewise */
+  int64_t lanes, rows;
 } tile;
 
 static double vectors(const tile *t, uint32_t d, int64_t size) {
   if (d == t->dot) return 1;
+  if (d == t->rdim) return (double)ceil_div(size, t->rows);
   return d == t->vdim ? (double)ceil_div(size, t->lanes) : (double)size;
 }
 bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e) {
@@ -128,11 +130,11 @@ static double deep(const acc_model *a, uint32_t n, const int64_t *span, double b
 
 /* Accesses of the cache that a vector takes: two where it lies across two lines. */
 static double split(const acc_model *a, const stage_model *m, const tile *t, double line) {
-  double wide = (double)t->lanes * a->bytes;
+  double wide = (double)(t->lanes * t->rows) * a->bytes;
   int64_t off = a->start;
   if (a->constant || a->local || a->irregular || line <= 0) return 1;
   for (uint32_t d = 0; d < m->n; d++)
-    if (d != t->vdim && m->dim[d] > 1) off |= llabs(a->coef[d]);
+    if (d != t->vdim && d != t->rdim && m->dim[d] > 1) off |= llabs(a->coef[d]);
   if (fmod((double)(off & -off) * a->bytes, mind(wide, line)) == 0) return 1;
   return 1 + mind(1, (wide - a->bytes) / line);
 }
@@ -305,7 +307,8 @@ static double left_in(const stage_model *m, const tile *t) {
   double part = 1;
   for (uint32_t i = 0; i < m->npad && t->dot >= m->n; i++) {
     const pad_model *p = &m->pad[i];
-    bool apart = t->vdim >= m->n || !(p->dims >> t->vdim & 1), several = false, full = true;
+    bool apart = t->vdim >= m->n || !(p->dims >> t->vdim & 1 || (t->rdim < m->n && p->dims >> t->rdim & 1)), several = false,
+         full = true;
     for (uint32_t d = 0; d < m->n; d++) {
       if (!(p->dims >> d & 1)) continue;
       if (d < m->nacc) several |= t->size[d] > 1;
@@ -483,7 +486,7 @@ static void block_waits(const tarn_hw *hw, const stage_model *m, const tarn_stag
 
 void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared, uint32_t nshared,
                      const tarn_stage_sched *s, uint32_t threads, tarn_cost *c) {
-  tile t = {.vdim = UINT32_MAX, .dot = UINT32_MAX, .inner = UINT32_MAX, .lanes = 1};
+  tile t = {.vdim = UINT32_MAX, .dot = UINT32_MAX, .inner = UINT32_MAX, .rdim = tarn_schedule_rows(s), .lanes = 1, .rows = 1};
   double repeat = 1;
   uint32_t dense = dense_reads(m, s);
   for (uint32_t d = 0; d < m->n; d++) t.size[d] = 1;
@@ -493,6 +496,7 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
   for (uint32_t i = 0; i < s->nlevel; i++) {
     const tarn_level *l = &s->level[i];
     if (l->kind == TARN_VECTOR) t.vdim = l->dim, t.lanes = left[l->dim];
+    if (l->kind == TARN_VECTOR && l->dim == t.rdim) t.rows = left[l->dim];
     if (l->kind == TARN_SERIAL && l->dim >= m->nacc && left[l->dim] > l->step)
       t.inner = left[l->dim] >= FOUND_AGAIN ? l->dim : UINT32_MAX;
     if (l->kind == TARN_DOT && left[l->dim] == m->dot.k) t.dot = l->dim;

@@ -169,20 +169,23 @@ typedef struct shape {
   const tarn_hw *hw;
   const stage_model *m;
   const tarn_stage_sched *s;
-  int64_t size[TARN_MAX_DIMS]; /* of the register tile */
-  uint32_t vdim, udim;         /* or m->n */
-  int64_t lanes;
+  int64_t size[TARN_MAX_DIMS];           /* of the register tile */
+  uint32_t vdim, udim, rdim;             /* or m->n; TARN_NONE */
+  int64_t lanes, rows;                   /* of a vector along vdim; steps of rdim that it holds */
   uint32_t nloop, loop[TARN_MAX_LEVELS]; /* levels that are loops, outermost first */
   double trips[TARN_MAX_LEVELS];
   double ops, accs, room[3], line;
 } shape;
 static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s) {
-  shape t = {.hw = hw, .m = m, .s = s, .vdim = m->n, .udim = m->n, .lanes = 1, .ops = 1, .accs = 1, .line = line_of(hw)};
+  shape t = {
+      .hw = hw, .m = m, .s = s, .vdim = m->n, .udim = m->n, .lanes = 1, .rows = 1, .ops = 1, .accs = 1, .line = line_of(hw)};
   int64_t left[TARN_MAX_DIMS];
+  t.rdim = tarn_schedule_rows(s);
   for (uint32_t d = 0; d < m->n; d++) t.size[d] = 1, left[d] = m->dim[d];
   for (uint32_t i = 0; i < s->nlevel; i++) {
     const tarn_level *l = &s->level[i];
     if (l->kind == TARN_VECTOR) t.vdim = l->dim, t.lanes = left[l->dim];
+    if (l->kind == TARN_VECTOR && l->dim == t.rdim) t.rows = left[l->dim];
     if (l->kind == TARN_VECTOR || l->kind == TARN_UNROLL) {
       if (t.size[l->dim] == 1) t.size[l->dim] = left[l->dim];
     } else t.loop[t.nloop] = i, t.trips[t.nloop++] = (double)ceil_div(left[l->dim], l->step);
@@ -190,7 +193,7 @@ static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_
   }
   bool weighs = loop_weighs(m, t.size);
   for (uint32_t d = 0; d < m->n; d++) {
-    double v = (double)(d == t.vdim ? ceil_div(t.size[d], t.lanes) : t.size[d]);
+    double v = (double)ceil_div(t.size[d], d == t.vdim ? t.lanes : d == t.rdim ? t.rows : 1);
     if (d != t.vdim && d < m->nacc && t.size[d] > 1) t.udim = d;
     if (!weighs || !(m->weighed >> d & 1)) t.ops *= v;
     if (d < m->nacc) t.accs *= v;
@@ -230,7 +233,7 @@ static void around(const shape *t, uint32_t k, int64_t *span) {
 static double rows_of(const shape *t, const acc_model *a) {
   double rows = 1;
   for (uint32_t d = 0; d < t->m->n; d++)
-    if (d != t->vdim && (a->touched >> d & 1)) rows *= (double)t->size[d];
+    if (d != t->vdim && (a->touched >> d & 1)) rows *= (double)ceil_div(t->size[d], d == t->rdim ? t->rows : 1);
   return rows;
 }
 static uint32_t kind_of(const shape *t, const acc_model *a) {

@@ -51,7 +51,8 @@ typedef enum tarn_level_kind {
 } tarn_level_kind;
 /* One loop over `dim` of the stage's iteration space (shared dims, own dims, reduce dims, in this order), in steps of `step`
  * elements. The levels of one dim have falling steps, each dividing the one before; the innermost has step 1.
- * A VECTOR level covers the step of the next outer level of its dim (that many lanes) and is the innermost of its dim.
+ * A VECTOR level covers the step of the next outer level of its dim (that many lanes) and is the innermost of its dim. Where
+ * the last two levels are VECTOR ones of own dims, lanes are rows: of the last one's dim, side by side, for steps of the other.
  * A DOT level is the innermost of all, of a reduce dim: one instruction takes the step of the next outer level of that dim
  * (tarn_hw_dots); where there is no such instruction, or a tail is shorter, it is unrolled. */
 typedef struct tarn_level {
@@ -296,6 +297,8 @@ typedef void tarn_schedule_visit(void *user, const tarn_schedule *s, double seco
 TARN_API bool tarn_schedules(tarn_solver *s, const tarn_ksig *canonical, tarn_schedule_visit *visit, void *user);
 /* The dim that fills the lanes and how many of its elements one register tile holds; 0, and TARN_NONE, when none does. */
 TARN_API int64_t tarn_schedule_tile(const tarn_stage_sched *s, uint32_t *lane_dim);
+/* The dim whose steps the rows are where lanes are rows; TARN_NONE: they are not. */
+TARN_API uint32_t tarn_schedule_rows(const tarn_stage_sched *s);
 /* How a single stage's constants are packed: what depends on the lane dim in blocks of the register tile along it, what does
  * not in blocks of the unrolled dim with most steps. The last block
  * may be ragged. A tile of 0: that dim is not cut into tiles, or there is none (TARN_NONE). */

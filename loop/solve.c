@@ -44,7 +44,9 @@ void tarn_solver_near(tarn_solver *s) { s->near = true; }
 typedef struct pick {
   uint32_t vdim;          /* m->n: none */
   int64_t lanes, vectors; /* register tile along vdim */
-  uint32_t udim[2];       /* m->n: none; the second where the first is unrolled whole */
+  uint32_t rdim;          /* udim[0], where a vector holds `each` steps of it; m->n: none */
+  int64_t each;
+  uint32_t udim[2]; /* m->n: none; the second where the first is unrolled whole */
   int64_t unroll[2];
   uint32_t dot;        /* reduce dim of which one instruction takes several elements; m->n: none */
   bool flat;           /* the whole reduction is written out, its last dim between the tile's */
@@ -65,6 +67,7 @@ static void add_level(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, i
 static int64_t tile_step(const stage_model *m, const pick *p, uint32_t d) {
   if (d == p->dot) return m->dot.k;
   if (d == p->vdim) return p->lanes * p->vectors; /* beyond the extent at most by part of a vector: steps divide */
+  if (d == p->rdim) return p->unroll[0];
   for (uint32_t i = 0; i < 2; i++)
     if (d == p->udim[i]) return mini(p->unroll[i], m->dim[d]);
   return 1;
@@ -107,10 +110,12 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
       add_level(s, d, p->flat || p->taps || (d != p->vdim && weighed(m, d)) ? TARN_UNROLL : TARN_SERIAL,
                 d == p->vdim || d == p->dot ? tile_step(m, p, d) : 1);
   for (uint32_t i = 2; i-- > 0;)
-    if (p->udim[i] < m->n && tile_step(m, p, p->udim[i]) > 1) add_level(s, p->udim[i], TARN_UNROLL, 1);
+    if (p->udim[i] < m->n && p->udim[i] != p->rdim && tile_step(m, p, p->udim[i]) > 1) add_level(s, p->udim[i], TARN_UNROLL, 1);
+  if (p->rdim < m->n && p->unroll[0] > p->each) add_level(s, p->rdim, TARN_UNROLL, p->each);
   if (p->flat) add_level(s, m->n - 1, TARN_UNROLL, 1);
   if (p->vdim < m->n) {
     if (tile_step(m, p, p->vdim) > p->lanes) add_level(s, p->vdim, TARN_UNROLL, p->lanes);
+    if (p->rdim < m->n) add_level(s, p->rdim, TARN_VECTOR, 1);
     add_level(s, p->vdim, TARN_VECTOR, 1);
   }
   if (p->dot < m->n) add_level(s, p->dot, TARN_DOT, 1);
@@ -386,6 +391,36 @@ static void try_weighed(search *q, pick p) {
     if (p.order < 2 || (first > m->nshared && m->dim[first] > 1 && !(m->weighed >> first & 1))) try_one(q, &p);
   }
 }
+/* Do rows along `vdim` follow one another, a step of d behind the other, in all that lies along it? */
+static bool follow(const stage_model *m, uint32_t vdim, uint32_t d) {
+  int64_t row = m->dim[vdim];
+  if (m->result.coef[vdim] != 1 || m->result.coef[d] != row) return false;
+  for (uint32_t r = 0; r < m->nread; r++) {
+    const acc_model *a = &m->read[r];
+    if (a->irregular || a->coef[d] != a->coef[vdim] * row || llabs(a->coef[vdim]) > 1) return false;
+  }
+  return true;
+}
+/* Rows of at most half a vector: as many as it holds, and the tile all of them, so that what padding leaves out is known. */
+#define MOST_ROWS 8 /* vectors */
+static void try_rows(search *q, uint32_t vdim, int64_t lanes) {
+  const stage_model *m = q->m;
+  pick p = {.vdim = vdim, .lanes = 1, .vectors = 1, .dot = m->n};
+  while (p.lanes < m->dim[vdim]) p.lanes *= 2;
+  p.each = lanes / p.lanes;
+  if (!m->reduces || m->nshared || vdim >= m->nacc || p.each < 2 || m->weighed) return;
+  for (p.rdim = 0; p.rdim < m->nacc; p.rdim++) {
+    int64_t vectors = ceil_div(m->dim[p.rdim], p.each);
+    if (p.rdim == vdim || m->dim[p.rdim] < 2 || vectors > MOST_ROWS || !follow(m, vdim, p.rdim)) continue;
+    p.udim[0] = p.rdim, p.unroll[0] = vectors * p.each;
+    for (p.order = 0; p.order < 2 + m->nacc; p.order++) {
+      if (p.order == 1 || (p.order >= 2 && m->dim[p.order - 2] == 1)) continue;
+      p.udim[1] = m->n;
+      try_pick(q, &p);
+      try_second(q, p, q->s->hw->vector_regs);
+    }
+  }
+}
 static void solve_stage(search *q, bool strict) {
   const stage_model *m = q->m;
   int64_t lanes = tarn_hw_lanes(q->s->hw, TARN_F32);
@@ -396,17 +431,18 @@ static void solve_stage(search *q, bool strict) {
   for (uint32_t d = m->nshared; d < m->n; d++) {
     if (m->dim[d] < 2 || !vector_dim(m, d, strict)) continue;
     int64_t l = lanes;
+    try_rows(q, d, lanes);
     while (l / 2 >= m->dim[d]) l /= 2; /* short dims: a narrower vector, partly empty */
     if (m->weighed) {
-      try_weighed(q, (pick){.vdim = d, .lanes = l, .vectors = 1, .dot = m->n});
+      try_weighed(q, (pick){.vdim = d, .lanes = l, .vectors = 1, .dot = m->n, .rdim = m->n});
       continue;
     }
-    if (l > m->dim[d]) try_dots(q, (pick){.vdim = d, .lanes = l, .vectors = 1, .dot = m->n});
+    if (l > m->dim[d]) try_dots(q, (pick){.vdim = d, .lanes = l, .vectors = 1, .dot = m->n, .rdim = m->n});
     if (l > m->dim[d]) l /= 2; /* or a full one */
     for (int64_t v = 1; v <= 8 && v * l <= m->dim[d] + l - 1; v = v < 4 ? v + 1 : v + 2)
-      try_dots(q, (pick){.vdim = d, .lanes = l, .vectors = v, .dot = m->n});
+      try_dots(q, (pick){.vdim = d, .lanes = l, .vectors = v, .dot = m->n, .rdim = m->n});
   }
-  pick none = {.vdim = m->n, .lanes = 1, .vectors = 1, .dot = m->n};
+  pick none = {.vdim = m->n, .lanes = 1, .vectors = 1, .dot = m->n, .rdim = m->n};
   if (m->weighed) try_weighed(q, none);
   else try_dots(q, none), try_deeper(q);
 }

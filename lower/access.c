@@ -29,15 +29,29 @@ LLVMValueRef low_off_scalar(low_fn *E, const low_off *o) {
   LLVMValueRef c = low_i64(E->M, o->c);
   return !o->v ? c : o->c ? LLVMBuildNSWAdd(E->M->b, o->v, c, "") : o->v;
 }
+static LLVMValueRef rows_i64(low_fn *E, const low_off *o) {
+  LLVMValueRef v[256];
+  for (uint32_t i = 0; i < E->lanes; i++)
+    v[i] = low_i64(E->M, o->c + (int64_t)(i % E->row) * o->stride + (int64_t)(i / E->row) * o->rows);
+  return LLVMConstVector(v, E->lanes);
+}
+/* Lanes of rows that do not follow one another have an offset each. */
+low_off low_even(low_fn *E, low_off o) {
+  if (!E->row || o.rows == o.stride * (int64_t)E->row) return o;
+  LLVMValueRef v = rows_i64(E, &(low_off){.stride = o.stride, .rows = o.rows});
+  o.vec = o.vec ? LLVMBuildNSWAdd(E->M->b, o.vec, v, "") : v;
+  o.stride = o.rows = 0;
+  return o;
+}
 /* All lanes as a vector of i64. */
 static LLVMValueRef off_vector(low_fn *E, const low_off *o) {
   low_module *M = E->M;
-  LLVMValueRef r = lanes_i64(E, o->c, o->stride, E->lanes);
+  LLVMValueRef r = E->row ? rows_i64(E, o) : lanes_i64(E, o->c, o->stride, E->lanes);
   if (o->v) r = LLVMBuildNSWAdd(M->b, low_splat(M, o->v, E->lanes), r, "");
   return o->vec ? LLVMBuildNSWAdd(M->b, r, o->vec, "") : r;
 }
 static void off_add(low_fn *E, low_off *to, int64_t k, const low_off *x) {
-  to->c += k * x->c, to->stride += k * x->stride;
+  to->c += k * x->c, to->stride += k * x->stride, to->rows += k * x->rows;
   if (x->v) to->v = plus(E, to->v, times(E, x->v, k));
   if (!x->vec) return;
   LLVMValueRef v = k == 1 ? x->vec : LLVMBuildNSWMul(E->M->b, x->vec, lanes_i64(E, k, 0, E->lanes), "");
@@ -47,8 +61,8 @@ static void off_add(low_fn *E, low_off *to, int64_t k, const low_off *x) {
 static void bounds(const low_fn *E, int64_t *lo, int64_t *hi) {
   for (uint32_t v = 0; v < LOW_MAX_VARS; v++) {
     const low_env *e = &E->env[v];
-    lo[v] = e->kind == LOW_CONST ? e->c : e->kind == LOW_SSA ? e->lo : 0;
-    hi[v] = e->kind == LOW_LANES ? (int64_t)E->lanes - 1 : e->kind == LOW_UNSET ? E->space->hi[v] : e->c;
+    lo[v] = e->kind == LOW_CONST ? e->c : e->kind == LOW_SSA ? e->lo : 0; /* lanes: from 0 */
+    hi[v] = e->kind == LOW_UNSET ? E->space->hi[v] : e->c;
   }
 }
 void low_range(const low_fn *E, const low_lin *a, int64_t *lo, int64_t *hi) {
@@ -78,6 +92,7 @@ static low_off eval_atom(low_fn *E, const low_term *t) {
     if (e->kind == LOW_UNSET) tarn_raise(E->M->cx, TARN_INTERNAL, "lower: a level is read outside of its loop");
     if (e->kind == LOW_CONST) r.c = e->c;
     else if (e->kind == LOW_SSA) r.v = e->v;
+    else if (e->lo > 1) r.rows = 1;
     else r.stride = 1;
     return r;
   }
@@ -90,7 +105,7 @@ static low_off eval_atom(low_fn *E, const low_term *t) {
     a.c -= q * t->by;
     return a;
   }
-  if (a.vec || a.stride) r.vec = divide(E, t->kind, off_vector(E, &a), lo, t->by);
+  if (a.vec || a.stride || a.rows) r.vec = divide(E, t->kind, off_vector(E, &a), lo, t->by);
   else r.v = divide(E, t->kind, low_off_scalar(E, &a), lo, t->by);
   return r;
 }
@@ -101,7 +116,7 @@ low_off low_eval(low_fn *E, const low_lin *a) {
     low_off x = eval_atom(E, &a->t[i]);
     off_add(E, &r, a->t[i].coef, &x);
   }
-  return r;
+  return low_even(E, r);
 }
 
 /* ---------------------------------------------------------------- levels */
@@ -617,12 +632,48 @@ static LLVMValueRef load_along(low_fn *E, low_access *a, const low_off *out, con
   return NULL;
 }
 
+/* Which lanes are not in the padding, where code need not ask; false: it has to. */
+static bool lanes_inside(low_fn *E, const low_access *a, bool *is) {
+  cond c = conditions(E, a);
+  if (c.all || (c.lane && !LLVMIsConstant(c.lane))) return false;
+  for (uint32_t i = 0; i < E->lanes; i++) {
+    LLVMValueRef bit = c.lane ? LLVMGetAggregateElement(c.lane, i) : NULL;
+    if (bit && !LLVMIsAConstantInt(bit)) return false;
+    is[i] = !c.never && (!bit || LLVMConstIntGetZExtValue(bit));
+  }
+  return true;
+}
+/* As load_along(), where lanes are rows that follow one another: what lies beside a row's ends is padding or another lane. */
+static LLVMValueRef load_along_rows(low_fn *E, low_access *a, const low_off *out, const low_off *in) {
+  bool here[256], there[256];
+  int idx[256];
+  uint32_t n = E->lanes;
+  for (uint32_t v = 0; v < LOW_MAX_VARS; v++) {
+    low_env *e = &E->env[v];
+    int64_t step, at = E->space->hi[v] / 2, k = e->c - at;
+    if (!(a->along >> v & 1) || e->kind != LOW_CONST || !low_moves_by(a->off, v, &step) || step != 1) continue;
+    if (k == 0 || llabs(k) >= n || !lanes_inside(E, a, here)) continue;
+    low_off o = *out;
+    e->c -= k, o.c -= k;
+    bool fits = lanes_inside(E, a, there);
+    for (int64_t i = 0; i < n && fits; i++) {
+      fits = !here[i] || (i + k >= 0 && i + k < n && there[i + k]);
+      idx[i] = here[i] ? (int)(i + k) : (int)n;
+    }
+    LLVMValueRef r = fits ? load_copy(E, a, &o, in) : NULL;
+    e->c += k;
+    if (fits) return low_shuffle(E->M, r, low_from_memory(E->M, a->dtype, fill_value(E, a)), idx, n);
+  }
+  return NULL;
+}
+
 /* From what other copies load too; NULL: there are none such. */
 static LLVMValueRef load_shared(low_fn *E, low_access *a, const low_off *out, const low_off *in) {
   int64_t stride = out->stride + in->stride;
   uint32_t lane = 0;
   low_loaded *c;
   if (E->lanes < 4 || stride < 1 || out->vec || in->vec) return NULL;
+  if (E->row) return stride == 1 && a->along ? load_along_rows(E, a, out, in) : NULL;
   while (lane < LOW_MAX_VARS && E->env[lane].kind != LOW_LANES) lane++;
   if (lane == LOW_MAX_VARS) return NULL;
   if (stride == 1) return a->along ? load_along(E, a, out, in, lane) : NULL;
@@ -643,7 +694,21 @@ static LLVMValueRef load_copy(low_fn *E, low_access *a, const low_off *out, cons
   a->cache[key % LOW_CACHE] = now;
   return now.v;
 }
-LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level) { return load_copy(E, a, &a->out[level], &a->in[level]); }
+/* The offset at a level whose lanes are even: the two parts of it each, or all of it in the first. */
+static void offsets(low_fn *E, const low_access *a, uint32_t level, low_off *out, low_off *in) {
+  *out = a->out[level], *in = a->in[level];
+  if (!E->row) return;
+  low_off both = *out;
+  off_add(E, &both, 1, in);
+  both = low_even(E, both);
+  out->stride = both.stride, out->rows = both.rows, out->vec = both.vec;
+  in->stride = in->rows = 0, in->vec = NULL;
+}
+LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level) {
+  low_off out, in;
+  offsets(E, a, level, &out, &in);
+  return load_copy(E, a, &out, &in);
+}
 
 /* ---------------------------------------------------------------- groups */
 /* Does the offset move by one element per step of the level, and no guard at all? */
@@ -663,8 +728,10 @@ static bool adjacent(const low_access *a, uint32_t var) {
 static LLVMValueRef load_adjacent(low_fn *E, low_access *a, uint32_t level, uint32_t k) {
   low_module *M = E->M;
   cond c = conditions(E, a);
-  low_off o = a->out[level];
-  off_add(E, &o, 1, &a->in[level]);
+  low_off out, in;
+  offsets(E, a, level, &out, &in);
+  low_off o = out;
+  off_add(E, &o, 1, &in);
   uint32_t n = E->lanes;
   int64_t stride = n > 1 ? o.stride : 0;
   if (c.lane || o.vec || stride < 0) return NULL;
@@ -672,7 +739,7 @@ static LLVMValueRef load_adjacent(low_fn *E, low_access *a, uint32_t level, uint
               group = LLVMIntTypeInContext(M->lc, 8 * k * (unsigned)tarn_dtype_size(a->dtype));
   if (c.never) return low_splat(M, low_to_memory(M, a->dtype, low_fx_const(M, a->fill, 1)), n * k);
   int64_t span = ((int64_t)n - 1) * stride + k - 1;
-  LLVMValueRef p = c.all ? chosen(E, a, a->out[level], a->in[level], c.all, span, stride) : step(E, a, a->base, &o), v;
+  LLVMValueRef p = c.all ? chosen(E, a, out, in, c.all, span, stride) : step(E, a, a->base, &o), v;
   if (stride == (int64_t)k || n == 1) {
     v = LLVMBuildLoad2(M->b, low_vec(bytes, n * k), p, "");
     LLVMSetAlignment(v, (unsigned)tarn_dtype_size(a->dtype));
@@ -742,7 +809,7 @@ void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v
 
 void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v) {
   low_module *M = E->M;
-  const low_off *o = &a->out[level];
+  low_off even = low_even(E, a->out[level]), *o = &even;
   uint32_t n = E->lanes;
   v = low_to_memory(M, a->dtype, v);
   LLVMValueRef p = step(E, a, a->base, o);

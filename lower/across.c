@@ -9,7 +9,9 @@ void low_across_settle(low_stage *st, const low_list *list) {
   st->rows = NULL;
   for (uint32_t i = 0; i < list->n; i++)
     if (list->level[i].kind == TARN_VECTOR) lanes = &list->level[i];
-  if (!lanes || lanes->red || lanes->trips < 2 || lanes->trips > TARN_TURN_LANES || tarn_dtype_size(st->out_type) < 4) return;
+  if (!lanes || low_lanes_are_rows(list) || lanes->red || lanes->trips < 2 || lanes->trips > TARN_TURN_LANES ||
+      tarn_dtype_size(st->out_type) < 4)
+    return;
   if (!low_moves_by(st->result.off, lanes->var, &by) || by == 1) return;
   for (uint32_t i = list->n; i-- > 0;) {
     const low_level *l = &list->level[i];

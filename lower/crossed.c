@@ -34,7 +34,9 @@ void low_crossed_settle(const low_nest *N, low_stage *st, const low_list *list) 
   st->crossed = false;
   for (uint32_t i = 0; i < list->n; i++)
     if (list->level[i].kind == TARN_VECTOR) lanes = &list->level[i];
-  if (!lanes || !st->red || st->red_lanes > 1 || st->step_index || st->nfactor || lanes->trips != LOW_CROSSED) return;
+  if (!lanes || low_lanes_are_rows(list) || !st->red || st->red_lanes > 1 || st->step_index || st->nfactor ||
+      lanes->trips != LOW_CROSSED)
+    return;
   if (!hw->spreads || hw->vector_bits != 32 * LOW_CROSSED || !low_x86(hw)) return;
   for (uint32_t k = 0; k < st->red->ns; k++)
     if (tarn_dtype_size(st->state[k]) != 4) return;

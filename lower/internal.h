@@ -116,13 +116,14 @@ LLVMValueRef low_math(low_module *M, tarn_fxop op, LLVMValueRef x);
 typedef enum { LOW_UNSET, LOW_CONST, LOW_SSA, LOW_LANES } low_kind;
 typedef struct low_env {
   low_kind kind;
-  int64_t c, lo;  /* CONST: its number c; SSA: it runs from lo to c */
+  int64_t c, lo;  /* CONST: its number c; SSA: it runs from lo to c; LANES: from 0 to c, the same in `lo` lanes side by side */
   LLVMValueRef v; /* SSA */
 } low_env;
-/* A number of elements: v + c + lane·stride + each lane's vec. */
+/* A number of elements: v + c + lane·stride + each lane's vec. Where lanes are rows (low_fn.row) it is (lane mod row)·stride +
+ * (lane / row)·rows; from low_even() on, the stride is that of all lanes then, too, or nothing. */
 typedef struct low_off {
   LLVMValueRef v; /* i64 or NULL */
-  int64_t c, stride;
+  int64_t c, stride, rows;
   LLVMValueRef vec; /* lanes of i64 or NULL */
 } low_off;
 typedef struct low_guard {
@@ -175,6 +176,7 @@ typedef struct low_fn {
   const low_space *space;
   low_env env[LOW_MAX_VARS];
   uint32_t lanes; /* of values computed now */
+  uint32_t row;   /* so many of them make a row, where they are rows of one dim, steps of another; 0: they are of one dim */
   bool crossed;   /* what is loaded now keeps its lanes as crossed.c says */
   uint32_t gen;   /* changes with the basic block: what is cached holds for one */
 } low_fn;
@@ -203,6 +205,7 @@ void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v);
 void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v); /* all of v, side by side from p on */
 LLVMValueRef low_resized(low_module *M, LLVMValueRef v, uint32_t n, uint32_t to);  /* the first lanes, or poison behind */
 low_off low_eval(low_fn *E, const low_lin *a);
+low_off low_even(low_fn *E, low_off o);
 void low_range(const low_fn *E, const low_lin *a, int64_t *lo, int64_t *hi); /* from what is known now */
 LLVMValueRef low_test(low_fn *E, const low_guard *g);                        /* of a guard that is the same for all lanes */
 LLVMValueRef low_off_scalar(low_fn *E, const low_off *o);

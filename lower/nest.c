@@ -19,6 +19,15 @@ static void enter_accesses(low_fn *E, low_stage *st, uint32_t var, low_mode mode
 }
 
 static low_env fixed(int64_t c) { return (low_env){.kind = LOW_CONST, .c = c}; }
+/* Level l becomes lanes: `len` of them, or as many rows of the next level's. */
+static low_env lanes_of(const low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t len) {
+  const low_list *ll = &N->list[list];
+  low_env env = {.kind = LOW_LANES, .c = len - 1, .lo = 1};
+  int64_t next = l + 1 < ll->n && ll->level[l + 1].kind == TARN_VECTOR ? N->len[ll->level[l + 1].dim] : 1;
+  if (next > 1) env.lo = next, E->row = (uint32_t)next;
+  if (next > 1 || !E->row) E->lanes = (uint32_t)(len * next);
+  return env;
+}
 
 /* What is inside of a reduction's level, if the guards that its trip decides hold. */
 static void walk_if(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
@@ -43,18 +52,18 @@ static void walk_if(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
 /* Sets level l and emits what is inside of it, `len` elements of its dim. */
 static void enter(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, low_env env, int64_t len) {
   const low_level *lev = &N->list[list].level[l];
-  uint32_t n, lanes = E->lanes;
+  uint32_t n, lanes = E->lanes, row = E->row;
   low_stage *st = concerned(N, list, &n);
   int64_t outside = N->len[lev->dim];
   N->last[lev->var] = (outside + lev->step - 1) / lev->step - 1;
   N->len[lev->dim] = len;
+  if (env.kind == LOW_LANES) env = lanes_of(N, E, list, l, len);
   E->env[lev->var] = env;
-  if (env.kind == LOW_LANES) E->lanes = (uint32_t)len;
   for (uint32_t i = 0; i < n; i++) enter_accesses(E, &st[i], lev->var, mode);
   if (mode == LOW_BODY && list > 0) walk_if(N, E, list, l);
   else low_walk(N, E, list, l + 1, mode);
   E->env[lev->var] = (low_env){0};
-  N->len[lev->dim] = outside, E->lanes = lanes;
+  N->len[lev->dim] = outside, E->lanes = lanes, E->row = row;
 }
 
 static void skip(low_nest *N, uint32_t list, uint32_t l) {

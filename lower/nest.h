@@ -112,6 +112,7 @@ struct low_nest {
 };
 
 /* ---- prepare.c: see low_nest_new ---- */
+bool low_lanes_are_rows(const low_list *list); /* of the last level, as many as the level outside of it steps */
 
 /* ---- crossed.c ---- */
 void low_crossed_settle(const low_nest *N, low_stage *st, const low_list *list);

@@ -32,7 +32,7 @@ void low_order_settle(const low_nest *N, low_stage *st, const low_list *list) {
   uint32_t end = list->n, dims = 0;
   st->order = TARN_MAX_LEVELS;
   if (!st->red || !N->M->contract) return; /* the order of additions may change */
-  if (end && list->level[end - 1].kind == TARN_VECTOR) end--;
+  while (end && list->level[end - 1].kind == TARN_VECTOR) end--;
   uint32_t first = end;
   for (; first > st->acc; first--) {
     const low_level *l = &list->level[first - 1];

@@ -39,13 +39,19 @@ static bool may_split_reduction(const low_nest *N, const low_stage *st) {
   return r->kind != TARN_RED_CUSTOM && !tarn_dtype_is_float(r->dtype);
 }
 
+bool low_lanes_are_rows(const low_list *list) {
+  const low_level *l = list->n < 2 ? NULL : &list->level[list->n - 2];
+  return l && l[0].kind == TARN_VECTOR && l[1].kind == TARN_VECTOR && l[0].dim != l[1].dim && !l[0].red && !l[1].red &&
+         l[0].step == 1 && l[1].step == 1 && l[0].trips * l[1].trips <= MAX_LANES;
+}
 static void settle_vector(const low_nest *N, const low_stage *st, low_list *list, bool taken) {
+  bool rows = st && !taken && low_lanes_are_rows(list);
   for (uint32_t i = 0; i < list->n; i++) {
     low_level *l = &list->level[i];
     if (l->kind != TARN_VECTOR) continue;
     bool fits = l->trips <= MAX_LANES && l->step == 1;
     if (l->red && !(l->inside && may_split_reduction(N, st))) fits = false;
-    if (fits && !taken) taken = true;
+    if (fits && (rows ? i + 2 >= list->n : !taken)) taken = true;
     else l->kind = l->trips <= 16 ? TARN_UNROLL : TARN_SERIAL;
   }
 }
@@ -178,7 +184,7 @@ static void prepare_tile(const low_nest *N, low_stage *st, const low_list *list)
   st->max_lanes = shared_lanes(N) ? (uint32_t)shared_lanes(N)->trips : 1;
   for (uint32_t i = 0; i < list->n; i++) {
     const low_level *l = &list->level[i];
-    if (l->kind == TARN_VECTOR) st->max_lanes = (uint32_t)l->trips;
+    if (l->kind == TARN_VECTOR) st->max_lanes *= (uint32_t)l->trips;
     if (l->kind == TARN_VECTOR && l->red) st->red_lanes = (uint32_t)l->trips;
     if (!l->inside || l->kind == TARN_VECTOR) continue;
     if (!l->red) st->slots *= l->trips;
@@ -248,7 +254,7 @@ static void settle_along(low_nest *N, low_stage *st, const low_list *list) {
   const tarn_hw *hw = N->M->hw;
   uint64_t taps = 0, copies = 0;
   bool whole = hw->nmem && hw->vector_bits == 8 * hw->mem[0].line && low_x86(hw);
-  if (!hw->moves || !whole || !st->red || st->red_lanes > 1 || st->nfactor) return;
+  if ((!low_lanes_are_rows(list) && !(hw->moves && whole)) || !st->red || st->red_lanes > 1 || st->nfactor) return;
   for (uint32_t i = 0; i < list->n; i++) {
     const low_level *l = &list->level[i];
     if (l->kind != TARN_UNROLL || l->trips < 2) continue;

@@ -249,6 +249,43 @@ TEST(windows_are_written_out) {
   const tarn_stage_sched *s = tarn_solve(tarn_solver_new(L, hw, 1), &p, NULL)->stage;
   for (uint32_t i = s->acc; i < s->nlevel; i++) ck_assert(s->level[i].dim != 2 || s->level[i].kind == TARN_SERIAL);
 }
+/* Lanes of short rows are several rows of a plane, where these follow one another in all that lies along them. */
+static void with_rows(void *user, const tarn_schedule *s, double seconds) {
+  double *least = user;
+  bool rows = tarn_schedule_rows(s->stage) != TARN_NONE;
+  least[rows] = fmin(least[rows], seconds);
+}
+static tarn_ksig planes_of(int64_t width, int64_t border) {
+  int64_t row = width + border;
+  const char *text = tarn_format(
+      cx,
+      "(kernel (nest (stages (children 2) (shared) (split 3) (stage (own 64 6 %d) (reduce 3 3) (red sum (mul $0 $1)) (child 0"
+      " (index ((64 6 %d) (3 3)) (%d) ((+ (* %d d0) (* %d d1) d2 (* %d d3) d4 %d)) (fill 0 ((+ d1 d3) 1 7) ((+ d2 d4) 1 %d))))"
+      " (child 1 (index ((64 6 %d) (3 3)) (576) ((+ (* 9 d0) (* 3 d3) d4)))) out)))(in f32 (%d) (1))(const f32 (576) (1))"
+      "(out f32 (64 6 %d) (%d %d 1)))",
+      (int)width, (int)width, (int)(64 * 6 * row), (int)(6 * row), (int)row, (int)row, (int)-row - 1, (int)width + 1,
+      (int)width, (int)(64 * 6 * row), (int)width, (int)(6 * width), (int)width);
+  tarn_ksig k;
+  tarn_ksig_parse(L, text, strlen(text), &k);
+  return k;
+}
+TEST(lanes_of_rows) {
+  UNUSED;
+  const tarn_hw *hw = shipped("x86-64-v3"); /* eight lanes */
+  const struct {
+    int64_t width, border;
+    bool rows;
+  } planes[] = {{4, 0, true}, {3, 0, true}, {2, 0, true}, {5, 0, false}, {8, 0, false}, {4, 2, false}};
+  for (uint32_t i = 0; i < sizeof planes / sizeof *planes; i++) {
+    double least[2] = {INFINITY, INFINITY};
+    tarn_ksig k = planes_of(planes[i].width, planes[i].border);
+    ck_assert(tarn_schedules(tarn_solver_new(L, hw, 1), &k, with_rows, least));
+    ck_assert_msg(isfinite(least[1]) == planes[i].rows, "rows of %d, %d between them", (int)planes[i].width,
+                  (int)planes[i].border);
+    if (planes[i].rows) ck_assert_msg(least[1] < least[0], "%g by rows, %g", least[1], least[0]);
+    tarn_schedule_check(L, tarn_nest_get(L, k.nest), tarn_solve(tarn_solver_new(L, hw, 1), &k, NULL));
+  }
+}
 /* All steps of a short innermost reduction may be written out; so many of a long one as divide it. */
 static void most_written(void *user, const tarn_schedule *s, double seconds) {
   int64_t *all = user, left = INT64_MAX, most = 0;
@@ -458,6 +495,7 @@ int main(void) {
   tcase_add_test(t, pieces_of_sums);
   tcase_add_loop_test(t, windows_are_written_out, 0, 1);
   tcase_add_test(t, taps_are_written_out);
+  tcase_add_test(t, lanes_of_rows);
   tcase_add_test(t, short_reductions_are_written_out);
   tcase_add_test(t, registers_of_what_is_spread);
   tcase_add_test(t, hidden_transfers);

@@ -134,6 +134,13 @@ typedef struct chain {
   int64_t step[4];
 } chain;
 
+/* What level `at` covers: the step of the one outside of it of its dim. */
+static int64_t step_outside(const space *s, const tarn_level *l, uint32_t at) {
+  uint32_t i = at;
+  while (i-- > 0)
+    if (l[i].dim == l[at].dim) return l[i].step;
+  return s->dim[l[at].dim];
+}
 /* Levels over dims [first, last) into a stage; ordered: reduce dims outermost first and unsplit lanes, as strict needs. */
 static uint32_t random_levels(const space *s, uint32_t first, uint32_t last, bool ordered, tarn_level *out) {
   chain c[TARN_MAX_DIMS] = {0};
@@ -162,6 +169,10 @@ static uint32_t random_levels(const space *s, uint32_t first, uint32_t last, boo
     out[n++] = (tarn_level){(uint8_t)d, kind, step};
     left--;
   }
+  tarn_level *l = n < 2 ? NULL : &out[n - 2]; /* lanes that are rows */
+  if (l && l[0].dim != l[1].dim && l[0].dim < s->nacc && l[1].dim < s->nacc && l[0].step == 1 && l[1].step == 1 &&
+      (n + l[0].dim) % 3 && step_outside(s, out, n - 2) * step_outside(s, out, n - 1) <= 40)
+    l[0].kind = l[1].kind = TARN_VECTOR;
   return n;
 }
 

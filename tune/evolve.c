@@ -79,11 +79,13 @@ static bool zones_hold(const evolve_stage *t, const tarn_stage_sched *s) {
   return s->acc <= s->nlevel && (t->reduces || s->acc == s->nlevel);
 }
 static bool tile_bearable(const evolve_space *e, const evolve_stage *t, const tarn_stage_sched *s) {
-  int64_t copies = 1, accs = 1;
+  int64_t copies = 1, accs = 1, lanes = 1;
   for (uint32_t i = 0; i < s->nlevel; i++) {
     const tarn_level *l = &s->level[i];
     int64_t outer = outer_step(t, s, i), trips = ceil_div(outer, l->step);
-    if (l->kind == TARN_VECTOR && (l->step != 1 || outer > e->lanes || (outer & (outer - 1)))) return false;
+    if (l->kind == TARN_VECTOR) lanes *= outer;
+    if (l->kind == TARN_VECTOR && (l->step != 1 || lanes > e->lanes || (outer & (outer - 1)))) return false;
+    if (l->kind == TARN_VECTOR && lanes > outer && tarn_schedule_rows(s) == TARN_NONE) return false;
     if (l->kind != TARN_UNROLL) continue;
     copies *= trips;
     if (l->dim < t->nacc) accs *= trips;

@@ -28,13 +28,21 @@ def run(command):
         return process.returncode, out.read().decode(), err.read().decode().strip(), seconds, usage.ru_maxrss * 1024
 
 
-def compile_model(tarn, model, out, threads, numerics):
-    """The program in out, with a link to the runtime library; what is worth keeping of the report, or {"error"}.
-    numerics: a class, or approx@X for --numerics approx --rtol X."""
+def tune(tarn, model, store, trials, threads, numerics):
+    """So many measurements of the model's kernels in a store of their own, those included that it has: the seconds, or {"error"}."""
+    kind = numerics.partition("@")[0]
+    code, _, said, seconds, _ = run([tarn, "tune", model, "--trials", str(trials), "--threads", str(threads), "--numerics", kind,
+                                     "--db", store, "--output", store + ".json"])
+    return {"error": said[-200:] or f"exit {code}", "made": time.time()} if code else {"tune": seconds}
+
+
+def compile_model(tarn, model, out, threads, numerics, store=None):
+    """The program in out, by what the store has measured if there is one, with a link to the runtime library; what is worth
+    keeping of the report, or {"error"}. numerics: a class, or approx@X for --numerics approx --rtol X."""
     os.makedirs(out, exist_ok=True)
     kind, _, rtol = numerics.partition("@")
     command = [tarn, "compile", model, "-o", out, "--threads", str(threads), "--numerics", kind, "--json"]
-    command += ["--rtol", rtol] if rtol else []
+    command += (["--rtol", rtol] if rtol else []) + (["--db", store] if store else [])
     code, text, said, seconds, memory = run(command)
     if code:
         return {"error": said[:200] or f"exit {code}", "made": time.time()}
