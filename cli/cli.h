@@ -64,6 +64,7 @@ typedef struct cli_compile {
   bool json;
   const char *price_file;  /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
   const char *db;          /* --db: a store of measurements */
+  bool explores;           /* with it: for kernels to measure next */
   const tarn_price *price; /* of this program, instead */
   const char *triple;      /* of a compiled folder */
   TARN_VEC(cli_work) work; /* of a compiled folder: what each kernel has to do */

@@ -87,36 +87,46 @@ static void report(tarn_ctx *cx, const cli_compile *c, const tarn_tune_report *r
   for (uint32_t i = 0; i < n && i < 10; i++) printf("  %5.1f %%  %s\n", 100 * imp[i].share, imp[i].feature);
 }
 
-/* The kernels of a former compile, used by nothing now: their trials count, and what they took tells the machine's pace. */
-static void no_longer(tarn_ctx *cx, const cli_compiled *was, const wanted *w, tarn_lang *L, wanted *out) {
-  for (uint32_t i = 0; i < w->sig.n; i++) {
-    const char *text = tarn_ksig_text(was->L, cx, w->sig.p[i]);
+/* Kernels of former compiles, as text. */
+typedef struct texts {
+  TARN_VEC(const char *) of;
+} texts;
+/* They are used by nothing now: but their trials count, and what they took tells the machine's pace. */
+static void no_longer(tarn_ctx *cx, const texts *was, tarn_lang *L, wanted *out) {
+  for (uint32_t i = 0; i < was->of.n; i++) {
     tarn_ksig *k = TARN_NEW(cx, tarn_ksig);
-    tarn_ksig_parse(L, text, strlen(text), k);
+    tarn_ksig_parse(L, was->of.p[i], strlen(was->of.p[i]), k);
     tarn_push(cx, &out->sig, k), tarn_push(cx, &out->uses, 0u);
   }
 }
-/* Searches for the fastest schedules of the program's kernels, twice: what was measured may favour other kernels. */
+/* Searches for the fastest schedules of the program's kernels with two thirds of the trials; and twice of those that it has
+ * then, with half of the rest each: what was measured may favour other kernels, which may turn out slower than they were
+ * expected to be. */
+#define PASSES 3
 static tarn_tune_report tune_program(tarn_ctx *cx, cli_compile *c, const char *db, tarn_tune_options *o) {
-  uint32_t trials = o->trials ? o->trials : 1000;
+  uint32_t trials = o->trials ? o->trials : 1000, fresh = 0, failed = 0;
+  const uint32_t until[PASSES] = {trials - trials / 3, trials - trials / 6, trials};
+  const double part[PASSES] = {0.67, 0.5, 1}; /* of the seconds left */
   const char *model = o->model;
-  tarn_tune_report r = {0}, first = {0};
   double end = o->seconds > 0 ? cli_now() + o->seconds : 0;
-  const cli_compiled *was = NULL;
-  wanted before = {0};
-  for (int pass = 0; pass < 2; pass++) {
+  tarn_tune_report r = {0};
+  texts before = {0};
+  c->explores = true;
+  for (int pass = 0; pass < PASSES; pass++) {
     const cli_compiled *p = cli_optimise(cx, c);
     wanted w = {0};
     of_program(cx, p->kprog, &w);
-    no_longer(cx, was, &before, p->L, &w);
-    o->trials = pass ? trials : trials - trials / 3, o->model = pass ? model : NULL, o->price = p->price;
-    if (end > 0) o->seconds = fmax(pass ? 0.001 : 0, end - cli_now()) * (pass ? 1 : 0.67);
+    uint32_t own = w.sig.n;
+    no_longer(cx, &before, p->L, &w);
+    o->trials = until[pass], o->model = pass + 1 < PASSES ? NULL : model, o->price = p->price;
+    if (end > 0) o->seconds = fmax(pass ? 0.001 : 0, end - cli_now()) * part[pass];
     /* the store is opened when the model is read: nothing is left behind when it cannot be */
     r = tarn_tune(p->L, p->hw, w.sig.p, w.uses.p, w.sig.n, tarn_store_open(cx, db), o);
+    fresh += r.fresh, failed += r.failed;
+    for (uint32_t i = 0; i < own; i++) tarn_push(cx, &before.of, tarn_ksig_text(p->L, cx, w.sig.p[i]));
     c->db = db;
-    if (!pass) first = r, was = p, before = w;
   }
-  r.fresh += first.fresh, r.failed += first.failed;
+  r.fresh = fresh, r.failed = failed;
   return r;
 }
 /* A sample of the kernels of a model's program, or of every kernel that its kernel graph prices; with --train-only a price

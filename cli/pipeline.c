@@ -84,7 +84,7 @@ static const tarn_price *price_of(cli_compiled *r, const cli_compile *c) {
   r->price = learned_price(cx, c, r->hw);
   if (!c->db) return r->price;
   if (access(c->db, R_OK)) tarn_raise(cx, TARN_IO, "%s: %s", c->db, strerror(errno));
-  return tarn_measured(r->L, r->hw, c->db, c->threads ? (uint32_t)c->threads : r->hw->units, r->price);
+  return tarn_measured(r->L, r->hw, c->db, c->threads ? (uint32_t)c->threads : r->hw->units, r->price, c->explores);
 }
 
 cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {

@@ -126,9 +126,10 @@ TARN_API tarn_tune_report tarn_measure_again(tarn_lang *L, const tarn_hw *hw, ta
 /* ---- what was measured, used ---- */
 /* A price that knows the store: measured seconds where a schedule of a kernel was measured with so many threads, else what
  * `otherwise` says (NULL: the analytic price), of whole kernels times the median of what those that were measured would take
- * untuned over what it says of them; and, as its schedule, the fastest measured one of a kernel. */
+ * untuned over what it says of them, and somewhat more; and, as its schedule, the fastest measured one of a kernel. explores:
+ * for a program whose kernels are to be measured next, so that others than those measured have their turn. */
 TARN_API const tarn_price *tarn_measured(tarn_lang *L, const tarn_hw *hw, const char *path, uint32_t threads,
-                                         const tarn_price *otherwise);
+                                         const tarn_price *otherwise, bool explores);
 
 #ifdef __cplusplus
 }

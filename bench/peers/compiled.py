@@ -28,11 +28,12 @@ def run(command):
         return process.returncode, out.read().decode(), err.read().decode().strip(), seconds, usage.ru_maxrss * 1024
 
 
-def tune(tarn, model, store, trials, threads, numerics):
-    """So many measurements of the model's kernels in a store of their own, those included that it has: the seconds, or {"error"}."""
+def tune(tarn, model, store, trials, threads, numerics, most=180):
+    """So many measurements of the model's kernels in a store of their own, those included that it has, for `most` seconds or
+    little more: the seconds that it took, or {"error"}."""
     kind = numerics.partition("@")[0]
     code, _, said, seconds, _ = run([tarn, "tune", model, "--trials", str(trials), "--threads", str(threads), "--numerics", kind,
-                                     "--db", store, "--output", store + ".json"])
+                                     "--seconds", str(most), "--db", store, "--output", store + ".json"])
     return {"error": said[-200:] or f"exit {code}", "made": time.time()} if code else {"tune": seconds}
 
 
