@@ -178,8 +178,9 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
       {"--again", NULL, CLI_STR, &again, "STORE", "without MODEL: measure here what a store of other hardware holds"},
       {"--every", NULL, CLI_FLAG, &every, NULL, "with these two: of every kernel that is priced, not only of the program's"},
       {"--per-kernel", NULL, CLI_U32, &each, "N", "--spread: schedules of a kernel (default 40); --train-only: at least"},
-      {"--between", NULL, CLI_REAL, &o.between, "X",
+      {"--between", NULL, CLI_REAL, &o.trust.between, "X",
        "how much the learned price counts where kernels are compared, 0 (default) to 1"},
+      {"--within", NULL, CLI_REAL, &o.trust.within, "X", "and where schedules of one kernel are (default 0.33)"},
       {"--price", NULL, CLI_STR, &c.price_file, "FILE",
        "the price to begin with, or analytic (default: the shipped one, if it fits)"},
       {"--fleet", NULL, CLI_STR, &fleet, "URL", "measure on other machines"},
@@ -194,7 +195,8 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   if (fleet) tarn_raise(cx, TARN_USAGE, "--fleet: measuring on other machines is not there yet");
   if (words.n > 1 || (!words.n && !o.train_only && !again) || (words.n && again))
     tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
-  if (!(o.between >= 0 && o.between <= 1)) tarn_raise(cx, TARN_USAGE, "--between: 0 to 1 is expected");
+  if (!(o.trust.between >= 0 && o.trust.between <= 1)) tarn_raise(cx, TARN_USAGE, "--between: 0 to 1 is expected");
+  if (!(o.trust.within >= 0 && o.trust.within <= 1)) tarn_raise(cx, TARN_USAGE, "--within: above 0 to 1 is expected");
   c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials, o.per_kernel = (uint32_t)each,
   o.model = model;
   c.model = words.n ? words.p[0] : NULL;

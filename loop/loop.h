@@ -275,6 +275,9 @@ typedef struct tarn_price {
    * since a selection looks for what is priced too low, and a learned price is wrong most where nothing was measured. */
   double (*kernel)(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
                    const tarn_cost *cost);
+  /* How much of what it says beside the analytic price (the logarithm of their ratio) counts where the solver compares
+   * schedules of a kernel, up to 1; 0: a third. */
+  double within;
 } tarn_price;
 /* The best schedule found by the analytic price: enumerates vector dims, register tiles and loop orders whose sizes come
  * from the description. Deterministic. Memoise by signature (tarn_solver). */

@@ -456,12 +456,12 @@ static tarn_schedule *new_schedule(tarn_solver *s, const kernel_model *km) {
   return sc;
 }
 /* Of the best by the analytic price, the best by the solver's own, which may say much of schedules that are unlike all it was
- * learned from: what it adds to the analytic price (the logarithm of their ratio) counts a third (docs/tuning.md). *seconds:
+ * learned from: what it adds to the analytic price (the logarithm of their ratio) counts in part (docs/tuning.md). *seconds:
  * analytic ones of the first. */
-#define DOUBT 2
+#define DOUBT 2 /* analytic parts beside one of that, where the price does not say */
 static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const search *q, double *seconds) {
   uint32_t first = 0;
-  double least = INFINITY;
+  double least = INFINITY, within = s->price ? s->price->within : 0, doubt = within > 0 ? (1 - within) / within : DOUBT;
   tarn_schedule one = {.nstage = 1};
   for (uint32_t i = 0; i < q->n && q->n > 1; i++) {
     tarn_stage_sched st = q->b[i].sched;
@@ -469,7 +469,7 @@ static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const 
     one.stage = &st;
     tarn_cost_of(s->L, s->hw, k, &one, s->threads, &c);
     double t = s->price->seconds(s->price->user, s->L, s->hw, k, &one, s->threads, &c);
-    t *= pow(q->b[i].seconds / q->b[0].seconds, DOUBT);
+    t *= pow(q->b[i].seconds / q->b[0].seconds, doubt);
     if (t < least) least = t, first = i;
     if (s->near) loop_cost(s->L, s->hw, k, &one, s->threads, true, &c);
     if (i == 0 || c.seconds < *seconds) *seconds = c.seconds;

@@ -138,7 +138,7 @@ END_TEST
 typedef struct lesson {
   uint32_t n, threads;
   const char *hw; /* NULL: "this" */
-  double between;
+  tarn_trust trust;
   const char *path;
   const tarn_judged *of;
   tarn_fit fit;
@@ -148,7 +148,7 @@ static void learn(tarn_ctx *c, void *arg) {
   tarn_sample *x = TARN_ARRAY(c, tarn_sample, 60 * 40);
   make_samples(x, 60, 40);
   for (uint32_t i = 0; i < l->n && l->threads; i++) x[i].threads = l->threads;
-  tarn_learn(c, l->hw ? l->hw : "this", x, l->n, 5, l->between, l->path, l->of, &l->fit);
+  tarn_learn(c, l->hw ? l->hw : "this", x, l->n, 5, l->trust, l->path, l->of, &l->fit);
 }
 static void use(tarn_ctx *c, void *arg) {
   lesson *l = arg;
@@ -420,6 +420,11 @@ static double longest(void *user, tarn_lang *l, const tarn_hw *hw, const tarn_ks
   ++*(uint32_t *)user;
   return -analytic->seconds;
 }
+static double inverse(void *user, tarn_lang *l, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
+                      const tarn_cost *analytic) {
+  (void)user, (void)l, (void)hw, (void)k, (void)s, (void)threads;
+  return 1 / analytic->seconds;
+}
 static void list_and_rank(tarn_ctx *c, void *arg) {
   (void)c, (void)arg;
   const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
@@ -439,6 +444,14 @@ static void list_and_rank(tarn_ctx *c, void *arg) {
   ck_assert_double_gt(last.seconds, first.seconds); /* the worst of the eight */
   ck_assert_double_eq(first.least, first.seconds);
   ck_assert_double_eq(last.least, first.seconds); /* what a price that only ranks leaves to the selection */
+  const double within[] = {0, 0.4, 0.6, 1};       /* a price that contradicts the analytic one wins from a half on */
+  for (uint32_t i = 0; i < 4; i++) {
+    const tarn_price against = {.name = "inverse", .seconds = inverse, .within = within[i]};
+    s = tarn_solver_new(L, hw, 1);
+    tarn_solver_rank(s, &against, 8);
+    tarn_solve(s, &k, &last);
+    ck_assert_msg((last.seconds > first.seconds) == (within[i] > 0.5), "%g: %g and %g", within[i], last.seconds, first.seconds);
+  }
 }
 START_TEST(schedules) { must(list_and_rank, NULL); }
 END_TEST

@@ -47,13 +47,16 @@ static void between_kernels_job(tarn_ctx *c, void *arg) {
   (void)arg;
   static const struct {
     const char *text;
-    double times;
-  } files[] = {{SAYS(""), 1},
-               {SAYS("\"between\": \"0.5\""), 2},
-               {SAYS("\"between\": \"1\""), 4},
-               {SAYS("\"between\": \"9\""), 4},
-               {SAYS("\"between\": \"-1\""), 1},
-               {SAYS("\"between\": \"nan\""), 1}};
+    double times, within;
+  } files[] = {{SAYS(""), 1, 0},
+               {SAYS("\"between\": \"0.5\", \"within\": \"0.5\""), 2, 0.5},
+               {SAYS("\"within\": \"9\""), 1, 1},
+               {SAYS("\"within\": \"-1\""), 1, 0},
+               {SAYS("\"within\": \"nan\""), 1, 0},
+               {SAYS("\"between\": \"1\""), 4, 0},
+               {SAYS("\"between\": \"9\""), 4, 0},
+               {SAYS("\"between\": \"-1\""), 1, 0},
+               {SAYS("\"between\": \"nan\""), 1, 0}};
   static const char text[] =
       "(kernel (nest (stages (children 1) (shared) (split 1) (stage (own 64) (reduce) (map (neg $0)) (child 0"
       " (index ((64) ()) (64) (d0))) out)))(in f32 (64) (1))(out f32 (64) (1)))";
@@ -67,6 +70,7 @@ static void between_kernels_job(tarn_ctx *c, void *arg) {
     const tarn_price *p = trees_price(c, trees_read(c, "m", files[i].text, strlen(files[i].text)), "by hand");
     double got = p->kernel(p->user, of, hw, &k, s, 1, &cost) / cost.least;
     ck_assert_msg(fabs(got - files[i].times) < 1e-9, "file %u: %g times", i, got);
+    ck_assert_double_eq(p->within, files[i].within);
     ck_assert_double_eq_tol(p->seconds(p->user, of, hw, &k, s, 1, &cost), 4 * cost.seconds, 1e-12);
   }
 }

@@ -164,6 +164,7 @@ const tarn_price *tarn_measured(tarn_lang *L, const tarn_hw *hw, const char *pat
   q->scale = scale_of(q, L, hw, explores ? TRIED : GUESSED);
   tarn_price *p = TARN_NEW(cx, tarn_price);
   *p = (tarn_price){.user = q, .seconds = measured_seconds, .kernel = measured_kernel, .schedule = measured_schedule};
+  p->within = otherwise ? otherwise->within : 0;
   p->name = tarn_format(cx, "measured: %u schedules of %u kernels; else %s", kept, q->kernel.n,
                         otherwise ? otherwise->name : "analytic");
   return p;

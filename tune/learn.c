@@ -118,7 +118,7 @@ typedef struct job {
   const tarn_sample *x;
   uint32_t n;
   uint64_t seed;
-  double between;
+  tarn_trust trust;
   const tarn_judged *of; /* NULL: all are judged */
   tarn_fit *fit;
 } job;
@@ -184,12 +184,13 @@ static uint64_t seen_threads(const tarn_sample *x, uint32_t n) {
     if (x[i].threads - 1 < 64 && ++count[x[i].threads - 1] * 20 >= n) seen |= 1ull << (x[i].threads - 1);
   return seen;
 }
-static void save(learner *l, const char *hw, const tarn_sample *x, uint32_t n, double between, const char *path) {
+static void save(learner *l, const char *hw, const tarn_sample *x, uint32_t n, tarn_trust trust, const char *path) {
   uint64_t seen = seen_threads(x, n);
   ok(l, XGBoosterSetAttr(l->booster, "hw", hw));
   ok(l, XGBoosterSetAttr(l->booster, "features", trees_features(l->cx)));
   ok(l, XGBoosterSetAttr(l->booster, "threads", tarn_format(l->cx, "%" PRIx64, seen)));
-  if (between > 0) ok(l, XGBoosterSetAttr(l->booster, "between", tarn_format(l->cx, "%.3g", between)));
+  if (trust.between > 0) ok(l, XGBoosterSetAttr(l->booster, "between", tarn_format(l->cx, "%.3g", trust.between)));
+  if (trust.within > 0) ok(l, XGBoosterSetAttr(l->booster, "within", tarn_format(l->cx, "%.3g", trust.within)));
   bst_ulong size;
   const char *text;
   ok(l, XGBoosterSaveModelToBuffer(l->booster, "{\"format\": \"json\"}", &size, &text));
@@ -240,7 +241,7 @@ static void learn_all(tarn_ctx *cx, void *arg) {
   l->cx = cx;
   tarn_defer(cx, drop_learner, l);
   train(l, j->x, j->n, j->seed, ROUNDS);
-  save(l, j->hw, j->x, j->n, j->between, j->path);
+  save(l, j->hw, j->x, j->n, j->trust, j->path);
 }
 static int by_key(const void *a, const void *b) {
   const tarn_sample *x = a, *y = b;
@@ -248,12 +249,12 @@ static int by_key(const void *a, const void *b) {
   if (x->kernel != y->kernel) return x->kernel < y->kernel ? -1 : 1;
   return (x->schedule > y->schedule) - (x->schedule < y->schedule);
 }
-void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, double between, const char *path,
-                const tarn_judged *of, tarn_fit *fit) {
+void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, tarn_trust trust,
+                const char *path, const tarn_judged *of, tarn_fit *fit) {
   if (n < 50) tarn_raise(cx, TARN_NO_RESULT, "%u measurements are too few to learn a price from: 50 are wanted", n);
   tarn_sample *sorted = tarn_copy(cx, x, n * sizeof *x); /* however they came in, the same file */
   qsort(sorted, n, sizeof *sorted, by_key);
-  job j = {hw, path, sorted, n, seed, between, of, fit};
+  job j = {hw, path, sorted, n, seed, trust, of, fit};
   tarn_status st = fit ? judge_folds(cx, &j) : TARN_OK;
   if (st == TARN_OK && path) st = tarn_protect(cx, learn_all, &j);
   if (st != TARN_OK) tarn_reraise(cx, st);
@@ -275,12 +276,13 @@ static double learned_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const
 static double learned_kernel(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                              uint32_t threads, const tarn_cost *cost) {
   const trees *t = user;
-  if (!(t->between > 0)) return cost->least;
-  return cost->least * pow(learned_seconds(user, L, hw, k, s, threads, cost) / cost->seconds, t->between);
+  if (!(t->trust.between > 0)) return cost->least;
+  return cost->least * pow(learned_seconds(user, L, hw, k, s, threads, cost) / cost->seconds, t->trust.between);
 }
 const tarn_price *trees_price(tarn_ctx *cx, const trees *t, const char *name) {
   tarn_price *p = TARN_NEW(cx, tarn_price);
   *p = (tarn_price){.name = name, .user = (void *)(uintptr_t)t, .seconds = learned_seconds, .kernel = learned_kernel};
+  p->within = t->trust.within;
   return p;
 }
 /* Server processors whose core is the same, or nearly (Golden Cove, Raptor Cove, Redwood Cove). */

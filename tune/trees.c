@@ -112,7 +112,7 @@ static void read_model(tarn_ctx *cx, void *arg) {
   size_t n = length(&r, list, "trees");
   if (!YAJL_IS_STRING(base)) wrong(&r, "no base_score");
   for (size_t i = 0; i < n; i++) read_tree(&r, YAJL_GET_ARRAY(list)->values[i]);
-  double between = strtod(attribute(&r, learner, "between"), NULL);
+  double between = strtod(attribute(&r, learner, "between"), NULL), within = strtod(attribute(&r, learner, "within"), NULL);
   trees *t = TARN_NEW(cx, trees);
   *t = (trees){.ntree = r.root.n,
                .nnode = r.node.n,
@@ -121,7 +121,7 @@ static void read_model(tarn_ctx *cx, void *arg) {
                .base = strtod(base->u.string, NULL),
                .hw = attribute(&r, learner, "hw"),
                .features = attribute(&r, learner, "features"),
-               .between = between > 0 ? fmin(between, 1) : 0,
+               .trust = {between > 0 ? fmin(between, 1) : 0, within > 0 ? fmin(within, 1) : 0},
                .threads = strtoull(attribute(&r, learner, "threads"), NULL, 16)};
   if (!t->threads) t->threads = UINT64_MAX; /* not said: trees of a search, used on what they were learned from */
   s->out = t;

@@ -14,8 +14,8 @@ typedef struct trees {
   const tree_node *node;
   double base;
   const char *hw, *features; /* what it was trained on; "" when the file does not say */
-  double between;            /* see tarn_learn() */
-  uint64_t threads;          /* bit n - 1: kernels of n threads are judged; learned from many of them */
+  tarn_trust trust;
+  uint64_t threads; /* bit n - 1: kernels of n threads are judged; learned from many of them */
 } trees;
 /* Raises TARN_BAD_INPUT "NAME: reason" for text that is no model of this kind. */
 const trees *trees_read(tarn_ctx *cx, const char *name, const char *text, size_t n);

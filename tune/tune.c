@@ -355,7 +355,7 @@ tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *con
   sum_up(t);
   if (o->model && (t->sample.n >= 50 || o->train_only)) {
     tarn_judged of = judged(t, sig, nsig);
-    tarn_learn(cx, t->key, t->sample.p, t->sample.n, o->seed, o->between, o->model, o->train_only && nsig ? &of : NULL,
+    tarn_learn(cx, t->key, t->sample.p, t->sample.n, o->seed, o->trust, o->model, o->train_only && nsig ? &of : NULL,
                &t->r.fit);
     t->r.trained = true;
   }

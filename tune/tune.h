@@ -67,12 +67,15 @@ typedef struct tarn_judged {
   const uint64_t *kernel;
   uint32_t n, threads, least;
 } tarn_judged;
-/* Trains on samples and writes the model (XGBoost's JSON) to path; deterministic for a seed. between: how much of what it says
- * beside the analytic price (the logarithm of their ratio) counts where kernels are compared, 0 to 1; of one kernel's schedules
- * a third always does. fit may be NULL; else
+/* How much of what a learned price says beside the analytic one (the logarithm of their ratio) counts where kernels are
+ * compared, 0 to 1, and where schedules of one kernel are, above 0 to 1; 0: a third. */
+typedef struct tarn_trust {
+  double between, within;
+} tarn_trust;
+/* Trains on samples and writes the model (XGBoost's JSON) to path; deterministic for a seed. fit may be NULL; else
  * five trainings before, each without a fifth of the kernels, fill it, with those in `of` (NULL: all). Raises TARN_NO_RESULT
  * for fewer than 50 samples. */
-TARN_API void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, double between,
+TARN_API void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, tarn_trust trust,
                          const char *path, const tarn_judged *of, tarn_fit *fit);
 /* A price from a model file or, with path NULL, the shipped model for this hardware. NULL, with the reason in *why, when
  * there is none that fits: what was trained on another processor, or vectors of another width, prices nothing. */
@@ -94,7 +97,7 @@ typedef struct tarn_tune_options {
   uint32_t per_kernel;     /* spread: schedules of one kernel; 0: 40 */
   const tarn_price *price; /* to begin with; NULL: the analytic one */
   const char *model;       /* file to write the price to; NULL: none */
-  double between;          /* as tarn_learn() takes it */
+  tarn_trust trust;        /* in the price that is learned */
   bool train_only;         /* the kernels are those that the price is judged by; none: by all */
   /* After every batch: trials done of those wanted, how many of them were measured now, and the sum over the kernels of
    * uses times least seconds. */
