@@ -10,7 +10,7 @@
 ROW: the name or operator of a row, or its id (ansor.C2D0.b16). --sets ansor,tvm,tc; --batches 1,16. measure stops after
 --limit seconds and goes on where it was when called again; --again forgets what was measured. A row that tarn's `prepare`
 compiled anew is measured anew. --tarn-trials N adds tarn's programs tuned with N measurements (tarn-N; `tarn tune`, in a store
-of the row's own in WORK, which a second run goes on with), --tvm-trials N TVM's: the same work for both.
+of the row's own in WORK, which a second run goes on with; three minutes at most), --tvm-trials N TVM's: the same work for both.
 """
 import argparse
 import json
@@ -162,8 +162,9 @@ def measure(a, table):
 
 
 def line(row, name, t, r, state, demand, peaks):
-    """One row of the table of tarn's programs of that name, and whether it holds what is asked: best or within 5 % of the best (medians); half of the bound
-    (the fastest turn: peaks are the best of several too, and some machines change their pace for seconds at a time)."""
+    """One row of the table of tarn's programs of that name, and whether it holds what is asked: best or within 5 % of the best
+    (medians); half of the bound (the fastest turn: peaks are the best of several too, and some machines change their pace for
+    seconds at a time)."""
     mine = r["times"].get(name, {}).get("median")
     peers = {n: x["median"] for n, x in r["times"].items() if not is_own(n)}
     best = min(peers, key=peers.get) if peers else None

@@ -5,7 +5,7 @@
  * know of no guard.  Lanes: neighbours become vector loads, equal addresses one broadcast, a step of two two loads and a
  * shuffle, everything else a gather.  Unrolled copies of a window at a step share: what lies one element on is the other half
  * of what has been loaded, what lies one lane on is the same moved by a lane, with one element behind it; so are the taps
- * of a window along the lanes, where that costs less than loads across lines. */
+ * of a window along the lanes, where that costs less than loads across lines, or where lanes are rows. */
 #include "lower/internal.h"
 #include <stdlib.h>
 #include <string.h>

@@ -50,6 +50,20 @@ static inline const tarn_hw *kit_host(tarn_ctx *cx) {
   return h;
 }
 
+/* A processor with vectors of 16, whatever this machine is: to look at the code, not to run it. */
+static inline tarn_hw kit_wide(tarn_ctx *cx) {
+  tarn_hw on = *kit_host(cx);
+  on.triple = "x86_64-pc-linux-gnu", on.cpu = "skylake-avx512", on.features = "";
+  on.vector_bits = 512, on.vector_regs = 32, on.spreads = false;
+  return on;
+}
+
+/* A kernel of windows over planes, each channel by itself, with a constant of 100 weights. */
+#define KIT_PLANES(own, red, weights, window, elems, borders, out)                                                             \
+  "(kernel (nest (stages (children 2) (shared) (split 3) (stage (own " own ") (reduce " red ") (red sum (mul $0 $1)) (child 1" \
+  " (index ((" own ") (" red ")) (100) (" weights "))) (child 0 (index ((" own ") (" red ")) (" elems ") (" window ")" borders \
+  ")) out)))(in f32 (" elems ") (1))(const f32 (100) (1))(out f32 (" own ") " out "))"
+
 /* ---- programs ---- */
 typedef struct kit_case {
   uint32_t nest;

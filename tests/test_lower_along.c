@@ -13,32 +13,28 @@ static void setup(void) {
 }
 static void teardown(void) { tarn_ctx_free(cx); }
 
-/* Windows of 3 x 3 and of 5 over padded planes, each channel by itself; rows of whole vectors, and of some and a part. */
-#define PLANES(own, red, weights, window, elems, borders, out)                                                                 \
-  "(kernel (nest (stages (children 2) (shared) (split 3) (stage (own " own ") (reduce " red ") (red sum (mul $0 $1)) (child 1" \
-  " (index ((" own ") (" red ")) " weights ")) (child 0 (index ((" own ") (" red ")) (" elems ") (" window ")" borders         \
-  ")) out)))(in f32 (" elems ") (1))(const f32 (45) (1))(out f32 (" own ") " out "))"
+/* Windows of 3 x 3 and of 5; rows of whole vectors, and of some and a part. */
 static const struct {
   const char *name, *text, *walk;
 } cases[] = {
     {"3 x 3 over rows of 32",
-     PLANES("3 9 32", "3 3", "(45) ((+ (* 9 d0) (* 3 d3) d4))", "(+ (* 288 d0) (* 32 d1) d2 (* 32 d3) d4 -33)", "864",
-            " (fill 0 ((+ d1 d3) 1 10) ((+ d2 d4) 1 33))", "(288 32 1)"),
+     KIT_PLANES("3 9 32", "3 3", "(+ (* 9 d0) (* 3 d3) d4)", "(+ (* 288 d0) (* 32 d1) d2 (* 32 d3) d4 -33)", "864",
+                " (fill 0 ((+ d1 d3) 1 10) ((+ d2 d4) 1 33))", "(288 32 1)"),
      "(schedule (stage (acc 3) (serial 0 1) (serial 1 4) (serial 2 16) (unroll 3 1) (unroll 1 1) (unroll 4 1) (vector 2 1)))"},
     {"3 x 3 over rows of 40",
-     PLANES("3 9 40", "3 3", "(45) ((+ (* 9 d0) (* 3 d3) d4))", "(+ (* 360 d0) (* 40 d1) d2 (* 40 d3) d4 -41)", "1080",
-            " (fill 0 ((+ d1 d3) 1 10) ((+ d2 d4) 1 41))", "(360 40 1)"),
+     KIT_PLANES("3 9 40", "3 3", "(+ (* 9 d0) (* 3 d3) d4)", "(+ (* 360 d0) (* 40 d1) d2 (* 40 d3) d4 -41)", "1080",
+                " (fill 0 ((+ d1 d3) 1 10) ((+ d2 d4) 1 41))", "(360 40 1)"),
      "(schedule (stage (acc 3) (serial 0 1) (serial 1 2) (serial 2 32) (unroll 3 1) (unroll 1 1) (unroll 4 1) (unroll 2 16)"
      " (vector 2 1)))"},
     {"5 over rows of 64",
-     PLANES("3 3 64", "5", "(45) ((+ (* 15 d0) (* 5 d1) d3))", "(+ (* 204 d0) (* 68 d1) d2 d3)", "612", "", "(192 64 1)"),
+     KIT_PLANES("3 3 64", "5", "(+ (* 15 d0) (* 5 d1) d3)", "(+ (* 204 d0) (* 68 d1) d2 d3)", "612", "", "(192 64 1)"),
      "(schedule (stage (acc 3) (serial 0 1) (serial 1 3) (serial 2 32) (unroll 1 1) (unroll 3 1) (unroll 2 16) (vector 2 1)))"},
 };
-/* A host whose lines are its vectors. */
-static tarn_hw lines_of(tarn_hw_memory *mem, uint32_t bits, bool moves) {
-  tarn_hw on = *kit_host(cx);
-  *mem = (tarn_hw_memory){.name = "l1", .capacity = 32768, .instances = 1, .line = bits / 8, .read = 128, .latency = 5};
-  on.vector_bits = bits, on.moves = moves, on.nmem = 1, on.mem = mem;
+/* A processor whose lines are its vectors. */
+static tarn_hw lines_of(tarn_hw on, tarn_hw_memory *mem, bool moves) {
+  *mem =
+      (tarn_hw_memory){.name = "l1", .capacity = 32768, .instances = 1, .line = on.vector_bits / 8, .read = 128, .latency = 5};
+  on.moves = moves, on.nmem = 1, on.mem = mem;
   return on;
 }
 static void moved_job(tarn_ctx *c, void *arg) {
@@ -48,8 +44,7 @@ static void moved_job(tarn_ctx *c, void *arg) {
     uint32_t same[2], loads[2];
     kit_case k = kit_case_text(L, cases[i].text, cases[i].walk);
     for (uint32_t moves = 0; moves < 2; moves++) {
-      tarn_hw on = lines_of(&mem, 512, moves);
-      on.triple = "x86_64-pc-linux-gnu", on.cpu = "skylake-avx512", on.features = "", on.vector_regs = 32;
+      tarn_hw on = lines_of(kit_wide(cx), &mem, moves);
       same[moves] = kit_lines(L, &on, &k, "asm \"\"");
       loads[moves] = kit_lines(L, &on, &k, "load <16 x float>") + kit_lines(L, &on, &k, "@llvm.masked.load");
     }
@@ -58,7 +53,7 @@ static void moved_job(tarn_ctx *c, void *arg) {
                  loads[1]);
     kit_reference(L, &k, TARN_STRICT);
     for (uint32_t moves = 0; moves < 2; moves++) {
-      tarn_hw on = lines_of(&mem, kit_host(cx)->vector_bits, moves);
+      tarn_hw on = lines_of(*kit_host(cx), &mem, moves);
       kit_run(L, &on, &k, 1, true, 1);
       double e = kit_error(k.want[0], k.got[0]);
       if (!(e >= 0 && e < 1e-6)) tarn_raise(c, TARN_NO, "%s, moves %u: off by %g", cases[i].name, moves, e);
@@ -78,16 +73,15 @@ static void shared_job(tarn_ctx *c, void *arg) {
   tarn_hw_memory mem;
   (void)arg;
   kit_case k = kit_case_text(L, shared, by_four);
-  tarn_hw on = lines_of(&mem, 512, true);
-  on.triple = "x86_64-pc-linux-gnu", on.cpu = "skylake-avx512", on.features = "", on.vector_regs = 32;
+  tarn_hw on = lines_of(kit_wide(cx), &mem, true);
   uint32_t same = kit_lines(L, &on, &k, "asm \"\", \"=v,0\"");
   if (same) tarn_raise(c, TARN_NO, "%u vectors kept, that four channels use", same);
 }
 
 /* Planes of a window from far away: what is asked for meanwhile comes line by line between the tile's copies. */
 static void between_job(tarn_ctx *c, void *arg) {
-  const char *text = PLANES("64 32 32", "3 3", "(45) ((+ (* 3 d3) d4))", "(+ (* 1156 d0) (* 34 d1) d2 (* 34 d3) d4)", "73984",
-                            "", "(1024 32 1)");
+  const char *text =
+      KIT_PLANES("64 32 32", "3 3", "(+ (* 3 d3) d4)", "(+ (* 1156 d0) (* 34 d1) d2 (* 34 d3) d4)", "73984", "", "(1024 32 1)");
   const char *walk =
       "(schedule (stage (acc 3) (serial 0 1) (serial 1 8) (serial 2 16) (unroll 3 1) (unroll 1 1) (unroll 4 1) (vector 2 1)))";
   tarn_hw_memory mem[4] = {

@@ -12,14 +12,9 @@ static void setup(void) {
 }
 static void teardown(void) { tarn_ctx_free(cx); }
 
-/* Windows over padded planes of h x w, each channel by itself. */
-#define PLANES(own, red, weights, window, elems, borders, out)                                                                 \
-  "(kernel (nest (stages (children 2) (shared) (split 3) (stage (own " own ") (reduce " red ") (red sum (mul $0 $1)) (child 1" \
-  " (index ((" own ") (" red ")) " weights ")) (child 0 (index ((" own ") (" red ")) (" elems ") (" window ")" borders         \
-  ")) out)))(in f32 (" elems ") (1))(const f32 (100) (1))(out f32 (" own ") " out "))"
 #define SEVEN(out)                                                                                                             \
-  PLANES("4 7 7", "3 3", "(100) ((+ (* 9 d0) (* 3 d3) d4))", "(+ (* 49 d0) (* 7 d1) d2 (* 7 d3) d4 -8)", "196",                \
-         " (fill 0 ((+ d1 d3) 1 8) ((+ d2 d4) 1 8))", out)
+  KIT_PLANES("4 7 7", "3 3", "(+ (* 9 d0) (* 3 d3) d4)", "(+ (* 49 d0) (* 7 d1) d2 (* 7 d3) d4 -8)", "196",                    \
+             " (fill 0 ((+ d1 d3) 1 8) ((+ d2 d4) 1 8))", out)
 #define WHOLE                                                                                                                  \
   "(schedule (stage (acc 3) (serial 0 1) (serial 1 8) (serial 2 8) (unroll 3 1) (unroll 4 1) (unroll 1 2) (vector 1 1)"        \
   " (vector 2 1)))"
@@ -41,16 +36,16 @@ static const struct {
      0},
     {"results apart", SEVEN("(64 9 1)"), WHOLE, 18},
     {"5 x 5 over 4 x 4",
-     PLANES("4 4 4", "5 5", "(100) ((+ (* 25 d0) (* 5 d3) d4))", "(+ (* 16 d0) (* 4 d1) d2 (* 4 d3) d4 -10)", "64",
-            " (fill 0 ((+ d1 d3) 2 6) ((+ d2 d4) 2 6))", "(16 4 1)"),
+     KIT_PLANES("4 4 4", "5 5", "(+ (* 25 d0) (* 5 d3) d4)", "(+ (* 16 d0) (* 4 d1) d2 (* 4 d3) d4 -10)", "64",
+                " (fill 0 ((+ d1 d3) 2 6) ((+ d2 d4) 2 6))", "(16 4 1)"),
      "(schedule (stage (acc 3) (serial 0 1) (serial 1 4) (serial 2 4) (unroll 3 1) (unroll 4 1) (vector 1 1) (vector 2 1)))",
      7},
     {"planes with a border of their own",
-     PLANES("4 7 7", "3 3", "(100) ((+ (* 9 d0) (* 3 d3) d4))", "(+ (* 81 d0) (* 9 d1) d2 (* 9 d3) d4)", "324", "", "(49 7 1)"),
+     KIT_PLANES("4 7 7", "3 3", "(+ (* 9 d0) (* 3 d3) d4)", "(+ (* 81 d0) (* 9 d1) d2 (* 9 d3) d4)", "324", "", "(49 7 1)"),
      WHOLE, 0},
     {"every second column",
-     PLANES("4 4 4", "3 3", "(100) ((+ (* 9 d0) (* 3 d3) d4))", "(+ (* 49 d0) (* 14 d1) (* 2 d2) (* 7 d3) d4 -8)", "196",
-            " (fill 0 ((+ (* 2 d1) d3) 1 8) ((+ (* 2 d2) d4) 1 8))", "(16 4 1)"),
+     KIT_PLANES("4 4 4", "3 3", "(+ (* 9 d0) (* 3 d3) d4)", "(+ (* 49 d0) (* 14 d1) (* 2 d2) (* 7 d3) d4 -8)", "196",
+                " (fill 0 ((+ (* 2 d1) d3) 1 8) ((+ (* 2 d2) d4) 1 8))", "(16 4 1)"),
      "(schedule (stage (acc 3) (serial 0 1) (serial 1 4) (serial 2 4) (unroll 3 1) (unroll 4 1) (vector 1 1) (vector 2 1)))",
      0},
 };
@@ -64,9 +59,7 @@ static void rows_job(tarn_ctx *c, void *arg) {
       double e = kit_error(k.want[0], k.got[0]);
       if (!(e >= 0 && e < 1e-6)) tarn_raise(c, TARN_NO, "%s, strict %u: off by %g", cases[i].name, strict, e);
     }
-    tarn_hw on = *kit_host(cx);
-    on.triple = "x86_64-pc-linux-gnu", on.cpu = "skylake-avx512", on.features = "", on.spreads = false;
-    on.vector_bits = 512, on.vector_regs = 32;
+    tarn_hw on = kit_wide(cx);
     uint32_t loads = kit_lines(L, &on, &k, "load <") + kit_lines(L, &on, &k, "@llvm.masked.load");
     if (cases[i].loads && loads > cases[i].loads) tarn_raise(c, TARN_NO, "%s: %u vectors are loaded", cases[i].name, loads);
   }
