@@ -200,6 +200,20 @@ static uint32_t processors(void) {
   return n < 1 ? 1 : n > MOST_THREADS ? MOST_THREADS : (uint32_t)n;
 }
 
+/* A worker begins on another processor than the caller's too, for the same reason. */
+static bool start(struct worker *w, int here) {
+  pthread_attr_t attr;
+  cpu_set_t set;
+  if (pthread_attr_init(&attr)) return false;
+  if (here >= 0 && !sched_getaffinity(0, sizeof set, &set) && CPU_ISSET(here, &set) && CPU_COUNT(&set) > 1) {
+    CPU_CLR(here, &set);
+    if (!pthread_attr_setaffinity_np(&attr, sizeof set, &set)) atomic_store(&w->kept_off, here);
+  }
+  bool ok = !pthread_create(&w->thread, &attr, worker, w);
+  pthread_attr_destroy(&attr);
+  return ok;
+}
+
 tarn_rt_pool *tarn_rt_pool_new(uint32_t threads) {
   if (threads == 0) threads = processors();
   if (threads > MOST_THREADS) return NULL;
@@ -212,7 +226,7 @@ tarn_rt_pool *tarn_rt_pool_new(uint32_t threads) {
   for (uint32_t i = 1; i < threads; i++) {
     struct worker *w = &p->worker[p->started];
     *w = (struct worker){.p = p, .slot = i, .kept_off = -1};
-    if (pthread_create(&w->thread, NULL, worker, w)) goto fail;
+    if (!start(w, sched_getcpu())) goto fail;
     p->started++;
   }
   return &p->face;

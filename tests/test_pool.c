@@ -94,7 +94,23 @@ static int least(void) {
   closedir(d);
   return n;
 }
-/* A thread that slept wakes on another processor than the caller's, and may then go where it may. */
+/* A thread begins on another processor than the caller's, and may then go where it may. */
+START_TEST(begins_apart) {
+  int all = processors_of(0), kept = 0;
+  for (int i = 0; i < 100 && !kept; i++) {
+    _Atomic int of_worker = all;
+    tarn_rt_pool *p = tarn_rt_pool_new(2);
+    ck_assert_ptr_nonnull(p);
+    p->run(p, count_processors, &of_worker, 16);
+    kept = atomic_load(&of_worker) == all - 1;
+    for (int k = 0; k < 1000 && least() < all; k++) usleep(1000);
+    ck_assert_int_eq(least(), all);
+    tarn_rt_pool_free(p);
+  }
+  ck_assert_int_eq(kept, all > 1);
+}
+END_TEST
+/* And so does one that slept. */
 START_TEST(apart) {
   int all = processors_of(0), kept = 0;
   tarn_rt_pool *p = tarn_rt_pool_new(2);
@@ -165,6 +181,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, each_item_once, 0, 4);
   tcase_add_test(t, sleepers);
+  tcase_add_test(t, begins_apart);
   tcase_add_test(t, apart);
   tcase_add_test(t, sizes);
   tcase_add_test(t, workspaces);
