@@ -1,7 +1,7 @@
 /* lower: what its files share.
  *
  * plan.c     offsets of buffers                     lin.c     index expressions over loop counters
- * nest.c     loops, accumulators, stages            access.c  loads and stores
+ * nest.c     loops, accumulators, stages            access.c  loads and stores; copies.c  what unrolled copies share
  * dot.c      steps of a reduction that one instruction takes
  * weigh.c    sums that small matrices weigh, dim by dim
  * peel.c     loops at the borders of padded operands  ahead.c  what is asked for early

@@ -84,6 +84,7 @@ static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial 
 #define MOST_ROUNDS   160
 #define LEAST_SECONDS 2.0
 #define SLOW          0.003 /* seconds: such a trial is run in every fourth round only, once it has had six */
+#define LONG          0.25  /* seconds in all: enough for one trial, once it has had three */
 
 /* Memory that all trials share, by the number of the operand. A run finds it as in a network: an input has just been
  * written, so it is read through before; constants are not touched between two runs of the network but by one kernel, and
@@ -217,7 +218,7 @@ static void time_here(tarn_ctx *cx, void *arg) {
   program *p = TARN_ARRAY(cx, program, g->n);
   for (uint32_t i = 0; i < g->n; n += g->k[i++].n) p[i] = open_program(&s, g->k[i].dir, g->k[i].t, g->k[i].n);
   one_run *order = TARN_ARRAY(cx, one_run, n + 1);
-  double *last = TARN_ARRAY(cx, double, n + 1);
+  double *last = TARN_ARRAY(cx, double, n + 1), *spent = TARN_ARRAY(cx, double, n + 1);
   pace_run *run = TARN_ARRAY(cx, pace_run, (size_t)n * MOST_ROUNDS + 1);
   for (uint32_t i = 0, at = 0; i < g->n; i++)
     for (uint32_t k = 0; k < g->k[i].n; k++, at++) order[at] = (one_run){i, k, at};
@@ -226,7 +227,8 @@ static void time_here(tarn_ctx *cx, void *arg) {
     for (uint32_t o = 0; o < n; o++) {
       uint32_t i = order[o].program, trial = order[o].trial;
       if (round >= 6 && round % 4 && last[trial] > SLOW) continue;
-      last[trial] = run_once(&s, &p[i], order[o].kernel, g->k[i].threads);
+      if (round >= 3 && spent[trial] > LONG) continue;
+      spent[trial] += last[trial] = run_once(&s, &p[i], order[o].kernel, g->k[i].threads);
       run[nrun++] = (pace_run){trial, (float)log2(last[trial]), 0};
     }
   }
@@ -337,7 +339,7 @@ static bool time_some(tarn_ctx *cx, job *j, task *k, uint32_t n) {
   timing g = {k, n, all};
   j->w[0] = (worker){.cx = cx, .work = time_here, .arg = &g, .out = all, .n = trials};
   begin(&j->w[0]);
-  bool ok = end(&j->w[0], now() + j->limit + 0.2 * trials);
+  bool ok = end(&j->w[0], now() + j->limit + 2 * LONG * trials);
   for (uint32_t i = 0; i < n && ok; all += k[i++].n) memcpy(k[i].seconds, all, k[i].n * sizeof(double));
   return ok;
 }

@@ -15,6 +15,7 @@
 #define POOL         64  /* schedules of a kernel that evolution begins with, twice */
 #define FEW          200 /* measurements below which the trees are not asked */
 #define GROUP        480 /* trials of a sample that are measured together: so many as make the time they share long */
+#define GROUP_TIME   4   /* seconds that one run of each takes, at most: what is kept at once */
 #define QUICK_ROUNDS 60
 #define SLOWEST      0.1 /* seconds: kernels beyond are left as they are when a sample of all is drawn */
 
@@ -277,7 +278,11 @@ static void spread(tuner *t) {
   batch *b = TARN_NEW(t->cx, batch);
   t->trials = had + all.n;
   for (uint32_t i = 0; i < all.n && !time_up(t);) {
-    for (b->n = b->again = 0; i < all.n && b->n < GROUP; i++) enter(t, b, all.p[i].k, all.p[i].s);
+    double took = b->n = b->again = 0;
+    for (; i < all.n && b->n < GROUP && took < GROUP_TIME; i++) {
+      enter(t, b, all.p[i].k, all.p[i].s);
+      took += search_price(all.p[i].k, t->price, all.p[i].s);
+    }
     measure(t, b);
     show(t, t->r.trials);
   }
