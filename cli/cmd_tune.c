@@ -161,7 +161,7 @@ static tarn_tune_report only_learn(tarn_ctx *cx, const cli_compile *c, const cha
 int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   cli_compile c = {.rtol = TARN_RTOL};
   cli_list words = {0};
-  tarn_tune_options o = {0};
+  tarn_tune_options o = {.trust.within = -1}; /* not given */
   const char *db = "tarn.db", *model = "tarn-price.json", *fleet = NULL, *again = NULL;
   uint64_t trials = 0, threads = 0, each = 0;
   bool every = false;
@@ -196,7 +196,8 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   if (words.n > 1 || (!words.n && !o.train_only && !again) || (words.n && again))
     tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   if (!(o.trust.between >= 0 && o.trust.between <= 1)) tarn_raise(cx, TARN_USAGE, "--between: 0 to 1 is expected");
-  if (!(o.trust.within >= 0 && o.trust.within <= 1)) tarn_raise(cx, TARN_USAGE, "--within: above 0 to 1 is expected");
+  if (o.trust.within < 0) o.trust.within = 0;
+  else if (!(o.trust.within > 0 && o.trust.within <= 1)) tarn_raise(cx, TARN_USAGE, "--within: above 0 to 1 is expected");
   c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials, o.per_kernel = (uint32_t)each,
   o.model = model;
   c.model = words.n ? words.p[0] : NULL;

@@ -211,7 +211,7 @@ static bool start(struct worker *w, int here) {
   }
   bool ok = !pthread_create(&w->thread, &attr, worker, w);
   pthread_attr_destroy(&attr);
-  return ok;
+  return ok || !pthread_create(&w->thread, NULL, worker, w); /* a sandbox may forbid to choose a processor */
 }
 
 tarn_rt_pool *tarn_rt_pool_new(uint32_t threads) {

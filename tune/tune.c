@@ -278,10 +278,12 @@ static void spread(tuner *t) {
   batch *b = TARN_NEW(t->cx, batch);
   t->trials = had + all.n;
   for (uint32_t i = 0; i < all.n && !time_up(t);) {
-    double took = b->n = b->again = 0;
+    double took = 0;
+    b->n = b->again = 0;
     for (; i < all.n && b->n < GROUP && took < GROUP_TIME; i++) {
+      uint32_t before = b->n;
       enter(t, b, all.p[i].k, all.p[i].s);
-      took += search_price(all.p[i].k, t->price, all.p[i].s);
+      if (b->n > before) took += search_price(all.p[i].k, t->price, all.p[i].s);
     }
     measure(t, b);
     show(t, t->r.trials);

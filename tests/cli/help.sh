@@ -21,6 +21,9 @@ for c in $commands; do
   done
 done
 for c in quantize sim tune worker; do grep -qx "$c" <<<"$commands" || refused 2 "$c" "not there yet" -- "$c" x; done
+if grep -qx tune <<<"$commands"; then
+  for x in 0 1.5; do refused 2 "within: above 0 to 1" -- tune --train-only --within $x; done
+fi
 refused 2 nonsense -- nonsense
 try 2
 try 0 --version
