@@ -38,6 +38,9 @@ TARN_API const char *tarn_dtype_name(tarn_dtype t); /* f32 f64 f16 bf16 i8 u8 â€
 TARN_API bool tarn_dtype_parse(const char *s, tarn_dtype *t);
 TARN_API size_t tarn_dtype_size(tarn_dtype t);
 TARN_API bool tarn_dtype_is_float(tarn_dtype t);
+TARN_API bool tarn_dtype_is_signed(tarn_dtype t); /* i8 i16 i32 i64 */
+/* Where index i of type t points on an axis of that extent; negative ones count from the end. False: out of range. */
+TARN_API bool tarn_index_in(tarn_dtype t, int64_t i, int64_t extent, int64_t *at);
 
 /* Type of a term: an access pattern, or a tuple of types. */
 typedef struct tarn_type {

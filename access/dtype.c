@@ -35,6 +35,11 @@ unsigned tarn_dtype_bits(tarn_dtype t) { return info[t].bits; }
 bool tarn_dtype_is_float(tarn_dtype t) { return info[t].class == FLOATING; }
 bool tarn_dtype_is_signed(tarn_dtype t) { return info[t].class == SIGNED; }
 
+bool tarn_index_in(tarn_dtype t, int64_t i, int64_t extent, int64_t *at) {
+  *at = i < 0 && tarn_dtype_is_signed(t) ? i + extent : i;
+  return *at >= 0 && *at < extent;
+}
+
 bool tarn_dtype_parse(const char *s, tarn_dtype *t) {
   for (unsigned i = 0; i < TARN_DTYPES; i++)
     if (strcmp(info[i].name, s) == 0) return *t = (tarn_dtype)i, true;

@@ -223,8 +223,8 @@ static value eval_GATHER(run *r, const tarn_node *x, value *const *kid) {
   for (uint32_t i = axis + 1; i < t->n; i++) inner *= (size_t)t->dim[i];
   for (int64_t o = 0; inner && o < outer; o++)
     for (int64_t k = 0; k < n; k++, to += inner) {
-      int64_t i = tarn_ev_get(index.b->data, index.b->store, k).i, j = i < 0 ? i + extent : i;
-      if (j < 0 || j >= extent)
+      int64_t i = tarn_ev_get(index.b->data, index.b->store, k).i, j;
+      if (!tarn_index_in(index.b->store, i, extent, &j))
         tarn_raise(r->cx, TARN_BAD_INPUT, "gather: index %lld, the axis has %lld elements", (long long)i, (long long)extent);
       memcpy(to, (const char *)a.b->data + (size_t)(o * extent + j) * inner, inner);
     }

@@ -58,7 +58,6 @@ static inline uint32_t tarn_table_count(const tarn_table *t) { return t->item.n;
 /* ---- numbers (dtype.c) ---- */
 double tarn_round_to(tarn_dtype t, double v);  /* a float type: rounded once to nearest even; NaN canonical */
 int64_t tarn_wrap_to(tarn_dtype t, int64_t v); /* an integer type: modulo 2^bits; bool: v != 0. u64 keeps its bits */
-bool tarn_dtype_is_signed(tarn_dtype t);       /* i8 i16 i32 i64 */
 unsigned tarn_dtype_bits(tarn_dtype t);        /* bool: 1 */
 /* Float to integer: toward zero, saturating, NaN gives 0. Integer to float rounds once. Both ways of cast. */
 tarn_value tarn_cast_value(tarn_dtype from, tarn_dtype to, tarn_value v, tarn_mode mode);

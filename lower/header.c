@@ -30,7 +30,10 @@ void low_header(low_module *M, const tarn_kprog *p, const tarn_plan *plan) {
       &b, " *\n * workspace: %s_workspace(threads) bytes, aligned to 64; its contents need not be kept between runs.\n", name);
   tarn_buf_str(&b, " * pool: NULL for the calling thread alone, or tarn_rt_pool_new(threads) of libtarn-rt.");
   tarn_buf_str(&b, M->pooled ? " This model has operators\n * that run in libtarn-rt: the pool may not be NULL.\n" : "\n");
-  tarn_buf_str(&b, " * Returns 0, or nonzero when a kernel failed. Nothing is allocated while it runs. */\n");
+  tarn_buf_str(
+      &b,
+      " * Returns 0; 1 when a kernel failed; 2 when an index read from a tensor is out of range (the outputs are not to be\n");
+  tarn_buf_str(&b, " * used then; the next run may succeed). pool->message says why. Nothing is allocated while it runs. */\n");
   tarn_buf_str(&b, "#ifndef ");
   upper(&b, name);
   tarn_buf_str(&b, "_H\n#define ");

@@ -81,6 +81,7 @@ static void prepare(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *c
   if (!m->m) tarn_raise(m->cx, TARN_INTERNAL, "run: the model is unloaded");
   for (uint32_t i = 0; i < m->m->nin; i++) check_port(m, "input", &m->port[0][i], in[i]), m->in[i] = in[i]->data;
   for (uint32_t i = 0; i < m->m->nout; i++) check_port(m, "output", &m->port[1][i], out[i]), m->out[i] = out[i]->data;
+  if (m->pool) m->pool->message[0] = 0;
   if (m->pool && m->threads == threads) return;
   drop_pool(m);
   m->threads = threads;
@@ -93,13 +94,16 @@ static void prepare(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *c
   tarn_raise(m->cx, TARN_MEMORY, "run: no memory for a workspace of %llu bytes", (unsigned long long)bytes);
 }
 
-static void failed(tarn_loaded *m) {
-  tarn_raise(m->cx, TARN_NO_RESULT, "run: %s", m->pool->message[0] ? m->pool->message : "a kernel failed");
+/* An index out of range is the input's fault, as the interpreter has it. */
+static void settle(tarn_loaded *m, int code) {
+  if (code == TARN_REF_OK) return;
+  tarn_status st = code == TARN_REF_INDEX ? TARN_BAD_INPUT : TARN_NO_RESULT;
+  tarn_raise(m->cx, st, "run: %s", m->pool->message[0] ? m->pool->message : "a kernel failed");
 }
 
 void tarn_loaded_run(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads) {
   prepare(m, in, out, threads);
-  if (m->m->run(m->in, m->out, m->workspace, m->pool)) failed(m);
+  settle(m, m->m->run(m->in, m->out, m->workspace, m->pool));
 }
 
 static double now(void) {
@@ -110,7 +114,7 @@ static double now(void) {
 
 static double timed(tarn_loaded *m, uint32_t k) {
   double t = now();
-  if (m->m->kernel[k](m->in, m->out, m->workspace, m->pool)) failed(m);
+  settle(m, m->m->kernel[k](m->in, m->out, m->workspace, m->pool));
   return now() - t;
 }
 double tarn_loaded_kernel(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads, uint32_t i) {

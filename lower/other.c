@@ -1,5 +1,6 @@
 /* Kernels that are no nests: gather (an index read from memory), reference kernels of libtarn-rt, kernels called by name. */
 #include "lower/internal.h"
+#include "runtime/ref.h"
 #include <string.h>
 
 typedef struct step {
@@ -17,7 +18,30 @@ static tarn_dtype dtype_of(const step *s, bool out, uint32_t i) { return s->p->b
 
 static LLVMBasicBlockRef block(const step *s) { return LLVMAppendBasicBlockInContext(s->M->lc, s->fn, ""); }
 
-/* ---------------------------------------------------------------- gather */
+/* ---------------------------------------------------------------- the pool, and failures */
+static LLVMValueRef pool_member(const step *s, LLVMValueRef pool, unsigned i) { /* run, opaque, message */
+  low_module *M = s->M;
+  LLVMTypeRef face[3] = {M->ptr, M->ptr, M->ptr}, type = LLVMStructTypeInContext(M->lc, face, 3, 0);
+  return LLVMBuildLoad2(M->b, M->ptr, LLVMBuildStructGEP2(M->b, type, pool, i, ""), "");
+}
+
+/* Ends the step with a code; where there is a pool the message says why. */
+static void fail(const step *s, LLVMValueRef pool, int code, const char *why) {
+  low_module *M = s->M;
+  LLVMBasicBlockRef tell = block(s), end = block(s);
+  size_t n = strlen(why);
+  LLVMBuildCondBr(M->b, LLVMBuildIsNull(M->b, pool, ""), end, tell);
+  LLVMPositionBuilderAtEnd(M->b, tell);
+  if (n >= TARN_REF_MESSAGE) n = TARN_REF_MESSAGE - 1;
+  char *text = tarn_strndup(M->cx, why, n);
+  LLVMBuildMemCpy(M->b, pool_member(s, pool, 2), 1, low_text(M, text), 1, low_i64(M, (int64_t)n + 1));
+  LLVMBuildBr(M->b, end);
+  LLVMPositionBuilderAtEnd(M->b, end);
+  LLVMBuildRet(M->b, LLVMConstInt(M->i32, (unsigned)code, 0));
+}
+
+/* ---------------------------------------------------------------- gather
+ * An index out of range is read as 0 and noted in a flag, which is looked at once, at the end. */
 typedef struct gather {
   step *s;
   LLVMValueRef base[3]; /* data, index, out */
@@ -25,6 +49,7 @@ typedef struct gather {
   tarn_dtype data_type, index_type;
   uint32_t axis;
   LLVMValueRef at[TARN_MAX_DIMS]; /* counters of the output's dims */
+  LLVMValueRef outside;           /* i1 in memory */
 } gather;
 
 static LLVMValueRef address(const gather *g, uint32_t which, LLVMValueRef *idx, tarn_dtype t) {
@@ -42,17 +67,19 @@ static LLVMValueRef address(const gather *g, uint32_t which, LLVMValueRef *idx, 
   return LLVMBuildGEP2(M->b, low_memory_type(M, t), g->base[which], &o, 1, "");
 }
 
-/* The index at the current place, counted from the start and kept inside the axis. */
+/* The index at the current place, counted from the start: as unsigned it is below the extent, or outside. */
 static LLVMValueRef picked(gather *g) {
   low_module *M = g->s->M;
   LLVMTypeRef t = low_memory_type(M, g->index_type);
+  LLVMValueRef n = low_i64(M, g->l[0].dim[g->axis]), zero = low_i64(M, 0);
   LLVMValueRef i = LLVMBuildLoad2(M->b, t, address(g, 1, g->at + g->axis, g->index_type), "");
   LLVMSetAlignment(i, (unsigned)tarn_dtype_size(g->index_type));
-  i = LLVMBuildIntCast2(M->b, i, M->i64, true, "");
-  LLVMValueRef n = low_i64(M, g->l[0].dim[g->axis]), zero = low_i64(M, 0), last = low_i64(M, g->l[0].dim[g->axis] - 1);
-  i = LLVMBuildSelect(M->b, LLVMBuildICmp(M->b, LLVMIntSLT, i, zero, ""), LLVMBuildAdd(M->b, i, n, ""), i, "");
-  i = LLVMBuildSelect(M->b, LLVMBuildICmp(M->b, LLVMIntSLT, i, zero, ""), zero, i, "");
-  return LLVMBuildSelect(M->b, LLVMBuildICmp(M->b, LLVMIntSGT, i, last, ""), last, i, "");
+  bool sign = tarn_dtype_is_signed(g->index_type);
+  i = LLVMBuildIntCast2(M->b, i, M->i64, sign, "");
+  if (sign) i = LLVMBuildSelect(M->b, LLVMBuildICmp(M->b, LLVMIntSLT, i, zero, ""), LLVMBuildAdd(M->b, i, n, ""), i, "");
+  LLVMValueRef out = LLVMBuildICmp(M->b, LLVMIntUGE, i, n, "");
+  LLVMBuildStore(M->b, LLVMBuildOr(M->b, LLVMBuildLoad2(M->b, M->i1, g->outside, ""), out, ""), g->outside);
+  return LLVMBuildSelect(M->b, out, zero, i, "");
 }
 
 /* Are the dims behind the axis one run of memory in data and result? Elements of it, or 0. */
@@ -100,15 +127,25 @@ static void loops(gather *g, uint32_t d, uint32_t n, int64_t run) {
   LLVMPositionBuilderAtEnd(M->b, after);
 }
 
-static void emit_gather(step *s, const tarn_node *n, const LLVMValueRef *in, const LLVMValueRef *out) {
+static void emit_gather(step *s, const tarn_node *n, LLVMValueRef pool, const LLVMValueRef *in, const LLVMValueRef *out) {
+  low_module *M = s->M;
   gather g = {.s = s, .base = {in[0], in[1], out[0]}};
   g.l[0] = layout_of(s, false, 0), g.l[1] = layout_of(s, false, 1), g.l[2] = layout_of(s, true, 0);
   g.data_type = dtype_of(s, false, 0), g.index_type = dtype_of(s, false, 1);
   g.axis = (uint32_t)tarn_payload_get(s->p->L, n->payload)->ints[0];
   if (g.l[2].n + 1 != g.l[0].n + g.l[1].n || g.axis >= g.l[0].n)
     tarn_raise(s->M->cx, TARN_INTERNAL, "lower: %s: a gather of other dims", s->k->name);
-  int64_t run = run_length(&g);
-  loops(&g, 0, run ? g.axis + g.l[1].n : g.l[2].n, run);
+  int64_t extent = g.l[0].dim[g.axis], run = run_length(&g);
+  const char *why = tarn_format(M->cx, "%s: an index is out of range, the axis has %lld elements", s->k->name, (long long)extent);
+  if (!tarn_layout_elems(&g.l[2])) return;
+  g.outside = LLVMBuildAlloca(M->b, M->i1, "");
+  LLVMBuildStore(M->b, LLVMConstInt(M->i1, extent == 0, 0), g.outside);
+  if (extent) loops(&g, 0, run ? g.axis + g.l[1].n : g.l[2].n, run);
+  LLVMBasicBlockRef bad = block(s), good = block(s);
+  LLVMBuildCondBr(M->b, LLVMBuildLoad2(M->b, M->i1, g.outside, ""), bad, good);
+  LLVMPositionBuilderAtEnd(M->b, bad);
+  fail(s, pool, TARN_REF_INDEX, why);
+  LLVMPositionBuilderAtEnd(M->b, good);
 }
 
 /* ---------------------------------------------------------------- reference kernels */
@@ -157,7 +194,7 @@ static LLVMValueRef attributes(step *s, const tarn_payload *p) {
   return low_table(M, type, row, p->nattr);
 }
 
-/* pool ? pool->opaque(name, attributes, in, out, pool->message) : 1 */
+/* pool ? pool->opaque(name, attributes, in, out, pool->message) : TARN_REF_FAILED */
 static LLVMValueRef emit_opaque(step *s, LLVMValueRef pool, const LLVMValueRef *in, const LLVMValueRef *out) {
   low_module *M = s->M;
   const tarn_payload *p = tarn_payload_get(M->L, s->k->payload);
@@ -165,12 +202,10 @@ static LLVMValueRef emit_opaque(step *s, LLVMValueRef pool, const LLVMValueRef *
   M->pooled = true;
   LLVMBuildCondBr(M->b, LLVMBuildIsNull(M->b, pool, ""), no, yes);
   LLVMPositionBuilderAtEnd(M->b, no);
-  LLVMBuildRet(M->b, LLVMConstInt(M->i32, 1, 0));
+  LLVMBuildRet(M->b, LLVMConstInt(M->i32, TARN_REF_FAILED, 0));
   LLVMPositionBuilderAtEnd(M->b, yes);
   LLVMTypeRef t[8] = {M->ptr, M->ptr, M->i32, M->ptr, M->i32, M->ptr, M->i32, M->ptr};
-  LLVMTypeRef face[3] = {M->ptr, M->ptr, M->ptr}, type = LLVMStructTypeInContext(M->lc, face, 3, 0);
-  LLVMValueRef f = LLVMBuildLoad2(M->b, M->ptr, LLVMBuildStructGEP2(M->b, type, pool, 1, ""), "");
-  LLVMValueRef message = LLVMBuildLoad2(M->b, M->ptr, LLVMBuildStructGEP2(M->b, type, pool, 2, ""), "");
+  LLVMValueRef f = pool_member(s, pool, 1), message = pool_member(s, pool, 2);
   LLVMValueRef a[8] = {low_text(M, p->name),
                        attributes(s, p),
                        LLVMConstInt(M->i32, p->nattr, 0),
@@ -183,7 +218,7 @@ static LLVMValueRef emit_opaque(step *s, LLVMValueRef pool, const LLVMValueRef *
 }
 
 /* ---------------------------------------------------------------- kernels called by name */
-/* int NAME(const void *const *in, void *const *out): the buffers as they stand. */
+/* int NAME(const void *const *in, void *const *out): the buffers as they stand. What it returns but 0 is a failure. */
 static LLVMValueRef emit_call(step *s, const LLVMValueRef *in, const LLVMValueRef *out) {
   low_module *M = s->M;
   LLVMValueRef list[2];
@@ -195,7 +230,9 @@ static LLVMValueRef emit_call(step *s, const LLVMValueRef *in, const LLVMValueRe
       LLVMBuildStore(M->b, w ? out[i] : in[i], LLVMBuildGEP2(M->b, M->ptr, list[w], &at, 1, ""));
     }
   }
-  return low_call(M, tarn_payload_get(M->L, s->k->payload)->name, M->i32, list, 2);
+  LLVMValueRef st = low_call(M, tarn_payload_get(M->L, s->k->payload)->name, M->i32, list, 2);
+  LLVMValueRef ok = LLVMConstInt(M->i32, TARN_REF_OK, 0), bad = LLVMConstInt(M->i32, TARN_REF_FAILED, 0);
+  return LLVMBuildSelect(M->b, LLVMBuildIsNull(M->b, st, ""), ok, bad, "");
 }
 
 LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k, LLVMValueRef pool,
@@ -204,7 +241,7 @@ LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, cons
   if (k->kind == TARN_K_CALL) return emit_call(&s, in, out);
   const tarn_node *n = k->term < tarn_term_count(M->L) ? tarn_term_get(M->L, k->term) : NULL;
   if (n && n->op == TARN_OP_GATHER) {
-    emit_gather(&s, n, in, out);
+    emit_gather(&s, n, pool, in, out);
     return NULL;
   }
   if (tarn_payload_get(M->L, k->payload)->kind != TARN_P_OPAQUE)

@@ -120,18 +120,25 @@ static LLVMValueRef emit_run(program *g) {
   low_module *M = g->M;
   LLVMValueRef f = LLVMAddFunction(M->m, prefixed(M, "run"), g->step_type), a[4];
   LLVMBasicBlockRef bad = NULL;
+  LLVMValueRef code = NULL;
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
   for (unsigned i = 0; i < 4; i++) a[i] = LLVMGetParam(f, i);
   for (uint32_t k = 0; k < g->nstep; k++) {
     LLVMValueRef st = LLVMBuildCall2(M->b, g->step_type, g->step[k], a, 4, "");
     if (k < g->p->nker && g->p->ker[k].kind == TARN_K_NEST) continue;
-    LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(M->lc, f, "");
-    if (!bad) bad = LLVMAppendBasicBlockInContext(M->lc, f, "failed");
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(M->b), next = LLVMAppendBasicBlockInContext(M->lc, f, "");
+    if (!bad) {
+      bad = LLVMAppendBasicBlockInContext(M->lc, f, "failed");
+      LLVMPositionBuilderAtEnd(M->b, bad);
+      code = LLVMBuildPhi(M->b, M->i32, "");
+      LLVMBuildRet(M->b, code);
+      LLVMPositionBuilderAtEnd(M->b, here);
+    }
+    LLVMAddIncoming(code, &st, &here, 1);
     LLVMBuildCondBr(M->b, LLVMBuildIsNull(M->b, st, ""), next, bad);
     LLVMPositionBuilderAtEnd(M->b, next);
   }
   LLVMBuildRet(M->b, LLVMConstInt(M->i32, 0, 0));
-  if (bad) LLVMPositionBuilderAtEnd(M->b, bad), LLVMBuildRet(M->b, LLVMConstInt(M->i32, 1, 0));
   return f;
 }
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 /* ---------------------------------------------------------------- types */
-static bool is_signed(tarn_dtype t) { return t == TARN_I8 || t == TARN_I16 || t == TARN_I32 || t == TARN_I64; }
 static bool is_half(tarn_dtype t) { return t == TARN_F16 || t == TARN_BF16; }
 
 LLVMTypeRef low_memory_type(const low_module *M, tarn_dtype t) {
@@ -75,8 +74,8 @@ LLVMValueRef low_fx_const(low_module *M, uint32_t f, uint32_t n) {
 static LLVMValueRef saturated_narrow(low_module *M, tarn_dtype to, LLVMValueRef v) {
   LLVMBuilderRef b = M->b;
   int bits = (int)tarn_dtype_size(to) * 8;
-  LLVMValueRef lo = like(M, v, is_signed(to) ? -(1 << (bits - 1)) : 0);
-  LLVMValueRef hi = like(M, v, is_signed(to) ? (1 << (bits - 1)) - 1 : (1 << bits) - 1);
+  LLVMValueRef lo = like(M, v, tarn_dtype_is_signed(to) ? -(1 << (bits - 1)) : 0);
+  LLVMValueRef hi = like(M, v, tarn_dtype_is_signed(to) ? (1 << (bits - 1)) - 1 : (1 << bits) - 1);
   LLVMValueRef nan = LLVMBuildFCmp(b, LLVMRealUNO, v, v, "");
   v = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOLT, v, hi, ""), v, hi, "");
   v = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, v, lo, ""), v, lo, "");
@@ -87,7 +86,7 @@ static LLVMValueRef saturated_narrow(low_module *M, tarn_dtype to, LLVMValueRef 
 static LLVMValueRef saturated(low_module *M, tarn_dtype to, LLVMValueRef v) {
   if (tarn_dtype_size(to) <= 2) return saturated_narrow(M, to, v);
   LLVMTypeRef over[2] = {with_lanes(low_compute_type(M, to), v), LLVMTypeOf(v)};
-  return low_intrinsic(M, is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", over, 2, &v, 1);
+  return low_intrinsic(M, tarn_dtype_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", over, 2, &v, 1);
 }
 
 LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRef v) {
@@ -100,8 +99,8 @@ LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRe
     return ff ? LLVMBuildFCmp(b, LLVMRealUNE, v, zero, "") : LLVMBuildICmp(b, LLVMIntNE, v, zero, "");
   }
   if (ff && !tf) return saturated(M, to, v);
-  if (!ff && tf) v = is_signed(from) ? LLVMBuildSIToFP(b, v, t, "") : LLVMBuildUIToFP(b, v, t, "");
-  if (!ff && !tf) return LLVMBuildIntCast2(b, v, t, is_signed(from), "");
+  if (!ff && tf) v = tarn_dtype_is_signed(from) ? LLVMBuildSIToFP(b, v, t, "") : LLVMBuildUIToFP(b, v, t, "");
+  if (!ff && !tf) return LLVMBuildIntCast2(b, v, t, tarn_dtype_is_signed(from), "");
   if (ff && to == TARN_F64) v = LLVMBuildFPExt(b, v, t, "");
   if (from == TARN_F64 && to == TARN_F16) return low_from_memory(M, to, low_to_memory(M, to, v));
   if (from == TARN_F64) v = LLVMBuildFPTrunc(b, v, t, "");
@@ -243,34 +242,39 @@ static LLVMValueRef i_or(const args *a) { return LLVMBuildOr(B, X, Y, ""); }
 static LLVMValueRef i_xor(const args *a) { return LLVMBuildXor(B, X, Y, ""); }
 static LLVMValueRef i_not(const args *a) { return LLVMBuildNot(B, X, ""); }
 static LLVMValueRef i_eq(const args *a) { return LLVMBuildICmp(B, LLVMIntEQ, X, Y, ""); }
-static LLVMValueRef i_lt(const args *a) { return LLVMBuildICmp(B, is_signed(a->t) ? LLVMIntSLT : LLVMIntULT, X, Y, ""); }
-static LLVMValueRef i_le(const args *a) { return LLVMBuildICmp(B, is_signed(a->t) ? LLVMIntSLE : LLVMIntULE, X, Y, ""); }
+static LLVMValueRef i_lt(const args *a) {
+  return LLVMBuildICmp(B, tarn_dtype_is_signed(a->t) ? LLVMIntSLT : LLVMIntULT, X, Y, "");
+}
+static LLVMValueRef i_le(const args *a) {
+  return LLVMBuildICmp(B, tarn_dtype_is_signed(a->t) ? LLVMIntSLE : LLVMIntULE, X, Y, "");
+}
 static LLVMValueRef i_min(const args *a) { return pick(a, i_lt(a), X, Y); }
 static LLVMValueRef i_max(const args *a) { return pick(a, i_lt(a), Y, X); }
-static LLVMValueRef i_abs(const args *a) { return is_signed(a->t) ? pick(a, NEGATIVE(X), i_neg(a), X) : X; }
+static LLVMValueRef i_abs(const args *a) { return tarn_dtype_is_signed(a->t) ? pick(a, NEGATIVE(X), i_neg(a), X) : X; }
 static LLVMValueRef i_sign(const args *a) {
   LLVMValueRef r = pick(a, IS_NULL(X), LLVMConstNull(LLVMTypeOf(X)), like(a->M, X, 1));
-  return is_signed(a->t) ? pick(a, NEGATIVE(X), like(a->M, X, -1), r) : r;
+  return tarn_dtype_is_signed(a->t) ? pick(a, NEGATIVE(X), like(a->M, X, -1), r) : r;
 }
 /* A divisor that never traps; *special: lanes where it was replaced (0, and -1 of a signed type). */
 static LLVMValueRef divisor(const args *a, LLVMValueRef *zero, LLVMValueRef *minus) {
   *zero = IS_NULL(Y);
-  *minus = is_signed(a->t) ? LLVMBuildICmp(B, LLVMIntEQ, Y, like(a->M, Y, -1), "") : LLVMConstNull(LLVMTypeOf(*zero));
+  *minus =
+      tarn_dtype_is_signed(a->t) ? LLVMBuildICmp(B, LLVMIntEQ, Y, like(a->M, Y, -1), "") : LLVMConstNull(LLVMTypeOf(*zero));
   return pick(a, LLVMBuildOr(B, *zero, *minus, ""), like(a->M, Y, 1), Y);
 }
 static LLVMValueRef i_div(const args *a) {
   LLVMValueRef zero, minus, d = divisor(a, &zero, &minus);
-  LLVMValueRef q = is_signed(a->t) ? LLVMBuildSDiv(B, X, d, "") : LLVMBuildUDiv(B, X, d, "");
+  LLVMValueRef q = tarn_dtype_is_signed(a->t) ? LLVMBuildSDiv(B, X, d, "") : LLVMBuildUDiv(B, X, d, "");
   return pick(a, zero, LLVMConstNull(LLVMTypeOf(X)), pick(a, minus, i_neg(a), q));
 }
 static LLVMValueRef i_fmod(const args *a) {
   LLVMValueRef zero, minus, d = divisor(a, &zero, &minus);
-  LLVMValueRef r = is_signed(a->t) ? LLVMBuildSRem(B, X, d, "") : LLVMBuildURem(B, X, d, "");
+  LLVMValueRef r = tarn_dtype_is_signed(a->t) ? LLVMBuildSRem(B, X, d, "") : LLVMBuildURem(B, X, d, "");
   return pick(a, LLVMBuildOr(B, zero, minus, ""), LLVMConstNull(LLVMTypeOf(X)), r);
 }
 static LLVMValueRef i_mod(const args *a) {
   LLVMValueRef r = i_fmod(a);
-  if (!is_signed(a->t)) return r;
+  if (!tarn_dtype_is_signed(a->t)) return r;
   LLVMValueRef other = LLVMBuildXor(B, NEGATIVE(r), NEGATIVE(Y), "");
   other = LLVMBuildAnd(B, other, LLVMBuildNot(B, IS_NULL(r), ""), "");
   return pick(a, other, LLVMBuildAdd(B, r, Y, ""), r);
@@ -280,8 +284,8 @@ static LLVMValueRef i_shift(const args *a, bool left) {
   LLVMValueRef out = LLVMBuildICmp(B, LLVMIntUGE, Y, like(a->M, Y, bits), ""), rest = LLVMConstNull(LLVMTypeOf(X));
   LLVMValueRef n = pick(a, out, rest, Y), r;
   if (left) r = LLVMBuildShl(B, X, n, "");
-  else r = is_signed(a->t) ? LLVMBuildAShr(B, X, n, "") : LLVMBuildLShr(B, X, n, "");
-  if (!left && is_signed(a->t)) rest = pick(a, NEGATIVE(X), like(a->M, X, -1), rest);
+  else r = tarn_dtype_is_signed(a->t) ? LLVMBuildAShr(B, X, n, "") : LLVMBuildLShr(B, X, n, "");
+  if (!left && tarn_dtype_is_signed(a->t)) rest = pick(a, NEGATIVE(X), like(a->M, X, -1), rest);
   return pick(a, out, rest, r);
 }
 static LLVMValueRef i_shl(const args *a) { return i_shift(a, true); }
@@ -294,7 +298,7 @@ static LLVMValueRef i_pow(const args *a) {
     r = LLVMBuildMul(B, r, pick(a, IS_NULL(odd), one, p), "");
     p = LLVMBuildMul(B, p, p, ""), e = LLVMBuildLShr(B, e, one, "");
   }
-  if (!is_signed(a->t)) return r;
+  if (!tarn_dtype_is_signed(a->t)) return r;
   LLVMValueRef minus = like(a->M, X, -1), odd = LLVMBuildAnd(B, Y, one, "");
   LLVMValueRef inv =
       pick(a, LLVMBuildICmp(B, LLVMIntEQ, X, minus, ""), pick(a, IS_NULL(odd), one, minus), LLVMConstNull(LLVMTypeOf(X)));

@@ -246,9 +246,9 @@ static tarn_value product_at(points *p, const tarn_node *x, const int64_t *index
 static tarn_value gather_at(points *p, const tarn_node *x, const int64_t *index) {
   const tarn_type *a = tarn_term_type(p->L, x->kid[0]), *i = tarn_term_type(p->L, x->kid[1]);
   uint32_t axis = (uint32_t)tarn_payload_get(p->L, x->payload)->ints[0];
-  int64_t in[2 * TARN_MAX_DIMS], pick = points_at(p, x->kid[1], index + axis).i;
-  if (pick < 0) pick += a->dim[axis];
-  if (pick < 0 || pick >= a->dim[axis]) tarn_raise(p->cx, TARN_NO_RESULT, "a random index lies outside");
+  int64_t in[2 * TARN_MAX_DIMS], pick;
+  if (!tarn_index_in(i->dtype, points_at(p, x->kid[1], index + axis).i, a->dim[axis], &pick))
+    tarn_raise(p->cx, TARN_NO_RESULT, "a random index lies outside");
   for (uint32_t d = 0; d < a->n; d++) in[d] = d < axis ? index[d] : d == axis ? pick : index[d + i->n - 1];
   return points_at(p, x->kid[0], in);
 }

@@ -56,7 +56,7 @@ typedef struct tarn_rt_model {
   uint64_t workspace, per_thread; /* bytes of workspace for T threads: workspace + T·per_thread, aligned to 64 */
   const tarn_rt_port *in, *out;
   const char *const *kernel_name;
-  /* Each kernel by itself, in the order of the run; nonzero when it failed. */
+  /* Each kernel by itself, in the order of the run, and the run: TARN_REF_OK, or why it failed (runtime/ref.h). */
   int (*const *kernel)(const void *const *in, void *const *out, void *workspace, tarn_rt_pool *pool);
   int (*run)(const void *const *in, void *const *out, void *workspace, tarn_rt_pool *pool);
   const void *consts; /* weights and all else that was computed at compile time */

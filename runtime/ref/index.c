@@ -28,8 +28,8 @@ int ref_gather_elements(tarn_ref_call *c) {
   int32_t axis = ref_axis(c, 0, x->n);
   if (axis < 0) return ref_fail(c, "axis out of range");
   for (int64_t i = 0, count = ref_count(index); i < count; i++) {
-    int64_t v = ref_get_int(index, i);
-    if (!ref_index(&v, x->dim[axis])) return ref_fail(c, "an index is out of range");
+    int64_t v;
+    if (!ref_index(index, i, x->dim[axis], &v)) return ref_outside(c, "an index");
     copy(&c->out[0], i, x, replaced(x, index, i, axis, v), 1);
   }
   return 0;
@@ -43,11 +43,14 @@ static double joined(const char *how, double old, double add) {
   return old < add ? old : add;
 }
 
-static int64_t joined_int(const char *how, int64_t old, int64_t add) {
+/* A key that orders integers of a type as int64_t does: a u64 is held by its bits. */
+static int64_t ordered(int32_t dtype, int64_t v) { return dtype == TARN_REF_U64 ? v ^ INT64_MIN : v; }
+
+static int64_t joined_int(int32_t dtype, const char *how, int64_t old, int64_t add) {
   if (strcmp(how, "add") == 0) return (int64_t)((uint64_t)old + (uint64_t)add);
   if (strcmp(how, "mul") == 0) return (int64_t)((uint64_t)old * (uint64_t)add);
-  if (strcmp(how, "max") == 0) return old > add ? old : add;
-  return old < add ? old : add;
+  bool more = ordered(dtype, old) > ordered(dtype, add), max = strcmp(how, "max") == 0;
+  return more == max ? old : add;
 }
 
 static int join(tarn_ref_call *c, int64_t at, const tarn_ref_tensor *u, int64_t from, int64_t count) {
@@ -60,7 +63,7 @@ static int join(tarn_ref_call *c, int64_t at, const tarn_ref_tensor *u, int64_t 
   if (way == 0) copy(y, at, u, from, count);
   for (int64_t k = 0; way && k < count; k++) {
     if (y->dtype <= TARN_REF_BF16) ref_set(y, at + k, joined(how, ref_get(y, at + k), ref_get(u, from + k)));
-    else ref_set_int(y, at + k, joined_int(how, ref_get_int(y, at + k), ref_get_int(u, from + k)));
+    else ref_set_int(y, at + k, joined_int(y->dtype, how, ref_get_int(y, at + k), ref_get_int(u, from + k)));
   }
   return 0;
 }
@@ -71,9 +74,9 @@ int ref_scatter_elements(tarn_ref_call *c) {
   if (axis < 0) return ref_fail(c, "axis out of range");
   copy(&c->out[0], 0, x, 0, ref_count(x));
   for (int64_t i = 0, count = ref_count(index); i < count; i++) {
-    int64_t v = ref_get_int(index, i);
-    if (!ref_index(&v, x->dim[axis])) return ref_fail(c, "an index is out of range");
-    if (join(c, replaced(x, index, i, axis, v), u, i, 1)) return 1;
+    int64_t v;
+    if (!ref_index(index, i, x->dim[axis], &v)) return ref_outside(c, "an index");
+    if (join(c, replaced(x, index, i, axis, v), u, i, 1)) return TARN_REF_FAILED;
   }
   return 0;
 }
@@ -82,8 +85,8 @@ int ref_scatter_elements(tarn_ref_call *c) {
 static int64_t block_of(const tarn_ref_tensor *x, const tarn_ref_tensor *index, int64_t row, int32_t batch) {
   int64_t width = index->dim[index->n - 1], at = 0;
   for (int64_t k = 0; k < width; k++) {
-    int64_t v = ref_get_int(index, row * width + k), extent = x->dim[batch + k];
-    if (!ref_index(&v, extent)) return -1;
+    int64_t v, extent = x->dim[batch + k];
+    if (!ref_index(index, row * width + k, extent, &v)) return -1;
     at = at * extent + v;
   }
   return at * ref_span(x, batch + (int32_t)width, x->n);
@@ -96,7 +99,7 @@ int ref_gather_nd(tarn_ref_call *c) {
   int64_t rows = ref_span(index, 0, index->n - 1), in_batch = ref_span(index, batch, index->n - 1);
   for (int64_t r = 0; r < rows; r++) {
     int64_t at = block_of(x, index, r, batch);
-    if (at < 0) return ref_fail(c, "an index is out of range");
+    if (at < 0) return ref_outside(c, "an index");
     copy(&c->out[0], r * block, x, r / in_batch * per + at, block);
   }
   return 0;
@@ -108,8 +111,8 @@ int ref_scatter_nd(tarn_ref_call *c) {
   copy(&c->out[0], 0, x, 0, ref_count(x));
   for (int64_t r = 0; r < rows; r++) {
     int64_t at = block_of(x, index, r, 0);
-    if (at < 0) return ref_fail(c, "an index is out of range");
-    if (join(c, at, u, r * block, block)) return 1;
+    if (at < 0) return ref_outside(c, "an index");
+    if (join(c, at, u, r * block, block)) return TARN_REF_FAILED;
   }
   return 0;
 }
@@ -122,7 +125,7 @@ int ref_reverse_sequence(tarn_ref_call *c) {
   int64_t block = ref_span(x, 2, x->n), stride[2] = {x->dim[1] * block, block};
   for (int64_t i = 0; i < x->dim[b]; i++) {
     int64_t n = ref_get_int(len, i);
-    if (n < 0 || n > x->dim[t]) return ref_fail(c, "a length is out of range");
+    if (n < 0 || n > x->dim[t]) return ref_outside(c, "a length");
     for (int64_t k = 0; k < x->dim[t]; k++) {
       int64_t from = k < n ? n - 1 - k : k;
       copy(&c->out[0], i * stride[b] + k * stride[t], x, i * stride[b] + from * stride[t], block);
@@ -152,7 +155,7 @@ static int larger(const void *pa, const void *pb) {
 static item item_of(const tarn_ref_tensor *x, int64_t from, int64_t at, bool most) {
   bool real = x->dtype <= TARN_REF_BF16;
   double r = real ? ref_get(x, from) : 0;
-  int64_t w = real ? 0 : ref_get_int(x, from);
+  int64_t w = real ? 0 : ordered(x->dtype, ref_get_int(x, from));
   return (item){most ? r : -r, most ? w : ~w, at};
 }
 

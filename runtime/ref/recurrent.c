@@ -170,7 +170,7 @@ static int64_t output_at(const cell *e, int64_t t, int64_t d, int64_t b) {
 static int run_one(cell *e, int64_t d, int64_t b, void (*step)(cell *, int64_t)) {
   int64_t len = e->len ? ref_get_int(e->len, b) : e->seq;
   bool backward = d == 1 || strcmp(ref_str(e->c, "direction", "forward"), "reverse") == 0;
-  if (len < 0 || len > e->seq) return ref_fail(e->c, "a sequence length is out of range");
+  if (len < 0 || len > e->seq) return ref_outside(e->c, "a sequence length");
   for (int64_t i = 0; i < e->hidden; i++) {
     e->h[i] = e->h0 ? ref_get(e->h0, state_at(e, d, b) + i) : 0;
     e->s[i] = e->c0 ? ref_get(e->c0, state_at(e, d, b) + i) : 0;

@@ -27,7 +27,7 @@ int tarn_ref_run(const char *op, const tarn_ref_attr *attr, uint32_t nattr, cons
   tarn_ref_tensor by_slot[MAX_SLOTS] = {{0}};
   const tarn_ref_attr *slots = ref_attr(&c, "slots");
   tarn_ref_kernel *run = tarn_ref_find(op);
-  int bad = !run;
+  int bad = run ? TARN_REF_OK : TARN_REF_FAILED;
   if (!run) ref_fail(&c, "no kernel of that name");
   if (!bad && slots) {
     for (uint32_t i = 0; i < nin && !bad; i++) {
@@ -45,7 +45,12 @@ int tarn_ref_run(const char *op, const tarn_ref_attr *attr, uint32_t nattr, cons
 
 int ref_fail(tarn_ref_call *c, const char *why) {
   snprintf(c->message, sizeof c->message, "%s", why);
-  return 1;
+  return TARN_REF_FAILED;
+}
+
+int ref_outside(tarn_ref_call *c, const char *what) {
+  snprintf(c->message, sizeof c->message, "%s is out of range", what);
+  return TARN_REF_INDEX;
 }
 
 const tarn_ref_attr *ref_attr(const tarn_ref_call *c, const char *name) {
@@ -85,8 +90,9 @@ int32_t ref_axis(const tarn_ref_call *c, int64_t otherwise, int32_t rank) {
   return a >= 0 && a < rank ? (int32_t)a : -1;
 }
 
-bool ref_index(int64_t *at, int64_t extent) {
-  if (*at < 0) *at += extent;
+bool ref_index(const tarn_ref_tensor *index, int64_t i, int64_t extent, int64_t *at) {
+  *at = ref_get_int(index, i);
+  if (*at < 0 && index->dtype != TARN_REF_U64) *at += extent;
   return *at >= 0 && *at < extent;
 }
 

@@ -25,7 +25,8 @@
 TARN_REF_KERNELS(REF)
 #undef REF
 
-int ref_fail(tarn_ref_call *c, const char *why); /* sets the message; 1 */
+int ref_fail(tarn_ref_call *c, const char *why);     /* sets the message; TARN_REF_FAILED */
+int ref_outside(tarn_ref_call *c, const char *what); /* "an index", "a length" … is out of range; TARN_REF_INDEX */
 const tarn_ref_attr *ref_attr(const tarn_ref_call *c, const char *name);
 int64_t ref_int(const tarn_ref_call *c, const char *name, int64_t otherwise);
 double ref_real(const tarn_ref_call *c, const char *name, double otherwise);
@@ -41,7 +42,7 @@ void ref_set_int(const tarn_ref_tensor *t, int64_t at, int64_t v);
 /* Product of dims from .. to-1. */
 int64_t ref_span(const tarn_ref_tensor *t, int32_t from, int32_t to);
 int32_t ref_axis(const tarn_ref_call *c, int64_t otherwise, int32_t rank); /* attribute axis; -1 when out of range */
-/* A negative index counts from the end. False when outside. */
-bool ref_index(int64_t *at, int64_t extent);
+/* Element i of index; a negative one counts from the end. False when it is outside. */
+bool ref_index(const tarn_ref_tensor *index, int64_t i, int64_t extent, int64_t *at);
 
 #endif

@@ -145,7 +145,7 @@ int ref_roi_align(tarn_ref_call *c) {
     int64_t area = out->dim[2] * out->dim[3], roi = k / (area * x->dim[1]), channel = k / area % x->dim[1];
     int64_t image = ref_get_int(batch, roi);
     bin b;
-    if (image < 0 || image >= x->dim[0]) return ref_fail(c, "a batch index is out of range");
+    if (image < 0 || image >= x->dim[0]) return ref_outside(c, "a batch index");
     if (!bin_of(c, boxes, roi, k % area / out->dim[3], k % out->dim[3], &b)) return ref_fail(c, "a box is too large");
     ref_set(out, k, sampled(x, image * x->dim[1] + channel, &b, max));
   }
@@ -163,7 +163,7 @@ int ref_max_roi_pool(tarn_ref_call *c) {
     int64_t roi = k / (ph * pw * x->dim[1]), channel = k / (ph * pw) % x->dim[1], i = k / pw % ph, j = k % pw;
     double v[4], image = ref_get(boxes, roi * 5), most = -INFINITY;
     for (int q = 0; q < 4; q++) v[q] = round(ref_get(boxes, roi * 5 + 1 + q) * scale);
-    if (!(image >= 0 && image < (double)x->dim[0])) return ref_fail(c, "a batch index is out of range");
+    if (!(image >= 0 && image < (double)x->dim[0])) return ref_outside(c, "a batch index");
     double height = fmax(v[3] - v[1] + 1, 1) / (double)ph, width = fmax(v[2] - v[0] + 1, 1) / (double)pw;
     int64_t r0 = between(floor((double)i * height) + v[1], h), r1 = between(ceil((double)(i + 1) * height) + v[1], h);
     int64_t c0 = between(floor((double)j * width) + v[0], w), c1 = between(ceil((double)(j + 1) * width) + v[0], w);
@@ -200,7 +200,7 @@ int ref_max_unpool(tarn_ref_call *c) {
       to += v * scale;
       scale *= out->dim[k];
     }
-    if (!inside) return ref_fail(c, "an index is out of range");
+    if (!inside) return ref_outside(c, "an index");
     memcpy((char *)out->data + (size_t)to * ref_size(out->dtype), (const char *)x->data + (size_t)i * ref_size(x->dtype),
            ref_size(x->dtype));
   }
