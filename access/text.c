@@ -56,9 +56,21 @@ static double short_form(tarn_dtype t, double v) {
 }
 
 void tarn_number_print(tarn_buf *b, tarn_dtype t, tarn_value v) {
-  if (!tarn_dtype_is_float(t)) tarn_buf_fmt(b, "%" PRId64, v.i);
+  if (t == TARN_U64) tarn_buf_fmt(b, "%" PRIu64, (uint64_t)v.i);
+  else if (!tarn_dtype_is_float(t)) tarn_buf_fmt(b, "%" PRId64, v.i);
   else if (t == TARN_F64 || !isfinite(v.d) || v.d == 0) tarn_buf_double(b, v.d);
   else tarn_buf_double(b, short_form(t, v.d));
+}
+
+/* A decimal number from 2^63 on that fits 64 bits; the reader has it as a double. */
+static bool large_u64(const tarn_sx *s, tarn_dtype t, int64_t *bits) {
+  uint64_t m = 0;
+  if (t != TARN_U64 || s->kind != TARN_SX_REAL || !*s->text) return false;
+  for (const char *c = s->text + (*s->text == '+'); *c; c++)
+    if (*c < '0' || *c > '9' || __builtin_mul_overflow(m, 10u, &m) || __builtin_add_overflow(m, (uint64_t)(*c - '0'), &m))
+      return false;
+  *bits = (int64_t)m;
+  return true;
 }
 
 tarn_value tarn_number_parse(tarn_lang *L, const tarn_sx *s, tarn_dtype t) {
@@ -73,6 +85,7 @@ tarn_value tarn_number_parse(tarn_lang *L, const tarn_sx *s, tarn_dtype t) {
     v.d = tarn_round_to(t, s->r);
     return v;
   }
+  if (large_u64(s, t, &v.i)) return v;
   if (s->kind != TARN_SX_INT) tarn_sx_error(L->cx, s, "%s is not an integer", s->text);
   v.i = tarn_wrap_to(t, s->i);
   if (v.i != s->i) tarn_sx_error(L->cx, s, "%s is no %s", s->text, tarn_dtype_name(t));

@@ -29,6 +29,7 @@ static void show_tensor(const char *name, const tarn_tensor *t) {
   for (int64_t i = 0; i < n && i < 8; i++) {
     tarn_value v = tarn_tensor_get(t, i);
     if (tarn_dtype_is_float(t->dtype)) printf(" %.7g", v.d);
+    else if (t->dtype == TARN_U64) printf(" %llu", (unsigned long long)v.i);
     else printf(" %lld", (long long)v.i);
   }
   printf(n > 8 ? " …\n" : "\n");

@@ -146,6 +146,10 @@ tarn_term im_cut(im_node *n, tarn_term t, uint32_t axis, int64_t lo, int64_t hi,
 }
 
 tarn_term im_pad(im_node *n, tarn_term t, uint32_t axis, double value, int64_t before, int64_t after) {
+  return im_pad_fx(n, t, axis, im_fxc(n, im_type(n, t), value), before, after);
+}
+
+tarn_term im_pad_fx(im_node *n, tarn_term t, uint32_t axis, uint32_t value, int64_t before, int64_t after) {
   int64_t len = im_shape(n, t).d[axis];
   int64_t lo = before < 0 ? -before : 0, hi = after < 0 ? len + after : len;
   if (lo > hi) im_bad(n, "negative padding removes more than there is");
@@ -154,19 +158,19 @@ tarn_term im_pad(im_node *n, tarn_term t, uint32_t axis, double value, int64_t b
   after = after > 0 ? after : 0;
   if (before == 0 && after == 0) return t;
   if (before > IM_MAX_EXTENT || after > IM_MAX_EXTENT) im_bad(n, "padding is too large");
-  return tarn_pad(n->L, axis, im_fxc(n, im_type(n, t), value), before, after, t);
+  return tarn_pad(n->L, axis, value, before, after, t);
 }
 
 /* ---------------------------------------------------------------- elementwise */
 
 /* A constant of one element as an expression, else TARN_NONE. */
-static uint32_t scalar_fx(const im_node *n, tarn_term t) {
+static uint32_t scalar_fx(im_node *n, tarn_term t) {
   const tarn_node *node = tarn_term_get(n->L, t);
   if (node->op != TARN_OP_CONST) return TARN_NONE;
   const tarn_tensor *x = tarn_payload_get(n->L, node->payload)->tensor;
   if (tarn_tensor_count(x) != 1) return TARN_NONE;
   tarn_value v = tarn_tensor_get(x, 0);
-  return tarn_dtype_is_float(x->dtype) ? tarn_fx_const(n->L, x->dtype, v.d) : tarn_fx_iconst(n->L, x->dtype, v.i);
+  return im_number_fx(n, (im_number){x->dtype, v});
 }
 
 #define MAX_OPERANDS 64u

@@ -180,15 +180,15 @@ void im_do_mod(im_node *n) {
   im_set(n, 0, im_el(n, c ? "(fmod $0 $1)" : "(mod $0 $1)", 2, im_arg(n, 0), im_arg(n, 1)));
 }
 
-/* Base and exponent may differ in type; the result has the base's. */
+/* Base and exponent may differ in type; the result has the base's. In f64 where the one would not hold the other: an integer to
+ * a real power, a real number to a power that is a large integer (its parity counts). */
 void im_do_pow(im_node *n) {
   tarn_term x = im_arg(n, 0), y = im_arg(n, 1);
   tarn_dtype tx = im_type(n, x), ty = im_type(n, y);
-  if (tx == ty || tarn_dtype_is_float(tx) || !tarn_dtype_is_float(ty)) {
-    im_set(n, 0, im_el(n, "(pow $0 $1)", 2, x, im_cast(n, y, tx)));
-    return;
-  }
-  im_set(n, 0, im_cast(n, im_el(n, "(pow $0 $1)", 2, im_cast(n, x, ty), y), tx));
+  bool fx = tarn_dtype_is_float(tx), fy = tarn_dtype_is_float(ty);
+  bool large = fx && !fy && tarn_dtype_size(ty) >= 4 && !im_is_known(n, 1);
+  tarn_dtype in = large || (!fx && fy) ? TARN_F64 : tx;
+  im_set(n, 0, im_cast(n, im_el(n, "(pow $0 $1)", 2, im_cast(n, x, in), im_cast(n, y, in)), tx));
 }
 
 void im_do_where(im_node *n) { im_set(n, 0, im_el(n, "(select $0 $1 $2)", 3, im_arg(n, 0), im_arg(n, 1), im_arg(n, 2))); }

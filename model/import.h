@@ -106,8 +106,16 @@ const tarn_tensor *im_known(im_node *n, im_val *v, const char *what); /* raises 
 bool im_is_known(im_node *n, uint32_t i);                             /* input i is there and fixed */
 /* Input i as a list of integers (rank 0 or 1); raises unless it is fixed. */
 const int64_t *im_ints(im_node *n, uint32_t i, const char *what, uint32_t *count);
-double im_real(im_node *n, uint32_t i, const char *what); /* one element */
-void im_fold(im_node *n);                                 /* small integer outputs of fixed nodes become constants */
+/* Input i is one element: as it is; as an integer, which it must be; as a double, which may round a large integer. */
+typedef struct im_number {
+  tarn_dtype t;
+  tarn_value v;
+} im_number;
+im_number im_one(im_node *n, uint32_t i, const char *what);
+int64_t im_int(im_node *n, uint32_t i, const char *what);
+double im_real(im_node *n, uint32_t i, const char *what);
+uint32_t im_number_fx(im_node *n, im_number x); /* as a scalar constant */
+void im_fold(im_node *n);                       /* small integer outputs of fixed nodes become constants */
 
 /* ---- build.c: terms ---- */
 typedef struct im_dims {
@@ -133,9 +141,9 @@ tarn_term im_broadcast(im_node *n, tarn_term t, const im_dims *to); /* numpy's r
 tarn_term im_fill(im_node *n, tarn_term scalar, uint32_t rank, const int64_t *dim);
 im_dims im_common(im_node *n, const tarn_term *t, uint32_t k); /* numpy's rule, all ways */
 tarn_term im_pad(im_node *n, tarn_term t, uint32_t axis, double value, int64_t before, int64_t after); /* <0 slices */
+tarn_term im_pad_fx(im_node *n, tarn_term t, uint32_t axis, uint32_t value, int64_t before, int64_t after);
 tarn_term im_cut(im_node *n, tarn_term t, uint32_t axis, int64_t lo, int64_t hi, int64_t step);
 tarn_term im_cast(im_node *n, tarn_term t, tarn_dtype to);
-tarn_term im_least(im_node *n, tarn_dtype t, bool most);
 double im_lowest(tarn_dtype t); /* -inf, or the least integer */
 /* Elementwise, numpy broadcasting; constants of one element move into the expression. */
 tarn_term im_map(im_node *n, uint32_t fx, const tarn_term *t, uint32_t k);

@@ -53,11 +53,27 @@ const int64_t *im_ints(im_node *n, uint32_t i, const char *what, uint32_t *count
   return v;
 }
 
-double im_real(im_node *n, uint32_t i, const char *what) {
+im_number im_one(im_node *n, uint32_t i, const char *what) {
   const tarn_tensor *t = im_known(n, i < n->nin ? n->in[i] : NULL, what);
   if (tarn_tensor_count(t) != 1) im_bad(n, "%s is not a single number", what);
-  tarn_value v = tarn_tensor_get(t, 0);
-  return tarn_dtype_is_float(t->dtype) ? v.d : (double)v.i;
+  return (im_number){t->dtype, tarn_tensor_get(t, 0)};
+}
+
+double im_real(im_node *n, uint32_t i, const char *what) {
+  im_number x = im_one(n, i, what);
+  if (tarn_dtype_is_float(x.t)) return x.v.d;
+  return x.t == TARN_U64 ? (double)(uint64_t)x.v.i : (double)x.v.i;
+}
+
+int64_t im_int(im_node *n, uint32_t i, const char *what) {
+  im_number x = im_one(n, i, what);
+  if (tarn_dtype_is_float(x.t)) im_bad(n, "%s is not an integer", what);
+  if (x.t == TARN_U64 && x.v.i < 0) im_bad(n, "%s is out of range", what);
+  return x.v.i;
+}
+
+uint32_t im_number_fx(im_node *n, im_number x) {
+  return tarn_dtype_is_float(x.t) ? tarn_fx_const(n->L, x.t, x.v.d) : tarn_fx_iconst(n->L, x.t, x.v.i);
 }
 
 /* Shape computations: integers and bools, small; so that they do not pile up as terms. */

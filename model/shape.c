@@ -65,21 +65,41 @@ void im_do_constant_of_shape(im_node *n) {
   im_set(n, 0, im_fill(n, value, k, dim));
 }
 
-void im_do_range(im_node *n) {
-  const tarn_tensor *a = im_known(n, n->in[0], "start");
-  tarn_dtype t = a->dtype;
-  double start = im_real(n, 0, "start"), limit = im_real(n, 1, "limit"), delta = im_real(n, 2, "delta");
+/* Steps from start until limit is reached, limit excluded: their exact number. */
+static uint64_t steps(tarn_dtype t, int64_t start, int64_t limit, int64_t delta) {
+  bool whole = t == TARN_U64, up = whole || delta > 0;
+  int64_t lo = up ? start : limit, hi = up ? limit : start;
+  uint64_t by = up ? (uint64_t)delta : 0 - (uint64_t)delta;
+  if (whole ? (uint64_t)lo >= (uint64_t)hi : lo >= hi) return 0;
+  return ((uint64_t)hi - (uint64_t)lo - 1) / by + 1;
+}
+
+static void range_of_integers(im_node *n, im_number start, int64_t limit, int64_t delta) {
+  if (delta == 0) im_bad(n, "delta is zero");
+  uint64_t count = steps(start.t, start.v.i, limit, delta);
+  if (count > (uint64_t)IM_MAX_MADE) im_bad(n, "more than %lld elements", (long long)IM_MAX_MADE);
+  tarn_tensor *r = im_new(n, start.t, 1, &(int64_t){(int64_t)count});
+  for (uint64_t i = 0; i < count; i++)
+    tarn_tensor_set(r, (int64_t)i, (tarn_value){.i = (int64_t)((uint64_t)start.v.i + i * (uint64_t)delta)});
+  im_set_tensor(n, 0, r);
+}
+
+static void range_of_reals(im_node *n, tarn_dtype t, double start, double limit, double delta) {
   if (delta == 0) im_bad(n, "delta is zero");
   double exact = (limit - start) / delta;
   if (!(exact < (double)IM_MAX_MADE)) im_bad(n, "more than %lld elements", (long long)IM_MAX_MADE);
   int64_t count = exact > 0 ? (int64_t)exact : 0;
   if (exact > (double)count) count++;
   tarn_tensor *r = im_new(n, t, 1, &count);
-  int64_t from = tarn_dtype_is_float(t) ? 0 : tarn_tensor_get(a, 0).i, by = (int64_t)delta;
-  for (int64_t i = 0; i < count; i++)
-    tarn_tensor_set(r, i,
-                    tarn_dtype_is_float(t) ? (tarn_value){.d = start + (double)i * delta} : (tarn_value){.i = from + i * by});
+  for (int64_t i = 0; i < count; i++) tarn_tensor_set(r, i, (tarn_value){.d = start + (double)i * delta});
   im_set_tensor(n, 0, r);
+}
+
+void im_do_range(im_node *n) {
+  im_number start = im_one(n, 0, "start"), limit = im_one(n, 1, "limit"), delta = im_one(n, 2, "delta");
+  if (limit.t != start.t || delta.t != start.t) im_bad(n, "start, limit and delta differ in type");
+  if (tarn_dtype_is_float(start.t)) range_of_reals(n, start.t, start.v.d, limit.v.d, delta.v.d);
+  else range_of_integers(n, start, limit.v.i, delta.v.i);
 }
 
 void im_do_shape(im_node *n) {
@@ -137,7 +157,7 @@ void im_do_trilu(im_node *n) {
   tarn_term x = im_arg(n, 0);
   im_dims d = im_shape(n, x);
   bool upper = im_attr_int(n, "upper", 1);
-  int64_t k = im_opt(n, 1) == TARN_NONE ? 0 : (int64_t)im_real(n, 1, "k");
+  int64_t k = im_opt(n, 1) == TARN_NONE ? 0 : im_int(n, 1, "k");
   if (d.n < 2) im_bad(n, "%u dims, at least 2 are needed", d.n);
   k = clamp(k, -IM_MAX_EXTENT, IM_MAX_EXTENT);
   if (im_count(&d) == 0) im_set(n, 0, x);

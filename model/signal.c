@@ -107,7 +107,7 @@ void im_do_dft(im_node *n) {
   if (!tarn_dtype_is_float(im_type(n, x))) im_bad(n, "integers are not supported");
   if (inverse && onesided) im_bad(n, "one-sided inverse transforms are not supported");
   bool by_input = n->version >= 20;
-  int64_t at = by_input ? im_opt(n, 2) == TARN_NONE ? -2 : (int64_t)im_real(n, 2, "axis") : im_attr_int(n, "axis", 1);
+  int64_t at = by_input ? im_opt(n, 2) == TARN_NONE ? -2 : im_int(n, 2, "axis") : im_attr_int(n, "axis", 1);
   if (at == -1) im_bad(n, "the last dim cannot be transformed");
   uint32_t axis = im_axis(n, at < 0 ? at + 1 : at, d.n - 1);
   int64_t length = im_opt(n, 1) == TARN_NONE ? d.d[axis] : length_of(n, 1, "dft_length");

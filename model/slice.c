@@ -234,19 +234,20 @@ static tarn_term extend(im_node *n, tarn_term t, uint32_t axis, int64_t before, 
   return tarn_concat(n->L, axis, part, k);
 }
 
-static tarn_term pad_all(im_node *n, const int64_t *pads, const int64_t *axes, uint32_t k, double value) {
+static tarn_term pad_all(im_node *n, const int64_t *pads, const int64_t *axes, uint32_t k, im_number value) {
   tarn_term t = im_arg(n, 0);
   uint32_t rank = im_shape(n, t).n, seen = 0;
   const char *mode = im_attr_str(n, "mode", "constant");
   bool constant = strcmp(mode, "constant") == 0;
   if (!constant && strcmp(mode, "reflect") != 0 && strcmp(mode, "edge") != 0 && strcmp(mode, "wrap") != 0)
     im_bad(n, "mode %s is unknown", mode);
+  uint32_t fill = tarn_fx_cast(n->L, im_type(n, t), im_number_fx(n, value));
   for (uint32_t i = 0; i < k; i++) {
     uint32_t axis = axes ? im_axis(n, axes[i], rank) : i;
     if (seen >> axis & 1) im_bad(n, "an axis occurs twice");
     seen |= 1u << axis;
     if (pads[i] < -IM_MAX_EXTENT || pads[k + i] < -IM_MAX_EXTENT) im_bad(n, "negative padding removes more than there is");
-    t = constant ? im_pad(n, t, axis, value, pads[i], pads[k + i]) : extend(n, t, axis, pads[i], pads[k + i], mode);
+    t = constant ? im_pad_fx(n, t, axis, fill, pads[i], pads[k + i]) : extend(n, t, axis, pads[i], pads[k + i], mode);
   }
   return t;
 }
@@ -255,7 +256,7 @@ void im_do_pad_by_attributes(im_node *n) {
   uint32_t k, rank = im_shape(n, im_arg(n, 0)).n;
   const int64_t *pads = im_attr_ints(n, "pads", &k);
   if (k != 2 * rank) im_bad(n, "%u pads for %u dims", k, rank);
-  im_set(n, 0, pad_all(n, pads, NULL, rank, im_attr_real(n, "value", 0)));
+  im_set(n, 0, pad_all(n, pads, NULL, rank, (im_number){TARN_F64, {.d = im_attr_real(n, "value", 0)}}));
 }
 
 void im_do_pad(im_node *n) {
@@ -263,6 +264,6 @@ void im_do_pad(im_node *n) {
   const int64_t *pads = im_ints(n, 1, "pads", &k);
   const int64_t *axes = im_opt(n, 3) != TARN_NONE ? im_ints(n, 3, "axes", &ka) : NULL;
   if (k != 2 * (uint64_t)ka) im_bad(n, "%u pads for %u axes", k, ka);
-  double value = im_opt(n, 2) != TARN_NONE ? im_real(n, 2, "the value") : 0;
-  im_set(n, 0, pad_all(n, pads, axes, ka, value));
+  im_number zero = {TARN_F64, {.d = 0}};
+  im_set(n, 0, pad_all(n, pads, axes, ka, im_opt(n, 2) != TARN_NONE ? im_one(n, 2, "the value") : zero));
 }

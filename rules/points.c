@@ -23,7 +23,7 @@ tarn_value points_leaf(const points *p, tarn_term t, int64_t flat) {
   tarn_value v;
   if (r) lo = ((const double *)(uintptr_t)*r)[0], hi = ((const double *)(uintptr_t)*r)[1];
   if (tarn_dtype_is_float(dt)) v.d = rounded(dt, lo + u * (hi - lo));
-  else if (r && hi - lo < 0x1p62) v.i = (int64_t)lo + (int64_t)floor(u * (hi - lo + 1));
+  else if (r && lo >= -0x1p53 && hi <= 0x1p53) v.i = (int64_t)lo + (int64_t)floor(u * (hi - lo + 1));
   else v.i = (int64_t)(h % (dt == TARN_BOOL ? 2 : 3));
   return v;
 }

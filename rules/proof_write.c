@@ -38,7 +38,7 @@ static void fingerprint(writing *w, const tarn_tensor *t) {
   tarn_buf_fmt(w->b, " (hash \"%016" PRIx64 "\")", hash_of(t));
   for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++) {
     tarn_value v = tarn_tensor_get(t, i);
-    double x = tarn_dtype_is_float(t->dtype) ? v.d : (double)v.i;
+    double x = tarn_dtype_is_float(t->dtype) ? v.d : t->dtype == TARN_U64 ? (double)(uint64_t)v.i : (double)v.i;
     lo = fmin(lo, x), hi = fmax(hi, x);
   }
   tarn_buf_str(w->b, " (range ");

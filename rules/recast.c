@@ -43,10 +43,11 @@ static bool survives(const known *k, tarn_dtype t) {
   if (tarn_dtype_is_float(t)) r.whole = true, r.hi = exact(t), r.lo = -r.hi;
   return k->whole && r.whole && k->lo >= r.lo && k->hi <= r.hi;
 }
-/* The type's own bounds where they are passed: integers wrap. */
+/* The type's own bounds where they are passed (integers wrap), and where a double would round them. */
 static known within(known k) {
   known r = any_of(k.type);
-  return tarn_dtype_is_float(k.type) || (k.lo >= r.lo && k.hi <= r.hi) ? k : r;
+  double most = fmin(r.hi, exact(TARN_F64));
+  return tarn_dtype_is_float(k.type) || (k.lo >= fmax(r.lo, -most) && k.hi <= most) ? k : r;
 }
 static known of_two(tarn_fxop op, known a, known b) {
   known k = {.typed = a.typed && b.typed, .type = a.type, .whole = a.whole && b.whole};
@@ -66,7 +67,8 @@ static known learn(const recast *c, uint32_t i, const known *hole, uint32_t nhol
   case TARN_FX_HOLE: return x->hole < nhole ? hole[x->hole] : (known){0};
   case TARN_FX_CONST:
     v = tarn_dtype_is_float(x->dtype) ? x->value : (double)x->ivalue;
-    return (known){true, isfinite(v) && v == floor(v), x->dtype, v, v};
+    if (x->dtype == TARN_U64 && x->ivalue < 0) return any_of(x->dtype);
+    return within((known){true, isfinite(v) && v == floor(v), x->dtype, v, v});
   case TARN_FX_CAST: return survives(&a, x->dtype) ? (known){true, true, x->dtype, a.lo, a.hi} : any_of(x->dtype);
   case TARN_FX_FLOOR:
   case TARN_FX_CEIL:

@@ -26,7 +26,7 @@ static const char *const texts[] = {
     "(const f16 ((3) ()) 0.1 6e-8 nan:fe00)",
     "(const bf16 ((2) ()) 0.1 3.39e38)",
     "(const i64 ((2) ()) -9223372036854775808 9223372036854775807)",
-    "(const u64 ((1) ()) -1)",
+    "(const u64 ((2) ()) 1 18446744073709551615)",
     "(const bool ((2) ()) 0 1)",
     "(const f32 (() ()) 2)",
     "(compute dotProd (cartProd " X234 " " Y234 "))",
