@@ -136,7 +136,8 @@ static void emit_gather(step *s, const tarn_node *n, LLVMValueRef pool, const LL
   if (g.l[2].n + 1 != g.l[0].n + g.l[1].n || g.axis >= g.l[0].n)
     tarn_raise(s->M->cx, TARN_INTERNAL, "lower: %s: a gather of other dims", s->k->name);
   int64_t extent = g.l[0].dim[g.axis], run = run_length(&g);
-  const char *why = tarn_format(M->cx, "%s: an index is out of range, the axis has %lld elements", s->k->name, (long long)extent);
+  const char *why =
+      tarn_format(M->cx, "%s: an index is out of range, the axis has %lld elements", s->k->name, (long long)extent);
   if (!tarn_layout_elems(&g.l[2])) return;
   g.outside = LLVMBuildAlloca(M->b, M->i1, "");
   LLVMBuildStore(M->b, LLVMConstInt(M->i1, extent == 0, 0), g.outside);
