@@ -61,7 +61,7 @@ static tarn_dtype fastest(const tarn_hw *h) {
 /* Reading is half of it; the other half is that every intrinsic has a meaning. */
 static void check(tarn_ctx *cx, tarn_lang *L, const char *name, bool json) {
   const tarn_hw *h = cli_hardware(L, name);
-  uint32_t n = tarn_ruleset_derive(tarn_ruleset_new(L, false), h);
+  uint32_t n = tarn_ruleset_derive(tarn_ruleset_new(L), h);
   tarn_dtype t = fastest(h);
   double peak = 2e-9 * tarn_hw_peak(h, t, h->units);
   if (!json) {
@@ -92,7 +92,7 @@ static void derive_json(tarn_ctx *cx, const tarn_ruleset *rs, uint32_t n) {
   cli_json_print(j);
 }
 static void derive(tarn_ctx *cx, tarn_lang *L, const char *name, bool json) {
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
   uint32_t n = tarn_ruleset_derive(rs, cli_hardware(L, name));
   if (json) return derive_json(cx, rs, n);
   tarn_buf b = {.cx = cx};

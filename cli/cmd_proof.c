@@ -1,4 +1,5 @@
 /* tarn proof check FILE: a chain of rewrites, checked without the e-graph. */
+#include "lab/lab.h"
 #include "cli/cli.h"
 #include <string.h>
 
@@ -49,7 +50,7 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
   if (words.n != 2 || strcmp(words.p[0], "check")) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   o.samples = (uint32_t)samples;
   tarn_lang *L = tarn_lang_new(cx);
-  tarn_ruleset *rs = tarn_ruleset_new(L, free);
+  tarn_ruleset *rs = free ? tarn_free_ruleset_new(L) : tarn_ruleset_new(L);
   if (!free) cli_ship_rules(cx, rs);
   for (uint32_t i = 0; i < rules.n; i++) tarn_ruleset_load(rs, rules.p[i]);
   if (hw) tarn_ruleset_derive(rs, cli_hardware(L, hw));

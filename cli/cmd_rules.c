@@ -1,4 +1,5 @@
 /* tarn rules list|check|learn|derive|stats [FILE…] */
+#include "lab/lab.h"
 #include "cli/rules.h"
 #include <string.h>
 
@@ -19,7 +20,7 @@ static void check_only(tarn_ctx *cx, const rules_job *k, const tarn_ruleset *rs)
 }
 static tarn_ruleset *load(tarn_ctx *cx, const rules_job *k) {
   tarn_lang *L = tarn_lang_new(cx);
-  tarn_ruleset *rs = tarn_ruleset_new(L, k->free);
+  tarn_ruleset *rs = k->free ? tarn_free_ruleset_new(L) : tarn_ruleset_new(L);
   if (!k->files.n && !k->free && !k->hw) cli_ship_rules(cx, rs);
   if (k->hw) tarn_ruleset_derive(rs, cli_hardware(L, k->hw));
   for (uint32_t i = 0; i < k->files.n; i++) tarn_ruleset_load(rs, k->files.p[i]);

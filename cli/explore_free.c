@@ -1,4 +1,5 @@
 /* tarn explore --free: rules and terms over operators of any name, without types. */
+#include "lab/lab.h"
 #include "cli/explore_lab.h"
 #include <string.h>
 
@@ -12,7 +13,7 @@ lab *lab_new(tarn_ctx *cx, cli_explore *x, tarn_eg_reasons reasons) {
   lab *l = TARN_NEW(cx, lab);
   *l = (lab){.cx = cx,
              .x = x,
-             .rs = tarn_ruleset_new(tarn_lang_new(cx), true),
+             .rs = tarn_free_ruleset_new(tarn_lang_new(cx)),
              .from = TARN_NONE,
              .to = TARN_NONE,
              .config = {reasons, x->nodes ? x->nodes : 1000000, x->bytes}};

@@ -1,4 +1,5 @@
 /* Proofs of free terms: the chain from one term to another, and lemmas for what conditions of its rules ask to be equal. */
+#include "lab/lab.h"
 #include "cli/explore_lab.h"
 #include <string.h>
 

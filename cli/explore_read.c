@@ -1,4 +1,5 @@
 /* An e-graph of another program: egraph-serialize JSON as e-nodes, and what is in one class as given equations. */
+#include "lab/lab.h"
 #include "cli/explore_lab.h"
 #include <string.h>
 #include <yajl/yajl_parse.h>

@@ -26,7 +26,7 @@ static tarn_program *program(typed *k) {
 }
 tarn_ruleset *typed_rules(typed *k, const tarn_hw *hw) {
   cli_explore *x = k->x;
-  tarn_ruleset *rs = tarn_ruleset_new(k->L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(k->L);
   if (!x->only_rules.n) tarn_ruleset_ship(rs, NULL, x->kernel ? TARN_RULE_KERNEL : TARN_RULE_SURFACE);
   for (uint32_t i = 0; i < x->only_rules.n; i++) tarn_ruleset_load(rs, x->only_rules.p[i]);
   for (uint32_t i = 0; i < x->rules.n; i++) tarn_ruleset_load(rs, x->rules.p[i]);

@@ -48,7 +48,7 @@ static tarn_rule_class numerics_of(tarn_ctx *cx, const char *s) {
   return c;
 }
 static tarn_ruleset *rules_of(cli_compiled *r, const cli_compile *c) {
-  tarn_ruleset *rs = tarn_ruleset_new(r->L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(r->L);
   if (!c->only_rules.n) tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   for (uint32_t i = 0; i < c->only_rules.n; i++) tarn_ruleset_load(rs, c->only_rules.p[i]);
   for (uint32_t i = 0; i < c->rules.n; i++) tarn_ruleset_load(rs, c->rules.p[i]);

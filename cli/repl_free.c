@@ -1,4 +1,5 @@
 /* A session on free terms: one graph that grows, copies of it for undoing. */
+#include "lab/lab.h"
 #include "cli/explore_lab.h"
 #include "cli/repl.h"
 #include <string.h>

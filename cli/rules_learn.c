@@ -1,4 +1,5 @@
 /* tarn rules learn FILE, tarn rules derive A B */
+#include "lab/lab.h"
 #include "cli/rules.h"
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static void learn_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_learn_re
   cli_json_print(j);
 }
 static int learn_free(tarn_ctx *cx, const rules_job *k) {
-  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), true);
+  tarn_ruleset *rs = tarn_free_ruleset_new(tarn_lang_new(cx));
   tarn_ruleset_load(rs, k->files.p[0]);
   tarn_learn_options o = {
       .size = (uint32_t)k->size, .variables = (uint32_t)k->vars, .operators = k->ops, .seed = k->seed, .seconds = k->seconds};
@@ -129,7 +130,7 @@ static void typed_text(tarn_ctx *cx, FILE *f, const tarn_ruleset *rs, const tarn
   }
 }
 static int learn_typed(tarn_ctx *cx, const rules_job *k, const tarn_sx *terms) {
-  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
   tarn_ruleset_ship(rs, NULL, TARN_RULE_SURFACE);
   for (uint32_t i = 1; i < k->files.n; i++) tarn_ruleset_load(rs, k->files.p[i]);
   uint32_t shipped = tarn_ruleset_count(rs);
@@ -202,7 +203,7 @@ int rules_derive(tarn_ctx *cx, const rules_job *k) {
   cli_json *j = cli_json_new(cx);
   if (k->files.n != 2) tarn_raise(cx, TARN_USAGE, "rules derive: two FILEs of rules are expected");
   for (uint32_t i = 0; i < 2; i++) {
-    s[i] = (side){.file = k->files.p[i], .rs = tarn_ruleset_new(tarn_lang_new(cx), true)};
+    s[i] = (side){.file = k->files.p[i], .rs = tarn_free_ruleset_new(tarn_lang_new(cx))};
     tarn_ruleset_load(s[i].rs, s[i].file);
   }
   cli_json_open(j, "derive", '[');

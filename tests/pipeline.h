@@ -52,7 +52,7 @@ static inline pipeline *pipeline_extract_within(tarn_program *p, const tarn_hw *
   pipeline *r = TARN_NEW(cx, pipeline);
   r->program = p;
   r->hw = hw;
-  tarn_ruleset *rs = tarn_ruleset_new(p->L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(p->L);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options so = tarn_sat_defaults();
   so.numerics = numerics;

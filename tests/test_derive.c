@@ -1,6 +1,6 @@
 /* Rules derived from descriptions: every rule against the interpreter on random shapes, whole graphs against their classes,
  * and what cannot be derived refused with its place. */
-#include "rules/internal.h"
+#include "rules/lang/lang.h"
 #include "tests/rules_kit.h"
 #include "tests/terms.h"
 
@@ -99,7 +99,7 @@ static void derive(tarn_ctx *c, void *arg) {
   job *j = arg;
   char *text = tarn_format(c, "(hw m " MEMORIES "%.*s %s))", (int)strlen(j->m->text) - 1, j->m->text, j->more); /* inside it */
   j->hw = tarn_hw_parse(L, tarn_sx_read(c, text, strlen(text), "m.hw"));
-  j->rs = tarn_ruleset_new(L, false);
+  j->rs = tarn_ruleset_new(L);
   uint32_t n = tarn_ruleset_derive(j->rs, j->hw);
   ck_assert_msg(n == j->m->rules && n == tarn_ruleset_count(j->rs), "%s: %u rules", j->m->name, n);
 }
@@ -281,7 +281,7 @@ static void saturated(tarn_ctx *c, void *arg) {
   const struct net *n = arg;
   char *text = tarn_format(c, "(hw g " MEMORIES "%s)", n->machine);
   const tarn_hw *hw = tarn_hw_parse(L, tarn_sx_read(c, text, strlen(text), "g.hw"));
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
   tarn_ruleset_derive(rs, hw);
   tarn_sat_options o = tarn_sat_defaults();
   o.surface = true, o.hw = hw;
@@ -320,7 +320,7 @@ static void kernels(tarn_ctx *c, void *arg) {
   const struct net *n = arg;
   char *text = tarn_format(c, "(hw h " MEMORIES "%s)", n->machine);
   const tarn_hw *hw = tarn_hw_parse(L, tarn_sx_read(c, text, strlen(text), "h.hw"));
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_ruleset_derive(rs, hw);
   tarn_sat_options o = tarn_sat_defaults();
@@ -352,7 +352,7 @@ static void loaded(tarn_ctx *c, void *arg) {
     tarn_buf_fmt(&b, "(family mapping :level %s ", tarn_ruleset_at(j->rs, i).level ? "kernel" : "surface");
     tarn_rule_print(j->rs, i, &b), tarn_buf_str(&b, ")\n");
   }
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
   tarn_ruleset_read(rs, b.p, b.n, "saved.rules");
   ck_assert_uint_eq(rs->rule.n, j->rs->rule.n);
   for (uint32_t i = 0; i < rs->rule.n; i++) {
@@ -407,7 +407,7 @@ static const struct refusal {
 static void derive_text(tarn_ctx *c, void *arg) {
   const struct refusal *r = arg;
   char *text = tarn_format(c, "(hw m " MEMORIES "\n(intrinsic u %s))", r->text);
-  tarn_ruleset_derive(tarn_ruleset_new(L, false), tarn_hw_parse(L, tarn_sx_read(c, text, strlen(text), "m.hw")));
+  tarn_ruleset_derive(tarn_ruleset_new(L), tarn_hw_parse(L, tarn_sx_read(c, text, strlen(text), "m.hw")));
 }
 START_TEST(refused) {
   const struct refusal *r = &refusals[_i];

@@ -25,7 +25,7 @@ static uint32_t type_of(void *user, uint32_t cls) { return tarn_sat_type(user, c
 static uint32_t chosen(void *picks, uint32_t cls) { return tarn_extract_pick(picks, cls); }
 
 static tarn_saturation *saturated(const tarn_program *p, const tarn_hw *hw, uint32_t *root) {
-  tarn_ruleset *rs = tarn_ruleset_new(p->L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(p->L);
   tarn_sat_options o = tarn_sat_defaults();
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   o.hw = hw, o.reasons = TARN_EG_REASONS_ALL;
@@ -50,7 +50,7 @@ static tarn_kprog *selected(const tarn_program *p, const tarn_hw *hw, tarn_satur
 static void prove(tarn_saturation *s, tarn_picks *picks) {
   tarn_lang *L = tarn_sat_lang(s);
   tarn_buf proof = {.cx = tarn_lang_ctx(L)};
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
   for (uint32_t i = 0; i < tarn_sat_roots(s); i++)
     tarn_sat_explain(s, i, tarn_sat_term(s, tarn_sat_root(s, i), chosen, picks), &proof);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);

@@ -99,7 +99,7 @@ static void choose(tarn_ctx *cx, cheapest *c) {
 static uint32_t chosen(void *user, uint32_t cls) { return ((const cheapest *)user)->pick[cls]; }
 
 static tarn_ruleset *kernel_rules(tarn_lang *L) {
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   return rs;
 }
@@ -388,7 +388,7 @@ static const char *proved(tarn_ctx *cx, tarn_lang *L, const tarn_ruleset *rs, co
 }
 static void prove_pair(tarn_ctx *cx, void *arg) {
   tarn_lang *L = tarn_lang_new(cx), *M = tarn_lang_new(cx);
-  tarn_ruleset *rs = tarn_ruleset_new(L, false), *other = tarn_ruleset_new(M, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L), *other = tarn_ruleset_new(M);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_SURFACE);
   tarn_ruleset_ship(other, NULL, TARN_RULE_SURFACE);
   const char *text = proved(cx, L, rs, arg);
@@ -408,7 +408,7 @@ END_TEST
 /* What the variables are said to stand for is compared. */
 static void other_variables(tarn_ctx *cx, void *arg) {
   tarn_lang *L = tarn_lang_new(cx);
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
   (void)arg;
   tarn_ruleset_ship(rs, NULL, TARN_RULE_SURFACE);
   const char *text = proved(cx, L, rs, &pairs[1]);
@@ -492,7 +492,7 @@ static void wrong_rule(tarn_ctx *cx, void *arg) {
   static const pair p = {"(compute (map (sub $0 $1)) (input a ((3 4) ()) f32) (input b ((3 4) ()) f32))",
                          "(compute (map (sub $0 $1)) (input b ((3 4) ()) f32) (input a ((3 4) ()) f32))"};
   tarn_lang *L = tarn_lang_new(cx);
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
   (void)arg;
   tarn_ruleset_read(rs, rule, sizeof rule - 1, "wrong");
   const char *text = proved(cx, L, rs, &p);

@@ -95,7 +95,7 @@ typedef struct explored {
 } explored;
 static explored saturate(trial *t, const tarn_hw *hw, tarn_rule_class numerics) {
   tarn_ctx *cx = tarn_lang_ctx(t->p->L);
-  tarn_ruleset *rs = tarn_ruleset_new(t->p->L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(t->p->L);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options so = tarn_sat_defaults();
   so.numerics = numerics, so.hw = hw, so.reasons = TARN_EG_REASONS_ALL;

@@ -25,7 +25,7 @@ static void must(tarn_fn *fn, void *arg) {
 /* ---- what is shipped ---- */
 
 static void shipped(tarn_ctx *cx, void *arg) {
-  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
   tarn_rules_check_options o = {.samples = all ? 100 : 12, .seed = 3, .mutate = arg != NULL};
   const tarn_rule_result *r;
   uint32_t conditions = 0;
@@ -52,7 +52,7 @@ END_TEST
 /* Every rule stands in the table of docs/rules.md with its class, and every number of the list has a rule, but for those
  * that follow from descriptions. */
 static void documented(tarn_ctx *cx, void *arg) {
-  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
   size_t n;
   const char *page = tarn_read_file(cx, TARN_TOP "/docs/rules.md", &n);
   bool seen[74] = {0};
@@ -128,7 +128,7 @@ static const trap traps[] = {
 
 static void trapped(tarn_ctx *cx, void *arg) {
   const trap *t = arg;
-  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
   tarn_rules_check_options o = {.samples = 300, .seed = 5};
   const tarn_rule_result *r;
   tarn_ruleset_read(rs, t->text, strlen(t->text), "trap");
@@ -143,7 +143,7 @@ END_TEST
 
 /* The counterexample of a wrong map through a pad is as small as can be: two elements, one more, ones. */
 static void shrunk(tarn_ctx *cx, void *arg) {
-  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
   tarn_rules_check_options o = {.seed = 9};
   const tarn_rule_result *r;
   const char *text =
@@ -161,7 +161,7 @@ END_TEST
 
 /* A true rule that seldom applies is said to be wanting instances, not to hold. */
 static void starved(tarn_ctx *cx, void *arg) {
-  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
   tarn_rules_check_options o = {.samples = 5};
   const tarn_rule_result *r;
   const char *text = "(rule t (slice ?i ?l ?h ?A) => ?A :if (= ?l 1) :if (= ?h (+ 1 (dim ?A ?i))))";
@@ -175,7 +175,7 @@ END_TEST
 
 /* Any allocation that fails is reported, and nothing is left behind. */
 static void check_two(tarn_ctx *cx, void *arg) {
-  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
   tarn_rules_check_options o = {.samples = 3};
   const tarn_rule_result *r;
   const trap *kernel = &traps[sizeof traps / sizeof *traps - 1];
@@ -194,7 +194,7 @@ END_TEST
 
 /* Leaves are integers too. */
 static void whole(tarn_ctx *cx, void *arg) {
-  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
   tarn_rules_check_options o = {.samples = 20};
   const tarn_rule_result *r;
   const char *text = "(rule t (compute ?f (concat ?i ?A ?B)) => (concat ?i (compute ?f ?A) (compute ?f ?B)) :if (< ?i (ns ?A)) "
@@ -212,7 +212,7 @@ static void repeated(tarn_ctx *cx, void *arg) {
   const char *text[2] = {0};
   (void)arg;
   for (int i = 0; i < 2; i++) {
-    tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+    tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
     tarn_rules_check_options o = {.seed = 4};
     const tarn_rule_result *r;
     tarn_ruleset_read(rs, traps[2].text, strlen(traps[2].text), "t");

@@ -108,7 +108,7 @@ static void prove(tarn_saturation *s, const tarn_ruleset *rs, const goal *k, tar
 static void explore(tarn_ctx *cx, void *arg) {
   const goal *k = arg;
   tarn_lang *L = tarn_lang_new(cx);
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
   tarn_sat_options o = tarn_sat_defaults();
   tarn_term t = parse(L, k->start);
   tarn_io out = {"y", t, tarn_term_get(L, t)->type};

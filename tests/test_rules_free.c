@@ -1,5 +1,6 @@
 /* rules/: free rules over an interpretation. What holds is found to hold, what does not has the smallest counterexample,
  * over every domain; exact where the domain is. */
+#include "lab/lab.h"
 #include "rules/rules.h"
 #include <check.h>
 #include <stdio.h>
@@ -65,7 +66,7 @@ typedef struct job {
 } job;
 static void check_rules(tarn_ctx *cx, void *arg) {
   job *j = arg;
-  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), true);
+  tarn_ruleset *rs = tarn_free_ruleset_new(tarn_lang_new(cx));
   tarn_ruleset_read(rs, j->text, strlen(j->text), "test.rules");
   j->n = tarn_rules_check(rs, &j->o, &j->r);
 }
@@ -130,7 +131,7 @@ static const bad refused[] = {
     {"(interpretation rational) (interpretation bool)", "already"},
 };
 static void read_only(tarn_ctx *cx, void *arg) {
-  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), true);
+  tarn_ruleset *rs = tarn_free_ruleset_new(tarn_lang_new(cx));
   tarn_ruleset_read(rs, arg, strlen(arg), "t.rules");
 }
 START_TEST(test_refused) {

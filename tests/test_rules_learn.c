@@ -1,4 +1,5 @@
 /* rules/: finding rules. What is learned holds, implies known laws and is not implied by less; equal input, equal rules. */
+#include "lab/lab.h"
 #include "rules/rules.h"
 #include <check.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static const char *const wrong[] = {
 };
 
 static tarn_ruleset *read_rules(tarn_ctx *cx, const char *text) {
-  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), true);
+  tarn_ruleset *rs = tarn_free_ruleset_new(tarn_lang_new(cx));
   tarn_ruleset_read(rs, text, strlen(text), "test.rules");
   return rs;
 }
@@ -132,7 +133,7 @@ END_TEST
   "dotProd)) :size 2)"
 
 static const char *learn_typed(tarn_ctx *cx, const char *const *without, tarn_terms_report *r, tarn_ruleset **out) {
-  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx), false);
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
   tarn_ruleset_ship(rs, NULL, TARN_RULE_SURFACE);
   for (; *without; without++) tarn_ruleset_drop(rs, *without);
   uint32_t before = tarn_ruleset_count(rs);

@@ -213,7 +213,7 @@ static void saturate_net(tarn_ctx *cx, void *arg) {
   const net *n = arg;
   tarn_lang *L = tarn_lang_new(cx);
   tarn_program *p = kit_model(L, n->text);
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options o = tarn_sat_defaults();
   o.hw = tarn_hw_load(L, "x86-64-v3"); /* whose register tiles demand flat reductions */
@@ -240,7 +240,7 @@ static void saturate_exactly(tarn_ctx *cx, void *arg) {
   const net *n = arg;
   tarn_lang *L = tarn_lang_new(cx);
   tarn_program *p = kit_model(L, n->text);
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options o = tarn_sat_defaults();
   o.numerics = TARN_RULE_EXACT;
@@ -299,7 +299,7 @@ static void interleave(tarn_ctx *cx, void *arg) {
                                "node ConvTranspose c x w b -> t : strides=%d,%d pads=%d,%d,%d,%d\n"
                                "node Relu r t -> y\nout y\n",
                                w->rows, w->columns, w->taps, w->taps, w->step, w->step, w->pad, w->pad, w->pad, w->pad));
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options o = tarn_sat_defaults();
   o.reasons = TARN_EG_REASONS_ALL;
@@ -345,7 +345,7 @@ static void divide_rows(tarn_ctx *cx, void *arg) {
       " (stage (own 8) (reduce) (map %s) (child 0 (index ((6 8) ()) (6 8) (d0 d1))) (stage 0 (index ((6 8) ()) () ())) out))"
       " (input x ((6 8) ()) f32)))))",
       w->map);
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
   tarn_ruleset_ship(rs, "quotients", TARN_RULE_KERNEL);
   tarn_sat_options o = tarn_sat_defaults();
   o.reasons = TARN_EG_REASONS_ALL;
@@ -410,7 +410,7 @@ static uint32_t nodes_of(tarn_ctx *cx, const growing *w, int n) {
   tarn_buf b = {.cx = cx};
   w->text(&b, n);
   tarn_lang *L = tarn_lang_new(cx);
-  tarn_ruleset *rs = tarn_ruleset_new(L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options o = tarn_sat_defaults();
   o.reasons = TARN_EG_REASONS_ALL;

@@ -38,7 +38,7 @@ static const product products[] = {
 #define COUNT (sizeof products / sizeof *products)
 
 static tarn_saturation *saturate(tarn_program *p, tarn_rule_class numerics) {
-  tarn_ruleset *rs = tarn_ruleset_new(p->L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(p->L);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options o = tarn_sat_defaults();
   o.numerics = numerics;

@@ -55,7 +55,7 @@ static const conv convs[] = {
 
 enum { ALL = -1, NONE = -2, FAR = INT32_MAX };
 static tarn_saturation *saturate(tarn_program *p, int only) {
-  tarn_ruleset *rs = tarn_ruleset_new(p->L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(p->L);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   for (int i = 0; i < RULES; i++)
     if (only != ALL && i != only) tarn_ruleset_drop(rs, rules[i]);
@@ -175,7 +175,7 @@ END_TEST
 static void left_out(tarn_ctx *cx, void *arg) {
   const conv *c = arg;
   tarn_program *p = kit_model(tarn_lang_new(cx), c->text);
-  tarn_ruleset *rs = tarn_ruleset_new(p->L, false);
+  tarn_ruleset *rs = tarn_ruleset_new(p->L);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options o = tarn_sat_defaults();
   o.reasons = TARN_EG_REASONS_ALL;

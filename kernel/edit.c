@@ -1,0 +1,399 @@
+/* A nest that is being changed: loading, storing in one form, loops reordered. */
+#include "kernel/edit.h"
+#include <string.h>
+
+/* ---------------------------------------------------------------- expressions */
+static const uint8_t arities[] = {
+#define FX(ID, text, arity, kind) arity,
+#include "access/fx.def"
+#undef FX
+};
+uint32_t fx_arity(uint32_t op) { return arities[op]; }
+
+static bool walk(const tarn_lang *L, uint32_t f, fxwalk *w) {
+  for (uint32_t i = 0; i < w->n; i++)
+    if (w->id[i] == f) return true;
+  const tarn_fx *x = tarn_fx_get(L, f);
+  for (uint32_t i = 0; i < arities[x->op]; i++)
+    if (!walk(L, x->kid[i], w)) return false;
+  if (w->n == K_FX) return false;
+  w->id[w->n++] = f;
+  return true;
+}
+
+bool fx_walk(const tarn_lang *L, uint32_t f, fxwalk *w) {
+  w->n = 0;
+  return walk(L, f, w);
+}
+
+uint32_t fx_rebuild(tarn_lang *L, const tarn_fx *x, const uint32_t *kid) {
+  if (x->op == TARN_FX_CAST) return tarn_fx_cast(L, x->dtype, kid[0]);
+  return tarn_fx_op(L, (tarn_fxop)x->op, kid[0], kid[1], kid[2]);
+}
+
+uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32_t *with, uint32_t n) {
+  fxwalk w;
+  uint32_t now[K_FX];
+  if (!fx_walk(L, f, &w)) return TARN_NONE;
+  for (uint32_t i = 0; i < w.n; i++) {
+    tarn_fx x = *tarn_fx_get(L, w.id[i]);
+    uint32_t kid[3] = {0};
+    for (uint32_t a = 0; a < arities[x.op]; a++)
+      for (uint32_t j = 0; j < i; j++)
+        if (w.id[j] == x.kid[a]) kid[a] = now[j];
+    now[i] = arities[x.op] ? fx_rebuild(L, &x, kid) : w.id[i];
+    for (uint32_t j = 0; j < n; j++)
+      if (w.id[i] == node[j]) now[i] = with[j];
+  }
+  return now[w.n - 1];
+}
+
+/* ---------------------------------------------------------------- maps */
+uint32_t ix_loop(const tarn_lang *L, uint32_t ix) {
+  const tarn_ix *x = tarn_ix_get(L, ix);
+  bool one = x->n == 1 && x->c == 0 && x->t[0].kind == TARN_IX_VAR && x->t[0].coef == 1;
+  return one ? x->t[0].arg : TARN_NONE;
+}
+
+uint32_t map_uses(const tarn_lang *L, uint32_t map) {
+  const tarn_imap *m = tarn_imap_get(L, map);
+  uint32_t set = 0;
+  for (uint32_t i = 0; i < m->nin; i++) set |= tarn_ix_dims(L, m->e[i]);
+  for (uint32_t i = 0; i < m->nguard; i++) set |= tarn_ix_dims(L, m->guard[i].e);
+  return set;
+}
+
+uint32_t map_with_fill(tarn_lang *L, uint32_t map, uint32_t fill) {
+  tarn_imap m = *tarn_imap_get(L, map);
+  if (m.nguard == 0 || m.fill == fill) return map;
+  m.fill = fill;
+  return tarn_map_intern(L, &m);
+}
+
+uint32_t map_with_split(tarn_lang *L, uint32_t map, uint32_t ns) {
+  tarn_imap m = *tarn_imap_get(L, map);
+  if (m.ns == ns) return map;
+  m.ns = (uint8_t)ns;
+  return tarn_map_intern(L, &m);
+}
+
+uint32_t map_project(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis, uint32_t naxis) {
+  tarn_imap m = {.ns = (uint8_t)n, .n = (uint8_t)n, .nin = (uint8_t)naxis, .fill = TARN_NONE};
+  if (n) memcpy(m.dim, dim, n * sizeof *dim);
+  for (uint32_t i = 0; i < naxis; i++) {
+    m.in[i] = dim[axis[i]];
+    m.e[i] = tarn_ix_var(L, axis[i], m.dim);
+  }
+  return tarn_map_intern(L, &m);
+}
+
+uint32_t map_embed(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis, uint32_t naxis) {
+  tarn_imap m = {.ns = (uint8_t)naxis, .n = (uint8_t)naxis, .nin = (uint8_t)n, .fill = TARN_NONE};
+  for (uint32_t i = 0; i < naxis; i++) m.dim[i] = dim[axis[i]];
+  for (uint32_t i = 0; i < n; i++) m.in[i] = dim[i], m.e[i] = tarn_ix_const(L, 0);
+  for (uint32_t i = 0; i < naxis; i++) m.e[axis[i]] = tarn_ix_var(L, i, m.dim);
+  return tarn_map_intern(L, &m);
+}
+
+/* ---------------------------------------------------------------- parts of a nest */
+uint32_t kern_leaf(kern *k, uint32_t id) {
+  for (uint32_t i = 0; i < k->nleaf; i++)
+    if (k->leaf[i] == id) return i;
+  if (k->nleaf == K_LEAVES) return TARN_NONE;
+  k->leaf[k->nleaf] = id;
+  return k->nleaf++;
+}
+
+const tarn_type *kern_leaf_type(const kern *k, uint32_t leaf) {
+  return tarn_type_get(k->L, k->host->type(k->host->user, k->leaf[leaf]));
+}
+
+uint32_t kern_dims(const kern *k, const kstage *s, bool body, int64_t *dim) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < k->depth; i++) dim[n++] = k->shared[i];
+  for (uint32_t i = 0; i < s->nown; i++) dim[n++] = s->own[i];
+  for (uint32_t i = 0; body && i < s->nred; i++) dim[n++] = s->red[i];
+  return n;
+}
+
+uint32_t kern_out(const kern *k, int64_t *dim) { return kern_dims(k, &k->stage[k->nstage - 1], false, dim); }
+
+kstage *kern_last(kern *k) { return &k->stage[k->nstage - 1]; }
+bool kern_single(const kern *k) { return k->nstage == 1; }
+bool kern_is_map(const kern *k) { return k->nstage == 1 && k->stage[0].reducer == TARN_NONE; }
+
+bool kern_has_reduction(const kern *k) {
+  for (uint32_t i = 0; i < k->nstage; i++)
+    if (k->stage[i].reducer != TARN_NONE) return true;
+  return false;
+}
+
+bool kern_is_product(const kern *k, tarn_dtype sum) {
+  const kstage *st = &k->stage[0];
+  if (!kern_single(k) || k->depth || st->reducer == TARN_NONE || st->nb != 2) return false;
+  const tarn_reducer *r = tarn_reducer_get(k->L, st->reducer);
+  const tarn_fx *x = tarn_fx_get(k->L, st->body);
+  if (r->kind != TARN_RED_SUM || r->dtype != sum || x->op != TARN_FX_MUL || x->kid[0] == x->kid[1]) return false;
+  for (uint32_t i = 0; i < 2; i++)
+    if (tarn_fx_get(k->L, x->kid[i])->op != TARN_FX_HOLE || st->read[i].stage) return false;
+  return true;
+}
+
+uint32_t kern_outputs(const kern *k) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < k->nstage; i++) n += k->stage[i].out;
+  return n;
+}
+
+uint32_t kern_add_read(kstage *s, bool body, tarn_read r) {
+  uint32_t n = s->nb + s->ne;
+  if (n == K_READS) return TARN_NONE;
+  if (!body) {
+    s->read[n] = r;
+    return s->ne++;
+  }
+  memmove(s->read + s->nb + 1, s->read + s->nb, s->ne * sizeof *s->read);
+  s->read[s->nb] = r;
+  return s->nb++;
+}
+
+/* ---------------------------------------------------------------- loading */
+static bool load_stage(kern *k, kstage *to, const tarn_stage *from) {
+  const tarn_func *f = tarn_fn_get(k->L, from->fn);
+  if ((uint32_t)f->nops + f->nepi > K_READS || f->ntuple) return false;
+  to->nown = from->nown;
+  to->nred = from->nred;
+  memcpy(to->own, from->own, sizeof to->own);
+  memcpy(to->red, from->red, sizeof to->red);
+  to->body = f->body;
+  to->reducer = f->red;
+  to->epi = f->epi;
+  to->nb = f->nops;
+  to->ne = f->nepi;
+  memcpy(to->read, from->read, ((uint32_t)f->nops + f->nepi) * sizeof *to->read);
+  to->out = from->out;
+  to->space = from->space;
+  return true;
+}
+
+/* The shared loops of a single stage are its own. */
+static void unshare(kern *k) {
+  kstage *s = &k->stage[0];
+  if (k->nstage != 1 || k->depth == 0) return;
+  memmove(s->own + k->depth, s->own, s->nown * sizeof *s->own);
+  memcpy(s->own, k->shared, k->depth * sizeof *s->own);
+  s->nown += k->depth;
+  k->depth = 0;
+}
+
+bool kern_load(kern *k, const kern_host *host, uint32_t nest, const uint32_t *leaf, uint32_t n) {
+  const tarn_nest *x = tarn_nest_get(host->L, nest);
+  uint32_t at[K_LEAVES];
+  if (x->nstage > K_STAGES || n > K_LEAVES) return false;
+  k->host = host;
+  k->L = host->L;
+  k->depth = x->depth;
+  k->out_ns = x->out_ns;
+  memcpy(k->shared, x->shared, sizeof k->shared);
+  k->nstage = x->nstage;
+  k->nleaf = 0;
+  for (uint32_t i = 0; i < n; i++) at[i] = kern_leaf(k, leaf[i]);
+  for (uint32_t i = 0; i < x->nstage; i++) {
+    kstage *s = &k->stage[i];
+    if (!load_stage(k, s, &x->stage[i])) return false;
+    for (uint32_t r = 0; r < s->nb + s->ne; r++)
+      if (!s->read[r].stage) s->read[r].src = at[s->read[r].src];
+  }
+  unshare(k);
+  return true;
+}
+
+/* ---------------------------------------------------------------- one form */
+typedef struct renumber {
+  uint32_t n, with[K_READS + 1];
+  tarn_read read[K_READS];
+} renumber;
+
+/* The reads that f uses, in the order of its walk, each once; first: the number of the first read's hole. */
+static bool order_reads(const kern *k, uint32_t f, uint32_t first, const tarn_read *read, uint32_t n, renumber *out) {
+  fxwalk w;
+  if (!fx_walk(k->L, f, &w)) return false;
+  out->n = 0;
+  for (uint32_t i = 0; i < first + n; i++) out->with[i] = TARN_NONE;
+  for (uint32_t i = 0; i < w.n; i++) {
+    const tarn_fx *x = tarn_fx_get(k->L, w.id[i]);
+    if (x->op != TARN_FX_HOLE || x->hole < first) continue;
+    tarn_read r = read[x->hole - first];
+    uint32_t j = 0;
+    while (j < out->n && memcmp(&out->read[j], &r, sizeof r)) j++;
+    if (j == out->n) out->read[out->n++] = r;
+    out->with[x->hole] = tarn_fx_hole(k->L, j + first);
+  }
+  return true;
+}
+
+static bool settle_reads(kern *k, kstage *s) {
+  renumber b, e = {0};
+  for (uint32_t i = 0; i < s->nb + s->ne; i++) { /* no padding bytes with other values */
+    tarn_read r = s->read[i];
+    memset(&s->read[i], 0, sizeof r);
+    s->read[i].stage = r.stage, s->read[i].src = r.src, s->read[i].map = r.map;
+  }
+  if (!order_reads(k, s->body, 0, s->read, s->nb, &b)) return false;
+  if (s->epi != TARN_NONE && !order_reads(k, s->epi, 1, s->read + s->nb, s->ne, &e)) return false;
+  if (b.n == 0) b.read[b.n++] = s->read[0]; /* a function has at least one operand */
+  s->body = tarn_fx_subst(k->L, s->body, b.with, s->nb);
+  if (s->epi != TARN_NONE) s->epi = tarn_fx_subst(k->L, s->epi, e.with, s->ne + 1);
+  if (s->epi != TARN_NONE && s->epi == tarn_fx_hole(k->L, 0)) s->epi = TARN_NONE;
+  s->nb = b.n;
+  s->ne = e.n;
+  memcpy(s->read, b.read, b.n * sizeof *b.read);
+  memcpy(s->read + b.n, e.read, e.n * sizeof *e.read);
+  return true;
+}
+
+/* Stages that are read, or are outputs, from the last to the first. */
+static void drop_stages(kern *k) {
+  bool used[K_STAGES] = {false};
+  uint32_t to[K_STAGES], n = 0;
+  for (uint32_t i = k->nstage; i-- > 0;) {
+    const kstage *s = &k->stage[i];
+    used[i] |= s->out;
+    for (uint32_t r = 0; used[i] && r < s->nb + s->ne; r++)
+      if (s->read[r].stage) used[s->read[r].src] = true;
+  }
+  for (uint32_t i = 0; i < k->nstage; i++) {
+    if (!used[i]) continue;
+    to[i] = n;
+    if (n != i) k->stage[n] = k->stage[i];
+    for (uint32_t r = 0; r < k->stage[n].nb + k->stage[n].ne; r++)
+      if (k->stage[n].read[r].stage) k->stage[n].read[r].src = to[k->stage[n].read[r].src];
+    n++;
+  }
+  k->nstage = n;
+}
+
+static void drop_leaves(kern *k) {
+  uint32_t to[K_LEAVES], had[K_LEAVES], n = 0;
+  memcpy(had, k->leaf, k->nleaf * sizeof *had);
+  for (uint32_t i = 0; i < k->nleaf; i++) to[i] = TARN_NONE;
+  for (uint32_t i = 0; i < k->nstage; i++)
+    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) {
+      tarn_read *x = &k->stage[i].read[r];
+      if (x->stage) continue;
+      if (to[x->src] == TARN_NONE) to[x->src] = n, k->leaf[n++] = had[x->src];
+      x->src = to[x->src];
+    }
+  k->nleaf = n;
+}
+
+static bool store_stage(kern *k, const kstage *from, tarn_stage *to) {
+  if (k->depth + from->nown + from->nred > TARN_MAX_DIMS) return false;
+  *to = (tarn_stage){
+      .nown = (uint8_t)from->nown, .nred = (uint8_t)from->nred, .read = from->read, .out = from->out, .space = from->space};
+  memcpy(to->own, from->own, sizeof to->own);
+  memcpy(to->red, from->red, sizeof to->red);
+  to->fn = tarn_fn_intern(
+      k->L,
+      &(tarn_func){
+          .nops = (uint8_t)from->nb, .nepi = (uint8_t)from->ne, .body = from->body, .red = from->reducer, .epi = from->epi});
+  return true;
+}
+
+bool kern_payload(kern *k, uint32_t *payload) {
+  tarn_stage stage[K_STAGES];
+  drop_stages(k);
+  for (uint32_t i = 0; i < k->nstage; i++)
+    if (!settle_reads(k, &k->stage[i])) return false;
+  drop_leaves(k);
+  unshare(k);
+  for (uint32_t i = 0; i < k->nstage; i++)
+    if (!store_stage(k, &k->stage[i], &stage[i])) return false;
+  tarn_nest n = {
+      .depth = (uint8_t)k->depth, .out_ns = (uint8_t)k->out_ns, .nstage = k->nstage, .nchild = k->nleaf, .stage = stage};
+  memcpy(n.shared, k->shared, sizeof n.shared);
+  *payload = tarn_payload_of(k->L, TARN_P_NEST, tarn_nest_intern(k->L, &n));
+  return true;
+}
+
+uint32_t kern_store(kern *k) {
+  uint32_t payload;
+  if (!kern_payload(k, &payload)) return TARN_NONE;
+  return k->host->mk(k->host->user, TARN_OP_NEST, payload, k->leaf, k->nleaf);
+}
+
+/* ---------------------------------------------------------------- loops reordered */
+uint32_t kern_free_loops(const kern *k) { return k->nstage == 1 ? k->depth + k->stage[0].nown : k->depth; }
+
+/* From the loops as they will be to the loops as they are; the loops beyond the free ones stay. */
+static uint32_t permuted(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *to, uint32_t nfree) {
+  tarn_imap m = {.ns = (uint8_t)n, .n = (uint8_t)n, .nin = (uint8_t)n, .fill = TARN_NONE};
+  for (uint32_t i = 0; i < n; i++) m.in[i] = dim[i];
+  for (uint32_t i = 0; i < n; i++) m.dim[i] = dim[i < nfree ? to[i] : i];
+  for (uint32_t i = 0; i < n; i++) m.e[i < nfree ? to[i] : i] = tarn_ix_var(L, i, m.dim);
+  return tarn_map_intern(L, &m);
+}
+
+/* A read of a stage whose buffer has got the loops d … nfree-1 in front. */
+static uint32_t deeper(tarn_lang *L, uint32_t map, uint32_t d, uint32_t nfree) {
+  tarn_imap m = *tarn_imap_get(L, map);
+  uint32_t more = nfree - d;
+  if (m.nin + more > TARN_MAX_DIMS) return TARN_NONE;
+  memmove(m.e + more, m.e, m.nin * sizeof *m.e);
+  memmove(m.in + more, m.in, m.nin * sizeof *m.in);
+  for (uint32_t i = 0; i < more; i++) m.in[i] = m.dim[d + i], m.e[i] = tarn_ix_var(L, d + i, m.dim);
+  m.nin = (uint8_t)(m.nin + more);
+  return tarn_map_intern(L, &m);
+}
+
+static bool reorder_stage(kern *k, kstage *s, const uint32_t *to, uint32_t nfree, uint32_t d) {
+  int64_t dim[3 * TARN_MAX_DIMS];
+  for (uint32_t r = 0; r < s->nb + s->ne; r++) {
+    uint32_t n = kern_dims(k, s, r < s->nb, dim);
+    uint32_t m = tarn_map_compose(k->L, permuted(k->L, dim, n, to, nfree), s->read[r].map);
+    if (m != TARN_NONE && s->read[r].stage) m = deeper(k->L, m, d, nfree);
+    if (m == TARN_NONE) return false;
+    s->read[r].map = m;
+  }
+  return true;
+}
+
+bool kern_reorder(kern *k, const uint32_t *to, uint32_t d) {
+  unshare(k);
+  uint32_t nfree = kern_free_loops(k);
+  int64_t was[TARN_MAX_DIMS];
+  bool one = k->nstage == 1;
+  memcpy(was, one ? k->stage[0].own : k->shared, nfree * sizeof *was);
+  for (uint32_t i = 0; i < k->nstage; i++)
+    if (!reorder_stage(k, &k->stage[i], to, nfree, d)) return false;
+  for (uint32_t i = 0; i < k->nstage; i++) {
+    kstage *s = &k->stage[i];
+    uint32_t keep = one ? 0 : s->nown;
+    if (nfree - d + keep > TARN_MAX_DIMS) return false;
+    memmove(s->own + nfree - d, s->own, keep * sizeof *s->own);
+    for (uint32_t j = d; j < nfree; j++) s->own[j - d] = was[to[j]];
+    s->nown = nfree - d + keep;
+  }
+  for (uint32_t j = 0; j < d; j++) k->shared[j] = was[to[j]];
+  k->depth = d;
+  return true;
+}
+
+/* ---------------------------------------------------------------- opening */
+typedef struct opening {
+  kern *k;
+  const kern_host *host;
+  bool (*fits)(const kern *k);
+} opening;
+
+static bool try_open(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n) {
+  const opening *o = arg;
+  return kern_load(o->k, o->host, tarn_payload_get(o->host->L, payload)->id, kid, n) && o->fits(o->k);
+}
+
+bool kern_open(kern *k, const kern_host *host, uint32_t id, bool (*fits)(const kern *k), uint32_t *payload,
+               const uint32_t **kid, uint32_t *n) {
+  opening o = {k, host, fits};
+  if (!host->open(host->user, id, TARN_OP_NEST, try_open, &o, payload, kid, n)) return false;
+  return kern_load(k, host, tarn_payload_get(host->L, *payload)->id, *kid, *n);
+}

@@ -1,0 +1,109 @@
+/* Kernel form: every computation one nest over buffers, views inside its reads. */
+#include "kernel/edit.h"
+#include <string.h>
+
+/* ---------------------------------------------------------------- the host of terms */
+
+static uint32_t term_type(void *user, uint32_t id) { return tarn_term_get(user, id)->type; }
+
+static uint32_t term_mk(void *user, uint32_t op, uint32_t payload, const uint32_t *kid, uint32_t n) {
+  tarn_lang *L = user;
+  uint32_t type[KERN_KIDS];
+  if (n > KERN_KIDS) return TARN_NONE;
+  for (uint32_t i = 0; i < n; i++) type[i] = tarn_term_get(L, kid[i])->type;
+  if (tarn_type_of(L, op, payload, type, n) == TARN_NONE) return TARN_NONE;
+  return tarn_mk(L, op, payload, kid, n);
+}
+
+static bool term_open(void *user, uint32_t id, uint32_t op,
+                      bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n), void *arg, uint32_t *payload,
+                      const uint32_t **kid, uint32_t *n) {
+  const tarn_node *x = tarn_term_get(user, id);
+  if (x->op != op || !test(arg, x->payload, x->kid, x->n)) return false;
+  *payload = x->payload, *kid = x->kid, *n = x->n;
+  return true;
+}
+
+kern_host kern_term_host(tarn_lang *L) {
+  return (kern_host){.L = L, .user = L, .type = term_type, .mk = term_mk, .open = term_open};
+}
+
+/* ---------------------------------------------------------------- absorbing views */
+
+bool kern_absorb(kern *k, uint32_t leaf, uint32_t map, uint32_t base) {
+  uint32_t to = kern_leaf(k, base);
+  if (to == TARN_NONE) return false;
+  for (int pass = 0; pass < 2; pass++) /* first: is it possible at all? */
+    for (uint32_t i = 0; i < k->nstage; i++)
+      for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) {
+        tarn_read *x = &k->stage[i].read[r];
+        if (x->stage || x->src != leaf) continue;
+        uint32_t m = tarn_map_compose(k->L, x->map, map);
+        if (m == TARN_NONE) return false;
+        if (pass) x->map = m, x->src = to;
+      }
+  return true;
+}
+
+/* ---------------------------------------------------------------- terms */
+
+/* A view that no index map can be composed with (two paddings of different values) is computed: a copy of what it shows. */
+static tarn_term computed_view(tarn_lang *L, tarn_term view) { return tarn_mk(L, TARN_OP_MATERIALISE, 0, &view, 1); }
+
+static tarn_term kernel_of(const kern_host *host, const tarn_node *x, const tarn_term *kid) {
+  tarn_lang *L = host->L;
+  uint32_t type[KERN_KIDS];
+  kern k;
+  for (uint32_t i = 0; i < x->n; i++) type[i] = tarn_term_get(L, kid[i])->type;
+  uint32_t nest = tarn_nest_of(L, x->op, x->payload, type, x->n);
+  if (!kern_load(&k, host, nest, kid, x->n)) return tarn_mk(L, x->op, x->payload, kid, x->n);
+  for (uint32_t i = 0; i < k.nleaf; i++) {
+    const tarn_node *v = tarn_term_get(L, k.leaf[i]);
+    if (v->op == TARN_OP_VIEW && !kern_absorb(&k, i, tarn_payload_get(L, v->payload)->id, v->kid[0]))
+      k.leaf[i] = computed_view(L, k.leaf[i]);
+  }
+  tarn_term t = kern_store(&k);
+  return t == TARN_NONE ? tarn_mk(L, x->op, x->payload, kid, x->n) : t;
+}
+
+static tarn_term rebuilt(const kern_host *host, tarn_term t, const tarn_term *kid) {
+  tarn_node x = *tarn_term_get(host->L, t);
+  bool kernel = x.op == TARN_OP_COMPUTE || x.op == TARN_OP_FOLD || x.op == TARN_OP_NEST;
+  if (kernel && x.n <= KERN_KIDS) return kernel_of(host, &x, kid);
+  tarn_term v = kern_view(host->L, &x, kid);
+  if (v == TARN_NONE) v = tarn_mk(host->L, x.op, x.payload, kid, x.n);
+  tarn_node y = *tarn_term_get(host->L, v);
+  if (y.op != TARN_OP_VIEW || tarn_term_get(host->L, y.kid[0])->op != TARN_OP_VIEW) return v;
+  tarn_term below = computed_view(host->L, y.kid[0]);
+  return tarn_mk(host->L, TARN_OP_VIEW, y.payload, &below, 1);
+}
+
+tarn_term kern_form(const kern_host *host, tarn_map *memo, tarn_term root) {
+  tarn_lang *L = host->L;
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  TARN_VEC(tarn_term) todo = {0};
+  root = tarn_normalise(L, root);
+  tarn_push(cx, &todo, root);
+  while (todo.n) {
+    tarn_term t = todo.p[todo.n - 1];
+    const tarn_node *x = tarn_term_get(L, t);
+    tarn_term *kid = TARN_ARRAY(cx, tarn_term, x->n ? x->n : 1);
+    uint32_t have = todo.n;
+    for (uint32_t i = 0; i < x->n; i++) {
+      uint64_t *k = tarn_map_get(memo, x->kid[i]);
+      if (k) kid[i] = (tarn_term)(*k - 1);
+      else tarn_push(cx, &todo, x->kid[i]);
+    }
+    if (todo.n > have) continue;
+    todo.n--;
+    uint64_t *done = tarn_map_get(memo, t);
+    if (!done) *tarn_map_at(memo, t, NULL) = (uint64_t)rebuilt(host, t, kid) + 1;
+  }
+  return (tarn_term)(*tarn_map_get(memo, root) - 1);
+}
+
+tarn_term tarn_kernel_form(tarn_lang *L, tarn_term root) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  kern_host host = kern_term_host(L);
+  return kern_form(&host, tarn_map_new(cx), root);
+}

@@ -1,0 +1,253 @@
+/* Free rule sets: untyped terms over any operator names, for `explore --free`. */
+#include "lab/free.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- symbols ---- */
+uint32_t free_symbol(free_state *f, const char *s, size_t n) {
+  uint32_t id = tarn_intern_add(free_of(f->rs)->symbol, s, n);
+  while (f->value.n <= id) {
+    const char *name = tarn_intern_key(free_of(f->rs)->symbol, f->value.n, &n);
+    fval v = f->constants != TARN_NONE ? free_parse(f, name, n) : (fval){0};
+    tarn_push(f->cx, &f->value, v);
+  }
+  return id;
+}
+uint32_t tarn_free_symbol(const tarn_ruleset *rs, const char *name, size_t n) { return free_symbol(free_of(rs), name, n); }
+void tarn_free_name(const tarn_ruleset *rs, uint32_t op, uint32_t payload, char *buf, size_t n) {
+  size_t len;
+  const char *s = tarn_intern_key(free_of(rs)->symbol, op, &len);
+  (void)payload;
+  snprintf(buf, n, "%.*s", (int)len, s);
+}
+uint32_t tarn_free_symbols(const tarn_ruleset *rs) { return tarn_intern_count(free_of(rs)->symbol); }
+
+/* ---- terms in ---- */
+static uint32_t add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s) {
+  const tarn_sx *head = s->kind == TARN_SX_LIST && s->n ? s->kid[0] : s;
+  if (head->kind == TARN_SX_LIST) tarn_sx_error(rs->cx, s, "expected an operator");
+  uint32_t n = s->kind == TARN_SX_LIST ? s->n - 1 : 0;
+  uint32_t *kid = TARN_ARRAY(rs->cx, uint32_t, n ? n : 1);
+  for (uint32_t i = 0; i < n; i++) kid[i] = tarn_free_add(rs, g, s->kid[i + 1]);
+  uint32_t id = tarn_eg_add_exact(g, free_symbol(free_of(rs), head->text, head->len), 0, kid, n);
+  if (id == TARN_NONE) tarn_raise(rs->cx, tarn_eg_status(g), "%s", tarn_eg_message(g));
+  return id;
+}
+/* (:equal A B): two terms that are given to be equal. */
+uint32_t tarn_free_add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s) {
+  if (!tarn_sx_is(s, ":equal")) return add(rs, g, s);
+  if (s->n != 3) tarn_sx_error(rs->cx, s, "expected (:equal A B)");
+  uint32_t a = add(rs, g, s->kid[1]), b = add(rs, g, s->kid[2]);
+  if (tarn_eg_union(g, a, b, TARN_EG_RULE_GIVEN, 0) < 0) tarn_raise(rs->cx, TARN_BAD_INPUT, "%s", tarn_eg_message(g));
+  return a;
+}
+
+/* ---- patterns ---- */
+/* Must the right side be made by a function of ours, as it is not a plain pattern? */
+static bool computed(const rpat *p) {
+  bool any = p->kind == RP_EACH || p->kind == RP_VALUE || p->kind == RP_FRESH || p->kind == RP_ADD;
+  for (uint32_t i = 0; i < p->n; i++) any |= computed(p->kid[i]);
+  return any;
+}
+static tarn_eg_pat *translate(const tarn_ruleset *rs, const rpat *p) {
+  tarn_eg_pat *q = TARN_NEW(rs->cx, tarn_eg_pat);
+  if (p->kind != RP_NODE) {
+    *q = (tarn_eg_pat){.kind = p->kind == RP_SEG ? TARN_EG_PAT_SEG : TARN_EG_PAT_VAR, .var = p->var};
+    return q;
+  }
+  tarn_eg_pat const **kid = TARN_ARRAY(rs->cx, const tarn_eg_pat *, p->n ? p->n : 1);
+  for (uint32_t i = 0; i < p->n; i++) kid[i] = translate(rs, p->kid[i]);
+  bool bind = p->op == TARN_NONE;
+  *q = (tarn_eg_pat){.kind = TARN_EG_PAT_NODE,
+                     .var = TARN_NONE,
+                     .op_how = bind ? TARN_EG_BIND : TARN_EG_EXACT,
+                     .op = bind ? p->opvar : p->op,
+                     .payload_how = TARN_EG_EXACT,
+                     .payload = 0,
+                     .kids = kid,
+                     .n = p->n};
+  return q;
+}
+static tarn_eg_root *roots(const tarn_ruleset *rs, const rroot *r, uint32_t n) {
+  tarn_eg_root *q = TARN_ARRAY(rs->cx, tarn_eg_root, n);
+  for (uint32_t i = 0; i < n; i++) q[i] = (tarn_eg_root){r[i].var, translate(rs, r[i].pat)};
+  return q;
+}
+
+void free_sides(const tarn_ruleset *rs, const rule *r, tarn_eg_rule *e) {
+  e->lhs = roots(rs, r->lhs, r->nlhs), e->n_lhs = r->nlhs;
+  e->rhs = roots(rs, r->rhs, r->nrhs), e->n_rhs = r->nrhs;
+}
+
+/* ---- conditions ---- */
+typedef struct held {
+  free_state *f;
+  const fexpr *x;
+} held;
+static bool holds(void *user, tarn_egraph *g, const tarn_eg_match *m) {
+  const held *h = user;
+  fenv e = {.f = h->f, .g = g, .cls = m->vars, .m = m};
+  return free_holds(&e, h->x);
+}
+uint32_t free_look_up(const fenv *e, const rpat *p) {
+  uint32_t kid[64];
+  if (p->kind == RP_VAR) return tarn_eg_find(e->g, e->cls[p->var]);
+  if (p->kind != RP_NODE || p->n > 64 || p->op == TARN_NONE) return TARN_NONE;
+  for (uint32_t i = 0; i < p->n; i++)
+    if ((kid[i] = free_look_up(e, p->kid[i])) == TARN_NONE) return TARN_NONE;
+  uint32_t id = tarn_eg_lookup(e->g, p->op, 0, kid, p->n);
+  return id == TARN_NONE ? id : tarn_eg_find(e->g, id);
+}
+
+/* ---- computed right sides: the match is copied, for the graph changes under it ---- */
+typedef struct making {
+  free_state *f;
+  tarn_egraph *g;
+  const rule *r;
+  const tarn_eg_match *m;
+  uint32_t root, cls[R_CLASSES];
+  rseg seg[R_SEGS];
+  int unions;
+  uint32_t result;
+} making;
+typedef struct free_rule {
+  free_state *f;
+  const rule *r;
+  uint32_t number;
+} free_rule;
+
+static uint32_t node(making *k, uint32_t op, const uint32_t *kid, uint32_t n) {
+  uint32_t id = tarn_eg_add(k->g, op, 0, kid, n);
+  if (id == TARN_NONE) tarn_raise(k->f->cx, tarn_eg_status(k->g), "%s", tarn_eg_message(k->g));
+  return id;
+}
+static uint32_t build(making *k, const rpat *p);
+static void kids(making *k, const rpat *p, uint32_t *to, uint32_t *n) {
+  if (p->kind == RP_SEG || p->kind == RP_EACH) {
+    rseg s = k->seg[p->var];
+    if (s.n > R_KIDS - *n) tarn_raise(k->f->cx, TARN_BAD_INPUT, "rule %s: more than %d operands", k->r->name, R_KIDS);
+    for (uint32_t i = 0; i < s.n; i++) {
+      if (p->kind == RP_EACH) k->cls[p->item] = s.id[i];
+      to[(*n)++] = p->kind == RP_EACH ? build(k, p->kid[0]) : s.id[i];
+    }
+    return;
+  }
+  if (*n == R_KIDS) tarn_raise(k->f->cx, TARN_BAD_INPUT, "rule %s: more than %d operands", k->r->name, R_KIDS);
+  to[*n] = build(k, p);
+  ++*n;
+}
+/* TARN_NO is raised where a value is not known: the rule does not apply. */
+static uint32_t build(making *k, const rpat *p) {
+  uint32_t kid[R_KIDS], n = 0;
+  fenv e = {.f = k->f, .g = k->g, .cls = k->cls, .m = k->m};
+  fval v = {0};
+  char name[64];
+  switch (p->kind) {
+  case RP_VAR: return k->cls[p->var];
+  case RP_VALUE:
+    if (!p->value->fun->fn(&e, p->value, &v)) tarn_raise(k->f->cx, TARN_NO, "no value");
+    return node(k, free_value_symbol(k->f, &v), NULL, 0);
+  case RP_FRESH:
+    snprintf(name, sizeof name, "%.40s%u", p->name, k->root);
+    return node(k, free_symbol(k->f, name, strlen(name)), NULL, 0);
+  default: break;
+  }
+  for (uint32_t i = 0; i < p->n; i++) kids(k, p->kid[i], kid, &n);
+  return node(k, p->op == TARN_NONE ? k->m->ops[p->opvar] : p->op, kid, n);
+}
+static void apply_raises(tarn_ctx *cx, void *arg) {
+  making *k = arg;
+  const rule *r = k->r;
+  for (uint32_t i = 0; i < r->nseg; i++)
+    k->seg[i] = (rseg){tarn_copy(cx, k->m->segs[i].kids, k->m->segs[i].n * sizeof(uint32_t)), k->m->segs[i].n};
+  for (uint32_t i = 0; i < r->nrhs; i++) {
+    const rpat *p = r->rhs[i].pat;
+    for (uint32_t j = 0; p->kind == RP_ADD && j < p->n; j++) build(k, p->kid[j]);
+    if (p->kind == RP_ADD) continue;
+    uint32_t id = build(k, p);
+    if (r->rhs[i].var == TARN_NONE) {
+      k->result = id;
+      continue;
+    }
+    int u = tarn_eg_union(k->g, k->cls[r->rhs[i].var], id, k->m->rule, 0);
+    if (u < 0) tarn_raise(cx, TARN_BAD_INPUT, "%s", tarn_eg_message(k->g));
+    k->unions += u;
+  }
+}
+static int apply(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *result) {
+  const free_rule *x = user;
+  making k = {.f = x->f, .g = g, .r = x->r, .m = m, .root = m->root, .result = TARN_NONE};
+  memcpy(k.cls, m->vars, x->r->ncls * sizeof *k.cls);
+  tarn_status st = tarn_protect(x->f->cx, apply_raises, &k);
+  if (!st && k.result != TARN_NONE) *result = k.result;
+  if (st == TARN_NO && !tarn_eg_status(g)) st = TARN_OK; /* what was made until then stays; it is equal to nothing new */
+  if (st == TARN_MEMORY) x->f->failed = st;
+  return st ? -1 : k.unions;
+}
+
+/* ---- rules ---- */
+static void free_set(void *arg) { tarn_eg_rules_free(arg); }
+static tarn_eg_rules *new_set(tarn_ctx *cx) {
+  tarn_eg_rules *out = tarn_eg_rules_new(tarn_ctx_allocator(cx));
+  if (!out) tarn_raise(cx, TARN_MEMORY, "rules: out of memory");
+  tarn_defer(cx, free_set, out);
+  return out;
+}
+static void add_rule(const tarn_ruleset *rs, tarn_eg_rules *out, const rule *r, const tarn_eg_rule *e) {
+  if (tarn_eg_rules_add(out, e) != TARN_NONE) return;
+  if (tarn_eg_rules_status(out) == TARN_MEMORY) tarn_raise(rs->cx, TARN_MEMORY, "%s", tarn_eg_rules_message(out));
+  tarn_sx_error(rs->cx, r->at, "%s", tarn_eg_rules_message(out));
+}
+static void add_condition(const tarn_ruleset *rs, const rule *r, const rx *x, tarn_eg_condition *to) {
+  held *h = TARN_NEW(rs->cx, held);
+  *h = (held){free_of(rs), x->free ? x->free : free_condition(free_of(rs)->rs, (rule *)(uintptr_t)r, x->at)};
+  *to = (tarn_eg_condition){holds, h, free_reads(free_of(rs), h->x, true)};
+}
+static tarn_eg_condition *conditions(const tarn_ruleset *rs, const rule *r) {
+  tarn_eg_condition *c = TARN_ARRAY(rs->cx, tarn_eg_condition, r->ncond + r->nguard + 1);
+  for (uint32_t i = 0; i < r->ncond; i++) add_condition(rs, r, r->cond[i], &c[i]);
+  for (uint32_t i = 0; i < r->nguard; i++) add_condition(rs, r, r->guard[i], &c[r->ncond + i]);
+  return c;
+}
+/* A phase that names nothing would do nothing. */
+static void check_phases(const tarn_ruleset *rs) {
+  for (uint32_t p = 0; p < rs->phase.n; p++)
+    for (uint32_t k = 0; k < rs->phase.p[p].nfamily; k++) {
+      const char *name = rs->phase.p[p].family[k];
+      if (!r_is_named(rs, name)) tarn_sx_error(rs->cx, rs->phase.p[p].at, "no rule or family is called %s", name);
+    }
+}
+tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs) {
+  check_phases(rs);
+  tarn_eg_rules *out = new_set(rs->cx);
+  for (uint32_t i = 0; i < rs->rule.n; i++) {
+    const rule *r = rs->rule.p[i];
+    tarn_eg_rule e = {.name = r->name,
+                      .id = i,
+                      .lhs = roots(rs, r->lhs, r->nlhs),
+                      .n_lhs = r->nlhs,
+                      .conditions = conditions(rs, r),
+                      .n_conditions = r->ncond + r->nguard};
+    bool any = false;
+    free_check_growth(rs, r);
+    for (uint32_t k = 0; k < r->nrhs; k++) any |= computed(r->rhs[k].pat);
+    if (any) {
+      free_rule *x = TARN_NEW(rs->cx, free_rule);
+      *x = (free_rule){free_of(rs), r, i};
+      e.apply = apply, e.user = x;
+    } else e.rhs = roots(rs, r->rhs, r->nrhs), e.n_rhs = r->nrhs;
+    add_rule(rs, out, r, &e);
+  }
+  return out;
+}
+static int nothing(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *result) {
+  (void)user, (void)g, (void)m, (void)result;
+  return 0;
+}
+tarn_eg_rules *tarn_free_pattern(tarn_ruleset *rs, const tarn_sx *s) {
+  tarn_eg_rules *out = new_set(rs->cx);
+  rule *r = r_left_pattern(rs, s);
+  tarn_eg_rule e = {.name = "pattern", .lhs = roots(rs, r->lhs, r->nlhs), .n_lhs = r->nlhs, .apply = nothing};
+  add_rule(rs, out, r, &e);
+  return out;
+}

@@ -1,0 +1,123 @@
+/* Free rule sets: what a file of rules over operators of any name declares, and how it is computed.
+ *
+ * free_read.c reads analyses, predicates and expressions; free_value.c computes them; free_facts.c gives the engine the
+ * analyses; free.c has terms, patterns, conditions and right sides. */
+#ifndef TARN_RULES_FREE_H
+#define TARN_RULES_FREE_H
+#include "lab/lab.h"
+#include "rules/lang/lang.h"
+
+/* A value: nothing, a real, a fraction in lowest terms (q > 0), or a name that the file lists as a value. */
+typedef enum { FV_NONE, FV_REAL, FV_FRACTION, FV_NAME } fv_kind;
+typedef struct fval {
+  fv_kind kind;
+  double x;
+  int64_t p, q;
+  uint32_t symbol; /* NAME */
+} fval;
+typedef enum { FREE_REAL, FREE_INTEGER, FREE_RATIONAL } free_numbers;
+
+struct free_state;
+typedef struct fenv { /* what an expression is about */
+  struct free_state *f;
+  tarn_egraph *g;
+  const uint32_t *cls;    /* class per variable */
+  const tarn_eg_match *m; /* NULL in an analysis */
+  const void *terms;      /* instead of a graph, where chains are checked: values of terms by this function */
+  bool (*term_value)(const struct fenv *e, uint32_t var, struct fval *out);
+} fenv;
+
+typedef struct fexpr {
+  const struct ffun *fun;
+  uint32_t var;      /* of a class */
+  uint32_t analysis; /* of a set */
+  fval lit;
+  rpat *pat[2];
+  struct fexpr *kid[3];
+  uint32_t n;
+} fexpr;
+/* One letter a kind: v a value, b a condition, s a set of classes, c a class, a the name of a set, p a pattern. A value that
+ * is not known: false. Conditions give 0 or 1 in out->p, sets their number. */
+typedef struct ffun {
+  const char *name, *sig;
+  bool (*fn)(const fenv *e, const fexpr *x, fval *out);
+  uint64_t yes, no; /* what may turn it to true, to false; FREE_READS: the analyses it is about */
+} ffun;
+#define FREE_READS (UINT64_C(1) << 62)
+
+/* What a clause of an analysis says of one operator. A kid is a variable, or must be the value. */
+typedef struct fclause {
+  uint32_t op, n;
+  bool *fixed;
+  fval *want;
+  const fexpr *x;
+} fclause;
+typedef struct fanalysis {
+  const char *name;
+  bool set, prune, either; /* either: a set joins to the union of both, else to what is in both */
+  TARN_VEC(fclause) clause;
+} fanalysis;
+typedef struct fpredicate {
+  const char *name;
+  const tarn_sx *head, *body;
+} fpredicate;
+
+typedef struct free_state {
+  tarn_ruleset *rs;
+  tarn_ctx *cx;
+  tarn_intern *symbol;     /* operator names */
+  struct meaning *meaning; /* NULL, or what (interpretation …) says; meaning.h */
+  const tarn_sx *learn;    /* NULL, or (learn …) */
+  free_numbers numbers;
+  uint32_t constants; /* the analysis of constants, or TARN_NONE */
+  TARN_VEC(fanalysis *) analysis;
+  TARN_VEC(fpredicate) predicate;
+  TARN_VEC(uint32_t) named; /* symbols that are values */
+  TARN_VEC(fval) value;     /* by symbol */
+  tarn_intern *set;         /* classes in ascending order -> number; 0 is the empty one */
+  TARN_VEC(uint32_t) scratch;
+  tarn_map *first[32]; /* by analysis: operator -> 1 + its first clause */
+  tarn_status failed;  /* raised inside a callback of the engine */
+} free_state;
+
+extern const rtheory free_theory; /* theory.c */
+static inline free_state *free_of(const tarn_ruleset *rs) { return rs->declared; }
+/* A symbol of this name; free_value_of() knows it at once. Raises. */
+uint32_t free_symbol(free_state *f, const char *s, size_t n);
+
+/* Left and right sides of a rule for the engine. */
+void free_sides(const tarn_ruleset *rs, const rule *r, tarn_eg_rule *e);
+
+/* ---- reading (free_read.c) ---- */
+void free_read_analysis(tarn_ruleset *rs, const tarn_sx *s);
+void free_read_predicate(tarn_ruleset *rs, const tarn_sx *s);
+fexpr *free_condition(tarn_ruleset *rs, rule *r, const tarn_sx *s);
+/* The same; NULL where it cannot be computed: that is said when the rule is to be run. A checker may know what it means. */
+fexpr *free_try_condition(tarn_ruleset *rs, rule *r, const tarn_sx *s);
+/* What a use of a predicate says; NULL: it is none. Raises when the arguments are not as many. */
+const tarn_sx *free_expand(const tarn_ruleset *rs, const tarn_sx *s);
+fexpr *free_computed(tarn_ruleset *rs, rule *r, const tarn_sx *s); /* a value */
+/* Refuses a rule that makes its own left side again, larger each time, where no other could make it smaller. free_growth.c */
+void free_check_growth(const tarn_ruleset *rs, const rule *r);
+/* A pattern of bound variables. language.c */
+rpat *r_right_pattern(tarn_ruleset *rs, rule *r, const tarn_sx *s);
+
+/* ---- values (free_value.c) ---- */
+fval free_parse(const free_state *f, const char *s, size_t n); /* a number; NONE: it is none */
+fval free_value_of(const free_state *f, uint32_t symbol);
+uint32_t free_value_symbol(free_state *f, const fval *v); /* raises */
+const ffun *free_function(const char *name, const char *kinds, bool *known);
+int free_compare(const fval *a, const fval *b); /* -1 0 1; 2: they cannot be compared */
+/* What may turn a condition to true (yes) or false: analyses and TARN_EG_READS_GRAPH. */
+uint64_t free_reads(const free_state *f, const fexpr *x, bool yes);
+bool free_holds(const fenv *e, const fexpr *x);
+
+/* ---- sets of classes (free_facts.c); raise ---- */
+typedef enum { SET_UNION, SET_BOTH, SET_WITHOUT } set_how; /* WITHOUT: b is a class */
+uint64_t free_set_one(free_state *f, uint32_t cls);
+uint64_t free_set_merge(free_state *f, uint64_t a, uint64_t b, set_how how);
+bool free_set_has(const free_state *f, const tarn_egraph *g, uint64_t set, uint32_t cls);
+/* The class of a pattern as it stands in the graph, or TARN_NONE. free.c */
+uint32_t free_look_up(const fenv *e, const rpat *p);
+
+#endif

@@ -1,0 +1,259 @@
+/* What the terms of a step show of its rule's conditions, without a graph.
+ *
+ * A condition that asks what a value is must be decided by the terms: the chain rewrites an operand to its value first. What a
+ * condition takes for granted because nothing else is known (x is not 0, two names are not the same) the terms cannot decide,
+ * nor what is said of other terms of a class; then it is assumed, and said so with the terms in it. That two terms are equal is
+ * shown by a lemma, a chain from the one to the other that stands before. */
+#include "lab/free_terms.h"
+#include <string.h>
+
+static const char *head(const tarn_sx *t) { return t->kind == TARN_SX_LIST ? t->n ? t->kid[0]->text : "" : t->text; }
+static uint32_t arity(const tarn_sx *t) { return t->kind == TARN_SX_LIST && t->n ? t->n - 1 : 0; }
+
+/* ---- sets of terms, as the clauses of an analysis of sets say it of a term ---- */
+typedef struct members {
+  const tarn_sx **p;
+  uint32_t n;
+} members;
+
+static bool has(const members *s, const tarn_sx *t) {
+  for (uint32_t i = 0; i < s->n; i++)
+    if (free_term_equal(s->p[i], t)) return true;
+  return false;
+}
+/* Those of a that are in b, or that are not; all: those of b as well. */
+static members merge(free_state *f, members a, members b, bool in, bool all) {
+  members out = {TARN_ARRAY(f->cx, const tarn_sx *, a.n + b.n + 1), 0};
+  for (uint32_t i = 0; i < a.n; i++)
+    if (has(&b, a.p[i]) == in) out.p[out.n++] = a.p[i];
+  for (uint32_t i = 0; all && i < b.n; i++) out.p[out.n++] = b.p[i];
+  return out;
+}
+static members single(free_state *f, const tarn_sx *t) {
+  members out = {TARN_ARRAY(f->cx, const tarn_sx *, 1), 1};
+  out.p[0] = t;
+  return out;
+}
+static members set_of(free_state *f, uint32_t analysis, const tarn_sx *t);
+static members set_by(free_state *f, const fexpr *x, tarn_sx *const *kid) {
+  static const members none = {NULL, 0};
+  const char *name = x->fun->name;
+  if (!*name) return set_of(f, x->analysis, kid[x->var]);
+  if (!strcmp(name, "none")) return none;
+  if (!strcmp(name, "one")) return single(f, kid[x->kid[0]->var]);
+  members a = set_by(f, x->kid[0], kid);
+  if (!strcmp(name, "without")) return merge(f, a, single(f, kid[x->kid[1]->var]), false, false);
+  members b = set_by(f, x->kid[1], kid);
+  bool both = !strcmp(name, "both");
+  return merge(f, a, b, both, !both);
+}
+static members set_of(free_state *f, uint32_t analysis, const tarn_sx *t) {
+  const fanalysis *a = f->analysis.p[analysis];
+  uint32_t op = tarn_intern_find(free_of(f->rs)->symbol, head(t), strlen(head(t)));
+  members out = {NULL, 0};
+  for (uint32_t i = 0; i < a->clause.n && arity(t); i++) {
+    const fclause *c = &a->clause.p[i];
+    bool fits = c->op == op && c->n == arity(t);
+    fval have;
+    for (uint32_t j = 0; fits && j < c->n; j++)
+      fits = !c->fixed[j] || (free_term_value(f, t->kid[j + 1], &have) && !free_compare(&have, &c->want[j]));
+    if (fits) return set_by(f, c->x, t->kid + 1);
+  }
+  for (uint32_t i = 0; i < arity(t); i++) out = merge(f, out, set_of(f, analysis, t->kid[i + 1]), false, true);
+  return out;
+}
+
+/* ---- saying what is assumed ---- */
+static void print_value(tarn_buf *b, free_state *f, const fval *v) {
+  size_t n;
+  const char *s = tarn_intern_key(free_of(f->rs)->symbol, free_value_symbol(f, v), &n);
+  tarn_buf_fmt(b, " %.*s", (int)n, s);
+}
+static void print_pattern(tarn_buf *b, const fcheck *k, const rpat *p) {
+  size_t n = 0;
+  const char *op = p->kind == RP_NODE && p->op != TARN_NONE ? tarn_intern_key(free_of(k->f->rs)->symbol, p->op, &n) : "";
+  tarn_buf_str(b, " ");
+  if (p->kind == RP_VAR && k->cls[p->var]) tarn_sx_print(b, k->cls[p->var], 0);
+  else if (!n) tarn_buf_str(b, "...");
+  else if (!p->n) tarn_buf_fmt(b, "%.*s", (int)n, op);
+  if (p->kind != RP_NODE || !p->n || !n) return;
+  tarn_buf_fmt(b, "(%.*s", (int)n, op);
+  for (uint32_t i = 0; i < p->n; i++) print_pattern(b, k, p->kid[i]);
+  tarn_buf_str(b, ")");
+}
+static void print_expression(tarn_buf *b, const fcheck *k, const fexpr *x) {
+  if (!*x->fun->name && x->fun->sig[0] == ':') {
+    print_value(b, k->f, &x->lit);
+    return;
+  }
+  if (!*x->fun->name) {
+    tarn_buf_str(b, " ");
+    if (k->cls[x->var]) tarn_sx_print(b, k->cls[x->var], 0);
+    return;
+  }
+  tarn_buf_fmt(b, " (%s", x->fun->name);
+  for (uint32_t i = 0; i < x->n; i++) {
+    print_expression(b, k, x->kid[i]);
+    if (!i && !strcmp(x->fun->name, "in")) tarn_buf_fmt(b, " %s", k->f->analysis.p[x->analysis]->name);
+  }
+  for (size_t i = 0; i < sizeof x->pat / sizeof *x->pat && x->pat[i]; i++) print_pattern(b, k, x->pat[i]);
+  tarn_buf_str(b, ")");
+}
+bool free_texts_has(const free_texts *all, const char *text) {
+  for (uint32_t i = 0; i < all->n; i++)
+    if (!strcmp(all->p[i], text)) return true;
+  return false;
+}
+void free_texts_add(tarn_ctx *cx, free_texts *all, const free_texts *more) {
+  for (uint32_t i = 0; i < more->n; i++)
+    if (!free_texts_has(all, more->p[i])) tarn_push(cx, all, more->p[i]);
+}
+void free_assume(fcheck *k, const char *what) {
+  k->n_assumed++;
+  if (k->assumes) tarn_push(k->f->cx, k->assumes, what);
+}
+static fshown assume(fcheck *k, const fexpr *x, bool want) {
+  k->n_assumed++;
+  if (!k->assumes) return FREE_ASSUMED;
+  tarn_buf b = {.cx = k->f->cx};
+  tarn_buf_str(&b, want ? "" : "(not");
+  print_expression(&b, k, x);
+  tarn_buf_str(&b, want ? "" : ")");
+  tarn_push(k->f->cx, k->assumes, b.p + want); /* it begins with a blank */
+  return FREE_ASSUMED;
+}
+
+/* ---- conditions ---- */
+typedef struct args {
+  const tarn_sx *const *t;
+} args;
+static bool term_value(const fenv *e, uint32_t var, fval *out) {
+  return free_term_value(e->f, ((const args *)e->terms)->t[var], out);
+}
+static bool value_of(const fcheck *k, const fexpr *x, fval *out) {
+  args a = {k->cls};
+  fenv e = {.f = k->f, .terms = &a, .term_value = term_value};
+  return x->fun->fn(&e, x, out);
+}
+static fshown decided(bool is, bool want) { return is == want ? FREE_SHOWN : FREE_REFUTED; }
+
+static fshown compared(fcheck *k, const fexpr *x, bool want) {
+  fval a, b;
+  if (!value_of(k, x->kid[0], &a) || !value_of(k, x->kid[1], &b)) return want ? FREE_REFUTED : assume(k, x, want);
+  args t = {k->cls};
+  fenv e = {.f = k->f, .terms = &t, .term_value = term_value};
+  return decided(free_holds(&e, x), want);
+}
+static fshown is_constant(fcheck *k, const fexpr *x, bool want) {
+  fval v;
+  bool is = free_term_value(k->f, k->cls[x->kid[0]->var], &v);
+  return is || want ? decided(is, want) : assume(k, x, want);
+}
+static fshown is_symbol(fcheck *k, const fexpr *x, bool want) {
+  const tarn_sx *t = k->cls[x->kid[0]->var];
+  fval v;
+  if (arity(t) || free_term_value(k->f, t, &v)) return assume(k, x, want);
+  return decided(true, want);
+}
+static fshown is_same(fcheck *k, const fexpr *x, bool want) {
+  const tarn_sx *a = k->cls[x->kid[0]->var], *b = k->cls[x->kid[1]->var];
+  fval u, v;
+  if (free_term_equal(a, b)) return decided(true, want);
+  bool known = free_term_value(k->f, a, &u) && free_term_value(k->f, b, &v);
+  if (known && free_compare(&u, &v)) return decided(false, want);
+  return assume(k, x, want);
+}
+/* A class has what all its terms have, or (either) what one of them has; where the names in a set are others, that they are
+ * not the same is assumed. */
+static fshown is_in(fcheck *k, const fexpr *x, bool want) {
+  const tarn_sx *w = k->cls[x->kid[0]->var];
+  members s = set_of(k->f, x->analysis, k->cls[x->kid[1]->var]);
+  bool in = has(&s, w), either = k->f->analysis.p[x->analysis]->either;
+  if (!either && !s.n) return decided(false, want);
+  if (either ? in : in && want) return decided(true, want);
+  return assume(k, x, want);
+}
+/* The term that a pattern stands for; NULL: not all of it is known. */
+static const tarn_sx *instance(const fcheck *k, const rpat *p) {
+  if (p->kind == RP_VAR) return k->cls[p->var];
+  if (p->kind != RP_NODE || p->op == TARN_NONE) return NULL;
+  size_t n;
+  tarn_sx *atom = TARN_NEW(k->f->cx, tarn_sx), *s = atom;
+  const char *op = tarn_intern_key(free_of(k->f->rs)->symbol, p->op, &n);
+  *atom = (tarn_sx){.kind = TARN_SX_ATOM, .text = tarn_strndup(k->f->cx, op, n), .len = (uint32_t)n};
+  if (!p->n) return s;
+  s = TARN_NEW(k->f->cx, tarn_sx);
+  *s = (tarn_sx){.kind = TARN_SX_LIST, .n = p->n + 1, .kid = TARN_ARRAY(k->f->cx, tarn_sx *, p->n + 1)};
+  s->kid[0] = atom;
+  for (uint32_t i = 0; i < p->n; i++)
+    if (!(s->kid[i + 1] = (tarn_sx *)(uintptr_t)instance(k, p->kid[i]))) return NULL;
+  return s;
+}
+static bool is_fact(const fcheck *k, const tarn_sx *a, const tarn_sx *b) {
+  bool is = free_term_equal(a, b);
+  for (uint32_t i = 0; k->facts && !is && i < k->facts->n; i += 2) {
+    const tarn_sx *from = k->facts->p[i], *to = k->facts->p[i + 1];
+    is = (free_term_equal(a, from) && free_term_equal(b, to)) || (free_term_equal(a, to) && free_term_equal(b, from));
+  }
+  return is;
+}
+static fshown is_equal(fcheck *k, const fexpr *x, bool want) {
+  const tarn_sx *a = instance(k, x->pat[0]), *b = instance(k, x->pat[1]);
+  return a && b && is_fact(k, a, b) ? decided(true, want) : assume(k, x, want);
+}
+static bool contains(const tarn_sx *t, const tarn_sx *part) {
+  bool is = free_term_equal(t, part);
+  for (uint32_t i = 1; !is && i <= arity(t); i++) is = contains(t->kid[i], part);
+  return is;
+}
+/* These terms may say no; a yes is about all terms of both classes. */
+static fshown is_acyclic(fcheck *k, const fexpr *x, bool want) {
+  const tarn_sx *on = k->cls[x->kid[0]->var], *t = k->cls[x->kid[1]->var];
+  return contains(t, on) ? decided(false, want) : assume(k, x, want);
+}
+static fshown junction(fcheck *k, const fexpr *x, bool want, bool all) {
+  uint32_t n = k->n_assumed, had = k->assumes ? k->assumes->n : 0;
+  fshown a = free_term_shown(k, x->kid[0], want);
+  if (all ? a == FREE_REFUTED : a == FREE_SHOWN) return a;
+  uint32_t m = k->n_assumed, middle = k->assumes ? k->assumes->n : 0;
+  fshown b = free_term_shown(k, x->kid[1], want);
+  if (all) return a < b ? a : b;
+  bool first = a >= b; /* what the other assumes is not needed */
+  if (first) {
+    k->n_assumed = m;
+    if (k->assumes) k->assumes->n = middle;
+    return a;
+  }
+  k->n_assumed -= m - n;
+  if (k->assumes && middle > had) {
+    memmove(k->assumes->p + had, k->assumes->p + middle, (k->assumes->n - middle) * sizeof *k->assumes->p);
+    k->assumes->n -= middle - had;
+  }
+  return b;
+}
+
+fshown free_term_shown(fcheck *k, const fexpr *x, bool want) {
+  static const struct {
+    const char *name;
+    fshown (*shown)(fcheck *k, const fexpr *x, bool want);
+  } by[] = {{"eq", compared},  {"lt", compared}, {"le", compared},    {"constant", is_constant}, {"symbol", is_symbol},
+            {"same", is_same}, {"in", is_in},    {"equal", is_equal}, {"acyclic", is_acyclic}};
+  if (!strcmp(x->fun->name, "not")) return free_term_shown(k, x->kid[0], !want);
+  if (!strcmp(x->fun->name, "and")) return junction(k, x, want, want);
+  if (!strcmp(x->fun->name, "or")) return junction(k, x, want, !want);
+  for (size_t i = 0; i < sizeof by / sizeof *by; i++)
+    if (!strcmp(x->fun->name, by[i].name)) return by[i].shown(k, x, want);
+  return assume(k, x, want); /* about the graph: present */
+}
+
+fshown free_term_conditions(fcheck *k) {
+  fshown all = FREE_SHOWN;
+  for (uint32_t i = 0; i < k->r->ncond && all; i++) {
+    const fexpr *x = k->r->cond[i]->free;
+    fshown one = FREE_ASSUMED;
+    if (x) one = free_term_shown(k, x, true);
+    else free_assume(k, "a condition");
+    if (one < all) all = one;
+  }
+  return all;
+}

@@ -1,0 +1,95 @@
+/* rules: builders, and what they share. */
+#ifndef TARN_RULES_BUILD_H
+#define TARN_RULES_BUILD_H
+#include "kernel/edit.h"
+#include "rules/lang/lang.h"
+
+const rbuild *rbuild_find(const char *name);  /* builders.c; NULL: there is none */
+bool site_root(rsite *s, kern *k);            /* the root's nest; children by their classes */
+bool site_kid(rsite *s, uint32_t i, kern *k); /* an opened kid's nest */
+/* Opens kid i: a nest of it that fits. The site remembers. */
+bool site_open(rsite *s, uint32_t i, kern *k, bool (*fits)(const kern *k));
+unsigned site_facts(const rsite *s, uint32_t id); /* R_HAS_… */
+bool site_const(const rsite *s, uint32_t id);
+int64_t second_memory(const renv *e);                    /* bytes of the description's; usual ones without it */
+uint32_t slot_leaf(const kern *k, const rsite *s);       /* the child that the pattern opened */
+bool kern_inline(kern *k, uint32_t slot, const kern *p); /* p: a map */
+bool kern_align(kern *k, uint32_t slot, uint32_t map);
+uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns);
+
+/* fuse.c */
+bool when_inline_map(rsite *s);
+bool when_inline_reduction(rsite *s);
+uint32_t build_inline(rsite *s);
+bool when_epilogue(rsite *s);
+uint32_t build_epilogue(rsite *s);
+bool when_place(rsite *s);
+uint32_t build_place(rsite *s);
+bool when_outputs(rsite *s);
+uint32_t build_outputs(rsite *s);
+/* constants.c */
+uint32_t build_literals(rsite *s);
+bool when_hoist(rsite *s);
+uint32_t build_hoist(rsite *s);
+uint32_t build_scale(rsite *s);
+uint32_t build_affine(rsite *s);
+/* strength.c */
+uint32_t build_powers(rsite *s);
+uint32_t build_roots(rsite *s);
+uint32_t build_reciprocal(rsite *s);
+/* recast.c */
+/* Which nodes of the body (or epilogue), in the order of fx_walk, are known to be of the type; false: too many. */
+bool part_types(const kern *k, const kstage *st, bool body, tarn_dtype type, bool *is);
+uint32_t build_recast(rsite *s);
+/* views.c */
+uint32_t build_copy(rsite *s);
+bool when_absorb(rsite *s);
+uint32_t build_absorb(rsite *s);
+bool when_split_concat(rsite *s);
+uint32_t build_split_concat(rsite *s);
+uint32_t build_flat(rsite *s);
+uint32_t build_im2col(rsite *s);
+/* sums.c */
+bool when_sum(rsite *s);
+uint32_t build_sum(rsite *s);
+bool when_inline_sum(rsite *s);
+/* residue.c */
+uint32_t build_residue(rsite *s);
+/* winograd.c */
+uint32_t build_winograd_2(rsite *s);
+uint32_t build_winograd_4(rsite *s);
+uint32_t build_winograd_2_rows(rsite *s);
+uint32_t build_winograd_4_rows(rsite *s);
+/* strassen.c */
+uint32_t build_strassen(rsite *s);
+/* online.c */
+uint32_t build_online_2(rsite *s);
+uint32_t build_online_4(rsite *s);
+uint32_t build_online_8(rsite *s);
+uint32_t build_online_16(rsite *s);
+uint32_t build_online_32(rsite *s);
+uint32_t build_online_64(rsite *s);
+/* parts.c */
+uint32_t build_parts_2(rsite *s);
+uint32_t build_parts_4(rsite *s);
+uint32_t build_parts_8(rsite *s);
+uint32_t build_parts_16(rsite *s);
+uint32_t build_parts_32(rsite *s);
+/* integers.c */
+bool when_integers(rsite *s);
+bool when_integers_moved(rsite *s);
+bool when_quantised(rsite *s);
+bool when_quantised_moved(rsite *s);
+uint32_t build_integers(rsite *s);
+uint32_t build_integers_moved(rsite *s);
+uint32_t build_quantised(rsite *s);
+uint32_t build_quantised_moved(rsite *s);
+/* narrow.c */
+bool when_narrow_bytes(rsite *s);
+uint32_t build_narrow_bytes(rsite *s);
+bool when_narrow_bf16(rsite *s);
+uint32_t build_narrow_bf16(rsite *s);
+/* products.c */
+bool when_merge(rsite *s);
+uint32_t build_merge(rsite *s);
+#endif

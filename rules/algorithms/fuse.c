@@ -1,0 +1,709 @@
+/* Builders of the fusion family: kernels joined by substituting index maps and scalar expressions.
+ *
+ * inline     a map read by a kernel is computed where it is read
+ * epilogue   a map of a kernel's result becomes the last thing the kernel does
+ * place      a kernel read by another becomes an earlier stage of the same nest, inside the loops they share
+ * outputs    a kernel and a map of its result become one nest that writes both
+ * Loop placement as a value: Ragan-Kelley et al., Halide (PLDI 2013). */
+#include "rules/algorithms/build.h"
+#include <string.h>
+
+/* ---------------------------------------------------------------- sites */
+
+bool site_root(rsite *s, kern *k) {
+  uint32_t leaf[R_KIDS];
+  for (uint32_t i = 0; i < s->n; i++) leaf[i] = s->kid[i].id;
+  return kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, s->payload)->id, leaf, s->n);
+}
+
+bool site_kid(rsite *s, uint32_t i, kern *k) {
+  const rkid *c = &s->kid[i];
+  return c->payload != TARN_NONE && kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, c->payload)->id, c->leaf, c->n);
+}
+
+bool site_open(rsite *s, uint32_t i, kern *k, bool (*fits)(const kern *k)) {
+  rkid *c = &s->kid[i];
+  uint32_t payload;
+  if (c->payload != TARN_NONE) return site_kid(s, i, k) && fits(k);
+  if (!s->e->host->graph) return false; /* in a proof the kids that are opened are given */
+  if (!kern_open(k, &s->e->host->nest, c->id, fits, &payload, &c->leaf, &c->n)) return false;
+  c->op = TARN_OP_NEST;
+  c->payload = payload;
+  return true;
+}
+
+typedef struct choice {
+  rsite *s;
+  kern *k;
+  double (*score)(const kern *k, void *arg);
+  void *arg;
+  double best;
+  uint32_t payload, n;
+  uint32_t kid[R_KIDS];
+} choice;
+
+static bool weigh(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n) {
+  choice *c = arg;
+  if (n > R_KIDS || !kern_load(c->k, &c->s->e->host->nest, tarn_payload_get(c->s->e->L, payload)->id, kid, n)) return false;
+  double x = c->score(c->k, c->arg);
+  if (x < 0 || (c->payload != TARN_NONE && (x > c->best || (x == c->best && payload >= c->payload)))) return false;
+  c->best = x;
+  c->payload = payload;
+  c->n = n;
+  if (n) memcpy(c->kid, kid, n * sizeof *kid);
+  return false;
+}
+
+/* Opens kid i: the nest with the least score (below 0: never), then the least payload. */
+static bool site_choose(rsite *s, uint32_t i, kern *k, double (*score)(const kern *k, void *arg), void *arg) {
+  rkid *c = &s->kid[i];
+  choice x = {.s = s, .k = k, .score = score, .arg = arg, .payload = TARN_NONE};
+  uint32_t payload, n;
+  const uint32_t *kid;
+  s->e->host->nest.open(s->e->host->nest.user, c->id, TARN_OP_NEST, weigh, &x, &payload, &kid, &n);
+  if (x.payload == TARN_NONE) return false;
+  c->op = TARN_OP_NEST;
+  c->payload = x.payload;
+  c->leaf = tarn_copy(tarn_lang_ctx(s->e->L), x.kid, (x.n ? x.n : 1) * sizeof *x.kid);
+  c->n = x.n;
+  return kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, x.payload)->id, c->leaf, c->n);
+}
+
+unsigned site_facts(const rsite *s, uint32_t id) { return s->e->host->facts(s->e->host->user, id); }
+int64_t second_memory(const renv *e) { return e->hw && e->hw->nmem > 1 ? (int64_t)e->hw->mem[1].capacity : 1 << 20; }
+bool site_const(const rsite *s, uint32_t id) { return s->e->host->is_const(s->e->host->user, id); }
+
+/* The index of the opened kid among the root's children. */
+uint32_t slot_leaf(const kern *k, const rsite *s) {
+  for (uint32_t i = 0; i < k->nleaf; i++)
+    if (k->leaf[i] == s->kid[s->slot].id) return i;
+  return TARN_NONE;
+}
+
+static bool reads_slot(const kern *k, uint32_t slot, const tarn_read *r) {
+  (void)k;
+  return !r->stage && r->src == slot;
+}
+
+/* ---------------------------------------------------------------- inline */
+
+/* A constant c such that body is `want` where every operand is c (or its own fill): then the guard can move inside. */
+static bool fixpoint(kern *k, const kern *p, uint32_t want, uint32_t *fill) {
+  static const double tries[] = {0, 1, -1.0 / 0.0, 1.0 / 0.0};
+  const kstage *ps = &p->stage[0];
+  for (uint32_t t = 0; t < 5; t++) {
+    for (uint32_t j = 0; j < ps->nb; j++) {
+      const tarn_imap *m = tarn_imap_get(k->L, ps->read[j].map);
+      tarn_dtype dt = kern_leaf_type(p, ps->read[j].src)->dtype;
+      const tarn_fx *w = tarn_fx_get(k->L, want);
+      if (m->nguard) fill[j] = m->fill;
+      else if (t == 0 && w->dtype == dt) fill[j] = want;
+      else fill[j] = tarn_fx_const(k->L, dt, tries[t ? t - 1 : 0]);
+    }
+    if (tarn_fx_subst(k->L, ps->body, fill, ps->nb) == want) return true;
+  }
+  return false;
+}
+
+/* A read that is true where the guards of map hold, over no tensor: a scalar under those guards. */
+static bool mask_read(kern *k, uint32_t map, tarn_read *out) {
+  tarn_imap m = *tarn_imap_get(k->L, map);
+  const kern_host *h = k->host;
+  tarn_ctx *cx = tarn_lang_ctx(k->L);
+  tarn_tensor *yes = tarn_tensor_new(cx, TARN_BOOL, 0, NULL);
+  tarn_tensor_set(yes, 0, (tarn_value){.i = 1});
+  uint32_t type = tarn_type_tensor(k->L, TARN_BOOL, 0, 0, NULL);
+  uint32_t p = tarn_payload_intern(k->L, &(tarn_payload){.kind = TARN_P_CONST, .name = "true", .type = type, .tensor = yes});
+  uint32_t id = h->mk(h->user, TARN_OP_CONST, p, NULL, 0), leaf = id == TARN_NONE ? id : kern_leaf(k, id);
+  if (leaf == TARN_NONE) return false;
+  m.nin = 0;
+  m.fill = tarn_fx_iconst(k->L, TARN_BOOL, 0);
+  *out = (tarn_read){false, leaf, tarn_map_intern(k->L, &m)};
+  return true;
+}
+
+/* The producer's expression where the consumer reads it through map; its operands become reads of s. */
+static uint32_t inlined(kern *k, kstage *s, bool body, const kern *p, uint32_t map) {
+  const kstage *ps = &p->stage[0];
+  const tarn_imap *m = tarn_imap_get(k->L, map);
+  uint32_t fill[K_READS], with[K_READS], want = m->fill;
+  bool guard = m->nguard > 0, fix = guard && fixpoint(k, p, want, fill);
+  tarn_read mask = {0};
+  if (guard && !fix && !mask_read(k, map, &mask)) return TARN_NONE;
+  for (uint32_t j = 0; j < ps->nb; j++) {
+    const tarn_imap *in = tarn_imap_get(k->L, ps->read[j].map);
+    tarn_dtype dt = kern_leaf_type(p, ps->read[j].src)->dtype;
+    uint32_t f = fix ? fill[j] : in->nguard ? in->fill : tarn_fx_const(k->L, dt, 0);
+    uint32_t c = tarn_map_compose(k->L, guard ? map_with_fill(k->L, map, f) : map, ps->read[j].map);
+    uint32_t leaf = c == TARN_NONE ? c : kern_leaf(k, p->leaf[ps->read[j].src]);
+    if (leaf == TARN_NONE) return TARN_NONE;
+    uint32_t at = kern_add_read(s, body, (tarn_read){false, leaf, c});
+    if (at == TARN_NONE) return TARN_NONE;
+    with[j] = tarn_fx_hole(k->L, at + !body);
+  }
+  uint32_t f = tarn_fx_subst(k->L, ps->body, with, ps->nb);
+  if (!guard || fix) return f;
+  uint32_t at = kern_add_read(s, body, mask);
+  return at == TARN_NONE ? at : tarn_fx_op(k->L, TARN_FX_SEL, tarn_fx_hole(k->L, at + !body), f, want);
+}
+
+/* Replaces the reads of slot in the body (or epilogue) of a stage. */
+static bool inline_part(kern *k, kstage *s, bool body, uint32_t slot, const kern *p) {
+  uint32_t with[K_READS + 1], n = body ? s->nb : s->ne, holes = n + !body;
+  uint32_t *f = body ? &s->body : &s->epi;
+  for (uint32_t i = 0; i < holes; i++) with[i] = TARN_NONE;
+  for (uint32_t i = 0; i < n; i++) {
+    tarn_read r = s->read[body ? i : s->nb + i];
+    if (!reads_slot(k, slot, &r)) continue;
+    if ((with[i + !body] = inlined(k, s, body, p, r.map)) == TARN_NONE) return false;
+  }
+  if (n && *f != TARN_NONE) *f = tarn_fx_subst(k->L, *f, with, holes);
+  return true;
+}
+
+bool kern_inline(kern *k, uint32_t slot, const kern *p) {
+  for (uint32_t i = 0; i < k->nstage; i++)
+    if (!inline_part(k, &k->stage[i], true, slot, p) || !inline_part(k, &k->stage[i], false, slot, p)) return false;
+  return true;
+}
+
+/* The one map through which all reads of slot go, or TARN_NONE. */
+static uint32_t only_map(const kern *k, uint32_t slot) {
+  uint32_t map = TARN_NONE;
+  for (uint32_t i = 0; i < k->nstage; i++)
+    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) {
+      const tarn_read *x = &k->stage[i].read[r];
+      if (x->stage || x->src != slot) continue;
+      if (map != TARN_NONE && map != x->map) return TARN_NONE;
+      map = x->map;
+    }
+  return map;
+}
+
+/* A map that alone reads the kid, each element once, and nothing else that is not constant: it need not stand without
+ * what it reads in it. With several operands, which of them becomes whose epilogue is a choice. */
+static bool next_in_line(rsite *s, const kern *k, uint32_t slot) {
+  uint32_t map = only_map(k, slot);
+  if (!kern_is_map(k) || (site_facts(s, k->leaf[slot]) & R_SHARED) || map == TARN_NONE) return false;
+  for (uint32_t i = 0; i < k->nleaf; i++)
+    if (i != slot && !site_const(s, k->leaf[i])) return false;
+  return tarn_map_invert(k->L, map, 0) != TARN_NONE;
+}
+
+uint32_t build_inline(rsite *s) {
+  kern k, p;
+  if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&p)) return TARN_NONE;
+  uint32_t slot = slot_leaf(&k, s);
+  bool line = s->e->host->graph && next_in_line(s, &k, slot);
+  uint32_t id = kern_inline(&k, slot, &p) ? kern_store(&k) : TARN_NONE;
+  s->replaced = line && id != TARN_NONE;
+  return id;
+}
+
+/* ---------------------------------------------------------------- when to inline */
+
+/* Not what several uses read and another kernel can write: reading it again costs no more than its operands. */
+static bool inlinable(const rsite *s, uint32_t id) {
+  unsigned has = site_facts(s, id);
+  bool written = (has & R_SHARED) && (has & R_EPILOGUE);
+  return (has & R_HAS_MAP) && !written && !site_const(s, id);
+}
+
+/* A kernel of its own can do map p: it reads the result of one that others do not need, element by element. */
+static bool hosted(const rsite *s, const kern *p) {
+  for (uint32_t r = 0; r < p->stage[0].nb; r++) {
+    const tarn_read *x = &p->stage[0].read[r];
+    uint32_t id = p->leaf[x->src];
+    unsigned has = site_facts(s, id);
+    if (!site_const(s, id) && (has & (R_HAS_RED | R_EPILOGUE)) && !(has & R_SHARED) &&
+        tarn_map_invert(p->L, x->map, 0) != TARN_NONE)
+      return true;
+  }
+  return false;
+}
+
+/* Is k, with p where it now reads `slot`, wanted? Not when k reads other results too, p brings in more, and p can be the
+ * last thing that a kernel of its own does: sums of many branches would have a form for each subset of them. */
+static bool wants_inline(const rsite *s, const kern *k, uint32_t id, const kern *p) {
+  uint32_t others = 0, fresh = 0;
+  if (!inlinable(s, id)) return false;
+  for (uint32_t i = 0; i < k->nleaf; i++) others += k->leaf[i] != id && !site_const(s, k->leaf[i]);
+  for (uint32_t i = 0; i < p->nleaf; i++) {
+    bool have = site_const(s, p->leaf[i]);
+    for (uint32_t j = 0; j < k->nleaf; j++) have |= k->leaf[j] == p->leaf[i];
+    fresh += !have;
+  }
+  return others == 0 || fresh == 0 || !hosted(s, p);
+}
+
+/* Into a map: the first child that can be, so that chains and trees give one node for each prefix of the walk, not one
+ * for each subset. */
+bool when_inline_map(rsite *s) {
+  kern k, p;
+  if (!site_root(s, &k)) return false;
+  for (uint32_t i = 0; i < s->slot; i++) {
+    rkid had = s->kid[i];
+    bool first = inlinable(s, had.id) && site_open(s, i, &p, kern_is_map) && wants_inline(s, &k, had.id, &p);
+    s->kid[i] = had;
+    if (first) return false;
+  }
+  return inlinable(s, s->kid[s->slot].id) && site_kid(s, s->slot, &p) && wants_inline(s, &k, s->kid[s->slot].id, &p);
+}
+
+/* Points of the consumer's loops for one element of the producer: how often it would be computed. */
+static double repeats(const kern *k, uint32_t slot) {
+  double most = 0;
+  for (uint32_t i = 0; i < k->nstage; i++)
+    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) {
+      const tarn_read *x = &k->stage[i].read[r];
+      if (x->stage || x->src != slot) continue;
+      const tarn_imap *m = tarn_imap_get(k->L, x->map);
+      double points = 1, elements = 1;
+      for (uint32_t d = 0; d < m->n; d++) points *= (double)m->dim[d];
+      for (uint32_t d = 0; d < m->nin; d++) elements *= (double)m->in[d];
+      if (elements > 0 && points / elements > most) most = points / elements;
+    }
+  return most;
+}
+
+/* Into a reduction: a producer whose own operands need no further inlining, and either it is read once an element, or it
+ * could not be the epilogue of another kernel instead. */
+bool when_inline_reduction(rsite *s) {
+  kern k, p;
+  if (!inlinable(s, s->kid[s->slot].id) || !site_root(s, &k) || !site_kid(s, s->slot, &p)) return false;
+  bool after_reduction = false;
+  for (uint32_t i = 0; i < p.nleaf; i++) {
+    if (inlinable(s, p.leaf[i])) return false;
+    after_reduction |= !site_const(s, p.leaf[i]) && (site_facts(s, p.leaf[i]) & R_HAS_RED);
+  }
+  return !after_reduction || repeats(&k, slot_leaf(&k, s)) <= 1;
+}
+
+/* ---------------------------------------------------------------- epilogue */
+
+/* A map kernel k that reads slot through the bijection `map`, with its loops replaced by the dims of slot. */
+bool kern_align(kern *k, uint32_t slot, uint32_t map) {
+  kstage *s = &k->stage[0];
+  uint32_t inv = tarn_map_invert(k->L, map, tarn_imap_get(k->L, map)->nin);
+  if (inv == TARN_NONE) return false;
+  const tarn_imap *v = tarn_imap_get(k->L, inv);
+  for (uint32_t r = 0; r < s->nb; r++) {
+    tarn_read *x = &s->read[r];
+    (void)slot;
+    if ((x->map = tarn_map_compose(k->L, inv, x->map)) == TARN_NONE) return false;
+  }
+  s->nown = v->n;
+  memcpy(s->own, v->dim, v->n * sizeof *v->dim);
+  return true;
+}
+
+/* The result as the consumer has it: through map, split at ns. */
+uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns) {
+  const rhost *h = s->e->host;
+  tarn_lang *L = s->e->L;
+  if (id == TARN_NONE) return id;
+  map = map_with_split(L, map, ns);
+  const tarn_type *t = tarn_type_get(L, h->nest.type(h->nest.user, id));
+  if (tarn_map_is_identity(L, map) && t->ns == ns && tarn_imap_get(L, map)->n == t->n) return id;
+  uint32_t view = h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, map), &id, 1);
+  uint32_t inv = tarn_map_invert(L, map, t->ns);
+  if (view == TARN_NONE || inv == TARN_NONE || s->nmore == 4) return view;
+  /* the way back, so that kernels whose result is seen alike come into one class */
+  uint32_t back = h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, inv), &view, 1);
+  if (back == TARN_NONE) return view;
+  s->more[2 * s->nmore] = back;
+  s->more[2 * s->nmore++ + 1] = id;
+  return view;
+}
+
+/* The aligned map k as the last thing that p does. */
+static bool append_epilogue(kern *p, const kern *k, uint32_t slot) {
+  kstage *ps = kern_last(p);
+  const kstage *ks = &k->stage[0];
+  bool body = ps->reducer == TARN_NONE;
+  uint32_t with[K_READS], value = body ? ps->body : ps->epi == TARN_NONE ? tarn_fx_hole(p->L, 0) : ps->epi;
+  for (uint32_t r = 0; r < ks->nb; r++) {
+    if (reads_slot(k, slot, &ks->read[r])) {
+      with[r] = value;
+      continue;
+    }
+    uint32_t leaf = kern_leaf(p, k->leaf[ks->read[r].src]);
+    if (leaf == TARN_NONE) return false;
+    uint32_t at = kern_add_read(ps, body, (tarn_read){false, leaf, ks->read[r].map});
+    if (at == TARN_NONE) return false;
+    with[r] = tarn_fx_hole(p->L, at + !body);
+  }
+  uint32_t f = tarn_fx_subst(p->L, ks->body, with, ks->nb);
+  if (body) ps->body = f;
+  else ps->epi = f;
+  return true;
+}
+
+/* Every other child is no longer to be inlined first, or has a kernel of its own to be read from. */
+static bool settled(const rsite *s, const kern *k, uint32_t but) {
+  for (uint32_t i = 0; i < k->nleaf; i++)
+    if (i != but && inlinable(s, k->leaf[i]) && !(site_facts(s, k->leaf[i]) & R_HAS_RED)) return false;
+  return true;
+}
+
+/* Another kernel that only the root needs could do it. */
+static bool better_host(const rsite *s) {
+  for (uint32_t i = 0; i < s->n; i++) {
+    unsigned has = i == s->slot || site_const(s, s->kid[i].id) ? 0 : site_facts(s, s->kid[i].id);
+    if ((has & R_HAS_RED) && !(has & R_SHARED)) return true;
+  }
+  return false;
+}
+
+/* A kernel whose result others read too would be computed twice: only where no other can do it. */
+bool when_epilogue(rsite *s) {
+  kern k;
+  uint32_t id = s->kid[s->slot].id;
+  if (site_const(s, id) || ((site_facts(s, id) & R_SHARED) && better_host(s)) || !site_root(s, &k)) return false;
+  return settled(s, &k, slot_leaf(&k, s));
+}
+
+/* A single-stage kernel p with the loops of its result replaced by those of a bijective view of it. */
+static bool kern_reloop(kern *p, uint32_t map) {
+  const tarn_imap *m = tarn_imap_get(p->L, map);
+  kstage *st = &p->stage[0];
+  if (!kern_single(p) || m->n + st->nred > TARN_MAX_DIMS || p->depth) return false;
+  if (tarn_map_is_identity(p->L, map) && m->n == st->nown) return true;
+  if (tarn_map_invert(p->L, map, 0) == TARN_NONE) return false;
+  for (uint32_t r = 0; r < st->nb + st->ne; r++) {
+    uint32_t red = r < st->nb ? st->nred : 0;
+    tarn_imap o = *m;
+    for (uint32_t i = 0; i < red; i++) {
+      o.dim[m->n + i] = o.in[m->nin + i] = st->red[i];
+      o.n++, o.nin++;
+    }
+    for (uint32_t i = 0; i < red; i++) o.e[m->nin + i] = tarn_ix_var(p->L, m->n + i, o.dim);
+    uint32_t c = tarn_map_compose(p->L, tarn_map_intern(p->L, &o), st->read[r].map);
+    if (c == TARN_NONE) return false;
+    st->read[r].map = c;
+  }
+  st->nown = m->n;
+  memcpy(st->own, m->dim, m->n * sizeof *m->dim);
+  return true;
+}
+
+/* p in the loops of k, where it is read through map; or k in the loops of p. *seen: the map through which k's result
+ * is then seen, TARN_NONE for directly. */
+static bool same_loops(kern *k, kern *p, uint32_t slot, uint32_t map, uint32_t *seen) {
+  *seen = TARN_NONE;
+  if (kern_reloop(p, map)) {
+    p->out_ns = k->out_ns;
+    return true;
+  }
+  if (tarn_map_is_identity(k->L, map)) return p->out_ns = k->out_ns, true;
+  *seen = map;
+  return kern_align(k, slot, map);
+}
+
+uint32_t build_epilogue(rsite *s) {
+  kern k, p;
+  if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&k) || kern_is_map(&p) || kern_outputs(&p) != 1)
+    return TARN_NONE;
+  uint32_t slot = slot_leaf(&k, s), map = only_map(&k, slot), ns = k.out_ns, seen;
+  if (map == TARN_NONE || !same_loops(&k, &p, slot, map, &seen) || !append_epilogue(&p, &k, slot)) return TARN_NONE;
+  uint32_t id = kern_store(&p);
+  s->worse = id != TARN_NONE && s->e->host->graph && !(site_facts(s, s->kid[s->slot].id) & R_SHARED);
+  return seen == TARN_NONE ? id : seen_through(s, id, seen, ns);
+}
+
+/* ---------------------------------------------------------------- place */
+
+enum { MOST_STAGES = 6 };
+
+typedef struct sharing {
+  uint32_t n, k[TARN_MAX_DIMS], p[TARN_MAX_DIMS];
+} sharing; /* loops of consumer, of producer */
+
+/* Is dim j of the producer the consumer's loop i in this read? Extents of 1 match each other. */
+static bool same_loop(const tarn_imap *m, const tarn_lang *L, uint32_t j, uint32_t i) {
+  if (m->in[j] != m->dim[i]) return false;
+  return m->in[j] == 1 || ix_loop(L, m->e[j]) == i;
+}
+
+static bool all_reads_share(const kern *k, uint32_t slot, uint32_t j, uint32_t i) {
+  for (uint32_t s = 0; s < k->nstage; s++)
+    for (uint32_t r = 0; r < k->stage[s].nb + k->stage[s].ne; r++) {
+      const tarn_read *x = &k->stage[s].read[r];
+      if (!x->stage && x->src == slot && !same_loop(tarn_imap_get(k->L, x->map), k->L, j, i)) return false;
+    }
+  return true;
+}
+
+static void find_sharing(const kern *k, uint32_t slot, const kern *p, sharing *out) {
+  uint32_t free_k = kern_free_loops(k), free_p = kern_free_loops(p), used = 0;
+  out->n = 0;
+  for (uint32_t i = 0; i < free_k; i++)
+    for (uint32_t j = 0; j < free_p; j++) {
+      if ((used >> j & 1) || !all_reads_share(k, slot, j, i)) continue;
+      used |= 1u << j;
+      out->k[out->n] = i;
+      out->p[out->n++] = j;
+      break;
+    }
+}
+
+/* The loops of `shared` first, the other free ones after them. */
+static void order_of(uint32_t *to, const uint32_t *first, uint32_t n, uint32_t nfree) {
+  uint32_t used = 0, at = n;
+  for (uint32_t i = 0; i < n; i++) to[i] = first[i], used |= 1u << first[i];
+  for (uint32_t i = 0; i < nfree; i++)
+    if (!(used >> i & 1)) to[at++] = i;
+}
+
+/* A read of the producer's result (k already reordered): of its local buffer, the shared dims left out. */
+static bool local_read(const kern *k, const kern *p, const uint32_t *to, uint32_t nfree, uint32_t d, uint32_t *map) {
+  const tarn_imap *m = tarn_imap_get(k->L, *map);
+  tarn_imap r = *m;
+  uint32_t n = 0;
+  for (uint32_t i = d; i < m->nin; i++) {
+    uint32_t j = i < nfree ? to[i] : i;
+    r.in[n] = m->in[j];
+    r.e[n++] = m->e[j];
+  }
+  (void)p;
+  r.nin = (uint8_t)n;
+  *map = tarn_map_intern(k->L, &r);
+  return true;
+}
+
+static bool append_stages(kern *p, const kern *k, uint32_t slot, const uint32_t *to, uint32_t nfree) {
+  uint32_t base = p->nstage;
+  if (base + k->nstage > MOST_STAGES) return false;
+  for (uint32_t i = 0; i < k->nstage; i++) {
+    kstage *s = &p->stage[p->nstage++];
+    *s = k->stage[i];
+    for (uint32_t r = 0; r < s->nb + s->ne; r++) {
+      tarn_read *x = &s->read[r];
+      if (x->stage) x->src += base;
+      else if (x->src == slot) {
+        if (!local_read(k, p, to, nfree, p->depth, &x->map)) return false;
+        *x = (tarn_read){true, base - 1, x->map};
+      } else if ((x->src = kern_leaf(p, k->leaf[x->src])) == TARN_NONE) return false;
+    }
+  }
+  return true;
+}
+
+static int64_t product(const int64_t *v, uint32_t n) {
+  int64_t p = 1;
+  for (uint32_t i = 0; i < n; i++)
+    if (__builtin_mul_overflow(p, v[i], &p)) return INT64_MAX;
+  return p;
+}
+
+/* Elements that a local buffer may have: half of the second memory level of the description. */
+static int64_t buffer_limit(const rsite *s) {
+  const tarn_hw *hw = s->e->hw;
+  int64_t bytes = hw && hw->nmem > 2 ? hw->mem[2].capacity / 2 : 1 << 17;
+  return bytes / 4;
+}
+
+static uint32_t heavy_stages(const kern *k) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < k->nstage; i++) {
+    const kstage *s = &k->stage[i];
+    n += s->reducer != TARN_NONE && s->nb > 1 && product(s->red, s->nred) > 1;
+  }
+  return n;
+}
+
+/* p's stages before k's, in the loops that they share; false when there are none worth it. */
+static bool join(rsite *s, kern *p, kern *k, uint32_t slot, bool keep, uint32_t *order_k) {
+  sharing sh;
+  uint32_t order_p[TARN_MAX_DIMS], free_k = kern_free_loops(k), free_p = kern_free_loops(p);
+  find_sharing(k, slot, p, &sh);
+  order_of(order_k, sh.k, sh.n, free_k);
+  order_of(order_p, sh.p, sh.n, free_p);
+  if (!kern_reorder(k, order_k, sh.n) || !kern_reorder(p, order_p, sh.n)) return false;
+  const kstage *last = kern_last(p);
+  if (s->e->host->graph && (product(p->shared, sh.n) <= 1 || product(last->own, last->nown) > buffer_limit(s))) return false;
+  for (uint32_t i = 0; keep && i < free_p; i++)
+    if (order_p[i] != i) return false; /* its result would come out permuted */
+  kern_last(p)->out = keep;
+  return append_stages(p, k, slot, order_p, free_p);
+}
+
+/* The dims of a nest whose loops were put into this order, as they were: a view of it. */
+static uint32_t restored(rsite *s, const kern *k, const uint32_t *order, uint32_t nfree, uint32_t id, uint32_t ns) {
+  int64_t dim[2 * TARN_MAX_DIMS];
+  uint32_t n = kern_out(k, dim);
+  tarn_imap m = {.ns = (uint8_t)ns, .n = (uint8_t)n, .nin = (uint8_t)n, .fill = TARN_NONE};
+  for (uint32_t i = 0; i < n; i++) m.in[i] = dim[i];
+  for (uint32_t i = 0; i < n; i++) m.dim[i < nfree ? order[i] : i] = dim[i];
+  for (uint32_t i = 0; i < n; i++) m.e[i] = tarn_ix_var(k->L, i < nfree ? order[i] : i, m.dim);
+  return seen_through(s, id, tarn_map_intern(k->L, &m), ns);
+}
+
+/* In how many stages is slot read? */
+static uint32_t reading_stages(const kern *k, uint32_t slot) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < k->nstage; i++) {
+    bool any = false;
+    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) any |= reads_slot(k, slot, &k->stage[i].read[r]);
+    n += any;
+  }
+  return n;
+}
+
+/* Is slot an operand of a reduction, not only of an epilogue or a map? */
+static bool feeds_reduction(const kern *k, uint32_t slot) {
+  for (uint32_t i = 0; i < k->nstage; i++)
+    for (uint32_t r = 0; k->stage[i].reducer != TARN_NONE && r < k->stage[i].nb; r++)
+      if (reads_slot(k, slot, &k->stage[i].read[r])) return true;
+  return false;
+}
+
+/* Every child is no longer to be inlined, has a kernel of its own, or is read in several stages. */
+static bool settled_light(const rsite *s, const kern *k) {
+  for (uint32_t i = 0; i < k->nleaf; i++)
+    if (inlinable(s, k->leaf[i]) && !(site_facts(s, k->leaf[i]) & R_HAS_RED) && reading_stages(k, i) < 2 && k->nstage > 1)
+      return false;
+  return true;
+}
+
+typedef struct fitting {
+  rsite *s;
+  const kern *k;
+  uint32_t slot;
+  bool heavy;
+} fitting;
+
+/* Operands that the consumer does not have yet: fewer is better. */
+static double place_score(const kern *p, void *arg) {
+  const fitting *f = arg;
+  const rsite *s = f->s;
+  uint32_t heavy = heavy_stages(p), fresh = 0;
+  if (kern_outputs(p) != 1 || (heavy > 0) != f->heavy || !settled(s, p, TARN_NONE)) return -1;
+  if (heavy + heavy_stages(f->k) > 2 || p->nstage + f->k->nstage > MOST_STAGES) return -1;
+  if (kern_is_map(p) && reading_stages(f->k, f->slot) < 2) return -1;                /* inlining does as well */
+  if (kern_is_map(p) && (site_facts(s, f->k->leaf[f->slot]) & R_HAS_RED)) return -1; /* rather what ends in that map */
+  if (heavy && heavy_stages(f->k) && !feeds_reduction(f->k, f->slot)) return -1;     /* two products side by side */
+  kern k = *f->k, q = *p;
+  uint32_t order[TARN_MAX_DIMS];
+  if (!join(f->s, &q, &k, f->slot, false, order)) return -1;
+  for (uint32_t i = 0; i < p->nleaf; i++) {
+    bool have = site_const(s, p->leaf[i]);
+    for (uint32_t j = 0; j < f->k->nleaf; j++) have |= f->k->leaf[j] == p->leaf[i];
+    fresh += !have;
+  }
+  return fresh;
+}
+
+/* What others read too is written anyway, unless all who read it are in the nest. */
+static bool wants_place(rsite *s, const kern *k, uint32_t i) {
+  unsigned has = site_facts(s, k->leaf[i]);
+  if (site_const(s, k->leaf[i]) || !(has & (R_HAS_RED | R_HAS_MAP))) return false;
+  return reading_stages(k, i) > 1 || ((has & R_HAS_RED) && !(has & R_SHARED));
+}
+
+/* The kid that a proof says the site is about, opened. */
+static bool given_kid(rsite *s, kern *k, kern *p) {
+  return site_root(s, k) && s->slot < s->n && site_kid(s, s->slot, p) && kern_outputs(p) == 1;
+}
+
+/* The first child to be placed: light ones before products, so that a kernel has one way to grow. */
+static bool find_place(rsite *s, kern *k, kern *p) {
+  if (!s->e->host->graph) return given_kid(s, k, p) && kern_outputs(k) == 1;
+  if (!site_root(s, k) || kern_outputs(k) != 1 || !settled_light(s, k)) return false;
+  for (int heavy = 0; heavy < 2; heavy++)
+    for (uint32_t i = 0; i < k->nleaf; i++) {
+      fitting f = {s, k, i, heavy};
+      if (!wants_place(s, k, i)) continue;
+      for (uint32_t c = 0; c < s->n; c++)
+        if (s->kid[c].id == k->leaf[i]) s->slot = c;
+      if (site_choose(s, s->slot, p, place_score, &f)) return true;
+    }
+  return false;
+}
+
+bool when_place(rsite *s) {
+  kern k, p;
+  return find_place(s, &k, &p);
+}
+
+uint32_t build_place(rsite *s) {
+  kern k, p;
+  uint32_t order[TARN_MAX_DIMS];
+  if (!find_place(s, &k, &p)) return TARN_NONE;
+  uint32_t nfree = kern_free_loops(&k), ns = k.out_ns;
+  if (!join(s, &p, &k, slot_leaf(&k, s), false, order)) return TARN_NONE;
+  bool same = true;
+  for (uint32_t i = 0; i < nfree; i++) same &= order[i] == i;
+  p.out_ns = same ? ns : 0;
+  uint32_t id = kern_store(&p);
+  return same || id == TARN_NONE ? id : restored(s, &p, order, nfree, id, ns);
+}
+
+/* ---------------------------------------------------------------- several outputs */
+
+/* Reads of slot become reads at the loops as they are: slot now has the consumer's dims. */
+static void kern_identity_read(kern *k, uint32_t slot) {
+  kstage *st = &k->stage[0];
+  uint32_t axis[TARN_MAX_DIMS];
+  for (uint32_t i = 0; i < st->nown; i++) axis[i] = i;
+  uint32_t id = map_project(k->L, st->own, st->nown, axis, st->nown);
+  for (uint32_t r = 0; r < st->nb; r++)
+    if (reads_slot(k, slot, &st->read[r])) st->read[r].map = id;
+}
+
+static double outputs_score(const kern *p, void *arg) {
+  const rsite *s = arg;
+  return kern_outputs(p) == 1 && kern_has_reduction(p) && settled(s, p, TARN_NONE) ? (double)p->nleaf : -1;
+}
+
+/* A map of one kernel's result that others need as well. */
+static bool find_outputs(rsite *s, kern *k, kern *p) {
+  if (!s->e->host->graph) return given_kid(s, k, p) && kern_is_map(k);
+  uint32_t found = TARN_NONE;
+  if (!site_root(s, k) || !kern_is_map(k)) return false;
+  for (uint32_t i = 0; i < s->n; i++) {
+    unsigned has = site_const(s, s->kid[i].id) ? 0 : site_facts(s, s->kid[i].id);
+    if (!(has & R_HAS_RED)) continue;
+    if (found != TARN_NONE || !(has & R_SHARED)) return false; /* rather the epilogue of the other */
+    found = i;
+  }
+  if (found == TARN_NONE || !settled(s, k, TARN_NONE)) return false;
+  s->slot = found;
+  return site_choose(s, found, p, outputs_score, s);
+}
+
+bool when_outputs(rsite *s) {
+  kern k, p;
+  return find_outputs(s, &k, &p);
+}
+
+static uint32_t nth(rsite *s, uint32_t tuple, int64_t i) {
+  const rhost *h = s->e->host;
+  return h->nest.mk(h->nest.user, TARN_OP_NTH, tarn_payload_ints(s->e->L, 1, &i), &tuple, 1);
+}
+
+/* Two equations: the root is the second output; the opened kernel is the first. The second one is made by a site of
+ * its own (outputs-raw), so that each is an instance of a rule. */
+static uint32_t both_outputs(rsite *s, uint32_t *map, uint32_t *ns) {
+  kern k, p;
+  uint32_t order[TARN_MAX_DIMS], seen;
+  if (!find_outputs(s, &k, &p)) return TARN_NONE;
+  uint32_t slot = slot_leaf(&k, s);
+  *ns = p.out_ns;
+  *map = only_map(&k, slot);
+  if (*map == TARN_NONE || !same_loops(&k, &p, slot, *map, &seen) || seen != TARN_NONE) return TARN_NONE;
+  if (!tarn_map_is_identity(k.L, *map)) kern_identity_read(&k, slot);
+  return join(s, &p, &k, slot, true, order) ? kern_store(&p) : TARN_NONE;
+}
+
+uint32_t build_outputs(rsite *s) {
+  uint32_t map, ns, both = both_outputs(s, &map, &ns);
+  if (both == TARN_NONE) return TARN_NONE;
+  const rkid *c = &s->kid[s->slot];
+  uint32_t inv = tarn_map_invert(s->e->L, map, ns), first = nth(s, both, 0);
+  uint32_t raw = s->e->host->nest.mk(s->e->host->nest.user, TARN_OP_NEST, c->payload, c->leaf, c->n);
+  if (inv == TARN_NONE || first == TARN_NONE || raw == TARN_NONE) return TARN_NONE;
+  s->also[0] = raw;
+  s->also[1] = seen_through(s, first, inv, ns);
+  return nth(s, both, 1);
+}

@@ -1,0 +1,182 @@
+/* Builders that move views and layouts.
+ *
+ * copy          a nest that only moves data is a view
+ * absorb        a child that is a view of a kernel's result, its dims moved: read the result itself
+ * split-concat  a map of a concatenation is the concatenation of maps (R22)
+ * flat          the reduce loops as one (implicit im2col, R28)
+ * im2col        an operand that is read several times an element is written out flat first */
+#include "rules/algorithms/build.h"
+#include <string.h>
+
+uint32_t build_copy(rsite *s) {
+  kern k;
+  const rhost *h = s->e->host;
+  if (!site_root(s, &k) || !kern_is_map(&k) || k.stage[0].nb != 1 || k.nleaf != 1) return TARN_NONE;
+  if (k.stage[0].body != tarn_fx_hole(k.L, 0) || k.stage[0].read[0].stage) return TARN_NONE;
+  uint32_t map = map_with_split(k.L, k.stage[0].read[0].map, k.out_ns);
+  const tarn_type *t = kern_leaf_type(&k, 0);
+  if (tarn_map_is_identity(k.L, map) && t->ns == k.out_ns) return k.leaf[0];
+  return h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(k.L, TARN_P_MAP, map), k.leaf, 1);
+}
+
+/* ---------------------------------------------------------------- absorb */
+
+bool when_absorb(rsite *s) {
+  const rkid *v = &s->kid[s->slot];
+  uint32_t map = tarn_payload_get(s->e->L, v->payload)->id;
+  return (site_facts(s, v->leaf[0]) & R_HAS_RED) && tarn_map_invert(s->e->L, map, 0) != TARN_NONE;
+}
+
+uint32_t build_absorb(rsite *s) {
+  kern k;
+  if (!site_root(s, &k)) return TARN_NONE;
+  const rkid *v = &s->kid[s->slot];
+  uint32_t map = tarn_payload_get(k.L, v->payload)->id;
+  return kern_absorb(&k, slot_leaf(&k, s), map, v->leaf[0]) ? kern_store(&k) : TARN_NONE;
+}
+
+/* ---------------------------------------------------------------- concatenation */
+
+/* The loop that walks along the concatenated axis in every read of slot, or TARN_NONE. */
+static uint32_t concat_loop(const kern *k, uint32_t slot, uint32_t axis) {
+  const kstage *st = &k->stage[0];
+  uint32_t loop = TARN_NONE;
+  for (uint32_t r = 0; r < st->nb; r++) {
+    if (st->read[r].stage || st->read[r].src != slot) continue;
+    const tarn_imap *m = tarn_imap_get(k->L, st->read[r].map);
+    uint32_t l = ix_loop(k->L, m->e[axis]);
+    if (l == TARN_NONE || m->in[axis] != m->dim[l] || (loop != TARN_NONE && loop != l)) return TARN_NONE;
+    for (uint32_t i = 0; i < m->nin; i++)
+      if (i != axis && (tarn_ix_dims(k->L, m->e[i]) >> l & 1)) return TARN_NONE;
+    for (uint32_t i = 0; i < m->nguard; i++)
+      if (tarn_ix_dims(k->L, m->guard[i].e) >> l & 1) return TARN_NONE;
+    loop = l;
+  }
+  return loop;
+}
+
+/* k restricted to loop in [from, from + n), reading part instead of slot. */
+static uint32_t part_of(const kern *whole, uint32_t slot, uint32_t axis, uint32_t loop, int64_t from, int64_t n,
+                        uint32_t part) {
+  kern k = *whole;
+  kstage *st = &k.stage[0];
+  tarn_imap e = {.ns = (uint8_t)st->nown, .n = (uint8_t)st->nown, .nin = (uint8_t)st->nown, .fill = TARN_NONE};
+  for (uint32_t i = 0; i < st->nown; i++) e.in[i] = st->own[i], e.dim[i] = i == loop ? n : st->own[i];
+  for (uint32_t i = 0; i < st->nown; i++) {
+    e.e[i] = tarn_ix_var(k.L, i, e.dim);
+    if (i == loop) e.e[i] = tarn_ix_add(k.L, e.e[i], tarn_ix_const(k.L, from), e.dim);
+  }
+  uint32_t in = tarn_map_intern(k.L, &e), leaf = kern_leaf(&k, part);
+  if (leaf == TARN_NONE) return TARN_NONE;
+  st->own[loop] = n;
+  for (uint32_t r = 0; r < st->nb; r++) {
+    tarn_read *x = &st->read[r];
+    if ((x->map = tarn_map_compose(k.L, in, x->map)) == TARN_NONE) return TARN_NONE;
+    if (x->stage || x->src != slot) continue;
+    tarn_imap m = *tarn_imap_get(k.L, x->map);
+    m.in[axis] = n;
+    m.e[axis] = tarn_ix_var(k.L, loop, m.dim);
+    *x = (tarn_read){false, leaf, tarn_map_intern(k.L, &m)};
+  }
+  return kern_store(&k);
+}
+
+/* Wanted where the parts are results of kernels, which can then do the map themselves; not where the kernel of another
+ * operand can do it whole. */
+bool when_split_concat(rsite *s) {
+  const rkid *c = &s->kid[s->slot];
+  for (uint32_t i = 0; i < s->n; i++)
+    if (i != s->slot && !site_const(s, s->kid[i].id) && (site_facts(s, s->kid[i].id) & (R_HAS_RED | R_HAS_MAP))) return false;
+  for (uint32_t i = 0; i < c->n; i++)
+    if (site_facts(s, c->leaf[i]) & (R_HAS_RED | R_HAS_MAP)) return true;
+  return false;
+}
+
+uint32_t build_split_concat(rsite *s) {
+  kern k;
+  const rhost *h = s->e->host;
+  const rkid *c = &s->kid[s->slot];
+  uint32_t parts[R_KIDS];
+  if (!site_root(s, &k) || !kern_is_map(&k)) return TARN_NONE;
+  uint32_t axis = (uint32_t)tarn_payload_get(k.L, c->payload)->ints[0], slot = slot_leaf(&k, s);
+  uint32_t loop = concat_loop(&k, slot, axis);
+  int64_t from = 0;
+  if (loop == TARN_NONE) return TARN_NONE;
+  for (uint32_t i = 0; i < c->n; i++) {
+    int64_t n = tarn_type_get(k.L, h->nest.type(h->nest.user, c->leaf[i]))->dim[axis];
+    if ((parts[i] = part_of(&k, slot, axis, loop, from, n, c->leaf[i])) == TARN_NONE) return TARN_NONE;
+    from += n;
+  }
+  return h->nest.mk(h->nest.user, TARN_OP_CONCAT, tarn_payload_ints(k.L, 1, &(int64_t){loop}), parts, c->n);
+}
+
+/* ---------------------------------------------------------------- im2col */
+
+/* From (own, one reduce loop) to (own, the reduce loops). */
+static uint32_t flat_map(const kern *k, const kstage *st) {
+  int64_t dim[3 * TARN_MAX_DIMS], total = 1;
+  uint32_t n = kern_dims(k, st, true, dim), own = n - st->nred;
+  tarn_imap m = {.ns = (uint8_t)own, .n = (uint8_t)(own + 1), .nin = (uint8_t)n, .fill = TARN_NONE};
+  for (uint32_t i = 0; i < n; i++) m.in[i] = dim[i];
+  for (uint32_t i = 0; i < own; i++) m.dim[i] = dim[i];
+  for (uint32_t i = 0; i < st->nred; i++) total *= st->red[i];
+  m.dim[own] = total;
+  for (uint32_t i = 0; i < own; i++) m.e[i] = tarn_ix_var(k->L, i, m.dim);
+  int64_t stride = 1;
+  for (uint32_t i = n; i-- > own; stride *= dim[i]) {
+    uint32_t q = tarn_ix_div(k->L, tarn_ix_var(k->L, own, m.dim), stride, m.dim);
+    m.e[i] = tarn_ix_mod(k->L, q, dim[i], m.dim);
+  }
+  return tarn_map_intern(k->L, &m);
+}
+
+uint32_t build_flat(rsite *s) {
+  kern k;
+  if (!site_root(s, &k) || !kern_single(&k)) return TARN_NONE;
+  kstage *st = &k.stage[0];
+  if (st->reducer == TARN_NONE || st->nred < 2 || st->nb != 2) return TARN_NONE; /* a product of two operands */
+  for (uint32_t i = 0; i < st->nred; i++)
+    if (st->red[i] == 0) return TARN_NONE;
+  uint32_t map = flat_map(&k, st);
+  for (uint32_t r = 0; r < st->nb; r++)
+    if ((st->read[r].map = tarn_map_compose(k.L, map, st->read[r].map)) == TARN_NONE) return TARN_NONE;
+  st->red[0] = tarn_imap_get(k.L, map)->dim[st->nown];
+  st->nred = 1;
+  return kern_store(&k);
+}
+
+/* The operand whose window is to be written out: not constant, read more often than it has elements. */
+static uint32_t windowed(rsite *s, const kern *k, uint32_t *axis, uint32_t *naxis) {
+  const kstage *st = &k->stage[0];
+  for (uint32_t r = 0; r < st->nb; r++) {
+    if (st->read[r].stage || site_const(s, k->leaf[st->read[r].src])) continue;
+    const tarn_imap *m = tarn_imap_get(k->L, st->read[r].map);
+    uint32_t set = map_uses(k->L, st->read[r].map);
+    int64_t points = 1, elements = tarn_type_count(kern_leaf_type(k, st->read[r].src));
+    *naxis = 0;
+    for (uint32_t i = 0; i < m->n; i++)
+      if (set >> i & 1) axis[(*naxis)++] = i, points *= m->dim[i];
+    if (points > elements) return r;
+  }
+  return TARN_NONE;
+}
+
+uint32_t build_im2col(rsite *s) {
+  kern k;
+  const rhost *h = s->e->host;
+  uint32_t axis[TARN_MAX_DIMS], naxis;
+  int64_t dim[3 * TARN_MAX_DIMS];
+  if (!site_root(s, &k) || !kern_single(&k)) return TARN_NONE;
+  kstage *st = &k.stage[0];
+  if (st->reducer == TARN_NONE || st->nred != 1 || st->nb != 2) return TARN_NONE;
+  uint32_t r = windowed(s, &k, axis, &naxis), n = kern_dims(&k, st, true, dim);
+  if (r == TARN_NONE) return TARN_NONE;
+  uint32_t view = tarn_map_compose(k.L, map_embed(k.L, dim, n, axis, naxis), st->read[r].map);
+  if (view == TARN_NONE) return TARN_NONE;
+  uint32_t id = h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(k.L, TARN_P_MAP, view), &k.leaf[st->read[r].src], 1);
+  if (id != TARN_NONE) id = h->nest.mk(h->nest.user, TARN_OP_MATERIALISE, 0, &id, 1);
+  uint32_t leaf = id == TARN_NONE ? id : kern_leaf(&k, id);
+  if (leaf == TARN_NONE) return TARN_NONE;
+  st->read[r] = (tarn_read){false, leaf, map_project(k.L, dim, n, axis, naxis)};
+  return kern_store(&k);
+}

@@ -1,0 +1,200 @@
+/* Checking rules on random instances. */
+#include "rules/check/net.h"
+#include "lab/meaning.h"
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- the tape */
+
+static uint64_t next_random(uint64_t *s) {
+  *s += 0x9E3779B97F4A7C15u;
+  uint64_t z = (*s ^ (*s >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+/* A tape that has run out gives the simplest choices. */
+uint32_t draw(gen *g, uint32_t n) {
+  tape *t = &g->t;
+  uint32_t v = 0;
+  if (t->replay) v = t->at < t->end ? t->from[t->at] : 0;
+  else v = (uint32_t)(next_random(&t->seed) >> 32);
+  t->at++;
+  if (t->n == C_TAPE) tarn_raise(g->cx, TARN_BAD_INPUT, "rules check: the instance is too large");
+  v = n ? v % n : 0;
+  t->v[t->n++] = v;
+  return v;
+}
+
+/* ---------------------------------------------------------------- one instance */
+
+static void instance(tarn_ctx *cx, void *arg) {
+  job *j = arg;
+  gen *g = j->g;
+  (void)cx;
+  if (!gen_left(g)) return;
+  j->v.made = true;
+  if (!gen_right(g)) return;
+  j->v.applied = true;
+  check_compare(g, &j->v);
+  if (j->print) check_print(g, &j->v, j->print);
+}
+
+/* The rule again, over a language of its own, which is thrown away with all that instances made. */
+static void prepare(tarn_ctx *cx, void *arg) {
+  job *j = arg;
+  j->L = tarn_lang_new(cx);
+  tarn_ruleset *rs = r_ruleset(j->L, NULL, j->builder);
+  j->r = r_read_again(rs, j->given);
+  gen *g = j->g = TARN_NEW(cx, gen);
+  *g = (gen){.cx = cx, .L = j->L, .r = j->r, .skip = j->skip, .max_extent = j->max_extent};
+  g->host = check_host(g);
+  g->e = (renv){.L = j->L, .host = &g->host};
+  g->t.v = TARN_ARRAY(cx, uint32_t, C_TAPE);
+}
+
+/* A failure inside the instances' context that is no property of an instance. */
+static void failed(job *j, tarn_status st) {
+  const char *why = tarn_strdup(j->outer, tarn_message(j->cx));
+  tarn_raise(j->outer, st, "%s", why);
+}
+
+static void renew(job *j) {
+  tarn_ctx_free(j->cx);
+  j->cx = tarn_ctx_new(tarn_ctx_allocator(j->outer));
+  if (!j->cx) tarn_raise(j->outer, TARN_MEMORY, "rules check: out of memory");
+  tarn_status st = tarn_protect(j->cx, prepare, j);
+  if (st) failed(j, st);
+}
+
+bool job_run(job *j, uint64_t seed, const uint32_t *from, uint32_t n) {
+  if (!j->cx || tarn_ctx_bytes(j->cx) > (size_t)48 << 20) renew(j);
+  tape *t = &j->g->t;
+  j->g->only_f32 = j->only_f32;
+  *t = (tape){.seed = seed, .replay = from != NULL, .from = from, .end = n, .v = t->v};
+  j->v = (verdict){0};
+  tarn_status st = tarn_protect(j->cx, instance, j);
+  if (st == TARN_MEMORY || st == TARN_INTERNAL) failed(j, st);
+  if (st) j->v = (verdict){0};
+  return j->v.made;
+}
+
+static void job_end(void *arg) {
+  job *j = arg;
+  tarn_ctx_free(j->cx);
+  j->cx = NULL;
+}
+
+/* ---------------------------------------------------------------- one rule */
+
+typedef struct checking {
+  tarn_ctx *cx;
+  const tarn_rules_check_options *o;
+  rbuild_fn *builder;
+  TARN_VEC(tarn_rule_result) out;
+} checking;
+
+enum { PATIENCE = 60 }; /* a mutated rule may fire that many times as often before it is believed */
+
+/* What became of the rule without condition `skip`; a guard is one without which the rule still holds. */
+static void without(checking *c, const rule *r, uint32_t skip, tarn_rule_result *res) {
+  tarn_buf b = {.cx = c->cx};
+  bool guard = skip >= r->ncond;
+  if (guard) tarn_buf_str(&b, ":when ");
+  tarn_sx_print(&b, rule_cond(r, skip)->at, 0);
+  res->deleted = b.p;
+  res->ok = guard == (res->counterexample == NULL);
+}
+
+/* Instances until the rule has fired often enough, or a counterexample is found. */
+static void check_rule(checking *c, const rule *r, uint32_t skip) {
+  uint32_t samples = c->o->samples ? c->o->samples : 100;
+  uint64_t most = 800ull * samples + 20000, seed = tarn_hash_bytes(r->name, strlen(r->name), c->o->seed);
+  tarn_rule_result res = {.name = r->name, .family = r->family, .stated = r->numeric};
+  bool exact = true, real = true, fits_other = false;
+  uint32_t other = 0; /* tries of other types than f32 */
+  job *j = TARN_NEW(c->cx, job);
+  *j = (job){
+      .outer = c->cx, .given = r, .builder = c->builder, .skip = skip, .max_extent = c->o->max_extent ? c->o->max_extent : 7};
+  tarn_defer(c->cx, job_end, j);
+  if (skip < r->ncond) samples *= PATIENCE;
+  else if (skip != TARN_NONE) samples = samples / 4 + 1, most = 50ull * samples; /* a guard: rarely is anything wrong */
+  while (res.tried < most && res.samples < samples && !res.counterexample) {
+    res.tried++;
+    if (!job_run(j, tarn_hash_mix(seed, res.tried), NULL, 0) || !j->v.applied || !j->v.differs) {
+      other += j->g->dtype != TARN_F32;
+      j->only_f32 = !fits_other && other > 400;
+      continue;
+    }
+    fits_other |= j->g->dtype != TARN_F32;
+    res.samples++;
+    exact &= j->v.exact, real &= j->v.real;
+    res.worst = fmax(res.worst, j->v.error);
+    if (check_bad(j->r, &j->v)) res.counterexample = check_shrink(j);
+  }
+  res.found = exact ? TARN_RULE_EXACT : real ? TARN_RULE_REASSOC : TARN_RULE_APPROX;
+  if (skip == TARN_NONE) res.ok = !res.counterexample && res.samples >= samples;
+  else without(c, r, skip, &res);
+  job_end(j);
+  tarn_push(c->cx, &c->out, res);
+}
+
+/* ---------------------------------------------------------------- the kernel level */
+
+static bool chosen(const checking *c, const rule *r) {
+  return !c->o->only || strcmp(c->o->only, r->name) == 0 || strcmp(c->o->only, r->family) == 0;
+}
+
+static void push_kernel(checking *c, const kernel_result *k, uint32_t tried, bool ok, const char *deleted) {
+  tarn_rule_result res = {.name = k->rule->name,
+                          .family = k->rule->family,
+                          .stated = k->rule->numeric,
+                          .tried = tried,
+                          .samples = k->samples,
+                          .ok = ok,
+                          .deleted = deleted,
+                          .counterexample = k->counterexample,
+                          .worst = k->worst};
+  res.found = !k->real ? TARN_RULE_APPROX : k->exact ? k->rule->numeric : TARN_RULE_REASSOC;
+  tarn_push(c->cx, &c->out, res);
+}
+
+static void check_kernel_rules(checking *c, tarn_ruleset *rs) {
+  kernel_result *res = TARN_ARRAY(c->cx, kernel_result, rs->rule.n + 1);
+  uint32_t n = 0, samples = c->o->samples ? c->o->samples : 100;
+  for (uint32_t i = 0; i < rs->rule.n; i++) {
+    const rule *r = rs->rule.p[i];
+    if (r->level == TARN_RULE_KERNEL && !r->hw && chosen(c, r))
+      res[n++] = (kernel_result){.rule = r, .exact = true, .real = true};
+  }
+  if (!n) return;
+  if (!c->o->mutate) {
+    uint32_t tried = check_kernel(rs, c->o, samples, 150 * samples, NULL, 0, res, n);
+    for (uint32_t i = 0; i < n; i++) push_kernel(c, &res[i], tried, !res[i].counterexample && res[i].samples >= samples, NULL);
+    return;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < res[i].rule->ncond + res[i].rule->nguard; k++) {
+      kernel_result one = res[i];
+      tarn_buf b = {.cx = c->cx};
+      bool guard = k >= one.rule->ncond;
+      uint32_t tried = check_kernel(rs, c->o, guard ? 3 : samples, guard ? 60 : 10 * samples, one.rule, k, &one, 1);
+      tarn_buf_str(&b, guard ? ":when " : "");
+      tarn_sx_print(&b, rule_cond(one.rule, k)->at, 0);
+      push_kernel(c, &one, tried, guard == (one.counterexample == NULL), b.p);
+    }
+}
+
+uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o, const tarn_rule_result **out) {
+  checking c = {.cx = rs->cx, .o = o, .builder = rs->builder};
+  if (rs->theory) return rs->theory->check(rs, o, out);
+  for (uint32_t i = 0; i < rs->rule.n; i++) {
+    const rule *r = rs->rule.p[i];
+    if ((r->level != TARN_RULE_SURFACE && !r->hw) || !chosen(&c, r)) continue;
+    if (!o->mutate) check_rule(&c, r, TARN_NONE);
+    for (uint32_t k = 0; o->mutate && k < r->ncond + r->nguard; k++) check_rule(&c, r, k);
+  }
+  check_kernel_rules(&c, rs);
+  *out = c.out.p;
+  return c.out.n;
+}

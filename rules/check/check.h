@@ -1,0 +1,154 @@
+/* rules: the checker of rules.
+ *
+ *   check.c         instances of a rule until it has fired often enough; results
+ *   check_gen.c     a random instance of a left side: types that fit, payloads that fit them, conditions that hold
+ *   check_op.c      what check_gen.c knows of each operator
+ *   check_value.c   random functions, constants and elements
+ *   check_nest.c    nests for derived rules
+ *   check_compare.c both sides evaluated and compared; the counterexample as text
+ *   check_shrink.c  a smaller counterexample
+ *   check_nest.c    instances of rules derived from a description
+ *   check_kernel.c  kernel-level rules: small networks saturated, every e-node against its class
+ *   check_net.c     those networks
+ *
+ * All that is random is drawn from a tape of numbers, the smallest of which are the simplest choices.  An instance is a
+ * tape, and a counterexample is made smaller by making its tape smaller (as in MacIver and Donaldson, "Test-case
+ * reduction via test-case generation", ECOOP 2020). */
+#ifndef TARN_RULES_CHECK_H
+#define TARN_RULES_CHECK_H
+#include "rules/lang/lang.h"
+
+enum { C_TAPE = 1 << 15, C_RANK = 6, C_LEAF = 1500, C_WORK = 30000 };
+
+typedef struct tape {
+  uint64_t seed;
+  bool replay;
+  uint32_t at, n, end; /* end: how long the replayed tape is */
+  uint32_t *v;         /* C_TAPE: what was drawn */
+  const uint32_t *from;
+} tape;
+
+/* What is known, and stated to conditions, of the elements of a leaf. */
+typedef enum { F_WILD, F_FINITE, F_NONNEG, F_UNIFORM, F_CONST, F_INDEX, F_DERIVED } flavour;
+typedef struct leaf {
+  uint32_t term, var;
+  flavour kind;
+  uint32_t uniform; /* fx constant */
+  int64_t below;    /* F_INDEX */
+  tarn_tensor *strict, *wide;
+} leaf;
+
+typedef struct gen {
+  tarn_ctx *cx;
+  tarn_lang *L;
+  const rule *r;
+  uint32_t skip; /* a condition (then a guard) that must not hold; TARN_NONE */
+  renv e;
+  rhost host, plain;
+  tape t;
+  int64_t max_extent;
+  uint32_t nleaf;
+  leaf leaf[R_CLASSES];
+  tarn_dtype dtype;                                  /* of the leaves: mostly f32 */
+  bool only_f32;                                     /* the rule's literals fit nothing else */
+  bool lax;                                          /* guards need not hold */
+  uint32_t nroot, last, left[R_SEGS], right[R_SEGS]; /* last: the root made last */
+  uint32_t segs[R_SEGS][8];
+} gen;
+
+static inline const rx *rule_cond(const rule *r, uint32_t i) { /* conditions, then guards */
+  return i < r->ncond ? r->cond[i] : r->guard[i - r->ncond];
+}
+
+/* ---- check.c: the tape ---- */
+uint32_t draw(gen *g, uint32_t n); /* 0 … n-1; 0 is the simplest */
+static inline bool chance(gen *g, uint32_t one_in) { return draw(g, one_in) == one_in - 1; }
+
+/* ---- check_gen.c ----
+ * What a type must be: counts and extents that are -1 are free. */
+typedef struct want {
+  int ns, nc;
+  int64_t s[TARN_MAX_DIMS], c[TARN_MAX_DIMS];
+  bool index; /* integers below `below` */
+  int64_t below;
+} want;
+extern const want want_any;
+want want_of(const tarn_type *t);
+bool want_fits(const want *w, const tarn_type *t);
+/* Free counts and then extents chosen. */
+void want_pin(gen *g, want *w, int least_s, int least_c);
+void want_fill(gen *g, want *w);
+int64_t *want_dim(want *w, uint32_t i); /* of a pinned one */
+uint32_t want_rank(const want *w);
+int64_t some_extent(gen *g, uint32_t rank);
+
+bool gen_pattern(gen *g, const rpat *p, const want *w, uint32_t *term);
+bool gen_ready(const gen *g, const rpat *p); /* a variable that is bound */
+/* Where-clauses and conditions that can be evaluated by now. */
+bool gen_settle(gen *g);
+/* Instance of all left roots, conditions checked. */
+bool gen_left(gen *g);
+/* Right sides; false: the rule does not apply. */
+bool gen_right(gen *g);
+const tarn_type *type_at(const gen *g, uint32_t term);
+
+/* A payload element: known (literal, bound, computable, or solved for by a condition)? */
+bool pay_get(gen *g, const rpat *p, uint32_t i, rv *out);
+bool pay_set(gen *g, const rpat *p, uint32_t i, const rv *v);
+
+/* ---- check_op.c ---- */
+/* Kids and payload of a node of the given type; false: it did not work out. */
+typedef struct made {
+  uint32_t payload, n, kid[R_KIDS];
+} made;
+bool op_make(gen *g, const rpat *p, const want *w, made *m);
+
+/* ---- check_nest.c ---- */
+/* A nest for a derived rule; false for others. */
+bool gen_nest(gen *g, const rpat *p, made *m, uint32_t *nest);
+
+/* ---- check_value.c ---- */
+uint32_t some_function(gen *g, uint32_t nops, uint32_t nepi, bool reduce, uint32_t tuple);
+uint32_t some_constant(gen *g, bool finite);
+uint32_t some_reducer(gen *g);
+tarn_tensor *some_values(gen *g, const tarn_type *t, const leaf *f, bool wild);
+rhost check_host(gen *g);
+
+/* ---- check_compare.c ---- */
+typedef struct verdict {
+  bool made, applied, differs; /* a left side; a right side; other terms */
+  bool exact, real;            /* strictly equal; equal in real arithmetic */
+  double error;                /* relative, of strict against wide */
+  const char *why;             /* NULL, or the disagreement that is not one of values */
+} verdict;
+void check_compare(gen *g, verdict *v);
+bool check_bad(const rule *r, const verdict *v);
+void check_print(gen *g, const verdict *v, tarn_buf *b);
+/* Bit for bit; one NaN is as good as another. */
+bool check_same_bits(const tarn_tensor *a, const tarn_tensor *b);
+/* Largest difference, relative to the largest element of a; where a is not finite nothing is asked. */
+double check_distance(const tarn_tensor *a, const tarn_tensor *b, int64_t *where);
+void check_print_elements(tarn_buf *b, const tarn_tensor *t);
+
+/* ---- check.c ---- */
+typedef struct job {
+  tarn_ctx *outer;
+  const rule *given;  /* as in the set that is checked */
+  rbuild_fn *builder; /* of that set */
+  uint32_t skip;
+  int64_t max_extent;
+  tarn_ctx *cx; /* of the instances; renewed now and then */
+  tarn_lang *L;
+  rule *r;
+  gen *g;
+  verdict v;
+  bool only_f32;
+  tarn_buf *print; /* where to print the instance; NULL */
+} job;
+/* Runs one instance: fresh when from is NULL, else the tape again. False: no instance. */
+bool job_run(job *j, uint64_t seed, const uint32_t *from, uint32_t n);
+/* ---- check_shrink.c ---- */
+/* The text of a smaller counterexample like the one just run. */
+const char *check_shrink(job *j);
+
+#endif

@@ -1,0 +1,323 @@
+/* Kernel-level rules: small networks are saturated with all of them, and each e-node is evaluated over the values of
+ * its children's classes and compared with the value of its own class: bit for bit where only exact rules ran, else in
+ * real arithmetic.  When one differs, the rule without which none does is at fault. */
+#include "rules/check/net.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct kernels {
+  tarn_ctx *outer;
+  tarn_ruleset *given;
+  const rule *changed;
+  uint32_t skip;
+  const rule *without; /* left out, to find the one at fault */
+  tarn_rule_class numerics;
+  double coarse; /* 0, or only rules in a lower precision run: the largest of their bounds */
+  tarn_ctx *cx;
+  gen *g;
+  /* of the run */
+  tarn_saturation *s;
+  tarn_tensor **value; /* by class */
+  bool bad;
+  double worst;
+  tarn_buf *print;
+  uint32_t nfired;
+  const char *fired[64];
+} kernels;
+
+/* In a lower precision than f32: run apart from the others, which are held against tighter bounds. */
+static bool coarse(const rule *r) { return r->numeric == TARN_RULE_APPROX && r->bound > TARN_RTOL; }
+
+/* ---------------------------------------------------------------- evaluation */
+
+/* Rounding to few bits goes as constants are folded. */
+static tarn_mode mode_of(const kernels *k) { return k->numerics == TARN_RULE_EXACT || k->coarse > 0 ? TARN_STRICT : TARN_WIDE; }
+
+/* A tensor of the type of t, everywhere its largest magnitude. */
+static tarn_tensor *at_most(kernels *k, const tarn_tensor *t) {
+  tarn_tensor *x = tarn_tensor_new(k->cx, t->dtype, t->n, t->dim);
+  double most = 0;
+  for (int64_t i = 0; i < tarn_tensor_count(t); i++) most = fmax(most, fabs(tarn_tensor_get(t, i).d));
+  for (int64_t i = 0; i < tarn_tensor_count(t); i++) tarn_tensor_set(x, i, (tarn_value){.d = most});
+  return x;
+}
+
+/* op over inputs that stand for the children's classes, at their values or (reach) at the largest magnitudes of these; for
+ * nth, of the first node of the tuple's class. */
+static tarn_tensor *value_with(kernels *k, uint32_t node, bool reach) {
+  tarn_egraph *g = tarn_sat_egraph(k->s);
+  tarn_lang *L = k->g->L;
+  tarn_eg_node x = tarn_eg_node_at(g, node), y = x;
+  if (x.op == TARN_OP_INPUT) {
+    leaf f = {.kind = F_WILD};
+    const tarn_type *t = tarn_type_get(L, tarn_sat_type(k->s, tarn_eg_find(g, node)));
+    return some_values(k->g, t, &f, k->numerics == TARN_RULE_EXACT);
+  }
+  if (x.op == TARN_OP_NTH) y = tarn_eg_node_at(g, tarn_eg_next_node(g, tarn_eg_find(g, x.kids[0]), TARN_NONE));
+  tarn_term *kid = TARN_ARRAY(k->cx, tarn_term, y.n + 1), t;
+  tarn_binding *in = TARN_ARRAY(k->cx, tarn_binding, y.n + 1);
+  for (uint32_t i = 0; i < y.n; i++) {
+    uint32_t c = tarn_eg_find(g, y.kids[i]);
+    if (!k->value[c]) return NULL;
+    in[i] = (tarn_binding){tarn_format(k->cx, "c%u", c), reach ? at_most(k, k->value[c]) : k->value[c]};
+    kid[i] = tarn_input(L, in[i].name, tarn_sat_type(k->s, c));
+  }
+  t = tarn_mk(L, y.op, y.payload, kid, y.n);
+  if (x.op == TARN_OP_NTH) t = tarn_mk(L, x.op, x.payload, &t, 1);
+  if (tarn_term_type(L, t)->tuple) return NULL;
+  tarn_tensor *out;
+  tarn_eval(L, &t, 1, in, y.n, mode_of(k), NULL, &out);
+  return out;
+}
+
+static tarn_tensor *value_of(kernels *k, uint32_t node) { return value_with(k, node, false); }
+
+#define EACH_CLASS(g, c)   for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
+#define EACH_NODE(g, c, n) for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, c, n))
+
+/* A value for every class from one of its nodes, children first; one that is only a result of a tuple has it from there. */
+static bool give_some(kernels *k, bool nth) {
+  tarn_egraph *g = tarn_sat_egraph(k->s);
+  bool any = false;
+  EACH_CLASS(g, c)
+  EACH_NODE(g, c, n)
+  if (!k->value[c] && (tarn_eg_node_at(g, n).op == TARN_OP_NTH) == nth && (k->value[c] = value_of(k, n))) any = true;
+  return any;
+}
+static void give_values(kernels *k) {
+  k->value = TARN_ARRAY(k->cx, tarn_tensor *, tarn_eg_id_count(tarn_sat_egraph(k->s)) + 1);
+  while (give_some(k, false) || give_some(k, true)) continue;
+}
+
+static void print_node(kernels *k, uint32_t node, const tarn_tensor *v) {
+  tarn_eg_node x = tarn_eg_node_at(tarn_sat_egraph(k->s), node);
+  tarn_buf_fmt(k->print, "    (%s", tarn_op_info(x.op)->text);
+  tarn_payload_print(k->g->L, k->print, x.op, x.payload);
+  for (uint32_t i = 0; i < x.n; i++) tarn_buf_fmt(k->print, " c%u", tarn_eg_find(tarn_sat_egraph(k->s), x.kids[i]));
+  tarn_buf_str(k->print, ")\n      =");
+  check_print_elements(k->print, v);
+  tarn_buf_str(k->print, "\n");
+}
+
+/* What a rule in a lower precision is off by, of the largest value that the sum could take: that of its first form over
+ * operands everywhere at their largest magnitude. */
+static double coarse_distance(kernels *k, uint32_t cls, const tarn_tensor *v) {
+  const tarn_tensor *is = k->value[cls];
+  if (!tarn_dtype_is_float(is->dtype)) return check_same_bits(is, v) ? 0 : INFINITY;
+  const tarn_tensor *reach = value_with(k, tarn_eg_next_node(tarn_sat_egraph(k->s), cls, TARN_NONE), true);
+  double most = 0, off = 0;
+  for (int64_t i = 0; i < tarn_tensor_count(is); i++) {
+    double x = tarn_tensor_get(is, i).d, d = fabs(tarn_tensor_get(v, i).d - x);
+    if (isfinite(x)) off = fmax(off, isnan(d) ? INFINITY : d);
+    most = fmax(most, fabs(tarn_tensor_get(reach, i).d));
+  }
+  return off <= 1e-30 ? 0 : off / most; /* what is smaller counts as nothing */
+}
+
+static void compare(kernels *k) {
+  tarn_egraph *g = tarn_sat_egraph(k->s);
+  int64_t where = 0;
+  EACH_CLASS(g, c)
+  EACH_NODE(g, c, n) {
+    tarn_tensor *v;
+    if (!k->value[c] || tarn_eg_node_at(g, n).op == TARN_OP_INPUT || !(v = value_of(k, n))) continue;
+    double d = k->coarse > 0 ? coarse_distance(k, c, v) : check_distance(k->value[c], v, &where);
+    bool bad = k->numerics == TARN_RULE_EXACT ? !check_same_bits(k->value[c], v)
+                                              : d > fmax(1e-4, k->coarse); /* numbers in a kernel are f32, and sums cancel */
+    k->worst = fmax(k->worst, d);
+    if (!bad || k->bad) continue;
+    k->bad = true;
+    if (!k->print) return;
+    tarn_buf_fmt(k->print, "  nodes of one class, c%u, differ (%s)\n", c,
+                 k->numerics == TARN_RULE_EXACT ? "strict f32" : "real arithmetic");
+    EACH_NODE(g, c, m) if ((v = value_of(k, m))) print_node(k, m, v);
+  }
+}
+
+/* ---------------------------------------------------------------- one network */
+
+static rx **without_one(gen *g, rx **list, uint32_t *n, uint32_t drop) {
+  rx **out = TARN_ARRAY(g->cx, rx *, *n);
+  uint32_t m = 0;
+  for (uint32_t i = 0; i < *n; i++)
+    if (i != drop) out[m++] = list[i];
+  *n = m;
+  return out;
+}
+
+/* The set again over this language, changed as wanted. */
+static tarn_ruleset *rules_of(kernels *k) {
+  tarn_ruleset *rs = r_ruleset(k->g->L, NULL, k->given->builder);
+  for (uint32_t i = 0; i < k->given->rule.n; i++) {
+    const rule *r = k->given->rule.p[i];
+    if (r->level != TARN_RULE_KERNEL || r->hw || r == k->without || (k->coarse > 0 && !coarse(r))) continue;
+    rule *q = r_read_again(rs, r);
+    if (r == k->changed && k->skip < q->ncond) q->cond = without_one(k->g, q->cond, &q->ncond, k->skip);
+    else if (r == k->changed) q->guard = without_one(k->g, q->guard, &q->nguard, k->skip - q->ncond);
+    tarn_push(rs->cx, &rs->rule, q);
+  }
+  for (uint32_t i = 0; i < k->given->phase.n; i++) tarn_push(rs->cx, &rs->phase, k->given->phase.p[i]);
+  return rs;
+}
+
+/* A machine of some units which take no time to join, whose second memory holds next to nothing: sizes that follow from it
+ * are then met by small networks. */
+static const tarn_hw *small_machine(kernels *k) {
+  const tarn_hw *hw = tarn_hw_load(k->g->L, "x86-64-bf16");
+  tarn_hw *copy = tarn_copy(k->cx, hw, sizeof *hw);
+  tarn_hw_memory *mem = tarn_copy(k->cx, hw->mem, hw->nmem * sizeof *mem);
+  mem[1].capacity = 256;
+  uint32_t a = draw(k->g, 6), b = draw(k->g, 6);
+  copy->units = 2u << (a > b ? a : b);
+  copy->barrier = 0;
+  copy->mem = mem;
+  return copy;
+}
+
+static void one_network(tarn_ctx *cx, void *arg) {
+  kernels *k = arg;
+  tarn_program *p = check_network(k->g);
+  tarn_sat_options o = tarn_sat_defaults();
+  o.numerics = k->numerics;
+  o.rtol = fmax(o.rtol, k->coarse);
+  o.max_nodes = 3000;
+  o.max_iterations = 60;
+  o.hw = small_machine(k);
+  k->s = tarn_saturate(p, rules_of(k), &o);
+  const tarn_sat_report *rep = tarn_sat_result(k->s);
+  k->nfired = 0;
+  for (uint32_t i = 0; i < rep->nrule && k->nfired < 64; i++)
+    if (rep->rule[i].count.unions) k->fired[k->nfired++] = tarn_strdup(cx, rep->rule[i].name);
+  if (k->print) {
+    tarn_buf_str(k->print, "  network ");
+    for (uint32_t i = 0; i < p->nout; i++) tarn_term_print(k->g->L, k->print, p->out[i].term);
+    tarn_buf_str(k->print, "\n");
+  }
+  give_values(k);
+  compare(k);
+  tarn_sat_free(k->s);
+}
+
+static void prepare(tarn_ctx *cx, void *arg) {
+  kernels *k = arg;
+  k->g = TARN_NEW(cx, gen);
+  *k->g = (gen){.cx = cx, .L = tarn_lang_new(cx), .max_extent = 5, .dtype = TARN_F32};
+  k->g->t.v = TARN_ARRAY(cx, uint32_t, C_TAPE);
+}
+
+/* A network from a seed, or from a tape. False: it could not be made. */
+static bool run(kernels *k, tarn_rule_class numerics, uint64_t seed, const uint32_t *from, uint32_t n) {
+  tarn_ctx_free(k->cx);
+  k->cx = tarn_ctx_new(tarn_ctx_allocator(k->outer));
+  if (!k->cx) tarn_raise(k->outer, TARN_MEMORY, "rules check: out of memory");
+  k->numerics = numerics;
+  k->bad = false;
+  k->worst = 0;
+  k->nfired = 0;
+  tarn_status st = tarn_protect(k->cx, prepare, k);
+  if (!st) {
+    k->g->t.seed = seed;
+    k->g->t.from = from, k->g->t.end = n, k->g->t.replay = from != NULL;
+    st = tarn_protect(k->cx, one_network, k);
+  }
+  if (st == TARN_OK || st == TARN_BAD_INPUT) return st == TARN_OK;
+  const char *why = tarn_strdup(k->outer, tarn_message(k->cx));
+  tarn_raise(k->outer, st, "%s", why);
+}
+
+/* ---------------------------------------------------------------- counterexamples */
+
+/* The tape that just ran, cut from the end and lowered as long as it stays wrong. */
+static const char *smaller(kernels *k, tarn_rule_class numerics) {
+  uint32_t n = k->g->t.n, *best = TARN_ARRAY(k->outer, uint32_t, C_TAPE), *next = TARN_ARRAY(k->outer, uint32_t, C_TAPE);
+  tarn_buf b = {.cx = k->outer};
+  memcpy(best, k->g->t.v, n * sizeof *best);
+  for (uint32_t len = n; len; len /= 2)
+    for (uint32_t at = 0, runs = 0; at < n && runs < 60; at += len, runs++) {
+      bool any = false;
+      memcpy(next, best, n * sizeof *next);
+      for (uint32_t i = at; i < at + len && i < n; i++) any |= next[i] != 0, next[i] = 0;
+      if (any && run(k, numerics, 0, next, n) && k->bad) memcpy(best, next, n * sizeof *next);
+    }
+  k->print = &b;
+  run(k, numerics, 0, best, n);
+  k->print = NULL;
+  return b.p;
+}
+
+static kernel_result *result_of(kernel_result *res, uint32_t n, const char *name) {
+  for (uint32_t i = 0; i < n; i++)
+    if (strcmp(res[i].rule->name, name) == 0) return &res[i];
+  return NULL;
+}
+
+/* Which of the rules that fired is at fault? The changed one, or one without which nothing is wrong. */
+static void blame(kernels *k, tarn_rule_class numerics, uint64_t seed, kernel_result *res, uint32_t n) {
+  const char *fired[64];
+  uint32_t nfired = k->nfired;
+  kernel_result *at = NULL;
+  for (uint32_t i = 0; i < nfired; i++) fired[i] = tarn_strdup(k->outer, k->fired[i]);
+  for (uint32_t i = 0; i < nfired && !at; i++) {
+    kernel_result *r = result_of(res, n, fired[nfired - 1 - i]);
+    if (!r) continue;
+    k->without = r->rule;
+    bool still = run(k, numerics, seed, NULL, 0) && k->bad;
+    k->without = NULL;
+    if (!still) at = r;
+  }
+  for (uint32_t i = 0; i < nfired && !at; i++) at = result_of(res, n, fired[nfired - 1 - i]);
+  if (!at) at = res;
+  if (at->counterexample) return;
+  if (numerics == TARN_RULE_EXACT) at->exact = false;
+  else at->real = false;
+  run(k, numerics, seed, NULL, 0);
+  at->counterexample = smaller(k, numerics);
+}
+
+static void count(kernels *k, tarn_rule_class numerics, kernel_result *res, uint32_t n) {
+  for (uint32_t i = 0; i < k->nfired; i++) {
+    kernel_result *r = result_of(res, n, k->fired[i]);
+    if (!r || numerics != r->rule->numeric || coarse(r->rule) != (k->coarse > 0)) continue;
+    r->samples++;
+    r->worst = fmax(r->worst, k->worst);
+  }
+}
+
+static bool enough(const kernel_result *res, uint32_t n, uint32_t samples) {
+  for (uint32_t i = 0; i < n; i++)
+    if (res[i].samples < samples && !res[i].counterexample) return false;
+  return true;
+}
+
+static void end(void *arg) {
+  kernels *k = arg;
+  tarn_ctx_free(k->cx);
+  k->cx = NULL;
+}
+
+uint32_t check_kernel(tarn_ruleset *rs, const tarn_rules_check_options *o, uint32_t samples, uint32_t most, const rule *changed,
+                      uint32_t skip, kernel_result *res, uint32_t n) {
+  kernels *k = TARN_NEW(rs->cx, kernels);
+  *k = (kernels){.outer = rs->cx, .given = rs, .changed = changed, .skip = skip};
+  tarn_defer(rs->cx, end, k);
+  uint32_t tried = 0;
+  int last = TARN_RULE_REASSOC; /* one past approx: rules in a lower precision */
+  double bound = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const rule *r = res[i].rule;
+    if (r->numeric == TARN_RULE_APPROX && last < TARN_RULE_APPROX) last = TARN_RULE_APPROX;
+    if (coarse(r)) last = TARN_RULE_APPROX + 1, bound = fmax(bound, r->bound);
+  }
+  while (tried < most && !enough(res, n, samples)) {
+    uint64_t seed = tarn_hash_mix(o->seed, ++tried);
+    for (int i = TARN_RULE_EXACT; i <= last; i++) {
+      tarn_rule_class c = i > TARN_RULE_APPROX ? TARN_RULE_APPROX : (tarn_rule_class)i;
+      k->coarse = i > TARN_RULE_APPROX ? bound : 0;
+      if (!run(k, c, seed, NULL, 0)) continue;
+      count(k, c, res, n);
+      if (k->bad) blame(k, c, seed, res, n);
+    }
+  }
+  end(k);
+  return tried;
+}

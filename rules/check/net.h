@@ -1,0 +1,20 @@
+/* rules: small networks that kernel-level rules are tried on. */
+#ifndef TARN_RULES_CHECK_NET_H
+#define TARN_RULES_CHECK_NET_H
+#include "rules/check/check.h"
+
+/* A random network of at most two outputs. Raises. */
+tarn_program *check_network(gen *g);
+
+typedef struct kernel_result { /* of one rule */
+  const rule *rule;
+  uint32_t samples; /* networks in which it joined classes */
+  bool exact, real;
+  double worst;
+  const char *counterexample;
+} kernel_result;
+/* Tries the kernel-level rules of a set on networks until each has joined classes in `samples` of them, or none is left
+ * to try. changed, skip: a rule whose condition (then guard) `skip` is left out, or NULL. Returns how many networks. */
+uint32_t check_kernel(tarn_ruleset *rs, const tarn_rules_check_options *o, uint32_t samples, uint32_t most, const rule *changed,
+                      uint32_t skip, kernel_result *res, uint32_t n);
+#endif

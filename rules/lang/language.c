@@ -1,0 +1,643 @@
+/* Reading rules. A file is a list of (family …), (rule …) and (phases …); what does not parse, bind or fit its kinds
+ * is refused with its place. Printing gives back what was written. */
+#include "lab/free.h"
+#include "lab/meaning.h"
+#include <string.h>
+
+typedef struct reader {
+  tarn_ruleset *rs;
+  tarn_ctx *cx;
+  rule *r;
+  bool left; /* reading a left side: unknown variables are bound, elsewhere they are errors */
+} reader;
+
+static bool starts(const tarn_sx *s, const char *prefix) {
+  return s->kind == TARN_SX_ATOM && strncmp(s->text, prefix, strlen(prefix)) == 0;
+}
+
+/* ---------------------------------------------------------------- variables */
+
+static uint32_t name_in(const char *const *names, uint32_t n, const char *s) {
+  for (uint32_t i = 0; i < n; i++)
+    if (strcmp(names[i], s) == 0) return i;
+  return TARN_NONE;
+}
+
+/* In which other space is the name taken? NULL: in none. */
+static const char *taken(const rule *r, const char *s, const char *space) {
+  if (strcmp(space, "class") && name_in(r->cls_name, r->ncls, s) != TARN_NONE) return "a term";
+  if (strcmp(space, "attribute") && name_in(r->attr_name, r->nattr, s) != TARN_NONE) return "an attribute";
+  if (strcmp(space, "segment") && name_in(r->seg_name, r->nseg, s) != TARN_NONE) return "a row of terms";
+  if (strcmp(space, "operator") && name_in(r->opvar_name, r->nopvar, s) != TARN_NONE) return "an operator";
+  return NULL;
+}
+
+static uint32_t variable(reader *rd, const tarn_sx *s, const char *space, const char **names, uint32_t *n, uint32_t most) {
+  uint32_t i = name_in((const char *const *)names, *n, s->text);
+  if (i != TARN_NONE) return i;
+  const char *other = taken(rd->r, s->text, space);
+  if (other) tarn_sx_error(rd->cx, s, "%s stands for %s elsewhere in the rule", s->text, other);
+  if (!rd->left) tarn_sx_error(rd->cx, s, "%s is not bound by the left side", s->text);
+  if (*n == most) tarn_sx_error(rd->cx, s, "more than %u %s variables", most, space);
+  names[*n] = tarn_strdup(rd->cx, s->text);
+  return (*n)++;
+}
+
+static uint32_t class_variable(reader *rd, const tarn_sx *s) {
+  return variable(rd, s, "class", rd->r->cls_name, &rd->r->ncls, R_CLASSES);
+}
+static uint32_t seg_variable(reader *rd, const tarn_sx *s) {
+  return variable(rd, s, "segment", rd->r->seg_name, &rd->r->nseg, R_SEGS);
+}
+
+static uint32_t attr_variable(reader *rd, const tarn_sx *s, char kind) {
+  rule *r = rd->r;
+  uint32_t before = r->nattr;
+  uint32_t i = variable(rd, s, "attribute", r->attr_name, &r->nattr, R_ATTRS);
+  if (i == before) r->attr_type[i] = kind;
+  else if (r->attr_type[i] != kind)
+    tarn_sx_error(rd->cx, s, "%s is of kind '%c' here and '%c' elsewhere", s->text, kind, r->attr_type[i]);
+  return i;
+}
+
+/* ---------------------------------------------------------------- expressions */
+
+static rx *expression(reader *rd, const tarn_sx *s);
+
+static rx *new_rx(reader *rd, const tarn_sx *s) {
+  rx *x = TARN_NEW(rd->cx, rx);
+  x->at = s;
+  return x;
+}
+
+static rx *variable_use(reader *rd, const tarn_sx *s) {
+  const rule *r = rd->r;
+  rx *x = new_rx(rd, s);
+  if ((x->var = name_in(r->attr_name, r->nattr, s->text)) != TARN_NONE) {
+    x->kind = RX_VAR;
+    x->type = r->attr_type[x->var];
+  } else if ((x->var = name_in(r->cls_name, r->ncls, s->text)) != TARN_NONE) {
+    x->kind = RX_CLASS;
+    x->type = 'c';
+  } else if ((x->var = name_in(r->seg_name, r->nseg, s->text)) != TARN_NONE) {
+    x->kind = RX_SEG;
+    x->type = 'g';
+  } else tarn_sx_error(rd->cx, s, "%s is not bound by the left side", s->text);
+  return x;
+}
+
+static rx *call(reader *rd, const tarn_sx *s) {
+  rx *x = new_rx(rd, s);
+  char kinds[16];
+  bool known;
+  if (s->n == 0 || s->kid[0]->kind != TARN_SX_ATOM) tarn_sx_error(rd->cx, s, "expected (FUNCTION ARGUMENT…)");
+  if (s->n - 1 >= sizeof kinds) tarn_sx_error(rd->cx, s, "too many arguments");
+  x->kind = RX_CALL;
+  x->n = s->n - 1;
+  x->kid = TARN_ARRAY(rd->cx, rx *, x->n);
+  for (uint32_t i = 0; i < x->n; i++) {
+    x->kid[i] = expression(rd, s->kid[i + 1]);
+    kinds[i] = x->kid[i]->type;
+  }
+  kinds[x->n] = 0;
+  x->fun = rfun_find(s->kid[0]->text, kinds, &known);
+  if (!known) tarn_sx_error(rd->cx, s, "no function is called %s", s->kid[0]->text);
+  if (!x->fun) tarn_sx_error(rd->cx, s, "%s takes no arguments of kinds \"%s\"", s->kid[0]->text, kinds);
+  x->type = strchr(x->fun->sig, ':')[1];
+  return x;
+}
+
+static rx *expression(reader *rd, const tarn_sx *s) {
+  if (starts(s, "?")) return variable_use(rd, s);
+  if (s->kind == TARN_SX_LIST) return call(rd, s);
+  rx *x = new_rx(rd, s);
+  x->kind = RX_LIT;
+  if (s->kind == TARN_SX_INT) x->lit = (rv){.kind = x->type = 'i', .i = s->i};
+  else if (s->kind == TARN_SX_REAL && !rd->rs->theory)
+    x->lit = (rv){.kind = x->type = 'x', .id = tarn_fx_const(rd->rs->L, TARN_F32, s->r)};
+  else x->lit = (rv){.kind = x->type = 'y', .name = s->text};
+  return x;
+}
+
+/* ---------------------------------------------------------------- literals of payloads */
+
+static rv int_list(reader *rd, const tarn_sx *s) {
+  int64_t *p = TARN_ARRAY(rd->cx, int64_t, s->n ? s->n : 1);
+  for (uint32_t i = 0; i < s->n; i++) {
+    if (s->kid[i]->kind != TARN_SX_INT) tarn_sx_error(rd->cx, s->kid[i], "expected an integer");
+    p[i] = s->kid[i]->i;
+  }
+  return (rv){.kind = 'l', .n = s->n, .p = p};
+}
+
+static bool is_call(const tarn_sx *s) {
+  bool known = false;
+  if (s->kind == TARN_SX_LIST && s->n && s->kid[0]->kind == TARN_SX_ATOM) rfun_find(s->kid[0]->text, NULL, &known);
+  return known;
+}
+
+static uint32_t reducer_literal(reader *rd, const tarn_sx *s, uint32_t op, const tarn_sx *node);
+static rv literal(reader *rd, const tarn_sx *s, char kind, uint32_t op, const tarn_sx *node) {
+  tarn_lang *L = rd->rs->L;
+  uint32_t used;
+  switch (kind) {
+  case 'i':
+    if (s->kind != TARN_SX_INT) tarn_sx_error(rd->cx, s, "expected an integer");
+    return (rv){.kind = 'i', .i = s->i};
+  case 'l':
+    if (s->kind != TARN_SX_LIST) tarn_sx_error(rd->cx, s, "expected a list of integers");
+    return int_list(rd, s);
+  case 'x': return (rv){.kind = 'x', .id = tarn_fx_parse(L, s, TARN_F32)};
+  case 's': {
+    uint32_t t = tarn_type_parse(L, s, TARN_F32);
+    return (rv){.kind = 's', .id = t};
+  }
+  case 'f':
+  case 'm':
+  case 'n': return (rv){.kind = kind, .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->id};
+  case 't': return (rv){.kind = kind, .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->type};
+  case 'y':
+    if (s->kind == TARN_SX_LIST) tarn_sx_error(rd->cx, s, "expected a name");
+    return (rv){.kind = kind, .name = tarn_strdup(rd->cx, s->text)};
+  case 'r': return (rv){.kind = 'r', .id = reducer_literal(rd, s, op, node)};
+  default: tarn_sx_error(rd->cx, s, "a variable must stand here");
+  }
+}
+
+/* ---------------------------------------------------------------- patterns */
+
+static rpat *pattern(reader *rd, const tarn_sx *s);
+
+static rpat *new_pat(reader *rd, const tarn_sx *s) {
+  rpat *p = TARN_NEW(rd->cx, rpat);
+  p->at = s;
+  p->opvar = TARN_NONE;
+  return p;
+}
+
+/* How many elements after the operator are payload. */
+static uint32_t payload_length(reader *rd, const tarn_sx *s, uint32_t op) {
+  uint32_t least, most = (uint32_t)strlen(r_payload_spec(op, &least)), n = s->n - 1;
+  const tarn_opinfo *info = tarn_op_info(op);
+  if (info->max_kids != info->min_kids) {
+    if (n < most) tarn_sx_error(rd->cx, s, "%s needs its payload", info->text);
+    return most;
+  }
+  uint32_t kids = (uint32_t)info->min_kids;
+  if (n < kids + least || n > kids + most)
+    tarn_sx_error(rd->cx, s, "%s has %u terms and %u to %u payload elements", info->text, kids, least, most);
+  return n - kids;
+}
+
+/* ((TYPE SHAPE)), the result of a call, of which SHAPE is an expression? */
+static bool computed_result(const tarn_sx *s) {
+  if (s->kind != TARN_SX_LIST || s->n != 1 || s->kid[0]->kind != TARN_SX_LIST || s->kid[0]->n != 2) return false;
+  return starts(s->kid[0]->kid[1], "?") || is_call(s->kid[0]->kid[1]);
+}
+
+static rx *payload_expression(reader *rd, const tarn_sx *s, char kind) {
+  rx *x;
+  if (kind == 't' && computed_result(s)) {
+    bool known;
+    x = new_rx(rd, s);
+    *x = (rx){.kind = RX_CALL, .type = 't', .n = 2, .at = s, .fun = rfun_find("result", "ys", &known)};
+    x->kid = TARN_ARRAY(rd->cx, rx *, 2);
+    for (uint32_t i = 0; i < 2; i++) x->kid[i] = expression(rd, s->kid[0]->kid[i]);
+    if (x->kid[0]->type == 'y' && x->kid[1]->type == 's') return x;
+    tarn_sx_error(rd->cx, s, "expected ((TYPE SHAPE))");
+  }
+  x = expression(rd, s);
+  if (x->type != kind) tarn_sx_error(rd->cx, s, "is of kind '%c', '%c' is needed", x->type, kind);
+  return x;
+}
+
+static rx *payload_element(reader *rd, const tarn_sx *node, uint32_t i, char kind, uint32_t op) {
+  const tarn_sx *s = node->kid[i + 1];
+  if (rd->left && starts(s, "?")) {
+    uint32_t v = attr_variable(rd, s, kind);
+    rx *x = new_rx(rd, s);
+    *x = (rx){.kind = RX_VAR, .type = kind, .var = v, .at = s};
+    return x;
+  }
+  if (starts(s, "?") || (kind != 'r' && is_call(s)) || (kind == 't' && computed_result(s)))
+    return rd->left ? NULL : payload_expression(rd, s, kind); /* left: later, when all variables are bound */
+  rx *x = new_rx(rd, s);
+  *x = (rx){.kind = RX_LIT, .type = kind, .lit = literal(rd, s, kind, op, node), .at = s};
+  return x;
+}
+
+static void kids(reader *rd, rpat *p, const tarn_sx *s, uint32_t from) {
+  p->n = s->n - from;
+  p->kid = TARN_ARRAY(rd->cx, rpat *, p->n ? p->n : 1);
+  for (uint32_t i = 0; i < p->n; i++) p->kid[i] = pattern(rd, s->kid[from + i]);
+}
+
+/* Constants and memory spaces written out: the payload as one literal. False: there is a variable or a function. */
+static bool whole_payload(reader *rd, rpat *p, const tarn_sx *s) {
+  uint32_t used = 0;
+  if ((p->op != TARN_OP_CONST && p->op != TARN_OP_PLACE) || s->n < 2 || starts(s->kid[1], "?") || is_call(s->kid[1]))
+    return false;
+  uint32_t id = tarn_payload_parse(rd->rs->L, p->op, s, &used);
+  p->npay = 1;
+  p->pay = TARN_ARRAY(rd->cx, rx *, 1);
+  p->pay[0] = new_rx(rd, s);
+  *p->pay[0] = (rx){.kind = RX_LIT, .type = 'p', .lit = {.kind = 'p', .id = id}, .at = s};
+  kids(rd, p, s, 1 + used);
+  return true;
+}
+
+/* (fold RED …): the reducer, by way of a payload that has it. */
+static uint32_t reducer_literal(reader *rd, const tarn_sx *s, uint32_t op, const tarn_sx *node) {
+  tarn_sx axis = {.kind = TARN_SX_INT, .text = "0"}, form = *node;
+  tarn_sx *kid[3] = {node->kid[0], (tarn_sx *)(uintptr_t)s, &axis};
+  uint32_t used;
+  form.kid = kid, form.n = 3;
+  return tarn_payload_get(rd->rs->L, tarn_payload_parse(rd->rs->L, op, &form, &used))->value;
+}
+
+static rpat *typed_node(reader *rd, const tarn_sx *s) {
+  rpat *p = new_pat(rd, s);
+  p->kind = RP_NODE;
+  p->op = tarn_op_find(s->kid[0]->text);
+  if (p->op == TARN_NONE) tarn_sx_error(rd->cx, s, "no operator is called %s", s->kid[0]->text);
+  if (rd->left) p->var = rd->r->nnode++;
+  if (rd->left && p->var >= R_CLASSES) tarn_sx_error(rd->cx, s, "the pattern is too large");
+  uint32_t least;
+  const char *spec = r_payload_spec(p->op, &least);
+  if (whole_payload(rd, p, s)) return p;
+  p->npay = payload_length(rd, s, p->op);
+  p->pay = TARN_ARRAY(rd->cx, rx *, p->npay ? p->npay : 1);
+  /* cartProd's shared dims may be left out, at the front */
+  for (uint32_t i = 0; i < p->npay; i++) p->pay[i] = payload_element(rd, s, i, spec[i], p->op);
+  kids(rd, p, s, 1 + p->npay);
+  return p;
+}
+
+static rpat *free_node(reader *rd, const tarn_sx *s) {
+  rpat *p = new_pat(rd, s);
+  const tarn_sx *head = s->kind == TARN_SX_LIST ? s->kid[0] : s;
+  p->kind = RP_NODE;
+  if (rd->left) p->var = rd->r->nnode++;
+  if (rd->left && p->var >= R_CLASSES) tarn_sx_error(rd->cx, s, "the pattern is too large");
+  if (starts(head, "?")) {
+    p->op = TARN_NONE;
+    p->opvar = variable(rd, head, "operator", rd->r->opvar_name, &rd->r->nopvar, R_SEGS);
+  } else p->op = rd->rs->theory->symbol(rd->rs, head->text, head->len);
+  if (s->kind == TARN_SX_LIST) kids(rd, p, s, 1);
+  return p;
+}
+
+static rpat *build_node(reader *rd, const tarn_sx *s) {
+  rpat *p = new_pat(rd, s);
+  p->kind = RP_BUILD;
+  if (s->n != 2 || s->kid[1]->kind != TARN_SX_ATOM) tarn_sx_error(rd->cx, s, "expected (build NAME)");
+  p->build = rd->rs->builder(s->kid[1]->text);
+  if (!p->build) tarn_sx_error(rd->cx, s, "no builder is called %s", s->kid[1]->text);
+  return p;
+}
+
+/* (each ?*xs ?x PATTERN) */
+static rpat *each_node(reader *rd, const tarn_sx *s) {
+  rpat *p = new_pat(rd, s);
+  if (s->n != 4 || !starts(s->kid[1], "?*") || !starts(s->kid[2], "?"))
+    tarn_sx_error(rd->cx, s, "expected (each ?*xs ?x PATTERN)");
+  p->kind = RP_EACH;
+  p->var = seg_variable(rd, s->kid[1]);
+  rd->left = true; /* the item's name is new here */
+  p->item = class_variable(rd, s->kid[2]);
+  rd->left = false;
+  p->n = 1;
+  p->kid = TARN_ARRAY(rd->cx, rpat *, 1);
+  p->kid[0] = pattern(rd, s->kid[3]);
+  return p;
+}
+
+/* (for ?i COUNT PATTERN…) */
+static rpat *for_node(reader *rd, const tarn_sx *s) {
+  rpat *p = new_pat(rd, s);
+  if (s->n < 4 || !starts(s->kid[1], "?")) tarn_sx_error(rd->cx, s, "expected (for ?i COUNT PATTERN…)");
+  p->kind = RP_FOR;
+  p->npay = 1;
+  p->pay = TARN_ARRAY(rd->cx, rx *, 1);
+  p->pay[0] = expression(rd, s->kid[2]);
+  if (p->pay[0]->type != 'i') tarn_sx_error(rd->cx, s->kid[2], "expected an integer, not kind '%c'", p->pay[0]->type);
+  rd->left = true; /* the number's name is new here */
+  p->var = attr_variable(rd, s->kid[1], 'i');
+  rd->left = false;
+  kids(rd, p, s, 3);
+  return p;
+}
+
+/* (:value EXPRESSION), (:fresh PREFIX), (:add PATTERN…) on the right of a free rule */
+static rpat *free_form(reader *rd, const tarn_sx *s) {
+  rpat *p = new_pat(rd, s);
+  if (tarn_sx_is(s, ":value") && s->n == 2) {
+    p->kind = RP_VALUE;
+    p->value = rd->rs->theory->computed(rd->rs, rd->r, s->kid[1]);
+  } else if (tarn_sx_is(s, ":fresh") && s->n == 2 && s->kid[1]->kind != TARN_SX_LIST) {
+    p->kind = RP_FRESH;
+    p->name = s->kid[1]->text;
+  } else if (tarn_sx_is(s, ":add") && s->n > 1) {
+    p->kind = RP_ADD;
+    kids(rd, p, s, 1);
+  } else tarn_sx_error(rd->cx, s, "expected (:value EXPRESSION), (:fresh PREFIX) or (:add PATTERN…)");
+  return p;
+}
+
+static rpat *pattern(reader *rd, const tarn_sx *s) {
+  if (starts(s, "?*")) {
+    rpat *p = new_pat(rd, s);
+    p->kind = RP_SEG;
+    p->var = seg_variable(rd, s);
+    return p;
+  }
+  if (starts(s, "?")) {
+    rpat *p = new_pat(rd, s);
+    p->kind = RP_VAR;
+    p->var = class_variable(rd, s);
+    return p;
+  }
+  if (!rd->left && tarn_sx_is(s, "build") && !rd->rs->theory) return build_node(rd, s);
+  if (!rd->left && tarn_sx_is(s, "each")) return each_node(rd, s);
+  if (!rd->left && tarn_sx_is(s, "for") && !rd->rs->theory) return for_node(rd, s);
+  if (rd->rs->theory) {
+    if (s->kind == TARN_SX_LIST && (s->n == 0 || s->kid[0]->kind == TARN_SX_LIST))
+      tarn_sx_error(rd->cx, s, "expected an operator");
+    if (!rd->left && s->kind == TARN_SX_LIST && starts(s->kid[0], ":")) return free_form(rd, s);
+    return free_node(rd, s);
+  }
+  if (s->kind != TARN_SX_LIST || s->n == 0 || s->kid[0]->kind != TARN_SX_ATOM)
+    tarn_sx_error(rd->cx, s, "expected a variable or (OPERATOR …)");
+  return typed_node(rd, s);
+}
+
+/* Left-side payload elements that are expressions, now that everything is bound. */
+static void deferred(reader *rd, rpat *p) {
+  uint32_t least;
+  for (uint32_t i = 0; i < p->npay; i++) {
+    if (p->pay[i]) continue;
+    p->pay[i] = payload_expression(rd, p->at->kid[i + 1], r_payload_spec(p->op, &least)[i]);
+  }
+  for (uint32_t i = 0; i < p->n; i++) deferred(rd, p->kid[i]);
+}
+
+/* ---------------------------------------------------------------- rules */
+
+static rroot *roots(reader *rd, const tarn_sx *s, uint32_t *n) {
+  bool many = tarn_sx_is(s, "and") && s->n > 1 && tarn_sx_is(s->kid[1], "=");
+  *n = many ? s->n - 1 : 1;
+  rroot *r = TARN_ARRAY(rd->cx, rroot, *n);
+  if (!many) {
+    r[0] = (rroot){TARN_NONE, pattern(rd, s)};
+    return r;
+  }
+  for (uint32_t i = 0; i < *n; i++) {
+    const tarn_sx *k = s->kid[i + 1];
+    if (!tarn_sx_is(k, "=") || k->n != 3 || !starts(k->kid[1], "?")) tarn_sx_error(rd->cx, k, "expected (= ?x PATTERN)");
+    r[i].var = class_variable(rd, k->kid[1]);
+    r[i].pat = pattern(rd, k->kid[2]);
+  }
+  return r;
+}
+
+static void set_class(reader *rd, const tarn_sx *v) {
+  if (v->kind != TARN_SX_ATOM || !tarn_rule_class_parse(v->text, &rd->r->numeric))
+    tarn_sx_error(rd->cx, v, "expected exact, reassoc or approx");
+}
+static void set_bound(reader *rd, const tarn_sx *v) {
+  if (v->kind != TARN_SX_REAL && v->kind != TARN_SX_INT) tarn_sx_error(rd->cx, v, "expected a number");
+  rd->r->bound = v->r;
+}
+/* In a free set a pattern may be asked for: what must be there besides, a further root. */
+static void add_demand(reader *rd, const tarn_sx *v) {
+  rule *r = rd->r;
+  if (!rd->rs->theory || v->kind != TARN_SX_LIST) return;
+  rd->left = true;
+  rpat *p = pattern(rd, v);
+  rd->left = false;
+  rroot *more = TARN_ARRAY(rd->cx, rroot, r->nlhs + 1);
+  memcpy(more, r->lhs, r->nlhs * sizeof *more);
+  if (r->lhs[0].pat->kind == RP_VAR) more[0] = (rroot){TARN_NONE, p}; /* ?x alone: what is asked for says which */
+  else more[r->nlhs++] = (rroot){TARN_NONE, p};
+  r->lhs = more;
+}
+static void set_grows(reader *rd, const tarn_sx *v) {
+  rd->r->grows = tarn_sx_atom_is(v, "true");
+  if (!rd->r->grows && !tarn_sx_atom_is(v, "false")) tarn_sx_error(rd->cx, v, "expected true or false");
+}
+static void set_demand(reader *rd, const tarn_sx *v) {
+  if (rd->rs->theory && v->kind == TARN_SX_LIST) return;
+  if (v->kind != TARN_SX_ATOM) tarn_sx_error(rd->cx, v, "expected the name of a demand");
+  rd->r->demand = v->text;
+}
+static void set_doc(reader *rd, const tarn_sx *v) {
+  if (v->kind != TARN_SX_STRING) tarn_sx_error(rd->cx, v, "expected a string");
+  rd->r->doc = v->text;
+}
+static void bind_where(reader *rd, const tarn_sx *v, bool each) {
+  rule *r = rd->r;
+  if (v->kind != TARN_SX_LIST || v->n != 2 || !starts(v->kid[0], "?")) tarn_sx_error(rd->cx, v, "expected (?v EXPRESSION)");
+  rx *x = expression(rd, v->kid[1]);
+  if (each && x->type != 'l') tarn_sx_error(rd->cx, v, "expected a list of integers, not kind '%c'", x->type);
+  uint32_t before = r->nattr;
+  rd->left = true;
+  uint32_t var = attr_variable(rd, v->kid[0], each ? 'i' : x->type);
+  rd->left = false;
+  if (var != before) tarn_sx_error(rd->cx, v, "%s is bound already", v->kid[0]->text);
+  r->where_var[r->nwhere] = var;
+  r->where_each[r->nwhere] = each;
+  r->where[r->nwhere++] = x;
+}
+static void add_where(reader *rd, const tarn_sx *v) { bind_where(rd, v, false); }
+static void add_each(reader *rd, const tarn_sx *v) { bind_where(rd, v, true); }
+static rx *condition(reader *rd, const tarn_sx *v) {
+  if (rd->rs->theory) {
+    rx *c = new_rx(rd, v);
+    c->kind = RX_FREE, c->type = 'b', c->free = rd->rs->theory->condition(rd->rs, rd->r, v);
+    return c;
+  }
+  rx *x = expression(rd, v);
+  if (x->type != 'b') tarn_sx_error(rd->cx, v, "is no condition (kind '%c')", x->type);
+  return x;
+}
+static void add_condition(reader *rd, const tarn_sx *v) { rd->r->cond[rd->r->ncond++] = condition(rd, v); }
+static void add_guard(reader *rd, const tarn_sx *v) { rd->r->guard[rd->r->nguard++] = condition(rd, v); }
+
+static const struct option {
+  const char *name;
+  void (*set)(reader *rd, const tarn_sx *v);
+  int when; /* before conditions, with them, after the right side */
+} options[] = {{":if", add_condition, 1}, {":where", add_where, 1}, {":each", add_each, 1},     {":when", add_guard, 1},
+               {":class", set_class, 2},  {":bound", set_bound, 2}, {":demand", add_demand, 0}, {":demand", set_demand, 2},
+               {":doc", set_doc, 2},      {":grows", set_grows, 2}};
+/* Of free sets: there is nothing to bind but terms, and no reals to be near. */
+static const char *const free_options[] = {":if", ":when", ":demand", ":doc", ":grows"};
+static bool allowed(const tarn_ruleset *rs, const char *name) {
+  bool in = false;
+  for (size_t i = 0; i < sizeof free_options / sizeof *free_options; i++) in |= !strcmp(name, free_options[i]);
+  return rs->theory ? in : strcmp(name, ":grows") != 0;
+}
+
+static void read_options(reader *rd, const tarn_sx *s, int when) {
+  for (uint32_t i = 5; i < s->n; i += 2) {
+    const struct option *found = NULL;
+    for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
+      if (!tarn_sx_atom_is(s->kid[i], options[k].name) || !allowed(rd->rs, options[k].name)) continue;
+      found = &options[k];
+      if (i + 1 == s->n) tarn_sx_error(rd->cx, s->kid[i], "%s needs a value", found->name);
+      if (found->when == when) found->set(rd, s->kid[i + 1]);
+    }
+    if (!found)
+      tarn_sx_error(rd->cx, s->kid[i],
+                    rd->rs->theory ? "expected :if, :when, :demand, :grows or :doc"
+                                   : "expected :if, :when, :where, :each, :class, :bound, :demand or :doc");
+  }
+}
+
+static void deferred_roots(reader *rd, rroot *r, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) deferred(rd, r[i].pat);
+}
+
+static bool same_sx(const tarn_sx *a, const tarn_sx *b) {
+  if (a->kind != b->kind || a->n != b->n) return false;
+  if (a->kind != TARN_SX_LIST) return strcmp(a->text, b->text) == 0;
+  for (uint32_t i = 0; i < a->n; i++)
+    if (!same_sx(a->kid[i], b->kid[i])) return false;
+  return true;
+}
+
+static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, tarn_rule_level level, bool back) {
+  reader rd = {.rs = rs, .cx = rs->cx, .r = TARN_NEW(rs->cx, rule), .left = true};
+  rule *r = rd.r;
+  const tarn_sx *left = s->kid[back ? 4 : 2], *right = s->kid[back ? 2 : 4];
+  r->name = back ? tarn_format(rs->cx, "%s:back", s->kid[1]->text) : s->kid[1]->text;
+  r->family = family;
+  r->level = level;
+  r->at = s;
+  r->back = back;
+  r->cond = TARN_ARRAY(rs->cx, rx *, s->n);
+  r->guard = TARN_ARRAY(rs->cx, rx *, s->n);
+  r->where = TARN_ARRAY(rs->cx, rx *, s->n);
+  r->where_each = TARN_ARRAY(rs->cx, bool, s->n);
+  r->where_var = TARN_ARRAY(rs->cx, uint32_t, s->n);
+  r->lhs = roots(&rd, left, &r->nlhs);
+  rd.left = false;
+  deferred_roots(&rd, r->lhs, r->nlhs);
+  uint32_t all = r->lhs[0].pat->kind == RP_VAR ? r->lhs[0].pat->var : TARN_NONE;
+  read_options(&rd, s, 0);
+  read_options(&rd, s, 1);
+  r->rhs = roots(&rd, right, &r->nrhs);
+  read_options(&rd, s, 2);
+  if (r->lhs[0].pat->kind != RP_NODE && !r->demand) tarn_sx_error(rs->cx, left, "the left side matches every term");
+  if (all != TARN_NONE && r->lhs[0].pat->kind == RP_NODE && r->rhs[0].var == TARN_NONE) r->rhs[0].var = all;
+  if (r->lhs[0].pat->kind == RP_SEG || r->rhs[0].pat->kind == RP_SEG) tarn_sx_error(rs->cx, s, "a row of terms is no term");
+  return r;
+}
+
+rpat *r_right_pattern(tarn_ruleset *rs, rule *r, const tarn_sx *s) {
+  reader rd = {.rs = rs, .cx = rs->cx, .r = r};
+  return pattern(&rd, s);
+}
+
+rule *r_left_pattern(tarn_ruleset *rs, const tarn_sx *s) {
+  reader rd = {.rs = rs, .cx = rs->cx, .r = TARN_NEW(rs->cx, rule), .left = true};
+  rd.r->at = s;
+  rd.r->lhs = roots(&rd, s, &rd.r->nlhs);
+  return rd.r;
+}
+
+rule *r_read_again(tarn_ruleset *rs, const rule *r) {
+  for (uint32_t i = 0; r->hw && i < r->hw->nintrin; i++) tarn_hw_meaning_of(rs->L, r->hw, i);
+  rule *q = read_rule(rs, r->at, r->family, r->level, r->back);
+  q->both = r->both;
+  q->hw = r->hw;
+  return q;
+}
+
+/* A rule that only rewrites a term to itself, or makes its own left side again inside the right one without end. */
+static void check_use(tarn_ruleset *rs, const tarn_sx *s) {
+  if (same_sx(s->kid[2], s->kid[4])) tarn_sx_error(rs->cx, s, "left and right are the same");
+}
+
+static void add_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, tarn_rule_level level) {
+  if (s->n < 5 || s->kid[1]->kind != TARN_SX_ATOM) tarn_sx_error(rs->cx, s, "expected (rule NAME LEFT => RIGHT …)");
+  bool both = tarn_sx_atom_is(s->kid[3], "<=>");
+  if (!both && !tarn_sx_atom_is(s->kid[3], "=>")) tarn_sx_error(rs->cx, s->kid[3], "expected => or <=>");
+  if (tarn_ruleset_find(rs, s->kid[1]->text) != TARN_NONE)
+    tarn_sx_error(rs->cx, s, "there is a rule %s already", s->kid[1]->text);
+  check_use(rs, s);
+  for (int back = 0; back <= both; back++) {
+    rule *r = read_rule(rs, s, family, level, back);
+    r->both = both;
+    r->hw = rs->deriving;
+    tarn_push(rs->cx, &rs->rule, r);
+  }
+}
+
+/* ---------------------------------------------------------------- files */
+
+static tarn_rule_level level_named(tarn_ruleset *rs, const tarn_sx *s) {
+  if (rs->theory) return TARN_RULE_FREE;
+  if (tarn_sx_atom_is(s, "kernel")) return TARN_RULE_KERNEL;
+  if (tarn_sx_atom_is(s, "surface")) return TARN_RULE_SURFACE;
+  tarn_sx_error(rs->cx, s, "expected surface or kernel");
+}
+
+static void add_family(tarn_ruleset *rs, const tarn_sx *s) {
+  tarn_rule_level level = rs->theory ? TARN_RULE_FREE : TARN_RULE_SURFACE;
+  if (s->n < 2 || s->kid[1]->kind != TARN_SX_ATOM) tarn_sx_error(rs->cx, s, "expected (family NAME …)");
+  for (uint32_t i = 2; i < s->n; i++) {
+    const tarn_sx *k = s->kid[i];
+    if (tarn_sx_atom_is(k, ":level") && i + 1 < s->n) level = level_named(rs, s->kid[++i]);
+    else if (tarn_sx_atom_is(k, ":doc") && i + 1 < s->n) i++;
+    else if (tarn_sx_is(k, "rule")) add_rule(rs, k, s->kid[1]->text, level);
+    else tarn_sx_error(rs->cx, k, "expected (rule …)");
+  }
+}
+
+/* (phases (NAME (FAMILY…) [:iterations N])…) */
+static void add_phases(tarn_ruleset *rs, const tarn_sx *s) {
+  for (uint32_t i = 1; i < s->n; i++) {
+    const tarn_sx *k = s->kid[i];
+    rphase p = {0};
+    if (k->kind != TARN_SX_LIST || (k->n != 2 && k->n != 4) || k->kid[1]->kind != TARN_SX_LIST)
+      tarn_sx_error(rs->cx, k, "expected (NAME (FAMILY…) [:iterations N])");
+    p.name = k->kid[0]->text, p.at = k->kid[1];
+    p.nfamily = k->kid[1]->n;
+    p.family = TARN_ARRAY(rs->cx, const char *, p.nfamily ? p.nfamily : 1);
+    for (uint32_t j = 0; j < p.nfamily; j++) p.family[j] = k->kid[1]->kid[j]->text;
+    if (k->n == 4) {
+      if (!tarn_sx_atom_is(k->kid[2], ":iterations") || k->kid[3]->kind != TARN_SX_INT || k->kid[3]->i < 1 ||
+          k->kid[3]->i > UINT32_MAX)
+        tarn_sx_error(rs->cx, k, "expected :iterations N");
+      p.iterations = (uint32_t)k->kid[3]->i;
+    }
+    tarn_push(rs->cx, &rs->phase, p);
+  }
+}
+
+static const char *base_name(tarn_ctx *cx, const char *file) {
+  const char *slash = strrchr(file, '/'), *from = slash ? slash + 1 : file;
+  const char *dot = strrchr(from, '.');
+  return tarn_strndup(cx, from, dot && dot > from ? (size_t)(dot - from) : strlen(from));
+}
+
+void r_read_all(tarn_ruleset *rs, const tarn_sx *all, const char *file) {
+  tarn_rule_level level = rs->theory ? TARN_RULE_FREE : TARN_RULE_SURFACE;
+  for (uint32_t i = 0; i < all->n; i++) {
+    const tarn_sx *s = all->kid[i];
+    if (tarn_sx_is(s, "family")) add_family(rs, s);
+    else if (tarn_sx_is(s, "phases")) add_phases(rs, s);
+    else if (tarn_sx_is(s, "rule")) add_rule(rs, s, base_name(rs->cx, file), level);
+    else if (rs->theory && rs->theory->form(rs, s)) continue;
+    else tarn_sx_error(rs->cx, s, "expected (family …), (rule …)%s", rs->theory ? rs->theory->forms : " or (phases …)");
+  }
+}
+
+void tarn_ruleset_read(tarn_ruleset *rs, const char *text, size_t n, const char *file) {
+  r_read_all(rs, tarn_sx_read(rs->cx, text, n, tarn_strdup(rs->cx, file)), file);
+}
+
+void tarn_ruleset_load(tarn_ruleset *rs, const char *path) { r_read_all(rs, tarn_sx_read_file(rs->cx, path), path); }
+
+void tarn_rule_print(const tarn_ruleset *rs, uint32_t i, tarn_buf *b) { tarn_sx_print(b, rs->rule.p[i]->at, 100); }

@@ -1,0 +1,96 @@
+/* Rule sets: what is in them, names of classes. */
+#include "rules/lang/lang.h"
+#include <string.h>
+
+static const char *const class_names[] = {"exact", "reassoc", "approx"};
+
+const char *tarn_rule_class_name(tarn_rule_class c) { return class_names[c]; }
+
+bool tarn_rule_class_parse(const char *s, tarn_rule_class *out) {
+  for (int i = 0; i < 3; i++)
+    if (strcmp(s, class_names[i]) == 0) return *out = (tarn_rule_class)i, true;
+  return false;
+}
+
+tarn_ruleset *r_ruleset(tarn_lang *L, const rtheory *theory, rbuild_fn *builder) {
+  tarn_ruleset *rs = TARN_NEW(tarn_lang_ctx(L), tarn_ruleset);
+  *rs = (tarn_ruleset){.L = L, .cx = tarn_lang_ctx(L), .theory = theory, .builder = builder};
+  return rs;
+}
+
+bool r_is_named(const tarn_ruleset *rs, const char *name) {
+  for (uint32_t i = 0; i < rs->rule.n; i++)
+    if (!strcmp(rs->rule.p[i]->family, name) || !strcmp(rs->rule.p[i]->name, name)) return true;
+  return false;
+}
+/* Phases name only what is there, but for names that never were. */
+static void forget_names(tarn_ruleset *rs, const tarn_ruleset *before) {
+  for (uint32_t p = 0; p < rs->phase.n; p++) {
+    rphase *x = &rs->phase.p[p];
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < x->nfamily; k++)
+      if (r_is_named(rs, x->family[k]) || !r_is_named(before, x->family[k])) x->family[n++] = x->family[k];
+    x->nfamily = n;
+  }
+}
+void tarn_ruleset_drop(tarn_ruleset *rs, const char *name) {
+  uint32_t n = 0;
+  tarn_ruleset before = *rs;
+  before.rule.p = tarn_copy(rs->cx, rs->rule.p, (rs->rule.n ? rs->rule.n : 1) * sizeof *rs->rule.p);
+  for (uint32_t i = 0; i < rs->rule.n; i++) {
+    const rule *r = rs->rule.p[i];
+    if (strcmp(r->family, name) && strcmp(r->name, name)) rs->rule.p[n++] = rs->rule.p[i];
+  }
+  if (n == rs->rule.n) tarn_raise(rs->cx, TARN_USAGE, "rules: no family or rule is called %s", name);
+  rs->rule.n = n;
+  forget_names(rs, &before);
+}
+
+uint32_t tarn_ruleset_count(const tarn_ruleset *rs) { return rs->rule.n; }
+
+tarn_rule_info tarn_ruleset_at(const tarn_ruleset *rs, uint32_t i) {
+  const rule *r = rs->rule.p[i];
+  return (tarn_rule_info){.name = r->name,
+                          .family = r->family,
+                          .level = r->level,
+                          .numeric = r->numeric,
+                          .bound = r->bound,
+                          .file = r->at->file,
+                          .line = r->at->line,
+                          .conditions = r->ncond,
+                          .both = r->both,
+                          .doc = r->doc ? r->doc : "",
+                          .demand = r->demand};
+}
+
+uint32_t tarn_ruleset_find(const tarn_ruleset *rs, const char *name) {
+  for (uint32_t i = 0; i < rs->rule.n; i++)
+    if (strcmp(rs->rule.p[i]->name, name) == 0) return i;
+  return TARN_NONE;
+}
+
+uint32_t tarn_ruleset_phases(const tarn_ruleset *rs) { return rs->phase.n; }
+
+tarn_phase_info tarn_ruleset_phase(const tarn_ruleset *rs, uint32_t i) {
+  return (tarn_phase_info){rs->phase.p[i].name, rs->phase.p[i].iterations};
+}
+
+bool tarn_ruleset_in_phase(const tarn_ruleset *rs, uint32_t phase, uint32_t i) {
+  const rphase *p = &rs->phase.p[phase];
+  const rule *r = rs->rule.p[i];
+  for (uint32_t k = 0; k < p->nfamily; k++)
+    if (strcmp(r->family, p->family[k]) == 0 || strcmp(r->name, p->family[k]) == 0) return true;
+  return false;
+}
+
+tarn_ruleset_mark tarn_ruleset_size(const tarn_ruleset *rs) {
+  tarn_ruleset_mark m = {.rules = rs->rule.n, .phases = rs->phase.n, .constants = TARN_NONE};
+  if (rs->theory) rs->theory->size(rs, &m);
+  return m;
+}
+
+void tarn_ruleset_shrink(tarn_ruleset *rs, tarn_ruleset_mark to) {
+  rs->rule.n = to.rules;
+  rs->phase.n = to.phases;
+  if (rs->theory) rs->theory->shrink(rs, &to);
+}

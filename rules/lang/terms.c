@@ -1,0 +1,132 @@
+/* Plain terms as a host: where rules are matched without an e-graph. */
+#include "rules/lang/lang.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct terms {
+  tarn_lang *L;
+  tarn_map *constant; /* term -> 1 no, 2 yes */
+} terms;
+
+static tarn_lang *lang_of(void *user) { return ((terms *)user)->L; }
+
+static bool term_const(void *user, uint32_t id);
+static bool const_node(void *user, uint32_t id) {
+  tarn_lang *L = lang_of(user);
+  const tarn_node *x = tarn_term_get(L, id);
+  if (x->op == TARN_OP_INPUT) { /* a big constant whose values a proof does not carry */
+    const char *name = tarn_payload_get(L, x->payload)->name;
+    return strncmp(name, "const:", 6) == 0;
+  }
+  if (x->op == TARN_OP_OPAQUE) return false;
+  for (uint32_t i = 0; i < x->n; i++)
+    if (!term_const(user, x->kid[i])) return false;
+  return true;
+}
+
+static bool term_const(void *user, uint32_t id) {
+  terms *h = user;
+  uint64_t *known = tarn_map_get(h->constant, id);
+  if (known) return *known == 2;
+  bool yes = const_node(user, id);
+  *tarn_map_at(h->constant, id, NULL) = yes ? 2 : 1;
+  return yes;
+}
+
+/* Constants all the way down, with their values, and not many. */
+static bool term_known(tarn_lang *L, uint32_t id, int *left) {
+  const tarn_node *x = tarn_term_get(L, id);
+  bool known = x->op != TARN_OP_INPUT && x->op != TARN_OP_OPAQUE && --*left >= 0;
+  for (uint32_t i = 0; i < x->n && known; i++) known = term_known(L, tarn_term_get(L, id)->kid[i], left);
+  return known;
+}
+
+/* The value of a small term of constants, as saturation computes it; NULL: it is none. */
+static const tarn_tensor *term_value(void *user, uint32_t id) {
+  enum { SMALL = 4096 /* bytes */, NODES = 1000 };
+  int left = NODES;
+  tarn_lang *L = lang_of(user);
+  const tarn_node *x = tarn_term_get(L, id);
+  const tarn_type *t = tarn_type_get(L, x->type);
+  if (x->op == TARN_OP_CONST) return tarn_payload_get(L, x->payload)->tensor;
+  if (t->tuple || (size_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) > SMALL || !term_const(user, id) ||
+      !term_known(L, id, &left))
+    return NULL;
+  tarn_tensor *out;
+  tarn_eval(L, &(tarn_term){id}, 1, NULL, 0, TARN_STRICT, NULL, &out);
+  return out;
+}
+
+static uint32_t term_uniform(void *user, uint32_t id) {
+  tarn_lang *L = lang_of(user);
+  const tarn_node *x = tarn_term_get(L, id);
+  if (x->op == TARN_OP_VIEW && !tarn_imap_get(L, tarn_payload_get(L, x->payload)->id)->nguard)
+    return term_uniform(user, x->kid[0]);
+  const tarn_tensor *t = term_value(user, id);
+  if (!t) return TARN_NONE;
+  size_t each = tarn_dtype_size(t->dtype), all = (size_t)tarn_tensor_count(t) * each;
+  if (all == 0 || (all > each && memcmp(t->data, (const char *)t->data + each, all - each))) return TARN_NONE;
+  tarn_value v = tarn_tensor_get(t, 0);
+  return tarn_dtype_is_float(t->dtype) ? tarn_fx_const(L, t->dtype, v.d) : tarn_fx_iconst(L, t->dtype, v.i);
+}
+
+/* Constants are looked at, everything else is unknown. */
+static tarn_range term_range(void *user, uint32_t id) {
+  tarn_lang *L = lang_of(user);
+  const tarn_node *x = tarn_term_get(L, id);
+  tarn_range r = {-INFINITY, INFINITY, false, true};
+  if (tarn_op_is_view(x->op) && x->op != TARN_OP_PAD &&
+      !(x->op == TARN_OP_VIEW && tarn_imap_get(L, tarn_payload_get(L, x->payload)->id)->nguard))
+    return term_range(user, x->kid[0]);
+  if (x->op != TARN_OP_CONST) return r;
+  const tarn_tensor *t = tarn_payload_get(L, x->payload)->tensor;
+  int64_t n = tarn_tensor_count(t);
+  if (!tarn_dtype_is_float(t->dtype)) return (tarn_range){-INFINITY, INFINITY, true, false};
+  if (n == 0) return r;
+  r = (tarn_range){INFINITY, -INFINITY, true, false};
+  for (int64_t i = 0; i < n; i++) {
+    double v = tarn_tensor_get(t, i).d;
+    r.nan |= isnan(v);
+    r.finite &= isfinite(v);
+    r.lo = fmin(r.lo, v), r.hi = fmax(r.hi, v);
+  }
+  return r;
+}
+
+static bool term_depends(void *user, uint32_t on, uint32_t id) {
+  const tarn_node *x = tarn_term_get(lang_of(user), id);
+  if (id == on) return true;
+  for (uint32_t i = 0; i < x->n; i++)
+    if (term_depends(user, on, x->kid[i])) return true;
+  return false;
+}
+
+unsigned r_nest_kinds(const tarn_lang *L, uint32_t nest) {
+  const tarn_nest *n = tarn_nest_get(L, nest);
+  bool red = n->nstage > 1;
+  uint32_t outs = 0;
+  for (uint32_t i = 0; i < n->nstage; i++) {
+    red |= tarn_fn_get(L, n->stage[i].fn)->red != TARN_NONE;
+    outs += n->stage[i].out;
+  }
+  return outs > 1 ? 0 : red ? R_HAS_RED : R_HAS_MAP;
+}
+
+static unsigned term_facts(void *user, uint32_t id) {
+  const tarn_node *x = tarn_term_get(lang_of(user), id);
+  if (x->op == TARN_OP_VIEW) return R_HAS_VIEW;
+  if (x->op != TARN_OP_NEST) return 0;
+  return r_nest_kinds(lang_of(user), tarn_payload_get(lang_of(user), x->payload)->id);
+}
+
+rhost r_term_host(tarn_lang *L) {
+  terms *h = TARN_NEW(tarn_lang_ctx(L), terms);
+  *h = (terms){L, tarn_map_new(tarn_lang_ctx(L))};
+  return (rhost){.nest = kern_term_host(L),
+                 .user = h,
+                 .is_const = term_const,
+                 .uniform = term_uniform,
+                 .range = term_range,
+                 .depends = term_depends,
+                 .facts = term_facts};
+}

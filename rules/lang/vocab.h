@@ -1,0 +1,14 @@
+/* rules: the parts of the vocabulary. */
+#ifndef TARN_RULES_VOCAB_H
+#define TARN_RULES_VOCAB_H
+#include "rules/lang/lang.h"
+bool rv_int(rv *out, int64_t i);
+bool rv_bool(rv *out, bool b);
+bool rv_list(renv *e, rv *out, const int64_t *p, uint32_t n);
+extern const rfun rfun_fn_table[]; /* vocab_fn.c */
+extern const uint32_t rfun_fn_count;
+extern const rfun rfun_call_table[]; /* vocab_call.c */
+extern const uint32_t rfun_call_count;
+extern const rfun rfun_make_table[]; /* vocab_make.c */
+extern const uint32_t rfun_make_count;
+#endif

@@ -1,0 +1,272 @@
+/* What is known of a class beyond its type: computed at compile time, uniform, within a range, kinds of kernels.
+ *
+ * Facts are interned by their bytes; the analysis carries the number. Joining takes what either side knows, so facts
+ * only grow, and do not depend on the order of unions. */
+#include "rules/lang/lang.h"
+#include "rules/run/run.h"
+#include <math.h>
+#include <string.h>
+
+enum { SMALL = 4096 }; /* bytes: constants up to this are computed at once */
+
+static facts unknown(void) {
+  facts f;
+  memset(&f, 0, sizeof f); /* padding too: the bytes are a key */
+  f.uniform = f.value = TARN_NONE;
+  f.lo = -INFINITY;
+  f.hi = INFINITY;
+  f.nan = 1;
+  return f;
+}
+
+static uint64_t intern(tarn_saturation *s, const facts *f) { return tarn_intern_add(s->fact, f, sizeof *f); }
+
+static const facts *facts_at(const tarn_saturation *s, uint64_t value) {
+  size_t n;
+  return tarn_intern_key(s->fact, (uint32_t)value, &n);
+}
+
+const facts *sat_facts(const tarn_saturation *s, uint32_t cls) { return facts_at(s, tarn_eg_data(s->g, RA_FACTS, cls)); }
+
+/* ---------------------------------------------------------------- constants */
+
+static void scan_floats(const tarn_tensor *t, int64_t n, facts *f) {
+  const float *p = t->data;
+  float lo = p[0], hi = p[0];
+  double all = 0;
+  for (int64_t i = 0; i < n; i++) {
+    lo = p[i] < lo ? p[i] : lo;
+    hi = p[i] > hi ? p[i] : hi;
+    all += p[i] - p[i]; /* NaN when one is Inf or NaN */
+  }
+  f->nan = isnan(all) ? 1 : 0;
+  f->finite = f->nan ? 0 : 1;
+  if (!f->nan) f->lo = lo, f->hi = hi;
+}
+
+static bool same_bytes(const tarn_tensor *t, int64_t n) {
+  size_t each = tarn_dtype_size(t->dtype), all = (size_t)n * each;
+  return all == each || memcmp(t->data, (const char *)t->data + each, all - each) == 0;
+}
+
+static void scan(tarn_saturation *s, const tarn_tensor *t, facts *f) {
+  int64_t n = tarn_tensor_count(t);
+  bool real = tarn_dtype_is_float(t->dtype);
+  if (n == 0) return;
+  if (t->dtype == TARN_F32) scan_floats(t, n, f);
+  if (!real) f->finite = 1, f->nan = 0;
+  if (!same_bytes(t, n)) return;
+  tarn_value v = tarn_tensor_get(t, 0);
+  f->uniform = real ? tarn_fx_const(s->L, t->dtype, v.d) : tarn_fx_iconst(s->L, t->dtype, v.i);
+  if (real && isfinite(v.d)) f->lo = f->hi = v.d;
+}
+
+static void facts_const(tarn_saturation *s, uint32_t payload, facts *f) {
+  const tarn_tensor *t = tarn_payload_get(s->L, payload)->tensor;
+  f->constant = 1;
+  if ((size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype) <= SMALL) f->value = payload;
+  scan(s, t, f);
+}
+
+/* ---------------------------------------------------------------- nodes */
+
+static void widen(facts *f, const facts *k) {
+  f->lo = fmin(f->lo, k->lo);
+  f->hi = fmax(f->hi, k->hi);
+  f->finite &= k->finite;
+  f->nan |= k->nan;
+  if (f->uniform != k->uniform) f->uniform = TARN_NONE;
+}
+
+static void with_fill(tarn_saturation *s, uint32_t fill, facts *f) {
+  const tarn_fx *x = tarn_fx_get(s->L, fill);
+  facts k = unknown();
+  if (tarn_dtype_is_float(x->dtype)) {
+    k.lo = k.hi = x->value;
+    k.nan = isnan(x->value) ? 1 : 0;
+    k.finite = isfinite(x->value) ? 1 : 0;
+  }
+  k.uniform = fill;
+  widen(f, &k);
+}
+
+/* Values move, none is made. */
+static void facts_moved(tarn_saturation *s, const tarn_eg_node *n, facts *f) {
+  const facts *k = sat_facts(s, n->kids[0]);
+  uint8_t constant = f->constant;
+  *f = unknown();
+  f->constant = constant;
+  f->lo = k->lo, f->hi = k->hi, f->finite = k->finite, f->nan = k->nan, f->uniform = k->uniform;
+  for (uint32_t i = 1; n->op == TARN_OP_CONCAT && i < n->n; i++) widen(f, sat_facts(s, n->kids[i]));
+  const tarn_payload *p = tarn_payload_get(s->L, n->payload);
+  if (n->op == TARN_OP_PAD) with_fill(s, p->value, f);
+  if (n->op == TARN_OP_VIEW && tarn_imap_get(s->L, p->id)->nguard) with_fill(s, tarn_imap_get(s->L, p->id)->fill, f);
+}
+
+static bool moves(uint32_t op) {
+  return tarn_op_is_view(op) || op == TARN_OP_CONCAT || op == TARN_OP_MATERIALISE || op == TARN_OP_PLACE;
+}
+
+/* Is the nest a map that reads some kernel's result, each element once? Then that kernel can do it. */
+static bool could_be_epilogue(tarn_saturation *s, const tarn_eg_node *n) {
+  const tarn_nest *x = tarn_nest_get(s->L, tarn_payload_get(s->L, n->payload)->id);
+  const tarn_func *fn = tarn_fn_get(s->L, x->stage[0].fn);
+  for (uint32_t r = 0; r < fn->nops; r++) {
+    const tarn_read *d = &x->stage[0].read[r];
+    const facts *k = sat_facts(s, n->kids[d->src]);
+    if (k->constant || !(k->has & (R_HAS_RED | R_EPILOGUE))) continue;
+    if (tarn_map_invert(s->L, d->map, 0) != TARN_NONE) return true;
+  }
+  return false;
+}
+
+static facts facts_of(tarn_saturation *s, const tarn_eg_node *n) {
+  facts f = unknown();
+  if (n->op == TARN_OP_CONST) facts_const(s, n->payload, &f);
+  f.constant = n->op != TARN_OP_INPUT && n->op != TARN_OP_OPAQUE;
+  for (uint32_t i = 0; i < n->n; i++) f.constant = f.constant && sat_facts(s, n->kids[i])->constant;
+  if (moves(n->op)) facts_moved(s, n, &f);
+  if (n->op == TARN_OP_NEST) f.has = (uint8_t)r_nest_kinds(s->L, tarn_payload_get(s->L, n->payload)->id);
+  if ((f.has & R_HAS_MAP) && could_be_epilogue(s, n)) f.has |= R_EPILOGUE;
+  if (n->op == TARN_OP_VIEW) {
+    uint32_t map = tarn_payload_get(s->L, n->payload)->id;
+    f.has = R_HAS_VIEW;
+    if ((sat_facts(s, n->kids[0])->has & R_HAS_RED) && tarn_map_invert(s->L, map, 0) != TARN_NONE)
+      f.has |= R_HAS_RED; /* a kernel whose result is seen with its dims moved */
+  }
+  return f;
+}
+
+typedef struct job {
+  tarn_saturation *s;
+  const tarn_eg_node *n;
+  uint64_t *value;
+  bool ok;
+  uint32_t cls;
+} job;
+
+static void make_facts(tarn_ctx *cx, void *arg) {
+  (void)cx;
+  job *j = arg;
+  facts f = facts_of(j->s, j->n);
+  *j->value = intern(j->s, &f);
+  j->ok = true;
+}
+
+static bool guarded(tarn_saturation *s, tarn_fn *fn, job *j) {
+  tarn_status st = tarn_protect(s->cx, fn, j);
+  if (st && st != TARN_BAD_INPUT) s->failed = st;
+  return st == TARN_OK && j->ok;
+}
+
+static bool facts_make(void *user, const tarn_egraph *g, const tarn_eg_node *n, uint64_t *value) {
+  (void)g;
+  job j = {.s = user, .n = n, .value = value};
+  return guarded(user, make_facts, &j);
+}
+
+static unsigned facts_join(void *user, const tarn_egraph *g, uint64_t *a, uint64_t b) {
+  tarn_saturation *s = user;
+  (void)g;
+  if (*a == b) return TARN_EG_JOIN_SAME;
+  facts x = *facts_at(s, *a);
+  const facts *y = facts_at(s, b);
+  x.constant |= y->constant;
+  x.has |= y->has;
+  x.finite |= y->finite;
+  x.nan &= y->nan;
+  x.lo = fmax(x.lo, y->lo);
+  x.hi = fmin(x.hi, y->hi);
+  if (y->uniform < x.uniform) x.uniform = y->uniform;
+  if (y->value < x.value) x.value = y->value;
+  uint64_t old = *a;
+  *a = intern(s, &x);
+  return (*a != old ? TARN_EG_JOIN_A : 0u) | (*a != b ? TARN_EG_JOIN_B : 0u);
+}
+
+/* ---------------------------------------------------------------- small constants computed */
+
+static bool small_type(tarn_lang *L, uint32_t type) {
+  const tarn_type *t = tarn_type_get(L, type);
+  return !t->tuple && tarn_type_count(t) > 0 && (uint64_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) <= SMALL;
+}
+
+static void fold_node(tarn_ctx *cx, void *arg) {
+  job *j = arg;
+  tarn_saturation *s = j->s;
+  const tarn_eg_node *n = j->n;
+  tarn_term kid[16], t;
+  uint32_t evidence[16], type = (uint32_t)tarn_eg_data(s->g, RA_TYPE, j->cls);
+  (void)cx;
+  if (n->n == 0 || n->n > 16 || !small_type(s->L, type)) return;
+  for (uint32_t i = 0; i < n->n; i++) {
+    uint32_t v = sat_facts(s, n->kids[i])->value;
+    if (v == TARN_NONE) return;
+    kid[i] = tarn_mk(s->L, TARN_OP_CONST, v, NULL, 0);
+    evidence[i] = tarn_eg_add(s->g, TARN_OP_CONST, v, NULL, 0);
+  }
+  t = tarn_mk(s->L, n->op, n->payload, kid, n->n);
+  tarn_tensor *out;
+  tarn_eval(s->L, &t, 1, NULL, 0, TARN_STRICT, NULL, &out);
+  tarn_payload p = {.kind = TARN_P_CONST, .name = "folded", .type = type, .tensor = out};
+  uint32_t c = tarn_eg_add(s->g, TARN_OP_CONST, tarn_payload_intern(s->L, &p), NULL, 0);
+  if (c != TARN_NONE) tarn_eg_union_at(s->g, *(uint32_t *)(void *)j->value, evidence, n->n, c, TARN_EG_RULE_ANALYSIS, 0);
+}
+
+/* All kids are small constants and the result is small too: it is one. */
+static void facts_modify(void *user, tarn_egraph *g, uint32_t cls, uint32_t cause) {
+  tarn_saturation *s = user;
+  const facts *f = sat_facts(s, cls);
+  if (!f->constant || f->value != TARN_NONE || s->failed) return;
+  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, cls, n)) {
+    tarn_eg_node x = tarn_eg_node_at(g, n);
+    uint32_t kids[16], node = n;
+    if (x.n == 0 || x.n > 16) continue;
+    memcpy(kids, x.kids, x.n * sizeof *kids);
+    x.kids = kids;
+    job j = {.s = s, .n = &x, .value = (void *)&node, .cls = cls, .ok = true};
+    (void)guarded(s, fold_node, &j);
+    if (sat_facts(s, cls)->value != TARN_NONE) return;
+    break;
+  }
+  (void)cause;
+}
+
+/* ---------------------------------------------------------------- types */
+
+static void make_type(tarn_ctx *cx, void *arg) {
+  (void)cx;
+  job *j = arg;
+  uint32_t kid[R_KIDS];
+  const tarn_eg_node *n = j->n;
+  if (n->n > R_KIDS) return;
+  for (uint32_t i = 0; i < n->n; i++) kid[i] = (uint32_t)tarn_eg_data(j->s->g, RA_TYPE, n->kids[i]);
+  uint32_t t = tarn_type_of(j->s->L, n->op, n->payload, kid, n->n);
+  *j->value = t;
+  j->ok = t != TARN_NONE;
+}
+
+static bool type_make(void *user, const tarn_egraph *g, const tarn_eg_node *n, uint64_t *value) {
+  (void)g;
+  job j = {.s = user, .n = n, .value = value};
+  return guarded(user, make_type, &j);
+}
+
+static unsigned type_join(void *user, const tarn_egraph *g, uint64_t *a, uint64_t b) {
+  (void)user;
+  (void)g;
+  return *a == b ? TARN_EG_JOIN_SAME : TARN_EG_JOIN_FAIL;
+}
+
+void facts_mark(tarn_saturation *s, uint32_t cls, unsigned has) {
+  facts f = *sat_facts(s, cls);
+  f.has |= (uint8_t)has;
+  if (tarn_eg_join_data(s->g, RA_FACTS, cls, intern(s, &f)) < 0 || s->failed) sat_engine_failed(s);
+}
+
+void facts_install(tarn_saturation *s) {
+  tarn_eg_analysis type = {.name = "type", .user = s, .make = type_make, .join = type_join};
+  tarn_eg_analysis know = {.name = "facts", .user = s, .make = facts_make, .join = facts_join, .modify = facts_modify};
+  s->fact = tarn_intern_new(s->cx);
+  if (tarn_eg_add_analysis(s->g, &type) != RA_TYPE || tarn_eg_add_analysis(s->g, &know) != RA_FACTS) sat_engine_failed(s);
+}

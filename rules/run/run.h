@@ -1,0 +1,70 @@
+/* rules: saturation. engine.c gives rules to the e-graph's engine, sat.c runs the phases, facts.c has the analyses, sweep.c
+ * takes out of the search what is no longer needed. */
+#ifndef TARN_RULES_RUN_H
+#define TARN_RULES_RUN_H
+#include "rules/lang/lang.h"
+
+/* ---------------------------------------------------------------- over an e-graph (sat.c, engine.c) */
+
+typedef struct facts { /* of a class, by value in a table; joined by taking what either knows */
+  bool constant, finite, nan;
+  uint8_t has;      /* R_HAS_… */
+  uint32_t uniform; /* fx constant or TARN_NONE */
+  uint32_t value;   /* payload of a small constant, or TARN_NONE */
+  double lo, hi;
+} facts;
+struct tarn_saturation {
+  tarn_lang *L;
+  tarn_ctx *cx;
+  const tarn_program *program;
+  const tarn_ruleset *rs;
+  tarn_sat_options o;
+  tarn_egraph *g;
+  tarn_eg_rules *rules;
+  tarn_eg_runner *runner;
+  tarn_intern *fact;  /* bytes of facts -> value of the analysis */
+  tarn_status failed; /* raised inside a callback of the engine */
+  rhost host;
+  renv env;                  /* of the match being applied */
+  uint32_t segs[4 * R_KIDS]; /* its segments: the engine's may move */
+  uint32_t nroot;
+  uint32_t *root, *exact; /* canonical class; id that stands for the term as imported */
+  tarn_term *term;        /* terms as given (normalised) */
+  TARN_VEC(uint32_t)
+  note; /* of unions, for proofs: left side, slot, how many opened kids and which, how many further ids and which */
+  TARN_VEC(uint8_t) aside; /* by node: a standing; see sweep.c */
+  TARN_VEC(uint32_t) gone; /* nodes whose replacements read other tensors, since uses were counted */
+  uint32_t nactive;
+  struct engine_rule *er;
+  tarn_sat_report report;
+};
+typedef struct engine_rule {
+  tarn_saturation *s;
+  const rule *r;
+  uint32_t number;
+  bool left_out;
+} engine_rule;
+const facts *sat_facts(const tarn_saturation *s, uint32_t cls);
+/* Of a node: as any other; replaced by one at least as good, no rule matches it any more; needed by no output through
+ * nodes that were not, alike; worse than another of its class, but rules still match it until the phase ends. */
+typedef enum { SAT_LIVE, SAT_REPLACED, SAT_UNNEEDED, SAT_WORSE } sat_standing;
+static inline sat_standing sat_stands(const tarn_saturation *s, uint32_t node) {
+  return node < s->aside.n ? (sat_standing)s->aside.p[node] : SAT_LIVE;
+}
+static inline bool sat_asleep(const tarn_saturation *s, uint32_t node) {
+  return sat_stands(s, node) == SAT_REPLACED || sat_stands(s, node) == SAT_UNNEEDED;
+}
+void sat_stand(tarn_saturation *s, uint32_t node, sat_standing how);
+/* Compiles the rules that options allow into s->rules; s->er[k] is rule k of that set. Raises. */
+void engine_compile(tarn_saturation *s);
+rhost sat_host(tarn_saturation *s);
+/* Raises why the engine failed: often our facts of a class did, behind its back. */
+_Noreturn void sat_engine_failed(tarn_saturation *s);
+void sat_count_uses(tarn_saturation *s); /* sweep.c: R_SHARED of the program as it is given */
+void sat_sweep(tarn_saturation *s);      /* sweep.c: between phases */
+void sat_settle(tarn_saturation *s);     /* at the end: every class that is needed has a node that is not set aside */
+
+void facts_install(tarn_saturation *s);
+/* Adds to what a class holds. */
+void facts_mark(tarn_saturation *s, uint32_t cls, unsigned has);
+#endif

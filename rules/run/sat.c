@@ -1,0 +1,379 @@
+/* Saturation: a program's terms in an e-graph, the phases run, the result reported. */
+#include "rules/lang/lang.h"
+#include "rules/run/run.h"
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+/* ---------------------------------------------------------------- the host of classes */
+
+static uint32_t host_type(void *user, uint32_t id) {
+  const tarn_saturation *s = user;
+  return (uint32_t)tarn_eg_data(s->g, RA_TYPE, id);
+}
+static bool host_const(void *user, uint32_t id) { return sat_facts(user, id)->constant; }
+static uint32_t host_uniform(void *user, uint32_t id) { return sat_facts(user, id)->uniform; }
+static tarn_range host_range(void *user, uint32_t id) {
+  const facts *f = sat_facts(user, id);
+  return (tarn_range){f->lo, f->hi, f->finite, f->nan};
+}
+
+static unsigned host_facts(void *user, uint32_t id) {
+  unsigned has = sat_facts(user, id)->has;
+  return has & R_ALONE ? has & ~(unsigned)R_SHARED : has;
+}
+
+static uint32_t host_mk(void *user, uint32_t op, uint32_t payload, const uint32_t *kid, uint32_t n) {
+  tarn_saturation *s = user;
+  uint32_t id = s->o.reasons ? tarn_eg_add_exact(s->g, op, payload, kid, n) : tarn_eg_add(s->g, op, payload, kid, n);
+  if (id == TARN_NONE && tarn_eg_status(s->g) == TARN_BAD_INPUT) tarn_eg_clear_status(s->g);
+  return id;
+}
+
+/* Is a class of `on` below `id`? Every node of every class is looked at, each class once. */
+static bool host_depends(void *user, uint32_t on, uint32_t id) {
+  tarn_saturation *s = user;
+  TARN_VEC(uint32_t) todo = {0};
+  tarn_map *seen = tarn_map_new(s->cx);
+  bool fresh;
+  on = tarn_eg_find(s->g, on);
+  tarn_push(s->cx, &todo, tarn_eg_find(s->g, id));
+  while (todo.n) {
+    uint32_t c = todo.p[--todo.n];
+    if (c == on) return true;
+    tarn_map_at(seen, c, &fresh);
+    if (!fresh) continue;
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n)) {
+      tarn_eg_node x = tarn_eg_node_at(s->g, n);
+      for (uint32_t i = 0; i < x.n; i++) tarn_push(s->cx, &todo, tarn_eg_find(s->g, x.kids[i]));
+    }
+  }
+  return false;
+}
+
+static int compare(uint32_t pa, const uint32_t *a, uint32_t na, uint32_t pb, const uint32_t *b, uint32_t nb) {
+  if (pa != pb) return pa < pb ? -1 : 1;
+  if (na != nb) return na < nb ? -1 : 1;
+  for (uint32_t i = 0; i < na; i++)
+    if (a[i] != b[i]) return a[i] < b[i] ? -1 : 1;
+  return 0;
+}
+
+static bool host_open(void *user, uint32_t id, uint32_t op,
+                      bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n), void *arg, uint32_t *payload,
+                      const uint32_t **kid, uint32_t *n) {
+  tarn_saturation *s = user;
+  uint32_t best = TARN_NONE, c = tarn_eg_find(s->g, id);
+  for (uint32_t k = tarn_eg_next_node(s->g, c, TARN_NONE); k != TARN_NONE; k = tarn_eg_next_node(s->g, c, k)) {
+    tarn_eg_node x = tarn_eg_node_at(s->g, k);
+    if (x.op != op || sat_asleep(s, k) || !test(arg, x.payload, x.kids, x.n)) continue;
+    if (best != TARN_NONE && compare(*payload, *kid, *n, x.payload, x.kids, x.n) < 0) continue;
+    best = k;
+    *payload = x.payload, *n = x.n;
+    *kid = x.kids;
+  }
+  if (best == TARN_NONE) return false;
+  uint32_t *copy = TARN_ARRAY(s->cx, uint32_t, *n ? *n : 1);
+  for (uint32_t i = 0; i < *n; i++) copy[i] = tarn_eg_find(s->g, (*kid)[i]);
+  *kid = copy;
+  return true;
+}
+
+static bool host_user_at(void *user, uint32_t id, uint32_t op, uint32_t at, uint32_t *payload, const uint32_t **kid,
+                         uint32_t *n) {
+  tarn_saturation *s = user;
+  tarn_eg_use u = tarn_eg_uses(s->g, tarn_eg_find(s->g, id));
+  while (tarn_eg_next_use(s->g, &u)) {
+    tarn_eg_node x = tarn_eg_node_at(s->g, u.node);
+    if (x.op != op || sat_asleep(s, u.node) || at-- > 0) continue;
+    uint32_t *copy = TARN_ARRAY(s->cx, uint32_t, x.n ? x.n : 1);
+    for (uint32_t i = 0; i < x.n; i++) copy[i] = tarn_eg_find(s->g, x.kids[i]);
+    *payload = x.payload, *kid = copy, *n = x.n;
+    return true;
+  }
+  return false;
+}
+
+rhost sat_host(tarn_saturation *s) {
+  return (rhost){.nest = {.L = s->L, .user = s, .type = host_type, .mk = host_mk, .open = host_open},
+                 .graph = true,
+                 .user = s,
+                 .is_const = host_const,
+                 .uniform = host_uniform,
+                 .range = host_range,
+                 .depends = host_depends,
+                 .facts = host_facts,
+                 .user_at = host_user_at};
+}
+
+/* ---------------------------------------------------------------- terms in and out */
+
+_Noreturn void sat_engine_failed(tarn_saturation *s) {
+  tarn_status st = tarn_eg_status(s->g);
+  if (s->failed) tarn_reraise(s->cx, s->failed);
+  tarn_raise(s->cx, st ? st : TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
+}
+
+/* Congruence and facts after terms were added; a fold that found no memory leaves no other sign than the status. */
+static void restore(tarn_saturation *s) {
+  if (tarn_eg_rebuild(s->g) || s->failed || tarn_eg_status(s->g) == TARN_MEMORY) sat_engine_failed(s);
+}
+
+/* Adds a term, its subterms first; memo: term -> id + 1. No recursion: networks are deep. */
+static uint32_t add_term(tarn_saturation *s, tarn_term root, tarn_map *memo) {
+  TARN_VEC(tarn_term) todo = {0};
+  tarn_push(s->cx, &todo, root);
+  while (todo.n) {
+    tarn_term t = todo.p[todo.n - 1];
+    const tarn_node *x = tarn_term_get(s->L, t);
+    uint32_t *kid = TARN_ARRAY(s->cx, uint32_t, x->n ? x->n : 1), have = todo.n;
+    for (uint32_t i = 0; i < x->n; i++) {
+      uint64_t *id = tarn_map_get(memo, x->kid[i]);
+      if (id) kid[i] = (uint32_t)*id - 1;
+      else tarn_push(s->cx, &todo, x->kid[i]);
+    }
+    if (todo.n > have) continue;
+    todo.n--;
+    if (tarn_map_get(memo, t)) continue;
+    uint32_t id = host_mk(s, x->op, x->payload, kid, x->n);
+    if (id == TARN_NONE) sat_engine_failed(s);
+    *tarn_map_at(memo, t, NULL) = (uint64_t)id + 1;
+  }
+  return (uint32_t)*tarn_map_get(memo, root) - 1;
+}
+
+uint32_t tarn_sat_add(tarn_saturation *s, tarn_term t) {
+  uint32_t id = add_term(s, t, tarn_map_new(s->cx));
+  restore(s);
+  return id;
+}
+
+typedef struct taking {
+  tarn_saturation *s;
+  tarn_sat_pick *pick;
+  void *user;
+  tarn_map *memo;
+} taking;
+
+static bool take_ready(taking *k, const tarn_eg_node *x, tarn_term *kid, uint32_t *missing) {
+  for (uint32_t i = 0; i < x->n; i++) {
+    uint64_t *t = tarn_map_get(k->memo, tarn_eg_find(k->s->g, x->kids[i]));
+    if (!t || !*t) return *missing = tarn_eg_find(k->s->g, x->kids[i]), false;
+    kid[i] = (tarn_term)(*t - 1);
+  }
+  return true;
+}
+
+/* What the selection says, or the one node that there is. */
+static uint32_t take_node(const taking *k, uint32_t cls) {
+  uint32_t node = k->pick(k->user, cls), only = tarn_eg_next_node(k->s->g, cls, TARN_NONE);
+  if (node != TARN_NONE || tarn_eg_next_node(k->s->g, cls, only) != TARN_NONE) return node;
+  return only;
+}
+
+tarn_term tarn_sat_term(tarn_saturation *s, uint32_t cls, tarn_sat_pick *pick, void *user) {
+  taking k = {s, pick, user, tarn_map_new(s->cx)};
+  TARN_VEC(uint32_t) todo = {0};
+  tarn_push(s->cx, &todo, tarn_eg_find(s->g, cls));
+  while (todo.n) {
+    uint32_t c = todo.p[todo.n - 1], node = take_node(&k, c), missing;
+    if (node == TARN_NONE || todo.n > tarn_eg_id_count(s->g))
+      tarn_raise(s->cx, TARN_INTERNAL, "selection: %s at class %u", node == TARN_NONE ? "nothing" : "a cycle", c);
+    tarn_eg_node x = tarn_eg_node_at(s->g, node);
+    tarn_term kid[R_KIDS];
+    if (x.n > R_KIDS) tarn_raise(s->cx, TARN_INTERNAL, "selection: a node of %u children", x.n);
+    if (!take_ready(&k, &x, kid, &missing)) {
+      tarn_push(s->cx, &todo, missing);
+      continue;
+    }
+    *tarn_map_at(k.memo, c, NULL) = (uint64_t)tarn_mk(s->L, x.op, x.payload, kid, x.n) + 1;
+    todo.n--;
+  }
+  return (tarn_term)(*tarn_map_get(k.memo, tarn_eg_find(s->g, cls)) - 1);
+}
+
+/* ---------------------------------------------------------------- setting up */
+
+tarn_sat_options tarn_sat_defaults(void) {
+  return (tarn_sat_options){
+      .numerics = TARN_RULE_REASSOC, .rtol = TARN_RTOL, .max_nodes = 200000, .max_iterations = 1000, .goal = TARN_NONE};
+}
+
+static void free_all(void *arg) { tarn_sat_free(arg); }
+
+void tarn_sat_free(tarn_saturation *s) {
+  if (s->runner) tarn_eg_runner_free(s->runner);
+  if (s->rules) tarn_eg_rules_free(s->rules);
+  if (s->g) tarn_eg_free(s->g);
+  s->runner = NULL;
+  s->rules = NULL;
+  s->g = NULL;
+}
+
+static void add_program(tarn_saturation *s) {
+  const tarn_program *p = s->program;
+  tarn_map *memo = tarn_map_new(s->cx);
+  s->nroot = p->nout;
+  s->root = TARN_ARRAY(s->cx, uint32_t, p->nout ? p->nout : 1);
+  s->exact = TARN_ARRAY(s->cx, uint32_t, p->nout ? p->nout : 1);
+  s->term = TARN_ARRAY(s->cx, tarn_term, p->nout ? p->nout : 1);
+  for (uint32_t i = 0; i < p->nout; i++) {
+    s->term[i] = s->o.surface ? p->out[i].term : tarn_kernel_form(s->L, p->out[i].term);
+    s->exact[i] = add_term(s, s->term[i], memo);
+  }
+  restore(s);
+  for (uint32_t i = 0; i < p->nout; i++) s->root[i] = tarn_eg_find(s->g, s->exact[i]);
+  sat_count_uses(s);
+}
+
+/* ---------------------------------------------------------------- running */
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool goal_reached(void *user, tarn_egraph *g, uint32_t iteration) {
+  tarn_saturation *s = user;
+  (void)iteration;
+  if (s->failed) return false;
+  if (s->o.goal == TARN_NONE || s->nroot == 0) return true;
+  uint32_t id = add_term(s, s->o.goal, tarn_map_new(s->cx));
+  return tarn_eg_find(g, id) != tarn_eg_find(g, s->exact[0]);
+}
+
+static void after(void *user, tarn_egraph *g, const tarn_eg_iteration *it) {
+  const tarn_saturation *s = user;
+  if (s->o.after) s->o.after(s->o.user, g, it);
+}
+
+static bool interrupted(void *user) {
+  const tarn_saturation *s = user;
+  return s->o.interrupted(s->o.user);
+}
+
+/* A phase names families and rules. */
+static bool named(const rule *r, const char *name) { return strcmp(r->family, name) == 0 || strcmp(r->name, name) == 0; }
+
+static uint32_t rules_of(const tarn_saturation *s, const rphase *p, uint32_t *active) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < s->nactive; i++) {
+    bool in = !p;
+    for (uint32_t k = 0; p && k < p->nfamily; k++) in |= named(s->er[i].r, p->family[k]);
+    if (in) active[n++] = i;
+  }
+  return n;
+}
+
+static bool in_a_phase(const tarn_saturation *s, const rule *r) {
+  for (uint32_t i = 0; i < s->rs->phase.n; i++)
+    for (uint32_t k = 0; k < s->rs->phase.p[i].nfamily; k++)
+      if (named(r, s->rs->phase.p[i].family[k])) return true;
+  return false;
+}
+
+/* One phase; false when the whole run must stop. */
+static bool run_phase(tarn_saturation *s, const rphase *p, tarn_eg_stop *stop, double deadline) {
+  uint32_t *active = TARN_ARRAY(s->cx, uint32_t, s->nactive + 1);
+  uint32_t done = tarn_eg_iteration_count(s->runner), left = s->o.max_iterations - done;
+  uint32_t n = rules_of(s, p, active);
+  if (!p) { /* rules of families that no phase names */
+    n = 0;
+    for (uint32_t i = 0; i < s->nactive; i++)
+      if (!in_a_phase(s, s->er[i].r)) active[n++] = i;
+  }
+  if (n == 0) return true;
+  sat_sweep(s);
+  if (left == 0) { /* for the engine, 0 would mean no limit */
+    *stop = TARN_EG_STOP_ITERATIONS;
+    return false;
+  }
+  bool cut = p && p->iterations && p->iterations < left;
+  tarn_eg_run_config c = {.active = active,
+                          .n_active = n,
+                          .scheduler = s->o.backoff ? TARN_EG_BACKOFF : TARN_EG_SIMPLE,
+                          .match_limit = s->o.match_limit,
+                          .ban_length = s->o.ban_length,
+                          .max_iterations = cut ? p->iterations : left,
+                          .count_matches = s->o.count_matches,
+                          .threads = s->o.threads,
+                          .before = goal_reached,
+                          .after = after,
+                          .interrupted = s->o.interrupted ? interrupted : NULL,
+                          .user = s};
+  if (deadline > 0) c.max_seconds = fmax(deadline - now(), 1e-9);
+  *stop = tarn_eg_run(s->runner, &c);
+  if (s->failed) tarn_reraise(s->cx, s->failed);
+  if (cut && *stop == TARN_EG_STOP_ITERATIONS) *stop = TARN_EG_STOP_SATURATED;
+  return *stop == TARN_EG_STOP_SATURATED;
+}
+
+/* The rules that no phase names, then the phases in turn. */
+static tarn_eg_stop run(tarn_saturation *s) {
+  tarn_eg_stop stop = TARN_EG_STOP_SATURATED;
+  double deadline = s->o.max_seconds > 0 ? now() + s->o.max_seconds : 0;
+  if (!run_phase(s, NULL, &stop, deadline)) return stop;
+  for (uint32_t i = 0; i < s->rs->phase.n; i++)
+    if (!run_phase(s, &s->rs->phase.p[i], &stop, deadline)) return stop;
+  return stop;
+}
+
+static void report(tarn_saturation *s, tarn_eg_stop stop, double seconds) {
+  tarn_sat_report *r = &s->report;
+  tarn_sat_rule *rows = TARN_ARRAY(s->cx, tarn_sat_rule, s->nactive + 1);
+  *r = (tarn_sat_report){.stop = tarn_eg_stop_name(stop),
+                         .nodes = tarn_eg_node_count(s->g),
+                         .classes = tarn_eg_class_count(s->g),
+                         .iterations = tarn_eg_iteration_count(s->runner),
+                         .seconds = seconds,
+                         .nrule = s->nactive,
+                         .rule = rows};
+  for (uint32_t i = 0; i < s->nactive; i++) {
+    const rule *x = s->er[i].r;
+    rows[i] = (tarn_sat_rule){x->name, x->family, tarn_eg_stats(s->runner, i)};
+    if (rows[i].count.unions && x->numeric > r->used) r->used = x->numeric;
+  }
+  for (uint32_t i = 0; i < s->nroot; i++) s->root[i] = tarn_eg_find(s->g, s->exact[i]);
+}
+
+tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs, const tarn_sat_options *o) {
+  tarn_ctx *cx = rs->cx;
+  tarn_saturation *s = TARN_NEW(cx, tarn_saturation);
+  *s = (tarn_saturation){.L = rs->L, .cx = cx, .program = p, .rs = rs, .o = *o};
+  if (!s->o.max_nodes) s->o.max_nodes = 200000;
+  if (!s->o.max_iterations) s->o.max_iterations = 1000;
+  double start = now();
+  tarn_defer(cx, free_all, s);
+  tarn_eg_config config = {o->reasons, s->o.max_nodes, o->max_bytes};
+  s->g = tarn_eg_new(tarn_ctx_allocator(cx), &config);
+  if (!s->g) tarn_raise(cx, TARN_MEMORY, "saturation: out of memory");
+  s->host = sat_host(s);
+  s->env = (renv){.L = s->L, .host = &s->host, .hw = o->hw};
+  facts_install(s);
+  add_program(s);
+  engine_compile(s);
+  s->runner = tarn_eg_runner_new(s->g, s->rules);
+  if (!s->runner) tarn_raise(cx, TARN_MEMORY, "saturation: out of memory");
+  tarn_eg_stop stop = run(s);
+  /* Memory that runs out is no limit with a usable result: what is lost depends on the machine. */
+  if (tarn_eg_status(s->g) == TARN_MEMORY || stop == TARN_EG_STOP_CONFLICT || stop == TARN_EG_STOP_ERROR) sat_engine_failed(s);
+  sat_settle(s);
+  report(s, stop, now() - start);
+  return s;
+}
+
+/* ---------------------------------------------------------------- results */
+
+const tarn_sat_report *tarn_sat_result(const tarn_saturation *s) { return &s->report; }
+tarn_egraph *tarn_sat_egraph(const tarn_saturation *s) { return s->g; }
+tarn_lang *tarn_sat_lang(const tarn_saturation *s) { return s->L; }
+uint32_t tarn_sat_roots(const tarn_saturation *s) { return s->nroot; }
+uint32_t tarn_sat_root(const tarn_saturation *s, uint32_t i) { return tarn_eg_find(s->g, s->root[i]); }
+uint32_t tarn_sat_type(const tarn_saturation *s, uint32_t c) { return (uint32_t)tarn_eg_data(s->g, RA_TYPE, c); }
+bool tarn_sat_is_const(const tarn_saturation *s, uint32_t c) { return sat_facts(s, c)->constant; }
+uint32_t tarn_sat_uniform(const tarn_saturation *s, uint32_t c) { return sat_facts(s, c)->uniform; }
+tarn_range tarn_sat_range(const tarn_saturation *s, uint32_t c) {
+  const facts *f = sat_facts(s, c);
+  return (tarn_range){f->lo, f->hi, f->finite, f->nan};
+}
