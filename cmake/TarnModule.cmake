@@ -106,7 +106,7 @@ function(tarn_program name)
 endfunction()
 
 # The modules whose headers a file includes, itself or through what the tests share ("tests/…"):
-# "egraph/egraph.h" asks for egraph, "hw/host/host.h" for hw_host.
+# "egraph/egraph.h" asks for egraph, "hw/host/host.h" for hw_host, "extract/select.h" for select.
 function(tarn_included out file)
   set(todo "${file}")
   set(seen "")
@@ -129,6 +129,8 @@ function(tarn_included out file)
       endif()
       if(path MATCHES "^hw/host/")
         set(m hw_host)
+      elseif(path MATCHES "^extract/select")
+        set(m select)
       endif()
       get_property(known GLOBAL PROPERTY tarn_${m}_DEPS SET)
       if(known)

@@ -99,8 +99,6 @@ const tarn_sx *free_expand(const tarn_ruleset *rs, const tarn_sx *s);
 fexpr *free_computed(tarn_ruleset *rs, rule *r, const tarn_sx *s); /* a value */
 /* Refuses a rule that makes its own left side again, larger each time, where no other could make it smaller. free_growth.c */
 void free_check_growth(const tarn_ruleset *rs, const rule *r);
-/* A pattern of bound variables. language.c */
-rpat *r_right_pattern(tarn_ruleset *rs, rule *r, const tarn_sx *s);
 
 /* ---- values (free_value.c) ---- */
 fval free_parse(const free_state *f, const char *s, size_t n); /* a number; NONE: it is none */

@@ -6,22 +6,82 @@ cd "$(dirname "$0")/.."
 bad=0
 say() { echo "house: $*"; bad=1; }
 
-# 1. Who may include whom. Each may include its own headers, base (but for base and runtime), and those named here.
-declare -A may=(
-  [base]="" [runtime]="" [egraph]="" [access]="" [model]="access runtime" [hw]="access" [rules]="egraph access hw"
-  [loop]="access hw" [extract]="egraph access hw loop" [lower]="access hw loop runtime"
-  [tune]="egraph access model hw rules loop extract lower runtime"
-  [cli]="egraph access model hw rules loop extract lower tune runtime")
-for folder in "${!may[@]}"; do
-  allowed=" $folder ${may[$folder]} "
-  [ "$folder" = runtime ] || allowed+="base "
-  while IFS=: read -r file include; do
-    [ -n "$file" ] || continue
-    other=${include%%/*}
-    [[ $allowed == *" $other "* ]] || say "$file includes \"$include\": $folder may not know $other"
-    [[ $include != hw/host/* || $folder == hw || $folder == tune || $folder == cli ]] || say "$file includes \"$include\""
-  done < <(grep -roE --include='*.[ch]' '^#include "[a-z]+/[^"]*"' "$folder" | sed 's/#include "//; s/"$//')
-done
+# 1. Which room may know which, by include and by symbol. A file belongs to the room with the longest name that its path
+# begins with; it may use its own room, the public header of its folder, and the rooms named here.
+rules_base="kernel egraph access hw base"
+table="
+base:
+runtime/ref:
+runtime: runtime/ref
+egraph: base
+access: base
+kernel: access base
+model: access runtime runtime/ref base
+hw: access base
+hw/host: hw access base
+rules/lang: $rules_base
+rules/algorithms: rules/lang $rules_base
+rules/run: rules/lang $rules_base
+rules/proof: rules/run rules/lang $rules_base
+rules/check: rules/run rules/lang $rules_base
+rules/derive: rules/lang $rules_base
+rules: rules/algorithms rules/lang $rules_base
+extract/select: base
+lab: rules rules/check rules/run rules/lang extract/select $rules_base
+loop: access hw base
+extract: extract/select egraph access hw loop base
+lower: access hw loop runtime runtime/ref base
+tune: egraph access model hw hw/host rules loop extract extract/select lower runtime base
+cli: *
+"
+includes() { # FILE TARGET, a line each
+  git ls-files -- '*.c' '*.h' | xargs grep -oE '^#include "[a-z]+/[^"]*"' /dev/null | sed 's/:#include "/ /; s/"$//'
+}
+symbols() { # DEFINED|WANTED FILE SYMBOL, a line each
+  for o in "$build"/*/CMakeFiles/tarn_*.dir "$build"/*/*/CMakeFiles/tarn_*.dir; do
+    [ -d "$o" ] || continue
+    local top=${o#"$build"/}
+    top=${top%%/CMakeFiles*}
+    (cd "$o" && find . -name '*.c.o' -not -name '*embedded*' -exec nm -A {} + 2>/dev/null) | sed "s|^\./|$top/|" |
+      awk '{ sub(/\.o:[0-9a-f]*$/, "", $1) } $(NF - 1) ~ /^[TDRBV]$/ { print "DEFINED", $1, $NF } $(NF - 1) == "U" { print "WANTED", $1, $NF }'
+  done
+}
+{ includes | sed 's/^/INCLUDE /'; symbols | sort -s -k1,1; } | awk -v table="$table" '
+  BEGIN {
+    n = split(table, line, "\n")
+    for (i = 1; i <= n; i++) {
+      if (split(line[i], part, ":") < 2) continue
+      room[part[1]] = 1
+      m = split(part[2], other, " ")
+      for (k = 1; k <= m; k++) may[part[1], other[k]] = 1
+    }
+  }
+  function of(path,   r) {
+    if (path == "extract/select.h" || path == "runtime/ref.h") sub("[.]h$", "/", path)
+    for (r = path; sub("/[^/]*$", "", r);) if (r in room) return r
+    return ""
+  }
+  function known(from, to) { return from == to || (from, to) in may || (from, "*") in may }
+  $1 == "INCLUDE" {
+    from = of($2); to = of($3); folder = to "/" to ".h"
+    if (from == "" || to == "" || known(from, to) || ($3 == folder && index(from, to "/") == 1)) next
+    print $2 " includes \"" $3 "\": " from " may not know " to
+  }
+  $1 == "DEFINED" { at[$3] = $2 }
+  $1 == "WANTED" && ($3 in at) {
+    from = of($2); to = of(at[$3])
+    if (from != to && from != "" && to != "") edge[from, to] = 1
+    if (from != "" && to != "" && !known(from, to)) print $2 " uses " $3 " of " at[$3] ": " from " may not know " to
+  }
+  function cycle(r, path,   t) {
+    if (mark[r] == 2) return
+    if (mark[r] == 1) { print "rooms use one another in a circle: " path; return }
+    mark[r] = 1
+    for (t in room) if ((r, t) in edge) cycle(t, path " > " t)
+    mark[r] = 2
+  }
+  END { for (r in room) cycle(r, r) }' >"$build/house.rooms"
+while read -r line; do say "$line"; done <"$build/house.rooms"
 
 # 2. Libraries neither print nor end the process, ask no environment, share no state of the process. (Measuring runs
 # strangers' kernels in a child, which ends by itself.)

@@ -1,6 +1,5 @@
 /* Checking rules on random instances. */
 #include "rules/check/net.h"
-#include "lab/meaning.h"
 #include <math.h>
 #include <string.h>
 

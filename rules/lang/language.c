@@ -1,7 +1,6 @@
 /* Reading rules. A file is a list of (family …), (rule …) and (phases …); what does not parse, bind or fit its kinds
  * is refused with its place. Printing gives back what was written. */
-#include "lab/free.h"
-#include "lab/meaning.h"
+#include "rules/lang/lang.h"
 #include <string.h>
 
 typedef struct reader {
