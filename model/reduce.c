@@ -29,12 +29,13 @@ static bool read_axes(im_node *n, uint32_t rank, uint32_t *mask) {
   return k != 0 || !nothing;
 }
 
-/* log(sum(exp(x))), with the maximum taken out so that exp does not overflow. */
+/* log(sum(exp(x))), with the maximum taken out so that exp does not overflow. An infinite maximum
+ * is the result: the differences to it would be NaN. */
 static tarn_term log_sum_exp(im_node *n, tarn_term x, uint32_t mask, bool keep) {
   tarn_term most = im_reduce(n, x, mask, TARN_NONE, TARN_RED_MAX, true);
   tarn_term e = im_el(n, "(exp (sub $0 $1))", 2, x, most);
   tarn_term sum = im_reduce(n, e, mask, TARN_NONE, TARN_RED_SUM, true);
-  tarn_term r = im_el(n, "(add $1 (log $0))", 2, sum, most);
+  tarn_term r = im_el(n, "(select (isinf $1) $1 (add $1 (log $0)))", 2, sum, most);
   if (keep) return r;
   im_dims d = im_shape(n, r);
   uint32_t kept = 0;
@@ -43,11 +44,27 @@ static tarn_term log_sum_exp(im_node *n, tarn_term x, uint32_t mask, bool keep) 
   return im_reshape(n, r, kept, d.d);
 }
 
-static tarn_term by_row(im_node *n, tarn_term x, uint32_t mask, bool keep) {
-  if (strcmp(n->op, "ReduceMean") == 0) return im_mean(n, x, mask, keep);
-  if (strcmp(n->op, "ReduceLogSumExp") == 0) return log_sum_exp(n, x, mask, keep);
+static const struct row *row_of(const im_node *n) {
   const struct row *r = rows;
   while (strcmp(r->op, n->op) != 0) r++;
+  return r;
+}
+
+static bool is_mean(const im_node *n) { return strcmp(n->op, "ReduceMean") == 0; }
+static bool is_log_sum_exp(const im_node *n) { return strcmp(n->op, "ReduceLogSumExp") == 0; }
+
+/* Over no axes: what is done to each element before and after remains. */
+static tarn_term by_element(im_node *n, tarn_term x) {
+  if (is_mean(n) || is_log_sum_exp(n)) return x;
+  const struct row *r = row_of(n);
+  if (strcmp(r->before, "$0") != 0) x = im_el(n, r->before, 1, x);
+  return r->after ? im_el(n, r->after, 1, x) : x;
+}
+
+static tarn_term by_row(im_node *n, tarn_term x, uint32_t mask, bool keep) {
+  if (is_mean(n)) return im_mean(n, x, mask, keep);
+  if (is_log_sum_exp(n)) return log_sum_exp(n, x, mask, keep);
+  const struct row *r = row_of(n);
   x = im_reduce(n, x, mask, im_formula(n, r->before, im_type(n, x), NULL, 0), r->kind, keep);
   return r->after ? im_el(n, r->after, 1, x) : x;
 }
@@ -56,14 +73,23 @@ void im_do_reduce(im_node *n) {
   tarn_term x = im_arg(n, 0);
   uint32_t mask, rank = im_shape(n, x).n;
   bool keep = im_attr_int(n, "keepdims", 1);
-  im_set(n, 0, read_axes(n, rank, &mask) ? by_row(n, x, mask, keep) : x);
+  im_set(n, 0, read_axes(n, rank, &mask) ? by_row(n, x, mask, keep) : by_element(n, x));
 }
 
 /* ---------------------------------------------------------------- argmax, argmin */
 
-/* State: best element, its index (-1: none yet). The later of equals wins only when asked. */
+/* Is element $2 better than the best so far, $0? The later of equals is only when asked. As in
+ * numpy a NaN is better than any number, and all NaNs are equals. */
+static const char *better_of(im_node *n, tarn_dtype t, bool max, bool last) {
+  const char *by_last = max ? "(ge $2 $0)" : "(le $2 $0)", *by_first = max ? "(gt $2 $0)" : "(lt $2 $0)";
+  if (!tarn_dtype_is_float(t)) return last ? by_last : by_first;
+  if (last) return tarn_format(n->cx, "(or %s (isnan $2))", by_last);
+  return tarn_format(n->cx, "(or %s (and (isnan $2) (eq $0 $0)))", by_first);
+}
+
+/* State: best element, its index (-1: none yet). */
 static uint32_t extreme_reducer(im_node *n, tarn_dtype t, bool max, bool last) {
-  const char *better = last ? (max ? "(ge $2 $0)" : "(le $2 $0)") : (max ? "(gt $2 $0)" : "(lt $2 $0)");
+  const char *better = better_of(n, t, max, last);
   tarn_reducer r = {.kind = TARN_RED_CUSTOM, .dtype = t, .ns = 2, .commutative = false};
   uint32_t id = tarn_reducer_of(n->L, max ? TARN_RED_MAX : TARN_RED_MIN, t);
   r.init[0] = tarn_reducer_identity(n->L, id);
