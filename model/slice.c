@@ -14,11 +14,11 @@ static tarn_term slice_axis(im_node *n, tarn_term t, uint32_t axis, int64_t star
   int64_t len = im_shape(n, t).d[axis];
   if (step == 0) im_bad(n, "a step is zero");
   step = clamp(step, -IM_MAX_EXTENT, IM_MAX_EXTENT);
-  if (start < 0) start = start < -len ? (step > 0 ? 0 : -1) : start + len;
-  if (end < 0) end = end < -len ? -1 : end + len;
-  start = step > 0 ? clamp(start, 0, len) : clamp(start, -1, len - 1);
+  if (start < 0) start += len;
+  if (end < 0) end += len;
+  start = clamp(start, 0, step > 0 ? len : len - 1); /* unlike numpy's, also for step < 0 */
   end = step > 0 ? clamp(end, 0, len) : clamp(end, -1, len - 1);
-  if (step > 0 ? end <= start : end >= start) return im_cut(n, t, axis, 0, 0, 1);
+  if (len == 0 || (step > 0 ? end <= start : end >= start)) return im_cut(n, t, axis, 0, 0, 1);
   return im_cut(n, t, axis, start, end, step);
 }
 
@@ -171,9 +171,20 @@ void im_do_compress(im_node *n) {
   im_set(n, 0, im_take(n, x, axis, at, k));
 }
 
+/* Indices that hold depth and every index in range: reals are truncated, NaN is out of range. */
+static tarn_term whole_index(im_node *n, int64_t depth) {
+  tarn_term index = im_arg(n, 0);
+  tarn_dtype t = im_type(n, index);
+  im_param none = {"none", 0, depth};
+  if (t == TARN_U64) return index;
+  if (!tarn_dtype_is_float(t)) return im_cast(n, index, TARN_I64);
+  uint32_t f = im_formula(n, "(select (isnan $0) none (cast i64 $0))", TARN_I64, &none, 1);
+  return im_map(n, f, &index, 1);
+}
+
 /* off where no index matches: an index outside [-depth, depth) matches nowhere. */
 void im_do_one_hot(im_node *n) {
-  tarn_term index = im_arg(n, 0), values = im_arg(n, 2);
+  tarn_term values = im_arg(n, 2), index = im_arg(n, 0);
   im_dims d = im_shape(n, index), dv = im_shape(n, values);
   int64_t depth = (int64_t)im_real(n, 1, "depth"), axis = im_attr_int(n, "axis", -1);
   if (dv.n != 1 || dv.d[0] != 2) im_bad(n, "values are not two");
@@ -182,13 +193,15 @@ void im_do_one_hot(im_node *n) {
   uint32_t at = im_axis(n, axis, d.n + 1);
   int64_t dim[TARN_MAX_DIMS];
   for (uint32_t i = 0; i <= d.n; i++) dim[i] = i == at ? depth : 1;
+  index = whole_index(n, depth);
   tarn_dtype t = im_type(n, index);
   tarn_term iota = im_reshape(n, im_iota(n, t, depth), d.n + 1, dim);
   memcpy(dim, d.d, at * sizeof *dim);
   dim[at] = 1;
   memcpy(dim + at + 1, d.d + at, (d.n - at) * sizeof *dim);
   im_param p = {"depth", (double)depth, depth};
-  tarn_term hit = im_elp(n, "(or (eq $0 $1) (eq (add $0 depth) $1))", &p, 1, 2, im_reshape(n, index, d.n + 1, dim), iota);
+  const char *same = t == TARN_U64 ? "(eq $0 $1)" : "(or (eq $0 $1) (eq (add $0 depth) $1))";
+  tarn_term hit = im_elp(n, same, &p, 1, 2, im_reshape(n, index, d.n + 1, dim), iota);
   tarn_term off = im_reshape(n, im_cut(n, values, 0, 0, 1, 1), 0, dim),
             on = im_reshape(n, im_cut(n, values, 0, 1, 2, 1), 0, dim);
   im_set(n, 0, im_el(n, "(select $0 $1 $2)", 3, hit, on, off));
