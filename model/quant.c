@@ -56,13 +56,15 @@ void im_do_dequantize(im_node *n) {
                  along(n, zero, axis, d.n), scale));
 }
 
-/* scale = (max(x,0) - min(x,0)) / 255, zero = round(-min / scale); ONNX DynamicQuantizeLinear. */
+/* scale = (max(x,0) - min(x,0)) / 255, zero = round(-min / scale); ONNX DynamicQuantizeLinear.
+ * Of zeros alone, or numbers so small that it is 0, the scale is 1. */
 void im_do_dynamic_quantize(im_node *n) {
   tarn_term x = im_arg(n, 0);
   uint32_t all = (1u << im_shape(n, x).n) - 1;
   tarn_term most = im_el(n, "(max $0 0)", 1, im_reduce(n, x, all, TARN_NONE, TARN_RED_MAX, false));
   tarn_term least = im_el(n, "(min $0 0)", 1, im_reduce(n, x, all, TARN_NONE, TARN_RED_MIN, false));
   tarn_term scale = im_el(n, "(div (sub $0 $1) 255)", 2, most, least);
+  scale = im_el(n, "(select (eq $0 0) 1 $0)", 1, scale);
   tarn_term zero = im_cast(n, im_el(n, "(round (min (max (div (sub 0 $0) $1) 0) 255))", 2, least, scale), TARN_U8);
   im_set(n, 0, quantised(n, x, scale, zero));
   im_set(n, 1, scale);
