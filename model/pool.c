@@ -61,8 +61,10 @@ void im_do_average_pool(im_node *n) {
   im_set(n, 0, sum);
 }
 
-/* Position in the whole input of each window's maximum: the pair (value, position) reduced together would need a
- * second operand, so positions are found by equality: the first position whose element equals the maximum. */
+/* Position in the whole input of each window's maximum: the pair (value, position) reduced together
+ * would need a second operand, so positions are found by equality: the first whose element equals
+ * the maximum, or is the NaN that made it one. Padding is nowhere, whatever the maximum. */
+#define NOWHERE ((int64_t)1 << 62)
 static tarn_term positions(im_node *n, tarn_term x, const im_window *w, tarn_term most, bool column_major) {
   im_dims d = im_shape(n, x), at = d;
   int64_t count = im_count(&d), lead = d.d[0] * d.d[1], plane = lead ? count / lead : 0;
@@ -78,7 +80,8 @@ static tarn_term positions(im_node *n, tarn_term x, const im_window *w, tarn_ter
     }
     tarn_tensor_set(iota, i, (tarn_value){.i = i - in + (column_major ? order : in)});
   }
-  tarn_term where = windows_of(n, im_const(n, iota), w, 0), values = windows_of(n, x, w, im_lowest(im_type(n, x)));
+  tarn_term where = windows_of(n, im_const(n, iota), w, (double)NOWHERE),
+            values = windows_of(n, x, w, im_lowest(im_type(n, x)));
   const tarn_type *ty = tarn_term_type(n->L, values);
   uint32_t rank = ty->n, ns = ty->ns;
   int64_t dim[TARN_MAX_DIMS];
@@ -86,8 +89,11 @@ static tarn_term positions(im_node *n, tarn_term x, const im_window *w, tarn_ter
   memcpy(at.d, dim, ns * sizeof *dim);
   for (uint32_t i = ns; i < rank; i++) at.d[i] = 1;
   tarn_term top = tarn_broadcast(n->L, ns, rank, dim, tarn_access(n->L, ns, im_reshape(n, most, rank, at.d)));
-  im_param none = {"none", 0, INT64_MAX};
-  uint32_t body = im_formula(n, "(select (eq $0 $1) $2 none)", TARN_I64, &none, 1);
+  im_param none = {"none", 0, NOWHERE};
+  bool real = tarn_dtype_is_float(im_type(n, x));
+  const char *here = real ? "(or (eq $0 $1) (isnan $0))" : "(eq $0 $1)";
+  const char *text = tarn_format(n->cx, "(select %s $2 none)", here);
+  uint32_t body = im_formula(n, text, TARN_I64, &none, 1);
   uint32_t fn = tarn_fn_reduce(n->L, body, 3, tarn_reducer_of(n->L, TARN_RED_MIN, TARN_I64));
   tarn_term operand[] = {values, top, where};
   return tarn_compute(n->L, fn, operand, 3);
