@@ -4,8 +4,10 @@
  *   w (O,C/G,K…)                  access 1 -------->  ((O),(C,K…))        [groups: ((G,O/G),(C/G,K…))]
  *   cartProd w x, dotProd, transpose                  (N,O,P…)
  *
- * A transposed convolution is an ordinary one over a view: its input with stride-1 zeros between elements, its weights
- * reversed.  Source: Dumoulin & Visin, "A guide to convolution arithmetic for deep learning", 2016, section 4. */
+ * A transposed convolution is an ordinary one over a view: its input with stride-1 zeros between
+ * elements, its weights reversed.  Weights that may be infinite are left out where the input is
+ * such a zero, or padding.
+ * Source: Dumoulin & Visin, "A guide to convolution arithmetic for deep learning", 2016, section 4. */
 #include "model/import.h"
 #include <string.h>
 
@@ -62,12 +64,16 @@ static void read_padding(im_node *n, im_window *w, const int64_t *x) {
   pad_same(w, x, lower);
 }
 
-/* Number of windows; with ceil_mode a last one may hang over the end, unless it starts in the padding after. */
+static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
+/* Number of windows; with ceil_mode a last one, or the only one, may hang over the end, unless it
+ * starts in the padding after. */
 static int64_t windows_along(im_node *n, const im_window *w, uint32_t i, int64_t x, bool ceil_mode) {
-  int64_t room = x + w->b[i] + w->a[i] - reach(w, i);
-  if (room < 0) im_bad(n, "a window of %lld does not fit in %lld", (long long)reach(w, i), (long long)(room + reach(w, i)));
-  int64_t k = room / w->s[i] + 1;
-  return ceil_mode && room % w->s[i] && k * w->s[i] < x + w->b[i] ? k + 1 : k;
+  int64_t wide = x + w->b[i] + w->a[i], room = wide - reach(w, i);
+  int64_t k = floor_div(room, w->s[i]) + 1;
+  if (ceil_mode && room % w->s[i] && k * w->s[i] < x + w->b[i]) k++;
+  if (k < 1) im_bad(n, "a window of %lld does not fit in %lld", (long long)(wide - room), (long long)wide);
+  return k;
 }
 
 static void read_shape(im_node *n, im_window *w, const im_dims *x, const int64_t *kernel) {
@@ -84,6 +90,7 @@ static void read_shape(im_node *n, im_window *w, const im_dims *x, const int64_t
 void im_window_read(im_node *n, im_window *w, const im_dims *x, const int64_t *kernel, bool ceil_mode) {
   read_shape(n, w, x, kernel);
   read_padding(n, w, x->d + 2);
+  ceil_mode &= !im_attr_is(n, "auto_pad", "VALID", "NOTSET"); /* its windows lie inside */
   for (uint32_t i = 0; i < w->r; i++) w->out[i] = windows_along(n, w, i, x->d[2 + i], ceil_mode);
 }
 
@@ -118,22 +125,40 @@ static tarn_term group_input(im_node *n, tarn_term x, int64_t group) {
   return im_permute(n, im_reshape(n, x, d.n + 1, split), p);
 }
 
-static tarn_term conv_grouped(im_node *n, tarn_term x, tarn_term w, int64_t group, const im_window *win) {
-  im_dims xd = im_shape(n, x), wd = im_shape(n, w);
-  int64_t split[TARN_MAX_DIMS] = {group, wd.d[0] / group};
-  for (uint32_t i = 1; i < wd.n; i++) split[i + 1] = wd.d[i];
-  tarn_term wg = tarn_access(n->L, 2, im_reshape(n, w, wd.n + 1, split));
-  tarn_term xg = patches(n, group_input(n, x, group), 2, wd.d[1], win);
-  tarn_term c = tarn_cart(n->L, 1, wg, xg);
-  tarn_term y = tarn_compute(n->L, tarn_fn_dot(n->L, im_type(n, x)), &c, 1); /* (G,O/G,N,P…) */
+/* (O,C/G,K…) -> (G,O/G,C/G,K…) */
+static tarn_term group_weights(im_node *n, tarn_term w, int64_t group) {
+  im_dims d = im_shape(n, w);
+  int64_t split[TARN_MAX_DIMS] = {group, d.d[0] / group};
+  for (uint32_t i = 1; i < d.n; i++) split[i + 1] = d.d[i];
+  return im_reshape(n, w, d.n + 1, split);
+}
+
+/* (G,O/G,N,P…) -> (N,O,P…) */
+static tarn_term join_groups(im_node *n, tarn_term y) {
+  im_dims d = im_shape(n, y);
   uint32_t p[TARN_MAX_DIMS] = {2, 0, 1};
-  int64_t out[TARN_MAX_DIMS] = {xd.d[0], wd.d[0]};
-  for (uint32_t i = 2; i < xd.n; i++) p[i + 1] = i + 1, out[i] = win->out[i - 2];
-  return im_reshape(n, im_permute(n, y, p), xd.n, out);
+  int64_t out[TARN_MAX_DIMS] = {d.d[2], d.d[0] * d.d[1]};
+  for (uint32_t i = 3; i < d.n; i++) {
+    p[i] = i;
+    out[i - 1] = d.d[i];
+  }
+  return im_reshape(n, im_permute(n, y, p), d.n - 1, out);
+}
+
+static tarn_term conv_grouped(im_node *n, tarn_term x, tarn_term w, int64_t group, const im_window *win) {
+  tarn_term wg = tarn_access(n->L, 2, group_weights(n, w, group));
+  tarn_term xg = patches(n, group_input(n, x, group), 2, im_shape(n, w).d[1], win);
+  tarn_term c = tarn_cart(n->L, 1, wg, xg);
+  return join_groups(n, tarn_compute(n->L, tarn_fn_dot(n->L, im_type(n, x)), &c, 1));
+}
+
+static tarn_term padded(im_node *n, tarn_term x, const im_window *win) {
+  for (uint32_t i = 0; i < win->r; i++) x = im_pad(n, x, 2 + i, 0, win->b[i], win->a[i]);
+  return x;
 }
 
 tarn_term im_conv(im_node *n, tarn_term x, tarn_term w, int64_t group, const im_window *win) {
-  for (uint32_t i = 0; i < win->r; i++) x = im_pad(n, x, 2 + i, 0, win->b[i], win->a[i]);
+  x = padded(n, x, win);
   return group == 1 ? conv_plain(n, x, w, win) : conv_grouped(n, x, w, group, win);
 }
 
@@ -217,22 +242,72 @@ static void read_output(im_node *n, im_window *w, const im_dims *x, int64_t *ext
   }
 }
 
+static tarn_term spread_all(im_node *n, tarn_term x, const im_window *w) {
+  for (uint32_t i = 0; i < w->r; i++) x = spread(n, x, 2 + i, w->s[i]);
+  return x;
+}
+
+/* The window of the ordinary convolution over x spread out; extra: elements only at the end. */
+static im_window turned(im_node *n, const im_window *w, const int64_t *x, const int64_t *extra) {
+  im_window t = *w;
+  for (uint32_t i = 0; i < w->r; i++) {
+    int64_t around = reach(w, i) - 1, len = x[i] ? (x[i] - 1) * w->s[i] + 1 : 0;
+    t.b[i] = around - w->b[i];
+    t.a[i] = around - w->a[i] + extra[i];
+    t.s[i] = 1;
+    t.out[i] = len + t.b[i] + t.a[i] - around;
+    if (t.out[i] < 1) im_bad(n, "the output would be empty");
+  }
+  return t;
+}
+
+typedef struct transposed {
+  int64_t group, outputs; /* of a group */
+  im_window given, turned;
+} transposed;
+
+/* Windows of the input as the map of one view, ((G,O/G,N,P…),(C/G,K…)), whose guards say where
+ * there is input. */
+static uint32_t map_of_input(im_node *n, tarn_term x, const transposed *t) {
+  tarn_term any = tarn_input(n->L, "x", tarn_term_get(n->L, x)->type);
+  any = group_input(n, padded(n, spread_all(n, any, &t->given), &t->turned), t->group);
+  any = tarn_insert_axis(n->L, 1, patches(n, any, 2, im_shape(n, any).d[2], &t->turned));
+  tarn_type d = *tarn_term_type(n->L, any);
+  d.dim[1] = t->outputs;
+  any = tarn_normalise(n->L, tarn_broadcast(n->L, d.ns, d.n, d.dim, any));
+  const tarn_node *v = tarn_term_get(n->L, any);
+  if (v->op != TARN_OP_VIEW || tarn_term_get(n->L, v->kid[0])->op != TARN_OP_INPUT) im_bad(n, "its padding has no plain form");
+  return tarn_payload_get(n->L, v->payload)->id;
+}
+
+/* The sum over the input alone: where there is none, the weights are left out as well, so that
+ * none that is infinite meets a zero. */
+static tarn_term conv_inside(im_node *n, tarn_term x, tarn_term w, const transposed *t) {
+  tarn_term wg = group_weights(n, w, t->group);
+  im_dims d = im_shape(n, wg);
+  uint32_t of_x = map_of_input(n, x, t), r = t->given.r;
+  tarn_imap m = *tarn_imap_get(n->L, of_x);
+  m.nin = (uint8_t)d.n;
+  memcpy(m.in, d.d, sizeof m.in);
+  for (uint32_t i = 0; i < d.n; i++) m.e[i] = tarn_ix_var(n->L, i < 2 ? i : i + r + 1, m.dim);
+  tarn_term operand[] = {tarn_view(n->L, of_x, x), tarn_view(n->L, tarn_map_intern(n->L, &m), wg)};
+  tarn_dtype type = im_type(n, x);
+  uint32_t product = im_formula(n, "(mul $0 $1)", type, NULL, 0);
+  uint32_t fn = tarn_fn_reduce(n->L, product, 2, tarn_reducer_of(n->L, TARN_RED_SUM, type));
+  return join_groups(n, tarn_compute(n->L, fn, operand, 2));
+}
+
 void im_do_conv_transpose(im_node *n) {
   tarn_term x = im_arg(n, 0), w = im_arg(n, 1);
   im_dims xd = im_shape(n, x), wd = im_shape(n, w);
-  int64_t group = im_attr_int(n, "group", 1), extra[TARN_MAX_DIMS];
-  check_group(n, &xd, &wd, group, wd.n ? wd.d[0] : -1);
-  im_window win;
-  read_shape(n, &win, &xd, wd.d + 2);
-  read_output(n, &win, &xd, extra);
-  for (uint32_t i = 0; i < win.r; i++) {
-    x = spread(n, x, 2 + i, win.s[i]);
-    int64_t around = reach(&win, i) - 1;
-    win.b[i] = around - win.b[i];
-    win.a[i] = around - win.a[i] + extra[i];
-    win.s[i] = 1;
-    win.out[i] = im_shape(n, x).d[2 + i] + win.b[i] + win.a[i] - around;
-    if (win.out[i] < 1) im_bad(n, "the output would be empty");
-  }
-  im_set(n, 0, add_bias(n, im_conv(n, x, turn_weights(n, w, group), group, &win)));
+  int64_t extra[TARN_MAX_DIMS];
+  transposed t = {.group = im_attr_int(n, "group", 1), .outputs = wd.n > 1 ? wd.d[1] : 0};
+  check_group(n, &xd, &wd, t.group, wd.n ? wd.d[0] : -1);
+  read_shape(n, &t.given, &xd, wd.d + 2);
+  read_output(n, &t.given, &xd, extra);
+  t.turned = turned(n, &t.given, xd.d + 2, extra);
+  bool finite = im_is_finite(n, w);
+  w = turn_weights(n, w, t.group);
+  tarn_term y = finite ? im_conv(n, spread_all(n, x, &t.given), w, t.group, &t.turned) : conv_inside(n, x, w, &t);
+  im_set(n, 0, add_bias(n, y));
 }

@@ -116,6 +116,7 @@ int64_t im_int(im_node *n, uint32_t i, const char *what);
 double im_real(im_node *n, uint32_t i, const char *what);
 uint32_t im_number_fx(im_node *n, im_number x); /* as a scalar constant */
 void im_fold(im_node *n);                       /* small integer outputs of fixed nodes become constants */
+bool im_is_finite(im_node *n, tarn_term t);     /* seen easily: no element is infinite or NaN */
 
 /* ---- build.c: terms ---- */
 typedef struct im_dims {

@@ -1,5 +1,7 @@
 /* Values that decide shapes: computed by the reference interpreter while importing, within a budget. */
 #include "model/import.h"
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* Elements that computing `t` touches, or -1 when over the limit. Terms refer to smaller ids only. */
@@ -89,3 +91,82 @@ void im_fold(im_node *n) {
     im_set_tensor(n, k, im_known(n, v, "its value"));
   }
 }
+
+/* ---------------------------------------------------------------- magnitudes */
+
+/* An upper bound of what can stand in a term, INFINITY where none is seen. Looks at constants, and
+ * a few terms deep. */
+#define BOUND_DEPTH 12
+static double bound(const tarn_lang *L, tarn_term t, int depth);
+
+static double largest(tarn_dtype t) {
+  if (t == TARN_F64) return DBL_MAX;
+  if (t == TARN_F16) return 65504;
+  return tarn_dtype_is_float(t) ? FLT_MAX : ldexp(1, (int)tarn_dtype_size(t) * 8);
+}
+
+static double of_constant(const tarn_tensor *x) {
+  double most = 0;
+  for (int64_t i = 0, count = tarn_tensor_count(x); i < count; i++) {
+    double v = fabs(tarn_tensor_get(x, i).d);
+    if (!(v <= DBL_MAX)) return INFINITY;
+    most = fmax(most, v);
+  }
+  return most;
+}
+
+static double of_literal(const tarn_lang *L, uint32_t fx) {
+  const tarn_fx *f = tarn_fx_get(L, fx);
+  double v = tarn_dtype_is_float(f->dtype) ? fabs(f->value) : 0;
+  return v <= DBL_MAX ? v : INFINITY;
+}
+
+/* b: the bounds of the holes. */
+static double of_expression(const tarn_lang *L, uint32_t fx, const double *b) {
+  const tarn_fx *f = tarn_fx_get(L, fx);
+  switch (f->op) {
+  case TARN_FX_HOLE: return b[f->hole];
+  case TARN_FX_CONST: return of_literal(L, fx);
+  case TARN_FX_CAST:
+    if (!tarn_dtype_is_float(f->dtype)) return largest(f->dtype);
+    return of_expression(L, f->kid[0], b);
+  case TARN_FX_ADD:
+  case TARN_FX_SUB: return of_expression(L, f->kid[0], b) + of_expression(L, f->kid[1], b);
+  case TARN_FX_MUL: return of_expression(L, f->kid[0], b) * of_expression(L, f->kid[1], b);
+  case TARN_FX_NEG:
+  case TARN_FX_ABS: return of_expression(L, f->kid[0], b);
+  default: return INFINITY;
+  }
+}
+
+static double of_map(const tarn_lang *L, const tarn_node *node, int depth) {
+  const tarn_func *f = tarn_fn_get(L, tarn_payload_get(L, node->payload)->id);
+  double b[8];
+  if (f->red != TARN_NONE || f->ntuple || node->n > 8) return INFINITY;
+  for (uint32_t i = 0; i < node->n; i++) b[i] = bound(L, node->kid[i], depth - 1);
+  return of_expression(L, f->body, b);
+}
+
+/* What a view puts where its guards fail. */
+static double of_fill(const tarn_lang *L, const tarn_node *node) {
+  const tarn_payload *p = tarn_payload_get(L, node->payload);
+  if (node->op == TARN_OP_PAD) return of_literal(L, p->value);
+  if (node->op != TARN_OP_VIEW) return 0;
+  const tarn_imap *m = tarn_imap_get(L, p->id);
+  return m->nguard ? of_literal(L, m->fill) : 0;
+}
+
+static double bound(const tarn_lang *L, tarn_term t, int depth) {
+  const tarn_node *node = tarn_term_get(L, t);
+  const tarn_type *ty = tarn_term_type(L, t);
+  double most = INFINITY;
+  bool view = tarn_op_is_view(node->op);
+  if (ty->tuple || depth == 0) return INFINITY;
+  if (!tarn_dtype_is_float(ty->dtype)) return largest(ty->dtype);
+  if (node->op == TARN_OP_CONST) most = of_constant(tarn_payload_get(L, node->payload)->tensor);
+  else if (node->op == TARN_OP_COMPUTE) most = of_map(L, node, depth);
+  else if (view) most = fmax(bound(L, node->kid[0], depth - 1), of_fill(L, node));
+  return most <= largest(ty->dtype) ? most : INFINITY;
+}
+
+bool im_is_finite(im_node *n, tarn_term t) { return bound(n->L, t, BOUND_DEPTH) < INFINITY; }
