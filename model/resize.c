@@ -1,5 +1,7 @@
-/* Resize and Upsample, one axis after the other: the nearest element is a view, interpolation a sum of weighted views
- * (two taps an axis for linear, four for cubic).
+/* Resize and Upsample, one axis after the other: the nearest element is a view, interpolation a sum
+ * of weighted views (two taps an axis for linear, four for cubic), with more taps (antialias) a
+ * reduction over gathered elements. An element of weight 0 is left out: were it infinite, it would
+ * spoil a result that it has no part in.
  * Source: ONNX Resize; Keys, "Cubic convolution interpolation for digital image processing", 1981. */
 #include "model/import.h"
 #include <math.h>
@@ -9,32 +11,42 @@ im_handler im_do_resize_by_scales, im_do_resize, im_do_upsample;
 
 typedef struct resize {
   im_node *n;
-  const char *mode, *coordinates, *nearest;
+  const char *mode, *coordinates, *nearest, *policy;
   double cubic_a, outside;
-  bool exclude_outside;
-  double lo, hi; /* roi of this axis, for tf_crop_and_resize */
+  bool exclude_outside, antialias;
+  uint32_t rank;
+  int64_t in[TARN_MAX_DIMS], out[TARN_MAX_DIMS];
+  double scale[TARN_MAX_DIMS];
+  double lo[TARN_MAX_DIMS], hi[TARN_MAX_DIMS]; /* roi, for tf_crop_and_resize */
+  uint32_t axes;                               /* those that are resized */
 } resize;
 
 /* Where output element i lies in the input. */
-static double source(const resize *r, int64_t i, int64_t in, int64_t out, double scale) {
-  double x = (double)i, width = scale * (double)in;
-  if (strcmp(r->coordinates, "asymmetric") == 0) return x / scale;
-  if (strcmp(r->coordinates, "align_corners") == 0) return width == 1 ? 0 : x * (double)(in - 1) / (width - 1);
-  if (strcmp(r->coordinates, "pytorch_half_pixel") == 0) return width > 1 ? (x + 0.5) / scale - 0.5 : 0;
-  if (strcmp(r->coordinates, "tf_half_pixel_for_nn") == 0) return (x + 0.5) / scale;
-  if (strcmp(r->coordinates, "half_pixel_symmetric") == 0) {
-    double adjust = (double)out / width, centre = (double)in / 2;
-    return centre * (1 - adjust) + (x + 0.5) / scale - 0.5;
+static double source(const resize *r, uint32_t axis, int64_t i) {
+  const char *how = r->coordinates;
+  double x = (double)i, scale = r->scale[axis], centre = (x + 0.5) / scale;
+  double last = (double)(r->in[axis] - 1), out_last = (double)(r->out[axis] - 1);
+  bool one = r->out[axis] == 1;
+  if (strcmp(how, "asymmetric") == 0) return x / scale;
+  if (strcmp(how, "align_corners") == 0) return one ? 0 : x * last / out_last;
+  if (strcmp(how, "pytorch_half_pixel") == 0) return one ? -0.5 : centre - 0.5;
+  if (strcmp(how, "tf_half_pixel_for_nn") == 0) return centre;
+  if (strcmp(how, "half_pixel_symmetric") == 0) {
+    double in = (double)r->in[axis], adjust = (double)r->out[axis] / (scale * in);
+    return in / 2 * (1 - adjust) + centre - 0.5;
   }
-  if (strcmp(r->coordinates, "tf_crop_and_resize") == 0) {
-    double last = (double)(in - 1);
-    return out > 1 ? r->lo * last + x * (r->hi - r->lo) * last / (double)(out - 1) : 0.5 * (r->lo + r->hi) * last;
+  if (strcmp(how, "tf_crop_and_resize") == 0) {
+    double lo = r->lo[axis], hi = r->hi[axis];
+    return one ? 0.5 * (lo + hi) * last : lo * last + x * (hi - lo) * last / out_last;
   }
-  if (strcmp(r->coordinates, "half_pixel") != 0) im_bad(r->n, "coordinates %s are unknown", r->coordinates);
-  return (x + 0.5) / scale - 0.5;
+  if (strcmp(how, "half_pixel") != 0) im_bad(r->n, "coordinates %s are unknown", how);
+  return centre - 0.5;
 }
 
-static int64_t nearest(const resize *r, double x) {
+static int64_t clamp(int64_t v, int64_t most) { return v < 0 ? 0 : v > most ? most : v; }
+
+static int64_t nearest(const resize *r, uint32_t axis, double x) {
+  if (strcmp(r->nearest, "simple") == 0) return (int64_t)(r->scale[axis] < 1 ? ceil(x) : floor(x));
   if (strcmp(r->nearest, "floor") == 0) return (int64_t)floor(x);
   if (strcmp(r->nearest, "ceil") == 0) return (int64_t)ceil(x);
   if (strcmp(r->nearest, "round_prefer_ceil") == 0) return (int64_t)floor(x + 0.5);
@@ -42,64 +54,105 @@ static int64_t nearest(const resize *r, double x) {
   return (int64_t)ceil(x - 0.5);
 }
 
-static int64_t inside(int64_t i, int64_t in) { return i < 0 ? 0 : i >= in ? in - 1 : i; }
-
 static bool crops(const resize *r) { return strcmp(r->coordinates, "tf_crop_and_resize") == 0; }
+static bool interpolates(const resize *r) { return strcmp(r->mode, "nearest") != 0; }
 
-#define MAX_TAPS 4
+/* ---------------------------------------------------------------- taps of one axis */
+
+#define FEW_TAPS 4 /* each a term of its own */
 typedef struct taps {
-  uint32_t k;
-  int64_t out;
-  int64_t *index[MAX_TAPS];
-  tarn_tensor *weight[MAX_TAPS];
+  uint32_t axis;
+  int64_t k, first; /* taps an element, from floor(x) + first on */
+  double stretch;   /* of the filter */
+  int64_t *index;   /* by tap, then by output element */
+  double *weight;
   tarn_tensor *outside; /* bool per output element: outside the input; NULL when none is */
 } taps;
 
-static void cubic_weights(const resize *r, double t, double *w) {
+static double filter(const resize *r, double d) {
   double a = r->cubic_a;
-  for (int k = 0; k < 4; k++) {
-    double d = fabs(t - (k - 1));
-    w[k] = d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
-  }
+  d = fabs(d);
+  if (strcmp(r->mode, "linear") == 0) return d < 1 ? 1 - d : 0;
+  if (d == 1 || d >= 2) return 0;
+  return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
 }
 
-/* Taps of one output element at x: first index and weights. */
-static int64_t weigh(const resize *r, const taps *t, double x, int64_t in, double *w) {
-  int64_t base = (int64_t)floor(x);
-  double frac = x - (double)base, sum = 0;
-  if (t->k == 2) w[0] = 1 - frac, w[1] = frac;
-  else cubic_weights(r, frac, w);
-  int64_t first = base - (int64_t)(t->k / 2 - 1);
-  for (uint32_t k = 0; k < t->k; k++) {
-    if (r->exclude_outside && (first + k < 0 || first + k >= in)) w[k] = 0;
-    sum += w[k];
-  }
-  for (uint32_t k = 0; r->exclude_outside && sum != 0 && k < t->k; k++) w[k] /= sum;
+/* As far as the filter goes: 1 or 2 elements of the input, or of the output where it is smaller. */
+static taps taps_of(const resize *r, uint32_t axis) {
+  double reach = strcmp(r->mode, "cubic") == 0 ? 2 : 1, scale = r->scale[axis];
+  taps t = {.axis = axis, .k = 1, .stretch = r->antialias && scale < 1 ? scale : 1};
+  if (!interpolates(r)) return t;
+  if (!(reach / t.stretch < (double)IM_MAX_MADE)) im_bad(r->n, "scale %g is out of range", scale);
+  t.first = (int64_t)floor(-reach / t.stretch) + 1;
+  t.k = 2 - 2 * t.first;
+  return t;
+}
+
+static void scale_weights(double *w, int64_t k) {
+  double sum = 0;
+  for (int64_t j = 0; j < k; j++) sum += w[j];
+  for (int64_t j = 0; sum != 0 && j < k; j++) w[j] /= sum;
+}
+
+/* Weights of the taps of the element at x; the first tap's index. */
+static int64_t weigh(const resize *r, const taps *t, double x, double *w) {
+  int64_t base = (int64_t)floor(x), first = base + t->first;
+  double frac = x - (double)base;
+  for (int64_t j = 0; j < t->k; j++) w[j] = filter(r, ((double)(t->first + j) - frac) * t->stretch);
+  if (t->stretch != 1) scale_weights(w, t->k);
+  if (!r->exclude_outside) return first;
+  for (int64_t j = 0; j < t->k; j++)
+    if (first + j < 0 || first + j >= r->in[t->axis]) w[j] = 0;
+  scale_weights(w, t->k);
   return first;
 }
 
-static void make_taps(const resize *r, taps *t, tarn_dtype dt, int64_t in, int64_t out, double scale) {
-  bool any = false;
-  t->out = out;
-  for (uint32_t k = 0; k < t->k; k++) {
-    t->weight[k] = im_new(r->n, dt, 1, &out);
-    t->index[k] = TARN_ARRAY(r->n->cx, int64_t, out + 1);
+/* Few taps: one of weight 0 takes half of what the heaviest has, and its element, which changes
+ * no result; so none is multiplied by 0. */
+static void share(double *w, int64_t *at, int64_t k) {
+  int64_t top = 0;
+  for (int64_t j = 1; j < k; j++)
+    if (fabs(w[j]) > fabs(w[top])) top = j;
+  for (int64_t j = 0; j < k; j++) {
+    if (w[j] != 0) continue;
+    w[top] /= 2;
+    w[j] = w[top];
+    at[j] = at[top];
   }
-  t->outside = im_new(r->n, TARN_BOOL, 1, &out);
+}
+
+static void taps_at(const resize *r, const taps *t, int64_t i, double x) {
+  int64_t in = r->in[t->axis], out = r->out[t->axis];
+  double *w = TARN_ARRAY(r->n->cx, double, t->k);
+  int64_t *at = TARN_ARRAY(r->n->cx, int64_t, t->k);
+  int64_t first = interpolates(r) ? weigh(r, t, x, w) : nearest(r, t->axis, x);
+  for (int64_t j = 0; j < t->k; j++) at[j] = clamp(first + j, in - 1);
+  if (t->k > 1 && t->k <= FEW_TAPS) share(w, at, t->k);
+  for (int64_t j = 0; j < t->k; j++) t->index[j * out + i] = at[j], t->weight[j * out + i] = w[j];
+}
+
+static void make_taps(const resize *r, taps *t) {
+  im_node *n = r->n;
+  int64_t in = r->in[t->axis], out = r->out[t->axis];
+  bool any = false;
+  if (t->k > IM_MAX_MADE / out) im_bad(n, "extent %lld of %lld taps is too large", (long long)out, (long long)t->k);
+  t->index = TARN_ARRAY(n->cx, int64_t, t->k * out + 1);
+  t->weight = TARN_ARRAY(n->cx, double, t->k *out + 1);
+  t->outside = im_new(n, TARN_BOOL, 1, &out);
   for (int64_t i = 0; i < out; i++) {
-    double x = source(r, i, in, out, scale), w[MAX_TAPS] = {1};
+    double x = source(r, t->axis, i);
     bool off = crops(r) && (x < 0 || x > (double)(in - 1));
-    if (!(fabs(x) < 1e15)) im_bad(r->n, "a coordinate is not finite");
-    int64_t first = t->k == 1 ? nearest(r, x) : weigh(r, t, x, in, w);
+    if (!(fabs(x) < 1e15)) im_bad(n, "a coordinate is not finite");
     any |= off;
     tarn_tensor_set(t->outside, i, (tarn_value){.i = off});
-    for (uint32_t k = 0; k < t->k; k++) {
-      t->index[k][i] = inside(first + k, in);
-      tarn_tensor_set(t->weight[k], i, (tarn_value){.d = w[k]});
-    }
+    tarn_mark scratch = tarn_arena_mark(n->cx);
+    taps_at(r, t, i, x);
+    tarn_release(n->cx, scratch);
   }
   if (!any) t->outside = NULL;
 }
+
+/* ---------------------------------------------------------------- one axis in terms */
 
 /* A vector along an axis, for broadcasting over rank dims. */
 static tarn_term along(im_node *n, const tarn_tensor *v, uint32_t axis, uint32_t rank) {
@@ -108,92 +161,158 @@ static tarn_term along(im_node *n, const tarn_tensor *v, uint32_t axis, uint32_t
   return im_reshape(n, im_const(n, v), rank - axis, dim);
 }
 
-static tarn_term resize_axis(const resize *r, tarn_term x, uint32_t axis, int64_t out, double scale) {
+/* The weights of taps from ... on, `count` of them, as a vector. */
+static tarn_tensor *weights(im_node *n, tarn_dtype t, const double *w, int64_t count) {
+  tarn_tensor *v = im_new(n, t, 1, &count);
+  for (int64_t i = 0; i < count; i++) tarn_tensor_set(v, i, (tarn_value){.d = w[i]});
+  return v;
+}
+
+static tarn_term few_taps(const resize *r, const taps *t, tarn_term x) {
   im_node *n = r->n;
-  im_dims d = im_shape(n, x);
-  taps t = {.k = strcmp(r->mode, "nearest") == 0 ? 1 : strcmp(r->mode, "cubic") == 0 ? 4 : 2};
-  if (out > IM_MAX_MADE) im_bad(n, "extent %lld is too large", (long long)out);
-  if (d.d[axis] == 0 && out != 0) im_bad(n, "an empty axis cannot be resized");
-  make_taps(r, &t, im_type(n, x), d.d[axis], out, scale);
-  tarn_term y = im_take(n, x, axis, t.index[0], out);
-  for (uint32_t k = 0; t.k > 1 && k < t.k; k++) {
-    tarn_term part = im_take(n, x, axis, t.index[k], out), w = along(n, t.weight[k], axis, d.n);
+  int64_t out = r->out[t->axis];
+  tarn_term y = TARN_NONE;
+  for (int64_t k = 0; k < t->k; k++) {
+    tarn_term part = im_take(n, x, t->axis, t->index + k * out, out);
+    tarn_term w = along(n, weights(n, im_type(n, x), t->weight + k * out, out), t->axis, r->rank);
     y = k == 0 ? im_el(n, "(mul $0 $1)", 2, part, w) : im_el(n, "(add $0 (mul $1 $2))", 3, y, part, w);
   }
+  return y;
+}
+
+/* (…,in,…) -> (…,k·out,…) -> (…,k,out,…), weighed and summed over k. */
+static tarn_term many_taps(const resize *r, const taps *t, tarn_term x) {
+  im_node *n = r->n;
+  int64_t out = r->out[t->axis], count = t->k * out;
+  if (r->rank == TARN_MAX_DIMS) im_bad(n, "%u dims are too many", r->rank);
+  tarn_term part = im_take(n, x, t->axis, t->index, count);
+  tarn_term w = im_const(n, weights(n, im_type(n, x), t->weight, count));
+  im_dims d = im_shape(n, part), column = {.n = r->rank - t->axis + 1};
+  memmove(d.d + t->axis + 1, d.d + t->axis, (r->rank - t->axis) * sizeof *d.d);
+  d.d[t->axis] = t->k, d.d[t->axis + 1] = out;
+  for (uint32_t i = 0; i < column.n; i++) column.d[i] = i < 2 ? d.d[t->axis + i] : 1;
+  bool all = true;
+  for (int64_t i = 0; i < count; i++) all &= t->weight[i] != 0;
+  const char *weighed = all ? "(mul $0 $1)" : "(select (eq $1 0) 0 (mul $0 $1))";
+  part = im_reshape(n, part, r->rank + 1, d.d);
+  tarn_term y = im_el(n, weighed, 2, part, im_reshape(n, w, column.n, column.d));
+  return im_reduce(n, y, 1u << t->axis, TARN_NONE, TARN_RED_SUM, false);
+}
+
+static tarn_term resize_axis(const resize *r, tarn_term x, uint32_t axis) {
+  im_node *n = r->n;
+  int64_t out = r->out[axis];
+  if (out > IM_MAX_MADE) im_bad(n, "extent %lld is too large", (long long)out);
+  if (r->in[axis] == 0 && out != 0) im_bad(n, "an empty axis cannot be resized");
+  if (out == 0) return im_cut(n, x, axis, 0, 0, 1);
+  taps t = taps_of(r, axis);
+  make_taps(r, &t);
+  tarn_term y = !interpolates(r)  ? im_take(n, x, axis, t.index, out)
+                : t.k <= FEW_TAPS ? few_taps(r, &t, x)
+                                  : many_taps(r, &t, x);
   im_param p = {"v", r->outside, (int64_t)r->outside};
   if (!t.outside) return y;
-  tarn_term keep[] = {along(n, t.outside, axis, d.n), y};
+  tarn_term keep[] = {along(n, t.outside, axis, r->rank), y};
   return im_map(n, im_formula(n, "(select $0 v $1)", im_type(n, x), &p, 1), keep, 2);
 }
 
-static tarn_term resize_all(resize *r, tarn_term x, const int64_t *out, const double *scale, const double *roi) {
-  uint32_t rank = im_shape(r->n, x).n;
-  for (uint32_t i = 0; i < rank; i++) {
-    r->lo = roi ? roi[i] : 0;
-    r->hi = roi ? roi[rank + i] : 1;
-    if (out[i] == im_shape(r->n, x).d[i] && scale[i] == 1 && !(crops(r) && (r->lo != 0 || r->hi != 1))) continue;
-    x = resize_axis(r, x, i, out[i], scale[i]);
+/* Sums of 16-bit floats are taken in f32. */
+static void resize_all(const resize *r) {
+  tarn_term x = im_arg(r->n, 0);
+  tarn_dtype t = im_type(r->n, x);
+  bool half = t == TARN_F16 || t == TARN_BF16;
+  if (half && interpolates(r)) x = im_cast(r->n, x, TARN_F32);
+  for (uint32_t i = 0; i < r->rank; i++) {
+    bool whole = !crops(r) || (r->lo[i] == 0 && r->hi[i] == 1);
+    if (r->out[i] != r->in[i] || r->scale[i] != 1 || !whole) x = resize_axis(r, x, i);
   }
-  return x;
+  im_set(r->n, 0, im_cast(r->n, x, t));
 }
 
-static void check_mode(resize *r) {
-  if (strcmp(r->mode, "bilinear") == 0) r->mode = "linear";
-  if (strcmp(r->mode, "nearest") != 0 && strcmp(r->mode, "linear") != 0 && strcmp(r->mode, "cubic") != 0)
-    im_bad(r->n, "mode %s is unknown", r->mode);
-  if (strcmp(r->mode, "nearest") != 0 && !tarn_dtype_is_float(im_type(r->n, im_arg(r->n, 0))))
-    im_bad(r->n, "interpolation of integers is not supported");
-}
+/* ---------------------------------------------------------------- what a node asks for */
 
-static double *reals(im_node *n, uint32_t i, const char *what, uint32_t count) {
+static const double *reals(im_node *n, uint32_t i, const char *what, uint32_t count) {
   const tarn_tensor *t = im_known(n, n->in[i], what);
-  if (t->n != 1 || t->dim[0] != (int64_t)count || !tarn_dtype_is_float(t->dtype))
-    im_bad(n, "%s does not have %u entries", what, count);
+  if (t->n != 1 || !tarn_dtype_is_float(t->dtype)) im_bad(n, "%s is not a list of reals", what);
+  if (t->dim[0] != (int64_t)count) im_bad(n, "%s has %lld entries, %u are needed", what, (long long)t->dim[0], count);
   double *v = TARN_ARRAY(n->cx, double, count + 1);
   for (uint32_t k = 0; k < count; k++) v[k] = tarn_tensor_get(t, k).d;
   return v;
 }
 
-static void by_scales(resize *r, const double *scale, const double *roi) {
-  tarn_term x = im_arg(r->n, 0);
-  im_dims d = im_shape(r->n, x);
-  int64_t out[TARN_MAX_DIMS];
-  for (uint32_t i = 0; i < d.n; i++) {
-    double extent = (double)d.d[i] * scale[i] * (crops(r) && roi ? roi[d.n + i] - roi[i] : 1);
-    if (!(scale[i] > 0 && extent < 1e12)) im_bad(r->n, "scale %g is out of range", scale[i]);
-    out[i] = extent < 0 ? 0 : (int64_t)floor(extent);
-  }
-  im_set(r->n, 0, resize_all(r, x, out, scale, roi));
+static void check_mode(resize *r) {
+  if (strcmp(r->mode, "bilinear") == 0) r->mode = "linear";
+  if (interpolates(r) && strcmp(r->mode, "linear") != 0 && strcmp(r->mode, "cubic") != 0)
+    im_bad(r->n, "mode %s is unknown", r->mode);
+  if (interpolates(r) && !tarn_dtype_is_float(im_type(r->n, im_arg(r->n, 0))))
+    im_bad(r->n, "interpolation of integers is not supported");
 }
 
-/* Sizes with keep_aspect_ratio_policy (as of 18): one scale for all axes. */
-static void keep_aspect(resize *r, const im_dims *d, int64_t *out, double *scale) {
-  const char *policy = im_attr_str(r->n, "keep_aspect_ratio_policy", "stretch");
-  if (strcmp(policy, "stretch") == 0) return;
-  double best = scale[0];
-  for (uint32_t i = 1; i < d->n; i++)
-    if (strcmp(policy, "not_larger") == 0 ? scale[i] < best : scale[i] > best) best = scale[i];
-  for (uint32_t i = 0; i < d->n; i++) {
-    scale[i] = best;
-    out[i] = (int64_t)floor(best * (double)d->d[i] + 0.5);
-  }
-}
-
-static void by_sizes(resize *r, const double *roi) {
-  im_node *n = r->n;
+static resize new_resize(im_node *n) {
+  resize r = {.n = n, .mode = im_attr_str(n, "mode", "nearest"), .policy = "stretch"};
   im_dims d = im_shape(n, im_arg(n, 0));
-  uint32_t k;
-  const int64_t *sizes = im_ints(n, 3, "sizes", &k);
-  int64_t out[TARN_MAX_DIMS];
-  double scale[TARN_MAX_DIMS];
-  if (k != d.n) im_bad(n, "%u sizes for %u dims", k, d.n);
-  for (uint32_t i = 0; i < k; i++) {
-    out[i] = sizes[i];
-    if (out[i] < 0) im_bad(n, "extent %lld", (long long)out[i]);
-    scale[i] = d.d[i] ? (double)out[i] / (double)d.d[i] : 1;
+  r.rank = d.n;
+  for (uint32_t i = 0; i < d.n; i++) {
+    r.in[i] = r.out[i] = d.d[i];
+    r.scale[i] = r.hi[i] = 1;
   }
-  keep_aspect(r, &d, out, scale);
-  im_set(n, 0, resize_all(r, im_arg(n, 0), out, scale, roi));
+  check_mode(&r);
+  return r;
+}
+
+/* The axes that sizes, scales and roi are about (as of 18); all of them where none are given. */
+static uint32_t read_axes(resize *r, uint32_t *axis) {
+  uint32_t k;
+  const int64_t *given = im_attr_ints(r->n, "axes", &k);
+  if (!given) k = r->rank;
+  if (k > r->rank) im_bad(r->n, "%u axes of %u", k, r->rank);
+  for (uint32_t i = 0; i < k; i++) {
+    axis[i] = given ? im_axis(r->n, given[i], r->rank) : i;
+    if (r->axes >> axis[i] & 1) im_bad(r->n, "an axis occurs twice");
+    r->axes |= 1u << axis[i];
+  }
+  return k;
+}
+
+/* As in ONNX's inference of shapes the product is one of floats. */
+static void by_scales(resize *r, const double *scale, const uint32_t *axis, uint32_t k) {
+  for (uint32_t i = 0; i < k; i++) {
+    uint32_t a = axis[i];
+    float extent = (float)r->in[a] * (float)scale[i];
+    if (crops(r)) extent *= (float)(r->hi[a] - r->lo[a]);
+    if (!(scale[i] > 0 && extent < 1e12f)) im_bad(r->n, "scale %g is out of range", scale[i]);
+    r->scale[a] = scale[i];
+    r->out[a] = extent < 0 ? 0 : (int64_t)floorf(extent);
+  }
+}
+
+/* One scale for all axes (as of 18). */
+static void keep_aspect(resize *r, const uint32_t *axis, uint32_t k) {
+  bool larger = strcmp(r->policy, "not_smaller") == 0;
+  if (strcmp(r->policy, "stretch") == 0 || k == 0) return;
+  if (!larger && strcmp(r->policy, "not_larger") != 0) im_bad(r->n, "keep_aspect_ratio_policy %s is unknown", r->policy);
+  double best = r->scale[axis[0]];
+  for (uint32_t i = 1; i < k; i++) {
+    double s = r->scale[axis[i]];
+    best = larger ? fmax(best, s) : fmin(best, s);
+  }
+  for (uint32_t i = 0; i < k; i++) {
+    r->scale[axis[i]] = best;
+    r->out[axis[i]] = (int64_t)floor(best * (double)r->in[axis[i]] + 0.5);
+  }
+}
+
+static void by_sizes(resize *r, const uint32_t *axis, uint32_t k) {
+  uint32_t given;
+  const int64_t *sizes = im_ints(r->n, 3, "sizes", &given);
+  if (given != k) im_bad(r->n, "%u sizes for %u axes", given, k);
+  for (uint32_t i = 0; i < k; i++) {
+    uint32_t a = axis[i];
+    if (sizes[i] < 0) im_bad(r->n, "extent %lld", (long long)sizes[i]);
+    r->out[a] = sizes[i];
+    r->scale[a] = r->in[a] ? (double)sizes[i] / (double)r->in[a] : 1;
+  }
+  keep_aspect(r, axis, k);
 }
 
 static bool absent(im_node *n, uint32_t i) {
@@ -202,40 +321,49 @@ static bool absent(im_node *n, uint32_t i) {
   return im_count(&d) == 0;
 }
 
+static void read_roi(resize *r, const uint32_t *axis, uint32_t k) {
+  if (!crops(r) || absent(r->n, 1)) return;
+  const double *roi = reals(r->n, 1, "roi", 2 * k);
+  for (uint32_t i = 0; i < k; i++) r->lo[axis[i]] = roi[i], r->hi[axis[i]] = roi[k + i];
+}
+
 void im_do_resize(im_node *n) {
-  resize r = {.n = n, .mode = im_attr_str(n, "mode", "nearest")};
+  resize r = new_resize(n);
+  uint32_t axis[TARN_MAX_DIMS], k = read_axes(&r, axis);
   r.coordinates = im_attr_str(n, "coordinate_transformation_mode", "half_pixel");
   r.nearest = im_attr_str(n, "nearest_mode", "round_prefer_floor");
+  r.policy = im_attr_str(n, "keep_aspect_ratio_policy", "stretch");
   r.cubic_a = im_attr_real(n, "cubic_coeff_a", -0.75);
   r.outside = im_attr_real(n, "extrapolation_value", 0);
   r.exclude_outside = im_attr_int(n, "exclude_outside", 0);
-  if (im_attr_int(n, "antialias", 0)) im_bad(n, "antialias is not supported");
-  check_mode(&r);
-  uint32_t rank = im_shape(n, im_arg(n, 0)).n;
-  double *roi = crops(&r) && !absent(n, 1) ? reals(n, 1, "roi", 2 * rank) : NULL;
-  if (!absent(n, 3)) by_sizes(&r, roi);
-  else if (!absent(n, 2)) by_scales(&r, reals(n, 2, "scales", rank), roi);
+  r.antialias = im_attr_int(n, "antialias", 0);
+  read_roi(&r, axis, k);
+  if (!absent(n, 3)) by_sizes(&r, axis, k);
+  else if (!absent(n, 2)) by_scales(&r, reals(n, 2, "scales", k), axis, k);
   else im_bad(n, "neither scales nor sizes are given");
+  resize_all(&r);
 }
 
-/* Before operator set 11: floor(i / scale). */
-static resize old_resize(im_node *n) {
-  resize r = {.n = n, .mode = im_attr_str(n, "mode", "nearest"), .coordinates = "asymmetric", .nearest = "floor"};
-  check_mode(&r);
-  return r;
+/* Before operator set 11: i / scale rounded down; up where Resize makes an axis smaller. */
+static void old_resize(im_node *n, const double *scale, const char *how) {
+  resize r = new_resize(n);
+  uint32_t axis[TARN_MAX_DIMS], k = read_axes(&r, axis);
+  r.coordinates = "asymmetric";
+  r.nearest = how;
+  by_scales(&r, scale, axis, k);
+  resize_all(&r);
 }
 
 void im_do_resize_by_scales(im_node *n) {
-  resize r = old_resize(n);
-  by_scales(&r, reals(n, 1, "scales", im_shape(n, im_arg(n, 0)).n), NULL);
+  uint32_t rank = im_shape(n, im_arg(n, 0)).n;
+  old_resize(n, reals(n, 1, "scales", rank), strcmp(n->op, "Resize") == 0 ? "simple" : "floor");
 }
 
 void im_do_upsample(im_node *n) {
-  resize r = old_resize(n);
   const Onnx__AttributeProto *a = im_attr(n, "scales");
   uint32_t rank = im_shape(n, im_arg(n, 0)).n;
   if (!a || a->n_floats != rank) im_bad(n, "scales do not have %u entries", rank);
   double scale[TARN_MAX_DIMS];
   for (uint32_t i = 0; i < rank; i++) scale[i] = (double)a->floats[i];
-  by_scales(&r, scale, NULL);
+  old_resize(n, scale, "floor");
 }
