@@ -424,6 +424,25 @@ typedef void tarn_opaque_fn(tarn_ctx *cx, const tarn_payload *p, const tarn_tens
 TARN_API void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
                         tarn_mode mode, tarn_opaque_fn *opaque, tarn_tensor **out);
 
+/* ---------------------------------------------------------------- what rounding does
+ * A noisy run is strict, but each operator's one rounding, and that of each partial sum, goes up or down at random where the
+ * result is inexact: what is exact (integers, zeros, products with powers of two) stays so. Elementary functions are off by
+ * up to four units in the last place. Determined by the seed. What `opaque` computes has no noise of its own.
+ * Source: Vignes, "A stochastic arithmetic for reliable scientific computation", Math. Comp. Simulation 35 (1993). */
+TARN_API void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
+                              uint64_t seed, tarn_opaque_fn *opaque, tarn_tensor **out);
+
+/* A root in strict and in wide arithmetic, and what rounding does to each element of it (f64): the largest distance of the
+ * strict and the noisy runs from wide, infinite where rounding decides whether the element is finite, or which of NaN, -inf
+ * and inf it is. Where the strict one alone is not finite (f32 overflows) the noisy ones count. */
+typedef struct tarn_rounding {
+  tarn_tensor *strict, *wide, *error;
+} tarn_rounding;
+#define TARN_NOISY_RUNS 4
+/* runs: noisy ones, with the seeds seed, seed + 1, …; out: one for each root. Raises. */
+TARN_API void tarn_eval_rounding(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
+                                 uint32_t runs, uint64_t seed, tarn_opaque_fn *opaque, tarn_rounding *out);
+
 /* A whole program: named inputs and outputs over one term DAG. */
 typedef struct tarn_io {
   const char *name;

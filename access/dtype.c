@@ -84,6 +84,30 @@ double tarn_round_to(tarn_dtype t, double v) {
   }
 }
 
+/* The number of the type next to v, above or below it. */
+static double neighbour(tarn_dtype t, double v, bool up) {
+  if (t == TARN_F32) return (double)nextafterf((float)v, up ? INFINITY : -INFINITY);
+  if (t == TARN_F64) return nextafter(v, up ? (double)INFINITY : (double)-INFINITY);
+  uint16_t bits = t == TARN_F16 ? tarn_to_f16((float)v) : tarn_to_bf16((float)v);
+  if (v == 0) bits = up ? 1 : 0x8001;
+  else bits = (uint16_t)(bits + ((v > 0) == up ? 1 : -1));
+  return (double)(t == TARN_F16 ? tarn_from_f16(bits) : tarn_from_bf16(bits));
+}
+
+double tarn_round_toward(tarn_dtype t, double v, bool up) {
+  double near = tarn_round_to(t, v);
+  if (near == v || isnan(near) || isinf(near) || (near > v) == up) return near;
+  double far = neighbour(t, near, up);
+  return isinf(far) ? near : far;
+}
+
+double tarn_dtype_ulp(tarn_dtype t, double v) {
+  double near = fabs(tarn_round_to(t, v));
+  if (isinf(near)) near = neighbour(t, near, false);
+  double above = neighbour(t, near, true);
+  return isinf(above) ? near - neighbour(t, near, false) : above - near;
+}
+
 int64_t tarn_wrap_to(tarn_dtype t, int64_t v) {
   if (t == TARN_BOOL) return v != 0;
   unsigned spare = 64 - info[t].bits;

@@ -345,12 +345,13 @@ static tarn_tensor *output(run *r, const value *v) {
   return out;
 }
 
-void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin, tarn_mode mode,
-               tarn_opaque_fn *opaque, tarn_tensor **out) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
+void tarn_ev_roots(const tarn_ev *like, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
+                   tarn_opaque_fn *opaque, tarn_tensor **out) {
+  tarn_lang *L = like->L;
+  tarn_ctx *cx = like->cx;
   run *r = TARN_NEW(cx, run);
   tarn_term *normal = TARN_ARRAY(cx, tarn_term, nroot), top = 0;
-  *r = (run){.e = {L, cx, mode, NULL}, .L = L, .cx = cx, .in = in, .nin = nin, .opaque = opaque};
+  *r = (run){.e = *like, .L = L, .cx = cx, .in = in, .nin = nin, .opaque = opaque};
   for (uint32_t i = 0; i < nroot; i++) {
     normal[i] = tarn_normalise(L, tarn_call_expand(L, root[i]));
     if (normal[i] > top) top = normal[i];
@@ -367,4 +368,10 @@ void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_b
     if (r->uses[t]) eval_term(r, t);
   for (uint32_t i = 0; i < nroot; i++) out[i] = output(r, &r->val[normal[i]]);
   free_all(&r->e);
+}
+
+void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin, tarn_mode mode,
+               tarn_opaque_fn *opaque, tarn_tensor **out) {
+  tarn_ev e = {.L = L, .cx = tarn_lang_ctx(L), .mode = mode};
+  tarn_ev_roots(&e, root, nroot, in, nin, opaque, out);
 }

@@ -4,6 +4,7 @@
  *   eval_nest.c  a nest: stages, blocks of shared loops, the vector machine for scalar expressions
  *   eval_read.c  where an operand's element lies, for a run of results at a time
  *   eval_dot.c   sums of products, the same order of operations in tighter loops
+ *   eval_noise.c noisy runs: roundings up or down at random
  *
  * A stage's results are numbered in row-major order of its lane dims (shared ++ own) and computed
  * in runs of at most TARN_EV_LANES: the steps of a reduction are taken one after the other, each
@@ -21,10 +22,16 @@ typedef struct tarn_ev {
   tarn_lang *L;
   tarn_ctx *cx;
   tarn_mode mode;
+  bool noisy;      /* with TARN_STRICT */
+  uint64_t random; /* state of tarn_random */
   tarn_evblock *blocks;
 } tarn_ev;
 void *tarn_ev_alloc(tarn_ev *e, size_t n); /* aligned to 64, not zeroed; raises */
 void tarn_ev_free(tarn_ev *e, void *p);    /* NULL is allowed */
+
+/* As `like` says, which has no blocks yet. */
+void tarn_ev_roots(const tarn_ev *like, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
+                   tarn_opaque_fn *opaque, tarn_tensor **out);
 
 /* How values of a type are stored between kernels: floats as f64 in wide mode. */
 static inline tarn_dtype tarn_ev_store(const tarn_ev *e, tarn_dtype t) {
@@ -138,6 +145,19 @@ typedef struct tarn_evstage {
 void tarn_ev_nest(tarn_ev *e, uint32_t nest, const tarn_evarg *arg, void *const *out);
 /* Result and epilogue for n results from number start on, from state[0]. */
 void tarn_ev_finish(tarn_ev *e, tarn_evstage *s, int64_t start, uint32_t n);
+
+/* ---- eval_noise.c ---- */
+/* One operator of a noisy run on n values. False: it is exact, or gives no float. */
+bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const *kid, uint32_t n, tarn_value *out);
+/* A noisy run draws a direction in which the processor rounds until tarn_ev_nearest. Nothing may raise in between. */
+bool tarn_ev_turn(tarn_ev *e); /* up? */
+void tarn_ev_turn_back(void);
+static inline void tarn_ev_direct(tarn_ev *e) {
+  if (e->noisy) tarn_ev_turn(e);
+}
+static inline void tarn_ev_nearest(const tarn_ev *e) {
+  if (e->noisy) tarn_ev_turn_back();
+}
 
 /* ---- eval_dot.c ---- */
 /* Results first … end-1. dmin: the lowest dim that may be split off (runs may not cross lower ones

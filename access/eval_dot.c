@@ -4,8 +4,15 @@
  * vector one) not on the dim before them, a group of rows is computed at once: per reduction step
  * the vector factor is fetched once for a run and added, times each row's scalar, to that row's
  * sums.  Each sum still takes its products one after the other, each product and each sum rounded:
- * the same operations as the general path. */
+ * the same operations as the general path.  A noisy run draws a direction of rounding for every row
+ * and step. */
 #include "access/eval.h"
+
+#if defined(__GNUC__) /* so that no arithmetic moves past a change of the rounding direction */
+#define APART __attribute__((noinline))
+#else
+#define APART
+#endif
 
 #define GROUP    8  /* rows at once */
 #define SHORTEST 16 /* a shorter run is better served by the general path */
@@ -34,7 +41,7 @@ static bool suits(dot *d, tarn_evread *x, tarn_evread *w, uint32_t dmin) {
 }
 
 /* ---------------------------------------------------------------- f32 */
-static void add_f32(float *restrict sum, const float *restrict x, float w, uint32_t n) {
+static APART void add_f32(float *restrict sum, const float *restrict x, float w, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) sum[i] += w * x[i];
 }
 
@@ -69,12 +76,15 @@ static void steps_f32(dot *d, float *sum, uint32_t count, uint32_t group, uint32
   float buf[TARN_EV_LANES];
   for (uint32_t k = 0; k < count; k++) {
     const float *x = fetch_f32(d->x, k, n, buf);
-    for (uint32_t g = 0; g < group; g++) add_f32(sum + (size_t)g * TARN_EV_LANES, x, w[d->base[g] + d->w->red[k]], n);
+    for (uint32_t g = 0; g < group; g++) {
+      tarn_ev_direct(d->e);
+      add_f32(sum + (size_t)g * TARN_EV_LANES, x, w[d->base[g] + d->w->red[k]], n);
+    }
   }
 }
 
 /* ---------------------------------------------------------------- f64 */
-static void add_f64(double *restrict sum, const tarn_value *restrict x, double w, uint32_t n) {
+static APART void add_f64(double *restrict sum, const tarn_value *restrict x, double w, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) sum[i] += w * x[i].d;
 }
 
@@ -84,6 +94,7 @@ static void steps_f64(dot *d, double *sum, uint32_t count, uint32_t group, uint3
     tarn_evread_load(d->x, k, n, x);
     for (uint32_t g = 0; g < group; g++) {
       double w = tarn_ev_get(d->w->data, d->w->store, d->base[g] + d->w->red[k]).d;
+      tarn_ev_direct(d->e);
       add_f64(sum + (size_t)g * TARN_EV_LANES, x, w, n);
     }
   }
@@ -113,6 +124,7 @@ static void run(dot *d, int64_t at, uint32_t group, uint32_t n) {
     uint32_t count = load_steps(d, r);
     if (single) steps_f32(d, sum.f, count, group, n);
     else steps_f64(d, sum.d, count, group, n);
+    tarn_ev_nearest(d->e);
   }
   for (uint32_t g = 0; g < group; g++) {
     for (uint32_t v = 0; v < n; v++) {

@@ -74,16 +74,17 @@ static void step_one(const tarn_fxstep *s, const tarn_value *const *kid, tarn_mo
   }
 }
 
-static void code_run(const tarn_evcode *c, tarn_mode mode, uint32_t n) {
+static void code_run(tarn_ev *e, const tarn_evcode *c, uint32_t n) {
   for (uint32_t i = 0; i < c->code->n; i++) {
     const tarn_fxstep *s = &c->code->step[i];
     tarn_value *mine = c->own + (size_t)i * TARN_EV_LANES;
     if (s->op == TARN_FX_HOLE) c->slot[i] = c->hole[s->hole];
     if (s->op == TARN_FX_HOLE || s->op == TARN_FX_CONST) continue;
     const tarn_value *kid[3] = {c->slot[s->kid[0]], c->slot[s->kid[1]], c->slot[s->kid[2]]};
-    lane_fn *fast = rule_of(s, mode);
+    if (e->noisy && tarn_ev_noise(e, s, kid, n, mine)) continue;
+    lane_fn *fast = rule_of(s, e->mode);
     if (fast) fast(mine, kid[0], kid[1], n);
-    else step_one(s, kid, mode, n, mine);
+    else step_one(s, kid, e->mode, n, mine);
   }
 }
 
@@ -194,7 +195,7 @@ void tarn_ev_finish(tarn_ev *e, tarn_evstage *s, int64_t start, uint32_t n) {
     tarn_evread_reduce(&s->read[i], 0, 1);
     tarn_evread_load(&s->read[i], 0, n, loaded(s, i));
   }
-  code_run(&s->last, e->mode, n);
+  code_run(e, &s->last, n);
   tarn_ev_put(s->out, s->store, start - s->origin, n, code_root(&s->last, 0));
 }
 
@@ -202,7 +203,7 @@ static void reduce_step(tarn_ev *e, tarn_evstage *s, int64_t number, uint32_t st
   for (uint32_t i = 0; i < s->nops; i++) tarn_evread_load(&s->read[i], step, n, loaded(s, i));
   for (uint32_t v = 0; v < n; v++) s->index[v].i = number;
   for (uint32_t i = 0; i < s->nstate; i++) s->step.hole[i] = s->state[0] + (size_t)i * TARN_EV_LANES;
-  code_run(&s->step, e->mode, n);
+  code_run(e, &s->step, n);
   for (uint32_t i = 0; i < s->nstate; i++)
     memcpy(s->state[1] + (size_t)i * TARN_EV_LANES, code_root(&s->step, i), n * sizeof(tarn_value));
   tarn_value *t = s->state[0];

@@ -56,7 +56,9 @@ static inline const void *tarn_table_get(const tarn_table *t, uint32_t id) { ret
 static inline uint32_t tarn_table_count(const tarn_table *t) { return t->item.n; }
 
 /* ---- numbers (dtype.c) ---- */
-double tarn_round_to(tarn_dtype t, double v);  /* a float type: rounded once to nearest even; NaN canonical */
+double tarn_round_to(tarn_dtype t, double v);              /* a float type: rounded once to nearest even; NaN canonical */
+double tarn_round_toward(tarn_dtype t, double v, bool up); /* up or down; infinite only where nearest is */
+double tarn_dtype_ulp(tarn_dtype t, double v);             /* from |v|, rounded to the float type, to the next number above */
 int64_t tarn_wrap_to(tarn_dtype t, int64_t v); /* an integer type: modulo 2^bits; bool: v != 0. u64 keeps its bits */
 unsigned tarn_dtype_bits(tarn_dtype t);        /* bool: 1 */
 /* Float to integer: toward zero, saturating, NaN gives 0. Integer to float rounds once. Both ways of cast. */

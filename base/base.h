@@ -135,6 +135,18 @@ static inline uint64_t tarn_hash_mix(uint64_t h, uint64_t x) {
   return h ^ (h >> 32);
 }
 
+/* ---- random numbers ---- */
+/* The next of the sequence that *state determines. Source: Steele, Lea, Flood, "Fast splittable pseudorandom number
+ * generators" (splitmix64), OOPSLA 2014. */
+static inline uint64_t tarn_random(uint64_t *state) {
+  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+/* Uniform in [-1, 1). */
+static inline double tarn_random_unit(uint64_t *state) { return (double)(int64_t)(tarn_random(state) >> 11) * 0x1p-52 - 1; }
+
 /* Map from bytes to a dense id 0,1,2… (interning). Keys are copied into the arena. Iteration order = id order. */
 typedef struct tarn_intern tarn_intern;
 TARN_API tarn_intern *tarn_intern_new(tarn_ctx *cx);

@@ -1,0 +1,125 @@
+/* The reference interpreter: noisy runs, and what rounding does to each element.
+ *
+ * The processor's rounding direction is drawn for a few values at a time, and each operator computed
+ * in f64 in that direction: a result that f64 cannot hold then lies beyond the number of the type
+ * that it would else be taken for, so that rounding it once more in the same direction rounds the
+ * exact result.  Directions are not drawn for each value: changing them takes as long as ten
+ * additions. */
+#include "access/eval.h"
+#include "access/fx_internal.h"
+#include <fenv.h>
+#include <math.h>
+
+#define TURN 8 /* values that are rounded in the same direction */
+#define OFF  4 /* elementary functions: units in the last place */
+
+typedef enum noise { NOISE_NONE, NOISE_ONCE, NOISE_FUNCTION } noise;
+
+static noise noise_of(const tarn_fxstep *s) {
+  if (!tarn_dtype_is_float((tarn_dtype)s->out)) return NOISE_NONE;
+  switch (s->op) {
+  case TARN_FX_ADD:
+  case TARN_FX_SUB:
+  case TARN_FX_MUL:
+  case TARN_FX_DIV:
+  case TARN_FX_SQRT:
+  case TARN_FX_MOD:
+  case TARN_FX_CAST: return NOISE_ONCE;
+  case TARN_FX_MIN:
+  case TARN_FX_MAX:
+  case TARN_FX_NEG:
+  case TARN_FX_ABS:
+  case TARN_FX_SIGN:
+  case TARN_FX_FMOD:
+  case TARN_FX_FLOOR:
+  case TARN_FX_CEIL:
+  case TARN_FX_ROUND:
+  case TARN_FX_SEL: return NOISE_NONE;
+  default: return NOISE_FUNCTION;
+  }
+}
+
+bool tarn_ev_turn(tarn_ev *e) {
+  bool up = tarn_random(&e->random) >> 63;
+  fesetround(up ? FE_UPWARD : FE_DOWNWARD);
+  return up;
+}
+
+void tarn_ev_turn_back(void) { fesetround(FE_TONEAREST); }
+
+static tarn_value wide_step(const tarn_fxstep *s, const tarn_value *const *kid, uint32_t v) {
+  const tarn_value in[3] = {kid[0][v], kid[1][v], kid[2][v]};
+  return tarn_fx_step(s->op, (tarn_dtype)s->dtype, (tarn_dtype)s->out, in, TARN_WIDE);
+}
+
+static void round_once(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const *kid, uint32_t n, tarn_value *out) {
+  for (uint32_t at = 0; at < n; at += TURN) {
+    uint32_t end = at + TURN < n ? at + TURN : n;
+    bool up = tarn_ev_turn(e);
+    for (uint32_t v = at; v < end; v++) out[v] = wide_step(s, kid, v);
+    tarn_ev_turn_back();
+    for (uint32_t v = at; v < end; v++) out[v].d = tarn_round_toward((tarn_dtype)s->out, out[v].d, up);
+  }
+}
+
+static void be_off(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const *kid, uint32_t n, tarn_value *out) {
+  tarn_dtype t = (tarn_dtype)s->out;
+  double off = OFF * tarn_dtype_ulp(t, 1);
+  for (uint32_t v = 0; v < n; v++) {
+    double x = wide_step(s, kid, v).d;
+    out[v].d = tarn_round_to(t, x * (1 + off * tarn_random_unit(&e->random)));
+  }
+}
+
+bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const *kid, uint32_t n, tarn_value *out) {
+  switch (noise_of(s)) {
+  case NOISE_ONCE: round_once(e, s, kid, n, out); return true;
+  case NOISE_FUNCTION: be_off(e, s, kid, n, out); return true;
+  default: return false;
+  }
+}
+
+void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin, uint64_t seed,
+                     tarn_opaque_fn *opaque, tarn_tensor **out) {
+  tarn_ev e = {.L = L, .cx = tarn_lang_ctx(L), .mode = TARN_STRICT, .noisy = true, .random = seed};
+  tarn_ev_roots(&e, root, nroot, in, nin, opaque, out);
+}
+
+/* ---------------------------------------------------------------- what rounding does */
+static double number(const tarn_tensor *t, int64_t i) {
+  tarn_value v = tarn_tensor_get(t, i);
+  return tarn_dtype_is_float(t->dtype) ? v.d : (double)v.i;
+}
+
+static bool same_kind(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+
+/* A run's distance from wide; where one of them is no number and the run is not as strict, infinite. */
+static double distance(double run, double wide, double strict) {
+  if (isfinite(run) && isfinite(wide)) return fabs(run - wide);
+  return same_kind(run, strict) || same_kind(run, wide) ? 0 : INFINITY;
+}
+
+static void add_run(tarn_rounding *r, const tarn_tensor *run) {
+  for (int64_t i = 0, n = tarn_tensor_count(run); i < n; i++) {
+    double d = distance(number(run, i), number(r->wide, i), number(r->strict, i));
+    if (d > tarn_tensor_get(r->error, i).d) tarn_tensor_set(r->error, i, (tarn_value){.d = d});
+  }
+}
+
+void tarn_eval_rounding(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
+                        uint32_t runs, uint64_t seed, tarn_opaque_fn *opaque, tarn_rounding *out) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_tensor **t = TARN_ARRAY(cx, tarn_tensor *, nroot + 1);
+  tarn_eval(L, root, nroot, in, nin, TARN_STRICT, opaque, t);
+  for (uint32_t i = 0; i < nroot; i++) out[i].strict = t[i];
+  tarn_eval(L, root, nroot, in, nin, TARN_WIDE, opaque, t);
+  for (uint32_t i = 0; i < nroot; i++) {
+    out[i].wide = t[i];
+    out[i].error = tarn_tensor_new(cx, TARN_F64, t[i]->n, t[i]->dim);
+    add_run(&out[i], out[i].strict);
+  }
+  for (uint32_t k = 0; k < runs; k++) {
+    tarn_eval_noisy(L, root, nroot, in, nin, seed + k, opaque, t);
+    for (uint32_t i = 0; i < nroot; i++) add_run(&out[i], t[i]);
+  }
+}
