@@ -41,6 +41,8 @@ TARN_API bool tarn_dtype_is_float(tarn_dtype t);
 TARN_API bool tarn_dtype_is_signed(tarn_dtype t); /* i8 i16 i32 i64 */
 /* Where index i of type t points on an axis of that extent; negative ones count from the end. False: out of range. */
 TARN_API bool tarn_index_in(tarn_dtype t, int64_t i, int64_t extent, int64_t *at);
+/* What sums and products of many values of this type are taken in, before one rounding: f32 for f16 and bf16, else t. */
+TARN_API tarn_dtype tarn_dtype_accumulator(tarn_dtype t);
 
 /* Type of a term: an access pattern, or a tuple of types. */
 typedef struct tarn_type {
@@ -188,6 +190,7 @@ typedef struct tarn_reducer {
   uint8_t ns;
   uint32_t init[TARN_MAX_STATE], step[TARN_MAX_STATE], merge[TARN_MAX_STATE],
       result; /* fx ids; CUSTOM only for init/step/merge: filled for all kinds */
+  uint32_t identity; /* fx constant of the element's type; TARN_NONE for CUSTOM */
   bool commutative;
 } tarn_reducer;
 TARN_API uint32_t tarn_reducer_intern(tarn_lang *L, const tarn_reducer *r);
@@ -210,8 +213,14 @@ TARN_API uint32_t tarn_fn_intern(tarn_lang *L, const tarn_func *f);
 TARN_API const tarn_func *tarn_fn_get(const tarn_lang *L, uint32_t id);
 TARN_API uint32_t tarn_fn_map(tarn_lang *L, uint32_t body, uint32_t nops);
 TARN_API uint32_t tarn_fn_reduce(tarn_lang *L, uint32_t body, uint32_t nops, uint32_t red);
-TARN_API uint32_t tarn_fn_dot(tarn_lang *L, tarn_dtype t);     /* tuple form: sum of $0*$1 */
-TARN_API bool tarn_fn_is_dot(const tarn_lang *L, uint32_t id); /* body is $0*$1 (either form), red sum, whatever the epilogue */
+/* The sum of $0*$1 of this type; of f16 and bf16 the products are taken and summed in f32, and the sum is rounded. */
+TARN_API tarn_func tarn_fn_product(tarn_lang *L, tarn_dtype t); /* of two operands, to be interned */
+TARN_API uint32_t tarn_fn_dot(tarn_lang *L, tarn_dtype t);      /* in tuple form */
+/* The same function where the accumulator of a sum or product of f16 or bf16 is written out: the body cast to f32, reduced
+ * in f32, the result cast back. Functions of nests are in this form. */
+TARN_API uint32_t tarn_fn_widened(tarn_lang *L, uint32_t id);
+/* Body is $0*$1 (either form), the factors perhaps cast to the type of the sum; whatever the epilogue. */
+TARN_API bool tarn_fn_is_dot(const tarn_lang *L, uint32_t id);
 
 /* ---------------------------------------------------------------- nests
  * Several computes in one kernel. All stages share the first `depth` dims of the output (the loops they are placed

@@ -34,6 +34,7 @@ size_t tarn_dtype_size(tarn_dtype t) { return (info[t].bits + 7) / 8; }
 unsigned tarn_dtype_bits(tarn_dtype t) { return info[t].bits; }
 bool tarn_dtype_is_float(tarn_dtype t) { return info[t].class == FLOATING; }
 bool tarn_dtype_is_signed(tarn_dtype t) { return info[t].class == SIGNED; }
+tarn_dtype tarn_dtype_accumulator(tarn_dtype t) { return t == TARN_F16 || t == TARN_BF16 ? TARN_F32 : t; }
 
 bool tarn_index_in(tarn_dtype t, int64_t i, int64_t extent, int64_t *at) {
   *at = i < 0 && tarn_dtype_is_signed(t) ? i + extent : i;

@@ -135,8 +135,10 @@ static void compile_map(tarn_ev *e, tarn_evstage *s, const tarn_func *f, const t
 
 /* A sum of products that can be taken in plain f32 or f64 arithmetic with the same roundings. */
 static bool dot_kind(tarn_ev *e, const tarn_stage *s, const tarn_dtype *types, tarn_dtype *t) {
-  if (!tarn_fn_is_dot(e->L, s->fn) || types[0] != types[1] || !tarn_dtype_is_float(types[0])) return false;
-  *t = e->mode == TARN_WIDE ? TARN_F64 : types[0];
+  if (!tarn_fn_is_dot(e->L, s->fn) || !tarn_dtype_is_float(types[0]) || !tarn_dtype_is_float(types[1])) return false;
+  tarn_dtype sum = tarn_reducer_get(e->L, tarn_fn_get(e->L, s->fn)->red)->dtype;
+  *t = e->mode == TARN_WIDE ? TARN_F64 : sum;
+  if (!tarn_dtype_is_float(sum) || (e->mode == TARN_STRICT && (types[0] != sum || types[1] != sum))) return false;
   return *t == TARN_F32 || *t == TARN_F64;
 }
 

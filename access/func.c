@@ -30,15 +30,25 @@ static uint32_t start_of(tarn_lang *L, tarn_red_kind k, tarn_dtype t) {
   }
 }
 
+/* The type of the state: a sum or a product of 16-bit floats is rounded to their type once, at its end. */
+static tarn_dtype state_of(tarn_red_kind k, tarn_dtype t) {
+  return k == TARN_RED_SUM || k == TARN_RED_PROD ? tarn_dtype_accumulator(t) : t;
+}
+static uint32_t in_type(tarn_lang *L, uint32_t f, tarn_dtype from, tarn_dtype to) {
+  return from == to ? f : tarn_fx_cast(L, to, f);
+}
+
 static tarn_reducer builtin(tarn_lang *L, tarn_red_kind k, tarn_dtype t) {
-  uint32_t s = tarn_fx_hole(L, 0), step = tarn_fx_op(L, steps[k], s, tarn_fx_hole(L, 1), 0);
+  tarn_dtype st = state_of(k, t);
+  uint32_t s = tarn_fx_hole(L, 0), x = tarn_fx_hole(L, 1);
   return (tarn_reducer){.kind = k,
                         .dtype = t,
                         .ns = 1,
-                        .init = {start_of(L, k, t)},
-                        .step = {step},
-                        .merge = {step},
-                        .result = s,
+                        .init = {start_of(L, k, st)},
+                        .step = {tarn_fx_op(L, steps[k], s, in_type(L, x, t, st), 0)},
+                        .merge = {tarn_fx_op(L, steps[k], s, x, 0)},
+                        .result = in_type(L, s, st, t),
+                        .identity = start_of(L, k, t),
                         .commutative = true};
 }
 
@@ -50,6 +60,7 @@ static tarn_reducer canonical(tarn_lang *L, const tarn_reducer *r) {
   }
   tarn_reducer c = *r;
   c.kind = TARN_RED_CUSTOM;
+  c.identity = TARN_NONE;
   for (uint32_t i = r->ns; i < TARN_MAX_STATE; i++) c.init[i] = c.step[i] = c.merge[i] = 0;
   return c;
 }
@@ -94,10 +105,7 @@ uint32_t tarn_reducer_of(tarn_lang *L, tarn_red_kind k, tarn_dtype t) {
 
 const tarn_reducer *tarn_reducer_get(const tarn_lang *L, uint32_t id) { return tarn_table_get(&L->reducer, id); }
 
-uint32_t tarn_reducer_identity(const tarn_lang *L, uint32_t id) {
-  const tarn_reducer *r = tarn_reducer_get(L, id);
-  return r->kind == TARN_RED_CUSTOM ? TARN_NONE : r->init[0];
-}
+uint32_t tarn_reducer_identity(const tarn_lang *L, uint32_t id) { return tarn_reducer_get(L, id)->identity; }
 
 /* Do these expressions over holes of these types give the state's types back? */
 static bool gives_state(tarn_lang *L, const char *part, const uint32_t *f, const tarn_dtype *holes, uint32_t nholes,
@@ -176,28 +184,50 @@ uint32_t tarn_fn_reduce(tarn_lang *L, uint32_t body, uint32_t nops, uint32_t red
 
 uint32_t tarn_fn_map(tarn_lang *L, uint32_t body, uint32_t nops) { return tarn_fn_reduce(L, body, nops, TARN_NONE); }
 
-static uint32_t product(tarn_lang *L, uint32_t i, uint32_t j) {
-  uint32_t a = tarn_fx_hole(L, i), b = tarn_fx_hole(L, j);
-  return tarn_fx_op(L, TARN_FX_MUL, a, b, 0);
+tarn_func tarn_fn_product(tarn_lang *L, tarn_dtype t) {
+  tarn_dtype acc = state_of(TARN_RED_SUM, t);
+  uint32_t h0 = tarn_fx_hole(L, 0), a = in_type(L, h0, t, acc), b = in_type(L, tarn_fx_hole(L, 1), t, acc);
+  return (tarn_func){.nops = 2,
+                     .body = tarn_fx_op(L, TARN_FX_MUL, a, b, 0),
+                     .red = tarn_reducer_of(L, TARN_RED_SUM, acc),
+                     .epi = acc == t ? TARN_NONE : tarn_fx_cast(L, t, h0)};
 }
 
 uint32_t tarn_fn_dot(tarn_lang *L, tarn_dtype t) {
-  uint32_t body = product(L, 0, 1), red = tarn_reducer_of(L, TARN_RED_SUM, t);
-  return tarn_fn_intern(L, &(tarn_func){.ntuple = 2, .nops = 1, .body = body, .red = red, .epi = TARN_NONE});
+  tarn_func f = tarn_fn_product(L, t);
+  f.ntuple = 2;
+  f.nops = 1;
+  return tarn_fn_intern(L, &f);
 }
 
-static bool is_hole(const tarn_lang *L, uint32_t f, uint32_t i) {
+uint32_t tarn_fn_widened(tarn_lang *L, uint32_t id) {
+  tarn_func f = *tarn_fn_get(L, id);
+  if (f.red == TARN_NONE) return id;
+  const tarn_reducer *r = tarn_reducer_get(L, f.red);
+  tarn_dtype t = r->dtype, acc = state_of(r->kind, t);
+  if (acc == t) return id;
+  uint32_t rounded = tarn_fx_cast(L, t, tarn_fx_hole(L, 0));
+  f.body = tarn_fx_cast(L, acc, f.body);
+  f.red = tarn_reducer_of(L, r->kind, acc);
+  f.epi = f.epi == TARN_NONE ? rounded : tarn_fx_subst(L, f.epi, &rounded, 1);
+  return tarn_fn_intern(L, &f);
+}
+
+/* Hole i, or its cast to t. */
+static bool is_factor(const tarn_lang *L, uint32_t f, uint32_t i, tarn_dtype t) {
   const tarn_fx *x = tarn_fx_get(L, f);
+  if (x->op == TARN_FX_CAST && x->dtype == t) x = tarn_fx_get(L, x->kid[0]);
   return x->op == TARN_FX_HOLE && x->hole == i;
 }
 
 bool tarn_fn_is_dot(const tarn_lang *L, uint32_t id) {
   const tarn_func *f = tarn_fn_get(L, id);
-  if (f->red == TARN_NONE || tarn_reducer_get(L, f->red)->kind != TARN_RED_SUM) return false;
-  if ((f->ntuple ? f->ntuple : f->nops) != 2) return false;
+  const tarn_reducer *r = f->red == TARN_NONE ? NULL : tarn_reducer_get(L, f->red);
+  if (!r || r->kind != TARN_RED_SUM || (f->ntuple ? f->ntuple : f->nops) != 2) return false;
   const tarn_fx *x = tarn_fx_get(L, f->body);
-  return x->op == TARN_FX_MUL &&
-         ((is_hole(L, x->kid[0], 0) && is_hole(L, x->kid[1], 1)) || (is_hole(L, x->kid[0], 1) && is_hole(L, x->kid[1], 0)));
+  if (x->op != TARN_FX_MUL) return false;
+  bool forth = is_factor(L, x->kid[0], 0, r->dtype) && is_factor(L, x->kid[1], 1, r->dtype);
+  return forth || (is_factor(L, x->kid[0], 1, r->dtype) && is_factor(L, x->kid[1], 0, r->dtype));
 }
 
 /* ---------------------------------------------------------------- typing */

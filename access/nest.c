@@ -92,6 +92,7 @@ static tarn_nest *copy_nest(tarn_lang *L, const tarn_nest *n) {
     for (uint32_t k = 0; k < reads; k++)
       r[k] = (tarn_read){s[i].read[k].stage, s[i].read[k].src, split_at(L, s[i].read[k].map, n->depth + s[i].nown)};
     s[i].read = r;
+    s[i].fn = tarn_fn_widened(L, s[i].fn);
   }
   c->stage = s;
   return c;
@@ -287,8 +288,8 @@ static uint32_t nest_copy(tarn_lang *L, const uint32_t *types) {
 /* A ((M),(r)) times B ((),(r,c)) [plus P ((M,c),())]: the sum over r, then the addition to P. */
 static uint32_t nest_systolic(tarn_lang *L, const uint32_t *types, uint32_t n) {
   const tarn_type *a = tarn_type_get(L, types[0]), *b = tarn_type_get(L, types[1]);
-  tarn_func f = {.nops = 2, .nepi = (uint8_t)(n - 2), .epi = TARN_NONE};
-  uint32_t h0 = tarn_fx_hole(L, 0), h1 = tarn_fx_hole(L, 1);
+  tarn_func f = tarn_fn_product(L, a->dtype);
+  uint32_t sum = f.epi == TARN_NONE ? tarn_fx_hole(L, 0) : f.epi;
   int64_t la[TARN_MAX_DIMS], lb[2];
   single s;
   single_init(&s, L, n, a->ns + 1u);
@@ -301,9 +302,8 @@ static uint32_t nest_systolic(tarn_lang *L, const uint32_t *types, uint32_t n) {
   s.read[0] = (tarn_read){false, 0, loop_map(&s, true, a, la)};
   s.read[1] = (tarn_read){false, 1, loop_map(&s, true, b, lb)};
   read_whole(&s, false, 2, 2, n - 2, types);
-  f.body = tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0);
-  f.red = tarn_reducer_of(L, TARN_RED_SUM, a->dtype);
-  if (n > 2) f.epi = tarn_fx_op(L, TARN_FX_ADD, h1, h0, 0);
+  f.nepi = (uint8_t)(n - 2);
+  if (n > 2) f.epi = tarn_fx_op(L, TARN_FX_ADD, tarn_fx_hole(L, 1), sum, 0);
   s.stage.fn = tarn_fn_intern(L, &f);
   return single_done(&s);
 }

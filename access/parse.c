@@ -163,6 +163,7 @@ static uint32_t fn_epilogue(tarn_lang *L, const tarn_sx *s) {
   const tarn_sx *inner = tarn_sx_at(L, s, 2, "the function");
   if (tarn_sx_is(inner, "epi")) tarn_sx_error(L->cx, inner, "an epilogue of an epilogue");
   tarn_func f = *tarn_fn_get(L, tarn_fn_parse(L, inner)), options = {0};
+  uint32_t last = f.epi; /* that of a short name */
   f.epi = tarn_fx_parse(L, s->kid[1], TARN_F32);
   uint32_t holes = tarn_fx_holes(L, f.epi);
   if (holes > UINT8_MAX) tarn_sx_error(L->cx, s, "more than %d operands", UINT8_MAX);
@@ -172,6 +173,7 @@ static uint32_t fn_epilogue(tarn_lang *L, const tarn_sx *s) {
     if (options.ntuple || options.nops < f.nepi) tarn_sx_error(L->cx, s, "too few operands");
     f.nepi = options.nops;
   }
+  if (last != TARN_NONE) f.epi = tarn_fx_subst(L, f.epi, &last, 1);
   return tarn_fn_intern(L, &f);
 }
 

@@ -92,26 +92,43 @@ void tarn_reducer_print(const tarn_lang *L, tarn_buf *b, uint32_t red) {
   tarn_buf_str(b, r->commutative ? " commutative)" : ")");
 }
 
-/* The short name of a function without epilogue, printed; false when it has none. */
+/* Hole i, cast to t or (none) as it is. */
+static bool is_operand(const tarn_lang *L, uint32_t f, uint32_t i, bool cast, tarn_dtype t) {
+  const tarn_fx *x = tarn_fx_get(L, f);
+  if (cast && (x->op != TARN_FX_CAST || x->dtype != t)) return false;
+  if (cast) x = tarn_fx_get(L, x->kid[0]);
+  return x->op == TARN_FX_HOLE && x->hole == i;
+}
+
+/* Is it the dotProd of some type? Of a 16-bit float it has its accumulator written out. */
+static bool is_dot_of(const tarn_lang *L, const tarn_func *f, tarn_dtype *t) {
+  const tarn_reducer *r = tarn_reducer_get(L, f->red);
+  const tarn_fx *x = tarn_fx_get(L, f->body), *e = f->epi == TARN_NONE ? NULL : tarn_fx_get(L, f->epi);
+  if (f->ntuple != 2 || f->nepi || r->kind != TARN_RED_SUM || x->op != TARN_FX_MUL) return false;
+  if (e && (e->op != TARN_FX_CAST || !is_operand(L, f->epi, 0, true, e->dtype))) return false;
+  *t = e ? e->dtype : r->dtype;
+  if (tarn_dtype_accumulator(*t) != r->dtype || (*t != r->dtype) != (e != NULL)) return false;
+  return is_operand(L, x->kid[0], 0, e, r->dtype) && is_operand(L, x->kid[1], 1, e, r->dtype);
+}
+
+/* The short name of a function, printed; false when it has none. */
 static bool fn_short(const tarn_lang *L, tarn_buf *b, const tarn_func *f) {
+  tarn_dtype t;
   if (f->red == TARN_NONE) return false;
   const tarn_reducer *r = tarn_reducer_get(L, f->red);
-  const tarn_fx *x = tarn_fx_get(L, f->body);
-  if (r->kind == TARN_RED_CUSTOM) return false;
-  if (!f->ntuple && f->nops == 1 && x->op == TARN_FX_HOLE) {
-    with_dtype(b, tarn_reduce_names[r->kind], r->dtype);
-    return true;
-  }
-  if (f->ntuple != 2 || r->kind != TARN_RED_SUM || x->op != TARN_FX_MUL) return false;
-  const tarn_fx *p = tarn_fx_get(L, x->kid[0]), *q = tarn_fx_get(L, x->kid[1]);
-  if (p->op != TARN_FX_HOLE || p->hole != 0 || q->op != TARN_FX_HOLE || q->hole != 1) return false;
-  with_dtype(b, "dotProd", r->dtype);
+  bool bare = !f->ntuple && f->nops == 1 && f->epi == TARN_NONE && is_operand(L, f->body, 0, false, r->dtype);
+  if (r->kind == TARN_RED_CUSTOM || (!bare && !is_dot_of(L, f, &t))) return false;
+  if (bare) with_dtype(b, tarn_reduce_names[r->kind], r->dtype);
+  else with_dtype(b, "dotProd", t);
   return true;
 }
 
 static void fn_core(const tarn_lang *L, tarn_buf *b, const tarn_func *f) {
+  tarn_func plain = *f;
   uint32_t holes = tarn_fx_holes(L, f->body);
-  if (fn_short(L, b, f)) return;
+  plain.epi = TARN_NONE;
+  plain.nepi = 0;
+  if (fn_short(L, b, &plain)) return;
   tarn_buf_str(b, f->red == TARN_NONE ? "(map " : "(red ");
   if (f->red != TARN_NONE) {
     tarn_reducer_print(L, b, f->red);
@@ -125,6 +142,7 @@ static void fn_core(const tarn_lang *L, tarn_buf *b, const tarn_func *f) {
 
 void tarn_fn_print(const tarn_lang *L, tarn_buf *b, uint32_t fn) {
   const tarn_func *f = tarn_fn_get(L, fn);
+  if (fn_short(L, b, f)) return;
   if (f->epi == TARN_NONE) {
     fn_core(L, b, f);
     return;

@@ -89,6 +89,43 @@ static LLVMValueRef saturated(low_module *M, tarn_dtype to, LLVMValueRef v) {
   return low_intrinsic(M, tarn_dtype_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", over, 2, &v, 1);
 }
 
+/* A double as a float, rounded to odd: rounded further to 16 bits that is what one rounding gives (access/dtype.c). */
+static LLVMValueRef odd_float(low_module *M, LLVMValueRef v) {
+  LLVMBuilderRef b = M->b;
+  LLVMTypeRef f64 = LLVMTypeOf(v), f32 = with_lanes(M->f32, v);
+  LLVMValueRef f = LLVMBuildFPTrunc(b, v, f32, ""), back = LLVMBuildFPExt(b, f, f64, "");
+  LLVMValueRef bits = LLVMBuildBitCast(b, f, with_lanes(M->i32, v), "");
+  LLVMValueRef size[2] = {low_intrinsic(M, "llvm.fabs", &f64, 1, &back, 1), low_intrinsic(M, "llvm.fabs", &f64, 1, &v, 1)};
+  LLVMValueRef away = LLVMBuildFCmp(b, LLVMRealOGT, size[0], size[1], "");
+  LLVMValueRef odd = LLVMBuildSub(b, bits, LLVMBuildZExt(b, away, LLVMTypeOf(bits), ""), "");
+  odd = LLVMBuildOr(b, odd, like(M, bits, 1), "");
+  bits = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealONE, back, v, ""), odd, bits, "");
+  return LLVMBuildBitCast(b, bits, f32, "");
+}
+/* An integer of 64 bits as a double, rounded to odd: of one that needs more than 53 bits the last 12 become one bit. */
+static LLVMValueRef odd_double(low_module *M, LLVMValueRef v, bool sign) {
+  LLVMBuilderRef b = M->b;
+  LLVMValueRef none = LLVMConstNull(LLVMTypeOf(v)), mask = like(M, v, 0xfff), by = like(M, v, 53);
+  LLVMValueRef top = sign ? LLVMBuildAShr(b, v, by, "") : LLVMBuildLShr(b, v, by, "");
+  LLVMValueRef large = LLVMBuildICmp(b, LLVMIntNE, top, none, "");
+  if (sign) large = LLVMBuildAnd(b, large, LLVMBuildICmp(b, LLVMIntNE, top, like(M, v, -1), ""), "");
+  LLVMValueRef cut = LLVMBuildICmp(b, LLVMIntNE, LLVMBuildAnd(b, v, mask, ""), none, "");
+  LLVMValueRef odd = LLVMBuildAnd(b, v, LLVMBuildNot(b, mask, ""), "");
+  odd = LLVMBuildOr(b, odd, like(M, v, 0x800), "");
+  v = LLVMBuildSelect(b, LLVMBuildAnd(b, large, cut, ""), odd, v, "");
+  LLVMTypeRef t = with_lanes(M->f64, v);
+  return sign ? LLVMBuildSIToFP(b, v, t, "") : LLVMBuildUIToFP(b, v, t, "");
+}
+/* To the compute type of `to`, from which that is one rounding away. All integers that are not exact in f32 are too large
+ * for f16. */
+static LLVMValueRef from_integer(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRef v) {
+  bool sign = tarn_dtype_is_signed(from), twice = to == TARN_BF16 && tarn_dtype_size(from) >= 4;
+  LLVMTypeRef t = with_lanes(twice ? M->f64 : low_compute_type(M, to), v);
+  if (twice && tarn_dtype_size(from) == 8) return odd_float(M, odd_double(M, v, sign));
+  v = sign ? LLVMBuildSIToFP(M->b, v, t, "") : LLVMBuildUIToFP(M->b, v, t, "");
+  return twice ? odd_float(M, v) : v;
+}
+
 LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRef v) {
   LLVMBuilderRef b = M->b;
   LLVMTypeRef t = with_lanes(low_compute_type(M, to), v);
@@ -99,11 +136,10 @@ LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRe
     return ff ? LLVMBuildFCmp(b, LLVMRealUNE, v, zero, "") : LLVMBuildICmp(b, LLVMIntNE, v, zero, "");
   }
   if (ff && !tf) return saturated(M, to, v);
-  if (!ff && tf) v = tarn_dtype_is_signed(from) ? LLVMBuildSIToFP(b, v, t, "") : LLVMBuildUIToFP(b, v, t, "");
+  if (!ff && tf) v = from_integer(M, from, to, v);
   if (!ff && !tf) return LLVMBuildIntCast2(b, v, t, tarn_dtype_is_signed(from), "");
   if (ff && to == TARN_F64) v = LLVMBuildFPExt(b, v, t, "");
-  if (from == TARN_F64 && to == TARN_F16) return low_from_memory(M, to, low_to_memory(M, to, v));
-  if (from == TARN_F64) v = LLVMBuildFPTrunc(b, v, t, "");
+  if (from == TARN_F64) v = is_half(to) ? odd_float(M, v) : LLVMBuildFPTrunc(b, v, t, "");
   return is_half(to) ? low_from_memory(M, to, low_to_memory(M, to, v)) : v;
 }
 
@@ -323,7 +359,7 @@ static LLVMValueRef libm(low_module *M, tarn_dtype t, const char *name, const LL
       if (st != ct) x[k] = LLVMBuildFPExt(M->b, x[k], ct, "");
     }
     LLVMValueRef y = low_call(M, full, ct, x, nargs);
-    if (st != ct) y = LLVMBuildFPTrunc(M->b, y, st, "");
+    if (st != ct) y = is_half(t) ? odd_float(M, y) : LLVMBuildFPTrunc(M->b, y, st, "");
     r = n == 1 ? y : LLVMBuildInsertElement(M->b, r, y, at, "");
   }
   return r;

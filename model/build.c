@@ -18,6 +18,12 @@ void im_set(im_node *n, uint32_t k, tarn_term t) {
   if (k < n->nout) n->out[k].t = t;
 }
 
+void im_set_as(im_node *n, uint32_t k, tarn_term t, tarn_dtype type) {
+  if (k >= n->nout) return;
+  im_set(n, k, im_cast(n, t, type));
+  n->own |= (uint64_t)1 << k;
+}
+
 void im_set_tensor(im_node *n, uint32_t k, const tarn_tensor *t) {
   if (k >= n->nout) return;
   n->out[k] = (im_val){im_const(n, t), t, true};
@@ -190,7 +196,11 @@ tarn_term im_map(im_node *n, uint32_t fx, const tarn_term *t, uint32_t k) {
 
 tarn_term im_cast(im_node *n, tarn_term t, tarn_dtype to) {
   if (im_type(n, t) == to) return t;
-  return im_map(n, tarn_fx_cast(n->L, to, tarn_fx_hole(n->L, 0)), &t, 1);
+  uint32_t c = scalar_fx(n, t);
+  if (c == TARN_NONE) return im_map(n, tarn_fx_cast(n->L, to, tarn_fx_hole(n->L, 0)), &t, 1);
+  const tarn_fx *x = tarn_fx_get(n->L, tarn_fx_cast(n->L, to, c));
+  im_dims d = im_shape(n, t);
+  return im_reshape(n, im_scalar(n, to, x->value, x->ivalue), d.n, d.d);
 }
 
 static tarn_term elv(im_node *n, const char *text, const im_param *param, uint32_t nparam, uint32_t k, va_list ap) {
@@ -257,8 +267,10 @@ static double extent_product(im_node *n, tarn_term t, uint32_t mask) {
 
 tarn_term im_mean(im_node *n, tarn_term t, uint32_t mask, bool keep) {
   im_param count = {"n", extent_product(n, t, mask), 0};
+  tarn_dtype type = im_type(n, t); /* the count need not be a number of a 16-bit one */
   count.i = (int64_t)count.r;
-  return im_elp(n, "(div $0 n)", &count, 1, 1, im_reduce(n, t, mask, TARN_NONE, TARN_RED_SUM, keep));
+  t = im_reduce(n, im_cast(n, t, tarn_dtype_accumulator(type)), mask, TARN_NONE, TARN_RED_SUM, keep);
+  return im_cast(n, im_elp(n, "(div $0 n)", &count, 1, 1, t), type);
 }
 
 /* ---------------------------------------------------------------- sums of products */

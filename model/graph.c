@@ -302,6 +302,29 @@ static void check_outputs(im_node *n) {
   }
 }
 
+/* The inputs of an operator that is not plain, in the type that their 16-bit floats accumulate in. */
+static void widen(im_node *n) {
+  bool first = true, plain = im_op_plain(n->op);
+  for (uint32_t i = 0; i < n->nin; i++) {
+    if (!n->in[i]) continue;
+    tarn_dtype t = n->given[i] = im_type(n, n->in[i]->t), wide = tarn_dtype_accumulator(t);
+    if (plain || !tarn_dtype_is_float(t)) continue;
+    if (first && wide != t) n->narrow = t; /* results are as the first float is */
+    first = false;
+    if (wide != t) *n->in[i] = (im_val){im_cast(n, n->in[i]->t, wide), NULL, n->in[i]->fixed};
+  }
+}
+
+/* Its results, each rounded once. */
+static void narrow(im_node *n) {
+  for (uint32_t k = 0; k < n->nout && n->narrow != TARN_DTYPES; k++) {
+    im_val *v = &n->out[k];
+    if (v->t == TARN_NONE || n->own >> (k < 63 ? k : 63) & 1) continue;
+    if (im_type(n, v->t) != tarn_dtype_accumulator(n->narrow)) continue;
+    *v = (im_val){im_cast(n, v->t, n->narrow), NULL, v->fixed};
+  }
+}
+
 static void run_node(tarn_ctx *cx, void *arg) {
   im_node *n = arg;
   (void)cx;
@@ -311,7 +334,9 @@ static void run_node(tarn_ctx *cx, void *arg) {
     return;
   }
   const im_op *op = operator_of(n);
+  widen(n);
   op->run(n);
+  narrow(n);
   im_attr_finish(n);
   check_outputs(n);
   im_fold(n);
@@ -343,6 +368,8 @@ static im_node *new_node(im *m, im_scope *s, const Onnx__NodeProto *p, size_t in
   n->out = TARN_ARRAY(m->cx, im_val, n->nout + 1);
   for (uint32_t k = 0; k < n->nout; k++) n->out[k].t = TARN_NONE;
   n->in = inputs_of(n);
+  n->given = TARN_ARRAY(m->cx, tarn_dtype, n->nin + 1);
+  n->narrow = TARN_DTYPES;
   return n;
 }
 

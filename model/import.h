@@ -59,6 +59,9 @@ typedef struct im_node {
   im_val **in; /* NULL: absent */
   im_val *out;
   uint8_t *attr_used;
+  tarn_dtype *given; /* the inputs' types before 16-bit floats were widened: see graph.c */
+  tarn_dtype narrow; /* what widened results are rounded to; TARN_DTYPES: they are not */
+  uint64_t own;      /* outputs of a type of their own, a bit each */
 } im_node;
 
 typedef void im_handler(im_node *n);
@@ -70,6 +73,8 @@ typedef struct im_op {
 } im_op;
 /* The row of that name whose opset range holds version; NULL when none. *known: some row has the name. */
 const im_op *im_op_find(const char *name, int64_t version, bool *known);
+/* Do 16-bit floats go through it as they are? */
+bool im_op_plain(const char *name);
 
 _Noreturn void im_bad(const im_node *n, const char *fmt, ...) TARN_PRINTF(2, 3);
 
@@ -126,6 +131,7 @@ typedef struct im_dims {
 tarn_term im_arg(im_node *n, uint32_t i); /* raises when absent */
 tarn_term im_opt(im_node *n, uint32_t i); /* TARN_NONE when absent */
 void im_set(im_node *n, uint32_t k, tarn_term t);
+void im_set_as(im_node *n, uint32_t k, tarn_term t, tarn_dtype type); /* whatever type the others are rounded to */
 void im_set_tensor(im_node *n, uint32_t k, const tarn_tensor *t);
 im_dims im_shape(const im_node *n, tarn_term t);
 tarn_dtype im_type(const im_node *n, tarn_term t);

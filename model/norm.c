@@ -26,8 +26,8 @@ static tarn_term flat(im_node *n, tarn_term t) {
 static void training_outputs(im_node *n, tarn_term mean, tarn_term var) {
   im_param p[] = {{"m", im_attr_real(n, "momentum", 0.9f), 0}};
   static const char blend[] = "(add (mul $0 m) (mul $1 (sub 1 m)))";
-  im_set(n, 1, im_elp(n, blend, p, 1, 2, im_arg(n, 3), flat(n, mean)));
-  im_set(n, 2, im_elp(n, blend, p, 1, 2, im_arg(n, 4), flat(n, var)));
+  im_set_as(n, 1, im_elp(n, blend, p, 1, 2, im_arg(n, 3), flat(n, mean)), n->given[3]);
+  im_set_as(n, 2, im_elp(n, blend, p, 1, 2, im_arg(n, 4), flat(n, var)), n->given[4]);
 }
 
 void im_do_batch_norm(im_node *n) {
@@ -84,12 +84,30 @@ static tarn_term per_channel(im_node *n, uint32_t i, const im_dims *x, int64_t g
   return im_channel(n, t, x->n);
 }
 
+/* ONNX's stash_type: what mean, variance and the normalised values are computed in. f64 stays f64. */
+static tarn_dtype stash_type(im_node *n) {
+  tarn_dtype t;
+  int64_t code = im_attr_int(n, "stash_type", 1);
+  if (code < 0 || code > 100 || !im_dtype((int32_t)code, &t) || !tarn_dtype_is_float(t))
+    im_bad(n, "stash_type %lld is not a float type that is supported", (long long)code);
+  return t;
+}
+static tarn_term stashed(im_node *n, tarn_term x) {
+  tarn_dtype t = stash_type(n);
+  return im_type(n, x) == TARN_F64 ? x : im_cast(n, x, t);
+}
+
+/* A formula in type `from` whose value is wanted in another one. */
+static const char *in_type(im_node *n, const char *text, tarn_dtype from, tarn_dtype to) {
+  return from == to ? text : tarn_format(n->cx, "(cast %s %s)", tarn_dtype_name(to), text);
+}
+
 void im_do_group_norm(im_node *n) {
   tarn_term x = im_arg(n, 0);
   im_dims d = im_shape(n, x);
   int64_t group = im_attr_int(n, "num_groups", 0);
-  im_attr_ignore(n, "stash_type");
-  tarn_term y = by_group(n, x, group, im_attr_real(n, "epsilon", 1e-5f));
+  tarn_term y = by_group(n, stashed(n, x), group, im_attr_real(n, "epsilon", 1e-5f));
+  y = im_cast(n, y, im_type(n, x));
   im_set(n, 0, im_el(n, "(add (mul $0 $1) $2)", 3, y, per_channel(n, 1, &d, group), per_channel(n, 2, &d, group)));
 }
 
@@ -98,14 +116,16 @@ void im_do_layer_norm(im_node *n) {
   im_dims d = im_shape(n, x);
   uint32_t mask = axes_from(im_axis(n, im_attr_int(n, "axis", -1), d.n), d.n);
   im_param eps = {"eps", im_attr_real(n, "epsilon", 1e-5f), 0};
-  im_attr_ignore(n, "stash_type");
+  tarn_dtype type = im_type(n, x);
+  x = stashed(n, x);
   moments(n, x, mask, &mean, &var);
   tarn_term inverse = im_elp(n, "(div 1 (sqrt (add $0 eps)))", &eps, 1, 1, var);
-  tarn_term y = im_el(n, "(mul (mul (sub $0 $1) $2) $3)", 4, x, mean, inverse, im_arg(n, 1));
+  const char *first = in_type(n, "(mul (sub $0 $1) $2)", im_type(n, x), type);
+  tarn_term y = im_el(n, tarn_format(n->cx, "(mul %s $3)", first), 4, x, mean, inverse, im_arg(n, 1));
   if (im_opt(n, 2) != TARN_NONE) y = im_el(n, "(add $0 $1)", 2, y, im_arg(n, 2));
   im_set(n, 0, y);
-  im_set(n, 1, mean);
-  im_set(n, 2, inverse);
+  im_set_as(n, 1, mean, stash_type(n));
+  im_set_as(n, 2, inverse, stash_type(n));
 }
 
 void im_do_rms_norm(im_node *n) {
@@ -113,10 +133,12 @@ void im_do_rms_norm(im_node *n) {
   im_dims d = im_shape(n, x);
   uint32_t mask = axes_from(im_axis(n, im_attr_int(n, "axis", -1), d.n), d.n);
   im_param eps = {"eps", im_attr_real(n, "epsilon", 1e-5f), 0};
-  im_attr_ignore(n, "stash_type");
+  tarn_dtype type = im_type(n, x);
+  x = stashed(n, x);
   tarn_term square = im_mean(n, im_el(n, "(mul $0 $0)", 1, x), mask, true);
   tarn_term inverse = im_elp(n, "(div 1 (sqrt (add $0 eps)))", &eps, 1, 1, square);
-  im_set(n, 0, im_el(n, "(mul (mul $0 $1) $2)", 3, x, inverse, im_arg(n, 1)));
+  const char *first = in_type(n, "(mul $0 $1)", im_type(n, x), type);
+  im_set(n, 0, im_el(n, tarn_format(n->cx, "(mul %s $2)", first), 3, x, inverse, im_arg(n, 1)));
 }
 
 void im_do_lp_norm(im_node *n) {

@@ -12,6 +12,17 @@ static const im_op table[] = {
 #undef ONNX
 };
 
+bool im_op_plain(const char *name) {
+  static const char *const plain[] = {
+#define PLAIN(name) #name,
+#include "model/ops.def"
+#undef PLAIN
+  };
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+    if (strcmp(plain[i], name) == 0) return true;
+  return false;
+}
+
 const im_op *im_op_find(const char *name, int64_t version, bool *known) {
   *known = false;
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

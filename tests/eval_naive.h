@@ -101,7 +101,10 @@ static void fold_step(fold *f, tarn_value x) {
   for (uint32_t i = 0; i < f->r->ns; i++) next[i] = tarn_fx_eval(L, f->r->step[i], f->state, f->type, mode);
   memcpy(f->state, next, f->r->ns * sizeof *next);
 }
-static tarn_value fold_end(const fold *f) { return tarn_fx_eval(L, f->r->result, f->state, f->type, mode); }
+static tarn_value fold_end(fold *f, tarn_dtype *type) {
+  ck_assert(tarn_fx_type(L, f->r->result, f->type, f->r->ns, type));
+  return tarn_fx_eval(L, f->r->result, f->state, f->type, mode);
+}
 
 /* Result x of a compute whose operands stand in k. */
 static tarn_value compute(const tarn_func *f, const tarn_type *t, const naive *k, const int64_t *x) {
@@ -112,6 +115,7 @@ static tarn_value compute(const tarn_func *f, const tarn_type *t, const naive *k
   int64_t c[TARN_MAX_DIMS] = {0};
   fold acc;
   tarn_value r = {0};
+  tarn_dtype reduced = t->dtype;
   memcpy(c, x, in->ns * sizeof *c);
   if (f->red == TARN_NONE) memcpy(c + from, x + in->ns, (in->n - from) * sizeof *c);
   else fold_start(&acc, f->red);
@@ -125,10 +129,10 @@ static tarn_value compute(const tarn_func *f, const tarn_type *t, const naive *k
       r = tarn_fx_eval(L, f->body, h, ty, mode);
       if (f->red != TARN_NONE) fold_step(&acc, r);
     } while (f->red != TARN_NONE && step_index(in->n - from, in->dim + from, c + from));
-  if (f->red != TARN_NONE) r = fold_end(&acc);
+  if (f->red != TARN_NONE) r = fold_end(&acc, &reduced);
   if (f->epi == TARN_NONE) return r;
   h[0] = r;
-  ty[0] = t->dtype;
+  ty[0] = reduced;
   for (uint32_t i = 0; i < f->nepi; i++) {
     const naive *o = &k[f->nops + i];
     h[i + 1] = o->v[flat_of(o->t, x)];
@@ -143,13 +147,15 @@ static tarn_value fold_at(const tarn_payload *p, const naive *k, const int64_t *
   fold_start(&f, p->value);
   for (int64_t i = 0; i < k->t->n; i++) y[i] = i < axis ? x[i] : i == axis ? 0 : x[i - 1];
   for (; y[axis] < k->t->dim[axis]; y[axis]++) fold_step(&f, k->v[flat_of(k->t, y)]);
-  return fold_end(&f);
+  tarn_dtype type;
+  return fold_end(&f, &type);
 }
 
 static tarn_value systolic(const tarn_type *t, const naive *k, uint32_t n, const int64_t *x) {
   uint32_t mul = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   uint32_t add = tarn_fx_op(L, TARN_FX_ADD, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  const tarn_dtype ty[2] = {t->dtype, t->dtype};
+  bool narrow = t->dtype == TARN_F16 || t->dtype == TARN_BF16;
+  const tarn_dtype of[2] = {t->dtype, t->dtype}, ty[2] = {narrow ? TARN_F32 : t->dtype, narrow ? TARN_F32 : t->dtype};
   int64_t m = t->n - 1, width = t->dim[m], depth = k[1].t->dim[0], row = 0;
   tarn_value sum = {0};
   for (int64_t i = 0; i < m; i++) row = row * t->dim[i] + x[i];
@@ -158,9 +164,10 @@ static tarn_value systolic(const tarn_type *t, const naive *k, uint32_t n, const
     const tarn_value s[2] = {sum, tarn_fx_eval(L, mul, h, ty, mode)};
     sum = tarn_fx_eval(L, add, s, ty, mode);
   }
+  sum = tarn_fx_eval(L, tarn_fx_cast(L, t->dtype, tarn_fx_hole(L, 0)), &sum, ty, mode);
   if (n < 3) return sum;
   const tarn_value h[2] = {k[2].v[flat_of(t, x)], sum};
-  return tarn_fx_eval(L, add, h, ty, mode);
+  return tarn_fx_eval(L, add, h, of, mode);
 }
 
 static tarn_value leaf(const tarn_node *n, const tarn_payload *p, const tarn_type *t, const int64_t *x) {

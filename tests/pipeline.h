@@ -97,12 +97,13 @@ static inline unsigned pipeline_dots(const tarn_kprog *p) {
   return n;
 }
 
-/* Into dir, which exists; loaded from there. */
-static inline tarn_loaded *pipeline_compile(pipeline *r, const char *dir) {
-  tarn_lower_options o = {.emit = TARN_EMIT_SO | TARN_EMIT_O, .dir = dir, .name = "model", .contract = true, .opt = 2};
+/* Into dir, which exists; loaded from there. contract: not for the class exact. */
+static inline tarn_loaded *pipeline_compile_as(pipeline *r, const char *dir, bool contract) {
+  tarn_lower_options o = {.emit = TARN_EMIT_SO | TARN_EMIT_O, .dir = dir, .name = "model", .contract = contract, .opt = 2};
   tarn_lower_cpu(r->kprog, tarn_plan_make(r->kprog, 64), &o);
   return tarn_load(tarn_lang_ctx(r->program->L), dir);
 }
+static inline tarn_loaded *pipeline_compile(pipeline *r, const char *dir) { return pipeline_compile_as(r, dir, true); }
 
 static inline void pipeline_run(tarn_loaded *m, const tarn_program *p, const tarn_binding *in, tarn_tensor **out) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);

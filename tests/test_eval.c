@@ -385,7 +385,7 @@ static void check_product(tarn_dtype t, int64_t m, int64_t n, int64_t k, bool bi
   tarn_func f = *tarn_fn_get(L, tarn_fn_dot(L, t));
   if (bias) {
     f.nepi = 1;
-    f.epi = tarn_fx_op(L, TARN_FX_ADD, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
+    f.epi = tarn_fx_op(L, TARN_FX_ADD, f.epi == TARN_NONE ? tarn_fx_hole(L, 0) : f.epi, tarn_fx_hole(L, 1), 0);
     arg[1] = tarn_constant(L, "b", random_tensor(t, 2, bd), 2);
     arg[1] = tarn_broadcast(L, 2, 2, (int64_t[]){m, n}, arg[1]);
   }
