@@ -189,7 +189,7 @@ typedef struct tarn_reducer {
   tarn_dtype dtype; /* of the element (and, unless CUSTOM, of the state and the result) */
   uint8_t ns;
   uint32_t init[TARN_MAX_STATE], step[TARN_MAX_STATE], merge[TARN_MAX_STATE],
-      result; /* fx ids; CUSTOM only for init/step/merge: filled for all kinds */
+      result;        /* fx ids; CUSTOM only for init/step/merge: filled for all kinds */
   uint32_t identity; /* fx constant of the element's type; TARN_NONE for CUSTOM */
   bool commutative;
 } tarn_reducer;

@@ -270,6 +270,7 @@ static void random_stage(nest_maker *q, bool last, tarn_stage_sched *sched) {
     simple = type == q->t;
   }
   st->fn = tarn_fn_intern(L, &f);
+  simple = simple && tarn_fn_widened(L, st->fn) == st->fn; /* the result holds what is accumulated */
   q->nstage++;
   q->type[no] = type;
   random_stage_schedule(&s, q->depth, red > 0, simple, ordered, sched);

@@ -32,7 +32,8 @@ static const char *const texts[] = {
     "(compute dotProd (cartProd " X234 " " Y234 "))",
     "(compute (dotProd f64) (input x ((2) (2 3)) f64))",
     "(compute (dotProd f16) (input x ((2) (2 3)) f16))",
-    "(compute (epi (max (cast f16 $0) (f16 0)) (red sum (mul (cast f32 $0) (cast f32 $1)) (tuple 2))) (input x ((2) (2 3)) f16))",
+    "(compute (epi (max (cast f16 $0) (f16 0)) (red sum (mul (cast f32 $0) (cast f32 $1)) (tuple 2))) (input x ((2) (2 3)) "
+    "f16))",
     "(compute (reduceSum bf16) (input x ((2) (2 3)) bf16))",
     "(compute (red sum (mul $1 $0) (tuple 2)) (cartProd " X234 " " Y234 "))",
     "(compute (red sum (mul $0 $1)) " X234 " " Y234 ")",
