@@ -258,8 +258,8 @@ bool gen_pattern(gen *g, const rpat *p, const want *w, uint32_t *term) {
 bool gen_left(gen *g) {
   const rule *r = g->r;
   r_env_reset(&g->e, r);
-  static const tarn_dtype other[] = {TARN_I32, TARN_F16};
-  uint32_t kind = draw(g, 8);
+  static const tarn_dtype other[] = {TARN_I32, TARN_F16, TARN_BF16};
+  uint32_t kind = draw(g, 9);
   g->nleaf = g->nroot = 0;
   g->dtype = kind < 6 || g->only_f32 ? TARN_F32 : other[kind - 6];
   bool reverse = r->nlhs > 1 && draw(g, 2);

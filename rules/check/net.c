@@ -29,13 +29,18 @@ static tarn_term input(net *x, uint32_t n, const int64_t *dim) {
   const char *name = tarn_format(x->g->cx, "x%u", x->nin++);
   return tarn_input(x->L, name, tarn_type_tensor(x->L, TARN_F32, n, n, dim));
 }
-/* Over the dims of t: weights along one axis, or a single number, stretched. */
-static tarn_term stretched(net *x, tarn_term t) {
+/* Of the rank of t: weights along one axis, or a single number. */
+static tarn_term row(net *x, tarn_term t) {
   const tarn_type *y = type(x, t);
   int64_t one[TARN_MAX_DIMS];
   uint32_t axis = y->n ? draw(x->g, y->n) : 0;
   for (uint32_t i = 0; i < y->n; i++) one[i] = i == axis && !chance(x->g, 4) ? y->dim[i] : 1;
-  tarn_term w = weights(x, y->n, y->n, one);
+  return weights(x, y->n, y->n, one);
+}
+/* That, or a map of it, over the dims of t. */
+static tarn_term stretched(net *x, tarn_term t) {
+  const tarn_type *y = type(x, t);
+  tarn_term w = row(x, t);
   if (chance(x->g, 3)) w = tarn_compute(x->L, some_function(x->g, 1, 0, false, 0), &w, 1);
   return tarn_broadcast(x->L, y->n, y->n, y->dim, w);
 }
@@ -367,12 +372,35 @@ static void requantised(net *x) {
   add(x, tarn_compute(L, tarn_fn_map(L, e, 1), &t, 1));
 }
 
+static tarn_term cast_to(net *x, tarn_dtype t, tarn_term a) {
+  return tarn_compute(x->L, tarn_fn_map(x->L, tarn_fx_cast(x->L, t, tarn_fx_hole(x->L, 0)), 1), &a, 1);
+}
+/* A map, a map of two, a sum or a product of 16-bit floats, which round what they give. Weights are numbers of these. */
+static void sixteen_bits(net *x) {
+  tarn_lang *L = x->L;
+  tarn_dtype h = draw(x->g, 2) ? TARN_F16 : TARN_BF16, was = x->g->dtype;
+  tarn_term t = cast_to(x, h, last(x)), kid[2] = {t, cast_to(x, h, row(x, t))};
+  const tarn_type *y = type(x, t);
+  kid[1] = tarn_broadcast(L, y->n, y->n, y->dim, kid[1]);
+  uint32_t how = draw(x->g, 4);
+  int64_t dim[2] = {some_extent(x->g, 3), y->n ? y->dim[y->n - 1] : 1};
+  x->g->dtype = h; /* of what is drawn */
+  if (how > 1 && y->n) kid[0] = tarn_access(L, y->n - 1u, t);
+  if (how == 3 && y->n) {
+    kid[1] = tarn_access(L, 1, cast_to(x, h, chance(x->g, 2) ? input(x, 2, dim) : weights(x, 2, 2, dim)));
+    kid[0] = tarn_cart(L, 0, kid[0], kid[1]);
+    t = tarn_compute(L, tarn_fn_dot(L, h), kid, 1);
+  } else t = tarn_compute(L, some_function(x->g, how == 1 ? 2 : 1, 0, how > 1 && y->n, 0), kid, how == 1 ? 2 : 1);
+  x->g->dtype = was;
+  add(x, cast_to(x, TARN_F32, t));
+}
+
 typedef void block(net *x);
 static block *const blocks[] = {
-    map_one,           map_two,    scale_and_shift, product,       convolution,   normalise,    map_one,
-    residual,          transposed, reshaped,        sliced,        padded,        concatenated, sum_of_shifts,
-    products,          spread,     copied,          products,      sum_of_shifts, product,      with_number,
-    tiled_convolution, quantised,  quantised,       weighted_sums, weighted_sums, chained,      requantised};
+    map_one,       map_two,       scale_and_shift, product,     convolution,  normalise,         map_one,   residual,
+    transposed,    reshaped,      sliced,          padded,      concatenated, sum_of_shifts,     products,  spread,
+    copied,        products,      sum_of_shifts,   product,     with_number,  tiled_convolution, quantised, quantised,
+    weighted_sums, weighted_sums, chained,         requantised, sixteen_bits, sixteen_bits};
 
 tarn_program *check_network(gen *g) {
   net x = {.g = g, .L = g->L};

@@ -128,11 +128,13 @@ static uint16_t to_half(double v) {
   return (uint16_t)(sign | ((shift + 25) << 10) | ((uint16_t)m - 1024));
 }
 
+/* By way of the float rounded to odd, so that v is rounded once (Boldo, Melquiond 2008). */
 static uint16_t to_bfloat(double v) {
   float f = (float)v;
   uint32_t bits;
   memcpy(&bits, &f, 4);
   if (isnan(v)) return 0x7fc0;
+  if ((double)f != v) bits = (bits - (fabs((double)f) > fabs(v))) | 1;
   return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
