@@ -8,7 +8,7 @@
 
 static const char out_of_memory[] = "out of memory";
 
-/* What is large (weights) in huge pages: hundreds of thousands of faults less for a large model (docs/avx2.md). */
+/* What is large (weights) in huge pages: hundreds of thousands of faults less for a large model (bench/notes/avx2.md). */
 #define HUGE_PAGE ((size_t)2 << 20)
 static void *large(size_t n) {
   void *p = NULL;

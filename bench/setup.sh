@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # bench/setup.sh BUILD [all]: what the benchmarks compare with, in a virtual environment of its own (BUILD/bench-venv), from PyPI,
-# at the versions that docs/performance.md reports. Nothing else of tarn needs it. ONNX Runtime, OpenVINO and two packages with
+# at the versions that bench/notes/performance.md reports. Nothing else of tarn needs it. ONNX Runtime, OpenVINO and two packages with
 # trained networks are 0.3 GB; all adds Halide, IREE, TVM with what its tuner needs, and PyTorch, whose wheel for Linux brings
 # 6 GB of CUDA along. apache-tvm-ffi: with 0.1.15, which pip would take, TVM 0.27.0.post1 crashes when it writes a record.
 set -euo pipefail

@@ -46,7 +46,7 @@ static void list_json(cli_json *j, const tarn_rule_info *r) {
   cli_json_int(j, "line", r->line);
   cli_json_close(j, '}');
 }
-/* A row of the table in docs/rules.md: the numbers that a doc names, then what else it says. */
+/* A row of the table in docs/rule-list.md: the numbers that a doc names, then what else it says. */
 static void list_row(const tarn_rule_info *r) {
   const char *text = r->doc, *sep = "";
   printf("| `%s` | %s%s | ", r->name, r->family, r->level == TARN_RULE_KERNEL ? ", kernel" : "");
@@ -152,7 +152,7 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
       {"--hw", NULL, CLI_STR, &k.hw, "NAME|FILE",
        "rules derived from a description, and FILEs, not the shipped ones; stats: compile for it"},
       {"--text", NULL, CLI_FLAG, &k.text, NULL, "list: the rules as they are written"},
-      {"--table", NULL, CLI_FLAG, &k.table, NULL, "list: the rows of the table in docs/rules.md"},
+      {"--table", NULL, CLI_FLAG, &k.table, NULL, "list: the rows of the table in docs/rule-list.md"},
       {"--free", NULL, CLI_FLAG, &k.free, NULL,
        "FILE holds rules over operators of any name; check: over their (interpretation …)"},
       {"--samples", NULL, CLI_U32, &k.samples, "N", "check: instances in which a rule must fire (default 100; --free 1,000)"},

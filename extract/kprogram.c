@@ -363,7 +363,7 @@ uint32_t tarn_extract_pick(const tarn_picks *p, uint32_t cls) {
 }
 
 /* Others use the last cache too, and all of a large network's weights pass between two uses of one. */
-#define SMALL 0.4 /* of the last cache: 14 MB of 64 stay there, 45 do not (docs/performance.md) */
+#define SMALL 0.4 /* of the last cache: 14 MB of 64 stay there, 45 do not (bench/notes/performance.md) */
 
 /* Are the weights of the network, as it was imported, few?  Terms have larger numbers than what they are made of. */
 static bool is_small(const kgraph *k) {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fitted to measured schedules (docs/tuning.md). */
+/* Fitted to measured schedules (bench/notes/tuning.md). */
 #define CHAIN       1.15 /* accumulators' latency is hidden when there are so many times as many as it asks for */
 #define PORTS       0.1  /* share of the lesser of arithmetic and loads that does not overlap the greater */
 #define SPILLED     0.8  /* of the multiply-adds' time, where registers do not do */

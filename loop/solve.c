@@ -456,8 +456,8 @@ static tarn_schedule *new_schedule(tarn_solver *s, const kernel_model *km) {
   return sc;
 }
 /* Of the best by the analytic price, the best by the solver's own, which may say much of schedules that are unlike all it was
- * learned from: what it adds to the analytic price (the logarithm of their ratio) counts in part (docs/tuning.md). *seconds:
- * analytic ones of the first. */
+ * learned from: what it adds to the analytic price (the logarithm of their ratio) counts in part (bench/notes/tuning.md).
+ * *seconds: analytic ones of the first. */
 #define DOUBT 2 /* analytic parts beside one of that, where the price does not say */
 static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const search *q, double *seconds) {
   uint32_t first = 0;

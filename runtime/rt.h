@@ -37,8 +37,8 @@ TARN_RT_API tarn_rt_pool *tarn_rt_pool_new(uint32_t threads);
 TARN_RT_API void tarn_rt_pool_free(tarn_rt_pool *pool); /* NULL is allowed */
 
 /* Memory for a workspace, aligned to 64, in huge pages where it fills one and the system has them: a large program in it
- * runs up to 5 % faster (docs/performance.md). Any other memory that is aligned so does too. The caller's, to be given to
- * free(); NULL when memory runs out. */
+ * runs up to 5 % faster (bench/notes/performance.md). Any other memory that is aligned so does too. The caller's, to be given
+ * to free(); NULL when memory runs out. */
 TARN_RT_API void *tarn_rt_workspace_new(uint64_t bytes);
 
 /* ---- the description that an emitted program carries: symbol NAME_model, and tarn_model (weak) in every one ---- */
@@ -64,8 +64,8 @@ typedef struct tarn_rt_model {
 } tarn_rt_model;
 
 /* Moves a program's constants into huge pages, where they are: what lies in whole ones, if the system has them; returns how
- * many bytes. Once, at any time. A program runs up to 5 % faster (docs/performance.md); they are this process's own then, no
- * longer shared with others that have loaded the same file, and moving them takes about 0.5 ms a megabyte. */
+ * many bytes. Once, at any time. A program runs up to 5 % faster (bench/notes/performance.md); they are this process's own
+ * then, no longer shared with others that have loaded the same file, and moving them takes about 0.5 ms a megabyte. */
 TARN_RT_API uint64_t tarn_rt_constants_huge(const tarn_rt_model *model);
 
 #ifdef __cplusplus

@@ -84,7 +84,7 @@ static void rectangles(tarn_ctx *c, void *user) {
 }
 
 /* As in a long network: each buffer is read within the next dozen kernels. No plan is known to be perfect; TARN_TEST_SHOW tells
- * the time that is taken (docs/growth.md). */
+ * the time that is taken (bench/notes/growth.md). */
 static void chains(tarn_ctx *c, void *user) {
   (void)c, (void)user;
   kit_seed = 11;

@@ -49,12 +49,12 @@ END_TEST
 START_TEST(test_needed) { must(shipped, &all); }
 END_TEST
 
-/* Every rule stands in the table of docs/rules.md with its class, and every number of the list has a rule, but for those
+/* Every rule stands in the table of docs/rule-list.md with its class, and every number of the list has a rule, but for those
  * that follow from descriptions. */
 static void documented(tarn_ctx *cx, void *arg) {
   tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
   size_t n;
-  const char *page = tarn_read_file(cx, TARN_TOP "/docs/rules.md", &n);
+  const char *page = tarn_read_file(cx, TARN_TOP "/docs/rule-list.md", &n);
   bool seen[74] = {0};
   (void)arg;
   ship(cx, rs);
@@ -64,9 +64,9 @@ static void documented(tarn_ctx *cx, void *arg) {
       if (p[1] > '0' && p[1] <= '9' && atoi(p + 1) < 74) seen[atoi(p + 1)] = true;
     if (strchr(r.name, ':')) continue;
     const char *row = strstr(page, tarn_format(cx, "| `%s` | %s", r.name, r.family)), *end = row ? strchr(row, '\n') : NULL;
-    ck_assert_msg(end, "docs/rules.md has no row of %s; tarn rules list --table prints it", r.name);
+    ck_assert_msg(end, "docs/rule-list.md has no row of %s; tarn rules list --table prints it", r.name);
     const char *line = tarn_strndup(cx, row, (size_t)(end - row));
-    ck_assert_msg(strstr(line, tarn_rule_class_name(r.numeric)), "docs/rules.md has another class: %s", line);
+    ck_assert_msg(strstr(line, tarn_rule_class_name(r.numeric)), "docs/rule-list.md has another class: %s", line);
   }
   for (int i = 1; i < 74; i++) ck_assert_msg(seen[i] || i == 48 || i == 49, "no rule has the number R%d", i);
 }

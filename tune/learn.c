@@ -293,7 +293,8 @@ static const char *family(tarn_ctx *cx, const char *key) {
     if (!strcmp(name, alike[i])) return alike[0];
   return name;
 }
-/* Processors of another make on which a family's price was measured to choose better than the analytic one (docs/zen4.md). */
+/* Processors of another make on which a family's price was measured to choose better than the analytic one
+ * (bench/notes/zen4.md). */
 static bool serves(const char *family, const char *processor) {
   return !strcmp(family, "sapphirerapids") && !strcmp(processor, "znver4");
 }

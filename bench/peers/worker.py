@@ -21,7 +21,7 @@ import numpy as np  # noqa: E402
 from peers import Unsupported, feed_of  # noqa: E402
 
 
-WARM = 0.02  # seconds, and one run: clocks rise, threads wake, for 5 to 15 ms (docs/performance.md, "Threads that wake")
+WARM = 0.02  # seconds, and one run: clocks rise, threads wake, for 5 to 15 ms (bench/notes/performance.md, "Threads that wake")
 LONG = 1.0   # seconds: a run that takes so long counts itself, alone
 
 

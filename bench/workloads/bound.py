@@ -1,4 +1,4 @@
-"""The least time that measured peaks allow: `tarn hw peaks --json` says how they are measured, docs/performance.md why so.
+"""The least time that measured peaks allow: `tarn hw peaks --json` says how they are measured, bench/notes/performance.md why so.
 cli/peaks.c says the same of a kernel."""
 from math import log
 

@@ -80,12 +80,12 @@ const char *tarn_host_core(const char *name, const char *features) {
 }
 
 /* A third cache has a slice for each core; main memory serves so many cores before its channels are full (a usual figure; two
- * cores of the machine of docs/performance.md get about twice what one gets of either). */
+ * cores of the machine of bench/notes/performance.md get about twice what one gets of either). */
 #define CHANNELS  4
 #define WAY_TO_L1 38.4 /* bytes a cycle from the second cache at most, where vectors are wide enough */
 /* Of the last cache, at most so much a core: few processors have more (some with stacked caches 48), but a virtual machine
  * tells of a whole socket's, which others use too (two cores that were told of 480 MB found 64 to 80 there,
- * docs/performance.md). */
+ * bench/notes/performance.md). */
 #define LAST_SHARE ((size_t)32 << 20)
 static void memory_text(tarn_buf *b, const char *name, const cache *c, unsigned serves, double read, double write,
                         double latency, double hidden) {
@@ -134,8 +134,8 @@ static void dots(tarn_buf *b, const char *features) {
 
 /* Usual figures: what lies behind the second cache, in bytes a cycle of one core, and the cost of a loop. Most processors read
  * a line before it is written: main memory takes writes at half of its rate. These do not where all of a line is written at
- * once (docs/zen4.md, zen5.md: there reads of 44 GB/s too, and of 130 of the last cache). A Zen 4 whose vectors are narrowed to
- * 256 bits counts its loops beside them (docs/avx2.md). */
+ * once (bench/notes/zen4.md, zen5.md: there reads of 44 GB/s too, and of 130 of the last cache). A Zen 4 whose vectors are
+ * narrowed to 256 bits counts its loops beside them (bench/notes/avx2.md). */
 typedef struct usual {
   const char *cpu;
   unsigned bits;            /* of its vectors; 0: of any */

@@ -51,7 +51,10 @@ try 0 explore --free --rules bench/egraph/lambda.rules --scheduler backoff --cos
 diff "$work/shown" <(sed -n '/^proved/,$p' "$work/out") || fail "docs/proofs.md shows another proof"
 block docs/library.md c | diff - examples/egraph/shifts.c || fail "docs/library.md shows another example than there is"
 
-for page in *.md docs/*.md; do
+for page in docs/*.md; do
+  [ "$(wc -l <"$page")" -le 250 ] || fail "$page has more than 250 lines"
+done
+for page in *.md docs/*.md bench/notes/*.md; do
   while read -r link; do
     [[ $link == http* || -e $(dirname "$page")/${link%%#*} ]] || fail "$page: no $link"
   done < <(grep -oE '\]\([^)]+\)' "$page" | sed 's/^](//; s/)$//')
