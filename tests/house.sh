@@ -37,12 +37,13 @@ cli: *
 includes() { # FILE TARGET, a line each
   git ls-files -- '*.c' '*.h' | xargs grep -oE '^#include "[a-z]+/[^"]*"' /dev/null | sed 's/:#include "/ /; s/"$//'
 }
-symbols() { # DEFINED|WANTED FILE SYMBOL, a line each
+symbols() { # DEFINED|WANTED FILE SYMBOL, a line each; not of objects whose source has gone
   for o in "$build"/*/CMakeFiles/tarn_*.dir "$build"/*/*/CMakeFiles/tarn_*.dir; do
     [ -d "$o" ] || continue
     local top=${o#"$build"/}
     top=${top%%/CMakeFiles*}
-    (cd "$o" && find . -name '*.c.o' -not -name '*embedded*' -exec nm -A {} + 2>/dev/null) | sed "s|^\./|$top/|" |
+    (cd "$o" && find . -name '*.c.o' -not -name '*embedded*') | while read -r f; do [ ! -e "$top/${f%.o}" ] || echo "$f"; done |
+      (cd "$o" && xargs -r nm -A 2>/dev/null) | sed "s|^\./|$top/|" |
       awk '{ sub(/\.o:[0-9a-f]*$/, "", $1) } $(NF - 1) ~ /^[TDRBV]$/ { print "DEFINED", $1, $NF } $(NF - 1) == "U" { print "WANTED", $1, $NF }'
   done
 }
