@@ -162,7 +162,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   cli_compile c = {.rtol = TARN_RTOL};
   cli_list words = {0};
   tarn_tune_options o = {.trust.within = -1}; /* not given */
-  const char *db = "tarn.db", *model = "tarn-price.json", *fleet = NULL, *again = NULL;
+  const char *db = "tarn.db", *model = "tarn.price", *fleet = NULL, *again = NULL;
   uint64_t trials = 0, threads = 0, each = 0;
   bool every = false;
   const char *usage =
@@ -171,7 +171,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
       {"--trials", NULL, CLI_U32, &trials, "N", "measurements, those in the store included (default 1000)"},
       {"--seconds", NULL, CLI_REAL, &o.seconds, "S", "stop measuring after S seconds"},
       {"--db", NULL, CLI_STR, &db, "F", "the store (default tarn.db)"},
-      {"--output", "-o", CLI_STR, &model, "F", "the learned price (default tarn-price.json)"},
+      {"--output", "-o", CLI_STR, &model, "F", "the learned price (default tarn.price)"},
       {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL, "learn from the store only; with MODEL: judged by its kernels"},
       {"--spread", NULL, CLI_FLAG, &o.spread, NULL,
        "measure a sample of schedules of each kernel, to learn from, instead of tuning"},

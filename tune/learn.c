@@ -1,79 +1,8 @@
-/* Training and using the learned price. See tune.h. */
+/* Training, judging and using the learned price. See tune.h. */
 #include "tune/trees.h"
-#include <errno.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <xgboost/c_api.h>
-
-typedef struct learner {
-  tarn_ctx *cx;
-  DMatrixHandle data;
-  BoosterHandle booster;
-} learner;
-static void drop_learner(void *p) {
-  learner *l = p;
-  if (l->booster) XGBoosterFree(l->booster);
-  if (l->data) XGDMatrixFree(l->data);
-  l->booster = NULL, l->data = NULL;
-}
-static void ok(learner *l, int status) {
-  if (!status) return;
-  const char *e = XGBGetLastError();
-  tarn_raise(l->cx, TARN_INTERNAL, "xgboost: %.*s", (int)strcspn(e, "\n"), e);
-}
-
-#define ROUNDS 300 /* steps of a price that is kept */
-
-static double target(const tarn_sample *x) { return log2(x->seconds / x->analytic); }
-
-static uint64_t group(const tarn_sample *x) { return tarn_hash_mix(x->kernel, x->threads); }
-/* A schedule counts by its speed beside the fastest of its kernel: which of the slow ones is slower does not matter. */
-static void load_weights(learner *l, const tarn_sample *x, uint32_t n, float *weight) {
-  tarn_map *first = tarn_map_new(l->cx); /* kernel -> 1 + its fastest */
-  for (uint32_t i = 0; i < n; i++) {
-    uint64_t *at = tarn_map_at(first, group(&x[i]), &(bool){false});
-    if (!*at || x[i].seconds < x[*at - 1].seconds) *at = i + 1;
-  }
-  for (uint32_t i = 0; i < n; i++) weight[i] = (float)(0.05 + x[*tarn_map_get(first, group(&x[i])) - 1].seconds / x[i].seconds);
-}
-static void load_rows(learner *l, const tarn_sample *x, uint32_t n) {
-  float *row = TARN_ARRAY(l->cx, float, (size_t)n *TARN_FEATURES), *label = TARN_ARRAY(l->cx, float, n);
-  float *weight = TARN_ARRAY(l->cx, float, n);
-  for (uint32_t i = 0; i < n; i++) {
-    memcpy(row + (size_t)i * TARN_FEATURES, x[i].feature, sizeof x[i].feature);
-    label[i] = (float)target(&x[i]);
-  }
-  ok(l, XGDMatrixCreateFromMat(row, n, TARN_FEATURES, NAN, &l->data));
-  load_weights(l, x, n, weight);
-  ok(l, XGDMatrixSetFloatInfo(l->data, "label", label, n));
-  ok(l, XGDMatrixSetFloatInfo(l->data, "weight", weight, n));
-}
-static void train(learner *l, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds) {
-  const char *const set[][2] = {{"objective", "reg:squarederror"},
-                                {"tree_method", "hist"},
-                                {"max_depth", rounds < ROUNDS ? "5" : "7"},
-                                {"eta", rounds < ROUNDS ? "0.25" : "0.1"},
-                                {"min_child_weight", "3"},
-                                {"subsample", "0.8"},
-                                {"num_parallel_tree", rounds < ROUNDS ? "1" : "2"}, /* each step the mean of two */
-                                {"colsample_bytree", "0.6"},
-                                {"lambda", "2"},
-                                {"nthread", "1"},
-                                {"base_score", "0"},
-                                {"verbosity", "0"},
-                                {"seed", tarn_format(l->cx, "%u", (unsigned)(seed & 0x7fffffff))}};
-  load_rows(l, x, n);
-  ok(l, XGBoosterCreate(&l->data, 1, &l->booster));
-  for (size_t i = 0; i < sizeof set / sizeof *set; i++) ok(l, XGBoosterSetParam(l->booster, set[i][0], set[i][1]));
-  const char *name[TARN_FEATURES];
-  for (uint32_t i = 0; i < TARN_FEATURES; i++) name[i] = tarn_feature_name(i);
-  ok(l, XGBoosterSetStrFeatureInfo(l->booster, "feature_name", name, TARN_FEATURES));
-  for (uint32_t i = 0; i < rounds; i++) ok(l, XGBoosterUpdateOneIter(l->booster, (int)i, l->data));
-}
 
 /* ---- how good it is ---- */
 static int by_value(const void *a, const void *b) {
@@ -129,17 +58,17 @@ static bool is_judged(const tarn_judged *of, const tarn_sample *x, uint32_t n) {
   for (uint32_t i = 0; i < of->n; i++) found |= of->kernel[i] == x->kernel;
   return found && x->threads == of->threads && n >= of->least;
 }
-static void judge_all(learner *l, const tarn_sample *x, uint32_t n, const trees *t, tallies *c, const job *whole) {
+static void judge_all(tarn_ctx *cx, const tarn_sample *x, uint32_t n, const trees *t, tallies *c, const job *whole) {
   for (uint32_t i = 0, j; i < n; i = j) {
-    for (j = i; j < n && group(&x[j]) == group(&x[i]);) j++;
+    for (j = i; j < n && trees_group(&x[j]) == trees_group(&x[i]);) j++;
     if (!is_judged(whole->of, &x[i], j - i)) continue;
     whole->fit->kernels++, whole->fit->rows += j - i;
     if (j - i < 2) continue;
-    double *p = TARN_ARRAY(l->cx, double, j - i);
+    double *p = TARN_ARRAY(cx, double, j - i);
     for (uint32_t k = i; k < j; k++) p[k - i] = x[k].analytic * exp2(trees_predict(t, x[k].feature));
-    judge(l->cx, x + i, p, j - i, &c->learned);
+    judge(cx, x + i, p, j - i, &c->learned);
     for (uint32_t k = i; k < j; k++) p[k - i] = x[k].analytic;
-    judge(l->cx, x + i, p, j - i, &c->analytic);
+    judge(cx, x + i, p, j - i, &c->analytic);
   }
 }
 static tarn_agreement sum_up(const tally *c) {
@@ -149,33 +78,7 @@ static tarn_agreement sum_up(const tally *c) {
                           .recall30 = c->wide ? c->recall / c->wide : NAN};
 }
 
-/* ---- files ---- */
-static const trees *trees_of(learner *l) {
-  bst_ulong n;
-  const char *text;
-  ok(l, XGBoosterSaveModelToBuffer(l->booster, "{\"format\": \"json\"}", &n, &text));
-  return trees_read(l->cx, "xgboost", text, n);
-}
-typedef struct quick {
-  const tarn_sample *x;
-  uint32_t n, rounds;
-  uint64_t seed;
-  const trees *out;
-} quick;
-static void train_quickly(tarn_ctx *cx, void *arg) {
-  quick *q = arg;
-  learner *l = TARN_NEW(cx, learner);
-  l->cx = cx;
-  tarn_defer(cx, drop_learner, l);
-  train(l, q->x, q->n, q->seed, q->rounds);
-  q->out = trees_of(l);
-}
-const trees *trees_train(tarn_ctx *cx, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds) {
-  quick q = {x, n, rounds, seed, NULL};
-  tarn_status st = tarn_protect(cx, train_quickly, &q); /* so that the library's memory goes here */
-  if (st != TARN_OK) tarn_reraise(cx, st);
-  return q.out;
-}
+/* ---- training ---- */
 /* Numbers of threads that a twentieth of the measurements or more had. */
 static uint64_t seen_threads(const tarn_sample *x, uint32_t n) {
   uint32_t count[64] = {0};
@@ -184,21 +87,6 @@ static uint64_t seen_threads(const tarn_sample *x, uint32_t n) {
     if (x[i].threads - 1 < 64 && ++count[x[i].threads - 1] * 20 >= n) seen |= 1ull << (x[i].threads - 1);
   return seen;
 }
-static void save(learner *l, const char *hw, const tarn_sample *x, uint32_t n, tarn_trust trust, const char *path) {
-  uint64_t seen = seen_threads(x, n);
-  ok(l, XGBoosterSetAttr(l->booster, "hw", hw));
-  ok(l, XGBoosterSetAttr(l->booster, "features", trees_features(l->cx)));
-  ok(l, XGBoosterSetAttr(l->booster, "threads", tarn_format(l->cx, "%" PRIx64, seen)));
-  if (trust.between > 0) ok(l, XGBoosterSetAttr(l->booster, "between", tarn_format(l->cx, "%.3g", trust.between)));
-  if (trust.within > 0) ok(l, XGBoosterSetAttr(l->booster, "within", tarn_format(l->cx, "%.3g", trust.within)));
-  bst_ulong size;
-  const char *text;
-  ok(l, XGBoosterSaveModelToBuffer(l->booster, "{\"format\": \"json\"}", &size, &text));
-  const char *part = tarn_format(l->cx, "%s.part", path);
-  tarn_write_file(l->cx, part, text, size);
-  if (rename(part, path)) tarn_raise(l->cx, TARN_IO, "%s: %s", path, strerror(errno));
-}
-
 /* A fifth of the kernels, by their hash, is held out of a training: new measurements do not move a kernel to another fifth. */
 #define FOLDS 5
 typedef struct fold {
@@ -215,11 +103,7 @@ static void hold_out(tarn_ctx *cx, void *arg) {
     if (tarn_hash_mix(5, j->x[i].kernel) % FOLDS == f->number) held[nh++] = j->x[i];
     else seen[ns++] = j->x[i];
   if (ns < 20 || nh < 2) return;
-  learner *l = TARN_NEW(cx, learner);
-  l->cx = cx;
-  tarn_defer(cx, drop_learner, l);
-  train(l, seen, ns, j->seed, ROUNDS);
-  judge_all(l, held, nh, trees_of(l), f->sum, j);
+  judge_all(cx, held, nh, trees_train(cx, seen, ns, j->seed, TREES_ROUNDS), f->sum, j);
 }
 /* Every kernel judged by trees that have not seen it. */
 static tarn_status judge_folds(tarn_ctx *cx, const job *j) {
@@ -235,13 +119,12 @@ static tarn_status judge_folds(tarn_ctx *cx, const job *j) {
   j->fit->learned = sum_up(&sum.learned), j->fit->analytic = sum_up(&sum.analytic);
   return st;
 }
-static void learn_all(tarn_ctx *cx, void *arg) {
-  job *j = arg;
-  learner *l = TARN_NEW(cx, learner);
-  l->cx = cx;
-  tarn_defer(cx, drop_learner, l);
-  train(l, j->x, j->n, j->seed, ROUNDS);
-  save(l, j->hw, j->x, j->n, j->trust, j->path);
+static void learn_all(tarn_ctx *cx, const job *j) {
+  trees *t = trees_train(cx, j->x, j->n, j->seed, TREES_ROUNDS);
+  t->hw = j->hw, t->features = trees_features(cx), t->threads = seen_threads(j->x, j->n), t->trust = j->trust;
+  tarn_buf b = {.cx = cx};
+  trees_print(&b, t);
+  tarn_write_file(cx, j->path, b.p, b.n);
 }
 static int by_key(const void *a, const void *b) {
   const tarn_sample *x = a, *y = b;
@@ -256,8 +139,8 @@ void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, 
   qsort(sorted, n, sizeof *sorted, by_key);
   job j = {hw, path, sorted, n, seed, trust, of, fit};
   tarn_status st = fit ? judge_folds(cx, &j) : TARN_OK;
-  if (st == TARN_OK && path) st = tarn_protect(cx, learn_all, &j);
   if (st != TARN_OK) tarn_reraise(cx, st);
+  if (path) learn_all(cx, &j);
 }
 
 /* ---- the price ---- */
@@ -308,7 +191,8 @@ static bool fits(tarn_ctx *cx, const char *a, const char *b) {
 }
 static const trees *fitting(tarn_ctx *cx, const tarn_hw *hw, const char *name, const char *text, size_t n, const char **why) {
   const trees *t = trees_read(cx, name, text, n);
-  if (strcmp(t->features, trees_features(cx))) *why = tarn_format(cx, "%s: trained on other features (%s)", name, t->features);
+  bool same = t->nfeature == TARN_FEATURES && !strcmp(t->features, trees_features(cx));
+  if (!same) *why = tarn_format(cx, "%s: trained on other features (%s)", name, t->features);
   else if (!fits(cx, t->hw, tarn_hw_key(hw, cx))) *why = tarn_format(cx, "%s: trained on %s", name, t->hw);
   else return t;
   return NULL;
@@ -335,30 +219,15 @@ static int by_share(const void *a, const void *b) {
   double x = ((const tarn_importance *)a)->share, y = ((const tarn_importance *)b)->share;
   return (x < y) - (x > y);
 }
-static void importance(tarn_ctx *cx, void *arg) {
-  void **a = arg;
-  learner *l = TARN_NEW(cx, learner);
-  l->cx = cx;
-  tarn_defer(cx, drop_learner, l);
-  ok(l, XGBoosterCreate(NULL, 0, &l->booster));
-  ok(l, XGBoosterLoadModel(l->booster, a[0]));
-  bst_ulong nf, dims;
-  const bst_ulong *shape;
-  const char **name;
-  const float *score;
-  ok(l, XGBoosterFeatureScore(l->booster, "{\"importance_type\": \"total_gain\"}", &nf, &name, &dims, &shape, &score));
-  tarn_importance *out = TARN_ARRAY(cx, tarn_importance, nf + 1);
-  double sum = 0;
-  for (bst_ulong i = 0; i < nf; i++) sum += (double)score[i];
-  for (bst_ulong i = 0; i < nf; i++) out[i] = (tarn_importance){tarn_strdup(cx, name[i]), (double)score[i] / sum};
-  qsort(out, nf, sizeof *out, by_share);
-  a[1] = out, *(uint32_t *)a[2] = (uint32_t)nf;
-}
 uint32_t tarn_learned_importance(tarn_ctx *cx, const char *path, const tarn_importance **out) {
+  size_t size;
+  const void *bytes = tarn_read_file(cx, path, &size);
+  const trees *t = trees_read(cx, path, bytes, size);
+  tarn_importance *v = TARN_ARRAY(cx, tarn_importance, TARN_FEATURES);
   uint32_t n = 0;
-  void *a[] = {(void *)(uintptr_t)path, NULL, &n};
-  tarn_status st = tarn_protect(cx, importance, a);
-  if (st != TARN_OK) tarn_reraise(cx, st);
-  *out = a[1];
+  for (uint32_t f = 0; f < TARN_FEATURES && f < t->nfeature; f++)
+    if (t->share[f] > 0) v[n++] = (tarn_importance){tarn_feature_name(f), (double)t->share[f]};
+  qsort(v, n, sizeof *v, by_share);
+  *out = v;
   return n;
 }

@@ -1,62 +1,31 @@
-/* See trees.h. The format: "Introduction to Model IO" in XGBoost's documentation. */
+/* See trees.h. A price is kept in a file of its own format, version 1: lines of text, then bytes. Numbers among the bytes are
+ * little-endian and unsigned, f32 are IEEE's.
+ *
+ *   tarn-price 1           the format and its version
+ *   hw KEY                 what it was learned on (tarn_hw_key)
+ *   features WORD          of the features and the analytic price (trees_features)
+ *   threads HEX            bit n - 1: kernels of n threads are judged
+ *   between X, within X    tarn_trust; a line each, left out where 0
+ *   trees N
+ *                          (an empty line)
+ *   u16 number of features; of each: u16 thresholds that trees compare it with, at most 256; f32 share of the gain;
+ *     f32 each threshold, ascending
+ *   of each tree: u16 splits s; u8 each of its 2s + 1 nodes, breadth first: a split's feature, or 255: a leaf; u8 each split's
+ *     threshold, its number in the feature's list; f32 each leaf's value; nothing after the last tree
+ *
+ * The children of a tree's k-th split are its nodes 2k + 1 and 2k + 2, so no number of a node is kept. Trees of XGBoost's
+ * method "hist" compare a feature with 256 thresholds at most, so that nothing is lost. */
 #include "tune/trees.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yajl/yajl_tree.h>
 
-typedef struct reading {
-  tarn_ctx *cx;
-  const char *name;
-  TARN_VEC(uint32_t) root;
-  TARN_VEC(tree_node) node;
-} reading;
-
-static yajl_val get(yajl_val v, const char *a, const char *b) {
-  const char *path[] = {a, b, NULL};
-  return yajl_tree_get(v, path, yajl_t_any);
-}
-TARN_NORETURN static void wrong(const reading *r, const char *what) {
-  tarn_raise(r->cx, TARN_BAD_INPUT, "%s: %s", r->name, what);
-}
-static size_t length(const reading *r, yajl_val v, const char *what) {
-  if (!YAJL_IS_ARRAY(v)) wrong(r, tarn_format(r->cx, "no list %s", what));
-  return YAJL_GET_ARRAY(v)->len;
-}
-static double number(const reading *r, yajl_val v, size_t i) {
-  yajl_val x = YAJL_GET_ARRAY(v)->values[i];
-  if (YAJL_IS_NUMBER(x)) return strtod(x->u.number.r, NULL);
-  wrong(r, "a tree holds something that is no number");
-}
-
-static void read_tree(reading *r, yajl_val t) {
-  yajl_val left = get(t, "left_children", NULL), right = get(t, "right_children", NULL);
-  yajl_val split = get(t, "split_indices", NULL), at = get(t, "split_conditions", NULL);
-  size_t n = length(r, left, "left_children");
-  if (!n || n > 1u << 20 || length(r, right, "right_children") != n || length(r, split, "split_indices") != n ||
-      length(r, at, "split_conditions") != n)
-    wrong(r, "a tree whose lists differ in length");
-  uint32_t base = r->node.n;
-  tarn_push(r->cx, &r->root, base);
-  for (size_t i = 0; i < n; i++) {
-    double l = number(r, left, i), x = number(r, right, i), f = number(r, split, i);
-    tree_node d = {.feature = TARN_NONE, .at = (float)number(r, at, i)};
-    if (l >= 0) { /* children stand behind their parent: no walk can go round */
-      if (!(l > (double)i && l < (double)n && x > (double)i && x < (double)n && f >= 0 && f < TARN_FEATURES))
-        wrong(r, "a tree that leads out of itself");
-      d.feature = (uint32_t)f, d.left = base + (uint32_t)l, d.right = base + (uint32_t)x;
-    }
-    tarn_push(r->cx, &r->node, d);
-  }
-}
-
-typedef struct source {
-  const char *name, *text;
-  const trees *out;
-  yajl_val v;
-} source;
-static void drop_tree(void *v) { yajl_tree_free(v); }
+#define KIND       "tarn-price "
+#define VERSION    1
+#define LEAF       255
+#define THRESHOLDS 256
+#define MOST_TREES (1u << 16)
 
 /* ---- what features are ----
  * A price corrects the analytic one and was learned on features as they were then. Three kernels, scheduled by hand, whose
@@ -93,52 +62,198 @@ const char *trees_features(tarn_ctx *cx) {
   return tarn_format(cx, "%u features %016" PRIx64, TARN_FEATURES, h);
 }
 
-static const char *attribute(const reading *r, yajl_val learner, const char *key) {
-  yajl_val v = get(learner, "attributes", key);
-  return YAJL_IS_STRING(v) ? tarn_strdup(r->cx, v->u.string) : "";
-}
-static void read_model(tarn_ctx *cx, void *arg) {
-  source *s = arg;
-  reading r = {.cx = cx, .name = s->name};
-  char error[256];
-  yajl_val v = yajl_tree_parse(s->text, error, sizeof error);
-  if (!v) {
-    error[strcspn(error, "\n")] = 0;
-    wrong(&r, error[0] ? error : "not JSON");
-  }
-  tarn_defer(cx, drop_tree, v);
-  yajl_val learner = get(v, "learner", NULL), booster = get(learner, "gradient_booster", "model");
-  yajl_val base = get(learner, "learner_model_param", "base_score"), list = get(booster, "trees", NULL);
-  size_t n = length(&r, list, "trees");
-  if (!YAJL_IS_STRING(base)) wrong(&r, "no base_score");
-  for (size_t i = 0; i < n; i++) read_tree(&r, YAJL_GET_ARRAY(list)->values[i]);
-  double between = strtod(attribute(&r, learner, "between"), NULL), within = strtod(attribute(&r, learner, "within"), NULL);
-  trees *t = TARN_NEW(cx, trees);
-  *t = (trees){.ntree = r.root.n,
-               .nnode = r.node.n,
-               .root = r.root.p,
-               .node = r.node.p,
-               .base = strtod(base->u.string, NULL),
-               .hw = attribute(&r, learner, "hw"),
-               .features = attribute(&r, learner, "features"),
-               .trust = {between > 0 ? fmin(between, 1) : 0, within > 0 ? fmin(within, 1) : 0},
-               .threads = strtoull(attribute(&r, learner, "threads"), NULL, 16)};
-  if (!t->threads) t->threads = UINT64_MAX; /* not said: trees of a search, used on what they were learned from */
-  s->out = t;
-}
-const trees *trees_read(tarn_ctx *cx, const char *name, const char *text, size_t n) {
-  source s = {.name = name, .text = tarn_strndup(cx, text, n)};
-  tarn_status st = tarn_protect(cx, read_model, &s); /* so that the JSON is dropped here */
-  if (st != TARN_OK) tarn_reraise(cx, st);
-  return s.out;
-}
-
-double trees_predict(const trees *t, const float f[TARN_FEATURES]) {
-  float sum = 0; /* in the order and width of the library */
+double trees_predict(const trees *t, const float *f) {
+  float sum = 0; /* in the order and width of XGBoost */
   for (uint32_t i = 0; i < t->ntree; i++) {
     const tree_node *n = &t->node[t->root[i]];
-    while (n->feature != TARN_NONE) n = &t->node[f[n->feature] < n->at ? n->left : n->right];
+    while (n->left) n = &t->node[n->left + !(f[n->feature] < n->at)];
     sum += n->at;
   }
-  return t->base + (double)sum;
+  return (double)sum;
+}
+
+/* ---- writing ---- */
+static void put(tarn_buf *b, uint32_t x, uint32_t bytes) {
+  for (uint32_t i = 0; i < bytes; i++, x >>= 8) tarn_buf_add(b, &(char){(char)(x & 255)}, 1);
+}
+static void put_real(tarn_buf *b, float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  put(b, bits, 4);
+}
+static void put_head(tarn_buf *b, const trees *t) {
+  tarn_buf_fmt(b, KIND "%d\nhw %s\nfeatures %s\nthreads %" PRIx64 "\n", VERSION, t->hw, t->features, t->threads);
+  if (t->trust.between > 0) tarn_buf_fmt(b, "between %.3g\n", t->trust.between);
+  if (t->trust.within > 0) tarn_buf_fmt(b, "within %.3g\n", t->trust.within);
+  tarn_buf_fmt(b, "trees %u\n\n", t->ntree);
+}
+
+typedef struct table { /* the thresholds of one feature */
+  float at[THRESHOLDS];
+  uint32_t n;
+} table;
+static int by_value(const void *a, const void *b) {
+  float x = *(const float *)a, y = *(const float *)b;
+  return (x > y) - (x < y);
+}
+/* The number of the first threshold that is not below x, or n. */
+static uint32_t find(const table *c, float x) {
+  uint32_t low = 0, high = c->n;
+  while (low < high) {
+    uint32_t middle = (low + high) / 2;
+    if (c->at[middle] < x) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+static table *tables_of(tarn_ctx *cx, const trees *t) {
+  table *c = TARN_ARRAY(cx, table, t->nfeature);
+  for (uint32_t i = 0; i < t->nnode; i++) {
+    const tree_node *n = &t->node[i];
+    if (!n->left) continue;
+    table *of = &c[n->feature];
+    uint32_t k = find(of, n->at);
+    if (k < of->n && !(n->at < of->at[k])) continue;
+    if (of->n == THRESHOLDS) tarn_raise(cx, TARN_INTERNAL, "a price compares a feature with more than %d numbers", THRESHOLDS);
+    of->at[of->n++] = n->at;
+    qsort(of->at, of->n, sizeof *of->at, by_value);
+  }
+  return c;
+}
+static void put_tree(tarn_buf *b, const table *c, const tree_node *node, uint32_t n) {
+  put(b, n / 2, 2);
+  for (uint32_t i = 0; i < n; i++) put(b, node[i].left ? node[i].feature : LEAF, 1);
+  for (uint32_t i = 0; i < n; i++)
+    if (node[i].left) put(b, find(&c[node[i].feature], node[i].at), 1);
+  for (uint32_t i = 0; i < n; i++)
+    if (!node[i].left) put_real(b, node[i].at);
+}
+void trees_print(tarn_buf *b, const trees *t) {
+  const table *c = tables_of(b->cx, t);
+  put_head(b, t);
+  put(b, t->nfeature, 2);
+  for (uint32_t i = 0; i < t->nfeature; i++) {
+    put(b, c[i].n, 2);
+    put_real(b, t->share[i]);
+    for (uint32_t k = 0; k < c[i].n; k++) put_real(b, c[i].at[k]);
+  }
+  for (uint32_t i = 0; i < t->ntree; i++) {
+    uint32_t end = i + 1 < t->ntree ? t->root[i + 1] : t->nnode;
+    put_tree(b, c, t->node + t->root[i], end - t->root[i]);
+  }
+}
+
+/* ---- reading ---- */
+typedef struct reading {
+  tarn_ctx *cx;
+  const char *name;
+  const uint8_t *p, *end;
+  trees *t;
+  const table *table;
+  TARN_VEC(uint32_t) root;
+  TARN_VEC(tree_node) node;
+} reading;
+TARN_NORETURN static void wrong(const reading *r, const char *what) {
+  tarn_raise(r->cx, TARN_BAD_INPUT, "%s: %s", r->name, what);
+}
+static const uint8_t *take(reading *r, size_t n) {
+  if ((size_t)(r->end - r->p) < n) wrong(r, "a learned price that ends too early");
+  r->p += n;
+  return r->p - n;
+}
+static uint32_t number(reading *r, uint32_t bytes) {
+  const uint8_t *p = take(r, bytes);
+  uint32_t x = 0;
+  for (uint32_t i = bytes; i-- > 0;) x = x << 8 | p[i];
+  return x;
+}
+static float real(reading *r) {
+  uint32_t bits = number(r, 4);
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  if (!isfinite(x)) wrong(r, "a learned price with a number that is not finite");
+  return x;
+}
+/* The next line of text, of printable characters, without its end. */
+static char *line(reading *r) {
+  const uint8_t *from = r->p;
+  while (r->p < r->end && *r->p >= ' ' && *r->p <= '~') r->p++;
+  if (r->p == r->end || *r->p != '\n') wrong(r, "not a learned price");
+  return tarn_strndup(r->cx, (const char *)from, (size_t)(r->p++ - from));
+}
+static double share(const reading *r, const char *text) {
+  char *end;
+  double x = strtod(text, &end);
+  if (!(x >= 0 && x <= 1) || *end || end == text)
+    wrong(r, tarn_format(r->cx, "%s where a number from 0 to 1 is expected", text));
+  return x;
+}
+static uint64_t whole(const reading *r, const char *text, int base, uint64_t most) {
+  char *end;
+  uint64_t x = strtoull(text, &end, base);
+  if (*end || end == text || x > most) wrong(r, tarn_format(r->cx, "%s where a number is expected", text));
+  return x;
+}
+static void read_head(reading *r) {
+  trees *t = r->t;
+  size_t kind = strlen(KIND);
+  const char *first = line(r);
+  if (strncmp(first, KIND, kind)) wrong(r, "not a learned price");
+  if (whole(r, first + kind, 10, UINT32_MAX) != VERSION)
+    wrong(r, tarn_format(r->cx, "a learned price of version %s; this program reads %d", first + kind, VERSION));
+  for (char *s; *(s = line(r));) {
+    char *value = s + strcspn(s, " ");
+    if (*value) *value++ = 0;
+    if (!strcmp(s, "hw")) t->hw = value;
+    else if (!strcmp(s, "features")) t->features = value;
+    else if (!strcmp(s, "threads")) t->threads = whole(r, value, 16, UINT64_MAX);
+    else if (!strcmp(s, "between")) t->trust.between = share(r, value);
+    else if (!strcmp(s, "within")) t->trust.within = share(r, value);
+    else if (!strcmp(s, "trees")) t->ntree = (uint32_t)whole(r, value, 10, MOST_TREES);
+    else wrong(r, tarn_format(r->cx, "a learned price with a line that is not known: %.40s", s));
+  }
+}
+static void read_tables(reading *r) {
+  uint32_t n = number(r, 2);
+  if (n > LEAF) wrong(r, "a learned price of more than 255 features");
+  table *c = TARN_ARRAY(r->cx, table, n);
+  float *gain = TARN_ARRAY(r->cx, float, n);
+  for (uint32_t i = 0; i < n; i++) {
+    c[i].n = number(r, 2);
+    gain[i] = real(r);
+    if (c[i].n > THRESHOLDS) wrong(r, "a learned price with a feature of more than 256 thresholds");
+    for (uint32_t k = 0; k < c[i].n; k++) {
+      c[i].at[k] = real(r);
+      if (k && !(c[i].at[k - 1] < c[i].at[k])) wrong(r, "a learned price with thresholds out of order");
+    }
+  }
+  r->t->nfeature = n, r->t->share = gain, r->table = c;
+}
+static void read_tree(reading *r) {
+  uint32_t base = r->node.n, splits = number(r, 2), n = 2 * splits + 1, seen = 1; /* nodes that have a parent, and the root */
+  const uint8_t *kind = take(r, n), *cut = take(r, splits);
+  tarn_push(r->cx, &r->root, base);
+  for (uint32_t i = 0; i < n; i++) {
+    tree_node d = {.feature = kind[i]};
+    if (i == seen) wrong(r, "a learned price with a tree in pieces");
+    if (kind[i] == LEAF) d.at = real(r);
+    else {
+      if (seen + 2 > n) wrong(r, "a learned price with a tree of more splits than it says");
+      if (kind[i] >= r->t->nfeature || *cut >= r->table[kind[i]].n) wrong(r, "a learned price that compares with nothing");
+      d.at = r->table[kind[i]].at[*cut++], d.left = base + seen;
+      seen += 2;
+    }
+    tarn_push(r->cx, &r->node, d);
+  }
+}
+const trees *trees_read(tarn_ctx *cx, const char *name, const void *bytes, size_t n) {
+  trees *t = TARN_NEW(cx, trees);
+  reading r = {.cx = cx, .name = name, .p = bytes, .end = (const uint8_t *)bytes + n, .t = t};
+  *t = (trees){.hw = "", .features = ""};
+  read_head(&r);
+  read_tables(&r);
+  for (uint32_t i = 0; i < t->ntree; i++) read_tree(&r);
+  if (r.p != r.end) wrong(&r, "a learned price with something behind its last tree");
+  t->root = r.root.p, t->node = r.node.p, t->nnode = r.node.n;
+  return t;
 }

@@ -1,27 +1,38 @@
-/* The trees of a model file, flattened so that one kernel is priced without a call into the library that trained them. */
+/* A learned price as trees: what XGBoost learned, flattened, so that a schedule is priced without a call into that library; and
+ * the file that keeps it. */
 #ifndef TARN_TUNE_TREES_H
 #define TARN_TUNE_TREES_H
 #include "tune/tune.h"
 
 typedef struct tree_node {
-  uint32_t feature; /* TARN_NONE: a leaf */
-  float at;         /* below it: left; a leaf's value */
-  uint32_t left, right;
+  float at;      /* below it: the left child; a leaf's value */
+  uint32_t left; /* number of the left child in trees.node, the right one is the next; 0: a leaf */
+  uint32_t feature;
 } tree_node;
 typedef struct trees {
   uint32_t ntree, nnode;
-  const uint32_t *root;
-  const tree_node *node;
-  double base;
-  const char *hw, *features; /* what it was trained on; "" when the file does not say */
+  const uint32_t *root;  /* numbers of nodes, ascending */
+  const tree_node *node; /* tree by tree, each breadth first */
+  uint32_t nfeature;     /* TARN_FEATURES, if it was learned on those of this program */
+  const float *share;    /* of each feature: what splits by it gained, of all gain */
+  const char *hw;        /* what it was learned on: tarn_hw_key() */
+  const char *features;  /* trees_features() then */
   tarn_trust trust;
   uint64_t threads; /* bit n - 1: kernels of n threads are judged; learned from many of them */
 } trees;
-/* Raises TARN_BAD_INPUT "NAME: reason" for text that is no model of this kind. */
-const trees *trees_read(tarn_ctx *cx, const char *name, const char *text, size_t n);
-double trees_predict(const trees *t, const float feature[TARN_FEATURES]);
-/* Learns them: `rounds` trees on log2(seconds / analytic). Deterministic. */
-const trees *trees_train(tarn_ctx *cx, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds);
+
+/* The format is described in trees.c. Raises TARN_BAD_INPUT "NAME: reason" for bytes that are no price. */
+const trees *trees_read(tarn_ctx *cx, const char *name, const void *bytes, size_t n);
+void trees_print(tarn_buf *b, const trees *t);
+
+/* f: as many as t->nfeature. The sum of the leaves, log2(seconds / analytic). */
+double trees_predict(const trees *t, const float *f);
+/* Schedules of one kernel on so many threads are compared with one another. */
+static inline uint64_t trees_group(const tarn_sample *x) { return tarn_hash_mix(x->kernel, x->threads); }
+/* Learns `rounds` steps of trees on log2(seconds / analytic); deterministic. For kernels of any number of threads, until the
+ * caller says otherwise. */
+trees *trees_train(tarn_ctx *cx, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds);
+#define TREES_ROUNDS 300 /* steps of a price that is kept; fewer make smaller trees, for a search */
 const tarn_price *trees_price(tarn_ctx *cx, const trees *t, const char *name);
 /* A word that changes with the list of features and with how they, and the analytic price, are computed. */
 const char *trees_features(tarn_ctx *cx);

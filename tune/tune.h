@@ -72,12 +72,12 @@ typedef struct tarn_judged {
 typedef struct tarn_trust {
   double between, within;
 } tarn_trust;
-/* Trains on samples and writes the model (XGBoost's JSON) to path; deterministic for a seed. fit may be NULL; else
- * five trainings before, each without a fifth of the kernels, fill it, with those in `of` (NULL: all). Raises TARN_NO_RESULT
- * for fewer than 50 samples. */
+/* Trains on samples and writes the price to path (the format is described in trees.c); deterministic for a seed. fit may be
+ * NULL; else five trainings before, each without a fifth of the kernels, fill it, with those in `of` (NULL: all). Raises
+ * TARN_NO_RESULT for fewer than 50 samples. */
 TARN_API void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, tarn_trust trust,
                          const char *path, const tarn_judged *of, tarn_fit *fit);
-/* A price from a model file or, with path NULL, the shipped model for this hardware. NULL, with the reason in *why, when
+/* A price from such a file or, with path NULL, the shipped price for this hardware. NULL, with the reason in *why, when
  * there is none that fits: what was trained on another processor, or vectors of another width, prices nothing. */
 TARN_API const tarn_price *tarn_learned(tarn_ctx *cx, const tarn_hw *hw, const char *path, const char **why);
 /* The features that the trees of a file use, by falling share of the gain; returns how many. */

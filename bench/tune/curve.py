@@ -37,7 +37,7 @@ def main():
     sqlite3.connect(a.store).execute("PRAGMA wal_checkpoint(TRUNCATE)")
     print("measurements seconds    KB  pairwise    R2  recall30  held-out kernels")
     with tempfile.TemporaryDirectory() as folder:
-        db, price = os.path.join(folder, "part.db"), os.path.join(folder, "price.json")
+        db, price = os.path.join(folder, "part.db"), os.path.join(folder, "tarn.price")
         for rows in map(int, a.rows.split(",")):
             count, begin = part(a.store, rows, db), time.time()
             text = subprocess.run([a.tarn, "tune", "--train-only", "--hw", a.hw, "--db", db, "--output", price,

@@ -1,6 +1,6 @@
 /* How many schedules a second a learned price prices on one core, features included.
  *
- *   rate PRICE.json [N]      N: schedules priced, default 200,000 */
+ *   rate PRICE [N]      N: schedules priced, default 200,000 */
 #include "hw/host/host.h"
 #include "tune/tune.h"
 #include <stdio.h>
@@ -61,7 +61,7 @@ static void rate(tarn_ctx *cx, void *arg) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 2) return fprintf(stderr, "usage: rate PRICE.json [N]\n"), 2;
+  if (argc < 2) return fprintf(stderr, "usage: rate PRICE [N]\n"), 2;
   tarn_ctx *cx = tarn_ctx_new(NULL);
   tarn_status st = cx ? tarn_protect(cx, rate, argv) : TARN_MEMORY;
   if (st != TARN_OK) fprintf(stderr, "rate: %s\n", cx ? tarn_message(cx) : "no memory");
