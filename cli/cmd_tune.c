@@ -158,15 +158,34 @@ static tarn_tune_report only_learn(tarn_ctx *cx, const cli_compile *c, const cha
   return tarn_tune(L, cli_hardware(L, c->hw), NULL, NULL, 0, tarn_store_open(cx, db), o);
 }
 
+/* Measurements as text, into the store or out of it. */
+static uint32_t bring_in(tarn_ctx *cx, const char *path, const char *db) {
+  size_t n;
+  const char *text = tarn_read_file(cx, path, &n); /* before the store: nothing is left behind when it cannot be read */
+  return tarn_store_import(cx, tarn_store_open(cx, db), path, text, n);
+}
+static uint32_t take_out(tarn_ctx *cx, const char *db, const char *path) {
+  if (access(db, R_OK)) tarn_raise(cx, TARN_IO, "%s: no such file", db); /* it would be made */
+  return tarn_store_export(cx, tarn_store_open(cx, db), path);
+}
+static void report_moved(tarn_ctx *cx, const cli_compile *c, uint32_t n) {
+  if (!c->json) {
+    printf("%u measurements\n", n);
+    return;
+  }
+  cli_json *j = cli_json_new(cx);
+  cli_json_int(j, "measurements", n);
+  cli_json_print(j);
+}
+
 int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   cli_compile c = {.rtol = TARN_RTOL};
   cli_list words = {0};
   tarn_tune_options o = {.trust.within = -1}; /* not given */
-  const char *db = "tarn.db", *model = "tarn.price", *fleet = NULL, *again = NULL;
+  const char *db = "tarn.db", *model = "tarn.price", *fleet = NULL, *again = NULL, *import = NULL, *export = NULL;
   uint64_t trials = 0, threads = 0, each = 0;
   bool every = false;
-  const char *usage =
-      "tune MODEL [--trials N] [--seconds S] [--db F] [--output F] | tune [MODEL] --train-only | tune --again STORE";
+  const char *usage = "tune MODEL [--trials N] [--db F] | tune [MODEL] --train-only | tune --(again|import|export) F";
   const cli_opt opts[] = {
       {"--trials", NULL, CLI_U32, &trials, "N", "measurements, those in the store included (default 1000)"},
       {"--seconds", NULL, CLI_REAL, &o.seconds, "S", "stop measuring after S seconds"},
@@ -176,6 +195,8 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
       {"--spread", NULL, CLI_FLAG, &o.spread, NULL,
        "measure a sample of schedules of each kernel, to learn from, instead of tuning"},
       {"--again", NULL, CLI_STR, &again, "STORE", "without MODEL: measure here what a store of other hardware holds"},
+      {"--import", NULL, CLI_STR, &import, "FILE", "first add to the store the measurements that --export wrote to FILE"},
+      {"--export", NULL, CLI_STR, &export, "FILE", "write the measurements of the store to FILE, as text, and end"},
       {"--every", NULL, CLI_FLAG, &every, NULL, "with these two: of every kernel that is priced, not only of the program's"},
       {"--per-kernel", NULL, CLI_U32, &each, "N", "--spread: schedules of a kernel (default 40); --train-only: at least"},
       {"--between", NULL, CLI_REAL, &o.trust.between, "X",
@@ -193,11 +214,18 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (fleet) tarn_raise(cx, TARN_USAGE, "--fleet: measuring on other machines is not there yet");
-  if (words.n > 1 || (!words.n && !o.train_only && !again) || (words.n && again))
+  bool works = words.n || o.train_only || again; /* beside moving measurements */
+  if (words.n > 1 || (!works && !import && !export) || (words.n && again) || (works && export))
     tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   if (!(o.trust.between >= 0 && o.trust.between <= 1)) tarn_raise(cx, TARN_USAGE, "--between: 0 to 1 is expected");
   if (o.trust.within < 0) o.trust.within = 0;
   else if (!(o.trust.within > 0 && o.trust.within <= 1)) tarn_raise(cx, TARN_USAGE, "--within: above 0 to 1 is expected");
+  if (import) {
+    uint32_t n = bring_in(cx, import, db);
+    if (!works && !export) report_moved(cx, &c, n);
+  }
+  if (export) report_moved(cx, &c, take_out(cx, db, export));
+  if (!works) return 0;
   c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials, o.per_kernel = (uint32_t)each,
   o.model = model;
   c.model = words.n ? words.p[0] : NULL;

@@ -1,4 +1,4 @@
-/* tune/: the file that holds a learned price. */
+/* tune/: the file that holds a learned price, and measurements as text. */
 #include "tests/terms.h"
 
 #include "hw/hw.h"
@@ -6,6 +6,7 @@
 #include "tune/tune.h"
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 static tarn_status attempt(tarn_fn *fn, void *arg) { return tarn_protect(cx, fn, arg); }
 
@@ -165,8 +166,58 @@ static void between_kernels_job(tarn_ctx *c, void *arg) {
 START_TEST(between_kernels) { must(between_kernels_job, NULL); }
 END_TEST
 
+/* ---- measurements as text ---- */
+#define HEAD "tarn-measurements 6\n"
+static const char measured[] = HEAD "hw board\nkernel (kernel 1)\n1 0.1 (schedule 1)\n1 0.00001 (schedule 2)\n"
+                                    "2 0.3333333333333333 (schedule 1)\nkernel (kernel 2)\n1 2 (schedule 1)\n"
+                                    "hw chip\nkernel (kernel 1)\n1 0.5 (schedule 1)\n";
+static const char *in_tmp(const char *name) { return tarn_format(cx, "/tmp/tarn-model-%ld-%s", (long)getpid(), name); }
+static void exchange(tarn_ctx *c, void *arg) {
+  const char *path = arg;
+  const tarn_record *r;
+  size_t n;
+  tarn_store *s = tarn_store_open(c, ":memory:");
+  ck_assert_uint_eq(tarn_store_import(c, s, "text", measured, strlen(measured)), 5);
+  ck_assert_uint_eq(tarn_store_read(s, "board", &r), 4);
+  ck_assert(tarn_store_has(s, "chip", 1, tarn_hash_bytes("(kernel 1)", 10, 0), tarn_hash_bytes("(schedule 1)", 12, 0), NULL));
+  ck_assert_uint_eq(tarn_store_export(c, s, path), 5);
+  ck_assert_str_eq(tarn_read_file(c, path, &n), measured);
+}
+START_TEST(measurements_round) {
+  const char *path = in_tmp("text");
+  must(exchange, (void *)(uintptr_t)path);
+  unlink(path);
+}
+END_TEST
+static const char *const wrong_text[][2] = {
+    {"", "text:1: "},
+    {"tarn-measurements 5\n", "text:1: \"tarn-measurements 6\" is expected"},
+    {HEAD "1 0.1 (schedule 1)\n", "text:2: "},
+    {HEAD "kernel (kernel 1)\n", "text:2: a kernel before its hardware"},
+    {HEAD "hw b\nkernel 1\n", "text:3: "},
+    {HEAD "hw b\n1 0.1 (schedule 1)\n", "text:3: "},
+    {HEAD "hw b\nkernel (kernel 1)\n0 0.1 (schedule 1)\n", "text:4: a number of threads"},
+    {HEAD "hw b\nkernel (kernel 1)\n1 -1 (schedule 1)\n", "text:4: seconds"},
+    {HEAD "hw b\nkernel (kernel 1)\n1 nan (schedule 1)\n", "text:4: seconds"},
+    {HEAD "hw b\nkernel (kernel 1)\n1 0.1 schedule\n", "text:4: a schedule"},
+    {HEAD "hw b\nkernel (kernel 1)\n1 0.1 (schedule 1)", "text:4: a line without an end"},
+    {HEAD "speed 3\n", "text:2: "}};
+static void import_wrong(tarn_ctx *c, void *text) {
+  tarn_store_import(c, tarn_store_open(c, ":memory:"), "text", text, strlen(text));
+}
+START_TEST(measurements_refused) {
+  ck_assert_int_eq(attempt(import_wrong, (void *)(uintptr_t)wrong_text[_i][0]), TARN_BAD_INPUT);
+  ck_assert_msg(!strncmp(tarn_message(cx), wrong_text[_i][1], strlen(wrong_text[_i][1])), "%s", tarn_message(cx));
+}
+END_TEST
+
 int main(void) {
-  const looped tests[] = {
-      {model_round, 1}, {model_text_refused, 1}, {model_bytes_refused, 1}, {model_trees_refused, 1}, {between_kernels, 1}};
+  const looped tests[] = {{model_round, 1},
+                          {model_text_refused, 1},
+                          {model_bytes_refused, 1},
+                          {model_trees_refused, 1},
+                          {between_kernels, 1},
+                          {measurements_round, 1},
+                          {measurements_refused, COUNT(wrong_text)}};
   return run_suite("tune_model", tests, sizeof tests / sizeof *tests);
 }

@@ -13,8 +13,6 @@ struct tarn_store {
 };
 
 #define STORE_KIND 0x7461726e /* application_id: "tarn" */
-/* Of the texts and of what a measurement is: a store keeps measurements of several versions apart. */
-#define STORE_VERSION 6
 
 /* Statements that something raised left open. */
 static void finish(tarn_store *s) {
@@ -74,7 +72,7 @@ const char *tarn_hw_key(const tarn_hw *hw, tarn_ctx *cx) {
 
 static void bind_hw(sqlite3_stmt *q, const char *hw) {
   sqlite3_bind_text(q, 1, hw, -1, SQLITE_STATIC);
-  sqlite3_bind_int(q, 2, STORE_VERSION);
+  sqlite3_bind_int(q, 2, TARN_STORE_VERSION);
 }
 bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t kernel, uint64_t schedule, double *seconds) {
   sqlite3_stmt *q =
@@ -153,6 +151,17 @@ uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_record **out)
     x.kernel_text = v.n && last->kernel == x.kernel ? last->kernel_text : column(s, q, 5);
     tarn_push(s->cx, &v, x);
   }
+  sqlite3_finalize(q);
+  if (st != SQLITE_DONE) fail(s);
+  *out = v.p;
+  return v.n;
+}
+uint32_t tarn_store_keys(tarn_store *s, const char *const **out) {
+  TARN_VEC(const char *) v = {0};
+  sqlite3_stmt *q = prepare(s, "SELECT DISTINCT hw FROM trial WHERE version=?1 ORDER BY hw");
+  sqlite3_bind_int(q, 1, TARN_STORE_VERSION);
+  int st;
+  while ((st = sqlite3_step(q)) == SQLITE_ROW) tarn_push(s->cx, &v, column(s, q, 0));
   sqlite3_finalize(q);
   if (st != SQLITE_DONE) fail(s);
   *out = v.p;

@@ -13,6 +13,8 @@ extern "C" {
 #endif
 
 /* ---- the store: every measurement, in an SQLite file ---- */
+/* Of the texts and of what a measurement is: a store keeps measurements of several versions apart. */
+#define TARN_STORE_VERSION 6
 typedef struct tarn_store tarn_store;
 typedef struct tarn_record { /* one schedule of one kernel, measured */
   uint64_t kernel, schedule; /* hashes of the texts */
@@ -32,6 +34,14 @@ TARN_API void tarn_store_add(tarn_store *s, const char *hw, const tarn_record *x
 /* All finite measurements of a hardware (NULL: of any, of each schedule one), ordered by threads,
  * kernel and schedule; returns how many. */
 TARN_API uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_record **out);
+
+/* The keys of the hardware that it holds measurements of; returns how many. */
+TARN_API uint32_t tarn_store_keys(tarn_store *s, const char *const **out);
+
+/* All finite measurements as text (described in exchange.c), written to path; returns how many. */
+TARN_API uint32_t tarn_store_export(tarn_ctx *cx, tarn_store *s, const char *path);
+/* Adds such a text, all of it or, when it raises "NAME:LINE: reason", nothing; returns how many measurements. */
+TARN_API uint32_t tarn_store_import(tarn_ctx *cx, tarn_store *s, const char *name, const char *text, size_t n);
 
 typedef struct tarn_sample { /* what a price is learned from */
   uint64_t kernel, schedule;
