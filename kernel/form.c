@@ -66,10 +66,16 @@ static tarn_term kernel_of(const kern_host *host, const tarn_node *x, const tarn
   return t == TARN_NONE ? tarn_mk(L, x->op, x->payload, kid, x->n) : t;
 }
 
+static bool is_nest(uint32_t op) {
+  return op == TARN_OP_COMPUTE || op == TARN_OP_FOLD || op == TARN_OP_NEST || op == TARN_OP_SYSTOLIC ||
+         op == TARN_OP_SYSTOLIC_ACC;
+}
+
+/* A memory space asked for has no meaning to kernels, whose buffers are placed by the memory plan. */
 static tarn_term rebuilt(const kern_host *host, tarn_term t, const tarn_term *kid) {
   tarn_node x = *tarn_term_get(host->L, t);
-  bool kernel = x.op == TARN_OP_COMPUTE || x.op == TARN_OP_FOLD || x.op == TARN_OP_NEST;
-  if (kernel && x.n <= KERN_KIDS) return kernel_of(host, &x, kid);
+  if (is_nest(x.op) && x.n <= KERN_KIDS) return kernel_of(host, &x, kid);
+  if (x.op == TARN_OP_PLACE) return kid[0];
   tarn_term v = kern_view(host->L, &x, kid);
   if (v == TARN_NONE) v = tarn_mk(host->L, x.op, x.payload, kid, x.n);
   tarn_node y = *tarn_term_get(host->L, v);

@@ -253,11 +253,21 @@ static LLVMValueRef with_ones(const args *a, LLVMValueRef q, LLVMValueRef x) {
   LLVMValueRef ones = LLVMBuildSExt(B, q, t, "");
   return LLVMBuildBitCast(B, LLVMBuildOr(B, LLVMBuildBitCast(B, x, t, ""), ones, ""), LLVMTypeOf(x), "");
 }
+/* As llvm.maximum and llvm.minimum have it, of 16-bit floats: LLVM 19 makes instructions of 16 bits of those, and where the
+ * processor has none loses a NaN. Equal ones have the same bits, or are zeros. */
+static LLVMValueRef half_extreme(const args *a, LLVMRealPredicate better) {
+  LLVMTypeRef t = low_vec(a->M->i32, low_lanes_of(X));
+  LLVMValueRef x = LLVMBuildBitCast(B, X, t, ""), y = LLVMBuildBitCast(B, Y, t, "");
+  LLVMValueRef zero = better == LLVMRealOGT ? LLVMBuildAnd(B, x, y, "") : LLVMBuildOr(B, x, y, "");
+  LLVMValueRef r = pick(a, LLVMBuildFCmp(B, better, X, Y, ""), X, Y);
+  r = pick(a, LLVMBuildFCmp(B, LLVMRealOEQ, X, Y, ""), LLVMBuildBitCast(B, zero, LLVMTypeOf(X), ""), r);
+  return pick(a, LLVMBuildFCmp(B, LLVMRealUNO, X, Y, ""), like(a->M, X, NAN), r);
+}
 /* NaN if either is; the sign of a zero is kept in strict mode only. One instruction when one side is a number, two when there
  * is one that keeps a NaN of x and masks: y's is put in, which does not wait for x, an accumulator. */
 static LLVMValueRef extreme(const args *a, LLVMRealPredicate better, const char *strict) {
   LLVMValueRef x = X, y = Y;
-  if (!a->M->contract) return binary(a, strict);
+  if (!a->M->contract) return is_half(a->t) ? half_extreme(a, better) : binary(a, strict);
   if (plain_number(y)) x = Y, y = X;
   if (a->M->nan_shows) return pick(a, LLVMBuildFCmp(B, better, x, y, ""), x, y);
   LLVMValueRef r = plain_number(x) ? NULL : chosen(a, y, x, better);

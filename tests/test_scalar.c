@@ -26,10 +26,10 @@ static void random_fx(tarn_ctx *c, void *arg) {
     tarn_value v[4];
     for (int k = 0; k < 4; k++) {
       holes[k] = some_type(&s);
-      with[k] = some_const(&s, holes[k]);
+      with[k] = some_const(L, &s, holes[k]);
       v[k] = tarn_fx_value(L, with[k]);
     }
-    uint32_t f = some_fx(&s, t, holes, 4, 5), g = tarn_fx_subst(L, f, with, 4);
+    uint32_t f = some_fx(L, &s, t, holes, 4, 5), g = tarn_fx_subst(L, f, with, 4);
     ck_assert(tarn_fx_type(L, f, holes, 4, &out) && out == t);
     ck_assert_uint_eq(tarn_fx_holes(L, g), 0);
     ck_assert_int_eq(tarn_fx_get(L, g)->op, TARN_FX_CONST);

@@ -182,7 +182,7 @@ static uint32_t some_payload(pool *p, uint32_t op, const tarn_type *t) {
   case TARN_OP_PAD:
     v[1] = below(s, 3), v[2] = below(s, 3);
     valued.kind = TARN_P_PADV;
-    valued.value = some_const(s, t->dtype);
+    valued.value = some_const(L, s, t->dtype);
     return tarn_payload_intern(L, &valued);
   case TARN_OP_FOLD:
     valued = (tarn_payload){.kind = TARN_P_FOLD, .n = 1, .ints = v};
@@ -210,7 +210,7 @@ static uint32_t some_function(pool *p, const tarn_term *kid, uint32_t n) {
   tarn_dtype holes[4], t;
   for (uint32_t i = 0; i < n; i++) holes[i] = tarn_term_type(L, kid[i])->dtype;
   t = below(&p->s, 3) ? TARN_F32 : some_type(&p->s);
-  uint32_t body = some_fx(&p->s, t, holes, n, 3);
+  uint32_t body = some_fx(L, &p->s, t, holes, n, 3);
   if (below(&p->s, 2)) return tarn_fn_map(L, body, n);
   return tarn_fn_reduce(L, body, n, tarn_reducer_of(L, (tarn_red_kind)(1 + below(&p->s, 4)), t));
 }
@@ -262,7 +262,7 @@ static void start_pool(pool *p) {
       continue;
     }
     tarn_tensor *v = tarn_tensor_new(L->cx, dt, n, dim);
-    for (int64_t k = 0; k < tarn_tensor_count(v); k++) tarn_tensor_set(v, k, tarn_fx_value(L, some_const(&p->s, dt)));
+    for (int64_t k = 0; k < tarn_tensor_count(v); k++) tarn_tensor_set(v, k, tarn_fx_value(L, some_const(L, &p->s, dt)));
     p->t[p->n++] = tarn_constant(L, name, v, ns);
   }
 }
@@ -374,7 +374,7 @@ static void constant_files(tarn_ctx *c, void *arg) {
   uint64_t s = 3;
   for (uint32_t i = 0; i < TARN_DTYPES; i++) {
     tarn_tensor *v = tarn_tensor_new(c, (tarn_dtype)i, 2, dim);
-    for (int64_t k = 0; k < 100; k++) tarn_tensor_set(v, k, tarn_fx_value(L, some_const(&s, (tarn_dtype)i)));
+    for (int64_t k = 0; k < 100; k++) tarn_tensor_set(v, k, tarn_fx_value(L, some_const(L, &s, (tarn_dtype)i)));
     t[i] = tarn_constant(L, i % 2 ? "../w/0 w" : "f32", v, i % 3);
   }
   tarn_program *p = outputs(c, t, TARN_DTYPES);

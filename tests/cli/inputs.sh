@@ -55,6 +55,12 @@ refused 3 image shape -- run "$work/ok" -i "image=$work/y/probability.npy"
 head -c 100 "$work/y/probability.npy" >"$work/cut.npy"
 refused 3 cut.npy -- run "$work/ok" -i "image=$work/cut.npy"
 
+# An index out of range, by the compiled program too.
+g=tests/cases/gather_out_of_range
+try 0 compile $g/model.onnx -o "$work/gather"
+for c in run check; do refused 3 "the axis has 3 elements" -- $c "$work/gather" -i x=$g/in_x.npy -i i=$g/in_i.npy; done
+refused 3 "the axis has 3 elements" -- run "$work/gather" --reference -i x=$g/in_x.npy -i i=$g/in_i.npy
+
 # Options.
 refused 2 numerics -- compile $digits --numerics almost
 refused 2 emit -- compile $digits --emit exe
