@@ -262,7 +262,9 @@ typedef struct tarn_tensor {
 TARN_API tarn_tensor *tarn_tensor_new(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim); /* zeroed, arena */
 TARN_API int64_t tarn_tensor_count(const tarn_tensor *t);
 TARN_API tarn_value tarn_tensor_get(const tarn_tensor *t, int64_t flat);
-TARN_API void tarn_tensor_set(tarn_tensor *t, int64_t flat, tarn_value v); /* rounds / wraps to the dtype */
+TARN_API double tarn_tensor_number(const tarn_tensor *t, int64_t flat);              /* as a double, whatever its type */
+TARN_API void tarn_tensor_set(tarn_tensor *t, int64_t flat, tarn_value v);           /* rounds / wraps to the dtype */
+TARN_API void tarn_tensor_index(const tarn_tensor *t, int64_t flat, int64_t *index); /* t->n of them */
 /* Conversions to and from the two 16-bit floats (round to nearest even). */
 TARN_API uint16_t tarn_to_f16(float x);
 TARN_API float tarn_from_f16(uint16_t x);
@@ -436,10 +438,14 @@ TARN_API void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, con
 /* ---------------------------------------------------------------- what rounding does
  * A noisy run is strict, but each operator's one rounding, and that of each partial sum, goes up or down at random where the
  * result is inexact: what is exact (integers, zeros, products with powers of two) stays so. Elementary functions are off by
- * up to four units in the last place. Determined by the seed. What `opaque` computes has no noise of its own.
+ * up to four units in the last place. What `opaque` computes has no noise of its own.
  * Source: Vignes, "A stochastic arithmetic for reliable scientific computation", Math. Comp. Simulation 35 (1993). */
+typedef struct tarn_noise {
+  uint64_t seed;   /* determines the run */
+  double products; /* the products of a sum of products are off by up to this, of themselves, besides: other algorithms */
+} tarn_noise;
 TARN_API void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
-                              uint64_t seed, tarn_opaque_fn *opaque, tarn_tensor **out);
+                              tarn_noise noise, tarn_opaque_fn *opaque, tarn_tensor **out);
 
 /* A root in strict and in wide arithmetic, and what rounding does to each element of it (f64): the largest distance of the
  * strict and the noisy runs from wide, infinite where rounding decides whether the element is finite, or which of NaN, -inf
@@ -448,9 +454,30 @@ typedef struct tarn_rounding {
   tarn_tensor *strict, *wide, *error;
 } tarn_rounding;
 #define TARN_NOISY_RUNS 4
-/* runs: noisy ones, with the seeds seed, seed + 1, …; out: one for each root. Raises. */
+/* runs: noisy ones, with the seeds noise.seed, noise.seed + 1, …; out: one for each root. Raises. */
 TARN_API void tarn_eval_rounding(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
-                                 uint32_t runs, uint64_t seed, tarn_opaque_fn *opaque, tarn_rounding *out);
+                                 uint32_t runs, tarn_noise noise, tarn_opaque_fn *opaque, tarn_rounding *out);
+
+/* ---------------------------------------------------------------- is a result right?
+ * Each element by itself. A float is right within
+ *     times · error + rtol · |wide| + two units in the last place of its type at wide + the least normal number
+ * of wide (the last, not of f16: emitted functions give 0 for what is smaller), an integer within times · error; of integers
+ * and 16-bit floats an eighth of times counts, which are rounded where the strict run rounds them. An infinity is right where
+ * that interval reaches past the largest number of the type; what is no number where the strict or the wide run has the
+ * same; and anything where the error is infinite. */
+#define TARN_JUDGE_TIMES 32
+#define TARN_JUDGE_RTOL  1e-5
+typedef struct tarn_verdict {
+  bool ok;
+  const char *wrong;       /* NULL, or what is wrong with all of it: "another shape", "another type" */
+  double max_abs, max_rel; /* the largest difference of finite elements; that over the largest finite |wide| */
+  int64_t at;              /* the element that took the largest share of what is allowed; -1: there is none */
+  double share;            /* at most 1: right */
+  double got, wanted, allowed;
+} tarn_verdict;
+TARN_API tarn_verdict tarn_judge(const tarn_tensor *got, const tarn_rounding *want, double times, double rtol);
+/* "y[0,3] is 1.5, 1.25 is right (0.1 allowed)", "y has another shape". In the arena. */
+TARN_API const char *tarn_verdict_text(tarn_ctx *cx, const tarn_verdict *v, const char *name, const tarn_tensor *got);
 
 /* A whole program: named inputs and outputs over one term DAG. */
 typedef struct tarn_io {

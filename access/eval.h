@@ -24,6 +24,7 @@ typedef struct tarn_ev {
   tarn_mode mode;
   bool noisy;      /* with TARN_STRICT */
   uint64_t random; /* state of tarn_random */
+  double products; /* of tarn_noise */
   tarn_evblock *blocks;
 } tarn_ev;
 void *tarn_ev_alloc(tarn_ev *e, size_t n); /* aligned to 64, not zeroed; raises */
@@ -117,12 +118,14 @@ tarn_value tarn_ev_get(const void *data, tarn_dtype store, int64_t i);
 void tarn_ev_put(void *data, tarn_dtype store, int64_t at, uint32_t n, const tarn_value *v);
 
 /* ---- eval_nest.c ---- */
+typedef void tarn_lane_fn(tarn_value *o, const tarn_value *a, const tarn_value *b, uint32_t n); /* one operator */
 typedef struct tarn_evcode { /* scalar expressions over runs */
   const tarn_fxcode *code;
   uint32_t nhole;
   const tarn_value **hole; /* arrays of the run's values */
   const tarn_value **slot;
   tarn_value *own; /* code->n arrays */
+  double products; /* of a sum of products in a noisy run */
 } tarn_evcode;
 typedef struct tarn_evstage {
   const tarn_stage *s;
@@ -147,8 +150,12 @@ void tarn_ev_nest(tarn_ev *e, uint32_t nest, const tarn_evarg *arg, void *const 
 void tarn_ev_finish(tarn_ev *e, tarn_evstage *s, int64_t start, uint32_t n);
 
 /* ---- eval_noise.c ---- */
-/* One operator of a noisy run on n values. False: it is exact, or gives no float. */
-bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const *kid, uint32_t n, tarn_value *out);
+/* One operator of a noisy run on n values. False: it is exact, or gives no float. lanes: does it for f32 or f64 in strict
+ * mode, or NULL; products: a multiplication is off by so much of itself. */
+bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes, const tarn_value *const *kid, double products,
+                   uint32_t n, tarn_value *out);
+/* 1, or what a factor is multiplied by so that its products are off. */
+static inline double tarn_ev_factor(tarn_ev *e) { return e->products > 0 ? 1 + e->products * tarn_random_unit(&e->random) : 1; }
 /* A noisy run draws a direction in which the processor rounds until tarn_ev_nearest. Nothing may raise in between. */
 bool tarn_ev_turn(tarn_ev *e); /* up? */
 void tarn_ev_turn_back(void);

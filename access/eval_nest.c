@@ -10,8 +10,6 @@
 /* ---------------------------------------------------------------- scalar code over runs
  * The operators that models spend their time in have a loop of their own, which must do what
  * tarn_fx_step does; the others go through it one value at a time. */
-typedef void lane_fn(tarn_value *o, const tarn_value *a, const tarn_value *b, uint32_t n);
-
 static double rounded_f32(double x) { return x == x ? (double)(float)x : tarn_canonical_nan(); }
 static double as_f64(double x) { return x == x ? x : tarn_canonical_nan(); }
 static double greater(double a, double b) { return a != a || b != b ? NAN : a > b || (a == b && !signbit(a)) ? a : b; }
@@ -39,7 +37,7 @@ BOTH(sqrt, sqrt(x))
 BOTH(max, greater(x, y))
 BOTH(min, lesser(x, y))
 
-static lane_fn *const lane_rule[TARN_FX_COUNT][2] = {
+static tarn_lane_fn *const lane_rule[TARN_FX_COUNT][2] = {
     [TARN_FX_ADD] = {add_rounded_f32, add_as_f64},    [TARN_FX_SUB] = {sub_rounded_f32, sub_as_f64},
     [TARN_FX_MUL] = {mul_rounded_f32, mul_as_f64},    [TARN_FX_DIV] = {div_rounded_f32, div_as_f64},
     [TARN_FX_NEG] = {neg_rounded_f32, neg_as_f64},    [TARN_FX_ABS] = {abs_rounded_f32, abs_as_f64},
@@ -47,7 +45,7 @@ static lane_fn *const lane_rule[TARN_FX_COUNT][2] = {
     [TARN_FX_MIN] = {min_rounded_f32, min_as_f64},
 };
 
-static lane_fn *rule_of(const tarn_fxstep *s, tarn_mode mode) {
+static tarn_lane_fn *rule_of(const tarn_fxstep *s, tarn_mode mode) {
   if (!tarn_dtype_is_float((tarn_dtype)s->dtype)) return NULL;
   if (mode == TARN_WIDE || s->dtype == TARN_F64) return lane_rule[s->op][1];
   return s->dtype == TARN_F32 ? lane_rule[s->op][0] : NULL;
@@ -81,8 +79,8 @@ static void code_run(tarn_ev *e, const tarn_evcode *c, uint32_t n) {
     if (s->op == TARN_FX_HOLE) c->slot[i] = c->hole[s->hole];
     if (s->op == TARN_FX_HOLE || s->op == TARN_FX_CONST) continue;
     const tarn_value *kid[3] = {c->slot[s->kid[0]], c->slot[s->kid[1]], c->slot[s->kid[2]]};
-    if (e->noisy && tarn_ev_noise(e, s, kid, n, mine)) continue;
-    lane_fn *fast = rule_of(s, e->mode);
+    tarn_lane_fn *fast = rule_of(s, e->mode);
+    if (e->noisy && tarn_ev_noise(e, s, fast, kid, c->products, n, mine)) continue;
     if (fast) fast(mine, kid[0], kid[1], n);
     else step_one(s, kid, e->mode, n, mine);
   }
@@ -112,6 +110,7 @@ static void compile_step(tarn_ev *e, tarn_evstage *s, const tarn_func *f, const 
   code_init(e, &s->step, root, r->ns, holes, r->ns + f->nops + 1u);
   for (uint32_t i = 0; i < f->nops; i++) s->step.hole[r->ns + i] = s->loaded + (size_t)i * TARN_EV_LANES;
   s->step.hole[r->ns + f->nops] = s->index;
+  if (tarn_fn_is_dot(L, s->s->fn)) s->step.products = e->products;
 }
 
 /* The epilogue of the result over (state, epilogue operands). */

@@ -8,14 +8,15 @@
 #include "access/eval.h"
 #include "access/fx_internal.h"
 #include <fenv.h>
+#include <float.h>
 #include <math.h>
 
-#define TURN 8 /* values that are rounded in the same direction */
-#define OFF  4 /* elementary functions: units in the last place */
+#define TURN 16 /* values that are rounded in the same direction */
+#define OFF  4  /* elementary functions: units in the last place */
 
-typedef enum noise { NOISE_NONE, NOISE_ONCE, NOISE_FUNCTION } noise;
+typedef enum kind { NOISE_NONE, NOISE_ONCE, NOISE_FUNCTION } kind;
 
-static noise noise_of(const tarn_fxstep *s) {
+static kind kind_of(const tarn_fxstep *s) {
   if (!tarn_dtype_is_float((tarn_dtype)s->out)) return NOISE_NONE;
   switch (s->op) {
   case TARN_FX_ADD:
@@ -52,62 +53,77 @@ static tarn_value wide_step(const tarn_fxstep *s, const tarn_value *const *kid, 
   return tarn_fx_step(s->op, (tarn_dtype)s->dtype, (tarn_dtype)s->out, in, TARN_WIDE);
 }
 
-static void round_once(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const *kid, uint32_t n, tarn_value *out) {
+static void turn_general(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const *kid, uint32_t at, uint32_t end,
+                         tarn_value *out) {
+  bool up = tarn_ev_turn(e);
+  for (uint32_t v = at; v < end; v++) out[v] = wide_step(s, kid, v);
+  tarn_ev_turn_back();
+  for (uint32_t v = at; v < end; v++) out[v].d = tarn_round_toward((tarn_dtype)s->out, out[v].d, up);
+}
+
+/* A processor that rounds up takes the largest number and a little for infinite, and down, what is beyond for the largest. */
+static void turn_lanes(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes, const tarn_value *const *kid, uint32_t at,
+                       uint32_t end, tarn_value *out) {
+  bool large = false;
+  tarn_ev_turn(e);
+  lanes(out + at, kid[0] + at, kid[1] + at, end - at);
+  tarn_ev_turn_back();
+  for (uint32_t v = at; s->out == TARN_F32 && v < end; v++) large |= !(fabs(out[v].d) < (double)FLT_MAX);
+  if (large) turn_general(e, s, kid, at, end, out);
+}
+
+static void round_once(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes, const tarn_value *const *kid, uint32_t n,
+                       tarn_value *out) {
   for (uint32_t at = 0; at < n; at += TURN) {
     uint32_t end = at + TURN < n ? at + TURN : n;
-    bool up = tarn_ev_turn(e);
-    for (uint32_t v = at; v < end; v++) out[v] = wide_step(s, kid, v);
-    tarn_ev_turn_back();
-    for (uint32_t v = at; v < end; v++) out[v].d = tarn_round_toward((tarn_dtype)s->out, out[v].d, up);
+    if (lanes) turn_lanes(e, s, lanes, kid, at, end, out);
+    else turn_general(e, s, kid, at, end, out);
   }
 }
 
-static void be_off(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const *kid, uint32_t n, tarn_value *out) {
+static void be_off(tarn_ev *e, tarn_dtype t, double most, uint32_t n, tarn_value *v) {
+  for (uint32_t i = 0; i < n; i++) v[i].d = tarn_round_to(t, v[i].d * (1 + most * tarn_random_unit(&e->random)));
+}
+
+bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes, const tarn_value *const *kid, double products,
+                   uint32_t n, tarn_value *out) {
   tarn_dtype t = (tarn_dtype)s->out;
-  double off = OFF * tarn_dtype_ulp(t, 1);
-  for (uint32_t v = 0; v < n; v++) {
-    double x = wide_step(s, kid, v).d;
-    out[v].d = tarn_round_to(t, x * (1 + off * tarn_random_unit(&e->random)));
-  }
-}
-
-bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const *kid, uint32_t n, tarn_value *out) {
-  switch (noise_of(s)) {
-  case NOISE_ONCE: round_once(e, s, kid, n, out); return true;
-  case NOISE_FUNCTION: be_off(e, s, kid, n, out); return true;
+  switch (kind_of(s)) {
+  case NOISE_ONCE:
+    round_once(e, s, lanes, kid, n, out);
+    if (s->op == TARN_FX_MUL && products > 0) be_off(e, t, products, n, out);
+    return true;
+  case NOISE_FUNCTION:
+    for (uint32_t v = 0; v < n; v++) out[v] = wide_step(s, kid, v);
+    be_off(e, t, OFF * tarn_dtype_ulp(t, 1), n, out);
+    return true;
   default: return false;
   }
 }
 
-void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin, uint64_t seed,
-                     tarn_opaque_fn *opaque, tarn_tensor **out) {
-  tarn_ev e = {.L = L, .cx = tarn_lang_ctx(L), .mode = TARN_STRICT, .noisy = true, .random = seed};
+void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
+                     tarn_noise noise, tarn_opaque_fn *opaque, tarn_tensor **out) {
+  tarn_ev e = {
+      .L = L, .cx = tarn_lang_ctx(L), .mode = TARN_STRICT, .noisy = true, .random = noise.seed, .products = noise.products};
   tarn_ev_roots(&e, root, nroot, in, nin, opaque, out);
 }
 
 /* ---------------------------------------------------------------- what rounding does */
-static double number(const tarn_tensor *t, int64_t i) {
-  tarn_value v = tarn_tensor_get(t, i);
-  return tarn_dtype_is_float(t->dtype) ? v.d : (double)v.i;
-}
-
-static bool same_kind(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
-
 /* A run's distance from wide; where one of them is no number and the run is not as strict, infinite. */
 static double distance(double run, double wide, double strict) {
   if (isfinite(run) && isfinite(wide)) return fabs(run - wide);
-  return same_kind(run, strict) || same_kind(run, wide) ? 0 : INFINITY;
+  return tarn_same_number(run, strict) || tarn_same_number(run, wide) ? 0 : INFINITY;
 }
 
 static void add_run(tarn_rounding *r, const tarn_tensor *run) {
   for (int64_t i = 0, n = tarn_tensor_count(run); i < n; i++) {
-    double d = distance(number(run, i), number(r->wide, i), number(r->strict, i));
+    double d = distance(tarn_tensor_number(run, i), tarn_tensor_number(r->wide, i), tarn_tensor_number(r->strict, i));
     if (d > tarn_tensor_get(r->error, i).d) tarn_tensor_set(r->error, i, (tarn_value){.d = d});
   }
 }
 
 void tarn_eval_rounding(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
-                        uint32_t runs, uint64_t seed, tarn_opaque_fn *opaque, tarn_rounding *out) {
+                        uint32_t runs, tarn_noise noise, tarn_opaque_fn *opaque, tarn_rounding *out) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_tensor **t = TARN_ARRAY(cx, tarn_tensor *, nroot + 1);
   tarn_eval(L, root, nroot, in, nin, TARN_STRICT, opaque, t);
@@ -118,8 +134,8 @@ void tarn_eval_rounding(tarn_lang *L, const tarn_term *root, uint32_t nroot, con
     out[i].error = tarn_tensor_new(cx, TARN_F64, t[i]->n, t[i]->dim);
     add_run(&out[i], out[i].strict);
   }
-  for (uint32_t k = 0; k < runs; k++) {
-    tarn_eval_noisy(L, root, nroot, in, nin, seed + k, opaque, t);
+  for (uint32_t k = 0; k < runs; k++, noise.seed++) {
+    tarn_eval_noisy(L, root, nroot, in, nin, noise, opaque, t);
     for (uint32_t i = 0; i < nroot; i++) add_run(&out[i], t[i]);
   }
 }

@@ -64,6 +64,7 @@ unsigned tarn_dtype_bits(tarn_dtype t);        /* bool: 1 */
 /* Float to integer: toward zero, saturating, NaN gives 0. Integer to float rounds once. Both ways of cast. */
 tarn_value tarn_cast_value(tarn_dtype from, tarn_dtype to, tarn_value v, tarn_mode mode);
 double tarn_canonical_nan(void);
+static inline bool tarn_same_number(double a, double b) { return a == b || (a != a && b != b); } /* or both are NaN */
 uint64_t tarn_nan_bits(tarn_dtype t);                               /* the canonical NaN of a float type, as stored */
 bool tarn_mul64(int64_t a, int64_t b, int64_t *out);                /* false on overflow; a, b >= 0 */
 bool tarn_count_dims(uint32_t n, const int64_t *dim, int64_t *out); /* product; false on overflow (0 extents never hide one) */

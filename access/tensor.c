@@ -50,6 +50,16 @@ tarn_value tarn_tensor_get(const tarn_tensor *t, int64_t flat) {
   return v;
 }
 
+double tarn_tensor_number(const tarn_tensor *t, int64_t flat) {
+  tarn_value v = tarn_tensor_get(t, flat);
+  if (tarn_dtype_is_float(t->dtype)) return v.d;
+  return t->dtype == TARN_U64 ? (double)(uint64_t)v.i : (double)v.i;
+}
+
+void tarn_tensor_index(const tarn_tensor *t, int64_t flat, int64_t *index) {
+  for (uint32_t d = t->n; d-- > 0; flat /= t->dim[d]) index[d] = flat % t->dim[d];
+}
+
 void tarn_tensor_set(tarn_tensor *t, int64_t flat, tarn_value v) {
   if (tarn_dtype_is_float(t->dtype)) v.d = tarn_round_to(t->dtype, v.d);
   else v.i = tarn_wrap_to(t->dtype, v.i);

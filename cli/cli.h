@@ -61,6 +61,7 @@ typedef struct cli_compile {
   cli_list rules, no_rules, only_rules, shapes;
   uint64_t nodes, iters, threads, seed;
   double seconds, rtol;
+  double bound; /* of a compiled folder: the largest of its approx rules */
   bool json;
   const char *price_file;  /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
   const char *db;          /* --db: a store of measurements */
@@ -100,6 +101,9 @@ tarn_program *cli_reload(tarn_lang *L, const cli_compile *c, tarn_model_report *
 tarn_tensor **cli_inputs(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const cli_list *given, uint64_t seed);
 tarn_tensor **cli_outputs(tarn_ctx *cx, const tarn_loaded *m);
 uint32_t cli_ports(const tarn_program *p, bool outputs, const tarn_port **ports);
+/* For tarn_eval. */
+tarn_term *cli_roots(const tarn_program *p);
+tarn_binding *cli_bindings(const tarn_program *p, tarn_tensor *const *in);
 
 /* Every shipped rule of both levels, in the order of the files. */
 void cli_ship_rules(tarn_ctx *cx, tarn_ruleset *rs);

@@ -1,18 +1,13 @@
-/* tarn run DIR|MODEL, tarn check DIR|MODEL */
+/* tarn run DIR|MODEL */
 #include "cli/cli.h"
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
 /* The reference interpreter on the model of a compiled folder. */
-static tarn_tensor **reference(tarn_ctx *cx, const tarn_program *p, tarn_tensor *const *in, tarn_mode mode) {
-  tarn_binding *b = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
-  tarn_term *root = TARN_ARRAY(cx, tarn_term, p->nout + 1);
+static tarn_tensor **reference(tarn_ctx *cx, const tarn_program *p, tarn_tensor *const *in) {
   tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
-  for (uint32_t i = 0; i < p->nin; i++) b[i] = (tarn_binding){p->in[i].name, in[i]};
-  for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
-  tarn_eval(p->L, root, p->nout, b, p->nin, mode, tarn_opaque_eval, out);
+  tarn_eval(p->L, cli_roots(p), p->nout, cli_bindings(p, in), p->nin, TARN_STRICT, tarn_opaque_eval, out);
   return out;
 }
 
@@ -69,7 +64,7 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
     tarn_program *p = cli_reload(tarn_lang_new(cx), &c, NULL);
     nin = cli_ports(p, false, &ip), nout = cli_ports(p, true, &op);
     in = cli_inputs(cx, nin, ip, &given, c.seed);
-    out = reference(cx, p, in, TARN_STRICT);
+    out = reference(cx, p, in);
   } else {
     tarn_loaded *m = cli_load(cx, words.p[0], &c);
     nin = tarn_loaded_ports(m, false, &ip), nout = tarn_loaded_ports(m, true, &op);
@@ -92,73 +87,4 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
   cli_json_close(j, '}');
   if (c.json) cli_json_print(j);
   return 0;
-}
-
-/* ---- check ---- */
-typedef struct difference {
-  double max_abs, max_rel;
-  bool nonfinite;
-} difference;
-/* max_rel: the largest difference over the largest |reference|. A NaN or infinity must be there in both. */
-static void compare(const tarn_tensor *a, const tarn_tensor *r, difference *d) {
-  double top = 0, worst = 0;
-  bool f = tarn_dtype_is_float(r->dtype), same = a->n == r->n; /* the wide reference holds f64 */
-  for (uint32_t i = 0; same && i < r->n; i++) same = a->dim[i] == r->dim[i];
-  if (!same) { /* no number is like it */
-    d->nonfinite = true;
-    return;
-  }
-  for (int64_t i = 0, n = tarn_tensor_count(r); i < n; i++) {
-    tarn_value x = tarn_tensor_get(a, i), y = tarn_tensor_get(r, i);
-    double u = f ? x.d : (double)x.i, v = f ? y.d : (double)y.i;
-    if (isnan(v) || isinf(v) || isnan(u) || isinf(u)) {
-      if (!(isnan(u) && isnan(v)) && u != v) d->nonfinite = true;
-      continue;
-    }
-    if (fabs(v) > top) top = fabs(v);
-    if (fabs(u - v) > worst) worst = fabs(u - v);
-  }
-  double rel = top > 0 ? worst / top : worst > 0 ? INFINITY : 0;
-  if (worst > d->max_abs) d->max_abs = worst;
-  if (rel > d->max_rel) d->max_rel = rel;
-}
-int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
-  cli_compile c = {0};
-  cli_list words = {0}, given = {0};
-  uint64_t samples = 1, threads = 0;
-  double rtol = 1e-4;
-  const char *usage = "check DIR|MODEL [--samples N] [--rtol X]";
-  const cli_opt opts[] = {{"--samples", NULL, CLI_U32, &samples, "N", "random inputs to compare on (default 1)"},
-                          {"--rtol", NULL, CLI_REAL, &rtol, "X", "tolerance times the largest reference value (default 1e-4)"},
-                          {"--input", "-i", CLI_LIST, &given, "NAME=FILE", "compare on this input"},
-                          {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
-                          {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
-                          {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
-                          {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
-                          {0}};
-  if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
-  if (words.n != 1 || !samples) tarn_raise(cx, TARN_USAGE, "usage: tarn %s; N is at least 1", usage);
-  tarn_loaded *m = cli_load(cx, words.p[0], &c);
-  tarn_program *p = cli_reload(tarn_lang_new(cx), &c, NULL);
-  const tarn_port *ip;
-  uint32_t nin = tarn_loaded_ports(m, false, &ip);
-  difference d = {0};
-  for (uint64_t s = 0; s < samples; s++) {
-    tarn_tensor **in = cli_inputs(cx, nin, ip, &given, c.seed + s), **out = cli_outputs(cx, m);
-    tarn_loaded_run(m, (const tarn_tensor *const *)in, out, (uint32_t)threads);
-    tarn_tensor **ref = reference(cx, p, in, TARN_WIDE);
-    for (uint32_t i = 0; i < p->nout; i++) compare(out[i], ref[i], &d);
-  }
-  bool ok = !d.nonfinite && d.max_rel <= rtol;
-  if (c.json) {
-    cli_json *j = cli_json_new(cx);
-    cli_json_num(j, "max_abs", d.max_abs);
-    cli_json_num(j, "max_rel", d.max_rel);
-    cli_json_bool(j, "ok", ok);
-    cli_json_print(j);
-  } else {
-    printf("%s: largest difference %.3g, %.3g of the largest value%s\n", ok ? "ok" : "WRONG", d.max_abs, d.max_rel,
-           d.nonfinite ? "; another shape, or NaN or infinity where the reference has none" : "");
-  }
-  return ok ? 0 : TARN_NO;
 }

@@ -140,6 +140,7 @@ static void write_report(tarn_ctx *cx, const cli_compile *c, const cli_compiled 
   cli_json_str(j, "triple", r->hw->triple);
   cli_json_str(j, "numerics", tarn_rule_class_name(r->numerics));
   cli_json_str(j, "numerics_used", tarn_rule_class_name(s->used));
+  cli_json_num(j, "bound", s->bound);
   cli_json_str(j, "stop", s->stop);
   cli_json_int(j, "nodes", s->nodes);
   cli_json_int(j, "classes", s->classes);
@@ -289,6 +290,7 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   if (t) c->triple = tarn_strdup(cx, YAJL_GET_STRING(t));
   for (size_t i = 0; s && i < YAJL_GET_ARRAY(s)->len; i++)
     tarn_push(cx, &c->shapes, tarn_strdup(cx, YAJL_GET_STRING(YAJL_GET_ARRAY(s)->values[i])));
+  c->bound = number_of(v, "bound");
   static const char *const program[] = {"program", NULL};
   yajl_val k = yajl_tree_get(v, (const char **)(uintptr_t)program, yajl_t_array);
   for (size_t i = 0; k && i < YAJL_GET_ARRAY(k)->len; i++) {
@@ -319,6 +321,7 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
     tarn_push(cx, &c->work, w);
   }
   c->json = json;
+  c->bound = tarn_sat_result(r->sat)->bound;
   return dir;
 }
 
@@ -390,4 +393,15 @@ uint32_t cli_ports(const tarn_program *p, bool outputs, const tarn_port **ports)
   }
   *ports = q;
   return n;
+}
+
+tarn_term *cli_roots(const tarn_program *p) {
+  tarn_term *root = TARN_ARRAY(tarn_lang_ctx(p->L), tarn_term, p->nout + 1);
+  for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
+  return root;
+}
+tarn_binding *cli_bindings(const tarn_program *p, tarn_tensor *const *in) {
+  tarn_binding *b = TARN_ARRAY(tarn_lang_ctx(p->L), tarn_binding, p->nin + 1);
+  for (uint32_t i = 0; i < p->nin; i++) b[i] = (tarn_binding){p->in[i].name, in[i]};
+  return b;
 }

@@ -109,6 +109,14 @@ typedef struct tarn_sat_options {
   void *user;
 } tarn_sat_options;
 TARN_API tarn_sat_options tarn_sat_defaults(void);
+/* How a program is judged in which rules of such a bound were applied. Of an algorithm of f32 the bound is that of a sum of
+ * products; where operands have fewer bits each product is off, by what the largest one gives. So much noise needs more runs
+ * to show on every element, and then fewer multiples of it. */
+typedef struct tarn_tolerance {
+  uint32_t runs;          /* of tarn_eval_rounding */
+  double products, times; /* of tarn_noise; of tarn_judge */
+} tarn_tolerance;
+TARN_API tarn_tolerance tarn_rules_tolerance(double bound);
 
 typedef struct tarn_sat_rule {
   const char *name, *family;
@@ -121,6 +129,7 @@ typedef struct tarn_sat_report {
   uint32_t nrule;
   const tarn_sat_rule *rule; /* in the order of the rule set */
   tarn_rule_class used;      /* strongest class of a rule that was applied */
+  double bound;              /* the largest of the approx rules that were; 0: none */
 } tarn_sat_report;
 
 typedef struct tarn_saturation tarn_saturation;

@@ -1,4 +1,4 @@
-/* access/: noisy runs, and what they say rounding does to each element. */
+/* access/: noisy runs, what they say rounding does to each element, and the judgement of results by it. */
 #include "tests/terms.h"
 #include <fenv.h>
 #include <stdlib.h>
@@ -13,12 +13,8 @@ typedef struct example {
   double strict[MOST], wide[MOST], error[MOST], noisy[2][MOST];
 } example;
 
-static double number(const tarn_tensor *t, int64_t i) {
-  tarn_value v = tarn_tensor_get(t, i);
-  return tarn_dtype_is_float(t->dtype) ? v.d : (double)v.i;
-}
 static void keep(double *to, const tarn_tensor *t) {
-  for (int64_t i = 0; i < tarn_tensor_count(t); i++) to[i] = number(t, i);
+  for (int64_t i = 0; i < tarn_tensor_count(t); i++) to[i] = tarn_tensor_number(t, i);
 }
 
 static uint32_t bind(tarn_ctx *c, const example *e, tarn_binding *in) {
@@ -44,12 +40,12 @@ static void find(tarn_ctx *c, void *arg) {
   uint32_t nin = bind(c, e, in);
   tarn_rounding r;
   tarn_tensor *noisy;
-  tarn_eval_rounding(L, &t, 1, in, nin, TARN_NOISY_RUNS, 7, NULL, &r);
+  tarn_eval_rounding(L, &t, 1, in, nin, TARN_NOISY_RUNS, (tarn_noise){.seed = 7}, NULL, &r);
   ck_assert_int_eq(r.error->dtype, TARN_F64);
   e->n = tarn_tensor_count(r.error);
   keep(e->strict, r.strict), keep(e->wide, r.wide), keep(e->error, r.error);
   for (uint64_t k = 0; k < 2; k++) {
-    tarn_eval_noisy(L, &t, 1, in, nin, 3, NULL, &noisy);
+    tarn_eval_noisy(L, &t, 1, in, nin, (tarn_noise){.seed = 3}, NULL, &noisy);
     ck_assert_int_eq(noisy->dtype, r.strict->dtype);
     keep(e->noisy[k], noisy);
   }
@@ -202,6 +198,141 @@ START_TEST(integers_that_depend_on_it) { /* the floor of what is 1 but for round
 }
 END_TEST
 
+/* With products: of a sum of products only, and of the size of its terms, which here sum to nothing. */
+static double ones(int i) { return i % 2 ? -1 : 1; }
+static double pairs(int i) { return i / 2 % 2 ? -1 : 1; }
+static const struct product {
+  const char *term;
+  bool off;
+} products[] = {
+    {"(compute dotProd (cartProd (input x ((2) (24)) f32) (input y ((20) (24)) f32)))", true},
+    {"(compute dotProd (cartProd (input x ((2) (24)) f32) (input y ((3) (24)) f32)))", true},
+    {"(compute (dotProd f16) (cartProd (input x ((2) (24)) f16) (input y ((20) (24)) f16)))", true},
+    {"(compute (dotProd f64) (cartProd (input x ((2) (24)) f64) (input y ((20) (24)) f64)))", true},
+    {"(compute (map (mul $0 $1)) (input x ((24) ()) f32) (input y ((24) ()) f32))", false},
+    {"(compute reduceSum (input x ((2) (24)) f32))", false},
+};
+static void off_by(tarn_ctx *c, void *arg) {
+  const struct product *p = arg;
+  example *e = TARN_NEW(c, example);
+  tarn_binding in[3];
+  tarn_rounding exact, off;
+  for (int i = 0; i < MOST; i++) e->in[0][i] = ones(i), e->in[1][i] = pairs(i);
+  tarn_term t = tarn_term_parse(L, read1(c, p->term));
+  uint32_t nin = bind(c, e, in);
+  tarn_eval_rounding(L, &t, 1, in, nin, 2, (tarn_noise){0}, NULL, &exact);
+  tarn_eval_rounding(L, &t, 1, in, nin, 2, (tarn_noise){.products = 0x1p-8}, NULL, &off);
+  for (int64_t i = 0; i < tarn_tensor_count(off.error); i++) {
+    double by = tarn_tensor_number(off.error, i);
+    ck_assert_double_eq(tarn_tensor_number(exact.error, i), 0);
+    ck_assert_msg(p->off ? by > 0x1p-12 && by < 24 * 0x1p-8 : by == 0, "%s: %g", p->term, by);
+  }
+}
+START_TEST(products_are_off) { must(off_by, (void *)(uintptr_t)&products[_i]); }
+END_TEST
+
+/* ---------------------------------------------------------------- results */
+static const struct judged {
+  tarn_dtype type;
+  double got, strict, wide, error;
+  bool ok;
+} judged[] = {
+    /* the tolerance is that of the element, its type and its error */
+    {TARN_F32, 1, 1, 1, 0, true},
+    {TARN_F32, 1 + 0x1p-22, 1, 1, 0, true},
+    {TARN_F32, 1 + 0x1p-17, 1, 1, 0, true},
+    {TARN_F32, 1 + 0x1p-16, 1, 1, 0, false},
+    {TARN_F32, 1 + 0x1p-15, 1, 1, 0x1p-19, true},
+    {TARN_F32, 0x1p-15, 0, 0, 0, false},
+    {TARN_F32, 1e-38, 0, 0, 0, true},
+    {TARN_F32, 1e-6, 0, 1e-7, 1e-7, true},
+    {TARN_F32, -1, 1, 1, 0, false},
+    {TARN_F64, 1 + 0x1p-50, 1, 1, 0, true},
+    {TARN_F16, 1 + 0x1p-10, 1, 1 + 0x1p-12, 0x1p-12, true},
+    {TARN_F16, 1 + 0x1p-8, 1, 1, 0, false},
+    {TARN_F16, 1 + 0x1p-8, 1, 1, 0x1p-10, true},
+    {TARN_F16, 1 + 0x1p-5, 1, 1, 0x1p-10, false},
+    {TARN_F16, 0x1p-24, 0, 0x1p-26, 0x1p-26, true},
+    {TARN_F16, 0x1p-20, 0, 0, 0, false},
+    {TARN_BF16, 1 + 0x1p-7, 1, 1 + 0x1p-9, 0x1p-9, true},
+    {TARN_BF16, 1 + 0x1p-3, 1, 1, 0x1p-8, false},
+    /* integers are equal, unless rounding decides */
+    {TARN_I64, 5, 5, 5, 0, true},
+    {TARN_I64, 6, 5, 5, 0, false},
+    {TARN_I64, 6, 5, 5, 1, true},
+    {TARN_I64, 5, 5, 6, 1, true},
+    {TARN_U8, 10, 5, 5, 1, false},
+    {TARN_BOOL, 0, 1, 1, 0, false},
+    {TARN_BOOL, 0, 1, 1, 1, true},
+    /* infinities and NaN where the type must have them, and nowhere else */
+    {TARN_F32, INFINITY, INFINITY, 1e43, 0, true},
+    {TARN_F32, 1e38, INFINITY, 1e43, 0, false},
+    {TARN_F32, -INFINITY, INFINITY, 1e43, 0, false},
+    {TARN_F32, NAN, INFINITY, 1e43, 0, false},
+    {TARN_F32, INFINITY, 3.4028234e38, 3.4028234e38, 1e31, true},
+    {TARN_F32, 3.4028234e38, INFINITY, 3.40282357e38, 1e31, true},
+    {TARN_F32, INFINITY, 1e38, 1e38, 0, false},
+    {TARN_F32, 100, INFINITY, 100, 0, true}, /* it did not overflow in between */
+    {TARN_F32, 90, INFINITY, 100, 0, false},
+    {TARN_F32, NAN, NAN, 100, 0, true},
+    {TARN_F32, NAN, NAN, NAN, 0, true},
+    {TARN_F32, 0, NAN, NAN, 0, false},
+    {TARN_F32, NAN, 0, 0, 0, false},
+    {TARN_F32, NAN, 0, 0, INFINITY, true},
+    {TARN_F32, 7, 0, 0, INFINITY, true},
+    {TARN_F32, -INFINITY, -INFINITY, -INFINITY, 0, true},
+    {TARN_F32, INFINITY, -INFINITY, -INFINITY, 0, false},
+    {TARN_F32, 2, 2, NAN, 0, true},
+    {TARN_F16, INFINITY, INFINITY, 70000, 0, true},
+    {TARN_F16, INFINITY, 60000, 60000, 0, false},
+    {TARN_F16, INFINITY, 65504, 65510, 8, true},
+};
+
+static tarn_tensor *one(tarn_ctx *c, tarn_dtype t, double v) {
+  tarn_tensor *x = tarn_tensor_new(c, t, 2, (int64_t[]){2, 3});
+  bool real = tarn_dtype_is_float(t);
+  for (int i = 0; i < 6; i++)
+    tarn_tensor_set(x, i, real ? (tarn_value){.d = i == 4 ? v : 1} : (tarn_value){.i = i == 4 ? (int64_t)v : 1});
+  return x;
+}
+static void judge_one(tarn_ctx *c, void *arg) {
+  const struct judged *x = arg;
+  bool real = tarn_dtype_is_float(x->type);
+  tarn_rounding want = {one(c, x->type, x->strict), one(c, real ? TARN_F64 : x->type, x->wide), one(c, TARN_F64, x->error)};
+  for (int i = 0; i < 6; i++)
+    if (i != 4) tarn_tensor_set(want.error, i, (tarn_value){.d = 0});
+  tarn_verdict v = tarn_judge(one(c, x->type, x->got), &want, TARN_JUDGE_TIMES, TARN_JUDGE_RTOL);
+  const char *text = tarn_verdict_text(c, &v, "y", want.strict);
+  ck_assert_msg(v.ok == x->ok, "%s %g of %g and %g, %g: %s", tarn_dtype_name(x->type), x->got, x->strict, x->wide, x->error,
+                text);
+  if (!v.ok) ck_assert_msg(v.at == 4 && strncmp(text, "y[1,1] is ", 10) == 0, "%s", text);
+  if (!v.ok) ck_assert(v.share > 1);
+}
+START_TEST(results_are_judged) { must(judge_one, (void *)(uintptr_t)&judged[_i]); }
+END_TEST
+
+static void judge_others(tarn_ctx *c, void *arg) {
+  (void)arg;
+  tarn_tensor *x = one(c, TARN_F32, 5), *scalar = tarn_tensor_new(c, TARN_F32, 0, NULL),
+              *none = tarn_tensor_new(c, TARN_F32, 1, (int64_t[]){0});
+  tarn_rounding want = {x, one(c, TARN_F64, 5), tarn_tensor_new(c, TARN_F64, 2, x->dim)};
+  tarn_verdict v = tarn_judge(scalar, &want, TARN_JUDGE_TIMES, TARN_JUDGE_RTOL);
+  ck_assert(!v.ok);
+  ck_assert_str_eq(tarn_verdict_text(c, &v, "y", x), "y has another shape");
+  v = tarn_judge(one(c, TARN_F64, 5), &want, TARN_JUDGE_TIMES, TARN_JUDGE_RTOL);
+  ck_assert_str_eq(tarn_verdict_text(c, &v, "y", x), "y has another type");
+  v = tarn_judge(one(c, TARN_F32, 6), &want, TARN_JUDGE_TIMES, TARN_JUDGE_RTOL);
+  ck_assert(!v.ok && v.max_abs == 1 && v.max_rel == 0.2);
+  tarn_rounding empty = {none, none, none}, single = {scalar, scalar, scalar};
+  v = tarn_judge(none, &empty, TARN_JUDGE_TIMES, TARN_JUDGE_RTOL);
+  ck_assert(v.ok && v.at == -1 && v.share == 0 && v.max_rel == 0);
+  v = tarn_judge(scalar, &single, TARN_JUDGE_TIMES, TARN_JUDGE_RTOL);
+  ck_assert(v.ok && v.at == 0 && v.share == 0);
+  ck_assert_ptr_nonnull(strstr(tarn_verdict_text(c, &v, "y", scalar), "y is 0, 0 is right"));
+}
+START_TEST(shapes_and_types) { must(judge_others, NULL); }
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("rounding");
   TCase *t = tcase_create("rounding");
@@ -213,6 +344,9 @@ int main(void) {
   tcase_add_test(t, overflow);
   tcase_add_test(t, rounding_decides);
   tcase_add_test(t, integers_that_depend_on_it);
+  tcase_add_loop_test(t, products_are_off, 0, sizeof products / sizeof *products);
+  tcase_add_loop_test(t, results_are_judged, 0, sizeof judged / sizeof *judged);
+  tcase_add_test(t, shapes_and_types);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

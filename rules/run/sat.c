@@ -319,6 +319,11 @@ static tarn_eg_stop run(tarn_saturation *s) {
   return stop;
 }
 
+tarn_tolerance tarn_rules_tolerance(double bound) {
+  if (bound > TARN_RTOL) return (tarn_tolerance){4 * TARN_NOISY_RUNS, 2 * bound, TARN_JUDGE_TIMES / 4};
+  return (tarn_tolerance){TARN_NOISY_RUNS, bound / TARN_JUDGE_TIMES, TARN_JUDGE_TIMES};
+}
+
 static void report(tarn_saturation *s, tarn_eg_stop stop, double seconds) {
   tarn_sat_report *r = &s->report;
   tarn_sat_rule *rows = TARN_ARRAY(s->cx, tarn_sat_rule, s->nactive + 1);
@@ -332,7 +337,9 @@ static void report(tarn_saturation *s, tarn_eg_stop stop, double seconds) {
   for (uint32_t i = 0; i < s->nactive; i++) {
     const rule *x = s->er[i].r;
     rows[i] = (tarn_sat_rule){x->name, x->family, tarn_eg_stats(s->runner, i)};
-    if (rows[i].count.unions && x->numeric > r->used) r->used = x->numeric;
+    if (!rows[i].count.unions) continue;
+    if (x->numeric > r->used) r->used = x->numeric;
+    if (x->numeric == TARN_RULE_APPROX && x->bound > r->bound) r->bound = x->bound;
   }
   for (uint32_t i = 0; i < s->nroot; i++) s->root[i] = tarn_eg_find(s->g, s->exact[i]);
 }

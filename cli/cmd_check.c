@@ -1,0 +1,96 @@
+/* tarn check DIR|MODEL */
+#include "cli/cli.h"
+
+/* The worst of all outputs and samples. */
+typedef struct worst {
+  tarn_verdict v;
+  const char *name;
+  const tarn_tensor *of;
+  uint64_t seed;
+  double max_abs, max_rel;
+} worst;
+
+static void judge(const char *name, const tarn_rounding *want, tarn_verdict v, uint64_t seed, worst *w) {
+  if (v.max_abs > w->max_abs) w->max_abs = v.max_abs;
+  if (v.max_rel > w->max_rel) w->max_rel = v.max_rel;
+  if (w->name && v.share <= w->v.share) return;
+  *w = (worst){v, name, want->strict, seed, w->max_abs, w->max_rel};
+}
+
+static void show_json(tarn_ctx *cx, const worst *w) {
+  cli_json *j = cli_json_new(cx);
+  cli_json_num(j, "max_abs", w->max_abs);
+  cli_json_num(j, "max_rel", w->max_rel);
+  cli_json_bool(j, "ok", w->v.ok);
+  if (w->v.wrong) cli_json_str(j, "wrong", tarn_verdict_text(cx, &w->v, w->name, w->of));
+  if (w->v.at >= 0) {
+    int64_t index[TARN_MAX_DIMS];
+    tarn_tensor_index(w->of, w->v.at, index);
+    cli_json_open(j, "worst", '{');
+    cli_json_str(j, "output", w->name);
+    cli_json_open(j, "index", '[');
+    for (uint32_t d = 0; d < w->of->n; d++) cli_json_int(j, NULL, index[d]);
+    cli_json_close(j, ']');
+    cli_json_num(j, "got", w->v.got);
+    cli_json_num(j, "wanted", w->v.wanted);
+    cli_json_num(j, "allowed", w->v.allowed);
+    cli_json_int(j, "seed", (int64_t)w->seed);
+    cli_json_close(j, '}');
+  }
+  cli_json_print(j);
+}
+
+static void show_text(tarn_ctx *cx, const worst *w) {
+  if (w->v.ok) {
+    printf("ok: largest difference %.3g, %.3g of the largest value; at most %.2g of what is allowed\n", w->max_abs, w->max_rel,
+           w->v.share);
+    return;
+  }
+  printf("WRONG: %s; largest difference %.3g, %.3g of the largest value\n", tarn_verdict_text(cx, &w->v, w->name, w->of),
+         w->max_abs, w->max_rel);
+}
+
+/* The model may have changed since. */
+static void same_ports(tarn_ctx *cx, const tarn_loaded *m, const tarn_program *p, const cli_compile *c) {
+  const tarn_port *port;
+  if (tarn_loaded_ports(m, false, &port) != p->nin || tarn_loaded_ports(m, true, &port) != p->nout)
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: has not as many inputs and outputs as %s", c->dir, c->model);
+}
+
+int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
+  cli_compile c = {0};
+  cli_list words = {0}, given = {0};
+  uint64_t samples = 1, threads = 0;
+  double rtol = TARN_JUDGE_RTOL;
+  const char *usage = "check DIR|MODEL [--samples N] [--rtol X]";
+  const cli_opt opts[] = {
+      {"--samples", NULL, CLI_U32, &samples, "N", "random inputs to compare on (default 1)"},
+      {"--rtol", NULL, CLI_REAL, &rtol, "X", "tolerance beside rounding, times the element's value (default 1e-5)"},
+      {"--input", "-i", CLI_LIST, &given, "NAME=FILE", "compare on this input"},
+      {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
+      {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
+      {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
+      {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
+      {0}};
+  if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
+  if (words.n != 1 || !samples) tarn_raise(cx, TARN_USAGE, "usage: tarn %s; N is at least 1", usage);
+  tarn_loaded *m = cli_load(cx, words.p[0], &c);
+  tarn_program *p = cli_reload(tarn_lang_new(cx), &c, NULL);
+  same_ports(cx, m, p, &c);
+  tarn_rounding *want = TARN_ARRAY(cx, tarn_rounding, p->nout + 1);
+  const tarn_port *ip;
+  uint32_t nin = tarn_loaded_ports(m, false, &ip);
+  worst w = {.v.ok = true};
+  tarn_tolerance t = tarn_rules_tolerance(c.bound);
+  for (uint64_t s = 0; s < samples; s++) {
+    tarn_tensor **in = cli_inputs(cx, nin, ip, &given, c.seed + s), **out = cli_outputs(cx, m);
+    tarn_loaded_run(m, (const tarn_tensor *const *)in, out, (uint32_t)threads);
+    tarn_noise noise = {.seed = c.seed + s, .products = t.products};
+    tarn_eval_rounding(p->L, cli_roots(p), p->nout, cli_bindings(p, in), p->nin, t.runs, noise, tarn_opaque_eval, want);
+    for (uint32_t i = 0; i < p->nout; i++)
+      judge(p->out[i].name, &want[i], tarn_judge(out[i], &want[i], t.times, rtol), c.seed + s, &w);
+  }
+  if (c.json) show_json(cx, &w);
+  else show_text(cx, &w);
+  return w.v.ok ? 0 : TARN_NO;
+}
