@@ -396,6 +396,7 @@ TARN_API tarn_term tarn_call_expand(tarn_lang *L, tarn_term t);
 /* ---------------------------------------------------------------- normal form of terms
  * Chains of transforms become one view; a view of a view is composed; identities vanish; the tuple form over cartProd or
  * pair becomes the n-ary form over views; elementwise tuple forms alike; systolicArray, call, fold, nest stay.
+ * What has no elements is a constant, and a reduction over it the constant that it gives.
  * The result contains only: input const view concat compute(ntuple=0, or over a tuple that is no cart/pair) nest fold
  * materialise to gather tuple nth opaque systolicArray* call.  A term equals its normal form exactly (class exact). */
 TARN_API tarn_term tarn_normalise(tarn_lang *L, tarn_term t);

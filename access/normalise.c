@@ -1,9 +1,10 @@
 /* The normal form of terms: chains of transforms as one view, products over pairs as computes of
- * several operands.
+ * several operands, and no extent of 0 but in constants and operands that no term can see into.
  *
  * A pair or a cartesian product that no compute in tuple form takes apart is a concatenation of two
  * views along the tuple dim. */
 #include "access/ix.h"
+#include <string.h>
 
 static tarn_term known(const tarn_lang *L, tarn_term t) {
   const uint64_t *p = tarn_map_get(L->normal, t);
@@ -116,6 +117,75 @@ static tarn_term normal_compute(tarn_lang *L, const tarn_node *x, const tarn_ter
   return tarn_compute(L, tarn_fn_intern(L, &f), arg, n);
 }
 
+/* ---------------------------------------------------------------- nothing */
+static bool is_empty(const tarn_lang *L, tarn_term t) {
+  const tarn_type *ty = tarn_term_type(L, t);
+  for (uint32_t i = 0; !ty->tuple && i < ty->n; i++)
+    if (ty->dim[i] == 0) return true;
+  return false;
+}
+
+static tarn_term empty_constant(tarn_lang *L, tarn_term t) {
+  tarn_type ty = *tarn_term_type(L, t);
+  return tarn_constant(L, "empty", tarn_tensor_new(L->cx, ty.dtype, ty.n, ty.dim), ty.ns);
+}
+
+/* A term of t's type that is the constant fx throughout. */
+static tarn_term filled(tarn_lang *L, tarn_term t, uint32_t fx) {
+  const tarn_fx *f = tarn_fx_get(L, fx);
+  const tarn_type *ty = tarn_term_type(L, t);
+  tarn_imap m = {.ns = ty->ns, .n = ty->n, .fill = TARN_NONE};
+  tarn_tensor *x = tarn_tensor_new(L->cx, f->dtype, 0, NULL);
+  memcpy(m.dim, ty->dim, sizeof m.dim);
+  tarn_tensor_set(x, 0, tarn_fx_value(L, fx));
+  return tarn_view(L, tarn_map_make(L, &m, 0, NULL), tarn_constant(L, "nothing", x, 0));
+}
+
+/* What a reduction of nothing gives. */
+static uint32_t start_of(tarn_lang *L, uint32_t reducer) {
+  const tarn_reducer *r = tarn_reducer_get(L, reducer);
+  return tarn_fx_subst(L, r->result, r->init, r->ns);
+}
+
+/* t reduces nothing: what its epilogue makes of that. */
+static tarn_term epilogue_alone(tarn_lang *L, tarn_term t) {
+  const tarn_node *x = tarn_term_get(L, t);
+  tarn_func f = *tarn_fn_get(L, tarn_payload_get(L, x->payload)->id);
+  uint32_t with[UINT8_MAX + 1] = {start_of(L, f.red)};
+  if (f.epi == TARN_NONE) return filled(L, t, with[0]);
+  for (uint32_t i = 0; i < f.nepi; i++) with[i + 1] = tarn_fx_hole(L, i);
+  uint32_t body = tarn_fx_subst(L, f.epi, with, f.nepi + 1u);
+  if (f.nepi == 0) return filled(L, t, body);
+  return tarn_compute(L, tarn_fn_map(L, body, f.nepi), x->kid + f.nops, f.nepi);
+}
+
+/* The parts that have elements; some have none. */
+static tarn_term full_parts(tarn_lang *L, tarn_term t) {
+  const tarn_node *x = tarn_term_get(L, t);
+  tarn_term *part = TARN_ARRAY(L->cx, tarn_term, x->n);
+  uint32_t n = 0, axis = (uint32_t)tarn_payload_get(L, x->payload)->ints[0];
+  for (uint32_t i = 0; i < x->n; i++)
+    if (!is_empty(L, x->kid[i])) part[n++] = x->kid[i];
+  return n == 1 ? part[0] : tarn_concat(L, axis, part, n);
+}
+
+/* t, whose kids are settled, without operands that have no elements. */
+static tarn_term settled(tarn_lang *L, tarn_term t) {
+  const tarn_node *x = tarn_term_get(L, t);
+  const tarn_payload *p = tarn_payload_get(L, x->payload);
+  bool any = false;
+  if (is_empty(L, t)) return x->op == TARN_OP_CONST ? t : empty_constant(L, t);
+  for (uint32_t i = 0; i < x->n; i++) any |= is_empty(L, x->kid[i]);
+  if (!any) return t;
+  switch (x->op) {
+  case TARN_OP_CONCAT: return full_parts(L, t);
+  case TARN_OP_COMPUTE: return epilogue_alone(L, t);
+  case TARN_OP_FOLD: return filled(L, t, start_of(L, p->value));
+  case TARN_OP_VIEW: return filled(L, t, tarn_imap_get(L, p->id)->fill);
+  default: return t;
+  }
+}
+
 /* ---------------------------------------------------------------- one node */
 static tarn_term normal_nth(tarn_lang *L, const tarn_node *x, tarn_term kid) {
   const tarn_node *k = tarn_term_get(L, kid);
@@ -153,7 +223,7 @@ static bool finish(tarn_lang *L, todo *w, tarn_term t) {
     ready = false;
   }
   if (!ready) return false;
-  tarn_term r = normal_node(L, x, w->kid.p);
+  tarn_term r = settled(L, normal_node(L, x, w->kid.p));
   *tarn_map_at(L->normal, t, &fresh) = (uint64_t)r + 1;
   *tarn_map_at(L->normal, r, &fresh) = (uint64_t)r + 1;
   return true;

@@ -306,7 +306,7 @@ static bool merge_once(work *w) {
     uint32_t n = stage_dims(w, s, dim);
     for (uint32_t d = 0; d + 1 < n; d++) {
       pos a = locate(w, s, d), b = locate(w, s, d + 1);
-      if (a.in != b.in || fixed_dim(w, s, d)) continue;
+      if (a.in != b.in || fixed_dim(w, s, d) || dim[d + 1] == 0) continue;
       bool ok = true;
       for (uint32_t k = 0; k < w->nstage && ok; k++)
         if (a.in == SHARED || k == i) ok = stage_merges(w, &w->stage[k], d, dim[d + 1]);

@@ -157,7 +157,16 @@ static tarn_term padded(im_node *n, tarn_term x, const im_window *win) {
   return x;
 }
 
+/* Sums over no channels. */
+static tarn_term nothing(im_node *n, int64_t batch, int64_t channels, const im_window *win, tarn_dtype t) {
+  int64_t dim[TARN_MAX_DIMS] = {batch, channels};
+  memcpy(dim + 2, win->out, win->r * sizeof *dim);
+  return im_fill(n, im_scalar(n, t, 0, 0), 2 + win->r, dim);
+}
+
 tarn_term im_conv(im_node *n, tarn_term x, tarn_term w, int64_t group, const im_window *win) {
+  im_dims xd = im_shape(n, x), wd = im_shape(n, w);
+  if (xd.d[1] == 0) return nothing(n, xd.d[0], wd.d[0], win, im_type(n, x));
   x = padded(n, x, win);
   return group == 1 ? conv_plain(n, x, w, win) : conv_grouped(n, x, w, group, win);
 }
@@ -251,12 +260,12 @@ static tarn_term spread_all(im_node *n, tarn_term x, const im_window *w) {
 static im_window turned(im_node *n, const im_window *w, const int64_t *x, const int64_t *extra) {
   im_window t = *w;
   for (uint32_t i = 0; i < w->r; i++) {
-    int64_t around = reach(w, i) - 1, len = x[i] ? (x[i] - 1) * w->s[i] + 1 : 0;
+    int64_t around = reach(w, i) - 1, len = (x[i] - 1) * w->s[i] + 1;
     t.b[i] = around - w->b[i];
     t.a[i] = around - w->a[i] + extra[i];
     t.s[i] = 1;
     t.out[i] = len + t.b[i] + t.a[i] - around;
-    if (t.out[i] < 1) im_bad(n, "the output would be empty");
+    if (x[i] == 0 || t.out[i] < 1) im_bad(n, "the output would be empty");
   }
   return t;
 }
@@ -306,7 +315,7 @@ void im_do_conv_transpose(im_node *n) {
   read_shape(n, &t.given, &xd, wd.d + 2);
   read_output(n, &t.given, &xd, extra);
   t.turned = turned(n, &t.given, xd.d + 2, extra);
-  bool finite = im_is_finite(n, w);
+  bool finite = im_is_finite(n, w) || im_count(&xd) == 0;
   w = turn_weights(n, w, t.group);
   tarn_term y = finite ? im_conv(n, spread_all(n, x, &t.given), w, t.group, &t.turned) : conv_inside(n, x, w, &t);
   im_set(n, 0, add_bias(n, y));

@@ -101,7 +101,7 @@ typedef struct einsum {
   uint32_t rank[MAX_TERMS];
   uint8_t out[TARN_MAX_DIMS];
   uint32_t nout, ellipsis; /* dims that … stands for, at most */
-  int64_t extent[256];     /* of a label; 0: not seen */
+  int64_t extent[256];     /* of a label; 1: not seen, or broadcast */
 } einsum;
 
 /* Letters are their own labels; the dims of an ellipsis are 1, 2, … from the last. */
@@ -184,13 +184,14 @@ static void take_diagonals(einsum *e, uint32_t i) {
 
 /* Extent-1 dims of a label that is larger elsewhere broadcast: they are dropped. */
 static void unify_extents(einsum *e) {
+  for (uint32_t i = 0; i < 256; i++) e->extent[i] = 1;
   for (uint32_t i = 0; i < e->nterm; i++) {
     im_dims d = im_shape(e->n, e->t[i]);
     for (uint32_t k = 0; k < e->rank[i]; k++) {
       int64_t *x = &e->extent[e->label[i][k]];
-      if (*x > 1 && d.d[k] != 1 && d.d[k] != *x)
+      if (*x != 1 && d.d[k] != 1 && d.d[k] != *x)
         im_bad(e->n, "a label has the extents %lld and %lld", (long long)*x, (long long)d.d[k]);
-      if (*x <= 1) *x = d.d[k];
+      if (*x == 1) *x = d.d[k];
     }
   }
   for (uint32_t i = 0; i < e->nterm; i++) {

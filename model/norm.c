@@ -166,6 +166,10 @@ void im_do_lrn(im_node *n) {
   for (uint32_t i = 2; i < d.n; i++) last[k++] = i;
   last[k] = 1; /* channels last, as the compute dim */
   for (uint32_t i = 0; i < d.n; i++) back[last[i]] = i;
+  if (d.d[1] == 0) {
+    im_set(n, 0, x);
+    return;
+  }
   tarn_term t = im_pad(n, x, 1, 0, (size - 1) / 2, size - 1 - (size - 1) / 2);
   t = tarn_windows(n->L, &size, &one, &one, tarn_access(n->L, d.n - 1, im_permute(n, t, last)));
   uint32_t square = im_formula(n, "(mul $0 $0)", im_type(n, x), NULL, 0);

@@ -138,6 +138,7 @@ void im_do_gather(im_node *n) {
   uint32_t axis = im_axis(n, im_attr_int(n, "axis", 0), d.n);
   int64_t count = im_count(&di);
   if (tarn_dtype_is_float(im_type(n, index))) im_bad(n, "the indices are not integers");
+  if (d.d[axis] == 0 && count) im_bad(n, "indices into an axis of 0");
   if (!n->in[1]->fixed || count > MAX_KNOWN_INDICES) {
     im_set(n, 0, gather(n, x, axis, index));
     return;
