@@ -141,21 +141,20 @@ typedef struct item {
   int64_t whole, at;
 } item;
 
-/* Larger first (values negated for the smallest); NaN before all; equal values by position. */
+/* Larger first (values negated for the smallest); equal values by position. */
 static int larger(const void *pa, const void *pb) {
   const item *a = pa, *b = pb;
-  if (a->real != b->real && !(isnan(a->real) && isnan(b->real))) {
-    if (isnan(a->real) || isnan(b->real)) return isnan(a->real) ? -1 : 1;
-    return a->real > b->real ? -1 : 1;
-  }
+  if (a->real != b->real) return a->real > b->real ? -1 : 1;
   if (a->whole != b->whole) return a->whole > b->whole ? -1 : 1;
   return a->at < b->at ? -1 : a->at > b->at;
 }
 
+/* NaN is larger than infinity. */
 static item item_of(const tarn_ref_tensor *x, int64_t from, int64_t at, bool most) {
   bool real = x->dtype <= TARN_REF_BF16;
   double r = real ? ref_get(x, from) : 0;
-  int64_t w = real ? 0 : ordered(x->dtype, ref_get_int(x, from));
+  int64_t w = real ? isnan(r) : ordered(x->dtype, ref_get_int(x, from));
+  if (isnan(r)) r = INFINITY;
   return (item){most ? r : -r, most ? w : ~w, at};
 }
 
