@@ -37,10 +37,15 @@ static double pixel(const grid *g, double row, double column) {
   return ref_get(g->x, (g->plane * g->h + (int64_t)row) * g->w + (int64_t)column);
 }
 
+/* What has no weight has no part in the result, infinite or not. */
+static double weighed(const grid *g, double weight, double row, double column) {
+  return weight == 0 ? 0 : weight * pixel(g, row, column);
+}
+
 static double bilinear(const grid *g, double y, double x) {
   double r = floor(y), c = floor(x), fy = y - r, fx = x - c;
-  return pixel(g, r, c) * (1 - fy) * (1 - fx) + pixel(g, r, c + 1) * (1 - fy) * fx + pixel(g, r + 1, c) * fy * (1 - fx) +
-         pixel(g, r + 1, c + 1) * fy * fx;
+  return weighed(g, (1 - fy) * (1 - fx), r, c) + weighed(g, (1 - fy) * fx, r, c + 1) + weighed(g, fy * (1 - fx), r + 1, c) +
+         weighed(g, fy * fx, r + 1, c + 1);
 }
 
 /* Keys' cubic with a = -0.75. */
@@ -53,7 +58,7 @@ static double cubic(double d) {
 static double bicubic(const grid *g, double y, double x) {
   double r = floor(y), c = floor(x), sum = 0;
   for (int i = -1; i <= 2; i++)
-    for (int j = -1; j <= 2; j++) sum += cubic(y - r - i) * cubic(x - c - j) * pixel(g, r + i, c + j);
+    for (int j = -1; j <= 2; j++) sum += weighed(g, cubic(y - r - i) * cubic(x - c - j), r + i, c + j);
   return sum;
 }
 
@@ -110,7 +115,7 @@ static double sampled(const tarn_ref_tensor *x, int64_t plane, const bin *b, boo
       int k = corners(h, w, y, b->x + ((double)j + 0.5) * b->width / (double)b->columns, at, weight);
       if (k == 0) most = most > 0 ? most : 0;
       for (int q = 0; q < k; q++) {
-        double v = weight[q] * ref_get(x, plane * h * w + at[q]);
+        double v = weight[q] == 0 ? 0 : weight[q] * ref_get(x, plane * h * w + at[q]);
         sum += v;
         most = v > most ? v : most;
       }
