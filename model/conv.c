@@ -300,10 +300,8 @@ static tarn_term conv_inside(im_node *n, tarn_term x, tarn_term w, const transpo
   memcpy(m.in, d.d, sizeof m.in);
   for (uint32_t i = 0; i < d.n; i++) m.e[i] = tarn_ix_var(n->L, i < 2 ? i : i + r + 1, m.dim);
   tarn_term operand[] = {tarn_view(n->L, of_x, x), tarn_view(n->L, tarn_map_intern(n->L, &m), wg)};
-  tarn_dtype type = im_type(n, x);
-  uint32_t product = im_formula(n, "(mul $0 $1)", type, NULL, 0);
-  uint32_t fn = tarn_fn_reduce(n->L, product, 2, tarn_reducer_of(n->L, TARN_RED_SUM, type));
-  return join_groups(n, tarn_compute(n->L, fn, operand, 2));
+  tarn_func product = tarn_fn_product(n->L, im_type(n, x));
+  return join_groups(n, tarn_compute(n->L, tarn_fn_intern(n->L, &product), operand, 2));
 }
 
 void im_do_conv_transpose(im_node *n) {

@@ -216,17 +216,13 @@ static tarn_term resize_axis(const resize *r, tarn_term x, uint32_t axis) {
   return im_map(n, im_formula(n, "(select $0 v $1)", im_type(n, x), &p, 1), keep, 2);
 }
 
-/* Sums of 16-bit floats are taken in f32. */
 static void resize_all(const resize *r) {
   tarn_term x = im_arg(r->n, 0);
-  tarn_dtype t = im_type(r->n, x);
-  bool half = t == TARN_F16 || t == TARN_BF16;
-  if (half && interpolates(r)) x = im_cast(r->n, x, TARN_F32);
   for (uint32_t i = 0; i < r->rank; i++) {
     bool whole = !crops(r) || (r->lo[i] == 0 && r->hi[i] == 1);
     if (r->out[i] != r->in[i] || r->scale[i] != 1 || !whole) x = resize_axis(r, x, i);
   }
-  im_set(r->n, 0, im_cast(r->n, x, t));
+  im_set(r->n, 0, x);
 }
 
 /* ---------------------------------------------------------------- what a node asks for */
