@@ -80,16 +80,17 @@ void im_do_reduce(im_node *n) {
 
 /* Is element $2 better than the best so far, $0? The later of equals is only when asked. As in
  * numpy a NaN is better than any number, and all NaNs are equals. */
-static const char *better_of(im_node *n, tarn_dtype t, bool max, bool last) {
-  const char *by_last = max ? "(ge $2 $0)" : "(le $2 $0)", *by_first = max ? "(gt $2 $0)" : "(lt $2 $0)";
-  if (!tarn_dtype_is_float(t)) return last ? by_last : by_first;
-  if (last) return tarn_format(n->cx, "(or %s (isnan $2))", by_last);
-  return tarn_format(n->cx, "(or %s (and (isnan $2) (eq $0 $0)))", by_first);
+static const char *better_of(tarn_dtype t, bool max, bool last) {
+  bool real = tarn_dtype_is_float(t);
+  if (last && real) return max ? "(or (ge $2 $0) (isnan $2))" : "(or (le $2 $0) (isnan $2))";
+  if (last) return max ? "(ge $2 $0)" : "(le $2 $0)";
+  if (real) return max ? "(and (not (le $2 $0)) (eq $0 $0))" : "(and (not (ge $2 $0)) (eq $0 $0))";
+  return max ? "(gt $2 $0)" : "(lt $2 $0)";
 }
 
 /* State: best element, its index (-1: none yet). */
 static uint32_t extreme_reducer(im_node *n, tarn_dtype t, bool max, bool last) {
-  const char *better = better_of(n, t, max, last);
+  const char *better = better_of(t, max, last);
   tarn_reducer r = {.kind = TARN_RED_CUSTOM, .dtype = t, .ns = 2, .commutative = false};
   uint32_t id = tarn_reducer_of(n->L, max ? TARN_RED_MAX : TARN_RED_MIN, t);
   r.init[0] = tarn_reducer_identity(n->L, id);
