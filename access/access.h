@@ -92,6 +92,7 @@ TARN_API uint32_t tarn_fx_iconst(tarn_lang *L, tarn_dtype t, int64_t v);
 TARN_API uint32_t tarn_fx_cast(tarn_lang *L, tarn_dtype t, uint32_t x);
 /* Interns op(kids); folds constants when all kids are constants and the result is exact to the strict semantics. */
 TARN_API uint32_t tarn_fx_op(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b, uint32_t c);
+TARN_API uint32_t tarn_fx_arity(uint32_t op); /* operands of a tarn_fxop */
 TARN_API const tarn_fx *tarn_fx_get(const tarn_lang *L, uint32_t id);
 /* Replaces hole i by with[i] for i < n (TARN_NONE: keep). */
 TARN_API uint32_t tarn_fx_subst(tarn_lang *L, uint32_t f, const uint32_t *with, uint32_t n);

@@ -29,6 +29,7 @@ static const tarn_fxinfo infos[TARN_FX_COUNT] = {
 };
 
 const tarn_fxinfo *tarn_fx_info(uint32_t op) { return &infos[op]; }
+uint32_t tarn_fx_arity(uint32_t op) { return infos[op].arity; }
 
 uint32_t tarn_fx_find(const char *text) {
   for (uint32_t i = 0; i < TARN_FX_COUNT; i++)

@@ -72,3 +72,5 @@ double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op) {
     if (!strcmp(hw->latency[i].fx, hw_fx_name(op))) return hw->latency[i].cycles;
   return 1;
 }
+
+bool tarn_hw_x86_64(const tarn_hw *hw) { return hw->triple && !strncmp(hw->triple, "x86_64", 6); }

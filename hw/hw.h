@@ -97,6 +97,7 @@ TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char
 /* Bytes of the largest memory that a unit has to itself: of those with several instances, or the nearest; 0 without any. */
 TARN_API int64_t tarn_hw_private(const tarn_hw *hw);
 TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units); /* multiply-adds a second on that many units */
+TARN_API bool tarn_hw_x86_64(const tarn_hw *hw);                               /* by its triple */
 TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);              /* >= 1 */
 TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op);            /* per vector */
 

@@ -3,18 +3,12 @@
 #include <string.h>
 
 /* ---------------------------------------------------------------- expressions */
-static const uint8_t arities[] = {
-#define FX(ID, text, arity, kind) arity,
-#include "access/fx.def"
-#undef FX
-};
-uint32_t fx_arity(uint32_t op) { return arities[op]; }
 
 static bool walk(const tarn_lang *L, uint32_t f, fxwalk *w) {
   for (uint32_t i = 0; i < w->n; i++)
     if (w->id[i] == f) return true;
   const tarn_fx *x = tarn_fx_get(L, f);
-  for (uint32_t i = 0; i < arities[x->op]; i++)
+  for (uint32_t i = 0; i < tarn_fx_arity(x->op); i++)
     if (!walk(L, x->kid[i], w)) return false;
   if (w->n == K_FX) return false;
   w->id[w->n++] = f;
@@ -38,10 +32,10 @@ uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32
   for (uint32_t i = 0; i < w.n; i++) {
     tarn_fx x = *tarn_fx_get(L, w.id[i]);
     uint32_t kid[3] = {0};
-    for (uint32_t a = 0; a < arities[x.op]; a++)
+    for (uint32_t a = 0; a < tarn_fx_arity(x.op); a++)
       for (uint32_t j = 0; j < i; j++)
         if (w.id[j] == x.kid[a]) kid[a] = now[j];
-    now[i] = arities[x.op] ? fx_rebuild(L, &x, kid) : w.id[i];
+    now[i] = tarn_fx_arity(x.op) ? fx_rebuild(L, &x, kid) : w.id[i];
     for (uint32_t j = 0; j < n; j++)
       if (w.id[i] == node[j]) now[i] = with[j];
   }

@@ -84,7 +84,6 @@ typedef struct fxwalk {
   uint32_t n, id[K_FX];
 } fxwalk;
 bool fx_walk(const tarn_lang *L, uint32_t f, fxwalk *w);
-uint32_t fx_arity(uint32_t op);
 /* op over kids, as the node x was */
 uint32_t fx_rebuild(tarn_lang *L, const tarn_fx *x, const uint32_t *kid);
 

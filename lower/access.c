@@ -57,16 +57,16 @@ static void off_add(low_fn *E, low_off *to, int64_t k, const low_off *x) {
 }
 
 static void bounds(const low_fn *E, int64_t *lo, int64_t *hi) {
-  for (uint32_t v = 0; v < LOW_MAX_VARS; v++) {
+  for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     const low_env *e = &E->env[v];
     lo[v] = e->kind == LOW_CONST ? e->c : e->kind == LOW_SSA ? e->lo : 0; /* lanes: from 0 */
     hi[v] = e->kind == LOW_UNSET ? E->space->hi[v] : e->c;
   }
 }
-void low_range(const low_fn *E, const low_lin *a, int64_t *lo, int64_t *hi) {
-  int64_t l[LOW_MAX_VARS], h[LOW_MAX_VARS];
+void low_range(const low_fn *E, const plan_lin *a, int64_t *lo, int64_t *hi) {
+  int64_t l[PLAN_MAX_VARS], h[PLAN_MAX_VARS];
   bounds(E, l, h);
-  low_lin_range(a, l, h, lo, hi);
+  plan_lin_range(a, l, h, lo, hi);
 }
 
 static int64_t floor_div(int64_t a, int64_t d) { return a / d - (a % d < 0); }
@@ -83,7 +83,7 @@ static LLVMValueRef divide(low_fn *E, tarn_atom_kind kind, LLVMValueRef x, int64
   return shift ? LLVMBuildNSWSub(b, x, low_splat(E->M, low_i64(E->M, shift), n), "") : x;
 }
 
-static low_off eval_atom(low_fn *E, const low_term *t) {
+static low_off eval_atom(low_fn *E, const plan_term *t) {
   low_off r = {0};
   if (t->kind == TARN_IX_VAR) {
     const low_env *e = &E->env[t->var];
@@ -108,7 +108,7 @@ static low_off eval_atom(low_fn *E, const low_term *t) {
   return r;
 }
 
-low_off low_eval(low_fn *E, const low_lin *a) {
+low_off low_eval(low_fn *E, const plan_lin *a) {
   low_off r = {.c = a->c};
   for (uint32_t i = 0; i < a->n; i++) {
     low_off x = eval_atom(E, &a->t[i]);
@@ -118,32 +118,27 @@ low_off low_eval(low_fn *E, const low_lin *a) {
 }
 
 /* ---------------------------------------------------------------- levels */
-void low_access_ready(low_fn *E, low_access *a, uint64_t serial) {
-  uint64_t g = 0;
-  for (uint32_t i = 0; i < a->nguard; i++) g |= low_lin_deps(a->guard[i].e);
-  a->deps = g | low_lin_deps(a->off);
-  g &= serial;
-  a->inner = a->nguard == 0 ? 0 : g ? serial & ~((2ull << (63 - __builtin_clzll(g))) - 1) : serial;
-  a->out = TARN_ARRAY(E->M->cx, low_off, LOW_MAX_VARS + 1);
-  a->in = TARN_ARRAY(E->M->cx, low_off, LOW_MAX_VARS + 1);
-  a->out[0].c = a->off->c;
+void low_access_ready(low_fn *E, low_access *a) {
+  a->out = TARN_ARRAY(E->M->cx, low_off, PLAN_MAX_VARS + 1);
+  a->in = TARN_ARRAY(E->M->cx, low_off, PLAN_MAX_VARS + 1);
+  a->out[0].c = a->p->off->c;
   memset(a->cache, 0, sizeof a->cache), a->nasked = a->asked_gen = 0;
 }
 
 void low_access_enter(low_fn *E, low_access *a, uint32_t level) {
   a->out[level + 1] = a->out[level], a->in[level + 1] = a->in[level];
-  for (uint32_t i = 0; i < a->off->n; i++) {
-    const low_term *t = &a->off->t[i];
+  for (uint32_t i = 0; i < a->p->off->n; i++) {
+    const plan_term *t = &a->p->off->t[i];
     if (t->last != level) continue;
     low_off x = eval_atom(E, t);
-    off_add(E, t->deps & a->inner ? &a->in[level + 1] : &a->out[level + 1], t->coef, &x);
+    off_add(E, t->deps & a->p->inner ? &a->in[level + 1] : &a->out[level + 1], t->coef, &x);
   }
 }
 void low_access_skip(low_access *a, uint32_t level) { a->out[level + 1] = a->out[level], a->in[level + 1] = a->in[level]; }
 
 /* ---------------------------------------------------------------- pointers */
 static LLVMValueRef step(low_fn *E, const low_access *a, LLVMValueRef p, const low_off *o) {
-  LLVMTypeRef t = low_memory_type(E->M, a->dtype);
+  LLVMTypeRef t = low_memory_type(E->M, a->p->dtype);
   LLVMValueRef c = low_i64(E->M, o->c), v = o->v;
   if (v) p = LLVMBuildInBoundsGEP2(E->M->b, t, p, &v, 1, "");
   return o->c ? LLVMBuildInBoundsGEP2(E->M->b, t, p, &c, 1, "") : p;
@@ -155,14 +150,14 @@ static LLVMValueRef step_const(low_fn *E, const low_access *a, LLVMValueRef p, i
 /* An array of at least n elements, all equal to the access's fill. */
 static LLVMValueRef fill_page(low_fn *E, const low_access *a, int64_t n) {
   low_module *M = E->M;
-  LLVMTypeRef t = low_memory_type(M, a->dtype);
+  LLVMTypeRef t = low_memory_type(M, a->p->dtype);
   uint32_t size = 64;
   while (size < n) size *= 2;
-  uint64_t key[3] = {a->dtype, a->fill, size};
+  uint64_t key[3] = {a->p->dtype, a->p->fill, size};
   uint32_t before = tarn_intern_count(M->fill), id = tarn_intern_add(M->fill, key, sizeof key);
   if (id == before) {
     LLVMTypeRef at = LLVMArrayType2(t, size);
-    LLVMValueRef g = LLVMAddGlobal(M->m, at, "fill"), one = low_to_memory(M, a->dtype, low_fx_const(M, a->fill, 1));
+    LLVMValueRef g = LLVMAddGlobal(M->m, at, "fill"), one = low_to_memory(M, a->p->dtype, low_fx_const(M, a->p->fill, 1));
     tarn_mark mark = tarn_arena_mark(M->cx);
     LLVMValueRef *v = TARN_ARRAY(M->cx, LLVMValueRef, size);
     for (uint32_t i = 0; i < size; i++) v[i] = one;
@@ -178,7 +173,7 @@ static LLVMValueRef fill_page(low_fn *E, const low_access *a, int64_t n) {
 /* ---------------------------------------------------------------- guards */
 static LLVMValueRef both(low_fn *E, LLVMValueRef a, LLVMValueRef b) { return a ? LLVMBuildAnd(E->M->b, a, b, "") : b; }
 
-static LLVMValueRef scalar_guard(low_fn *E, const low_guard *g, const low_off *o, int64_t lo, int64_t hi) {
+static LLVMValueRef scalar_guard(low_fn *E, const plan_guard *g, const low_off *o, int64_t lo, int64_t hi) {
   LLVMBuilderRef b = E->M->b;
   LLVMValueRef e = low_off_scalar(E, o);
   if (lo >= g->lo) return LLVMBuildICmp(b, LLVMIntSLT, e, low_i64(E->M, g->hi), "");
@@ -186,13 +181,13 @@ static LLVMValueRef scalar_guard(low_fn *E, const low_guard *g, const low_off *o
   e = LLVMBuildNSWSub(b, e, low_i64(E->M, g->lo), "");
   return LLVMBuildICmp(b, LLVMIntULT, e, low_i64(E->M, g->hi - g->lo), "");
 }
-LLVMValueRef low_test(low_fn *E, const low_guard *g) {
+LLVMValueRef low_test(low_fn *E, const plan_guard *g) {
   int64_t lo, hi;
   low_range(E, g->e, &lo, &hi);
   low_off o = low_eval(E, g->e);
   return scalar_guard(E, g, &o, lo, hi);
 }
-static LLVMValueRef lane_guard(low_fn *E, const low_guard *g, const low_off *o, int64_t lo, int64_t hi) {
+static LLVMValueRef lane_guard(low_fn *E, const plan_guard *g, const low_off *o, int64_t lo, int64_t hi) {
   low_module *M = E->M;
   low_off x = *o;
   x.c -= g->lo;
@@ -212,8 +207,8 @@ static LLVMValueRef lane_guard(low_fn *E, const low_guard *g, const low_off *o, 
 
 low_cond low_conditions(low_fn *E, const low_access *a) {
   low_cond r = {0};
-  for (uint32_t i = 0; i < a->nguard; i++) {
-    const low_guard *g = &a->guard[i];
+  for (uint32_t i = 0; i < a->p->nguard; i++) {
+    const plan_guard *g = &a->p->guard[i];
     int64_t lo, hi;
     if (a->held >> i & 1) continue;
     low_range(E, g->e, &lo, &hi);
@@ -232,8 +227,8 @@ low_cond low_conditions(low_fn *E, const low_access *a) {
 static uint32_t masked_whole(const low_module *M, const low_access *a, uint32_t n) {
   uint32_t whole = 4;
   while (whole < n) whole *= 2;
-  bool masks = M->hw->vector_bits >= 256 && low_x86(M->hw);
-  size_t bytes = tarn_dtype_size(a->dtype);
+  bool masks = M->hw->vector_bits >= 256 && tarn_hw_x86_64(M->hw);
+  size_t bytes = tarn_dtype_size(a->p->dtype);
   return n < 3 || whole == n || !masks || bytes < 4 || whole * bytes * 8 > M->hw->vector_bits ? 0 : whole;
 }
 static LLVMValueRef first_lanes(low_module *M, uint32_t n, uint32_t whole) {
@@ -252,13 +247,13 @@ static LLVMValueRef load_at(low_fn *E, const low_access *a, LLVMValueRef p, uint
   uint32_t whole = masked_whole(E->M, a, n);
   if (whole && room >= whole) return low_resized(E->M, load_at(E, a, p, whole, room), whole, n); /* a mask costs an operation */
   if (whole) {
-    LLVMTypeRef over[2] = {low_vec(low_memory_type(E->M, a->dtype), whole), E->M->ptr};
-    LLVMValueRef arg[4] = {p, LLVMConstInt(E->M->i32, tarn_dtype_size(a->dtype), 0), first_lanes(E->M, n, whole),
+    LLVMTypeRef over[2] = {low_vec(low_memory_type(E->M, a->p->dtype), whole), E->M->ptr};
+    LLVMValueRef arg[4] = {p, LLVMConstInt(E->M->i32, tarn_dtype_size(a->p->dtype), 0), first_lanes(E->M, n, whole),
                            LLVMGetPoison(over[0])};
     return low_resized(E->M, low_intrinsic(E->M, "llvm.masked.load", over, 2, arg, 4), whole, n);
   }
-  LLVMValueRef v = LLVMBuildLoad2(E->M->b, low_vec(low_memory_type(E->M, a->dtype), n), p, "");
-  LLVMSetAlignment(v, (unsigned)tarn_dtype_size(a->dtype));
+  LLVMValueRef v = LLVMBuildLoad2(E->M->b, low_vec(low_memory_type(E->M, a->p->dtype), n), p, "");
+  LLVMSetAlignment(v, (unsigned)tarn_dtype_size(a->p->dtype));
   return v;
 }
 
@@ -274,7 +269,7 @@ LLVMValueRef low_half_of(low_fn *E, const LLVMValueRef *w, uint32_t first) {
 static bool load_pair(low_fn *E, const low_access *a, LLVMValueRef p, int64_t room, LLVMValueRef *w) {
   uint32_t n = E->lanes, whole = n & (n - 1) ? masked_whole(E->M, a, n) : n;
   if (n < 4 || !whole || room < 2 * (int64_t)whole) return false;
-  bool one = 2 * whole * tarn_dtype_size(a->dtype) * 8 <= E->M->hw->vector_bits;
+  bool one = 2 * whole * tarn_dtype_size(a->p->dtype) * 8 <= E->M->hw->vector_bits;
   w[0] = load_at(E, a, p, one ? 2 * whole : whole, room);
   w[1] = one ? NULL : load_at(E, a, step_const(E, a, p, whole), whole, room);
   return true;
@@ -309,13 +304,13 @@ static LLVMValueRef load_simple(low_fn *E, const low_access *a, LLVMValueRef p, 
 }
 
 LLVMValueRef low_fill_value(low_fn *E, const low_access *a) {
-  return low_splat(E->M, low_to_memory(E->M, a->dtype, low_fx_const(E->M, a->fill, 1)), E->lanes);
+  return low_splat(E->M, low_to_memory(E->M, a->p->dtype, low_fx_const(E->M, a->p->fill, 1)), E->lanes);
 }
 
 /* Lane by lane; a lane whose mask is off reads the fill page. */
 static LLVMValueRef load_lanes(low_fn *E, const low_access *a, const low_off *o, LLVMValueRef mask) {
   low_module *M = E->M;
-  LLVMTypeRef t = low_memory_type(M, a->dtype);
+  LLVMTypeRef t = low_memory_type(M, a->p->dtype);
   LLVMValueRef p = step(E, a, a->base, o), page = mask ? fill_page(E, a, 1) : NULL;
   LLVMValueRef r = LLVMGetPoison(low_vec(t, E->lanes));
   for (uint32_t i = 0; i < E->lanes; i++) {
@@ -332,14 +327,14 @@ static LLVMValueRef load_lanes(low_fn *E, const low_access *a, const low_off *o,
  * valid when it is put in the register of the result. */
 static LLVMValueRef gather(low_fn *E, const low_access *a, const low_off *o, LLVMValueRef mask) {
   low_module *M = E->M;
-  LLVMTypeRef t = low_memory_type(M, a->dtype);
+  LLVMTypeRef t = low_memory_type(M, a->p->dtype);
   if (E->lanes < 4 || (E->lanes & (E->lanes - 1))) return load_lanes(E, a, o, mask);
   low_off lanes = *o;
   lanes.v = NULL, lanes.c = 0;
   LLVMValueRef p = step(E, a, a->base, o), index = off_vector(E, &lanes);
   p = LLVMBuildGEP2(M->b, t, p, &index, 1, "");
   LLVMTypeRef over[2] = {low_vec(t, E->lanes), LLVMTypeOf(p)};
-  LLVMValueRef arg[4] = {p, LLVMConstInt(M->i32, tarn_dtype_size(a->dtype), 0),
+  LLVMValueRef arg[4] = {p, LLVMConstInt(M->i32, tarn_dtype_size(a->p->dtype), 0),
                          mask ? mask : low_splat(M, LLVMConstInt(M->i1, 1, 0), E->lanes),
                          mask ? low_fill_value(E, a) : LLVMConstNull(over[0])};
   return low_intrinsic(M, "llvm.masked.gather", over, 2, arg, 4);
@@ -348,8 +343,8 @@ static LLVMValueRef gather(low_fn *E, const low_access *a, const low_off *o, LLV
 static LLVMValueRef masked_load(low_fn *E, const low_access *a, const low_off *o, LLVMValueRef mask) {
   low_module *M = E->M;
   LLVMValueRef p = step(E, a, a->base, o);
-  LLVMTypeRef over[2] = {low_vec(low_memory_type(M, a->dtype), E->lanes), M->ptr};
-  LLVMValueRef arg[4] = {p, LLVMConstInt(M->i32, tarn_dtype_size(a->dtype), 0), mask, low_fill_value(E, a)};
+  LLVMTypeRef over[2] = {low_vec(low_memory_type(M, a->p->dtype), E->lanes), M->ptr};
+  LLVMValueRef arg[4] = {p, LLVMConstInt(M->i32, tarn_dtype_size(a->p->dtype), 0), mask, low_fill_value(E, a)};
   return low_intrinsic(M, "llvm.masked.load", over, 2, arg, 4);
 }
 /* As load_simple() for a step of 2: of both loads only what a lane takes is read. */
@@ -372,13 +367,13 @@ static LLVMValueRef masked_second(low_fn *E, const low_access *a, const low_off 
 
 /* Range of the part of the offset that moves in the inner loops. */
 static void inner_range(const low_fn *E, const low_access *a, int64_t *lo, int64_t *hi) {
-  int64_t l[LOW_MAX_VARS], h[LOW_MAX_VARS];
+  int64_t l[PLAN_MAX_VARS], h[PLAN_MAX_VARS];
   bounds(E, l, h);
   *lo = *hi = 0;
-  for (uint32_t i = 0; i < a->off->n; i++) {
-    if (!(a->off->t[i].deps & a->inner)) continue;
+  for (uint32_t i = 0; i < a->p->off->n; i++) {
+    if (!(a->p->off->t[i].deps & a->p->inner)) continue;
     int64_t tl, th;
-    low_lin_range(&(low_lin){.n = 1, .t = &a->off->t[i]}, l, h, &tl, &th);
+    plan_lin_range(&(plan_lin){.n = 1, .t = &a->p->off->t[i]}, l, h, &tl, &th);
     *lo += tl, *hi += th;
   }
 }
@@ -390,7 +385,7 @@ static LLVMValueRef chosen(low_fn *E, const low_access *a, low_off out, low_off 
   LLVMBuilderRef b = E->M->b;
   int64_t lo, hi;
   inner_range(E, a, &lo, &hi);
-  if ((hi - lo + span + 1) * (int64_t)tarn_dtype_size(a->dtype) > PAGE_LIMIT) {
+  if ((hi - lo + span + 1) * (int64_t)tarn_dtype_size(a->p->dtype) > PAGE_LIMIT) {
     off_add(E, &out, 1, &in);
     in = (low_off){0}, lo = hi = 0;
   }
@@ -415,11 +410,11 @@ void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, bool write,
 /* An element of a small constant whose place is known: a number. */
 static LLVMValueRef known(low_fn *E, const low_access *a, const low_off *o) {
   LLVMValueRef lane[256], v;
-  if (!a->few || a->nguard || o->v || o->vec) return NULL;
+  if (!a->p->few || a->p->nguard || o->v || o->vec) return NULL;
   for (uint32_t i = 0; i < E->lanes; i++) {
     int64_t at = o->c + (int64_t)i * o->stride;
-    if (at < 0 || at >= a->nfew) return NULL;
-    lane[i] = v = LLVMConstReal(low_memory_type(E->M, a->dtype), a->few[at]);
+    if (at < 0 || at >= a->p->nfew) return NULL;
+    lane[i] = v = LLVMConstReal(low_memory_type(E->M, a->p->dtype), a->p->few[at]);
   }
   return E->lanes == 1 ? v : LLVMConstVector(lane, E->lanes);
 }
@@ -427,18 +422,18 @@ static LLVMValueRef known(low_fn *E, const low_access *a, const low_off *o) {
 /* So many elements may be read from the first lane's on, whatever the loops count to. */
 static int64_t room_of(const low_fn *E, const low_access *a, int64_t stride) {
   int64_t lo, hi;
-  low_range(E, a->off, &lo, &hi);
-  return a->elems - hi + (stride > 0 ? stride * ((int64_t)E->lanes - 1) : 0);
+  low_range(E, a->p->off, &lo, &hi);
+  return a->p->elems - hi + (stride > 0 ? stride * ((int64_t)E->lanes - 1) : 0);
 }
 
 /* Copies whose first lanes lie less than a line apart (taps of a window) ask once. */
 static void ask_ahead(low_fn *E, low_access *a, const low_off *out, const low_off *in, LLVMValueRef p) {
-  int64_t size = (int64_t)tarn_dtype_size(a->dtype), line = (int64_t)E->M->hw->mem[0].line, c = out->c + in->c;
+  int64_t size = (int64_t)tarn_dtype_size(a->p->dtype), line = (int64_t)E->M->hw->mem[0].line, c = out->c + in->c;
   if (a->asked_gen != E->gen) a->nasked = 0, a->asked_gen = E->gen;
   for (uint32_t i = 0; i < a->nasked; i++)
     if (a->asked[i].v[0] == out->v && a->asked[i].v[1] == in->v && llabs(a->asked[i].c - c) * size < line) return;
   if (a->nasked < LOW_CACHE) a->asked[a->nasked++] = (low_asked){{out->v, in->v}, c};
-  low_prefetch(E->M, p, low_i64(E->M, a->ahead * size), false, a->second ? 2 : 3);
+  low_prefetch(E->M, p, low_i64(E->M, a->p->ahead * size), false, a->p->second ? 2 : 3);
 }
 
 LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, const low_off *in, LLVMValueRef *pair) {
@@ -453,7 +448,7 @@ LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, cons
   if (!c.all && !c.lane) {
     if (!simple) return low_crossed(E, E->crossed, gather(E, a, &o, NULL));
     LLVMValueRef p = step(E, a, a->base, &o);
-    if (a->ahead && stride == 1 && E->lanes > 1) ask_ahead(E, a, out, in, p);
+    if (a->p->ahead && stride == 1 && E->lanes > 1) ask_ahead(E, a, out, in, p);
     return load_simple(E, a, p, stride, room_of(E, a, stride), pair);
   }
   if (simple && !c.lane) return load_chosen(E, a, *out, *in, c.all);
@@ -483,14 +478,14 @@ LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level) {
 /* Does the offset move by one element per step of the level, and no guard at all? */
 static bool adjacent(const low_access *a, uint32_t var) {
   int64_t by = 0;
-  for (uint32_t i = 0; i < a->off->n; i++) {
-    const low_term *t = &a->off->t[i];
+  for (uint32_t i = 0; i < a->p->off->n; i++) {
+    const plan_term *t = &a->p->off->t[i];
     if (!(t->deps >> var & 1)) continue;
     if (t->kind != TARN_IX_VAR) return false;
     by += t->coef;
   }
-  for (uint32_t g = 0; g < a->nguard; g++)
-    if (low_lin_deps(a->guard[g].e) >> var & 1) return false;
+  for (uint32_t g = 0; g < a->p->nguard; g++)
+    if (plan_lin_deps(a->p->guard[g].e) >> var & 1) return false;
   return by == 1;
 }
 /* One load for all lanes, or one for each; NULL when the guards differ from lane to lane. */
@@ -504,20 +499,20 @@ static LLVMValueRef load_adjacent(low_fn *E, low_access *a, uint32_t level, uint
   uint32_t n = E->lanes;
   int64_t stride = n > 1 ? o.stride : 0;
   if (c.lane || o.vec || stride < 0) return NULL;
-  LLVMTypeRef bytes = low_memory_type(M, a->dtype),
-              group = LLVMIntTypeInContext(M->lc, 8 * k * (unsigned)tarn_dtype_size(a->dtype));
-  if (c.never) return low_splat(M, low_to_memory(M, a->dtype, low_fx_const(M, a->fill, 1)), n * k);
+  LLVMTypeRef bytes = low_memory_type(M, a->p->dtype),
+              group = LLVMIntTypeInContext(M->lc, 8 * k * (unsigned)tarn_dtype_size(a->p->dtype));
+  if (c.never) return low_splat(M, low_to_memory(M, a->p->dtype, low_fx_const(M, a->p->fill, 1)), n * k);
   int64_t span = ((int64_t)n - 1) * stride + k - 1;
   LLVMValueRef p = c.all ? chosen(E, a, out, in, c.all, span, stride) : step(E, a, a->base, &o), v;
   if (stride == (int64_t)k || n == 1) {
     v = LLVMBuildLoad2(M->b, low_vec(bytes, n * k), p, "");
-    LLVMSetAlignment(v, (unsigned)tarn_dtype_size(a->dtype));
+    LLVMSetAlignment(v, (unsigned)tarn_dtype_size(a->p->dtype));
     return v;
   }
   v = LLVMGetPoison(low_vec(group, n));
   for (uint32_t i = 0; i < (stride ? n : 1); i++) {
     LLVMValueRef x = LLVMBuildLoad2(M->b, group, step_const(E, a, p, (int64_t)i * stride), "");
-    LLVMSetAlignment(x, (unsigned)tarn_dtype_size(a->dtype));
+    LLVMSetAlignment(x, (unsigned)tarn_dtype_size(a->p->dtype));
     v = stride ? LLVMBuildInsertElement(M->b, v, x, LLVMConstInt(M->i32, i, 0), "") : low_splat(M, x, n);
   }
   return LLVMBuildBitCast(M->b, v, low_vec(bytes, n * k), "");
@@ -545,7 +540,7 @@ LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k
     E->env[level] = (low_env){.kind = LOW_CONST, .c = j};
     low_access_enter(E, a, level);
     if (j == 0 && adjacent(a, level)) all = load_adjacent(E, a, level + 1, k);
-    if (!all) v[j] = low_to_memory(E->M, a->dtype, low_load(E, a, level + 1));
+    if (!all) v[j] = low_to_memory(E->M, a->p->dtype, low_load(E, a, level + 1));
   }
   E->env[level] = (low_env){0};
   if (!all) all = interleaved(E, v, k);
@@ -559,16 +554,16 @@ LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k
 void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v) {
   uint32_t n = low_lanes_of(v), whole = E->M->hw->spreads ? 0 : masked_whole(E->M, a, n);
   if (whole) {
-    LLVMTypeRef over[2] = {low_vec(low_memory_type(E->M, a->dtype), whole), E->M->ptr};
-    LLVMValueRef arg[4] = {low_resized(E->M, v, n, whole), p, LLVMConstInt(E->M->i32, tarn_dtype_size(a->dtype), 0),
+    LLVMTypeRef over[2] = {low_vec(low_memory_type(E->M, a->p->dtype), whole), E->M->ptr};
+    LLVMValueRef arg[4] = {low_resized(E->M, v, n, whole), p, LLVMConstInt(E->M->i32, tarn_dtype_size(a->p->dtype), 0),
                            first_lanes(E->M, n, whole)};
     low_intrinsic(E->M, "llvm.masked.store", over, 2, arg, 4);
     return;
   }
-  unsigned size = (unsigned)tarn_dtype_size(a->dtype), line = TARN_WHOLE_LINE, wide = n * size < line ? n * size : line;
+  unsigned size = (unsigned)tarn_dtype_size(a->p->dtype), line = TARN_WHOLE_LINE, wide = n * size < line ? n * size : line;
   LLVMValueRef s = LLVMBuildStore(E->M->b, v, p);
   bool past =
-      a->past && line % wide == 0 && n * size % wide == 0 && wide >= LEAST_PAST; /* a part of a line where others follow */
+      a->p->past && line % wide == 0 && n * size % wide == 0 && wide >= LEAST_PAST; /* a part of a line where others follow */
   LLVMSetAlignment(s, past ? wide : size);
   if (!past) return;
   LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(E->M->i32, 1, 0));
@@ -580,7 +575,7 @@ void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v) {
   low_module *M = E->M;
   low_off even = low_even(E, a->out[level]), *o = &even;
   uint32_t n = E->lanes;
-  v = low_to_memory(M, a->dtype, v);
+  v = low_to_memory(M, a->p->dtype, v);
   LLVMValueRef p = step(E, a, a->base, o);
   if (n == 1 || (o->stride == 1 && !o->vec)) {
     low_store_at(E, a, p, v);
@@ -590,7 +585,7 @@ void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v) {
     LLVMValueRef at = LLVMConstInt(M->i32, i, 0), q = step_const(E, a, p, (int64_t)i * o->stride);
     if (o->vec) {
       LLVMValueRef d = LLVMBuildExtractElement(M->b, o->vec, at, "");
-      q = LLVMBuildInBoundsGEP2(M->b, low_memory_type(M, a->dtype), q, &d, 1, "");
+      q = LLVMBuildInBoundsGEP2(M->b, low_memory_type(M, a->p->dtype), q, &d, 1, "");
     }
     low_store_at(E, a, q, LLVMBuildExtractElement(M->b, v, at, ""));
   }

@@ -3,32 +3,11 @@
  * method for matrix transposing", IEEE Trans. Comput. 1972) and stored row by row. */
 #include "lower/nest.h"
 
-void low_across_settle(low_stage *st, const low_list *list) {
-  const low_level *lanes = NULL;
-  int64_t by;
-  st->rows = NULL;
-  for (uint32_t i = 0; i < list->n; i++)
-    if (list->level[i].kind == TARN_VECTOR) lanes = &list->level[i];
-  if (!lanes || low_lanes_are_rows(list) || lanes->red || lanes->trips < 2 || lanes->trips > TARN_TURN_LANES ||
-      tarn_dtype_size(st->out_type) < 4)
-    return;
-  if (!low_moves_by(st->result.off, lanes->var, &by) || by == 1) return;
-  for (uint32_t i = list->n; i-- > 0;) {
-    const low_level *l = &list->level[i];
-    if (l->red || l->kind == TARN_VECTOR) continue;
-    if (l->kind != TARN_UNROLL || (st->red && !l->inside)) return; /* inside of a loop a block would never be whole */
-    if (l->step == 1 && l->trips > 1 && l->trips <= TARN_TURN_ROWS && low_moves_by(st->result.off, l->var, &by) && by == 1) {
-      st->rows = l;
-      return;
-    }
-  }
-}
-
 /* Which block this copy belongs to: all that is known but its place in the row. */
 static uint64_t block_key(const low_fn *E, const low_stage *st) {
   uint64_t key = 1;
-  for (uint32_t v = 0; v < LOW_MAX_VARS; v++)
-    if (v != st->rows->var && (st->result.deps >> v & 1) && E->env[v].kind == LOW_CONST)
+  for (uint32_t v = 0; v < PLAN_MAX_VARS; v++)
+    if (v != st->p->rows->var && (st->result.p->deps >> v & 1) && E->env[v].kind == LOW_CONST)
       key = key * (uint64_t)(E->space->hi[v] + 1) + (uint64_t)E->env[v].c;
   return key;
 }
@@ -61,7 +40,7 @@ static void store_rows(low_fn *E, const low_access *a, const low_off *at, LLVMVa
   low_module *M = E->M;
   uint32_t size = power_of_two(E->lanes > n ? E->lanes : n);
   LLVMValueRef w[TARN_TURN_LANES] = {0};
-  LLVMTypeRef t = low_memory_type(M, a->dtype);
+  LLVMTypeRef t = low_memory_type(M, a->p->dtype);
   for (uint32_t i = 0; i < n; i++) w[i] = low_resized(M, v[first + i], E->lanes, size);
   turn(M, w, size);
   for (uint32_t i = 0; i < E->lanes; i++) {
@@ -85,9 +64,9 @@ void low_store_across(low_nest *N, low_fn *E, low_stage *st, uint32_t level, LLV
     low_store(E, &st->result, level, v);
     return;
   }
-  uint32_t want = (uint32_t)N->last[st->rows->var] + 1, most = power_of_two(E->lanes);
+  uint32_t want = (uint32_t)N->last[st->p->rows->var] + 1, most = power_of_two(E->lanes);
   low_block_of_rows *b = block_of(N, E, st, level);
-  b->v[b->n++] = low_to_memory(E->M, a->dtype, v);
+  b->v[b->n++] = low_to_memory(E->M, a->p->dtype, v);
   if (b->n < want) return;
   for (uint32_t i = 0; i < want; i += most) store_rows(E, a, &b->at, b->v, i, want - i < most ? want - i : most);
   *b = st->block.p[--st->block.n];

@@ -9,8 +9,8 @@
 /* Which of the unrolled copies of the access this is: equal keys within one block are the same load. */
 uint64_t low_copy_key(const low_fn *E, const low_access *a) {
   uint64_t key = 1;
-  for (uint32_t v = 0; v < LOW_MAX_VARS; v++)
-    if (a->deps >> v & 1 && E->env[v].kind == LOW_CONST) key = key * (uint64_t)(E->space->hi[v] + 1) + (uint64_t)E->env[v].c;
+  for (uint32_t v = 0; v < PLAN_MAX_VARS; v++)
+    if (a->p->deps >> v & 1 && E->env[v].kind == LOW_CONST) key = key * (uint64_t)(E->space->hi[v] + 1) + (uint64_t)E->env[v].c;
   return key;
 }
 
@@ -22,17 +22,18 @@ static low_loaded *find(const low_fn *E, low_access *a, uint64_t key) {
 /* Do k counts of variable v move all guards as one lane does? */
 static bool moves_as_lanes(const low_access *a, uint32_t v, int64_t k, uint32_t lane) {
   int64_t along, across;
-  for (uint32_t g = 0; g < a->nguard; g++)
-    if (!low_moves_by(a->guard[g].e, v, &along) || !low_moves_by(a->guard[g].e, lane, &across) || k * along != across)
+  for (uint32_t g = 0; g < a->p->nguard; g++)
+    if (!plan_moves_by(a->p->guard[g].e, v, &along) || !plan_moves_by(a->p->guard[g].e, lane, &across) || k * along != across)
       return false;
   return true;
 }
 /* The copy that lies `by` elements before this one; moved: and whose guards, too, are those of this one, a lane on. */
 static low_loaded *before(low_fn *E, low_access *a, int64_t by, uint32_t lane, bool moved) {
-  for (uint32_t v = 0; v < LOW_MAX_VARS; v++) {
+  for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     int64_t step, k;
     low_env *e = &E->env[v];
-    if (!(a->deps >> v & 1) || e->kind != LOW_CONST || !low_moves_by(a->off, v, &step) || step <= 0 || by % step) continue;
+    if (!(a->p->deps >> v & 1) || e->kind != LOW_CONST || !plan_moves_by(a->p->off, v, &step) || step <= 0 || by % step)
+      continue;
     if ((k = by / step) > e->c || (moved && !moves_as_lanes(a, v, k, lane))) continue;
     e->c -= k;
     low_loaded *c = find(E, a, low_copy_key(E, a));
@@ -50,7 +51,7 @@ static LLVMValueRef lane_of(low_fn *E, low_access *a, const low_off *out, const 
   o.c += o.stride * at, o.stride = 0;
   i.c += i.stride * at, i.stride = 0;
   E->env[lane] = (low_env){.kind = LOW_CONST, .c = at}, E->lanes = 1;
-  LLVMValueRef single = low_from_memory(E->M, a->dtype, low_load_guarded(E, a, &o, &i, NULL));
+  LLVMValueRef single = low_from_memory(E->M, a->p->dtype, low_load_guarded(E, a, &o, &i, NULL));
   E->env[lane] = env, E->lanes = n;
   return single;
 }
@@ -75,8 +76,8 @@ static bool unguarded(low_fn *E, const low_access *a) {
 }
 /* At an odd place, whatever the loops count to: the element behind it begins a line more often. */
 static bool at_odd(const low_fn *E, const low_access *a, const low_off *out, const low_off *in) {
-  for (uint32_t i = 0; i < a->off->n; i++) {
-    const low_term *t = &a->off->t[i];
+  for (uint32_t i = 0; i < a->p->off->n; i++) {
+    const plan_term *t = &a->p->off->t[i];
     if (t->kind != TARN_IX_VAR || (t->coef % 2 && E->env[t->var].kind != LOW_CONST)) return false;
   }
   return (out->c + in->c) % 2 != 0;
@@ -85,10 +86,10 @@ static bool at_odd(const low_fn *E, const low_access *a, const low_off *out, con
 /* Lanes at a step of two that begin across the border, or badly: the next copy and the one behind it are loaded first, and
  * this one is the latter moved back. */
 static LLVMValueRef load_from_behind(low_fn *E, low_access *a, const low_off *out, const low_off *in, uint32_t lane) {
-  for (uint32_t v = 0; v < LOW_MAX_VARS; v++) {
+  for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     int64_t step;
     low_env *e = &E->env[v], was = *e;
-    if (!(a->deps >> v & 1) || e->kind != LOW_CONST || !low_moves_by(a->off, v, &step) || step != 1) continue;
+    if (!(a->p->deps >> v & 1) || e->kind != LOW_CONST || !plan_moves_by(a->p->off, v, &step) || step != 1) continue;
     if (e->c + 2 > E->space->hi[v] || !moves_as_lanes(a, v, 2, lane)) continue;
     if (unguarded(E, a) && (E->crossed || !at_odd(E, a, out, in))) return NULL;
     LLVMValueRef r = NULL;
@@ -110,8 +111,8 @@ static LLVMValueRef load_from_behind(low_fn *E, low_access *a, const low_off *ou
 /* Does this copy begin at a whole vector, whatever the loops count to? How far behind one it does, then; -1: it depends. */
 static int64_t into_vector(const low_fn *E, const low_access *a, int64_t c) {
   int64_t n = E->lanes;
-  for (uint32_t i = 0; i < a->off->n; i++) {
-    const low_term *t = &a->off->t[i];
+  for (uint32_t i = 0; i < a->p->off->n; i++) {
+    const plan_term *t = &a->p->off->t[i];
     bool free = t->kind != TARN_IX_VAR || E->env[t->var].kind == LOW_SSA;
     if (free && t->coef % n) return -1;
   }
@@ -144,10 +145,10 @@ static LLVMValueRef neighbours(low_fn *E, LLVMValueRef single, LLVMValueRef v, b
 /* Neighbours, and copies that go along them: taps of a window. A load that crosses a line takes two, and of full vectors all
  * cross one but those that begin it. So one copy is loaded, and the others are the same moved by a lane, again and again. */
 static LLVMValueRef load_along(low_fn *E, low_access *a, const low_off *out, const low_off *in, uint32_t lane) {
-  for (uint32_t v = 0; v < LOW_MAX_VARS; v++) {
+  for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     low_env *e = &E->env[v];
     int64_t step, hi = E->space->hi[v];
-    if (!(a->along >> v & 1) || e->kind != LOW_CONST || !low_moves_by(a->off, v, &step) || step != 1) continue;
+    if (!(a->p->along >> v & 1) || e->kind != LOW_CONST || !plan_moves_by(a->p->off, v, &step) || step != 1) continue;
     if (hi < 1 || hi >= E->lanes || 32 * E->lanes != E->M->hw->vector_bits || !moves_as_lanes(a, v, 1, lane)) continue;
     int64_t c = out->c + in->c - e->c, at = hi / 2, first = into_vector(E, a, c);
     if (first >= 0 && (E->lanes - first) % E->lanes <= hi) at = (E->lanes - first) % E->lanes;
@@ -181,10 +182,10 @@ static LLVMValueRef load_along_rows(low_fn *E, low_access *a, const low_off *out
   bool here[256], there[256];
   int idx[256];
   uint32_t n = E->lanes;
-  for (uint32_t v = 0; v < LOW_MAX_VARS; v++) {
+  for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     low_env *e = &E->env[v];
     int64_t step, at = E->space->hi[v] / 2, k = e->c - at;
-    if (!(a->along >> v & 1) || e->kind != LOW_CONST || !low_moves_by(a->off, v, &step) || step != 1) continue;
+    if (!(a->p->along >> v & 1) || e->kind != LOW_CONST || !plan_moves_by(a->p->off, v, &step) || step != 1) continue;
     if (k == 0 || llabs(k) >= n || !lanes_inside(E, a, here)) continue;
     low_off o = *out;
     e->c -= k, o.c -= k;
@@ -195,7 +196,7 @@ static LLVMValueRef load_along_rows(low_fn *E, low_access *a, const low_off *out
     }
     LLVMValueRef r = fits ? low_load_copy(E, a, &o, in) : NULL;
     e->c += k;
-    if (fits) return low_shuffle(E->M, r, low_from_memory(E->M, a->dtype, low_fill_value(E, a)), idx, n);
+    if (fits) return low_shuffle(E->M, r, low_from_memory(E->M, a->p->dtype, low_fill_value(E, a)), idx, n);
   }
   return NULL;
 }
@@ -206,15 +207,15 @@ static LLVMValueRef load_shared(low_fn *E, low_access *a, const low_off *out, co
   uint32_t lane = 0;
   low_loaded *c;
   if (E->lanes < 4 || stride < 1 || out->vec || in->vec) return NULL;
-  if (E->row) return stride == 1 && a->along ? load_along_rows(E, a, out, in) : NULL;
-  while (lane < LOW_MAX_VARS && E->env[lane].kind != LOW_LANES) lane++;
-  if (lane == LOW_MAX_VARS) return NULL;
-  if (stride == 1) return a->along ? load_along(E, a, out, in, lane) : NULL;
+  if (E->row) return stride == 1 && a->p->along ? load_along_rows(E, a, out, in) : NULL;
+  while (lane < PLAN_MAX_VARS && E->env[lane].kind != LOW_LANES) lane++;
+  if (lane == PLAN_MAX_VARS) return NULL;
+  if (stride == 1) return a->p->along ? load_along(E, a, out, in, lane) : NULL;
   if ((c = before(E, a, stride, lane, true)) && (!E->crossed || !unguarded(E, a)))
     return moved_lanes(E, a, out, in, lane, c->v, false);
   if (stride != 2) return NULL;
   if ((c = before(E, a, 1, lane, false)) && c->pair[0] && unguarded(E, a))
-    return low_from_memory(E->M, a->dtype, low_half_of(E, c->pair, 1));
+    return low_from_memory(E->M, a->p->dtype, low_half_of(E, c->pair, 1));
   return load_from_behind(E, a, out, in, lane);
 }
 
@@ -223,7 +224,7 @@ LLVMValueRef low_load_copy(low_fn *E, low_access *a, const low_off *out, const l
   low_loaded *c = find(E, a, key), now = {.key = key, .gen = E->gen, .lanes = E->lanes};
   if (c) return c->v;
   now.v = load_shared(E, a, out, in);
-  if (!now.v) now.v = low_from_memory(E->M, a->dtype, low_load_guarded(E, a, out, in, now.pair));
+  if (!now.v) now.v = low_from_memory(E->M, a->p->dtype, low_load_guarded(E, a, out, in, now.pair));
   a->cache[key % LOW_CACHE] = now;
   return now.v;
 }

@@ -2,24 +2,11 @@
 #include "lower/nest.h"
 #include <string.h>
 
-void low_dot_settle(low_nest *N, low_stage *st, low_list *list) {
-  for (uint32_t i = 0; i < list->n; i++) {
-    low_level *l = &list->level[i];
-    if (l->kind != TARN_DOT) continue;
-    bool fits = i + 1 == list->n && l->red && l->inside && l->step == 1 && st->f->nops == 2 && st->red->ns == 1;
-    for (uint32_t k = 0; k < list->n && fits; k++) fits = list->level[k].kind != TARN_VECTOR || !list->level[k].red;
-    const tarn_dtype type[2] = {st->read[0].dtype, fits ? st->read[1].dtype : TARN_F32};
-    if (fits) st->ndot = tarn_hw_dots(N->M->L, N->M->hw, st->f->body, st->f->red, type, st->dot, TARN_HW_DOTS);
-    fits = fits && st->ndot && l->trips == st->dot[0].k && l->trips <= 16 && !(l->trips & (l->trips - 1));
-    if (!fits) l->kind = l->trips <= 16 ? TARN_UNROLL : TARN_SERIAL;
-  }
-}
-
 /* The instruction of fewest lanes that has room for n, or the one of most. */
 static const tarn_hw_dot *of_lanes(const low_stage *st, uint32_t n) {
   uint32_t at = 0;
-  while (at + 1 < st->ndot && st->dot[at + 1].lanes >= (int64_t)n) at++;
-  return &st->dot[at];
+  while (at + 1 < st->p->ndot && st->p->dot[at + 1].lanes >= (int64_t)n) at++;
+  return &st->p->dot[at];
 }
 
 /* `count` elements of v (a vector) from `from` on, then anything up to n. */
@@ -51,11 +38,11 @@ static LLVMValueRef call(low_module *M, const tarn_hw_dot *d, LLVMValueRef acc, 
 void low_dot_leaf(low_nest *N, low_fn *E, uint32_t list) {
   low_module *M = N->M;
   low_stage *st = &N->stage[list - 1];
-  uint32_t n = E->lanes, k = (uint32_t)st->dot[0].k, level = N->list[list].level[N->list[list].n - 1].var;
+  uint32_t n = E->lanes, k = (uint32_t)st->p->dot[0].k, level = N->p->list[list].level[N->p->list[list].n - 1].var;
   if (low_left_out(N, E, st)) return;
   LLVMValueRef x[2], old = low_acc_load(N, E, list), now = NULL;
   for (uint32_t r = 0; r < 2; r++) x[r] = low_load_group(E, &st->read[r], level, k);
-  LLVMTypeRef one = low_compute_type(M, st->state[0]);
+  LLVMTypeRef one = low_compute_type(M, st->p->state[0]);
   if (n == 1) old = LLVMBuildInsertElement(M->b, LLVMGetPoison(LLVMVectorType(one, 1)), old, LLVMConstInt(M->i32, 0, 0), "");
   for (uint32_t from = 0; from < n;) {
     const tarn_hw_dot *d = of_lanes(st, n - from);

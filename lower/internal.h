@@ -19,48 +19,12 @@
 #ifndef TARN_LOWER_INTERNAL_H
 #define TARN_LOWER_INTERNAL_H
 #include "lower/lower.h"
+#include "plan/plan.h"
 #include <llvm-c/Core.h>
 
 /* ---- plan.c ---- */
 uint32_t low_root(const tarn_kprog *p, uint32_t buf); /* the buffer that owns the storage */
 int64_t low_bytes(const tarn_buffer *b);
-
-/* ---- index expressions over levels (lin.c): Σ coef·atom + c; immutable, in the arena ---- */
-#define LOW_MAX_VARS 64
-typedef struct low_lin low_lin;
-typedef struct low_term {
-  int64_t coef;
-  tarn_atom_kind kind;
-  uint32_t var;       /* VAR */
-  const low_lin *arg; /* DIV and MOD: by `by` */
-  int64_t by;
-  uint64_t deps; /* levels it depends on */
-  uint32_t last; /* the innermost of them */
-} low_term;
-struct low_lin {
-  int64_t c;
-  uint32_t n;
-  const low_term *t;
-};
-/* What is known of the levels: each counts from 0 to hi. */
-typedef struct low_space {
-  tarn_ctx *cx;
-  int64_t hi[LOW_MAX_VARS];
-} low_space;
-const low_lin *low_lin_const(tarn_ctx *cx, int64_t c);
-const low_lin *low_lin_add(const low_space *s, const low_lin *a, int64_t k, const low_lin *b); /* a + k·b */
-const low_lin *low_lin_var(const low_space *s, int64_t coef, uint32_t var);
-const low_lin *low_lin_div(const low_space *s, const low_lin *a, int64_t d);
-const low_lin *low_lin_mod(const low_space *s, const low_lin *a, int64_t d);
-/* An index expression of access/, dim i being sub[i]. */
-const low_lin *low_lin_ix(const low_space *s, const tarn_lang *L, uint32_t ix, const low_lin *const *sub);
-/* The element offset in a layout of the element with these indices, the layout's own offset left out. */
-const low_lin *low_lin_layout(const low_space *s, const tarn_layout *l, const low_lin *const *idx);
-uint64_t low_lin_deps(const low_lin *a);
-/* How far it goes in one step of a variable; false where that is not the same everywhere. */
-bool low_moves_by(const low_lin *a, uint32_t var, int64_t *by);
-/* Range when variable v lies in lo[v] … hi[v]. */
-void low_lin_range(const low_lin *a, const int64_t *lo, const int64_t *hi, int64_t *rlo, int64_t *rhi);
 
 /* ---- one module being emitted ---- */
 typedef struct low_module {
@@ -93,7 +57,6 @@ LLVMValueRef low_i64(const low_module *M, int64_t v);
 /* v as n lanes of it; n = 1: v itself. */
 LLVMValueRef low_splat(low_module *M, LLVMValueRef v, uint32_t n);
 LLVMTypeRef low_vec(LLVMTypeRef t, uint32_t n);                                                        /* n = 1: t itself */
-bool low_x86(const tarn_hw *hw);                                                                       /* of 64 bits */
 uint32_t low_lanes_of(LLVMValueRef v);                                                                 /* 1 for a scalar */
 LLVMValueRef low_shuffle(low_module *M, LLVMValueRef a, LLVMValueRef b, const int *index, uint32_t n); /* -1: any */
 
@@ -108,7 +71,6 @@ LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRe
 /* f over holes (values of n lanes each). *type: its dtype. */
 LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const tarn_dtype *htype, uint32_t nhole, uint32_t n,
                     tarn_dtype *type);
-uint32_t low_fx_arity(uint32_t op); /* operands of a scalar operator */
 /* A float operator of one operand by our own approximation (f32 or f64, any lanes); NULL when there is none. */
 LLVMValueRef low_math(low_module *M, tarn_fxop op, LLVMValueRef x);
 
@@ -126,10 +88,6 @@ typedef struct low_off {
   int64_t c, stride, rows;
   LLVMValueRef vec; /* lanes of i64 or NULL */
 } low_off;
-typedef struct low_guard {
-  const low_lin *e;
-  int64_t lo, hi;
-} low_guard;
 
 #define LOW_CACHE 64
 typedef struct low_loaded {
@@ -143,24 +101,10 @@ typedef struct low_asked { /* an element that was asked for in this block: v[0] 
   int64_t c;
 } low_asked;
 typedef struct low_access {
-  tarn_dtype dtype;
+  const plan_access *p;
   LLVMValueRef base; /* set when the function is begun */
-  const low_lin *off;
-  int64_t elems; /* from base on so many may be read; 0: those that the offsets name */
-  uint32_t nguard;
-  low_guard guard[TARN_MAX_DIMS];
   uint32_t held;     /* bit g: guard g has been tested here, and holds */
-  uint64_t deps;     /* of off and guards */
-  uint32_t fill;     /* fx constant */
-  const double *few; /* of a small constant: an element whose place is known is a number in the code */
-  uint32_t nfew;
-  uint64_t inner; /* serial levels inside of those that the guards depend on */
-  bool store;
-  int64_t ahead;     /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
-  bool second;       /* into the second cache */
-  uint64_t along;    /* levels whose copies share what lanes along them hold: see load_along() */
-  bool past;         /* whole lines are stored past the caches; `base` is aligned to them */
-  low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that depends on `inner` */
+  low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that depends on p->inner */
   low_loaded cache[LOW_CACHE];
   low_asked asked[LOW_CACHE];
   uint32_t nasked, asked_gen;
@@ -173,8 +117,8 @@ typedef struct low_fn {
   LLVMBasicBlockRef entry; /* for allocas; ends with a branch to the body */
   LLVMValueRef scratch;
   uint64_t *scratch_bytes; /* of the kernel */
-  const low_space *space;
-  low_env env[LOW_MAX_VARS];
+  const plan_space *space;
+  low_env env[PLAN_MAX_VARS];
   uint32_t lanes; /* of values computed now */
   uint32_t row;   /* so many of them make a row, where they are rows of one dim, steps of another; 0: they are of one dim */
   bool crossed;   /* what is loaded now keeps its lanes as crossed.c says */
@@ -194,52 +138,39 @@ LLVMValueRef low_crossed(const low_fn *E, bool is, LLVMValueRef v); /* into that
 /* access.c */
 /* The line at p plus so many bytes is asked for, into all caches (3), the second and farther (2), the third (1). */
 void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, bool write, unsigned locality);
-void low_access_ready(low_fn *E, low_access *a, uint64_t serial); /* serial: levels that are loops */
-void low_access_enter(low_fn *E, low_access *a, uint32_t level);  /* env[level] has just been set */
-void low_access_skip(low_access *a, uint32_t level);              /* the level is not entered */
-LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level);  /* all levels before `level` are entered; compute type */
+void low_access_ready(low_fn *E, low_access *a);
+void low_access_enter(low_fn *E, low_access *a, uint32_t level); /* env[level] has just been set */
+void low_access_skip(low_access *a, uint32_t level);             /* the level is not entered */
+LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level); /* all levels before `level` are entered; compute type */
 /* k elements side by side for each lane, at the k counts of `level`, which is the innermost: a vector of lanes × k as in
  * memory. k: a power of two, at most 16. */
 LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k);
 void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v);
 void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v); /* all of v, side by side from p on */
 LLVMValueRef low_resized(low_module *M, LLVMValueRef v, uint32_t n, uint32_t to);  /* the first lanes, or poison behind */
-low_off low_eval(low_fn *E, const low_lin *a);
+low_off low_eval(low_fn *E, const plan_lin *a);
 low_off low_even(low_fn *E, low_off o);
-void low_range(const low_fn *E, const low_lin *a, int64_t *lo, int64_t *hi); /* from what is known now */
-LLVMValueRef low_test(low_fn *E, const low_guard *g);                        /* of a guard that is the same for all lanes */
+void low_range(const low_fn *E, const plan_lin *a, int64_t *lo, int64_t *hi); /* from what is known now */
+LLVMValueRef low_test(low_fn *E, const plan_guard *g);                        /* of a guard that is the same for all lanes */
 LLVMValueRef low_off_scalar(low_fn *E, const low_off *o);
 
 /* ---- kernels ---- */
-/* few: a small constant of floats, its memory as numbers from the layout's offset on, or NULL. */
-typedef struct low_operand {
-  tarn_dtype dtype;
-  tarn_layout layout;
-  const double *few;
-  uint32_t nfew;
-} low_operand;
 typedef struct low_kernel {
   LLVMValueRef fn; /* void (ptr scratch, ptr pool, ptr in…, ptr out…) */
   LLVMTypeRef type;
   uint64_t scratch; /* bytes a thread */
 } low_kernel;
-/* The loops of a whole nest into function E, from the shared levels (or the one stage's) on. */
+/* The loops of a plan into function E, from the shared levels (or the one stage's) on. */
 typedef struct low_nest low_nest;
-low_nest *low_nest_new(low_module *M, const tarn_nest *n, const tarn_schedule *s, const low_operand *in,
-                       const low_operand *out);
-/* Parallel regions of the nest, one after the other: stages that share no loops have each their own. */
-uint32_t low_nest_regions(const low_nest *n);
-bool low_nest_past(const low_nest *n, uint32_t region, bool *out); /* results that go past the caches, if they are aligned */
-void low_nest_through(low_nest *n);                                /* none does */
-int64_t low_nest_items(const low_nest *n, uint32_t region);        /* 1: not parallel */
+low_nest *low_nest_new(low_module *M, plan_nest *p);
 /* Emits items begin … end-1 of a region; in, out: pointers. */
 void low_nest_emit(low_nest *n, uint32_t region, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out, LLVMValueRef begin,
                    LLVMValueRef end);
 
 /* kernel.c */
-low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s, const low_operand *in, uint32_t nin,
-                            const low_operand *out, uint32_t nout);
-void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const low_space *space);
+low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s, const plan_operand *in, uint32_t nin,
+                            const plan_operand *out, uint32_t nout);
+void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const plan_space *space);
 /* other.c: emits the call into the function of a step; arguments are pointers. Returns an i32 status or NULL. */
 LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k, LLVMValueRef pool,
                        const LLVMValueRef *in, const LLVMValueRef *out);

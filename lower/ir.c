@@ -6,7 +6,6 @@ LLVMValueRef low_i64(const low_module *M, int64_t v) { return LLVMConstInt(M->i6
 
 LLVMTypeRef low_vec(LLVMTypeRef t, uint32_t n) { return n == 1 ? t : LLVMVectorType(t, n); }
 
-bool low_x86(const tarn_hw *hw) { return hw->triple && !strncmp(hw->triple, "x86_64", 6); }
 uint32_t low_lanes_of(LLVMValueRef v) {
   LLVMTypeRef t = LLVMTypeOf(v);
   return LLVMGetTypeKind(t) == LLVMVectorTypeKind ? LLVMGetVectorSize(t) : 1;
@@ -76,7 +75,7 @@ LLVMValueRef low_local(low_fn *E, int64_t bytes) {
   return v;
 }
 
-void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const low_space *space) {
+void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const plan_space *space) {
   memset(E, 0, sizeof *E);
   E->M = M, E->fn = fn, E->space = space, E->lanes = 1;
   E->entry = low_block(E, "entry");

@@ -4,16 +4,16 @@
 
 /* The stages that a list of levels concerns. */
 static low_stage *concerned(low_nest *N, uint32_t list, uint32_t *n) {
-  *n = list == 0 ? N->nstage : 1;
+  *n = list == 0 ? N->p->nstage : 1;
   return list == 0 ? N->stage : &N->stage[list - 1];
 }
 
 /* The operands of the body belong to the walk of the body, those of the epilogue and the result to the others. */
 static bool concerns(const low_stage *st, uint32_t read, low_mode mode) {
-  return mode == LOW_OUTER || (mode == LOW_BODY) == (read < st->f->nops);
+  return mode == LOW_OUTER || (mode == LOW_BODY) == (read < st->p->f->nops);
 }
 static void enter_accesses(low_fn *E, low_stage *st, uint32_t var, low_mode mode) {
-  for (uint32_t r = 0; r < st->nread; r++)
+  for (uint32_t r = 0; r < st->p->nread; r++)
     if (concerns(st, r, mode)) low_access_enter(E, &st->read[r], var);
   if (mode != LOW_BODY) low_access_enter(E, &st->result, var);
 }
@@ -21,7 +21,7 @@ static void enter_accesses(low_fn *E, low_stage *st, uint32_t var, low_mode mode
 static low_env fixed(int64_t c) { return (low_env){.kind = LOW_CONST, .c = c}; }
 /* Level l becomes lanes: `len` of them, or as many rows of the next level's. */
 static low_env lanes_of(const low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t len) {
-  const low_list *ll = &N->list[list];
+  const plan_list *ll = &N->p->list[list];
   low_env env = {.kind = LOW_LANES, .c = len - 1, .lo = 1};
   int64_t next = l + 1 < ll->n && ll->level[l + 1].kind == TARN_VECTOR ? N->len[ll->level[l + 1].dim] : 1;
   if (next > 1) env.lo = next, E->row = (uint32_t)next;
@@ -31,16 +31,16 @@ static low_env lanes_of(const low_nest *N, low_fn *E, uint32_t list, uint32_t l,
 
 /* What is inside of a reduction's level, if the guards that its trip decides hold. */
 static void walk_if(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
-  const low_level *lev = &N->list[list].level[l];
+  const plan_level *lev = &N->p->list[list].level[l];
   low_stage *st = &N->stage[list - 1];
   uint32_t read, guard;
-  if (!lev->red || st->nfactor || !low_decisive(N, E, st, lev->var, &read, &guard)) {
+  if (!lev->red || st->p->nfactor || !low_decisive(N, E, st, lev->var, &read, &guard)) {
     low_walk(N, E, list, l + 1, LOW_BODY);
     return;
   }
   low_access *a = &st->read[read];
   LLVMBasicBlockRef yes = low_block(E, "yes"), after = low_block(E, "next");
-  LLVMBuildCondBr(N->M->b, low_test(E, &a->guard[guard]), yes, after);
+  LLVMBuildCondBr(N->M->b, low_test(E, &a->p->guard[guard]), yes, after);
   low_begin(E, yes);
   a->held |= 1u << guard;
   walk_if(N, E, list, l);
@@ -51,7 +51,7 @@ static void walk_if(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
 
 /* Sets level l and emits what is inside of it, `len` elements of its dim. */
 static void enter(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, low_env env, int64_t len) {
-  const low_level *lev = &N->list[list].level[l];
+  const plan_level *lev = &N->p->list[list].level[l];
   uint32_t n, lanes = E->lanes, row = E->row;
   low_stage *st = concerned(N, list, &n);
   int64_t outside = N->len[lev->dim];
@@ -67,17 +67,17 @@ static void enter(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mo
 }
 
 static void skip(low_nest *N, uint32_t list, uint32_t l) {
-  uint32_t n, var = N->list[list].level[l].var;
+  uint32_t n, var = N->p->list[list].level[l].var;
   low_stage *st = concerned(N, list, &n);
   for (uint32_t i = 0; i < n; i++) {
-    for (uint32_t r = 0; r < st[i].nread; r++) low_access_skip(&st[i].read[r], var);
+    for (uint32_t r = 0; r < st[i].p->nread; r++) low_access_skip(&st[i].read[r], var);
     low_access_skip(&st[i].result, var);
   }
 }
 
 /* One trip of a loop that is written out: asks for what a trip of the loop would. */
 static void trip(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t i, int64_t len) {
-  E->env[N->list[list].level[l].var] = fixed(i);
+  E->env[N->p->list[list].level[l].var] = fixed(i);
   if (mode == LOW_BODY || mode == LOW_OUTER) low_fetch(N, E, list, l);
   enter(N, E, list, l, mode, fixed(i), len);
   low_fetch_due(N, 1, 1);
@@ -93,9 +93,9 @@ static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mod
   LLVMBuildBr(b, body);
   low_begin(E, body);
   LLVMValueRef i = LLVMBuildPhi(b, N->M->i64, "");
-  E->env[N->list[list].level[l].var] = (low_env){.kind = LOW_SSA, .lo = from, .c = to - 1, .v = i};
+  E->env[N->p->list[list].level[l].var] = (low_env){.kind = LOW_SSA, .lo = from, .c = to - 1, .v = i};
   if (mode == LOW_BODY || mode == LOW_OUTER) low_fetch(N, E, list, l);
-  enter(N, E, list, l, mode, E->env[N->list[list].level[l].var], len);
+  enter(N, E, list, l, mode, E->env[N->p->list[list].level[l].var], len);
   low_fetch_due(N, 1, 1);
   LLVMValueRef next = LLVMBuildNUWAdd(b, i, low_i64(N->M, 1), "");
   LLVMValueRef in[2] = {low_i64(N->M, from), next};
@@ -113,7 +113,7 @@ void low_apart(low_fn *E) {
 }
 /* The full trips of a loop, those at the border of a padded operand apart. */
 static void loops(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t full) {
-  int64_t first = 0, last = 0, copies = N->copies, step = N->list[list].level[l].step;
+  int64_t first = 0, last = 0, copies = N->copies, step = N->p->list[list].level[l].step;
   if (mode == LOW_OUTER && low_peel(N, E, list, l, full, &first, &last) &&
       !low_peel_begin(N, first + last + (first + last < full)))
     first = last = 0;
@@ -124,14 +124,14 @@ static void loops(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mo
 }
 
 static void walk_level(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode) {
-  const low_level *lev = &N->list[list].level[l];
+  const plan_level *lev = &N->p->list[list].level[l];
   int64_t len = N->len[lev->dim], full = len / lev->step, tail = len % lev->step;
   if (len == 0) return;
   if (lev->kind == TARN_VECTOR && len > 1) {
     enter(N, E, list, l, mode, (low_env){.kind = LOW_LANES}, len);
     return;
   }
-  if (lev->kind == TARN_DOT && mode == LOW_BODY && len == N->stage[list - 1].dot[0].k) {
+  if (lev->kind == TARN_DOT && mode == LOW_BODY && len == N->stage[list - 1].p->dot[0].k) {
     low_dot_leaf(N, E, list);
     return;
   }
@@ -156,29 +156,29 @@ static void map_leaf(low_nest *N, low_fn *E, uint32_t list) {
   low_copy_begin(N, E);
   LLVMValueRef v[TARN_MAX_DIMS * 4 + 1];
   tarn_dtype t[TARN_MAX_DIMS * 4 + 1], out;
-  uint32_t end = N->nshared + N->list[list].n;
-  for (uint32_t r = 0; r < st->f->nops; r++) v[r] = low_load(E, &st->read[r], end), t[r] = st->read[r].dtype;
-  N->M->at_most_0 = st->at_most_0;
-  LLVMValueRef x = low_fx(N->M, st->f->body, v, t, st->f->nops, E->lanes, &out);
+  uint32_t end = N->p->nshared + N->p->list[list].n;
+  for (uint32_t r = 0; r < st->p->f->nops; r++) v[r] = low_load(E, &st->read[r], end), t[r] = st->read[r].p->dtype;
+  N->M->at_most_0 = st->p->at_most_0;
+  LLVMValueRef x = low_fx(N->M, st->p->f->body, v, t, st->p->f->nops, E->lanes, &out);
   N->M->at_most_0 = false;
-  if (st->f->epi != TARN_NONE) {
+  if (st->p->f->epi != TARN_NONE) {
     v[0] = x, t[0] = out;
-    for (uint32_t r = 0; r < st->f->nepi; r++) {
-      low_access *a = &st->read[st->f->nops + r];
-      v[1 + r] = low_load(E, a, end), t[1 + r] = a->dtype;
+    for (uint32_t r = 0; r < st->p->f->nepi; r++) {
+      low_access *a = &st->read[st->p->f->nops + r];
+      v[1 + r] = low_load(E, a, end), t[1 + r] = a->p->dtype;
     }
-    x = low_fx(N->M, st->f->epi, v, t, 1u + st->f->nepi, E->lanes, &out);
+    x = low_fx(N->M, st->p->f->epi, v, t, 1u + st->p->f->nepi, E->lanes, &out);
   }
-  if (st->rows) low_store_across(N, E, st, end, x);
+  if (st->p->rows) low_store_across(N, E, st, end, x);
   else low_store(E, &st->result, end, x);
   low_copy_end(N, E);
 }
 
 static void stages(low_nest *N, low_fn *E) {
-  for (uint32_t i = 0; i < N->nstage; i++) {
+  for (uint32_t i = 0; i < N->p->nstage; i++) {
     low_stage *st = &N->stage[i];
-    for (uint32_t d = N->n->depth; d < st->n; d++) N->len[d] = st->dim[d];
-    E->space = &st->space;
+    for (uint32_t d = N->p->n->depth; d < st->p->n; d++) N->len[d] = st->p->dim[d];
+    E->space = &st->p->space;
     E->gen++;
     low_walk(N, E, 1 + i, 0, LOW_OUTER);
     low_copies_end(N);
@@ -186,13 +186,13 @@ static void stages(low_nest *N, low_fn *E) {
 }
 
 void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode) {
-  const low_list *ll = &N->list[list];
+  const plan_list *ll = &N->p->list[list];
   bool inside = mode != LOW_OUTER;
-  if (list > 0 && N->stage[list - 1].red && !inside && l == N->stage[list - 1].acc) {
+  if (list > 0 && N->stage[list - 1].p->red && !inside && l == N->stage[list - 1].p->acc) {
     low_reduction(N, E, list, l);
     return;
   }
-  if (mode == LOW_BODY && list > 0 && l == N->stage[list - 1].order && low_walk_in_order(N, E, list)) return;
+  if (mode == LOW_BODY && list > 0 && l == N->stage[list - 1].p->order && low_walk_in_order(N, E, list)) return;
   if (l < ll->n && inside && mode != LOW_BODY && ll->level[l].red) {
     skip(N, list, l);
     low_walk(N, E, list, l + 1, mode);
@@ -215,7 +215,7 @@ static LLVMBasicBlockRef when(low_fn *E, LLVMIntPredicate p, LLVMValueRef v, int
  * nothing to do; a tail of this level is a second copy. */
 static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at);
 static void parallel_copy(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at, low_env env, int64_t len) {
-  const low_level *lev = &N->list[list].level[l];
+  const plan_level *lev = &N->p->list[list].level[l];
   uint32_t n;
   low_stage *st = concerned(N, list, &n);
   int64_t outside = N->len[lev->dim];
@@ -235,11 +235,11 @@ static void parallel_piece(low_nest *N, low_fn *E, uint32_t list, uint32_t l, co
 }
 static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at) {
   LLVMBuilderRef b = N->M->b;
-  if (l == N->list[list].parallel) {
+  if (l == N->p->list[list].parallel) {
     low_walk(N, E, list, l, LOW_OUTER);
     return;
   }
-  const low_level *lev = &N->list[list].level[l];
+  const plan_level *lev = &N->p->list[list].level[l];
   int64_t len = N->len[lev->dim], full = len / lev->step, tail = len % lev->step;
   LLVMBasicBlockRef after = low_block(E, "next");
   int64_t first = 0, last = 0, copies = N->copies;
@@ -263,8 +263,8 @@ static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LL
 /* The counters of the parallel levels of one item. */
 static void decode(low_nest *N, uint32_t list, LLVMValueRef item, LLVMValueRef *at) {
   LLVMBuilderRef b = N->M->b;
-  for (uint32_t i = N->list[list].parallel; i-- > 0;) {
-    int64_t trips = N->list[list].level[i].trips;
+  for (uint32_t i = N->p->list[list].parallel; i-- > 0;) {
+    int64_t trips = N->p->list[list].level[i].trips;
     if (trips == 1) at[i] = low_i64(N->M, 0);
     else if (i == 0) at[i] = item;
     else {
@@ -275,44 +275,44 @@ static void decode(low_nest *N, uint32_t list, LLVMValueRef item, LLVMValueRef *
 }
 
 static void bind(low_nest *N, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out) {
-  for (uint32_t i = 0; i < N->nstage; i++) {
+  for (uint32_t i = 0; i < N->p->nstage; i++) {
     low_stage *st = &N->stage[i];
-    for (uint32_t r = 0; r < st->nread; r++) {
-      const tarn_read *rd = &st->s->read[r];
+    for (uint32_t r = 0; r < st->p->nread; r++) {
+      const tarn_read *rd = &st->p->s->read[r];
       if (!rd->stage) st->read[r].base = in[rd->src];
       else st->read[r].base = N->stage[rd->src].result.base;
-      low_access_ready(E, &st->read[r], st->serial);
+      low_access_ready(E, &st->read[r]);
     }
-    st->result.base = st->s->out ? out[st->out_no] : low_local(E, st->local_bytes);
-    low_access_ready(E, &st->result, st->serial);
+    st->result.base = st->p->s->out ? out[st->p->out_no] : low_local(E, st->p->local_bytes);
+    low_access_ready(E, &st->result);
   }
 }
 
-bool low_nest_past(const low_nest *N, uint32_t region, bool *out) {
-  bool any = false;
-  for (uint32_t i = 0; i < N->nstage; i++) {
-    const low_stage *st = &N->stage[i];
-    if (!st->s->out) continue;
-    out[st->out_no] = st->result.past && (!N->split || i == region);
-    any |= out[st->out_no];
+low_nest *low_nest_new(low_module *M, plan_nest *p) {
+  low_nest *N = TARN_NEW(M->cx, low_nest);
+  *N = (low_nest){.M = M, .p = p, .copies = 1};
+  N->stage = TARN_ARRAY(M->cx, low_stage, p->nstage);
+  for (uint32_t i = 0; i < p->nstage; i++) {
+    low_stage *st = &N->stage[i];
+    st->p = &p->stage[i];
+    st->read = TARN_ARRAY(M->cx, low_access, st->p->nread);
+    for (uint32_t r = 0; r < st->p->nread; r++) st->read[r].p = &st->p->read[r];
+    st->result.p = &st->p->result;
   }
-  return any;
-}
-void low_nest_through(low_nest *N) {
-  for (uint32_t i = 0; i < N->nstage; i++) N->stage[i].result.past = false;
+  return N;
 }
 
 void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out, LLVMValueRef begin,
                    LLVMValueRef end) {
   LLVMBuilderRef b = N->M->b;
-  uint32_t list = N->split ? 1 + region : 0;
-  const low_stage *st = &N->stage[N->split ? region : 0];
+  uint32_t list = N->p->split ? 1 + region : 0;
+  const low_stage *st = &N->stage[N->p->split ? region : 0];
   LLVMValueRef at[TARN_MAX_LEVELS];
   bind(N, E, in, out);
-  E->space = &st->space;
-  memcpy(N->len, st->dim, sizeof N->len);
-  if (low_nest_items(N, region) == 0) return;
-  if (!N->list[list].parallel) {
+  E->space = &st->p->space;
+  memcpy(N->len, st->p->dim, sizeof N->len);
+  if (plan_items(N->p, region) == 0) return;
+  if (!N->p->list[list].parallel) {
     low_walk(N, E, list, 0, LOW_OUTER);
     low_copies_end(N);
     return;

@@ -20,17 +20,17 @@ static uint64_t tile_vars(const low_nest *N, uint32_t list) {
   const low_stage *st = &N->stage[list - 1];
   uint64_t m = 0;
   bool within = false;
-  for (uint32_t i = 0; i < N->list[list].n; i++) {
-    const low_level *l = &N->list[list].level[i];
+  for (uint32_t i = 0; i < N->p->list[list].n; i++) {
+    const plan_level *l = &N->p->list[list].level[i];
     bool copies = l->trips > 1 && (l->kind == TARN_UNROLL || l->kind == TARN_VECTOR);
-    bool ordered = st->order_read != TARN_NONE && i >= st->order && i < st->order_end;
+    bool ordered = st->p->order_read != TARN_NONE && i >= st->p->order && i < st->p->order_end;
     if (copies && (!l->red || ordered || (within && l->kind == TARN_UNROLL))) m |= 1ull << l->var;
     within |= l->red && l->trips > 1 && l->kind == TARN_SERIAL;
   }
   return m;
 }
 
-static bool holds(const low_fn *E, const low_guard *g) {
+static bool holds(const low_fn *E, const plan_guard *g) {
   int64_t lo, hi;
   low_range(E, g->e, &lo, &hi);
   return lo >= g->lo && hi < g->hi;
@@ -48,24 +48,24 @@ static bool asks_stage(const question *q, uint32_t list, bool *hold) {
   const low_stage *st = &q->N->stage[list - 1];
   uint64_t with = tile_vars(q->N, list);
   bool any = false;
-  for (uint32_t r = 0; r < st->f->nops; r++) {
+  for (uint32_t r = 0; r < st->p->f->nops; r++) {
     const low_access *a = &st->read[r];
-    for (uint32_t i = 0; i < a->nguard; i++) {
-      uint64_t deps = low_lin_deps(a->guard[i].e);
+    for (uint32_t i = 0; i < a->p->nguard; i++) {
+      uint64_t deps = plan_lin_deps(a->p->guard[i].e);
       if (!(deps >> q->var & 1) || !(deps & with)) continue;
       any = true;
-      if (!holds(q->E, &a->guard[i])) *hold = false;
+      if (!holds(q->E, &a->p->guard[i])) *hold = false;
     }
   }
   return any;
 }
 static bool asks(const question *q, bool *hold) {
-  const low_space *space = q->E->space;
+  const plan_space *space = q->E->space;
   bool any = false;
   *hold = true;
   if (q->list) return asks_stage(q, q->list, hold);
-  for (uint32_t i = 0; i < q->N->nstage; i++) {
-    q->E->space = &q->N->stage[i].space;
+  for (uint32_t i = 0; i < q->N->p->nstage; i++) {
+    q->E->space = &q->N->stage[i].p->space;
     any |= asks_stage(q, 1 + i, hold);
   }
   q->E->space = space;
@@ -81,7 +81,7 @@ static bool hold_at(const question *q, int64_t trip) {
 }
 
 bool low_peel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t full, int64_t *first, int64_t *last) {
-  const low_level *lev = &N->list[list].level[l];
+  const plan_level *lev = &N->p->list[list].level[l];
   *first = *last = 0;
   if (lev->red || lev->kind == TARN_UNROLL || lev->kind == TARN_VECTOR || full < 2 || full > MOST_SCANNED) return false;
   question q = {N, E, list, lev->var};
@@ -105,8 +105,8 @@ bool low_peel_begin(low_nest *N, int64_t pieces) {
 }
 
 bool low_written_out(const low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t full) {
-  const low_list *ll = &N->list[list];
-  const low_level *lev = &ll->level[l];
+  const plan_list *ll = &N->p->list[list];
+  const plan_level *lev = &ll->level[l];
   if (list == 0 || !lev->red || full < 2 || full > TARN_MOST_WRITTEN) return false;
   int64_t copies = full;
   for (uint32_t i = l + 1; i < ll->n; i++)
@@ -128,21 +128,21 @@ static bool is_factor(const tarn_lang *L, uint32_t body, uint32_t hole) {
  * holds for finite other factors, so that a strict program computes it. */
 bool low_adds_nothing(const low_nest *N, const low_stage *st, uint32_t r) {
   const tarn_lang *L = N->M->L;
-  if (!st->red || st->red->ns != 1 || st->red->kind == TARN_RED_CUSTOM || st->step_index) return false;
-  uint32_t fill = st->read[r].fill;
-  if (fill == TARN_NONE || fill != st->red->init[0]) return false;
-  const tarn_fx *body = tarn_fx_get(L, st->f->body);
+  if (!st->p->red || st->p->red->ns != 1 || st->p->red->kind == TARN_RED_CUSTOM || st->p->step_index) return false;
+  uint32_t fill = st->read[r].p->fill;
+  if (fill == TARN_NONE || fill != st->p->red->init[0]) return false;
+  const tarn_fx *body = tarn_fx_get(L, st->p->f->body);
   if (body->op == TARN_FX_HOLE) return body->hole == r;
-  return st->red->kind == TARN_RED_SUM && N->M->contract && is_factor(L, st->f->body, r);
+  return st->p->red->kind == TARN_RED_SUM && N->M->contract && is_factor(L, st->p->f->body, r);
 }
 
 bool low_left_out(const low_nest *N, const low_fn *E, const low_stage *st) {
-  for (uint32_t r = 0; r < st->f->nops; r++) {
+  for (uint32_t r = 0; r < st->p->f->nops; r++) {
     const low_access *a = &st->read[r];
-    for (uint32_t i = 0; i < a->nguard; i++) {
+    for (uint32_t i = 0; i < a->p->nguard; i++) {
       int64_t lo, hi;
-      low_range(E, a->guard[i].e, &lo, &hi);
-      if ((hi < a->guard[i].lo || lo >= a->guard[i].hi) && low_adds_nothing(N, st, r)) return true;
+      low_range(E, a->p->guard[i].e, &lo, &hi);
+      if ((hi < a->p->guard[i].lo || lo >= a->p->guard[i].hi) && low_adds_nothing(N, st, r)) return true;
     }
   }
   return false;
@@ -157,11 +157,11 @@ static bool all_set(const low_fn *E, uint64_t deps) {
   return true;
 }
 bool low_decisive(const low_nest *N, const low_fn *E, const low_stage *st, uint32_t var, uint32_t *read, uint32_t *guard) {
-  for (*read = 0; *read < st->f->nops; ++*read) {
+  for (*read = 0; *read < st->p->f->nops; ++*read) {
     const low_access *a = &st->read[*read];
-    for (*guard = 0; *guard < a->nguard; ++*guard) {
-      const low_guard *g = &a->guard[*guard];
-      uint64_t deps = low_lin_deps(g->e);
+    for (*guard = 0; *guard < a->p->nguard; ++*guard) {
+      const plan_guard *g = &a->p->guard[*guard];
+      uint64_t deps = plan_lin_deps(g->e);
       int64_t lo, hi;
       if (!(deps >> var & 1) || !all_set(E, deps) || a->held >> *guard & 1) continue;
       low_range(E, g->e, &lo, &hi);

@@ -6,15 +6,15 @@
 #include "lower/nest.h"
 #include <string.h>
 
-static uint32_t end_of(const low_nest *N, uint32_t list) { return N->nshared + N->list[list].n; }
+static uint32_t end_of(const low_nest *N, uint32_t list) { return N->p->nshared + N->p->list[list].n; }
 
 /* ---------------------------------------------------------------- accumulators */
 /* Number of this copy's accumulator: a constant plus what loops contribute. */
 static int64_t slot_number(const low_nest *N, low_fn *E, uint32_t list, LLVMValueRef *loops) {
   int64_t at = 0, radix = 1;
   *loops = NULL;
-  for (uint32_t i = N->list[list].n; i-- > 0;) {
-    const low_level *l = &N->list[list].level[i];
+  for (uint32_t i = N->p->list[list].n; i-- > 0;) {
+    const plan_level *l = &N->p->list[list].level[i];
     if (!l->inside || l->red || l->kind == TARN_VECTOR) continue;
     const low_env *e = &E->env[l->var];
     if (e->kind == LOW_CONST) at += radix * e->c;
@@ -27,14 +27,14 @@ static int64_t slot_number(const low_nest *N, low_fn *E, uint32_t list, LLVMValu
   return at;
 }
 
-static uint32_t acc_lanes(const low_stage *st, const low_fn *E) { return st->red_lanes > 1 ? st->red_lanes : E->lanes; }
+static uint32_t acc_lanes(const low_stage *st, const low_fn *E) { return st->p->red_lanes > 1 ? st->p->red_lanes : E->lanes; }
 
 /* Which of a slot's chains this copy of the body adds to. */
 static int64_t chain_of(const low_nest *N, const low_fn *E, uint32_t list) {
   int64_t at = 0;
-  if (N->stage[list - 1].chains == 1) return 0;
-  for (uint32_t i = 0; i < N->list[list].n; i++) {
-    const low_level *l = &N->list[list].level[i];
+  if (N->stage[list - 1].p->chains == 1) return 0;
+  for (uint32_t i = 0; i < N->p->list[list].n; i++) {
+    const plan_level *l = &N->p->list[list].level[i];
     if (l->inside && l->red && l->kind == TARN_UNROLL) at = at * l->trips + E->env[l->var].c;
   }
   return at;
@@ -43,31 +43,31 @@ static LLVMValueRef acc_pointer(low_nest *N, low_fn *E, uint32_t list, uint32_t 
   low_module *M = N->M;
   low_stage *st = &N->stage[list - 1];
   LLVMValueRef loops;
-  int64_t at = (slot_number(N, E, list, &loops) * st->chains + chain) * st->red->ns + k;
-  if (!st->in_memory) {
+  int64_t at = (slot_number(N, E, list, &loops) * st->p->chains + chain) * st->p->red->ns + k;
+  if (!st->p->in_memory) {
     if (!st->slot[at]) st->slot[at] = low_alloca(E, type, 1);
     return st->slot[at];
   }
   LLVMValueRef i = low_i64(M, at);
-  if (loops) i = LLVMBuildAdd(M->b, LLVMBuildMul(M->b, loops, low_i64(M, st->red->ns), ""), i, "");
-  i = LLVMBuildMul(M->b, i, low_i64(M, 8 * (int64_t)st->max_lanes), "");
+  if (loops) i = LLVMBuildAdd(M->b, LLVMBuildMul(M->b, loops, low_i64(M, st->p->red->ns), ""), i, "");
+  i = LLVMBuildMul(M->b, i, low_i64(M, 8 * (int64_t)st->p->max_lanes), "");
   return LLVMBuildInBoundsGEP2(M->b, M->i8, st->slot[0], &i, 1, "");
 }
 
 static LLVMTypeRef state_type(const low_nest *N, const low_stage *st, uint32_t k, uint32_t lanes) {
-  return low_vec(low_compute_type(N->M, st->state[k]), lanes);
+  return low_vec(low_compute_type(N->M, st->p->state[k]), lanes);
 }
 static LLVMValueRef acc_load(low_nest *N, low_fn *E, uint32_t list, uint32_t k, int64_t chain) {
   low_stage *st = &N->stage[list - 1];
   LLVMTypeRef t = state_type(N, st, k, acc_lanes(st, E));
   LLVMValueRef v = LLVMBuildLoad2(N->M->b, t, acc_pointer(N, E, list, k, chain, t), "");
-  LLVMSetAlignment(v, st->in_memory ? 8 : 64);
+  LLVMSetAlignment(v, st->p->in_memory ? 8 : 64);
   return v;
 }
 static void acc_store(low_nest *N, low_fn *E, uint32_t list, uint32_t k, int64_t chain, LLVMValueRef v) {
   low_stage *st = &N->stage[list - 1];
   LLVMValueRef s = LLVMBuildStore(N->M->b, v, acc_pointer(N, E, list, k, chain, LLVMTypeOf(v)));
-  LLVMSetAlignment(s, st->in_memory ? 8 : 64);
+  LLVMSetAlignment(s, st->p->in_memory ? 8 : 64);
 }
 
 LLVMValueRef low_acc_load(low_nest *N, low_fn *E, uint32_t list) { return acc_load(N, E, list, 0, chain_of(N, E, list)); }
@@ -93,14 +93,14 @@ static LLVMValueRef replace_lanes(low_module *M, LLVMValueRef v, LLVMValueRef w,
 /* The state of all chains of a slot, by pairs. */
 static void merge_chains(low_nest *N, low_fn *E, uint32_t list, LLVMValueRef *out) {
   low_stage *st = &N->stage[list - 1];
-  const tarn_reducer *r = st->red;
+  const tarn_reducer *r = st->p->red;
   uint32_t ns = r->ns;
-  LLVMValueRef v[LOW_MOST_CHAINS * TARN_MAX_STATE], two[2 * TARN_MAX_STATE];
+  LLVMValueRef v[PLAN_MOST_CHAINS * TARN_MAX_STATE], two[2 * TARN_MAX_STATE];
   tarn_dtype t[2 * TARN_MAX_STATE];
-  for (uint32_t k = 0; k < ns; k++) t[k] = t[ns + k] = st->state[k];
-  for (uint32_t c = 0; c < st->chains; c++)
+  for (uint32_t k = 0; k < ns; k++) t[k] = t[ns + k] = st->p->state[k];
+  for (uint32_t c = 0; c < st->p->chains; c++)
     for (uint32_t k = 0; k < ns; k++) v[c * ns + k] = acc_load(N, E, list, k, c);
-  for (uint32_t n = (uint32_t)st->chains; n > 1; n = (n + 1) / 2)
+  for (uint32_t n = (uint32_t)st->p->chains; n > 1; n = (n + 1) / 2)
     for (uint32_t c = 0; c < n / 2; c++) {
       uint32_t other = n - 1 - c;
       for (uint32_t k = 0; k < ns; k++) two[k] = v[c * ns + k], two[ns + k] = v[other * ns + k];
@@ -110,11 +110,11 @@ static void merge_chains(low_nest *N, low_fn *E, uint32_t list, LLVMValueRef *ou
 }
 /* All lanes of the state into one, halving. */
 static void merge_lanes(low_nest *N, const low_stage *st, LLVMValueRef *v) {
-  const tarn_reducer *r = st->red;
+  const tarn_reducer *r = st->p->red;
   LLVMValueRef two[2 * TARN_MAX_STATE], rest[TARN_MAX_STATE];
   tarn_dtype t[2 * TARN_MAX_STATE];
-  uint32_t n = st->red_lanes;
-  for (uint32_t k = 0; k < r->ns; k++) t[k] = t[r->ns + k] = st->state[k];
+  uint32_t n = st->p->red_lanes;
+  for (uint32_t k = 0; k < r->ns; k++) t[k] = t[r->ns + k] = st->p->state[k];
   while (n > 1) {
     uint32_t half = n / 2;
     bool odd = n % 2;
@@ -139,21 +139,21 @@ static void merge_lanes(low_nest *N, const low_stage *st, LLVMValueRef *v) {
 static void init_leaf(low_nest *N, low_fn *E, uint32_t list, bool resume) {
   low_stage *st = &N->stage[list - 1];
   uint32_t n = acc_lanes(st, E);
-  for (uint32_t k = 0; k < st->red->ns; k++) {
-    LLVMValueRef v = low_fx(N->M, st->red->init[k], NULL, NULL, 0, n, NULL);
-    if (st->start != TARN_NONE && !resume)
-      v = low_crossed(E, st->crossed, low_load(E, &st->read[st->f->nops + st->start], end_of(N, list)));
-    for (int64_t c = 1; c < st->chains; c++) acc_store(N, E, list, k, c, v);
+  for (uint32_t k = 0; k < st->p->red->ns; k++) {
+    LLVMValueRef v = low_fx(N->M, st->p->red->init[k], NULL, NULL, 0, n, NULL);
+    if (st->p->start != TARN_NONE && !resume)
+      v = low_crossed(E, st->p->crossed, low_load(E, &st->read[st->p->f->nops + st->p->start], end_of(N, list)));
+    for (int64_t c = 1; c < st->p->chains; c++) acc_store(N, E, list, k, c, v);
     if (resume) {
-      LLVMValueRef old = low_crossed(E, st->crossed, low_load(E, &st->result, end_of(N, list)));
-      v = st->red_lanes > 1 ? replace_lanes(N->M, v, old, 1, n) : old;
+      LLVMValueRef old = low_crossed(E, st->p->crossed, low_load(E, &st->result, end_of(N, list)));
+      v = st->p->red_lanes > 1 ? replace_lanes(N->M, v, old, 1, n) : old;
     }
     acc_store(N, E, list, k, 0, v);
   }
 }
 
 static LLVMValueRef flat_index(low_nest *N, low_fn *E, const low_stage *st) {
-  low_off o = low_eval(E, st->flat);
+  low_off o = low_eval(E, st->p->flat);
   LLVMValueRef v = low_splat(N->M, low_off_scalar(E, &(low_off){.v = o.v, .c = o.c}), E->lanes);
   if (o.stride && E->lanes > 1) {
     LLVMValueRef lane[256];
@@ -165,10 +165,10 @@ static LLVMValueRef flat_index(low_nest *N, low_fn *E, const low_stage *st) {
 
 static void body_leaf(low_nest *N, low_fn *E, uint32_t list) {
   low_stage *st = &N->stage[list - 1];
-  uint32_t ns = st->red->ns, nops = st->f->nops, n = acc_lanes(st, E);
+  uint32_t ns = st->p->red->ns, nops = st->p->f->nops, n = acc_lanes(st, E);
   if (low_left_out(N, E, st)) return;
   if (st->taken) {
-    *st->taken = low_load(E, &st->read[st->data], end_of(N, list));
+    *st->taken = low_load(E, &st->read[st->p->data], end_of(N, list));
     return;
   }
   LLVMValueRef v[TARN_MAX_STATE + 1 + TARN_MAX_DIMS * 4], old[TARN_MAX_STATE], now[TARN_MAX_STATE];
@@ -176,14 +176,14 @@ static void body_leaf(low_nest *N, low_fn *E, uint32_t list) {
   int64_t chain = chain_of(N, E, list);
   for (uint32_t k = 0; k < ns; k++) {
     old[k] = acc_load(N, E, list, k, chain);
-    v[k] = n > E->lanes ? part(N->M, old[k], 0, E->lanes) : old[k], t[k] = st->state[k];
+    v[k] = n > E->lanes ? part(N->M, old[k], 0, E->lanes) : old[k], t[k] = st->p->state[k];
   }
-  v[ns] = st->step_index ? flat_index(N, E, st) : NULL, t[ns] = TARN_I64;
-  E->crossed = st->crossed;
+  v[ns] = st->p->step_index ? flat_index(N, E, st) : NULL, t[ns] = TARN_I64;
+  E->crossed = st->p->crossed;
   for (uint32_t r = 0; r < nops; r++)
-    v[ns + 1 + r] = low_load(E, &st->read[r], end_of(N, list)), t[ns + 1 + r] = st->read[r].dtype;
+    v[ns + 1 + r] = low_load(E, &st->read[r], end_of(N, list)), t[ns + 1 + r] = st->read[r].p->dtype;
   E->crossed = false;
-  for (uint32_t k = 0; k < ns; k++) now[k] = low_fx(N->M, st->step[k], v, t, ns + 1 + nops, E->lanes, NULL);
+  for (uint32_t k = 0; k < ns; k++) now[k] = low_fx(N->M, st->p->step[k], v, t, ns + 1 + nops, E->lanes, NULL);
   for (uint32_t k = 0; k < ns; k++)
     acc_store(N, E, list, k, chain, n > E->lanes ? replace_lanes(N->M, old[k], now[k], E->lanes, n) : now[k]);
 }
@@ -195,33 +195,33 @@ static LLVMValueRef nothing(const low_nest *N, tarn_dtype t, uint32_t n) {
 static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
   low_stage *st = &N->stage[list - 1];
   LLVMValueRef v[TARN_MAX_DIMS * 4 + 1], state[TARN_MAX_STATE];
-  tarn_dtype t[TARN_MAX_DIMS * 4 + 1], out = st->state[0];
+  tarn_dtype t[TARN_MAX_DIMS * 4 + 1], out = st->p->state[0];
   uint32_t end = end_of(N, list);
-  bool alone = st->nfactor || st->end != LOW_OUTER; /* other code stands between such copies */
+  bool alone = st->p->nfactor || st->end != LOW_OUTER; /* other code stands between such copies */
   if (!alone) low_copy_begin(N, E);
-  if (st->nfactor) state[0] = st->given ? st->given : LLVMConstNull(state_type(N, st, 0, E->lanes));
+  if (st->p->nfactor) state[0] = st->given ? st->given : LLVMConstNull(state_type(N, st, 0, E->lanes));
   else merge_chains(N, E, list, state);
-  if (st->red_lanes > 1) merge_lanes(N, st, state);
-  for (uint32_t k = 0; k < st->red->ns; k++) state[k] = low_crossed(E, st->crossed, state[k]);
+  if (st->p->red_lanes > 1) merge_lanes(N, st, state);
+  for (uint32_t k = 0; k < st->p->red->ns; k++) state[k] = low_crossed(E, st->p->crossed, state[k]);
   LLVMValueRef x = state[0];
   if (!partial) {
-    x = low_fx(N->M, st->red->result, state, st->state, st->red->ns, E->lanes, &out);
-    if (st->f->epi != TARN_NONE) {
+    x = low_fx(N->M, st->p->red->result, state, st->p->state, st->p->red->ns, E->lanes, &out);
+    if (st->p->f->epi != TARN_NONE) {
       v[0] = x, t[0] = out;
-      for (uint32_t r = 0; r < st->f->nepi; r++) {
-        low_access *a = &st->read[st->f->nops + r];
-        v[1 + r] = r == st->start ? nothing(N, a->dtype, E->lanes) : low_load(E, a, end), t[1 + r] = a->dtype;
+      for (uint32_t r = 0; r < st->p->f->nepi; r++) {
+        low_access *a = &st->read[st->p->f->nops + r];
+        v[1 + r] = r == st->p->start ? nothing(N, a->p->dtype, E->lanes) : low_load(E, a, end), t[1 + r] = a->p->dtype;
       }
-      x = low_fx(N->M, st->f->epi, v, t, 1u + st->f->nepi, E->lanes, &out);
+      x = low_fx(N->M, st->p->f->epi, v, t, 1u + st->p->f->nepi, E->lanes, &out);
     }
   }
-  if (st->rows) low_store_across(N, E, st, end, x);
+  if (st->p->rows) low_store_across(N, E, st, end, x);
   else low_store(E, &st->result, end, x);
   if (!alone) low_copy_end(N, E);
 }
 
 void low_reduce_leaf(low_nest *N, low_fn *E, uint32_t list, low_mode mode) {
-  N->M->nan_shows = N->stage[list - 1].nan_shows;
+  N->M->nan_shows = N->stage[list - 1].p->nan_shows;
   if (mode == LOW_INIT) init_leaf(N, E, list, false);
   else if (mode == LOW_PARTIAL) final_leaf(N, E, list, true);
   else if (mode == LOW_FINAL) final_leaf(N, E, list, false);
@@ -236,8 +236,8 @@ static LLVMValueRef at_border(low_nest *N, low_fn *E, uint32_t list, bool last, 
   LLVMBuilderRef b = N->M->b;
   LLVMValueRef all = NULL;
   *known = true;
-  for (uint32_t i = 0; i < N->stage[list - 1].acc; i++) {
-    const low_level *l = &N->list[list].level[i];
+  for (uint32_t i = 0; i < N->stage[list - 1].p->acc; i++) {
+    const plan_level *l = &N->p->list[list].level[i];
     if (!l->red) continue;
     const low_env *e = &E->env[l->var];
     int64_t at = last ? N->last[l->var] : 0;
@@ -272,9 +272,9 @@ static void walk_either(low_nest *N, low_fn *E, uint32_t list, uint32_t l, bool 
   low_begin(E, after);
 }
 
-static void check_outer_reduction(low_nest *N, const low_stage *st, const low_list *list) {
-  for (uint32_t i = 0; i < st->acc; i++)
-    if (list->level[i].red && list->level[i].trips > 1 && (st->red->ns != 1 || st->state[0] != st->out_type))
+static void check_outer_reduction(low_nest *N, const low_stage *st, const plan_list *list) {
+  for (uint32_t i = 0; i < st->p->acc; i++)
+    if (list->level[i].red && list->level[i].trips > 1 && (st->p->red->ns != 1 || st->p->state[0] != st->p->out_type))
       tarn_raise(N->M->cx, TARN_INTERNAL, "lower: a reduce loop outside of accumulators that the result cannot hold");
 }
 
@@ -282,10 +282,11 @@ static void check_outer_reduction(low_nest *N, const low_stage *st, const low_li
 static low_mode ending(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   const low_stage *st = &N->stage[list - 1];
   bool known;
-  if (st->order != l || st->order_read == TARN_NONE || st->in_memory || st->chains > 1 || st->red_lanes > 1 || st->rows)
+  if (st->p->order != l || st->p->order_read == TARN_NONE || st->p->in_memory || st->p->chains > 1 || st->p->red_lanes > 1 ||
+      st->p->rows)
     return LOW_OUTER;
-  for (uint32_t i = st->order_end; i < N->list[list].n; i++)
-    if (N->list[list].level[i].red) return LOW_OUTER;
+  for (uint32_t i = st->p->order_end; i < N->p->list[list].n; i++)
+    if (N->p->list[list].level[i].red) return LOW_OUTER;
   if (at_border(N, E, list, true, &known)) return LOW_OUTER;
   return known ? LOW_FINAL : LOW_PARTIAL;
 }
@@ -293,17 +294,17 @@ static low_mode ending(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
 void low_reduction(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   low_stage *st = &N->stage[list - 1];
   tarn_ctx *cx = N->M->cx;
-  check_outer_reduction(N, st, &N->list[list]);
-  if (st->nfactor) {
+  check_outer_reduction(N, st, &N->p->list[list]);
+  if (st->p->nfactor) {
     E->gen++;
     low_weighed_sum(N, E, list, l);
     E->gen++;
     return;
   }
-  if (st->in_memory) {
+  if (st->p->in_memory) {
     st->slot = TARN_ARRAY(cx, LLVMValueRef, 1);
-    st->slot[0] = low_local(E, st->slots * st->red->ns * 8 * (int64_t)st->max_lanes);
-  } else st->slot = TARN_ARRAY(cx, LLVMValueRef, st->slots * st->chains * st->red->ns);
+    st->slot[0] = low_local(E, st->p->slots * st->p->red->ns * 8 * (int64_t)st->p->max_lanes);
+  } else st->slot = TARN_ARRAY(cx, LLVMValueRef, st->p->slots * st->p->chains * st->p->red->ns);
   E->gen++;
   walk_either(N, E, list, l, false, LOW_INIT, LOW_RESUME);
   E->gen++;

@@ -418,14 +418,6 @@ static const struct row {
     [TARN_FX_SHR] = {NULL, i_shr, NULL},     [TARN_FX_SEL] = {any_select, any_select, NULL},
 };
 
-uint32_t low_fx_arity(uint32_t op) {
-  static const uint8_t n[TARN_FX_COUNT] = {
-#define FX(ID, text, arity, kind) arity,
-#include "access/fx.def"
-#undef FX
-  };
-  return n[op];
-}
 static bool to_bool(uint32_t op) {
   return op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE || op == TARN_FX_ISNAN || op == TARN_FX_ISINF;
 }
@@ -437,7 +429,7 @@ static LLVMValueRef apply(low_module *M, uint32_t op, args *a, tarn_dtype *type)
   LLVMValueRef v = NULL;
   if (flt && r->libm && M->contract) v = low_math(M, (tarn_fxop)op, a->v[0]);
   if (!v && (flt ? r->f : r->i)) v = (flt ? r->f : r->i)(a);
-  if (!v && flt && r->libm) v = libm(M, a->t, r->libm, a->v, low_fx_arity(op));
+  if (!v && flt && r->libm) v = libm(M, a->t, r->libm, a->v, tarn_fx_arity(op));
   if (!v) tarn_raise(M->cx, TARN_INTERNAL, "lower: a scalar operator is not defined for %s", tarn_dtype_name(a->t));
   return to_bool(op) ? v : rounded(M, a->t, v);
 }
@@ -468,7 +460,7 @@ static done emit(walk *w, uint32_t f) {
   for (uint32_t i = 0; i < w->seen.n; i++)
     if (w->seen.p[i].f == f) return w->seen.p[i];
   args a = {.M = M};
-  for (uint32_t k = 0; k < low_fx_arity(x->op); k++) {
+  for (uint32_t k = 0; k < tarn_fx_arity(x->op); k++) {
     done d = emit(w, x->kid[k]);
     a.v[k] = d.v;
     if (k == 0 || x->op == TARN_FX_SEL) a.t = d.t;

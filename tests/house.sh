@@ -29,8 +29,9 @@ rules: rules/algorithms rules/lang $rules_base
 extract/select: base
 lab: rules rules/check rules/run rules/lang extract/select $rules_base
 loop: access hw base
+plan: loop access hw base
 extract: extract/select egraph access hw loop base
-lower: access hw loop runtime runtime/ref base
+lower: plan access hw loop runtime runtime/ref base
 tune: egraph access model hw hw/host rules loop extract extract/select lower runtime base
 cli: *
 "

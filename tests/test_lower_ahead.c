@@ -352,24 +352,23 @@ static bool same_ask(const tarn_ask *a, const tarn_ask *b) {
 static bool same_asks(const told *t, const tarn_schedule *s) {
   tarn_ksig k = *t->k;
   tarn_walks *w = loop_walks(cx, t->on, loop_model(L, t->on, &k), s);
-  low_operand in[4] = {0}, out[2] = {0};
-  low_module M = {.cx = cx, .L = L, .hw = t->on};
+  plan_operand in[4] = {0}, out[2] = {0};
   tarn_read_ahead(w);
   tarn_ksig_block(L, &k, &s);
   for (uint32_t i = 0; i < k.nin; i++) in[i].dtype = k.in_type[i], in[i].layout = k.in[i];
   for (uint32_t i = 0; i < k.nout; i++) out[i].dtype = k.out_type[i], out[i].layout = k.out[i];
-  low_nest *N = low_nest_new(&M, tarn_nest_get(L, k.nest), s, in, out);
+  plan_nest *N = plan_make(L, t->on, false, tarn_nest_get(L, k.nest), s, in, out);
   uint32_t asks = 0, found = 0;
   bool same = true;
   for (uint32_t i = 0; i < N->nstage; i++) {
-    const low_stage *st = &N->stage[i];
+    const plan_stage *st = &N->stage[i];
     for (uint32_t r = 0; r <= st->f->nops; r++) {
-      const low_access *a = r < st->f->nops ? &st->read[r] : &st->result;
+      const plan_access *a = r < st->f->nops ? &st->read[r] : &st->result;
       same &= a->ahead == w->stage[i].walk[r].ahead && a->second == w->stage[i].walk[r].second;
     }
-    asks += st->ask.n;
-    for (uint32_t x = 0; x < st->ask.n; x++)
-      for (uint32_t y = 0; y < w->ask.n; y++) found += same_ask(&st->ask.p[x].k, &w->ask.p[y]);
+    asks += st->prefetch.n;
+    for (uint32_t x = 0; x < st->prefetch.n; x++)
+      for (uint32_t y = 0; y < w->ask.n; y++) found += same_ask(&st->prefetch.p[x].k, &w->ask.p[y]);
   }
   return same && asks == w->ask.n && found == asks;
 }

@@ -104,7 +104,7 @@ static void classify(rsite *s, part *p) {
     bool hole = x->op == TARN_FX_HOLE, all = true, some = false;
     const tarn_read *r = hole ? part_read(p, x->hole) : NULL;
     p->loops[i] = r ? map_uses(p->k->L, r->map) : 0;
-    for (uint32_t a = 0; a < fx_arity(x->op); a++) {
+    for (uint32_t a = 0; a < tarn_fx_arity(x->op); a++) {
       uint32_t j = walk_index(&p->w, x->kid[a]);
       p->loops[i] |= p->loops[j];
       all &= p->constant[j] || p->free[j];
@@ -138,7 +138,7 @@ static bool worth(const part *p, uint32_t i) {
   bool top = i == p->w.n - 1;
   for (uint32_t j = i + 1; j < p->w.n; j++) {
     const tarn_fx *y = tarn_fx_get(p->k->L, p->w.id[j]);
-    for (uint32_t a = 0; a < fx_arity(y->op); a++) top |= y->kid[a] == p->w.id[i] && !p->constant[j];
+    for (uint32_t a = 0; a < tarn_fx_arity(y->op); a++) top |= y->kid[a] == p->w.id[i] && !p->constant[j];
   }
   int64_t most = 1024, size;
   for (uint32_t r = 0; r < p->st->nb + p->st->ne; r++)
@@ -238,8 +238,8 @@ static affine affine_times(tarn_lang *L, affine k, uint32_t c, bool over, tarn_d
 /* One node from its kids; fixed[j]: kid j is of constants. */
 static affine affine_node(tarn_lang *L, const tarn_fx *x, const affine *kid, const bool *fixed, tarn_dtype t) {
   affine no = {.a = TARN_NONE, .b = TARN_NONE}, k;
-  bool left = kid[0].is && (fx_arity(x->op) == 1 || fixed[1]);
-  bool right = fx_arity(x->op) == 2 && kid[1].is && fixed[0];
+  bool left = kid[0].is && (tarn_fx_arity(x->op) == 1 || fixed[1]);
+  bool right = tarn_fx_arity(x->op) == 2 && kid[1].is && fixed[0];
   if (!left && !right) return no;
   k = left ? kid[0] : kid[1];
   k.ops++;
@@ -260,7 +260,7 @@ static uint32_t uses_of(const part *p, uint32_t i) {
   uint32_t n = i == p->w.n - 1;
   for (uint32_t j = i + 1; j < p->w.n; j++) {
     const tarn_fx *y = tarn_fx_get(p->k->L, p->w.id[j]);
-    for (uint32_t a = 0; a < fx_arity(y->op); a++) n += y->kid[a] == p->w.id[i];
+    for (uint32_t a = 0; a < tarn_fx_arity(y->op); a++) n += y->kid[a] == p->w.id[i];
   }
   return n;
 }
@@ -270,7 +270,7 @@ static uint32_t uses_of(const part *p, uint32_t i) {
 static void find_affine(part *p, tarn_dtype t, const bool *any, affine *all) {
   for (uint32_t i = 0; i < p->w.n; i++) {
     tarn_fx x = *tarn_fx_get(p->k->L, p->w.id[i]);
-    uint32_t arity = fx_arity(x.op);
+    uint32_t arity = tarn_fx_arity(x.op);
     affine kid[3] = {{0}}, plain = {.is = x.op == TARN_FX_HOLE && x.hole == 0, .a = TARN_NONE, .b = TARN_NONE, .base = i};
     bool fixed[3] = {false};
     for (uint32_t a = 0; a < arity; a++) {
@@ -290,7 +290,7 @@ static bool is_whole(const part *p, const affine *all, uint32_t i) {
   bool top = i == p->w.n - 1;
   for (uint32_t j = i + 1; j < p->w.n; j++) {
     const tarn_fx *y = tarn_fx_get(p->k->L, p->w.id[j]);
-    for (uint32_t a = 0; a < fx_arity(y->op); a++)
+    for (uint32_t a = 0; a < tarn_fx_arity(y->op); a++)
       top |= y->kid[a] == p->w.id[i] && !(all[j].is && all[j].base == all[i].base && all[j].base != j);
   }
   return all[i].is && top;

@@ -61,7 +61,7 @@ static known of_two(tarn_fxop op, known a, known b) {
 }
 static known learn(const recast *c, uint32_t i, const known *hole, uint32_t nhole) {
   const tarn_fx *x = tarn_fx_get(c->L, c->w.id[i]);
-  known a = fx_arity(x->op) ? c->is[kid_at(c, i, 0)] : (known){0};
+  known a = tarn_fx_arity(x->op) ? c->is[kid_at(c, i, 0)] : (known){0};
   double v;
   switch (x->op) {
   case TARN_FX_HOLE: return x->hole < nhole ? hole[x->hole] : (known){0};
@@ -95,7 +95,7 @@ static uint32_t in_type(const recast *c, uint32_t i, tarn_dtype t) {
   tarn_fx x = *tarn_fx_get(L, c->w.id[i]);
   if (c->is[i].type == t) return c->now[i];
   if (x.op == TARN_FX_CONST && tarn_dtype_is_float(t)) return tarn_fx_const(L, t, (double)x.ivalue);
-  uint32_t a = fx_arity(x.op) ? kid_at(c, i, 0) : 0, b = fx_arity(x.op) == 2 ? kid_at(c, i, 1) : 0;
+  uint32_t a = tarn_fx_arity(x.op) ? kid_at(c, i, 0) : 0, b = tarn_fx_arity(x.op) == 2 ? kid_at(c, i, 1) : 0;
   if (x.op == TARN_FX_CAST && survives(&c->is[a], x.dtype) && survives(&c->is[a], t)) return in_type(c, a, t);
   bool sum = (x.op == TARN_FX_ADD || x.op == TARN_FX_SUB) && tarn_dtype_is_float(t);
   if (sum && c->is[b].lo == 0 && c->is[b].hi == 0 && survives(&c->is[a], t)) return in_type(c, a, t);
@@ -106,7 +106,7 @@ static uint32_t in_type(const recast *c, uint32_t i, tarn_dtype t) {
 
 static uint32_t rewritten(const recast *c, uint32_t i) {
   tarn_fx x = *tarn_fx_get(c->L, c->w.id[i]);
-  uint32_t kid[3] = {0}, n = fx_arity(x.op);
+  uint32_t kid[3] = {0}, n = tarn_fx_arity(x.op);
   for (uint32_t a = 0; a < n; a++) kid[a] = c->now[kid_at(c, i, a)];
   if (x.op != TARN_FX_CAST) return n ? fx_rebuild(c->L, &x, kid) : c->w.id[i];
   const known *from = &c->is[kid_at(c, i, 0)];

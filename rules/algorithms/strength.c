@@ -86,7 +86,7 @@ static bool only_divides(tarn_lang *L, uint32_t f, uint32_t hole) {
   if (f == hole || !fx_walk(L, f, &w)) return false;
   for (uint32_t i = 0; i < w.n; i++) {
     const tarn_fx *x = tarn_fx_get(L, w.id[i]);
-    for (uint32_t a = 0; a < fx_arity(x->op); a++)
+    for (uint32_t a = 0; a < tarn_fx_arity(x->op); a++)
       if (x->kid[a] == hole) {
         if (x->op != TARN_FX_DIV || a != 1) return false;
         any = true;

@@ -3,13 +3,13 @@
  * A softmax takes exp of what is left of numbers when the largest of them is taken off, which an earlier stage of the kernel
  * has found: at most 0, or a NaN that stays one. So it cannot overflow, and exp need not look for that (lower/math.c). And the
  * largest need not keep a NaN among the numbers, for their exponentials' sum does, by which all of them are divided. */
-#include "lower/nest.h"
+#include "plan/internal.h"
 
 /* Is the index map of a read, over (shared, own) dims of its stage, the one by which `max`, a reduction, goes over the same
  * tensor, with what it reduces in the place of the own dims that do not choose its result? */
-static bool reduced_by(const low_nest *N, const low_stage *st, const tarn_imap *of, const low_stage *max,
+static bool reduced_by(const plan_nest *N, const plan_stage *st, const tarn_imap *of, const plan_stage *max,
                        const tarn_imap *chosen, const tarn_imap *read) {
-  tarn_lang *L = N->M->L;
+  tarn_lang *L = N->L;
   uint32_t depth = N->n->depth, nown = st->s->nown, used = 0, sub[TARN_MAX_DIMS * 2], n = depth, red = 0;
   if (chosen->nin != max->s->nown || of->nguard || read->nguard || chosen->nguard || of->nin != read->nin) return false;
   for (uint32_t d = 0; d < depth; d++) sub[d] = tarn_ix_var(L, d, of->dim);
@@ -25,22 +25,22 @@ static bool reduced_by(const low_nest *N, const low_stage *st, const tarn_imap *
   return true;
 }
 /* Is b, as the stage reads it, a stage's reduction (before its epilogue) of numbers one of which a is? */
-static bool reduction_of(const low_nest *N, const low_stage *st, tarn_red_kind kind, const tarn_read *a, const tarn_read *b) {
-  tarn_lang *L = N->M->L;
+static bool reduction_of(const plan_nest *N, const plan_stage *st, tarn_red_kind kind, const tarn_read *a, const tarn_read *b) {
+  tarn_lang *L = N->L;
   if (!b->stage || st->s->nred) return false;
-  const low_stage *by = &N->stage[b->src];
+  const plan_stage *by = &N->stage[b->src];
   if (!by->red || by->red->kind != kind || by->f->nops != 1 || by->f->body != tarn_fx_hole(L, 0)) return false;
   const tarn_read *r = by->s->read;
   if (r->stage != a->stage || r->src != a->src) return false;
   return reduced_by(N, st, tarn_imap_get(L, a->map), by, tarn_imap_get(L, b->map), tarn_imap_get(L, r->map));
 }
 /* Is b, as the stage reads it, the largest of numbers one of which a is? */
-static bool largest_of(const low_nest *N, const low_stage *st, const tarn_read *a, const tarn_read *b) {
+static bool largest_of(const plan_nest *N, const plan_stage *st, const tarn_read *a, const tarn_read *b) {
   return reduction_of(N, st, TARN_RED_MAX, a, b) && N->stage[b->src].f->epi == TARN_NONE;
 }
 
-static bool all_at_most_0(const low_nest *N, const low_stage *st, uint32_t f, uint32_t *looks, bool *any) {
-  const tarn_lang *L = N->M->L;
+static bool all_at_most_0(const plan_nest *N, const plan_stage *st, uint32_t f, uint32_t *looks, bool *any) {
+  const tarn_lang *L = N->L;
   const tarn_fx *x = tarn_fx_get(L, f);
   if (!(*looks)--) return false;
   if (x->op == TARN_FX_HOLE || x->op == TARN_FX_CONST) return true;
@@ -52,12 +52,12 @@ static bool all_at_most_0(const low_nest *N, const low_stage *st, uint32_t f, ui
     if (!largest_of(N, st, &st->s->read[a->hole], &st->s->read[b->hole])) return false;
     return *any = true;
   }
-  for (uint32_t i = 0; i < low_fx_arity(x->op); i++)
+  for (uint32_t i = 0; i < tarn_fx_arity(x->op); i++)
     if (!all_at_most_0(N, st, x->kid[i], looks, any)) return false;
   return true;
 }
 /* Is every exp of the stage's body of a number that is at most 0, or NaN? */
-bool low_exp_at_most_0(const low_nest *N, const low_stage *st) {
+bool plan_exp_at_most_0(const plan_nest *N, const plan_stage *st) {
   uint32_t looks = 256;
   bool any = false;
   return all_at_most_0(N, st, st->f->body, &looks, &any) && any;
@@ -79,8 +79,8 @@ static bool keeps_nan(const tarn_lang *L, uint32_t f, uint32_t h) {
   }
 }
 /* exp of what is left of $a when $b is taken off. */
-static bool is_left_over(const low_nest *N, const low_stage *st, uint32_t *a, uint32_t *b) {
-  const tarn_lang *L = N->M->L;
+static bool is_left_over(const plan_nest *N, const plan_stage *st, uint32_t *a, uint32_t *b) {
+  const tarn_lang *L = N->L;
   const tarn_fx *x = tarn_fx_get(L, st->f->body);
   if (x->op != TARN_FX_EXP || st->red || st->s->out || st->f->epi != TARN_NONE) return false;
   x = tarn_fx_get(L, x->kid[0]);
@@ -90,23 +90,23 @@ static bool is_left_over(const low_nest *N, const low_stage *st, uint32_t *a, ui
   *a = p->hole, *b = q->hole;
   return true;
 }
-static bool reads_stage(const low_stage *st, uint32_t stage) {
+static bool reads_stage(const plan_stage *st, uint32_t stage) {
   bool reads = false;
   for (uint32_t r = 0; r < st->nread; r++) reads |= st->s->read[r].stage && st->s->read[r].src == stage;
   return reads;
 }
 /* Does a stage read, at each of its own indices, the result of another one at the same? */
-static bool same_place(const low_nest *N, const low_stage *st, const tarn_read *r, const low_stage *of) {
-  const tarn_imap *m = tarn_imap_get(N->M->L, r->map);
+static bool same_place(const plan_nest *N, const plan_stage *st, const tarn_read *r, const plan_stage *of) {
+  const tarn_imap *m = tarn_imap_get(N->L, r->map);
   uint32_t depth = N->n->depth, nown = st->s->nown;
   if (m->nguard || m->nin != nown || of->s->nown != nown || m->n != depth + nown) return false;
   for (uint32_t k = 0; k < nown; k++)
-    if (st->s->own[k] != of->s->own[k] || m->e[k] != tarn_ix_var(N->M->L, depth + k, m->dim)) return false;
+    if (st->s->own[k] != of->s->own[k] || m->e[k] != tarn_ix_var(N->L, depth + k, m->dim)) return false;
   return true;
 }
 /* A map of exponentials and of their sum over the row whose largest was taken off, chosen by `row`: a NaN where the sum is. */
-static bool divides(const low_nest *N, const low_stage *st, uint32_t exps, uint32_t row, uint32_t *sum) {
-  const tarn_lang *L = N->M->L;
+static bool divides(const plan_nest *N, const plan_stage *st, uint32_t exps, uint32_t row, uint32_t *sum) {
+  const tarn_lang *L = N->L;
   if (st->red || st->f->epi != TARN_NONE) return false;
   for (uint32_t a = 0; a < st->f->nops; a++)
     for (uint32_t b = 0; b < st->f->nops; b++) {
@@ -120,7 +120,7 @@ static bool divides(const low_nest *N, const low_stage *st, uint32_t exps, uint3
   return false;
 }
 /* Is nothing done with the exponentials but summing them and dividing them by the sum? Rows are chosen by `row`. */
-static bool are_divided(const low_nest *N, uint32_t exps, uint32_t row) {
+static bool are_divided(const plan_nest *N, uint32_t exps, uint32_t row) {
   uint32_t sum = TARN_NONE, other;
   for (uint32_t i = 0; i < N->n->nstage && sum == TARN_NONE; i++)
     if (!divides(N, &N->stage[i], exps, row, &sum)) sum = TARN_NONE;
@@ -129,11 +129,11 @@ static bool are_divided(const low_nest *N, uint32_t exps, uint32_t row) {
   return sum != TARN_NONE;
 }
 /* Does a NaN among the numbers whose largest the stage takes show in all that is made of it anyway? */
-bool low_nan_shows(const low_nest *N, const low_stage *st) {
+bool plan_nan_shows(const plan_nest *N, const plan_stage *st) {
   uint32_t me = (uint32_t)(st - N->stage), a, b, readers = 0;
   if (!st->red || st->red->kind != TARN_RED_MAX || st->s->out) return false;
   for (uint32_t i = 0; i < N->n->nstage; i++) {
-    const low_stage *e = &N->stage[i];
+    const plan_stage *e = &N->stage[i];
     if (!reads_stage(e, me)) continue;
     if (!is_left_over(N, e, &a, &b) || e->f->nops != 2 || a == b) return false;
     const tarn_read *max = &e->s->read[b];
