@@ -90,6 +90,7 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c);
 /* … and emit into c->dir (made when missing), with program.tarn and report.json. */
 cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c);
 const tarn_hw *cli_hardware(tarn_lang *L, const char *name); /* host, a shipped name, a file */
+const char *cli_scratch_folder(tarn_ctx *cx);                /* removed when the command ends */
 /* A compiled folder for DIR|MODEL: DIR itself when it holds a report.json, else MODEL compiled to a folder that is
  * removed at exit. *c is filled with what it was compiled from. */
 const char *cli_folder(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
@@ -112,6 +113,7 @@ int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_kernel(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_extract(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv);

@@ -13,6 +13,7 @@ static const command commands[] = {
     {"run", tarn_cmd_run, "run a compiled folder or a model on tensors"},
     {"check", tarn_cmd_check, "compare with the reference interpreter"},
     {"bench", tarn_cmd_bench, "time it, kernel by kernel"},
+    {"kernel", tarn_cmd_kernel, "one kernel by itself: schedules, plan, code"},
     {"explore", tarn_cmd_explore, "saturate terms, typed or of any operators; growth, rules, proofs"},
     {"extract", tarn_cmd_extract, "select from a serialized e-graph, compare methods"},
     {"rules", tarn_cmd_rules, "list or check rewrite rules"},

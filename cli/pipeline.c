@@ -233,6 +233,7 @@ static char *folder_for_now(tarn_ctx *cx, const char *pattern) {
   tarn_defer(cx, remove_folder, dir);
   return dir;
 }
+const char *cli_scratch_folder(tarn_ctx *cx) { return folder_for_now(cx, "/tmp/tarn-XXXXXX"); }
 /* What a compile may write, the report last. All of it is made elsewhere first, so that a compile that fails leaves the
  * folder as it was; what this one does not write goes. */
 static void move_files(tarn_ctx *cx, const char *from, const char *to) {
@@ -310,7 +311,7 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
     from_report(cx, tarn_format(cx, "%s/report.json", what), c);
     return c->dir = what;
   }
-  char *dir = folder_for_now(cx, "/tmp/tarn-XXXXXX");
+  const char *dir = cli_scratch_folder(cx);
   c->model = what, c->dir = dir;
   bool json = c->json;
   c->json = false;

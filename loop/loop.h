@@ -85,7 +85,7 @@ typedef struct tarn_schedule {
   uint32_t nstage;
   tarn_stage_sched *stage;
 } tarn_schedule;
-/* Checks a schedule against a nest: every dim covered once, steps divide … Raises TARN_INTERNAL. */
+/* Checks a schedule against a nest: every dim covered once, steps divide … Raises TARN_BAD_INPUT. */
 TARN_API void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s);
 TARN_API void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n, const tarn_schedule *s);
 
@@ -169,7 +169,7 @@ TARN_API uint64_t tarn_ksig_matrices(tarn_lang *L, const tarn_ksig *k);
 TARN_API bool tarn_ksig_complete(tarn_lang *L, const tarn_ksig *k);
 TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k); /* within this program: nests by their number */
 /* A kernel and a schedule as text that means the same in every program, offsets left out; parsing raises TARN_BAD_INPUT,
- * a schedule that does not fit its nest TARN_INTERNAL. Texts lie in cx. */
+ * so does a schedule that does not fit its nest. Texts lie in cx. */
 TARN_API const char *tarn_ksig_text(const tarn_lang *L, tarn_ctx *cx, const tarn_ksig *k);
 TARN_API void tarn_ksig_parse(tarn_lang *L, const char *text, size_t n, tarn_ksig *k);
 TARN_API const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest *n, const tarn_schedule *s);

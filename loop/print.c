@@ -29,23 +29,23 @@ static void check_levels(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t
   int64_t last[TARN_MAX_DIMS * 2] = {0};
   for (uint32_t i = 0; i < n; i++) {
     if (l[i].dim < from || l[i].dim >= to)
-      tarn_raise(cx, TARN_INTERNAL, "schedule: stage %u: level %u walks dim %u, which is not its own", stage, i, l[i].dim);
+      tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: level %u walks dim %u, which is not its own", stage, i, l[i].dim);
     if (l[i].step < 1 || (last[l[i].dim] && last[l[i].dim] % l[i].step))
-      tarn_raise(cx, TARN_INTERNAL, "schedule: stage %u: the steps of dim %u do not divide one another", stage, l[i].dim);
+      tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: the steps of dim %u do not divide one another", stage, l[i].dim);
     last[l[i].dim] = l[i].step;
   }
   for (uint32_t d = from; d < to; d++)
-    if (last[d] != 1) tarn_raise(cx, TARN_INTERNAL, "schedule: stage %u: dim %u is not covered", stage, d);
+    if (last[d] != 1) tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: dim %u is not covered", stage, d);
 }
 void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  if (s->nstage != n->nstage) tarn_raise(cx, TARN_INTERNAL, "schedule: %u stages for a nest of %u", s->nstage, n->nstage);
+  if (s->nstage != n->nstage) tarn_raise(cx, TARN_BAD_INPUT, "schedule: %u stages for a nest of %u", s->nstage, n->nstage);
   check_levels(cx, s->shared, s->nshared, 0, n->depth, TARN_NONE);
   for (uint32_t i = 0; i < n->nstage; i++) {
     const tarn_stage *st = &n->stage[i];
     uint32_t acc = (uint32_t)n->depth + st->nown;
     check_levels(cx, s->stage[i].level, s->stage[i].nlevel, n->depth, acc + st->nred, i);
-    if (s->stage[i].acc > s->stage[i].nlevel) tarn_raise(cx, TARN_INTERNAL, "schedule: stage %u: acc beyond its levels", i);
+    if (s->stage[i].acc > s->stage[i].nlevel) tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: acc beyond its levels", i);
   }
 }
 

@@ -12,53 +12,6 @@ static bool row_major(const tarn_layout *l) {
   return tarn_layout_equal(&r, l);
 }
 
-/* n elements from `from` on, `step` elements apart in `to`. */
-static void spread(char *to, const char *from, int64_t n, int64_t step, size_t size) {
-  if (step == 1) memcpy(to, from, (size_t)n * size);
-  else if (size == sizeof(uint32_t))
-    for (int64_t i = 0; i < n; i++) memcpy(to + i * step * 4, from + i * 4, sizeof(uint32_t));
-  else
-    for (int64_t i = 0; i < n; i++) memcpy(to + i * step * (int64_t)size, from + i * (int64_t)size, size);
-}
-
-/* Every element of t to its place, row by row of the last dim; a row that is blocked, block by block. */
-static void scatter(const tarn_layout *l, const tarn_tensor *t, char *to) {
-  size_t size = tarn_dtype_size(t->dtype);
-  int64_t idx[TARN_MAX_DIMS] = {0}, n = tarn_tensor_count(t), row = l->n ? l->dim[l->n - 1] : 1;
-  bool blocked = l->n && l->block && l->baxis == l->n - 1;
-  int64_t step = blocked ? 1 : l->n ? l->stride[l->n - 1] : 1, piece = blocked ? l->block : row;
-  for (int64_t i = 0; i < n; i += row) {
-    char *start = to + tarn_layout_at(l, idx) * (int64_t)size;
-    for (int64_t k = 0, b = 0; k < row; k += piece, b++) {
-      char *at = start + (blocked ? b * l->stride[l->n - 1] * (int64_t)size : 0);
-      spread(at, (const char *)t->data + (i + k) * (int64_t)size, row - k < piece ? row - k : piece, step, size);
-    }
-    for (uint32_t d = l->n; d-- > 1 && ++idx[d - 1] == l->dim[d - 1];) idx[d - 1] = 0;
-  }
-}
-
-static const tarn_tensor *value_of(const tarn_kprog *p, const tarn_buffer *b) {
-  if (b->value) return b->value;
-  const tarn_node *n = tarn_term_get(p->L, b->term);
-  if (n->op == TARN_OP_CONST) return tarn_payload_get(p->L, n->payload)->tensor;
-  tarn_tensor *t;
-  tarn_eval(p->L, &b->term, 1, NULL, 0, TARN_STRICT, NULL, &t);
-  return t;
-}
-
-const double *low_const_few(const tarn_kprog *p, uint32_t i, uint32_t *n) {
-  tarn_ctx *cx = tarn_lang_ctx(p->L);
-  const tarn_buffer *b = &p->buf[i];
-  int64_t elems = low_bytes(b) / (int64_t)sizeof(float);
-  if (b->kind != TARN_BUF_CONST || b->parent != TARN_NONE || b->dtype != TARN_F32 || elems < 1 || elems > LOW_FEW) return NULL;
-  float memory[LOW_FEW] = {0};
-  scatter(&b->layout, value_of(p, b), (char *)memory);
-  double *few = TARN_ARRAY(cx, double, elems);
-  for (int64_t k = 0; k < elems; k++) few[k] = memory[k];
-  *n = (uint32_t)elems;
-  return few;
-}
-
 /* ---- to the file ----
  * A thread of its own writes what was laid out, while the next constant is computed. One is laid out, one written at a time. */
 struct low_sink {
@@ -141,7 +94,7 @@ void low_const_write(const tarn_kprog *p, uint32_t i, low_sink *s, off_t at) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   const tarn_buffer *b = &p->buf[i];
   tarn_mark before = tarn_arena_mark(cx);
-  const tarn_tensor *t = value_of(p, b);
+  const tarn_tensor *t = plan_const_value(p, b);
   size_t bytes = (size_t)low_bytes(b);
   int64_t count = 1;
   for (uint32_t d = 0; d < b->layout.n; d++) count *= b->layout.dim[d];
@@ -151,7 +104,7 @@ void low_const_write(const tarn_kprog *p, uint32_t i, low_sink *s, off_t at) {
   else if (bytes) {
     char *laid = calloc(bytes, 1);
     if (!laid) tarn_raise(cx, TARN_MEMORY, "lower: no memory for a constant of %zu bytes", bytes);
-    scatter(&b->layout, t, laid);
+    plan_const_lay_out(&b->layout, t, laid);
     hand_over(s, laid, bytes, at);
   }
   tarn_drop(cx, t->data, before);

@@ -193,9 +193,6 @@ low_sink *low_sink_new(tarn_ctx *cx, int fd, const char *path);
 void low_sink_end(low_sink *s);
 /* Constant b, laid out: exactly low_bytes() bytes from `at` on. Raises. */
 void low_const_write(const tarn_kprog *p, uint32_t b, low_sink *s, off_t at);
-/* The memory of a constant of f32 of at most LOW_FEW elements as numbers, *n of them; NULL when it is no such one. */
-#define LOW_FEW 256
-const double *low_const_few(const tarn_kprog *p, uint32_t b, uint32_t *n);
 /* header.c */
 void low_wrote(low_module *M, const char *ext); /* model.ext is there (cpu.c) */
 void low_header(low_module *M, const tarn_kprog *p, const tarn_plan *plan);

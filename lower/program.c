@@ -57,28 +57,13 @@ static LLVMValueRef begin_step(program *g, const char *name) {
 }
 
 /* Operands of a nest: the layouts that the kernel walks, or the buffers' own. */
-static void operands(const program *g, const tarn_kernel *k, plan_operand *in, plan_operand *out) {
-  for (uint32_t i = 0; i < k->nin; i++) {
-    const tarn_buffer *b = &g->p->buf[k->in[i]];
-    in[i] = (plan_operand){.dtype = b->dtype, .layout = k->in_layout ? k->in_layout[i] : b->layout};
-    in[i].few = low_const_few(g->p, k->in[i], &in[i].nfew);
-    if (!in[i].few) continue;
-    int64_t at = in[i].layout.offset < in[i].nfew ? in[i].layout.offset : in[i].nfew;
-    in[i].few += at, in[i].nfew -= (uint32_t)at;
-  }
-  for (uint32_t i = 0; i < k->nout; i++) {
-    const tarn_buffer *b = &g->p->buf[k->out[i]];
-    out[i] = (plan_operand){.dtype = b->dtype, .layout = k->out_layout ? k->out_layout[i] : b->layout};
-  }
-}
-
 static void nest_step(program *g, const tarn_kernel *k, LLVMValueRef f) {
   low_module *M = g->M;
   plan_operand in[TARN_MAX_DIMS * 4], out[8];
   LLVMValueRef a[TARN_MAX_DIMS * 4 + 12];
   uint32_t n = 0;
   if (k->nin > TARN_MAX_DIMS * 4 || k->nout > 8) tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: too many operands", k->name);
-  operands(g, k, in, out);
+  plan_operands(g->p, k, in, out);
   LLVMBasicBlockRef here = LLVMGetInsertBlock(M->b);
   low_kernel *fn = low_kernel_nest(M, k->nest, k->sched, in, k->nin, out, k->nout);
   LLVMPositionBuilderAtEnd(M->b, here);

@@ -272,12 +272,6 @@ static void walk_either(low_nest *N, low_fn *E, uint32_t list, uint32_t l, bool 
   low_begin(E, after);
 }
 
-static void check_outer_reduction(low_nest *N, const low_stage *st, const plan_list *list) {
-  for (uint32_t i = 0; i < st->p->acc; i++)
-    if (list->level[i].red && list->level[i].trips > 1 && (st->p->red->ns != 1 || st->p->state[0] != st->p->out_type))
-      tarn_raise(N->M->cx, TARN_INTERNAL, "lower: a reduce loop outside of accumulators that the result cannot hold");
-}
-
 /* How a copy's accumulator ends as soon as it is complete: where the copies in order.c's order are all of the reduction. */
 static low_mode ending(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   const low_stage *st = &N->stage[list - 1];
@@ -294,7 +288,6 @@ static low_mode ending(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
 void low_reduction(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   low_stage *st = &N->stage[list - 1];
   tarn_ctx *cx = N->M->cx;
-  check_outer_reduction(N, st, &N->p->list[list]);
   if (st->p->nfactor) {
     E->gen++;
     low_weighed_sum(N, E, list, l);

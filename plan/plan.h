@@ -8,7 +8,8 @@
  *   dot.c       dot-product instructions     transpose.c  results that lie across the lanes
  *   bilinear.c  small constant matrices      order.c      order of unrolled copies
  *   lanes.c     lanes in another order       softmax.c    what is known of exp's arguments
- *   prefetch.c  loads ahead and stores past  print.c      the text
+ *   prefetch.c  prefetches, streaming stores   print.c      the text
+ *   constant.c  constants as kernels read them program.c    kernels by themselves
  *
  * Level lists: list 0 holds the shared levels, list 1+i those of stage i. Variables (PLAN_MAX_VARS): a shared level has its
  * own number, the levels of a stage follow them; stages use the same numbers one after the other.
@@ -183,6 +184,25 @@ TARN_API void plan_through(plan_nest *N);                                /* no s
 TARN_API bool plan_lanes_are_rows(const plan_list *list); /* of the last level, as many as the level outside of it steps */
 /* The levels around the body of a list's stage, from the outermost. */
 TARN_API uint32_t plan_levels(const plan_nest *N, uint32_t list, const plan_level **out);
+
+/* ---- the kernels of a program (constant.c) ---- */
+/* Value of a CONST buffer, computed where it is not known. */
+TARN_API const tarn_tensor *plan_const_value(const tarn_kprog *p, const tarn_buffer *b);
+/* Every element of t to its place in the memory of the layout, from its offset on. */
+TARN_API void plan_const_lay_out(const tarn_layout *l, const tarn_tensor *t, char *to);
+/* in, out: k->nin and k->nout of them. */
+TARN_API void plan_operands(const tarn_kprog *p, const tarn_kernel *k, plan_operand *in, plan_operand *out);
+TARN_API plan_nest *plan_of_kernel(const tarn_kprog *p, const tarn_kernel *k, bool contract); /* TARN_K_NEST */
+
+/* Kernels by themselves as a program (program.c), to be emitted and measured. */
+typedef struct plan_choice {
+  const tarn_ksig *sig; /* canonical */
+  const tarn_schedule *sched;
+} plan_choice;
+TARN_API tarn_kprog *plan_program(tarn_lang *L, const tarn_hw *hw, const plan_choice *c, uint32_t n);
+
+/* As text (print.c), ends with a newline. */
+TARN_API void plan_print(const plan_nest *N, tarn_buf *b);
 
 /* ---- the order of unrolled copies (order.c) ---- */
 #define PLAN_MOST_COPIES 512

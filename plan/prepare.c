@@ -267,6 +267,15 @@ static void settle_along(plan_nest *N, plan_stage *st, const plan_list *list) {
   }
 }
 
+/* A reduce loop outside of the accumulators leaves partial sums in the result. */
+static void check_outer_reduction(const plan_nest *N, uint32_t stage, const plan_list *list) {
+  const plan_stage *st = &N->stage[stage];
+  for (uint32_t i = 0; i < st->acc && st->red; i++)
+    if (list->level[i].red && list->level[i].trips > 1 && (st->red->ns != 1 || st->state[0] != st->out_type))
+      tarn_raise(N->cx, TARN_BAD_INPUT, "schedule: stage %u: a reduce loop outside of accumulators that the result cannot hold",
+                 stage);
+}
+
 static void prepare_stage(plan_nest *N, uint32_t i, const tarn_stage_sched *ss, const plan_operand *in, const plan_operand *out,
                           uint32_t *out_no) {
   plan_stage *st = &N->stage[i];
@@ -293,6 +302,7 @@ static void prepare_stage(plan_nest *N, uint32_t i, const tarn_stage_sched *ss, 
     st->result.off = local_offset(N, st, &st->space, st->index + N->n->depth);
     st->local_bytes = local_elems(N, st) * (int64_t)tarn_dtype_size(st->out_type);
   }
+  check_outer_reduction(N, i, list);
   plan_dot_settle(N, st, &N->list[1 + i]);
   prepare_tile(N, st, list);
   plan_transpose_settle(st, list);

@@ -32,7 +32,7 @@ loop: access hw base
 plan: loop access hw base
 extract: extract/select egraph access hw loop base
 lower: plan access hw loop runtime runtime/ref base
-tune: egraph access model hw hw/host rules loop extract extract/select lower runtime base
+tune: plan egraph access model hw hw/host rules loop extract extract/select lower runtime base
 cli: *
 "
 includes() { # FILE TARGET, a line each

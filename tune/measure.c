@@ -1,5 +1,6 @@
 /* Measuring scheduled kernels: a program that is nothing but them, compiled and run in a child process. */
 #include "lower/lower.h"
+#include "plan/plan.h"
 #include "tune/pace.h"
 #include "tune/tune.h"
 #include <errno.h>
@@ -21,61 +22,11 @@ static double now(void) {
 }
 
 /* ---- the program ---- */
-static uint32_t add_buffer(tarn_ctx *cx, tarn_kprog *p, tarn_buf_kind kind, tarn_dtype type, const tarn_layout *l) {
-  int64_t elems = tarn_layout_elems(l) + l->offset;
-  tarn_buffer *b = &p->buf[p->nbuf];
-  *b = (tarn_buffer){.kind = kind,
-                     .dtype = type,
-                     .parent = TARN_NONE,
-                     .term = TARN_NONE,
-                     .layout = tarn_layout_row_major(1, &elems),
-                     .name = tarn_format(cx, "b%u", p->nbuf)};
-  if (kind == TARN_BUF_INPUT) p->in[p->nin++] = p->nbuf;
-  else p->out[p->nout++] = p->nbuf;
-  return p->nbuf++;
-}
-/* Small matrices are part of the code: the kernel reads these instead of the input that stands for its operand. */
-static uint32_t add_numbers(tarn_ctx *cx, tarn_kprog *p, const tarn_layout *l, const float *numbers) {
-  int64_t elems = tarn_layout_elems(l);
-  tarn_tensor *t = TARN_NEW(cx, tarn_tensor);
-  *t = (tarn_tensor){.dtype = TARN_F32, .n = 1, .dim = {elems}, .data = (void *)(uintptr_t)numbers};
-  p->buf[p->nbuf] = (tarn_buffer){.kind = TARN_BUF_CONST,
-                                  .dtype = TARN_F32,
-                                  .parent = TARN_NONE,
-                                  .term = TARN_NONE,
-                                  .layout = tarn_layout_row_major(1, &elems),
-                                  .name = tarn_format(cx, "b%u", p->nbuf),
-                                  .value = t};
-  return p->nbuf++;
-}
 static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  tarn_kprog *p = TARN_NEW(cx, tarn_kprog);
-  uint32_t most = n * (TARN_MAX_DIMS * 8 + TARN_MAX_RESULTS);
-  *p = (tarn_kprog){.L = L, .hw = hw, .nker = n, .ker = TARN_ARRAY(cx, tarn_kernel, n)};
-  p->buf = TARN_ARRAY(cx, tarn_buffer, most), p->in = TARN_ARRAY(cx, uint32_t, most), p->out = TARN_ARRAY(cx, uint32_t, most);
-  for (uint32_t i = 0; i < n; i++) {
-    tarn_ksig *k = tarn_copy(cx, t[i].sig, sizeof *k);
-    const tarn_schedule *s = t[i].sched;
-    tarn_ksig_block(L, k, &s);
-    uint32_t *in = TARN_ARRAY(cx, uint32_t, k->nin + 1), *out = TARN_ARRAY(cx, uint32_t, k->nout);
-    for (uint32_t j = 0; j < k->nin; j++) in[j] = add_buffer(cx, p, TARN_BUF_INPUT, k->in_type[j], &k->in[j]);
-    for (uint32_t j = 0; j < k->nin; j++)
-      if (k->in_numbers[j]) in[j] = add_numbers(cx, p, &k->in[j], k->in_numbers[j]);
-    for (uint32_t j = 0; j < k->nout; j++) out[j] = add_buffer(cx, p, TARN_BUF_OUTPUT, k->out_type[j], &k->out[j]);
-    p->ker[i] = (tarn_kernel){.name = tarn_format(cx, "k%u", i),
-                              .kind = TARN_K_NEST,
-                              .nest = k->nest,
-                              .nin = k->nin,
-                              .nout = k->nout,
-                              .in = in,
-                              .out = out,
-                              .in_layout = k->in,
-                              .out_layout = k->out,
-                              .sched = s,
-                              .term = TARN_NONE};
-  }
-  return p;
+  plan_choice *c = TARN_ARRAY(cx, plan_choice, n);
+  for (uint32_t i = 0; i < n; i++) c[i] = (plan_choice){t[i].sig, t[i].sched};
+  return plan_program(L, hw, c, n);
 }
 
 /* ---- timing ----

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# tarn kernel: schedules with prices, a schedule handed in, the plan, the code; schedules that are not legal.
+source tests/cli/lib.sh "$1"
+
+cat >"$work/product" <<'SIG'
+(kernel (nest (stages (children 2) (shared) (split 2)
+  (stage (own 196 1024) (reduce 64) (red sum (mul $0 $1))
+    (child 0 (index ((196 1024) (64)) (12544) ((+ (* 64 d0) d2))))
+    (child 1 (index ((196 1024) (64)) (65536) ((+ d1 (* 1024 d2))))) out)))
+ (in f32 (12544) (1)) (const f32 (65536) (1)) (out f32 (196 1024) (1024 1)))
+SIG
+kernel() { local code=$1; shift; try "$code" kernel "$work/product" --hw x86-64-v3 --price analytic "$@"; }
+has() { grep -qF -- "$1" "$work/out" || fail "$last: no \"$1\" in what it prints"; }
+
+kernel 0 --top 3
+[ "$(grep -c '^(schedule' "$work/out")" = 4 ] || fail "$last: the chosen schedule and three others are expected"
+has "(plan"
+has "(compute (mul \$0 \$1))"
+# Schedules are listed by price, and the chosen one is no dearer than the first.
+grep '^; .* us$' "$work/out" | grep -v chosen | awk '{ if ($2 < last) bad = 1; last = $2 } END { exit bad }' ||
+  fail "$last: the schedules are not in the order of their prices"
+
+echo '(schedule (stage (acc 2) (serial 1 16) (serial 0 6) (serial 2 1) (unroll 0 1) (unroll 1 8) (vector 1 1)))' >"$work/s"
+kernel 0 --top 0 --schedule "$work/s"
+has "; handed in: "
+has "(tile accumulators 12 lanes 8"
+has "(serial l1 d0 step 6 trips 33"
+has "(lane l5 d2 step 1 trips 8"
+kernel 0 --top 0 --schedule "$work/s" --emit asm
+grep -q vfmadd "$work/out" || fail "$last: no multiply-add in the code"
+kernel 0 --top 0 --emit ll
+has "define "
+
+# One line that says why.
+bad() { # WORDS SCHEDULE
+  echo "$2" >"$work/s"
+  "$tarn" kernel "$work/product" --hw x86-64-v3 --top 0 --schedule "$work/s" >/dev/null 2>"$work/err"
+  [ $? = 3 ] || fail "$2: exit code 3 is expected"
+  last=$2
+  says "$1"
+}
+bad "dim 1 is not covered" '(schedule (stage (acc 0) (serial 0 1) (serial 2 1)))'
+bad "do not divide one another" '(schedule (stage (acc 0) (serial 0 4) (serial 0 3) (serial 0 1) (serial 1 1) (serial 2 1)))'
+bad "walks dim 3" '(schedule (stage (acc 0) (serial 3 1)))'
+bad "acc beyond its levels" '(schedule (stage (acc 9) (serial 0 1) (serial 1 1) (serial 2 1)))'
+bad "no level" '(schedule (stage (acc 0) (warp 0 1)))'
+refused 3 kernel -- kernel "(kernel)"
+refused 3 "only CPUs" -- kernel "$work/product" --hw vta-pynq
+finish
