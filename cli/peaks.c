@@ -1,6 +1,6 @@
 /* What this machine reaches, and the least time that a kernel's demand takes at those rates. */
 #include "cli/peaks.h"
-#include "loop/loop.h"
+#include "price/price.h"
 #include "runtime/rt.h"
 #include <math.h>
 

@@ -6,7 +6,7 @@
 #define TARN_EXTRACT_H
 #include "egraph/egraph.h"
 #include "extract/select.h"
-#include "loop/loop.h"
+#include "price/price.h"
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -74,3 +74,20 @@ double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op) {
 }
 
 bool tarn_hw_x86_64(const tarn_hw *hw) { return hw->triple && !strncmp(hw->triple, "x86_64", 6); }
+
+/* Cycles of an expression per vector on this hardware; shared subexpressions once. */
+static double fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f, tarn_map *seen) {
+  bool fresh;
+  tarn_map_at(seen, f, &fresh);
+  if (!fresh) return 0;
+  const tarn_fx x = *tarn_fx_get(L, f);
+  if (x.op == TARN_FX_HOLE || x.op == TARN_FX_CONST) return 0;
+  double c = tarn_hw_fx_cycles(hw, x.op);
+  for (uint32_t i = 0; i < 3; i++)
+    if (x.kid[i] != TARN_NONE) c += fx_cycles(L, hw, x.kid[i], seen);
+  return c;
+}
+
+double tarn_fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f) {
+  return fx_cycles(L, hw, f, tarn_map_new(tarn_lang_ctx(L)));
+}

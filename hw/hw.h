@@ -97,9 +97,11 @@ TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char
 /* Bytes of the largest memory that a unit has to itself: of those with several instances, or the nearest; 0 without any. */
 TARN_API int64_t tarn_hw_private(const tarn_hw *hw);
 TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units); /* multiply-adds a second on that many units */
-TARN_API bool tarn_hw_x86_64(const tarn_hw *hw);                               /* by its triple */
-TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);              /* >= 1 */
-TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op);            /* per vector */
+/* Cycles of an expression per vector, shared subexpressions once. Pure. */
+TARN_API double tarn_fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f);
+TARN_API bool tarn_hw_x86_64(const tarn_hw *hw);                    /* by its triple */
+TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);   /* >= 1 */
+TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op); /* per vector */
 
 /* ---------------------------------------------------------------- what intrinsics mean */
 

@@ -1,7 +1,7 @@
 /* tarn lower: from a program of scheduled kernels to code. libtarn-codegen; receives a description, discovers nothing. */
 #ifndef TARN_LOWER_H
 #define TARN_LOWER_H
-#include "loop/loop.h"
+#include "plan/schedule.h"
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -5,6 +5,10 @@
 
 #define PLAN_CROSSED 8
 
+/* Names of level kinds, as schedules are written (text.c). */
+#define PLAN_LEVEL_KINDS (TARN_DOT + 1)
+extern const char *const plan_level_names[PLAN_LEVEL_KINDS];
+
 void plan_dot_settle(plan_nest *N, plan_stage *st, plan_list *list); /* is the innermost level one that an instruction takes? */
 void plan_transpose_settle(plan_stage *st, const plan_list *list);
 void plan_bilinear_settle(const plan_nest *N, plan_stage *st, const plan_list *list); /* after all else but the order */

@@ -17,7 +17,7 @@
  * Plans lie in the context's arena. Functions raise. */
 #ifndef TARN_PLAN_H
 #define TARN_PLAN_H
-#include "loop/loop.h"
+#include "plan/schedule.h"
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -28,11 +28,11 @@ rules/derive: rules/lang $rules_base
 rules: rules/algorithms rules/lang $rules_base
 extract/select: base
 lab: rules rules/check rules/run rules/lang extract/select $rules_base
-loop: access hw base
-plan: loop access hw base
-extract: extract/select egraph access hw loop base
-lower: plan access hw loop runtime runtime/ref base
-tune: plan egraph access model hw hw/host rules loop extract extract/select lower runtime base
+plan: kernel hw access base
+price: plan kernel hw access base
+extract: extract/select egraph price plan kernel access hw base
+lower: plan kernel access hw runtime runtime/ref base
+tune: plan egraph access model hw hw/host rules price kernel extract extract/select lower runtime base
 cli: *
 "
 includes() { # FILE TARGET, a line each

@@ -1,8 +1,8 @@
-/* Random kernels for the tests of loop/: nests over buffers in random layouts, and their values in the interpreter. The
- * includer defines `static tarn_ctx *cx; static tarn_lang *L;` and includes tests/transforms.h first. */
+/* Random kernels for the tests of kernel/, plan/ and price/: nests over buffers in random layouts, and their values in the
+ * interpreter. The includer defines `static tarn_ctx *cx; static tarn_lang *L;` and includes tests/transforms.h first. */
 #ifndef TARN_TESTS_LOOP_KIT_H
 #define TARN_TESTS_LOOP_KIT_H
-#include "loop/loop.h"
+#include "price/price.h"
 
 #define KIT_IN 12
 typedef struct loop_case {

@@ -1,4 +1,4 @@
-/* What the tests of loop/ share: protected bodies, shipped machines and products. */
+/* What the tests of kernel/, plan/ and price/ share: protected bodies, shipped machines and products. */
 #ifndef TARN_TESTS_LOOP_TESTS_H
 #define TARN_TESTS_LOOP_TESTS_H
 #include <check.h>
@@ -9,8 +9,8 @@
 #include "access/access.h"
 #include "base/base.h"
 #include "hw/hw.h"
-#include "loop/internal.h"
-#include "loop/loop.h"
+#include "price/internal.h"
+#include "price/price.h"
 
 static tarn_ctx *cx;
 static tarn_lang *L;

@@ -1,4 +1,4 @@
-/* loop/: prices of schedules, and which schedules there are for the sake of them. */
+/* price/: prices of schedules, and which schedules there are for the sake of them. */
 #include "tests/loop_tests.h"
 
 /* ---------------------------------------------------------------- prices */

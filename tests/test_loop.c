@@ -1,4 +1,4 @@
-/* loop/: layouts, canonical kernels, schedules and their check, footprints and demands. */
+/* kernel/, plan/, price/: layouts, canonical kernels, schedules and their check, footprints and demands. */
 #include "tests/loop_tests.h"
 
 /* ---------------------------------------------------------------- layouts */

@@ -2,7 +2,7 @@
 #include "tests/lower_kit.h"
 
 #include "base/base.h"
-#include "loop/internal.h"
+#include "price/internal.h"
 #include "lower/lower.h"
 #include "lower/nest.h"
 #include <llvm-c/ExecutionEngine.h>

@@ -1,5 +1,6 @@
 /* lower/: elementary functions on vectors against libm in double: errors in units of the last place, and the special
  * values; strict mode bit by bit. */
+#include "price/price.h"
 #include "tests/lower_kit.h"
 #include <float.h>
 
@@ -113,7 +114,7 @@ static void strict(tarn_ctx *unused, void *arg) {
     ck_assert_msg(kit_error(c[k].want[0], c[k].got[0]) == 0, "%s differs", functions[k].name);
 }
 
-/* What loop/ counts for a function is what is emitted for it, where an instruction multiplies by a power of two. */
+/* What price/ counts for a function is what is emitted for it, where an instruction multiplies by a power of two. */
 static double instructions(const char *text, double *products) {
   double n = 0, stores = 0;
   *products = 0;

@@ -7,7 +7,7 @@
  * Errors: functions here raise (tarn_protect), except where they say otherwise. What they return lives in the arena. */
 #ifndef TARN_TUNE_H
 #define TARN_TUNE_H
-#include "loop/loop.h"
+#include "price/price.h"
 #ifdef __cplusplus
 extern "C" {
 #endif

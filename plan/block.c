@@ -1,5 +1,5 @@
 /* Constant operands blocked by the register tile. See tarn_ksig_block(). */
-#include "loop/internal.h"
+#include "plan/internal.h"
 #include <string.h>
 
 int64_t tarn_schedule_tile(const tarn_stage_sched *s, uint32_t *vdim) {
@@ -61,7 +61,7 @@ uint32_t tarn_schedule_outside(const tarn_stage_sched *s, uint32_t d) {
   return out;
 }
 
-uint32_t loop_coarse_dims(uint32_t n, const int64_t *dim, const int64_t *coef, uint32_t d, int64_t span, int64_t elems,
+uint32_t tarn_coarse_dims(uint32_t n, const int64_t *dim, const int64_t *coef, uint32_t d, int64_t span, int64_t elems,
                           uint8_t *by) {
   uint32_t k = 0;
   int64_t whole = 1;
@@ -96,7 +96,7 @@ static bool block_operand(tarn_lang *L, tarn_ksig *k, tarn_read *r, uint32_t d, 
   uint8_t by[TARN_MAX_DIMS], order[TARN_MAX_DIMS] = {1, 0, 2};
   int64_t coef[TARN_MAX_DIMS];
   for (uint32_t e = 0; e < m.n; e++) coef[e] = tarn_ix_coef(L, m.e[0], e);
-  uint32_t n = c ? 0 : loop_coarse_dims(m.n, m.dim, coef, d, span, m.in[0], by);
+  uint32_t n = c ? 0 : tarn_coarse_dims(m.n, m.dim, coef, d, span, m.in[0], by);
   m.nin = 3, m.e[0] = coarse, m.e[1] = tarn_ix_var(L, d, m.dim), m.e[2] = fine;
   if (n) {
     for (uint32_t i = 0, e = n - 1; i < n / 2; i++, e--) { /* by falling step */

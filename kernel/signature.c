@@ -1,7 +1,9 @@
 /* Kernels and schedules as text and back: what a store keeps, so that a measurement means the same in every program and
  * its features can be computed anew. */
-#include "loop/internal.h"
+#include "kernel/kernel.h"
 #include <string.h>
+
+#define MOST_NUMBERS 256 /* elements of a constant whose numbers are part of the kernel */
 
 /* ---- writing ---- */
 static void put_ints(tarn_buf *b, const int64_t *v, uint32_t n) {
@@ -28,12 +30,6 @@ const char *tarn_ksig_text(const tarn_lang *L, tarn_ctx *cx, const tarn_ksig *k)
   tarn_buf_str(&b, ")");
   return b.p;
 }
-const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest *n, const tarn_schedule *s) {
-  tarn_buf b = {.cx = cx};
-  tarn_schedule_print(L, &b, n, s);
-  return b.p;
-}
-
 /* ---- reading ---- */
 typedef struct reader {
   tarn_lang *L;
@@ -56,7 +52,7 @@ static uint32_t get_ints(reader *r, const tarn_sx *s, int64_t *v, int64_t lo) {
 }
 static const float *get_numbers(reader *r, const tarn_sx *s, int64_t n) {
   float *v = TARN_ARRAY(r->cx, float, s->n);
-  if (n != (int64_t)s->n - 1 || n > LOOP_FEW) tarn_sx_error(r->cx, s, "%lld numbers are expected", (long long)n);
+  if (n != (int64_t)s->n - 1 || n > MOST_NUMBERS) tarn_sx_error(r->cx, s, "%lld numbers are expected", (long long)n);
   for (uint32_t i = 1; i < s->n; i++) {
     const tarn_sx *x = s->kid[i];
     if (x->kind != TARN_SX_INT && x->kind != TARN_SX_REAL) tarn_sx_error(r->cx, x, "a number is expected");
@@ -104,34 +100,4 @@ void tarn_ksig_parse(tarn_lang *L, const char *text, size_t n, tarn_ksig *k) {
   reader r = {L, tarn_lang_ctx(L)};
   const tarn_sx *all = tarn_sx_read(r.cx, text, n, "kernel");
   get_kernel(&r, kid(&r, all, 0, TARN_SX_LIST, "a kernel"), k);
-}
-
-static uint32_t get_levels(reader *r, const tarn_sx *s, uint32_t from, tarn_level *level) {
-  if (s->n - from > TARN_MAX_LEVELS) tarn_sx_error(r->cx, s, "too many levels");
-  for (uint32_t i = from; i < s->n; i++) {
-    const tarn_sx *l = kid(r, s, i, TARN_SX_LIST, "a level");
-    uint32_t kind = 0;
-    while (kind < LOOP_LEVEL_KINDS && !tarn_sx_is(l, loop_level_names[kind])) kind++;
-    if (kind == LOOP_LEVEL_KINDS) tarn_sx_error(r->cx, l, "no level");
-    level[i - from] =
-        (tarn_level){(uint8_t)whole(r, l, 1, 0, TARN_MAX_DIMS - 1), (uint8_t)kind, whole(r, l, 2, 1, INT64_C(1) << 40)};
-  }
-  return s->n - from;
-}
-const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *nest, const char *text, size_t n) {
-  reader r = {L, tarn_lang_ctx(L)};
-  const tarn_sx *all = tarn_sx_read(r.cx, text, n, "schedule"), *s = kid(&r, all, 0, TARN_SX_LIST, "a schedule");
-  tarn_schedule *out = TARN_NEW(r.cx, tarn_schedule);
-  if (!tarn_sx_is(s, "schedule")) tarn_sx_error(r.cx, s, "no schedule");
-  uint32_t at = s->n > 1 && tarn_sx_is(s->kid[1], "shared") ? 2 : 1;
-  if (at == 2) out->nshared = get_levels(&r, s->kid[1], 1, out->shared);
-  if (s->n - at != nest->nstage) tarn_sx_error(r.cx, s, "%u stages for a nest of %u", s->n - at, nest->nstage);
-  out->stage = TARN_ARRAY(r.cx, tarn_stage_sched, nest->nstage + 1);
-  for (; at < s->n; at++) {
-    const tarn_sx *st = kid(&r, s, at, TARN_SX_LIST, "a stage"), *acc = kid(&r, st, 1, TARN_SX_LIST, "acc");
-    tarn_stage_sched *q = &out->stage[out->nstage++];
-    q->acc = (uint32_t)whole(&r, acc, 1, 0, TARN_MAX_LEVELS), q->nlevel = get_levels(&r, st, 2, q->level);
-  }
-  tarn_schedule_check(L, nest, out);
-  return out;
 }

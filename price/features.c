@@ -4,7 +4,7 @@
  * Beside what the analytic price is made of: the register tile, the loops around it, and of each kind of access (along the
  * lanes, the same for all lanes, scattered) the heaviest operand's bytes, reuse, reuse distance, strides and alignment.
  * Cf. the features of Ansor (Zheng et al., OSDI 2020, appendix) and of TVM's XGBoost tuner (Chen et al., NeurIPS 2018). */
-#include "loop/internal.h"
+#include "price/internal.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Layouts: where the element with given indices lies. */
-#include "loop/loop.h"
+#include "kernel/kernel.h"
 #include <string.h>
 
 tarn_layout tarn_layout_row_major(uint32_t n, const int64_t *dim) {

@@ -1,5 +1,5 @@
 /* What a kernel has to move whatever its schedule. */
-#include "loop/internal.h"
+#include "price/internal.h"
 
 #define LINE 64.0
 

@@ -3,7 +3,7 @@
  * For a stage: which dim fills the vector lanes, how many vectors and how many steps of a second dim make the register
  * tile, and in which order the tiles are walked. All sizes come from the description: lanes and registers bound the tile,
  * footprints against memory capacities decide the order. Solved once per signature. */
-#include "loop/internal.h"
+#include "price/internal.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

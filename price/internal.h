@@ -1,7 +1,7 @@
-/* What the files of loop/ share: a canonical kernel reduced to what pricing and scheduling ask of it. */
-#ifndef TARN_LOOP_INTERNAL_H
-#define TARN_LOOP_INTERNAL_H
-#include "loop/loop.h"
+/* What the files of price/ share: a canonical kernel reduced to what pricing and scheduling ask of it. */
+#ifndef TARN_PRICE_INTERNAL_H
+#define TARN_PRICE_INTERNAL_H
+#include "price/price.h"
 
 #define LOOP_SHORT 8 /* trips of a reduction's loop that code may be written out for */
 
@@ -80,11 +80,6 @@ int64_t loop_window(const stage_model *m, uint32_t vdim, const int64_t *size);
 double loop_whole(const stage_model *m);
 /* Threads that the outermost parallel levels keep busy: threads × (iterations / rounds × threads). */
 double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads);
-/* The dims that walk a flat address of `elems` elements by whole spans of dim d, by rising step; 0: not each place once. */
-uint32_t loop_coarse_dims(uint32_t n, const int64_t *dim, const int64_t *coef, uint32_t d, int64_t span, int64_t elems,
-                          uint8_t *by);
 /* See walk.c; NULL: more levels than are looked at. */
 tarn_walks *loop_walks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km, const tarn_schedule *s);
-#define LOOP_LEVEL_KINDS (TARN_DOT + 1)
-extern const char *const loop_level_names[LOOP_LEVEL_KINDS]; /* by tarn_level_kind, as schedules are written (print.c) */
 #endif

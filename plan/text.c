@@ -1,12 +1,12 @@
 /* Programs and schedules as text, and the check of a schedule. */
-#include "loop/internal.h"
+#include "plan/internal.h"
 #include <string.h>
 
-const char *const loop_level_names[LOOP_LEVEL_KINDS] = {"serial", "parallel", "unroll", "vector", "block", "thread", "dot"};
+const char *const plan_level_names[PLAN_LEVEL_KINDS] = {"serial", "parallel", "unroll", "vector", "block", "thread", "dot"};
 
 static void print_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
-    tarn_buf_fmt(b, " (%s %u %lld)", loop_level_names[l[i].kind], l[i].dim, (long long)l[i].step);
+    tarn_buf_fmt(b, " (%s %u %lld)", plan_level_names[l[i].kind], l[i].dim, (long long)l[i].step);
 }
 void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n, const tarn_schedule *s) {
   (void)L, (void)n;
@@ -47,6 +47,57 @@ void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *
     check_levels(cx, s->stage[i].level, s->stage[i].nlevel, n->depth, acc + st->nred, i);
     if (s->stage[i].acc > s->stage[i].nlevel) tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: acc beyond its levels", i);
   }
+}
+
+const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest *n, const tarn_schedule *s) {
+  tarn_buf b = {.cx = cx};
+  tarn_schedule_print(L, &b, n, s);
+  return b.p;
+}
+
+/* ---- reading a schedule ---- */
+typedef struct reader {
+  tarn_lang *L;
+  tarn_ctx *cx;
+} reader;
+
+static const tarn_sx *kid(reader *r, const tarn_sx *s, uint32_t i, tarn_sx_kind kind, const char *what) {
+  if (i >= s->n || s->kid[i]->kind != kind) tarn_sx_error(r->cx, i < s->n ? s->kid[i] : s, "%s is expected", what);
+  return s->kid[i];
+}
+static int64_t whole(reader *r, const tarn_sx *s, uint32_t i, int64_t lo, int64_t hi) {
+  int64_t v = kid(r, s, i, TARN_SX_INT, "a number")->i;
+  if (v < lo || v > hi) tarn_sx_error(r->cx, s->kid[i], "%lld is out of range", (long long)v);
+  return v;
+}
+static uint32_t get_levels(reader *r, const tarn_sx *s, uint32_t from, tarn_level *level) {
+  if (s->n - from > TARN_MAX_LEVELS) tarn_sx_error(r->cx, s, "too many levels");
+  for (uint32_t i = from; i < s->n; i++) {
+    const tarn_sx *l = kid(r, s, i, TARN_SX_LIST, "a level");
+    uint32_t kind = 0;
+    while (kind < PLAN_LEVEL_KINDS && !tarn_sx_is(l, plan_level_names[kind])) kind++;
+    if (kind == PLAN_LEVEL_KINDS) tarn_sx_error(r->cx, l, "no level");
+    level[i - from] =
+        (tarn_level){(uint8_t)whole(r, l, 1, 0, TARN_MAX_DIMS - 1), (uint8_t)kind, whole(r, l, 2, 1, INT64_C(1) << 40)};
+  }
+  return s->n - from;
+}
+const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *nest, const char *text, size_t n) {
+  reader r = {L, tarn_lang_ctx(L)};
+  const tarn_sx *all = tarn_sx_read(r.cx, text, n, "schedule"), *s = kid(&r, all, 0, TARN_SX_LIST, "a schedule");
+  tarn_schedule *out = TARN_NEW(r.cx, tarn_schedule);
+  if (!tarn_sx_is(s, "schedule")) tarn_sx_error(r.cx, s, "no schedule");
+  uint32_t at = s->n > 1 && tarn_sx_is(s->kid[1], "shared") ? 2 : 1;
+  if (at == 2) out->nshared = get_levels(&r, s->kid[1], 1, out->shared);
+  if (s->n - at != nest->nstage) tarn_sx_error(r.cx, s, "%u stages for a nest of %u", s->n - at, nest->nstage);
+  out->stage = TARN_ARRAY(r.cx, tarn_stage_sched, nest->nstage + 1);
+  for (; at < s->n; at++) {
+    const tarn_sx *st = kid(&r, s, at, TARN_SX_LIST, "a stage"), *acc = kid(&r, st, 1, TARN_SX_LIST, "acc");
+    tarn_stage_sched *q = &out->stage[out->nstage++];
+    q->acc = (uint32_t)whole(&r, acc, 1, 0, TARN_MAX_LEVELS), q->nlevel = get_levels(&r, st, 2, q->level);
+  }
+  tarn_schedule_check(L, nest, out);
+  return out;
 }
 
 static const char *const kinds[] = {"input", "output", "const", "temp"};

@@ -1,6 +1,6 @@
 /* How the levels of a schedule walk what a kernel reads and writes, with constants packed as tarn_ksig_block() packs them, but
  * without making that kernel: for features.c. lower/ says the same of the kernel that it emits. */
-#include "loop/internal.h"
+#include "price/internal.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static pack pack_of(const stage_model *m, const acc_model *a, const tarn_blocks 
     if (e != d && a->coef[e] && a->coef[e] % span) reach += a->coef[e] > 0 ? a->coef[e] * (m->dim[e] - 1) : step;
   if (reach >= step) return p;
   uint8_t by[TARN_MAX_DIMS];
-  uint32_t n = a->start ? 0 : loop_coarse_dims(m->n, m->dim, a->coef, d, span, a->elems, by);
+  uint32_t n = a->start ? 0 : tarn_coarse_dims(m->n, m->dim, a->coef, d, span, a->elems, by);
   uint32_t outside = tarn_schedule_outside(s, d);
   p.d = d, p.tile = tile, p.tiles = a->elems / m->dim[d] * tile;
   for (uint32_t e = 0; e < m->n; e++)

@@ -14,7 +14,7 @@
  * processor to foresee them. What is asked for and what is in use meanwhile have to fit into the second cache. Of stages that
  * share the loop the one asks that computes most, whoever reads it; a result is asked for where a line's computing outlasts its
  * transfer. */
-#include "loop/internal.h"
+#include "plan/internal.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* The vector instructions that a kernel has to issue whatever its schedule. */
-#include "loop/internal.h"
+#include "price/internal.h"
 
 double tarn_fx_slots(tarn_fxop op) {
   static const double of[TARN_FX_COUNT] = {

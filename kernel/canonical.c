@@ -3,7 +3,7 @@
  * Every child becomes a flat buffer: its layout is composed into the maps, which then give element addresses (the
  * layout's offset stays outside). Iteration dims are split where an address divides by a factor of their extent, dropped
  * when their extent is 1, and merged with their neighbour when every address, guard and result walks both as one. */
-#include "loop/internal.h"
+#include "kernel/kernel.h"
 #include <string.h>
 
 /* A nest being rewritten: stages with maps open for change. dims of a stage: shared ++ own ++ red. */

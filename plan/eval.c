@@ -1,6 +1,6 @@
 /* Running a program of kernels in the interpreter: every kernel is evaluated as the nest it is, on flat buffers, with the
  * layouts and maps the emitters use. Schedules are not looked at: they may not change a value (beyond the order of sums). */
-#include "loop/internal.h"
+#include "plan/internal.h"
 #include <string.h>
 
 typedef struct machine {

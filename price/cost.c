@@ -5,7 +5,7 @@
  * Memory: for each level, the largest inner part of the loop nest whose footprint fits gives how often each access is
  * fetched from beyond (cf. Wolf and Lam, PLDI 1991; the working set model of Ansor's features is the same idea).
  * A kernel's inputs are assumed to lie in the smallest level that holds its whole working set. */
-#include "loop/internal.h"
+#include "price/internal.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

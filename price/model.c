@@ -1,5 +1,5 @@
 /* From a canonical kernel to the numbers that pricing and scheduling work on. */
-#include "loop/internal.h"
+#include "price/internal.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,23 +38,6 @@ static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
   }
   (void)s;
   return a;
-}
-
-/* Cycles of an expression per vector on this hardware; shared subexpressions once. */
-static double fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f, tarn_map *seen) {
-  bool fresh;
-  tarn_map_at(seen, f, &fresh);
-  if (!fresh) return 0;
-  const tarn_fx x = *tarn_fx_get(L, f);
-  if (x.op == TARN_FX_HOLE || x.op == TARN_FX_CONST) return 0;
-  double c = tarn_hw_fx_cycles(hw, x.op);
-  for (uint32_t i = 0; i < 3; i++)
-    if (x.kid[i] != TARN_NONE) c += fx_cycles(L, hw, x.kid[i], seen);
-  return c;
-}
-
-double tarn_fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f) {
-  return fx_cycles(L, hw, f, tarn_map_new(tarn_lang_ctx(L)));
 }
 
 static bool is_product(tarn_lang *L, uint32_t body) {
