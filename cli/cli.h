@@ -81,7 +81,7 @@ typedef struct cli_compiled {
   tarn_picks *picks;
   const tarn_price *price; /* learned; NULL: analytic */
   tarn_kgraph_report graph;
-  tarn_plan *plan;
+  tarn_memory_plan *plan;
   tarn_rule_class numerics;
   double import_s, saturate_s, extract_s, lower_s;
 } cli_compiled;

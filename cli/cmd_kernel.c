@@ -63,7 +63,7 @@ static void show_code(tarn_ctx *cx, const tarn_kprog *p, bool contract, const ch
   if (strcmp(kind, "ll") && strcmp(kind, "asm")) tarn_raise(cx, TARN_USAGE, "--emit %s: ll or asm is expected", kind);
   const char *dir = cli_scratch_folder(cx);
   tarn_lower_options o = {.emit = emit, .dir = dir, .name = "kernel", .contract = contract, .opt = 3};
-  tarn_lower_cpu(p, tarn_plan_make(p, 64), &o);
+  tarn_lower_cpu(p, tarn_memory_plan_make(p, 64), &o);
   size_t n;
   const char *text = tarn_read_file(cx, tarn_format(cx, "%s/model.%s", dir, emit == TARN_EMIT_LL ? "ll" : "s"), &n);
   fwrite(text, 1, n, stdout);
@@ -104,15 +104,15 @@ int tarn_cmd_kernel(tarn_ctx *cx, int argc, char **argv) {
   if (!price || strcmp(price, "analytic") != 0) l.price = tarn_learned(cx, l.hw, price, &why);
   if (price && strcmp(price, "analytic") != 0 && !l.price) tarn_raise(cx, TARN_BAD_INPUT, "--price %s: %s", price, why);
   l.k = &k;
-  plan_choice c = {&k, list_schedules(&l, (uint32_t)top)};
+  tarn_plan_choice c = {&k, list_schedules(&l, (uint32_t)top)};
   if (schedule) {
     text = tarn_read_file(cx, schedule, &n);
     c.sched = tarn_schedule_parse(l.L, tarn_nest_get(l.L, k.nest), text, n);
     printf("; handed in: %.4g us\n", 1e6 * price_of(&l, c.sched));
   }
-  tarn_kprog *p = plan_program(l.L, l.hw, &c, 1);
+  tarn_kprog *p = tarn_plan_program(l.L, l.hw, &c, 1);
   tarn_buf b = {.cx = cx};
-  plan_print(plan_of_kernel(p, &p->ker[0], !k.strict), &b);
+  tarn_plan_print(tarn_plan_of_kernel(p, &p->ker[0], !k.strict), &b);
   fwrite(b.p, 1, b.n, stdout);
   if (emit) show_code(cx, p, !k.strict, emit);
   return 0;

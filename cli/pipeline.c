@@ -251,7 +251,7 @@ cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c) {
   double t = cli_now();
   if (r->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_BAD_INPUT, "--hw %s: only CPUs can be emitted for", r->hw->name);
   const char *dir = folder_for_now(cx, tarn_format(cx, "%s/.new-XXXXXX", c->dir));
-  r->plan = tarn_plan_make(r->kprog, 64);
+  r->plan = tarn_memory_plan_make(r->kprog, 64);
   tarn_buf b = {.cx = cx};
   tarn_kprog_print(r->kprog, &b);
   tarn_write_file(cx, tarn_format(cx, "%s/program.tarn", dir), b.p, b.n);

@@ -214,7 +214,7 @@ static void check_phases(const tarn_ruleset *rs) {
   for (uint32_t p = 0; p < rs->phase.n; p++)
     for (uint32_t k = 0; k < rs->phase.p[p].nfamily; k++) {
       const char *name = rs->phase.p[p].family[k];
-      if (!r_is_named(rs, name)) tarn_sx_error(rs->cx, rs->phase.p[p].at, "no rule or family is called %s", name);
+      if (!tarn_r_is_named(rs, name)) tarn_sx_error(rs->cx, rs->phase.p[p].at, "no rule or family is called %s", name);
     }
 }
 tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs) {
@@ -246,7 +246,7 @@ static int nothing(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t 
 }
 tarn_eg_rules *tarn_free_pattern(tarn_ruleset *rs, const tarn_sx *s) {
   tarn_eg_rules *out = new_set(rs->cx);
-  rule *r = r_left_pattern(rs, s);
+  rule *r = tarn_r_left_pattern(rs, s);
   tarn_eg_rule e = {.name = "pattern", .lhs = roots(rs, r->lhs, r->nlhs), .n_lhs = r->nlhs, .apply = nothing};
   add_rule(rs, out, r, &e);
   return out;

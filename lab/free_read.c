@@ -83,7 +83,7 @@ static fexpr *expression(freader *rd, const tarn_sx *s, char kind);
 static void argument(freader *rd, fexpr *x, const tarn_sx *s, char kind, uint32_t *pats) {
   if (kind == 'a') x->analysis = set_named(rd, s);
   else if (kind != 'p') x->kid[x->n++] = expression(rd, s, kind);
-  else if (rd->r) x->pat[(*pats)++] = r_right_pattern(rd->rs, rd->r, s);
+  else if (rd->r) x->pat[(*pats)++] = tarn_r_right_pattern(rd->rs, rd->r, s);
   else tarn_sx_error(rd->cx, s, "a pattern can only be asked for in a rule");
 }
 static void true_and_false(freader *rd, const tarn_sx *s) {

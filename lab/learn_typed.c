@@ -16,8 +16,8 @@ typedef struct again {
 /* An instance whose right side was enumerated too: then it is one of the equations. */
 static bool try_choice(void *arg, renv *e) {
   again *a = arg;
-  if (!r_conditions(e, a->r, TARN_NONE) || a->r->rhs[0].pat->kind == RP_BUILD) return true;
-  tarn_term t = r_instantiate(e, a->r, a->r->rhs[0].pat);
+  if (!tarn_r_conditions(e, a->r, TARN_NONE) || a->r->rhs[0].pat->kind == RP_BUILD) return true;
+  tarn_term t = tarn_r_instantiate(e, a->r, a->r->rhs[0].pat);
   const lt *l = a->l;
   if (t == TARN_NONE || t == a->left || t >= l->value.n || !l->value.p[t] || l->value.p[t] != l->value.p[a->left]) return true;
   a->right = t;
@@ -25,11 +25,11 @@ static bool try_choice(void *arg, renv *e) {
 }
 static bool try_match(void *arg, renv *e) {
   again *a = arg;
-  r_choices(e, a->r, try_choice, a);
+  tarn_r_choices(e, a->r, try_choice, a);
   return a->right == TARN_NONE;
 }
 static void find_again(lt *l) {
-  rhost host = r_term_host(l->L);
+  rhost host = tarn_r_term_host(l->L);
   renv *e = TARN_NEW(l->cx, renv);
   TARN_VEC(tarn_found_again) found = {0};
   *e = (renv){.L = l->L, .host = &host};
@@ -40,8 +40,8 @@ static void find_again(lt *l) {
     for (uint32_t i = 0; i < l->all.n && a.right == TARN_NONE; i++) {
       a.left = l->all.p[i];
       if (tarn_term_get(l->L, a.left)->op != r->lhs[0].pat->op) continue;
-      r_env_reset(e, r);
-      r_match_term(e, r, 0, a.left, try_match, &a);
+      tarn_r_env_reset(e, r);
+      tarn_r_match_term(e, r, 0, a.left, try_match, &a);
     }
     if (a.right == TARN_NONE) continue;
     tarn_buf x = {.cx = l->cx}, y = {.cx = l->cx};

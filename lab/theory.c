@@ -52,7 +52,7 @@ static const rbuild *no_builder(const char *name) {
   return NULL;
 }
 tarn_ruleset *tarn_free_ruleset_new(tarn_lang *L) {
-  tarn_ruleset *rs = r_ruleset(L, &free_theory, no_builder);
+  tarn_ruleset *rs = tarn_r_ruleset(L, &free_theory, no_builder);
   free_state *f = TARN_NEW(rs->cx, free_state);
   *f = (free_state){.rs = rs, .cx = rs->cx, .symbol = tarn_intern_new(rs->cx), .constants = TARN_NONE};
   f->set = tarn_intern_new(rs->cx);

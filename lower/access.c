@@ -3,7 +3,7 @@
  * An offset grows level by level, so that each loop adds only what moves in it.  When padding is decided outside of the
  * innermost loops, the pointer is chosen there between the tensor and a page full of the fill value, and the inner loops
  * know of no guard.  Lanes: neighbours become vector loads, equal addresses one broadcast, a step of two two loads and a
- * shuffle, everything else a gather.  Unrolled copies share what they load (copies.c). */
+ * shuffle, everything else a gather.  Unrolled copies share what they load (sharing.c). */
 #include "lower/access.h"
 #include <stdlib.h>
 #include <string.h>
@@ -63,10 +63,10 @@ static void bounds(const low_fn *E, int64_t *lo, int64_t *hi) {
     hi[v] = e->kind == LOW_UNSET ? E->space->hi[v] : e->c;
   }
 }
-void low_range(const low_fn *E, const plan_lin *a, int64_t *lo, int64_t *hi) {
+void low_range(const low_fn *E, const tarn_plan_lin *a, int64_t *lo, int64_t *hi) {
   int64_t l[PLAN_MAX_VARS], h[PLAN_MAX_VARS];
   bounds(E, l, h);
-  plan_lin_range(a, l, h, lo, hi);
+  tarn_plan_lin_range(a, l, h, lo, hi);
 }
 
 static int64_t floor_div(int64_t a, int64_t d) { return a / d - (a % d < 0); }
@@ -83,7 +83,7 @@ static LLVMValueRef divide(low_fn *E, tarn_atom_kind kind, LLVMValueRef x, int64
   return shift ? LLVMBuildNSWSub(b, x, low_splat(E->M, low_i64(E->M, shift), n), "") : x;
 }
 
-static low_off eval_atom(low_fn *E, const plan_term *t) {
+static low_off eval_atom(low_fn *E, const tarn_plan_term *t) {
   low_off r = {0};
   if (t->kind == TARN_IX_VAR) {
     const low_env *e = &E->env[t->var];
@@ -108,7 +108,7 @@ static low_off eval_atom(low_fn *E, const plan_term *t) {
   return r;
 }
 
-low_off low_eval(low_fn *E, const plan_lin *a) {
+low_off low_eval(low_fn *E, const tarn_plan_lin *a) {
   low_off r = {.c = a->c};
   for (uint32_t i = 0; i < a->n; i++) {
     low_off x = eval_atom(E, &a->t[i]);
@@ -128,7 +128,7 @@ void low_access_ready(low_fn *E, low_access *a) {
 void low_access_enter(low_fn *E, low_access *a, uint32_t level) {
   a->out[level + 1] = a->out[level], a->in[level + 1] = a->in[level];
   for (uint32_t i = 0; i < a->p->off->n; i++) {
-    const plan_term *t = &a->p->off->t[i];
+    const tarn_plan_term *t = &a->p->off->t[i];
     if (t->last != level) continue;
     low_off x = eval_atom(E, t);
     off_add(E, t->deps & a->p->inner ? &a->in[level + 1] : &a->out[level + 1], t->coef, &x);
@@ -173,7 +173,7 @@ static LLVMValueRef fill_page(low_fn *E, const low_access *a, int64_t n) {
 /* ---------------------------------------------------------------- guards */
 static LLVMValueRef both(low_fn *E, LLVMValueRef a, LLVMValueRef b) { return a ? LLVMBuildAnd(E->M->b, a, b, "") : b; }
 
-static LLVMValueRef scalar_guard(low_fn *E, const plan_guard *g, const low_off *o, int64_t lo, int64_t hi) {
+static LLVMValueRef scalar_guard(low_fn *E, const tarn_plan_guard *g, const low_off *o, int64_t lo, int64_t hi) {
   LLVMBuilderRef b = E->M->b;
   LLVMValueRef e = low_off_scalar(E, o);
   if (lo >= g->lo) return LLVMBuildICmp(b, LLVMIntSLT, e, low_i64(E->M, g->hi), "");
@@ -181,13 +181,13 @@ static LLVMValueRef scalar_guard(low_fn *E, const plan_guard *g, const low_off *
   e = LLVMBuildNSWSub(b, e, low_i64(E->M, g->lo), "");
   return LLVMBuildICmp(b, LLVMIntULT, e, low_i64(E->M, g->hi - g->lo), "");
 }
-LLVMValueRef low_test(low_fn *E, const plan_guard *g) {
+LLVMValueRef low_test(low_fn *E, const tarn_plan_guard *g) {
   int64_t lo, hi;
   low_range(E, g->e, &lo, &hi);
   low_off o = low_eval(E, g->e);
   return scalar_guard(E, g, &o, lo, hi);
 }
-static LLVMValueRef lane_guard(low_fn *E, const plan_guard *g, const low_off *o, int64_t lo, int64_t hi) {
+static LLVMValueRef lane_guard(low_fn *E, const tarn_plan_guard *g, const low_off *o, int64_t lo, int64_t hi) {
   low_module *M = E->M;
   low_off x = *o;
   x.c -= g->lo;
@@ -208,7 +208,7 @@ static LLVMValueRef lane_guard(low_fn *E, const plan_guard *g, const low_off *o,
 low_cond low_conditions(low_fn *E, const low_access *a) {
   low_cond r = {0};
   for (uint32_t i = 0; i < a->p->nguard; i++) {
-    const plan_guard *g = &a->p->guard[i];
+    const tarn_plan_guard *g = &a->p->guard[i];
     int64_t lo, hi;
     if (a->held >> i & 1) continue;
     low_range(E, g->e, &lo, &hi);
@@ -373,7 +373,7 @@ static void inner_range(const low_fn *E, const low_access *a, int64_t *lo, int64
   for (uint32_t i = 0; i < a->p->off->n; i++) {
     if (!(a->p->off->t[i].deps & a->p->inner)) continue;
     int64_t tl, th;
-    plan_lin_range(&(plan_lin){.n = 1, .t = &a->p->off->t[i]}, l, h, &tl, &th);
+    tarn_plan_lin_range(&(tarn_plan_lin){.n = 1, .t = &a->p->off->t[i]}, l, h, &tl, &th);
     *lo += tl, *hi += th;
   }
 }
@@ -441,12 +441,12 @@ LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, cons
   low_off o = *out;
   off_add(E, &o, 1, in);
   LLVMValueRef number = known(E, a, &o);
-  if (number) return low_crossed(E, E->crossed, number);
+  if (number) return low_reordered(E, E->crossed, number);
   int64_t stride = o.stride;
   bool simple = !o.vec && simple_stride(stride, E->lanes);
   if (c.never) return low_fill_value(E, a);
   if (!c.all && !c.lane) {
-    if (!simple) return low_crossed(E, E->crossed, gather(E, a, &o, NULL));
+    if (!simple) return low_reordered(E, E->crossed, gather(E, a, &o, NULL));
     LLVMValueRef p = step(E, a, a->base, &o);
     if (a->p->ahead && stride == 1 && E->lanes > 1) ask_ahead(E, a, out, in, p);
     return load_simple(E, a, p, stride, room_of(E, a, stride), pair);
@@ -455,7 +455,7 @@ LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, cons
   LLVMValueRef mask = c.all ? low_splat(E->M, c.all, E->lanes) : NULL;
   if (c.lane) mask = both(E, mask, c.lane);
   if (!o.vec && stride == 2) return masked_second(E, a, &o, mask);
-  return low_crossed(E, E->crossed, !o.vec && stride == 1 ? masked_load(E, a, &o, mask) : gather(E, a, &o, mask));
+  return low_reordered(E, E->crossed, !o.vec && stride == 1 ? masked_load(E, a, &o, mask) : gather(E, a, &o, mask));
 }
 
 /* The offset at a level whose lanes are even: the two parts of it each, or all of it in the first. */
@@ -479,13 +479,13 @@ LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level) {
 static bool adjacent(const low_access *a, uint32_t var) {
   int64_t by = 0;
   for (uint32_t i = 0; i < a->p->off->n; i++) {
-    const plan_term *t = &a->p->off->t[i];
+    const tarn_plan_term *t = &a->p->off->t[i];
     if (!(t->deps >> var & 1)) continue;
     if (t->kind != TARN_IX_VAR) return false;
     by += t->coef;
   }
   for (uint32_t g = 0; g < a->p->nguard; g++)
-    if (plan_lin_deps(a->p->guard[g].e) >> var & 1) return false;
+    if (tarn_plan_lin_deps(a->p->guard[g].e) >> var & 1) return false;
   return by == 1;
 }
 /* One load for all lanes, or one for each; NULL when the guards differ from lane to lane. */

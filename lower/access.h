@@ -1,4 +1,4 @@
-/* What one access reads, for access.c and copies.c. */
+/* What one access reads, for access.c and sharing.c. */
 #ifndef TARN_LOWER_ACCESS_H
 #define TARN_LOWER_ACCESS_H
 #include "lower/internal.h"
@@ -15,7 +15,7 @@ LLVMValueRef low_half_of(low_fn *E, const LLVMValueRef *pair, uint32_t first); /
 /* By itself, from memory; pair: what lanes at a step of two were made of, or NULL. out, in: the offset in two parts. */
 LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, const low_off *in, LLVMValueRef *pair);
 
-/* copies.c */
+/* sharing.c */
 uint64_t low_copy_key(const low_fn *E, const low_access *a);
 LLVMValueRef low_load_copy(low_fn *E, low_access *a, const low_off *out, const low_off *in); /* compute type; once a block */
 #endif

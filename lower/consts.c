@@ -94,7 +94,7 @@ void low_const_write(const tarn_kprog *p, uint32_t i, low_sink *s, off_t at) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   const tarn_buffer *b = &p->buf[i];
   tarn_mark before = tarn_arena_mark(cx);
-  const tarn_tensor *t = plan_const_value(p, b);
+  const tarn_tensor *t = tarn_plan_const_value(p, b);
   size_t bytes = (size_t)low_bytes(b);
   int64_t count = 1;
   for (uint32_t d = 0; d < b->layout.n; d++) count *= b->layout.dim[d];
@@ -104,7 +104,7 @@ void low_const_write(const tarn_kprog *p, uint32_t i, low_sink *s, off_t at) {
   else if (bytes) {
     char *laid = calloc(bytes, 1);
     if (!laid) tarn_raise(cx, TARN_MEMORY, "lower: no memory for a constant of %zu bytes", bytes);
-    plan_const_lay_out(&b->layout, t, laid);
+    tarn_plan_const_lay_out(&b->layout, t, laid);
     hand_over(s, laid, bytes, at);
   }
   tarn_drop(cx, t->data, before);

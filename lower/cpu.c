@@ -20,7 +20,7 @@ static void types(low_module *M) {
 
 typedef struct job {
   const tarn_kprog *p;
-  const tarn_plan *plan;
+  const tarn_memory_plan *plan;
   const tarn_lower_options *o;
   unsigned wrote; /* of these */
 } job;
@@ -53,7 +53,7 @@ static void lower(tarn_ctx *cx, void *arg) {
   low_object(M, j->p, j->plan);
 }
 
-void tarn_lower_cpu(const tarn_kprog *p, const tarn_plan *plan, const tarn_lower_options *o) {
+void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan, const tarn_lower_options *o) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   job j = {p, plan, o, 0};
   if (p->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_USAGE, "%s is not a CPU", p->hw->name);

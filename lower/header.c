@@ -20,7 +20,7 @@ static void macro(tarn_buf *b, const char *prefix, const char *name, int64_t v) 
   tarn_buf_fmt(b, "_%s %lld\n", name, (long long)v);
 }
 
-void low_header(low_module *M, const tarn_kprog *p, const tarn_plan *plan) {
+void low_header(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan) {
   const char *name = M->o->name;
   tarn_buf b = {.cx = M->cx};
   tarn_buf_fmt(&b, "/* A model compiled by tarn for %s. Tensors are row-major; none may overlap.\n *\n", p->hw->name);

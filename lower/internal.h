@@ -1,17 +1,19 @@
 /* lower: what its files share.
  *
- * plan.c     offsets of buffers                     lin.c     index expressions over loop counters
- * nest.c     loops, accumulators, stages            access.c  loads and stores; copies.c  what unrolled copies share
- * dot.c      steps of a reduction that one instruction takes
- * weigh.c    sums that small matrices weigh, dim by dim
- * peel.c     loops at the borders of padded operands  ahead.c  what is asked for early
- * value.c    scalar expressions on vectors          math.c    exp, tanh, erf, log, sin, cos
- * kernel.c   kernel functions, parallel loops       other.c   gather, opaque and called kernels
- * program.c  the module: run, tables                object.c  LLVM's passes, the object, linking
- * interleave.c  copies of long code in turns        crossed.c  lanes in the order of a register's halves
- * consts.c   constants as the kernels read them     header.c  model.h
+ * program.c    the module: run, tables              object.c     LLVM's passes, the object, linking
+ * memory.c     offsets of buffers                   consts.c     constants to the file
+ * header.c     model.h                              kernel.c     kernel functions, parallel loops
+ * nest.c       loops, lanes, tails                  reduce.c     accumulators
+ * peel.c       loops at the borders of padding      order.c      unrolled copies in the plan's order
+ * access.c     loads and stores                     sharing.c    what unrolled copies load once
+ * transpose.c  rows across the lanes                lanes.c      lanes in another order
+ * bilinear.c   constant matrices                    dot.c        dot-product instructions
+ * prefetch.c   prefetches                           interleave.c copies of long code interleaved
+ * value.c      scalar expressions on vectors        math.c       exp, tanh, erf, log, sin, cos
+ * calls.c      gather, opaque and called kernels
  *
- * Emission is a walk over the levels of a schedule. Every level is a variable; its environment says what stands for it
+ * What is emitted is a plan (plan/plan.h); nothing about a kernel is decided here but what follows from a copy's place.
+ * Emission is a walk over the levels of a plan. Every level is a variable; its environment says what stands for it
  * at the moment: a number (unrolled, or the tail behind a loop), a value of LLVM (inside its loop) or the lanes of a
  * vector. Extents are known, so loops run a known number of times and every tail is emitted with its own size: masks are
  * needed for padding only.
@@ -22,7 +24,7 @@
 #include "plan/plan.h"
 #include <llvm-c/Core.h>
 
-/* ---- plan.c ---- */
+/* ---- memory.c ---- */
 uint32_t low_root(const tarn_kprog *p, uint32_t buf); /* the buffer that owns the storage */
 int64_t low_bytes(const tarn_buffer *b);
 
@@ -101,7 +103,7 @@ typedef struct low_asked { /* an element that was asked for in this block: v[0] 
   int64_t c;
 } low_asked;
 typedef struct low_access {
-  const plan_access *p;
+  const tarn_plan_access *p;
   LLVMValueRef base; /* set when the function is begun */
   uint32_t held;     /* bit g: guard g has been tested here, and holds */
   low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that depends on p->inner */
@@ -117,11 +119,11 @@ typedef struct low_fn {
   LLVMBasicBlockRef entry; /* for allocas; ends with a branch to the body */
   LLVMValueRef scratch;
   uint64_t *scratch_bytes; /* of the kernel */
-  const plan_space *space;
+  const tarn_plan_space *space;
   low_env env[PLAN_MAX_VARS];
   uint32_t lanes; /* of values computed now */
   uint32_t row;   /* so many of them make a row, where they are rows of one dim, steps of another; 0: they are of one dim */
-  bool crossed;   /* what is loaded now keeps its lanes as crossed.c says */
+  bool crossed;   /* what is loaded now keeps its lanes as lanes.c says */
   uint32_t gen;   /* changes with the basic block: what is cached holds for one */
 } low_fn;
 LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t, int64_t n); /* array of n in the entry block, aligned to 64 */
@@ -130,10 +132,10 @@ LLVMValueRef low_local(low_fn *E, int64_t bytes);
 LLVMBasicBlockRef low_block(low_fn *E, const char *name);
 void low_begin(low_fn *E, LLVMBasicBlockRef b); /* continues there */
 
-/* crossed.c */
-#define LOW_CROSSED 8
+/* lanes.c */
+#define LOW_HALVES 8
 uint32_t low_lane(const low_fn *E, uint32_t i); /* which lane lies in place i of what is loaded now, and the reverse */
-LLVMValueRef low_crossed(const low_fn *E, bool is, LLVMValueRef v); /* into that order, or back; LOW_CROSSED lanes */
+LLVMValueRef low_reordered(const low_fn *E, bool is, LLVMValueRef v); /* into that order, or back; LOW_HALVES lanes */
 
 /* access.c */
 /* The line at p plus so many bytes is asked for, into all caches (3), the second and farther (2), the third (1). */
@@ -148,10 +150,10 @@ LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k
 void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v);
 void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v); /* all of v, side by side from p on */
 LLVMValueRef low_resized(low_module *M, LLVMValueRef v, uint32_t n, uint32_t to);  /* the first lanes, or poison behind */
-low_off low_eval(low_fn *E, const plan_lin *a);
+low_off low_eval(low_fn *E, const tarn_plan_lin *a);
 low_off low_even(low_fn *E, low_off o);
-void low_range(const low_fn *E, const plan_lin *a, int64_t *lo, int64_t *hi); /* from what is known now */
-LLVMValueRef low_test(low_fn *E, const plan_guard *g);                        /* of a guard that is the same for all lanes */
+void low_range(const low_fn *E, const tarn_plan_lin *a, int64_t *lo, int64_t *hi); /* from what is known now */
+LLVMValueRef low_test(low_fn *E, const tarn_plan_guard *g); /* of a guard that is the same for all lanes */
 LLVMValueRef low_off_scalar(low_fn *E, const low_off *o);
 
 /* ---- kernels ---- */
@@ -162,15 +164,15 @@ typedef struct low_kernel {
 } low_kernel;
 /* The loops of a plan into function E, from the shared levels (or the one stage's) on. */
 typedef struct low_nest low_nest;
-low_nest *low_nest_new(low_module *M, plan_nest *p);
+low_nest *low_nest_new(low_module *M, tarn_plan_nest *p);
 /* Emits items begin … end-1 of a region; in, out: pointers. */
 void low_nest_emit(low_nest *n, uint32_t region, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out, LLVMValueRef begin,
                    LLVMValueRef end);
 
 /* kernel.c */
-low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s, const plan_operand *in, uint32_t nin,
-                            const plan_operand *out, uint32_t nout);
-void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const plan_space *space);
+low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s, const tarn_plan_operand *in, uint32_t nin,
+                            const tarn_plan_operand *out, uint32_t nout);
+void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const tarn_plan_space *space);
 /* other.c: emits the call into the function of a step; arguments are pointers. Returns an i32 status or NULL. */
 LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k, LLVMValueRef pool,
                        const LLVMValueRef *in, const LLVMValueRef *out);
@@ -182,10 +184,10 @@ LLVMValueRef low_function(low_module *M, const char *name, LLVMTypeRef type); /*
 LLVMValueRef low_table(low_module *M, LLVMTypeRef elem, LLVMValueRef *v, uint32_t n);
 LLVMValueRef low_text(low_module *M, const char *s);
 LLVMValueRef low_i64_table(low_module *M, const int64_t *v, uint32_t n);
-void low_program(low_module *M, const tarn_kprog *p, const tarn_plan *plan);
+void low_program(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan);
 
 /* object.c */
-void low_object(low_module *M, const tarn_kprog *p, const tarn_plan *plan);
+void low_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan);
 /* consts.c: where constants are written; `path` is for messages. To be ended before the file is closed, which raises what went
  * wrong; when something else raises it ends by itself. */
 typedef struct low_sink low_sink;
@@ -195,6 +197,6 @@ void low_sink_end(low_sink *s);
 void low_const_write(const tarn_kprog *p, uint32_t b, low_sink *s, off_t at);
 /* header.c */
 void low_wrote(low_module *M, const char *ext); /* model.ext is there (cpu.c) */
-void low_header(low_module *M, const tarn_kprog *p, const tarn_plan *plan);
+void low_header(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan);
 
 #endif

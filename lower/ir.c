@@ -75,7 +75,7 @@ LLVMValueRef low_local(low_fn *E, int64_t bytes) {
   return v;
 }
 
-void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const plan_space *space) {
+void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const tarn_plan_space *space) {
   memset(E, 0, sizeof *E);
   E->M = M, E->fn = fn, E->space = space, E->lanes = 1;
   E->entry = low_block(E, "entry");

@@ -34,7 +34,7 @@ typedef struct make {
   low_kernel *k;
   const char *name;
   uint32_t nin, nout;
-  plan_nest *plan, *through; /* through: the same without non-temporal stores, where the plan has some */
+  tarn_plan_nest *plan, *through; /* through: the same without non-temporal stores, where the plan has some */
 } make;
 
 static LLVMTypeRef body_type(const make *m) {
@@ -58,7 +58,7 @@ static LLVMValueRef begin_body(const make *m, low_fn *E, const char *name) {
   return f;
 }
 /* past: there are non-temporal stores, which a fence makes visible to others. */
-static LLVMValueRef emit_loops(const make *m, plan_nest *plan, uint32_t region, const char *name, bool past) {
+static LLVMValueRef emit_loops(const make *m, tarn_plan_nest *plan, uint32_t region, const char *name, bool past) {
   low_module *M = m->M;
   low_fn E;
   LLVMValueRef f = begin_body(m, &E, name), in[TARN_MAX_DIMS * 4], out[8];
@@ -96,7 +96,7 @@ static LLVMValueRef emit_either(const make *m, uint32_t region, const char *name
 static LLVMValueRef emit_body(const make *m, uint32_t region) {
   const char *name = tarn_format(m->M->cx, "%s.%u", m->name, region);
   bool past[8] = {false};
-  if (plan_past(m->plan, region, past)) return emit_either(m, region, name, past);
+  if (tarn_plan_past(m->plan, region, past)) return emit_either(m, region, name, past);
   return emit_loops(m, m->plan, region, name, false);
 }
 
@@ -156,18 +156,18 @@ static void call_parallel(const make *m, LLVMValueRef body, LLVMValueRef task, L
 
 static void emit_kernel(const make *m) {
   low_module *M = m->M;
-  uint32_t regions = plan_regions(m->plan);
+  uint32_t regions = tarn_plan_regions(m->plan);
   LLVMTypeRef t[TARN_MAX_DIMS * 4 + 8] = {M->ptr, M->ptr};
   for (uint32_t i = 0; i < m->nin + m->nout; i++) t[2 + i] = M->ptr;
   m->k->type = LLVMFunctionType(M->vt, t, 2 + m->nin + m->nout, 0);
   LLVMValueRef f = m->k->fn = low_function(M, m->name, m->k->type), *body = TARN_ARRAY(M->cx, LLVMValueRef, 2 * regions);
   for (uint32_t r = 0; r < regions; r++) body[r] = emit_body(m, r);
   for (uint32_t r = 0; r < regions; r++)
-    if (plan_items(m->plan, r) > 1) body[regions + r] = emit_task(m, body[r], r);
+    if (tarn_plan_items(m->plan, r) > 1) body[regions + r] = emit_task(m, body[r], r);
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
   LLVMValueRef args = LLVMBuildArrayAlloca(M->b, M->ptr, low_i64(M, 1 + m->nin + m->nout), "");
   for (uint32_t r = 0; r < regions; r++) {
-    int64_t items = plan_items(m->plan, r);
+    int64_t items = tarn_plan_items(m->plan, r);
     if (items == 1) call_body(m, body[r], f, 1);
     else if (items > 1) call_parallel(m, body[r], body[regions + r], f, items, args);
   }
@@ -178,7 +178,7 @@ static void emit_kernel(const make *m) {
 static void key_words(tarn_buf *b, const int64_t *v, uint32_t n) { tarn_buf_add(b, (const char *)v, n * sizeof *v); }
 static void key_word(tarn_buf *b, int64_t v) { key_words(b, &v, 1); }
 
-static void key_operand(tarn_buf *b, const plan_operand *o) {
+static void key_operand(tarn_buf *b, const tarn_plan_operand *o) {
   const tarn_layout *l = &o->layout;
   key_word(b, (int64_t)o->dtype), key_word(b, l->n);
   key_words(b, l->dim, l->n), key_words(b, l->stride, l->n);
@@ -191,8 +191,8 @@ static void key_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) key_word(b, l[i].dim), key_word(b, l[i].kind), key_word(b, l[i].step);
 }
 
-low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s, const plan_operand *in, uint32_t nin,
-                            const plan_operand *out, uint32_t nout) {
+low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s, const tarn_plan_operand *in, uint32_t nin,
+                            const tarn_plan_operand *out, uint32_t nout) {
   tarn_buf key = {.cx = M->cx};
   key_word(&key, nest);
   for (uint32_t i = 0; i < nin; i++) key_operand(&key, &in[i]);
@@ -206,12 +206,12 @@ low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s
   tarn_push(M->cx, &M->kernel, k);
   const tarn_nest *n = tarn_nest_get(M->L, nest);
   make m = {.M = M, .k = k, .name = tarn_format(M->cx, "%s.n%u", M->o->name, id), .nin = nin, .nout = nout};
-  m.plan = plan_make(M->L, M->hw, M->contract, n, s, in, out);
+  m.plan = tarn_plan_make(M->L, M->hw, M->contract, n, s, in, out);
   bool past[8] = {false}, any = false;
-  for (uint32_t r = 0; r < plan_regions(m.plan); r++) any |= plan_past(m.plan, r, past);
+  for (uint32_t r = 0; r < tarn_plan_regions(m.plan); r++) any |= tarn_plan_past(m.plan, r, past);
   if (any) {
-    m.through = plan_make(M->L, M->hw, M->contract, n, s, in, out);
-    plan_through(m.through);
+    m.through = tarn_plan_make(M->L, M->hw, M->contract, n, s, in, out);
+    tarn_plan_through(m.through);
   }
   emit_kernel(&m);
   if (k->scratch > M->per_thread) M->per_thread = k->scratch;

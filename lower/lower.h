@@ -7,14 +7,14 @@ extern "C" {
 #endif
 
 /* Static memory plan: an offset in one workspace for every TEMP buffer without a parent, lifetimes from the kernel order. */
-typedef struct tarn_plan {
+typedef struct tarn_memory_plan {
   int64_t bytes;      /* of the workspace */
   int64_t live_bound; /* the most bytes of live TEMP buffers at any kernel: no plan can be smaller */
   int64_t *offset;    /* per buffer, multiple of align; -1 for inputs, outputs and constants */
   int64_t const_bytes;
   int64_t *const_offset; /* constants blob, laid out as the kernels read it */
-} tarn_plan;
-TARN_API tarn_plan *tarn_plan_make(const tarn_kprog *p, int64_t align); /* raises */
+} tarn_memory_plan;
+TARN_API tarn_memory_plan *tarn_memory_plan_make(const tarn_kprog *p, int64_t align); /* raises */
 
 typedef enum { TARN_EMIT_SO = 1, TARN_EMIT_O = 2, TARN_EMIT_LL = 4, TARN_EMIT_ASM = 8 } tarn_emit;
 typedef struct tarn_lower_options {
@@ -25,7 +25,7 @@ typedef struct tarn_lower_options {
   int opt;          /* LLVM optimisation level 0-3 */
 } tarn_lower_options;
 /* Emits the program for p->hw (a CPU). Constants are computed with tarn_eval when their value is NULL. Raises. */
-TARN_API void tarn_lower_cpu(const tarn_kprog *p, const tarn_plan *plan, const tarn_lower_options *o);
+TARN_API void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan, const tarn_lower_options *o);
 
 /* Loads a compiled model.so and runs it (used by run, check, bench). */
 typedef struct tarn_loaded tarn_loaded;

@@ -21,7 +21,7 @@ static void enter_accesses(low_fn *E, low_stage *st, uint32_t var, low_mode mode
 static low_env fixed(int64_t c) { return (low_env){.kind = LOW_CONST, .c = c}; }
 /* Level l becomes lanes: `len` of them, or as many rows of the next level's. */
 static low_env lanes_of(const low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t len) {
-  const plan_list *ll = &N->p->list[list];
+  const tarn_plan_list *ll = &N->p->list[list];
   low_env env = {.kind = LOW_LANES, .c = len - 1, .lo = 1};
   int64_t next = l + 1 < ll->n && ll->level[l + 1].kind == TARN_VECTOR ? N->len[ll->level[l + 1].dim] : 1;
   if (next > 1) env.lo = next, E->row = (uint32_t)next;
@@ -31,7 +31,7 @@ static low_env lanes_of(const low_nest *N, low_fn *E, uint32_t list, uint32_t l,
 
 /* What is inside of a reduction's level, if the guards that its trip decides hold. */
 static void walk_if(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
-  const plan_level *lev = &N->p->list[list].level[l];
+  const tarn_plan_level *lev = &N->p->list[list].level[l];
   low_stage *st = &N->stage[list - 1];
   uint32_t read, guard;
   if (!lev->red || st->p->nfactor || !low_decisive(N, E, st, lev->var, &read, &guard)) {
@@ -51,7 +51,7 @@ static void walk_if(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
 
 /* Sets level l and emits what is inside of it, `len` elements of its dim. */
 static void enter(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, low_env env, int64_t len) {
-  const plan_level *lev = &N->p->list[list].level[l];
+  const tarn_plan_level *lev = &N->p->list[list].level[l];
   uint32_t n, lanes = E->lanes, row = E->row;
   low_stage *st = concerned(N, list, &n);
   int64_t outside = N->len[lev->dim];
@@ -78,9 +78,9 @@ static void skip(low_nest *N, uint32_t list, uint32_t l) {
 /* One trip of a loop that is written out: asks for what a trip of the loop would. */
 static void trip(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t i, int64_t len) {
   E->env[N->p->list[list].level[l].var] = fixed(i);
-  if (mode == LOW_BODY || mode == LOW_OUTER) low_fetch(N, E, list, l);
+  if (mode == LOW_BODY || mode == LOW_OUTER) low_prefetch_in(N, E, list, l);
   enter(N, E, list, l, mode, fixed(i), len);
-  low_fetch_due(N, 1, 1);
+  low_prefetch_due(N, 1, 1);
 }
 /* for (i = from; i < to; i++), at least once. */
 static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t from, int64_t to, int64_t len) {
@@ -94,9 +94,9 @@ static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mod
   low_begin(E, body);
   LLVMValueRef i = LLVMBuildPhi(b, N->M->i64, "");
   E->env[N->p->list[list].level[l].var] = (low_env){.kind = LOW_SSA, .lo = from, .c = to - 1, .v = i};
-  if (mode == LOW_BODY || mode == LOW_OUTER) low_fetch(N, E, list, l);
+  if (mode == LOW_BODY || mode == LOW_OUTER) low_prefetch_in(N, E, list, l);
   enter(N, E, list, l, mode, E->env[N->p->list[list].level[l].var], len);
-  low_fetch_due(N, 1, 1);
+  low_prefetch_due(N, 1, 1);
   LLVMValueRef next = LLVMBuildNUWAdd(b, i, low_i64(N->M, 1), "");
   LLVMValueRef in[2] = {low_i64(N->M, from), next};
   LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(b)};
@@ -124,7 +124,7 @@ static void loops(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mo
 }
 
 static void walk_level(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode) {
-  const plan_level *lev = &N->p->list[list].level[l];
+  const tarn_plan_level *lev = &N->p->list[list].level[l];
   int64_t len = N->len[lev->dim], full = len / lev->step, tail = len % lev->step;
   if (len == 0) return;
   if (lev->kind == TARN_VECTOR && len > 1) {
@@ -169,7 +169,7 @@ static void map_leaf(low_nest *N, low_fn *E, uint32_t list) {
     }
     x = low_fx(N->M, st->p->f->epi, v, t, 1u + st->p->f->nepi, E->lanes, &out);
   }
-  if (st->p->rows) low_store_across(N, E, st, end, x);
+  if (st->p->rows) low_store_transposed(N, E, st, end, x);
   else low_store(E, &st->result, end, x);
   low_copy_end(N, E);
 }
@@ -186,7 +186,7 @@ static void stages(low_nest *N, low_fn *E) {
 }
 
 void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode) {
-  const plan_list *ll = &N->p->list[list];
+  const tarn_plan_list *ll = &N->p->list[list];
   bool inside = mode != LOW_OUTER;
   if (list > 0 && N->stage[list - 1].p->red && !inside && l == N->stage[list - 1].p->acc) {
     low_reduction(N, E, list, l);
@@ -215,7 +215,7 @@ static LLVMBasicBlockRef when(low_fn *E, LLVMIntPredicate p, LLVMValueRef v, int
  * nothing to do; a tail of this level is a second copy. */
 static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at);
 static void parallel_copy(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at, low_env env, int64_t len) {
-  const plan_level *lev = &N->p->list[list].level[l];
+  const tarn_plan_level *lev = &N->p->list[list].level[l];
   uint32_t n;
   low_stage *st = concerned(N, list, &n);
   int64_t outside = N->len[lev->dim];
@@ -239,7 +239,7 @@ static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LL
     low_walk(N, E, list, l, LOW_OUTER);
     return;
   }
-  const plan_level *lev = &N->p->list[list].level[l];
+  const tarn_plan_level *lev = &N->p->list[list].level[l];
   int64_t len = N->len[lev->dim], full = len / lev->step, tail = len % lev->step;
   LLVMBasicBlockRef after = low_block(E, "next");
   int64_t first = 0, last = 0, copies = N->copies;
@@ -288,7 +288,7 @@ static void bind(low_nest *N, low_fn *E, const LLVMValueRef *in, const LLVMValue
   }
 }
 
-low_nest *low_nest_new(low_module *M, plan_nest *p) {
+low_nest *low_nest_new(low_module *M, tarn_plan_nest *p) {
   low_nest *N = TARN_NEW(M->cx, low_nest);
   *N = (low_nest){.M = M, .p = p, .copies = 1};
   N->stage = TARN_ARRAY(M->cx, low_stage, p->nstage);
@@ -311,7 +311,7 @@ void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *
   bind(N, E, in, out);
   E->space = &st->p->space;
   memcpy(N->len, st->p->dim, sizeof N->len);
-  if (plan_items(N->p, region) == 0) return;
+  if (tarn_plan_items(N->p, region) == 0) return;
   if (!N->p->list[list].parallel) {
     low_walk(N, E, list, 0, LOW_OUTER);
     low_copies_end(N);

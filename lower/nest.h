@@ -15,7 +15,7 @@ typedef struct low_block_of_rows {
 
 typedef enum { LOW_OUTER, LOW_INIT, LOW_RESUME, LOW_BODY, LOW_PARTIAL, LOW_FINAL } low_mode;
 typedef struct low_stage {
-  const plan_stage *p;
+  const tarn_plan_stage *p;
   low_access *read, result;
   LLVMValueRef *slot;                /* slots × chains × state; in_memory: slot[0] is their base */
   low_mode end;                      /* how accumulators end that are complete before the others; OUTER: all end together */
@@ -44,7 +44,7 @@ struct low_nest {
   low_module *M;
   TARN_VEC(low_due) due;
   uint32_t asked; /* of them, already */
-  plan_nest *p;
+  tarn_plan_nest *p;
   low_stage *stage;
   int64_t len[TARN_MAX_DIMS];  /* extent left of each dim of the stage being walked */
   int64_t last[PLAN_MAX_VARS]; /* the last trip of each variable that is set */
@@ -53,9 +53,9 @@ struct low_nest {
   low_copies turns;            /* noted so far */
 };
 
-/* ---- ahead.c ---- */
-void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* in a trip of loop l */
-void low_fetch_due(low_nest *N, uint32_t part, uint32_t parts);    /* the first so many parts of what is due */
+/* ---- prefetch.c ---- */
+void low_prefetch_in(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* in a trip of loop l */
+void low_prefetch_due(low_nest *N, uint32_t part, uint32_t parts);       /* the first so many parts of what is due */
 /* ---- peel.c ---- */
 /* So many of the `full` trips of level l, the first and the last, cross the border of a padded operand with part of their
  * tile; the others lie inside. False: nothing to be gained. */
@@ -72,8 +72,8 @@ void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode);
 void low_apart(low_fn *E); /* nothing that is read is moved from before to behind, or kept */
 /* ---- order.c ---- */
 bool low_walk_in_order(low_nest *N, low_fn *E, uint32_t list); /* the body, from level st->order on; false: not done */
-/* ---- across.c ---- */
-void low_store_across(low_nest *N, low_fn *E, low_stage *st, uint32_t level, LLVMValueRef v); /* where st->rows */
+/* ---- transpose.c ---- */
+void low_store_transposed(low_nest *N, low_fn *E, low_stage *st, uint32_t level, LLVMValueRef v); /* where st->rows */
 /* ---- interleave.c ---- */
 /* Around what emits one copy of a result, its operands' loads and its store. */
 void low_copy_begin(low_nest *N, const low_fn *E);
@@ -83,8 +83,8 @@ void low_copies_end(low_nest *N); /* no more copies: those noted are put in turn
 void low_reduction(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* everything from level acc on */
 LLVMValueRef low_acc_load(low_nest *N, low_fn *E, uint32_t list);      /* of a reducer with one state */
 void low_acc_store(low_nest *N, low_fn *E, uint32_t list, LLVMValueRef v);
-/* ---- weigh.c ---- */
-void low_weighed_sum(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* everything from level acc on */
+/* ---- bilinear.c ---- */
+void low_bilinear_sum(low_nest *N, low_fn *E, uint32_t list, uint32_t l); /* everything from level acc on */
 /* ---- dot.c ---- */
 void low_dot_leaf(low_nest *N, low_fn *E, uint32_t list); /* all levels but the dot level are entered */
 void low_reduce_leaf(low_nest *N, low_fn *E, uint32_t list, low_mode mode);

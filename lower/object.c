@@ -126,7 +126,7 @@ static void close_file(void *p) {
   f->fd = -1;
 }
 
-static void write_object(low_module *M, const tarn_kprog *p, const tarn_plan *plan, const char *from, size_t n) {
+static void write_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan, const char *from, size_t n) {
   const char *path = path_of(M, "o");
   char *elf = tarn_copy(M->cx, from, n);
   size_t at = (n + 63) / 64 * 64;
@@ -196,7 +196,7 @@ static LLVMMemoryBufferRef generate(low_module *M, LLVMTargetMachineRef tm, LLVM
   return out;
 }
 
-void low_object(low_module *M, const tarn_kprog *p, const tarn_plan *plan) {
+void low_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan) {
   char *guess = LLVMGetDefaultTargetTriple();
   const char *triple = M->hw->triple && *M->hw->triple ? M->hw->triple : tarn_strdup(M->cx, guess);
   LLVMDisposeMessage(guess);

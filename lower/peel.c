@@ -21,7 +21,7 @@ static uint64_t tile_vars(const low_nest *N, uint32_t list) {
   uint64_t m = 0;
   bool within = false;
   for (uint32_t i = 0; i < N->p->list[list].n; i++) {
-    const plan_level *l = &N->p->list[list].level[i];
+    const tarn_plan_level *l = &N->p->list[list].level[i];
     bool copies = l->trips > 1 && (l->kind == TARN_UNROLL || l->kind == TARN_VECTOR);
     bool ordered = st->p->order_read != TARN_NONE && i >= st->p->order && i < st->p->order_end;
     if (copies && (!l->red || ordered || (within && l->kind == TARN_UNROLL))) m |= 1ull << l->var;
@@ -30,7 +30,7 @@ static uint64_t tile_vars(const low_nest *N, uint32_t list) {
   return m;
 }
 
-static bool holds(const low_fn *E, const plan_guard *g) {
+static bool holds(const low_fn *E, const tarn_plan_guard *g) {
   int64_t lo, hi;
   low_range(E, g->e, &lo, &hi);
   return lo >= g->lo && hi < g->hi;
@@ -51,7 +51,7 @@ static bool asks_stage(const question *q, uint32_t list, bool *hold) {
   for (uint32_t r = 0; r < st->p->f->nops; r++) {
     const low_access *a = &st->read[r];
     for (uint32_t i = 0; i < a->p->nguard; i++) {
-      uint64_t deps = plan_lin_deps(a->p->guard[i].e);
+      uint64_t deps = tarn_plan_lin_deps(a->p->guard[i].e);
       if (!(deps >> q->var & 1) || !(deps & with)) continue;
       any = true;
       if (!holds(q->E, &a->p->guard[i])) *hold = false;
@@ -60,7 +60,7 @@ static bool asks_stage(const question *q, uint32_t list, bool *hold) {
   return any;
 }
 static bool asks(const question *q, bool *hold) {
-  const plan_space *space = q->E->space;
+  const tarn_plan_space *space = q->E->space;
   bool any = false;
   *hold = true;
   if (q->list) return asks_stage(q, q->list, hold);
@@ -81,7 +81,7 @@ static bool hold_at(const question *q, int64_t trip) {
 }
 
 bool low_peel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t full, int64_t *first, int64_t *last) {
-  const plan_level *lev = &N->p->list[list].level[l];
+  const tarn_plan_level *lev = &N->p->list[list].level[l];
   *first = *last = 0;
   if (lev->red || lev->kind == TARN_UNROLL || lev->kind == TARN_VECTOR || full < 2 || full > MOST_SCANNED) return false;
   question q = {N, E, list, lev->var};
@@ -105,8 +105,8 @@ bool low_peel_begin(low_nest *N, int64_t pieces) {
 }
 
 bool low_written_out(const low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t full) {
-  const plan_list *ll = &N->p->list[list];
-  const plan_level *lev = &ll->level[l];
+  const tarn_plan_list *ll = &N->p->list[list];
+  const tarn_plan_level *lev = &ll->level[l];
   if (list == 0 || !lev->red || full < 2 || full > TARN_MOST_WRITTEN) return false;
   int64_t copies = full;
   for (uint32_t i = l + 1; i < ll->n; i++)
@@ -160,8 +160,8 @@ bool low_decisive(const low_nest *N, const low_fn *E, const low_stage *st, uint3
   for (*read = 0; *read < st->p->f->nops; ++*read) {
     const low_access *a = &st->read[*read];
     for (*guard = 0; *guard < a->p->nguard; ++*guard) {
-      const plan_guard *g = &a->p->guard[*guard];
-      uint64_t deps = plan_lin_deps(g->e);
+      const tarn_plan_guard *g = &a->p->guard[*guard];
+      uint64_t deps = tarn_plan_lin_deps(g->e);
       int64_t lo, hi;
       if (!(deps >> var & 1) || !all_set(E, deps) || a->held >> *guard & 1) continue;
       low_range(E, g->e, &lo, &hi);

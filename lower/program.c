@@ -6,7 +6,7 @@
 typedef struct program {
   low_module *M;
   const tarn_kprog *p;
-  const tarn_plan *plan;
+  const tarn_memory_plan *plan;
   LLVMValueRef consts;   /* the blob's symbol */
   LLVMTypeRef step_type; /* int (in, out, workspace, pool) */
   uint32_t nstep;
@@ -59,11 +59,11 @@ static LLVMValueRef begin_step(program *g, const char *name) {
 /* Operands of a nest: the layouts that the kernel walks, or the buffers' own. */
 static void nest_step(program *g, const tarn_kernel *k, LLVMValueRef f) {
   low_module *M = g->M;
-  plan_operand in[TARN_MAX_DIMS * 4], out[8];
+  tarn_plan_operand in[TARN_MAX_DIMS * 4], out[8];
   LLVMValueRef a[TARN_MAX_DIMS * 4 + 12];
   uint32_t n = 0;
   if (k->nin > TARN_MAX_DIMS * 4 || k->nout > 8) tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: too many operands", k->name);
-  plan_operands(g->p, k, in, out);
+  tarn_plan_operands(g->p, k, in, out);
   LLVMBasicBlockRef here = LLVMGetInsertBlock(M->b);
   low_kernel *fn = low_kernel_nest(M, k->nest, k->sched, in, k->nin, out, k->nout);
   LLVMPositionBuilderAtEnd(M->b, here);
@@ -201,7 +201,7 @@ static void declare_consts(program *g) {
   LLVMSetAlignment(g->consts, 64);
 }
 
-void low_program(low_module *M, const tarn_kprog *p, const tarn_plan *plan) {
+void low_program(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan) {
   program g = {.M = M, .p = p, .plan = plan};
   LLVMTypeRef t[4] = {M->ptr, M->ptr, M->ptr, M->ptr};
   g.step_type = LLVMFunctionType(M->i32, t, 4, 0);

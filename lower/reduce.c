@@ -14,7 +14,7 @@ static int64_t slot_number(const low_nest *N, low_fn *E, uint32_t list, LLVMValu
   int64_t at = 0, radix = 1;
   *loops = NULL;
   for (uint32_t i = N->p->list[list].n; i-- > 0;) {
-    const plan_level *l = &N->p->list[list].level[i];
+    const tarn_plan_level *l = &N->p->list[list].level[i];
     if (!l->inside || l->red || l->kind == TARN_VECTOR) continue;
     const low_env *e = &E->env[l->var];
     if (e->kind == LOW_CONST) at += radix * e->c;
@@ -34,7 +34,7 @@ static int64_t chain_of(const low_nest *N, const low_fn *E, uint32_t list) {
   int64_t at = 0;
   if (N->stage[list - 1].p->chains == 1) return 0;
   for (uint32_t i = 0; i < N->p->list[list].n; i++) {
-    const plan_level *l = &N->p->list[list].level[i];
+    const tarn_plan_level *l = &N->p->list[list].level[i];
     if (l->inside && l->red && l->kind == TARN_UNROLL) at = at * l->trips + E->env[l->var].c;
   }
   return at;
@@ -142,10 +142,10 @@ static void init_leaf(low_nest *N, low_fn *E, uint32_t list, bool resume) {
   for (uint32_t k = 0; k < st->p->red->ns; k++) {
     LLVMValueRef v = low_fx(N->M, st->p->red->init[k], NULL, NULL, 0, n, NULL);
     if (st->p->start != TARN_NONE && !resume)
-      v = low_crossed(E, st->p->crossed, low_load(E, &st->read[st->p->f->nops + st->p->start], end_of(N, list)));
+      v = low_reordered(E, st->p->crossed, low_load(E, &st->read[st->p->f->nops + st->p->start], end_of(N, list)));
     for (int64_t c = 1; c < st->p->chains; c++) acc_store(N, E, list, k, c, v);
     if (resume) {
-      LLVMValueRef old = low_crossed(E, st->p->crossed, low_load(E, &st->result, end_of(N, list)));
+      LLVMValueRef old = low_reordered(E, st->p->crossed, low_load(E, &st->result, end_of(N, list)));
       v = st->p->red_lanes > 1 ? replace_lanes(N->M, v, old, 1, n) : old;
     }
     acc_store(N, E, list, k, 0, v);
@@ -202,7 +202,7 @@ static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
   if (st->p->nfactor) state[0] = st->given ? st->given : LLVMConstNull(state_type(N, st, 0, E->lanes));
   else merge_chains(N, E, list, state);
   if (st->p->red_lanes > 1) merge_lanes(N, st, state);
-  for (uint32_t k = 0; k < st->p->red->ns; k++) state[k] = low_crossed(E, st->p->crossed, state[k]);
+  for (uint32_t k = 0; k < st->p->red->ns; k++) state[k] = low_reordered(E, st->p->crossed, state[k]);
   LLVMValueRef x = state[0];
   if (!partial) {
     x = low_fx(N->M, st->p->red->result, state, st->p->state, st->p->red->ns, E->lanes, &out);
@@ -215,7 +215,7 @@ static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
       x = low_fx(N->M, st->p->f->epi, v, t, 1u + st->p->f->nepi, E->lanes, &out);
     }
   }
-  if (st->p->rows) low_store_across(N, E, st, end, x);
+  if (st->p->rows) low_store_transposed(N, E, st, end, x);
   else low_store(E, &st->result, end, x);
   if (!alone) low_copy_end(N, E);
 }
@@ -237,7 +237,7 @@ static LLVMValueRef at_border(low_nest *N, low_fn *E, uint32_t list, bool last, 
   LLVMValueRef all = NULL;
   *known = true;
   for (uint32_t i = 0; i < N->stage[list - 1].p->acc; i++) {
-    const plan_level *l = &N->p->list[list].level[i];
+    const tarn_plan_level *l = &N->p->list[list].level[i];
     if (!l->red) continue;
     const low_env *e = &E->env[l->var];
     int64_t at = last ? N->last[l->var] : 0;
@@ -290,7 +290,7 @@ void low_reduction(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   tarn_ctx *cx = N->M->cx;
   if (st->p->nfactor) {
     E->gen++;
-    low_weighed_sum(N, E, list, l);
+    low_bilinear_sum(N, E, list, l);
     E->gen++;
     return;
   }

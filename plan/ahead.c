@@ -1,5 +1,5 @@
 /* Reading ahead: what of a kernel's operands and results is asked for before it is wanted. Decided here, from how the loops
- * walk them, for the code (lower/ahead.c) and for the price (features.c).
+ * walk them, for the code (lower/prefetch.c) and for the price (features.c).
  *
  * By latency: a large operand walked line by line, used up as it comes, is asked for so many trips ahead as fit into the
  * latency of the slowest memory (Little's law). Where its sums are too short for that, but all loops together walk it

@@ -14,18 +14,18 @@
 
 /* ---------------------------------------------------------------- what rows share */
 /* Rows in which value b has k times the weight of value a. */
-static uint32_t sharing(const plan_factor *f, uint32_t a, uint32_t b, double k) {
+static uint32_t sharing(const tarn_plan_factor *f, uint32_t a, uint32_t b, double k) {
   uint32_t n = 0;
   for (uint32_t r = 0; r < f->rows; r++) n += f->weight[r][a] != 0 && f->weight[r][b] == k * f->weight[r][a];
   return n;
 }
 /* So many of them would weigh the pair by 1 or -1. */
-static uint32_t plain(const plan_factor *f, uint32_t a, uint32_t b, double k) {
+static uint32_t plain(const tarn_plan_factor *f, uint32_t a, uint32_t b, double k) {
   uint32_t n = 0;
   for (uint32_t r = 0; r < f->rows; r++) n += fabs(f->weight[r][a]) == 1 && f->weight[r][b] == k * f->weight[r][a];
   return n;
 }
-static uint32_t best_pair(const plan_factor *f, plan_pair *best) {
+static uint32_t best_pair(const tarn_plan_factor *f, tarn_plan_pair *best) {
   uint32_t most = 0, ones = 0, n = f->cols + f->npair;
   for (uint32_t a = 0; a < n; a++)
     for (uint32_t b = 0; b < n; b++)
@@ -34,12 +34,12 @@ static uint32_t best_pair(const plan_factor *f, plan_pair *best) {
         double k = f->weight[r][b] / f->weight[r][a];
         uint32_t s = sharing(f, a, b, k), p = plain(f, a, b, k);
         if (s < most || (s == most && p <= ones && most)) continue;
-        most = s, ones = p, *best = (plan_pair){a, b, k};
+        most = s, ones = p, *best = (tarn_plan_pair){a, b, k};
       }
   return most;
 }
-static void share(plan_factor *f) {
-  plan_pair p;
+static void share(tarn_plan_factor *f) {
+  tarn_plan_pair p;
   while (f->cols + f->npair < PLAN_MOST_TERMS && best_pair(f, &p) >= 2) {
     uint32_t at = f->cols + f->npair;
     for (uint32_t r = 0; r < f->rows; r++) {
@@ -59,7 +59,7 @@ static bool is_product(const tarn_lang *L, uint32_t body, uint32_t *seen) {
   *seen |= 1u << x->hole;
   return true;
 }
-static bool is_weighed_sum(const plan_nest *N, const plan_stage *st) {
+static bool is_weighed_sum(const tarn_plan_nest *N, const tarn_plan_stage *st) {
   uint32_t seen = 0;
   if (!N->contract || !st->red || st->red->kind != TARN_RED_SUM || st->red->ns != 1 || st->red->dtype != TARN_F32) return false;
   for (uint32_t r = 0; r < st->f->nops; r++)
@@ -67,11 +67,11 @@ static bool is_weighed_sum(const plan_nest *N, const plan_stage *st) {
   return st->f->nops < 32 && is_product(N->L, st->f->body, &seen) && seen == (1u << st->f->nops) - 1;
 }
 /* Levels of the tile are all written out, each dim by one of them; reduce dims lie within it. */
-static bool is_written_out(const plan_stage *st, const plan_list *list) {
+static bool is_written_out(const tarn_plan_stage *st, const tarn_plan_list *list) {
   uint32_t dims = 0;
   if (st->in_memory || st->rows || st->red_lanes > 1 || st->ndot) return false;
   for (uint32_t i = 0; i < list->n; i++) {
-    const plan_level *l = &list->level[i];
+    const tarn_plan_level *l = &list->level[i];
     if (l->trips < 2 || l->kind == TARN_VECTOR) continue;
     if (!l->inside && l->red) return false;
     if (!l->inside) continue;
@@ -81,11 +81,11 @@ static bool is_written_out(const plan_stage *st, const plan_list *list) {
   return true;
 }
 /* The only level of the tile of its kind that moves the operand, and it is all of its dim. */
-static uint32_t moved_by(const plan_stage *st, const plan_list *list, const plan_lin *off, bool red) {
+static uint32_t moved_by(const tarn_plan_stage *st, const tarn_plan_list *list, const tarn_plan_lin *off, bool red) {
   uint32_t found = TARN_NONE;
   for (uint32_t i = 0; i < list->n; i++) {
-    const plan_level *l = &list->level[i];
-    if (l->trips < 2 || l->red != red || !(plan_lin_deps(off) >> l->var & 1)) continue;
+    const tarn_plan_level *l = &list->level[i];
+    if (l->trips < 2 || l->red != red || !(tarn_plan_lin_deps(off) >> l->var & 1)) continue;
     bool whole = l->inside && l->kind == TARN_UNROLL && l->step == 1 && l->trips == st->dim[l->dim];
     if (found != TARN_NONE || !whole || l->trips > TARN_MOST_WEIGHED) return TARN_NONE;
     found = i;
@@ -93,16 +93,16 @@ static uint32_t moved_by(const plan_stage *st, const plan_list *list, const plan
   return found;
 }
 /* The matrix that operand r is, if it is one. */
-static bool read_factor(const plan_stage *st, const plan_list *list, uint32_t r, plan_factor *f) {
-  const plan_access *a = &st->read[r];
+static bool read_factor(const tarn_plan_stage *st, const tarn_plan_list *list, uint32_t r, tarn_plan_factor *f) {
+  const tarn_plan_access *a = &st->read[r];
   int64_t down, right;
-  *f = (plan_factor){.read = r};
+  *f = (tarn_plan_factor){.read = r};
   if (!a->few || a->nguard) return false;
   f->own = moved_by(st, list, a->off, false), f->red = moved_by(st, list, a->off, true);
   if (f->own == TARN_NONE || f->red == TARN_NONE) return false;
-  const plan_level *own = &list->level[f->own], *red = &list->level[f->red];
-  if (plan_lin_deps(a->off) & ~(1ull << own->var | 1ull << red->var)) return false;
-  if (!plan_moves_by(a->off, own->var, &down) || !plan_moves_by(a->off, red->var, &right)) return false;
+  const tarn_plan_level *own = &list->level[f->own], *red = &list->level[f->red];
+  if (tarn_plan_lin_deps(a->off) & ~(1ull << own->var | 1ull << red->var)) return false;
+  if (!tarn_plan_moves_by(a->off, own->var, &down) || !tarn_plan_moves_by(a->off, red->var, &right)) return false;
   f->rows = (uint32_t)own->trips, f->cols = (uint32_t)red->trips;
   for (uint32_t i = 0; i < f->rows; i++)
     for (uint32_t j = 0; j < f->cols; j++) {
@@ -112,8 +112,8 @@ static bool read_factor(const plan_stage *st, const plan_list *list, uint32_t r,
     }
   return true;
 }
-void plan_bilinear_settle(const plan_nest *N, plan_stage *st, const plan_list *list) {
-  plan_factor f[MOST];
+void tarn_plan_bilinear_settle(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list) {
+  tarn_plan_factor f[MOST];
   uint32_t n = 0, data = TARN_NONE;
   uint64_t own = 0, red = 0, all = 0;
   if (!is_weighed_sum(N, st) || !is_written_out(st, list)) return;
@@ -127,9 +127,9 @@ void plan_bilinear_settle(const plan_nest *N, plan_stage *st, const plan_list *l
   }
   for (uint32_t i = 0; i < list->n; i++)
     if (list->level[i].red && list->level[i].trips > 1) all |= 1ull << list->level[i].var;
-  if (n < LEAST || data == TARN_NONE || red != all || (plan_lin_deps(st->read[data].off) & own)) return;
+  if (n < LEAST || data == TARN_NONE || red != all || (tarn_plan_lin_deps(st->read[data].off) & own)) return;
   for (uint32_t g = 0; g < st->read[data].nguard; g++)
-    if (plan_lin_deps(st->read[data].guard[g].e) & own) return;
+    if (tarn_plan_lin_deps(st->read[data].guard[g].e) & own) return;
   for (uint32_t i = 0; i < n; i++) share(&f[i]);
   st->factor = tarn_copy(N->cx, f, n * sizeof *f);
   st->nfactor = n, st->data = data;

@@ -15,7 +15,7 @@ static void spread(char *to, const char *from, int64_t n, int64_t step, size_t s
 }
 
 /* Every element of t to its place, row by row of the last dim; a row that is blocked, block by block. */
-void plan_const_lay_out(const tarn_layout *l, const tarn_tensor *t, char *to) {
+void tarn_plan_const_lay_out(const tarn_layout *l, const tarn_tensor *t, char *to) {
   size_t size = tarn_dtype_size(t->dtype);
   int64_t idx[TARN_MAX_DIMS] = {0}, n = tarn_tensor_count(t), row = l->n ? l->dim[l->n - 1] : 1;
   bool blocked = l->n && l->block && l->baxis == l->n - 1;
@@ -30,7 +30,7 @@ void plan_const_lay_out(const tarn_layout *l, const tarn_tensor *t, char *to) {
   }
 }
 
-const tarn_tensor *plan_const_value(const tarn_kprog *p, const tarn_buffer *b) {
+const tarn_tensor *tarn_plan_const_value(const tarn_kprog *p, const tarn_buffer *b) {
   if (b->value) return b->value;
   const tarn_node *n = tarn_term_get(p->L, b->term);
   if (n->op == TARN_OP_CONST) return tarn_payload_get(p->L, n->payload)->tensor;
@@ -47,17 +47,17 @@ static const double *numbers_of(const tarn_kprog *p, uint32_t i, uint32_t *n) {
   if (b->kind != TARN_BUF_CONST || b->parent != TARN_NONE || b->dtype != TARN_F32 || elems < 1 || elems > MOST_NUMBERS)
     return NULL;
   float memory[MOST_NUMBERS] = {0};
-  plan_const_lay_out(&b->layout, plan_const_value(p, b), (char *)memory);
+  tarn_plan_const_lay_out(&b->layout, tarn_plan_const_value(p, b), (char *)memory);
   double *few = TARN_ARRAY(cx, double, elems);
   for (int64_t k = 0; k < elems; k++) few[k] = memory[k];
   *n = (uint32_t)elems;
   return few;
 }
 
-void plan_operands(const tarn_kprog *p, const tarn_kernel *k, plan_operand *in, plan_operand *out) {
+void tarn_plan_operands(const tarn_kprog *p, const tarn_kernel *k, tarn_plan_operand *in, tarn_plan_operand *out) {
   for (uint32_t i = 0; i < k->nin; i++) {
     const tarn_buffer *b = &p->buf[k->in[i]];
-    in[i] = (plan_operand){.dtype = b->dtype, .layout = k->in_layout ? k->in_layout[i] : b->layout};
+    in[i] = (tarn_plan_operand){.dtype = b->dtype, .layout = k->in_layout ? k->in_layout[i] : b->layout};
     in[i].few = numbers_of(p, k->in[i], &in[i].nfew);
     if (!in[i].few) continue;
     int64_t at = in[i].layout.offset < in[i].nfew ? in[i].layout.offset : in[i].nfew;
@@ -66,15 +66,15 @@ void plan_operands(const tarn_kprog *p, const tarn_kernel *k, plan_operand *in, 
   }
   for (uint32_t i = 0; i < k->nout; i++) {
     const tarn_buffer *b = &p->buf[k->out[i]];
-    out[i] = (plan_operand){.dtype = b->dtype, .layout = k->out_layout ? k->out_layout[i] : b->layout};
+    out[i] = (tarn_plan_operand){.dtype = b->dtype, .layout = k->out_layout ? k->out_layout[i] : b->layout};
   }
 }
-plan_nest *plan_of_kernel(const tarn_kprog *p, const tarn_kernel *k, bool contract) {
-  plan_operand in[TARN_MAX_DIMS * 4];
-  plan_operand out[TARN_MAX_RESULTS];
+tarn_plan_nest *tarn_plan_of_kernel(const tarn_kprog *p, const tarn_kernel *k, bool contract) {
+  tarn_plan_operand in[TARN_MAX_DIMS * 4];
+  tarn_plan_operand out[TARN_MAX_RESULTS];
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   if (k->nin > TARN_MAX_DIMS * 4 || k->nout > TARN_MAX_RESULTS)
     tarn_raise(cx, TARN_INTERNAL, "plan: %s: too many operands", k->name);
-  plan_operands(p, k, in, out);
-  return plan_make(p->L, p->hw, contract, tarn_nest_get(p->L, k->nest), k->sched, in, out);
+  tarn_plan_operands(p, k, in, out);
+  return tarn_plan_make(p->L, p->hw, contract, tarn_nest_get(p->L, k->nest), k->sched, in, out);
 }

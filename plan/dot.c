@@ -1,9 +1,9 @@
 /* Steps of a reduction that one instruction takes: which ones. */
 #include "plan/internal.h"
 
-void plan_dot_settle(plan_nest *N, plan_stage *st, plan_list *list) {
+void tarn_plan_dot_settle(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list *list) {
   for (uint32_t i = 0; i < list->n; i++) {
-    plan_level *l = &list->level[i];
+    tarn_plan_level *l = &list->level[i];
     if (l->kind != TARN_DOT) continue;
     bool fits = i + 1 == list->n && l->red && l->inside && l->step == 1 && st->f->nops == 2 && st->red->ns == 1;
     for (uint32_t k = 0; k < list->n && fits; k++) fits = list->level[k].kind != TARN_VECTOR || !list->level[k].red;

@@ -9,18 +9,18 @@
 static int64_t floor_div(int64_t a, int64_t d) { return a / d - (a % d < 0); }
 static int64_t floor_mod(int64_t a, int64_t d) { return a - d * floor_div(a, d); }
 
-const plan_lin *plan_lin_const(tarn_ctx *cx, int64_t c) {
-  plan_lin *r = TARN_NEW(cx, plan_lin);
+const tarn_plan_lin *tarn_plan_lin_const(tarn_ctx *cx, int64_t c) {
+  tarn_plan_lin *r = TARN_NEW(cx, tarn_plan_lin);
   r->c = c;
   return r;
 }
 
-static bool same_lin(const plan_lin *a, const plan_lin *b);
-static bool same_atom(const plan_term *a, const plan_term *b) {
+static bool same_lin(const tarn_plan_lin *a, const tarn_plan_lin *b);
+static bool same_atom(const tarn_plan_term *a, const tarn_plan_term *b) {
   if (a->kind != b->kind || a->by != b->by) return false;
   return a->kind == TARN_IX_VAR ? a->var == b->var : same_lin(a->arg, b->arg);
 }
-static bool same_lin(const plan_lin *a, const plan_lin *b) {
+static bool same_lin(const tarn_plan_lin *a, const tarn_plan_lin *b) {
   if (a->c != b->c || a->n != b->n) return false;
   for (uint32_t i = 0; i < a->n; i++) {
     bool found = false;
@@ -30,9 +30,9 @@ static bool same_lin(const plan_lin *a, const plan_lin *b) {
   return true;
 }
 
-const plan_lin *plan_lin_add(const plan_space *s, const plan_lin *a, int64_t k, const plan_lin *b) {
-  plan_lin *r = TARN_NEW(s->cx, plan_lin);
-  plan_term *t = TARN_ARRAY(s->cx, plan_term, a->n + b->n);
+const tarn_plan_lin *tarn_plan_lin_add(const tarn_plan_space *s, const tarn_plan_lin *a, int64_t k, const tarn_plan_lin *b) {
+  tarn_plan_lin *r = TARN_NEW(s->cx, tarn_plan_lin);
+  tarn_plan_term *t = TARN_ARRAY(s->cx, tarn_plan_term, a->n + b->n);
   r->c = a->c + k * b->c, r->t = t;
   for (uint32_t i = 0; i < a->n; i++) t[r->n++] = a->t[i];
   for (uint32_t i = 0; i < b->n; i++) {
@@ -45,36 +45,36 @@ const plan_lin *plan_lin_add(const plan_space *s, const plan_lin *a, int64_t k, 
   return r;
 }
 
-static const plan_lin *one_term(tarn_ctx *cx, plan_term t) {
-  plan_lin *r = TARN_NEW(cx, plan_lin);
+static const tarn_plan_lin *one_term(tarn_ctx *cx, tarn_plan_term t) {
+  tarn_plan_lin *r = TARN_NEW(cx, tarn_plan_lin);
   r->n = t.coef != 0;
   r->t = tarn_copy(cx, &t, sizeof t);
   return r;
 }
 
-const plan_lin *plan_lin_var(const plan_space *s, int64_t coef, uint32_t var) {
-  if (s->hi[var] == 0) return plan_lin_const(s->cx, 0);
-  return one_term(s->cx, (plan_term){.coef = coef, .kind = TARN_IX_VAR, .var = var, .deps = 1ull << var, .last = var});
+const tarn_plan_lin *tarn_plan_lin_var(const tarn_plan_space *s, int64_t coef, uint32_t var) {
+  if (s->hi[var] == 0) return tarn_plan_lin_const(s->cx, 0);
+  return one_term(s->cx, (tarn_plan_term){.coef = coef, .kind = TARN_IX_VAR, .var = var, .deps = 1ull << var, .last = var});
 }
 
-uint64_t plan_lin_deps(const plan_lin *a) {
+uint64_t tarn_plan_lin_deps(const tarn_plan_lin *a) {
   uint64_t d = 0;
   for (uint32_t i = 0; i < a->n; i++) d |= a->t[i].deps;
   return d;
 }
 
-static void term_range(const plan_term *t, const int64_t *lo, const int64_t *hi, int64_t *rlo, int64_t *rhi) {
+static void term_range(const tarn_plan_term *t, const int64_t *lo, const int64_t *hi, int64_t *rlo, int64_t *rhi) {
   if (t->kind == TARN_IX_VAR) {
     *rlo = lo ? lo[t->var] : 0, *rhi = hi[t->var];
     return;
   }
-  plan_lin_range(t->arg, lo, hi, rlo, rhi);
+  tarn_plan_lin_range(t->arg, lo, hi, rlo, rhi);
   if (t->kind == TARN_IX_DIV) *rlo = floor_div(*rlo, t->by), *rhi = floor_div(*rhi, t->by);
   else if (floor_div(*rlo, t->by) == floor_div(*rhi, t->by)) *rlo = floor_mod(*rlo, t->by), *rhi = floor_mod(*rhi, t->by);
   else *rlo = 0, *rhi = t->by - 1;
 }
 
-void plan_lin_range(const plan_lin *a, const int64_t *lo, const int64_t *hi, int64_t *rlo, int64_t *rhi) {
+void tarn_plan_lin_range(const tarn_plan_lin *a, const int64_t *lo, const int64_t *hi, int64_t *rlo, int64_t *rhi) {
   *rlo = *rhi = a->c;
   for (uint32_t i = 0; i < a->n; i++) {
     int64_t l, h, k = a->t[i].coef;
@@ -85,9 +85,10 @@ void plan_lin_range(const plan_lin *a, const int64_t *lo, const int64_t *hi, int
 }
 
 /* a = d·(*q) + *r, the constant of r in 0 … d-1. */
-static void take_multiples(const plan_space *s, const plan_lin *a, int64_t d, const plan_lin **q, const plan_lin **r) {
-  plan_lin *x = TARN_NEW(s->cx, plan_lin), *y = TARN_NEW(s->cx, plan_lin);
-  plan_term *xt = TARN_ARRAY(s->cx, plan_term, a->n), *yt = TARN_ARRAY(s->cx, plan_term, a->n);
+static void take_multiples(const tarn_plan_space *s, const tarn_plan_lin *a, int64_t d, const tarn_plan_lin **q,
+                           const tarn_plan_lin **r) {
+  tarn_plan_lin *x = TARN_NEW(s->cx, tarn_plan_lin), *y = TARN_NEW(s->cx, tarn_plan_lin);
+  tarn_plan_term *xt = TARN_ARRAY(s->cx, tarn_plan_term, a->n), *yt = TARN_ARRAY(s->cx, tarn_plan_term, a->n);
   x->c = floor_div(a->c, d), x->t = xt;
   y->c = floor_mod(a->c, d), y->t = yt;
   for (uint32_t i = 0; i < a->n; i++) {
@@ -97,57 +98,59 @@ static void take_multiples(const plan_space *s, const plan_lin *a, int64_t d, co
   *q = x, *r = y;
 }
 
-static const plan_lin *atom(const plan_space *s, tarn_atom_kind kind, const plan_lin *arg, int64_t by) {
-  uint64_t deps = plan_lin_deps(arg);
+static const tarn_plan_lin *atom(const tarn_plan_space *s, tarn_atom_kind kind, const tarn_plan_lin *arg, int64_t by) {
+  uint64_t deps = tarn_plan_lin_deps(arg);
   uint32_t last = deps ? 63 - (uint32_t)__builtin_clzll(deps) : 0;
-  return one_term(s->cx, (plan_term){.coef = 1, .kind = kind, .arg = arg, .by = by, .deps = deps, .last = last});
+  return one_term(s->cx, (tarn_plan_term){.coef = 1, .kind = kind, .arg = arg, .by = by, .deps = deps, .last = last});
 }
 
-const plan_lin *plan_lin_div(const plan_space *s, const plan_lin *a, int64_t d) {
-  const plan_lin *q, *r;
+const tarn_plan_lin *tarn_plan_lin_div(const tarn_plan_space *s, const tarn_plan_lin *a, int64_t d) {
+  const tarn_plan_lin *q, *r;
   int64_t lo, hi;
   take_multiples(s, a, d, &q, &r);
-  plan_lin_range(r, NULL, s->hi, &lo, &hi);
-  if (floor_div(lo, d) == floor_div(hi, d)) return plan_lin_add(s, q, 1, plan_lin_const(s->cx, floor_div(lo, d)));
-  return plan_lin_add(s, q, 1, atom(s, TARN_IX_DIV, r, d));
+  tarn_plan_lin_range(r, NULL, s->hi, &lo, &hi);
+  if (floor_div(lo, d) == floor_div(hi, d)) return tarn_plan_lin_add(s, q, 1, tarn_plan_lin_const(s->cx, floor_div(lo, d)));
+  return tarn_plan_lin_add(s, q, 1, atom(s, TARN_IX_DIV, r, d));
 }
 
-const plan_lin *plan_lin_mod(const plan_space *s, const plan_lin *a, int64_t d) {
-  const plan_lin *q, *r;
+const tarn_plan_lin *tarn_plan_lin_mod(const tarn_plan_space *s, const tarn_plan_lin *a, int64_t d) {
+  const tarn_plan_lin *q, *r;
   int64_t lo, hi;
   take_multiples(s, a, d, &q, &r);
-  plan_lin_range(r, NULL, s->hi, &lo, &hi);
-  if (floor_div(lo, d) == floor_div(hi, d)) return plan_lin_add(s, r, 1, plan_lin_const(s->cx, -d * floor_div(lo, d)));
+  tarn_plan_lin_range(r, NULL, s->hi, &lo, &hi);
+  if (floor_div(lo, d) == floor_div(hi, d))
+    return tarn_plan_lin_add(s, r, 1, tarn_plan_lin_const(s->cx, -d * floor_div(lo, d)));
   return atom(s, TARN_IX_MOD, r, d);
 }
 
-const plan_lin *plan_lin_ix(const plan_space *s, const tarn_lang *L, uint32_t ix, const plan_lin *const *sub) {
+const tarn_plan_lin *tarn_plan_lin_ix(const tarn_plan_space *s, const tarn_lang *L, uint32_t ix,
+                                      const tarn_plan_lin *const *sub) {
   const tarn_ix *x = tarn_ix_get(L, ix);
-  const plan_lin *r = plan_lin_const(s->cx, x->c);
+  const tarn_plan_lin *r = tarn_plan_lin_const(s->cx, x->c);
   for (uint32_t i = 0; i < x->n; i++) {
     const tarn_ixterm *t = &x->t[i];
-    const plan_lin *a = t->kind == TARN_IX_VAR ? sub[t->arg] : plan_lin_ix(s, L, t->arg, sub);
-    if (t->kind == TARN_IX_DIV) a = plan_lin_div(s, a, t->by);
-    if (t->kind == TARN_IX_MOD) a = plan_lin_mod(s, a, t->by);
-    r = plan_lin_add(s, r, t->coef, a);
+    const tarn_plan_lin *a = t->kind == TARN_IX_VAR ? sub[t->arg] : tarn_plan_lin_ix(s, L, t->arg, sub);
+    if (t->kind == TARN_IX_DIV) a = tarn_plan_lin_div(s, a, t->by);
+    if (t->kind == TARN_IX_MOD) a = tarn_plan_lin_mod(s, a, t->by);
+    r = tarn_plan_lin_add(s, r, t->coef, a);
   }
   return r;
 }
 
-const plan_lin *plan_lin_layout(const plan_space *s, const tarn_layout *l, const plan_lin *const *idx) {
-  const plan_lin *r = plan_lin_const(s->cx, 0);
+const tarn_plan_lin *tarn_plan_lin_layout(const tarn_plan_space *s, const tarn_layout *l, const tarn_plan_lin *const *idx) {
+  const tarn_plan_lin *r = tarn_plan_lin_const(s->cx, 0);
   for (uint32_t a = 0; a < l->n; a++) {
     bool blocked = l->block && a == l->baxis;
-    r = plan_lin_add(s, r, l->stride[a], blocked ? plan_lin_div(s, idx[a], l->block) : idx[a]);
-    if (blocked) r = plan_lin_add(s, r, 1, plan_lin_mod(s, idx[a], l->block));
+    r = tarn_plan_lin_add(s, r, l->stride[a], blocked ? tarn_plan_lin_div(s, idx[a], l->block) : idx[a]);
+    if (blocked) r = tarn_plan_lin_add(s, r, 1, tarn_plan_lin_mod(s, idx[a], l->block));
   }
   return r;
 }
 
-bool plan_moves_by(const plan_lin *a, uint32_t var, int64_t *by) {
+bool tarn_plan_moves_by(const tarn_plan_lin *a, uint32_t var, int64_t *by) {
   *by = 0;
   for (uint32_t i = 0; i < a->n; i++) {
-    const plan_term *t = &a->t[i];
+    const tarn_plan_term *t = &a->t[i];
     if (!(t->deps >> var & 1)) continue;
     if (t->kind != TARN_IX_VAR) return false;
     *by += t->coef;

@@ -19,7 +19,7 @@
 #define LEAST_ROOM 4 /* registers beside the accumulators: with one, beside 30, the other order took 1.53 of the time */
 
 /* Copies along an own dim and along a reduce dim meet at the same elements. */
-static bool overlap(const plan_list *list, uint32_t first, uint32_t end, const int64_t *by) {
+static bool overlap(const tarn_plan_list *list, uint32_t first, uint32_t end, const int64_t *by) {
   for (uint32_t i = first; i < end; i++)
     for (uint32_t j = first; j < end; j++) {
       if (!list->level[i].red || list->level[j].red || !by[i] || by[j] % by[i]) continue;
@@ -27,21 +27,21 @@ static bool overlap(const plan_list *list, uint32_t first, uint32_t end, const i
     }
   return false;
 }
-void plan_order_settle(const plan_nest *N, plan_stage *st, const plan_list *list) {
+void tarn_plan_order_settle(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list) {
   uint32_t end = list->n, dims = 0;
   st->order = TARN_MAX_LEVELS;
   if (!st->red || !N->contract) return; /* the order of additions may change */
   while (end && list->level[end - 1].kind == TARN_VECTOR) end--;
   uint32_t first = end;
   for (; first > st->acc; first--) {
-    const plan_level *l = &list->level[first - 1];
+    const tarn_plan_level *l = &list->level[first - 1];
     if (l->kind != TARN_UNROLL || dims >> l->dim & 1) break;
     dims |= 1u << l->dim;
   }
   for (uint32_t r = 0; r < st->f->nops; r++) {
     int64_t by[TARN_MAX_LEVELS];
     bool even = true;
-    for (uint32_t i = first; i < end && even; i++) even = plan_moves_by(st->read[r].off, list->level[i].var, &by[i]);
+    for (uint32_t i = first; i < end && even; i++) even = tarn_plan_moves_by(st->read[r].off, list->level[i].var, &by[i]);
     if (!even || !overlap(list, first, end, by)) continue;
     st->order = first, st->order_end = end, st->order_read = r;
     return;
@@ -55,18 +55,18 @@ typedef struct copies {
   int64_t count[TARN_MAX_LEVELS], by[MOST_READS][TARN_MAX_LEVELS]; /* by level */
   uint16_t own[PLAN_MOST_COPIES], vector[MOST_READS][PLAN_MOST_COPIES];
 } copies;
-static int64_t place(const plan_stage *st, const copies *c, const int64_t *by, uint32_t no) {
+static int64_t place(const tarn_plan_stage *st, const copies *c, const int64_t *by, uint32_t no) {
   int64_t at = 0;
   for (uint32_t i = st->order_end; i-- > st->order; no /= (uint32_t)c->count[i]) at += no % c->count[i] * by[i];
   return at;
 }
 /* False: more than are ordered. */
-static bool copies_of(const int64_t *len, const plan_list *ll, const plan_stage *st, copies *c) {
+static bool copies_of(const int64_t *len, const tarn_plan_list *ll, const tarn_plan_stage *st, copies *c) {
   int64_t n = 1, own[TARN_MAX_LEVELS] = {0}, at[PLAN_MOST_COPIES];
   c->nown = 1, c->nvector = 0, c->nread = st->f->nops;
   if (c->nread > MOST_READS) return false;
   for (uint32_t i = st->order_end; i-- > st->order;) {
-    const plan_level *l = &ll->level[i];
+    const tarn_plan_level *l = &ll->level[i];
     c->count[i] = (len[l->dim] + l->step - 1) / l->step;
     if ((n *= c->count[i]) > PLAN_MOST_COPIES) return false;
     if (!l->red) own[i] = c->nown, c->nown *= (uint32_t)c->count[i];
@@ -75,7 +75,8 @@ static bool copies_of(const int64_t *len, const plan_list *ll, const plan_stage 
   for (uint32_t k = 0; k < c->n; k++) c->own[k] = (uint16_t)place(st, c, own, k);
   for (uint32_t r = 0; r < c->nread; r++) {
     bool even = true;
-    for (uint32_t i = st->order; i < st->order_end; i++) even &= plan_moves_by(st->read[r].off, ll->level[i].var, &c->by[r][i]);
+    for (uint32_t i = st->order; i < st->order_end; i++)
+      even &= tarn_plan_moves_by(st->read[r].off, ll->level[i].var, &c->by[r][i]);
     if (!even) memset(c->by[r], 0, sizeof c->by[r]);
     for (uint32_t k = 0; k < c->n; k++) {
       uint32_t same = 0;
@@ -88,28 +89,28 @@ static bool copies_of(const int64_t *len, const plan_list *ll, const plan_stage 
 }
 
 static int by_place(const void *a, const void *b) {
-  const plan_copy *x = a, *y = b;
+  const tarn_plan_copy *x = a, *y = b;
   if (x->at != y->at) return x->at < y->at ? -1 : 1;
   if (x->with != y->with) return x->with < y->with ? -1 : 1;
   return x->no < y->no ? -1 : 1;
 }
 /* By place; or place by place of what the other operand, too, is moved by, so that its vectors are used by all copies of a
  * tile's rows at once: they may be more than those of the window. */
-static void in_order(const plan_stage *st, const copies *c, bool grouped, plan_copy *o) {
+static void in_order(const tarn_plan_stage *st, const copies *c, bool grouped, tarn_plan_copy *o) {
   int64_t at[TARN_MAX_LEVELS] = {0}, with[TARN_MAX_LEVELS] = {0};
   for (uint32_t i = st->order; i < st->order_end; i++) {
     for (uint32_t r = 0; r < c->nread && grouped; r++)
       if (r != st->order_read && !with[i]) with[i] = c->by[r][i];
     at[i] = grouped && !with[i] ? 0 : c->by[st->order_read][i];
   }
-  for (uint32_t k = 0; k < c->n; k++) o[k] = (plan_copy){place(st, c, at, k), place(st, c, with, k), k};
+  for (uint32_t k = 0; k < c->n; k++) o[k] = (tarn_plan_copy){place(st, c, at, k), place(st, c, with, k), k};
   qsort(o, c->n, sizeof *o, by_place);
 }
 
 /* Loads that an order takes where so many registers hold vectors: the one that is wanted last goes first (Belady, "A study of
  * replacement algorithms for a virtual-storage computer", 1966). */
 #define NEVER UINT16_MAX
-static uint32_t loads_of(const copies *c, const plan_copy *o, uint32_t regs) {
+static uint32_t loads_of(const copies *c, const tarn_plan_copy *o, uint32_t regs) {
   uint16_t next[MOST_READS][PLAN_MOST_COPIES], seen[MOST_READS * PLAN_MOST_COPIES], held[MOST_REGS], until[MOST_REGS];
   uint32_t loads = 0, nheld = 0;
   memset(seen, 0xff, sizeof seen);
@@ -132,25 +133,25 @@ static uint32_t loads_of(const copies *c, const plan_copy *o, uint32_t regs) {
 }
 /* Is the tile's way through its rows, one vector of the other operand after the other, clearly the better one? Accumulators
  * that leave their registers before the end speak for the other. */
-static bool is_grouped(const tarn_hw *hw, bool complete, const copies *c, const plan_copy (*o)[PLAN_MOST_COPIES]) {
+static bool is_grouped(const tarn_hw *hw, bool complete, const copies *c, const tarn_plan_copy (*o)[PLAN_MOST_COPIES]) {
   uint32_t regs = hw->vector_regs ? hw->vector_regs : 16;
   if (complete || c->nown + 1 + LEAST_ROOM > regs || regs > MOST_REGS) return false;
   return 4 * loads_of(c, o[1], regs - c->nown - 1) < 3 * loads_of(c, o[0], regs - c->nown - 1);
 }
 
 /* Step by step of the reduction, and within a step by place of one operand; NULL: as they are listed is as good. */
-static const plan_copy *by_side(const plan_nest *N, const plan_stage *st, const plan_list *ll, const copies *c,
-                                plan_copy (*o)[PLAN_MOST_COPIES]) {
+static const tarn_plan_copy *by_side(const tarn_plan_nest *N, const tarn_plan_stage *st, const tarn_plan_list *ll,
+                                     const copies *c, tarn_plan_copy (*o)[PLAN_MOST_COPIES]) {
   uint32_t regs = N->hw->vector_regs ? N->hw->vector_regs : 16;
   if (c->nown >= regs || regs > MOST_REGS) return NULL;
-  for (uint32_t k = 0; k < c->n; k++) o[0][k] = (plan_copy){k, 0, k};
+  for (uint32_t k = 0; k < c->n; k++) o[0][k] = (tarn_plan_copy){k, 0, k};
   uint32_t least = loads_of(c, o[0], regs - c->nown), listed = least;
   for (uint32_t r = 0; r < c->nread; r++) {
     int64_t step[TARN_MAX_LEVELS] = {0}, by[TARN_MAX_LEVELS] = {0}, n = 1;
     for (uint32_t i = st->order_end; i-- > st->order;)
       if (ll->level[i].red) step[i] = n, n *= c->count[i];
       else by[i] = c->by[r][i];
-    for (uint32_t k = 0; k < c->n; k++) o[1][k] = (plan_copy){place(st, c, step, k), place(st, c, by, k), k};
+    for (uint32_t k = 0; k < c->n; k++) o[1][k] = (tarn_plan_copy){place(st, c, step, k), place(st, c, by, k), k};
     qsort(o[1], c->n, sizeof *o[1], by_place);
     uint32_t loads = loads_of(c, o[1], regs - c->nown);
     if (loads < least) least = loads, memcpy(o[0], o[1], c->n * sizeof *o[0]);
@@ -158,15 +159,15 @@ static const plan_copy *by_side(const plan_nest *N, const plan_stage *st, const 
   return least < listed ? o[0] : NULL;
 }
 
-bool plan_order_of(const plan_nest *N, uint32_t list, const int64_t *len, bool complete, plan_order *out) {
-  const plan_list *ll = &N->list[list];
-  const plan_stage *st = &N->stage[list - 1];
+bool tarn_plan_order_of(const tarn_plan_nest *N, uint32_t list, const int64_t *len, bool complete, tarn_plan_order *out) {
+  const tarn_plan_list *ll = &N->list[list];
+  const tarn_plan_stage *st = &N->stage[list - 1];
   copies c;
-  plan_copy o[2][PLAN_MOST_COPIES];
+  tarn_plan_copy o[2][PLAN_MOST_COPIES];
   if (!copies_of(len, ll, st, &c)) return false;
   bool seen[PLAN_MOST_COPIES] = {0};
   bool window = st->order_read != TARN_NONE;
-  const plan_copy *p = NULL;
+  const tarn_plan_copy *p = NULL;
   for (uint32_t g = 0; g < 2 && window; g++) in_order(st, &c, g, o[g]);
   out->grouped = window && is_grouped(N->hw, complete, &c, o);
   p = window ? o[out->grouped] : by_side(N, st, ll, &c, o);

@@ -24,59 +24,61 @@ extern "C" {
 
 /* ---- index expressions over levels (lin.c): Σ coef·atom + c; immutable, in the arena ---- */
 #define PLAN_MAX_VARS 64
-typedef struct plan_lin plan_lin;
-typedef struct plan_term {
+typedef struct tarn_plan_lin tarn_plan_lin;
+typedef struct tarn_plan_term {
   int64_t coef;
   tarn_atom_kind kind;
-  uint32_t var;        /* VAR */
-  const plan_lin *arg; /* DIV and MOD: by `by` */
+  uint32_t var;             /* VAR */
+  const tarn_plan_lin *arg; /* DIV and MOD: by `by` */
   int64_t by;
   uint64_t deps; /* levels it depends on */
   uint32_t last; /* the innermost of them */
-} plan_term;
-struct plan_lin {
+} tarn_plan_term;
+struct tarn_plan_lin {
   int64_t c;
   uint32_t n;
-  const plan_term *t;
+  const tarn_plan_term *t;
 };
 /* What is known of the levels: each counts from 0 to hi. */
-typedef struct plan_space {
+typedef struct tarn_plan_space {
   tarn_ctx *cx;
   int64_t hi[PLAN_MAX_VARS];
-} plan_space;
-const plan_lin *plan_lin_const(tarn_ctx *cx, int64_t c);
-const plan_lin *plan_lin_add(const plan_space *s, const plan_lin *a, int64_t k, const plan_lin *b); /* a + k·b */
-const plan_lin *plan_lin_var(const plan_space *s, int64_t coef, uint32_t var);
-const plan_lin *plan_lin_div(const plan_space *s, const plan_lin *a, int64_t d);
-const plan_lin *plan_lin_mod(const plan_space *s, const plan_lin *a, int64_t d);
+} tarn_plan_space;
+const tarn_plan_lin *tarn_plan_lin_const(tarn_ctx *cx, int64_t c);
+const tarn_plan_lin *tarn_plan_lin_add(const tarn_plan_space *s, const tarn_plan_lin *a, int64_t k,
+                                       const tarn_plan_lin *b); /* a + k·b */
+const tarn_plan_lin *tarn_plan_lin_var(const tarn_plan_space *s, int64_t coef, uint32_t var);
+const tarn_plan_lin *tarn_plan_lin_div(const tarn_plan_space *s, const tarn_plan_lin *a, int64_t d);
+const tarn_plan_lin *tarn_plan_lin_mod(const tarn_plan_space *s, const tarn_plan_lin *a, int64_t d);
 /* An index expression of access/, dim i being sub[i]. */
-const plan_lin *plan_lin_ix(const plan_space *s, const tarn_lang *L, uint32_t ix, const plan_lin *const *sub);
+const tarn_plan_lin *tarn_plan_lin_ix(const tarn_plan_space *s, const tarn_lang *L, uint32_t ix,
+                                      const tarn_plan_lin *const *sub);
 /* The element offset in a layout of the element with these indices, the layout's own offset left out. */
-const plan_lin *plan_lin_layout(const plan_space *s, const tarn_layout *l, const plan_lin *const *idx);
-TARN_API uint64_t plan_lin_deps(const plan_lin *a);
+const tarn_plan_lin *tarn_plan_lin_layout(const tarn_plan_space *s, const tarn_layout *l, const tarn_plan_lin *const *idx);
+TARN_API uint64_t tarn_plan_lin_deps(const tarn_plan_lin *a);
 /* How far it goes in one step of a variable; false where that is not the same everywhere. */
-TARN_API bool plan_moves_by(const plan_lin *a, uint32_t var, int64_t *by);
+TARN_API bool tarn_plan_moves_by(const tarn_plan_lin *a, uint32_t var, int64_t *by);
 /* Range when variable v lies in lo[v] … hi[v]. */
-TARN_API void plan_lin_range(const plan_lin *a, const int64_t *lo, const int64_t *hi, int64_t *rlo, int64_t *rhi);
+TARN_API void tarn_plan_lin_range(const tarn_plan_lin *a, const int64_t *lo, const int64_t *hi, int64_t *rlo, int64_t *rhi);
 
 /* ---- operands ---- */
 /* few: a small constant of floats, its memory as numbers from the layout's offset on, or NULL. */
-typedef struct plan_operand {
+typedef struct tarn_plan_operand {
   tarn_dtype dtype;
   tarn_layout layout;
   const double *few;
   uint32_t nfew;
-} plan_operand;
-typedef struct plan_guard {
-  const plan_lin *e;
+} tarn_plan_operand;
+typedef struct tarn_plan_guard {
+  const tarn_plan_lin *e;
   int64_t lo, hi;
-} plan_guard;
-typedef struct plan_access {
+} tarn_plan_guard;
+typedef struct tarn_plan_access {
   tarn_dtype dtype;
-  const plan_lin *off;
+  const tarn_plan_lin *off;
   int64_t elems; /* from the base on so many may be read; 0: those that the offsets name */
   uint32_t nguard;
-  plan_guard guard[TARN_MAX_DIMS];
+  tarn_plan_guard guard[TARN_MAX_DIMS];
   uint64_t deps;     /* of off and guards */
   uint64_t inner;    /* serial levels inside of those that the guards depend on */
   uint32_t fill;     /* fx constant */
@@ -87,139 +89,142 @@ typedef struct plan_access {
   bool second;    /* into L2 */
   uint64_t along; /* levels whose copies share what lanes along them hold */
   bool past;      /* whole lines are stored by non-temporal stores; the base is aligned to them */
-} plan_access;
+} tarn_plan_access;
 
 /* ---- levels ---- */
-typedef struct plan_level {
+typedef struct tarn_plan_level {
   uint8_t dim;
   uint8_t kind;        /* SERIAL PARALLEL UNROLL VECTOR DOT */
   bool red, inside;    /* of a reduce dim; inside of the accumulators */
   int64_t step, trips; /* trips: for the full length outside of it, the tail's counted */
   uint32_t var;
-} plan_level;
-typedef struct plan_list {
+} tarn_plan_level;
+typedef struct tarn_plan_list {
   uint32_t n;
-  plan_level level[TARN_MAX_LEVELS];
+  tarn_plan_level level[TARN_MAX_LEVELS];
   uint32_t parallel; /* so many levels from the outermost on are parallel */
-} plan_list;
+} tarn_plan_list;
 
 /* ---- stages ---- */
 /* A prefetch: k->of and k->walk name the access (walk: its number among the reads, or nops for the result). */
-typedef struct plan_prefetch {
+typedef struct tarn_plan_prefetch {
   tarn_ask k;
-} plan_prefetch;
+} tarn_plan_prefetch;
 
 #define PLAN_MOST_CHAINS 16 /* accumulators in registers, beside what is loaded */
 #define PLAN_MOST_TERMS  32 /* of a constant matrix: columns and pairs */
 /* A further value: value a plus k times value b. */
-typedef struct plan_pair {
+typedef struct tarn_plan_pair {
   uint32_t a, b;
   double k;
-} plan_pair;
+} tarn_plan_pair;
 /* A small constant matrix that a sum is multiplied by (a Winograd transform), as sums of pairs. */
-typedef struct plan_factor {
+typedef struct tarn_plan_factor {
   uint32_t read, own, red; /* the operand; levels of its rows and columns */
   uint32_t rows, cols, npair;
-  plan_pair pair[PLAN_MOST_TERMS];                   /* values after the columns */
+  tarn_plan_pair pair[PLAN_MOST_TERMS];              /* values after the columns */
   double weight[TARN_MOST_WEIGHED][PLAN_MOST_TERMS]; /* of each value in each row */
-} plan_factor;
-typedef struct plan_stage {
+} tarn_plan_factor;
+typedef struct tarn_plan_stage {
   const tarn_stage *s;
   const tarn_func *f;
   const tarn_reducer *red; /* NULL: a map */
   uint32_t n, nacc;        /* dims; of them shared and own */
   int64_t dim[TARN_MAX_DIMS];
-  plan_space space;
+  tarn_plan_space space;
   uint32_t acc; /* level */
   uint32_t nread;
-  plan_access *read, result;
-  uint32_t out_no;                      /* output stages */
-  const plan_lin *index[TARN_MAX_DIMS]; /* each dim over levels */
+  tarn_plan_access *read, result;
+  uint32_t out_no;                           /* output stages */
+  const tarn_plan_lin *index[TARN_MAX_DIMS]; /* each dim over levels */
   tarn_dtype body_type, out_type;
   /* reductions */
   tarn_dtype state[TARN_MAX_STATE];
   uint32_t step[TARN_MAX_STATE]; /* over state…, flat index, body operands… */
   bool step_index;
-  const plan_lin *flat; /* index of the element */
-  uint32_t red_lanes;   /* > 1: the lanes are partial results along a reduce dim */
-  bool in_memory;       /* the accumulators are walked by loops */
+  const tarn_plan_lin *flat; /* index of the element */
+  uint32_t red_lanes;        /* > 1: the lanes are partial results along a reduce dim */
+  bool in_memory;            /* the accumulators are walked by loops */
   uint32_t max_lanes;
   int64_t slots;
   int64_t chains; /* of each slot: unrolled steps along the lanes' reduce dim do not wait for one another */
   uint32_t ndot;  /* instructions that the dot level may become */
   tarn_hw_dot dot[TARN_HW_DOTS];
-  uint64_t serial;           /* variables that are loops */
-  uint32_t order, order_end; /* levels whose copies go in the order of what they read; order past all: none */
-  uint32_t order_read;       /* which operand that is; TARN_NONE: that of a tile with fewer vectors */
-  bool crossed;              /* the lanes of what it reduces lie in another order, see lanes.c */
-  const plan_level *rows;    /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */
-  int64_t local_bytes;       /* result of a stage that is no output */
-  uint32_t nfactor, data;    /* multiplied by so many constant matrices is read number `data` */
-  plan_factor *factor;
+  uint64_t serial;             /* variables that are loops */
+  uint32_t order, order_end;   /* levels whose copies go in the order of what they read; order past all: none */
+  uint32_t order_read;         /* which operand that is; TARN_NONE: that of a tile with fewer vectors */
+  bool crossed;                /* the lanes of what it reduces lie in another order, see lanes.c */
+  const tarn_plan_level *rows; /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */
+  int64_t local_bytes;         /* result of a stage that is no output */
+  uint32_t nfactor, data;      /* multiplied by so many constant matrices is read number `data` */
+  tarn_plan_factor *factor;
   bool at_most_0; /* arguments of exp in a map's body, see softmax.c */
   bool nan_shows; /* a NaN that it reduces need not be kept: see there, too */
   uint32_t start; /* an operand of the epilogue: the sum begins with it, instead of its being added; TARN_NONE: there is none */
-  TARN_VEC(plan_prefetch) prefetch; /* issued in its loops, of any stage's accesses */
-} plan_stage;
+  TARN_VEC(tarn_plan_prefetch) prefetch; /* issued in its loops, of any stage's accesses */
+} tarn_plan_stage;
 
-typedef struct plan_nest {
+typedef struct tarn_plan_nest {
   tarn_ctx *cx;
   tarn_lang *L;
   const tarn_hw *hw;
   bool contract; /* reassociation and multiply-add allowed */
   const tarn_nest *n;
   uint32_t nshared, nstage;
-  plan_list *list; /* 1 + nstage */
-  plan_stage *stage;
+  tarn_plan_list *list; /* 1 + nstage */
+  tarn_plan_stage *stage;
   bool split; /* every stage has its own parallel region */
-} plan_nest;
+} tarn_plan_nest;
 /* in, out: operands of the nest's children, and of its output stages in order. */
-TARN_API plan_nest *plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, const tarn_nest *n, const tarn_schedule *s,
-                              const plan_operand *in, const plan_operand *out);
+TARN_API tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, const tarn_nest *n,
+                                        const tarn_schedule *s, const tarn_plan_operand *in, const tarn_plan_operand *out);
 /* Parallel regions, one after the other: stages that share no loops have each their own. */
-TARN_API uint32_t plan_regions(const plan_nest *N);
-TARN_API int64_t plan_items(const plan_nest *N, uint32_t region);        /* 1: not parallel */
-TARN_API bool plan_past(const plan_nest *N, uint32_t region, bool *out); /* results of non-temporal stores, if aligned */
-TARN_API void plan_through(plan_nest *N);                                /* no such stores */
-TARN_API bool plan_lanes_are_rows(const plan_list *list); /* of the last level, as many as the level outside of it steps */
+TARN_API uint32_t tarn_plan_regions(const tarn_plan_nest *N);
+TARN_API int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region); /* 1: not parallel */
+TARN_API bool tarn_plan_past(const tarn_plan_nest *N, uint32_t region,
+                             bool *out);            /* results of non-temporal stores, if aligned */
+TARN_API void tarn_plan_through(tarn_plan_nest *N); /* no such stores */
+TARN_API bool
+tarn_plan_lanes_are_rows(const tarn_plan_list *list); /* of the last level, as many as the level outside of it steps */
 /* The levels around the body of a list's stage, from the outermost. */
-TARN_API uint32_t plan_levels(const plan_nest *N, uint32_t list, const plan_level **out);
+TARN_API uint32_t tarn_plan_levels(const tarn_plan_nest *N, uint32_t list, const tarn_plan_level **out);
 
 /* ---- the kernels of a program (constant.c) ---- */
 /* Value of a CONST buffer, computed where it is not known. */
-TARN_API const tarn_tensor *plan_const_value(const tarn_kprog *p, const tarn_buffer *b);
+TARN_API const tarn_tensor *tarn_plan_const_value(const tarn_kprog *p, const tarn_buffer *b);
 /* Every element of t to its place in the memory of the layout, from its offset on. */
-TARN_API void plan_const_lay_out(const tarn_layout *l, const tarn_tensor *t, char *to);
+TARN_API void tarn_plan_const_lay_out(const tarn_layout *l, const tarn_tensor *t, char *to);
 /* in, out: k->nin and k->nout of them. */
-TARN_API void plan_operands(const tarn_kprog *p, const tarn_kernel *k, plan_operand *in, plan_operand *out);
-TARN_API plan_nest *plan_of_kernel(const tarn_kprog *p, const tarn_kernel *k, bool contract); /* TARN_K_NEST */
+TARN_API void tarn_plan_operands(const tarn_kprog *p, const tarn_kernel *k, tarn_plan_operand *in, tarn_plan_operand *out);
+TARN_API tarn_plan_nest *tarn_plan_of_kernel(const tarn_kprog *p, const tarn_kernel *k, bool contract); /* TARN_K_NEST */
 
 /* Kernels by themselves as a program (program.c), to be emitted and measured. */
-typedef struct plan_choice {
+typedef struct tarn_plan_choice {
   const tarn_ksig *sig; /* canonical */
   const tarn_schedule *sched;
-} plan_choice;
-TARN_API tarn_kprog *plan_program(tarn_lang *L, const tarn_hw *hw, const plan_choice *c, uint32_t n);
+} tarn_plan_choice;
+TARN_API tarn_kprog *tarn_plan_program(tarn_lang *L, const tarn_hw *hw, const tarn_plan_choice *c, uint32_t n);
 
 /* As text (print.c), ends with a newline. */
-TARN_API void plan_print(const plan_nest *N, tarn_buf *b);
+TARN_API void tarn_plan_print(const tarn_plan_nest *N, tarn_buf *b);
 
 /* ---- the order of unrolled copies (order.c) ---- */
 #define PLAN_MOST_COPIES 512
-typedef struct plan_copy {
+typedef struct tarn_plan_copy {
   int64_t at, with; /* where it reads the window, and another operand */
   uint32_t no;
-} plan_copy;
-typedef struct plan_order {
+} tarn_plan_copy;
+typedef struct tarn_plan_order {
   uint32_t n;
   int64_t count[TARN_MAX_LEVELS]; /* copies of each level from st->order to st->order_end */
   bool grouped;                   /* each vector of the other operand is used by the whole tile at once */
-  plan_copy copy[PLAN_MOST_COPIES];
+  tarn_plan_copy copy[PLAN_MOST_COPIES];
   bool last[PLAN_MOST_COPIES]; /* of its accumulator */
-} plan_order;
+} tarn_plan_order;
 /* The order for a tile whose dims have len elements left; complete: accumulators leave their registers as they are complete.
  * False: as the levels list them. */
-TARN_API bool plan_order_of(const plan_nest *N, uint32_t list, const int64_t *len, bool complete, plan_order *out);
+TARN_API bool tarn_plan_order_of(const tarn_plan_nest *N, uint32_t list, const int64_t *len, bool complete,
+                                 tarn_plan_order *out);
 
 #ifdef __cplusplus
 }

@@ -1,22 +1,22 @@
 /* Prefetches and non-temporal stores, as loop/ahead.c chooses them, for the levels of a plan. */
 #include "plan/internal.h"
 /* l: NULL for a local buffer. */
-static tarn_walk walk_of(const plan_access *a, uint32_t nlevel, uint32_t operand, const tarn_layout *l) {
+static tarn_walk walk_of(const tarn_plan_access *a, uint32_t nlevel, uint32_t operand, const tarn_layout *l) {
   tarn_walk w = {.linear = true, .result = a->store, .operand = operand, .size = (uint32_t)tarn_dtype_size(a->dtype)};
-  w.moved = plan_lin_deps(a->off), w.local = !l, w.bytes = l ? tarn_layout_elems(l) * (int64_t)w.size : 0;
+  w.moved = tarn_plan_lin_deps(a->off), w.local = !l, w.bytes = l ? tarn_layout_elems(l) * (int64_t)w.size : 0;
   for (uint32_t i = 0; i < a->off->n; i++) w.linear &= a->off->t[i].kind == TARN_IX_VAR;
   for (uint32_t v = 0; v < nlevel; v++) /* a level's variable is its number */
-    if (!plan_moves_by(a->off, v, &w.by[v])) w.uneven |= 1ull << v;
+    if (!tarn_plan_moves_by(a->off, v, &w.by[v])) w.uneven |= 1ull << v;
   return w;
 }
 
 /* of: the access of each walk. */
-static tarn_stage_walk stage_walk(const plan_nest *N, uint32_t stage, const plan_operand *in, const plan_operand *out,
-                                  plan_access **of) {
-  plan_stage *st = &N->stage[stage];
-  const plan_level *l[2 * TARN_MAX_LEVELS];
+static tarn_stage_walk stage_walk(const tarn_plan_nest *N, uint32_t stage, const tarn_plan_operand *in,
+                                  const tarn_plan_operand *out, tarn_plan_access **of) {
+  tarn_plan_stage *st = &N->stage[stage];
+  const tarn_plan_level *l[2 * TARN_MAX_LEVELS];
   tarn_stage_walk w = {.slots = st->slots, .red_lanes = st->red_lanes, .in_memory = st->in_memory, .reduces = st->red};
-  w.nlevel = plan_levels(N, 1 + stage, l);
+  w.nlevel = tarn_plan_levels(N, 1 + stage, l);
   w.walk = TARN_ARRAY(N->cx, tarn_walk, st->f->nops + 1u);
   w.work = w.body = 1 + tarn_fx_cycles(N->L, N->hw, st->f->body), w.points = 1;
   for (uint32_t d = N->n->depth; d < st->n; d++) {
@@ -34,25 +34,25 @@ static tarn_stage_walk stage_walk(const plan_nest *N, uint32_t stage, const plan
   w.walk[w.nwalk++] = walk_of(&st->result, w.nlevel, st->out_no, st->s->out ? &out[st->out_no].layout : NULL);
   return w;
 }
-void plan_prefetch_settle(plan_nest *N, const plan_operand *in, const plan_operand *out) {
+void tarn_plan_prefetch_settle(tarn_plan_nest *N, const tarn_plan_operand *in, const tarn_plan_operand *out) {
   tarn_ctx *cx = N->cx;
   tarn_walks w = {.cx = cx, .hw = N->hw, .nshared = N->list[0].n, .nstage = N->nstage};
-  plan_access ***of = TARN_ARRAY(cx, plan_access **, N->nstage);
+  tarn_plan_access ***of = TARN_ARRAY(cx, tarn_plan_access **, N->nstage);
   w.stage = TARN_ARRAY(cx, tarn_stage_walk, N->nstage);
   for (uint32_t i = 0; i < N->nstage; i++) {
-    of[i] = TARN_ARRAY(cx, plan_access *, N->stage[i].f->nops + 1u);
+    of[i] = TARN_ARRAY(cx, tarn_plan_access *, N->stage[i].f->nops + 1u);
     w.stage[i] = stage_walk(N, i, in, out, of[i]);
   }
   tarn_read_ahead(&w);
   for (uint32_t i = 0; i < N->nstage; i++)
     for (uint32_t k = 0; k < w.stage[i].nwalk; k++) {
       const tarn_walk *walk = &w.stage[i].walk[k];
-      plan_access *a = of[i][k];
+      tarn_plan_access *a = of[i][k];
       a->ahead = walk->ahead, a->second = walk->second;
       a->past = walk->past && a->off->c * walk->size % TARN_WHOLE_LINE == 0;
     }
   for (uint32_t i = 0; i < w.ask.n; i++) {
     const tarn_ask *k = &w.ask.p[i];
-    tarn_push(cx, &N->stage[k->by].prefetch, (plan_prefetch){*k});
+    tarn_push(cx, &N->stage[k->by].prefetch, (tarn_plan_prefetch){*k});
   }
 }

@@ -8,7 +8,7 @@
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---------------------------------------------------------------- levels */
-static void read_levels(plan_nest *N, plan_list *list, const tarn_level *level, uint32_t n, const int64_t *dim,
+static void read_levels(tarn_plan_nest *N, tarn_plan_list *list, const tarn_level *level, uint32_t n, const int64_t *dim,
                         uint32_t first_var) {
   int64_t left[TARN_MAX_DIMS];
   memcpy(left, dim, sizeof left);
@@ -16,8 +16,8 @@ static void read_levels(plan_nest *N, plan_list *list, const tarn_level *level, 
   if (n > TARN_MAX_LEVELS || first_var + n > PLAN_MAX_VARS)
     tarn_raise(N->cx, TARN_INTERNAL, "plan: a schedule of more than %d levels", PLAN_MAX_VARS);
   for (uint32_t i = 0; i < n; i++) {
-    plan_level *l = &list->level[i];
-    *l = (plan_level){.dim = level[i].dim, .kind = level[i].kind, .step = level[i].step, .var = first_var + i};
+    tarn_plan_level *l = &list->level[i];
+    *l = (tarn_plan_level){.dim = level[i].dim, .kind = level[i].kind, .step = level[i].step, .var = first_var + i};
     if (l->kind == TARN_BLOCK || l->kind == TARN_THREAD) l->kind = TARN_PARALLEL;
     l->trips = ceil_div(left[l->dim], l->step);
     left[l->dim] = l->step;
@@ -25,29 +25,29 @@ static void read_levels(plan_nest *N, plan_list *list, const tarn_level *level, 
 }
 
 /* Parallel are the leading levels only. */
-static void settle_parallel(plan_list *list, bool allowed) {
+static void settle_parallel(tarn_plan_list *list, bool allowed) {
   while (allowed && list->parallel < list->n && list->level[list->parallel].kind == TARN_PARALLEL) list->parallel++;
   for (uint32_t i = list->parallel; i < list->n; i++)
     if (list->level[i].kind == TARN_PARALLEL) list->level[i].kind = TARN_SERIAL;
 }
 
 /* May lanes hold partial results of the reduction? Not when its order counts. */
-static bool may_split_reduction(const plan_nest *N, const plan_stage *st) {
+static bool may_split_reduction(const tarn_plan_nest *N, const tarn_plan_stage *st) {
   const tarn_reducer *r = st->red;
   if (!r || r->merge[0] == TARN_NONE || !r->commutative) return false;
   if (N->contract || r->kind == TARN_RED_MAX || r->kind == TARN_RED_MIN) return true;
   return r->kind != TARN_RED_CUSTOM && !tarn_dtype_is_float(r->dtype);
 }
 
-bool plan_lanes_are_rows(const plan_list *list) {
-  const plan_level *l = list->n < 2 ? NULL : &list->level[list->n - 2];
+bool tarn_plan_lanes_are_rows(const tarn_plan_list *list) {
+  const tarn_plan_level *l = list->n < 2 ? NULL : &list->level[list->n - 2];
   return l && l[0].kind == TARN_VECTOR && l[1].kind == TARN_VECTOR && l[0].dim != l[1].dim && !l[0].red && !l[1].red &&
          l[0].step == 1 && l[1].step == 1 && l[0].trips * l[1].trips <= MAX_LANES;
 }
-static void settle_vector(const plan_nest *N, const plan_stage *st, plan_list *list, bool taken) {
-  bool rows = st && !taken && plan_lanes_are_rows(list);
+static void settle_vector(const tarn_plan_nest *N, const tarn_plan_stage *st, tarn_plan_list *list, bool taken) {
+  bool rows = st && !taken && tarn_plan_lanes_are_rows(list);
   for (uint32_t i = 0; i < list->n; i++) {
-    plan_level *l = &list->level[i];
+    tarn_plan_level *l = &list->level[i];
     if (l->kind != TARN_VECTOR) continue;
     bool fits = l->trips <= MAX_LANES && l->step == 1;
     if (l->red && !(l->inside && may_split_reduction(N, st))) fits = false;
@@ -57,17 +57,17 @@ static void settle_vector(const plan_nest *N, const plan_stage *st, plan_list *l
 }
 
 /* Code may not grow without bound: what is unrolled too often becomes a loop. */
-static void settle_unroll(plan_list *list) {
+static void settle_unroll(tarn_plan_list *list) {
   int64_t copies = 1;
   for (uint32_t i = list->n; i-- > 0;) {
-    plan_level *l = &list->level[i];
+    tarn_plan_level *l = &list->level[i];
     if (l->kind != TARN_UNROLL) continue;
     if (l->trips > MAX_UNROLL || copies * l->trips > MAX_UNROLL) l->kind = TARN_SERIAL;
     else copies *= l->trips;
   }
 }
 
-static uint64_t serial_vars(const plan_list *list) {
+static uint64_t serial_vars(const tarn_plan_list *list) {
   uint64_t m = 0;
   for (uint32_t i = 0; i < list->n; i++)
     if (list->level[i].kind == TARN_SERIAL || list->level[i].kind == TARN_PARALLEL) m |= 1ull << list->level[i].var;
@@ -75,78 +75,81 @@ static uint64_t serial_vars(const plan_list *list) {
 }
 
 /* ---------------------------------------------------------------- stages */
-static void stage_dims(plan_nest *N, plan_stage *st) {
+static void stage_dims(tarn_plan_nest *N, tarn_plan_stage *st) {
   for (uint32_t i = 0; i < N->n->depth; i++) st->dim[st->n++] = N->n->shared[i];
   for (uint32_t i = 0; i < st->s->nown; i++) st->dim[st->n++] = st->s->own[i];
   st->nacc = st->n;
   for (uint32_t i = 0; i < st->s->nred; i++) st->dim[st->n++] = st->s->red[i];
 }
 
-static void index_of_dims(plan_nest *N, plan_stage *st, const plan_list *own) {
-  const plan_list *lists[2] = {&N->list[0], own};
+static void index_of_dims(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *own) {
+  const tarn_plan_list *lists[2] = {&N->list[0], own};
   st->space.cx = N->cx;
   for (uint32_t k = 0; k < 2; k++)
     for (uint32_t i = 0; i < lists[k]->n; i++) {
       int64_t trips = lists[k]->level[i].trips;
       st->space.hi[lists[k]->level[i].var] = trips > 0 ? trips - 1 : 0;
     }
-  for (uint32_t d = 0; d < st->n; d++) st->index[d] = plan_lin_const(N->cx, 0);
+  for (uint32_t d = 0; d < st->n; d++) st->index[d] = tarn_plan_lin_const(N->cx, 0);
   for (uint32_t k = 0; k < 2; k++)
     for (uint32_t i = 0; i < lists[k]->n; i++) {
-      const plan_level *l = &lists[k]->level[i];
-      const plan_lin **x = &st->index[l->dim];
-      *x = plan_lin_add(&st->space, *x, 1, plan_lin_var(&st->space, l->step, l->var));
+      const tarn_plan_level *l = &lists[k]->level[i];
+      const tarn_plan_lin **x = &st->index[l->dim];
+      *x = tarn_plan_lin_add(&st->space, *x, 1, tarn_plan_lin_var(&st->space, l->step, l->var));
     }
 }
 
 /* Lanes of shared levels: every instance of a local buffer holds so many values side by side. */
-static const plan_level *shared_lanes(const plan_nest *N) {
+static const tarn_plan_level *shared_lanes(const tarn_plan_nest *N) {
   for (uint32_t i = 0; i < N->list[0].n; i++)
     if (N->list[0].level[i].kind == TARN_VECTOR) return &N->list[0].level[i];
   return NULL;
 }
 
 /* Where a stage that is no output keeps the element with these own indices. */
-static const plan_lin *local_offset(const plan_nest *N, const plan_stage *of, const plan_space *s, const plan_lin *const *own) {
-  const plan_level *lanes = shared_lanes(N);
+static const tarn_plan_lin *local_offset(const tarn_plan_nest *N, const tarn_plan_stage *of, const tarn_plan_space *s,
+                                         const tarn_plan_lin *const *own) {
+  const tarn_plan_level *lanes = shared_lanes(N);
   tarn_layout l = tarn_layout_row_major(of->s->nown, of->s->own);
-  const plan_lin *at = plan_lin_layout(s, &l, own);
+  const tarn_plan_lin *at = tarn_plan_lin_layout(s, &l, own);
   if (!lanes) return at;
-  return plan_lin_add(s, plan_lin_var(s, 1, lanes->var), lanes->trips, at);
+  return tarn_plan_lin_add(s, tarn_plan_lin_var(s, 1, lanes->var), lanes->trips, at);
 }
-static int64_t local_elems(const plan_nest *N, const plan_stage *of) {
+static int64_t local_elems(const tarn_plan_nest *N, const tarn_plan_stage *of) {
   int64_t n = shared_lanes(N) ? shared_lanes(N)->trips : 1;
   for (uint32_t i = 0; i < of->s->nown; i++) n *= of->s->own[i];
   return n;
 }
 
-static void prepare_read(plan_nest *N, plan_stage *st, uint32_t i, const plan_operand *in, const plan_operand *out) {
+static void prepare_read(tarn_plan_nest *N, tarn_plan_stage *st, uint32_t i, const tarn_plan_operand *in,
+                         const tarn_plan_operand *out) {
   const tarn_read *r = &st->s->read[i];
   const tarn_imap *m = tarn_imap_get(N->L, r->map);
-  plan_access *a = &st->read[i];
-  const plan_lin *at[TARN_MAX_DIMS * 2];
+  tarn_plan_access *a = &st->read[i];
+  const tarn_plan_lin *at[TARN_MAX_DIMS * 2];
   uint32_t n = 0;
-  const plan_stage *from = r->stage ? &N->stage[r->src] : NULL;
+  const tarn_plan_stage *from = r->stage ? &N->stage[r->src] : NULL;
   if (from && from->s->out)
     for (; n < N->n->depth; n++) at[n] = st->index[n];
-  for (uint32_t k = 0; k < m->nin; k++) at[n++] = plan_lin_ix(&st->space, N->L, m->e[k], st->index);
+  for (uint32_t k = 0; k < m->nin; k++) at[n++] = tarn_plan_lin_ix(&st->space, N->L, m->e[k], st->index);
   if (!from) {
-    a->off = plan_lin_layout(&st->space, &in[r->src].layout, at), a->dtype = in[r->src].dtype;
+    a->off = tarn_plan_lin_layout(&st->space, &in[r->src].layout, at), a->dtype = in[r->src].dtype;
     a->few = in[r->src].few, a->nfew = in[r->src].nfew;
     a->elems = tarn_layout_elems(&in[r->src].layout);
-  } else if (from->s->out) a->off = plan_lin_layout(&st->space, &out[from->out_no].layout, at), a->dtype = from->out_type;
+  } else if (from->s->out) a->off = tarn_plan_lin_layout(&st->space, &out[from->out_no].layout, at), a->dtype = from->out_type;
   else a->off = local_offset(N, from, &st->space, at), a->dtype = from->out_type;
   a->fill = m->fill, a->nguard = m->nguard;
   for (uint32_t g = 0; g < m->nguard; g++)
-    a->guard[g] = (plan_guard){plan_lin_ix(&st->space, N->L, m->guard[g].e, st->index), m->guard[g].lo, m->guard[g].hi};
+    a->guard[g] =
+        (tarn_plan_guard){tarn_plan_lin_ix(&st->space, N->L, m->guard[g].e, st->index), m->guard[g].lo, m->guard[g].hi};
 }
 
-static void type_or_raise(plan_nest *N, uint32_t f, const tarn_dtype *holes, uint32_t n, tarn_dtype *out) {
+static void type_or_raise(tarn_plan_nest *N, uint32_t f, const tarn_dtype *holes, uint32_t n, tarn_dtype *out) {
   if (!tarn_fx_type(N->L, f, holes, n, out)) tarn_raise(N->cx, TARN_INTERNAL, "plan: %s", tarn_message(N->cx));
 }
 
 /* step with the body in the place of the element: holes state…, index, operands… */
-static void compose_steps(plan_nest *N, plan_stage *st) {
+static void compose_steps(tarn_plan_nest *N, tarn_plan_stage *st) {
   tarn_lang *L = N->L;
   uint32_t ns = st->red->ns, shift[TARN_MAX_DIMS * 4], with[TARN_MAX_STATE + 2];
   for (uint32_t i = 0; i < st->f->nops; i++) shift[i] = tarn_fx_hole(L, ns + 1 + i);
@@ -159,10 +162,10 @@ static void compose_steps(plan_nest *N, plan_stage *st) {
     type_or_raise(N, st->red->init[i], NULL, 0, &st->state[i]);
   }
   tarn_layout flat = tarn_layout_row_major(st->s->nred, st->s->red);
-  st->flat = plan_lin_layout(&st->space, &flat, st->index + st->nacc);
+  st->flat = tarn_plan_lin_layout(&st->space, &flat, st->index + st->nacc);
 }
 
-static void prepare_types(plan_nest *N, plan_stage *st) {
+static void prepare_types(tarn_plan_nest *N, tarn_plan_stage *st) {
   tarn_dtype t[TARN_MAX_DIMS * 4 + 1], *epi = t + st->f->nops;
   for (uint32_t i = 0; i < st->f->nops; i++) t[i] = st->read[i].dtype;
   type_or_raise(N, st->f->body, t, st->f->nops, &st->body_type);
@@ -178,12 +181,12 @@ static void prepare_types(plan_nest *N, plan_stage *st) {
 }
 
 /* Accumulators: how many, of how many lanes, and whether loops walk them. */
-static void prepare_tile(const plan_nest *N, plan_stage *st, const plan_list *list) {
+static void prepare_tile(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list) {
   int64_t chains = 1;
   st->slots = 1, st->red_lanes = 1;
   st->max_lanes = shared_lanes(N) ? (uint32_t)shared_lanes(N)->trips : 1;
   for (uint32_t i = 0; i < list->n; i++) {
-    const plan_level *l = &list->level[i];
+    const tarn_plan_level *l = &list->level[i];
     if (l->kind == TARN_VECTOR) st->max_lanes *= (uint32_t)l->trips;
     if (l->kind == TARN_VECTOR && l->red) st->red_lanes = (uint32_t)l->trips;
     if (!l->inside || l->kind == TARN_VECTOR) continue;
@@ -209,15 +212,15 @@ static bool only_taker(const tarn_lang *L, uint32_t f, uint32_t hole, uint32_t *
   return true;
 }
 /* Do copies of the tile read the same element? Where each reads its own it would only be waited for earlier. */
-static bool shared_by_copies(const plan_list *list, const plan_access *a) {
+static bool shared_by_copies(const tarn_plan_list *list, const tarn_plan_access *a) {
   for (uint32_t i = 0; i < list->n; i++) {
-    const plan_level *l = &list->level[i];
-    if (l->trips > 1 && l->kind == TARN_UNROLL && !l->red && !(plan_lin_deps(a->off) >> l->var & 1)) return true;
+    const tarn_plan_level *l = &list->level[i];
+    if (l->trips > 1 && l->kind == TARN_UNROLL && !l->red && !(tarn_plan_lin_deps(a->off) >> l->var & 1)) return true;
   }
   return false;
 }
 /* sum + b, b an operand: the sum begins with b. One addition less, which counts where sums are short. */
-static void settle_start(const plan_nest *N, plan_stage *st, const plan_list *list) {
+static void settle_start(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list) {
   const tarn_lang *L = N->L;
   uint32_t looks = 256, sum = TARN_NONE, other = TARN_NONE, epi = st->f->epi;
   st->start = TARN_NONE;
@@ -228,14 +231,14 @@ static void settle_start(const plan_nest *N, plan_stage *st, const plan_list *li
   const tarn_fx *b = tarn_fx_get(L, x->kid[0]);
   if (b->op == TARN_FX_HOLE && b->hole == 0) b = tarn_fx_get(L, x->kid[1]);
   if (b->op != TARN_FX_HOLE || !only_taker(L, epi, b->hole, &looks, &other)) return;
-  const plan_access *a = &st->read[st->f->nops + b->hole - 1];
+  const tarn_plan_access *a = &st->read[st->f->nops + b->hole - 1];
   bool plain = a->dtype == st->state[0] && (a->dtype == TARN_F32 || a->dtype == TARN_F64);
   if (plain && shared_by_copies(list, a)) st->start = b->hole - 1u;
 }
 
-static void prepare_levels(plan_nest *N, uint32_t i, const tarn_stage_sched *ss) {
-  plan_stage *st = &N->stage[i];
-  plan_list *list = &N->list[1 + i];
+static void prepare_levels(tarn_plan_nest *N, uint32_t i, const tarn_stage_sched *ss) {
+  tarn_plan_stage *st = &N->stage[i];
+  tarn_plan_list *list = &N->list[1 + i];
   read_levels(N, list, ss->level, ss->nlevel, st->dim, N->nshared);
   st->acc = st->red && ss->acc < ss->nlevel ? ss->acc : ss->nlevel;
   for (uint32_t k = 0; k < list->n; k++) {
@@ -250,36 +253,36 @@ static void prepare_levels(plan_nest *N, uint32_t i, const tarn_stage_sched *ss)
 
 /* Of a window's sums: the copies of each tap go along the lanes. Where other copies use what is loaded again (a tile of several
  * channels), they need the registers more than the loads the time. */
-static void settle_along(plan_nest *N, plan_stage *st, const plan_list *list) {
+static void settle_along(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list) {
   const tarn_hw *hw = N->hw;
   uint64_t taps = 0, copies = 0;
   bool whole = hw->nmem && hw->vector_bits == 8 * hw->mem[0].line && tarn_hw_x86_64(hw);
-  if ((!plan_lanes_are_rows(list) && !(hw->moves && whole)) || !st->red || st->red_lanes > 1 || st->nfactor) return;
+  if ((!tarn_plan_lanes_are_rows(list) && !(hw->moves && whole)) || !st->red || st->red_lanes > 1 || st->nfactor) return;
   for (uint32_t i = 0; i < list->n; i++) {
-    const plan_level *l = &list->level[i];
+    const tarn_plan_level *l = &list->level[i];
     if (l->kind != TARN_UNROLL || l->trips < 2) continue;
     if (l->red) taps |= 1ull << l->var;
     else copies |= 1ull << l->var;
   }
   for (uint32_t r = 0; r < st->f->nops; r++) {
-    plan_access *a = &st->read[r];
-    if (a->dtype == TARN_F32 && (plan_lin_deps(a->off) & copies) == copies) a->along = taps & plan_lin_deps(a->off);
+    tarn_plan_access *a = &st->read[r];
+    if (a->dtype == TARN_F32 && (tarn_plan_lin_deps(a->off) & copies) == copies) a->along = taps & tarn_plan_lin_deps(a->off);
   }
 }
 
 /* A reduce loop outside of the accumulators leaves partial sums in the result. */
-static void check_outer_reduction(const plan_nest *N, uint32_t stage, const plan_list *list) {
-  const plan_stage *st = &N->stage[stage];
+static void check_outer_reduction(const tarn_plan_nest *N, uint32_t stage, const tarn_plan_list *list) {
+  const tarn_plan_stage *st = &N->stage[stage];
   for (uint32_t i = 0; i < st->acc && st->red; i++)
     if (list->level[i].red && list->level[i].trips > 1 && (st->red->ns != 1 || st->state[0] != st->out_type))
       tarn_raise(N->cx, TARN_BAD_INPUT, "schedule: stage %u: a reduce loop outside of accumulators that the result cannot hold",
                  stage);
 }
 
-static void prepare_stage(plan_nest *N, uint32_t i, const tarn_stage_sched *ss, const plan_operand *in, const plan_operand *out,
-                          uint32_t *out_no) {
-  plan_stage *st = &N->stage[i];
-  const plan_list *list = &N->list[1 + i];
+static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_stage_sched *ss, const tarn_plan_operand *in,
+                          const tarn_plan_operand *out, uint32_t *out_no) {
+  tarn_plan_stage *st = &N->stage[i];
+  const tarn_plan_list *list = &N->list[1 + i];
   st->s = &N->n->stage[i];
   st->f = tarn_fn_get(N->L, st->s->fn);
   if (st->f->ntuple) tarn_raise(N->cx, TARN_INTERNAL, "plan: a stage in tuple form");
@@ -288,13 +291,13 @@ static void prepare_stage(plan_nest *N, uint32_t i, const tarn_stage_sched *ss, 
   prepare_levels(N, i, ss);
   index_of_dims(N, st, list);
   st->nread = (uint32_t)st->f->nops + st->f->nepi;
-  st->read = TARN_ARRAY(N->cx, plan_access, st->nread);
+  st->read = TARN_ARRAY(N->cx, tarn_plan_access, st->nread);
   for (uint32_t r = 0; r < st->nread; r++) prepare_read(N, st, r, in, out);
   prepare_types(N, st);
   st->result.dtype = st->out_type, st->result.store = true;
   if (st->s->out) {
     st->out_no = (*out_no)++;
-    st->result.off = plan_lin_layout(&st->space, &out[st->out_no].layout, st->index);
+    st->result.off = tarn_plan_lin_layout(&st->space, &out[st->out_no].layout, st->index);
     if (out[st->out_no].dtype != st->out_type)
       tarn_raise(N->cx, TARN_INTERNAL, "plan: the kernel computes %s for a buffer of %s", tarn_dtype_name(st->out_type),
                  tarn_dtype_name(out[st->out_no].dtype));
@@ -303,43 +306,43 @@ static void prepare_stage(plan_nest *N, uint32_t i, const tarn_stage_sched *ss, 
     st->local_bytes = local_elems(N, st) * (int64_t)tarn_dtype_size(st->out_type);
   }
   check_outer_reduction(N, i, list);
-  plan_dot_settle(N, st, &N->list[1 + i]);
+  tarn_plan_dot_settle(N, st, &N->list[1 + i]);
   prepare_tile(N, st, list);
-  plan_transpose_settle(st, list);
-  plan_bilinear_settle(N, st, list);
+  tarn_plan_transpose_settle(st, list);
+  tarn_plan_bilinear_settle(N, st, list);
   if (st->nfactor) st->order = TARN_MAX_LEVELS;
-  else plan_order_settle(N, st, list);
+  else tarn_plan_order_settle(N, st, list);
   settle_start(N, st, list);
-  plan_lanes_settle(N, st, list);
+  tarn_plan_lanes_settle(N, st, list);
   settle_along(N, st, list);
-  st->at_most_0 = plan_exp_at_most_0(N, st);
+  st->at_most_0 = tarn_plan_exp_at_most_0(N, st);
 }
 
 /* What the walk over the levels asks of each access: computed when all levels have their kinds. */
-static void settle_access(plan_access *a, uint64_t serial) {
+static void settle_access(tarn_plan_access *a, uint64_t serial) {
   uint64_t g = 0;
-  for (uint32_t i = 0; i < a->nguard; i++) g |= plan_lin_deps(a->guard[i].e);
-  a->deps = g | plan_lin_deps(a->off);
+  for (uint32_t i = 0; i < a->nguard; i++) g |= tarn_plan_lin_deps(a->guard[i].e);
+  a->deps = g | tarn_plan_lin_deps(a->off);
   g &= serial;
   a->inner = a->nguard == 0 ? 0 : g ? serial & ~((2ull << (63 - __builtin_clzll(g))) - 1) : serial;
 }
-static void settle_accesses(plan_nest *N, plan_stage *st, uint64_t serial) {
+static void settle_accesses(tarn_plan_nest *N, tarn_plan_stage *st, uint64_t serial) {
   st->serial = serial;
   for (uint32_t r = 0; r < st->nread; r++) settle_access(&st->read[r], serial);
   settle_access(&st->result, serial);
-  st->nan_shows = N->contract && plan_nan_shows(N, st);
+  st->nan_shows = N->contract && tarn_plan_nan_shows(N, st);
 }
 
-plan_nest *plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, const tarn_nest *n, const tarn_schedule *s,
-                     const plan_operand *in, const plan_operand *out) {
+tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, const tarn_nest *n, const tarn_schedule *s,
+                               const tarn_plan_operand *in, const tarn_plan_operand *out) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  plan_nest *N = TARN_NEW(cx, plan_nest);
-  *N = (plan_nest){.cx = cx, .L = L, .hw = hw, .contract = contract, .n = n};
+  tarn_plan_nest *N = TARN_NEW(cx, tarn_plan_nest);
+  *N = (tarn_plan_nest){.cx = cx, .L = L, .hw = hw, .contract = contract, .n = n};
   N->nshared = s->nshared;
   N->nstage = n->nstage;
   if (s->nstage != n->nstage) tarn_raise(cx, TARN_INTERNAL, "plan: the schedule is of another nest");
-  N->list = TARN_ARRAY(cx, plan_list, 1 + n->nstage);
-  N->stage = TARN_ARRAY(cx, plan_stage, n->nstage);
+  N->list = TARN_ARRAY(cx, tarn_plan_list, 1 + n->nstage);
+  N->stage = TARN_ARRAY(cx, tarn_plan_stage, n->nstage);
   read_levels(N, &N->list[0], s->shared, s->nshared, n->shared, 0);
   settle_vector(N, NULL, &N->list[0], false);
   settle_unroll(&N->list[0]);
@@ -348,36 +351,36 @@ plan_nest *plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, const tarn_
   for (uint32_t i = 0; i < n->nstage; i++) N->split = N->split && (n->stage[i].out || n->nstage == 1);
   for (uint32_t i = 0; i < n->nstage; i++) prepare_stage(N, i, &s->stage[i], in, out, &out_no);
   for (uint32_t i = 0; i <= n->nstage; i++) settle_parallel(&N->list[i], i == 0 || N->split);
-  plan_prefetch_settle(N, in, out);
+  tarn_plan_prefetch_settle(N, in, out);
   for (uint32_t i = 0; i < n->nstage; i++)
     settle_accesses(N, &N->stage[i], serial_vars(&N->list[0]) | serial_vars(&N->list[1 + i]));
   return N;
 }
 
-uint32_t plan_regions(const plan_nest *N) { return N->split ? N->nstage : 1; }
+uint32_t tarn_plan_regions(const tarn_plan_nest *N) { return N->split ? N->nstage : 1; }
 
-int64_t plan_items(const plan_nest *N, uint32_t region) {
-  const plan_list *list = &N->list[N->split ? 1 + region : 0];
+int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region) {
+  const tarn_plan_list *list = &N->list[N->split ? 1 + region : 0];
   int64_t items = 1;
   for (uint32_t i = 0; i < list->parallel; i++) items *= list->level[i].trips;
   return items;
 }
 
-bool plan_past(const plan_nest *N, uint32_t region, bool *out) {
+bool tarn_plan_past(const tarn_plan_nest *N, uint32_t region, bool *out) {
   bool any = false;
   for (uint32_t i = 0; i < N->nstage; i++) {
-    const plan_stage *st = &N->stage[i];
+    const tarn_plan_stage *st = &N->stage[i];
     if (!st->s->out) continue;
     out[st->out_no] = st->result.past && (!N->split || i == region);
     any |= out[st->out_no];
   }
   return any;
 }
-void plan_through(plan_nest *N) {
+void tarn_plan_through(tarn_plan_nest *N) {
   for (uint32_t i = 0; i < N->nstage; i++) N->stage[i].result.past = false;
 }
 
-uint32_t plan_levels(const plan_nest *N, uint32_t list, const plan_level **out) {
+uint32_t tarn_plan_levels(const tarn_plan_nest *N, uint32_t list, const tarn_plan_level **out) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < 2; k++)
     for (uint32_t i = 0; i < N->list[k ? list : 0].n; i++) out[n++] = &N->list[k ? list : 0].level[i];

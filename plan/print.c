@@ -3,7 +3,7 @@
 #include "plan/plan.h"
 
 typedef struct printer {
-  const plan_nest *N;
+  const tarn_plan_nest *N;
   tarn_buf *b;
   uint32_t depth; /* of indentation */
   uint32_t open;  /* loops to be closed */
@@ -20,8 +20,8 @@ static const char *const kinds[] = {[TARN_SERIAL] = "serial",
                                     [TARN_DOT] = "unit"};
 
 /* ---------------------------------------------------------------- index expressions */
-static void print_lin(tarn_buf *b, const plan_lin *a);
-static void print_term(tarn_buf *b, const plan_term *t) {
+static void print_lin(tarn_buf *b, const tarn_plan_lin *a);
+static void print_term(tarn_buf *b, const tarn_plan_term *t) {
   if (t->coef != 1) tarn_buf_fmt(b, "(* %lld ", (long long)t->coef);
   if (t->kind == TARN_IX_VAR) tarn_buf_fmt(b, "l%u", t->var);
   else {
@@ -31,7 +31,7 @@ static void print_term(tarn_buf *b, const plan_term *t) {
   }
   if (t->coef != 1) tarn_buf_str(b, ")");
 }
-static void print_lin(tarn_buf *b, const plan_lin *a) {
+static void print_lin(tarn_buf *b, const tarn_plan_lin *a) {
   bool sum = a->n + (a->c != 0) > 1;
   if (a->n == 0) {
     tarn_buf_fmt(b, "%lld", (long long)a->c);
@@ -48,17 +48,17 @@ static void print_lin(tarn_buf *b, const plan_lin *a) {
 
 /* ---------------------------------------------------------------- operands */
 /* How the lanes of a list's vector levels walk an access. */
-static void print_lanes(printer *p, const plan_list *list, const plan_access *a) {
+static void print_lanes(printer *p, const tarn_plan_list *list, const tarn_plan_access *a) {
   for (uint32_t i = 0; i < list->n; i++) {
-    const plan_level *l = &list->level[i];
+    const tarn_plan_level *l = &list->level[i];
     int64_t by;
     if (l->kind != TARN_VECTOR) continue;
-    if (!plan_moves_by(a->off, l->var, &by)) tarn_buf_str(p->b, " (lanes gather)");
+    if (!tarn_plan_moves_by(a->off, l->var, &by)) tarn_buf_str(p->b, " (lanes gather)");
     else if (by == 0) tarn_buf_str(p->b, " (lanes broadcast)");
     else tarn_buf_fmt(p->b, " (lanes step %lld)", (long long)by);
   }
 }
-static void print_access(printer *p, const plan_list *list, const plan_access *a) {
+static void print_access(printer *p, const tarn_plan_list *list, const tarn_plan_access *a) {
   tarn_buf_fmt(p->b, "%s (at ", tarn_dtype_name(a->dtype));
   print_lin(p->b, a->off);
   tarn_buf_str(p->b, ")");
@@ -79,7 +79,7 @@ static void print_access(printer *p, const plan_list *list, const plan_access *a
   if (a->past) tarn_buf_str(p->b, " (non-temporal)");
   tarn_buf_str(p->b, ")");
 }
-static void print_operands(printer *p, const plan_list *list, const plan_stage *st) {
+static void print_operands(printer *p, const tarn_plan_list *list, const tarn_plan_stage *st) {
   for (uint32_t r = 0; r < st->nread; r++) {
     const tarn_read *from = &st->s->read[r];
     line(p);
@@ -94,7 +94,7 @@ static void print_operands(printer *p, const plan_list *list, const plan_stage *
 }
 
 /* ---------------------------------------------------------------- levels */
-static void print_prefetches(printer *p, const plan_stage *st, const plan_level *l) {
+static void print_prefetches(printer *p, const tarn_plan_stage *st, const tarn_plan_level *l) {
   for (uint32_t i = 0; i < st->prefetch.n; i++) {
     const tarn_ask *k = &st->prefetch.p[i].k;
     if (k->at != l->var) continue;
@@ -103,7 +103,7 @@ static void print_prefetches(printer *p, const plan_stage *st, const plan_level 
                  (long long)k->first, (long long)k->rows, (long long)k->step, k->near ? "L1" : "L2");
   }
 }
-static void open_level(printer *p, const plan_level *l) {
+static void open_level(printer *p, const tarn_plan_level *l) {
   line(p);
   tarn_buf_fmt(p->b, "(%s l%u d%u step %lld trips %lld", kinds[l->kind], l->var, l->dim, (long long)l->step,
                (long long)l->trips);
@@ -116,7 +116,7 @@ static void print_fx(printer *p, const char *head, uint32_t f) {
   tarn_fx_print(p->N->L, p->b, f);
   tarn_buf_str(p->b, ")");
 }
-static void open_tile(printer *p, const plan_stage *st) {
+static void open_tile(printer *p, const tarn_plan_stage *st) {
   line(p);
   tarn_buf_fmt(p->b, "(tile accumulators %lld lanes %u", (long long)st->slots, st->max_lanes);
   if (st->chains > 1) tarn_buf_fmt(p->b, " chains %lld", (long long)st->chains);
@@ -137,9 +137,9 @@ static void open_tile(printer *p, const plan_stage *st) {
   }
   if (st->crossed) line(p), tarn_buf_str(p->b, "(lane-order halves)");
 }
-static void print_body(printer *p, const plan_stage *st) {
+static void print_body(printer *p, const tarn_plan_stage *st) {
   for (uint32_t i = 0; i < st->nfactor; i++) {
-    const plan_factor *f = &st->factor[i];
+    const tarn_plan_factor *f = &st->factor[i];
     line(p);
     tarn_buf_fmt(p->b, "(constant-matrix (operand %u) %u x %u, %u shared pairs)", f->read, f->rows, f->cols, f->npair);
   }
@@ -154,8 +154,8 @@ static void close(printer *p, uint32_t to) {
   for (; p->open > to; p->open--, p->depth--) tarn_buf_str(p->b, ")");
 }
 static void print_stage(printer *p, uint32_t i) {
-  const plan_stage *st = &p->N->stage[i];
-  const plan_list *list = &p->N->list[1 + i];
+  const tarn_plan_stage *st = &p->N->stage[i];
+  const tarn_plan_list *list = &p->N->list[1 + i];
   uint32_t before = p->open, tile = TARN_NONE;
   line(p);
   tarn_buf_fmt(p->b, "(stage %u", i);
@@ -179,12 +179,12 @@ static void print_stage(printer *p, uint32_t i) {
   p->depth--;
 }
 
-void plan_print(const plan_nest *N, tarn_buf *b) {
+void tarn_plan_print(const tarn_plan_nest *N, tarn_buf *b) {
   printer p = {.N = N, .b = b, .depth = 1};
   tarn_buf_str(b, "(plan");
-  for (uint32_t r = 0; r < plan_regions(N); r++) {
+  for (uint32_t r = 0; r < tarn_plan_regions(N); r++) {
     line(&p);
-    tarn_buf_fmt(b, "(region %u items %lld", r, (long long)plan_items(N, r));
+    tarn_buf_fmt(b, "(region %u items %lld", r, (long long)tarn_plan_items(N, r));
     p.depth++;
     for (uint32_t l = 0; l < N->list[0].n && !N->split; l++) open_level(&p, &N->list[0].level[l]);
     for (uint32_t i = 0; i < N->nstage; i++)

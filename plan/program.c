@@ -25,7 +25,7 @@ static uint32_t add_numbers(tarn_kprog *p, const tarn_layout *l, const float *nu
   p->buf[b].value = t;
   return b;
 }
-static void add_kernel(tarn_kprog *p, uint32_t i, const plan_choice *c) {
+static void add_kernel(tarn_kprog *p, uint32_t i, const tarn_plan_choice *c) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   tarn_ksig *k = tarn_copy(cx, c->sig, sizeof *k);
   const tarn_schedule *s = c->sched;
@@ -48,7 +48,7 @@ static void add_kernel(tarn_kprog *p, uint32_t i, const plan_choice *c) {
                             .sched = s,
                             .term = TARN_NONE};
 }
-tarn_kprog *plan_program(tarn_lang *L, const tarn_hw *hw, const plan_choice *c, uint32_t n) {
+tarn_kprog *tarn_plan_program(tarn_lang *L, const tarn_hw *hw, const tarn_plan_choice *c, uint32_t n) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_kprog *p = TARN_NEW(cx, tarn_kprog);
   uint32_t most = n * (TARN_MAX_DIMS * 8 + TARN_MAX_RESULTS);

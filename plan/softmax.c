@@ -7,7 +7,7 @@
 
 /* Is the index map of a read, over (shared, own) dims of its stage, the one by which `max`, a reduction, goes over the same
  * tensor, with what it reduces in the place of the own dims that do not choose its result? */
-static bool reduced_by(const plan_nest *N, const plan_stage *st, const tarn_imap *of, const plan_stage *max,
+static bool reduced_by(const tarn_plan_nest *N, const tarn_plan_stage *st, const tarn_imap *of, const tarn_plan_stage *max,
                        const tarn_imap *chosen, const tarn_imap *read) {
   tarn_lang *L = N->L;
   uint32_t depth = N->n->depth, nown = st->s->nown, used = 0, sub[TARN_MAX_DIMS * 2], n = depth, red = 0;
@@ -25,21 +25,22 @@ static bool reduced_by(const plan_nest *N, const plan_stage *st, const tarn_imap
   return true;
 }
 /* Is b, as the stage reads it, a stage's reduction (before its epilogue) of numbers one of which a is? */
-static bool reduction_of(const plan_nest *N, const plan_stage *st, tarn_red_kind kind, const tarn_read *a, const tarn_read *b) {
+static bool reduction_of(const tarn_plan_nest *N, const tarn_plan_stage *st, tarn_red_kind kind, const tarn_read *a,
+                         const tarn_read *b) {
   tarn_lang *L = N->L;
   if (!b->stage || st->s->nred) return false;
-  const plan_stage *by = &N->stage[b->src];
+  const tarn_plan_stage *by = &N->stage[b->src];
   if (!by->red || by->red->kind != kind || by->f->nops != 1 || by->f->body != tarn_fx_hole(L, 0)) return false;
   const tarn_read *r = by->s->read;
   if (r->stage != a->stage || r->src != a->src) return false;
   return reduced_by(N, st, tarn_imap_get(L, a->map), by, tarn_imap_get(L, b->map), tarn_imap_get(L, r->map));
 }
 /* Is b, as the stage reads it, the largest of numbers one of which a is? */
-static bool largest_of(const plan_nest *N, const plan_stage *st, const tarn_read *a, const tarn_read *b) {
+static bool largest_of(const tarn_plan_nest *N, const tarn_plan_stage *st, const tarn_read *a, const tarn_read *b) {
   return reduction_of(N, st, TARN_RED_MAX, a, b) && N->stage[b->src].f->epi == TARN_NONE;
 }
 
-static bool all_at_most_0(const plan_nest *N, const plan_stage *st, uint32_t f, uint32_t *looks, bool *any) {
+static bool all_at_most_0(const tarn_plan_nest *N, const tarn_plan_stage *st, uint32_t f, uint32_t *looks, bool *any) {
   const tarn_lang *L = N->L;
   const tarn_fx *x = tarn_fx_get(L, f);
   if (!(*looks)--) return false;
@@ -57,7 +58,7 @@ static bool all_at_most_0(const plan_nest *N, const plan_stage *st, uint32_t f, 
   return true;
 }
 /* Is every exp of the stage's body of a number that is at most 0, or NaN? */
-bool plan_exp_at_most_0(const plan_nest *N, const plan_stage *st) {
+bool tarn_plan_exp_at_most_0(const tarn_plan_nest *N, const tarn_plan_stage *st) {
   uint32_t looks = 256;
   bool any = false;
   return all_at_most_0(N, st, st->f->body, &looks, &any) && any;
@@ -79,7 +80,7 @@ static bool keeps_nan(const tarn_lang *L, uint32_t f, uint32_t h) {
   }
 }
 /* exp of what is left of $a when $b is taken off. */
-static bool is_left_over(const plan_nest *N, const plan_stage *st, uint32_t *a, uint32_t *b) {
+static bool is_left_over(const tarn_plan_nest *N, const tarn_plan_stage *st, uint32_t *a, uint32_t *b) {
   const tarn_lang *L = N->L;
   const tarn_fx *x = tarn_fx_get(L, st->f->body);
   if (x->op != TARN_FX_EXP || st->red || st->s->out || st->f->epi != TARN_NONE) return false;
@@ -90,13 +91,13 @@ static bool is_left_over(const plan_nest *N, const plan_stage *st, uint32_t *a, 
   *a = p->hole, *b = q->hole;
   return true;
 }
-static bool reads_stage(const plan_stage *st, uint32_t stage) {
+static bool reads_stage(const tarn_plan_stage *st, uint32_t stage) {
   bool reads = false;
   for (uint32_t r = 0; r < st->nread; r++) reads |= st->s->read[r].stage && st->s->read[r].src == stage;
   return reads;
 }
 /* Does a stage read, at each of its own indices, the result of another one at the same? */
-static bool same_place(const plan_nest *N, const plan_stage *st, const tarn_read *r, const plan_stage *of) {
+static bool same_place(const tarn_plan_nest *N, const tarn_plan_stage *st, const tarn_read *r, const tarn_plan_stage *of) {
   const tarn_imap *m = tarn_imap_get(N->L, r->map);
   uint32_t depth = N->n->depth, nown = st->s->nown;
   if (m->nguard || m->nin != nown || of->s->nown != nown || m->n != depth + nown) return false;
@@ -105,7 +106,7 @@ static bool same_place(const plan_nest *N, const plan_stage *st, const tarn_read
   return true;
 }
 /* A map of exponentials and of their sum over the row whose largest was taken off, chosen by `row`: a NaN where the sum is. */
-static bool divides(const plan_nest *N, const plan_stage *st, uint32_t exps, uint32_t row, uint32_t *sum) {
+static bool divides(const tarn_plan_nest *N, const tarn_plan_stage *st, uint32_t exps, uint32_t row, uint32_t *sum) {
   const tarn_lang *L = N->L;
   if (st->red || st->f->epi != TARN_NONE) return false;
   for (uint32_t a = 0; a < st->f->nops; a++)
@@ -120,7 +121,7 @@ static bool divides(const plan_nest *N, const plan_stage *st, uint32_t exps, uin
   return false;
 }
 /* Is nothing done with the exponentials but summing them and dividing them by the sum? Rows are chosen by `row`. */
-static bool are_divided(const plan_nest *N, uint32_t exps, uint32_t row) {
+static bool are_divided(const tarn_plan_nest *N, uint32_t exps, uint32_t row) {
   uint32_t sum = TARN_NONE, other;
   for (uint32_t i = 0; i < N->n->nstage && sum == TARN_NONE; i++)
     if (!divides(N, &N->stage[i], exps, row, &sum)) sum = TARN_NONE;
@@ -129,11 +130,11 @@ static bool are_divided(const plan_nest *N, uint32_t exps, uint32_t row) {
   return sum != TARN_NONE;
 }
 /* Does a NaN among the numbers whose largest the stage takes show in all that is made of it anyway? */
-bool plan_nan_shows(const plan_nest *N, const plan_stage *st) {
+bool tarn_plan_nan_shows(const tarn_plan_nest *N, const tarn_plan_stage *st) {
   uint32_t me = (uint32_t)(st - N->stage), a, b, readers = 0;
   if (!st->red || st->red->kind != TARN_RED_MAX || st->s->out) return false;
   for (uint32_t i = 0; i < N->n->nstage; i++) {
-    const plan_stage *e = &N->stage[i];
+    const tarn_plan_stage *e = &N->stage[i];
     if (!reads_stage(e, me)) continue;
     if (!is_left_over(N, e, &a, &b) || e->f->nops != 2 || a == b) return false;
     const tarn_read *max = &e->s->read[b];

@@ -2,11 +2,12 @@
 #include "plan/internal.h"
 #include <string.h>
 
-const char *const plan_level_names[PLAN_LEVEL_KINDS] = {"serial", "parallel", "unroll", "vector", "block", "thread", "dot"};
+const char *const tarn_plan_level_names[PLAN_LEVEL_KINDS] = {"serial", "parallel", "unroll", "vector",
+                                                             "block",  "thread",   "dot"};
 
 static void print_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
-    tarn_buf_fmt(b, " (%s %u %lld)", plan_level_names[l[i].kind], l[i].dim, (long long)l[i].step);
+    tarn_buf_fmt(b, " (%s %u %lld)", tarn_plan_level_names[l[i].kind], l[i].dim, (long long)l[i].step);
 }
 void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n, const tarn_schedule *s) {
   (void)L, (void)n;
@@ -75,7 +76,7 @@ static uint32_t get_levels(reader *r, const tarn_sx *s, uint32_t from, tarn_leve
   for (uint32_t i = from; i < s->n; i++) {
     const tarn_sx *l = kid(r, s, i, TARN_SX_LIST, "a level");
     uint32_t kind = 0;
-    while (kind < PLAN_LEVEL_KINDS && !tarn_sx_is(l, plan_level_names[kind])) kind++;
+    while (kind < PLAN_LEVEL_KINDS && !tarn_sx_is(l, tarn_plan_level_names[kind])) kind++;
     if (kind == PLAN_LEVEL_KINDS) tarn_sx_error(r->cx, l, "no level");
     level[i - from] =
         (tarn_level){(uint8_t)whole(r, l, 1, 0, TARN_MAX_DIMS - 1), (uint8_t)kind, whole(r, l, 2, 1, INT64_C(1) << 40)};

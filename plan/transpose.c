@@ -1,22 +1,23 @@
 /* Results that lie across the lanes: a vector's elements belong to rows far apart, while the unrolled copies of the body
- * make neighbours of each row. Such a block is transposed in registers (lower/across.c). */
+ * make neighbours of each row. Such a block is transposed in registers (lower/transpose.c). */
 #include "plan/internal.h"
 
-void plan_transpose_settle(plan_stage *st, const plan_list *list) {
-  const plan_level *lanes = NULL;
+void tarn_plan_transpose_settle(tarn_plan_stage *st, const tarn_plan_list *list) {
+  const tarn_plan_level *lanes = NULL;
   int64_t by;
   st->rows = NULL;
   for (uint32_t i = 0; i < list->n; i++)
     if (list->level[i].kind == TARN_VECTOR) lanes = &list->level[i];
-  if (!lanes || plan_lanes_are_rows(list) || lanes->red || lanes->trips < 2 || lanes->trips > TARN_TURN_LANES ||
+  if (!lanes || tarn_plan_lanes_are_rows(list) || lanes->red || lanes->trips < 2 || lanes->trips > TARN_TURN_LANES ||
       tarn_dtype_size(st->out_type) < 4)
     return;
-  if (!plan_moves_by(st->result.off, lanes->var, &by) || by == 1) return;
+  if (!tarn_plan_moves_by(st->result.off, lanes->var, &by) || by == 1) return;
   for (uint32_t i = list->n; i-- > 0;) {
-    const plan_level *l = &list->level[i];
+    const tarn_plan_level *l = &list->level[i];
     if (l->red || l->kind == TARN_VECTOR) continue;
     if (l->kind != TARN_UNROLL || (st->red && !l->inside)) return; /* inside of a loop a block would never be whole */
-    if (l->step == 1 && l->trips > 1 && l->trips <= TARN_TURN_ROWS && plan_moves_by(st->result.off, l->var, &by) && by == 1) {
+    if (l->step == 1 && l->trips > 1 && l->trips <= TARN_TURN_ROWS && tarn_plan_moves_by(st->result.off, l->var, &by) &&
+        by == 1) {
       st->rows = l;
       return;
     }

@@ -171,7 +171,7 @@ static double shuffles(const acc_model *a, const stage_model *m, const tile *t) 
       n *= d >= m->nacc && d != t->vdim ? fresh(a, m, t, d) : vectors(t, d, t->size[d]);
   return n;
 }
-/* The dim of the tile along which rows of the result lie that the lanes go across; UINT32_MAX: none. As lower/across.c. */
+/* The dim of the tile along which rows of the result lie that the lanes go across; UINT32_MAX: none. As lower/transpose.c. */
 static uint32_t rows_across(const stage_model *m, const tile *t) {
   const acc_model *a = &m->result;
   if (t->vdim >= m->nacc || a->irregular || t->lanes < 2 || t->lanes > TARN_TURN_LANES || a->bytes < 4 ||

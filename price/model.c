@@ -83,8 +83,8 @@ static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s
   }
 }
 
-/* A sum of products that several small matrices weigh, each by a dim of the result and one of the reduction: lower/weigh.c does
- * it dim by dim where the tile holds all of these. */
+/* A sum of products that several small matrices weigh, each by a dim of the result and one of the reduction: lower/bilinear.c
+ * does it dim by dim where the tile holds all of these. */
 #define PER_WEIGHT 0.35 /* operations: zeros cost nothing, and rows share sums */
 static void weigh_model(stage_model *m, double product) {
   uint32_t own = 0, red = 0, all = 0, factors = 0, data = 0, touched = 0;

@@ -4,7 +4,7 @@
 
 extern const tarn_embedded tarn_rules_embedded[];
 
-tarn_ruleset *tarn_ruleset_new(tarn_lang *L) { return r_ruleset(L, NULL, rbuild_find); }
+tarn_ruleset *tarn_ruleset_new(tarn_lang *L) { return tarn_r_ruleset(L, NULL, rbuild_find); }
 
 bool tarn_rules_shipped(uint32_t i, const char **file, const char **text) {
   for (uint32_t k = 0; k <= i; k++)

@@ -186,7 +186,7 @@ static inline const char *kit_compile(tarn_kprog *p, bool contract, unsigned emi
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   const char *dir = kit_dir(cx);
   tarn_lower_options o = {.emit = TARN_EMIT_SO | emit, .dir = dir, .name = "model", .contract = contract, .opt = 3};
-  tarn_lower_cpu(p, tarn_plan_make(p, 64), &o);
+  tarn_lower_cpu(p, tarn_memory_plan_make(p, 64), &o);
   return dir;
 }
 /* Lines of a case's code that hold some text. */

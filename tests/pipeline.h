@@ -100,7 +100,7 @@ static inline unsigned pipeline_dots(const tarn_kprog *p) {
 /* Into dir, which exists; loaded from there. contract: not for the class exact. */
 static inline tarn_loaded *pipeline_compile_as(pipeline *r, const char *dir, bool contract) {
   tarn_lower_options o = {.emit = TARN_EMIT_SO | TARN_EMIT_O, .dir = dir, .name = "model", .contract = contract, .opt = 2};
-  tarn_lower_cpu(r->kprog, tarn_plan_make(r->kprog, 64), &o);
+  tarn_lower_cpu(r->kprog, tarn_memory_plan_make(r->kprog, 64), &o);
   return tarn_load(tarn_lang_ctx(r->program->L), dir);
 }
 static inline tarn_loaded *pipeline_compile(pipeline *r, const char *dir) { return pipeline_compile_as(r, dir, true); }

@@ -162,7 +162,7 @@ typedef struct match {
 } match;
 static bool matched(void *arg, renv *e) {
   match *m = arg;
-  if (r_conditions(e, m->r, TARN_NONE) && r_guards(e, m->r)) m->right = r_instantiate(e, m->r, m->r->rhs[0].pat);
+  if (tarn_r_conditions(e, m->r, TARN_NONE) && r_guards(e, m->r)) m->right = tarn_r_instantiate(e, m->r, m->r->rhs[0].pat);
   return m->right == TARN_NONE;
 }
 
@@ -200,12 +200,12 @@ static void compare(tarn_ctx *c, job *j, const rule *r, tarn_term left, tarn_ter
 
 static void try_rule(tarn_ctx *c, job *j, uint32_t i, tarn_term t) {
   const rule *r = j->rs->rule.p[i];
-  rhost host = r_term_host(L);
+  rhost host = tarn_r_term_host(L);
   renv *e = TARN_NEW(c, renv);
   match m = {j, r, TARN_NONE};
   *e = (renv){.L = L, .host = &host};
-  r_env_reset(e, r);
-  r_match_term(e, r, 0, t, matched, &m);
+  tarn_r_env_reset(e, r);
+  tarn_r_match_term(e, r, 0, t, matched, &m);
   if (m.right == TARN_NONE) return;
   ck_assert_msg(tarn_term_get(L, m.right)->type == tarn_term_get(L, t)->type, "%s, %s: types", j->m->name, r->name);
   compare(c, j, r, t, m.right);

@@ -1,4 +1,4 @@
-/* lower/ahead.c: what is asked for before it is written, what comes from main memory and what goes past the caches. */
+/* lower/prefetch.c: what is asked for before it is written, what comes from main memory and what goes past the caches. */
 #include "tests/lower_kit.h"
 
 #include "base/base.h"
@@ -352,18 +352,18 @@ static bool same_ask(const tarn_ask *a, const tarn_ask *b) {
 static bool same_asks(const told *t, const tarn_schedule *s) {
   tarn_ksig k = *t->k;
   tarn_walks *w = loop_walks(cx, t->on, loop_model(L, t->on, &k), s);
-  plan_operand in[4] = {0}, out[2] = {0};
+  tarn_plan_operand in[4] = {0}, out[2] = {0};
   tarn_read_ahead(w);
   tarn_ksig_block(L, &k, &s);
   for (uint32_t i = 0; i < k.nin; i++) in[i].dtype = k.in_type[i], in[i].layout = k.in[i];
   for (uint32_t i = 0; i < k.nout; i++) out[i].dtype = k.out_type[i], out[i].layout = k.out[i];
-  plan_nest *N = plan_make(L, t->on, false, tarn_nest_get(L, k.nest), s, in, out);
+  tarn_plan_nest *N = tarn_plan_make(L, t->on, false, tarn_nest_get(L, k.nest), s, in, out);
   uint32_t asks = 0, found = 0;
   bool same = true;
   for (uint32_t i = 0; i < N->nstage; i++) {
-    const plan_stage *st = &N->stage[i];
+    const tarn_plan_stage *st = &N->stage[i];
     for (uint32_t r = 0; r <= st->f->nops; r++) {
-      const plan_access *a = r < st->f->nops ? &st->read[r] : &st->result;
+      const tarn_plan_access *a = r < st->f->nops ? &st->read[r] : &st->result;
       same &= a->ahead == w->stage[i].walk[r].ahead && a->second == w->stage[i].walk[r].second;
     }
     asks += st->prefetch.n;

@@ -241,11 +241,11 @@ static void soft_job(tarn_ctx *c, void *arg) {
   tarn_ksig_parse(L, text, strlen(text), &k);
   const tarn_hw *hw = kit_host(cx);
   const tarn_schedule *s = tarn_solve(tarn_solver_new(L, tarn_hw_load(L, "x86-64-v3"), 1), &k, NULL);
-  plan_operand in[2] = {{.dtype = TARN_F32, .layout = k.in[0]}, {.dtype = TARN_F32, .layout = k.in[1]}};
-  plan_operand out = {.dtype = TARN_F32, .layout = k.out[0]};
+  tarn_plan_operand in[2] = {{.dtype = TARN_F32, .layout = k.in[0]}, {.dtype = TARN_F32, .layout = k.in[1]}};
+  tarn_plan_operand out = {.dtype = TARN_F32, .layout = k.out[0]};
   const uint32_t n = sizeof softs / sizeof *softs;
   bool want = number < n ? softs[number].at_most_0 : number == n;
-  if (plan_make(L, hw, false, tarn_nest_get(L, k.nest), s, in, &out)->stage[1].at_most_0 != want)
+  if (tarn_plan_make(L, hw, false, tarn_nest_get(L, k.nest), s, in, &out)->stage[1].at_most_0 != want)
     tarn_raise(c, TARN_NO, "%u: %s", number, want ? "not seen" : "wrongly taken");
   kit_case e = kit_case_of(cx, &k, s);
   e.value[0] = kit_tensor(cx, TARN_F32, k.in[0].n, k.in[0].dim, 60);
@@ -312,9 +312,9 @@ static void nan_job(tarn_ctx *c, void *arg) {
   tarn_ksig_parse(L, text, strlen(text), &k);
   const tarn_hw *hw = kit_host(cx);
   const tarn_schedule *s = tarn_solve(tarn_solver_new(L, tarn_hw_load(L, "x86-64-v3"), 1), &k, NULL);
-  plan_operand in = {.dtype = TARN_F32, .layout = k.in[0]}, out = {.dtype = TARN_F32, .layout = k.out[0]};
+  tarn_plan_operand in = {.dtype = TARN_F32, .layout = k.in[0]}, out = {.dtype = TARN_F32, .layout = k.out[0]};
   for (int contract = 0; contract < 2; contract++) {
-    bool shows = plan_make(L, hw, contract, tarn_nest_get(L, k.nest), s, &in, &out)->stage[0].nan_shows;
+    bool shows = tarn_plan_make(L, hw, contract, tarn_nest_get(L, k.nest), s, &in, &out)->stage[0].nan_shows;
     if (shows != (contract && n->shows)) tarn_raise(c, TARN_NO, "%s: %s", text, shows ? "wrongly taken" : "not seen");
   }
   kit_case e = kit_case_of(cx, &k, s);

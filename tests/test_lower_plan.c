@@ -51,7 +51,7 @@ static tarn_kprog *program(const instance *x) {
 
 /* Bytes of the plan over those of the best one. */
 static double judged(const instance *x) {
-  const tarn_plan *plan = tarn_plan_make(program(x), LINE);
+  const tarn_memory_plan *plan = tarn_memory_plan_make(program(x), LINE);
   ck_assert_int_eq(plan->live_bound, x->lines * LINE);
   ck_assert_int_ge(plan->bytes, plan->live_bound);
   for (uint32_t i = 0; i < x->n; i++) {
@@ -106,7 +106,7 @@ static void chains(tarn_ctx *c, void *user) {
 static void nothing(tarn_ctx *c, void *user) {
   (void)c, (void)user;
   const tarn_kprog empty = {.L = L};
-  ck_assert_int_eq(tarn_plan_make(&empty, LINE)->bytes, 0);
+  ck_assert_int_eq(tarn_memory_plan_make(&empty, LINE)->bytes, 0);
 }
 
 static void setup(void) { cx = tarn_ctx_new(NULL), L = tarn_lang_new(cx); }

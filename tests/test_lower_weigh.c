@@ -1,4 +1,4 @@
-/* lower/weigh.c: sums that small matrices weigh, against a naive evaluator, and what of them is computed once. */
+/* lower/bilinear.c: sums that small matrices weigh, against a naive evaluator, and what of them is computed once. */
 #include "tests/lower_kit.h"
 
 static tarn_ctx *cx;

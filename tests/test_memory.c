@@ -69,7 +69,7 @@ static void compile(tarn_ctx *cx, void *arg) {
   tarn_kprog *k = selected(p, hw, s, root, &picks);
   prove(s, picks);
   tarn_lower_options lo = {.emit = TARN_EMIT_O, .dir = folder, .name = "model", .contract = true, .opt = 0};
-  tarn_lower_cpu(k, tarn_plan_make(k, 64), &lo);
+  tarn_lower_cpu(k, tarn_memory_plan_make(k, 64), &lo);
 }
 
 static int files(void) {

@@ -24,9 +24,9 @@ static double now(void) {
 /* ---- the program ---- */
 static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  plan_choice *c = TARN_ARRAY(cx, plan_choice, n);
-  for (uint32_t i = 0; i < n; i++) c[i] = (plan_choice){t[i].sig, t[i].sched};
-  return plan_program(L, hw, c, n);
+  tarn_plan_choice *c = TARN_ARRAY(cx, tarn_plan_choice, n);
+  for (uint32_t i = 0; i < n; i++) c[i] = (tarn_plan_choice){t[i].sig, t[i].sched};
+  return tarn_plan_program(L, hw, c, n);
 }
 
 /* ---- timing ----
@@ -140,7 +140,7 @@ static void build_here(tarn_ctx *cx, void *arg) {
   task *k = arg;
   tarn_kprog *p = program_of(k->L, k->hw, k->t, k->n);
   tarn_lower_options lo = {.emit = TARN_EMIT_SO, .dir = k->dir, .name = "model", .contract = true, .opt = 3};
-  tarn_lower_cpu(p, tarn_plan_make(p, 64), &lo);
+  tarn_lower_cpu(p, tarn_memory_plan_make(p, 64), &lo);
   k->seconds[0] = 0;
 }
 typedef struct one_run {

@@ -43,7 +43,7 @@ static void instance(tarn_ctx *cx, void *arg) {
 static void prepare(tarn_ctx *cx, void *arg) {
   job *j = arg;
   j->L = tarn_lang_new(cx);
-  tarn_ruleset *rs = r_ruleset(j->L, NULL, j->builder);
+  tarn_ruleset *rs = tarn_r_ruleset(j->L, NULL, j->builder);
   j->r = r_read_again(rs, j->given);
   gen *g = j->g = TARN_NEW(cx, gen);
   *g = (gen){.cx = cx, .L = j->L, .r = j->r, .skip = j->skip, .max_extent = j->max_extent};

@@ -257,7 +257,7 @@ bool gen_pattern(gen *g, const rpat *p, const want *w, uint32_t *term) {
 
 bool gen_left(gen *g) {
   const rule *r = g->r;
-  r_env_reset(&g->e, r);
+  tarn_r_env_reset(&g->e, r);
   static const tarn_dtype other[] = {TARN_I32, TARN_F16, TARN_BF16};
   uint32_t kind = draw(g, 9);
   g->nleaf = g->nroot = 0;
@@ -275,12 +275,12 @@ bool gen_left(gen *g) {
     g->nroot++;
     if (!gen_settle(g)) return false;
   }
-  return r_conditions(&g->e, r, g->skip);
+  return tarn_r_conditions(&g->e, r, g->skip);
 }
 
 bool gen_right(gen *g) {
   const rule *r = g->r;
   for (uint32_t i = 0; i < r->nrhs; i++)
-    if ((g->right[i] = r_instantiate(&g->e, r, r->rhs[i].pat)) == TARN_NONE) return false;
+    if ((g->right[i] = tarn_r_instantiate(&g->e, r, r->rhs[i].pat)) == TARN_NONE) return false;
   return true;
 }

@@ -147,7 +147,7 @@ static rx **without_one(gen *g, rx **list, uint32_t *n, uint32_t drop) {
 
 /* The set again over this language, changed as wanted. */
 static tarn_ruleset *rules_of(kernels *k) {
-  tarn_ruleset *rs = r_ruleset(k->g->L, NULL, k->given->builder);
+  tarn_ruleset *rs = tarn_r_ruleset(k->g->L, NULL, k->given->builder);
   for (uint32_t i = 0; i < k->given->rule.n; i++) {
     const rule *r = k->given->rule.p[i];
     if (r->level != TARN_RULE_KERNEL || r->hw || r == k->without || (k->coarse > 0 && !coarse(r))) continue;

@@ -133,7 +133,7 @@ static unsigned host_facts(void *user, uint32_t id) {
   return g->plain.facts(g->plain.user, id);
 }
 rhost check_host(gen *g) {
-  g->plain = r_term_host(g->L);
+  g->plain = tarn_r_term_host(g->L);
   return (rhost){.nest = kern_term_host(g->L),
                  .user = g,
                  .is_const = host_const,

@@ -61,8 +61,8 @@ typedef struct renv {
   tarn_lang *L;
   const rhost *host;
   const tarn_hw *hw;       /* demands; NULL: none */
-  const struct rule *rule; /* set by r_env_reset */
-  struct rsite *site;      /* of a rule whose right side is built; set by r_conditions */
+  const struct rule *rule; /* set by tarn_r_env_reset */
+  struct rsite *site;      /* of a rule whose right side is built; set by tarn_r_conditions */
   rv attr[R_ATTRS];
   uint32_t cls[R_CLASSES];
   rseg seg[R_SEGS];
@@ -143,7 +143,7 @@ typedef struct rphase {
   const tarn_sx *at; /* the names */
 } rphase;            /* 0: to saturation */
 
-TARN_API bool r_is_named(const tarn_ruleset *rs, const char *name); /* a rule or a family; set.c */
+TARN_API bool tarn_r_is_named(const tarn_ruleset *rs, const char *name); /* a rule or a family; set.c */
 
 /* ---------------------------------------------------------------- builders (kernel-level right sides) */
 
@@ -191,7 +191,7 @@ typedef struct rtheory {
 } rtheory;
 typedef const rbuild *rbuild_fn(const char *name); /* NULL: there is none */
 /* An empty set. */
-TARN_API tarn_ruleset *r_ruleset(tarn_lang *L, const rtheory *theory, rbuild_fn *builder);
+TARN_API tarn_ruleset *tarn_r_ruleset(tarn_lang *L, const rtheory *theory, rbuild_fn *builder);
 
 struct tarn_ruleset {
   tarn_lang *L;
@@ -236,35 +236,35 @@ uint32_t r_payload_join(renv *e, uint32_t op, const rv *v, uint32_t n);
 
 /* ---------------------------------------------------------------- matching and building (subst.c) */
 
-TARN_API void r_env_reset(renv *e, const rule *r);
+TARN_API void tarn_r_env_reset(renv *e, const rule *r);
 /* Binds the attributes of the k-th left node from its payload; false: does not match. */
 bool r_bind_payload(renv *e, const rpat *p, uint32_t payload);
 /* After all nodes are bound, for each way to choose what :each leaves open: where-clauses bound, fn called, which returns
  * false to stop. Was it stopped? A rule without :each has one way. */
 typedef bool r_choice_fn(void *arg, renv *e);
-TARN_API bool r_choices(renv *e, const rule *r, r_choice_fn *fn, void *arg);
+TARN_API bool tarn_r_choices(renv *e, const rule *r, r_choice_fn *fn, void *arg);
 bool r_has_choices(const rule *r);
 /* After all nodes are bound (and what :each leaves open chosen): deferred payload expressions, where, conditions, guards.
  * skip: a condition left out, or TARN_NONE. */
-TARN_API bool r_conditions(renv *e, const rule *r, uint32_t skip);
+TARN_API bool tarn_r_conditions(renv *e, const rule *r, uint32_t skip);
 bool r_guards(renv *e, const rule *r);
 /* A left side alone, which a term may be. language.c */
-TARN_API rule *r_left_pattern(tarn_ruleset *rs, const tarn_sx *s);
+TARN_API rule *tarn_r_left_pattern(tarn_ruleset *rs, const tarn_sx *s);
 /* A pattern of bound variables. language.c */
-TARN_API rpat *r_right_pattern(tarn_ruleset *rs, rule *r, const tarn_sx *s);
+TARN_API rpat *tarn_r_right_pattern(tarn_ruleset *rs, rule *r, const tarn_sx *s);
 /* The rule over another language. language.c */
 rule *r_read_again(tarn_ruleset *rs, const rule *r);
 /* Builds a right side (or a left one, all payload variables bound). TARN_NONE: the rule does not apply after all. */
-TARN_API uint32_t r_instantiate(renv *e, const rule *r, const rpat *p);
+TARN_API uint32_t tarn_r_instantiate(renv *e, const rule *r, const rpat *p);
 /* The kids of a pattern node, segments spliced in. Number, or TARN_NONE. */
 enum { R_KIDS = KERN_KIDS };
 uint32_t r_kids(renv *e, const rule *r, const rpat *p, uint32_t *out);
 
 /* Matches a rule's left root over terms; calls fn for each way; fn returns false to stop. */
 typedef bool r_match_fn(void *arg, renv *e);
-TARN_API bool r_match_term(renv *e, const rule *r, uint32_t root, tarn_term t, r_match_fn *fn, void *arg);
+TARN_API bool tarn_r_match_term(renv *e, const rule *r, uint32_t root, tarn_term t, r_match_fn *fn, void *arg);
 /* The host of plain terms. terms.c */
-TARN_API rhost r_term_host(tarn_lang *L);
+TARN_API rhost tarn_r_term_host(tarn_lang *L);
 /* R_HAS_MAP, R_HAS_RED, or 0 for several outputs. */
 unsigned r_nest_kinds(const tarn_lang *L, uint32_t nest);
 

@@ -533,12 +533,12 @@ static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, t
   return r;
 }
 
-rpat *r_right_pattern(tarn_ruleset *rs, rule *r, const tarn_sx *s) {
+rpat *tarn_r_right_pattern(tarn_ruleset *rs, rule *r, const tarn_sx *s) {
   reader rd = {.rs = rs, .cx = rs->cx, .r = r};
   return pattern(&rd, s);
 }
 
-rule *r_left_pattern(tarn_ruleset *rs, const tarn_sx *s) {
+rule *tarn_r_left_pattern(tarn_ruleset *rs, const tarn_sx *s) {
   reader rd = {.rs = rs, .cx = rs->cx, .r = TARN_NEW(rs->cx, rule), .left = true};
   rd.r->at = s;
   rd.r->lhs = roots(&rd, s, &rd.r->nlhs);

@@ -12,13 +12,13 @@ bool tarn_rule_class_parse(const char *s, tarn_rule_class *out) {
   return false;
 }
 
-tarn_ruleset *r_ruleset(tarn_lang *L, const rtheory *theory, rbuild_fn *builder) {
+tarn_ruleset *tarn_r_ruleset(tarn_lang *L, const rtheory *theory, rbuild_fn *builder) {
   tarn_ruleset *rs = TARN_NEW(tarn_lang_ctx(L), tarn_ruleset);
   *rs = (tarn_ruleset){.L = L, .cx = tarn_lang_ctx(L), .theory = theory, .builder = builder};
   return rs;
 }
 
-bool r_is_named(const tarn_ruleset *rs, const char *name) {
+bool tarn_r_is_named(const tarn_ruleset *rs, const char *name) {
   for (uint32_t i = 0; i < rs->rule.n; i++)
     if (!strcmp(rs->rule.p[i]->family, name) || !strcmp(rs->rule.p[i]->name, name)) return true;
   return false;
@@ -29,7 +29,7 @@ static void forget_names(tarn_ruleset *rs, const tarn_ruleset *before) {
     rphase *x = &rs->phase.p[p];
     uint32_t n = 0;
     for (uint32_t k = 0; k < x->nfamily; k++)
-      if (r_is_named(rs, x->family[k]) || !r_is_named(before, x->family[k])) x->family[n++] = x->family[k];
+      if (tarn_r_is_named(rs, x->family[k]) || !tarn_r_is_named(before, x->family[k])) x->family[n++] = x->family[k];
     x->nfamily = n;
   }
 }

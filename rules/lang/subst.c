@@ -3,7 +3,7 @@
 #include "rules/lang/lang.h"
 #include <string.h>
 
-void r_env_reset(renv *e, const rule *r) {
+void tarn_r_env_reset(renv *e, const rule *r) {
   e->used = 0;
   e->rule = r;
   for (uint32_t i = 0; i < r->nattr; i++) e->attr[i].kind = 0;
@@ -45,7 +45,7 @@ static bool deferred(renv *e, const rpat *p) {
   return true;
 }
 
-bool r_conditions(renv *e, const rule *r, uint32_t skip) {
+bool tarn_r_conditions(renv *e, const rule *r, uint32_t skip) {
   rv v;
   for (uint32_t i = 0; i < r->nlhs; i++)
     if (!deferred(e, r->lhs[i].pat)) return false;
@@ -87,7 +87,7 @@ static bool choose(renv *e, const rule *r, uint32_t from, r_choice_fn *fn, void 
   return false;
 }
 
-bool r_choices(renv *e, const rule *r, r_choice_fn *fn, void *arg) { return choose(e, r, 0, fn, arg); }
+bool tarn_r_choices(renv *e, const rule *r, r_choice_fn *fn, void *arg) { return choose(e, r, 0, fn, arg); }
 
 /* ---------------------------------------------------------------- right sides */
 
@@ -96,7 +96,7 @@ static bool each(renv *e, const rule *r, const rpat *p, uint32_t *out, uint32_t 
   for (uint32_t i = 0; i < s.n; i++) {
     if (*n == R_KIDS) return false;
     e->cls[p->item] = s.id[i];
-    if ((out[(*n)++] = r_instantiate(e, r, p->kid[0])) == TARN_NONE) return false;
+    if ((out[(*n)++] = tarn_r_instantiate(e, r, p->kid[0])) == TARN_NONE) return false;
   }
   return true;
 }
@@ -128,7 +128,7 @@ static bool append_kids(renv *e, const rule *r, const rpat *p, uint32_t *out, ui
     } else if (k->kind == RP_FOR) {
       if (!repeat(e, r, k, out, n)) return false;
     } else {
-      if (*n == R_KIDS || (out[(*n)++] = r_instantiate(e, r, k)) == TARN_NONE) return false;
+      if (*n == R_KIDS || (out[(*n)++] = tarn_r_instantiate(e, r, k)) == TARN_NONE) return false;
     }
   }
   return true;
@@ -146,7 +146,7 @@ static uint32_t payload_of(renv *e, const rpat *p) {
   return r_payload_join(e, p->op, v, p->npay);
 }
 
-uint32_t r_instantiate(renv *e, const rule *r, const rpat *p) {
+uint32_t tarn_r_instantiate(renv *e, const rule *r, const rpat *p) {
   uint32_t kid[R_KIDS];
   if (p->kind == RP_VAR) return e->cls[p->var];
   if (p->kind == RP_BUILD) return p->build->build(e->site);
@@ -296,7 +296,7 @@ static void solve(matcher *m, renv *e, const goal *g) {
   e->cls[p->var] = had;
 }
 
-bool r_match_term(renv *e, const rule *r, uint32_t root, tarn_term t, r_match_fn *fn, void *arg) {
+bool tarn_r_match_term(renv *e, const rule *r, uint32_t root, tarn_term t, r_match_fn *fn, void *arg) {
   matcher m = {.r = r, .fn = fn, .arg = arg};
   const rpat *pat = r->lhs[root].pat;
   goal g = {NULL, &pat, 1, &t, 1};

@@ -119,7 +119,7 @@ static unsigned term_facts(void *user, uint32_t id) {
   return r_nest_kinds(lang_of(user), tarn_payload_get(lang_of(user), x->payload)->id);
 }
 
-rhost r_term_host(tarn_lang *L) {
+rhost tarn_r_term_host(tarn_lang *L) {
   terms *h = TARN_NEW(tarn_lang_ctx(L), terms);
   *h = (terms){L, tarn_map_new(tarn_lang_ctx(L))};
   return (rhost){.nest = kern_term_host(L),

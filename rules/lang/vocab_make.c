@@ -106,7 +106,7 @@ static bool f_computed(renv *e, const rv *a, rv *out) {
   tarn_term t;
   tarn_tensor *v;
   renv *plain = TARN_NEW(tarn_lang_ctx(e->L), renv);
-  rhost host = r_term_host(e->L);
+  rhost host = tarn_r_term_host(e->L);
   *plain = *e;
   plain->host = &host;
   if ((t = r_left(plain, e->rule, e->rule->lhs[0].pat)) == TARN_NONE) return false;

@@ -234,7 +234,7 @@ void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_
                   .form = tarn_map_new(s->cx),
                   .lemma = tarn_map_new(s->cx),
                   .former = TARN_NEW(s->cx, renv)};
-  rhost host = r_term_host(s->L);
+  rhost host = tarn_r_term_host(s->L);
   *x.former = (renv){.L = s->L, .host = &host};
   x.eg = tarn_eg_explain(s->g, s->exact[root], id);
   if (!x.eg) tarn_raise(s->cx, tarn_eg_status(s->g), "explain: %s", tarn_eg_message(s->g));

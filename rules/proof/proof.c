@@ -8,7 +8,7 @@ const char *const pf_kind_name[] = {"rule", "norm", "value", "congruence", "lemm
 pf_judge *pf_judge_new(const tarn_ruleset *rs) {
   pf_judge *j = TARN_NEW(rs->cx, pf_judge);
   *j = (pf_judge){.L = rs->L, .cx = rs->cx, .rs = rs};
-  j->host = r_term_host(rs->L);
+  j->host = tarn_r_term_host(rs->L);
   j->env = (renv){.L = rs->L, .host = &j->host};
   j->former = (renv){.L = rs->L, .host = &j->host};
   j->form = tarn_map_new(rs->cx);
@@ -132,7 +132,7 @@ static bool as_built(instance *x, renv *e) {
 static bool as_written(instance *x, renv *e) {
   for (uint32_t i = 0; i < x->r->nrhs; i++) {
     const rroot *to = &x->r->rhs[i];
-    tarn_term left = x->left, right = r_instantiate(e, x->r, to->pat);
+    tarn_term left = x->left, right = tarn_r_instantiate(e, x->r, to->pat);
     uint32_t l = 0;
     for (uint32_t k = 0; k < x->r->nlhs && to->var != TARN_NONE; k++)
       if (x->r->lhs[k].var == to->var) l = k;
@@ -145,7 +145,7 @@ static bool as_written(instance *x, renv *e) {
 /* One of the ways to choose what the rule leaves open. */
 static bool try_choice(void *arg, renv *e) {
   instance *x = arg;
-  if (!r_conditions(e, x->r, TARN_NONE)) {
+  if (!tarn_r_conditions(e, x->r, TARN_NONE)) {
     x->why = "a side condition does not hold";
     return true;
   }
@@ -167,11 +167,11 @@ static bool try_match(void *arg, renv *e) {
   instance *x = arg;
   if (x->root + 1 < x->r->nlhs) {
     x->root++;
-    r_match_term(e, x->r, x->root, x->s->extra[x->root], try_match, x);
+    tarn_r_match_term(e, x->r, x->root, x->s->extra[x->root], try_match, x);
     x->root--;
     return !x->holds;
   }
-  r_choices(e, x->r, try_choice, x);
+  tarn_r_choices(e, x->r, try_choice, x);
   return !x->holds;
 }
 
@@ -193,8 +193,8 @@ static bool holds_rule(pf_judge *j, const pf_step *s, const char **why) {
     return false;
   }
   tarn_term first = several ? s->extra[0] : s->at == TARN_NONE ? x.left : s->at;
-  r_env_reset(&j->env, x.r);
-  r_match_term(&j->env, x.r, 0, first, try_match, &x);
+  tarn_r_env_reset(&j->env, x.r);
+  tarn_r_match_term(&j->env, x.r, 0, first, try_match, &x);
   if (!x.holds) *why = tarn_format(j->cx, "no instance of %s: %s", s->rule, x.why);
   return x.holds;
 }

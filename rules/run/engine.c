@@ -38,7 +38,7 @@ static bool bind_nodes(tarn_saturation *s, const rpat *p, const tarn_eg_match *m
 static bool bind_match(engine_rule *x, const tarn_eg_match *m) {
   tarn_saturation *s = x->s;
   renv *e = &s->env;
-  r_env_reset(e, x->r);
+  tarn_r_env_reset(e, x->r);
   for (uint32_t i = 0; i < x->r->ncls; i++) e->cls[i] = m->vars[i];
   uint32_t *room = s->segs, *end = room + sizeof s->segs / sizeof *s->segs;
   for (uint32_t i = 0; i < x->r->nseg; i++) {
@@ -79,13 +79,13 @@ typedef struct choice {
 } choice;
 static bool fitting(void *arg, renv *e) {
   choice *c = arg;
-  c->found = r_conditions(e, c->r, TARN_NONE) && r_guards(e, c->r);
+  c->found = tarn_r_conditions(e, c->r, TARN_NONE) && r_guards(e, c->r);
   return !c->found;
 }
 /* Do conditions and guards hold, for some choice at least? */
 static bool possible(renv *e, const rule *r) {
   choice c = {r, false};
-  r_choices(e, r, fitting, &c);
+  tarn_r_choices(e, r, fitting, &c);
   return c.found;
 }
 
@@ -189,7 +189,7 @@ static bool apply_plain(engine_rule *x, guarded *c, const tarn_eg_match *m) {
   const rule *r = x->r;
   uint32_t note = keep_roots(s, r);
   for (uint32_t i = 0; i < r->nrhs; i++) {
-    uint32_t right = r_instantiate(&s->env, r, r->rhs[i].pat), left = m->root;
+    uint32_t right = tarn_r_instantiate(&s->env, r, r->rhs[i].pat), left = m->root;
     if (right == TARN_NONE) continue;
     uint32_t l = 0;
     for (uint32_t k = 0; k < r->nlhs && r->rhs[i].var != TARN_NONE; k++)
@@ -212,7 +212,7 @@ typedef struct acting {
 static bool look_once(void *arg, renv *e) {
   acting *a = arg;
   const rule *r = a->c->x->r;
-  a->wanted[a->n++] = r_conditions(e, r, TARN_NONE) && r_guards(e, r);
+  a->wanted[a->n++] = tarn_r_conditions(e, r, TARN_NONE) && r_guards(e, r);
   return a->n < CHOICES;
 }
 static bool act_once(void *arg, renv *e) {
@@ -221,7 +221,7 @@ static bool act_once(void *arg, renv *e) {
   bool choices = r_has_choices(x->r);
   if (choices && a->n == CHOICES) return false;
   if (choices && !a->wanted[a->n++]) return true;
-  if (!r_conditions(e, x->r, TARN_NONE) || (!choices && !r_guards(e, x->r))) return true;
+  if (!tarn_r_conditions(e, x->r, TARN_NONE) || (!choices && !r_guards(e, x->r))) return true;
   a->ok = builder_of(x->r) ? apply_build(x, a->c, a->c->m) : apply_plain(x, a->c, a->c->m);
   return a->ok;
 }
@@ -231,9 +231,9 @@ static void act(tarn_ctx *cx, void *arg) {
   acting a;
   a.c = c, a.ok = true, a.n = 0;
   if (!bind_match(c->x, c->m)) return;
-  if (r_has_choices(c->x->r)) r_choices(&c->x->s->env, c->x->r, look_once, &a);
+  if (r_has_choices(c->x->r)) tarn_r_choices(&c->x->s->env, c->x->r, look_once, &a);
   a.n = 0;
-  r_choices(&c->x->s->env, c->x->r, act_once, &a);
+  tarn_r_choices(&c->x->s->env, c->x->r, act_once, &a);
   if (!a.ok) tarn_raise(cx, TARN_NO, "%s", tarn_eg_message(c->x->s->g));
 }
 

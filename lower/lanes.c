@@ -7,13 +7,13 @@
 #include "lower/nest.h"
 
 /* An involution: what brings lanes into that order also brings them back. */
-static const uint32_t natural[LOW_CROSSED] = {0, 1, 4, 5, 2, 3, 6, 7};
+static const uint32_t natural[LOW_HALVES] = {0, 1, 4, 5, 2, 3, 6, 7};
 
-uint32_t low_lane(const low_fn *E, uint32_t i) { return E->crossed && E->lanes == LOW_CROSSED ? natural[i] : i; }
+uint32_t low_lane(const low_fn *E, uint32_t i) { return E->crossed && E->lanes == LOW_HALVES ? natural[i] : i; }
 
-LLVMValueRef low_crossed(const low_fn *E, bool is, LLVMValueRef v) {
-  int idx[LOW_CROSSED];
-  if (!is || E->lanes != LOW_CROSSED) return v;
-  for (uint32_t i = 0; i < LOW_CROSSED; i++) idx[i] = (int)natural[i];
-  return low_shuffle(E->M, v, LLVMGetPoison(LLVMTypeOf(v)), idx, LOW_CROSSED);
+LLVMValueRef low_reordered(const low_fn *E, bool is, LLVMValueRef v) {
+  int idx[LOW_HALVES];
+  if (!is || E->lanes != LOW_HALVES) return v;
+  for (uint32_t i = 0; i < LOW_HALVES; i++) idx[i] = (int)natural[i];
+  return low_shuffle(E->M, v, LLVMGetPoison(LLVMTypeOf(v)), idx, LOW_HALVES);
 }

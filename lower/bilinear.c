@@ -17,7 +17,7 @@ static LLVMValueRef plus(low_module *M, LLVMValueRef x, double k, LLVMValueRef y
   return low_intrinsic(M, "llvm.fmuladd", &t, 1, (LLVMValueRef[]){c, y, x}, 3);
 }
 /* The matrix times x; y: its rows. */
-static void times(low_module *M, const plan_factor *f, const LLVMValueRef *x, LLVMValueRef *y) {
+static void times(low_module *M, const tarn_plan_factor *f, const LLVMValueRef *x, LLVMValueRef *y) {
   LLVMValueRef v[PLAN_MOST_TERMS];
   uint32_t n = f->cols;
   memcpy(v, x, n * sizeof *v);
@@ -59,7 +59,7 @@ static void sums(const weighing *w, uint32_t n, LLVMValueRef *y,
     y[0] = datum(w);
     return;
   }
-  const plan_factor *f = &w->st->p->factor[n - 1];
+  const tarn_plan_factor *f = &w->st->p->factor[n - 1];
   uint32_t outer = 1;
   for (uint32_t i = 0; i + 1 < n; i++) outer *= w->st->p->factor[i].rows;
   for (uint32_t j = 0; j < f->cols; j++) set(w, f->red, j), sums(w, n - 1, part + j * outer, NULL);
@@ -71,7 +71,7 @@ static void sums(const weighing *w, uint32_t n, LLVMValueRef *y,
 }
 /* Results of all rows of the last factor. */
 static void finish(const weighing *w, uint32_t outer, const LLVMValueRef *y) {
-  const plan_factor *f = w->st->p->factor;
+  const tarn_plan_factor *f = w->st->p->factor;
   uint32_t last = w->st->p->nfactor - 1;
   for (uint32_t k = last; k-- > 0; outer /= f[k].rows) set(w, f[k].own, outer % f[k].rows);
   for (uint32_t r = 0; r < f[last].rows; r++) {
@@ -81,8 +81,8 @@ static void finish(const weighing *w, uint32_t outer, const LLVMValueRef *y) {
 }
 /* Every copy of the tile's other levels, from number i on. */
 static void copies(const weighing *w, uint32_t i) {
-  const plan_list *list = &w->N->p->list[w->list];
-  const plan_factor *f = w->st->p->factor;
+  const tarn_plan_list *list = &w->N->p->list[w->list];
+  const tarn_plan_factor *f = w->st->p->factor;
   for (; i < list->n; i++) {
     bool other = list->level[i].kind == TARN_UNROLL && list->level[i].trips > 1;
     for (uint32_t k = 0; k < w->st->p->nfactor; k++) other &= i != f[k].own && i != f[k].red;
@@ -93,11 +93,11 @@ static void copies(const weighing *w, uint32_t i) {
     sums(w, w->st->p->nfactor, NULL, finish);
     return;
   }
-  const plan_level *l = &list->level[i];
+  const tarn_plan_level *l = &list->level[i];
   int64_t n = (w->N->len[l->dim] + l->step - 1) / l->step;
   for (int64_t c = 0; c < n; c++) set(w, i, (uint32_t)c), copies(w, i + 1);
 }
-void low_weighed_sum(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
+void low_bilinear_sum(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   copies(&(weighing){N, E, list, l, &N->stage[list - 1]}, l);
   for (uint32_t i = 0; i < N->p->list[list].n; i++) N->copy[N->p->list[list].level[i].var] = 0;
 }

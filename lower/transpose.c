@@ -58,7 +58,7 @@ static low_block_of_rows *block_of(low_nest *N, low_fn *E, low_stage *st, uint32
   return &st->block.p[st->block.n - 1];
 }
 
-void low_store_across(low_nest *N, low_fn *E, low_stage *st, uint32_t level, LLVMValueRef v) {
+void low_store_transposed(low_nest *N, low_fn *E, low_stage *st, uint32_t level, LLVMValueRef v) {
   const low_access *a = &st->result;
   if (E->lanes < 2 || a->out[level].vec) {
     low_store(E, &st->result, level, v);

@@ -23,7 +23,8 @@ static low_loaded *find(const low_fn *E, low_access *a, uint64_t key) {
 static bool moves_as_lanes(const low_access *a, uint32_t v, int64_t k, uint32_t lane) {
   int64_t along, across;
   for (uint32_t g = 0; g < a->p->nguard; g++)
-    if (!plan_moves_by(a->p->guard[g].e, v, &along) || !plan_moves_by(a->p->guard[g].e, lane, &across) || k * along != across)
+    if (!tarn_plan_moves_by(a->p->guard[g].e, v, &along) || !tarn_plan_moves_by(a->p->guard[g].e, lane, &across) ||
+        k * along != across)
       return false;
   return true;
 }
@@ -32,7 +33,7 @@ static low_loaded *before(low_fn *E, low_access *a, int64_t by, uint32_t lane, b
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     int64_t step, k;
     low_env *e = &E->env[v];
-    if (!(a->p->deps >> v & 1) || e->kind != LOW_CONST || !plan_moves_by(a->p->off, v, &step) || step <= 0 || by % step)
+    if (!(a->p->deps >> v & 1) || e->kind != LOW_CONST || !tarn_plan_moves_by(a->p->off, v, &step) || step <= 0 || by % step)
       continue;
     if ((k = by / step) > e->c || (moved && !moves_as_lanes(a, v, k, lane))) continue;
     e->c -= k;
@@ -77,7 +78,7 @@ static bool unguarded(low_fn *E, const low_access *a) {
 /* At an odd place, whatever the loops count to: the element behind it begins a line more often. */
 static bool at_odd(const low_fn *E, const low_access *a, const low_off *out, const low_off *in) {
   for (uint32_t i = 0; i < a->p->off->n; i++) {
-    const plan_term *t = &a->p->off->t[i];
+    const tarn_plan_term *t = &a->p->off->t[i];
     if (t->kind != TARN_IX_VAR || (t->coef % 2 && E->env[t->var].kind != LOW_CONST)) return false;
   }
   return (out->c + in->c) % 2 != 0;
@@ -89,7 +90,7 @@ static LLVMValueRef load_from_behind(low_fn *E, low_access *a, const low_off *ou
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     int64_t step;
     low_env *e = &E->env[v], was = *e;
-    if (!(a->p->deps >> v & 1) || e->kind != LOW_CONST || !plan_moves_by(a->p->off, v, &step) || step != 1) continue;
+    if (!(a->p->deps >> v & 1) || e->kind != LOW_CONST || !tarn_plan_moves_by(a->p->off, v, &step) || step != 1) continue;
     if (e->c + 2 > E->space->hi[v] || !moves_as_lanes(a, v, 2, lane)) continue;
     if (unguarded(E, a) && (E->crossed || !at_odd(E, a, out, in))) return NULL;
     LLVMValueRef r = NULL;
@@ -112,7 +113,7 @@ static LLVMValueRef load_from_behind(low_fn *E, low_access *a, const low_off *ou
 static int64_t into_vector(const low_fn *E, const low_access *a, int64_t c) {
   int64_t n = E->lanes;
   for (uint32_t i = 0; i < a->p->off->n; i++) {
-    const plan_term *t = &a->p->off->t[i];
+    const tarn_plan_term *t = &a->p->off->t[i];
     bool free = t->kind != TARN_IX_VAR || E->env[t->var].kind == LOW_SSA;
     if (free && t->coef % n) return -1;
   }
@@ -148,7 +149,7 @@ static LLVMValueRef load_along(low_fn *E, low_access *a, const low_off *out, con
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     low_env *e = &E->env[v];
     int64_t step, hi = E->space->hi[v];
-    if (!(a->p->along >> v & 1) || e->kind != LOW_CONST || !plan_moves_by(a->p->off, v, &step) || step != 1) continue;
+    if (!(a->p->along >> v & 1) || e->kind != LOW_CONST || !tarn_plan_moves_by(a->p->off, v, &step) || step != 1) continue;
     if (hi < 1 || hi >= E->lanes || 32 * E->lanes != E->M->hw->vector_bits || !moves_as_lanes(a, v, 1, lane)) continue;
     int64_t c = out->c + in->c - e->c, at = hi / 2, first = into_vector(E, a, c);
     if (first >= 0 && (E->lanes - first) % E->lanes <= hi) at = (E->lanes - first) % E->lanes;
@@ -185,7 +186,7 @@ static LLVMValueRef load_along_rows(low_fn *E, low_access *a, const low_off *out
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     low_env *e = &E->env[v];
     int64_t step, at = E->space->hi[v] / 2, k = e->c - at;
-    if (!(a->p->along >> v & 1) || e->kind != LOW_CONST || !plan_moves_by(a->p->off, v, &step) || step != 1) continue;
+    if (!(a->p->along >> v & 1) || e->kind != LOW_CONST || !tarn_plan_moves_by(a->p->off, v, &step) || step != 1) continue;
     if (k == 0 || llabs(k) >= n || !lanes_inside(E, a, here)) continue;
     low_off o = *out;
     e->c -= k, o.c -= k;

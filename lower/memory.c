@@ -139,9 +139,9 @@ static int64_t live_bound(const life *l, uint32_t n, uint32_t nker) {
   return most;
 }
 
-tarn_plan *tarn_plan_make(const tarn_kprog *p, int64_t align) {
+tarn_memory_plan *tarn_memory_plan_make(const tarn_kprog *p, int64_t align) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
-  tarn_plan *plan = TARN_NEW(cx, tarn_plan);
+  tarn_memory_plan *plan = TARN_NEW(cx, tarn_memory_plan);
   plan->offset = TARN_ARRAY(cx, int64_t, p->nbuf);
   plan->const_offset = TARN_ARRAY(cx, int64_t, p->nbuf);
   life *l = TARN_ARRAY(cx, life, p->nbuf);

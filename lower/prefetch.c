@@ -12,18 +12,18 @@ static LLVMValueRef plus(low_module *M, LLVMValueRef sum, int64_t k, const low_e
 /* Byte offset, from the operand's base, of what this trip of variable k->at asks for. */
 static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, uint32_t list, const low_access *a, const tarn_ask *k) {
   low_module *M = N->M;
-  const plan_level *l[2 * TARN_MAX_LEVELS];
-  const plan_lin *off = a->p->off;
+  const tarn_plan_level *l[2 * TARN_MAX_LEVELS];
+  const tarn_plan_lin *off = a->p->off;
   int64_t size = (int64_t)tarn_dtype_size(a->p->dtype), trips = 1;
   LLVMValueRef at = low_i64(M, (off->c + k->first) * size);
   for (uint32_t i = 0; i < off->n; i++) {
-    const plan_term *t = &off->t[i];
+    const tarn_plan_term *t = &off->t[i];
     if (t->last <= k->level) at = plus(M, at, t->coef * size, &E->env[t->var]);
   }
   bool even = k->units && k->units < k->trips; /* asked for evenly, some twice */
   int64_t piece = k->row ? k->rows * k->row * size : k->step;
   LLVMValueRef unit = low_i64(M, 0);
-  for (uint32_t i = plan_levels(N->p, list, l); i-- > 0 && l[i]->var > k->level;) {
+  for (uint32_t i = tarn_plan_levels(N->p, list, l); i-- > 0 && l[i]->var > k->level;) {
     if ((l[i]->kind != TARN_SERIAL && l[i]->kind != TARN_PARALLEL) || l[i]->var > k->at) continue;
     if (even || k->parts > 1) unit = plus(M, unit, trips, &E->env[l[i]->var]);
     else at = plus(M, at, trips * piece, &E->env[l[i]->var]);
@@ -41,7 +41,7 @@ static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, uint32_t li
   return LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, unit, low_i64(M, k->step), ""), "");
 }
 
-void low_fetch_due(low_nest *N, uint32_t part, uint32_t parts) {
+void low_prefetch_due(low_nest *N, uint32_t part, uint32_t parts) {
   for (; (uint64_t)N->asked * parts < (uint64_t)N->due.n * part; N->asked++) {
     const low_due *d = &N->due.p[N->asked];
     low_prefetch(N->M, d->a->base, d->at, d->a->p->store, d->locality);
@@ -50,13 +50,13 @@ void low_fetch_due(low_nest *N, uint32_t part, uint32_t parts) {
 }
 /* Is what lies inside of loop l a tile of copies in an order of their own? Then lines are asked for one by one between them. */
 static bool tile_inside(const low_nest *N, uint32_t list, uint32_t l) {
-  const plan_list *ll = &N->p->list[list];
+  const tarn_plan_list *ll = &N->p->list[list];
   if (N->stage[list - 1].p->order >= ll->n) return false;
   for (uint32_t i = l + 1; i < ll->n; i++)
     if (ll->level[i].kind == TARN_SERIAL && ll->level[i].trips > 1) return false;
   return true;
 }
-void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
+void low_prefetch_in(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   low_module *M = N->M;
   if (list == 0) return;
   const low_stage *st = &N->stage[list - 1];
@@ -73,5 +73,5 @@ void low_fetch(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
         tarn_push(M->cx, &N->due, d);
       }
   }
-  if (!tile_inside(N, list, l)) low_fetch_due(N, 1, 1);
+  if (!tile_inside(N, list, l)) low_prefetch_due(N, 1, 1);
 }
