@@ -80,7 +80,7 @@ static bool waits(const kgraph *k, const tarn_nest *n) {
 static uint32_t rows_at_once(const kgraph *k, const tarn_nest *n, kcut *c) {
   enum { FEW = 2, MANY = 8 };
   uint32_t d = n->depth;
-  int64_t each = local_bytes(n), room = (int64_t)k->o->hw->mem[0].capacity / 4;
+  int64_t each = local_bytes(n), room = (int64_t)tarn_hw_mem(k->o->hw, TARN_HW_L1)->capacity / 4;
   while (d > 0 && n->shared[d - 1] == 1) d--;
   if (!d || k->o->strict || !waits(k, n)) return 0;
   for (int64_t b = MANY; b >= FEW; b /= 2) {
@@ -105,7 +105,8 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
   int64_t each = local_bytes(n), points = 1, near, far;
   if (n->nstage > 1 && !some && hw->nmem) return rows_at_once(k, n, out);
   if (n->nstage < 2 || !some || !each || hw->nmem < 2) return 0;
-  near = hw->mem[0].capacity / 2, far = hw->mem[1].capacity / 4; /* larger ones were measured not to pay */
+  near = tarn_hw_mem(hw, TARN_HW_L1)->capacity / 2,
+  far = tarn_hw_mem(hw, TARN_HW_L2)->capacity / 4; /* larger ones were measured not to pay */
   for (uint32_t d = 0; d < n->depth; d++) points *= n->shared[d];
   kcut c = {0}, best[2];
   int64_t rows = 1, most[2] = {1, 1};
@@ -173,7 +174,7 @@ uint32_t kg_packs(kgraph *k, const kcand *c, kcut out[KG_MAX_CUTS]) {
   const tarn_hw *hw = k->o->hw;
   uint32_t got = 0, lane = 0;
   if (n->nstage != 1 || n->depth || c->nout != 1 || !s->nred || f->nops != 2 || c->out[0].block) return 0;
-  if (hw->nmem < 2 || hw->mem[0].managed) return 0;
+  if (hw->nmem < 2 || tarn_hw_mem(hw, TARN_HW_L1)->managed) return 0;
   while (lane < s->nown && (c->out[0].stride[lane] != 1 || s->own[lane] == 1)) lane++;
   int64_t lanes = tarn_hw_lanes(hw, TARN_F32);
   for (uint32_t j = 0; j < f->nops && lane < s->nown; j++) {
@@ -183,7 +184,7 @@ uint32_t kg_packs(kgraph *k, const kcand *c, kcut out[KG_MAX_CUTS]) {
     int64_t deep = column(s, lane, step, tarn_layout_elems(&c->in[r->src])), v = NARROWEST;
     if (!deep) continue;
     for (; v <= WIDEST && got < KG_MAX_CUTS; v++) {
-      int64_t most = hw->mem[1].capacity / 2 / 4 / deep, each = s->own[lane] / (TURNS * (int64_t)k->threads);
+      int64_t most = tarn_hw_mem(hw, TARN_HW_L2)->capacity / 2 / 4 / deep, each = s->own[lane] / (TURNS * (int64_t)k->threads);
       if (k->threads > 1 && each < most) most = each;
       int64_t b = block_of(s->own[lane], v * lanes, most);
       if (b) out[got++] = (kcut){.pack = true, .read = j, .dim = lane, .block = {b, v * lanes}};

@@ -339,11 +339,11 @@ static void concat_parts(kgraph *k);
  * variables walks many of them at a time: they are put a line further apart. Not in the order in which a tensor stands by
  * itself, in which others may want it. */
 static void keep_apart(const kgraph *k, const tarn_type *t, const uint8_t *order, tarn_layout *l) {
-  const tarn_hw_memory *near = k->o->hw->mem;
+  const tarn_hw_memory *near = tarn_hw_mem(k->o->hw, TARN_HW_L1);
   int64_t way, step = 1, bytes = (int64_t)tarn_dtype_size(t->dtype);
   bool moved = false, rows = false;
   for (uint32_t i = 0; i < t->n; i++) moved |= order[i] != i;
-  if (!k->o->hw->nmem || near->managed) return;
+  if (!near || near->managed) return;
   way = tarn_hw_way(near);
   for (uint32_t i = t->n; moved && i-- > 0;) {
     int64_t extent = l->dim[order[i]];

@@ -381,7 +381,7 @@ static bool is_small(const kgraph *k) {
     if (type) bytes += (double)(tarn_type_count(type) * (int64_t)tarn_dtype_size(type->dtype));
     for (uint32_t i = 0; i < e->n; i++) used[e->kid[i]] = true;
   }
-  return bytes <= SMALL * (double)k->o->hw->mem[k->o->hw->nmem - 2].capacity;
+  return bytes <= SMALL * (double)tarn_hw_mem(k->o->hw, TARN_HW_LLC)->capacity;
 }
 
 tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r, tarn_picks **picks) {

@@ -91,3 +91,13 @@ static double fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f, tarn_map *s
 double tarn_fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f) {
   return fx_cycles(L, hw, f, tarn_map_new(tarn_lang_ctx(L)));
 }
+
+const tarn_hw_memory *tarn_hw_mem(const tarn_hw *hw, tarn_hw_level role) {
+  uint32_t n = hw->nmem;
+  uint32_t at[] = {[TARN_HW_L1] = 0,
+                   [TARN_HW_L2] = 1,
+                   [TARN_HW_BEHIND_L2] = n > 2 ? 2 : 1,
+                   [TARN_HW_LLC] = n > 2 ? n - 2 : n,
+                   [TARN_HW_MAIN] = n - 1};
+  return n && at[role] < n ? &hw->mem[at[role]] : NULL;
+}

@@ -99,9 +99,18 @@ TARN_API int64_t tarn_hw_private(const tarn_hw *hw);
 TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units); /* multiply-adds a second on that many units */
 /* Cycles of an expression per vector, shared subexpressions once. Pure. */
 TARN_API double tarn_fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f);
-TARN_API bool tarn_hw_x86_64(const tarn_hw *hw);                    /* by its triple */
-TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);   /* >= 1 */
-TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op); /* per vector */
+/* Memories by what they are to a unit. A CPU has L1, mostly L2 and a last-level cache, and main memory. */
+typedef enum tarn_hw_level {
+  TARN_HW_L1,        /* the nearest */
+  TARN_HW_L2,        /* behind L1; main memory where nothing lies between */
+  TARN_HW_BEHIND_L2, /* what L2 is filled from */
+  TARN_HW_LLC,       /* in front of main memory; NULL where there is L1 alone */
+  TARN_HW_MAIN
+} tarn_hw_level;
+TARN_API const tarn_hw_memory *tarn_hw_mem(const tarn_hw *hw, tarn_hw_level role); /* NULL: the description has none */
+TARN_API bool tarn_hw_x86_64(const tarn_hw *hw);                                   /* by its triple */
+TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);                  /* >= 1 */
+TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op);                /* per vector */
 
 /* ---------------------------------------------------------------- what intrinsics mean */
 

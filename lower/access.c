@@ -428,7 +428,8 @@ static int64_t room_of(const low_fn *E, const low_access *a, int64_t stride) {
 
 /* Copies whose first lanes lie less than a line apart (taps of a window) ask once. */
 static void ask_ahead(low_fn *E, low_access *a, const low_off *out, const low_off *in, LLVMValueRef p) {
-  int64_t size = (int64_t)tarn_dtype_size(a->p->dtype), line = (int64_t)E->M->hw->mem[0].line, c = out->c + in->c;
+  int64_t size = (int64_t)tarn_dtype_size(a->p->dtype), line = (int64_t)tarn_hw_mem(E->M->hw, TARN_HW_L1)->line,
+          c = out->c + in->c;
   if (a->asked_gen != E->gen) a->nasked = 0, a->asked_gen = E->gen;
   for (uint32_t i = 0; i < a->nasked; i++)
     if (a->asked[i].v[0] == out->v && a->asked[i].v[1] == in->v && llabs(a->asked[i].c - c) * size < line) return;

@@ -67,7 +67,7 @@ void low_prefetch_in(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
     if (k->at != N->p->list[list].level[l].var) continue;
     LLVMValueRef at = fetch_offset(N, E, list, a, k);
     for (int64_t r = 0; r < k->rows; r++)
-      for (int64_t by = 0; by < k->step; by += (int64_t)M->hw->mem[1].line) {
+      for (int64_t by = 0; by < k->step; by += (int64_t)tarn_hw_mem(M->hw, TARN_HW_L2)->line) {
         int64_t more = r * k->row * (int64_t)tarn_dtype_size(a->p->dtype) + by;
         low_due d = {a, LLVMBuildAdd(M->b, at, low_i64(M, more), ""), a->p->store || k->near ? 3 : 2};
         tarn_push(M->cx, &N->due, d);

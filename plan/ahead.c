@@ -96,7 +96,9 @@ static int64_t tile_bytes(const tarn_walks *w, const tarn_stage_walk *st, const 
   return n;
 }
 /* Bytes that the second cache holds, where there is one beyond it. */
-static int64_t second_of(const tarn_hw *hw) { return hw->nmem > 2 ? (int64_t)hw->mem[1].capacity : INT64_MAX; }
+static int64_t second_of(const tarn_hw *hw) {
+  return hw->nmem > 2 ? (int64_t)tarn_hw_mem(hw, TARN_HW_L2)->capacity : INT64_MAX;
+}
 /* Loads of neighbours are what asks by latency. */
 static bool along_lanes(const tarn_stage_walk *st, const tarn_walk *a) {
   int64_t by;
@@ -110,17 +112,18 @@ static bool along_lanes(const tarn_stage_walk *st, const tarn_walk *a) {
  * 1 KB ahead 13.8). */
 static void by_latency(const tarn_walks *w, const tarn_stage_walk *st, tarn_walk *a) {
   const tarn_hw *hw = w->hw;
-  const tarn_hw_memory *slow = &hw->mem[hw->nmem - 1];
+  const tarn_hw_memory *slow = tarn_hw_mem(hw, TARN_HW_MAIN);
   int64_t step;
   double work = (double)st->slots / rate_of(hw), transfer = (double)tile_bytes(w, st, a) / (slow->read > 0 ? slow->read : 1);
   int64_t trips = 1 + (int64_t)fmin(slow->latency / fmax(work, transfer), MOST_TRIPS), run = stream(w, st, a, &step);
   int64_t bytes = llabs(step) * a->size;
-  if (!along_lanes(st, a) || bytes < line_of(&hw->mem[0])) return;
+  if (!along_lanes(st, a) || bytes < line_of(tarn_hw_mem(hw, TARN_HW_L1))) return;
   if (st->red_lanes <= 1 && run >= LEAST_RUN * trips) a->ahead = step * trips;
   else if (st->red_lanes <= 1 && run && a->bytes > second_of(hw) / LEAST_BLOCKED &&
            whole_stream(w, st, a, step) >= LEAST_RUN * trips)
     a->ahead = step * trips, a->second = true;
-  bool far = hw->nmem > 2 && (double)a->bytes > (double)hw->mem[1].capacity * (double)hw->mem[1].instances;
+  bool far = hw->nmem > 2 &&
+             (double)a->bytes > (double)tarn_hw_mem(hw, TARN_HW_L2)->capacity * (double)tarn_hw_mem(hw, TARN_HW_L2)->instances;
   if (st->red_lanes > 1 && far && w->nstage == 1 && bytes < ROW_AHEAD && run * bytes >= 4 * ROW_AHEAD)
     a->ahead = (step < 0 ? -ROW_AHEAD : ROW_AHEAD) / (int64_t)a->size, a->second = true;
 }
@@ -138,7 +141,7 @@ static bool fills(const tarn_stage_walk *st, const tarn_walk *a, uint32_t at, in
 static bool by_blocks(tarn_walks *w, uint32_t stage, uint32_t walk) {
   const tarn_stage_walk *st = &w->stage[stage];
   const tarn_walk *a = &st->walk[walk];
-  const tarn_hw_memory *cache = &w->hw->mem[1];
+  const tarn_hw_memory *cache = tarn_hw_mem(w->hw, TARN_HW_L2);
   int64_t trips = 1, again = 1, block;
   uint32_t innermost = inner_loop(w, st);
   if (!a->linear || innermost == TARN_NONE) return false;
@@ -205,7 +208,7 @@ static int64_t readings(const tarn_walks *w, const tarn_stage_walk *st, const ta
   for (uint32_t k = i + 1; k < st->nlevel; k++)
     if (is_loop(&st->level[k]) && !moved(a, k)) again *= st->level[k].trips;
   double cycles = (double)(trips * tile_ops(w, st)) * st->body,
-         lines = (double)(all * a->size) / (double)line_of(&w->hw->mem[1]);
+         lines = (double)(all * a->size) / (double)line_of(tarn_hw_mem(w->hw, TARN_HW_L2));
   if (again > 1 || inner == TARN_NONE || inner <= i || cycles < LEAST_BETWEEN * lines) return again;
   return (int64_t)((double)footprint(st, a, inner + 1, 1) * (double)trips / (double)all + 0.1);
 }
@@ -236,7 +239,7 @@ static patch next_of(patch p, int64_t by, int64_t *first) {
  * few are asked for at once then. False: too much at once beside the work between. */
 static bool paced(const tarn_walks *w, uint32_t stage, uint32_t from, patch q, int64_t size, tarn_ask *k) {
   const tarn_stage_walk *st = &w->stage[stage];
-  int64_t line = line_of(&w->hw->mem[1]), wide = (q.wide * size + line - 1) / line,
+  int64_t line = line_of(tarn_hw_mem(w->hw, TARN_HW_L2)), wide = (q.wide * size + line - 1) / line,
           lines = wide * q.rows; /* of a row; of all */
   int64_t trips = 1, inner = 1, at = 0, work = 0, most = MOST_AT_ONCE;
   for (uint32_t i = from + 1; i < st->nlevel; i++)
@@ -282,7 +285,7 @@ static int64_t touched_by(const tarn_walks *w, const tarn_stage_walk *st, uint32
   for (uint32_t r = 0; r < st->nwalk; r++) {
     const tarn_walk *a = &st->walk[r];
     patch p;
-    int64_t line = line_of(&w->hw->mem[1]) / a->size;
+    int64_t line = line_of(tarn_hw_mem(w->hw, TARN_HW_L2)) / a->size;
     sum += footprint(st, a, i + 1, line) * a->size;
     if (!moves(a, i, &by) || by <= 0 || !touched(st, a, i + 1, line, &p)) continue;
     p = next_of(p, by, &first);
@@ -298,8 +301,9 @@ static bool by_streams(tarn_walks *w, uint32_t stage, uint32_t walk, uint32_t wh
   const tarn_stage_walk *st = &w->stage[stage];
   const tarn_walk *a = &st->walk[walk];
   const tarn_hw *hw = w->hw;
-  int64_t size = a->size, line = line_of(&hw->mem[1]) / size, room = (int64_t)hw->mem[1].capacity,
-          first_room = (int64_t)hw->mem[0].capacity, by, first;
+  int64_t size = a->size, line = line_of(tarn_hw_mem(hw, TARN_HW_L2)) / size,
+          room = (int64_t)tarn_hw_mem(hw, TARN_HW_L2)->capacity, first_room = (int64_t)tarn_hw_mem(hw, TARN_HW_L1)->capacity,
+          by, first;
   patch p;
   if (!a->linear) return false;
   for (uint32_t i = 0; i < st->nlevel; i++) {
@@ -312,7 +316,7 @@ static bool by_streams(tarn_walks *w, uint32_t stage, uint32_t walk, uint32_t wh
     if (by == 0 && footprint(st, a, i + 1, line) * size <= room) return false;
     if (by == 0 || !touched(st, a, i + 1, line, &p)) continue;
     bool others = i < w->nshared && w->nstage > 1; /* there is more to do in a trip than this stage */
-    if (!others && (double)(trips * tile_ops(w, st)) / rate_of(hw) < hw->mem[hw->nmem - 1].latency) return false;
+    if (!others && (double)(trips * tile_ops(w, st)) / rate_of(hw) < tarn_hw_mem(hw, TARN_HW_MAIN)->latency) return false;
     patch q = next_of(p, by, &first);
     int64_t bytes = q.rows * q.wide * size;
     if (want.again && again == 1) return false;
@@ -340,11 +344,11 @@ static bool by_rows(tarn_walks *w, uint32_t stage, uint32_t walk) {
   tarn_walk *a = &st->walk[walk];
   const tarn_hw *hw = w->hw;
   uint32_t innermost = inner_loop(w, st);
-  int64_t size = a->size, line = line_of(&hw->mem[1]), by, work = tile_ops(w, st);
+  int64_t size = a->size, line = line_of(tarn_hw_mem(hw, TARN_HW_L2)), by, work = tile_ops(w, st);
   patch p;
   if (!a->linear || innermost == TARN_NONE || of_lanes(w, st, a)) return false;
   if (!st->level[innermost].red || !moves(a, innermost, &by)) return false;
-  int64_t trips = 1 + (int64_t)fmin(hw->mem[hw->nmem > 2 ? 2 : 1].latency * rate_of(hw) / (double)work, MOST_TRIPS);
+  int64_t trips = 1 + (int64_t)fmin(tarn_hw_mem(hw, TARN_HW_BEHIND_L2)->latency * rate_of(hw) / (double)work, MOST_TRIPS);
   if (st->level[innermost].trips < 4 * trips || !touched(st, a, innermost + 1, line / size, &p)) return false;
   int64_t next = p.rows > 1 && by == p.row * p.rows ? p.row : by; /* from row to row of the loop, not of the tile */
   if (llabs(next) * size < TARN_PAGE) return false;
@@ -379,15 +383,15 @@ static bool another_asks(const tarn_walks *w, uint32_t stage, uint32_t operand) 
  * 0.99 to 1.00). TARN_NONE: none. */
 static uint32_t asks_to_write(const tarn_walks *w, uint32_t stage, int64_t bytes) {
   const tarn_hw *hw = w->hw;
-  const tarn_hw_memory *from = &hw->mem[hw->nmem > 2 ? 2 : 1];
+  const tarn_hw_memory *from = tarn_hw_mem(hw, TARN_HW_BEHIND_L2);
   double points = (double)from->line / from->read * w->stage[stage].points;
   if (w->nstage == 1 || w->stage[stage].work >= points) return stage;
   stage = busiest(w);
-  const tarn_hw_memory *last = &hw->mem[hw->nmem - 1];
-  bool large = hw->nmem > 2 && 2 * bytes > (int64_t)hw->mem[hw->nmem - 2].capacity && last->write < last->read;
-  bool crowds = hw->nmem > 2 && CROWDED * bytes > (int64_t)hw->mem[hw->nmem - 2].capacity && last->write >= last->read;
-  bool halves =
-      hw->vector_bits / 8 < (uint32_t)line_of(from) && 2 * bytes > (int64_t)hw->mem[1].capacity * hw->mem[1].instances;
+  const tarn_hw_memory *last = tarn_hw_mem(hw, TARN_HW_MAIN);
+  bool large = hw->nmem > 2 && 2 * bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_LLC)->capacity && last->write < last->read;
+  bool crowds = hw->nmem > 2 && CROWDED * bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_LLC)->capacity && last->write >= last->read;
+  bool halves = hw->vector_bits / 8 < (uint32_t)line_of(from) &&
+                2 * bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_L2)->capacity * tarn_hw_mem(hw, TARN_HW_L2)->instances;
   return (large || crowds || (hw->nmem > 2 && halves)) && w->stage[stage].work >= points ? stage : TARN_NONE;
 }
 /* A result that the last cache would not hold together with what is made of it next, written a line at once and once: such
@@ -396,7 +400,7 @@ static bool goes_past(const tarn_walks *w, uint32_t stage, const tarn_walk *a) {
   const tarn_hw *hw = w->hw;
   const tarn_stage_walk *st = &w->stage[stage];
   int64_t run = 0, rows = 1; /* bytes that copies store one after the other; such pieces at once */
-  if (hw->nmem < 3 || 2 * a->bytes <= (int64_t)hw->mem[hw->nmem - 2].capacity || !a->linear) return false;
+  if (hw->nmem < 3 || 2 * a->bytes <= (int64_t)tarn_hw_mem(hw, TARN_HW_LLC)->capacity || !a->linear) return false;
   for (uint32_t i = st->nlevel; i-- > 0;) {
     const tarn_walk_level *l = &st->level[i];
     int64_t by = a->by[i] * a->size;
@@ -428,11 +432,11 @@ static void ask_for(tarn_walks *w, uint32_t stage, uint32_t walk) {
   int64_t second = second_of(hw);
   if (a->result && (a->past = goes_past(w, stage, a))) return;
   bool reduces = !a->result && st->reduces, asked = false;
-  bool far = hw->nmem > 2 && a->bytes > (int64_t)hw->mem[hw->nmem - 2].capacity;
+  bool far = hw->nmem > 2 && a->bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_LLC)->capacity;
   if (reduces && a->bytes > second / LEAST_BLOCKED) asked = by_blocks(w, stage, walk);
   if (reduces && a->bytes > second / LEAST_STREAMED && !asked)
     asked = streamed(w, stage, walk, !far); /* memory is not to idle while what has come is in use again */
-  if (reduces && a->bytes > (int64_t)hw->mem[0].capacity && !asked) {
+  if (reduces && a->bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_L1)->capacity && !asked) {
     by_latency(w, st, a);
     asked = by_rows(w, stage, walk);
   }

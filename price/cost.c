@@ -263,7 +263,7 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
     if (d < m->nacc) accs *= v;
   }
   if (weighs) ops *= m->weighing;
-  const tarn_hw_memory *l1 = &hw->mem[0];
+  const tarn_hw_memory *l1 = tarn_hw_mem(hw, TARN_HW_L1);
   for (uint32_t r = 0; r < m->nread; r++) {
     *(m->read[r].epi ? &epi_load : &load) += loads(&m->read[r], m, t, l1->line);
     if (!m->read[r].epi) turned += shuffles(&m->read[r], m, t);
@@ -476,7 +476,7 @@ static void block_waits(const tarn_hw *hw, const stage_model *m, const tarn_stag
     const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
     uint32_t i = 1;
     if (a->local || a->constant || a->irregular) continue;
-    double all = loop_footprint(a, m->n, m->dim, maxd(1, hw->mem[1].line));
+    double all = loop_footprint(a, m->n, m->dim, maxd(1, tarn_hw_mem(hw, TARN_HW_L2)->line));
     while (i + 1 < hw->nmem && all > (double)hw->mem[i].capacity * 0.8) i++;
     if (i == 1) continue;
     double waits = scattered(m, s, a, maxd(1, hw->mem[i].line), all / repeat) * repeat;
@@ -568,8 +568,8 @@ double loop_overlapped(const tarn_hw *hw, const tarn_cost *c, uint32_t *binds) {
 static double weighty(const tarn_hw *hw, const stage_model *m, const acc_model *a) {
   int64_t whole[TARN_MAX_DIMS];
   for (uint32_t d = 0; d < m->n; d++) whole[d] = d < m->nshared ? 1 : m->dim[d];
-  double bytes = a->constant ? loop_footprint(a, m->n, whole, maxd(1, hw->mem[0].line)) : 0;
-  return bytes > (double)hw->mem[0].capacity ? bytes : 0;
+  double bytes = a->constant ? loop_footprint(a, m->n, whole, maxd(1, tarn_hw_mem(hw, TARN_HW_L1)->line)) : 0;
+  return bytes > (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity ? bytes : 0;
 }
 /* Weights come from memory, whatever the caches could keep: between two runs of a network its other weights pass. */
 static void weights_from_memory(const tarn_hw *hw, const stage_model *m, tarn_cost *c) {

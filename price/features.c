@@ -160,7 +160,9 @@ static const char *const names[TARN_FEATURES] = {FEATURES(TEXT) ACCESS(TEXT, "op
 const char *tarn_feature_name(uint32_t i) { return i < TARN_FEATURES ? names[i] : NULL; }
 
 static float lg(double x) { return (float)log2(x > 1e-12 ? x : 1e-12); }
-static double line_of(const tarn_hw *hw) { return hw->mem[0].line > 0 ? hw->mem[0].line : 64; }
+static double line_of(const tarn_hw *hw) {
+  return tarn_hw_mem(hw, TARN_HW_L1)->line > 0 ? tarn_hw_mem(hw, TARN_HW_L1)->line : 64;
+}
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---- the loops of a stage ---- */
@@ -345,11 +347,11 @@ static void of_access(const shape *t, const acc_model *a, uint32_t kind, double 
   f[A_BYTES] = lg(bytes), f[A_LOADS] = lg(accesses(t, a, kind) / t->ops), f[A_REUSE] = lg(points * a->bytes / bytes);
   bool again = used_again(t, a, span);
   f[A_DISTANCE] = lg(again ? footprint(t, span) : 0x1p40);
-  f[A_DEEP1] = again ? lg(crowded(t, a, span, &t->hw->mem[0])) : 0;
-  f[A_DEEP2] = again && t->hw->nmem > 1 ? lg(crowded(t, a, span, &t->hw->mem[1])) : 0;
+  f[A_DEEP1] = again ? lg(crowded(t, a, span, tarn_hw_mem(t->hw, TARN_HW_L1))) : 0;
+  f[A_DEEP2] = again && t->hw->nmem > 1 ? lg(crowded(t, a, span, tarn_hw_mem(t->hw, TARN_HW_L2))) : 0;
   f[A_PIECE] = lg(walk_of(t, a).piece * a->bytes);
   f[A_STEP] = lg(step_in(t, a, 0) + 1), f[A_STEP2] = lg(step_in(t, a, 1) + 1);
-  f[A_ALIGN] = lg(alignment(t, a)), f[A_CONFLICT] = lg(crowded(t, a, t->size, &t->hw->mem[0]));
+  f[A_ALIGN] = lg(alignment(t, a)), f[A_CONFLICT] = lg(crowded(t, a, t->size, tarn_hw_mem(t->hw, TARN_HW_L1)));
   around(t, 0, span);
   f[A_INNER] = lg(loop_footprint(a, t->m->n, span, t->line) / t->room[0]);
   f[A_PAGES] = lg(loop_footprint(a, t->m->n, span, PAGE) / PAGE);
@@ -394,7 +396,7 @@ static void of_reads(const shape *t, double points, float *f) {
 static void of_constant(const shape *t, double seconds, float *f) {
   const stage_model *m = t->m;
   const tarn_hw *hw = t->hw;
-  const tarn_hw_memory *far = &hw->mem[hw->nmem - 1];
+  const tarn_hw_memory *far = tarn_hw_mem(hw, TARN_HW_MAIN);
   const acc_model *a = NULL;
   double bytes = 0, turns = 1;
   for (uint32_t r = 0; r < m->nread; r++) {
@@ -544,7 +546,8 @@ static void of_ask(const tarn_walks *w, const tarn_ask *k, float *f) {
   for (uint32_t i = 0; i < st->nlevel; i++)
     if (st->level[i].kind == TARN_SERIAL || st->level[i].kind == TARN_PARALLEL)
       *(i > k->level ? &within : &times) *= (double)st->level[i].trips;
-  f[Q_HOW] = k->near ? 2 : 3, f[Q_LINES] = (float)((double)k->step / (double)w->hw->mem[0].line), f[Q_ROWS] = (float)k->rows;
+  f[Q_HOW] = k->near ? 2 : 3, f[Q_LINES] = (float)((double)k->step / (double)tarn_hw_mem(w->hw, TARN_HW_L1)->line),
+  f[Q_ROWS] = (float)k->rows;
   f[Q_WITHIN] = lg(within), f[Q_TIMES] = lg(times);
 }
 static void of_asks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km, const tarn_schedule *s, float *f) {

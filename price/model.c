@@ -246,10 +246,10 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
     if (s->out) m->result.start = k->out[out].offset, m->result.bytes = (double)tarn_dtype_size(k->out_type[out++]);
     km->blocks |= nest->nstage > 1 && reuses(m);
   }
-  double line = hw->nmem ? hw->mem[0].line : 1;
+  double line = hw->nmem ? tarn_hw_mem(hw, TARN_HW_L1)->line : 1;
   note_again(km, line);
   double held = loop_held(km, nest->depth, line);
-  bool near = km->blocks && hw->nmem && held <= 0.8 * (double)hw->mem[0].capacity;
+  bool near = km->blocks && hw->nmem && held <= 0.8 * (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity;
   for (uint32_t i = 0; i < km->nstage; i++) km->stage[i].block = km->blocks, km->stage[i].near = near, km->stage[i].held = held;
   return km;
 }

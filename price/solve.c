@@ -248,7 +248,7 @@ static void try_blocks(search *q, pick p, uint32_t images) {
   const stage_model *m = q->m;
   double each = loop_whole(m);
   for (uint32_t d = 0; d < images; d++) each /= (double)m->dim[d];
-  if (p.udim[0] < images || (images && each <= (double)q->s->hw->mem[1].capacity)) return;
+  if (p.udim[0] < images || (images && each <= (double)tarn_hw_mem(q->s->hw, TARN_HW_L2)->capacity)) return;
   int64_t red = m->dim[m->n - 1], own = m->dim[p.udim[0]], u = p.unroll[0], threads = q->s->threads;
   p.images = images;
   for (p.depth = 128; p.depth <= 512 && p.depth < red; p.depth *= 2) {
@@ -424,9 +424,9 @@ static void try_rows(search *q, uint32_t vdim, int64_t lanes) {
 static void solve_stage(search *q, bool strict) {
   const stage_model *m = q->m;
   int64_t lanes = tarn_hw_lanes(q->s->hw, TARN_F32);
-  double near = q->s->hw->nmem > 1 ? (double)q->s->hw->mem[1].capacity : INFINITY;
+  double near = q->s->hw->nmem > 1 ? (double)tarn_hw_mem(q->s->hw, TARN_HW_L2)->capacity : INFINITY;
   q->strict = strict;
-  q->far = m->nshared == 0 && q->s->hw->nmem > 2 && loop_whole(m) > near * q->s->hw->mem[1].instances;
+  q->far = m->nshared == 0 && q->s->hw->nmem > 2 && loop_whole(m) > near * tarn_hw_mem(q->s->hw, TARN_HW_L2)->instances;
   q->large = m->fma && m->resumes && m->nshared == 0 && loop_whole(m) > near;
   for (uint32_t d = m->nshared; d < m->n; d++) {
     if (m->dim[d] < 2 || !vector_dim(m, d, strict)) continue;

@@ -70,7 +70,9 @@ static bool site_choose(rsite *s, uint32_t i, kern *k, double (*score)(const ker
 }
 
 unsigned site_facts(const rsite *s, uint32_t id) { return s->e->host->facts(s->e->host->user, id); }
-int64_t second_memory(const renv *e) { return e->hw && e->hw->nmem > 1 ? (int64_t)e->hw->mem[1].capacity : 1 << 20; }
+int64_t second_memory(const renv *e) {
+  return e->hw && e->hw->nmem > 1 ? (int64_t)tarn_hw_mem(e->hw, TARN_HW_L2)->capacity : 1 << 20;
+}
 bool site_const(const rsite *s, uint32_t id) { return s->e->host->is_const(s->e->host->user, id); }
 
 /* The index of the opened kid among the root's children. */
@@ -496,10 +498,10 @@ static int64_t product(const int64_t *v, uint32_t n) {
   return p;
 }
 
-/* Elements that a local buffer may have: half of the second memory level of the description. */
+/* Elements that a local buffer may have: half of the last-level cache. */
 static int64_t buffer_limit(const rsite *s) {
   const tarn_hw *hw = s->e->hw;
-  int64_t bytes = hw && hw->nmem > 2 ? hw->mem[2].capacity / 2 : 1 << 17;
+  int64_t bytes = hw && hw->nmem > 2 ? tarn_hw_mem(hw, TARN_HW_BEHIND_L2)->capacity / 2 : 1 << 17;
   return bytes / 4;
 }
 
