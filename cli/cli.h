@@ -57,7 +57,7 @@ typedef struct cli_work {
   double flop, slots, products, read, write;
 } cli_work; /* operations, lanes of vector instructions, of those that multiply, bytes, bytes */
 typedef struct cli_compile {
-  const char *model, *dir, *hw, *numerics, *emit, *explain;
+  const char *model, *dir, *hw, *numerics, *emit, *explain, *dump;
   cli_list rules, no_rules, only_rules, shapes;
   uint64_t nodes, iters, threads, seed;
   double seconds, rtol;
@@ -85,6 +85,13 @@ typedef struct cli_compiled {
   tarn_rule_class numerics;
   double import_s, saturate_s, extract_s, lower_s;
 } cli_compiled;
+/* ---- --dump (dump.c): a set of bits ---- */
+enum { CLI_DUMP_TERMS, CLI_DUMP_FORM, CLI_DUMP_PHASES, CLI_DUMP_GRAPH, CLI_DUMP_SCHEDULES, CLI_DUMP_PLAN, CLI_DUMPS };
+unsigned cli_dump_parse(tarn_ctx *cx, const char *list); /* NULL: none */
+void cli_dump_program(const tarn_program *p, unsigned set);
+void cli_dump_iteration(void *user, tarn_egraph *g, const tarn_eg_iteration *it);
+void cli_dump_rules(const tarn_sat_report *s);
+void cli_dump_kernels(const tarn_kprog *p, bool contract, unsigned set);
 /* Import, saturate, extract. */
 cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c);
 /* … and emit into c->dir (made when missing), with program.tarn and report.json. */

@@ -30,6 +30,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
       {"--price", NULL, CLI_STR, &c->price_file, "FILE", "a learned price, or analytic (default: the shipped one, if it fits)"},
       {"--db", NULL, CLI_STR, &c->db, "FILE", "use the schedules and times that tarn tune --db FILE measured"},
       {"--explain", NULL, CLI_STR, &c->explain, "FILE", "write the chain of rewrites"},
+      {"--dump", NULL, CLI_STR, &c->dump, "LIST", "print terms,form,phases,graph,schedules,plan, or some of them"},
       {"--json", NULL, CLI_FLAG, &c->json, NULL, "print the report as JSON"},
       {0}};
   c->rtol = TARN_RTOL;
@@ -94,6 +95,9 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
   r->L = tarn_lang_new(cx);
   r->hw = cli_hardware(r->L, c->hw);
   r->program = cli_reload(r->L, c, &r->import);
+  unsigned dump = cli_dump_parse(cx, c->dump);
+  tarn_buf graph = {.cx = cx};
+  cli_dump_program(r->program, dump);
   r->import_s = cli_now() - t, t = cli_now();
 
   tarn_sat_options so = tarn_sat_defaults();
@@ -101,7 +105,13 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
   if (c->nodes) so.max_nodes = c->nodes;
   if (c->iters) so.max_iterations = (uint32_t)c->iters;
   so.reasons = c->explain ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE;
+  bool phases = dump >> CLI_DUMP_PHASES & 1;
+  if (phases) {
+    printf(";; phases\n");
+    so.after = cli_dump_iteration;
+  }
   r->sat = tarn_saturate(r->program, rules_of(r, c), &so);
+  if (phases) cli_dump_rules(tarn_sat_result(r->sat));
   r->saturate_s = cli_now() - t, t = cli_now();
 
   uint32_t n = tarn_sat_roots(r->sat), *root = TARN_ARRAY(cx, uint32_t, n + 1);
@@ -120,9 +130,12 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
                             .threads = (uint32_t)c->threads,
                             .strict = r->numerics == TARN_RULE_EXACT,
                             .method = TARN_SEL_EXACT,
-                            .seconds = c->seconds};
+                            .seconds = c->seconds,
+                            .graph = dump >> CLI_DUMP_GRAPH & 1 ? &graph : NULL};
   r->kprog = tarn_extract(&in, &ko, &r->graph, &r->picks);
   r->extract_s = cli_now() - t;
+  if (graph.n) printf(";; graph\n%s", graph.p);
+  cli_dump_kernels(r->kprog, r->numerics != TARN_RULE_EXACT, dump);
   return r;
 }
 

@@ -35,6 +35,7 @@ typedef struct tarn_kgraph_options {
   uint32_t max_orders;     /* storage orders per buffer; 0 = 3 */
   tarn_sel_method method;  /* TARN_SEL_TREE counts shared buffers every time; default EXACT */
   double seconds;          /* for the selection; 0 = none: limited in steps, deterministic */
+  tarn_buf *graph;         /* NULL, or where the kernel graph is printed */
 } tarn_kgraph_options;
 /* A chosen kernel that reads windows, in seconds predicted: reading them in place, or from a copy of them, written out first
  * (which is counted in). */

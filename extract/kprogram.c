@@ -406,6 +406,7 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
   kg_layouts(&k);
   kg_candidates(&k);
   const uint32_t *choice = choose(&k);
+  if (o->graph) kg_print(&k, choice, o->graph);
   tarn_solver_stats st = tarn_solver_count(k.solver);
   r->signatures = (uint32_t)st.signatures, r->price_uses = st.uses, r->evaluations = st.evaluations;
   r->price_name = (o->price ? o->price : tarn_price_analytic())->name;
