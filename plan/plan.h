@@ -1,15 +1,18 @@
-/* tarn plan: every decision about one kernel, made once.
+/* tarn plan: what follows from a kernel's schedule, decided once.
  *
  * A schedule says what is chosen; a plan is what follows from it: levels with the kinds they are emitted with, accesses as
  * sums over level counters, the register tile and its accumulators, instructions that take several steps at once, the order
- * of unrolled copies, prefetches, streaming stores. lower/ prints a plan and decides nothing.
+ * of unrolled copies, prefetches, non-temporal stores. lower/ prints a plan; what it works out itself depends on a copy's
+ * place: which trips cross a border of padding, which copies share a load.
  *
- *   prepare.c   levels, accesses, tile       lin.c        index expressions over levels
- *   dot.c       dot-product instructions     transpose.c  results that lie across the lanes
- *   bilinear.c  small constant matrices      order.c      order of unrolled copies
- *   lanes.c     lanes in another order       softmax.c    what is known of exp's arguments
- *   prefetch.c  prefetches, streaming stores   print.c      the text
- *   constant.c  constants as kernels read them program.c    kernels by themselves
+ *   prepare.c   levels, accesses, tile          lin.c        index expressions over levels
+ *   dot.c       dot-product instructions        transpose.c  results that lie across the lanes
+ *   bilinear.c  small constant matrices         order.c      order of unrolled copies
+ *   lanes.c     lanes in another order          softmax.c    what is known of exp's arguments
+ *   ahead.c     what is worth a prefetch        prefetch.c   for the levels of a plan
+ *   constant.c  constants as kernels read them  program.c    kernels by themselves
+ *   print.c     a plan as text                  text.c       schedules as text, and their check
+ *   block.c     packed constants                eval.c       programs in the interpreter
  *
  * Level lists: list 0 holds the shared levels, list 1+i those of stage i. Variables (PLAN_MAX_VARS): a shared level has its
  * own number, the levels of a stage follow them; stages use the same numbers one after the other.
