@@ -82,7 +82,8 @@ static void facts(void *user, uint32_t cls, tarn_buf *b) {
   tarn_range r = tarn_sat_range(k->s, cls);
   tarn_type_print(k->L, b, tarn_sat_type(k->s, cls));
   if (tarn_sat_is_const(k->s, cls)) tarn_buf_str(b, ", constant");
-  if (r.lo > -INFINITY || r.hi < INFINITY) {
+  bool real = tarn_dtype_is_float(tarn_type_get(k->L, tarn_sat_type(k->s, cls))->dtype);
+  if (real && (r.lo > -INFINITY || r.hi < INFINITY)) {
     tarn_buf_str(b, ", from "), tarn_buf_double(b, r.lo);
     tarn_buf_str(b, " to "), tarn_buf_double(b, r.hi);
   }

@@ -157,7 +157,9 @@ TARN_API uint32_t tarn_sat_uniform(const tarn_saturation *s, uint32_t cls);
 typedef struct tarn_range {
   double lo, hi;
   bool finite, nan;
-} tarn_range; /* every element in [lo, hi]; finite: no Inf; nan: NaN possible */
+  bool whole, rounded;
+} tarn_range; /* every element in [lo, hi]; finite: no Inf; nan: NaN possible; whole: no fractions; rounded: each may be off
+                 by half a unit in the last place, however it is computed */
 TARN_API tarn_range tarn_sat_range(const tarn_saturation *s, uint32_t cls);
 
 /* The e-node of a class that the term was made from, adding it when it is new (for goals and tests). */

@@ -38,8 +38,6 @@ uint32_t build_powers(rsite *s);
 uint32_t build_roots(rsite *s);
 uint32_t build_reciprocal(rsite *s);
 /* recast.c */
-/* Which nodes of the body (or epilogue), in the order of fx_walk, are known to be of the type; false: too many. */
-bool part_types(const kern *k, const kstage *st, bool body, tarn_dtype type, bool *is);
 uint32_t build_recast(rsite *s);
 /* views.c */
 uint32_t build_copy(rsite *s);

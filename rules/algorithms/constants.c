@@ -3,8 +3,14 @@
  * literals   a tensor whose elements are all one value becomes a number in the expression
  * hoist      a subexpression of constants becomes a tensor of its own, computed at compile time
  * scale      a factor after a sum of products moves into the constant operand (batch-norm folding, R40)
- * affine     sums, products and quotients with constants, one after the other, become one product and one sum */
+ * affine     sums, products and quotients with constants, one after the other, become one product and one sum
+ *
+ * To distribute a factor over a sum is no reordering.  (x + b) a becomes a x + a b only where the error of x + b may
+ * be as large as that of its terms: x was rounded itself, or has the sign of b, or is much larger or smaller.  A mask
+ * (1 - m) c stays as it is.  Constants are put together only where neither overflows, nor all of them underflow. */
 #include "rules/algorithms/build.h"
+#include "rules/lang/range.h"
+#include <math.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- literals */
@@ -85,6 +91,9 @@ typedef struct part { /* body or epilogue of a stage */
   bool constant[K_FX]; /* by walk number: of constants only, with a hole */
   bool free[K_FX];     /* of nothing: a literal */
   uint32_t loops[K_FX];
+  const rhost *host;                  /* affine parts */
+  vrange hole[K_READS + 1], is[K_FX]; /* of holes and nodes */
+  uint32_t nhole;
 } part;
 
 static const tarn_read *part_read(const part *p, uint32_t hole) {
@@ -113,6 +122,13 @@ static void classify(rsite *s, part *p) {
     p->free[i] = !hole && all && !some;
     p->constant[i] = hole ? r && !r->stage && site_const(s, p->k->leaf[r->src]) : all && some;
   }
+}
+
+/* What is known of the nodes. */
+static void learn(const rsite *s, part *p) {
+  p->host = s->e->host;
+  p->nhole = vrange_holes(p->host, p->k, p->st, p->body, p->hole);
+  vrange_walk(p->k->L, &p->w, p->hole, p->nhole, p->is);
 }
 
 /* Is the body a product of widened bytes, or of bf16? What sums those reads them as they are (integers.c, narrow.c). */
@@ -210,50 +226,105 @@ uint32_t build_hoist(rsite *s) {
 /* a * base + b, a and b of constants (TARN_NONE: 1 and 0); base: a walk number. */
 typedef struct affine {
   bool is, divides;
+  bool loose;               /* its error may be that of half a unit in the last place of a * base, and of b */
   uint32_t a, b, base, ops; /* ops: those that stand in the expression */
 } affine;
 
 static uint32_t mul(tarn_lang *L, uint32_t x, uint32_t y) { return tarn_fx_op(L, TARN_FX_MUL, x, y, 0); }
+static tarn_range range_of(const part *p, uint32_t f) { return vrange_of(p->k->L, f, p->hole, p->nhole).r; }
 
-static affine affine_sum(tarn_lang *L, affine k, uint32_t c, bool minus) {
-  if (k.b == TARN_NONE) k.b = minus ? tarn_fx_op(L, TARN_FX_NEG, c, 0, 0) : c;
-  else k.b = tarn_fx_op(L, minus ? TARN_FX_SUB : TARN_FX_ADD, k.b, c, 0);
+/* May a constant be divided by as a product? */
+static bool inverts(tarn_dtype t, tarn_range c) {
+  return c.finite && vrange_least(c) >= 2 * vrange_normal(t) && vrange_most(c) * vrange_normal(t) <= 0.5;
+}
+static bool power_of_two(tarn_range r) {
+  int e;
+  return r.lo == r.hi && isfinite(r.lo) && fabs(frexp(r.lo, &e)) == 0.5;
+}
+static affine affine_none(void) { return (affine){.a = TARN_NONE, .b = TARN_NONE}; }
+static affine affine_plain(const part *p, uint32_t base) {
+  return (affine){.is = true, .loose = p->is[base].r.rounded, .a = TARN_NONE, .b = TARN_NONE, .base = base};
+}
+
+static tarn_range negated(tarn_range r) {
+  double lo = r.lo;
+  r.lo = -r.hi, r.hi = -lo;
+  return r;
+}
+/* Whole numbers that the type holds, so that no order of a sum of such loses any of them. */
+static bool exactly_whole(const vrange *k) { return k->r.whole && vrange_most(k->r) <= vrange_exact(k->type); }
+
+/* k, the value x, plus or minus c, which makes sum. */
+static affine affine_sum(const part *p, affine k, const vrange *x, uint32_t c, bool minus, const vrange *sum) {
+  tarn_lang *L = p->k->L;
+  tarn_range r = range_of(p, c);
+  if (k.b == TARN_NONE) {
+    k.b = minus ? tarn_fx_op(L, TARN_FX_NEG, c, 0, 0) : c;
+    k.loose |= vrange_apart(x->r, minus ? negated(r) : r);
+    return k;
+  }
+  bool real = tarn_dtype_is_float(sum->type);
+  if (real && exactly_whole(x) && !exactly_whole(sum)) return affine_none();
+  tarn_range b = range_of(p, k.b);
+  if (real && b.finite && r.finite && vrange_most(b) + vrange_most(r) > vrange_largest(sum->type)) return affine_none();
+  k.b = tarn_fx_op(L, minus ? TARN_FX_SUB : TARN_FX_ADD, k.b, c, 0);
+  k.loose |= !exactly_whole(sum); /* three terms, which have several orders */
   return k;
 }
 
-static affine affine_neg(tarn_lang *L, affine k, tarn_dtype t) {
+static affine affine_neg(const part *p, affine k, tarn_dtype t) {
+  tarn_lang *L = p->k->L;
   k.a = k.a == TARN_NONE ? tarn_fx_const(L, t, -1) : tarn_fx_op(L, TARN_FX_NEG, k.a, 0, 0);
   if (k.b != TARN_NONE) k.b = tarn_fx_op(L, TARN_FX_NEG, k.b, 0, 0);
   return k;
 }
 
-static affine affine_times(tarn_lang *L, affine k, uint32_t c, bool over, tarn_dtype t) {
+static affine affine_times(const part *p, affine k, uint32_t c, bool over, tarn_dtype t) {
+  tarn_lang *L = p->k->L;
   tarn_fxop op = over ? TARN_FX_DIV : TARN_FX_MUL;
-  if (k.a != TARN_NONE) k.a = tarn_fx_op(L, op, k.a, c, 0);
-  else k.a = over ? tarn_fx_op(L, op, tarn_fx_const(L, t, 1), c, 0) : c;
+  uint32_t one = tarn_fx_const(L, t, 1), by = over ? tarn_fx_op(L, op, one, c, 0) : c;
+  if (tarn_dtype_is_float(t)) {
+    tarn_range r = range_of(p, by);
+    bool exact = power_of_two(r);
+    if ((over && !inverts(t, range_of(p, c))) || (k.b != TARN_NONE && !k.loose)) return affine_none();
+    if ((k.a != TARN_NONE && !vrange_folds(t, range_of(p, k.a), r)) || (k.b != TARN_NONE && !r.finite)) return affine_none();
+    if (k.b != TARN_NONE && vrange_most(range_of(p, k.b)) * vrange_most(r) > vrange_largest(t) / 2) return affine_none();
+    k.loose |= !exact && k.b == TARN_NONE;
+  }
+  k.a = k.a == TARN_NONE ? by : tarn_fx_op(L, op, k.a, c, 0);
   if (k.b != TARN_NONE) k.b = tarn_fx_op(L, op, k.b, c, 0);
   return k;
 }
 
-/* One node from its kids; fixed[j]: kid j is of constants. */
-static affine affine_node(tarn_lang *L, const tarn_fx *x, const affine *kid, const bool *fixed, tarn_dtype t) {
-  affine no = {.a = TARN_NONE, .b = TARN_NONE}, k;
+/* One node from its kids; fixed[j]: kid j is of constants; at[j]: its walk number. */
+static affine affine_node(const part *p, const tarn_fx *x, const affine *kid, const bool *fixed, const uint32_t *at,
+                          const vrange *sum, tarn_dtype t) {
   bool left = kid[0].is && (tarn_fx_arity(x->op) == 1 || fixed[1]);
   bool right = tarn_fx_arity(x->op) == 2 && kid[1].is && fixed[0];
-  if (!left && !right) return no;
-  k = left ? kid[0] : kid[1];
+  if (!left && !right) return affine_none();
+  affine k = left ? kid[0] : kid[1];
   k.ops++;
   uint32_t c = left ? x->kid[1] : x->kid[0];
+  vrange of = p->is[at[left ? 0 : 1]];
+  if (!left && x->op == TARN_FX_SUB) of.r = negated(of.r);
   switch (x->op) {
-  case TARN_FX_ADD: return affine_sum(L, k, c, false);
-  case TARN_FX_SUB: return left ? affine_sum(L, k, c, true) : affine_sum(L, affine_neg(L, k, t), c, false);
-  case TARN_FX_MUL: return affine_times(L, k, c, false, t);
+  case TARN_FX_ADD: return affine_sum(p, k, &of, c, false, sum);
+  case TARN_FX_SUB: return left ? affine_sum(p, k, &of, c, true, sum) : affine_sum(p, affine_neg(p, k, t), &of, c, false, sum);
+  case TARN_FX_MUL: return affine_times(p, k, c, false, t);
   case TARN_FX_DIV: /* of integers it rounds */
     k.divides = true;
-    return left && tarn_dtype_is_float(t) ? affine_times(L, k, c, true, t) : no;
-  case TARN_FX_NEG: return affine_neg(L, k, t);
-  default: return no;
+    return left && tarn_dtype_is_float(t) ? affine_times(p, k, c, true, t) : affine_none();
+  case TARN_FX_NEG: return affine_neg(p, k, t);
+  default: return affine_none();
   }
+}
+/* Where what the kid is cannot be gone on with, it is a value like any other. */
+static affine affine_step(const part *p, const tarn_fx *x, const affine *kid, const bool *fixed, const uint32_t *at,
+                          const vrange *sum, tarn_dtype t, bool any) {
+  affine k = affine_node(p, x, kid, fixed, at, sum, t), again[2];
+  if (k.is || !any || tarn_fx_arity(x->op) > 2) return k;
+  for (uint32_t a = 0; a < 2; a++) again[a] = kid[a].is ? affine_plain(p, at[a]) : kid[a];
+  return affine_node(p, x, again, fixed, at, sum, t);
 }
 
 static uint32_t uses_of(const part *p, uint32_t i) {
@@ -267,21 +338,21 @@ static uint32_t uses_of(const part *p, uint32_t i) {
 
 /* Every node of the part as affine in what it is made of: in hole 0 alone, or (any: the nodes of type t) in whatever varies
  * and is no such expression itself, or is used several times. */
-static void find_affine(part *p, tarn_dtype t, const bool *any, affine *all) {
+static void find_affine(part *p, tarn_dtype t, bool any, affine *all) {
   for (uint32_t i = 0; i < p->w.n; i++) {
     tarn_fx x = *tarn_fx_get(p->k->L, p->w.id[i]);
-    uint32_t arity = tarn_fx_arity(x.op);
-    affine kid[3] = {{0}}, plain = {.is = x.op == TARN_FX_HOLE && x.hole == 0, .a = TARN_NONE, .b = TARN_NONE, .base = i};
-    bool fixed[3] = {false};
+    uint32_t arity = tarn_fx_arity(x.op), at[3] = {0};
+    affine kid[3] = {{0}}, plain = affine_plain(p, i);
+    bool fixed[3] = {false}, of_type = p->is[i].typed && p->is[i].type == t;
     for (uint32_t a = 0; a < arity; a++) {
-      uint32_t j = walk_index(&p->w, x.kid[a]);
+      uint32_t j = at[a] = walk_index(&p->w, x.kid[a]);
       kid[a] = all[j];
       fixed[a] = p->constant[j] || p->free[j];
-      if (any && all[j].is && uses_of(p, j) > 1) kid[a] = (affine){.is = true, .a = TARN_NONE, .b = TARN_NONE, .base = j};
+      if (any && all[j].is && uses_of(p, j) > 1) kid[a] = affine_plain(p, j);
     }
-    if (any) plain.is = !p->constant[i] && !p->free[i];
-    bool sum = (arity == 1 || arity == 2) && (!any || any[i]);
-    all[i] = sum ? affine_node(p->k->L, &x, kid, fixed, t) : plain;
+    plain.is = any ? !p->constant[i] && !p->free[i] : x.op == TARN_FX_HOLE && x.hole == 0;
+    bool sum = (arity == 1 || arity == 2) && (!any || of_type);
+    all[i] = sum ? affine_step(p, &x, kid, fixed, at, &p->is[i], t, any) : plain;
     if (any && !all[i].is) all[i] = plain;
   }
 }
@@ -322,7 +393,7 @@ static bool constant_factor(rsite *s, const kern *k, uint32_t *which) {
 static bool only_affine(part *p, tarn_dtype t, uint32_t *at, affine *out) {
   affine all[K_FX];
   uint32_t found = 0;
-  find_affine(p, t, NULL, all);
+  find_affine(p, t, false, all);
   for (uint32_t i = 0; i < p->w.n; i++)
     if (is_whole(p, all, i)) *at = i, *out = all[i], found++;
   return found == 1 && out->a != TARN_NONE;
@@ -335,6 +406,7 @@ static bool has_factor(rsite *s, kern *k, part *p, uint32_t *which, uint32_t *at
   if (!fx_walk(k->L, p->st->epi, &p->w)) return false;
   p->ndim = kern_dims(k, p->st, false, p->dim);
   classify(s, p);
+  learn(s, p);
   return only_affine(p, tarn_reducer_get(k->L, p->st->reducer)->dtype, at, f);
 }
 
@@ -347,9 +419,8 @@ static bool to_affine(rsite *s, kern *k, kstage *st, bool body, bool *any) {
     if (!fx_walk(k->L, *f, &p.w)) return false;
     p.ndim = kern_dims(k, st, body, p.dim);
     classify(s, &p);
-    bool real[K_FX];
-    if (!part_types(k, st, body, TARN_F32, real)) return false;
-    find_affine(&p, TARN_F32, real, all);
+    learn(s, &p);
+    find_affine(&p, TARN_F32, true, all);
     more = false;
     for (uint32_t i = p.w.n; i-- > 0 && !more;) {
       uint32_t need = (all[i].a != TARN_NONE) + (all[i].b != TARN_NONE);
@@ -403,7 +474,10 @@ static uint32_t scaled_weight(part *p, uint32_t which, uint32_t a, tarn_read *ou
     read[n++] = r;
   }
   int64_t size = tarn_type_count(kern_leaf_type(k, st->read[which].src));
+  tarn_range weight = p->host->range(p->host->user, k->leaf[st->read[which].src]);
+  tarn_dtype t = kern_leaf_type(k, st->read[which].src)->dtype;
   if (extent_of(dim, axis, naxis) > 2 * size) return TARN_NONE;
+  if (tarn_dtype_is_float(t) && !vrange_folds(t, weight, range_of(p, a))) return TARN_NONE;
   uint32_t f = mul(k->L, tarn_fx_hole(k->L, 0), tarn_fx_subst(k->L, a, with, K_READS + 1));
   *out = (tarn_read){false, 0, map_project(k->L, dim, ndim, axis, naxis)};
   return constant_kernel(k, dim, ndim, axis, naxis, f, read, n);

@@ -7,7 +7,8 @@
  *   m = max_c m_c      s = sum_c exp(m_c - m) s_c
  *
  * so that one nest over (rows, parts) gives all m_c and s_c, with local buffers as long as a part, and a small second one
- * puts them together. A part that is masked whole has m_c = -inf: its weights are taken against the lowest number instead.
+ * puts them together. A part that is masked whole has m_c = -inf: its weights are taken against the lowest number instead,
+ * and are 0. Where all parts are, exp(m_c - m) is NaN, as is exp(x - m).
  * Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018); Dao et al., "FlashAttention" (NeurIPS 2022);
  * the parts side by side: Dao et al., "Flash-Decoding for long-context inference" (2023). */
 #include "rules/algorithms/build.h"
@@ -355,7 +356,7 @@ static void add_top(joining *j) {
   m->read[0] = w->read[0] = (tarn_read){false, j->leaf[o->top], part};
   w->read[1] = (tarn_read){true, 0, row};
   w->nb = 2;
-  w->body = op2(b->L, TARN_FX_SUB, tarn_fx_hole(b->L, 0), guarded(b->L, tarn_fx_hole(b->L, 1)));
+  w->body = op2(b->L, TARN_FX_SUB, tarn_fx_hole(b->L, 0), tarn_fx_hole(b->L, 1));
   w->body = tarn_fx_op(b->L, TARN_FX_EXP, w->body, 0, 0);
   b->nstage = 2;
 }

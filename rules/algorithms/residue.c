@@ -8,6 +8,7 @@
  * Band: the reduce loop goes through the band, r = ±(lo + q - a·o): a kernel larger than its input.
  * Constant operands are laid out anew. */
 #include "rules/algorithms/build.h"
+#include "rules/lang/range.h"
 #include <string.h>
 
 typedef struct residue {
@@ -24,27 +25,49 @@ typedef struct residue {
 
 /* ---------------------------------------------------------------- what vanishes */
 
-static bool is_zero(const tarn_lang *L, uint32_t f) {
-  const tarn_fx *x = tarn_fx_get(L, f);
-  switch (x->op) {
-  case TARN_FX_CONST: return tarn_dtype_is_float(x->dtype) ? x->value == 0 : x->ivalue == 0;
-  case TARN_FX_MUL: return is_zero(L, x->kid[0]) || is_zero(L, x->kid[1]);
+/* A step of the reduction, where some reads give their fills. */
+typedef struct step {
+  tarn_lang *L;
+  vrange hole[K_READS + 1];
+  uint32_t nhole;
+} step;
+
+static bool is_finite(const step *s, uint32_t f) {
+  tarn_range r = vrange_of(s->L, f, s->hole, s->nhole).r;
+  return r.finite && !r.nan;
+}
+/* 0, whatever the holes are: 0 times what is finite. */
+static bool is_zero(const step *s, uint32_t f) {
+  const tarn_fx x = *tarn_fx_get(s->L, f);
+  switch (x.op) {
+  case TARN_FX_CONST: return tarn_dtype_is_float(x.dtype) ? x.value == 0 : x.ivalue == 0;
+  case TARN_FX_MUL: return (is_zero(s, x.kid[0]) && is_finite(s, x.kid[1])) || (is_zero(s, x.kid[1]) && is_finite(s, x.kid[0]));
   case TARN_FX_ADD:
-  case TARN_FX_SUB: return is_zero(L, x->kid[0]) && is_zero(L, x->kid[1]);
+  case TARN_FX_SUB: return is_zero(s, x.kid[0]) && is_zero(s, x.kid[1]);
   case TARN_FX_NEG:
-  case TARN_FX_CAST:
-  case TARN_FX_DIV: return is_zero(L, x->kid[0]);
+  case TARN_FX_CAST: return is_zero(s, x.kid[0]);
   default: return false;
   }
 }
 
-/* Where the read gives its fill, the step adds nothing (for a product: the other factor is finite). */
-static bool vanishes(tarn_lang *L, const kstage *st, uint32_t read, uint32_t fill) {
+static bool has_guard(const tarn_imap *m, const tarn_guard *g) {
+  for (uint32_t i = 0; i < m->nguard; i++)
+    if (m->guard[i].e == g->e && m->guard[i].lo == g->lo && m->guard[i].hi == g->hi) return true;
+  return false;
+}
+/* Where the guard does not hold, all that have it read their fills: does the step then add nothing? */
+static bool vanishes(const rhost *h, const kern *k, const tarn_guard *g) {
+  const kstage *st = &k->stage[0];
   uint32_t with[K_READS];
-  for (uint32_t i = 0; i < st->nb; i++) with[i] = i == read ? fill : TARN_NONE;
-  uint32_t f = tarn_fx_subst(L, st->body, with, st->nb);
-  return f == tarn_reducer_identity(L, st->reducer) ||
-         (tarn_reducer_get(L, st->reducer)->kind == TARN_RED_SUM && is_zero(L, f));
+  step s = {.L = k->L};
+  s.nhole = vrange_holes(h, k, st, true, s.hole);
+  for (uint32_t i = 0; i < st->nb; i++) {
+    const tarn_imap *m = tarn_imap_get(k->L, st->read[i].map);
+    with[i] = has_guard(m, g) ? m->fill : TARN_NONE;
+  }
+  uint32_t f = tarn_fx_subst(k->L, st->body, with, st->nb);
+  return f == tarn_reducer_identity(k->L, st->reducer) ||
+         (tarn_reducer_get(k->L, st->reducer)->kind == TARN_RED_SUM && is_zero(&s, f));
 }
 
 /* ---------------------------------------------------------------- the congruence */
@@ -86,14 +109,14 @@ static bool narrow_band(const kstage *st, const tarn_guard *g, residue *x) {
   return of_loops(st, x) && (x->k == 1 || x->k == -1) && x->q > 0 && x->q < st->red[x->red];
 }
 
-static bool find_residue(const kern *k, residue *x) {
+static bool find_residue(const rhost *h, const kern *k, residue *x) {
   const kstage *st = &k->stage[0];
   for (uint32_t r = 0; r < st->nb; r++) {
     const tarn_imap *m = tarn_imap_get(k->L, st->read[r].map);
     for (uint32_t g = 0; g < m->nguard; g++) {
       *x = (residue){.L = k->L, .read = r};
-      if ((congruence(k->L, st, &m->guard[g], x) || narrow_band(st, &m->guard[g], x)) && vanishes(k->L, st, r, m->fill))
-        return true;
+      const tarn_guard guard = m->guard[g];
+      if ((congruence(k->L, st, &guard, x) || narrow_band(st, &guard, x)) && vanishes(h, k, &guard)) return true;
     }
   }
   return false;
@@ -265,7 +288,7 @@ uint32_t build_residue(rsite *s) {
   residue x;
   if (!site_root(s, &k) || !kern_single(&k) || k.depth || k.stage[0].reducer == TARN_NONE) return TARN_NONE;
   kstage *st = &k.stage[0], was = *st;
-  if (!find_residue(&k, &x) || !new_loops(st, &x) || !move_reads(s, &k, &x)) return TARN_NONE;
+  if (!find_residue(s->e->host, &k, &x) || !new_loops(st, &x) || !move_reads(s, &k, &x)) return TARN_NONE;
   uint32_t map = regrouped(&x, &was), ns = k.out_ns;
   st->nown = x.nown;
   memcpy(st->own, x.own, sizeof st->own);

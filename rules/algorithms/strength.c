@@ -1,11 +1,12 @@
 /* Operations that cheaper ones can do.
  *
  * powers      pow by 1 or 2, division by a power of two: exact
- * roots       pow by 3, 1/2, -1/2, -1: the same over the reals
+ * roots       pow by 3, -1, of what is not below 0 by 1/2, of what is above by -1/2: the same over the reals
  * reciprocal  division by a stage's result that is read many times: the stage divides, once, and the others multiply
  *
  * Division by another constant stays here: its reciprocal would be rounded (constants.c, affine). */
 #include "rules/algorithms/build.h"
+#include "rules/lang/range.h"
 #include <math.h>
 
 static bool constant_of(const tarn_lang *L, uint32_t f, double *v) {
@@ -16,14 +17,15 @@ static bool constant_of(const tarn_lang *L, uint32_t f, double *v) {
 
 static uint32_t op2(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b) { return tarn_fx_op(L, op, a, b, 0); }
 
-static uint32_t power(tarn_lang *L, const tarn_fx *x, double v, bool exact) {
+/* lo: no value of what is raised is below. The power of -inf by 1/2 is inf, that of -0 by -1/2 too. */
+static uint32_t power(tarn_lang *L, const tarn_fx *x, double v, bool exact, double lo) {
   uint32_t a = x->kid[0], one = tarn_fx_const(L, tarn_fx_get(L, x->kid[1])->dtype, 1);
   if (v == 1) return a;
   if (v == 2) return op2(L, TARN_FX_MUL, a, a);
   if (exact) return TARN_NONE;
   if (v == 3) return op2(L, TARN_FX_MUL, op2(L, TARN_FX_MUL, a, a), a);
-  if (v == 0.5) return op2(L, TARN_FX_SQRT, a, 0);
-  if (v == -0.5) return op2(L, TARN_FX_DIV, one, op2(L, TARN_FX_SQRT, a, 0));
+  if (v == 0.5 && lo >= 0) return op2(L, TARN_FX_SQRT, a, 0);
+  if (v == -0.5 && lo > 0) return op2(L, TARN_FX_DIV, one, op2(L, TARN_FX_SQRT, a, 0));
   if (v == -1) return op2(L, TARN_FX_DIV, one, a);
   return TARN_NONE;
 }
@@ -36,25 +38,29 @@ static uint32_t quotient(tarn_lang *L, const tarn_fx *x, double v) {
 }
 
 /* A node that can be had cheaper, and what with; false: there is none. */
-static bool find(tarn_lang *L, uint32_t f, bool exact, uint32_t *node, uint32_t *with) {
+static bool find(const rhost *h, const kern *k, const kstage *st, bool body, bool exact, uint32_t *node, uint32_t *with) {
+  tarn_lang *L = k->L;
   fxwalk w;
   double v;
-  if (!fx_walk(L, f, &w)) return false;
+  vrange hole[K_READS + 1];
+  if (!fx_walk(L, body ? st->body : st->epi, &w)) return false;
+  uint32_t n = exact ? 0 : vrange_holes(h, k, st, body, hole);
   for (uint32_t i = 0; i < w.n; i++) {
     tarn_fx x = *tarn_fx_get(L, w.id[i]);
     if ((x.op != TARN_FX_POW && x.op != TARN_FX_DIV) || !constant_of(L, x.kid[1], &v)) continue;
     *node = w.id[i];
-    *with = x.op == TARN_FX_POW ? power(L, &x, v, exact) : exact ? quotient(L, &x, v) : TARN_NONE;
+    double lo = exact || x.op != TARN_FX_POW ? 0 : vrange_of(L, x.kid[0], hole, n).r.lo;
+    *with = x.op == TARN_FX_POW ? power(L, &x, v, exact, lo) : exact ? quotient(L, &x, v) : TARN_NONE;
     if (*with != TARN_NONE) return true;
   }
   return false;
 }
 
-static bool reduce(tarn_lang *L, uint32_t *f, bool exact, bool *any) {
-  uint32_t node, with;
-  while (*f != TARN_NONE && find(L, *f, exact, &node, &with)) {
+static bool reduce(const rhost *h, kern *k, kstage *st, bool body, bool exact, bool *any) {
+  uint32_t node, with, *f = body ? &st->body : &st->epi;
+  while (*f != TARN_NONE && find(h, k, st, body, exact, &node, &with)) {
     *any = true;
-    if ((*f = fx_replace(L, *f, &node, &with, 1)) == TARN_NONE) return false;
+    if ((*f = fx_replace(k->L, *f, &node, &with, 1)) == TARN_NONE) return false;
   }
   return true;
 }
@@ -64,7 +70,8 @@ static uint32_t weaker(rsite *s, bool exact) {
   bool any = false;
   if (!site_root(s, &k)) return TARN_NONE;
   for (uint32_t i = 0; i < k.nstage; i++)
-    if (!reduce(k.L, &k.stage[i].body, exact, &any) || !reduce(k.L, &k.stage[i].epi, exact, &any)) return TARN_NONE;
+    if (!reduce(s->e->host, &k, &k.stage[i], true, exact, &any) || !reduce(s->e->host, &k, &k.stage[i], false, exact, &any))
+      return TARN_NONE;
   return any ? kern_store(&k) : TARN_NONE;
 }
 

@@ -113,7 +113,7 @@ static uint32_t host_uniform(void *user, uint32_t id) {
 static tarn_range host_range(void *user, uint32_t id) {
   const gen *g = user;
   const leaf *f = leaf_at(g, id);
-  tarn_range r = {-INFINITY, INFINITY, false, true};
+  tarn_range r = {.lo = -INFINITY, .hi = INFINITY, .nan = true};
   if (!tarn_dtype_is_float(tarn_term_type(g->L, id)->dtype)) r.finite = true, r.nan = false;
   if (!f) return g->plain.range(g->plain.user, id);
   if (f->kind == F_WILD || f->kind == F_DERIVED) return r;

@@ -265,6 +265,8 @@ typedef bool r_match_fn(void *arg, renv *e);
 TARN_API bool tarn_r_match_term(renv *e, const rule *r, uint32_t root, tarn_term t, r_match_fn *fn, void *arg);
 /* The host of plain terms. terms.c */
 TARN_API rhost tarn_r_term_host(tarn_lang *L);
+/* What it shall know of inputs that stand for constants: input -> their two bounds (const double *). */
+void r_term_bounds(rhost *host, tarn_map *bounds);
 /* R_HAS_MAP, R_HAS_RED, or 0 for several outputs. */
 unsigned r_nest_kinds(const tarn_lang *L, uint32_t nest);
 

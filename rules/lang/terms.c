@@ -1,11 +1,13 @@
 /* Plain terms as a host: where rules are matched without an e-graph. */
-#include "rules/lang/lang.h"
+#include "rules/lang/range.h"
 #include <math.h>
 #include <string.h>
 
 typedef struct terms {
   tarn_lang *L;
   tarn_map *constant; /* term -> 1 no, 2 yes */
+  tarn_map *range;    /* term -> tarn_range */
+  tarn_map *bounds;   /* of inputs that stand for constants; NULL */
 } terms;
 
 static tarn_lang *lang_of(void *user) { return ((terms *)user)->L; }
@@ -26,8 +28,8 @@ static bool const_node(void *user, uint32_t id) {
 
 static bool term_const(void *user, uint32_t id) {
   terms *h = user;
-  uint64_t *known = tarn_map_get(h->constant, id);
-  if (known) return *known == 2;
+  uint64_t *had = tarn_map_get(h->constant, id);
+  if (had) return *had == 2;
   bool yes = const_node(user, id);
   *tarn_map_at(h->constant, id, NULL) = yes ? 2 : 1;
   return yes;
@@ -36,9 +38,9 @@ static bool term_const(void *user, uint32_t id) {
 /* Constants all the way down, with their values, and not many. */
 static bool term_known(tarn_lang *L, uint32_t id, int *left) {
   const tarn_node *x = tarn_term_get(L, id);
-  bool known = x->op != TARN_OP_INPUT && x->op != TARN_OP_OPAQUE && --*left >= 0;
-  for (uint32_t i = 0; i < x->n && known; i++) known = term_known(L, tarn_term_get(L, id)->kid[i], left);
-  return known;
+  bool values = x->op != TARN_OP_INPUT && x->op != TARN_OP_OPAQUE && --*left >= 0;
+  for (uint32_t i = 0; i < x->n && values; i++) values = term_known(L, tarn_term_get(L, id)->kid[i], left);
+  return values;
 }
 
 /* The value of a small term of constants, as saturation computes it; NULL: it is none. */
@@ -70,26 +72,32 @@ static uint32_t term_uniform(void *user, uint32_t id) {
   return tarn_dtype_is_float(t->dtype) ? tarn_fx_const(L, t->dtype, v.d) : tarn_fx_iconst(L, t->dtype, v.i);
 }
 
-/* Constants are looked at, everything else is unknown. */
-static tarn_range term_range(void *user, uint32_t id) {
-  tarn_lang *L = lang_of(user);
-  const tarn_node *x = tarn_term_get(L, id);
-  tarn_range r = {-INFINITY, INFINITY, false, true};
-  if (tarn_op_is_view(x->op) && x->op != TARN_OP_PAD &&
-      !(x->op == TARN_OP_VIEW && tarn_imap_get(L, tarn_payload_get(L, x->payload)->id)->nguard))
-    return term_range(user, x->kid[0]);
-  if (x->op != TARN_OP_CONST) return r;
-  const tarn_tensor *t = tarn_payload_get(L, x->payload)->tensor;
-  int64_t n = tarn_tensor_count(t);
-  if (!tarn_dtype_is_float(t->dtype)) return (tarn_range){-INFINITY, INFINITY, true, false};
-  if (n == 0) return r;
-  r = (tarn_range){INFINITY, -INFINITY, true, false};
-  for (int64_t i = 0; i < n; i++) {
-    double v = tarn_tensor_get(t, i).d;
-    r.nan |= isnan(v);
-    r.finite &= isfinite(v);
-    r.lo = fmin(r.lo, v), r.hi = fmax(r.hi, v);
+static tarn_range term_range(void *user, uint32_t id);
+static tarn_range range_of_term(terms *h, uint32_t id) {
+  tarn_lang *L = h->L;
+  tarn_node x = *tarn_term_get(L, id);
+  vrange kid[R_KIDS], k = {.r = {.lo = -INFINITY, .hi = INFINITY, .nan = true}};
+  const uint64_t *bounds = h->bounds ? tarn_map_get(h->bounds, id) : NULL;
+  if (bounds) {
+    const double *v = (const double *)(uintptr_t)*bounds;
+    return (tarn_range){.lo = v[0], .hi = v[1], .finite = isfinite(v[0]) && isfinite(v[1])};
   }
+  if (x.n > R_KIDS || tarn_type_get(L, x.type)->tuple) return k.r;
+  for (uint32_t i = 0; i < x.n; i++) {
+    const tarn_type *t = tarn_term_type(L, x.kid[i]);
+    kid[i] = (vrange){!t->tuple, t->dtype, term_range(h, x.kid[i])};
+  }
+  k = vrange_node(L, x.op, x.payload, x.type, kid, x.n);
+  return k.r;
+}
+
+/* As for classes, from the term alone. */
+static tarn_range term_range(void *user, uint32_t id) {
+  terms *h = user;
+  uint64_t *had = tarn_map_get(h->range, id);
+  if (had) return *(const tarn_range *)(uintptr_t)*had;
+  tarn_range r = range_of_term(h, id);
+  *tarn_map_at(h->range, id, NULL) = (uint64_t)(uintptr_t)tarn_copy(tarn_lang_ctx(h->L), &r, sizeof r);
   return r;
 }
 
@@ -121,7 +129,7 @@ static unsigned term_facts(void *user, uint32_t id) {
 
 rhost tarn_r_term_host(tarn_lang *L) {
   terms *h = TARN_NEW(tarn_lang_ctx(L), terms);
-  *h = (terms){L, tarn_map_new(tarn_lang_ctx(L))};
+  *h = (terms){L, tarn_map_new(tarn_lang_ctx(L)), tarn_map_new(tarn_lang_ctx(L)), NULL};
   return (rhost){.nest = kern_term_host(L),
                  .user = h,
                  .is_const = term_const,
@@ -129,4 +137,10 @@ rhost tarn_r_term_host(tarn_lang *L) {
                  .range = term_range,
                  .depends = term_depends,
                  .facts = term_facts};
+}
+
+void r_term_bounds(rhost *host, tarn_map *bounds) {
+  terms *h = host->user;
+  h->bounds = bounds;
+  h->range = tarn_map_new(tarn_lang_ctx(h->L));
 }

@@ -345,6 +345,7 @@ static bool about_program(checking *c, const pf_proof *p) {
 }
 
 static void check_proof(checking *c, const pf_proof *p) {
+  r_term_bounds(&c->j->host, p->range);
   if (!about_program(c, p)) refuse(c, TARN_NONE, tarn_format(c->j->cx, "%s: it is not about this program", p->output));
   for (uint32_t k = 0; k < p->lemma.n && c->r.ok; k++) check_lemma(c, p, k);
   c->r.steps += p->step.n;

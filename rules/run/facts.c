@@ -2,7 +2,7 @@
  *
  * Facts are interned by their bytes; the analysis carries the number. Joining takes what either side knows, so facts
  * only grow, and do not depend on the order of unions. */
-#include "rules/lang/lang.h"
+#include "rules/lang/range.h"
 #include "rules/run/run.h"
 #include <math.h>
 #include <string.h>
@@ -13,10 +13,18 @@ static facts unknown(void) {
   facts f;
   memset(&f, 0, sizeof f); /* padding too: the bytes are a key */
   f.uniform = f.value = TARN_NONE;
-  f.lo = -INFINITY;
-  f.hi = INFINITY;
-  f.nan = 1;
+  f.range.lo = -INFINITY;
+  f.range.hi = INFINITY;
+  f.range.nan = true;
   return f;
+}
+
+/* Member by member: not what lies between them. */
+static void set_range(facts *f, const tarn_range *r) {
+  f->range.lo = r->lo + 0; /* one zero */
+  f->range.hi = r->hi + 0;
+  f->range.finite = r->finite, f->range.nan = r->nan;
+  f->range.whole = r->whole, f->range.rounded = r->rounded;
 }
 
 static uint64_t intern(tarn_saturation *s, const facts *f) { return tarn_intern_add(s->fact, f, sizeof *f); }
@@ -30,20 +38,6 @@ const facts *sat_facts(const tarn_saturation *s, uint32_t cls) { return facts_at
 
 /* ---------------------------------------------------------------- constants */
 
-static void scan_floats(const tarn_tensor *t, int64_t n, facts *f) {
-  const float *p = t->data;
-  float lo = p[0], hi = p[0];
-  double all = 0;
-  for (int64_t i = 0; i < n; i++) {
-    lo = p[i] < lo ? p[i] : lo;
-    hi = p[i] > hi ? p[i] : hi;
-    all += p[i] - p[i]; /* NaN when one is Inf or NaN */
-  }
-  f->nan = isnan(all) ? 1 : 0;
-  f->finite = f->nan ? 0 : 1;
-  if (!f->nan) f->lo = lo, f->hi = hi;
-}
-
 static bool same_bytes(const tarn_tensor *t, int64_t n) {
   size_t each = tarn_dtype_size(t->dtype), all = (size_t)n * each;
   return all == each || memcmp(t->data, (const char *)t->data + each, all - each) == 0;
@@ -51,14 +45,10 @@ static bool same_bytes(const tarn_tensor *t, int64_t n) {
 
 static void scan(tarn_saturation *s, const tarn_tensor *t, facts *f) {
   int64_t n = tarn_tensor_count(t);
-  bool real = tarn_dtype_is_float(t->dtype);
-  if (n == 0) return;
-  if (t->dtype == TARN_F32) scan_floats(t, n, f);
-  if (!real) f->finite = 1, f->nan = 0;
-  if (!same_bytes(t, n)) return;
+  if (n == 0 || !same_bytes(t, n)) return;
   tarn_value v = tarn_tensor_get(t, 0);
+  bool real = tarn_dtype_is_float(t->dtype);
   f->uniform = real ? tarn_fx_const(s->L, t->dtype, v.d) : tarn_fx_iconst(s->L, t->dtype, v.i);
-  if (real && isfinite(v.d)) f->lo = f->hi = v.d;
 }
 
 static void facts_const(tarn_saturation *s, uint32_t payload, facts *f) {
@@ -70,41 +60,36 @@ static void facts_const(tarn_saturation *s, uint32_t payload, facts *f) {
 
 /* ---------------------------------------------------------------- nodes */
 
-static void widen(facts *f, const facts *k) {
-  f->lo = fmin(f->lo, k->lo);
-  f->hi = fmax(f->hi, k->hi);
-  f->finite &= k->finite;
-  f->nan |= k->nan;
-  if (f->uniform != k->uniform) f->uniform = TARN_NONE;
+static vrange vrange_class(tarn_saturation *s, uint32_t cls) {
+  const tarn_type *t = tarn_type_get(s->L, (uint32_t)tarn_eg_data(s->g, RA_TYPE, cls));
+  return (vrange){!t->tuple, t->dtype, sat_facts(s, cls)->range};
 }
 
-static void with_fill(tarn_saturation *s, uint32_t fill, facts *f) {
-  const tarn_fx *x = tarn_fx_get(s->L, fill);
-  facts k = unknown();
-  if (tarn_dtype_is_float(x->dtype)) {
-    k.lo = k.hi = x->value;
-    k.nan = isnan(x->value) ? 1 : 0;
-    k.finite = isfinite(x->value) ? 1 : 0;
+static void range_of(tarn_saturation *s, const tarn_eg_node *n, facts *f) {
+  vrange kid[R_KIDS];
+  uint32_t types[R_KIDS];
+  if (n->n > R_KIDS) return;
+  for (uint32_t i = 0; i < n->n; i++) {
+    kid[i] = vrange_class(s, n->kids[i]);
+    types[i] = (uint32_t)tarn_eg_data(s->g, RA_TYPE, n->kids[i]);
   }
-  k.uniform = fill;
-  widen(f, &k);
+  uint32_t type = tarn_type_of(s->L, n->op, n->payload, types, n->n);
+  if (type == TARN_NONE) return;
+  vrange k = vrange_node(s->L, n->op, n->payload, type, kid, n->n);
+  if (k.typed) set_range(f, &k.r);
 }
 
-/* Values move, none is made. */
-static void facts_moved(tarn_saturation *s, const tarn_eg_node *n, facts *f) {
-  const facts *k = sat_facts(s, n->kids[0]);
-  uint8_t constant = f->constant;
-  *f = unknown();
-  f->constant = constant;
-  f->lo = k->lo, f->hi = k->hi, f->finite = k->finite, f->nan = k->nan, f->uniform = k->uniform;
-  for (uint32_t i = 1; n->op == TARN_OP_CONCAT && i < n->n; i++) widen(f, sat_facts(s, n->kids[i]));
+static bool moves(uint32_t op) { return tarn_op_is_view(op) || op == TARN_OP_MATERIALISE || op == TARN_OP_PLACE; }
+
+/* Of what only moves: the one value that all its elements have. */
+static uint32_t uniform_of(tarn_saturation *s, const tarn_eg_node *n) {
+  uint32_t u = moves(n->op) || n->op == TARN_OP_CONCAT ? sat_facts(s, n->kids[0])->uniform : TARN_NONE;
   const tarn_payload *p = tarn_payload_get(s->L, n->payload);
-  if (n->op == TARN_OP_PAD) with_fill(s, p->value, f);
-  if (n->op == TARN_OP_VIEW && tarn_imap_get(s->L, p->id)->nguard) with_fill(s, tarn_imap_get(s->L, p->id)->fill, f);
-}
-
-static bool moves(uint32_t op) {
-  return tarn_op_is_view(op) || op == TARN_OP_CONCAT || op == TARN_OP_MATERIALISE || op == TARN_OP_PLACE;
+  for (uint32_t i = 1; n->op == TARN_OP_CONCAT && i < n->n; i++)
+    if (sat_facts(s, n->kids[i])->uniform != u) u = TARN_NONE;
+  if (n->op == TARN_OP_PAD && p->value != u) u = TARN_NONE;
+  bool guarded = n->op == TARN_OP_VIEW && tarn_imap_get(s->L, p->id)->nguard;
+  return guarded && tarn_imap_get(s->L, p->id)->fill != u ? TARN_NONE : u;
 }
 
 /* Is the nest a map that reads some kernel's result, each element once? Then that kernel can do it. */
@@ -125,7 +110,8 @@ static facts facts_of(tarn_saturation *s, const tarn_eg_node *n) {
   if (n->op == TARN_OP_CONST) facts_const(s, n->payload, &f);
   f.constant = n->op != TARN_OP_INPUT && n->op != TARN_OP_OPAQUE;
   for (uint32_t i = 0; i < n->n; i++) f.constant = f.constant && sat_facts(s, n->kids[i])->constant;
-  if (moves(n->op)) facts_moved(s, n, &f);
+  if (n->op != TARN_OP_CONST) f.uniform = uniform_of(s, n);
+  range_of(s, n, &f);
   if (n->op == TARN_OP_NEST) f.has = (uint8_t)r_nest_kinds(s->L, tarn_payload_get(s->L, n->payload)->id);
   if ((f.has & R_HAS_MAP) && could_be_epilogue(s, n)) f.has |= R_EPILOGUE;
   if (n->op == TARN_OP_VIEW) {
@@ -173,10 +159,8 @@ static unsigned facts_join(void *user, const tarn_egraph *g, uint64_t *a, uint64
   const facts *y = facts_at(s, b);
   x.constant |= y->constant;
   x.has |= y->has;
-  x.finite |= y->finite;
-  x.nan &= y->nan;
-  x.lo = fmax(x.lo, y->lo);
-  x.hi = fmin(x.hi, y->hi);
+  tarn_range both = vrange_both(x.range, y->range);
+  set_range(&x, &both);
   if (y->uniform < x.uniform) x.uniform = y->uniform;
   if (y->value < x.value) x.value = y->value;
   uint64_t old = *a;

@@ -7,11 +7,11 @@
 /* ---------------------------------------------------------------- over an e-graph (sat.c, engine.c) */
 
 typedef struct facts { /* of a class, by value in a table; joined by taking what either knows */
-  bool constant, finite, nan;
+  bool constant;
   uint8_t has;      /* R_HAS_… */
   uint32_t uniform; /* fx constant or TARN_NONE */
   uint32_t value;   /* payload of a small constant, or TARN_NONE */
-  double lo, hi;
+  tarn_range range;
 } facts;
 struct tarn_saturation {
   tarn_lang *L;

@@ -13,10 +13,7 @@ static uint32_t host_type(void *user, uint32_t id) {
 }
 static bool host_const(void *user, uint32_t id) { return sat_facts(user, id)->constant; }
 static uint32_t host_uniform(void *user, uint32_t id) { return sat_facts(user, id)->uniform; }
-static tarn_range host_range(void *user, uint32_t id) {
-  const facts *f = sat_facts(user, id);
-  return (tarn_range){f->lo, f->hi, f->finite, f->nan};
-}
+static tarn_range host_range(void *user, uint32_t id) { return sat_facts(user, id)->range; }
 
 static unsigned host_facts(void *user, uint32_t id) {
   unsigned has = sat_facts(user, id)->has;
@@ -380,7 +377,4 @@ uint32_t tarn_sat_root(const tarn_saturation *s, uint32_t i) { return tarn_eg_fi
 uint32_t tarn_sat_type(const tarn_saturation *s, uint32_t c) { return (uint32_t)tarn_eg_data(s->g, RA_TYPE, c); }
 bool tarn_sat_is_const(const tarn_saturation *s, uint32_t c) { return sat_facts(s, c)->constant; }
 uint32_t tarn_sat_uniform(const tarn_saturation *s, uint32_t c) { return sat_facts(s, c)->uniform; }
-tarn_range tarn_sat_range(const tarn_saturation *s, uint32_t c) {
-  const facts *f = sat_facts(s, c);
-  return (tarn_range){f->lo, f->hi, f->finite, f->nan};
-}
+tarn_range tarn_sat_range(const tarn_saturation *s, uint32_t c) { return sat_facts(s, c)->range; }

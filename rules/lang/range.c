@@ -1,0 +1,434 @@
+/* What is known of the elements of a value. */
+#include "rules/lang/range.h"
+#include "access/internal.h"
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- types */
+
+vrange vrange_any(tarn_dtype t) {
+  vrange k = {.typed = true, .type = t, .r = {.lo = -INFINITY, .hi = INFINITY, .nan = true}};
+  unsigned bits = (unsigned)tarn_dtype_size(t) * 8;
+  if (tarn_dtype_is_float(t)) return k;
+  bool sign = tarn_dtype_is_signed(t);
+  k.r = (tarn_range){.lo = sign ? -ldexp(1, (int)bits - 1) : 0, .finite = true, .whole = t != TARN_BOOL};
+  k.r.hi = t == TARN_BOOL ? 1 : ldexp(1, (int)(bits - sign)) - 1;
+  return k;
+}
+
+double vrange_largest(tarn_dtype t) {
+  return t == TARN_F64 ? DBL_MAX : t == TARN_F16 ? 65504 : t == TARN_BF16 ? 0x1.FEp127 : (double)FLT_MAX;
+}
+double vrange_normal(tarn_dtype t) { return t == TARN_F64 ? DBL_MIN : t == TARN_F16 ? 0x1p-14 : 0x1p-126; }
+double vrange_exact(tarn_dtype t) { return ldexp(1, t == TARN_F64 ? 53 : t == TARN_F32 ? 24 : t == TARN_F16 ? 11 : 8); }
+
+bool vrange_survives(const vrange *k, tarn_dtype t) {
+  tarn_range r = vrange_any(t).r;
+  if (tarn_dtype_is_float(t)) r.whole = true, r.hi = vrange_exact(t), r.lo = -r.hi;
+  return k->r.whole && r.whole && k->r.lo >= r.lo && k->r.hi <= r.hi;
+}
+
+static vrange of_number(tarn_dtype t, double v) {
+  vrange k = {.typed = true, .type = t, .r = {.lo = v, .hi = v, .finite = isfinite(v), .nan = isnan(v)}};
+  if (isnan(v)) k.r.lo = INFINITY, k.r.hi = -INFINITY; /* no number at all */
+  k.r.whole = isfinite(v) && v == floor(v);
+  return k;
+}
+vrange vrange_value(tarn_dtype t, tarn_value v) {
+  bool real = tarn_dtype_is_float(t), small = real || (v.i < INT64_C(1) << 53 && v.i > -(INT64_C(1) << 53));
+  if (!small || (t == TARN_U64 && v.i < 0)) return vrange_any(t); /* a double would round it */
+  return of_number(t, real ? v.d : (double)v.i);
+}
+
+void vrange_widen(tarn_range *r, tarn_range more) {
+  bool zero = r->lo == 0 && r->hi == 0 && !r->nan, none = more.lo == 0 && more.hi == 0 && !more.nan;
+  r->rounded = zero ? more.rounded : none ? r->rounded : r->rounded && more.rounded; /* 0 has no error either way */
+  r->lo = fmin(r->lo, more.lo);
+  r->hi = fmax(r->hi, more.hi);
+  r->finite &= more.finite;
+  r->nan |= more.nan;
+  r->whole &= more.whole;
+}
+tarn_range vrange_both(tarn_range a, tarn_range b) {
+  a.lo = fmax(a.lo, b.lo);
+  a.hi = fmin(a.hi, b.hi);
+  a.finite |= b.finite;
+  a.nan &= b.nan;
+  a.whole |= b.whole;
+  a.rounded &= b.rounded; /* one of them may be exact */
+  return a;
+}
+
+vrange vrange_tensor(const tarn_tensor *t) {
+  int64_t n = tarn_tensor_count(t);
+  enum { MANY = 1 << 20 }; /* of other types than f32 */
+  if (n == 0 || t->dtype == TARN_U64 || t->dtype == TARN_I64) return vrange_any(t->dtype);
+  if (t->dtype != TARN_F32 && n > MANY) return vrange_any(t->dtype);
+  vrange k = vrange_value(t->dtype, tarn_tensor_get(t, 0));
+  const float *p = t->data;
+  for (int64_t i = 1; i < n; i++) {
+    tarn_value x = t->dtype == TARN_F32 ? (tarn_value){.d = (double)p[i]} : tarn_tensor_get(t, i);
+    double v = tarn_dtype_is_float(t->dtype) ? x.d : (double)x.i;
+    if (v < k.r.lo) k.r.lo = v;
+    if (v > k.r.hi) k.r.hi = v;
+    k.r.nan |= v != v;
+    k.r.whole = k.r.whole && v == floor(v);
+  }
+  k.r.finite = !k.r.nan && isfinite(k.r.lo) && isfinite(k.r.hi);
+  k.r.whole &= k.r.finite;
+  return k;
+}
+
+double vrange_most(tarn_range r) { return fmax(fabs(r.lo), fabs(r.hi)); }
+double vrange_least(tarn_range r) { return r.lo > 0 || r.hi < 0 ? fmin(fabs(r.lo), fabs(r.hi)) : 0; }
+
+bool vrange_folds(tarn_dtype t, tarn_range a, tarn_range b) {
+  double most = vrange_most(a) * vrange_most(b);
+  return a.finite && b.finite && most <= vrange_largest(t) * 0x1p-20 && (most >= 2 * vrange_normal(t) || most == 0);
+}
+bool vrange_apart(tarn_range x, tarn_range y) {
+  bool sign = (x.lo >= 0 && y.lo >= 0) || (x.hi <= 0 && y.hi <= 0);
+  return sign || vrange_least(x) >= 2 * vrange_most(y) || vrange_least(y) >= 2 * vrange_most(x);
+}
+
+/* ---------------------------------------------------------------- floats */
+
+static bool infinite(const tarn_range *r) { return isinf(r->lo) || isinf(r->hi); }
+static bool holds_zero(const tarn_range *r) { return r->lo <= 0 && r->hi >= 0; }
+
+/* From the ends of an interval in real arithmetic: rounded to the type, as its elements are. */
+static tarn_range ends(tarn_dtype t, double lo, double hi, bool nan) {
+  tarn_range r = {.nan = nan};
+  r.lo = isnan(lo) ? -INFINITY : tarn_round_to(t, lo);
+  r.hi = isnan(hi) ? INFINITY : tarn_round_to(t, hi);
+  r.finite = !nan && isfinite(r.lo) && isfinite(r.hi);
+  return r;
+}
+static tarn_range of_corners(tarn_dtype t, const double *v, bool nan) {
+  double lo = INFINITY, hi = -INFINITY;
+  for (int i = 0; i < 4; i++) {
+    double x = isnan(v[i]) ? 0 : v[i]; /* 0 times what has no bound */
+    lo = fmin(lo, x), hi = fmax(hi, x);
+  }
+  return ends(t, lo, hi, nan);
+}
+static tarn_range times(tarn_dtype t, tarn_range a, tarn_range b, bool same) {
+  const double v[4] = {a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi};
+  bool nan = a.nan || b.nan || (!same && ((infinite(&a) && holds_zero(&b)) || (infinite(&b) && holds_zero(&a))));
+  tarn_range r = of_corners(t, v, nan);
+  if (same) r.lo = holds_zero(&a) ? 0 : fmin(v[0], v[3]);
+  return r;
+}
+static tarn_range over(tarn_dtype t, tarn_range a, tarn_range b) {
+  bool nan = a.nan || b.nan || (infinite(&a) && infinite(&b)) || (holds_zero(&a) && holds_zero(&b));
+  if (!holds_zero(&b)) {
+    const double v[4] = {a.lo / b.lo, a.lo / b.hi, a.hi / b.lo, a.hi / b.hi};
+    return of_corners(t, v, nan);
+  }
+  return ends(t, -INFINITY, INFINITY, nan);
+}
+/* Of a function that grows, known to a few units in the last place. */
+static tarn_range growing(tarn_dtype t, double lo, double hi, bool nan) {
+  const double by = 0x1p-20;
+  return ends(t, lo - fabs(lo) * by, hi + fabs(hi) * by, nan);
+}
+
+static tarn_range of_function(uint32_t op, tarn_dtype t, tarn_range a) {
+  switch (op) {
+  case TARN_FX_NEG: return ends(t, -a.hi, -a.lo, a.nan);
+  case TARN_FX_ABS: return ends(t, holds_zero(&a) ? 0 : fmin(fabs(a.lo), fabs(a.hi)), fmax(fabs(a.lo), fabs(a.hi)), a.nan);
+  case TARN_FX_SQRT: return ends(t, sqrt(fmax(a.lo, 0)), sqrt(fmax(a.hi, 0)), a.nan || a.lo < 0);
+  case TARN_FX_EXP: return growing(t, exp(a.lo), exp(a.hi), a.nan);
+  case TARN_FX_TANH: return growing(t, tanh(a.lo), tanh(a.hi), a.nan);
+  case TARN_FX_ERF: return growing(t, erf(a.lo), erf(a.hi), a.nan);
+  case TARN_FX_LOG: return growing(t, log(fmax(a.lo, 0)), log(fmax(a.hi, 0)), a.nan || a.lo < 0);
+  case TARN_FX_SIN:
+  case TARN_FX_COS: return growing(t, -1, 1, a.nan || infinite(&a));
+  case TARN_FX_SIGN: return ends(t, -1, 1, a.nan);
+  case TARN_FX_FLOOR:
+  case TARN_FX_CEIL:
+  case TARN_FX_ROUND: return ends(t, floor(a.lo), ceil(a.hi), a.nan);
+  default: return ends(t, -INFINITY, INFINITY, true);
+  }
+}
+static tarn_range of_two(uint32_t op, tarn_dtype t, tarn_range a, tarn_range b, bool same) {
+  bool nan = a.nan || b.nan;
+  switch (op) {
+  case TARN_FX_ADD: return ends(t, a.lo + b.lo, a.hi + b.hi, nan || (infinite(&a) && infinite(&b)));
+  case TARN_FX_SUB: return ends(t, a.lo - b.hi, a.hi - b.lo, nan || (infinite(&a) && infinite(&b)));
+  case TARN_FX_MUL: return times(t, a, b, same);
+  case TARN_FX_DIV: return over(t, a, b);
+  case TARN_FX_MIN: return ends(t, fmin(a.lo, b.lo), fmin(a.hi, b.hi), nan);
+  case TARN_FX_MAX: return ends(t, fmax(a.lo, b.lo), fmax(a.hi, b.hi), nan);
+  case TARN_FX_POW: return a.lo >= 0 ? ends(t, 0, INFINITY, nan) : ends(t, -INFINITY, INFINITY, true);
+  default: return ends(t, -INFINITY, INFINITY, true);
+  }
+}
+
+/* ---------------------------------------------------------------- was it rounded? */
+
+/* A number that one multiplies and divides by exactly. */
+static bool shifts(const tarn_lang *L, uint32_t f) {
+  int e;
+  const tarn_fx *x = tarn_fx_get(L, f);
+  return x->op == TARN_FX_CONST && tarn_dtype_is_float(x->dtype) && isfinite(x->value) && fabs(frexp(x->value, &e)) == 0.5;
+}
+static bool is_number(const tarn_lang *L, uint32_t f, double v) {
+  const tarn_fx *x = tarn_fx_get(L, f);
+  return x->op == TARN_FX_CONST && tarn_dtype_is_float(x->dtype) && x->value == v;
+}
+
+/* Does a float come out with an error of half a unit in its last place, by the bound of rounding.c? */
+static bool rounds(const tarn_lang *L, const tarn_fx *x, const vrange *a, const vrange *b) {
+  switch (x->op) {
+  case TARN_FX_NEG:
+  case TARN_FX_ABS: return a->r.rounded;
+  case TARN_FX_FLOOR:
+  case TARN_FX_CEIL:
+  case TARN_FX_ROUND:
+  case TARN_FX_SIGN:
+  case TARN_FX_MOD:
+  case TARN_FX_FMOD: return false;
+  case TARN_FX_ADD:
+  case TARN_FX_SUB:
+    if (is_number(L, x->kid[1], 0)) return a->r.rounded;
+    return x->op == TARN_FX_ADD && is_number(L, x->kid[0], 0) ? b->r.rounded : true;
+  case TARN_FX_MUL:
+    if (shifts(L, x->kid[1])) return a->r.rounded;
+    return shifts(L, x->kid[0]) ? b->r.rounded : true;
+  case TARN_FX_DIV: return shifts(L, x->kid[1]) ? a->r.rounded : true;
+  case TARN_FX_POW: return is_number(L, x->kid[1], 1) ? a->r.rounded : true;
+  case TARN_FX_MIN:
+  case TARN_FX_MAX: {
+    tarn_range r = a->r;
+    vrange_widen(&r, b->r);
+    return r.rounded;
+  }
+  default: return true;
+  }
+}
+
+/* ---------------------------------------------------------------- expressions */
+
+static bool keeps_whole(uint32_t op) {
+  return op == TARN_FX_ADD || op == TARN_FX_SUB || op == TARN_FX_MUL || op == TARN_FX_MIN || op == TARN_FX_MAX ||
+         op == TARN_FX_NEG || op == TARN_FX_ABS;
+}
+static bool makes_whole(uint32_t op) {
+  return op == TARN_FX_FLOOR || op == TARN_FX_CEIL || op == TARN_FX_ROUND || op == TARN_FX_SIGN;
+}
+
+static vrange of_floats(const tarn_lang *L, const tarn_fx *x, const vrange *a, const vrange *b) {
+  bool two = tarn_fx_arity(x->op) == 2;
+  vrange k = {.typed = true, .type = a->type};
+  k.r = two ? of_two(x->op, a->type, a->r, b->r, x->kid[0] == x->kid[1]) : of_function(x->op, a->type, a->r);
+  k.r.whole = makes_whole(x->op) || (keeps_whole(x->op) && a->r.whole && (!two || b->r.whole));
+  bool exact = k.r.whole && vrange_most(k.r) <= vrange_exact(a->type) && !makes_whole(x->op);
+  k.r.rounded = !exact && rounds(L, x, a, b);
+  return k;
+}
+/* Integers wrap: where the type's bounds may be passed they are all that is known. */
+static vrange of_integers(const tarn_fx *x, const vrange *a, const vrange *b) {
+  vrange k = vrange_any(a->type);
+  double lo = a->r.lo, hi = a->r.hi;
+  switch (x->op) {
+  case TARN_FX_ADD: lo += b->r.lo, hi += b->r.hi; break;
+  case TARN_FX_SUB: lo -= b->r.hi, hi -= b->r.lo; break;
+  case TARN_FX_MIN: lo = fmin(lo, b->r.lo), hi = fmin(hi, b->r.hi); break;
+  case TARN_FX_MAX: lo = fmax(lo, b->r.lo), hi = fmax(hi, b->r.hi); break;
+  case TARN_FX_MUL: {
+    tarn_range r = times(TARN_F64, a->r, b->r, x->kid[0] == x->kid[1]);
+    lo = r.lo, hi = r.hi;
+    break;
+  }
+  default: return k;
+  }
+  double most = fmin(k.r.hi, vrange_exact(TARN_F64)); /* beyond, a double would round the bounds */
+  if (lo >= fmax(k.r.lo, -most) && hi <= most) k.r.lo = lo, k.r.hi = hi;
+  return k;
+}
+
+static vrange of_cast(const vrange *a, tarn_dtype t) {
+  vrange k = vrange_any(t), all = k;
+  if (!a->typed) return k;
+  bool from = tarn_dtype_is_float(a->type), to = tarn_dtype_is_float(t);
+  if (t == TARN_BOOL) return k;
+  if (to) {
+    k.r = ends(t, a->r.lo, a->r.hi, a->r.nan);
+    k.r.whole = a->r.whole && (vrange_survives(a, t) || !from);
+    k.r.rounded = from && (a->r.rounded || vrange_exact(t) < vrange_exact(a->type));
+    return k;
+  }
+  double lo = from ? trunc(a->r.lo) : a->r.lo, hi = from ? trunc(a->r.hi) : a->r.hi;
+  if (from && a->r.nan) lo = fmin(lo, 0), hi = fmax(hi, 0);
+  if (!from && (lo < all.r.lo || hi > all.r.hi)) return k; /* it wraps */
+  k.r.lo = fmax(lo, all.r.lo), k.r.hi = fmin(hi, all.r.hi);
+  return k;
+}
+
+static bool is_test(uint32_t op) {
+  return op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE || op == TARN_FX_ISNAN || op == TARN_FX_ISINF;
+}
+static vrange of_node(tarn_lang *L, const tarn_fx *x, const vrange *kid) {
+  if (x->op == TARN_FX_CONST) {
+    tarn_value v = tarn_dtype_is_float(x->dtype) ? (tarn_value){.d = x->value} : (tarn_value){.i = x->ivalue};
+    return vrange_value(x->dtype, v);
+  }
+  if (x->op == TARN_FX_CAST) return of_cast(&kid[0], x->dtype);
+  if (is_test(x->op)) return vrange_any(TARN_BOOL);
+  if (x->op == TARN_FX_SEL) {
+    vrange k = kid[1].typed ? kid[1] : kid[2];
+    if (kid[1].typed && kid[2].typed) vrange_widen(&k.r, kid[2].r);
+    else if (k.typed) k = vrange_any(k.type);
+    return k;
+  }
+  if (!kid[0].typed || (tarn_fx_arity(x->op) > 1 && !kid[1].typed)) {
+    const vrange *some = kid[0].typed ? &kid[0] : &kid[1];
+    return some->typed ? vrange_any(some->type) : (vrange){0};
+  }
+  return tarn_dtype_is_float(kid[0].type) ? of_floats(L, x, &kid[0], &kid[1]) : of_integers(x, &kid[0], &kid[1]);
+}
+
+static uint32_t at(const fxwalk *w, uint32_t id, uint32_t before) {
+  uint32_t i = before;
+  while (w->id[--i] != id) continue;
+  return i;
+}
+void vrange_walk(tarn_lang *L, const fxwalk *w, const vrange *hole, uint32_t nhole, vrange *is) {
+  for (uint32_t i = 0; i < w->n; i++) {
+    const tarn_fx x = *tarn_fx_get(L, w->id[i]);
+    vrange kid[3] = {{0}};
+    for (uint32_t a = 0; a < tarn_fx_arity(x.op); a++) kid[a] = is[at(w, x.kid[a], i)];
+    if (x.op == TARN_FX_HOLE) is[i] = x.hole < nhole ? hole[x.hole] : (vrange){0};
+    else is[i] = of_node(L, &x, kid);
+  }
+}
+vrange vrange_of(tarn_lang *L, uint32_t f, const vrange *hole, uint32_t nhole) {
+  enum { LONG = 128 }; /* of what is longer nothing is known: walks take the square of the length */
+  fxwalk w;
+  vrange is[K_FX];
+  if (tarn_fx_size(L, f) > LONG || !fx_walk(L, f, &w)) return (vrange){0};
+  vrange_walk(L, &w, hole, nhole, is);
+  return is[w.n - 1];
+}
+
+/* ---------------------------------------------------------------- stages */
+
+vrange vrange_read(tarn_lang *L, const tarn_read *r, const vrange *leaf, const vrange *stage) {
+  vrange k = r->stage ? stage[r->src] : leaf[r->src];
+  const tarn_imap *m = tarn_imap_get(L, r->map);
+  if (!m->nguard || !k.typed) return k;
+  const tarn_fx *x = tarn_fx_get(L, m->fill);
+  tarn_value v = tarn_dtype_is_float(x->dtype) ? (tarn_value){.d = x->value} : (tarn_value){.i = x->ivalue};
+  vrange_widen(&k.r, vrange_value(x->dtype, v).r);
+  return k;
+}
+
+/* A sum of n terms, taken in any order. */
+static vrange summed(vrange k, double n) {
+  double most = vrange_most(k.r), loss = n * n * most / vrange_exact(k.type);
+  bool real = tarn_dtype_is_float(k.type), one_sign = k.r.lo >= 0 || k.r.hi <= 0;
+  vrange s = vrange_any(k.type);
+  double lo = n * k.r.lo, hi = n * k.r.hi;
+  if (n == 0) return of_number(k.type, 0);
+  if (!real) {
+    if (lo >= s.r.lo && hi <= s.r.hi) s.r.lo = lo, s.r.hi = hi;
+    return s;
+  }
+  if (one_sign) loss = 0, lo -= fabs(lo) * n / vrange_exact(k.type), hi += fabs(hi) * n / vrange_exact(k.type);
+  s.r = ends(k.type, lo - loss, hi + loss, k.r.nan || (isinf(k.r.lo) && isinf(k.r.hi)));
+  s.r.whole = k.r.whole && n * most <= vrange_exact(k.type);
+  s.r.rounded = n > 1 ? !s.r.whole : k.r.rounded;
+  return s;
+}
+static vrange of_reduction(tarn_lang *L, uint32_t red, vrange k, double n) {
+  const tarn_reducer *r = tarn_reducer_get(L, red);
+  if (!k.typed || r->kind == TARN_RED_CUSTOM) return (vrange){0};
+  if (r->kind == TARN_RED_SUM) return summed(k, n);
+  if ((r->kind == TARN_RED_MAX || r->kind == TARN_RED_MIN) && n > 0) return k;
+  vrange all = vrange_any(k.type);
+  all.r.rounded = r->kind == TARN_RED_PROD && n > 1 && tarn_dtype_is_float(k.type);
+  return all;
+}
+
+typedef struct loops { /* a stage of a nest, or of a kernel that is being changed */
+  const tarn_read *read;
+  uint32_t nb, ne, body, red, epi;
+  const int64_t *dim; /* reduced */
+  uint32_t ndim;
+} loops;
+static vrange of_stage(tarn_lang *L, const loops *s, const vrange *leaf, const vrange *stage) {
+  vrange hole[K_READS + 1];
+  double n = 1;
+  if (s->nb > K_READS || s->ne > K_READS) return (vrange){0};
+  for (uint32_t i = 0; i < s->nb; i++) hole[i] = vrange_read(L, &s->read[i], leaf, stage);
+  vrange k = vrange_of(L, s->body, hole, s->nb);
+  for (uint32_t d = 0; d < s->ndim; d++) n *= (double)s->dim[d];
+  if (s->red != TARN_NONE) k = of_reduction(L, s->red, k, n);
+  if (s->epi == TARN_NONE) return k;
+  hole[0] = k;
+  for (uint32_t i = 0; i < s->ne; i++) hole[i + 1] = vrange_read(L, &s->read[s->nb + i], leaf, stage);
+  return vrange_of(L, s->epi, hole, s->ne + 1);
+}
+
+vrange vrange_nest(tarn_lang *L, uint32_t nest, const vrange *leaf) {
+  const tarn_nest *n = tarn_nest_get(L, nest);
+  vrange stage[K_STAGES];
+  uint32_t outs = 0;
+  if (n->nstage > K_STAGES) return (vrange){0};
+  for (uint32_t i = 0; i < n->nstage; i++) {
+    const tarn_stage *s = &n->stage[i];
+    const tarn_func *f = tarn_fn_get(L, s->fn);
+    loops l = {s->read, f->nops, f->nepi, f->body, f->red, f->epi, s->red, s->nred};
+    stage[i] = of_stage(L, &l, leaf, stage);
+    outs += s->out;
+  }
+  return outs == 1 ? stage[n->nstage - 1] : (vrange){0};
+}
+
+uint32_t vrange_holes(const rhost *h, const kern *k, const kstage *st, bool body, vrange *hole) {
+  vrange leaf[K_LEAVES], stage[K_STAGES];
+  uint32_t number = (uint32_t)(st - k->stage), first = !body, n = body ? st->nb : st->ne;
+  for (uint32_t i = 0; i < k->nleaf; i++) {
+    leaf[i] = (vrange){true, kern_leaf_type(k, i)->dtype, h->range(h->user, k->leaf[i])};
+    leaf[i].r = vrange_both(leaf[i].r, vrange_any(leaf[i].type).r);
+    leaf[i].r.rounded = h->range(h->user, k->leaf[i]).rounded;
+  }
+  for (uint32_t i = 0; i <= number; i++) {
+    const kstage *s = &k->stage[i];
+    loops l = {s->read, s->nb, s->ne, s->body, s->reducer, i == number ? TARN_NONE : s->epi, s->red, s->nred};
+    if (i < number || !body) stage[i] = of_stage(k->L, &l, leaf, stage);
+  }
+  if (!body) hole[0] = stage[number];
+  for (uint32_t i = 0; i < n; i++) hole[first + i] = vrange_read(k->L, &st->read[body ? i : st->nb + i], leaf, stage);
+  return first + n;
+}
+
+/* ---------------------------------------------------------------- nodes */
+
+static bool moves(uint32_t op) {
+  return tarn_op_is_view(op) || op == TARN_OP_MATERIALISE || op == TARN_OP_PLACE || op == TARN_OP_GATHER;
+}
+vrange vrange_node(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t type, const vrange *kid, uint32_t n) {
+  const tarn_type *t = tarn_type_get(L, type);
+  const tarn_payload *p = tarn_payload_get(L, payload);
+  if (t->tuple) return (vrange){0};
+  if (op == TARN_OP_CONST) return vrange_tensor(p->tensor);
+  vrange k = vrange_any(t->dtype), of;
+  uint32_t fill = TARN_NONE;
+  if (op == TARN_OP_NEST) {
+    of = vrange_nest(L, p->id, kid);
+    return of.typed ? of : k;
+  }
+  if (op == TARN_OP_CONCAT || moves(op)) k = kid[0];
+  for (uint32_t i = 1; op == TARN_OP_CONCAT && i < n; i++) vrange_widen(&k.r, kid[i].r);
+  if (op == TARN_OP_PAD) fill = p->value;
+  if (op == TARN_OP_VIEW && tarn_imap_get(L, p->id)->nguard) fill = tarn_imap_get(L, p->id)->fill;
+  if (fill != TARN_NONE) {
+    const tarn_fx *x = tarn_fx_get(L, fill);
+    tarn_value v = tarn_dtype_is_float(x->dtype) ? (tarn_value){.d = x->value} : (tarn_value){.i = x->ivalue};
+    vrange_widen(&k.r, vrange_value(x->dtype, v).r);
+  }
+  return k;
+}
