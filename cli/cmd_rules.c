@@ -112,7 +112,9 @@ static void check_text(const tarn_rule_result *r, bool free) {
   printf("%-5s %-28s ", r->ok ? "ok" : "WRONG", r->name);
   if (free)
     printf("%6u of %6u say something%s", r->samples, r->tried, r->all ? ", all there are" : r->identity ? ", an identity" : "");
-  else printf("%-8s %6u of %6u fired, worst error %.2g", tarn_rule_class_name(r->found), r->samples, r->tried, r->worst);
+  else printf("%-8s %6u of %6u fired", tarn_rule_class_name(r->found), r->samples, r->tried);
+  if (!free && r->stated == TARN_RULE_APPROX) printf(", worst error %.2g", r->worst);
+  if (!free && r->stated == TARN_RULE_REASSOC) printf(", at most %.2g times the bound of the left side", r->worst);
   if (r->deleted) printf(", without %s", r->deleted);
   printf("\n");
   if (r->counterexample && (!r->ok || r->deleted)) printf("%s\n", r->counterexample);

@@ -23,7 +23,7 @@ rules/lang: $rules_base
 rules/algorithms: rules/lang $rules_base
 rules/run: rules/lang $rules_base
 rules/proof: rules/run rules/lang $rules_base
-rules/check: rules/run rules/lang $rules_base
+rules/check: rules/proof rules/run rules/lang $rules_base
 rules/derive: rules/lang $rules_base
 rules: rules/algorithms rules/lang $rules_base
 extract/select: base

@@ -33,10 +33,14 @@ typedef enum { F_WILD, F_FINITE, F_NONNEG, F_UNIFORM, F_CONST, F_INDEX, F_DERIVE
 typedef struct leaf {
   uint32_t term, var;
   flavour kind;
-  uint32_t uniform; /* fx constant */
-  int64_t below;    /* F_INDEX */
-  tarn_tensor *strict, *wide;
+  uint32_t uniform;   /* fx constant */
+  int64_t below;      /* F_INDEX */
+  tarn_tensor *value; /* what it is just now; a constant always */
 } leaf;
+
+/* What kinds of elements leaves have: small ones; for exact rules also what is awkward in f32; for rules that reorder,
+ * magnitudes from 1e-30 to 1e30, numbers that cancel, infinities and NaN. */
+typedef enum { V_TAME, V_STRANGE, V_SPREAD } values;
 
 typedef struct gen {
   tarn_ctx *cx;
@@ -50,6 +54,10 @@ typedef struct gen {
   uint32_t nleaf;
   leaf leaf[R_CLASSES];
   tarn_dtype dtype;                                  /* of the leaves: mostly f32 */
+  bool spread;                                       /* so are the constants of a network */
+  bool special;                                      /* V_SPREAD: infinities and NaN among the inputs of a network */
+  uint32_t span;                                     /* V_SPREAD: how far magnitudes lie apart */
+  double seen[4];                                    /* numbers drawn last */
   bool only_f32;                                     /* the rule's literals fit nothing else */
   bool lax;                                          /* guards need not hold */
   uint32_t nroot, last, left[R_SEGS], right[R_SEGS]; /* last: the root made last */
@@ -111,19 +119,26 @@ bool gen_nest(gen *g, const rpat *p, made *m, uint32_t *nest);
 uint32_t some_function(gen *g, uint32_t nops, uint32_t nepi, bool reduce, uint32_t tuple);
 uint32_t some_constant(gen *g, bool finite);
 uint32_t some_reducer(gen *g);
-tarn_tensor *some_values(gen *g, const tarn_type *t, const leaf *f, bool wild);
+tarn_tensor *some_values(gen *g, const tarn_type *t, const leaf *f, values how);
+/* The values of the instance's constants, by the class of the rule. */
+values const_values(const gen *g);
+double some_magnitude(gen *g); /* a number of V_SPREAD, finite */
+void some_span(gen *g);
 rhost check_host(gen *g);
 
 /* ---- check_compare.c ---- */
 typedef struct verdict {
   bool made, applied, differs; /* a left side; a right side; other terms */
-  bool exact, real;            /* strictly equal; equal in real arithmetic */
-  double error;                /* relative, of strict against wide */
+  bool exact, real;            /* strictly equal; no worse than what rounding may do to the left side */
+  double error;                /* approx: of strict against wide, relative; else how often the left side's bound */
   const char *why;             /* NULL, or the disagreement that is not one of values */
 } verdict;
 void check_compare(gen *g, verdict *v);
 bool check_bad(const rule *r, const verdict *v);
 void check_print(gen *g, const verdict *v, tarn_buf *b);
+/* All elements of a term without a tuple, with what rounding may do to them. given: input -> pvalue[]. */
+struct pvalue *check_bounds(gen *g, tarn_map *given, tarn_term t, int64_t *count);
+void check_print_bound(tarn_buf *b, const struct pvalue *v);
 /* Bit for bit; one NaN is as good as another. */
 bool check_same_bits(const tarn_tensor *a, const tarn_tensor *b);
 /* Largest difference, relative to the largest element of a; where a is not finite nothing is asked. */

@@ -1,5 +1,6 @@
 /* Both sides of an instance, evaluated and compared; the instance as text. */
 #include "rules/check/check.h"
+#include "rules/proof/points.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,25 +36,82 @@ static uint32_t left_of(const gen *g, uint32_t i) {
   return r->rhs[i].var != TARN_NONE ? g->e.cls[r->rhs[i].var] : g->left[0];
 }
 
-static void give_values(gen *g, bool wide) {
+static void give_values(gen *g, values how) {
   for (uint32_t i = 0; i < g->nleaf; i++) {
     leaf *f = &g->leaf[i];
-    if (f->kind == F_CONST || f->kind == F_DERIVED) continue;
-    tarn_tensor **to = wide ? &f->wide : &f->strict;
-    *to = some_values(g, type_at(g, f->term), f, !wide);
+    if (f->kind != F_CONST && f->kind != F_DERIVED) f->value = some_values(g, type_at(g, f->term), f, how);
   }
 }
 
-static void evaluate(gen *g, tarn_mode mode, bool wide_values, const tarn_term *t, uint32_t n, tarn_tensor **out) {
-  tarn_binding in[R_CLASSES];
+static uint32_t bindings(const gen *g, tarn_binding *in) {
   uint32_t nin = 0;
   for (uint32_t i = 0; i < g->nleaf; i++) {
     const leaf *f = &g->leaf[i];
     const tarn_node *x = tarn_term_get(g->L, f->term);
     if (x->op != TARN_OP_INPUT) continue;
-    in[nin++] = (tarn_binding){tarn_payload_get(g->L, x->payload)->name, wide_values ? f->wide : f->strict};
+    in[nin++] = (tarn_binding){tarn_payload_get(g->L, x->payload)->name, f->value};
   }
-  tarn_eval(g->L, t, n, in, nin, mode, NULL, out);
+  return nin;
+}
+static void evaluate(gen *g, tarn_mode mode, const tarn_term *t, uint32_t n, tarn_tensor **out) {
+  tarn_binding in[R_CLASSES];
+  tarn_eval(g->L, t, n, in, bindings(g, in), mode, NULL, out);
+}
+
+/* ---------------------------------------------------------------- what rounding may do */
+
+pvalue *check_bounds(gen *g, tarn_map *given, tarn_term t, int64_t *count) {
+  const tarn_type *y = tarn_term_type(g->L, t);
+  tarn_type type = *y;
+  int64_t n = *count = tarn_type_count(y), index[TARN_MAX_DIMS] = {0};
+  pvalue *v = TARN_ARRAY(g->cx, pvalue, n + 1);
+  points p = {.L = g->L, .cx = g->cx, .mode = TARN_WIDE, .given = given, .bounds = true, .budget = INT64_MAX};
+  p.memo = tarn_map_new(g->cx);
+  p.part = tarn_map_new(g->cx);
+  for (int64_t i = 0; i < n; i++) {
+    v[i] = points_at(&p, t, index);
+    for (uint32_t d = type.n; d-- > 0 && ++index[d] == type.dim[d];) index[d] = 0;
+  }
+  return v;
+}
+
+static tarn_map *given_of(gen *g) {
+  tarn_map *given = tarn_map_new(g->cx);
+  for (uint32_t i = 0; i < g->nleaf; i++) {
+    const leaf *f = &g->leaf[i];
+    if (tarn_term_get(g->L, f->term)->op != TARN_OP_INPUT) continue;
+    int64_t n = tarn_tensor_count(f->value);
+    pvalue *v = TARN_ARRAY(g->cx, pvalue, n + 1);
+    for (int64_t k = 0; k < n; k++) {
+      v[k].v = tarn_tensor_get(f->value, k);
+      v[k].r = rounding_leaf(f->value->dtype, v[k].v, ROUNDING_VARIES);
+    }
+    *tarn_map_at(given, f->term, NULL) = (uint64_t)(uintptr_t)v;
+  }
+  return given;
+}
+
+/* How often the bound of the left side the right side's is, and what both sides are off by when their roundings go up
+ * and down at random; the largest of all elements. */
+static double against_bound(gen *g, tarn_term left, tarn_term right, int64_t *where) {
+  tarn_map *given = given_of(g);
+  tarn_term t[2] = {left, right};
+  tarn_binding in[R_CLASSES];
+  tarn_rounding off[2];
+  int64_t n;
+  const pvalue *a = check_bounds(g, given, left, &n), *b = check_bounds(g, given, right, &n);
+  double most = 0;
+  tarn_eval_rounding(g->L, t, 2, in, bindings(g, in), 1, (tarn_noise){.seed = g->t.n}, NULL, off);
+  tarn_dtype type = off[0].strict->dtype;
+  for (int64_t i = 0; i < n; i++) {
+    double x = rounding_ratio(type, a[i].v, &a[i].r, b[i].v, &b[i].r);
+    for (uint32_t k = 0; k < 2; k++) {
+      double e = tarn_tensor_get(off[k].error, i).d;
+      x = fmax(x, rounding_off(type, a[i].v, &a[i].r, tarn_tensor_get(off[k].strict, i), e));
+    }
+    if (x > most) most = x, *where = i;
+  }
+  return most;
 }
 
 /* ---------------------------------------------------------------- comparison */
@@ -104,6 +162,7 @@ void check_compare(gen *g, verdict *v) {
   tarn_tensor *strict[2 * R_SEGS], *wide[2 * R_SEGS], *rounded[2 * R_SEGS];
   uint32_t n = g->r->nrhs;
   int64_t where = 0;
+  bool approx = g->r->numeric == TARN_RULE_APPROX;
   v->exact = v->real = true;
   for (uint32_t i = 0; i < n; i++) {
     t[i] = left_of(g, i), t[n + i] = g->right[i];
@@ -121,17 +180,18 @@ void check_compare(gen *g, verdict *v) {
     v->applied = false;
     return;
   }
-  give_values(g, false);
-  evaluate(g, TARN_STRICT, false, t, 2 * n, strict);
+  give_values(g, V_STRANGE);
+  evaluate(g, TARN_STRICT, t, 2 * n, strict);
   for (uint32_t i = 0; i < n; i++) v->exact &= check_same_bits(strict[i], strict[n + i]);
   if (v->exact && g->r->numeric == TARN_RULE_EXACT) return;
-  give_values(g, true);
-  evaluate(g, TARN_WIDE, true, t, 2 * n, wide);
-  evaluate(g, TARN_STRICT, true, t + n, n, rounded);
-  for (uint32_t i = 0; i < n; i++) {
-    if (check_distance(wide[i], wide[n + i], &where) > 1e-9) v->real = false;
-    v->error = fmax(v->error, check_distance(wide[i], rounded[i], &where));
-  }
+  give_values(g, V_SPREAD);
+  for (uint32_t i = 0; i < n && !approx; i++) v->error = fmax(v->error, against_bound(g, t[i], t[n + i], &where));
+  v->real = !approx && v->error <= ROUNDING_MOST;
+  if (!approx) return;
+  give_values(g, V_TAME);
+  evaluate(g, TARN_WIDE, t, 2 * n, wide);
+  evaluate(g, TARN_STRICT, t + n, n, rounded);
+  for (uint32_t i = 0; i < n; i++) v->error = fmax(v->error, check_distance(wide[i], rounded[i], &where));
 }
 
 bool check_bad(const rule *r, const verdict *v) {
@@ -155,14 +215,37 @@ void check_print_elements(tarn_buf *b, const tarn_tensor *t) {
   if (shown < n) tarn_buf_fmt(b, " … (%lld in all)", (long long)n);
 }
 
-static void print_leaves(const gen *g, tarn_buf *b, bool wide) {
+static void print_leaves(const gen *g, tarn_buf *b) {
   for (uint32_t i = 0; i < g->nleaf; i++) {
     const leaf *f = &g->leaf[i];
-    const tarn_tensor *x = wide ? f->wide : f->strict;
+    const tarn_tensor *x = f->value;
     if (!x || f->var == TARN_NONE || f->kind == F_CONST || f->kind == F_DERIVED) continue;
     tarn_buf_fmt(b, "    %s:", g->r->cls_name[f->var] + 1);
     check_print_elements(b, x);
     tarn_buf_str(b, "\n");
+  }
+}
+
+void check_print_bound(tarn_buf *b, const pvalue *v) {
+  const char *why = rounding_why(&v->r);
+  tarn_buf_fmt(b, " %.9g, off by up to %.3g", v->v.d, rounding_total(&v->r, v->v.d) * 0x1p-24);
+  if (why) tarn_buf_fmt(b, " (%s)", why);
+  tarn_buf_str(b, "\n");
+}
+
+/* The worst element, and what rounding may do to it on either side. */
+static void print_bounds(gen *g, tarn_buf *b, const tarn_term *t) {
+  tarn_map *given = given_of(g);
+  tarn_tensor *strict[2];
+  int64_t at = 0, n;
+  double x = against_bound(g, t[0], t[1], &at);
+  evaluate(g, TARN_STRICT, t, 2, strict);
+  tarn_buf_fmt(b, "    element %lld, %.3g times what rounding may do to the left side:\n", (long long)at, x);
+  for (int k = 0; k < 2; k++) {
+    const pvalue *v = check_bounds(g, given, t[k], &n) + at;
+    if (n == 0 || !tarn_dtype_is_float(strict[k]->dtype)) return;
+    tarn_buf_fmt(b, "      %s, in its type %.9g:", k ? "right" : "left", tarn_tensor_get(strict[k], at).d);
+    check_print_bound(b, v);
   }
 }
 
@@ -171,13 +254,14 @@ static void print_values(gen *g, const verdict *v, tarn_buf *b, uint32_t i) {
   tarn_term t[2] = {left_of(g, i), g->right[i]};
   tarn_tensor *x[2];
   if (v->why) return;
-  evaluate(g, strict ? TARN_STRICT : TARN_WIDE, !strict, t, 1, x);
-  evaluate(g, strict || g->r->numeric == TARN_RULE_APPROX ? TARN_STRICT : TARN_WIDE, !strict, t + 1, 1, x + 1);
+  evaluate(g, strict ? TARN_STRICT : TARN_WIDE, t, 1, x);
+  evaluate(g, strict || g->r->numeric == TARN_RULE_APPROX ? TARN_STRICT : TARN_WIDE, t + 1, 1, x + 1);
   for (int k = 0; k < 2; k++) {
     tarn_buf_fmt(b, "    %s:", k ? "right" : "left");
     check_print_elements(b, x[k]);
     tarn_buf_str(b, "\n");
   }
+  if (g->r->numeric == TARN_RULE_REASSOC) print_bounds(g, b, t);
 }
 
 void check_print(gen *g, const verdict *v, tarn_buf *b) {
@@ -198,6 +282,6 @@ void check_print(gen *g, const verdict *v, tarn_buf *b) {
   }
   if (v->why) return;
   tarn_buf_fmt(b, "  values (%s)\n", how);
-  print_leaves(g, b, g->r->numeric != TARN_RULE_EXACT);
+  print_leaves(g, b);
   for (uint32_t i = 0; i < g->r->nrhs; i++) print_values(g, v, b, i);
 }

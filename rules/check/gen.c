@@ -147,10 +147,10 @@ static uint32_t derived(gen *g, uint32_t from, uint32_t type) {
 
 static uint32_t constant(gen *g, uint32_t type, leaf *f) {
   const tarn_type *t = tarn_type_get(g->L, type);
-  f->strict = f->wide = some_values(g, t, f, false);
+  f->value = some_values(g, t, f, const_values(g));
   const char *name =
       tarn_format(g->cx, "%s_%u", var_name(g, f->var), tarn_term_count(g->L)); /* looking for a free name takes long */
-  return tarn_constant(g->L, name, f->strict, t->ns);
+  return tarn_constant(g->L, name, f->value, t->ns);
 }
 
 /* What the variable stands for: mostly an input. */
@@ -261,6 +261,7 @@ bool gen_left(gen *g) {
   static const tarn_dtype other[] = {TARN_I32, TARN_F16, TARN_BF16};
   uint32_t kind = draw(g, 9);
   g->nleaf = g->nroot = 0;
+  some_span(g);
   g->dtype = kind < 6 || g->only_f32 ? TARN_F32 : other[kind - 6];
   bool reverse = r->nlhs > 1 && draw(g, 2);
   g->lax = g->skip < r->ncond && draw(g, 2); /* a condition must be needed where the rule is not wanted, too */

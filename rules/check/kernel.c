@@ -1,7 +1,9 @@
 /* Kernel-level rules: small networks are saturated with all of them, and each e-node is evaluated over the values of
- * its children's classes and compared with the value of its own class: bit for bit where only exact rules ran, else in
- * real arithmetic.  When one differs, the rule without which none does is at fault. */
+ * its children's classes and compared with the value of its own class: bit for bit where only exact rules ran; where sums
+ * may be reordered, by the bound of what rounding may do to the node of its class that was there first; else in real
+ * arithmetic.  When one differs, the rule without which none does is at fault. */
 #include "rules/check/net.h"
+#include "rules/proof/points.h"
 #include <math.h>
 #include <string.h>
 
@@ -18,6 +20,8 @@ typedef struct kernels {
   /* of the run */
   tarn_saturation *s;
   tarn_tensor **value; /* by class */
+  pvalue **bound;      /* by class, for rules that reorder: with what rounding may do; then value has f64 for floats */
+  bool *first, *own;   /* by class, by node: the network has it, so that its bound is that of the left side */
   bool bad;
   double worst;
   tarn_buf *print;
@@ -51,7 +55,7 @@ static tarn_tensor *value_with(kernels *k, uint32_t node, bool reach) {
   if (x.op == TARN_OP_INPUT) {
     leaf f = {.kind = F_WILD};
     const tarn_type *t = tarn_type_get(L, tarn_sat_type(k->s, tarn_eg_find(g, node)));
-    return some_values(k->g, t, &f, k->numerics == TARN_RULE_EXACT);
+    return some_values(k->g, t, &f, k->numerics == TARN_RULE_EXACT ? V_STRANGE : V_TAME);
   }
   if (x.op == TARN_OP_NTH) y = tarn_eg_node_at(g, tarn_eg_next_node(g, tarn_eg_find(g, x.kids[0]), TARN_NONE));
   tarn_term *kid = TARN_ARRAY(k->cx, tarn_term, y.n + 1), t;
@@ -70,10 +74,87 @@ static tarn_tensor *value_with(kernels *k, uint32_t node, bool reach) {
   return out;
 }
 
-static tarn_tensor *value_of(kernels *k, uint32_t node) { return value_with(k, node, false); }
-
 #define EACH_CLASS(g, c)   for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
 #define EACH_NODE(g, c, n) for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, c, n))
+
+/* ---------------------------------------------------------------- what rounding may do */
+
+static bool by_bounds(const kernels *k) { return k->numerics == TARN_RULE_REASSOC; }
+
+static pvalue *input_bounds(kernels *k, uint32_t cls) {
+  leaf f = {.kind = k->g->special ? F_WILD : F_FINITE};
+  const tarn_tensor *t = some_values(k->g, tarn_type_get(k->g->L, tarn_sat_type(k->s, cls)), &f, V_SPREAD);
+  int64_t n = tarn_tensor_count(t);
+  pvalue *v = TARN_ARRAY(k->cx, pvalue, n + 1);
+  for (int64_t i = 0; i < n; i++) {
+    v[i].v = tarn_tensor_get(t, i);
+    v[i].r = rounding_leaf(t->dtype, v[i].v, ROUNDING_VARIES);
+  }
+  return v;
+}
+
+/* As value_with, with bounds. */
+static pvalue *bounds_of(kernels *k, uint32_t node) {
+  tarn_egraph *g = tarn_sat_egraph(k->s);
+  tarn_lang *L = k->g->L;
+  tarn_eg_node x = tarn_eg_node_at(g, node), y = x;
+  uint32_t cls = tarn_eg_find(g, node);
+  if (x.op == TARN_OP_INPUT) return input_bounds(k, cls);
+  if (x.op == TARN_OP_NTH) y = tarn_eg_node_at(g, tarn_eg_next_node(g, tarn_eg_find(g, x.kids[0]), TARN_NONE));
+  tarn_term *kid = TARN_ARRAY(k->cx, tarn_term, y.n + 1), t;
+  tarn_map *given = tarn_map_new(k->cx);
+  int64_t n;
+  for (uint32_t i = 0; i < y.n; i++) {
+    uint32_t c = tarn_eg_find(g, y.kids[i]);
+    if (!k->bound[c]) return NULL;
+    kid[i] = tarn_input(L, tarn_format(k->cx, "c%u", c), tarn_sat_type(k->s, c));
+    *tarn_map_at(given, kid[i], NULL) = (uint64_t)(uintptr_t)k->bound[c];
+  }
+  t = tarn_mk(L, y.op, y.payload, kid, y.n);
+  if (x.op == TARN_OP_NTH) t = tarn_mk(L, x.op, x.payload, &t, 1);
+  if (tarn_term_type(L, t)->tuple) return NULL;
+  return check_bounds(k->g, given, t, &n);
+}
+
+/* The values alone, in f64 where they are floats. */
+static tarn_tensor *values_of(kernels *k, uint32_t cls, const pvalue *v) {
+  const tarn_type *t = tarn_type_get(k->g->L, tarn_sat_type(k->s, cls));
+  tarn_tensor *x = tarn_tensor_new(k->cx, tarn_dtype_is_float(t->dtype) ? TARN_F64 : t->dtype, t->n, t->dim);
+  for (int64_t i = 0; i < tarn_tensor_count(x); i++) tarn_tensor_set(x, i, v[i].v);
+  return x;
+}
+
+static tarn_tensor *value_of(kernels *k, uint32_t node) {
+  if (!by_bounds(k)) return value_with(k, node, false);
+  const pvalue *v = bounds_of(k, node);
+  return v ? values_of(k, tarn_eg_find(tarn_sat_egraph(k->s), node), v) : NULL;
+}
+
+static bool moves(uint32_t op) {
+  return tarn_op_is_view(op) || op == TARN_OP_CONCAT || op == TARN_OP_NTH || op == TARN_OP_MATERIALISE;
+}
+/* Constants that were computed are what they are, however they came about. */
+static bool is_number(const kernels *k, uint32_t cls) {
+  tarn_egraph *g = tarn_sat_egraph(k->s);
+  EACH_NODE(g, cls, n) if (tarn_eg_node_at(g, n).op == TARN_OP_CONST) return true;
+  return false;
+}
+
+/* How often the bound of its class a node's is. */
+static double against_bound(kernels *k, uint32_t cls, uint32_t node, int64_t *where) {
+  if (is_number(k, cls)) return 0;
+  const pvalue *a = k->bound[cls], *b = bounds_of(k, node);
+  const tarn_type *t = tarn_type_get(k->g->L, tarn_sat_type(k->s, cls));
+  double most = 0;
+  /* What rules made, seen through what the network had: the bound is the latter's. */
+  bool through = !k->first[cls] && moves(tarn_eg_node_at(tarn_sat_egraph(k->s), node).op);
+  for (int64_t i = 0, n = tarn_type_count(t); b && i < n; i++) {
+    double x = through ? rounding_apart(t->dtype, a[i].v, &a[i].r, b[i].v, &b[i].r)
+                       : rounding_ratio(t->dtype, a[i].v, &a[i].r, b[i].v, &b[i].r);
+    if (x > most) most = x, *where = i;
+  }
+  return most;
+}
 
 /* A value for every class from one of its nodes, children first; one that is only a result of a tuple has it from there. */
 static bool give_some(kernels *k, bool nth) {
@@ -84,9 +165,38 @@ static bool give_some(kernels *k, bool nth) {
   if (!k->value[c] && (tarn_eg_node_at(g, n).op == TARN_OP_NTH) == nth && (k->value[c] = value_of(k, n))) any = true;
   return any;
 }
-static void give_values(kernels *k) {
-  k->value = TARN_ARRAY(k->cx, tarn_tensor *, tarn_eg_id_count(tarn_sat_egraph(k->s)) + 1);
-  while (give_some(k, false) || give_some(k, true)) continue;
+static void mark_first(kernels *k, tarn_term t) {
+  uint32_t node = tarn_sat_add(k->s, t);
+  if (k->own[node]) return;
+  k->own[node] = k->first[tarn_eg_find(tarn_sat_egraph(k->s), node)] = true;
+  for (uint32_t i = 0; i < tarn_term_get(k->g->L, t)->n; i++) mark_first(k, tarn_term_get(k->g->L, t)->kid[i]);
+}
+
+/* By the nodes in the order in which they were made: what the network had first says what rounding may do. */
+static bool give_bounds(kernels *k) {
+  tarn_egraph *g = tarn_sat_egraph(k->s);
+  bool any = false;
+  for (uint32_t n = 0; n < tarn_eg_id_count(g); n++) {
+    uint32_t c = tarn_eg_find(g, n);
+    int64_t count =
+        tarn_sat_is_const(k->s, c) && !k->bound[c] ? tarn_type_count(tarn_type_get(k->g->L, tarn_sat_type(k->s, c))) : 0;
+    if (k->bound[c] || !(k->bound[c] = bounds_of(k, n))) continue;
+    for (int64_t i = 0; i < count; i++) k->bound[c][i].r.fixed = true;
+    k->value[c] = values_of(k, c, k->bound[c]);
+    any = true;
+  }
+  return any;
+}
+static void give_values(kernels *k, const tarn_program *p) {
+  uint32_t ids = tarn_eg_id_count(tarn_sat_egraph(k->s)) + 1;
+  k->value = TARN_ARRAY(k->cx, tarn_tensor *, ids);
+  k->bound = TARN_ARRAY(k->cx, pvalue *, ids);
+  k->first = TARN_ARRAY(k->cx, bool, ids);
+  k->own = TARN_ARRAY(k->cx, bool, ids);
+  for (uint32_t i = 0; by_bounds(k) && i < p->nout; i++) mark_first(k, tarn_kernel_form(k->g->L, p->out[i].term));
+  if (by_bounds(k))
+    while (give_bounds(k)) continue;
+  while (!by_bounds(k) && (give_some(k, false) || give_some(k, true))) continue;
 }
 
 static void print_node(kernels *k, uint32_t node, const tarn_tensor *v) {
@@ -114,22 +224,55 @@ static double coarse_distance(kernels *k, uint32_t cls, const tarn_tensor *v) {
   return off <= 1e-30 ? 0 : off / most; /* what is smaller counts as nothing */
 }
 
+static double largest(const tarn_tensor *t) {
+  double most = 0;
+  for (int64_t i = 0; tarn_dtype_is_float(t->dtype) && i < tarn_tensor_count(t); i++) {
+    double v = fabs(tarn_tensor_get(t, i).d);
+    if (isfinite(v)) most = fmax(most, v);
+  }
+  return most;
+}
+/* What is off in real arithmetic, of the largest value of the class, or of what a map that was there first is made of:
+ * these may cancel. */
+static double distance(kernels *k, uint32_t cls, const tarn_tensor *v, int64_t *where) {
+  tarn_egraph *g = tarn_sat_egraph(k->s);
+  double d = check_distance(k->value[cls], v, where), most = fmax(largest(k->value[cls]), 1e-3), reach = most;
+  tarn_eg_node x = tarn_eg_node_at(g, tarn_eg_next_node(g, cls, TARN_NONE));
+  if (d == 0 || x.op != TARN_OP_NEST || r_nest_kinds(k->g->L, tarn_payload_get(k->g->L, x.payload)->id) != R_HAS_MAP) return d;
+  for (uint32_t i = 0; i < x.n; i++)
+    if (k->value[tarn_eg_find(g, x.kids[i])]) reach = fmax(reach, largest(k->value[tarn_eg_find(g, x.kids[i])]));
+  return d * most / reach;
+}
+
+static void print_bound(kernels *k, uint32_t cls, uint32_t node, int64_t at, double times) {
+  const pvalue *v[2] = {k->bound[cls], bounds_of(k, node)};
+  tarn_buf_fmt(k->print, "  at element %lld rounding may do %.3g times as much to one of them\n", (long long)at, times);
+  if (!tarn_dtype_is_float(tarn_type_get(k->g->L, tarn_sat_type(k->s, cls))->dtype)) return;
+  for (int i = 0; i < 2; i++) tarn_buf_str(k->print, "   "), check_print_bound(k->print, &v[i][at]);
+}
+
 static void compare(kernels *k) {
   tarn_egraph *g = tarn_sat_egraph(k->s);
   int64_t where = 0;
   EACH_CLASS(g, c)
   EACH_NODE(g, c, n) {
-    tarn_tensor *v;
-    if (!k->value[c] || tarn_eg_node_at(g, n).op == TARN_OP_INPUT || !(v = value_of(k, n))) continue;
-    double d = k->coarse > 0 ? coarse_distance(k, c, v) : check_distance(k->value[c], v, &where);
+    tarn_tensor *v = NULL;
+    if (!k->value[c] || tarn_eg_node_at(g, n).op == TARN_OP_INPUT || (by_bounds(k) && k->own[n])) continue;
+    if (!by_bounds(k) && !(v = value_of(k, n))) continue;
+    double d = by_bounds(k)    ? against_bound(k, c, n, &where)
+               : k->coarse > 0 ? coarse_distance(k, c, v)
+                               : distance(k, c, v, &where);
+    /* Numbers in a kernel are f32, and sums cancel. */
     bool bad = k->numerics == TARN_RULE_EXACT ? !check_same_bits(k->value[c], v)
-                                              : d > fmax(1e-4, k->coarse); /* numbers in a kernel are f32, and sums cancel */
+               : by_bounds(k)                 ? d > ROUNDING_MOST
+                                              : d > fmax(1e-4, k->coarse);
     k->worst = fmax(k->worst, d);
     if (!bad || k->bad) continue;
     k->bad = true;
     if (!k->print) return;
     tarn_buf_fmt(k->print, "  nodes of one class, c%u, differ (%s)\n", c,
                  k->numerics == TARN_RULE_EXACT ? "strict f32" : "real arithmetic");
+    if (by_bounds(k)) print_bound(k, c, n, where, d);
     EACH_NODE(g, c, m) if ((v = value_of(k, m))) print_node(k, m, v);
   }
 }
@@ -176,6 +319,9 @@ static const tarn_hw *small_machine(kernels *k) {
 
 static void one_network(tarn_ctx *cx, void *arg) {
   kernels *k = arg;
+  k->g->spread = by_bounds(k);
+  some_span(k->g);
+  k->g->special = chance(k->g, 4);
   tarn_program *p = check_network(k->g);
   tarn_sat_options o = tarn_sat_defaults();
   o.numerics = k->numerics;
@@ -193,7 +339,7 @@ static void one_network(tarn_ctx *cx, void *arg) {
     for (uint32_t i = 0; i < p->nout; i++) tarn_term_print(k->g->L, k->print, p->out[i].term);
     tarn_buf_str(k->print, "\n");
   }
-  give_values(k);
+  give_values(k, p);
   compare(k);
   tarn_sat_free(k->s);
 }
@@ -257,9 +403,9 @@ static void blame(kernels *k, tarn_rule_class numerics, uint64_t seed, kernel_re
   uint32_t nfired = k->nfired;
   kernel_result *at = NULL;
   for (uint32_t i = 0; i < nfired; i++) fired[i] = tarn_strdup(k->outer, k->fired[i]);
-  for (uint32_t i = 0; i < nfired && !at; i++) {
-    kernel_result *r = result_of(res, n, fired[nfired - 1 - i]);
-    if (!r) continue;
+  for (uint32_t i = 0; i < 2 * nfired && !at; i++) { /* rules of the class first: the others are exact by themselves */
+    kernel_result *r = result_of(res, n, fired[nfired - 1 - i % nfired]);
+    if (!r || (i < nfired) != (r->rule->numeric == numerics)) continue;
     k->without = r->rule;
     bool still = run(k, numerics, seed, NULL, 0) && k->bad;
     k->without = NULL;

@@ -21,8 +21,11 @@ static void add(net *x, tarn_term t) {
 
 static tarn_term weights(net *x, uint32_t ns, uint32_t n, const int64_t *dim) {
   tarn_tensor *t = tarn_tensor_new(x->g->cx, TARN_F32, n, dim);
-  for (int64_t i = 0, all = tarn_tensor_count(t); i < all; i++)
-    tarn_tensor_set(t, i, (tarn_value){.d = ((double)draw(x->g, 256) - 127) / 64});
+  bool spread = x->g->spread && draw(x->g, 2), infinite = x->g->spread && x->g->special && chance(x->g, 6);
+  for (int64_t i = 0, all = tarn_tensor_count(t); i < all; i++) {
+    double v = infinite && chance(x->g, 8) ? INFINITY : spread ? some_magnitude(x->g) : ((double)draw(x->g, 256) - 127) / 64;
+    tarn_tensor_set(t, i, (tarn_value){.d = v});
+  }
   return tarn_constant(x->L, tarn_format(x->g->cx, "w%u", tarn_term_count(x->L)), t, ns);
 }
 static tarn_term input(net *x, uint32_t n, const int64_t *dim) {
@@ -79,9 +82,10 @@ static void map_two(net *x) {
 static void with_number(net *x) {
   static const double power[] = {1, 2, 3, 0.5, -0.5, -1}, divisor[] = {2, 0.25, -8, 3, 0.3, -5};
   uint32_t a = tarn_fx_hole(x->L, 0), i = draw(x->g, 6);
-  bool pow = chance(x->g, 2);
-  if (pow && i > 2) a = tarn_fx_op(x->L, TARN_FX_MAX, a, tarn_fx_const(x->L, TARN_F32, 0.5), 0);
-  tarn_term t = last(x), kid = tarn_scalar(x->L, TARN_F32, pow ? power[i] : divisor[i]);
+  bool pow = chance(x->g, 2), any = x->g->spread && draw(x->g, 2);
+  if (pow && i > 2 && !any) a = tarn_fx_op(x->L, TARN_FX_MAX, a, tarn_fx_const(x->L, TARN_F32, 0.5), 0);
+  double by = x->g->spread && draw(x->g, 2) ? some_magnitude(x->g) : divisor[i];
+  tarn_term t = last(x), kid = tarn_scalar(x->L, TARN_F32, pow ? power[i] : by == 0 ? 3 : by);
   const tarn_type *y = type(x, t);
   int64_t one[TARN_MAX_DIMS];
   for (uint32_t d = 0; d < y->n; d++) one[d] = 1;
@@ -161,7 +165,8 @@ static void normalise(net *x) {
   if (y->n == 0) return;
   bool quotient = chance(x->g, 3); /* by what is well above 0 */
   uint32_t h = tarn_fx_hole(x->L, 0), half = tarn_fx_const(x->L, TARN_F32, 0.5);
-  if (quotient) h = tarn_fx_op(x->L, TARN_FX_ADD, tarn_fx_op(x->L, TARN_FX_ABS, h, 0, 0), half, 0);
+  bool any = x->g->spread && draw(x->g, 2); /* then by anything */
+  if (quotient && !any) h = tarn_fx_op(x->L, TARN_FX_ADD, tarn_fx_op(x->L, TARN_FX_ABS, h, 0, 0), half, 0);
   uint32_t fn = tarn_fn_reduce(x->L, h, 1, quotient ? tarn_reducer_of(x->L, TARN_RED_MAX, TARN_F32) : some_reducer(x->g));
   tarn_term a = tarn_access(x->L, y->n - 1u, t), r = tarn_compute(x->L, fn, &a, 1);
   if (chance(x->g, 3)) {
@@ -195,7 +200,8 @@ static void weighted_sums(net *x) {
   uint32_t f = tarn_fx_op(L, TARN_FX_SUB, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   kid[0] = tarn_compute(L, tarn_fn_map(L, tarn_fx_op(L, TARN_FX_EXP, f, 0, 0), 2), kid, 2);
   kid[1] = along_last(x, kid[0], TARN_RED_SUM);
-  t = tarn_compute(L, map_of(x, TARN_FX_DIV), kid, 2);
+  bool plain = x->g->spread && chance(x->g, 3); /* the sums as they are */
+  t = plain ? kid[0] : tarn_compute(L, map_of(x, TARN_FX_DIV), kid, 2);
   t = dot(x, tarn_access(L, 1, t), tarn_access(L, 1, input(x, 2, (int64_t[]){own, keys})));
   add(x, t);
 }
@@ -334,6 +340,7 @@ static void chained(net *x) {
     t = tarn_compute(L, tarn_fn_dot(L, TARN_I32), &t, 1);
   }
   static const tarn_fxop op[] = {TARN_FX_ADD, TARN_FX_SUB, TARN_FX_MUL, TARN_FX_DIV};
+  bool spread = x->g->spread && draw(x->g, 2);
   for (uint32_t steps = 2 + draw(x->g, 3); steps-- > 0;) {
     const tarn_type *y = type(x, t);
     int64_t one[TARN_MAX_DIMS];
@@ -341,7 +348,8 @@ static void chained(net *x) {
     for (uint32_t i = 0; i < y->n; i++) one[i] = i == axis ? y->dim[i] : 1;
     tarn_tensor *c = tarn_tensor_new(x->g->cx, real ? TARN_F32 : TARN_I32, y->n, one);
     for (int64_t i = 0; i < tarn_tensor_count(c); i++)
-      if (real) tarn_tensor_set(c, i, (tarn_value){.d = (double)(8 + draw(x->g, 32)) / 16});
+      if (real && spread) tarn_tensor_set(c, i, (tarn_value){.d = chance(x->g, 24) ? -INFINITY : some_magnitude(x->g)});
+      else if (real) tarn_tensor_set(c, i, (tarn_value){.d = (double)(8 + draw(x->g, 32)) / 16});
       else tarn_tensor_set(c, i, (tarn_value){.i = 1 + (int64_t)draw(x->g, 7)});
     tarn_term kid[2] = {t, tarn_constant(L, tarn_format(x->g->cx, "k%u", tarn_term_count(L)), c, y->n)};
     kid[1] = tarn_broadcast(L, y->n, y->n, y->dim, kid[1]);
@@ -395,12 +403,30 @@ static void sixteen_bits(net *x) {
   add(x, cast_to(x, TARN_F32, t));
 }
 
+/* What a mask adds: b + (1 - m) c, with c that leaves nothing else, or nothing to speak of; m as integers now and then. */
+static void masked(net *x) {
+  tarn_lang *L = x->L;
+  static const double least[] = {-1e4, -3.4028234663852886e38, -1e9, -INFINITY, 2, -0.5};
+  tarn_term b = last(x);
+  const tarn_type *y = type(x, b);
+  bool whole = draw(x->g, 2);
+  uint32_t m = tarn_fx_hole(L, 1), one = tarn_fx_const(L, TARN_F32, 1);
+  double c = least[draw(x->g, x->g->spread ? 6 : 2) + (x->g->spread ? 0 : 4)];
+  const char *name = tarn_format(x->g->cx, "m%u", x->nin++);
+  tarn_term kid[2] = {b, tarn_input(L, name, tarn_type_tensor(L, whole ? TARN_I32 : TARN_F32, y->ns, y->n, y->dim))};
+  if (whole) m = tarn_fx_cast(L, TARN_F32, m);
+  m = tarn_fx_op(L, TARN_FX_SUB, one, m, 0);
+  m = tarn_fx_op(L, TARN_FX_MUL, m, tarn_fx_const(L, TARN_F32, c), 0);
+  m = tarn_fx_op(L, TARN_FX_ADD, tarn_fx_hole(L, 0), m, 0);
+  add(x, tarn_compute(L, tarn_fn_map(L, m, 2), kid, 2));
+}
+
 typedef void block(net *x);
 static block *const blocks[] = {
     map_one,       map_two,       scale_and_shift, product,     convolution,  normalise,         map_one,   residual,
     transposed,    reshaped,      sliced,          padded,      concatenated, sum_of_shifts,     products,  spread,
     copied,        products,      sum_of_shifts,   product,     with_number,  tiled_convolution, quantised, quantised,
-    weighted_sums, weighted_sums, chained,         requantised, sixteen_bits, sixteen_bits};
+    weighted_sums, weighted_sums, chained,         requantised, sixteen_bits, sixteen_bits,      masked};
 
 tarn_program *check_network(gen *g) {
   net x = {.g = g, .L = g->L};

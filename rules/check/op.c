@@ -695,8 +695,8 @@ static bool make_const(node *x) {
   tarn_type of = *tarn_type_get(x->g->L, shape_of(x->g, &w));
   of.dtype = x->g->dtype;
   const tarn_type *t = tarn_type_get(x->g->L, tarn_type_intern(x->g->L, &of));
-  tarn_term c =
-      tarn_constant(x->g->L, tarn_format(x->g->cx, "k%u", tarn_term_count(x->g->L)), some_values(x->g, t, &f, false), t->ns);
+  tarn_term c = tarn_constant(x->g->L, tarn_format(x->g->cx, "k%u", tarn_term_count(x->g->L)),
+                              some_values(x->g, t, &f, const_values(x->g)), t->ns);
   set_id(x, 0, 'p', tarn_term_get(x->g->L, c)->payload);
   return true;
 }

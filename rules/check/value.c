@@ -52,6 +52,7 @@ uint32_t some_function(gen *g, uint32_t nops, uint32_t nepi, bool reduce, uint32
 
 uint32_t some_constant(gen *g, bool finite) {
   static const double v[] = {0, 1, 2, -1, 0.5, -0.0, -INFINITY, INFINITY};
+  if (g->r && g->r->numeric == TARN_RULE_REASSOC && chance(g, 3)) return number(g, some_magnitude(g));
   return number(g, v[draw(g, !tarn_dtype_is_float(g->dtype) ? 4 : finite ? 6 : 8)]);
 }
 
@@ -71,15 +72,45 @@ static double wild(gen *g, bool finite) {
   return g->dtype == TARN_F16 && isfinite(x) && fabs(x) > 6e4 ? copysign(6e4, x) : x;
 }
 
-static double element(gen *g, const leaf *f, bool strange) {
-  switch (f->kind) {
-  case F_WILD: return strange ? wild(g, false) : tame(g);
-  case F_NONNEG: return fabs(strange ? wild(g, true) : tame(g));
-  default: return strange ? wild(g, true) : tame(g);
+/* Within an instance all magnitudes are from 1e-3 to 1e3, from 1e-12 to 1e12 or from 1e-30 to 1e30. */
+void some_span(gen *g) {
+  static const uint32_t decades[] = {3, 12, 30};
+  g->span = decades[draw(g, 3)];
+  for (uint32_t i = 0; i < 4; i++) g->seen[i] = 1;
+}
+double some_magnitude(gen *g) {
+  uint32_t how = draw(g, 4), k = draw(g, 4);
+  if (how == 0) return tame(g);
+  double x = g->seen[k];
+  if (how > 1) {
+    double e = ((double)draw(g, 4096) / 2048 - 1) * g->span;
+    x = (double)(float)pow(10, e);
+    if (g->dtype == TARN_F16) x = fmin(x, 6e4);
+    g->seen[k] = x;
   }
+  return draw(g, 2) ? -x : x;
+}
+static double spread(gen *g, bool finite) {
+  static const double v[] = {-INFINITY, INFINITY, NAN};
+  if (!finite && chance(g, 16)) return v[draw(g, 3)];
+  return some_magnitude(g);
 }
 
-tarn_tensor *some_values(gen *g, const tarn_type *t, const leaf *f, bool strange) {
+static double element(gen *g, const leaf *f, values how) {
+  bool finite = f->kind != F_WILD;
+  double x = how == V_TAME ? tame(g) : how == V_STRANGE ? wild(g, finite) : spread(g, finite);
+  return f->kind == F_NONNEG ? fabs(x) : x;
+}
+
+values const_values(const gen *g) { return g->r && g->r->numeric == TARN_RULE_REASSOC ? V_SPREAD : V_TAME; }
+
+/* A stretch of it -inf, as what a mask leaves. */
+static void masked(gen *g, tarn_tensor *x) {
+  int64_t n = tarn_tensor_count(x), from = draw(g, (uint32_t)n), to = from + 1 + draw(g, (uint32_t)(n - from));
+  for (int64_t i = from; i < to; i++) tarn_tensor_set(x, i, (tarn_value){.d = -INFINITY});
+}
+
+tarn_tensor *some_values(gen *g, const tarn_type *t, const leaf *f, values how) {
   tarn_tensor *x = tarn_tensor_new(g->cx, t->dtype, t->n, t->dim);
   int64_t n = tarn_tensor_count(x);
   for (int64_t i = 0; i < n; i++) {
@@ -87,9 +118,10 @@ tarn_tensor *some_values(gen *g, const tarn_type *t, const leaf *f, bool strange
     if (f->kind == F_INDEX) v.i = draw(g, (uint32_t)f->below);
     else if (!tarn_dtype_is_float(t->dtype)) v.i = (int64_t)draw(g, 2001) - 1000;
     else if (f->kind == F_UNIFORM) v.d = tarn_fx_get(g->L, f->uniform)->value;
-    else v.d = element(g, f, strange);
+    else v.d = element(g, f, how);
     tarn_tensor_set(x, i, v);
   }
+  if (how == V_SPREAD && f->kind == F_WILD && n && tarn_dtype_is_float(t->dtype) && chance(g, 4)) masked(g, x);
   return x;
 }
 

@@ -3,6 +3,7 @@
  * Signature letters: i integer, l list of integers, x scalar constant, f function of compute, m index map, s shape,
  * c term, b truth; after the colon the result. Functions on compute are in vocab_fn.c. A function that has no value
  * (an axis out of range) returns false, and the rule does not apply. */
+#include "rules/lang/range.h"
 #include "rules/lang/vocab.h"
 #include <string.h>
 
@@ -246,6 +247,14 @@ static bool f_nonneg(renv *e, const rv *a, rv *out) {
   tarn_range r = e->host->range(e->host->user, id_of(e, a));
   return rv_bool(out, r.lo >= 0 && !r.nan);
 }
+static tarn_range range_at(renv *e, const rv *a) { return e->host->range(e->host->user, id_of(e, a)); }
+/* Run-time products are as large as the program makes them; constants are multiplied once and for all. */
+static bool f_folds(renv *e, const rv *a, rv *out) {
+  tarn_range x = range_at(e, a), by = range_at(e, a + 1);
+  bool both = e->host->is_const(e->host->user, id_of(e, a)) && e->host->is_const(e->host->user, id_of(e, a + 1));
+  return rv_bool(out, !both || vrange_folds(type_of(e, a)->dtype, x, by));
+}
+static bool f_apart(renv *e, const rv *a, rv *out) { return rv_bool(out, vrange_apart(range_at(e, a), range_at(e, a + 1))); }
 static bool f_acyclic(renv *e, const rv *a, rv *out) {
   return rv_bool(out, !e->host->depends(e->host->user, id_of(e, a), id_of(e, a + 1)));
 }
@@ -332,6 +341,9 @@ static const rfun funs[] = {
     {"is-const", "c:b", f_is_const, R_READS_FACTS, "known at compile time"},
     {"finite", "c:b", f_finite, R_READS_FACTS, "no element is Inf or NaN"},
     {"nonneg", "c:b", f_nonneg, R_READS_FACTS, "no element is below 0"},
+    {"apart", "cc:b", f_apart, R_READS_FACTS,
+     "no element of one cancels one of the other, so that sums are as large as they are"},
+    {"folds", "cc:b", f_folds, R_READS_FACTS, "where both are constants, sums of their products are numbers of the type"},
     {"acyclic", "cc:b", f_acyclic, TARN_EG_READS_GRAPH, "the second does not depend on the first"},
     HERE("tile-size", "ci:i", f_tile_size, "extent that the description's intrinsics want of an axis"),
     HERE("compose-map", "mm:m", f_compose_map, "a view of a view; none when it is no single map"),

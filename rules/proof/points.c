@@ -1,5 +1,6 @@
 /* Terms evaluated at single points. */
 #include "rules/proof/points.h"
+#include "access/fx_internal.h"
 #include "rules/proof/proof.h"
 #include <math.h>
 #include <string.h>
@@ -41,10 +42,16 @@ static int64_t flat_of(uint32_t n, const int64_t *dim, const int64_t *index) {
   return f;
 }
 
-/* The value known under (a, b), or room for it. */
-static tarn_value *known(points *p, uint64_t a, uint64_t b, bool *fresh) {
-  uint64_t key = tarn_hash_mix(tarn_hash_mix(0x51ED270B, a), b);
-  return (tarn_value *)(void *)tarn_map_at(p->memo, key, fresh);
+/* What is known under (a, b): a value, or where it lies with its bound. */
+static uint64_t *known(points *p, uint64_t a, uint64_t b, bool *fresh) {
+  return tarn_map_at(p->memo, tarn_hash_mix(tarn_hash_mix(0x51ED270B, a), b), fresh);
+}
+static pvalue recall(const points *p, const uint64_t *at) {
+  pvalue v = {.v.i = (int64_t)*at};
+  return p->bounds ? *(const pvalue *)(uintptr_t)*at : v;
+}
+static void keep(points *p, uint64_t *at, const pvalue *v) {
+  *at = p->bounds ? (uint64_t)(uintptr_t)tarn_copy(p->cx, v, sizeof *v) : (uint64_t)v->v.i;
 }
 
 /* ---------------------------------------------------------------- nests */
@@ -104,17 +111,14 @@ static const pnest *nest_of(points *p, tarn_term t) {
   return k;
 }
 
-static tarn_value stage_at(points *p, const pnest *k, uint32_t i, const int64_t *index);
+static pvalue stage_at(points *p, const pnest *k, uint32_t i, const int64_t *index);
 
-static tarn_value constant_of(const points *p, uint32_t f) {
-  const tarn_fx *x = tarn_fx_get(p->L, f);
-  tarn_value v;
-  if (tarn_dtype_is_float(x->dtype)) v.d = x->value;
-  else v.i = x->ivalue;
-  return v;
+static pvalue constant_of(const points *p, uint32_t f) {
+  tarn_value v = tarn_fx_value(p->L, f);
+  return (pvalue){v, rounding_leaf(tarn_fx_get(p->L, f)->dtype, v, ROUNDING_NUMBER)};
 }
 
-static tarn_value read_at(points *p, const pnest *k, const tarn_read *r, const int64_t *dims) {
+static pvalue read_at(points *p, const pnest *k, const tarn_read *r, const int64_t *dims) {
   int64_t in[2 * TARN_MAX_DIMS];
   if (!tarn_map_apply(p->L, r->map, dims, in)) return constant_of(p, tarn_imap_get(p->L, r->map)->fill);
   if (!r->stage) return points_at(p, k->kid[r->src], in);
@@ -137,52 +141,126 @@ static bool simple(const points *p, uint32_t f, const tarn_value *hole, const ta
   return true;
 }
 
-static tarn_value evaluate(points *p, const pnest *k, const tarn_read *read, uint32_t n, uint32_t f, const tarn_value *first,
-                           tarn_dtype first_type, const int64_t *dims) {
-  tarn_value hole[512];
-  tarn_dtype type[512];
+/* Values of expressions at work, in pieces that are kept. */
+struct points_room {
+  struct points_room *before, *after;
+  uint32_t n, room;
+  pvalue v[];
+};
+static struct points_room *more_room(points *p, uint32_t n) {
+  enum { PIECE = 256 };
+  struct points_room *r = p->room ? p->room->after : NULL;
+  if (r && r->room >= n) return r;
+  uint32_t room = n > PIECE ? n : PIECE;
+  r = tarn_new(p->cx, sizeof *r + room * sizeof(pvalue));
+  r->before = p->room, r->after = NULL, r->n = 0, r->room = room;
+  if (p->room) p->room->after = r;
+  return r;
+}
+static pvalue *take(points *p, uint32_t n) {
+  if (!p->room || p->room->room - p->room->n < n) p->room = more_room(p, n);
+  p->room->n += n;
+  return p->room->v + p->room->n - n;
+}
+/* The last that were taken. */
+static void give_back(points *p, uint32_t n) {
+  p->room->n -= n;
+  if (p->room->n == 0 && p->room->before) p->room = p->room->before;
+}
+
+/* An expression over values with their bounds. */
+static pvalue bounded(points *p, uint32_t f, const pvalue *hole, const tarn_dtype *type, uint32_t n) {
+  uint64_t name = tarn_hash_bytes(type, n * sizeof *type, (uint64_t)f << 32 | n);
+  bool fresh;
+  uint64_t *at = known(p, 0xF00D, name, &fresh);
+  if (fresh) *at = (uint64_t)(uintptr_t)tarn_fx_compile(p->L, &f, 1, type, n);
+  const tarn_fxcode *c = (const tarn_fxcode *)(uintptr_t)*at;
+  pvalue *slot = take(p, c->n);
+  for (uint32_t i = 0; i < c->n; i++) {
+    const tarn_fxstep *s = &c->step[i];
+    tarn_value v[3];
+    rounding r[3];
+    if (s->op == TARN_FX_HOLE) slot[i] = hole[s->hole];
+    else if (s->op == TARN_FX_CONST) slot[i] = (pvalue){s->value, rounding_leaf((tarn_dtype)s->out, s->value, ROUNDING_NUMBER)};
+    if (s->op == TARN_FX_HOLE || s->op == TARN_FX_CONST) continue;
+    for (uint32_t k = 0; k < 3; k++) v[k] = slot[s->kid[k]].v, r[k] = slot[s->kid[k]].r;
+    slot[i].v = tarn_fx_step(s->op, (tarn_dtype)s->dtype, (tarn_dtype)s->out, v, p->mode);
+    slot[i].r = rounding_step(s->op, (tarn_dtype)s->dtype, (tarn_dtype)s->out, v, r, slot[i].v);
+  }
+  give_back(p, c->n);
+  return slot[c->root[0]];
+}
+
+static pvalue expression(points *p, uint32_t f, const pvalue *hole, const tarn_dtype *type, uint32_t n) {
+  const tarn_fx *x = tarn_fx_get(p->L, f);
+  pvalue v = {.v.i = 0};
+  tarn_value plain[512];
+  if (x->op == TARN_FX_HOLE) return hole[x->hole];
+  if (p->bounds) return bounded(p, f, hole, type, n);
+  for (uint32_t i = 0; i < n; i++) plain[i] = hole[i].v;
+  if (simple(p, f, plain, type, &v.v.d) && isfinite(v.v.d)) return v;
+  v.v = tarn_fx_eval(p->L, f, plain, type, p->mode);
+  return v;
+}
+
+static pvalue evaluate(points *p, const pnest *k, const tarn_read *read, uint32_t n, uint32_t f, const pvalue *first,
+                       tarn_dtype first_type, const int64_t *dims) {
   uint32_t base = first ? 1 : 0;
+  pvalue *hole = take(p, base + n), v;
+  tarn_dtype type[512];
   if (first) hole[0] = *first, type[0] = first_type;
   for (uint32_t r = 0; r < n; r++) {
     hole[base + r] = read_at(p, k, &read[r], dims);
     type[base + r] = read_type(p, k, &read[r]);
   }
   spend(p, 1 + n);
-  const tarn_fx *x = tarn_fx_get(p->L, f);
-  tarn_value v;
-  if (x->op == TARN_FX_HOLE) return hole[x->hole];
-  if (simple(p, f, hole, type, &v.d) && isfinite(v.d)) return v;
-  return tarn_fx_eval(p->L, f, hole, type, p->mode);
+  v = expression(p, f, hole, type, base + n);
+  give_back(p, base + n);
+  return v;
+}
+
+/* The state after one more element. */
+static void step(points *p, const tarn_reducer *r, const tarn_dtype *type, pvalue *state, int64_t number, bool product) {
+  pvalue next[TARN_MAX_STATE];
+  const pvalue x = state[r->ns];
+  bool sum = r->kind == TARN_RED_SUM && (p->bounds || r->dtype == TARN_F32);
+  state[r->ns + 1].v.i = number;
+  state[r->ns + 1].r = rounding_leaf(TARN_I64, state[r->ns + 1].v, ROUNDING_NUMBER);
+  if (sum && tarn_dtype_is_float(r->dtype)) {
+    double d = state[0].v.d + x.v.d;
+    state[0].v.d = p->mode == TARN_STRICT ? (double)(float)d : d;
+    if (p->bounds) rounding_add(&state[0].r, r->dtype, &x.r, x.v, product);
+    return;
+  }
+  for (uint32_t j = 0; j < r->ns; j++) next[j] = expression(p, r->step[j], state, type, r->ns + 2u);
+  memcpy(state, next, r->ns * sizeof *state);
 }
 
 /* Left to right in row-major order of the reduce dims. */
-static tarn_value reduced(points *p, const pnest *k, const tarn_stage *s, const tarn_func *f, int64_t *dims, tarn_dtype *out) {
+static pvalue reduced(points *p, const pnest *k, const tarn_stage *s, const tarn_func *f, int64_t *dims, tarn_dtype *out) {
   const tarn_reducer *r = tarn_reducer_get(p->L, f->red);
   uint32_t at = k->n->depth + s->nown;
   int64_t total = 1;
-  tarn_value state[TARN_MAX_STATE + 2], next[TARN_MAX_STATE];
+  pvalue state[TARN_MAX_STATE + 2];
   tarn_dtype type[TARN_MAX_STATE + 2];
+  bool product = tarn_fx_get(p->L, f->body)->op == TARN_FX_MUL;
   state_types(p, r, type);
   for (uint32_t j = 0; j < r->ns; j++) state[j] = constant_of(p, r->init[j]);
+  if (r->kind == TARN_RED_SUM) state[0].r = (rounding){.terms = 0};
   for (uint32_t d = 0; d < s->nred; d++) total *= s->red[d], dims[at + d] = 0;
   type[r->ns] = r->dtype;
   type[r->ns + 1] = TARN_I64;
-  bool sum = r->kind == TARN_RED_SUM && r->dtype == TARN_F32;
   for (int64_t i = 0; i < total; i++) {
-    tarn_value v = evaluate(p, k, s->read, f->nops, f->body, NULL, TARN_F32, dims);
-    state[r->ns] = v;
-    state[r->ns + 1].i = i;
-    if (sum) next[0].d = p->mode == TARN_STRICT ? (double)(float)(state[0].d + v.d) : state[0].d + v.d;
-    for (uint32_t j = 0; j < r->ns && !sum; j++) next[j] = tarn_fx_eval(p->L, r->step[j], state, type, p->mode);
-    memcpy(state, next, r->ns * sizeof *state);
+    state[r->ns] = evaluate(p, k, s->read, f->nops, f->body, NULL, TARN_F32, dims);
+    step(p, r, type, state, i, product);
     for (uint32_t d = s->nred; d-- > 0 && ++dims[at + d] == s->red[d];) dims[at + d] = 0;
   }
   *out = r->kind == TARN_RED_CUSTOM ? type_of(p, r->result, type, r->ns) : r->dtype;
-  return r->kind == TARN_RED_CUSTOM ? tarn_fx_eval(p->L, r->result, state, type, p->mode) : state[0];
+  return r->kind == TARN_RED_CUSTOM ? expression(p, r->result, state, type, r->ns) : state[0];
 }
 
 /* index: shared dims, then own. */
-static tarn_value stage_at(points *p, const pnest *k, uint32_t i, const int64_t *index) {
+static pvalue stage_at(points *p, const pnest *k, uint32_t i, const int64_t *index) {
   const tarn_stage *s = &k->n->stage[i];
   const tarn_func *f = tarn_fn_get(p->L, s->fn);
   int64_t dims[3 * TARN_MAX_DIMS], ext[2 * TARN_MAX_DIMS];
@@ -192,20 +270,21 @@ static tarn_value stage_at(points *p, const pnest *k, uint32_t i, const int64_t 
   memcpy(ext, k->n->shared, k->n->depth * sizeof *ext);
   memcpy(ext + k->n->depth, s->own, s->nown * sizeof *ext);
   uint64_t name = (uint64_t)k->id << 8 | i, flat = (uint64_t)flat_of(n, ext, index);
-  bool keep = f->red != TARN_NONE || i + 1 < k->n->nstage; /* others cost no more than looking them up */
-  tarn_value *v = keep ? known(p, name, flat, &fresh) : NULL, r;
-  if (v && !fresh) return *v;
+  bool held = f->red != TARN_NONE || i + 1 < k->n->nstage; /* others cost no more than looking them up */
+  uint64_t *at = held ? known(p, name, flat, &fresh) : NULL;
+  pvalue r;
+  if (at && !fresh) return recall(p, at);
   if (f->red == TARN_NONE) r = evaluate(p, k, s->read, f->nops, f->body, NULL, TARN_F32, dims);
   else {
     tarn_dtype t;
     r = reduced(p, k, s, f, dims, &t);
     if (f->epi != TARN_NONE) r = evaluate(p, k, s->read + f->nops, f->nepi, f->epi, &r, t, dims);
   }
-  if (keep) *known(p, name, flat, &fresh) = r;
+  if (held) keep(p, known(p, name, flat, &fresh), &r);
   return r;
 }
 
-static tarn_value output_at(points *p, tarn_term t, int64_t which, const int64_t *index) {
+static pvalue output_at(points *p, tarn_term t, int64_t which, const int64_t *index) {
   const pnest *k = nest_of(p, t);
   for (uint32_t i = 0; i < k->n->nstage; i++)
     if (k->n->stage[i].out && which-- == 0) return stage_at(p, k, i, index);
@@ -214,7 +293,7 @@ static tarn_value output_at(points *p, tarn_term t, int64_t which, const int64_t
 
 /* ---------------------------------------------------------------- terms */
 
-static tarn_value view_at(points *p, tarn_term t, const tarn_node *x, const int64_t *index) {
+static pvalue view_at(points *p, tarn_term t, const tarn_node *x, const int64_t *index) {
   bool fresh;
   int64_t in[2 * TARN_MAX_DIMS];
   uint64_t *at = tarn_map_at(p->part, t, &fresh);
@@ -224,7 +303,7 @@ static tarn_value view_at(points *p, tarn_term t, const tarn_node *x, const int6
   return points_at(p, x->kid[0], in);
 }
 
-static tarn_value concat_at(points *p, const tarn_node *x, const int64_t *index) {
+static pvalue concat_at(points *p, const tarn_node *x, const int64_t *index) {
   uint32_t axis = (uint32_t)tarn_payload_get(p->L, x->payload)->ints[0], i = 0;
   int64_t in[TARN_MAX_DIMS], part;
   memcpy(in, index, tarn_type_get(p->L, x->type)->n * sizeof *in);
@@ -233,7 +312,7 @@ static tarn_value concat_at(points *p, const tarn_node *x, const int64_t *index)
 }
 
 /* pair and cartProd: ((D,Sa,Sb),(2,C)) from ((D,Sa),(C)) and ((D,Sb),(C)) */
-static tarn_value product_at(points *p, const tarn_node *x, const int64_t *index) {
+static pvalue product_at(points *p, const tarn_node *x, const int64_t *index) {
   const tarn_type *out = tarn_type_get(p->L, x->type), *a = tarn_term_type(p->L, x->kid[0]);
   uint32_t k = x->op == TARN_OP_PAIR ? a->ns : (uint32_t)tarn_payload_get(p->L, x->payload)->ints[0];
   uint32_t side = index[out->ns] != 0, from = side ? a->ns : k;
@@ -243,17 +322,17 @@ static tarn_value product_at(points *p, const tarn_node *x, const int64_t *index
   return points_at(p, x->kid[side], in);
 }
 
-static tarn_value gather_at(points *p, const tarn_node *x, const int64_t *index) {
+static pvalue gather_at(points *p, const tarn_node *x, const int64_t *index) {
   const tarn_type *a = tarn_term_type(p->L, x->kid[0]), *i = tarn_term_type(p->L, x->kid[1]);
   uint32_t axis = (uint32_t)tarn_payload_get(p->L, x->payload)->ints[0];
   int64_t in[2 * TARN_MAX_DIMS], pick;
-  if (!tarn_index_in(i->dtype, points_at(p, x->kid[1], index + axis).i, a->dim[axis], &pick))
+  if (!tarn_index_in(i->dtype, points_at(p, x->kid[1], index + axis).v.i, a->dim[axis], &pick))
     tarn_raise(p->cx, TARN_NO_RESULT, "a random index lies outside");
   for (uint32_t d = 0; d < a->n; d++) in[d] = d < axis ? index[d] : d == axis ? pick : index[d + i->n - 1];
   return points_at(p, x->kid[0], in);
 }
 
-static tarn_value nth_at(points *p, const tarn_node *x, const int64_t *index) {
+static pvalue nth_at(points *p, const tarn_node *x, const int64_t *index) {
   const tarn_node *k = tarn_term_get(p->L, x->kid[0]);
   int64_t which = tarn_payload_get(p->L, x->payload)->ints[0];
   if (k->op == TARN_OP_TUPLE) return points_at(p, k->kid[which], index);
@@ -277,7 +356,7 @@ static tarn_term meaning(points *p, tarn_term t) {
   return m;
 }
 
-static tarn_value kernel_at(points *p, tarn_term t, const tarn_node *x, const int64_t *index) {
+static pvalue kernel_at(points *p, tarn_term t, const tarn_node *x, const int64_t *index) {
   switch (x->op) {
   case TARN_OP_COMPUTE:
   case TARN_OP_NEST:
@@ -296,11 +375,16 @@ static tarn_value kernel_at(points *p, tarn_term t, const tarn_node *x, const in
   }
 }
 
-tarn_value points_at(points *p, tarn_term t, const int64_t *index) {
+pvalue points_at(points *p, tarn_term t, const int64_t *index) {
   tarn_node x = *tarn_term_get(p->L, t);
   const tarn_type *type = tarn_type_get(p->L, x.type);
-  if (x.op == TARN_OP_INPUT || tarn_map_get(p->leaf, t)) return points_leaf(p, t, flat_of(type->n, type->dim, index));
-  if (x.op == TARN_OP_CONST)
-    return tarn_tensor_get(tarn_payload_get(p->L, x.payload)->tensor, flat_of(type->n, type->dim, index));
+  const uint64_t *given = p->given ? tarn_map_get(p->given, t) : NULL;
+  bool leaf = x.op == TARN_OP_INPUT || (p->leaf && tarn_map_get(p->leaf, t));
+  if (given || leaf || x.op == TARN_OP_CONST) {
+    int64_t flat = flat_of(type->n, type->dim, index);
+    if (given) return ((const pvalue *)(uintptr_t)*given)[flat];
+    tarn_value v = leaf ? points_leaf(p, t, flat) : tarn_tensor_get(tarn_payload_get(p->L, x.payload)->tensor, flat);
+    return (pvalue){v, rounding_leaf(type->dtype, v, leaf ? ROUNDING_VARIES : ROUNDING_CONSTANT)};
+  }
   return tarn_op_is_view(x.op) ? view_at(p, t, &x, index) : kernel_at(p, t, &x, index);
 }

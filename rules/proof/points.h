@@ -4,7 +4,13 @@
 #ifndef TARN_RULES_POINTS_H
 #define TARN_RULES_POINTS_H
 #include "rules/lang/lang.h"
+#include "rules/lang/rounding.h"
 
+/* A value, and where bounds are asked for what rounding may do to it. */
+typedef struct pvalue {
+  tarn_value v;
+  rounding r;
+} pvalue;
 typedef struct points {
   tarn_lang *L;
   tarn_ctx *cx;
@@ -12,14 +18,17 @@ typedef struct points {
   uint64_t seed;
   bool positive;         /* random numbers in [0.5, 1.5], else in [-1, 1] */
   const tarn_map *range; /* input -> where its two bounds lie; NULL */
-  tarn_map *leaf;        /* terms that stand for random tensors, besides inputs */
+  tarn_map *leaf;        /* terms that stand for random tensors, besides inputs; NULL */
+  tarn_map *given;       /* terms whose elements lie somewhere (pvalue[]); NULL */
+  bool bounds;           /* wide: with what rounding may do */
   tarn_map *memo, *part; /* values so far; what was worked out of a term or a stage */
   int64_t work, budget;  /* scalar operations */
+  struct points_room *room;
 } points;
 
 /* Of t, not a tuple, at an index over all its dims. Raises TARN_NO_RESULT when the budget is used up, or with the reason
  * why it has no value here. */
-tarn_value points_at(points *p, tarn_term t, const int64_t *index);
+pvalue points_at(points *p, tarn_term t, const int64_t *index);
 /* One element of a random tensor, by its row-major number. */
 tarn_value points_leaf(const points *p, tarn_term t, int64_t flat);
 #endif

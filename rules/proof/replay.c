@@ -182,7 +182,7 @@ typedef struct pointing {
 static void both_at(tarn_ctx *cx, void *arg) {
   pointing *a = arg;
   (void)cx;
-  for (int k = 0; k < 2; k++) a->v[k] = points_at(&a->p, a->r->side[k], a->index);
+  for (int k = 0; k < 2; k++) a->v[k] = points_at(&a->p, a->r->side[k], a->index).v;
 }
 
 static void at_points(replaying *r) {

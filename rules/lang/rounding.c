@@ -1,0 +1,416 @@
+/* A-priori bounds of rounding errors, operator by operator. */
+#include "rules/lang/rounding.h"
+#include "rules/lang/range.h"
+#include "access/fx_internal.h"
+#include <math.h>
+
+#define U 0x1p-24
+
+/* ---------------------------------------------------------------- types */
+
+static double unit_of(tarn_dtype t) {
+  if (!tarn_dtype_is_float(t)) return 0;
+  return t == TARN_F64 ? 0x1p-29 : t == TARN_F16 ? 0x1p13 : t == TARN_BF16 ? 0x1p16 : 1;
+}
+/* What underflow may add, in units of 2^-24. */
+static double tiny(tarn_dtype t) { return t == TARN_F64 ? 0 : t == TARN_F16 ? 1 : t == TARN_BF16 ? 0x1p-109 : 0x1p-125; }
+
+/* ---------------------------------------------------------------- values */
+
+static double size_of(double v) { return v == 0 || !isfinite(v) ? 1 : fabs(v); }
+
+/* Of one factor, which varies. */
+static rounding with_size(rounding r, double size) {
+  r.most = r.least = size;
+  r.high = fmax(1, size), r.low = fmin(1, size);
+  return r;
+}
+/* A value that is no sum, with this error. */
+static rounding plain(tarn_dtype t, double v, double error) {
+  rounding r = {.error = error, .sum = isfinite(v) ? fabs(v) : 0, .terms = 1, .unit = unit_of(t)};
+  return with_size(r, size_of(v));
+}
+rounding rounding_leaf(tarn_dtype t, tarn_value v, rounding_kind kind) {
+  bool real = tarn_dtype_is_float(t);
+  rounding r = plain(t, real ? v.d : 1, 0);
+  r.fixed = kind != ROUNDING_VARIES;
+  r.number = kind == ROUNDING_NUMBER;
+  r.whole = real && r.number && v.d == floor(v.d);
+  return r;
+}
+/* Of whole numbers, and one that its type has. */
+static bool stays_whole(tarn_dtype t, const rounding *a, const rounding *b, double v) {
+  return a->whole && b->whole && fabs(v) * unit_of(t) * U <= 1;
+}
+double rounding_total(const rounding *r, double v) {
+  if (r->terms < 2 || r->whole) return r->error;
+  return r->error + r->unit * (r->terms < 3 ? fabs(v) : (r->terms - 1) * r->sum);
+}
+
+/* A result of finite operands that is beyond the type. */
+static rounding checked(rounding r, tarn_dtype t, double v) {
+  r.over |= fabs(v) > vrange_largest(t) || r.sum > vrange_largest(t);
+  return r;
+}
+static void keep_flags(rounding *r, const rounding *kid, uint32_t n) {
+  r->fixed = n > 0;
+  for (uint32_t i = 0; i < n; i++) {
+    r->fixed &= kid[i].fixed;
+    r->off |= kid[i].off | kid[i].over;
+    r->order |= kid[i].order;
+  }
+}
+
+/* ---------------------------------------------------------------- sums */
+
+/* Not finite by an operand that is not: infinity or NaN whatever rounding does, unless an operand is beyond the range. */
+static rounding not_finite(tarn_dtype t, double v, bool either) {
+  rounding r = plain(t, v, 0);
+  r.either = either;
+  return r;
+}
+
+/* What its largest term has, the others matter less. */
+static void larger(rounding *r, const rounding *a, const rounding *b) {
+  double most = fmax(a->most, b->most), least = fmax(a->least, b->least), low = fmax(a->low, b->low);
+  r->high = fmax(a->high, b->high);
+  r->most = most, r->least = least, r->low = low;
+}
+static bool is_zero(const rounding *r, double v) { return r->number && v == 0; }
+
+static rounding added(tarn_dtype t, const double *v, const rounding *a, const rounding *b, double sum) {
+  if (is_zero(a, v[0]) || is_zero(b, v[1])) return is_zero(a, v[0]) ? *b : *a;
+  if (!isfinite(v[0]) || !isfinite(v[1])) {
+    rounding r = not_finite(t, sum, a->either || b->either);
+    r.sum = a->sum + b->sum; /* of what is finite: in another order that may overflow, and make NaN of infinity */
+    r.terms = a->terms + b->terms;
+    r.over = r.sum > vrange_largest(t);
+    return r;
+  }
+  rounding r = {.unit = unit_of(t), .whole = stays_whole(t, a, b, a->sum + b->sum)};
+  if (r.whole) r = plain(t, sum, 0), r.whole = true;
+  if (r.whole) return r;
+  r.error = a->error + b->error;
+  r.sum = a->sum + b->sum;
+  r.slack = a->slack + b->slack;
+  r.terms = a->terms + b->terms;
+  larger(&r, a, b);
+  return checked(r, t, sum);
+}
+
+void rounding_add(rounding *sum, tarn_dtype t, const rounding *term, tarn_value v, bool product) {
+  bool first = sum->terms == 0;
+  sum->whole = (first || sum->whole) && term->whole && (sum->sum + term->sum) * unit_of(t) * U <= 1;
+  sum->unit = unit_of(t);
+  sum->fixed = (first || sum->fixed) && term->fixed;
+  sum->off |= term->off | term->over;
+  sum->order |= term->order;
+  larger(sum, first ? term : sum, term);
+  sum->terms += term->terms;
+  if (tarn_dtype_is_float(t) && !isfinite(v.d)) sum->either |= product | term->either;
+  else sum->error += term->error;
+  sum->sum += term->sum;
+  sum->slack += term->slack + (product ? term->lost : 0);
+  sum->over |= tarn_dtype_is_float(t) && sum->sum > vrange_largest(t);
+}
+
+/* ---------------------------------------------------------------- products */
+
+static void factors_of(rounding *r, tarn_dtype t, const rounding *a, const rounding *b) {
+  double x = a->fixed ? 0 : a->most * b->high, y = b->fixed ? 0 : b->most * a->high;
+  double p = a->fixed ? INFINITY : a->least * b->low, q = b->fixed ? INFINITY : b->least * a->low;
+  r->most = fmax(x, y), r->least = fmin(p, q);
+  r->high = a->high * b->high, r->low = a->low * b->low;
+  r->order = !(a->fixed && b->fixed) && (r->most > vrange_largest(t) / 4 || r->least < vrange_normal(t) * 4);
+}
+/* A constant power of two, by which one multiplies and divides exactly. */
+static bool shifts(const rounding *r, double v) {
+  int e;
+  return r->number && isfinite(v) && fabs(frexp(v, &e)) == 0.5;
+}
+/* May it be 0, or have another sign, than computed? */
+static bool unsure(double v, double error) { return error > 0 && fabs(v) <= 2 * U * error; }
+
+static rounding multiplied(tarn_dtype t, const double *v, const rounding *a, const rounding *b, double product) {
+  double ea = rounding_total(a, v[0]), eb = rounding_total(b, v[1]);
+  if (!isfinite(v[0]) || !isfinite(v[1])) {
+    rounding r = not_finite(t, product, a->either || b->either);
+    factors_of(&r, t, a, b);
+    r.off = (isfinite(v[0]) && unsure(v[0], ea)) || (isfinite(v[1]) && unsure(v[1], eb));
+    return r;
+  }
+  if (stays_whole(t, a, b, product)) {
+    rounding r = plain(t, product, 0);
+    r.whole = true;
+    return r;
+  }
+  rounding r = plain(t, product, fabs(v[0]) * eb + fabs(v[1]) * ea + U * ea * eb);
+  if (!shifts(a, v[0]) && !shifts(b, v[1])) r.error += unit_of(t) * fabs(product);
+  r.error += fabs(product) < vrange_normal(t) && v[0] != 0 && v[1] != 0 ? tiny(t) : 0;
+  factors_of(&r, t, a, b);
+  r.slack = a->slack * fmax(1, fabs(v[1])) + b->slack * fmax(1, fabs(v[0]));
+  if (a->fixed != b->fixed) r.lost = tiny(t) * (a->fixed ? fabs(v[1]) : fabs(v[0]));
+  return checked(r, t, product);
+}
+static rounding inverse_of(const rounding *b) {
+  rounding r = *b;
+  r.most = 1 / b->least, r.least = 1 / b->most;
+  r.high = 1 / b->low, r.low = 1 / b->high;
+  return r;
+}
+static rounding divided(tarn_dtype t, const double *v, const rounding *a, const rounding *b, double quotient) {
+  double ea = rounding_total(a, v[0]), eb = rounding_total(b, v[1]);
+  if (!isfinite(v[0]) || !isfinite(v[1]) || v[1] == 0) {
+    rounding r = not_finite(t, quotient, isfinite(quotient) ? false : a->either);
+    r.off = b->either || (isfinite(v[1]) && unsure(v[1], eb)) || (v[1] == 0 && unsure(v[0], ea));
+    return r;
+  }
+  rounding r = plain(t, quotient, (ea + fabs(quotient) * eb) / fabs(v[1]));
+  if (!shifts(b, v[1])) r.error += unit_of(t) * fabs(quotient);
+  r.error += fabs(quotient) < vrange_normal(t) && v[0] != 0 ? tiny(t) : 0;
+  rounding inverse = inverse_of(b);
+  factors_of(&r, t, a, &inverse);
+  r.off = unsure(v[1], eb);
+  r.slack = (a->slack + b->slack * fabs(quotient)) * fmax(1, 1 / fabs(v[1]));
+  return checked(r, t, quotient);
+}
+
+/* ---------------------------------------------------------------- functions */
+
+/* The largest derivative near v, where one bound will do; 0: it jumps. */
+static double slope(uint32_t op, double v) {
+  switch (op) {
+  case TARN_FX_NEG:
+  case TARN_FX_ABS:
+  case TARN_FX_TANH:
+  case TARN_FX_SIN:
+  case TARN_FX_COS:
+  case TARN_FX_ATAN:
+  case TARN_FX_ASINH: return 1;
+  case TARN_FX_ERF: return 1.13;
+  case TARN_FX_TAN: return 1 + tan(v) * tan(v);
+  case TARN_FX_ASIN:
+  case TARN_FX_ACOS: return 1 / sqrt(fmax(0, 1 - v * v));
+  case TARN_FX_SINH:
+  case TARN_FX_COSH: return cosh(v);
+  case TARN_FX_ACOSH: return 1 / sqrt(fmax(0, v * v - 1));
+  case TARN_FX_ATANH: return 1 / (1 - v * v);
+  case TARN_FX_LOG: return 1 / v;
+  case TARN_FX_LOG1P: return 1 / (1 + v);
+  default: return 0;
+  }
+}
+static bool is_leap(uint32_t op) {
+  return op == TARN_FX_FLOOR || op == TARN_FX_CEIL || op == TARN_FX_ROUND || op == TARN_FX_SIGN;
+}
+/* Does the operator give one value from v - e to v + e? */
+static bool steady(uint32_t op, tarn_dtype in, tarn_dtype out, double v, double error) {
+  const tarn_value a = {.d = v - U * error}, b = {.d = v + U * error};
+  tarn_value x = tarn_fx_step(op, in, out, &a, TARN_WIDE), y = tarn_fx_step(op, in, out, &b, TARN_WIDE);
+  return tarn_dtype_is_float(out) ? x.d == y.d : x.i == y.i;
+}
+
+static rounding exponential(tarn_dtype t, double v, const rounding *a, double result) {
+  double error = rounding_total(a, v), reach = v + U * error;
+  if (isnan(v)) return not_finite(t, result, a->either);
+  if (v <= 0) reach = fmin(reach, 0); /* x less the largest x: neither is rounding above it */
+  if (v < -200 && (reach < -200 || a->over || isinf(v))) {
+    rounding r = plain(t, result, tiny(t));
+    r.off = a->off; /* 0, also of what is below the range */
+    return r;
+  }
+  rounding r = plain(t, result, result * expm1(fmin(reach - v, 500)) / U + 2 * unit_of(t) * result + tiny(t));
+  r.off = a->off || a->over || a->either;
+  r.over = isinf(v) || reach > log(vrange_largest(t));
+  return r;
+}
+/* What is no number on one side of v. */
+static bool at_edge(uint32_t op, double v, double error) {
+  double e = 2 * U * error;
+  if (error <= 0) return false;
+  if (op == TARN_FX_SQRT || op == TARN_FX_LOG) return v <= e;
+  if (op == TARN_FX_LOG1P) return v <= e - 1;
+  if (op == TARN_FX_ASIN || op == TARN_FX_ACOS || op == TARN_FX_ATANH) return fabs(v) >= 1 - e;
+  return op == TARN_FX_ACOSH && v <= 1 + e;
+}
+
+static rounding function(uint32_t op, tarn_dtype t, double v, const rounding *a, double result) {
+  double error = rounding_total(a, v);
+  if (!isfinite(v)) {
+    rounding r = not_finite(t, result, a->either && !isfinite(result));
+    r.off = a->either && op != TARN_FX_NEG && op != TARN_FX_ABS && op != TARN_FX_SQRT;
+    return r;
+  }
+  if (!isfinite(result)) { /* log 0, sqrt -1 */
+    rounding r = not_finite(t, result, false);
+    r.off = error > 0;
+    return r;
+  }
+  double by = op == TARN_FX_SQRT ? (v > 0 ? 1 / sqrt(v) : 0) : fabs(slope(op, v));
+  rounding r = plain(t, result, error > 0 ? error * by : 0);
+  r.slack = a->slack > 0 ? a->slack * fmax(1, by) : 0;
+  if (op != TARN_FX_NEG && op != TARN_FX_ABS && result != 0) r.error += 2 * unit_of(t) * fabs(result) + tiny(t);
+  r.off = at_edge(op, v, error) || !isfinite(r.error);
+  return checked(r, t, result);
+}
+
+static rounding leap(uint32_t op, tarn_dtype in, tarn_dtype out, double v, const rounding *a, tarn_value result) {
+  double error = rounding_total(a, v);
+  rounding r = plain(out, tarn_dtype_is_float(out) ? result.d : 1, 0);
+  r.whole = tarn_dtype_is_float(out) && fabs(result.d) * unit_of(out) * U <= 1;
+  r.off = a->either || (error > 0 && isfinite(v) && !a->fixed && !steady(op, in, out, v, error));
+  return r;
+}
+
+static rounding power(tarn_dtype t, const double *v, const rounding *a, const rounding *b, double result) {
+  double ea = rounding_total(a, v[0]), eb = rounding_total(b, v[1]), by = fabs(v[0]), e = 0;
+  if (b->number && v[1] == 1) return *a;
+  if (!isfinite(v[0]) || !isfinite(v[1]) || !isfinite(result)) {
+    rounding r = not_finite(t, result, false);
+    r.off = a->either || b->either || (isfinite(v[0]) && ea > 0) || (isfinite(v[1]) && eb > 0);
+    return r;
+  }
+  if (ea > 0) e += by > 0 ? fabs(v[1] * result) * ea / by : 0;
+  if (eb > 0) e += by > 0 ? fabs(log(by) * result) * eb : 0;
+  rounding r = plain(t, result, e + 2 * unit_of(t) * fabs(result) + tiny(t));
+  r.most = r.high = fmax(size_of(v[0]), r.most), r.least = r.low = fmin(size_of(v[0]), r.least);
+  r.off = unsure(v[0], ea) || (v[0] < 0 && eb > 0);
+  return checked(r, t, result);
+}
+
+/* ---------------------------------------------------------------- choices */
+
+static bool close_by(const double *v, const rounding *r) {
+  double e = rounding_total(&r[0], v[0]) + rounding_total(&r[1], v[1]);
+  return e > 0 && isfinite(v[0]) && isfinite(v[1]) && fabs(v[0] - v[1]) <= 2 * U * e;
+}
+static rounding extreme(tarn_dtype t, const double *v, const rounding *r, double result) {
+  double e0 = rounding_total(&r[0], v[0]), e1 = rounding_total(&r[1], v[1]);
+  rounding x = plain(t, result, close_by(v, r) ? fmax(e0, e1) : result == v[0] ? e0 : e1);
+  x.whole = r[0].whole && r[1].whole;
+  x.slack = fmax(r[0].slack, r[1].slack);
+  if (!isfinite(result)) x = not_finite(t, result, false);
+  x.off = r[0].either || r[1].either;
+  return x;
+}
+static rounding compared(const double *v, const rounding *r) {
+  rounding x = plain(TARN_BOOL, 1, 0);
+  x.off = close_by(v, r) || r[0].either || r[1].either;
+  return x;
+}
+static rounding converted(tarn_dtype in, tarn_dtype out, tarn_value v, const rounding *a, tarn_value result) {
+  bool from = tarn_dtype_is_float(in), to = tarn_dtype_is_float(out);
+  if (from && !to) return leap(TARN_FX_CAST, in, out, v.d, a, result);
+  if (!to) return plain(out, 1, 0);
+  if (!from) {
+    bool fits = fabs(result.d) * unit_of(out) * U <= 1;
+    rounding r = plain(out, result.d, fits ? 0 : unit_of(out) * fabs(result.d));
+    r.whole = fits;
+    return r;
+  }
+  if (!isfinite(v.d)) return not_finite(out, result.d, a->either);
+  if (unit_of(out) <= unit_of(in)) return *a;
+  rounding r = plain(out, result.d, rounding_total(a, v.d) + unit_of(out) * fabs(result.d) + tiny(out));
+  r.most = a->most, r.least = a->least, r.high = a->high, r.low = a->low;
+  return checked(r, out, result.d);
+}
+
+/* ---------------------------------------------------------------- operators */
+
+static rounding of_floats(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn_value *w, const rounding *r,
+                          tarn_value result) {
+  const double v[2] = {w[0].d, w[1].d};
+  switch (op) {
+  case TARN_FX_ADD:
+  case TARN_FX_SUB: return added(out, v, &r[0], &r[1], result.d);
+  case TARN_FX_MUL: return multiplied(out, v, &r[0], &r[1], result.d);
+  case TARN_FX_DIV: return divided(out, v, &r[0], &r[1], result.d);
+  case TARN_FX_POW: return power(out, v, &r[0], &r[1], result.d);
+  case TARN_FX_EXP: return exponential(out, v[0], &r[0], result.d);
+  case TARN_FX_MIN:
+  case TARN_FX_MAX: return extreme(out, v, r, result.d);
+  case TARN_FX_EQ:
+  case TARN_FX_LT:
+  case TARN_FX_LE: return compared(v, r);
+  case TARN_FX_MOD:
+  case TARN_FX_FMOD: {
+    rounding x = plain(out, result.d, unit_of(out) * fabs(result.d));
+    x.off = r[0].either || r[1].either || rounding_total(&r[0], v[0]) + rounding_total(&r[1], v[1]) > 0;
+    return x;
+  }
+  case TARN_FX_ISNAN:
+  case TARN_FX_ISINF: {
+    rounding x = plain(out, 1, 0);
+    x.off = r[0].either;
+    return x;
+  }
+  default:
+    if (is_leap(op)) return leap(op, in, out, v[0], &r[0], result);
+    return function(op, out, v[0], &r[0], result.d);
+  }
+}
+
+rounding rounding_step(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn_value *v, const rounding *r, tarn_value result) {
+  uint32_t n = tarn_fx_info(op)->arity;
+  if (op == TARN_FX_SEL) {
+    rounding x = r[v[0].i ? 1 : 2];
+    x.off |= r[0].off, x.order |= r[0].order, x.fixed &= r[0].fixed;
+    return x;
+  }
+  if (op == TARN_FX_NEG && tarn_dtype_is_float(in)) return r[0];
+  rounding x = op == TARN_FX_CAST         ? converted(in, out, v[0], r, result)
+               : !tarn_dtype_is_float(in) ? plain(out, 1, 0)
+                                          : of_floats(op, in, out, v, r, result);
+  bool cleared = op == TARN_FX_EXP && !x.off && !x.over; /* 0 of what is far below */
+  rounding flags = x;
+  keep_flags(&flags, r, n);
+  if (cleared && r[0].over && v[0].d < -200) flags.off = r[0].off;
+  x.number = false;
+  x.fixed = flags.fixed, x.off = flags.off, x.order = flags.order;
+  return x;
+}
+
+/* ---------------------------------------------------------------- comparing */
+
+static bool same_kind(double a, double b) { return isnan(a) ? isnan(b) : a == b; }
+
+static double floor_of(tarn_dtype t) { return 4 * tiny(t); }
+
+const char *rounding_why(const rounding *r) {
+  return r->over    ? "beyond the largest number"
+         : r->off   ? "close to where an operator jumps"
+         : r->order ? "out of range in another order"
+                    : NULL;
+}
+
+double rounding_ratio(tarn_dtype t, tarn_value left, const rounding *l, tarn_value right, const rounding *r) {
+  if (!rounding_promised(l)) return 0;
+  if (!tarn_dtype_is_float(t)) return left.i == right.i ? 0 : INFINITY;
+  if (!isfinite(left.d)) {
+    if (l->either || r->either) return isfinite(right.d) ? INFINITY : 0;
+    return same_kind(left.d, right.d) ? 0 : INFINITY;
+  }
+  if (!isfinite(right.d) || r->over || r->off) return INFINITY;
+  double most = rounding_total(l, left.d) + unit_of(t) * fabs(left.d) + floor_of(t) + l->slack,
+         has = rounding_total(r, right.d);
+  if (U * most * ROUNDING_MOST > vrange_largest(t) || most > vrange_largest(t)) return 0;
+  return fmax(has, fabs(left.d - right.d) / U) / most;
+}
+
+double rounding_apart(tarn_dtype t, tarn_value a, const rounding *x, tarn_value b, const rounding *y) {
+  if (!rounding_promised(x) || !rounding_promised(y)) return 0;
+  if (!tarn_dtype_is_float(t) || !isfinite(a.d) || !isfinite(b.d)) return rounding_ratio(t, a, x, b, y);
+  double most = fmax(rounding_total(x, a.d), rounding_total(y, b.d)) + floor_of(t) + x->slack + y->slack;
+  return fabs(a.d - b.d) / U / most;
+}
+
+double rounding_off(tarn_dtype t, tarn_value left, const rounding *l, tarn_value computed, double error) {
+  if (!rounding_promised(l)) return 0;
+  if (!tarn_dtype_is_float(t)) return left.i == computed.i ? 0 : INFINITY;
+  if (!isfinite(left.d)) {
+    if (l->either) return isfinite(computed.d) ? INFINITY : 0;
+    return same_kind(left.d, computed.d) ? 0 : INFINITY;
+  }
+  double most = rounding_total(l, left.d) + unit_of(t) * fabs(left.d) + floor_of(t) + l->slack;
+  return U * most * ROUNDING_MOST > vrange_largest(t) || most > vrange_largest(t) ? 0 : error / U / most;
+}
