@@ -21,7 +21,9 @@ typedef struct resize {
   uint32_t axes;                               /* those that are resized */
 } resize;
 
-/* Where output element i lies in the input. */
+/* Where output element i lies in the input. Lengths are whole, as ONNX's text and ONNX Runtime have
+ * them; two of ONNX's node tests (downsample_scales_…_align_corners) take in · scale, unrounded. For
+ * one pixel, pytorch_half_pixel is as in ONNX's tests, which differs from its text for cubic. */
 static double source(const resize *r, uint32_t axis, int64_t i) {
   const char *how = r->coordinates;
   double x = (double)i, scale = r->scale[axis], centre = (x + 0.5) / scale;
