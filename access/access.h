@@ -34,7 +34,8 @@ typedef enum tarn_dtype { /* X-macro in access/dtype.c gives name, bytes, kind *
                           TARN_BOOL,
                           TARN_DTYPES
 } tarn_dtype;
-TARN_API const char *tarn_dtype_name(tarn_dtype t); /* f32 f64 f16 bf16 i8 u8 … bool */
+TARN_API const char *tarn_dtype_name(tarn_dtype t);                                        /* f32 f64 f16 bf16 i8 u8 … bool */
+TARN_API char *tarn_dims_text(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim); /* f32[2,3], for messages */
 TARN_API bool tarn_dtype_parse(const char *s, tarn_dtype *t);
 TARN_API size_t tarn_dtype_size(tarn_dtype t);
 TARN_API bool tarn_dtype_is_float(tarn_dtype t);

@@ -41,6 +41,14 @@ bool tarn_index_in(tarn_dtype t, int64_t i, int64_t extent, int64_t *at) {
   return *at >= 0 && *at < extent;
 }
 
+char *tarn_dims_text(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim) {
+  tarn_buf b = {.cx = cx};
+  tarn_buf_fmt(&b, "%s[", tarn_dtype_name(t));
+  for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(&b, i ? ",%lld" : "%lld", (long long)dim[i]);
+  tarn_buf_str(&b, "]");
+  return b.p;
+}
+
 bool tarn_dtype_parse(const char *s, tarn_dtype *t) {
   for (unsigned i = 0; i < TARN_DTYPES; i++)
     if (strcmp(info[i].name, s) == 0) return *t = (tarn_dtype)i, true;

@@ -126,7 +126,9 @@ static value eval_INPUT(run *r, const tarn_node *x, value *const *kid) {
     if (strcmp(r->in[i].name, p->name) != 0) continue;
     bool same = v->n == t->n && (v->dtype == t->dtype || v->dtype == tarn_ev_store(&r->e, t->dtype));
     for (uint32_t d = 0; same && d < t->n; d++) same = v->dim[d] == t->dim[d];
-    if (!same) tarn_raise(r->cx, TARN_BAD_INPUT, "input %s: the tensor given has another shape or type", p->name);
+    if (!same)
+      tarn_raise(r->cx, TARN_BAD_INPUT, "input %s: expects %s, given %s", p->name,
+                 tarn_dims_text(r->cx, t->dtype, t->n, t->dim), tarn_dims_text(r->cx, v->dtype, v->n, v->dim));
     return new_value(r, x->type, v->dtype, v->data);
   }
   tarn_raise(r->cx, TARN_BAD_INPUT, "input %s: no value given", p->name);

@@ -145,7 +145,6 @@ void tarn_ints_print(tarn_buf *b, uint32_t n, const int64_t *v);                
 void tarn_shape_print(tarn_buf *b, const tarn_type *t);                                  /* ((2 3) (4)) */
 #define TARN_INLINE_MAX 64 /* constants of at most so many elements are written out */
 extern const char *const tarn_red_names[TARN_RED_CUSTOM], *const tarn_reduce_names[TARN_RED_CUSTOM];
-void tarn_string_print(tarn_buf *b, const char *s);               /* "…" */
 void tarn_fn_print(const tarn_lang *L, tarn_buf *b, uint32_t fn); /* print.c, and what it prints: parse.c */
 uint32_t tarn_fn_parse(tarn_lang *L, const tarn_sx *s);
 void tarn_reducer_print(const tarn_lang *L, tarn_buf *b, uint32_t red);

@@ -190,7 +190,7 @@ static void print_attr(tarn_buf *b, const tarn_attr *a) {
   switch (a->kind) {
   case TARN_A_INT: tarn_buf_fmt(b, "%" PRId64, a->i); break;
   case TARN_A_REAL: print_real(b, a->r); break;
-  case TARN_A_STR: tarn_string_print(b, a->s); break;
+  case TARN_A_STR: tarn_sx_string(b, a->s, strlen(a->s)); break;
   case TARN_A_INTS:
     tarn_buf_str(b, "(ints");
     spaced_ints(b, a->n, a->is);

@@ -7,28 +7,11 @@
 #include <string.h>
 
 /* ---------------------------------------------------------------- names */
-/* A name that the reader gives back as one atom and that is no element type. */
-static bool plain(const char *s) {
-  tarn_dtype t;
-  if (!*s || tarn_dtype_parse(s, &t)) return false;
-  for (; *s; s++)
-    if ((unsigned char)*s <= ' ' || *s == 127 || strchr("();\"", *s)) return false;
-  return true;
-}
-
-void tarn_string_print(tarn_buf *b, const char *s) {
-  tarn_buf_str(b, "\"");
-  for (; *s; s++) {
-    if (*s == '"' || *s == '\\') tarn_buf_fmt(b, "\\%c", *s);
-    else if ((unsigned char)*s < ' ' || *s == 127) tarn_buf_fmt(b, "\\x%02x", (unsigned)*s);
-    else tarn_buf_add(b, s, 1);
-  }
-  tarn_buf_str(b, "\"");
-}
-
+/* An element type is no name: (const f32 …) begins with one. */
 void tarn_name_print(tarn_buf *b, const char *name) {
-  if (plain(name)) tarn_buf_str(b, name);
-  else tarn_string_print(b, name);
+  tarn_dtype t;
+  if (tarn_dtype_parse(name, &t)) tarn_sx_string(b, name, strlen(name));
+  else tarn_sx_name(b, name, strlen(name));
 }
 
 const char *tarn_name_parse(tarn_lang *L, const tarn_sx *s) {

@@ -76,7 +76,7 @@ typedef void tarn_fn(tarn_ctx *cx, void *arg);
 TARN_API tarn_status tarn_protect(tarn_ctx *cx, tarn_fn *fn, void *arg);
 /* The same, for what may be left out: false when something was raised. But TARN_MEMORY is raised again. */
 TARN_API bool tarn_tried(tarn_ctx *cx, tarn_fn *fn, void *arg);
-/* Message format: one line, no final newline: WHERE: WHAT. */
+/* Message format: one line, no final newline: WHERE: WHAT. (What cannot be seen in it is spelled, as TARN_AS_TEXT.) */
 TARN_NORETURN TARN_API void tarn_raise(tarn_ctx *cx, tarn_status st, const char *fmt, ...) TARN_PRINTF(3, 4);
 /* Raises again what an inner tarn_protect() just returned. */
 TARN_NORETURN TARN_API void tarn_reraise(tarn_ctx *cx, tarn_status st);
@@ -184,6 +184,22 @@ TARN_API void tarn_buf_fmt(tarn_buf *b, const char *fmt, ...) TARN_PRINTF(2, 3);
 /* Shortest decimal text that reads back to the same double; inf, -inf, nan for those. */
 TARN_API void tarn_buf_double(tarn_buf *b, double x);
 
+/* ---- text as data ----
+ * Names in a model, a file, a command line may hold anything. Whoever prints one says as what:
+ *   TEXT  a line for people (a message, a terminal)      SX, C, JSON, DOT  the inside of a string of that language
+ *   HTML  between tags or in a quoted attribute; lines stay. C: may stand in a comment too
+ * What cannot be seen is spelled by its bytes: \xHH (C: \OOO; JSON: by its code, \uHHHH, and \xHH for what is no UTF-8). */
+typedef enum { TARN_AS_TEXT, TARN_AS_SX, TARN_AS_C, TARN_AS_JSON, TARN_AS_HTML, TARN_AS_DOT } tarn_as;
+#define TARN_ESCAPED 16
+/* Spells what s, n > 0 bytes, begins with, NUL-terminated; returns how many bytes of s that was. */
+TARN_API size_t tarn_escape(tarn_as as, const char *s, size_t n, char out[TARN_ESCAPED]);
+TARN_API void tarn_buf_as(tarn_buf *b, tarn_as as, const char *s, size_t n);
+TARN_API char *tarn_shown(tarn_ctx *cx, const char *s); /* as TEXT */
+/* Is that the name, as it is or as it is shown? For names that people and files of ours give. */
+TARN_API bool tarn_is_called(tarn_ctx *cx, const char *given, const char *name);
+/* Bytes of the character that s begins with when it can be seen, else 0. */
+TARN_API size_t tarn_visible(const char *s, size_t n);
+
 /* ---- the one s-expression reader ----
  * Serves terms, rules, hardware descriptions, programs and proofs.
  *   atom      any run of characters but space ( ) ; "        foo  $0  ?x  -1.5e3  map:relu
@@ -210,6 +226,10 @@ TARN_API bool tarn_sx_is(const tarn_sx *s, const char *head);
 TARN_API bool tarn_sx_atom_is(const tarn_sx *s, const char *atom);
 /* Raises TARN_BAD_INPUT "FILE:LINE:COL: …". */
 TARN_NORETURN TARN_API void tarn_sx_error(tarn_ctx *cx, const tarn_sx *at, const char *fmt, ...) TARN_PRINTF(3, 4);
+/* "…"; and an atom where that reads back as the same text (a number counts as one), else a string. */
+TARN_API void tarn_sx_string(tarn_buf *b, const char *s, size_t n);
+TARN_API void tarn_sx_name(tarn_buf *b, const char *s, size_t n);
+TARN_API bool tarn_sx_is_atom(const char *s, size_t n);
 /* width 0: one line; else breaks lines longer than width, indenting by 2. */
 TARN_API void tarn_sx_print(tarn_buf *b, const tarn_sx *s, unsigned width);
 /* The file's text, NUL-terminated beyond n; raises TARN_IO. */

@@ -98,6 +98,19 @@ static bool slot_reserve(tarn_ctx *cx, tarn_slot *s, size_t n) {
   return true;
 }
 
+/* The text of a message, of len bytes, so that all of it can be seen. NULL: out of memory. */
+static const char *shown(tarn_ctx *cx, tarn_slot *s, const char *text, size_t len) {
+  size_t seen = 0, step = 1, cap;
+  while (seen < len && (step = tarn_visible(text + seen, len - seen))) seen += step;
+  if (seen == len) return text;
+  char *p = tarn_raw_shown(cx, text, len, &cap);
+  if (!p) return NULL;
+  raw_free(cx, s->heap, s->cap);
+  s->heap = p;
+  s->cap = cap;
+  return p;
+}
+
 /* Writes into the slot not now shown: the arguments may point into the current message. */
 static bool set_message(tarn_ctx *cx, const char *fmt, va_list ap) {
   tarn_slot *s = &cx->slot[cx->cur ^ 1u];
@@ -112,6 +125,8 @@ static bool set_message(tarn_ctx *cx, const char *fmt, va_list ap) {
     text = s->heap;
   }
   va_end(again);
+  text = ok ? shown(cx, s, text, (size_t)len) : NULL;
+  ok = text != NULL;
   cx->message = ok ? text : out_of_memory;
   if (ok) cx->cur ^= 1u;
   return ok;
@@ -202,10 +217,15 @@ static char *raw_format(tarn_ctx *cx, const char *fmt, va_list ap) {
   va_list again;
   va_copy(again, ap);
   int len = tarn_vprint(cx, NULL, 0, fmt, ap);
-  char *s = len < 0 ? NULL : tarn_raw(cx, NULL, 0, (size_t)len + 1);
-  if (s) tarn_vprint(cx, s, (size_t)len + 1, fmt, again);
+  char *s = len < 0 ? NULL : tarn_raw(cx, NULL, 0, (size_t)len + 1), *seen = NULL;
+  size_t cap;
+  if (s) {
+    tarn_vprint(cx, s, (size_t)len + 1, fmt, again);
+    seen = tarn_raw_shown(cx, s, (size_t)len, &cap);
+    raw_free(cx, s, (size_t)len + 1);
+  }
   va_end(again);
-  return s;
+  return seen;
 }
 
 void tarn_warn(tarn_ctx *cx, const char *fmt, ...) {

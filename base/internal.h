@@ -62,6 +62,8 @@ struct tarn_ctx {
 
 /* Raw allocation, NULL on failure; for what must not live in the arena. */
 void *tarn_raw(tarn_ctx *cx, void *p, size_t old, size_t n);
+/* s as TARN_AS_TEXT in raw memory of *cap bytes, NULL on failure. */
+char *tarn_raw_shown(tarn_ctx *cx, const char *s, size_t n, size_t *cap);
 void tarn_arena_free_all(tarn_ctx *cx);
 _Noreturn void tarn_raise_memory(tarn_ctx *cx);
 /* vsnprintf in the C locale. */

@@ -22,23 +22,9 @@ typedef struct printer {
   TARN_VEC(level) stack;
 } printer;
 
-static void add_escaped(tarn_buf *b, unsigned char c) {
-  switch (c) {
-  case '"': tarn_buf_str(b, "\\\""); break;
-  case '\\': tarn_buf_str(b, "\\\\"); break;
-  case '\n': tarn_buf_str(b, "\\n"); break;
-  case '\t': tarn_buf_str(b, "\\t"); break;
-  default:
-    if (c < 0x20 || c == 0x7f) tarn_buf_fmt(b, "\\x%02x", c);
-    else tarn_buf_add(b, (const char *)&c, 1);
-  }
-}
-
 static void print_leaf(tarn_buf *b, const tarn_sx *s) {
   if (s->kind == TARN_SX_STRING) {
-    tarn_buf_add(b, "\"", 1);
-    for (size_t i = 0; i < s->len; i++) add_escaped(b, (unsigned char)s->text[i]);
-    tarn_buf_add(b, "\"", 1);
+    tarn_sx_string(b, s->text, s->len);
   } else if (s->text && *s->text) {
     tarn_buf_str(b, s->text);
   } else if (s->kind == TARN_SX_INT) {

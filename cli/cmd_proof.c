@@ -20,9 +20,9 @@ static void report(tarn_ctx *cx, const tarn_proof_result *r, bool replay) {
   cli_json_close(j, '}');
   cli_json_print(j);
 }
-static void tell(const tarn_proof_result *r, bool replay) {
-  if (!r->ok && r->bad != TARN_NONE) printf("WRONG at step %u: %s\n", r->bad, r->why);
-  else if (!r->ok) printf("WRONG: %s\n", r->why);
+static void tell(tarn_ctx *cx, const tarn_proof_result *r, bool replay) {
+  if (!r->ok && r->bad != TARN_NONE) printf("WRONG at step %u: %s\n", r->bad, tarn_shown(cx, r->why));
+  else if (!r->ok) printf("WRONG: %s\n", tarn_shown(cx, r->why));
   else printf("ok: %u steps hold\n", r->steps);
   if (replay) printf("  %u steps evaluated on both sides, %u skipped\n", r->replayed, r->skipped);
   for (uint32_t i = 0; i < r->nuse; i++) printf("  %6u  %s\n", r->use[i].count, r->use[i].rule);
@@ -60,6 +60,6 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
   if (r.nassumed && !json) printf("of %u steps something is assumed that terms alone do not show:\n", r.skipped);
   for (uint32_t i = 0; i < r.nassumed && !json; i++) printf("  %s\n", r.assumed[i]);
   if (json) report(cx, &r, o.replay);
-  else tell(&r, o.replay);
+  else tell(cx, &r, o.replay);
   return r.ok ? 0 : TARN_NO;
 }

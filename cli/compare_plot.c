@@ -79,11 +79,7 @@ static void find_range(plot *p) {
 
 static void text(const plot *p, double x, double y, const char *anchor, const char *s) {
   fprintf(p->f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-  for (; *s; s++) {
-    if (*s == '&') fputs("&amp;", p->f);
-    else if (*s == '<') fputs("&lt;", p->f);
-    else fputc(*s, p->f);
-  }
+  cli_page_text(p->f, s);
   fputs("</text>\n", p->f);
 }
 

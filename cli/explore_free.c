@@ -202,10 +202,9 @@ void lab_report(lab *l) {
 
 /* ---- terms out ---- */
 void lab_print(const lab *l, tarn_buf *b, lab_node_fn *at, const void *from, uint32_t id) {
-  char name[256];
   tarn_eg_node e = at(from, id);
-  tarn_free_name(l->rs, e.op, e.payload, name, sizeof name);
-  tarn_buf_fmt(b, "%s%s", e.n ? "(" : "", name);
+  tarn_buf_str(b, e.n ? "(" : "");
+  tarn_free_print(l->rs, b, e.op);
   for (uint32_t i = 0; i < e.n; i++) {
     uint32_t kid = at(from, id).kids[i];
     tarn_buf_str(b, " ");

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <yajl/yajl_gen.h>
 
 double cli_now(void) {
   struct timespec t;
@@ -108,62 +107,67 @@ void cli_close(tarn_ctx *cx, FILE *f, const char *path) {
 
 /* ---- JSON ---- */
 struct cli_json {
-  tarn_ctx *cx;
-  yajl_gen g;
+  tarn_buf b;
+  int depth;
+  bool first; /* in the innermost object or list */
 };
-static void free_gen(void *g) { yajl_gen_free(g); }
-static void put(cli_json *j, const char *s) { yajl_gen_string(j->g, (const unsigned char *)s, strlen(s)); }
-static void key_of(cli_json *j, const char *key) {
-  if (key) put(j, key);
+static void new_line(cli_json *j) { tarn_buf_fmt(&j->b, "\n%*s", 2 * j->depth, ""); }
+static void quoted(cli_json *j, const char *s) {
+  tarn_buf_str(&j->b, "\"");
+  tarn_buf_as(&j->b, TARN_AS_JSON, s, strlen(s));
+  tarn_buf_str(&j->b, "\"");
+}
+/* What stands before a value. */
+static void begin(cli_json *j, const char *key) {
+  if (!j->first) tarn_buf_str(&j->b, ",");
+  j->first = false;
+  new_line(j);
+  if (!key) return;
+  quoted(j, key);
+  tarn_buf_str(&j->b, ": ");
 }
 cli_json *cli_json_new(tarn_ctx *cx) {
   cli_json *j = TARN_NEW(cx, cli_json);
-  j->cx = cx, j->g = yajl_gen_alloc(NULL);
-  if (!j->g) tarn_raise(cx, TARN_MEMORY, "out of memory");
-  tarn_defer(cx, free_gen, j->g);
-  yajl_gen_config(j->g, yajl_gen_beautify, 1);
-  yajl_gen_config(j->g, yajl_gen_indent_string, "  ");
-  yajl_gen_map_open(j->g);
+  *j = (cli_json){.b = {.cx = cx}, .depth = 1, .first = true};
+  tarn_buf_str(&j->b, "{");
   cli_json_int(j, "schema", 1);
   return j;
 }
 void cli_json_open(cli_json *j, const char *key, char kind) {
-  key_of(j, key);
-  if (kind == '{') yajl_gen_map_open(j->g);
-  else yajl_gen_array_open(j->g);
+  begin(j, key);
+  tarn_buf_add(&j->b, &kind, 1);
+  j->depth++;
+  j->first = true;
 }
 void cli_json_close(cli_json *j, char kind) {
-  if (kind == '}') yajl_gen_map_close(j->g);
-  else yajl_gen_array_close(j->g);
+  j->depth--;
+  if (!j->first) new_line(j);
+  tarn_buf_add(&j->b, &kind, 1);
+  j->first = false;
 }
 void cli_json_str(cli_json *j, const char *key, const char *v) {
-  key_of(j, key);
-  if (v) put(j, v);
-  else yajl_gen_null(j->g);
+  begin(j, key);
+  if (v) quoted(j, v);
+  else tarn_buf_str(&j->b, "null");
 }
 void cli_json_num(cli_json *j, const char *key, double v) {
-  key_of(j, key);
-  if (!isfinite(v)) {
-    yajl_gen_null(j->g);
-    return;
-  }
-  tarn_buf b = {.cx = j->cx};
-  tarn_buf_double(&b, v);
-  yajl_gen_number(j->g, b.p, b.n);
+  begin(j, key);
+  if (isfinite(v)) tarn_buf_double(&j->b, v);
+  else tarn_buf_str(&j->b, "null");
 }
 void cli_json_int(cli_json *j, const char *key, int64_t v) {
-  key_of(j, key);
-  yajl_gen_integer(j->g, v);
+  begin(j, key);
+  tarn_buf_fmt(&j->b, "%lld", (long long)v);
 }
 void cli_json_bool(cli_json *j, const char *key, bool v) {
-  key_of(j, key);
-  yajl_gen_bool(j->g, v);
+  begin(j, key);
+  tarn_buf_str(&j->b, v ? "true" : "false");
 }
 const char *cli_json_text(cli_json *j, size_t *n) {
-  const unsigned char *p;
-  yajl_gen_map_close(j->g);
-  yajl_gen_get_buf(j->g, &p, n);
-  return (const char *)p;
+  cli_json_close(j, '}');
+  tarn_buf_str(&j->b, "\n");
+  *n = j->b.n;
+  return j->b.p;
 }
 void cli_json_print(cli_json *j) {
   size_t n;

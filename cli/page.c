@@ -1,13 +1,12 @@
 /* Pages for a browser: one file, no scripts, nothing fetched. */
 #include "cli/cli.h"
+#include <string.h>
 
 void cli_page_text(FILE *f, const char *s) {
-  for (; *s; s++) {
-    if (*s == '<') fputs("&lt;", f);
-    else if (*s == '>') fputs("&gt;", f);
-    else if (*s == '&') fputs("&amp;", f);
-    else if (*s == '"') fputs("&quot;", f);
-    else fputc(*s, f);
+  char one[TARN_ESCAPED];
+  for (size_t n = strlen(s), i = 0; i < n;) {
+    i += tarn_escape(TARN_AS_HTML, s + i, n - i, one);
+    fputs(one, f);
   }
 }
 FILE *cli_page_open(tarn_ctx *cx, const char *path, const char *title) {

@@ -108,7 +108,7 @@ static void show_class(session *s, const explore_view *v, uint32_t c) {
   for (uint32_t n = tarn_eg_next_node(v->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(v->g, c, n)) {
     tarn_eg_node e = tarn_eg_node_at(v->g, n);
     v->name(v->user, e.op, e.payload, name, sizeof name);
-    printf("  %s%s", e.n ? "(" : "", name);
+    printf("  %s%s", e.n ? "(" : "", tarn_shown(s->cx, name));
     for (uint32_t i = 0; i < e.n; i++) printf(" #%u", tarn_eg_find(v->g, e.kids[i]));
     printf("%s\n", e.n ? ")" : "");
   }

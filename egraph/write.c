@@ -25,18 +25,14 @@ static void name_of(const out *o, uint32_t node, char *buf, size_t n) {
 
 static void put(out *o, const char *s) { print(o, s, strlen(s)); }
 
-/* As a JSON string. */
-static void json_text(out *o, const char *s) {
-  put(o, "\"");
-  for (size_t n; *s; s += n + (s[n] != 0)) {
-    for (n = 0; s[n] && s[n] != '"' && s[n] != '\\' && (unsigned char)s[n] >= ' ';) n++;
-    print(o, s, n);
-    char code[8];
-    if (s[n] == '"' || s[n] == '\\') snprintf(code, sizeof code, "\\%c", s[n]);
-    else snprintf(code, sizeof code, "\\u%04x", (unsigned)s[n]);
-    if (s[n]) put(o, code);
-  }
-  put(o, "\"");
+enum { NAME = 512 }; /* longer ones are cut */
+
+/* As the inside of a string. */
+static void put_name(out *o, tarn_as as, uint32_t node) {
+  char name[NAME], all[NAME * TARN_ESCAPED], *to = all;
+  name_of(o, node, name, sizeof name);
+  for (size_t n = strlen(name), i = 0; i < n; to += strlen(to)) i += tarn_escape(as, name + i, n - i, to);
+  print(o, all, (size_t)(to - all));
 }
 
 /* Whatever the decimal point is where the program runs. */
@@ -53,13 +49,12 @@ static void json_number(out *o, double x) {
 }
 
 static void json_node(out *o, uint32_t cls, uint32_t node, uint32_t k) {
-  char buf[512];
+  char buf[160];
   tarn_eg_node v = tarn_eg_node_at(o->g, node);
-  snprintf(buf, sizeof buf, "\"%u.%u\":{\"op\":", cls, k);
+  snprintf(buf, sizeof buf, "\"%u.%u\":{\"op\":\"", cls, k);
   put(o, buf);
-  name_of(o, node, buf, sizeof buf);
-  json_text(o, buf);
-  put(o, ",\"children\":[");
+  put_name(o, TARN_AS_JSON, node);
+  put(o, "\",\"children\":[");
   for (uint32_t i = 0; i < v.n; i++) {
     snprintf(buf, sizeof buf, "%s\"%u.0\"", i ? "," : "", v.kids[i]);
     put(o, buf);
@@ -107,14 +102,6 @@ tarn_status tarn_eg_write_json(const tarn_egraph *g, const uint32_t *roots, uint
 
 /* ---- Graphviz ---- */
 
-/* As the inside of a double-quoted string. */
-static void put_escaped(out *o, const char *s) {
-  for (; *s; s++) {
-    if (*s == '"' || *s == '\\') print(o, "\\", 1);
-    print(o, *s == '\n' ? " " : s, 1);
-  }
-}
-
 static uint32_t last_drawn(const tarn_egraph *g, uint32_t max) {
   uint32_t last = NONE, k = 0;
   for (uint32_t c = tarn_eg_next_class(g, NONE); c != NONE && (!max || k < max); c = tarn_eg_next_class(g, c), k++) last = c;
@@ -122,7 +109,7 @@ static uint32_t last_drawn(const tarn_egraph *g, uint32_t max) {
 }
 
 static void dot_class(out *o, uint32_t c, bool root) {
-  char buf[512];
+  char buf[160];
   snprintf(buf, sizeof buf, "  subgraph cluster_%u {\n    label=\"%u\"; style=%s;\n", c, c,
            root ? "\"rounded,bold\"" : "\"rounded,dotted\"");
   put(o, buf);
@@ -130,8 +117,7 @@ static void dot_class(out *o, uint32_t c, bool root) {
   for (uint32_t n = tarn_eg_next_node(o->g, c, NONE); n != NONE; n = tarn_eg_next_node(o->g, c, n), k++) {
     snprintf(buf, sizeof buf, "    n%u_%u [label=\"", c, k);
     put(o, buf);
-    name_of(o, n, buf, sizeof buf);
-    put_escaped(o, buf);
+    put_name(o, TARN_AS_DOT, n);
     put(o, "\"];\n");
   }
   if (!k) {

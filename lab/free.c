@@ -20,6 +20,19 @@ void tarn_free_name(const tarn_ruleset *rs, uint32_t op, uint32_t payload, char 
   (void)payload;
   snprintf(buf, n, "%.*s", (int)len, s);
 }
+void tarn_free_print(const tarn_ruleset *rs, tarn_buf *b, uint32_t op) {
+  size_t n;
+  const char *s = tarn_intern_key(free_of(rs)->symbol, op, &n);
+  tarn_sx_name(b, s, n);
+}
+tarn_sx *free_leaf(const tarn_ruleset *rs, uint32_t op) {
+  size_t n;
+  const char *s = tarn_intern_key(free_of(rs)->symbol, op, &n);
+  tarn_sx *leaf = TARN_NEW(rs->cx, tarn_sx);
+  *leaf =
+      (tarn_sx){.kind = tarn_sx_is_atom(s, n) ? TARN_SX_ATOM : TARN_SX_STRING, .text = tarn_strndup(rs->cx, s, n), .len = n};
+  return leaf;
+}
 uint32_t tarn_free_symbols(const tarn_ruleset *rs) { return tarn_intern_count(free_of(rs)->symbol); }
 
 /* ---- terms in ---- */

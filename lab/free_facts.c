@@ -181,25 +181,23 @@ tarn_status tarn_free_failed(const tarn_ruleset *rs) { return free_of(rs)->faile
 /* Of a class, for people: "value 3", "free {x y}". */
 static void print_set(const tarn_ruleset *rs, const tarn_egraph *g, uint64_t set, tarn_buf *b) {
   set_view x = set_at(free_of(rs), set);
-  char name[256];
   tarn_buf_str(b, "{");
   for (uint32_t i = 0; i < x.n; i++) {
     uint32_t n = tarn_eg_next_node(g, tarn_eg_find(g, x.p[i]), TARN_NONE);
     tarn_eg_node v = n == TARN_NONE ? (tarn_eg_node){0} : tarn_eg_node_at(g, n);
-    if (n != TARN_NONE && v.n == 0) tarn_free_name(rs, v.op, v.payload, name, sizeof name);
-    else snprintf(name, sizeof name, "#%u", tarn_eg_find(g, x.p[i]));
-    tarn_buf_fmt(b, "%s%s", i ? " " : "", name);
+    tarn_buf_str(b, i ? " " : "");
+    if (n != TARN_NONE && v.n == 0) tarn_free_print(rs, b, v.op);
+    else tarn_buf_fmt(b, "#%u", tarn_eg_find(g, x.p[i]));
   }
   tarn_buf_str(b, "}");
 }
 void tarn_free_facts(const tarn_ruleset *rs, const tarn_egraph *g, uint32_t cls, tarn_buf *b) {
   const free_state *f = free_of(rs);
-  char name[256];
   for (uint32_t i = 0; i < f->analysis.n; i++) {
     uint64_t v = tarn_eg_data(g, i, cls);
     if (!f->analysis.p[i]->set && !v) continue;
     tarn_buf_fmt(b, "%s%s ", b->n ? ", " : "", f->analysis.p[i]->name);
     if (f->analysis.p[i]->set) print_set(rs, g, v, b);
-    else tarn_free_name(rs, (uint32_t)(v - 1), 0, name, sizeof name), tarn_buf_str(b, name);
+    else tarn_free_print(rs, b, (uint32_t)(v - 1));
   }
 }

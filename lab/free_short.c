@@ -20,13 +20,10 @@ typedef struct finding {
 
 /* ---- terms as text; equal terms are one pointer ---- */
 static void take_terms(finding *x) {
-  char name[256];
   for (uint32_t t = x->text.n; t < tarn_eg_proof_terms(x->p); t++) {
     tarn_eg_node e = tarn_eg_proof_term(x->p, t);
-    tarn_sx *atom = TARN_NEW(x->cx, tarn_sx), *s = atom;
+    tarn_sx *atom = free_leaf(x->rs, e.op), *s = atom;
     uint64_t size = 1;
-    tarn_free_name(x->rs, e.op, e.payload, name, sizeof name);
-    *atom = (tarn_sx){.kind = TARN_SX_ATOM, .text = tarn_strdup(x->cx, name), .len = (uint32_t)strlen(name)};
     if (e.n) {
       s = TARN_NEW(x->cx, tarn_sx);
       *s = (tarn_sx){.kind = TARN_SX_LIST, .n = e.n + 1, .kid = TARN_ARRAY(x->cx, tarn_sx *, e.n + 1)};

@@ -65,19 +65,18 @@ static members set_of(free_state *f, uint32_t analysis, const tarn_sx *t) {
 
 /* ---- saying what is assumed ---- */
 static void print_value(tarn_buf *b, free_state *f, const fval *v) {
-  size_t n;
-  const char *s = tarn_intern_key(free_of(f->rs)->symbol, free_value_symbol(f, v), &n);
-  tarn_buf_fmt(b, " %.*s", (int)n, s);
+  tarn_buf_str(b, " ");
+  tarn_free_print(f->rs, b, free_value_symbol(f, v));
 }
 static void print_pattern(tarn_buf *b, const fcheck *k, const rpat *p) {
-  size_t n = 0;
-  const char *op = p->kind == RP_NODE && p->op != TARN_NONE ? tarn_intern_key(free_of(k->f->rs)->symbol, p->op, &n) : "";
+  bool named = p->kind == RP_NODE && p->op != TARN_NONE;
   tarn_buf_str(b, " ");
   if (p->kind == RP_VAR && k->cls[p->var]) tarn_sx_print(b, k->cls[p->var], 0);
-  else if (!n) tarn_buf_str(b, "...");
-  else if (!p->n) tarn_buf_fmt(b, "%.*s", (int)n, op);
-  if (p->kind != RP_NODE || !p->n || !n) return;
-  tarn_buf_fmt(b, "(%.*s", (int)n, op);
+  else if (!named) tarn_buf_str(b, "...");
+  if (!named) return;
+  if (p->n) tarn_buf_str(b, "(");
+  tarn_free_print(k->f->rs, b, p->op);
+  if (!p->n) return;
   for (uint32_t i = 0; i < p->n; i++) print_pattern(b, k, p->kid[i]);
   tarn_buf_str(b, ")");
 }
@@ -177,10 +176,7 @@ static fshown is_in(fcheck *k, const fexpr *x, bool want) {
 static const tarn_sx *instance(const fcheck *k, const rpat *p) {
   if (p->kind == RP_VAR) return k->cls[p->var];
   if (p->kind != RP_NODE || p->op == TARN_NONE) return NULL;
-  size_t n;
-  tarn_sx *atom = TARN_NEW(k->f->cx, tarn_sx), *s = atom;
-  const char *op = tarn_intern_key(free_of(k->f->rs)->symbol, p->op, &n);
-  *atom = (tarn_sx){.kind = TARN_SX_ATOM, .text = tarn_strndup(k->f->cx, op, n), .len = (uint32_t)n};
+  tarn_sx *atom = free_leaf(k->f->rs, p->op), *s = atom;
   if (!p->n) return s;
   s = TARN_NEW(k->f->cx, tarn_sx);
   *s = (tarn_sx){.kind = TARN_SX_LIST, .n = p->n + 1, .kid = TARN_ARRAY(k->f->cx, tarn_sx *, p->n + 1)};

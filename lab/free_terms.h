@@ -27,6 +27,8 @@ typedef struct fcheck {
   const free_facts *facts; /* NULL: none */
 } fcheck;
 
+/* A symbol as the reader gives it. free.c */
+tarn_sx *free_leaf(const tarn_ruleset *rs, uint32_t op);
 /* The value of a term by the clauses of the analysis of constants; false: none is known. */
 bool free_term_value(free_state *f, const tarn_sx *t, fval *out);
 /* Binds what is not bound, compares the rest. */

@@ -23,8 +23,10 @@ TARN_API tarn_status tarn_free_failed(const tarn_ruleset *rs);
 /* Reads one s-expression into a graph of a free rule set: an atom or number is a leaf, a list an operator over terms,
  * (:equal A B) two terms that are given to be equal. Returns its id. Raises. */
 TARN_API uint32_t tarn_free_add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s);
-/* The name of an operator with its payload, for printing. Symbols are the operators 0, 1, … */
+/* The name of an operator with its payload, cut where buf ends. Symbols are the operators 0, 1, … */
 TARN_API void tarn_free_name(const tarn_ruleset *rs, uint32_t op, uint32_t payload, char *buf, size_t n);
+/* As it stands in a term: an atom or a string. */
+TARN_API void tarn_free_print(const tarn_ruleset *rs, tarn_buf *b, uint32_t op);
 /* The operator of this name. Raises for memory. */
 TARN_API uint32_t tarn_free_symbol(const tarn_ruleset *rs, const char *name, size_t n);
 TARN_API uint32_t tarn_free_symbols(const tarn_ruleset *rs);

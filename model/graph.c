@@ -68,7 +68,7 @@ static void load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g) {
 
 static const tarn_shape_binding *binding(im *m, const char *name) {
   for (uint32_t i = 0; m->options && i < m->options->nshape; i++)
-    if (strcmp(m->options->shape[i].name, name) == 0) {
+    if (tarn_is_called(m->cx, m->options->shape[i].name, name)) {
       m->binding_used[i] = 1;
       return &m->options->shape[i];
     }

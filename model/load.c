@@ -30,7 +30,7 @@ tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, size_t n, c
                                     const tarn_model_options *options, tarn_model_report *report) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   const ProtobufCMessage *m = im_unpack(cx, &onnx__model_proto__descriptor, bytes, n, name);
-  im i = {.cx = cx, .L = L, .file = name, .dir = dir, .options = options};
+  im i = {.cx = cx, .L = L, .file = tarn_shown(cx, name), .dir = dir, .options = options};
   i.model = (const Onnx__ModelProto *)m;
   return im_run(&i, report);
 }
@@ -132,7 +132,7 @@ static tarn_program *load_onnx(tarn_lang *L, const char *path, const tarn_model_
   whole_file w = {.cx = cx, .path = path};
   tarn_status st = tarn_protect(cx, unpack_file, &w);
   if (st != TARN_OK) tarn_reraise(cx, st);
-  im i = {.cx = cx, .L = L, .file = path, .dir = folder_of(cx, path), .options = options};
+  im i = {.cx = cx, .L = L, .file = tarn_shown(cx, path), .dir = folder_of(cx, path), .options = options};
   i.model = (const Onnx__ModelProto *)w.message;
   return im_run(&i, report);
 }

@@ -114,7 +114,8 @@ static void print_layout(tarn_buf *b, const tarn_layout *l) {
   if (l->block) tarn_buf_fmt(b, " (block %u %lld)", l->baxis, (long long)l->block);
 }
 static void print_kernel(const tarn_kprog *p, tarn_buf *b, const tarn_kernel *k) {
-  tarn_buf_fmt(b, "\n  (kernel %s", k->name);
+  tarn_buf_str(b, "\n  (kernel ");
+  tarn_sx_name(b, k->name, strlen(k->name));
   tarn_buf_str(b, "\n    (in");
   for (uint32_t i = 0; i < k->nin; i++) tarn_buf_fmt(b, " b%u", k->in[i]);
   tarn_buf_str(b, ") (out");
@@ -144,7 +145,9 @@ static void print_kernel(const tarn_kprog *p, tarn_buf *b, const tarn_kernel *k)
   tarn_buf_str(b, ")");
 }
 void tarn_kprog_print(const tarn_kprog *p, tarn_buf *b) {
-  tarn_buf_fmt(b, "(kernels (hw %s)\n  (inputs", p->hw->name);
+  tarn_buf_str(b, "(kernels (hw ");
+  tarn_sx_name(b, p->hw->name, strlen(p->hw->name));
+  tarn_buf_str(b, ")\n  (inputs");
   for (uint32_t i = 0; i < p->nin; i++) tarn_buf_fmt(b, " b%u", p->in[i]);
   tarn_buf_str(b, ") (outputs");
   for (uint32_t i = 0; i < p->nout; i++) tarn_buf_fmt(b, " b%u", p->out[i]);
@@ -152,7 +155,11 @@ void tarn_kprog_print(const tarn_kprog *p, tarn_buf *b) {
   for (uint32_t i = 0; i < p->nbuf; i++) {
     const tarn_buffer *x = &p->buf[i];
     tarn_buf_fmt(b, "\n  (buffer b%u %s %s", i, kinds[x->kind], tarn_dtype_name(x->dtype));
-    if (x->name) tarn_buf_fmt(b, " (name \"%s\")", x->name);
+    if (x->name) {
+      tarn_buf_str(b, " (name ");
+      tarn_sx_string(b, x->name, strlen(x->name));
+      tarn_buf_str(b, ")");
+    }
     if (x->parent != TARN_NONE) tarn_buf_fmt(b, " (in b%u)", x->parent);
     print_layout(b, &x->layout);
     tarn_buf_str(b, ")");

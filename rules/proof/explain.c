@@ -223,6 +223,7 @@ static void begin_at(explaining *x, tarn_term imported) {
 void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_buf *out) {
   if (!s->o.reasons) tarn_raise(s->cx, TARN_USAGE, "explain: no reasons were kept");
   if (root >= s->nroot) tarn_raise(s->cx, TARN_USAGE, "explain: there is no output %u", root);
+  pf_reserve_names(s->cx, s->program);
   tarn_eg_set_limits(s->g, 0, 0);
   uint32_t id = tarn_sat_add(s, chosen);
   pf_proof *p = TARN_NEW(s->cx, pf_proof);

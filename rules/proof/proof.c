@@ -333,15 +333,25 @@ static tarn_term without_values(pf_judge *j, tarn_term t) {
   return pf_subst(j->L, t, with);
 }
 
-/* The proof begins at the program's output of its name. */
+/* Proofs call what stands for any term, and for a constant's values, by names of inputs. */
+void pf_reserve_names(tarn_ctx *cx, const tarn_program *m) {
+  for (uint32_t i = 0; i < m->nin; i++) {
+    const char *s = m->in[i].name;
+    bool ours = !strncmp(s, PF_CONST, strlen(PF_CONST)) || (*s == '?' && s[1] && !s[1 + strspn(s + 1, "0123456789")]);
+    if (ours) tarn_raise(cx, TARN_BAD_INPUT, "input %s: proofs use this name for themselves; give the input another", s);
+  }
+}
+
+/* The proof begins at a program's output of its name: there may be several. */
 static bool about_program(checking *c, const pf_proof *p) {
   const tarn_program *m = c->o->program;
-  for (uint32_t i = 0; m && i < m->nout; i++)
-    if (strcmp(m->out[i].name, p->output) == 0) {
-      c->proved[i] = true;
-      return without_values(c->j, m->out[i].term) == p->from;
-    }
-  return !m;
+  bool any = !m;
+  for (uint32_t i = 0; m && i < m->nout; i++) {
+    if (strcmp(m->out[i].name, p->output) != 0 || without_values(c->j, m->out[i].term) != p->from) continue;
+    c->proved[i] = true;
+    any = true;
+  }
+  return any;
 }
 
 static void check_proof(checking *c, const pf_proof *p) {
@@ -360,6 +370,7 @@ tarn_proof_result tarn_proof_check(const tarn_ruleset *rs, const tarn_sx *proof,
   checking c = {.j = pf_judge_new(rs), .o = o, .r = {.ok = true, .bad = TARN_NONE, .why = ""}};
   uint32_t nout = o->program ? o->program->nout : 0;
   if (proof->n == 0) tarn_sx_error(rs->cx, proof, "there is no proof in it");
+  if (o->program) pf_reserve_names(rs->cx, o->program);
   c.proved = TARN_ARRAY(rs->cx, bool, nout + 1u);
   for (uint32_t i = 0; i < proof->n && c.r.ok; i++) check_proof(&c, pf_read(rs->L, proof->kid[i]));
   for (uint32_t i = 0; i < nout && c.r.ok; i++)

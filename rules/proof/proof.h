@@ -53,6 +53,8 @@ typedef struct pf_proof {
 
 /* Name of the input that stands for a constant whose values a proof does not carry. */
 #define PF_CONST "const:"
+/* Raises when an input of the program has a name that proofs give to what stands for others. */
+void pf_reserve_names(tarn_ctx *cx, const tarn_program *m);
 enum { PF_BYTES = 4096, PF_WRITTEN = 16 }; /* constants up to so many bytes carry their values; so many elements: inline */
 
 /* t with other terms for some: `with` holds term -> replacement + 1, and is added to. */

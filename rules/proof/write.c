@@ -51,9 +51,8 @@ static void fingerprint(writing *w, const tarn_tensor *t) {
 static void constant(writing *w, uint32_t payload) {
   const tarn_payload *p = tarn_payload_get(w->L, payload);
   const tarn_tensor *t = p->tensor;
-  tarn_sx name = {.kind = TARN_SX_STRING, .text = p->name, .len = strlen(p->name)};
   tarn_buf_str(w->b, "(tensor ");
-  tarn_sx_print(w->b, &name, 0);
+  tarn_sx_string(w->b, p->name, strlen(p->name));
   tarn_buf_str(w->b, " ");
   tarn_type_print(w->L, w->b, p->type);
   if (one_value(t)) {
@@ -73,9 +72,8 @@ static void all_bytes(writing *w) {
   for (uint32_t i = 0; i < w->bytes.n; i++) {
     const tarn_payload *p = tarn_payload_get(w->L, w->bytes.p[i]);
     const uint8_t *d = p->tensor->data;
-    tarn_sx name = {.kind = TARN_SX_STRING, .text = p->name, .len = strlen(p->name)};
     tarn_buf_str(w->b, "\n  (bytes ");
-    tarn_sx_print(w->b, &name, 0);
+    tarn_sx_string(w->b, p->name, strlen(p->name));
     tarn_buf_str(w->b, " \"");
     for (size_t k = 0; k < size_of(p->tensor); k++) tarn_buf_fmt(w->b, "%02x", d[k]);
     tarn_buf_str(w->b, "\")");
@@ -212,7 +210,7 @@ static void legend(writing *w, const tarn_ruleset *rs) {
     uint32_t k = s->kind == PF_RULE ? tarn_ruleset_find(rs, s->rule) : TARN_NONE;
     if (k == TARN_NONE) continue;
     tarn_map_at(seen, k, &fresh);
-    if (fresh) tarn_buf_fmt(w->b, "; %s: %s\n", s->rule, rs->rule.p[k]->doc ? rs->rule.p[k]->doc : "");
+    if (fresh) tarn_buf_fmt(w->b, "; %s: %s\n", s->rule, rs->rule.p[k]->doc ? tarn_shown(w->cx, rs->rule.p[k]->doc) : "");
   }
 }
 
@@ -223,10 +221,9 @@ void pf_write(const pf_proof *p, const tarn_ruleset *rs, tarn_buf *b) {
                .b = b,
                .name = tarn_map_new(tarn_lang_ctx(p->L)),
                .nest = tarn_map_new(tarn_lang_ctx(p->L))};
-  tarn_sx name = {.kind = TARN_SX_STRING, .text = p->output, .len = strlen(p->output)};
   legend(&w, rs);
   tarn_buf_str(b, "(proof ");
-  tarn_sx_print(b, &name, 0);
+  tarn_sx_string(b, p->output, strlen(p->output));
   for (uint32_t i = 0; i < p->lemma.n; i++) lemma(&w, i);
   tarn_buf_fmt(b, "\n  (theorem %%%u %%%u)", number(&w, p->from), number(&w, p->to));
   all_bytes(&w);
