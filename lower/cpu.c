@@ -57,6 +57,7 @@ void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan, const tar
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   job j = {p, plan, o, 0};
   if (p->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_USAGE, "%s is not a CPU", p->hw->name);
+  if (!tarn_lower_name_ok(o->name)) tarn_raise(cx, TARN_USAGE, "%s: no prefix of names in C", o->name);
   tarn_status st = tarn_protect(cx, lower, &j);
   if (st == TARN_OK) return;
   remove_files(&j);

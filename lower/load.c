@@ -66,12 +66,8 @@ static void check_port(tarn_loaded *m, const char *what, const tarn_port *p, con
   bool same = t->dtype == p->dtype && t->n == p->n;
   for (uint32_t i = 0; same && i < p->n; i++) same = t->dim[i] == p->dim[i];
   if (same) return;
-  tarn_buf b = {.cx = m->cx};
-  tarn_buf_fmt(&b, "%s %s: expects %s[", what, p->name, tarn_dtype_name(p->dtype));
-  for (uint32_t i = 0; i < p->n; i++) tarn_buf_fmt(&b, i ? ",%lld" : "%lld", (long long)p->dim[i]);
-  tarn_buf_fmt(&b, "], given %s[", tarn_dtype_name(t->dtype));
-  for (uint32_t i = 0; i < t->n; i++) tarn_buf_fmt(&b, i ? ",%lld" : "%lld", (long long)t->dim[i]);
-  tarn_raise(m->cx, TARN_BAD_INPUT, "%s]", b.p);
+  tarn_raise(m->cx, TARN_BAD_INPUT, "%s %s: expects %s, given %s", what, p->name, tarn_dims_text(m->cx, p->dtype, p->n, p->dim),
+             tarn_dims_text(m->cx, t->dtype, t->n, t->dim));
 }
 
 void tarn_loaded_constants_huge(tarn_loaded *m) { (void)tarn_rt_constants_huge(m->m); }

@@ -20,10 +20,13 @@ typedef enum { TARN_EMIT_SO = 1, TARN_EMIT_O = 2, TARN_EMIT_LL = 4, TARN_EMIT_AS
 typedef struct tarn_lower_options {
   unsigned emit;    /* set of tarn_emit */
   const char *dir;  /* existing folder: model.so model.o model.h model.ll … are written there */
-  const char *name; /* C prefix of the model's functions: "model" */
+  const char *name; /* prefix of the model's symbols and macros: a letter, then letters, digits, _; not tarn or tarn_… */
   bool contract;    /* FMA and reassociation allowed (numerics reassoc or approx); else strict order, no FMA */
   int opt;          /* LLVM optimisation level 0-3 */
 } tarn_lower_options;
+TARN_API bool tarn_lower_name_ok(const char *name);
+/* The prefix of a model in this file: the file's name without its ending, other characters as _. */
+TARN_API char *tarn_lower_name(tarn_ctx *cx, const char *path);
 /* Emits the program for p->hw (a CPU). Constants are computed with tarn_eval when their value is NULL. Raises. */
 TARN_API void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan, const tarn_lower_options *o);
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PIXELS = MODEL_IN0_BYTES / sizeof(float), DIGITS = MODEL_OUT0_BYTES / sizeof(float), SIDE = 8 };
+enum { PIXELS = DIGITS_IN0_BYTES / sizeof(float), DIGITS = DIGITS_OUT0_BYTES / sizeof(float), SIDE = 8 };
 static_assert((int)PIXELS == SIDE * SIDE, "the network takes one image at a time");
 
 static _Noreturn void die(const char *what, const char *why) {
@@ -56,8 +56,8 @@ static void pgm(const char *path, float *image) {
 }
 
 static void run(const float *image, float *probability) {
-  static _Alignas(64) char workspace[MODEL_WORKSPACE + MODEL_WORKSPACE_PER_THREAD];
-  if (model_run((const void *const[]){image}, (void *const[]){probability}, workspace, NULL)) die("model", "failed");
+  static _Alignas(64) char workspace[DIGITS_WORKSPACE + DIGITS_WORKSPACE_PER_THREAD];
+  if (digits_run((const void *const[]){image}, (void *const[]){probability}, workspace, NULL)) die("model", "failed");
 }
 static int best(const float *p) {
   int b = 0;

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Objects for other CPUs, by their shipped descriptions: of the right machine, with nothing undefined but libm's functions, and
-# they link: shared, and statically into a program with a start of its own.
+# they link: shared, and statically into a program with a start of its own. The demo's model is called by its default prefix.
 source tests/cli/lib.sh "$1"
 bin=/usr/lib/llvm-19/bin
 maths=' acosf acoshf asinf asinhf atanf atanhf coshf cosf erff expf fmodf logf log1pf powf roundevenf sinf sinhf tanf tanhf memcpy memset memmove '
 
-start() { # MACHINE: assembly of a program that calls the model and ends, and of whatever libm it lacks
+start() { # MACHINE PREFIX: assembly of a program that calls the model and ends, and of whatever libm it lacks
   echo '.globl _start'
   echo '_start:'
   case $1 in
-  aarch64) printf '  bl model_run\n  mov x8, #93\n  svc #0\n' ;;
-  riscv64) printf '  call model_run\n  li a7, 93\n  ecall\n' ;;
+  aarch64) printf '  bl %s_run\n  mov x8, #93\n  svc #0\n' "$2" ;;
+  riscv64) printf '  call %s_run\n  li a7, 93\n  ecall\n' "$2" ;;
   esac
   for f in $undefined; do printf '.globl %s\n%s:\n  ret\n' "$f" "$f"; done
 }
@@ -26,14 +26,14 @@ for target in 'aarch64 AArch64' 'riscv64 RISC-V'; do
     for f in $undefined; do [[ $maths == *" $f "* ]] || fail "$hw, $model: needs $f"; done
     "$bin/ld.lld" -shared "$out/model.o" -o "$out/model.so" || fail "$hw, $model: does not link as a shared object"
     "$bin/ld.lld" -r "$out/model.o" -o "$out/again.o" || fail "$hw, $model: ld -r"
-    start "$hw" >"$out/start.s"
+    start "$hw" "$(basename "${model%% *}" .onnx)" >"$out/start.s"
     "$bin/llvm-mc" -filetype=obj -triple="$hw-unknown-linux-gnu" \
       $([ "$hw" = riscv64 ] && echo -mattr=+d,+m,+a,+f,+c -target-abi=lp64d) "$out/start.s" -o "$out/start.o" &&
       "$bin/ld.lld" -static "$out/start.o" "$out/again.o" -o "$out/program" || fail "$hw, $model: does not link as a program"
   done
   try 0 compile $digits --shape n=1 --hw "$hw" -o "$work/so-$hw"
   "$bin/llvm-readelf" -h "$work/so-$hw/model.so" | grep "Machine: *$machine" >/dev/null || fail "$hw: model.so"
-  "$bin/llvm-nm" -D --defined-only "$work/so-$hw/model.so" | grep ' T model_run$' >/dev/null || fail "$hw: no model_run"
+  "$bin/llvm-nm" -D --defined-only "$work/so-$hw/model.so" | grep ' T digits_run$' >/dev/null || fail "$hw: no digits_run"
   [ "$(uname -m)" = "$hw" ] || { try 3 check "$work/so-$hw" && says "compiled for $hw"; }
 done
 finish
