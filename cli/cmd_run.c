@@ -16,9 +16,9 @@ static void print_shape(cli_json *j, const tarn_tensor *t) {
   for (uint32_t d = 0; d < t->n; d++) cli_json_int(j, NULL, t->dim[d]);
   cli_json_close(j, ']');
 }
-static void show_tensor(const char *name, const tarn_tensor *t) {
+static void show_tensor(tarn_ctx *cx, const char *name, const tarn_tensor *t) {
   int64_t n = tarn_tensor_count(t);
-  printf("%s %s(", name, tarn_dtype_name(t->dtype));
+  printf("%s %s(", tarn_shown(cx, name), tarn_dtype_name(t->dtype));
   for (uint32_t d = 0; d < t->n; d++) printf(d ? ",%lld" : "%lld", (long long)t->dim[d]);
   printf(")");
   for (int64_t i = 0; i < n && i < 8; i++) {
@@ -29,11 +29,37 @@ static void show_tensor(const char *name, const tarn_tensor *t) {
   }
   printf(n > 8 ? " …\n" : "\n");
 }
-static const char *file_name(tarn_ctx *cx, const char *dir, const char *name) {
-  char *f = tarn_format(cx, "%s/%s.npy", dir, name);
-  for (char *p = f + strlen(dir) + 1; *p; p++)
+/* ---- files of outputs ---- */
+enum { LONGEST = 200 }; /* bytes of a name that becomes a file's, with what is put behind it */
+static bool is_taken(const char *const *stem, uint32_t n, const char *s) {
+  for (uint32_t i = 0; i < n; i++)
+    if (stem[i] && !strcmp(stem[i], s)) return true;
+  return false;
+}
+/* The name with / as _; NULL: it is empty, too long, or not all of it can be seen. */
+static char *stem_of(tarn_ctx *cx, const char *name) {
+  size_t n = strlen(name);
+  char *s = tarn_strdup(cx, name);
+  if (!n || n > LONGEST || strcmp(tarn_shown(cx, name), name) != 0) return NULL;
+  for (char *p = s; *p; p++)
     if (*p == '/') *p = '_';
-  return f;
+  return s;
+}
+/* Each its own. First the names that may stay as they are, then those that had a /, then output_K for the rest. */
+static const char **file_stems(tarn_ctx *cx, const tarn_port *p, uint32_t n) {
+  const char **stem = TARN_ARRAY(cx, const char *, n + 1);
+  for (int changed = 0; changed < 2; changed++)
+    for (uint32_t i = 0; i < n; i++) {
+      const char *s = stem[i] ? NULL : stem_of(cx, p[i].name);
+      if (s && (strcmp(s, p[i].name) != 0) == changed && !is_taken(stem, n, s)) stem[i] = s;
+    }
+  for (uint32_t i = 0; i < n; i++) {
+    if (stem[i]) continue;
+    const char *s = tarn_format(cx, "output_%u", i);
+    while (is_taken(stem, n, s)) s = tarn_format(cx, "%s_", s);
+    stem[i] = s;
+  }
+  return stem;
 }
 
 int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
@@ -73,16 +99,17 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
     tarn_loaded_run(m, (const tarn_tensor *const *)in, out, (uint32_t)threads);
   }
   if (out_dir && mkdir(out_dir, 0777) && errno != EEXIST) tarn_raise(cx, TARN_IO, "%s: %s", out_dir, strerror(errno));
+  const char **stem = file_stems(cx, op, nout);
   cli_json *j = cli_json_new(cx);
   cli_json_open(j, "outputs", '{');
   for (uint32_t i = 0; i < nout; i++) {
-    const char *file = out_dir ? file_name(cx, out_dir, op[i].name) : NULL;
+    const char *file = out_dir ? tarn_format(cx, "%s/%s.npy", out_dir, stem[i]) : NULL;
     if (file) tarn_tensor_write(cx, file, out[i]);
     cli_json_open(j, op[i].name, '{');
     print_shape(j, out[i]);
     cli_json_str(j, "file", file);
     cli_json_close(j, '}');
-    if (!c.json) show_tensor(op[i].name, out[i]);
+    if (!c.json) show_tensor(cx, op[i].name, out[i]);
   }
   cli_json_close(j, '}');
   if (c.json) cli_json_print(j);

@@ -48,6 +48,12 @@ try 0 run "$work/a" -o "$work/y" --seed 3
 cmp "$work/first.npy" "$work/y/probability.npy" || fail "two runs of one program differ"
 try 0 run "$work/a" -o "$work/r" --reference --seed 3 --json
 is outputs.probability.shape.1 10
+# Outputs whose names are one file's.
+collide=tests/cases/output_files_collide
+try 0 run $collide/model.onnx -i "x=$collide/in_x.npy" -o "$work/y" --json
+is 'outputs.a/b.file' "$work/y/output_0.npy"
+is outputs.a_b.file "$work/y/a_b.npy"
+cmp "$work/y/output_0.npy" $collide/expected_0.npy && cmp "$work/y/a_b.npy" $collide/expected_1.npy || fail "outputs in each other's files"
 sample=$(ls examples/digits/samples/*.npy 2>/dev/null | head -1)
 [ -z "$sample" ] || try 0 run "$work/a" -i "image=$sample"
 
