@@ -40,6 +40,13 @@ void cli_json_print(cli_json *j);
 FILE *cli_open(tarn_ctx *cx, const char *path);
 void cli_close(tarn_ctx *cx, FILE *f, const char *path);
 
+/* A new folder of this pattern (…XXXXXX) for files, which goes with them when the command ends, fails or is interrupted. */
+char *cli_folder_for_now(tarn_ctx *cx, const char *pattern);
+/* The one made last stays, under another name, as mkdir() makes one. false, and errno: it could not be renamed. */
+bool cli_folder_stays(const char *path, const char *as);
+/* A protected call that no signal interrupts. */
+void cli_undisturbed(tarn_ctx *cx, tarn_fn *fn, void *arg);
+
 /* ---- pages for a browser (--html) ---- */
 FILE *cli_page_open(tarn_ctx *cx, const char *path, const char *title);
 void cli_page_text(FILE *f, const char *s);                         /* with what HTML gives a meaning escaped */
@@ -57,7 +64,7 @@ typedef struct cli_work {
   double flop, slots, products, read, write;
 } cli_work; /* operations, lanes of vector instructions, of those that multiply, bytes, bytes */
 typedef struct cli_compile {
-  const char *model, *dir, *hw, *numerics, *emit, *explain, *dump;
+  const char *model, *dir, *name, *hw, *numerics, *emit, *explain, *dump;
   cli_list rules, no_rules, only_rules, shapes;
   uint64_t nodes, iters, threads, seed;
   double seconds, rtol;

@@ -2,9 +2,6 @@
 #include "cli/cli.h"
 #include "tune/tune.h"
 #include <errno.h>
-#include <ftw.h>
-#include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +11,7 @@
 const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
   const cli_opt t[] = {
       {"--output", "-o", CLI_STR, &c->dir, "DIR", "folder to write (default: MODEL's name without its ending)"},
+      {"--name", NULL, CLI_STR, &c->name, "PREFIX", "of the symbols in C: PREFIX_run … (default: from MODEL's name)"},
       {"--hw", NULL, CLI_STR, &c->hw, "NAME|FILE", "hardware: host (default), a shipped description, a file"},
       {"--numerics", NULL, CLI_STR, &c->numerics, "CLASS", "exact, reassoc (default) or approx"},
       {"--rules", NULL, CLI_LIST, &c->rules, "FILE", "add the rules of a file"},
@@ -54,7 +52,6 @@ static tarn_ruleset *rules_of(cli_compiled *r, const cli_compile *c) {
   for (uint32_t i = 0; i < c->only_rules.n; i++) tarn_ruleset_load(rs, c->only_rules.p[i]);
   for (uint32_t i = 0; i < c->rules.n; i++) tarn_ruleset_load(rs, c->rules.p[i]);
   for (uint32_t i = 0; i < c->no_rules.n; i++) tarn_ruleset_drop(rs, c->no_rules.p[i]);
-  if (r->hw->kind != TARN_HW_CPU) tarn_ruleset_derive(rs, r->hw);
   return rs;
 }
 static bool constant_class(void *user, const tarn_egraph *g, uint32_t cls) {
@@ -94,6 +91,7 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
   r->numerics = numerics_of(cx, c->numerics);
   r->L = tarn_lang_new(cx);
   r->hw = cli_hardware(r->L, c->hw);
+  if (r->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_BAD_INPUT, "--hw %s: only CPUs can be emitted for", r->hw->name);
   r->program = cli_reload(r->L, c, &r->import);
   unsigned dump = cli_dump_parse(cx, c->dump);
   tarn_buf graph = {.cx = cx};
@@ -140,12 +138,13 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
 }
 
 /* ---- report ---- */
-static void write_report(tarn_ctx *cx, const cli_compile *c, const cli_compiled *r, const char *dir, bool print) {
+static const char *report_of(tarn_ctx *cx, const cli_compile *c, const cli_compiled *r, const char *name, size_t *n) {
   const tarn_sat_report *s = tarn_sat_result(r->sat);
   cli_json *j = cli_json_new(cx);
   char *full = realpath(c->model, NULL);
   cli_json_str(j, "model", full ? tarn_strdup(cx, full) : c->model);
   free(full);
+  cli_json_str(j, "name", name);
   cli_json_open(j, "shapes", '[');
   for (uint32_t i = 0; i < c->shapes.n; i++) cli_json_str(j, NULL, c->shapes.p[i]);
   cli_json_close(j, ']');
@@ -218,10 +217,7 @@ static void write_report(tarn_ctx *cx, const cli_compile *c, const cli_compiled 
     cli_json_close(j, '}');
   }
   cli_json_close(j, ']');
-  size_t n;
-  const char *text = cli_json_text(j, &n);
-  tarn_write_file(cx, tarn_format(cx, "%s/report.json", dir), text, n);
-  if (print) fwrite(text, 1, n, stdout);
+  return cli_json_text(j, n);
 }
 
 static uint32_t chosen(void *picks, uint32_t cls) { return tarn_extract_pick(picks, cls); }
@@ -234,21 +230,8 @@ static unsigned emit_kinds(tarn_ctx *cx, const char *s) {
 }
 
 /* ---- folders ---- */
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f) {
-  (void)st, (void)flag, (void)f;
-  return remove(path);
-}
-static void remove_folder(void *dir) { nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
-/* A folder that goes when the command ends. */
-static char *folder_for_now(tarn_ctx *cx, const char *pattern) {
-  char *dir = tarn_strdup(cx, pattern);
-  if (!mkdtemp(dir)) tarn_raise(cx, TARN_IO, "%s: %s", dir, strerror(errno));
-  tarn_defer(cx, remove_folder, dir);
-  return dir;
-}
-const char *cli_scratch_folder(tarn_ctx *cx) { return folder_for_now(cx, "/tmp/tarn-XXXXXX"); }
-/* What a compile may write, the report last. All of it is made elsewhere first, so that a compile that fails leaves the
- * folder as it was; what this one does not write goes. */
+const char *cli_scratch_folder(tarn_ctx *cx) { return cli_folder_for_now(cx, "/tmp/tarn-XXXXXX"); }
+/* What a compile may write, the report last; what this one does not write goes. */
 static void move_files(tarn_ctx *cx, const char *from, const char *to) {
   static const char *const names[] = {"model.o", "model.so", "model.ll", "model.h", "program.tarn", "report.json"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -257,28 +240,56 @@ static void move_files(tarn_ctx *cx, const char *from, const char *to) {
     if (failed) tarn_raise(cx, TARN_IO, "%s: %s", new, strerror(errno));
   }
 }
+/* All of it is made elsewhere first, so that a compile that fails or is interrupted leaves things as they were: in the folder,
+ * or, while there is none, beside it. */
+static const char *workshop(tarn_ctx *cx, const char *dir) {
+  struct stat st;
+  size_t n = strlen(dir);
+  while (n > 1 && dir[n - 1] == '/') n--;
+  while (n && dir[n - 1] != '/') n--;
+  bool there = !stat(dir, &st);
+  if (!there && errno != ENOENT) tarn_raise(cx, TARN_IO, "%s: %s", dir, strerror(errno));
+  if (there && !S_ISDIR(st.st_mode)) tarn_raise(cx, TARN_IO, "%s: %s", dir, strerror(ENOTDIR));
+  return cli_folder_for_now(cx,
+                            there ? tarn_format(cx, "%s/.new-XXXXXX", dir) : tarn_format(cx, "%.*s.new-XXXXXX", (int)n, dir));
+}
+typedef struct finished {
+  const char *from, *to, *explain;
+  tarn_buf chain;
+} finished;
+static void put_in_place(tarn_ctx *cx, void *arg) {
+  const finished *f = arg;
+  if (f->explain) tarn_write_file(cx, f->explain, f->chain.p ? f->chain.p : "", f->chain.n);
+  if (access(f->to, F_OK) && cli_folder_stays(f->from, f->to)) return;
+  if (mkdir(f->to, 0777) && errno != EEXIST) tarn_raise(cx, TARN_IO, "%s: %s", f->to, strerror(errno));
+  move_files(cx, f->from, f->to);
+}
+static const char *prefix_of(tarn_ctx *cx, const cli_compile *c) {
+  if (!c->name) return tarn_lower_name(cx, c->model);
+  if (!tarn_lower_name_ok(c->name))
+    tarn_raise(cx, TARN_USAGE, "--name %s: a letter, then letters, digits and _ are expected; not tarn or tarn_…", c->name);
+  return c->name;
+}
 cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c) {
   unsigned emit = emit_kinds(cx, c->emit);
-  if (mkdir(c->dir, 0777) && errno != EEXIST) tarn_raise(cx, TARN_IO, "%s: %s", c->dir, strerror(errno));
+  const char *name = prefix_of(cx, c), *dir = workshop(cx, c->dir);
   cli_compiled *r = cli_optimise(cx, c);
   double t = cli_now();
-  if (r->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_BAD_INPUT, "--hw %s: only CPUs can be emitted for", r->hw->name);
-  const char *dir = folder_for_now(cx, tarn_format(cx, "%s/.new-XXXXXX", c->dir));
   r->plan = tarn_memory_plan_make(r->kprog, 64);
   tarn_buf b = {.cx = cx};
   tarn_kprog_print(r->kprog, &b);
   tarn_write_file(cx, tarn_format(cx, "%s/program.tarn", dir), b.p, b.n);
-  tarn_lower_options lo = {.emit = emit, .dir = dir, .name = "model", .contract = r->numerics != TARN_RULE_EXACT, .opt = 3};
+  tarn_lower_options lo = {.emit = emit, .dir = dir, .name = name, .contract = r->numerics != TARN_RULE_EXACT, .opt = 3};
   tarn_lower_cpu(r->kprog, r->plan, &lo);
   r->lower_s = cli_now() - t;
-  if (c->explain) {
-    tarn_buf e = {.cx = cx};
-    for (uint32_t i = 0; i < r->kprog->nout; i++)
-      tarn_sat_explain(r->sat, i, tarn_sat_term(r->sat, tarn_sat_root(r->sat, i), chosen, r->picks), &e);
-    tarn_write_file(cx, c->explain, e.p ? e.p : "", e.n);
-  }
-  write_report(cx, c, r, dir, c->json);
-  move_files(cx, dir, c->dir);
+  finished f = {dir, c->dir, c->explain, {.cx = cx}};
+  for (uint32_t i = 0; c->explain && i < r->kprog->nout; i++)
+    tarn_sat_explain(r->sat, i, tarn_sat_term(r->sat, tarn_sat_root(r->sat, i), chosen, r->picks), &f.chain);
+  size_t n;
+  const char *report = report_of(cx, c, r, name, &n);
+  tarn_write_file(cx, tarn_format(cx, "%s/report.json", dir), report, n);
+  cli_undisturbed(cx, put_in_place, &f);
+  if (c->json) fwrite(report, 1, n, stdout);
   return r;
 }
 
@@ -370,20 +381,36 @@ static tarn_tensor *random_tensor(tarn_ctx *cx, const tarn_port *p, uint64_t *s)
   }
   return t;
 }
+/* Which input NAME=FILE is for, and the file; n: none. Both NAME and FILE may have = in them. */
+static uint32_t input_of(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const char *given, const char **file) {
+  *file = given;
+  if (!strchr(given, '=')) return n == 1 ? 0 : n;
+  for (size_t k = strlen(given); k-- > 0;) {
+    if (given[k] != '=') continue;
+    const char *name = tarn_strndup(cx, given, k);
+    *file = given + k + 1;
+    for (uint32_t i = 0; i < n; i++)
+      if (tarn_is_called(cx, name, ports[i].name)) return i;
+  }
+  return n;
+}
+static tarn_tensor *given_tensor(tarn_ctx *cx, const tarn_port *p, const char *file) {
+  tarn_tensor *t = tarn_tensor_read(cx, file);
+  bool same = t->n == p->n && t->dtype == p->dtype;
+  for (uint32_t d = 0; same && d < t->n; d++) same = t->dim[d] == p->dim[d];
+  if (!same)
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: input %s expects shape and type %s, given %s", file, p->name,
+               tarn_dims_text(cx, p->dtype, p->n, p->dim), tarn_dims_text(cx, t->dtype, t->n, t->dim));
+  return t;
+}
 tarn_tensor **cli_inputs(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const cli_list *given, uint64_t seed) {
   tarn_tensor **t = TARN_ARRAY(cx, tarn_tensor *, n + 1);
+  const char *file;
   for (uint32_t g = 0; g < given->n; g++) {
-    const char *eq = strchr(given->p[g], '='), *file = eq ? eq + 1 : given->p[g];
-    uint32_t i = 0;
-    while (i < n && eq &&
-           (strlen(ports[i].name) != (size_t)(eq - given->p[g]) ||
-            strncmp(ports[i].name, given->p[g], (size_t)(eq - given->p[g]))))
-      i++;
-    if (i == n || (!eq && n != 1)) tarn_raise(cx, TARN_USAGE, "-i %s: no such input; NAME=FILE is expected", given->p[g]);
-    t[i] = tarn_tensor_read(cx, file);
-    bool same = t[i]->n == ports[i].n && t[i]->dtype == ports[i].dtype;
-    for (uint32_t d = 0; same && d < t[i]->n; d++) same = t[i]->dim[d] == ports[i].dim[d];
-    if (!same) tarn_raise(cx, TARN_BAD_INPUT, "%s: shape or type is not that of input %s", file, ports[i].name);
+    uint32_t i = input_of(cx, n, ports, given->p[g], &file);
+    if (i == n) tarn_raise(cx, TARN_USAGE, "-i %s: no such input; NAME=FILE is expected", given->p[g]);
+    if (t[i]) tarn_raise(cx, TARN_USAGE, "-i %s: input %s is given twice", given->p[g], ports[i].name);
+    t[i] = given_tensor(cx, &ports[i], file);
   }
   uint64_t s = seed;
   for (uint32_t i = 0; i < n; i++)

@@ -1,0 +1,95 @@
+/* Folders that go when the command ends, however it ends: done, failed, interrupted.
+ *
+ * The files of a compile are made in such a folder and moved into their place when all of them are there. A signal that ends
+ * the process empties these folders first. The handler may call little: each folder is opened when it is made, so that it need
+ * only be read; it has files alone, and the main thread alone makes them. */
+#include "cli/cli.h"
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST = 4 };
+typedef struct folder {
+  char *path;
+  DIR *dir;
+} folder;
+static folder going[MOST]; /* one inside of another: the last goes first */
+static volatile sig_atomic_t ngoing;
+static pthread_t owner;
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+
+static void empty(const folder *f) {
+  rewinddir(f->dir);
+  for (const struct dirent *e; (e = readdir(f->dir));)
+    if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) unlinkat(dirfd(f->dir), e->d_name, 0);
+  rmdir(f->path);
+}
+
+/* The linker, if it runs, writes into the folder: it is waited for. */
+static void interrupted(int sig) {
+  if (!pthread_equal(pthread_self(), owner)) {
+    pthread_kill(owner, sig);
+    return;
+  }
+  while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) continue;
+  while (ngoing > 0) empty(&going[--ngoing]);
+  signal(sig, SIG_DFL);
+  raise(sig);
+}
+static void attend(void) {
+  struct sigaction now = {.sa_handler = interrupted}, was;
+  sigfillset(&now.sa_mask);
+  owner = pthread_self();
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+    if (!sigaction(signals[i], NULL, &was) && was.sa_handler == SIG_DFL) sigaction(signals[i], &now, NULL);
+}
+
+void cli_undisturbed(tarn_ctx *cx, tarn_fn *fn, void *arg) {
+  sigset_t set, was;
+  sigemptyset(&set);
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaddset(&set, signals[i]);
+  pthread_sigmask(SIG_BLOCK, &set, &was);
+  tarn_status st = tarn_protect(cx, fn, arg);
+  pthread_sigmask(SIG_SETMASK, &was, NULL);
+  if (st) tarn_reraise(cx, st);
+}
+
+static void go(void *path) {
+  if (!ngoing || going[ngoing - 1].path != path) return; /* it stays */
+  folder f = going[--ngoing];
+  empty(&f);
+  closedir(f.dir);
+}
+static void make(tarn_ctx *cx, void *path) {
+  if (ngoing == MOST) tarn_raise(cx, TARN_INTERNAL, "too many folders for now");
+  if (!mkdtemp(path)) tarn_raise(cx, TARN_IO, "%s: %s", (char *)path, strerror(errno));
+  folder f = {path, opendir(path)};
+  if (!f.dir) {
+    rmdir(path);
+    tarn_raise(cx, TARN_IO, "%s: %s", f.path, strerror(errno));
+  }
+  going[ngoing] = f;
+  ngoing++;
+  attend();
+}
+char *cli_folder_for_now(tarn_ctx *cx, const char *pattern) {
+  char *path = tarn_strdup(cx, pattern);
+  cli_undisturbed(cx, make, path);
+  tarn_defer(cx, go, path);
+  return path;
+}
+bool cli_folder_stays(const char *path, const char *as) {
+  struct stat st;
+  mode_t mask = umask(0);
+  umask(mask);
+  if (stat(path, &st) || chmod(path, (st.st_mode & 07000u) | (0777u & ~mask)) || rename(path, as)) return false;
+  closedir(going[--ngoing].dir); /* the innermost: nothing is made while files are put into their place */
+  return true;
+}
