@@ -35,6 +35,7 @@ typedef struct low_module {
   const tarn_hw *hw;
   const tarn_lower_options *o;
   bool contract;
+  bool far;        /* code reaches the constants through a pointer only: see object.c */
   unsigned *wrote; /* files that a failure takes back: low_wrote() */
   LLVMContextRef lc;
   LLVMModuleRef m;

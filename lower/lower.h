@@ -23,6 +23,7 @@ typedef struct tarn_lower_options {
   const char *name; /* prefix of the model's symbols and macros: a letter, then letters, digits, _; not tarn or tarn_… */
   bool contract;    /* FMA and reassociation allowed (numerics reassoc or approx); else strict order, no FMA */
   int opt;          /* LLVM optimisation level 0-3 */
+  int64_t near;     /* constants of more bytes lie far from the code, and link whatever their size; 0: 512 MiB */
 } tarn_lower_options;
 TARN_API bool tarn_lower_name_ok(const char *name);
 /* The prefix of a model in this file: the file's name without its ending, other characters as _. */

@@ -1,7 +1,11 @@
 /* From the module to files: LLVM's passes and code generation, the constants put into the object, the link.
  *
  * The constants never pass through LLVM: its object holds a section of 64 bytes in their place, and the object is written
- * with that section's contents at the end of the file (ELF64, little-endian: the section header alone is changed). */
+ * with that section's contents at the end of the file (ELF64, little-endian: the section header alone is changed).
+ *
+ * Code reaches what lies within 2 GiB (4 on AArch64). More constants than that between it and its other data do not link: they
+ * go to a section of their own that linkers for x86-64 keep away from the rest (SHF_X86_64_LARGE), and code finds them by an
+ * address of 64 bits beside its small data. */
 #include "lower/internal.h"
 #include <elf.h>
 #include <errno.h>
@@ -17,9 +21,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SECTION ".rodata.tarn_consts"
+#define NEAR ((int64_t)512 << 20) /* leaves room for what else is linked */
 extern char **environ;
 
+static const char *section_of(const low_module *M) {
+  return M->far && low_x86(M->hw) ? ".lrodata.tarn_consts" : ".rodata.tarn_consts";
+}
 static const char *path_of(const low_module *M, const char *ext) { return tarn_format(M->cx, "%s/model.%s", M->o->dir, ext); }
 
 /* Raises with LLVM's text, which it frees. */
@@ -113,7 +120,7 @@ static Elf64_Shdr *find_section(low_module *M, char *elf, size_t n) {
   Elf64_Shdr *s = (Elf64_Shdr *)(elf + h->e_shoff);
   const char *names = elf + s[h->e_shstrndx].sh_offset;
   for (uint32_t i = 1; i < h->e_shnum; i++)
-    if (!strcmp(names + s[i].sh_name, SECTION)) return &s[i];
+    if (!strcmp(names + s[i].sh_name, section_of(M))) return &s[i];
   tarn_raise(M->cx, TARN_INTERNAL, "lower: the object has no section for constants");
 }
 
@@ -181,11 +188,16 @@ static void link_shared(low_module *M, const char *triple) {
 
 /* ---------------------------------------------------------------- all of it */
 static void name_consts(low_module *M) {
-  const char *s = tarn_format(M->cx,
-                              ".section " SECTION ",\"a\",@progbits\n.p2align 6\n.hidden %s_consts\n.globl %s_consts\n"
-                              "%s_consts:\n.zero 64\n.text\n",
-                              M->o->name, M->o->name, M->o->name);
-  LLVMSetModuleInlineAsm2(M->m, s, strlen(s));
+  const char *name = M->o->name;
+  tarn_buf b = {.cx = M->cx};
+  tarn_buf_fmt(&b, ".section %s,\"%s\",@progbits\n.p2align 6\n", section_of(M), M->far && low_x86(M->hw) ? "al" : "a");
+  tarn_buf_fmt(&b, ".hidden %s_consts\n.globl %s_consts\n%s_consts:\n.zero 64\n", name, name, name);
+  if (M->far) {
+    tarn_buf_str(&b, ".section .data.rel.ro.tarn_consts,\"aw\",@progbits\n.p2align 3\n");
+    tarn_buf_fmt(&b, ".hidden %s_consts_at\n.globl %s_consts_at\n%s_consts_at:\n.quad %s_consts\n", name, name, name, name);
+  }
+  tarn_buf_str(&b, ".text\n");
+  LLVMSetModuleInlineAsm2(M->m, b.p, b.n);
 }
 
 static LLVMMemoryBufferRef generate(low_module *M, LLVMTargetMachineRef tm, LLVMCodeGenFileType type) {
@@ -205,6 +217,7 @@ void low_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan
   LLVMSetTarget(M->m, triple);
   LLVMSetModuleDataLayout(M->m, layout);
   LLVMDisposeTargetData(layout);
+  M->far = plan->const_bytes > (M->o->near ? M->o->near : NEAR);
   name_consts(M);
   low_program(M, p, plan);
   low_header(M, p, plan);

@@ -8,6 +8,7 @@ typedef struct program {
   const tarn_kprog *p;
   const tarn_memory_plan *plan;
   LLVMValueRef consts;   /* the blob's symbol */
+  LLVMValueRef at;       /* far: where its address is kept */
   LLVMTypeRef step_type; /* int (in, out, workspace, pool) */
   uint32_t nstep;
   LLVMValueRef *step;
@@ -32,6 +33,12 @@ static LLVMValueRef advance(low_module *M, LLVMValueRef p, int64_t bytes) {
   return bytes ? LLVMBuildGEP2(M->b, M->i8, p, &at, 1, "") : p;
 }
 
+/* Constants that lie far are reached by an address that the linker writes in full. */
+static LLVMValueRef constants(const program *g) {
+  low_module *M = g->M;
+  return M->far ? LLVMBuildLoad2(M->b, M->ptr, g->at, "") : g->consts;
+}
+
 /* Where the storage of a buffer begins, in a step function f. */
 static LLVMValueRef storage(const program *g, LLVMValueRef f, uint32_t buf) {
   low_module *M = g->M;
@@ -41,7 +48,8 @@ static LLVMValueRef storage(const program *g, LLVMValueRef f, uint32_t buf) {
     return from_list(M, LLVMGetParam(f, 0), port);
   if (b->kind == TARN_BUF_OUTPUT && (port = port_of(g->p->out, g->p->nout, root)) != TARN_NONE)
     return from_list(M, LLVMGetParam(f, 1), port);
-  if (b->kind == TARN_BUF_CONST && g->plan->const_offset[root] >= 0) return advance(M, g->consts, g->plan->const_offset[root]);
+  if (b->kind == TARN_BUF_CONST && g->plan->const_offset[root] >= 0)
+    return advance(M, constants(g), g->plan->const_offset[root]);
   if (b->kind == TARN_BUF_TEMP && g->plan->offset[root] >= 0) return advance(M, LLVMGetParam(f, 2), g->plan->offset[root]);
   tarn_raise(M->cx, TARN_INTERNAL, "lower: buffer %u has no place", buf);
 }
@@ -194,11 +202,16 @@ static void emit_workspace(program *g) {
   LLVMBuildRet(M->b, LLVMBuildAdd(M->b, n, low_i64(M, g->plan->bytes), ""));
 }
 
+static LLVMValueRef declare(const low_module *M, LLVMTypeRef type, const char *what, unsigned align) {
+  LLVMValueRef v = LLVMAddGlobal(M->m, type, prefixed(M, what));
+  LLVMSetVisibility(v, LLVMHiddenVisibility);
+  LLVMSetGlobalConstant(v, true);
+  LLVMSetAlignment(v, align);
+  return v;
+}
 static void declare_consts(program *g) {
-  low_module *M = g->M;
-  g->consts = LLVMAddGlobal(M->m, M->i8, prefixed(M, "consts"));
-  LLVMSetVisibility(g->consts, LLVMHiddenVisibility), LLVMSetGlobalConstant(g->consts, true);
-  LLVMSetAlignment(g->consts, 64);
+  g->consts = declare(g->M, g->M->i8, "consts", 64);
+  if (g->M->far) g->at = declare(g->M, g->M->ptr, "consts_at", 8);
 }
 
 void low_program(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan) {
