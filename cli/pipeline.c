@@ -405,16 +405,15 @@ static tarn_tensor *given_tensor(tarn_ctx *cx, const tarn_port *p, const char *f
 }
 tarn_tensor **cli_inputs(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const cli_list *given, uint64_t seed) {
   tarn_tensor **t = TARN_ARRAY(cx, tarn_tensor *, n + 1);
-  const char *file;
+  const char **from = TARN_ARRAY(cx, const char *, n + 1), *file;
   for (uint32_t g = 0; g < given->n; g++) {
     uint32_t i = input_of(cx, n, ports, given->p[g], &file);
     if (i == n) tarn_raise(cx, TARN_USAGE, "-i %s: no such input; NAME=FILE is expected", given->p[g]);
-    if (t[i]) tarn_raise(cx, TARN_USAGE, "-i %s: input %s is given twice", given->p[g], ports[i].name);
-    t[i] = given_tensor(cx, &ports[i], file);
+    if (from[i]) tarn_raise(cx, TARN_USAGE, "-i %s: input %s is given twice", given->p[g], ports[i].name);
+    from[i] = file;
   }
   uint64_t s = seed;
-  for (uint32_t i = 0; i < n; i++)
-    if (!t[i]) t[i] = random_tensor(cx, &ports[i], &s);
+  for (uint32_t i = 0; i < n; i++) t[i] = from[i] ? given_tensor(cx, &ports[i], from[i]) : random_tensor(cx, &ports[i], &s);
   return t;
 }
 tarn_tensor **cli_outputs(tarn_ctx *cx, const tarn_loaded *m) {

@@ -25,7 +25,7 @@
 extern char **environ;
 
 static const char *section_of(const low_module *M) {
-  return M->far && low_x86(M->hw) ? ".lrodata.tarn_consts" : ".rodata.tarn_consts";
+  return M->far && tarn_hw_x86_64(M->hw) ? ".lrodata.tarn_consts" : ".rodata.tarn_consts";
 }
 static const char *path_of(const low_module *M, const char *ext) { return tarn_format(M->cx, "%s/model.%s", M->o->dir, ext); }
 
@@ -190,7 +190,7 @@ static void link_shared(low_module *M, const char *triple) {
 static void name_consts(low_module *M) {
   const char *name = M->o->name;
   tarn_buf b = {.cx = M->cx};
-  tarn_buf_fmt(&b, ".section %s,\"%s\",@progbits\n.p2align 6\n", section_of(M), M->far && low_x86(M->hw) ? "al" : "a");
+  tarn_buf_fmt(&b, ".section %s,\"%s\",@progbits\n.p2align 6\n", section_of(M), M->far && tarn_hw_x86_64(M->hw) ? "al" : "a");
   tarn_buf_fmt(&b, ".hidden %s_consts\n.globl %s_consts\n%s_consts:\n.zero 64\n", name, name, name);
   if (M->far) {
     tarn_buf_str(&b, ".section .data.rel.ro.tarn_consts,\"aw\",@progbits\n.p2align 3\n");

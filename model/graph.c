@@ -118,6 +118,24 @@ static uint32_t input_type(im *m, const Onnx__ValueInfoProto *v) {
   return tarn_type_tensor(m->L, dt, (uint32_t)rank, (uint32_t)rank, dim);
 }
 
+/* f32[N,3] as a model declares it. */
+static const char *declared_text(im *m, const Onnx__TypeProto__Tensor *t) {
+  tarn_buf b = {.cx = m->cx};
+  tarn_dtype dt;
+  tarn_buf_str(&b, im_dtype(t->elem_type, &dt) ? tarn_dtype_name(dt) : im_onnx_dtype_name(t->elem_type));
+  if (!t->shape) return b.p;
+  tarn_buf_str(&b, "[");
+  for (size_t i = 0; i < t->shape->n_dim; i++) {
+    const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[i];
+    tarn_buf_str(&b, i ? "," : "");
+    if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+      tarn_buf_fmt(&b, "%lld", (long long)d->dim_value);
+    else tarn_buf_str(&b, d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM ? text_of(d->dim_param) : "?");
+  }
+  tarn_buf_str(&b, "]");
+  return b.p;
+}
+
 static const tarn_tensor *bound_value(im *m, const Onnx__ValueInfoProto *v) {
   for (uint32_t i = 0; m->options && i < m->options->nvalue; i++)
     if (strcmp(m->options->value[i].name, text_of(v->name)) == 0) {
@@ -126,7 +144,9 @@ static const tarn_tensor *bound_value(im *m, const Onnx__ValueInfoProto *v) {
       tarn_dtype dt;
       if (!want || v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !im_dtype(want->elem_type, &dt) ||
           dt != t->dtype || (want->shape && want->shape->n_dim != t->n))
-        tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: the value given has another type or rank", m->file, text_of(v->name));
+        tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: expects %s, given %s", m->file, text_of(v->name),
+                   want && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? declared_text(m, want) : "no tensor",
+                   tarn_dims_text(m->cx, t->dtype, t->n, t->dim));
       return t;
     }
   return NULL;
@@ -277,13 +297,19 @@ void im_run_subgraph(im_node *n, const Onnx__GraphProto *g) {
   take_results(n, s, names, g->n_output);
 }
 
+/* Says which operator sets have it, as far as we know. */
+_Noreturn static void refuse_operator(const im_node *n) {
+  const char *domain = plain_domain(n->p->domain), *sets = *domain ? NULL : im_op_sets(n->cx, n->op);
+  const char *named = *domain ? domain : "ai.onnx";
+  long long set = (long long)n->version;
+  if (!set) im_bad(n, "the model imports no operator set of domain %s", named);
+  if (!sets) im_bad(n, "unknown operator of domain %s, operator set %lld", named, set);
+  im_bad(n, "not supported in operator set %lld of domain %s, but in %s", set, named, sets);
+}
+
 static const im_op *operator_of(im_node *n) {
-  const char *domain = plain_domain(n->p->domain);
-  if (*domain) im_bad(n, "unknown operator of domain %s", domain);
-  bool known;
-  const im_op *op = im_op_find(n->op, n->version, &known);
-  if (!op && known) im_bad(n, "not supported as of operator set %lld", (long long)n->version);
-  if (!op) im_bad(n, "unknown operator");
+  const im_op *op = *plain_domain(n->p->domain) ? NULL : im_op_find(n->op, n->version);
+  if (!op) refuse_operator(n);
   int nin = (int)n->nin;
   while (nin > 0 && !n->in[nin - 1]) nin--;
   if (nin < op->min_in || (op->max_in >= 0 && nin > op->max_in))
@@ -407,6 +433,35 @@ static void run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t c
 
 /* ---------------------------------------------------------------- the whole model */
 
+static bool has_shape(const tarn_type *t, const Onnx__TensorShapeProto *s) {
+  bool same = s->n_dim == t->n;
+  for (uint32_t i = 0; same && i < t->n; i++)
+    same = s->dim[i]->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE || s->dim[i]->dim_value == t->dim[i];
+  return same;
+}
+/* "node NAME (OP): its output Y", as far as a node makes it. */
+static const char *maker_text(im *m, const Onnx__GraphProto *g, const char *output) {
+  for (size_t i = 0; i < g->n_node; i++)
+    for (size_t k = 0; k < g->node[i]->n_output; k++)
+      if (strcmp(text_of(g->node[i]->output[k]), output) == 0)
+        return tarn_format(m->cx, "node %s (%s): its output %s", node_name(m, g->node[i], i), text_of(g->node[i]->op_type),
+                           output);
+  return tarn_format(m->cx, "output %s", output);
+}
+/* Another type than declared is an error; another shape, which exporters leave behind when they change a model, a warning. */
+static void check_declared(im *m, const Onnx__GraphProto *g, const Onnx__ValueInfoProto *v, uint32_t type) {
+  bool tensor = v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+  const Onnx__TypeProto__Tensor *d = tensor ? v->type->tensor_type : NULL;
+  const tarn_type *t = tarn_type_get(m->L, type);
+  tarn_dtype dt;
+  bool same = !d || !d->elem_type || (im_dtype(d->elem_type, &dt) && dt == t->dtype);
+  if (same && (!d || !d->shape || has_shape(t, d->shape))) return;
+  const char *what = tarn_format(m->cx, "%s: %s is declared as %s, but is %s", m->file, maker_text(m, g, text_of(v->name)),
+                                 declared_text(m, d), tarn_dims_text(m->cx, t->dtype, t->n, t->dim));
+  if (!same) tarn_raise(m->cx, TARN_BAD_INPUT, "%s", what);
+  tarn_warn(m->cx, "%s", what);
+}
+
 static void collect_outputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_program *p) {
   if (g->n_output == 0) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: the graph has no outputs", m->file);
   p->out = TARN_ARRAY(m->cx, tarn_io, g->n_output);
@@ -414,7 +469,9 @@ static void collect_outputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_
     const char *name = text_of(g->output[i]->name);
     im_val *v = find_value(s, name);
     if (!v) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: output %s is nowhere defined", m->file, name);
-    p->out[p->nout++] = (tarn_io){name, v->t, tarn_term_get(m->L, v->t)->type};
+    uint32_t type = tarn_term_get(m->L, v->t)->type;
+    check_declared(m, g, g->output[i], type);
+    p->out[p->nout++] = (tarn_io){name, v->t, type};
   }
 }
 
@@ -435,9 +492,18 @@ static void check_bindings(im *m) {
                  m->options->shape[i].name);
 }
 
+static void refuse_twice(im *m) {
+  const tarn_model_options *o = m->options;
+  for (uint32_t i = 0; o && i < o->nshape; i++)
+    for (uint32_t k = 0; k < i; k++)
+      if (strcmp(o->shape[i].name, o->shape[k].name) == 0)
+        tarn_raise(m->cx, TARN_USAGE, "%s: --shape %s is given twice", m->file, o->shape[i].name);
+}
+
 static tarn_program *run_model(im *m, tarn_model_report *report) {
   const Onnx__GraphProto *g = m->model->graph;
   if (!g) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: the model has no graph", m->file);
+  refuse_twice(m);
   m->binding_used = TARN_ARRAY(m->cx, uint8_t, (m->options ? m->options->nshape : 0) + 1);
   im_scope *s = new_scope(m, NULL, NULL);
   s->opset = (const Onnx__OperatorSetIdProto *const *)m->model->opset_import;

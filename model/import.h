@@ -71,8 +71,10 @@ typedef struct im_op {
   im_handler *run;
   int min_in, max_in;
 } im_op;
-/* The row of that name whose opset range holds version; NULL when none. *known: some row has the name. */
-const im_op *im_op_find(const char *name, int64_t version, bool *known);
+/* The row of that name whose range of operator sets holds version; NULL when none. */
+const im_op *im_op_find(const char *name, int64_t version);
+/* The sets that some row of that name holds for, in words; NULL when none has it. */
+const char *im_op_sets(tarn_ctx *cx, const char *name);
 /* Do 16-bit floats go through it as they are? */
 bool im_op_plain(const char *name);
 

@@ -140,6 +140,9 @@ static tarn_program *load_onnx(tarn_lang *L, const char *path, const tarn_model_
 tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tarn_model_options *options, tarn_model_report *report) {
   bool program = ends(path, ".tarn");
   if (!program && !ends(path, ".term")) return load_onnx(L, path, options, report);
+  if (options && options->nshape)
+    tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "%s: --shape %s: the shapes of a term are fixed", path,
+               options->shape[0].name);
   if (report) *report = (tarn_model_report){.format = program ? "tarn" : "term", .producer = ""};
   return program ? load_program(L, path) : load_term(L, path);
 }

@@ -23,12 +23,25 @@ bool im_op_plain(const char *name) {
   return false;
 }
 
-const im_op *im_op_find(const char *name, int64_t version, bool *known) {
-  *known = false;
+const im_op *im_op_find(const char *name, int64_t version) {
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (strcmp(table[i].name, name) == 0 && version >= table[i].lo && version <= table[i].hi) return &table[i];
+  return NULL;
+}
+
+enum { BEYOND = 999 }; /* ANY of ops.def: every later set */
+const char *im_op_sets(tarn_ctx *cx, const char *name) {
+  tarn_buf b = {.cx = cx};
+  int to = -1; /* of the row before */
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     if (strcmp(table[i].name, name) != 0) continue;
-    *known = true;
-    if (version >= table[i].lo && version <= table[i].hi) return &table[i];
+    if (table[i].lo != to + 1) {
+      if (to >= 0) tarn_buf_fmt(&b, " to %d, ", to);
+      tarn_buf_fmt(&b, "%d", table[i].lo);
+    }
+    to = table[i].hi;
   }
-  return NULL;
+  if (to >= BEYOND) tarn_buf_str(&b, " and later");
+  else if (to >= 0) tarn_buf_fmt(&b, " to %d", to);
+  return b.p;
 }

@@ -15,7 +15,7 @@
 static const struct {
   const char *text, *message;
 } wrong[] = {
-    {"in x f32 2\nnode Frobnicate f x -> y\nout y", "node f (Frobnicate): unknown operator"},
+    {"in x f32 2\nnode Frobnicate f x -> y\nout y", "node f (Frobnicate): unknown operator of domain ai.onnx, operator set 17"},
     {"in x f32 2\nnode Relu r x -> y\nout z", "output z is nowhere defined"},
     {"in x f32 2\nnode Relu r q -> y\nout y", "node r (Relu): its input q is nowhere defined"},
     {"in x f32 2\nnode Relu r -> y\nout y", "node r (Relu): 0 inputs, needs 1"},
@@ -36,7 +36,15 @@ static const struct {
     {"in x f32 2,?\nout x", "input x: dim 1 (?) is dynamic; bind it with --shape x=…"},
     {"in x f32 2,-3\nout x", "input x: dim 1 (?) is dynamic; bind it with --shape x=…"},
     {"in x\nout x", "input x is not a tensor"},
-    {"opset 6\nin x f32 2\nin y f32 2\nnode Add a x y -> z\nout z", "node a (Add): not supported as of operator set 6"},
+    {"opset 6\nin x f32 2\nin y f32 2\nnode Add a x y -> z\nout z",
+     "node a (Add): not supported in operator set 6 of domain ai.onnx, but in 7 and later"},
+    {"opset 11\nin x f32 1,1,2,2\nnode Upsample u x -> y : scales=1.0,1.0,2.0,2.0\nout y",
+     "node u (Upsample): not supported in operator set 11 of domain ai.onnx, but in 7 to 9"},
+    {"opset 0\nin x f32 2\nnode Relu r x -> y\nout y", "node r (Relu): the model imports no operator set of domain ai.onnx"},
+    {"in x f32 2\nnode Relu r x -> y\nout y i64 2", "node r (Relu): its output y is declared as i64[2], but is f32[2]"},
+    {"in x f32 2,3\nnode Shape s x -> y\nout y f32 N", "node s (Shape): its output y is declared as f32[N], but is i64[2]"},
+    {"in x f32 2\nout x i32 2", "output x is declared as i32[2], but is f32[2]"},
+    {"in x f32 2\nnode Relu r x -> y\nout y string 2", "node r (Relu): its output y is declared as string[2], but is f32[2]"},
     {"in x f32 2\ninit w f32 3 : 1 2\nout x", "initializer w: its dims need 12 bytes of f32, the file gives 8"},
     {"in x f32 2\ninit w f32 -1 : 1\nout x", "initializer w: dim 0 is -1"},
     {"in x f32 2\ninit w f32 4294967296,4294967296,4294967296 : 1\nout x", "initializer w: the product of its dims overflows"},
@@ -180,6 +188,8 @@ static const struct {
     {{"x=3,5", NULL}, "input: input x: dim 0 is 2 in the model, 3 in --shape"},
     {{"x=2", NULL}, "input: input x has 2 dims, 1 are given by --shape"},
     {{"x=2,5", "q=1"}, "input: --shape q: the model has no such input or dim"},
+    {{"x=2,5", "x=2,5"}, "input: --shape x is given twice"},
+    {{"N=5", "N=6"}, "input: --shape N is given twice"},
 };
 
 static void load_bound(tarn_ctx *cx, void *arg) {
@@ -197,7 +207,8 @@ START_TEST(shape_bindings) {
   for (size_t i = 0; i < sizeof bindings / sizeof *bindings; i++) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
     tarn_status st = tarn_protect(cx, load_bound, (void *)(uintptr_t)bindings[i].shape);
-    ck_assert_int_eq(st, bindings[i].message ? TARN_BAD_INPUT : TARN_OK);
+    bool twice = bindings[i].message && strstr(bindings[i].message, "twice");
+    ck_assert_int_eq(st, twice ? TARN_USAGE : bindings[i].message ? TARN_BAD_INPUT : TARN_OK);
     if (bindings[i].message) ck_assert_str_eq(tarn_message(cx), bindings[i].message);
     tarn_ctx_free(cx);
   }
@@ -205,6 +216,26 @@ START_TEST(shape_bindings) {
     const char *const shape[2] = {refused[i], NULL};
     tarn_ctx *cx = tarn_ctx_new(NULL);
     ck_assert_int_eq(tarn_protect(cx, load_bound, (void *)(uintptr_t)shape), TARN_USAGE);
+    tarn_ctx_free(cx);
+  }
+}
+END_TEST
+
+/* Another shape of an output than declared is told, with the node. */
+START_TEST(declared_shapes) {
+  static const char *const cases[][2] = {
+      {"2,N", NULL},
+      {"2,3", NULL},
+      {"?,3", NULL},
+      {"2,4", "input: node r (Relu): its output y is declared as f32[2,4], but is f32[2,3]"},
+      {"N", "input: node r (Relu): its output y is declared as f32[N], but is f32[2,3]"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tarn_ctx *cx = tarn_ctx_new(NULL);
+    attempt a = {.text = tarn_format(cx, "in x f32 2,3\nnode Relu r x -> y\nout y f32 %s", cases[i][0])};
+    ck_assert_msg(tarn_protect(cx, load_text, &a) == TARN_OK, "%s", tarn_message(cx));
+    ck_assert_uint_eq(tarn_warning_count(cx), cases[i][1] != NULL);
+    if (cases[i][1]) ck_assert_str_eq(tarn_warning(cx, 0), cases[i][1]);
     tarn_ctx_free(cx);
   }
 }
@@ -381,6 +412,7 @@ int main(void) {
   tcase_add_test(t, wrong_graphs);
   tcase_add_test(t, right_graphs);
   tcase_add_test(t, shape_bindings);
+  tcase_add_test(t, declared_shapes);
   tcase_add_test(t, external_data);
   tcase_add_test(t, deep_messages);
   tcase_add_test(t, repeated_messages);

@@ -47,11 +47,18 @@ refused 3 image -- compile $digits -o "$work/none" --shape image=1,2,3
 refused 3 image -- compile $digits -o "$work/none" --shape n=999999999999999999
 refused 2 n=-1 -- compile $digits -o "$work/none" --shape n=-1
 refused 2 x=y -- compile $digits -o "$work/none" --shape x=y
+refused 2 '--shape n is given twice' -- compile $digits -o "$work/none" --shape n=1 --shape n=2
+echo '(compute reduceSum (access 0 (input a ((4) ()) f32)))' >"$work/sum.term"
+refused 3 sum.term '--shape a' -- compile "$work/sum.term" -o "$work/none" --shape a=4
 try 0 compile $digits -o "$work/ok" --shape n=1
 refused 2 other -- run "$work/ok" -i "other=$work/none.npy"
 refused 3 none.npy -- run "$work/ok" -i "image=$work/none.npy"
 try 0 run "$work/ok" -o "$work/y"
-refused 3 image shape -- run "$work/ok" -i "image=$work/y/probability.npy"
+for ref in "" --reference; do
+  # shellcheck disable=SC2086
+  refused 3 image 'f32[1,1,8,8]' 'f32[1,10]' -- run "$work/ok" $ref -i "image=$work/y/probability.npy"
+done
+refused 2 'image is given twice' -- run "$work/ok" -i "image=$work/y/probability.npy" -i "image=$work/y/probability.npy"
 head -c 100 "$work/y/probability.npy" >"$work/cut.npy"
 refused 3 cut.npy -- run "$work/ok" -i "image=$work/cut.npy"
 
