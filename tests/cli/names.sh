@@ -36,7 +36,7 @@ for file in "$work"/*.onnx; do
   reads "$dir/program.tarn" "$name"
   reads "$work/proof" "$name"
   "$names" clean "$dir/model.h" "$dir/program.tarn" "$dir/report.json" "$work/proof" || fail "$file: not clean"
-  try 0 compile "$file" "${shape[@]}" -o "$work/ll" --iters 1 --emit ll
+  try 0 compile "$file" "${shape[@]}" -o "$work/ll" --iters 1 --emit ll --dump terms,form,phases,graph,schedules,plan
   clean "$work/ll/model.ll"
   [ ! -x $as ] || $as "$work/ll/model.ll" -o /dev/null || fail "$file: model.ll"
   tarn_json proof check "$work/proof" --model "$file" "${shape[@]}"
