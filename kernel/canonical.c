@@ -146,8 +146,9 @@ static void stage_replace(work *w, work_stage *s, uint32_t d, uint32_t remove, u
   if (remove == 1 && insert == 2)
     sub[d] = tarn_ix_add(w->L, tarn_ix_scale(w->L, tarn_ix_var(w->L, d, dim), v[1], dim), tarn_ix_var(w->L, d + 1, dim), dim);
   if (remove == 2 && insert == 1) {
-    sub[d] = tarn_ix_div(w->L, tarn_ix_var(w->L, d, dim), old[d + 1], dim);
-    sub[d + 1] = tarn_ix_mod(w->L, tarn_ix_var(w->L, d, dim), old[d + 1], dim);
+    int64_t inner = old[d + 1] ? old[d + 1] : 1; /* of nothing, nothing is walked */
+    sub[d] = tarn_ix_div(w->L, tarn_ix_var(w->L, d, dim), inner, dim);
+    sub[d + 1] = tarn_ix_mod(w->L, tarn_ix_var(w->L, d, dim), inner, dim);
   }
   if (remove == 1 && insert == 0) sub[d] = tarn_ix_const(w->L, 0);
   subst_stage(w, s, sub, nnew_acc, nnew, dim);

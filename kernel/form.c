@@ -71,9 +71,17 @@ static bool is_nest(uint32_t op) {
          op == TARN_OP_SYSTOLIC_ACC;
 }
 
+/* What has no elements is known: kernels meet an extent of 0 only in constants. */
+static tarn_term nothing(tarn_lang *L, const tarn_type *t) {
+  const tarn_tensor *x = tarn_tensor_new(tarn_lang_ctx(L), t->dtype, t->n, t->dim);
+  return tarn_constant(L, "empty", x, t->ns);
+}
+
 /* A memory space asked for has no meaning to kernels, whose buffers are placed by the memory plan. */
 static tarn_term rebuilt(const kern_host *host, tarn_term t, const tarn_term *kid) {
   tarn_node x = *tarn_term_get(host->L, t);
+  const tarn_type *type = tarn_type_get(host->L, x.type);
+  if (!type->tuple && tarn_type_count(type) == 0) return nothing(host->L, type);
   if (is_nest(x.op) && x.n <= KERN_KIDS) return kernel_of(host, &x, kid);
   if (x.op == TARN_OP_PLACE) return kid[0];
   tarn_term v = kern_view(host->L, &x, kid);

@@ -31,8 +31,17 @@ static uint32_t part_at(const grid *g, uint32_t axis) {
   return TARN_NONE;
 }
 
-/* Part p stands at coordinates (p / stride_a) mod extent_a. */
+/* Coordinates counted from where the first part stands, where that is an end of the grid. */
+static void from_first(grid *g) {
+  for (uint32_t a = 0; a < g->ngrid; a++) {
+    if (g->at[0][a] != g->extent[a] - 1) continue;
+    for (uint32_t p = 0; p < g->n; p++) g->at[p][a] = g->extent[a] - 1 - g->at[p][a];
+  }
+}
+
+/* Part p stands at coordinates (p / stride_a) mod extent_a; so the first one stands at the origin. */
 static bool evenly_ordered(const grid *g, uint32_t *stride) {
+  if (part_at(g, TARN_NONE) != 0) return false;
   for (uint32_t a = 0; a < g->ngrid; a++)
     if ((stride[a] = part_at(g, a)) == TARN_NONE) return false;
   for (uint32_t p = 0; p < g->n; p++)
@@ -44,7 +53,7 @@ static bool evenly_ordered(const grid *g, uint32_t *stride) {
 /* From the dims of the whole to those of a part and the grid. */
 static uint32_t into_parts(const grid *g, const tarn_imap *part, uint32_t axis, const uint32_t *stride) {
   tarn_imap m, w;
-  if (!grid_wider(g, part, &w)) return TARN_NONE;
+  if (part->dim[axis] == 0 || !grid_wider(g, part, &w)) return TARN_NONE;
   m = *part;
   m.nguard = 0, m.fill = TARN_NONE, m.nin = w.n;
   memcpy(m.in, w.dim, sizeof m.in);
@@ -66,7 +75,9 @@ static tarn_term of_concat(tarn_lang *L, const tarn_node *x, const tarn_term *ki
     if (base_of(L, kid[i], &map[i]) != base) return TARN_NONE;
   grid *g = TARN_NEW(tarn_lang_ctx(L), grid);
   g->L = L;
-  if (!grid_find(g, map, x->n) || !evenly_ordered(g, stride)) return TARN_NONE;
+  if (!grid_find(g, map, x->n)) return TARN_NONE;
+  from_first(g);
+  if (!evenly_ordered(g, stride)) return TARN_NONE;
   uint32_t wide = grid_map(g, map, part_at(g, TARN_NONE)), in = into_parts(g, tarn_imap_get(L, map[0]), axis, stride);
   if (wide == TARN_NONE || in == TARN_NONE) return TARN_NONE;
   uint32_t all = tarn_map_compose(L, in, wide);

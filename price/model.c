@@ -225,6 +225,8 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
     for (uint32_t d = 0; d < nest->depth; d++) m->dim[d] = nest->shared[d];
     for (uint32_t d = 0; d < s->nown; d++) m->dim[m->nshared + d] = s->own[d];
     for (uint32_t d = 0; d < s->nred; d++) m->dim[m->nacc + d] = s->red[d];
+    for (uint32_t d = 0; d < m->n; d++)
+      if (m->dim[d] == 0) m->dim[d] = 1; /* a loop without trips is priced as one with one */
     m->nread = (uint32_t)(f->nops + f->nepi), m->read = TARN_ARRAY(cx, acc_model, m->nread);
     for (uint32_t r = 0; r < m->nread; r++) m->read[r] = read_model(L, k, nest, s, &s->read[r], r >= f->nops);
     stage_functions(L, hw, s, m);
