@@ -251,6 +251,10 @@ typedef struct tarn_nest {
   uint32_t nstage, nchild;
   const tarn_stage *stage;
 } tarn_nest;
+/* What a kernel that is priced and emitted may have: children, and reads in each stage. A larger nest
+ * is a nest for rules and the interpreter all the same. */
+#define TARN_MAX_OPERANDS 64
+TARN_API bool tarn_nest_emittable(const tarn_lang *L, uint32_t nest);
 TARN_API uint32_t tarn_nest_intern(tarn_lang *L, const tarn_nest *n); /* copies; raises when ill-formed */
 TARN_API const tarn_nest *tarn_nest_get(const tarn_lang *L, uint32_t id);
 

@@ -10,6 +10,13 @@ static uint32_t reads_of(const tarn_lang *L, const tarn_stage *s) {
   return (uint32_t)f->nops + f->nepi;
 }
 
+bool tarn_nest_emittable(const tarn_lang *L, uint32_t nest) {
+  const tarn_nest *n = tarn_nest_get(L, nest);
+  bool fits = n->nchild <= TARN_MAX_OPERANDS;
+  for (uint32_t i = 0; i < n->nstage; i++) fits &= reads_of(L, &n->stage[i]) <= TARN_MAX_OPERANDS;
+  return fits;
+}
+
 /* ---------------------------------------------------------------- form */
 _Noreturn static void bad(tarn_lang *L, uint32_t stage, const char *what) {
   tarn_raise(L->cx, TARN_BAD_INPUT, "nest: stage %u: %s", stage, what);

@@ -465,23 +465,38 @@ static uint32_t plain_layouts(const kgroup *g) {
   while (n < g->nlayout && g->part_of[n] == TARN_NONE) n++;
   return n;
 }
+/* The next combination of views and layouts of the operands; false: there is none. */
+static bool next_combo(const kgraph *k, const operand *op, uint32_t nk, uint32_t *vi, uint32_t *li) {
+  for (uint32_t j = 0; j < nk; j++) {
+    if (op[j].constant) continue;
+    if (++li[j] < plain_layouts(&k->group.p[op[j].v[vi[j]].group])) return true;
+    li[j] = 0;
+    if (++vi[j] < op[j].nv) return true;
+    vi[j] = 0;
+  }
+  return false;
+}
+/* Many operands: each in its layout number `at`, or its last one; false: none has so many. */
+static bool alike(const kgraph *k, const operand *op, uint32_t nk, uint32_t *li, uint32_t at) {
+  bool any = at == 0;
+  for (uint32_t j = 0; j < nk; j++) {
+    uint32_t n = op[j].constant ? 1 : plain_layouts(&k->group.p[op[j].v[0].group]);
+    li[j] = at < n ? at : n - 1;
+    any |= at < n;
+  }
+  return any;
+}
 /* All combinations of views and layouts of the operands, the likeliest first, at most 32. */
 static void combos(kgraph *k, const target *to, uint32_t node, uint32_t nest, uint32_t nk, const operand *op,
                    const tarn_layout *over, bool copy) {
+  enum { COMBOS = 32, MANY = 16 };
   uint32_t vi[KG_MAX_KIDS] = {0}, li[KG_MAX_KIDS] = {0};
-  for (uint32_t tries = 0; tries < 32; tries++) {
+  bool more = true;
+  for (uint32_t tries = 0; tries < COMBOS && more; tries++) {
     const kview *v[KG_MAX_KIDS] = {0};
     for (uint32_t j = 0; j < nk; j++) v[j] = &op[j].v[vi[j]];
     nest_cand(k, to, node, nest, &(reading){nk, op, v, li}, over, copy);
-    uint32_t j = 0;
-    for (; j < nk; j++) { /* next combination */
-      if (op[j].constant) continue;
-      if (++li[j] < plain_layouts(&k->group.p[v[j]->group])) break;
-      li[j] = 0;
-      if (++vi[j] < op[j].nv) break;
-      vi[j] = 0;
-    }
-    if (j == nk) break;
+    more = nk > MANY ? alike(k, op, nk, li, tries + 1) : next_combo(k, op, nk, vi, li);
   }
 }
 /* … for each storage order of the result. */
@@ -700,6 +715,13 @@ static void roots(kgraph *k) {
   }
 }
 
+/* The nest that a compute or a nest of at most KG_MAX_KIDS children is. */
+static uint32_t nest_of(kgraph *k, const tarn_eg_node *e) {
+  uint32_t type[KG_MAX_KIDS];
+  for (uint32_t j = 0; j < e->n; j++) type[j] = k->cls.p[kg_class(k, e->kids[j])].type;
+  return tarn_nest_of(k->L, e->op, e->payload, type, e->n);
+}
+
 /* ---- kernels with several results ---- */
 /* The class that is result i of tuple class t, and its e-node; TARN_NONE when nothing asks for it. */
 static uint32_t nth_class(kgraph *k, uint32_t t, uint32_t i, uint32_t *node) {
@@ -728,12 +750,11 @@ static bool result_layout(kgraph *k, uint32_t cls, uint32_t type, uint32_t li, b
 /* Each choice of a storage order per result is an AND/OR class of its own, from which the results are taken for nothing. */
 static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {
   const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
-  uint32_t cls[KG_MAX_OUT], nth[KG_MAX_OUT], li[KG_MAX_OUT] = {0}, type[KG_MAX_KIDS];
+  uint32_t cls[KG_MAX_OUT], nth[KG_MAX_OUT], li[KG_MAX_OUT] = {0};
   if (t->nelem > KG_MAX_OUT) return;
   for (uint32_t i = 0; i < t->nelem; i++)
     if (!result_orders(k, cls[i] = nth_class(k, kc, i, &nth[i]))) return;
-  for (uint32_t j = 0; j < e->n; j++) type[j] = k->cls.p[op[j].kcls].type;
-  uint32_t nest = e->op == TARN_OP_NEST ? tarn_nest_of(k->L, e->op, e->payload, type, e->n) : TARN_NONE;
+  uint32_t nest = e->op == TARN_OP_NEST ? nest_of(k, e) : TARN_NONE;
   for (uint32_t tries = 0, i = 0; tries < 8 && i < t->nelem; tries++) {
     target to = {.ag = k->nag, .kcls = kc, .nout = t->nelem};
     bool ok = true;
@@ -758,6 +779,11 @@ static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
   }
 }
 
+/* A nest, or a compute, with as many operands as a kernel may have. */
+static bool emittable(kgraph *k, const tarn_eg_node *e) {
+  return e->n <= KG_MAX_KIDS && tarn_nest_emittable(k->L, nest_of(k, e));
+}
+
 static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
   tarn_eg_node e = tarn_eg_node_at(k->g, node);
   kgroup *g = &k->group.p[k->cls.p[kc].group];
@@ -765,7 +791,8 @@ static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
     if (g->nlayout) add_cand(k, g->first, (kcand){.kind = KC_INPUT, .node = node, .kcls = kc, .payload = e.payload});
     return;
   }
-  if (!kg_produces(e.op) || e.op == TARN_OP_NTH || e.n > KG_MAX_KIDS) return;
+  bool nest = e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST;
+  if (!kg_produces(e.op) || e.op == TARN_OP_NTH || (nest && !emittable(k, &e))) return;
   operand *op = TARN_ARRAY(k->cx, operand, e.n + 1);
   if (!read_operands(k, kc, &e, op)) return;
   bool other = e.op == TARN_OP_OPAQUE || e.op == TARN_OP_GATHER || e.op == TARN_OP_CALL;
@@ -775,10 +802,8 @@ static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
     concat_cand(k, kc, node, &e, op);
   } else if (other) {
     other_node(k, kc, node, &e, op);
-  } else if (e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST) {
-    uint32_t type[KG_MAX_KIDS];
-    for (uint32_t j = 0; j < e.n; j++) type[j] = k->cls.p[op[j].kcls].type;
-    all_orders(k, kc, node, tarn_nest_of(k->L, e.op, e.payload, type, e.n), e.n, op, false);
+  } else if (nest) {
+    all_orders(k, kc, node, nest_of(k, &e), e.n, op, false);
   } else if (e.op == TARN_OP_MATERIALISE) {
     all_orders(k, kc, node, identity_nest(k, k->cls.p[op[0].kcls].type), 1, op, true);
   }

@@ -10,7 +10,7 @@
 #define KG_MAX_LAYOUTS 8
 #define KG_MAX_VIEWS   4
 #define KG_MAX_OUT     TARN_MAX_RESULTS
-#define KG_MAX_KIDS    (TARN_MAX_DIMS * 4)
+#define KG_MAX_KIDS    TARN_MAX_OPERANDS /* of a nest */
 
 typedef struct kclass { /* an e-class that matters */
   uint32_t cls, type, group;

@@ -277,7 +277,7 @@ static uint32_t largest(uint32_t mask, const int64_t *dim) {
 }
 static void wish(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
   uint32_t kid_type[KG_MAX_KIDS];
-  if (e->n > KG_MAX_KIDS) return;
+  if (e->n > KG_MAX_KIDS) return; /* none that is emitted */
   for (uint32_t i = 0; i < e->n; i++) kid_type[i] = k->cls.p[kg_class(k, e->kids[i])].type;
   const tarn_nest *n = tarn_nest_get(k->L, tarn_nest_of(k->L, e->op, e->payload, kid_type, e->n));
   const tarn_stage *s = &n->stage[n->nstage - 1];

@@ -322,7 +322,10 @@ static const uint32_t *choose(kgraph *k) {
   raise_if(k, tarn_sel_graph_new(k->cx, &g));
   tarn_defer(k->cx, free_graph, g);
   raise_if(k, tarn_sel_add_classes(g, k->nag, NULL));
-  uint32_t kids[KG_MAX_KIDS * 2];
+  uint32_t most = 1;
+  for (uint32_t i = 0; i < k->cand.n; i++)
+    if (k->cand.p[i].nchild > most) most = k->cand.p[i].nchild;
+  uint32_t *kids = TARN_ARRAY(k->cx, uint32_t, most);
   for (uint32_t i = 0; i < k->cand.n; i++) {
     const kcand *c = &k->cand.p[i];
     uint32_t n = 0;

@@ -191,6 +191,7 @@ bool kern_load(kern *k, const kern_host *host, uint32_t nest, const uint32_t *le
   memcpy(k->shared, x->shared, sizeof k->shared);
   k->nstage = x->nstage;
   k->nleaf = 0;
+  k->wide = false;
   for (uint32_t i = 0; i < n; i++) at[i] = kern_leaf(k, leaf[i]);
   for (uint32_t i = 0; i < x->nstage; i++) {
     kstage *s = &k->stage[i];
@@ -294,12 +295,24 @@ static bool store_stage(kern *k, const kstage *from, tarn_stage *to) {
   return true;
 }
 
-bool kern_payload(kern *k, uint32_t *payload) {
-  tarn_stage stage[K_STAGES];
+bool kern_fits(const kern *k) {
+  bool fits = k->nleaf <= TARN_MAX_OPERANDS;
+  for (uint32_t i = 0; i < k->nstage; i++) fits &= k->stage[i].nb + k->stage[i].ne <= TARN_MAX_OPERANDS;
+  return fits;
+}
+
+bool kern_tidy(kern *k) {
   drop_stages(k);
   for (uint32_t i = 0; i < k->nstage; i++)
     if (!settle_reads(k, &k->stage[i])) return false;
   drop_leaves(k);
+  return true;
+}
+
+bool kern_payload(kern *k, uint32_t *payload) {
+  tarn_stage stage[K_STAGES];
+  if (!kern_tidy(k)) return false;
+  if (!k->wide && !kern_fits(k)) return false;
   unshare(k);
   for (uint32_t i = 0; i < k->nstage; i++)
     if (!store_stage(k, &k->stage[i], &stage[i])) return false;
@@ -314,6 +327,22 @@ uint32_t kern_store(kern *k) {
   uint32_t payload;
   if (!kern_payload(k, &payload)) return TARN_NONE;
   return k->host->mk(k->host->user, TARN_OP_NEST, payload, k->leaf, k->nleaf);
+}
+
+uint32_t kern_part(const kern *k, const int64_t *dim, uint32_t ndim, const uint32_t *axis, uint32_t naxis, uint32_t f,
+                   const tarn_read *read, uint32_t n) {
+  kern c = {.host = k->host, .L = k->L, .nstage = 1, .out_ns = naxis};
+  kstage *st = &c.stage[0];
+  *st = (kstage){.nown = naxis, .body = f, .reducer = TARN_NONE, .epi = TARN_NONE, .nb = n, .out = true, .space = TARN_NONE};
+  for (uint32_t i = 0; i < naxis; i++) st->own[i] = dim[axis[i]];
+  uint32_t in = map_embed(k->L, dim, ndim, axis, naxis);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t map = tarn_map_compose(k->L, in, read[i].map);
+    uint32_t leaf = map == TARN_NONE ? map : kern_leaf(&c, k->leaf[read[i].src]);
+    if (leaf == TARN_NONE) return TARN_NONE;
+    st->read[i] = (tarn_read){false, leaf, map};
+  }
+  return kern_store(&c);
 }
 
 /* ---------------------------------------------------------------- loops reordered */

@@ -42,14 +42,24 @@ typedef struct kern {
   kstage stage[K_STAGES];
   uint32_t nleaf;
   uint32_t leaf[K_LEAVES]; /* ids of the host */
+  bool wide;               /* may be stored with more operands than a kernel that is emitted may have */
 } kern;
 
 /* False when it is larger than a kern holds. */
 bool kern_load(kern *k, const kern_host *host, uint32_t nest, const uint32_t *leaf, uint32_t n);
 /* The node over the host; TARN_NONE when it is too large or refused. */
 uint32_t kern_store(kern *k);
+/* Reads in order and each once, no stages and children that nothing reads; false: an expression is too large. */
+bool kern_tidy(kern *k);
 /* What it would be stored as. */
 bool kern_payload(kern *k, uint32_t *payload);
+/* A kernel of at most so many operands can be emitted; larger ones are stored where `wide` says so. */
+bool kern_fits(const kern *k);
+/* Parts of the expressions become kernels of their own, until it fits; false: there is no way. operands.c */
+bool kern_take_apart(kern *k);
+/* A map kernel over the chosen loops: f over these reads (holes 0…n-1), whose maps are over the loops `dim`. constants.c */
+uint32_t kern_part(const kern *k, const int64_t *dim, uint32_t ndim, const uint32_t *axis, uint32_t naxis, uint32_t f,
+                   const tarn_read *read, uint32_t n);
 
 uint32_t kern_leaf(kern *k, uint32_t id); /* index of a child, added when new; TARN_NONE: full */
 const tarn_type *kern_leaf_type(const kern *k, uint32_t leaf);

@@ -8,8 +8,7 @@ static uint32_t term_type(void *user, uint32_t id) { return tarn_term_get(user, 
 
 static uint32_t term_mk(void *user, uint32_t op, uint32_t payload, const uint32_t *kid, uint32_t n) {
   tarn_lang *L = user;
-  uint32_t type[KERN_KIDS];
-  if (n > KERN_KIDS) return TARN_NONE;
+  uint32_t few[KERN_KIDS], *type = n <= KERN_KIDS ? few : TARN_ARRAY(tarn_lang_ctx(L), uint32_t, n);
   for (uint32_t i = 0; i < n; i++) type[i] = tarn_term_get(L, kid[i])->type;
   if (tarn_type_of(L, op, payload, type, n) == TARN_NONE) return TARN_NONE;
   return tarn_mk(L, op, payload, kid, n);
@@ -31,8 +30,9 @@ kern_host kern_term_host(tarn_lang *L) {
 /* ---------------------------------------------------------------- absorbing views */
 
 bool kern_absorb(kern *k, uint32_t leaf, uint32_t map, uint32_t base) {
-  uint32_t to = kern_leaf(k, base);
-  if (to == TARN_NONE) return false;
+  uint32_t to = 0; /* where base stands already, else in the place of the leaf */
+  while (to < k->nleaf && k->leaf[to] != base) to++;
+  if (to == k->nleaf) to = leaf;
   for (int pass = 0; pass < 2; pass++) /* first: is it possible at all? */
     for (uint32_t i = 0; i < k->nstage; i++)
       for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) {
@@ -42,6 +42,7 @@ bool kern_absorb(kern *k, uint32_t leaf, uint32_t map, uint32_t base) {
         if (m == TARN_NONE) return false;
         if (pass) x->map = m, x->src = to;
       }
+  if (to == leaf) k->leaf[leaf] = base;
   return true;
 }
 
@@ -50,18 +51,27 @@ bool kern_absorb(kern *k, uint32_t leaf, uint32_t map, uint32_t base) {
 /* A view that no index map can be composed with (two paddings of different values) is computed: a copy of what it shows. */
 static tarn_term computed_view(tarn_lang *L, tarn_term view) { return tarn_mk(L, TARN_OP_MATERIALISE, 0, &view, 1); }
 
+_Noreturn static void too_wide(tarn_lang *L, const tarn_node *x) {
+  tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "a %s of %u operands cannot be taken apart into kernels of at most %d",
+             tarn_op_info(x->op)->text, x->n, TARN_MAX_OPERANDS);
+}
+
 static tarn_term kernel_of(const kern_host *host, const tarn_node *x, const tarn_term *kid) {
   tarn_lang *L = host->L;
-  uint32_t type[KERN_KIDS];
+  uint32_t *type = TARN_ARRAY(tarn_lang_ctx(L), uint32_t, x->n ? x->n : 1);
   kern k;
   for (uint32_t i = 0; i < x->n; i++) type[i] = tarn_term_get(L, kid[i])->type;
   uint32_t nest = tarn_nest_of(L, x->op, x->payload, type, x->n);
-  if (!kern_load(&k, host, nest, kid, x->n)) return tarn_mk(L, x->op, x->payload, kid, x->n);
+  if (!kern_load(&k, host, nest, kid, x->n)) {
+    if (!tarn_nest_emittable(L, nest)) too_wide(L, x);
+    return tarn_mk(L, x->op, x->payload, kid, x->n);
+  }
   for (uint32_t i = 0; i < k.nleaf; i++) {
     const tarn_node *v = tarn_term_get(L, k.leaf[i]);
     if (v->op == TARN_OP_VIEW && !kern_absorb(&k, i, tarn_payload_get(L, v->payload)->id, v->kid[0]))
       k.leaf[i] = computed_view(L, k.leaf[i]);
   }
+  if (!kern_fits(&k) && !kern_take_apart(&k)) too_wide(L, x);
   tarn_term t = kern_store(&k);
   return t == TARN_NONE ? tarn_mk(L, x->op, x->payload, kid, x->n) : t;
 }
@@ -82,7 +92,7 @@ static tarn_term rebuilt(const kern_host *host, tarn_term t, const tarn_term *ki
   tarn_node x = *tarn_term_get(host->L, t);
   const tarn_type *type = tarn_type_get(host->L, x.type);
   if (!type->tuple && tarn_type_count(type) == 0) return nothing(host->L, type);
-  if (is_nest(x.op) && x.n <= KERN_KIDS) return kernel_of(host, &x, kid);
+  if (is_nest(x.op)) return kernel_of(host, &x, kid);
   if (x.op == TARN_OP_PLACE) return kid[0];
   tarn_term v = kern_view(host->L, &x, kid);
   if (v == TARN_NONE) v = tarn_mk(host->L, x.op, x.payload, kid, x.n);

@@ -41,11 +41,11 @@ typedef struct tarn_ksig { /* a kernel to be scheduled and priced */
   uint32_t nest;
   bool strict; /* reduce dims keep their order (numerics `exact`) */
   uint32_t nin, nout;
-  tarn_layout in[TARN_MAX_DIMS * 4], out[TARN_MAX_RESULTS];
-  tarn_dtype in_type[TARN_MAX_DIMS * 4], out_type[TARN_MAX_RESULTS];
-  bool in_const[TARN_MAX_DIMS * 4];
+  tarn_layout in[TARN_MAX_OPERANDS], out[TARN_MAX_RESULTS];
+  tarn_dtype in_type[TARN_MAX_OPERANDS], out_type[TARN_MAX_RESULTS];
+  bool in_const[TARN_MAX_OPERANDS];
   /* Of tarn_ksig_matrices(), where known, else NULL: what lies there. Codes differ by it, signatures and prices do not. */
-  const float *in_numbers[TARN_MAX_DIMS * 4];
+  const float *in_numbers[TARN_MAX_OPERANDS];
 } tarn_ksig;
 TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; raises */
 /* Only the first step of that: iteration dims split where a map divides by a factor of their extent, children as they are. */

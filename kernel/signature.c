@@ -84,7 +84,7 @@ static void get_kernel(reader *r, const tarn_sx *s, tarn_ksig *k) {
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *o = kid(r, s, i, TARN_SX_LIST, "an operand");
     bool out = tarn_sx_is(o, "out");
-    if (out ? k->nout >= TARN_MAX_RESULTS : k->nin >= TARN_MAX_DIMS * 4 || k->nout) tarn_sx_error(r->cx, o, "one too many");
+    if (out ? k->nout >= TARN_MAX_RESULTS : k->nin >= TARN_MAX_OPERANDS || k->nout) tarn_sx_error(r->cx, o, "one too many");
     if (out) get_operand(r, o, &k->out_type[k->nout], &k->out[k->nout]), k->nout++;
     else {
       k->in_const[k->nin] = tarn_sx_is(o, "const");

@@ -39,7 +39,7 @@ typedef struct make {
 
 static LLVMTypeRef body_type(const make *m) {
   low_module *M = m->M;
-  LLVMTypeRef t[TARN_MAX_DIMS * 4 + 8] = {M->ptr, M->i64, M->i64};
+  LLVMTypeRef t[TARN_MAX_OPERANDS + 8] = {M->ptr, M->i64, M->i64};
   uint32_t n = 3;
   for (uint32_t i = 0; i < m->nin + m->nout; i++) t[n++] = M->ptr;
   return LLVMFunctionType(M->vt, t, n, 0);
@@ -61,7 +61,7 @@ static LLVMValueRef begin_body(const make *m, low_fn *E, const char *name) {
 static LLVMValueRef emit_loops(const make *m, tarn_plan_nest *plan, uint32_t region, const char *name, bool past) {
   low_module *M = m->M;
   low_fn E;
-  LLVMValueRef f = begin_body(m, &E, name), in[TARN_MAX_DIMS * 4], out[8];
+  LLVMValueRef f = begin_body(m, &E, name), in[TARN_MAX_OPERANDS], out[8];
   for (uint32_t i = 0; i < m->nin + m->nout; i++) *(i < m->nin ? &in[i] : &out[i - m->nin]) = LLVMGetParam(f, 3 + i);
   E.scratch = LLVMGetParam(f, 0), E.scratch_bytes = &m->k->scratch;
   low_nest_emit(low_nest_new(M, plan), region, &E, in, out, LLVMGetParam(f, 1), LLVMGetParam(f, 2));
@@ -74,7 +74,7 @@ static LLVMValueRef emit_either(const make *m, uint32_t region, const char *name
   low_module *M = m->M;
   low_fn E;
   uint64_t scratch = m->k->scratch, most;
-  LLVMValueRef way[2], arg[TARN_MAX_DIMS * 4 + 8], low = low_i64(M, 0);
+  LLVMValueRef way[2], arg[TARN_MAX_OPERANDS + 8], low = low_i64(M, 0);
   way[0] = emit_loops(m, m->plan, region, tarn_format(M->cx, "%s.past", name), true);
   most = m->k->scratch, m->k->scratch = scratch;
   way[1] = emit_loops(m, m->through, region, tarn_format(M->cx, "%s.through", name), false);
@@ -105,7 +105,7 @@ static LLVMValueRef emit_task(const make *m, LLVMValueRef body, uint32_t region)
   LLVMTypeRef t[4] = {M->ptr, M->i32, M->i64, M->i64};
   LLVMValueRef f = low_function(M, tarn_format(M->cx, "%s.%u.task", m->name, region), LLVMFunctionType(M->vt, t, 4, 0));
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
-  LLVMValueRef a[TARN_MAX_DIMS * 4 + 8];
+  LLVMValueRef a[TARN_MAX_OPERANDS + 8];
   uint32_t n = 0, ops = m->nin + m->nout;
   for (uint32_t i = 0; i <= ops; i++) {
     LLVMValueRef at = low_i64(M, i), p = LLVMBuildInBoundsGEP2(M->b, M->ptr, LLVMGetParam(f, 0), &at, 1, "");
@@ -125,7 +125,7 @@ static LLVMValueRef emit_task(const make *m, LLVMValueRef body, uint32_t region)
 
 static void call_body(const make *m, LLVMValueRef body, LLVMValueRef kernel, int64_t items) {
   low_module *M = m->M;
-  LLVMValueRef a[TARN_MAX_DIMS * 4 + 8] = {LLVMGetParam(kernel, 0), low_i64(M, 0), low_i64(M, items)};
+  LLVMValueRef a[TARN_MAX_OPERANDS + 8] = {LLVMGetParam(kernel, 0), low_i64(M, 0), low_i64(M, items)};
   for (uint32_t i = 0; i < m->nin + m->nout; i++) a[3 + i] = LLVMGetParam(kernel, 2 + i);
   LLVMBuildCall2(M->b, body_type(m), body, a, 3 + m->nin + m->nout, "");
 }
@@ -157,7 +157,7 @@ static void call_parallel(const make *m, LLVMValueRef body, LLVMValueRef task, L
 static void emit_kernel(const make *m) {
   low_module *M = m->M;
   uint32_t regions = tarn_plan_regions(m->plan);
-  LLVMTypeRef t[TARN_MAX_DIMS * 4 + 8] = {M->ptr, M->ptr};
+  LLVMTypeRef t[TARN_MAX_OPERANDS + 8] = {M->ptr, M->ptr};
   for (uint32_t i = 0; i < m->nin + m->nout; i++) t[2 + i] = M->ptr;
   m->k->type = LLVMFunctionType(M->vt, t, 2 + m->nin + m->nout, 0);
   LLVMValueRef f = m->k->fn = low_function(M, m->name, m->k->type), *body = TARN_ARRAY(M->cx, LLVMValueRef, 2 * regions);

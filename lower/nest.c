@@ -154,8 +154,8 @@ static void walk_level(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mo
 static void map_leaf(low_nest *N, low_fn *E, uint32_t list) {
   low_stage *st = &N->stage[list - 1];
   low_copy_begin(N, E);
-  LLVMValueRef v[TARN_MAX_DIMS * 4 + 1];
-  tarn_dtype t[TARN_MAX_DIMS * 4 + 1], out;
+  LLVMValueRef v[TARN_MAX_OPERANDS + 1];
+  tarn_dtype t[TARN_MAX_OPERANDS + 1], out;
   uint32_t end = N->p->nshared + N->p->list[list].n;
   for (uint32_t r = 0; r < st->p->f->nops; r++) v[r] = low_load(E, &st->read[r], end), t[r] = st->read[r].p->dtype;
   N->M->at_most_0 = st->p->at_most_0;

@@ -67,10 +67,10 @@ static LLVMValueRef begin_step(program *g, const char *name) {
 /* Operands of a nest: the layouts that the kernel walks, or the buffers' own. */
 static void nest_step(program *g, const tarn_kernel *k, LLVMValueRef f) {
   low_module *M = g->M;
-  tarn_plan_operand in[TARN_MAX_DIMS * 4], out[8];
-  LLVMValueRef a[TARN_MAX_DIMS * 4 + 12];
+  tarn_plan_operand in[TARN_MAX_OPERANDS], out[8];
+  LLVMValueRef a[TARN_MAX_OPERANDS + 12];
   uint32_t n = 0;
-  if (k->nin > TARN_MAX_DIMS * 4 || k->nout > 8) tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: too many operands", k->name);
+  if (k->nin > TARN_MAX_OPERANDS || k->nout > 8) tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: too many operands", k->name);
   tarn_plan_operands(g->p, k, in, out);
   LLVMBasicBlockRef here = LLVMGetInsertBlock(M->b);
   low_kernel *fn = low_kernel_nest(M, k->nest, k->sched, in, k->nin, out, k->nout);

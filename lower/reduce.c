@@ -171,8 +171,8 @@ static void body_leaf(low_nest *N, low_fn *E, uint32_t list) {
     *st->taken = low_load(E, &st->read[st->p->data], end_of(N, list));
     return;
   }
-  LLVMValueRef v[TARN_MAX_STATE + 1 + TARN_MAX_DIMS * 4], old[TARN_MAX_STATE], now[TARN_MAX_STATE];
-  tarn_dtype t[TARN_MAX_STATE + 1 + TARN_MAX_DIMS * 4];
+  LLVMValueRef v[TARN_MAX_STATE + 1 + TARN_MAX_OPERANDS], old[TARN_MAX_STATE], now[TARN_MAX_STATE];
+  tarn_dtype t[TARN_MAX_STATE + 1 + TARN_MAX_OPERANDS];
   int64_t chain = chain_of(N, E, list);
   for (uint32_t k = 0; k < ns; k++) {
     old[k] = acc_load(N, E, list, k, chain);
@@ -194,8 +194,8 @@ static LLVMValueRef nothing(const low_nest *N, tarn_dtype t, uint32_t n) {
 }
 static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
   low_stage *st = &N->stage[list - 1];
-  LLVMValueRef v[TARN_MAX_DIMS * 4 + 1], state[TARN_MAX_STATE];
-  tarn_dtype t[TARN_MAX_DIMS * 4 + 1], out = st->p->state[0];
+  LLVMValueRef v[TARN_MAX_OPERANDS + 1], state[TARN_MAX_STATE];
+  tarn_dtype t[TARN_MAX_OPERANDS + 1], out = st->p->state[0];
   uint32_t end = end_of(N, list);
   bool alone = st->p->nfactor || st->end != LOW_OUTER; /* other code stands between such copies */
   if (!alone) low_copy_begin(N, E);

@@ -179,13 +179,11 @@ static uint32_t scalar_fx(im_node *n, tarn_term t) {
   return im_number_fx(n, (im_number){x->dtype, v});
 }
 
-#define MAX_OPERANDS 64u
-
 tarn_term im_map(im_node *n, uint32_t fx, const tarn_term *t, uint32_t k) {
-  if (k > MAX_OPERANDS) im_bad(n, "more than %u operands", MAX_OPERANDS);
+  if (k > TARN_MAX_OPERANDS) im_bad(n, "more than %d operands", TARN_MAX_OPERANDS);
   im_dims to = im_common(n, t, k);
-  tarn_term arg[MAX_OPERANDS];
-  uint32_t with[MAX_OPERANDS], left = 0;
+  tarn_term arg[TARN_MAX_OPERANDS];
+  uint32_t with[TARN_MAX_OPERANDS], left = 0;
   for (uint32_t i = 0; i < k; i++) {
     uint32_t c = i + 1 == k && left == 0 ? TARN_NONE : scalar_fx(n, t[i]);
     with[i] = c != TARN_NONE ? c : tarn_fx_hole(n->L, left);

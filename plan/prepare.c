@@ -151,7 +151,7 @@ static void type_or_raise(tarn_plan_nest *N, uint32_t f, const tarn_dtype *holes
 /* step with the body in the place of the element: holes state…, index, operands… */
 static void compose_steps(tarn_plan_nest *N, tarn_plan_stage *st) {
   tarn_lang *L = N->L;
-  uint32_t ns = st->red->ns, shift[TARN_MAX_DIMS * 4], with[TARN_MAX_STATE + 2];
+  uint32_t ns = st->red->ns, shift[TARN_MAX_OPERANDS], with[TARN_MAX_STATE + 2];
   for (uint32_t i = 0; i < st->f->nops; i++) shift[i] = tarn_fx_hole(L, ns + 1 + i);
   for (uint32_t i = 0; i < ns; i++) with[i] = TARN_NONE;
   with[ns] = tarn_fx_subst(L, st->f->body, shift, st->f->nops);
@@ -166,7 +166,7 @@ static void compose_steps(tarn_plan_nest *N, tarn_plan_stage *st) {
 }
 
 static void prepare_types(tarn_plan_nest *N, tarn_plan_stage *st) {
-  tarn_dtype t[TARN_MAX_DIMS * 4 + 1], *epi = t + st->f->nops;
+  tarn_dtype t[TARN_MAX_OPERANDS + 1], *epi = t + st->f->nops;
   for (uint32_t i = 0; i < st->f->nops; i++) t[i] = st->read[i].dtype;
   type_or_raise(N, st->f->body, t, st->f->nops, &st->body_type);
   st->out_type = st->body_type;

@@ -51,7 +51,7 @@ static void add_kernel(tarn_kprog *p, uint32_t i, const tarn_plan_choice *c) {
 tarn_kprog *tarn_plan_program(tarn_lang *L, const tarn_hw *hw, const tarn_plan_choice *c, uint32_t n) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_kprog *p = TARN_NEW(cx, tarn_kprog);
-  uint32_t most = n * (TARN_MAX_DIMS * 8 + TARN_MAX_RESULTS);
+  uint32_t most = n * (2 * TARN_MAX_OPERANDS + TARN_MAX_RESULTS);
   *p = (tarn_kprog){.L = L, .hw = hw, .nker = n, .ker = TARN_ARRAY(cx, tarn_kernel, n)};
   p->buf = TARN_ARRAY(cx, tarn_buffer, most);
   p->in = TARN_ARRAY(cx, uint32_t, most);

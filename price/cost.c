@@ -364,7 +364,7 @@ static void level_spans(const stage_model *m, const tarn_stage_sched *s, uint32_
   for (uint32_t d = 0; d < m->n; d++) span[d] = d < m->nshared ? 1 : m->dim[d];
   for (uint32_t i = 0; i < from; i++) span[s->level[i].dim] = mini(span[s->level[i].dim], s->level[i].step);
 }
-static double total_footprint(const stage_model *m, uint32_t dense, const int64_t *span, double line) {
+static double total_footprint(const stage_model *m, uint64_t dense, const int64_t *span, double line) {
   double piece, sum = footprint(&m->result, false, m->nacc, span, line, &piece);
   for (uint32_t r = 0; r < m->nread; r++) sum += footprint(&m->read[r], dense >> r & 1, m->n, span, line, &piece);
   return sum;
@@ -425,15 +425,15 @@ static double scattered(const stage_model *m, const tarn_stage_sched *s, const a
   return apart > 0 ? bytes / apart * (side > TRANSLATED ? 2 : 1) * OVERLAP / FAR_OVERLAP : 0;
 }
 /* Which constants are packed by the tile; others lie as extract/ put them. */
-static uint32_t dense_reads(const stage_model *m, const tarn_stage_sched *s) {
-  uint32_t dense = 0;
+static uint64_t dense_reads(const stage_model *m, const tarn_stage_sched *s) {
+  uint64_t dense = 0;
   if (m->nshared && !m->block) return 0;
   tarn_blocks b = tarn_schedule_blocks(s, m->nacc, m->dim);
-  for (uint32_t r = 0; r < m->nread && r < 32; r++) {
+  for (uint32_t r = 0; r < m->nread; r++) {
     const acc_model *a = &m->read[r];
     if (!a->constant || a->irregular || b.lane == TARN_NONE) continue;
     bool lane = a->touched >> b.lane & 1;
-    if (lane ? b.lane_tile : b.row_tile && (a->touched >> b.row & 1)) dense |= 1u << r;
+    if (lane ? b.lane_tile : b.row_tile && (a->touched >> b.row & 1)) dense |= 1ull << r;
   }
   return dense;
 }
@@ -488,7 +488,7 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
                      const tarn_stage_sched *s, uint32_t threads, tarn_cost *c) {
   tile t = {.vdim = UINT32_MAX, .dot = UINT32_MAX, .inner = UINT32_MAX, .rdim = tarn_schedule_rows(s), .lanes = 1, .rows = 1};
   double repeat = 1;
-  uint32_t dense = dense_reads(m, s);
+  uint64_t dense = dense_reads(m, s);
   for (uint32_t d = 0; d < m->n; d++) t.size[d] = 1;
   for (uint32_t d = 0; d < m->nshared; d++) repeat *= (double)m->dim[d];
   int64_t left[TARN_MAX_DIMS];

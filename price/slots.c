@@ -116,8 +116,8 @@ static uint32_t dims_of(const stage_model *m, const acc_model *a) {
 }
 static double body_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, const stage_model *m, bool products) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
-  uint32_t all = first_dims(m->n), dims[TARN_MAX_DIMS * 4];
-  tarn_dtype type[TARN_MAX_DIMS * 4];
+  uint32_t all = first_dims(m->n), dims[TARN_MAX_OPERANDS];
+  tarn_dtype type[TARN_MAX_OPERANDS];
   count c = {.L = L, .m = m, .nhole = f->nops, .dims = dims, .type = type, .products = products};
   if (m->dot.k) return products ? 0 : points(m, all) / (double)m->dot.k;
   for (uint32_t r = 0; r < f->nops; r++) dims[r] = dims_of(m, &m->read[r]), type[r] = type_of(k, &s->read[r]);
@@ -134,8 +134,8 @@ static double body_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, 
 }
 static double epilogue_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, const stage_model *m, bool products) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
-  uint32_t dims[TARN_MAX_DIMS * 4] = {first_dims(m->nacc)};
-  tarn_dtype type[TARN_MAX_DIMS * 4] = {f->red == TARN_NONE ? TARN_F32 : tarn_reducer_get(L, f->red)->dtype};
+  uint32_t dims[TARN_MAX_OPERANDS] = {first_dims(m->nacc)};
+  tarn_dtype type[TARN_MAX_OPERANDS] = {f->red == TARN_NONE ? TARN_F32 : tarn_reducer_get(L, f->red)->dtype};
   count c = {.L = L, .m = m, .nhole = 1u + f->nepi, .dims = dims, .type = type, .products = products};
   if (f->epi == TARN_NONE) return 0;
   for (uint32_t r = 0; r < f->nepi; r++)

@@ -8,7 +8,7 @@ static double least(double a, double b) { return a < b ? a : b; }
 void tarn_ksig_traffic(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, double *read, double *write) {
   const tarn_nest *nest = tarn_nest_get(L, k->nest);
   const kernel_model *m = loop_model(L, hw, k);
-  double of[TARN_MAX_DIMS * 4] = {0};
+  double of[TARN_MAX_OPERANDS] = {0};
   uint32_t out = 0;
   *read = *write = 0;
   for (uint32_t i = 0; i < m->nstage; i++) {

@@ -92,7 +92,7 @@ TARN_API bool tarn_rules_shipped(uint32_t i, const char **family, const char **t
 typedef struct tarn_sat_options {
   tarn_rule_class numerics; /* rules above this class are left out */
   double rtol;              /* and approx rules whose bound is above this; tarn_sat_defaults(): TARN_RTOL */
-  uint64_t max_nodes;       /* 0: 200,000 */
+  uint64_t max_nodes;       /* 0: 200,000; as many as the program has, where those are more */
   uint64_t max_bytes;       /* 0: none */
   uint32_t max_iterations;  /* over all phases; 0: 1,000 */
   double max_seconds;       /* 0: none, and then equal input gives an equal graph */

@@ -3,8 +3,7 @@
  *
  *   test_concat [--all]      some graphs, or more of them
  *   test_concat FIRST COUNT  those of COUNT seeds from FIRST, each printed before it is tried */
-#include "tests/pipeline.h"
-#include "tests/rules_kit.h"
+#include "tests/agree.h"
 
 enum { GRAPHS = 40, ALL_GRAPHS = 400, MOST_PARTS = 9, MOST_RANK = 3 };
 
@@ -166,32 +165,11 @@ typedef struct trial {
   bool shown;
 } trial;
 
-static void compare(const tarn_program *p, tarn_tensor **want, tarn_tensor **got, const char *way) {
-  tarn_ctx *cx = tarn_lang_ctx(p->L);
-  for (uint32_t i = 0; i < p->nout; i++)
-    if (tarn_tensor_count(want[i]) != tarn_tensor_count(got[i]) || kit_distance(want[i], got[i]) > 1e-5)
-      tarn_raise(cx, TARN_NO, "%s: output %u is off by %g", way, i, kit_distance(want[i], got[i]));
-}
-
 static void try_graph(tarn_ctx *cx, void *arg) {
   const trial *t = arg;
   const char *text = random_graph(cx, t->seed);
   if (t->shown) printf("%s\n", text), fflush(stdout);
-  tarn_lang *L = tarn_lang_new(cx);
-  tarn_program *p = kit_model(L, text);
-  tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
-  tarn_tensor **want = TARN_ARRAY(cx, tarn_tensor *, p->nout), **got = TARN_ARRAY(cx, tarn_tensor *, p->nout);
-  tarn_term *root = TARN_ARRAY(cx, tarn_term, p->nout);
-  uint64_t seed = 5;
-  for (uint32_t i = 0; i < p->nin; i++)
-    in[i] = (tarn_binding){p->in[i].name, kit_values(cx, tarn_type_get(L, p->in[i].type), &seed)};
-  for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
-  tarn_eval(L, root, p->nout, in, p->nin, TARN_STRICT, NULL, want);
-  pipeline *r = pipeline_optimise(p, tarn_hw_host(L, false));
-  tarn_kprog_eval(r->kprog, in, p->nin, TARN_STRICT, NULL, got);
-  compare(p, want, got, "kernels");
-  pipeline_run(pipeline_compile(r, pipeline_folder(cx)), p, in, got);
-  compare(p, want, got, "compiled");
+  agree(kit_model(tarn_lang_new(cx), text), TARN_RULE_REASSOC);
 }
 
 static bool good(uint64_t seed, bool shown) {

@@ -97,7 +97,7 @@ static void read_through(const tarn_tensor *t) {
   for (size_t i = 0; i < n; i += 64) (void)p[i];
 }
 
-#define RESULT (TARN_MAX_DIMS * 4) /* region of the first result */
+#define RESULT TARN_MAX_OPERANDS /* region of the first result */
 typedef struct program {
   tarn_loaded *m;
   tarn_tensor **in, **out;

@@ -27,7 +27,7 @@ static const rbuild builders[] = {
      "a map of a concatenation as a concatenation of maps"},
     {"flat", NULL, build_flat, 0, false, "the reduce loops as one loop"},
     {"im2col", NULL, build_im2col, 0, false, "an operand read through overlapping windows is written out first"},
-    {"inline-sum", when_inline_sum, build_inline, GRAPH, true, "the opened sum as terms of the sum that reads it"},
+    {"inline-sum", when_inline_sum, build_inline_sum, GRAPH, true, "the opened sum as terms of the sum that reads it"},
     {"residue", NULL, build_residue, 0, true, "a reduce loop steps through the residue class in which its guard holds"},
     {"winograd-2", NULL, build_winograd_2, 0, false,
      "a convolution of 3x3 or 2x2 taps by tiles of 2x2 results, in fewer multiplications"},

@@ -62,23 +62,6 @@ static int64_t extent_of(const int64_t *dim, const uint32_t *axis, uint32_t n) {
   return p;
 }
 
-/* A map kernel over the chosen loops: f over these reads (holes 0…n-1), whose maps are over the loops `dim`. */
-static uint32_t constant_kernel(const kern *k, const int64_t *dim, uint32_t ndim, const uint32_t *axis, uint32_t naxis,
-                                uint32_t f, const tarn_read *read, uint32_t n) {
-  kern c = {.host = k->host, .L = k->L, .nstage = 1, .out_ns = naxis};
-  kstage *st = &c.stage[0];
-  *st = (kstage){.nown = naxis, .body = f, .reducer = TARN_NONE, .epi = TARN_NONE, .nb = n, .out = true, .space = TARN_NONE};
-  for (uint32_t i = 0; i < naxis; i++) st->own[i] = dim[axis[i]];
-  uint32_t in = map_embed(k->L, dim, ndim, axis, naxis);
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t map = tarn_map_compose(k->L, in, read[i].map);
-    uint32_t leaf = map == TARN_NONE ? map : kern_leaf(&c, k->leaf[read[i].src]);
-    if (leaf == TARN_NONE) return TARN_NONE;
-    st->read[i] = (tarn_read){false, leaf, map};
-  }
-  return kern_store(&c);
-}
-
 /* ---------------------------------------------------------------- hoist */
 
 typedef struct part { /* body or epilogue of a stage */
@@ -177,7 +160,7 @@ static bool hoist_node(part *p, uint32_t i, uint32_t *hole) {
     read[n++] = *part_read(p, x->hole);
   }
   uint32_t f = tarn_fx_subst(k->L, p->w.id[i], with, K_READS + 1);
-  uint32_t c = constant_kernel(k, p->dim, p->ndim, axis, naxis, f, read, n);
+  uint32_t c = kern_part(k, p->dim, p->ndim, axis, naxis, f, read, n);
   uint32_t leaf = c == TARN_NONE ? c : kern_leaf(k, c);
   if (leaf == TARN_NONE) return false;
   tarn_read r = {false, leaf, map_project(k->L, p->dim, p->ndim, axis, naxis)};
@@ -480,7 +463,7 @@ static uint32_t scaled_weight(part *p, uint32_t which, uint32_t a, tarn_read *ou
   if (tarn_dtype_is_float(t) && !vrange_folds(t, weight, range_of(p, a))) return TARN_NONE;
   uint32_t f = mul(k->L, tarn_fx_hole(k->L, 0), tarn_fx_subst(k->L, a, with, K_READS + 1));
   *out = (tarn_read){false, 0, map_project(k->L, dim, ndim, axis, naxis)};
-  return constant_kernel(k, dim, ndim, axis, naxis, f, read, n);
+  return kern_part(k, dim, ndim, axis, naxis, f, read, n);
 }
 
 uint32_t build_scale(rsite *s) {

@@ -1,6 +1,5 @@
 /* Builders of the fusion family: kernels joined by substituting index maps and scalar expressions.
  *
- * inline     a map read by a kernel is computed where it is read
  * epilogue   a map of a kernel's result becomes the last thing the kernel does
  * place      a kernel read by another becomes an earlier stage of the same nest, inside the loops they share
  * outputs    a kernel and a map of its result become one nest that writes both
@@ -82,204 +81,7 @@ uint32_t slot_leaf(const kern *k, const rsite *s) {
   return TARN_NONE;
 }
 
-static bool reads_slot(const kern *k, uint32_t slot, const tarn_read *r) {
-  (void)k;
-  return !r->stage && r->src == slot;
-}
-
-/* ---------------------------------------------------------------- inline */
-
-/* A constant c such that body is `want` where every operand is c (or its own fill): then the guard can move inside. */
-static bool fixpoint(kern *k, const kern *p, uint32_t want, uint32_t *fill) {
-  static const double tries[] = {0, 1, -1.0 / 0.0, 1.0 / 0.0};
-  const kstage *ps = &p->stage[0];
-  for (uint32_t t = 0; t < 5; t++) {
-    for (uint32_t j = 0; j < ps->nb; j++) {
-      const tarn_imap *m = tarn_imap_get(k->L, ps->read[j].map);
-      tarn_dtype dt = kern_leaf_type(p, ps->read[j].src)->dtype;
-      const tarn_fx *w = tarn_fx_get(k->L, want);
-      if (m->nguard) fill[j] = m->fill;
-      else if (t == 0 && w->dtype == dt) fill[j] = want;
-      else fill[j] = tarn_fx_const(k->L, dt, tries[t ? t - 1 : 0]);
-    }
-    if (tarn_fx_subst(k->L, ps->body, fill, ps->nb) == want) return true;
-  }
-  return false;
-}
-
-/* A read that is true where the guards of map hold, over no tensor: a scalar under those guards. */
-static bool mask_read(kern *k, uint32_t map, tarn_read *out) {
-  tarn_imap m = *tarn_imap_get(k->L, map);
-  const kern_host *h = k->host;
-  tarn_ctx *cx = tarn_lang_ctx(k->L);
-  tarn_tensor *yes = tarn_tensor_new(cx, TARN_BOOL, 0, NULL);
-  tarn_tensor_set(yes, 0, (tarn_value){.i = 1});
-  uint32_t type = tarn_type_tensor(k->L, TARN_BOOL, 0, 0, NULL);
-  uint32_t p = tarn_payload_intern(k->L, &(tarn_payload){.kind = TARN_P_CONST, .name = "true", .type = type, .tensor = yes});
-  uint32_t id = h->mk(h->user, TARN_OP_CONST, p, NULL, 0), leaf = id == TARN_NONE ? id : kern_leaf(k, id);
-  if (leaf == TARN_NONE) return false;
-  m.nin = 0;
-  m.fill = tarn_fx_iconst(k->L, TARN_BOOL, 0);
-  *out = (tarn_read){false, leaf, tarn_map_intern(k->L, &m)};
-  return true;
-}
-
-/* The producer's expression where the consumer reads it through map; its operands become reads of s. */
-static uint32_t inlined(kern *k, kstage *s, bool body, const kern *p, uint32_t map) {
-  const kstage *ps = &p->stage[0];
-  const tarn_imap *m = tarn_imap_get(k->L, map);
-  uint32_t fill[K_READS], with[K_READS], want = m->fill;
-  bool guard = m->nguard > 0, fix = guard && fixpoint(k, p, want, fill);
-  tarn_read mask = {0};
-  if (guard && !fix && !mask_read(k, map, &mask)) return TARN_NONE;
-  for (uint32_t j = 0; j < ps->nb; j++) {
-    const tarn_imap *in = tarn_imap_get(k->L, ps->read[j].map);
-    tarn_dtype dt = kern_leaf_type(p, ps->read[j].src)->dtype;
-    uint32_t f = fix ? fill[j] : in->nguard ? in->fill : tarn_fx_const(k->L, dt, 0);
-    uint32_t c = tarn_map_compose(k->L, guard ? map_with_fill(k->L, map, f) : map, ps->read[j].map);
-    uint32_t leaf = c == TARN_NONE ? c : kern_leaf(k, p->leaf[ps->read[j].src]);
-    if (leaf == TARN_NONE) return TARN_NONE;
-    uint32_t at = kern_add_read(s, body, (tarn_read){false, leaf, c});
-    if (at == TARN_NONE) return TARN_NONE;
-    with[j] = tarn_fx_hole(k->L, at + !body);
-  }
-  uint32_t f = tarn_fx_subst(k->L, ps->body, with, ps->nb);
-  if (!guard || fix) return f;
-  uint32_t at = kern_add_read(s, body, mask);
-  return at == TARN_NONE ? at : tarn_fx_op(k->L, TARN_FX_SEL, tarn_fx_hole(k->L, at + !body), f, want);
-}
-
-/* Replaces the reads of slot in the body (or epilogue) of a stage. */
-static bool inline_part(kern *k, kstage *s, bool body, uint32_t slot, const kern *p) {
-  uint32_t with[K_READS + 1], n = body ? s->nb : s->ne, holes = n + !body;
-  uint32_t *f = body ? &s->body : &s->epi;
-  for (uint32_t i = 0; i < holes; i++) with[i] = TARN_NONE;
-  for (uint32_t i = 0; i < n; i++) {
-    tarn_read r = s->read[body ? i : s->nb + i];
-    if (!reads_slot(k, slot, &r)) continue;
-    if ((with[i + !body] = inlined(k, s, body, p, r.map)) == TARN_NONE) return false;
-  }
-  if (n && *f != TARN_NONE) *f = tarn_fx_subst(k->L, *f, with, holes);
-  return true;
-}
-
-bool kern_inline(kern *k, uint32_t slot, const kern *p) {
-  for (uint32_t i = 0; i < k->nstage; i++)
-    if (!inline_part(k, &k->stage[i], true, slot, p) || !inline_part(k, &k->stage[i], false, slot, p)) return false;
-  return true;
-}
-
-/* The one map through which all reads of slot go, or TARN_NONE. */
-static uint32_t only_map(const kern *k, uint32_t slot) {
-  uint32_t map = TARN_NONE;
-  for (uint32_t i = 0; i < k->nstage; i++)
-    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) {
-      const tarn_read *x = &k->stage[i].read[r];
-      if (x->stage || x->src != slot) continue;
-      if (map != TARN_NONE && map != x->map) return TARN_NONE;
-      map = x->map;
-    }
-  return map;
-}
-
-/* A map that alone reads the kid, each element once, and nothing else that is not constant: it need not stand without
- * what it reads in it. With several operands, which of them becomes whose epilogue is a choice. */
-static bool next_in_line(rsite *s, const kern *k, uint32_t slot) {
-  uint32_t map = only_map(k, slot);
-  if (!kern_is_map(k) || (site_facts(s, k->leaf[slot]) & R_SHARED) || map == TARN_NONE) return false;
-  for (uint32_t i = 0; i < k->nleaf; i++)
-    if (i != slot && !site_const(s, k->leaf[i])) return false;
-  return tarn_map_invert(k->L, map, 0) != TARN_NONE;
-}
-
-uint32_t build_inline(rsite *s) {
-  kern k, p;
-  if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&p)) return TARN_NONE;
-  uint32_t slot = slot_leaf(&k, s);
-  bool line = s->e->host->graph && next_in_line(s, &k, slot);
-  uint32_t id = kern_inline(&k, slot, &p) ? kern_store(&k) : TARN_NONE;
-  s->replaced = line && id != TARN_NONE;
-  return id;
-}
-
-/* ---------------------------------------------------------------- when to inline */
-
-/* Not what several uses read and another kernel can write: reading it again costs no more than its operands. */
-static bool inlinable(const rsite *s, uint32_t id) {
-  unsigned has = site_facts(s, id);
-  bool written = (has & R_SHARED) && (has & R_EPILOGUE);
-  return (has & R_HAS_MAP) && !written && !site_const(s, id);
-}
-
-/* A kernel of its own can do map p: it reads the result of one that others do not need, element by element. */
-static bool hosted(const rsite *s, const kern *p) {
-  for (uint32_t r = 0; r < p->stage[0].nb; r++) {
-    const tarn_read *x = &p->stage[0].read[r];
-    uint32_t id = p->leaf[x->src];
-    unsigned has = site_facts(s, id);
-    if (!site_const(s, id) && (has & (R_HAS_RED | R_EPILOGUE)) && !(has & R_SHARED) &&
-        tarn_map_invert(p->L, x->map, 0) != TARN_NONE)
-      return true;
-  }
-  return false;
-}
-
-/* Is k, with p where it now reads `slot`, wanted? Not when k reads other results too, p brings in more, and p can be the
- * last thing that a kernel of its own does: sums of many branches would have a form for each subset of them. */
-static bool wants_inline(const rsite *s, const kern *k, uint32_t id, const kern *p) {
-  uint32_t others = 0, fresh = 0;
-  if (!inlinable(s, id)) return false;
-  for (uint32_t i = 0; i < k->nleaf; i++) others += k->leaf[i] != id && !site_const(s, k->leaf[i]);
-  for (uint32_t i = 0; i < p->nleaf; i++) {
-    bool have = site_const(s, p->leaf[i]);
-    for (uint32_t j = 0; j < k->nleaf; j++) have |= k->leaf[j] == p->leaf[i];
-    fresh += !have;
-  }
-  return others == 0 || fresh == 0 || !hosted(s, p);
-}
-
-/* Into a map: the first child that can be, so that chains and trees give one node for each prefix of the walk, not one
- * for each subset. */
-bool when_inline_map(rsite *s) {
-  kern k, p;
-  if (!site_root(s, &k)) return false;
-  for (uint32_t i = 0; i < s->slot; i++) {
-    rkid had = s->kid[i];
-    bool first = inlinable(s, had.id) && site_open(s, i, &p, kern_is_map) && wants_inline(s, &k, had.id, &p);
-    s->kid[i] = had;
-    if (first) return false;
-  }
-  return inlinable(s, s->kid[s->slot].id) && site_kid(s, s->slot, &p) && wants_inline(s, &k, s->kid[s->slot].id, &p);
-}
-
-/* Points of the consumer's loops for one element of the producer: how often it would be computed. */
-static double repeats(const kern *k, uint32_t slot) {
-  double most = 0;
-  for (uint32_t i = 0; i < k->nstage; i++)
-    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) {
-      const tarn_read *x = &k->stage[i].read[r];
-      if (x->stage || x->src != slot) continue;
-      const tarn_imap *m = tarn_imap_get(k->L, x->map);
-      double points = 1, elements = 1;
-      for (uint32_t d = 0; d < m->n; d++) points *= (double)m->dim[d];
-      for (uint32_t d = 0; d < m->nin; d++) elements *= (double)m->in[d];
-      if (elements > 0 && points / elements > most) most = points / elements;
-    }
-  return most;
-}
-
-/* Into a reduction: a producer whose own operands need no further inlining, and either it is read once an element, or it
- * could not be the epilogue of another kernel instead. */
-bool when_inline_reduction(rsite *s) {
-  kern k, p;
-  if (!inlinable(s, s->kid[s->slot].id) || !site_root(s, &k) || !site_kid(s, s->slot, &p)) return false;
-  bool after_reduction = false;
-  for (uint32_t i = 0; i < p.nleaf; i++) {
-    if (inlinable(s, p.leaf[i])) return false;
-    after_reduction |= !site_const(s, p.leaf[i]) && (site_facts(s, p.leaf[i]) & R_HAS_RED);
-  }
-  return !after_reduction || repeats(&k, slot_leaf(&k, s)) <= 1;
-}
+static bool reads_slot(uint32_t slot, const tarn_read *r) { return !r->stage && r->src == slot; }
 
 /* ---------------------------------------------------------------- epilogue */
 
@@ -325,7 +127,7 @@ static bool append_epilogue(kern *p, const kern *k, uint32_t slot) {
   bool body = ps->reducer == TARN_NONE;
   uint32_t with[K_READS], value = body ? ps->body : ps->epi == TARN_NONE ? tarn_fx_hole(p->L, 0) : ps->epi;
   for (uint32_t r = 0; r < ks->nb; r++) {
-    if (reads_slot(k, slot, &ks->read[r])) {
+    if (reads_slot(slot, &ks->read[r])) {
       with[r] = value;
       continue;
     }
@@ -344,7 +146,7 @@ static bool append_epilogue(kern *p, const kern *k, uint32_t slot) {
 /* Every other child is no longer to be inlined first, or has a kernel of its own to be read from. */
 static bool settled(const rsite *s, const kern *k, uint32_t but) {
   for (uint32_t i = 0; i < k->nleaf; i++)
-    if (i != but && inlinable(s, k->leaf[i]) && !(site_facts(s, k->leaf[i]) & R_HAS_RED)) return false;
+    if (i != but && site_inlinable(s, k->leaf[i]) && !(site_facts(s, k->leaf[i]) & R_HAS_RED)) return false;
   return true;
 }
 
@@ -406,7 +208,7 @@ uint32_t build_epilogue(rsite *s) {
   kern k, p;
   if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&k) || kern_is_map(&p) || kern_outputs(&p) != 1)
     return TARN_NONE;
-  uint32_t slot = slot_leaf(&k, s), map = only_map(&k, slot), ns = k.out_ns, seen;
+  uint32_t slot = slot_leaf(&k, s), map = kern_only_map(&k, slot), ns = k.out_ns, seen;
   if (map == TARN_NONE || !same_loops(&k, &p, slot, map, &seen) || !append_epilogue(&p, &k, slot)) return TARN_NONE;
   uint32_t id = kern_store(&p);
   s->worse = id != TARN_NONE && s->e->host->graph && !(site_facts(s, s->kid[s->slot].id) & R_SHARED);
@@ -546,7 +348,7 @@ static uint32_t reading_stages(const kern *k, uint32_t slot) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < k->nstage; i++) {
     bool any = false;
-    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) any |= reads_slot(k, slot, &k->stage[i].read[r]);
+    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) any |= reads_slot(slot, &k->stage[i].read[r]);
     n += any;
   }
   return n;
@@ -556,14 +358,14 @@ static uint32_t reading_stages(const kern *k, uint32_t slot) {
 static bool feeds_reduction(const kern *k, uint32_t slot) {
   for (uint32_t i = 0; i < k->nstage; i++)
     for (uint32_t r = 0; k->stage[i].reducer != TARN_NONE && r < k->stage[i].nb; r++)
-      if (reads_slot(k, slot, &k->stage[i].read[r])) return true;
+      if (reads_slot(slot, &k->stage[i].read[r])) return true;
   return false;
 }
 
 /* Every child is no longer to be inlined, has a kernel of its own, or is read in several stages. */
 static bool settled_light(const rsite *s, const kern *k) {
   for (uint32_t i = 0; i < k->nleaf; i++)
-    if (inlinable(s, k->leaf[i]) && !(site_facts(s, k->leaf[i]) & R_HAS_RED) && reading_stages(k, i) < 2 && k->nstage > 1)
+    if (site_inlinable(s, k->leaf[i]) && !(site_facts(s, k->leaf[i]) & R_HAS_RED) && reading_stages(k, i) < 2 && k->nstage > 1)
       return false;
   return true;
 }
@@ -650,7 +452,7 @@ static void kern_identity_read(kern *k, uint32_t slot) {
   for (uint32_t i = 0; i < st->nown; i++) axis[i] = i;
   uint32_t id = map_project(k->L, st->own, st->nown, axis, st->nown);
   for (uint32_t r = 0; r < st->nb; r++)
-    if (reads_slot(k, slot, &st->read[r])) st->read[r].map = id;
+    if (reads_slot(slot, &st->read[r])) st->read[r].map = id;
 }
 
 static double outputs_score(const kern *p, void *arg) {
@@ -692,7 +494,7 @@ static uint32_t both_outputs(rsite *s, uint32_t *map, uint32_t *ns) {
   if (!find_outputs(s, &k, &p)) return TARN_NONE;
   uint32_t slot = slot_leaf(&k, s);
   *ns = p.out_ns;
-  *map = only_map(&k, slot);
+  *map = kern_only_map(&k, slot);
   if (*map == TARN_NONE || !same_loops(&k, &p, slot, *map, &seen) || seen != TARN_NONE) return TARN_NONE;
   if (!tarn_map_is_identity(k.L, *map)) kern_identity_read(&k, slot);
   return join(s, &p, &k, slot, true, order) ? kern_store(&p) : TARN_NONE;

@@ -196,6 +196,33 @@ static uint32_t bare_products(rsite *s, const kern *k) {
   return found;
 }
 
+/* The first two products that k reads are of one form and read a tensor each in its own place: the
+ * terms may be those of a window. */
+static bool may_be_window(rsite *s, const kern *k) {
+  kern p[2];
+  uint32_t n = 0, payload, nkid;
+  const uint32_t *kid;
+  for (uint32_t i = 0; i < k->nleaf && n < 2; i++)
+    n += !site_const(s, k->leaf[i]) && kern_open(&p[n], &s->e->host->nest, k->leaf[i], is_product, &payload, &kid, &nkid);
+  if (n < 2 || !same_form(&p[0], &p[1])) return false;
+  for (uint32_t j = 0; j < p[0].stage[0].nb; j++) {
+    const tarn_read *a = &p[0].stage[0].read[j], *b = &p[1].stage[0].read[j];
+    if (p[0].leaf[a->src] == p[1].leaf[b->src] && a->map != b->map) return true;
+  }
+  return false;
+}
+
+/* Where the sum of both reads more than a kernel may, only a window can still become one. */
+static bool sum_fits(rsite *s, const kern *k, const kern *p) {
+  uint32_t n = k->nleaf - 1;
+  for (uint32_t i = 0; i < p->nleaf; i++) {
+    bool known = false;
+    for (uint32_t j = 0; j < k->nleaf; j++) known |= k->leaf[j] == p->leaf[i];
+    n += !known;
+  }
+  return n <= TARN_MAX_OPERANDS || may_be_window(s, p) || may_be_window(s, k);
+}
+
 /* A sum whose terms are products, as terms of the sum that alone reads it: then the longer one takes its place. */
 bool when_inline_sum(rsite *s) {
   kern k, p;
@@ -212,5 +239,5 @@ bool when_inline_sum(rsite *s) {
     read = x->hole;
   }
   return read != TARN_NONE && tarn_map_invert(k.L, k.stage[0].read[read].map, 0) != TARN_NONE &&
-         bare_products(s, &k) + bare_products(s, &p) > 1;
+         bare_products(s, &k) + bare_products(s, &p) > 1 && sum_fits(s, &k, &p);
 }

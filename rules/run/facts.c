@@ -219,11 +219,10 @@ static void facts_modify(void *user, tarn_egraph *g, uint32_t cls, uint32_t caus
 /* ---------------------------------------------------------------- types */
 
 static void make_type(tarn_ctx *cx, void *arg) {
-  (void)cx;
   job *j = arg;
-  uint32_t kid[R_KIDS];
+  uint32_t few[R_KIDS];
   const tarn_eg_node *n = j->n;
-  if (n->n > R_KIDS) return;
+  uint32_t *kid = n->n <= R_KIDS ? few : TARN_ARRAY(cx, uint32_t, n->n);
   for (uint32_t i = 0; i < n->n; i++) kid[i] = (uint32_t)tarn_eg_data(j->s->g, RA_TYPE, n->kids[i]);
   uint32_t t = tarn_type_of(j->s->L, n->op, n->payload, kid, n->n);
   *j->value = t;

@@ -177,8 +177,7 @@ tarn_term tarn_sat_term(tarn_saturation *s, uint32_t cls, tarn_sat_pick *pick, v
     if (node == TARN_NONE || todo.n > tarn_eg_id_count(s->g))
       tarn_raise(s->cx, TARN_INTERNAL, "selection: %s at class %u", node == TARN_NONE ? "nothing" : "a cycle", c);
     tarn_eg_node x = tarn_eg_node_at(s->g, node);
-    tarn_term kid[R_KIDS];
-    if (x.n > R_KIDS) tarn_raise(s->cx, TARN_INTERNAL, "selection: a node of %u children", x.n);
+    tarn_term *kid = TARN_ARRAY(s->cx, tarn_term, x.n ? x.n : 1);
     if (!take_ready(&k, &x, kid, &missing)) {
       tarn_push(s->cx, &todo, missing);
       continue;
@@ -349,13 +348,15 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs, co
   if (!s->o.max_iterations) s->o.max_iterations = 1000;
   double start = now();
   tarn_defer(cx, free_all, s);
-  tarn_eg_config config = {o->reasons, s->o.max_nodes, o->max_bytes};
+  tarn_eg_config config = {o->reasons, 0, o->max_bytes};
   s->g = tarn_eg_new(tarn_ctx_allocator(cx), &config);
   if (!s->g) tarn_raise(cx, TARN_MEMORY, "saturation: out of memory");
   s->host = sat_host(s);
   s->env = (renv){.L = s->L, .host = &s->host, .hw = o->hw};
   facts_install(s);
   add_program(s);
+  uint64_t own = tarn_eg_node_count(s->g); /* the program itself is within any limit */
+  tarn_eg_set_limits(s->g, own > s->o.max_nodes ? own : s->o.max_nodes, o->max_bytes);
   engine_compile(s);
   s->runner = tarn_eg_runner_new(s->g, s->rules);
   if (!s->runner) tarn_raise(cx, TARN_MEMORY, "saturation: out of memory");

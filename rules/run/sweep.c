@@ -110,6 +110,7 @@ void sat_sweep(tarn_saturation *s) {
 static bool ready(const tarn_saturation *s, const uint8_t *made, uint32_t node) {
   tarn_eg_node x = tarn_eg_node_at(s->g, node);
   if (sat_stands(s, node) != SAT_LIVE) return false;
+  if (x.op == TARN_OP_NEST && !tarn_nest_emittable(s->L, tarn_payload_get(s->L, x.payload)->id)) return false;
   for (uint32_t i = 0; i < x.n; i++)
     if (!made[tarn_eg_find(s->g, x.kids[i])]) return false;
   return true;
