@@ -6,7 +6,7 @@ as=/usr/lib/llvm-19/bin/llvm-as
 
 clean() { "$names" clean "$work/out" "$work/err" "$@" || fail "$last: not clean"; }
 reads() { "$names" holds "$@" || fail "$last: $1 does not read back"; }
-# name NUMBER WORD…: tarn does it with that model, every file and both streams are clean, standard output is JSON.
+# tarn_json ARGS…: tarn prints JSON, and both streams are clean.
 tarn_json() {
   try 0 "$@" --json && "$json" schema <"$work/out" >/dev/null || fail "$last: no JSON"
   clean
