@@ -146,8 +146,9 @@ void im_do_gather(im_node *n) {
   const tarn_tensor *known = im_known(n, n->in[1], "the indices");
   int64_t *at = TARN_ARRAY(n->cx, int64_t, count + 1), out[2 * TARN_MAX_DIMS];
   for (int64_t i = 0; i < count; i++) {
-    at[i] = tarn_tensor_get(known, i).i;
-    if (at[i] < 0) at[i] += d.d[axis];
+    int64_t v = tarn_tensor_get(known, i).i;
+    if (!tarn_index_in(known->dtype, v, d.d[axis], &at[i]))
+      im_bad(n, "index %lld is outside an axis of %lld", (long long)v, (long long)d.d[axis]);
   }
   if (d.n - 1 + di.n > TARN_MAX_DIMS) im_bad(n, "%u dims are too many", d.n - 1 + di.n);
   memcpy(out, d.d, axis * sizeof *out);
