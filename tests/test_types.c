@@ -141,8 +141,8 @@ int main(int argc, char **argv) {
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, test_long, 0, targets * TARN_DTYPES);
   tcase_add_loop_test(t, test_short, 0, (all ? targets : 1) * TARN_DTYPES);
-  tcase_add_loop_test(t, test_constants, 0, (all ? 8 * targets : 1) * TARN_DTYPES);
-  tcase_add_loop_test(t, test_expressions, 0, targets * (all ? 100 : 4));
+  tcase_add_loop_test(t, test_constants, 0, (all ? 4 * targets : 1) * TARN_DTYPES);
+  tcase_add_loop_test(t, test_expressions, 0, targets * (all ? 60 : 4));
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_ENV);

@@ -370,9 +370,9 @@ int main(int argc, char **argv) {
   Suite *s = suite_create("types of operators");
   TCase *t = tcase_create("types");
   tcase_set_timeout(t, 300);
-  tcase_add_loop_test(t, test_operators, 0, targets * TARN_DTYPES * (all ? 10 : 1));
+  tcase_add_loop_test(t, test_operators, 0, targets * TARN_DTYPES * (all ? 5 : 1));
   tcase_add_loop_test(t, test_outside, 0, (all ? targets : 1) * 2 * TARN_DTYPES);
-  if (all) tcase_add_loop_test(t, test_reassociated, 0, targets * TARN_DTYPES * 10);
+  if (all) tcase_add_loop_test(t, test_reassociated, 0, targets * TARN_DTYPES * 5);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_ENV);
