@@ -64,9 +64,10 @@ static const goal goals[] = {
      "(compute (map (div $0 $1)) " SHIFTED " (broadcast ((5) (4)) (insertAxis 1 1 (compute reduceSum " SHIFTED "))))", true,
      NULL},
     {"its sum in one pass", "(compute reduceSum " SHIFTED ")",
-     "(compute (red (reducer f32 (state (-inf (max $0 $2) (max $0 $2)) (0 (add (mul $1 (exp (sub $0 (max $0 $2)))) (exp (sub "
-     "$2 (max $0 $2))))"
-     " (add (mul $1 (exp (sub $0 (max $0 $2)))) (mul $3 (exp (sub $2 (max $0 $2))))))) $1 commutative) $0) (access 1 " X "))",
+     "(compute (red (reducer f32 (state (-inf (max $0 $2) (max $0 $2))"
+     " (0 (let ((%m (max (max $0 $2) -3.4028234663852886e38))) (add (mul $1 (exp (sub $0 %m))) (exp (sub $2 %m))))"
+     " (let ((%m (max (max $0 $2) -3.4028234663852886e38))) (add (mul $1 (exp (sub $0 %m))) (mul $3 (exp (sub $2 %m)))))))"
+     " (add $1 (mul $0 0)) commutative) $0) (access 1 " X "))",
      true, NULL},
     {"constants", "(compute (map (add $0 $1)) (transpose (1 0) (const f32 ((2 1) ()) 1 2)) (const f32 ((1 2) ()) 3 4))",
      "(const f32 ((1 2) ()) 4 6)", true, NULL},
