@@ -20,6 +20,9 @@ typedef struct cli_opt {
   void *at; /* bool, const char *, uint64_t, double, cli_list, const char *[2] */
   const char *arg, *help;
 } cli_opt;
+/* A row that several commands have. */
+#define CLI_SET(list)                                                                                                          \
+  { "--set", NULL, CLI_LIST, &(list), "NAME=VALUE", "bind an input to numbers or a file (.npy, .pb)" }
 /* Fills the options; what is left over goes to words. Raises TARN_USAGE. True when --help was asked and printed. */
 bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, char **argv, cli_list *words);
 
@@ -65,7 +68,7 @@ typedef struct cli_work {
 } cli_work; /* operations, lanes of vector instructions, of those that multiply, bytes, bytes */
 typedef struct cli_compile {
   const char *model, *dir, *name, *hw, *numerics, *emit, *explain, *dump;
-  cli_list rules, no_rules, only_rules, shapes;
+  cli_list rules, no_rules, only_rules, shapes, sets;
   uint64_t nodes, iters, threads, seed;
   double seconds, rtol;
   double bound; /* of a compiled folder: the largest of its approx rules */

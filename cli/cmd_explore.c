@@ -77,6 +77,7 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
       {"--numerics", NULL, CLI_STR, &x.numerics, "CLASS", "exact, reassoc (default) or approx"},
       {"--hw", NULL, CLI_STR, &x.hw, "NAME|FILE", "description whose demands exploratory rules serve"},
       {"--shape", NULL, CLI_LIST, &x.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
+      CLI_SET(x.sets),
       {"--cost", NULL, CLI_STR, &x.cost, "NAME",
        "what best means: size (default), depth, none, or OPERATOR=COST,… (others cost 1)"},
       {"--html", NULL, CLI_STR, &x.html, "FILE", "a page: growth, rules, the best terms, the e-graph"},

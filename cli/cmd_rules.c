@@ -170,6 +170,7 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
       {"--nodes", NULL, CLI_U32, &k.nodes, "N", "derive: e-nodes for each rule (default 100,000); stats: as in compile"},
       {"--numerics", NULL, CLI_STR, &k.numerics, "CLASS", "stats: exact, reassoc (default) or approx"},
       {"--shape", NULL, CLI_LIST, &k.shapes, "NAME=DIMS", "stats: bind a dynamic shape"},
+      CLI_SET(k.sets),
       {"--json", NULL, CLI_FLAG, &k.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &k.words)) return 0;

@@ -25,6 +25,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
       {"--seed", NULL, CLI_UINT, &c->seed, "K", "seed of everything random"},
       {"--emit", NULL, CLI_STR, &c->emit, "KIND", "so (default), o, ll"},
       {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS", "bind a dynamic shape"},
+      CLI_SET(c->sets),
       {"--price", NULL, CLI_STR, &c->price_file, "FILE", "a learned price, or analytic (default: the shipped one, if it fits)"},
       {"--db", NULL, CLI_STR, &c->db, "FILE", "use the schedules and times that tarn tune --db FILE measured"},
       {"--explain", NULL, CLI_STR, &c->explain, "FILE", "write the chain of rewrites"},
@@ -65,7 +66,9 @@ tarn_program *cli_reload(tarn_lang *L, const cli_compile *c, tarn_model_report *
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_shape_binding *b = TARN_ARRAY(cx, tarn_shape_binding, c->shapes.n + 1);
   for (uint32_t i = 0; i < c->shapes.n; i++) b[i] = tarn_shape_binding_parse(cx, c->shapes.p[i]);
-  tarn_model_options o = {.nshape = c->shapes.n, .shape = b};
+  tarn_value_binding *v = TARN_ARRAY(cx, tarn_value_binding, c->sets.n + 1);
+  for (uint32_t i = 0; i < c->sets.n; i++) v[i] = tarn_value_binding_parse(cx, c->sets.p[i]);
+  tarn_model_options o = {.nshape = c->shapes.n, .shape = b, .nset = c->sets.n, .set = v};
   return tarn_model_load(L, c->model, &o, r);
 }
 
@@ -138,16 +141,31 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
 }
 
 /* ---- report ---- */
+static const char *full_path(tarn_ctx *cx, const char *path) {
+  char *full = realpath(path, NULL);
+  const char *kept = full ? tarn_strdup(cx, full) : path;
+  free(full);
+  return kept;
+}
+/* As it was given, files by their full paths: who checks the program stands elsewhere. */
+static void put_sets(tarn_ctx *cx, cli_json *j, const cli_list *sets) {
+  cli_json_open(j, "set", '[');
+  for (uint32_t i = 0; i < sets->n; i++) {
+    tarn_value_binding b = tarn_value_binding_parse(cx, sets->p[i]);
+    const char *text = tarn_value_binding_file(&b) ? full_path(cx, b.text) : b.text;
+    cli_json_str(j, NULL, tarn_format(cx, "%s=%s", b.name, text));
+  }
+  cli_json_close(j, ']');
+}
 static const char *report_of(tarn_ctx *cx, const cli_compile *c, const cli_compiled *r, const char *name, size_t *n) {
   const tarn_sat_report *s = tarn_sat_result(r->sat);
   cli_json *j = cli_json_new(cx);
-  char *full = realpath(c->model, NULL);
-  cli_json_str(j, "model", full ? tarn_strdup(cx, full) : c->model);
-  free(full);
+  cli_json_str(j, "model", full_path(cx, c->model));
   cli_json_str(j, "name", name);
   cli_json_open(j, "shapes", '[');
   for (uint32_t i = 0; i < c->shapes.n; i++) cli_json_str(j, NULL, c->shapes.p[i]);
   cli_json_close(j, ']');
+  put_sets(cx, j, &c->sets);
   cli_json_str(j, "hw", r->hw->name);
   cli_json_str(j, "triple", r->hw->triple);
   cli_json_str(j, "numerics", tarn_rule_class_name(r->numerics));
@@ -299,22 +317,28 @@ static double number_of(yajl_val object, const char *key) {
   yajl_val v = yajl_tree_get(object, path, yajl_t_number);
   return v ? YAJL_GET_DOUBLE(v) : 0;
 }
+static void take_texts(tarn_ctx *cx, yajl_val object, const char *key, cli_list *to) {
+  const char *path[] = {key, NULL};
+  yajl_val s = yajl_tree_get(object, path, yajl_t_array);
+  for (size_t i = 0; s && i < YAJL_GET_ARRAY(s)->len; i++) {
+    const char *text = YAJL_GET_STRING(YAJL_GET_ARRAY(s)->values[i]);
+    if (text) tarn_push(cx, to, tarn_strdup(cx, text));
+  }
+}
 static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   size_t n;
   char error[256];
   yajl_val v = yajl_tree_parse(tarn_read_file(cx, path, &n), error, sizeof error);
   if (!v) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", path, error);
-  static const char *const model[] = {"model", NULL}, *const shapes[] = {"shapes", NULL}, *const hw[] = {"hw", NULL},
-                           *const triple[] = {"triple", NULL};
+  static const char *const model[] = {"model", NULL}, *const hw[] = {"hw", NULL}, *const triple[] = {"triple", NULL};
   yajl_val m = yajl_tree_get(v, (const char **)(uintptr_t)model, yajl_t_string);
-  yajl_val s = yajl_tree_get(v, (const char **)(uintptr_t)shapes, yajl_t_array);
   yajl_val h = yajl_tree_get(v, (const char **)(uintptr_t)hw, yajl_t_string);
   if (m) c->model = tarn_strdup(cx, YAJL_GET_STRING(m));
   yajl_val t = yajl_tree_get(v, (const char **)(uintptr_t)triple, yajl_t_string);
   if (h) c->hw = tarn_strdup(cx, YAJL_GET_STRING(h));
   if (t) c->triple = tarn_strdup(cx, YAJL_GET_STRING(t));
-  for (size_t i = 0; s && i < YAJL_GET_ARRAY(s)->len; i++)
-    tarn_push(cx, &c->shapes, tarn_strdup(cx, YAJL_GET_STRING(YAJL_GET_ARRAY(s)->values[i])));
+  take_texts(cx, v, "shapes", &c->shapes);
+  take_texts(cx, v, "set", &c->sets);
   c->bound = number_of(v, "bound");
   static const char *const program[] = {"program", NULL};
   yajl_val k = yajl_tree_get(v, (const char **)(uintptr_t)program, yajl_t_array);
@@ -332,6 +356,7 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
   struct stat st;
   if (stat(what, &st)) tarn_raise(cx, TARN_IO, "%s: %s", what, strerror(errno));
   if (S_ISDIR(st.st_mode)) {
+    if (c->sets.n) tarn_raise(cx, TARN_USAGE, "--set %s: %s is compiled already", c->sets.p[0], what);
     from_report(cx, tarn_format(cx, "%s/report.json", what), c);
     return c->dir = what;
   }

@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 
 typedef struct rules_job {
-  cli_list words, files, no_rules, shapes;
+  cli_list words, files, no_rules, shapes, sets;
   const char *only, *hw, *ops, *out, *numerics;
   uint64_t samples, seed, size, vars, nodes, iters;
   double seconds;

@@ -43,6 +43,7 @@ static void one_model(tarn_ctx *cx, void *arg) {
                    .hw = c->k->hw,
                    .numerics = c->k->numerics,
                    .shapes = c->k->shapes,
+                   .sets = c->k->sets,
                    .explain = "",
                    .nodes = c->k->nodes,
                    .iters = c->k->iters,

@@ -3,21 +3,22 @@
 #include "model/import.h"
 #include <string.h>
 
-/* In a function's body an attribute may stand for one of the calling node's. */
-static const Onnx__AttributeProto *resolve(im_node *n, const Onnx__AttributeProto *a) {
-  const im_scope *s = n->scope;
-  while (a && a->ref_attr_name && *a->ref_attr_name) {
-    while (s && (s->parent || !s->caller)) s = s->parent; /* a function's scope: called, and sees nothing */
-    const im_node *caller = s ? s->caller : NULL;
-    if (!caller) im_bad(n, "attribute %s refers to an attribute outside a function", a->name ? a->name : "");
-    const Onnx__AttributeProto *found = NULL;
-    for (size_t i = 0; i < caller->p->n_attribute; i++)
-      if (caller->p->attribute[i]->name && strcmp(caller->p->attribute[i]->name, a->ref_attr_name) == 0)
-        found = caller->p->attribute[i];
-    a = found;
-    s = caller->scope;
-  }
-  return a;
+static const Onnx__AttributeProto *named(Onnx__AttributeProto *const *list, size_t n, const char *name) {
+  for (size_t i = 0; i < n; i++)
+    if (list[i]->name && strcmp(list[i]->name, name) == 0) return list[i];
+  return NULL;
+}
+
+/* In a function's body an attribute may stand for one of the call, which may stand for one of a call around it; where no
+ * call gives it, it is the function's default, or absent. */
+static const Onnx__AttributeProto *resolve(const im_node *n, const im_scope *s, const Onnx__AttributeProto *a) {
+  if (!a || !a->ref_attr_name || !*a->ref_attr_name) return a;
+  s = im_function_scope(s);
+  if (!s) im_bad(n, "attribute %s refers to an attribute outside a function", a->name ? a->name : "");
+  const Onnx__NodeProto *call = s->caller->p;
+  const Onnx__AttributeProto *given = named(call->attribute, call->n_attribute, a->ref_attr_name);
+  given = resolve(n, s->caller->scope, given);
+  return given ? given : im_function_default(s->function, a->ref_attr_name);
 }
 
 const Onnx__AttributeProto *im_attr(im_node *n, const char *name) {
@@ -25,7 +26,7 @@ const Onnx__AttributeProto *im_attr(im_node *n, const char *name) {
     const Onnx__AttributeProto *a = n->p->attribute[i];
     if (!a->name || strcmp(a->name, name) != 0) continue;
     n->attr_used[i] = 1;
-    return resolve(n, a);
+    return resolve(n, n->scope, a);
   }
   return NULL;
 }
@@ -75,7 +76,8 @@ void im_attr_ignore(im_node *n, const char *name) { im_attr(n, name); }
 
 void im_attr_finish(im_node *n) {
   for (size_t i = 0; i < n->p->n_attribute; i++) {
-    const char *name = n->p->attribute[i]->name;
-    if (!n->attr_used[i]) im_bad(n, "attribute %s is not supported", name ? name : "without a name");
+    const Onnx__AttributeProto *a = n->p->attribute[i];
+    if (!n->attr_used[i] && resolve(n, n->scope, a))
+      im_bad(n, "attribute %s is not supported", a->name ? a->name : "without a name");
   }
 }

@@ -25,6 +25,11 @@ static im_scope *new_scope(im *m, im_scope *parent, const im_node *caller) {
   return s;
 }
 
+im_scope *im_enter(const im_node *caller, im_scope *parent) {
+  if (caller->scope->depth >= IM_MAX_CALLS) im_bad(caller, "functions or subgraphs are nested too deeply");
+  return new_scope(caller->m, parent, caller);
+}
+
 /* The value of a name in this scope or one that it sees; NULL when nothing defines it. */
 static im_val *find_value(im_scope *s, const char *name) {
   for (; s; s = s->parent) {
@@ -34,7 +39,7 @@ static im_val *find_value(im_scope *s, const char *name) {
   return NULL;
 }
 
-static im_val *define(im *m, im_scope *s, const char *name) {
+im_val *im_define(im *m, im_scope *s, const char *name) {
   uint32_t id = tarn_intern_add(s->names, name, strlen(name));
   while (s->val.n <= id) tarn_push(m->cx, &s->val, ((im_val){.t = TARN_NONE}));
   return &s->val.p[id];
@@ -60,7 +65,7 @@ static void load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g) {
     const char *name = text_of(g->initializer[i]->name);
     const char *what = tarn_format(m->cx, "%s: initializer %s", m->file, name);
     tarn_tensor *t = im_tensor(m->cx, g->initializer[i], m->dir, what);
-    im_val *v = define(m, s, name);
+    im_val *v = im_define(m, s, name);
     if (v->t != TARN_NONE) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: defined twice", what);
     *v = (im_val){tarn_constant(m->L, name, t, t->n), t, true};
   }
@@ -75,47 +80,82 @@ static const tarn_shape_binding *binding(im *m, const char *name) {
   return NULL;
 }
 
-static int64_t bound_dim(im *m, const char *input, uint32_t axis, const Onnx__TensorShapeProto__Dimension *d,
+/* A symbolic dim's name, or "". */
+static const char *dim_name(const Onnx__TensorShapeProto__Dimension *d) {
+  return d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM ? text_of(d->dim_param) : "";
+}
+
+/* A dim of an input, if the model or --shape says it; else -1. */
+static int64_t known_dim(im *m, const char *input, uint32_t axis, const Onnx__TensorShapeProto__Dimension *d,
                          const tarn_shape_binding *b) {
   bool fixed = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0;
-  bool named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && d->dim_param && *d->dim_param;
   if (b && b->n == 0) b = NULL;
   if (fixed && b && b->dim[axis] != d->dim_value)
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u is %lld in the model, %lld in --shape", m->file, input, axis,
                (long long)d->dim_value, (long long)b->dim[axis]);
   if (fixed) return d->dim_value;
   if (b) return b->dim[axis];
-  const tarn_shape_binding *symbol = named ? binding(m, d->dim_param) : NULL;
-  if (symbol && symbol->n == 1) return symbol->dim[0];
-  tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u (%s) is dynamic; bind it with --shape %s=…%s%s%s", m->file, input,
-             axis, named ? d->dim_param : "?", input, named ? " or --shape " : "", named ? d->dim_param : "",
-             named ? "=N" : "");
+  const tarn_shape_binding *symbol = *dim_name(d) ? binding(m, dim_name(d)) : NULL;
+  return symbol && symbol->n == 1 ? symbol->dim[0] : -1;
 }
 
-static uint32_t input_type(im *m, const Onnx__ValueInfoProto *v) {
+_Noreturn static void dynamic_dim(im *m, const char *input, uint32_t axis, const char *symbol) {
+  tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u (%s) is dynamic; bind it with --shape %s=…%s%s%s", m->file, input,
+             axis, *symbol ? symbol : "?", input, *symbol ? " or --shape " : "", symbol, *symbol ? "=N" : "");
+}
+
+static const Onnx__TypeProto__Tensor *tensor_type(im *m, const Onnx__ValueInfoProto *v, tarn_dtype *dt) {
   const char *name = text_of(v->name);
   if (!v->type || v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s is not a tensor", m->file, name);
   const Onnx__TypeProto__Tensor *t = v->type->tensor_type;
-  tarn_dtype dt;
-  if (!im_dtype(t->elem_type, &dt))
+  if (!im_dtype(t->elem_type, dt))
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: tensors of type %s are not supported", m->file, name,
                im_onnx_dtype_name(t->elem_type));
+  return t;
+}
+
+/* The shape of an input as far as it is known; false: not even how many dims. */
+static bool known_shape(im *m, const Onnx__ValueInfoProto *v, const Onnx__TypeProto__Tensor *t, uint32_t *n, int64_t *dim) {
+  const char *name = text_of(v->name);
   const tarn_shape_binding *b = binding(m, name);
-  if (!t->shape && !b)
-    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s has no shape; bind it with --shape %s=…", m->file, name, name);
+  if (!t->shape && !b) return false;
   size_t rank = t->shape ? t->shape->n_dim : b->n;
-  int64_t dim[TARN_MAX_DIMS];
   if (rank > TARN_MAX_DIMS || (b && b->n != rank))
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s has %zu dims, %u are %s", m->file, name, rank,
                b && b->n != rank ? b->n : TARN_MAX_DIMS, b && b->n != rank ? "given by --shape" : "supported");
+  for (uint32_t i = 0; i < rank; i++) dim[i] = t->shape ? known_dim(m, name, i, t->shape->dim[i], b) : b->dim[i];
+  *n = (uint32_t)rank;
+  return true;
+}
+
+static uint32_t input_type(im *m, const Onnx__ValueInfoProto *v) {
+  const char *name = text_of(v->name);
+  int64_t dim[TARN_MAX_DIMS];
+  uint32_t n;
+  tarn_dtype dt;
+  const Onnx__TypeProto__Tensor *t = tensor_type(m, v, &dt);
+  if (!known_shape(m, v, t, &n, dim))
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s has no shape; bind it with --shape %s=…", m->file, name, name);
   int64_t count = (int64_t)tarn_dtype_size(dt);
-  for (uint32_t i = 0; i < rank; i++) {
-    dim[i] = t->shape ? bound_dim(m, name, i, t->shape->dim[i], b) : b->dim[i];
+  for (uint32_t i = 0; i < n; i++) {
+    if (dim[i] < 0) dynamic_dim(m, name, i, dim_name(t->shape->dim[i]));
     if (__builtin_mul_overflow(count, dim[i] ? dim[i] : 1, &count))
       tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: the product of its dims overflows", m->file, name);
   }
-  return tarn_type_tensor(m->L, dt, (uint32_t)rank, (uint32_t)rank, dim);
+  return tarn_type_tensor(m->L, dt, n, n, dim);
+}
+
+/* The value that --set gives an input, or NULL. */
+static const tarn_tensor *set_value(im *m, const Onnx__ValueInfoProto *v) {
+  int64_t dim[TARN_MAX_DIMS];
+  uint32_t n, i = 0, given = m->options ? m->options->nset : 0;
+  tarn_dtype dt;
+  while (i < given && strcmp(m->options->set[i].name, text_of(v->name)) != 0) i++;
+  if (i == given) return NULL;
+  const Onnx__TypeProto__Tensor *t = tensor_type(m, v, &dt);
+  bool shaped = known_shape(m, v, t, &n, dim);
+  return im_set_value(m->cx, &m->options->set[i], dt, shaped ? &n : NULL, dim);
 }
 
 /* f32[N,3] as a model declares it. */
@@ -152,15 +192,16 @@ static const tarn_tensor *bound_value(im *m, const Onnx__ValueInfoProto *v) {
   return NULL;
 }
 
-/* Inputs that no initializer defines. */
+/* Inputs that no initializer defines, and no value that was given. */
 static void declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_program *p) {
   p->in = TARN_ARRAY(m->cx, tarn_io, g->n_input + 1);
   for (size_t i = 0; i < g->n_input; i++) {
     const char *name = text_of(g->input[i]->name);
-    im_val *v = define(m, s, name);
-    if (v->t != TARN_NONE && v->fixed) continue;
-    if (v->t != TARN_NONE) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s occurs twice", m->file, name);
-    const tarn_tensor *known = bound_value(m, g->input[i]);
+    const tarn_tensor *known = set_value(m, g->input[i]);
+    im_val *v = im_define(m, s, name);
+    if (v->t != TARN_NONE && v->fixed && !known) continue;
+    if (v->t != TARN_NONE && !v->fixed) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s occurs twice", m->file, name);
+    if (!known) known = bound_value(m, g->input[i]);
     if (known) {
       *v = (im_val){tarn_constant(m->L, name, known, known->n), known, true};
       continue;
@@ -172,129 +213,35 @@ static void declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_p
   }
 }
 
-/* ---------------------------------------------------------------- order of nodes */
-
-/* Depth first over the nodes that make a node's inputs; a graph in order stays in order. */
-typedef struct order {
-  im *m;
-  tarn_intern *made; /* value name -> index into maker */
-  uint32_t *maker;
-  uint8_t *state; /* 0 new, 1 on the path, 2 done */
-  uint32_t *next; /* next input to look at */
-  uint32_t *done, ndone;
-} order;
-
-static const char *node_name(im *m, const Onnx__NodeProto *p, size_t index) {
-  if (p->name && *p->name) return p->name;
-  if (p->n_output && p->output[0] && *p->output[0]) return tarn_format(m->cx, "making %s", p->output[0]);
-  return tarn_format(m->cx, "%zu", index);
-}
-
-static void record_makers(order *o, Onnx__NodeProto *const *node, size_t n) {
-  o->made = tarn_intern_new(o->m->cx);
-  TARN_VEC(uint32_t) maker = {0};
-  for (size_t i = 0; i < n; i++)
-    for (size_t k = 0; k < node[i]->n_output; k++) {
-      const char *name = text_of(node[i]->output[k]);
-      if (!*name) continue;
-      if (tarn_intern_find(o->made, name, strlen(name)) != TARN_NONE)
-        tarn_raise(o->m->cx, TARN_BAD_INPUT, "%s: node %s (%s): its output %s is defined twice", o->m->file,
-                   node_name(o->m, node[i], i), text_of(node[i]->op_type), name);
-      tarn_intern_add(o->made, name, strlen(name));
-      tarn_push(o->m->cx, &maker, (uint32_t)i);
-    }
-  o->maker = maker.p;
-}
-
-static void visit(order *o, Onnx__NodeProto *const *node, uint32_t root, uint32_t *stack) {
-  uint32_t depth = 0;
-  stack[depth++] = root;
-  o->state[root] = 1;
-  while (depth) {
-    uint32_t i = stack[depth - 1];
-    if (o->next[i] == node[i]->n_input) {
-      o->state[i] = 2;
-      o->done[o->ndone++] = i;
-      depth--;
-      continue;
-    }
-    const char *name = text_of(node[i]->input[o->next[i]++]);
-    uint32_t id = *name ? tarn_intern_find(o->made, name, strlen(name)) : TARN_NONE;
-    if (id == TARN_NONE || o->state[o->maker[id]] == 2) continue;
-    uint32_t j = o->maker[id];
-    if (o->state[j] == 1)
-      tarn_raise(o->m->cx, TARN_BAD_INPUT, "%s: node %s (%s): its input %s depends on its own output", o->m->file,
-                 node_name(o->m, node[i], i), text_of(node[i]->op_type), name);
-    o->state[j] = 1;
-    stack[depth++] = j;
-  }
-}
-
-static uint32_t *order_nodes(im *m, Onnx__NodeProto *const *node, size_t n) {
-  order o = {.m = m};
-  record_makers(&o, node, n);
-  o.state = TARN_ARRAY(m->cx, uint8_t, n + 1);
-  o.next = TARN_ARRAY(m->cx, uint32_t, n + 1);
-  o.done = TARN_ARRAY(m->cx, uint32_t, n + 1);
-  uint32_t *stack = TARN_ARRAY(m->cx, uint32_t, n + 1);
-  for (uint32_t i = 0; i < n; i++)
-    if (o.state[i] == 0) visit(&o, node, i, stack);
-  return o.done;
-}
-
 /* ---------------------------------------------------------------- running nodes */
-
-static void run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t n);
-
-static int64_t opset_of(const im_scope *s, const char *domain) {
-  for (size_t i = 0; i < s->nopset; i++)
-    if (strcmp(text_of(s->opset[i]->domain), domain) == 0) return s->opset[i]->version;
-  return 0;
-}
 
 static const char *plain_domain(const char *d) { return strcmp(text_of(d), "ai.onnx") == 0 ? "" : text_of(d); }
 
-static const Onnx__FunctionProto *find_function(const im_node *n) {
-  for (size_t i = 0; i < n->m->model->n_functions; i++) {
-    const Onnx__FunctionProto *f = n->m->model->functions[i];
-    if (strcmp(text_of(f->name), n->op) == 0 && strcmp(plain_domain(f->domain), plain_domain(n->p->domain)) == 0) return f;
-  }
-  return NULL;
+static int64_t opset_of(const im_scope *s, const char *domain) {
+  for (size_t i = 0; i < s->nopset; i++)
+    if (strcmp(plain_domain(s->opset[i]->domain), domain) == 0) return s->opset[i]->version;
+  return 0;
 }
 
-static void enter(const im_node *n) {
-  if (n->scope->depth >= IM_MAX_CALLS) im_bad(n, "functions or subgraphs are nested too deeply");
-}
-
-static void take_results(im_node *n, im_scope *s, char *const *name, size_t count) {
+void im_take_results(im_node *n, im_scope *s, char *const *name, size_t count) {
   if (n->nout > count) im_bad(n, "%u outputs where its body has %zu", n->nout, count);
   for (uint32_t k = 0; k < n->nout; k++) {
+    if (!*text_of(n->p->output[k])) continue;
     im_val *v = find_value(s, text_of(name[k]));
     if (!v) im_bad(n, "the output %s of its body is nowhere defined", text_of(name[k]));
+    if (v->t == IM_ABSENT) im_bad(n, "the output %s of its body stands for an input that is left out", text_of(name[k]));
     n->out[k] = *v;
   }
 }
 
-static void call_function(im_node *n, const Onnx__FunctionProto *f) {
-  enter(n);
-  im_scope *s = new_scope(n->m, NULL, n);
-  s->opset = (const Onnx__OperatorSetIdProto *const *)f->opset_import;
-  s->nopset = f->n_opset_import;
-  if (n->nin > f->n_input) im_bad(n, "%u inputs where the function has %zu", n->nin, f->n_input);
-  for (uint32_t i = 0; i < n->nin; i++)
-    if (n->in[i]) *define(n->m, s, text_of(f->input[i])) = *n->in[i];
-  run_nodes(n->m, s, f->node, f->n_node);
-  take_results(n, s, f->output, f->n_output);
-}
-
 void im_run_subgraph(im_node *n, const Onnx__GraphProto *g) {
-  enter(n);
-  im_scope *s = new_scope(n->m, n->scope, n);
+  im_scope *s = im_enter(n, n->scope);
   load_initializers(n->m, s, g);
-  run_nodes(n->m, s, g->node, g->n_node);
+  im_run_nodes(n->m, s, g->node, g->n_node);
   char **names = TARN_ARRAY(n->cx, char *, g->n_output + 1);
   for (size_t i = 0; i < g->n_output; i++) names[i] = g->output[i]->name;
-  take_results(n, s, names, g->n_output);
+  im_take_results(n, s, names, g->n_output);
+  n->inner = true;
 }
 
 /* Says which operator sets have it, as far as we know. */
@@ -317,8 +264,9 @@ static const im_op *operator_of(im_node *n) {
   return op;
 }
 
+/* What comes out of a subgraph depends on what that reads, too, and says itself whether it is fixed. */
 static void check_outputs(im_node *n) {
-  bool fixed = true;
+  bool fixed = !n->inner;
   for (uint32_t i = 0; i < n->nin; i++) fixed &= !n->in[i] || n->in[i]->fixed;
   for (uint32_t k = 0; k < n->nout; k++) {
     const char *name = text_of(n->p->output[k]);
@@ -354,9 +302,9 @@ static void narrow(im_node *n) {
 static void run_node(tarn_ctx *cx, void *arg) {
   im_node *n = arg;
   (void)cx;
-  const Onnx__FunctionProto *f = find_function(n);
+  const im_function *f = im_find_function(n);
   if (f) {
-    call_function(n, f);
+    im_call_function(n, f);
     return;
   }
   const im_op *op = operator_of(n);
@@ -368,14 +316,19 @@ static void run_node(tarn_ctx *cx, void *arg) {
   im_fold(n);
 }
 
+static const char *where(const im_node *n) {
+  const char *function = im_function_name(n->cx, n->scope);
+  return tarn_format(n->cx, "node %s (%s)%s%s", n->name, n->op, function ? " of function " : "", function ? function : "");
+}
+
 static im_val **inputs_of(im_node *n) {
   im_val **in = TARN_ARRAY(n->cx, im_val *, n->nin + 1);
   for (uint32_t i = 0; i < n->nin; i++) {
     const char *name = text_of(n->p->input[i]);
     if (!*name) continue;
     im_val *v = find_value(n->scope, name);
-    if (!v)
-      tarn_raise(n->cx, TARN_BAD_INPUT, "%s: node %s (%s): its input %s is nowhere defined", n->m->file, n->name, n->op, name);
+    if (!v) tarn_raise(n->cx, TARN_BAD_INPUT, "%s: %s: its input %s is nowhere defined", n->m->file, where(n), name);
+    if (v->t == IM_ABSENT) continue;
     in[i] = TARN_NEW(n->cx, im_val); /* a copy: the scope's table may move */
     *in[i] = *v;
   }
@@ -384,10 +337,10 @@ static im_val **inputs_of(im_node *n) {
 
 static im_node *new_node(im *m, im_scope *s, const Onnx__NodeProto *p, size_t index) {
   im_node *n = TARN_NEW(m->cx, im_node);
-  *n = (im_node){.m = m, .cx = m->cx, .L = m->L, .scope = s, .p = p, .name = node_name(m, p, index)};
+  *n = (im_node){.m = m, .cx = m->cx, .L = m->L, .scope = s, .p = p, .name = im_node_name(m, p, index)};
   n->op = text_of(p->op_type);
   n->version = opset_of(s, plain_domain(p->domain));
-  if (!n->version && !*plain_domain(p->domain)) n->version = opset_of(s, "ai.onnx");
+  if (!n->version) n->version = opset_of(m->top, plain_domain(p->domain)); /* of a function that does not say */
   n->nin = (uint32_t)p->n_input;
   n->nout = (uint32_t)p->n_output;
   n->attr_used = TARN_ARRAY(m->cx, uint8_t, p->n_attribute + 1);
@@ -411,11 +364,11 @@ static void run_named(im *m, im_node *n) {
   if (st == TARN_OK) return;
   const char *text = tarn_strdup(m->cx, tarn_message(m->cx));
   if (st != TARN_BAD_INPUT || names_file(m, text)) tarn_reraise(m->cx, st);
-  tarn_raise(m->cx, st, "%s: node %s (%s): %s", m->file, n->name, n->op, text);
+  tarn_raise(m->cx, st, "%s: %s: %s", m->file, where(n), text);
 }
 
-static void run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t count) {
-  const uint32_t *at = order_nodes(m, node, count);
+void im_run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t count) {
+  const uint32_t *at = im_order(m, node, count);
   for (size_t i = 0; i < count; i++) {
     const Onnx__NodeProto *p = node[at[i]];
     im_node *n = new_node(m, s, p, at[i]);
@@ -423,9 +376,9 @@ static void run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t c
     for (uint32_t k = 0; k < n->nout; k++) {
       const char *name = text_of(p->output[k]);
       if (!*name) continue;
-      im_val *v = define(m, s, name);
+      im_val *v = im_define(m, s, name);
       if (v->t != TARN_NONE)
-        tarn_raise(m->cx, TARN_BAD_INPUT, "%s: node %s (%s): its output %s is defined twice", m->file, n->name, n->op, name);
+        tarn_raise(m->cx, TARN_BAD_INPUT, "%s: %s: its output %s is defined twice", m->file, where(n), name);
       *v = n->out[k];
     }
   }
@@ -444,7 +397,7 @@ static const char *maker_text(im *m, const Onnx__GraphProto *g, const char *outp
   for (size_t i = 0; i < g->n_node; i++)
     for (size_t k = 0; k < g->node[i]->n_output; k++)
       if (strcmp(text_of(g->node[i]->output[k]), output) == 0)
-        return tarn_format(m->cx, "node %s (%s): its output %s", node_name(m, g->node[i], i), text_of(g->node[i]->op_type),
+        return tarn_format(m->cx, "node %s (%s): its output %s", im_node_name(m, g->node[i], i), text_of(g->node[i]->op_type),
                            output);
   return tarn_format(m->cx, "output %s", output);
 }
@@ -498,26 +451,38 @@ static void refuse_twice(im *m) {
     for (uint32_t k = 0; k < i; k++)
       if (strcmp(o->shape[i].name, o->shape[k].name) == 0)
         tarn_raise(m->cx, TARN_USAGE, "%s: --shape %s is given twice", m->file, o->shape[i].name);
+  if (o) im_refuse_twice(m->cx, m->file, o);
+}
+
+static void check_sets(im *m, const Onnx__GraphProto *g) {
+  const tarn_model_options *o = m->options;
+  for (uint32_t i = 0; o && i < o->nset; i++) {
+    size_t k = 0;
+    while (k < g->n_input && strcmp(text_of(g->input[k]->name), o->set[i].name) != 0) k++;
+    if (k == g->n_input) im_no_input(m->cx, m->file, &o->set[i]);
+  }
 }
 
 static tarn_program *run_model(im *m, tarn_model_report *report) {
   const Onnx__GraphProto *g = m->model->graph;
   if (!g) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: the model has no graph", m->file);
   refuse_twice(m);
+  check_sets(m, g);
   m->binding_used = TARN_ARRAY(m->cx, uint8_t, (m->options ? m->options->nshape : 0) + 1);
   im_scope *s = new_scope(m, NULL, NULL);
   s->opset = (const Onnx__OperatorSetIdProto *const *)m->model->opset_import;
   s->nopset = m->model->n_opset_import;
+  m->top = s;
+  im_functions(m);
   tarn_program *p = TARN_NEW(m->cx, tarn_program);
   p->L = m->L;
   load_initializers(m, s, g);
   declare_inputs(m, s, g, p);
   check_bindings(m);
-  run_nodes(m, s, g->node, g->n_node);
+  im_run_nodes(m, s, g->node, g->n_node);
   collect_outputs(m, s, g, p);
   fill_report(m, report);
-  int64_t version = opset_of(s, "");
-  if (report) report->opset = version ? version : opset_of(s, "ai.onnx");
+  if (report) report->opset = opset_of(s, "");
   return p;
 }
 

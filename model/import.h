@@ -22,11 +22,15 @@ typedef struct im_val {
   const tarn_tensor *known; /* its value, when it has been computed */
   bool fixed;               /* depends on no input of the program */
 } im_val;
+#define IM_ABSENT (TARN_NONE - 1) /* in a scope: an input of a function that the call leaves out */
+
+typedef struct im_function im_function; /* function.c */
 
 /* Names of one graph or function body. */
 typedef struct im_scope {
   struct im_scope *parent; /* a subgraph sees its parent's values; a function sees nothing */
   const struct im_node *caller;
+  const im_function *function; /* whose body it is; NULL: a graph's */
   tarn_intern *names;
   TARN_VEC(im_val) val; /* by name id */
   const Onnx__OperatorSetIdProto *const *opset;
@@ -39,6 +43,8 @@ typedef struct im {
   tarn_lang *L;
   const char *file, *dir;
   const Onnx__ModelProto *model;
+  im_function *function; /* by number in the model */
+  const im_scope *top;   /* of the model's graph */
   const tarn_model_options *options;
   uint8_t *binding_used;
   int64_t work;  /* elements computed while importing */
@@ -58,6 +64,7 @@ typedef struct im_node {
   uint32_t nin, nout;
   im_val **in; /* NULL: absent */
   im_val *out;
+  bool inner; /* its outputs are a subgraph's */
   uint8_t *attr_used;
   tarn_dtype *given; /* the inputs' types before 16-bit floats were widened: see graph.c */
   tarn_dtype narrow; /* what widened results are rounded to; TARN_DTYPES: they are not */
@@ -83,6 +90,30 @@ _Noreturn void im_bad(const im_node *n, const char *fmt, ...) TARN_PRINTF(2, 3);
 /* ---- graph.c: graphs, functions and subgraphs ---- */
 tarn_program *im_run(im *m, tarn_model_report *report);
 void im_run_subgraph(im_node *n, const Onnx__GraphProto *g); /* its outputs become n's */
+im_scope *im_enter(const im_node *caller, im_scope *parent); /* names of a body; raises when nested too deeply */
+im_val *im_define(im *m, im_scope *s, const char *name);
+void im_run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t count);
+void im_take_results(im_node *n, im_scope *s, char *const *name, size_t count);
+
+/* ---- order.c ---- */
+const char *im_node_name(im *m, const Onnx__NodeProto *p, size_t index); /* or what it makes, or its number */
+uint32_t *im_order(im *m, Onnx__NodeProto *const *node, size_t n);       /* numbers of nodes; raises for a cycle */
+
+/* ---- set.c ---- */
+/* The value given as text for an input of this type; n, dim: its shape, NULL: unknown; a dim below 0: unknown. Raises. */
+const tarn_tensor *im_set_value(tarn_ctx *cx, const tarn_value_binding *b, tarn_dtype type, const uint32_t *n,
+                                const int64_t *dim);
+void im_set_inputs(tarn_program *p, const char *file, const tarn_model_options *o); /* of a program that is read */
+void im_refuse_twice(tarn_ctx *cx, const char *file, const tarn_model_options *o);  /* --set of one name */
+_Noreturn void im_no_input(tarn_ctx *cx, const char *file, const tarn_value_binding *b);
+
+/* ---- function.c ---- */
+void im_functions(im *m);                              /* reads what calls need of them */
+const im_function *im_find_function(const im_node *n); /* that n calls, or NULL; raises for an unknown overload */
+void im_call_function(im_node *n, const im_function *f);
+const im_scope *im_function_scope(const im_scope *s); /* of the function that s lies in, or NULL */
+const char *im_function_name(tarn_ctx *cx, const im_scope *s);
+const Onnx__AttributeProto *im_function_default(const im_function *f, const char *name); /* NULL: none */
 
 /* ---- wire.c ---- */
 /* Unpacks a message after checking depth, message count and repetition. Lives in the arena. Raises. */

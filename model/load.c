@@ -144,5 +144,7 @@ tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tarn_model_o
     tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "%s: --shape %s: the shapes of a term are fixed", path,
                options->shape[0].name);
   if (report) *report = (tarn_model_report){.format = program ? "tarn" : "term", .producer = ""};
-  return program ? load_program(L, path) : load_term(L, path);
+  tarn_program *p = program ? load_program(L, path) : load_term(L, path);
+  if (options && options->nset) im_set_inputs(p, path, options);
+  return p;
 }

@@ -33,13 +33,25 @@ typedef struct tarn_shape_binding {
 /* Reads "NAME=1,3,640,640"; raises TARN_USAGE. The result lives in the arena. */
 TARN_API tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text);
 
-/* Shapes of inputs, and inputs whose value is known now (a shape, an axis): those become constants and are no longer
- * inputs of the program. */
+/* NAME=VALUE: what the input NAME is from now on. VALUE is read by the input's type: a number, true
+ * or false, which fills the input's shape; several with commas between them, a vector; or a file. */
+typedef struct tarn_value_binding {
+  const char *name, *text;
+} tarn_value_binding;
+
+/* Reads "NAME=VALUE"; raises TARN_USAGE. The result lives in the arena. */
+TARN_API tarn_value_binding tarn_value_binding_parse(tarn_ctx *cx, const char *text);
+TARN_API bool tarn_value_binding_file(const tarn_value_binding *b); /* is VALUE a file (.npy, .pb)? */
+
+/* Shapes of inputs, and inputs whose value is known now (a shape, an axis, a switch), as tensors or as
+ * text: those become constants and are no longer inputs of the program. */
 typedef struct tarn_model_options {
   uint32_t nshape;
   const tarn_shape_binding *shape;
   uint32_t nvalue;
   const tarn_binding *value;
+  uint32_t nset;
+  const tarn_value_binding *set;
 } tarn_model_options;
 
 /* An ONNX node that became an `opaque` term. */

@@ -3,6 +3,7 @@
 #include "tests/onnx_text.h"
 #include <check.h>
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,6 +222,78 @@ START_TEST(shape_bindings) {
 }
 END_TEST
 
+/* ---------------------------------------------------------------- values given from outside */
+
+#define SWITCHES                                                                                                               \
+  "in c bool -\nin k i64 2\nin h i8 -\nin x f32 2,3\nin s f32 1,N\ninit d f32 2 : 1 2\nin d f32 2\n"                           \
+  "node Where w c x x -> a\nnode Reshape r a k -> y\nout y\nout s\nout h\nout d"
+
+/* The message without "input: "; NULL: NAME=VALUE is not even that. */
+static const struct {
+  const char *set[4], *message;
+} settings[] = {
+    {{"k=3,2", "s=0.5", "c=true"}, "--set s=0.5: the input is f32: dim 1 is not known: --shape binds it, a file has it"},
+    {{"c=maybe"}, "--set c=maybe: the input is bool: true or false is expected"},
+    {{"k=1.5,2"}, "--set k=1.5,2: the input is i64: an integer that it can hold is expected"},
+    {{"k=1,2,3"}, "--set k=1,2,3: the input is i64: 3 numbers for the shape (2)"},
+    {{"h=128"}, "--set h=128: the input is i8: an integer that it can hold is expected"},
+    {{"h="}, NULL},
+    {{"x=1e"}, "--set x=1e: the input is f32: a number is expected"},
+    {{"x=1,2,3,4,5,6"}, "--set x=1,2,3,4,5,6: the input is f32: 6 numbers for the shape (2,3)"},
+    {{"k=none.npy"}, "none.npy: No such file or directory"},
+    {{"a=1"}, "--set a: the model has no such input"},
+    {{"k=3,2", "k=2,3"}, "--set k is given twice"},
+};
+
+static void load_set(tarn_ctx *cx, void *arg) {
+  const char *const *set = arg;
+  tarn_value_binding b[4];
+  tarn_model_options o = {.set = b};
+  for (; o.nset < 4 && set[o.nset]; o.nset++) b[o.nset] = tarn_value_binding_parse(cx, set[o.nset]);
+  attempt a = {.text = SWITCHES, .options = &o};
+  load_text(cx, &a);
+}
+
+START_TEST(values_refused) {
+  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+    tarn_ctx *cx = tarn_ctx_new(NULL);
+    tarn_status st = tarn_protect(cx, load_set, (void *)(uintptr_t)settings[i].set);
+    bool usage = !settings[i].message || strstr(settings[i].message, "twice");
+    ck_assert_int_eq(st == TARN_IO ? TARN_BAD_INPUT : st, usage ? TARN_USAGE : TARN_BAD_INPUT);
+    const char *got = tarn_message(cx);
+    if (settings[i].message) ck_assert_str_eq(strncmp(got, "input: ", 7) ? got : got + 7, settings[i].message);
+    tarn_ctx_free(cx);
+  }
+}
+END_TEST
+
+static void set_all(tarn_ctx *cx, void *arg) {
+  static const char *const set[] = {"k=3,2", "s=0.5", "c=1", "h=-128", "d=7", "x=-inf"};
+  tarn_value_binding b[6];
+  (void)arg;
+  for (uint32_t i = 0; i < 6; i++) b[i] = tarn_value_binding_parse(cx, set[i]);
+  const tarn_shape_binding shape = tarn_shape_binding_parse(cx, "N=2");
+  const tarn_model_options o = {.set = b, .nset = 6, .nshape = 1, .shape = &shape};
+  size_t n;
+  uint8_t *bytes = onnx_model(cx, SWITCHES, &n);
+  tarn_program *p = tarn_model_load_bytes(tarn_lang_new(cx), bytes, n, "input", NULL, &o, NULL);
+  tarn_term root[4];
+  tarn_tensor *out[4];
+  ck_assert_uint_eq(p->nin, 0);
+  for (uint32_t i = 0; i < 4; i++) root[i] = p->out[i].term;
+  tarn_eval(p->L, root, 4, NULL, 0, TARN_STRICT, NULL, out);
+  ck_assert(out[0]->n == 2 && out[0]->dim[0] == 3 && isinf(tarn_tensor_get(out[0], 5).d));
+  ck_assert(out[1]->n == 2 && out[1]->dim[1] == 2 && tarn_tensor_get(out[1], 1).d == 0.5);
+  ck_assert(out[2]->n == 0 && tarn_tensor_get(out[2], 0).i == -128);
+  ck_assert(out[3]->n == 1 && tarn_tensor_get(out[3], 1).d == 7);
+}
+START_TEST(values_set) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  ck_assert_msg(tarn_protect(cx, set_all, NULL) == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 /* Another shape of an output than declared is told, with the node. */
 START_TEST(declared_shapes) {
   static const char *const cases[][2] = {
@@ -412,6 +485,8 @@ int main(void) {
   tcase_add_test(t, wrong_graphs);
   tcase_add_test(t, right_graphs);
   tcase_add_test(t, shape_bindings);
+  tcase_add_test(t, values_refused);
+  tcase_add_test(t, values_set);
   tcase_add_test(t, declared_shapes);
   tcase_add_test(t, external_data);
   tcase_add_test(t, deep_messages);
