@@ -4,8 +4,8 @@
  * with that section's contents at the end of the file (ELF64, little-endian: the section header alone is changed).
  *
  * Code reaches what lies within 2 GiB (4 on AArch64). More constants than that between it and its other data do not link: they
- * go to a section of their own that linkers for x86-64 keep away from the rest (SHF_X86_64_LARGE; LLD does from version 17 on),
- * and code finds them by an address of 64 bits beside its small data. */
+ * go to a section of their own that linkers for x86-64 keep away from the rest (SHF_X86_64_LARGE; LLD 19 does, LLD 14 does
+ * not), and code finds them by an address of 64 bits beside its small data. */
 #include "lower/internal.h"
 #include <elf.h>
 #include <errno.h>
