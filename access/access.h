@@ -505,6 +505,22 @@ TARN_API tarn_program *tarn_program_parse(tarn_lang *L, const tarn_sx *s, const 
 TARN_API void tarn_program_save_constants(const tarn_program *p, const char *dir);
 TARN_API void tarn_program_print(const tarn_program *p, tarn_buf *b);
 
+/* ---------------------------------------------------------------- inputs to try a program on
+ * Floats from [-1, 1), bool both. Of an integer input: the largest range with 0 in it for which every index that is made of it,
+ * as far as intervals tell, lies within its axis (of a signed type from -n, the far end; at most twice the axis where more
+ * makes no difference). Where none is: bytes are whole; what is compared with constants goes from 0, or the least of them, to
+ * one beyond the largest; x in 1 - x, and what is cast to bool, is 0 or 1; others -8 to 8, unsigned ones 0 to 16. */
+typedef struct tarn_domain {
+  int64_t lo, hi; /* inclusive; of floats not used */
+} tarn_domain;
+/* What operand `kid` of an `opaque` may be; false: anything. */
+typedef bool tarn_opaque_index_fn(const tarn_lang *L, const tarn_node *x, uint32_t kid, tarn_domain *r);
+/* out: by input of the program; opaque may be NULL. Raises. */
+TARN_API void tarn_input_domains(const tarn_program *p, tarn_opaque_index_fn *opaque, tarn_domain *out);
+/* Uniform; *state as for tarn_random. */
+TARN_API tarn_tensor *tarn_random_tensor(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim, tarn_domain in,
+                                         uint64_t *state);
+
 #ifdef __cplusplus
 }
 #endif

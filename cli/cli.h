@@ -73,12 +73,13 @@ typedef struct cli_compile {
   double seconds, rtol;
   double bound; /* of a compiled folder: the largest of its approx rules */
   bool json;
-  const char *price_file;  /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
-  const char *db;          /* --db: a store of measurements */
-  bool explores;           /* with it: for kernels to measure next */
-  const tarn_price *price; /* of this program, instead */
-  const char *triple;      /* of a compiled folder */
-  TARN_VEC(cli_work) work; /* of a compiled folder: what each kernel has to do */
+  const char *price_file;   /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
+  const char *db;           /* --db: a store of measurements */
+  bool explores;            /* with it: for kernels to measure next */
+  const tarn_price *price;  /* of this program, instead */
+  const char *triple;       /* of a compiled folder */
+  TARN_VEC(tarn_domain) in; /* of a compiled folder: of its inputs */
+  TARN_VEC(cli_work) work;  /* of a compiled folder: what each kernel has to do */
 } cli_compile;
 extern const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c); /* a table that ends with a NULL name */
 typedef struct cli_compiled {
@@ -115,8 +116,11 @@ const char *cli_folder(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
 tarn_loaded *cli_load(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
 /* The model of a compiled folder, as a program. */
 tarn_program *cli_reload(tarn_lang *L, const cli_compile *c, tarn_model_report *r);
-/* Input tensors by -i NAME=FILE, the rest random from the seed; in the program's order. */
-tarn_tensor **cli_inputs(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const cli_list *given, uint64_t seed);
+/* Input tensors by -i NAME=FILE, the rest random from the seed within c->in; in the program's order. */
+tarn_tensor **cli_inputs(tarn_ctx *cx, const cli_compile *c, uint32_t n, const tarn_port *ports, const cli_list *given,
+                         uint64_t seed);
+/* Fills c->in. */
+void cli_domains(const tarn_program *p, cli_compile *c);
 tarn_tensor **cli_outputs(tarn_ctx *cx, const tarn_loaded *m);
 uint32_t cli_ports(const tarn_program *p, bool outputs, const tarn_port **ports);
 /* For tarn_eval. */

@@ -145,7 +145,7 @@ int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv) {
   tarn_loaded_constants_huge(m);
   const tarn_port *ip;
   uint32_t nin = tarn_loaded_ports(m, false, &ip);
-  const tarn_tensor *const *in = (const tarn_tensor *const *)cli_inputs(cx, nin, ip, &given, c.seed);
+  const tarn_tensor *const *in = (const tarn_tensor *const *)cli_inputs(cx, &c, nin, ip, &given, c.seed);
   cli_timing r = {0};
   time_program(cx, m, in, (uint32_t)threads, repeat, &r);
   bound_kernels(cx, &c, (uint32_t)threads, &r);

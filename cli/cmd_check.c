@@ -84,7 +84,7 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
   worst w = {.v.ok = true};
   tarn_tolerance t = tarn_rules_tolerance(c.bound);
   for (uint64_t s = 0; s < samples; s++) {
-    tarn_tensor **in = cli_inputs(cx, nin, ip, &given, c.seed + s), **out = cli_outputs(cx, m);
+    tarn_tensor **in = cli_inputs(cx, &c, nin, ip, &given, c.seed + s), **out = cli_outputs(cx, m);
     tarn_loaded_run(m, (const tarn_tensor *const *)in, out, (uint32_t)threads);
     tarn_noise noise = {.seed = c.seed + s, .products = t.products};
     tarn_eval_rounding(p->L, cli_roots(p), p->nout, cli_bindings(p, in), p->nin, t.runs, noise, tarn_opaque_eval, want);

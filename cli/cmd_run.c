@@ -89,13 +89,14 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
     if (!stat(words.p[0], &st) && S_ISDIR(st.st_mode)) cli_folder(cx, words.p[0], &c);
     else c.model = words.p[0];
     tarn_program *p = cli_reload(tarn_lang_new(cx), &c, NULL);
+    cli_domains(p, &c);
     nin = cli_ports(p, false, &ip), nout = cli_ports(p, true, &op);
-    in = cli_inputs(cx, nin, ip, &given, c.seed);
+    in = cli_inputs(cx, &c, nin, ip, &given, c.seed);
     out = reference(cx, p, in);
   } else {
     tarn_loaded *m = cli_load(cx, words.p[0], &c);
     nin = tarn_loaded_ports(m, false, &ip), nout = tarn_loaded_ports(m, true, &op);
-    in = cli_inputs(cx, nin, ip, &given, c.seed);
+    in = cli_inputs(cx, &c, nin, ip, &given, c.seed);
     out = cli_outputs(cx, m);
     tarn_loaded_run(m, (const tarn_tensor *const *)in, out, (uint32_t)threads);
   }

@@ -157,6 +157,21 @@ static void put_sets(tarn_ctx *cx, cli_json *j, const cli_list *sets) {
   }
   cli_json_close(j, ']');
 }
+/* What the inputs are drawn from when a program is tried. */
+static void write_inputs(cli_json *j, const tarn_program *p) {
+  cli_compile c = {0};
+  cli_domains(p, &c);
+  cli_json_open(j, "inputs", '[');
+  for (uint32_t i = 0; i < p->nin; i++) {
+    bool real = tarn_dtype_is_float(tarn_type_get(p->L, p->in[i].type)->dtype);
+    cli_json_open(j, NULL, '{');
+    cli_json_str(j, "name", p->in[i].name);
+    cli_json_int(j, "low", real ? -1 : c.in.p[i].lo);
+    cli_json_int(j, "high", real ? 1 : c.in.p[i].hi);
+    cli_json_close(j, '}');
+  }
+  cli_json_close(j, ']');
+}
 static const char *report_of(tarn_ctx *cx, const cli_compile *c, const cli_compiled *r, const char *name, size_t *n) {
   const tarn_sat_report *s = tarn_sat_result(r->sat);
   cli_json *j = cli_json_new(cx);
@@ -208,6 +223,7 @@ static const char *report_of(tarn_ctx *cx, const cli_compile *c, const cli_compi
   for (uint32_t i = 0; i < s->nrule; i++)
     if (s->rule[i].count.applied) cli_json_int(j, s->rule[i].name, (int64_t)s->rule[i].count.applied);
   cli_json_close(j, '}');
+  write_inputs(j, r->program);
   cli_json_open(j, "opaque", '[');
   for (uint32_t i = 0; i < r->import.nopaque; i++)
     cli_json_str(j, NULL, tarn_format(cx, "%s (%s)", r->import.opaque[i].node, r->import.opaque[i].op));
@@ -340,7 +356,13 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   take_texts(cx, v, "shapes", &c->shapes);
   take_texts(cx, v, "set", &c->sets);
   c->bound = number_of(v, "bound");
-  static const char *const program[] = {"program", NULL};
+  static const char *const inputs[] = {"inputs", NULL}, *const program[] = {"program", NULL};
+  yajl_val in = yajl_tree_get(v, (const char **)(uintptr_t)inputs, yajl_t_array);
+  for (size_t i = 0; in && i < YAJL_GET_ARRAY(in)->len; i++) {
+    yajl_val x = YAJL_GET_ARRAY(in)->values[i];
+    tarn_domain range = {(int64_t)number_of(x, "low"), (int64_t)number_of(x, "high")};
+    tarn_push(cx, &c->in, range);
+  }
   yajl_val k = yajl_tree_get(v, (const char **)(uintptr_t)program, yajl_t_array);
   for (size_t i = 0; k && i < YAJL_GET_ARRAY(k)->len; i++) {
     yajl_val x = YAJL_GET_ARRAY(k)->values[i];
@@ -372,6 +394,7 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
   }
   c->json = json;
   c->bound = tarn_sat_result(r->sat)->bound;
+  cli_domains(r->program, c);
   return dir;
 }
 
@@ -389,22 +412,12 @@ tarn_loaded *cli_load(tarn_ctx *cx, const char *what, cli_compile *c) {
 }
 
 /* ---- tensors ---- */
-static uint64_t next_random(uint64_t *s) { /* splitmix64 */
-  uint64_t z = (*s += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-static tarn_tensor *random_tensor(tarn_ctx *cx, const tarn_port *p, uint64_t *s) {
-  tarn_tensor *t = tarn_tensor_new(cx, p->dtype, p->n, p->dim);
-  for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++) {
-    uint64_t z = next_random(s);
-    tarn_value v;
-    if (tarn_dtype_is_float(p->dtype)) v.d = (double)(int64_t)(z >> 11) * 0x1p-52 - 1;
-    else v.i = (int64_t)(z & 1);
-    tarn_tensor_set(t, i, v);
-  }
-  return t;
+void cli_domains(const tarn_program *p, cli_compile *c) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  tarn_domain *r = TARN_ARRAY(cx, tarn_domain, p->nin + 1);
+  tarn_input_domains(p, tarn_opaque_index, r);
+  c->in.n = 0;
+  for (uint32_t i = 0; i < p->nin; i++) tarn_push(cx, &c->in, r[i]);
 }
 /* Which input NAME=FILE is for, and the file; n: none. Both NAME and FILE may have = in them. */
 static uint32_t input_of(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const char *given, const char **file) {
@@ -428,7 +441,9 @@ static tarn_tensor *given_tensor(tarn_ctx *cx, const tarn_port *p, const char *f
                tarn_dims_text(cx, p->dtype, p->n, p->dim), tarn_dims_text(cx, t->dtype, t->n, t->dim));
   return t;
 }
-tarn_tensor **cli_inputs(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const cli_list *given, uint64_t seed) {
+static tarn_domain domain_of(const cli_compile *c, uint32_t i) { return i < c->in.n ? c->in.p[i] : (tarn_domain){0, 1}; }
+tarn_tensor **cli_inputs(tarn_ctx *cx, const cli_compile *c, uint32_t n, const tarn_port *ports, const cli_list *given,
+                         uint64_t seed) {
   tarn_tensor **t = TARN_ARRAY(cx, tarn_tensor *, n + 1);
   const char **from = TARN_ARRAY(cx, const char *, n + 1), *file;
   for (uint32_t g = 0; g < given->n; g++) {
@@ -438,7 +453,11 @@ tarn_tensor **cli_inputs(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const
     from[i] = file;
   }
   uint64_t s = seed;
-  for (uint32_t i = 0; i < n; i++) t[i] = from[i] ? given_tensor(cx, &ports[i], from[i]) : random_tensor(cx, &ports[i], &s);
+  for (uint32_t i = 0; i < n; i++) {
+    const tarn_port *p = &ports[i];
+    if (from[i]) t[i] = given_tensor(cx, p, from[i]);
+    else t[i] = tarn_random_tensor(cx, p->dtype, p->n, p->dim, domain_of(c, i), &s);
+  }
   return t;
 }
 tarn_tensor **cli_outputs(tarn_ctx *cx, const tarn_loaded *m) {

@@ -98,6 +98,10 @@ TARN_API void tarn_tensorproto_write_bytes(tarn_buf *b, const tarn_tensor *t, co
 /* Computes any `opaque` that an import makes, by the kernels of runtime/ref.h; for tarn_eval(). */
 TARN_API tarn_opaque_fn tarn_opaque_eval;
 
+/* Which operands are indices or lengths, and how far they go; for tarn_input_domains(). Integers of an operator that it does
+ * not know are 0 or 1. */
+TARN_API tarn_opaque_index_fn tarn_opaque_index;
+
 /* True when runtime/ref.h has a kernel of this ONNX operator name. */
 TARN_API bool tarn_opaque_known(const char *op);
 

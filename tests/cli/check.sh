@@ -59,4 +59,24 @@ echo "(compute dotProd (cartProd (windows (16 3 3) (1 1 1) (access 1 (input x ((
 try 0 compile "$work/conv.term" -o "$work/conv" --numerics approx --json
 value bound >/dev/null
 try 0 check "$work/conv" --samples 3
+
+# Random integers are what the graph can take: indices of the whole axis, and no others.
+i() { echo "(gather 0 (input e (($1) ()) f32) (compute (map (add (cast i64 \$0) (i64 3))) (input n ((4000) ()) $2)))" >"$work/index.term"; }
+i 30 i32
+try 0 compile "$work/index.term" -o "$work/index" --json
+is inputs.0.low -1
+is inputs.1.low -33
+is inputs.1.high 26
+try 0 check "$work/index" --samples 2
+try 0 check "$work/index.term"
+try 0 run "$work/index" --seed 4
+try 0 run "$work/index.term" --reference
+try 0 bench "$work/index" --repeat 1
+i 200 u8
+try 0 compile "$work/index.term" -o "$work/index" --json
+is inputs.1.low 0
+is inputs.1.high 196
+echo "(compute (map (cast i32 \$0)) (input x ((4000) ()) u8))" >"$work/bytes.term"
+try 0 run "$work/bytes.term" -o "$work/y"
+[ "$(od -An -v -t u4 -w4 -j128 "$work/y/out.npy" | sort -n | uniq | wc -l)" = 256 ] || fail "not all bytes are drawn"
 finish

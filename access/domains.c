@@ -1,0 +1,423 @@
+/* Which values the integer inputs of a program may have: the largest range for which every index lies
+ * within its axis, by the arithmetic of intervals over the normal form; else what constants they are
+ * compared with, their type, or a few small numbers.
+ *
+ * Intervals of a larger range hold those of a smaller one, so the ends are found by bisection. Negative
+ * numbers are tried by themselves: what is added to them is then told from what is not. */
+#include "access/internal.h"
+#include <math.h>
+#include <string.h>
+
+#define INPUTS 64   /* integer inputs that are followed */
+#define FEW    4096 /* floats of a constant that are looked at */
+#define FAR    1e6  /* a constant beyond this says nothing */
+#define SMALL  8    /* of an input of which nothing is known */
+
+typedef struct span {
+  double lo, hi;
+} span;
+
+typedef struct fact {
+  span is;
+  uint64_t of;   /* integer inputs it depends on, a bit each */
+  uint32_t same; /* the integer input whose values it moves; TARN_NONE: it makes others */
+  const tarn_fxcode *body, *epi;
+} fact;
+
+typedef struct site { /* a value that must lie in a range */
+  tarn_term index;
+  span within;
+  bool unknown; /* intervals say too little of it */
+} site;
+
+typedef struct domains {
+  tarn_lang *L;
+  tarn_ctx *cx;
+  tarn_opaque_index_fn *opaque;
+  uint32_t n, nin;
+  const tarn_term *term; /* ascending */
+  fact *at;              /* by term */
+  TARN_VEC(site) site;
+  span in[INPUTS], soft[INPUTS];
+  const char *name[INPUTS];
+  tarn_dtype type[INPUTS];
+  span *slot; /* of the longest function */
+  uint32_t most;
+} domains;
+
+static bool is_followed(tarn_dtype t) { return !tarn_dtype_is_float(t) && t != TARN_BOOL; }
+
+/* ---------------------------------------------------------------- intervals */
+
+static span whole(tarn_dtype t) {
+  int bits = (int)tarn_dtype_bits(t);
+  if (tarn_dtype_is_float(t)) return (span){-INFINITY, INFINITY};
+  if (tarn_dtype_is_signed(t)) return (span){-ldexp(1, bits - 1), ldexp(1, bits - 1) - 1};
+  return (span){0, ldexp(1, bits) - 1};
+}
+static bool inside(span a, span b) { return a.lo >= b.lo && a.hi <= b.hi; }
+static span hull(span a, span b) { return (span){fmin(a.lo, b.lo), fmax(a.hi, b.hi)}; }
+static bool finite_span(span a) { return isfinite(a.lo) && isfinite(a.hi); }
+/* Integers that leave their type wrap. */
+static span fit(tarn_dtype t, span a) { return inside(a, whole(t)) ? a : whole(t); }
+
+static span times(span a, span b) {
+  const double p[] = {a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi};
+  span r = {p[0], p[0]};
+  for (int i = 1; i < 4; i++) r = isnan(p[i]) ? (span){NAN, NAN} : hull(r, (span){p[i], p[i]});
+  return r;
+}
+
+static span cast(tarn_dtype from, tarn_dtype to, span a) {
+  span w = whole(to);
+  if (to == TARN_BOOL) return a.lo > 0 || a.hi < 0 ? (span){1, 1} : (span){0, a.lo == 0 && a.hi == 0 ? 0 : 1};
+  if (tarn_dtype_is_float(to) || !tarn_dtype_is_float(from)) return fit(to, a);
+  if (!finite_span(a)) a = hull(a, (span){0, 0}); /* it may be NaN */
+  return (span){fmin(fmax(trunc(a.lo), w.lo), w.hi), fmax(fmin(trunc(a.hi), w.hi), w.lo)};
+}
+
+static span quotient(tarn_dtype t, span a, span b) {
+  if (b.lo <= 0) return whole(t);
+  span r = times(a, (span){1 / b.hi, 1 / b.lo});
+  return tarn_dtype_is_float(t) ? r : (span){trunc(r.lo) - (r.lo < 0), trunc(r.hi) + (r.hi > 0)};
+}
+
+static span remainder_of(tarn_dtype t, bool floors, span a, span b) {
+  double most = tarn_dtype_is_float(t) ? b.hi : b.hi - 1;
+  if (b.lo <= 0) return whole(t);
+  if (a.lo >= 0 && a.hi < b.lo) return a;
+  return (span){floors || a.lo >= 0 ? 0 : -most, floors || a.hi > 0 ? most : 0};
+}
+
+static span truth(bool yes, bool no) { return (span){yes ? 1 : 0, no ? 0 : 1}; }
+
+static span step_span(const tarn_fxstep *s, span a, span b, span c) {
+  tarn_dtype t = (tarn_dtype)s->dtype, out = (tarn_dtype)s->out;
+  bool sure = finite_span(a) && finite_span(b); /* no NaN */
+  switch (s->op) {
+  case TARN_FX_CAST: return cast(t, out, a);
+  case TARN_FX_ADD: return fit(out, (span){a.lo + b.lo, a.hi + b.hi});
+  case TARN_FX_SUB: return fit(out, (span){a.lo - b.hi, a.hi - b.lo});
+  case TARN_FX_MUL: return fit(out, times(a, b));
+  case TARN_FX_DIV: return fit(out, quotient(t, a, b));
+  case TARN_FX_MOD: return fit(out, remainder_of(t, true, a, b));
+  case TARN_FX_FMOD: return fit(out, remainder_of(t, false, a, b));
+  case TARN_FX_MIN: return (span){fmin(a.lo, b.lo), fmin(a.hi, b.hi)};
+  case TARN_FX_MAX: return (span){fmax(a.lo, b.lo), fmax(a.hi, b.hi)};
+  case TARN_FX_NEG: return fit(out, (span){-a.hi, -a.lo});
+  case TARN_FX_ABS: return fit(out, (span){a.lo > 0 ? a.lo : a.hi < 0 ? -a.hi : 0, fmax(-a.lo, a.hi)});
+  case TARN_FX_FLOOR: return (span){floor(a.lo), floor(a.hi)};
+  case TARN_FX_CEIL: return (span){ceil(a.lo), ceil(a.hi)};
+  case TARN_FX_ROUND: return (span){nearbyint(a.lo), nearbyint(a.hi)};
+  case TARN_FX_LT: return sure ? truth(a.hi < b.lo, a.lo >= b.hi) : whole(TARN_BOOL);
+  case TARN_FX_LE: return sure ? truth(a.hi <= b.lo, a.lo > b.hi) : whole(TARN_BOOL);
+  case TARN_FX_EQ:
+    return sure ? truth(a.lo == a.hi && b.lo == b.hi && a.lo == b.lo, a.hi < b.lo || b.hi < a.lo) : whole(TARN_BOOL);
+  case TARN_FX_NOT: return out == TARN_BOOL ? (span){1 - a.hi, 1 - a.lo} : whole(out);
+  case TARN_FX_AND: return out == TARN_BOOL ? (span){fmin(a.lo, b.lo), fmin(a.hi, b.hi)} : whole(out);
+  case TARN_FX_OR: return out == TARN_BOOL ? (span){fmax(a.lo, b.lo), fmax(a.hi, b.hi)} : whole(out);
+  case TARN_FX_SEL: return a.lo == 1 ? b : a.hi == 0 ? c : hull(b, c);
+  default: return whole(out);
+  }
+}
+
+static span code_span(domains *r, const tarn_fxcode *code, const span *hole) {
+  span *slot = r->slot;
+  for (uint32_t i = 0; i < code->n; i++) {
+    const tarn_fxstep *s = &code->step[i];
+    double v = tarn_dtype_is_float((tarn_dtype)s->out) ? s->value.d : (double)s->value.i;
+    if (s->op == TARN_FX_HOLE) slot[i] = hole[s->hole];
+    else if (s->op == TARN_FX_CONST) slot[i] = isnan(v) ? whole((tarn_dtype)s->out) : (span){v, v};
+    else slot[i] = step_span(s, slot[s->kid[0]], slot[s->kid[1]], slot[s->kid[2]]);
+  }
+  return slot[code->root[0]];
+}
+
+/* ---------------------------------------------------------------- terms */
+
+static span of_tensor(const tarn_tensor *t) {
+  int64_t n = tarn_tensor_count(t);
+  if (n == 0 || (tarn_dtype_is_float(t->dtype) && n > FEW)) return whole(t->dtype);
+  span r = {INFINITY, -INFINITY};
+  for (int64_t i = 0; i < n; i++) {
+    double v = tarn_tensor_number(t, i);
+    if (isnan(v)) return whole(t->dtype);
+    r = hull(r, (span){v, v});
+  }
+  return r;
+}
+
+static span of_fill(domains *r, uint32_t fill) {
+  const tarn_fx *x = tarn_fx_get(r->L, fill);
+  double v = tarn_dtype_is_float(x->dtype) ? x->value : (double)x->ivalue;
+  return isnan(v) ? whole(x->dtype) : (span){v, v};
+}
+
+static uint32_t input_of(const domains *r, const tarn_node *x) {
+  const char *name = tarn_payload_get(r->L, x->payload)->name;
+  for (uint32_t i = 0; i < r->nin; i++)
+    if (strcmp(r->name[i], name) == 0) return i;
+  return TARN_NONE;
+}
+
+static span of_input(const domains *r, const tarn_node *x, tarn_dtype t) {
+  uint32_t i = input_of(r, x);
+  if (i != TARN_NONE) return r->in[i];
+  return tarn_dtype_is_float(t) ? (span){-1, 1} : whole(t);
+}
+
+/* Of n elements of body's range. */
+static span reduced(const tarn_reducer *red, span body, int64_t n) {
+  switch (red->kind) {
+  case TARN_RED_SUM: return fit(red->dtype, times(body, (span){(double)n, (double)n}));
+  case TARN_RED_MAX:
+  case TARN_RED_MIN: return n ? body : whole(red->dtype);
+  default: return whole(red->dtype);
+  }
+}
+
+static span of_compute(domains *r, const tarn_node *x, const fact *f) {
+  const tarn_func *fn = tarn_fn_get(r->L, tarn_payload_get(r->L, x->payload)->id);
+  const tarn_type *t = tarn_term_type(r->L, x->kid[0]);
+  span hole[2 * (UINT8_MAX + 1)];
+  for (uint32_t i = 0; i < fn->nops; i++) hole[i] = r->at[x->kid[i]].is;
+  span body = code_span(r, f->body, hole);
+  if (fn->red == TARN_NONE) return body;
+  int64_t n = 1;
+  for (uint32_t d = t->ns; d < t->n; d++) n *= t->dim[d];
+  hole[0] = reduced(tarn_reducer_get(r->L, fn->red), body, n);
+  for (uint32_t i = 0; i < fn->nepi; i++) hole[i + 1] = r->at[x->kid[fn->nops + i]].is;
+  return f->epi ? code_span(r, f->epi, hole) : hole[0];
+}
+
+static span of_term(domains *r, tarn_term term) {
+  const tarn_node *x = tarn_term_get(r->L, term);
+  const tarn_payload *p = tarn_payload_get(r->L, x->payload);
+  const tarn_type *t = tarn_type_get(r->L, x->type);
+  if (t->tuple) return whole(TARN_F64);
+  if (r->at[term].body) return of_compute(r, x, &r->at[term]);
+  switch (x->op) {
+  case TARN_OP_INPUT: return of_input(r, x, t->dtype);
+  case TARN_OP_CONST: return r->at[term].is;
+  case TARN_OP_MATERIALISE:
+  case TARN_OP_PLACE:
+  case TARN_OP_GATHER: return r->at[x->kid[0]].is;
+  case TARN_OP_VIEW: {
+    span s = r->at[x->kid[0]].is;
+    const tarn_imap *m = tarn_imap_get(r->L, p->id);
+    return m->nguard ? hull(s, of_fill(r, m->fill)) : s;
+  }
+  case TARN_OP_CONCAT: {
+    span s = r->at[x->kid[0]].is;
+    for (uint32_t i = 1; i < x->n; i++) s = hull(s, r->at[x->kid[i]].is);
+    return s;
+  }
+  default: return whole(t->dtype);
+  }
+}
+
+/* ---------------------------------------------------------------- what is known before */
+
+static const tarn_fxcode *code_of(domains *r, uint32_t f, const tarn_dtype *type, uint32_t n) {
+  const tarn_fxcode *code = tarn_fx_compile(r->L, &f, 1, type, n);
+  if (code->n > r->most) r->most = code->n, r->slot = TARN_ARRAY(r->cx, span, code->n);
+  return code;
+}
+
+static void compile(domains *r, const tarn_node *x, fact *f) {
+  const tarn_func *fn = tarn_fn_get(r->L, tarn_payload_get(r->L, x->payload)->id);
+  tarn_dtype type[2 * (UINT8_MAX + 1)], state[TARN_MAX_STATE];
+  if (fn->ntuple) return;
+  for (uint32_t i = 0; i < fn->nops; i++) type[i] = tarn_term_type(r->L, x->kid[i])->dtype;
+  if (fn->epi != TARN_NONE && fn->red != TARN_NONE) {
+    tarn_dtype over[UINT8_MAX + 2];
+    if (!tarn_reducer_type(r->L, fn->red, state, &over[0])) return;
+    for (uint32_t i = 0; i < fn->nepi; i++) over[i + 1] = tarn_term_type(r->L, x->kid[fn->nops + i])->dtype;
+    f->epi = code_of(r, fn->epi, over, fn->nepi + 1u);
+  }
+  f->body = code_of(r, fn->body, type, fn->nops);
+}
+
+static void add_sites(domains *r, const tarn_node *x) {
+  if (x->op == TARN_OP_GATHER) {
+    uint32_t axis = (uint32_t)tarn_payload_get(r->L, x->payload)->ints[0];
+    double n = (double)tarn_term_type(r->L, x->kid[0])->dim[axis];
+    bool below = tarn_dtype_is_signed(tarn_term_type(r->L, x->kid[1])->dtype);
+    tarn_push(r->cx, &r->site, ((site){x->kid[1], {below ? -n : 0, n - 1}, false}));
+  }
+  for (uint32_t i = 0; x->op == TARN_OP_OPAQUE && i < x->n; i++) {
+    tarn_domain in;
+    if (r->opaque && r->opaque(r->L, x, i, &in))
+      tarn_push(r->cx, &r->site, ((site){x->kid[i], {(double)in.lo, (double)in.hi}, false}));
+  }
+}
+
+/* Does it give its only operand's values, perhaps in another type? */
+static bool moves(const fact *f) {
+  return !f->epi && f->body && f->body->n == 2 && f->body->step[1].op == TARN_FX_CAST && f->body->step[1].out != TARN_BOOL;
+}
+
+static void learn(domains *r, tarn_term term) {
+  const tarn_node *x = tarn_term_get(r->L, term);
+  fact *f = &r->at[term];
+  f->same = TARN_NONE;
+  if (x->op == TARN_OP_COMPUTE) compile(r, x, f);
+  if (x->op == TARN_OP_CONST) f->is = of_tensor(tarn_payload_get(r->L, x->payload)->tensor);
+  for (uint32_t i = 0; i < x->n; i++) f->of |= r->at[x->kid[i]].of;
+  if (x->op == TARN_OP_INPUT) f->same = input_of(r, x);
+  if (f->same != TARN_NONE) f->of = (uint64_t)1 << f->same;
+  if (tarn_op_is_view(x->op) || x->op == TARN_OP_MATERIALISE || (x->op == TARN_OP_COMPUTE && moves(f)))
+    f->same = r->at[x->kid[0]].same;
+  add_sites(r, x);
+}
+
+/* ---------------------------------------------------------------- constants beside inputs */
+
+/* An input and what stands beside it in a step: constants, to which numbers of this kind are compared. */
+static void beside(domains *r, uint32_t input, span c) {
+  if (input == TARN_NONE || !(fabs(c.lo) <= FAR && fabs(c.hi) <= FAR)) return;
+  span s = {fmin(0, floor(c.lo)), fmax(0, floor(c.hi) + 1)};
+  r->soft[input] = hull(r->soft[input], s);
+}
+
+/* The steps of a function: which hold an input's values, which are constant. */
+static void look_at(domains *r, const tarn_node *x, const tarn_fxcode *code) {
+  uint32_t *same = TARN_ARRAY(r->cx, uint32_t, code->n);
+  span *is = TARN_ARRAY(r->cx, span, code->n);
+  bool *constant = TARN_ARRAY(r->cx, bool, code->n);
+  for (uint32_t i = 0; i < code->n; i++) {
+    const tarn_fxstep *s = &code->step[i];
+    uint32_t a = s->kid[0], b = s->kid[1];
+    same[i] = TARN_NONE;
+    if (s->op == TARN_FX_CONST) {
+      double v = tarn_dtype_is_float((tarn_dtype)s->out) ? s->value.d : (double)s->value.i;
+      constant[i] = true, is[i] = (span){v, v};
+    } else if (s->op == TARN_FX_HOLE) {
+      const fact *f = &r->at[x->kid[s->hole]];
+      same[i] = f->same, is[i] = f->is;
+      constant[i] = !f->of && finite_span(f->is);
+    } else if (s->op == TARN_FX_CAST) {
+      same[i] = same[a], is[i] = is[a], constant[i] = constant[a];
+      if (s->out == TARN_BOOL) beside(r, same[a], (span){0, 0});
+    } else if (s->op == TARN_FX_EQ || s->op == TARN_FX_LT || s->op == TARN_FX_LE) {
+      if (constant[b]) beside(r, same[a], is[b]);
+      if (constant[a]) beside(r, same[b], is[a]);
+    } else if (s->op == TARN_FX_SUB && constant[a] && is[a].lo == 1 && is[a].hi == 1) {
+      beside(r, same[b], (span){0, 0}); /* 1 - x: a mask */
+    }
+  }
+}
+
+/* ---------------------------------------------------------------- the search */
+
+static void start(domains *r, const tarn_program *p) {
+  tarn_term *root = TARN_ARRAY(r->cx, tarn_term, p->nout + 1);
+  for (uint32_t i = 0; i < p->nin && r->nin < INPUTS; i++) {
+    tarn_dtype t = tarn_type_get(r->L, p->in[i].type)->dtype;
+    if (!is_followed(t)) continue;
+    r->name[r->nin] = p->in[i].name, r->type[r->nin] = t;
+    r->soft[r->nin++] = (span){INFINITY, -INFINITY};
+  }
+  if (!r->nin) return;
+  for (uint32_t i = 0; i < p->nout; i++) root[i] = tarn_normalise(r->L, tarn_call_expand(r->L, root[i] = p->out[i].term));
+  const tarn_term *terms;
+  r->n = tarn_term_reachable(r->L, root, p->nout, &terms);
+  r->term = tarn_copy(r->cx, terms, (r->n + 1) * sizeof *terms);
+  r->at = TARN_ARRAY(r->cx, fact, tarn_term_count(r->L) + 1);
+  for (uint32_t i = 0; i < r->n; i++) {
+    learn(r, r->term[i]);
+    r->at[r->term[i]].is = of_term(r, r->term[i]);
+  }
+  for (uint32_t i = 0; i < r->n; i++) {
+    const fact *f = &r->at[r->term[i]];
+    if (f->body && f->of) look_at(r, tarn_term_get(r->L, r->term[i]), f->body);
+  }
+}
+
+/* Every site that depends on an input of `of` holds, or (weak) all that are known too little of are marked. */
+static bool hold(domains *r, uint64_t of, bool mark) {
+  bool good = true;
+  for (uint32_t i = 0; i < r->n; i++)
+    if (r->at[r->term[i]].of & of) r->at[r->term[i]].is = of_term(r, r->term[i]);
+  for (uint32_t i = 0; i < r->site.n; i++) {
+    site *s = &r->site.p[i];
+    if (!(r->at[s->index].of & of) || s->unknown || inside(r->at[s->index].is, s->within)) continue;
+    good = false;
+    if (mark) s->unknown = true;
+  }
+  return good;
+}
+
+static bool holds(domains *r, uint32_t input, double lo, double hi) {
+  r->in[input] = (span){lo, hi};
+  return hold(r, (uint64_t)1 << input, false);
+}
+
+/* The farthest end from 0 (of negative numbers: from -1) to most. */
+static double farthest(domains *r, uint32_t input, bool negative, double most) {
+  double good = 0, bad = most + 1;
+  while (bad - good > 1) {
+    double mid = good + floor((bad - good) / 2);
+    bool ok = negative ? holds(r, input, -mid, -1) : holds(r, input, 0, mid);
+    if (ok) good = mid;
+    else bad = mid;
+  }
+  return good;
+}
+
+/* How far indices that depend on it go; 0: there are none. */
+static double reach(const domains *r, uint32_t input) {
+  double most = 0;
+  for (uint32_t i = 0; i < r->site.n; i++) {
+    const site *s = &r->site.p[i];
+    if (!s->unknown && r->at[s->index].of >> input & 1) most = fmax(most, fmax(-s->within.lo, s->within.hi + 1));
+  }
+  return most;
+}
+
+static span usual(const domains *r, uint32_t i) {
+  span w = whole(r->type[i]), s = r->soft[i];
+  if (tarn_dtype_bits(r->type[i]) == 8) return w;
+  if (s.lo > s.hi) s = w.lo < 0 ? (span){-SMALL, SMALL} : (span){0, 2 * SMALL};
+  return (span){fmax(s.lo, w.lo), fmin(s.hi, w.hi)};
+}
+
+static void search(domains *r, uint32_t i, double most) {
+  span w = whole(r->type[i]);
+  double hi = 0, lo = 0;
+  if (holds(r, i, 0, 0)) { /* else what others have leaves it no choice */
+    hi = farthest(r, i, false, fmin(2 * most, w.hi));
+    lo = -farthest(r, i, true, fmin(2 * most, -w.lo));
+  }
+  holds(r, i, lo, hi);
+}
+
+void tarn_input_domains(const tarn_program *p, tarn_opaque_index_fn *opaque, tarn_domain *out) {
+  domains *r = TARN_NEW(tarn_lang_ctx(p->L), domains);
+  *r = (domains){.L = p->L, .cx = tarn_lang_ctx(p->L), .opaque = opaque};
+  start(r, p);
+  hold(r, UINT64_MAX, true);
+  for (uint32_t i = 0; i < r->nin; i++)
+    if (reach(r, i) == 0) r->in[i] = usual(r, i);
+  for (uint32_t i = 0; i < r->nin; i++)
+    if (reach(r, i) > 0) search(r, i, reach(r, i));
+  for (uint32_t i = 0, k = 0; i < p->nin; i++) {
+    tarn_dtype t = tarn_type_get(p->L, p->in[i].type)->dtype;
+    span s = t == TARN_BOOL ? whole(t) : (span){0, 0};
+    if (is_followed(t) && k < r->nin) s = r->in[k++];
+    else if (is_followed(t)) s = (span){0, 1};
+    out[i] = (tarn_domain){(int64_t)s.lo, (int64_t)s.hi};
+  }
+}
+
+tarn_tensor *tarn_random_tensor(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim, tarn_domain in, uint64_t *state) {
+  tarn_tensor *x = tarn_tensor_new(cx, t, n, dim);
+  uint64_t many = (uint64_t)in.hi - (uint64_t)in.lo + 1; /* 0: all of 64 bits */
+  for (int64_t i = 0, count = tarn_tensor_count(x); i < count; i++) {
+    tarn_value v;
+    if (tarn_dtype_is_float(t)) v.d = tarn_random_unit(state);
+    else v.i = (int64_t)((uint64_t)in.lo + (many ? tarn_random(state) % many : tarn_random(state)));
+    tarn_tensor_set(x, i, v);
+  }
+  return x;
+}
