@@ -5,6 +5,7 @@
 #include "extract/extract.h"
 #include "hw/host/host.h"
 #include "lower/lower.h"
+#include "model/model.h"
 #include "rules/rules.h"
 #include <ftw.h>
 #include <stdio.h>
@@ -127,5 +128,41 @@ static inline char *pipeline_folder(tarn_ctx *cx) {
   if (!mkdtemp(dir)) tarn_raise(cx, TARN_IO, "%s: cannot be made", dir);
   tarn_defer(cx, pipeline_remove, dir);
   return dir;
+}
+
+/* What a program's outputs should be, and what rounding, and rules of that bound, do to each element. */
+typedef struct pipeline_want {
+  tarn_rounding *out;
+  tarn_tolerance tolerance;
+} pipeline_want;
+static inline pipeline_want pipeline_expect(const tarn_program *p, const tarn_binding *in, double bound) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  tarn_term *root = TARN_ARRAY(cx, tarn_term, p->nout + 1);
+  pipeline_want w = {TARN_ARRAY(cx, tarn_rounding, p->nout + 1), tarn_rules_tolerance(bound)};
+  tarn_noise noise = {.seed = 1, .products = w.tolerance.products};
+  for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
+  tarn_eval_rounding(p->L, root, p->nout, in, p->nin, w.tolerance.runs, noise, tarn_opaque_eval, w.out);
+  return w;
+}
+/* NULL, or the worst element of the first output that is wrong. */
+static inline const char *pipeline_wrong(const tarn_program *p, const pipeline_want *w, tarn_tensor *const *got) {
+  for (uint32_t i = 0; i < p->nout; i++) {
+    tarn_verdict v = tarn_judge(got[i], &w->out[i], w->tolerance.times, TARN_JUDGE_RTOL);
+    if (!v.ok) return tarn_verdict_text(tarn_lang_ctx(p->L), &v, p->out[i].name, got[i]);
+  }
+  return NULL;
+}
+/* The kernels that were chosen, in the interpreter and compiled, on these inputs. Raises when an element is wrong. */
+static inline void pipeline_try(pipeline *r, const tarn_binding *in, const char *name) {
+  const tarn_program *p = r->program;
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  pipeline_want want = pipeline_expect(p, in, tarn_sat_result(r->sat)->bound);
+  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
+  tarn_kprog_eval(r->kprog, in, p->nin, TARN_STRICT, tarn_opaque_eval, out);
+  const char *wrong = pipeline_wrong(p, &want, out);
+  if (wrong) tarn_raise(cx, TARN_NO, "%s: as kernels, %s", name, wrong);
+  pipeline_run(pipeline_compile(r, pipeline_folder(cx)), p, in, out);
+  wrong = pipeline_wrong(p, &want, out);
+  if (wrong) tarn_raise(cx, TARN_NO, "%s: compiled, %s", name, wrong);
 }
 #endif
