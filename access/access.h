@@ -450,6 +450,9 @@ TARN_API void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, con
 typedef struct tarn_noise {
   uint64_t seed;   /* determines the run */
   double products; /* the products of a sum of products are off by up to this, of themselves, besides: other algorithms */
+  bool sums;       /* sums and differences of f32 and f64 are off by about a unit in the last place of the larger operand,
+                      exact or not, unless both are short numbers (counts, masks): in another order they round, and
+                      k·x - k·c does where x - c is exact */
 } tarn_noise;
 TARN_API void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
                               tarn_noise noise, tarn_opaque_fn *opaque, tarn_tensor **out);

@@ -25,6 +25,7 @@ typedef struct tarn_ev {
   bool noisy;      /* with TARN_STRICT */
   uint64_t random; /* state of tarn_random */
   double products; /* of tarn_noise */
+  bool sums;       /* likewise */
   tarn_evblock *blocks;
 } tarn_ev;
 void *tarn_ev_alloc(tarn_ev *e, size_t n); /* aligned to 64, not zeroed; raises */

@@ -10,6 +10,7 @@
 #include <fenv.h>
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #define TURN 16 /* values that are rounded in the same direction */
 #define OFF  4  /* elementary functions: units in the last place */
@@ -85,6 +86,26 @@ static void be_off(tarn_ev *e, tarn_dtype t, double most, uint32_t n, tarn_value
   for (uint32_t i = 0; i < n; i++) v[i].d = tarn_round_to(t, v[i].d * (1 + most * tarn_random_unit(&e->random)));
 }
 
+/* A number that was counted or chosen: its last bits are zero. */
+static bool is_short(tarn_dtype t, double v) {
+  float f = (float)v;
+  uint64_t d;
+  uint32_t b;
+  memcpy(&d, &v, sizeof d);
+  memcpy(&b, &f, sizeof b);
+  return t == TARN_F32 ? !(b & 0x3FF) : !(d & 0x3FF);
+}
+
+/* Sums that another order would round. */
+static void shift(tarn_ev *e, tarn_dtype t, const tarn_value *a, const tarn_value *b, uint32_t n, tarn_value *out) {
+  for (uint32_t i = 0; i < n; i++) {
+    double large = fmax(fabs(a[i].d), fabs(b[i].d)), by = tarn_random_unit(&e->random);
+    if (a[i].d == 0 || b[i].d == 0 || !isfinite(large) || (is_short(t, a[i].d) && is_short(t, b[i].d))) continue;
+    by += by < 0 ? -0.5 : 0.5; /* 0.5 to 1.5 of a unit */
+    out[i].d = tarn_round_to(t, out[i].d + by * tarn_dtype_ulp(t, large));
+  }
+}
+
 bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes, const tarn_value *const *kid, double products,
                    uint32_t n, tarn_value *out) {
   tarn_dtype t = (tarn_dtype)s->out;
@@ -92,6 +113,8 @@ bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes, const 
   case NOISE_ONCE:
     round_once(e, s, lanes, kid, n, out);
     if (s->op == TARN_FX_MUL && products > 0) be_off(e, t, products, n, out);
+    if (e->sums && (t == TARN_F32 || t == TARN_F64) && (s->op == TARN_FX_ADD || s->op == TARN_FX_SUB))
+      shift(e, t, kid[0], kid[1], n, out);
     return true;
   case NOISE_FUNCTION:
     for (uint32_t v = 0; v < n; v++) out[v] = wide_step(s, kid, v);
@@ -103,8 +126,13 @@ bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes, const 
 
 void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
                      tarn_noise noise, tarn_opaque_fn *opaque, tarn_tensor **out) {
-  tarn_ev e = {
-      .L = L, .cx = tarn_lang_ctx(L), .mode = TARN_STRICT, .noisy = true, .random = noise.seed, .products = noise.products};
+  tarn_ev e = {.L = L,
+               .cx = tarn_lang_ctx(L),
+               .mode = TARN_STRICT,
+               .noisy = true,
+               .random = noise.seed,
+               .products = noise.products,
+               .sums = noise.sums};
   tarn_ev_roots(&e, root, nroot, in, nin, opaque, out);
 }
 

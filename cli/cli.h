@@ -71,7 +71,8 @@ typedef struct cli_compile {
   cli_list rules, no_rules, only_rules, shapes, sets;
   uint64_t nodes, iters, threads, seed;
   double seconds, rtol;
-  double bound; /* of a compiled folder: the largest of its approx rules */
+  tarn_rule_class used; /* of a compiled folder: the strongest class of its rules */
+  double bound;         /* and the largest bound of approx ones */
   bool json;
   const char *price_file;   /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
   const char *db;           /* --db: a store of measurements */

@@ -82,12 +82,12 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
   const tarn_port *ip;
   uint32_t nin = tarn_loaded_ports(m, false, &ip);
   worst w = {.v.ok = true};
-  tarn_tolerance t = tarn_rules_tolerance(c.bound);
+  tarn_tolerance t = tarn_rules_tolerance(c.used, c.bound);
   for (uint64_t s = 0; s < samples; s++) {
     tarn_tensor **in = cli_inputs(cx, &c, nin, ip, &given, c.seed + s), **out = cli_outputs(cx, m);
     tarn_loaded_run(m, (const tarn_tensor *const *)in, out, (uint32_t)threads);
-    tarn_noise noise = {.seed = c.seed + s, .products = t.products};
-    tarn_eval_rounding(p->L, cli_roots(p), p->nout, cli_bindings(p, in), p->nin, t.runs, noise, tarn_opaque_eval, want);
+    t.noise.seed = c.seed + s;
+    tarn_eval_rounding(p->L, cli_roots(p), p->nout, cli_bindings(p, in), p->nin, t.runs, t.noise, tarn_opaque_eval, want);
     for (uint32_t i = 0; i < p->nout; i++)
       judge(p->out[i].name, &want[i], tarn_judge(out[i], &want[i], t.times, rtol), c.seed + s, &w);
   }

@@ -346,7 +346,8 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   char error[256];
   yajl_val v = yajl_tree_parse(tarn_read_file(cx, path, &n), error, sizeof error);
   if (!v) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", path, error);
-  static const char *const model[] = {"model", NULL}, *const hw[] = {"hw", NULL}, *const triple[] = {"triple", NULL};
+  static const char *const model[] = {"model", NULL}, *const hw[] = {"hw", NULL}, *const triple[] = {"triple", NULL},
+                           *const used[] = {"numerics_used", NULL};
   yajl_val m = yajl_tree_get(v, (const char **)(uintptr_t)model, yajl_t_string);
   yajl_val h = yajl_tree_get(v, (const char **)(uintptr_t)hw, yajl_t_string);
   if (m) c->model = tarn_strdup(cx, YAJL_GET_STRING(m));
@@ -355,6 +356,9 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   if (t) c->triple = tarn_strdup(cx, YAJL_GET_STRING(t));
   take_texts(cx, v, "shapes", &c->shapes);
   take_texts(cx, v, "set", &c->sets);
+  yajl_val u = yajl_tree_get(v, (const char **)(uintptr_t)used, yajl_t_string);
+  c->used = TARN_RULE_REASSOC;
+  if (u) tarn_rule_class_parse(YAJL_GET_STRING(u), &c->used);
   c->bound = number_of(v, "bound");
   static const char *const inputs[] = {"inputs", NULL}, *const program[] = {"program", NULL};
   yajl_val in = yajl_tree_get(v, (const char **)(uintptr_t)inputs, yajl_t_array);
@@ -393,6 +397,7 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
     tarn_push(cx, &c->work, w);
   }
   c->json = json;
+  c->used = tarn_sat_result(r->sat)->used;
   c->bound = tarn_sat_result(r->sat)->bound;
   cli_domains(r->program, c);
   return dir;

@@ -111,12 +111,13 @@ typedef struct tarn_sat_options {
 TARN_API tarn_sat_options tarn_sat_defaults(void);
 /* How a program is judged in which rules of such a bound were applied. Of an algorithm of f32 the bound is that of a sum of
  * products; where operands have fewer bits each product is off, by what the largest one gives. So much noise needs more runs
- * to show on every element, and then fewer multiples of it. */
+ * to show on every element, and then fewer multiples of it. Rules that are not exact distribute factors over constants. */
 typedef struct tarn_tolerance {
-  uint32_t runs;          /* of tarn_eval_rounding */
-  double products, times; /* of tarn_noise; of tarn_judge */
+  uint32_t runs; /* of tarn_eval_rounding */
+  tarn_noise noise;
+  double times; /* of tarn_judge */
 } tarn_tolerance;
-TARN_API tarn_tolerance tarn_rules_tolerance(double bound);
+TARN_API tarn_tolerance tarn_rules_tolerance(tarn_rule_class numerics, double bound);
 
 typedef struct tarn_sat_rule {
   const char *name, *family;

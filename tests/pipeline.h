@@ -135,13 +135,12 @@ typedef struct pipeline_want {
   tarn_rounding *out;
   tarn_tolerance tolerance;
 } pipeline_want;
-static inline pipeline_want pipeline_expect(const tarn_program *p, const tarn_binding *in, double bound) {
+static inline pipeline_want pipeline_expect(const tarn_program *p, const tarn_binding *in, tarn_rule_class used, double bound) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   tarn_term *root = TARN_ARRAY(cx, tarn_term, p->nout + 1);
-  pipeline_want w = {TARN_ARRAY(cx, tarn_rounding, p->nout + 1), tarn_rules_tolerance(bound)};
-  tarn_noise noise = {.seed = 1, .products = w.tolerance.products};
+  pipeline_want w = {TARN_ARRAY(cx, tarn_rounding, p->nout + 1), tarn_rules_tolerance(used, bound)};
   for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
-  tarn_eval_rounding(p->L, root, p->nout, in, p->nin, w.tolerance.runs, noise, tarn_opaque_eval, w.out);
+  tarn_eval_rounding(p->L, root, p->nout, in, p->nin, w.tolerance.runs, w.tolerance.noise, tarn_opaque_eval, w.out);
   return w;
 }
 /* NULL, or the worst element of the first output that is wrong. */
@@ -156,7 +155,7 @@ static inline const char *pipeline_wrong(const tarn_program *p, const pipeline_w
 static inline void pipeline_try(pipeline *r, const tarn_binding *in, const char *name) {
   const tarn_program *p = r->program;
   tarn_ctx *cx = tarn_lang_ctx(p->L);
-  pipeline_want want = pipeline_expect(p, in, tarn_sat_result(r->sat)->bound);
+  pipeline_want want = pipeline_expect(p, in, tarn_sat_result(r->sat)->used, tarn_sat_result(r->sat)->bound);
   tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
   tarn_kprog_eval(r->kprog, in, p->nin, TARN_STRICT, tarn_opaque_eval, out);
   const char *wrong = pipeline_wrong(p, &want, out);

@@ -231,6 +231,43 @@ static void off_by(tarn_ctx *c, void *arg) {
 START_TEST(products_are_off) { must(off_by, (void *)(uintptr_t)&products[_i]); }
 END_TEST
 
+/* With sums: where numbers are long, by their last places; not of masks and counts. */
+static double long_one(int i) { return (double)(float)(1.0 / 3 + i / 128.0); }
+static double smaller(int i) { return (double)(float)(0.7 * long_one(i)); }
+static double short_one(int i) { return 1 - i % 2; }
+static const struct summed {
+  const char *term;
+  value_fn *x, *y;
+  double lo, hi;
+} summed[] = {
+    {"(compute (map (sub $0 $1)) (input x ((40) ()) f32) (input y ((40) ()) f32))", long_one, smaller, 0x1p-27, 0x1p-21},
+    {"(compute (map (sub $0 $0)) (input x ((40) ()) f32))", long_one, NULL, 0x1p-27, 0x1p-21},
+    {"(compute (map (mul (sub $0 0.3125) 2)) (input x ((40) ()) f32))", long_one, NULL, 0x1p-27, 0x1p-20},
+    {"(compute (map (sub $0 $0)) (input x ((40) ()) f64))", long_one, NULL, 0, 0}, /* f32's numbers are short ones of f64 */
+    {"(compute (map (mul (sub 1 $0) -10000.0)) (input x ((40) ()) f32))", short_one, NULL, 0, 0},
+    {"(compute (map (add $0 (mul (sub 1 $1) -10000.0))) (input x ((1) ()) f32) (input y ((1) ()) f32))", long_one, short_one, 0,
+     0},
+    {"(compute (map (mul $0 (neg $1))) (input x ((40) ()) f32) (input y ((40) ()) f32))", short_one, long_one, 0, 0},
+    {"(compute (map (sub $0 $0)) (input x ((40) ()) f16))", long_one, NULL, 0, 0},
+    {"(compute (map (sub $0 $1)) (input x ((40) ()) i32) (input y ((40) ()) i32))", integer, integer, 0, 0},
+};
+static void shifted(tarn_ctx *c, void *arg) {
+  const struct summed *p = arg;
+  example *e = TARN_NEW(c, example);
+  tarn_binding in[3];
+  tarn_rounding off;
+  for (int i = 0; i < MOST; i++) e->in[0][i] = p->x(i), e->in[1][i] = p->y ? p->y(i) : 0;
+  tarn_term t = tarn_term_parse(L, read1(c, p->term));
+  uint32_t nin = bind(c, e, in);
+  tarn_eval_rounding(L, &t, 1, in, nin, TARN_NOISY_RUNS, (tarn_noise){.sums = true}, NULL, &off);
+  for (int64_t i = 0; i < tarn_tensor_count(off.error); i++) {
+    double by = tarn_tensor_number(off.error, i);
+    ck_assert_msg(by >= p->lo && by <= p->hi, "%s: %g", p->term, by);
+  }
+}
+START_TEST(sums_are_off) { must(shifted, (void *)(uintptr_t)&summed[_i]); }
+END_TEST
+
 /* ---------------------------------------------------------------- results */
 static const struct judged {
   tarn_dtype type;
@@ -345,6 +382,7 @@ int main(void) {
   tcase_add_test(t, rounding_decides);
   tcase_add_test(t, integers_that_depend_on_it);
   tcase_add_loop_test(t, products_are_off, 0, sizeof products / sizeof *products);
+  tcase_add_loop_test(t, sums_are_off, 0, sizeof summed / sizeof *summed);
   tcase_add_loop_test(t, results_are_judged, 0, sizeof judged / sizeof *judged);
   tcase_add_test(t, shapes_and_types);
   suite_add_tcase(s, t);

@@ -315,9 +315,12 @@ static tarn_eg_stop run(tarn_saturation *s) {
   return stop;
 }
 
-tarn_tolerance tarn_rules_tolerance(double bound) {
-  if (bound > TARN_RTOL) return (tarn_tolerance){4 * TARN_NOISY_RUNS, 2 * bound, TARN_JUDGE_TIMES / 4};
-  return (tarn_tolerance){TARN_NOISY_RUNS, bound / TARN_JUDGE_TIMES, TARN_JUDGE_TIMES};
+tarn_tolerance tarn_rules_tolerance(tarn_rule_class numerics, double bound) {
+  tarn_tolerance t = {TARN_NOISY_RUNS, {.sums = numerics != TARN_RULE_EXACT}, TARN_JUDGE_TIMES};
+  bool narrow = bound > TARN_RTOL;
+  t.noise.products = narrow ? 2 * bound : bound / TARN_JUDGE_TIMES;
+  if (narrow) t.runs *= 4, t.times /= 4;
+  return t;
 }
 
 static void report(tarn_saturation *s, tarn_eg_stop stop, double seconds) {
