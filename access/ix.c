@@ -32,6 +32,8 @@ static int64_t sat_add(int64_t a, int64_t b) {
   return r;
 }
 
+static int64_t sat_sub(int64_t a, int64_t b) { return sat_add(a, b == INT64_MIN ? INT64_MAX : -b); }
+
 static int64_t gcd(int64_t a, int64_t b) {
   if (a < 0) a = -a;
   if (b < 0) b = -b;
@@ -148,7 +150,7 @@ void tarn_lin_ix(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t ix, const tarn
 }
 
 /* ------------------------------------------------------------------ ranges of packed forms
- * A sum k·g + rest is bounded through a guard on g as well.  A guard serves once on the way down
+ * A sum k·g + rest is bounded through a guard on g + c as well.  A guard serves once on the way down
  * (`from`: the first one not yet used), for rest may mention the sum again. */
 static void range_sum(const tarn_lang *L, int64_t c, uint32_t n, const tarn_ixterm *t, const tarn_box *b, uint32_t from,
                       int64_t *lo, int64_t *hi);
@@ -191,7 +193,7 @@ static void range_guarded(const tarn_lang *L, const tarn_lin *p, const tarn_box 
     int64_t k = w->coef / g->t->coef;
     if (!without(&times, k, g, &rest)) continue;
     range_guarded(L, &rest, b, i + 1, &rlo, &rhi);
-    int64_t a = sat_mul(k, b->guard[i].lo), z = sat_mul(k, b->guard[i].hi - 1);
+    int64_t a = sat_mul(k, sat_sub(b->guard[i].lo, g->c)), z = sat_mul(k, sat_sub(b->guard[i].hi - 1, g->c));
     int64_t l = tarn_ceildiv(sat_add(rlo, k > 0 ? a : z), s);
     int64_t h = tarn_floordiv(sat_add(rhi, k > 0 ? z : a), s);
     if (l > *lo) *lo = l;
@@ -412,7 +414,7 @@ uint32_t tarn_ix_pin(tarn_lang *L, uint32_t e, const tarn_box *b) {
     int64_t k = w->coef / g->t->coef;
     for (uint32_t j = 0; j < g->n; j++) add_atom(L, &p, mul(L, -k, g->t[j].coef), &g->t[j]);
     if (p.n >= x->n) continue;
-    p.c = add(L, p.c, mul(L, k, b->guard[i].lo));
+    p.c = add(L, p.c, mul(L, k, add(L, b->guard[i].lo, -g->c)));
     unpack(L, &r, 1, &p, b);
     e = tarn_lin_intern(L, &r, b);
   }
