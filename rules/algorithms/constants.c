@@ -8,6 +8,7 @@
  * To distribute a factor over a sum is no reordering.  (x + b) a becomes a x + a b only where the error of x + b may
  * be as large as that of its terms: x was rounded itself, or has the sign of b, or is much larger or smaller.  A mask
  * (1 - m) c stays as it is.  Constants are put together only where neither overflows, nor all of them underflow. */
+#include "access/fx_internal.h"
 #include "rules/algorithms/build.h"
 #include "rules/lang/range.h"
 #include <math.h>
@@ -237,6 +238,14 @@ static tarn_range negated(tarn_range r) {
 /* Whole numbers that the type holds, so that no order of a sum of such loses any of them. */
 static bool exactly_whole(const vrange *k) { return k->r.whole && vrange_most(k->r) <= vrange_exact(k->type); }
 
+/* Is the sum of two constants one of them, and the other lost? */
+static bool swallows(tarn_dtype t, tarn_range a, tarn_range b, bool minus) {
+  if (a.lo != a.hi || b.lo != b.hi || a.lo == 0 || b.lo == 0) return false;
+  const tarn_value v[2] = {{.d = a.lo}, {.d = b.lo}};
+  double sum = tarn_fx_step(minus ? TARN_FX_SUB : TARN_FX_ADD, t, t, v, TARN_STRICT).d;
+  return fabs(sum) == fabs(a.lo) || fabs(sum) == fabs(b.lo);
+}
+
 /* k, the value x, plus or minus c, which makes sum. */
 static affine affine_sum(const part *p, affine k, const vrange *x, uint32_t c, bool minus, const vrange *sum) {
   tarn_lang *L = p->k->L;
@@ -250,6 +259,7 @@ static affine affine_sum(const part *p, affine k, const vrange *x, uint32_t c, b
   if (real && exactly_whole(x) && !exactly_whole(sum)) return affine_none();
   tarn_range b = range_of(p, k.b);
   if (real && b.finite && r.finite && vrange_most(b) + vrange_most(r) > vrange_largest(sum->type)) return affine_none();
+  if (real && swallows(sum->type, b, r, minus)) return affine_none();
   k.b = tarn_fx_op(L, minus ? TARN_FX_SUB : TARN_FX_ADD, k.b, c, 0);
   k.loose |= !exactly_whole(sum); /* three terms, which have several orders */
   return k;

@@ -130,9 +130,6 @@ static tarn_tensor *value_of(kernels *k, uint32_t node) {
   return v ? values_of(k, tarn_eg_find(tarn_sat_egraph(k->s), node), v) : NULL;
 }
 
-static bool moves(uint32_t op) {
-  return tarn_op_is_view(op) || op == TARN_OP_CONCAT || op == TARN_OP_NTH || op == TARN_OP_MATERIALISE;
-}
 /* Constants that were computed are what they are, however they came about. */
 static bool is_number(const kernels *k, uint32_t cls) {
   tarn_egraph *g = tarn_sat_egraph(k->s);
@@ -146,8 +143,8 @@ static double against_bound(kernels *k, uint32_t cls, uint32_t node, int64_t *wh
   const pvalue *a = k->bound[cls], *b = bounds_of(k, node);
   const tarn_type *t = tarn_type_get(k->g->L, tarn_sat_type(k->s, cls));
   double most = 0;
-  /* What rules made, seen through what the network had: the bound is the latter's. */
-  bool through = !k->first[cls] && moves(tarn_eg_node_at(tarn_sat_egraph(k->s), node).op);
+  /* What rules made has no left side of its own: exact rules may have joined what two parts of the network come to. */
+  bool through = !k->first[cls];
   for (int64_t i = 0, n = tarn_type_count(t); b && i < n; i++) {
     double x = through ? rounding_apart(t->dtype, a[i].v, &a[i].r, b[i].v, &b[i].r)
                        : rounding_ratio(t->dtype, a[i].v, &a[i].r, b[i].v, &b[i].r);
@@ -165,11 +162,13 @@ static bool give_some(kernels *k, bool nth) {
   if (!k->value[c] && (tarn_eg_node_at(g, n).op == TARN_OP_NTH) == nth && (k->value[c] = value_of(k, n))) any = true;
   return any;
 }
-static void mark_first(kernels *k, tarn_term t) {
+static void mark_first(kernels *k, tarn_map *seen, tarn_term t) {
+  bool fresh;
+  tarn_map_at(seen, t, &fresh);
+  if (!fresh) return;
   uint32_t node = tarn_sat_add(k->s, t);
-  if (k->own[node]) return;
   k->own[node] = k->first[tarn_eg_find(tarn_sat_egraph(k->s), node)] = true;
-  for (uint32_t i = 0; i < tarn_term_get(k->g->L, t)->n; i++) mark_first(k, tarn_term_get(k->g->L, t)->kid[i]);
+  for (uint32_t i = 0; i < tarn_term_get(k->g->L, t)->n; i++) mark_first(k, seen, tarn_term_get(k->g->L, t)->kid[i]);
 }
 
 /* By the nodes in the order in which they were made: what the network had first says what rounding may do. */
@@ -187,15 +186,38 @@ static bool give_bounds(kernels *k) {
   }
   return any;
 }
+/* Where the network has several nodes of a class, any of them may be what is used: the largest bound. Children first. */
+static void widest(kernels *k) {
+  tarn_egraph *g = tarn_sat_egraph(k->s);
+  uint32_t ids = tarn_eg_id_count(g);
+  for (uint32_t n = 0; n < ids; n++) {
+    uint32_t c = tarn_eg_find(g, n);
+    pvalue *now = k->bound[c], *v = k->own[n] && now && tarn_eg_node_at(g, n).op != TARN_OP_INPUT ? bounds_of(k, n) : NULL;
+    int64_t count = v ? tarn_type_count(tarn_type_get(k->g->L, tarn_sat_type(k->s, c))) : 0;
+    for (int64_t i = 0; i < count; i++) {
+      bool fixed = now[i].r.fixed;
+      if (rounding_total(&v[i].r, v[i].v.d) > rounding_total(&now[i].r, now[i].v.d) || !rounding_promised(&v[i].r))
+        now[i] = v[i];
+      now[i].r.fixed = fixed;
+    }
+  }
+  for (uint32_t c = 0; c < ids; c++)
+    if (!k->first[c] && tarn_eg_find(g, c) == c) k->bound[c] = NULL;
+  while (give_bounds(k)) continue;
+}
 static void give_values(kernels *k, const tarn_program *p) {
+  for (uint32_t i = 0; by_bounds(k) && i < p->nout; i++) tarn_sat_add(k->s, tarn_kernel_form(k->g->L, p->out[i].term));
   uint32_t ids = tarn_eg_id_count(tarn_sat_egraph(k->s)) + 1;
   k->value = TARN_ARRAY(k->cx, tarn_tensor *, ids);
   k->bound = TARN_ARRAY(k->cx, pvalue *, ids);
   k->first = TARN_ARRAY(k->cx, bool, ids);
   k->own = TARN_ARRAY(k->cx, bool, ids);
-  for (uint32_t i = 0; by_bounds(k) && i < p->nout; i++) mark_first(k, tarn_kernel_form(k->g->L, p->out[i].term));
-  if (by_bounds(k))
+  tarn_map *seen = tarn_map_new(k->cx);
+  for (uint32_t i = 0; by_bounds(k) && i < p->nout; i++) mark_first(k, seen, tarn_kernel_form(k->g->L, p->out[i].term));
+  if (by_bounds(k)) {
     while (give_bounds(k)) continue;
+    widest(k);
+  }
   while (!by_bounds(k) && (give_some(k, false) || give_some(k, true))) continue;
 }
 
@@ -258,6 +280,7 @@ static void compare(kernels *k) {
   EACH_NODE(g, c, n) {
     tarn_tensor *v = NULL;
     if (!k->value[c] || tarn_eg_node_at(g, n).op == TARN_OP_INPUT || (by_bounds(k) && k->own[n])) continue;
+    if (by_bounds(k) && tarn_sat_left_out(k->s, n)) continue; /* no network is made of it */
     if (!by_bounds(k) && !(v = value_of(k, n))) continue;
     double d = by_bounds(k)    ? against_bound(k, c, n, &where)
                : k->coarse > 0 ? coarse_distance(k, c, v)

@@ -23,6 +23,7 @@ static double size_of(double v) { return v == 0 || !isfinite(v) ? 1 : fabs(v); }
 static rounding with_size(rounding r, double size) {
   r.most = r.least = size;
   r.high = fmax(1, size), r.low = fmin(1, size);
+  r.bare = size, r.scale = 1;
   return r;
 }
 /* A value that is no sum, with this error. */
@@ -70,12 +71,18 @@ static rounding not_finite(tarn_dtype t, double v, bool either) {
   return r;
 }
 
-/* What its largest term has, the others matter less. */
-static void larger(rounding *r, const rounding *a, const rounding *b) {
-  double most = fmax(a->most, b->most), least = fmax(a->least, b->least), low = fmax(a->low, b->low);
+static void of_terms(rounding *r, const rounding *a, const rounding *b) {
+  double most = fmax(a->most, b->most), least = fmin(a->least, b->least), low = fmin(a->low, b->low);
   r->high = fmax(a->high, b->high);
   r->most = most, r->least = least, r->low = low;
 }
+static void scales_of_terms(rounding *r, const rounding *a, const rounding *b) {
+  r->bare = fmax(a->fixed ? 0 : a->bare, b->fixed ? 0 : b->bare);
+  r->scale = fmin(a->fixed ? INFINITY : a->scale, b->fixed ? INFINITY : b->scale);
+  r->scaled = (a->scaled && !a->fixed) || (b->scaled && !b->fixed);
+}
+/* Constants of a tensor that are too small for their type when they are put together are lost. */
+static double lost(tarn_dtype t, const rounding *r) { return r->scaled ? tiny(t) * r->bare : 0; }
 static bool is_zero(const rounding *r, double v) { return r->number && v == 0; }
 
 static rounding added(tarn_dtype t, const double *v, const rounding *a, const rounding *b, double sum) {
@@ -94,23 +101,25 @@ static rounding added(tarn_dtype t, const double *v, const rounding *a, const ro
   r.sum = a->sum + b->sum;
   r.slack = a->slack + b->slack;
   r.terms = a->terms + b->terms;
-  larger(&r, a, b);
+  of_terms(&r, a, b);
+  scales_of_terms(&r, a, b);
   return checked(r, t, sum);
 }
 
-void rounding_add(rounding *sum, tarn_dtype t, const rounding *term, tarn_value v, bool product) {
+void rounding_add(rounding *sum, tarn_dtype t, const rounding *term, tarn_value v) {
   bool first = sum->terms == 0;
   sum->whole = (first || sum->whole) && term->whole && (sum->sum + term->sum) * unit_of(t) * U <= 1;
   sum->unit = unit_of(t);
   sum->fixed = (first || sum->fixed) && term->fixed;
   sum->off |= term->off | term->over;
   sum->order |= term->order;
-  larger(sum, first ? term : sum, term);
+  of_terms(sum, first ? term : sum, term);
+  scales_of_terms(sum, first ? term : sum, term);
   sum->terms += term->terms;
-  if (tarn_dtype_is_float(t) && !isfinite(v.d)) sum->either |= product | term->either;
+  if (tarn_dtype_is_float(t) && !isfinite(v.d)) sum->either |= term->product | term->either;
   else sum->error += term->error;
   sum->sum += term->sum;
-  sum->slack += term->slack + (product ? term->lost : 0);
+  sum->slack += term->slack + (term->product ? lost(t, term) : 0);
   sum->over |= tarn_dtype_is_float(t) && sum->sum > vrange_largest(t);
 }
 
@@ -121,7 +130,15 @@ static void factors_of(rounding *r, tarn_dtype t, const rounding *a, const round
   double p = a->fixed ? INFINITY : a->least * b->low, q = b->fixed ? INFINITY : b->least * a->low;
   r->most = fmax(x, y), r->least = fmin(p, q);
   r->high = a->high * b->high, r->low = a->low * b->low;
-  r->order = !(a->fixed && b->fixed) && (r->most > vrange_largest(t) / 4 || r->least < vrange_normal(t) * 4);
+  if (a->fixed && b->fixed) return;
+  r->order = r->most > vrange_largest(t) / 4;
+  if (r->least < vrange_normal(t) * 4) r->slack += tiny(t) * r->high;
+}
+/* Of a product with a constant of this magnitude. */
+static void scale_by(rounding *r, tarn_dtype t, const rounding *a, const rounding *by, double size) {
+  r->bare = a->bare, r->scale = a->scale * size;
+  r->scaled = a->scaled || !by->number;
+  if (a->scale != 1 && r->scale < vrange_normal(t) * 4) r->slack += lost(t, r);
 }
 /* A constant power of two, by which one multiplies and divides exactly. */
 static bool shifts(const rounding *r, double v) {
@@ -136,6 +153,7 @@ static rounding multiplied(tarn_dtype t, const double *v, const rounding *a, con
   if (!isfinite(v[0]) || !isfinite(v[1])) {
     rounding r = not_finite(t, product, a->either || b->either);
     factors_of(&r, t, a, b);
+    r.product = !a->number && !b->number;
     r.off = (isfinite(v[0]) && unsure(v[0], ea)) || (isfinite(v[1]) && unsure(v[1], eb));
     return r;
   }
@@ -148,8 +166,10 @@ static rounding multiplied(tarn_dtype t, const double *v, const rounding *a, con
   if (!shifts(a, v[0]) && !shifts(b, v[1])) r.error += unit_of(t) * fabs(product);
   r.error += fabs(product) < vrange_normal(t) && v[0] != 0 && v[1] != 0 ? tiny(t) : 0;
   factors_of(&r, t, a, b);
-  r.slack = a->slack * fmax(1, fabs(v[1])) + b->slack * fmax(1, fabs(v[0]));
-  if (a->fixed != b->fixed) r.lost = tiny(t) * (a->fixed ? fabs(v[1]) : fabs(v[0]));
+  r.slack += a->slack * fmax(1, fabs(v[1])) + b->slack * fmax(1, fabs(v[0]));
+  r.product = !a->number && !b->number;
+  if (a->fixed && !b->fixed) scale_by(&r, t, b, a, size_of(v[0]));
+  if (b->fixed && !a->fixed) scale_by(&r, t, a, b, size_of(v[1]));
   return checked(r, t, product);
 }
 static rounding inverse_of(const rounding *b) {
@@ -161,7 +181,9 @@ static rounding inverse_of(const rounding *b) {
 static rounding divided(tarn_dtype t, const double *v, const rounding *a, const rounding *b, double quotient) {
   double ea = rounding_total(a, v[0]), eb = rounding_total(b, v[1]);
   if (!isfinite(v[0]) || !isfinite(v[1]) || v[1] == 0) {
-    rounding r = not_finite(t, quotient, isfinite(quotient) ? false : a->either);
+    rounding r = not_finite(t, quotient, isfinite(quotient) ? false : a->either), inverse = inverse_of(b);
+    factors_of(&r, t, a, &inverse);
+    r.product = !b->number;
     r.off = b->either || (isfinite(v[1]) && unsure(v[1], eb)) || (v[1] == 0 && unsure(v[0], ea));
     return r;
   }
@@ -170,8 +192,10 @@ static rounding divided(tarn_dtype t, const double *v, const rounding *a, const 
   r.error += fabs(quotient) < vrange_normal(t) && v[0] != 0 ? tiny(t) : 0;
   rounding inverse = inverse_of(b);
   factors_of(&r, t, a, &inverse);
+  r.product = !b->number;
+  if (b->fixed && !a->fixed) scale_by(&r, t, a, b, 1 / size_of(v[1]));
   r.off = unsure(v[1], eb);
-  r.slack = (a->slack + b->slack * fabs(quotient)) * fmax(1, 1 / fabs(v[1]));
+  r.slack += (a->slack + b->slack * fabs(quotient)) * fmax(1, 1 / fabs(v[1]));
   return checked(r, t, quotient);
 }
 
@@ -215,7 +239,7 @@ static rounding exponential(tarn_dtype t, double v, const rounding *a, double re
   if (isnan(v)) return not_finite(t, result, a->either);
   if (v <= 0) reach = fmin(reach, 0); /* x less the largest x: neither is rounding above it */
   if (v < -200 && (reach < -200 || a->over || isinf(v))) {
-    rounding r = plain(t, result, tiny(t));
+    rounding r = plain(t, result, isinf(v) ? 0 : tiny(t));
     r.off = a->off; /* 0, also of what is below the range */
     return r;
   }
@@ -267,6 +291,7 @@ static rounding power(tarn_dtype t, const double *v, const rounding *a, const ro
   if (b->number && v[1] == 1) return *a;
   if (!isfinite(v[0]) || !isfinite(v[1]) || !isfinite(result)) {
     rounding r = not_finite(t, result, false);
+    r.product = true;
     r.off = a->either || b->either || (isfinite(v[0]) && ea > 0) || (isfinite(v[1]) && eb > 0);
     return r;
   }
@@ -274,6 +299,7 @@ static rounding power(tarn_dtype t, const double *v, const rounding *a, const ro
   if (eb > 0) e += by > 0 ? fabs(log(by) * result) * eb : 0;
   rounding r = plain(t, result, e + 2 * unit_of(t) * fabs(result) + tiny(t));
   r.most = r.high = fmax(size_of(v[0]), r.most), r.least = r.low = fmin(size_of(v[0]), r.least);
+  r.product = true;
   r.off = unsure(v[0], ea) || (v[0] < 0 && eb > 0);
   return checked(r, t, result);
 }
@@ -309,8 +335,13 @@ static rounding converted(tarn_dtype in, tarn_dtype out, tarn_value v, const rou
     return r;
   }
   if (!isfinite(v.d)) return not_finite(out, result.d, a->either);
-  if (unit_of(out) <= unit_of(in)) return *a;
-  rounding r = plain(out, result.d, rounding_total(a, v.d) + unit_of(out) * fabs(result.d) + tiny(out));
+  if (in == out) return *a;
+  bool narrows = unit_of(out) > unit_of(in);
+  rounding r = plain(out, result.d, rounding_total(a, v.d) + (narrows ? unit_of(out) * fabs(result.d) : 0));
+  r.error += narrows && result.d != 0 && fabs(result.d) < vrange_normal(out) ? tiny(out) : 0;
+  r.whole = a->whole && !narrows;
+  r.slack = a->slack, r.product = a->product;
+  r.bare = a->bare, r.scale = a->scale, r.scaled = a->scaled;
   r.most = a->most, r.least = a->least, r.high = a->high, r.low = a->low;
   return checked(r, out, result.d);
 }

@@ -16,14 +16,17 @@ typedef struct rounding {
   double unit;  /* half a unit in the last place of its type, relative, in units of 2^-24 */
   /* Magnitudes that products of some of its factors have; most, least: of which one at least varies. */
   double most, least, high, low;
-  double lost;  /* of a product with a constant: what is lost where the constant is too small for its type */
-  double slack; /* of sums of such products: what a weight below the normal numbers may cost, in units of 2^-24 */
+  double bare;  /* its magnitude without its factors that are constants, */
+  double scale; /* and the magnitude that these have together */
+  double slack; /* of sums of such, and of products that are too small in some order: what that may cost */
   bool fixed;   /* made of constants */
   bool number;  /* a number in an expression */
+  bool scaled;  /* one of these is an element of a constant tensor */
+  bool product; /* or quotient, or power, of two operands that are no numbers */
   bool whole;   /* known to be a whole number, exactly */
   bool over;    /* finite operands, and beyond the largest number of its type */
   bool off;     /* nothing is promised: close to where the operator jumps, or made of such a value */
-  bool order;   /* nothing is promised: in some order a product of factors leaves the range */
+  bool order;   /* nothing is promised: in some order a product is beyond the largest number */
   bool either;  /* not finite, as infinity or as NaN: a sum of products with such a term */
 } rounding;
 
@@ -32,8 +35,8 @@ typedef enum { ROUNDING_VARIES, ROUNDING_CONSTANT, ROUNDING_NUMBER } rounding_ki
 rounding rounding_leaf(tarn_dtype t, tarn_value v, rounding_kind kind);
 /* One operator over values; in: type of its operands (of a select: of what it selects). */
 rounding rounding_step(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn_value *v, const rounding *r, tarn_value result);
-/* A further term of a sum. product: the terms are products. */
-void rounding_add(rounding *sum, tarn_dtype t, const rounding *term, tarn_value v, bool product);
+/* A further term of a reduction by sum. */
+void rounding_add(rounding *sum, tarn_dtype t, const rounding *term, tarn_value v);
 /* The whole bound, in units of 2^-24. */
 double rounding_total(const rounding *r, double v);
 /* Is a value of it promised? */

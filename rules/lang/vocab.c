@@ -247,6 +247,10 @@ static bool f_nonneg(renv *e, const rv *a, rv *out) {
   tarn_range r = e->host->range(e->host->user, id_of(e, a));
   return rv_bool(out, r.lo >= 0 && !r.nan);
 }
+static bool f_wide(renv *e, const rv *a, rv *out) {
+  tarn_dtype t = type_of(e, a)->dtype;
+  return rv_bool(out, tarn_dtype_accumulator(t) == t);
+}
 static tarn_range range_at(renv *e, const rv *a) { return e->host->range(e->host->user, id_of(e, a)); }
 /* Run-time products are as large as the program makes them; constants are multiplied once and for all. */
 static bool f_folds(renv *e, const rv *a, rv *out) {
@@ -341,6 +345,7 @@ static const rfun funs[] = {
     {"is-const", "c:b", f_is_const, R_READS_FACTS, "known at compile time"},
     {"finite", "c:b", f_finite, R_READS_FACTS, "no element is Inf or NaN"},
     {"nonneg", "c:b", f_nonneg, R_READS_FACTS, "no element is below 0"},
+    {"wide", "c:b", f_wide, 0, "sums of its elements are taken in its type: no f16, no bf16"},
     {"apart", "cc:b", f_apart, R_READS_FACTS,
      "no element of one cancels one of the other, so that sums are as large as they are"},
     {"folds", "cc:b", f_folds, R_READS_FACTS, "where both are constants, sums of their products are numbers of the type"},

@@ -220,7 +220,7 @@ static pvalue evaluate(points *p, const pnest *k, const tarn_read *read, uint32_
 }
 
 /* The state after one more element. */
-static void step(points *p, const tarn_reducer *r, const tarn_dtype *type, pvalue *state, int64_t number, bool product) {
+static void step(points *p, const tarn_reducer *r, const tarn_dtype *type, pvalue *state, int64_t number) {
   pvalue next[TARN_MAX_STATE];
   const pvalue x = state[r->ns];
   bool sum = r->kind == TARN_RED_SUM && (p->bounds || r->dtype == TARN_F32);
@@ -229,7 +229,7 @@ static void step(points *p, const tarn_reducer *r, const tarn_dtype *type, pvalu
   if (sum && tarn_dtype_is_float(r->dtype)) {
     double d = state[0].v.d + x.v.d;
     state[0].v.d = p->mode == TARN_STRICT ? (double)(float)d : d;
-    if (p->bounds) rounding_add(&state[0].r, r->dtype, &x.r, x.v, product);
+    if (p->bounds) rounding_add(&state[0].r, r->dtype, &x.r, x.v);
     return;
   }
   for (uint32_t j = 0; j < r->ns; j++) next[j] = expression(p, r->step[j], state, type, r->ns + 2u);
@@ -243,7 +243,6 @@ static pvalue reduced(points *p, const pnest *k, const tarn_stage *s, const tarn
   int64_t total = 1;
   pvalue state[TARN_MAX_STATE + 2];
   tarn_dtype type[TARN_MAX_STATE + 2];
-  bool product = tarn_fx_get(p->L, f->body)->op == TARN_FX_MUL;
   state_types(p, r, type);
   for (uint32_t j = 0; j < r->ns; j++) state[j] = constant_of(p, r->init[j]);
   if (r->kind == TARN_RED_SUM) state[0].r = (rounding){.terms = 0};
@@ -252,7 +251,7 @@ static pvalue reduced(points *p, const pnest *k, const tarn_stage *s, const tarn
   type[r->ns + 1] = TARN_I64;
   for (int64_t i = 0; i < total; i++) {
     state[r->ns] = evaluate(p, k, s->read, f->nops, f->body, NULL, TARN_F32, dims);
-    step(p, r, type, state, i, product);
+    step(p, r, type, state, i);
     for (uint32_t d = s->nred; d-- > 0 && ++dims[at + d] == s->red[d];) dims[at + d] = 0;
   }
   *out = r->kind == TARN_RED_CUSTOM ? type_of(p, r->result, type, r->ns) : r->dtype;
