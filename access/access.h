@@ -1,12 +1,13 @@
 /* tarn access: the term language.
  *
- * An access pattern is a tensor whose dims are split in two: ((S),(C)), iterated over S, computed on over C.
- * Terms are pure, without binders, hash-consed in a tarn_lang.  Source: Smith et al., "Pure tensor program
- * rewriting via access patterns" (Glenside), MAPS 2021; extended by shared-dimension cartProd, fold, nest, view.
+ * An access pattern is a tensor whose dims are split in two: ((S),(C)), iterated over S, computed
+ * on over C. Terms are pure, without binders, hash-consed in a tarn_lang.  Source: Smith et al.,
+ * "Pure tensor program rewriting via access patterns" (Glenside), MAPS 2021; extended by
+ * shared-dimension cartProd, fold, nest, view.
  *
- * Everything interned here (types, maps, expressions, functions, nests, payloads, terms) is immutable, lives as
- * long as the tarn_lang, and equal things have equal ids; ids are dense and deterministic.  An e-graph node of
- * tarn carries the same (op, payload) numbers as a term.
+ * Everything interned here (types, maps, expressions, functions, nests, payloads, terms) is
+ * immutable, lives as long as the tarn_lang, and equal things have equal ids; ids are dense and
+ * deterministic.  An e-graph node of tarn carries the same (op, payload) numbers as a term.
  */
 #ifndef TARN_ACCESS_H
 #define TARN_ACCESS_H
@@ -34,15 +35,18 @@ typedef enum tarn_dtype { /* X-macro in access/dtype.c gives name, bytes, kind *
                           TARN_BOOL,
                           TARN_DTYPES
 } tarn_dtype;
-TARN_API const char *tarn_dtype_name(tarn_dtype t);                                        /* f32 f64 f16 bf16 i8 u8 … bool */
-TARN_API char *tarn_dims_text(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim); /* f32[2,3], for messages */
+TARN_API const char *tarn_dtype_name(tarn_dtype t); /* f32 f64 f16 bf16 i8 u8 … bool */
+TARN_API char *tarn_dims_text(tarn_ctx *cx, tarn_dtype t, uint32_t n,
+                              const int64_t *dim); /* f32[2,3], for messages */
 TARN_API bool tarn_dtype_parse(const char *s, tarn_dtype *t);
 TARN_API size_t tarn_dtype_size(tarn_dtype t);
 TARN_API bool tarn_dtype_is_float(tarn_dtype t);
 TARN_API bool tarn_dtype_is_signed(tarn_dtype t); /* i8 i16 i32 i64 */
-/* Where index i of type t points on an axis of that extent; negative ones count from the end. False: out of range. */
+/* Where index i of type t points on an axis of that extent; negative ones count from the end.
+ * False: out of range. */
 TARN_API bool tarn_index_in(tarn_dtype t, int64_t i, int64_t extent, int64_t *at);
-/* What sums and products of many values of this type are taken in, before one rounding: f32 for f16 and bf16, else t. */
+/* What sums and products of many values of this type are taken in, before one rounding: f32 for f16
+ * and bf16, else t. */
 TARN_API tarn_dtype tarn_dtype_accumulator(tarn_dtype t);
 
 /* Type of a term: an access pattern, or a tuple of types. */
@@ -63,15 +67,18 @@ TARN_API tarn_ctx *tarn_lang_ctx(const tarn_lang *L);
 TARN_API uint32_t tarn_name_intern(tarn_lang *L, const char *s);
 TARN_API const char *tarn_name_get(const tarn_lang *L, uint32_t id);
 
-TARN_API uint32_t tarn_type_intern(tarn_lang *L, const tarn_type *t); /* raises on overflow of the element count */
-TARN_API uint32_t tarn_type_tensor(tarn_lang *L, tarn_dtype dt, uint32_t ns, uint32_t n, const int64_t *dim);
+TARN_API uint32_t
+tarn_type_intern(tarn_lang *L, const tarn_type *t); /* raises on overflow of the element count */
+TARN_API uint32_t tarn_type_tensor(tarn_lang *L, tarn_dtype dt, uint32_t ns, uint32_t n,
+                                   const int64_t *dim);
 TARN_API uint32_t tarn_type_tuple(tarn_lang *L, uint32_t n, const uint32_t *elem);
 TARN_API const tarn_type *tarn_type_get(const tarn_lang *L, uint32_t id);
 TARN_API int64_t tarn_type_count(const tarn_type *t); /* elements: product of all dims */
 
 /* ---------------------------------------------------------------- scalar expressions
- * Hash-consed DAGs over positional holes $0 $1 … and constants. Semantics in f32: each operator rounds once to
- * its type. An operator's operands must agree in dtype (insert casts); comparisons give bool. */
+ * Hash-consed DAGs over positional holes $0 $1 … and constants. Semantics in f32: each operator
+ * rounds once to its type. An operator's operands must agree in dtype (insert casts); comparisons
+ * give bool. */
 typedef enum tarn_fxop { /* access/fx.def: FX(ID, text, arity, kind) */
 #define FX(ID, text, arity, kind) TARN_FX_##ID,
 #include "access/fx.def"
@@ -87,11 +94,13 @@ typedef struct tarn_fx {
   uint32_t kid[3];
 } tarn_fx;
 TARN_API uint32_t tarn_fx_hole(tarn_lang *L, uint32_t i);
-TARN_API uint32_t tarn_fx_const(tarn_lang *L, tarn_dtype t,
-                                double v); /* float types: v rounded to t; NaN is canonical; -0 ≠ 0 */
+TARN_API uint32_t
+tarn_fx_const(tarn_lang *L, tarn_dtype t,
+              double v); /* float types: v rounded to t; NaN is canonical; -0 ≠ 0 */
 TARN_API uint32_t tarn_fx_iconst(tarn_lang *L, tarn_dtype t, int64_t v);
 TARN_API uint32_t tarn_fx_cast(tarn_lang *L, tarn_dtype t, uint32_t x);
-/* Interns op(kids); folds constants when all kids are constants and the result is exact to the strict semantics. */
+/* Interns op(kids); folds constants when all kids are constants and the result is exact to the
+ * strict semantics. */
 TARN_API uint32_t tarn_fx_op(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b, uint32_t c);
 TARN_API uint32_t tarn_fx_arity(uint32_t op); /* operands of a tarn_fxop */
 TARN_API const tarn_fx *tarn_fx_get(const tarn_lang *L, uint32_t id);
@@ -100,25 +109,31 @@ TARN_API uint32_t tarn_fx_subst(tarn_lang *L, uint32_t f, const uint32_t *with, 
 TARN_API uint32_t tarn_fx_holes(const tarn_lang *L, uint32_t f); /* 1 + highest hole, 0 when none */
 TARN_API bool tarn_fx_uses(const tarn_lang *L, uint32_t f, uint32_t hole);
 /* Result dtype given the holes' dtypes; false and a message when it does not type. */
-TARN_API bool tarn_fx_type(tarn_lang *L, uint32_t f, const tarn_dtype *holes, uint32_t n, tarn_dtype *out);
-TARN_API uint32_t tarn_fx_size(const tarn_lang *L, uint32_t f); /* distinct operators, for pricing */
+TARN_API bool tarn_fx_type(tarn_lang *L, uint32_t f, const tarn_dtype *holes, uint32_t n,
+                           tarn_dtype *out);
+TARN_API uint32_t tarn_fx_size(const tarn_lang *L,
+                               uint32_t f); /* distinct operators, for pricing */
 
 /* A value as the interpreter holds it: floats (f32 f64 f16 bf16) in d, integers and bool in i. */
 typedef union tarn_value {
   double d;
   int64_t i;
 } tarn_value;
-typedef enum tarn_mode { TARN_STRICT, TARN_WIDE } tarn_mode; /* wide: floats computed in f64 without rounding */
-TARN_API tarn_value tarn_fx_eval(const tarn_lang *L, uint32_t f, const tarn_value *holes, const tarn_dtype *types,
-                                 tarn_mode mode);
+typedef enum tarn_mode {
+  TARN_STRICT,
+  TARN_WIDE
+} tarn_mode; /* wide: floats computed in f64 without rounding */
+TARN_API tarn_value tarn_fx_eval(const tarn_lang *L, uint32_t f, const tarn_value *holes,
+                                 const tarn_dtype *types, tarn_mode mode);
 
 /* ---------------------------------------------------------------- index maps
- * From the dims of a view (S++C) to the dims of what it views; quasi-affine: sums of coef × atom + const, where an
- * atom is a view dim, floor(e / d) or e mod d of another such sum (d > 0, mod is never negative).
- * With guards (lo <= e < hi, all must hold), outside which the value is `fill`.  Normal form: like terms merged,
- * div/mod simplified by the ranges of the dims, guards that always hold dropped, sorted. Equal normal forms have
- * equal ids; the normal form is complete for products of permutation, slice, stride, pad, broadcast and for
- * reshapes with matching factors, not for every quasi-affine map. */
+ * From the dims of a view (S++C) to the dims of what it views; quasi-affine: sums of coef × atom +
+ * const, where an atom is a view dim, floor(e / d) or e mod d of another such sum (d > 0, mod is
+ * never negative). With guards (lo <= e < hi, all must hold), outside which the value is `fill`.
+ * Normal form: like terms merged, div/mod simplified by the ranges of the dims, guards that always
+ * hold dropped, sorted. Equal normal forms have equal ids; the normal form is complete for products
+ * of permutation, slice, stride, pad, broadcast and for reshapes with matching factors, not for
+ * every quasi-affine map. */
 typedef enum { TARN_IX_VAR, TARN_IX_DIV, TARN_IX_MOD } tarn_atom_kind;
 typedef struct tarn_ixterm {
   int64_t coef;
@@ -139,13 +154,17 @@ TARN_API uint32_t tarn_ix_add(tarn_lang *L, uint32_t a, uint32_t b, const int64_
 TARN_API uint32_t tarn_ix_scale(tarn_lang *L, uint32_t a, int64_t k, const int64_t *extent);
 TARN_API uint32_t tarn_ix_div(tarn_lang *L, uint32_t a, int64_t d, const int64_t *extent);
 TARN_API uint32_t tarn_ix_mod(tarn_lang *L, uint32_t a, int64_t d, const int64_t *extent);
-TARN_API void tarn_ix_range(const tarn_lang *L, uint32_t a, const int64_t *extent, int64_t *lo, int64_t *hi); /* inclusive */
+TARN_API void tarn_ix_range(const tarn_lang *L, uint32_t a, const int64_t *extent, int64_t *lo,
+                            int64_t *hi); /* inclusive */
 TARN_API int64_t tarn_ix_eval(const tarn_lang *L, uint32_t a, const int64_t *dims);
 /* Replaces dim i by sub[i] (in terms of new dims with the given extents). */
-TARN_API uint32_t tarn_ix_subst(tarn_lang *L, uint32_t a, const uint32_t *sub, const int64_t *new_extent);
-TARN_API bool tarn_ix_affine(const tarn_lang *L, uint32_t a);                /* no div or mod */
-TARN_API uint32_t tarn_ix_dims(const tarn_lang *L, uint32_t a);              /* bit set of the dims that stand in it */
-TARN_API int64_t tarn_ix_coef(const tarn_lang *L, uint32_t a, uint32_t dim); /* of the VAR atom; 0 when absent */
+TARN_API uint32_t tarn_ix_subst(tarn_lang *L, uint32_t a, const uint32_t *sub,
+                                const int64_t *new_extent);
+TARN_API bool tarn_ix_affine(const tarn_lang *L, uint32_t a); /* no div or mod */
+TARN_API uint32_t tarn_ix_dims(const tarn_lang *L,
+                               uint32_t a); /* bit set of the dims that stand in it */
+TARN_API int64_t tarn_ix_coef(const tarn_lang *L, uint32_t a,
+                              uint32_t dim); /* of the VAR atom; 0 when absent */
 
 typedef struct tarn_guard {
   uint32_t e;
@@ -161,30 +180,41 @@ typedef struct tarn_imap {
   tarn_guard guard[TARN_MAX_DIMS];
   uint32_t fill; /* fx constant id; TARN_NONE iff nguard == 0 */
 } tarn_imap;
-TARN_API uint32_t tarn_map_intern(tarn_lang *L, const tarn_imap *m); /* normalises, interns; raises when e may leave `in` */
-/* The same for a map made from an interned one by a change of its dims or by composing a layout, whose indices are therefore
- * known to stay in range: they are not shown to again. */
+TARN_API uint32_t tarn_map_intern(
+    tarn_lang *L, const tarn_imap *m); /* normalises, interns; raises when e may leave `in` */
+/* The same for a map made from an interned one by a change of its dims or by composing a layout,
+ * whose indices are therefore known to stay in range: they are not shown to again. */
 TARN_API uint32_t tarn_map_intern_derived(tarn_lang *L, const tarn_imap *m);
-TARN_API bool tarn_map_inside(tarn_lang *L, uint32_t map); /* its indices can be shown to stay in range */
+TARN_API bool tarn_map_inside(tarn_lang *L,
+                              uint32_t map); /* its indices can be shown to stay in range */
 TARN_API const tarn_imap *tarn_imap_get(const tarn_lang *L, uint32_t id);
 TARN_API uint32_t tarn_map_identity(tarn_lang *L, uint32_t type);
-/* outer ∘ inner: a view (outer) of a view (inner) as one. TARN_NONE when both have guards with different fills,
- * or when there would be too many guards. inner's dims must equal outer's `in`. */
+/* outer ∘ inner: a view (outer) of a view (inner) as one. TARN_NONE when both have guards with
+ * different fills, or when there would be too many guards. inner's dims must equal outer's `in`. */
 TARN_API uint32_t tarn_map_compose(tarn_lang *L, uint32_t outer, uint32_t inner);
-TARN_API bool tarn_map_is_identity(const tarn_lang *L, uint32_t id); /* of the dims; the split may differ: see type */
-/* A bijection without guards (permutations, reshapes and their products): its inverse, else TARN_NONE. `ns` of the
- * inverse = in_ns. */
+TARN_API bool tarn_map_is_identity(const tarn_lang *L,
+                                   uint32_t id); /* of the dims; the split may differ: see type */
+/* A bijection without guards (permutations, reshapes and their products): its inverse, else
+ * TARN_NONE. `ns` of the inverse = in_ns. */
 TARN_API uint32_t tarn_map_invert(tarn_lang *L, uint32_t id, uint32_t in_ns);
 /* dims: the view's index; in: the viewed index. False when a guard fails. */
 TARN_API bool tarn_map_apply(const tarn_lang *L, uint32_t id, const int64_t *dims, int64_t *in);
-/* The map of one transform operator (ACCESS … RESHAPE, BROADCAST, PAD, VIEW) over a child of the given type. Raises. */
+/* The map of one transform operator (ACCESS … RESHAPE, BROADCAST, PAD, VIEW) over a child of the
+ * given type. Raises. */
 TARN_API uint32_t tarn_map_of(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t child_type);
 
 /* ---------------------------------------------------------------- functions of compute
  * A reducer: a fold over the compute dims in row-major order with a tuple state.
- * Holes of step: $0…$(ns-1) state, $ns the element, $(ns+1) its flat index (i64). Of merge: two states one after
- * the other. Of result: the state. */
-typedef enum { TARN_RED_NONE, TARN_RED_SUM, TARN_RED_PROD, TARN_RED_MAX, TARN_RED_MIN, TARN_RED_CUSTOM } tarn_red_kind;
+ * Holes of step: $0…$(ns-1) state, $ns the element, $(ns+1) its flat index (i64). Of merge: two
+ * states one after the other. Of result: the state. */
+typedef enum {
+  TARN_RED_NONE,
+  TARN_RED_SUM,
+  TARN_RED_PROD,
+  TARN_RED_MAX,
+  TARN_RED_MIN,
+  TARN_RED_CUSTOM
+} tarn_red_kind;
 #define TARN_MAX_STATE 4
 typedef struct tarn_reducer {
   tarn_red_kind kind;
@@ -199,13 +229,15 @@ TARN_API uint32_t tarn_reducer_intern(tarn_lang *L, const tarn_reducer *r);
 TARN_API uint32_t tarn_reducer_of(tarn_lang *L, tarn_red_kind k,
                                   tarn_dtype t); /* a built-in one; max of floats: identity -inf */
 TARN_API const tarn_reducer *tarn_reducer_get(const tarn_lang *L, uint32_t id);
-TARN_API uint32_t tarn_reducer_identity(const tarn_lang *L, uint32_t id); /* fx constant; TARN_NONE for CUSTOM */
+TARN_API uint32_t tarn_reducer_identity(const tarn_lang *L,
+                                        uint32_t id); /* fx constant; TARN_NONE for CUSTOM */
 
 /* out[s] = epi(reduce_{c} body(A0[s,c], …, A(k-1)[s,c]), E0[s], …)
- * ntuple == 0: the compute has nops operands ((S),(C)) followed by nepi operands ((S),()) [with red: type of the result],
- *   without red the epilogue operands also have type ((S),(C)), and interning folds epi into body (nepi = 0).
- * ntuple == t > 0: Glenside's tuple form: one operand ((S),(t,C)) whose first compute dim is the tuple; nops = 1, body has t
- * holes. red == TARN_NONE: an elementwise map, result ((S),(C)).  With red: result ((S),()). epi: $0 the reduction's result,
+ * ntuple == 0: the compute has nops operands ((S),(C)) followed by nepi operands ((S),()) [with
+ * red: type of the result], without red the epilogue operands also have type ((S),(C)), and
+ * interning folds epi into body (nepi = 0). ntuple == t > 0: Glenside's tuple form: one operand
+ * ((S),(t,C)) whose first compute dim is the tuple; nops = 1, body has t holes. red == TARN_NONE:
+ * an elementwise map, result ((S),(C)).  With red: result ((S),()). epi: $0 the reduction's result,
  * $1… the epilogue operands; TARN_NONE when absent. */
 typedef struct tarn_func {
   uint8_t ntuple, nops, nepi;
@@ -215,22 +247,26 @@ TARN_API uint32_t tarn_fn_intern(tarn_lang *L, const tarn_func *f);
 TARN_API const tarn_func *tarn_fn_get(const tarn_lang *L, uint32_t id);
 TARN_API uint32_t tarn_fn_map(tarn_lang *L, uint32_t body, uint32_t nops);
 TARN_API uint32_t tarn_fn_reduce(tarn_lang *L, uint32_t body, uint32_t nops, uint32_t red);
-/* The sum of $0*$1 of this type; of f16 and bf16 the products are taken and summed in f32, and the sum is rounded. */
-TARN_API tarn_func tarn_fn_product(tarn_lang *L, tarn_dtype t); /* of two operands, to be interned */
-TARN_API uint32_t tarn_fn_dot(tarn_lang *L, tarn_dtype t);      /* in tuple form */
-/* The same function where the accumulator of a sum or product of f16 or bf16 is written out: the body cast to f32, reduced
- * in f32, the result cast back. Functions of nests are in this form. */
+/* The sum of $0*$1 of this type; of f16 and bf16 the products are taken and summed in f32, and the
+ * sum is rounded. */
+TARN_API tarn_func tarn_fn_product(tarn_lang *L,
+                                   tarn_dtype t);          /* of two operands, to be interned */
+TARN_API uint32_t tarn_fn_dot(tarn_lang *L, tarn_dtype t); /* in tuple form */
+/* The same function where the accumulator of a sum or product of f16 or bf16 is written out: the
+ * body cast to f32, reduced in f32, the result cast back. Functions of nests are in this form. */
 TARN_API uint32_t tarn_fn_widened(tarn_lang *L, uint32_t id);
-/* Body is $0*$1 (either form), the factors perhaps cast to the type of the sum; whatever the epilogue. */
+/* Body is $0*$1 (either form), the factors perhaps cast to the type of the sum; whatever the
+ * epilogue. */
 TARN_API bool tarn_fn_is_dot(const tarn_lang *L, uint32_t id);
 
 /* ---------------------------------------------------------------- nests
- * Several computes in one kernel. All stages share the first `depth` dims of the output (the loops they are placed
- * in); a stage's iteration space is  P (the shared dims) ++ own dims ++ reduce dims.  A stage's result is a local
- * buffer over its own dims only (one instance per point of P), except for output stages, which are written to
- * memory over P ++ own.  The last stage is always an output. With several outputs the nest's type is a tuple.
- * A read's map goes from P++own++reduce (operands of body) or P++own (operands of epi) to the dims of the source:
- * a child (all its dims), or an earlier stage's local buffer: its `own` dims. Interning splits that map after P++own.
+ * Several computes in one kernel. All stages share the first `depth` dims of the output (the loops
+ * they are placed in); a stage's iteration space is  P (the shared dims) ++ own dims ++ reduce
+ * dims.  A stage's result is a local buffer over its own dims only (one instance per point of P),
+ * except for output stages, which are written to memory over P ++ own.  The last stage is always an
+ * output. With several outputs the nest's type is a tuple. A read's map goes from P++own++reduce
+ * (operands of body) or P++own (operands of epi) to the dims of the source: a child (all its dims),
+ * or an earlier stage's local buffer: its `own` dims. Interning splits that map after P++own.
  * Source: loop placement as in Halide's compute_at (Ragan-Kelley et al., PLDI 2013), as a value. */
 typedef struct tarn_read {
   bool stage;
@@ -243,7 +279,8 @@ typedef struct tarn_stage {
   uint32_t fn;           /* n-ary form */
   const tarn_read *read; /* fn.nops + fn.nepi of them */
   bool out;
-  uint32_t space; /* memory space of the local buffer: interned name id or TARN_NONE = lowering's choice */
+  uint32_t space; /* memory space of the local buffer: interned name id or TARN_NONE = lowering's
+                     choice */
 } tarn_stage;
 typedef struct tarn_nest {
   uint8_t depth, out_ns;         /* out_ns: split of the result's type */
@@ -251,11 +288,12 @@ typedef struct tarn_nest {
   uint32_t nstage, nchild;
   const tarn_stage *stage;
 } tarn_nest;
-/* What a kernel that is priced and emitted may have: children, and reads in each stage. A larger nest
- * is a nest for rules and the interpreter all the same. */
+/* What a kernel that is priced and emitted may have: children, and reads in each stage. A larger
+ * nest is a nest for rules and the interpreter all the same. */
 #define TARN_MAX_OPERANDS 64
 TARN_API bool tarn_nest_emittable(const tarn_lang *L, uint32_t nest);
-TARN_API uint32_t tarn_nest_intern(tarn_lang *L, const tarn_nest *n); /* copies; raises when ill-formed */
+TARN_API uint32_t tarn_nest_intern(tarn_lang *L,
+                                   const tarn_nest *n); /* copies; raises when ill-formed */
 TARN_API const tarn_nest *tarn_nest_get(const tarn_lang *L, uint32_t id);
 
 /* ---------------------------------------------------------------- tensors */
@@ -265,12 +303,16 @@ typedef struct tarn_tensor {
   int64_t dim[TARN_MAX_DIMS];
   void *data; /* row-major, contiguous, aligned to 64 */
 } tarn_tensor;
-TARN_API tarn_tensor *tarn_tensor_new(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim); /* zeroed, arena */
+TARN_API tarn_tensor *tarn_tensor_new(tarn_ctx *cx, tarn_dtype t, uint32_t n,
+                                      const int64_t *dim); /* zeroed, arena */
 TARN_API int64_t tarn_tensor_count(const tarn_tensor *t);
 TARN_API tarn_value tarn_tensor_get(const tarn_tensor *t, int64_t flat);
-TARN_API double tarn_tensor_number(const tarn_tensor *t, int64_t flat);              /* as a double, whatever its type */
-TARN_API void tarn_tensor_set(tarn_tensor *t, int64_t flat, tarn_value v);           /* rounds / wraps to the dtype */
-TARN_API void tarn_tensor_index(const tarn_tensor *t, int64_t flat, int64_t *index); /* t->n of them */
+TARN_API double tarn_tensor_number(const tarn_tensor *t,
+                                   int64_t flat); /* as a double, whatever its type */
+TARN_API void tarn_tensor_set(tarn_tensor *t, int64_t flat,
+                              tarn_value v); /* rounds / wraps to the dtype */
+TARN_API void tarn_tensor_index(const tarn_tensor *t, int64_t flat,
+                                int64_t *index); /* t->n of them */
 /* Conversions to and from the two 16-bit floats (round to nearest even). */
 TARN_API uint16_t tarn_to_f16(float x);
 TARN_API float tarn_from_f16(uint16_t x);
@@ -294,7 +336,13 @@ typedef enum tarn_payload_kind {
   TARN_P_CALL
 } tarn_payload_kind;
 /* Payload ids are interned over all kinds: (kind, contents) -> id; id 0 is NONE. */
-typedef enum tarn_attr_kind { TARN_A_INT, TARN_A_REAL, TARN_A_STR, TARN_A_INTS, TARN_A_REALS } tarn_attr_kind;
+typedef enum tarn_attr_kind {
+  TARN_A_INT,
+  TARN_A_REAL,
+  TARN_A_STR,
+  TARN_A_INTS,
+  TARN_A_REALS
+} tarn_attr_kind;
 typedef struct tarn_attr {
   const char *name;
   tarn_attr_kind kind;
@@ -308,23 +356,25 @@ typedef struct tarn_attr {
 typedef struct tarn_payload {
   tarn_payload_kind kind;
   uint32_t id; /* MAP FN NEST: the interned id; SHAPE: a type id whose dtype is ignored (f32) */
-  /* INTS PADV(axis before after) FOLD(axis) CALL(θ). Of INTS: transpose one per dim; windows w… s… δ… (three per compute
-   * dim); slice axis l h step (always four); cartProd k (always one); insertAxis i, or i 1; systolicArray* r c; else one. */
+  /* INTS PADV(axis before after) FOLD(axis) CALL(θ). Of INTS: transpose one per dim; windows w… s…
+   * δ… (three per compute dim); slice axis l h step (always four); cartProd k (always one);
+   * insertAxis i, or i 1; systolicArray* r c; else one. */
   uint32_t n;
   const int64_t *ints;
   uint32_t value;   /* PADV: fx constant; FOLD: reducer id */
   const char *name; /* NAME CONST OPAQUE PLACE CALL */
-  uint32_t type;    /* NAME (input), CONST, OPAQUE CALL (result type, tuple when several) : type id */
-  const tarn_tensor
-      *tensor; /* CONST: its value; interned by contents (hash of bytes) and type, the name is only a label, made unique in L */
+  uint32_t type; /* NAME (input), CONST, OPAQUE CALL (result type, tuple when several) : type id */
+  const tarn_tensor *tensor; /* CONST: its value; interned by contents (hash of bytes) and type, the
+                                name is only a label, made unique in L */
   uint32_t nattr;
   const tarn_attr *attr; /* OPAQUE, sorted by name */
 } tarn_payload;
 TARN_API const tarn_payload *tarn_payload_get(const tarn_lang *L, uint32_t id);
-TARN_API uint32_t tarn_payload_intern(tarn_lang *L,
-                                      const tarn_payload *p); /* copies (a CONST's data is not copied: arena memory) */
+TARN_API uint32_t tarn_payload_intern(
+    tarn_lang *L, const tarn_payload *p); /* copies (a CONST's data is not copied: arena memory) */
 TARN_API uint32_t tarn_payload_ints(tarn_lang *L, uint32_t n, const int64_t *v);
-TARN_API uint32_t tarn_payload_of(tarn_lang *L, tarn_payload_kind k, uint32_t id); /* SHAPE MAP FN NEST */
+TARN_API uint32_t tarn_payload_of(tarn_lang *L, tarn_payload_kind k,
+                                  uint32_t id); /* SHAPE MAP FN NEST */
 
 /* ---------------------------------------------------------------- operators and terms */
 typedef enum tarn_op {
@@ -349,12 +399,16 @@ typedef struct tarn_node {
   const tarn_term *kid;
   uint32_t type;
 } tarn_node;
-/* The type that op(payload) has over kids of these types; TARN_NONE when ill-typed, with the reason in tarn_message
- * (set, not raised). The one typing function: terms, e-graph analysis and rules all use it. */
-TARN_API uint32_t tarn_type_of(tarn_lang *L, uint32_t op, uint32_t payload, const uint32_t *kid_types, uint32_t n);
+/* The type that op(payload) has over kids of these types; TARN_NONE when ill-typed, with the reason
+ * in tarn_message (set, not raised). The one typing function: terms, e-graph analysis and rules all
+ * use it. */
+TARN_API uint32_t tarn_type_of(tarn_lang *L, uint32_t op, uint32_t payload,
+                               const uint32_t *kid_types, uint32_t n);
 /* Hash-consed, typed at once; raises TARN_BAD_INPUT when ill-typed. */
-TARN_API tarn_term tarn_mk(tarn_lang *L, uint32_t op, uint32_t payload, const tarn_term *kids, uint32_t n);
-TARN_API const tarn_node *tarn_term_get(const tarn_lang *L, tarn_term t); /* pointer valid until the next tarn_mk */
+TARN_API tarn_term tarn_mk(tarn_lang *L, uint32_t op, uint32_t payload, const tarn_term *kids,
+                           uint32_t n);
+TARN_API const tarn_node *tarn_term_get(const tarn_lang *L,
+                                        tarn_term t); /* pointer valid until the next tarn_mk */
 TARN_API uint32_t tarn_term_count(const tarn_lang *L);
 TARN_API const tarn_type *tarn_term_type(const tarn_lang *L, tarn_term t);
 
@@ -363,131 +417,164 @@ TARN_API tarn_term tarn_input(tarn_lang *L, const char *name, uint32_t type);
 TARN_API tarn_term tarn_constant(tarn_lang *L, const char *name, const tarn_tensor *t, uint32_t ns);
 TARN_API tarn_term tarn_scalar(tarn_lang *L, tarn_dtype t, double v); /* rank 0 constant */
 TARN_API tarn_term tarn_access(tarn_lang *L, uint32_t d, tarn_term a);
-TARN_API tarn_term tarn_transpose(tarn_lang *L, const uint32_t *p, tarn_term a); /* rank of a entries */
-TARN_API tarn_term tarn_windows(tarn_lang *L, const int64_t *w, const int64_t *s, const int64_t *d, tarn_term a);
-TARN_API tarn_term tarn_slice(tarn_lang *L, uint32_t axis, int64_t lo, int64_t hi, int64_t step, tarn_term a);
-TARN_API tarn_term tarn_pad(tarn_lang *L, uint32_t axis, uint32_t fx_value, int64_t before, int64_t after, tarn_term a);
-TARN_API tarn_term tarn_reshape(tarn_lang *L, uint32_t ns, uint32_t n, const int64_t *dim, tarn_term a);
-/* Any reshape with the same element count, across the split: (reshape to (S'),() of the tensor accessed at rank). */
-TARN_API tarn_term tarn_reshape_all(tarn_lang *L, uint32_t ns, uint32_t n, const int64_t *dim, tarn_term a);
-TARN_API tarn_term tarn_broadcast(tarn_lang *L, uint32_t ns, uint32_t n, const int64_t *dim, tarn_term a);
+TARN_API tarn_term tarn_transpose(tarn_lang *L, const uint32_t *p,
+                                  tarn_term a); /* rank of a entries */
+TARN_API tarn_term tarn_windows(tarn_lang *L, const int64_t *w, const int64_t *s, const int64_t *d,
+                                tarn_term a);
+TARN_API tarn_term tarn_slice(tarn_lang *L, uint32_t axis, int64_t lo, int64_t hi, int64_t step,
+                              tarn_term a);
+TARN_API tarn_term tarn_pad(tarn_lang *L, uint32_t axis, uint32_t fx_value, int64_t before,
+                            int64_t after, tarn_term a);
+TARN_API tarn_term tarn_reshape(tarn_lang *L, uint32_t ns, uint32_t n, const int64_t *dim,
+                                tarn_term a);
+/* Any reshape with the same element count, across the split: (reshape to (S'),() of the tensor
+ * accessed at rank). */
+TARN_API tarn_term tarn_reshape_all(tarn_lang *L, uint32_t ns, uint32_t n, const int64_t *dim,
+                                    tarn_term a);
+TARN_API tarn_term tarn_broadcast(tarn_lang *L, uint32_t ns, uint32_t n, const int64_t *dim,
+                                  tarn_term a);
 TARN_API tarn_term tarn_insert_axis(tarn_lang *L, uint32_t i, tarn_term a);
 TARN_API tarn_term tarn_squeeze(tarn_lang *L, uint32_t i, tarn_term a);
 TARN_API tarn_term tarn_concat(tarn_lang *L, uint32_t axis, const tarn_term *a, uint32_t n);
 TARN_API tarn_term tarn_cart(tarn_lang *L, uint32_t shared, tarn_term a, tarn_term b);
 TARN_API tarn_term tarn_compute(tarn_lang *L, uint32_t fn, const tarn_term *a, uint32_t n);
-TARN_API tarn_term tarn_view(tarn_lang *L, uint32_t map, tarn_term a); /* identity with same split -> a itself */
+TARN_API tarn_term tarn_view(tarn_lang *L, uint32_t map,
+                             tarn_term a); /* identity with same split -> a itself */
 
 /* ---------------------------------------------------------------- calls
- * What (call NAME θ …) stands for, once NAME is defined. Without a definition a call has only its type.
- *   (call NAME () ((T ((S) (R)))) A…)    operand k is ((S),(dims of input k)): the meaning at every point of S
- *   (call NAME (r) ((T ((S) (R)))) A…)   operands are ((S,K),(dims)), r = rank of K: one call after the other over K, each
- *                                        of which reads and replaces the accumulator, whose operand is ((S),(R))
- * Where the accumulator, the last operand, is left out, it begins as `start` everywhere. */
+ * What (call NAME θ …) stands for, once NAME is defined. Without a definition a call has only its
+ * type. (call NAME () ((T ((S) (R)))) A…)    operand k is ((S),(dims of input k)): the meaning at
+ * every point of S (call NAME (r) ((T ((S) (R)))) A…)   operands are ((S,K),(dims)), r = rank of K:
+ * one call after the other over K, each of which reads and replaces the accumulator, whose operand
+ * is ((S),(R)) Where the accumulator, the last operand, is left out, it begins as `start`
+ * everywhere. */
 typedef struct tarn_call_def {
   const char *name;
   uint32_t nin;
   const tarn_term *in; /* the INPUT terms of the meaning, ((dims),()) each */
   tarn_term meaning;
-  bool acc;       /* the last input is the accumulator: it has the dims and element type of the meaning */
+  bool acc; /* the last input is the accumulator: it has the dims and element type of the meaning */
   uint32_t start; /* fx constant, or TARN_NONE: it may not be left out */
 } tarn_call_def;
-/* Copies. The same again is allowed; raises TARN_BAD_INPUT when NAME means something else already, or the meaning holds
- * an operator that cannot be repeated over access dims (gather, opaque, tuples, an undefined call). */
+/* Copies. The same again is allowed; raises TARN_BAD_INPUT when NAME means something else already,
+ * or the meaning holds an operator that cannot be repeated over access dims (gather, opaque,
+ * tuples, an undefined call). */
 TARN_API void tarn_call_define(tarn_lang *L, const tarn_call_def *d);
-TARN_API const tarn_call_def *tarn_call_find(const tarn_lang *L, const char *name); /* NULL: not defined */
-/* The term with every call that is defined replaced by what it means; equal to it exactly. Raises. */
+TARN_API const tarn_call_def *tarn_call_find(const tarn_lang *L,
+                                             const char *name); /* NULL: not defined */
+/* The term with every call that is defined replaced by what it means; equal to it exactly. Raises.
+ */
 TARN_API tarn_term tarn_call_expand(tarn_lang *L, tarn_term t);
 
 /* ---------------------------------------------------------------- normal form of terms
- * Chains of transforms become one view; a view of a view is composed; identities vanish; the tuple form over cartProd or
- * pair becomes the n-ary form over views; elementwise tuple forms alike; systolicArray, call, fold, nest stay.
- * What has no elements is a constant, and a reduction over it the constant that it gives.
- * The result contains only: input const view concat compute(ntuple=0, or over a tuple that is no cart/pair) nest fold
- * materialise to gather tuple nth opaque systolicArray* call.  A term equals its normal form exactly (class exact). */
+ * Chains of transforms become one view; a view of a view is composed; identities vanish; the tuple
+ * form over cartProd or pair becomes the n-ary form over views; elementwise tuple forms alike;
+ * systolicArray, call, fold, nest stay. What has no elements is a constant, and a reduction over it
+ * the constant that it gives. The result contains only: input const view concat compute(ntuple=0,
+ * or over a tuple that is no cart/pair) nest fold materialise to gather tuple nth opaque
+ * systolicArray* call.  A term equals its normal form exactly (class exact). */
 TARN_API tarn_term tarn_normalise(tarn_lang *L, tarn_term t);
-/* A kernel operator as one nest over its children: the uniform form that fusion, the kernel graph, the interpreter and
- * lowering work on. COMPUTE (either form), FOLD, MATERIALISE (a copy), SYSTOLIC and SYSTOLIC_ACC give depth = 0 and one
- * stage; NEST gives its own. Raises for other operators. */
-TARN_API uint32_t tarn_nest_of(tarn_lang *L, uint32_t op, uint32_t payload, const uint32_t *kid_types, uint32_t n);
+/* A kernel operator as one nest over its children: the uniform form that fusion, the kernel graph,
+ * the interpreter and lowering work on. COMPUTE (either form), FOLD, MATERIALISE (a copy), SYSTOLIC
+ * and SYSTOLIC_ACC give depth = 0 and one stage; NEST gives its own. Raises for other operators. */
+TARN_API uint32_t tarn_nest_of(tarn_lang *L, uint32_t op, uint32_t payload,
+                               const uint32_t *kid_types, uint32_t n);
 
 /* ---------------------------------------------------------------- text */
-/* Reads one term. Forms: see docs/language.md. (let ((%a TERM) …) TERM) names shared subterms; an atom %a refers to it. */
+/* Reads one term. Forms: see docs/language.md. (let ((%a TERM) …) TERM) names shared subterms; an
+ * atom %a refers to it. */
 TARN_API tarn_term tarn_term_parse(tarn_lang *L, const tarn_sx *s);
-TARN_API void tarn_term_print(const tarn_lang *L, tarn_buf *b,
-                              tarn_term t); /* shared subterms by let when used twice and not leaves */
+TARN_API void
+tarn_term_print(const tarn_lang *L, tarn_buf *b,
+                tarn_term t); /* shared subterms by let when used twice and not leaves */
 TARN_API void tarn_type_print(const tarn_lang *L, tarn_buf *b, uint32_t type); /* f32 ((2 3) (4)) */
 TARN_API uint32_t tarn_type_parse(tarn_lang *L, const tarn_sx *shape, tarn_dtype dt);
 TARN_API void tarn_fx_print(const tarn_lang *L, tarn_buf *b, uint32_t f);
-TARN_API uint32_t tarn_fx_parse(tarn_lang *L, const tarn_sx *s, tarn_dtype literal); /* dtype of bare numbers */
-TARN_API void tarn_payload_print(const tarn_lang *L, tarn_buf *b, uint32_t op,
-                                 uint32_t payload); /* what stands between op and kids, a space before each part */
-/* Reads the payload part of (op PAYLOAD… kids…): *used = number of s-expression elements consumed after the head. */
+TARN_API uint32_t tarn_fx_parse(tarn_lang *L, const tarn_sx *s,
+                                tarn_dtype literal); /* dtype of bare numbers */
+TARN_API void tarn_payload_print(
+    const tarn_lang *L, tarn_buf *b, uint32_t op,
+    uint32_t payload); /* what stands between op and kids, a space before each part */
+/* Reads the payload part of (op PAYLOAD… kids…): *used = number of s-expression elements consumed
+ * after the head. */
 TARN_API uint32_t tarn_payload_parse(tarn_lang *L, uint32_t op, const tarn_sx *s, uint32_t *used);
 
 /* ---------------------------------------------------------------- the reference interpreter
- * Slow and simple; strict: f32 rounded after every operator, reductions left to right in row-major order of the compute
- * dims, no FMA; wide: f64 throughout for float types. Memoised per term; views are not materialised. */
+ * Slow and simple; strict: f32 rounded after every operator, reductions left to right in row-major
+ * order of the compute dims, no FMA; wide: f64 throughout for float types. Memoised per term; views
+ * are not materialised. */
 typedef struct tarn_binding {
   const char *name;
   const tarn_tensor *value;
 } tarn_binding;
-/* How an `opaque` is computed: name, attributes, inputs -> outputs (already allocated). Raises on failure. */
-typedef void tarn_opaque_fn(tarn_ctx *cx, const tarn_payload *p, const tarn_tensor *const *in, uint32_t nin,
-                            tarn_tensor *const *out, uint32_t nout);
-/* Values of the roots (dims S++C); tuple roots are not allowed (take nth). opaque may be NULL (then they raise).
- * Intermediate results are freed when their last use is done. The results live in the arena, in the dtypes of the
- * roots' types, except that in wide mode float results are TARN_F64; a float input may then be given as f64 too.
- * Raises; memory is given back at the end of the enclosing protected call at the latest. */
-TARN_API void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
-                        tarn_mode mode, tarn_opaque_fn *opaque, tarn_tensor **out);
+/* How an `opaque` is computed: name, attributes, inputs -> outputs (already allocated). Raises on
+ * failure. */
+typedef void tarn_opaque_fn(tarn_ctx *cx, const tarn_payload *p, const tarn_tensor *const *in,
+                            uint32_t nin, tarn_tensor *const *out, uint32_t nout);
+/* Values of the roots (dims S++C); tuple roots are not allowed (take nth). opaque may be NULL (then
+ * they raise). Intermediate results are freed when their last use is done. The results live in the
+ * arena, in the dtypes of the roots' types, except that in wide mode float results are TARN_F64; a
+ * float input may then be given as f64 too. Raises; memory is given back at the end of the
+ * enclosing protected call at the latest. */
+TARN_API void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in,
+                        uint32_t nin, tarn_mode mode, tarn_opaque_fn *opaque, tarn_tensor **out);
 
 /* ---------------------------------------------------------------- what rounding does
- * A noisy run is strict, but each operator's one rounding, and that of each partial sum, goes up or down at random where the
- * result is inexact: what is exact (integers, zeros, products with powers of two) stays so. Elementary functions are off by
- * up to four units in the last place. What `opaque` computes has no noise of its own.
- * Source: Vignes, "A stochastic arithmetic for reliable scientific computation", Math. Comp. Simulation 35 (1993). */
+ * A noisy run is strict, but each operator's one rounding, and that of each partial sum, goes up or
+ * down at random where the result is inexact: what is exact (integers, zeros, products with powers
+ * of two) stays so. Elementary functions are off by up to four units in the last place. What
+ * `opaque` computes has no noise of its own. Source: Vignes, "A stochastic arithmetic for reliable
+ * scientific computation", Math. Comp. Simulation 35 (1993). */
 typedef struct tarn_noise {
   uint64_t seed;   /* determines the run */
-  double products; /* the products of a sum of products are off by up to this, of themselves, besides: other algorithms */
-  bool sums;       /* sums and differences of f32 and f64 are off by about a unit in the last place of the larger operand,
-                      exact or not, unless both are short numbers (counts, masks): in another order they round, and
-                      k·x - k·c does where x - c is exact */
+  double products; /* the products of a sum of products are off by up to this, of themselves,
+                      besides: other algorithms */
+  bool sums; /* sums and differences of f32 and f64 are off by about a unit in the last place of the
+                larger operand, exact or not, unless both are short numbers (counts, masks): in
+                another order they round, and k·x - k·c does where x - c is exact */
 } tarn_noise;
-TARN_API void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
-                              tarn_noise noise, tarn_opaque_fn *opaque, tarn_tensor **out);
+TARN_API void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot,
+                              const tarn_binding *in, uint32_t nin, tarn_noise noise,
+                              tarn_opaque_fn *opaque, tarn_tensor **out);
 
-/* A root in strict and in wide arithmetic, and what rounding does to each element of it (f64): the largest distance of the
- * strict and the noisy runs from wide, infinite where rounding decides whether the element is finite, or which of NaN, -inf
- * and inf it is. Where the strict one alone is not finite (f32 overflows) the noisy ones count. */
+/* A root in strict and in wide arithmetic, and what rounding does to each element of it (f64): the
+ * largest distance of the strict and the noisy runs from wide, infinite where rounding decides
+ * whether the element is finite, or which of NaN, -inf and inf it is. Where the strict one alone is
+ * not finite (f32 overflows) the noisy ones count. */
 typedef struct tarn_rounding {
   tarn_tensor *strict, *wide, *error;
 } tarn_rounding;
 #define TARN_NOISY_RUNS 4
-/* runs: noisy ones, with the seeds noise.seed, noise.seed + 1, …; out: one for each root. Raises. */
-TARN_API void tarn_eval_rounding(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
-                                 uint32_t runs, tarn_noise noise, tarn_opaque_fn *opaque, tarn_rounding *out);
+/* runs: noisy ones, with the seeds noise.seed, noise.seed + 1, …; out: one for each root. Raises.
+ */
+TARN_API void tarn_eval_rounding(tarn_lang *L, const tarn_term *root, uint32_t nroot,
+                                 const tarn_binding *in, uint32_t nin, uint32_t runs,
+                                 tarn_noise noise, tarn_opaque_fn *opaque, tarn_rounding *out);
 
 /* ---------------------------------------------------------------- is a result right?
  * Each element by itself. A float is right within
- *     times · error + rtol · |wide| + two units in the last place of its type at wide + the least normal number
- * of wide (the last, not of f16: emitted functions give 0 for what is smaller), an integer within times · error; of integers
- * and 16-bit floats an eighth of times counts, which are rounded where the strict run rounds them. An infinity is right where
- * that interval reaches past the largest number of the type; what is no number where the strict or the wide run has the
- * same; and anything where the error is infinite. */
+ *     times · error + rtol · |wide| + two units in the last place of its type at wide + the least
+ * normal number of wide (the last, not of f16: emitted functions give 0 for what is smaller), an
+ * integer within times · error; of integers and 16-bit floats an eighth of times counts, which are
+ * rounded where the strict run rounds them. An infinity is right where that interval reaches past
+ * the largest number of the type; what is no number where the strict or the wide run has the same;
+ * and anything where the error is infinite. */
 #define TARN_JUDGE_TIMES 32
 #define TARN_JUDGE_RTOL  1e-5
 typedef struct tarn_verdict {
   bool ok;
-  const char *wrong;       /* NULL, or what is wrong with all of it: "another shape", "another type" */
-  double max_abs, max_rel; /* the largest difference of finite elements; that over the largest finite |wide| */
-  int64_t at;              /* the element that took the largest share of what is allowed; -1: there is none */
-  double share;            /* at most 1: right */
+  const char *wrong; /* NULL, or what is wrong with all of it: "another shape", "another type" */
+  double max_abs,
+      max_rel;  /* the largest difference of finite elements; that over the largest finite |wide| */
+  int64_t at;   /* the element that took the largest share of what is allowed; -1: there is none */
+  double share; /* at most 1: right */
   double got, wanted, allowed;
 } tarn_verdict;
-TARN_API tarn_verdict tarn_judge(const tarn_tensor *got, const tarn_rounding *want, double times, double rtol);
+TARN_API tarn_verdict tarn_judge(const tarn_tensor *got, const tarn_rounding *want, double times,
+                                 double rtol);
 /* "y[0,3] is 1.5, 1.25 is right (0.1 allowed)", "y has another shape". In the arena. */
-TARN_API const char *tarn_verdict_text(tarn_ctx *cx, const tarn_verdict *v, const char *name, const tarn_tensor *got);
+TARN_API const char *tarn_verdict_text(tarn_ctx *cx, const tarn_verdict *v, const char *name,
+                                       const tarn_tensor *got);
 
 /* A whole program: named inputs and outputs over one term DAG. */
 typedef struct tarn_io {
@@ -500,29 +587,34 @@ typedef struct tarn_program {
   uint32_t nin, nout;
   tarn_io *in, *out; /* in[i].term is the INPUT term */
 } tarn_program;
-/* (program (inputs (x ((1 3 224 224) ()) f32)…) [(let (%a TERM)…)] (outputs (y TERM)…)), constants inline when they have at
- * most 64 elements, else (const NAME dtype SHAPE) beside a file NAME.npy in dir (NULL: such constants are an error; NAME's
- * bytes other than letters, digits, _ - . stand as %XX). Raises. */
+/* (program (inputs (x ((1 3 224 224) ()) f32)…) [(let (%a TERM)…)] (outputs (y TERM)…)), constants
+ * inline when they have at most 64 elements, else (const NAME dtype SHAPE) beside a file NAME.npy
+ * in dir (NULL: such constants are an error; NAME's bytes other than letters, digits, _ - . stand
+ * as %XX). Raises. */
 TARN_API tarn_program *tarn_program_parse(tarn_lang *L, const tarn_sx *s, const char *dir);
 /* Writes the constants that the text only names. Raises TARN_IO. */
 TARN_API void tarn_program_save_constants(const tarn_program *p, const char *dir);
 TARN_API void tarn_program_print(const tarn_program *p, tarn_buf *b);
 
 /* ---------------------------------------------------------------- inputs to try a program on
- * Floats from [-1, 1), bool both. Of an integer input: the largest range with 0 in it for which every index that is made of it,
- * as far as intervals tell, lies within its axis (of a signed type from -n, the far end; at most twice the axis where more
- * makes no difference). Where none is: bytes are whole; what is compared with constants goes from 0, or the least of them, to
- * one beyond the largest; x in 1 - x, and what is cast to bool, is 0 or 1; others -8 to 8, unsigned ones 0 to 16. */
+ * Floats from [-1, 1), bool both. Of an integer input: the largest range with 0 in it for which
+ * every index that is made of it, as far as intervals tell, lies within its axis (of a signed type
+ * from -n, the far end; at most twice the axis where more makes no difference). Where none is:
+ * bytes are whole; what is compared with constants goes from 0, or the least of them, to one beyond
+ * the largest; x in 1 - x, and what is cast to bool, is 0 or 1; others -8 to 8, unsigned ones 0
+ * to 16. */
 typedef struct tarn_domain {
   int64_t lo, hi; /* inclusive; of floats not used */
 } tarn_domain;
 /* What operand `kid` of an `opaque` may be; false: anything. */
-typedef bool tarn_opaque_index_fn(const tarn_lang *L, const tarn_node *x, uint32_t kid, tarn_domain *r);
+typedef bool tarn_opaque_index_fn(const tarn_lang *L, const tarn_node *x, uint32_t kid,
+                                  tarn_domain *r);
 /* out: by input of the program; opaque may be NULL. Raises. */
-TARN_API void tarn_input_domains(const tarn_program *p, tarn_opaque_index_fn *opaque, tarn_domain *out);
+TARN_API void tarn_input_domains(const tarn_program *p, tarn_opaque_index_fn *opaque,
+                                 tarn_domain *out);
 /* Uniform; *state as for tarn_random. */
-TARN_API tarn_tensor *tarn_random_tensor(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim, tarn_domain in,
-                                         uint64_t *state);
+TARN_API tarn_tensor *tarn_random_tensor(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim,
+                                         tarn_domain in, uint64_t *state);
 
 #ifdef __cplusplus
 }

@@ -19,8 +19,9 @@ static bool same_def(const tarn_call_def *a, const tarn_call_def *b) {
 }
 
 static bool repeats(uint32_t op) {
-  static const uint32_t ops[] = {TARN_OP_INPUT, TARN_OP_CONST,    TARN_OP_VIEW,         TARN_OP_CONCAT, TARN_OP_COMPUTE,
-                                 TARN_OP_FOLD,  TARN_OP_SYSTOLIC, TARN_OP_SYSTOLIC_ACC, TARN_OP_NEST,   TARN_OP_MATERIALISE};
+  static const uint32_t ops[] = {
+      TARN_OP_INPUT, TARN_OP_CONST,    TARN_OP_VIEW,         TARN_OP_CONCAT, TARN_OP_COMPUTE,
+      TARN_OP_FOLD,  TARN_OP_SYSTOLIC, TARN_OP_SYSTOLIC_ACC, TARN_OP_NEST,   TARN_OP_MATERIALISE};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (ops[i] == op) return true;
   return false;
@@ -40,7 +41,8 @@ void tarn_call_define(tarn_lang *L, const tarn_call_def *d) {
   for (uint32_t i = 0; i < n; i++) {
     const tarn_node *x = tarn_term_get(L, t[i]);
     if (!repeats(x->op) || tarn_type_get(L, x->type)->tuple)
-      tarn_raise(L->cx, TARN_BAD_INPUT, "call %s: its meaning has an operator %s", d->name, tarn_op_info(x->op)->text);
+      tarn_raise(L->cx, TARN_BAD_INPUT, "call %s: its meaning has an operator %s", d->name,
+                 tarn_op_info(x->op)->text);
   }
   tarn_push(L->cx, &L->call, c);
 }
@@ -52,8 +54,8 @@ static bool no(tarn_lang *L, const char *what, uint32_t i) {
 }
 
 /* ((S),(the type's dims))? S is the first ns dims of `out`, and `more` further ones of `steps`. */
-static bool operand_fits(const tarn_type *k, const tarn_type *want, const tarn_type *out, const tarn_type *steps,
-                         uint32_t more) {
+static bool operand_fits(const tarn_type *k, const tarn_type *want, const tarn_type *out,
+                         const tarn_type *steps, uint32_t more) {
   uint32_t ns = out->ns + more;
   if (k->tuple || k->dtype != want->dtype || k->ns != ns || k->n != ns + want->n) return false;
   return memcmp(k->dim, out->dim, out->ns * sizeof *k->dim) == 0 &&
@@ -67,7 +69,8 @@ bool tarn_call_types(tarn_lang *L, const tarn_payload *p, const uint32_t *kid_ty
   const tarn_type *out = tarn_type_get(L, p->type), *first = tarn_type_get(L, kid_types[0]);
   int64_t r = p->n ? p->ints[0] : 0;
   tarn_set_message(L->cx, "the call does not fit the meaning of %s", p->name);
-  if (p->n > 1 || r < 0 || out->tuple || first->tuple || first->ns != out->ns + r || (r && !d->acc)) return false;
+  if (p->n > 1 || r < 0 || out->tuple || first->tuple || first->ns != out->ns + r || (r && !d->acc))
+    return false;
   if (n != d->nin && (n + 1 != d->nin || !d->acc || d->start == TARN_NONE)) return false;
   for (uint32_t i = 0; i < n; i++) {
     bool acc = d->acc && i + 1 == d->nin;
@@ -89,7 +92,8 @@ typedef struct lift {
 } lift;
 
 static void in_front(const lift *l, uint32_t n, const int64_t *dim, int64_t *out) {
-  if (l->p + n > TARN_MAX_DIMS) tarn_raise(l->L->cx, TARN_BAD_INPUT, "call %s: more than %d dims", l->d->name, TARN_MAX_DIMS);
+  if (l->p + n > TARN_MAX_DIMS)
+    tarn_raise(l->L->cx, TARN_BAD_INPUT, "call %s: more than %d dims", l->d->name, TARN_MAX_DIMS);
   memcpy(out, l->s, l->p * sizeof *out);
   memcpy(out + l->p, dim, n * sizeof *out);
 }
@@ -113,7 +117,8 @@ static uint32_t lift_map(const lift *l, uint32_t id, bool inner) {
 static tarn_term lift_const(const lift *l, tarn_term t) {
   tarn_lang *L = l->L;
   const tarn_type *x = tarn_term_type(L, t);
-  tarn_imap m = {.ns = (uint8_t)(x->ns + l->p), .n = (uint8_t)(x->n + l->p), .nin = x->n, .fill = TARN_NONE};
+  tarn_imap m = {
+      .ns = (uint8_t)(x->ns + l->p), .n = (uint8_t)(x->n + l->p), .nin = x->n, .fill = TARN_NONE};
   in_front(l, x->n, x->dim, m.dim);
   memcpy(m.in, x->dim, x->n * sizeof *m.in);
   for (uint32_t i = 0; i < x->n; i++) m.e[i] = tarn_ix_var(L, i + l->p, m.dim);
@@ -122,8 +127,10 @@ static tarn_term lift_const(const lift *l, tarn_term t) {
 
 static tarn_term lift_input(const lift *l, tarn_term t) {
   for (uint32_t i = 0; i < l->d->nin; i++)
-    if (l->d->in[i] == t) return tarn_access(l->L, l->p + tarn_term_type(l->L, t)->ns, l->operand[i]);
-  tarn_raise(l->L->cx, TARN_BAD_INPUT, "call %s: its meaning reads something that is no operand", l->d->name);
+    if (l->d->in[i] == t)
+      return tarn_access(l->L, l->p + tarn_term_type(l->L, t)->ns, l->operand[i]);
+  tarn_raise(l->L->cx, TARN_BAD_INPUT, "call %s: its meaning reads something that is no operand",
+             l->d->name);
 }
 
 static tarn_term lift_nest(const lift *l, const tarn_node *x, const tarn_term *kid) {
@@ -142,7 +149,8 @@ static tarn_term lift_nest(const lift *l, const tarn_node *x, const tarn_term *k
     for (uint32_t k = 0; k < reads; k++) r[k].map = lift_map(l, r[k].map, r[k].stage);
     stage[i].read = r;
   }
-  return tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, tarn_nest_intern(L, &n)), kid, x->n);
+  return tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, tarn_nest_intern(L, &n)), kid,
+                 x->n);
 }
 
 static tarn_term lift_node(const lift *l, tarn_term t, const tarn_term *kid) {
@@ -159,15 +167,18 @@ static tarn_term lift_node(const lift *l, tarn_term t, const tarn_term *kid) {
   case TARN_OP_CONCAT: return tarn_concat(L, (uint32_t)p->ints[0] + l->p, kid, x->n);
   case TARN_OP_FOLD:
     axis = p->ints[0] + l->p;
-    return tarn_mk(L, x->op,
-                   tarn_payload_intern(L, &(tarn_payload){.kind = TARN_P_FOLD, .n = 1, .ints = &axis, .value = p->value}), kid,
-                   1);
+    return tarn_mk(
+        L, x->op,
+        tarn_payload_intern(
+            L, &(tarn_payload){.kind = TARN_P_FOLD, .n = 1, .ints = &axis, .value = p->value}),
+        kid, 1);
   default: return lift_nest(l, x, kid);
   }
 }
 
 /* The meaning over operands ((S),(dims)), as ((S),(R)). */
-static tarn_term lifted(tarn_lang *L, const tarn_call_def *d, uint32_t p, const int64_t *s, const tarn_term *operand) {
+static tarn_term lifted(tarn_lang *L, const tarn_call_def *d, uint32_t p, const int64_t *s,
+                        const tarn_term *operand) {
   lift l = {.L = L, .p = p, .d = d, .operand = operand, .done = tarn_map_new(L->cx)};
   memcpy(l.s, s, p * sizeof *s);
   const tarn_term *walk;
@@ -204,16 +215,19 @@ static tarn_term begin(tarn_lang *L, const tarn_call_def *d, const tarn_type *ou
   return tarn_view(L, tarn_map_intern(L, &m), tarn_constant(L, "start", one, 0));
 }
 
-static tarn_term expand(tarn_lang *L, const tarn_call_def *d, const tarn_node *x, const tarn_term *kid) {
+static tarn_term expand(tarn_lang *L, const tarn_call_def *d, const tarn_node *x,
+                        const tarn_term *kid) {
   const tarn_payload *p = tarn_payload_get(L, x->payload);
-  const tarn_type *out = tarn_type_get(L, p->type), *first = tarn_type_get(L, tarn_term_get(L, x->kid[0])->type);
+  const tarn_type *out = tarn_type_get(L, p->type),
+                  *first = tarn_type_get(L, tarn_term_get(L, x->kid[0])->type);
   uint32_t r = p->n ? (uint32_t)p->ints[0] : 0;
   tarn_term *now = TARN_ARRAY(L->cx, tarn_term, d->nin), acc = TARN_NONE;
   if (d->acc) acc = x->n == d->nin ? kid[d->nin - 1] : begin(L, d, out);
   int64_t steps = 1;
   for (uint32_t i = 0; i < r; i++) steps *= first->dim[out->ns + i];
   for (int64_t i = 0; i < steps; i++) {
-    for (uint32_t k = 0; k < d->nin - d->acc; k++) now[k] = r ? step_of(L, kid[k], out->ns, r, i) : kid[k];
+    for (uint32_t k = 0; k < d->nin - d->acc; k++)
+      now[k] = r ? step_of(L, kid[k], out->ns, r, i) : kid[k];
     if (d->acc) now[d->nin - 1] = acc;
     acc = lifted(L, d, out->ns, out->dim, now);
   }
@@ -232,7 +246,8 @@ tarn_term tarn_call_expand(tarn_lang *L, tarn_term t) {
     const tarn_node *x = tarn_term_get(L, all[i]);
     tarn_term *kid = TARN_ARRAY(L->cx, tarn_term, x->n ? x->n : 1);
     for (uint32_t k = 0; k < x->n; k++) kid[k] = (tarn_term)(*tarn_map_get(done, x->kid[k]) - 1);
-    const tarn_call_def *d = x->op == TARN_OP_CALL ? tarn_call_find(L, tarn_payload_get(L, x->payload)->name) : NULL;
+    const tarn_call_def *d =
+        x->op == TARN_OP_CALL ? tarn_call_find(L, tarn_payload_get(L, x->payload)->name) : NULL;
     tarn_term to = d ? expand(L, d, x, kid) : tarn_mk(L, x->op, x->payload, kid, x->n);
     *tarn_map_at(done, all[i], NULL) = (uint64_t)to + 1;
   }

@@ -1,9 +1,9 @@
-/* Which values the integer inputs of a program may have: the largest range for which every index lies
- * within its axis, by the arithmetic of intervals over the normal form; else what constants they are
- * compared with, their type, or a few small numbers.
+/* Which values the integer inputs of a program may have: the largest range for which every index
+ * lies within its axis, by the arithmetic of intervals over the normal form; else what constants
+ * they are compared with, their type, or a few small numbers.
  *
- * Intervals of a larger range hold those of a smaller one, so the ends are found by bisection. Negative
- * numbers are tried by themselves: what is added to them is then told from what is not. */
+ * Intervals of a larger range hold those of a smaller one, so the ends are found by bisection.
+ * Negative numbers are tried by themselves: what is added to them is then told from what is not. */
 #include "access/internal.h"
 #include <math.h>
 #include <string.h>
@@ -70,7 +70,8 @@ static span times(span a, span b) {
 
 static span cast(tarn_dtype from, tarn_dtype to, span a) {
   span w = whole(to);
-  if (to == TARN_BOOL) return a.lo > 0 || a.hi < 0 ? (span){1, 1} : (span){0, a.lo == 0 && a.hi == 0 ? 0 : 1};
+  if (to == TARN_BOOL)
+    return a.lo > 0 || a.hi < 0 ? (span){1, 1} : (span){0, a.lo == 0 && a.hi == 0 ? 0 : 1};
   if (tarn_dtype_is_float(to) || !tarn_dtype_is_float(from)) return fit(to, a);
   if (!finite_span(a)) a = hull(a, (span){0, 0}); /* it may be NaN */
   return (span){fmin(fmax(trunc(a.lo), w.lo), w.hi), fmax(fmin(trunc(a.hi), w.hi), w.lo)};
@@ -105,17 +106,21 @@ static span step_span(const tarn_fxstep *s, span a, span b, span c) {
   case TARN_FX_MIN: return (span){fmin(a.lo, b.lo), fmin(a.hi, b.hi)};
   case TARN_FX_MAX: return (span){fmax(a.lo, b.lo), fmax(a.hi, b.hi)};
   case TARN_FX_NEG: return fit(out, (span){-a.hi, -a.lo});
-  case TARN_FX_ABS: return fit(out, (span){a.lo > 0 ? a.lo : a.hi < 0 ? -a.hi : 0, fmax(-a.lo, a.hi)});
+  case TARN_FX_ABS:
+    return fit(out, (span){a.lo > 0 ? a.lo : a.hi < 0 ? -a.hi : 0, fmax(-a.lo, a.hi)});
   case TARN_FX_FLOOR: return (span){floor(a.lo), floor(a.hi)};
   case TARN_FX_CEIL: return (span){ceil(a.lo), ceil(a.hi)};
   case TARN_FX_ROUND: return (span){nearbyint(a.lo), nearbyint(a.hi)};
   case TARN_FX_LT: return sure ? truth(a.hi < b.lo, a.lo >= b.hi) : whole(TARN_BOOL);
   case TARN_FX_LE: return sure ? truth(a.hi <= b.lo, a.lo > b.hi) : whole(TARN_BOOL);
   case TARN_FX_EQ:
-    return sure ? truth(a.lo == a.hi && b.lo == b.hi && a.lo == b.lo, a.hi < b.lo || b.hi < a.lo) : whole(TARN_BOOL);
+    return sure ? truth(a.lo == a.hi && b.lo == b.hi && a.lo == b.lo, a.hi < b.lo || b.hi < a.lo)
+                : whole(TARN_BOOL);
   case TARN_FX_NOT: return out == TARN_BOOL ? (span){1 - a.hi, 1 - a.lo} : whole(out);
-  case TARN_FX_AND: return out == TARN_BOOL ? (span){fmin(a.lo, b.lo), fmin(a.hi, b.hi)} : whole(out);
-  case TARN_FX_OR: return out == TARN_BOOL ? (span){fmax(a.lo, b.lo), fmax(a.hi, b.hi)} : whole(out);
+  case TARN_FX_AND:
+    return out == TARN_BOOL ? (span){fmin(a.lo, b.lo), fmin(a.hi, b.hi)} : whole(out);
+  case TARN_FX_OR:
+    return out == TARN_BOOL ? (span){fmax(a.lo, b.lo), fmax(a.hi, b.hi)} : whole(out);
   case TARN_FX_SEL: return a.lo == 1 ? b : a.hi == 0 ? c : hull(b, c);
   default: return whole(out);
   }
@@ -232,7 +237,8 @@ static void compile(domains *r, const tarn_node *x, fact *f) {
   if (fn->epi != TARN_NONE && fn->red != TARN_NONE) {
     tarn_dtype over[UINT8_MAX + 2];
     if (!tarn_reducer_type(r->L, fn->red, state, &over[0])) return;
-    for (uint32_t i = 0; i < fn->nepi; i++) over[i + 1] = tarn_term_type(r->L, x->kid[fn->nops + i])->dtype;
+    for (uint32_t i = 0; i < fn->nepi; i++)
+      over[i + 1] = tarn_term_type(r->L, x->kid[fn->nops + i])->dtype;
     f->epi = code_of(r, fn->epi, over, fn->nepi + 1u);
   }
   f->body = code_of(r, fn->body, type, fn->nops);
@@ -254,7 +260,8 @@ static void add_sites(domains *r, const tarn_node *x) {
 
 /* Does it give its only operand's values, perhaps in another type? */
 static bool moves(const fact *f) {
-  return !f->epi && f->body && f->body->n == 2 && f->body->step[1].op == TARN_FX_CAST && f->body->step[1].out != TARN_BOOL;
+  return !f->epi && f->body && f->body->n == 2 && f->body->step[1].op == TARN_FX_CAST &&
+         f->body->step[1].out != TARN_BOOL;
 }
 
 static void learn(domains *r, tarn_term term) {
@@ -266,14 +273,16 @@ static void learn(domains *r, tarn_term term) {
   for (uint32_t i = 0; i < x->n; i++) f->of |= r->at[x->kid[i]].of;
   if (x->op == TARN_OP_INPUT) f->same = input_of(r, x);
   if (f->same != TARN_NONE) f->of = (uint64_t)1 << f->same;
-  if (tarn_op_is_view(x->op) || x->op == TARN_OP_MATERIALISE || (x->op == TARN_OP_COMPUTE && moves(f)))
+  if (tarn_op_is_view(x->op) || x->op == TARN_OP_MATERIALISE ||
+      (x->op == TARN_OP_COMPUTE && moves(f)))
     f->same = r->at[x->kid[0]].same;
   add_sites(r, x);
 }
 
 /* ---------------------------------------------------------------- constants beside inputs */
 
-/* An input and what stands beside it in a step: constants, to which numbers of this kind are compared. */
+/* An input and what stands beside it in a step: constants, to which numbers of this kind are
+ * compared. */
 static void beside(domains *r, uint32_t input, span c) {
   if (input == TARN_NONE || !(fabs(c.lo) <= FAR && fabs(c.hi) <= FAR)) return;
   span s = {fmin(0, floor(c.lo)), fmax(0, floor(c.hi) + 1)};
@@ -319,7 +328,8 @@ static void start(domains *r, const tarn_program *p) {
     r->soft[r->nin++] = (span){INFINITY, -INFINITY};
   }
   if (!r->nin) return;
-  for (uint32_t i = 0; i < p->nout; i++) root[i] = tarn_normalise(r->L, tarn_call_expand(r->L, root[i] = p->out[i].term));
+  for (uint32_t i = 0; i < p->nout; i++)
+    root[i] = tarn_normalise(r->L, tarn_call_expand(r->L, root[i] = p->out[i].term));
   const tarn_term *terms;
   r->n = tarn_term_reachable(r->L, root, p->nout, &terms);
   r->term = tarn_copy(r->cx, terms, (r->n + 1) * sizeof *terms);
@@ -334,7 +344,8 @@ static void start(domains *r, const tarn_program *p) {
   }
 }
 
-/* Every site that depends on an input of `of` holds, or (weak) all that are known too little of are marked. */
+/* Every site that depends on an input of `of` holds, or (weak) all that are known too little of are
+ * marked. */
 static bool hold(domains *r, uint64_t of, bool mark) {
   bool good = true;
   for (uint32_t i = 0; i < r->n; i++)
@@ -370,7 +381,8 @@ static double reach(const domains *r, uint32_t input) {
   double most = 0;
   for (uint32_t i = 0; i < r->site.n; i++) {
     const site *s = &r->site.p[i];
-    if (!s->unknown && r->at[s->index].of >> input & 1) most = fmax(most, fmax(-s->within.lo, s->within.hi + 1));
+    if (!s->unknown && r->at[s->index].of >> input & 1)
+      most = fmax(most, fmax(-s->within.lo, s->within.hi + 1));
   }
   return most;
 }
@@ -410,7 +422,8 @@ void tarn_input_domains(const tarn_program *p, tarn_opaque_index_fn *opaque, tar
   }
 }
 
-tarn_tensor *tarn_random_tensor(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim, tarn_domain in, uint64_t *state) {
+tarn_tensor *tarn_random_tensor(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim,
+                                tarn_domain in, uint64_t *state) {
   tarn_tensor *x = tarn_tensor_new(cx, t, n, dim);
   uint64_t many = (uint64_t)in.hi - (uint64_t)in.lo + 1; /* 0: all of 64 bits */
   for (int64_t i = 0, count = tarn_tensor_count(x); i < count; i++) {

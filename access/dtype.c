@@ -4,19 +4,19 @@
 #include <string.h>
 
 typedef enum dtype_class { FLOATING, SIGNED, UNSIGNED, BOOLEAN } dtype_class;
-#define DTYPES(X)                                                                                                              \
-  X(F32, "f32", 32, FLOATING)                                                                                                  \
-  X(F64, "f64", 64, FLOATING)                                                                                                  \
-  X(F16, "f16", 16, FLOATING)                                                                                                  \
-  X(BF16, "bf16", 16, FLOATING)                                                                                                \
-  X(I8, "i8", 8, SIGNED)                                                                                                       \
-  X(U8, "u8", 8, UNSIGNED)                                                                                                     \
-  X(I16, "i16", 16, SIGNED)                                                                                                    \
-  X(U16, "u16", 16, UNSIGNED)                                                                                                  \
-  X(I32, "i32", 32, SIGNED)                                                                                                    \
-  X(U32, "u32", 32, UNSIGNED)                                                                                                  \
-  X(I64, "i64", 64, SIGNED)                                                                                                    \
-  X(U64, "u64", 64, UNSIGNED)                                                                                                  \
+#define DTYPES(X)                                                                                  \
+  X(F32, "f32", 32, FLOATING)                                                                      \
+  X(F64, "f64", 64, FLOATING)                                                                      \
+  X(F16, "f16", 16, FLOATING)                                                                      \
+  X(BF16, "bf16", 16, FLOATING)                                                                    \
+  X(I8, "i8", 8, SIGNED)                                                                           \
+  X(U8, "u8", 8, UNSIGNED)                                                                         \
+  X(I16, "i16", 16, SIGNED)                                                                        \
+  X(U16, "u16", 16, UNSIGNED)                                                                      \
+  X(I32, "i32", 32, SIGNED)                                                                        \
+  X(U32, "u32", 32, UNSIGNED)                                                                      \
+  X(I64, "i64", 64, SIGNED)                                                                        \
+  X(U64, "u64", 64, UNSIGNED)                                                                      \
   X(BOOL, "bool", 1, BOOLEAN)
 
 static const struct dtype_info {
@@ -34,7 +34,9 @@ size_t tarn_dtype_size(tarn_dtype t) { return (info[t].bits + 7) / 8; }
 unsigned tarn_dtype_bits(tarn_dtype t) { return info[t].bits; }
 bool tarn_dtype_is_float(tarn_dtype t) { return info[t].class == FLOATING; }
 bool tarn_dtype_is_signed(tarn_dtype t) { return info[t].class == SIGNED; }
-tarn_dtype tarn_dtype_accumulator(tarn_dtype t) { return t == TARN_F16 || t == TARN_BF16 ? TARN_F32 : t; }
+tarn_dtype tarn_dtype_accumulator(tarn_dtype t) {
+  return t == TARN_F16 || t == TARN_BF16 ? TARN_F32 : t;
+}
 
 bool tarn_index_in(tarn_dtype t, int64_t i, int64_t extent, int64_t *at) {
   *at = i < 0 && tarn_dtype_is_signed(t) ? i + extent : i;
@@ -64,8 +66,10 @@ double tarn_canonical_nan(void) {
 }
 
 uint64_t tarn_nan_bits(tarn_dtype t) {
-  static const uint64_t bits[] = {
-      [TARN_F32] = 0x7FC00000u, [TARN_F64] = 0x7FF8000000000000u, [TARN_F16] = 0x7E00u, [TARN_BF16] = 0x7FC0u};
+  static const uint64_t bits[] = {[TARN_F32] = 0x7FC00000u,
+                                  [TARN_F64] = 0x7FF8000000000000u,
+                                  [TARN_F16] = 0x7E00u,
+                                  [TARN_BF16] = 0x7FC0u};
   return bits[t];
 }
 

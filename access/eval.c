@@ -69,7 +69,9 @@ typedef struct run {
   uint32_t *uses; /* by term: uses to come */
 } run;
 
-static int64_t count_of(const run *r, uint32_t type) { return tarn_type_count(tarn_type_get(r->L, type)); }
+static int64_t count_of(const run *r, uint32_t type) {
+  return tarn_type_count(tarn_type_get(r->L, type));
+}
 
 static value new_value(run *r, uint32_t type, tarn_dtype store, void *data) {
   const tarn_type *t = tarn_type_get(r->L, type);
@@ -109,7 +111,9 @@ static tarn_evarg arg_of(const run *r, const value *v) {
 
 /* The same value in a buffer of its own order and storage; to be dropped. */
 static value plain(run *r, const value *v) {
-  if (v->map == TARN_NONE && v->b->store == tarn_ev_store(&r->e, tarn_type_get(r->L, v->type)->dtype)) return share(r, *v);
+  if (v->map == TARN_NONE &&
+      v->b->store == tarn_ev_store(&r->e, tarn_type_get(r->L, v->type)->dtype))
+    return share(r, *v);
   value out = fresh_value(r, v->type);
   tarn_evarg a = arg_of(r, v);
   tarn_ev_nest(&r->e, tarn_nest_of(r->L, TARN_OP_MATERIALISE, 0, &v->type, 1), &a, &out.b->data);
@@ -124,11 +128,13 @@ static value eval_INPUT(run *r, const tarn_node *x, value *const *kid) {
   for (uint32_t i = 0; i < r->nin; i++) {
     const tarn_tensor *v = r->in[i].value;
     if (strcmp(r->in[i].name, p->name) != 0) continue;
-    bool same = v->n == t->n && (v->dtype == t->dtype || v->dtype == tarn_ev_store(&r->e, t->dtype));
+    bool same =
+        v->n == t->n && (v->dtype == t->dtype || v->dtype == tarn_ev_store(&r->e, t->dtype));
     for (uint32_t d = 0; same && d < t->n; d++) same = v->dim[d] == t->dim[d];
     if (!same)
       tarn_raise(r->cx, TARN_BAD_INPUT, "input %s: expects %s, given %s", p->name,
-                 tarn_dims_text(r->cx, t->dtype, t->n, t->dim), tarn_dims_text(r->cx, v->dtype, v->n, v->dim));
+                 tarn_dims_text(r->cx, t->dtype, t->n, t->dim),
+                 tarn_dims_text(r->cx, v->dtype, v->n, v->dim));
     return new_value(r, x->type, v->dtype, v->data);
   }
   tarn_raise(r->cx, TARN_BAD_INPUT, "input %s: no value given", p->name);
@@ -156,7 +162,8 @@ static value eval_loops(run *r, const tarn_node *x, value *const *kid) {
   for (uint32_t i = 0; i < x->n; i++) types[i] = kid[i]->type;
   const tarn_nest *n = tarn_nest_get(r->L, tarn_nest_of(r->L, x->op, x->payload, types, x->n));
   for (uint32_t i = 0; i < x->n; i++) held[i] = share(r, *kid[i]);
-  for (uint32_t s = 0; s < n->nstage; s++) { /* what cannot be read through one map is copied first */
+  for (uint32_t s = 0; s < n->nstage;
+       s++) { /* what cannot be read through one map is copied first */
     const tarn_func *f = tarn_fn_get(r->L, n->stage[s].fn);
     for (uint32_t k = 0; k < (uint32_t)f->nops + f->nepi; k++) {
       const tarn_read *rd = &n->stage[s].read[k];
@@ -207,7 +214,8 @@ static value eval_CONCAT(run *r, const tarn_node *x, value *const *kid) {
     size_t part = item;
     for (uint32_t i = axis; i < kt->n; i++) part *= (size_t)kt->dim[i];
     for (int64_t o = 0; part && o < outer; o++)
-      memcpy((char *)out.b->data + (size_t)o * row + at, (char *)p.b->data + (size_t)o * part, part);
+      memcpy((char *)out.b->data + (size_t)o * row + at, (char *)p.b->data + (size_t)o * part,
+             part);
     at += part;
     drop(r, &p);
   }
@@ -227,7 +235,8 @@ static value eval_GATHER(run *r, const tarn_node *x, value *const *kid) {
     for (int64_t k = 0; k < n; k++, to += inner) {
       int64_t i = tarn_ev_get(index.b->data, index.b->store, k).i, j;
       if (!tarn_index_in(index.b->store, i, extent, &j))
-        tarn_raise(r->cx, TARN_BAD_INPUT, "gather: index %lld, the axis has %lld elements", (long long)i, (long long)extent);
+        tarn_raise(r->cx, TARN_BAD_INPUT, "gather: index %lld, the axis has %lld elements",
+                   (long long)i, (long long)extent);
       memcpy(to, (const char *)a.b->data + (size_t)(o * extent + j) * inner, inner);
     }
   drop(r, &a);
@@ -270,7 +279,8 @@ static value eval_OPAQUE(run *r, const tarn_node *x, value *const *kid) {
   const tarn_tensor **in = TARN_ARRAY(r->cx, const tarn_tensor *, x->n);
   tarn_tensor **out = TARN_ARRAY(r->cx, tarn_tensor *, nout);
   value *held = TARN_ARRAY(r->cx, value, x->n), none;
-  if (!r->opaque) tarn_raise(r->cx, TARN_BAD_INPUT, "eval: no reference kernel for the operator %s", p->name);
+  if (!r->opaque)
+    tarn_raise(r->cx, TARN_BAD_INPUT, "eval: no reference kernel for the operator %s", p->name);
   for (uint32_t i = 0; i < x->n; i++) in[i] = as_tensor(r, kid[i], &held[i]);
   value v = tuple_value(r, x->type, nout);
   for (uint32_t i = 0; i < nout; i++) {
@@ -288,7 +298,8 @@ static value eval_OPAQUE(run *r, const tarn_node *x, value *const *kid) {
 
 static value eval_CALL(run *r, const tarn_node *x, value *const *kid) {
   (void)kid;
-  tarn_raise(r->cx, TARN_BAD_INPUT, "eval: (call %s) has no meaning without its hardware description",
+  tarn_raise(r->cx, TARN_BAD_INPUT,
+             "eval: (call %s) has no meaning without its hardware description",
              tarn_payload_get(r->L, x->payload)->name);
 }
 
@@ -347,8 +358,9 @@ static tarn_tensor *output(run *r, const value *v) {
   return out;
 }
 
-void tarn_ev_roots(const tarn_ev *like, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
-                   tarn_opaque_fn *opaque, tarn_tensor **out) {
+void tarn_ev_roots(const tarn_ev *like, const tarn_term *root, uint32_t nroot,
+                   const tarn_binding *in, uint32_t nin, tarn_opaque_fn *opaque,
+                   tarn_tensor **out) {
   tarn_lang *L = like->L;
   tarn_ctx *cx = like->cx;
   run *r = TARN_NEW(cx, run);
@@ -372,8 +384,8 @@ void tarn_ev_roots(const tarn_ev *like, const tarn_term *root, uint32_t nroot, c
   free_all(&r->e);
 }
 
-void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin, tarn_mode mode,
-               tarn_opaque_fn *opaque, tarn_tensor **out) {
+void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in,
+               uint32_t nin, tarn_mode mode, tarn_opaque_fn *opaque, tarn_tensor **out) {
   tarn_ev e = {.L = L, .cx = tarn_lang_ctx(L), .mode = mode};
   tarn_ev_roots(&e, root, nroot, in, nin, opaque, out);
 }

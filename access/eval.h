@@ -32,8 +32,8 @@ void *tarn_ev_alloc(tarn_ev *e, size_t n); /* aligned to 64, not zeroed; raises 
 void tarn_ev_free(tarn_ev *e, void *p);    /* NULL is allowed */
 
 /* As `like` says, which has no blocks yet. */
-void tarn_ev_roots(const tarn_ev *like, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
-                   tarn_opaque_fn *opaque, tarn_tensor **out);
+void tarn_ev_roots(const tarn_ev *like, const tarn_term *root, uint32_t nroot,
+                   const tarn_binding *in, uint32_t nin, tarn_opaque_fn *opaque, tarn_tensor **out);
 
 /* How values of a type are stored between kernels: floats as f64 in wide mode. */
 static inline tarn_dtype tarn_ev_store(const tarn_ev *e, tarn_dtype t) {
@@ -94,7 +94,8 @@ typedef struct tarn_evread {
 } tarn_evread;
 
 /* map: loops -> dims of a row-major buffer. Scratch comes from tarn_ev_alloc and is kept in *r. */
-void tarn_evread_init(tarn_ev *e, tarn_evread *r, const tarn_evloops *loops, uint32_t map, const void *data, tarn_dtype store);
+void tarn_evread_init(tarn_ev *e, tarn_evread *r, const tarn_evloops *loops, uint32_t map,
+                      const void *data, tarn_dtype store);
 void tarn_evread_free(tarn_ev *e, tarn_evread *r);
 /* Results start … start+n-1; reduction steps start … start+n-1 (in row-major order). */
 void tarn_evread_run(tarn_evread *r, int64_t start, uint32_t n);
@@ -105,7 +106,8 @@ typedef enum { TARN_EV_NONE, TARN_EV_SOME, TARN_EV_ALL } tarn_evinside;
 /* Of a read that is mixed but not deep: where the run's elements lie at a step, and whether the
  * guards hold. */
 void tarn_evread_where(const tarn_evread *r, uint32_t step, uint32_t n, int64_t *at, bool *ok);
-tarn_evinside tarn_evread_inside(const tarn_evread *r, uint32_t step); /* do the guards hold for the run? */
+tarn_evinside tarn_evread_inside(const tarn_evread *r,
+                                 uint32_t step); /* do the guards hold for the run? */
 static inline bool tarn_evread_ok(const tarn_evread *r, uint32_t step, uint32_t v) {
   for (uint32_t i = 0; i < r->nguard; i++) {
     int64_t x = r->guard[i].lane[v] + r->guard[i].red[step];
@@ -119,8 +121,9 @@ tarn_value tarn_ev_get(const void *data, tarn_dtype store, int64_t i);
 void tarn_ev_put(void *data, tarn_dtype store, int64_t at, uint32_t n, const tarn_value *v);
 
 /* ---- eval_nest.c ---- */
-typedef void tarn_lane_fn(tarn_value *o, const tarn_value *a, const tarn_value *b, uint32_t n); /* one operator */
-typedef struct tarn_evcode { /* scalar expressions over runs */
+typedef void tarn_lane_fn(tarn_value *o, const tarn_value *a, const tarn_value *b,
+                          uint32_t n); /* one operator */
+typedef struct tarn_evcode {           /* scalar expressions over runs */
   const tarn_fxcode *code;
   uint32_t nhole;
   const tarn_value **hole; /* arrays of the run's values */
@@ -151,13 +154,17 @@ void tarn_ev_nest(tarn_ev *e, uint32_t nest, const tarn_evarg *arg, void *const 
 void tarn_ev_finish(tarn_ev *e, tarn_evstage *s, int64_t start, uint32_t n);
 
 /* ---- eval_noise.c ---- */
-/* One operator of a noisy run on n values. False: it is exact, or gives no float. lanes: does it for f32 or f64 in strict
- * mode, or NULL; products: a multiplication is off by so much of itself. */
-bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes, const tarn_value *const *kid, double products,
-                   uint32_t n, tarn_value *out);
+/* One operator of a noisy run on n values. False: it is exact, or gives no float. lanes: does it
+ * for f32 or f64 in strict mode, or NULL; products: a multiplication is off by so much of itself.
+ */
+bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
+                   const tarn_value *const *kid, double products, uint32_t n, tarn_value *out);
 /* 1, or what a factor is multiplied by so that its products are off. */
-static inline double tarn_ev_factor(tarn_ev *e) { return e->products > 0 ? 1 + e->products * tarn_random_unit(&e->random) : 1; }
-/* A noisy run draws a direction in which the processor rounds until tarn_ev_nearest. Nothing may raise in between. */
+static inline double tarn_ev_factor(tarn_ev *e) {
+  return e->products > 0 ? 1 + e->products * tarn_random_unit(&e->random) : 1;
+}
+/* A noisy run draws a direction in which the processor rounds until tarn_ev_nearest. Nothing may
+ * raise in between. */
 bool tarn_ev_turn(tarn_ev *e); /* up? */
 void tarn_ev_turn_back(void);
 static inline void tarn_ev_direct(tarn_ev *e) {

@@ -20,10 +20,11 @@
 typedef struct dot {
   tarn_ev *e;
   tarn_evstage *s;
-  tarn_evread *x, *w;  /* vector and scalar factor */
-  uint32_t tail;       /* the first of the innermost dims */
-  int64_t length;      /* their size */
-  int64_t rows;        /* rows that share the vector factor come in aligned groups of so many; 1: none do */
+  tarn_evread *x, *w; /* vector and scalar factor */
+  uint32_t tail;      /* the first of the innermost dims */
+  int64_t length;     /* their size */
+  int64_t
+      rows; /* rows that share the vector factor come in aligned groups of so many; 1: none do */
   int64_t base[GROUP]; /* per row: number of the scalar factor's first element */
 } dot;
 
@@ -85,7 +86,8 @@ static void steps_f32(dot *d, float *sum, uint32_t count, uint32_t group, uint32
 }
 
 /* ---------------------------------------------------------------- f64 */
-static APART void add_f64(double *restrict sum, const tarn_value *restrict x, double w, uint32_t n) {
+static APART void add_f64(double *restrict sum, const tarn_value *restrict x, double w,
+                          uint32_t n) {
   for (uint32_t i = 0; i < n; i++) sum[i] += w * x[i].d;
 }
 
@@ -94,7 +96,8 @@ static void steps_f64(dot *d, double *sum, uint32_t count, uint32_t group, uint3
   for (uint32_t k = 0; k < count; k++) {
     tarn_evread_load(d->x, k, n, x);
     for (uint32_t g = 0; g < group; g++) {
-      double w = tarn_ev_get(d->w->data, d->w->store, d->base[g] + d->w->red[k]).d * tarn_ev_factor(d->e);
+      double w =
+          tarn_ev_get(d->w->data, d->w->store, d->base[g] + d->w->red[k]).d * tarn_ev_factor(d->e);
       tarn_ev_direct(d->e);
       add_f64(sum + (size_t)g * TARN_EV_LANES, x, w, n);
     }
@@ -142,7 +145,8 @@ bool tarn_ev_dot(tarn_ev *e, tarn_evstage *s, int64_t first, int64_t end, uint32
   tarn_evread *a = &s->read[0], *b = &s->read[1];
   bool ok = suits(&d, a, b, dmin);
   ok |= suits(&d, b, a, dmin);
-  if (!ok || (s->dot_type == TARN_F32 && (a->store != TARN_F32 || b->store != TARN_F32))) return false;
+  if (!ok || (s->dot_type == TARN_F32 && (a->store != TARN_F32 || b->store != TARN_F32)))
+    return false;
   for (int64_t row = first / d.length, last = end / d.length; row < last;) {
     int64_t group = d.rows - row % d.rows;
     if (group > last - row) group = last - row;

@@ -12,20 +12,25 @@
  * tarn_fx_step does; the others go through it one value at a time. */
 static double rounded_f32(double x) { return x == x ? (double)(float)x : tarn_canonical_nan(); }
 static double as_f64(double x) { return x == x ? x : tarn_canonical_nan(); }
-static double greater(double a, double b) { return a != a || b != b ? NAN : a > b || (a == b && !signbit(a)) ? a : b; }
-static double lesser(double a, double b) { return a != a || b != b ? NAN : a < b || (a == b && signbit(a)) ? a : b; }
+static double greater(double a, double b) {
+  return a != a || b != b ? NAN : a > b || (a == b && !signbit(a)) ? a : b;
+}
+static double lesser(double a, double b) {
+  return a != a || b != b ? NAN : a < b || (a == b && signbit(a)) ? a : b;
+}
 
-#define LANES(name, round, value)                                                                                              \
-  static void name##_##round(tarn_value *o, const tarn_value *a, const tarn_value *b, uint32_t n) {                            \
-    (void)b;                                                                                                                   \
-    for (uint32_t i = 0; i < n; i++) {                                                                                         \
-      double x = a[i].d, y = b[i].d;                                                                                           \
-      (void)y;                                                                                                                 \
-      o[i].d = round(value);                                                                                                   \
-    }                                                                                                                          \
+#define LANES(name, round, value)                                                                  \
+  static void name##_##round(tarn_value *o, const tarn_value *a, const tarn_value *b,              \
+                             uint32_t n) {                                                         \
+    (void)b;                                                                                       \
+    for (uint32_t i = 0; i < n; i++) {                                                             \
+      double x = a[i].d, y = b[i].d;                                                               \
+      (void)y;                                                                                     \
+      o[i].d = round(value);                                                                       \
+    }                                                                                              \
   }
-#define BOTH(name, value)                                                                                                      \
-  LANES(name, rounded_f32, value)                                                                                              \
+#define BOTH(name, value)                                                                          \
+  LANES(name, rounded_f32, value)                                                                  \
   LANES(name, as_f64, value)
 BOTH(add, x + y)
 BOTH(sub, x - y)
@@ -51,8 +56,8 @@ static tarn_lane_fn *rule_of(const tarn_fxstep *s, tarn_mode mode) {
   return s->dtype == TARN_F32 ? lane_rule[s->op][0] : NULL;
 }
 
-static void code_init(tarn_ev *e, tarn_evcode *c, const uint32_t *root, uint32_t nroot, const tarn_dtype *types,
-                      uint32_t nhole) {
+static void code_init(tarn_ev *e, tarn_evcode *c, const uint32_t *root, uint32_t nroot,
+                      const tarn_dtype *types, uint32_t nhole) {
   c->code = tarn_fx_compile(e->L, root, nroot, types, nhole);
   c->nhole = nhole;
   c->hole = TARN_ARRAY(e->cx, const tarn_value *, nhole);
@@ -61,11 +66,13 @@ static void code_init(tarn_ev *e, tarn_evcode *c, const uint32_t *root, uint32_t
   for (uint32_t i = 0; i < c->code->n; i++) {
     tarn_value *mine = c->own + (size_t)i * TARN_EV_LANES;
     c->slot[i] = mine;
-    for (uint32_t v = 0; c->code->step[i].op == TARN_FX_CONST && v < TARN_EV_LANES; v++) mine[v] = c->code->step[i].value;
+    for (uint32_t v = 0; c->code->step[i].op == TARN_FX_CONST && v < TARN_EV_LANES; v++)
+      mine[v] = c->code->step[i].value;
   }
 }
 
-static void step_one(const tarn_fxstep *s, const tarn_value *const *kid, tarn_mode mode, uint32_t n, tarn_value *out) {
+static void step_one(const tarn_fxstep *s, const tarn_value *const *kid, tarn_mode mode, uint32_t n,
+                     tarn_value *out) {
   for (uint32_t v = 0; v < n; v++) {
     const tarn_value in[3] = {kid[0][v], kid[1][v], kid[2][v]};
     out[v] = tarn_fx_step(s->op, (tarn_dtype)s->dtype, (tarn_dtype)s->out, in, mode);
@@ -86,7 +93,9 @@ static void code_run(tarn_ev *e, const tarn_evcode *c, uint32_t n) {
   }
 }
 
-static const tarn_value *code_root(const tarn_evcode *c, uint32_t i) { return c->slot[c->code->root[i]]; }
+static const tarn_value *code_root(const tarn_evcode *c, uint32_t i) {
+  return c->slot[c->code->root[i]];
+}
 
 /* ---------------------------------------------------------------- preparing a stage */
 static uint32_t shifted(tarn_lang *L, uint32_t f, uint32_t by) {
@@ -96,7 +105,8 @@ static uint32_t shifted(tarn_lang *L, uint32_t f, uint32_t by) {
 }
 
 /* The reducer's steps over (state, operands of the body, index). */
-static void compile_step(tarn_ev *e, tarn_evstage *s, const tarn_func *f, const tarn_reducer *r, const tarn_dtype *types) {
+static void compile_step(tarn_ev *e, tarn_evstage *s, const tarn_func *f, const tarn_reducer *r,
+                         const tarn_dtype *types) {
   tarn_lang *L = e->L;
   tarn_dtype holes[TARN_MAX_STATE + UINT8_MAX + 2], result;
   uint32_t root[TARN_MAX_STATE], with[TARN_MAX_STATE + 2];
@@ -108,13 +118,15 @@ static void compile_step(tarn_ev *e, tarn_evstage *s, const tarn_func *f, const 
   memcpy(holes + r->ns, types, f->nops * sizeof *types);
   holes[r->ns + f->nops] = TARN_I64;
   code_init(e, &s->step, root, r->ns, holes, r->ns + f->nops + 1u);
-  for (uint32_t i = 0; i < f->nops; i++) s->step.hole[r->ns + i] = s->loaded + (size_t)i * TARN_EV_LANES;
+  for (uint32_t i = 0; i < f->nops; i++)
+    s->step.hole[r->ns + i] = s->loaded + (size_t)i * TARN_EV_LANES;
   s->step.hole[r->ns + f->nops] = s->index;
   if (tarn_fn_is_dot(L, s->s->fn)) s->step.products = e->products;
 }
 
 /* The epilogue of the result over (state, epilogue operands). */
-static void compile_last(tarn_ev *e, tarn_evstage *s, const tarn_func *f, const tarn_reducer *r, const tarn_dtype *types) {
+static void compile_last(tarn_ev *e, tarn_evstage *s, const tarn_func *f, const tarn_reducer *r,
+                         const tarn_dtype *types) {
   tarn_lang *L = e->L;
   tarn_dtype holes[TARN_MAX_STATE + UINT8_MAX + 1], result;
   uint32_t with[UINT8_MAX + 1], root = r->result;
@@ -124,7 +136,8 @@ static void compile_last(tarn_ev *e, tarn_evstage *s, const tarn_func *f, const 
   if (f->epi != TARN_NONE) root = tarn_fx_subst(L, f->epi, with, f->nepi + 1u);
   memcpy(holes + r->ns, types + f->nops, f->nepi * sizeof *types);
   code_init(e, &s->last, &root, 1, holes, r->ns + (uint32_t)f->nepi);
-  for (uint32_t i = 0; i < f->nepi; i++) s->last.hole[r->ns + i] = s->loaded + (size_t)(f->nops + i) * TARN_EV_LANES;
+  for (uint32_t i = 0; i < f->nepi; i++)
+    s->last.hole[r->ns + i] = s->loaded + (size_t)(f->nops + i) * TARN_EV_LANES;
 }
 
 static void compile_map(tarn_ev *e, tarn_evstage *s, const tarn_func *f, const tarn_dtype *types) {
@@ -134,10 +147,13 @@ static void compile_map(tarn_ev *e, tarn_evstage *s, const tarn_func *f, const t
 
 /* A sum of products that can be taken in plain f32 or f64 arithmetic with the same roundings. */
 static bool dot_kind(tarn_ev *e, const tarn_stage *s, const tarn_dtype *types, tarn_dtype *t) {
-  if (!tarn_fn_is_dot(e->L, s->fn) || !tarn_dtype_is_float(types[0]) || !tarn_dtype_is_float(types[1])) return false;
+  if (!tarn_fn_is_dot(e->L, s->fn) || !tarn_dtype_is_float(types[0]) ||
+      !tarn_dtype_is_float(types[1]))
+    return false;
   tarn_dtype sum = tarn_reducer_get(e->L, tarn_fn_get(e->L, s->fn)->red)->dtype;
   *t = e->mode == TARN_WIDE ? TARN_F64 : sum;
-  if (!tarn_dtype_is_float(sum) || (e->mode == TARN_STRICT && (types[0] != sum || types[1] != sum))) return false;
+  if (!tarn_dtype_is_float(sum) || (e->mode == TARN_STRICT && (types[0] != sum || types[1] != sum)))
+    return false;
   return *t == TARN_F32 || *t == TARN_F64;
 }
 
@@ -173,7 +189,8 @@ static void stage_compile(tarn_ev *e, tarn_evstage *s, const tarn_dtype *types) 
   const tarn_reducer *r = tarn_reducer_get(e->L, f->red);
   s->nstate = r->ns;
   s->index = tarn_ev_alloc(e, TARN_EV_LANES * sizeof(tarn_value));
-  for (int i = 0; i < 2; i++) s->state[i] = tarn_ev_alloc(e, r->ns * TARN_EV_LANES * sizeof(tarn_value));
+  for (int i = 0; i < 2; i++)
+    s->state[i] = tarn_ev_alloc(e, r->ns * TARN_EV_LANES * sizeof(tarn_value));
   for (uint32_t i = 0; i < r->ns; i++) s->init[i] = tarn_fx_value(e->L, r->init[i]);
   compile_step(e, s, f, r, types);
   compile_last(e, s, f, r, types);
@@ -187,10 +204,13 @@ static void stage_free(tarn_ev *e, tarn_evstage *s) {
 }
 
 /* ---------------------------------------------------------------- running a stage */
-static tarn_value *loaded(const tarn_evstage *s, uint32_t i) { return s->loaded + (size_t)i * TARN_EV_LANES; }
+static tarn_value *loaded(const tarn_evstage *s, uint32_t i) {
+  return s->loaded + (size_t)i * TARN_EV_LANES;
+}
 
 void tarn_ev_finish(tarn_ev *e, tarn_evstage *s, int64_t start, uint32_t n) {
-  for (uint32_t i = 0; i < s->nstate; i++) s->last.hole[i] = s->state[0] + (size_t)i * TARN_EV_LANES;
+  for (uint32_t i = 0; i < s->nstate; i++)
+    s->last.hole[i] = s->state[0] + (size_t)i * TARN_EV_LANES;
   for (uint32_t i = s->nstate ? s->nops : 0; i < s->nread; i++) {
     tarn_evread_run(&s->read[i], start, n);
     tarn_evread_reduce(&s->read[i], 0, 1);
@@ -203,7 +223,8 @@ void tarn_ev_finish(tarn_ev *e, tarn_evstage *s, int64_t start, uint32_t n) {
 static void reduce_step(tarn_ev *e, tarn_evstage *s, int64_t number, uint32_t step, uint32_t n) {
   for (uint32_t i = 0; i < s->nops; i++) tarn_evread_load(&s->read[i], step, n, loaded(s, i));
   for (uint32_t v = 0; v < n; v++) s->index[v].i = number;
-  for (uint32_t i = 0; i < s->nstate; i++) s->step.hole[i] = s->state[0] + (size_t)i * TARN_EV_LANES;
+  for (uint32_t i = 0; i < s->nstate; i++)
+    s->step.hole[i] = s->state[0] + (size_t)i * TARN_EV_LANES;
   code_run(e, &s->step, n);
   for (uint32_t i = 0; i < s->nstate; i++)
     memcpy(s->state[1] + (size_t)i * TARN_EV_LANES, code_root(&s->step, i), n * sizeof(tarn_value));
@@ -275,13 +296,16 @@ static void stage_reads(nest_run *x, uint32_t at, const tarn_evarg *arg) {
     const tarn_read *r = &s->s->read[k];
     if (r->stage) {
       tarn_evstage *from = &x->stage[r->src];
-      tarn_evread_init(x->e, &s->read[k], k < s->nops ? &s->loops : &s->outer, stage_map(x, r), from->out, from->store);
+      tarn_evread_init(x->e, &s->read[k], k < s->nops ? &s->loops : &s->outer, stage_map(x, r),
+                       from->out, from->store);
       continue;
     }
     const tarn_evarg *a = &arg[r->src];
     uint32_t map = a->map == TARN_NONE ? r->map : tarn_map_compose(x->e->L, r->map, a->map);
-    if (map == TARN_NONE) tarn_raise(x->e->cx, TARN_INTERNAL, "eval: a view with two fills reached a kernel");
-    tarn_evread_init(x->e, &s->read[k], k < s->nops ? &s->loops : &s->outer, map, a->data, a->store);
+    if (map == TARN_NONE)
+      tarn_raise(x->e->cx, TARN_INTERNAL, "eval: a view with two fills reached a kernel");
+    tarn_evread_init(x->e, &s->read[k], k < s->nops ? &s->loops : &s->outer, map, a->data,
+                     a->store);
   }
 }
 
@@ -289,9 +313,11 @@ static void stage_reads(nest_run *x, uint32_t at, const tarn_evarg *arg) {
 static void choose_block(nest_run *x) {
   int64_t bytes = 0;
   for (uint32_t i = 0; i < x->n->nstage; i++)
-    if (!x->n->stage[i].out) bytes += x->stage[i].nown * (int64_t)tarn_dtype_size(x->stage[i].store);
+    if (!x->n->stage[i].out)
+      bytes += x->stage[i].nown * (int64_t)tarn_dtype_size(x->stage[i].store);
   x->block = x->points;
-  if (bytes > 0 && x->points > LOCAL_BYTES / bytes) x->block = LOCAL_BYTES / bytes > 0 ? LOCAL_BYTES / bytes : 1;
+  if (bytes > 0 && x->points > LOCAL_BYTES / bytes)
+    x->block = LOCAL_BYTES / bytes > 0 ? LOCAL_BYTES / bytes : 1;
 }
 
 static void run_block(nest_run *x, int64_t p0, int64_t p1) {
@@ -312,8 +338,10 @@ static void nest_types(nest_run *x, const tarn_evarg *arg) {
     const tarn_stage *s = &x->n->stage[i];
     const tarn_func *f = tarn_fn_get(x->e->L, s->fn);
     uint32_t n = (uint32_t)f->nops + f->nepi;
-    for (uint32_t k = 0; k < n; k++) holes[k] = s->read[k].stage ? x->type[s->read[k].src] : arg[s->read[k].src].type;
-    if (!tarn_fn_type(x->e->L, s->fn, holes, n, &x->type[i])) tarn_reraise(x->e->cx, TARN_BAD_INPUT);
+    for (uint32_t k = 0; k < n; k++)
+      holes[k] = s->read[k].stage ? x->type[s->read[k].src] : arg[s->read[k].src].type;
+    if (!tarn_fn_type(x->e->L, s->fn, holes, n, &x->type[i]))
+      tarn_reraise(x->e->cx, TARN_BAD_INPUT);
   }
 }
 
@@ -335,7 +363,8 @@ void tarn_ev_nest(tarn_ev *e, uint32_t nest, const tarn_evarg *arg, void *const 
     s->out = s->s->out ? out[nout++] : tarn_ev_alloc(e, bytes);
     stage_reads(&x, i, arg);
   }
-  for (int64_t p = 0; p < x.points; p += x.block) run_block(&x, p, p + x.block < x.points ? p + x.block : x.points);
+  for (int64_t p = 0; p < x.points; p += x.block)
+    run_block(&x, p, p + x.block < x.points ? p + x.block : x.points);
   for (uint32_t i = 0; i < x.n->nstage; i++) {
     stage_free(e, &x.stage[i]);
     if (!x.stage[i].s->out) tarn_ev_free(e, x.stage[i].out);

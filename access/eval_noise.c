@@ -1,10 +1,10 @@
 /* The reference interpreter: noisy runs, and what rounding does to each element.
  *
- * The processor's rounding direction is drawn for a few values at a time, and each operator computed
- * in f64 in that direction: a result that f64 cannot hold then lies beyond the number of the type
- * that it would else be taken for, so that rounding it once more in the same direction rounds the
- * exact result.  Directions are not drawn for each value: changing them takes as long as ten
- * additions. */
+ * The processor's rounding direction is drawn for a few values at a time, and each operator
+ * computed in f64 in that direction: a result that f64 cannot hold then lies beyond the number of
+ * the type that it would else be taken for, so that rounding it once more in the same direction
+ * rounds the exact result.  Directions are not drawn for each value: changing them takes as long as
+ * ten additions. */
 #include "access/eval.h"
 #include "access/fx_internal.h"
 #include <fenv.h>
@@ -54,27 +54,30 @@ static tarn_value wide_step(const tarn_fxstep *s, const tarn_value *const *kid, 
   return tarn_fx_step(s->op, (tarn_dtype)s->dtype, (tarn_dtype)s->out, in, TARN_WIDE);
 }
 
-static void turn_general(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const *kid, uint32_t at, uint32_t end,
-                         tarn_value *out) {
+static void turn_general(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const *kid,
+                         uint32_t at, uint32_t end, tarn_value *out) {
   bool up = tarn_ev_turn(e);
   for (uint32_t v = at; v < end; v++) out[v] = wide_step(s, kid, v);
   tarn_ev_turn_back();
-  for (uint32_t v = at; v < end; v++) out[v].d = tarn_round_toward((tarn_dtype)s->out, out[v].d, up);
+  for (uint32_t v = at; v < end; v++)
+    out[v].d = tarn_round_toward((tarn_dtype)s->out, out[v].d, up);
 }
 
-/* A processor that rounds up takes the largest number and a little for infinite, and down, what is beyond for the largest. */
-static void turn_lanes(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes, const tarn_value *const *kid, uint32_t at,
-                       uint32_t end, tarn_value *out) {
+/* A processor that rounds up takes the largest number and a little for infinite, and down, what is
+ * beyond for the largest. */
+static void turn_lanes(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
+                       const tarn_value *const *kid, uint32_t at, uint32_t end, tarn_value *out) {
   bool large = false;
   tarn_ev_turn(e);
   lanes(out + at, kid[0] + at, kid[1] + at, end - at);
   tarn_ev_turn_back();
-  for (uint32_t v = at; s->out == TARN_F32 && v < end; v++) large |= !(fabs(out[v].d) < (double)FLT_MAX);
+  for (uint32_t v = at; s->out == TARN_F32 && v < end; v++)
+    large |= !(fabs(out[v].d) < (double)FLT_MAX);
   if (large) turn_general(e, s, kid, at, end, out);
 }
 
-static void round_once(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes, const tarn_value *const *kid, uint32_t n,
-                       tarn_value *out) {
+static void round_once(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
+                       const tarn_value *const *kid, uint32_t n, tarn_value *out) {
   for (uint32_t at = 0; at < n; at += TURN) {
     uint32_t end = at + TURN < n ? at + TURN : n;
     if (lanes) turn_lanes(e, s, lanes, kid, at, end, out);
@@ -83,7 +86,8 @@ static void round_once(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes, co
 }
 
 static void be_off(tarn_ev *e, tarn_dtype t, double most, uint32_t n, tarn_value *v) {
-  for (uint32_t i = 0; i < n; i++) v[i].d = tarn_round_to(t, v[i].d * (1 + most * tarn_random_unit(&e->random)));
+  for (uint32_t i = 0; i < n; i++)
+    v[i].d = tarn_round_to(t, v[i].d * (1 + most * tarn_random_unit(&e->random)));
 }
 
 /* A number that was counted or chosen: its last bits are zero. */
@@ -97,23 +101,27 @@ static bool is_short(tarn_dtype t, double v) {
 }
 
 /* Sums that another order would round. */
-static void shift(tarn_ev *e, tarn_dtype t, const tarn_value *a, const tarn_value *b, uint32_t n, tarn_value *out) {
+static void shift(tarn_ev *e, tarn_dtype t, const tarn_value *a, const tarn_value *b, uint32_t n,
+                  tarn_value *out) {
   for (uint32_t i = 0; i < n; i++) {
     double large = fmax(fabs(a[i].d), fabs(b[i].d)), by = tarn_random_unit(&e->random);
-    if (a[i].d == 0 || b[i].d == 0 || !isfinite(large) || (is_short(t, a[i].d) && is_short(t, b[i].d))) continue;
+    if (a[i].d == 0 || b[i].d == 0 || !isfinite(large) ||
+        (is_short(t, a[i].d) && is_short(t, b[i].d)))
+      continue;
     by += by < 0 ? -0.5 : 0.5; /* 0.5 to 1.5 of a unit */
     out[i].d = tarn_round_to(t, out[i].d + by * tarn_dtype_ulp(t, large));
   }
 }
 
-bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes, const tarn_value *const *kid, double products,
-                   uint32_t n, tarn_value *out) {
+bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
+                   const tarn_value *const *kid, double products, uint32_t n, tarn_value *out) {
   tarn_dtype t = (tarn_dtype)s->out;
   switch (kind_of(s)) {
   case NOISE_ONCE:
     round_once(e, s, lanes, kid, n, out);
     if (s->op == TARN_FX_MUL && products > 0) be_off(e, t, products, n, out);
-    if (e->sums && (t == TARN_F32 || t == TARN_F64) && (s->op == TARN_FX_ADD || s->op == TARN_FX_SUB))
+    if (e->sums && (t == TARN_F32 || t == TARN_F64) &&
+        (s->op == TARN_FX_ADD || s->op == TARN_FX_SUB))
       shift(e, t, kid[0], kid[1], n, out);
     return true;
   case NOISE_FUNCTION:
@@ -124,8 +132,8 @@ bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes, const 
   }
 }
 
-void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
-                     tarn_noise noise, tarn_opaque_fn *opaque, tarn_tensor **out) {
+void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in,
+                     uint32_t nin, tarn_noise noise, tarn_opaque_fn *opaque, tarn_tensor **out) {
   tarn_ev e = {.L = L,
                .cx = tarn_lang_ctx(L),
                .mode = TARN_STRICT,
@@ -137,7 +145,8 @@ void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot, const 
 }
 
 /* ---------------------------------------------------------------- what rounding does */
-/* A run's distance from wide; where one of them is no number and the run is not as strict, infinite. */
+/* A run's distance from wide; where one of them is no number and the run is not as strict,
+ * infinite. */
 static double distance(double run, double wide, double strict) {
   if (isfinite(run) && isfinite(wide)) return fabs(run - wide);
   return tarn_same_number(run, strict) || tarn_same_number(run, wide) ? 0 : INFINITY;
@@ -145,13 +154,15 @@ static double distance(double run, double wide, double strict) {
 
 static void add_run(tarn_rounding *r, const tarn_tensor *run) {
   for (int64_t i = 0, n = tarn_tensor_count(run); i < n; i++) {
-    double d = distance(tarn_tensor_number(run, i), tarn_tensor_number(r->wide, i), tarn_tensor_number(r->strict, i));
+    double d = distance(tarn_tensor_number(run, i), tarn_tensor_number(r->wide, i),
+                        tarn_tensor_number(r->strict, i));
     if (d > tarn_tensor_get(r->error, i).d) tarn_tensor_set(r->error, i, (tarn_value){.d = d});
   }
 }
 
-void tarn_eval_rounding(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in, uint32_t nin,
-                        uint32_t runs, tarn_noise noise, tarn_opaque_fn *opaque, tarn_rounding *out) {
+void tarn_eval_rounding(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in,
+                        uint32_t nin, uint32_t runs, tarn_noise noise, tarn_opaque_fn *opaque,
+                        tarn_rounding *out) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_tensor **t = TARN_ARRAY(cx, tarn_tensor *, nroot + 1);
   tarn_eval(L, root, nroot, in, nin, TARN_STRICT, opaque, t);

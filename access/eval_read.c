@@ -8,7 +8,8 @@
 static uint32_t dims_of(const tarn_lang *L, uint32_t ix) {
   const tarn_ix *x = tarn_ix_get(L, ix);
   uint32_t set = 0;
-  for (uint32_t i = 0; i < x->n; i++) set |= x->t[i].kind == TARN_IX_VAR ? 1u << x->t[i].arg : dims_of(L, x->t[i].arg);
+  for (uint32_t i = 0; i < x->n; i++)
+    set |= x->t[i].kind == TARN_IX_VAR ? 1u << x->t[i].arg : dims_of(L, x->t[i].arg);
   return set;
 }
 
@@ -30,7 +31,8 @@ static void sum_add(const tarn_lang *L, tarn_evsum *s, uint32_t nlane, int64_t k
 
 static int64_t atom_value(const tarn_lang *L, const tarn_evatom *a, const int64_t *x) {
   int64_t v = tarn_ix_eval(L, a->t.arg, x);
-  return a->coef * (a->t.kind == TARN_IX_DIV ? tarn_floordiv(v, a->t.by) : tarn_floormod(v, a->t.by));
+  return a->coef *
+         (a->t.kind == TARN_IX_DIV ? tarn_floordiv(v, a->t.by) : tarn_floormod(v, a->t.by));
 }
 
 static int64_t sum_value(const tarn_lang *L, const tarn_evsum *s, uint32_t n, const int64_t *x) {
@@ -51,14 +53,15 @@ static void next_row(const tarn_evloops *l, uint32_t d0, uint32_t d1, int64_t *x
 
 /* The lane part (with the constant) or the reduce part of a sum, for `count` consecutive indices.
  */
-static void sum_fill(const tarn_lang *L, const tarn_evsum *s, const tarn_evloops *l, bool red, int64_t start, uint32_t count,
-                     int64_t *out) {
+static void sum_fill(const tarn_lang *L, const tarn_evsum *s, const tarn_evloops *l, bool red,
+                     int64_t start, uint32_t count, int64_t *out) {
   uint32_t d0 = red ? l->nlane : 0, d1 = red ? l->nall : l->nlane;
   int uses = red ? TARN_EV_RED_DIMS : TARN_EV_LANE;
   int64_t x[TARN_MAX_DIMS] = {0};
   decompose(l, d0, d1, start, x);
   for (uint32_t done = 0; done < count;) {
-    int64_t base = red ? 0 : s->c, k = d1 > d0 ? s->coef[d1 - 1] : 0, first = d1 > d0 ? x[d1 - 1] : 0;
+    int64_t base = red ? 0 : s->c, k = d1 > d0 ? s->coef[d1 - 1] : 0,
+            first = d1 > d0 ? x[d1 - 1] : 0;
     int64_t row = d1 > d0 ? l->ext[d1 - 1] - first : 1;
     uint32_t n = row < count - done ? (uint32_t)row : count - done;
     for (uint32_t d = d0; d < d1; d++) base += s->coef[d] * x[d];
@@ -84,7 +87,9 @@ static uint32_t count_atoms(const tarn_lang *L, uint32_t ix) {
   return n;
 }
 
-static bool mixed_atom(const tarn_evatom *a) { return a->uses == (TARN_EV_LANE | TARN_EV_RED_DIMS); }
+static bool mixed_atom(const tarn_evatom *a) {
+  return a->uses == (TARN_EV_LANE | TARN_EV_RED_DIMS);
+}
 
 static bool mixes(const tarn_evsum *s) {
   for (uint32_t i = 0; i < s->natom; i++)
@@ -120,7 +125,8 @@ static void free_apart(tarn_ev *e, tarn_evsum *s) {
 }
 
 /* Fills the lane (or reduce) parts of a sum and of what stands in its mixed atoms. */
-static void fill_parts(const tarn_evread *r, tarn_evsum *s, bool red, int64_t start, uint32_t n, int64_t *out) {
+static void fill_parts(const tarn_evread *r, tarn_evsum *s, bool red, int64_t start, uint32_t n,
+                       int64_t *out) {
   sum_fill(r->L, s, r->loops, red, start, n, out);
   for (uint32_t i = 0; i < s->natom; i++) {
     tarn_evatom *a = &s->atom[i];
@@ -129,7 +135,8 @@ static void fill_parts(const tarn_evread *r, tarn_evsum *s, bool red, int64_t st
 }
 
 /* The values of a sum whose mixed atoms are taken apart. */
-static void sum_run(const tarn_evsum *s, const int64_t *lane, int64_t k, uint32_t step, uint32_t n, int64_t *out) {
+static void sum_run(const tarn_evsum *s, const int64_t *lane, int64_t k, uint32_t step, uint32_t n,
+                    int64_t *out) {
   for (uint32_t v = 0; v < n; v++) out[v] = lane[v] + k;
   for (uint32_t i = 0; i < s->natom; i++) {
     const tarn_evatom *a = &s->atom[i];
@@ -144,19 +151,22 @@ static void sum_run(const tarn_evsum *s, const int64_t *lane, int64_t k, uint32_
   }
 }
 
-void tarn_evread_init(tarn_ev *e, tarn_evread *r, const tarn_evloops *loops, uint32_t map, const void *data, tarn_dtype store) {
+void tarn_evread_init(tarn_ev *e, tarn_evread *r, const tarn_evloops *loops, uint32_t map,
+                      const void *data, tarn_dtype store) {
   const tarn_imap *m = tarn_imap_get(e->L, map);
   uint32_t natom = 0;
   int64_t stride = 1;
   *r = (tarn_evread){.L = e->L, .loops = loops, .data = data, .store = store, .nguard = m->nguard};
   for (uint32_t i = 0; i < m->nin; i++) natom += count_atoms(e->L, m->e[i]);
   r->at.atom = TARN_ARRAY(e->cx, tarn_evatom, natom);
-  for (uint32_t i = m->nin; i-- > 0; stride *= m->in[i]) sum_add(e->L, &r->at, loops->nlane, stride, m->e[i]);
+  for (uint32_t i = m->nin; i-- > 0; stride *= m->in[i])
+    sum_add(e->L, &r->at, loops->nlane, stride, m->e[i]);
   r->mixed = mixes(&r->at);
   r->guard = TARN_ARRAY(e->cx, tarn_evguard, m->nguard);
   for (uint32_t i = 0; i < m->nguard; i++) {
     tarn_evguard *g = &r->guard[i];
-    *g = (tarn_evguard){.lo = m->guard[i].lo, .hi = m->guard[i].hi, .lane = lanes(e), .red = steps(e)};
+    *g = (tarn_evguard){
+        .lo = m->guard[i].lo, .hi = m->guard[i].hi, .lane = lanes(e), .red = steps(e)};
     g->e.atom = TARN_ARRAY(e->cx, tarn_evatom, count_atoms(e->L, m->guard[i].e));
     sum_add(e->L, &g->e, loops->nlane, 1, m->guard[i].e);
     r->mixed |= mixes(&g->e);
@@ -165,7 +175,8 @@ void tarn_evread_init(tarn_ev *e, tarn_evread *r, const tarn_evloops *loops, uin
   r->lane = lanes(e);
   r->red = steps(e);
   r->deep = !take_apart(e, &r->at, loops->nlane);
-  for (uint32_t i = 0; i < m->nguard && !r->deep; i++) r->deep = !take_apart(e, &r->guard[i].e, loops->nlane);
+  for (uint32_t i = 0; i < m->nguard && !r->deep; i++)
+    r->deep = !take_apart(e, &r->guard[i].e, loops->nlane);
 }
 
 void tarn_evread_free(tarn_ev *e, tarn_evread *r) {
@@ -204,7 +215,8 @@ void tarn_evread_reduce(tarn_evread *r, int64_t start, uint32_t n) {
   r->red_start = start;
   if (r->deep) return;
   fill_parts(r, &r->at, true, start, n, r->red);
-  for (uint32_t i = 0; i < r->nguard; i++) fill_parts(r, &r->guard[i].e, true, start, n, r->guard[i].red);
+  for (uint32_t i = 0; i < r->nguard; i++)
+    fill_parts(r, &r->guard[i].e, true, start, n, r->guard[i].red);
 }
 
 void tarn_evread_where(const tarn_evread *r, uint32_t step, uint32_t n, int64_t *at, bool *ok) {
@@ -254,14 +266,14 @@ void tarn_ev_put(void *data, tarn_dtype store, int64_t at, uint32_t n, const tar
     for (uint32_t i = 0; i < n; i++) tarn_tensor_set(&t, at + i, v[i]);
 }
 
-#define LOADER(name, type)                                                                                                     \
-  static void name(const tarn_evread *r, int64_t k, uint32_t n, tarn_value *out) {                                             \
-    const type *p = r->data;                                                                                                   \
-    const int64_t *at = r->lane;                                                                                               \
-    if (r->dense)                                                                                                              \
-      for (uint32_t v = 0; v < n; v++) out[v].d = (double)p[at[0] + k + (int64_t)v];                                           \
-    else                                                                                                                       \
-      for (uint32_t v = 0; v < n; v++) out[v].d = (double)p[at[v] + k];                                                        \
+#define LOADER(name, type)                                                                         \
+  static void name(const tarn_evread *r, int64_t k, uint32_t n, tarn_value *out) {                 \
+    const type *p = r->data;                                                                       \
+    const int64_t *at = r->lane;                                                                   \
+    if (r->dense)                                                                                  \
+      for (uint32_t v = 0; v < n; v++) out[v].d = (double)p[at[0] + k + (int64_t)v];               \
+    else                                                                                           \
+      for (uint32_t v = 0; v < n; v++) out[v].d = (double)p[at[v] + k];                            \
   }
 LOADER(load_f32, float)
 LOADER(load_f64, double)
@@ -289,7 +301,8 @@ static void load_deep(const tarn_evread *r, uint32_t step, uint32_t n, tarn_valu
       int64_t k = sum_value(r->L, &r->guard[i].e, l->nall, x);
       ok = k >= r->guard[i].lo && k < r->guard[i].hi;
     }
-    out[v] = ok ? tarn_ev_get(r->data, r->store, sum_value(r->L, &r->at, l->nall, x) - r->origin) : r->fill;
+    out[v] = ok ? tarn_ev_get(r->data, r->store, sum_value(r->L, &r->at, l->nall, x) - r->origin)
+                : r->fill;
   }
 }
 
@@ -303,7 +316,8 @@ void tarn_evread_load(const tarn_evread *r, uint32_t step, uint32_t n, tarn_valu
   if (in == TARN_EV_NONE) spread(r->fill, n, out);
   else if (in == TARN_EV_SOME)
     for (uint32_t v = 0; v < n; v++)
-      out[v] = tarn_evread_ok(r, step, v) ? tarn_ev_get(r->data, r->store, r->lane[v] + k) : r->fill;
+      out[v] =
+          tarn_evread_ok(r, step, v) ? tarn_ev_get(r->data, r->store, r->lane[v] + k) : r->fill;
   else if (r->same) spread(tarn_ev_get(r->data, r->store, r->lane[0] + k), n, out);
   else if (r->store == TARN_F32) load_f32(r, k, n, out);
   else if (r->store == TARN_F64) load_f64(r, k, n, out);

@@ -4,8 +4,10 @@
 #include <string.h>
 
 /* ---------------------------------------------------------------- reducers */
-static const tarn_fxop steps[] = {
-    [TARN_RED_SUM] = TARN_FX_ADD, [TARN_RED_PROD] = TARN_FX_MUL, [TARN_RED_MAX] = TARN_FX_MAX, [TARN_RED_MIN] = TARN_FX_MIN};
+static const tarn_fxop steps[] = {[TARN_RED_SUM] = TARN_FX_ADD,
+                                  [TARN_RED_PROD] = TARN_FX_MUL,
+                                  [TARN_RED_MAX] = TARN_FX_MAX,
+                                  [TARN_RED_MIN] = TARN_FX_MIN};
 
 static uint32_t least(tarn_lang *L, tarn_dtype t) {
   if (tarn_dtype_is_float(t)) return tarn_fx_const(L, t, -INFINITY);
@@ -30,7 +32,8 @@ static uint32_t start_of(tarn_lang *L, tarn_red_kind k, tarn_dtype t) {
   }
 }
 
-/* The type of the state: a sum or a product of 16-bit floats is rounded to their type once, at its end. */
+/* The type of the state: a sum or a product of 16-bit floats is rounded to their type once, at its
+ * end. */
 static tarn_dtype state_of(tarn_red_kind k, tarn_dtype t) {
   return k == TARN_RED_SUM || k == TARN_RED_PROD ? tarn_dtype_accumulator(t) : t;
 }
@@ -89,7 +92,8 @@ uint32_t tarn_reducer_intern(tarn_lang *L, const tarn_reducer *given) {
     r = canonical(L, &r);
   } else r = builtin(L, r.kind, r.dtype);
   tarn_key_begin(L);
-  tarn_key(L, (uint64_t)r.kind << 24 | (uint64_t)r.dtype << 16 | (uint64_t)r.ns << 8 | r.commutative);
+  tarn_key(L,
+           (uint64_t)r.kind << 24 | (uint64_t)r.dtype << 16 | (uint64_t)r.ns << 8 | r.commutative);
   tarn_key(L, r.result);
   for (uint32_t i = 0; i < r.ns; i++) {
     tarn_key(L, (uint64_t)r.init[i] << 32 | r.step[i]);
@@ -103,19 +107,23 @@ uint32_t tarn_reducer_of(tarn_lang *L, tarn_red_kind k, tarn_dtype t) {
   return tarn_reducer_intern(L, &(tarn_reducer){.kind = k, .dtype = t});
 }
 
-const tarn_reducer *tarn_reducer_get(const tarn_lang *L, uint32_t id) { return tarn_table_get(&L->reducer, id); }
+const tarn_reducer *tarn_reducer_get(const tarn_lang *L, uint32_t id) {
+  return tarn_table_get(&L->reducer, id);
+}
 
-uint32_t tarn_reducer_identity(const tarn_lang *L, uint32_t id) { return tarn_reducer_get(L, id)->identity; }
+uint32_t tarn_reducer_identity(const tarn_lang *L, uint32_t id) {
+  return tarn_reducer_get(L, id)->identity;
+}
 
 /* Do these expressions over holes of these types give the state's types back? */
-static bool gives_state(tarn_lang *L, const char *part, const uint32_t *f, const tarn_dtype *holes, uint32_t nholes,
-                        const tarn_dtype *state, uint32_t ns) {
+static bool gives_state(tarn_lang *L, const char *part, const uint32_t *f, const tarn_dtype *holes,
+                        uint32_t nholes, const tarn_dtype *state, uint32_t ns) {
   for (uint32_t i = 0; i < ns; i++) {
     tarn_dtype t;
     if (!tarn_fx_type(L, f[i], holes, nholes, &t)) return false;
     if (t == state[i]) continue;
-    tarn_set_message(L->cx, "reducer: %s %u gives %s where the state is %s", part, i, tarn_dtype_name(t),
-                     tarn_dtype_name(state[i]));
+    tarn_set_message(L->cx, "reducer: %s %u gives %s where the state is %s", part, i,
+                     tarn_dtype_name(t), tarn_dtype_name(state[i]));
     return false;
   }
   return true;
@@ -130,7 +138,8 @@ bool tarn_reducer_type(tarn_lang *L, uint32_t red, tarn_dtype *state, tarn_dtype
   holes[ns + 1] = TARN_I64;
   if (!gives_state(L, "step", r->step, holes, ns + 2, state, ns)) return false;
   for (uint32_t i = 0; i < ns; i++) holes[ns + i] = state[i];
-  if (r->merge[0] != TARN_NONE && !gives_state(L, "merge", r->merge, holes, 2 * ns, state, ns)) return false;
+  if (r->merge[0] != TARN_NONE && !gives_state(L, "merge", r->merge, holes, 2 * ns, state, ns))
+    return false;
   return tarn_fx_type(L, r->result, state, ns, result);
 }
 
@@ -138,14 +147,17 @@ bool tarn_reducer_type(tarn_lang *L, uint32_t red, tarn_dtype *state, tarn_dtype
 static void check_fn(tarn_lang *L, const tarn_func *f) {
   uint32_t values = f->ntuple ? f->ntuple : f->nops, holes = tarn_fx_holes(L, f->body);
   if (f->nops == 0 || (f->ntuple && f->nops != 1))
-    tarn_raise(L->cx, TARN_BAD_INPUT, "function: %u operands%s", f->nops, f->ntuple ? " in tuple form" : "");
-  if (holes > values) tarn_raise(L->cx, TARN_BAD_INPUT, "function: $%u, but there are %u values", holes - 1, values);
+    tarn_raise(L->cx, TARN_BAD_INPUT, "function: %u operands%s", f->nops,
+               f->ntuple ? " in tuple form" : "");
+  if (holes > values)
+    tarn_raise(L->cx, TARN_BAD_INPUT, "function: $%u, but there are %u values", holes - 1, values);
   if (f->red != TARN_NONE && f->red >= tarn_table_count(&L->reducer))
     tarn_raise(L->cx, TARN_INTERNAL, "function: no reducer has the number %u", f->red);
   if (f->ntuple && f->red == TARN_NONE && f->nepi)
     tarn_raise(L->cx, TARN_BAD_INPUT, "function: a map in tuple form takes no epilogue operands");
   if (f->epi == TARN_NONE ? f->nepi > 0 : tarn_fx_holes(L, f->epi) > f->nepi + 1u)
-    tarn_raise(L->cx, TARN_BAD_INPUT, "function: %u epilogue operands do not fit the epilogue", f->nepi);
+    tarn_raise(L->cx, TARN_BAD_INPUT, "function: %u epilogue operands do not fit the epilogue",
+               f->nepi);
 }
 
 /* An epilogue of an elementwise function is a part of its body. */
@@ -153,7 +165,8 @@ static tarn_func fold_epilogue(tarn_lang *L, const tarn_func *f) {
   tarn_func g = *f;
   uint32_t with[UINT8_MAX + 1];
   if (f->red != TARN_NONE || f->epi == TARN_NONE) return g;
-  if (f->nops + f->nepi > UINT8_MAX) tarn_raise(L->cx, TARN_BAD_INPUT, "function: too many operands");
+  if (f->nops + f->nepi > UINT8_MAX)
+    tarn_raise(L->cx, TARN_BAD_INPUT, "function: too many operands");
   with[0] = f->body;
   for (uint32_t i = 0; i < f->nepi; i++) with[i + 1] = tarn_fx_hole(L, f->nops + i);
   g.body = tarn_fx_subst(L, f->epi, with, f->nepi + 1u);
@@ -179,14 +192,18 @@ const tarn_func *tarn_fn_get(const tarn_lang *L, uint32_t id) { return tarn_tabl
 
 uint32_t tarn_fn_reduce(tarn_lang *L, uint32_t body, uint32_t nops, uint32_t red) {
   if (nops > UINT8_MAX) tarn_raise(L->cx, TARN_BAD_INPUT, "function: %u operands", nops);
-  return tarn_fn_intern(L, &(tarn_func){.nops = (uint8_t)nops, .body = body, .red = red, .epi = TARN_NONE});
+  return tarn_fn_intern(
+      L, &(tarn_func){.nops = (uint8_t)nops, .body = body, .red = red, .epi = TARN_NONE});
 }
 
-uint32_t tarn_fn_map(tarn_lang *L, uint32_t body, uint32_t nops) { return tarn_fn_reduce(L, body, nops, TARN_NONE); }
+uint32_t tarn_fn_map(tarn_lang *L, uint32_t body, uint32_t nops) {
+  return tarn_fn_reduce(L, body, nops, TARN_NONE);
+}
 
 tarn_func tarn_fn_product(tarn_lang *L, tarn_dtype t) {
   tarn_dtype acc = state_of(TARN_RED_SUM, t);
-  uint32_t h0 = tarn_fx_hole(L, 0), a = in_type(L, h0, t, acc), b = in_type(L, tarn_fx_hole(L, 1), t, acc);
+  uint32_t h0 = tarn_fx_hole(L, 0), a = in_type(L, h0, t, acc),
+           b = in_type(L, tarn_fx_hole(L, 1), t, acc);
   return (tarn_func){.nops = 2,
                      .body = tarn_fx_op(L, TARN_FX_MUL, a, b, 0),
                      .red = tarn_reducer_of(L, TARN_RED_SUM, acc),
@@ -234,8 +251,8 @@ bool tarn_fn_is_dot(const tarn_lang *L, uint32_t id) {
 static bool reduced_type(tarn_lang *L, uint32_t red, tarn_dtype element, tarn_dtype *out) {
   tarn_dtype state[TARN_MAX_STATE];
   if (tarn_reducer_get(L, red)->dtype != element) {
-    tarn_set_message(L->cx, "the reducer takes %s, the body gives %s", tarn_dtype_name(tarn_reducer_get(L, red)->dtype),
-                     tarn_dtype_name(element));
+    tarn_set_message(L->cx, "the reducer takes %s, the body gives %s",
+                     tarn_dtype_name(tarn_reducer_get(L, red)->dtype), tarn_dtype_name(element));
     return false;
   }
   return tarn_reducer_type(L, red, state, out);

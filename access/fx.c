@@ -37,7 +37,9 @@ uint32_t tarn_fx_find(const char *text) {
   return TARN_NONE;
 }
 
-static fxitem *item_of(const tarn_lang *L, uint32_t f) { return (fxitem *)(uintptr_t)tarn_table_get(&L->fx, f); }
+static fxitem *item_of(const tarn_lang *L, uint32_t f) {
+  return (fxitem *)(uintptr_t)tarn_table_get(&L->fx, f);
+}
 
 const tarn_fx *tarn_fx_get(const tarn_lang *L, uint32_t id) { return &item_of(L, id)->x; }
 
@@ -55,7 +57,8 @@ static uint32_t intern(tarn_lang *L, const tarn_fx *x) {
   memcpy(&bits, &x->value, sizeof bits);
   tarn_key_begin(L);
   tarn_key(L, (uint64_t)x->op << 32 | (uint64_t)x->dtype << 16 | x->hole);
-  if (x->op == TARN_FX_CONST) tarn_key(L, tarn_dtype_is_float(x->dtype) ? bits : (uint64_t)x->ivalue);
+  if (x->op == TARN_FX_CONST)
+    tarn_key(L, tarn_dtype_is_float(x->dtype) ? bits : (uint64_t)x->ivalue);
   for (uint32_t i = 0; i < arity; i++) tarn_key(L, x->kid[i]);
   uint32_t id = tarn_table_find(L, &L->fx);
   if (id != TARN_NONE) return id;
@@ -100,12 +103,15 @@ tarn_value tarn_fx_value(const tarn_lang *L, uint32_t f) {
   return v;
 }
 
-static bool is_const(const tarn_lang *L, uint32_t f) { return tarn_fx_get(L, f)->op == TARN_FX_CONST; }
+static bool is_const(const tarn_lang *L, uint32_t f) {
+  return tarn_fx_get(L, f)->op == TARN_FX_CONST;
+}
 
 /* A cast of a constant is a constant; a cast to the type just cast to is nothing. */
 uint32_t tarn_fx_cast(tarn_lang *L, tarn_dtype t, uint32_t x) {
   const tarn_fx *k = tarn_fx_get(L, x);
-  if (k->op == TARN_FX_CONST) return constant(L, t, tarn_cast_value(k->dtype, t, tarn_fx_value(L, x), TARN_STRICT));
+  if (k->op == TARN_FX_CONST)
+    return constant(L, t, tarn_cast_value(k->dtype, t, tarn_fx_value(L, x), TARN_STRICT));
   if (k->op == TARN_FX_CAST && k->dtype == t) return x;
   return intern(L, &(tarn_fx){.op = TARN_FX_CAST, .dtype = t, .kid = {x}});
 }
@@ -180,7 +186,8 @@ bool tarn_fx_uses(const tarn_lang *L, uint32_t f, uint32_t hole) {
 uint32_t tarn_fx_size(const tarn_lang *L, uint32_t f) {
   const fxwork *w = walk(L, &f, 1);
   uint32_t size = 0;
-  for (uint32_t i = 0; i < w->order.n; i++) size += infos[tarn_fx_get(L, w->order.p[i])->op].kind != TARN_FXK_LEAF;
+  for (uint32_t i = 0; i < w->order.n; i++)
+    size += infos[tarn_fx_get(L, w->order.p[i])->op].kind != TARN_FXK_LEAF;
   return size;
 }
 
@@ -222,15 +229,18 @@ static bool type_walk(const tarn_lang *L, fxwork *w, const tarn_dtype *holes, ui
     const tarn_fx *x = tarn_fx_get(L, w->order.p[i]);
     tarn_dtype in[3], out = x->dtype;
     const char *fault = NULL;
-    for (uint32_t k = 0; k < infos[x->op].arity; k++) in[k] = (tarn_dtype)w->type.p[item_of(L, x->kid[k])->slot];
+    for (uint32_t k = 0; k < infos[x->op].arity; k++)
+      in[k] = (tarn_dtype)w->type.p[item_of(L, x->kid[k])->slot];
     if (x->op == TARN_FX_HOLE && x->hole >= n) {
       tarn_set_message(L->cx, "scalar expression: $%u, but there are %u values", x->hole, n);
       return false;
     }
     if (x->op == TARN_FX_HOLE) out = holes[x->hole];
-    else if (infos[x->op].kind != TARN_FXK_LEAF && x->op != TARN_FX_CAST) fault = tarn_fx_optype(x->op, in, &out);
+    else if (infos[x->op].kind != TARN_FXK_LEAF && x->op != TARN_FX_CAST)
+      fault = tarn_fx_optype(x->op, in, &out);
     if (fault) {
-      tarn_set_message(L->cx, "scalar expression: %s of %s: %s", infos[x->op].text, tarn_dtype_name(in[0]), fault);
+      tarn_set_message(L->cx, "scalar expression: %s of %s: %s", infos[x->op].text,
+                       tarn_dtype_name(in[0]), fault);
       return false;
     }
     w->type.p[w->type.n++] = (uint8_t)out;
@@ -256,8 +266,8 @@ static tarn_fxstep step_of(const tarn_lang *L, const fxwork *w, uint32_t i) {
   return s;
 }
 
-tarn_fxcode *tarn_fx_compile(const tarn_lang *L, const uint32_t *root, uint32_t nroot, const tarn_dtype *types,
-                             uint32_t ntypes) {
+tarn_fxcode *tarn_fx_compile(const tarn_lang *L, const uint32_t *root, uint32_t nroot,
+                             const tarn_dtype *types, uint32_t ntypes) {
   fxwork *w = walk(L, root, nroot);
   if (!type_walk(L, w, types, ntypes)) tarn_reraise(L->cx, TARN_BAD_INPUT);
   tarn_fxcode *c = TARN_NEW(L->cx, tarn_fxcode);
@@ -269,7 +279,8 @@ tarn_fxcode *tarn_fx_compile(const tarn_lang *L, const uint32_t *root, uint32_t 
   return c;
 }
 
-tarn_value tarn_fx_eval(const tarn_lang *L, uint32_t f, const tarn_value *holes, const tarn_dtype *types, tarn_mode mode) {
+tarn_value tarn_fx_eval(const tarn_lang *L, uint32_t f, const tarn_value *holes,
+                        const tarn_dtype *types, tarn_mode mode) {
   tarn_mark m = tarn_arena_mark(L->cx);
   const tarn_fxcode *c = tarn_fx_compile(L, &f, 1, types, tarn_fx_holes(L, f));
   tarn_value *slot = TARN_ARRAY(L->cx, tarn_value, c->n), out;

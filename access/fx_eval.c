@@ -12,12 +12,12 @@ typedef double float_fn(double a, double b);                /* comparisons give 
 typedef int64_t int_fn(tarn_dtype t, int64_t a, int64_t b); /* the caller wraps the result */
 
 /* ---------------------------------------------------------------- floats */
-#define UNARY(name, value)                                                                                                     \
-  static double f_##name(double a, double b) {                                                                                 \
-    (void)b;                                                                                                                   \
-    return value;                                                                                                              \
+#define UNARY(name, value)                                                                         \
+  static double f_##name(double a, double b) {                                                     \
+    (void)b;                                                                                       \
+    return value;                                                                                  \
   }
-#define BINARY(name, value)                                                                                                    \
+#define BINARY(name, value)                                                                        \
   static double f_##name(double a, double b) { return value; }
 BINARY(add, a + b)
 BINARY(sub, a - b)
@@ -73,10 +73,10 @@ static double f_max(double a, double b) {
 
 /* ---------------------------------------------------------------- integers
  * Held as int64_t; a u64 is held by its bits, so order and division look at the type. */
-#define INTEGER(name, value)                                                                                                   \
-  static int64_t i_##name(tarn_dtype t, int64_t a, int64_t b) {                                                                \
-    (void)t, (void)b;                                                                                                          \
-    return (int64_t)(value);                                                                                                   \
+#define INTEGER(name, value)                                                                       \
+  static int64_t i_##name(tarn_dtype t, int64_t a, int64_t b) {                                    \
+    (void)t, (void)b;                                                                              \
+    return (int64_t)(value);                                                                       \
   }
 INTEGER(add, (uint64_t)a + (uint64_t)b)
 INTEGER(sub, (uint64_t)a - (uint64_t)b)
@@ -138,27 +138,48 @@ static const struct row {
   bool bools; /* takes bool as well as numbers */
   bool to_bool;
 } rows[TARN_FX_COUNT] = {
-    [TARN_FX_ADD] = {f_add, i_add, false, false},    [TARN_FX_SUB] = {f_sub, i_sub, false, false},
-    [TARN_FX_MUL] = {f_mul, i_mul, false, false},    [TARN_FX_DIV] = {f_div, i_div, false, false},
-    [TARN_FX_MOD] = {f_mod, i_mod, false, false},    [TARN_FX_FMOD] = {f_fmod, i_fmod, false, false},
-    [TARN_FX_MIN] = {f_min, i_min, true, false},     [TARN_FX_MAX] = {f_max, i_max, true, false},
-    [TARN_FX_NEG] = {f_neg, i_neg, false, false},    [TARN_FX_ABS] = {f_abs, i_abs, false, false},
-    [TARN_FX_SIGN] = {f_sign, i_sign, false, false}, [TARN_FX_POW] = {f_pow, i_pow, false, false},
-    [TARN_FX_EXP] = {f_exp, NULL, false, false},     [TARN_FX_LOG] = {f_log, NULL, false, false},
-    [TARN_FX_LOG1P] = {f_log1p, NULL, false, false}, [TARN_FX_SQRT] = {f_sqrt, NULL, false, false},
-    [TARN_FX_TANH] = {f_tanh, NULL, false, false},   [TARN_FX_ERF] = {f_erf, NULL, false, false},
-    [TARN_FX_SIN] = {f_sin, NULL, false, false},     [TARN_FX_COS] = {f_cos, NULL, false, false},
-    [TARN_FX_TAN] = {f_tan, NULL, false, false},     [TARN_FX_ASIN] = {f_asin, NULL, false, false},
-    [TARN_FX_ACOS] = {f_acos, NULL, false, false},   [TARN_FX_ATAN] = {f_atan, NULL, false, false},
-    [TARN_FX_SINH] = {f_sinh, NULL, false, false},   [TARN_FX_COSH] = {f_cosh, NULL, false, false},
-    [TARN_FX_ASINH] = {f_asinh, NULL, false, false}, [TARN_FX_ACOSH] = {f_acosh, NULL, false, false},
-    [TARN_FX_ATANH] = {f_atanh, NULL, false, false}, [TARN_FX_FLOOR] = {f_floor, NULL, false, false},
-    [TARN_FX_CEIL] = {f_ceil, NULL, false, false},   [TARN_FX_ROUND] = {f_round, NULL, false, false},
-    [TARN_FX_ISNAN] = {f_isnan, NULL, false, true},  [TARN_FX_ISINF] = {f_isinf, NULL, false, true},
-    [TARN_FX_EQ] = {f_eq, i_eq, true, true},         [TARN_FX_LT] = {f_lt, i_lt, true, true},
-    [TARN_FX_LE] = {f_le, i_le, true, true},         [TARN_FX_AND] = {NULL, i_and, true, false},
-    [TARN_FX_OR] = {NULL, i_or, true, false},        [TARN_FX_XOR] = {NULL, i_xor, true, false},
-    [TARN_FX_NOT] = {NULL, i_not, true, false},      [TARN_FX_SHL] = {NULL, i_shl, false, false},
+    [TARN_FX_ADD] = {f_add, i_add, false, false},
+    [TARN_FX_SUB] = {f_sub, i_sub, false, false},
+    [TARN_FX_MUL] = {f_mul, i_mul, false, false},
+    [TARN_FX_DIV] = {f_div, i_div, false, false},
+    [TARN_FX_MOD] = {f_mod, i_mod, false, false},
+    [TARN_FX_FMOD] = {f_fmod, i_fmod, false, false},
+    [TARN_FX_MIN] = {f_min, i_min, true, false},
+    [TARN_FX_MAX] = {f_max, i_max, true, false},
+    [TARN_FX_NEG] = {f_neg, i_neg, false, false},
+    [TARN_FX_ABS] = {f_abs, i_abs, false, false},
+    [TARN_FX_SIGN] = {f_sign, i_sign, false, false},
+    [TARN_FX_POW] = {f_pow, i_pow, false, false},
+    [TARN_FX_EXP] = {f_exp, NULL, false, false},
+    [TARN_FX_LOG] = {f_log, NULL, false, false},
+    [TARN_FX_LOG1P] = {f_log1p, NULL, false, false},
+    [TARN_FX_SQRT] = {f_sqrt, NULL, false, false},
+    [TARN_FX_TANH] = {f_tanh, NULL, false, false},
+    [TARN_FX_ERF] = {f_erf, NULL, false, false},
+    [TARN_FX_SIN] = {f_sin, NULL, false, false},
+    [TARN_FX_COS] = {f_cos, NULL, false, false},
+    [TARN_FX_TAN] = {f_tan, NULL, false, false},
+    [TARN_FX_ASIN] = {f_asin, NULL, false, false},
+    [TARN_FX_ACOS] = {f_acos, NULL, false, false},
+    [TARN_FX_ATAN] = {f_atan, NULL, false, false},
+    [TARN_FX_SINH] = {f_sinh, NULL, false, false},
+    [TARN_FX_COSH] = {f_cosh, NULL, false, false},
+    [TARN_FX_ASINH] = {f_asinh, NULL, false, false},
+    [TARN_FX_ACOSH] = {f_acosh, NULL, false, false},
+    [TARN_FX_ATANH] = {f_atanh, NULL, false, false},
+    [TARN_FX_FLOOR] = {f_floor, NULL, false, false},
+    [TARN_FX_CEIL] = {f_ceil, NULL, false, false},
+    [TARN_FX_ROUND] = {f_round, NULL, false, false},
+    [TARN_FX_ISNAN] = {f_isnan, NULL, false, true},
+    [TARN_FX_ISINF] = {f_isinf, NULL, false, true},
+    [TARN_FX_EQ] = {f_eq, i_eq, true, true},
+    [TARN_FX_LT] = {f_lt, i_lt, true, true},
+    [TARN_FX_LE] = {f_le, i_le, true, true},
+    [TARN_FX_AND] = {NULL, i_and, true, false},
+    [TARN_FX_OR] = {NULL, i_or, true, false},
+    [TARN_FX_XOR] = {NULL, i_xor, true, false},
+    [TARN_FX_NOT] = {NULL, i_not, true, false},
+    [TARN_FX_SHL] = {NULL, i_shl, false, false},
     [TARN_FX_SHR] = {NULL, i_shr, false, false},
 };
 
@@ -180,7 +201,8 @@ const char *tarn_fx_optype(uint32_t op, const tarn_dtype *in, tarn_dtype *out) {
   return NULL;
 }
 
-tarn_value tarn_fx_step(uint32_t op, tarn_dtype dtype, tarn_dtype out, const tarn_value *v, tarn_mode mode) {
+tarn_value tarn_fx_step(uint32_t op, tarn_dtype dtype, tarn_dtype out, const tarn_value *v,
+                        tarn_mode mode) {
   const struct row *row = &rows[op];
   tarn_value r;
   if (op == TARN_FX_SEL) return v[0].i ? v[1] : v[2];
@@ -194,7 +216,8 @@ tarn_value tarn_fx_step(uint32_t op, tarn_dtype dtype, tarn_dtype out, const tar
   return r;
 }
 
-void tarn_fx_run(const tarn_fxcode *c, const tarn_value *holes, tarn_mode mode, tarn_value *slot, tarn_value *out) {
+void tarn_fx_run(const tarn_fxcode *c, const tarn_value *holes, tarn_mode mode, tarn_value *slot,
+                 tarn_value *out) {
   for (uint32_t i = 0; i < c->n; i++) {
     const tarn_fxstep *s = &c->step[i];
     if (s->op == TARN_FX_HOLE) slot[i] = holes[s->hole];

@@ -41,7 +41,8 @@ static uint32_t parse_dim(tarn_lang *L, const tarn_sx *s, const int64_t *extent,
   if (s->kind == TARN_SX_ATOM && s->text[0] == 'd' && s->text[1] >= '0' && s->text[1] <= '9')
     i = strtoul(s->text + 1, &end, 10);
   if (!end || *end || i >= n)
-    tarn_sx_error(L->cx, s, "an index (d0 … d%d, an integer, +, *, div, mod) is expected", (int)n - 1);
+    tarn_sx_error(L->cx, s, "an index (d0 … d%d, an integer, +, *, div, mod) is expected",
+                  (int)n - 1);
   return tarn_ix_var(L, (uint32_t)i, extent);
 }
 
@@ -49,7 +50,8 @@ uint32_t tarn_ix_parse(tarn_lang *L, const tarn_sx *s, const int64_t *extent, ui
   if (s->kind == TARN_SX_INT) return tarn_ix_const(L, s->i);
   if (tarn_sx_is(s, "+")) {
     uint32_t sum = tarn_ix_const(L, 0);
-    for (uint32_t i = 1; i < s->n; i++) sum = tarn_ix_add(L, sum, tarn_ix_parse(L, s->kid[i], extent, n), extent);
+    for (uint32_t i = 1; i < s->n; i++)
+      sum = tarn_ix_add(L, sum, tarn_ix_parse(L, s->kid[i], extent, n), extent);
     return sum;
   }
   bool div = tarn_sx_is(s, "div"), mod = tarn_sx_is(s, "mod"), mul = tarn_sx_is(s, "*");
@@ -94,13 +96,15 @@ void tarn_imap_print(const tarn_lang *L, tarn_buf *b, uint32_t map) {
 static void parse_fill(tarn_lang *L, const tarn_sx *s, tarn_imap *m) {
   if (!tarn_sx_is(s, "fill")) tarn_sx_error(L->cx, s, "(fill VALUE (INDEX lo hi)…) is expected");
   m->fill = tarn_fx_parse(L, tarn_sx_at(L, s, 1, "the fill value"), TARN_F32);
-  if (tarn_fx_get(L, m->fill)->op != TARN_FX_CONST) tarn_sx_error(L->cx, s, "the fill value must be a constant");
+  if (tarn_fx_get(L, m->fill)->op != TARN_FX_CONST)
+    tarn_sx_error(L->cx, s, "the fill value must be a constant");
   if (s->n < 3 || s->n - 2 > TARN_MAX_DIMS) tarn_sx_error(L->cx, s, "%u guards", s->n - 2);
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *g = s->kid[i];
-    m->guard[m->nguard++] = (tarn_guard){.e = tarn_ix_parse(L, tarn_sx_at(L, g, 0, "an index"), m->dim, m->n),
-                                         .lo = tarn_int_parse(L, tarn_sx_at(L, g, 1, "the lower bound")),
-                                         .hi = tarn_int_parse(L, tarn_sx_at(L, g, 2, "the upper bound"))};
+    m->guard[m->nguard++] =
+        (tarn_guard){.e = tarn_ix_parse(L, tarn_sx_at(L, g, 0, "an index"), m->dim, m->n),
+                     .lo = tarn_int_parse(L, tarn_sx_at(L, g, 1, "the lower bound")),
+                     .hi = tarn_int_parse(L, tarn_sx_at(L, g, 2, "the upper bound"))};
   }
 }
 
@@ -113,7 +117,8 @@ uint32_t tarn_imap_parse(tarn_lang *L, const tarn_sx *s) {
   memcpy(m.dim, t->dim, sizeof m.dim);
   m.nin = (uint8_t)tarn_ints_parse(L, s->kid[2], TARN_MAX_DIMS, m.in);
   const tarn_sx *e = s->kid[3];
-  if (e->kind != TARN_SX_LIST || e->n != m.nin) tarn_sx_error(L->cx, e, "a list of %u indices is expected", m.nin);
+  if (e->kind != TARN_SX_LIST || e->n != m.nin)
+    tarn_sx_error(L->cx, e, "a list of %u indices is expected", m.nin);
   for (uint32_t i = 0; i < m.nin; i++) {
     if (m.in[i] < 0) tarn_sx_error(L->cx, s->kid[2], "negative extent");
     m.e[i] = tarn_ix_parse(L, e->kid[i], m.dim, m.n);
@@ -160,9 +165,11 @@ void tarn_nest_print(const tarn_lang *L, tarn_buf *b, uint32_t nest) {
 }
 
 /* (head EXTENT…) as element i */
-static uint8_t parse_extents(tarn_lang *L, const tarn_sx *s, uint32_t i, const char *head, int64_t *out) {
+static uint8_t parse_extents(tarn_lang *L, const tarn_sx *s, uint32_t i, const char *head,
+                             int64_t *out) {
   const tarn_sx *list = tarn_sx_at(L, s, i, head);
-  if (!tarn_sx_is(list, head) || list->n > TARN_MAX_DIMS + 1) tarn_sx_error(L->cx, list, "(%s EXTENT…) is expected", head);
+  if (!tarn_sx_is(list, head) || list->n > TARN_MAX_DIMS + 1)
+    tarn_sx_error(L->cx, list, "(%s EXTENT…) is expected", head);
   for (uint32_t k = 1; k < list->n; k++) {
     out[k - 1] = tarn_int_parse(L, list->kid[k]);
     if (out[k - 1] < 0) tarn_sx_error(L->cx, list->kid[k], "negative extent");
@@ -171,17 +178,19 @@ static uint8_t parse_extents(tarn_lang *L, const tarn_sx *s, uint32_t i, const c
 }
 
 static uint32_t parse_number(tarn_lang *L, const tarn_sx *s, const char *head) {
-  if (!tarn_sx_is(s, head) || s->n != 2 || s->kid[1]->kind != TARN_SX_INT || s->kid[1]->i < 0 || s->kid[1]->i > UINT16_MAX)
+  if (!tarn_sx_is(s, head) || s->n != 2 || s->kid[1]->kind != TARN_SX_INT || s->kid[1]->i < 0 ||
+      s->kid[1]->i > UINT16_MAX)
     tarn_sx_error(L->cx, s, "(%s NUMBER) is expected", head);
   return (uint32_t)s->kid[1]->i;
 }
 
 static tarn_read parse_read(tarn_lang *L, const tarn_sx *s) {
   bool stage = tarn_sx_is(s, "stage");
-  if ((!stage && !tarn_sx_is(s, "child")) || s->n != 3 || s->kid[1]->kind != TARN_SX_INT || s->kid[1]->i < 0 ||
-      s->kid[1]->i > UINT16_MAX)
+  if ((!stage && !tarn_sx_is(s, "child")) || s->n != 3 || s->kid[1]->kind != TARN_SX_INT ||
+      s->kid[1]->i < 0 || s->kid[1]->i > UINT16_MAX)
     tarn_sx_error(L->cx, s, "(child K MAP) or (stage K MAP) is expected");
-  return (tarn_read){.stage = stage, .src = (uint32_t)s->kid[1]->i, .map = tarn_imap_parse(L, s->kid[2])};
+  return (tarn_read){
+      .stage = stage, .src = (uint32_t)s->kid[1]->i, .map = tarn_imap_parse(L, s->kid[2])};
 }
 
 static tarn_stage parse_stage(tarn_lang *L, const tarn_sx *s) {

@@ -111,7 +111,8 @@ static void add_atom(tarn_lang *L, tarn_lin *a, int64_t k, const tarn_ixterm *at
     if (!t->coef) *t = a->t[--a->n];
     return;
   }
-  if (a->n == TARN_LIN_MAX) tarn_raise(L->cx, TARN_BAD_INPUT, "index map: an expression of too many terms");
+  if (a->n == TARN_LIN_MAX)
+    tarn_raise(L->cx, TARN_BAD_INPUT, "index map: an expression of too many terms");
   a->t[a->n] = *atom;
   a->t[a->n++].coef = k;
 }
@@ -126,12 +127,14 @@ void tarn_lin_var(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t dim, const ta
   else add_atom(L, out, k, &(tarn_ixterm){0, TARN_IX_VAR, dim, 0});
 }
 
-void tarn_lin_mod(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d, const tarn_box *b) {
+void tarn_lin_mod(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d,
+                  const tarn_box *b) {
   tarn_lin_add(L, out, k, num);
   tarn_lin_div(L, out, mul(L, -k, d), num, d, b);
 }
 
-void tarn_lin_ix(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t ix, const tarn_lin *sub, const tarn_box *b) {
+void tarn_lin_ix(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t ix, const tarn_lin *sub,
+                 const tarn_box *b) {
   const tarn_ix *x = tarn_ix_get(L, ix);
   out->c = add(L, out->c, mul(L, k, x->c));
   for (uint32_t i = 0; i < x->n; i++) {
@@ -150,10 +153,11 @@ void tarn_lin_ix(tarn_lang *L, tarn_lin *out, int64_t k, uint32_t ix, const tarn
 }
 
 /* ------------------------------------------------------------------ ranges of packed forms
- * A sum k·g + rest is bounded through a guard on g + c as well.  A guard serves once on the way down
+ * A sum k·g + rest is bounded through a guard on g + c as well.  A guard serves once on the way
+ * down
  * (`from`: the first one not yet used), for rest may mention the sum again. */
-static void range_sum(const tarn_lang *L, int64_t c, uint32_t n, const tarn_ixterm *t, const tarn_box *b, uint32_t from,
-                      int64_t *lo, int64_t *hi);
+static void range_sum(const tarn_lang *L, int64_t c, uint32_t n, const tarn_ixterm *t,
+                      const tarn_box *b, uint32_t from, int64_t *lo, int64_t *hi);
 
 /* p - k·g in *rest; false when it does not fit. */
 static bool without(const tarn_lin *p, int64_t k, const tarn_ix *g, tarn_lin *rest) {
@@ -180,7 +184,8 @@ static bool scale(tarn_lin *a, int64_t s) {
   return ok;
 }
 
-static void range_guarded(const tarn_lang *L, const tarn_lin *p, const tarn_box *b, uint32_t from, int64_t *lo, int64_t *hi) {
+static void range_guarded(const tarn_lang *L, const tarn_lin *p, const tarn_box *b, uint32_t from,
+                          int64_t *lo, int64_t *hi) {
   range_sum(L, p->c, p->n, p->t, b, from, lo, hi);
   for (uint32_t i = from; i < b->nguard; i++) {
     const tarn_ix *g = tarn_ix_get(L, b->guard[i].e);
@@ -193,7 +198,8 @@ static void range_guarded(const tarn_lang *L, const tarn_lin *p, const tarn_box 
     int64_t k = w->coef / g->t->coef;
     if (!without(&times, k, g, &rest)) continue;
     range_guarded(L, &rest, b, i + 1, &rlo, &rhi);
-    int64_t a = sat_mul(k, sat_sub(b->guard[i].lo, g->c)), z = sat_mul(k, sat_sub(b->guard[i].hi - 1, g->c));
+    int64_t a = sat_mul(k, sat_sub(b->guard[i].lo, g->c)),
+            z = sat_mul(k, sat_sub(b->guard[i].hi - 1, g->c));
     int64_t l = tarn_ceildiv(sat_add(rlo, k > 0 ? a : z), s);
     int64_t h = tarn_floordiv(sat_add(rhi, k > 0 ? z : a), s);
     if (l > *lo) *lo = l;
@@ -201,7 +207,8 @@ static void range_guarded(const tarn_lang *L, const tarn_lin *p, const tarn_box 
   }
 }
 
-void tarn_ix_range_in(const tarn_lang *L, uint32_t ix, const tarn_box *b, uint32_t from, int64_t *lo, int64_t *hi) {
+void tarn_ix_range_in(const tarn_lang *L, uint32_t ix, const tarn_box *b, uint32_t from,
+                      int64_t *lo, int64_t *hi) {
   const tarn_ix *x = tarn_ix_get(L, ix);
   if (from >= b->nguard || x->n > TARN_LIN_MAX) {
     range_sum(L, x->c, x->n, x->t, b, from, lo, hi);
@@ -212,7 +219,8 @@ void tarn_ix_range_in(const tarn_lang *L, uint32_t ix, const tarn_box *b, uint32
   range_guarded(L, &p, b, from, lo, hi);
 }
 
-static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box *b, uint32_t from, int64_t *lo, int64_t *hi) {
+static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box *b, uint32_t from,
+                       int64_t *lo, int64_t *hi) {
   if (t->kind == TARN_IX_VAR) {
     *lo = b->lo[t->arg], *hi = b->hi[t->arg];
     return;
@@ -224,8 +232,8 @@ static void range_atom(const tarn_lang *L, const tarn_ixterm *t, const tarn_box 
   else *lo = 0, *hi = t->by - 1;
 }
 
-static void range_sum(const tarn_lang *L, int64_t c, uint32_t n, const tarn_ixterm *t, const tarn_box *b, uint32_t from,
-                      int64_t *lo, int64_t *hi) {
+static void range_sum(const tarn_lang *L, int64_t c, uint32_t n, const tarn_ixterm *t,
+                      const tarn_box *b, uint32_t from, int64_t *lo, int64_t *hi) {
   int64_t l = c, h = c;
   for (uint32_t i = 0; i < n; i++) {
     int64_t al, ah, k = t[i].coef;
@@ -292,7 +300,8 @@ static void take_multiples(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num
 }
 
 /* Coefficients reduced modulo d, when what stays under the division is then constant. */
-static bool take_residues(tarn_lang *L, tarn_lin *out, int64_t k, const tarn_lin *packed, int64_t d, const tarn_box *b) {
+static bool take_residues(tarn_lang *L, tarn_lin *out, int64_t k, const tarn_lin *packed, int64_t d,
+                          const tarn_box *b) {
   for (int floor = 0; floor < 2; floor++) {
     tarn_lin quo = {0}, rem = {.c = packed->c};
     for (uint32_t i = 0; i < packed->n; i++) {
@@ -331,7 +340,8 @@ static int64_t next_divisor(const tarn_lin *p, int64_t d, int64_t below) {
 }
 
 /* floor((g·A + B)/(g·e)) = floor((A + m)/e) when m·g <= B < (m+1)·g. */
-static bool peel(tarn_lang *L, tarn_lin *num, const tarn_lin *packed, int64_t *d, const tarn_box *b) {
+static bool peel(tarn_lang *L, tarn_lin *num, const tarn_lin *packed, int64_t *d,
+                 const tarn_box *b) {
   int64_t g = INT64_MAX, m;
   while ((g = next_divisor(packed, *d, g)) > 1) {
     tarn_lin hi, lo;
@@ -383,7 +393,8 @@ static bool merge_nested(tarn_lang *L, tarn_lin *num, int64_t *d, const tarn_box
   return false;
 }
 
-void tarn_lin_div(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d, const tarn_box *b) {
+void tarn_lin_div(tarn_lang *L, tarn_lin *out, int64_t k, tarn_lin *num, int64_t d,
+                  const tarn_box *b) {
   if (!k) return;
   for (;;) {
     int64_t q;
@@ -430,8 +441,8 @@ static uint32_t count_plain(const tarn_lin *a) {
 
 /* Writes k·part as k·(part mod d) + k·d·div, where div = floor(part/d) has the opposite sign in p
  * (or any sign, for digits); kept when fewer plain terms are left. */
-static bool pack_part(tarn_lang *L, tarn_lin *p, const tarn_ixterm *div, const tarn_lin *part, int64_t d, const tarn_box *b,
-                      bool digits) {
+static bool pack_part(tarn_lang *L, tarn_lin *p, const tarn_ixterm *div, const tarn_lin *part,
+                      int64_t d, const tarn_box *b, bool digits) {
   for (uint32_t i = 0; i < part->n; i++) {
     tarn_ixterm *w = find_atom(p, &part->t[i]);
     if (!w || w->coef % part->t[i].coef) continue;

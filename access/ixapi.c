@@ -11,7 +11,8 @@ void tarn_ix_mark(const tarn_lang *L, uint32_t a, bool *used) {
 }
 
 /* extent is read only for the dims that the expressions use. */
-static void box_for(const tarn_lang *L, tarn_box *b, uint32_t e1, uint32_t e2, const int64_t *extent) {
+static void box_for(const tarn_lang *L, tarn_box *b, uint32_t e1, uint32_t e2,
+                    const int64_t *extent) {
   bool used[TARN_MAX_DIMS] = {0};
   *b = (tarn_box){0};
   tarn_ix_mark(L, e1, used);
@@ -20,7 +21,9 @@ static void box_for(const tarn_lang *L, tarn_box *b, uint32_t e1, uint32_t e2, c
     if (used[i]) b->hi[i] = extent[i] > 1 ? extent[i] - 1 : 0;
 }
 
-uint32_t tarn_ix_const(tarn_lang *L, int64_t c) { return tarn_lin_intern(L, &(tarn_lin){.c = c}, &(tarn_box){0}); }
+uint32_t tarn_ix_const(tarn_lang *L, int64_t c) {
+  return tarn_lin_intern(L, &(tarn_lin){.c = c}, &(tarn_box){0});
+}
 
 uint32_t tarn_ix_var(tarn_lang *L, uint32_t i, const int64_t *extent) {
   tarn_lin a = {0};
@@ -58,11 +61,16 @@ static uint32_t divmod(tarn_lang *L, uint32_t a, int64_t d, const int64_t *exten
   return tarn_lin_intern(L, &r, &box);
 }
 
-uint32_t tarn_ix_div(tarn_lang *L, uint32_t a, int64_t d, const int64_t *extent) { return divmod(L, a, d, extent, false); }
+uint32_t tarn_ix_div(tarn_lang *L, uint32_t a, int64_t d, const int64_t *extent) {
+  return divmod(L, a, d, extent, false);
+}
 
-uint32_t tarn_ix_mod(tarn_lang *L, uint32_t a, int64_t d, const int64_t *extent) { return divmod(L, a, d, extent, true); }
+uint32_t tarn_ix_mod(tarn_lang *L, uint32_t a, int64_t d, const int64_t *extent) {
+  return divmod(L, a, d, extent, true);
+}
 
-void tarn_ix_range(const tarn_lang *L, uint32_t a, const int64_t *extent, int64_t *lo, int64_t *hi) {
+void tarn_ix_range(const tarn_lang *L, uint32_t a, const int64_t *extent, int64_t *lo,
+                   int64_t *hi) {
   tarn_box box;
   box_for(L, &box, a, TARN_NONE, extent);
   tarn_ix_range_in(L, a, &box, 0, lo, hi);
@@ -108,7 +116,8 @@ bool tarn_ix_affine(const tarn_lang *L, uint32_t a) {
 uint32_t tarn_ix_dims(const tarn_lang *L, uint32_t a) {
   const tarn_ix *x = tarn_ix_get(L, a);
   uint32_t set = 0;
-  for (uint32_t i = 0; i < x->n; i++) set |= x->t[i].kind == TARN_IX_VAR ? 1u << x->t[i].arg : tarn_ix_dims(L, x->t[i].arg);
+  for (uint32_t i = 0; i < x->n; i++)
+    set |= x->t[i].kind == TARN_IX_VAR ? 1u << x->t[i].arg : tarn_ix_dims(L, x->t[i].arg);
   return set;
 }
 int64_t tarn_ix_coef(const tarn_lang *L, uint32_t a, uint32_t dim) {

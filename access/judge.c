@@ -9,7 +9,9 @@ typedef struct element {
 } element;
 
 /* What it is held against: the wide run where that is a number, or neither is. */
-static double wanted(const element *x) { return isfinite(x->wide) || !isfinite(x->strict) ? x->wide : x->strict; }
+static double wanted(const element *x) {
+  return isfinite(x->wide) || !isfinite(x->strict) ? x->wide : x->strict;
+}
 
 static double least_normal(tarn_dtype t) {
   if (t == TARN_F16) return 0;
@@ -23,7 +25,9 @@ static double largest(tarn_dtype t) {
 }
 
 /* Programs round integers and 16-bit floats where the strict run does: less is left to chance. */
-static double multiple(tarn_dtype t, double times) { return t == TARN_F32 || t == TARN_F64 ? times : times / 8; }
+static double multiple(tarn_dtype t, double times) {
+  return t == TARN_F32 || t == TARN_F64 ? times : times / 8;
+}
 
 static double allowed(tarn_dtype t, const element *x, double times, double rtol) {
   double want = fabs(wanted(x)), noise = multiple(t, times) * x->error;
@@ -38,7 +42,8 @@ static double share(tarn_dtype t, const element *x, double most) {
   if (isfinite(off)) return off > 0 ? off / most : 0;
   if (isfinite(x->got)) return INFINITY;
   if (tarn_same_number(x->got, x->strict)) return 0;
-  bool reached = isinf(x->got) && signbit(x->got) == signbit(want) && fabs(want) + most > largest(t);
+  bool reached =
+      isinf(x->got) && signbit(x->got) == signbit(want) && fabs(want) + most > largest(t);
   return reached ? 0 : INFINITY;
 }
 
@@ -48,13 +53,14 @@ static const char *unlike(const tarn_tensor *a, const tarn_tensor *b) {
   return NULL;
 }
 
-tarn_verdict tarn_judge(const tarn_tensor *got, const tarn_rounding *want, double times, double rtol) {
+tarn_verdict tarn_judge(const tarn_tensor *got, const tarn_rounding *want, double times,
+                        double rtol) {
   tarn_verdict v = {.ok = true, .wrong = unlike(got, want->strict), .at = -1, .share = -1};
   double top = 0;
   if (v.wrong) return v.ok = false, v.share = INFINITY, v;
   for (int64_t i = 0, n = tarn_tensor_count(got); i < n; i++) {
-    element x = {tarn_tensor_number(got, i), tarn_tensor_number(want->strict, i), tarn_tensor_number(want->wide, i),
-                 tarn_tensor_number(want->error, i)};
+    element x = {tarn_tensor_number(got, i), tarn_tensor_number(want->strict, i),
+                 tarn_tensor_number(want->wide, i), tarn_tensor_number(want->error, i)};
     double most = allowed(got->dtype, &x, times, rtol), part = share(got->dtype, &x, most);
     if (isfinite(x.wide)) top = fmax(top, fabs(x.wide));
     if (isfinite(x.wide) && isfinite(x.got)) v.max_abs = fmax(v.max_abs, fabs(x.got - x.wide));
@@ -68,14 +74,17 @@ tarn_verdict tarn_judge(const tarn_tensor *got, const tarn_rounding *want, doubl
   return v;
 }
 
-const char *tarn_verdict_text(tarn_ctx *cx, const tarn_verdict *v, const char *name, const tarn_tensor *got) {
+const char *tarn_verdict_text(tarn_ctx *cx, const tarn_verdict *v, const char *name,
+                              const tarn_tensor *got) {
   tarn_buf b = {.cx = cx};
   int64_t index[TARN_MAX_DIMS];
   tarn_buf_str(&b, name);
   if (v->wrong) return tarn_buf_fmt(&b, " has %s", v->wrong), b.p;
   if (v->at < 0) return tarn_buf_str(&b, " has no elements"), b.p;
   tarn_tensor_index(got, v->at, index);
-  for (uint32_t d = 0; d < got->n; d++) tarn_buf_fmt(&b, "%c%lld", d ? ',' : '[', (long long)index[d]);
-  tarn_buf_fmt(&b, "%s is %.9g, %.9g is right (%.3g allowed)", got->n ? "]" : "", v->got, v->wanted, v->allowed);
+  for (uint32_t d = 0; d < got->n; d++)
+    tarn_buf_fmt(&b, "%c%lld", d ? ',' : '[', (long long)index[d]);
+  tarn_buf_fmt(&b, "%s is %.9g, %.9g is right (%.3g allowed)", got->n ? "]" : "", v->got, v->wanted,
+               v->allowed);
   return b.p;
 }

@@ -6,7 +6,8 @@ static void table_init(tarn_ctx *cx, tarn_table *t) { t->ids = tarn_intern_new(c
 
 tarn_lang *tarn_lang_new(tarn_ctx *cx) {
   tarn_lang *L = TARN_NEW(cx, tarn_lang);
-  tarn_table *all[] = {&L->type, &L->fx, &L->ix, &L->map, &L->reducer, &L->fn, &L->nest, &L->payload, &L->term, &L->name};
+  tarn_table *all[] = {&L->type, &L->fx,   &L->ix,      &L->map,  &L->reducer,
+                       &L->fn,   &L->nest, &L->payload, &L->term, &L->name};
   L->cx = cx;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) table_init(cx, all[i]);
   L->normal = tarn_map_new(cx);
@@ -79,9 +80,10 @@ uint32_t tarn_op_find(const char *text) {
 }
 
 static const tarn_intsform intsforms[] = {
-    {TARN_OP_ACCESS, 1, 1, 1}, {TARN_OP_SLICE, 3, 4, 4},       {TARN_OP_PAD, 3, 3, 3},       {TARN_OP_SQUEEZE, 1, 1, 1},
-    {TARN_OP_CONCAT, 1, 1, 1}, {TARN_OP_INSERT_AXIS, 1, 2, 0}, {TARN_OP_CART_PROD, 0, 1, 1}, {TARN_OP_FOLD, 1, 1, 1},
-    {TARN_OP_GATHER, 1, 1, 1}, {TARN_OP_NTH, 1, 1, 1},         {TARN_OP_SYSTOLIC, 2, 2, 2},  {TARN_OP_SYSTOLIC_ACC, 2, 2, 2}};
+    {TARN_OP_ACCESS, 1, 1, 1},    {TARN_OP_SLICE, 3, 4, 4},    {TARN_OP_PAD, 3, 3, 3},
+    {TARN_OP_SQUEEZE, 1, 1, 1},   {TARN_OP_CONCAT, 1, 1, 1},   {TARN_OP_INSERT_AXIS, 1, 2, 0},
+    {TARN_OP_CART_PROD, 0, 1, 1}, {TARN_OP_FOLD, 1, 1, 1},     {TARN_OP_GATHER, 1, 1, 1},
+    {TARN_OP_NTH, 1, 1, 1},       {TARN_OP_SYSTOLIC, 2, 2, 2}, {TARN_OP_SYSTOLIC_ACC, 2, 2, 2}};
 
 const tarn_intsform *tarn_intsform_of(uint32_t op) {
   for (size_t i = 0; i < sizeof intsforms / sizeof *intsforms; i++)

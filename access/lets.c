@@ -16,8 +16,8 @@ static uint32_t place(const tarn_lets *l, uint32_t id) {
 
 uint32_t tarn_lets_label(const tarn_lets *l, uint32_t id) { return l->label[place(l, id)]; }
 
-tarn_lets tarn_lets_choose(const tarn_lang *L, uint32_t n, const uint32_t *id, tarn_kids_fn *kids, const uint32_t *root,
-                           uint32_t nroot) {
+tarn_lets tarn_lets_choose(const tarn_lang *L, uint32_t n, const uint32_t *id, tarn_kids_fn *kids,
+                           const uint32_t *root, uint32_t nroot) {
   tarn_lets l = {.n = n, .id = tarn_copy(L->cx, id, n * sizeof *id)};
   uint32_t *uses = TARN_ARRAY(L->cx, uint32_t, n), *height = TARN_ARRAY(L->cx, uint32_t, n);
   const uint32_t *kid;

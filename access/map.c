@@ -7,7 +7,9 @@
 /* Indices tried one by one when ranges do not show that an expression stays inside. */
 #define ENUMERATE_LIMIT ((int64_t)1 << 20)
 
-const tarn_imap *tarn_imap_get(const tarn_lang *L, uint32_t id) { return tarn_table_get(&L->map, id); }
+const tarn_imap *tarn_imap_get(const tarn_lang *L, uint32_t id) {
+  return tarn_table_get(&L->map, id);
+}
 
 /* ------------------------------------------------------------------ guards */
 typedef enum { GUARD_TRUE, GUARD_FALSE, GUARD_KEEP } guard_state;
@@ -26,7 +28,8 @@ static int64_t coef_gcd(const tarn_lin *a) {
 
 /* lo <= e/d < hi is lo·d <= e < hi·d, and bounds on (e/d) mod n are bounds on e mod n·d.  p: a in
  * packed form. */
-static bool guard_multiply(tarn_lang *L, const tarn_lin *p, tarn_lin *a, int64_t *lo, int64_t *hi, const tarn_box *dims) {
+static bool guard_multiply(tarn_lang *L, const tarn_lin *p, tarn_lin *a, int64_t *lo, int64_t *hi,
+                           const tarn_box *dims) {
   tarn_ixterm t = p->t[0];
   int64_t n = 0;
   if (p->n != 1) return false;
@@ -49,7 +52,8 @@ static bool guard_multiply(tarn_lang *L, const tarn_lin *p, tarn_lin *a, int64_t
 /* lo <= a < hi (a core form) with the constant moved out, coefficients made coprime, the first one
  * positive, an outermost division multiplied out, and the bounds clipped to the range of the dims.
  */
-static guard_state guard_canonical(tarn_lang *L, tarn_lin a, int64_t lo, int64_t hi, const tarn_box *dims, tarn_guard *out) {
+static guard_state guard_canonical(tarn_lang *L, tarn_lin a, int64_t lo, int64_t hi,
+                                   const tarn_box *dims, tarn_guard *out) {
   for (;;) {
     int64_t rlo, rhi, g = coef_gcd(&a);
     lo -= a.c, hi -= a.c, a.c = 0;
@@ -95,7 +99,8 @@ static void guard_insert(guard_set *s, const tarn_guard *g) {
   else s->g[s->n++] = *g;
 }
 
-static void guard_add(tarn_lang *L, guard_set *s, const tarn_lin *a, int64_t lo, int64_t hi, const tarn_box *dims) {
+static void guard_add(tarn_lang *L, guard_set *s, const tarn_lin *a, int64_t lo, int64_t hi,
+                      const tarn_box *dims) {
   tarn_guard g;
   guard_state st = guard_canonical(L, *a, lo, hi, dims, &g);
   if (st == GUARD_FALSE) s->never = true;
@@ -111,7 +116,8 @@ static void guard_sort(const tarn_lang *L, guard_set *s) {
   }
 }
 
-static bool box_with(const tarn_lang *L, tarn_box *b, const tarn_box *dims, const guard_set *s, uint32_t but) {
+static bool box_with(const tarn_lang *L, tarn_box *b, const tarn_box *dims, const guard_set *s,
+                     uint32_t but) {
   *b = *dims;
   bool ok = true;
   for (uint32_t i = 0; i < s->n; i++)
@@ -193,7 +199,8 @@ static uint32_t map_blank(tarn_lang *L, const tarn_imap *m, bool never) {
 }
 
 /* e as linear forms over the box of dims, guards settled. */
-static uint32_t map_finish(tarn_lang *L, const tarn_imap *m, const tarn_lin *e, guard_set *s, const tarn_box *dims) {
+static uint32_t map_finish(tarn_lang *L, const tarn_imap *m, const tarn_lin *e, guard_set *s,
+                           const tarn_box *dims) {
   guard_settle(L, s, dims);
   if (s->never) return map_blank(L, m, true);
   if (s->full || s->n > TARN_MAX_DIMS) return TARN_NONE;
@@ -262,8 +269,8 @@ static int64_t points_over(const tarn_imap *m, const bool *used) {
   return points;
 }
 
-/* The guards over no other dims than those of e[at]: fewer points, and what stays in range where these hold does so
- * where all do. */
+/* The guards over no other dims than those of e[at]: fewer points, and what stays in range where
+ * these hold does so where all do. */
 static void drop_other_guards(const tarn_lang *L, tarn_imap *m, const bool *used) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < m->nguard; i++) {
@@ -275,8 +282,8 @@ static void drop_other_guards(const tarn_lang *L, tarn_imap *m, const bool *used
   m->nguard = (uint8_t)n;
 }
 
-/* The dims that terms and guards use together, by the least of them: parts that share no dim vary apart, so that the
- * range of a sum is the sum of its parts' ranges. */
+/* The dims that terms and guards use together, by the least of them: parts that share no dim vary
+ * apart, so that the range of a sum is the sum of its parts' ranges. */
 typedef struct apart {
   uint32_t n; /* terms */
   tarn_ixterm term[TARN_LIN_MAX];
@@ -321,8 +328,8 @@ static bool few_points(const tarn_imap *m, const apart *p) {
 }
 
 /* Least and largest sum of a part's terms where its guards hold; false: nowhere. */
-static bool range_of_part(const tarn_lang *L, const tarn_imap *map, const apart *p, const bool *used, int64_t *lo,
-                          int64_t *hi) {
+static bool range_of_part(const tarn_lang *L, const tarn_imap *map, const apart *p,
+                          const bool *used, int64_t *lo, int64_t *hi) {
   int64_t x[TARN_MAX_DIMS] = {0};
   tarn_imap m = *map;
   tarn_ixterm mine[TARN_LIN_MAX];
@@ -384,14 +391,17 @@ static stays index_stays(tarn_lang *L, const tarn_imap *m, uint32_t at, const ta
 static void check_shape(tarn_lang *L, const tarn_imap *m) {
   if (m->n > TARN_MAX_DIMS || m->nin > TARN_MAX_DIMS || m->ns > m->n || m->nguard > TARN_MAX_DIMS)
     tarn_raise(L->cx, TARN_BAD_INPUT, "index map: more than %d dims or guards", TARN_MAX_DIMS);
-  if (m->nguard && m->fill == TARN_NONE) tarn_raise(L->cx, TARN_BAD_INPUT, "index map: guards without a fill value");
+  if (m->nguard && m->fill == TARN_NONE)
+    tarn_raise(L->cx, TARN_BAD_INPUT, "index map: guards without a fill value");
   bool used[TARN_MAX_DIMS] = {0};
   for (uint32_t i = 0; i < m->nin; i++) tarn_ix_mark(L, m->e[i], used);
   for (uint32_t i = 0; i < m->nguard; i++) tarn_ix_mark(L, m->guard[i].e, used);
   for (uint32_t i = m->n; i < TARN_MAX_DIMS; i++)
-    if (used[i]) tarn_raise(L->cx, TARN_BAD_INPUT, "index map: dim %u of a view of rank %u", i, m->n);
+    if (used[i])
+      tarn_raise(L->cx, TARN_BAD_INPUT, "index map: dim %u of a view of rank %u", i, m->n);
   for (uint32_t i = 0; i < m->n; i++)
-    if (m->dim[i] < 0) tarn_raise(L->cx, TARN_BAD_INPUT, "index map: extent %lld", (long long)m->dim[i]);
+    if (m->dim[i] < 0)
+      tarn_raise(L->cx, TARN_BAD_INPUT, "index map: extent %lld", (long long)m->dim[i]);
 }
 
 /* The box of m's dims, and within it where the guards hold; false: nowhere. */
@@ -417,12 +427,16 @@ static uint32_t intern(tarn_lang *L, const tarn_imap *in, bool in_range) {
   for (uint32_t i = 0; i < m.nin && !in_range; i++) switch (index_stays(L, &m, i, &b)) {
     case INSIDE: break;
     case NOWHERE: return map_blank(L, &m, true);
-    case OUTSIDE: tarn_raise(L->cx, TARN_BAD_INPUT, "index map: index %u leaves the extent %lld", i, (long long)m.in[i]);
+    case OUTSIDE:
+      tarn_raise(L->cx, TARN_BAD_INPUT, "index map: index %u leaves the extent %lld", i,
+                 (long long)m.in[i]);
     case UNKNOWN:
-      tarn_raise(L->cx, TARN_BAD_INPUT, "index map: cannot show that index %u stays below %lld", i, (long long)m.in[i]);
+      tarn_raise(L->cx, TARN_BAD_INPUT, "index map: cannot show that index %u stays below %lld", i,
+                 (long long)m.in[i]);
     }
   uint32_t id = tarn_map_make(L, &m, m.nguard, m.guard);
-  if (id == TARN_NONE) tarn_raise(L->cx, TARN_BAD_INPUT, "index map: more than %d guards", TARN_MAX_DIMS);
+  if (id == TARN_NONE)
+    tarn_raise(L->cx, TARN_BAD_INPUT, "index map: more than %d guards", TARN_MAX_DIMS);
   return id;
 }
 bool tarn_map_inside(tarn_lang *L, uint32_t map) {
@@ -459,20 +473,22 @@ bool tarn_map_is_identity(const tarn_lang *L, uint32_t id) {
   for (uint32_t i = 0; i < m->n; i++) {
     const tarn_ix *x = tarn_ix_get(L, m->e[i]);
     if (m->dim[i] == 1) continue;
-    if (x->n != 1 || x->c || x->t->kind != TARN_IX_VAR || x->t->arg != i || x->t->coef != 1) return false;
+    if (x->n != 1 || x->c || x->t->kind != TARN_IX_VAR || x->t->arg != i || x->t->coef != 1)
+      return false;
   }
   return true;
 }
 
 /* Guards of the inner map at the outer's indices, added to those of the outer. False: fills that
  * differ. */
-static bool compose_guards(tarn_lang *L, guard_set *s, const tarn_imap *o, const tarn_imap *in, const tarn_lin *sub,
-                           const tarn_box *dims) {
+static bool compose_guards(tarn_lang *L, guard_set *s, const tarn_imap *o, const tarn_imap *in,
+                           const tarn_lin *sub, const tarn_box *dims) {
   tarn_box b;
   guard_set outer = {.n = o->nguard};
   for (uint32_t i = 0; i < o->nguard; i++) outer.g[i] = o->guard[i];
   *s = outer;
-  bool mix = o->nguard && in->nguard && o->fill != in->fill, possible = box_with(L, &b, dims, &outer, TARN_NONE);
+  bool mix = o->nguard && in->nguard && o->fill != in->fill,
+       possible = box_with(L, &b, dims, &outer, TARN_NONE);
   for (uint32_t i = 0; i < in->nguard; i++) {
     const tarn_guard *g = &in->guard[i];
     tarn_lin a = {0};
@@ -513,9 +529,11 @@ static uint32_t compose(tarn_lang *L, const tarn_imap *o, const tarn_imap *in) {
 
 uint32_t tarn_map_compose(tarn_lang *L, uint32_t outer, uint32_t inner) {
   const tarn_imap *o = tarn_imap_get(L, outer), *in = tarn_imap_get(L, inner);
-  if (o->nin != in->n) tarn_raise(L->cx, TARN_INTERNAL, "index map: composing rank %u with rank %u", o->nin, in->n);
+  if (o->nin != in->n)
+    tarn_raise(L->cx, TARN_INTERNAL, "index map: composing rank %u with rank %u", o->nin, in->n);
   for (uint32_t i = 0; i < in->n; i++)
-    if (o->in[i] != in->dim[i]) tarn_raise(L->cx, TARN_INTERNAL, "index map: composing maps of different extents");
+    if (o->in[i] != in->dim[i])
+      tarn_raise(L->cx, TARN_INTERNAL, "index map: composing maps of different extents");
   bool fresh;
   if (!L->composed) L->composed = tarn_map_new(L->cx);
   uint64_t key = (uint64_t)outer << 32 | inner, *known = tarn_map_get(L->composed, key);

@@ -126,7 +126,8 @@ static uint32_t finish(inverter *v, uint32_t in_ns) {
   for (uint32_t i = 0; i < m->nin; i++) r.dim[i] = m->in[i];
   for (uint32_t i = 0; i < m->n; i++) {
     r.in[i] = m->dim[i];
-    r.e[i] = m->dim[i] > 1 && !v->empty ? lookup(v, tarn_ix_var(v->L, i, m->dim)) : tarn_ix_const(v->L, 0);
+    r.e[i] = m->dim[i] > 1 && !v->empty ? lookup(v, tarn_ix_var(v->L, i, m->dim))
+                                        : tarn_ix_const(v->L, 0);
     int64_t lo, hi;
     if (r.e[i] == TARN_NONE) return TARN_NONE;
     tarn_ix_range(v->L, r.e[i], r.dim, &lo, &hi);
@@ -139,7 +140,8 @@ uint32_t tarn_map_invert(tarn_lang *L, uint32_t id, uint32_t in_ns) {
   inverter v = {.L = L, .m = tarn_imap_get(L, id)};
   const tarn_imap *m = v.m;
   int64_t elements = count(m->n, m->dim);
-  if (m->nguard || elements < 0 || elements != count(m->nin, m->in) || in_ns > m->nin) return TARN_NONE;
+  if (m->nguard || elements < 0 || elements != count(m->nin, m->in) || in_ns > m->nin)
+    return TARN_NONE;
   v.empty = !elements;
   tarn_box_of(&v.view, m->n, m->dim);
   tarn_box_of(&v.in, m->nin, m->in);
@@ -155,5 +157,7 @@ uint32_t tarn_map_invert(tarn_lang *L, uint32_t id, uint32_t in_ns) {
   }
   uint32_t inv = finish(&v, in_ns);
   if (inv == TARN_NONE || !elements) return inv;
-  return cancels(L, inv, id) || cancels(L, id, inv) ? inv : TARN_NONE; /* one side is enough: the counts agree */
+  return cancels(L, inv, id) || cancels(L, id, inv)
+             ? inv
+             : TARN_NONE; /* one side is enough: the counts agree */
 }

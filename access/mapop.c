@@ -41,7 +41,8 @@ static void map_windows(op_ctx *c) {
 static void map_slice(op_ctx *c) {
   uint32_t axis = (uint32_t)c->p->ints[0];
   map_same(c);
-  c->m->e[axis] = plus(c, tarn_ix_const(c->L, c->p->ints[1]), c->p->n > 3 ? c->p->ints[3] : 1, axis);
+  c->m->e[axis] =
+      plus(c, tarn_ix_const(c->L, c->p->ints[1]), c->p->n > 3 ? c->p->ints[3] : 1, axis);
 }
 
 static void map_pad(op_ctx *c) {
@@ -56,7 +57,8 @@ static void map_pad(op_ctx *c) {
 
 static void map_squeeze(op_ctx *c) {
   uint32_t axis = (uint32_t)c->p->ints[0];
-  for (uint32_t i = 0; i < c->in->n; i++) c->m->e[i] = i == axis ? tarn_ix_const(c->L, 0) : var(c, i - (i > axis));
+  for (uint32_t i = 0; i < c->in->n; i++)
+    c->m->e[i] = i == axis ? tarn_ix_const(c->L, 0) : var(c, i - (i > axis));
 }
 
 static void map_insert(op_ctx *c) {
@@ -65,7 +67,8 @@ static void map_insert(op_ctx *c) {
 }
 
 static void map_broadcast(op_ctx *c) {
-  for (uint32_t i = 0; i < c->in->n; i++) c->m->e[i] = c->in->dim[i] == 1 ? tarn_ix_const(c->L, 0) : var(c, i);
+  for (uint32_t i = 0; i < c->in->n; i++)
+    c->m->e[i] = c->in->dim[i] == 1 ? tarn_ix_const(c->L, 0) : var(c, i);
 }
 
 /* In dims [i0, i1) are the mixed-radix digits of the number that out dims [o0, o1) write. */
@@ -105,9 +108,11 @@ static bool empty(const tarn_type *t) {
 }
 
 uint32_t tarn_map_of(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t child_type) {
-  if (!tarn_op_is_view(op)) tarn_raise(L->cx, TARN_INTERNAL, "index map: operator %u is no view", op);
+  if (!tarn_op_is_view(op))
+    tarn_raise(L->cx, TARN_INTERNAL, "index map: operator %u is no view", op);
   uint32_t type = tarn_type_of(L, op, payload, &child_type, 1);
-  if (type == TARN_NONE) tarn_raise(L->cx, TARN_BAD_INPUT, "%s", tarn_strdup(L->cx, tarn_message(L->cx)));
+  if (type == TARN_NONE)
+    tarn_raise(L->cx, TARN_BAD_INPUT, "%s", tarn_strdup(L->cx, tarn_message(L->cx)));
   const tarn_payload *p = tarn_payload_get(L, payload);
   if (op == TARN_OP_VIEW) return p->id;
   const tarn_type *in = tarn_type_get(L, child_type), *out = tarn_type_get(L, type);

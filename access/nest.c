@@ -3,7 +3,9 @@
 #include "access/internal.h"
 #include <string.h>
 
-const tarn_nest *tarn_nest_get(const tarn_lang *L, uint32_t id) { return tarn_table_get(&L->nest, id); }
+const tarn_nest *tarn_nest_get(const tarn_lang *L, uint32_t id) {
+  return tarn_table_get(&L->nest, id);
+}
 
 static uint32_t reads_of(const tarn_lang *L, const tarn_stage *s) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
@@ -38,7 +40,8 @@ static void check_read(tarn_lang *L, const tarn_nest *n, uint32_t at, uint32_t k
   const tarn_read *r = &s->read[k];
   if (r->map >= tarn_table_count(&L->map)) bad(L, at, "no such index map");
   const tarn_imap *m = tarn_imap_get(L, r->map);
-  if (!over_loops(n, s, k < tarn_fn_get(L, s->fn)->nops, m)) bad(L, at, "a read's map is not over the loops of the stage");
+  if (!over_loops(n, s, k < tarn_fn_get(L, s->fn)->nops, m))
+    bad(L, at, "a read's map is not over the loops of the stage");
   if (!r->stage) {
     if (r->src >= n->nchild) bad(L, at, "a read of a child that is not there");
     return;
@@ -97,7 +100,8 @@ static tarn_nest *copy_nest(tarn_lang *L, const tarn_nest *n) {
     uint32_t reads = reads_of(L, &s[i]);
     tarn_read *r = TARN_ARRAY(L->cx, tarn_read, reads);
     for (uint32_t k = 0; k < reads; k++)
-      r[k] = (tarn_read){s[i].read[k].stage, s[i].read[k].src, split_at(L, s[i].read[k].map, n->depth + s[i].nown)};
+      r[k] = (tarn_read){s[i].read[k].stage, s[i].read[k].src,
+                         split_at(L, s[i].read[k].map, n->depth + s[i].nown)};
     s[i].read = r;
     s[i].fn = tarn_fn_widened(L, s[i].fn);
   }
@@ -155,15 +159,16 @@ static uint32_t output_type(tarn_lang *L, const tarn_nest *n, const tarn_stage *
 }
 
 /* The element type of a stage, given those before it. False with a message. */
-static bool stage_dtype(tarn_lang *L, const tarn_nest *n, uint32_t at, const uint32_t *kid, const tarn_dtype *before,
-                        tarn_dtype *out) {
+static bool stage_dtype(tarn_lang *L, const tarn_nest *n, uint32_t at, const uint32_t *kid,
+                        const tarn_dtype *before, tarn_dtype *out) {
   const tarn_stage *s = &n->stage[at];
   tarn_dtype in[2 * (UINT8_MAX + 1)];
   uint32_t reads = reads_of(L, s);
   for (uint32_t k = 0; k < reads; k++) {
     const tarn_read *r = &s->read[k];
     const tarn_imap *m = tarn_imap_get(L, r->map);
-    if (!r->stage && !child_fits(m, tarn_type_get(L, kid[r->src]))) return no(L, at, "a read of a child of other dims"), false;
+    if (!r->stage && !child_fits(m, tarn_type_get(L, kid[r->src])))
+      return no(L, at, "a read of a child of other dims"), false;
     in[k] = r->stage ? before[r->src] : tarn_type_get(L, kid[r->src])->dtype;
     if (m->nguard && tarn_fx_get(L, m->fill)->dtype != in[k])
       return no(L, at, "the fill of a read has another element type"), false;
@@ -232,20 +237,25 @@ static uint32_t loop_map(single *s, bool body, const tarn_type *t, const int64_t
   for (uint32_t i = 0; body && i < s->stage.nred; i++) m.dim[m.n++] = s->stage.red[i];
   for (uint32_t i = 0; i < t->n; i++) {
     m.in[i] = t->dim[i];
-    m.e[i] = loop[i] < 0 ? tarn_ix_const(s->L, -1 - loop[i]) : tarn_ix_var(s->L, (uint32_t)loop[i], m.dim);
+    m.e[i] = loop[i] < 0 ? tarn_ix_const(s->L, -1 - loop[i])
+                         : tarn_ix_var(s->L, (uint32_t)loop[i], m.dim);
   }
   return tarn_map_intern_derived(s->L, &m);
 }
 
-static const int64_t in_order[TARN_MAX_DIMS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const int64_t in_order[TARN_MAX_DIMS] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                                8, 9, 10, 11, 12, 13, 14, 15};
 
 /* Reads k … of whole children, loops in order. */
-static void read_whole(single *s, bool body, uint32_t k, uint32_t child, uint32_t n, const uint32_t *types) {
+static void read_whole(single *s, bool body, uint32_t k, uint32_t child, uint32_t n,
+                       const uint32_t *types) {
   for (uint32_t i = 0; i < n; i++)
-    s->read[k + i] = (tarn_read){false, child + i, loop_map(s, body, tarn_type_get(s->L, types[child + i]), in_order)};
+    s->read[k + i] = (tarn_read){
+        false, child + i, loop_map(s, body, tarn_type_get(s->L, types[child + i]), in_order)};
 }
 
-static uint32_t nest_compute(tarn_lang *L, const tarn_payload *p, const uint32_t *types, uint32_t n) {
+static uint32_t nest_compute(tarn_lang *L, const tarn_payload *p, const uint32_t *types,
+                             uint32_t n) {
   tarn_func f = *tarn_fn_get(L, p->id);
   const tarn_type *t = tarn_type_get(L, types[0]);
   uint32_t from = t->ns + (f.ntuple > 0), nc = t->n - from;
@@ -257,7 +267,8 @@ static uint32_t nest_compute(tarn_lang *L, const tarn_payload *p, const uint32_t
   if (!f.ntuple) read_whole(&s, true, 0, 0, f.nops, types);
   for (uint32_t k = 0; k < f.ntuple; k++) {
     int64_t loop[TARN_MAX_DIMS];
-    for (uint32_t i = 0; i < t->n; i++) loop[i] = i < t->ns ? i : i == t->ns ? -1 - (int64_t)k : (int64_t)i - 1;
+    for (uint32_t i = 0; i < t->n; i++)
+      loop[i] = i < t->ns ? i : i == t->ns ? -1 - (int64_t)k : (int64_t)i - 1;
     s.read[k] = (tarn_read){false, 0, loop_map(&s, true, t, loop)};
   }
   read_whole(&s, false, f.ntuple ? f.ntuple : f.nops, f.nops, f.nepi, types);
@@ -276,7 +287,8 @@ static uint32_t nest_fold(tarn_lang *L, const tarn_payload *p, const uint32_t *t
   own_dims(&s, t->dim, axis);
   own_dims(&s, t->dim + axis + 1, t->n - axis - 1);
   red_dims(&s, t->dim + axis, 1);
-  for (uint32_t i = 0; i < t->n; i++) loop[i] = i < axis ? i : i == axis ? t->n - 1 : (int64_t)i - 1;
+  for (uint32_t i = 0; i < t->n; i++)
+    loop[i] = i < axis ? i : i == axis ? t->n - 1 : (int64_t)i - 1;
   s.read[0] = (tarn_read){false, 0, loop_map(&s, true, t, loop)};
   s.stage.fn = tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, p->value);
   return single_done(&s);
@@ -315,7 +327,8 @@ static uint32_t nest_systolic(tarn_lang *L, const uint32_t *types, uint32_t n) {
   return single_done(&s);
 }
 
-uint32_t tarn_nest_of(tarn_lang *L, uint32_t op, uint32_t payload, const uint32_t *types, uint32_t n) {
+uint32_t tarn_nest_of(tarn_lang *L, uint32_t op, uint32_t payload, const uint32_t *types,
+                      uint32_t n) {
   if (tarn_type_of(L, op, payload, types, n) == TARN_NONE) tarn_reraise(L->cx, TARN_BAD_INPUT);
   const tarn_payload *p = tarn_payload_get(L, payload);
   switch (op) {
@@ -325,6 +338,7 @@ uint32_t tarn_nest_of(tarn_lang *L, uint32_t op, uint32_t payload, const uint32_
   case TARN_OP_MATERIALISE: return nest_copy(L, types);
   case TARN_OP_SYSTOLIC:
   case TARN_OP_SYSTOLIC_ACC: return nest_systolic(L, types, n);
-  default: tarn_raise(L->cx, TARN_INTERNAL, "nest: %s is no kernel of loops", tarn_op_info(op)->text);
+  default:
+    tarn_raise(L->cx, TARN_INTERNAL, "nest: %s is no kernel of loops", tarn_op_info(op)->text);
   }
 }

@@ -24,7 +24,8 @@ static tarn_term through(tarn_lang *L, uint32_t map, tarn_term base) {
 /* ---------------------------------------------------------------- products */
 /* One side of a product: its dims are the first k of the result, then `from` on, then the compute
  * dims. */
-static tarn_term product_side(tarn_lang *L, const tarn_type *out, tarn_term side, uint32_t k, uint32_t from) {
+static tarn_term product_side(tarn_lang *L, const tarn_type *out, tarn_term side, uint32_t k,
+                              uint32_t from) {
   const tarn_type *t = tarn_term_type(L, side);
   tarn_imap m = {.ns = out->ns, .n = out->n, .nin = t->n, .fill = TARN_NONE};
   for (uint32_t i = 0; i < out->n; i++) m.dim[i] = i == out->ns ? 1 : out->dim[i];
@@ -40,14 +41,16 @@ static tarn_term normal_product(tarn_lang *L, const tarn_node *x, const tarn_ter
   const tarn_type *out = tarn_type_get(L, x->type), *a = tarn_term_type(L, kid[0]);
   bool cart = x->op == TARN_OP_CART_PROD;
   uint32_t k = cart ? (uint32_t)tarn_payload_get(L, x->payload)->ints[0] : a->ns;
-  const tarn_term part[2] = {product_side(L, out, kid[0], k, k), product_side(L, out, kid[1], k, a->ns)};
+  const tarn_term part[2] = {product_side(L, out, kid[0], k, k),
+                             product_side(L, out, kid[1], k, a->ns)};
   return tarn_concat(L, out->ns, part, 2);
 }
 
 /* ---------------------------------------------------------------- tuples taken apart */
 /* The part of a concatenation that all of a map's indices lie in; TARN_NONE when it is not one.
  * *lo: its start. */
-static uint32_t one_part(tarn_lang *L, const tarn_node *x, const tarn_imap *m, uint32_t axis, int64_t *start) {
+static uint32_t one_part(tarn_lang *L, const tarn_node *x, const tarn_imap *m, uint32_t axis,
+                         int64_t *start) {
   tarn_box b;
   tarn_lin a = {0};
   int64_t lo, hi;
@@ -65,8 +68,8 @@ static uint32_t one_part(tarn_lang *L, const tarn_node *x, const tarn_imap *m, u
   return TARN_NONE;
 }
 
-/* A view of a term in normal form, looking through concatenations as long as one part is enough. The first
- * one is the tuple's: TARN_NONE when that cannot be taken apart. */
+/* A view of a term in normal form, looking through concatenations as long as one part is enough.
+ * The first one is the tuple's: TARN_NONE when that cannot be taken apart. */
 static tarn_term resolve(tarn_lang *L, uint32_t map, tarn_term base) {
   for (bool inside = false;; inside = true) {
     const tarn_node *x = tarn_term_get(L, base);
@@ -195,7 +198,8 @@ static tarn_term normal_nth(tarn_lang *L, const tarn_node *x, tarn_term kid) {
 
 /* kid: the node's kids in normal form; their types are those of the kids. */
 static tarn_term normal_node(tarn_lang *L, const tarn_node *x, const tarn_term *kid) {
-  if (tarn_op_is_view(x->op)) return through(L, tarn_map_of(L, x->op, x->payload, tarn_term_get(L, x->kid[0])->type), kid[0]);
+  if (tarn_op_is_view(x->op))
+    return through(L, tarn_map_of(L, x->op, x->payload, tarn_term_get(L, x->kid[0])->type), kid[0]);
   switch (x->op) {
   case TARN_OP_PAIR:
   case TARN_OP_CART_PROD: return normal_product(L, x, kid);

@@ -23,7 +23,8 @@ static uint32_t fx_constant(tarn_lang *L, const tarn_sx *s, tarn_dtype t) {
 static uint32_t fx_atom(tarn_lang *L, const tarn_sx *s, tarn_dtype literal, const fx_env *env) {
   char *end;
   if (s->kind == TARN_SX_INT || s->kind == TARN_SX_REAL) return fx_constant(L, s, literal);
-  if (tarn_sx_atom_is(s, "true") || tarn_sx_atom_is(s, "false")) return fx_constant(L, s, TARN_BOOL);
+  if (tarn_sx_atom_is(s, "true") || tarn_sx_atom_is(s, "false"))
+    return fx_constant(L, s, TARN_BOOL);
   if (s->kind == TARN_SX_ATOM && s->text[0] == '$' && s->text[1] >= '0' && s->text[1] <= '9') {
     unsigned long i = strtoul(s->text + 1, &end, 10);
     if (!*end && i < UINT16_MAX) return tarn_fx_hole(L, (uint32_t)i);
@@ -35,7 +36,8 @@ static uint32_t fx_atom(tarn_lang *L, const tarn_sx *s, tarn_dtype literal, cons
 
 static uint32_t fx_let(tarn_lang *L, const tarn_sx *s, tarn_dtype literal, const fx_env *env) {
   const tarn_sx *names = tarn_sx_at(L, s, 1, "the named expressions");
-  if (s->n != 3 || names->kind != TARN_SX_LIST) tarn_sx_error(L->cx, s, "(let ((%%a E)…) E) is expected");
+  if (s->n != 3 || names->kind != TARN_SX_LIST)
+    tarn_sx_error(L->cx, s, "(let ((%%a E)…) E) is expected");
   for (uint32_t i = 0; i < names->n; i++) {
     const tarn_sx *name = tarn_sx_at(L, names->kid[i], 0, "a name");
     fx_env *e = TARN_NEW(L->cx, fx_env);
@@ -57,13 +59,16 @@ static uint32_t fx_read(tarn_lang *L, const tarn_sx *s, tarn_dtype literal, cons
   uint32_t op = head->kind == TARN_SX_ATOM ? tarn_fx_find(head->text) : TARN_NONE;
   if (op == TARN_NONE) tarn_sx_error(L->cx, head, "no scalar operator is called %s", head->text);
   uint32_t first = op == TARN_FX_CAST ? 2 : 1, arity = tarn_fx_info(op)->arity;
-  if (s->n != first + arity) tarn_sx_error(L->cx, s, "%s takes %u operand%s", head->text, arity, arity == 1 ? "" : "s");
+  if (s->n != first + arity)
+    tarn_sx_error(L->cx, s, "%s takes %u operand%s", head->text, arity, arity == 1 ? "" : "s");
   for (uint32_t i = 0; i < arity; i++) kid[i] = fx_read(L, s->kid[first + i], literal, env);
   if (op == TARN_FX_CAST) return tarn_fx_cast(L, tarn_dtype_read(L, s->kid[1]), kid[0]);
   return tarn_fx_op(L, (tarn_fxop)op, kid[0], kid[1], kid[2]);
 }
 
-uint32_t tarn_fx_parse(tarn_lang *L, const tarn_sx *s, tarn_dtype literal) { return fx_read(L, s, literal, NULL); }
+uint32_t tarn_fx_parse(tarn_lang *L, const tarn_sx *s, tarn_dtype literal) {
+  return fx_read(L, s, literal, NULL);
+}
 
 /* ---------------------------------------------------------------- reducers */
 static uint32_t find_name(const char *const *names, const char *s) {
@@ -84,7 +89,8 @@ static const char *name_with_dtype(tarn_lang *L, const tarn_sx *s, tarn_dtype *t
 
 static void custom_state(tarn_lang *L, const tarn_sx *s, tarn_reducer *r) {
   if (!tarn_sx_is(s, "state") || s->n < 2 || s->n > TARN_MAX_STATE + 1)
-    tarn_sx_error(L->cx, s, "(state (INIT STEP [MERGE])…) with at most %d parts is expected", TARN_MAX_STATE);
+    tarn_sx_error(L->cx, s, "(state (INIT STEP [MERGE])…) with at most %d parts is expected",
+                  TARN_MAX_STATE);
   r->ns = (uint8_t)(s->n - 1);
   for (uint32_t i = 0; i < r->ns; i++) {
     const tarn_sx *part = s->kid[i + 1];
@@ -113,7 +119,8 @@ uint32_t tarn_reducer_parse(tarn_lang *L, const tarn_sx *s) {
   tarn_dtype t;
   if (tarn_sx_is(s, "reducer")) return custom_reducer(L, s);
   uint32_t k = find_name(tarn_red_names, name_with_dtype(L, s, &t));
-  if (k == TARN_RED_NONE) tarn_sx_error(L->cx, s, "a reducer (sum, prod, max, min, (sum f64), (reducer …)) is expected");
+  if (k == TARN_RED_NONE)
+    tarn_sx_error(L->cx, s, "a reducer (sum, prod, max, min, (sum f64), (reducer …)) is expected");
   return tarn_reducer_of(L, (tarn_red_kind)k, t);
 }
 
@@ -123,7 +130,8 @@ static void fn_options(tarn_lang *L, const tarn_sx *s, uint32_t at, tarn_func *f
   if (at >= s->n) return;
   const tarn_sx *o = s->kid[at];
   bool ops = tarn_sx_is(o, "ops"), tuple = tarn_sx_is(o, "tuple");
-  if ((!ops && !tuple) || o->n != 2 || at + 1 < s->n) tarn_sx_error(L->cx, o, "(ops N) or (tuple N) is expected");
+  if ((!ops && !tuple) || o->n != 2 || at + 1 < s->n)
+    tarn_sx_error(L->cx, o, "(ops N) or (tuple N) is expected");
   int64_t n = tarn_int_parse(L, o->kid[1]);
   if (n < 1 || n > UINT8_MAX) tarn_sx_error(L->cx, o, "the number is out of range");
   if (tuple) f->ntuple = (uint8_t)n;
@@ -191,9 +199,13 @@ typedef struct cursor { /* the next element of a form to be read */
   uint32_t i;
 } cursor;
 
-static const tarn_sx *next(cursor *c, const char *what) { return tarn_sx_at(c->L, c->s, c->i++, what); }
+static const tarn_sx *next(cursor *c, const char *what) {
+  return tarn_sx_at(c->L, c->s, c->i++, what);
+}
 
-static bool more_ints(const cursor *c) { return c->i < c->s->n && c->s->kid[c->i]->kind == TARN_SX_INT; }
+static bool more_ints(const cursor *c) {
+  return c->i < c->s->n && c->s->kid[c->i]->kind == TARN_SX_INT;
+}
 
 static uint32_t bare_ints(cursor *c, uint32_t op) {
   int64_t v[4] = {0, 0, 0, 1}; /* a slice's step is 1, a cartProd shares no dims */
@@ -253,7 +265,8 @@ static uint32_t inline_const(cursor *c, tarn_dtype dt) {
   p.type = tarn_type_parse(c->L, next(c, "the shape"), dt);
   const tarn_type *t = tarn_type_get(c->L, p.type);
   int64_t n = tarn_type_count(t);
-  if (n > (int64_t)(c->s->n - c->i)) tarn_sx_error(c->L->cx, c->s, "%lld elements are expected", (long long)n);
+  if (n > (int64_t)(c->s->n - c->i))
+    tarn_sx_error(c->L->cx, c->s, "%lld elements are expected", (long long)n);
   tarn_tensor *v = tarn_tensor_new(c->L->cx, dt, t->n, t->dim);
   for (int64_t i = 0; i < n; i++) read_element(c->L, next(c, "an element"), v, i);
   if (c->i < c->s->n && c->s->kid[c->i]->kind != TARN_SX_LIST)
@@ -272,7 +285,8 @@ static uint32_t read_const(cursor *c) {
     dt = tarn_dtype_read(c->L, next(c, "an element type"));
     type = tarn_type_parse(c->L, next(c, "the shape"), dt);
   }
-  uint32_t id = c->L->constants ? tarn_const_load(c->L, s, name, type) : tarn_const_find(c->L, name);
+  uint32_t id =
+      c->L->constants ? tarn_const_load(c->L, s, name, type) : tarn_const_find(c->L, name);
   if (id == TARN_NONE) tarn_sx_error(c->L->cx, s, "no constant is called %s", name);
   if (type != TARN_NONE && tarn_payload_get(c->L, id)->type != type)
     tarn_sx_error(c->L->cx, s, "the constant %s is of another type", name);
@@ -302,7 +316,8 @@ static uint32_t read_results(cursor *c) {
 
 static void attr_list(tarn_lang *L, const tarn_sx *s, tarn_attr *a) {
   bool ints = tarn_sx_is(s, "ints");
-  if (!ints && !tarn_sx_is(s, "reals")) tarn_sx_error(L->cx, s, "(ints …) or (reals …) is expected");
+  if (!ints && !tarn_sx_is(s, "reals"))
+    tarn_sx_error(L->cx, s, "(ints …) or (reals …) is expected");
   int64_t *is = TARN_ARRAY(L->cx, int64_t, s->n);
   double *rs = TARN_ARRAY(L->cx, double, s->n);
   for (uint32_t i = 1; i < s->n; i++) {
@@ -379,7 +394,8 @@ static uint32_t read_payload(cursor *c, uint32_t op) {
   switch (kind) {
   case TARN_P_NONE: return 0;
   case TARN_P_INTS: return read_ints(c, op);
-  case TARN_P_SHAPE: return tarn_payload_of(L, kind, tarn_type_parse(L, next(c, "the shape"), TARN_F32));
+  case TARN_P_SHAPE:
+    return tarn_payload_of(L, kind, tarn_type_parse(L, next(c, "the shape"), TARN_F32));
   case TARN_P_MAP: return tarn_payload_of(L, kind, tarn_imap_parse(L, next(c, "the index map")));
   case TARN_P_FN: return tarn_payload_of(L, kind, tarn_fn_parse(L, next(c, "the function")));
   case TARN_P_NEST: return tarn_payload_of(L, kind, tarn_nest_parse(L, next(c, "the stages")));
@@ -437,10 +453,12 @@ tarn_term tarn_term_read(tarn_lang *L, const tarn_sx *s, tarn_map *env) {
 }
 
 /* As tarn_mk, with the place in the text in front of what is wrong. */
-tarn_term tarn_mk_at(tarn_lang *L, const tarn_sx *s, uint32_t op, uint32_t payload, const tarn_term *kid, uint32_t n) {
+tarn_term tarn_mk_at(tarn_lang *L, const tarn_sx *s, uint32_t op, uint32_t payload,
+                     const tarn_term *kid, uint32_t n) {
   uint32_t *types = TARN_ARRAY(L->cx, uint32_t, n);
   for (uint32_t i = 0; i < n; i++) types[i] = tarn_term_get(L, kid[i])->type;
-  if (tarn_type_of(L, op, payload, types, n) == TARN_NONE) tarn_sx_error(L->cx, s, "%s", tarn_message(L->cx));
+  if (tarn_type_of(L, op, payload, types, n) == TARN_NONE)
+    tarn_sx_error(L->cx, s, "%s", tarn_message(L->cx));
   return tarn_mk(L, op, payload, kid, n);
 }
 
@@ -460,12 +478,16 @@ void tarn_bind(tarn_lang *L, const tarn_sx *s, uint32_t from, tarn_map *env, uin
 
 tarn_term tarn_let_read(tarn_lang *L, const tarn_sx *s, tarn_map *env) {
   const tarn_sx *names = tarn_sx_at(L, s, 1, "the named terms");
-  if (s->n != 3 || names->kind != TARN_SX_LIST) tarn_sx_error(L->cx, s, "(let ((%%a TERM)…) TERM) is expected");
+  if (s->n != 3 || names->kind != TARN_SX_LIST)
+    tarn_sx_error(L->cx, s, "(let ((%%a TERM)…) TERM) is expected");
   uint64_t *hidden = TARN_ARRAY(L->cx, uint64_t, names->n);
   tarn_bind(L, names, 0, env, hidden);
   tarn_term t = tarn_term_read(L, s->kid[2], env);
-  for (uint32_t i = names->n; i-- > 0;) *tarn_map_at(env, tarn_name_intern(L, names->kid[i]->kid[0]->text), NULL) = hidden[i];
+  for (uint32_t i = names->n; i-- > 0;)
+    *tarn_map_at(env, tarn_name_intern(L, names->kid[i]->kid[0]->text), NULL) = hidden[i];
   return t;
 }
 
-tarn_term tarn_term_parse(tarn_lang *L, const tarn_sx *s) { return tarn_term_read(L, s, tarn_map_new(L->cx)); }
+tarn_term tarn_term_parse(tarn_lang *L, const tarn_sx *s) {
+  return tarn_term_read(L, s, tarn_map_new(L->cx));
+}

@@ -23,7 +23,9 @@ static const uint8_t uses[] = {[TARN_P_NONE] = 0,
                                [TARN_P_PLACE] = NAMED,
                                [TARN_P_CALL] = NAMED | INTS | TYPED};
 
-const tarn_payload *tarn_payload_get(const tarn_lang *L, uint32_t id) { return tarn_table_get(&L->payload, id); }
+const tarn_payload *tarn_payload_get(const tarn_lang *L, uint32_t id) {
+  return tarn_table_get(&L->payload, id);
+}
 
 /* ---------------------------------------------------------------- keys */
 static void attr_key(tarn_lang *L, const tarn_attr *a) {
@@ -51,14 +53,17 @@ static void payload_key(tarn_lang *L, const tarn_payload *p, const tarn_attr *at
 }
 
 /* ---------------------------------------------------------------- attributes */
-static int by_name(const void *a, const void *b) { return strcmp(((const tarn_attr *)a)->name, ((const tarn_attr *)b)->name); }
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const tarn_attr *)a)->name, ((const tarn_attr *)b)->name);
+}
 
 static tarn_attr *copy_attrs(tarn_lang *L, const tarn_payload *p) {
   tarn_attr *a = tarn_copy(L->cx, p->attr, p->nattr * sizeof *a);
   qsort(a, p->nattr, sizeof *a, by_name);
   for (uint32_t i = 0; i < p->nattr; i++) {
     if (i && strcmp(a[i].name, a[i - 1].name) == 0)
-      tarn_raise(L->cx, TARN_BAD_INPUT, "opaque %s: the attribute %s is given twice", p->name, a[i].name);
+      tarn_raise(L->cx, TARN_BAD_INPUT, "opaque %s: the attribute %s is given twice", p->name,
+                 a[i].name);
     a[i].name = tarn_strdup(L->cx, a[i].name);
     if (a[i].kind == TARN_A_STR) a[i].s = tarn_strdup(L->cx, a[i].s);
     if (a[i].kind == TARN_A_INTS) a[i].is = tarn_copy(L->cx, a[i].is, a[i].n * sizeof *a[i].is);
@@ -84,7 +89,9 @@ static uint32_t add(tarn_lang *L, const tarn_payload *p, const tarn_attr *attr) 
   return tarn_table_add(L, &L->payload, c);
 }
 
-static size_t tensor_bytes(const tarn_tensor *t) { return (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype); }
+static size_t tensor_bytes(const tarn_tensor *t) {
+  return (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype);
+}
 
 /* A label nobody has: the given one, or with .1 .2 … behind it. */
 static const char *free_label(tarn_lang *L, const char *want) {
@@ -104,7 +111,8 @@ static void check_const(tarn_lang *L, const tarn_payload *p) {
   const tarn_type *t = tarn_type_get(L, p->type);
   if (!p->tensor || t->tuple || t->dtype != p->tensor->dtype || t->n != p->tensor->n ||
       memcmp(t->dim, p->tensor->dim, t->n * sizeof *t->dim) != 0)
-    tarn_raise(L->cx, TARN_BAD_INPUT, "constant %s: the value is not of its type", p->name ? p->name : "");
+    tarn_raise(L->cx, TARN_BAD_INPUT, "constant %s: the value is not of its type",
+               p->name ? p->name : "");
 }
 
 static uint32_t intern_const(tarn_lang *L, const tarn_payload *p) {
@@ -141,7 +149,8 @@ uint32_t tarn_payload_intern(tarn_lang *L, const tarn_payload *p) {
   const tarn_attr *attr = NULL;
   if (p->kind == TARN_P_CONST) return intern_const(L, p);
   if (p->kind > TARN_P_CALL) tarn_raise(L->cx, TARN_INTERNAL, "payload: kind %d", (int)p->kind);
-  if ((uses[p->kind] & NAMED) && !p->name) tarn_raise(L->cx, TARN_BAD_INPUT, "payload: a name is missing");
+  if ((uses[p->kind] & NAMED) && !p->name)
+    tarn_raise(L->cx, TARN_BAD_INPUT, "payload: a name is missing");
   if ((uses[p->kind] & ATTRS) && p->nattr) attr = copy_attrs(L, p);
   return add(L, p, attr);
 }

@@ -64,7 +64,8 @@ void tarn_fx_print(const tarn_lang *L, tarn_buf *b, uint32_t f) {
 
 /* ---------------------------------------------------------------- functions */
 const char *const tarn_red_names[TARN_RED_CUSTOM] = {NULL, "sum", "prod", "max", "min"};
-const char *const tarn_reduce_names[TARN_RED_CUSTOM] = {NULL, "reduceSum", "reduceProd", "reduceMax", "reduceMin"};
+const char *const tarn_reduce_names[TARN_RED_CUSTOM] = {NULL, "reduceSum", "reduceProd",
+                                                        "reduceMax", "reduceMin"};
 
 /* NAME for f32, (NAME dtype) for others */
 static void with_dtype(tarn_buf *b, const char *name, tarn_dtype t) {
@@ -103,7 +104,8 @@ static bool is_operand(const tarn_lang *L, uint32_t f, uint32_t i, bool cast, ta
 /* Is it the dotProd of some type? Of a 16-bit float it has its accumulator written out. */
 static bool is_dot_of(const tarn_lang *L, const tarn_func *f, tarn_dtype *t) {
   const tarn_reducer *r = tarn_reducer_get(L, f->red);
-  const tarn_fx *x = tarn_fx_get(L, f->body), *e = f->epi == TARN_NONE ? NULL : tarn_fx_get(L, f->epi);
+  const tarn_fx *x = tarn_fx_get(L, f->body),
+                *e = f->epi == TARN_NONE ? NULL : tarn_fx_get(L, f->epi);
   if (f->ntuple != 2 || f->nepi || r->kind != TARN_RED_SUM || x->op != TARN_FX_MUL) return false;
   if (e && (e->op != TARN_FX_CAST || !is_operand(L, f->epi, 0, true, e->dtype))) return false;
   *t = e ? e->dtype : r->dtype;
@@ -116,7 +118,8 @@ static bool fn_short(const tarn_lang *L, tarn_buf *b, const tarn_func *f) {
   tarn_dtype t;
   if (f->red == TARN_NONE) return false;
   const tarn_reducer *r = tarn_reducer_get(L, f->red);
-  bool bare = !f->ntuple && f->nops == 1 && f->epi == TARN_NONE && is_operand(L, f->body, 0, false, r->dtype);
+  bool bare = !f->ntuple && f->nops == 1 && f->epi == TARN_NONE &&
+              is_operand(L, f->body, 0, false, r->dtype);
   if (r->kind == TARN_RED_CUSTOM || (!bare && !is_dot_of(L, f, &t))) return false;
   if (bare) with_dtype(b, tarn_reduce_names[r->kind], r->dtype);
   else with_dtype(b, "dotProd", t);

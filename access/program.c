@@ -21,8 +21,8 @@ static char *file_of(tarn_ctx *cx, const char *dir, const char *name) {
   tarn_buf_fmt(&b, "%s/", dir);
   for (const char *s = name; *s; s++) {
     unsigned char c = (unsigned char)*s;
-    bool usual = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-                 (c == '.' && s != name);
+    bool usual = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                 c == '_' || c == '-' || (c == '.' && s != name);
     if (usual) tarn_buf_add(&b, s, 1);
     else tarn_buf_fmt(&b, "%%%02X", c);
   }
@@ -32,9 +32,10 @@ static char *file_of(tarn_ctx *cx, const char *dir, const char *name) {
 
 static void add_header(tarn_buf *b, const tarn_type *t) {
   static const char *const descr[TARN_DTYPES] = {
-      [TARN_F32] = "<f4", [TARN_F64] = "<f8", [TARN_F16] = "<f2", [TARN_BF16] = "<V2", [TARN_I8] = "|i1",
-      [TARN_U8] = "|u1",  [TARN_I16] = "<i2", [TARN_U16] = "<u2", [TARN_I32] = "<i4",  [TARN_U32] = "<u4",
-      [TARN_I64] = "<i8", [TARN_U64] = "<u8", [TARN_BOOL] = "|b1"};
+      [TARN_F32] = "<f4", [TARN_F64] = "<f8", [TARN_F16] = "<f2", [TARN_BF16] = "<V2",
+      [TARN_I8] = "|i1",  [TARN_U8] = "|u1",  [TARN_I16] = "<i2", [TARN_U16] = "<u2",
+      [TARN_I32] = "<i4", [TARN_U32] = "<u4", [TARN_I64] = "<i8", [TARN_U64] = "<u8",
+      [TARN_BOOL] = "|b1"};
   tarn_buf_fmt(b, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr[t->dtype]);
   for (uint32_t i = 0; i < t->n; i++) tarn_buf_fmt(b, "%s%" PRId64, i ? ", " : "", t->dim[i]);
   tarn_buf_str(b, t->n == 1 ? ",), }" : "), }");
@@ -54,12 +55,14 @@ static void write_constant(tarn_lang *L, const char *dir, const tarn_payload *p)
   tarn_write_file(L->cx, file_of(L->cx, dir, p->name), b.p, b.n);
 }
 
-static tarn_tensor *read_constant(tarn_lang *L, const tarn_sx *at, const char *path, const tarn_type *t) {
+static tarn_tensor *read_constant(tarn_lang *L, const tarn_sx *at, const char *path,
+                                  const tarn_type *t) {
   size_t n, bytes = (size_t)tarn_type_count(t) * tarn_dtype_size(t->dtype);
   const char *file = tarn_read_file(L->cx, path, &n);
   tarn_buf head = {.cx = L->cx};
   add_header(&head, t);
-  size_t data = n < 10 ? 0 : 10 + ((size_t)(unsigned char)file[8] | (size_t)(unsigned char)file[9] << 8);
+  size_t data =
+      n < 10 ? 0 : 10 + ((size_t)(unsigned char)file[8] | (size_t)(unsigned char)file[9] << 8);
   if (n < 10 || memcmp(file, "\x93NUMPY\x01", 7) != 0 || data < 10 + head.n || n != data + bytes ||
       memcmp(file + 10, head.p, head.n) != 0)
     tarn_sx_error(L->cx, at, "%s is not a NumPy array (version 1.0) with %s", path, head.p);
@@ -100,13 +103,15 @@ static tarn_io *read_inputs(tarn_lang *L, const tarn_sx *s, uint32_t *n) {
   tarn_io *in = TARN_ARRAY(L->cx, tarn_io, s->n - 1);
   for (*n = 0; *n < s->n - 1; ++*n) {
     const tarn_sx *i = s->kid[*n + 1];
-    if (i->kind != TARN_SX_LIST || i->n != 3) tarn_sx_error(L->cx, i, "(NAME SHAPE DTYPE) is expected");
+    if (i->kind != TARN_SX_LIST || i->n != 3)
+      tarn_sx_error(L->cx, i, "(NAME SHAPE DTYPE) is expected");
     tarn_io *io = &in[*n];
     io->name = tarn_name_parse(L, i->kid[0]);
     io->type = tarn_type_parse(L, i->kid[1], tarn_dtype_read(L, i->kid[2]));
     io->term = tarn_input(L, io->name, io->type);
     for (uint32_t k = 0; k < *n; k++)
-      if (strcmp(in[k].name, io->name) == 0) tarn_sx_error(L->cx, i, "the input %s is given twice", io->name);
+      if (strcmp(in[k].name, io->name) == 0)
+        tarn_sx_error(L->cx, i, "the input %s is given twice", io->name);
   }
   return in;
 }
@@ -121,7 +126,8 @@ static tarn_io *read_outputs(tarn_lang *L, const tarn_sx *s, tarn_map *env, uint
     io->name = tarn_name_parse(L, o->kid[0]);
     io->term = tarn_term_read(L, o->kid[1], env);
     io->type = tarn_term_get(L, io->term)->type;
-    if (tarn_type_get(L, io->type)->tuple) tarn_sx_error(L->cx, o, "the output %s is a tuple", io->name);
+    if (tarn_type_get(L, io->type)->tuple)
+      tarn_sx_error(L->cx, o, "the output %s is a tuple", io->name);
   }
   return out;
 }
@@ -155,7 +161,8 @@ tarn_program *tarn_program_parse(tarn_lang *L, const tarn_sx *s, const char *dir
   tarn_defer(L->cx, forget_constants, L);
   p->L = L;
   p->in = read_inputs(L, s->kid[1], &p->nin);
-  if (let && !tarn_sx_is(s->kid[2], "let")) tarn_sx_error(L->cx, s->kid[2], "(let (%%a TERM)…) is expected");
+  if (let && !tarn_sx_is(s->kid[2], "let"))
+    tarn_sx_error(L->cx, s->kid[2], "(let (%%a TERM)…) is expected");
   if (let) tarn_bind(L, s->kid[2], 1, env, NULL);
   p->out = read_outputs(L, s->kid[let ? 3 : 2], env, &p->nout);
   check_inputs(L, s, p);

@@ -5,7 +5,8 @@
 tarn_tensor *tarn_tensor_new(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim) {
   int64_t count, bytes;
   if (n > TARN_MAX_DIMS) tarn_raise(cx, TARN_BAD_INPUT, "tensor: %u dims", n);
-  if (!tarn_count_dims(n, dim, &count) || !tarn_mul64(count, (int64_t)tarn_dtype_size(t), &bytes) || bytes < 0)
+  if (!tarn_count_dims(n, dim, &count) || !tarn_mul64(count, (int64_t)tarn_dtype_size(t), &bytes) ||
+      bytes < 0)
     tarn_raise(cx, TARN_BAD_INPUT, "tensor: the element count overflows");
   tarn_tensor *r = TARN_NEW(cx, tarn_tensor);
   r->dtype = t;
@@ -23,22 +24,22 @@ int64_t tarn_tensor_count(const tarn_tensor *t) {
 }
 
 /* ---------------------------------------------------------------- elements */
-#define NATIVE(X)                                                                                                              \
-  X(F32, float, d)                                                                                                             \
-  X(F64, double, d)                                                                                                            \
-  X(I8, int8_t, i)                                                                                                             \
-  X(U8, uint8_t, i)                                                                                                            \
-  X(I16, int16_t, i)                                                                                                           \
-  X(U16, uint16_t, i)                                                                                                          \
-  X(I32, int32_t, i)                                                                                                           \
-  X(U32, uint32_t, i)                                                                                                          \
-  X(I64, int64_t, i)                                                                                                           \
+#define NATIVE(X)                                                                                  \
+  X(F32, float, d)                                                                                 \
+  X(F64, double, d)                                                                                \
+  X(I8, int8_t, i)                                                                                 \
+  X(U8, uint8_t, i)                                                                                \
+  X(I16, int16_t, i)                                                                               \
+  X(U16, uint16_t, i)                                                                              \
+  X(I32, int32_t, i)                                                                               \
+  X(U32, uint32_t, i)                                                                              \
+  X(I64, int64_t, i)                                                                               \
   X(BOOL, uint8_t, i)
 
 tarn_value tarn_tensor_get(const tarn_tensor *t, int64_t flat) {
   tarn_value v = {0};
   switch (t->dtype) {
-#define GET(ID, type, field)                                                                                                   \
+#define GET(ID, type, field)                                                                       \
   case TARN_##ID: v.field = ((const type *)t->data)[flat]; break;
     NATIVE(GET)
 #undef GET
@@ -64,7 +65,7 @@ void tarn_tensor_set(tarn_tensor *t, int64_t flat, tarn_value v) {
   if (tarn_dtype_is_float(t->dtype)) v.d = tarn_round_to(t->dtype, v.d);
   else v.i = tarn_wrap_to(t->dtype, v.i);
   switch (t->dtype) {
-#define SET(ID, type, field)                                                                                                   \
+#define SET(ID, type, field)                                                                       \
   case TARN_##ID: ((type *)t->data)[flat] = (type)v.field; break;
     NATIVE(SET)
 #undef SET

@@ -21,7 +21,8 @@ tarn_term tarn_mk(tarn_lang *L, uint32_t op, uint32_t payload, const tarn_term *
   uint32_t id = tarn_table_find(L, &L->term);
   if (id != TARN_NONE) return id;
   for (uint32_t i = 0; i < n; i++) {
-    if (kids[i] >= tarn_table_count(&L->term)) tarn_raise(L->cx, TARN_INTERNAL, "no term has the number %u", kids[i]);
+    if (kids[i] >= tarn_table_count(&L->term))
+      tarn_raise(L->cx, TARN_INTERNAL, "no term has the number %u", kids[i]);
     types[i] = tarn_term_get(L, kids[i])->type;
   }
   uint32_t type = tarn_type_of(L, op, payload, types, n);
@@ -35,10 +36,14 @@ tarn_term tarn_mk(tarn_lang *L, uint32_t op, uint32_t payload, const tarn_term *
   return tarn_table_add(L, &L->term, x);
 }
 
-const tarn_node *tarn_term_get(const tarn_lang *L, tarn_term t) { return tarn_table_get(&L->term, t); }
+const tarn_node *tarn_term_get(const tarn_lang *L, tarn_term t) {
+  return tarn_table_get(&L->term, t);
+}
 uint32_t tarn_term_count(const tarn_lang *L) { return tarn_table_count(&L->term); }
 
-const tarn_type *tarn_term_type(const tarn_lang *L, tarn_term t) { return tarn_type_get(L, tarn_term_get(L, t)->type); }
+const tarn_type *tarn_term_type(const tarn_lang *L, tarn_term t) {
+  return tarn_type_get(L, tarn_term_get(L, t)->type);
+}
 
 /* ---------------------------------------------------------------- walks */
 static int by_id(const void *a, const void *b) {
@@ -53,7 +58,8 @@ static void reach(const tarn_lang *L, tarn_term t) {
   w->order.p[w->order.n++] = t;
 }
 
-uint32_t tarn_term_reachable(const tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_term **terms) {
+uint32_t tarn_term_reachable(const tarn_lang *L, const tarn_term *root, uint32_t nroot,
+                             const tarn_term **terms) {
   struct tarn_termwork *w = L->walk;
   w->epoch++;
   w->order.n = 0;
@@ -68,7 +74,8 @@ uint32_t tarn_term_reachable(const tarn_lang *L, const tarn_term *root, uint32_t
 }
 
 /* ---------------------------------------------------------------- builders */
-static tarn_term with_ints(tarn_lang *L, uint32_t op, uint32_t n, const int64_t *v, const tarn_term *a, uint32_t na) {
+static tarn_term with_ints(tarn_lang *L, uint32_t op, uint32_t n, const int64_t *v,
+                           const tarn_term *a, uint32_t na) {
   return tarn_mk(L, op, tarn_payload_ints(L, n, v), a, na);
 }
 
@@ -89,7 +96,9 @@ tarn_term tarn_scalar(tarn_lang *L, tarn_dtype dt, double v) {
   return tarn_constant(L, "scalar", t, 0);
 }
 
-tarn_term tarn_access(tarn_lang *L, uint32_t d, tarn_term a) { return with_ints(L, TARN_OP_ACCESS, 1, &(int64_t){d}, &a, 1); }
+tarn_term tarn_access(tarn_lang *L, uint32_t d, tarn_term a) {
+  return with_ints(L, TARN_OP_ACCESS, 1, &(int64_t){d}, &a, 1);
+}
 
 tarn_term tarn_transpose(tarn_lang *L, const uint32_t *p, tarn_term a) {
   uint32_t n = tarn_term_type(L, a)->n;
@@ -98,7 +107,8 @@ tarn_term tarn_transpose(tarn_lang *L, const uint32_t *p, tarn_term a) {
   return with_ints(L, TARN_OP_TRANSPOSE, n, v, &a, 1);
 }
 
-tarn_term tarn_windows(tarn_lang *L, const int64_t *w, const int64_t *s, const int64_t *d, tarn_term a) {
+tarn_term tarn_windows(tarn_lang *L, const int64_t *w, const int64_t *s, const int64_t *d,
+                       tarn_term a) {
   const tarn_type *t = tarn_term_type(L, a);
   uint32_t m = t->n - t->ns;
   int64_t v[3 * TARN_MAX_DIMS];
@@ -106,17 +116,20 @@ tarn_term tarn_windows(tarn_lang *L, const int64_t *w, const int64_t *s, const i
   return with_ints(L, TARN_OP_WINDOWS, 3 * m, v, &a, 1);
 }
 
-tarn_term tarn_slice(tarn_lang *L, uint32_t axis, int64_t lo, int64_t hi, int64_t step, tarn_term a) {
+tarn_term tarn_slice(tarn_lang *L, uint32_t axis, int64_t lo, int64_t hi, int64_t step,
+                     tarn_term a) {
   return with_ints(L, TARN_OP_SLICE, 4, (int64_t[]){axis, lo, hi, step}, &a, 1);
 }
 
-tarn_term tarn_pad(tarn_lang *L, uint32_t axis, uint32_t fx_value, int64_t before, int64_t after, tarn_term a) {
+tarn_term tarn_pad(tarn_lang *L, uint32_t axis, uint32_t fx_value, int64_t before, int64_t after,
+                   tarn_term a) {
   const int64_t v[] = {axis, before, after};
   tarn_payload p = {.kind = TARN_P_PADV, .n = 3, .ints = v, .value = fx_value};
   return tarn_mk(L, TARN_OP_PAD, tarn_payload_intern(L, &p), &a, 1);
 }
 
-static tarn_term with_shape(tarn_lang *L, uint32_t op, uint32_t ns, uint32_t n, const int64_t *dim, tarn_term a) {
+static tarn_term with_shape(tarn_lang *L, uint32_t op, uint32_t ns, uint32_t n, const int64_t *dim,
+                            tarn_term a) {
   uint32_t type = tarn_type_tensor(L, TARN_F32, ns, n, dim);
   return tarn_mk(L, op, tarn_payload_of(L, TARN_P_SHAPE, type), &a, 1);
 }
@@ -138,7 +151,9 @@ tarn_term tarn_insert_axis(tarn_lang *L, uint32_t i, tarn_term a) {
   return with_ints(L, TARN_OP_INSERT_AXIS, 1, &(int64_t){i}, &a, 1);
 }
 
-tarn_term tarn_squeeze(tarn_lang *L, uint32_t i, tarn_term a) { return with_ints(L, TARN_OP_SQUEEZE, 1, &(int64_t){i}, &a, 1); }
+tarn_term tarn_squeeze(tarn_lang *L, uint32_t i, tarn_term a) {
+  return with_ints(L, TARN_OP_SQUEEZE, 1, &(int64_t){i}, &a, 1);
+}
 
 tarn_term tarn_concat(tarn_lang *L, uint32_t axis, const tarn_term *a, uint32_t n) {
   return with_ints(L, TARN_OP_CONCAT, 1, &(int64_t){axis}, a, n);
@@ -153,6 +168,7 @@ tarn_term tarn_compute(tarn_lang *L, uint32_t fn, const tarn_term *a, uint32_t n
 }
 
 tarn_term tarn_view(tarn_lang *L, uint32_t map, tarn_term a) {
-  if (tarn_map_is_identity(L, map) && tarn_imap_get(L, map)->ns == tarn_term_type(L, a)->ns) return a;
+  if (tarn_map_is_identity(L, map) && tarn_imap_get(L, map)->ns == tarn_term_type(L, a)->ns)
+    return a;
   return tarn_mk(L, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, map), &a, 1);
 }

@@ -50,7 +50,8 @@ static bool large_u64(const tarn_sx *s, tarn_dtype t, int64_t *bits) {
   uint64_t m = 0;
   if (t != TARN_U64 || s->kind != TARN_SX_REAL || !*s->text) return false;
   for (const char *c = s->text + (*s->text == '+'); *c; c++)
-    if (*c < '0' || *c > '9' || __builtin_mul_overflow(m, 10u, &m) || __builtin_add_overflow(m, (uint64_t)(*c - '0'), &m))
+    if (*c < '0' || *c > '9' || __builtin_mul_overflow(m, 10u, &m) ||
+        __builtin_add_overflow(m, (uint64_t)(*c - '0'), &m))
       return false;
   *bits = (int64_t)m;
   return true;
@@ -63,7 +64,8 @@ tarn_value tarn_number_parse(tarn_lang *L, const tarn_sx *s, tarn_dtype t) {
     v.i = yes;
     return v;
   }
-  if (s->kind != TARN_SX_INT && s->kind != TARN_SX_REAL) tarn_sx_error(L->cx, s, "a number is expected");
+  if (s->kind != TARN_SX_INT && s->kind != TARN_SX_REAL)
+    tarn_sx_error(L->cx, s, "a number is expected");
   if (tarn_dtype_is_float(t)) {
     v.d = tarn_round_to(t, s->r);
     return v;
@@ -126,7 +128,8 @@ void tarn_type_print(const tarn_lang *L, tarn_buf *b, uint32_t type) {
 
 uint32_t tarn_type_parse(tarn_lang *L, const tarn_sx *shape, tarn_dtype dt) {
   int64_t dim[2 * TARN_MAX_DIMS];
-  if (shape->kind != TARN_SX_LIST || shape->n != 2) tarn_sx_error(L->cx, shape, "a shape ((S…) (C…)) is expected");
+  if (shape->kind != TARN_SX_LIST || shape->n != 2)
+    tarn_sx_error(L->cx, shape, "a shape ((S…) (C…)) is expected");
   uint32_t ns = tarn_ints_parse(L, shape->kid[0], TARN_MAX_DIMS, dim);
   uint32_t n = ns + tarn_ints_parse(L, shape->kid[1], TARN_MAX_DIMS, dim + ns);
   int64_t count;

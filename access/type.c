@@ -50,10 +50,12 @@ uint32_t tarn_type_intern(tarn_lang *L, const tarn_type *t) {
   return id != TARN_NONE ? id : tarn_table_add(L, &L->type, type_copy(L, t));
 }
 
-uint32_t tarn_type_tensor(tarn_lang *L, tarn_dtype dt, uint32_t ns, uint32_t n, const int64_t *dim) {
+uint32_t tarn_type_tensor(tarn_lang *L, tarn_dtype dt, uint32_t ns, uint32_t n,
+                          const int64_t *dim) {
   tarn_type t = {.dtype = dt};
   if (n > TARN_MAX_DIMS || ns > n)
-    tarn_raise(L->cx, TARN_BAD_INPUT, "type: %u dims split at %u (at most %d dims)", n, ns, TARN_MAX_DIMS);
+    tarn_raise(L->cx, TARN_BAD_INPUT, "type: %u dims split at %u (at most %d dims)", n, ns,
+               TARN_MAX_DIMS);
   t.ns = (uint8_t)ns;
   t.n = (uint8_t)n;
   if (n) memcpy(t.dim, dim, n * sizeof *dim);
@@ -64,7 +66,9 @@ uint32_t tarn_type_tuple(tarn_lang *L, uint32_t n, const uint32_t *elem) {
   return tarn_type_intern(L, &(tarn_type){.tuple = true, .nelem = n, .elem = elem});
 }
 
-const tarn_type *tarn_type_get(const tarn_lang *L, uint32_t id) { return tarn_table_get(&L->type, id); }
+const tarn_type *tarn_type_get(const tarn_lang *L, uint32_t id) {
+  return tarn_table_get(&L->type, id);
+}
 
 int64_t tarn_type_count(const tarn_type *t) {
   int64_t count = 0;
@@ -72,5 +76,6 @@ int64_t tarn_type_count(const tarn_type *t) {
 }
 
 bool tarn_type_same_dims(const tarn_type *a, const tarn_type *b) {
-  return !a->tuple && !b->tuple && a->n == b->n && memcmp(a->dim, b->dim, a->n * sizeof *a->dim) == 0;
+  return !a->tuple && !b->tuple && a->n == b->n &&
+         memcmp(a->dim, b->dim, a->n * sizeof *a->dim) == 0;
 }

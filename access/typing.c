@@ -41,7 +41,8 @@ static uint32_t no(const node *x, const char *fmt, ...) {
 
 static uint32_t done(const node *x, const shape *s) {
   int64_t count;
-  if (s->n > TARN_MAX_DIMS) return no(x, "the result has %u dims, at most %d are possible", s->n, TARN_MAX_DIMS);
+  if (s->n > TARN_MAX_DIMS)
+    return no(x, "the result has %u dims, at most %d are possible", s->n, TARN_MAX_DIMS);
   if (!tarn_count_dims(s->n, s->dim, &count)) return no(x, "the element count overflows");
   return tarn_type_tensor(x->L, s->dtype, s->ns, s->n, s->dim);
 }
@@ -66,7 +67,9 @@ static uint32_t axis_at(const node *x, uint32_t i, uint32_t limit) {
   return no(x, "axis %lld is out of range", (long long)a);
 }
 
-static bool same_shape(const tarn_type *a, const tarn_type *b) { return a->ns == b->ns && tarn_type_same_dims(a, b); }
+static bool same_shape(const tarn_type *a, const tarn_type *b) {
+  return a->ns == b->ns && tarn_type_same_dims(a, b);
+}
 
 /* ---------------------------------------------------------------- leaves */
 static uint32_t type_INPUT(const node *x) {
@@ -107,7 +110,8 @@ static uint32_t type_WINDOWS(const node *x) {
   int64_t span, count[TARN_MAX_DIMS];
   if (x->p->n != 3 * m) return no(x, "%u integers for %u compute dims", x->p->n, m);
   for (uint32_t j = 0; j < m; j++) {
-    if (w[j] < 1 || step[j] < 1 || dil[j] < 1) return no(x, "window, stride and dilation must be at least 1");
+    if (w[j] < 1 || step[j] < 1 || dil[j] < 1)
+      return no(x, "window, stride and dilation must be at least 1");
     if (!tarn_mul64(w[j] - 1, dil[j], &span) || span >= s.dim[s.ns + j])
       return no(x, "the window does not fit into compute dim %u", j);
     count[j] = (s.dim[s.ns + j] - span - 1) / step[j] + 1;
@@ -127,7 +131,8 @@ static uint32_t type_SLICE(const node *x) {
   int64_t d = s.dim[a], l = x->p->ints[1], h = x->p->ints[2], step = x->p->ints[3];
   if (step == 0 || step == INT64_MIN) return no(x, "step %lld", (long long)step);
   if (step > 0 ? l < 0 || h < l || h > d : l >= d || h > l || h < -1)
-    return no(x, "%lld to %lld by %lld does not lie within %lld", (long long)l, (long long)h, (long long)step, (long long)d);
+    return no(x, "%lld to %lld by %lld does not lie within %lld", (long long)l, (long long)h,
+              (long long)step, (long long)d);
   int64_t span = step > 0 ? h - l : l - h, by = step > 0 ? step : -step;
   s.dim[a] = span == 0 ? 0 : (span - 1) / by + 1;
   return done(x, &s);
@@ -142,7 +147,8 @@ static uint32_t type_PAD(const node *x) {
   if (v->op != TARN_FX_CONST) return no(x, "the value is not a constant");
   if (v->dtype != s.dtype) return no(x, "the value is %s", tarn_dtype_name(v->dtype));
   if (before < 0 || after < 0) return no(x, "negative padding");
-  if (__builtin_add_overflow(*d, before, d) || __builtin_add_overflow(*d, after, d)) return no(x, "the extent overflows");
+  if (__builtin_add_overflow(*d, before, d) || __builtin_add_overflow(*d, after, d))
+    return no(x, "the extent overflows");
   return done(x, &s);
 }
 
@@ -178,7 +184,8 @@ static uint32_t type_BROADCAST(const node *x) {
   if (t->n != to->n || t->ns != to->ns) return no(x, "the ranks differ (insert axes first)");
   for (uint32_t i = 0; i < t->n; i++)
     if (t->dim[i] != 1 && t->dim[i] != to->dim[i])
-      return no(x, "dim %u of extent %lld cannot become %lld", i, (long long)t->dim[i], (long long)to->dim[i]);
+      return no(x, "dim %u of extent %lld cannot become %lld", i, (long long)t->dim[i],
+                (long long)to->dim[i]);
   s.dtype = t->dtype;
   return done(x, &s);
 }
@@ -187,7 +194,8 @@ static uint32_t type_FLATTEN(const node *x) {
   const tarn_type *t = kid(x, 0);
   shape s = {.dtype = t->dtype};
   int64_t side[2];
-  if (!tarn_count_dims(t->ns, t->dim, &side[0]) || !tarn_count_dims(t->n - t->ns, t->dim + t->ns, &side[1]))
+  if (!tarn_count_dims(t->ns, t->dim, &side[0]) ||
+      !tarn_count_dims(t->n - t->ns, t->dim + t->ns, &side[1]))
     return no(x, "the element count overflows");
   append(&s, t->ns > 0, &side[0]);
   s.ns = s.n;
@@ -213,7 +221,8 @@ static uint32_t type_VIEW(const node *x) {
   const tarn_type *t = kid(x, 0);
   const tarn_imap *m = tarn_imap_get(x->L, x->p->id);
   shape s = {.dtype = t->dtype, .ns = m->ns};
-  if (m->nin != t->n || memcmp(m->in, t->dim, t->n * sizeof *t->dim) != 0) return no(x, "the map is of other dims");
+  if (m->nin != t->n || memcmp(m->in, t->dim, t->n * sizeof *t->dim) != 0)
+    return no(x, "the map is of other dims");
   if (m->nguard && tarn_fx_get(x->L, m->fill)->dtype != t->dtype)
     return no(x, "the fill value is %s", tarn_dtype_name(tarn_fx_get(x->L, m->fill)->dtype));
   append(&s, m->n, m->dim);
@@ -227,10 +236,12 @@ static uint32_t type_CONCAT(const node *x) {
   if (a == TARN_NONE) return a;
   for (uint32_t k = 1; k < x->n; k++) {
     const tarn_type *t = kid(x, k);
-    if (t->dtype != s.dtype || t->n != s.n || t->ns != s.ns) return no(x, "operand %u differs in type, rank or split", k);
+    if (t->dtype != s.dtype || t->n != s.n || t->ns != s.ns)
+      return no(x, "operand %u differs in type, rank or split", k);
     for (uint32_t i = 0; i < s.n; i++)
       if (i != a && t->dim[i] != s.dim[i]) return no(x, "operand %u differs in dim %u", k, i);
-    if (__builtin_add_overflow(s.dim[a], t->dim[a], &s.dim[a])) return no(x, "the extent overflows");
+    if (__builtin_add_overflow(s.dim[a], t->dim[a], &s.dim[a]))
+      return no(x, "the extent overflows");
   }
   return done(x, &s);
 }
@@ -270,7 +281,8 @@ static bool operands_fit(const node *x, const tarn_func *f, const tarn_type *t) 
     if (!same_shape(kid(x, i), t)) return no(x, "operand %u differs in shape", i), false;
   s.n = s.ns;
   for (uint32_t i = f->nops; i < x->n; i++)
-    if (!same_shape(kid(x, i), &s)) return no(x, "epilogue operand %u is not over the access dims", i - f->nops), false;
+    if (!same_shape(kid(x, i), &s))
+      return no(x, "epilogue operand %u is not over the access dims", i - f->nops), false;
   return true;
 }
 
@@ -279,7 +291,8 @@ static uint32_t type_COMPUTE(const node *x) {
   const tarn_type *t = kid(x, 0);
   shape s = shape_of(t);
   tarn_dtype in[2 * UINT8_MAX];
-  if (x->n != (uint32_t)f->nops + f->nepi) return no(x, "the function takes %u operands", f->nops + f->nepi);
+  if (x->n != (uint32_t)f->nops + f->nepi)
+    return no(x, "the function takes %u operands", f->nops + f->nepi);
   if (!operands_fit(x, f, t)) return TARN_NONE;
   if (f->ntuple && (t->n == t->ns || t->dim[t->ns] != f->ntuple))
     return no(x, "the first compute dim is not the tuple of %u", f->ntuple);
@@ -305,7 +318,8 @@ static uint32_t type_FOLD(const node *x) {
   uint32_t a = axis_at(x, 0, s.ns);
   if (a == TARN_NONE) return a;
   if (r->dtype != s.dtype) return no(x, "the reducer takes %s", tarn_dtype_name(r->dtype));
-  if (!tarn_reducer_type(x->L, x->p->value, state, &s.dtype)) return no(x, "%s", tarn_message(x->L->cx));
+  if (!tarn_reducer_type(x->L, x->p->value, state, &s.dtype))
+    return no(x, "%s", tarn_message(x->L->cx));
   memmove(s.dim + a, s.dim + a + 1, (s.n - a - 1) * sizeof *s.dim);
   s.n--;
   s.ns--;
@@ -321,7 +335,8 @@ static uint32_t type_GATHER(const node *x) {
   shape s = {.dtype = t->dtype, .ns = t->ns};
   uint32_t a = axis_at(x, 0, t->n);
   if (a == TARN_NONE) return a;
-  if (tarn_dtype_is_float(index->dtype) || index->dtype == TARN_BOOL) return no(x, "the index is not of an integer type");
+  if (tarn_dtype_is_float(index->dtype) || index->dtype == TARN_BOOL)
+    return no(x, "the index is not of an integer type");
   append(&s, a, t->dim);
   append(&s, index->n, index->dim);
   append(&s, t->n - a - 1, t->dim + a + 1);
@@ -341,7 +356,8 @@ static uint32_t type_NTH(const node *x) {
 
 static uint32_t type_OPAQUE(const node *x) { return x->p->type; }
 static uint32_t type_CALL(const node *x) {
-  return tarn_call_types(x->L, x->p, x->type, x->n) ? x->p->type : no(x, "%s", tarn_message(x->L->cx));
+  return tarn_call_types(x->L, x->p, x->type, x->n) ? x->p->type
+                                                    : no(x, "%s", tarn_message(x->L->cx));
 }
 
 /* A ((M),(r)), B ((),(r,c)) -> ((M,c),()) */
@@ -349,8 +365,10 @@ static uint32_t systolic(const node *x, shape *s) {
   const tarn_type *a = kid(x, 0), *b = kid(x, 1);
   int64_t r = x->p->ints[0], c = x->p->ints[1];
   *s = shape_of(a);
-  if (a->dtype != b->dtype || a->dtype == TARN_BOOL) return no(x, "the operands must be numbers of one type");
-  if (a->n != a->ns + 1 || a->dim[a->ns] != r) return no(x, "the first operand's compute dims are not (%lld)", (long long)r);
+  if (a->dtype != b->dtype || a->dtype == TARN_BOOL)
+    return no(x, "the operands must be numbers of one type");
+  if (a->n != a->ns + 1 || a->dim[a->ns] != r)
+    return no(x, "the first operand's compute dims are not (%lld)", (long long)r);
   if (b->ns != 0 || b->n != 2 || b->dim[0] != r || b->dim[1] != c)
     return no(x, "the second operand is not (() (%lld %lld))", (long long)r, (long long)c);
   s->dim[s->ns++] = c;
@@ -366,7 +384,8 @@ static uint32_t type_SYSTOLIC_ACC(const node *x) {
   shape s;
   const tarn_type *p = kid(x, 2);
   if (systolic(x, &s) == TARN_NONE) return TARN_NONE;
-  if (p->dtype != s.dtype || p->n != s.n || p->ns != s.ns || memcmp(p->dim, s.dim, s.n * sizeof *s.dim))
+  if (p->dtype != s.dtype || p->n != s.n || p->ns != s.ns ||
+      memcmp(p->dim, s.dim, s.n * sizeof *s.dim))
     return no(x, "the accumulator is not of the result's type");
   return done(x, &s);
 }
@@ -381,7 +400,8 @@ static typing_fn *const rules[] = {
 
 static bool tuples_allowed(uint32_t op) { return op == TARN_OP_TUPLE || op == TARN_OP_NTH; }
 
-uint32_t tarn_type_of(tarn_lang *L, uint32_t op, uint32_t payload, const uint32_t *kid_types, uint32_t n) {
+uint32_t tarn_type_of(tarn_lang *L, uint32_t op, uint32_t payload, const uint32_t *kid_types,
+                      uint32_t n) {
   const tarn_opinfo *info = tarn_op_info(op);
   if (!info || payload >= tarn_table_count(&L->payload)) {
     tarn_set_message(L->cx, "no such operator or payload");
@@ -392,10 +412,12 @@ uint32_t tarn_type_of(tarn_lang *L, uint32_t op, uint32_t payload, const uint32_
     tarn_set_message(L->cx, "%s: the payload is of another kind", info->text);
     return TARN_NONE;
   }
-  if (n < (uint32_t)info->min_kids || (info->max_kids >= 0 && n > (uint32_t)info->max_kids)) return no(&x, "%u operands", n);
+  if (n < (uint32_t)info->min_kids || (info->max_kids >= 0 && n > (uint32_t)info->max_kids))
+    return no(&x, "%u operands", n);
   for (uint32_t i = 0; i < n && !tuples_allowed(op); i++)
     if (kid(&x, i)->tuple) return no(&x, "operand %u is a tuple", i);
   const tarn_intsform *form = tarn_intsform_of(op);
-  if (form && form->kept && x.p->n != form->kept) return no(&x, "%u integers where %u belong", x.p->n, form->kept);
+  if (form && form->kept && x.p->n != form->kept)
+    return no(&x, "%u integers where %u belong", x.p->n, form->kept);
   return rules[op](&x);
 }

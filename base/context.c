@@ -8,7 +8,8 @@
 
 static const char out_of_memory[] = "out of memory";
 
-/* What is large (weights) in huge pages: hundreds of thousands of faults less for a large model (bench/notes/avx2.md). */
+/* What is large (weights) in huge pages: hundreds of thousands of faults less for a large model
+ * (bench/notes/avx2.md). */
 #define HUGE_PAGE ((size_t)2 << 20)
 static void *large(size_t n) {
   void *p = NULL;
@@ -27,7 +28,9 @@ static void *malloc_realloc(void *user, void *p, size_t old, size_t n) {
 
 const tarn_allocator tarn_malloc_allocator = {malloc_realloc, NULL};
 
-void *tarn_raw(tarn_ctx *cx, void *p, size_t old, size_t n) { return cx->a.realloc(cx->a.user, p, old, n); }
+void *tarn_raw(tarn_ctx *cx, void *p, size_t old, size_t n) {
+  return cx->a.realloc(cx->a.user, p, old, n);
+}
 
 static void raw_free(tarn_ctx *cx, void *p, size_t n) {
   if (p) cx->a.realloc(cx->a.user, p, n, 0);
@@ -60,7 +63,8 @@ void tarn_ctx_free(tarn_ctx *cx) {
   run_deferred(cx, 0);
   raw_free(cx, cx->defers, cx->defer_cap * sizeof *cx->defers);
   for (int i = 0; i < 2; i++) raw_free(cx, cx->slot[i].heap, cx->slot[i].cap);
-  for (size_t i = 0; i < cx->warning_count; i++) raw_free(cx, cx->warnings[i], strlen(cx->warnings[i]) + 1);
+  for (size_t i = 0; i < cx->warning_count; i++)
+    raw_free(cx, cx->warnings[i], strlen(cx->warnings[i]) + 1);
   raw_free(cx, cx->warnings, cx->warning_cap * sizeof *cx->warnings);
   tarn_arena_free_all(cx);
   freelocale(cx->c_locale);

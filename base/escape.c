@@ -1,8 +1,10 @@
-/* Text of strangers as data of the language that it is printed in: one table of spellings a language.
+/* Text of strangers as data of the language that it is printed in: one table of spellings a
+ * language.
  *
- * A character that can be seen is printed as it is unless the language gives it a meaning. Every other byte (control
- * characters, those that change the direction of writing, what is no UTF-8) is spelled by its number. So what is written is
- * UTF-8 on one line whatever the name of a tensor was, and a terminal takes no orders from it. */
+ * A character that can be seen is printed as it is unless the language gives it a meaning. Every
+ * other byte (control characters, those that change the direction of writing, what is no UTF-8) is
+ * spelled by its number. So what is written is UTF-8 on one line whatever the name of a tensor was,
+ * and a terminal takes no orders from it. */
 #include "base/internal.h"
 
 #include <stdio.h>
@@ -20,20 +22,38 @@ typedef struct language {
 static const language languages[] = {
     [TARN_AS_TEXT] = {{{'\n', "\\n"}, {'\t', "\\t"}}, "\\x%02x"},
     [TARN_AS_SX] = {{{'"', "\\\""}, {'\\', "\\\\"}, {'\n', "\\n"}, {'\t', "\\t"}}, "\\x%02x"},
-    /* of a string; no comment begins or ends in it, and no trigraph. Three octal digits, as hexadecimal ones never end. */
-    [TARN_AS_C] = {{{'"', "\\\""}, {'\\', "\\\\"}, {'\n', "\\n"}, {'\t', "\\t"}, {'*', "\\052"}, {'?', "\\?"}}, "\\%03o"},
+    /* of a string; no comment begins or ends in it, and no trigraph. Three octal digits, as
+       hexadecimal ones never end. */
+    [TARN_AS_C] = {{{'"', "\\\""},
+                    {'\\', "\\\\"},
+                    {'\n', "\\n"},
+                    {'\t', "\\t"},
+                    {'*', "\\052"},
+                    {'?', "\\?"}},
+                   "\\%03o"},
     [TARN_AS_JSON] = {{{'"', "\\\""}, {'\\', "\\\\"}, {'\n', "\\n"}, {'\t', "\\t"}}, NULL},
-    [TARN_AS_HTML] =
-        {{{'<', "&lt;"}, {'>', "&gt;"}, {'&', "&amp;"}, {'"', "&quot;"}, {'\'', "&#39;"}, {'\n', "\n"}, {'\t', "\t"}},
-         "\\x%02x"},
-    [TARN_AS_DOT] = {{{'"', "\\\""}, {'\\', "\\\\"}, {'&', "&amp;"}, {'\n', "\\n"}, {'\t', " "}}, "\\\\x%02x"},
+    [TARN_AS_HTML] = {{{'<', "&lt;"},
+                       {'>', "&gt;"},
+                       {'&', "&amp;"},
+                       {'"', "&quot;"},
+                       {'\'', "&#39;"},
+                       {'\n', "\n"},
+                       {'\t', "\t"}},
+                      "\\x%02x"},
+    [TARN_AS_DOT] = {{{'"', "\\\""}, {'\\', "\\\\"}, {'&', "&amp;"}, {'\n', "\\n"}, {'\t', " "}},
+                     "\\\\x%02x"},
 };
 
 /* The bytes of the UTF-8 character at s and its code; 0: there is none. */
 static size_t utf8(const char *s, size_t n, uint32_t *code) {
   static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
   const unsigned char *p = (const unsigned char *)s;
-  size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf8 ? 4 : 0;
+  size_t len = p[0] < 0x80   ? 1
+               : p[0] < 0xc0 ? 0
+               : p[0] < 0xe0 ? 2
+               : p[0] < 0xf0 ? 3
+               : p[0] < 0xf8 ? 4
+                             : 0;
   if (len == 0 || len > n) return 0;
   uint32_t c = len == 1 ? p[0] : p[0] & (0x7fu >> len);
   for (size_t i = 1; i < len; i++) {
@@ -46,9 +66,9 @@ static size_t utf8(const char *s, size_t n, uint32_t *code) {
 
 /* Controls, marks of no width, lines, directions, what is no character. */
 static bool is_hidden(uint32_t code) {
-  static const uint32_t ranges[][2] = {{0, 0x1f},        {0x7f, 0x9f},      {0x61c, 0x61c},   {0x200b, 0x200f},
-                                       {0x2028, 0x202e}, {0x2060, 0x206f},  {0xfeff, 0xfeff}, {0xfff9, 0xfffb},
-                                       {0xfffe, 0xffff}, {0xe0000, 0xe0fff}};
+  static const uint32_t ranges[][2] = {
+      {0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},   {0x200b, 0x200f}, {0x2028, 0x202e},
+      {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xfffe, 0xffff}, {0xe0000, 0xe0fff}};
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
     if (code >= ranges[i][0] && code <= ranges[i][1]) return true;
   return false;
@@ -70,7 +90,8 @@ static size_t own_spelling(const language *l, char c, char *out) {
 static size_t json_spelling(uint32_t code, size_t len, unsigned char byte, char *out) {
   if (len == 0) snprintf(out, TARN_ESCAPED, "\\\\x%02x", byte);
   else if (code < 0x10000) snprintf(out, TARN_ESCAPED, "\\u%04x", code);
-  else snprintf(out, TARN_ESCAPED, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+  else
+    snprintf(out, TARN_ESCAPED, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
   return len ? len : 1;
 }
 

@@ -11,7 +11,9 @@ static uint64_t load_le(const unsigned char *p, size_t n) {
   return x;
 }
 
-static uint64_t scramble(uint64_t h) { return tarn_hash_mix(tarn_hash_mix(h, h >> 29), 0x2545F491u); }
+static uint64_t scramble(uint64_t h) {
+  return tarn_hash_mix(tarn_hash_mix(h, h >> 29), 0x2545F491u);
+}
 
 uint64_t tarn_hash_bytes(const void *data, size_t n, uint64_t seed) {
   const unsigned char *p = data;
@@ -68,7 +70,8 @@ static uint32_t intern_lookup(const tarn_intern *t, const void *key, size_t n, u
   if (!t->s.at) return TARN_NONE;
   for (uint32_t i = (uint32_t)hash & t->s.mask; t->s.at[i]; i = (i + 1) & t->s.mask) {
     const intern_entry *e = &t->e.p[t->s.at[i] - 1];
-    if (e->hash == hash && e->n == n && (n == 0 || memcmp(e->key, key, n) == 0)) return t->s.at[i] - 1;
+    if (e->hash == hash && e->n == n && (n == 0 || memcmp(e->key, key, n) == 0))
+      return t->s.at[i] - 1;
   }
   return TARN_NONE;
 }

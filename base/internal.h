@@ -57,7 +57,8 @@ struct tarn_ctx {
   char **warnings;
   size_t warning_count, warning_cap;
   bool warning_lost; /* one more warning than memory allowed */
-  locale_t c_locale; /* numbers are written and read the same whatever the host program's locale is */
+  locale_t
+      c_locale; /* numbers are written and read the same whatever the host program's locale is */
 };
 
 /* Raw allocation, NULL on failure; for what must not live in the arena. */

@@ -28,7 +28,9 @@ typedef struct where {
   uint32_t line, col;
 } where;
 
-static where here(const reader *r) { return (where){r->line, (uint32_t)(r->at - r->line_start) + 1}; }
+static where here(const reader *r) {
+  return (where){r->line, (uint32_t)(r->at - r->line_start) + 1};
+}
 
 _Noreturn static void bad(const reader *r, where w, const char *what) {
   tarn_raise(r->cx, TARN_BAD_INPUT, "%s:%u:%u: %s", r->file, w.line, w.col, what);
@@ -36,7 +38,9 @@ _Noreturn static void bad(const reader *r, where w, const char *what) {
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 static bool is_control(char c) { return ((unsigned char)c < 0x20 && !is_space(c)) || c == 0x7f; }
-static bool ends_atom(char c) { return is_space(c) || c == '(' || c == ')' || c == ';' || c == '"'; }
+static bool ends_atom(char c) {
+  return is_space(c) || c == '(' || c == ')' || c == ';' || c == '"';
+}
 
 static void newline(reader *r) {
   r->line++;
@@ -90,7 +94,9 @@ static bool read_int(const char *text, tarn_sx *s) {
   bool minus = *text == '-';
   uint64_t m = 0;
   for (text += *text == '-' || *text == '+'; is_digit(*text); text++)
-    if (__builtin_mul_overflow(m, 10u, &m) || __builtin_add_overflow(m, (uint64_t)(*text - '0'), &m)) return false;
+    if (__builtin_mul_overflow(m, 10u, &m) ||
+        __builtin_add_overflow(m, (uint64_t)(*text - '0'), &m))
+      return false;
   if (*text || m > (uint64_t)INT64_MAX + minus) return false;
   s->kind = TARN_SX_INT;
   s->i = (int64_t)(minus ? 0 - m : m);
@@ -221,7 +227,9 @@ tarn_sx *tarn_sx_read_file(tarn_ctx *cx, const char *path) {
 
 /* ---- asking and complaining ---- */
 
-bool tarn_sx_atom_is(const tarn_sx *s, const char *atom) { return s && s->kind == TARN_SX_ATOM && strcmp(s->text, atom) == 0; }
+bool tarn_sx_atom_is(const tarn_sx *s, const char *atom) {
+  return s && s->kind == TARN_SX_ATOM && strcmp(s->text, atom) == 0;
+}
 
 bool tarn_sx_is(const tarn_sx *s, const char *head) {
   return s && s->kind == TARN_SX_LIST && s->n > 0 && tarn_sx_atom_is(s->kid[0], head);

@@ -37,7 +37,8 @@ static void print_leaf(tarn_buf *b, const tarn_sx *s) {
 /* Columns of s printed flat, or any number above limit as soon as that is certain. Every level of a
  * list takes at least its two parentheses, so the recursion is at most limit / 2 deep. */
 static size_t flat_width(tarn_ctx *cx, const tarn_sx *s, size_t limit) {
-  if (s->kind != TARN_SX_LIST && s->kind != TARN_SX_STRING && s->text && *s->text) return strlen(s->text);
+  if (s->kind != TARN_SX_LIST && s->kind != TARN_SX_STRING && s->text && *s->text)
+    return strlen(s->text);
   if (s->kind != TARN_SX_LIST) {
     tarn_mark m = tarn_arena_mark(cx);
     tarn_buf b = {.cx = cx};
@@ -46,7 +47,8 @@ static size_t flat_width(tarn_ctx *cx, const tarn_sx *s, size_t limit) {
     return b.n;
   }
   size_t w = 2;
-  for (uint32_t i = 0; i < s->n && w <= limit; i++) w += (i > 0) + flat_width(cx, s->kid[i], limit - w);
+  for (uint32_t i = 0; i < s->n && w <= limit; i++)
+    w += (i > 0) + flat_width(cx, s->kid[i], limit - w);
   return w;
 }
 
@@ -75,7 +77,8 @@ static void open_level(printer *p, const tarn_sx *s) {
 static void separate(printer *p, const level *l, const tarn_sx *kid) {
   if (l->next == 0) return;
   bool on_line =
-      l->flat || (kid->kind != TARN_SX_LIST && l->list->kid[l->next - 1]->kind != TARN_SX_LIST && fits(p, kid, p->stack.n + 1));
+      l->flat || (kid->kind != TARN_SX_LIST && l->list->kid[l->next - 1]->kind != TARN_SX_LIST &&
+                  fits(p, kid, p->stack.n + 1));
   if (on_line) tarn_buf_add(p->out, " ", 1);
   else start_line(p, l->indent + 2);
 }

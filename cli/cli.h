@@ -1,4 +1,5 @@
-/* What the commands of the tarn program share. One file a command: int tarn_cmd_NAME(tarn_ctx *, int, char **). */
+/* What the commands of the tarn program share. One file a command: int tarn_cmd_NAME(tarn_ctx *,
+ * int, char **). */
 #ifndef TARN_CLI_H
 #define TARN_CLI_H
 #include "extract/extract.h"
@@ -10,7 +11,16 @@
 
 /* ---- options ---- */
 /* CLI_U32, CLI_THREADS: a uint64_t too, but at most 2^32-1 and CLI_MOST_THREADS. */
-typedef enum { CLI_FLAG, CLI_STR, CLI_UINT, CLI_U32, CLI_THREADS, CLI_REAL, CLI_LIST, CLI_PAIR } cli_kind;
+typedef enum {
+  CLI_FLAG,
+  CLI_STR,
+  CLI_UINT,
+  CLI_U32,
+  CLI_THREADS,
+  CLI_REAL,
+  CLI_LIST,
+  CLI_PAIR
+} cli_kind;
 #define CLI_MOST_THREADS 1024
 typedef TARN_VEC(const char *) cli_list;
 typedef struct cli_opt {
@@ -21,15 +31,21 @@ typedef struct cli_opt {
   const char *arg, *help;
 } cli_opt;
 /* A row that several commands have. */
-#define CLI_SET(list)                                                                                                          \
-  { "--set", NULL, CLI_LIST, &(list), "NAME=VALUE", "bind an input to numbers or a file (.npy, .pb)" }
-/* Fills the options; what is left over goes to words. Raises TARN_USAGE. True when --help was asked and printed. */
-bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, char **argv, cli_list *words);
+#define CLI_SET(list)                                                                              \
+  {                                                                                                \
+    "--set", NULL, CLI_LIST, &(list), "NAME=VALUE",                                                \
+        "bind an input to numbers or a file (.npy, .pb)"                                           \
+  }
+/* Fills the options; what is left over goes to words. Raises TARN_USAGE. True when --help was asked
+ * and printed. */
+bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, char **argv,
+               cli_list *words);
 
 /* ---- JSON on stdout ---- */
 typedef struct cli_json cli_json;
-cli_json *cli_json_new(tarn_ctx *cx);                        /* opens the object with "schema": 1 */
-void cli_json_open(cli_json *j, const char *key, char kind); /* '{' or '[' ; key NULL inside an array */
+cli_json *cli_json_new(tarn_ctx *cx); /* opens the object with "schema": 1 */
+void cli_json_open(cli_json *j, const char *key,
+                   char kind); /* '{' or '[' ; key NULL inside an array */
 void cli_json_close(cli_json *j, char kind);
 void cli_json_str(cli_json *j, const char *key, const char *v);
 void cli_json_num(cli_json *j, const char *key, double v); /* infinite and NaN: null */
@@ -39,22 +55,26 @@ const char *cli_json_text(cli_json *j, size_t *n); /* closes the object */
 void cli_json_print(cli_json *j);
 
 /* ---- files ---- */
-/* Opens path for writing; closed, with its errors raised, by cli_close. A device is written in place. */
+/* Opens path for writing; closed, with its errors raised, by cli_close. A device is written in
+ * place. */
 FILE *cli_open(tarn_ctx *cx, const char *path);
 void cli_close(tarn_ctx *cx, FILE *f, const char *path);
 
-/* A new folder of this pattern (…XXXXXX) for files, which goes with them when the command ends, fails or is interrupted. */
+/* A new folder of this pattern (…XXXXXX) for files, which goes with them when the command ends,
+ * fails or is interrupted. */
 char *cli_folder_for_now(tarn_ctx *cx, const char *pattern);
-/* The one made last stays, under another name, as mkdir() makes one. false, and errno: it could not be renamed. */
+/* The one made last stays, under another name, as mkdir() makes one. false, and errno: it could not
+ * be renamed. */
 bool cli_folder_stays(const char *path, const char *as);
 /* A protected call that no signal interrupts. */
 void cli_undisturbed(tarn_ctx *cx, tarn_fn *fn, void *arg);
 
 /* ---- pages for a browser (--html) ---- */
 FILE *cli_page_open(tarn_ctx *cx, const char *path, const char *title);
-void cli_page_text(FILE *f, const char *s);                         /* with what HTML gives a meaning escaped */
-void cli_page_head(FILE *f, const char *const *column, uint32_t n); /* opens a table; its rows are the caller's */
-void cli_page_bar(FILE *f, double share);                           /* a cell */
+void cli_page_text(FILE *f, const char *s); /* with what HTML gives a meaning escaped */
+void cli_page_head(FILE *f, const char *const *column,
+                   uint32_t n);           /* opens a table; its rows are the caller's */
+void cli_page_bar(FILE *f, double share); /* a cell */
 void cli_page_close(tarn_ctx *cx, FILE *f, const char *path);
 
 /* ---- time ---- */
@@ -74,15 +94,16 @@ typedef struct cli_compile {
   tarn_rule_class used; /* of a compiled folder: the strongest class of its rules */
   double bound;         /* and the largest bound of approx ones */
   bool json;
-  const char *price_file;   /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
-  const char *db;           /* --db: a store of measurements */
-  bool explores;            /* with it: for kernels to measure next */
+  const char *price_file; /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
+  const char *db;         /* --db: a store of measurements */
+  bool explores;          /* with it: for kernels to measure next */
   const tarn_price *price;  /* of this program, instead */
   const char *triple;       /* of a compiled folder */
   TARN_VEC(tarn_domain) in; /* of a compiled folder: of its inputs */
   TARN_VEC(cli_work) work;  /* of a compiled folder: what each kernel has to do */
 } cli_compile;
-extern const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c); /* a table that ends with a NULL name */
+extern const cli_opt *cli_compile_options(tarn_ctx *cx,
+                                          cli_compile *c); /* a table that ends with a NULL name */
 typedef struct cli_compiled {
   tarn_lang *L;
   const tarn_hw *hw;
@@ -98,7 +119,15 @@ typedef struct cli_compiled {
   double import_s, saturate_s, extract_s, lower_s;
 } cli_compiled;
 /* ---- --dump (dump.c): a set of bits ---- */
-enum { CLI_DUMP_TERMS, CLI_DUMP_FORM, CLI_DUMP_PHASES, CLI_DUMP_GRAPH, CLI_DUMP_SCHEDULES, CLI_DUMP_PLAN, CLI_DUMPS };
+enum {
+  CLI_DUMP_TERMS,
+  CLI_DUMP_FORM,
+  CLI_DUMP_PHASES,
+  CLI_DUMP_GRAPH,
+  CLI_DUMP_SCHEDULES,
+  CLI_DUMP_PLAN,
+  CLI_DUMPS
+};
 unsigned cli_dump_parse(tarn_ctx *cx, const char *list); /* NULL: none */
 void cli_dump_program(const tarn_program *p, unsigned set);
 void cli_dump_iteration(void *user, tarn_egraph *g, const tarn_eg_iteration *it);
@@ -110,16 +139,18 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c);
 cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c);
 const tarn_hw *cli_hardware(tarn_lang *L, const char *name); /* host, a shipped name, a file */
 const char *cli_scratch_folder(tarn_ctx *cx);                /* removed when the command ends */
-/* A compiled folder for DIR|MODEL: DIR itself when it holds a report.json, else MODEL compiled to a folder that is
- * removed at exit. *c is filled with what it was compiled from. */
+/* A compiled folder for DIR|MODEL: DIR itself when it holds a report.json, else MODEL compiled to a
+ * folder that is removed at exit. *c is filled with what it was compiled from. */
 const char *cli_folder(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
-/* That, loaded. Raises TARN_BAD_INPUT for a folder that was compiled for a machine of another kind. */
+/* That, loaded. Raises TARN_BAD_INPUT for a folder that was compiled for a machine of another kind.
+ */
 tarn_loaded *cli_load(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
 /* The model of a compiled folder, as a program. */
 tarn_program *cli_reload(tarn_lang *L, const cli_compile *c, tarn_model_report *r);
-/* Input tensors by -i NAME=FILE, the rest random from the seed within c->in; in the program's order. */
-tarn_tensor **cli_inputs(tarn_ctx *cx, const cli_compile *c, uint32_t n, const tarn_port *ports, const cli_list *given,
-                         uint64_t seed);
+/* Input tensors by -i NAME=FILE, the rest random from the seed within c->in; in the program's
+ * order. */
+tarn_tensor **cli_inputs(tarn_ctx *cx, const cli_compile *c, uint32_t n, const tarn_port *ports,
+                         const cli_list *given, uint64_t seed);
 /* Fills c->in. */
 void cli_domains(const tarn_program *p, cli_compile *c);
 tarn_tensor **cli_outputs(tarn_ctx *cx, const tarn_loaded *m);

@@ -11,13 +11,13 @@ static void show_text(const cli_timing *t) {
   double rate = t->gflop / t->median, peak = t->peaks.host.flops / 1e9;
   printf("%.4g ms median, %.4g ms min, %u threads: %.4g GFLOP, %.4g GFLOP/s, %.1f %% of %.4g; %.0f "
          "%% of the kernels' bounds\n",
-         1e3 * t->median, 1e3 * t->least, t->peaks.host.threads, t->gflop, rate, 100 * rate / peak, peak,
-         100 * share(t->bound, t->median));
+         1e3 * t->median, 1e3 * t->least, t->peaks.host.threads, t->gflop, rate, 100 * rate / peak,
+         peak, 100 * share(t->bound, t->median));
   for (uint32_t k = 0; k < t->n; k++) {
     const cli_timed *x = &t->kernel[k];
     double g = x->work.flop / 1e9 / x->seconds;
-    printf("  %-28s %9.4f ms %8.2f GFLOP/s %5.1f %%  %-4s %5.1f %%\n", x->name, 1e3 * x->seconds, g, 100 * g / peak,
-           x->bound.binds, 100 * share(x->bound.seconds, x->seconds));
+    printf("  %-28s %9.4f ms %8.2f GFLOP/s %5.1f %%  %-4s %5.1f %%\n", x->name, 1e3 * x->seconds, g,
+           100 * g / peak, x->bound.binds, 100 * share(x->bound.seconds, x->seconds));
   }
 }
 static void kernel_json(cli_json *j, const cli_timed *x, double peak) {
@@ -86,8 +86,8 @@ static void write_trace(tarn_ctx *cx, const cli_timing *t, const char *path) {
 }
 
 /* Medians of the whole program and of each kernel. */
-static void time_program(tarn_ctx *cx, tarn_loaded *m, const tarn_tensor *const *in, uint32_t threads, uint64_t repeat,
-                         cli_timing *out) {
+static void time_program(tarn_ctx *cx, tarn_loaded *m, const tarn_tensor *const *in,
+                         uint32_t threads, uint64_t repeat, cli_timing *out) {
   uint32_t nk = tarn_loaded_kernels(m);
   tarn_tensor **result = cli_outputs(cx, m);
   double *t = TARN_ARRAY(cx, double, repeat), *each = TARN_ARRAY(cx, double, nk + 1);
@@ -105,7 +105,8 @@ static void time_program(tarn_ctx *cx, tarn_loaded *m, const tarn_tensor *const 
   out->median = cli_median(t, repeat), out->least = t[0], out->n = nk;
   out->kernel = TARN_ARRAY(cx, cli_timed, nk + 1);
   for (uint32_t k = 0; k < nk; k++)
-    out->kernel[k] = (cli_timed){.name = tarn_loaded_kernel_name(m, k), .seconds = cli_median(sum + k * repeat, repeat)};
+    out->kernel[k] = (cli_timed){.name = tarn_loaded_kernel_name(m, k),
+                                 .seconds = cli_median(sum + k * repeat, repeat)};
 }
 /* What each kernel has to do, and the least time that takes at what the machine reaches now. */
 static void bound_kernels(tarn_ctx *cx, const cli_compile *c, uint32_t threads, cli_timing *t) {
@@ -128,24 +129,28 @@ int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv) {
   cli_compile c = {0};
   cli_list words = {0}, given = {0};
   uint64_t repeat = 20, threads = 0;
-  const char *usage = "bench DIR|MODEL [--threads T] [--repeat R] [--html F] [--trace F]", *html = NULL, *trace = NULL;
-  const cli_opt opts[] = {{"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
-                          {"--repeat", NULL, CLI_U32, &repeat, "R", "timed runs (default 20)"},
-                          {"--html", NULL, CLI_STR, &html, "F", "write a page with the kernels' times and a roofline plot"},
-                          {"--trace", NULL, CLI_STR, &trace, "F", "write a trace for a browser's trace viewer"},
-                          {"--input", "-i", CLI_LIST, &given, "NAME=FILE", "input (random when absent)"},
-                          {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
-                          {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
-                          CLI_SET(c.sets),
-                          {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
-                          {0}};
+  const char *usage = "bench DIR|MODEL [--threads T] [--repeat R] [--html F] [--trace F]",
+             *html = NULL, *trace = NULL;
+  const cli_opt opts[] = {
+      {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
+      {"--repeat", NULL, CLI_U32, &repeat, "R", "timed runs (default 20)"},
+      {"--html", NULL, CLI_STR, &html, "F",
+       "write a page with the kernels' times and a roofline plot"},
+      {"--trace", NULL, CLI_STR, &trace, "F", "write a trace for a browser's trace viewer"},
+      {"--input", "-i", CLI_LIST, &given, "NAME=FILE", "input (random when absent)"},
+      {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
+      {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
+      CLI_SET(c.sets),
+      {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
+      {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (words.n != 1 || !repeat) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   tarn_loaded *m = cli_load(cx, words.p[0], &c);
   tarn_loaded_constants_huge(m);
   const tarn_port *ip;
   uint32_t nin = tarn_loaded_ports(m, false, &ip);
-  const tarn_tensor *const *in = (const tarn_tensor *const *)cli_inputs(cx, &c, nin, ip, &given, c.seed);
+  const tarn_tensor *const *in =
+      (const tarn_tensor *const *)cli_inputs(cx, &c, nin, ip, &given, c.seed);
   cli_timing r = {0};
   time_program(cx, m, in, (uint32_t)threads, repeat, &r);
   bound_kernels(cx, &c, (uint32_t)threads, &r);

@@ -10,7 +10,8 @@ typedef struct worst {
   double max_abs, max_rel;
 } worst;
 
-static void judge(const char *name, const tarn_rounding *want, tarn_verdict v, uint64_t seed, worst *w) {
+static void judge(const char *name, const tarn_rounding *want, tarn_verdict v, uint64_t seed,
+                  worst *w) {
   if (v.max_abs > w->max_abs) w->max_abs = v.max_abs;
   if (v.max_rel > w->max_rel) w->max_rel = v.max_rel;
   if (w->name && v.share <= w->v.share) return;
@@ -42,19 +43,22 @@ static void show_json(tarn_ctx *cx, const worst *w) {
 
 static void show_text(tarn_ctx *cx, const worst *w) {
   if (w->v.ok) {
-    printf("ok: largest difference %.3g, %.3g of the largest value; at most %.2g of what is allowed\n", w->max_abs, w->max_rel,
-           w->v.share);
+    printf(
+        "ok: largest difference %.3g, %.3g of the largest value; at most %.2g of what is allowed\n",
+        w->max_abs, w->max_rel, w->v.share);
     return;
   }
-  printf("WRONG: %s; largest difference %.3g, %.3g of the largest value\n", tarn_verdict_text(cx, &w->v, w->name, w->of),
-         w->max_abs, w->max_rel);
+  printf("WRONG: %s; largest difference %.3g, %.3g of the largest value\n",
+         tarn_verdict_text(cx, &w->v, w->name, w->of), w->max_abs, w->max_rel);
 }
 
 /* The model may have changed since. */
-static void same_ports(tarn_ctx *cx, const tarn_loaded *m, const tarn_program *p, const cli_compile *c) {
+static void same_ports(tarn_ctx *cx, const tarn_loaded *m, const tarn_program *p,
+                       const cli_compile *c) {
   const tarn_port *port;
   if (tarn_loaded_ports(m, false, &port) != p->nin || tarn_loaded_ports(m, true, &port) != p->nout)
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: has not as many inputs and outputs as %s", c->dir, c->model);
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: has not as many inputs and outputs as %s", c->dir,
+               c->model);
 }
 
 int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
@@ -65,7 +69,8 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
   const char *usage = "check DIR|MODEL [--samples N] [--rtol X]";
   const cli_opt opts[] = {
       {"--samples", NULL, CLI_U32, &samples, "N", "random inputs to compare on (default 1)"},
-      {"--rtol", NULL, CLI_REAL, &rtol, "X", "tolerance beside rounding, times the element's value (default 1e-5)"},
+      {"--rtol", NULL, CLI_REAL, &rtol, "X",
+       "tolerance beside rounding, times the element's value (default 1e-5)"},
       {"--input", "-i", CLI_LIST, &given, "NAME=FILE", "compare on this input"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
       {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
@@ -74,7 +79,8 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
       {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
-  if (words.n != 1 || !samples) tarn_raise(cx, TARN_USAGE, "usage: tarn %s; N is at least 1", usage);
+  if (words.n != 1 || !samples)
+    tarn_raise(cx, TARN_USAGE, "usage: tarn %s; N is at least 1", usage);
   tarn_loaded *m = cli_load(cx, words.p[0], &c);
   tarn_program *p = cli_reload(tarn_lang_new(cx), &c, NULL);
   same_ports(cx, m, p, &c);
@@ -87,7 +93,8 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
     tarn_tensor **in = cli_inputs(cx, &c, nin, ip, &given, c.seed + s), **out = cli_outputs(cx, m);
     tarn_loaded_run(m, (const tarn_tensor *const *)in, out, (uint32_t)threads);
     t.noise.seed = c.seed + s;
-    tarn_eval_rounding(p->L, cli_roots(p), p->nout, cli_bindings(p, in), p->nin, t.runs, t.noise, tarn_opaque_eval, want);
+    tarn_eval_rounding(p->L, cli_roots(p), p->nout, cli_bindings(p, in), p->nin, t.runs, t.noise,
+                       tarn_opaque_eval, want);
     for (uint32_t i = 0; i < p->nout; i++)
       judge(p->out[i].name, &want[i], tarn_judge(out[i], &want[i], t.times, rtol), c.seed + s, &w);
   }

@@ -6,7 +6,8 @@ static const char *folder_of(tarn_ctx *cx, const char *model) {
   const char *base = strrchr(model, '/');
   base = base ? base + 1 : model;
   const char *dot = strrchr(base, '.');
-  return tarn_format(cx, "%.*s", (int)(dot && dot != base ? (size_t)(dot - base) : strlen(base)), base);
+  return tarn_format(cx, "%.*s", (int)(dot && dot != base ? (size_t)(dot - base) : strlen(base)),
+                     base);
 }
 int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv) {
   cli_compile c = {0};
@@ -22,8 +23,10 @@ int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv) {
   const cli_compiled *r = cli_build(cx, &c);
   const tarn_sat_report *s = tarn_sat_result(r->sat);
   if (!c.json)
-    fprintf(stderr, "%s: %u kernels, %u copies, predicted %.4g ms; %u e-nodes in %u iterations (%s); %.2f s\n",
-            tarn_shown(cx, c.dir), r->graph.kernels, r->graph.copies, 1e3 * r->graph.price, s->nodes, s->iterations, s->stop,
-            r->import_s + r->saturate_s + r->extract_s + r->lower_s);
+    fprintf(
+        stderr,
+        "%s: %u kernels, %u copies, predicted %.4g ms; %u e-nodes in %u iterations (%s); %.2f s\n",
+        tarn_shown(cx, c.dir), r->graph.kernels, r->graph.copies, 1e3 * r->graph.price, s->nodes,
+        s->iterations, s->stop, r->import_s + r->saturate_s + r->extract_s + r->lower_s);
   return 0;
 }

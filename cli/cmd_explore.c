@@ -1,4 +1,5 @@
-/* tarn explore [FILE.term|MODEL]: saturate, and show how the e-graph grew, what the rules did, what was found. */
+/* tarn explore [FILE.term|MODEL]: saturate, and show how the e-graph grew, what the rules did, what
+ * was found. */
 #include "cli/explore.h"
 #include <string.h>
 #include <unistd.h>
@@ -6,15 +7,20 @@
 /* ---- options ---- */
 void explore_options(tarn_ctx *cx, cli_explore *x) {
   if (!x->cost) x->cost = "size";
-  if (strcmp(x->cost, "size") && strcmp(x->cost, "depth") && strcmp(x->cost, "none") && !strchr(x->cost, '='))
-    tarn_raise(cx, TARN_USAGE, "--cost %s: size, depth, none or OPERATOR=COST,… is expected", x->cost);
+  if (strcmp(x->cost, "size") && strcmp(x->cost, "depth") && strcmp(x->cost, "none") &&
+      !strchr(x->cost, '='))
+    tarn_raise(cx, TARN_USAGE, "--cost %s: size, depth, none or OPERATOR=COST,… is expected",
+               x->cost);
   if (x->scheduler && strcmp(x->scheduler, "simple") && strcmp(x->scheduler, "backoff"))
     tarn_raise(cx, TARN_USAGE, "--scheduler %s: simple or backoff is expected", x->scheduler);
   x->backoff = x->scheduler && !strcmp(x->scheduler, "backoff");
   if (x->session) return;
-  if (!x->file && !x->prove[0]) tarn_raise(cx, TARN_USAGE, "explore: a file is needed, --prove A B, or - for a session");
-  if (x->free && !x->rules.n && !x->only_rules.n) tarn_raise(cx, TARN_USAGE, "--free needs --rules FILE");
-  if (x->proof_file && !x->prove[0] && !x->free) tarn_raise(cx, TARN_USAGE, "--explain needs --prove A B");
+  if (!x->file && !x->prove[0])
+    tarn_raise(cx, TARN_USAGE, "explore: a file is needed, --prove A B, or - for a session");
+  if (x->free && !x->rules.n && !x->only_rules.n)
+    tarn_raise(cx, TARN_USAGE, "--free needs --rules FILE");
+  if (x->proof_file && !x->prove[0] && !x->free)
+    tarn_raise(cx, TARN_USAGE, "--explain needs --prove A B");
   if (x->free && x->kernel) tarn_raise(cx, TARN_USAGE, "--free and --kernel exclude each other");
 }
 
@@ -58,32 +64,44 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
   const cli_opt opts[] = {
       {"--rules", NULL, CLI_LIST, &x.rules, "FILE", "add the rules of a file"},
       {"--no-rules", NULL, CLI_LIST, &x.no_rules, "FAMILY", "leave out a family or a rule"},
-      {"--only-rules", NULL, CLI_LIST, &x.only_rules, "FILE", "these rules instead of the shipped ones"},
+      {"--only-rules", NULL, CLI_LIST, &x.only_rules, "FILE",
+       "these rules instead of the shipped ones"},
       {"--free", NULL, CLI_FLAG, &x.free, NULL,
        "operators of any name, no types; FILE may hold several terms, or egraph-serialize JSON"},
-      {"--kernel", NULL, CLI_FLAG, &x.kernel, NULL, "terms in kernel form and the rules of compile"},
+      {"--kernel", NULL, CLI_FLAG, &x.kernel, NULL,
+       "terms in kernel form and the rules of compile"},
       {"--goal", NULL, CLI_STR, &x.goal, "T", "stop when the first root equals T"},
       {"--prove", NULL, CLI_PAIR, x.prove, "A B", "stop when A equals B, and show the rewrites"},
-      {"--explain", NULL, CLI_STR, &x.proof_file, "FILE", "write the proof there (typed: for tarn proof check)"},
-      {"--count-matches", NULL, CLI_FLAG, &x.count_matches, NULL, "count every match of an iteration, not only new ones"},
+      {"--explain", NULL, CLI_STR, &x.proof_file, "FILE",
+       "write the proof there (typed: for tarn proof check)"},
+      {"--count-matches", NULL, CLI_FLAG, &x.count_matches, NULL,
+       "count every match of an iteration, not only new ones"},
       {"--scheduler", NULL, CLI_STR, &x.scheduler, "NAME", "simple (default) or backoff"},
-      {"--match-limit", NULL, CLI_U32, &x.match_limit, "N", "backoff: matches before a ban (default 1000)"},
-      {"--ban-length", NULL, CLI_U32, &x.ban_length, "N", "backoff: iterations of the first ban (default 5)"},
-      {"--nodes", NULL, CLI_UINT, &x.nodes, "N", "limit of e-nodes (default 200,000; with --free 1,000,000)"},
+      {"--match-limit", NULL, CLI_U32, &x.match_limit, "N",
+       "backoff: matches before a ban (default 1000)"},
+      {"--ban-length", NULL, CLI_U32, &x.ban_length, "N",
+       "backoff: iterations of the first ban (default 5)"},
+      {"--nodes", NULL, CLI_UINT, &x.nodes, "N",
+       "limit of e-nodes (default 200,000; with --free 1,000,000)"},
       {"--iters", NULL, CLI_U32, &x.iters, "N", "limit of iterations (default 100)"},
       {"--bytes", NULL, CLI_UINT, &x.bytes, "N", "limit of memory (default: none)"},
       {"--seconds", NULL, CLI_REAL, &x.seconds, "S", "limit of time (default: none)"},
-      {"--threads", NULL, CLI_THREADS, &x.threads, "T", "threads that search (default 1); changes no result"},
+      {"--threads", NULL, CLI_THREADS, &x.threads, "T",
+       "threads that search (default 1); changes no result"},
       {"--numerics", NULL, CLI_STR, &x.numerics, "CLASS", "exact, reassoc (default) or approx"},
-      {"--hw", NULL, CLI_STR, &x.hw, "NAME|FILE", "description whose demands exploratory rules serve"},
+      {"--hw", NULL, CLI_STR, &x.hw, "NAME|FILE",
+       "description whose demands exploratory rules serve"},
       {"--shape", NULL, CLI_LIST, &x.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
       CLI_SET(x.sets),
       {"--cost", NULL, CLI_STR, &x.cost, "NAME",
        "what best means: size (default), depth, none, or OPERATOR=COST,… (others cost 1)"},
-      {"--html", NULL, CLI_STR, &x.html, "FILE", "a page: growth, rules, the best terms, the e-graph"},
-      {"--html-classes", NULL, CLI_U32, &x.html_classes, "N", "how many classes of it (default 2,000; 0: all)"},
+      {"--html", NULL, CLI_STR, &x.html, "FILE",
+       "a page: growth, rules, the best terms, the e-graph"},
+      {"--html-classes", NULL, CLI_U32, &x.html_classes, "N",
+       "how many classes of it (default 2,000; 0: all)"},
       {"--dot", NULL, CLI_STR, &x.dot, "FILE", "the e-graph for Graphviz"},
-      {"--dot-classes", NULL, CLI_U32, &x.dot_classes, "N", "how many classes of it (default 200; 0: all)"},
+      {"--dot-classes", NULL, CLI_U32, &x.dot_classes, "N",
+       "how many classes of it (default 200; 0: all)"},
       {"--egraph", NULL, CLI_STR, &x.egraph, "FILE", "the e-graph as egraph-serialize JSON"},
       {"--json", NULL, CLI_FLAG, &x.json, NULL, "print JSON"},
       {0}};

@@ -17,7 +17,8 @@ tarn_sel_graph *extract_load(tarn_ctx *cx, const extract_job *k, const char *pat
 tarn_sel_method extract_method(tarn_ctx *cx, const char *name) {
   tarn_sel_method m;
   if (!tarn_sel_method_named(name, &m))
-    tarn_raise(cx, TARN_USAGE, "extract: no method %s; there are tree, greedy, exact, ilp, worst, random", name);
+    tarn_raise(cx, TARN_USAGE,
+               "extract: no method %s; there are tree, greedy, exact, ilp, worst, random", name);
   return m;
 }
 
@@ -40,7 +41,8 @@ static tarn_sel_options options(const extract_job *k, tarn_sel_method m, extract
   return o;
 }
 
-tarn_sel_result *extract_run(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g, const char *method, extract_trace *trace) {
+tarn_sel_result *extract_run(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g,
+                             const char *method, extract_trace *trace) {
   tarn_sel_result *r = TARN_NEW(cx, tarn_sel_result);
   bool plugin = extract_is_plugin(method);
   tarn_sel_method m = plugin ? TARN_SEL_GREEDY : extract_method(cx, method);
@@ -64,8 +66,9 @@ void extract_result_json(cli_json *j, const char *method, const tarn_sel_result 
 }
 
 void extract_result_text(const char *method, const tarn_sel_result *r) {
-  printf("%-8s tree cost %.15g, dag cost %.15g, lower bound %.15g%s (%s, %.3f s)\n", method, r->tree_cost, r->dag_cost,
-         r->lower_bound, r->optimal ? ", optimal" : "", r->stop, r->seconds);
+  printf("%-8s tree cost %.15g, dag cost %.15g, lower bound %.15g%s (%s, %.3f s)\n", method,
+         r->tree_cost, r->dag_cost, r->lower_bound, r->optimal ? ", optimal" : "", r->stop,
+         r->seconds);
 }
 
 static int one(tarn_ctx *cx, const extract_job *k) {
@@ -91,27 +94,36 @@ static int one(tarn_ctx *cx, const extract_job *k) {
 static void check(tarn_ctx *cx, const extract_job *k, const char *usage) {
   if (k->words.n != !k->compare) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   if (k->plugin && !extract_is_plugin(k->plugin))
-    tarn_raise(cx, TARN_USAGE, "extract: --plugin %s: a name that ends with .so is expected", k->plugin);
+    tarn_raise(cx, TARN_USAGE, "extract: --plugin %s: a name that ends with .so is expected",
+               k->plugin);
   if (k->plot && !k->compare) tarn_raise(cx, TARN_USAGE, "extract: --plot goes with --compare");
   if (k->out && k->compare) tarn_raise(cx, TARN_USAGE, "extract: --output goes with one e-graph");
 }
 
 int tarn_cmd_extract(tarn_ctx *cx, int argc, char **argv) {
   extract_job k = {.method = "greedy", .methods = "tree,greedy,exact"};
-  const char *usage = "extract EGRAPH.json [options] | extract --compare DIR [--methods M,…] [--plot F.svg]";
+  const char *usage =
+      "extract EGRAPH.json [options] | extract --compare DIR [--methods M,…] [--plot F.svg]";
   const cli_opt opts[] = {
-      {"--method", NULL, CLI_STR, &k.method, "NAME", "tree, greedy (default), exact, ilp, worst, random"},
-      {"--seconds", NULL, CLI_REAL, &k.seconds, "S", "limit of time (default: greedy 1, exact and ilp 10)"},
-      {"--cpu-time", NULL, CLI_FLAG, &k.cpu_time, NULL, "seconds are processor time, not wall clock"},
+      {"--method", NULL, CLI_STR, &k.method, "NAME",
+       "tree, greedy (default), exact, ilp, worst, random"},
+      {"--seconds", NULL, CLI_REAL, &k.seconds, "S",
+       "limit of time (default: greedy 1, exact and ilp 10)"},
+      {"--cpu-time", NULL, CLI_FLAG, &k.cpu_time, NULL,
+       "seconds are processor time, not wall clock"},
       {"--steps", NULL, CLI_UINT, &k.steps, "N", "limit of work, the same on every machine"},
       {"--gap", NULL, CLI_REAL, &k.gap, "X", "stop when proven within this of the least"},
       {"--seed", NULL, CLI_UINT, &k.seed, "K", "seed of random and of local search"},
       {"--output", "-o", CLI_STR, &k.out, "FILE", "write the selection as JSON"},
-      {"--plugin", NULL, CLI_STR, &k.plugin, "F.so", "an extractor of your own (compared: besides the methods)"},
-      {"--compare", NULL, CLI_STR, &k.compare, "DIR", "run several methods on every .json of a folder"},
-      {"--methods", NULL, CLI_STR, &k.methods, "M,…", "which, plugins by file name (default tree,greedy,exact)"},
+      {"--plugin", NULL, CLI_STR, &k.plugin, "F.so",
+       "an extractor of your own (compared: besides the methods)"},
+      {"--compare", NULL, CLI_STR, &k.compare, "DIR",
+       "run several methods on every .json of a folder"},
+      {"--methods", NULL, CLI_STR, &k.methods, "M,…",
+       "which, plugins by file name (default tree,greedy,exact)"},
       {"--plot", NULL, CLI_STR, &k.plot, "F.svg", "draw quality against time"},
-      {"--skip-missing-roots", NULL, CLI_FLAG, &k.skip_missing_roots, NULL, "warn of roots without a class"},
+      {"--skip-missing-roots", NULL, CLI_FLAG, &k.skip_missing_roots, NULL,
+       "warn of roots without a class"},
       {"--json", NULL, CLI_FLAG, &k.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &k.words)) return 0;

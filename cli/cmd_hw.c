@@ -9,10 +9,13 @@ static void memories_json(cli_json *j, const tarn_hw *h) {
     const tarn_hw_memory *m = &h->mem[i];
     cli_json_open(j, NULL, '{');
     cli_json_str(j, "name", m->name);
-    cli_json_int(j, "capacity", m->capacity), cli_json_int(j, "instances", m->instances), cli_json_int(j, "serves", m->serves);
-    cli_json_int(j, "line", m->line), cli_json_int(j, "align", m->align), cli_json_int(j, "banks", m->banks);
+    cli_json_int(j, "capacity", m->capacity), cli_json_int(j, "instances", m->instances),
+        cli_json_int(j, "serves", m->serves);
+    cli_json_int(j, "line", m->line), cli_json_int(j, "align", m->align),
+        cli_json_int(j, "banks", m->banks);
     cli_json_int(j, "ways", m->ways);
-    cli_json_num(j, "read", m->read), cli_json_num(j, "write", m->write), cli_json_num(j, "latency", m->latency);
+    cli_json_num(j, "read", m->read), cli_json_num(j, "write", m->write),
+        cli_json_num(j, "latency", m->latency);
     cli_json_bool(j, "managed", m->managed);
     cli_json_close(j, '}');
   }
@@ -25,7 +28,8 @@ static void intrinsics_json(cli_json *j, const tarn_hw *h) {
     cli_json_open(j, NULL, '{');
     cli_json_str(j, "name", in->name);
     cli_json_str(j, "type", tarn_dtype_name(in->op[0].dtype));
-    cli_json_num(j, "latency", in->latency), cli_json_num(j, "throughput", in->throughput), cli_json_num(j, "ops", in->ops);
+    cli_json_num(j, "latency", in->latency), cli_json_num(j, "throughput", in->throughput),
+        cli_json_num(j, "ops", in->ops);
     cli_json_close(j, '}');
   }
   cli_json_close(j, ']');
@@ -35,7 +39,8 @@ static void show_json(tarn_ctx *cx, const tarn_hw *h, const char *text) {
   static const char *const kind[] = {"cpu", "gpu", "dsa"};
   cli_json *j = cli_json_new(cx);
   cli_json_str(j, "name", h->name), cli_json_str(j, "kind", kind[h->kind]);
-  cli_json_str(j, "triple", h->triple), cli_json_str(j, "cpu", h->cpu), cli_json_str(j, "features", h->features);
+  cli_json_str(j, "triple", h->triple), cli_json_str(j, "cpu", h->cpu),
+      cli_json_str(j, "features", h->features);
   cli_json_num(j, "clock", h->clock), cli_json_int(j, "units", h->units);
   cli_json_int(j, "vector_bits", h->vector_bits), cli_json_int(j, "vector_regs", h->vector_regs);
   memories_json(j, h), intrinsics_json(j, h);
@@ -55,7 +60,8 @@ static void show(tarn_ctx *cx, tarn_lang *L, const char *name, bool measure, boo
 static tarn_dtype fastest(const tarn_hw *h) {
   const tarn_hw_intrinsic *best = NULL;
   for (uint32_t i = 0; i < h->nintrin; i++)
-    if (!best || h->intrin[i].ops * h->intrin[i].throughput > best->ops * best->throughput) best = &h->intrin[i];
+    if (!best || h->intrin[i].ops * h->intrin[i].throughput > best->ops * best->throughput)
+      best = &h->intrin[i];
   return best ? best->op[0].dtype : TARN_F32;
 }
 /* Reading is half of it; the other half is that every intrinsic has a meaning. */
@@ -65,17 +71,21 @@ static void check(tarn_ctx *cx, tarn_lang *L, const char *name, bool json) {
   tarn_dtype t = fastest(h);
   double peak = 2e-9 * tarn_hw_peak(h, t, h->units);
   if (!json) {
-    printf("%s: ok, %u memories, %u intrinsics, %u derived rules, %.4g G%s/s in %s on all units\n", h->name, h->nmem,
-           h->nintrin, n, peak, tarn_dtype_is_float(t) ? "FLOP" : "op", tarn_dtype_name(t));
+    printf("%s: ok, %u memories, %u intrinsics, %u derived rules, %.4g G%s/s in %s on all units\n",
+           h->name, h->nmem, h->nintrin, n, peak, tarn_dtype_is_float(t) ? "FLOP" : "op",
+           tarn_dtype_name(t));
     return;
   }
   cli_json *j = cli_json_new(cx);
   cli_json_str(j, "name", h->name), cli_json_bool(j, "ok", true);
-  cli_json_int(j, "memories", h->nmem), cli_json_int(j, "intrinsics", h->nintrin), cli_json_int(j, "rules", n);
+  cli_json_int(j, "memories", h->nmem), cli_json_int(j, "intrinsics", h->nintrin),
+      cli_json_int(j, "rules", n);
   cli_json_num(j, "peak_gflops", peak), cli_json_str(j, "peak_type", tarn_dtype_name(t));
   cli_json_print(j);
 }
-static const char *level_name(tarn_rule_info r) { return r.level == TARN_RULE_KERNEL ? "kernel" : "surface"; }
+static const char *level_name(tarn_rule_info r) {
+  return r.level == TARN_RULE_KERNEL ? "kernel" : "surface";
+}
 static void derive_json(tarn_ctx *cx, const tarn_ruleset *rs, uint32_t n) {
   cli_json *j = cli_json_new(cx);
   cli_json_open(j, "rules", '[');
@@ -84,7 +94,8 @@ static void derive_json(tarn_ctx *cx, const tarn_ruleset *rs, uint32_t n) {
     tarn_buf b = {.cx = cx};
     tarn_rule_print(rs, i, &b);
     cli_json_open(j, NULL, '{');
-    cli_json_str(j, "name", r.name), cli_json_str(j, "family", r.family), cli_json_str(j, "level", level_name(r));
+    cli_json_str(j, "name", r.name), cli_json_str(j, "family", r.family),
+        cli_json_str(j, "level", level_name(r));
     cli_json_str(j, "text", b.p);
     cli_json_close(j, '}');
   }
@@ -97,7 +108,8 @@ static void derive(tarn_ctx *cx, tarn_lang *L, const char *name, bool json) {
   if (json) return derive_json(cx, rs, n);
   tarn_buf b = {.cx = cx};
   for (uint32_t i = 0; i < n; i++) {
-    tarn_buf_fmt(&b, "(family %s :level %s\n", tarn_ruleset_at(rs, i).family, level_name(tarn_ruleset_at(rs, i)));
+    tarn_buf_fmt(&b, "(family %s :level %s\n", tarn_ruleset_at(rs, i).family,
+                 level_name(tarn_ruleset_at(rs, i)));
     tarn_rule_print(rs, i, &b), tarn_buf_str(&b, ")\n");
   }
   printf("%s", b.n ? b.p : "; no intrinsic of this description gives a rule\n");
@@ -118,7 +130,8 @@ int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv) {
   uint64_t threads = 0;
   const char *usage = "hw show|check|derive NAME|FILE, or hw peaks";
   const cli_opt opts[] = {
-      {"--measure", NULL, CLI_FLAG, &measure, NULL, "show host: measure rates instead of the usual figures"},
+      {"--measure", NULL, CLI_FLAG, &measure, NULL,
+       "show host: measure rates instead of the usual figures"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "peaks: of so many threads (default: all)"},
       {"--json", NULL, CLI_FLAG, &json, NULL, "print JSON"},
       {0}};

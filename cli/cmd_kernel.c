@@ -42,7 +42,8 @@ static int by_seconds(const void *a, const void *b) {
   const ranked *y = b;
   return (x->seconds > y->seconds) - (x->seconds < y->seconds);
 }
-/* The solver's own choice first, then all that it tries of a kernel of one stage, the cheapest first. */
+/* The solver's own choice first, then all that it tries of a kernel of one stage, the cheapest
+ * first. */
 static const tarn_schedule *list_schedules(listing *l, uint32_t top) {
   tarn_solver *solver = tarn_solver_new(l->L, l->hw, l->threads);
   if (l->price) tarn_solver_rank(solver, l->price, TARN_RANKED);
@@ -50,22 +51,28 @@ static const tarn_schedule *list_schedules(listing *l, uint32_t top) {
   tarn_schedules(solver, l->k, add, l);
   if (l->all.n) qsort(l->all.p, l->all.n, sizeof *l->all.p, by_seconds);
   const tarn_nest *n = tarn_nest_get(l->L, l->k->nest);
-  printf("; %u schedules, prices by %s\n", l->all.n ? l->all.n : 1, l->price ? l->price->name : "the analytic price");
-  printf("; chosen: %.4g us\n%s\n", 1e6 * price_of(l, best), tarn_schedule_text(l->L, l->cx, n, best));
+  printf("; %u schedules, prices by %s\n", l->all.n ? l->all.n : 1,
+         l->price ? l->price->name : "the analytic price");
+  printf("; chosen: %.4g us\n%s\n", 1e6 * price_of(l, best),
+         tarn_schedule_text(l->L, l->cx, n, best));
   for (uint32_t i = 0; i < l->all.n && i < top; i++)
-    printf("; %.4g us\n%s\n", 1e6 * l->all.p[i].seconds, tarn_schedule_text(l->L, l->cx, n, l->all.p[i].s));
+    printf("; %.4g us\n%s\n", 1e6 * l->all.p[i].seconds,
+           tarn_schedule_text(l->L, l->cx, n, l->all.p[i].s));
   return best;
 }
 
 /* ---- plan and code ---- */
 static void show_code(tarn_ctx *cx, const tarn_kprog *p, bool contract, const char *kind) {
   unsigned emit = !strcmp(kind, "ll") ? TARN_EMIT_LL : TARN_EMIT_ASM;
-  if (strcmp(kind, "ll") && strcmp(kind, "asm")) tarn_raise(cx, TARN_USAGE, "--emit %s: ll or asm is expected", kind);
+  if (strcmp(kind, "ll") && strcmp(kind, "asm"))
+    tarn_raise(cx, TARN_USAGE, "--emit %s: ll or asm is expected", kind);
   const char *dir = cli_scratch_folder(cx);
-  tarn_lower_options o = {.emit = emit, .dir = dir, .name = "kernel", .contract = contract, .opt = 3};
+  tarn_lower_options o = {
+      .emit = emit, .dir = dir, .name = "kernel", .contract = contract, .opt = 3};
   tarn_lower_cpu(p, tarn_memory_plan_make(p, 64), &o);
   size_t n;
-  const char *text = tarn_read_file(cx, tarn_format(cx, "%s/model.%s", dir, emit == TARN_EMIT_LL ? "ll" : "s"), &n);
+  const char *text = tarn_read_file(
+      cx, tarn_format(cx, "%s/model.%s", dir, emit == TARN_EMIT_LL ? "ll" : "s"), &n);
   fwrite(text, 1, n, stdout);
 }
 /* SIGNATURE is the text itself, or a file that holds it. */
@@ -84,10 +91,12 @@ int tarn_cmd_kernel(tarn_ctx *cx, int argc, char **argv) {
   uint64_t top = 4;
   const char *usage = "kernel SIGNATURE|FILE [--hw NAME|FILE] [--schedule FILE] [--emit ll|asm]";
   const cli_opt opts[] = {
-      {"--hw", NULL, CLI_STR, &hw, "NAME|FILE", "hardware: host (default), a shipped description, a file"},
+      {"--hw", NULL, CLI_STR, &hw, "NAME|FILE",
+       "hardware: host (default), a shipped description, a file"},
       {"--schedule", NULL, CLI_STR, &schedule, "FILE", "this schedule instead of the chosen one"},
       {"--emit", NULL, CLI_STR, &emit, "KIND", "print the code too: ll or asm"},
-      {"--price", NULL, CLI_STR, &price, "FILE", "a learned price, or analytic (default: the shipped one, if it fits)"},
+      {"--price", NULL, CLI_STR, &price, "FILE",
+       "a learned price, or analytic (default: the shipped one, if it fits)"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads the kernel has (default 1)"},
       {"--top", NULL, CLI_U32, &top, "N", "list the N cheapest schedules (default 4)"},
       {0}};
@@ -100,9 +109,11 @@ int tarn_cmd_kernel(tarn_ctx *cx, int argc, char **argv) {
   const char *text = text_of(cx, words.p[0], &n);
   tarn_ksig_parse(l.L, text, n, &k);
   l.hw = cli_hardware(l.L, hw);
-  if (l.hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_BAD_INPUT, "--hw %s: only CPUs can be emitted for", l.hw->name);
+  if (l.hw->kind != TARN_HW_CPU)
+    tarn_raise(cx, TARN_BAD_INPUT, "--hw %s: only CPUs can be emitted for", l.hw->name);
   if (!price || strcmp(price, "analytic") != 0) l.price = tarn_learned(cx, l.hw, price, &why);
-  if (price && strcmp(price, "analytic") != 0 && !l.price) tarn_raise(cx, TARN_BAD_INPUT, "--price %s: %s", price, why);
+  if (price && strcmp(price, "analytic") != 0 && !l.price)
+    tarn_raise(cx, TARN_BAD_INPUT, "--price %s: %s", price, why);
   l.k = &k;
   tarn_plan_choice c = {&k, list_schedules(&l, (uint32_t)top)};
   if (schedule) {

@@ -21,7 +21,8 @@ static void report(tarn_ctx *cx, const tarn_proof_result *r, bool replay) {
   cli_json_print(j);
 }
 static void tell(tarn_ctx *cx, const tarn_proof_result *r, bool replay) {
-  if (!r->ok && r->bad != TARN_NONE) printf("WRONG at step %u: %s\n", r->bad, tarn_shown(cx, r->why));
+  if (!r->ok && r->bad != TARN_NONE)
+    printf("WRONG at step %u: %s\n", r->bad, tarn_shown(cx, r->why));
   else if (!r->ok) printf("WRONG: %s\n", tarn_shown(cx, r->why));
   else printf("ok: %u steps hold\n", r->steps);
   if (replay) printf("  %u steps evaluated on both sides, %u skipped\n", r->replayed, r->skipped);
@@ -36,11 +37,14 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
   bool json = false, free = false;
   const char *usage = "proof check FILE [--replay] [options]", *hw = NULL;
   const cli_opt opts[] = {
-      {"--replay", NULL, CLI_FLAG, &o.replay, NULL, "evaluate both sides of each step on random inputs"},
+      {"--replay", NULL, CLI_FLAG, &o.replay, NULL,
+       "evaluate both sides of each step on random inputs"},
       {"--samples", NULL, CLI_U32, &samples, "N", "random inputs for each step (default 1)"},
       {"--seed", NULL, CLI_UINT, &o.seed, "K", "seed of the inputs"},
-      {"--rules", NULL, CLI_LIST, &rules, "FILE", "rules that the chain uses besides the shipped ones"},
-      {"--free", NULL, CLI_FLAG, &free, NULL, "a chain of tarn explore --free, by the rules of --rules alone"},
+      {"--rules", NULL, CLI_LIST, &rules, "FILE",
+       "rules that the chain uses besides the shipped ones"},
+      {"--free", NULL, CLI_FLAG, &free, NULL,
+       "a chain of tarn explore --free, by the rules of --rules alone"},
       {"--hw", NULL, CLI_STR, &hw, "NAME|FILE", "and those derived from this description"},
       {"--model", NULL, CLI_STR, &c.model, "FILE", "the model that the proof has to be about"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of it"},
@@ -48,7 +52,8 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
       {"--json", NULL, CLI_FLAG, &json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
-  if (words.n != 2 || strcmp(words.p[0], "check")) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
+  if (words.n != 2 || strcmp(words.p[0], "check"))
+    tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   o.samples = (uint32_t)samples;
   tarn_lang *L = tarn_lang_new(cx);
   tarn_ruleset *rs = free ? tarn_free_ruleset_new(L) : tarn_ruleset_new(L);
@@ -58,7 +63,8 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
   if (c.model) o.program = cli_reload(L, &c, NULL);
   const tarn_sx *chain = tarn_sx_read_file(cx, words.p[1]);
   tarn_proof_result r = free ? tarn_free_proof_check(rs, chain) : tarn_proof_check(rs, chain, &o);
-  if (r.nassumed && !json) printf("of %u steps something is assumed that terms alone do not show:\n", r.skipped);
+  if (r.nassumed && !json)
+    printf("of %u steps something is assumed that terms alone do not show:\n", r.skipped);
   for (uint32_t i = 0; i < r.nassumed && !json; i++) printf("  %s\n", r.assumed[i]);
   if (json) report(cx, &r, o.replay);
   else tell(cx, &r, o.replay);

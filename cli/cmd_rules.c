@@ -59,7 +59,8 @@ static void list_row(const tarn_rule_info *r) {
     }
   printf(" | %s", tarn_rule_class_name(r->numeric));
   if (r->numeric == TARN_RULE_APPROX) printf(" %g", r->bound);
-  printf(" | %s%s%s | ", r->both ? "both ways" : "", r->both && r->demand ? ", " : "", r->demand ? "on demand" : "");
+  printf(" | %s%s%s | ", r->both ? "both ways" : "", r->both && r->demand ? ", " : "",
+         r->demand ? "on demand" : "");
   if (r->conditions) printf("%u ", r->conditions);
   printf("| %s |\n", text);
 }
@@ -78,7 +79,9 @@ static int list(tarn_ctx *cx, const rules_job *k) {
       continue;
     }
     if (!k->json && k->text) printf("; %s, %s\n%s\n", r.family, levels[r.level], b.p);
-    else if (!k->json) printf("%-28s %-12s %-8s %s\n", r.name, r.family, levels[r.level], tarn_rule_class_name(r.numeric));
+    else if (!k->json)
+      printf("%-28s %-12s %-8s %s\n", r.name, r.family, levels[r.level],
+             tarn_rule_class_name(r.numeric));
   }
   cli_json_close(j, ']');
   if (k->json) cli_json_print(j);
@@ -103,7 +106,8 @@ static void check_json(cli_json *j, const tarn_rule_result *r) {
   cli_json_str(j, "counterexample", r->counterexample);
   cli_json_close(j, '}');
 }
-/* A mutation is well when it has a counterexample, a rule when it has none: each shows what is there. */
+/* A mutation is well when it has a counterexample, a rule when it has none: each shows what is
+ * there. */
 static void check_text(const tarn_rule_result *r, bool free) {
   if (r->unchecked) {
     printf("%-5s %-28s %s\n", "-", r->name, r->unchecked);
@@ -111,16 +115,21 @@ static void check_text(const tarn_rule_result *r, bool free) {
   }
   printf("%-5s %-28s ", r->ok ? "ok" : "WRONG", r->name);
   if (free)
-    printf("%6u of %6u say something%s", r->samples, r->tried, r->all ? ", all there are" : r->identity ? ", an identity" : "");
+    printf("%6u of %6u say something%s", r->samples, r->tried,
+           r->all        ? ", all there are"
+           : r->identity ? ", an identity"
+                         : "");
   else printf("%-8s %6u of %6u fired", tarn_rule_class_name(r->found), r->samples, r->tried);
   if (!free && r->stated == TARN_RULE_APPROX) printf(", worst error %.2g", r->worst);
-  if (!free && r->stated == TARN_RULE_REASSOC) printf(", at most %.2g times the bound of the left side", r->worst);
+  if (!free && r->stated == TARN_RULE_REASSOC)
+    printf(", at most %.2g times the bound of the left side", r->worst);
   if (r->deleted) printf(", without %s", r->deleted);
   printf("\n");
   if (r->counterexample && (!r->ok || r->deleted)) printf("%s\n", r->counterexample);
 }
 static int check(tarn_ctx *cx, const rules_job *k) {
-  tarn_rules_check_options o = {.samples = (uint32_t)k->samples, .seed = k->seed, .only = k->only, .mutate = k->mutate};
+  tarn_rules_check_options o = {
+      .samples = (uint32_t)k->samples, .seed = k->seed, .only = k->only, .mutate = k->mutate};
   const tarn_rule_result *r;
   uint32_t n = tarn_rules_check(load(cx, k), &o, &r), bad = 0, left = 0;
   cli_json *j = cli_json_new(cx);
@@ -134,7 +143,9 @@ static int check(tarn_ctx *cx, const rules_job *k) {
   cli_json_bool(j, "ok", bad == 0);
   if (left) cli_json_int(j, "unchecked", left);
   if (k->json) cli_json_print(j);
-  else printf("%u of %u %s", n - bad - left, n - left, k->mutate ? "conditions needed, guards not" : "rules hold");
+  else
+    printf("%u of %u %s", n - bad - left, n - left,
+           k->mutate ? "conditions needed, guards not" : "rules hold");
   if (!k->json && left) printf("; %u have no meaning", left);
   if (!k->json) printf("\n");
   return bad ? TARN_NO : 0;
@@ -143,7 +154,11 @@ static int check(tarn_ctx *cx, const rules_job *k) {
 static const struct action {
   const char *name;
   int (*run)(tarn_ctx *cx, const rules_job *k);
-} actions[] = {{"list", list}, {"check", check}, {"learn", rules_learn}, {"derive", rules_derive}, {"stats", rules_stats}};
+} actions[] = {{"list", list},
+               {"check", check},
+               {"learn", rules_learn},
+               {"derive", rules_derive},
+               {"stats", rules_stats}};
 
 /* What is wanted comes first, files after it. */
 int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
@@ -154,21 +169,30 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
       {"--hw", NULL, CLI_STR, &k.hw, "NAME|FILE",
        "rules derived from a description, and FILEs, not the shipped ones; stats: compile for it"},
       {"--text", NULL, CLI_FLAG, &k.text, NULL, "list: the rules as they are written"},
-      {"--table", NULL, CLI_FLAG, &k.table, NULL, "list: the rows of the table in docs/rule-list.md"},
+      {"--table", NULL, CLI_FLAG, &k.table, NULL,
+       "list: the rows of the table in docs/rule-list.md"},
       {"--free", NULL, CLI_FLAG, &k.free, NULL,
        "FILE holds rules over operators of any name; check: over their (interpretation …)"},
-      {"--samples", NULL, CLI_U32, &k.samples, "N", "check: instances in which a rule must fire (default 100; --free 1,000)"},
+      {"--samples", NULL, CLI_U32, &k.samples, "N",
+       "check: instances in which a rule must fire (default 100; --free 1,000)"},
       {"--seed", NULL, CLI_UINT, &k.seed, "K", "seed of shapes and values"},
-      {"--mutate", NULL, CLI_FLAG, &k.mutate, NULL, "check: delete each side condition; a counterexample must appear"},
-      {"--size", NULL, CLI_U32, &k.size, "N", "learn: operators and leaves of a term (default 5, or what FILE says)"},
+      {"--mutate", NULL, CLI_FLAG, &k.mutate, NULL,
+       "check: delete each side condition; a counterexample must appear"},
+      {"--size", NULL, CLI_U32, &k.size, "N",
+       "learn: operators and leaves of a term (default 5, or what FILE says)"},
       {"--vars", NULL, CLI_U32, &k.vars, "N", "learn: variables (default 3, or what FILE says)"},
-      {"--ops", NULL, CLI_STR, &k.ops, "NAMES", "learn: operators, separated by spaces (default: what FILE says)"},
-      {"--seconds", NULL, CLI_REAL, &k.seconds, "S", "learn: limit of time; stats: of each stage (default: none)"},
+      {"--ops", NULL, CLI_STR, &k.ops, "NAMES",
+       "learn: operators, separated by spaces (default: what FILE says)"},
+      {"--seconds", NULL, CLI_REAL, &k.seconds, "S",
+       "learn: limit of time; stats: of each stage (default: none)"},
       {"--output", "-o", CLI_STR, &k.out, "FILE", "learn: write the rules there"},
       {"--lax", NULL, CLI_FLAG, &k.lax, NULL, "derive: conditions are ignored"},
-      {"--iters", NULL, CLI_U32, &k.iters, "N", "derive: iterations for each rule (default 8); stats: as in compile"},
-      {"--nodes", NULL, CLI_U32, &k.nodes, "N", "derive: e-nodes for each rule (default 100,000); stats: as in compile"},
-      {"--numerics", NULL, CLI_STR, &k.numerics, "CLASS", "stats: exact, reassoc (default) or approx"},
+      {"--iters", NULL, CLI_U32, &k.iters, "N",
+       "derive: iterations for each rule (default 8); stats: as in compile"},
+      {"--nodes", NULL, CLI_U32, &k.nodes, "N",
+       "derive: e-nodes for each rule (default 100,000); stats: as in compile"},
+      {"--numerics", NULL, CLI_STR, &k.numerics, "CLASS",
+       "stats: exact, reassoc (default) or approx"},
       {"--shape", NULL, CLI_LIST, &k.shapes, "NAME=DIMS", "stats: bind a dynamic shape"},
       CLI_SET(k.sets),
       {"--json", NULL, CLI_FLAG, &k.json, NULL, "print JSON"},

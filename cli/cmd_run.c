@@ -7,7 +7,8 @@
 /* The reference interpreter on the model of a compiled folder. */
 static tarn_tensor **reference(tarn_ctx *cx, const tarn_program *p, tarn_tensor *const *in) {
   tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
-  tarn_eval(p->L, cli_roots(p), p->nout, cli_bindings(p, in), p->nin, TARN_STRICT, tarn_opaque_eval, out);
+  tarn_eval(p->L, cli_roots(p), p->nout, cli_bindings(p, in), p->nin, TARN_STRICT, tarn_opaque_eval,
+            out);
   return out;
 }
 
@@ -45,7 +46,8 @@ static char *stem_of(tarn_ctx *cx, const char *name) {
     if (*p == '/') *p = '_';
   return s;
 }
-/* Each its own. First the names that may stay as they are, then those that had a /, then output_K for the rest. */
+/* Each its own. First the names that may stay as they are, then those that had a /, then output_K
+ * for the rest. */
 static const char **file_stems(tarn_ctx *cx, const tarn_port *p, uint32_t n) {
   const char **stem = TARN_ARRAY(cx, const char *, n + 1);
   for (int changed = 0; changed < 2; changed++)
@@ -70,9 +72,11 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
   uint64_t threads = 0;
   const char *usage = "run DIR|MODEL [-i NAME=FILE]… [-o DIR] [--reference] [--threads T]";
   const cli_opt opts[] = {
-      {"--input", "-i", CLI_LIST, &given, "NAME=FILE", ".npy or TensorProto for an input (random when absent)"},
+      {"--input", "-i", CLI_LIST, &given, "NAME=FILE",
+       ".npy or TensorProto for an input (random when absent)"},
       {"--output", "-o", CLI_STR, &out_dir, "DIR", "write the outputs as .npy files there"},
-      {"--reference", NULL, CLI_FLAG, &ref, NULL, "run the model in the reference interpreter instead"},
+      {"--reference", NULL, CLI_FLAG, &ref, NULL,
+       "run the model in the reference interpreter instead"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
       {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
@@ -100,7 +104,8 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
     out = cli_outputs(cx, m);
     tarn_loaded_run(m, (const tarn_tensor *const *)in, out, (uint32_t)threads);
   }
-  if (out_dir && mkdir(out_dir, 0777) && errno != EEXIST) tarn_raise(cx, TARN_IO, "%s: %s", out_dir, strerror(errno));
+  if (out_dir && mkdir(out_dir, 0777) && errno != EEXIST)
+    tarn_raise(cx, TARN_IO, "%s: %s", out_dir, strerror(errno));
   const char **stem = file_stems(cx, op, nout);
   cli_json *j = cli_json_new(cx);
   cli_json_open(j, "outputs", '{');

@@ -1,4 +1,5 @@
-/* tarn tune MODEL: measures schedules of the model's kernels and learns a price from all that the store holds. */
+/* tarn tune MODEL: measures schedules of the model's kernels and learns a price from all that the
+ * store holds. */
 #include "cli/cli.h"
 #include "tune/tune.h"
 #include <math.h>
@@ -12,8 +13,8 @@ typedef struct seen {
   tarn_map *by_hash;
   TARN_VEC(const tarn_ksig *) sig;
 } seen;
-static double note_kernel(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
-                          uint32_t threads, const tarn_cost *analytic) {
+static double note_kernel(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                          const tarn_schedule *s, uint32_t threads, const tarn_cost *analytic) {
   (void)hw, (void)s, (void)threads;
   seen *v = user;
   bool fresh;
@@ -55,7 +56,8 @@ static void fit_json(cli_json *j, const tarn_tune_report *r) {
   cli_json_int(j, "held_out_kernels", r->fit.kernels);
   cli_json_close(j, '}');
 }
-static void report(tarn_ctx *cx, const cli_compile *c, const tarn_tune_report *r, const char *model) {
+static void report(tarn_ctx *cx, const cli_compile *c, const tarn_tune_report *r,
+                   const char *model) {
   const tarn_importance *imp = NULL;
   uint32_t n = r->trained ? tarn_learned_importance(cx, model, &imp) : 0;
   cli_json *j = cli_json_new(cx);
@@ -73,25 +75,31 @@ static void report(tarn_ctx *cx, const cli_compile *c, const tarn_tune_report *r
     cli_json_print(j);
     return;
   }
-  printf("%u trials, %u of them new, %u failed; the fastest schedules of %u kernels together %.4g ms\n", r->trials, r->fresh,
-         r->failed, r->kernels, 1e3 * r->best);
-  if (r->compared) printf("schedules chosen without tuning take %.3f times as long (geometric mean)\n", r->untuned);
+  printf("%u trials, %u of them new, %u failed; the fastest schedules of %u kernels together %.4g "
+         "ms\n",
+         r->trials, r->fresh, r->failed, r->kernels, 1e3 * r->best);
+  if (r->compared)
+    printf("schedules chosen without tuning take %.3f times as long (geometric mean)\n",
+           r->untuned);
   if (!r->trained) return;
   const tarn_fit *f = &r->fit;
   if (f->rows) {
-    printf("%s: on %u held-out measurements of %u kernels: pairwise %.3f, R2 %.3f, recall of the top 30 %.3f\n", model, f->rows,
-           f->kernels, f->learned.pairwise, f->learned.r2, f->learned.recall30);
-    printf("the analytic price alone: pairwise %.3f, R2 %.3f, recall of the top 30 %.3f\n", f->analytic.pairwise,
-           f->analytic.r2, f->analytic.recall30);
+    printf("%s: on %u held-out measurements of %u kernels: pairwise %.3f, R2 %.3f, recall of the "
+           "top 30 %.3f\n",
+           model, f->rows, f->kernels, f->learned.pairwise, f->learned.r2, f->learned.recall30);
+    printf("the analytic price alone: pairwise %.3f, R2 %.3f, recall of the top 30 %.3f\n",
+           f->analytic.pairwise, f->analytic.r2, f->analytic.recall30);
   } else printf("%s: too little is kept to judge it by kernels that it has not seen\n", model);
-  for (uint32_t i = 0; i < n && i < 10; i++) printf("  %5.1f %%  %s\n", 100 * imp[i].share, imp[i].feature);
+  for (uint32_t i = 0; i < n && i < 10; i++)
+    printf("  %5.1f %%  %s\n", 100 * imp[i].share, imp[i].feature);
 }
 
 /* Kernels of former compiles, as text. */
 typedef struct texts {
   TARN_VEC(const char *) of;
 } texts;
-/* They are used by nothing now: but their trials count, and what they took tells the machine's pace. */
+/* They are used by nothing now: but their trials count, and what they took tells the machine's
+ * pace. */
 static void no_longer(tarn_ctx *cx, const texts *was, tarn_lang *L, wanted *out) {
   for (uint32_t i = 0; i < was->of.n; i++) {
     tarn_ksig *k = TARN_NEW(cx, tarn_ksig);
@@ -99,11 +107,12 @@ static void no_longer(tarn_ctx *cx, const texts *was, tarn_lang *L, wanted *out)
     tarn_push(cx, &out->sig, k), tarn_push(cx, &out->uses, 0u);
   }
 }
-/* Searches for the fastest schedules of the program's kernels with two thirds of the trials; and twice of those that it has
- * then, with half of the rest each: what was measured may favour other kernels, which may turn out slower than they were
- * expected to be. */
+/* Searches for the fastest schedules of the program's kernels with two thirds of the trials; and
+ * twice of those that it has then, with half of the rest each: what was measured may favour other
+ * kernels, which may turn out slower than they were expected to be. */
 #define PASSES 3
-static tarn_tune_report tune_program(tarn_ctx *cx, cli_compile *c, const char *db, tarn_tune_options *o) {
+static tarn_tune_report tune_program(tarn_ctx *cx, cli_compile *c, const char *db,
+                                     tarn_tune_options *o) {
   uint32_t trials = o->trials ? o->trials : 1000, fresh = 0, failed = 0;
   const uint32_t until[PASSES] = {trials - trials / 3, trials - trials / 6, trials};
   const double part[PASSES] = {0.67, 0.5, 1}; /* of the seconds left */
@@ -123,15 +132,17 @@ static tarn_tune_report tune_program(tarn_ctx *cx, cli_compile *c, const char *d
     /* the store is opened when the model is read: nothing is left behind when it cannot be */
     r = tarn_tune(p->L, p->hw, w.sig.p, w.uses.p, w.sig.n, tarn_store_open(cx, db), o);
     fresh += r.fresh, failed += r.failed;
-    for (uint32_t i = 0; i < own; i++) tarn_push(cx, &before.of, tarn_ksig_text(p->L, cx, w.sig.p[i]));
+    for (uint32_t i = 0; i < own; i++)
+      tarn_push(cx, &before.of, tarn_ksig_text(p->L, cx, w.sig.p[i]));
     c->db = db;
   }
   r.fresh = fresh, r.failed = failed;
   return r;
 }
-/* A sample of the kernels of a model's program, or of every kernel that its kernel graph prices; with --train-only a price
- * that is judged on what is kept of them. */
-static tarn_tune_report tune_spread(tarn_ctx *cx, cli_compile *c, const char *db, bool every, const tarn_tune_options *o) {
+/* A sample of the kernels of a model's program, or of every kernel that its kernel graph prices;
+ * with --train-only a price that is judged on what is kept of them. */
+static tarn_tune_report tune_spread(tarn_ctx *cx, cli_compile *c, const char *db, bool every,
+                                    const tarn_tune_options *o) {
   seen v = {.cx = cx, .by_hash = tarn_map_new(cx)};
   tarn_price recorder = {.name = "recording", .user = &v, .seconds = note_kernel};
   wanted w = {0};
@@ -141,19 +152,23 @@ static tarn_tune_report tune_spread(tarn_ctx *cx, cli_compile *c, const char *db
   if (every) return tarn_tune(r->L, r->hw, v.sig.p, NULL, v.sig.n, tarn_store_open(cx, db), o);
   return tarn_tune(r->L, r->hw, w.sig.p, NULL, w.sig.n, tarn_store_open(cx, db), o);
 }
-/* What another store holds, measured here, and a price from all that is then known of this hardware. */
-static tarn_tune_report tune_again(tarn_ctx *cx, const cli_compile *c, const char *of, const char *db, tarn_tune_options *o) {
+/* What another store holds, measured here, and a price from all that is then known of this
+ * hardware. */
+static tarn_tune_report tune_again(tarn_ctx *cx, const cli_compile *c, const char *of,
+                                   const char *db, tarn_tune_options *o) {
   if (access(of, R_OK)) tarn_raise(cx, TARN_IO, "%s: no such file", of); /* it would be made */
   tarn_lang *L = tarn_lang_new(cx);
   const tarn_hw *hw = cli_hardware(L, c->hw);
-  tarn_store *from = tarn_store_open(cx, of), *to = tarn_store_open(cx, db); /* in this order: nothing is left behind */
+  tarn_store *from = tarn_store_open(cx, of),
+             *to = tarn_store_open(cx, db); /* in this order: nothing is left behind */
   tarn_tune_report r = tarn_measure_again(L, hw, from, to, o);
   o->train_only = true;
   tarn_tune_report t = tarn_tune(L, hw, NULL, NULL, 0, to, o);
   t.fresh = r.fresh, t.failed = r.failed, t.kernels = r.kernels;
   return t;
 }
-static tarn_tune_report only_learn(tarn_ctx *cx, const cli_compile *c, const char *db, const tarn_tune_options *o) {
+static tarn_tune_report only_learn(tarn_ctx *cx, const cli_compile *c, const char *db,
+                                   const tarn_tune_options *o) {
   tarn_lang *L = tarn_lang_new(cx);
   return tarn_tune(L, cli_hardware(L, c->hw), NULL, NULL, 0, tarn_store_open(cx, db), o);
 }
@@ -161,7 +176,8 @@ static tarn_tune_report only_learn(tarn_ctx *cx, const cli_compile *c, const cha
 /* Measurements as text, into the store or out of it. */
 static uint32_t bring_in(tarn_ctx *cx, const char *path, const char *db) {
   size_t n;
-  const char *text = tarn_read_file(cx, path, &n); /* before the store: nothing is left behind when it cannot be read */
+  const char *text = tarn_read_file(
+      cx, path, &n); /* before the store: nothing is left behind when it cannot be read */
   return tarn_store_import(cx, tarn_store_open(cx, db), path, text, n);
 }
 static uint32_t take_out(tarn_ctx *cx, const char *db, const char *path) {
@@ -182,26 +198,36 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   cli_compile c = {.rtol = TARN_RTOL};
   cli_list words = {0};
   tarn_tune_options o = {.trust.within = -1}; /* not given */
-  const char *db = "tarn.db", *model = "tarn.price", *fleet = NULL, *again = NULL, *import = NULL, *export = NULL;
+  const char *db = "tarn.db", *model = "tarn.price", *fleet = NULL, *again = NULL, *import = NULL,
+             *export = NULL;
   uint64_t trials = 0, threads = 0, each = 0;
   bool every = false;
-  const char *usage = "tune MODEL [--trials N] [--db F] | tune [MODEL] --train-only | tune --(again|import|export) F";
+  const char *usage = "tune MODEL [--trials N] [--db F] | tune [MODEL] --train-only | tune "
+                      "--(again|import|export) F";
   const cli_opt opts[] = {
-      {"--trials", NULL, CLI_U32, &trials, "N", "measurements, those in the store included (default 1000)"},
+      {"--trials", NULL, CLI_U32, &trials, "N",
+       "measurements, those in the store included (default 1000)"},
       {"--seconds", NULL, CLI_REAL, &o.seconds, "S", "stop measuring after S seconds"},
       {"--db", NULL, CLI_STR, &db, "F", "the store (default tarn.db)"},
       {"--output", "-o", CLI_STR, &model, "F", "the learned price (default tarn.price)"},
-      {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL, "learn from the store only; with MODEL: judged by its kernels"},
+      {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL,
+       "learn from the store only; with MODEL: judged by its kernels"},
       {"--spread", NULL, CLI_FLAG, &o.spread, NULL,
        "measure a sample of schedules of each kernel, to learn from, instead of tuning"},
-      {"--again", NULL, CLI_STR, &again, "STORE", "without MODEL: measure here what a store of other hardware holds"},
-      {"--import", NULL, CLI_STR, &import, "FILE", "first add to the store the measurements that --export wrote to FILE"},
-      {"--export", NULL, CLI_STR, &export, "FILE", "write the measurements of the store to FILE, as text, and end"},
-      {"--every", NULL, CLI_FLAG, &every, NULL, "with these two: of every kernel that is priced, not only of the program's"},
-      {"--per-kernel", NULL, CLI_U32, &each, "N", "--spread: schedules of a kernel (default 40); --train-only: at least"},
+      {"--again", NULL, CLI_STR, &again, "STORE",
+       "without MODEL: measure here what a store of other hardware holds"},
+      {"--import", NULL, CLI_STR, &import, "FILE",
+       "first add to the store the measurements that --export wrote to FILE"},
+      {"--export", NULL, CLI_STR, &export, "FILE",
+       "write the measurements of the store to FILE, as text, and end"},
+      {"--every", NULL, CLI_FLAG, &every, NULL,
+       "with these two: of every kernel that is priced, not only of the program's"},
+      {"--per-kernel", NULL, CLI_U32, &each, "N",
+       "--spread: schedules of a kernel (default 40); --train-only: at least"},
       {"--between", NULL, CLI_REAL, &o.trust.between, "X",
        "how much the learned price counts where kernels are compared, 0 (default) to 1"},
-      {"--within", NULL, CLI_REAL, &o.trust.within, "X", "and where schedules of one kernel are (default 0.33)"},
+      {"--within", NULL, CLI_REAL, &o.trust.within, "X",
+       "and where schedules of one kernel are (default 0.33)"},
       {"--price", NULL, CLI_STR, &c.price_file, "FILE",
        "the price to begin with, or analytic (default: the shipped one, if it fits)"},
       {"--fleet", NULL, CLI_STR, &fleet, "URL", "measure on other machines"},
@@ -218,17 +244,19 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   bool works = words.n || o.train_only || again; /* beside moving measurements */
   if (words.n > 1 || (!works && !import && !export) || (words.n && again) || (works && export))
     tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
-  if (!(o.trust.between >= 0 && o.trust.between <= 1)) tarn_raise(cx, TARN_USAGE, "--between: 0 to 1 is expected");
+  if (!(o.trust.between >= 0 && o.trust.between <= 1))
+    tarn_raise(cx, TARN_USAGE, "--between: 0 to 1 is expected");
   if (o.trust.within < 0) o.trust.within = 0;
-  else if (!(o.trust.within > 0 && o.trust.within <= 1)) tarn_raise(cx, TARN_USAGE, "--within: above 0 to 1 is expected");
+  else if (!(o.trust.within > 0 && o.trust.within <= 1))
+    tarn_raise(cx, TARN_USAGE, "--within: above 0 to 1 is expected");
   if (import) {
     uint32_t n = bring_in(cx, import, db);
     if (!works && !export) report_moved(cx, &c, n);
   }
   if (export) report_moved(cx, &c, take_out(cx, db, export));
   if (!works) return 0;
-  c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials, o.per_kernel = (uint32_t)each,
-  o.model = model;
+  c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials,
+  o.per_kernel = (uint32_t)each, o.model = model;
   c.model = words.n ? words.p[0] : NULL;
   watch w = {.begin = cli_now()};
   if (!c.json && isatty(2)) o.progress = show_progress, o.user = &w;

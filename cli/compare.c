@@ -9,7 +9,9 @@
 /* ---- what is compared ---- */
 typedef TARN_VEC(char *) names;
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
 static void close_folder(void *d) { closedir(d); }
 
 static names graphs_of(tarn_ctx *cx, const char *dir) {
@@ -90,7 +92,8 @@ static void row(tarn_ctx *cx, void *arg) {
   for (e->method = 0; e->method < e->c->n_methods; e->method++) {
     tarn_status st = tarn_protect(cx, run_cell, e);
     if (!st) continue;
-    fprintf(stderr, "tarn: %s: %s: %s\n", e->c->file[e->file], compare_name(e->c, e->method), tarn_message(cx));
+    fprintf(stderr, "tarn: %s: %s: %s\n", e->c->file[e->file], compare_name(e->c, e->method),
+            tarn_message(cx));
     e->worst = st;
   }
 }
@@ -123,12 +126,12 @@ static summary summarise(const comparison *c, uint32_t m) {
 }
 
 static void print_summary(const comparison *c) {
-  printf("\n%-16s %6s %6s %8s %10s %8s %10s %12s\n", "method", "files", "best", "best %", "cost/best", "proven", "seconds",
-         "mean seconds");
+  printf("\n%-16s %6s %6s %8s %10s %8s %10s %12s\n", "method", "files", "best", "best %",
+         "cost/best", "proven", "seconds", "mean seconds");
   for (uint32_t m = 0; m < c->n_methods; m++) {
     summary s = summarise(c, m);
-    printf("%-16s %6u %6u %7.1f%% %10.4f %8u %10.3f %12.6f\n", compare_name(c, m), s.done, s.best, 100.0 * s.best / c->n_files,
-           s.ratio, s.proven, s.seconds, s.mean_seconds);
+    printf("%-16s %6u %6u %7.1f%% %10.4f %8u %10.3f %12.6f\n", compare_name(c, m), s.done, s.best,
+           100.0 * s.best / c->n_files, s.ratio, s.proven, s.seconds, s.mean_seconds);
   }
   printf("best: the least cost that any of these methods found; cost/best and mean seconds are "
          "geometric means\n");

@@ -12,7 +12,9 @@ unsigned cli_dump_parse(tarn_ctx *cx, const char *list) {
     size_t i = 0;
     while (i < CLI_DUMPS && (strlen(names[i]) != n || strncmp(names[i], s, n) != 0)) i++;
     if (i == CLI_DUMPS)
-      tarn_raise(cx, TARN_USAGE, "--dump %s: terms, form, phases, graph, schedules or plan is expected, with commas between",
+      tarn_raise(cx, TARN_USAGE,
+                 "--dump %s: terms, form, phases, graph, schedules or plan is expected, with "
+                 "commas between",
                  list);
     set |= 1u << i;
     s += n + (s[n] == ',');
@@ -43,15 +45,16 @@ void cli_dump_program(const tarn_program *p, unsigned set) {
 void cli_dump_iteration(void *user, tarn_egraph *g, const tarn_eg_iteration *it) {
   (void)user;
   (void)g;
-  printf("(iteration (nodes %u) (classes %u) (applied %llu) (unions %llu))\n", it->nodes, it->classes,
-         (unsigned long long)it->applied, (unsigned long long)it->unions);
+  printf("(iteration (nodes %u) (classes %u) (applied %llu) (unions %llu))\n", it->nodes,
+         it->classes, (unsigned long long)it->applied, (unsigned long long)it->unions);
 }
 void cli_dump_rules(const tarn_sat_report *s) {
   for (uint32_t i = 0; i < s->nrule; i++) {
     const tarn_eg_rule_stats *c = &s->rule[i].count;
     if (c->matches)
-      printf("(rule %s (matches %llu) (applied %llu) (unions %llu))\n", s->rule[i].name, (unsigned long long)c->matches,
-             (unsigned long long)c->applied, (unsigned long long)c->unions);
+      printf("(rule %s (matches %llu) (applied %llu) (unions %llu))\n", s->rule[i].name,
+             (unsigned long long)c->matches, (unsigned long long)c->applied,
+             (unsigned long long)c->unions);
   }
 }
 

@@ -1,5 +1,5 @@
-/* What the two ways of exploring share: typed terms (explore_typed.c) and terms of any operators (explore_free.c) fill
- * the same record, cmd_explore.c shows it. */
+/* What the two ways of exploring share: typed terms (explore_typed.c) and terms of any operators
+ * (explore_free.c) fill the same record, cmd_explore.c shows it. */
 #ifndef TARN_CLI_EXPLORE_H
 #define TARN_CLI_EXPLORE_H
 #include "cli/cli.h"
@@ -20,8 +20,8 @@ typedef struct explore_chain {
   bool whole; /* all of them */
 } explore_chain;
 
-/* The least term of each class that the roots need: pick[class] is an e-node, TARN_NONE elsewhere; by root: its cost, and its
- * operators, each as often as it is used. */
+/* The least term of each class that the roots need: pick[class] is an e-node, TARN_NONE elsewhere;
+ * by root: its cost, and its operators, each as often as it is used. */
 typedef struct explore_choice {
   uint32_t *pick;
   double *cost, *size;
@@ -35,7 +35,8 @@ typedef struct cli_explore {
   uint64_t nodes, iters, bytes, threads, match_limit, ban_length, dot_classes, html_classes;
   double seconds;
   bool free, kernel, count_matches, json, backoff, session;
-  bool (*interrupted)(void *user); /* ends a run with what was found so far; user is not looked at */
+  bool (*interrupted)(
+      void *user); /* ends a run with what was found so far; user is not looked at */
   /* found */
   TARN_VEC(tarn_eg_iteration) iteration;
   TARN_VEC(tarn_sat_rule) rule;
@@ -49,7 +50,8 @@ typedef struct cli_explore {
   const char *proof_text;        /* typed: for `tarn proof check` */
   explore_chain chain;           /* free */
   TARN_VEC(explore_chain) lemma; /* before it: what conditions of its steps ask to be equal */
-  const char *conflict;          /* free: two values in one class; the steps lead from the one to the other */
+  const char
+      *conflict; /* free: two values in one class; the steps lead from the one to the other */
 } cli_explore;
 
 void explore_free(tarn_ctx *cx, cli_explore *x);
@@ -72,8 +74,8 @@ typedef struct explore_view {
 } explore_view;
 
 /* By x->cost: size, depth, or weights of operators (pow=10,d=100; others 1). */
-explore_choice explore_choose(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g, const uint32_t *root, uint32_t n,
-                              explore_name_fn *name, void *user);
+explore_choice explore_choose(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g,
+                              const uint32_t *root, uint32_t n, explore_name_fn *name, void *user);
 /* --dot and --egraph. */
 void explore_write(tarn_ctx *cx, const cli_explore *x, const explore_view *v);
 void explore_page(tarn_ctx *cx, const cli_explore *x, const explore_view *v); /* --html */

@@ -42,17 +42,22 @@ const char *lab_rule_name(const lab *l, uint32_t id) {
   return tarn_ruleset_at(l->rs, id).name;
 }
 
-/* Two values in one class: what is said of it, and, where reasons are kept, the chain from the one to the other. */
+/* Two values in one class: what is said of it, and, where reasons are kept, the chain from the one
+ * to the other. */
 static void conflict(lab *l) {
   tarn_eg_conflict c;
   char a[256], b[256];
-  if (!tarn_eg_last_conflict(l->g, &c)) tarn_raise(l->cx, TARN_BAD_INPUT, "explore: %s", tarn_eg_message(l->g));
-  uint32_t leaf_a = (uint32_t)(c.value_a - 1), leaf_b = (uint32_t)(c.value_b - 1); /* values of constants are symbols + 1 */
+  if (!tarn_eg_last_conflict(l->g, &c))
+    tarn_raise(l->cx, TARN_BAD_INPUT, "explore: %s", tarn_eg_message(l->g));
+  uint32_t leaf_a = (uint32_t)(c.value_a - 1),
+           leaf_b = (uint32_t)(c.value_b - 1); /* values of constants are symbols + 1 */
   tarn_free_name(l->rs, leaf_a, 0, a, sizeof a);
   tarn_free_name(l->rs, leaf_b, 0, b, sizeof b);
-  l->x->conflict = tarn_format(l->cx, "%s and %s are made equal by %s; a rule is wrong, or values were rounded", a, b,
-                               lab_rule_name(l, c.rule));
-  l->x->stop = tarn_eg_stop_name(TARN_EG_STOP_CONFLICT), l->x->chain = (explore_chain){0}, l->x->lemma.n = 0;
+  l->x->conflict =
+      tarn_format(l->cx, "%s and %s are made equal by %s; a rule is wrong, or values were rounded",
+                  a, b, lab_rule_name(l, c.rule));
+  l->x->stop = tarn_eg_stop_name(TARN_EG_STOP_CONFLICT), l->x->chain = (explore_chain){0},
+  l->x->lemma.n = 0;
   if (l->runner) lab_report(l);
   if (l->config.reasons) {
     leaf_a = tarn_eg_add(l->g, leaf_a, 0, NULL, 0), leaf_b = tarn_eg_add(l->g, leaf_b, 0, NULL, 0);
@@ -90,7 +95,8 @@ static void load(lab *l, const char *file) {
     return;
   }
   const tarn_sx *s = tarn_sx_read(l->cx, text, n, file);
-  for (uint32_t i = 0; i < s->n; i++) tarn_push(l->cx, &l->root, tarn_free_add(l->rs, l->g, s->kid[i]));
+  for (uint32_t i = 0; i < s->n; i++)
+    tarn_push(l->cx, &l->root, tarn_free_add(l->rs, l->g, s->kid[i]));
   if (!s->n) tarn_raise(l->cx, TARN_BAD_INPUT, "%s: no term in it", file);
 }
 static void roots(lab *l) {
@@ -137,7 +143,8 @@ static void check_run(lab *l, tarn_eg_stop stop) {
   if (stop == TARN_EG_STOP_ERROR || stop == TARN_EG_STOP_MEMORY)
     tarn_raise(l->cx, tarn_eg_status(l->g), "explore: %s", tarn_eg_message(l->g));
 }
-tarn_eg_stop lab_run(lab *l, const uint32_t *active, uint32_t n, uint32_t iterations, double seconds) {
+tarn_eg_stop lab_run(lab *l, const uint32_t *active, uint32_t n, uint32_t iterations,
+                     double seconds) {
   const cli_explore *x = l->x;
   tarn_eg_run_config c = {.active = active,
                           .n_active = n,
@@ -161,19 +168,22 @@ static uint32_t rules_of(const lab *l, uint32_t phase, uint32_t *active) {
   uint32_t n = 0, phases = tarn_ruleset_phases(l->rs);
   for (uint32_t i = 0; i < tarn_ruleset_count(l->rs); i++) {
     bool in = phase < phases && tarn_ruleset_in_phase(l->rs, phase, i), any = false;
-    for (uint32_t p = 0; phase == phases && p < phases; p++) any |= tarn_ruleset_in_phase(l->rs, p, i);
+    for (uint32_t p = 0; phase == phases && p < phases; p++)
+      any |= tarn_ruleset_in_phase(l->rs, p, i);
     if (phase == phases ? !any : in) active[n++] = i;
   }
   return n;
 }
 tarn_eg_stop lab_run_phases(lab *l, uint32_t iterations, double seconds) {
-  uint32_t phases = tarn_ruleset_phases(l->rs), *active = TARN_ARRAY(l->cx, uint32_t, tarn_ruleset_count(l->rs) + 1);
+  uint32_t phases = tarn_ruleset_phases(l->rs),
+           *active = TARN_ARRAY(l->cx, uint32_t, tarn_ruleset_count(l->rs) + 1);
   uint32_t first = tarn_eg_iteration_count(l->runner);
   double start = cli_now();
   tarn_eg_stop stop = TARN_EG_STOP_SATURATED;
   if (!phases) return lab_run(l, NULL, 0, iterations, seconds);
   for (uint32_t i = 0; i <= phases; i++) {
-    uint32_t phase = i ? i - 1 : phases, n = rules_of(l, phase, active), done = tarn_eg_iteration_count(l->runner) - first;
+    uint32_t phase = i ? i - 1 : phases, n = rules_of(l, phase, active),
+             done = tarn_eg_iteration_count(l->runner) - first;
     uint32_t most = phase < phases ? tarn_ruleset_phase(l->rs, phase).iterations : 0;
     double left = seconds > 0 ? seconds - (cli_now() - start) : 0;
     if (!n) continue;
@@ -244,7 +254,9 @@ static void facts(void *user, uint32_t cls, tarn_buf *b) {
   tarn_free_facts(l->rs, l->g, cls, b);
 }
 static const char *why(void *user, uint32_t rule) { return lab_rule_name(user, rule); }
-explore_view lab_view(lab *l) { return (explore_view){l->g, l->root.p, l->root.n, lab_name, facts, why, l}; }
+explore_view lab_view(lab *l) {
+  return (explore_view){l->g, l->root.p, l->root.n, lab_name, facts, why, l};
+}
 
 typedef struct attempt {
   cli_explore *x;

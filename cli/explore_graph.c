@@ -23,7 +23,8 @@ static void must(tarn_ctx *cx, tarn_status st) {
 static void add_classes(tarn_ctx *cx, choosing *k) {
   uint32_t ids = tarn_eg_id_count(k->g);
   k->dense = TARN_ARRAY(cx, uint32_t, ids + 1);
-  for (uint32_t c = tarn_eg_next_class(k->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(k->g, c)) {
+  for (uint32_t c = tarn_eg_next_class(k->g, TARN_NONE); c != TARN_NONE;
+       c = tarn_eg_next_class(k->g, c)) {
     k->dense[c] = k->cls.n;
     tarn_push(cx, &k->cls, c);
   }
@@ -53,7 +54,8 @@ static void add_nodes(tarn_ctx *cx, choosing *k) {
          v = tarn_eg_next_node(k->g, k->cls.p[i], v)) {
       tarn_eg_node e = tarn_eg_node_at(k->g, v);
       kid.n = 0;
-      for (uint32_t a = 0; a < e.n; a++) tarn_push(cx, &kid, k->dense[tarn_eg_find(k->g, e.kids[a])]);
+      for (uint32_t a = 0; a < e.n; a++)
+        tarn_push(cx, &kid, k->dense[tarn_eg_find(k->g, e.kids[a])]);
       must(cx, tarn_sel_add_node(k->s, i, weight(cx, k, v), kid.p, kid.n, NULL));
       tarn_push(cx, &k->node, v);
     }
@@ -66,11 +68,13 @@ static double depth(void *user, uint32_t node, const double *kid, uint32_t n) {
   return most + 1;
 }
 
-/* Cost and size of each chosen class below a root, children first; without recursion: terms can be deep. */
+/* Cost and size of each chosen class below a root, children first; without recursion: terms can be
+ * deep. */
 typedef struct totals {
   double *cost, *size;
 } totals;
-static void sum_up(tarn_ctx *cx, const choosing *k, const uint32_t *pick, bool deep, totals t, uint32_t root) {
+static void sum_up(tarn_ctx *cx, const choosing *k, const uint32_t *pick, bool deep, totals t,
+                   uint32_t root) {
   TARN_VEC(uint32_t) todo = {0};
   tarn_push(cx, &todo, root);
   while (todo.n) {
@@ -88,22 +92,25 @@ static void sum_up(tarn_ctx *cx, const choosing *k, const uint32_t *pick, bool d
   }
 }
 
-explore_choice explore_choose(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g, const uint32_t *root, uint32_t n,
-                              explore_name_fn *name, void *user) {
-  choosing k = {.g = g, .weights = strchr(x->cost, '=') ? x->cost : NULL, .name = name, .user = user};
+explore_choice explore_choose(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g,
+                              const uint32_t *root, uint32_t n, explore_name_fn *name, void *user) {
+  choosing k = {
+      .g = g, .weights = strchr(x->cost, '=') ? x->cost : NULL, .name = name, .user = user};
   bool deep = !strcmp(x->cost, "depth");
   uint32_t ids = tarn_eg_id_count(g);
   must(cx, tarn_sel_graph_new(cx, &k.s));
   tarn_defer(cx, free_graph, k.s);
   add_classes(cx, &k);
   add_nodes(cx, &k);
-  for (uint32_t i = 0; i < n; i++) must(cx, tarn_sel_add_root(k.s, k.dense[tarn_eg_find(g, root[i])]));
+  for (uint32_t i = 0; i < n; i++)
+    must(cx, tarn_sel_add_root(k.s, k.dense[tarn_eg_find(g, root[i])]));
   tarn_sel_options o = tarn_sel_defaults(TARN_SEL_TREE);
   tarn_sel_cost by_depth = {.k = 1, .term = depth};
   if (deep) o.cost = &by_depth;
   tarn_sel_result r;
   must(cx, tarn_sel_run(k.s, TARN_SEL_TREE, &o, &r));
-  explore_choice out = {TARN_ARRAY(cx, uint32_t, ids + 1), TARN_ARRAY(cx, double, n + 1), TARN_ARRAY(cx, double, n + 1)};
+  explore_choice out = {TARN_ARRAY(cx, uint32_t, ids + 1), TARN_ARRAY(cx, double, n + 1),
+                        TARN_ARRAY(cx, double, n + 1)};
   memset(out.pick, 0xFF, (size_t)ids * sizeof *out.pick);
   for (uint32_t i = 0; i < k.cls.n; i++)
     if (r.choice[i] != TARN_SEL_NONE) out.pick[k.cls.p[i]] = k.node.p[r.choice[i]];
@@ -123,7 +130,9 @@ typedef struct writing {
   explore_name_fn *name;
   void *user;
 } writing;
-static bool put(void *user, const char *text, size_t n) { return fwrite(text, 1, n, ((writing *)user)->f) == n; }
+static bool put(void *user, const char *text, size_t n) {
+  return fwrite(text, 1, n, ((writing *)user)->f) == n;
+}
 static void name_of(void *user, uint32_t op, uint32_t payload, char *buf, size_t n) {
   writing *w = user;
   w->name(w->user, op, payload, buf, n);

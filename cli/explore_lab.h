@@ -1,4 +1,5 @@
-/* An e-graph of free terms with its rules: what `tarn explore --free` makes once, and a session keeps. */
+/* An e-graph of free terms with its rules: what `tarn explore --free` makes once, and a session
+ * keeps. */
 #ifndef TARN_CLI_EXPLORE_LAB_H
 #define TARN_CLI_EXPLORE_LAB_H
 #include "cli/explore.h"
@@ -21,24 +22,27 @@ typedef struct lab {
 typedef struct lab_file lab_file;
 bool lab_is_graph(const char *text);
 lab_file *lab_read_graph(lab *l, const char *name, const char *text, size_t n);
-/* Its e-nodes into g, those of a class made equal; then g is to be rebuilt. The ids of its roots. What has no finite term is
- * left out, with a warning. */
+/* Its e-nodes into g, those of a class made equal; then g is to be rebuilt. The ids of its roots.
+ * What has no finite term is left out, with a warning. */
 const uint32_t *lab_put_graph(lab *l, tarn_egraph *g, const lab_file *f, uint32_t *n_roots);
 
-/* All raise; graphs, rules and runners end with the enclosing protected call unless tarn_keep() says otherwise. */
+/* All raise; graphs, rules and runners end with the enclosing protected call unless tarn_keep()
+ * says otherwise. */
 lab *lab_new(tarn_ctx *cx, cli_explore *x, tarn_eg_reasons reasons);
-void lab_open(lab *l);                                                      /* a new graph, once the rules are loaded */
-void lab_compile(lab *l);                                                   /* rules and runner */
+void lab_open(lab *l);    /* a new graph, once the rules are loaded */
+void lab_compile(lab *l); /* rules and runner */
 const tarn_sx *lab_read(tarn_ctx *cx, const char *text, const char *where); /* one term */
 uint32_t lab_add(lab *l, const tarn_sx *s);
 void lab_settle(lab *l);  /* rebuilds, and raises for a conflict */
 bool lab_reached(lab *l); /* all that is asked, if anything */
 /* active NULL: all rules; iterations and seconds 0: no limit. */
-tarn_eg_stop lab_run(lab *l, const uint32_t *active, uint32_t n, uint32_t iterations, double seconds);
+tarn_eg_stop lab_run(lab *l, const uint32_t *active, uint32_t n, uint32_t iterations,
+                     double seconds);
 tarn_eg_stop lab_run_phases(lab *l, uint32_t iterations, double seconds);
 void lab_report(lab *l); /* iterations, rules and sizes into x */
 void lab_best(lab *l, const uint32_t *root, uint32_t n);
-/* The chain, which the enclosing protected call frees, into x, with lemmas from g for what its conditions ask to be equal. */
+/* The chain, which the enclosing protected call frees, into x, with lemmas from g for what its
+ * conditions ask to be equal. */
 void lab_keep_proof(lab *l, tarn_egraph *g, tarn_eg_proof *p);
 void lab_prove(lab *l, tarn_egraph *g, uint32_t from, uint32_t to);
 const char *lab_rule_name(const lab *l, uint32_t id);

@@ -1,16 +1,19 @@
-/* --html: one page that opens from disk and fetches nothing. Growth, rules and terms are plain; the e-graph is drawn by
- * page.js from what stands in the page as JSON. */
+/* --html: one page that opens from disk and fetches nothing. Growth, rules and terms are plain; the
+ * e-graph is drawn by page.js from what stands in the page as JSON. */
 #include "cli/explore.h"
 #include <math.h>
 #include <string.h>
 
 extern const tarn_embedded cli_page_js[];
 
-/* Reasons are worked out for this many e-nodes, and e-nodes of one class are held up to this many. */
+/* Reasons are worked out for this many e-nodes, and e-nodes of one class are held up to this many.
+ */
 enum { REASONS = 400, NODES_OF_CLASS = 200 };
 
 /* ---- growth ---- */
-static double height(double v, double most) { return 200 - 180 * log10(v + 1) / log10(most + 1 < 10 ? 10 : most + 1); }
+static double height(double v, double most) {
+  return 200 - 180 * log10(v + 1) / log10(most + 1 < 10 ? 10 : most + 1);
+}
 static void line(FILE *f, const cli_explore *x, bool classes, double most) {
   uint32_t n = x->iteration.n;
   fprintf(f, "<polyline class=\"%s\" points=\"", classes ? "classes" : "nodes");
@@ -25,10 +28,12 @@ static void plot(FILE *f, const cli_explore *x) {
   for (uint32_t i = 0; i < x->iteration.n; i++) most = fmax(most, x->iteration.p[i].nodes);
   fputs("<svg id=\"growth\" viewBox=\"0 0 660 230\">\n", f);
   for (double v = 1; v <= most; v *= 10)
-    fprintf(f, "<path d=\"M50 %.1fH650\"/><text x=\"45\" y=\"%.1f\">%.0f</text>\n", height(v, most), height(v, most) + 4, v);
+    fprintf(f, "<path d=\"M50 %.1fH650\"/><text x=\"45\" y=\"%.1f\">%.0f</text>\n", height(v, most),
+            height(v, most) + 4, v);
   line(f, x, false, most), line(f, x, true, most);
   fprintf(f,
-          "<text x=\"650\" y=\"222\">%u iterations</text><text class=\"nodes\" x=\"130\" y=\"222\">e-nodes</text>"
+          "<text x=\"650\" y=\"222\">%u iterations</text><text class=\"nodes\" x=\"130\" "
+          "y=\"222\">e-nodes</text>"
           "<text class=\"classes\" x=\"200\" y=\"222\">classes</text></svg>\n",
           x->iteration.n);
 }
@@ -41,23 +46,28 @@ static void growth(FILE *f, const cli_explore *x) {
   for (uint32_t i = 0; i < x->iteration.n; i++) {
     const tarn_eg_iteration *it = &x->iteration.p[i];
     fprintf(f,
-            "<tr><td>%u</td><td>%u</td><td>%u</td><td>%llu</td><td>%llu</td><td>%.3f</td><td>%.3f</td><td>%.3f</td><td>%u</"
+            "<tr><td>%u</td><td>%u</td><td>%u</td><td>%llu</td><td>%llu</td><td>%.3f</td><td>%.3f</"
+            "td><td>%.3f</td><td>%u</"
             "td></tr>\n",
-            i + 1, it->nodes, it->classes, (unsigned long long)it->matches, (unsigned long long)it->unions, 1e3 * it->search,
-            1e3 * it->apply, 1e3 * it->rebuild, it->banned);
+            i + 1, it->nodes, it->classes, (unsigned long long)it->matches,
+            (unsigned long long)it->unions, 1e3 * it->search, 1e3 * it->apply, 1e3 * it->rebuild,
+            it->banned);
   }
   fputs("</table></details>\n", f);
 }
 static void rules(FILE *f, const cli_explore *x) {
-  static const char *const head[] = {"rule", "matches", "applied", "unions", "bans", "search ms", "apply ms"};
+  static const char *const head[] = {"rule", "matches",   "applied", "unions",
+                                     "bans", "search ms", "apply ms"};
   cli_page_head(f, head, 7);
   for (uint32_t i = 0; i < x->rule.n; i++) {
     const tarn_eg_rule_stats *c = &x->rule.p[i].count;
     fputs("<tr><td>", f);
     cli_page_text(f, x->rule.p[i].name);
-    fprintf(f, "</td><td>%llu</td><td>%llu</td><td>%llu</td><td>%u</td><td>%.3f</td><td>%.3f</td></tr>\n",
-            (unsigned long long)c->matches, (unsigned long long)c->applied, (unsigned long long)c->unions, c->bans,
-            1e3 * c->search, 1e3 * c->apply);
+    fprintf(
+        f,
+        "</td><td>%llu</td><td>%llu</td><td>%llu</td><td>%u</td><td>%.3f</td><td>%.3f</td></tr>\n",
+        (unsigned long long)c->matches, (unsigned long long)c->applied,
+        (unsigned long long)c->unions, c->bans, 1e3 * c->search, 1e3 * c->apply);
   }
   fputs("</table>\n", f);
 }
@@ -125,7 +135,8 @@ static const char *reason(page *p, uint32_t first, uint32_t node) {
   tarn_eg_lemma l = tarn_eg_proof_lemma(q, tarn_eg_proof_lemmas(q) - 1);
   tarn_buf b = {.cx = p->cx};
   for (uint32_t i = 0; i < l.n && i < 12; i++)
-    tarn_buf_fmt(&b, "%s%s", i ? ", " : "", p->v->why(p->v->user, tarn_eg_proof_step(q, l.first + i).rule));
+    tarn_buf_fmt(&b, "%s%s", i ? ", " : "",
+                 p->v->why(p->v->user, tarn_eg_proof_step(q, l.first + i).rule));
   if (l.n > 12) tarn_buf_fmt(&b, " and %u more", l.n - 12);
   return b.n ? b.p : NULL;
 }
@@ -136,7 +147,8 @@ static void node_json(page *p, cli_json *j, uint32_t first, uint32_t node) {
   cli_json_open(j, NULL, '{');
   cli_json_str(j, "op", name);
   cli_json_open(j, "kids", '[');
-  for (uint32_t i = 0; i < e.n; i++) cli_json_int(j, NULL, tarn_eg_find(p->v->g, tarn_eg_node_at(p->v->g, node).kids[i]));
+  for (uint32_t i = 0; i < e.n; i++)
+    cli_json_int(j, NULL, tarn_eg_find(p->v->g, tarn_eg_node_at(p->v->g, node).kids[i]));
   cli_json_close(j, ']');
   const char *why = node == first ? NULL : reason(p, first, node);
   if (why) cli_json_str(j, "why", why);
@@ -144,13 +156,15 @@ static void node_json(page *p, cli_json *j, uint32_t first, uint32_t node) {
 }
 static void class_json(page *p, cli_json *j, uint32_t c) {
   tarn_buf b = {.cx = p->cx};
-  uint32_t k = 0, left = 0, chosen = TARN_NONE, first = tarn_eg_next_node(p->v->g, c, TARN_NONE), pick = pick_of(p, c);
+  uint32_t k = 0, left = 0, chosen = TARN_NONE, first = tarn_eg_next_node(p->v->g, c, TARN_NONE),
+           pick = pick_of(p, c);
   p->v->facts(p->v->user, c, &b);
   cli_json_open(j, NULL, '{');
   cli_json_int(j, "id", c);
   if (b.n) cli_json_str(j, "facts", b.p);
   cli_json_open(j, "nodes", '[');
-  if (pick != TARN_NONE) chosen = 0, k = 1, node_json(p, j, first, pick); /* the chosen one stands first */
+  if (pick != TARN_NONE)
+    chosen = 0, k = 1, node_json(p, j, first, pick); /* the chosen one stands first */
   for (uint32_t n = first; n != TARN_NONE; n = tarn_eg_next_node(p->v->g, c, n)) {
     if (n == pick) continue;
     if (k++ < NODES_OF_CLASS) node_json(p, j, first, n);
@@ -173,7 +187,8 @@ static void graph(FILE *f, page *p) {
   sort_out(p);
   cli_json_int(j, "total", p->order.n);
   cli_json_open(j, "roots", '[');
-  for (uint32_t i = 0; i < p->v->n; i++) cli_json_int(j, NULL, tarn_eg_find(p->v->g, p->v->root[i]));
+  for (uint32_t i = 0; i < p->v->n; i++)
+    cli_json_int(j, NULL, tarn_eg_find(p->v->g, p->v->root[i]));
   cli_json_close(j, ']');
   cli_json_open(j, "classes", '[');
   for (uint32_t i = 0; i < p->order.n && i < most; i++) class_json(p, j, p->order.p[i]);
@@ -181,14 +196,19 @@ static void graph(FILE *f, page *p) {
   size_t n;
   const char *text = cli_json_text(j, &n);
   fputs("<p id=\"count\">The e-graph is drawn by a script.</p>\n"
-        "<p><button id=\"more\">40 more</button> <button id=\"all\">all</button> <button id=\"in\">+</button> <button "
+        "<p><button id=\"more\">40 more</button> <button id=\"all\">all</button> <button "
+        "id=\"in\">+</button> <button "
         "id=\"out\">−</button> "
-        "<button id=\"fit\">fit</button> <label><input type=\"checkbox\" id=\"best\" checked> the least terms</label> "
-        "<input id=\"find\" type=\"search\" placeholder=\"operator or #class\"> <span id=\"hits\"></span></p>\n"
-        "<div id=\"both\"><svg id=\"graph\"></svg><div id=\"panel\">A click on a class opens it.</div></div>\n",
+        "<button id=\"fit\">fit</button> <label><input type=\"checkbox\" id=\"best\" checked> the "
+        "least terms</label> "
+        "<input id=\"find\" type=\"search\" placeholder=\"operator or #class\"> <span "
+        "id=\"hits\"></span></p>\n"
+        "<div id=\"both\"><svg id=\"graph\"></svg><div id=\"panel\">A click on a class opens "
+        "it.</div></div>\n",
         f);
   if (p->reasons == REASONS)
-    fprintf(f, "<p>Reasons stand beside the first %d e-nodes; tarn explore - explains any.</p>\n", REASONS);
+    fprintf(f, "<p>Reasons stand beside the first %d e-nodes; tarn explore - explains any.</p>\n",
+            REASONS);
   fputs("<script type=\"application/json\" id=\"data\">", f);
   put_script(f, text, n);
   fprintf(f, "</script>\n<script>\n%s</script>\n", cli_page_js[0].text);
@@ -197,12 +217,16 @@ static void graph(FILE *f, page *p) {
 static const char style[] =
     "<style>body{max-width:none}#growth{width:46em;max-width:100%}#growth path{stroke:#ddd}#growth "
     "text{font-size:11px;text-anchor:end}"
-    "polyline{fill:none;stroke-width:2}polyline.nodes{stroke:#4878a8}polyline.classes{stroke:#c07030}text.nodes{fill:#4878a8}"
+    "polyline{fill:none;stroke-width:2}polyline.nodes{stroke:#4878a8}polyline.classes{stroke:#"
+    "c07030}text.nodes{fill:#4878a8}"
     "text.classes{fill:#c07030}"
-    "#both{display:flex;gap:1em}#graph{flex:3;height:70vh;border:1px solid #ccc;touch-action:none;cursor:grab}"
-    "#panel{flex:1;max-height:70vh;overflow:auto;min-width:16em}#graph text{font:11px monospace}#graph .id{fill:#777}#graph "
+    "#both{display:flex;gap:1em}#graph{flex:3;height:70vh;border:1px solid "
+    "#ccc;touch-action:none;cursor:grab}"
+    "#panel{flex:1;max-height:70vh;overflow:auto;min-width:16em}#graph text{font:11px "
+    "monospace}#graph .id{fill:#777}#graph "
     ".more{fill:#999}"
-    "#graph rect{fill:#fff;stroke:#aaa}#graph .best rect{stroke:#2a7a3a;stroke-width:2}#graph .found rect{fill:#fff3b0}#graph "
+    "#graph rect{fill:#fff;stroke:#aaa}#graph .best rect{stroke:#2a7a3a;stroke-width:2}#graph "
+    ".found rect{fill:#fff3b0}#graph "
     ".open rect{stroke:#b03030;stroke-width:3}"
     "#graph path{fill:none;stroke:#bbb}#graph "
     "path.pick{stroke:#2a7a3a}.pick{fill:#2a7a3a;color:#2a7a3a;font-weight:bold}</style>\n";
@@ -210,10 +234,14 @@ static const char style[] =
 void explore_page(tarn_ctx *cx, const cli_explore *x, const explore_view *v) {
   if (!x->html) return;
   page p = {.cx = cx, .x = x, .v = v};
-  FILE *f = cli_page_open(cx, x->html, x->file ? x->file : x->prove[0] ? x->prove[0] : "tarn explore");
+  FILE *f = cli_page_open(cx, x->html,
+                          x->file       ? x->file
+                          : x->prove[0] ? x->prove[0]
+                                        : "tarn explore");
   fputs(style, f);
-  fprintf(f, "<p>Stopped: %s. %u e-nodes, %u classes, %.3f s, %.1f MiB.</p>\n", x->stop ? x->stop : "not run", x->n_nodes,
-          x->n_classes, x->took, (double)x->peak_bytes / 1048576);
+  fprintf(f, "<p>Stopped: %s. %u e-nodes, %u classes, %.3f s, %.1f MiB.</p>\n",
+          x->stop ? x->stop : "not run", x->n_nodes, x->n_classes, x->took,
+          (double)x->peak_bytes / 1048576);
   fputs("<h2>Growth</h2>\n", f), growth(f, x);
   fputs("<h2>Terms</h2>\n", f), terms(f, x);
   fputs("<h2>The e-graph</h2>\n", f), graph(f, &p);

@@ -1,4 +1,5 @@
-/* Proofs of free terms: the chain from one term to another, and lemmas for what conditions of its rules ask to be equal. */
+/* Proofs of free terms: the chain from one term to another, and lemmas for what conditions of its
+ * rules ask to be equal. */
 #include "lab/lab.h"
 #include "cli/explore_lab.h"
 #include <string.h>
@@ -62,12 +63,14 @@ static void show_equal(showing *s, const char *text) {
   show_needs(s, &c);
   tarn_push(l->cx, &l->x->lemma, c);
 }
-/* The checker says what is not shown; a lemma comes after those that it needs itself. What is in need of itself stays assumed.
+/* The checker says what is not shown; a lemma comes after those that it needs itself. What is in
+ * need of itself stays assumed.
  */
 static void show_needs(showing *s, const explore_chain *c) {
   tarn_ctx *cx = s->l->cx;
   tarn_buf b = {.cx = cx};
-  for (uint32_t i = 0; i < s->l->x->lemma.n; i++) explore_print_chain(&b, "lemma", &s->l->x->lemma.p[i]);
+  for (uint32_t i = 0; i < s->l->x->lemma.n; i++)
+    explore_print_chain(&b, "lemma", &s->l->x->lemma.p[i]);
   explore_print_chain(&b, "proof", c);
   tarn_proof_result r = tarn_free_proof_check(s->l->rs, tarn_sx_read(cx, b.p, b.n, "proof"));
   for (uint32_t i = 0; i < r.nassumed && s->asked.n < MOST_LEMMAS; i++) {
@@ -84,7 +87,8 @@ void lab_keep_proof(lab *l, tarn_egraph *g, tarn_eg_proof *p) {
   l->x->lemma.n = 0;
   l->x->chain = chain_of(l, p);
   if (l->x->chain.whole) show_needs(&s, &l->x->chain);
-  else tarn_warn(l->cx, "the proof has more than %d steps; the first of them are shown", PROOF_STEPS);
+  else
+    tarn_warn(l->cx, "the proof has more than %d steps; the first of them are shown", PROOF_STEPS);
 }
 void lab_prove(lab *l, tarn_egraph *g, uint32_t from, uint32_t to) {
   tarn_eg_proof *p = tarn_eg_explain(g, from, to);

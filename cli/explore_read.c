@@ -1,4 +1,5 @@
-/* An e-graph of another program: egraph-serialize JSON as e-nodes, and what is in one class as given equations. */
+/* An e-graph of another program: egraph-serialize JSON as e-nodes, and what is in one class as
+ * given equations. */
 #include "lab/lab.h"
 #include "cli/explore_lab.h"
 #include <string.h>
@@ -36,12 +37,15 @@ static uint32_t id_of(reading *r, const char *s, size_t n) {
   while (r->f->node.n <= id) tarn_push(r->l->cx, &r->f->node, none);
   return id;
 }
-static bool is(const char *word, const char *s, size_t n) { return strlen(word) == n && !memcmp(word, s, n); }
+static bool is(const char *word, const char *s, size_t n) {
+  return strlen(word) == n && !memcmp(word, s, n);
+}
 
 static int on_key(void *user, const unsigned char *text, size_t n) {
   reading *r = user;
   const char *s = (const char *)text;
-  if (r->depth == 1) r->in = is("nodes", s, n) ? NODES : is("root_eclasses", s, n) ? ROOTS : ELSEWHERE;
+  if (r->depth == 1)
+    r->in = is("nodes", s, n) ? NODES : is("root_eclasses", s, n) ? ROOTS : ELSEWHERE;
   if (r->in == NODES && r->depth == 2) {
     r->now = id_of(r, s, n);
     tarn_push(r->l->cx, &r->f->order, r->now);
@@ -49,13 +53,17 @@ static int on_key(void *user, const unsigned char *text, size_t n) {
     r->f->node.p[r->now].first = r->f->kid.n;
   }
   if (r->in == NODES && r->depth == 3)
-    r->at = is("op", s, n) ? OP : is("children", s, n) ? CHILDREN : is("eclass", s, n) ? CLASS : OTHER;
+    r->at = is("op", s, n)         ? OP
+            : is("children", s, n) ? CHILDREN
+            : is("eclass", s, n)   ? CLASS
+                                   : OTHER;
   return 1;
 }
 static int on_string(void *user, const unsigned char *text, size_t n) {
   reading *r = user;
   const char *s = (const char *)text;
-  if (r->in == ROOTS && r->depth == 2) tarn_push(r->l->cx, &r->f->root, tarn_intern_add(r->cls, s, n));
+  if (r->in == ROOTS && r->depth == 2)
+    tarn_push(r->l->cx, &r->f->root, tarn_intern_add(r->cls, s, n));
   if (r->in != NODES || r->depth < 3) return 1;
   if (r->at == CHILDREN && r->depth == 4) {
     uint32_t kid = id_of(r, s, n);
@@ -81,7 +89,9 @@ static void parse(reading *r, const char *text, size_t n) {
   yajl_handle h = yajl_alloc(&on, NULL, r);
   if (!h) tarn_raise(r->l->cx, TARN_MEMORY, "out of memory");
   tarn_defer(r->l->cx, free_parser, h);
-  if (yajl_parse(h, (const unsigned char *)text, n) == yajl_status_ok && yajl_complete_parse(h) == yajl_status_ok) return;
+  if (yajl_parse(h, (const unsigned char *)text, n) == yajl_status_ok &&
+      yajl_complete_parse(h) == yajl_status_ok)
+    return;
   size_t at = yajl_get_bytes_consumed(h);
   uint32_t line = 1;
   for (size_t i = 0; i < at && i < n; i++) line += text[i] == '\n';
@@ -111,9 +121,10 @@ typedef struct putting {
   lab *l;
   const lab_file *f;
   tarn_egraph *g;
-  uint32_t *have;               /* per class: an id of the graph, or NONE */
-  uint32_t *missing;            /* per node: kids whose classes have none yet */
-  uint32_t *waits, *next, *who; /* per class the first kid that waits for it; per kid the next one, its node */
+  uint32_t *have;    /* per class: an id of the graph, or NONE */
+  uint32_t *missing; /* per node: kids whose classes have none yet */
+  uint32_t *waits, *next,
+      *who; /* per class the first kid that waits for it; per kid the next one, its node */
   TARN_VEC(uint32_t) ready;
 } putting;
 
@@ -144,7 +155,8 @@ static void put_node(putting *p, uint32_t node) {
   for (uint32_t k = 0; k < v->n; k++) kids[k] = p->have[class_of(f, v->first + k)];
   uint32_t id = tarn_eg_add(p->g, v->op, 0, kids, v->n);
   bool first = p->have[v->cls] == TARN_NONE;
-  if (id == TARN_NONE || (!first && tarn_eg_union(p->g, id, p->have[v->cls], TARN_EG_RULE_GIVEN, 0) < 0))
+  if (id == TARN_NONE ||
+      (!first && tarn_eg_union(p->g, id, p->have[v->cls], TARN_EG_RULE_GIVEN, 0) < 0))
     tarn_raise(p->l->cx, tarn_eg_status(p->g), "%s: %s", f->name, tarn_eg_message(p->g));
   if (!first) return;
   p->have[v->cls] = id;
@@ -165,8 +177,10 @@ const uint32_t *lab_put_graph(lab *l, tarn_egraph *g, const lab_file *f, uint32_
   for (uint32_t i = 0; i < p.ready.n; i++) put_node(&p, p.ready.p[i]);
   uint32_t *root = filled(cx, f->root.n, 0);
   for (uint32_t i = 0; i < f->root.n; i++)
-    if ((root[i] = p.have[f->root.p[i]]) == TARN_NONE) tarn_raise(cx, TARN_BAD_INPUT, "%s: a root without a term", f->name);
-  if (p.ready.n < f->node.n) tarn_warn(cx, "%s: %u e-nodes of no finite term are left out", f->name, f->node.n - p.ready.n);
+    if ((root[i] = p.have[f->root.p[i]]) == TARN_NONE)
+      tarn_raise(cx, TARN_BAD_INPUT, "%s: a root without a term", f->name);
+  if (p.ready.n < f->node.n)
+    tarn_warn(cx, "%s: %u e-nodes of no finite term are left out", f->name, f->node.n - p.ready.n);
   *n_roots = f->root.n;
   return root;
 }

@@ -87,35 +87,41 @@ void explore_show_json(tarn_ctx *cx, const cli_explore *x) {
 
 /* ---- text ---- */
 void explore_show_growth(const cli_explore *x, uint32_t from) {
-  printf("%4s %10s %10s %11s %11s %10s %10s %10s\n", "", "e-nodes", "classes", "matches", "unions", "search ms", "apply ms",
-         "rebuild ms");
+  printf("%4s %10s %10s %11s %11s %10s %10s %10s\n", "", "e-nodes", "classes", "matches", "unions",
+         "search ms", "apply ms", "rebuild ms");
   for (uint32_t i = from; i < x->iteration.n; i++) {
     const tarn_eg_iteration *it = &x->iteration.p[i];
-    printf("%4u %10u %10u %11llu %11llu %10.3f %10.3f %10.3f\n", i + 1, it->nodes, it->classes, (unsigned long long)it->matches,
-           (unsigned long long)it->unions, 1e3 * it->search, 1e3 * it->apply, 1e3 * it->rebuild);
+    printf("%4u %10u %10u %11llu %11llu %10.3f %10.3f %10.3f\n", i + 1, it->nodes, it->classes,
+           (unsigned long long)it->matches, (unsigned long long)it->unions, 1e3 * it->search,
+           1e3 * it->apply, 1e3 * it->rebuild);
   }
 }
 void explore_show_size(const cli_explore *x) {
   if (x->stop) printf("stopped: %s; ", x->stop);
-  printf("%u e-nodes, %u classes, %.3f s, %.1f MiB\n", x->n_nodes, x->n_classes, x->took, (double)x->peak_bytes / 1048576);
+  printf("%u e-nodes, %u classes, %.3f s, %.1f MiB\n", x->n_nodes, x->n_classes, x->took,
+         (double)x->peak_bytes / 1048576);
 }
 void explore_show_rules(const cli_explore *x, bool all) {
-  printf("%-28s %11s %11s %11s %5s %10s %10s\n", "rule", "matches", "applied", "unions", "bans", "search ms", "apply ms");
+  printf("%-28s %11s %11s %11s %5s %10s %10s\n", "rule", "matches", "applied", "unions", "bans",
+         "search ms", "apply ms");
   for (uint32_t i = 0; i < x->rule.n; i++) {
     const tarn_eg_rule_stats *c = &x->rule.p[i].count;
     if (all || c->matches || c->bans)
-      printf("%-28s %11llu %11llu %11llu %5u %10.3f %10.3f\n", x->rule.p[i].name, (unsigned long long)c->matches,
-             (unsigned long long)c->applied, (unsigned long long)c->unions, c->bans, 1e3 * c->search, 1e3 * c->apply);
+      printf("%-28s %11llu %11llu %11llu %5u %10.3f %10.3f\n", x->rule.p[i].name,
+             (unsigned long long)c->matches, (unsigned long long)c->applied,
+             (unsigned long long)c->unions, c->bans, 1e3 * c->search, 1e3 * c->apply);
   }
 }
 void explore_show_best(const cli_explore *x) {
   for (uint32_t i = 0; i < x->best.n; i++)
-    printf("%10.15g  %s\n", x->best.p[i].cost, x->best.p[i].term ? x->best.p[i].term : "(too large to print)");
+    printf("%10.15g  %s\n", x->best.p[i].cost,
+           x->best.p[i].term ? x->best.p[i].term : "(too large to print)");
 }
 static void show_steps(const explore_chain *c) {
   printf("  %s\n", c->from);
   for (uint32_t i = 0; i < c->step.n; i++)
-    printf("= %s   by %s%s\n", c->step.p[i].term, c->step.p[i].rule, c->step.p[i].forward ? "" : ", right to left");
+    printf("= %s   by %s%s\n", c->step.p[i].term, c->step.p[i].rule,
+           c->step.p[i].forward ? "" : ", right to left");
 }
 void explore_show_proof(const cli_explore *x) {
   if (x->proof_text) printf("%s\n", x->proof_text);
@@ -128,6 +134,7 @@ void explore_show_proof(const cli_explore *x) {
 void explore_print_chain(tarn_buf *b, const char *word, const explore_chain *c) {
   tarn_buf_fmt(b, "(%s %s", word, c->from);
   for (uint32_t i = 0; i < c->step.n; i++)
-    tarn_buf_fmt(b, "\n  (step %s %s %s)", c->step.p[i].rule, c->step.p[i].forward ? "forward" : "backward", c->step.p[i].term);
+    tarn_buf_fmt(b, "\n  (step %s %s %s)", c->step.p[i].rule,
+                 c->step.p[i].forward ? "forward" : "backward", c->step.p[i].term);
   tarn_buf_str(b, ")\n");
 }

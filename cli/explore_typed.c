@@ -27,7 +27,8 @@ static tarn_program *program(typed *k) {
 tarn_ruleset *typed_rules(typed *k, const tarn_hw *hw) {
   cli_explore *x = k->x;
   tarn_ruleset *rs = tarn_ruleset_new(k->L);
-  if (!x->only_rules.n) tarn_ruleset_ship(rs, NULL, x->kernel ? TARN_RULE_KERNEL : TARN_RULE_SURFACE);
+  if (!x->only_rules.n)
+    tarn_ruleset_ship(rs, NULL, x->kernel ? TARN_RULE_KERNEL : TARN_RULE_SURFACE);
   for (uint32_t i = 0; i < x->only_rules.n; i++) tarn_ruleset_load(rs, x->only_rules.p[i]);
   for (uint32_t i = 0; i < x->rules.n; i++) tarn_ruleset_load(rs, x->rules.p[i]);
   for (uint32_t i = 0; i < x->no_rules.n; i++) tarn_ruleset_drop(rs, x->no_rules.p[i]);
@@ -63,7 +64,9 @@ static void name_of(void *user, uint32_t op, uint32_t payload, char *buf, size_t
   if (tarn_protect(a.k->cx, name_raises, &a)) snprintf(buf, n, "%s", tarn_op_info(op)->text);
 }
 
-static uint32_t picked(void *user, uint32_t cls) { return ((const explore_choice *)user)->pick[cls]; }
+static uint32_t picked(void *user, uint32_t cls) {
+  return ((const explore_choice *)user)->pick[cls];
+}
 void typed_best(typed *k, tarn_saturation *s, const uint32_t *root, uint32_t n) {
   if (!strcmp(k->x->cost, "none")) return;
   explore_choice c = explore_choose(k->cx, k->x, tarn_sat_egraph(s), root, n, name_of, k);
@@ -102,12 +105,14 @@ tarn_sat_options typed_options(typed *k, const tarn_hw *hw) {
   if (x->nodes) o.max_nodes = x->nodes;
   if (x->iters) o.max_iterations = (uint32_t)x->iters;
   o.max_bytes = x->bytes, o.max_seconds = x->seconds;
-  o.backoff = x->backoff, o.match_limit = (uint32_t)x->match_limit, o.ban_length = (uint32_t)x->ban_length;
+  o.backoff = x->backoff, o.match_limit = (uint32_t)x->match_limit,
+  o.ban_length = (uint32_t)x->ban_length;
   o.count_matches = x->count_matches, o.threads = (unsigned)x->threads;
   o.surface = !x->kernel, o.hw = hw, o.after = after, o.interrupted = x->interrupted, o.user = k;
   if (x->prove[0] || x->html) o.reasons = TARN_EG_REASONS_ALL;
   if (x->numerics && !tarn_rule_class_parse(x->numerics, &o.numerics))
-    tarn_raise(k->cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected", x->numerics);
+    tarn_raise(k->cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected",
+               x->numerics);
   if (x->goal) o.goal = typed_term(k, x->goal, "--goal");
   if (x->prove[0]) o.goal = typed_term(k, x->prove[1], "--prove");
   if (x->kernel && o.goal != TARN_NONE) o.goal = tarn_kernel_form(k->L, o.goal);
@@ -122,7 +127,8 @@ explore_view typed_view(typed *k, const uint32_t *root, uint32_t n) {
 
 void explore_typed(tarn_ctx *cx, cli_explore *x) {
   typed k = {.cx = cx, .x = x, .L = tarn_lang_new(cx)};
-  if (x->goal && x->prove[0]) tarn_raise(cx, TARN_USAGE, "--goal and --prove exclude each other on typed terms");
+  if (x->goal && x->prove[0])
+    tarn_raise(cx, TARN_USAGE, "--goal and --prove exclude each other on typed terms");
   const tarn_hw *hw = x->hw ? cli_hardware(k.L, x->hw) : NULL;
   tarn_program *p = program(&k);
   tarn_sat_options o = typed_options(&k, hw);

@@ -1,4 +1,5 @@
-/* Terms of the language, saturated: what `tarn explore` does once, and a session again and again. */
+/* Terms of the language, saturated: what `tarn explore` does once, and a session again and again.
+ */
 #ifndef TARN_CLI_EXPLORE_TYPED_H
 #define TARN_CLI_EXPLORE_TYPED_H
 #include "cli/explore.h"
@@ -17,5 +18,6 @@ tarn_ruleset *typed_rules(typed *k, const tarn_hw *hw);
 /* From what was asked; iterations will go to x. */
 tarn_sat_options typed_options(typed *k, const tarn_hw *hw);
 void typed_best(typed *k, tarn_saturation *s, const uint32_t *root, uint32_t n);
-explore_view typed_view(typed *k, const uint32_t *root, uint32_t n); /* the graph is NULL before there is one */
+explore_view typed_view(typed *k, const uint32_t *root,
+                        uint32_t n); /* the graph is NULL before there is one */
 #endif

@@ -24,7 +24,8 @@ tarn_sel_graph *extract_load(tarn_ctx *cx, const extract_job *k, const char *pat
 /* Raises on a name that is no method. */
 tarn_sel_method extract_method(tarn_ctx *cx, const char *name);
 /* Runs a method, or a plugin (a name that ends with .so). trace may be NULL. */
-tarn_sel_result *extract_run(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g, const char *method, extract_trace *trace);
+tarn_sel_result *extract_run(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g,
+                             const char *method, extract_trace *trace);
 bool extract_is_plugin(const char *method);
 void extract_result_json(cli_json *j, const char *method, const tarn_sel_result *r);
 void extract_result_text(const char *method, const tarn_sel_result *r);

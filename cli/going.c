@@ -1,8 +1,9 @@
 /* Folders that go when the command ends, however it ends: done, failed, interrupted.
  *
- * The files of a compile are made in such a folder and moved into their place when all of them are there. A signal that ends
- * the process empties these folders first. The handler may call little: each folder is opened when it is made, so that it need
- * only be read; it has files alone, and the main thread alone makes them. */
+ * The files of a compile are made in such a folder and moved into their place when all of them are
+ * there. A signal that ends the process empties these folders first. The handler may call little:
+ * each folder is opened when it is made, so that it need only be read; it has files alone, and the
+ * main thread alone makes them. */
 #include "cli/cli.h"
 #include <dirent.h>
 #include <errno.h>
@@ -28,7 +29,8 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 static void empty(const folder *f) {
   rewinddir(f->dir);
   for (const struct dirent *e; (e = readdir(f->dir));)
-    if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) unlinkat(dirfd(f->dir), e->d_name, 0);
+    if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+      unlinkat(dirfd(f->dir), e->d_name, 0);
   rmdir(f->path);
 }
 
@@ -48,7 +50,8 @@ static void attend(void) {
   sigfillset(&now.sa_mask);
   owner = pthread_self();
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-    if (!sigaction(signals[i], NULL, &was) && was.sa_handler == SIG_DFL) sigaction(signals[i], &now, NULL);
+    if (!sigaction(signals[i], NULL, &was) && was.sa_handler == SIG_DFL)
+      sigaction(signals[i], &now, NULL);
 }
 
 void cli_undisturbed(tarn_ctx *cx, tarn_fn *fn, void *arg) {
@@ -89,7 +92,9 @@ bool cli_folder_stays(const char *path, const char *as) {
   struct stat st;
   mode_t mask = umask(0);
   umask(mask);
-  if (stat(path, &st) || chmod(path, (st.st_mode & 07000u) | (0777u & ~mask)) || rename(path, as)) return false;
-  closedir(going[--ngoing].dir); /* the innermost: nothing is made while files are put into their place */
+  if (stat(path, &st) || chmod(path, (st.st_mode & 07000u) | (0777u & ~mask)) || rename(path, as))
+    return false;
+  closedir(going[--ngoing]
+               .dir); /* the innermost: nothing is made while files are put into their place */
   return true;
 }

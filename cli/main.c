@@ -14,7 +14,8 @@ static const command commands[] = {
     {"check", tarn_cmd_check, "compare with the reference interpreter"},
     {"bench", tarn_cmd_bench, "time it, kernel by kernel"},
     {"kernel", tarn_cmd_kernel, "one kernel by itself: schedules, plan, code"},
-    {"explore", tarn_cmd_explore, "saturate terms, typed or of any operators; growth, rules, proofs"},
+    {"explore", tarn_cmd_explore,
+     "saturate terms, typed or of any operators; growth, rules, proofs"},
     {"extract", tarn_cmd_extract, "select from a serialized e-graph, compare methods"},
     {"rules", tarn_cmd_rules, "list or check rewrite rules"},
     {"proof", tarn_cmd_proof, "check a chain of rewrites"},
@@ -36,7 +37,8 @@ static void run(tarn_ctx *cx, void *arg) {
 }
 static void overview(FILE *f) {
   fprintf(f, "usage: tarn COMMAND …   (tarn COMMAND --help tells more)\n\n");
-  for (size_t i = 0; i < COMMANDS; i++) fprintf(f, "  %-9s %s\n", commands[i].name, commands[i].what);
+  for (size_t i = 0; i < COMMANDS; i++)
+    fprintf(f, "  %-9s %s\n", commands[i].name, commands[i].what);
 }
 static int no_command(const char *name) {
   for (size_t i = 0; i < sizeof later / sizeof *later; i++)
@@ -68,7 +70,8 @@ int main(int argc, char **argv) {
     return TARN_BAD_INPUT;
   }
   tarn_status st = tarn_protect(cx, run, &k);
-  for (size_t i = 0; i < tarn_warning_count(cx); i++) fprintf(stderr, "tarn: warning: %s\n", tarn_warning(cx, i));
+  for (size_t i = 0; i < tarn_warning_count(cx); i++)
+    fprintf(stderr, "tarn: warning: %s\n", tarn_warning(cx, i));
   if (st != TARN_OK) fprintf(stderr, "tarn: %s\n", tarn_message(cx));
   tarn_ctx_free(cx);
   if (st == TARN_OK && (fflush(stdout) || ferror(stdout))) {

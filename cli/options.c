@@ -25,8 +25,8 @@ static void help(const char *usage, const cli_opt *opts) {
   printf("usage: tarn %s\n", usage);
   for (const cli_opt *o = opts; o->name; o++) {
     char left[64];
-    snprintf(left, sizeof left, "%s%s%s%s%s", o->brief ? o->brief : "", o->brief ? ", " : "", o->name, o->arg ? " " : "",
-             o->arg ? o->arg : "");
+    snprintf(left, sizeof left, "%s%s%s%s%s", o->brief ? o->brief : "", o->brief ? ", " : "",
+             o->name, o->arg ? " " : "", o->arg ? o->arg : "");
     printf("  %-28s %s\n", left, o->help);
   }
 }
@@ -36,7 +36,8 @@ static void take_number(tarn_ctx *cx, const cli_opt *o, const char *v, uint64_t 
   uint64_t n = strtoull(v, &end, 10);
   if (errno || *end || end == v || *v == '-' || n > most)
     tarn_raise(cx, TARN_USAGE, "%s %s: a whole number%s is expected", o->name, v,
-               most == UINT64_MAX ? "" : tarn_format(cx, " of at most %llu", (unsigned long long)most));
+               most == UINT64_MAX ? ""
+                                  : tarn_format(cx, " of at most %llu", (unsigned long long)most));
   *(uint64_t *)o->at = n;
 }
 static void take(tarn_ctx *cx, const cli_opt *o, const char *v) {
@@ -57,7 +58,8 @@ static void take(tarn_ctx *cx, const cli_opt *o, const char *v) {
     return;
   }
 }
-bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, char **argv, cli_list *words) {
+bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, char **argv,
+               cli_list *words) {
   bool only_words = false;
   for (int i = 0; i < argc; i++) {
     const char *a = argv[i];
@@ -76,7 +78,9 @@ bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, c
     const cli_opt *o = opts;
     const char *eq = a[1] == '-' ? strchr(a, '=') : NULL;
     size_t n = eq ? (size_t)(eq - a) : strlen(a);
-    while (o->name && !(strlen(o->name) == n && !strncmp(o->name, a, n)) && !(o->brief && !strcmp(o->brief, a))) o++;
+    while (o->name && !(strlen(o->name) == n && !strncmp(o->name, a, n)) &&
+           !(o->brief && !strcmp(o->brief, a)))
+      o++;
     if (!o->name) tarn_raise(cx, TARN_USAGE, "%s: no such option; usage: tarn %s", a, usage);
     if (o->kind == CLI_FLAG) {
       if (eq) tarn_raise(cx, TARN_USAGE, "%s takes no value", o->name);

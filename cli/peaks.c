@@ -4,7 +4,9 @@
 #include "runtime/rt.h"
 #include <math.h>
 
-static void nothing(void *arg, uint32_t slot, int64_t begin, int64_t end) { (void)arg, (void)slot, (void)begin, (void)end; }
+static void nothing(void *arg, uint32_t slot, int64_t begin, int64_t end) {
+  (void)arg, (void)slot, (void)begin, (void)end;
+}
 
 /* Seconds of an empty parallel loop, median: what every kernel pays to start its threads and to
  * wait for them. */
@@ -71,18 +73,20 @@ void cli_peaks_json(cli_json *j, const cli_peaks *p) {
   cli_json_close(j, '}');
 }
 void cli_peaks_text(const cli_peaks *p) {
-  printf("%u threads: %.4g GFLOP/s in f32, %.4g G lanes/s of vector instructions; %.3g us to start and join\n", p->host.threads,
-         p->host.flops / 1e9, p->host.slots / 1e9, 1e6 * p->start);
+  printf("%u threads: %.4g GFLOP/s in f32, %.4g G lanes/s of vector instructions; %.3g us to start "
+         "and join\n",
+         p->host.threads, p->host.flops / 1e9, p->host.slots / 1e9, 1e6 * p->start);
   for (uint32_t i = 0; i < p->host.nlevel; i++) {
     const tarn_host_level *l = &p->host.level[i];
     if (l->read)
-      printf("  %-4s read %7.4g  write %7.4g  copy %7.4g GB/s\n", l->name, l->read / 1e9, l->write / 1e9, l->copy / 1e9);
+      printf("  %-4s read %7.4g  write %7.4g  copy %7.4g GB/s\n", l->name, l->read / 1e9,
+             l->write / 1e9, l->copy / 1e9);
   }
   printf("again and again over\n");
   for (uint32_t i = 0; i < p->host.nrate; i++) {
     const tarn_host_rate *r = &p->host.rate[i];
-    printf("  %8.0f KiB read %7.4g  write %7.4g  copy %7.4g GB/s\n", r->bytes / 1024, r->read / 1e9, r->write / 1e9,
-           r->copy / 1e9);
+    printf("  %8.0f KiB read %7.4g  write %7.4g  copy %7.4g GB/s\n", r->bytes / 1024, r->read / 1e9,
+           r->write / 1e9, r->copy / 1e9);
   }
 }
 
@@ -93,11 +97,13 @@ static double traffic(const tarn_host_rate *r, double read, double write) {
 }
 /* Seconds if all came from this level. */
 static double from_level(const tarn_host_level *l, const cli_work *w) {
-  return traffic(&(tarn_host_rate){.read = l->read, .write = l->write, .copy = l->copy}, w->read, w->write);
+  return traffic(&(tarn_host_rate){.read = l->read, .write = l->write, .copy = l->copy}, w->read,
+                 w->write);
 }
 cli_bound cli_bound_of(const cli_peaks *p, const cli_work *w) {
   const tarn_host_peaks *h = &p->host;
-  double product = (w->flop < 2 * w->slots ? w->flop : 2 * w->slots) / h->flops, other = w->slots / h->slots;
+  double product = (w->flop < 2 * w->slots ? w->flop : 2 * w->slots) / h->flops,
+         other = w->slots / h->slots;
   double within = 2 * w->products / h->flops; /* those of functions too */
   cli_bound b = {fmax(fmax(product, within), other), "fma"};
   if (w->read + w->write > 0 && h->nrate) {

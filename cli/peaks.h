@@ -12,9 +12,10 @@ void cli_peaks_measure(tarn_ctx *cx, uint32_t threads, size_t reach, cli_peaks *
 void cli_peaks_json(cli_json *j, const cli_peaks *p); /* members of the open object */
 void cli_peaks_text(const cli_peaks *p);
 
-/* The least seconds that this work takes. Its vector instructions at the rate at which they are issued, and its multiply-adds
- * at their peak; its operands and results, each moved once, at the rate that going over so many bytes again and again has. The
- * larger of these binds ("fma" or the level's name that most of the bytes come from), and one start comes on top. */
+/* The least seconds that this work takes. Its vector instructions at the rate at which they are
+ * issued, and its multiply-adds at their peak; its operands and results, each moved once, at the
+ * rate that going over so many bytes again and again has. The larger of these binds ("fma" or the
+ * level's name that most of the bytes come from), and one start comes on top. */
 typedef struct cli_bound {
   double seconds;
   const char *binds;

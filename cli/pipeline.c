@@ -10,26 +10,36 @@
 
 const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
   const cli_opt t[] = {
-      {"--output", "-o", CLI_STR, &c->dir, "DIR", "folder to write (default: MODEL's name without its ending)"},
-      {"--name", NULL, CLI_STR, &c->name, "PREFIX", "of the symbols in C: PREFIX_run … (default: from MODEL's name)"},
-      {"--hw", NULL, CLI_STR, &c->hw, "NAME|FILE", "hardware: host (default), a shipped description, a file"},
+      {"--output", "-o", CLI_STR, &c->dir, "DIR",
+       "folder to write (default: MODEL's name without its ending)"},
+      {"--name", NULL, CLI_STR, &c->name, "PREFIX",
+       "of the symbols in C: PREFIX_run … (default: from MODEL's name)"},
+      {"--hw", NULL, CLI_STR, &c->hw, "NAME|FILE",
+       "hardware: host (default), a shipped description, a file"},
       {"--numerics", NULL, CLI_STR, &c->numerics, "CLASS", "exact, reassoc (default) or approx"},
       {"--rules", NULL, CLI_LIST, &c->rules, "FILE", "add the rules of a file"},
       {"--no-rules", NULL, CLI_LIST, &c->no_rules, "FAMILY", "leave out a family or a rule"},
-      {"--only-rules", NULL, CLI_LIST, &c->only_rules, "FILE", "these rules instead of the shipped ones"},
-      {"--rtol", NULL, CLI_REAL, &c->rtol, "X", "approx: the largest error bound of a rule (default 1e-3)"},
+      {"--only-rules", NULL, CLI_LIST, &c->only_rules, "FILE",
+       "these rules instead of the shipped ones"},
+      {"--rtol", NULL, CLI_REAL, &c->rtol, "X",
+       "approx: the largest error bound of a rule (default 1e-3)"},
       {"--nodes", NULL, CLI_UINT, &c->nodes, "N", "limit of e-nodes"},
       {"--iters", NULL, CLI_U32, &c->iters, "N", "limit of iterations"},
-      {"--seconds", NULL, CLI_REAL, &c->seconds, "S", "limit of time for saturation and for selection"},
-      {"--threads", NULL, CLI_THREADS, &c->threads, "T", "threads the program will have (default: all)"},
+      {"--seconds", NULL, CLI_REAL, &c->seconds, "S",
+       "limit of time for saturation and for selection"},
+      {"--threads", NULL, CLI_THREADS, &c->threads, "T",
+       "threads the program will have (default: all)"},
       {"--seed", NULL, CLI_UINT, &c->seed, "K", "seed of everything random"},
       {"--emit", NULL, CLI_STR, &c->emit, "KIND", "so (default), o, ll"},
       {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS", "bind a dynamic shape"},
       CLI_SET(c->sets),
-      {"--price", NULL, CLI_STR, &c->price_file, "FILE", "a learned price, or analytic (default: the shipped one, if it fits)"},
-      {"--db", NULL, CLI_STR, &c->db, "FILE", "use the schedules and times that tarn tune --db FILE measured"},
+      {"--price", NULL, CLI_STR, &c->price_file, "FILE",
+       "a learned price, or analytic (default: the shipped one, if it fits)"},
+      {"--db", NULL, CLI_STR, &c->db, "FILE",
+       "use the schedules and times that tarn tune --db FILE measured"},
       {"--explain", NULL, CLI_STR, &c->explain, "FILE", "write the chain of rewrites"},
-      {"--dump", NULL, CLI_STR, &c->dump, "LIST", "print terms,form,phases,graph,schedules,plan, or some of them"},
+      {"--dump", NULL, CLI_STR, &c->dump, "LIST",
+       "print terms,form,phases,graph,schedules,plan, or some of them"},
       {"--json", NULL, CLI_FLAG, &c->json, NULL, "print the report as JSON"},
       {0}};
   c->rtol = TARN_RTOL;
@@ -44,7 +54,8 @@ const tarn_hw *cli_hardware(tarn_lang *L, const char *name) {
 /* ---- optimise ---- */
 static tarn_rule_class numerics_of(tarn_ctx *cx, const char *s) {
   tarn_rule_class c = TARN_RULE_REASSOC;
-  if (s && !tarn_rule_class_parse(s, &c)) tarn_raise(cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected", s);
+  if (s && !tarn_rule_class_parse(s, &c))
+    tarn_raise(cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected", s);
   return c;
 }
 static tarn_ruleset *rules_of(cli_compiled *r, const cli_compile *c) {
@@ -85,7 +96,8 @@ static const tarn_price *price_of(cli_compiled *r, const cli_compile *c) {
   r->price = learned_price(cx, c, r->hw);
   if (!c->db) return r->price;
   if (access(c->db, R_OK)) tarn_raise(cx, TARN_IO, "%s: %s", c->db, strerror(errno));
-  return tarn_measured(r->L, r->hw, c->db, c->threads ? (uint32_t)c->threads : r->hw->units, r->price, c->explores);
+  return tarn_measured(r->L, r->hw, c->db, c->threads ? (uint32_t)c->threads : r->hw->units,
+                       r->price, c->explores);
 }
 
 cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
@@ -94,7 +106,8 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
   r->numerics = numerics_of(cx, c->numerics);
   r->L = tarn_lang_new(cx);
   r->hw = cli_hardware(r->L, c->hw);
-  if (r->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_BAD_INPUT, "--hw %s: only CPUs can be emitted for", r->hw->name);
+  if (r->hw->kind != TARN_HW_CPU)
+    tarn_raise(cx, TARN_BAD_INPUT, "--hw %s: only CPUs can be emitted for", r->hw->name);
   r->program = cli_reload(r->L, c, &r->import);
   unsigned dump = cli_dump_parse(cx, c->dump);
   tarn_buf graph = {.cx = cx};
@@ -172,7 +185,8 @@ static void write_inputs(cli_json *j, const tarn_program *p) {
   }
   cli_json_close(j, ']');
 }
-static const char *report_of(tarn_ctx *cx, const cli_compile *c, const cli_compiled *r, const char *name, size_t *n) {
+static const char *report_of(tarn_ctx *cx, const cli_compile *c, const cli_compiled *r,
+                             const char *name, size_t *n) {
   const tarn_sat_report *s = tarn_sat_result(r->sat);
   cli_json *j = cli_json_new(cx);
   cli_json_str(j, "model", full_path(cx, c->model));
@@ -221,12 +235,14 @@ static const char *report_of(tarn_ctx *cx, const cli_compile *c, const cli_compi
   cli_json_close(j, '}');
   cli_json_open(j, "rules", '{');
   for (uint32_t i = 0; i < s->nrule; i++)
-    if (s->rule[i].count.applied) cli_json_int(j, s->rule[i].name, (int64_t)s->rule[i].count.applied);
+    if (s->rule[i].count.applied)
+      cli_json_int(j, s->rule[i].name, (int64_t)s->rule[i].count.applied);
   cli_json_close(j, '}');
   write_inputs(j, r->program);
   cli_json_open(j, "opaque", '[');
   for (uint32_t i = 0; i < r->import.nopaque; i++)
-    cli_json_str(j, NULL, tarn_format(cx, "%s (%s)", r->import.opaque[i].node, r->import.opaque[i].op));
+    cli_json_str(j, NULL,
+                 tarn_format(cx, "%s (%s)", r->import.opaque[i].node, r->import.opaque[i].op));
   cli_json_close(j, ']');
   cli_json_open(j, "im2col", '[');
   for (uint32_t i = 0; i < r->graph.nways; i++) {
@@ -267,15 +283,17 @@ static unsigned emit_kinds(tarn_ctx *cx, const char *s) {
 const char *cli_scratch_folder(tarn_ctx *cx) { return cli_folder_for_now(cx, "/tmp/tarn-XXXXXX"); }
 /* What a compile may write, the report last; what this one does not write goes. */
 static void move_files(tarn_ctx *cx, const char *from, const char *to) {
-  static const char *const names[] = {"model.o", "model.so", "model.ll", "model.h", "program.tarn", "report.json"};
+  static const char *const names[] = {"model.o", "model.so",     "model.ll",
+                                      "model.h", "program.tarn", "report.json"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    const char *old = tarn_format(cx, "%s/%s", from, names[i]), *new = tarn_format(cx, "%s/%s", to, names[i]);
+    const char *old = tarn_format(cx, "%s/%s", from, names[i]),
+               *new = tarn_format(cx, "%s/%s", to, names[i]);
     int failed = access(old, F_OK) ? unlink(new) && errno != ENOENT : rename(old, new);
     if (failed) tarn_raise(cx, TARN_IO, "%s: %s", new, strerror(errno));
   }
 }
-/* All of it is made elsewhere first, so that a compile that fails or is interrupted leaves things as they were: in the folder,
- * or, while there is none, beside it. */
+/* All of it is made elsewhere first, so that a compile that fails or is interrupted leaves things
+ * as they were: in the folder, or, while there is none, beside it. */
 static const char *workshop(tarn_ctx *cx, const char *dir) {
   struct stat st;
   size_t n = strlen(dir);
@@ -284,8 +302,8 @@ static const char *workshop(tarn_ctx *cx, const char *dir) {
   bool there = !stat(dir, &st);
   if (!there && errno != ENOENT) tarn_raise(cx, TARN_IO, "%s: %s", dir, strerror(errno));
   if (there && !S_ISDIR(st.st_mode)) tarn_raise(cx, TARN_IO, "%s: %s", dir, strerror(ENOTDIR));
-  return cli_folder_for_now(cx,
-                            there ? tarn_format(cx, "%s/.new-XXXXXX", dir) : tarn_format(cx, "%.*s.new-XXXXXX", (int)n, dir));
+  return cli_folder_for_now(cx, there ? tarn_format(cx, "%s/.new-XXXXXX", dir)
+                                      : tarn_format(cx, "%.*s.new-XXXXXX", (int)n, dir));
 }
 typedef struct finished {
   const char *from, *to, *explain;
@@ -295,13 +313,16 @@ static void put_in_place(tarn_ctx *cx, void *arg) {
   const finished *f = arg;
   if (f->explain) tarn_write_file(cx, f->explain, f->chain.p ? f->chain.p : "", f->chain.n);
   if (access(f->to, F_OK) && cli_folder_stays(f->from, f->to)) return;
-  if (mkdir(f->to, 0777) && errno != EEXIST) tarn_raise(cx, TARN_IO, "%s: %s", f->to, strerror(errno));
+  if (mkdir(f->to, 0777) && errno != EEXIST)
+    tarn_raise(cx, TARN_IO, "%s: %s", f->to, strerror(errno));
   move_files(cx, f->from, f->to);
 }
 static const char *prefix_of(tarn_ctx *cx, const cli_compile *c) {
   if (!c->name) return tarn_lower_name(cx, c->model);
   if (!tarn_lower_name_ok(c->name))
-    tarn_raise(cx, TARN_USAGE, "--name %s: a letter, then letters, digits and _ are expected; not tarn or tarn_…", c->name);
+    tarn_raise(cx, TARN_USAGE,
+               "--name %s: a letter, then letters, digits and _ are expected; not tarn or tarn_…",
+               c->name);
   return c->name;
 }
 cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c) {
@@ -313,12 +334,14 @@ cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c) {
   tarn_buf b = {.cx = cx};
   tarn_kprog_print(r->kprog, &b);
   tarn_write_file(cx, tarn_format(cx, "%s/program.tarn", dir), b.p, b.n);
-  tarn_lower_options lo = {.emit = emit, .dir = dir, .name = name, .contract = r->numerics != TARN_RULE_EXACT, .opt = 3};
+  tarn_lower_options lo = {
+      .emit = emit, .dir = dir, .name = name, .contract = r->numerics != TARN_RULE_EXACT, .opt = 3};
   tarn_lower_cpu(r->kprog, r->plan, &lo);
   r->lower_s = cli_now() - t;
   finished f = {dir, c->dir, c->explain, {.cx = cx}};
   for (uint32_t i = 0; c->explain && i < r->kprog->nout; i++)
-    tarn_sat_explain(r->sat, i, tarn_sat_term(r->sat, tarn_sat_root(r->sat, i), chosen, r->picks), &f.chain);
+    tarn_sat_explain(r->sat, i, tarn_sat_term(r->sat, tarn_sat_root(r->sat, i), chosen, r->picks),
+                     &f.chain);
   size_t n;
   const char *report = report_of(cx, c, r, name, &n);
   tarn_write_file(cx, tarn_format(cx, "%s/report.json", dir), report, n);
@@ -346,7 +369,8 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   char error[256];
   yajl_val v = yajl_tree_parse(tarn_read_file(cx, path, &n), error, sizeof error);
   if (!v) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", path, error);
-  static const char *const model[] = {"model", NULL}, *const hw[] = {"hw", NULL}, *const triple[] = {"triple", NULL},
+  static const char *const model[] = {"model", NULL}, *const hw[] = {"hw", NULL},
+                           *const triple[] = {"triple", NULL},
                            *const used[] = {"numerics_used", NULL};
   yajl_val m = yajl_tree_get(v, (const char **)(uintptr_t)model, yajl_t_string);
   yajl_val h = yajl_tree_get(v, (const char **)(uintptr_t)hw, yajl_t_string);
@@ -370,8 +394,8 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   yajl_val k = yajl_tree_get(v, (const char **)(uintptr_t)program, yajl_t_array);
   for (size_t i = 0; k && i < YAJL_GET_ARRAY(k)->len; i++) {
     yajl_val x = YAJL_GET_ARRAY(k)->values[i];
-    cli_work w = {number_of(x, "flop"), number_of(x, "slots"), number_of(x, "products"), number_of(x, "read_bytes"),
-                  number_of(x, "write_bytes")};
+    cli_work w = {number_of(x, "flop"), number_of(x, "slots"), number_of(x, "products"),
+                  number_of(x, "read_bytes"), number_of(x, "write_bytes")};
     if (!w.slots) w.slots = w.flop / 2; /* of an older report */
     tarn_push(cx, &c->work, w);
   }
@@ -382,7 +406,8 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
   struct stat st;
   if (stat(what, &st)) tarn_raise(cx, TARN_IO, "%s: %s", what, strerror(errno));
   if (S_ISDIR(st.st_mode)) {
-    if (c->sets.n) tarn_raise(cx, TARN_USAGE, "--set %s: %s is compiled already", c->sets.p[0], what);
+    if (c->sets.n)
+      tarn_raise(cx, TARN_USAGE, "--set %s: %s is compiled already", c->sets.p[0], what);
     from_report(cx, tarn_format(cx, "%s/report.json", what), c);
     return c->dir = what;
   }
@@ -412,7 +437,8 @@ static bool is_foreign(tarn_ctx *cx, const char *triple) {
 tarn_loaded *cli_load(tarn_ctx *cx, const char *what, cli_compile *c) {
   const char *dir = cli_folder(cx, what, c);
   if (c->triple && is_foreign(cx, c->triple))
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: compiled for %s, which this machine is not", dir, c->triple);
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: compiled for %s, which this machine is not", dir,
+               c->triple);
   return tarn_load(cx, dir);
 }
 
@@ -425,7 +451,8 @@ void cli_domains(const tarn_program *p, cli_compile *c) {
   for (uint32_t i = 0; i < p->nin; i++) tarn_push(cx, &c->in, r[i]);
 }
 /* Which input NAME=FILE is for, and the file; n: none. Both NAME and FILE may have = in them. */
-static uint32_t input_of(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const char *given, const char **file) {
+static uint32_t input_of(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const char *given,
+                         const char **file) {
   *file = given;
   if (!strchr(given, '=')) return n == 1 ? 0 : n;
   for (size_t k = strlen(given); k-- > 0;) {
@@ -442,19 +469,24 @@ static tarn_tensor *given_tensor(tarn_ctx *cx, const tarn_port *p, const char *f
   bool same = t->n == p->n && t->dtype == p->dtype;
   for (uint32_t d = 0; same && d < t->n; d++) same = t->dim[d] == p->dim[d];
   if (!same)
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: input %s expects shape and type %s, given %s", file, p->name,
-               tarn_dims_text(cx, p->dtype, p->n, p->dim), tarn_dims_text(cx, t->dtype, t->n, t->dim));
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: input %s expects shape and type %s, given %s", file,
+               p->name, tarn_dims_text(cx, p->dtype, p->n, p->dim),
+               tarn_dims_text(cx, t->dtype, t->n, t->dim));
   return t;
 }
-static tarn_domain domain_of(const cli_compile *c, uint32_t i) { return i < c->in.n ? c->in.p[i] : (tarn_domain){0, 1}; }
-tarn_tensor **cli_inputs(tarn_ctx *cx, const cli_compile *c, uint32_t n, const tarn_port *ports, const cli_list *given,
-                         uint64_t seed) {
+static tarn_domain domain_of(const cli_compile *c, uint32_t i) {
+  return i < c->in.n ? c->in.p[i] : (tarn_domain){0, 1};
+}
+tarn_tensor **cli_inputs(tarn_ctx *cx, const cli_compile *c, uint32_t n, const tarn_port *ports,
+                         const cli_list *given, uint64_t seed) {
   tarn_tensor **t = TARN_ARRAY(cx, tarn_tensor *, n + 1);
   const char **from = TARN_ARRAY(cx, const char *, n + 1), *file;
   for (uint32_t g = 0; g < given->n; g++) {
     uint32_t i = input_of(cx, n, ports, given->p[g], &file);
-    if (i == n) tarn_raise(cx, TARN_USAGE, "-i %s: no such input; NAME=FILE is expected", given->p[g]);
-    if (from[i]) tarn_raise(cx, TARN_USAGE, "-i %s: input %s is given twice", given->p[g], ports[i].name);
+    if (i == n)
+      tarn_raise(cx, TARN_USAGE, "-i %s: no such input; NAME=FILE is expected", given->p[g]);
+    if (from[i])
+      tarn_raise(cx, TARN_USAGE, "-i %s: input %s is given twice", given->p[g], ports[i].name);
     from[i] = file;
   }
   uint64_t s = seed;

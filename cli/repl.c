@@ -1,5 +1,5 @@
-/* tarn explore -: a session. Each line is a command; a line that begins with a bracket is a rule or a term to add. What
- * goes wrong is said in one line, and the session goes on. */
+/* tarn explore -: a session. Each line is a command; a line that begins with a bracket is a rule or
+ * a term to add. What goes wrong is said in one line, and the session goes on. */
 #include "cli/repl.h"
 #include <signal.h>
 #include <stdlib.h>
@@ -11,10 +11,13 @@ typedef struct words {
   const char *rest;
 } words; /* the line as read, and its text behind the command */
 
-static const char *word(const words *w, uint32_t i) { return i + 1 < w->s->n ? w->s->kid[i + 1]->text : NULL; }
+static const char *word(const words *w, uint32_t i) {
+  return i + 1 < w->s->n ? w->s->kid[i + 1]->text : NULL;
+}
 static uint32_t arguments(const words *w) { return w->s->n - 1; }
 static void want(session *s, const words *w, uint32_t least, uint32_t most, const char *what) {
-  if (arguments(w) < least || arguments(w) > most) tarn_raise(s->cx, TARN_USAGE, "expected: %s", what);
+  if (arguments(w) < least || arguments(w) > most)
+    tarn_raise(s->cx, TARN_USAGE, "expected: %s", what);
 }
 
 /* ---- commands ---- */
@@ -46,7 +49,8 @@ static void do_rules(session *s, const words *w) {
 static void do_run(session *s, const words *w) {
   uint32_t n = 0, from = 0;
   if (arguments(w) && w->s->kid[1]->kind == TARN_SX_INT) {
-    if (w->s->kid[1]->i < 1 || w->s->kid[1]->i > UINT32_MAX) tarn_raise(s->cx, TARN_USAGE, "expected: run [N] [RULE|FAMILY…]");
+    if (w->s->kid[1]->i < 1 || w->s->kid[1]->i > UINT32_MAX)
+      tarn_raise(s->cx, TARN_USAGE, "expected: run [N] [RULE|FAMILY…]");
     n = (uint32_t)w->s->kid[1]->i, from = 1;
   }
   const char **name = TARN_ARRAY(s->cx, const char *, w->s->n);
@@ -91,8 +95,8 @@ static void do_size(session *s, const words *w) {
   explore_view v;
   want(s, w, 0, 0, "size");
   need_graph(s, &v);
-  printf("%u e-nodes, %u classes, %u iterations, %u terms, %.1f MiB\n", tarn_eg_node_count(v.g), tarn_eg_class_count(v.g),
-         s->x->iteration.n, v.n, (double)tarn_eg_bytes(v.g) / 1048576);
+  printf("%u e-nodes, %u classes, %u iterations, %u terms, %.1f MiB\n", tarn_eg_node_count(v.g),
+         tarn_eg_class_count(v.g), s->x->iteration.n, v.n, (double)tarn_eg_bytes(v.g) / 1048576);
 }
 static void do_stats(session *s, const words *w) {
   explore_view v;
@@ -105,7 +109,8 @@ static void show_class(session *s, const explore_view *v, uint32_t c) {
   tarn_buf b = {.cx = s->cx};
   v->facts(v->user, c, &b);
   printf("#%u%s%s\n", c, b.n ? ": " : "", b.n ? b.p : "");
-  for (uint32_t n = tarn_eg_next_node(v->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(v->g, c, n)) {
+  for (uint32_t n = tarn_eg_next_node(v->g, c, TARN_NONE); n != TARN_NONE;
+       n = tarn_eg_next_node(v->g, c, n)) {
     tarn_eg_node e = tarn_eg_node_at(v->g, n);
     v->name(v->user, e.op, e.payload, name, sizeof name);
     printf("  %s%s", e.n ? "(" : "", tarn_shown(s->cx, name));
@@ -123,7 +128,8 @@ static void do_class(session *s, const words *w) {
   char *end;
   text += *text == '#';
   unsigned long c = strtoul(text, &end, 10);
-  if (*end || end == text || c >= tarn_eg_id_count(v.g)) tarn_raise(s->cx, TARN_USAGE, "there is no class %s", word(w, 0));
+  if (*end || end == text || c >= tarn_eg_id_count(v.g))
+    tarn_raise(s->cx, TARN_USAGE, "there is no class %s", word(w, 0));
   show_class(s, &v, tarn_eg_find(v.g, (uint32_t)c));
 }
 static void write_to(session *s, const words *w, const char **slot, const char *what) {
@@ -174,14 +180,16 @@ static void set_one(session *s, const setting *o, const char *v) {
   else if (o->kind == 'd') *(double *)at = strtod(v, &end);
   else if (o->kind == 's') *(const char **)at = v;
   else *(bool *)at = !strcmp(v, "yes");
-  if (*end || !*v || *v == '-') tarn_raise(s->cx, TARN_USAGE, "set %s %s: a number is expected", o->name, v);
+  if (*end || !*v || *v == '-')
+    tarn_raise(s->cx, TARN_USAGE, "set %s %s: a number is expected", o->name, v);
 }
 static void show_setting(const session *s, const setting *o) {
   const void *at = (const char *)s->x + o->at;
   tarn_buf b = {.cx = s->cx};
   if (o->kind == 'u') tarn_buf_fmt(&b, "%llu", *(const unsigned long long *)at);
   else if (o->kind == 'd') tarn_buf_double(&b, *(const double *)at);
-  else if (o->kind == 's') tarn_buf_str(&b, *(const char *const *)at ? *(const char *const *)at : "-");
+  else if (o->kind == 's')
+    tarn_buf_str(&b, *(const char *const *)at ? *(const char *const *)at : "-");
   else tarn_buf_str(&b, *(const bool *)at ? "yes" : "no");
   printf("%-14s %-10s %s\n", o->name, b.p, o->what);
 }
@@ -192,18 +200,22 @@ static void do_set(session *s, const words *w) {
     if (arguments(w) != 2 || strcmp(word(w, 0), settings[i].name)) continue;
     cli_explore was = *s->x;
     set_one(s, &settings[i], word(w, 1));
-    bool good = (!s->x->scheduler || !strcmp(s->x->scheduler, "simple") || !strcmp(s->x->scheduler, "backoff")) &&
-                s->x->threads <= CLI_MOST_THREADS && s->x->iters <= UINT32_MAX && s->x->match_limit <= UINT32_MAX &&
-                s->x->ban_length <= UINT32_MAX;
+    bool good = (!s->x->scheduler || !strcmp(s->x->scheduler, "simple") ||
+                 !strcmp(s->x->scheduler, "backoff")) &&
+                s->x->threads <= CLI_MOST_THREADS && s->x->iters <= UINT32_MAX &&
+                s->x->match_limit <= UINT32_MAX && s->x->ban_length <= UINT32_MAX;
     if (!good) *s->x = was;
-    if (!good) tarn_raise(s->cx, TARN_USAGE, "set %s %s: %s", word(w, 0), word(w, 1), settings[i].what);
+    if (!good)
+      tarn_raise(s->cx, TARN_USAGE, "set %s %s: %s", word(w, 0), word(w, 1), settings[i].what);
     s->x->backoff = s->x->scheduler && !strcmp(s->x->scheduler, "backoff");
     explore_view v;
     s->kind->view(s, &v);
-    if (v.g && s->kind == &repl_free) tarn_eg_set_limits(v.g, s->x->nodes ? s->x->nodes : 1000000, s->x->bytes);
+    if (v.g && s->kind == &repl_free)
+      tarn_eg_set_limits(v.g, s->x->nodes ? s->x->nodes : 1000000, s->x->bytes);
     return;
   }
-  if (arguments(w)) tarn_raise(s->cx, TARN_USAGE, "there is no setting %s; set alone lists them", word(w, 0));
+  if (arguments(w))
+    tarn_raise(s->cx, TARN_USAGE, "there is no setting %s; set alone lists them", word(w, 0));
 }
 static void do_undo(session *s, const words *w) {
   uint32_t n = 1;
@@ -211,7 +223,9 @@ static void do_undo(session *s, const words *w) {
   if (arguments(w) && (w->s->kid[1]->kind != TARN_SX_INT || w->s->kid[1]->i < 1))
     tarn_raise(s->cx, TARN_USAGE, "expected: undo [N]");
   if (arguments(w)) n = w->s->kid[1]->i > UNDO_DEPTH ? UNDO_DEPTH + 1 : (uint32_t)w->s->kid[1]->i;
-  if (n > s->n_past) tarn_raise(s->cx, TARN_USAGE, s->n_past ? "only %u can be undone" : "there is nothing to undo", s->n_past);
+  if (n > s->n_past)
+    tarn_raise(s->cx, TARN_USAGE, s->n_past ? "only %u can be undone" : "there is nothing to undo",
+               s->n_past);
   while (n--) {
     undo u = s->past[--s->n_past];
     s->kind->back(s, u.kept);
@@ -221,13 +235,15 @@ static void do_undo(session *s, const words *w) {
 static void do_new(session *s, const words *w) {
   want(s, w, 0, 1, "new [free|typed]");
   const char *kind = arguments(w) ? word(w, 0) : s->kind == &repl_free ? "free" : "typed";
-  if (strcmp(kind, "free") && strcmp(kind, "typed")) tarn_raise(s->cx, TARN_USAGE, "expected: new [free|typed]");
+  if (strcmp(kind, "free") && strcmp(kind, "typed"))
+    tarn_raise(s->cx, TARN_USAGE, "expected: new [free|typed]");
   while (s->n_past) s->kind->forget(s, s->past[--s->n_past].kept);
   s->kind->end(s);
   s->kind = !strcmp(kind, "free") ? &repl_free : &repl_typed;
   s->x->goal = s->x->stop = NULL;
   s->x->iteration.n = 0;
-  if (arguments(w)) s->x->rules.n = s->x->only_rules.n = s->x->no_rules.n = 0; /* of the other kind */
+  if (arguments(w))
+    s->x->rules.n = s->x->only_rules.n = s->x->no_rules.n = 0; /* of the other kind */
   s->kind->start(s);
 }
 static void do_quit(session *s, const words *w) {
@@ -243,24 +259,34 @@ typedef struct command {
   repl_words words;
 } command;
 static const command commands[] = {
-    {"load", "FILE…", "add the terms of a file, or of a model; free: or an e-graph as JSON", do_load, true, REPL_FILES},
-    {"rules", "[FILE…]", "add the rules of a file; alone: list the rules", do_rules, true, REPL_FILES},
-    {"add", "TERM…", "add terms (a line that begins with a bracket does so, too)", do_add, true, REPL_TERMS},
-    {"run", "[N] [RULE|FAMILY…]", "N iterations, or to the end; of these rules only", do_run, true, REPL_RULES},
-    {"best", "[COST]", "the least term for each that was added: size, depth, OPERATOR=COST,…", do_best, false, REPL_NOTHING},
-    {"goal", "[TERM|none]", "stop when the first term equals it; free terms may hold ?x", do_goal, true, REPL_TERMS},
+    {"load", "FILE…", "add the terms of a file, or of a model; free: or an e-graph as JSON",
+     do_load, true, REPL_FILES},
+    {"rules", "[FILE…]", "add the rules of a file; alone: list the rules", do_rules, true,
+     REPL_FILES},
+    {"add", "TERM…", "add terms (a line that begins with a bracket does so, too)", do_add, true,
+     REPL_TERMS},
+    {"run", "[N] [RULE|FAMILY…]", "N iterations, or to the end; of these rules only", do_run, true,
+     REPL_RULES},
+    {"best", "[COST]", "the least term for each that was added: size, depth, OPERATOR=COST,…",
+     do_best, false, REPL_NOTHING},
+    {"goal", "[TERM|none]", "stop when the first term equals it; free terms may hold ?x", do_goal,
+     true, REPL_TERMS},
     {"explain", "A B", "why two terms are equal", do_explain, false, REPL_TERMS},
     {"prove", "A B", "run until they are, and say why", do_prove, true, REPL_TERMS},
     {"match", "PATTERN", "count where a pattern matches", do_match, false, REPL_TERMS},
     {"size", "", "e-nodes, classes, memory", do_size, false, REPL_NOTHING},
     {"growth", "", "all iterations so far", show_growth, false, REPL_NOTHING},
     {"stats", "", "what each rule did", do_stats, false, REPL_NOTHING},
-    {"class", "[#N]", "the e-nodes of a class; alone: those of the terms", do_class, false, REPL_NOTHING},
-    {"undo", "[N]", "take back the last command that changed something", do_undo, false, REPL_NOTHING},
+    {"class", "[#N]", "the e-nodes of a class; alone: those of the terms", do_class, false,
+     REPL_NOTHING},
+    {"undo", "[N]", "take back the last command that changed something", do_undo, false,
+     REPL_NOTHING},
     {"dot", "FILE", "draw the e-graph for Graphviz", do_dot, false, REPL_FILES},
     {"json", "FILE", "write the e-graph as egraph-serialize JSON", do_json, false, REPL_FILES},
-    {"html", "FILE", "write a page with growth, rules, terms, the e-graph", do_html, false, REPL_FILES},
-    {"set", "[NAME VALUE]", "limits, scheduler and more; alone: list them", do_set, false, REPL_SETTINGS},
+    {"html", "FILE", "write a page with growth, rules, terms, the e-graph", do_html, false,
+     REPL_FILES},
+    {"set", "[NAME VALUE]", "limits, scheduler and more; alone: list them", do_set, false,
+     REPL_SETTINGS},
     {"new", "[free|typed]", "start anew", do_new, false, REPL_NOTHING},
     {"help", "[COMMAND]", "this", do_help, false, REPL_COMMANDS},
     {"quit", "", "end the session", do_quit, false, REPL_NOTHING},
@@ -291,7 +317,8 @@ static void add_rules(session *s, const words *w) { s->kind->rules(s, NULL, w->r
 static const command ruling = {"rules", "", "", add_rules, true, REPL_RULES};
 
 static const command *meant(session *s, const char *text, words *w) {
-  static const char *const forms[] = {"rule", "family", "phases", "analysis", "predicate", "interpretation"};
+  static const char *const forms[] = {"rule",     "family",    "phases",
+                                      "analysis", "predicate", "interpretation"};
   const char *where = s->tty ? "line" : tarn_format(s->cx, "line %u", s->line);
   w->s = tarn_sx_read(s->cx, text, strlen(text), where);
   w->rest = text;
@@ -369,7 +396,9 @@ static void one(session *s, const char *text) {
     fprintf(stderr, "tarn: warning: %s\n", tarn_warning(s->cx, s->warned));
   if (st && s->tty) fprintf(stderr, "%s\n", tarn_message(s->cx));
   if (st && !s->tty)
-    fprintf(stderr, "tarn: %s%s\n", strncmp(tarn_message(s->cx), "line ", 5) ? tarn_format(s->cx, "line %u: ", s->line) : "",
+    fprintf(stderr, "tarn: %s%s\n",
+            strncmp(tarn_message(s->cx), "line ", 5) ? tarn_format(s->cx, "line %u: ", s->line)
+                                                     : "",
             tarn_message(s->cx));
   s->failed |= st != TARN_OK;
   if (st && l.kept) s->kind->back(s, l.kept);
@@ -383,14 +412,15 @@ static void end_session(void *arg) {
 }
 int explore_session(tarn_ctx *cx, cli_explore *x) {
   session *s = TARN_NEW(cx, session);
-  *s = (session){.cx = cx, .x = x, .kind = x->free ? &repl_free : &repl_typed, .tty = isatty(STDIN_FILENO)};
+  *s = (session){
+      .cx = cx, .x = x, .kind = x->free ? &repl_free : &repl_typed, .tty = isatty(STDIN_FILENO)};
   tarn_defer(cx, end_session, s);
   s->kind->start(s);
   repl_lines *in = repl_lines_open(s);
   if (s->tty) hold_signal(s);
   if (s->tty)
-    printf("tarn explore, %s terms; help lists the commands, new %s starts on the others\n", x->free ? "free" : "typed",
-           x->free ? "typed" : "free");
+    printf("tarn explore, %s terms; help lists the commands, new %s starts on the others\n",
+           x->free ? "free" : "typed", x->free ? "typed" : "free");
   for (const char *text; !s->quit && (text = repl_next(in));) one(s, text);
   if (s->tty && !s->quit) printf("\n");
   return s->failed && !s->tty ? TARN_BAD_INPUT : 0;

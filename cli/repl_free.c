@@ -126,7 +126,9 @@ static void rules(session *s, const char *file, const char *text) {
   }
   bool grown = tarn_eg_iteration_count(l->runner) > 0;
   start_again(s);
-  if (grown) printf("what is known of classes has changed: the graph starts again from its %u terms\n", l->root.n);
+  if (grown)
+    printf("what is known of classes has changed: the graph starts again from its %u terms\n",
+           l->root.n);
 }
 static void drop(session *s, const char *name) {
   tarn_ruleset_drop(lab_of(s)->rs, name);
@@ -148,11 +150,13 @@ static uint32_t named(session *s, uint32_t n, const char *const *names, uint32_t
 }
 static void go(session *s, uint32_t iterations, uint32_t n, const char *const *names) {
   lab *l = lab_of(s);
-  uint32_t rules_n = tarn_ruleset_count(l->rs), *active = TARN_ARRAY(s->cx, uint32_t, (n + 1) * (rules_n + 1));
+  uint32_t rules_n = tarn_ruleset_count(l->rs),
+           *active = TARN_ARRAY(s->cx, uint32_t, (n + 1) * (rules_n + 1));
   double t = cli_now();
   tarn_eg_stop stop;
   uint32_t k = named(s, n, names, active);
-  if (n) stop = lab_run(l, active, k, iterations ? iterations : (uint32_t)s->x->iters, s->x->seconds);
+  if (n)
+    stop = lab_run(l, active, k, iterations ? iterations : (uint32_t)s->x->iters, s->x->seconds);
   else if (iterations) stop = lab_run(l, NULL, 0, iterations, s->x->seconds);
   else stop = lab_run_phases(l, (uint32_t)s->x->iters, s->x->seconds);
   s->x->took += cli_now() - t;
@@ -162,7 +166,8 @@ static void go(session *s, uint32_t iterations, uint32_t n, const char *const *n
 static void run(session *s, uint32_t iterations, uint32_t n, const char *const *names) {
   lab *l = lab_of(s);
   uint32_t had = tarn_eg_iteration_count(l->runner);
-  if (!tarn_ruleset_count(l->rs)) tarn_raise(s->cx, TARN_USAGE, "there are no rules; rules FILE loads some");
+  if (!tarn_ruleset_count(l->rs))
+    tarn_raise(s->cx, TARN_USAGE, "there are no rules; rules FILE loads some");
   go(s, iterations, n, names);
   lab_report(l);
   explore_show_growth(s->x, had);
@@ -231,7 +236,8 @@ static void match(session *s, const tarn_sx *pattern) {
   lab *l = lab_of(s);
   matching k = {.s = s};
   uint64_t n = tarn_eg_search(l->g, tarn_free_pattern(l->rs, pattern), 0, at, &k);
-  printf("%llu match%s%s\n", (unsigned long long)n, n == 1 ? "" : "es", k.cls.n > SHOWN ? ", the first are" : "");
+  printf("%llu match%s%s\n", (unsigned long long)n, n == 1 ? "" : "es",
+         k.cls.n > SHOWN ? ", the first are" : "");
   if (k.cls.n > SHOWN) k.cls.n = SHOWN;
   lab_best(l, k.cls.p, k.cls.n);
   for (uint32_t i = 0; i < s->x->best.n; i++)

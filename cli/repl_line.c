@@ -1,5 +1,5 @@
-/* Lines of a session: with editing, history and completion on a terminal (libedit), plain from a pipe. A command goes on
- * while a bracket is open. */
+/* Lines of a session: with editing, history and completion on a terminal (libedit), plain from a
+ * pipe. A command goes on while a bracket is open. */
 #include "cli/repl.h"
 #include <dirent.h>
 #include <histedit.h>
@@ -60,14 +60,17 @@ static void offer_operators(found *f, session *s) {
   char name[256];
   while (f->n && *f->start == '(') f->start++, f->n--;
   s->kind->view(s, &v);
-  for (uint32_t c = v.g ? tarn_eg_next_class(v.g, TARN_NONE) : TARN_NONE; c != TARN_NONE; c = tarn_eg_next_class(v.g, c))
-    for (uint32_t n = tarn_eg_next_node(v.g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(v.g, c, n)) {
+  for (uint32_t c = v.g ? tarn_eg_next_class(v.g, TARN_NONE) : TARN_NONE; c != TARN_NONE;
+       c = tarn_eg_next_class(v.g, c))
+    for (uint32_t n = tarn_eg_next_node(v.g, c, TARN_NONE); n != TARN_NONE;
+         n = tarn_eg_next_node(v.g, c, n)) {
       tarn_eg_node e = tarn_eg_node_at(v.g, n);
       v.name(v.user, e.op, e.payload, name, sizeof name);
       name[strcspn(name, " ")] = 0;
       offer(f, name);
     }
-  for (uint32_t i = 0; s->kind == &repl_typed && i < TARN_OP_COUNT; i++) offer(f, tarn_op_info(i)->text);
+  for (uint32_t i = 0; s->kind == &repl_typed && i < TARN_OP_COUNT; i++)
+    offer(f, tarn_op_info(i)->text);
 }
 static void offer_rules(found *f, const tarn_ruleset *rs) {
   for (uint32_t i = 0; rs && i < tarn_ruleset_count(rs); i++) {
@@ -90,7 +93,9 @@ static void complete_raises(tarn_ctx *cx, void *arg) {
   repl_words takes = REPL_COMMANDS, of;
   const char *name;
   for (uint32_t i = 0; at > first && (name = repl_command(i, &of)); i++)
-    if (strlen(name) == strcspn(k->text + first, " ") && !strncmp(name, k->text + first, strlen(name))) takes = of;
+    if (strlen(name) == strcspn(k->text + first, " ") &&
+        !strncmp(name, k->text + first, strlen(name)))
+      takes = of;
   if (k->f.n && *k->f.start == '(') takes = REPL_TERMS;
   if (takes == REPL_COMMANDS)
     for (uint32_t i = 0; (name = repl_command(i, &of)); i++) offer(&k->f, name);
@@ -119,12 +124,14 @@ static unsigned char complete(EditLine *el, int key) {
       while (strncmp(k.f.word.p[0], k.f.word.p[i], common)) common--;
     char rest[512];
     bool whole = k.f.word.n == 1 && (!common || k.f.word.p[0][common - 1] != '/');
-    snprintf(rest, sizeof rest, "%.*s%s", (int)(common - k.f.n), k.f.word.p[0] + k.f.n, whole ? " " : "");
+    snprintf(rest, sizeof rest, "%.*s%s", (int)(common - k.f.n), k.f.word.p[0] + k.f.n,
+             whole ? " " : "");
     result = CC_REFRESH;
     if (*rest) el_insertstr(el, rest);
     else {
       printf("\n");
-      for (uint32_t i = 0; i < k.f.word.n; i++) printf("%s%s", k.f.word.p[i], i + 1 == k.f.word.n ? "\n" : "  ");
+      for (uint32_t i = 0; i < k.f.word.n; i++)
+        printf("%s%s", k.f.word.p[i], i + 1 == k.f.word.n ? "\n" : "  ");
       result = CC_REDISPLAY;
     }
   }
@@ -160,14 +167,16 @@ static void edit(repl_lines *in) {
   HistEvent ev;
   in->el = el_init("tarn", stdin, stdout, stderr);
   in->past = history_init();
-  if (!in->el || !in->past) tarn_raise(in->s->cx, TARN_MEMORY, "explore: the terminal cannot be edited");
+  if (!in->el || !in->past)
+    tarn_raise(in->s->cx, TARN_MEMORY, "explore: the terminal cannot be edited");
   history(in->past, &ev, H_SETSIZE, 1000);
   el_set(in->el, EL_CLIENTDATA, in);
   el_set(in->el, EL_PROMPT, prompt);
   el_set(in->el, EL_EDITOR, "emacs");
   el_set(in->el, EL_SIGNAL, 1);
   el_set(in->el, EL_HIST, history, in->past);
-  el_wset(in->el, EL_ADDFN, L"tarn-complete", L"complete a command, an operator, a rule or a file", complete);
+  el_wset(in->el, EL_ADDFN, L"tarn-complete", L"complete a command, an operator, a rule or a file",
+          complete);
   el_set(in->el, EL_BIND, "^I", "tarn-complete", NULL);
   el_set(in->el, EL_SETTY, "-d", "-isig", NULL); /* while a line is edited, Ctrl-C is a key */
   el_wset(in->el, EL_ADDFN, L"tarn-drop", L"drop the line", drop);

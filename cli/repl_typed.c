@@ -1,4 +1,5 @@
-/* A session on terms of the language: the terms are saturated anew, from the beginning, for each number of iterations. */
+/* A session on terms of the language: the terms are saturated anew, from the beginning, for each
+ * number of iterations. */
 #include "cli/explore_typed.h"
 #include "cli/repl.h"
 #include <string.h>
@@ -47,7 +48,8 @@ static void report(session *s) {
   for (uint32_t i = 0; i < r->nrule; i++) tarn_push(s->cx, &x->rule, r->rule[i]);
 }
 /* none: the goal is a term that is there already, so that it stops before its first iteration. */
-static tarn_saturation *saturate(session *s, uint32_t iterations, const tarn_io *out, uint32_t n, tarn_term goal) {
+static tarn_saturation *saturate(session *s, uint32_t iterations, const tarn_io *out, uint32_t n,
+                                 tarn_term goal) {
   state *st = s->state;
   if (!n) tarn_raise(s->cx, TARN_USAGE, "there are no terms; add TERM or load FILE gives some");
   tarn_program *p = TARN_NEW(s->cx, tarn_program);
@@ -81,7 +83,8 @@ static void changed(session *s, uint32_t iterations) {
   state *st = s->state;
   leave(st->now);
   st->now = NULL, st->k.s = NULL, st->nroot = 0;
-  if (!iterations && st->iterations) printf("the graph starts again from its %u terms\n", st->out.n);
+  if (!iterations && st->iterations)
+    printf("the graph starts again from its %u terms\n", st->out.n);
   st->iterations = iterations;
 }
 
@@ -121,19 +124,24 @@ static void rules(session *s, const char *file, const char *text) {
   else tarn_ruleset_read(st->k.rs, text, strlen(text), "session");
   changed(s, 0);
 }
-static void drop(session *s, const char *name) { tarn_ruleset_drop(((state *)s->state)->k.rs, name); }
+static void drop(session *s, const char *name) {
+  tarn_ruleset_drop(((state *)s->state)->k.rs, name);
+}
 
 static void run(session *s, uint32_t iterations, uint32_t n, const char *const *names) {
   state *st = s->state;
   (void)names;
-  if (n) tarn_raise(s->cx, TARN_USAGE, "run takes no names of rules on typed terms; start with --no-rules or --only-rules");
+  if (n)
+    tarn_raise(s->cx, TARN_USAGE,
+               "run takes no names of rules on typed terms; start with --no-rules or --only-rules");
   uint32_t had = st->iterations;
   changed(s, iterations ? had + iterations : (uint32_t)s->x->iters);
   need(s);
   st->iterations = s->x->iteration.n;
   explore_show_growth(s->x, had);
   explore_show_size(s->x);
-  s->x->goal_reached = st->goal != TARN_NONE && !strcmp(s->x->stop, tarn_eg_stop_name(TARN_EG_STOP_GOAL));
+  s->x->goal_reached =
+      st->goal != TARN_NONE && !strcmp(s->x->stop, tarn_eg_stop_name(TARN_EG_STOP_GOAL));
   if (st->goal != TARN_NONE) printf("goal %s\n", s->x->goal_reached ? "reached" : "not reached");
 }
 static void best(session *s) {
@@ -158,7 +166,8 @@ static void explain(session *s, const tarn_sx *a, const tarn_sx *b) {
       show_proof(s, st->now->sat, i, s->x->kernel ? tarn_kernel_form(st->k.L, to) : to);
       return;
     }
-  tarn_raise(s->cx, TARN_USAGE, "the first is none of the terms that were added; prove A B takes any");
+  tarn_raise(s->cx, TARN_USAGE,
+             "the first is none of the terms that were added; prove A B takes any");
 }
 /* A graph of its own. */
 static void prove(session *s, const tarn_sx *a, const tarn_sx *b) {
@@ -167,7 +176,8 @@ static void prove(session *s, const tarn_sx *a, const tarn_sx *b) {
   tarn_io out = {"out", from, tarn_term_get(st->k.L, from)->type};
   tarn_saturation *sat = saturate(s, (uint32_t)s->x->iters, &out, 1, to);
   if (strcmp(tarn_sat_result(sat)->stop, tarn_eg_stop_name(TARN_EG_STOP_GOAL)))
-    tarn_raise(s->cx, TARN_NO, "not proved; stopped: %s, %u e-nodes", tarn_sat_result(sat)->stop, tarn_sat_result(sat)->nodes);
+    tarn_raise(s->cx, TARN_NO, "not proved; stopped: %s, %u e-nodes", tarn_sat_result(sat)->stop,
+               tarn_sat_result(sat)->nodes);
   show_proof(s, sat, 0, s->x->kernel ? tarn_kernel_form(st->k.L, to) : to);
 }
 static void goal(session *s, const tarn_sx *t) {
@@ -194,7 +204,13 @@ static const tarn_ruleset *set(session *s) { return ((state *)s->state)->k.rs; }
 static void *keep(session *s) {
   state *st = s->state;
   kept *k = TARN_NEW(s->cx, kept);
-  *k = (kept){st->now, st->out.n, st->iterations, st->goal, s->x->goal, s->x->stop, tarn_ruleset_size(st->k.rs)};
+  *k = (kept){st->now,
+              st->out.n,
+              st->iterations,
+              st->goal,
+              s->x->goal,
+              s->x->stop,
+              tarn_ruleset_size(st->k.rs)};
   if (k->now) k->now->users++;
   return k;
 }

@@ -9,10 +9,13 @@ enum { NUMBERS = 100 }; /* of the list of rules, R1 … */
 /* ---- learn ---- */
 
 /* What the file declares, and the rules that were found. */
-static void write_rules(tarn_ctx *cx, FILE *f, const rules_job *k, const tarn_ruleset *rs, const tarn_learn_report *r) {
+static void write_rules(tarn_ctx *cx, FILE *f, const rules_job *k, const tarn_ruleset *rs,
+                        const tarn_learn_report *r) {
   const tarn_sx *all = tarn_sx_read_file(cx, k->files.p[0]);
-  fprintf(f, "; %u rules learned from %s; tarn rules check --free and tarn explore --free read this file.\n", r->rules,
-          k->files.p[0]);
+  fprintf(f,
+          "; %u rules learned from %s; tarn rules check --free and tarn explore --free read this "
+          "file.\n",
+          r->rules, k->files.p[0]);
   for (uint32_t i = 0; i < all->n; i++) {
     tarn_buf b = {.cx = cx};
     if (tarn_sx_is(all->kid[i], "learn")) continue;
@@ -26,14 +29,16 @@ static void write_rules(tarn_ctx *cx, FILE *f, const rules_job *k, const tarn_ru
     fprintf(f, "%s\n", b.p);
   }
 }
-static void learn_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_learn_report *r, double took) {
+static void learn_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_learn_report *r,
+                       double took) {
   cli_json *j = cli_json_new(cx);
   const struct {
     const char *name;
     uint32_t n;
-  } count[] = {{"conditional", r->conditional}, {"terms", r->terms},         {"values", r->values},
-               {"candidates", r->candidates},   {"followed", r->followed},   {"refuted", r->refuted},
-               {"redundant", r->redundant},     {"too_large", r->too_large}, {"runs", r->runs}};
+  } count[] = {
+      {"conditional", r->conditional}, {"terms", r->terms},         {"values", r->values},
+      {"candidates", r->candidates},   {"followed", r->followed},   {"refuted", r->refuted},
+      {"redundant", r->redundant},     {"too_large", r->too_large}, {"runs", r->runs}};
   cli_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
     tarn_buf b = {.cx = cx};
@@ -42,7 +47,8 @@ static void learn_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_learn_re
     cli_json_str(j, NULL, b.p);
   }
   cli_json_close(j, ']');
-  for (size_t i = 0; i < sizeof count / sizeof *count; i++) cli_json_int(j, count[i].name, count[i].n);
+  for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+    cli_json_int(j, count[i].name, count[i].n);
   cli_json_str(j, "stop", r->late ? "seconds" : "done");
   cli_json_num(j, "seconds", took);
   cli_json_print(j);
@@ -50,8 +56,11 @@ static void learn_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_learn_re
 static int learn_free(tarn_ctx *cx, const rules_job *k) {
   tarn_ruleset *rs = tarn_free_ruleset_new(tarn_lang_new(cx));
   tarn_ruleset_load(rs, k->files.p[0]);
-  tarn_learn_options o = {
-      .size = (uint32_t)k->size, .variables = (uint32_t)k->vars, .operators = k->ops, .seed = k->seed, .seconds = k->seconds};
+  tarn_learn_options o = {.size = (uint32_t)k->size,
+                          .variables = (uint32_t)k->vars,
+                          .operators = k->ops,
+                          .seed = k->seed,
+                          .seconds = k->seconds};
   double t = cli_now();
   tarn_learn_report r = tarn_rules_learn(rs, &o);
   t = cli_now() - t;
@@ -63,10 +72,11 @@ static int learn_free(tarn_ctx *cx, const rules_job *k) {
   } else if (!k->json) write_rules(cx, stdout, k, rs, &r);
   if (!k->json)
     fprintf(stderr,
-            "%u rules, %u of them conditional, from %u terms of %u values: %u candidates, %u followed, %u refuted, %u "
+            "%u rules, %u of them conditional, from %u terms of %u values: %u candidates, %u "
+            "followed, %u refuted, %u "
             "redundant; %u runs, %.2f s%s\n",
-            r.rules, r.conditional, r.terms, r.values, r.candidates, r.followed, r.refuted, r.redundant, r.runs, t,
-            r.late ? ", cut short" : "");
+            r.rules, r.conditional, r.terms, r.values, r.candidates, r.followed, r.refuted,
+            r.redundant, r.runs, t, r.late ? ", cut short" : "");
   return r.late && !r.rules ? TARN_NO_RESULT : 0;
 }
 
@@ -77,13 +87,15 @@ static void numbers(const char *doc, bool *number) {
   for (const char *p = doc; (p = strchr(p, 'R')); p++)
     if (p[1] > '0' && p[1] <= '9' && atoi(p + 1) < NUMBERS) number[atoi(p + 1)] = true;
 }
-static void typed_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_terms_report *r, uint32_t shipped, double took) {
+static void typed_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_terms_report *r,
+                       uint32_t shipped, double took) {
   cli_json *j = cli_json_new(cx);
   const struct {
     const char *name;
     uint32_t n;
-  } count[] = {{"terms", r->terms}, {"values", r->values},     {"equations", r->equations}, {"forms", r->forms},
-               {"asked", r->asked}, {"followed", r->followed}, {"local", r->local}};
+  } count[] = {{"terms", r->terms}, {"values", r->values}, {"equations", r->equations},
+               {"forms", r->forms}, {"asked", r->asked},   {"followed", r->followed},
+               {"local", r->local}};
   cli_json_open(j, "rules", '[');
   for (uint32_t i = shipped; i < tarn_ruleset_count(rs); i++) {
     tarn_buf b = {.cx = cx};
@@ -91,7 +103,8 @@ static void typed_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_terms_re
     cli_json_str(j, NULL, b.p);
   }
   cli_json_close(j, ']');
-  for (size_t i = 0; i < sizeof count / sizeof *count; i++) cli_json_int(j, count[i].name, count[i].n);
+  for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+    cli_json_int(j, count[i].name, count[i].n);
   cli_json_open(j, "found", '[');
   for (uint32_t i = 0; i < r->nfound; i++) {
     tarn_rule_info info = tarn_ruleset_at(rs, r->found[i].rule);
@@ -107,7 +120,8 @@ static void typed_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_terms_re
   cli_json_num(j, "seconds", took);
   cli_json_print(j);
 }
-static void typed_text(tarn_ctx *cx, FILE *f, const tarn_ruleset *rs, const tarn_terms_report *r, uint32_t shipped) {
+static void typed_text(tarn_ctx *cx, FILE *f, const tarn_ruleset *rs, const tarn_terms_report *r,
+                       uint32_t shipped) {
   bool seen[NUMBERS] = {0}, number[NUMBERS] = {0};
   const char *sep = "";
   for (uint32_t i = 0; i < r->nfound; i++) {
@@ -144,15 +158,18 @@ static int learn_typed(tarn_ctx *cx, const rules_job *k, const tarn_sx *terms) {
   if (k->out) cli_close(cx, f, k->out);
   if (!k->json)
     fprintf(stderr,
-            "%u terms of %u values, %u equations of %u forms: %u rules found again; %u equations asked for, %u follow, %u hold "
+            "%u terms of %u values, %u equations of %u forms: %u rules found again; %u equations "
+            "asked for, %u follow, %u hold "
             "here only, %u new rules; %.2f s%s\n",
-            r.terms, r.values, r.equations, r.forms, r.nfound, r.asked, r.followed, r.local, r.rules, t,
-            r.late ? ", cut short" : "");
+            r.terms, r.values, r.equations, r.forms, r.nfound, r.asked, r.followed, r.local,
+            r.rules, t, r.late ? ", cut short" : "");
   return 0;
 }
 
 int rules_learn(tarn_ctx *cx, const rules_job *k) {
-  if (!k->files.n) tarn_raise(cx, TARN_USAGE, "rules learn: a FILE with (interpretation …) or (terms …) is expected");
+  if (!k->files.n)
+    tarn_raise(cx, TARN_USAGE,
+               "rules learn: a FILE with (interpretation …) or (terms …) is expected");
   const tarn_sx *all = tarn_sx_read_file(cx, k->files.p[0]);
   for (uint32_t i = 0; i < all->n; i++)
     if (tarn_sx_is(all->kid[i], "terms")) return learn_typed(cx, k, all->kid[i]);
@@ -187,7 +204,8 @@ static void derive_side(tarn_ctx *cx, const rules_job *k, side *s, side *from, c
   cli_json_int(j, "follow", s->n);
   cli_json_int(j, "of", s->count);
   cli_json_open(j, "not", '[');
-  if (!k->json) printf("%u of the %u rules of %s follow from %s\n", s->n, s->count, s->file, from->file);
+  if (!k->json)
+    printf("%u of the %u rules of %s follow from %s\n", s->n, s->count, s->file, from->file);
   for (uint32_t i = 0; i < tarn_ruleset_count(s->rs); i++) {
     tarn_buf b = {.cx = cx};
     if (s->follows[i] || strchr(tarn_ruleset_at(s->rs, i).name, ':')) continue;

@@ -1,5 +1,5 @@
-/* tarn rules stats MODEL…: of what use each rule of compile is: how often it matches and is applied, and how often it stands
- * in the chain from the model to the program that was chosen. */
+/* tarn rules stats MODEL…: of what use each rule of compile is: how often it matches and is
+ * applied, and how often it stands in the chain from the model to the program that was chosen. */
 #include "cli/rules.h"
 #include <stdlib.h>
 #include <string.h>
@@ -54,12 +54,14 @@ static void one_model(tarn_ctx *cx, void *arg) {
   for (uint32_t i = 0; i < s->nrule; i++) {
     const tarn_eg_rule_stats *n = &s->rule[i].count;
     use *u = use_of(c, s->rule[i].name, s->rule[i].family);
-    u->models += n->applied > 0, u->matches += n->matches, u->applied += n->applied, u->unions += n->unions;
+    u->models += n->applied > 0, u->matches += n->matches, u->applied += n->applied,
+        u->unions += n->unions;
     u->search += n->search, u->apply += n->apply;
   }
   for (uint32_t i = 0; i < r->kprog->nout; i++) {
     tarn_buf b = {.cx = cx};
-    tarn_sat_explain(r->sat, i, tarn_sat_term(r->sat, tarn_sat_root(r->sat, i), chosen, r->picks), &b);
+    tarn_sat_explain(r->sat, i, tarn_sat_term(r->sat, tarn_sat_root(r->sat, i), chosen, r->picks),
+                     &b);
     count_steps(c, b.p);
   }
 }
@@ -72,7 +74,8 @@ static void run_model(corpus *c, const char *model) {
   const char *why = st ? tarn_strdup(c->cx, tarn_message(cx)) : NULL;
   for (size_t i = 0; i < tarn_warning_count(cx); i++) tarn_warn(c->cx, "%s", tarn_warning(cx, i));
   tarn_ctx_free(cx);
-  if (st && !strncmp(why, model, strlen(model))) tarn_raise(c->cx, st, "%s", why); /* it names the file itself */
+  if (st && !strncmp(why, model, strlen(model)))
+    tarn_raise(c->cx, st, "%s", why); /* it names the file itself */
   if (st) tarn_raise(c->cx, st, "%s: %s", model, why);
 }
 
@@ -118,16 +121,17 @@ static void show_json(tarn_ctx *cx, const corpus *c, const cli_list *models) {
   cli_json_print(j);
 }
 static void show(const corpus *c, uint32_t models) {
-  printf("%-20s %-12s %6s %10s %10s %10s %8s %9s %9s\n", "rule", "family", "models", "matches", "applied", "unions", "in proof",
-         "search ms", "apply ms");
+  printf("%-20s %-12s %6s %10s %10s %10s %8s %9s %9s\n", "rule", "family", "models", "matches",
+         "applied", "unions", "in proof", "search ms", "apply ms");
   for (uint32_t i = 0; i < c->use.n; i++) {
     const use *u = &c->use.p[i];
-    printf("%-20s %-12s %6u %10llu %10llu %10llu %8llu %9.2f %9.2f  %s\n", u->name, u->family, u->models,
-           (unsigned long long)u->matches, (unsigned long long)u->applied, (unsigned long long)u->unions,
-           (unsigned long long)u->steps, 1e3 * u->search, 1e3 * u->apply, verdict(c, u));
+    printf("%-20s %-12s %6u %10llu %10llu %10llu %8llu %9.2f %9.2f  %s\n", u->name, u->family,
+           u->models, (unsigned long long)u->matches, (unsigned long long)u->applied,
+           (unsigned long long)u->unions, (unsigned long long)u->steps, 1e3 * u->search,
+           1e3 * u->apply, verdict(c, u));
   }
-  printf("%u models, %llu e-nodes, %llu steps of rules in their proofs\n", models, (unsigned long long)c->nodes,
-         (unsigned long long)c->steps);
+  printf("%u models, %llu e-nodes, %llu steps of rules in their proofs\n", models,
+         (unsigned long long)c->nodes, (unsigned long long)c->steps);
 }
 
 int rules_stats(tarn_ctx *cx, const rules_job *k) {

@@ -9,21 +9,29 @@ enum { WIDE = 760, HIGH = 380, LEFT = 60, BOTTOM = 40, BAND = 46 };
 typedef struct plane {
   double x0, x1, y0, y1;
 } plane; /* decades */
-static double across(const plane *p, double x) { return LEFT + (log10(x) - p->x0) / (p->x1 - p->x0) * (WIDE - LEFT - 10); }
+static double across(const plane *p, double x) {
+  return LEFT + (log10(x) - p->x0) / (p->x1 - p->x0) * (WIDE - LEFT - 10);
+}
 static double up(const plane *p, double y) {
   return HIGH - BOTTOM - (log10(y) - p->y0) / (p->y1 - p->y0) * (HIGH - BOTTOM - 10);
 }
 
-static double intensity(const cli_timed *k) { return k->work.flop / (k->work.read + k->work.write); }
+static double intensity(const cli_timed *k) {
+  return k->work.flop / (k->work.read + k->work.write);
+}
 static double gflops(const cli_timed *k) { return k->work.flop / 1e9 / k->seconds; }
-static bool plotted(const cli_timed *k) { return k->work.flop > 0 && k->work.read + k->work.write > 0 && k->seconds > 0; }
+static bool plotted(const cli_timed *k) {
+  return k->work.flop > 0 && k->work.read + k->work.write > 0 && k->seconds > 0;
+}
 
 static plane plane_of(const cli_timing *t) {
   plane p = {-1, 2, 0, ceil(log10(t->peaks.host.flops / 1e9))};
   for (uint32_t k = 0; k < t->n; k++) {
     if (!plotted(&t->kernel[k])) continue;
-    p.x0 = fmin(p.x0, floor(log10(intensity(&t->kernel[k])))), p.x1 = fmax(p.x1, ceil(log10(intensity(&t->kernel[k]))));
-    p.y0 = fmin(p.y0, floor(log10(gflops(&t->kernel[k])))), p.y1 = fmax(p.y1, ceil(log10(gflops(&t->kernel[k]))));
+    p.x0 = fmin(p.x0, floor(log10(intensity(&t->kernel[k])))),
+    p.x1 = fmax(p.x1, ceil(log10(intensity(&t->kernel[k]))));
+    p.y0 = fmin(p.y0, floor(log10(gflops(&t->kernel[k])))),
+    p.y1 = fmax(p.y1, ceil(log10(gflops(&t->kernel[k]))));
   }
   return p;
 }
@@ -32,12 +40,14 @@ static void grid(FILE *f, const plane *p) {
     fprintf(f,
             "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"10\" y2=\"%d\" stroke=\"#eee\"/><text x=\"%.1f\" "
             "y=\"%d\" text-anchor=\"middle\">%g</text>\n",
-            across(p, pow(10, d)), across(p, pow(10, d)), HIGH - BOTTOM, across(p, pow(10, d)), HIGH - BOTTOM + 16, pow(10, d));
+            across(p, pow(10, d)), across(p, pow(10, d)), HIGH - BOTTOM, across(p, pow(10, d)),
+            HIGH - BOTTOM + 16, pow(10, d));
   for (double d = p->y0; d <= p->y1; d++)
     fprintf(f,
             "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#eee\"/><text x=\"%d\" "
             "y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
-            LEFT, WIDE - 10, up(p, pow(10, d)), up(p, pow(10, d)), LEFT - 6, up(p, pow(10, d)) + 4, pow(10, d));
+            LEFT, WIDE - 10, up(p, pow(10, d)), up(p, pow(10, d)), LEFT - 6, up(p, pow(10, d)) + 4,
+            pow(10, d));
   fprintf(f,
           "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">operations a byte of operands and "
           "results</text>\n",
@@ -46,11 +56,13 @@ static void grid(FILE *f, const plane *p) {
 }
 /* A slope for each level that was timed, under the arithmetic's ceiling. */
 static void roofs(FILE *f, const plane *p, const cli_peaks *peaks) {
-  double top = peaks->host.flops / 1e9, right = pow(10, p->x1), floor_ = pow(10, p->y0), left = pow(10, p->x0);
+  double top = peaks->host.flops / 1e9, right = pow(10, p->x1), floor_ = pow(10, p->y0),
+         left = pow(10, p->x0);
   fprintf(f,
           "<line class=\"roof\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/><text x=\"%d\" "
           "y=\"%.1f\" text-anchor=\"end\">fma %.0f GFLOP/s</text>\n",
-          across(p, left), up(p, top), across(p, right), up(p, top), WIDE - 12, up(p, top) - 5, top);
+          across(p, left), up(p, top), across(p, right), up(p, top), WIDE - 12, up(p, top) - 5,
+          top);
   for (uint32_t i = 0; i < peaks->host.nlevel; i++) {
     const tarn_host_level *l = &peaks->host.level[i];
     double rate = l->read / 1e9; /* GFLOP/s at one operation a byte */
@@ -65,28 +77,32 @@ static void roofs(FILE *f, const plane *p, const cli_peaks *peaks) {
 }
 static void roofline(FILE *f, const cli_timing *t) {
   plane p = plane_of(t);
-  fprintf(f,
-          "<h2>Roofline</h2>\n<svg width=\"%d\" height=\"%d\" font-size=\"11\" "
-          "font-family=\"sans-serif\">\n"
-          "<style>.roof{stroke:#999;stroke-width:1.2}circle{fill:#4878a8;fill-opacity:.6}</style>\n",
-          WIDE, HIGH);
+  fprintf(
+      f,
+      "<h2>Roofline</h2>\n<svg width=\"%d\" height=\"%d\" font-size=\"11\" "
+      "font-family=\"sans-serif\">\n"
+      "<style>.roof{stroke:#999;stroke-width:1.2}circle{fill:#4878a8;fill-opacity:.6}</style>\n",
+      WIDE, HIGH);
   grid(f, &p);
   roofs(f, &p, &t->peaks);
   for (uint32_t k = 0; k < t->n; k++) {
     const cli_timed *x = &t->kernel[k];
     if (!plotted(x)) continue;
-    fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"><title>", across(&p, intensity(x)), up(&p, gflops(x)),
-            3 + 12 * sqrt(x->seconds / t->median));
+    fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"><title>", across(&p, intensity(x)),
+            up(&p, gflops(x)), 3 + 12 * sqrt(x->seconds / t->median));
     cli_page_text(f, x->name);
-    fprintf(f, ": %.4f ms, %.1f GFLOP/s, %s %.0f %%</title></circle>\n", 1e3 * x->seconds, gflops(x), x->bound.binds,
-            100 * x->bound.seconds / x->seconds);
+    fprintf(f, ": %.4f ms, %.1f GFLOP/s, %s %.0f %%</title></circle>\n", 1e3 * x->seconds,
+            gflops(x), x->bound.binds, 100 * x->bound.seconds / x->seconds);
   }
   fputs("</svg>\n", f);
 }
 
 static const char *colour_of(const char *binds) {
-  static const char *const by[][2] = {
-      {"fma", "#4878a8"}, {"l1", "#86b875"}, {"l2", "#c8a03c"}, {"l3", "#d0743c"}, {"dram", "#b04040"}};
+  static const char *const by[][2] = {{"fma", "#4878a8"},
+                                      {"l1", "#86b875"},
+                                      {"l2", "#c8a03c"},
+                                      {"l3", "#d0743c"},
+                                      {"dram", "#b04040"}};
   for (size_t i = 0; i < sizeof by / sizeof *by; i++)
     if (!strcmp(by[i][0], binds)) return by[i][1];
   return "#888";
@@ -114,7 +130,8 @@ static void timeline(FILE *f, const cli_timing *t) {
           WIDE, 1e3 * all);
 }
 static void rows(FILE *f, const cli_timing *t) {
-  static const char *const column[] = {"kernel", "ms", "", "share", "GFLOP/s", "of the peak", "binds", "reached"};
+  static const char *const column[] = {"kernel",  "ms",          "",      "share",
+                                       "GFLOP/s", "of the peak", "binds", "reached"};
   double all = 0, peak = t->peaks.host.flops / 1e9;
   for (uint32_t k = 0; k < t->n; k++) all += t->kernel[k].seconds;
   cli_page_head(f, column, 8);
@@ -124,8 +141,9 @@ static void rows(FILE *f, const cli_timing *t) {
     cli_page_text(f, x->name);
     fprintf(f, "</td><td>%.4f</td>", 1e3 * x->seconds);
     cli_page_bar(f, x->seconds / all);
-    fprintf(f, "<td>%.1f %%</td><td>%.2f</td><td>%.1f %%</td><td>%s</td><td>%.0f %%</td></tr>\n", 100 * x->seconds / all,
-            gflops(x), 100 * gflops(x) / peak, x->bound.binds, 100 * x->bound.seconds / x->seconds);
+    fprintf(f, "<td>%.1f %%</td><td>%.2f</td><td>%.1f %%</td><td>%s</td><td>%.0f %%</td></tr>\n",
+            100 * x->seconds / all, gflops(x), 100 * gflops(x) / peak, x->bound.binds,
+            100 * x->bound.seconds / x->seconds);
   }
   fputs("</table>\n", f);
 }
@@ -135,8 +153,8 @@ void cli_timing_page(tarn_ctx *cx, const cli_timing *t, const char *title, const
   fprintf(f,
           "<p>%.4g ms median, %.4g ms least, %u threads; %.4g GFLOP, %.4g GFLOP/s, %.1f %% of "
           "%.4g; %.0f %% of the kernels' bounds.</p>\n",
-          1e3 * t->median, 1e3 * t->least, t->peaks.host.threads, t->gflop, rate, 100 * rate / peak, peak,
-          100 * t->bound / t->median);
+          1e3 * t->median, 1e3 * t->least, t->peaks.host.threads, t->gflop, rate, 100 * rate / peak,
+          peak, 100 * t->bound / t->median);
   roofline(f, t);
   timeline(f, t);
   rows(f, t);

@@ -60,7 +60,8 @@ void eg_applier_free(eg_applier *ap) {
 }
 
 /* The class of a variable as the matched nodes hold it. */
-static uint32_t var_id(const tarn_egraph *g, const eg_rule *r, uint32_t var, const uint32_t *tuple) {
+static uint32_t var_id(const tarn_egraph *g, const eg_rule *r, uint32_t var,
+                       const uint32_t *tuple) {
   return r->bare ? tuple[0] : eg_src_class(g, r, r->var[var], tuple);
 }
 
@@ -79,7 +80,8 @@ static eg_outcome conditions(const eg_rule *r, tarn_egraph *g, const tarn_eg_mat
 
 /* ---- right sides ---- */
 
-static bool gather_kids(eg_applier *ap, const eg_rule *r, const eg_tnode *t, const uint32_t *tuple, const tarn_eg_match *m) {
+static bool gather_kids(eg_applier *ap, const eg_rule *r, const eg_tnode *t, const uint32_t *tuple,
+                        const tarn_eg_match *m) {
   tarn_egraph *g = ap->g;
   ap->kids.n = 0;
   if (!eg_vec_reserve(&g->mem, &ap->kids, t->n_ref)) return false;
@@ -106,7 +108,8 @@ bool eg_refused(eg_applier *ap) {
 
 static eg_outcome refused(eg_applier *ap) { return eg_refused(ap) ? EG_DROPPED : EG_STOPPED; }
 
-static eg_outcome make_nodes(eg_applier *ap, uint32_t rule, const uint32_t *tuple, const tarn_eg_match *m) {
+static eg_outcome make_nodes(eg_applier *ap, uint32_t rule, const uint32_t *tuple,
+                             const tarn_eg_match *m) {
   tarn_egraph *g = ap->g;
   const eg_rule *r = &ap->rs->rule[rule];
   const uint32_t *heads = ap->heads.p + ap->heads_at.p[rule];
@@ -131,8 +134,10 @@ static eg_outcome make_nodes(eg_applier *ap, uint32_t rule, const uint32_t *tupl
 
 /* ---- unions ---- */
 
-/* The record of a union by a rule: what internal.h says, the tuple, the ids of the right-side nodes. See explain.c. */
-bool eg_log_rule(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple, const uint32_t *made, uint32_t n_made) {
+/* The record of a union by a rule: what internal.h says, the tuple, the ids of the right-side
+ * nodes. See explain.c. */
+bool eg_log_rule(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple,
+                 const uint32_t *made, uint32_t n_made) {
   tarn_egraph *g = ap->g;
   uint32_t words = ap->rs->rule[rule].n_words, n = 1 + words + n_made;
   uint32_t code = part == PART_FUNCTION ? LOG_FUNCTION : part < LOG_FUNCTION ? part : UINT32_MAX;
@@ -148,8 +153,8 @@ bool eg_log_rule(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *t
   return true;
 }
 
-eg_outcome eg_join_ids(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple, const uint32_t *made,
-                       uint32_t n_made, uint32_t from, uint32_t to) {
+eg_outcome eg_join_ids(eg_applier *ap, uint32_t rule, uint32_t part, const uint32_t *tuple,
+                       const uint32_t *made, uint32_t n_made, uint32_t from, uint32_t to) {
   tarn_egraph *g = ap->g;
   bool same = eg_find_mut(g, from) == eg_find_mut(g, to);
   if (same && (g->reasons != TARN_EG_REASONS_ALL || from == to)) return EG_APPLIED;
@@ -168,12 +173,16 @@ static eg_outcome join_part(eg_applier *ap, uint32_t rule, uint32_t k, const uin
   tarn_egraph *g = ap->g;
   const eg_rule *r = &ap->rs->rule[rule];
   const eg_part *part = &r->part[k];
-  uint32_t to = part->result.kind == REF_NODE ? ap->ids.p[part->result.i] : var_id(g, r, part->result.i, tuple);
-  uint32_t from = part->atom != NONE ? tuple[part->atom] : part->var == NONE ? tuple[0] : var_id(g, r, part->var, tuple);
+  uint32_t to = part->result.kind == REF_NODE ? ap->ids.p[part->result.i]
+                                              : var_id(g, r, part->result.i, tuple);
+  uint32_t from = part->atom != NONE  ? tuple[part->atom]
+                  : part->var == NONE ? tuple[0]
+                                      : var_id(g, r, part->var, tuple);
   return eg_join_ids(ap, rule, k, tuple, ap->ids.p, r->n_tnode, from, to);
 }
 
-static eg_outcome apply_function(eg_applier *ap, uint32_t rule, const uint32_t *tuple, const tarn_eg_match *m) {
+static eg_outcome apply_function(eg_applier *ap, uint32_t rule, const uint32_t *tuple,
+                                 const tarn_eg_match *m) {
   tarn_egraph *g = ap->g;
   const eg_rule *r = &ap->rs->rule[rule];
   uint32_t result = NONE;
@@ -197,7 +206,8 @@ eg_outcome eg_apply(eg_applier *ap, uint32_t rule, const uint32_t *tuple) {
   tarn_eg_match m = {0};
   if (r->n_cond || r->apply || r->n_segs || r->n_payloads || r->n_ops || r->n_tnode > 0) {
     bool plain = !r->n_cond && !r->apply && !r->n_segs && !r->n_payloads && !r->n_ops;
-    for (uint32_t t = 0; plain && t < r->n_tnode; t++) plain = ap->heads.p[ap->heads_at.p[rule] + t] != NONE;
+    for (uint32_t t = 0; plain && t < r->n_tnode; t++)
+      plain = ap->heads.p[ap->heads_at.p[rule] + t] != NONE;
     if (!plain && !eg_read(&ap->reader, g, r, rule, tuple, &m)) return EG_STOPPED;
   }
   eg_outcome o = conditions(r, g, &m);

@@ -1,7 +1,8 @@
 /* Adding many nodes at once.
  *
- * One at a time, the processor waits for the line of the hash table that a node belongs to and then for the node found
- * there, with few calls under way. Here a block of nodes asks for all its lines first, then looks at them. */
+ * One at a time, the processor waits for the line of the hash table that a node belongs to and then
+ * for the node found there, with few calls under way. Here a block of nodes asks for all its lines
+ * first, then looks at them. */
 #include "egraph/add.h"
 #include "egraph/lanes.h"
 
@@ -31,11 +32,14 @@ static inline size_t item_of(uint32_t kid) { return kid & ~TARN_EG_ITEM(0); }
 /* Whether all items among the kids are done. */
 static inline bool is_ready(const batch *b, const tarn_eg_node *node) {
   bool ready = true;
-  for (uint32_t k = 0; k < node->n; k++) ready &= !is_item(node->kids[k]) || item_of(node->kids[k]) < b->done;
+  for (uint32_t k = 0; k < node->n; k++)
+    ready &= !is_item(node->kids[k]) || item_of(node->kids[k]) < b->done;
   return ready;
 }
 
-static inline uint32_t id_of(const batch *b, uint32_t kid) { return is_item(kid) ? b->ids[item_of(kid)] : kid; }
+static inline uint32_t id_of(const batch *b, uint32_t kid) {
+  return is_item(kid) ? b->ids[item_of(kid)] : kid;
+}
 
 /* The nodes from first on that need only what is done, and their lines asked for. */
 static void gather(const batch *b, group *k, size_t first) {
@@ -44,8 +48,10 @@ static void gather(const batch *b, group *k, size_t first) {
   k->first = first, k->apart = 0;
   for (; i < most; i++) {
     const tarn_eg_node *node = &b->node[first + i];
-    uint32_t n = node->n, head = n <= 2 && g->n_ids ? eg_recent_head(g, node->op, node->payload, n) : NONE;
-    uint32_t k0 = head != NONE && n > 0 ? node->kids[0] : 0, k1 = head != NONE && n > 1 ? node->kids[1] : 0;
+    uint32_t n = node->n,
+             head = n <= 2 && g->n_ids ? eg_recent_head(g, node->op, node->payload, n) : NONE;
+    uint32_t k0 = head != NONE && n > 0 ? node->kids[0] : 0,
+             k1 = head != NONE && n > 1 ? node->kids[1] : 0;
     if (EG_RARE(head == NONE || is_item(k0 | k1))) {
       if (!is_ready(b, node)) break;
       k0 = id_of(b, k0), k1 = id_of(b, k1);
@@ -77,7 +83,8 @@ static uint32_t add_apart(batch *b, const tarn_eg_node *node) {
   return id;
 }
 
-/* Nodes that are known as they are written are those that tarn_eg_add() would find; others are added one by one. */
+/* Nodes that are known as they are written are those that tarn_eg_add() would find; others are
+ * added one by one. */
 static bool add_group(batch *b, const group *k) {
   memcpy(b->ids + k->first, k->guess, k->n * sizeof *b->ids);
   uint32_t other = k->apart; /* all, where there are no nodes yet */
@@ -85,14 +92,16 @@ static bool add_group(batch *b, const group *k) {
   for (; other; other &= other - 1) {
     uint32_t i = eg_lowest(other), kids[2] = {k->kid[0][i], k->kid[1][i]};
     const tarn_eg_node *node = &b->node[b->done = k->first + i];
-    uint32_t id = k->apart >> i & 1 ? add_apart(b, node) : eg_add_short(b->g, node->op, node->payload, kids, node->n);
+    uint32_t id = k->apart >> i & 1 ? add_apart(b, node)
+                                    : eg_add_short(b->g, node->op, node->payload, kids, node->n);
     if (EG_RARE((b->ids[b->done] = id) == NONE)) return false;
   }
   b->done = k->first + k->n;
   return true;
 }
 
-/* While a block is looked up, the lines of the next one are under way, but for nodes that need this one. */
+/* While a block is looked up, the lines of the next one are under way, but for nodes that need this
+ * one. */
 size_t EG_ADD_ALL(tarn_egraph *g, const tarn_eg_node *nodes, size_t n, uint32_t *ids) {
   batch b = {.g = g, .node = nodes, .ids = ids, .n = n};
   group two[2], *now = &two[0], *next = &two[1], *t;
@@ -100,7 +109,8 @@ size_t EG_ADD_ALL(tarn_egraph *g, const tarn_eg_node *nodes, size_t n, uint32_t 
   for (; b.done < n; t = now, now = next, next = t) {
     if (now->n == 0) gather(&b, now, b.done);
     if (now->n == 0) {
-      eg_fail(&g->mem, TARN_USAGE, "egraph: item %zu of a batch has a kid that is no item before it", b.done);
+      eg_fail(&g->mem, TARN_USAGE,
+              "egraph: item %zu of a batch has a kid that is no item before it", b.done);
       break;
     }
     gather(&b, next, now->first + now->n);

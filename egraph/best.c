@@ -30,7 +30,8 @@ static double count(void *user, const tarn_egraph *g, const tarn_eg_node *node, 
 static bool consider(tarn_eg_best *b, uint32_t node) {
   tarn_eg_node e = tarn_eg_node_at(b->g, node);
   uint32_t cls = tarn_eg_find(b->g, node);
-  if (!eg_grow(&b->mem, (void **)&b->kid, &b->kid_cap, e.n + (size_t)1, sizeof *b->kid)) return false;
+  if (!eg_grow(&b->mem, (void **)&b->kid, &b->kid_cap, e.n + (size_t)1, sizeof *b->kid))
+    return false;
   for (uint32_t i = 0; i < e.n; i++) {
     b->kid[i] = b->cost[tarn_eg_find(b->g, e.kids[i])];
     if (!(b->kid[i] < INFINITY)) return true;
@@ -140,7 +141,8 @@ static void say_term(output *o, uint32_t cls) {
   if (e.n) say(o, ")");
 }
 
-bool tarn_eg_best_text(const tarn_eg_best *b, const tarn_eg_names *names, uint32_t cls, char *buf, size_t n) {
+bool tarn_eg_best_text(const tarn_eg_best *b, const tarn_eg_names *names, uint32_t cls, char *buf,
+                       size_t n) {
   output o = {b, names, buf, n, 0, 0};
   say_term(&o, cls);
   if (n) buf[o.at < n ? o.at : n - 1] = 0;

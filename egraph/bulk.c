@@ -1,9 +1,10 @@
 /* Applying many matches of a plain rule at once.
  *
- * Almost all the time of applying is spent waiting for memory: the matched nodes, the classes of their kids, the
- * slot of the hash table, the node found there.  For rules that only build nodes of at most two kids, matches are
- * taken in blocks, each right-side node being made for the whole block in passes that first ask for the memory and
- * then use it.  All nodes of a block are made before its unions: the closure is the same. */
+ * Almost all the time of applying is spent waiting for memory: the matched nodes, the classes of
+ * their kids, the slot of the hash table, the node found there.  For rules that only build nodes of
+ * at most two kids, matches are taken in blocks, each right-side node being made for the whole
+ * block in passes that first ask for the memory and then use it.  All nodes of a block are made
+ * before its unions: the closure is the same. */
 #include "egraph/apply.h"
 #include "egraph/lanes.h"
 
@@ -18,11 +19,12 @@ typedef struct block {
   tarn_egraph *g;
   const eg_rule *r;
   uint32_t rule, n;
-  bool far;                                        /* the graph is larger than what is near the processor */
-  const uint32_t *tuple;                           /* the first one */
-  uint32_t *ids;                                   /* EG_BLOCK for each right-side node */
-  bool dead[EG_BLOCK];                             /* an analysis refuses the right side */
-  uint32_t given[2][EG_BLOCK], canon[2][EG_BLOCK]; /* kids of the node to be made, as written and as found */
+  bool far;              /* the graph is larger than what is near the processor */
+  const uint32_t *tuple; /* the first one */
+  uint32_t *ids;         /* EG_BLOCK for each right-side node */
+  bool dead[EG_BLOCK];   /* an analysis refuses the right side */
+  uint32_t given[2][EG_BLOCK],
+      canon[2][EG_BLOCK]; /* kids of the node to be made, as written and as found */
   uint64_t hash[EG_BLOCK];
 } block;
 
@@ -68,7 +70,8 @@ static bool make_slowly(block *b, uint32_t t, uint32_t head) {
   return true;
 }
 
-/* An analysis looks at each new node, and may join classes meanwhile: keys made before are then only a guess. */
+/* An analysis looks at each new node, and may join classes meanwhile: keys made before are then
+ * only a guess. */
 static bool make_looked_at(block *b, uint32_t t, uint32_t head) {
   tarn_egraph *g = b->g;
   uint32_t *ids = b->ids + (size_t)EG_BLOCK * t;
@@ -129,7 +132,8 @@ static bool make_block(block *b, uint32_t t, uint32_t head) {
 
 /* A class of one new node, used nowhere, goes into another: nothing waits for rebuilding. */
 static inline bool is_single(const tarn_egraph *g, uint32_t id) {
-  return g->uf[id] == (UF_ROOT | USE_END) && g->rec[id].next == id && g->stamp[id] && !g->n_analyses;
+  return g->uf[id] == (UF_ROOT | USE_END) && g->rec[id].next == id && g->stamp[id] &&
+         !g->n_analyses;
 }
 static inline void join_single(tarn_egraph *g, uint32_t root, uint32_t single) {
   eg_set_parent(g, single, root);
@@ -146,7 +150,8 @@ static bool join_match(block *b, uint32_t k, uint32_t m, uint32_t from, uint32_t
   tarn_egraph *g = b->g;
   const eg_rule *r = b->r;
   const uint32_t *tuple = b->tuple + (size_t)m * r->n_words, *made = b->ap->ids.p;
-  for (uint32_t t = 0; g->reasons && t < r->n_tnode; t++) b->ap->ids.p[t] = b->ids[EG_BLOCK * t + m];
+  for (uint32_t t = 0; g->reasons && t < r->n_tnode; t++)
+    b->ap->ids.p[t] = b->ids[EG_BLOCK * t + m];
   uint32_t at = eg_find_mut(g, from);
   if (at == to || !is_single(g, to))
     return (g->reasons != TARN_EG_REASONS_ALL && at == eg_find_mut(g, to)) ||
@@ -169,7 +174,8 @@ static bool join_block(block *b, uint32_t k) {
   for (uint32_t m = 0; b->far && m < b->n; m++) EG_FETCH(&g->uf[from[m]]), EG_FETCH(&g->uf[to[m]]);
   uint32_t at[EG_BLOCK], known[EG_BLOCK];
   eg_find_all(g, from, at, b->n), eg_find_all(g, to, known, b->n);
-  uint32_t apart = g->reasons == TARN_EG_REASONS_ALL ? UINT32_MAX >> (EG_BLOCK - b->n) : eg_differ(at, known, b->n);
+  uint32_t apart = g->reasons == TARN_EG_REASONS_ALL ? UINT32_MAX >> (EG_BLOCK - b->n)
+                                                     : eg_differ(at, known, b->n);
   for (uint32_t left = b->far ? apart : 0; left; left &= left - 1) {
     uint32_t root = at[eg_lowest(left)];
     EG_FETCH(&g->rec[root]), EG_FETCH(&g->mask[root]);
@@ -185,7 +191,8 @@ static void fetch_nodes(const tarn_egraph *g, const uint32_t *tuple, size_t word
   for (size_t i = 0; i < words; i++) EG_FETCH(&g->rec[tuple[i]]);
 }
 
-bool EG_APPLY_BLOCK(eg_applier *ap, uint32_t rule, const uint32_t *tuple, uint32_t n, uint32_t ahead) {
+bool EG_APPLY_BLOCK(eg_applier *ap, uint32_t rule, const uint32_t *tuple, uint32_t n,
+                    uint32_t ahead) {
   const eg_rule *r = &ap->rs->rule[rule];
   block b;
   b.ap = ap, b.g = ap->g, b.r = r, b.rule = rule, b.n = n, b.tuple = tuple, b.ids = ap->block_ids.p;

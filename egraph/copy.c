@@ -14,7 +14,8 @@ static bool dup(eg_mem *m, void **to, size_t *cap, const void *from, size_t n, s
   return true;
 }
 
-#define DUP(field, count) dup(m, (void **)&c->field, &c->field##_cap, g->field, (count), sizeof *g->field)
+#define DUP(field, count)                                                                          \
+  dup(m, (void **)&c->field, &c->field##_cap, g->field, (count), sizeof *g->field)
 
 static bool dup_vec(eg_mem *m, eg_vec *to, const eg_vec *from) {
   void *p;
@@ -26,17 +27,20 @@ static bool dup_vec(eg_mem *m, eg_vec *to, const eg_vec *from) {
 static bool dup_ids(tarn_egraph *c, const tarn_egraph *g, eg_mem *m) {
   size_t n = g->n_ids;
   c->ids_cap = n;
-  return DUP(rec, n) && DUP(link, n) && DUP(uf, n) && DUP(stamp, n) && DUP(mask, n) && DUP(lost, (n + 31) / 32) &&
-         DUP(wkid, g->n_wide) && DUP(wnext, g->n_wide) && DUP(wowner, g->n_wide) && DUP(heads, g->n_heads);
+  return DUP(rec, n) && DUP(link, n) && DUP(uf, n) && DUP(stamp, n) && DUP(mask, n) &&
+         DUP(lost, (n + 31) / 32) && DUP(wkid, g->n_wide) && DUP(wnext, g->n_wide) &&
+         DUP(wowner, g->n_wide) && DUP(heads, g->n_heads);
 }
 
 static bool dup_tables(tarn_egraph *c, const tarn_egraph *g, eg_mem *m) {
   size_t none, heads = g->head_slots ? g->head_mask + (size_t)1 : 0;
-  return dup(m, (void **)&c->head_slots, &none, g->head_slots, heads, sizeof *g->head_slots) && eg_table_copy(c, g);
+  return dup(m, (void **)&c->head_slots, &none, g->head_slots, heads, sizeof *g->head_slots) &&
+         eg_table_copy(c, g);
 }
 
 static bool dup_logs(tarn_egraph *c, const tarn_egraph *g, eg_mem *m) {
-  if (!dup_vec(m, &c->log, &g->log) || !dup_vec(m, &c->origin, &g->origin) || !dup_vec(m, &c->refused, &g->refused))
+  if (!dup_vec(m, &c->log, &g->log) || !dup_vec(m, &c->origin, &g->origin) ||
+      !dup_vec(m, &c->refused, &g->refused))
     return false;
   for (uint32_t i = 0; i < g->n_sets; i++)
     if (eg_keep_rules(c, g->sets[i]) == NONE) return false;
@@ -46,8 +50,11 @@ static bool dup_logs(tarn_egraph *c, const tarn_egraph *g, eg_mem *m) {
 static bool dup_analyses(tarn_egraph *c, const tarn_egraph *g, eg_mem *m) {
   for (uint32_t a = 0; a < g->n_analyses; a++) {
     if (tarn_eg_add_analysis(c, &g->analyses[a]) == NONE) return false;
-    if (!dup(m, (void **)&c->data[a], &c->data_cap[a], g->data[a], g->n_ids, sizeof(uint64_t))) return false;
-    if (g->reasons && !dup(m, (void **)&c->cause[a], &c->cause_cap[a], g->cause[a], g->n_ids, sizeof(uint32_t))) return false;
+    if (!dup(m, (void **)&c->data[a], &c->data_cap[a], g->data[a], g->n_ids, sizeof(uint64_t)))
+      return false;
+    if (g->reasons &&
+        !dup(m, (void **)&c->cause[a], &c->cause_cap[a], g->cause[a], g->n_ids, sizeof(uint32_t)))
+      return false;
     c->data_version[a] = g->data_version[a];
   }
   return true;

@@ -1,9 +1,10 @@
 /* Explanations from the log.
  *
- * The records of the log are edges between ids, in order of time.  A chain from a to b is a cheapest path in that
- * graph; what an edge needs (kids that were matched through other members of their class, kids of congruent nodes)
- * is explained by edges older than it.  Such a chain always exists, because the classes were equal when the record
- * was written; and going back in time ends.  Finished chains are kept as lemmas and used again. */
+ * The records of the log are edges between ids, in order of time.  A chain from a to b is a
+ * cheapest path in that graph; what an edge needs (kids that were matched through other members of
+ * their class, kids of congruent nodes) is explained by edges older than it.  Such a chain always
+ * exists, because the classes were equal when the record was written; and going back in time ends.
+ * Finished chains are kept as lemmas and used again. */
 #include "egraph/proof.h"
 
 #include <string.h>
@@ -85,7 +86,8 @@ static use read_use(const explainer *x, uint32_t e) {
   const uint32_t *p = x->g->log.p + x->e[e].at;
   bool small = p[0] >> 2 & 0xFF;
   uint32_t head = small ? 1 : 4, set = small ? p[0] >> 26 : p[2];
-  uint32_t rule = small ? p[0] >> 14 & 0xFFF : p[3] & 0xFFFFF, part = small ? p[0] >> 10 & 15 : p[3] >> 20;
+  uint32_t rule = small ? p[0] >> 14 & 0xFFF : p[3] & 0xFFFFF,
+           part = small ? p[0] >> 10 & 15 : p[3] >> 20;
   if (small && part == LOG_FUNCTION) part = PART_FUNCTION;
   const eg_rule *r = &x->g->sets[set]->rule[rule];
   use u = {r, p + head, p + head + r->n_words, part, 0, e, shows(x->g, r)};
@@ -93,7 +95,9 @@ static use read_use(const explainer *x, uint32_t e) {
   return u;
 }
 
-static const uint32_t *origin(const explainer *x, uint32_t id) { return eg_origin(x->g, id, eg_arity(x->g, id)); }
+static const uint32_t *origin(const explainer *x, uint32_t id) {
+  return eg_origin(x->g, id, eg_arity(x->g, id));
+}
 
 /* The id that stands for a variable: where the rule reads it, as the matched node was made. */
 static uint32_t var_id(const explainer *x, const use *u, uint32_t v) {
@@ -110,7 +114,9 @@ static void rule_ends(const explainer *x, const use *u, uint32_t *from, uint32_t
   }
   const eg_part *part = &u->r->part[u->part];
   *to = part->result.kind == REF_NODE ? u->made[part->result.i] : var_id(x, u, part->result.i);
-  *from = part->atom != NONE ? u->tuple[part->atom] : part->var == NONE ? u->tuple[0] : var_id(x, u, part->var);
+  *from = part->atom != NONE  ? u->tuple[part->atom]
+          : part->var == NONE ? u->tuple[0]
+                              : var_id(x, u, part->var);
 }
 
 /* ---- the graph of records ---- */
@@ -139,13 +145,16 @@ static bool filled(explainer *x, eg_vec *v, size_t n, int byte) {
 
 static bool index_edges(explainer *x) {
   uint32_t n = x->g->n_ids;
-  if (!filled(x, &x->off, n + (size_t)2, 0) || !filled(x, &x->adj, 2 * (size_t)x->n_e + 1, 0)) return false;
+  if (!filled(x, &x->off, n + (size_t)2, 0) || !filled(x, &x->adj, 2 * (size_t)x->n_e + 1, 0))
+    return false;
   uint32_t *off = x->off.p;
   for (uint32_t e = 0; e < x->n_e; e++) off[x->e[e].x + 2]++, off[x->e[e].y + 2]++;
   for (uint32_t i = 0; i < n; i++) off[i + 2] += off[i + 1];
-  for (uint32_t e = 0; e < x->n_e; e++) x->adj.p[off[x->e[e].x + 1]++] = e, x->adj.p[off[x->e[e].y + 1]++] = e;
+  for (uint32_t e = 0; e < x->n_e; e++)
+    x->adj.p[off[x->e[e].x + 1]++] = e, x->adj.p[off[x->e[e].y + 1]++] = e;
   for (front *f = x->side; f < x->side + 2; f++)
-    if (!filled(x, &f->dist, n, 0) || !filled(x, &f->via, n, 0) || !filled(x, &f->mark, n, 0)) return false;
+    if (!filled(x, &f->dist, n, 0) || !filled(x, &f->via, n, 0) || !filled(x, &f->mark, n, 0))
+      return false;
   return filled(x, &x->cost, x->n_e + (size_t)1, 0) && filled(x, &x->term, n, 0xFF);
 }
 
@@ -177,7 +186,8 @@ static bool heap_put(explainer *x, eg_vec *h, uint32_t d, uint32_t id) {
   if (!eg_vec_reserve(x->m, h, 2)) return false;
   size_t i = h->n / 2;
   h->n += 2;
-  for (size_t up; i && h->p[2 * (up = (i - 1) / 2)] > d; i = up) h->p[2 * i] = h->p[2 * up], h->p[2 * i + 1] = h->p[2 * up + 1];
+  for (size_t up; i && h->p[2 * (up = (i - 1) / 2)] > d; i = up)
+    h->p[2 * i] = h->p[2 * up], h->p[2 * i + 1] = h->p[2 * up + 1];
   h->p[2 * i] = d, h->p[2 * i + 1] = id;
   return true;
 }
@@ -220,7 +230,8 @@ static bool look_on(explainer *x, front *f, const front *other, uint32_t limit, 
     bool back = x->e[e].y == id;
     uint32_t to = back ? x->e[e].x : x->e[e].y, far = d + x->cost.p[e];
     if (!reach_id(x, f, to, far, 2 * e + back)) return false;
-    if (other->mark.p[to] == x->round && far + other->dist.p[to] < *best) *best = far + other->dist.p[to], x->meet = to;
+    if (other->mark.p[to] == x->round && far + other->dist.p[to] < *best)
+      *best = far + other->dist.p[to], x->meet = to;
   }
   return true;
 }
@@ -231,8 +242,8 @@ static uint64_t work_after(const explainer *x, const front *f) {
   return f->work + x->off.p[id + 1] - x->off.p[id];
 }
 
-/* Looks for a cheapest path from a to b, from both ends, as classes may be large and a constant may have edges to all of a
- * class: where they met is x->meet, NONE: nowhere. */
+/* Looks for a cheapest path from a to b, from both ends, as classes may be large and a constant may
+ * have edges to all of a class: where they met is x->meet, NONE: nowhere. */
 static bool look_for(explainer *x, uint32_t a, uint32_t b, uint32_t limit) {
   front *f = &x->side[0], *t = &x->side[1];
   uint32_t best = UINT32_MAX;
@@ -247,7 +258,9 @@ static bool look_for(explainer *x, uint32_t a, uint32_t b, uint32_t limit) {
 }
 
 /* The other end of how a side came to an id. */
-static uint32_t came_from(const explainer *x, uint32_t via) { return via & 1 ? x->e[via / 2].y : x->e[via / 2].x; }
+static uint32_t came_from(const explainer *x, uint32_t via) {
+  return via & 1 ? x->e[via / 2].y : x->e[via / 2].x;
+}
 
 static void reverse(uint32_t *p, size_t n) {
   for (size_t i = 0; i < n / 2; i++) {
@@ -349,14 +362,16 @@ typedef struct kid_work {
 
 static bool kid_done(explainer *x, kid_work *w, uint32_t term, chain *sub) {
   uint32_t lemma;
-  bool ok = term != NONE && finish(x, sub, &lemma) && eg_push(x->m, &w->term, term) && eg_push(x->m, &w->lemma, lemma);
+  bool ok = term != NONE && finish(x, sub, &lemma) && eg_push(x->m, &w->term, term) &&
+            eg_push(x->m, &w->lemma, lemma);
   drop(x, sub);
   return ok;
 }
 
-/* Ends the kids' work: the step from before to op(kids), if any kid changed; forward false: the lemmas lead from
- * op(kids) to before, and so does the step. The term op(kids) in *made. */
-static bool kids_done(explainer *x, chain *c, kid_work *w, uint32_t head, uint32_t other, bool forward, uint32_t *made) {
+/* Ends the kids' work: the step from before to op(kids), if any kid changed; forward false: the
+ * lemmas lead from op(kids) to before, and so does the step. The term op(kids) in *made. */
+static bool kids_done(explainer *x, chain *c, kid_work *w, uint32_t head, uint32_t other,
+                      bool forward, uint32_t *made) {
   const eg_head *h = &x->g->heads[head];
   bool changed = false, ok = true;
   for (size_t i = 0; i < w->lemma.n; i++) changed |= w->lemma.p[i] != NONE;
@@ -364,8 +379,10 @@ static bool kids_done(explainer *x, chain *c, kid_work *w, uint32_t head, uint32
   ok = *made != NONE;
   if (ok && changed) {
     uint32_t at = (uint32_t)x->p->kid_lemmas.n;
-    for (size_t i = 0; ok && i < w->lemma.n; i++) ok = eg_push(x->m, &x->p->kid_lemmas, w->lemma.p[i]);
-    pf_step s = {TARN_EG_RULE_CONGRUENCE, 0, forward ? other : *made, forward ? *made : other, at, true};
+    for (size_t i = 0; ok && i < w->lemma.n; i++)
+      ok = eg_push(x->m, &x->p->kid_lemmas, w->lemma.p[i]);
+    pf_step s = {TARN_EG_RULE_CONGRUENCE, 0,  forward ? other : *made,
+                 forward ? *made : other, at, true};
     ok = ok && add_step(x, c, s);
   }
   eg_vec_free(x->m, &w->term), eg_vec_free(x->m, &w->lemma);
@@ -405,7 +422,8 @@ static uint32_t telling_leaf(const tarn_egraph *g, uint32_t id, uint64_t analyse
     for (uint32_t a = 0; tells && a < g->n_analyses; a++) {
       uint64_t v;
       if (!(analyses >> a & 1)) continue;
-      tells = g->analyses[a].make(g->analyses[a].user, g, &leaf, &v) && v == tarn_eg_data(g, a, cls);
+      tells =
+          g->analyses[a].make(g->analyses[a].user, g, &leaf, &v) && v == tarn_eg_data(g, a, cls);
     }
     if (tells) return n;
   }
@@ -423,13 +441,15 @@ static uint32_t shown_id(explainer *x, const use *u, uint32_t v) {
 /* From the term of id to that of variable v. */
 static bool to_var(explainer *x, chain *c, const use *u, uint32_t id, uint32_t v, uint32_t *made) {
   uint32_t atom = var_atom(u, v);
-  if (atom != NONE) return explain_into(x, c, id, u->tuple[atom], u->limit) && to_left(x, c, u, atom, made);
+  if (atom != NONE)
+    return explain_into(x, c, id, u->tuple[atom], u->limit) && to_left(x, c, u, atom, made);
   uint32_t as = shown_id(x, u, v);
   *made = term_of(x, as);
   return *made != NONE && explain_into(x, c, id, as, u->limit);
 }
 
-static bool seg_kids(const explainer *x, const use *u, uint32_t seg, const uint32_t **kids, uint32_t *n) {
+static bool seg_kids(const explainer *x, const use *u, uint32_t seg, const uint32_t **kids,
+                     uint32_t *n) {
   uint32_t atom = u->r->seg[seg].atom, node = u->tuple[atom], arity = eg_arity(x->g, node);
   const eg_elem *e = &u->r->elem[u->r->atom[atom].elem + (uint32_t)u->r->seg[seg].slot];
   *n = eg_seg_len(u->r, atom, e, u->tuple, arity);
@@ -442,7 +462,8 @@ static bool left_kid(explainer *x, kid_work *w, const use *u, const eg_elem *e, 
   uint32_t made = NONE;
   bool ok;
   if (e->kind == TARN_EG_PAT_NODE)
-    ok = explain_into(x, &sub, kid, u->tuple[e->ref], u->limit) && to_left(x, &sub, u, e->ref, &made);
+    ok = explain_into(x, &sub, kid, u->tuple[e->ref], u->limit) &&
+         to_left(x, &sub, u, e->ref, &made);
   else ok = to_var(x, &sub, u, kid, e->ref, &made);
   return kid_done(x, w, ok ? made : NONE, &sub);
 }
@@ -459,7 +480,8 @@ static bool left_seg(explainer *x, kid_work *w, const use *u, uint32_t seg, cons
   return true;
 }
 
-/* From the term of the node matched by an atom to the instance of the pattern there: at most one congruence. */
+/* From the term of the node matched by an atom to the instance of the pattern there: at most one
+ * congruence. */
 static bool to_left(explainer *x, chain *c, const use *u, uint32_t atom, uint32_t *made) {
   uint32_t node = u->tuple[atom], n = eg_arity(x->g, node), from = term_of(x, node);
   const eg_atom *a = &u->r->atom[atom];
@@ -493,7 +515,8 @@ static bool right_kid(explainer *x, kid_work *w, const use *u, eg_ref ref, uint3
   return kid_done(x, w, ok ? made : NONE, &sub);
 }
 
-static bool right_seg(explainer *x, kid_work *w, const use *u, uint32_t seg, const uint32_t *ids, uint32_t *used) {
+static bool right_seg(explainer *x, kid_work *w, const use *u, uint32_t seg, const uint32_t *ids,
+                      uint32_t *used) {
   const uint32_t *have;
   seg_kids(x, u, seg, &have, used);
   for (uint32_t i = 0; i < *used; i++) {
@@ -514,7 +537,8 @@ static bool to_right(explainer *x, chain *c, const use *u, uint32_t t, uint32_t 
   for (uint32_t i = 0; ok && i < tn->n_ref; i++) {
     eg_ref ref = u->r->ref[tn->ref + i];
     uint32_t used = 1;
-    ok = ref.kind == REF_SEG ? right_seg(x, &w, u, ref.i, ids + at, &used) : right_kid(x, &w, u, ref, ids[at]);
+    ok = ref.kind == REF_SEG ? right_seg(x, &w, u, ref.i, ids + at, &used)
+                             : right_kid(x, &w, u, ref, ids[at]);
     at += used;
   }
   if (!ok) {
@@ -526,7 +550,8 @@ static bool to_right(explainer *x, chain *c, const use *u, uint32_t t, uint32_t 
 
 /* ---- edges as steps ---- */
 
-static bool rule_step(explainer *x, chain *c, uint32_t rule, uint32_t note, uint32_t before, uint32_t after) {
+static bool rule_step(explainer *x, chain *c, uint32_t rule, uint32_t note, uint32_t before,
+                      uint32_t after) {
   if (before == NONE || after == NONE) return false;
   return add_step(x, c, (pf_step){rule, note, before, after, 0, true});
 }
@@ -555,7 +580,8 @@ static bool rule_into(explainer *x, chain *c, uint32_t e) {
 }
 
 /* From the term of node to op(kids). */
-static bool respell(explainer *x, chain *c, uint32_t node, const uint32_t *kids, uint32_t limit, uint32_t *made) {
+static bool respell(explainer *x, chain *c, uint32_t node, const uint32_t *kids, uint32_t limit,
+                    uint32_t *made) {
   uint32_t n = eg_arity(x->g, node), from = term_of(x, node);
   kid_work w = {0};
   bool ok = from != NONE;
@@ -577,7 +603,9 @@ static bool edge_into(explainer *x, chain *c, uint32_t e) {
   switch (p[0] & 3) {
   case LOG_CONG: return respell(x, c, x->e[e].x, origin(x, x->e[e].y), e, &left);
   case LOG_PLAIN: return rule_step(x, c, p[3], p[4], term_of(x, p[1]), term_of(x, p[2]));
-  case LOG_AT: return respell(x, c, p[1], p + 5, e, &left) && rule_step(x, c, p[3], p[4], left, term_of(x, p[2]));
+  case LOG_AT:
+    return respell(x, c, p[1], p + 5, e, &left) &&
+           rule_step(x, c, p[3], p[4], left, term_of(x, p[2]));
   default: return rule_into(x, c, e);
   }
 }
@@ -586,7 +614,8 @@ static bool edge_into(explainer *x, chain *c, uint32_t e) {
 
 static size_t cache_slot(const explainer *x, uint32_t a, uint32_t b) {
   size_t m = x->cache.n / 3 - 1, i = (size_t)tarn_hash_mix(a, b) & m;
-  while (x->cache.p[3 * i] != NONE && (x->cache.p[3 * i] != a || x->cache.p[3 * i + 1] != b)) i = (i + 1) & m;
+  while (x->cache.p[3 * i] != NONE && (x->cache.p[3 * i] != a || x->cache.p[3 * i + 1] != b))
+    i = (i + 1) & m;
   return 3 * i;
 }
 
@@ -599,7 +628,8 @@ static bool cache_put(explainer *x, uint32_t a, uint32_t b, uint32_t lemma) {
       return false;
     }
     for (size_t i = 0; i < old.n; i += 3)
-      if (old.p[i] != NONE) memcpy(x->cache.p + cache_slot(x, old.p[i], old.p[i + 1]), old.p + i, 3 * sizeof *old.p);
+      if (old.p[i] != NONE)
+        memcpy(x->cache.p + cache_slot(x, old.p[i], old.p[i + 1]), old.p + i, 3 * sizeof *old.p);
     eg_vec_free(x->m, &old);
   }
   uint32_t *p = x->cache.p + cache_slot(x, a, b);
@@ -646,7 +676,8 @@ static bool explain_into(explainer *x, chain *c, uint32_t a, uint32_t b, uint32_
   eg_vec path = {0};
   chain whole = {0};
   uint32_t lemma;
-  bool ok = find_path(x, a, b, limit, &path) && walk_path(x, &whole, &path) && finish(x, &whole, &lemma);
+  bool ok =
+      find_path(x, a, b, limit, &path) && walk_path(x, &whole, &path) && finish(x, &whole, &lemma);
   ok = ok && (lemma == NONE || (cache_put(x, a, b, lemma) && copy_lemma(x, c, lemma)));
   drop(x, &whole);
   eg_vec_free(x->m, &path);
@@ -661,7 +692,8 @@ static void free_scratch(explainer *x) {
   eg_vec *v[] = {&x->off, &x->adj, &x->cost, &x->term, &x->todo, &x->cache};
   for (size_t i = 0; i < sizeof v / sizeof *v; i++) eg_vec_free(x->m, v[i]);
   for (front *f = x->side; f < x->side + 2; f++)
-    eg_vec_free(x->m, &f->dist), eg_vec_free(x->m, &f->via), eg_vec_free(x->m, &f->mark), eg_vec_free(x->m, &f->heap);
+    eg_vec_free(x->m, &f->dist), eg_vec_free(x->m, &f->via), eg_vec_free(x->m, &f->mark),
+        eg_vec_free(x->m, &f->heap);
 }
 
 /* The last lemma is the answer, even when there is nothing to do or it was found before. */
@@ -675,7 +707,8 @@ static bool last_lemma(explainer *x, uint32_t a, uint32_t b) {
   ok = ok && (there || finish(x, &c, &lemma));
   drop(x, &c);
   if (!ok || there || lemma != NONE) return ok;
-  if (!eg_grow(x->m, (void **)&p->lemma, &p->lemma_cap, p->n_lemmas + 1u, sizeof *p->lemma)) return false;
+  if (!eg_grow(x->m, (void **)&p->lemma, &p->lemma_cap, p->n_lemmas + 1u, sizeof *p->lemma))
+    return false;
   p->lemma[p->n_lemmas++] = (tarn_eg_lemma){term_of(x, a), term_of(x, b), p->n_steps, 0};
   return true;
 }
@@ -711,14 +744,17 @@ tarn_eg_proof *tarn_eg_explain(tarn_egraph *g, uint32_t a, uint32_t b) {
 
 /* ---- conflicts: what was not joined is put behind the log as if it had been ---- */
 
-/* The node whose value is not that of its class, over leaves that show the values it was computed from, is b. */
+/* The node whose value is not that of its class, over leaves that show the values it was computed
+ * from, is b. */
 static bool log_value(tarn_egraph *g, uint32_t b) {
   uint32_t node = g->conflict.b, n = eg_arity(g, node), len = 5 + n;
   if (n > 10000 || !eg_log_reserve(g, len)) return false;
   uint32_t *p = g->log.p + g->log.n;
-  p[0] = LOG_AT | len << 2, p[1] = node, p[2] = b, p[3] = TARN_EG_RULE_ANALYSIS, p[4] = g->conflict.analysis;
+  p[0] = LOG_AT | len << 2, p[1] = node, p[2] = b, p[3] = TARN_EG_RULE_ANALYSIS,
+  p[4] = g->conflict.analysis;
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t kid = eg_find(g, eg_kids(g, node, n)[i]), leaf = telling_leaf(g, kid, UINT64_C(1) << g->conflict.analysis);
+    uint32_t kid = eg_find(g, eg_kids(g, node, n)[i]),
+             leaf = telling_leaf(g, kid, UINT64_C(1) << g->conflict.analysis);
     p[5 + i] = leaf != NONE ? leaf : kid;
   }
   g->log.n += len;
@@ -741,7 +777,8 @@ static bool log_conflict(tarn_egraph *g, uint32_t b) {
 tarn_eg_proof *tarn_eg_explain_conflict(tarn_egraph *g, uint32_t a, uint32_t b) {
   size_t at = g->log.n;
   if (a >= g->n_ids || b >= g->n_ids || !g->reasons || !g->has_conflict) {
-    eg_fail(&g->mem, TARN_USAGE, "egraph: explain_conflict needs a conflict, two ids and a graph that keeps reasons");
+    eg_fail(&g->mem, TARN_USAGE,
+            "egraph: explain_conflict needs a conflict, two ids and a graph that keeps reasons");
     return NULL;
   }
   tarn_eg_proof *p = log_conflict(g, b) ? explain_ids(g, a, b, CONFLICT_WORK) : NULL;

@@ -30,7 +30,8 @@ static inline void *reallocate(eg_mem *m, void *p, size_t old, size_t n) {
 void *eg_resize(eg_mem *m, void *p, size_t old, size_t n) {
   uint64_t limit = m->urgent ? m->limit : m->limit - m->limit / 8;
   if (m->limit && n > old && m->bytes + (n - old) > limit) {
-    eg_fail(m, TARN_NO_RESULT, "egraph: the limit of %llu bytes is reached", (unsigned long long)m->limit);
+    eg_fail(m, TARN_NO_RESULT, "egraph: the limit of %llu bytes is reached",
+            (unsigned long long)m->limit);
     return NULL;
   }
   void *q = reallocate(m, p, old, n);
@@ -49,8 +50,8 @@ void eg_release(eg_mem *m, void *p, size_t n) {
   m->bytes -= n;
 }
 
-/* By half; when large by a quarter, or by an eighth where nothing is copied for it: then growing costs little beside
- * filling, and little room lies idle. */
+/* By half; when large by a quarter, or by an eighth where nothing is copied for it: then growing
+ * costs little beside filling, and little room lies idle. */
 static size_t roomier(const eg_mem *m, size_t cap, size_t need, size_t each) {
   size_t c = cap + (cap * each < LARGE ? cap / 2 : m->pages ? cap / 8 : cap / 4);
   return c < need ? need : c;
@@ -78,7 +79,8 @@ void eg_vec_free(eg_mem *m, eg_vec *v) {
   *v = (eg_vec){0};
 }
 
-#define GROW(g, field, need) (eg_grow_field(&(g)->mem, (void **)&(g)->field, &(g)->field##_cap, (need), sizeof *(g)->field))
+#define GROW(g, field, need)                                                                       \
+  (eg_grow_field(&(g)->mem, (void **)&(g)->field, &(g)->field##_cap, (need), sizeof *(g)->field))
 static inline bool eg_grow_field(eg_mem *m, void **p, size_t *cap, size_t need, size_t each) {
   return need <= *cap || eg_grow(m, p, cap, need, each);
 }
@@ -111,7 +113,8 @@ static bool heads_rehash(tarn_egraph *g) {
   if (g->head_slots) eg_release(&g->mem, g->head_slots, (g->head_mask + 1) * sizeof *s);
   memset(s, 0xFF, cap * sizeof *s);
   g->head_slots = s, g->head_mask = cap - 1;
-  for (uint32_t h = 0; h < g->n_heads; h++) s[head_slot(g, g->heads[h].op, g->heads[h].payload, g->heads[h].n)] = h;
+  for (uint32_t h = 0; h < g->n_heads; h++)
+    s[head_slot(g, g->heads[h].op, g->heads[h].payload, g->heads[h].n)] = h;
   return true;
 }
 
@@ -137,8 +140,9 @@ uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t 
 /* Whether the processor has what wide.c is compiled for. */
 static bool is_wide(void) {
 #if defined(EG_WIDE)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
 #else
   return false;
 #endif
@@ -235,11 +239,12 @@ static bool reserve_ids(tarn_egraph *g, size_t need) {
   if (need <= g->ids_cap) return true;
   size_t c = roomier(&g->mem, g->ids_cap, need, sizeof *g->rec);
   if (c < 64) c = 64;
-  bool ok =
-      GROW(g, rec, c) && GROW(g, link, c) && GROW(g, uf, c) && GROW(g, stamp, c) && GROW(g, mask, c) && reserve_bits(g, c);
+  bool ok = GROW(g, rec, c) && GROW(g, link, c) && GROW(g, uf, c) && GROW(g, stamp, c) &&
+            GROW(g, mask, c) && reserve_bits(g, c);
   for (uint32_t a = 0; ok && a < g->n_analyses; a++) {
     ok = eg_grow(&g->mem, (void **)&g->data[a], &g->data_cap[a], c, sizeof(uint64_t));
-    if (ok && g->reasons) ok = eg_grow(&g->mem, (void **)&g->cause[a], &g->cause_cap[a], c, sizeof(uint32_t));
+    if (ok && g->reasons)
+      ok = eg_grow(&g->mem, (void **)&g->cause[a], &g->cause_cap[a], c, sizeof(uint32_t));
   }
   if (ok) g->ids_cap = c;
   return ok;
@@ -279,7 +284,8 @@ static void store_kids(tarn_egraph *g, uint32_t id, const uint32_t *kids, uint32
 }
 
 /* A new node in a class of its own; room is reserved. */
-static uint32_t make_node(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids, uint32_t n) {
+static uint32_t make_node(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
+                          uint32_t n) {
   uint32_t id = g->n_ids++;
   g->rec[id].head = head;
   g->rec[id].next = id;
@@ -307,15 +313,17 @@ static bool can_add(tarn_egraph *g) {
 }
 
 /* An id for a term whose node is known in another spelling: not a node of its own. */
-static uint32_t add_alias(tarn_egraph *g, uint32_t id, uint32_t head, const uint32_t *given, uint32_t n) {
+static uint32_t add_alias(tarn_egraph *g, uint32_t id, uint32_t head, const uint32_t *given,
+                          uint32_t n) {
   const uint32_t *have = eg_origin(g, id, n);
   if (!have && n) return NONE;
   if (!n || memcmp(have, given, n * sizeof *given) == 0) return id;
-  if (!can_add(g) || !reserve_ids(g, g->n_ids + (size_t)1) || !eg_table_reserve(g, 1) || (n > 2 && !reserve_wide(g, n)) ||
-      !eg_log_reserve(g, 2))
+  if (!can_add(g) || !reserve_ids(g, g->n_ids + (size_t)1) || !eg_table_reserve(g, 1) ||
+      (n > 2 && !reserve_wide(g, n)) || !eg_log_reserve(g, 2))
     return NONE;
   uint32_t a = g->n_ids++;
-  g->rec[a] = (eg_rec){head | HEAD_HIDDEN | HEAD_DEAD, {n > 0 ? given[0] : 0, n > 1 ? given[1] : 0}, a};
+  g->rec[a] =
+      (eg_rec){head | HEAD_HIDDEN | HEAD_DEAD, {n > 0 ? given[0] : 0, n > 1 ? given[1] : 0}, a};
   g->link[a] = (eg_link){{USE_END, USE_END}};
   if (n > 2) {
     g->rec[a].k[0] = (uint32_t)g->n_wide, g->rec[a].k[1] = 0;
@@ -331,13 +339,17 @@ static uint32_t add_alias(tarn_egraph *g, uint32_t id, uint32_t head, const uint
   return a;
 }
 
-uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids, const uint32_t *given, uint32_t n) {
+uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
+                      const uint32_t *given, uint32_t n) {
   if (!can_add(g)) return NONE;
   if (g->live >= g->max_nodes) {
-    eg_fail(&g->mem, TARN_NO_RESULT, "egraph: the limit of %llu nodes is reached", (unsigned long long)g->max_nodes);
+    eg_fail(&g->mem, TARN_NO_RESULT, "egraph: the limit of %llu nodes is reached",
+            (unsigned long long)g->max_nodes);
     return NONE;
   }
-  if (!reserve_ids(g, g->n_ids + (size_t)1) || !eg_table_reserve(g, 1) || (n > 2 && !reserve_wide(g, n))) return NONE;
+  if (!reserve_ids(g, g->n_ids + (size_t)1) || !eg_table_reserve(g, 1) ||
+      (n > 2 && !reserve_wide(g, n)))
+    return NONE;
   uint64_t value[32];
   if (g->n_analyses && !eg_make_all(g, head, kids, n, value)) return NONE;
   bool respelt = g->reasons && n && memcmp(kids, given, n * sizeof *kids) != 0;
@@ -353,11 +365,12 @@ uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t 
 }
 
 bool eg_reserve_nodes(tarn_egraph *g, uint32_t n) {
-  return !g->making && !g->n_analyses && g->live + (uint64_t)n <= g->max_nodes && g->n_ids + n < MAX_IDS &&
-         reserve_ids(g, g->n_ids + (size_t)n) && eg_table_reserve(g, n);
+  return !g->making && !g->n_analyses && g->live + (uint64_t)n <= g->max_nodes &&
+         g->n_ids + n < MAX_IDS && reserve_ids(g, g->n_ids + (size_t)n) && eg_table_reserve(g, n);
 }
 
-static uint32_t add_kids(tarn_egraph *g, uint32_t head, const uint32_t *given, uint32_t *kids, uint32_t n, bool exact) {
+static uint32_t add_kids(tarn_egraph *g, uint32_t head, const uint32_t *given, uint32_t *kids,
+                         uint32_t n, bool exact) {
   for (uint32_t i = 0; i < n; i++) kids[i] = eg_find_mut(g, given[i]);
   uint64_t h = eg_hash_node(head, kids, n);
   uint32_t id = eg_table_find(g, h, head, kids, n);
@@ -381,7 +394,8 @@ uint32_t eg_add_head(tarn_egraph *g, uint32_t head, const uint32_t *kids, uint32
   return id;
 }
 
-static uint32_t add_public(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n, bool exact) {
+static uint32_t add_public(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids,
+                           uint32_t n, bool exact) {
   for (uint32_t i = 0; i < n; i++)
     if (kids[i] >= g->n_ids) {
       eg_fail(&g->mem, TARN_USAGE, "egraph: kid %u of a node is no id", i);
@@ -398,19 +412,21 @@ uint32_t eg_add_unknown2(tarn_egraph *g, uint32_t head, uint32_t k0, uint32_t k1
   uint64_t h = eg_hash2(head, k0, k1);
   uint32_t bucket = EG_BUCKET * eg_slot_home(t, h), id = g->n_ids, kids[2] = {k0, k1};
   uint32_t empty = eg_slots_empty(t->slots + bucket);
-  bool is_room = empty && !g->making && !g->n_analyses && g->live < g->max_nodes && id < g->ids_cap && id < MAX_IDS &&
-                 t->used < t->room && id + 3 <= t->ids;
+  bool is_room = empty && !g->making && !g->n_analyses && g->live < g->max_nodes &&
+                 id < g->ids_cap && id < MAX_IDS && t->used < t->room && id + 3 <= t->ids;
   if (!is_room) return eg_add_head(g, head, kids, 2, false);
   eg_put2(g, id, h, bucket + eg_lowest(empty), head, g->heads[head].bit, k0, k1, 2);
   eg_count_new(g, head, 1);
   return id;
 }
 
-uint32_t eg_add_any(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
+uint32_t eg_add_any(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids,
+                    uint32_t n) {
   return add_public(g, op, payload, kids, n, false);
 }
 
-uint32_t tarn_eg_add(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
+uint32_t tarn_eg_add(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids,
+                     uint32_t n) {
   return eg_add_short(g, op, payload, kids, n);
 }
 
@@ -421,7 +437,8 @@ size_t tarn_eg_add_all(tarn_egraph *g, const tarn_eg_node *nodes, size_t n, uint
   return eg_add_all(g, nodes, n, ids);
 }
 
-uint32_t tarn_eg_add_exact(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
+uint32_t tarn_eg_add_exact(tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids,
+                           uint32_t n) {
   return add_public(g, op, payload, kids, n, true);
 }
 
@@ -439,7 +456,8 @@ static uint32_t lookup_wide(const tarn_egraph *g, uint32_t head, const uint32_t 
   return NONE;
 }
 
-uint32_t tarn_eg_lookup(const tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
+uint32_t tarn_eg_lookup(const tarn_egraph *g, uint32_t op, uint32_t payload, const uint32_t *kids,
+                        uint32_t n) {
   uint32_t head = eg_find_head(g, op, payload, n), canon[64];
   if (head == NONE) return NONE;
   for (uint32_t i = 0; i < n; i++)

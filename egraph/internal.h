@@ -1,16 +1,17 @@
 /* What the files of egraph/ share.
  *
- * Layout.  Everything per id lives in flat arrays indexed by id (see tarn_egraph).  An e-node is 16 bytes: an
- * interned head (op, payload, arity), two kids, and the link of its class's circular node list.  Nodes with more
- * than two kids keep them in the wide arrays.  A class is named by its root id; the root's union-find word holds
- * the head of the class's use list instead of a parent.
+ * Layout.  Everything per id lives in flat arrays indexed by id (see tarn_egraph).  An e-node is 16
+ * bytes: an interned head (op, payload, arity), two kids, and the link of its class's circular node
+ * list.  Nodes with more than two kids keep them in the wide arrays.  A class is named by its root
+ * id; the root's union-find word holds the head of the class's use list instead of a parent.
  *
- * Use entries.  A use list links kid positions: entry 2*node+slot for the two inline kids, WIDE|index for a
- * position in the wide arrays.
+ * Use entries.  A use list links kid positions: entry 2*node+slot for the two inline kids,
+ * WIDE|index for a position in the wide arrays.
  *
- * Stamps.  stamp[node] is the value of g->now when the node was made or last changed (its kids or its class), 0
- * when it is dead or pruned.  A matcher that has seen everything up to stamp s only needs nodes stamped later.
- * In a class list the nodes after the first are in order of descending stamp. */
+ * Stamps.  stamp[node] is the value of g->now when the node was made or last changed (its kids or
+ * its class), 0 when it is dead or pruned.  A matcher that has seen everything up to stamp s only
+ * needs nodes stamped later. In a class list the nodes after the first are in order of descending
+ * stamp. */
 #ifndef TARN_EGRAPH_INTERNAL_H
 #define TARN_EGRAPH_INTERNAL_H
 
@@ -41,9 +42,10 @@ typedef struct eg_mem {
 
 void eg_mem_init(eg_mem *m, const tarn_allocator *a);
 void eg_fail(eg_mem *m, tarn_status st, const char *fmt, ...) TARN_PRINTF(3, 4);
-void *eg_resize(eg_mem *m, void *p, size_t old, size_t n);              /* n > 0; NULL: failed, status set */
-void eg_release(eg_mem *m, void *p, size_t n);                          /* NULL allowed */
-void *eg_pages(const tarn_allocator *a, void *p, size_t old, size_t n); /* pages.c; as a's realloc */
+void *eg_resize(eg_mem *m, void *p, size_t old, size_t n); /* n > 0; NULL: failed, status set */
+void eg_release(eg_mem *m, void *p, size_t n);             /* NULL allowed */
+void *eg_pages(const tarn_allocator *a, void *p, size_t old,
+               size_t n); /* pages.c; as a's realloc */
 
 typedef struct eg_vec { /* of u32 */
   uint32_t *p;
@@ -98,10 +100,10 @@ typedef struct eg_op { /* live nodes per op */
 typedef struct eg_table { /* of nodes by what they are: see table.c */
   uint32_t *slots;        /* buckets of EG_BUCKET slots, each one line of the cache, in block */
   void *block;
-  size_t bytes;        /* of block */
-  uint32_t mask;       /* number of buckets - 1 */
-  unsigned shift;      /* of the hash: what lies above says in which bucket to look first */
-  uint32_t ids;        /* the low bits of a slot that hold an id; those above hold as much of the hash */
+  size_t bytes;   /* of block */
+  uint32_t mask;  /* number of buckets - 1 */
+  unsigned shift; /* of the hash: what lies above says in which bucket to look first */
+  uint32_t ids;   /* the low bits of a slot that hold an id; those above hold as much of the hash */
   uint32_t used, live; /* slots with ids and tombstones; with ids */
   uint32_t room;       /* used may grow to this before more buckets are needed */
 } eg_table;
@@ -151,17 +153,22 @@ struct tarn_egraph {
 
   eg_use_list *pending;
   size_t pending_at, n_pending, pending_cap; /* from pending_at on they wait */
-  eg_vec changed;                            /* pairs (class, analyses bits): values that changed, to carry upward */
-  eg_vec queued;                             /* classes to repair */
-  bool dirty;                                /* something to rebuild */
-  bool making;                               /* inside make or join: no changes allowed */
-  bool wide;                                 /* the processor can do what wide.c holds */
+  eg_vec changed; /* pairs (class, analyses bits): values that changed, to carry upward */
+  eg_vec queued;  /* classes to repair */
+  bool dirty;     /* something to rebuild */
+  bool making;    /* inside make or join: no changes allowed */
+  bool wide;      /* the processor can do what wide.c holds */
 
   tarn_eg_analysis *analyses;
   uint32_t n_analyses;
   tarn_eg_conflict conflict;
   bool has_conflict;
-  enum { CONFLICT_UNION, CONFLICT_JOINED, CONFLICT_NODE, CONFLICT_SAID } conflict_how; /* see note_conflict() */
+  enum {
+    CONFLICT_UNION,
+    CONFLICT_JOINED,
+    CONFLICT_NODE,
+    CONFLICT_SAID
+  } conflict_how; /* see note_conflict() */
   eg_vec refused; /* the record of the union that was refused */
 
   /* reasons */
@@ -192,17 +199,25 @@ static inline uint32_t eg_find_mut(tarn_egraph *g, uint32_t x) {
   return x;
 }
 /* Whether x is a root, the name of its class. */
-static inline bool eg_is_root(const tarn_egraph *g, uint32_t x) { return !(g->lost[x / 32] >> (x % 32) & 1); }
+static inline bool eg_is_root(const tarn_egraph *g, uint32_t x) {
+  return !(g->lost[x / 32] >> (x % 32) & 1);
+}
 static inline void eg_set_parent(tarn_egraph *g, uint32_t x, uint32_t parent) {
   g->uf[x] = parent;
   g->lost[x / 32] |= 1u << (x % 32);
 }
-static inline uint32_t eg_head_of(const tarn_egraph *g, uint32_t id) { return g->rec[id].head & HEAD_BITS; }
-static inline uint32_t eg_arity(const tarn_egraph *g, uint32_t id) { return g->heads[eg_head_of(g, id)].n; }
+static inline uint32_t eg_head_of(const tarn_egraph *g, uint32_t id) {
+  return g->rec[id].head & HEAD_BITS;
+}
+static inline uint32_t eg_arity(const tarn_egraph *g, uint32_t id) {
+  return g->heads[eg_head_of(g, id)].n;
+}
 static inline uint32_t *eg_kids(const tarn_egraph *g, uint32_t id, uint32_t n) {
   return n <= 2 ? g->rec[id].k : g->wkid + g->rec[id].k[0];
 }
-static inline bool eg_visible(const tarn_egraph *g, uint32_t id) { return !(g->rec[id].head & HEAD_HIDDEN); }
+static inline bool eg_visible(const tarn_egraph *g, uint32_t id) {
+  return !(g->rec[id].head & HEAD_HIDDEN);
+}
 enum { ANY_OP = 0x7FFF };
 static inline uint16_t eg_op_bit(uint32_t op) { return (uint16_t)(1u << (op % 15)); }
 
@@ -216,17 +231,22 @@ static inline uint32_t eg_use_owner(const tarn_egraph *g, uint32_t e) {
 static inline uint32_t eg_use_slot(const tarn_egraph *g, uint32_t e, uint32_t owner) {
   return e & USE_WIDE ? (e & ~USE_WIDE) - g->rec[owner].k[0] : e & 1;
 }
-static inline uint32_t eg_use_head(const tarn_egraph *g, uint32_t root) { return g->uf[root] & ~UF_ROOT; }
+static inline uint32_t eg_use_head(const tarn_egraph *g, uint32_t root) {
+  return g->uf[root] & ~UF_ROOT;
+}
 
 /* graph.c */
-/* Room for n nodes of at most two kids, and no limit that they would pass; false: add them one by one. */
+/* Room for n nodes of at most two kids, and no limit that they would pass; false: add them one by
+ * one. */
 bool eg_reserve_nodes(tarn_egraph *g, uint32_t n);
-uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n); /* NONE: failed */
+uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload,
+                        uint32_t n); /* NONE: failed */
 uint32_t eg_find_head(const tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n);
 /* kids as given; the node's id or NONE. exact: as tarn_eg_add_exact(). */
 uint32_t eg_add_head(tarn_egraph *g, uint32_t head, const uint32_t *kids, uint32_t n, bool exact);
 /* The same when the key's hash h is known and the node is not there; kids are canonical. */
-uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids, const uint32_t *given, uint32_t n);
+uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
+                      const uint32_t *given, uint32_t n);
 void eg_hide(tarn_egraph *g, uint32_t id, uint32_t flags); /* from counts */
 /* A new stamp for changes to come; what was stamped until now is at or below the result. */
 uint32_t eg_advance(tarn_egraph *g);
@@ -239,16 +259,18 @@ void eg_modify_all(tarn_egraph *g, uint32_t cls);
 /* log.c */
 enum { LOG_CONG, LOG_PLAIN, LOG_AT, LOG_RULE };
 enum { PART_FUNCTION = 0xFFF }; /* instead of a right side's number: the result of a function */
-/* The first word of a LOG_RULE record: kind, 8 bits of length, 4 of part, 12 of rule, 6 of rule set.  A record that does
- * not fit has length 0 there, then the length, the rule set, and rule | part << 20. */
+/* The first word of a LOG_RULE record: kind, 8 bits of length, 4 of part, 12 of rule, 6 of rule
+ * set.  A record that does not fit has length 0 there, then the length, the rule set, and rule |
+ * part << 20. */
 enum { LOG_FUNCTION = 15 }; /* the part that stands for PART_FUNCTION */
 bool eg_log_reserve(tarn_egraph *g, size_t words);
-/* A union was not made: what was written from there on is taken back, and kept where it tells of a conflict. */
+/* A union was not made: what was written from there on is taken back, and kept where it tells of a
+ * conflict. */
 void eg_log_take_back(tarn_egraph *g, size_t at);
 void eg_log_congruent(tarn_egraph *g, uint32_t x, uint32_t y); /* two words, that were reserved */
 bool eg_save_origin(tarn_egraph *g, uint32_t id, const uint32_t *kids, uint32_t n);
-/* The original kids of id (its present ones when they never changed); NULL: no memory, which cannot be when nothing was
- * saved since eg_index_origins(). */
+/* The original kids of id (its present ones when they never changed); NULL: no memory, which cannot
+ * be when nothing was saved since eg_index_origins(). */
 bool eg_index_origins(tarn_egraph *g);
 const uint32_t *eg_origin(tarn_egraph *g, uint32_t id, uint32_t n);
 

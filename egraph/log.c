@@ -1,14 +1,17 @@
 /* The log of reasons: what tarn_eg_explain() works from.
  *
- * Each union appends one record; its place in the log is its time.  The low two bits of a record's first word are its
- * kind.  LOG_CONG: above them one node, then the other.  LOG_PLAIN, LOG_AT: the length, the two ids, rule, note, the
- * evidence.  LOG_RULE: internal.h and apply.c.  Nothing else is done while the graph grows: chains are found in the log when
- * they are asked for.  The original kids of a node whose kids changed go to g->origin as (id, kids…). */
+ * Each union appends one record; its place in the log is its time.  The low two bits of a record's
+ * first word are its kind.  LOG_CONG: above them one node, then the other.  LOG_PLAIN, LOG_AT: the
+ * length, the two ids, rule, note, the evidence.  LOG_RULE: internal.h and apply.c.  Nothing else
+ * is done while the graph grows: chains are found in the log when they are asked for.  The original
+ * kids of a node whose kids changed go to g->origin as (id, kids…). */
 #include "egraph/internal.h"
 
 #include <string.h>
 
-bool eg_log_reserve(tarn_egraph *g, size_t words) { return !g->reasons || eg_vec_reserve(&g->mem, &g->log, words); }
+bool eg_log_reserve(tarn_egraph *g, size_t words) {
+  return !g->reasons || eg_vec_reserve(&g->mem, &g->log, words);
+}
 
 void eg_log_congruent(tarn_egraph *g, uint32_t x, uint32_t y) {
   uint32_t *p = g->log.p + g->log.n;
@@ -17,7 +20,8 @@ void eg_log_congruent(tarn_egraph *g, uint32_t x, uint32_t y) {
 }
 
 void eg_log_take_back(tarn_egraph *g, size_t at) {
-  bool tells = g->has_conflict && g->conflict_how == CONFLICT_UNION && !g->refused.n && g->log.n > at;
+  bool tells =
+      g->has_conflict && g->conflict_how == CONFLICT_UNION && !g->refused.n && g->log.n > at;
   if (tells && eg_vec_reserve(&g->mem, &g->refused, g->log.n - at)) {
     g->refused.n = g->log.n - at;
     memcpy(g->refused.p, g->log.p + at, g->refused.n * sizeof *g->refused.p);
@@ -71,7 +75,8 @@ const uint32_t *eg_origin(tarn_egraph *g, uint32_t id, uint32_t n) {
   return eg_kids(g, id, n);
 }
 
-/* Reading only: the index is a cache, so the constant graph is changed in nothing that can be seen. */
+/* Reading only: the index is a cache, so the constant graph is changed in nothing that can be seen.
+ */
 tarn_eg_node tarn_eg_term_at(const tarn_egraph *g, uint32_t node) {
   tarn_eg_node v = tarn_eg_node_at(g, node);
   const uint32_t *k = eg_origin((tarn_egraph *)(uintptr_t)g, node, v.n);

@@ -1,13 +1,15 @@
 /* E-matching.
  *
- * A plan binds the atoms of a rule one by one; run() interprets it with backtracking.  Each atom has a mode:
- * any node, only one that has changed since a stamp, only one that has not, or one fixed node.  In a class list changed
- * nodes come first, so that old ones are not visited when only changed ones are wanted. */
+ * A plan binds the atoms of a rule one by one; run() interprets it with backtracking.  Each atom
+ * has a mode: any node, only one that has changed since a stamp, only one that has not, or one
+ * fixed node.  In a class list changed nodes come first, so that old ones are not visited when only
+ * changed ones are wanted. */
 #include "egraph/match.h"
 
 #include <string.h>
 
-#define GROW(s, field, need) (eg_grow((s)->mem, (void **)&(s)->field, &(s)->field##_cap, (need), sizeof *(s)->field))
+#define GROW(s, field, need)                                                                       \
+  (eg_grow((s)->mem, (void **)&(s)->field, &(s)->field##_cap, (need), sizeof *(s)->field))
 
 void eg_searcher_init(eg_searcher *s, tarn_egraph *g, const tarn_eg_rules *rs) {
   *s = (eg_searcher){.g = g, .rs = rs, .mem = &g->mem};
@@ -18,7 +20,8 @@ void eg_scratch_free(eg_searcher *s) {
   eg_release(m, s->tuple, s->tuple_cap * sizeof *s->tuple);
   eg_release(m, s->fixed, s->fixed_cap * sizeof *s->fixed);
   eg_release(m, s->mode, s->mode_cap);
-  for (size_t a = 0; a < s->keyed_cap; a++) eg_release(m, s->keyed[a].pair, s->keyed[a].pair_cap * sizeof *s->keyed[a].pair);
+  for (size_t a = 0; a < s->keyed_cap; a++)
+    eg_release(m, s->keyed[a].pair, s->keyed[a].pair_cap * sizeof *s->keyed[a].pair);
   eg_release(m, s->keyed, s->keyed_cap * sizeof *s->keyed);
   eg_release(m, s->pairs, s->pairs_cap * sizeof *s->pairs);
   eg_release(m, s->pairs2, s->pairs2_cap * sizeof *s->pairs2);
@@ -50,7 +53,8 @@ static bool prepare_tests(eg_searcher *s) {
     s->ok_heads = 0;
   }
   for (uint32_t t = 0; t < tests; t++)
-    for (uint32_t h = s->ok_heads; h < heads; h++) s->ok[t * s->ok_stride + h] = accepts(&s->rs->test[t], &s->g->heads[h]);
+    for (uint32_t h = s->ok_heads; h < heads; h++)
+      s->ok[t * s->ok_stride + h] = accepts(&s->rs->test[t], &s->g->heads[h]);
   s->ok_heads = heads, s->ok_tests = tests;
   return true;
 }
@@ -59,7 +63,8 @@ static bool prepare_leaves(eg_searcher *s) {
   if (!GROW(s, leaf, s->rs->n_tests + 1u)) return false;
   for (uint32_t i = 0; i < s->rs->n_tests; i++) {
     const eg_test *t = &s->rs->test[i];
-    bool leaf = t->n == 0 && !t->segs && t->op_how == TARN_EG_EXACT && t->payload_how == TARN_EG_EXACT;
+    bool leaf =
+        t->n == 0 && !t->segs && t->op_how == TARN_EG_EXACT && t->payload_how == TARN_EG_EXACT;
     if (leaf && t->test && !t->test(t->user, t->op, t->payload)) leaf = false;
     uint32_t id = leaf ? tarn_eg_lookup(s->g, t->op, t->payload, NULL, 0) : NONE;
     s->leaf[i] = id != NONE && eg_visible(s->g, id) ? id : NONE;
@@ -79,7 +84,9 @@ bool eg_scratch_prepare(eg_searcher *s) {
   return prepare_keyed(s) && GROW(s, tuple, w) && GROW(s, fixed, w) && GROW(s, mode, w);
 }
 
-bool eg_searcher_prepare(eg_searcher *s) { return prepare_tests(s) && prepare_leaves(s) && eg_scratch_prepare(s); }
+bool eg_searcher_prepare(eg_searcher *s) {
+  return prepare_tests(s) && prepare_leaves(s) && eg_scratch_prepare(s);
+}
 
 /* ---- running a plan ---- */
 
@@ -148,14 +155,15 @@ static inline bool bind(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t nod
 }
 
 static bool try_node(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t node) {
-  if (!head_ok(s, s->r->atom[atom].test, s->g->rec[node].head) || !mode_allows(s, atom, node)) return true;
+  if (!head_ok(s, s->r->atom[atom].test, s->g->rec[node].head) || !mode_allows(s, atom, node))
+    return true;
   return bind(s, pc, atom, node);
 }
 
 /* ---- joining on a kid ----
- * A pattern like (+ (* ?a ?b) (* ?a ?c)) asks the same class again and again for nodes with a given kid.  From the
- * second time on, a long class is sorted by that kid.  Each atom has its own list: an enumeration may go on inside
- * that of another atom. */
+ * A pattern like (+ (* ?a ?b) (* ?a ?c)) asks the same class again and again for nodes with a given
+ * kid.  From the second time on, a long class is sorted by that kid.  Each atom has its own list:
+ * an enumeration may go on inside that of another atom. */
 
 enum { LONG_CLASS = 12 };
 
@@ -182,7 +190,8 @@ static inline bool fits(const eg_searcher *s, const uint8_t *ok, uint32_t node) 
   return h < s->ok_heads && ok[h];
 }
 
-/* The nodes of the class that may be taken, one after the other: root first, then changed ones, then old ones. */
+/* The nodes of the class that may be taken, one after the other: root first, then changed ones,
+ * then old ones. */
 static inline bool over(const eg_searcher *s, uint8_t mode, uint32_t node) {
   return mode == CHANGED && s->g->stamp[node] && s->g->stamp[node] <= s->since;
 }
@@ -234,10 +243,12 @@ static bool run_join(eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t c
   uint32_t n = cls, steps = 0;
   do {
     steps++;
-    if (g->rec[n].k[in->key] == kid && taken(s, ok, in->a, n) && !bind(s, pc, in->a, n)) return false;
+    if (g->rec[n].k[in->key] == kid && taken(s, ok, in->a, n) && !bind(s, pc, in->a, n))
+      return false;
     n = g->rec[n].next;
   } while (n != cls && !over(s, mode, n));
-  if (!again) j->at = in, j->cls = cls, j->mode = mode, j->is_long = steps > LONG_CLASS, j->sorted = false;
+  if (!again)
+    j->at = in, j->cls = cls, j->mode = mode, j->is_long = steps > LONG_CLASS, j->sorted = false;
   return !out_of_time(s);
 }
 
@@ -250,7 +261,8 @@ static inline bool class_hopeless(const eg_searcher *s, uint32_t atom, uint32_t 
 }
 
 /* The rest of the list after the class's name, for a mode that does not fix the node. */
-static inline bool run_list(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls, uint8_t mode) {
+static inline bool run_list(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls,
+                            uint8_t mode) {
   const tarn_egraph *g = s->g;
   const uint8_t *ok = s->ok + s->r->atom[atom].test * s->ok_stride;
   for (uint32_t n = g->rec[cls].next; n != cls; n = g->rec[n].next) {
@@ -265,7 +277,8 @@ static inline bool run_list(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t
   return !out_of_time(s);
 }
 
-/* The same for the last atom when all that is found is new and none too many: each node that fits is a match. */
+/* The same for the last atom when all that is found is new and none too many: each node that fits
+ * is a match. */
 static bool run_last(eg_searcher *s, uint32_t atom, uint32_t cls) {
   const eg_rec *rec = s->g->rec;
   const uint8_t *ok = s->ok + s->r->atom[atom].test * s->ok_stride;
@@ -291,7 +304,8 @@ static bool run_last(eg_searcher *s, uint32_t atom, uint32_t cls) {
 
 static bool run_enum(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls) {
   uint8_t mode = s->mode[atom];
-  if (mode == FIXED) return eg_find(s->g, s->fixed[atom]) != cls || bind(s, pc, atom, s->fixed[atom]);
+  if (mode == FIXED)
+    return eg_find(s->g, s->fixed[atom]) != cls || bind(s, pc, atom, s->fixed[atom]);
   if (class_hopeless(s, atom, cls)) return true;
   if (!try_node(s, pc, atom, cls)) return false;
   if (mode != ANY) return run_list(s, pc, atom, cls, mode);
@@ -356,7 +370,9 @@ static bool same_segs(const eg_searcher *s, eg_src x, eg_src y) {
   return nx == ny && memcmp(a, b, nx * sizeof *a) == 0;
 }
 
-static const eg_head *head_at(const eg_searcher *s, uint32_t atom) { return &s->g->heads[eg_head_of(s->g, s->tuple[atom])]; }
+static const eg_head *head_at(const eg_searcher *s, uint32_t atom) {
+  return &s->g->heads[eg_head_of(s->g, s->tuple[atom])];
+}
 
 /* From instruction pc on. false: stop searching. */
 static bool run(eg_searcher *s, uint32_t pc) {
@@ -378,9 +394,12 @@ static bool run(eg_searcher *s, uint32_t pc) {
     case I_ENUM: return run_enum(s, pc, in->a, class_at(s, in->x, in->x_near));
     case I_KEYED: return run_keyed(s, pc, in);
     case I_LEAF: return run_leaf(s, pc, in->a, class_at(s, in->x, in->x_near));
-    case I_USES: return run_uses(s, pc, in->a, class_at(s, in->x, in->x_near), (uint32_t)in->y.slot);
+    case I_USES:
+      return run_uses(s, pc, in->a, class_at(s, in->x, in->x_near), (uint32_t)in->y.slot);
     case I_SCAN: return run_scan(s, pc, in->a);
-    case I_SPLIT: return run_split(s, pc, in->a, 0, eg_arity(s->g, s->tuple[in->a]) - s->r->atom[in->a].n_fixed);
+    case I_SPLIT:
+      return run_split(s, pc, in->a, 0,
+                       eg_arity(s->g, s->tuple[in->a]) - s->r->atom[in->a].n_fixed);
     }
   }
   return found(s);
@@ -395,7 +414,8 @@ bool eg_run_from(eg_searcher *s, uint32_t root, uint32_t node) {
 
 bool eg_reader_init(eg_reader *rd, eg_mem *m, const tarn_eg_rules *rs) {
   return eg_grow(m, (void **)&rd->vars, &rd->vars_cap, rs->max_vars + 1u, sizeof *rd->vars) &&
-         eg_grow(m, (void **)&rd->payloads, &rd->payloads_cap, rs->max_payloads + 1u, sizeof *rd->payloads) &&
+         eg_grow(m, (void **)&rd->payloads, &rd->payloads_cap, rs->max_payloads + 1u,
+                 sizeof *rd->payloads) &&
          eg_grow(m, (void **)&rd->ops, &rd->ops_cap, rs->max_ops + 1u, sizeof *rd->ops) &&
          eg_grow(m, (void **)&rd->segs, &rd->segs_cap, rs->max_segs + 1u, sizeof *rd->segs);
 }
@@ -434,15 +454,19 @@ static bool read_segs(eg_reader *rd, tarn_egraph *g, const eg_rule *r, const uin
   return true;
 }
 
-bool eg_read(eg_reader *rd, tarn_egraph *g, const eg_rule *r, uint32_t number, const uint32_t *tuple, tarn_eg_match *out) {
+bool eg_read(eg_reader *rd, tarn_egraph *g, const eg_rule *r, uint32_t number,
+             const uint32_t *tuple, tarn_eg_match *out) {
   for (uint32_t v = 0; v < r->n_vars; v++)
-    rd->vars[v] = r->bare                  ? (r->var[v].atom == NONE ? NONE : eg_find_mut(g, tuple[0]))
+    rd->vars[v] = r->bare ? (r->var[v].atom == NONE ? NONE : eg_find_mut(g, tuple[0]))
                   : r->var[v].atom == NONE ? NONE
                                            : eg_find_mut(g, eg_src_class(g, r, r->var[v], tuple));
   for (uint32_t i = 0; i < r->n_payloads; i++)
-    rd->payloads[i] = r->payload[i] == NONE ? 0 : g->heads[eg_head_of(g, tuple[r->payload[i]])].payload;
-  for (uint32_t i = 0; i < r->n_ops; i++) rd->ops[i] = r->op[i] == NONE ? 0 : g->heads[eg_head_of(g, tuple[r->op[i]])].op;
+    rd->payloads[i] =
+        r->payload[i] == NONE ? 0 : g->heads[eg_head_of(g, tuple[r->payload[i]])].payload;
+  for (uint32_t i = 0; i < r->n_ops; i++)
+    rd->ops[i] = r->op[i] == NONE ? 0 : g->heads[eg_head_of(g, tuple[r->op[i]])].op;
   if (r->n_segs && !read_segs(rd, g, r, tuple)) return false;
-  *out = (tarn_eg_match){number, eg_find_mut(g, tuple[0]), rd->vars, rd->payloads, rd->ops, rd->segs, tuple};
+  *out = (tarn_eg_match){
+      number, eg_find_mut(g, tuple[0]), rd->vars, rd->payloads, rd->ops, rd->segs, tuple};
   return true;
 }

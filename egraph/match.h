@@ -4,7 +4,8 @@
 
 #include "egraph/pattern.h"
 
-/* Tuples that other threads found, as they left them: they come behind those of the sink's own list. */
+/* Tuples that other threads found, as they left them: they come behind those of the sink's own
+ * list. */
 typedef struct eg_span {
   const uint32_t *p;
   size_t n; /* words */
@@ -52,13 +53,14 @@ typedef struct eg_searcher {
   uint32_t ok_heads, ok_tests;
   uint32_t *leaf; /* per test: the node, for tests of one leaf */
   size_t leaf_cap;
-  eg_vec order;              /* changed nodes, by head */
-  eg_vec head_at;            /* where each head's begin in order */
-  eg_vec classes;            /* classes that hold changed nodes, with the ops of those: pairs */
-  eg_vec trig, trig_at;      /* of search.c: triggers; per head of a parent, where they begin and which ops they are about */
-  uint16_t wanted;           /* ops that some trigger is about */
-  eg_vec possible;           /* per rule searched for */
-  size_t last_roots;         /* nodes that the last search began from */
+  eg_vec order;         /* changed nodes, by head */
+  eg_vec head_at;       /* where each head's begin in order */
+  eg_vec classes;       /* classes that hold changed nodes, with the ops of those: pairs */
+  eg_vec trig, trig_at; /* of search.c: triggers; per head of a parent, where they begin and which
+                           ops they are about */
+  uint16_t wanted;      /* ops that some trigger is about */
+  eg_vec possible;      /* per rule searched for */
+  size_t last_roots;    /* nodes that the last search began from */
   bool (*hurry)(void *user); /* true: give up (time is over); asked now and then */
   void *user;
   uint32_t patience;
@@ -87,9 +89,11 @@ void eg_searcher_init(eg_searcher *s, tarn_egraph *g, const tarn_eg_rules *rs);
 void eg_searcher_free(eg_searcher *s);
 /* Before searching, and again whenever the graph has changed. */
 bool eg_searcher_prepare(eg_searcher *s);
-/* search.c: all matches of the rules with a node stamped after since (0: all), each once. first_id: only classes from
- * this id on, for bare rules. sinks[i] belongs to rules[i]. false: out of memory or gave up. */
-bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since, const uint32_t *first_id);
+/* search.c: all matches of the rules with a node stamped after since (0: all), each once. first_id:
+ * only classes from this id on, for bare rules. sinks[i] belongs to rules[i]. false: out of memory
+ * or gave up. */
+bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
+               const uint32_t *first_id);
 
 bool eg_scratch_prepare(eg_searcher *s);
 void eg_scratch_free(eg_searcher *s);
@@ -101,8 +105,9 @@ typedef struct eg_search_job {
   uint32_t pieces;
 } eg_search_job;
 bool eg_search_piece(eg_searcher *s, const eg_search_job *j, eg_sink *sinks, uint32_t k);
-/* parallel.c: s->threads threads, of which the caller is one; NULL: no memory. A team searches once, all pieces, or not at
- * all, and is gone then. more: how much larger the search is than the last one. */
+/* parallel.c: s->threads threads, of which the caller is one; NULL: no memory. A team searches
+ * once, all pieces, or not at all, and is gone then. more: how much larger the search is than the
+ * last one. */
 typedef struct eg_team eg_team;
 eg_team *eg_team_start(eg_searcher *s);
 bool eg_team_search(eg_team *t, const eg_search_job *j, eg_sink *sinks, double more);
@@ -120,6 +125,7 @@ typedef struct eg_reader {
 } eg_reader;
 bool eg_reader_init(eg_reader *rd, eg_mem *m, const tarn_eg_rules *rs);
 void eg_reader_free(eg_reader *rd, eg_mem *m);
-bool eg_read(eg_reader *rd, tarn_egraph *g, const eg_rule *r, uint32_t number, const uint32_t *tuple, tarn_eg_match *out);
+bool eg_read(eg_reader *rd, tarn_egraph *g, const eg_rule *r, uint32_t number,
+             const uint32_t *tuple, tarn_eg_match *out);
 
 #endif

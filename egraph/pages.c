@@ -1,9 +1,10 @@
 /* Large blocks of the C library's memory, in huge pages where the system has them.
  *
- * A graph of a million nodes is read at random: with pages of 4 KiB most reads also miss the processor's list of pages,
- * and each page of a new array costs a fault.  So blocks from 4 MiB on are mapped here, on boundaries of huge pages, and
- * grow by moving pages instead of copying.  (From 2 MiB on it is no faster, and the pages that are begun and not filled
- * cost six bytes for each of a million nodes.) */
+ * A graph of a million nodes is read at random: with pages of 4 KiB most reads also miss the
+ * processor's list of pages, and each page of a new array costs a fault.  So blocks from 4 MiB on
+ * are mapped here, on boundaries of huge pages, and grow by moving pages instead of copying.  (From
+ * 2 MiB on it is no faster, and the pages that are begun and not filled cost six bytes for each of
+ * a million nodes.) */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,7 +20,8 @@ static size_t whole(size_t n) { return (n + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE
 
 /* n bytes of address space on a boundary. */
 static void *map(size_t n, int protection) {
-  char *p = mmap(NULL, n + HUGE_PAGE, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char *p =
+      mmap(NULL, n + HUGE_PAGE, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return NULL;
   size_t before = whole((uintptr_t)p) - (uintptr_t)p, after = HUGE_PAGE - before;
   if (before) munmap(p, before);
@@ -52,5 +54,7 @@ void *eg_pages(const tarn_allocator *a, void *p, size_t old, size_t n) {
   return q;
 }
 #else
-void *eg_pages(const tarn_allocator *a, void *p, size_t old, size_t n) { return a->realloc(a->user, p, old, n); }
+void *eg_pages(const tarn_allocator *a, void *p, size_t old, size_t n) {
+  return a->realloc(a->user, p, old, n);
+}
 #endif

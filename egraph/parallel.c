@@ -1,11 +1,12 @@
 /* Searching with several threads.
  *
- * While a graph is searched nothing in it changes, so threads need only scratch of their own.  The caller's thread takes the
- * pieces of a search from the first on and writes where one thread alone would; the others take them from the last
- * on and keep what they find, which comes behind in the order of the pieces: the result is that of one thread.
- * Threads are started before it is known what there is to search, as a processor that sleeps takes a millisecond to come,
- * and look again and again whether they may begin.
- * Memory comes from the graph's allocator, one thread at a time; time is asked for by the caller's thread only. */
+ * While a graph is searched nothing in it changes, so threads need only scratch of their own.  The
+ * caller's thread takes the pieces of a search from the first on and writes where one thread alone
+ * would; the others take them from the last on and keep what they find, which comes behind in the
+ * order of the pieces: the result is that of one thread. Threads are started before it is known
+ * what there is to search, as a processor that sleeps takes a millisecond to come, and look again
+ * and again whether they may begin. Memory comes from the graph's allocator, one thread at a time;
+ * time is asked for by the caller's thread only. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -94,7 +95,8 @@ static bool search_piece(worker *w, eg_searcher *own, eg_sink *part, uint32_t k)
   }
   bool ok = eg_search_piece(own, t->j, part, k);
   for (uint32_t i = 0; i < n; i++)
-    t->share[(size_t)k * n + i] = (share){part[i].count, w->list[2 * i].n, w->list[2 * i + 1].n, part[i].full};
+    t->share[(size_t)k * n + i] =
+        (share){part[i].count, w->list[2 * i].n, w->list[2 * i + 1].n, part[i].full};
   return ok;
 }
 
@@ -108,7 +110,8 @@ static void search_pieces(worker *w) {
   own.pairs = own.pairs2 = NULL, own.pairs_cap = own.pairs2_cap = 0;
   eg_sink *part = NULL;
   size_t parts = 0;
-  bool ok = eg_scratch_prepare(&own) && eg_grow(&mem, (void **)&part, &parts, t->j->n, sizeof *part);
+  bool ok =
+      eg_scratch_prepare(&own) && eg_grow(&mem, (void **)&part, &parts, t->j->n, sizeof *part);
   for (uint32_t k; ok && (k = claim(w)) != NONE;) ok = search_piece(w, &own, part, k);
   if (!ok) atomic_store(&t->failed, true), atomic_store(&t->stop, true);
   eg_release(&mem, part, parts * sizeof *part);
@@ -133,7 +136,8 @@ static bool append(eg_mem *m, eg_vec *to, const eg_vec *from, size_t first, size
   return true;
 }
 
-/* What a helper found in a piece begins where the piece that it took before ends, which is the next one that it owns. */
+/* What a helper found in a piece begins where the piece that it took before ends, which is the next
+ * one that it owns. */
 static share share_before(const team *t, uint32_t k, uint32_t i) {
   for (uint32_t next = k + 1; next < t->j->pieces; next++)
     if (t->owner[next] == t->owner[k]) return t->share[(size_t)next * t->j->n + i];
@@ -157,7 +161,8 @@ static bool add_span(eg_mem *m, eg_lot *l, const eg_vec *from, size_t first, siz
 }
 
 static bool take_found(eg_mem *m, const eg_sink *s, const eg_vec *from, size_t first, size_t end) {
-  return s->lot && s->found ? add_span(m, s->lot, from, first, end) : append(m, s->found, from, first, end);
+  return s->lot && s->found ? add_span(m, s->lot, from, first, end)
+                            : append(m, s->found, from, first, end);
 }
 
 static bool gather(team *t) {
@@ -171,7 +176,8 @@ static bool gather(team *t) {
       s->count += part.count;
       s->full = part.full || s->count > s->limit;
       if (s->full && s->count <= s->limit) s->count = s->limit + 1;
-      if (!take_found(m, s, &list[0], from.found, part.found) || !append(m, s->known, &list[1], from.known, part.known))
+      if (!take_found(m, s, &list[0], from.found, part.found) ||
+          !append(m, s->known, &list[1], from.known, part.known))
         return false;
     }
   bool ok = true;
@@ -190,12 +196,15 @@ void eg_lot_free(eg_mem *m, eg_lot *l) {
 
 /* ---- a team's life ---- */
 
-/* A new thread must not begin where the caller is at work: Linux may leave it waiting there for milliseconds. */
+/* A new thread must not begin where the caller is at work: Linux may leave it waiting there for
+ * milliseconds. */
 static pthread_attr_t *apart(pthread_attr_t *a) {
 #if defined(__linux__)
   cpu_set_t set;
   int here = sched_getcpu();
-  if (here < 0 || sched_getaffinity(0, sizeof set, &set) || !CPU_ISSET(here, &set) || CPU_COUNT(&set) < 2) return NULL;
+  if (here < 0 || sched_getaffinity(0, sizeof set, &set) || !CPU_ISSET(here, &set) ||
+      CPU_COUNT(&set) < 2)
+    return NULL;
   CPU_CLR(here, &set);
   if (pthread_attr_init(a)) return NULL;
   if (!pthread_attr_setaffinity_np(a, sizeof set, &set)) return a;
@@ -215,7 +224,8 @@ eg_team *eg_team_start(eg_searcher *s) {
   unsigned n = s->threads < MOST_THREADS ? s->threads : MOST_THREADS;
   t->w[0] = (worker){.t = t, .caller = true};
   pthread_attr_t space, *attr = n > 1 ? apart(&space) : NULL;
-  for (t->workers = 1; t->workers < n; t->workers++) { /* those that cannot be started are done without */
+  for (t->workers = 1; t->workers < n;
+       t->workers++) { /* those that cannot be started are done without */
     worker *w = &t->w[t->workers];
     *w = (worker){.t = t};
     if (pthread_create(&w->thread, attr, work, w)) break;
@@ -256,8 +266,9 @@ static bool expect(eg_mem *m, eg_vec *v, size_t words) {
   return eg_vec_reserve(m, v, words);
 }
 
-/* The caller touches large lists that the others will write to: its processor has pages at hand that were freed just now, while
- * another would be given ones that a virtual machine's host has taken back, and wait for them. */
+/* The caller touches large lists that the others will write to: its processor has pages at hand
+ * that were freed just now, while another would be given ones that a virtual machine's host has
+ * taken back, and wait for them. */
 static void touch(const eg_vec *v) {
   enum { PAGE = 1 << 10, LARGE = 1 << 20 }; /* words */
   for (size_t i = 0; v->cap >= LARGE && i < v->cap; i += PAGE) ((volatile uint32_t *)v->p)[i] = 0;
@@ -273,7 +284,8 @@ static bool prepare_lists(team *t, double more) {
     if (k) w->list = p, memset(p, 0, w->lists * sizeof *w->list);
     for (uint32_t i = 0; i < n; i++) {
       eg_vec *list = k ? &w->list[2 * i] : t->sinks[i].found;
-      double words = (double)t->sinks[i].last * more * 2 / t->workers; /* twice its part: graphs grow faster than that */
+      double words = (double)t->sinks[i].last * more * 2 /
+                     t->workers; /* twice its part: graphs grow faster than that */
       if (t->sinks[i].found && !expect(m, list, (size_t)words)) return false;
       if (k) touch(list);
     }
@@ -285,8 +297,10 @@ bool eg_team_search(eg_team *t, const eg_search_job *j, eg_sink *sinks, double m
   eg_searcher *s = t->s;
   t->j = j, t->sinks = sinks, t->high = j->pieces;
   bool ok = eg_grow(s->mem, (void **)&t->before, &t->before_cap, j->n, sizeof *t->before) &&
-            eg_grow(s->mem, (void **)&t->share, &t->share_cap, (size_t)j->pieces * j->n, sizeof *t->share) &&
-            eg_grow(s->mem, (void **)&t->owner, &t->owner_cap, j->pieces, sizeof *t->owner) && prepare_lists(t, more);
+            eg_grow(s->mem, (void **)&t->share, &t->share_cap, (size_t)j->pieces * j->n,
+                    sizeof *t->share) &&
+            eg_grow(s->mem, (void **)&t->owner, &t->owner_cap, j->pieces, sizeof *t->owner) &&
+            prepare_lists(t, more);
   if (ok) memcpy(t->before, sinks, j->n * sizeof *sinks);
   join_all(t, ok ? 1 : -1);
   if (ok) {

@@ -47,17 +47,22 @@ void tarn_eg_rules_free(tarn_eg_rules *rs) {
 uint32_t eg_keep_rules(tarn_egraph *g, const tarn_eg_rules *rs) {
   for (uint32_t i = 0; i < g->n_sets; i++)
     if (g->sets[i] == rs) return i;
-  if (!eg_grow(&g->mem, (void **)&g->sets, &g->sets_cap, g->n_sets + 1u, sizeof *g->sets)) return NONE;
+  if (!eg_grow(&g->mem, (void **)&g->sets, &g->sets_cap, g->n_sets + 1u, sizeof *g->sets))
+    return NONE;
   tarn_eg_rules *keep = (tarn_eg_rules *)(uintptr_t)rs; /* only the count of owners changes */
   atomic_fetch_add(&keep->refs, 1);
   g->sets[g->n_sets] = keep;
   return g->n_sets++;
 }
 
-const char *tarn_eg_rules_message(const tarn_eg_rules *rs) { return rs->mem.st == TARN_OK ? "" : rs->mem.msg; }
+const char *tarn_eg_rules_message(const tarn_eg_rules *rs) {
+  return rs->mem.st == TARN_OK ? "" : rs->mem.msg;
+}
 tarn_status tarn_eg_rules_status(const tarn_eg_rules *rs) { return rs->mem.st; }
 uint32_t tarn_eg_rules_count(const tarn_eg_rules *rs) { return rs->n; }
-const char *tarn_eg_rule_name(const tarn_eg_rules *rs, uint32_t rule) { return rs->rule[rule].name; }
+const char *tarn_eg_rule_name(const tarn_eg_rules *rs, uint32_t rule) {
+  return rs->rule[rule].name;
+}
 uint32_t tarn_eg_rule_id(const tarn_eg_rules *rs, uint32_t rule) { return rs->rule[rule].id; }
 
 /* ---- checking and counting ---- */
@@ -91,8 +96,10 @@ static bool count_left(build *b, const tarn_eg_pat *p, uint32_t depth) {
   if (!p || depth > MAX_DEPTH) return REFUSE(b, "rule %s: pattern missing or too deep", r->name);
   if (p->kind == TARN_EG_PAT_VAR) return note_var(b, &r->n_vars, p->var);
   if (p->kind == TARN_EG_PAT_SEG)
-    return depth ? note_var(b, &r->n_segs, p->var) : REFUSE(b, "rule %s: a segment is no root", r->name);
-  if (p->payload_how == TARN_EG_COMPUTED || p->op_how == TARN_EG_COMPUTED || p->op_how == TARN_EG_ANY)
+    return depth ? note_var(b, &r->n_segs, p->var)
+                 : REFUSE(b, "rule %s: a segment is no root", r->name);
+  if (p->payload_how == TARN_EG_COMPUTED || p->op_how == TARN_EG_COMPUTED ||
+      p->op_how == TARN_EG_ANY)
     return REFUSE(b, "rule %s: this op or payload cannot be on a left side", r->name);
   if (p->var != NONE && !note_var(b, &r->n_vars, p->var)) return false;
   if (p->op_how == TARN_EG_BIND && !note_var(b, &r->n_ops, p->op)) return false;
@@ -111,17 +118,24 @@ static bool count_left(build *b, const tarn_eg_pat *p, uint32_t depth) {
 
 static uint32_t share_test(build *b, const tarn_eg_pat *p, uint32_t fixed, bool segs) {
   tarn_eg_rules *rs = b->rs;
-  eg_test t = {.op_how = p->op_how, .payload_how = p->payload_how, .test = p->test, .user = p->user, .n = fixed, .segs = segs};
+  eg_test t = {.op_how = p->op_how,
+               .payload_how = p->payload_how,
+               .test = p->test,
+               .user = p->user,
+               .n = fixed,
+               .segs = segs};
   t.op = p->op_how == TARN_EG_EXACT ? p->op : 0;
   t.payload = p->payload_how == TARN_EG_EXACT ? p->payload : 0;
   t.ops = t.op_how == TARN_EG_EXACT ? eg_op_bit(t.op) : ANY_OP;
   for (uint32_t i = 0; i < rs->n_tests; i++) {
     const eg_test *u = &rs->test[i];
-    if (u->op_how == t.op_how && u->payload_how == t.payload_how && u->op == t.op && u->payload == t.payload &&
-        u->test == t.test && u->user == t.user && u->n == t.n && u->segs == t.segs)
+    if (u->op_how == t.op_how && u->payload_how == t.payload_how && u->op == t.op &&
+        u->payload == t.payload && u->test == t.test && u->user == t.user && u->n == t.n &&
+        u->segs == t.segs)
       return i;
   }
-  if (!eg_grow(&rs->mem, (void **)&rs->test, &rs->test_cap, rs->n_tests + 1u, sizeof t)) return NONE;
+  if (!eg_grow(&rs->mem, (void **)&rs->test, &rs->test_cap, rs->n_tests + 1u, sizeof t))
+    return NONE;
   rs->test[rs->n_tests] = t;
   return rs->n_tests++;
 }
@@ -132,7 +146,8 @@ static int32_t slot_code(const tarn_eg_pat *p, uint32_t i, uint32_t before, uint
   return SLOT_ELEM + (int32_t)i;
 }
 
-static bool fill_atom(build *b, const tarn_eg_pat *p, uint32_t parent, int32_t slot, uint32_t block) {
+static bool fill_atom(build *b, const tarn_eg_pat *p, uint32_t parent, int32_t slot,
+                      uint32_t block) {
   eg_rule *r = b->r;
   uint32_t me = r->n_atoms++;
   eg_atom *a = &r->atom[me];
@@ -224,7 +239,8 @@ static void fuse_keys(build *b) {
       const eg_test *t = &b->rs->test[b->r->atom[last->a].test];
       bool y = in.y.atom == last->a && in.x.atom != last->a;
       eg_src kid = y ? in.y : in.x, other = y ? in.x : in.y;
-      if (kid.atom == last->a && other.atom != last->a && (kid.slot == 0 || kid.slot == 1) && !t->segs && t->n <= 2) {
+      if (kid.atom == last->a && other.atom != last->a && (kid.slot == 0 || kid.slot == 1) &&
+          !t->segs && t->n <= 2) {
         last->code = I_KEYED, last->key = (uint32_t)kid.slot, last->y = other;
         continue;
       }
@@ -252,7 +268,8 @@ static int32_t group_by(const build *b, uint32_t root) {
   const eg_test *t = &b->rs->test[b->r->atom[root].test];
   for (uint32_t i = 0; i < b->n_code && t->n <= 2 && !t->segs; i++) {
     const eg_instr *in = &b->code[i];
-    if (in->code == I_KEYED && in->x.atom == root && (in->x.slot == 0 || in->x.slot == 1)) return in->x.slot;
+    if (in->code == I_KEYED && in->x.atom == root && (in->x.slot == 0 || in->x.slot == 1))
+      return in->x.slot;
   }
   return -1;
 }
@@ -330,12 +347,14 @@ static bool make_plans(build *b) {
   eg_rule *r = b->r;
   uint32_t n = b->in->n_lhs, max = 4 * (r->n_atoms + n) + 2 * b->n_elem + 4;
   b->var = rs_new(rs, r->n_vars, sizeof *b->var), b->seg = rs_new(rs, r->n_segs, sizeof *b->seg);
-  b->payload = rs_new(rs, r->n_payloads, sizeof *b->payload), b->op = rs_new(rs, r->n_ops, sizeof *b->op);
+  b->payload = rs_new(rs, r->n_payloads, sizeof *b->payload),
+  b->op = rs_new(rs, r->n_ops, sizeof *b->op);
   b->code = rs_new(rs, max, sizeof *b->code);
   bool *done = rs_new(rs, n, sizeof *done);
   r->plan = rs_new(rs, n, sizeof *r->plan), r->plan_len = rs_new(rs, n, sizeof *r->plan_len);
   r->group_by = rs_new(rs, n, sizeof *r->group_by);
-  if (!r->group_by || !b->var || !b->seg || !b->payload || !b->op || !b->code || !done || !r->plan || !r->plan_len)
+  if (!r->group_by || !b->var || !b->seg || !b->payload || !b->op || !b->code || !done ||
+      !r->plan || !r->plan_len)
     return false;
   r->n_plans = n;
   for (uint32_t k = n; k-- > 0;) { /* the last one made is plan 0: its sources are the rule's */
@@ -382,20 +401,25 @@ static bool make_left(build *b) {
 
 /* ---- right sides ---- */
 
-static bool bound_var(const build *b, uint32_t v) { return v < b->r->n_vars && b->r->var[v].atom != NONE; }
+static bool bound_var(const build *b, uint32_t v) {
+  return v < b->r->n_vars && b->r->var[v].atom != NONE;
+}
 
 static bool count_right(build *b, const tarn_eg_pat *p, uint32_t depth) {
   eg_rule *r = b->r;
   if (!p || depth > MAX_DEPTH) return REFUSE(b, "rule %s: right side missing or too deep", r->name);
   if (p->kind == TARN_EG_PAT_VAR)
-    return bound_var(b, p->var) || REFUSE(b, "rule %s: variable %u of the right side is not bound", r->name, p->var);
+    return bound_var(b, p->var) ||
+           REFUSE(b, "rule %s: variable %u of the right side is not bound", r->name, p->var);
   if (p->kind == TARN_EG_PAT_SEG)
     return (depth && p->var < r->n_segs && !r->bare && r->seg[p->var].atom != NONE) ||
            REFUSE(b, "rule %s: segment %u of the right side is not bound", r->name, p->var);
   if (p->op_how == TARN_EG_BIND && (p->op >= r->n_ops || r->op[p->op] == NONE))
     return REFUSE(b, "rule %s: op variable %u of the right side is not bound", r->name, p->op);
-  if (p->payload_how == TARN_EG_BIND && (p->payload >= r->n_payloads || r->payload[p->payload] == NONE))
-    return REFUSE(b, "rule %s: payload variable %u of the right side is not bound", r->name, p->payload);
+  if (p->payload_how == TARN_EG_BIND &&
+      (p->payload >= r->n_payloads || r->payload[p->payload] == NONE))
+    return REFUSE(b, "rule %s: payload variable %u of the right side is not bound", r->name,
+                  p->payload);
   if (p->op_how == TARN_EG_ANY || p->payload_how == TARN_EG_ANY || p->op_how == TARN_EG_COMPUTED)
     return REFUSE(b, "rule %s: this op or payload cannot be on a right side", r->name);
   if (p->payload_how == TARN_EG_COMPUTED && !p->compute)
@@ -408,7 +432,8 @@ static bool count_right(build *b, const tarn_eg_pat *p, uint32_t depth) {
 
 static eg_ref fill_right(build *b, const tarn_eg_pat *p, tarn_eg_pat *copies) {
   eg_rule *r = b->r;
-  if (p->kind != TARN_EG_PAT_NODE) return (eg_ref){p->kind == TARN_EG_PAT_VAR ? REF_VAR : REF_SEG, p->var};
+  if (p->kind != TARN_EG_PAT_NODE)
+    return (eg_ref){p->kind == TARN_EG_PAT_VAR ? REF_VAR : REF_SEG, p->var};
   uint32_t first = b->n_ref;
   bool segs = false;
   b->n_ref += p->n;
@@ -438,7 +463,8 @@ static bool make_right(build *b) {
   for (uint32_t i = 0; i < in->n_rhs; i++) {
     if (!count_right(b, in->rhs[i].pat, 0)) return false;
     if (in->rhs[i].var != NONE && !bound_var(b, in->rhs[i].var))
-      return REFUSE(b, "rule %s: variable %u of the right side is not bound", r->name, in->rhs[i].var);
+      return REFUSE(b, "rule %s: variable %u of the right side is not bound", r->name,
+                    in->rhs[i].var);
   }
   tarn_eg_pat *copies = rs_new(rs, r->n_tnode, sizeof *copies);
   r->tnode = rs_new(rs, r->n_tnode, sizeof *r->tnode);
@@ -447,7 +473,8 @@ static bool make_right(build *b) {
   if (!copies || !r->tnode || !r->ref || !r->part) return false;
   r->n_tnode = b->n_ref = 0;
   for (uint32_t i = 0; i < in->n_rhs; i++)
-    r->part[i] = (eg_part){in->rhs[i].var, fill_right(b, in->rhs[i].pat, copies), left_root_of(b, in->rhs[i].var)};
+    r->part[i] = (eg_part){in->rhs[i].var, fill_right(b, in->rhs[i].pat, copies),
+                           left_root_of(b, in->rhs[i].var)};
   r->n_part = in->n_rhs;
   return true;
 }
@@ -477,8 +504,10 @@ uint32_t tarn_eg_rules_add(tarn_eg_rules *rs, const tarn_eg_rule *rule) {
   rs->mem.st = TARN_OK;
   eg_rule r = {.name = rule->name ? rule->name : ""};
   build b = {.rs = rs, .in = rule, .r = &r};
-  if (!rule->n_lhs || (!rule->n_rhs && !rule->apply) || (rule->n_rhs && rule->apply) || rule->id >> 31) {
-    COMPLAIN(&b, "rule %s: needs a left side, and a right side or a function; ids are below 2^31", r.name);
+  if (!rule->n_lhs || (!rule->n_rhs && !rule->apply) || (rule->n_rhs && rule->apply) ||
+      rule->id >> 31) {
+    COMPLAIN(&b, "rule %s: needs a left side, and a right side or a function; ids are below 2^31",
+             r.name);
     return NONE;
   }
   if (!eg_grow(&rs->mem, (void **)&rs->rule, &rs->rule_cap, rs->n + 1u, sizeof r)) return NONE;

@@ -1,24 +1,27 @@
 /* Compiled rules.
  *
- * An atom is one NODE of a left side, numbered in preorder, root after root.  A match is a tuple of e-nodes, one
- * per atom, followed by the lengths that segments took where they are not implied; substitutions are read off it.
- * That tuple determines the (root class, substitution) pair and is determined by it, because a node is in one class
- * only: so matches are counted by counting tuples. */
+ * An atom is one NODE of a left side, numbered in preorder, root after root.  A match is a tuple of
+ * e-nodes, one per atom, followed by the lengths that segments took where they are not implied;
+ * substitutions are read off it. That tuple determines the (root class, substitution) pair and is
+ * determined by it, because a node is in one class only: so matches are counted by counting tuples.
+ */
 #ifndef TARN_EGRAPH_PATTERN_H
 #define TARN_EGRAPH_PATTERN_H
 
 #include "egraph/internal.h"
 #include <stdatomic.h>
 
-/* A kid position of an atom's node: k >= 0 from the front; SLOT_END - k: k-th from the end (0 = last);
- * SLOT_ELEM + e: element e of an atom with several segments; SLOT_SELF: the class of the node itself. */
+/* A kid position of an atom's node: k >= 0 from the front; SLOT_END - k: k-th from the end (0 =
+ * last); SLOT_ELEM + e: element e of an atom with several segments; SLOT_SELF: the class of the
+ * node itself. */
 enum { SLOT_SELF = INT32_MIN, SLOT_END = -1, SLOT_ELEM = 1 << 24 };
 typedef struct eg_src {
   uint32_t atom;
   int32_t slot;
 } eg_src;
 
-typedef struct eg_test { /* which heads an atom may match; shared between atoms of all rules of a set */
+typedef struct eg_test { /* which heads an atom may match; shared between atoms of all rules of a
+                            set */
   tarn_eg_how op_how, payload_how;
   uint32_t op, payload;
   bool (*test)(void *user, uint32_t op, uint32_t payload);
@@ -89,7 +92,8 @@ typedef struct eg_rule {
   uint32_t n_plans; /* one per root, that root first */
   const eg_instr **plan;
   uint32_t *plan_len;
-  int32_t *group_by; /* per plan: the root's kid whose class a node with a given kid is looked for in; -1: none */
+  int32_t *group_by; /* per plan: the root's kid whose class a node with a given kid is looked for
+                        in; -1: none */
   uint32_t n_vars, n_payloads, n_ops, n_segs;
   eg_src *var;            /* where each variable is read off */
   uint32_t *payload, *op; /* atoms */
@@ -118,21 +122,25 @@ struct tarn_eg_rules {
   uint32_t max_words, max_vars, max_payloads, max_ops, max_segs, max_tnodes, max_depth;
 };
 
-/* Keeps the set alive as long as the graph (its log refers to it); the number of the set in the graph, or NONE. */
+/* Keeps the set alive as long as the graph (its log refers to it); the number of the set in the
+ * graph, or NONE. */
 uint32_t eg_keep_rules(tarn_egraph *g, const tarn_eg_rules *rs);
 
 /* Reading a match tuple. */
-static inline uint32_t eg_elem_pos(const eg_rule *r, uint32_t atom, const eg_elem *e, const uint32_t *tuple, uint32_t arity) {
+static inline uint32_t eg_elem_pos(const eg_rule *r, uint32_t atom, const eg_elem *e,
+                                   const uint32_t *tuple, uint32_t arity) {
   const eg_atom *a = &r->atom[atom];
   if (!e->segs_before) return e->fixed_before;
   if (a->n_segs == 1) return e->fixed_before + (arity - a->n_fixed);
   uint32_t p = e->fixed_before, sum = 0;
   for (uint32_t s = 0; s < e->segs_before; s++)
-    p += s + 1 < a->n_segs ? tuple[a->choice + s] : 0, sum += s + 1 < a->n_segs ? tuple[a->choice + s] : 0;
+    p += s + 1 < a->n_segs ? tuple[a->choice + s] : 0,
+        sum += s + 1 < a->n_segs ? tuple[a->choice + s] : 0;
   if (e->segs_before == a->n_segs) p += arity - a->n_fixed - sum;
   return p;
 }
-static inline uint32_t eg_seg_len(const eg_rule *r, uint32_t atom, const eg_elem *e, const uint32_t *tuple, uint32_t arity) {
+static inline uint32_t eg_seg_len(const eg_rule *r, uint32_t atom, const eg_elem *e,
+                                  const uint32_t *tuple, uint32_t arity) {
   const eg_atom *a = &r->atom[atom];
   uint32_t rest = arity - a->n_fixed;
   if (a->n_segs == 1) return rest;
@@ -140,13 +148,16 @@ static inline uint32_t eg_seg_len(const eg_rule *r, uint32_t atom, const eg_elem
   for (uint32_t s = 0; s + 1 < a->n_segs; s++) rest -= tuple[a->choice + s];
   return rest;
 }
-static inline uint32_t eg_slot_pos(const eg_rule *r, eg_src s, const uint32_t *tuple, uint32_t arity) {
+static inline uint32_t eg_slot_pos(const eg_rule *r, eg_src s, const uint32_t *tuple,
+                                   uint32_t arity) {
   if (s.slot >= SLOT_ELEM)
-    return eg_elem_pos(r, s.atom, &r->elem[r->atom[s.atom].elem + (uint32_t)(s.slot - SLOT_ELEM)], tuple, arity);
+    return eg_elem_pos(r, s.atom, &r->elem[r->atom[s.atom].elem + (uint32_t)(s.slot - SLOT_ELEM)],
+                       tuple, arity);
   return s.slot >= 0 ? (uint32_t)s.slot : arity - 1 - (uint32_t)(SLOT_END - s.slot);
 }
 /* The class at a source, as stored: canonical when the graph is rebuilt. */
-static inline uint32_t eg_src_class(const tarn_egraph *g, const eg_rule *r, eg_src s, const uint32_t *tuple) {
+static inline uint32_t eg_src_class(const tarn_egraph *g, const eg_rule *r, eg_src s,
+                                    const uint32_t *tuple) {
   uint32_t id = tuple[s.atom];
   if (s.slot == SLOT_SELF) return eg_find(g, id);
   const eg_rec *rec = &g->rec[id];

@@ -11,16 +11,18 @@ static uint64_t term_hash(uint32_t op, uint32_t payload, const uint32_t *kids, u
   return h;
 }
 
-static bool same_term(const tarn_eg_proof *p, uint32_t t, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
+static bool same_term(const tarn_eg_proof *p, uint32_t t, uint32_t op, uint32_t payload,
+                      const uint32_t *kids, uint32_t n) {
   const pf_term *x = &p->term[t];
   return x->op == op && x->payload == payload && x->n == n &&
          (n == 0 || memcmp(p->kids.p + x->kids, kids, n * sizeof *kids) == 0);
 }
 
-static uint32_t *term_slot(const tarn_eg_proof *p, uint64_t h, uint32_t op, uint32_t payload, const uint32_t *kids,
-                           uint32_t n) {
+static uint32_t *term_slot(const tarn_eg_proof *p, uint64_t h, uint32_t op, uint32_t payload,
+                           const uint32_t *kids, uint32_t n) {
   size_t m = p->table.n - 1, i = (size_t)h & m;
-  while (p->table.p[i] != NONE && !same_term(p, p->table.p[i], op, payload, kids, n)) i = (i + 1) & m;
+  while (p->table.p[i] != NONE && !same_term(p, p->table.p[i], op, payload, kids, n))
+    i = (i + 1) & m;
   return &p->table.p[i];
 }
 
@@ -37,7 +39,8 @@ static bool grow_table(tarn_eg_proof *p) {
   return true;
 }
 
-uint32_t pf_intern(tarn_eg_proof *p, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
+uint32_t pf_intern(tarn_eg_proof *p, uint32_t op, uint32_t payload, const uint32_t *kids,
+                   uint32_t n) {
   if ((size_t)p->n_terms * 2 >= p->table.n && !grow_table(p)) return NONE;
   uint32_t *slot = term_slot(p, term_hash(op, payload, kids, n), op, payload, kids, n);
   if (*slot != NONE) return *slot;
@@ -67,7 +70,9 @@ void tarn_eg_proof_free(tarn_eg_proof *p) {
 uint32_t tarn_eg_proof_terms(const tarn_eg_proof *p) { return p->n_terms; }
 uint32_t tarn_eg_proof_lemmas(const tarn_eg_proof *p) { return p->n_lemmas; }
 uint32_t tarn_eg_proof_steps(const tarn_eg_proof *p) { return p->n_steps; }
-tarn_eg_lemma tarn_eg_proof_lemma(const tarn_eg_proof *p, uint32_t lemma) { return p->lemma[lemma]; }
+tarn_eg_lemma tarn_eg_proof_lemma(const tarn_eg_proof *p, uint32_t lemma) {
+  return p->lemma[lemma];
+}
 
 tarn_eg_node tarn_eg_proof_term(const tarn_eg_proof *p, uint32_t term) {
   const pf_term *t = &p->term[term];
@@ -77,23 +82,28 @@ tarn_eg_node tarn_eg_proof_term(const tarn_eg_proof *p, uint32_t term) {
 tarn_eg_step tarn_eg_proof_step(const tarn_eg_proof *p, uint32_t step) {
   const pf_step *s = &p->step[step];
   bool cong = s->rule == TARN_EG_RULE_CONGRUENCE;
-  return (tarn_eg_step){s->rule, s->note, s->forward, s->before, s->after, cong ? p->kid_lemmas.p + s->lemmas : NULL};
+  return (tarn_eg_step){s->rule,   s->note,  s->forward,
+                        s->before, s->after, cong ? p->kid_lemmas.p + s->lemmas : NULL};
 }
 
 tarn_status tarn_eg_proof_status(const tarn_eg_proof *p) { return p->mem.st; }
 
 /* ---- adding ---- */
 
-uint32_t tarn_eg_proof_find_term(const tarn_eg_proof *p, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
+uint32_t tarn_eg_proof_find_term(const tarn_eg_proof *p, uint32_t op, uint32_t payload,
+                                 const uint32_t *kids, uint32_t n) {
   return p->table.n ? *term_slot(p, term_hash(op, payload, kids, n), op, payload, kids, n) : NONE;
 }
 
-uint32_t tarn_eg_proof_add_term(tarn_eg_proof *p, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n) {
+uint32_t tarn_eg_proof_add_term(tarn_eg_proof *p, uint32_t op, uint32_t payload,
+                                const uint32_t *kids, uint32_t n) {
   return pf_intern(p, op, payload, kids, n);
 }
 
-bool tarn_eg_proof_add_step(tarn_eg_proof *p, uint32_t rule, uint32_t note, uint32_t left, uint32_t right) {
-  if (!eg_grow(&p->mem, (void **)&p->known, &p->known_cap, p->n_known + 1u, sizeof *p->known)) return false;
+bool tarn_eg_proof_add_step(tarn_eg_proof *p, uint32_t rule, uint32_t note, uint32_t left,
+                            uint32_t right) {
+  if (!eg_grow(&p->mem, (void **)&p->known, &p->known_cap, p->n_known + 1u, sizeof *p->known))
+    return false;
   p->known[p->n_known++] = (pf_step){rule, note, left, right, 0, true};
   return true;
 }
@@ -148,7 +158,8 @@ static bool unfold_step(unfold *u, const pf_step *s, bool back) {
   if (s->rule == TARN_EG_RULE_CONGRUENCE) return unfold_congruence(u, s, forward);
   uint32_t before = back ? s->after : s->before, after = back ? s->before : s->after;
   if (++u->n > u->max || !replace(u, after)) return false;
-  tarn_eg_flat f = {s->rule, s->note, forward, before, after, u->spine.p[0], u->path.p, (uint32_t)u->path.n};
+  tarn_eg_flat f = {s->rule, s->note,       forward,   before,
+                    after,   u->spine.p[0], u->path.p, (uint32_t)u->path.n};
   return !u->fn || u->fn(u->user, u->p, &f);
 }
 
@@ -161,7 +172,8 @@ static bool unfold_lemma(unfold *u, uint32_t lemma, bool back) {
   return true;
 }
 
-uint64_t tarn_eg_proof_flatten(tarn_eg_proof *p, uint64_t max_steps, tarn_eg_flat_fn *fn, void *user) {
+uint64_t tarn_eg_proof_flatten(tarn_eg_proof *p, uint64_t max_steps, tarn_eg_flat_fn *fn,
+                               void *user) {
   unfold u = {.p = p, .max = max_steps, .fn = fn, .user = user};
   uint32_t last = p->n_lemmas - 1;
   bool ok = eg_push(&p->mem, &u.spine, p->lemma[last].from) && unfold_lemma(&u, last, false);

@@ -33,6 +33,7 @@ struct tarn_eg_proof {
 };
 
 /* The number of a term, new or known; NONE: no memory. */
-uint32_t pf_intern(tarn_eg_proof *p, uint32_t op, uint32_t payload, const uint32_t *kids, uint32_t n);
+uint32_t pf_intern(tarn_eg_proof *p, uint32_t op, uint32_t payload, const uint32_t *kids,
+                   uint32_t n);
 
 #endif

@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-#define GROW(g, field, need) (eg_grow(&(g)->mem, (void **)&(g)->field, &(g)->field##_cap, (need), sizeof *(g)->field))
+#define GROW(g, field, need)                                                                       \
+  (eg_grow(&(g)->mem, (void **)&(g)->field, &(g)->field##_cap, (need), sizeof *(g)->field))
 
 /* ---- analyses ---- */
 
@@ -46,9 +47,12 @@ uint32_t tarn_eg_add_analysis(tarn_egraph *g, const tarn_eg_analysis *a) {
   return g->n_analyses++;
 }
 
-uint64_t tarn_eg_data(const tarn_egraph *g, uint32_t analysis, uint32_t cls) { return g->data[analysis][eg_find(g, cls)]; }
+uint64_t tarn_eg_data(const tarn_egraph *g, uint32_t analysis, uint32_t cls) {
+  return g->data[analysis][eg_find(g, cls)];
+}
 
-static bool make_one(tarn_egraph *g, uint32_t a, uint32_t head, const uint32_t *kids, uint32_t n, uint64_t *out) {
+static bool make_one(tarn_egraph *g, uint32_t a, uint32_t head, const uint32_t *kids, uint32_t n,
+                     uint64_t *out) {
   const tarn_eg_analysis *an = &g->analyses[a];
   tarn_eg_node v = {g->heads[head].op, g->heads[head].payload, n, kids};
   bool was = g->making;
@@ -56,8 +60,9 @@ static bool make_one(tarn_egraph *g, uint32_t a, uint32_t head, const uint32_t *
   bool ok = an->make(an->user, g, &v, out);
   g->making = was;
   if (!ok)
-    eg_fail(&g->mem, TARN_BAD_INPUT, "egraph: analysis %s refuses node (op %u, payload %u, %u kids)", an->name, v.op, v.payload,
-            n);
+    eg_fail(&g->mem, TARN_BAD_INPUT,
+            "egraph: analysis %s refuses node (op %u, payload %u, %u kids)", an->name, v.op,
+            v.payload, n);
   return ok;
 }
 
@@ -88,12 +93,14 @@ void eg_modify_all(tarn_egraph *g, uint32_t cls) {
   for (uint32_t a = 0; a < g->n_analyses; a++) modify_one(g, a, cls);
 }
 
-/* How: a union was refused; congruent nodes were joined all the same; node y of class x has that value; someone said so. */
+/* How: a union was refused; congruent nodes were joined all the same; node y of class x has that
+ * value; someone said so. */
 static void note_conflict(tarn_egraph *g, int how, const tarn_eg_conflict *c) {
   g->conflict = *c;
   g->has_conflict = true, g->conflict_how = how;
   g->refused.n = 0;
-  eg_fail(&g->mem, TARN_BAD_INPUT, "egraph: analysis %s cannot join classes %u and %u (rule %u, note %u)",
+  eg_fail(&g->mem, TARN_BAD_INPUT,
+          "egraph: analysis %s cannot join classes %u and %u (rule %u, note %u)",
           g->analyses[c->analysis].name, c->a, c->b, c->rule, c->note);
 }
 
@@ -116,7 +123,8 @@ static int join_data(tarn_egraph *g, uint32_t a, uint32_t cls, uint64_t value, u
   if (!eg_vec_reserve(&g->mem, &g->changed, 2)) return -1;
   unsigned r = join_values(g, a, &v, value);
   if (r & TARN_EG_JOIN_FAIL) {
-    tarn_eg_conflict k = {a, c, cause == NONE ? c : cause, g->data[a][c], value, g->cur_rule, g->cur_note};
+    tarn_eg_conflict k = {a,           c,          cause == NONE ? c : cause, g->data[a][c], value,
+                          g->cur_rule, g->cur_note};
     note_conflict(g, cause == NONE ? CONFLICT_SAID : CONFLICT_NODE, &k);
     return -1;
   }
@@ -169,7 +177,8 @@ static void queue_repair(tarn_egraph *g, uint32_t root) {
   g->queued.p[g->queued.n++] = root; /* room was reserved */
 }
 
-/* Room for what k unions and changed nodes may push, and for what is pushed back when something fails. */
+/* Room for what k unions and changed nodes may push, and for what is pushed back when something
+ * fails. */
 static bool reserve_work(tarn_egraph *g, size_t k) {
   return GROW(g, pending, g->n_pending + 3 * k) && eg_vec_reserve(&g->mem, &g->changed, 2 * k) &&
          eg_vec_reserve(&g->mem, &g->queued, 3 * k);
@@ -190,9 +199,10 @@ static void join_lists(tarn_egraph *g, uint32_t win, uint32_t lose) {
   g->mask[win] |= g->mask[lose];
 }
 
-/* The joined values of win and lose in out; bits of analyses changed for either. false: a join failed. */
-static bool join_all(tarn_egraph *g, uint32_t win, uint32_t lose, uint32_t rule, uint32_t note, uint64_t *out,
-                     uint32_t *for_win, uint32_t *for_lose) {
+/* The joined values of win and lose in out; bits of analyses changed for either. false: a join
+ * failed. */
+static bool join_all(tarn_egraph *g, uint32_t win, uint32_t lose, uint32_t rule, uint32_t note,
+                     uint64_t *out, uint32_t *for_win, uint32_t *for_lose) {
   bool ok = true;
   for (uint32_t a = 0; a < g->n_analyses; a++) {
     out[a] = g->data[a][win];
@@ -210,8 +220,8 @@ static bool join_all(tarn_egraph *g, uint32_t win, uint32_t lose, uint32_t rule,
   return ok;
 }
 
-static void commit_values(tarn_egraph *g, uint32_t win, uint32_t lose, const uint64_t *value, uint32_t for_win,
-                          uint32_t for_lose) {
+static void commit_values(tarn_egraph *g, uint32_t win, uint32_t lose, const uint64_t *value,
+                          uint32_t for_win, uint32_t for_lose) {
   for (uint32_t a = 0; a < g->n_analyses; a++) {
     g->data[a][win] = value[a];
     if ((for_win | for_lose) >> a & 1) g->data_version[a]++;
@@ -220,8 +230,8 @@ static void commit_values(tarn_egraph *g, uint32_t win, uint32_t lose, const uin
   if (for_win) push_changed(g, win, for_win);
 }
 
-/* 1: joined, 0: one class already, -1: refused. By congruence it cannot be refused for a failed join: the classes
- * are equal; the conflict is noted. */
+/* 1: joined, 0: one class already, -1: refused. By congruence it cannot be refused for a failed
+ * join: the classes are equal; the conflict is noted. */
 int eg_join(tarn_egraph *g, uint32_t a, uint32_t b, uint32_t rule, uint32_t note) {
   uint32_t ra = eg_find_mut(g, a), rb = eg_find_mut(g, b);
   if (ra == rb) return 0;
@@ -229,7 +239,8 @@ int eg_join(tarn_egraph *g, uint32_t a, uint32_t b, uint32_t rule, uint32_t note
   uint32_t lose = smaller(g, ra, rb), win = lose == ra ? rb : ra;
   uint64_t value[32];
   uint32_t for_win = 0, for_lose = 0;
-  if (g->n_analyses && !join_all(g, win, lose, rule, note, value, &for_win, &for_lose) && rule != TARN_EG_RULE_CONGRUENCE)
+  if (g->n_analyses && !join_all(g, win, lose, rule, note, value, &for_win, &for_lose) &&
+      rule != TARN_EG_RULE_CONGRUENCE)
     return -1;
   uint32_t uses = eg_use_head(g, lose);
   if (uses != USE_END) g->pending[g->n_pending++] = (eg_use_list){uses, lose, for_lose};
@@ -246,13 +257,14 @@ int eg_join(tarn_egraph *g, uint32_t a, uint32_t b, uint32_t rule, uint32_t note
 
 static bool may_union(tarn_egraph *g, uint32_t a, uint32_t b) {
   if (a < g->n_ids && b < g->n_ids && !g->making) return true;
-  eg_fail(&g->mem, TARN_USAGE, "egraph: union of %u and %u: no such id, or inside make or join", a, b);
+  eg_fail(&g->mem, TARN_USAGE, "egraph: union of %u and %u: no such id, or inside make or join", a,
+          b);
   return false;
 }
 
 /* Writes the record (room was reserved), joins, and takes the record back when that is refused. */
-static int join_logged(tarn_egraph *g, const uint32_t *record, uint32_t n, uint32_t a, uint32_t b, uint32_t rule,
-                       uint32_t note) {
+static int join_logged(tarn_egraph *g, const uint32_t *record, uint32_t n, uint32_t a, uint32_t b,
+                       uint32_t rule, uint32_t note) {
   size_t at = g->log.n;
   if (g->reasons) {
     memcpy(g->log.p + at, record, n * sizeof *record);
@@ -272,8 +284,8 @@ int tarn_eg_union(tarn_egraph *g, uint32_t a, uint32_t b, uint32_t rule, uint32_
   return join_logged(g, record, 5, a, b, rule, note);
 }
 
-int tarn_eg_union_at(tarn_egraph *g, uint32_t node, const uint32_t *evidence, uint32_t n, uint32_t b, uint32_t rule,
-                     uint32_t note) {
+int tarn_eg_union_at(tarn_egraph *g, uint32_t node, const uint32_t *evidence, uint32_t n,
+                     uint32_t b, uint32_t rule, uint32_t note) {
   if (!may_union(g, node, b)) return -1;
   if (!g->reasons) return eg_join(g, node, b, rule, note);
   if (n > 10000) return tarn_eg_union(g, node, b, rule, note); /* longer than a record can be */
@@ -282,9 +294,11 @@ int tarn_eg_union_at(tarn_egraph *g, uint32_t node, const uint32_t *evidence, ui
   uint32_t have = eg_arity(g, node);
   const uint32_t *kids = eg_kids(g, node, have);
   bool ok = n == have;
-  for (uint32_t i = 0; ok && i < n; i++) ok = evidence[i] < g->n_ids && eg_find(g, evidence[i]) == eg_find(g, kids[i]);
+  for (uint32_t i = 0; ok && i < n; i++)
+    ok = evidence[i] < g->n_ids && eg_find(g, evidence[i]) == eg_find(g, kids[i]);
   if (!ok) {
-    eg_fail(&g->mem, TARN_USAGE, "egraph: evidence for node %u is not in the classes of its kids", node);
+    eg_fail(&g->mem, TARN_USAGE, "egraph: evidence for node %u is not in the classes of its kids",
+            node);
     return -1;
   }
   if (!eg_log_reserve(g, 5 + n)) return -1;
@@ -413,7 +427,8 @@ static bool process_uses(tarn_egraph *g, eg_use_list l) {
   return true;
 }
 
-/* The first use of a list that will be processed soon: each call asks for what the next one reads. */
+/* The first use of a list that will be processed soon: each call asks for what the next one reads.
+ */
 static void look_ahead(const tarn_egraph *g, size_t i, int stage) {
   if (i >= g->n_pending) return;
   uint32_t e = g->pending[i].head, owner = eg_use_owner(g, e);
@@ -427,7 +442,8 @@ static void look_ahead(const tarn_egraph *g, size_t i, int stage) {
   if (stage == 1) {
     for (uint32_t j = 0; j < n; j++) EG_FETCH(&g->uf[k[j]]);
     uint32_t next = *eg_use_next(g, e);
-    if (next != USE_END && !(next & USE_WIDE)) EG_FETCH(&g->rec[next >> 1]), EG_FETCH(&g->link[next >> 1]);
+    if (next != USE_END && !(next & USE_WIDE))
+      EG_FETCH(&g->rec[next >> 1]), EG_FETCH(&g->link[next >> 1]);
     return;
   }
   uint32_t canon[2];
@@ -455,7 +471,8 @@ static bool process_changed(tarn_egraph *g) {
   return true;
 }
 
-/* Drops hidden nodes from a class list, brings those changed now to the front, recomputes the ops present. */
+/* Drops hidden nodes from a class list, brings those changed now to the front, recomputes the ops
+ * present. */
 static void repair(tarn_egraph *g, uint32_t root) {
   uint32_t young = root, first_old = NONE, last_old = NONE;
   uint16_t mask = 0, now = (uint16_t)g->now;

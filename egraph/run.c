@@ -1,9 +1,10 @@
 /* Running rules: iterations, schedulers, limits, reports.
  *
- * Each rule remembers the stamp up to which its matches were applied (seen), so that a search is for what changed
- * since.  The simple scheduler needs no more.  Backoff decides by the number of all matches: a rule keeps its old
- * ones in a list (known, complete up to the same stamp), from which those that died or changed are dropped and to
- * which the new ones are added; a banned rule loses its list and is counted afresh after the ban. */
+ * Each rule remembers the stamp up to which its matches were applied (seen), so that a search is
+ * for what changed since.  The simple scheduler needs no more.  Backoff decides by the number of
+ * all matches: a rule keeps its old ones in a list (known, complete up to the same stamp), from
+ * which those that died or changed are dropped and to which the new ones are added; a banned rule
+ * loses its list and is counted afresh after the ban. */
 #define _POSIX_C_SOURCE 199309L
 #include "egraph/apply.h"
 
@@ -54,7 +55,8 @@ struct tarn_eg_runner {
   tarn_eg_iteration *now;
 };
 
-#define GROW(r, field, need) (eg_grow(&(r)->g->mem, (void **)&(r)->field, &(r)->field##_cap, (need), sizeof *(r)->field))
+#define GROW(r, field, need)                                                                       \
+  (eg_grow(&(r)->g->mem, (void **)&(r)->field, &(r)->field##_cap, (need), sizeof *(r)->field))
 
 /* ---- time ---- */
 
@@ -68,7 +70,8 @@ static double seconds(const tarn_eg_runner *r) {
 /* Whether time is over when what has been joined is to be rebuilt yet. */
 static bool is_late(void *user) {
   tarn_eg_runner *r = user;
-  if (!r->late && r->c->interrupted && r->c->interrupted(r->c->user)) r->late = r->interrupted = true;
+  if (!r->late && r->c->interrupted && r->c->interrupted(r->c->user))
+    r->late = r->interrupted = true;
   if (r->late || !(r->c->max_seconds > 0)) return r->late;
   double rebuild = r->per_union * (double)(r->apply.unions - r->unions);
   r->late = seconds(r) - r->start + rebuild >= r->c->max_seconds;
@@ -127,14 +130,16 @@ tarn_eg_runner *tarn_eg_runner_copy(const tarn_eg_runner *from, tarn_egraph *cop
   if (!r) return NULL;
   bool ok = GROW(r, rule, from->n) && GROW(r, it, from->n_it);
   r->per_union = from->per_union, r->epoch = from->epoch;
-  r->unions = from->unions, r->apply.unions = from->apply.unions, r->apply.refused = from->apply.refused;
+  r->unions = from->unions, r->apply.unions = from->apply.unions,
+  r->apply.refused = from->apply.refused;
   if (ok && from->n_it) memcpy(r->it, from->it, from->n_it * sizeof *r->it);
   r->n_it = ok ? from->n_it : 0;
   for (; ok && r->n < from->n; r->n++) {
     rule_state *s = &r->rule[r->n];
     *s = from->rule[r->n];
     s->found = s->known = s->held = (eg_vec){0}, s->lot = (eg_lot){0};
-    ok = copy_vec(&copy->mem, &s->known, &from->rule[r->n].known) && copy_vec(&copy->mem, &s->held, &from->rule[r->n].held);
+    ok = copy_vec(&copy->mem, &s->known, &from->rule[r->n].known) &&
+         copy_vec(&copy->mem, &s->held, &from->rule[r->n].held);
   }
   if (ok) return r;
   tarn_eg_runner_free(r);
@@ -158,7 +163,8 @@ const char *tarn_eg_stop_name(tarn_eg_stop s) {
 
 /* ---- searching ---- */
 
-/* Drops tuples that hold a dead, pruned or changed node: changed ones will be found again as new. */
+/* Drops tuples that hold a dead, pruned or changed node: changed ones will be found again as new.
+ */
 static void sweep(const tarn_egraph *g, const eg_rule *r, eg_vec *v, uint32_t seen) {
   size_t to = 0;
   uint32_t w = r->n_words;
@@ -166,7 +172,8 @@ static void sweep(const tarn_egraph *g, const eg_rule *r, eg_vec *v, uint32_t se
     const uint32_t *t = v->p + i;
     bool keep = true;
     if (r->bare) keep = g->uf[t[0]] & UF_ROOT;
-    for (uint32_t a = 0; keep && a < r->n_atoms; a++) keep = g->stamp[t[a]] && g->stamp[t[a]] <= seen;
+    for (uint32_t a = 0; keep && a < r->n_atoms; a++)
+      keep = g->stamp[t[a]] && g->stamp[t[a]] <= seen;
     if (!keep) continue;
     if (to != i) memmove(v->p + to, t, w * sizeof *t);
     to += w;
@@ -202,7 +209,8 @@ static void prepare_rule(tarn_eg_runner *r, uint32_t rule, uint32_t iteration) {
   s->found.n = 0;
   s->since = s->seen;
   if (s->skipped) return;
-  /* Now, not when they are tried: what other rules do meanwhile must not take a match away from this iteration. */
+  /* Now, not when they are tried: what other rules do meanwhile must not take a match away from
+   * this iteration. */
   if (s->held.n && s->swept_at != r->g->version) sweep(r->g, er, &s->held, s->seen);
   s->swept_at = r->g->version;
   if (!backoff) return;
@@ -219,8 +227,10 @@ static bool search_group(tarn_eg_runner *r, uint32_t since, uint32_t n, bool onl
   for (uint32_t i = 0; i < n; i++) {
     rule_state *s = &r->rule[r->group[i]];
     bool backoff = r->c->scheduler == TARN_EG_BACKOFF;
-    r->sink[i] = (eg_sink){
-        .found = only_count ? NULL : &s->found, .lot = &s->lot, .seen = only_count ? 0 : s->seen, .limit = UINT64_MAX};
+    r->sink[i] = (eg_sink){.found = only_count ? NULL : &s->found,
+                           .lot = &s->lot,
+                           .seen = only_count ? 0 : s->seen,
+                           .limit = UINT64_MAX};
     r->sink[i].last = s->last;
     r->first_id[i] = since ? s->seen_id : 0;
     if (!backoff) continue;
@@ -232,7 +242,8 @@ static bool search_group(tarn_eg_runner *r, uint32_t since, uint32_t n, bool onl
   return eg_search(&r->search, r->group, r->sink, n, since, r->first_id);
 }
 
-static void take_counts(tarn_eg_runner *r, uint32_t n, uint32_t iteration, bool only_count, double each) {
+static void take_counts(tarn_eg_runner *r, uint32_t n, uint32_t iteration, bool only_count,
+                        double each) {
   bool backoff = r->c->scheduler == TARN_EG_BACKOFF, counting = r->c->count_matches || backoff;
   for (uint32_t i = 0; i < n; i++) {
     rule_state *s = &r->rule[r->group[i]];
@@ -247,7 +258,8 @@ static void take_counts(tarn_eg_runner *r, uint32_t n, uint32_t iteration, bool 
   }
 }
 
-static bool search_rules(tarn_eg_runner *r, const uint32_t *active, uint32_t n, uint32_t iteration, bool only_count) {
+static bool search_rules(tarn_eg_runner *r, const uint32_t *active, uint32_t n, uint32_t iteration,
+                         bool only_count) {
   uint32_t left = n, since = 0;
   for (uint32_t i = 0; i < n; i++) r->rule[active[i]].active = true;
   while (left) { /* groups by ascending stamp */
@@ -303,12 +315,14 @@ static bool apply_all(tarn_eg_runner *r, uint32_t rule, eg_span v, eg_vec *held)
 }
 
 /* One block of at most EG_BLOCK tuples, with as many as ahead behind it. */
-static bool apply_block(tarn_eg_runner *r, uint32_t rule, const uint32_t *p, uint32_t n, uint32_t ahead) {
+static bool apply_block(tarn_eg_runner *r, uint32_t rule, const uint32_t *p, uint32_t n,
+                        uint32_t ahead) {
   rule_state *s = &r->rule[rule];
   uint64_t refused = r->apply.refused;
   if ((++r->blocks & 15) == 0 && is_late(r)) return false;
 #if defined(EG_WIDE)
-  bool ok = r->g->wide ? eg_apply_block_wide(&r->apply, rule, p, n, ahead) : eg_apply_block(&r->apply, rule, p, n, ahead);
+  bool ok = r->g->wide ? eg_apply_block_wide(&r->apply, rule, p, n, ahead)
+                       : eg_apply_block(&r->apply, rule, p, n, ahead);
 #else
   bool ok = eg_apply_block(&r->apply, rule, p, n, ahead);
 #endif
@@ -318,8 +332,9 @@ static bool apply_block(tarn_eg_runner *r, uint32_t rule, const uint32_t *p, uin
   return true;
 }
 
-/* Tuples of a span in blocks, after those that the spans before left over (*left of them, in r->rest).  Blocks are full but
- * for the last of all, so that ids are the same however many threads have searched. */
+/* Tuples of a span in blocks, after those that the spans before left over (*left of them, in
+ * r->rest).  Blocks are full but for the last of all, so that ids are the same however many threads
+ * have searched. */
 static bool apply_blocks(tarn_eg_runner *r, uint32_t rule, eg_span v, uint32_t *left, bool last) {
   uint32_t w = r->rs->rule[rule].n_words;
   const uint32_t *p = v.p;
@@ -335,7 +350,8 @@ static bool apply_blocks(tarn_eg_runner *r, uint32_t rule, eg_span v, uint32_t *
     if (!full) return true;
     uint32_t size = carried ? *left : take, ahead = n < EG_BLOCK ? (uint32_t)n : EG_BLOCK;
     if (carried) *left = 0;
-    if (!apply_block(r, rule, carried ? r->rest : p - (size_t)take * w, size, carried ? 0 : ahead)) return false;
+    if (!apply_block(r, rule, carried ? r->rest : p - (size_t)take * w, size, carried ? 0 : ahead))
+      return false;
   }
   return true;
 }
@@ -404,12 +420,14 @@ static bool apply_found(tarn_eg_runner *r, uint32_t rule) {
   for (size_t i = 0; i <= s->lot.n_span; i++) {
     eg_span v = i ? s->lot.span[i - 1] : (eg_span){s->found.p, s->found.n};
     bool last = i == s->lot.n_span;
-    if (!(bulk ? apply_blocks(r, rule, v, &left, last) : apply_all(r, rule, v, &s->held))) return false;
+    if (!(bulk ? apply_blocks(r, rule, v, &left, last) : apply_all(r, rule, v, &s->held)))
+      return false;
   }
   return true;
 }
 
-static bool apply_rules(tarn_eg_runner *r, const uint32_t *active, uint32_t n, uint32_t stamp, uint32_t n_ids) {
+static bool apply_rules(tarn_eg_runner *r, const uint32_t *active, uint32_t n, uint32_t stamp,
+                        uint32_t n_ids) {
   for (uint32_t i = 0; i < n; i++) {
     rule_state *s = &r->rule[active[i]];
     if (s->skipped) continue;
@@ -436,12 +454,14 @@ static tarn_eg_stop why_stopped(const tarn_eg_runner *r) {
   const tarn_egraph *g = r->g;
   if (g->has_conflict) return TARN_EG_STOP_CONFLICT;
   if (r->late) return r->interrupted ? TARN_EG_STOP_INTERRUPTED : TARN_EG_STOP_SECONDS;
-  if (g->mem.st == TARN_NO_RESULT) return g->live >= g->max_nodes ? TARN_EG_STOP_NODES : TARN_EG_STOP_BYTES;
+  if (g->mem.st == TARN_NO_RESULT)
+    return g->live >= g->max_nodes ? TARN_EG_STOP_NODES : TARN_EG_STOP_BYTES;
   return g->mem.st == TARN_MEMORY ? TARN_EG_STOP_MEMORY : TARN_EG_STOP_ERROR;
 }
 
 /* Nothing is banned: true. Else lets the ban that ends first end now. */
-static bool scheduler_agrees(tarn_eg_runner *r, const uint32_t *active, uint32_t n, uint32_t iteration) {
+static bool scheduler_agrees(tarn_eg_runner *r, const uint32_t *active, uint32_t n,
+                             uint32_t iteration) {
   uint32_t least = UINT32_MAX;
   if (r->c->scheduler != TARN_EG_BACKOFF) return true;
   for (uint32_t i = 0; i < n; i++) {
@@ -506,13 +526,14 @@ static bool iterate(tarn_eg_runner *r, const uint32_t *active, uint32_t n, tarn_
     return false;
   }
   *stop = TARN_EG_STOP_SATURATED;
-  return it->unions || !scheduler_agrees(r, active, n, iteration) || g->live != nodes || g->classes != classes;
+  return it->unions || !scheduler_agrees(r, active, n, iteration) || g->live != nodes ||
+         g->classes != classes;
 }
 
 static bool prepare_run(tarn_eg_runner *r) {
   uint32_t n = r->rs->n;
-  if (!GROW(r, rule, n) || !GROW(r, sink, n + 1u) || !GROW(r, group, n + 1u) || !GROW(r, first_id, n + 1u) ||
-      !GROW(r, rest, EG_BLOCK * (r->rs->max_words + (size_t)1)))
+  if (!GROW(r, rule, n) || !GROW(r, sink, n + 1u) || !GROW(r, group, n + 1u) ||
+      !GROW(r, first_id, n + 1u) || !GROW(r, rest, EG_BLOCK * (r->rs->max_words + (size_t)1)))
     return false;
   if (n > r->n) memset(r->rule + r->n, 0, (n - r->n) * sizeof *r->rule);
   r->n = n;
@@ -558,7 +579,8 @@ tarn_eg_stop tarn_eg_run(tarn_eg_runner *r, const tarn_eg_run_config *config) {
       eg_fail(&g->mem, TARN_USAGE, "egraph: there is no rule %u", active[i]);
       ok = false;
     }
-  tarn_eg_stop stop = ok && tarn_eg_rebuild(g) == TARN_OK ? run_active(r, active, n) : why_stopped(r);
+  tarn_eg_stop stop =
+      ok && tarn_eg_rebuild(g) == TARN_OK ? run_active(r, active, n) : why_stopped(r);
   drop_found(r);
   eg_vec_free(&g->mem, &all);
   return stop;

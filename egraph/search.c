@@ -1,9 +1,9 @@
 /* What to search for: which roots and which classes to start from.
  *
- * To find only what is new since a stamp, each match is found from its first changed atom: a search is made for each
- * atom i in which atom i must be changed and the atoms before it must not be.  For a root that starts from the changed
- * nodes; for an inner atom, from the classes that hold changed nodes, climbing their uses to the root (the nodes on
- * the way are then fixed). */
+ * To find only what is new since a stamp, each match is found from its first changed atom: a search
+ * is made for each atom i in which atom i must be changed and the atoms before it must not be.  For
+ * a root that starts from the changed nodes; for an inner atom, from the classes that hold changed
+ * nodes, climbing their uses to the root (the nodes on the way are then fixed). */
 #include "egraph/match.h"
 #include "egraph/table.h"
 
@@ -58,7 +58,8 @@ static bool search_bare(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_
 }
 
 /* Roots among all nodes, in order of ids; for few rules, when everything is new. */
-static bool search_roots_all(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t first, uint32_t end) {
+static bool search_roots_all(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t first,
+                             uint32_t end) {
   uint32_t root = 0, test = r->atom[0].test;
   start_rule(s, r, sink, 0);
   memset(s->mode, ANY, r->n_atoms);
@@ -86,7 +87,8 @@ static void sort_by_key(uint64_t *p, uint64_t *tmp, size_t n, uint32_t n_keys) {
 }
 
 /* Roots one after the other whose nodes are looked for in the same class. */
-static bool run_grouped(eg_searcher *s, uint32_t root, int32_t slot, const uint32_t *node, size_t n) {
+static bool run_grouped(eg_searcher *s, uint32_t root, int32_t slot, const uint32_t *node,
+                        size_t n) {
   if (!eg_grow(s->mem, (void **)&s->pairs, &s->pairs_cap, n, sizeof *s->pairs) ||
       !eg_grow(s->mem, (void **)&s->pairs2, &s->pairs2_cap, n, sizeof *s->pairs2)) {
     s->gave_up = true;
@@ -102,7 +104,9 @@ static bool run_grouped(eg_searcher *s, uint32_t root, int32_t slot, const uint3
 /* The kid of the root whose class the plan enumerates first, or -1. */
 static int32_t first_kid(const eg_searcher *s, uint32_t root) {
   const eg_instr *in = s->len > 1 ? &s->code[1] : NULL;
-  return in && (in->code == I_ENUM || in->code == I_KEYED) && in->x_near && in->x.atom == root ? in->x.slot : -1;
+  return in && (in->code == I_ENUM || in->code == I_KEYED) && in->x_near && in->x.atom == root
+             ? in->x.slot
+             : -1;
 }
 
 static bool run_roots(eg_searcher *s, uint32_t root, const uint32_t *node, size_t n) {
@@ -121,7 +125,8 @@ static bool run_roots(eg_searcher *s, uint32_t root, const uint32_t *node, size_
 }
 
 /* Matches whose first changed atom is a root. */
-static bool search_roots(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t root, size_t first, size_t end) {
+static bool search_roots(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t root,
+                         size_t first, size_t end) {
   enum { WORTH = 256 }; /* to sort */
   const eg_atom *at = &r->atom[root];
   start_rule(s, r, sink, at->block);
@@ -134,7 +139,8 @@ static bool search_roots(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32
     if (!ok[h] || i >= stop) continue;
     const uint32_t *node = s->order.p + i;
     bool sort = slot >= 0 && s->since == 0 && stop - i >= WORTH;
-    bool go = sort ? run_grouped(s, root, slot, node, stop - i) : run_roots(s, root, node, stop - i);
+    bool go =
+        sort ? run_grouped(s, root, slot, node, stop - i) : run_roots(s, root, node, stop - i);
     if (!go && s->gave_up) return false;
   }
   return true;
@@ -143,10 +149,12 @@ static bool search_roots(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32
 /* node is fixed for atom; climb to the root through nodes that are not changed. */
 static bool climb(eg_searcher *s, uint32_t atom, uint32_t node);
 
-static bool slot_fits(const eg_searcher *s, uint32_t atom, uint32_t owner, uint32_t slot, uint32_t cls) {
+static bool slot_fits(const eg_searcher *s, uint32_t atom, uint32_t owner, uint32_t slot,
+                      uint32_t cls) {
   int32_t want = s->r->atom[atom].slot;
   uint32_t n = eg_arity(s->g, owner);
-  if (want >= SLOT_ELEM) { /* several places are possible: take the first use only, run() tries all */
+  if (want >=
+      SLOT_ELEM) { /* several places are possible: take the first use only, run() tries all */
     const uint32_t *k = eg_kids(s->g, owner, n);
     for (uint32_t i = 0; i < slot; i++)
       if (k[i] == cls) return false;
@@ -180,7 +188,8 @@ static bool climb(eg_searcher *s, uint32_t atom, uint32_t node) {
 
 /* ---- what has changed ---- */
 
-/* The next node from i on that is stamped after since; n: none. Most are old where little has changed, eight at a time. */
+/* The next node from i on that is stamped after since; n: none. Most are old where little has
+ * changed, eight at a time. */
 static inline uint32_t next_changed(const uint16_t *stamp, uint32_t i, uint32_t n, uint32_t since) {
   if (i < n && stamp[i] > since) return i;
 #if defined(__SSE2__)
@@ -227,8 +236,9 @@ static uint16_t changed_ops(const tarn_egraph *g, uint32_t cls, uint32_t since, 
   return ops;
 }
 
-/* Classes that hold such nodes and have uses by old ones: found once each, through the first changed node of the class list.
- * Those from new_id on have only new names, and so have their uses. */
+/* Classes that hold such nodes and have uses by old ones: found once each, through the first
+ * changed node of the class list. Those from new_id on have only new names, and so have their uses.
+ */
 static bool index_classes(eg_searcher *s, uint32_t new_id) {
   tarn_egraph *g = s->g;
   bool ok = true;
@@ -255,11 +265,14 @@ enum { TRIGGER_WORDS = sizeof(trigger) / sizeof(uint32_t) };
 
 static trigger trigger_of(const eg_searcher *s, const eg_rule *r, uint32_t i, uint32_t a) {
   int32_t slot = r->atom[a].slot;
-  return (trigger){i, a, s->rs->test[r->atom[a].test].ops, slot >= 0 && slot < SLOT_ELEM ? (uint32_t)slot : NONE};
+  return (trigger){i, a, s->rs->test[r->atom[a].test].ops,
+                   slot >= 0 && slot < SLOT_ELEM ? (uint32_t)slot : NONE};
 }
 
-/* For each head: the triggers of atoms whose parent a node of that head may be, and the ops that they are about. */
-static bool index_triggers(eg_searcher *s, const uint32_t *rules, const eg_sink *sinks, uint32_t n, uint16_t *ops) {
+/* For each head: the triggers of atoms whose parent a node of that head may be, and the ops that
+ * they are about. */
+static bool index_triggers(eg_searcher *s, const uint32_t *rules, const eg_sink *sinks, uint32_t n,
+                           uint16_t *ops) {
   eg_mem *m = s->mem;
   s->trig.n = s->trig_at.n = 0;
   *ops = 0;
@@ -287,8 +300,8 @@ static bool index_triggers(eg_searcher *s, const uint32_t *rules, const eg_sink 
   return true;
 }
 
-static bool pull_trigger(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, const trigger *t, uint32_t cls, uint32_t e,
-                         uint32_t owner) {
+static bool pull_trigger(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, const trigger *t,
+                         uint32_t cls, uint32_t e, uint32_t owner) {
   eg_sink *sink = &sinks[t->rule];
   const eg_rule *r = &s->rs->rule[rules[t->rule]];
   if (sink->full) return true;
@@ -300,8 +313,8 @@ static bool pull_trigger(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, 
 }
 
 /* A use of a class, by a node that is old itself. */
-static inline bool pull_triggers(eg_searcher *s, const eg_search_job *j, eg_sink *sinks, uint32_t cls, uint32_t ops, uint32_t e,
-                                 uint32_t owner) {
+static inline bool pull_triggers(eg_searcher *s, const eg_search_job *j, eg_sink *sinks,
+                                 uint32_t cls, uint32_t ops, uint32_t e, uint32_t owner) {
   uint32_t h = s->g->rec[owner].head & HEAD_BITS;
   const uint32_t *at = s->trig_at.p + 2 * (size_t)h;
   if (!(ops & at[1])) return true;
@@ -316,7 +329,8 @@ static inline bool pull_triggers(eg_searcher *s, const eg_search_job *j, eg_sink
 }
 
 /* Matches whose first changed atom is not a root. */
-static bool search_inner(eg_searcher *s, const eg_search_job *j, eg_sink *sinks, size_t first, size_t end) {
+static bool search_inner(eg_searcher *s, const eg_search_job *j, eg_sink *sinks, size_t first,
+                         size_t end) {
   const tarn_egraph *g = s->g;
   for (size_t i = 2 * first; i < 2 * end; i += 2) {
     uint32_t cls = s->classes.p[i];
@@ -339,14 +353,17 @@ bool eg_search_piece(eg_searcher *s, const eg_search_job *j, eg_sink *sinks, uin
     size_t n = j->scan ? s->g->n_ids : s->order.n, first = piece(n, j, k), end = piece(n, j, k + 1);
     if (j->scan && !search_roots_all(s, r, &sinks[i], (uint32_t)first, (uint32_t)end)) return false;
     for (uint32_t a = 0; !j->scan && a < r->n_atoms; a++)
-      if (r->atom[a].parent == NONE && (s->since || a == 0) && !search_roots(s, r, &sinks[i], a, first, end)) return false;
+      if (r->atom[a].parent == NONE && (s->since || a == 0) &&
+          !search_roots(s, r, &sinks[i], a, first, end))
+        return false;
   }
   size_t n = s->classes.n / 2;
   return search_inner(s, j, sinks, piece(n, j, k), piece(n, j, k + 1));
 }
 
 /* What has changed, where that is not everything, and what could be found from it. */
-static bool index_changes(eg_searcher *s, const eg_search_job *j, const eg_sink *sinks, uint32_t new_id) {
+static bool index_changes(eg_searcher *s, const eg_search_job *j, const eg_sink *sinks,
+                          uint32_t new_id) {
   s->trig.n = s->classes.n = 0, s->wanted = 0;
   if (j->scan) return true;
   if (!index_nodes(s)) return false;
@@ -355,16 +372,18 @@ static bool index_changes(eg_searcher *s, const eg_search_job *j, const eg_sink 
   return !s->trig.n || index_classes(s, new_id);
 }
 
-/* Pieces are searched one after the other, or by several threads, with the same result: their number depends on the
- * size of the search alone. */
+/* Pieces are searched one after the other, or by several threads, with the same result: their
+ * number depends on the size of the search alone. */
 enum { FEW_RULES = 3, PIECES = 32, SMALL = 1 << 13, WORTH_THREADS = 1 << 14 };
 
-bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since, const uint32_t *first_id) {
+bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
+               const uint32_t *first_id) {
   uint32_t left = 0, new_id = 0; /* ids from there on are younger than since */
   bool grouped = false;          /* some rule's roots */
   s->since = since, s->gave_up = false;
   s->possible.n = 0;
-  for (size_t a = 0; a < s->keyed_cap; a++) s->keyed[a].at = NULL; /* classes and stamps are no longer what they were */
+  for (size_t a = 0; a < s->keyed_cap; a++)
+    s->keyed[a].at = NULL; /* classes and stamps are no longer what they were */
   for (uint32_t i = 0; i < n; i++) {
     const eg_rule *r = &s->rs->rule[rules[i]];
     if (r->bare && !search_bare(s, r, &sinks[i], since ? first_id[i] : 0)) return false;
@@ -377,7 +396,8 @@ bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n
   if (!left || !changed) return true;
   eg_search_job j = {rules, n, since == 0 && left <= FEW_RULES && !grouped, 1};
   eg_team *team = NULL;
-  if (s->threads > 1 && s->g->n_ids - new_id > WORTH_THREADS && !(team = eg_team_start(s))) return false;
+  if (s->threads > 1 && s->g->n_ids - new_id > WORTH_THREADS && !(team = eg_team_start(s)))
+    return false;
   if (!index_changes(s, &j, sinks, new_id)) {
     eg_team_send_home(team);
     return false;
@@ -395,7 +415,8 @@ bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n
 
 /* ---- the public search ---- */
 
-uint64_t tarn_eg_search(tarn_egraph *g, const tarn_eg_rules *rs, uint32_t rule, tarn_eg_match_fn *fn, void *user) {
+uint64_t tarn_eg_search(tarn_egraph *g, const tarn_eg_rules *rs, uint32_t rule,
+                        tarn_eg_match_fn *fn, void *user) {
   if (rule >= rs->n || g->dirty) {
     eg_fail(&g->mem, TARN_USAGE, "egraph: search needs a rule of the set and a rebuilt graph");
     return UINT64_MAX;
@@ -408,7 +429,8 @@ uint64_t tarn_eg_search(tarn_egraph *g, const tarn_eg_rules *rs, uint32_t rule, 
   eg_sink sink = {.found = fn ? &tuples : NULL, .limit = UINT64_MAX};
   uint32_t zero = 0;
   uint64_t n = UINT64_MAX;
-  if (eg_searcher_prepare(&s) && eg_search(&s, &rule, &sink, 1, 0, &zero) && (!fn || eg_reader_init(&rd, &g->mem, rs))) {
+  if (eg_searcher_prepare(&s) && eg_search(&s, &rule, &sink, 1, 0, &zero) &&
+      (!fn || eg_reader_init(&rd, &g->mem, rs))) {
     n = sink.count;
     tarn_eg_match m;
     for (size_t i = 0; i < tuples.n; i += r->n_words)

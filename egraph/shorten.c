@@ -2,10 +2,11 @@
  *   d(a, b) <= what is given for a and b
  *   d(f(a1 …), f(b1 …)) <= d(a1, b1) + …
  *   d(a, b) <= d(a, c) + d(c, b)
- * and are the least that do.  All sums are at least their parts, so that distances can be found in ascending order, as Knuth's
- * generalization of Dijkstra's algorithm has it (Information Processing Letters 6(1), 1977): the least of the pairs that
- * wait is final.  A pair whose distance is not by the third rule is a hop; that rule is asked for pairs and hops only,
- * because a path is put together hop by hop.  That proofs of congruence should be short by such distances, and that it
+ * and are the least that do.  All sums are at least their parts, so that distances can be found in
+ * ascending order, as Knuth's generalization of Dijkstra's algorithm has it (Information Processing
+ * Letters 6(1), 1977): the least of the pairs that wait is final.  A pair whose distance is not by
+ * the third rule is a hop; that rule is asked for pairs and hops only, because a path is put
+ * together hop by hop.  That proofs of congruence should be short by such distances, and that it
  * takes polynomial time, is in Flatt et al., Small proofs from congruence closure (FMCAD 2022). */
 #include "egraph/shorten.h"
 
@@ -25,7 +26,8 @@ static bool grow_pairs(near *x) {
   if (!eg_vec_reserve(x->m, &x->table, n - x->table.n)) return false;
   x->table.n = n;
   memset(x->table.p, 0xFF, n * sizeof *x->table.p);
-  for (uint32_t k = 0; k < x->n_pairs; k++) x->table.p[pair_slot(x, x->pair[k].lo, x->pair[k].hi)] = k;
+  for (uint32_t k = 0; k < x->n_pairs; k++)
+    x->table.p[pair_slot(x, x->pair[k].lo, x->pair[k].hi)] = k;
   return true;
 }
 
@@ -38,13 +40,15 @@ static uint32_t make_pair(near *x, uint32_t a, uint32_t b) {
   uint32_t lo = a < b ? a : b, hi = a < b ? b : a;
   size_t at = pair_slot(x, lo, hi);
   if (x->table.p[at] != NONE) return x->table.p[at];
-  if (!eg_grow(x->m, (void **)&x->pair, &x->pair_cap, x->n_pairs + 1u, sizeof *x->pair)) return NONE;
+  if (!eg_grow(x->m, (void **)&x->pair, &x->pair_cap, x->n_pairs + 1u, sizeof *x->pair))
+    return NONE;
   x->pair[x->n_pairs] = (near_pair){lo, hi, NONE, NONE, NEAR_MIDDLE, false, {NONE, NONE}};
   return x->table.p[at] = x->n_pairs++;
 }
 
 static bool add_link(near *x, eg_vec *first, uint32_t local, uint32_t pair) {
-  if (!eg_grow(x->m, (void **)&x->link, &x->link_cap, x->n_links + 1u, sizeof *x->link)) return false;
+  if (!eg_grow(x->m, (void **)&x->link, &x->link_cap, x->n_links + 1u, sizeof *x->link))
+    return false;
   x->link[x->n_links] = (near_link){pair, first->p[local]};
   first->p[local] = x->n_links++;
   return true;
@@ -57,7 +61,8 @@ static bool wait_for(near *x, uint32_t d, uint32_t pair) {
   if (!eg_vec_reserve(x->m, h, 2)) return false;
   size_t i = h->n / 2;
   h->n += 2;
-  for (size_t up; i && h->p[2 * (up = (i - 1) / 2)] > d; i = up) memcpy(h->p + 2 * i, h->p + 2 * up, 2 * sizeof *h->p);
+  for (size_t up; i && h->p[2 * (up = (i - 1) / 2)] > d; i = up)
+    memcpy(h->p + 2 * i, h->p + 2 * up, 2 * sizeof *h->p);
   h->p[2 * i] = d, h->p[2 * i + 1] = pair;
   return true;
 }
@@ -77,7 +82,8 @@ static uint32_t take_least(near *x, uint32_t *d) {
   return pair;
 }
 
-/* Between local terms. Where two ways are equally long, that by the third rule is kept: it makes no hop. */
+/* Between local terms. Where two ways are equally long, that by the third rule is kept: it makes no
+ * hop. */
 static bool offer(near *x, uint32_t a, uint32_t b, uint64_t d, near_how how, uint32_t via) {
   x->work -= x->work > 0;
   if (a == b || d > x->most) return true;
@@ -111,7 +117,9 @@ static bool by_kids(near *x, uint32_t a, uint32_t b) {
   for (uint32_t i = x->up_off.p[a]; i < x->up_off.p[a + 1]; i++)
     for (uint32_t j = x->up_off.p[b]; j < x->up_off.p[b + 1]; j++) {
       x->work -= x->work > 0;
-      if (x->up.p[2 * i + 1] == x->up.p[2 * j + 1] && !offer_parents(x, x->up.p[2 * i], x->up.p[2 * j])) return false;
+      if (x->up.p[2 * i + 1] == x->up.p[2 * j + 1] &&
+          !offer_parents(x, x->up.p[2 * i], x->up.p[2 * j]))
+        return false;
     }
   return true;
 }
@@ -208,7 +216,8 @@ bool near_begin(near *x) {
     for (uint32_t l = 0; l < n; l++) {
       const pf_term *t = &x->p->term[x->term.p[l]];
       for (uint32_t i = 0; i < t->n; i++) {
-        uint32_t kid = x->local.p[x->p->kids.p[t->kids + i]], at = pass ? off[kid + 1]++ : off[kid + 2]++;
+        uint32_t kid = x->local.p[x->p->kids.p[t->kids + i]],
+                 at = pass ? off[kid + 1]++ : off[kid + 2]++;
         if (pass) x->up.p[2 * at] = l, x->up.p[2 * at + 1] = i;
       }
     }
@@ -233,7 +242,9 @@ bool near_walk(near *x, uint32_t a, uint32_t b, eg_vec *path) {
     uint32_t mid = k->how == NEAR_MIDDLE ? x->term.p[k->via] : NONE;
     todo.n -= 2;
     if (mid == NONE) ok = eg_push(x->m, path, a) && eg_push(x->m, path, b);
-    else ok = eg_push(x->m, &todo, mid) && eg_push(x->m, &todo, b) && eg_push(x->m, &todo, a) && eg_push(x->m, &todo, mid);
+    else
+      ok = eg_push(x->m, &todo, mid) && eg_push(x->m, &todo, b) && eg_push(x->m, &todo, a) &&
+           eg_push(x->m, &todo, mid);
   }
   eg_vec_free(x->m, &todo);
   return ok;

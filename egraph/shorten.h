@@ -1,11 +1,12 @@
-/* Distances between terms of a proof: shorten.c finds them, shorten_proof.c asks for them, lemma by lemma. */
+/* Distances between terms of a proof: shorten.c finds them, shorten_proof.c asks for them, lemma by
+ * lemma. */
 #ifndef TARN_EGRAPH_SHORTEN_H
 #define TARN_EGRAPH_SHORTEN_H
 
 #include "egraph/proof.h"
 
-/* What a hop is by. via: a step of the lemma at work, of a finished lemma, of those known besides; a finished lemma; nothing;
- * or the term in the middle. */
+/* What a hop is by. via: a step of the lemma at work, of a finished lemma, of those known besides;
+ * a finished lemma; nothing; or the term in the middle. */
 typedef enum { NEAR_RUN, NEAR_STEP, NEAR_KNOWN, NEAR_LEMMA, NEAR_KIDS, NEAR_MIDDLE } near_how;
 
 typedef struct near_pair {

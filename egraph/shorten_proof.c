@@ -1,9 +1,9 @@
 /* Shorter proofs: lemma by lemma, those that others use first.
  *
- * For a run of steps of a lemma, the terms they lead through, the terms of the lemmas they use, and the subterms of all are put
- * together, as many as there is room for; the steps among them and the finished lemmas give distances; and the run becomes
- * the hops of the shortest way.  A lemma that is short leaves room for more in those that use it, so it is done again
- * until nothing changes. */
+ * For a run of steps of a lemma, the terms they lead through, the terms of the lemmas they use, and
+ * the subterms of all are put together, as many as there is room for; the steps among them and the
+ * finished lemmas give distances; and the run becomes the hops of the shortest way.  A lemma that
+ * is short leaves room for more in those that use it, so it is done again until nothing changes. */
 #include "egraph/shorten.h"
 
 #include <string.h>
@@ -27,7 +27,8 @@ typedef struct shortener {
   eg_vec now;              /* per old lemma: the new one, or NONE */
   eg_vec needed;           /* per old lemma */
   eg_vec known_off, known; /* p->known by either end */
-  eg_vec seen, queue;      /* new lemmas that are put together: per lemma the last round that did; the lemmas */
+  eg_vec seen,
+      queue; /* new lemmas that are put together: per lemma the last round that did; the lemmas */
   uint32_t round;
   const struct part *run; /* the lemma at work, over new lemmas */
   uint64_t work;          /* left */
@@ -56,13 +57,16 @@ static uint32_t step_length(const shortener *s, const pf_step *t, const eg_vec *
 /* ---- the new proof ---- */
 
 static bool put_step(shortener *s, pf_step t) {
-  if (!eg_grow(s->m, (void **)&s->step, &s->step_cap, s->n_steps + 1u, sizeof *s->step)) return false;
+  if (!eg_grow(s->m, (void **)&s->step, &s->step_cap, s->n_steps + 1u, sizeof *s->step))
+    return false;
   s->step[s->n_steps++] = t;
   return true;
 }
 
-static uint32_t end_lemma(shortener *s, uint32_t from, uint32_t to, uint32_t first, uint32_t length) {
-  if (!eg_grow(s->m, (void **)&s->lemma, &s->lemma_cap, s->n_lemmas + 1u, sizeof *s->lemma)) return NONE;
+static uint32_t end_lemma(shortener *s, uint32_t from, uint32_t to, uint32_t first,
+                          uint32_t length) {
+  if (!eg_grow(s->m, (void **)&s->lemma, &s->lemma_cap, s->n_lemmas + 1u, sizeof *s->lemma))
+    return NONE;
   if (!eg_push(s->m, &s->length, length) || !eg_push(s->m, &s->seen, 0)) return NONE;
   s->lemma[s->n_lemmas] = (tarn_eg_lemma){from, to, first, s->n_steps - first};
   return s->n_lemmas++;
@@ -138,7 +142,9 @@ static bool append_hop(shortener *s, part *c, uint32_t a, uint32_t b) {
   const near_pair *k = near_pair_of(&s->near, a, b);
   if (k->how == NEAR_KIDS) return append_kids(s, c, a, b);
   if (k->how == NEAR_LEMMA) return append_lemma(s, c, k->via, s->lemma[k->via].from != a);
-  pf_step t = k->how == NEAR_KNOWN ? s->p->known[k->via] : k->how == NEAR_RUN ? s->run->p[k->via] : s->step[k->via];
+  pf_step t = k->how == NEAR_KNOWN ? s->p->known[k->via]
+              : k->how == NEAR_RUN ? s->run->p[k->via]
+                                   : s->step[k->via];
   return part_put(s, c, t.before == a ? t : turned(t));
 }
 
@@ -191,15 +197,19 @@ static bool take_known(shortener *s) {
 static bool offer_all(shortener *s, uint32_t first, uint32_t n) {
   for (uint32_t i = first; i < first + n; i++) {
     const pf_step *t = &s->run->p[i];
-    if (!near_offer(&s->near, t->before, t->after, step_length(s, t, &s->kid_lemmas), NEAR_RUN, i)) return false;
+    if (!near_offer(&s->near, t->before, t->after, step_length(s, t, &s->kid_lemmas), NEAR_RUN, i))
+      return false;
   }
   for (size_t q = 0; q < s->queue.n; q++) {
     tarn_eg_lemma l = s->lemma[s->queue.p[q]];
     for (uint32_t i = l.first; i < l.first + l.n; i++) {
       const pf_step *t = &s->step[i];
-      if (t->rule != TARN_EG_RULE_CONGRUENCE && !near_offer(&s->near, t->before, t->after, 1, NEAR_STEP, i)) return false;
+      if (t->rule != TARN_EG_RULE_CONGRUENCE &&
+          !near_offer(&s->near, t->before, t->after, 1, NEAR_STEP, i))
+        return false;
     }
-    if (!near_offer(&s->near, l.from, l.to, s->length.p[s->queue.p[q]], NEAR_LEMMA, s->queue.p[q])) return false;
+    if (!near_offer(&s->near, l.from, l.to, s->length.p[s->queue.p[q]], NEAR_LEMMA, s->queue.p[q]))
+      return false;
   }
   for (size_t i = 0; i < s->near.term.n; i++) {
     uint32_t t = s->near.term.p[i];
@@ -218,16 +228,16 @@ static bool find_shorter(shortener *s, uint32_t first, uint32_t n, uint32_t leng
   if (s->near.term.n > 2 * ROOM || length < 2 || !s->work || from == to) return true;
   s->near.most = length - 1, s->near.work = s->work < WORK ? s->work : WORK;
   uint64_t had = s->near.work;
-  if (!take_lemmas(s) || !take_known(s) || !take_known(s) || !near_begin(&s->near) || !offer_all(s, first, n) ||
-      !near_find(&s->near, from, to))
+  if (!take_lemmas(s) || !take_known(s) || !take_known(s) || !near_begin(&s->near) ||
+      !offer_all(s, first, n) || !near_find(&s->near, from, to))
     return false;
   s->work -= had - s->near.work;
   *shorter = near_pair_of(&s->near, from, to) != NULL;
   return true;
 }
 
-/* The steps first… of the lemma at work, as many as there is room for, made shorter and appended to out. How many they were;
- * 0: out of memory. */
+/* The steps first… of the lemma at work, as many as there is room for, made shorter and appended to
+ * out. How many they were; 0: out of memory. */
 static uint32_t shorten_run(shortener *s, uint32_t first, part *out) {
   const pf_step *t = s->run->p;
   uint32_t n = 0, length = 0;
@@ -250,7 +260,8 @@ static uint32_t shorten_run(shortener *s, uint32_t first, part *out) {
 static bool take_steps(shortener *s, tarn_eg_lemma l, part *c) {
   for (uint32_t i = l.first; i < l.first + l.n; i++) {
     pf_step t = s->p->step[i];
-    uint32_t at = (uint32_t)s->kid_lemmas.n, n = t.rule == TARN_EG_RULE_CONGRUENCE ? s->p->term[t.before].n : 0;
+    uint32_t at = (uint32_t)s->kid_lemmas.n,
+             n = t.rule == TARN_EG_RULE_CONGRUENCE ? s->p->term[t.before].n : 0;
     for (uint32_t k = 0; k < n; k++) {
       uint32_t kid = s->p->kid_lemmas.p[t.lemmas + k];
       if (!eg_push(s->m, &s->kid_lemmas, kid == NONE ? NONE : s->now.p[kid])) return false;
@@ -276,10 +287,12 @@ static bool shorten_lemma(shortener *s, uint32_t lemma) {
 /* Lemmas that the last one needs. */
 static bool mark_needed(shortener *s) {
   const tarn_eg_proof *p = s->p;
-  if (!filled(s, &s->needed, p->n_lemmas, 0) || !filled(s, &s->now, p->n_lemmas, 0xFF)) return false;
+  if (!filled(s, &s->needed, p->n_lemmas, 0) || !filled(s, &s->now, p->n_lemmas, 0xFF))
+    return false;
   s->needed.p[p->n_lemmas - 1] = 1;
   for (uint32_t l = p->n_lemmas; l-- > 0;)
-    for (uint32_t i = p->lemma[l].first; s->needed.p[l] && i < p->lemma[l].first + p->lemma[l].n; i++) {
+    for (uint32_t i = p->lemma[l].first; s->needed.p[l] && i < p->lemma[l].first + p->lemma[l].n;
+         i++) {
       const pf_step *t = &p->step[i];
       for (uint32_t k = 0; t->rule == TARN_EG_RULE_CONGRUENCE && k < p->term[t->before].n; k++) {
         uint32_t kid = p->kid_lemmas.p[t->lemmas + k];
@@ -291,9 +304,12 @@ static bool mark_needed(shortener *s) {
 
 static bool index_known(shortener *s) {
   const tarn_eg_proof *p = s->p;
-  if (!filled(s, &s->known_off, p->n_terms + (size_t)2, 0) || !filled(s, &s->known, 2 * (size_t)p->n_known, 0)) return false;
+  if (!filled(s, &s->known_off, p->n_terms + (size_t)2, 0) ||
+      !filled(s, &s->known, 2 * (size_t)p->n_known, 0))
+    return false;
   uint32_t *off = s->known_off.p;
-  for (uint32_t i = 0; i < p->n_known; i++) off[p->known[i].before + 2]++, off[p->known[i].after + 2]++;
+  for (uint32_t i = 0; i < p->n_known; i++)
+    off[p->known[i].before + 2]++, off[p->known[i].after + 2]++;
   for (uint32_t t = 0; t < p->n_terms; t++) off[t + 2] += off[t + 1];
   for (uint32_t i = 0; i < p->n_known; i++)
     s->known.p[off[p->known[i].before + 1]++] = i, s->known.p[off[p->known[i].after + 1]++] = i;

@@ -7,13 +7,15 @@
 
 #include <string.h>
 
-static inline bool same_node(const tarn_egraph *g, uint32_t id, uint32_t head, const uint32_t *kids, uint32_t n) {
+static inline bool same_node(const tarn_egraph *g, uint32_t id, uint32_t head, const uint32_t *kids,
+                             uint32_t n) {
   if (n <= 2) return eg_same2(g, id, head, n > 0 ? kids[0] : 0, n > 1 ? kids[1] : 0);
   const eg_rec *r = &g->rec[id];
   return (r->head & HEAD_BITS) == head && memcmp(g->wkid + r->k[0], kids, n * sizeof *kids) == 0;
 }
 
-uint32_t eg_table_find(const tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids, uint32_t n) {
+uint32_t eg_table_find(const tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
+                       uint32_t n) {
   const eg_table *t = &g->table;
   uint32_t ids = t->ids, tag = eg_slot_tag(t, h);
   for (uint32_t i = eg_slot_home(t, h);; i = (i + 1) & t->mask) {
@@ -92,7 +94,8 @@ static void fill(tarn_egraph *g) {
   }
 }
 
-/* The slots of a bucket into two that are empty; where each goes is chance, so that there is no branch for it. */
+/* The slots of a bucket into two that are empty; where each goes is chance, so that there is no
+ * branch for it. */
 static void deal(eg_table *t, const uint32_t *from, uint32_t *to, uint32_t ids) {
   uint32_t keep = ~t->ids | ids, n[2] = {0, 0};
   uint32_t low[EG_BUCKET + 1], high[EG_BUCKET + 1];
@@ -107,8 +110,8 @@ static void deal(eg_table *t, const uint32_t *from, uint32_t *to, uint32_t ids) 
   t->used += n[0] + n[1];
 }
 
-/* From a table of half the size, whose slots know to which half they go. Behind a full bucket, and where another has run
- * over, they are put one by one. */
+/* From a table of half the size, whose slots know to which half they go. Behind a full bucket, and
+ * where another has run over, they are put one by one. */
 static void split(tarn_egraph *g, const eg_table *old) {
   eg_table *t = &g->table;
   uint32_t ids = old->ids;
@@ -167,7 +170,8 @@ bool eg_table_grow(tarn_egraph *g, uint32_t extra) {
   uint64_t percent = g->mem.urgent ? 74 : 55;
   while (!wide && ((uint64_t)old.live + extra) * 100 > want * EG_BUCKET * percent) want *= 2;
   /* ids until the next time, so that it is seldom for them alone that the slots are written anew */
-  unsigned id_bits = bits_for((uint64_t)g->n_ids + extra + 3 + (wide ? 0 : room_of(want) - old.live));
+  unsigned id_bits =
+      bits_for((uint64_t)g->n_ids + extra + 3 + (wide ? 0 : room_of(want) - old.live));
   if (id_bits > MOST) id_bits = MOST;
   uint32_t ids = (1u << id_bits) - 1;
   if (ids < old.ids) ids = old.ids;
@@ -177,7 +181,8 @@ bool eg_table_grow(tarn_egraph *g, uint32_t extra) {
   }
   eg_table next = {.shift = 32, .ids = ids};
   if (!new_buckets(&g->mem, &next, want)) return false;
-  bool bit = want == 2 * had && ids >> (old.shift - 1 - BITS) == 0; /* and enough of them left to tell nodes apart */
+  bool bit = want == 2 * had &&
+             ids >> (old.shift - 1 - BITS) == 0; /* and enough of them left to tell nodes apart */
   if (bit) next.shift = old.shift - 1;
   *t = next;
   if (bit) split(g, &old);

@@ -36,7 +36,9 @@ static inline uint64_t eg_hash_node(uint32_t head, const uint32_t *kids, uint32_
 }
 
 static inline uint32_t eg_slot_tag(const eg_table *t, uint64_t h) { return (uint32_t)h & ~t->ids; }
-static inline uint32_t eg_slot_home(const eg_table *t, uint64_t h) { return (uint32_t)(h >> t->shift) & t->mask; }
+static inline uint32_t eg_slot_home(const eg_table *t, uint64_t h) {
+  return (uint32_t)(h >> t->shift) & t->mask;
+}
 static inline void eg_fetch_slot(const tarn_egraph *g, uint64_t h) {
   EG_FETCH(g->table.slots + (size_t)EG_BUCKET * eg_slot_home(&g->table, h));
 }
@@ -47,17 +49,23 @@ static inline uint32_t eg_slots_like(const uint32_t *b, uint32_t mask, uint32_t 
   __m512i x = _mm512_and_si512(_mm512_load_si512(b), _mm512_set1_epi32((int)mask));
   return _mm512_cmpeq_epi32_mask(x, _mm512_set1_epi32((int)want));
 #elif defined(__SSE2__)
-  const __m128i *x = (const __m128i *)(const void *)b, m = _mm_set1_epi32((int)mask), w = _mm_set1_epi32((int)want);
-  __m128i r0 = _mm_cmpeq_epi32(_mm_and_si128(x[0], m), w), r1 = _mm_cmpeq_epi32(_mm_and_si128(x[1], m), w);
-  __m128i r2 = _mm_cmpeq_epi32(_mm_and_si128(x[2], m), w), r3 = _mm_cmpeq_epi32(_mm_and_si128(x[3], m), w);
-  return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(_mm_packs_epi32(r0, r1), _mm_packs_epi32(r2, r3)));
+  const __m128i *x = (const __m128i *)(const void *)b, m = _mm_set1_epi32((int)mask),
+                w = _mm_set1_epi32((int)want);
+  __m128i r0 = _mm_cmpeq_epi32(_mm_and_si128(x[0], m), w),
+          r1 = _mm_cmpeq_epi32(_mm_and_si128(x[1], m), w);
+  __m128i r2 = _mm_cmpeq_epi32(_mm_and_si128(x[2], m), w),
+          r3 = _mm_cmpeq_epi32(_mm_and_si128(x[3], m), w);
+  return (uint32_t)_mm_movemask_epi8(
+      _mm_packs_epi16(_mm_packs_epi32(r0, r1), _mm_packs_epi32(r2, r3)));
 #else
   uint32_t bits = 0;
   for (uint32_t i = 0; i < EG_BUCKET; i++) bits |= (uint32_t)((b[i] & mask) == want) << i;
   return bits;
 #endif
 }
-static inline uint32_t eg_slots_empty(const uint32_t *b) { return eg_slots_like(b, UINT32_MAX, NONE); }
+static inline uint32_t eg_slots_empty(const uint32_t *b) {
+  return eg_slots_like(b, UINT32_MAX, NONE);
+}
 
 /* The lowest bit that is set. */
 static inline uint32_t eg_lowest(uint32_t bits) {
@@ -70,13 +78,15 @@ static inline uint32_t eg_lowest(uint32_t bits) {
 #endif
 }
 
-static inline bool eg_same2(const tarn_egraph *g, uint32_t id, uint32_t head, uint32_t k0, uint32_t k1) {
+static inline bool eg_same2(const tarn_egraph *g, uint32_t id, uint32_t head, uint32_t k0,
+                            uint32_t k1) {
   const eg_rec *r = &g->rec[id];
   return r->k[0] == k0 && r->k[1] == k1 && (r->head & HEAD_BITS) == head;
 }
 
 /* For nodes of at most two kids: the node, or NONE and the slot where it belongs. */
-static inline uint32_t eg_probe2(const tarn_egraph *g, uint64_t h, uint32_t head, uint32_t k0, uint32_t k1, uint32_t *slot) {
+static inline uint32_t eg_probe2(const tarn_egraph *g, uint64_t h, uint32_t head, uint32_t k0,
+                                 uint32_t k1, uint32_t *slot) {
   const eg_table *t = &g->table;
   uint32_t ids = t->ids, tag = eg_slot_tag(t, h);
   for (uint32_t i = eg_slot_home(t, h);; i = (i + 1) & t->mask) {
@@ -92,11 +102,13 @@ static inline uint32_t eg_probe2(const tarn_egraph *g, uint64_t h, uint32_t head
   }
 }
 
-/* A node that may have the key, found without a branch; *is: whether there was any in the first bucket. */
+/* A node that may have the key, found without a branch; *is: whether there was any in the first
+ * bucket. */
 static inline uint32_t eg_table_peek(const tarn_egraph *g, uint64_t h, uint32_t *is) {
   const eg_table *t = &g->table;
   const uint32_t *b = t->slots + (size_t)EG_BUCKET * eg_slot_home(t, h);
-  uint32_t like = eg_slots_like(b, ~t->ids, eg_slot_tag(t, h)), s = b[eg_lowest(like | 1u << (EG_BUCKET - 1))];
+  uint32_t like = eg_slots_like(b, ~t->ids, eg_slot_tag(t, h)),
+           s = b[eg_lowest(like | 1u << (EG_BUCKET - 1))];
   *is = like != 0 && s < TOMB;
   return *is ? s & t->ids : 0;
 }
@@ -104,8 +116,8 @@ static inline uint32_t eg_table_peek(const tarn_egraph *g, uint64_t h, uint32_t 
 /* ---- putting a node in ----
  * id, the next free one, becomes a node of n <= 2 kids where eg_probe2() said.  Room was reserved
  * and there are no analyses; eg_count_new() is to follow, for any number of nodes of a head. */
-static inline void eg_put2(tarn_egraph *g, uint32_t id, uint64_t h, uint32_t slot, uint32_t head, uint16_t bit, uint32_t k0,
-                           uint32_t k1, uint32_t n) {
+static inline void eg_put2(tarn_egraph *g, uint32_t id, uint64_t h, uint32_t slot, uint32_t head,
+                           uint16_t bit, uint32_t k0, uint32_t k1, uint32_t n) {
   g->table.slots[slot] = eg_slot_tag(&g->table, h) | id;
   g->rec[id] = (eg_rec){head, {k0, k1}, id};
   g->uf[id] = UF_ROOT | USE_END;
@@ -130,7 +142,8 @@ static inline void eg_count_new(tarn_egraph *g, uint32_t head, uint32_t n) {
 }
 
 /* table.c */
-uint32_t eg_table_find(const tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids, uint32_t n);
+uint32_t eg_table_find(const tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
+                       uint32_t n);
 void eg_table_remove(tarn_egraph *g, uint64_t h, uint32_t id);
 void eg_table_insert(tarn_egraph *g, uint64_t h, uint32_t id); /* room was reserved */
 void eg_table_replace(tarn_egraph *g, uint64_t h, uint32_t old, uint32_t id);
@@ -139,7 +152,8 @@ bool eg_table_copy(tarn_egraph *to, const tarn_egraph *from); /* to has none */
 void eg_table_free(tarn_egraph *g);
 static inline bool eg_table_reserve(tarn_egraph *g, uint32_t extra) {
   const eg_table *t = &g->table;
-  return ((uint64_t)t->used + extra <= t->room && (uint64_t)g->n_ids + extra + 2 <= t->ids) || eg_table_grow(g, extra);
+  return ((uint64_t)t->used + extra <= t->room && (uint64_t)g->n_ids + extra + 2 <= t->ids) ||
+         eg_table_grow(g, extra);
 }
 
 #endif

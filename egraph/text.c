@@ -25,7 +25,8 @@ const char *tarn_eg_op_name(const tarn_eg_names *names, uint32_t op) {
 static void op_of(const reading *r, const tarn_sx *s, uint32_t *op, uint32_t *payload) {
   *op = r->names->number, *payload = 0;
   if (s->kind == TARN_SX_INT && *op != NONE) {
-    if (s->i < 0 || s->i >= UINT32_MAX - 1) tarn_sx_error(r->cx, s, "numbers are from 0 to 4294967293");
+    if (s->i < 0 || s->i >= UINT32_MAX - 1)
+      tarn_sx_error(r->cx, s, "numbers are from 0 to 4294967293");
     *payload = (uint32_t)s->i + 1;
     return;
   }
@@ -109,7 +110,8 @@ static void read_rule(tarn_ctx *cx, void *arg) {
   reading *r = arg;
   r->cx = cx;
   tarn_sx *s = tarn_sx_read(cx, r->text, strlen(r->text), r->name ? r->name : "rule");
-  if (s->n != 3 || !tarn_sx_atom_is(s->kid[1], "=>")) tarn_sx_error(cx, s, "expected LEFT => RIGHT");
+  if (s->n != 3 || !tarn_sx_atom_is(s->kid[1], "=>"))
+    tarn_sx_error(cx, s, "expected LEFT => RIGHT");
   tarn_eg_root left = {NONE, pattern(r, s->kid[0])}, right = {NONE, pattern(r, s->kid[2])};
   tarn_eg_rule rule = {.name = r->name ? r->name : r->text,
                        .id = tarn_eg_rules_count(r->rules),
@@ -120,11 +122,13 @@ static void read_rule(tarn_ctx *cx, void *arg) {
                        .rhs = &right,
                        .n_rhs = 1};
   r->result = tarn_eg_rules_add(r->rules, &rule);
-  if (r->result == NONE) tarn_raise(cx, tarn_eg_rules_status(r->rules), "%s", tarn_eg_rules_message(r->rules));
+  if (r->result == NONE)
+    tarn_raise(cx, tarn_eg_rules_status(r->rules), "%s", tarn_eg_rules_message(r->rules));
 }
 
-uint32_t tarn_eg_rules_add_text(tarn_eg_rules *rs, const tarn_eg_names *names, const char *name, const char *text,
-                                const tarn_eg_condition *conditions, uint32_t n_conditions) {
+uint32_t tarn_eg_rules_add_text(tarn_eg_rules *rs, const tarn_eg_names *names, const char *name,
+                                const char *text, const tarn_eg_condition *conditions,
+                                uint32_t n_conditions) {
   reading r = {.names = names,
                .text = text,
                .rules = rs,

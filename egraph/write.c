@@ -1,5 +1,5 @@
-/* Writing a graph out: egraph-serialize JSON, Graphviz.  Piece by piece, without memory of its own: a graph that has
- * used all there is can still be written. */
+/* Writing a graph out: egraph-serialize JSON, Graphviz.  Piece by piece, without memory of its own:
+ * a graph that has used all there is can still be written. */
 #include "egraph/internal.h"
 
 #include <math.h>
@@ -31,7 +31,8 @@ enum { NAME = 512 }; /* longer ones are cut */
 static void put_name(out *o, tarn_as as, uint32_t node) {
   char name[NAME], all[NAME * TARN_ESCAPED], *to = all;
   name_of(o, node, name, sizeof name);
-  for (size_t n = strlen(name), i = 0; i < n; to += strlen(to)) i += tarn_escape(as, name + i, n - i, to);
+  for (size_t n = strlen(name), i = 0; i < n; to += strlen(to))
+    i += tarn_escape(as, name + i, n - i, to);
   print(o, all, (size_t)(to - all));
 }
 
@@ -71,9 +72,11 @@ static void json_graph(out *o, const uint32_t *roots, uint32_t n_roots) {
   const tarn_egraph *g = o->g;
   const char *comma = "";
   put(o, "{\"nodes\":{");
-  for (uint32_t c = tarn_eg_next_class(g, NONE); c != NONE && !o->st; c = tarn_eg_next_class(g, c)) {
+  for (uint32_t c = tarn_eg_next_class(g, NONE); c != NONE && !o->st;
+       c = tarn_eg_next_class(g, c)) {
     uint32_t k = 0;
-    for (uint32_t n = tarn_eg_next_node(g, c, NONE); n != NONE && !o->st; n = tarn_eg_next_node(g, c, n)) {
+    for (uint32_t n = tarn_eg_next_node(g, c, NONE); n != NONE && !o->st;
+         n = tarn_eg_next_node(g, c, n)) {
       put(o, comma), comma = ",";
       json_node(o, c, n, k++);
     }
@@ -87,13 +90,15 @@ static void json_graph(out *o, const uint32_t *roots, uint32_t n_roots) {
   put(o, "],\"class_data\":{}}");
 }
 
-static bool writable(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots, const tarn_eg_writer *w) {
+static bool writable(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots,
+                     const tarn_eg_writer *w) {
   for (uint32_t i = 0; i < n_roots; i++)
     if (roots[i] >= g->n_ids) return false;
   return w && w->write && !g->dirty;
 }
 
-tarn_status tarn_eg_write_json(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots, const tarn_eg_writer *w) {
+tarn_status tarn_eg_write_json(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots,
+                               const tarn_eg_writer *w) {
   if (!writable(g, roots, n_roots, w)) return TARN_USAGE;
   out o = {g, w, TARN_OK};
   json_graph(&o, roots, n_roots);
@@ -104,7 +109,9 @@ tarn_status tarn_eg_write_json(const tarn_egraph *g, const uint32_t *roots, uint
 
 static uint32_t last_drawn(const tarn_egraph *g, uint32_t max) {
   uint32_t last = NONE, k = 0;
-  for (uint32_t c = tarn_eg_next_class(g, NONE); c != NONE && (!max || k < max); c = tarn_eg_next_class(g, c), k++) last = c;
+  for (uint32_t c = tarn_eg_next_class(g, NONE); c != NONE && (!max || k < max);
+       c = tarn_eg_next_class(g, c), k++)
+    last = c;
   return last;
 }
 
@@ -114,7 +121,8 @@ static void dot_class(out *o, uint32_t c, bool root) {
            root ? "\"rounded,bold\"" : "\"rounded,dotted\"");
   put(o, buf);
   uint32_t k = 0;
-  for (uint32_t n = tarn_eg_next_node(o->g, c, NONE); n != NONE; n = tarn_eg_next_node(o->g, c, n), k++) {
+  for (uint32_t n = tarn_eg_next_node(o->g, c, NONE); n != NONE;
+       n = tarn_eg_next_node(o->g, c, n), k++) {
     snprintf(buf, sizeof buf, "    n%u_%u [label=\"", c, k);
     put(o, buf);
     put_name(o, TARN_AS_DOT, n);
@@ -130,18 +138,20 @@ static void dot_class(out *o, uint32_t c, bool root) {
 static void dot_edges(out *o, uint32_t c, uint32_t last) {
   char buf[160];
   uint32_t k = 0;
-  for (uint32_t n = tarn_eg_next_node(o->g, c, NONE); n != NONE; n = tarn_eg_next_node(o->g, c, n), k++) {
+  for (uint32_t n = tarn_eg_next_node(o->g, c, NONE); n != NONE;
+       n = tarn_eg_next_node(o->g, c, n), k++) {
     tarn_eg_node v = tarn_eg_node_at(o->g, n);
     for (uint32_t i = 0; i < v.n; i++) {
       if (v.kids[i] > last) continue;
-      snprintf(buf, sizeof buf, "  n%u_%u -> n%u_0 [lhead=cluster_%u, label=\"%u\"];\n", c, k, v.kids[i], v.kids[i], i);
+      snprintf(buf, sizeof buf, "  n%u_%u -> n%u_0 [lhead=cluster_%u, label=\"%u\"];\n", c, k,
+               v.kids[i], v.kids[i], i);
       put(o, buf);
     }
   }
 }
 
-tarn_status tarn_eg_write_dot(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots, uint32_t max_classes,
-                              const tarn_eg_writer *w) {
+tarn_status tarn_eg_write_dot(const tarn_egraph *g, const uint32_t *roots, uint32_t n_roots,
+                              uint32_t max_classes, const tarn_eg_writer *w) {
   if (!writable(g, roots, n_roots, w)) return TARN_USAGE;
   out o = {g, w, TARN_OK};
   char buf[160];
@@ -151,7 +161,8 @@ tarn_status tarn_eg_write_dot(const tarn_egraph *g, const uint32_t *roots, uint3
     snprintf(buf, sizeof buf, "  label=\"%u of %u classes are shown\";\n", max_classes, g->classes);
     put(&o, buf);
   }
-  for (uint32_t c = tarn_eg_next_class(g, NONE); c != NONE && c <= last && !o.st; c = tarn_eg_next_class(g, c)) {
+  for (uint32_t c = tarn_eg_next_class(g, NONE); c != NONE && c <= last && !o.st;
+       c = tarn_eg_next_class(g, c)) {
     bool root = false;
     for (uint32_t i = 0; i < n_roots; i++) root |= eg_find(g, roots[i]) == c;
     dot_class(&o, c, root);

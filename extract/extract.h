@@ -1,7 +1,8 @@
 /* tarn extract: from a saturated e-graph to the program it holds.
  *
- * Selection (extract/select.h) works on any AND/OR graph and knows nothing of tensors; the kernel graph below makes one of
- * an e-graph of access patterns: its classes are buffers in a storage order, its nodes are kernels. */
+ * Selection (extract/select.h) works on any AND/OR graph and knows nothing of tensors; the kernel
+ * graph below makes one of an e-graph of access patterns: its classes are buffers in a storage
+ * order, its nodes are kernels. */
 #ifndef TARN_EXTRACT_H
 #define TARN_EXTRACT_H
 #include "egraph/egraph.h"
@@ -17,10 +18,11 @@ TARN_API const tarn_price *tarn_price_analytic(void);
 /* What the kernel graph needs of a saturated e-graph. Nodes carry (tarn_op, payload id). */
 typedef struct tarn_kgraph_input {
   tarn_lang *L;
-  tarn_egraph *g;                                                      /* rebuilt */
-  uint32_t (*type_of)(void *user, uint32_t cls);                       /* type id of a class */
-  bool (*is_constant)(void *user, const tarn_egraph *g, uint32_t cls); /* computable at compile time */
-  bool (*left_out)(void *user, uint32_t node);                         /* NULL, or e-nodes that need no looking at */
+  tarn_egraph *g;                                /* rebuilt */
+  uint32_t (*type_of)(void *user, uint32_t cls); /* type id of a class */
+  bool (*is_constant)(void *user, const tarn_egraph *g,
+                      uint32_t cls);           /* computable at compile time */
+  bool (*left_out)(void *user, uint32_t node); /* NULL, or e-nodes that need no looking at */
   void *user;
   uint32_t nroot;
   const uint32_t *root;        /* classes, in the order of the program's outputs */
@@ -37,8 +39,8 @@ typedef struct tarn_kgraph_options {
   double seconds;          /* for the selection; 0 = none: limited in steps, deterministic */
   tarn_buf *graph;         /* NULL, or where the kernel graph is printed */
 } tarn_kgraph_options;
-/* A chosen kernel that reads windows, in seconds predicted: reading them in place, or from a copy of them, written out first
- * (which is counted in). */
+/* A chosen kernel that reads windows, in seconds predicted: reading them in place, or from a copy
+ * of them, written out first (which is counted in). */
 typedef struct tarn_ways {
   const char *kernel;
   double implicit, materialised;
@@ -46,22 +48,23 @@ typedef struct tarn_ways {
 typedef struct tarn_kgraph_report {
   uint32_t buffers, orders, candidates; /* of the kernel graph */
   uint64_t signatures, price_uses, evaluations;
-  uint32_t cut_views, cut_orders; /* what the limits dropped */
-  double price, price_bound,
-      tree_price; /* seconds predicted: chosen, lower bound over the graph after cuts, sharing-blind choice */
+  uint32_t cut_views, cut_orders;        /* what the limits dropped */
+  double price, price_bound, tree_price; /* seconds predicted: chosen, lower bound over the graph
+                                            after cuts, sharing-blind choice */
   bool optimal;
   const char *method, *price_name;
   uint32_t kernels, copies; /* chosen; copies apart */
   uint32_t nways;
   const tarn_ways *ways; /* of the chosen kernels that have both */
 } tarn_kgraph_report;
-/* Builds the kernel graph, selects, gives the program. Raises TARN_NO_RESULT when some root has no finite choice.
- * *picks (may be NULL): the e-node chosen in each class that the program is made of, for tarn_extract_pick(). */
+/* Builds the kernel graph, selects, gives the program. Raises TARN_NO_RESULT when some root has no
+ * finite choice. *picks (may be NULL): the e-node chosen in each class that the program is made of,
+ * for tarn_extract_pick(). */
 typedef struct tarn_picks tarn_picks;
-TARN_API tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r,
-                                  tarn_picks **picks);
-/* The chosen e-node of a class: a kernel's, a view's that leads to one, or a constant's; TARN_NONE when the program does
- * not need the class. */
+TARN_API tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o,
+                                  tarn_kgraph_report *r, tarn_picks **picks);
+/* The chosen e-node of a class: a kernel's, a view's that leads to one, or a constant's; TARN_NONE
+ * when the program does not need the class. */
 TARN_API uint32_t tarn_extract_pick(const tarn_picks *p, uint32_t cls);
 
 #ifdef __cplusplus

@@ -1,10 +1,12 @@
-/* Candidate kernels: every compute, nest, copy, concatenation and opaque e-node, for each way to read its operands and
- * each storage order of what it reads and writes, with the price of its best schedule. */
+/* Candidate kernels: every compute, nest, copy, concatenation and opaque e-node, for each way to
+ * read its operands and each storage order of what it reads and writes, with the price of its best
+ * schedule. */
 #include "extract/kgraph.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define EACH_NODE(k, c, n) for (uint32_t n = kg_next_node(k, c, TARN_NONE); n != TARN_NONE; n = kg_next_node(k, c, n))
+#define EACH_NODE(k, c, n)                                                                         \
+  for (uint32_t n = kg_next_node(k, c, TARN_NONE); n != TARN_NONE; n = kg_next_node(k, c, n))
 
 /* An operand as a candidate sees it: a buffer through a map, or a constant. */
 typedef struct operand {
@@ -23,8 +25,8 @@ static kcand *add_cand(kgraph *k, uint32_t ag, kcand c) {
 
 /* ---- nests over buffers ---- */
 /* One stage whose own dims are put over the representative's dims: own dims d become inv.e[d]. */
-static uint32_t over_rep(kgraph *k, uint32_t map, const tarn_imap *inv, uint32_t nown, bool epi, uint32_t nred,
-                         const int64_t *red) {
+static uint32_t over_rep(kgraph *k, uint32_t map, const tarn_imap *inv, uint32_t nown, bool epi,
+                         uint32_t nred, const int64_t *red) {
   tarn_imap m = *tarn_imap_get(k->L, map);
   int64_t dim[TARN_MAX_DIMS * 2] = {0};
   uint32_t sub[TARN_MAX_DIMS * 2], n = inv->n;
@@ -35,7 +37,8 @@ static uint32_t over_rep(kgraph *k, uint32_t map, const tarn_imap *inv, uint32_t
   for (uint32_t i = 0; i < nown; i++) sub[i] = inv->e[i];
   for (uint32_t i = 0; i < nred && !epi; i++) sub[nown + i] = tarn_ix_var(k->L, n + i, dim);
   for (uint32_t a = 0; a < m.nin; a++) m.e[a] = tarn_ix_subst(k->L, m.e[a], sub, dim);
-  for (uint32_t g = 0; g < m.nguard; g++) m.guard[g].e = tarn_ix_subst(k->L, m.guard[g].e, sub, dim);
+  for (uint32_t g = 0; g < m.nguard; g++)
+    m.guard[g].e = tarn_ix_subst(k->L, m.guard[g].e, sub, dim);
   m.n = m.ns = (uint8_t)total;
   memset(m.dim, 0, sizeof m.dim);
   memcpy(m.dim, dim, total * sizeof *dim);
@@ -87,7 +90,8 @@ static uint32_t nest_through(kgraph *k, uint32_t nest, const kview *const *v) {
 /* ---- constants as the kernel reads them ---- */
 tarn_term kg_constant(kgraph *k, uint32_t c) {
   if (k->const_term[c] != TARN_NONE) return k->const_term[c];
-  /* the smallest term of the class; a class is left open while it is being built, so that cycles are avoided */
+  /* the smallest term of the class; a class is left open while it is being built, so that cycles
+   * are avoided */
   k->const_term[c] = TARN_NONE - 1;
   tarn_term best = TARN_NONE;
   for (int leaf = 1; leaf >= 0 && best == TARN_NONE; leaf--) EACH_NODE(k, k->cls.p[c].cls, n) {
@@ -130,21 +134,24 @@ static void steps(kgraph *k, uint32_t map, const tarn_layout *l, int64_t *out) {
     for (uint32_t a = 0; a < m->nin; a++) out[d] += l->stride[a] * tarn_ix_coef(k->L, m->e[a], d);
   }
 }
-/* Own dims along which the result is written contiguously, the innermost first: more than one where every other operand
- * goes on alike, so that they become one loop once the constants do too. */
+/* Own dims along which the result is written contiguously, the innermost first: more than one where
+ * every other operand goes on alike, so that they become one loop once the constants do too. */
 typedef struct inner_dims {
   uint32_t mask, n, dim[TARN_MAX_DIMS];
 } inner_dims;
-static void own_steps(const kcand *c, const tarn_stage *s, uint32_t depth, uint32_t out, int64_t *stride, int64_t *dim) {
+static void own_steps(const kcand *c, const tarn_stage *s, uint32_t depth, uint32_t out,
+                      int64_t *stride, int64_t *dim) {
   if (s->out) {
     memcpy(stride, c->out[out].stride, sizeof c->out[out].stride);
     memcpy(dim, c->out[out].dim, sizeof c->out[out].dim);
     return;
   }
   int64_t step = 1; /* a local buffer lies in row-major order */
-  for (uint32_t d = s->nown; d-- > 0; step *= s->own[d]) stride[depth + d] = step, dim[depth + d] = s->own[d];
+  for (uint32_t d = s->nown; d-- > 0; step *= s->own[d])
+    stride[depth + d] = step, dim[depth + d] = s->own[d];
 }
-static bool goes_on(kgraph *k, const kcand *c, const tarn_stage *s, uint32_t inner, uint32_t d, int64_t extent) {
+static bool goes_on(kgraph *k, const kcand *c, const tarn_stage *s, uint32_t inner, uint32_t d,
+                    int64_t extent) {
   const tarn_func f = *tarn_fn_get(k->L, s->fn);
   for (uint32_t j = 0; j < (uint32_t)f.nops + f.nepi; j++) {
     const tarn_read *r = &s->read[j];
@@ -159,7 +166,8 @@ static bool goes_on(kgraph *k, const kcand *c, const tarn_stage *s, uint32_t inn
   }
   return true;
 }
-static inner_dims written_last(kgraph *k, const kcand *c, const tarn_stage *s, uint32_t depth, uint32_t out) {
+static inner_dims written_last(kgraph *k, const kcand *c, const tarn_stage *s, uint32_t depth,
+                               uint32_t out) {
   inner_dims l = {0};
   int64_t stride[TARN_MAX_DIMS] = {0}, dim[TARN_MAX_DIMS] = {0}, step = 1;
   own_steps(c, s, depth, out, stride, dim);
@@ -172,11 +180,12 @@ static inner_dims written_last(kgraph *k, const kcand *c, const tarn_stage *s, u
   }
   return l;
 }
-/* Constants are copied at compile time into the order in which the loops will walk them: one dim for each dim of the
- * iteration space that the read depends on; own dims, then reduce dims by falling step of the other operands, then the
- * own dims along which the result is written contiguously. */
-static bool pack_read(kgraph *k, kcand *c, const tarn_stage *s, uint32_t depth, tarn_read *r, const int64_t *order_key,
-                      const inner_dims *last) {
+/* Constants are copied at compile time into the order in which the loops will walk them: one dim
+ * for each dim of the iteration space that the read depends on; own dims, then reduce dims by
+ * falling step of the other operands, then the own dims along which the result is written
+ * contiguously. */
+static bool pack_read(kgraph *k, kcand *c, const tarn_stage *s, uint32_t depth, tarn_read *r,
+                      const int64_t *order_key, const inner_dims *last) {
   tarn_imap m = *tarn_imap_get(k->L, r->map);
   uint32_t mask = 0, nacc = depth + s->nown, by[TARN_MAX_DIMS], n = 0;
   for (uint32_t a = 0; a < m.nin; a++) mask |= tarn_ix_dims(k->L, m.e[a]);
@@ -204,7 +213,8 @@ static bool pack_read(kgraph *k, kcand *c, const tarn_stage *s, uint32_t depth, 
   for (uint32_t d = 0; d < m.n; d++) sub[d] = tarn_ix_const(k->L, 0);
   for (uint32_t i = 0; i < n; i++) sub[by[i]] = tarn_ix_var(k->L, i, dim);
   for (uint32_t a = 0; a < m.nin; a++) pack.e[a] = tarn_ix_subst(k->L, m.e[a], sub, dim);
-  for (uint32_t g = 0; g < m.nguard; g++) pack.guard[g].e = tarn_ix_subst(k->L, m.guard[g].e, sub, dim);
+  for (uint32_t g = 0; g < m.nguard; g++)
+    pack.guard[g].e = tarn_ix_subst(k->L, m.guard[g].e, sub, dim);
   pack.n = pack.ns = (uint8_t)n;
   memset(pack.dim, 0, sizeof pack.dim);
   memcpy(pack.dim, dim, sizeof dim);
@@ -231,7 +241,8 @@ static void set_loops(kcand *c, const tarn_ksig *sig) {
   memcpy(c->in, sig->in, c->nchild * sizeof *c->in);
   memcpy(c->out, sig->out, c->nout * sizeof *c->out);
 }
-/* Loops split where the reads divide by a part of them: a constant then depends on the part that it needs. */
+/* Loops split where the reads divide by a part of them: a constant then depends on the part that it
+ * needs. */
 static void split_loops(kgraph *k, kcand *c) {
   tarn_ksig sig = loops_of(c);
   tarn_ksig_split(k->L, &sig);
@@ -254,8 +265,10 @@ static bool cut_loops(kgraph *k, kcand *c, const kcut *cut) {
   set_loops(c, &sig);
   return true;
 }
-/* The largest own dim that the constants of a product go along; UINT32_MAX where they go along what is written last. */
-static uint32_t constants_along(kgraph *k, const kcand *c, const tarn_stage *s, uint32_t depth, const inner_dims *last) {
+/* The largest own dim that the constants of a product go along; UINT32_MAX where they go along what
+ * is written last. */
+static uint32_t constants_along(kgraph *k, const kcand *c, const tarn_stage *s, uint32_t depth,
+                                const inner_dims *last) {
   const tarn_func f = *tarn_fn_get(k->L, s->fn);
   uint32_t mask = 0, best = UINT32_MAX;
   int64_t dim[TARN_MAX_DIMS] = {0};
@@ -270,7 +283,8 @@ static uint32_t constants_along(kgraph *k, const kcand *c, const tarn_stage *s, 
     if ((mask >> d & 1) && dim[d] > 1 && (best == UINT32_MAX || dim[d] > dim[best])) best = d;
   return best;
 }
-/* across: constants lie along a dim of their own where the result does not go along any of theirs. False: there is none. */
+/* across: constants lie along a dim of their own where the result does not go along any of theirs.
+ * False: there is none. */
 static bool pack_constants(kgraph *k, kcand *c, bool across) {
   tarn_nest n = *tarn_nest_get(k->L, c->nest);
   tarn_stage *st = TARN_ARRAY(k->cx, tarn_stage, n.nstage);
@@ -330,14 +344,16 @@ static bool pack_constants(kgraph *k, kcand *c, bool across) {
 static tarn_dtype child_type(kgraph *k, const kcand *c, uint32_t j) {
   if (c->child[j] == TARN_NONE) return tarn_term_type(k->L, c->cterm[j])->dtype;
   for (uint32_t g = 0; g < k->group.n; g++)
-    if (c->child[j] >= k->group.p[g].first && c->child[j] < k->group.p[g].first + k->group.p[g].nlayout)
+    if (c->child[j] >= k->group.p[g].first &&
+        c->child[j] < k->group.p[g].first + k->group.p[g].nlayout)
       return tarn_type_get(k->L, k->group.p[g].type)->dtype;
   return TARN_F32;
 }
 /* What lies there of a small constant, from offset 0 on. */
 static const float *numbers_of(kgraph *k, tarn_term t, const tarn_layout *l) {
   bool fresh;
-  uint64_t key = tarn_hash_mix(tarn_hash_bytes(l->stride, l->n * sizeof *l->stride, t), (uint64_t)l->block);
+  uint64_t key =
+      tarn_hash_mix(tarn_hash_bytes(l->stride, l->n * sizeof *l->stride, t), (uint64_t)l->block);
   uint64_t *at = tarn_map_at(k->numbers, key, &fresh);
   if (!fresh) return (const float *)(uintptr_t)*at;
   tarn_tensor *v;
@@ -377,7 +393,8 @@ static void price(kgraph *k, kcand *c) {
   kg_signature(k, c, &sig);
   const tarn_schedule *s = tarn_solve(k->solver, &sig, &cost);
   const tarn_price *p = k->o->price ? k->o->price : tarn_price_analytic();
-  c->price = (p->kernel ? p->kernel : p->seconds)(p->user, k->L, k->o->hw, &sig, s, k->threads, &cost);
+  c->price =
+      (p->kernel ? p->kernel : p->seconds)(p->user, k->L, k->o->hw, &sig, s, k->threads, &cost);
 }
 
 /* ---- candidates of one e-node ---- */
@@ -388,7 +405,8 @@ typedef struct target {
   tarn_layout out[KG_MAX_OUT];
 } target;
 
-/* How the operands of a candidate are read: op[j] as v[j], in layout pick[j] of where that leads. */
+/* How the operands of a candidate are read: op[j] as v[j], in layout pick[j] of where that leads.
+ */
 typedef struct reading {
   uint32_t n;
   const operand *op;
@@ -397,7 +415,9 @@ typedef struct reading {
 } reading;
 
 /* The AND/OR class that operand j is read from. */
-static uint32_t from_group(kgraph *k, const reading *r, uint32_t j) { return k->group.p[r->v[j]->group].first + r->pick[j]; }
+static uint32_t from_group(kgraph *k, const reading *r, uint32_t j) {
+  return k->group.p[r->v[j]->group].first + r->pick[j];
+}
 /* Room for the children of a candidate that may not be kept. */
 typedef struct kids {
   uint32_t child[KG_MAX_KIDS], cterm[KG_MAX_KIDS];
@@ -417,8 +437,10 @@ static void set_children(kgraph *k, kcand *c, kids *room, const reading *r) {
     c->in[j] = k->group.p[r->v[j]->group].layout[r->pick[j]];
   }
 }
-/* cand with its shared loops cut (NULL: as they are) and its constants packed, into best if nothing is cheaper. */
-static bool offer(kgraph *k, kcand cand, const reading *r, const kcut *cut, bool across, kcand *best) {
+/* cand with its shared loops cut (NULL: as they are) and its constants packed, into best if nothing
+ * is cheaper. */
+static bool offer(kgraph *k, kcand cand, const reading *r, const kcut *cut, bool across,
+                  kcand *best) {
   kids room;
   set_children(k, &cand, &room, r);
   if (cut && !cut_loops(k, &cand, cut)) return false;
@@ -432,11 +454,16 @@ static bool offer(kgraph *k, kcand cand, const reading *r, const kcut *cut, bool
   best->in = tarn_copy(k->cx, cand.in, cand.nchild * sizeof *cand.in);
   return true;
 }
-/* A nest candidate for operands read in this way. over: the group layout to write when the nest has to be put over the
- * representative's dims first, else NULL. */
-static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest, const reading *r, const tarn_layout *over,
-                      bool copy) {
-  kcand cand = {.kind = KC_NEST, .node = node, .kcls = to->kcls, .nchild = r->n, .nout = to->nout, .copy = copy};
+/* A nest candidate for operands read in this way. over: the group layout to write when the nest has
+ * to be put over the representative's dims first, else NULL. */
+static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest, const reading *r,
+                      const tarn_layout *over, bool copy) {
+  kcand cand = {.kind = KC_NEST,
+                .node = node,
+                .kcls = to->kcls,
+                .nchild = r->n,
+                .nout = to->nout,
+                .copy = copy};
   kcand best = {.nest = TARN_NONE};
   memcpy(cand.out, to->out, sizeof cand.out);
   if (over) nest = nest_over_rep(k, nest, &k->cls.p[to->kcls]), cand.out[0] = *over;
@@ -447,8 +474,10 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
   if (cand.nest == TARN_NONE) return;
   kcut cut[KG_MAX_CUTS];
   bool any = false;
-  /* stages that would go over single rows go over blocks instead, where they can; the cheapest stands for the node */
-  for (uint32_t i = kg_cuts(k, cand.nest, cut); i-- > 0;) any |= offer(k, cand, r, &cut[i], false, &best) && !cut[i].more;
+  /* stages that would go over single rows go over blocks instead, where they can; the cheapest
+   * stands for the node */
+  for (uint32_t i = kg_cuts(k, cand.nest, cut); i-- > 0;)
+    any |= offer(k, cand, r, &cut[i], false, &best) && !cut[i].more;
   if (!any && offer(k, cand, r, NULL, false, &best)) offer(k, cand, r, NULL, true, &best);
   if (tarn_nest_get(k->L, cand.nest)->nstage == 1) {
     kids room;
@@ -466,7 +495,8 @@ static uint32_t plain_layouts(const kgroup *g) {
   return n;
 }
 /* The next combination of views and layouts of the operands; false: there is none. */
-static bool next_combo(const kgraph *k, const operand *op, uint32_t nk, uint32_t *vi, uint32_t *li) {
+static bool next_combo(const kgraph *k, const operand *op, uint32_t nk, uint32_t *vi,
+                       uint32_t *li) {
   for (uint32_t j = 0; j < nk; j++) {
     if (op[j].constant) continue;
     if (++li[j] < plain_layouts(&k->group.p[op[j].v[vi[j]].group])) return true;
@@ -487,8 +517,8 @@ static bool alike(const kgraph *k, const operand *op, uint32_t nk, uint32_t *li,
   return any;
 }
 /* All combinations of views and layouts of the operands, the likeliest first, at most 32. */
-static void combos(kgraph *k, const target *to, uint32_t node, uint32_t nest, uint32_t nk, const operand *op,
-                   const tarn_layout *over, bool copy) {
+static void combos(kgraph *k, const target *to, uint32_t node, uint32_t nest, uint32_t nk,
+                   const operand *op, const tarn_layout *over, bool copy) {
   enum { COMBOS = 32, MANY = 16 };
   uint32_t vi[KG_MAX_KIDS] = {0}, li[KG_MAX_KIDS] = {0};
   bool more = true;
@@ -500,7 +530,8 @@ static void combos(kgraph *k, const target *to, uint32_t node, uint32_t nest, ui
   }
 }
 /* … for each storage order of the result. */
-static void all_orders(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_t nk, const operand *op, bool copy) {
+static void all_orders(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_t nk,
+                       const operand *op, bool copy) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   for (uint32_t lo = 0; lo < g->nlayout; lo++) {
     target to = {.ag = g->first + lo, .kcls = kc, .nout = 1};
@@ -538,7 +569,8 @@ static uint32_t identity_nest(kgraph *k, uint32_t type) {
   uint32_t fn = tarn_fn_map(k->L, tarn_fx_hole(k->L, 0), 1);
   return tarn_nest_of(k->L, TARN_OP_COMPUTE, tarn_payload_of(k->L, TARN_P_FN, fn), &type, 1);
 }
-/* A buffer that holds the operand as a plain row-major tensor, or a constant; false when there is none. */
+/* A buffer that holds the operand as a plain row-major tensor, or a constant; false when there is
+ * none. */
 static bool plain_operand(kgraph *k, const operand *op, kcand *c, uint32_t j) {
   const tarn_type *t = tarn_type_get(k->L, k->cls.p[op->kcls].type);
   tarn_layout row = tarn_layout_row_major(t->n, t->dim), over;
@@ -550,7 +582,8 @@ static bool plain_operand(kgraph *k, const operand *op, kcand *c, uint32_t j) {
   for (uint32_t i = 0; i < op->nv; i++) {
     kgroup *from = &k->group.p[op->v[i].group];
     for (uint32_t l = 0; l < plain_layouts(from); l++)
-      if (kg_layout_over(k, &from->layout[l], op->v[i].map, &over) && tarn_layout_equal(&over, &row)) {
+      if (kg_layout_over(k, &from->layout[l], op->v[i].map, &over) &&
+          tarn_layout_equal(&over, &row)) {
         c->child[j] = from->first + l;
         return true;
       }
@@ -558,10 +591,17 @@ static bool plain_operand(kgraph *k, const operand *op, kcand *c, uint32_t j) {
   return false;
 }
 static uint32_t copied(kgraph *k, const operand *op, const tarn_layout *l);
-/* A kernel that is no nest: reads and writes plain row-major tensors; operands lying otherwise are copied first. */
-static void other_cand(kgraph *k, const target *to, uint32_t node, const tarn_eg_node *e, const operand *op) {
-  kcand c = {
-      .kind = KC_OTHER, .node = node, .kcls = to->kcls, .nchild = e->n, .nout = to->nout, .op = e->op, .payload = e->payload};
+/* A kernel that is no nest: reads and writes plain row-major tensors; operands lying otherwise are
+ * copied first. */
+static void other_cand(kgraph *k, const target *to, uint32_t node, const tarn_eg_node *e,
+                       const operand *op) {
+  kcand c = {.kind = KC_OTHER,
+             .node = node,
+             .kcls = to->kcls,
+             .nchild = e->n,
+             .nout = to->nout,
+             .op = e->op,
+             .payload = e->payload};
   memcpy(c.out, to->out, sizeof c.out);
   c.child = TARN_ARRAY(k->cx, uint32_t, e->n + 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, e->n + 1);
   c.in = TARN_ARRAY(k->cx, tarn_layout, e->n + 1);
@@ -571,15 +611,18 @@ static void other_cand(kgraph *k, const target *to, uint32_t node, const tarn_eg
     if (!plain_operand(k, &op[j], &c, j)) c.child[j] = copied(k, &op[j], &c.in[j]);
     if (e->op != TARN_OP_GATHER || j) elements += (double)tarn_layout_elems(&c.in[j]);
   }
-  c.price = elements * 1e-9 + k->o->hw->launch; /* about an element a nanosecond; there is no alternative to weigh */
+  c.price = elements * 1e-9 +
+            k->o->hw->launch; /* about an element a nanosecond; there is no alternative to weigh */
   add_cand(k, to->ag, c);
 }
-static void other_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {
+static void other_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e,
+                       const operand *op) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
   tarn_layout row = tarn_layout_row_major(t->n, t->dim), over;
   for (uint32_t l = 0; l < g->nlayout; l++)
-    if (kg_layout_over(k, &g->layout[l], k->cls.p[kc].to_rep, &over) && tarn_layout_equal(&over, &row)) {
+    if (kg_layout_over(k, &g->layout[l], k->cls.p[kc].to_rep, &over) &&
+        tarn_layout_equal(&over, &row)) {
       target to = {.ag = g->first + l, .kcls = kc, .nout = 1, .out = {over}};
       other_cand(k, &to, node, e, op);
     }
@@ -587,14 +630,21 @@ static void other_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
 
 /* ---- concatenations, copies, roots ---- */
 static uint32_t new_class(kgraph *k) { return k->nag++; }
-/* Copies of an operand into layout l (over its dims), from whatever group it can be read from but one. */
-static void copy_into(kgraph *k, uint32_t ag, const operand *op, const tarn_layout *l, uint32_t but) {
+/* Copies of an operand into layout l (over its dims), from whatever group it can be read from but
+ * one. */
+static void copy_into(kgraph *k, uint32_t ag, const operand *op, const tarn_layout *l,
+                      uint32_t but) {
   uint32_t nest = identity_nest(k, k->cls.p[op->kcls].type);
   for (uint32_t i = 0; i < op->nv; i++) {
     const kview *v = &op->v[i];
     if (!op->constant && v->group == but) continue;
     for (uint32_t s = 0; s < (op->constant ? 1 : plain_layouts(&k->group.p[v->group])); s++) {
-      kcand c = {.kind = KC_NEST, .node = TARN_NONE, .kcls = op->kcls, .nchild = 1, .nout = 1, .copy = true};
+      kcand c = {.kind = KC_NEST,
+                 .node = TARN_NONE,
+                 .kcls = op->kcls,
+                 .nchild = 1,
+                 .nout = 1,
+                 .copy = true};
       c.out[0] = *l;
       c.child = TARN_ARRAY(k->cx, uint32_t, 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, 1);
       c.in = TARN_ARRAY(k->cx, tarn_layout, 1);
@@ -619,8 +669,8 @@ static uint32_t copied(kgraph *k, const operand *op, const tarn_layout *l) {
   return ag;
 }
 /* A part that is computed in its place together with what lies around it. */
-static void within_larger(kgraph *k, uint32_t ag, const operand *op, const tarn_layout *whole, uint32_t part_of, uint32_t axis,
-                          int64_t at, const tarn_layout *part) {
+static void within_larger(kgraph *k, uint32_t ag, const operand *op, const tarn_layout *whole,
+                          uint32_t part_of, uint32_t axis, int64_t at, const tarn_layout *part) {
   tarn_layout over;
   for (uint32_t i = 0; i < op->nv && !op->constant; i++) {
     const kgroup *g = &k->group.p[op->v[i].group];
@@ -635,12 +685,15 @@ static void within_larger(kgraph *k, uint32_t ag, const operand *op, const tarn_
     }
   }
 }
-static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {
+static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e,
+                        const operand *op) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   uint32_t gi = k->cls.p[kc].group, axis = (uint32_t)tarn_payload_get(k->L, e->payload)->ints[0];
   for (uint32_t lo = 0; lo < g->nlayout; lo++) {
     tarn_layout whole;
-    if (g->part_of[lo] != TARN_NONE || !kg_layout_over(k, &g->layout[lo], k->cls.p[kc].to_rep, &whole)) continue;
+    if (g->part_of[lo] != TARN_NONE ||
+        !kg_layout_over(k, &g->layout[lo], k->cls.p[kc].to_rep, &whole))
+      continue;
     kcand c = {.kind = KC_CONCAT, .node = node, .kcls = kc, .nchild = e->n, .nout = 1};
     c.child = TARN_ARRAY(k->cx, uint32_t, e->n), c.cterm = TARN_ARRAY(k->cx, uint32_t, e->n);
     c.in = TARN_ARRAY(k->cx, tarn_layout, e->n);
@@ -654,11 +707,13 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
       uint32_t back = tarn_map_invert(k->L, kid->to_rep, t->ns);
       tarn_layout over;
       for (uint32_t l = 0; l < in->nlayout && back != TARN_NONE && !kid->constant; l++)
-        if (in->part_of[l] == gi * KG_MAX_LAYOUTS + lo && kg_layout_over(k, &c.in[j], back, &over) &&
-            tarn_layout_equal(&over, &in->layout[l]))
+        if (in->part_of[l] == gi * KG_MAX_LAYOUTS + lo &&
+            kg_layout_over(k, &c.in[j], back, &over) && tarn_layout_equal(&over, &in->layout[l]))
           c.child[j] = in->first + l;
       if (c.child[j] == TARN_NONE) c.child[j] = copied(k, &op[j], &c.in[j]);
-      else copy_into(k, c.child[j], &op[j], &c.in[j], kid->group); /* a part that is a view of something larger */
+      else
+        copy_into(k, c.child[j], &op[j], &c.in[j],
+                  kid->group); /* a part that is a view of something larger */
       within_larger(k, c.child[j], &op[j], &whole, gi * KG_MAX_LAYOUTS + lo, axis, at, &c.in[j]);
       at += t->dim[axis];
     }
@@ -691,7 +746,8 @@ static void roots(kgraph *k) {
     tarn_layout row = tarn_layout_row_major(t->n, t->dim), over;
     operand op = {.kcls = kc, .constant = k->cls.p[kc].constant};
     if (op.constant) {
-      if (!read_constant(k, &op)) tarn_raise(k->cx, TARN_INTERNAL, "output %u: a constant without a term", i);
+      if (!read_constant(k, &op))
+        tarn_raise(k->cx, TARN_INTERNAL, "output %u: a constant without a term", i);
     } else {
       kview all[KG_MAX_VIEWS];
       uint32_t n = kg_views(k, kc, all);
@@ -703,7 +759,8 @@ static void roots(kgraph *k) {
     bool fresh;
     tarn_map_at(taken, k->cls.p[kc].group, &fresh);
     for (uint32_t l = 0; l < g->nlayout && fresh && !g->input && !op.constant; l++) {
-      if (g->part_of[l] != TARN_NONE || !kg_layout_over(k, &g->layout[l], k->cls.p[kc].to_rep, &over) ||
+      if (g->part_of[l] != TARN_NONE ||
+          !kg_layout_over(k, &g->layout[l], k->cls.p[kc].to_rep, &over) ||
           !tarn_layout_equal(&over, &row))
         continue;
       kcand c = {.kind = KC_ALIAS, .node = TARN_NONE, .kcls = kc, .nchild = 1, .nout = 1};
@@ -723,7 +780,8 @@ static uint32_t nest_of(kgraph *k, const tarn_eg_node *e) {
 }
 
 /* ---- kernels with several results ---- */
-/* The class that is result i of tuple class t, and its e-node; TARN_NONE when nothing asks for it. */
+/* The class that is result i of tuple class t, and its e-node; TARN_NONE when nothing asks for it.
+ */
 static uint32_t nth_class(kgraph *k, uint32_t t, uint32_t i, uint32_t *node) {
   tarn_eg_use u = tarn_eg_uses(k->g, k->cls.p[t].cls);
   while (tarn_eg_next_use(k->g, &u)) {
@@ -735,20 +793,25 @@ static uint32_t nth_class(kgraph *k, uint32_t t, uint32_t i, uint32_t *node) {
   }
   return TARN_NONE;
 }
-/* How many storage orders result i of a tuple can have: one that nothing asks for lies in row-major order. */
+/* How many storage orders result i of a tuple can have: one that nothing asks for lies in row-major
+ * order. */
 static uint32_t result_orders(const kgraph *k, uint32_t cls) {
   return cls == TARN_NONE ? 1 : plain_layouts(&k->group.p[k->cls.p[cls].group]);
 }
-static bool result_layout(kgraph *k, uint32_t cls, uint32_t type, uint32_t li, bool row_major, tarn_layout *out) {
+static bool result_layout(kgraph *k, uint32_t cls, uint32_t type, uint32_t li, bool row_major,
+                          tarn_layout *out) {
   const tarn_type *t = tarn_type_get(k->L, type);
   tarn_layout row = tarn_layout_row_major(t->n, t->dim);
   *out = row;
   if (cls == TARN_NONE) return true;
   const kgroup *g = &k->group.p[k->cls.p[cls].group];
-  return kg_layout_over(k, &g->layout[li], k->cls.p[cls].to_rep, out) && (!row_major || tarn_layout_equal(&row, out));
+  return kg_layout_over(k, &g->layout[li], k->cls.p[cls].to_rep, out) &&
+         (!row_major || tarn_layout_equal(&row, out));
 }
-/* Each choice of a storage order per result is an AND/OR class of its own, from which the results are taken for nothing. */
-static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const operand *op) {
+/* Each choice of a storage order per result is an AND/OR class of its own, from which the results
+ * are taken for nothing. */
+static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e,
+                       const operand *op) {
   const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
   uint32_t cls[KG_MAX_OUT], nth[KG_MAX_OUT], li[KG_MAX_OUT] = {0};
   if (t->nelem > KG_MAX_OUT) return;
@@ -758,14 +821,16 @@ static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
   for (uint32_t tries = 0, i = 0; tries < 8 && i < t->nelem; tries++) {
     target to = {.ag = k->nag, .kcls = kc, .nout = t->nelem};
     bool ok = true;
-    for (i = 0; i < t->nelem && ok; i++) ok = result_layout(k, cls[i], t->elem[i], li[i], nest == TARN_NONE, &to.out[i]);
+    for (i = 0; i < t->nelem && ok; i++)
+      ok = result_layout(k, cls[i], t->elem[i], li[i], nest == TARN_NONE, &to.out[i]);
     if (ok) {
       k->nag++;
       if (nest != TARN_NONE) combos(k, &to, node, nest, e->n, op, NULL, false);
       else other_cand(k, &to, node, e, op);
       for (i = 0; i < t->nelem; i++) {
         if (cls[i] == TARN_NONE) continue;
-        kcand n = {.kind = KC_NTH, .node = nth[i], .kcls = cls[i], .nchild = 1, .nout = 1, .nth = i};
+        kcand n = {
+            .kind = KC_NTH, .node = nth[i], .kcls = cls[i], .nchild = 1, .nout = 1, .nth = i};
         n.child = TARN_ARRAY(k->cx, uint32_t, 1), n.cterm = TARN_ARRAY(k->cx, uint32_t, 1);
         n.in = TARN_ARRAY(k->cx, tarn_layout, 1);
         n.child[0] = to.ag, n.cterm[0] = TARN_NONE, n.in[0] = n.out[0] = to.out[i];
@@ -788,7 +853,9 @@ static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
   tarn_eg_node e = tarn_eg_node_at(k->g, node);
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   if (e.op == TARN_OP_INPUT) {
-    if (g->nlayout) add_cand(k, g->first, (kcand){.kind = KC_INPUT, .node = node, .kcls = kc, .payload = e.payload});
+    if (g->nlayout)
+      add_cand(k, g->first,
+               (kcand){.kind = KC_INPUT, .node = node, .kcls = kc, .payload = e.payload});
     return;
   }
   bool nest = e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST;

@@ -1,20 +1,23 @@
 /* Blocks for kernels with several stages.
  *
- * The loops that the stages of a nest share may go over blocks of a few rows instead of single ones: a local buffer then
- * holds a block, and every stage computes it with a register tile of its own, reusing what does not depend on the rows
- * (weights; keys and values) as a kernel of its own would. Sizes come from the description: what the local buffers hold
- * has to stay in the first or in the second memory.
+ * The loops that the stages of a nest share may go over blocks of a few rows instead of single
+ * ones: a local buffer then holds a block, and every stage computes it with a register tile of its
+ * own, reusing what does not depend on the rows (weights; keys and values) as a kernel of its own
+ * would. Sizes come from the description: what the local buffers hold has to stay in the first or
+ * in the second memory.
  *
- * Where nothing is reused but a row's maximum or sum is waited for (softmax, layer normalisation of short rows), a few rows at
- * once have their waits at the same time.
+ * Where nothing is reused but a row's maximum or sum is waited for (softmax, layer normalisation of
+ * short rows), a few rows at once have their waits at the same time.
  *
- * And for a product of one stage, whose columns are no constant and lie far apart: blocks of columns, copied together by a
- * stage of its own before all rows go over them (Goto and van de Geijn, as in loop/solve.c). */
+ * And for a product of one stage, whose columns are no constant and lie far apart: blocks of
+ * columns, copied together by a stage of its own before all rows go over them (Goto and van de
+ * Geijn, as in loop/solve.c). */
 #include "extract/kgraph.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS 32 /* rows after which what each block reads anew weighs little beside the work on it */
+#define ROWS                                                                                       \
+  32 /* rows after which what each block reads anew weighs little beside the work on it */
 
 static uint32_t dims_of(tarn_lang *L, uint32_t map) {
   const tarn_imap *m = tarn_imap_get(L, map);
@@ -28,7 +31,8 @@ static bool windows(tarn_lang *L, const tarn_imap *m) {
     if (tarn_ix_get(L, m->e[a])->n > 1) return true;
   return false;
 }
-/* Shared loops along which an operand of some product stays the same; none where windows go over a local buffer. */
+/* Shared loops along which an operand of some product stays the same; none where windows go over a
+ * local buffer. */
 static uint32_t reused(tarn_lang *L, const tarn_nest *n) {
   uint32_t all = (1u << n->depth) - 1, any = 0;
   for (uint32_t i = 0; i < n->nstage; i++) {
@@ -43,8 +47,8 @@ static uint32_t reused(tarn_lang *L, const tarn_nest *n) {
   }
   return any;
 }
-/* Bytes that the local buffers hold for one point of the shared loops, four for an element: sizes are proposed by it, and
- * then priced as they are. */
+/* Bytes that the local buffers hold for one point of the shared loops, four for an element: sizes
+ * are proposed by it, and then priced as they are. */
 static int64_t local_bytes(const tarn_nest *n) {
   int64_t sum = 0;
   for (uint32_t i = 0; i < n->nstage; i++) {
@@ -55,8 +59,9 @@ static int64_t local_bytes(const tarn_nest *n) {
   return sum;
 }
 
-/* Is a row reduced by lanes of vectors before another stage can go on with it, and is there more to do for it than the
- * processor looks ahead, so that it does not find the next row's work by itself? */
+/* Is a row reduced by lanes of vectors before another stage can go on with it, and is there more to
+ * do for it than the processor looks ahead, so that it does not find the next row's work by itself?
+ */
 #define LOOKAHEAD 256 /* operations on vectors */
 static bool waits(const kgraph *k, const tarn_nest *n) {
   double lanes = tarn_hw_lanes(k->o->hw, TARN_F32), ops = 0;
@@ -74,9 +79,9 @@ static bool waits(const kgraph *k, const tarn_nest *n) {
   }
   return any && ops > LOOKAHEAD;
 }
-/* Rows that wait together: as many as keep their buffers within a quarter of the first memory. Measured: rows of 256 gain a
- * quarter, of 512 a tenth, of 1024, two at once, 0.03 to 0.13; more of these take 0.93 from the last cache, but 1.13 from
- * memory. */
+/* Rows that wait together: as many as keep their buffers within a quarter of the first memory.
+ * Measured: rows of 256 gain a quarter, of 512 a tenth, of 1024, two at once, 0.03 to 0.13; more of
+ * these take 0.93 from the last cache, but 1.13 from memory. */
 static uint32_t rows_at_once(const kgraph *k, const tarn_nest *n, kcut *c) {
   enum { FEW = 2, MANY = 8 };
   uint32_t d = n->depth;
@@ -92,7 +97,8 @@ static uint32_t rows_at_once(const kgraph *k, const tarn_nest *n, kcut *c) {
   return 0;
 }
 
-/* Are blocks so few that threads wait for one another noticeably? Single rows may then be faster. */
+/* Are blocks so few that threads wait for one another noticeably? Single rows may then be faster.
+ */
 static bool leaves_idle(const kgraph *k, int64_t blocks) {
   int64_t threads = k->threads;
   return blocks % threads && blocks < 8 * threads;
@@ -119,7 +125,8 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
       c.block[d] = b;
       int64_t bytes = rows * b * each;
       for (uint32_t m = 0; m < 2; m++)
-        if (bytes <= (m ? far : near) && (m == 0 || most[1] < ROWS)) most[m] = rows * b, best[m] = c;
+        if (bytes <= (m ? far : near) && (m == 0 || most[1] < ROWS))
+          most[m] = rows * b, best[m] = c;
     }
     if (rows * extent * each > far || rows * extent == points) break;
     c.block[d] = extent, rows *= extent;
@@ -127,13 +134,15 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
   for (uint32_t m = 0; m < 2; m++) {
     if (most[m] < 2 || (m == 1 && (most[1] <= most[0] || most[0] >= ROWS))) continue;
     best[m].more = leaves_idle(k, points / most[m]);
-    for (int how = 0; how < 3; how++) out[got] = best[m], out[got].behind = how > 0, out[got++].gather = how > 1;
+    for (int how = 0; how < 3; how++)
+      out[got] = best[m], out[got].behind = how > 0, out[got++].gather = how > 1;
   }
   return got;
 }
 
 /* ---- operands packed block by block ---- */
-/* How far the address of an operand moves per step of each dim; false where it is no constant step. */
+/* How far the address of an operand moves per step of each dim; false where it is no constant step.
+ */
 static bool steps_of(kgraph *k, uint32_t map, const tarn_layout *l, int64_t *out) {
   const tarn_imap *m = tarn_imap_get(k->L, map);
   if (l->block || m->nguard) return false;
@@ -144,8 +153,9 @@ static bool steps_of(kgraph *k, uint32_t map, const tarn_layout *l, int64_t *out
   }
   return true;
 }
-/* Elements that the reduction walks of one column of an operand whose columns lie side by side along own dim `lane`, so many
- * that the next row of them is mostly found on another page, and that rows go over again; 0: it is no such operand. */
+/* Elements that the reduction walks of one column of an operand whose columns lie side by side
+ * along own dim `lane`, so many that the next row of them is mostly found on another page, and that
+ * rows go over again; 0: it is no such operand. */
 static int64_t column(const tarn_stage *s, uint32_t lane, const int64_t *step, int64_t elems) {
   int64_t deep = 1, rows = 1, all = 1;
   for (uint32_t d = 0; d < s->nown; d++)
@@ -157,13 +167,15 @@ static int64_t column(const tarn_stage *s, uint32_t lane, const int64_t *step, i
   }
   return step[lane] == 1 && rows > 1 && all * deep <= elems ? deep : 0;
 }
-/* The largest block of at most `most` columns, in whole panels, of which there is more than one; 0: none. */
+/* The largest block of at most `most` columns, in whole panels, of which there is more than one; 0:
+ * none. */
 static int64_t block_of(int64_t extent, int64_t panel, int64_t most) {
   int64_t b = most / panel * panel;
   while (b > 0 && (extent % b || b == extent)) b -= panel;
   return b;
 }
-/* A block fills half of the second memory (four bytes for an element), a panel is as wide as a register tile. */
+/* A block fills half of the second memory (four bytes for an element), a panel is as wide as a
+ * register tile. */
 #define NARROWEST 2 /* vectors in a panel */
 #define WIDEST    4
 #define TURNS     4 /* blocks for each thread, at least */
@@ -173,18 +185,21 @@ uint32_t kg_packs(kgraph *k, const kcand *c, kcut out[KG_MAX_CUTS]) {
   const tarn_func *f = tarn_fn_get(k->L, s->fn);
   const tarn_hw *hw = k->o->hw;
   uint32_t got = 0, lane = 0;
-  if (n->nstage != 1 || n->depth || c->nout != 1 || !s->nred || f->nops != 2 || c->out[0].block) return 0;
+  if (n->nstage != 1 || n->depth || c->nout != 1 || !s->nred || f->nops != 2 || c->out[0].block)
+    return 0;
   if (hw->nmem < 2 || tarn_hw_mem(hw, TARN_HW_L1)->managed) return 0;
   while (lane < s->nown && (c->out[0].stride[lane] != 1 || s->own[lane] == 1)) lane++;
   int64_t lanes = tarn_hw_lanes(hw, TARN_F32);
   for (uint32_t j = 0; j < f->nops && lane < s->nown; j++) {
     const tarn_read *r = &s->read[j];
     int64_t step[TARN_MAX_DIMS];
-    if (r->stage || c->child[r->src] == TARN_NONE || !steps_of(k, r->map, &c->in[r->src], step)) continue;
+    if (r->stage || c->child[r->src] == TARN_NONE || !steps_of(k, r->map, &c->in[r->src], step))
+      continue;
     int64_t deep = column(s, lane, step, tarn_layout_elems(&c->in[r->src])), v = NARROWEST;
     if (!deep) continue;
     for (; v <= WIDEST && got < KG_MAX_CUTS; v++) {
-      int64_t most = tarn_hw_mem(hw, TARN_HW_L2)->capacity / 2 / 4 / deep, each = s->own[lane] / (TURNS * (int64_t)k->threads);
+      int64_t most = tarn_hw_mem(hw, TARN_HW_L2)->capacity / 2 / 4 / deep,
+              each = s->own[lane] / (TURNS * (int64_t)k->threads);
       if (k->threads > 1 && each < most) most = each;
       int64_t b = block_of(s->own[lane], v * lanes, most);
       if (b) out[got++] = (kcut){.pack = true, .read = j, .dim = lane, .block = {b, v * lanes}};

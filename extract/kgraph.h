@@ -1,8 +1,9 @@
 /* What the files of the kernel graph share.
  *
- * A group is a buffer: the e-classes that are bijective views of one another. Its logical dims are those of its
- * representative class; to_rep maps each member's dims to them. A group has storage orders (layouts over the
- * representative's dims); an AND/OR class of the selection problem is a (group, layout), its nodes are kernels. */
+ * A group is a buffer: the e-classes that are bijective views of one another. Its logical dims are
+ * those of its representative class; to_rep maps each member's dims to them. A group has storage
+ * orders (layouts over the representative's dims); an AND/OR class of the selection problem is a
+ * (group, layout), its nodes are kernels. */
 #ifndef TARN_KGRAPH_H
 #define TARN_KGRAPH_H
 #include "extract/extract.h"
@@ -27,15 +28,16 @@ typedef struct kgroup {
   bool walked;             /* an operand of a product of two variables */
   uint32_t nlayout, first; /* first: AND/OR class of layout 0 */
   tarn_layout layout[KG_MAX_LAYOUTS];
-  uint32_t part_of[KG_MAX_LAYOUTS]; /* the concatenation this layout lies in, or TARN_NONE: group * KG_MAX_LAYOUTS + layout */
+  uint32_t part_of[KG_MAX_LAYOUTS]; /* the concatenation this layout lies in, or TARN_NONE: group *
+                                       KG_MAX_LAYOUTS + layout */
   uint32_t demand;                  /* layout 0 is demanded (an input's or an output's own order) */
   uint32_t inner[KG_MAX_LAYOUTS];   /* masks of dims that some kernel likes innermost */
   uint32_t ninner;
 } kgroup;
 
-/* NEST, OTHER (gather, opaque, called) are kernels; CONCAT lays its parts side by side; ALIAS is a program output, or
- * a part of a concatenation, that is another buffer as it stands; NTH is one result of a kernel with several, whose AND/OR
- * class is its only child. */
+/* NEST, OTHER (gather, opaque, called) are kernels; CONCAT lays its parts side by side; ALIAS is a
+ * program output, or a part of a concatenation, that is another buffer as it stands; NTH is one
+ * result of a kernel with several, whose AND/OR class is its only child. */
 typedef enum { KC_INPUT, KC_NEST, KC_CONCAT, KC_OTHER, KC_ALIAS, KC_NTH } kcand_kind;
 typedef struct kcand {
   kcand_kind kind;
@@ -70,8 +72,8 @@ typedef struct kgraph {
   TARN_VEC(uint32_t) cand_class; /* AND/OR class per candidate */
   uint32_t *root_class;          /* AND/OR class per root */
   tarn_map *numbers;             /* small matrices as they lie: by term and layout */
-  tarn_term *const_term;         /* per kclass: a term for a constant class, TARN_NONE until asked */
-  tarn_map *pick;                /* e-class -> 1 + chosen e-node */
+  tarn_term *const_term; /* per kclass: a term for a constant class, TARN_NONE until asked */
+  tarn_map *pick;        /* e-class -> 1 + chosen e-node */
   TARN_VEC(tarn_ways) ways;
   tarn_kgraph_report *r;
 } kgraph;
@@ -80,39 +82,46 @@ struct tarn_picks {
   tarn_map *pick;
 };
 
-uint32_t kg_next_node(const kgraph *k, uint32_t eclass, uint32_t node); /* those left out are passed over */
-uint32_t kg_class(const kgraph *k, uint32_t eclass);                    /* kclass number of an e-class */
+uint32_t kg_next_node(const kgraph *k, uint32_t eclass,
+                      uint32_t node);                /* those left out are passed over */
+uint32_t kg_class(const kgraph *k, uint32_t eclass); /* kclass number of an e-class */
 bool kg_produces(uint32_t op);
 void kg_groups(kgraph *k);  /* classes, groups, maps to representatives */
 void kg_layouts(kgraph *k); /* storage orders */
 /* Where operand class c (kclass number) can be read from. */
 uint32_t kg_views(kgraph *k, uint32_t c, kview out[KG_MAX_VIEWS]);
-void kg_candidates(kgraph *k);                                  /* kernels and their prices */
-tarn_term kg_constant(kgraph *k, uint32_t c);                   /* a term for constant class c */
-tarn_kprog *kg_program(kgraph *k, const uint32_t *choice_cand); /* per AND/OR class: candidate or TARN_NONE */
-/* The strides that layout l of group gr has when walked over class c's dims; false when they are not constant. */
+void kg_candidates(kgraph *k);                /* kernels and their prices */
+tarn_term kg_constant(kgraph *k, uint32_t c); /* a term for constant class c */
+tarn_kprog *kg_program(kgraph *k,
+                       const uint32_t *choice_cand); /* per AND/OR class: candidate or TARN_NONE */
+/* The strides that layout l of group gr has when walked over class c's dims; false when they are
+ * not constant. */
 bool kg_layout_over(kgraph *k, const tarn_layout *l, uint32_t to_rep, tarn_layout *out);
 /* The layout of one part of a concatenation whose whole is laid out over its own dims. */
 tarn_layout kg_part(const tarn_layout *whole, const tarn_type *part, uint32_t axis, int64_t at);
-/* The part is a view that leaves out the ends of a larger buffer: that buffer's layout where the part lies in its place, and
- * the rest between and behind the rows of the whole. False: there is no room for it. */
-bool kg_part_with_more(kgraph *k, uint32_t part, const kview *v, const tarn_layout *whole, uint32_t axis, int64_t at,
-                       tarn_layout *over);
-/* Notes both ways to read windows, if what the chosen candidate computes from its operands can be computed in both (kways.c).
+/* The part is a view that leaves out the ends of a larger buffer: that buffer's layout where the
+ * part lies in its place, and the rest between and behind the rows of the whole. False: there is no
+ * room for it. */
+bool kg_part_with_more(kgraph *k, uint32_t part, const kview *v, const tarn_layout *whole,
+                       uint32_t axis, int64_t at, tarn_layout *over);
+/* Notes both ways to read windows, if what the chosen candidate computes from its operands can be
+ * computed in both (kways.c).
  */
 void kg_ways(kgraph *k, uint32_t ag, const kcand *chosen, const char *kernel);
-/* Blocks of the loops that the stages of a nest share (tarn_ksig_cut): at most KG_MAX_CUTS ways worth a price. */
+/* Blocks of the loops that the stages of a nest share (tarn_ksig_cut): at most KG_MAX_CUTS ways
+ * worth a price. */
 #define KG_MAX_CUTS 6
 typedef struct kcut {
   int64_t block[TARN_MAX_DIMS];
   bool behind, gather; /* gather: tarn_ksig_gather() after it */
   bool more;           /* the nest as it is may be as good */
-  bool pack;           /* instead: tarn_ksig_pack() of read `read`, own dim `dim` in blocks of block[0], panels of block[1] */
+  bool pack; /* instead: tarn_ksig_pack() of read `read`, own dim `dim` in blocks of block[0],
+                panels of block[1] */
   uint32_t read, dim;
 } kcut;
 uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]);
-/* Blocks of an operand that is no constant, to be copied together before all rows of a product go over them. Loops that all
- * operands walk as one are merged (tarn_ksig_merge). */
+/* Blocks of an operand that is no constant, to be copied together before all rows of a product go
+ * over them. Loops that all operands walk as one are merged (tarn_ksig_merge). */
 uint32_t kg_packs(kgraph *k, const kcand *c, kcut out[KG_MAX_CUTS]);
 /* As text, with what was chosen for each AND/OR class (kprint.c). */
 void kg_print(const kgraph *k, const uint32_t *choice, tarn_buf *b);

@@ -24,7 +24,8 @@ bool kg_produces(uint32_t op) {
   }
 }
 
-#define EACH_NODE(k, c, n) for (uint32_t n = kg_next_node(k, c, TARN_NONE); n != TARN_NONE; n = kg_next_node(k, c, n))
+#define EACH_NODE(k, c, n)                                                                         \
+  for (uint32_t n = kg_next_node(k, c, TARN_NONE); n != TARN_NONE; n = kg_next_node(k, c, n))
 
 uint32_t kg_next_node(const kgraph *k, uint32_t c, uint32_t node) {
   do node = tarn_eg_next_node(k->g, c, node);
@@ -96,7 +97,8 @@ static void spread(kgraph *k, const edges *e, uint32_t rep, uint32_t group) {
       if (back == TARN_NONE) continue;
       uint32_t m = tarn_map_compose(k->L, back, k->cls.p[at].to_rep);
       if (m == TARN_NONE) continue;
-      /* tarn_map_invert gives at -> to reversed: to's dims -> at's dims, then on to the representative */
+      /* tarn_map_invert gives at -> to reversed: to's dims -> at's dims, then on to the
+       * representative */
       k->cls.p[x.to].group = group, k->cls.p[x.to].to_rep = m;
       tarn_push(k->cx, &member, x.to);
     }
@@ -121,7 +123,8 @@ static uint32_t finest(kgraph *k, const edges *e, uint32_t from, uint8_t *seen) 
 
 /* Its result lies in row-major order over its own dims, and nothing can be done about it. */
 static bool fixed_order(uint32_t op) {
-  return op == TARN_OP_INPUT || op == TARN_OP_GATHER || op == TARN_OP_OPAQUE || op == TARN_OP_CALL || op == TARN_OP_NTH;
+  return op == TARN_OP_INPUT || op == TARN_OP_GATHER || op == TARN_OP_OPAQUE ||
+         op == TARN_OP_CALL || op == TARN_OP_NTH;
 }
 static bool holds_fixed(const kgraph *k, uint32_t c) {
   EACH_NODE(k, k->cls.p[c].cls, n)
@@ -129,12 +132,13 @@ static bool holds_fixed(const kgraph *k, uint32_t c) {
   return false;
 }
 static bool own_order(kgraph *k, uint32_t c, tarn_layout *over_rep);
-/* A representative finer than an input may cut a dim in a way that no strides can follow: then the input is a better
- * one. TARN_NONE: the group can stay as it is. */
+/* A representative finer than an input may cut a dim in a way that no strides can follow: then the
+ * input is a better one. TARN_NONE: the group can stay as it is. */
 static uint32_t better_rep(kgraph *k, uint32_t group) {
   tarn_layout l;
   for (uint32_t i = 0; i < k->cls.n; i++)
-    if (k->cls.p[i].group == group && !k->cls.p[i].constant && holds_fixed(k, i)) return own_order(k, i, &l) ? TARN_NONE : i;
+    if (k->cls.p[i].group == group && !k->cls.p[i].constant && holds_fixed(k, i))
+      return own_order(k, i, &l) ? TARN_NONE : i;
   return TARN_NONE;
 }
 
@@ -149,12 +153,14 @@ void kg_groups(kgraph *k) {
     kgroup g = {.rep = rep, .type = k->cls.p[rep].type, .constant = k->cls.p[rep].constant};
     spread(k, e, rep, k->group.n);
     tarn_push(k->cx, &k->group, g);
-    uint32_t better = tarn_type_get(k->L, g.type)->tuple ? TARN_NONE : better_rep(k, k->group.n - 1);
+    uint32_t better =
+        tarn_type_get(k->L, g.type)->tuple ? TARN_NONE : better_rep(k, k->group.n - 1);
     if (better == TARN_NONE || better == rep) continue;
     for (uint32_t c = 0; c < k->cls.n; c++)
       if (k->cls.p[c].group == k->group.n - 1) k->cls.p[c].group = TARN_NONE;
     spread(k, e, better, k->group.n - 1);
-    k->group.p[k->group.n - 1].rep = better, k->group.p[k->group.n - 1].type = k->cls.p[better].type;
+    k->group.p[k->group.n - 1].rep = better,
+                            k->group.p[k->group.n - 1].type = k->cls.p[better].type;
   }
   for (uint32_t i = 0; i < k->cls.n; i++) {
     kgroup *g = &k->group.p[k->cls.p[i].group];
@@ -167,13 +173,15 @@ void kg_groups(kgraph *k) {
 }
 
 /* ---- where an operand can be read ---- */
-static void views_from(kgraph *k, uint32_t c, uint32_t map, kview *out, uint32_t *n, uint32_t max, uint32_t depth) {
+static void views_from(kgraph *k, uint32_t c, uint32_t map, kview *out, uint32_t *n, uint32_t max,
+                       uint32_t depth) {
   const kclass *kc = &k->cls.p[c];
   const kgroup *g = &k->group.p[kc->group];
   if (g->produced && !kc->constant) {
     uint32_t m = tarn_map_compose(k->L, map, kc->to_rep);
     bool known = m == TARN_NONE;
-    for (uint32_t i = 0; i < *n && !known; i++) known = out[i].group == kc->group && out[i].map == m;
+    for (uint32_t i = 0; i < *n && !known; i++)
+      known = out[i].group == kc->group && out[i].map == m;
     if (!known && *n == max) k->r->cut_views++;
     if (!known && *n < max) out[(*n)++] = (kview){kc->group, m};
   }
@@ -182,14 +190,16 @@ static void views_from(kgraph *k, uint32_t c, uint32_t map, kview *out, uint32_t
     tarn_eg_node v = tarn_eg_node_at(k->g, e);
     if (v.op != TARN_OP_VIEW) continue;
     uint32_t to = kg_class(k, v.kids[0]);
-    /* inside the group a produced buffer is found already; leave it only where the group has no producer */
+    /* inside the group a produced buffer is found already; leave it only where the group has no
+     * producer */
     if (k->cls.p[to].group == kc->group && g->produced) continue;
     uint32_t m = tarn_map_compose(k->L, map, tarn_payload_get(k->L, v.payload)->id);
     if (m != TARN_NONE) views_from(k, to, m, out, n, max, depth - 1);
   }
 }
 uint32_t kg_views(kgraph *k, uint32_t c, kview out[KG_MAX_VIEWS]) {
-  uint32_t n = 0, max = k->o->max_views && k->o->max_views < KG_MAX_VIEWS ? k->o->max_views : KG_MAX_VIEWS;
+  uint32_t n = 0,
+           max = k->o->max_views && k->o->max_views < KG_MAX_VIEWS ? k->o->max_views : KG_MAX_VIEWS;
   if (k->cls.p[c].constant) return 0;
   views_from(k, c, tarn_map_identity(k->L, k->cls.p[c].type), out, &n, max, 6);
   return n;
@@ -200,10 +210,12 @@ bool kg_layout_over(kgraph *k, const tarn_layout *l, uint32_t to_rep, tarn_layou
   const tarn_imap m = *tarn_imap_get(k->L, to_rep);
   uint32_t at = tarn_ix_const(k->L, 0);
   if (l->block) return false;
-  for (uint32_t a = 0; a < m.nin; a++) at = tarn_ix_add(k->L, at, tarn_ix_scale(k->L, m.e[a], l->stride[a], m.dim), m.dim);
+  for (uint32_t a = 0; a < m.nin; a++)
+    at = tarn_ix_add(k->L, at, tarn_ix_scale(k->L, m.e[a], l->stride[a], m.dim), m.dim);
   if (!tarn_ix_affine(k->L, at) || m.nguard) return false;
   *out = (tarn_layout){.n = m.n, .offset = l->offset + tarn_ix_get(k->L, at)->c};
-  for (uint32_t d = 0; d < m.n; d++) out->dim[d] = m.dim[d], out->stride[d] = tarn_ix_coef(k->L, at, d);
+  for (uint32_t d = 0; d < m.n; d++)
+    out->dim[d] = m.dim[d], out->stride[d] = tarn_ix_coef(k->L, at, d);
   return true;
 }
 static bool has_layout(const kgroup *g, const tarn_layout *l) {
@@ -266,9 +278,10 @@ static uint32_t preimage(kgraph *k, uint32_t map, uint32_t in_dims) {
   return v;
 }
 
-/* What one compute likes. A product with constant weights: the result along the dim that the weights' rows are indexed
- * by, the other operand along the dim it is summed over. A product of two variables: the operand that the result's last
- * dim walks along that dim, the other along the sum. Anything else: that its operands and its result agree. */
+/* What one compute likes. A product with constant weights: the result along the dim that the
+ * weights' rows are indexed by, the other operand along the dim it is summed over. A product of two
+ * variables: the operand that the result's last dim walks along that dim, the other along the sum.
+ * Anything else: that its operands and its result agree. */
 static uint32_t largest(uint32_t mask, const int64_t *dim) {
   uint32_t best = TARN_NONE;
   for (uint32_t d = 0; d < 32; d++)
@@ -309,12 +322,14 @@ static void wish(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
       kgroup *in = &k->group.p[v[j].group];
       if (seed && weights) like_inner(in, image(k, m, largest(weights & ~own, dim)));
       if (seed && !weights && product && i < f->nops) in->walked = true;
-      if (seed && !weights && product && in->input && i < f->nops) { /* others are written as their readers like */
+      if (seed && !weights && product && in->input &&
+          i < f->nops) { /* others are written as their readers like */
         uint32_t lanes = image(k, m, last_own);
         like_inner(in, lanes ? lanes : image(k, m, largest(sum, dim)));
       }
       if (seed || (weights && i < f->nops)) continue;
-      for (uint32_t x = 0; x < in->ninner; x++) like_inner(out, image(k, to_rep, preimage(k, m, in->inner[x]) & own));
+      for (uint32_t x = 0; x < in->ninner; x++)
+        like_inner(out, image(k, to_rep, preimage(k, m, in->inner[x]) & own));
       uint32_t back = tarn_map_invert(k->L, to_rep, 0);
       for (uint32_t x = 0; x < out->ninner && back != TARN_NONE; x++)
         like_inner(in, image(k, m, image(k, back, out->inner[x])));
@@ -326,7 +341,8 @@ static void wishes(kgraph *k, bool seed) {
     if (k->cls.p[i].constant || tarn_type_get(k->L, k->cls.p[i].type)->tuple) continue;
     EACH_NODE(k, k->cls.p[i].cls, n) {
       tarn_eg_node e = tarn_eg_node_at(k->g, n);
-      if (e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST || e.op == TARN_OP_MATERIALISE) wish(k, i, &e, seed);
+      if (e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST || e.op == TARN_OP_MATERIALISE)
+        wish(k, i, &e, seed);
     }
   }
 }
@@ -335,9 +351,9 @@ static void concat_wishes(kgraph *k);
 static void concat_room(kgraph *k);
 static void concat_parts(kgraph *k);
 
-/* Rows whose step is a multiple of one way's sets all want the same few sets of the first memory, and a product of two
- * variables walks many of them at a time: they are put a line further apart. Not in the order in which a tensor stands by
- * itself, in which others may want it. */
+/* Rows whose step is a multiple of one way's sets all want the same few sets of the first memory,
+ * and a product of two variables walks many of them at a time: they are put a line further apart.
+ * Not in the order in which a tensor stands by itself, in which others may want it. */
 static void keep_apart(const kgraph *k, const tarn_type *t, const uint8_t *order, tarn_layout *l) {
   const tarn_hw_memory *near = tarn_hw_mem(k->o->hw, TARN_HW_L1);
   int64_t way, step = 1, bytes = (int64_t)tarn_dtype_size(t->dtype);
@@ -357,7 +373,8 @@ static void keep_apart(const kgraph *k, const tarn_type *t, const uint8_t *order
 
 void kg_layouts(kgraph *k) {
   for (uint32_t i = 0; i < k->cls.n; i++)
-    if (!k->cls.p[i].constant && holds_fixed(k, i) && !tarn_type_get(k->L, k->cls.p[i].type)->tuple) demand(k, i);
+    if (!k->cls.p[i].constant && holds_fixed(k, i) && !tarn_type_get(k->L, k->cls.p[i].type)->tuple)
+      demand(k, i);
   for (uint32_t i = 0; i < k->in->nroot; i++) {
     uint32_t c = kg_class(k, k->in->root[i]);
     k->group.p[k->cls.p[c].group].root = true;
@@ -407,7 +424,8 @@ static void concat_wishes(kgraph *k) {
         uint32_t nv = kg_views(k, kg_class(k, e.kids[j]), v);
         for (uint32_t y = 0; y < nv; y++) {
           kgroup *in = &k->group.p[v[y].group];
-          for (uint32_t x = 0; x < out->ninner; x++) like_inner(in, image(k, v[y].map, image(k, back, out->inner[x])));
+          for (uint32_t x = 0; x < out->ninner; x++)
+            like_inner(in, image(k, v[y].map, image(k, back, out->inner[x])));
           for (uint32_t x = 0; x < in->ninner; x++)
             like_inner(out, image(k, k->cls.p[i].to_rep, preimage(k, v[y].map, in->inner[x])));
         }
@@ -424,8 +442,9 @@ tarn_layout kg_part(const tarn_layout *whole, const tarn_type *part, uint32_t ax
 }
 
 /* ---- parts that are views of something larger ---- */
-/* A part that leaves out the ends of a larger buffer, as results of whole tiles of which the last pass the end: with these
- * extents instead of its own it would be all of that buffer. *back: from there to the part with these extents. */
+/* A part that leaves out the ends of a larger buffer, as results of whole tiles of which the last
+ * pass the end: with these extents instead of its own it would be all of that buffer. *back: from
+ * there to the part with these extents. */
 static bool overhang(kgraph *k, uint32_t part, const kview *v, int64_t *extent, uint32_t *back) {
   const kclass *kc = &k->cls.p[part];
   tarn_imap m = *tarn_imap_get(k->L, v->map);
@@ -450,7 +469,8 @@ static bool overhang(kgraph *k, uint32_t part, const kview *v, int64_t *extent, 
     tarn_ix_range(k->L, m.e[a], extent, &lo, &hi);
     if (lo < 0 || hi >= m.in[a]) return false;
   }
-  *back = tarn_map_invert(k->L, tarn_map_intern_derived(k->L, &m), tarn_type_get(k->L, kc->type)->ns);
+  *back =
+      tarn_map_invert(k->L, tarn_map_intern_derived(k->L, &m), tarn_type_get(k->L, kc->type)->ns);
   return *back != TARN_NONE;
 }
 /* Dims of more than one element by falling step. */
@@ -481,8 +501,8 @@ static bool make_room(tarn_layout *l, const int64_t *extent) {
   }
   return step > dense;
 }
-bool kg_part_with_more(kgraph *k, uint32_t part, const kview *v, const tarn_layout *whole, uint32_t axis, int64_t at,
-                       tarn_layout *over) {
+bool kg_part_with_more(kgraph *k, uint32_t part, const kview *v, const tarn_layout *whole,
+                       uint32_t axis, int64_t at, tarn_layout *over) {
   int64_t extent[TARN_MAX_DIMS];
   uint32_t back;
   const tarn_type *t = tarn_type_get(k->L, k->cls.p[part].type);
@@ -508,7 +528,8 @@ static void concat_room(kgraph *k) {
         kview v[KG_MAX_VIEWS];
         uint32_t kid = kg_class(k, e.kids[j]), nv = kg_views(k, kid, v);
         for (uint32_t y = 0; y < nv; y++) {
-          if (!overhang(k, kid, &v[y], extent, &back) || extent[axis] != tarn_type_get(k->L, k->cls.p[kid].type)->dim[axis])
+          if (!overhang(k, kid, &v[y], extent, &back) ||
+              extent[axis] != tarn_type_get(k->L, k->cls.p[kid].type)->dim[axis])
             continue;
           for (uint32_t d = 0; d < t->n; d++)
             if (d != axis && extent[d] > most[d]) most[d] = extent[d];
@@ -517,8 +538,8 @@ static void concat_room(kgraph *k) {
       back = tarn_map_invert(k->L, k->cls.p[i].to_rep, t->ns);
       for (uint32_t l = 0, nl = out->nlayout; l < nl && back != TARN_NONE; l++) {
         tarn_layout whole, over;
-        if (kg_layout_over(k, &out->layout[l], k->cls.p[i].to_rep, &whole) && make_room(&whole, most) &&
-            kg_layout_over(k, &whole, back, &over))
+        if (kg_layout_over(k, &out->layout[l], k->cls.p[i].to_rep, &whole) &&
+            make_room(&whole, most) && kg_layout_over(k, &whole, back, &over))
           add_one_of(k, out, &over, TARN_NONE, KG_MAX_LAYOUTS);
       }
     }
@@ -550,8 +571,10 @@ static void concat_parts(kgraph *k) {
             if (kg_part_with_more(k, kg_class(k, e.kids[j]), &v[y], &whole, axis, at, &over))
               add_layout(k, &k->group.p[v[y].group], &over, og * KG_MAX_LAYOUTS + li);
           at += t->dim[axis];
-          if (kid->constant || in->input || !in->produced || back == TARN_NONE || kid->group == og) continue;
-          if (kg_layout_over(k, &part, back, &over)) add_layout(k, in, &over, og * KG_MAX_LAYOUTS + li);
+          if (kid->constant || in->input || !in->produced || back == TARN_NONE || kid->group == og)
+            continue;
+          if (kg_layout_over(k, &part, back, &over))
+            add_layout(k, in, &over, og * KG_MAX_LAYOUTS + li);
         }
       }
     }

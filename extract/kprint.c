@@ -1,12 +1,15 @@
-/* The kernel graph as text: buffers with their storage orders, and every candidate kernel with what it reads and its price. */
+/* The kernel graph as text: buffers with their storage orders, and every candidate kernel with what
+ * it reads and its price. */
 #include "extract/kgraph.h"
 
-static const char *const kinds[] = {[KC_INPUT] = "input", [KC_NEST] = "nest",   [KC_CONCAT] = "concat",
-                                    [KC_OTHER] = "call",  [KC_ALIAS] = "alias", [KC_NTH] = "result"};
+static const char *const kinds[] = {
+    [KC_INPUT] = "input", [KC_NEST] = "nest",   [KC_CONCAT] = "concat",
+    [KC_OTHER] = "call",  [KC_ALIAS] = "alias", [KC_NTH] = "result"};
 
 static void print_layout(tarn_buf *b, const tarn_layout *l) {
   tarn_buf_str(b, " (order");
-  for (uint32_t d = 0; d < l->n; d++) tarn_buf_fmt(b, " %lld:%lld", (long long)l->dim[d], (long long)l->stride[d]);
+  for (uint32_t d = 0; d < l->n; d++)
+    tarn_buf_fmt(b, " %lld:%lld", (long long)l->dim[d], (long long)l->stride[d]);
   tarn_buf_str(b, ")");
 }
 static void print_group(const kgraph *k, tarn_buf *b, uint32_t i) {
@@ -19,13 +22,16 @@ static void print_group(const kgraph *k, tarn_buf *b, uint32_t i) {
     tarn_buf_fmt(b, "\n    (place %u)", g->first + l);
     print_layout(b, &g->layout[l]);
     if (g->part_of[l] != TARN_NONE)
-      tarn_buf_fmt(b, " (part of place %u)", k->group.p[g->part_of[l] / KG_MAX_LAYOUTS].first + g->part_of[l] % KG_MAX_LAYOUTS);
+      tarn_buf_fmt(b, " (part of place %u)",
+                   k->group.p[g->part_of[l] / KG_MAX_LAYOUTS].first +
+                       g->part_of[l] % KG_MAX_LAYOUTS);
   }
   tarn_buf_str(b, ")");
 }
 static void print_cand(const kgraph *k, tarn_buf *b, uint32_t i, bool chosen) {
   const kcand *c = &k->cand.p[i];
-  tarn_buf_fmt(b, "\n  (%s %u (place %u)", c->copy ? "copy" : kinds[c->kind], i, k->cand_class.p[i]);
+  tarn_buf_fmt(b, "\n  (%s %u (place %u)", c->copy ? "copy" : kinds[c->kind], i,
+               k->cand_class.p[i]);
   if (c->node != TARN_NONE) tarn_buf_fmt(b, " (node %u)", c->node);
   if (c->nchild) tarn_buf_str(b, " (reads");
   for (uint32_t j = 0; j < c->nchild; j++)

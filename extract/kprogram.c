@@ -5,8 +5,9 @@
 #include <string.h>
 
 /* ---- the analytic price ---- */
-static double analytic_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
-                               uint32_t threads, const tarn_cost *analytic) {
+static double analytic_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                               const tarn_schedule *s, uint32_t threads,
+                               const tarn_cost *analytic) {
   (void)user, (void)L, (void)hw, (void)k, (void)s, (void)threads;
   return analytic->seconds;
 }
@@ -27,19 +28,23 @@ typedef struct build {
   tarn_kprog *p;
 } build;
 
-static uint32_t new_buffer(build *b, tarn_buf_kind kind, tarn_dtype t, const tarn_layout *l, tarn_term term) {
+static uint32_t new_buffer(build *b, tarn_buf_kind kind, tarn_dtype t, const tarn_layout *l,
+                           tarn_term term) {
   tarn_buffer x = {.kind = kind, .dtype = t, .layout = *l, .parent = TARN_NONE, .term = term};
   tarn_push(b->k->cx, &b->buf, x);
   return b->buf.n - 1;
 }
 static uint32_t const_buffer(build *b, tarn_term term, const tarn_layout *l) {
   bool fresh;
-  uint64_t key = tarn_hash_bytes(l->stride, sizeof l->stride, tarn_hash_mix(term, (uint64_t)l->block));
+  uint64_t key =
+      tarn_hash_bytes(l->stride, sizeof l->stride, tarn_hash_mix(term, (uint64_t)l->block));
   uint64_t *at = tarn_map_at(b->consts, key, &fresh);
   if (fresh) *at = 1 + new_buffer(b, TARN_BUF_CONST, tarn_term_type(b->k->L, term)->dtype, l, term);
   return (uint32_t)*at - 1;
 }
-static tarn_dtype type_of_class(const build *b, uint32_t kc) { return tarn_type_get(b->k->L, b->k->cls.p[kc].type)->dtype; }
+static tarn_dtype type_of_class(const build *b, uint32_t kc) {
+  return tarn_type_get(b->k->L, b->k->cls.p[kc].type)->dtype;
+}
 /* The buffer of an AND/OR class, whoever computes it. */
 static uint32_t buffer_of(build *b, uint32_t ag) {
   if (b->buffer[ag] != TARN_NONE) return b->buffer[ag];
@@ -50,20 +55,24 @@ static uint32_t buffer_of(build *b, uint32_t ag) {
     const kgroup *g = &b->k->group.p[b->k->cls.p[c->kcls].group];
     l = g->layout[0];
   }
-  b->buffer[ag] = new_buffer(b, c->kind == KC_INPUT ? TARN_BUF_INPUT : TARN_BUF_TEMP, type_of_class(b, c->kcls), &l, TARN_NONE);
-  if (c->kind == KC_INPUT) b->buf.p[b->buffer[ag]].name = tarn_payload_get(b->k->L, c->payload)->name;
+  b->buffer[ag] = new_buffer(b, c->kind == KC_INPUT ? TARN_BUF_INPUT : TARN_BUF_TEMP,
+                             type_of_class(b, c->kcls), &l, TARN_NONE);
+  if (c->kind == KC_INPUT)
+    b->buf.p[b->buffer[ag]].name = tarn_payload_get(b->k->L, c->payload)->name;
   return b->buffer[ag];
 }
 
 static const char *kind_word(const build *b, const kcand *c) {
   if (c->copy) return "copy";
-  if (c->kind == KC_OTHER) return c->op == TARN_OP_GATHER ? "gather" : tarn_payload_get(b->k->L, c->payload)->name;
+  if (c->kind == KC_OTHER)
+    return c->op == TARN_OP_GATHER ? "gather" : tarn_payload_get(b->k->L, c->payload)->name;
   const tarn_nest *n = tarn_nest_get(b->k->L, c->nest);
   if (n->nstage > 1) return "nest";
   const tarn_func *f = tarn_fn_get(b->k->L, n->stage[0].fn);
   static const char *const red[] = {"map", "sum", "prod", "max", "min", "fold"};
   if (f->red == TARN_NONE) return red[0];
-  return tarn_fn_is_dot(b->k->L, n->stage[0].fn) ? "dot" : red[tarn_reducer_get(b->k->L, f->red)->kind];
+  return tarn_fn_is_dot(b->k->L, n->stage[0].fn) ? "dot"
+                                                 : red[tarn_reducer_get(b->k->L, f->red)->kind];
 }
 static const char *kernel_name(build *b, const kcand *c) {
   char *s = tarn_format(b->k->cx, "k%u_%s", b->ker.n, kind_word(b, c));
@@ -71,14 +80,16 @@ static const char *kernel_name(build *b, const kcand *c) {
     if (!isalnum((unsigned char)*p)) *p = '_';
   return s;
 }
-/* The dim of a layout that dim d of the iteration space walks; its number of dims when there is none. */
+/* The dim of a layout that dim d of the iteration space walks; its number of dims when there is
+ * none. */
 static uint32_t axis_of(tarn_lang *L, const tarn_layout *l, const tarn_imap *m, uint32_t d) {
   int64_t step = tarn_ix_coef(L, m->e[0], d);
   for (uint32_t a = 0; a < l->n; a++)
     if (l->dim[a] == m->dim[d] && l->stride[a] == step && step) return a;
   return l->n;
 }
-/* The dims of a layout that these dims of the iteration space walk, one or several each; both as bits. */
+/* The dims of a layout that these dims of the iteration space walk, one or several each; both as
+ * bits. */
 static uint32_t walked(tarn_lang *L, const tarn_layout *l, const tarn_imap *m, uint32_t dims) {
   uint32_t axes = 0;
   for (uint32_t d = 0; d < m->n; d++) {
@@ -88,9 +99,10 @@ static uint32_t walked(tarn_lang *L, const tarn_layout *l, const tarn_imap *m, u
   }
   return axes;
 }
-/* The constant with k elements of axis `red` side by side for each element of its last axis, in blocks of `tile` of these:
- * another order of the same elements, read through as much. */
-static bool group_constant(build *b, kcand *c, uint32_t src, uint32_t red, int64_t tile, int64_t k) {
+/* The constant with k elements of axis `red` side by side for each element of its last axis, in
+ * blocks of `tile` of these: another order of the same elements, read through as much. */
+static bool group_constant(build *b, kcand *c, uint32_t src, uint32_t red, int64_t tile,
+                           int64_t k) {
   tarn_lang *L = b->k->L;
   const tarn_layout l = c->in[src];
   uint32_t last = l.n - 1u;
@@ -98,8 +110,10 @@ static bool group_constant(build *b, kcand *c, uint32_t src, uint32_t red, int64
   memcpy(to.dim, l.dim, sizeof to.dim), memcpy(from.in, l.dim, sizeof from.in);
   memcpy(from.dim, l.dim, sizeof from.dim), from.dim[red] /= k, from.dim[last] *= k;
   memcpy(to.in, from.dim, sizeof to.in);
-  for (uint32_t a = 0; a < l.n; a++) to.e[a] = tarn_ix_var(L, a, to.dim), from.e[a] = tarn_ix_var(L, a, from.dim);
-  uint32_t place = tarn_ix_mod(L, to.e[red], k, to.dim), group = tarn_ix_scale(L, from.e[red], k, from.dim);
+  for (uint32_t a = 0; a < l.n; a++)
+    to.e[a] = tarn_ix_var(L, a, to.dim), from.e[a] = tarn_ix_var(L, a, from.dim);
+  uint32_t place = tarn_ix_mod(L, to.e[red], k, to.dim),
+           group = tarn_ix_scale(L, from.e[red], k, from.dim);
   to.e[last] = tarn_ix_add(L, tarn_ix_scale(L, to.e[last], k, to.dim), place, to.dim);
   to.e[red] = tarn_ix_div(L, to.e[red], k, to.dim);
   from.e[red] = tarn_ix_add(L, group, tarn_ix_mod(L, from.e[last], k, from.dim), from.dim);
@@ -119,11 +133,14 @@ static bool group_constant(build *b, kcand *c, uint32_t src, uint32_t red, int64
   c->cterm[src] = tarn_view(L, tarn_map_intern(L, &from), c->cterm[src]);
   uint8_t order[TARN_MAX_DIMS] = {(uint8_t)last};
   for (uint32_t d = 0; d < last; d++) order[d + 1] = (uint8_t)d;
-  c->in[src] = tile ? tarn_layout_ordered(l.n, from.dim, order, (uint8_t)last, tile * k) : tarn_layout_row_major(l.n, from.dim);
+  c->in[src] = tile ? tarn_layout_ordered(l.n, from.dim, order, (uint8_t)last, tile * k)
+                    : tarn_layout_row_major(l.n, from.dim);
   return true;
 }
-/* Constant operands blocked by the register tile of their stage: the loop over the tile then walks them in order. */
-static void block_stage(build *b, kcand *c, const tarn_nest *n, const tarn_stage *st, const tarn_stage_sched *s) {
+/* Constant operands blocked by the register tile of their stage: the loop over the tile then walks
+ * them in order. */
+static void block_stage(build *b, kcand *c, const tarn_nest *n, const tarn_stage *st,
+                        const tarn_stage_sched *s) {
   int64_t own[TARN_MAX_DIMS * 2];
   memcpy(own, n->shared, n->depth * sizeof *own);
   memcpy(own + n->depth, st->own, st->nown * sizeof *own);
@@ -142,12 +159,16 @@ static void block_stage(build *b, kcand *c, const tarn_nest *n, const tarn_stage
     tarn_layout *l = &c->in[src];
     if (lane && dot != TARN_NONE && l->n > 1 && !l->block) {
       uint32_t red = axis_of(b->k->L, l, m, dot);
-      if (red < l->n - 1u && axis_of(b->k->L, l, m, cut.lane) == l->n - 1u && group_constant(b, c, src, red, tile, k)) continue;
+      if (red < l->n - 1u && axis_of(b->k->L, l, m, cut.lane) == l->n - 1u &&
+          group_constant(b, c, src, red, tile, k))
+        continue;
     }
     uint32_t axis = tile ? axis_of(b->k->L, l, m, lane ? cut.lane : cut.row) : l->n;
     if (axis == l->n || l->n < 2) continue;
     uint8_t order[TARN_MAX_DIMS];
-    uint32_t at = 0, outside = walked(b->k->L, l, m, tarn_schedule_outside(s, lane ? cut.lane : cut.row)) & ~(1u << axis);
+    uint32_t at = 0,
+             outside = walked(b->k->L, l, m, tarn_schedule_outside(s, lane ? cut.lane : cut.row)) &
+                       ~(1u << axis);
     for (uint32_t d = 0; d < l->n; d++)
       if (outside >> d & 1) order[at++] = (uint8_t)d;
     order[at++] = (uint8_t)axis;
@@ -162,8 +183,8 @@ static void block_constants(build *b, kcand *c, const tarn_ksig *sig, const tarn
   for (uint32_t i = 0; i < n->nstage; i++) block_stage(b, c, n, &n->stage[i], &s->stage[i]);
 }
 
-/* Buffers of a kernel's results: its own, or for a kernel with several those of the classes that take them (a result
- * that nothing takes gets one that nobody reads). */
+/* Buffers of a kernel's results: its own, or for a kernel with several those of the classes that
+ * take them (a result that nothing takes gets one that nobody reads). */
 static uint32_t *result_buffers(build *b, uint32_t ag, const kcand *c) {
   kgraph *k = b->k;
   uint32_t *out = TARN_ARRAY(k->cx, uint32_t, c->nout);
@@ -180,14 +201,16 @@ static uint32_t *result_buffers(build *b, uint32_t ag, const kcand *c) {
       if (n->kind == KC_NTH && n->child[0] == ag && n->nth == i) out[i] = buffer_of(b, x);
     }
     if (out[i] == TARN_NONE)
-      out[i] = new_buffer(b, TARN_BUF_TEMP, tarn_type_get(k->L, t->elem[i])->dtype, &c->out[i], TARN_NONE);
+      out[i] = new_buffer(b, TARN_BUF_TEMP, tarn_type_get(k->L, t->elem[i])->dtype, &c->out[i],
+                          TARN_NONE);
   }
   return out;
 }
 static const uint32_t *operand_buffers(build *b, const kcand *c) {
   uint32_t *in = TARN_ARRAY(b->k->cx, uint32_t, c->nchild + 1);
   for (uint32_t j = 0; j < c->nchild; j++)
-    in[j] = c->child[j] == TARN_NONE ? const_buffer(b, c->cterm[j], &c->in[j]) : buffer_of(b, c->child[j]);
+    in[j] = c->child[j] == TARN_NONE ? const_buffer(b, c->cterm[j], &c->in[j])
+                                     : buffer_of(b, c->child[j]);
   return in;
 }
 static void emit_nest(build *b, uint32_t ag, kcand *c) {
@@ -216,9 +239,11 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
   x.in = operand_buffers(b, c), x.out = result_buffers(b, ag, c);
   x.in_layout = tarn_copy(k->cx, sig.in, (sig.nin + 1) * sizeof *sig.in);
   x.out_layout = tarn_copy(k->cx, sig.out, sizeof sig.out);
-  /* as it was priced: blocks of a constant, of which the last is ragged, hide how much of it is read */
+  /* as it was priced: blocks of a constant, of which the last is ragged, hide how much of it is
+   * read */
   tarn_ksig_traffic(k->L, k->o->hw, priced, &x.reads, &x.writes);
-  x.slots = tarn_ksig_slots(k->L, k->o->hw, priced), x.products = tarn_ksig_products(k->L, k->o->hw, priced);
+  x.slots = tarn_ksig_slots(k->L, k->o->hw, priced),
+  x.products = tarn_ksig_products(k->L, k->o->hw, priced);
   tarn_push(k->cx, &b->ker, x);
   if (!c->copy) kg_ways(k, ag, c, x.name);
 }
@@ -238,7 +263,8 @@ static void emit_other(build *b, uint32_t ag, const kcand *c) {
   tarn_term *kid = TARN_ARRAY(k->cx, tarn_term, c->nchild + 1);
   tarn_eg_node e = tarn_eg_node_at(k->g, c->node);
   for (uint32_t j = 0; j < c->nchild; j++)
-    kid[j] = tarn_input(k->L, tarn_format(k->cx, "%s.%u", x.name, j), k->in->type_of(k->in->user, e.kids[j]));
+    kid[j] = tarn_input(k->L, tarn_format(k->cx, "%s.%u", x.name, j),
+                        k->in->type_of(k->in->user, e.kids[j]));
   x.term = tarn_mk(k->L, c->op, c->payload, kid, c->nchild);
   x.in_layout = c->in, x.out_layout = tarn_copy(k->cx, c->out, sizeof c->out);
   for (uint32_t j = 0; j < x.nin; j++) x.reads += layout_bytes(b, x.in[j], &x.in_layout[j]);
@@ -273,7 +299,8 @@ static void emit(build *b, uint32_t ag) {
   if (c->kind == KC_OTHER) emit_other(b, ag, c);
 }
 
-/* A buffer's dims are its group's; an input or output has the model's own, over the same row-major memory. */
+/* A buffer's dims are its group's; an input or output has the model's own, over the same row-major
+ * memory. */
 static void as_declared(build *b, uint32_t buffer, const tarn_io *io) {
   const tarn_type *t = tarn_type_get(b->k->L, io->type);
   b->buf.p[buffer].layout = tarn_layout_row_major(t->n, t->dim);
@@ -300,7 +327,8 @@ tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {
     for (uint32_t j = 0; j < b.buf.n; j++)
       if (b.buf.p[j].kind == TARN_BUF_INPUT && !strcmp(b.buf.p[j].name, io->name)) p->in[i] = j;
     if (p->in[i] == TARN_NONE) { /* that no output needs */
-      p->in[i] = new_buffer(&b, TARN_BUF_INPUT, tarn_type_get(k->L, io->type)->dtype, &(tarn_layout){0}, io->term);
+      p->in[i] = new_buffer(&b, TARN_BUF_INPUT, tarn_type_get(k->L, io->type)->dtype,
+                            &(tarn_layout){0}, io->term);
       b.buf.p[p->in[i]].name = io->name;
     }
     as_declared(&b, p->in[i], io);
@@ -334,7 +362,8 @@ static const uint32_t *choose(kgraph *k) {
     raise_if(k, tarn_sel_add_node(g, k->cand_class.p[i], c->price, kids, n, NULL));
   }
   for (uint32_t i = 0; i < k->in->nroot; i++) raise_if(k, tarn_sel_add_root(g, k->root_class[i]));
-  tarn_sel_result *tree = TARN_NEW(k->cx, tarn_sel_result), *best = TARN_NEW(k->cx, tarn_sel_result);
+  tarn_sel_result *tree = TARN_NEW(k->cx, tarn_sel_result),
+                  *best = TARN_NEW(k->cx, tarn_sel_result);
   raise_if(k, tarn_sel_run(g, TARN_SEL_TREE, NULL, tree));
   tarn_defer(k->cx, free_result, tree);
   k->r->tree_price = tree->dag_cost;
@@ -343,17 +372,19 @@ static const uint32_t *choose(kgraph *k) {
   else so.seconds = INFINITY, so.steps = 60000000;
   raise_if(k, tarn_sel_run(g, k->o->method, &so, best));
   tarn_defer(k->cx, free_result, best);
-  k->r->price = best->dag_cost, k->r->price_bound = best->lower_bound, k->r->optimal = best->optimal;
+  k->r->price = best->dag_cost, k->r->price_bound = best->lower_bound,
+  k->r->optimal = best->optimal;
   k->r->method = tarn_sel_method_name(k->o->method);
   return tarn_copy(k->cx, best->choice, k->nag * sizeof(uint32_t));
 }
 
-/* A class without a kernel of its own is a view of one that has, at most 8 views away. The nearest: views lead back as
- * well, and each step comes nearer. */
+/* A class without a kernel of its own is a view of one that has, at most 8 views away. The nearest:
+ * views lead back as well, and each step comes nearer. */
 static uint32_t pick_view(const tarn_picks *p, uint32_t cls, int depth) {
   const uint64_t *at = tarn_map_get(p->pick, tarn_eg_find(p->g, cls));
   if (at) return (uint32_t)*at - 1;
-  for (uint32_t n = tarn_eg_next_node(p->g, cls, TARN_NONE); n != TARN_NONE && depth; n = tarn_eg_next_node(p->g, cls, n)) {
+  for (uint32_t n = tarn_eg_next_node(p->g, cls, TARN_NONE); n != TARN_NONE && depth;
+       n = tarn_eg_next_node(p->g, cls, n)) {
     tarn_eg_node e = tarn_eg_node_at(p->g, n);
     if (tarn_op_is_view(e.op) && pick_view(p, e.kids[0], depth - 1) != TARN_NONE) return n;
   }
@@ -361,14 +392,18 @@ static uint32_t pick_view(const tarn_picks *p, uint32_t cls, int depth) {
 }
 uint32_t tarn_extract_pick(const tarn_picks *p, uint32_t cls) {
   uint32_t n = TARN_NONE;
-  for (int depth = 0; depth <= 8 && n == TARN_NONE; depth++) n = pick_view(p, tarn_eg_find(p->g, cls), depth);
+  for (int depth = 0; depth <= 8 && n == TARN_NONE; depth++)
+    n = pick_view(p, tarn_eg_find(p->g, cls), depth);
   return n;
 }
 
-/* Others use the last cache too, and all of a large network's weights pass between two uses of one. */
-#define SMALL 0.4 /* of the last cache: 14 MB of 64 stay there, 45 do not (bench/notes/performance.md) */
+/* Others use the last cache too, and all of a large network's weights pass between two uses of one.
+ */
+#define SMALL                                                                                      \
+  0.4 /* of the last cache: 14 MB of 64 stay there, 45 do not (bench/notes/performance.md) */
 
-/* Are the weights of the network, as it was imported, few?  Terms have larger numbers than what they are made of. */
+/* Are the weights of the network, as it was imported, few?  Terms have larger numbers than what
+ * they are made of. */
 static bool is_small(const kgraph *k) {
   const tarn_program *p = k->in->program;
   if (!p || k->o->hw->nmem <= 2) return false;
@@ -387,7 +422,8 @@ static bool is_small(const kgraph *k) {
   return bytes <= SMALL * (double)tarn_hw_mem(k->o->hw, TARN_HW_LLC)->capacity;
 }
 
-tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o, tarn_kgraph_report *r, tarn_picks **picks) {
+tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o,
+                         tarn_kgraph_report *r, tarn_picks **picks) {
   tarn_ctx *cx = tarn_lang_ctx(in->L);
   kgraph k = {.in = in,
               .o = o,

@@ -12,14 +12,17 @@ static uint32_t group_of(const kgraph *k, uint32_t ag) {
 /* Does the candidate write out a view that the graph asks for, not just another order of a buffer?
  */
 static bool writes_out(const kgraph *k, const kcand *c) {
-  return c->kind == KC_NEST && c->node != TARN_NONE && tarn_eg_node_at(k->g, c->node).op == TARN_OP_MATERIALISE;
+  return c->kind == KC_NEST && c->node != TARN_NONE &&
+         tarn_eg_node_at(k->g, c->node).op == TARN_OP_MATERIALISE;
 }
 /* The cheapest way to write the buffer out, and the group that it is read from. */
 static double written(const kgraph *k, uint32_t ag, uint32_t *from) {
   double best = INFINITY;
   for (uint32_t i = 0; i < k->cand.n; i++) {
     const kcand *c = &k->cand.p[i];
-    if (k->cand_class.p[i] != ag || !writes_out(k, c) || c->child[0] == TARN_NONE || c->price >= best) continue;
+    if (k->cand_class.p[i] != ag || !writes_out(k, c) || c->child[0] == TARN_NONE ||
+        c->price >= best)
+      continue;
     best = c->price, *from = group_of(k, c->child[0]);
   }
   return best;
@@ -53,10 +56,12 @@ void kg_ways(kgraph *k, uint32_t ag, const kcand *chosen, const char *name) {
   double way[2] = {INFINITY, INFINITY};
   for (uint32_t i = 0; i < k->cand.n; i++) {
     const kcand *c = &k->cand.p[i];
-    if (k->cand_class.p[i] < gr->first || k->cand_class.p[i] >= gr->first + gr->nlayout || c->kind != KC_NEST || c->copy)
+    if (k->cand_class.p[i] < gr->first || k->cand_class.p[i] >= gr->first + gr->nlayout ||
+        c->kind != KC_NEST || c->copy)
       continue;
     reading r = read_by(k, c);
     if (r.from == from) way[r.out] = fmin(way[r.out], c->price + r.extra);
   }
-  if (fmax(way[0], way[1]) < INFINITY) tarn_push(k->cx, &k->ways, ((tarn_ways){name, way[0], way[1]}));
+  if (fmax(way[0], way[1]) < INFINITY)
+    tarn_push(k->cx, &k->ways, ((tarn_ways){name, way[0], way[1]}));
 }

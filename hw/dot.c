@@ -1,16 +1,18 @@
 /* Dot-product instructions: found by what they mean. */
 #include "hw/internal.h"
 
-/* Lanes of groups of adjacent elements: each lane of the result sums the products of its group, and goes on from what
- * the accumulator holds. */
+/* Lanes of groups of adjacent elements: each lane of the result sums the products of its group, and
+ * goes on from what the accumulator holds. */
 static bool is_dot(tarn_lang *L, const tarn_hw *hw, uint32_t i, tarn_hw_form *f) {
   const tarn_hw_intrinsic *n = &hw->intrin[i];
   if (!n->encoding || n->nop != 3) return false;
   tarn_hw_meaning m = tarn_hw_meaning_of(L, hw, i);
-  if (!m.acc || !tarn_hw_form_of(L, &m, f) || !f->product || !f->chains || f->m != 1 || f->k < 2) return false;
+  if (!m.acc || !tarn_hw_form_of(L, &m, f) || !f->product || !f->chains || f->m != 1 || f->k < 2)
+    return false;
   for (uint32_t k = 0; k < 2; k++) {
     const tarn_hw_operand *o = &n->op[f->operand[k]];
-    if (o->n != 2 || o->dim[0] != f->n || o->dim[1] != f->k || f->role[k][1] != TARN_HW_K) return false;
+    if (o->n != 2 || o->dim[0] != f->n || o->dim[1] != f->k || f->role[k][1] != TARN_HW_K)
+      return false;
   }
   return n->op[2].n == 1 && n->op[2].dim[0] == f->n;
 }
@@ -20,23 +22,25 @@ static bool same(const tarn_lang *L, uint32_t a, uint32_t b, bool exchanged) {
   const tarn_fx *x = tarn_fx_get(L, a), *y = tarn_fx_get(L, b);
   if (x->op != y->op) return false;
   if (x->op == TARN_FX_HOLE) return x->hole < 2 && y->hole == (exchanged ? 1 - x->hole : x->hole);
-  if (x->op == TARN_FX_CAST) return x->dtype == y->dtype && same(L, x->kid[0], y->kid[0], exchanged);
+  if (x->op == TARN_FX_CAST)
+    return x->dtype == y->dtype && same(L, x->kid[0], y->kid[0], exchanged);
   if (x->op != TARN_FX_MUL) return false;
   return (same(L, x->kid[0], y->kid[0], exchanged) && same(L, x->kid[1], y->kid[1], exchanged)) ||
          (same(L, x->kid[0], y->kid[1], exchanged) && same(L, x->kid[1], y->kid[0], exchanged));
 }
 
-static bool serves(tarn_lang *L, const tarn_hw_intrinsic *n, const tarn_hw_form *f, uint32_t body, const tarn_dtype *type,
-                   bool exchanged) {
+static bool serves(tarn_lang *L, const tarn_hw_intrinsic *n, const tarn_hw_form *f, uint32_t body,
+                   const tarn_dtype *type, bool exchanged) {
   for (uint32_t k = 0; k < 2; k++)
     if (n->op[f->operand[k]].dtype != type[exchanged ? 1 - k : k]) return false;
   return same(L, f->body, body, exchanged);
 }
 
-uint32_t tarn_hw_dots(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t red, const tarn_dtype type[2], tarn_hw_dot *out,
-                      uint32_t max) {
+uint32_t tarn_hw_dots(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t red,
+                      const tarn_dtype type[2], tarn_hw_dot *out, uint32_t max) {
   uint32_t count = 0;
-  if (tarn_fx_get(L, body)->op != TARN_FX_MUL || type[0] == TARN_F32) return 0; /* what is not asked for needs no reading */
+  if (tarn_fx_get(L, body)->op != TARN_FX_MUL || type[0] == TARN_F32)
+    return 0; /* what is not asked for needs no reading */
   for (uint32_t i = 0; i < hw->nintrin && count < max; i++) {
     const tarn_hw_intrinsic *n = &hw->intrin[i];
     tarn_hw_form f;

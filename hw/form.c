@@ -7,9 +7,10 @@ enum { READS = 16, REDUCED = 30 }; /* REDUCED: the hole that stands for the redu
 typedef struct walk {
   tarn_lang *L;
   const tarn_hw_meaning *m;
-  bool inner;                             /* inside the reduction */
-  uint32_t n, operand[READS], map[READS]; /* what is read: map from the loops to the operand's dims */
-  tarn_term red;                          /* the reduction, and the map from the loops to its dims */
+  bool inner; /* inside the reduction */
+  uint32_t n, operand[READS],
+      map[READS]; /* what is read: map from the loops to the operand's dims */
+  tarn_term red;  /* the reduction, and the map from the loops to its dims */
   uint32_t red_map;
 } walk;
 
@@ -27,7 +28,8 @@ static uint32_t constant(const walk *w, const tarn_node *x) {
   const tarn_tensor *t = tarn_payload_get(w->L, x->payload)->tensor;
   if (tarn_tensor_count(t) != 1) return TARN_NONE;
   tarn_value v = tarn_tensor_get(t, 0);
-  return tarn_dtype_is_float(t->dtype) ? tarn_fx_const(w->L, t->dtype, v.d) : tarn_fx_iconst(w->L, t->dtype, v.i);
+  return tarn_dtype_is_float(t->dtype) ? tarn_fx_const(w->L, t->dtype, v.d)
+                                       : tarn_fx_iconst(w->L, t->dtype, v.i);
 }
 
 static uint32_t reduced(walk *w, tarn_term t, uint32_t map) {
@@ -48,7 +50,8 @@ static uint32_t scalar(walk *w, tarn_term t, uint32_t map) {
   case TARN_OP_CONST: return constant(w, x);
   case TARN_OP_VIEW:
     map = tarn_map_compose(L, map, p->id);
-    return map == TARN_NONE || tarn_imap_get(L, map)->nguard ? TARN_NONE : scalar(w, x->kid[0], map);
+    return map == TARN_NONE || tarn_imap_get(L, map)->nguard ? TARN_NONE
+                                                             : scalar(w, x->kid[0], map);
   case TARN_OP_MATERIALISE: return scalar(w, x->kid[0], map);
   case TARN_OP_COMPUTE: break;
   case TARN_OP_FOLD:
@@ -75,8 +78,12 @@ static bool map_form(walk *w, uint32_t body, tarn_hw_form *out) {
     if (!whole(w, i)) return false;
     with[i] = tarn_fx_hole(w->L, w->operand[i]);
   }
-  *out =
-      (tarn_hw_form){.body = tarn_fx_subst(w->L, body, with, w->n), .red = TARN_NONE, .epi = TARN_NONE, .m = 1, .n = 1, .k = 1};
+  *out = (tarn_hw_form){.body = tarn_fx_subst(w->L, body, with, w->n),
+                        .red = TARN_NONE,
+                        .epi = TARN_NONE,
+                        .m = 1,
+                        .n = 1,
+                        .k = 1};
   return true;
 }
 
@@ -86,8 +93,8 @@ static bool map_form(walk *w, uint32_t body, tarn_hw_form *out) {
 static uint32_t loop_of(tarn_lang *L, const tarn_imap *m, uint32_t j, bool *ok) {
   const tarn_ix *x = tarn_ix_get(L, m->e[j]);
   bool unit = m->in[j] == 1 && x->n == 0;
-  *ok &=
-      unit || (x->n == 1 && x->c == 0 && x->t[0].kind == TARN_IX_VAR && x->t[0].coef == 1 && m->dim[x->t[0].arg] == m->in[j]);
+  *ok &= unit || (x->n == 1 && x->c == 0 && x->t[0].kind == TARN_IX_VAR && x->t[0].coef == 1 &&
+                  m->dim[x->t[0].arg] == m->in[j]);
   return unit || !*ok ? TARN_NONE : x->t[0].arg;
 }
 
@@ -133,7 +140,8 @@ static bool roles(const walk *body, const tarn_stage *s, const walk *top, tarn_h
 }
 
 /* The result of the reduction and the accumulator, as an fx of $0 and $1. */
-static bool epilogue(walk *top, const tarn_nest *nest, const tarn_node *x, uint32_t value, tarn_hw_form *f) {
+static bool epilogue(walk *top, const tarn_nest *nest, const tarn_node *x, uint32_t value,
+                     tarn_hw_form *f) {
   tarn_lang *L = top->L;
   const tarn_stage *s = nest->stage;
   const tarn_func *fn = tarn_fn_get(L, s->fn);
@@ -142,12 +150,15 @@ static bool epilogue(walk *top, const tarn_nest *nest, const tarn_node *x, uint3
   for (uint32_t i = 0; i < fn->nepi; i++) {
     const tarn_read *r = &s->read[fn->nops + i];
     uint32_t map = tarn_map_compose(L, top->red_map, r->map);
-    if (map == TARN_NONE || (inner[i + 1] = scalar(top, x->kid[r->src], map)) == TARN_NONE) return false;
+    if (map == TARN_NONE || (inner[i + 1] = scalar(top, x->kid[r->src], map)) == TARN_NONE)
+      return false;
   }
   for (uint32_t i = 0; i < REDUCED; i++) with[i] = TARN_NONE;
   with[REDUCED] = fn->epi == TARN_NONE ? inner[0] : tarn_fx_subst(L, fn->epi, inner, fn->nepi + 1u);
   value = tarn_fx_subst(L, value, with, REDUCED + 1);
-  if (top->n > 1 || (top->n && (!top->m->acc || top->operand[0] != top->m->nin - 1 || !whole(top, 0)))) return false;
+  if (top->n > 1 ||
+      (top->n && (!top->m->acc || top->operand[0] != top->m->nin - 1 || !whole(top, 0))))
+    return false;
   with[0] = tarn_fx_hole(L, 1), with[REDUCED] = tarn_fx_hole(L, 0);
   value = tarn_fx_subst(L, value, with, REDUCED + 1);
   f->epi = value == tarn_fx_hole(L, 0) ? TARN_NONE : value;
@@ -172,13 +183,20 @@ static bool product_form(walk *top, uint32_t value, tarn_hw_form *f) {
   if (nest->nstage != 1 || nest->depth || fn->red == TARN_NONE) return false;
   walk body = {.L = L, .m = top->m, .inner = true, .red = TARN_NONE};
   for (uint32_t i = 0; i < fn->nops; i++)
-    if ((with[i] = scalar(&body, x->kid[s->read[i].src], s->read[i].map)) == TARN_NONE) return false;
-  *f = (tarn_hw_form){
-      .product = true, .body = tarn_fx_subst(L, fn->body, with, fn->nops), .red = fn->red, .m = 1, .n = 1, .k = 1};
-  if (body.n != 2 || body.operand[0] == body.operand[1] || !epilogue(top, nest, x, value, f)) return false;
+    if ((with[i] = scalar(&body, x->kid[s->read[i].src], s->read[i].map)) == TARN_NONE)
+      return false;
+  *f = (tarn_hw_form){.product = true,
+                      .body = tarn_fx_subst(L, fn->body, with, fn->nops),
+                      .red = fn->red,
+                      .m = 1,
+                      .n = 1,
+                      .k = 1};
+  if (body.n != 2 || body.operand[0] == body.operand[1] || !epilogue(top, nest, x, value, f))
+    return false;
   for (uint32_t i = 0; i < 2; i++) f->operand[i] = body.operand[i];
   f->chains = chains(L, f);
-  return !(top->m->acc && (body.operand[0] == top->m->nin - 1 || body.operand[1] == top->m->nin - 1)) &&
+  return !(top->m->acc &&
+           (body.operand[0] == top->m->nin - 1 || body.operand[1] == top->m->nin - 1)) &&
          roles(&body, s, top, f);
 }
 
@@ -195,7 +213,8 @@ uint32_t tarn_hw_filler(tarn_lang *L, const tarn_hw_form *f, tarn_dtype t) {
   uint32_t zero = tarn_dtype_is_float(t) ? tarn_fx_const(L, t, 0) : tarn_fx_iconst(L, t, 0);
   const uint32_t with[][2] = {{zero, zero}, {unit, unit}};
   for (uint32_t i = 0; i < 2 && unit != TARN_NONE; i++)
-    if (tarn_fx_get(L, with[i][0])->dtype == t && tarn_fx_subst(L, f->body, with[i], 2) == unit) return with[i][0];
+    if (tarn_fx_get(L, with[i][0])->dtype == t && tarn_fx_subst(L, f->body, with[i], 2) == unit)
+      return with[i][0];
   return TARN_NONE;
 }
 
@@ -213,11 +232,14 @@ uint32_t tarn_hw_tiles(tarn_lang *L, const tarn_hw *hw, tarn_dtype t, int64_t *o
   for (uint32_t i = 0; i < hw->nintrin; i++) {
     tarn_hw_form f;
     tarn_hw_meaning m = tarn_hw_meaning_of(L, hw, i);
-    if (!tarn_hw_form_of(L, &m, &f) || !f.product || tarn_term_type(L, m.in[f.operand[0]])->dtype != t) continue;
+    if (!tarn_hw_form_of(L, &m, &f) || !f.product ||
+        tarn_term_type(L, m.in[f.operand[0]])->dtype != t)
+      continue;
     const int64_t tile[] = {f.m, f.n, f.k};
     for (uint32_t k = 0; k < 3; k++) n = put_sorted(out, n, max, tile[k]);
   }
   bool vectors = n == 0;
-  for (uint32_t k = 1; vectors && k <= 4; k *= 2) n = put_sorted(out, n, max, (int64_t)tarn_hw_lanes(hw, t) * k);
+  for (uint32_t k = 1; vectors && k <= 4; k *= 2)
+    n = put_sorted(out, n, max, (int64_t)tarn_hw_lanes(hw, t) * k);
   return n;
 }

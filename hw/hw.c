@@ -5,12 +5,14 @@
 const tarn_hw *tarn_hw_load(tarn_lang *L, const char *name) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   for (const tarn_embedded *e = tarn_hw_embedded; e->name; e++)
-    if (!strcmp(e->name, name)) return tarn_hw_parse(L, tarn_sx_read(cx, e->text, e->n, tarn_format(cx, "%s.hw", name)));
+    if (!strcmp(e->name, name))
+      return tarn_hw_parse(L, tarn_sx_read(cx, e->text, e->n, tarn_format(cx, "%s.hw", name)));
   if (!strpbrk(name, "./")) {
     tarn_buf b = {.cx = cx};
     tarn_buf_str(&b, "");
     for (const tarn_embedded *e = tarn_hw_embedded; e->name; e++) tarn_buf_fmt(&b, " %s", e->name);
-    tarn_raise(cx, TARN_BAD_INPUT, "--hw %s: no such description; shipped are host cuda%s, or give a file", name, b.p);
+    tarn_raise(cx, TARN_BAD_INPUT,
+               "--hw %s: no such description; shipped are host cuda%s, or give a file", name, b.p);
   }
   return tarn_hw_parse(L, tarn_sx_read_file(cx, name));
 }
@@ -27,7 +29,9 @@ int64_t tarn_hw_way(const tarn_hw_memory *m) {
   while (way * 2 * ways <= m->capacity && way < 1 << 30) way *= 2;
   return way;
 }
-uint32_t tarn_hw_ways(const tarn_hw_memory *m) { return m->ways && m->ways < TARN_HW_WAYS ? m->ways : TARN_HW_WAYS; }
+uint32_t tarn_hw_ways(const tarn_hw_memory *m) {
+  return m->ways && m->ways < TARN_HW_WAYS ? m->ways : TARN_HW_WAYS;
+}
 
 const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name) {
   for (uint32_t i = 0; i < hw->nmem; i++)

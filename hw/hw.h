@@ -1,8 +1,8 @@
 /* tarn hw: descriptions of hardware, in the same words for a CPU, a GPU and an accelerator.
  *
- * A description is text (.hw, s-expressions; docs/hardware.md lists every form).  This module reads, checks and prints it;
- * it discovers nothing (that is hw/host, in libtarn-tune).  Everything that a rule, a price or an emitter needs to know of
- * a machine comes from here: no sizes in code.
+ * A description is text (.hw, s-expressions; docs/hardware.md lists every form).  This module
+ * reads, checks and prints it; it discovers nothing (that is hw/host, in libtarn-tune).  Everything
+ * that a rule, a price or an emitter needs to know of a machine comes from here: no sizes in code.
  */
 #ifndef TARN_HW_H
 #define TARN_HW_H
@@ -15,24 +15,26 @@ typedef enum tarn_hw_kind { TARN_HW_CPU, TARN_HW_GPU, TARN_HW_DSA } tarn_hw_kind
 
 /* A memory level, nearest the units first. The last one is main memory (capacity 0 = unbounded). */
 typedef struct tarn_hw_memory {
-  const char *name;            /* reg l1 l2 l3 dram | smem global | inp wgt acc … */
-  int64_t capacity;            /* bytes of one instance */
-  uint32_t instances;          /* how many of them (an L2 per core: cores) */
-  uint32_t serves;             /* units that it serves at its rates at once, each; the number of instances at least */
+  const char *name;   /* reg l1 l2 l3 dram | smem global | inp wgt acc … */
+  int64_t capacity;   /* bytes of one instance */
+  uint32_t instances; /* how many of them (an L2 per core: cores) */
+  uint32_t serves;    /* units that it serves at its rates at once, each; the number of instances at
+                         least */
   uint32_t line, align, banks; /* bytes, bytes, count */
   uint32_t ways;               /* lines that one set of a cache holds; 0: not known */
   double read, write;          /* bytes a cycle, to one unit */
   double latency;              /* cycles */
-  double hidden;               /* share of the time of transfers from or to it that goes by beside computing */
-  bool managed;                /* software-managed (scratchpad), not a cache */
-  uint32_t entry;              /* bytes an address steps by; 1 when byte-addressed */
-  const char *shadow_of;       /* NULL or the memory it mirrors */
+  double hidden;  /* share of the time of transfers from or to it that goes by beside computing */
+  bool managed;   /* software-managed (scratchpad), not a cache */
+  uint32_t entry; /* bytes an address steps by; 1 when byte-addressed */
+  const char *shadow_of; /* NULL or the memory it mirrors */
   uint32_t nkeep;
   const char *const *keep; /* operand classes it may hold; 0 = any */
 } tarn_hw_memory;
 
-/* What a unit can do in one go. Its meaning is a term in which ?NAME stands for the operand of that name, ((dims),()).
- * The last operand is the result; where the meaning reads it too, it is an accumulator that is replaced in place. */
+/* What a unit can do in one go. Its meaning is a term in which ?NAME stands for the operand of that
+ * name, ((dims),()). The last operand is the result; where the meaning reads it too, it is an
+ * accumulator that is replaced in place. */
 typedef struct tarn_hw_operand {
   const char *name, *memory;
   tarn_dtype dtype;
@@ -66,9 +68,11 @@ typedef struct tarn_hw {
   uint32_t units;                      /* cores | multiprocessors | 1 */
   uint32_t vector_bits;                /* of one register; 0 when there is no vector unit */
   uint32_t vector_regs;                /* architectural registers */
-  bool spreads;                        /* what all lanes share is loaded into a register of its own before it is multiplied */
-  bool moves;                          /* moving lanes from two registers into one costs less than a load that crosses a line */
-  double trip;                         /* cycles of a trip of an innermost loop, beside its work */
+  bool spreads; /* what all lanes share is loaded into a register of its own before it is multiplied
+                 */
+  bool moves; /* moving lanes from two registers into one costs less than a load that crosses a line
+               */
+  double trip; /* cycles of a trip of an innermost loop, beside its work */
   uint32_t nmem;
   const tarn_hw_memory *mem;
   uint32_t nintrin;
@@ -81,11 +85,14 @@ typedef struct tarn_hw {
   const tarn_sx *source;
 } tarn_hw;
 
-/* All raise; messages FILE:LINE:COL: …. Checks that the description is possible (sizes positive, names resolve…). */
+/* All raise; messages FILE:LINE:COL: …. Checks that the description is possible (sizes positive,
+ * names resolve…). */
 TARN_API const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s);
-TARN_API const tarn_hw *tarn_hw_load(tarn_lang *L,
-                                     const char *name_or_path); /* a shipped name (aarch64, riscv64, x86-64-v3 …) or a file */
-TARN_API uint32_t tarn_hw_shipped(const char **names, uint32_t max); /* how many; the first max of them */
+TARN_API const tarn_hw *tarn_hw_load(
+    tarn_lang *L,
+    const char *name_or_path); /* a shipped name (aarch64, riscv64, x86-64-v3 …) or a file */
+TARN_API uint32_t tarn_hw_shipped(const char **names,
+                                  uint32_t max); /* how many; the first max of them */
 TARN_API void tarn_hw_print(const tarn_hw *hw, tarn_buf *b);
 /* Bytes of one way of a cache, a power of two: lines at multiples of it want the same set. */
 TARN_API int64_t tarn_hw_way(const tarn_hw_memory *m);
@@ -94,12 +101,15 @@ TARN_API int64_t tarn_hw_way(const tarn_hw_memory *m);
 /* Lines that one set holds, TARN_HW_WAYS at most. */
 TARN_API uint32_t tarn_hw_ways(const tarn_hw_memory *m);
 TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name); /* NULL */
-/* Bytes of the largest memory that a unit has to itself: of those with several instances, or the nearest; 0 without any. */
+/* Bytes of the largest memory that a unit has to itself: of those with several instances, or the
+ * nearest; 0 without any. */
 TARN_API int64_t tarn_hw_private(const tarn_hw *hw);
-TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units); /* multiply-adds a second on that many units */
+TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t,
+                             uint32_t units); /* multiply-adds a second on that many units */
 /* Cycles of an expression per vector, shared subexpressions once. Pure. */
 TARN_API double tarn_fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f);
-/* Memories by what they are to a unit. A CPU has L1, mostly L2 and a last-level cache, and main memory. */
+/* Memories by what they are to a unit. A CPU has L1, mostly L2 and a last-level cache, and main
+ * memory. */
 typedef enum tarn_hw_level {
   TARN_HW_L1,        /* the nearest */
   TARN_HW_L2,        /* behind L1; main memory where nothing lies between */
@@ -107,58 +117,69 @@ typedef enum tarn_hw_level {
   TARN_HW_LLC,       /* in front of main memory; NULL where there is L1 alone */
   TARN_HW_MAIN
 } tarn_hw_level;
-TARN_API const tarn_hw_memory *tarn_hw_mem(const tarn_hw *hw, tarn_hw_level role); /* NULL: the description has none */
-TARN_API bool tarn_hw_x86_64(const tarn_hw *hw);                                   /* by its triple */
-TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);                  /* >= 1 */
-TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op);                /* per vector */
+TARN_API const tarn_hw_memory *tarn_hw_mem(const tarn_hw *hw,
+                                           tarn_hw_level role); /* NULL: the description has none */
+TARN_API bool tarn_hw_x86_64(const tarn_hw *hw);                /* by its triple */
+TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);   /* >= 1 */
+TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op); /* per vector */
 
 /* ---------------------------------------------------------------- what intrinsics mean */
 
-/* A meaning, read. The call of an intrinsic is named HW.INTRINSIC; reading defines it (tarn_call_define). */
+/* A meaning, read. The call of an intrinsic is named HW.INTRINSIC; reading defines it
+ * (tarn_call_define). */
 typedef struct tarn_hw_meaning {
   const char *call;
   tarn_term term;
-  uint32_t nin;        /* operands that it reads: all but the result, and that too when it accumulates */
+  uint32_t nin; /* operands that it reads: all but the result, and that too when it accumulates */
   const tarn_term *in; /* INPUT terms, in the order of the operands */
   bool acc;
 } tarn_hw_meaning;
-/* Raises "FILE:LINE:COL: …" when the meaning does not parse or type, has a variable that is no operand, leaves an operand
- * out, or is not of the result's shape and type. */
+/* Raises "FILE:LINE:COL: …" when the meaning does not parse or type, has a variable that is no
+ * operand, leaves an operand out, or is not of the result's shape and type. */
 TARN_API tarn_hw_meaning tarn_hw_meaning_of(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic);
 
-/* A meaning as one loop nest: epi(reduce_{red} body(operands), accumulator), or without a reduction a map. */
+/* A meaning as one loop nest: epi(reduce_{red} body(operands), accumulator), or without a reduction
+ * a map. */
 typedef enum tarn_hw_role { TARN_HW_UNIT, TARN_HW_M, TARN_HW_N, TARN_HW_K } tarn_hw_role;
 typedef struct tarn_hw_form {
-  bool product;            /* a reduction over pairs of one element of each of two operands; else a map */
-  uint32_t body, red, epi; /* fx of $0 $1 (product) or of all operands (map); reducer; fx of result $0 and accumulator
-                            * $1. TARN_NONE when absent */
+  bool product; /* a reduction over pairs of one element of each of two operands; else a map */
+  uint32_t body, red, epi; /* fx of $0 $1 (product) or of all operands (map); reducer; fx of result
+                            * $0 and accumulator $1. TARN_NONE when absent */
   uint32_t operand[2];     /* product: which operands $0 and $1 are */
-  int64_t m, n, k;         /* product: extents of the tile; M varies with $0, N with $1 (or with both), K is reduced */
-  tarn_hw_role role[3][TARN_MAX_DIMS]; /* product: what the dims of $0, of $1 and of the result are; UNIT: it does not vary */
-  bool chains; /* epi adds to the accumulator what the reduction would: steps over K may follow one another */
+  int64_t m, n, k; /* product: extents of the tile; M varies with $0, N with $1 (or with both), K is
+                      reduced */
+  tarn_hw_role role[3][TARN_MAX_DIMS]; /* product: what the dims of $0, of $1 and of the result are;
+                                          UNIT: it does not vary */
+  bool chains; /* epi adds to the accumulator what the reduction would: steps over K may follow one
+                  another */
 } tarn_hw_form;
 /* False when the meaning has neither form. Raises for memory only. */
 TARN_API bool tarn_hw_form_of(tarn_lang *L, const tarn_hw_meaning *m, tarn_hw_form *out);
-/* What operands of type t of a product may be padded with: the body of two of it is what the reduction begins with. An fx
- * constant, or TARN_NONE. */
+/* What operands of type t of a product may be padded with: the body of two of it is what the
+ * reduction begins with. An fx constant, or TARN_NONE. */
 TARN_API uint32_t tarn_hw_filler(tarn_lang *L, const tarn_hw_form *f, tarn_dtype t);
-/* Extents that loops over elements of type t are worth cutting into, ascending: the tiles of its products of that type, or
- * the lanes of its vectors, twice and four times as many. How many; at most max are stored. */
-TARN_API uint32_t tarn_hw_tiles(tarn_lang *L, const tarn_hw *hw, tarn_dtype t, int64_t *out, uint32_t max);
-/* A dot-product instruction: lane i of the accumulator grows by the sum over j < k of body(x[i][j], y[i][j]), the elements
- * of a group side by side. */
+/* Extents that loops over elements of type t are worth cutting into, ascending: the tiles of its
+ * products of that type, or the lanes of its vectors, twice and four times as many. How many; at
+ * most max are stored. */
+TARN_API uint32_t tarn_hw_tiles(tarn_lang *L, const tarn_hw *hw, tarn_dtype t, int64_t *out,
+                                uint32_t max);
+/* A dot-product instruction: lane i of the accumulator grows by the sum over j < k of body(x[i][j],
+ * y[i][j]), the elements of a group side by side. */
 typedef struct tarn_hw_dot {
-  const tarn_hw_intrinsic *intrinsic; /* the encoding's arguments: the accumulator, then both operands as described */
+  const tarn_hw_intrinsic
+      *intrinsic; /* the encoding's arguments: the accumulator, then both operands as described */
   int64_t lanes, k;
   uint32_t operand[2]; /* which operand of the instruction the body's $0 and $1 are */
 } tarn_hw_dot;
 #define TARN_HW_DOTS 4
-/* The instructions that mean a reduction by `red` of `body` over elements of the two types, those of most lanes first, all
- * of one k. How many; at most max are stored. Raises when the meaning of an integer intrinsic is not valid. */
-TARN_API uint32_t tarn_hw_dots(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t red, const tarn_dtype type[2],
-                               tarn_hw_dot *out, uint32_t max);
-/* Has it an intrinsic that multiplies and adds: a product, or a multiply-add over a vector that tiles of registers are
- * made of? Such a unit wants the reduction of a product as one loop. Intrinsics without a valid meaning do not count. */
+/* The instructions that mean a reduction by `red` of `body` over elements of the two types, those
+ * of most lanes first, all of one k. How many; at most max are stored. Raises when the meaning of
+ * an integer intrinsic is not valid. */
+TARN_API uint32_t tarn_hw_dots(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t red,
+                               const tarn_dtype type[2], tarn_hw_dot *out, uint32_t max);
+/* Has it an intrinsic that multiplies and adds: a product, or a multiply-add over a vector that
+ * tiles of registers are made of? Such a unit wants the reduction of a product as one loop.
+ * Intrinsics without a valid meaning do not count. */
 TARN_API bool tarn_hw_wants_products(tarn_lang *L, const tarn_hw *hw);
 
 #ifdef __cplusplus

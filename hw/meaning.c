@@ -10,7 +10,8 @@ typedef struct reading {
   uint32_t used; /* bit set of operands */
 } reading;
 
-static tarn_sx *atom(reading *r, const tarn_sx *at, tarn_sx_kind kind, const char *text, int64_t i) {
+static tarn_sx *atom(reading *r, const tarn_sx *at, tarn_sx_kind kind, const char *text,
+                     int64_t i) {
   tarn_sx *s = tarn_copy(r->cx, at, sizeof *at);
   *s = (tarn_sx){.kind = kind,
                  .line = at->line,
@@ -35,14 +36,15 @@ static tarn_sx *input(reading *r, const tarn_sx *at, const tarn_hw_operand *o) {
   for (uint32_t i = 0; i < o->n; i++)
     dim[i] = atom(r, at, TARN_SX_INT, tarn_format(r->cx, "%lld", (long long)o->dim[i]), o->dim[i]);
   tarn_sx *sides[] = {list(r, at, o->n, dim), list(r, at, 0, NULL)};
-  tarn_sx *all[] = {atom(r, at, TARN_SX_ATOM, "input", 0), atom(r, at, TARN_SX_STRING, o->name, 0), list(r, at, 2, sides),
-                    atom(r, at, TARN_SX_ATOM, tarn_dtype_name(o->dtype), 0)};
+  tarn_sx *all[] = {atom(r, at, TARN_SX_ATOM, "input", 0), atom(r, at, TARN_SX_STRING, o->name, 0),
+                    list(r, at, 2, sides), atom(r, at, TARN_SX_ATOM, tarn_dtype_name(o->dtype), 0)};
   return list(r, at, 4, all);
 }
 
 static tarn_sx *replaced(reading *r, const tarn_sx *s) {
   if (tarn_sx_is(s, "input") || tarn_sx_is(s, "opaque"))
-    tarn_sx_error(r->cx, s, "intrinsic %s: a meaning is made of its operands (?NAME) alone", r->n->name);
+    tarn_sx_error(r->cx, s, "intrinsic %s: a meaning is made of its operands (?NAME) alone",
+                  r->n->name);
   if (s->kind == TARN_SX_LIST) {
     tarn_sx *t = list(r, s, s->n, s->kid);
     for (uint32_t i = 0; i < s->n; i++) t->kid[i] = replaced(r, s->kid[i]);
@@ -63,17 +65,21 @@ static void check_operands(reading *r) {
   for (uint32_t i = 0; i < n->nop; i++)
     for (uint32_t k = 0; k < i; k++)
       if (!strcmp(n->op[i].name, n->op[k].name))
-        tarn_sx_error(r->cx, n->source, "intrinsic %s: operand %s is given twice", n->name, n->op[i].name);
+        tarn_sx_error(r->cx, n->source, "intrinsic %s: operand %s is given twice", n->name,
+                      n->op[i].name);
 }
 
 static void check_result(reading *r, tarn_term t) {
   const tarn_hw_operand *y = &r->n->op[r->n->nop - 1];
   const tarn_type *x = tarn_term_type(r->L, t);
-  if (!x->tuple && x->dtype == y->dtype && x->n == y->n && !memcmp(x->dim, y->dim, y->n * sizeof *y->dim)) return;
+  if (!x->tuple && x->dtype == y->dtype && x->n == y->n &&
+      !memcmp(x->dim, y->dim, y->n * sizeof *y->dim))
+    return;
   tarn_buf b = {.cx = r->cx};
   tarn_type_print(r->L, &b, tarn_term_get(r->L, t)->type);
   tarn_buf_fmt(&b, ", the result %s is %s (", y->name, tarn_dtype_name(y->dtype));
-  for (uint32_t i = 0; i < y->n; i++) tarn_buf_fmt(&b, "%s%lld", i ? " " : "", (long long)y->dim[i]);
+  for (uint32_t i = 0; i < y->n; i++)
+    tarn_buf_fmt(&b, "%s%lld", i ? " " : "", (long long)y->dim[i]);
   tarn_sx_error(r->cx, r->n->meaning, "intrinsic %s: the meaning is %s)", r->n->name, b.p);
 }
 
@@ -91,7 +97,8 @@ static void define(tarn_ctx *cx, void *arg) {
 static void define_at(reading *r, const tarn_call_def *d) {
   defining arg = {r->L, d};
   tarn_status st = tarn_protect(r->cx, define, &arg);
-  if (st == TARN_BAD_INPUT) tarn_sx_error(r->cx, r->n->meaning, "%s", tarn_strdup(r->cx, tarn_message(r->cx)));
+  if (st == TARN_BAD_INPUT)
+    tarn_sx_error(r->cx, r->n->meaning, "%s", tarn_strdup(r->cx, tarn_message(r->cx)));
   if (st) tarn_reraise(r->cx, st);
 }
 
@@ -105,14 +112,17 @@ tarn_hw_meaning tarn_hw_meaning_of(tarn_lang *L, const tarn_hw *hw, uint32_t int
   m.nin = n->nop - !m.acc;
   for (uint32_t i = 0; i < m.nin; i++)
     if (!(r.used >> i & 1))
-      tarn_sx_error(r.cx, n->meaning, "intrinsic %s: the meaning does not read operand %s", n->name, n->op[i].name);
+      tarn_sx_error(r.cx, n->meaning, "intrinsic %s: the meaning does not read operand %s", n->name,
+                    n->op[i].name);
   check_result(&r, m.term);
   tarn_term *in = TARN_ARRAY(r.cx, tarn_term, m.nin);
   for (uint32_t i = 0; i < m.nin; i++)
-    in[i] = tarn_input(L, n->op[i].name, tarn_type_tensor(L, n->op[i].dtype, n->op[i].n, n->op[i].n, n->op[i].dim));
+    in[i] = tarn_input(L, n->op[i].name,
+                       tarn_type_tensor(L, n->op[i].dtype, n->op[i].n, n->op[i].n, n->op[i].dim));
   m.in = in;
   tarn_hw_form f;
-  tarn_call_def d = {.name = m.call, .nin = m.nin, .in = in, .meaning = m.term, .acc = m.acc, .start = TARN_NONE};
+  tarn_call_def d = {
+      .name = m.call, .nin = m.nin, .in = in, .meaning = m.term, .acc = m.acc, .start = TARN_NONE};
   if (m.acc && tarn_hw_form_of(L, &m, &f) && f.chains) d.start = tarn_reducer_identity(L, f.red);
   define_at(&r, &d);
   return m;

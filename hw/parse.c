@@ -1,4 +1,5 @@
-/* Reading a hardware description: a table of forms for the description and one for each of its parts. */
+/* Reading a hardware description: a table of forms for the description and one for each of its
+ * parts. */
 #include "hw/internal.h"
 #include <math.h>
 #include <string.h>
@@ -19,7 +20,8 @@ static const tarn_sx *value(reader *r, const tarn_sx *s) {
 }
 static double number(reader *r, const tarn_sx *s, double lo) {
   const tarn_sx *v = value(r, s);
-  if (v->kind != TARN_SX_INT && v->kind != TARN_SX_REAL) tarn_sx_error(r->cx, v, "%s: a number is expected", s->kid[0]->text);
+  if (v->kind != TARN_SX_INT && v->kind != TARN_SX_REAL)
+    tarn_sx_error(r->cx, v, "%s: a number is expected", s->kid[0]->text);
   if (!(v->r >= lo) || v->r > 1e18)
     tarn_sx_error(r->cx, v, "%s: %s is out of range (at least %g)", s->kid[0]->text, v->text, lo);
   return v->r;
@@ -27,7 +29,8 @@ static double number(reader *r, const tarn_sx *s, double lo) {
 static int64_t integer(reader *r, const tarn_sx *s, int64_t lo, int64_t hi) {
   const tarn_sx *v = value(r, s);
   if (v->kind != TARN_SX_INT || v->i < lo || v->i > hi)
-    tarn_sx_error(r->cx, v, "%s: an integer from %lld to %lld is expected", s->kid[0]->text, (long long)lo, (long long)hi);
+    tarn_sx_error(r->cx, v, "%s: an integer from %lld to %lld is expected", s->kid[0]->text,
+                  (long long)lo, (long long)hi);
   return v->i;
 }
 static const char *word(reader *r, const tarn_sx *s) {
@@ -66,9 +69,11 @@ static void store(reader *r, const form *f, const tarn_sx *s, void *base) {
 /* A form may not stand twice among those of its list. */
 static void once(reader *r, const tarn_sx *list, const tarn_sx *s) {
   for (uint32_t i = 1; list->kid[i] != s; i++)
-    if (tarn_sx_is(list->kid[i], s->kid[0]->text)) tarn_sx_error(r->cx, s, "(%s …) is given twice", s->kid[0]->text);
+    if (tarn_sx_is(list->kid[i], s->kid[0]->text))
+      tarn_sx_error(r->cx, s, "(%s …) is given twice", s->kid[0]->text);
 }
-static bool store_form(reader *r, const form *table, const tarn_sx *list, const tarn_sx *s, void *base) {
+static bool store_form(reader *r, const form *table, const tarn_sx *list, const tarn_sx *s,
+                       void *base) {
   if (s->kind != TARN_SX_LIST || s->n == 0 || s->kid[0]->kind != TARN_SX_ATOM)
     tarn_sx_error(r->cx, s, "a form (name value…) is expected");
   for (const form *f = table; f->name; f++)
@@ -97,12 +102,18 @@ static const form memory_forms[] = {{"capacity", F_I64, offsetof(tarn_hw_memory,
                                     {0}};
 
 static tarn_hw_memory read_memory(reader *r, const tarn_sx *s) {
-  tarn_hw_memory m = {
-      .name = name_of(r, s), .instances = 1, .line = 1, .align = 1, .banks = 1, .entry = 1, .hidden = TARN_HW_HIDDEN};
+  tarn_hw_memory m = {.name = name_of(r, s),
+                      .instances = 1,
+                      .line = 1,
+                      .align = 1,
+                      .banks = 1,
+                      .entry = 1,
+                      .hidden = TARN_HW_HIDDEN};
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
     if (store_form(r, memory_forms, s, f, &m)) continue;
-    if (!tarn_sx_is(f, "keep")) tarn_sx_error(r->cx, f, "memory %s: unknown form %s", m.name, f->kid[0]->text);
+    if (!tarn_sx_is(f, "keep"))
+      tarn_sx_error(r->cx, f, "memory %s: unknown form %s", m.name, f->kid[0]->text);
     const char **keep = TARN_ARRAY(r->cx, const char *, f->n);
     for (uint32_t k = 1; k < f->n; k++) keep[m.nkeep++] = tarn_strdup(r->cx, f->kid[k]->text);
     m.keep = keep;
@@ -121,11 +132,13 @@ static tarn_hw_operand read_operand(reader *r, const tarn_sx *s) {
     if (tarn_sx_is(f, "memory")) {
       o.memory = word(r, f);
     } else if (tarn_sx_is(f, "type")) {
-      if (!tarn_dtype_parse(word(r, f), &o.dtype)) tarn_sx_error(r->cx, f, "operand %s: unknown type %s", o.name, word(r, f));
+      if (!tarn_dtype_parse(word(r, f), &o.dtype))
+        tarn_sx_error(r->cx, f, "operand %s: unknown type %s", o.name, word(r, f));
     } else if (tarn_sx_is(f, "dims")) {
       for (uint32_t k = 1; k < f->n; k++) {
         if (f->kid[k]->kind != TARN_SX_INT || f->kid[k]->i < 1 || o.n == TARN_MAX_DIMS)
-          tarn_sx_error(r->cx, f, "operand %s: dims are at most %d positive integers", o.name, TARN_MAX_DIMS);
+          tarn_sx_error(r->cx, f, "operand %s: dims are at most %d positive integers", o.name,
+                        TARN_MAX_DIMS);
         o.dim[o.n++] = f->kid[k]->i;
       }
     } else {
@@ -136,7 +149,8 @@ static tarn_hw_operand read_operand(reader *r, const tarn_sx *s) {
   return o;
 }
 
-/* Anything without a field of its own is kept as an attribute: one integer, real or word, or a list of numbers. */
+/* Anything without a field of its own is kept as an attribute: one integer, real or word, or a list
+ * of numbers. */
 static tarn_attr read_attr(reader *r, const tarn_sx *s) {
   tarn_attr a = {.name = tarn_strdup(r->cx, s->kid[0]->text)};
   bool ints = s->n > 1, reals = s->n > 1;
@@ -168,14 +182,16 @@ static tarn_attr read_attr(reader *r, const tarn_sx *s) {
   return a;
 }
 
-static const form intrinsic_forms[] = {{"latency", F_NUM, offsetof(tarn_hw_intrinsic, latency)},
-                                       {"throughput", F_POS, offsetof(tarn_hw_intrinsic, throughput)},
-                                       {"ops", F_NUM, offsetof(tarn_hw_intrinsic, ops)},
-                                       {"encoding", F_WORD, offsetof(tarn_hw_intrinsic, encoding)},
-                                       {0}};
+static const form intrinsic_forms[] = {
+    {"latency", F_NUM, offsetof(tarn_hw_intrinsic, latency)},
+    {"throughput", F_POS, offsetof(tarn_hw_intrinsic, throughput)},
+    {"ops", F_NUM, offsetof(tarn_hw_intrinsic, ops)},
+    {"encoding", F_WORD, offsetof(tarn_hw_intrinsic, encoding)},
+    {0}};
 
 static tarn_hw_intrinsic read_intrinsic(reader *r, const tarn_sx *s) {
-  tarn_hw_intrinsic n = {.name = name_of(r, s), .throughput = 1, .latency = 1, .ops = 1, .source = s};
+  tarn_hw_intrinsic n = {
+      .name = name_of(r, s), .throughput = 1, .latency = 1, .ops = 1, .source = s};
   TARN_VEC(tarn_hw_operand) op = {0};
   TARN_VEC(tarn_attr) at = {0};
   for (uint32_t i = 2; i < s->n; i++) {
@@ -186,7 +202,8 @@ static tarn_hw_intrinsic read_intrinsic(reader *r, const tarn_sx *s) {
     else tarn_push(r->cx, &at, read_attr(r, f));
   }
   if (!n.meaning) tarn_sx_error(r->cx, s, "intrinsic %s: (meaning TERM) is needed", n.name);
-  if (op.n < 2) tarn_sx_error(r->cx, s, "intrinsic %s: at least one operand and the result are needed", n.name);
+  if (op.n < 2)
+    tarn_sx_error(r->cx, s, "intrinsic %s: at least one operand and the result are needed", n.name);
   n.op = op.p, n.nop = op.n, n.attr = at.p, n.nattr = at.n;
   return n;
 }
@@ -204,10 +221,13 @@ static void read_kind(reader *r, const tarn_sx *s, tarn_hw *h) {
 static void read_vector(reader *r, const tarn_sx *s, tarn_hw *h) {
   for (uint32_t i = 1; i < s->n; i++) {
     if (tarn_sx_is(s->kid[i], "bits")) h->vector_bits = (uint32_t)integer(r, s->kid[i], 8, 65536);
-    else if (tarn_sx_is(s->kid[i], "registers")) h->vector_regs = (uint32_t)integer(r, s->kid[i], 1, 65536);
+    else if (tarn_sx_is(s->kid[i], "registers"))
+      h->vector_regs = (uint32_t)integer(r, s->kid[i], 1, 65536);
     else if (tarn_sx_is(s->kid[i], "spreads")) h->spreads = true;
     else if (tarn_sx_is(s->kid[i], "moves")) h->moves = true;
-    else tarn_sx_error(r->cx, s->kid[i], "vector: (bits N), (registers N), (spreads) or (moves) is expected");
+    else
+      tarn_sx_error(r->cx, s->kid[i],
+                    "vector: (bits N), (registers N), (spreads) or (moves) is expected");
   }
   if (h->vector_bits & (h->vector_bits - 1))
     tarn_sx_error(r->cx, s, "vector: %u bits: a power of two is expected", h->vector_bits);
@@ -222,8 +242,10 @@ static void read_cycles(reader *r, const tarn_sx *s, tarn_hw *h) {
   uint32_t n = 0;
   for (uint32_t i = 1; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
-    if (f->kind != TARN_SX_LIST || f->n != 2) tarn_sx_error(r->cx, f, "cycles: (OPERATOR NUMBER) is expected");
-    if (!is_operator(f->kid[0]->text)) tarn_sx_error(r->cx, f, "cycles: there is no scalar operator %s", f->kid[0]->text);
+    if (f->kind != TARN_SX_LIST || f->n != 2)
+      tarn_sx_error(r->cx, f, "cycles: (OPERATOR NUMBER) is expected");
+    if (!is_operator(f->kid[0]->text))
+      tarn_sx_error(r->cx, f, "cycles: there is no scalar operator %s", f->kid[0]->text);
     v[n].fx = tarn_strdup(r->cx, f->kid[0]->text);
     v[n++].cycles = number(r, f, 0);
   }
@@ -244,9 +266,11 @@ static void check_memories(reader *r, const tarn_sx *s, const tarn_hw *h) {
   for (uint32_t i = 0; i < h->nmem; i++) {
     const tarn_hw_memory *m = &h->mem[i];
     for (uint32_t k = 0; k < i; k++)
-      if (!strcmp(h->mem[k].name, m->name)) tarn_sx_error(r->cx, s, "%s: memory %s is described twice", h->name, m->name);
+      if (!strcmp(h->mem[k].name, m->name))
+        tarn_sx_error(r->cx, s, "%s: memory %s is described twice", h->name, m->name);
     if (m->capacity == 0 && i + 1 < h->nmem)
-      tarn_sx_error(r->cx, s, "%s: memory %s has no (capacity …); only the last may be unbounded", h->name, m->name);
+      tarn_sx_error(r->cx, s, "%s: memory %s has no (capacity …); only the last may be unbounded",
+                    h->name, m->name);
     if (m->shadow_of && !tarn_hw_memory_find(h, m->shadow_of))
       tarn_sx_error(r->cx, s, "%s: memory %s shadows unknown %s", h->name, m->name, m->shadow_of);
   }
@@ -254,18 +278,20 @@ static void check_memories(reader *r, const tarn_sx *s, const tarn_hw *h) {
 static void check_whole(reader *r, const tarn_sx *s, const tarn_hw *h) {
   if (h->clock <= 0) tarn_sx_error(r->cx, s, "%s: (clock HZ) is needed", h->name);
   if (!h->nmem) tarn_sx_error(r->cx, s, "%s: at least one (memory …) is needed", h->name);
-  if (h->kind == TARN_HW_CPU && !*h->triple) tarn_sx_error(r->cx, s, "%s: a cpu needs its (triple …)", h->name);
+  if (h->kind == TARN_HW_CPU && !*h->triple)
+    tarn_sx_error(r->cx, s, "%s: a cpu needs its (triple …)", h->name);
   check_memories(r, s, h);
   for (uint32_t i = 0; i < h->nintrin; i++)
     for (uint32_t k = 0; k < i; k++)
       if (!strcmp(h->intrin[i].name, h->intrin[k].name))
-        tarn_sx_error(r->cx, h->intrin[i].source, "%s: intrinsic %s is described twice", h->name, h->intrin[i].name);
+        tarn_sx_error(r->cx, h->intrin[i].source, "%s: intrinsic %s is described twice", h->name,
+                      h->intrin[i].name);
   for (uint32_t i = 0; i < h->nintrin; i++)
     for (uint32_t k = 0; k < h->intrin[i].nop; k++) {
       const char *mem = h->intrin[i].op[k].memory;
       if (*mem && !tarn_hw_memory_find(h, mem))
-        tarn_sx_error(r->cx, s, "%s: intrinsic %s: operand %s lives in unknown memory %s", h->name, h->intrin[i].name,
-                      h->intrin[i].op[k].name, mem);
+        tarn_sx_error(r->cx, s, "%s: intrinsic %s: operand %s lives in unknown memory %s", h->name,
+                      h->intrin[i].name, h->intrin[i].op[k].name, mem);
     }
 }
 
@@ -274,7 +300,13 @@ const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s) {
   if (s->kind == TARN_SX_LIST && s->n == 1 && s->kid[0]->kind == TARN_SX_LIST) s = s->kid[0];
   if (!tarn_sx_is(s, "hw")) tarn_sx_error(r.cx, s, "a description (hw NAME …) is expected");
   tarn_hw *h = TARN_NEW(r.cx, tarn_hw);
-  *h = (tarn_hw){.name = name_of(&r, s), .triple = "", .cpu = "", .features = "", .units = 1, .trip = 1, .source = s};
+  *h = (tarn_hw){.name = name_of(&r, s),
+                 .triple = "",
+                 .cpu = "",
+                 .features = "",
+                 .units = 1,
+                 .trip = 1,
+                 .source = s};
   TARN_VEC(tarn_hw_memory) mem = {0};
   TARN_VEC(tarn_hw_intrinsic) in = {0};
   TARN_VEC(tarn_attr) at = {0};
@@ -289,7 +321,8 @@ const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s) {
     else if (tarn_sx_is(f, "cycles")) once(&r, s, f), read_cycles(&r, f, h);
     else tarn_push(r.cx, &at, read_attr(&r, f));
   }
-  h->mem = mem.p, h->nmem = mem.n, h->intrin = in.p, h->nintrin = in.n, h->attr = at.p, h->nattr = at.n;
+  h->mem = mem.p, h->nmem = mem.n, h->intrin = in.p, h->nintrin = in.n, h->attr = at.p,
+  h->nattr = at.n;
   if (!kind) tarn_sx_error(r.cx, s, "%s: (kind cpu|gpu|dsa) is needed", h->name);
   check_whole(&r, s, h);
   return h;

@@ -1,12 +1,14 @@
 /* Canonical kernels.
  *
- * Every child becomes a flat buffer: its layout is composed into the maps, which then give element addresses (the
- * layout's offset stays outside). Iteration dims are split where an address divides by a factor of their extent, dropped
- * when their extent is 1, and merged with their neighbour when every address, guard and result walks both as one. */
+ * Every child becomes a flat buffer: its layout is composed into the maps, which then give element
+ * addresses (the layout's offset stays outside). Iteration dims are split where an address divides
+ * by a factor of their extent, dropped when their extent is 1, and merged with their neighbour when
+ * every address, guard and result walks both as one. */
 #include "kernel/kernel.h"
 #include <string.h>
 
-/* A nest being rewritten: stages with maps open for change. dims of a stage: shared ++ own ++ red. */
+/* A nest being rewritten: stages with maps open for change. dims of a stage: shared ++ own ++ red.
+ */
 typedef struct work_read {
   bool stage, epi;
   uint32_t src;
@@ -19,7 +21,9 @@ typedef struct work_stage {
   tarn_layout out; /* over shared ++ own, output stages */
   uint32_t out_no;
 } work_stage;
-#define ROOM 12288 /* bytes: most nests, opened and closed again; what is opened in the arena would stay there */
+#define ROOM                                                                                       \
+  12288 /* bytes: most nests, opened and closed again; what is opened in the arena would stay      \
+           there */
 typedef struct work {
   tarn_lang *L;
   tarn_ctx *cx;
@@ -50,13 +54,15 @@ static uint32_t stage_dims(const work *w, const work_stage *s, int64_t *dim) {
   return n;
 }
 
-/* The address of a child's element as one expression over the map's dims, from the first element on. */
+/* The address of a child's element as one expression over the map's dims, from the first element
+ * on. */
 static uint32_t address(tarn_lang *L, const tarn_imap *m, const tarn_layout *l) {
   uint32_t at = tarn_ix_const(L, tarn_layout_before(l));
   for (uint32_t a = 0; a < m->nin; a++) {
     uint32_t t;
     if (l->block && a == l->baxis) {
-      uint32_t hi = tarn_ix_scale(L, tarn_ix_div(L, m->e[a], l->block, m->dim), l->stride[a], m->dim);
+      uint32_t hi =
+          tarn_ix_scale(L, tarn_ix_div(L, m->e[a], l->block, m->dim), l->stride[a], m->dim);
       t = tarn_ix_add(L, hi, tarn_ix_mod(L, m->e[a], l->block, m->dim), m->dim);
     } else {
       t = tarn_ix_scale(L, m->e[a], l->stride[a], m->dim);
@@ -99,12 +105,14 @@ static void open_nest(work *w, const tarn_ksig *k, flat_children flat) {
 
 /* ---- substituting dims ---- */
 /* Rewrites every map of a stage: old dim i of the stage becomes sub[i] over the new dims. */
-static void subst_stage(work *w, work_stage *s, const uint32_t *sub, uint32_t nnew_acc, uint32_t nnew, const int64_t *dim) {
+static void subst_stage(work *w, work_stage *s, const uint32_t *sub, uint32_t nnew_acc,
+                        uint32_t nnew, const int64_t *dim) {
   for (uint32_t r = 0; r < s->nread; r++) {
     tarn_imap *m = &s->read[r].m;
     uint32_t n = s->read[r].epi ? nnew_acc : nnew;
     for (uint32_t a = 0; a < m->nin; a++) m->e[a] = tarn_ix_subst(w->L, m->e[a], sub, dim);
-    for (uint32_t g = 0; g < m->nguard; g++) m->guard[g].e = tarn_ix_subst(w->L, m->guard[g].e, sub, dim);
+    for (uint32_t g = 0; g < m->nguard; g++)
+      m->guard[g].e = tarn_ix_subst(w->L, m->guard[g].e, sub, dim);
     m->n = (uint8_t)n, m->ns = (uint8_t)n;
     memset(m->dim, 0, sizeof m->dim);
     memcpy(m->dim, dim, n * sizeof *dim);
@@ -123,7 +131,8 @@ static pos locate(const work *w, const work_stage *s, uint32_t d) {
   return d < s->s.nown ? (pos){OWN, d} : (pos){RED, d - s->s.nown};
 }
 
-static void list_replace(int64_t *list, uint8_t *n, uint32_t at, uint32_t remove, uint32_t insert, const int64_t *v) {
+static void list_replace(int64_t *list, uint8_t *n, uint32_t at, uint32_t remove, uint32_t insert,
+                         const int64_t *v) {
   memmove(list + at + insert, list + at + remove, (*n - at - remove) * sizeof *list);
   for (uint32_t i = 0; i < insert; i++) list[at + i] = v[i];
   *n = (uint8_t)(*n - remove + insert);
@@ -131,8 +140,10 @@ static void list_replace(int64_t *list, uint8_t *n, uint32_t at, uint32_t remove
 }
 
 /* Replaces dims [d, d+remove) of one stage by `insert` new ones with extents v; sub is made here:
- * split (1 -> 2): d = d0*v[1] + d1; merge (2 -> 1): d0 = d / e1, d1 = d mod e1; drop (1 -> 0): 0. */
-static void stage_replace(work *w, work_stage *s, uint32_t d, uint32_t remove, uint32_t insert, const int64_t *v) {
+ * split (1 -> 2): d = d0*v[1] + d1; merge (2 -> 1): d0 = d / e1, d1 = d mod e1; drop (1 -> 0): 0.
+ */
+static void stage_replace(work *w, work_stage *s, uint32_t d, uint32_t remove, uint32_t insert,
+                          const int64_t *v) {
   int64_t old[TARN_MAX_DIMS + 2] = {0}, dim[TARN_MAX_DIMS + 2] = {0};
   uint32_t n = stage_dims(w, s, old);
   uint32_t acc = (uint32_t)(w->depth + s->s.nown), nnew = n - remove + insert;
@@ -144,7 +155,8 @@ static void stage_replace(work *w, work_stage *s, uint32_t d, uint32_t remove, u
   for (uint32_t i = 0; i < n; i++)
     if (i < d || i >= d + remove) sub[i] = tarn_ix_var(w->L, i < d ? i : i - remove + insert, dim);
   if (remove == 1 && insert == 2)
-    sub[d] = tarn_ix_add(w->L, tarn_ix_scale(w->L, tarn_ix_var(w->L, d, dim), v[1], dim), tarn_ix_var(w->L, d + 1, dim), dim);
+    sub[d] = tarn_ix_add(w->L, tarn_ix_scale(w->L, tarn_ix_var(w->L, d, dim), v[1], dim),
+                         tarn_ix_var(w->L, d + 1, dim), dim);
   if (remove == 2 && insert == 1) {
     int64_t inner = old[d + 1] ? old[d + 1] : 1; /* of nothing, nothing is walked */
     sub[d] = tarn_ix_div(w->L, tarn_ix_var(w->L, d, dim), inner, dim);
@@ -154,7 +166,8 @@ static void stage_replace(work *w, work_stage *s, uint32_t d, uint32_t remove, u
   subst_stage(w, s, sub, nnew_acc, nnew, dim);
 }
 
-static void out_replace(work_stage *s, uint32_t d, uint32_t remove, uint32_t insert, const int64_t *v) {
+static void out_replace(work_stage *s, uint32_t d, uint32_t remove, uint32_t insert,
+                        const int64_t *v) {
   tarn_layout *l = &s->out;
   int64_t stride[2] = {0, 0};
   if (remove == 1 && insert == 2) stride[0] = l->stride[d] * v[1], stride[1] = l->stride[d];
@@ -167,7 +180,8 @@ static void out_replace(work_stage *s, uint32_t d, uint32_t remove, uint32_t ins
 }
 
 /* The same change in every stage it concerns. */
-static void replace(work *w, work_stage *s, uint32_t d, uint32_t remove, uint32_t insert, const int64_t *v) {
+static void replace(work *w, work_stage *s, uint32_t d, uint32_t remove, uint32_t insert,
+                    const int64_t *v) {
   pos p = locate(w, s, d);
   for (uint32_t i = 0; i < w->nstage; i++) {
     work_stage *t = &w->stage[i];
@@ -181,7 +195,8 @@ static void replace(work *w, work_stage *s, uint32_t d, uint32_t remove, uint32_
   if (p.in != RED && s->s.out && w->out_ns > d) w->out_ns = w->out_ns - remove + insert;
 }
 
-/* A buffer's own dims are named by the maps of the later stages that read it: leave them as they are. */
+/* A buffer's own dims are named by the maps of the later stages that read it: leave them as they
+ * are. */
 static bool read_later(const work *w, const work_stage *s) {
   for (uint32_t i = (uint32_t)(s - w->stage) + 1; i < w->nstage; i++)
     for (uint32_t r = 0; r < w->stage[i].nread; r++)
@@ -221,7 +236,9 @@ static int64_t factor_in(const work *w, uint32_t e, uint32_t d, int64_t extent) 
   }
   return 0;
 }
-static bool blocks_dim(const work_stage *s, uint32_t d) { return s->s.out && s->out.block && s->out.baxis == d; }
+static bool blocks_dim(const work_stage *s, uint32_t d) {
+  return s->s.out && s->out.block && s->out.baxis == d;
+}
 /* Is an access dim of the stage blocked in a result? Shared dims are dims of every result. */
 static bool blocked_dim(const work *w, const work_stage *s, uint32_t d) {
   pos p = locate(w, s, d);
@@ -252,7 +269,9 @@ static bool split_once(work *w) {
         bool blocked = blocked_dim(w, s, d);
         int64_t block = s->out.block, bs = s->out.stride[d];
         replace(w, s, d, 1, 2, v);
-        if (blocked) s->out.stride[d] = f / block * bs, s->out.stride[d + 1] = bs, s->out.baxis = (uint8_t)(d + 1);
+        if (blocked)
+          s->out.stride[d] = f / block * bs, s->out.stride[d + 1] = bs,
+          s->out.baxis = (uint8_t)(d + 1);
         return true;
       }
     }
@@ -321,11 +340,13 @@ static bool merge_once(work *w) {
 }
 
 /* ---- order ----
- * Own dims of an output in the order of its strides; reduce dims (unless strict) those of guards first, then in the order
- * of their largest step in any operand: what lies together is walked together, and neighbours can merge. */
+ * Own dims of an output in the order of its strides; reduce dims (unless strict) those of guards
+ * first, then in the order of their largest step in any operand: what lies together is walked
+ * together, and neighbours can merge. */
 static void permute(work *w, work_stage *s, const uint8_t *from) { /* new dim i was from[i] */
   int64_t old[TARN_MAX_DIMS + 2] = {0}, dim[TARN_MAX_DIMS + 2] = {0};
-  uint32_t n = stage_dims(w, s, old), acc = (uint32_t)(w->depth + s->s.nown), sub[TARN_MAX_DIMS + 2] = {0};
+  uint32_t n = stage_dims(w, s, old), acc = (uint32_t)(w->depth + s->s.nown),
+           sub[TARN_MAX_DIMS + 2] = {0};
   tarn_layout l = s->out;
   for (uint32_t i = 0; i < n; i++) dim[i] = old[from[i]];
   for (uint32_t i = 0; i < n; i++) sub[from[i]] = tarn_ix_var(w->L, i, dim);
@@ -334,7 +355,8 @@ static void permute(work *w, work_stage *s, const uint8_t *from) { /* new dim i 
     if (i < acc) s->s.own[i - w->depth] = dim[i];
     else s->s.red[i - acc] = dim[i];
   if (!s->s.out) return;
-  for (uint32_t i = 0; i < acc; i++) s->out.dim[i] = l.dim[from[i]], s->out.stride[i] = l.stride[from[i]];
+  for (uint32_t i = 0; i < acc; i++)
+    s->out.dim[i] = l.dim[from[i]], s->out.stride[i] = l.stride[from[i]];
   for (uint32_t i = 0; i < acc && l.block; i++)
     if (from[i] == l.baxis) s->out.baxis = (uint8_t)i;
 }
@@ -343,7 +365,9 @@ static bool in_guard(const work *w, const tarn_imap *m, uint32_t d) {
     if (tarn_ix_coef(w->L, m->guard[g].e, d)) return true;
   return false;
 }
-#define GUARDED ((int64_t)1 << 48) /* dims that decide whether an element exists go outside: the rest runs unguarded */
+#define GUARDED                                                                                    \
+  ((int64_t)1                                                                                      \
+   << 48) /* dims that decide whether an element exists go outside: the rest runs unguarded */
 static int64_t step_of(const work *w, const work_stage *s, uint32_t d) {
   int64_t best = 0;
   for (uint32_t r = 0; r < s->nread; r++) {
@@ -363,7 +387,10 @@ static void sort_dims(work *w, work_stage *s, bool strict) {
   strict = strict || ordered(w, s);
   for (uint32_t i = 0; i < n; i++) {
     from[i] = (uint8_t)i;
-    key[i] = i < w->depth ? INT64_MAX : i < acc ? (named ? 0 : s->out.stride[i]) : strict ? 0 : step_of(w, s, i);
+    key[i] = i < w->depth ? INT64_MAX
+             : i < acc    ? (named ? 0 : s->out.stride[i])
+             : strict     ? 0
+                          : step_of(w, s, i);
   }
   for (uint32_t i = w->depth + 1u; i < n; i++)
     for (uint32_t k = i; k > w->depth && k != acc && key[from[k - 1]] < key[from[k]]; k--) {
@@ -381,14 +408,20 @@ static void close_nest(work *w, tarn_ksig *k, flat_children flat) {
     work_stage *s = &w->stage[i];
     tarn_read *rd = scratch(w, s->nread * sizeof *rd);
     for (uint32_t r = 0; r < s->nread; r++)
-      rd[r] = (tarn_read){s->read[r].stage, s->read[r].src, tarn_map_intern_derived(w->L, &s->read[r].m)};
+      rd[r] = (tarn_read){s->read[r].stage, s->read[r].src,
+                          tarn_map_intern_derived(w->L, &s->read[r].m)};
     st[i] = s->s, st[i].read = rd;
     if (s->s.out) k->out[s->out_no] = s->out;
   }
   uint32_t total = TARN_MAX_DIMS;
   for (uint32_t i = 0; i < w->nstage; i++)
-    if (w->stage[i].s.out && w->depth + w->stage[i].s.nown < total) total = w->depth + w->stage[i].s.nown;
-  tarn_nest n = {.depth = w->depth, .out_ns = (uint8_t)total, .nstage = w->nstage, .nchild = old->nchild, .stage = st};
+    if (w->stage[i].s.out && w->depth + w->stage[i].s.nown < total)
+      total = w->depth + w->stage[i].s.nown;
+  tarn_nest n = {.depth = w->depth,
+                 .out_ns = (uint8_t)total,
+                 .nstage = w->nstage,
+                 .nchild = old->nchild,
+                 .stage = st};
   memcpy(n.shared, w->shared, sizeof n.shared);
   for (uint32_t i = 0; i < k->nin; i++) {
     if (!is_flat(k, i, flat)) continue;
@@ -428,8 +461,9 @@ void tarn_ksig_merge(tarn_lang *L, tarn_ksig *k) {
 }
 
 /* ---- blocks of shared loops ----
- * A shared loop cut in (blocks, within a block), the inner part becoming the first own loop of every stage: then a local
- * buffer holds a block of results, and each stage computes it with loops of its own. */
+ * A shared loop cut in (blocks, within a block), the inner part becoming the first own loop of
+ * every stage: then a local buffer holds a block of results, and each stage computes it with loops
+ * of its own. */
 static void put_shared_last(work *w, const uint8_t *from) {
   int64_t was[TARN_MAX_DIMS];
   for (uint32_t i = 0; i < w->nstage; i++) {
@@ -442,7 +476,8 @@ static void put_shared_last(work *w, const uint8_t *from) {
   memcpy(was, w->shared, sizeof was);
   for (uint32_t d = 0; d < w->depth; d++) w->shared[d] = was[from[d]];
 }
-/* The last n shared loops become own loops. Dims of a stage are shared, own, reduce: their numbers stay. */
+/* The last n shared loops become own loops. Dims of a stage are shared, own, reduce: their numbers
+ * stay. */
 static bool own_last(work *w, uint32_t n) {
   for (uint32_t i = 0; i < w->nstage; i++) {
     work_stage *s = &w->stage[i];
@@ -486,7 +521,8 @@ static void own_behind(work *w, uint32_t n) {
         work_read *x = &w->stage[k].read[r];
         tarn_imap was = x->m;
         if (!x->stage || x->src != i) continue;
-        for (uint32_t d = 0; d < nown; d++) x->m.e[d] = was.e[(d + n) % nown], x->m.in[d] = was.in[(d + n) % nown];
+        for (uint32_t d = 0; d < nown; d++)
+          x->m.e[d] = was.e[(d + n) % nown], x->m.in[d] = was.in[(d + n) % nown];
       }
   }
 }
@@ -502,7 +538,8 @@ bool tarn_ksig_cut(tarn_lang *L, tarn_ksig *k, const int64_t *block, bool behind
     if (*block < 1 || w.shared[d] % *block) return false;
     if (*block == 1 || *block == w.shared[d]) continue;
     bool room = w.depth < TARN_MAX_DIMS && !blocked_dim(&w, &w.stage[0], d);
-    for (uint32_t i = 0; i < w.nstage; i++) room &= w.depth + w.stage[i].s.nown + w.stage[i].s.nred < TARN_MAX_DIMS;
+    for (uint32_t i = 0; i < w.nstage; i++)
+      room &= w.depth + w.stage[i].s.nown + w.stage[i].s.nred < TARN_MAX_DIMS;
     if (!room) return false;
     replace(&w, &w.stage[0], d, 1, 2, (int64_t[]){w.shared[d] / *block, *block});
     size[d] = 1, size[++d] = *block;
@@ -520,10 +557,12 @@ bool tarn_ksig_cut(tarn_lang *L, tarn_ksig *k, const int64_t *block, bool behind
 }
 
 /* ---- operands gathered once ----
- * A stage whose buffer lies along a dim along which it reads an operand in steps would gather that operand anew for each point
- * of its other dims: a stage in front of it lays the operand out as the buffer lies. */
+ * A stage whose buffer lies along a dim along which it reads an operand in steps would gather that
+ * operand anew for each point of its other dims: a stage in front of it lays the operand out as the
+ * buffer lies. */
 #define GATHERED 8 /* points that read the same element, from which on that is worth a stage */
-static bool gathers(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n, const tarn_stage *s, const tarn_read *r) {
+static bool gathers(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n, const tarn_stage *s,
+                    const tarn_read *r) {
   const tarn_imap *m = tarn_imap_get(L, r->map);
   uint32_t lane = (uint32_t)n->depth + s->nown - 1u, used = 0;
   int64_t again = 1;
@@ -535,12 +574,13 @@ static bool gathers(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n, const 
   uint32_t at = address(L, m, &k->in[r->src]);
   return tarn_ix_affine(L, at) && tarn_ix_coef(L, at, lane) != 1;
 }
-/* The stage that copies what r reads: its own dims are the reduced ones and the own ones that r depends on, those of `first`
- * in front. r becomes a read of it. */
-static tarn_stage gathered(tarn_lang *L, const tarn_nest *n, const tarn_stage *s, tarn_read *r, uint32_t number,
-                           uint32_t first) {
+/* The stage that copies what r reads: its own dims are the reduced ones and the own ones that r
+ * depends on, those of `first` in front. r becomes a read of it. */
+static tarn_stage gathered(tarn_lang *L, const tarn_nest *n, const tarn_stage *s, tarn_read *r,
+                           uint32_t number, uint32_t first) {
   tarn_imap m = *tarn_imap_get(L, r->map), new = m, back = m;
-  uint32_t acc = (uint32_t)n->depth + s->nown, all = m.n, used = 0, by[TARN_MAX_DIMS], sub[TARN_MAX_DIMS], own = 0;
+  uint32_t acc = (uint32_t)n->depth + s->nown, all = m.n, used = 0, by[TARN_MAX_DIMS],
+           sub[TARN_MAX_DIMS], own = 0;
   tarn_stage c = {.fn = tarn_fn_map(L, tarn_fx_hole(L, 0), 1), .space = TARN_NONE};
   tarn_read *read = TARN_NEW(tarn_lang_ctx(L), tarn_read);
   for (uint32_t a = 0; a < m.nin; a++) used |= tarn_ix_dims(L, m.e[a]);
@@ -555,14 +595,16 @@ static tarn_stage gathered(tarn_lang *L, const tarn_nest *n, const tarn_stage *s
   memcpy(new.dim, n->shared, n->depth * sizeof *new.dim);
   for (uint32_t i = 0; i < own; i++) new.dim[n->depth + i] = c.own[i] = m.dim[by[i]];
   new.n = new.ns = (uint8_t)(n->depth + own);
-  for (uint32_t d = 0; d < all; d++) sub[d] = d < n->depth ? tarn_ix_var(L, d, new.dim) : tarn_ix_const(L, 0);
+  for (uint32_t d = 0; d < all; d++)
+    sub[d] = d < n->depth ? tarn_ix_var(L, d, new.dim) : tarn_ix_const(L, 0);
   for (uint32_t i = 0; i < own; i++) sub[by[i]] = tarn_ix_var(L, n->depth + i, new.dim);
   for (uint32_t a = 0; a < m.nin; a++) new.e[a] = tarn_ix_subst(L, m.e[a], sub, new.dim);
   *read = (tarn_read){false, r->src, tarn_map_intern_derived(L, &new)};
   c.read = read;
   back.nin = (uint8_t)own;
   memset(back.in, 0, sizeof back.in);
-  for (uint32_t i = 0; i < own; i++) back.in[i] = c.own[i], back.e[i] = tarn_ix_var(L, by[i], m.dim);
+  for (uint32_t i = 0; i < own; i++)
+    back.in[i] = c.own[i], back.e[i] = tarn_ix_var(L, by[i], m.dim);
   *r = (tarn_read){true, number, tarn_map_intern_derived(L, &back)};
   return c;
 }
@@ -580,7 +622,8 @@ bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k) {
     tarn_read *rd = tarn_copy(cx, s.read, nread * sizeof *rd);
     for (uint32_t r = 0; r < nread; r++) {
       if (rd[r].stage) rd[r].src = to[rd[r].src];
-      else if (r < nops && nops > 1 && gathers(L, k, &n, &s, &rd[r])) st[at] = gathered(L, &n, &s, &rd[r], at, 0), at++;
+      else if (r < nops && nops > 1 && gathers(L, k, &n, &s, &rd[r]))
+        st[at] = gathered(L, &n, &s, &rd[r], at, 0), at++;
     }
     s.read = rd;
     to[i] = at;
@@ -593,14 +636,16 @@ bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k) {
 }
 
 /* ---- operands packed block by block ----
- * What an operand holds of a block of columns, which all rows of a product go over, is copied into a local buffer by a stage in
- * front of it, panel after panel of as many columns as a register tile takes: what lay far apart then follows one another. */
+ * What an operand holds of a block of columns, which all rows of a product go over, is copied into
+ * a local buffer by a stage in front of it, panel after panel of as many columns as a register tile
+ * takes: what lay far apart then follows one another. */
 static bool depends(const work *w, const work_read *r, uint32_t d) {
   uint32_t used = 0;
   for (uint32_t a = 0; a < r->m.nin; a++) used |= tarn_ix_dims(w->L, r->m.e[a]);
   return used >> d & 1;
 }
-/* Of the only stage, the own loops that r depends on become shared, all but n from dim d on. The number of d afterwards. */
+/* Of the only stage, the own loops that r depends on become shared, all but n from dim d on. The
+ * number of d afterwards. */
 static uint32_t share_blocks(work *w, const work_read *r, uint32_t d, uint32_t n) {
   work_stage *s = w->stage;
   uint8_t from[TARN_MAX_DIMS + 2], at = 0, depth = 0, nown = s->s.nown;
@@ -617,7 +662,8 @@ static uint32_t share_blocks(work *w, const work_read *r, uint32_t d, uint32_t n
   w->depth = depth;
   return now;
 }
-bool tarn_ksig_pack(tarn_lang *L, tarn_ksig *k, uint32_t read, uint32_t d, int64_t block, int64_t panel) {
+bool tarn_ksig_pack(tarn_lang *L, tarn_ksig *k, uint32_t read, uint32_t d, int64_t block,
+                    int64_t panel) {
   work w;
   begin(&w, L);
   const tarn_nest *was = tarn_nest_get(L, k->nest);
@@ -625,10 +671,12 @@ bool tarn_ksig_pack(tarn_lang *L, tarn_ksig *k, uint32_t read, uint32_t d, int64
   open_nest(&w, k, NONE);
   work_stage *s = w.stage;
   int64_t extent = s->s.own[d];
-  if (read >= s->nread || s->read[read].epi || s->read[read].m.nguard || block < 1 || extent % block || panel < 1 ||
-      block % panel)
+  if (read >= s->nread || s->read[read].epi || s->read[read].m.nguard || block < 1 ||
+      extent % block || panel < 1 || block % panel)
     return false;
-  if (s->s.nown + s->s.nred + 2 > TARN_MAX_DIMS || blocked_dim(&w, s, d) || !depends(&w, &s->read[read], d)) return false;
+  if (s->s.nown + s->s.nred + 2 > TARN_MAX_DIMS || blocked_dim(&w, s, d) ||
+      !depends(&w, &s->read[read], d))
+    return false;
   replace(&w, s, d, 1, 2, (int64_t[]){extent / block, block});
   if (panel < block) replace(&w, s, d + 1, 1, 2, (int64_t[]){block / panel, panel});
   uint32_t panels = share_blocks(&w, &s->read[read], d + 1, panel < block ? 2 : 1);
@@ -658,6 +706,7 @@ uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k) {
     h = hash_layout(h, &k->in[i]);
     h = tarn_hash_mix(h, (uint64_t)k->in_type[i] * 2 + k->in_const[i]);
   }
-  for (uint32_t i = 0; i < k->nout; i++) h = tarn_hash_mix(hash_layout(h, &k->out[i]), k->out_type[i]);
+  for (uint32_t i = 0; i < k->nout; i++)
+    h = tarn_hash_mix(hash_layout(h, &k->out[i]), k->out_type[i]);
   return h;
 }

@@ -25,7 +25,8 @@ uint32_t fx_rebuild(tarn_lang *L, const tarn_fx *x, const uint32_t *kid) {
   return tarn_fx_op(L, (tarn_fxop)x->op, kid[0], kid[1], kid[2]);
 }
 
-uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32_t *with, uint32_t n) {
+uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32_t *with,
+                    uint32_t n) {
   fxwalk w;
   uint32_t now[K_FX];
   if (!fx_walk(L, f, &w)) return TARN_NONE;
@@ -71,7 +72,8 @@ uint32_t map_with_split(tarn_lang *L, uint32_t map, uint32_t ns) {
   return tarn_map_intern(L, &m);
 }
 
-uint32_t map_project(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis, uint32_t naxis) {
+uint32_t map_project(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis,
+                     uint32_t naxis) {
   tarn_imap m = {.ns = (uint8_t)n, .n = (uint8_t)n, .nin = (uint8_t)naxis, .fill = TARN_NONE};
   if (n) memcpy(m.dim, dim, n * sizeof *dim);
   for (uint32_t i = 0; i < naxis; i++) {
@@ -81,7 +83,8 @@ uint32_t map_project(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_
   return tarn_map_intern(L, &m);
 }
 
-uint32_t map_embed(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis, uint32_t naxis) {
+uint32_t map_embed(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis,
+                   uint32_t naxis) {
   tarn_imap m = {.ns = (uint8_t)naxis, .n = (uint8_t)naxis, .nin = (uint8_t)n, .fill = TARN_NONE};
   for (uint32_t i = 0; i < naxis; i++) m.dim[i] = dim[axis[i]];
   for (uint32_t i = 0; i < n; i++) m.in[i] = dim[i], m.e[i] = tarn_ix_const(L, 0);
@@ -110,7 +113,9 @@ uint32_t kern_dims(const kern *k, const kstage *s, bool body, int64_t *dim) {
   return n;
 }
 
-uint32_t kern_out(const kern *k, int64_t *dim) { return kern_dims(k, &k->stage[k->nstage - 1], false, dim); }
+uint32_t kern_out(const kern *k, int64_t *dim) {
+  return kern_dims(k, &k->stage[k->nstage - 1], false, dim);
+}
 
 kstage *kern_last(kern *k) { return &k->stage[k->nstage - 1]; }
 bool kern_single(const kern *k) { return k->nstage == 1; }
@@ -127,7 +132,8 @@ bool kern_is_product(const kern *k, tarn_dtype sum) {
   if (!kern_single(k) || k->depth || st->reducer == TARN_NONE || st->nb != 2) return false;
   const tarn_reducer *r = tarn_reducer_get(k->L, st->reducer);
   const tarn_fx *x = tarn_fx_get(k->L, st->body);
-  if (r->kind != TARN_RED_SUM || r->dtype != sum || x->op != TARN_FX_MUL || x->kid[0] == x->kid[1]) return false;
+  if (r->kind != TARN_RED_SUM || r->dtype != sum || x->op != TARN_FX_MUL || x->kid[0] == x->kid[1])
+    return false;
   for (uint32_t i = 0; i < 2; i++)
     if (tarn_fx_get(k->L, x->kid[i])->op != TARN_FX_HOLE || st->read[i].stage) return false;
   return true;
@@ -209,8 +215,10 @@ typedef struct renumber {
   tarn_read read[K_READS];
 } renumber;
 
-/* The reads that f uses, in the order of its walk, each once; first: the number of the first read's hole. */
-static bool order_reads(const kern *k, uint32_t f, uint32_t first, const tarn_read *read, uint32_t n, renumber *out) {
+/* The reads that f uses, in the order of its walk, each once; first: the number of the first read's
+ * hole. */
+static bool order_reads(const kern *k, uint32_t f, uint32_t first, const tarn_read *read,
+                        uint32_t n, renumber *out) {
   fxwalk w;
   if (!fx_walk(k->L, f, &w)) return false;
   out->n = 0;
@@ -284,20 +292,25 @@ static void drop_leaves(kern *k) {
 
 static bool store_stage(kern *k, const kstage *from, tarn_stage *to) {
   if (k->depth + from->nown + from->nred > TARN_MAX_DIMS) return false;
-  *to = (tarn_stage){
-      .nown = (uint8_t)from->nown, .nred = (uint8_t)from->nred, .read = from->read, .out = from->out, .space = from->space};
+  *to = (tarn_stage){.nown = (uint8_t)from->nown,
+                     .nred = (uint8_t)from->nred,
+                     .read = from->read,
+                     .out = from->out,
+                     .space = from->space};
   memcpy(to->own, from->own, sizeof to->own);
   memcpy(to->red, from->red, sizeof to->red);
-  to->fn = tarn_fn_intern(
-      k->L,
-      &(tarn_func){
-          .nops = (uint8_t)from->nb, .nepi = (uint8_t)from->ne, .body = from->body, .red = from->reducer, .epi = from->epi});
+  to->fn = tarn_fn_intern(k->L, &(tarn_func){.nops = (uint8_t)from->nb,
+                                             .nepi = (uint8_t)from->ne,
+                                             .body = from->body,
+                                             .red = from->reducer,
+                                             .epi = from->epi});
   return true;
 }
 
 bool kern_fits(const kern *k) {
   bool fits = k->nleaf <= TARN_MAX_OPERANDS;
-  for (uint32_t i = 0; i < k->nstage; i++) fits &= k->stage[i].nb + k->stage[i].ne <= TARN_MAX_OPERANDS;
+  for (uint32_t i = 0; i < k->nstage; i++)
+    fits &= k->stage[i].nb + k->stage[i].ne <= TARN_MAX_OPERANDS;
   return fits;
 }
 
@@ -316,8 +329,11 @@ bool kern_payload(kern *k, uint32_t *payload) {
   unshare(k);
   for (uint32_t i = 0; i < k->nstage; i++)
     if (!store_stage(k, &k->stage[i], &stage[i])) return false;
-  tarn_nest n = {
-      .depth = (uint8_t)k->depth, .out_ns = (uint8_t)k->out_ns, .nstage = k->nstage, .nchild = k->nleaf, .stage = stage};
+  tarn_nest n = {.depth = (uint8_t)k->depth,
+                 .out_ns = (uint8_t)k->out_ns,
+                 .nstage = k->nstage,
+                 .nchild = k->nleaf,
+                 .stage = stage};
   memcpy(n.shared, k->shared, sizeof n.shared);
   *payload = tarn_payload_of(k->L, TARN_P_NEST, tarn_nest_intern(k->L, &n));
   return true;
@@ -329,11 +345,17 @@ uint32_t kern_store(kern *k) {
   return k->host->mk(k->host->user, TARN_OP_NEST, payload, k->leaf, k->nleaf);
 }
 
-uint32_t kern_part(const kern *k, const int64_t *dim, uint32_t ndim, const uint32_t *axis, uint32_t naxis, uint32_t f,
-                   const tarn_read *read, uint32_t n) {
+uint32_t kern_part(const kern *k, const int64_t *dim, uint32_t ndim, const uint32_t *axis,
+                   uint32_t naxis, uint32_t f, const tarn_read *read, uint32_t n) {
   kern c = {.host = k->host, .L = k->L, .nstage = 1, .out_ns = naxis};
   kstage *st = &c.stage[0];
-  *st = (kstage){.nown = naxis, .body = f, .reducer = TARN_NONE, .epi = TARN_NONE, .nb = n, .out = true, .space = TARN_NONE};
+  *st = (kstage){.nown = naxis,
+                 .body = f,
+                 .reducer = TARN_NONE,
+                 .epi = TARN_NONE,
+                 .nb = n,
+                 .out = true,
+                 .space = TARN_NONE};
   for (uint32_t i = 0; i < naxis; i++) st->own[i] = dim[axis[i]];
   uint32_t in = map_embed(k->L, dim, ndim, axis, naxis);
   for (uint32_t i = 0; i < n; i++) {
@@ -346,10 +368,13 @@ uint32_t kern_part(const kern *k, const int64_t *dim, uint32_t ndim, const uint3
 }
 
 /* ---------------------------------------------------------------- loops reordered */
-uint32_t kern_free_loops(const kern *k) { return k->nstage == 1 ? k->depth + k->stage[0].nown : k->depth; }
+uint32_t kern_free_loops(const kern *k) {
+  return k->nstage == 1 ? k->depth + k->stage[0].nown : k->depth;
+}
 
 /* From the loops as they will be to the loops as they are; the loops beyond the free ones stay. */
-static uint32_t permuted(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *to, uint32_t nfree) {
+static uint32_t permuted(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *to,
+                         uint32_t nfree) {
   tarn_imap m = {.ns = (uint8_t)n, .n = (uint8_t)n, .nin = (uint8_t)n, .fill = TARN_NONE};
   for (uint32_t i = 0; i < n; i++) m.in[i] = dim[i];
   for (uint32_t i = 0; i < n; i++) m.dim[i] = dim[i < nfree ? to[i] : i];
@@ -411,11 +436,12 @@ typedef struct opening {
 
 static bool try_open(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n) {
   const opening *o = arg;
-  return kern_load(o->k, o->host, tarn_payload_get(o->host->L, payload)->id, kid, n) && o->fits(o->k);
+  return kern_load(o->k, o->host, tarn_payload_get(o->host->L, payload)->id, kid, n) &&
+         o->fits(o->k);
 }
 
-bool kern_open(kern *k, const kern_host *host, uint32_t id, bool (*fits)(const kern *k), uint32_t *payload,
-               const uint32_t **kid, uint32_t *n) {
+bool kern_open(kern *k, const kern_host *host, uint32_t id, bool (*fits)(const kern *k),
+               uint32_t *payload, const uint32_t **kid, uint32_t *n) {
   opening o = {k, host, fits};
   if (!host->open(host->user, id, TARN_OP_NEST, try_open, &o, payload, kid, n)) return false;
   return kern_load(k, host, tarn_payload_get(host->L, *payload)->id, *kid, *n);

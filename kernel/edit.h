@@ -1,8 +1,9 @@
 /* kernel: a nest that is being changed.
  *
- * Who changes one loads it, substitute index maps and scalar expressions in it, and store it again.  Storing makes one form
- * of what is the same: reads in the order in which the expressions first use them, each once; stages that nobody reads
- * dropped; children in order of first use, each once; shared loops of a single stage turned into its own. */
+ * Who changes one loads it, substitute index maps and scalar expressions in it, and store it again.
+ * Storing makes one form of what is the same: reads in the order in which the expressions first use
+ * them, each once; stages that nobody reads dropped; children in order of first use, each once;
+ * shared loops of a single stage turned into its own. */
 #ifndef TARN_KERNEL_EDIT_H
 #define TARN_KERNEL_EDIT_H
 #include "kernel/kernel.h"
@@ -14,8 +15,10 @@ typedef struct kern_host {
   uint32_t (*type)(void *user, uint32_t id);
   /* A new node; TARN_NONE when it is ill-typed or refused. */
   uint32_t (*mk)(void *user, uint32_t op, uint32_t payload, const uint32_t *kid, uint32_t n);
-  /* Some node of `id` that fits: an op and a test of its payload; the least by (payload, kids). false: none. */
-  bool (*open)(void *user, uint32_t id, uint32_t op, bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n),
+  /* Some node of `id` that fits: an op and a test of its payload; the least by (payload, kids).
+   * false: none. */
+  bool (*open)(void *user, uint32_t id, uint32_t op,
+               bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n),
                void *arg, uint32_t *payload, const uint32_t **kid, uint32_t *n);
 } kern_host;
 kern_host kern_term_host(tarn_lang *L); /* plain terms */
@@ -42,24 +45,28 @@ typedef struct kern {
   kstage stage[K_STAGES];
   uint32_t nleaf;
   uint32_t leaf[K_LEAVES]; /* ids of the host */
-  bool wide;               /* may be stored with more operands than a kernel that is emitted may have */
+  bool wide; /* may be stored with more operands than a kernel that is emitted may have */
 } kern;
 
 /* False when it is larger than a kern holds. */
 bool kern_load(kern *k, const kern_host *host, uint32_t nest, const uint32_t *leaf, uint32_t n);
 /* The node over the host; TARN_NONE when it is too large or refused. */
 uint32_t kern_store(kern *k);
-/* Reads in order and each once, no stages and children that nothing reads; false: an expression is too large. */
+/* Reads in order and each once, no stages and children that nothing reads; false: an expression is
+ * too large. */
 bool kern_tidy(kern *k);
 /* What it would be stored as. */
 bool kern_payload(kern *k, uint32_t *payload);
-/* A kernel of at most so many operands can be emitted; larger ones are stored where `wide` says so. */
+/* A kernel of at most so many operands can be emitted; larger ones are stored where `wide` says so.
+ */
 bool kern_fits(const kern *k);
-/* Parts of the expressions become kernels of their own, until it fits; false: there is no way. operands.c */
+/* Parts of the expressions become kernels of their own, until it fits; false: there is no way.
+ * operands.c */
 bool kern_take_apart(kern *k);
-/* A map kernel over the chosen loops: f over these reads (holes 0…n-1), whose maps are over the loops `dim`. constants.c */
-uint32_t kern_part(const kern *k, const int64_t *dim, uint32_t ndim, const uint32_t *axis, uint32_t naxis, uint32_t f,
-                   const tarn_read *read, uint32_t n);
+/* A map kernel over the chosen loops: f over these reads (holes 0…n-1), whose maps are over the
+ * loops `dim`. constants.c */
+uint32_t kern_part(const kern *k, const int64_t *dim, uint32_t ndim, const uint32_t *axis,
+                   uint32_t naxis, uint32_t f, const tarn_read *read, uint32_t n);
 
 uint32_t kern_leaf(kern *k, uint32_t id); /* index of a child, added when new; TARN_NONE: full */
 const tarn_type *kern_leaf_type(const kern *k, uint32_t leaf);
@@ -70,26 +77,32 @@ uint32_t kern_out(const kern *k, int64_t *dim);
 bool kern_single(const kern *k); /* one stage */
 bool kern_is_map(const kern *k); /* one stage without reduction */
 bool kern_has_reduction(const kern *k);
-bool kern_is_product(const kern *k, tarn_dtype sum); /* one stage: the sum in that type of $0 * $1, both of children */
+bool kern_is_product(
+    const kern *k,
+    tarn_dtype sum); /* one stage: the sum in that type of $0 * $1, both of children */
 kstage *kern_last(kern *k);
 uint32_t kern_outputs(const kern *k);
 
-/* Adds a read to the body (or epilogue) of a stage; its number among the holes' operands, or TARN_NONE. */
+/* Adds a read to the body (or epilogue) of a stage; its number among the holes' operands, or
+ * TARN_NONE. */
 uint32_t kern_add_read(kstage *s, bool body, tarn_read r);
-/* Changes the loops of a nest: `to` says for new loop i of the free ones which old one it is (a permutation of them); the
- * first d become shared, the others each stage's own. Free loops: a single stage's own (and shared), else the shared. */
+/* Changes the loops of a nest: `to` says for new loop i of the free ones which old one it is (a
+ * permutation of them); the first d become shared, the others each stage's own. Free loops: a
+ * single stage's own (and shared), else the shared. */
 bool kern_reorder(kern *k, const uint32_t *to, uint32_t d);
 uint32_t kern_free_loops(const kern *k);
 /* A map with nothing changed but its split and fill. */
 uint32_t map_with_fill(tarn_lang *L, uint32_t map, uint32_t fill);
 uint32_t map_with_split(tarn_lang *L, uint32_t map, uint32_t ns);
 /* dims -> chosen of them, in the order given */
-uint32_t map_project(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis, uint32_t naxis);
+uint32_t map_project(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis,
+                     uint32_t naxis);
 /* The loop that an index is (coefficient 1, nothing else), or TARN_NONE. */
 uint32_t ix_loop(const tarn_lang *L, uint32_t ix);
 uint32_t map_uses(const tarn_lang *L, uint32_t map);
 
-/* Expressions: the distinct nodes in the order in which a walk from the left first leaves them; false: more than K_FX. */
+/* Expressions: the distinct nodes in the order in which a walk from the left first leaves them;
+ * false: more than K_FX. */
 typedef struct fxwalk {
   uint32_t n, id[K_FX];
 } fxwalk;
@@ -99,17 +112,21 @@ uint32_t fx_rebuild(tarn_lang *L, const tarn_fx *x, const uint32_t *kid);
 
 /* A view that the node (with these kids) is, or TARN_NONE (kernel_views.c). */
 tarn_term kern_view(tarn_lang *L, const tarn_node *x, const tarn_term *kid);
-/* Reads of a child that is a view (map) of base become reads of base; false: some map cannot be composed. */
+/* Reads of a child that is a view (map) of base become reads of base; false: some map cannot be
+ * composed. */
 bool kern_absorb(kern *k, uint32_t leaf, uint32_t map, uint32_t base);
 /* Loads a nest of the class that fits: the least by (payload, kids). */
-bool kern_open(kern *k, const kern_host *host, uint32_t id, bool (*fits)(const kern *k), uint32_t *payload,
-               const uint32_t **kid, uint32_t *n);
+bool kern_open(kern *k, const kern_host *host, uint32_t id, bool (*fits)(const kern *k),
+               uint32_t *payload, const uint32_t **kid, uint32_t *n);
 /* f with the nodes `node` replaced by `with`. */
-uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32_t *with, uint32_t n);
-/* The kernel form of a term; memo: normalised term -> its kernel form + 1, kept from call to call. host: of terms. */
+uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32_t *with,
+                    uint32_t n);
+/* The kernel form of a term; memo: normalised term -> its kernel form + 1, kept from call to call.
+ * host: of terms. */
 tarn_term kern_form(const kern_host *host, tarn_map *memo, tarn_term t);
 /* From the chosen loops to all n of them, the others 0. */
-uint32_t map_embed(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis, uint32_t naxis);
+uint32_t map_embed(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis,
+                   uint32_t naxis);
 
 /* Maps that differ by shifts which form a grid (grid.c). */
 enum { R_TAPS = 128, R_GRID = 4 };
@@ -118,9 +135,13 @@ typedef struct grid {
   uint32_t n, ngrid;
   int64_t extent[R_GRID], at[R_TAPS][R_GRID]; /* coordinates by tap */
 } grid;
-bool grid_find(grid *g, const uint32_t *map, uint32_t n); /* the grid that the shifts of these maps form */
-bool grid_order(const grid *g, uint32_t *tap);            /* taps in row-major order of the grid; false: not one each */
-bool grid_wider(const grid *g, const tarn_imap *m, tarn_imap *out);     /* the dims of a map, then the grid's */
-uint32_t grid_map(const grid *g, const uint32_t *map, uint32_t origin); /* all maps as one; origin: the first tap. TARN_NONE */
+bool grid_find(grid *g, const uint32_t *map,
+               uint32_t n); /* the grid that the shifts of these maps form */
+bool grid_order(const grid *g,
+                uint32_t *tap); /* taps in row-major order of the grid; false: not one each */
+bool grid_wider(const grid *g, const tarn_imap *m,
+                tarn_imap *out); /* the dims of a map, then the grid's */
+uint32_t grid_map(const grid *g, const uint32_t *map,
+                  uint32_t origin); /* all maps as one; origin: the first tap. TARN_NONE */
 
 #endif

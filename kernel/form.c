@@ -6,7 +6,8 @@
 
 static uint32_t term_type(void *user, uint32_t id) { return tarn_term_get(user, id)->type; }
 
-static uint32_t term_mk(void *user, uint32_t op, uint32_t payload, const uint32_t *kid, uint32_t n) {
+static uint32_t term_mk(void *user, uint32_t op, uint32_t payload, const uint32_t *kid,
+                        uint32_t n) {
   tarn_lang *L = user;
   uint32_t few[KERN_KIDS], *type = n <= KERN_KIDS ? few : TARN_ARRAY(tarn_lang_ctx(L), uint32_t, n);
   for (uint32_t i = 0; i < n; i++) type[i] = tarn_term_get(L, kid[i])->type;
@@ -15,8 +16,8 @@ static uint32_t term_mk(void *user, uint32_t op, uint32_t payload, const uint32_
 }
 
 static bool term_open(void *user, uint32_t id, uint32_t op,
-                      bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n), void *arg, uint32_t *payload,
-                      const uint32_t **kid, uint32_t *n) {
+                      bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n),
+                      void *arg, uint32_t *payload, const uint32_t **kid, uint32_t *n) {
   const tarn_node *x = tarn_term_get(user, id);
   if (x->op != op || !test(arg, x->payload, x->kid, x->n)) return false;
   *payload = x->payload, *kid = x->kid, *n = x->n;
@@ -48,11 +49,15 @@ bool kern_absorb(kern *k, uint32_t leaf, uint32_t map, uint32_t base) {
 
 /* ---------------------------------------------------------------- terms */
 
-/* A view that no index map can be composed with (two paddings of different values) is computed: a copy of what it shows. */
-static tarn_term computed_view(tarn_lang *L, tarn_term view) { return tarn_mk(L, TARN_OP_MATERIALISE, 0, &view, 1); }
+/* A view that no index map can be composed with (two paddings of different values) is computed: a
+ * copy of what it shows. */
+static tarn_term computed_view(tarn_lang *L, tarn_term view) {
+  return tarn_mk(L, TARN_OP_MATERIALISE, 0, &view, 1);
+}
 
 _Noreturn static void too_wide(tarn_lang *L, const tarn_node *x) {
-  tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "a %s of %u operands cannot be taken apart into kernels of at most %d",
+  tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT,
+             "a %s of %u operands cannot be taken apart into kernels of at most %d",
              tarn_op_info(x->op)->text, x->n, TARN_MAX_OPERANDS);
 }
 
@@ -68,7 +73,8 @@ static tarn_term kernel_of(const kern_host *host, const tarn_node *x, const tarn
   }
   for (uint32_t i = 0; i < k.nleaf; i++) {
     const tarn_node *v = tarn_term_get(L, k.leaf[i]);
-    if (v->op == TARN_OP_VIEW && !kern_absorb(&k, i, tarn_payload_get(L, v->payload)->id, v->kid[0]))
+    if (v->op == TARN_OP_VIEW &&
+        !kern_absorb(&k, i, tarn_payload_get(L, v->payload)->id, v->kid[0]))
       k.leaf[i] = computed_view(L, k.leaf[i]);
   }
   if (!kern_fits(&k) && !kern_take_apart(&k)) too_wide(L, x);
@@ -77,8 +83,8 @@ static tarn_term kernel_of(const kern_host *host, const tarn_node *x, const tarn
 }
 
 static bool is_nest(uint32_t op) {
-  return op == TARN_OP_COMPUTE || op == TARN_OP_FOLD || op == TARN_OP_NEST || op == TARN_OP_SYSTOLIC ||
-         op == TARN_OP_SYSTOLIC_ACC;
+  return op == TARN_OP_COMPUTE || op == TARN_OP_FOLD || op == TARN_OP_NEST ||
+         op == TARN_OP_SYSTOLIC || op == TARN_OP_SYSTOLIC_ACC;
 }
 
 /* What has no elements is known: kernels meet an extent of 0 only in constants. */
@@ -87,7 +93,8 @@ static tarn_term nothing(tarn_lang *L, const tarn_type *t) {
   return tarn_constant(L, "empty", x, t->ns);
 }
 
-/* A memory space asked for has no meaning to kernels, whose buffers are placed by the memory plan. */
+/* A memory space asked for has no meaning to kernels, whose buffers are placed by the memory plan.
+ */
 static tarn_term rebuilt(const kern_host *host, tarn_term t, const tarn_term *kid) {
   tarn_node x = *tarn_term_get(host->L, t);
   const tarn_type *type = tarn_type_get(host->L, x.type);

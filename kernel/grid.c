@@ -1,15 +1,16 @@
 /* Maps that differ by constant shifts, as one map with more dims.
  *
- * The shifts of maps m_0 … m_(n-1) must form a grid: base + Σ a_g · step_g, 0 <= a_g < extent_g.  The grid's loops come
- * after the maps' own dims; that the wide map restricted to each point of the grid is the map it came from is checked on
- * normal forms, guards included. */
+ * The shifts of maps m_0 … m_(n-1) must form a grid: base + Σ a_g · step_g, 0 <= a_g < extent_g.
+ * The grid's loops come after the maps' own dims; that the wide map restricted to each point of the
+ * grid is the map it came from is checked on normal forms, guards included. */
 #include "kernel/edit.h"
 #include <string.h>
 
 /* Shift of map i against map 0, dim by dim; false when it is not constant. */
 static bool shift_of(tarn_lang *L, const uint32_t *map, uint32_t i, int64_t *d) {
   const tarn_imap *a = tarn_imap_get(L, map[0]), *b = tarn_imap_get(L, map[i]);
-  if (a->n != b->n || a->nin != b->nin || memcmp(a->dim, b->dim, a->n * sizeof *a->dim)) return false;
+  if (a->n != b->n || a->nin != b->nin || memcmp(a->dim, b->dim, a->n * sizeof *a->dim))
+    return false;
   for (uint32_t x = 0; x < a->nin; x++) {
     uint32_t e = tarn_ix_add(L, b->e[x], tarn_ix_scale(L, a->e[x], -1, a->dim), a->dim);
     const tarn_ix *v = tarn_ix_get(L, e);
@@ -30,7 +31,8 @@ static bool sorted_insert(int64_t *v, uint32_t *n, int64_t x) {
   return true;
 }
 
-/* One grid loop for each dim along which the shifts differ; they must be evenly spaced and all there. */
+/* One grid loop for each dim along which the shifts differ; they must be evenly spaced and all
+ * there. */
 bool grid_find(grid *g, const uint32_t *map, uint32_t n) {
   int64_t d[R_TAPS][TARN_MAX_DIMS], value[R_TAPS], total = 1;
   uint32_t nin = tarn_imap_get(g->L, map[0])->nin;
@@ -105,7 +107,8 @@ static uint32_t step_axis(const grid *g, uint32_t tap) {
   return all == 1 ? axis : TARN_NONE;
 }
 
-/* The index of each dim at the origin, plus step · coordinate: the taps one step from the origin give the steps. */
+/* The index of each dim at the origin, plus step · coordinate: the taps one step from the origin
+ * give the steps. */
 static bool add_steps(const grid *g, const uint32_t *map, uint32_t origin, tarn_imap *w) {
   int64_t base[TARN_MAX_DIMS], d[TARN_MAX_DIMS];
   uint32_t n = tarn_imap_get(g->L, map[0])->n;
@@ -125,7 +128,8 @@ static bool add_steps(const grid *g, const uint32_t *map, uint32_t origin, tarn_
 uint32_t grid_map(const grid *g, const uint32_t *map, uint32_t origin) {
   tarn_imap w;
   int64_t lo, hi;
-  if (!grid_wider(g, tarn_imap_get(g->L, map[origin]), &w) || !add_steps(g, map, origin, &w)) return TARN_NONE;
+  if (!grid_wider(g, tarn_imap_get(g->L, map[origin]), &w) || !add_steps(g, map, origin, &w))
+    return TARN_NONE;
   bool guarded = false;
   for (uint32_t i = 0; i < g->n; i++) {
     const tarn_imap *x = tarn_imap_get(g->L, map[i]);

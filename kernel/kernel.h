@@ -1,5 +1,5 @@
-/* tarn kernel: the nest, what every computation is in a kernel-level graph; layouts; canonical kernels and their text.
- * edit.h has what changes a nest. */
+/* tarn kernel: the nest, what every computation is in a kernel-level graph; layouts; canonical
+ * kernels and their text. edit.h has what changes a nest. */
 #ifndef TARN_KERNEL_H
 #define TARN_KERNEL_H
 #include "access/access.h"
@@ -7,13 +7,15 @@
 extern "C" {
 #endif
 
-/* The normal form of a term (tarn_normalise) with every compute as a NEST that reads buffers through its own maps: what a
- * kernel-level graph starts from. Exactly equal to the term. Raises. */
+/* The normal form of a term (tarn_normalise) with every compute as a NEST that reads buffers
+ * through its own maps: what a kernel-level graph starts from. Exactly equal to the term. Raises.
+ */
 TARN_API tarn_term tarn_kernel_form(tarn_lang *L, tarn_term t);
 
 /* ---- layouts: from the logical dims of a buffer to an element offset ----
  *   offset + Σ_{a != baxis} i[a]·stride[a] + (i[b] / block)·stride[b] + (i[b] mod block)
- * block 0: no blocking. A blocked axis is padded up to a multiple of the block (the padding is zero in constants). */
+ * block 0: no blocking. A blocked axis is padded up to a multiple of the block (the padding is zero
+ * in constants). */
 typedef struct tarn_layout {
   uint8_t n;
   int64_t dim[TARN_MAX_DIMS], stride[TARN_MAX_DIMS];
@@ -22,21 +24,25 @@ typedef struct tarn_layout {
   int64_t block;
 } tarn_layout;
 TARN_API tarn_layout tarn_layout_row_major(uint32_t n, const int64_t *dim);
-/* order[0] outermost … order[n-1] innermost; block > 0 blocks axis baxis with the block innermost. */
-TARN_API tarn_layout tarn_layout_ordered(uint32_t n, const int64_t *dim, const uint8_t *order, uint8_t baxis, int64_t block);
-TARN_API int64_t
-tarn_layout_elems(const tarn_layout *l); /* elements to allocate, offset excluded: from the offset to the last */
-TARN_API int64_t tarn_layout_before(const tarn_layout *l); /* how many lie before the offset: dims walked backwards */
+/* order[0] outermost … order[n-1] innermost; block > 0 blocks axis baxis with the block innermost.
+ */
+TARN_API tarn_layout tarn_layout_ordered(uint32_t n, const int64_t *dim, const uint8_t *order,
+                                         uint8_t baxis, int64_t block);
+TARN_API int64_t tarn_layout_elems(
+    const tarn_layout *l); /* elements to allocate, offset excluded: from the offset to the last */
+TARN_API int64_t tarn_layout_before(
+    const tarn_layout *l); /* how many lie before the offset: dims walked backwards */
 TARN_API int64_t tarn_layout_at(const tarn_layout *l, const int64_t *idx);
 TARN_API bool tarn_layout_equal(const tarn_layout *a, const tarn_layout *b);
 
 #define TARN_MAX_RESULTS 4 /* of one kernel */
 /* ---- canonical nests ----
- * The iteration space put in normal form: extent-1 dims dropped, dims split where a map divides by a factor of their
- * extent (so that maps become affine wherever possible), adjacent dims merged where all maps and layouts allow it
- * (contiguous in each), reduce dims likewise. in[i], out[i]: layouts of children and outputs (a child's dims may be
- * re-split to match; the new layouts are returned). Two kernels that do the same work on the same shapes and layouts have
- * equal (nest, layouts): that pair, with dtypes and which operands are constant, is the kernel's signature. */
+ * The iteration space put in normal form: extent-1 dims dropped, dims split where a map divides by
+ * a factor of their extent (so that maps become affine wherever possible), adjacent dims merged
+ * where all maps and layouts allow it (contiguous in each), reduce dims likewise. in[i], out[i]:
+ * layouts of children and outputs (a child's dims may be re-split to match; the new layouts are
+ * returned). Two kernels that do the same work on the same shapes and layouts have equal (nest,
+ * layouts): that pair, with dtypes and which operands are constant, is the kernel's signature. */
 typedef struct tarn_ksig { /* a kernel to be scheduled and priced */
   uint32_t nest;
   bool strict; /* reduce dims keep their order (numerics `exact`) */
@@ -44,31 +50,38 @@ typedef struct tarn_ksig { /* a kernel to be scheduled and priced */
   tarn_layout in[TARN_MAX_OPERANDS], out[TARN_MAX_RESULTS];
   tarn_dtype in_type[TARN_MAX_OPERANDS], out_type[TARN_MAX_RESULTS];
   bool in_const[TARN_MAX_OPERANDS];
-  /* Of tarn_ksig_matrices(), where known, else NULL: what lies there. Codes differ by it, signatures and prices do not. */
+  /* Of tarn_ksig_matrices(), where known, else NULL: what lies there. Codes differ by it,
+   * signatures and prices do not. */
   const float *in_numbers[TARN_MAX_OPERANDS];
 } tarn_ksig;
 TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; raises */
-/* Only the first step of that: iteration dims split where a map divides by a factor of their extent, children as they are. */
+/* Only the first step of that: iteration dims split where a map divides by a factor of their
+ * extent, children as they are. */
 TARN_API void tarn_ksig_split(tarn_lang *L, tarn_ksig *k);
-/* Only the last step, of extents of 1 and of neighbours that everything walks as one; children that are no constants become
- * flat buffers. */
+/* Only the last step, of extents of 1 and of neighbours that everything walks as one; children that
+ * are no constants become flat buffers. */
 TARN_API void tarn_ksig_merge(tarn_lang *L, tarn_ksig *k);
-/* Shared loop d of a kernel with several stages cut in blocks of block[d] (1: not cut; it divides the extent): the loops
- * within a block become own loops of every stage, so that a local buffer holds a block of results, and each stage has a
- * schedule of its own over it. behind: local buffers lie along the block, else along what their stages owned before.
- * False, and the kernel as it was, when nothing is cut or the loops become too many. */
+/* Shared loop d of a kernel with several stages cut in blocks of block[d] (1: not cut; it divides
+ * the extent): the loops within a block become own loops of every stage, so that a local buffer
+ * holds a block of results, and each stage has a schedule of its own over it. behind: local buffers
+ * lie along the block, else along what their stages owned before. False, and the kernel as it was,
+ * when nothing is cut or the loops become too many. */
 TARN_API bool tarn_ksig_cut(tarn_lang *L, tarn_ksig *k, const int64_t *block, bool behind);
-/* Operands that a stage reads in steps along the dim along which its local buffer lies, several times over: a further stage
- * copies each into a buffer that lies along that dim too. False, and the kernel as it was, when there is none. */
+/* Operands that a stage reads in steps along the dim along which its local buffer lies, several
+ * times over: a further stage copies each into a buffer that lies along that dim too. False, and
+ * the kernel as it was, when there is none. */
 TARN_API bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k);
-/* Of a kernel of one stage: own dim d in blocks of `block`, shared loops over them and over whatever else operand read `read`
- * depends on, and within a block panels of `panel` (each divides the one before it). A stage in front copies what the reduction
- * walks of that operand into a local buffer, panel by panel. False, and the kernel as it was, when that is not possible. */
-TARN_API bool tarn_ksig_pack(tarn_lang *L, tarn_ksig *k, uint32_t read, uint32_t d, int64_t block, int64_t panel);
+/* Of a kernel of one stage: own dim d in blocks of `block`, shared loops over them and over
+ * whatever else operand read `read` depends on, and within a block panels of `panel` (each divides
+ * the one before it). A stage in front copies what the reduction walks of that operand into a local
+ * buffer, panel by panel. False, and the kernel as it was, when that is not possible. */
+TARN_API bool tarn_ksig_pack(tarn_lang *L, tarn_ksig *k, uint32_t read, uint32_t d, int64_t block,
+                             int64_t panel);
 TARN_API bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b); /* whatever the offsets */
-TARN_API uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k);    /* within this program: nests by their number */
-/* A kernel and a schedule as text that means the same in every program, offsets left out; parsing raises TARN_BAD_INPUT,
- * so does a schedule that does not fit its nest. Texts lie in cx. */
+TARN_API uint64_t
+tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k); /* within this program: nests by their number */
+/* A kernel and a schedule as text that means the same in every program, offsets left out; parsing
+ * raises TARN_BAD_INPUT, so does a schedule that does not fit its nest. Texts lie in cx. */
 TARN_API const char *tarn_ksig_text(const tarn_lang *L, tarn_ctx *cx, const tarn_ksig *k);
 TARN_API void tarn_ksig_parse(tarn_lang *L, const char *text, size_t n, tarn_ksig *k);
 

@@ -1,8 +1,8 @@
 /* Kernel form: nests of more operands than a kernel may have, taken apart.
  *
  * A part of an expression becomes a kernel of its own, over the loops that it needs; a read of its
- * result stands for it.  Again, until what is left fits: a sum of 100 terms becomes one of 32, one of
- * that and 31 more, and one of what is left. */
+ * result stands for it.  Again, until what is left fits: a sum of 100 terms becomes one of 32, one
+ * of that and 31 more, and one of what is left. */
 #include "kernel/edit.h"
 #include <string.h>
 
@@ -53,7 +53,8 @@ static bool walk_side(side *p) {
     const tarn_fx *x = tarn_fx_get(L, p->w.id[i]);
     reads *r = &p->of[i];
     *r = (reads){0};
-    for (uint32_t a = 0; a < tarn_fx_arity(x->op); a++) add_all(r, &p->of[walk_number(&p->w, x->kid[a])]);
+    for (uint32_t a = 0; a < tarn_fx_arity(x->op); a++)
+      add_all(r, &p->of[walk_number(&p->w, x->kid[a])]);
     if (x->op != TARN_FX_HOLE) continue;
     if (!p->body && x->hole == 0) r->mixed = true;
     else add_bit(r, x->hole - !p->body);
@@ -82,7 +83,8 @@ static uint32_t best_part(const side *p, uint32_t most) {
   return TARN_NONE;
 }
 
-/* Node i as a kernel over the loops that its reads need; its result is read in place of one of them. */
+/* Node i as a kernel over the loops that its reads need; its result is read in place of one of
+ * them. */
 static bool take_part(side *p, uint32_t i) {
   kern *k = p->k;
   tarn_lang *L = k->L;

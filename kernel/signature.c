@@ -1,5 +1,5 @@
-/* Kernels and schedules as text and back: what a store keeps, so that a measurement means the same in every program and
- * its features can be computed anew. */
+/* Kernels and schedules as text and back: what a store keeps, so that a measurement means the same
+ * in every program and its features can be computed anew. */
 #include "kernel/kernel.h"
 #include <string.h>
 
@@ -11,7 +11,8 @@ static void put_ints(tarn_buf *b, const int64_t *v, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(b, i ? " %lld" : "%lld", (long long)v[i]);
   tarn_buf_str(b, ")");
 }
-static void put_operand(tarn_buf *b, const char *head, tarn_dtype t, const tarn_layout *l, const float *numbers) {
+static void put_operand(tarn_buf *b, const char *head, tarn_dtype t, const tarn_layout *l,
+                        const float *numbers) {
   tarn_buf_fmt(b, "(%s %s", head, tarn_dtype_name(t));
   put_ints(b, l->dim, l->n), put_ints(b, l->stride, l->n);
   if (l->block) tarn_buf_fmt(b, " %u %lld", l->baxis, (long long)l->block);
@@ -22,7 +23,8 @@ static void put_operand(tarn_buf *b, const char *head, tarn_dtype t, const tarn_
 const char *tarn_ksig_text(const tarn_lang *L, tarn_ctx *cx, const tarn_ksig *k) {
   tarn_buf b = {.cx = cx};
   tarn_buf_str(&b, k->strict ? "(strict (nest" : "(kernel (nest");
-  tarn_payload_print(L, &b, TARN_OP_NEST, tarn_payload_of((tarn_lang *)(uintptr_t)L, TARN_P_NEST, k->nest));
+  tarn_payload_print(L, &b, TARN_OP_NEST,
+                     tarn_payload_of((tarn_lang *)(uintptr_t)L, TARN_P_NEST, k->nest));
   tarn_buf_str(&b, ")");
   for (uint32_t i = 0; i < k->nin; i++)
     put_operand(&b, k->in_const[i] ? "const" : "in", k->in_type[i], &k->in[i], k->in_numbers[i]);
@@ -36,8 +38,10 @@ typedef struct reader {
   tarn_ctx *cx;
 } reader;
 
-static const tarn_sx *kid(reader *r, const tarn_sx *s, uint32_t i, tarn_sx_kind kind, const char *what) {
-  if (i >= s->n || s->kid[i]->kind != kind) tarn_sx_error(r->cx, i < s->n ? s->kid[i] : s, "%s is expected", what);
+static const tarn_sx *kid(reader *r, const tarn_sx *s, uint32_t i, tarn_sx_kind kind,
+                          const char *what) {
+  if (i >= s->n || s->kid[i]->kind != kind)
+    tarn_sx_error(r->cx, i < s->n ? s->kid[i] : s, "%s is expected", what);
   return s->kid[i];
 }
 static int64_t whole(reader *r, const tarn_sx *s, uint32_t i, int64_t lo, int64_t hi) {
@@ -52,19 +56,23 @@ static uint32_t get_ints(reader *r, const tarn_sx *s, int64_t *v, int64_t lo) {
 }
 static const float *get_numbers(reader *r, const tarn_sx *s, int64_t n) {
   float *v = TARN_ARRAY(r->cx, float, s->n);
-  if (n != (int64_t)s->n - 1 || n > MOST_NUMBERS) tarn_sx_error(r->cx, s, "%lld numbers are expected", (long long)n);
+  if (n != (int64_t)s->n - 1 || n > MOST_NUMBERS)
+    tarn_sx_error(r->cx, s, "%lld numbers are expected", (long long)n);
   for (uint32_t i = 1; i < s->n; i++) {
     const tarn_sx *x = s->kid[i];
-    if (x->kind != TARN_SX_INT && x->kind != TARN_SX_REAL) tarn_sx_error(r->cx, x, "a number is expected");
+    if (x->kind != TARN_SX_INT && x->kind != TARN_SX_REAL)
+      tarn_sx_error(r->cx, x, "a number is expected");
     v[i - 1] = x->kind == TARN_SX_INT ? (float)x->i : (float)x->r;
   }
   return v;
 }
 static const float *get_operand(reader *r, const tarn_sx *s, tarn_dtype *t, tarn_layout *l) {
   *l = (tarn_layout){0};
-  if (!tarn_dtype_parse(kid(r, s, 1, TARN_SX_ATOM, "a type")->text, t)) tarn_sx_error(r->cx, s->kid[1], "no type");
+  if (!tarn_dtype_parse(kid(r, s, 1, TARN_SX_ATOM, "a type")->text, t))
+    tarn_sx_error(r->cx, s->kid[1], "no type");
   l->n = (uint8_t)get_ints(r, kid(r, s, 2, TARN_SX_LIST, "the dims"), l->dim, 0);
-  if (get_ints(r, kid(r, s, 3, TARN_SX_LIST, "the strides"), l->stride, -(INT64_C(1) << 40)) != l->n)
+  if (get_ints(r, kid(r, s, 3, TARN_SX_LIST, "the strides"), l->stride, -(INT64_C(1) << 40)) !=
+      l->n)
     tarn_sx_error(r->cx, s, "dims and strides differ in number");
   bool numbers = s->n > 4 && tarn_sx_is(s->kid[s->n - 1], "numbers");
   if (s->n > 4u + numbers) {
@@ -84,7 +92,8 @@ static void get_kernel(reader *r, const tarn_sx *s, tarn_ksig *k) {
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *o = kid(r, s, i, TARN_SX_LIST, "an operand");
     bool out = tarn_sx_is(o, "out");
-    if (out ? k->nout >= TARN_MAX_RESULTS : k->nin >= TARN_MAX_OPERANDS || k->nout) tarn_sx_error(r->cx, o, "one too many");
+    if (out ? k->nout >= TARN_MAX_RESULTS : k->nin >= TARN_MAX_OPERANDS || k->nout)
+      tarn_sx_error(r->cx, o, "one too many");
     if (out) get_operand(r, o, &k->out_type[k->nout], &k->out[k->nout]), k->nout++;
     else {
       k->in_const[k->nin] = tarn_sx_is(o, "const");
@@ -94,7 +103,8 @@ static void get_kernel(reader *r, const tarn_sx *s, tarn_ksig *k) {
       k->nin++;
     }
   }
-  if (k->nin != nest->nchild) tarn_sx_error(r->cx, s, "a nest of %u operands with %u", nest->nchild, k->nin);
+  if (k->nin != nest->nchild)
+    tarn_sx_error(r->cx, s, "a nest of %u operands with %u", nest->nchild, k->nin);
 }
 void tarn_ksig_parse(tarn_lang *L, const char *text, size_t n, tarn_ksig *k) {
   reader r = {L, tarn_lang_ctx(L)};

@@ -1,9 +1,12 @@
-/* Kernel form: data movements that are views after all. A view of a view; a concatenation of shifted views of one tensor
- * (windows written out by hand); a gather whose constant indices advance evenly. */
+/* Kernel form: data movements that are views after all. A view of a view; a concatenation of
+ * shifted views of one tensor (windows written out by hand); a gather whose constant indices
+ * advance evenly. */
 #include "kernel/edit.h"
 #include <string.h>
 
-static uint32_t map_of(tarn_lang *L, tarn_term view) { return tarn_payload_get(L, tarn_term_get(L, view)->payload)->id; }
+static uint32_t map_of(tarn_lang *L, tarn_term view) {
+  return tarn_payload_get(L, tarn_term_get(L, view)->payload)->id;
+}
 
 /* What a term is a view of, and how: itself, unless it is a view. */
 static tarn_term base_of(tarn_lang *L, tarn_term t, uint32_t *map) {
@@ -16,12 +19,14 @@ static tarn_term viewed(tarn_lang *L, uint32_t map, tarn_term of) {
   uint32_t inner;
   tarn_term base = base_of(L, of, &inner);
   uint32_t all = base == of ? map : tarn_map_compose(L, map, inner);
-  return all == TARN_NONE ? tarn_view(L, map, of) : tarn_view(L, map_with_split(L, all, tarn_imap_get(L, map)->ns), base);
+  return all == TARN_NONE ? tarn_view(L, map, of)
+                          : tarn_view(L, map_with_split(L, all, tarn_imap_get(L, map)->ns), base);
 }
 
 /* ---------------------------------------------------------------- concatenations */
 
-/* The part that stands at the point with coordinate 1 along `axis` (TARN_NONE: nowhere) and 0 along the others. */
+/* The part that stands at the point with coordinate 1 along `axis` (TARN_NONE: nowhere) and 0 along
+ * the others. */
 static uint32_t part_at(const grid *g, uint32_t axis) {
   for (uint32_t p = 0; p < g->n; p++) {
     bool here = true;
@@ -39,7 +44,8 @@ static void from_first(grid *g) {
   }
 }
 
-/* Part p stands at coordinates (p / stride_a) mod extent_a; so the first one stands at the origin. */
+/* Part p stands at coordinates (p / stride_a) mod extent_a; so the first one stands at the origin.
+ */
 static bool evenly_ordered(const grid *g, uint32_t *stride) {
   if (part_at(g, TARN_NONE) != 0) return false;
   for (uint32_t a = 0; a < g->ngrid; a++)
@@ -51,7 +57,8 @@ static bool evenly_ordered(const grid *g, uint32_t *stride) {
 }
 
 /* From the dims of the whole to those of a part and the grid. */
-static uint32_t into_parts(const grid *g, const tarn_imap *part, uint32_t axis, const uint32_t *stride) {
+static uint32_t into_parts(const grid *g, const tarn_imap *part, uint32_t axis,
+                           const uint32_t *stride) {
   tarn_imap m, w;
   if (part->dim[axis] == 0 || !grid_wider(g, part, &w)) return TARN_NONE;
   m = *part;
@@ -78,10 +85,13 @@ static tarn_term of_concat(tarn_lang *L, const tarn_node *x, const tarn_term *ki
   if (!grid_find(g, map, x->n)) return TARN_NONE;
   from_first(g);
   if (!evenly_ordered(g, stride)) return TARN_NONE;
-  uint32_t wide = grid_map(g, map, part_at(g, TARN_NONE)), in = into_parts(g, tarn_imap_get(L, map[0]), axis, stride);
+  uint32_t wide = grid_map(g, map, part_at(g, TARN_NONE)),
+           in = into_parts(g, tarn_imap_get(L, map[0]), axis, stride);
   if (wide == TARN_NONE || in == TARN_NONE) return TARN_NONE;
   uint32_t all = tarn_map_compose(L, in, wide);
-  return all == TARN_NONE ? TARN_NONE : tarn_view(L, map_with_split(L, all, tarn_type_get(L, x->type)->ns), base);
+  return all == TARN_NONE
+             ? TARN_NONE
+             : tarn_view(L, map_with_split(L, all, tarn_type_get(L, x->type)->ns), base);
 }
 
 /* ---------------------------------------------------------------- gathers */
@@ -93,7 +103,8 @@ typedef struct pace {
   uint32_t n;
 } pace;
 
-/* The list taken in blocks of `block`, each advancing by one step; their starts, `block` apart, likewise. */
+/* The list taken in blocks of `block`, each advancing by one step; their starts, `block` apart,
+ * likewise. */
 static bool find_pace(const int64_t *v, int64_t n, int64_t stride, pace *p) {
   if (n == 1) return true;
   if (p->n == LEVELS) return false;
@@ -133,7 +144,8 @@ static tarn_term of_gather(tarn_lang *L, const tarn_node *x, const tarn_term *ki
     if (i != axis) m.e[i] = tarn_ix_var(L, i < axis ? i : i + t->n - 1, m.dim);
   uint32_t flat = tarn_ix_const(L, 0);
   for (uint32_t d = 0; d < t->n; d++)
-    flat = tarn_ix_add(L, tarn_ix_scale(L, flat, t->dim[d], m.dim), tarn_ix_var(L, axis + d, m.dim), m.dim);
+    flat = tarn_ix_add(L, tarn_ix_scale(L, flat, t->dim[d], m.dim), tarn_ix_var(L, axis + d, m.dim),
+                       m.dim);
   m.e[axis] = tarn_ix_const(L, p.base);
   for (uint32_t l = 0; l < p.n; l++) {
     uint32_t at = tarn_ix_mod(L, tarn_ix_div(L, flat, p.stride[l], m.dim), p.extent[l], m.dim);

@@ -13,7 +13,9 @@ uint32_t free_symbol(free_state *f, const char *s, size_t n) {
   }
   return id;
 }
-uint32_t tarn_free_symbol(const tarn_ruleset *rs, const char *name, size_t n) { return free_symbol(free_of(rs), name, n); }
+uint32_t tarn_free_symbol(const tarn_ruleset *rs, const char *name, size_t n) {
+  return free_symbol(free_of(rs), name, n);
+}
 void tarn_free_name(const tarn_ruleset *rs, uint32_t op, uint32_t payload, char *buf, size_t n) {
   size_t len;
   const char *s = tarn_intern_key(free_of(rs)->symbol, op, &len);
@@ -29,11 +31,14 @@ tarn_sx *free_leaf(const tarn_ruleset *rs, uint32_t op) {
   size_t n;
   const char *s = tarn_intern_key(free_of(rs)->symbol, op, &n);
   tarn_sx *leaf = TARN_NEW(rs->cx, tarn_sx);
-  *leaf =
-      (tarn_sx){.kind = tarn_sx_is_atom(s, n) ? TARN_SX_ATOM : TARN_SX_STRING, .text = tarn_strndup(rs->cx, s, n), .len = n};
+  *leaf = (tarn_sx){.kind = tarn_sx_is_atom(s, n) ? TARN_SX_ATOM : TARN_SX_STRING,
+                    .text = tarn_strndup(rs->cx, s, n),
+                    .len = n};
   return leaf;
 }
-uint32_t tarn_free_symbols(const tarn_ruleset *rs) { return tarn_intern_count(free_of(rs)->symbol); }
+uint32_t tarn_free_symbols(const tarn_ruleset *rs) {
+  return tarn_intern_count(free_of(rs)->symbol);
+}
 
 /* ---- terms in ---- */
 static uint32_t add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s) {
@@ -51,7 +56,8 @@ uint32_t tarn_free_add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s)
   if (!tarn_sx_is(s, ":equal")) return add(rs, g, s);
   if (s->n != 3) tarn_sx_error(rs->cx, s, "expected (:equal A B)");
   uint32_t a = add(rs, g, s->kid[1]), b = add(rs, g, s->kid[2]);
-  if (tarn_eg_union(g, a, b, TARN_EG_RULE_GIVEN, 0) < 0) tarn_raise(rs->cx, TARN_BAD_INPUT, "%s", tarn_eg_message(g));
+  if (tarn_eg_union(g, a, b, TARN_EG_RULE_GIVEN, 0) < 0)
+    tarn_raise(rs->cx, TARN_BAD_INPUT, "%s", tarn_eg_message(g));
   return a;
 }
 
@@ -65,7 +71,8 @@ static bool computed(const rpat *p) {
 static tarn_eg_pat *translate(const tarn_ruleset *rs, const rpat *p) {
   tarn_eg_pat *q = TARN_NEW(rs->cx, tarn_eg_pat);
   if (p->kind != RP_NODE) {
-    *q = (tarn_eg_pat){.kind = p->kind == RP_SEG ? TARN_EG_PAT_SEG : TARN_EG_PAT_VAR, .var = p->var};
+    *q =
+        (tarn_eg_pat){.kind = p->kind == RP_SEG ? TARN_EG_PAT_SEG : TARN_EG_PAT_VAR, .var = p->var};
     return q;
   }
   tarn_eg_pat const **kid = TARN_ARRAY(rs->cx, const tarn_eg_pat *, p->n ? p->n : 1);
@@ -138,14 +145,16 @@ static uint32_t build(making *k, const rpat *p);
 static void kids(making *k, const rpat *p, uint32_t *to, uint32_t *n) {
   if (p->kind == RP_SEG || p->kind == RP_EACH) {
     rseg s = k->seg[p->var];
-    if (s.n > R_KIDS - *n) tarn_raise(k->f->cx, TARN_BAD_INPUT, "rule %s: more than %d operands", k->r->name, R_KIDS);
+    if (s.n > R_KIDS - *n)
+      tarn_raise(k->f->cx, TARN_BAD_INPUT, "rule %s: more than %d operands", k->r->name, R_KIDS);
     for (uint32_t i = 0; i < s.n; i++) {
       if (p->kind == RP_EACH) k->cls[p->item] = s.id[i];
       to[(*n)++] = p->kind == RP_EACH ? build(k, p->kid[0]) : s.id[i];
     }
     return;
   }
-  if (*n == R_KIDS) tarn_raise(k->f->cx, TARN_BAD_INPUT, "rule %s: more than %d operands", k->r->name, R_KIDS);
+  if (*n == R_KIDS)
+    tarn_raise(k->f->cx, TARN_BAD_INPUT, "rule %s: more than %d operands", k->r->name, R_KIDS);
   to[*n] = build(k, p);
   ++*n;
 }
@@ -172,7 +181,8 @@ static void apply_raises(tarn_ctx *cx, void *arg) {
   making *k = arg;
   const rule *r = k->r;
   for (uint32_t i = 0; i < r->nseg; i++)
-    k->seg[i] = (rseg){tarn_copy(cx, k->m->segs[i].kids, k->m->segs[i].n * sizeof(uint32_t)), k->m->segs[i].n};
+    k->seg[i] = (rseg){tarn_copy(cx, k->m->segs[i].kids, k->m->segs[i].n * sizeof(uint32_t)),
+                       k->m->segs[i].n};
   for (uint32_t i = 0; i < r->nrhs; i++) {
     const rpat *p = r->rhs[i].pat;
     for (uint32_t j = 0; p->kind == RP_ADD && j < p->n; j++) build(k, p->kid[j]);
@@ -193,7 +203,8 @@ static int apply(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *r
   memcpy(k.cls, m->vars, x->r->ncls * sizeof *k.cls);
   tarn_status st = tarn_protect(x->f->cx, apply_raises, &k);
   if (!st && k.result != TARN_NONE) *result = k.result;
-  if (st == TARN_NO && !tarn_eg_status(g)) st = TARN_OK; /* what was made until then stays; it is equal to nothing new */
+  if (st == TARN_NO && !tarn_eg_status(g))
+    st = TARN_OK; /* what was made until then stays; it is equal to nothing new */
   if (st == TARN_MEMORY) x->f->failed = st;
   return st ? -1 : k.unions;
 }
@@ -206,14 +217,18 @@ static tarn_eg_rules *new_set(tarn_ctx *cx) {
   tarn_defer(cx, free_set, out);
   return out;
 }
-static void add_rule(const tarn_ruleset *rs, tarn_eg_rules *out, const rule *r, const tarn_eg_rule *e) {
+static void add_rule(const tarn_ruleset *rs, tarn_eg_rules *out, const rule *r,
+                     const tarn_eg_rule *e) {
   if (tarn_eg_rules_add(out, e) != TARN_NONE) return;
-  if (tarn_eg_rules_status(out) == TARN_MEMORY) tarn_raise(rs->cx, TARN_MEMORY, "%s", tarn_eg_rules_message(out));
+  if (tarn_eg_rules_status(out) == TARN_MEMORY)
+    tarn_raise(rs->cx, TARN_MEMORY, "%s", tarn_eg_rules_message(out));
   tarn_sx_error(rs->cx, r->at, "%s", tarn_eg_rules_message(out));
 }
-static void add_condition(const tarn_ruleset *rs, const rule *r, const rx *x, tarn_eg_condition *to) {
+static void add_condition(const tarn_ruleset *rs, const rule *r, const rx *x,
+                          tarn_eg_condition *to) {
   held *h = TARN_NEW(rs->cx, held);
-  *h = (held){free_of(rs), x->free ? x->free : free_condition(free_of(rs)->rs, (rule *)(uintptr_t)r, x->at)};
+  *h = (held){free_of(rs),
+              x->free ? x->free : free_condition(free_of(rs)->rs, (rule *)(uintptr_t)r, x->at)};
   *to = (tarn_eg_condition){holds, h, free_reads(free_of(rs), h->x, true)};
 }
 static tarn_eg_condition *conditions(const tarn_ruleset *rs, const rule *r) {
@@ -227,7 +242,8 @@ static void check_phases(const tarn_ruleset *rs) {
   for (uint32_t p = 0; p < rs->phase.n; p++)
     for (uint32_t k = 0; k < rs->phase.p[p].nfamily; k++) {
       const char *name = rs->phase.p[p].family[k];
-      if (!tarn_r_is_named(rs, name)) tarn_sx_error(rs->cx, rs->phase.p[p].at, "no rule or family is called %s", name);
+      if (!tarn_r_is_named(rs, name))
+        tarn_sx_error(rs->cx, rs->phase.p[p].at, "no rule or family is called %s", name);
     }
 }
 tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs) {
@@ -260,7 +276,8 @@ static int nothing(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t 
 tarn_eg_rules *tarn_free_pattern(tarn_ruleset *rs, const tarn_sx *s) {
   tarn_eg_rules *out = new_set(rs->cx);
   rule *r = tarn_r_left_pattern(rs, s);
-  tarn_eg_rule e = {.name = "pattern", .lhs = roots(rs, r->lhs, r->nlhs), .n_lhs = r->nlhs, .apply = nothing};
+  tarn_eg_rule e = {
+      .name = "pattern", .lhs = roots(rs, r->lhs, r->nlhs), .n_lhs = r->nlhs, .apply = nothing};
   add_rule(rs, out, r, &e);
   return out;
 }

@@ -1,13 +1,14 @@
 /* Free rule sets: what a file of rules over operators of any name declares, and how it is computed.
  *
- * free_read.c reads analyses, predicates and expressions; free_value.c computes them; free_facts.c gives the engine the
- * analyses; free.c has terms, patterns, conditions and right sides. */
+ * free_read.c reads analyses, predicates and expressions; free_value.c computes them; free_facts.c
+ * gives the engine the analyses; free.c has terms, patterns, conditions and right sides. */
 #ifndef TARN_RULES_FREE_H
 #define TARN_RULES_FREE_H
 #include "lab/lab.h"
 #include "rules/lang/lang.h"
 
-/* A value: nothing, a real, a fraction in lowest terms (q > 0), or a name that the file lists as a value. */
+/* A value: nothing, a real, a fraction in lowest terms (q > 0), or a name that the file lists as a
+ * value. */
 typedef enum { FV_NONE, FV_REAL, FV_FRACTION, FV_NAME } fv_kind;
 typedef struct fval {
   fv_kind kind;
@@ -23,7 +24,8 @@ typedef struct fenv { /* what an expression is about */
   tarn_egraph *g;
   const uint32_t *cls;    /* class per variable */
   const tarn_eg_match *m; /* NULL in an analysis */
-  const void *terms;      /* instead of a graph, where chains are checked: values of terms by this function */
+  const void
+      *terms; /* instead of a graph, where chains are checked: values of terms by this function */
   bool (*term_value)(const struct fenv *e, uint32_t var, struct fval *out);
 } fenv;
 
@@ -36,8 +38,9 @@ typedef struct fexpr {
   struct fexpr *kid[3];
   uint32_t n;
 } fexpr;
-/* One letter a kind: v a value, b a condition, s a set of classes, c a class, a the name of a set, p a pattern. A value that
- * is not known: false. Conditions give 0 or 1 in out->p, sets their number. */
+/* One letter a kind: v a value, b a condition, s a set of classes, c a class, a the name of a set,
+ * p a pattern. A value that is not known: false. Conditions give 0 or 1 in out->p, sets their
+ * number. */
 typedef struct ffun {
   const char *name, *sig;
   bool (*fn)(const fenv *e, const fexpr *x, fval *out);
@@ -92,12 +95,14 @@ void free_sides(const tarn_ruleset *rs, const rule *r, tarn_eg_rule *e);
 void free_read_analysis(tarn_ruleset *rs, const tarn_sx *s);
 void free_read_predicate(tarn_ruleset *rs, const tarn_sx *s);
 fexpr *free_condition(tarn_ruleset *rs, rule *r, const tarn_sx *s);
-/* The same; NULL where it cannot be computed: that is said when the rule is to be run. A checker may know what it means. */
+/* The same; NULL where it cannot be computed: that is said when the rule is to be run. A checker
+ * may know what it means. */
 fexpr *free_try_condition(tarn_ruleset *rs, rule *r, const tarn_sx *s);
 /* What a use of a predicate says; NULL: it is none. Raises when the arguments are not as many. */
 const tarn_sx *free_expand(const tarn_ruleset *rs, const tarn_sx *s);
 fexpr *free_computed(tarn_ruleset *rs, rule *r, const tarn_sx *s); /* a value */
-/* Refuses a rule that makes its own left side again, larger each time, where no other could make it smaller. free_growth.c */
+/* Refuses a rule that makes its own left side again, larger each time, where no other could make it
+ * smaller. free_growth.c */
 void free_check_growth(const tarn_ruleset *rs, const rule *r);
 
 /* ---- values (free_value.c) ---- */

@@ -1,6 +1,7 @@
-/* Checking free rules over an interpretation: all assignments where these are few, else the corners of the domain and
- * random values. A rule is wrong where its conditions hold and one side has another value than the other, or one has a
- * value and the other none; where neither has one it says nothing. */
+/* Checking free rules over an interpretation: all assignments where these are few, else the corners
+ * of the domain and random values. A rule is wrong where its conditions hold and one side has
+ * another value than the other, or one has a value and the other none; where neither has one it
+ * says nothing. */
 #include "lab/meaning.h"
 #include <string.h>
 
@@ -26,7 +27,8 @@ static bool conditions(freecheck *c) {
     if (i != c->skip && !m_truth(meaning_eval(c->m, c->r->cond[i], c->var))) return false;
   return true;
 }
-/* Values of the left roots; a root's variable that another pattern uses as well must have that value. */
+/* Values of the left roots; a root's variable that another pattern uses as well must have that
+ * value. */
 static outcome lefts(freecheck *c) {
   for (uint32_t i = 0; i < c->r->nlhs; i++) {
     mval v = mterm_eval(c->m, c->r->lhs[i].term, c->var);
@@ -45,7 +47,8 @@ static outcome attempt(freecheck *c) {
   if (!conditions(c)) return FC_VACUOUS;
   for (uint32_t i = 0; i < c->r->nrhs; i++) {
     uint32_t x = c->r->rhs[i].var;
-    mval want = x == TARN_NONE ? c->left : c->var[x], got = mterm_eval(c->m, c->r->rhs[i].term, c->var);
+    mval want = x == TARN_NONE ? c->left : c->var[x],
+         got = mterm_eval(c->m, c->r->rhs[i].term, c->var);
     if (got.d == M_UNKNOWN) return FC_TOO_LARGE;
     if (!m_has(want) && !m_has(got)) continue;
     all = FC_HOLDS;
@@ -68,13 +71,15 @@ static uint64_t power_of(uint64_t base, uint32_t n, uint64_t most) {
   for (; n && p && p <= most; n--) p *= base;
   return p;
 }
-/* The k-th of all assignments, or of all assignments of corners, or a random one. False: there are no more. */
+/* The k-th of all assignments, or of all assignments of corners, or a random one. False: there are
+ * no more. */
 static bool choose(const freecheck *c, uint64_t k, uint64_t *state, mval *out) {
   uint32_t corners = 0;
   mval v;
   while (m_corner(c->m, corners, &v)) corners++;
   uint64_t all = m_values(c->m) ? power_of(m_values(c->m), c->nfree, ALL) : 0;
-  uint64_t of_corners = power_of(corners, c->nfree, CORNERS), base = all && all <= ALL ? m_values(c->m) : corners;
+  uint64_t of_corners = power_of(corners, c->nfree, CORNERS),
+           base = all && all <= ALL ? m_values(c->m) : corners;
   if (all && all <= ALL) {
     if (k >= all) return false;
     for (uint32_t i = 0; i < c->nfree; i++, k /= base) out[i] = (mval){(int64_t)(k % base), 1};
@@ -82,7 +87,8 @@ static bool choose(const freecheck *c, uint64_t k, uint64_t *state, mval *out) {
   }
   bool corner = of_corners <= CORNERS && k < of_corners;
   for (uint32_t i = 0; i < c->nfree; i++, k /= base)
-    if (corner || m_draw(state) % 4 == 0) m_corner(c->m, (uint32_t)((corner ? k : m_draw(state)) % corners), &out[i]);
+    if (corner || m_draw(state) % 4 == 0)
+      m_corner(c->m, (uint32_t)((corner ? k : m_draw(state)) % corners), &out[i]);
     else out[i] = m_random(c->m, state);
   return true;
 }
@@ -111,18 +117,21 @@ static const char *describe(freecheck *c) {
     meaning_print(c->m, c->var[i], &b);
   }
   tarn_buf_str(&b, c->nvar ? ": " : "");
-  tarn_sx_print(&b, r->rhs[c->side].var == TARN_NONE ? r->lhs[0].pat->at : r->rhs[c->side].pat->at, 0);
+  tarn_sx_print(&b, r->rhs[c->side].var == TARN_NONE ? r->lhs[0].pat->at : r->rhs[c->side].pat->at,
+                0);
   tarn_buf_str(&b, r->rhs[c->side].var == TARN_NONE ? " = " : " should be ");
   meaning_print(c->m, c->left, &b);
   tarn_buf_str(&b, r->rhs[c->side].var == TARN_NONE ? ", " : ", is ");
-  if (r->rhs[c->side].var == TARN_NONE) tarn_sx_print(&b, r->rhs[c->side].pat->at, 0), tarn_buf_str(&b, " = ");
+  if (r->rhs[c->side].var == TARN_NONE)
+    tarn_sx_print(&b, r->rhs[c->side].pat->at, 0), tarn_buf_str(&b, " = ");
   meaning_print(c->m, c->right, &b);
   return b.p;
 }
 
 static void try_all(freecheck *c, uint64_t samples, uint64_t seed, tarn_rule_result *res) {
   mval v[R_CLASSES];
-  for (uint64_t k = 0; res->samples < samples && k < TRIES * samples + CORNERS && choose(c, k, &seed, v); k++) {
+  for (uint64_t k = 0;
+       res->samples < samples && k < TRIES * samples + CORNERS && choose(c, k, &seed, v); k++) {
     res->tried++;
     outcome o = with(c, v);
     res->samples += o == FC_HOLDS || o == FC_DIFFERS;
@@ -132,9 +141,10 @@ static void try_all(freecheck *c, uint64_t samples, uint64_t seed, tarn_rule_res
     return;
   }
 }
-/* Are the sides one rational function? Asked modulo a prime at random points (Schwartz, "Fast probabilistic algorithms for
- * verification of polynomial identities", 1980; Zippel 1979): of degree d, the answer yes is wrong with a probability of at
- * most (d / 2^61)^POINTS. Operators that are no field's, such as an absolute value, have no meaning there. */
+/* Are the sides one rational function? Asked modulo a prime at random points (Schwartz, "Fast
+ * probabilistic algorithms for verification of polynomial identities", 1980; Zippel 1979): of
+ * degree d, the answer yes is wrong with a probability of at most (d / 2^61)^POINTS. Operators that
+ * are no field's, such as an absolute value, have no meaning there. */
 static bool identity(freecheck *c, uint64_t seed) {
   meaning m = *c->m;
   mval v[R_CLASSES];
@@ -158,8 +168,10 @@ static void variables(freecheck *c) {
   }
 }
 
-static tarn_rule_result check_one(tarn_ruleset *rs, const tarn_rules_check_options *o, const rule *r, uint32_t skip) {
-  tarn_rule_result res = {.name = r->name, .family = r->family, .stated = r->numeric, .found = r->numeric};
+static tarn_rule_result check_one(tarn_ruleset *rs, const tarn_rules_check_options *o,
+                                  const rule *r, uint32_t skip) {
+  tarn_rule_result res = {
+      .name = r->name, .family = r->family, .stated = r->numeric, .found = r->numeric};
   freecheck c = {.rs = rs, .m = free_of(rs)->meaning, .skip = skip};
   uint64_t samples = o->samples ? o->samples : SAMPLES;
   uint64_t seed = tarn_hash_bytes(r->name, strlen(r->name), o->seed);
@@ -182,10 +194,13 @@ static tarn_rule_result check_one(tarn_ruleset *rs, const tarn_rules_check_optio
   return res;
 }
 
-uint32_t free_check(tarn_ruleset *rs, const tarn_rules_check_options *o, const tarn_rule_result **out) {
+uint32_t free_check(tarn_ruleset *rs, const tarn_rules_check_options *o,
+                    const tarn_rule_result **out) {
   TARN_VEC(tarn_rule_result) v = {0};
   if (!free_of(rs)->meaning)
-    tarn_raise(rs->cx, TARN_USAGE, "rules check: no (interpretation …) says what the operators of these free rules mean");
+    tarn_raise(
+        rs->cx, TARN_USAGE,
+        "rules check: no (interpretation …) says what the operators of these free rules mean");
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];
     if (o->only && strcmp(o->only, r->name) && strcmp(o->only, r->family)) continue;

@@ -1,5 +1,6 @@
-/* The analyses of a free rule set, as the engine wants them: constants, whose value is 1 + the symbol of the leaf that a
- * class is known to be, and sets of classes, whose value is a number of a table. */
+/* The analyses of a free rule set, as the engine wants them: constants, whose value is 1 + the
+ * symbol of the leaf that a class is known to be, and sets of classes, whose value is a number of a
+ * table. */
 #include "lab/free.h"
 #include <stdio.h>
 #include <string.h>
@@ -15,9 +16,12 @@ static set_view set_at(const free_state *f, uint64_t set) {
   return (set_view){p, (uint32_t)(n / sizeof *p)};
 }
 static uint64_t intern_scratch(free_state *f) {
-  return tarn_intern_add(f->set, f->scratch.n ? f->scratch.p : (const uint32_t[]){0}, f->scratch.n * sizeof(uint32_t));
+  return tarn_intern_add(f->set, f->scratch.n ? f->scratch.p : (const uint32_t[]){0},
+                         f->scratch.n * sizeof(uint32_t));
 }
-uint64_t free_set_one(free_state *f, uint32_t cls) { return tarn_intern_add(f->set, &cls, sizeof cls); }
+uint64_t free_set_one(free_state *f, uint32_t cls) {
+  return tarn_intern_add(f->set, &cls, sizeof cls);
+}
 uint64_t free_set_merge(free_state *f, uint64_t a, uint64_t b, set_how how) {
   if (a == b && how != SET_WITHOUT) return a;
   if (how == SET_UNION && (!a || !b)) return a | b;
@@ -26,10 +30,12 @@ uint64_t free_set_merge(free_state *f, uint64_t a, uint64_t b, set_how how) {
   uint32_t i = 0, k = 0;
   f->scratch.n = 0;
   while (i < x.n || k < y.n) {
-    bool left = k == y.n || (i < x.n && x.p[i] <= y.p[k]), both = i < x.n && k < y.n && x.p[i] == y.p[k];
+    bool left = k == y.n || (i < x.n && x.p[i] <= y.p[k]),
+         both = i < x.n && k < y.n && x.p[i] == y.p[k];
     uint32_t c = left ? x.p[i] : y.p[k];
     i += left, k += both || !left;
-    if (how == SET_BOTH ? both : how == SET_WITHOUT ? c != b : true) tarn_push(f->cx, &f->scratch, c);
+    if (how == SET_BOTH ? both : how == SET_WITHOUT ? c != b : true)
+      tarn_push(f->cx, &f->scratch, c);
   }
   return intern_scratch(f);
 }
@@ -80,7 +86,8 @@ static void make_raises(tarn_ctx *cx, void *arg) {
   (void)cx;
   if (by_clause(k) || !k->f->analysis.p[k->analysis]->set) return;
   for (uint32_t i = 0; i < k->node->n; i++)
-    k->value = free_set_merge(k->f, k->value, tarn_eg_data(k->g, k->analysis, k->node->kids[i]), SET_UNION);
+    k->value = free_set_merge(k->f, k->value, tarn_eg_data(k->g, k->analysis, k->node->kids[i]),
+                              SET_UNION);
 }
 static bool leaf_value(making *k, uint64_t *value) {
   if (!k->f->analysis.p[k->analysis]->set && free_value_of(k->f, k->node->op).kind != FV_NONE)
@@ -162,7 +169,8 @@ static void modify(void *user, tarn_egraph *g, uint32_t cls, uint32_t cause) {
   }
   if (n.n) tarn_eg_union_at(g, cause, kid, n.n, leaf, TARN_EG_RULE_ANALYSIS, x->number);
   else
-    tarn_eg_union(g, cause == TARN_NONE ? cls : cause, leaf, TARN_EG_RULE_ANALYSIS, x->number); /* a leaf, as it is written */
+    tarn_eg_union(g, cause == TARN_NONE ? cls : cause, leaf, TARN_EG_RULE_ANALYSIS,
+                  x->number); /* a leaf, as it is written */
   if (x->f->analysis.p[x->number]->prune) tarn_eg_prune_to_leaves(g, cls);
 }
 
@@ -171,9 +179,12 @@ void tarn_free_prepare(const tarn_ruleset *rs, tarn_egraph *g) {
   for (uint32_t i = 0; i < f->analysis.n; i++) {
     one_analysis *a = TARN_NEW(rs->cx, one_analysis);
     *a = (one_analysis){f, i};
-    tarn_eg_analysis e = {f->analysis.p[i]->name, a, make, join, f->analysis.p[i]->set ? NULL : modify, !f->analysis.p[i]->set};
+    tarn_eg_analysis e = {
+        f->analysis.p[i]->name, a, make, join, f->analysis.p[i]->set ? NULL : modify,
+        !f->analysis.p[i]->set};
     if (tarn_eg_add_analysis(g, &e) != i)
-      tarn_raise(rs->cx, tarn_eg_status(g) ? tarn_eg_status(g) : TARN_USAGE, "analysis %s: %s", e.name, tarn_eg_message(g));
+      tarn_raise(rs->cx, tarn_eg_status(g) ? tarn_eg_status(g) : TARN_USAGE, "analysis %s: %s",
+                 e.name, tarn_eg_message(g));
   }
 }
 tarn_status tarn_free_failed(const tarn_ruleset *rs) { return free_of(rs)->failed; }

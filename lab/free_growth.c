@@ -1,8 +1,9 @@
-/* Rules that obviously never end: the right side holds the left side again, where a variable has become something larger
- * with itself in it, made of operators that no other rule and no analysis knows, so that nothing can make it small again.
+/* Rules that obviously never end: the right side holds the left side again, where a variable has
+ * become something larger with itself in it, made of operators that no other rule and no analysis
+ * knows, so that nothing can make it small again.
  *
- * (f ?x) => (g (f (h ?x))) alone is one. With (h (h ?x)) => ?x besides it is not; nor is (f ?x) => (f (h (f ?x))): what
- * grows there is the class that the rule was applied to. */
+ * (f ?x) => (g (f (h ?x))) alone is one. With (h (h ?x)) => ?x besides it is not; nor is (f ?x) =>
+ * (f (h (f ?x))): what grows there is the class that the rule was applied to. */
 #include "lab/free.h"
 
 typedef struct growth {
@@ -25,7 +26,8 @@ static bool instance(growth *w, const rpat *left, const rpat *t) {
     w->is[left->var] = t;
     return t->kind == RP_VAR || t->kind == RP_NODE;
   }
-  if (left->kind != RP_NODE || t->kind != RP_NODE || left->op != t->op || left->op == TARN_NONE || left->n != t->n)
+  if (left->kind != RP_NODE || t->kind != RP_NODE || left->op != t->op || left->op == TARN_NONE ||
+      left->n != t->n)
     return false;
   for (uint32_t i = 0; i < t->n; i++)
     if (!instance(w, left->kid[i], t->kid[i])) return false;
@@ -34,7 +36,8 @@ static bool instance(growth *w, const rpat *left, const rpat *t) {
 /* The left side itself is no growth: it is the class that the rule was applied to. */
 static void reaches(growth *w, uint32_t from, const rpat *t, bool strict) {
   if (same(t, w->left)) return;
-  if (t->kind == RP_VAR && t->var < R_CLASSES) w->to[from][t->var] = true, w->strict[from][t->var] |= strict;
+  if (t->kind == RP_VAR && t->var < R_CLASSES)
+    w->to[from][t->var] = true, w->strict[from][t->var] |= strict;
   for (uint32_t i = 0; i < t->n; i++) reaches(w, from, t->kid[i], true);
 }
 /* A variable that becomes something larger with itself in it, perhaps after some rounds. */
@@ -44,7 +47,8 @@ static uint32_t grows(growth *w) {
   for (uint32_t k = 0; k < R_CLASSES; k++)
     for (uint32_t i = 0; i < R_CLASSES; i++)
       for (uint32_t j = 0; j < R_CLASSES; j++)
-        if (w->to[i][k] && w->to[k][j]) w->to[i][j] = true, w->strict[i][j] |= w->strict[i][k] || w->strict[k][j];
+        if (w->to[i][k] && w->to[k][j])
+          w->to[i][j] = true, w->strict[i][j] |= w->strict[i][k] || w->strict[k][j];
   for (uint32_t v = 0; v < R_CLASSES; v++)
     if (w->is[v] && w->strict[v][v]) return v;
   return TARN_NONE;
@@ -87,7 +91,8 @@ static void look(const tarn_ruleset *rs, const rule *r, const rpat *t) {
     tarn_buf b = {.cx = rs->cx};
     tarn_sx_print(&b, w.is[v]->at, 0);
     tarn_sx_error(rs->cx, r->at,
-                  "never ends: its right side holds its left side again, where %s is %s; say :grows true if so it shall be",
+                  "never ends: its right side holds its left side again, where %s is %s; say "
+                  ":grows true if so it shall be",
                   r->cls_name[v], b.p);
   }
   for (uint32_t i = 0; i < t->n; i++) look(rs, r, t->kid[i]);

@@ -1,11 +1,14 @@
-/* Chains of free terms, checked without an e-graph: (proof TERM (step RULE forward|backward TERM)…), and before it any number
- * of (lemma TERM (step …)…) that show what conditions ask to be equal. Each step must rewrite one subterm by its rule. Terms
- * are what the s-expression reader gives; values are computed from them by the analyses' clauses. */
+/* Chains of free terms, checked without an e-graph: (proof TERM (step RULE forward|backward
+ * TERM)…), and before it any number of (lemma TERM (step …)…) that show what conditions ask to be
+ * equal. Each step must rewrite one subterm by its rule. Terms are what the s-expression reader
+ * gives; values are computed from them by the analyses' clauses. */
 #include "lab/free_terms.h"
 #include <string.h>
 
 enum { MOST_SEGMENT = 64 };
-static const char *head(const tarn_sx *t) { return t->kind == TARN_SX_LIST ? t->n ? t->kid[0]->text : "" : t->text; }
+static const char *head(const tarn_sx *t) {
+  return t->kind == TARN_SX_LIST ? t->n ? t->kid[0]->text : "" : t->text;
+}
 static uint32_t arity(const tarn_sx *t) { return t->kind == TARN_SX_LIST && t->n ? t->n - 1 : 0; }
 bool free_term_equal(const tarn_sx *a, const tarn_sx *b) {
   if (a == b) return true;
@@ -38,12 +41,14 @@ bool free_term_value(free_state *f, const tarn_sx *t, fval *out) {
     bool fits = c->op == op && c->n == arity(t);
     fval have;
     for (uint32_t j = 0; fits && j < c->n; j++)
-      fits = !c->fixed[j] || (free_term_value(f, t->kid[j + 1], &have) && !free_compare(&have, &c->want[j]));
+      fits = !c->fixed[j] ||
+             (free_term_value(f, t->kid[j + 1], &have) && !free_compare(&have, &c->want[j]));
     if (fits && c->x->fun->fn(&e, c->x, out)) return true;
   }
   return false;
 }
-/* ---- patterns; on the right every variable is bound already, so that the same function compares ---- */
+/* ---- patterns; on the right every variable is bound already, so that the same function compares
+ * ---- */
 static bool match_kids(fcheck *k, const rpat *p, uint32_t i, const tarn_sx *t, uint32_t at) {
   if (i == p->n) return at == arity(t);
   const rpat *q = p->kid[i];
@@ -55,11 +60,15 @@ static bool match_kids(fcheck *k, const rpat *p, uint32_t i, const tarn_sx *t, u
     }
     return match_kids(k, p, i + 1, t, at + k->seg[q->var].n);
   }
-  if (q->kind != RP_SEG) return at < arity(t) && free_term_match(k, q, t->kid[1 + at]) && match_kids(k, p, i + 1, t, at + 1);
+  if (q->kind != RP_SEG)
+    return at < arity(t) && free_term_match(k, q, t->kid[1 + at]) &&
+           match_kids(k, p, i + 1, t, at + 1);
   fcheck was = *k;
-  for (uint32_t n = k->seg[q->var].is ? k->seg[q->var].n : 0; at + n <= arity(t) && n <= MOST_SEGMENT; n++) {
+  for (uint32_t n = k->seg[q->var].is ? k->seg[q->var].n : 0;
+       at + n <= arity(t) && n <= MOST_SEGMENT; n++) {
     bool same = true;
-    for (uint32_t j = 0; was.seg[q->var].is && j < n; j++) same &= free_term_equal(was.seg[q->var].p[j], t->kid[1 + at + j]);
+    for (uint32_t j = 0; was.seg[q->var].is && j < n; j++)
+      same &= free_term_equal(was.seg[q->var].p[j], t->kid[1 + at + j]);
     k->seg[q->var].p = n ? t->kid + 1 + at : NULL, k->seg[q->var].n = n, k->seg[q->var].is = true;
     if (same && match_kids(k, p, i + 1, t, at + n)) return true;
     *k = was;
@@ -71,8 +80,8 @@ static bool match_value(fcheck *k, const rpat *p, const tarn_sx *t) {
   args a = {k->cls};
   fenv e = {.f = k->f, .terms = &a, .term_value = term_value};
   fval want, have;
-  return p->value->fun->fn(&e, p->value, &want) && free_term_value(k->f, t, &have) && arity(t) == 0 &&
-         !free_compare(&want, &have);
+  return p->value->fun->fn(&e, p->value, &want) && free_term_value(k->f, t, &have) &&
+         arity(t) == 0 && !free_compare(&want, &have);
 }
 bool free_term_match(fcheck *k, const rpat *p, const tarn_sx *t) {
   size_t n;
@@ -82,7 +91,9 @@ bool free_term_match(fcheck *k, const rpat *p, const tarn_sx *t) {
     return k->cls[p->var] = t, true;
   case RP_VALUE: return match_value(k, p, t);
   case RP_FRESH:
-    if (arity(t) || strncmp(head(t), p->name, strlen(p->name)) || (k->fresh && strcmp(k->fresh, head(t)))) return false;
+    if (arity(t) || strncmp(head(t), p->name, strlen(p->name)) ||
+        (k->fresh && strcmp(k->fresh, head(t))))
+      return false;
     return k->fresh = head(t), true;
   case RP_NODE: break;
   default: return false;
@@ -109,16 +120,19 @@ typedef struct stepping {
 } stepping;
 
 /* The step by root i of the left side and j of the right. */
-static step_is by_roots(stepping *st, const rule *r, uint32_t i, uint32_t j, const tarn_sx *left, const tarn_sx *right,
-                        free_texts *texts) {
+static step_is by_roots(stepping *st, const rule *r, uint32_t i, uint32_t j, const tarn_sx *left,
+                        const tarn_sx *right, free_texts *texts) {
   fcheck k = {.f = st->f, .r = r, .assumes = texts, .facts = st->facts};
-  if (r->rhs[j].var != TARN_NONE && r->nlhs > 1 && r->lhs[i].var != r->rhs[j].var) return STEP_WRONG;
+  if (r->rhs[j].var != TARN_NONE && r->nlhs > 1 && r->lhs[i].var != r->rhs[j].var)
+    return STEP_WRONG;
   if (r->nlhs > 1) free_assume(&k, "the other roots of a rule");
   if (r->nguard) free_assume(&k, "that a guard held");
   if (r->rhs[j].var != TARN_NONE) k.cls[r->rhs[j].var] = left;
-  if (r->rhs[j].var != TARN_NONE && r->lhs[i].var == TARN_NONE) free_assume(&k, "that it was asked for"); /* ?x on demand */
+  if (r->rhs[j].var != TARN_NONE && r->lhs[i].var == TARN_NONE)
+    free_assume(&k, "that it was asked for"); /* ?x on demand */
   else if (!free_term_match(&k, r->lhs[i].pat, left)) return STEP_WRONG;
-  if (!free_term_match(&k, r->rhs[j].pat, right) || free_term_conditions(&k) == FREE_REFUTED) return STEP_WRONG;
+  if (!free_term_match(&k, r->rhs[j].pat, right) || free_term_conditions(&k) == FREE_REFUTED)
+    return STEP_WRONG;
   return k.n_assumed ? STEP_ASSUMED : STEP_RIGHT;
 }
 static step_is by_rule(stepping *st, const rule *r, const tarn_sx *left, const tarn_sx *right) {
@@ -131,14 +145,16 @@ static step_is by_rule(stepping *st, const rule *r, const tarn_sx *left, const t
     }
   return best;
 }
-void free_step_assumes(free_state *f, const rule *r, const tarn_sx *left, const tarn_sx *right, free_texts *all) {
+void free_step_assumes(free_state *f, const rule *r, const tarn_sx *left, const tarn_sx *right,
+                       free_texts *all) {
   stepping st = {.f = f};
   if (by_rule(&st, r, left, right) == STEP_ASSUMED) free_texts_add(f->cx, all, &st.assumes);
 }
 /* Folding: one side is the value of the other. */
 static step_is by_analysis(free_state *f, const tarn_sx *left, const tarn_sx *right) {
   fval a, b;
-  return arity(right) == 0 && free_term_value(f, left, &a) && free_term_value(f, right, &b) && !free_compare(&a, &b)
+  return arity(right) == 0 && free_term_value(f, left, &a) && free_term_value(f, right, &b) &&
+                 !free_compare(&a, &b)
              ? STEP_RIGHT
              : STEP_WRONG;
 }
@@ -155,7 +171,8 @@ static step_is one_step(stepping *st, const tarn_sx *before, const tarn_sx *afte
     if (now > best) best = now;
     else st->assumes = was;
   }
-  if (best == STEP_RIGHT || arity(left) != arity(right) || strcmp(head(left), head(right))) return best;
+  if (best == STEP_RIGHT || arity(left) != arity(right) || strcmp(head(left), head(right)))
+    return best;
   uint32_t other = TARN_NONE;
   for (uint32_t i = 1; i <= arity(left); i++) {
     if (free_term_equal(before->kid[i], after->kid[i])) continue;
@@ -177,14 +194,18 @@ typedef struct checking {
   free_facts facts;
 } checking;
 /* The term that a form leads to, (proof TERM …) or (lemma TERM …). */
-static const tarn_sx *last_of(const tarn_sx *s) { return s->n > 2 ? s->kid[s->n - 1]->kid[3] : s->kid[1]; }
+static const tarn_sx *last_of(const tarn_sx *s) {
+  return s->n > 2 ? s->kid[s->n - 1]->kid[3] : s->kid[1];
+}
 
 static void check_step(checking *c, const tarn_sx *before, const tarn_sx *t) {
   tarn_ctx *cx = c->f->cx;
   tarn_proof_result *r = &c->r;
-  if (!tarn_sx_is(t, "step") || t->n != 4) tarn_sx_error(cx, t, "expected (step RULE forward|backward TERM)");
+  if (!tarn_sx_is(t, "step") || t->n != 4)
+    tarn_sx_error(cx, t, "expected (step RULE forward|backward TERM)");
   bool forward = tarn_sx_atom_is(t->kid[2], "forward"), given = tarn_sx_atom_is(t->kid[1], "given");
-  if (!forward && !tarn_sx_atom_is(t->kid[2], "backward")) tarn_sx_error(cx, t->kid[2], "expected forward or backward");
+  if (!forward && !tarn_sx_atom_is(t->kid[2], "backward"))
+    tarn_sx_error(cx, t->kid[2], "expected forward or backward");
   stepping st = {.f = c->f, .name = t->kid[1]->text, .forward = forward, .facts = &c->facts};
   if (given) tarn_push(cx, &st.assumes, "given equations");
   step_is is = given ? STEP_ASSUMED : one_step(&st, before, t->kid[3]);
@@ -196,7 +217,8 @@ static void check_step(checking *c, const tarn_sx *before, const tarn_sx *t) {
   r->why = tarn_format(cx, "line %u: not an instance of %s", t->line, t->kid[1]->text);
 }
 static void check_chain(checking *c, const tarn_sx *s) {
-  for (uint32_t i = 2; c->r.ok && i < s->n; i++) check_step(c, i == 2 ? s->kid[1] : s->kid[i - 1]->kid[3], s->kid[i]);
+  for (uint32_t i = 2; c->r.ok && i < s->n; i++)
+    check_step(c, i == 2 ? s->kid[1] : s->kid[i - 1]->kid[3], s->kid[i]);
   if (!c->r.ok) return;
   tarn_push(c->f->cx, &c->facts, s->kid[1]);
   tarn_push(c->f->cx, &c->facts, last_of(s));
@@ -208,7 +230,9 @@ tarn_proof_result tarn_free_proof_check(const tarn_ruleset *rs, const tarn_sx *a
   for (uint32_t i = 0; i < n; i++) {
     const tarn_sx *s = alone ? all : all->kid[i];
     if (s->n < 2 || !tarn_sx_is(s, i + 1 < n ? "lemma" : "proof"))
-      tarn_sx_error(rs->cx, s, "expected (lemma TERM STEP…)…, then (proof TERM (step RULE forward|backward TERM)…)");
+      tarn_sx_error(
+          rs->cx, s,
+          "expected (lemma TERM STEP…)…, then (proof TERM (step RULE forward|backward TERM)…)");
     if (c.r.ok) check_chain(&c, s);
   }
   if (!n) tarn_sx_error(rs->cx, all, "expected (proof TERM (step RULE forward|backward TERM)…)");

@@ -1,8 +1,8 @@
 /* Reading what a free rule set declares:
  *
- *   (analysis NAME constant [:numbers real|integer|rational] [:names (NAME…)] [:prune true] ((OP KID…) VALUE)…)
- *   (analysis NAME set [:join both|either] ((OP KID…) SET)…)
- *   (predicate (NAME ?x…) CONDITION)
+ *   (analysis NAME constant [:numbers real|integer|rational] [:names (NAME…)] [:prune true] ((OP
+ * KID…) VALUE)…) (analysis NAME set [:join both|either] ((OP KID…) SET)…) (predicate (NAME ?x…)
+ * CONDITION)
  *
  * and the expressions in them and in rules. */
 #include "lab/free.h"
@@ -19,7 +19,9 @@ typedef struct freader {
   uint32_t depth;    /* of predicates in predicates */
 } freader;
 
-static bool variable(const tarn_sx *s) { return s->kind == TARN_SX_ATOM && s->text[0] == '?' && s->text[1] != '*'; }
+static bool variable(const tarn_sx *s) {
+  return s->kind == TARN_SX_ATOM && s->text[0] == '?' && s->text[1] != '*';
+}
 
 static uint32_t bound(const freader *rd, const tarn_sx *s) {
   const char *const *name = rd->r ? rd->r->cls_name : rd->name;
@@ -45,16 +47,19 @@ static fexpr *literal(freader *rd, const tarn_sx *s) {
   fexpr *x = leaf(rd, ":v");
   x->lit = free_parse(rd->f, s->text, s->len);
   if (x->lit.kind == FV_NONE) x->lit = free_value_of(rd->f, free_symbol(rd->f, s->text, s->len));
-  if (x->lit.kind == FV_NONE) tarn_sx_error(rd->cx, s, "%s is neither a number nor among :names", s->text);
+  if (x->lit.kind == FV_NONE)
+    tarn_sx_error(rd->cx, s, "%s is neither a number nor among :names", s->text);
   return x;
 }
 static void need_constants(const freader *rd, const tarn_sx *s) {
   if (rd->f->constants == TARN_NONE)
-    tarn_sx_error(rd->cx, s, "asks for a constant, but there is no (analysis NAME constant …) before it");
+    tarn_sx_error(rd->cx, s,
+                  "asks for a constant, but there is no (analysis NAME constant …) before it");
 }
 
 /* ---- predicates are written out where they are used ---- */
-static tarn_sx *substitute(tarn_ctx *cx, const tarn_sx *body, const tarn_sx *head, const tarn_sx *call) {
+static tarn_sx *substitute(tarn_ctx *cx, const tarn_sx *body, const tarn_sx *head,
+                           const tarn_sx *call) {
   tarn_sx *s = tarn_copy(cx, body, sizeof *body);
   for (uint32_t i = 1; i < head->n && variable(body); i++)
     if (!strcmp(body->text, head->kid[i]->text)) return call->kid[i];
@@ -76,7 +81,10 @@ const tarn_sx *free_expand(const tarn_ruleset *rs, const tarn_sx *s) {
 
 /* ---- expressions ---- */
 static const char *kind_name(char kind) {
-  return kind == 'v' ? "a value" : kind == 'b' ? "a condition" : kind == 's' ? "a set" : "a variable";
+  return kind == 'v'   ? "a value"
+         : kind == 'b' ? "a condition"
+         : kind == 's' ? "a set"
+                       : "a variable";
 }
 static fexpr *expression(freader *rd, const tarn_sx *s, char kind);
 
@@ -108,9 +116,11 @@ static fexpr *call(freader *rd, const tarn_sx *s, char kind) {
   const ffun *f = *name ? free_function(name, NULL, &known) : NULL;
   if (!f) tarn_sx_error(rd->cx, s, "no function or predicate is called %s", *name ? name : "so");
   size_t arity = strcspn(f->sig, ":");
-  if (s->n != arity + 1) tarn_sx_error(rd->cx, s, "%s has %zu arguments, not %u", name, arity, s->n - 1);
+  if (s->n != arity + 1)
+    tarn_sx_error(rd->cx, s, "%s has %zu arguments, not %u", name, arity, s->n - 1);
   if (f->sig[arity + 1] != kind)
-    tarn_sx_error(rd->cx, s, "%s gives %s, %s is expected", name, kind_name(f->sig[arity + 1]), kind_name(kind));
+    tarn_sx_error(rd->cx, s, "%s gives %s, %s is expected", name, kind_name(f->sig[arity + 1]),
+                  kind_name(kind));
   fexpr *x = leaf(rd, ":v");
   uint32_t pats = 0;
   x->fun = f;
@@ -165,7 +175,8 @@ fexpr *free_computed(tarn_ruleset *rs, rule *r, const tarn_sx *s) {
 /* A predicate may use those before it, so that none goes on without end. */
 void free_read_predicate(tarn_ruleset *rs, const tarn_sx *s) {
   free_state *f = free_of(rs);
-  if (s->n != 3 || s->kid[1]->kind != TARN_SX_LIST || !s->kid[1]->n || s->kid[1]->kid[0]->kind != TARN_SX_ATOM)
+  if (s->n != 3 || s->kid[1]->kind != TARN_SX_LIST || !s->kid[1]->n ||
+      s->kid[1]->kid[0]->kind != TARN_SX_ATOM)
     tarn_sx_error(rs->cx, s, "expected (predicate (NAME ?x…) CONDITION)");
   const tarn_sx *head = s->kid[1];
   const char *name[8];
@@ -176,7 +187,8 @@ void free_read_predicate(tarn_ruleset *rs, const tarn_sx *s) {
     name[i - 1] = head->kid[i]->text;
   }
   free_function(head->kid[0]->text, NULL, &known);
-  for (uint32_t i = 0; i < f->predicate.n; i++) known |= !strcmp(f->predicate.p[i].name, head->kid[0]->text);
+  for (uint32_t i = 0; i < f->predicate.n; i++)
+    known |= !strcmp(f->predicate.p[i].name, head->kid[0]->text);
   if (known) tarn_sx_error(rs->cx, head, "there is a condition %s already", head->kid[0]->text);
   rule dummy = {.ncls = head->n - 1};
   for (uint32_t i = 0; i + 1 < head->n; i++) dummy.cls_name[i] = name[i];
@@ -197,20 +209,24 @@ static void set_numbers(freader *rd, fanalysis *a, const tarn_sx *v) {
 }
 static void set_names(freader *rd, fanalysis *a, const tarn_sx *v) {
   if (v->kind != TARN_SX_LIST || a->set) tarn_sx_error(rd->cx, v, "expected (NAME…)");
-  for (uint32_t i = 0; i < v->n; i++) tarn_push(rd->cx, &rd->f->named, free_symbol(rd->f, v->kid[i]->text, v->kid[i]->len));
+  for (uint32_t i = 0; i < v->n; i++)
+    tarn_push(rd->cx, &rd->f->named, free_symbol(rd->f, v->kid[i]->text, v->kid[i]->len));
 }
 static void set_prune(freader *rd, fanalysis *a, const tarn_sx *v) {
   a->prune = tarn_sx_atom_is(v, "true");
-  if ((!a->prune && !tarn_sx_atom_is(v, "false")) || a->set) tarn_sx_error(rd->cx, v, "expected true or false");
+  if ((!a->prune && !tarn_sx_atom_is(v, "false")) || a->set)
+    tarn_sx_error(rd->cx, v, "expected true or false");
 }
 static void set_join(freader *rd, fanalysis *a, const tarn_sx *v) {
   a->either = tarn_sx_atom_is(v, "either");
-  if ((!a->either && !tarn_sx_atom_is(v, "both")) || !a->set) tarn_sx_error(rd->cx, v, "expected both or either, of sets");
+  if ((!a->either && !tarn_sx_atom_is(v, "both")) || !a->set)
+    tarn_sx_error(rd->cx, v, "expected both or either, of sets");
 }
 static const struct option {
   const char *name;
   void (*set)(freader *rd, fanalysis *a, const tarn_sx *v);
-} options[] = {{":numbers", set_numbers}, {":names", set_names}, {":prune", set_prune}, {":join", set_join}};
+} options[] = {
+    {":numbers", set_numbers}, {":names", set_names}, {":prune", set_prune}, {":join", set_join}};
 
 static void clause(freader *rd, uint32_t number, const tarn_sx *s) {
   fanalysis *a = rd->f->analysis.p[number];
@@ -228,7 +244,8 @@ static void clause(freader *rd, uint32_t number, const tarn_sx *s) {
     else if (a->set) tarn_sx_error(rd->cx, left->kid[i + 1], "expected a variable");
     else c.fixed[i] = true, c.want[i] = literal(rd, left->kid[i + 1])->lit;
     for (uint32_t k = 0; k < i; k++)
-      if (name[i] && name[k] && !strcmp(name[i], name[k])) tarn_sx_error(rd->cx, left, "%s stands twice", name[i]);
+      if (name[i] && name[k] && !strcmp(name[i], name[k]))
+        tarn_sx_error(rd->cx, left, "%s stands twice", name[i]);
   }
   rd->name = name, rd->n = n, rd->analysis = number;
   c.x = expression(rd, s->kid[1], a->set ? 's' : 'v');
@@ -254,8 +271,10 @@ void free_read_analysis(tarn_ruleset *rs, const tarn_sx *s) {
   fanalysis *a = TARN_NEW(rs->cx, fanalysis);
   *a = (fanalysis){.name = s->kid[1]->text, .set = tarn_sx_atom_is(s->kid[2], "set")};
   for (uint32_t i = 0; i < f->analysis.n; i++)
-    if (!strcmp(f->analysis.p[i]->name, a->name)) tarn_sx_error(rs->cx, s, "there is an analysis %s already", a->name);
-  if (!a->set && f->constants != TARN_NONE) tarn_sx_error(rs->cx, s, "there is an analysis of constants already");
+    if (!strcmp(f->analysis.p[i]->name, a->name))
+      tarn_sx_error(rs->cx, s, "there is an analysis %s already", a->name);
+  if (!a->set && f->constants != TARN_NONE)
+    tarn_sx_error(rs->cx, s, "there is an analysis of constants already");
   if (f->analysis.n == 32) tarn_sx_error(rs->cx, s, "more than 32 analyses");
   uint32_t number = f->analysis.n;
   tarn_push(rs->cx, &f->analysis, a);
@@ -265,7 +284,8 @@ void free_read_analysis(tarn_ruleset *rs, const tarn_sx *s) {
     const struct option *o = NULL;
     for (size_t k = 0; k < sizeof options / sizeof *options; k++)
       if (tarn_sx_atom_is(s->kid[i], options[k].name)) o = &options[k];
-    if (!o) tarn_sx_error(rs->cx, s->kid[i], "expected :numbers, :names, :prune, :join or a clause");
+    if (!o)
+      tarn_sx_error(rs->cx, s->kid[i], "expected :numbers, :names, :prune, :join or a clause");
     o->set(&rd, a, s->kid[i + 1]);
   }
   if (!a->set) learn_values(f);

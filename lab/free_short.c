@@ -1,9 +1,16 @@
-/* Steps between the terms of a proof that the e-graph did not take: every rule is tried at every term, and where what it makes
- * is a term of the proof too, or is no larger than what it is made from, there is a step. */
+/* Steps between the terms of a proof that the e-graph did not take: every rule is tried at every
+ * term, and where what it makes is a term of the proof too, or is no larger than what it is made
+ * from, there is a step. */
 #include "lab/free_terms.h"
 #include <string.h>
 
-enum { MOST_TERMS = 20000, MOST_NEW = 4000, MOST_KIDS = 64, MOST_CHAIN = 10000, MOST_WORK = 1000000000 };
+enum {
+  MOST_TERMS = 20000,
+  MOST_NEW = 4000,
+  MOST_KIDS = 64,
+  MOST_CHAIN = 10000,
+  MOST_WORK = 1000000000
+};
 
 typedef struct finding {
   const tarn_ruleset *rs;
@@ -26,7 +33,8 @@ static void take_terms(finding *x) {
     uint64_t size = 1;
     if (e.n) {
       s = TARN_NEW(x->cx, tarn_sx);
-      *s = (tarn_sx){.kind = TARN_SX_LIST, .n = e.n + 1, .kid = TARN_ARRAY(x->cx, tarn_sx *, e.n + 1)};
+      *s = (tarn_sx){
+          .kind = TARN_SX_LIST, .n = e.n + 1, .kid = TARN_ARRAY(x->cx, tarn_sx *, e.n + 1)};
       s->kid[0] = atom;
     }
     for (uint32_t i = 0; i < e.n; i++) {
@@ -65,8 +73,10 @@ static bool add_kids(finding *x, const fcheck *k, const rpat *p, uint32_t *kid, 
 static uint32_t instance(finding *x, const fcheck *k, const rpat *p) {
   uint32_t kid[MOST_KIDS], n = 0, op = p->op;
   if (p->kind == RP_VAR) return k->cls[p->var] ? number_of(x, k->cls[p->var]) : TARN_NONE;
-  if (p->kind != RP_NODE) return TARN_NONE; /* values are found as steps of the analysis; fresh names are the graph's */
-  if (op == TARN_NONE) op = tarn_intern_find(free_of(x->rs)->symbol, k->op[p->opvar]->text, k->op[p->opvar]->len);
+  if (p->kind != RP_NODE)
+    return TARN_NONE; /* values are found as steps of the analysis; fresh names are the graph's */
+  if (op == TARN_NONE)
+    op = tarn_intern_find(free_of(x->rs)->symbol, k->op[p->opvar]->text, k->op[p->opvar]->len);
   for (uint32_t i = 0; i < p->n; i++)
     if (!add_kids(x, k, p->kid[i], kid, &n)) return TARN_NONE;
   return op == TARN_NONE ? TARN_NONE : node_of(x, op, kid, n);
@@ -87,12 +97,14 @@ static uint64_t instance_size(const finding *x, const fcheck *k, const rpat *p) 
 /* ---- steps ---- */
 static void put(finding *x, uint32_t by, uint32_t note, uint32_t left, uint32_t right) {
   if (right == TARN_NONE || right == left) return;
-  if (!tarn_eg_proof_add_step(x->p, by, note, left, right)) tarn_raise(x->cx, TARN_MEMORY, "out of memory");
+  if (!tarn_eg_proof_add_step(x->p, by, note, left, right))
+    tarn_raise(x->cx, TARN_MEMORY, "out of memory");
 }
 static void try_rule(finding *x, uint32_t number, uint32_t t) {
   const rule *r = x->rs->rule.p[number];
   const rpat *left = r->lhs[0].pat, *right = r->rhs[0].pat;
-  if (left->kind == RP_NODE && left->op != TARN_NONE && left->op != tarn_eg_proof_term(x->p, t).op) return;
+  if (left->kind == RP_NODE && left->op != TARN_NONE && left->op != tarn_eg_proof_term(x->p, t).op)
+    return;
   free_texts texts = {0};
   fcheck k = {.f = x->f, .r = r, .assumes = &texts};
   if (!free_term_match(&k, left, x->text.p[t]) || free_term_conditions(&k) == FREE_REFUTED) return;
@@ -103,27 +115,34 @@ static void try_rule(finding *x, uint32_t number, uint32_t t) {
   put(x, number, 0, t, instance(x, &k, right));
 }
 static bool fits(const rule *r) {
-  return !r->dropped && r->nlhs == 1 && r->nrhs == 1 && !r->nguard && !r->nwhere && r->rhs[0].var == TARN_NONE &&
-         r->rhs[0].pat->kind != RP_ADD;
+  return !r->dropped && r->nlhs == 1 && r->nrhs == 1 && !r->nguard && !r->nwhere &&
+         r->rhs[0].var == TARN_NONE && r->rhs[0].pat->kind != RP_ADD;
 }
 static void try_value(finding *x, uint32_t t) {
   fval v;
   if (!tarn_eg_proof_term(x->p, t).n || !free_term_value(x->f, x->text.p[t], &v)) return;
   x->grow = x->text.n < x->first + MOST_NEW;
-  put(x, TARN_EG_RULE_ANALYSIS, x->f->constants, t, node_of(x, free_value_symbol(x->f, &v), NULL, 0));
+  put(x, TARN_EG_RULE_ANALYSIS, x->f->constants, t,
+      node_of(x, free_value_symbol(x->f, &v), NULL, 0));
 }
 
 static void look_at_steps(finding *x) {
   for (uint32_t i = 0; i < tarn_eg_proof_steps(x->p); i++) {
     tarn_eg_step s = tarn_eg_proof_step(x->p, i);
     if (s.rule >= x->rs->rule.n || !x->rs->rule.p[s.rule]->ncond) continue;
-    const tarn_sx *left = x->text.p[s.forward ? s.before : s.after], *right = x->text.p[s.forward ? s.after : s.before];
+    const tarn_sx *left = x->text.p[s.forward ? s.before : s.after],
+                  *right = x->text.p[s.forward ? s.after : s.before];
     free_step_assumes(x->f, x->rs->rule.p[s.rule], left, right, &x->granted);
   }
 }
 
 void tarn_free_shorten(const tarn_ruleset *rs, tarn_eg_proof *p) {
-  finding x = {.rs = rs, .f = free_of(rs), .cx = rs->cx, .p = p, .first = tarn_eg_proof_terms(p), .term = tarn_map_new(rs->cx)};
+  finding x = {.rs = rs,
+               .f = free_of(rs),
+               .cx = rs->cx,
+               .p = p,
+               .first = tarn_eg_proof_terms(p),
+               .term = tarn_map_new(rs->cx)};
   take_terms(&x);
   look_at_steps(&x);
   tarn_eg_proof_flatten(p, MOST_CHAIN, NULL, NULL); /* adds the whole terms of the chain */

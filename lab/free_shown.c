@@ -1,13 +1,16 @@
 /* What the terms of a step show of its rule's conditions, without a graph.
  *
- * A condition that asks what a value is must be decided by the terms: the chain rewrites an operand to its value first. What a
- * condition takes for granted because nothing else is known (x is not 0, two names are not the same) the terms cannot decide,
- * nor what is said of other terms of a class; then it is assumed, and said so with the terms in it. That two terms are equal is
- * shown by a lemma, a chain from the one to the other that stands before. */
+ * A condition that asks what a value is must be decided by the terms: the chain rewrites an operand
+ * to its value first. What a condition takes for granted because nothing else is known (x is not 0,
+ * two names are not the same) the terms cannot decide, nor what is said of other terms of a class;
+ * then it is assumed, and said so with the terms in it. That two terms are equal is shown by a
+ * lemma, a chain from the one to the other that stands before. */
 #include "lab/free_terms.h"
 #include <string.h>
 
-static const char *head(const tarn_sx *t) { return t->kind == TARN_SX_LIST ? t->n ? t->kid[0]->text : "" : t->text; }
+static const char *head(const tarn_sx *t) {
+  return t->kind == TARN_SX_LIST ? t->n ? t->kid[0]->text : "" : t->text;
+}
 static uint32_t arity(const tarn_sx *t) { return t->kind == TARN_SX_LIST && t->n ? t->n - 1 : 0; }
 
 /* ---- sets of terms, as the clauses of an analysis of sets say it of a term ---- */
@@ -56,10 +59,12 @@ static members set_of(free_state *f, uint32_t analysis, const tarn_sx *t) {
     bool fits = c->op == op && c->n == arity(t);
     fval have;
     for (uint32_t j = 0; fits && j < c->n; j++)
-      fits = !c->fixed[j] || (free_term_value(f, t->kid[j + 1], &have) && !free_compare(&have, &c->want[j]));
+      fits = !c->fixed[j] ||
+             (free_term_value(f, t->kid[j + 1], &have) && !free_compare(&have, &c->want[j]));
     if (fits) return set_by(f, c->x, t->kid + 1);
   }
-  for (uint32_t i = 0; i < arity(t); i++) out = merge(f, out, set_of(f, analysis, t->kid[i + 1]), false, true);
+  for (uint32_t i = 0; i < arity(t); i++)
+    out = merge(f, out, set_of(f, analysis, t->kid[i + 1]), false, true);
   return out;
 }
 
@@ -93,9 +98,11 @@ static void print_expression(tarn_buf *b, const fcheck *k, const fexpr *x) {
   tarn_buf_fmt(b, " (%s", x->fun->name);
   for (uint32_t i = 0; i < x->n; i++) {
     print_expression(b, k, x->kid[i]);
-    if (!i && !strcmp(x->fun->name, "in")) tarn_buf_fmt(b, " %s", k->f->analysis.p[x->analysis]->name);
+    if (!i && !strcmp(x->fun->name, "in"))
+      tarn_buf_fmt(b, " %s", k->f->analysis.p[x->analysis]->name);
   }
-  for (size_t i = 0; i < sizeof x->pat / sizeof *x->pat && x->pat[i]; i++) print_pattern(b, k, x->pat[i]);
+  for (size_t i = 0; i < sizeof x->pat / sizeof *x->pat && x->pat[i]; i++)
+    print_pattern(b, k, x->pat[i]);
   tarn_buf_str(b, ")");
 }
 bool free_texts_has(const free_texts *all, const char *text) {
@@ -138,7 +145,8 @@ static fshown decided(bool is, bool want) { return is == want ? FREE_SHOWN : FRE
 
 static fshown compared(fcheck *k, const fexpr *x, bool want) {
   fval a, b;
-  if (!value_of(k, x->kid[0], &a) || !value_of(k, x->kid[1], &b)) return want ? FREE_REFUTED : assume(k, x, want);
+  if (!value_of(k, x->kid[0], &a) || !value_of(k, x->kid[1], &b))
+    return want ? FREE_REFUTED : assume(k, x, want);
   args t = {k->cls};
   fenv e = {.f = k->f, .terms = &t, .term_value = term_value};
   return decided(free_holds(&e, x), want);
@@ -162,8 +170,8 @@ static fshown is_same(fcheck *k, const fexpr *x, bool want) {
   if (known && free_compare(&u, &v)) return decided(false, want);
   return assume(k, x, want);
 }
-/* A class has what all its terms have, or (either) what one of them has; where the names in a set are others, that they are
- * not the same is assumed. */
+/* A class has what all its terms have, or (either) what one of them has; where the names in a set
+ * are others, that they are not the same is assumed. */
 static fshown is_in(fcheck *k, const fexpr *x, bool want) {
   const tarn_sx *w = k->cls[x->kid[0]->var];
   members s = set_of(k->f, x->analysis, k->cls[x->kid[1]->var]);
@@ -179,7 +187,8 @@ static const tarn_sx *instance(const fcheck *k, const rpat *p) {
   tarn_sx *atom = free_leaf(k->f->rs, p->op), *s = atom;
   if (!p->n) return s;
   s = TARN_NEW(k->f->cx, tarn_sx);
-  *s = (tarn_sx){.kind = TARN_SX_LIST, .n = p->n + 1, .kid = TARN_ARRAY(k->f->cx, tarn_sx *, p->n + 1)};
+  *s = (tarn_sx){
+      .kind = TARN_SX_LIST, .n = p->n + 1, .kid = TARN_ARRAY(k->f->cx, tarn_sx *, p->n + 1)};
   s->kid[0] = atom;
   for (uint32_t i = 0; i < p->n; i++)
     if (!(s->kid[i + 1] = (tarn_sx *)(uintptr_t)instance(k, p->kid[i]))) return NULL;
@@ -189,7 +198,8 @@ static bool is_fact(const fcheck *k, const tarn_sx *a, const tarn_sx *b) {
   bool is = free_term_equal(a, b);
   for (uint32_t i = 0; k->facts && !is && i < k->facts->n; i += 2) {
     const tarn_sx *from = k->facts->p[i], *to = k->facts->p[i + 1];
-    is = (free_term_equal(a, from) && free_term_equal(b, to)) || (free_term_equal(a, to) && free_term_equal(b, from));
+    is = (free_term_equal(a, from) && free_term_equal(b, to)) ||
+         (free_term_equal(a, to) && free_term_equal(b, from));
   }
   return is;
 }
@@ -222,7 +232,8 @@ static fshown junction(fcheck *k, const fexpr *x, bool want, bool all) {
   }
   k->n_assumed -= m - n;
   if (k->assumes && middle > had) {
-    memmove(k->assumes->p + had, k->assumes->p + middle, (k->assumes->n - middle) * sizeof *k->assumes->p);
+    memmove(k->assumes->p + had, k->assumes->p + middle,
+            (k->assumes->n - middle) * sizeof *k->assumes->p);
     k->assumes->n -= middle - had;
   }
   return b;
@@ -232,8 +243,9 @@ fshown free_term_shown(fcheck *k, const fexpr *x, bool want) {
   static const struct {
     const char *name;
     fshown (*shown)(fcheck *k, const fexpr *x, bool want);
-  } by[] = {{"eq", compared},  {"lt", compared}, {"le", compared},    {"constant", is_constant}, {"symbol", is_symbol},
-            {"same", is_same}, {"in", is_in},    {"equal", is_equal}, {"acyclic", is_acyclic}};
+  } by[] = {{"eq", compared},       {"lt", compared},  {"le", compared}, {"constant", is_constant},
+            {"symbol", is_symbol},  {"same", is_same}, {"in", is_in},    {"equal", is_equal},
+            {"acyclic", is_acyclic}};
   if (!strcmp(x->fun->name, "not")) return free_term_shown(k, x->kid[0], !want);
   if (!strcmp(x->fun->name, "and")) return junction(k, x, want, want);
   if (!strcmp(x->fun->name, "or")) return junction(k, x, want, !want);

@@ -1,11 +1,12 @@
-/* Rules of a free set on terms as they are read, without a graph: the checker of chains (free_proof.c), and what finds further
- * steps between the terms of a proof (free_short.c). */
+/* Rules of a free set on terms as they are read, without a graph: the checker of chains
+ * (free_proof.c), and what finds further steps between the terms of a proof (free_short.c). */
 #ifndef TARN_RULES_FREE_TERMS_H
 #define TARN_RULES_FREE_TERMS_H
 #include "lab/free.h"
 
 typedef TARN_VEC(const char *) free_texts;
-/* What terms say of a condition. ASSUMED: it holds because nothing else is known, or is about more than these terms. */
+/* What terms say of a condition. ASSUMED: it holds because nothing else is known, or is about more
+ * than these terms. */
 typedef enum { FREE_REFUTED, FREE_ASSUMED, FREE_SHOWN } fshown;
 
 /* What lemmas have shown: by twos, the first and the last term of each. */
@@ -41,6 +42,7 @@ void free_assume(fcheck *k, const char *what);
 bool free_texts_has(const free_texts *all, const char *text);
 void free_texts_add(tarn_ctx *cx, free_texts *all, const free_texts *more); /* each once */
 /* What an instance of the rule at the top takes for granted, added to all. free_proof.c */
-void free_step_assumes(free_state *f, const rule *r, const tarn_sx *left, const tarn_sx *right, free_texts *all);
+void free_step_assumes(free_state *f, const rule *r, const tarn_sx *left, const tarn_sx *right,
+                       free_texts *all);
 
 #endif

@@ -1,4 +1,5 @@
-/* Values of free rule sets: reals, fractions, names; and the functions that conditions and analyses may use. */
+/* Values of free rule sets: reals, fractions, names; and the functions that conditions and analyses
+ * may use. */
 #include "lab/free.h"
 #include <errno.h>
 #include <math.h>
@@ -40,7 +41,9 @@ fval free_parse(const free_state *f, const char *s, size_t n) {
   return v;
 }
 
-fval free_value_of(const free_state *f, uint32_t symbol) { return symbol < f->value.n ? f->value.p[symbol] : (fval){0}; }
+fval free_value_of(const free_state *f, uint32_t symbol) {
+  return symbol < f->value.n ? f->value.p[symbol] : (fval){0};
+}
 
 uint32_t free_value_symbol(free_state *f, const fval *v) {
   if (v->kind == FV_NAME) return v->symbol;
@@ -61,7 +64,9 @@ int free_compare(const fval *a, const fval *b) {
 }
 
 /* ---- arguments ---- */
-static bool arg(const fenv *e, const fexpr *x, uint32_t i, fval *out) { return x->kid[i]->fun->fn(e, x->kid[i], out); }
+static bool arg(const fenv *e, const fexpr *x, uint32_t i, fval *out) {
+  return x->kid[i]->fun->fn(e, x->kid[i], out);
+}
 static bool two(const fenv *e, const fexpr *x, fval *a, fval *b) {
   return arg(e, x, 0, a) && arg(e, x, 1, b) && a->kind == b->kind && a->kind != FV_NAME;
 }
@@ -81,8 +86,9 @@ static bool f_add(const fenv *e, const fexpr *x, fval *out) {
   int64_t l, r, p, q;
   if (!two(e, x, &a, &b)) return false;
   if (a.kind == FV_REAL) return real(a.x + b.x, out);
-  return !__builtin_mul_overflow(a.p, b.q, &l) && !__builtin_mul_overflow(b.p, a.q, &r) && !__builtin_add_overflow(l, r, &p) &&
-         !__builtin_mul_overflow(a.q, b.q, &q) && fraction(p, q, out);
+  return !__builtin_mul_overflow(a.p, b.q, &l) && !__builtin_mul_overflow(b.p, a.q, &r) &&
+         !__builtin_add_overflow(l, r, &p) && !__builtin_mul_overflow(a.q, b.q, &q) &&
+         fraction(p, q, out);
 }
 static bool f_neg(const fenv *e, const fexpr *x, fval *out) {
   if (!arg(e, x, 0, out) || out->kind == FV_NAME) return false;
@@ -94,13 +100,15 @@ static bool f_sub(const fenv *e, const fexpr *x, fval *out) {
   int64_t l, r, p, q;
   if (!two(e, x, &a, &b)) return false;
   if (a.kind == FV_REAL) return real(a.x - b.x, out);
-  return !__builtin_mul_overflow(a.p, b.q, &l) && !__builtin_mul_overflow(b.p, a.q, &r) && !__builtin_sub_overflow(l, r, &p) &&
-         !__builtin_mul_overflow(a.q, b.q, &q) && fraction(p, q, out);
+  return !__builtin_mul_overflow(a.p, b.q, &l) && !__builtin_mul_overflow(b.p, a.q, &r) &&
+         !__builtin_sub_overflow(l, r, &p) && !__builtin_mul_overflow(a.q, b.q, &q) &&
+         fraction(p, q, out);
 }
 static bool product(const fval *a, const fval *b, fval *out) {
   int64_t p, q;
   if (a->kind == FV_REAL) return real(a->x * b->x, out);
-  return !__builtin_mul_overflow(a->p, b->p, &p) && !__builtin_mul_overflow(a->q, b->q, &q) && fraction(p, q, out);
+  return !__builtin_mul_overflow(a->p, b->p, &p) && !__builtin_mul_overflow(a->q, b->q, &q) &&
+         fraction(p, q, out);
 }
 static bool f_mul(const fenv *e, const fexpr *x, fval *out) {
   fval a, b;
@@ -114,7 +122,8 @@ static bool f_div(const fenv *e, const fexpr *x, fval *out) {
   if (a.kind == FV_REAL) return b.x != 0 && real(a.x / b.x, out);
   if (b.p == 0) return false;
   if (e->f->numbers == FREE_INTEGER) return fraction(a.p / b.p, 1, out);
-  return !__builtin_mul_overflow(a.p, b.q, &p) && !__builtin_mul_overflow(a.q, b.p, &q) && fraction(p, q, out);
+  return !__builtin_mul_overflow(a.p, b.q, &p) && !__builtin_mul_overflow(a.q, b.p, &q) &&
+         fraction(p, q, out);
 }
 /* The sign of the divisor. */
 static bool f_mod(const fenv *e, const fexpr *x, fval *out) {
@@ -159,7 +168,9 @@ static bool f_floor(const fenv *e, const fexpr *x, fval *out) {
   return fraction(out->p / out->q - (out->p % out->q < 0), 1, out);
 }
 /* (choose COND A B) */
-static bool f_choose(const fenv *e, const fexpr *x, fval *out) { return arg(e, x, free_holds(e, x->kid[0]) ? 1 : 2, out); }
+static bool f_choose(const fenv *e, const fexpr *x, fval *out) {
+  return arg(e, x, free_holds(e, x->kid[0]) ? 1 : 2, out);
+}
 /* (truth COND): the name true or false. Where it is about values that are not known: none. */
 static bool known(const fenv *e, const fexpr *x) {
   fval v;
@@ -172,7 +183,8 @@ static bool known(const fenv *e, const fexpr *x) {
 static bool f_truth(const fenv *e, const fexpr *x, fval *out) {
   if (!known(e, x->kid[0])) return false;
   const char *name = free_holds(e, x->kid[0]) ? "true" : "false";
-  *out = (fval){.kind = FV_NAME, .symbol = tarn_intern_find(free_of(e->f->rs)->symbol, name, strlen(name))};
+  *out = (fval){.kind = FV_NAME,
+                .symbol = tarn_intern_find(free_of(e->f->rs)->symbol, name, strlen(name))};
   return true;
 }
 static bool f_literal(const fenv *e, const fexpr *x, fval *out) {
@@ -193,13 +205,19 @@ static int compare(const fenv *e, const fexpr *x) {
   fval a, b;
   return arg(e, x, 0, &a) && arg(e, x, 1, &b) ? free_compare(&a, &b) : 3;
 }
-static bool f_eq(const fenv *e, const fexpr *x, fval *out) { return truth(compare(e, x) == 0, out); }
-static bool f_lt(const fenv *e, const fexpr *x, fval *out) { return truth(compare(e, x) == -1, out); }
+static bool f_eq(const fenv *e, const fexpr *x, fval *out) {
+  return truth(compare(e, x) == 0, out);
+}
+static bool f_lt(const fenv *e, const fexpr *x, fval *out) {
+  return truth(compare(e, x) == -1, out);
+}
 static bool f_le(const fenv *e, const fexpr *x, fval *out) {
   int c = compare(e, x);
   return truth(c == -1 || c == 0, out);
 }
-static bool f_not(const fenv *e, const fexpr *x, fval *out) { return truth(!free_holds(e, x->kid[0]), out); }
+static bool f_not(const fenv *e, const fexpr *x, fval *out) {
+  return truth(!free_holds(e, x->kid[0]), out);
+}
 static bool f_and(const fenv *e, const fexpr *x, fval *out) {
   return truth(free_holds(e, x->kid[0]) && free_holds(e, x->kid[1]), out);
 }
@@ -216,14 +234,17 @@ static bool f_constant(const fenv *e, const fexpr *x, fval *out) {
 /* Is a leaf that is no value in it? */
 static bool f_symbol(const fenv *e, const fexpr *x, fval *out) {
   uint32_t c = tarn_eg_find(e->g, e->cls[x->kid[0]->var]);
-  for (uint32_t n = tarn_eg_next_node(e->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(e->g, c, n)) {
+  for (uint32_t n = tarn_eg_next_node(e->g, c, TARN_NONE); n != TARN_NONE;
+       n = tarn_eg_next_node(e->g, c, n)) {
     tarn_eg_node v = tarn_eg_node_at(e->g, n);
     if (v.n == 0 && free_value_of(e->f, v.op).kind == FV_NONE) return truth(true, out);
   }
   return truth(false, out);
 }
 static bool f_same(const fenv *e, const fexpr *x, fval *out) {
-  return truth(tarn_eg_find(e->g, e->cls[x->kid[0]->var]) == tarn_eg_find(e->g, e->cls[x->kid[1]->var]), out);
+  return truth(tarn_eg_find(e->g, e->cls[x->kid[0]->var]) ==
+                   tarn_eg_find(e->g, e->cls[x->kid[1]->var]),
+               out);
 }
 static bool f_in(const fenv *e, const fexpr *x, fval *out) {
   uint64_t set = tarn_eg_data(e->g, x->analysis, e->cls[x->kid[1]->var]);
@@ -246,7 +267,8 @@ static void look_below(tarn_ctx *cx, void *user) {
     b->found = c == b->on;
     tarn_map_at(seen, c, &fresh);
     if (!fresh) continue;
-    for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, c, n)) {
+    for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE;
+         n = tarn_eg_next_node(g, c, n)) {
       tarn_eg_node v = tarn_eg_node_at(g, n);
       for (uint32_t i = 0; i < v.n; i++) tarn_push(cx, &todo, tarn_eg_find(g, v.kids[i]));
     }
@@ -255,16 +277,20 @@ static void look_below(tarn_ctx *cx, void *user) {
 }
 /* (acyclic ?on ?x): no term of ?x contains one of ?on. */
 static bool f_acyclic(const fenv *e, const fexpr *x, fval *out) {
-  below b = {e, tarn_eg_find(e->g, e->cls[x->kid[0]->var]), tarn_eg_find(e->g, e->cls[x->kid[1]->var]), false};
+  below b = {e, tarn_eg_find(e->g, e->cls[x->kid[0]->var]),
+             tarn_eg_find(e->g, e->cls[x->kid[1]->var]), false};
   tarn_status st = tarn_protect(e->f->cx, look_below, &b);
   if (st) e->f->failed = st;
   return truth(!b.found && !st, out);
 }
 static bool f_equal(const fenv *e, const fexpr *x, fval *out) {
   uint32_t a = free_look_up(e, x->pat[0]), b = free_look_up(e, x->pat[1]);
-  return truth(a != TARN_NONE && b != TARN_NONE && tarn_eg_find(e->g, a) == tarn_eg_find(e->g, b), out);
+  return truth(a != TARN_NONE && b != TARN_NONE && tarn_eg_find(e->g, a) == tarn_eg_find(e->g, b),
+               out);
 }
-static bool f_present(const fenv *e, const fexpr *x, fval *out) { return truth(free_look_up(e, x->pat[0]) != TARN_NONE, out); }
+static bool f_present(const fenv *e, const fexpr *x, fval *out) {
+  return truth(free_look_up(e, x->pat[0]) != TARN_NONE, out);
+}
 
 /* ---- sets ---- */
 static bool set_is(uint64_t set, fval *out) {
@@ -287,7 +313,9 @@ static bool f_one(const fenv *e, const fexpr *x, fval *out) {
   return set_is(free_set_one(e->f, tarn_eg_find(e->g, e->cls[x->kid[0]->var])), out);
 }
 static bool f_without(const fenv *e, const fexpr *x, fval *out) {
-  return set_is(free_set_merge(e->f, set_of(e, x->kid[0]), tarn_eg_find(e->g, e->cls[x->kid[1]->var]), SET_WITHOUT), out);
+  return set_is(free_set_merge(e->f, set_of(e, x->kid[0]),
+                               tarn_eg_find(e->g, e->cls[x->kid[1]->var]), SET_WITHOUT),
+                out);
 }
 static bool f_union(const fenv *e, const fexpr *x, fval *out) {
   return set_is(free_set_merge(e->f, set_of(e, x->kid[0]), set_of(e, x->kid[1]), SET_UNION), out);
@@ -358,8 +386,10 @@ bool free_holds(const fenv *e, const fexpr *x) {
 uint64_t free_reads(const free_state *f, const fexpr *x, bool yes) {
   uint64_t bits = yes ? x->fun->yes : x->fun->no;
   bool turn = !strcmp(x->fun->name, "not");
-  if (bits == FREE_READS) bits = UINT64_C(1) << (x->analysis != TARN_NONE ? x->analysis : f->constants);
-  bool either = strchr(x->fun->sig, ':')[1] == 'v'; /* a value may go up and down with a condition in it */
+  if (bits == FREE_READS)
+    bits = UINT64_C(1) << (x->analysis != TARN_NONE ? x->analysis : f->constants);
+  bool either =
+      strchr(x->fun->sig, ':')[1] == 'v'; /* a value may go up and down with a condition in it */
   for (uint32_t i = 0; i < x->n; i++) {
     bits |= free_reads(f, x->kid[i], turn ? !yes : yes);
     if (either) bits |= free_reads(f, x->kid[i], !yes);

@@ -1,7 +1,8 @@
 /* tarn lab: rules over operators of any names, what these mean, rules that are found.
  *
- * A free rule set has no types; its files declare what they need (constants to fold, analyses, predicates, what operators
- * mean). rules/rules.h has what both kinds of sets share: reading, listing, checking.
+ * A free rule set has no types; its files declare what they need (constants to fold, analyses,
+ * predicates, what operators mean). rules/rules.h has what both kinds of sets share: reading,
+ * listing, checking.
  *
  * Errors and ownership are those of rules/rules.h. */
 #ifndef TARN_LAB_H
@@ -20,57 +21,68 @@ TARN_API tarn_ruleset *tarn_free_ruleset_new(tarn_lang *L);
 TARN_API void tarn_free_prepare(const tarn_ruleset *rs, tarn_egraph *g);
 /* What was raised inside the engine's calls of these analyses and rules (memory); TARN_OK. */
 TARN_API tarn_status tarn_free_failed(const tarn_ruleset *rs);
-/* Reads one s-expression into a graph of a free rule set: an atom or number is a leaf, a list an operator over terms,
+/* Reads one s-expression into a graph of a free rule set: an atom or number is a leaf, a list an
+ * operator over terms,
  * (:equal A B) two terms that are given to be equal. Returns its id. Raises. */
 TARN_API uint32_t tarn_free_add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s);
-/* The name of an operator with its payload, cut where buf ends. Symbols are the operators 0, 1, … */
-TARN_API void tarn_free_name(const tarn_ruleset *rs, uint32_t op, uint32_t payload, char *buf, size_t n);
+/* The name of an operator with its payload, cut where buf ends. Symbols are the operators 0, 1, …
+ */
+TARN_API void tarn_free_name(const tarn_ruleset *rs, uint32_t op, uint32_t payload, char *buf,
+                             size_t n);
 /* As it stands in a term: an atom or a string. */
 TARN_API void tarn_free_print(const tarn_ruleset *rs, tarn_buf *b, uint32_t op);
 /* The operator of this name. Raises for memory. */
 TARN_API uint32_t tarn_free_symbol(const tarn_ruleset *rs, const char *name, size_t n);
 TARN_API uint32_t tarn_free_symbols(const tarn_ruleset *rs);
 /* What the analyses know of a class, in words; nothing when there is nothing. Raises. */
-TARN_API void tarn_free_facts(const tarn_ruleset *rs, const tarn_egraph *g, uint32_t cls, tarn_buf *b);
-/* Compiles the rules of the set for an engine run of one's own; freed when the enclosing protected call ends. Raises. */
+TARN_API void tarn_free_facts(const tarn_ruleset *rs, const tarn_egraph *g, uint32_t cls,
+                              tarn_buf *b);
+/* Compiles the rules of the set for an engine run of one's own; freed when the enclosing protected
+ * call ends. Raises. */
 TARN_API tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs);
-/* One pattern as the left side of rule 0 of a set, to search for; a term is a pattern without variables. Raises. */
+/* One pattern as the left side of rule 0 of a set, to search for; a term is a pattern without
+ * variables. Raises. */
 TARN_API tarn_eg_rules *tarn_free_pattern(tarn_ruleset *rs, const tarn_sx *s);
 
 /* ---------------------------------------------------------------- finding rules
- * Terms over the operators of an (interpretation …) are enumerated, smallest first; those whose values agree on samples are
- * candidates; the simplest that does not follow from the rules so far becomes a rule, when it is verified (all assignments
- * of a small domain; over rationals random ones and an identity modulo a prime). Source: Nandi et al., OOPSLA 2021. */
+ * Terms over the operators of an (interpretation …) are enumerated, smallest first; those whose
+ * values agree on samples are candidates; the simplest that does not follow from the rules so far
+ * becomes a rule, when it is verified (all assignments of a small domain; over rationals random
+ * ones and an identity modulo a prime). Source: Nandi et al., OOPSLA 2021. */
 typedef struct tarn_learn_options { /* 0, NULL: what (learn …) of the file says, or the default */
   uint32_t size;                    /* operators and leaves of a term; default 5 */
   uint32_t variables;               /* at most 6; default 3 */
-  const char *operators;            /* separated by spaces; default all that the interpretation names */
+  const char *operators; /* separated by spaces; default all that the interpretation names */
   uint64_t seed;
   double seconds; /* 0: none, and then equal input gives equal rules */
 } tarn_learn_options;
 typedef struct tarn_learn_report {
-  uint32_t rules, conditional;   /* found; of them, how many have conditions */
-  uint32_t terms, values;        /* enumerated; different on the samples */
-  uint32_t candidates, followed; /* equations tried; of them, how many followed from rules before them */
-  uint32_t refuted, redundant;   /* equal on the samples only; rules that the others turned out to imply */
-  uint32_t too_large;            /* terms left out because a value did not fit */
-  uint32_t runs;                 /* saturations */
-  bool late;                     /* the time ran out */
+  uint32_t rules, conditional; /* found; of them, how many have conditions */
+  uint32_t terms, values;      /* enumerated; different on the samples */
+  uint32_t candidates,
+      followed; /* equations tried; of them, how many followed from rules before them */
+  uint32_t refuted,
+      redundant;      /* equal on the samples only; rules that the others turned out to imply */
+  uint32_t too_large; /* terms left out because a value did not fit */
+  uint32_t runs;      /* saturations */
+  bool late;          /* the time ran out */
 } tarn_learn_report;
 /* The rules are added to rs, which holds the interpretation, as family `learned`. Raises. */
 TARN_API tarn_learn_report tarn_rules_learn(tarn_ruleset *rs, const tarn_learn_options *o);
 
-/* Typed terms: (terms (leaves (NAME TYPE SHAPE)…) (operators (OP PAYLOAD…)…) [:size N]) names small tensors and operators with
- * their payloads. All terms of up to N operators are evaluated on random whole numbers; those of equal types and values are
- * equations. A rule of rs is found again when one of its instances is among them. Of the equations, at most a few of each
- * form are asked for in an e-graph with the rules; one that does not follow is stated with variables for leaves, and becomes
- * a rule when it holds on random shapes (tarn_rules_check). */
+/* Typed terms: (terms (leaves (NAME TYPE SHAPE)…) (operators (OP PAYLOAD…)…) [:size N]) names small
+ * tensors and operators with their payloads. All terms of up to N operators are evaluated on random
+ * whole numbers; those of equal types and values are equations. A rule of rs is found again when
+ * one of its instances is among them. Of the equations, at most a few of each form are asked for in
+ * an e-graph with the rules; one that does not follow is stated with variables for leaves, and
+ * becomes a rule when it holds on random shapes (tarn_rules_check). */
 typedef struct tarn_found_again {
   uint32_t rule;
   const char *left, *right;
 } tarn_found_again; /* an instance */
 typedef struct tarn_terms_report {
-  uint32_t terms, values, equations; /* enumerated; of different type or value; terms that equal a smaller or earlier one */
+  uint32_t terms, values, equations; /* enumerated; of different type or value; terms that equal a
+                                        smaller or earlier one */
   uint32_t forms, asked, followed;   /* of equations; asked for; that follow from the rules */
   uint32_t local;                    /* do not follow, and hold for these shapes or payloads only */
   uint32_t rules;                    /* added to rs, family `learned` */
@@ -78,26 +90,31 @@ typedef struct tarn_terms_report {
   const tarn_found_again *found; /* in the order of the rules */
   bool late;
 } tarn_terms_report;
-TARN_API tarn_terms_report tarn_rules_learn_terms(tarn_ruleset *rs, const tarn_sx *terms, const tarn_learn_options *o);
+TARN_API tarn_terms_report tarn_rules_learn_terms(tarn_ruleset *rs, const tarn_sx *terms,
+                                                  const tarn_learn_options *o);
 
-/* Which free rules of `of` follow from those of `from` (its interpretation, if any, says when conditions hold; what the
- * rule's own conditions say is assumed). lax: conditions are ignored. follows[i] for each rule of `of`. Raises. */
+/* Which free rules of `of` follow from those of `from` (its interpretation, if any, says when
+ * conditions hold; what the rule's own conditions say is assumed). lax: conditions are ignored.
+ * follows[i] for each rule of `of`. Raises. */
 typedef struct tarn_derive_options {
   uint32_t iterations, nodes;
   bool lax;
   uint64_t seed;
 } tarn_derive_options;
-TARN_API uint32_t tarn_rules_derive(tarn_ruleset *from, tarn_ruleset *of, const tarn_derive_options *o, bool *follows);
+TARN_API uint32_t tarn_rules_derive(tarn_ruleset *from, tarn_ruleset *of,
+                                    const tarn_derive_options *o, bool *follows);
 
 /* ---------------------------------------------------------------- proofs */
 
-/* tarn_proof_check() for a chain of a free set, (proof TERM (step RULE forward|backward TERM)…): each step rewrites one subterm
- * by its rule. Before it may stand (lemma TERM (step …)…), for steps behind them whose conditions ask their ends to be equal.
- * skipped: steps of which something was assumed, as terms alone do not show it (given equations, conditions that hold because
- * nothing else is known or are about more of a class, further roots). */
+/* tarn_proof_check() for a chain of a free set, (proof TERM (step RULE forward|backward TERM)…):
+ * each step rewrites one subterm by its rule. Before it may stand (lemma TERM (step …)…), for steps
+ * behind them whose conditions ask their ends to be equal. skipped: steps of which something was
+ * assumed, as terms alone do not show it (given equations, conditions that hold because nothing
+ * else is known or are about more of a class, further roots). */
 TARN_API tarn_proof_result tarn_free_proof_check(const tarn_ruleset *rs, const tarn_sx *proof);
-/* Makes a proof from a graph of the set's terms shorter: tarn_eg_proof_shorten() with all steps that the rules allow between
- * terms of the proof, nothing of them assumed, and a few terms more. The steps' rules are numbers in the set. */
+/* Makes a proof from a graph of the set's terms shorter: tarn_eg_proof_shorten() with all steps
+ * that the rules allow between terms of the proof, nothing of them assumed, and a few terms more.
+ * The steps' rules are numbers in the set. */
 TARN_API void tarn_free_shorten(const tarn_ruleset *rs, tarn_eg_proof *p);
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
-/* Terms over an interpretation, smallest first, with only smallest terms as operands: a term of which a part has the same
- * values as a smaller one is equal to one with that part replaced. A term with the values of a smaller one is a candidate;
- * one that differs only where a condition fails is a candidate for a conditional rule. */
+/* Terms over an interpretation, smallest first, with only smallest terms as operands: a term of
+ * which a part has the same values as a smaller one is equal to one with that part replaced. A term
+ * with the values of a smaller one is a candidate; one that differs only where a condition fails is
+ * a candidate for a conditional rule. */
 #include "lab/learn.h"
 #include <string.h>
 #include <time.h>
@@ -22,21 +23,25 @@ static const tarn_sx *option(const learn *l, const char *name) {
     if (tarn_sx_atom_is(s->kid[i], name)) return s->kid[i + 1];
   return NULL;
 }
-static uint32_t number(const learn *l, const char *name, uint32_t given, uint32_t usual, uint32_t most) {
+static uint32_t number(const learn *l, const char *name, uint32_t given, uint32_t usual,
+                       uint32_t most) {
   const tarn_sx *s = option(l, name);
-  if (s && (s->kind != TARN_SX_INT || s->i < 1 || s->i > most)) tarn_sx_error(l->cx, s, "expected a number of 1 to %u", most);
+  if (s && (s->kind != TARN_SX_INT || s->i < 1 || s->i > most))
+    tarn_sx_error(l->cx, s, "expected a number of 1 to %u", most);
   uint32_t v = given ? given : s ? (uint32_t)s->i : usual;
   if (v > most) tarn_raise(l->cx, TARN_USAGE, "rules learn: at most %u, not %u", most, v);
   return v;
 }
 static void known_options(const learn *l) {
-  static const char *const names[] = {":variables", ":size", ":constants", ":operators", ":conditions"};
+  static const char *const names[] = {":variables", ":size", ":constants", ":operators",
+                                      ":conditions"};
   const tarn_sx *s = free_of(l->rs)->learn;
   for (uint32_t i = 1; s && i < s->n; i += 2) {
     bool ok = i + 1 < s->n;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
       if (ok && tarn_sx_atom_is(s->kid[i], names[k])) goto next;
-    tarn_sx_error(l->cx, s->kid[i], "expected :variables, :size, :constants, :operators or :conditions, and a value");
+    tarn_sx_error(l->cx, s->kid[i],
+                  "expected :variables, :size, :constants, :operators or :conditions, and a value");
   next:;
   }
 }
@@ -66,12 +71,14 @@ static void operators(learn *l) {
   }
   for (uint32_t i = 0; consts && i < consts->n; i++) {
     lop o = {.name = consts->kid[i]->text, .var = TARN_NONE};
-    if (!meaning_number(l->m, o.name, &o.value)) tarn_sx_error(l->cx, consts->kid[i], "is no value of the domain");
+    if (!meaning_number(l->m, o.name, &o.value))
+      tarn_sx_error(l->cx, consts->kid[i], "is no value of the domain");
     add_op(l, o);
   }
   for (uint32_t i = 0; i < l->m->def.n; i++) {
     const mdef *d = &l->m->def.p[i];
-    bool asked = l->o->operators ? in_words(l->o->operators, d->name) : !ops || in_list(ops, d->name);
+    bool asked =
+        l->o->operators ? in_words(l->o->operators, d->name) : !ops || in_list(ops, d->name);
     lop o = {.name = d->name, .arity = d->arity, .def = d, .var = TARN_NONE};
     if (!d->predicate && asked) add_op(l, o);
   }
@@ -91,7 +98,8 @@ static void predicates(learn *l) {
 }
 bool learn_assumed(const learn *l, uint64_t assume, const mval *var) {
   for (uint32_t i = 0; i < l->cond.n * L_VARS; i++)
-    if (assume >> i & 1 && !m_truth(meaning_eval(l->m, l->predicate[i / L_VARS], &var[i % L_VARS]))) return false;
+    if (assume >> i & 1 && !m_truth(meaning_eval(l->m, l->predicate[i / L_VARS], &var[i % L_VARS])))
+      return false;
   return true;
 }
 
@@ -111,7 +119,8 @@ static void samples(learn *l) {
     uint64_t k = i;
     for (uint32_t j = 0; j < l->nvar; j++, k /= values ? values : 1)
       if (all <= L_ALL) s->var[i][j] = (mval){(int64_t)(k % values), 1};
-      else if (i < L_CORNERS) m_corner(l->m, (uint32_t)(m_draw(&seed) % (corners < 4 ? corners : 4)), &s->var[i][j]);
+      else if (i < L_CORNERS)
+        m_corner(l->m, (uint32_t)(m_draw(&seed) % (corners < 4 ? corners : 4)), &s->var[i][j]);
       else s->var[i][j] = m_random(l->m, &seed);
   }
 }
@@ -138,7 +147,9 @@ static void rename_in(const learn *l, uint32_t term, lpair *p, tarn_buf *key) {
   tarn_buf_add(key, (const char *)&code, 1);
   for (uint32_t i = 0; i < o->arity; i++) rename_in(l, t->kid[i], p, key);
 }
-static bool is_leaf(const learn *l, uint32_t term) { return l->op.p[l->term.p[term].op].arity == 0; }
+static bool is_leaf(const learn *l, uint32_t term) {
+  return l->op.p[l->term.p[term].op].arity == 0;
+}
 
 /* Is it the first pair like this, and can one side be found from the other? */
 static bool fresh_pair(learn *l, lpair *p) {
@@ -184,7 +195,8 @@ static uint64_t renamed(uint64_t assume, const uint8_t *name) {
     if (assume >> i & 1) r |= UINT64_C(1) << (i / L_VARS * L_VARS + name[i % L_VARS]);
   return r;
 }
-/* A new smallest term that agrees with an earlier one where all conditions hold of all variables. */
+/* A new smallest term that agrees with an earlier one where all conditions hold of all variables.
+ */
 static void conditional(learn *l, uint32_t t, const mval *v) {
   mval usual[L_ALL];
   uint32_t n = 0;
@@ -209,7 +221,9 @@ static bool evaluate(learn *l, const lterm *t, mval *v) {
   for (uint32_t s = 0; s < l->samples.n; s++) {
     mval a[3];
     for (uint32_t i = 0; i < o->arity; i++) a[i] = l->term.p[t->kid[i]].value[s];
-    v[s] = o->var != TARN_NONE ? l->samples.var[s][o->var] : o->def ? meaning_apply(l->m, o->def, a) : o->value;
+    v[s] = o->var != TARN_NONE ? l->samples.var[s][o->var]
+           : o->def            ? meaning_apply(l->m, o->def, a)
+                               : o->value;
     if (v[s].d == M_UNKNOWN) return l->report.too_large++, false;
     any |= m_has(v[s]), l->partial |= !m_has(v[s]);
   }
@@ -220,7 +234,8 @@ static void consider(learn *l, lterm t) {
   size_t bytes;
   const lop *o = &l->op.p[t.op];
   t.size = 1, t.vars = o->var != TARN_NONE ? 1u << o->var : 0;
-  for (uint32_t i = 0; i < o->arity; i++) t.size += l->term.p[t.kid[i]].size, t.vars |= l->term.p[t.kid[i]].vars;
+  for (uint32_t i = 0; i < o->arity; i++)
+    t.size += l->term.p[t.kid[i]].size, t.vars |= l->term.p[t.kid[i]].vars;
   l->report.terms++;
   if (!evaluate(l, &t, v)) return;
   uint32_t id = tarn_intern_add(l->vec, v, l->samples.n * sizeof *v), number = l->term.n;
@@ -286,8 +301,11 @@ static void conditional_rules(learn *l) {
 tarn_learn_report tarn_rules_learn(tarn_ruleset *rs, const tarn_learn_options *o) {
   learn *l = TARN_NEW(rs->cx, learn);
   *l = (learn){.cx = rs->cx, .rs = rs, .o = o, .m = free_of(rs)->meaning};
-  if (!free_of(rs)->meaning) tarn_raise(rs->cx, TARN_USAGE, "rules learn: no (interpretation …) says what the operators mean");
-  if (l->m->domain == M_REAL) tarn_sx_error(rs->cx, l->m->at, "reals have no exact equality to learn from; rational has");
+  if (!free_of(rs)->meaning)
+    tarn_raise(rs->cx, TARN_USAGE,
+               "rules learn: no (interpretation …) says what the operators mean");
+  if (l->m->domain == M_REAL)
+    tarn_sx_error(rs->cx, l->m->at, "reals have no exact equality to learn from; rational has");
   if (rs->rule.n) tarn_raise(rs->cx, TARN_USAGE, "rules learn: the file holds rules already");
   l->deadline = o->seconds > 0 ? now() + o->seconds : 0;
   known_options(l);
@@ -296,7 +314,8 @@ tarn_learn_report tarn_rules_learn(tarn_ruleset *rs, const tarn_learn_options *o
   operators(l);
   predicates(l);
   samples(l);
-  l->vec = tarn_intern_new(l->cx), l->usual = tarn_intern_new(l->cx), l->seen = tarn_intern_new(l->cx);
+  l->vec = tarn_intern_new(l->cx), l->usual = tarn_intern_new(l->cx),
+  l->seen = tarn_intern_new(l->cx);
   for (uint32_t size = 1; size <= l->most && !learn_late(l); size++) {
     terms_of(l, size);
     learn_settle(l, l->pair.p, l->pair.n, 0);

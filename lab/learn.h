@@ -1,12 +1,13 @@
 /* rules: what finding rules is made of.
  *
- *   learn.c        terms over an interpretation, smallest first; those of equal values are candidates
- *   learn_pick.c   which candidates become rules: the simplest that do not follow from those before it
- *   learn_graph.c  what follows from rules: candidates in an e-graph, saturated
+ *   learn.c        terms over an interpretation, smallest first; those of equal values are
+ * candidates learn_pick.c   which candidates become rules: the simplest that do not follow from
+ * those before it learn_graph.c  what follows from rules: candidates in an e-graph, saturated
  *
- * Source: Nandi et al., "Rewrite rule inference using equality saturation", OOPSLA 2021 (characteristic vectors; an e-graph
- * that discards what is implied); smallest first, and only smallest terms as operands, as in Smallbone et al., "Quick
- * specifications for the busy programmer", JFP 2017. */
+ * Source: Nandi et al., "Rewrite rule inference using equality saturation", OOPSLA 2021
+ * (characteristic vectors; an e-graph that discards what is implied); smallest first, and only
+ * smallest terms as operands, as in Smallbone et al., "Quick specifications for the busy
+ * programmer", JFP 2017. */
 #ifndef TARN_RULES_LEARN_H
 #define TARN_RULES_LEARN_H
 #include "lab/meaning.h"
@@ -32,8 +33,8 @@ typedef struct lterm {
   uint32_t vars;     /* bit set */
   const mval *value; /* by sample; only of the smallest term of these values */
 } lterm;
-/* l = r where the assumptions hold: bit p * L_VARS + v says that predicate p holds of variable v. Variables are renamed in the
- * order in which they come. */
+/* l = r where the assumptions hold: bit p * L_VARS + v says that predicate p holds of variable v.
+ * Variables are renamed in the order in which they come. */
 typedef struct lpair {
   uint32_t l, r, size, vars, seen;
   uint8_t name[L_VARS]; /* variable -> its new number */
@@ -81,8 +82,9 @@ typedef struct lgraph_config {
   bool lax;                /* conditions are ignored */
   uint32_t iterations, nodes;
 } lgraph_config;
-/* Freed when the enclosing protected call ends. Raise. What a run needs is arena memory: mark and release around it, outside
- * of the protected call, after lgraph_symbols(), which makes the names of variables known. */
+/* Freed when the enclosing protected call ends. Raise. What a run needs is arena memory: mark and
+ * release around it, outside of the protected call, after lgraph_symbols(), which makes the names
+ * of variables known. */
 void lgraph_symbols(tarn_ruleset *rs, uint32_t *variable); /* R_CLASSES of them */
 lgraph *lgraph_new(tarn_ruleset *rs, const lgraph_config *c);
 uint32_t lgraph_node(lgraph *g, uint32_t symbol, const uint32_t *kid, uint32_t n);

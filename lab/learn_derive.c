@@ -1,4 +1,5 @@
-/* Does one free rule set imply another? Each rule's sides as terms, saturated by the rules of the other set. */
+/* Does one free rule set imply another? Each rule's sides as terms, saturated by the rules of the
+ * other set. */
 #include "lab/learn.h"
 #include <string.h>
 
@@ -22,13 +23,16 @@ static lsamples *samples(deriving *d, bool *keep) {
   s->var = tarn_new_array(cx, s->n, sizeof *s->var);
   if (d->r->ncls > L_VARS) tarn_sx_error(cx, d->r->at, "more than %d variables", L_VARS);
   const mexpr **cond = TARN_ARRAY(cx, const mexpr *, d->r->ncond + 1);
-  for (uint32_t i = 0; i < d->r->ncond; i++) cond[i] = meaning_condition(d->from, d->r, d->r->cond[i]->at, &why);
+  for (uint32_t i = 0; i < d->r->ncond; i++)
+    cond[i] = meaning_condition(d->from, d->r, d->r->cond[i]->at, &why);
   if (why) tarn_sx_error(cx, d->r->at, "%s", why);
   for (uint32_t i = 0; i < s->n; i++) {
     for (uint32_t v = 0; v < s->nvar; v++)
-      if (i % 3 || !m_corner(m, (uint32_t)(m_draw(&seed) % 4), &s->var[i][v])) s->var[i][v] = m_random(m, &seed);
+      if (i % 3 || !m_corner(m, (uint32_t)(m_draw(&seed) % 4), &s->var[i][v]))
+        s->var[i][v] = m_random(m, &seed);
     keep[i] = true;
-    for (uint32_t k = 0; k < d->r->ncond; k++) keep[i] &= m_truth(meaning_eval(m, cond[k], s->var[i]));
+    for (uint32_t k = 0; k < d->r->ncond; k++)
+      keep[i] &= m_truth(meaning_eval(m, cond[k], s->var[i]));
   }
   return s;
 }
@@ -41,19 +45,22 @@ static void derive(tarn_ctx *cx, void *arg) {
                      .nodes = d->o->nodes ? d->o->nodes : 100000};
   if (!c.lax) c.samples = samples(d, keep);
   lgraph *g = lgraph_new(d->from, &c);
-  uint32_t left = lgraph_pattern(g, d->of, d->r->lhs[0].pat), right = lgraph_pattern(g, d->of, d->r->rhs[0].pat);
+  uint32_t left = lgraph_pattern(g, d->of, d->r->lhs[0].pat),
+           right = lgraph_pattern(g, d->of, d->r->rhs[0].pat);
   lgraph_run(g, TARN_NONE);
   d->follows = lgraph_same(g, left, right);
 }
 
-uint32_t tarn_rules_derive(tarn_ruleset *from, tarn_ruleset *of, const tarn_derive_options *o, bool *follows) {
+uint32_t tarn_rules_derive(tarn_ruleset *from, tarn_ruleset *of, const tarn_derive_options *o,
+                           bool *follows) {
   uint32_t n = 0, variable[R_CLASSES];
   if (!from->theory || !of->theory)
     tarn_raise(from->cx, TARN_USAGE, "rules derive: rules over operators of any name are expected");
   lgraph_symbols(from, variable);
   for (uint32_t i = 0; i < of->rule.n; i++) {
     deriving d = {from, of, o, of->rule.p[i], false};
-    if (d.r->nlhs != 1 || d.r->nrhs != 1) tarn_sx_error(from->cx, d.r->at, "one left and one right side are expected");
+    if (d.r->nlhs != 1 || d.r->nrhs != 1)
+      tarn_sx_error(from->cx, d.r->at, "one left and one right side are expected");
     tarn_status st = tarn_protect(from->cx, derive, &d);
     if (st) tarn_reraise(from->cx, st);
     n += follows[i] = d.follows;

@@ -1,8 +1,9 @@
 /* What follows from rules: an e-graph of the terms in question, saturated within limits.
  *
- * Where terms may have no value, or rules have conditions, each class carries its values on the samples (an analysis). A rule
- * whose sides have other variables is then applied only where they are equal with the values that its variables have: x * 0 = 0
- * says nothing of x = 1 / y. One with conditions, where these hold and its sides are equal in the samples that are kept. */
+ * Where terms may have no value, or rules have conditions, each class carries its values on the
+ * samples (an analysis). A rule whose sides have other variables is then applied only where they
+ * are equal with the values that its variables have: x * 0 = 0 says nothing of x = 1 / y. One with
+ * conditions, where these hold and its sides are equal in the samples that are kept. */
 #include "lab/learn.h"
 #include <stdio.h>
 #include <string.h>
@@ -76,8 +77,9 @@ static void make_raises(tarn_ctx *cx, void *arg) {
   symbols(g);
   const mdef *d = g->def[k->node->op];
   uint32_t v = k->node->n ? TARN_NONE : which_variable(g, k->node->op);
-  bool known = k->node->n == 0 ? v < g->c.samples->nvar || m_has(g->number[k->node->op]) || (d && !d->arity)
-                               : d && d->arity == k->node->n;
+  bool known = k->node->n == 0
+                   ? v < g->c.samples->nvar || m_has(g->number[k->node->op]) || (d && !d->arity)
+                   : d && d->arity == k->node->n;
   for (uint32_t i = 0; known && i < k->node->n; i++)
     known = (kid[i] = values(g, tarn_eg_data(k->eg, 0, k->node->kids[i]))) != NULL;
   k->value = 0;
@@ -161,7 +163,9 @@ static void add_rule(lgraph *g, tarn_eg_rules *out, const rule *r, uint32_t id) 
   if (tarn_eg_rules_add(out, &e) == TARN_NONE)
     tarn_raise(g->cx, tarn_eg_rules_status(out), "%s: %s", r->name, tarn_eg_rules_message(out));
 }
-static void free_rules(void *arg) { tarn_eg_rules_free(*(tarn_eg_rules **)arg), *(tarn_eg_rules **)arg = NULL; }
+static void free_rules(void *arg) {
+  tarn_eg_rules_free(*(tarn_eg_rules **)arg), *(tarn_eg_rules **)arg = NULL;
+}
 
 void lgraph_run(lgraph *g, uint32_t without) {
   const tarn_ruleset *from = g->rs;
@@ -198,7 +202,8 @@ void lgraph_symbols(tarn_ruleset *rs, uint32_t *variable) {
 }
 lgraph *lgraph_new(tarn_ruleset *rs, const lgraph_config *c) {
   lgraph *g = TARN_NEW(rs->cx, lgraph);
-  *g = (lgraph){.rs = rs, .cx = rs->cx, .c = *c, .g = tarn_eg_new(tarn_ctx_allocator(rs->cx), NULL)};
+  *g =
+      (lgraph){.rs = rs, .cx = rs->cx, .c = *c, .g = tarn_eg_new(tarn_ctx_allocator(rs->cx), NULL)};
   if (!g->g) tarn_raise(g->cx, TARN_MEMORY, "rules: out of memory");
   tarn_defer(g->cx, free_graph, g);
   lgraph_symbols(rs, g->variable);
@@ -217,7 +222,9 @@ uint32_t lgraph_node(lgraph *g, uint32_t symbol, const uint32_t *kid, uint32_t n
   if (id == TARN_NONE) tarn_raise(g->cx, tarn_eg_status(g->g), "%s", tarn_eg_message(g->g));
   return id;
 }
-uint32_t lgraph_variable(lgraph *g, uint32_t number) { return lgraph_node(g, g->variable[number], NULL, 0); }
+uint32_t lgraph_variable(lgraph *g, uint32_t number) {
+  return lgraph_node(g, g->variable[number], NULL, 0);
+}
 uint32_t lgraph_pattern(lgraph *g, const tarn_ruleset *of, const rpat *p) {
   uint32_t kid[16];
   size_t n;
@@ -228,4 +235,6 @@ uint32_t lgraph_pattern(lgraph *g, const tarn_ruleset *of, const rpat *p) {
   const char *name = tarn_intern_key(free_of(of)->symbol, p->op, &n);
   return lgraph_node(g, tarn_intern_add(free_of(g->rs)->symbol, name, n), kid, p->n);
 }
-bool lgraph_same(const lgraph *g, uint32_t a, uint32_t b) { return tarn_eg_find(g->g, a) == tarn_eg_find(g->g, b); }
+bool lgraph_same(const lgraph *g, uint32_t a, uint32_t b) {
+  return tarn_eg_find(g->g, a) == tarn_eg_find(g->g, b);
+}

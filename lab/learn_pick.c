@@ -3,7 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SETTLE_ITERATIONS = 5, SETTLE_NODES = 60000, MINIMISE_ITERATIONS = 5, MINIMISE_NODES = 40000, AT_ONCE = 8000 };
+enum {
+  SETTLE_ITERATIONS = 5,
+  SETTLE_NODES = 60000,
+  MINIMISE_ITERATIONS = 5,
+  MINIMISE_NODES = 40000,
+  AT_ONCE = 8000
+};
 
 /* ---------------------------------------------------------------- what follows */
 
@@ -29,9 +35,12 @@ static void ask(tarn_ctx *cx, void *arg) {
   learn *l = a->l;
   bool *keep = TARN_ARRAY(cx, bool, l->samples.n + 1);
   uint32_t *left = TARN_ARRAY(cx, uint32_t, a->n + 1), *right = TARN_ARRAY(cx, uint32_t, a->n + 1);
-  for (uint32_t s = 0; s < l->samples.n; s++) keep[s] = learn_assumed(l, a->assume, l->samples.var[s]);
-  lgraph_config c = {
-      .samples = l->partial || a->assume ? &l->samples : NULL, .keep = keep, .iterations = a->iterations, .nodes = a->nodes};
+  for (uint32_t s = 0; s < l->samples.n; s++)
+    keep[s] = learn_assumed(l, a->assume, l->samples.var[s]);
+  lgraph_config c = {.samples = l->partial || a->assume ? &l->samples : NULL,
+                     .keep = keep,
+                     .iterations = a->iterations,
+                     .nodes = a->nodes};
   lgraph *g = lgraph_new(l->rs, &c);
   for (uint32_t i = 0; i < a->n; i++) {
     left[i] = add_term(l, g, a->pair[i].l, a->pair[i].name);
@@ -56,14 +65,17 @@ static uint32_t arity_of(const learn *l, uint32_t t) { return l->op.p[l->term.p[
 static const char *rule_text(const learn *l, const lpair *p) {
   tarn_buf b = {.cx = l->cx};
   const lterm *x = &l->term.p[p->l], *y = &l->term.p[p->r];
-  bool turn = (y->vars & ~x->vars) != 0; /* the smaller side has variables that the larger has not */
-  bool both = x->vars == y->vars && arity_of(l, p->r) && (x->size == y->size || (x->size <= y->size + 2 && y->size >= 3));
+  bool turn =
+      (y->vars & ~x->vars) != 0; /* the smaller side has variables that the larger has not */
+  bool both = x->vars == y->vars && arity_of(l, p->r) &&
+              (x->size == y->size || (x->size <= y->size + 2 && y->size >= 3));
   tarn_buf_fmt(&b, "(family learned (rule law-%u ", l->report.rules + 1);
   learn_print(l, &b, turn ? p->r : p->l, p->name);
   tarn_buf_str(&b, both ? " <=> " : " => ");
   learn_print(l, &b, turn ? p->l : p->r, p->name);
   for (uint32_t i = 0; i < l->cond.n * L_VARS; i++)
-    if (p->assume >> i & 1) tarn_buf_fmt(&b, " :if (%s ?%c)", l->cond.p[i / L_VARS], 'a' + (int)(i % L_VARS));
+    if (p->assume >> i & 1)
+      tarn_buf_fmt(&b, " :if (%s ?%c)", l->cond.p[i / L_VARS], 'a' + (int)(i % L_VARS));
   tarn_buf_str(&b, "))");
   return b.p;
 }
@@ -72,7 +84,8 @@ static bool adopt(learn *l, const lpair *p) {
   const char *text = rule_text(l, p);
   uint32_t before = l->rs->rule.n;
   tarn_ruleset_read(l->rs, text, strlen(text), "learned");
-  tarn_rules_check_options o = {.seed = l->o->seed + 1, .samples = 2000, .only = l->rs->rule.p[before]->name};
+  tarn_rules_check_options o = {
+      .seed = l->o->seed + 1, .samples = 2000, .only = l->rs->rule.p[before]->name};
   const tarn_rule_result *r;
   uint32_t n = tarn_rules_check(l->rs, &o, &r);
   for (uint32_t i = 0; i < n; i++)
@@ -98,7 +111,8 @@ static uint32_t constants(const learn *l, uint32_t t) {
 static bool simpler(const learn *l, const lpair *a, const lpair *b) {
   if (a->size != b->size) return a->size < b->size;
   if (a->vars != b->vars) return a->vars > b->vars;
-  uint32_t ca = constants(l, a->l) + constants(l, a->r), cb = constants(l, b->l) + constants(l, b->r);
+  uint32_t ca = constants(l, a->l) + constants(l, a->r),
+           cb = constants(l, b->l) + constants(l, b->r);
   if (ca != cb) return ca < cb;
   return a->l < b->l;
 }
@@ -110,7 +124,8 @@ static void simplest_first(const learn *l, lpair *p, uint32_t n) { /* by merging
   simplest_first(l, p + h, n - h);
   tarn_mark m = tarn_arena_mark(l->cx);
   tmp = TARN_ARRAY(l->cx, lpair, n);
-  while (i < h || j < n) tmp[k++] = j == n || (i < h && !simpler(l, &p[j], &p[i])) ? p[i++] : p[j++];
+  while (i < h || j < n)
+    tmp[k++] = j == n || (i < h && !simpler(l, &p[j], &p[i])) ? p[i++] : p[j++];
   memcpy(p, tmp, n * sizeof *p);
   tarn_release(l->cx, m);
 }
@@ -142,7 +157,8 @@ static void settle(learn *l, lpair *p, uint32_t n, uint64_t assume) {
 void learn_settle(learn *l, lpair *p, uint32_t n, uint64_t assume) {
   l->report.candidates += n;
   simplest_first(l, p, n);
-  for (uint32_t i = 0; i < n; i += AT_ONCE) settle(l, p + i, n - i < AT_ONCE ? n - i : AT_ONCE, assume);
+  for (uint32_t i = 0; i < n; i += AT_ONCE)
+    settle(l, p + i, n - i < AT_ONCE ? n - i : AT_ONCE, assume);
 }
 
 void learn_minimise(learn *l) {

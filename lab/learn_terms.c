@@ -1,5 +1,6 @@
-/* Small typed terms, all of them, and which are equal: same type, same values on random whole numbers (in f64, where the
- * sums and products of so small tensors are exact, so that order does not matter). */
+/* Small typed terms, all of them, and which are equal: same type, same values on random whole
+ * numbers (in f64, where the sums and products of so small tensors are exact, so that order does
+ * not matter). */
 #include "lab/learn_terms.h"
 #include "lab/meaning.h"
 #include <string.h>
@@ -27,7 +28,8 @@ static void read_leaf(lt *l, const tarn_sx *s, uint64_t *seed) {
   tarn_tensor *v = tarn_tensor_new(l->cx, dt, ty->n, ty->dim);
   for (int64_t i = 0; i < tarn_tensor_count(v); i++) {
     int64_t x = (int64_t)(m_draw(seed) % 401) - 200;
-    tarn_tensor_set(v, i, tarn_dtype_is_float(dt) ? (tarn_value){.d = (double)x} : (tarn_value){.i = x});
+    tarn_tensor_set(v, i,
+                    tarn_dtype_is_float(dt) ? (tarn_value){.d = (double)x} : (tarn_value){.i = x});
   }
   l->leaf[l->nleaf] = t;
   l->in[l->nleaf++] = (tarn_binding){s->kid[0]->text, v};
@@ -48,7 +50,8 @@ static void read_op(lt *l, const tarn_sx *s) {
   o.payload = tarn_payload_parse(l->L, o.op, s, &used);
   if (used + 1 != s->n) tarn_sx_error(l->cx, s, "only the payload stands here, no terms");
   o.arity = arity_of(l, o.op, o.payload);
-  if (o.arity < 1 || o.arity > 2) tarn_sx_error(l->cx, s, "operators of one or two operands are enumerated");
+  if (o.arity < 1 || o.arity > 2)
+    tarn_sx_error(l->cx, s, "operators of one or two operands are enumerated");
   tarn_push(l->cx, &l->op, o);
 }
 static void read_all(lt *l, const tarn_sx *s) {
@@ -60,12 +63,15 @@ static void read_all(lt *l, const tarn_sx *s) {
       for (uint32_t j = 1; j < k->n; j++) read_leaf(l, k->kid[j], &seed);
     else if (tarn_sx_is(k, "operators"))
       for (uint32_t j = 1; j < k->n; j++) read_op(l, k->kid[j]);
-    else if (tarn_sx_atom_is(k, ":size") && i + 1 < s->n && s->kid[i + 1]->kind == TARN_SX_INT && s->kid[i + 1]->i > 0 &&
-             s->kid[i + 1]->i <= LT_SIZE)
+    else if (tarn_sx_atom_is(k, ":size") && i + 1 < s->n && s->kid[i + 1]->kind == TARN_SX_INT &&
+             s->kid[i + 1]->i > 0 && s->kid[i + 1]->i <= LT_SIZE)
       l->most = (uint32_t)s->kid[++i]->i;
-    else tarn_sx_error(l->cx, k, "expected (leaves …), (operators …) or :size and a number of 1 to %d", LT_SIZE);
+    else
+      tarn_sx_error(l->cx, k, "expected (leaves …), (operators …) or :size and a number of 1 to %d",
+                    LT_SIZE);
   }
-  if (l->o->size > LT_SIZE) tarn_raise(l->cx, TARN_USAGE, "rules learn: terms of at most %d operators", LT_SIZE);
+  if (l->o->size > LT_SIZE)
+    tarn_raise(l->cx, TARN_USAGE, "rules learn: terms of at most %d operators", LT_SIZE);
   if (l->o->size) l->most = l->o->size;
   if (!l->nleaf || !l->op.n) tarn_sx_error(l->cx, s, "leaves and operators are needed");
 }
@@ -81,7 +87,8 @@ static void mark(lt *l, tarn_term t, uint32_t value, uint32_t size) {
 }
 static void file(lt *l, tarn_term t, const tarn_tensor *v) {
   size_t bytes = (size_t)tarn_tensor_count(v) * tarn_dtype_size(v->dtype);
-  uint64_t key[3] = {tarn_term_get(l->L, t)->type, tarn_hash_bytes(v->data, bytes, 1), tarn_hash_bytes(v->data, bytes, 2)};
+  uint64_t key[3] = {tarn_term_get(l->L, t)->type, tarn_hash_bytes(v->data, bytes, 1),
+                     tarn_hash_bytes(v->data, bytes, 2)};
   uint32_t id = tarn_intern_add(l->values, key, sizeof key);
   l->value.p[t] = id + 1;
   tarn_push(l->cx, &l->all, t);
@@ -118,7 +125,8 @@ static void terms_of(lt *l, uint32_t size) {
       if (o.arity == 1 && s + 1 < size) continue;
       for (uint32_t a = l->first[s]; a < l->first[s + 1]; a++) {
         tarn_term kid[2] = {l->small.p[a]};
-        uint32_t from = o.arity == 1 ? 0 : l->first[size - 1 - s], to = o.arity == 1 ? 1 : l->first[size - s];
+        uint32_t from = o.arity == 1 ? 0 : l->first[size - 1 - s],
+                 to = o.arity == 1 ? 1 : l->first[size - s];
         for (uint32_t b = from; b < to && l->all.n < LT_TERMS; b++) {
           kid[1] = l->small.p[b];
           consider(l, &o, kid, size);
@@ -152,6 +160,7 @@ void lt_print(const lt *l, tarn_buf *b, tarn_term t) {
   }
   tarn_buf_fmt(b, "(%s", tarn_op_info(x->op)->text);
   tarn_payload_print(l->L, b, x->op, x->payload);
-  for (uint32_t i = 0, n = x->n; i < n; i++) tarn_buf_str(b, " "), lt_print(l, b, tarn_term_get(l->L, t)->kid[i]);
+  for (uint32_t i = 0, n = x->n; i < n; i++)
+    tarn_buf_str(b, " "), lt_print(l, b, tarn_term_get(l->L, t)->kid[i]);
   tarn_buf_str(b, ")");
 }

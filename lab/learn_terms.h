@@ -1,4 +1,5 @@
-/* rules: finding rules on typed terms. learn_terms.c enumerates, learn_typed.c compares with rules. */
+/* rules: finding rules on typed terms. learn_terms.c enumerates, learn_typed.c compares with rules.
+ */
 #ifndef TARN_RULES_LEARN_TERMS_H
 #define TARN_RULES_LEARN_TERMS_H
 #include "lab/lab.h"

@@ -1,4 +1,5 @@
-/* Equations of typed terms beside the rules: which rules they are instances of, which follow, and which become rules. */
+/* Equations of typed terms beside the rules: which rules they are instances of, which follow, and
+ * which become rules. */
 #include "lab/learn_terms.h"
 #include <string.h>
 #include <time.h>
@@ -19,7 +20,9 @@ static bool try_choice(void *arg, renv *e) {
   if (!tarn_r_conditions(e, a->r, TARN_NONE) || a->r->rhs[0].pat->kind == RP_BUILD) return true;
   tarn_term t = tarn_r_instantiate(e, a->r, a->r->rhs[0].pat);
   const lt *l = a->l;
-  if (t == TARN_NONE || t == a->left || t >= l->value.n || !l->value.p[t] || l->value.p[t] != l->value.p[a->left]) return true;
+  if (t == TARN_NONE || t == a->left || t >= l->value.n || !l->value.p[t] ||
+      l->value.p[t] != l->value.p[a->left])
+    return true;
   a->right = t;
   return false;
 }
@@ -36,7 +39,9 @@ static void find_again(lt *l) {
   for (uint32_t k = 0; k < l->rs->rule.n && !lt_late(l); k++) {
     const rule *r = l->rs->rule.p[k];
     again a = {l, r, TARN_NONE, TARN_NONE};
-    if (r->level != TARN_RULE_SURFACE || r->nlhs != 1 || r->nrhs != 1 || r->lhs[0].pat->kind != RP_NODE) continue;
+    if (r->level != TARN_RULE_SURFACE || r->nlhs != 1 || r->nrhs != 1 ||
+        r->lhs[0].pat->kind != RP_NODE)
+      continue;
     for (uint32_t i = 0; i < l->all.n && a.right == TARN_NONE; i++) {
       a.left = l->all.p[i];
       if (tarn_term_get(l->L, a.left)->op != r->lhs[0].pat->op) continue;
@@ -55,7 +60,8 @@ static void find_again(lt *l) {
 
 /* ---------------------------------------------------------------- forms */
 
-/* Operators without their payloads, leaves by where they first stand; functions are part of the form. */
+/* Operators without their payloads, leaves by where they first stand; functions are part of the
+ * form. */
 static void form(const lt *l, tarn_buf *b, tarn_term t, tarn_term *seen, uint32_t *n) {
   const tarn_node *x = tarn_term_get(l->L, t);
   uint32_t i = 0;
@@ -66,7 +72,8 @@ static void form(const lt *l, tarn_buf *b, tarn_term t, tarn_term *seen, uint32_
     return;
   }
   tarn_buf_fmt(b, "(%u:%u ", x->op, x->op == TARN_OP_COMPUTE ? x->payload : 0);
-  for (i = 0; i < tarn_term_get(l->L, t)->n; i++) form(l, b, tarn_term_get(l->L, t)->kid[i], seen, n);
+  for (i = 0; i < tarn_term_get(l->L, t)->n; i++)
+    form(l, b, tarn_term_get(l->L, t)->kid[i], seen, n);
 }
 static uint32_t leaves(const lt *l, tarn_term t) { /* bit set */
   const tarn_node *x = tarn_term_get(l->L, t);
@@ -141,10 +148,11 @@ static void ask(tarn_ctx *cx, void *arg) {
   o.surface = true, o.numerics = TARN_RULE_REASSOC;
   o.max_iterations = ITERATIONS, o.max_nodes = NODES;
   tarn_saturation *s = tarn_saturate(&p, a->l->rs, &o);
-  for (uint32_t i = 0; i < a->n; i++) a->follows[i] = tarn_sat_root(s, 2 * i) == tarn_sat_root(s, 2 * i + 1);
+  for (uint32_t i = 0; i < a->n; i++)
+    a->follows[i] = tarn_sat_root(s, 2 * i) == tarn_sat_root(s, 2 * i + 1);
 }
-/* Leaves what does not follow; TARN_NONE: a rule joins terms of two types. Terms that a run makes stay in the language, so
- * nothing is released. */
+/* Leaves what does not follow; TARN_NONE: a rule joins terms of two types. Terms that a run makes
+ * stay in the language, so nothing is released. */
 static uint32_t not_following(lt *l, lt_equation *e, uint32_t n) {
   uint32_t left = 0;
   for (uint32_t i = 0; i < n && !lt_late(l); i += AT_ONCE) {
@@ -163,7 +171,8 @@ static uint32_t not_following(lt *l, lt_equation *e, uint32_t n) {
 
 /* ---------------------------------------------------------------- rules */
 
-/* How much the rule says of its variables' types: nothing, the number of access dims, that of compute dims too. */
+/* How much the rule says of its variables' types: nothing, the number of access dims, that of
+ * compute dims too. */
 enum { SAY_NOTHING, SAY_ACCESS, SAY_BOTH, SAY_MOST };
 
 static const char *rule_text(const lt *l, const lt_equation *e, const char *numeric, int say) {
@@ -177,7 +186,8 @@ static const char *rule_text(const lt *l, const lt_equation *e, const char *nume
     const tarn_type *t = tarn_term_type(l->L, l->leaf[i]);
     if (!(used >> i & 1)) continue;
     tarn_buf_fmt(&b, " :if (= (ns ?%s) %u)", l->in[i].name, t->ns);
-    if (say == SAY_BOTH) tarn_buf_fmt(&b, " :if (= (nc ?%s) %u)", l->in[i].name, (uint32_t)(t->n - t->ns));
+    if (say == SAY_BOTH)
+      tarn_buf_fmt(&b, " :if (= (nc ?%s) %u)", l->in[i].name, (uint32_t)(t->n - t->ns));
   }
   tarn_buf_fmt(&b, " :class %s))", numeric);
   return b.p;
@@ -191,14 +201,16 @@ typedef struct adopting {
 static bool holds(lt *l, const char *text, tarn_rule_class *found) {
   uint32_t at = l->rs->rule.n;
   tarn_ruleset_read(l->rs, text, strlen(text), "learned");
-  tarn_rules_check_options o = {.samples = SAMPLES, .seed = l->o->seed, .only = l->rs->rule.p[at]->name};
+  tarn_rules_check_options o = {
+      .samples = SAMPLES, .seed = l->o->seed, .only = l->rs->rule.p[at]->name};
   const tarn_rule_result *r;
   bool ok = tarn_rules_check(l->rs, &o, &r) == 1 && r->ok;
   if (ok) *found = r->found;
   l->rs->rule.n = at;
   return ok;
 }
-/* The equation as a rule, with as few conditions as it needs. A pattern that the language of rules refuses is no rule. */
+/* The equation as a rule, with as few conditions as it needs. A pattern that the language of rules
+ * refuses is no rule. */
 static void adopt(tarn_ctx *cx, void *arg) {
   adopting *a = arg;
   tarn_rule_class found = TARN_RULE_EXACT;
@@ -210,7 +222,8 @@ static void adopt(tarn_ctx *cx, void *arg) {
     a->ok = true;
   }
 }
-/* Again and again the first that does not follow, if it holds for other shapes too, and joins what has one type. */
+/* Again and again the first that does not follow, if it holds for other shapes too, and joins what
+ * has one type. */
 static void learn_new(lt *l, lt_equation *e, uint32_t n) {
   lt_equation *had = TARN_ARRAY(l->cx, lt_equation, n + 1);
   for (uint32_t round = 0; n && round < ROUNDS && !lt_late(l); round++) {
@@ -228,7 +241,8 @@ static void learn_new(lt *l, lt_equation *e, uint32_t n) {
   }
 }
 
-tarn_terms_report tarn_rules_learn_terms(tarn_ruleset *rs, const tarn_sx *terms, const tarn_learn_options *o) {
+tarn_terms_report tarn_rules_learn_terms(tarn_ruleset *rs, const tarn_sx *terms,
+                                         const tarn_learn_options *o) {
   lt *l = TARN_NEW(rs->cx, lt);
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);

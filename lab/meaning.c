@@ -79,27 +79,37 @@ typedef struct reader {
 
 static mexpr *expression(reader *rd, const tarn_sx *s);
 
-static bool is_truth(uint32_t op) { return op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE; }
-static bool is_logic(uint32_t op) { return op == TARN_FX_AND || op == TARN_FX_OR || op == TARN_FX_XOR || op == TARN_FX_NOT; }
+static bool is_truth(uint32_t op) {
+  return op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE;
+}
+static bool is_logic(uint32_t op) {
+  return op == TARN_FX_AND || op == TARN_FX_OR || op == TARN_FX_XOR || op == TARN_FX_NOT;
+}
 
 static void check_truth(reader *rd, const tarn_sx *s, mexpr *e) {
   bool two = rd->m->domain != M_BOOL;
-  const bool k0 = e->kid[0]->truth, k1 = e->kid[1] && e->kid[1]->truth, k2 = e->kid[2] && e->kid[2]->truth;
+  const bool k0 = e->kid[0]->truth, k1 = e->kid[1] && e->kid[1]->truth,
+             k2 = e->kid[2] && e->kid[2]->truth;
   uint32_t arity = scalars[e->op].arity;
-  bool mixed = e->op == TARN_FX_SEL ? !k0 || k1 != k2 : (arity == 2 && k0 != k1) || (k0 && !is_logic(e->op));
+  bool mixed =
+      e->op == TARN_FX_SEL ? !k0 || k1 != k2 : (arity == 2 && k0 != k1) || (k0 && !is_logic(e->op));
   if (two && mixed)
-    tarn_sx_error(rd->cx, s, "%s: a truth value stands where a number is needed, or the reverse", scalars[e->op].text);
+    tarn_sx_error(rd->cx, s, "%s: a truth value stands where a number is needed, or the reverse",
+                  scalars[e->op].text);
   if (e->op != TARN_FX_SEL && !(two && k0) && !mop_known(rd->m, e->op))
-    tarn_sx_error(rd->cx, s, "%s has no meaning over %s", scalars[e->op].text, domains[rd->m->domain]);
+    tarn_sx_error(rd->cx, s, "%s has no meaning over %s", scalars[e->op].text,
+                  domains[rd->m->domain]);
   e->truth = !two || is_truth(e->op) || (e->op == TARN_FX_SEL ? k1 : k0);
 }
 static mexpr *operation(reader *rd, const tarn_sx *s) {
   mexpr *e = TARN_NEW(rd->cx, mexpr);
   e->kind = ME_OP;
-  if (!s->n || s->kid[0]->kind != TARN_SX_ATOM) tarn_sx_error(rd->cx, s, "expected (OPERATOR OPERAND…)");
+  if (!s->n || s->kid[0]->kind != TARN_SX_ATOM)
+    tarn_sx_error(rd->cx, s, "expected (OPERATOR OPERAND…)");
   uint32_t arity;
   e->op = meaning_scalar(s->kid[0]->text, &arity);
-  if (e->op == TARN_FX_COUNT) tarn_sx_error(rd->cx, s, "no scalar operator is called %s", s->kid[0]->text);
+  if (e->op == TARN_FX_COUNT)
+    tarn_sx_error(rd->cx, s, "no scalar operator is called %s", s->kid[0]->text);
   if (s->n != arity + 1) tarn_sx_error(rd->cx, s, "%s takes %u operands", s->kid[0]->text, arity);
   for (uint32_t i = 1; i < s->n; i++) e->kid[i - 1] = expression(rd, s->kid[i]);
   check_truth(rd, s, e);
@@ -121,14 +131,16 @@ static mexpr *expression(reader *rd, const tarn_sx *s) {
   if (meaning_number(rd->m, s->text, &e->value)) return e;
   e->truth = true;
   e->value = (mval){tarn_sx_atom_is(s, "true"), 1};
-  if (!e->value.n && !tarn_sx_atom_is(s, "false")) tarn_sx_error(rd->cx, s, "expected a value of the domain");
+  if (!e->value.n && !tarn_sx_atom_is(s, "false"))
+    tarn_sx_error(rd->cx, s, "expected a value of the domain");
   return e;
 }
 
 void meaning_read(tarn_ruleset *rs, const tarn_sx *s) {
   if (free_of(rs)->meaning) tarn_sx_error(rs->cx, s, "there is an interpretation already");
   meaning *m = free_of(rs)->meaning = TARN_NEW(rs->cx, meaning);
-  const tarn_sx *d = s->n > 1 ? s->kid[1] : s, *word = d->kind == TARN_SX_LIST && d->n ? d->kid[0] : d;
+  const tarn_sx *d = s->n > 1 ? s->kid[1] : s,
+                *word = d->kind == TARN_SX_LIST && d->n ? d->kid[0] : d;
   m->at = s;
   while (m->domain < M_DOMAINS && !tarn_sx_atom_is(word, domains[m->domain])) m->domain++;
   if (m->domain == M_DOMAINS || (word != d) != (m->domain == M_BITS))
@@ -143,7 +155,8 @@ void meaning_read(tarn_ruleset *rs, const tarn_sx *s) {
     reader rd = {rs->cx, m, 0};
     if (k->kind != TARN_SX_LIST || k->n != 2 || k->kid[0]->kind == TARN_SX_LIST)
       tarn_sx_error(rs->cx, k, "expected (NAME EXPRESSION)");
-    if (meaning_find(m, k->kid[0]->text)) tarn_sx_error(rs->cx, k, "%s has a meaning already", k->kid[0]->text);
+    if (meaning_find(m, k->kid[0]->text))
+      tarn_sx_error(rs->cx, k, "%s has a meaning already", k->kid[0]->text);
     mdef def = {.name = k->kid[0]->text, .body = expression(&rd, k->kid[1])};
     def.arity = rd.arity;
     def.predicate = def.body->truth && m->domain != M_BOOL;
@@ -155,7 +168,11 @@ void meaning_read(tarn_ruleset *rs, const tarn_sx *s) {
 
 static mval logic(uint32_t op, const mval *a) {
   bool x = a[0].n, y = a[1].n;
-  return (mval){op == TARN_FX_AND ? x && y : op == TARN_FX_OR ? x || y : op == TARN_FX_XOR ? x != y : !x, 1};
+  return (mval){op == TARN_FX_AND   ? x && y
+                : op == TARN_FX_OR  ? x || y
+                : op == TARN_FX_XOR ? x != y
+                                    : !x,
+                1};
 }
 static mval call(const meaning *m, const mexpr *e, const mval *arg) {
   mval a[3];

@@ -2,16 +2,18 @@
  *
  *   (interpretation DOMAIN (NAME EXPR)…)     DOMAIN: bool, (bits W), integer, rational or real
  *
- * EXPR is a scalar expression (docs/language.md) over $0, $1 …, read anew over the domain: exact for all but real. It may
- * have no value (division by zero, a logarithm of 0). One of a truth value over another domain than bool is a predicate:
- * conditions may use it, terms may not. Numbers stand for themselves. */
+ * EXPR is a scalar expression (docs/language.md) over $0, $1 …, read anew over the domain: exact
+ * for all but real. It may have no value (division by zero, a logarithm of 0). One of a truth value
+ * over another domain than bool is a predicate: conditions may use it, terms may not. Numbers stand
+ * for themselves. */
 #ifndef TARN_RULES_MEANING_H
 #define TARN_RULES_MEANING_H
 #include "lab/free.h"
 
 typedef enum { M_BOOL, M_BITS, M_INTEGER, M_RATIONAL, M_REAL, M_DOMAINS } mdomain;
 
-/* A value. d > 0: n/d in lowest terms (integers, bits and bool: d = 1; real: bits of a double in n). */
+/* A value. d > 0: n/d in lowest terms (integers, bits and bool: d = 1; real: bits of a double in
+ * n). */
 typedef struct mval {
   int64_t n, d;
 } mval;
@@ -42,16 +44,18 @@ typedef struct meaning {
 } meaning;
 
 /* ---- meaning.c ---- */
-void meaning_read(tarn_ruleset *rs, const tarn_sx *s);        /* into free_of(rs)->meaning; raises */
-uint32_t meaning_scalar(const char *name, uint32_t *arity);   /* tarn_fxop; TARN_FX_COUNT: there is none */
+void meaning_read(tarn_ruleset *rs, const tarn_sx *s); /* into free_of(rs)->meaning; raises */
+uint32_t meaning_scalar(const char *name,
+                        uint32_t *arity); /* tarn_fxop; TARN_FX_COUNT: there is none */
 const mdef *meaning_find(const meaning *m, const char *name); /* NULL */
 /* A number as text. False: it is none, or not one of the domain. */
 bool meaning_number(const meaning *m, const char *text, mval *out);
 void meaning_print(const meaning *m, mval v, tarn_buf *b);
 /* arg: as many as the definition wants. */
 mval meaning_apply(const meaning *m, const mdef *d, const mval *arg);
-/* An expression over the class variables of a rule, for conditions: scalar operators, what the interpretation and
- * (predicate …) define, (constant ?x), which every value is. NULL: *why says what has no meaning. */
+/* An expression over the class variables of a rule, for conditions: scalar operators, what the
+ * interpretation and (predicate …) define, (constant ?x), which every value is. NULL: *why says
+ * what has no meaning. */
 const mexpr *meaning_condition(tarn_ruleset *rs, const rule *r, const tarn_sx *s, const char **why);
 mval meaning_eval(const meaning *m, const mexpr *e, const mval *arg);
 
@@ -100,5 +104,6 @@ typedef struct mrule {
 mrule *mrule_make(tarn_ruleset *rs, const rule *r, const char **why);
 mterm *mterm_make(tarn_ruleset *rs, const rpat *p, const char **why);
 mval mterm_eval(const meaning *m, const mterm *t, const mval *var);
-uint32_t free_check(tarn_ruleset *rs, const tarn_rules_check_options *o, const tarn_rule_result **out);
+uint32_t free_check(tarn_ruleset *rs, const tarn_rules_check_options *o,
+                    const tarn_rule_result **out);
 #endif

@@ -19,7 +19,8 @@ static bool apply_term(tarn_ruleset *rs, const rpat *p, mterm *t, const char **w
   t->kid = TARN_ARRAY(rs->cx, mterm *, p->n + 1);
   *why = NULL;
   if (!t->def || t->def->predicate) *why = tarn_format(rs->cx, "%s has no meaning", name);
-  else if (t->def->arity != p->n) *why = tarn_format(rs->cx, "%s has a meaning for %u operands", name, t->def->arity);
+  else if (t->def->arity != p->n)
+    *why = tarn_format(rs->cx, "%s has a meaning for %u operands", name, t->def->arity);
   for (uint32_t i = 0; i < p->n && !*why; i++) t->kid[i] = mterm_make(rs, p->kid[i], why);
   return !*why;
 }
@@ -27,7 +28,8 @@ mterm *mterm_make(tarn_ruleset *rs, const rpat *p, const char **why) {
   mterm *t = TARN_NEW(rs->cx, mterm);
   if (p->kind == RP_VAR) t->kind = MT_VAR, t->var = p->var;
   else if (p->kind != RP_NODE)
-    *why = p->kind == RP_SEG ? "rows of operands have no meaning" : "computed operands have no meaning";
+    *why = p->kind == RP_SEG ? "rows of operands have no meaning"
+                             : "computed operands have no meaning";
   else if (p->op == TARN_NONE) *why = "a variable operator has no meaning";
   else if (apply_term(rs, p, t, why)) return t;
   return p->kind == RP_VAR ? t : NULL;
@@ -55,7 +57,8 @@ mrule *mrule_make(tarn_ruleset *rs, const rule *r, const char **why) {
   m->rhs = *why ? NULL : roots(rs, r->rhs, r->nrhs, why);
   m->cond = TARN_ARRAY(rs->cx, const mexpr *, m->ncond + 1);
   for (uint32_t i = 0; i < m->ncond && !*why; i++)
-    m->cond[i] = meaning_condition(rs, r, (i < r->ncond ? r->cond[i] : r->guard[i - r->ncond])->at, why);
+    m->cond[i] =
+        meaning_condition(rs, r, (i < r->ncond ? r->cond[i] : r->guard[i - r->ncond])->at, why);
   if (r->nwhere && !*why) *why = "computed operands have no meaning";
   return *why ? NULL : m;
 }
@@ -102,10 +105,12 @@ static const mexpr *condition(conditions *c, const tarn_sx *s) {
   if (s->n != 1 + (e->def ? e->def->arity : arity) || (!e->def && op == TARN_FX_COUNT))
     return c->why = tarn_format(c->rs->cx, "%s has no meaning", name), e;
   for (uint32_t i = 1; i < s->n; i++) e->kid[i - 1] = (mexpr *)(uintptr_t)condition(c, s->kid[i]);
-  e->truth = e->def || op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE || (e->kid[0] && e->kid[0]->truth);
+  e->truth = e->def || op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE ||
+             (e->kid[0] && e->kid[0]->truth);
   return e;
 }
-const mexpr *meaning_condition(tarn_ruleset *rs, const rule *r, const tarn_sx *s, const char **why) {
+const mexpr *meaning_condition(tarn_ruleset *rs, const rule *r, const tarn_sx *s,
+                               const char **why) {
   conditions c = {rs, r, NULL};
   const mexpr *e = condition(&c, s);
   if (c.why) *why = c.why;

@@ -1,5 +1,5 @@
-/* Scalar operators over the domains of interpretations: a table of functions for each. Integers and rationals are exact;
- * what does not fit is unknown, not wrong. */
+/* Scalar operators over the domains of interpretations: a table of functions for each. Integers and
+ * rationals are exact; what does not fit is unknown, not wrong. */
 #include "lab/meaning.h"
 #include <math.h>
 #include <string.h>
@@ -18,10 +18,10 @@ static uint64_t mask_of(const meaning *m) {
 }
 static uint64_t u(mval v) { return (uint64_t)v.n; }
 static mval bits(const meaning *m, uint64_t x) { return whole((int64_t)(x & mask_of(m))); }
-#define BITS(name, expr)                                                                                                       \
-  static mval bits_##name(const meaning *m, const mval *a) {                                                                   \
-    (void)m;                                                                                                                   \
-    return expr;                                                                                                               \
+#define BITS(name, expr)                                                                           \
+  static mval bits_##name(const meaning *m, const mval *a) {                                       \
+    (void)m;                                                                                       \
+    return expr;                                                                                   \
   }
 BITS(add, bits(m, u(a[0]) + u(a[1])))
 BITS(sub, bits(m, u(a[0]) - u(a[1])))
@@ -44,10 +44,10 @@ BITS(le, whole(u(a[0]) <= u(a[1])))
 /* ---------------------------------------------------------------- integers */
 
 static mval fit(wide x) { return x > INT64_MAX || x < -INT64_MAX ? unknown : whole((int64_t)x); }
-#define INTEGER(name, expr)                                                                                                    \
-  static mval integer_##name(const meaning *m, const mval *a) {                                                                \
-    (void)m;                                                                                                                   \
-    return expr;                                                                                                               \
+#define INTEGER(name, expr)                                                                        \
+  static mval integer_##name(const meaning *m, const mval *a) {                                    \
+    (void)m;                                                                                       \
+    return expr;                                                                                   \
   }
 INTEGER(add, fit((wide)a[0].n + a[1].n))
 INTEGER(sub, fit((wide)a[0].n - a[1].n))
@@ -88,7 +88,9 @@ mval m_ratio(int64_t n, int64_t d) { return ratio(n, d); }
 
 static bool less(mval a, mval b) { return (wide)a.n * b.d < (wide)b.n * a.d; }
 /* n/d + k*n'/d' without leaving 128 bits: both products are below 2^126. */
-static mval sum(mval a, mval b, int k) { return ratio((wide)a.n * b.d + k * ((wide)b.n * a.d), (wide)a.d * b.d); }
+static mval sum(mval a, mval b, int k) {
+  return ratio((wide)a.n * b.d + k * ((wide)b.n * a.d), (wide)a.d * b.d);
+}
 static mval power(mval a, mval b) {
   mval r = whole(1);
   int64_t e = b.n < 0 ? -b.n : b.n;
@@ -98,10 +100,10 @@ static mval power(mval a, mval b) {
   return m_has(a) ? r : a;
 }
 static wide floor_of(mval a) { return a.n / a.d - (a.n % a.d < 0); }
-#define RATIONAL(name, expr)                                                                                                   \
-  static mval rational_##name(const meaning *m, const mval *a) {                                                               \
-    (void)m;                                                                                                                   \
-    return expr;                                                                                                               \
+#define RATIONAL(name, expr)                                                                       \
+  static mval rational_##name(const meaning *m, const mval *a) {                                   \
+    (void)m;                                                                                       \
+    return expr;                                                                                   \
   }
 RATIONAL(add, sum(a[0], a[1], 1))
 RATIONAL(sub, sum(a[0], a[1], -1))
@@ -118,7 +120,8 @@ RATIONAL(eq, whole(a[0].n == a[1].n && a[0].d == a[1].d))
 RATIONAL(lt, whole(less(a[0], a[1])))
 RATIONAL(le, whole(!less(a[1], a[0])))
 
-/* ---------------------------------------------------------------- modulo a prime: polynomial identities */
+/* ---------------------------------------------------------------- modulo a prime: polynomial
+ * identities */
 
 static uint64_t times(uint64_t a, uint64_t b) {
   __extension__ unsigned __int128 p = (unsigned __int128)a * b;
@@ -138,10 +141,10 @@ mval m_to_prime(mval v) {
   if (v.n < 0) n = (P61 - n) % P61;
   return mod_p(d == 1 ? n : times(n, inverse(d)));
 }
-#define PRIME(name, expr)                                                                                                      \
-  static mval prime_##name(const meaning *m, const mval *a) {                                                                  \
-    (void)m;                                                                                                                   \
-    return expr;                                                                                                               \
+#define PRIME(name, expr)                                                                          \
+  static mval prime_##name(const meaning *m, const mval *a) {                                      \
+    (void)m;                                                                                       \
+    return expr;                                                                                   \
   }
 PRIME(add, mod_p(u(a[0]) + u(a[1])))
 PRIME(sub, mod_p(u(a[0]) + P61 - u(a[1])))
@@ -163,10 +166,10 @@ double m_double(mval v) {
   return x;
 }
 #define X(i) m_double(a[i])
-#define REAL(name, expr)                                                                                                       \
-  static mval real_##name(const meaning *m, const mval *a) {                                                                   \
-    (void)m;                                                                                                                   \
-    return expr;                                                                                                               \
+#define REAL(name, expr)                                                                           \
+  static mval real_##name(const meaning *m, const mval *a) {                                       \
+    (void)m;                                                                                       \
+    return expr;                                                                                   \
   }
 #define REAL1(name) REAL(name, m_real(name(X(0))))
 REAL(add, m_real(X(0) + X(1)))
@@ -178,7 +181,8 @@ REAL(abs, m_real(fabs(X(0))))
 REAL(sign, m_real((X(0) > 0) - (X(0) < 0)))
 REAL(min, m_real(fmin(X(0), X(1))))
 REAL(max, m_real(fmax(X(0), X(1))))
-REAL(pow, (X(0) == 0 && X(1) <= 0) || (X(0) < 0 && X(1) != rint(X(1))) ? none : m_real(pow(X(0), X(1))))
+REAL(pow,
+     (X(0) == 0 && X(1) <= 0) || (X(0) < 0 && X(1) != rint(X(1))) ? none : m_real(pow(X(0), X(1))))
 REAL(log, X(0) <= 0 ? none : m_real(log(X(0))))
 REAL(sqrt, X(0) < 0 ? none : m_real(sqrt(X(0))))
 REAL(asin, fabs(X(0)) > 1 ? none : m_real(asin(X(0))))
@@ -201,28 +205,35 @@ REAL(le, whole(X(0) <= X(1)))
 
 typedef mval mop(const meaning *m, const mval *a);
 #define AT(ID, fn) [TARN_FX_##ID] = fn
-#define BIT_OPS                                                                                                                \
-  AT(AND, bits_and), AT(OR, bits_or), AT(XOR, bits_xor), AT(NOT, bits_not), AT(EQ, bits_eq), AT(LT, bits_lt), AT(LE, bits_le), \
-      AT(MIN, bits_min), AT(MAX, bits_max)
+#define BIT_OPS                                                                                    \
+  AT(AND, bits_and), AT(OR, bits_or), AT(XOR, bits_xor), AT(NOT, bits_not), AT(EQ, bits_eq),       \
+      AT(LT, bits_lt), AT(LE, bits_le), AT(MIN, bits_min), AT(MAX, bits_max)
 static mop *const table[M_ALGEBRAS][TARN_FX_COUNT] = {
     [M_BOOL] = {BIT_OPS},
-    [M_BITS] = {BIT_OPS, AT(ADD, bits_add), AT(SUB, bits_sub), AT(MUL, bits_mul), AT(DIV, bits_div), AT(MOD, bits_mod),
-                AT(NEG, bits_neg), AT(SHL, bits_shl), AT(SHR, bits_shr)},
-    [M_INTEGER] = {AT(ADD, integer_add), AT(SUB, integer_sub), AT(MUL, integer_mul), AT(DIV, integer_div), AT(MOD, integer_mod),
-                   AT(FMOD, integer_fmod), AT(MIN, integer_min), AT(MAX, integer_max), AT(NEG, integer_neg),
-                   AT(ABS, integer_abs), AT(SIGN, integer_sign), AT(AND, integer_and), AT(OR, integer_or), AT(XOR, integer_xor),
-                   AT(NOT, integer_not), AT(EQ, bits_eq), AT(LT, integer_lt), AT(LE, integer_le)},
-    [M_RATIONAL] = {AT(ADD, rational_add), AT(SUB, rational_sub), AT(MUL, rational_mul), AT(DIV, rational_div),
-                    AT(NEG, rational_neg), AT(ABS, rational_abs), AT(SIGN, integer_sign), AT(MIN, rational_min),
-                    AT(MAX, rational_max), AT(POW, rational_pow), AT(FLOOR, rational_floor), AT(CEIL, rational_ceil),
+    [M_BITS] = {BIT_OPS, AT(ADD, bits_add), AT(SUB, bits_sub), AT(MUL, bits_mul), AT(DIV, bits_div),
+                AT(MOD, bits_mod), AT(NEG, bits_neg), AT(SHL, bits_shl), AT(SHR, bits_shr)},
+    [M_INTEGER] = {AT(ADD, integer_add), AT(SUB, integer_sub), AT(MUL, integer_mul),
+                   AT(DIV, integer_div), AT(MOD, integer_mod), AT(FMOD, integer_fmod),
+                   AT(MIN, integer_min), AT(MAX, integer_max), AT(NEG, integer_neg),
+                   AT(ABS, integer_abs), AT(SIGN, integer_sign), AT(AND, integer_and),
+                   AT(OR, integer_or), AT(XOR, integer_xor), AT(NOT, integer_not), AT(EQ, bits_eq),
+                   AT(LT, integer_lt), AT(LE, integer_le)},
+    [M_RATIONAL] = {AT(ADD, rational_add), AT(SUB, rational_sub), AT(MUL, rational_mul),
+                    AT(DIV, rational_div), AT(NEG, rational_neg), AT(ABS, rational_abs),
+                    AT(SIGN, integer_sign), AT(MIN, rational_min), AT(MAX, rational_max),
+                    AT(POW, rational_pow), AT(FLOOR, rational_floor), AT(CEIL, rational_ceil),
                     AT(EQ, rational_eq), AT(LT, rational_lt), AT(LE, rational_le)},
-    [M_PRIME] = {AT(ADD, prime_add), AT(SUB, prime_sub), AT(MUL, prime_mul), AT(DIV, prime_div), AT(NEG, prime_neg)},
-    [M_REAL] = {AT(ADD, real_add),   AT(SUB, real_sub),   AT(MUL, real_mul),     AT(DIV, real_div),   AT(NEG, real_neg),
-                AT(ABS, real_abs),   AT(SIGN, real_sign), AT(MIN, real_min),     AT(MAX, real_max),   AT(POW, real_pow),
-                AT(EXP, real_exp),   AT(LOG, real_log),   AT(SQRT, real_sqrt),   AT(TANH, real_tanh), AT(SIN, real_sin),
-                AT(COS, real_cos),   AT(TAN, real_tan),   AT(ASIN, real_asin),   AT(ACOS, real_acos), AT(ATAN, real_atan),
-                AT(SINH, real_sinh), AT(COSH, real_cosh), AT(FLOOR, real_floor), AT(CEIL, real_ceil), AT(EQ, real_eq),
-                AT(LT, real_lt),     AT(LE, real_le)},
+    [M_PRIME] = {AT(ADD, prime_add), AT(SUB, prime_sub), AT(MUL, prime_mul), AT(DIV, prime_div),
+                 AT(NEG, prime_neg)},
+    [M_REAL] = {AT(ADD, real_add),   AT(SUB, real_sub),     AT(MUL, real_mul),
+                AT(DIV, real_div),   AT(NEG, real_neg),     AT(ABS, real_abs),
+                AT(SIGN, real_sign), AT(MIN, real_min),     AT(MAX, real_max),
+                AT(POW, real_pow),   AT(EXP, real_exp),     AT(LOG, real_log),
+                AT(SQRT, real_sqrt), AT(TANH, real_tanh),   AT(SIN, real_sin),
+                AT(COS, real_cos),   AT(TAN, real_tan),     AT(ASIN, real_asin),
+                AT(ACOS, real_acos), AT(ATAN, real_atan),   AT(SINH, real_sinh),
+                AT(COSH, real_cosh), AT(FLOOR, real_floor), AT(CEIL, real_ceil),
+                AT(EQ, real_eq),     AT(LT, real_lt),       AT(LE, real_le)},
 };
 bool mop_known(const meaning *m, uint32_t op) { return table[m->domain][op] != NULL; }
 mval mop_apply(const meaning *m, uint32_t op, const mval *a) {
@@ -247,7 +258,8 @@ uint64_t m_draw(uint64_t *s) {
 }
 
 /* Numerator and denominator of the simplest rationals. */
-static const int8_t small[][2] = {{0, 1}, {1, 1}, {-1, 1}, {2, 1}, {-2, 1}, {3, 1}, {1, 2}, {-1, 2}, {-3, 1}, {1, 3}, {5, 2}};
+static const int8_t small[][2] = {{0, 1}, {1, 1},  {-1, 1}, {2, 1}, {-2, 1}, {3, 1},
+                                  {1, 2}, {-1, 2}, {-3, 1}, {1, 3}, {5, 2}};
 enum { SMALL = sizeof small / sizeof *small };
 
 uint64_t m_values(const meaning *m) {
@@ -266,7 +278,8 @@ bool m_corner(const meaning *m, uint32_t i, mval *out) {
   for (; k < SMALL; k++)
     if ((m->domain != M_INTEGER || small[k][1] == 1) && i-- == 0) break;
   if (k == SMALL) return false;
-  *out = m->domain == M_REAL ? m_real((double)small[k][0] / small[k][1]) : (mval){small[k][0], small[k][1]};
+  *out = m->domain == M_REAL ? m_real((double)small[k][0] / small[k][1])
+                             : (mval){small[k][0], small[k][1]};
   return true;
 }
 mval m_random(const meaning *m, uint64_t *s) {
@@ -286,7 +299,8 @@ bool m_simpler(const meaning *m, mval v, uint32_t i, mval *out) {
     if (k == i) return *out = c, true;
   }
   if (m->domain <= M_BITS) return false;
-  mval half = m->domain == M_REAL ? m_real(trunc(m_double(v) / 2)) : whole(v.n / v.d / 2), round = whole(v.n / v.d);
+  mval half = m->domain == M_REAL ? m_real(trunc(m_double(v) / 2)) : whole(v.n / v.d / 2),
+       round = whole(v.n / v.d);
   if (m->domain == M_REAL) round = m_real(trunc(m_double(v)));
   *out = i == k ? half : round;
   return i < k + 2 && (out->n != v.n || out->d != v.d);

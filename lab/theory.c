@@ -19,7 +19,9 @@ static bool form(tarn_ruleset *rs, const tarn_sx *s) {
   }
   return false;
 }
-static uint32_t symbol(tarn_ruleset *rs, const char *name, size_t n) { return free_symbol(free_of(rs), name, n); }
+static uint32_t symbol(tarn_ruleset *rs, const char *name, size_t n) {
+  return free_symbol(free_of(rs), name, n);
+}
 
 static void size(const tarn_ruleset *rs, tarn_ruleset_mark *m) {
   const free_state *f = free_of(rs);
@@ -38,7 +40,8 @@ static void shrink(tarn_ruleset *rs, const tarn_ruleset_mark *to) {
   f->numbers = (free_numbers)to->numbers;
 }
 
-const rtheory free_theory = {.forms = ", (phases …), (analysis …), (predicate …) or (interpretation …)",
+const rtheory free_theory = {.forms =
+                                 ", (phases …), (analysis …), (predicate …) or (interpretation …)",
                              .form = form,
                              .symbol = symbol,
                              .condition = free_try_condition,
@@ -54,7 +57,8 @@ static const rbuild *no_builder(const char *name) {
 tarn_ruleset *tarn_free_ruleset_new(tarn_lang *L) {
   tarn_ruleset *rs = tarn_r_ruleset(L, &free_theory, no_builder);
   free_state *f = TARN_NEW(rs->cx, free_state);
-  *f = (free_state){.rs = rs, .cx = rs->cx, .symbol = tarn_intern_new(rs->cx), .constants = TARN_NONE};
+  *f = (free_state){
+      .rs = rs, .cx = rs->cx, .symbol = tarn_intern_new(rs->cx), .constants = TARN_NONE};
   f->set = tarn_intern_new(rs->cx);
   tarn_intern_add(f->set, "", 0);
   rs->declared = f;

@@ -1,9 +1,10 @@
 /* Loads and stores of operands: addresses from index expressions, guards, fill.
  *
- * An offset grows level by level, so that each loop adds only what moves in it.  When padding is decided outside of the
- * innermost loops, the pointer is chosen there between the tensor and a page full of the fill value, and the inner loops
- * know of no guard.  Lanes: neighbours become vector loads, equal addresses one broadcast, a step of two two loads and a
- * shuffle, everything else a gather.  Unrolled copies share what they load (sharing.c). */
+ * An offset grows level by level, so that each loop adds only what moves in it.  When padding is
+ * decided outside of the innermost loops, the pointer is chosen there between the tensor and a page
+ * full of the fill value, and the inner loops know of no guard.  Lanes: neighbours become vector
+ * loads, equal addresses one broadcast, a step of two two loads and a shuffle, everything else a
+ * gather.  Unrolled copies share what they load (sharing.c). */
 #include "lower/access.h"
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,8 @@ LLVMValueRef low_off_scalar(low_fn *E, const low_off *o) {
 static LLVMValueRef rows_i64(low_fn *E, const low_off *o) {
   LLVMValueRef v[256];
   for (uint32_t i = 0; i < E->lanes; i++)
-    v[i] = low_i64(E->M, o->c + (int64_t)(i % E->row) * o->stride + (int64_t)(i / E->row) * o->rows);
+    v[i] =
+        low_i64(E->M, o->c + (int64_t)(i % E->row) * o->stride + (int64_t)(i / E->row) * o->rows);
   return LLVMConstVector(v, E->lanes);
 }
 /* Lanes of rows that do not follow one another have an offset each. */
@@ -52,7 +54,8 @@ static void off_add(low_fn *E, low_off *to, int64_t k, const low_off *x) {
   to->c += k * x->c, to->stride += k * x->stride, to->rows += k * x->rows;
   if (x->v) to->v = plus(E, to->v, times(E, x->v, k));
   if (!x->vec) return;
-  LLVMValueRef v = k == 1 ? x->vec : LLVMBuildNSWMul(E->M->b, x->vec, lanes_i64(E, k, 0, E->lanes), "");
+  LLVMValueRef v =
+      k == 1 ? x->vec : LLVMBuildNSWMul(E->M->b, x->vec, lanes_i64(E, k, 0, E->lanes), "");
   to->vec = plus(E, to->vec, v);
 }
 
@@ -71,7 +74,8 @@ void low_range(const low_fn *E, const tarn_plan_lin *a, int64_t *lo, int64_t *hi
 
 static int64_t floor_div(int64_t a, int64_t d) { return a / d - (a % d < 0); }
 
-/* floor(x / d) or x mod d, x an i64 or lanes of them that are at least lo. Unsigned division after a shift by a multiple. */
+/* floor(x / d) or x mod d, x an i64 or lanes of them that are at least lo. Unsigned division after
+ * a shift by a multiple. */
 static LLVMValueRef divide(low_fn *E, tarn_atom_kind kind, LLVMValueRef x, int64_t lo, int64_t d) {
   LLVMBuilderRef b = E->M->b;
   uint32_t n = low_lanes_of(x);
@@ -87,7 +91,8 @@ static low_off eval_atom(low_fn *E, const tarn_plan_term *t) {
   low_off r = {0};
   if (t->kind == TARN_IX_VAR) {
     const low_env *e = &E->env[t->var];
-    if (e->kind == LOW_UNSET) tarn_raise(E->M->cx, TARN_INTERNAL, "lower: a level is read outside of its loop");
+    if (e->kind == LOW_UNSET)
+      tarn_raise(E->M->cx, TARN_INTERNAL, "lower: a level is read outside of its loop");
     if (e->kind == LOW_CONST) r.c = e->c;
     else if (e->kind == LOW_SSA) r.v = e->v;
     else if (e->lo > 1) r.rows = 1;
@@ -134,7 +139,9 @@ void low_access_enter(low_fn *E, low_access *a, uint32_t level) {
     off_add(E, t->deps & a->p->inner ? &a->in[level + 1] : &a->out[level + 1], t->coef, &x);
   }
 }
-void low_access_skip(low_access *a, uint32_t level) { a->out[level + 1] = a->out[level], a->in[level + 1] = a->in[level]; }
+void low_access_skip(low_access *a, uint32_t level) {
+  a->out[level + 1] = a->out[level], a->in[level + 1] = a->in[level];
+}
 
 /* ---------------------------------------------------------------- pointers */
 static LLVMValueRef step(low_fn *E, const low_access *a, LLVMValueRef p, const low_off *o) {
@@ -157,7 +164,8 @@ static LLVMValueRef fill_page(low_fn *E, const low_access *a, int64_t n) {
   uint32_t before = tarn_intern_count(M->fill), id = tarn_intern_add(M->fill, key, sizeof key);
   if (id == before) {
     LLVMTypeRef at = LLVMArrayType2(t, size);
-    LLVMValueRef g = LLVMAddGlobal(M->m, at, "fill"), one = low_to_memory(M, a->p->dtype, low_fx_const(M, a->p->fill, 1));
+    LLVMValueRef g = LLVMAddGlobal(M->m, at, "fill"),
+                 one = low_to_memory(M, a->p->dtype, low_fx_const(M, a->p->fill, 1));
     tarn_mark mark = tarn_arena_mark(M->cx);
     LLVMValueRef *v = TARN_ARRAY(M->cx, LLVMValueRef, size);
     for (uint32_t i = 0; i < size; i++) v[i] = one;
@@ -171,9 +179,12 @@ static LLVMValueRef fill_page(low_fn *E, const low_access *a, int64_t n) {
 }
 
 /* ---------------------------------------------------------------- guards */
-static LLVMValueRef both(low_fn *E, LLVMValueRef a, LLVMValueRef b) { return a ? LLVMBuildAnd(E->M->b, a, b, "") : b; }
+static LLVMValueRef both(low_fn *E, LLVMValueRef a, LLVMValueRef b) {
+  return a ? LLVMBuildAnd(E->M->b, a, b, "") : b;
+}
 
-static LLVMValueRef scalar_guard(low_fn *E, const tarn_plan_guard *g, const low_off *o, int64_t lo, int64_t hi) {
+static LLVMValueRef scalar_guard(low_fn *E, const tarn_plan_guard *g, const low_off *o, int64_t lo,
+                                 int64_t hi) {
   LLVMBuilderRef b = E->M->b;
   LLVMValueRef e = low_off_scalar(E, o);
   if (lo >= g->lo) return LLVMBuildICmp(b, LLVMIntSLT, e, low_i64(E->M, g->hi), "");
@@ -187,7 +198,8 @@ LLVMValueRef low_test(low_fn *E, const tarn_plan_guard *g) {
   low_off o = low_eval(E, g->e);
   return scalar_guard(E, g, &o, lo, hi);
 }
-static LLVMValueRef lane_guard(low_fn *E, const tarn_plan_guard *g, const low_off *o, int64_t lo, int64_t hi) {
+static LLVMValueRef lane_guard(low_fn *E, const tarn_plan_guard *g, const low_off *o, int64_t lo,
+                               int64_t hi) {
   low_module *M = E->M;
   low_off x = *o;
   x.c -= g->lo;
@@ -200,7 +212,8 @@ static LLVMValueRef lane_guard(low_fn *E, const tarn_plan_guard *g, const low_of
   for (uint32_t i = 0; i < E->lanes; i++)
     lane[i] = LLVMConstInt(M->i32, (unsigned long long)(x.c + (int64_t)i * x.stride), true);
   LLVMValueRef e = LLVMConstVector(lane, E->lanes);
-  if (x.v) e = LLVMBuildAdd(M->b, low_splat(M, LLVMBuildTrunc(M->b, x.v, M->i32, ""), E->lanes), e, "");
+  if (x.v)
+    e = LLVMBuildAdd(M->b, low_splat(M, LLVMBuildTrunc(M->b, x.v, M->i32, ""), E->lanes), e, "");
   LLVMValueRef n = LLVMConstInt(M->i32, (unsigned long long)(g->hi - g->lo), true);
   return LLVMBuildICmp(M->b, LLVMIntULT, e, low_splat(M, n, E->lanes), "");
 }
@@ -223,13 +236,16 @@ low_cond low_conditions(low_fn *E, const low_access *a) {
 }
 
 /* ---------------------------------------------------------------- loads */
-/* n lanes that are no power of two: as part of a whole vector under a mask, where there are masks; 0: piece by piece. */
+/* n lanes that are no power of two: as part of a whole vector under a mask, where there are masks;
+ * 0: piece by piece. */
 static uint32_t masked_whole(const low_module *M, const low_access *a, uint32_t n) {
   uint32_t whole = 4;
   while (whole < n) whole *= 2;
   bool masks = M->hw->vector_bits >= 256 && tarn_hw_x86_64(M->hw);
   size_t bytes = tarn_dtype_size(a->p->dtype);
-  return n < 3 || whole == n || !masks || bytes < 4 || whole * bytes * 8 > M->hw->vector_bits ? 0 : whole;
+  return n < 3 || whole == n || !masks || bytes < 4 || whole * bytes * 8 > M->hw->vector_bits
+             ? 0
+             : whole;
 }
 static LLVMValueRef first_lanes(low_module *M, uint32_t n, uint32_t whole) {
   LLVMValueRef lane[64];
@@ -243,13 +259,16 @@ LLVMValueRef low_resized(low_module *M, LLVMValueRef v, uint32_t n, uint32_t to)
   return low_shuffle(M, v, LLVMGetPoison(LLVMTypeOf(v)), idx, to);
 }
 /* n lanes; `room` elements from p on may be read. */
-static LLVMValueRef load_at(low_fn *E, const low_access *a, LLVMValueRef p, uint32_t n, int64_t room) {
+static LLVMValueRef load_at(low_fn *E, const low_access *a, LLVMValueRef p, uint32_t n,
+                            int64_t room) {
   uint32_t whole = masked_whole(E->M, a, n);
-  if (whole && room >= whole) return low_resized(E->M, load_at(E, a, p, whole, room), whole, n); /* a mask costs an operation */
+  if (whole && room >= whole)
+    return low_resized(E->M, load_at(E, a, p, whole, room), whole,
+                       n); /* a mask costs an operation */
   if (whole) {
     LLVMTypeRef over[2] = {low_vec(low_memory_type(E->M, a->p->dtype), whole), E->M->ptr};
-    LLVMValueRef arg[4] = {p, LLVMConstInt(E->M->i32, tarn_dtype_size(a->p->dtype), 0), first_lanes(E->M, n, whole),
-                           LLVMGetPoison(over[0])};
+    LLVMValueRef arg[4] = {p, LLVMConstInt(E->M->i32, tarn_dtype_size(a->p->dtype), 0),
+                           first_lanes(E->M, n, whole), LLVMGetPoison(over[0])};
     return low_resized(E->M, low_intrinsic(E->M, "llvm.masked.load", over, 2, arg, 4), whole, n);
   }
   LLVMValueRef v = LLVMBuildLoad2(E->M->b, low_vec(low_memory_type(E->M, a->p->dtype), n), p, "");
@@ -265,8 +284,10 @@ LLVMValueRef low_half_of(low_fn *E, const LLVMValueRef *w, uint32_t first) {
   for (uint32_t i = 0; i < n; i++) idx[i] = (int)(2 * low_lane(E, i) + first);
   return low_shuffle(M, w[0], w[1] ? w[1] : LLVMGetPoison(LLVMTypeOf(w[0])), idx, n);
 }
-/* All elements between the first lane and one behind the last, where they may be read: one register or two. */
-static bool load_pair(low_fn *E, const low_access *a, LLVMValueRef p, int64_t room, LLVMValueRef *w) {
+/* All elements between the first lane and one behind the last, where they may be read: one register
+ * or two. */
+static bool load_pair(low_fn *E, const low_access *a, LLVMValueRef p, int64_t room,
+                      LLVMValueRef *w) {
   uint32_t n = E->lanes, whole = n & (n - 1) ? masked_whole(E->M, a, n) : n;
   if (n < 4 || !whole || room < 2 * (int64_t)whole) return false;
   bool one = 2 * whole * tarn_dtype_size(a->p->dtype) * 8 <= E->M->hw->vector_bits;
@@ -285,10 +306,12 @@ static LLVMValueRef every_second(low_fn *E, LLVMValueRef v, LLVMValueRef w) {
   return low_shuffle(E->M, v, w, idx, n);
 }
 /* Lanes at a constant step from p on: 0, 1, -1, 2. */
-static bool simple_stride(int64_t s, uint32_t n) { return n == 1 || s == 0 || s == 1 || s == -1 || s == 2; }
+static bool simple_stride(int64_t s, uint32_t n) {
+  return n == 1 || s == 0 || s == 1 || s == -1 || s == 2;
+}
 /* pair: as load_pair() gives it, for copies that come later. */
-static LLVMValueRef load_simple(low_fn *E, const low_access *a, LLVMValueRef p, int64_t stride, int64_t room,
-                                LLVMValueRef *pair) {
+static LLVMValueRef load_simple(low_fn *E, const low_access *a, LLVMValueRef p, int64_t stride,
+                                int64_t room, LLVMValueRef *pair) {
   uint32_t n = E->lanes;
   int idx[256];
   if (n == 1) return load_at(E, a, p, 1, 0);
@@ -300,15 +323,18 @@ static LLVMValueRef load_simple(low_fn *E, const low_access *a, LLVMValueRef p, 
     return low_shuffle(E->M, v, LLVMGetUndef(LLVMTypeOf(v)), idx, n);
   }
   if (load_pair(E, a, p, room, pair)) return low_half_of(E, pair, 0);
-  return every_second(E, load_at(E, a, p, n, 0), load_at(E, a, step_const(E, a, p, (int64_t)n - 1), n, 0));
+  return every_second(E, load_at(E, a, p, n, 0),
+                      load_at(E, a, step_const(E, a, p, (int64_t)n - 1), n, 0));
 }
 
 LLVMValueRef low_fill_value(low_fn *E, const low_access *a) {
-  return low_splat(E->M, low_to_memory(E->M, a->p->dtype, low_fx_const(E->M, a->p->fill, 1)), E->lanes);
+  return low_splat(E->M, low_to_memory(E->M, a->p->dtype, low_fx_const(E->M, a->p->fill, 1)),
+                   E->lanes);
 }
 
 /* Lane by lane; a lane whose mask is off reads the fill page. */
-static LLVMValueRef load_lanes(low_fn *E, const low_access *a, const low_off *o, LLVMValueRef mask) {
+static LLVMValueRef load_lanes(low_fn *E, const low_access *a, const low_off *o,
+                               LLVMValueRef mask) {
   low_module *M = E->M;
   LLVMTypeRef t = low_memory_type(M, a->p->dtype);
   LLVMValueRef p = step(E, a, a->base, o), page = mask ? fill_page(E, a, 1) : NULL;
@@ -323,8 +349,8 @@ static LLVMValueRef load_lanes(low_fn *E, const low_access *a, const low_off *o,
   return r;
 }
 
-/* Only of lanes that are a power of two: LLVM 19 pads others with lanes of an undefined index, whose instruction is not
- * valid when it is put in the register of the result. */
+/* Only of lanes that are a power of two: LLVM 19 pads others with lanes of an undefined index,
+ * whose instruction is not valid when it is put in the register of the result. */
 static LLVMValueRef gather(low_fn *E, const low_access *a, const low_off *o, LLVMValueRef mask) {
   low_module *M = E->M;
   LLVMTypeRef t = low_memory_type(M, a->p->dtype);
@@ -340,15 +366,18 @@ static LLVMValueRef gather(low_fn *E, const low_access *a, const low_off *o, LLV
   return low_intrinsic(M, "llvm.masked.gather", over, 2, arg, 4);
 }
 
-static LLVMValueRef masked_load(low_fn *E, const low_access *a, const low_off *o, LLVMValueRef mask) {
+static LLVMValueRef masked_load(low_fn *E, const low_access *a, const low_off *o,
+                                LLVMValueRef mask) {
   low_module *M = E->M;
   LLVMValueRef p = step(E, a, a->base, o);
   LLVMTypeRef over[2] = {low_vec(low_memory_type(M, a->p->dtype), E->lanes), M->ptr};
-  LLVMValueRef arg[4] = {p, LLVMConstInt(M->i32, tarn_dtype_size(a->p->dtype), 0), mask, low_fill_value(E, a)};
+  LLVMValueRef arg[4] = {p, LLVMConstInt(M->i32, tarn_dtype_size(a->p->dtype), 0), mask,
+                         low_fill_value(E, a)};
   return low_intrinsic(M, "llvm.masked.load", over, 2, arg, 4);
 }
 /* As load_simple() for a step of 2: of both loads only what a lane takes is read. */
-static LLVMValueRef masked_second(low_fn *E, const low_access *a, const low_off *o, LLVMValueRef mask) {
+static LLVMValueRef masked_second(low_fn *E, const low_access *a, const low_off *o,
+                                  LLVMValueRef mask) {
   low_module *M = E->M;
   uint32_t n = E->lanes;
   LLVMValueRef half[2], none = LLVMConstNull(LLVMTypeOf(mask));
@@ -378,10 +407,10 @@ static void inner_range(const low_fn *E, const low_access *a, int64_t *lo, int64
   }
 }
 
-/* The guard is the same for all lanes: the pointer is chosen, outside of the inner loops where the page is large enough.
- * span: elements from the first to the last that is loaded there. */
-static LLVMValueRef chosen(low_fn *E, const low_access *a, low_off out, low_off in, LLVMValueRef all, int64_t span,
-                           int64_t stride) {
+/* The guard is the same for all lanes: the pointer is chosen, outside of the inner loops where the
+ * page is large enough. span: elements from the first to the last that is loaded there. */
+static LLVMValueRef chosen(low_fn *E, const low_access *a, low_off out, low_off in,
+                           LLVMValueRef all, int64_t span, int64_t stride) {
   LLVMBuilderRef b = E->M->b;
   int64_t lo, hi;
   inner_range(E, a, &lo, &hi);
@@ -394,16 +423,20 @@ static LLVMValueRef chosen(low_fn *E, const low_access *a, low_off out, low_off 
   LLVMValueRef p = LLVMBuildSelect(b, all, step(E, a, a->base, &out), page, "");
   return step(E, a, p, &in);
 }
-static LLVMValueRef load_chosen(low_fn *E, const low_access *a, low_off out, low_off in, LLVMValueRef all) {
-  int64_t stride = E->lanes > 1 ? out.stride + in.stride : 0, span = ((int64_t)E->lanes - 1) * llabs(stride);
+static LLVMValueRef load_chosen(low_fn *E, const low_access *a, low_off out, low_off in,
+                                LLVMValueRef all) {
+  int64_t stride = E->lanes > 1 ? out.stride + in.stride : 0,
+          span = ((int64_t)E->lanes - 1) * llabs(stride);
   LLVMValueRef pair[2];
   return load_simple(E, a, chosen(E, a, out, in, all, span, stride), stride, 0, pair);
 }
 
-void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, bool write, unsigned locality) {
+void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, bool write,
+                  unsigned locality) {
   LLVMTypeRef over[1] = {M->ptr};
-  LLVMValueRef arg[4] = {LLVMBuildGEP2(M->b, M->i8, p, &bytes, 1, ""), LLVMConstInt(M->i32, write, 0),
-                         LLVMConstInt(M->i32, locality, 0), LLVMConstInt(M->i32, 1, 0)}; /* data */
+  LLVMValueRef arg[4] = {LLVMBuildGEP2(M->b, M->i8, p, &bytes, 1, ""),
+                         LLVMConstInt(M->i32, write, 0), LLVMConstInt(M->i32, locality, 0),
+                         LLVMConstInt(M->i32, 1, 0)}; /* data */
   low_intrinsic(M, "llvm.prefetch", over, 1, arg, 4);
 }
 
@@ -427,17 +460,21 @@ static int64_t room_of(const low_fn *E, const low_access *a, int64_t stride) {
 }
 
 /* Copies whose first lanes lie less than a line apart (taps of a window) ask once. */
-static void ask_ahead(low_fn *E, low_access *a, const low_off *out, const low_off *in, LLVMValueRef p) {
-  int64_t size = (int64_t)tarn_dtype_size(a->p->dtype), line = (int64_t)tarn_hw_mem(E->M->hw, TARN_HW_L1)->line,
-          c = out->c + in->c;
+static void ask_ahead(low_fn *E, low_access *a, const low_off *out, const low_off *in,
+                      LLVMValueRef p) {
+  int64_t size = (int64_t)tarn_dtype_size(a->p->dtype),
+          line = (int64_t)tarn_hw_mem(E->M->hw, TARN_HW_L1)->line, c = out->c + in->c;
   if (a->asked_gen != E->gen) a->nasked = 0, a->asked_gen = E->gen;
   for (uint32_t i = 0; i < a->nasked; i++)
-    if (a->asked[i].v[0] == out->v && a->asked[i].v[1] == in->v && llabs(a->asked[i].c - c) * size < line) return;
+    if (a->asked[i].v[0] == out->v && a->asked[i].v[1] == in->v &&
+        llabs(a->asked[i].c - c) * size < line)
+      return;
   if (a->nasked < LOW_CACHE) a->asked[a->nasked++] = (low_asked){{out->v, in->v}, c};
   low_prefetch(E->M, p, low_i64(E->M, a->p->ahead * size), false, a->p->second ? 2 : 3);
 }
 
-LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, const low_off *in, LLVMValueRef *pair) {
+LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, const low_off *in,
+                              LLVMValueRef *pair) {
   low_cond c = low_conditions(E, a);
   low_off o = *out;
   off_add(E, &o, 1, in);
@@ -456,10 +493,12 @@ LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, cons
   LLVMValueRef mask = c.all ? low_splat(E->M, c.all, E->lanes) : NULL;
   if (c.lane) mask = both(E, mask, c.lane);
   if (!o.vec && stride == 2) return masked_second(E, a, &o, mask);
-  return low_reordered(E, E->crossed, !o.vec && stride == 1 ? masked_load(E, a, &o, mask) : gather(E, a, &o, mask));
+  return low_reordered(
+      E, E->crossed, !o.vec && stride == 1 ? masked_load(E, a, &o, mask) : gather(E, a, &o, mask));
 }
 
-/* The offset at a level whose lanes are even: the two parts of it each, or all of it in the first. */
+/* The offset at a level whose lanes are even: the two parts of it each, or all of it in the first.
+ */
 static void offsets(low_fn *E, const low_access *a, uint32_t level, low_off *out, low_off *in) {
   *out = a->out[level], *in = a->in[level];
   if (!E->row) return;
@@ -502,7 +541,8 @@ static LLVMValueRef load_adjacent(low_fn *E, low_access *a, uint32_t level, uint
   if (c.lane || o.vec || stride < 0) return NULL;
   LLVMTypeRef bytes = low_memory_type(M, a->p->dtype),
               group = LLVMIntTypeInContext(M->lc, 8 * k * (unsigned)tarn_dtype_size(a->p->dtype));
-  if (c.never) return low_splat(M, low_to_memory(M, a->p->dtype, low_fx_const(M, a->p->fill, 1)), n * k);
+  if (c.never)
+    return low_splat(M, low_to_memory(M, a->p->dtype, low_fx_const(M, a->p->fill, 1)), n * k);
   int64_t span = ((int64_t)n - 1) * stride + k - 1;
   LLVMValueRef p = c.all ? chosen(E, a, out, in, c.all, span, stride) : step(E, a, a->base, &o), v;
   if (stride == (int64_t)k || n == 1) {
@@ -514,7 +554,8 @@ static LLVMValueRef load_adjacent(low_fn *E, low_access *a, uint32_t level, uint
   for (uint32_t i = 0; i < (stride ? n : 1); i++) {
     LLVMValueRef x = LLVMBuildLoad2(M->b, group, step_const(E, a, p, (int64_t)i * stride), "");
     LLVMSetAlignment(x, (unsigned)tarn_dtype_size(a->p->dtype));
-    v = stride ? LLVMBuildInsertElement(M->b, v, x, LLVMConstInt(M->i32, i, 0), "") : low_splat(M, x, n);
+    v = stride ? LLVMBuildInsertElement(M->b, v, x, LLVMConstInt(M->i32, i, 0), "")
+               : low_splat(M, x, n);
   }
   return LLVMBuildBitCast(M->b, v, low_vec(bytes, n * k), "");
 }
@@ -523,12 +564,14 @@ static LLVMValueRef interleaved(low_fn *E, LLVMValueRef *v, uint32_t k) {
   int index[256];
   uint32_t n = E->lanes, half = k / 2;
   if (k == 1)
-    return n == 1 ? LLVMBuildInsertElement(E->M->b, LLVMGetPoison(LLVMVectorType(LLVMTypeOf(v[0]), 1)), v[0],
-                                           LLVMConstInt(E->M->i32, 0, 0), "")
-                  : v[0];
+    return n == 1
+               ? LLVMBuildInsertElement(E->M->b, LLVMGetPoison(LLVMVectorType(LLVMTypeOf(v[0]), 1)),
+                                        v[0], LLVMConstInt(E->M->i32, 0, 0), "")
+               : v[0];
   LLVMValueRef a = interleaved(E, v, half), b = interleaved(E, v + half, half);
   for (uint32_t i = 0; i < n; i++)
-    for (uint32_t j = 0; j < k; j++) index[i * k + j] = (int)(j < half ? i * half + j : n * half + i * half + j - half);
+    for (uint32_t j = 0; j < k; j++)
+      index[i * k + j] = (int)(j < half ? i * half + j : n * half + i * half + j - half);
   return low_shuffle(E->M, a, b, index, n * k);
 }
 LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k) {
@@ -551,20 +594,23 @@ LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k
 
 /* ---------------------------------------------------------------- stores */
 #define LEAST_PAST 16 /* bytes of one store that goes past the caches */
-/* Without masks in registers of their own a masked store may take twelve cycles (AMD), three of 4 + 2 + 1 lanes three. */
+/* Without masks in registers of their own a masked store may take twelve cycles (AMD), three of 4 +
+ * 2 + 1 lanes three. */
 void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v) {
   uint32_t n = low_lanes_of(v), whole = E->M->hw->spreads ? 0 : masked_whole(E->M, a, n);
   if (whole) {
     LLVMTypeRef over[2] = {low_vec(low_memory_type(E->M, a->p->dtype), whole), E->M->ptr};
-    LLVMValueRef arg[4] = {low_resized(E->M, v, n, whole), p, LLVMConstInt(E->M->i32, tarn_dtype_size(a->p->dtype), 0),
+    LLVMValueRef arg[4] = {low_resized(E->M, v, n, whole), p,
+                           LLVMConstInt(E->M->i32, tarn_dtype_size(a->p->dtype), 0),
                            first_lanes(E->M, n, whole)};
     low_intrinsic(E->M, "llvm.masked.store", over, 2, arg, 4);
     return;
   }
-  unsigned size = (unsigned)tarn_dtype_size(a->p->dtype), line = TARN_WHOLE_LINE, wide = n * size < line ? n * size : line;
+  unsigned size = (unsigned)tarn_dtype_size(a->p->dtype), line = TARN_WHOLE_LINE,
+           wide = n * size < line ? n * size : line;
   LLVMValueRef s = LLVMBuildStore(E->M->b, v, p);
-  bool past =
-      a->p->past && line % wide == 0 && n * size % wide == 0 && wide >= LEAST_PAST; /* a part of a line where others follow */
+  bool past = a->p->past && line % wide == 0 && n * size % wide == 0 &&
+              wide >= LEAST_PAST; /* a part of a line where others follow */
   LLVMSetAlignment(s, past ? wide : size);
   if (!past) return;
   LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(E->M->i32, 1, 0));

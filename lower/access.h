@@ -10,12 +10,16 @@ typedef struct low_cond {
   LLVMValueRef lane; /* lanes of i1, NULL: true */
 } low_cond;
 low_cond low_conditions(low_fn *E, const low_access *a);
-LLVMValueRef low_fill_value(low_fn *E, const low_access *a);                   /* in all lanes; as in memory */
-LLVMValueRef low_half_of(low_fn *E, const LLVMValueRef *pair, uint32_t first); /* every second lane of what a pair holds */
-/* By itself, from memory; pair: what lanes at a step of two were made of, or NULL. out, in: the offset in two parts. */
-LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, const low_off *in, LLVMValueRef *pair);
+LLVMValueRef low_fill_value(low_fn *E, const low_access *a); /* in all lanes; as in memory */
+LLVMValueRef low_half_of(low_fn *E, const LLVMValueRef *pair,
+                         uint32_t first); /* every second lane of what a pair holds */
+/* By itself, from memory; pair: what lanes at a step of two were made of, or NULL. out, in: the
+ * offset in two parts. */
+LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, const low_off *in,
+                              LLVMValueRef *pair);
 
 /* sharing.c */
 uint64_t low_copy_key(const low_fn *E, const low_access *a);
-LLVMValueRef low_load_copy(low_fn *E, low_access *a, const low_off *out, const low_off *in); /* compute type; once a block */
+LLVMValueRef low_load_copy(low_fn *E, low_access *a, const low_off *out,
+                           const low_off *in); /* compute type; once a block */
 #endif

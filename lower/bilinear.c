@@ -17,16 +17,20 @@ static LLVMValueRef plus(low_module *M, LLVMValueRef x, double k, LLVMValueRef y
   return low_intrinsic(M, "llvm.fmuladd", &t, 1, (LLVMValueRef[]){c, y, x}, 3);
 }
 /* The matrix times x; y: its rows. */
-static void times(low_module *M, const tarn_plan_factor *f, const LLVMValueRef *x, LLVMValueRef *y) {
+static void times(low_module *M, const tarn_plan_factor *f, const LLVMValueRef *x,
+                  LLVMValueRef *y) {
   LLVMValueRef v[PLAN_MOST_TERMS];
   uint32_t n = f->cols;
   memcpy(v, x, n * sizeof *v);
-  for (uint32_t i = 0; i < f->npair; i++, n++) v[n] = plus(M, v[f->pair[i].a], f->pair[i].k, v[f->pair[i].b]);
+  for (uint32_t i = 0; i < f->npair; i++, n++)
+    v[n] = plus(M, v[f->pair[i].a], f->pair[i].k, v[f->pair[i].b]);
   for (uint32_t r = 0; r < f->rows; r++) {
     y[r] = NULL; /* begun with what is taken as it is */
     uint32_t first = n;
     for (uint32_t i = 0; i < n; i++)
-      if (v[i] && f->weight[r][i] != 0 && (first == n || (f->weight[r][first] != 1 && f->weight[r][i] == 1))) first = i;
+      if (v[i] && f->weight[r][i] != 0 &&
+          (first == n || (f->weight[r][first] != 1 && f->weight[r][i] == 1)))
+        first = i;
     if (first < n) y[r] = plus(M, NULL, f->weight[r][first], v[first]);
     for (uint32_t i = 0; i < n; i++)
       if (i != first) y[r] = plus(M, y[r], f->weight[r][i], v[i]);
@@ -50,11 +54,13 @@ static LLVMValueRef datum(const weighing *w) {
   w->st->taken = NULL;
   return v;
 }
-/* Sums over the columns of the first n factors, for all of their rows, the last's innermost; the columns of the others are set.
- * `each`: what is done with them at once, row of the last by row; else they are put in y. */
+/* Sums over the columns of the first n factors, for all of their rows, the last's innermost; the
+ * columns of the others are set. `each`: what is done with them at once, row of the last by row;
+ * else they are put in y. */
 static void sums(const weighing *w, uint32_t n, LLVMValueRef *y,
                  void (*each)(const weighing *w, uint32_t outer, const LLVMValueRef *y)) {
-  LLVMValueRef part[TARN_MOST_WEIGHED * MOST_PARTS], column[TARN_MOST_WEIGHED], row[TARN_MOST_WEIGHED];
+  LLVMValueRef part[TARN_MOST_WEIGHED * MOST_PARTS], column[TARN_MOST_WEIGHED],
+      row[TARN_MOST_WEIGHED];
   if (n == 0) {
     y[0] = datum(w);
     return;

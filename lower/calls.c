@@ -1,4 +1,5 @@
-/* Kernels that are no nests: gather (an index read from memory), reference kernels of libtarn-rt, kernels called by name. */
+/* Kernels that are no nests: gather (an index read from memory), reference kernels of libtarn-rt,
+ * kernels called by name. */
 #include "lower/internal.h"
 #include "runtime/ref.h"
 #include <string.h>
@@ -14,12 +15,17 @@ static tarn_layout layout_of(const step *s, bool out, uint32_t i) {
   const tarn_layout *given = out ? s->k->out_layout : s->k->in_layout;
   return given ? given[i] : s->p->buf[out ? s->k->out[i] : s->k->in[i]].layout;
 }
-static tarn_dtype dtype_of(const step *s, bool out, uint32_t i) { return s->p->buf[out ? s->k->out[i] : s->k->in[i]].dtype; }
+static tarn_dtype dtype_of(const step *s, bool out, uint32_t i) {
+  return s->p->buf[out ? s->k->out[i] : s->k->in[i]].dtype;
+}
 
-static LLVMBasicBlockRef block(const step *s) { return LLVMAppendBasicBlockInContext(s->M->lc, s->fn, ""); }
+static LLVMBasicBlockRef block(const step *s) {
+  return LLVMAppendBasicBlockInContext(s->M->lc, s->fn, "");
+}
 
 /* ---------------------------------------------------------------- the pool, and failures */
-static LLVMValueRef pool_member(const step *s, LLVMValueRef pool, unsigned i) { /* run, opaque, message */
+static LLVMValueRef pool_member(const step *s, LLVMValueRef pool,
+                                unsigned i) { /* run, opaque, message */
   low_module *M = s->M;
   LLVMTypeRef face[3] = {M->ptr, M->ptr, M->ptr}, type = LLVMStructTypeInContext(M->lc, face, 3, 0);
   return LLVMBuildLoad2(M->b, M->ptr, LLVMBuildStructGEP2(M->b, type, pool, i, ""), "");
@@ -34,7 +40,8 @@ static void fail(const step *s, LLVMValueRef pool, int code, const char *why) {
   LLVMPositionBuilderAtEnd(M->b, tell);
   if (n >= TARN_REF_MESSAGE) n = TARN_REF_MESSAGE - 1;
   char *text = tarn_strndup(M->cx, why, n);
-  LLVMBuildMemCpy(M->b, pool_member(s, pool, 2), 1, low_text(M, text), 1, low_i64(M, (int64_t)n + 1));
+  LLVMBuildMemCpy(M->b, pool_member(s, pool, 2), 1, low_text(M, text), 1,
+                  low_i64(M, (int64_t)n + 1));
   LLVMBuildBr(M->b, end);
   LLVMPositionBuilderAtEnd(M->b, end);
   LLVMBuildRet(M->b, LLVMConstInt(M->i32, (unsigned)code, 0));
@@ -67,7 +74,8 @@ static LLVMValueRef address(const gather *g, uint32_t which, LLVMValueRef *idx, 
   return LLVMBuildGEP2(M->b, low_memory_type(M, t), g->base[which], &o, 1, "");
 }
 
-/* The index at the current place, counted from the start: as unsigned it is below the extent, or outside. */
+/* The index at the current place, counted from the start: as unsigned it is below the extent, or
+ * outside. */
 static LLVMValueRef picked(gather *g) {
   low_module *M = g->s->M;
   LLVMTypeRef t = low_memory_type(M, g->index_type);
@@ -76,9 +84,12 @@ static LLVMValueRef picked(gather *g) {
   LLVMSetAlignment(i, (unsigned)tarn_dtype_size(g->index_type));
   bool sign = tarn_dtype_is_signed(g->index_type);
   i = LLVMBuildIntCast2(M->b, i, M->i64, sign, "");
-  if (sign) i = LLVMBuildSelect(M->b, LLVMBuildICmp(M->b, LLVMIntSLT, i, zero, ""), LLVMBuildAdd(M->b, i, n, ""), i, "");
+  if (sign)
+    i = LLVMBuildSelect(M->b, LLVMBuildICmp(M->b, LLVMIntSLT, i, zero, ""),
+                        LLVMBuildAdd(M->b, i, n, ""), i, "");
   LLVMValueRef out = LLVMBuildICmp(M->b, LLVMIntUGE, i, n, "");
-  LLVMBuildStore(M->b, LLVMBuildOr(M->b, LLVMBuildLoad2(M->b, M->i1, g->outside, ""), out, ""), g->outside);
+  LLVMBuildStore(M->b, LLVMBuildOr(M->b, LLVMBuildLoad2(M->b, M->i1, g->outside, ""), out, ""),
+                 g->outside);
   return LLVMBuildSelect(M->b, out, zero, i, "");
 }
 
@@ -101,7 +112,8 @@ static void element(gather *g, int64_t run) {
   low_module *M = g->s->M;
   LLVMValueRef idx[TARN_MAX_DIMS];
   uint32_t ni = g->l[1].n, n = g->l[0].n;
-  for (uint32_t d = 0; d < n; d++) idx[d] = d < g->axis ? g->at[d] : d == g->axis ? picked(g) : g->at[d + ni - 1];
+  for (uint32_t d = 0; d < n; d++)
+    idx[d] = d < g->axis ? g->at[d] : d == g->axis ? picked(g) : g->at[d + ni - 1];
   LLVMValueRef from = address(g, 0, idx, g->data_type), to = address(g, 2, g->at, g->data_type);
   int64_t bytes = (run ? run : 1) * (int64_t)tarn_dtype_size(g->data_type);
   LLVMBuildMemCpy(M->b, to, 1, from, 1, low_i64(M, bytes));
@@ -122,12 +134,15 @@ static void loops(gather *g, uint32_t d, uint32_t n, int64_t run) {
   LLVMValueRef i = g->at[d] = LLVMBuildPhi(M->b, M->i64, "");
   loops(g, d + 1, n, run);
   LLVMValueRef next = LLVMBuildNUWAdd(M->b, i, low_i64(M, 1), "");
-  LLVMAddIncoming(i, (LLVMValueRef[]){low_i64(M, 0), next}, (LLVMBasicBlockRef[]){before, LLVMGetInsertBlock(M->b)}, 2);
-  LLVMBuildCondBr(M->b, LLVMBuildICmp(M->b, LLVMIntULT, next, low_i64(M, out->dim[d]), ""), body, after);
+  LLVMAddIncoming(i, (LLVMValueRef[]){low_i64(M, 0), next},
+                  (LLVMBasicBlockRef[]){before, LLVMGetInsertBlock(M->b)}, 2);
+  LLVMBuildCondBr(M->b, LLVMBuildICmp(M->b, LLVMIntULT, next, low_i64(M, out->dim[d]), ""), body,
+                  after);
   LLVMPositionBuilderAtEnd(M->b, after);
 }
 
-static void emit_gather(step *s, const tarn_node *n, LLVMValueRef pool, const LLVMValueRef *in, const LLVMValueRef *out) {
+static void emit_gather(step *s, const tarn_node *n, LLVMValueRef pool, const LLVMValueRef *in,
+                        const LLVMValueRef *out) {
   low_module *M = s->M;
   gather g = {.s = s, .base = {in[0], in[1], out[0]}};
   g.l[0] = layout_of(s, false, 0), g.l[1] = layout_of(s, false, 1), g.l[2] = layout_of(s, true, 0);
@@ -136,8 +151,8 @@ static void emit_gather(step *s, const tarn_node *n, LLVMValueRef pool, const LL
   if (g.l[2].n + 1 != g.l[0].n + g.l[1].n || g.axis >= g.l[0].n)
     tarn_raise(s->M->cx, TARN_INTERNAL, "lower: %s: a gather of other dims", s->k->name);
   int64_t extent = g.l[0].dim[g.axis], run = run_length(&g);
-  const char *why =
-      tarn_format(M->cx, "%s: an index is out of range, the axis has %lld elements", s->k->name, (long long)extent);
+  const char *why = tarn_format(M->cx, "%s: an index is out of range, the axis has %lld elements",
+                                s->k->name, (long long)extent);
   if (!tarn_layout_elems(&g.l[2])) return;
   g.outside = LLVMBuildAlloca(M->b, M->i1, "");
   LLVMBuildStore(M->b, LLVMConstInt(M->i1, extent == 0, 0), g.outside);
@@ -163,12 +178,15 @@ static LLVMValueRef tensors(step *s, bool out, uint32_t n, const LLVMValueRef *d
     tarn_layout l = layout_of(s, out, i), flat = tarn_layout_row_major(l.n, l.dim);
     flat.offset = l.offset;
     if (!tarn_layout_equal(&l, &flat))
-      tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: operand %u of a reference kernel is not row-major", s->k->name, i);
+      tarn_raise(M->cx, TARN_INTERNAL,
+                 "lower: %s: operand %u of a reference kernel is not row-major", s->k->name, i);
     LLVMValueRef at = low_i64(M, l.offset * (int64_t)tarn_dtype_size(dtype_of(s, out, i)));
     LLVMValueRef v[4] = {LLVMConstInt(M->i32, dtype_of(s, out, i), 0), LLVMConstInt(M->i32, l.n, 0),
-                         low_i64_table(M, l.dim, l.n), LLVMBuildGEP2(M->b, M->i8, data[i], &at, 1, "")};
+                         low_i64_table(M, l.dim, l.n),
+                         LLVMBuildGEP2(M->b, M->i8, data[i], &at, 1, "")};
     LLVMValueRef no = low_i64(M, i), t = LLVMBuildGEP2(M->b, type, all, &no, 1, "");
-    for (uint32_t m = 0; m < 4; m++) LLVMBuildStore(M->b, v[m], LLVMBuildStructGEP2(M->b, type, t, m, ""));
+    for (uint32_t m = 0; m < 4; m++)
+      LLVMBuildStore(M->b, v[m], LLVMBuildStructGEP2(M->b, type, t, m, ""));
   }
   return all;
 }
@@ -181,7 +199,8 @@ static LLVMValueRef attributes(step *s, const tarn_payload *p) {
   for (uint32_t i = 0; i < p->nattr; i++) {
     const tarn_attr *a = &p->attr[i];
     LLVMValueRef *rs = TARN_ARRAY(M->cx, LLVMValueRef, a->n + 1);
-    for (uint32_t k = 0; a->kind == TARN_A_REALS && k < a->n; k++) rs[k] = LLVMConstReal(M->f64, a->rs[k]);
+    for (uint32_t k = 0; a->kind == TARN_A_REALS && k < a->n; k++)
+      rs[k] = LLVMConstReal(M->f64, a->rs[k]);
     bool list = a->kind == TARN_A_INTS || a->kind == TARN_A_REALS;
     LLVMValueRef v[7] = {low_text(M, a->name),
                          low_i64(M, a->i),
@@ -196,7 +215,8 @@ static LLVMValueRef attributes(step *s, const tarn_payload *p) {
 }
 
 /* pool ? pool->opaque(name, attributes, in, out, pool->message) : TARN_REF_FAILED */
-static LLVMValueRef emit_opaque(step *s, LLVMValueRef pool, const LLVMValueRef *in, const LLVMValueRef *out) {
+static LLVMValueRef emit_opaque(step *s, LLVMValueRef pool, const LLVMValueRef *in,
+                                const LLVMValueRef *out) {
   low_module *M = s->M;
   const tarn_payload *p = tarn_payload_get(M->L, s->k->payload);
   LLVMBasicBlockRef yes = block(s), no = block(s);
@@ -219,7 +239,8 @@ static LLVMValueRef emit_opaque(step *s, LLVMValueRef pool, const LLVMValueRef *
 }
 
 /* ---------------------------------------------------------------- kernels called by name */
-/* int NAME(const void *const *in, void *const *out): the buffers as they stand. What it returns but 0 is a failure. */
+/* int NAME(const void *const *in, void *const *out): the buffers as they stand. What it returns but
+ * 0 is a failure. */
 static LLVMValueRef emit_call(step *s, const LLVMValueRef *in, const LLVMValueRef *out) {
   low_module *M = s->M;
   LLVMValueRef list[2];
@@ -232,12 +253,13 @@ static LLVMValueRef emit_call(step *s, const LLVMValueRef *in, const LLVMValueRe
     }
   }
   LLVMValueRef st = low_call(M, tarn_payload_get(M->L, s->k->payload)->name, M->i32, list, 2);
-  LLVMValueRef ok = LLVMConstInt(M->i32, TARN_REF_OK, 0), bad = LLVMConstInt(M->i32, TARN_REF_FAILED, 0);
+  LLVMValueRef ok = LLVMConstInt(M->i32, TARN_REF_OK, 0),
+               bad = LLVMConstInt(M->i32, TARN_REF_FAILED, 0);
   return LLVMBuildSelect(M->b, LLVMBuildIsNull(M->b, st, ""), ok, bad, "");
 }
 
-LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k, LLVMValueRef pool,
-                       const LLVMValueRef *in, const LLVMValueRef *out) {
+LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k,
+                       LLVMValueRef pool, const LLVMValueRef *in, const LLVMValueRef *out) {
   step s = {M, fn, p, k};
   if (k->kind == TARN_K_CALL) return emit_call(&s, in, out);
   const tarn_node *n = k->term < tarn_term_count(M->L) ? tarn_term_get(M->L, k->term) : NULL;

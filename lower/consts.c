@@ -1,5 +1,5 @@
-/* Constants as the kernels read them: computed when need be, laid out, padded with zeros. One after the other, straight
- * to the file, so that a large model's weights are never held twice. */
+/* Constants as the kernels read them: computed when need be, laid out, padded with zeros. One after
+ * the other, straight to the file, so that a large model's weights are never held twice. */
 #include "lower/internal.h"
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +13,8 @@ static bool row_major(const tarn_layout *l) {
 }
 
 /* ---- to the file ----
- * A thread of its own writes what was laid out, while the next constant is computed. One is laid out, one written at a time. */
+ * A thread of its own writes what was laid out, while the next constant is computed. One is laid
+ * out, one written at a time. */
 struct low_sink {
   tarn_ctx *cx;
   int fd;
@@ -68,7 +69,8 @@ low_sink *low_sink_new(tarn_ctx *cx, int fd, const char *path) {
   low_sink *s = TARN_NEW(cx, low_sink);
   *s = (low_sink){.cx = cx, .fd = fd, .path = path};
   pthread_mutex_init(&s->lock, NULL), pthread_cond_init(&s->turn, NULL);
-  if (pthread_create(&s->thread, NULL, writer, s)) tarn_raise(cx, TARN_MEMORY, "no thread to write %s", path);
+  if (pthread_create(&s->thread, NULL, writer, s))
+    tarn_raise(cx, TARN_MEMORY, "no thread to write %s", path);
   tarn_defer(cx, join, s);
   return s;
 }

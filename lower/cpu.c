@@ -34,13 +34,20 @@ void low_wrote(low_module *M, const char *ext) {
 static void remove_files(const job *j) {
   char path[4096];
   for (unsigned i = 0; i < FILES; i++)
-    if ((j->wrote >> i & 1) && snprintf(path, sizeof path, "%s/model.%s", j->o->dir, files[i]) < (int)sizeof path) unlink(path);
+    if ((j->wrote >> i & 1) &&
+        snprintf(path, sizeof path, "%s/model.%s", j->o->dir, files[i]) < (int)sizeof path)
+      unlink(path);
 }
 
 static void lower(tarn_ctx *cx, void *arg) {
   job *j = arg;
   low_module *M = TARN_NEW(cx, low_module);
-  *M = (low_module){.cx = cx, .L = j->p->L, .hw = j->p->hw, .o = j->o, .contract = j->o->contract, .wrote = &j->wrote};
+  *M = (low_module){.cx = cx,
+                    .L = j->p->L,
+                    .hw = j->p->hw,
+                    .o = j->o,
+                    .contract = j->o->contract,
+                    .wrote = &j->wrote};
   M->lc = LLVMContextCreate();
   tarn_defer(cx, dispose_context, M->lc);
   LLVMContextSetDiagnosticHandler(M->lc, ignore, NULL);
@@ -53,11 +60,13 @@ static void lower(tarn_ctx *cx, void *arg) {
   low_object(M, j->p, j->plan);
 }
 
-void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan, const tarn_lower_options *o) {
+void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan,
+                    const tarn_lower_options *o) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   job j = {p, plan, o, 0};
   if (p->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_USAGE, "%s is not a CPU", p->hw->name);
-  if (!tarn_lower_name_ok(o->name)) tarn_raise(cx, TARN_USAGE, "%s: no prefix of names in C", o->name);
+  if (!tarn_lower_name_ok(o->name))
+    tarn_raise(cx, TARN_USAGE, "%s: no prefix of names in C", o->name);
   tarn_status st = tarn_protect(cx, lower, &j);
   if (st == TARN_OK) return;
   remove_files(&j);

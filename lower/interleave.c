@@ -1,11 +1,11 @@
-/* Copies of one result after the other, each a long chain of instructions that wait for one another (a polynomial), fill the
- * window in which a processor looks for work with what has to wait: of exp, 19 instructions and some 50 cycles long, the
- * window of a Zen 5, 114, holds six. Written turn by turn, the next instruction of each copy, what enters the window can soon
- * go on.
+/* Copies of one result after the other, each a long chain of instructions that wait for one another
+ * (a polynomial), fill the window in which a processor looks for work with what has to wait: of
+ * exp, 19 instructions and some 50 cycles long, the window of a Zen 5, 114, holds six. Written turn
+ * by turn, the next instruction of each copy, what enters the window can soon go on.
  *
- * The instructions of copies that follow one another in a block are noted as they are emitted, and put into the new order
- * where a group of them is full. Each operand stays before its use; memory is no matter: a stage reads nothing of what it
- * writes, and a kernel's pointers do not alias. */
+ * The instructions of copies that follow one another in a block are noted as they are emitted, and
+ * put into the new order where a group of them is full. Each operand stays before its use; memory
+ * is no matter: a stage reads nothing of what it writes, and a kernel's pointers do not alias. */
 #include "lower/nest.h"
 #include <stdlib.h>
 
@@ -29,7 +29,8 @@ static bool is_float(LLVMValueRef v) {
 }
 
 static int by_value(const void *a, const void *b) {
-  uintptr_t x = (uintptr_t)(*(const instr *const *)a)->v, y = (uintptr_t)(*(const instr *const *)b)->v;
+  uintptr_t x = (uintptr_t)(*(const instr *const *)a)->v,
+            y = (uintptr_t)(*(const instr *const *)b)->v;
   return x < y ? -1 : x > y;
 }
 static bool is_ready(instr **sorted, uint32_t n, const instr *i) {
@@ -81,7 +82,8 @@ static uint32_t most_alive(const instr *in, uint32_t n) {
 }
 
 /* Copies first … last - 1 in turns, at the place of b. */
-static void place(LLVMBuilderRef b, instr *in, const uint32_t *stop, uint32_t first, uint32_t last, instr **sorted) {
+static void place(LLVMBuilderRef b, instr *in, const uint32_t *stop, uint32_t first, uint32_t last,
+                  instr **sorted) {
   uint32_t next[LOW_COPIES], from = first ? stop[first - 1] : 0, n = stop[last - 1] - from;
   for (uint32_t i = 0; i < n; i++) sorted[i] = &in[from + i];
   qsort(sorted, n, sizeof *sorted, by_value);
@@ -100,17 +102,20 @@ void low_copies_end(low_nest *N) {
   low_copies *c = &N->turns;
   tarn_ctx *cx = N->M->cx;
   tarn_mark mark = tarn_arena_mark(cx);
-  uint32_t ncopy = c->n, stop[LOW_COPIES], n, regs = N->M->hw->vector_regs ? N->M->hw->vector_regs : 16;
+  uint32_t ncopy = c->n, stop[LOW_COPIES], n,
+           regs = N->M->hw->vector_regs ? N->M->hw->vector_regs : 16;
   c->n = 0;
   if (ncopy < 2) return;
   instr *in = TARN_ARRAY(cx, instr, MOST), **sorted = TARN_ARRAY(cx, instr *, MOST);
   if ((n = collect(c, ncopy, in, stop))) {
-    uint32_t alive = most_alive(in, stop[0]), most = alive < regs ? regs / alive : 1, groups = (ncopy + most - 1) / most;
+    uint32_t alive = most_alive(in, stop[0]), most = alive < regs ? regs / alive : 1,
+             groups = (ncopy + most - 1) / most;
     LLVMBuilderRef b = LLVMCreateBuilderInContext(N->M->lc);
     LLVMValueRef behind = LLVMGetNextInstruction(c->end[ncopy - 1]);
     if (behind) LLVMPositionBuilderBefore(b, behind);
     else LLVMPositionBuilderAtEnd(b, c->block);
-    for (uint32_t g = 0; g < groups; g++) place(b, in, stop, ncopy * g / groups, ncopy * (g + 1) / groups, sorted);
+    for (uint32_t g = 0; g < groups; g++)
+      place(b, in, stop, ncopy * g / groups, ncopy * (g + 1) / groups, sorted);
     LLVMDisposeBuilder(b);
   }
   tarn_release(cx, mark);
@@ -126,7 +131,8 @@ void low_copy_begin(low_nest *N, const low_fn *E) {
 void low_copy_end(low_nest *N, const low_fn *E) {
   low_copies *c = &N->turns;
   LLVMValueRef last = LLVMGetLastInstruction(c->block);
-  if (c->block != LLVMGetInsertBlock(N->M->b) || c->gen != E->gen || last == (c->n ? c->end[c->n - 1] : c->from)) {
+  if (c->block != LLVMGetInsertBlock(N->M->b) || c->gen != E->gen ||
+      last == (c->n ? c->end[c->n - 1] : c->from)) {
     c->n = 0; /* it has branches, or nothing */
     return;
   }

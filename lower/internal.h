@@ -4,19 +4,20 @@
  * memory.c     offsets of buffers                   consts.c     constants to the file
  * header.c     model.h                              kernel.c     kernel functions, parallel loops
  * nest.c       loops, lanes, tails                  reduce.c     accumulators
- * peel.c       loops at the borders of padding      order.c      unrolled copies in the plan's order
- * access.c     loads and stores                     sharing.c    what unrolled copies load once
- * transpose.c  rows across the lanes                lanes.c      lanes in another order
+ * peel.c       loops at the borders of padding      order.c      unrolled copies in the plan's
+ * order access.c     loads and stores                     sharing.c    what unrolled copies load
+ * once transpose.c  rows across the lanes                lanes.c      lanes in another order
  * bilinear.c   constant matrices                    dot.c        dot-product instructions
  * prefetch.c   prefetches                           interleave.c copies of long code interleaved
  * value.c      scalar expressions on vectors        math.c       exp, tanh, erf, log, sin, cos
  * calls.c      gather, opaque and called kernels
  *
- * What is emitted is a plan (plan/plan.h); nothing about a kernel is decided here but what follows from a copy's place.
- * Emission is a walk over the levels of a plan. Every level is a variable; its environment says what stands for it
- * at the moment: a number (unrolled, or the tail behind a loop), a value of LLVM (inside its loop) or the lanes of a
- * vector. Extents are known, so loops run a known number of times and every tail is emitted with its own size: masks are
- * needed for padding only.
+ * What is emitted is a plan (plan/plan.h); nothing about a kernel is decided here but what follows
+ * from a copy's place. Emission is a walk over the levels of a plan. Every level is a variable; its
+ * environment says what stands for it at the moment: a number (unrolled, or the tail behind a
+ * loop), a value of LLVM (inside its loop) or the lanes of a vector. Extents are known, so loops
+ * run a known number of times and every tail is emitted with its own size: masks are needed for
+ * padding only.
  */
 #ifndef TARN_LOWER_INTERNAL_H
 #define TARN_LOWER_INTERNAL_H
@@ -53,17 +54,21 @@ typedef struct low_module {
 
 /* A function of LLVM's, by name and types; declared once. */
 LLVMValueRef low_declare(low_module *M, const char *name, LLVMTypeRef type);
-LLVMValueRef low_call(low_module *M, const char *name, LLVMTypeRef ret, LLVMValueRef *arg, unsigned n);
+LLVMValueRef low_call(low_module *M, const char *name, LLVMTypeRef ret, LLVMValueRef *arg,
+                      unsigned n);
 /* An overloaded intrinsic: "llvm.sqrt" on the type of arg[0]. */
-LLVMValueRef low_intrinsic(low_module *M, const char *name, LLVMTypeRef *over, unsigned nover, LLVMValueRef *arg, unsigned n);
+LLVMValueRef low_intrinsic(low_module *M, const char *name, LLVMTypeRef *over, unsigned nover,
+                           LLVMValueRef *arg, unsigned n);
 LLVMValueRef low_i64(const low_module *M, int64_t v);
 /* v as n lanes of it; n = 1: v itself. */
 LLVMValueRef low_splat(low_module *M, LLVMValueRef v, uint32_t n);
-LLVMTypeRef low_vec(LLVMTypeRef t, uint32_t n);                                                        /* n = 1: t itself */
-uint32_t low_lanes_of(LLVMValueRef v);                                                                 /* 1 for a scalar */
-LLVMValueRef low_shuffle(low_module *M, LLVMValueRef a, LLVMValueRef b, const int *index, uint32_t n); /* -1: any */
+LLVMTypeRef low_vec(LLVMTypeRef t, uint32_t n); /* n = 1: t itself */
+uint32_t low_lanes_of(LLVMValueRef v);          /* 1 for a scalar */
+LLVMValueRef low_shuffle(low_module *M, LLVMValueRef a, LLVMValueRef b, const int *index,
+                         uint32_t n); /* -1: any */
 
-/* ---- values (value.c): a scalar or a vector, computed in its compute type: f16 and bf16 in f32 ---- */
+/* ---- values (value.c): a scalar or a vector, computed in its compute type: f16 and bf16 in f32
+ * ---- */
 LLVMTypeRef low_memory_type(const low_module *M, tarn_dtype t);
 LLVMTypeRef low_compute_type(const low_module *M, tarn_dtype t);
 LLVMValueRef low_from_memory(low_module *M, tarn_dtype t, LLVMValueRef v);
@@ -72,20 +77,23 @@ LLVMValueRef low_to_memory(low_module *M, tarn_dtype t, LLVMValueRef v);
 LLVMValueRef low_fx_const(low_module *M, uint32_t f, uint32_t n);
 LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRef v);
 /* f over holes (values of n lanes each). *type: its dtype. */
-LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const tarn_dtype *htype, uint32_t nhole, uint32_t n,
-                    tarn_dtype *type);
-/* A float operator of one operand by our own approximation (f32 or f64, any lanes); NULL when there is none. */
+LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const tarn_dtype *htype,
+                    uint32_t nhole, uint32_t n, tarn_dtype *type);
+/* A float operator of one operand by our own approximation (f32 or f64, any lanes); NULL when there
+ * is none. */
 LLVMValueRef low_math(low_module *M, tarn_fxop op, LLVMValueRef x);
 
 /* ---- environments and accesses ---- */
 typedef enum { LOW_UNSET, LOW_CONST, LOW_SSA, LOW_LANES } low_kind;
 typedef struct low_env {
   low_kind kind;
-  int64_t c, lo;  /* CONST: its number c; SSA: it runs from lo to c; LANES: from 0 to c, the same in `lo` lanes side by side */
+  int64_t c, lo;  /* CONST: its number c; SSA: it runs from lo to c; LANES: from 0 to c, the same in
+                     `lo` lanes side by side */
   LLVMValueRef v; /* SSA */
 } low_env;
-/* A number of elements: v + c + lane·stride + each lane's vec. Where lanes are rows (low_fn.row) it is (lane mod row)·stride +
- * (lane / row)·rows; from low_even() on, the stride is that of all lanes then, too, or nothing. */
+/* A number of elements: v + c + lane·stride + each lane's vec. Where lanes are rows (low_fn.row) it
+ * is (lane mod row)·stride + (lane / row)·rows; from low_even() on, the stride is that of all lanes
+ * then, too, or nothing. */
 typedef struct low_off {
   LLVMValueRef v; /* i64 or NULL */
   int64_t c, stride, rows;
@@ -97,7 +105,8 @@ typedef struct low_loaded {
   uint64_t key; /* which of the unrolled copies */
   uint32_t gen, lanes;
   LLVMValueRef v;
-  LLVMValueRef pair[2]; /* of lanes at a step of two: the registers that hold the elements between them too, or NULL */
+  LLVMValueRef pair[2]; /* of lanes at a step of two: the registers that hold the elements between
+                           them too, or NULL */
 } low_loaded;
 typedef struct low_asked { /* an element that was asked for in this block: v[0] + v[1] + c */
   LLVMValueRef v[2];
@@ -107,7 +116,8 @@ typedef struct low_access {
   const tarn_plan_access *p;
   LLVMValueRef base; /* set when the function is begun */
   uint32_t held;     /* bit g: guard g has been tested here, and holds */
-  low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that depends on p->inner */
+  low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that
+                        depends on p->inner */
   low_loaded cache[LOW_CACHE];
   low_asked asked[LOW_CACHE];
   uint32_t nasked, asked_gen;
@@ -123,11 +133,13 @@ typedef struct low_fn {
   const tarn_plan_space *space;
   low_env env[PLAN_MAX_VARS];
   uint32_t lanes; /* of values computed now */
-  uint32_t row;   /* so many of them make a row, where they are rows of one dim, steps of another; 0: they are of one dim */
-  bool crossed;   /* what is loaded now keeps its lanes as lanes.c says */
-  uint32_t gen;   /* changes with the basic block: what is cached holds for one */
+  uint32_t row; /* so many of them make a row, where they are rows of one dim, steps of another; 0:
+                   they are of one dim */
+  bool crossed; /* what is loaded now keeps its lanes as lanes.c says */
+  uint32_t gen; /* changes with the basic block: what is cached holds for one */
 } low_fn;
-LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t, int64_t n); /* array of n in the entry block, aligned to 64 */
+LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t,
+                        int64_t n); /* array of n in the entry block, aligned to 64 */
 /* Local memory of one thread: on the stack, or in its part of the workspace when large. */
 LLVMValueRef low_local(low_fn *E, int64_t bytes);
 LLVMBasicBlockRef low_block(low_fn *E, const char *name);
@@ -135,26 +147,35 @@ void low_begin(low_fn *E, LLVMBasicBlockRef b); /* continues there */
 
 /* lanes.c */
 #define LOW_HALVES 8
-uint32_t low_lane(const low_fn *E, uint32_t i); /* which lane lies in place i of what is loaded now, and the reverse */
-LLVMValueRef low_reordered(const low_fn *E, bool is, LLVMValueRef v); /* into that order, or back; LOW_HALVES lanes */
+uint32_t
+low_lane(const low_fn *E,
+         uint32_t i); /* which lane lies in place i of what is loaded now, and the reverse */
+LLVMValueRef low_reordered(const low_fn *E, bool is,
+                           LLVMValueRef v); /* into that order, or back; LOW_HALVES lanes */
 
 /* access.c */
-/* The line at p plus so many bytes is asked for, into all caches (3), the second and farther (2), the third (1). */
+/* The line at p plus so many bytes is asked for, into all caches (3), the second and farther (2),
+ * the third (1). */
 void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, bool write, unsigned locality);
 void low_access_ready(low_fn *E, low_access *a);
 void low_access_enter(low_fn *E, low_access *a, uint32_t level); /* env[level] has just been set */
 void low_access_skip(low_access *a, uint32_t level);             /* the level is not entered */
-LLVMValueRef low_load(low_fn *E, low_access *a, uint32_t level); /* all levels before `level` are entered; compute type */
-/* k elements side by side for each lane, at the k counts of `level`, which is the innermost: a vector of lanes × k as in
- * memory. k: a power of two, at most 16. */
+LLVMValueRef low_load(low_fn *E, low_access *a,
+                      uint32_t level); /* all levels before `level` are entered; compute type */
+/* k elements side by side for each lane, at the k counts of `level`, which is the innermost: a
+ * vector of lanes × k as in memory. k: a power of two, at most 16. */
 LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k);
 void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v);
-void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v); /* all of v, side by side from p on */
-LLVMValueRef low_resized(low_module *M, LLVMValueRef v, uint32_t n, uint32_t to);  /* the first lanes, or poison behind */
+void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p,
+                  LLVMValueRef v); /* all of v, side by side from p on */
+LLVMValueRef low_resized(low_module *M, LLVMValueRef v, uint32_t n,
+                         uint32_t to); /* the first lanes, or poison behind */
 low_off low_eval(low_fn *E, const tarn_plan_lin *a);
 low_off low_even(low_fn *E, low_off o);
-void low_range(const low_fn *E, const tarn_plan_lin *a, int64_t *lo, int64_t *hi); /* from what is known now */
-LLVMValueRef low_test(low_fn *E, const tarn_plan_guard *g); /* of a guard that is the same for all lanes */
+void low_range(const low_fn *E, const tarn_plan_lin *a, int64_t *lo,
+               int64_t *hi); /* from what is known now */
+LLVMValueRef low_test(low_fn *E,
+                      const tarn_plan_guard *g); /* of a guard that is the same for all lanes */
 LLVMValueRef low_off_scalar(low_fn *E, const low_off *o);
 
 /* ---- kernels ---- */
@@ -167,18 +188,21 @@ typedef struct low_kernel {
 typedef struct low_nest low_nest;
 low_nest *low_nest_new(low_module *M, tarn_plan_nest *p);
 /* Emits items begin … end-1 of a region; in, out: pointers. */
-void low_nest_emit(low_nest *n, uint32_t region, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out, LLVMValueRef begin,
-                   LLVMValueRef end);
+void low_nest_emit(low_nest *n, uint32_t region, low_fn *E, const LLVMValueRef *in,
+                   const LLVMValueRef *out, LLVMValueRef begin, LLVMValueRef end);
 
 /* kernel.c */
-low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s, const tarn_plan_operand *in, uint32_t nin,
-                            const tarn_plan_operand *out, uint32_t nout);
+low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s,
+                            const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
+                            uint32_t nout);
 void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const tarn_plan_space *space);
-/* other.c: emits the call into the function of a step; arguments are pointers. Returns an i32 status or NULL. */
-LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k, LLVMValueRef pool,
-                       const LLVMValueRef *in, const LLVMValueRef *out);
+/* other.c: emits the call into the function of a step; arguments are pointers. Returns an i32
+ * status or NULL. */
+LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k,
+                       LLVMValueRef pool, const LLVMValueRef *in, const LLVMValueRef *out);
 
-LLVMValueRef low_function(low_module *M, const char *name, LLVMTypeRef type); /* internal, with the target's attributes */
+LLVMValueRef low_function(low_module *M, const char *name,
+                          LLVMTypeRef type); /* internal, with the target's attributes */
 
 /* program.c */
 /* Private constant tables. */
@@ -189,8 +213,8 @@ void low_program(low_module *M, const tarn_kprog *p, const tarn_memory_plan *pla
 
 /* object.c */
 void low_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan);
-/* consts.c: where constants are written; `path` is for messages. To be ended before the file is closed, which raises what went
- * wrong; when something else raises it ends by itself. */
+/* consts.c: where constants are written; `path` is for messages. To be ended before the file is
+ * closed, which raises what went wrong; when something else raises it ends by itself. */
 typedef struct low_sink low_sink;
 low_sink *low_sink_new(tarn_ctx *cx, int fd, const char *path);
 void low_sink_end(low_sink *s);

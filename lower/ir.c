@@ -2,7 +2,9 @@
 #include "lower/internal.h"
 #include <string.h>
 
-LLVMValueRef low_i64(const low_module *M, int64_t v) { return LLVMConstInt(M->i64, (unsigned long long)v, true); }
+LLVMValueRef low_i64(const low_module *M, int64_t v) {
+  return LLVMConstInt(M->i64, (unsigned long long)v, true);
+}
 
 LLVMTypeRef low_vec(LLVMTypeRef t, uint32_t n) { return n == 1 ? t : LLVMVectorType(t, n); }
 
@@ -11,9 +13,11 @@ uint32_t low_lanes_of(LLVMValueRef v) {
   return LLVMGetTypeKind(t) == LLVMVectorTypeKind ? LLVMGetVectorSize(t) : 1;
 }
 
-LLVMValueRef low_shuffle(low_module *M, LLVMValueRef a, LLVMValueRef b, const int *index, uint32_t n) {
+LLVMValueRef low_shuffle(low_module *M, LLVMValueRef a, LLVMValueRef b, const int *index,
+                         uint32_t n) {
   LLVMValueRef idx[256];
-  for (uint32_t i = 0; i < n; i++) idx[i] = index[i] < 0 ? LLVMGetUndef(M->i32) : LLVMConstInt(M->i32, (unsigned)index[i], 0);
+  for (uint32_t i = 0; i < n; i++)
+    idx[i] = index[i] < 0 ? LLVMGetUndef(M->i32) : LLVMConstInt(M->i32, (unsigned)index[i], 0);
   return LLVMBuildShuffleVector(M->b, a, b, LLVMConstVector(idx, n), "");
 }
 
@@ -25,8 +29,10 @@ LLVMValueRef low_splat(low_module *M, LLVMValueRef v, uint32_t n) {
     return LLVMConstVector(all, n);
   }
   LLVMTypeRef t = LLVMVectorType(LLVMTypeOf(v), n);
-  LLVMValueRef x = LLVMBuildInsertElement(M->b, LLVMGetPoison(t), v, LLVMConstInt(M->i32, 0, 0), "");
-  return LLVMBuildShuffleVector(M->b, x, LLVMGetPoison(t), LLVMConstNull(LLVMVectorType(M->i32, n)), "");
+  LLVMValueRef x =
+      LLVMBuildInsertElement(M->b, LLVMGetPoison(t), v, LLVMConstInt(M->i32, 0, 0), "");
+  return LLVMBuildShuffleVector(M->b, x, LLVMGetPoison(t), LLVMConstNull(LLVMVectorType(M->i32, n)),
+                                "");
 }
 
 LLVMValueRef low_declare(low_module *M, const char *name, LLVMTypeRef type) {
@@ -34,21 +40,25 @@ LLVMValueRef low_declare(low_module *M, const char *name, LLVMTypeRef type) {
   return f ? f : LLVMAddFunction(M->m, name, type);
 }
 
-LLVMValueRef low_call(low_module *M, const char *name, LLVMTypeRef ret, LLVMValueRef *arg, unsigned n) {
+LLVMValueRef low_call(low_module *M, const char *name, LLVMTypeRef ret, LLVMValueRef *arg,
+                      unsigned n) {
   LLVMTypeRef t[8];
   for (unsigned i = 0; i < n; i++) t[i] = LLVMTypeOf(arg[i]);
   LLVMTypeRef type = LLVMFunctionType(ret, t, n, 0);
   return LLVMBuildCall2(M->b, type, low_declare(M, name, type), arg, n, "");
 }
 
-LLVMValueRef low_intrinsic(low_module *M, const char *name, LLVMTypeRef *over, unsigned nover, LLVMValueRef *arg, unsigned n) {
+LLVMValueRef low_intrinsic(low_module *M, const char *name, LLVMTypeRef *over, unsigned nover,
+                           LLVMValueRef *arg, unsigned n) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   if (!id) tarn_raise(M->cx, TARN_INTERNAL, "lower: LLVM knows no %s", name);
   LLVMValueRef f = LLVMGetIntrinsicDeclaration(M->m, id, over, nover);
   return LLVMBuildCall2(M->b, LLVMIntrinsicGetType(M->lc, id, over, nover), f, arg, n, "");
 }
 
-LLVMBasicBlockRef low_block(low_fn *E, const char *name) { return LLVMAppendBasicBlockInContext(E->M->lc, E->fn, name); }
+LLVMBasicBlockRef low_block(low_fn *E, const char *name) {
+  return LLVMAppendBasicBlockInContext(E->M->lc, E->fn, name);
+}
 void low_begin(low_fn *E, LLVMBasicBlockRef b) {
   LLVMPositionBuilderAtEnd(E->M->b, b);
   E->gen++;
@@ -57,7 +67,8 @@ void low_begin(low_fn *E, LLVMBasicBlockRef b) {
 LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t, int64_t n) {
   LLVMBuilderRef b = LLVMCreateBuilderInContext(E->M->lc);
   LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(E->entry));
-  LLVMValueRef v = n == 1 ? LLVMBuildAlloca(b, t, "") : LLVMBuildAlloca(b, LLVMArrayType2(t, (uint64_t)n), "");
+  LLVMValueRef v =
+      n == 1 ? LLVMBuildAlloca(b, t, "") : LLVMBuildAlloca(b, LLVMArrayType2(t, (uint64_t)n), "");
   LLVMSetAlignment(v, 64);
   LLVMDisposeBuilder(b);
   return v;

@@ -1,9 +1,10 @@
-/* Kernel functions: one for every distinct (nest, schedule, layouts, types), called with pointers from as many steps as
- * use it.  A region with several items runs on the pool; without a pool on this thread.
+/* Kernel functions: one for every distinct (nest, schedule, layouts, types), called with pointers
+ * from as many steps as use it.  A region with several items runs on the pool; without a pool on
+ * this thread.
  *
- *   body (scratch, begin, end, operands…)     the loops of items begin … end-1; its pointers do not alias
- *   task (arg, slot, begin, end)              what the pool calls: unpacks arg = {scratch, operands…}
- *   kernel (scratch, pool, operands…)         all regions, one after the other */
+ *   body (scratch, begin, end, operands…)     the loops of items begin … end-1; its pointers do not
+ * alias task (arg, slot, begin, end)              what the pool calls: unpacks arg = {scratch,
+ * operands…} kernel (scratch, pool, operands…)         all regions, one after the other */
 #include "lower/internal.h"
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,8 @@ static void attribute(low_module *M, LLVMValueRef f, unsigned at, const char *na
   LLVMAddAttributeAtIndex(f, at, LLVMCreateEnumAttribute(M->lc, id, 0));
 }
 static void string_attribute(low_module *M, LLVMValueRef f, const char *name, const char *value) {
-  LLVMAttributeRef a = LLVMCreateStringAttribute(M->lc, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
+  LLVMAttributeRef a = LLVMCreateStringAttribute(M->lc, name, (unsigned)strlen(name), value,
+                                                 (unsigned)strlen(value));
   LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
 }
 
@@ -34,7 +36,8 @@ typedef struct make {
   low_kernel *k;
   const char *name;
   uint32_t nin, nout;
-  tarn_plan_nest *plan, *through; /* through: the same without non-temporal stores, where the plan has some */
+  tarn_plan_nest *plan,
+      *through; /* through: the same without non-temporal stores, where the plan has some */
 } make;
 
 static LLVMTypeRef body_type(const make *m) {
@@ -58,11 +61,13 @@ static LLVMValueRef begin_body(const make *m, low_fn *E, const char *name) {
   return f;
 }
 /* past: there are non-temporal stores, which a fence makes visible to others. */
-static LLVMValueRef emit_loops(const make *m, tarn_plan_nest *plan, uint32_t region, const char *name, bool past) {
+static LLVMValueRef emit_loops(const make *m, tarn_plan_nest *plan, uint32_t region,
+                               const char *name, bool past) {
   low_module *M = m->M;
   low_fn E;
   LLVMValueRef f = begin_body(m, &E, name), in[TARN_MAX_OPERANDS], out[8];
-  for (uint32_t i = 0; i < m->nin + m->nout; i++) *(i < m->nin ? &in[i] : &out[i - m->nin]) = LLVMGetParam(f, 3 + i);
+  for (uint32_t i = 0; i < m->nin + m->nout; i++)
+    *(i < m->nin ? &in[i] : &out[i - m->nin]) = LLVMGetParam(f, 3 + i);
   E.scratch = LLVMGetParam(f, 0), E.scratch_bytes = &m->k->scratch;
   low_nest_emit(low_nest_new(M, plan), region, &E, in, out, LLVMGetParam(f, 1), LLVMGetParam(f, 2));
   if (past) LLVMBuildFence(M->b, LLVMAtomicOrderingSequentiallyConsistent, false, "");
@@ -70,7 +75,8 @@ static LLVMValueRef emit_loops(const make *m, tarn_plan_nest *plan, uint32_t reg
   return f;
 }
 /* Non-temporal stores need aligned results, which the caller's need not be. */
-static LLVMValueRef emit_either(const make *m, uint32_t region, const char *name, const bool *past) {
+static LLVMValueRef emit_either(const make *m, uint32_t region, const char *name,
+                                const bool *past) {
   low_module *M = m->M;
   low_fn E;
   uint64_t scratch = m->k->scratch, most;
@@ -82,7 +88,8 @@ static LLVMValueRef emit_either(const make *m, uint32_t region, const char *name
   LLVMValueRef f = begin_body(m, &E, name);
   for (uint32_t i = 0; i < 3 + m->nin + m->nout; i++) arg[i] = LLVMGetParam(f, i);
   for (uint32_t i = 0; i < m->nout; i++)
-    if (past[i]) low = LLVMBuildOr(M->b, low, LLVMBuildPtrToInt(M->b, arg[3 + m->nin + i], M->i64, ""), "");
+    if (past[i])
+      low = LLVMBuildOr(M->b, low, LLVMBuildPtrToInt(M->b, arg[3 + m->nin + i], M->i64, ""), "");
   low = LLVMBuildAnd(M->b, low, low_i64(M, TARN_WHOLE_LINE - 1), "");
   LLVMBasicBlockRef to[2] = {low_block(&E, "aligned"), low_block(&E, "else")};
   LLVMBuildCondBr(M->b, LLVMBuildICmp(M->b, LLVMIntEQ, low, low_i64(M, 0), ""), to[0], to[1]);
@@ -103,12 +110,14 @@ static LLVMValueRef emit_body(const make *m, uint32_t region) {
 static LLVMValueRef emit_task(const make *m, LLVMValueRef body, uint32_t region) {
   low_module *M = m->M;
   LLVMTypeRef t[4] = {M->ptr, M->i32, M->i64, M->i64};
-  LLVMValueRef f = low_function(M, tarn_format(M->cx, "%s.%u.task", m->name, region), LLVMFunctionType(M->vt, t, 4, 0));
+  LLVMValueRef f = low_function(M, tarn_format(M->cx, "%s.%u.task", m->name, region),
+                                LLVMFunctionType(M->vt, t, 4, 0));
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
   LLVMValueRef a[TARN_MAX_OPERANDS + 8];
   uint32_t n = 0, ops = m->nin + m->nout;
   for (uint32_t i = 0; i <= ops; i++) {
-    LLVMValueRef at = low_i64(M, i), p = LLVMBuildInBoundsGEP2(M->b, M->ptr, LLVMGetParam(f, 0), &at, 1, "");
+    LLVMValueRef at = low_i64(M, i),
+                 p = LLVMBuildInBoundsGEP2(M->b, M->ptr, LLVMGetParam(f, 0), &at, 1, "");
     LLVMValueRef v = LLVMBuildLoad2(M->b, M->ptr, p, "");
     if (i == 0) {
       LLVMValueRef slot = LLVMBuildZExt(M->b, LLVMGetParam(f, 1), M->i64, "");
@@ -125,14 +134,16 @@ static LLVMValueRef emit_task(const make *m, LLVMValueRef body, uint32_t region)
 
 static void call_body(const make *m, LLVMValueRef body, LLVMValueRef kernel, int64_t items) {
   low_module *M = m->M;
-  LLVMValueRef a[TARN_MAX_OPERANDS + 8] = {LLVMGetParam(kernel, 0), low_i64(M, 0), low_i64(M, items)};
+  LLVMValueRef a[TARN_MAX_OPERANDS + 8] = {LLVMGetParam(kernel, 0), low_i64(M, 0),
+                                           low_i64(M, items)};
   for (uint32_t i = 0; i < m->nin + m->nout; i++) a[3 + i] = LLVMGetParam(kernel, 2 + i);
   LLVMBuildCall2(M->b, body_type(m), body, a, 3 + m->nin + m->nout, "");
 }
 
-/* if (pool) pool->run(pool, task, {scratch, operands…}, items) else body(scratch, 0, items, operands…) */
-static void call_parallel(const make *m, LLVMValueRef body, LLVMValueRef task, LLVMValueRef kernel, int64_t items,
-                          LLVMValueRef args) {
+/* if (pool) pool->run(pool, task, {scratch, operands…}, items) else body(scratch, 0, items,
+ * operands…) */
+static void call_parallel(const make *m, LLVMValueRef body, LLVMValueRef task, LLVMValueRef kernel,
+                          int64_t items, LLVMValueRef args) {
   low_module *M = m->M;
   LLVMBasicBlockRef yes = LLVMAppendBasicBlockInContext(M->lc, kernel, "pool");
   LLVMBasicBlockRef no = LLVMAppendBasicBlockInContext(M->lc, kernel, "alone");
@@ -148,7 +159,8 @@ static void call_parallel(const make *m, LLVMValueRef body, LLVMValueRef task, L
     LLVMBuildStore(M->b, LLVMGetParam(kernel, i == 0 ? 0 : 1 + i), p);
   }
   LLVMTypeRef t[4] = {M->ptr, M->ptr, M->ptr, M->i64};
-  LLVMValueRef run = LLVMBuildLoad2(M->b, M->ptr, pool, ""), a[4] = {pool, task, args, low_i64(M, items)};
+  LLVMValueRef run = LLVMBuildLoad2(M->b, M->ptr, pool, ""),
+               a[4] = {pool, task, args, low_i64(M, items)};
   LLVMBuildCall2(M->b, LLVMFunctionType(M->vt, t, 4, 0), run, a, 4, "");
   LLVMBuildBr(M->b, after);
   LLVMPositionBuilderAtEnd(M->b, after);
@@ -160,7 +172,8 @@ static void emit_kernel(const make *m) {
   LLVMTypeRef t[TARN_MAX_OPERANDS + 8] = {M->ptr, M->ptr};
   for (uint32_t i = 0; i < m->nin + m->nout; i++) t[2 + i] = M->ptr;
   m->k->type = LLVMFunctionType(M->vt, t, 2 + m->nin + m->nout, 0);
-  LLVMValueRef f = m->k->fn = low_function(M, m->name, m->k->type), *body = TARN_ARRAY(M->cx, LLVMValueRef, 2 * regions);
+  LLVMValueRef f = m->k->fn = low_function(M, m->name, m->k->type),
+               *body = TARN_ARRAY(M->cx, LLVMValueRef, 2 * regions);
   for (uint32_t r = 0; r < regions; r++) body[r] = emit_body(m, r);
   for (uint32_t r = 0; r < regions; r++)
     if (tarn_plan_items(m->plan, r) > 1) body[regions + r] = emit_task(m, body[r], r);
@@ -175,7 +188,9 @@ static void emit_kernel(const make *m) {
 }
 
 /* ---------------------------------------------------------------- one for each signature */
-static void key_words(tarn_buf *b, const int64_t *v, uint32_t n) { tarn_buf_add(b, (const char *)v, n * sizeof *v); }
+static void key_words(tarn_buf *b, const int64_t *v, uint32_t n) {
+  tarn_buf_add(b, (const char *)v, n * sizeof *v);
+}
 static void key_word(tarn_buf *b, int64_t v) { key_words(b, &v, 1); }
 
 static void key_operand(tarn_buf *b, const tarn_plan_operand *o) {
@@ -188,11 +203,13 @@ static void key_operand(tarn_buf *b, const tarn_plan_operand *o) {
 }
 static void key_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
   key_word(b, n);
-  for (uint32_t i = 0; i < n; i++) key_word(b, l[i].dim), key_word(b, l[i].kind), key_word(b, l[i].step);
+  for (uint32_t i = 0; i < n; i++)
+    key_word(b, l[i].dim), key_word(b, l[i].kind), key_word(b, l[i].step);
 }
 
-low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s, const tarn_plan_operand *in, uint32_t nin,
-                            const tarn_plan_operand *out, uint32_t nout) {
+low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s,
+                            const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
+                            uint32_t nout) {
   tarn_buf key = {.cx = M->cx};
   key_word(&key, nest);
   for (uint32_t i = 0; i < nin; i++) key_operand(&key, &in[i]);
@@ -205,7 +222,11 @@ low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s
   low_kernel *k = TARN_NEW(M->cx, low_kernel);
   tarn_push(M->cx, &M->kernel, k);
   const tarn_nest *n = tarn_nest_get(M->L, nest);
-  make m = {.M = M, .k = k, .name = tarn_format(M->cx, "%s.n%u", M->o->name, id), .nin = nin, .nout = nout};
+  make m = {.M = M,
+            .k = k,
+            .name = tarn_format(M->cx, "%s.n%u", M->o->name, id),
+            .nin = nin,
+            .nout = nout};
   m.plan = tarn_plan_make(M->L, M->hw, M->contract, n, s, in, out);
   bool past[8] = {false}, any = false;
   for (uint32_t r = 0; r < tarn_plan_regions(m.plan); r++) any |= tarn_plan_past(m.plan, r, past);

@@ -1,15 +1,18 @@
 /* Lanes that a reduction of every second element keeps as a register's halves give them.
  *
- * Without AVX-512 an instruction that takes elements of two registers stays within their halves of 128 bits: of sixteen
- * neighbours it gives the even ones as 0 1 4 5 2 3 6 7. To put each vector in order takes another that crosses the halves,
- * which waits longer and has one unit. So all that such a reduction reads is left in that order, and only its results are put
- * in order, once each. */
+ * Without AVX-512 an instruction that takes elements of two registers stays within their halves of
+ * 128 bits: of sixteen neighbours it gives the even ones as 0 1 4 5 2 3 6 7. To put each vector in
+ * order takes another that crosses the halves, which waits longer and has one unit. So all that
+ * such a reduction reads is left in that order, and only its results are put in order, once each.
+ */
 #include "lower/nest.h"
 
 /* An involution: what brings lanes into that order also brings them back. */
 static const uint32_t natural[LOW_HALVES] = {0, 1, 4, 5, 2, 3, 6, 7};
 
-uint32_t low_lane(const low_fn *E, uint32_t i) { return E->crossed && E->lanes == LOW_HALVES ? natural[i] : i; }
+uint32_t low_lane(const low_fn *E, uint32_t i) {
+  return E->crossed && E->lanes == LOW_HALVES ? natural[i] : i;
+}
 
 LLVMValueRef low_reordered(const low_fn *E, bool is, LLVMValueRef v) {
   int idx[LOW_HALVES];

@@ -34,7 +34,8 @@ static void unload(void *m) { tarn_unload(m); }
 
 static tarn_port *ports(tarn_ctx *cx, const tarn_rt_port *p, uint32_t n) {
   tarn_port *out = TARN_ARRAY(cx, tarn_port, n);
-  for (uint32_t i = 0; i < n; i++) out[i] = (tarn_port){p[i].name, (tarn_dtype)p[i].dtype, (uint32_t)p[i].n, p[i].dim};
+  for (uint32_t i = 0; i < n; i++)
+    out[i] = (tarn_port){p[i].name, (tarn_dtype)p[i].dtype, (uint32_t)p[i].n, p[i].dim};
   return out;
 }
 
@@ -60,34 +61,42 @@ uint32_t tarn_loaded_ports(const tarn_loaded *m, bool outputs, const tarn_port *
   return outputs ? m->m->nout : m->m->nin;
 }
 uint32_t tarn_loaded_kernels(const tarn_loaded *m) { return m->m->nkernel; }
-const char *tarn_loaded_kernel_name(const tarn_loaded *m, uint32_t i) { return m->m->kernel_name[i]; }
+const char *tarn_loaded_kernel_name(const tarn_loaded *m, uint32_t i) {
+  return m->m->kernel_name[i];
+}
 
 static void check_port(tarn_loaded *m, const char *what, const tarn_port *p, const tarn_tensor *t) {
   bool same = t->dtype == p->dtype && t->n == p->n;
   for (uint32_t i = 0; same && i < p->n; i++) same = t->dim[i] == p->dim[i];
   if (same) return;
-  tarn_raise(m->cx, TARN_BAD_INPUT, "%s %s: expects %s, given %s", what, p->name, tarn_dims_text(m->cx, p->dtype, p->n, p->dim),
+  tarn_raise(m->cx, TARN_BAD_INPUT, "%s %s: expects %s, given %s", what, p->name,
+             tarn_dims_text(m->cx, p->dtype, p->n, p->dim),
              tarn_dims_text(m->cx, t->dtype, t->n, t->dim));
 }
 
 void tarn_loaded_constants_huge(tarn_loaded *m) { (void)tarn_rt_constants_huge(m->m); }
 
 /* Checks the tensors, makes pool and workspace. */
-static void prepare(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads) {
+static void prepare(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out,
+                    uint32_t threads) {
   if (!m->m) tarn_raise(m->cx, TARN_INTERNAL, "run: the model is unloaded");
-  for (uint32_t i = 0; i < m->m->nin; i++) check_port(m, "input", &m->port[0][i], in[i]), m->in[i] = in[i]->data;
-  for (uint32_t i = 0; i < m->m->nout; i++) check_port(m, "output", &m->port[1][i], out[i]), m->out[i] = out[i]->data;
+  for (uint32_t i = 0; i < m->m->nin; i++)
+    check_port(m, "input", &m->port[0][i], in[i]), m->in[i] = in[i]->data;
+  for (uint32_t i = 0; i < m->m->nout; i++)
+    check_port(m, "output", &m->port[1][i], out[i]), m->out[i] = out[i]->data;
   if (m->pool) m->pool->message[0] = 0;
   if (m->pool && m->threads == threads) return;
   drop_pool(m);
   m->threads = threads;
   m->pool = tarn_rt_pool_new(threads);
-  if (!m->pool) tarn_raise(m->cx, TARN_MEMORY, "run: no memory or no threads for a pool of %u", threads);
+  if (!m->pool)
+    tarn_raise(m->cx, TARN_MEMORY, "run: no memory or no threads for a pool of %u", threads);
   uint64_t bytes = m->m->workspace + m->pool->threads * m->m->per_thread;
   m->workspace = tarn_rt_workspace_new(bytes);
   if (m->workspace) return;
   drop_pool(m);
-  tarn_raise(m->cx, TARN_MEMORY, "run: no memory for a workspace of %llu bytes", (unsigned long long)bytes);
+  tarn_raise(m->cx, TARN_MEMORY, "run: no memory for a workspace of %llu bytes",
+             (unsigned long long)bytes);
 }
 
 /* An index out of range is the input's fault, as the interpreter has it. */
@@ -97,7 +106,8 @@ static void settle(tarn_loaded *m, int code) {
   tarn_raise(m->cx, st, "run: %s", m->pool->message[0] ? m->pool->message : "a kernel failed");
 }
 
-void tarn_loaded_run(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads) {
+void tarn_loaded_run(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out,
+                     uint32_t threads) {
   prepare(m, in, out, threads);
   settle(m, m->m->run(m->in, m->out, m->workspace, m->pool));
 }
@@ -113,13 +123,14 @@ static double timed(tarn_loaded *m, uint32_t k) {
   settle(m, m->m->kernel[k](m->in, m->out, m->workspace, m->pool));
   return now() - t;
 }
-double tarn_loaded_kernel(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads, uint32_t i) {
+double tarn_loaded_kernel(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out,
+                          uint32_t threads, uint32_t i) {
   prepare(m, in, out, threads);
   if (i >= m->m->nkernel) tarn_raise(m->cx, TARN_INTERNAL, "run: no kernel %u", i);
   return timed(m, i);
 }
-void tarn_loaded_profile(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads,
-                         double *seconds) {
+void tarn_loaded_profile(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out,
+                         uint32_t threads, double *seconds) {
   prepare(m, in, out, threads);
   for (uint32_t k = 0; k < m->m->nkernel; k++) seconds[k] = timed(m, k);
 }

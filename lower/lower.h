@@ -1,4 +1,5 @@
-/* tarn lower: from a program of scheduled kernels to code. libtarn-codegen; receives a description, discovers nothing. */
+/* tarn lower: from a program of scheduled kernels to code. libtarn-codegen; receives a description,
+ * discovers nothing. */
 #ifndef TARN_LOWER_H
 #define TARN_LOWER_H
 #include "plan/schedule.h"
@@ -6,11 +7,13 @@
 extern "C" {
 #endif
 
-/* Static memory plan: an offset in one workspace for every TEMP buffer without a parent, lifetimes from the kernel order. */
+/* Static memory plan: an offset in one workspace for every TEMP buffer without a parent, lifetimes
+ * from the kernel order. */
 typedef struct tarn_memory_plan {
-  int64_t bytes;      /* of the workspace */
-  int64_t live_bound; /* the most bytes of live TEMP buffers at any kernel: no plan can be smaller */
-  int64_t *offset;    /* per buffer, multiple of align; -1 for inputs, outputs and constants */
+  int64_t bytes; /* of the workspace */
+  int64_t
+      live_bound;  /* the most bytes of live TEMP buffers at any kernel: no plan can be smaller */
+  int64_t *offset; /* per buffer, multiple of align; -1 for inputs, outputs and constants */
   int64_t const_bytes;
   int64_t *const_offset; /* constants blob, laid out as the kernels read it */
 } tarn_memory_plan;
@@ -20,21 +23,27 @@ typedef enum { TARN_EMIT_SO = 1, TARN_EMIT_O = 2, TARN_EMIT_LL = 4, TARN_EMIT_AS
 typedef struct tarn_lower_options {
   unsigned emit;    /* set of tarn_emit */
   const char *dir;  /* existing folder: model.so model.o model.h model.ll … are written there */
-  const char *name; /* prefix of the model's symbols and macros: a letter, then letters, digits, _; not tarn or tarn_… */
-  bool contract;    /* FMA and reassociation allowed (numerics reassoc or approx); else strict order, no FMA */
-  int opt;          /* LLVM optimisation level 0-3 */
-  int64_t near;     /* constants of more bytes lie far from the code, and link whatever their size; 0: 512 MiB */
+  const char *name; /* prefix of the model's symbols and macros: a letter, then letters, digits, _;
+                       not tarn or tarn_… */
+  bool contract; /* FMA and reassociation allowed (numerics reassoc or approx); else strict order,
+                    no FMA */
+  int opt;       /* LLVM optimisation level 0-3 */
+  int64_t near;  /* constants of more bytes lie far from the code, and link whatever their size; 0:
+                    512 MiB */
 } tarn_lower_options;
 TARN_API bool tarn_lower_name_ok(const char *name);
 /* The prefix of a model in this file: the file's name without its ending, other characters as _. */
 TARN_API char *tarn_lower_name(tarn_ctx *cx, const char *path);
-/* Emits the program for p->hw (a CPU). Constants are computed with tarn_eval when their value is NULL. Raises. */
-TARN_API void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan, const tarn_lower_options *o);
+/* Emits the program for p->hw (a CPU). Constants are computed with tarn_eval when their value is
+ * NULL. Raises. */
+TARN_API void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan,
+                             const tarn_lower_options *o);
 
 /* Loads a compiled model.so and runs it (used by run, check, bench). */
 typedef struct tarn_loaded tarn_loaded;
-TARN_API tarn_loaded *tarn_load(tarn_ctx *cx,
-                                const char *dir); /* raises; closed with the enclosing protected call or tarn_unload */
+TARN_API tarn_loaded *
+tarn_load(tarn_ctx *cx,
+          const char *dir); /* raises; closed with the enclosing protected call or tarn_unload */
 TARN_API void tarn_unload(tarn_loaded *m);
 typedef struct tarn_port {
   const char *name;
@@ -44,16 +53,17 @@ typedef struct tarn_port {
 } tarn_port;
 TARN_API uint32_t tarn_loaded_ports(const tarn_loaded *m, bool outputs, const tarn_port **ports);
 /* One run: row-major tensors in the model's order; threads 0 = all. Raises on wrong shapes. */
-TARN_API void tarn_loaded_run(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads);
+TARN_API void tarn_loaded_run(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out,
+                              uint32_t threads);
 TARN_API uint32_t tarn_loaded_kernels(const tarn_loaded *m);
 TARN_API const char *tarn_loaded_kernel_name(const tarn_loaded *m, uint32_t i);
 /* Runs kernel i alone, on whatever its buffers hold; returns its seconds. */
-TARN_API double tarn_loaded_kernel(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads,
-                                   uint32_t i);
+TARN_API double tarn_loaded_kernel(tarn_loaded *m, const tarn_tensor *const *in,
+                                   tarn_tensor *const *out, uint32_t threads, uint32_t i);
 TARN_API void tarn_loaded_constants_huge(tarn_loaded *m); /* tarn_rt_constants_huge() */
 /* seconds[i] of each kernel in one run. */
-TARN_API void tarn_loaded_profile(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out, uint32_t threads,
-                                  double *seconds);
+TARN_API void tarn_loaded_profile(tarn_loaded *m, const tarn_tensor *const *in,
+                                  tarn_tensor *const *out, uint32_t threads, double *seconds);
 
 #ifdef __cplusplus
 }

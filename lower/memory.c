@@ -1,10 +1,13 @@
-/* Memory plan: offsets in one workspace for the temporary buffers, offsets in one blob for the constants.
+/* Memory plan: offsets in one workspace for the temporary buffers, offsets in one blob for the
+ * constants.
  *
- * A buffer lives from the first kernel that writes it to the last that touches it, parts of it included.  The largest
- * buffers are placed first, each in the smallest gap left by the buffers that live at the same time (best fit); the first
- * gap wins among equals.  Source: Pisarchyk and Lee, "Efficient memory management for deep neural net inference"
- * (2020), greedy by size. Where that needs more than what is alive at once, those that end highest are placed earlier, again
- * and again, while there is something to gain (Joslin and Clements, "Squeaky wheel optimization", 1999). */
+ * A buffer lives from the first kernel that writes it to the last that touches it, parts of it
+ * included.  The largest buffers are placed first, each in the smallest gap left by the buffers
+ * that live at the same time (best fit); the first gap wins among equals.  Source: Pisarchyk and
+ * Lee, "Efficient memory management for deep neural net inference" (2020), greedy by size. Where
+ * that needs more than what is alive at once, those that end highest are placed earlier, again and
+ * again, while there is something to gain (Joslin and Clements, "Squeaky wheel optimization",
+ * 1999). */
 #include "lower/internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +21,8 @@ uint32_t low_root(const tarn_kprog *p, uint32_t b) {
   uint32_t steps = 0;
   while (p->buf[b].parent != TARN_NONE) {
     b = p->buf[b].parent;
-    if (b >= p->nbuf || ++steps > p->nbuf) tarn_raise(tarn_lang_ctx(p->L), TARN_INTERNAL, "plan: bad parent of a buffer");
+    if (b >= p->nbuf || ++steps > p->nbuf)
+      tarn_raise(tarn_lang_ctx(p->L), TARN_INTERNAL, "plan: bad parent of a buffer");
   }
   return b;
 }
@@ -61,12 +65,14 @@ static uint32_t lifetimes(const tarn_kprog *p, int64_t align, life *l) {
   }
   uint32_t n = 0;
   for (uint32_t b = 0; b < p->nbuf; b++)
-    if (p->buf[b].kind == TARN_BUF_TEMP && p->buf[b].parent == TARN_NONE && l[b].first != TARN_NONE) l[n++] = l[b];
+    if (p->buf[b].kind == TARN_BUF_TEMP && p->buf[b].parent == TARN_NONE && l[b].first != TARN_NONE)
+      l[n++] = l[b];
   qsort(l, n, sizeof *l, by_size);
   return n;
 }
 
-/* The smallest gap between the placed buffers (sorted by place) that takes `bytes`; else behind them all. */
+/* The smallest gap between the placed buffers (sorted by place) that takes `bytes`; else behind
+ * them all. */
 static int64_t best_gap(life *const *placed, uint32_t n, int64_t bytes) {
   int64_t end = 0, best = -1, room = INT64_MAX;
   for (uint32_t i = 0; i < n; i++) {
@@ -103,7 +109,8 @@ static void earlier(uint32_t *order, uint32_t from, uint32_t to) {
   memmove(order + to + 1, order + to, (from - to) * sizeof *order);
   order[to] = x;
 }
-/* Orders in which buffers that ended highest come sooner; the best of them is what is placed in the end. */
+/* Orders in which buffers that ended highest come sooner; the best of them is what is placed in the
+ * end. */
 #define TRIES 2000
 #define WORK  (512 << 20) /* pairs of buffers looked at, for all tries together */
 static int64_t squeeze(tarn_ctx *cx, life *l, uint32_t n, int64_t bound) {
@@ -115,7 +122,8 @@ static int64_t squeeze(tarn_ctx *cx, life *l, uint32_t n, int64_t bound) {
   uint32_t tries = n ? (uint32_t)mini(TRIES, WORK / ((int64_t)n * n)) : 0;
   for (uint32_t t = 0; t < tries && least > bound; t++) {
     for (uint32_t i = 1; i < n; i++)
-      if (l[order[i]].at + l[order[i]].bytes == total || below(&random, 2 * n) == 0) earlier(order, i, below(&random, i + 1));
+      if (l[order[i]].at + l[order[i]].bytes == total || below(&random, 2 * n) == 0)
+        earlier(order, i, below(&random, i + 1));
     total = place(l, order, n, other);
     if (total <= least) {
       least = total;

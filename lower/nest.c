@@ -8,7 +8,8 @@ static low_stage *concerned(low_nest *N, uint32_t list, uint32_t *n) {
   return list == 0 ? N->stage : &N->stage[list - 1];
 }
 
-/* The operands of the body belong to the walk of the body, those of the epilogue and the result to the others. */
+/* The operands of the body belong to the walk of the body, those of the epilogue and the result to
+ * the others. */
 static bool concerns(const low_stage *st, uint32_t read, low_mode mode) {
   return mode == LOW_OUTER || (mode == LOW_BODY) == (read < st->p->f->nops);
 }
@@ -23,7 +24,8 @@ static low_env fixed(int64_t c) { return (low_env){.kind = LOW_CONST, .c = c}; }
 static low_env lanes_of(const low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t len) {
   const tarn_plan_list *ll = &N->p->list[list];
   low_env env = {.kind = LOW_LANES, .c = len - 1, .lo = 1};
-  int64_t next = l + 1 < ll->n && ll->level[l + 1].kind == TARN_VECTOR ? N->len[ll->level[l + 1].dim] : 1;
+  int64_t next =
+      l + 1 < ll->n && ll->level[l + 1].kind == TARN_VECTOR ? N->len[ll->level[l + 1].dim] : 1;
   if (next > 1) env.lo = next, E->row = (uint32_t)next;
   if (next > 1 || !E->row) E->lanes = (uint32_t)(len * next);
   return env;
@@ -50,7 +52,8 @@ static void walk_if(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
 }
 
 /* Sets level l and emits what is inside of it, `len` elements of its dim. */
-static void enter(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, low_env env, int64_t len) {
+static void enter(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, low_env env,
+                  int64_t len) {
   const tarn_plan_level *lev = &N->p->list[list].level[l];
   uint32_t n, lanes = E->lanes, row = E->row;
   low_stage *st = concerned(N, list, &n);
@@ -76,24 +79,28 @@ static void skip(low_nest *N, uint32_t list, uint32_t l) {
 }
 
 /* One trip of a loop that is written out: asks for what a trip of the loop would. */
-static void trip(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t i, int64_t len) {
+static void trip(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t i,
+                 int64_t len) {
   E->env[N->p->list[list].level[l].var] = fixed(i);
   if (mode == LOW_BODY || mode == LOW_OUTER) low_prefetch_in(N, E, list, l);
   enter(N, E, list, l, mode, fixed(i), len);
   low_prefetch_due(N, 1, 1);
 }
 /* for (i = from; i < to; i++), at least once. */
-static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t from, int64_t to, int64_t len) {
+static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode, int64_t from,
+                 int64_t to, int64_t len) {
   if (to - from == 1) {
     trip(N, E, list, l, mode, from, len);
     return;
   }
   LLVMBuilderRef b = N->M->b;
-  LLVMBasicBlockRef before = LLVMGetInsertBlock(b), body = low_block(E, "loop"), after = low_block(E, "end");
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(b), body = low_block(E, "loop"),
+                    after = low_block(E, "end");
   LLVMBuildBr(b, body);
   low_begin(E, body);
   LLVMValueRef i = LLVMBuildPhi(b, N->M->i64, "");
-  E->env[N->p->list[list].level[l].var] = (low_env){.kind = LOW_SSA, .lo = from, .c = to - 1, .v = i};
+  E->env[N->p->list[list].level[l].var] =
+      (low_env){.kind = LOW_SSA, .lo = from, .c = to - 1, .v = i};
   if (mode == LOW_BODY || mode == LOW_OUTER) low_prefetch_in(N, E, list, l);
   enter(N, E, list, l, mode, E->env[N->p->list[list].level[l].var], len);
   low_prefetch_due(N, 1, 1);
@@ -108,7 +115,8 @@ static void loop(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mod
 void low_apart(low_fn *E) {
   low_module *M = E->M;
   LLVMTypeRef f = LLVMFunctionType(M->vt, NULL, 0, false);
-  LLVMValueRef nothing = LLVMGetInlineAsm(f, "", 0, "~{memory}", 10, true, false, LLVMInlineAsmDialectATT, false);
+  LLVMValueRef nothing =
+      LLVMGetInlineAsm(f, "", 0, "~{memory}", 10, true, false, LLVMInlineAsmDialectATT, false);
   LLVMBuildCall2(M->b, f, nothing, NULL, 0, "");
 }
 /* The full trips of a loop, those at the border of a padded operand apart. */
@@ -157,7 +165,8 @@ static void map_leaf(low_nest *N, low_fn *E, uint32_t list) {
   LLVMValueRef v[TARN_MAX_OPERANDS + 1];
   tarn_dtype t[TARN_MAX_OPERANDS + 1], out;
   uint32_t end = N->p->nshared + N->p->list[list].n;
-  for (uint32_t r = 0; r < st->p->f->nops; r++) v[r] = low_load(E, &st->read[r], end), t[r] = st->read[r].p->dtype;
+  for (uint32_t r = 0; r < st->p->f->nops; r++)
+    v[r] = low_load(E, &st->read[r], end), t[r] = st->read[r].p->dtype;
   N->M->at_most_0 = st->p->at_most_0;
   LLVMValueRef x = low_fx(N->M, st->p->f->body, v, t, st->p->f->nops, E->lanes, &out);
   N->M->at_most_0 = false;
@@ -192,7 +201,9 @@ void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode) 
     low_reduction(N, E, list, l);
     return;
   }
-  if (mode == LOW_BODY && list > 0 && l == N->stage[list - 1].p->order && low_walk_in_order(N, E, list)) return;
+  if (mode == LOW_BODY && list > 0 && l == N->stage[list - 1].p->order &&
+      low_walk_in_order(N, E, list))
+    return;
   if (l < ll->n && inside && mode != LOW_BODY && ll->level[l].red) {
     skip(N, list, l);
     low_walk(N, E, list, l + 1, mode);
@@ -203,7 +214,8 @@ void low_walk(low_nest *N, low_fn *E, uint32_t list, uint32_t l, low_mode mode) 
 }
 
 /* ---------------------------------------------------------------- parallel items */
-/* Branches into a new block when v compares to c; returns the block to go on with when it does not. */
+/* Branches into a new block when v compares to c; returns the block to go on with when it does not.
+ */
 static LLVMBasicBlockRef when(low_fn *E, LLVMIntPredicate p, LLVMValueRef v, int64_t c) {
   LLVMBasicBlockRef yes = low_block(E, "yes"), no = low_block(E, "no");
   LLVMBuildCondBr(E->M->b, LLVMBuildICmp(E->M->b, p, v, low_i64(E->M, c), ""), yes, no);
@@ -211,10 +223,11 @@ static LLVMBasicBlockRef when(low_fn *E, LLVMIntPredicate p, LLVMValueRef v, int
   return no;
 }
 
-/* Emits the inside of parallel level l. The items count the trips of full lengths: in the tail of an outer level some have
- * nothing to do; a tail of this level is a second copy. */
+/* Emits the inside of parallel level l. The items count the trips of full lengths: in the tail of
+ * an outer level some have nothing to do; a tail of this level is a second copy. */
 static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at);
-static void parallel_copy(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at, low_env env, int64_t len) {
+static void parallel_copy(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at,
+                          low_env env, int64_t len) {
   const tarn_plan_level *lev = &N->p->list[list].level[l];
   uint32_t n;
   low_stage *st = concerned(N, list, &n);
@@ -226,8 +239,9 @@ static void parallel_copy(low_nest *N, low_fn *E, uint32_t list, uint32_t l, con
 }
 
 /* The trips of which the counter compares to c in this way. */
-static void parallel_piece(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LLVMValueRef *at, LLVMIntPredicate p,
-                           int64_t c, low_env env, int64_t len, LLVMBasicBlockRef after) {
+static void parallel_piece(low_nest *N, low_fn *E, uint32_t list, uint32_t l,
+                           const LLVMValueRef *at, LLVMIntPredicate p, int64_t c, low_env env,
+                           int64_t len, LLVMBasicBlockRef after) {
   LLVMBasicBlockRef no = when(E, p, at[l], c);
   parallel_copy(N, E, list, l, at, env, len);
   LLVMBuildBr(N->M->b, after);
@@ -243,7 +257,8 @@ static void parallel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, const LL
   int64_t len = N->len[lev->dim], full = len / lev->step, tail = len % lev->step;
   LLVMBasicBlockRef after = low_block(E, "next");
   int64_t first = 0, last = 0, copies = N->copies;
-  if (low_peel(N, E, list, l, full, &first, &last) && !low_peel_begin(N, first + last + (first + last < full)))
+  if (low_peel(N, E, list, l, full, &first, &last) &&
+      !low_peel_begin(N, first + last + (first + last < full)))
     first = last = 0;
   for (int64_t i = 0; i < first + last; i++) {
     int64_t trip = i < first ? i : full - 1 - (i - first);
@@ -302,8 +317,8 @@ low_nest *low_nest_new(low_module *M, tarn_plan_nest *p) {
   return N;
 }
 
-void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out, LLVMValueRef begin,
-                   LLVMValueRef end) {
+void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *in,
+                   const LLVMValueRef *out, LLVMValueRef begin, LLVMValueRef end) {
   LLVMBuilderRef b = N->M->b;
   uint32_t list = N->p->split ? 1 + region : 0;
   const low_stage *st = &N->stage[N->p->split ? region : 0];
@@ -317,7 +332,8 @@ void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *
     low_copies_end(N);
     return;
   }
-  LLVMBasicBlockRef before = LLVMGetInsertBlock(b), body = low_block(E, "item"), after = low_block(E, "done");
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(b), body = low_block(E, "item"),
+                    after = low_block(E, "done");
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, begin, end, ""), body, after);
   low_begin(E, body);
   LLVMValueRef item = LLVMBuildPhi(b, N->M->i64, "");
@@ -325,7 +341,8 @@ void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *
   parallel(N, E, list, 0, at);
   low_copies_end(N);
   LLVMValueRef next = LLVMBuildNSWAdd(b, item, low_i64(N->M, 1), "");
-  LLVMAddIncoming(item, (LLVMValueRef[]){begin, next}, (LLVMBasicBlockRef[]){before, LLVMGetInsertBlock(b)}, 2);
+  LLVMAddIncoming(item, (LLVMValueRef[]){begin, next},
+                  (LLVMBasicBlockRef[]){before, LLVMGetInsertBlock(b)}, 2);
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, end, ""), body, after);
   low_begin(E, after);
 }

@@ -1,11 +1,14 @@
-/* From the module to files: LLVM's passes and code generation, the constants put into the object, the link.
+/* From the module to files: LLVM's passes and code generation, the constants put into the object,
+ * the link.
  *
- * The constants never pass through LLVM: its object holds a section of 64 bytes in their place, and the object is written
- * with that section's contents at the end of the file (ELF64, little-endian: the section header alone is changed).
+ * The constants never pass through LLVM: its object holds a section of 64 bytes in their place, and
+ * the object is written with that section's contents at the end of the file (ELF64, little-endian:
+ * the section header alone is changed).
  *
- * Code reaches what lies within 2 GiB (4 on AArch64). More constants than that between it and its other data do not link: they
- * go to a section of their own that linkers for x86-64 keep away from the rest (SHF_X86_64_LARGE; LLD 19 does, LLD 14 does
- * not), and code finds them by an address of 64 bits beside its small data. */
+ * Code reaches what lies within 2 GiB (4 on AArch64). More constants than that between it and its
+ * other data do not link: they go to a section of their own that linkers for x86-64 keep away from
+ * the rest (SHF_X86_64_LARGE; LLD 19 does, LLD 14 does not), and code finds them by an address of
+ * 64 bits beside its small data. */
 #include "lower/internal.h"
 #include <elf.h>
 #include <errno.h>
@@ -27,7 +30,9 @@ extern char **environ;
 static const char *section_of(const low_module *M) {
   return M->far && tarn_hw_x86_64(M->hw) ? ".lrodata.tarn_consts" : ".rodata.tarn_consts";
 }
-static const char *path_of(const low_module *M, const char *ext) { return tarn_format(M->cx, "%s/model.%s", M->o->dir, ext); }
+static const char *path_of(const low_module *M, const char *ext) {
+  return tarn_format(M->cx, "%s/model.%s", M->o->dir, ext);
+}
 
 /* Raises with LLVM's text, which it frees. */
 _Noreturn static void llvm_error(const low_module *M, const char *what, char *message) {
@@ -45,32 +50,36 @@ typedef struct arch {
 } arch;
 static const arch archs[] = {
     {"x86_64",
-     {LLVMInitializeX86TargetInfo, LLVMInitializeX86Target, LLVMInitializeX86TargetMC, LLVMInitializeX86AsmPrinter,
-      LLVMInitializeX86AsmParser}},
+     {LLVMInitializeX86TargetInfo, LLVMInitializeX86Target, LLVMInitializeX86TargetMC,
+      LLVMInitializeX86AsmPrinter, LLVMInitializeX86AsmParser}},
     {"aarch64",
      {LLVMInitializeAArch64TargetInfo, LLVMInitializeAArch64Target, LLVMInitializeAArch64TargetMC,
       LLVMInitializeAArch64AsmPrinter, LLVMInitializeAArch64AsmParser}},
     {"riscv64",
-     {LLVMInitializeRISCVTargetInfo, LLVMInitializeRISCVTarget, LLVMInitializeRISCVTargetMC, LLVMInitializeRISCVAsmPrinter,
-      LLVMInitializeRISCVAsmParser}},
+     {LLVMInitializeRISCVTargetInfo, LLVMInitializeRISCVTarget, LLVMInitializeRISCVTargetMC,
+      LLVMInitializeRISCVAsmPrinter, LLVMInitializeRISCVAsmParser}},
 };
 
 static void dispose_machine(void *tm) { LLVMDisposeTargetMachine(tm); }
 static LLVMTargetMachineRef target_machine(low_module *M, const char *triple) {
-  static const LLVMCodeGenOptLevel level[4] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
-                                               LLVMCodeGenLevelAggressive};
+  static const LLVMCodeGenOptLevel level[4] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess,
+                                               LLVMCodeGenLevelDefault, LLVMCodeGenLevelAggressive};
   const arch *a = NULL;
   for (uint32_t i = 0; i < sizeof archs / sizeof *archs; i++)
     if (!strncmp(triple, archs[i].prefix, strlen(archs[i].prefix))) a = &archs[i];
-  if (!a) tarn_raise(M->cx, TARN_BAD_INPUT, "%s: no code generator for the triple %s", M->hw->name, triple);
+  if (!a)
+    tarn_raise(M->cx, TARN_BAD_INPUT, "%s: no code generator for the triple %s", M->hw->name,
+               triple);
   for (int i = 0; i < 5; i++) a->init[i]();
   LLVMTargetRef t;
   char *message = NULL;
   if (LLVMGetTargetFromTriple(triple, &t, &message)) llvm_error(M, triple, message);
   int o = M->o->opt < 0 ? 0 : M->o->opt > 3 ? 3 : M->o->opt;
-  LLVMTargetMachineRef tm =
-      LLVMCreateTargetMachine(t, triple, M->hw->cpu, M->hw->features, level[o], LLVMRelocPIC, LLVMCodeModelDefault);
-  if (!tm) tarn_raise(M->cx, TARN_BAD_INPUT, "%s: LLVM has no machine %s %s", M->hw->name, triple, M->hw->cpu);
+  LLVMTargetMachineRef tm = LLVMCreateTargetMachine(t, triple, M->hw->cpu, M->hw->features,
+                                                    level[o], LLVMRelocPIC, LLVMCodeModelDefault);
+  if (!tm)
+    tarn_raise(M->cx, TARN_BAD_INPUT, "%s: LLVM has no machine %s %s", M->hw->name, triple,
+               M->hw->cpu);
   tarn_defer(M->cx, dispose_machine, tm);
   return tm;
 }
@@ -78,13 +87,16 @@ static LLVMTargetMachineRef target_machine(low_module *M, const char *triple) {
 /* ---------------------------------------------------------------- passes */
 static const char *pipeline(const low_module *M) {
   if (M->o->opt <= 0) return "default<O0>";
-  return "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),"
-         "early-cse<memssa>,loop-simplify,gvn,loop-mssa(licm),instcombine<no-verify-fixpoint>,simplifycfg),globaldce";
+  return "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa("
+         "loop-rotate,licm),"
+         "early-cse<memssa>,loop-simplify,gvn,loop-mssa(licm),instcombine<no-verify-fixpoint>,"
+         "simplifycfg),globaldce";
 }
 
 static void optimise(low_module *M, LLVMTargetMachineRef tm) {
   char *message = NULL;
-  if (LLVMVerifyModule(M->m, LLVMReturnStatusAction, &message)) llvm_error(M, "the emitted module is wrong", message);
+  if (LLVMVerifyModule(M->m, LLVMReturnStatusAction, &message))
+    llvm_error(M, "the emitted module is wrong", message);
   LLVMDisposeMessage(message);
   LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
   LLVMErrorRef e = LLVMRunPasses(M->m, pipeline(M), tm, o);
@@ -97,7 +109,8 @@ static void optimise(low_module *M, LLVMTargetMachineRef tm) {
 
 static void write_text(low_module *M) {
   char *message = NULL;
-  if (LLVMPrintModuleToFile(M->m, path_of(M, "ll"), &message)) llvm_error(M, "writing model.ll", message);
+  if (LLVMPrintModuleToFile(M->m, path_of(M, "ll"), &message))
+    llvm_error(M, "writing model.ll", message);
   low_wrote(M, "ll");
 }
 
@@ -133,7 +146,8 @@ static void close_file(void *p) {
   f->fd = -1;
 }
 
-static void write_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan, const char *from, size_t n) {
+static void write_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan,
+                         const char *from, size_t n) {
   const char *path = path_of(M, "o");
   char *elf = tarn_copy(M->cx, from, n);
   size_t at = (n + 63) / 64 * 64;
@@ -145,7 +159,8 @@ static void write_object(low_module *M, const tarn_kprog *p, const tarn_memory_p
   low_wrote(M, "o");
   tarn_defer(M->cx, close_file, f);
   put(M, f->fd, path, elf, n);
-  if (ftruncate(f->fd, (off_t)(at + s->sh_size))) tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
+  if (ftruncate(f->fd, (off_t)(at + s->sh_size)))
+    tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
   low_sink *sink = low_sink_new(M->cx, f->fd, path);
   for (uint32_t b = 0; b < p->nbuf; b++)
     if (plan->const_offset[b] >= 0) low_const_write(p, b, sink, (off_t)at + plan->const_offset[b]);
@@ -156,10 +171,11 @@ static void write_object(low_module *M, const tarn_kprog *p, const tarn_memory_p
 }
 
 /* ---------------------------------------------------------------- the link */
-/* libm, where the strict mode finds its functions; the program that loads the model may not have it. */
+/* libm, where the strict mode finds its functions; the program that loads the model may not have
+ * it. */
 static const char *libm_path(const char *triple) {
-  static const char *const dirs[] = {"/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6", "/usr/lib64/libm.so.6",
-                                     "/usr/lib/x86_64-linux-gnu/libm.so.6"};
+  static const char *const dirs[] = {"/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6",
+                                     "/usr/lib64/libm.so.6", "/usr/lib/x86_64-linux-gnu/libm.so.6"};
   for (uint32_t i = 0; !strncmp(triple, "x86_64", 6) && i < sizeof dirs / sizeof *dirs; i++)
     if (!access(dirs[i], R_OK)) return dirs[i];
   return NULL;
@@ -169,7 +185,8 @@ static void link_shared(low_module *M, const char *triple) {
   static const char *const names[] = {"ld.lld-19", "/usr/lib/llvm-19/bin/ld.lld", "ld.lld"};
   const char *so = path_of(M, "so"), *libm = libm_path(triple);
   const char *tmp = tarn_format(M->cx, "%s.tmp", so);
-  const char *argv[] = {"ld.lld", "-shared", "-z", "noexecstack", "--as-needed", "-o", tmp, path_of(M, "o"), libm, NULL};
+  const char *argv[] = {"ld.lld", "-shared",       "-z", "noexecstack", "--as-needed", "-o",
+                        tmp,      path_of(M, "o"), libm, NULL};
   int rc = -1, status = 0;
   pid_t pid;
   for (uint32_t i = 0; i < sizeof names / sizeof *names && rc; i++)
@@ -190,20 +207,24 @@ static void link_shared(low_module *M, const char *triple) {
 static void name_consts(low_module *M) {
   const char *name = M->o->name;
   tarn_buf b = {.cx = M->cx};
-  tarn_buf_fmt(&b, ".section %s,\"%s\",@progbits\n.p2align 6\n", section_of(M), M->far && tarn_hw_x86_64(M->hw) ? "al" : "a");
+  tarn_buf_fmt(&b, ".section %s,\"%s\",@progbits\n.p2align 6\n", section_of(M),
+               M->far && tarn_hw_x86_64(M->hw) ? "al" : "a");
   tarn_buf_fmt(&b, ".hidden %s_consts\n.globl %s_consts\n%s_consts:\n.zero 64\n", name, name, name);
   if (M->far) {
     tarn_buf_str(&b, ".section .data.rel.ro.tarn_consts,\"aw\",@progbits\n.p2align 3\n");
-    tarn_buf_fmt(&b, ".hidden %s_consts_at\n.globl %s_consts_at\n%s_consts_at:\n.quad %s_consts\n", name, name, name, name);
+    tarn_buf_fmt(&b, ".hidden %s_consts_at\n.globl %s_consts_at\n%s_consts_at:\n.quad %s_consts\n",
+                 name, name, name, name);
   }
   tarn_buf_str(&b, ".text\n");
   LLVMSetModuleInlineAsm2(M->m, b.p, b.n);
 }
 
-static LLVMMemoryBufferRef generate(low_module *M, LLVMTargetMachineRef tm, LLVMCodeGenFileType type) {
+static LLVMMemoryBufferRef generate(low_module *M, LLVMTargetMachineRef tm,
+                                    LLVMCodeGenFileType type) {
   LLVMMemoryBufferRef out;
   char *message = NULL;
-  if (LLVMTargetMachineEmitToMemoryBuffer(tm, M->m, type, &message, &out)) llvm_error(M, "code generation", message);
+  if (LLVMTargetMachineEmitToMemoryBuffer(tm, M->m, type, &message, &out))
+    llvm_error(M, "code generation", message);
   tarn_defer(M->cx, dispose_buffer, out);
   return out;
 }

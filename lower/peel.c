@@ -14,8 +14,9 @@
 #define MOST_LEAVES  1024 /* copies of the body in a loop of a reduction that is written out */
 #define MOST_SCANNED 4096
 
-/* Levels of own dims whose copies or lanes make up the register tile, and steps of a reduction that are written out within
- * a loop of it, where a test of theirs would stand, or in the order of what they read, where each copy would have its own. */
+/* Levels of own dims whose copies or lanes make up the register tile, and steps of a reduction that
+ * are written out within a loop of it, where a test of theirs would stand, or in the order of what
+ * they read, where each copy would have its own. */
 static uint64_t tile_vars(const low_nest *N, uint32_t list) {
   const low_stage *st = &N->stage[list - 1];
   uint64_t m = 0;
@@ -43,7 +44,8 @@ typedef struct question {
   uint32_t var;  /* guards concern this level, and the tile */
 } question;
 
-/* Is there a guard such as asked for in a stage? *hold stays true while all of them hold, as far as is known. */
+/* Is there a guard such as asked for in a stage? *hold stays true while all of them hold, as far as
+ * is known. */
 static bool asks_stage(const question *q, uint32_t list, bool *hold) {
   const low_stage *st = &q->N->stage[list - 1];
   uint64_t with = tile_vars(q->N, list);
@@ -80,10 +82,13 @@ static bool hold_at(const question *q, int64_t trip) {
   return all;
 }
 
-bool low_peel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t full, int64_t *first, int64_t *last) {
+bool low_peel(low_nest *N, low_fn *E, uint32_t list, uint32_t l, int64_t full, int64_t *first,
+              int64_t *last) {
   const tarn_plan_level *lev = &N->p->list[list].level[l];
   *first = *last = 0;
-  if (lev->red || lev->kind == TARN_UNROLL || lev->kind == TARN_VECTOR || full < 2 || full > MOST_SCANNED) return false;
+  if (lev->red || lev->kind == TARN_UNROLL || lev->kind == TARN_VECTOR || full < 2 ||
+      full > MOST_SCANNED)
+    return false;
   question q = {N, E, list, lev->var};
   bool all;
   if (!asks(&q, &all) || all) return false;
@@ -110,7 +115,8 @@ bool low_written_out(const low_nest *N, low_fn *E, uint32_t list, uint32_t l, in
   if (list == 0 || !lev->red || full < 2 || full > TARN_MOST_WRITTEN) return false;
   int64_t copies = full;
   for (uint32_t i = l + 1; i < ll->n; i++)
-    if (ll->level[i].kind == TARN_UNROLL || (ll->level[i].red && ll->level[i].trips <= TARN_MOST_WRITTEN))
+    if (ll->level[i].kind == TARN_UNROLL ||
+        (ll->level[i].red && ll->level[i].trips <= TARN_MOST_WRITTEN))
       copies *= ll->level[i].trips;
   if (copies > MOST_LEAVES) return false;
   question q = {N, E, list, lev->var};
@@ -128,7 +134,9 @@ static bool is_factor(const tarn_lang *L, uint32_t body, uint32_t hole) {
  * holds for finite other factors, so that a strict program computes it. */
 bool low_adds_nothing(const low_nest *N, const low_stage *st, uint32_t r) {
   const tarn_lang *L = N->M->L;
-  if (!st->p->red || st->p->red->ns != 1 || st->p->red->kind == TARN_RED_CUSTOM || st->p->step_index) return false;
+  if (!st->p->red || st->p->red->ns != 1 || st->p->red->kind == TARN_RED_CUSTOM ||
+      st->p->step_index)
+    return false;
   uint32_t fill = st->read[r].p->fill;
   if (fill == TARN_NONE || fill != st->p->red->init[0]) return false;
   const tarn_fx *body = tarn_fx_get(L, st->p->f->body);
@@ -142,7 +150,8 @@ bool low_left_out(const low_nest *N, const low_fn *E, const low_stage *st) {
     for (uint32_t i = 0; i < a->p->nguard; i++) {
       int64_t lo, hi;
       low_range(E, a->p->guard[i].e, &lo, &hi);
-      if ((hi < a->p->guard[i].lo || lo >= a->p->guard[i].hi) && low_adds_nothing(N, st, r)) return true;
+      if ((hi < a->p->guard[i].lo || lo >= a->p->guard[i].hi) && low_adds_nothing(N, st, r))
+        return true;
     }
   }
   return false;
@@ -156,7 +165,8 @@ static bool all_set(const low_fn *E, uint64_t deps) {
   }
   return true;
 }
-bool low_decisive(const low_nest *N, const low_fn *E, const low_stage *st, uint32_t var, uint32_t *read, uint32_t *guard) {
+bool low_decisive(const low_nest *N, const low_fn *E, const low_stage *st, uint32_t var,
+                  uint32_t *read, uint32_t *guard) {
   for (*read = 0; *read < st->p->f->nops; ++*read) {
     const low_access *a = &st->read[*read];
     for (*guard = 0; *guard < a->p->nguard; ++*guard) {

@@ -10,7 +10,8 @@ static LLVMValueRef plus(low_module *M, LLVMValueRef sum, int64_t k, const low_e
 }
 
 /* Byte offset, from the operand's base, of what this trip of variable k->at asks for. */
-static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, uint32_t list, const low_access *a, const tarn_ask *k) {
+static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, uint32_t list,
+                                 const low_access *a, const tarn_ask *k) {
   low_module *M = N->M;
   const tarn_plan_level *l[2 * TARN_MAX_LEVELS];
   const tarn_plan_lin *off = a->p->off;
@@ -32,9 +33,11 @@ static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, uint32_t li
   if (!even && k->parts <= 1) return at;
   if (even) {
     int64_t each = ((k->units << SHARES) + k->trips - 1) / k->trips;
-    unit = LLVMBuildLShr(M->b, LLVMBuildMul(M->b, unit, low_i64(M, each), ""), low_i64(M, SHARES), "");
+    unit =
+        LLVMBuildLShr(M->b, LLVMBuildMul(M->b, unit, low_i64(M, each), ""), low_i64(M, SHARES), "");
   }
-  if (k->parts <= 1) return LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, unit, low_i64(M, piece), ""), "");
+  if (k->parts <= 1)
+    return LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, unit, low_i64(M, piece), ""), "");
   LLVMValueRef parts = low_i64(M, k->parts), row = LLVMBuildUDiv(M->b, unit, parts, "");
   at = LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, row, low_i64(M, piece), ""), "");
   unit = LLVMBuildSub(M->b, unit, LLVMBuildMul(M->b, row, parts, ""), "");
@@ -48,7 +51,8 @@ void low_prefetch_due(low_nest *N, uint32_t part, uint32_t parts) {
   }
   if (N->asked == N->due.n) N->asked = N->due.n = 0;
 }
-/* Is what lies inside of loop l a tile of copies in an order of their own? Then lines are asked for one by one between them. */
+/* Is what lies inside of loop l a tile of copies in an order of their own? Then lines are asked for
+ * one by one between them. */
 static bool tile_inside(const low_nest *N, uint32_t list, uint32_t l) {
   const tarn_plan_list *ll = &N->p->list[list];
   if (N->stage[list - 1].p->order >= ll->n) return false;
@@ -69,7 +73,8 @@ void low_prefetch_in(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
     for (int64_t r = 0; r < k->rows; r++)
       for (int64_t by = 0; by < k->step; by += (int64_t)tarn_hw_mem(M->hw, TARN_HW_L2)->line) {
         int64_t more = r * k->row * (int64_t)tarn_dtype_size(a->p->dtype) + by;
-        low_due d = {a, LLVMBuildAdd(M->b, at, low_i64(M, more), ""), a->p->store || k->near ? 3 : 2};
+        low_due d = {a, LLVMBuildAdd(M->b, at, low_i64(M, more), ""),
+                     a->p->store || k->near ? 3 : 2};
         tarn_push(M->cx, &N->due, d);
       }
   }

@@ -1,4 +1,5 @@
-/* The module around the kernels: one step a kernel, the run, the tables that describe the model (runtime/rt.h). */
+/* The module around the kernels: one step a kernel, the run, the tables that describe the model
+ * (runtime/rt.h). */
 #include "lower/internal.h"
 #include "runtime/rt.h"
 #include <string.h>
@@ -15,7 +16,9 @@ typedef struct program {
   const char **step_name;
 } program;
 
-static const char *prefixed(const low_module *M, const char *what) { return tarn_format(M->cx, "%s_%s", M->o->name, what); }
+static const char *prefixed(const low_module *M, const char *what) {
+  return tarn_format(M->cx, "%s_%s", M->o->name, what);
+}
 
 /* ---------------------------------------------------------------- pointers of buffers */
 static uint32_t port_of(const uint32_t *list, uint32_t n, uint32_t buf) {
@@ -50,14 +53,16 @@ static LLVMValueRef storage(const program *g, LLVMValueRef f, uint32_t buf) {
     return from_list(M, LLVMGetParam(f, 1), port);
   if (b->kind == TARN_BUF_CONST && g->plan->const_offset[root] >= 0)
     return advance(M, constants(g), g->plan->const_offset[root]);
-  if (b->kind == TARN_BUF_TEMP && g->plan->offset[root] >= 0) return advance(M, LLVMGetParam(f, 2), g->plan->offset[root]);
+  if (b->kind == TARN_BUF_TEMP && g->plan->offset[root] >= 0)
+    return advance(M, LLVMGetParam(f, 2), g->plan->offset[root]);
   tarn_raise(M->cx, TARN_INTERNAL, "lower: buffer %u has no place", buf);
 }
 
 /* ---------------------------------------------------------------- steps */
 static LLVMValueRef begin_step(program *g, const char *name) {
   low_module *M = g->M;
-  LLVMValueRef f = LLVMAddFunction(M->m, tarn_format(M->cx, "%s.%s", M->o->name, name), g->step_type);
+  LLVMValueRef f =
+      LLVMAddFunction(M->m, tarn_format(M->cx, "%s.%s", M->o->name, name), g->step_type);
   LLVMSetLinkage(f, LLVMInternalLinkage);
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
   g->step[g->nstep] = f, g->step_name[g->nstep++] = name;
@@ -70,7 +75,8 @@ static void nest_step(program *g, const tarn_kernel *k, LLVMValueRef f) {
   tarn_plan_operand in[TARN_MAX_OPERANDS], out[8];
   LLVMValueRef a[TARN_MAX_OPERANDS + 12];
   uint32_t n = 0;
-  if (k->nin > TARN_MAX_OPERANDS || k->nout > 8) tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: too many operands", k->name);
+  if (k->nin > TARN_MAX_OPERANDS || k->nout > 8)
+    tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: too many operands", k->name);
   tarn_plan_operands(g->p, k, in, out);
   LLVMBasicBlockRef here = LLVMGetInsertBlock(M->b);
   low_kernel *fn = low_kernel_nest(M, k->nest, k->sched, in, k->nin, out, k->nout);
@@ -81,7 +87,8 @@ static void nest_step(program *g, const tarn_kernel *k, LLVMValueRef f) {
     bool is_in = i < k->nin;
     uint32_t buf = is_in ? k->in[i] : k->out[i - k->nin];
     const tarn_layout *l = is_in ? &in[i].layout : &out[i - k->nin].layout;
-    a[n++] = advance(M, storage(g, f, buf), l->offset * (int64_t)tarn_dtype_size(g->p->buf[buf].dtype));
+    a[n++] =
+        advance(M, storage(g, f, buf), l->offset * (int64_t)tarn_dtype_size(g->p->buf[buf].dtype));
   }
   LLVMBuildCall2(M->b, fn->type, fn->fn, a, n, "");
   LLVMBuildRet(M->b, LLVMConstInt(M->i32, 0, 0));
@@ -89,14 +96,16 @@ static void nest_step(program *g, const tarn_kernel *k, LLVMValueRef f) {
 
 static void other_step(program *g, const tarn_kernel *k, LLVMValueRef f) {
   low_module *M = g->M;
-  LLVMValueRef *in = TARN_ARRAY(M->cx, LLVMValueRef, k->nin + 1), *out = TARN_ARRAY(M->cx, LLVMValueRef, k->nout + 1);
+  LLVMValueRef *in = TARN_ARRAY(M->cx, LLVMValueRef, k->nin + 1),
+               *out = TARN_ARRAY(M->cx, LLVMValueRef, k->nout + 1);
   for (uint32_t i = 0; i < k->nin; i++) in[i] = storage(g, f, k->in[i]);
   for (uint32_t i = 0; i < k->nout; i++) out[i] = storage(g, f, k->out[i]);
   LLVMValueRef st = low_other(M, f, g->p, k, LLVMGetParam(f, 3), in, out);
   LLVMBuildRet(M->b, st ? st : LLVMConstInt(M->i32, 0, 0));
 }
 
-/* Outputs of the model that are no buffer of their own: an input or constant handed through, one value under two names. */
+/* Outputs of the model that are no buffer of their own: an input or constant handed through, one
+ * value under two names. */
 static void copy_step(program *g) {
   low_module *M = g->M;
   LLVMValueRef f = NULL;
@@ -104,7 +113,8 @@ static void copy_step(program *g) {
     uint32_t b = g->p->out[i];
     if (g->p->buf[b].kind == TARN_BUF_OUTPUT && port_of(g->p->out, g->p->nout, b) == i) continue;
     if (!f) f = begin_step(g, "copy_outputs");
-    LLVMBuildMemCpy(M->b, from_list(M, LLVMGetParam(f, 1), i), 1, storage(g, f, b), 1, low_i64(M, low_bytes(&g->p->buf[b])));
+    LLVMBuildMemCpy(M->b, from_list(M, LLVMGetParam(f, 1), i), 1, storage(g, f, b), 1,
+                    low_i64(M, low_bytes(&g->p->buf[b])));
   }
   if (f) LLVMBuildRet(M->b, LLVMConstInt(M->i32, 0, 0));
 }
@@ -119,7 +129,8 @@ static LLVMValueRef emit_run(program *g) {
   for (uint32_t k = 0; k < g->nstep; k++) {
     LLVMValueRef st = LLVMBuildCall2(M->b, g->step_type, g->step[k], a, 4, "");
     if (k < g->p->nker && g->p->ker[k].kind == TARN_K_NEST) continue;
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(M->b), next = LLVMAppendBasicBlockInContext(M->lc, f, "");
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(M->b),
+                      next = LLVMAppendBasicBlockInContext(M->lc, f, "");
     if (!bad) {
       bad = LLVMAppendBasicBlockInContext(M->lc, f, "failed");
       LLVMPositionBuilderAtEnd(M->b, bad);
@@ -146,7 +157,8 @@ LLVMValueRef low_text(low_module *M, const char *s) {
   LLVMValueRef c = LLVMConstStringInContext2(M->lc, s, strlen(s), false);
   LLVMValueRef g = LLVMAddGlobal(M->m, LLVMTypeOf(c), "");
   LLVMSetInitializer(g, c);
-  LLVMSetLinkage(g, LLVMPrivateLinkage), LLVMSetGlobalConstant(g, true), LLVMSetUnnamedAddress(g, LLVMGlobalUnnamedAddr);
+  LLVMSetLinkage(g, LLVMPrivateLinkage), LLVMSetGlobalConstant(g, true),
+      LLVMSetUnnamedAddress(g, LLVMGlobalUnnamedAddr);
   return g;
 }
 LLVMValueRef low_i64_table(low_module *M, const int64_t *v, uint32_t n) {
@@ -157,13 +169,14 @@ LLVMValueRef low_i64_table(low_module *M, const int64_t *v, uint32_t n) {
 
 static LLVMValueRef port_table(program *g, const uint32_t *list, uint32_t n) {
   low_module *M = g->M;
-  LLVMTypeRef t[5] = {M->ptr, M->i32, M->i32, M->ptr, M->i64}, port = LLVMStructTypeInContext(M->lc, t, 5, 0);
+  LLVMTypeRef t[5] = {M->ptr, M->i32, M->i32, M->ptr, M->i64},
+              port = LLVMStructTypeInContext(M->lc, t, 5, 0);
   LLVMValueRef *row = TARN_ARRAY(M->cx, LLVMValueRef, n + 1);
   for (uint32_t i = 0; i < n; i++) {
     const tarn_buffer *b = &g->p->buf[list[i]];
     LLVMValueRef c[5] = {low_text(M, b->name ? b->name : ""), LLVMConstInt(M->i32, b->dtype, 0),
-                         LLVMConstInt(M->i32, b->layout.n, 0), low_i64_table(M, b->layout.dim, b->layout.n),
-                         low_i64(M, low_bytes(b))};
+                         LLVMConstInt(M->i32, b->layout.n, 0),
+                         low_i64_table(M, b->layout.dim, b->layout.n), low_i64(M, low_bytes(b))};
     row[i] = LLVMConstStructInContext(M->lc, c, 5, 0);
   }
   return low_table(M, port, row, n);
@@ -195,14 +208,16 @@ static void emit_model(program *g, LLVMValueRef run) {
 /* size_t NAME_workspace(unsigned threads) */
 static void emit_workspace(program *g) {
   low_module *M = g->M;
-  LLVMValueRef f = LLVMAddFunction(M->m, prefixed(M, "workspace"), LLVMFunctionType(M->i64, &M->i32, 1, 0));
+  LLVMValueRef f =
+      LLVMAddFunction(M->m, prefixed(M, "workspace"), LLVMFunctionType(M->i64, &M->i32, 1, 0));
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
   LLVMValueRef n = LLVMBuildZExt(M->b, LLVMGetParam(f, 0), M->i64, "");
   n = LLVMBuildMul(M->b, n, low_i64(M, (int64_t)M->per_thread), "");
   LLVMBuildRet(M->b, LLVMBuildAdd(M->b, n, low_i64(M, g->plan->bytes), ""));
 }
 
-static LLVMValueRef declare(const low_module *M, LLVMTypeRef type, const char *what, unsigned align) {
+static LLVMValueRef declare(const low_module *M, LLVMTypeRef type, const char *what,
+                            unsigned align) {
   LLVMValueRef v = LLVMAddGlobal(M->m, type, prefixed(M, what));
   LLVMSetVisibility(v, LLVMHiddenVisibility);
   LLVMSetGlobalConstant(v, true);

@@ -1,12 +1,14 @@
 /* Reductions: accumulators, their initial values, steps, merging of lanes, the epilogue.
  *
- * An accumulator is a variable in memory of its own for every unrolled copy and state component, which LLVM turns into a
- * register; when loops walk the accumulators they are one array.  A reduce level outside of them continues from the
- * partial result that the last trip left in the result. */
+ * An accumulator is a variable in memory of its own for every unrolled copy and state component,
+ * which LLVM turns into a register; when loops walk the accumulators they are one array.  A reduce
+ * level outside of them continues from the partial result that the last trip left in the result. */
 #include "lower/nest.h"
 #include <string.h>
 
-static uint32_t end_of(const low_nest *N, uint32_t list) { return N->p->nshared + N->p->list[list].n; }
+static uint32_t end_of(const low_nest *N, uint32_t list) {
+  return N->p->nshared + N->p->list[list].n;
+}
 
 /* ---------------------------------------------------------------- accumulators */
 /* Number of this copy's accumulator: a constant plus what loops contribute. */
@@ -27,7 +29,9 @@ static int64_t slot_number(const low_nest *N, low_fn *E, uint32_t list, LLVMValu
   return at;
 }
 
-static uint32_t acc_lanes(const low_stage *st, const low_fn *E) { return st->p->red_lanes > 1 ? st->p->red_lanes : E->lanes; }
+static uint32_t acc_lanes(const low_stage *st, const low_fn *E) {
+  return st->p->red_lanes > 1 ? st->p->red_lanes : E->lanes;
+}
 
 /* Which of a slot's chains this copy of the body adds to. */
 static int64_t chain_of(const low_nest *N, const low_fn *E, uint32_t list) {
@@ -39,7 +43,8 @@ static int64_t chain_of(const low_nest *N, const low_fn *E, uint32_t list) {
   }
   return at;
 }
-static LLVMValueRef acc_pointer(low_nest *N, low_fn *E, uint32_t list, uint32_t k, int64_t chain, LLVMTypeRef type) {
+static LLVMValueRef acc_pointer(low_nest *N, low_fn *E, uint32_t list, uint32_t k, int64_t chain,
+                                LLVMTypeRef type) {
   low_module *M = N->M;
   low_stage *st = &N->stage[list - 1];
   LLVMValueRef loops;
@@ -49,7 +54,8 @@ static LLVMValueRef acc_pointer(low_nest *N, low_fn *E, uint32_t list, uint32_t 
     return st->slot[at];
   }
   LLVMValueRef i = low_i64(M, at);
-  if (loops) i = LLVMBuildAdd(M->b, LLVMBuildMul(M->b, loops, low_i64(M, st->p->red->ns), ""), i, "");
+  if (loops)
+    i = LLVMBuildAdd(M->b, LLVMBuildMul(M->b, loops, low_i64(M, st->p->red->ns), ""), i, "");
   i = LLVMBuildMul(M->b, i, low_i64(M, 8 * (int64_t)st->p->max_lanes), "");
   return LLVMBuildInBoundsGEP2(M->b, M->i8, st->slot[0], &i, 1, "");
 }
@@ -64,14 +70,19 @@ static LLVMValueRef acc_load(low_nest *N, low_fn *E, uint32_t list, uint32_t k, 
   LLVMSetAlignment(v, st->p->in_memory ? 8 : 64);
   return v;
 }
-static void acc_store(low_nest *N, low_fn *E, uint32_t list, uint32_t k, int64_t chain, LLVMValueRef v) {
+static void acc_store(low_nest *N, low_fn *E, uint32_t list, uint32_t k, int64_t chain,
+                      LLVMValueRef v) {
   low_stage *st = &N->stage[list - 1];
   LLVMValueRef s = LLVMBuildStore(N->M->b, v, acc_pointer(N, E, list, k, chain, LLVMTypeOf(v)));
   LLVMSetAlignment(s, st->p->in_memory ? 8 : 64);
 }
 
-LLVMValueRef low_acc_load(low_nest *N, low_fn *E, uint32_t list) { return acc_load(N, E, list, 0, chain_of(N, E, list)); }
-void low_acc_store(low_nest *N, low_fn *E, uint32_t list, LLVMValueRef v) { acc_store(N, E, list, 0, chain_of(N, E, list), v); }
+LLVMValueRef low_acc_load(low_nest *N, low_fn *E, uint32_t list) {
+  return acc_load(N, E, list, 0, chain_of(N, E, list));
+}
+void low_acc_store(low_nest *N, low_fn *E, uint32_t list, LLVMValueRef v) {
+  acc_store(N, E, list, 0, chain_of(N, E, list), v);
+}
 
 /* ---------------------------------------------------------------- lanes along a reduce dim */
 static LLVMValueRef part(low_module *M, LLVMValueRef v, uint32_t from, uint32_t n) {
@@ -81,7 +92,8 @@ static LLVMValueRef part(low_module *M, LLVMValueRef v, uint32_t from, uint32_t 
   return low_shuffle(M, v, LLVMGetPoison(LLVMTypeOf(v)), idx, n);
 }
 /* The first lanes of v replaced by the few of w. */
-static LLVMValueRef replace_lanes(low_module *M, LLVMValueRef v, LLVMValueRef w, uint32_t few, uint32_t n) {
+static LLVMValueRef replace_lanes(low_module *M, LLVMValueRef v, LLVMValueRef w, uint32_t few,
+                                  uint32_t n) {
   int idx[256];
   if (few == 1) return LLVMBuildInsertElement(M->b, v, w, LLVMConstInt(M->i32, 0, 0), "");
   for (uint32_t i = 0; i < n; i++) idx[i] = i < few ? (int)i : -1;
@@ -104,7 +116,8 @@ static void merge_chains(low_nest *N, low_fn *E, uint32_t list, LLVMValueRef *ou
     for (uint32_t c = 0; c < n / 2; c++) {
       uint32_t other = n - 1 - c;
       for (uint32_t k = 0; k < ns; k++) two[k] = v[c * ns + k], two[ns + k] = v[other * ns + k];
-      for (uint32_t k = 0; k < ns; k++) v[c * ns + k] = low_fx(N->M, r->merge[k], two, t, 2 * ns, acc_lanes(st, E), NULL);
+      for (uint32_t k = 0; k < ns; k++)
+        v[c * ns + k] = low_fx(N->M, r->merge[k], two, t, 2 * ns, acc_lanes(st, E), NULL);
     }
   memcpy(out, v, ns * sizeof *v);
 }
@@ -122,10 +135,12 @@ static void merge_lanes(low_nest *N, const low_stage *st, LLVMValueRef *v) {
       two[k] = part(N->M, v[k], 0, half), two[r->ns + k] = part(N->M, v[k], half, half);
       if (odd) rest[k] = part(N->M, v[k], n - 1, 1);
     }
-    for (uint32_t k = 0; k < r->ns; k++) v[k] = low_fx(N->M, r->merge[k], two, t, 2u * r->ns, half, NULL);
+    for (uint32_t k = 0; k < r->ns; k++)
+      v[k] = low_fx(N->M, r->merge[k], two, t, 2u * r->ns, half, NULL);
     if (odd) { /* the last lane joins the first */
       LLVMValueRef pair[2 * TARN_MAX_STATE];
-      for (uint32_t k = 0; k < r->ns; k++) pair[k] = half == 1 ? v[k] : part(N->M, v[k], 0, 1), pair[r->ns + k] = rest[k];
+      for (uint32_t k = 0; k < r->ns; k++)
+        pair[k] = half == 1 ? v[k] : part(N->M, v[k], 0, 1), pair[r->ns + k] = rest[k];
       for (uint32_t k = 0; k < r->ns; k++) {
         LLVMValueRef m = low_fx(N->M, r->merge[k], pair, t, 2u * r->ns, 1, NULL);
         v[k] = half == 1 ? m : replace_lanes(N->M, v[k], m, 1, half);
@@ -142,10 +157,12 @@ static void init_leaf(low_nest *N, low_fn *E, uint32_t list, bool resume) {
   for (uint32_t k = 0; k < st->p->red->ns; k++) {
     LLVMValueRef v = low_fx(N->M, st->p->red->init[k], NULL, NULL, 0, n, NULL);
     if (st->p->start != TARN_NONE && !resume)
-      v = low_reordered(E, st->p->crossed, low_load(E, &st->read[st->p->f->nops + st->p->start], end_of(N, list)));
+      v = low_reordered(E, st->p->crossed,
+                        low_load(E, &st->read[st->p->f->nops + st->p->start], end_of(N, list)));
     for (int64_t c = 1; c < st->p->chains; c++) acc_store(N, E, list, k, c, v);
     if (resume) {
-      LLVMValueRef old = low_reordered(E, st->p->crossed, low_load(E, &st->result, end_of(N, list)));
+      LLVMValueRef old =
+          low_reordered(E, st->p->crossed, low_load(E, &st->result, end_of(N, list)));
       v = st->p->red_lanes > 1 ? replace_lanes(N->M, v, old, 1, n) : old;
     }
     acc_store(N, E, list, k, 0, v);
@@ -181,11 +198,14 @@ static void body_leaf(low_nest *N, low_fn *E, uint32_t list) {
   v[ns] = st->p->step_index ? flat_index(N, E, st) : NULL, t[ns] = TARN_I64;
   E->crossed = st->p->crossed;
   for (uint32_t r = 0; r < nops; r++)
-    v[ns + 1 + r] = low_load(E, &st->read[r], end_of(N, list)), t[ns + 1 + r] = st->read[r].p->dtype;
+    v[ns + 1 + r] = low_load(E, &st->read[r], end_of(N, list)),
+               t[ns + 1 + r] = st->read[r].p->dtype;
   E->crossed = false;
-  for (uint32_t k = 0; k < ns; k++) now[k] = low_fx(N->M, st->p->step[k], v, t, ns + 1 + nops, E->lanes, NULL);
   for (uint32_t k = 0; k < ns; k++)
-    acc_store(N, E, list, k, chain, n > E->lanes ? replace_lanes(N->M, old[k], now[k], E->lanes, n) : now[k]);
+    now[k] = low_fx(N->M, st->p->step[k], v, t, ns + 1 + nops, E->lanes, NULL);
+  for (uint32_t k = 0; k < ns; k++)
+    acc_store(N, E, list, k, chain,
+              n > E->lanes ? replace_lanes(N->M, old[k], now[k], E->lanes, n) : now[k]);
 }
 
 /* Added to any number it is that number. */
@@ -199,10 +219,12 @@ static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
   uint32_t end = end_of(N, list);
   bool alone = st->p->nfactor || st->end != LOW_OUTER; /* other code stands between such copies */
   if (!alone) low_copy_begin(N, E);
-  if (st->p->nfactor) state[0] = st->given ? st->given : LLVMConstNull(state_type(N, st, 0, E->lanes));
+  if (st->p->nfactor)
+    state[0] = st->given ? st->given : LLVMConstNull(state_type(N, st, 0, E->lanes));
   else merge_chains(N, E, list, state);
   if (st->p->red_lanes > 1) merge_lanes(N, st, state);
-  for (uint32_t k = 0; k < st->p->red->ns; k++) state[k] = low_reordered(E, st->p->crossed, state[k]);
+  for (uint32_t k = 0; k < st->p->red->ns; k++)
+    state[k] = low_reordered(E, st->p->crossed, state[k]);
   LLVMValueRef x = state[0];
   if (!partial) {
     x = low_fx(N->M, st->p->red->result, state, st->p->state, st->p->red->ns, E->lanes, &out);
@@ -210,7 +232,8 @@ static void final_leaf(low_nest *N, low_fn *E, uint32_t list, bool partial) {
       v[0] = x, t[0] = out;
       for (uint32_t r = 0; r < st->p->f->nepi; r++) {
         low_access *a = &st->read[st->p->f->nops + r];
-        v[1 + r] = r == st->p->start ? nothing(N, a->p->dtype, E->lanes) : low_load(E, a, end), t[1 + r] = a->p->dtype;
+        v[1 + r] = r == st->p->start ? nothing(N, a->p->dtype, E->lanes) : low_load(E, a, end),
+              t[1 + r] = a->p->dtype;
       }
       x = low_fx(N->M, st->p->f->epi, v, t, 1u + st->p->f->nepi, E->lanes, &out);
     }
@@ -253,7 +276,8 @@ static LLVMValueRef at_border(low_nest *N, low_fn *E, uint32_t list, bool last, 
 }
 
 /* Walks in one mode or the other, as the border says. */
-static void walk_either(low_nest *N, low_fn *E, uint32_t list, uint32_t l, bool last, low_mode yes_mode, low_mode no_mode) {
+static void walk_either(low_nest *N, low_fn *E, uint32_t list, uint32_t l, bool last,
+                        low_mode yes_mode, low_mode no_mode) {
   LLVMBuilderRef b = N->M->b;
   bool known;
   LLVMValueRef c = at_border(N, E, list, last, &known);
@@ -261,7 +285,8 @@ static void walk_either(low_nest *N, low_fn *E, uint32_t list, uint32_t l, bool 
     low_walk(N, E, list, l, known ? yes_mode : no_mode);
     return;
   }
-  LLVMBasicBlockRef yes = low_block(E, "yes"), no = low_block(E, "no"), after = low_block(E, "then");
+  LLVMBasicBlockRef yes = low_block(E, "yes"), no = low_block(E, "no"),
+                    after = low_block(E, "then");
   LLVMBuildCondBr(b, c, yes, no);
   low_begin(E, yes);
   low_walk(N, E, list, l, yes_mode);
@@ -272,12 +297,13 @@ static void walk_either(low_nest *N, low_fn *E, uint32_t list, uint32_t l, bool 
   low_begin(E, after);
 }
 
-/* How a copy's accumulator ends as soon as it is complete: where the copies in order.c's order are all of the reduction. */
+/* How a copy's accumulator ends as soon as it is complete: where the copies in order.c's order are
+ * all of the reduction. */
 static low_mode ending(low_nest *N, low_fn *E, uint32_t list, uint32_t l) {
   const low_stage *st = &N->stage[list - 1];
   bool known;
-  if (st->p->order != l || st->p->order_read == TARN_NONE || st->p->in_memory || st->p->chains > 1 || st->p->red_lanes > 1 ||
-      st->p->rows)
+  if (st->p->order != l || st->p->order_read == TARN_NONE || st->p->in_memory ||
+      st->p->chains > 1 || st->p->red_lanes > 1 || st->p->rows)
     return LOW_OUTER;
   for (uint32_t i = st->p->order_end; i < N->p->list[list].n; i++)
     if (N->p->list[list].level[i].red) return LOW_OUTER;

@@ -1,16 +1,19 @@
 /* What unrolled copies of an access share.
  *
- * Of a window at a step: what lies one element on is the other half of what has been loaded, what lies one lane on is the same
- * moved by a lane, with one element behind it; so are the taps of a window along the lanes, where that costs less than loads
- * across lines, or where lanes are rows. */
+ * Of a window at a step: what lies one element on is the other half of what has been loaded, what
+ * lies one lane on is the same moved by a lane, with one element behind it; so are the taps of a
+ * window along the lanes, where that costs less than loads across lines, or where lanes are rows.
+ */
 #include "lower/access.h"
 #include <stdlib.h>
 
-/* Which of the unrolled copies of the access this is: equal keys within one block are the same load. */
+/* Which of the unrolled copies of the access this is: equal keys within one block are the same
+ * load. */
 uint64_t low_copy_key(const low_fn *E, const low_access *a) {
   uint64_t key = 1;
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++)
-    if (a->p->deps >> v & 1 && E->env[v].kind == LOW_CONST) key = key * (uint64_t)(E->space->hi[v] + 1) + (uint64_t)E->env[v].c;
+    if (a->p->deps >> v & 1 && E->env[v].kind == LOW_CONST)
+      key = key * (uint64_t)(E->space->hi[v] + 1) + (uint64_t)E->env[v].c;
   return key;
 }
 
@@ -23,17 +26,19 @@ static low_loaded *find(const low_fn *E, low_access *a, uint64_t key) {
 static bool moves_as_lanes(const low_access *a, uint32_t v, int64_t k, uint32_t lane) {
   int64_t along, across;
   for (uint32_t g = 0; g < a->p->nguard; g++)
-    if (!tarn_plan_moves_by(a->p->guard[g].e, v, &along) || !tarn_plan_moves_by(a->p->guard[g].e, lane, &across) ||
-        k * along != across)
+    if (!tarn_plan_moves_by(a->p->guard[g].e, v, &along) ||
+        !tarn_plan_moves_by(a->p->guard[g].e, lane, &across) || k * along != across)
       return false;
   return true;
 }
-/* The copy that lies `by` elements before this one; moved: and whose guards, too, are those of this one, a lane on. */
+/* The copy that lies `by` elements before this one; moved: and whose guards, too, are those of this
+ * one, a lane on. */
 static low_loaded *before(low_fn *E, low_access *a, int64_t by, uint32_t lane, bool moved) {
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     int64_t step, k;
     low_env *e = &E->env[v];
-    if (!(a->p->deps >> v & 1) || e->kind != LOW_CONST || !tarn_plan_moves_by(a->p->off, v, &step) || step <= 0 || by % step)
+    if (!(a->p->deps >> v & 1) || e->kind != LOW_CONST ||
+        !tarn_plan_moves_by(a->p->off, v, &step) || step <= 0 || by % step)
       continue;
     if ((k = by / step) > e->c || (moved && !moves_as_lanes(a, v, k, lane))) continue;
     e->c -= k;
@@ -45,7 +50,8 @@ static low_loaded *before(low_fn *E, low_access *a, int64_t by, uint32_t lane, b
 }
 
 /* What this copy's lane number `at` reads, alone. */
-static LLVMValueRef lane_of(low_fn *E, low_access *a, const low_off *out, const low_off *in, uint32_t lane, int64_t at) {
+static LLVMValueRef lane_of(low_fn *E, low_access *a, const low_off *out, const low_off *in,
+                            uint32_t lane, int64_t at) {
   uint32_t n = E->lanes;
   low_off o = *out, i = *in;
   low_env env = E->env[lane];
@@ -56,9 +62,10 @@ static LLVMValueRef lane_of(low_fn *E, low_access *a, const low_off *out, const 
   E->env[lane] = env, E->lanes = n;
   return single;
 }
-/* The lanes of another copy moved by one: it lies a lane before this one, or behind it. The lane that is new is loaded. */
-static LLVMValueRef moved_lanes(low_fn *E, low_access *a, const low_off *out, const low_off *in, uint32_t lane, LLVMValueRef v,
-                                bool behind) {
+/* The lanes of another copy moved by one: it lies a lane before this one, or behind it. The lane
+ * that is new is loaded. */
+static LLVMValueRef moved_lanes(low_fn *E, low_access *a, const low_off *out, const low_off *in,
+                                uint32_t lane, LLVMValueRef v, bool behind) {
   low_module *M = E->M;
   uint32_t n = E->lanes;
   int idx[256];
@@ -67,7 +74,8 @@ static LLVMValueRef moved_lanes(low_fn *E, low_access *a, const low_off *out, co
     uint32_t k = low_lane(E, to), from = behind ? (k ? k - 1 : n) : k + 1;
     idx[to] = (int)(from < n ? low_lane(E, from) : n);
   }
-  single = LLVMBuildInsertElement(M->b, LLVMGetPoison(LLVMTypeOf(v)), single, LLVMConstInt(M->i32, 0, 0), "");
+  single = LLVMBuildInsertElement(M->b, LLVMGetPoison(LLVMTypeOf(v)), single,
+                                  LLVMConstInt(M->i32, 0, 0), "");
   return low_shuffle(M, v, single, idx, n);
 }
 
@@ -84,13 +92,16 @@ static bool at_odd(const low_fn *E, const low_access *a, const low_off *out, con
   return (out->c + in->c) % 2 != 0;
 }
 
-/* Lanes at a step of two that begin across the border, or badly: the next copy and the one behind it are loaded first, and
- * this one is the latter moved back. */
-static LLVMValueRef load_from_behind(low_fn *E, low_access *a, const low_off *out, const low_off *in, uint32_t lane) {
+/* Lanes at a step of two that begin across the border, or badly: the next copy and the one behind
+ * it are loaded first, and this one is the latter moved back. */
+static LLVMValueRef load_from_behind(low_fn *E, low_access *a, const low_off *out,
+                                     const low_off *in, uint32_t lane) {
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     int64_t step;
     low_env *e = &E->env[v], was = *e;
-    if (!(a->p->deps >> v & 1) || e->kind != LOW_CONST || !tarn_plan_moves_by(a->p->off, v, &step) || step != 1) continue;
+    if (!(a->p->deps >> v & 1) || e->kind != LOW_CONST ||
+        !tarn_plan_moves_by(a->p->off, v, &step) || step != 1)
+      continue;
     if (e->c + 2 > E->space->hi[v] || !moves_as_lanes(a, v, 2, lane)) continue;
     if (unguarded(E, a) && (E->crossed || !at_odd(E, a, out, in))) return NULL;
     LLVMValueRef r = NULL;
@@ -109,7 +120,8 @@ static LLVMValueRef load_from_behind(low_fn *E, low_access *a, const low_off *ou
   return NULL;
 }
 
-/* Does this copy begin at a whole vector, whatever the loops count to? How far behind one it does, then; -1: it depends. */
+/* Does this copy begin at a whole vector, whatever the loops count to? How far behind one it does,
+ * then; -1: it depends. */
 static int64_t into_vector(const low_fn *E, const low_access *a, int64_t c) {
   int64_t n = E->lanes;
   for (uint32_t i = 0; i < a->p->off->n; i++) {
@@ -122,16 +134,19 @@ static int64_t into_vector(const low_fn *E, const low_access *a, int64_t c) {
 /* As they are, but LLVM does not know how they came to be. */
 static LLVMValueRef unseen(low_fn *E, LLVMValueRef x) {
   low_module *M = E->M;
-  LLVMTypeRef is = LLVMTypeOf(x), as = low_vec(M->i32, E->lanes), f = LLVMFunctionType(as, &as, 1, false);
-  LLVMValueRef same = LLVMGetInlineAsm(f, "", 0, "=v,0", 4, false, false, LLVMInlineAsmDialectATT, false);
+  LLVMTypeRef is = LLVMTypeOf(x), as = low_vec(M->i32, E->lanes),
+              f = LLVMFunctionType(as, &as, 1, false);
+  LLVMValueRef same =
+      LLVMGetInlineAsm(f, "", 0, "=v,0", 4, false, false, LLVMInlineAsmDialectATT, false);
   x = LLVMBuildBitCast(M->b, x, as, "");
   x = LLVMBuildCall2(M->b, f, same, &x, 1, "");
   unsigned none = LLVMGetEnumAttributeKindForName("memory", 6);
-  LLVMAddCallSiteAttribute(x, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(M->lc, none, 0));
+  LLVMAddCallSiteAttribute(x, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                           LLVMCreateEnumAttribute(M->lc, none, 0));
   return LLVMBuildBitCast(M->b, x, is, "");
 }
-/* As moved_lanes(). On integers, where LLVM has an instruction for neighbours of two registers; and a zero would be moved in by
- * one that takes twice as long, if it were known to be one. */
+/* As moved_lanes(). On integers, where LLVM has an instruction for neighbours of two registers; and
+ * a zero would be moved in by one that takes twice as long, if it were known to be one. */
 static LLVMValueRef neighbours(low_fn *E, LLVMValueRef single, LLVMValueRef v, bool behind) {
   low_module *M = E->M;
   uint32_t n = E->lanes;
@@ -139,18 +154,26 @@ static LLVMValueRef neighbours(low_fn *E, LLVMValueRef single, LLVMValueRef v, b
   LLVMTypeRef is = LLVMTypeOf(v), as = low_vec(M->i32, n);
   bool known = LLVMIsConstant(single);
   for (uint32_t to = 0; to < n; to++) idx[to] = (int)(to + (behind ? n - 1 : 1));
-  single = low_splat(M, LLVMBuildBitCast(M->b, single, M->i32, ""), n), v = LLVMBuildBitCast(M->b, v, as, "");
+  single = low_splat(M, LLVMBuildBitCast(M->b, single, M->i32, ""), n),
+  v = LLVMBuildBitCast(M->b, v, as, "");
   if (known) single = unseen(E, single);
-  return LLVMBuildBitCast(M->b, low_shuffle(M, behind ? single : v, behind ? v : single, idx, n), is, "");
+  return LLVMBuildBitCast(M->b, low_shuffle(M, behind ? single : v, behind ? v : single, idx, n),
+                          is, "");
 }
-/* Neighbours, and copies that go along them: taps of a window. A load that crosses a line takes two, and of full vectors all
- * cross one but those that begin it. So one copy is loaded, and the others are the same moved by a lane, again and again. */
-static LLVMValueRef load_along(low_fn *E, low_access *a, const low_off *out, const low_off *in, uint32_t lane) {
+/* Neighbours, and copies that go along them: taps of a window. A load that crosses a line takes
+ * two, and of full vectors all cross one but those that begin it. So one copy is loaded, and the
+ * others are the same moved by a lane, again and again. */
+static LLVMValueRef load_along(low_fn *E, low_access *a, const low_off *out, const low_off *in,
+                               uint32_t lane) {
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     low_env *e = &E->env[v];
     int64_t step, hi = E->space->hi[v];
-    if (!(a->p->along >> v & 1) || e->kind != LOW_CONST || !tarn_plan_moves_by(a->p->off, v, &step) || step != 1) continue;
-    if (hi < 1 || hi >= E->lanes || 32 * E->lanes != E->M->hw->vector_bits || !moves_as_lanes(a, v, 1, lane)) continue;
+    if (!(a->p->along >> v & 1) || e->kind != LOW_CONST ||
+        !tarn_plan_moves_by(a->p->off, v, &step) || step != 1)
+      continue;
+    if (hi < 1 || hi >= E->lanes || 32 * E->lanes != E->M->hw->vector_bits ||
+        !moves_as_lanes(a, v, 1, lane))
+      continue;
     int64_t c = out->c + in->c - e->c, at = hi / 2, first = into_vector(E, a, c);
     if (first >= 0 && (E->lanes - first) % E->lanes <= hi) at = (E->lanes - first) % E->lanes;
     if (e->c == at) { /* opaque: LLVM makes one load again of the lanes of two */
@@ -162,7 +185,8 @@ static LLVMValueRef load_along(low_fn *E, low_access *a, const low_off *out, con
     e->c += by, o.c += by;
     LLVMValueRef r = low_load_copy(E, a, &o, in);
     e->c -= by;
-    return neighbours(E, lane_of(E, a, out, in, lane, by > 0 ? 0 : (int64_t)E->lanes - 1), r, by > 0);
+    return neighbours(E, lane_of(E, a, out, in, lane, by > 0 ? 0 : (int64_t)E->lanes - 1), r,
+                      by > 0);
   }
   return NULL;
 }
@@ -178,15 +202,19 @@ static bool lanes_inside(low_fn *E, const low_access *a, bool *is) {
   }
   return true;
 }
-/* As load_along(), where lanes are rows that follow one another: what lies beside a row's ends is padding or another lane. */
-static LLVMValueRef load_along_rows(low_fn *E, low_access *a, const low_off *out, const low_off *in) {
+/* As load_along(), where lanes are rows that follow one another: what lies beside a row's ends is
+ * padding or another lane. */
+static LLVMValueRef load_along_rows(low_fn *E, low_access *a, const low_off *out,
+                                    const low_off *in) {
   bool here[256], there[256];
   int idx[256];
   uint32_t n = E->lanes;
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     low_env *e = &E->env[v];
     int64_t step, at = E->space->hi[v] / 2, k = e->c - at;
-    if (!(a->p->along >> v & 1) || e->kind != LOW_CONST || !tarn_plan_moves_by(a->p->off, v, &step) || step != 1) continue;
+    if (!(a->p->along >> v & 1) || e->kind != LOW_CONST ||
+        !tarn_plan_moves_by(a->p->off, v, &step) || step != 1)
+      continue;
     if (k == 0 || llabs(k) >= n || !lanes_inside(E, a, here)) continue;
     low_off o = *out;
     e->c -= k, o.c -= k;
@@ -197,7 +225,8 @@ static LLVMValueRef load_along_rows(low_fn *E, low_access *a, const low_off *out
     }
     LLVMValueRef r = fits ? low_load_copy(E, a, &o, in) : NULL;
     e->c += k;
-    if (fits) return low_shuffle(E->M, r, low_from_memory(E->M, a->p->dtype, low_fill_value(E, a)), idx, n);
+    if (fits)
+      return low_shuffle(E->M, r, low_from_memory(E->M, a->p->dtype, low_fill_value(E, a)), idx, n);
   }
   return NULL;
 }

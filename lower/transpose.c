@@ -1,6 +1,7 @@
-/* Results that lie across the lanes: a vector's elements belong to rows far apart, while the unrolled copies of the body
- * make neighbours of each row. The copies are kept until a block is whole, turned in registers (Eklundh, "A fast computer
- * method for matrix transposing", IEEE Trans. Comput. 1972) and stored row by row. */
+/* Results that lie across the lanes: a vector's elements belong to rows far apart, while the
+ * unrolled copies of the body make neighbours of each row. The copies are kept until a block is
+ * whole, turned in registers (Eklundh, "A fast computer method for matrix transposing", IEEE Trans.
+ * Comput. 1972) and stored row by row. */
 #include "lower/nest.h"
 
 /* Which block this copy belongs to: all that is known but its place in the row. */
@@ -36,7 +37,8 @@ static uint32_t power_of_two(uint32_t n) {
   return p;
 }
 /* Copies first … first + n - 1 of a whole block. */
-static void store_rows(low_fn *E, const low_access *a, const low_off *at, LLVMValueRef *v, uint32_t first, uint32_t n) {
+static void store_rows(low_fn *E, const low_access *a, const low_off *at, LLVMValueRef *v,
+                       uint32_t first, uint32_t n) {
   low_module *M = E->M;
   uint32_t size = power_of_two(E->lanes > n ? E->lanes : n);
   LLVMValueRef w[TARN_TURN_LANES] = {0};
@@ -46,7 +48,8 @@ static void store_rows(low_fn *E, const low_access *a, const low_off *at, LLVMVa
   for (uint32_t i = 0; i < E->lanes; i++) {
     low_off o = {.v = at->v, .c = at->c + first + (int64_t)i * at->stride};
     LLVMValueRef c = low_off_scalar(E, &o);
-    low_store_at(E, a, LLVMBuildInBoundsGEP2(M->b, t, a->base, &c, 1, ""), low_resized(M, w[i], size, n));
+    low_store_at(E, a, LLVMBuildInBoundsGEP2(M->b, t, a->base, &c, 1, ""),
+                 low_resized(M, w[i], size, n));
   }
 }
 
@@ -68,6 +71,7 @@ void low_store_transposed(low_nest *N, low_fn *E, low_stage *st, uint32_t level,
   low_block_of_rows *b = block_of(N, E, st, level);
   b->v[b->n++] = low_to_memory(E->M, a->p->dtype, v);
   if (b->n < want) return;
-  for (uint32_t i = 0; i < want; i += most) store_rows(E, a, &b->at, b->v, i, want - i < most ? want - i : most);
+  for (uint32_t i = 0; i < want; i += most)
+    store_rows(E, a, &b->at, b->v, i, want - i < most ? want - i : most);
   *b = st->block.p[--st->block.n];
 }

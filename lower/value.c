@@ -1,8 +1,9 @@
 /* Scalar expressions as vector code.
  *
- * A value of n lanes is a vector of n (n = 1: a scalar) of the compute type of its dtype: f16 and bf16 are computed in
- * f32.  Strict: every operator rounds to its type, transcendental ones are libm's in double rounded once, as in the
- * interpreter.  With contraction: FMA, our own approximations (math.c), and f16 and bf16 rounded only when stored. */
+ * A value of n lanes is a vector of n (n = 1: a scalar) of the compute type of its dtype: f16 and
+ * bf16 are computed in f32.  Strict: every operator rounds to its type, transcendental ones are
+ * libm's in double rounded once, as in the interpreter.  With contraction: FMA, our own
+ * approximations (math.c), and f16 and bf16 rounded only when stored. */
 #include "lower/internal.h"
 #include <math.h>
 #include <string.h>
@@ -23,7 +24,8 @@ LLVMTypeRef low_compute_type(const low_module *M, tarn_dtype t) {
 
 static LLVMValueRef num(low_module *M, LLVMTypeRef t, double v, uint32_t n) {
   bool integer = LLVMGetTypeKind(t) == LLVMIntegerTypeKind;
-  return low_splat(M, integer ? LLVMConstInt(t, (unsigned long long)(int64_t)v, true) : LLVMConstReal(t, v), n);
+  return low_splat(
+      M, integer ? LLVMConstInt(t, (unsigned long long)(int64_t)v, true) : LLVMConstReal(t, v), n);
 }
 static LLVMValueRef like(low_module *M, LLVMValueRef x, double v) {
   LLVMTypeRef t = LLVMTypeOf(x);
@@ -35,7 +37,8 @@ static LLVMTypeRef with_lanes(LLVMTypeRef t, LLVMValueRef x) { return low_vec(t,
 static LLVMValueRef bf16_bits(low_module *M, LLVMValueRef x) {
   LLVMBuilderRef b = M->b;
   LLVMTypeRef i16 = LLVMInt16TypeInContext(M->lc);
-  LLVMValueRef u = LLVMBuildBitCast(b, x, with_lanes(M->i32, x), ""), top = LLVMBuildLShr(b, u, like(M, u, 16), "");
+  LLVMValueRef u = LLVMBuildBitCast(b, x, with_lanes(M->i32, x), ""),
+               top = LLVMBuildLShr(b, u, like(M, u, 16), "");
   LLVMValueRef odd = LLVMBuildAnd(b, top, like(M, u, 1), "");
   LLVMValueRef r = LLVMBuildAdd(b, LLVMBuildAdd(b, u, odd, ""), like(M, u, 0x7fff), "");
   r = LLVMBuildLShr(b, r, like(M, u, 16), "");
@@ -70,7 +73,8 @@ LLVMValueRef low_fx_const(low_module *M, uint32_t f, uint32_t n) {
 }
 
 /* ---------------------------------------------------------------- casts */
-/* To 8 or 16 bits by way of 32, which have instructions: NaN to 0, the range's ends by two comparisons. */
+/* To 8 or 16 bits by way of 32, which have instructions: NaN to 0, the range's ends by two
+ * comparisons. */
 static LLVMValueRef saturated_narrow(low_module *M, tarn_dtype to, LLVMValueRef v) {
   LLVMBuilderRef b = M->b;
   int bits = (int)tarn_dtype_size(to) * 8;
@@ -86,29 +90,34 @@ static LLVMValueRef saturated_narrow(low_module *M, tarn_dtype to, LLVMValueRef 
 static LLVMValueRef saturated(low_module *M, tarn_dtype to, LLVMValueRef v) {
   if (tarn_dtype_size(to) <= 2) return saturated_narrow(M, to, v);
   LLVMTypeRef over[2] = {with_lanes(low_compute_type(M, to), v), LLVMTypeOf(v)};
-  return low_intrinsic(M, tarn_dtype_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", over, 2, &v, 1);
+  return low_intrinsic(M, tarn_dtype_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", over, 2,
+                       &v, 1);
 }
 
-/* A double as a float, rounded to odd: rounded further to 16 bits that is what one rounding gives (access/dtype.c). */
+/* A double as a float, rounded to odd: rounded further to 16 bits that is what one rounding gives
+ * (access/dtype.c). */
 static LLVMValueRef odd_float(low_module *M, LLVMValueRef v) {
   LLVMBuilderRef b = M->b;
   LLVMTypeRef f64 = LLVMTypeOf(v), f32 = with_lanes(M->f32, v);
   LLVMValueRef f = LLVMBuildFPTrunc(b, v, f32, ""), back = LLVMBuildFPExt(b, f, f64, "");
   LLVMValueRef bits = LLVMBuildBitCast(b, f, with_lanes(M->i32, v), "");
-  LLVMValueRef size[2] = {low_intrinsic(M, "llvm.fabs", &f64, 1, &back, 1), low_intrinsic(M, "llvm.fabs", &f64, 1, &v, 1)};
+  LLVMValueRef size[2] = {low_intrinsic(M, "llvm.fabs", &f64, 1, &back, 1),
+                          low_intrinsic(M, "llvm.fabs", &f64, 1, &v, 1)};
   LLVMValueRef away = LLVMBuildFCmp(b, LLVMRealOGT, size[0], size[1], "");
   LLVMValueRef odd = LLVMBuildSub(b, bits, LLVMBuildZExt(b, away, LLVMTypeOf(bits), ""), "");
   odd = LLVMBuildOr(b, odd, like(M, bits, 1), "");
   bits = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealONE, back, v, ""), odd, bits, "");
   return LLVMBuildBitCast(b, bits, f32, "");
 }
-/* An integer of 64 bits as a double, rounded to odd: of one that needs more than 53 bits the last 12 become one bit. */
+/* An integer of 64 bits as a double, rounded to odd: of one that needs more than 53 bits the last
+ * 12 become one bit. */
 static LLVMValueRef odd_double(low_module *M, LLVMValueRef v, bool sign) {
   LLVMBuilderRef b = M->b;
   LLVMValueRef none = LLVMConstNull(LLVMTypeOf(v)), mask = like(M, v, 0xfff), by = like(M, v, 53);
   LLVMValueRef top = sign ? LLVMBuildAShr(b, v, by, "") : LLVMBuildLShr(b, v, by, "");
   LLVMValueRef large = LLVMBuildICmp(b, LLVMIntNE, top, none, "");
-  if (sign) large = LLVMBuildAnd(b, large, LLVMBuildICmp(b, LLVMIntNE, top, like(M, v, -1), ""), "");
+  if (sign)
+    large = LLVMBuildAnd(b, large, LLVMBuildICmp(b, LLVMIntNE, top, like(M, v, -1), ""), "");
   LLVMValueRef cut = LLVMBuildICmp(b, LLVMIntNE, LLVMBuildAnd(b, v, mask, ""), none, "");
   LLVMValueRef odd = LLVMBuildAnd(b, v, LLVMBuildNot(b, mask, ""), "");
   odd = LLVMBuildOr(b, odd, like(M, v, 0x800), "");
@@ -116,8 +125,8 @@ static LLVMValueRef odd_double(low_module *M, LLVMValueRef v, bool sign) {
   LLVMTypeRef t = with_lanes(M->f64, v);
   return sign ? LLVMBuildSIToFP(b, v, t, "") : LLVMBuildUIToFP(b, v, t, "");
 }
-/* To the compute type of `to`, from which that is one rounding away. All integers that are not exact in f32 are too large
- * for f16. */
+/* To the compute type of `to`, from which that is one rounding away. All integers that are not
+ * exact in f32 are too large for f16. */
 static LLVMValueRef from_integer(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRef v) {
   bool sign = tarn_dtype_is_signed(from), twice = to == TARN_BF16 && tarn_dtype_size(from) >= 4;
   LLVMTypeRef t = with_lanes(twice ? M->f64 : low_compute_type(M, to), v);
@@ -133,7 +142,8 @@ LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRe
   if (from == to) return v;
   if (to == TARN_BOOL) {
     LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(v));
-    return ff ? LLVMBuildFCmp(b, LLVMRealUNE, v, zero, "") : LLVMBuildICmp(b, LLVMIntNE, v, zero, "");
+    return ff ? LLVMBuildFCmp(b, LLVMRealUNE, v, zero, "")
+              : LLVMBuildICmp(b, LLVMIntNE, v, zero, "");
   }
   if (ff && !tf) return saturated(M, to, v);
   if (!ff && tf) v = from_integer(M, from, to, v);
@@ -175,8 +185,11 @@ static LLVMValueRef binary(const args *a, const char *name) {
 #define IS_NULL(v)  LLVMBuildICmp(B, LLVMIntEQ, v, LLVMConstNull(LLVMTypeOf(v)), "")
 #define NEGATIVE(v) LLVMBuildICmp(B, LLVMIntSLT, v, LLVMConstNull(LLVMTypeOf(v)), "")
 
-/* With contraction 0 is no term and no factor: an element of a small constant that is known (access.c). */
-static bool is_nothing(const args *a, LLVMValueRef v) { return a->M->contract && LLVMIsConstant(v) && LLVMIsNull(v); }
+/* With contraction 0 is no term and no factor: an element of a small constant that is known
+ * (access.c). */
+static bool is_nothing(const args *a, LLVMValueRef v) {
+  return a->M->contract && LLVMIsConstant(v) && LLVMIsNull(v);
+}
 static LLVMValueRef f_add(const args *a) {
   if (is_nothing(a, X)) return Y;
   return is_nothing(a, Y) ? X : flagged(a->M, LLVMBuildFAdd(B, X, Y, ""));
@@ -197,16 +210,20 @@ static LLVMValueRef f_eq(const args *a) { return LLVMBuildFCmp(B, LLVMRealOEQ, X
 static LLVMValueRef f_lt(const args *a) { return LLVMBuildFCmp(B, LLVMRealOLT, X, Y, ""); }
 static LLVMValueRef f_le(const args *a) { return LLVMBuildFCmp(B, LLVMRealOLE, X, Y, ""); }
 static LLVMValueRef f_isnan(const args *a) { return LLVMBuildFCmp(B, LLVMRealUNO, X, X, ""); }
-static LLVMValueRef f_isinf(const args *a) { return LLVMBuildFCmp(B, LLVMRealOEQ, f_abs(a), like(a->M, X, INFINITY), ""); }
+static LLVMValueRef f_isinf(const args *a) {
+  return LLVMBuildFCmp(B, LLVMRealOEQ, f_abs(a), like(a->M, X, INFINITY), "");
+}
 static LLVMValueRef f_sign(const args *a) {
   LLVMValueRef zero = like(a->M, X, 0), nan = f_isnan(a);
-  LLVMValueRef low = pick(a, LLVMBuildFCmp(B, LLVMRealOLT, X, zero, ""), like(a->M, X, -1), pick(a, nan, X, zero));
+  LLVMValueRef low =
+      pick(a, LLVMBuildFCmp(B, LLVMRealOLT, X, zero, ""), like(a->M, X, -1), pick(a, nan, X, zero));
   return pick(a, LLVMBuildFCmp(B, LLVMRealOGT, X, zero, ""), like(a->M, X, 1), low);
 }
 static LLVMValueRef f_mod(const args *a) {
   LLVMValueRef zero = like(a->M, X, 0), r = f_fmod(a), sign[2] = {zero, Y};
   LLVMTypeRef t = LLVMTypeOf(X);
-  LLVMValueRef rn = LLVMBuildFCmp(B, LLVMRealOLT, r, zero, ""), yn = LLVMBuildFCmp(B, LLVMRealOLT, Y, zero, "");
+  LLVMValueRef rn = LLVMBuildFCmp(B, LLVMRealOLT, r, zero, ""),
+               yn = LLVMBuildFCmp(B, LLVMRealOLT, Y, zero, "");
   LLVMValueRef moved = pick(a, LLVMBuildXor(B, rn, yn, ""), LLVMBuildFAdd(B, r, Y, ""), r);
   LLVMValueRef nothing = low_intrinsic(a->M, "llvm.copysign", &t, 1, sign, 2);
   return pick(a, LLVMBuildFCmp(B, LLVMRealOEQ, r, zero, ""), nothing, moved);
@@ -222,7 +239,8 @@ static bool plain_number(LLVMValueRef v) {
     if (LLVMGetAggregateElement(v, i) != s) return false;
   return s && LLVMIsAConstantFP(s) && !isnan(LLVMConstRealGetDouble(s, &lost));
 }
-/* By a number whose reciprocal is a number of usual size: times that, unless results are to be rounded as written. */
+/* By a number whose reciprocal is a number of usual size: times that, unless results are to be
+ * rounded as written. */
 static LLVMValueRef f_div(const args *a) {
   if (!a->M->contract || a->t == TARN_F64 || !plain_number(Y)) return LLVMBuildFDiv(B, X, Y, "");
   LLVMBool lost;
@@ -232,46 +250,58 @@ static LLVMValueRef f_div(const args *a) {
   return flagged(a->M, LLVMBuildFMul(B, X, like(a->M, X, 1 / by), ""));
 }
 
-/* x if it is greater (less), else y, also where one is NaN: an instruction of x86, which LLVM is not left to take apart. NULL:
- * not on this machine, or not so many lanes. */
-static LLVMValueRef chosen(const args *a, LLVMValueRef x, LLVMValueRef y, LLVMRealPredicate better) {
+/* x if it is greater (less), else y, also where one is NaN: an instruction of x86, which LLVM is
+ * not left to take apart. NULL: not on this machine, or not so many lanes. */
+static LLVMValueRef chosen(const args *a, LLVMValueRef x, LLVMValueRef y,
+                           LLVMRealPredicate better) {
   const char *features = a->M->hw->features;
   bool all = features && strstr(features, "+avx512vl"), some = features && strstr(features, "+avx");
   if (!(low_lanes_of(x) == 16 ? all : some) || a->t != TARN_F32) return NULL;
   bool max = better == LLVMRealOGT;
   LLVMValueRef v[3] = {x, y, LLVMConstInt(a->M->i32, 4, 0)}; /* rounding as it is set */
   switch (low_lanes_of(x)) {
-  case 4: return low_intrinsic(a->M, max ? "llvm.x86.sse.max.ps" : "llvm.x86.sse.min.ps", NULL, 0, v, 2);
-  case 8: return low_intrinsic(a->M, max ? "llvm.x86.avx.max.ps.256" : "llvm.x86.avx.min.ps.256", NULL, 0, v, 2);
-  case 16: return low_intrinsic(a->M, max ? "llvm.x86.avx512.max.ps.512" : "llvm.x86.avx512.min.ps.512", NULL, 0, v, 3);
+  case 4:
+    return low_intrinsic(a->M, max ? "llvm.x86.sse.max.ps" : "llvm.x86.sse.min.ps", NULL, 0, v, 2);
+  case 8:
+    return low_intrinsic(a->M, max ? "llvm.x86.avx.max.ps.256" : "llvm.x86.avx.min.ps.256", NULL, 0,
+                         v, 2);
+  case 16:
+    return low_intrinsic(a->M, max ? "llvm.x86.avx512.max.ps.512" : "llvm.x86.avx512.min.ps.512",
+                         NULL, 0, v, 3);
   default: return NULL;
   }
 }
-/* All ones, a NaN, where q holds: without masks in registers of their own that is one operation less than choosing. */
+/* All ones, a NaN, where q holds: without masks in registers of their own that is one operation
+ * less than choosing. */
 static LLVMValueRef with_ones(const args *a, LLVMValueRef q, LLVMValueRef x) {
   LLVMTypeRef t = low_vec(a->M->i32, low_lanes_of(x));
   LLVMValueRef ones = LLVMBuildSExt(B, q, t, "");
-  return LLVMBuildBitCast(B, LLVMBuildOr(B, LLVMBuildBitCast(B, x, t, ""), ones, ""), LLVMTypeOf(x), "");
+  return LLVMBuildBitCast(B, LLVMBuildOr(B, LLVMBuildBitCast(B, x, t, ""), ones, ""), LLVMTypeOf(x),
+                          "");
 }
-/* As llvm.maximum and llvm.minimum have it, of 16-bit floats: LLVM 19 makes instructions of 16 bits of those, and where the
- * processor has none loses a NaN. Equal ones have the same bits, or are zeros. */
+/* As llvm.maximum and llvm.minimum have it, of 16-bit floats: LLVM 19 makes instructions of 16 bits
+ * of those, and where the processor has none loses a NaN. Equal ones have the same bits, or are
+ * zeros. */
 static LLVMValueRef half_extreme(const args *a, LLVMRealPredicate better) {
   LLVMTypeRef t = low_vec(a->M->i32, low_lanes_of(X));
   LLVMValueRef x = LLVMBuildBitCast(B, X, t, ""), y = LLVMBuildBitCast(B, Y, t, "");
   LLVMValueRef zero = better == LLVMRealOGT ? LLVMBuildAnd(B, x, y, "") : LLVMBuildOr(B, x, y, "");
   LLVMValueRef r = pick(a, LLVMBuildFCmp(B, better, X, Y, ""), X, Y);
-  r = pick(a, LLVMBuildFCmp(B, LLVMRealOEQ, X, Y, ""), LLVMBuildBitCast(B, zero, LLVMTypeOf(X), ""), r);
+  r = pick(a, LLVMBuildFCmp(B, LLVMRealOEQ, X, Y, ""), LLVMBuildBitCast(B, zero, LLVMTypeOf(X), ""),
+           r);
   return pick(a, LLVMBuildFCmp(B, LLVMRealUNO, X, Y, ""), like(a->M, X, NAN), r);
 }
-/* NaN if either is; the sign of a zero is kept in strict mode only. One instruction when one side is a number, two when there
- * is one that keeps a NaN of x and masks: y's is put in, which does not wait for x, an accumulator. */
+/* NaN if either is; the sign of a zero is kept in strict mode only. One instruction when one side
+ * is a number, two when there is one that keeps a NaN of x and masks: y's is put in, which does not
+ * wait for x, an accumulator. */
 static LLVMValueRef extreme(const args *a, LLVMRealPredicate better, const char *strict) {
   LLVMValueRef x = X, y = Y;
   if (!a->M->contract) return is_half(a->t) ? half_extreme(a, better) : binary(a, strict);
   if (plain_number(y)) x = Y, y = X;
   if (a->M->nan_shows) return pick(a, LLVMBuildFCmp(B, better, x, y, ""), x, y);
   LLVMValueRef r = plain_number(x) ? NULL : chosen(a, y, x, better);
-  if (r && low_lanes_of(r) == 8 && a->M->hw->spreads) return with_ones(a, LLVMBuildFCmp(B, LLVMRealUNO, y, y, ""), r);
+  if (r && low_lanes_of(r) == 8 && a->M->hw->spreads)
+    return with_ones(a, LLVMBuildFCmp(B, LLVMRealUNO, y, y, ""), r);
   if (r) return pick(a, LLVMBuildFCmp(B, LLVMRealORD, y, y, ""), r, y);
   r = pick(a, LLVMBuildFCmp(B, better, x, y, ""), x, y);
   return plain_number(x) ? r : pick(a, LLVMBuildFCmp(B, LLVMRealUNO, x, x, ""), x, r);
@@ -296,26 +326,31 @@ static LLVMValueRef i_le(const args *a) {
 }
 static LLVMValueRef i_min(const args *a) { return pick(a, i_lt(a), X, Y); }
 static LLVMValueRef i_max(const args *a) { return pick(a, i_lt(a), Y, X); }
-static LLVMValueRef i_abs(const args *a) { return tarn_dtype_is_signed(a->t) ? pick(a, NEGATIVE(X), i_neg(a), X) : X; }
+static LLVMValueRef i_abs(const args *a) {
+  return tarn_dtype_is_signed(a->t) ? pick(a, NEGATIVE(X), i_neg(a), X) : X;
+}
 static LLVMValueRef i_sign(const args *a) {
   LLVMValueRef r = pick(a, IS_NULL(X), LLVMConstNull(LLVMTypeOf(X)), like(a->M, X, 1));
   return tarn_dtype_is_signed(a->t) ? pick(a, NEGATIVE(X), like(a->M, X, -1), r) : r;
 }
-/* A divisor that never traps; *special: lanes where it was replaced (0, and -1 of a signed type). */
+/* A divisor that never traps; *special: lanes where it was replaced (0, and -1 of a signed type).
+ */
 static LLVMValueRef divisor(const args *a, LLVMValueRef *zero, LLVMValueRef *minus) {
   *zero = IS_NULL(Y);
-  *minus =
-      tarn_dtype_is_signed(a->t) ? LLVMBuildICmp(B, LLVMIntEQ, Y, like(a->M, Y, -1), "") : LLVMConstNull(LLVMTypeOf(*zero));
+  *minus = tarn_dtype_is_signed(a->t) ? LLVMBuildICmp(B, LLVMIntEQ, Y, like(a->M, Y, -1), "")
+                                      : LLVMConstNull(LLVMTypeOf(*zero));
   return pick(a, LLVMBuildOr(B, *zero, *minus, ""), like(a->M, Y, 1), Y);
 }
 static LLVMValueRef i_div(const args *a) {
   LLVMValueRef zero, minus, d = divisor(a, &zero, &minus);
-  LLVMValueRef q = tarn_dtype_is_signed(a->t) ? LLVMBuildSDiv(B, X, d, "") : LLVMBuildUDiv(B, X, d, "");
+  LLVMValueRef q =
+      tarn_dtype_is_signed(a->t) ? LLVMBuildSDiv(B, X, d, "") : LLVMBuildUDiv(B, X, d, "");
   return pick(a, zero, LLVMConstNull(LLVMTypeOf(X)), pick(a, minus, i_neg(a), q));
 }
 static LLVMValueRef i_fmod(const args *a) {
   LLVMValueRef zero, minus, d = divisor(a, &zero, &minus);
-  LLVMValueRef r = tarn_dtype_is_signed(a->t) ? LLVMBuildSRem(B, X, d, "") : LLVMBuildURem(B, X, d, "");
+  LLVMValueRef r =
+      tarn_dtype_is_signed(a->t) ? LLVMBuildSRem(B, X, d, "") : LLVMBuildURem(B, X, d, "");
   return pick(a, LLVMBuildOr(B, zero, minus, ""), LLVMConstNull(LLVMTypeOf(X)), r);
 }
 static LLVMValueRef i_mod(const args *a) {
@@ -327,7 +362,8 @@ static LLVMValueRef i_mod(const args *a) {
 }
 static LLVMValueRef i_shift(const args *a, bool left) {
   unsigned bits = (unsigned)tarn_dtype_size(a->t) * 8;
-  LLVMValueRef out = LLVMBuildICmp(B, LLVMIntUGE, Y, like(a->M, Y, bits), ""), rest = LLVMConstNull(LLVMTypeOf(X));
+  LLVMValueRef out = LLVMBuildICmp(B, LLVMIntUGE, Y, like(a->M, Y, bits), ""),
+               rest = LLVMConstNull(LLVMTypeOf(X));
   LLVMValueRef n = pick(a, out, rest, Y), r;
   if (left) r = LLVMBuildShl(B, X, n, "");
   else r = tarn_dtype_is_signed(a->t) ? LLVMBuildAShr(B, X, n, "") : LLVMBuildLShr(B, X, n, "");
@@ -346,15 +382,16 @@ static LLVMValueRef i_pow(const args *a) {
   }
   if (!tarn_dtype_is_signed(a->t)) return r;
   LLVMValueRef minus = like(a->M, X, -1), odd = LLVMBuildAnd(B, Y, one, "");
-  LLVMValueRef inv =
-      pick(a, LLVMBuildICmp(B, LLVMIntEQ, X, minus, ""), pick(a, IS_NULL(odd), one, minus), LLVMConstNull(LLVMTypeOf(X)));
+  LLVMValueRef inv = pick(a, LLVMBuildICmp(B, LLVMIntEQ, X, minus, ""),
+                          pick(a, IS_NULL(odd), one, minus), LLVMConstNull(LLVMTypeOf(X)));
   inv = pick(a, LLVMBuildICmp(B, LLVMIntEQ, X, one, ""), one, inv);
   return pick(a, NEGATIVE(Y), inv, r);
 }
 static LLVMValueRef any_select(const args *a) { return pick(a, X, a->v[1], a->v[2]); }
 
 /* Lane by lane through libm: in strict mode in double, as the interpreter does. */
-static LLVMValueRef libm(low_module *M, tarn_dtype t, const char *name, const LLVMValueRef *v, unsigned nargs) {
+static LLVMValueRef libm(low_module *M, tarn_dtype t, const char *name, const LLVMValueRef *v,
+                         unsigned nargs) {
   uint32_t n = low_lanes_of(v[0]);
   bool wide = t == TARN_F64 || !M->contract;
   char full[16];
@@ -419,7 +456,8 @@ static const struct row {
 };
 
 static bool to_bool(uint32_t op) {
-  return op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE || op == TARN_FX_ISNAN || op == TARN_FX_ISINF;
+  return op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE || op == TARN_FX_ISNAN ||
+         op == TARN_FX_ISINF;
 }
 
 static LLVMValueRef apply(low_module *M, uint32_t op, args *a, tarn_dtype *type) {
@@ -430,7 +468,9 @@ static LLVMValueRef apply(low_module *M, uint32_t op, args *a, tarn_dtype *type)
   if (flt && r->libm && M->contract) v = low_math(M, (tarn_fxop)op, a->v[0]);
   if (!v && (flt ? r->f : r->i)) v = (flt ? r->f : r->i)(a);
   if (!v && flt && r->libm) v = libm(M, a->t, r->libm, a->v, tarn_fx_arity(op));
-  if (!v) tarn_raise(M->cx, TARN_INTERNAL, "lower: a scalar operator is not defined for %s", tarn_dtype_name(a->t));
+  if (!v)
+    tarn_raise(M->cx, TARN_INTERNAL, "lower: a scalar operator is not defined for %s",
+               tarn_dtype_name(a->t));
   return to_bool(op) ? v : rounded(M, a->t, v);
 }
 
@@ -453,7 +493,8 @@ static done emit(walk *w, uint32_t f) {
   const tarn_fx *x = tarn_fx_get(M->L, f);
   done r = {f, x->dtype, NULL};
   if (x->op == TARN_FX_HOLE) {
-    if (x->hole >= w->nhole) tarn_raise(M->cx, TARN_INTERNAL, "lower: an expression has a hole too many");
+    if (x->hole >= w->nhole)
+      tarn_raise(M->cx, TARN_INTERNAL, "lower: an expression has a hole too many");
     return (done){f, w->htype[x->hole], w->hole[x->hole]};
   }
   if (x->op == TARN_FX_CONST) return r.v = low_fx_const(M, f, w->n), r;
@@ -471,8 +512,8 @@ static done emit(walk *w, uint32_t f) {
   return r;
 }
 
-LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const tarn_dtype *htype, uint32_t nhole, uint32_t n,
-                    tarn_dtype *type) {
+LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const tarn_dtype *htype,
+                    uint32_t nhole, uint32_t n, tarn_dtype *type) {
   tarn_mark mark = tarn_arena_mark(M->cx);
   walk w = {.M = M, .hole = hole, .htype = htype, .nhole = nhole, .n = n};
   done d = emit(&w, f);

@@ -1,20 +1,23 @@
-/* Attributes of a node. Whatever a handler did not ask for is an error in im_attr_finish(): an attribute that we do
- * not know could change what the node means. */
+/* Attributes of a node. Whatever a handler did not ask for is an error in im_attr_finish(): an
+ * attribute that we do not know could change what the node means. */
 #include "model/import.h"
 #include <string.h>
 
-static const Onnx__AttributeProto *named(Onnx__AttributeProto *const *list, size_t n, const char *name) {
+static const Onnx__AttributeProto *named(Onnx__AttributeProto *const *list, size_t n,
+                                         const char *name) {
   for (size_t i = 0; i < n; i++)
     if (list[i]->name && strcmp(list[i]->name, name) == 0) return list[i];
   return NULL;
 }
 
-/* In a function's body an attribute may stand for one of the call, which may stand for one of a call around it; where no
- * call gives it, it is the function's default, or absent. */
-static const Onnx__AttributeProto *resolve(const im_node *n, const im_scope *s, const Onnx__AttributeProto *a) {
+/* In a function's body an attribute may stand for one of the call, which may stand for one of a
+ * call around it; where no call gives it, it is the function's default, or absent. */
+static const Onnx__AttributeProto *resolve(const im_node *n, const im_scope *s,
+                                           const Onnx__AttributeProto *a) {
   if (!a || !a->ref_attr_name || !*a->ref_attr_name) return a;
   s = im_function_scope(s);
-  if (!s) im_bad(n, "attribute %s refers to an attribute outside a function", a->name ? a->name : "");
+  if (!s)
+    im_bad(n, "attribute %s refers to an attribute outside a function", a->name ? a->name : "");
   const Onnx__NodeProto *call = s->caller->p;
   const Onnx__AttributeProto *given = named(call->attribute, call->n_attribute, a->ref_attr_name);
   given = resolve(n, s->caller->scope, given);
@@ -33,27 +36,31 @@ const Onnx__AttributeProto *im_attr(im_node *n, const char *name) {
 
 /* Files before IR version 2 leave `type` out. */
 static bool is(const Onnx__AttributeProto *a, Onnx__AttributeProto__AttributeType t, bool has) {
-  return a->has_type && a->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED ? a->type == t : has;
+  return a->has_type && a->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED ? a->type == t
+                                                                                    : has;
 }
 
 int64_t im_attr_int(im_node *n, const char *name, int64_t otherwise) {
   const Onnx__AttributeProto *a = im_attr(n, name);
   if (!a) return otherwise;
-  if (!is(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT, a->has_i)) im_bad(n, "attribute %s is not an integer", name);
+  if (!is(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT, a->has_i))
+    im_bad(n, "attribute %s is not an integer", name);
   return a->i;
 }
 
 double im_attr_real(im_node *n, const char *name, double otherwise) {
   const Onnx__AttributeProto *a = im_attr(n, name);
   if (!a) return otherwise;
-  if (!is(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT, a->has_f)) im_bad(n, "attribute %s is not a number", name);
+  if (!is(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT, a->has_f))
+    im_bad(n, "attribute %s is not a number", name);
   return (double)a->f;
 }
 
 const char *im_attr_str(im_node *n, const char *name, const char *otherwise) {
   const Onnx__AttributeProto *a = im_attr(n, name);
   if (!a) return otherwise;
-  if (!is(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING, a->has_s)) im_bad(n, "attribute %s is not a string", name);
+  if (!is(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING, a->has_s))
+    im_bad(n, "attribute %s is not a string", name);
   return tarn_strndup(n->cx, a->s.len ? (const char *)a->s.data : "", a->s.len);
 }
 

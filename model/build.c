@@ -1,4 +1,5 @@
-/* Terms for handlers: shapes, broadcasting, elementwise maps, reductions. All results have type ((dims),()). */
+/* Terms for handlers: shapes, broadcasting, elementwise maps, reductions. All results have type
+ * ((dims),()). */
 #include "model/import.h"
 #include <math.h>
 #include <stdarg.h>
@@ -6,7 +7,9 @@
 
 /* ---------------------------------------------------------------- inputs and outputs */
 
-tarn_term im_opt(im_node *n, uint32_t i) { return i < n->nin && n->in[i] ? n->in[i]->t : TARN_NONE; }
+tarn_term im_opt(im_node *n, uint32_t i) {
+  return i < n->nin && n->in[i] ? n->in[i]->t : TARN_NONE;
+}
 
 tarn_term im_arg(im_node *n, uint32_t i) {
   tarn_term t = im_opt(n, i);
@@ -49,7 +52,8 @@ int64_t im_count(const im_dims *d) {
 
 uint32_t im_axis(const im_node *n, int64_t axis, uint32_t rank) {
   int64_t a = axis < 0 ? axis + rank : axis;
-  if (a < 0 || a >= (int64_t)rank) im_bad(n, "axis %lld does not exist in %u dims", (long long)axis, rank);
+  if (a < 0 || a >= (int64_t)rank)
+    im_bad(n, "axis %lld does not exist in %u dims", (long long)axis, rank);
   return (uint32_t)a;
 }
 
@@ -63,12 +67,15 @@ tarn_tensor *im_new(const im_node *n, tarn_dtype t, uint32_t rank, const int64_t
   return tarn_tensor_new(n->cx, t, rank, dim);
 }
 
-tarn_term im_const(im_node *n, const tarn_tensor *t) { return tarn_constant(n->L, n->name, t, t->n); }
+tarn_term im_const(im_node *n, const tarn_tensor *t) {
+  return tarn_constant(n->L, n->name, t, t->n);
+}
 
 tarn_term im_iota(im_node *n, tarn_dtype t, int64_t count) {
   tarn_tensor *r = im_new(n, t, 1, &count);
   for (int64_t i = 0; i < count; i++)
-    tarn_tensor_set(r, i, tarn_dtype_is_float(t) ? (tarn_value){.d = (double)i} : (tarn_value){.i = i});
+    tarn_tensor_set(r, i,
+                    tarn_dtype_is_float(t) ? (tarn_value){.d = (double)i} : (tarn_value){.i = i});
   return im_const(n, r);
 }
 
@@ -94,7 +101,9 @@ double im_lowest(tarn_dtype t) {
 
 /* ---------------------------------------------------------------- views */
 
-static bool same(const im_dims *a, uint32_t n, const int64_t *d) { return a->n == n && memcmp(a->d, d, n * sizeof *d) == 0; }
+static bool same(const im_dims *a, uint32_t n, const int64_t *d) {
+  return a->n == n && memcmp(a->d, d, n * sizeof *d) == 0;
+}
 
 tarn_term im_reshape(im_node *n, tarn_term t, uint32_t rank, const int64_t *dim) {
   im_dims from = im_shape(n, t);
@@ -112,7 +121,8 @@ tarn_term im_broadcast(im_node *n, tarn_term t, const im_dims *to) {
   im_dims from = im_shape(n, t);
   if (same(&from, to->n, to->d)) return t;
   bool fits = from.n <= to->n;
-  for (uint32_t i = 0; fits && i < from.n; i++) fits = from.d[i] == 1 || from.d[i] == to->d[to->n - from.n + i];
+  for (uint32_t i = 0; fits && i < from.n; i++)
+    fits = from.d[i] == 1 || from.d[i] == to->d[to->n - from.n + i];
   if (!fits) im_bad(n, "shapes do not broadcast");
   for (uint32_t i = from.n; i < to->n; i++) t = tarn_insert_axis(n->L, 0, t);
   im_dims now = im_shape(n, t);
@@ -130,7 +140,8 @@ static void join(im_node *n, im_dims *c, const im_dims *d) {
   uint32_t shift = wide.n - slim.n;
   for (uint32_t i = 0; i < slim.n; i++) {
     int64_t *w = &wide.d[shift + i], s = slim.d[i];
-    if (*w != 1 && s != 1 && s != *w) im_bad(n, "extents %lld and %lld do not broadcast", (long long)*w, (long long)s);
+    if (*w != 1 && s != 1 && s != *w)
+      im_bad(n, "extents %lld and %lld do not broadcast", (long long)*w, (long long)s);
     if (*w == 1) *w = s;
   }
   *c = wide;
@@ -151,11 +162,13 @@ tarn_term im_cut(im_node *n, tarn_term t, uint32_t axis, int64_t lo, int64_t hi,
   return tarn_slice(n->L, axis, lo, hi, step, t);
 }
 
-tarn_term im_pad(im_node *n, tarn_term t, uint32_t axis, double value, int64_t before, int64_t after) {
+tarn_term im_pad(im_node *n, tarn_term t, uint32_t axis, double value, int64_t before,
+                 int64_t after) {
   return im_pad_fx(n, t, axis, im_fxc(n, im_type(n, t), value), before, after);
 }
 
-tarn_term im_pad_fx(im_node *n, tarn_term t, uint32_t axis, uint32_t value, int64_t before, int64_t after) {
+tarn_term im_pad_fx(im_node *n, tarn_term t, uint32_t axis, uint32_t value, int64_t before,
+                    int64_t after) {
   int64_t len = im_shape(n, t).d[axis];
   int64_t lo = before < 0 ? -before : 0, hi = after < 0 ? len + after : len;
   if (lo > hi) im_bad(n, "negative padding removes more than there is");
@@ -201,7 +214,8 @@ tarn_term im_cast(im_node *n, tarn_term t, tarn_dtype to) {
   return im_reshape(n, im_scalar(n, to, x->value, x->ivalue), d.n, d.d);
 }
 
-static tarn_term elv(im_node *n, const char *text, const im_param *param, uint32_t nparam, uint32_t k, va_list ap) {
+static tarn_term elv(im_node *n, const char *text, const im_param *param, uint32_t nparam,
+                     uint32_t k, va_list ap) {
   tarn_term t[8];
   if (k > 8) im_bad(n, "more than 8 operands");
   for (uint32_t i = 0; i < k; i++) t[i] = va_arg(ap, tarn_term);
@@ -216,7 +230,8 @@ tarn_term im_el(im_node *n, const char *text, uint32_t k, ...) {
   return r;
 }
 
-tarn_term im_elp(im_node *n, const char *text, const im_param *param, uint32_t nparam, uint32_t k, ...) {
+tarn_term im_elp(im_node *n, const char *text, const im_param *param, uint32_t nparam, uint32_t k,
+                 ...) {
   va_list ap;
   va_start(ap, k);
   tarn_term r = elv(n, text, param, nparam, k, ap);
@@ -247,7 +262,8 @@ tarn_term im_reduce_with(im_node *n, tarn_term t, uint32_t mask, uint32_t fn, bo
   return im_reshape(n, r, d.n, d.d);
 }
 
-tarn_term im_reduce(im_node *n, tarn_term t, uint32_t mask, uint32_t body, tarn_red_kind kind, bool keep) {
+tarn_term im_reduce(im_node *n, tarn_term t, uint32_t mask, uint32_t body, tarn_red_kind kind,
+                    bool keep) {
   if (body == TARN_NONE) body = tarn_fx_hole(n->L, 0);
   tarn_dtype in = im_type(n, t), dt;
   if (!tarn_fx_type(n->L, body, &in, 1, &dt)) im_bad(n, "%s", tarn_message(n->cx));
@@ -267,7 +283,8 @@ tarn_term im_mean(im_node *n, tarn_term t, uint32_t mask, bool keep) {
   im_param count = {"n", extent_product(n, t, mask), 0};
   tarn_dtype type = im_type(n, t); /* the count need not be a number of a 16-bit one */
   count.i = (int64_t)count.r;
-  t = im_reduce(n, im_cast(n, t, tarn_dtype_accumulator(type)), mask, TARN_NONE, TARN_RED_SUM, keep);
+  t = im_reduce(n, im_cast(n, t, tarn_dtype_accumulator(type)), mask, TARN_NONE, TARN_RED_SUM,
+                keep);
   return im_cast(n, im_elp(n, "(div $0 n)", &count, 1, 1, t), type);
 }
 
@@ -289,8 +306,8 @@ static bool holds(const uint8_t *l, uint32_t n, uint8_t label, uint32_t *at) {
 }
 
 /* Dims in the order: shared, own, summed; split before the summed ones. */
-static tarn_term arrange(im_node *n, const operand *a, const uint8_t *shared, uint32_t ns, const uint8_t *summed, uint32_t nc,
-                         uint8_t *own, uint32_t *nown) {
+static tarn_term arrange(im_node *n, const operand *a, const uint8_t *shared, uint32_t ns,
+                         const uint8_t *summed, uint32_t nc, uint8_t *own, uint32_t *nown) {
   uint32_t p[TARN_MAX_DIMS], k = 0, at;
   *nown = 0;
   for (uint32_t i = 0; i < ns; i++)
@@ -306,8 +323,8 @@ static tarn_term arrange(im_node *n, const operand *a, const uint8_t *shared, ui
   return tarn_access(n->L, split, im_permute(n, a->t, p));
 }
 
-tarn_term im_contract(im_node *n, tarn_term ta, const uint8_t *la, tarn_term tb, const uint8_t *lb, const uint8_t *lo,
-                      uint32_t nlo) {
+tarn_term im_contract(im_node *n, tarn_term ta, const uint8_t *la, tarn_term tb, const uint8_t *lb,
+                      const uint8_t *lo, uint32_t nlo) {
   operand a = {ta, im_shape(n, ta).n, la}, b = {tb, im_shape(n, tb).n, lb};
   uint8_t shared[TARN_MAX_DIMS], summed[TARN_MAX_DIMS], all[3 * TARN_MAX_DIMS], own[TARN_MAX_DIMS];
   uint32_t ns = 0, nc = 0, k = 0, nown, at;

@@ -11,4 +11,6 @@ void im_do_if(im_node *n) {
 
 void im_do_unsupported(im_node *n) { im_bad(n, "this operator is not supported"); }
 
-void im_do_random(im_node *n) { im_bad(n, "random operators are not supported: a program gives one result per input"); }
+void im_do_random(im_node *n) {
+  im_bad(n, "random operators are not supported: a program gives one result per input");
+}

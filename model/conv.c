@@ -1,27 +1,31 @@
 /* Convolutions: windows of the padded input against the weights, as one cartProd and a dot product.
  *
- *   x (N,C,D…) --pad--> access 2 --windows (C,K…)--> ((N,P…),(C,K…))      [groups: ((G,N,P…),(C/G,K…))]
- *   w (O,C/G,K…)                  access 1 -------->  ((O),(C,K…))        [groups: ((G,O/G),(C/G,K…))]
- *   cartProd w x, dotProd, transpose                  (N,O,P…)
+ *   x (N,C,D…) --pad--> access 2 --windows (C,K…)--> ((N,P…),(C,K…))      [groups:
+ * ((G,N,P…),(C/G,K…))] w (O,C/G,K…)                  access 1 -------->  ((O),(C,K…)) [groups:
+ * ((G,O/G),(C/G,K…))] cartProd w x, dotProd, transpose                  (N,O,P…)
  *
  * A transposed convolution is an ordinary one over a view: its input with stride-1 zeros between
  * elements, its weights reversed.  Weights that may be infinite are left out where the input is
  * such a zero, or padding.
- * Source: Dumoulin & Visin, "A guide to convolution arithmetic for deep learning", 2016, section 4. */
+ * Source: Dumoulin & Visin, "A guide to convolution arithmetic for deep learning", 2016, section 4.
+ */
 #include "model/import.h"
 #include <string.h>
 
 im_handler im_do_conv, im_do_conv_transpose;
 
-/* ---------------------------------------------------------------- kernel, stride, dilation, padding */
+/* ---------------------------------------------------------------- kernel, stride, dilation,
+ * padding */
 
-static void read_list(im_node *n, const char *name, int64_t *to, uint32_t count, int64_t otherwise, int64_t least) {
+static void read_list(im_node *n, const char *name, int64_t *to, uint32_t count, int64_t otherwise,
+                      int64_t least) {
   uint32_t k;
   const int64_t *v = im_attr_ints(n, name, &k);
   if (v && k != count) im_bad(n, "%s has %u entries, %u are needed", name, k, count);
   for (uint32_t i = 0; i < count; i++) {
     to[i] = v ? v[i] : otherwise;
-    if (to[i] < least || to[i] > INT32_MAX) im_bad(n, "%s: %lld is out of range", name, (long long)to[i]);
+    if (to[i] < least || to[i] > INT32_MAX)
+      im_bad(n, "%s: %lld is out of range", name, (long long)to[i]);
   }
 }
 
@@ -32,17 +36,21 @@ static void read_kernel(im_node *n, im_window *w, const int64_t *kernel) {
   if (v && k != w->r) im_bad(n, "kernel_shape has %u entries, %u are needed", k, w->r);
   for (uint32_t i = 0; i < w->r; i++) {
     w->k[i] = v ? v[i] : kernel[i];
-    if (kernel && w->k[i] != kernel[i]) im_bad(n, "kernel_shape differs from the shape of the weights");
-    if (w->k[i] < 1 || w->k[i] > INT32_MAX) im_bad(n, "kernel extent %lld is out of range", (long long)w->k[i]);
+    if (kernel && w->k[i] != kernel[i])
+      im_bad(n, "kernel_shape differs from the shape of the weights");
+    if (w->k[i] < 1 || w->k[i] > INT32_MAX)
+      im_bad(n, "kernel extent %lld is out of range", (long long)w->k[i]);
   }
 }
 
 static int64_t reach(const im_window *w, uint32_t i) { return (w->k[i] - 1) * w->d[i] + 1; }
 
-/* SAME_*: as many outputs as strides fit in the input; the odd element goes after (UPPER) or before (LOWER). */
+/* SAME_*: as many outputs as strides fit in the input; the odd element goes after (UPPER) or before
+ * (LOWER). */
 static void pad_same(im_window *w, const int64_t *x, bool lower) {
   for (uint32_t i = 0; i < w->r; i++) {
-    int64_t outs = (x[i] + w->s[i] - 1) / w->s[i], total = (outs - 1) * w->s[i] + reach(w, i) - x[i];
+    int64_t outs = (x[i] + w->s[i] - 1) / w->s[i],
+            total = (outs - 1) * w->s[i] + reach(w, i) - x[i];
     total = total > 0 ? total : 0;
     w->b[i] = lower ? total - total / 2 : total / 2;
     w->a[i] = total - w->b[i];
@@ -68,11 +76,13 @@ static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 /* Number of windows; with ceil_mode a last one, or the only one, may hang over the end, unless it
  * starts in the padding after. */
-static int64_t windows_along(im_node *n, const im_window *w, uint32_t i, int64_t x, bool ceil_mode) {
+static int64_t windows_along(im_node *n, const im_window *w, uint32_t i, int64_t x,
+                             bool ceil_mode) {
   int64_t wide = x + w->b[i] + w->a[i], room = wide - reach(w, i);
   int64_t k = floor_div(room, w->s[i]) + 1;
   if (ceil_mode && room % w->s[i] && k * w->s[i] < x + w->b[i]) k++;
-  if (k < 1) im_bad(n, "a window of %lld does not fit in %lld", (long long)(wide - room), (long long)wide);
+  if (k < 1)
+    im_bad(n, "a window of %lld does not fit in %lld", (long long)(wide - room), (long long)wide);
   return k;
 }
 
@@ -87,7 +97,8 @@ static void read_shape(im_node *n, im_window *w, const im_dims *x, const int64_t
   read_list(n, "dilations", w->d, w->r, 1, 1);
 }
 
-void im_window_read(im_node *n, im_window *w, const im_dims *x, const int64_t *kernel, bool ceil_mode) {
+void im_window_read(im_node *n, im_window *w, const im_dims *x, const int64_t *kernel,
+                    bool ceil_mode) {
   read_shape(n, w, x, kernel);
   read_padding(n, w, x->d + 2);
   ceil_mode &= !im_attr_is(n, "auto_pad", "VALID", "NOTSET"); /* its windows lie inside */
@@ -97,7 +108,8 @@ void im_window_read(im_node *n, im_window *w, const im_dims *x, const int64_t *k
 /* ---------------------------------------------------------------- the convolution itself */
 
 /* Windows over all channels and the kernel: ((lead…, 1, P…), (C, K…)), then without the 1. */
-static tarn_term patches(im_node *n, tarn_term x, uint32_t lead, int64_t channels, const im_window *w) {
+static tarn_term patches(im_node *n, tarn_term x, uint32_t lead, int64_t channels,
+                         const im_window *w) {
   int64_t k[TARN_MAX_DIMS], s[TARN_MAX_DIMS], d[TARN_MAX_DIMS];
   k[0] = channels;
   s[0] = d[0] = 1;
@@ -145,7 +157,8 @@ static tarn_term join_groups(im_node *n, tarn_term y) {
   return im_reshape(n, im_permute(n, y, p), d.n - 1, out);
 }
 
-static tarn_term conv_grouped(im_node *n, tarn_term x, tarn_term w, int64_t group, const im_window *win) {
+static tarn_term conv_grouped(im_node *n, tarn_term x, tarn_term w, int64_t group,
+                              const im_window *win) {
   tarn_term wg = tarn_access(n->L, 2, group_weights(n, w, group));
   tarn_term xg = patches(n, group_input(n, x, group), 2, im_shape(n, w).d[1], win);
   tarn_term c = tarn_cart(n->L, 1, wg, xg);
@@ -158,7 +171,8 @@ static tarn_term padded(im_node *n, tarn_term x, const im_window *win) {
 }
 
 /* Sums over no channels. */
-static tarn_term nothing(im_node *n, int64_t batch, int64_t channels, const im_window *win, tarn_dtype t) {
+static tarn_term nothing(im_node *n, int64_t batch, int64_t channels, const im_window *win,
+                         tarn_dtype t) {
   int64_t dim[TARN_MAX_DIMS] = {batch, channels};
   memcpy(dim + 2, win->out, win->r * sizeof *dim);
   return im_fill(n, im_scalar(n, t, 0, 0), 2 + win->r, dim);
@@ -182,14 +196,17 @@ static tarn_term add_bias(im_node *n, tarn_term y) {
   tarn_term bias = im_opt(n, 2);
   if (bias == TARN_NONE) return y;
   im_dims d = im_shape(n, y), b = im_shape(n, bias);
-  if (b.n != 1 || b.d[0] != d.d[1]) im_bad(n, "the bias does not have one entry per output channel");
+  if (b.n != 1 || b.d[0] != d.d[1])
+    im_bad(n, "the bias does not have one entry per output channel");
   return im_el(n, "(add $0 $1)", 2, y, im_channel(n, bias, d.n));
 }
 
-static void check_group(im_node *n, const im_dims *x, const im_dims *w, int64_t group, int64_t channels) {
+static void check_group(im_node *n, const im_dims *x, const im_dims *w, int64_t group,
+                        int64_t channels) {
   if (w->n != x->n) im_bad(n, "the weights have %u dims, the input %u", w->n, x->n);
   if (group < 1 || x->d[1] % group || w->d[0] % group || channels != x->d[1])
-    im_bad(n, "%lld channels in, weights for %lld, group %lld", (long long)x->d[1], (long long)channels, (long long)group);
+    im_bad(n, "%lld channels in, weights for %lld, group %lld", (long long)x->d[1],
+           (long long)channels, (long long)group);
 }
 
 void im_do_conv(im_node *n) {
@@ -206,7 +223,8 @@ void im_do_conv(im_node *n) {
 
 /* ---------------------------------------------------------------- transposed */
 
-/* Zeros between elements: (…,D,…) -> (…,D,1,…) -> pad -> (…,D,s,…) -> (…,D·s,…) -> the first (D-1)·s+1. */
+/* Zeros between elements: (…,D,…) -> (…,D,1,…) -> pad -> (…,D,s,…) -> (…,D·s,…) -> the first
+ * (D-1)·s+1. */
 static tarn_term spread(im_node *n, tarn_term x, uint32_t axis, int64_t stride) {
   im_dims d = im_shape(n, x);
   int64_t len = d.d[axis];
@@ -221,7 +239,8 @@ static tarn_term spread(im_node *n, tarn_term x, uint32_t axis, int64_t stride) 
 static tarn_term turn_weights(im_node *n, tarn_term w, int64_t group) {
   im_dims d = im_shape(n, w);
   for (uint32_t i = 2; i < d.n; i++) w = im_cut(n, w, i, d.d[i] - 1, -1, -1);
-  int64_t split[TARN_MAX_DIMS] = {group, d.d[0] / group}, out[TARN_MAX_DIMS] = {d.d[1] * group, d.d[0] / group};
+  int64_t split[TARN_MAX_DIMS] = {group, d.d[0] / group},
+          out[TARN_MAX_DIMS] = {d.d[1] * group, d.d[0] / group};
   uint32_t p[TARN_MAX_DIMS] = {0, 2, 1};
   for (uint32_t i = 1; i < d.n; i++) {
     split[i + 1] = d.d[i];
@@ -230,7 +249,8 @@ static tarn_term turn_weights(im_node *n, tarn_term w, int64_t group) {
   return im_reshape(n, im_permute(n, im_reshape(n, w, d.n + 1, split), p), d.n, out);
 }
 
-/* Padding of the output: pads, or from output_shape or SAME by ONNX's formula; extra: elements only at the end. */
+/* Padding of the output: pads, or from output_shape or SAME by ONNX's formula; extra: elements only
+ * at the end. */
 static void read_output(im_node *n, im_window *w, const im_dims *x, int64_t *extra) {
   uint32_t k;
   const int64_t *shape = im_attr_ints(n, "output_shape", &k);
@@ -240,12 +260,15 @@ static void read_output(im_node *n, im_window *w, const im_dims *x, int64_t *ext
   read_list(n, "output_padding", extra, w->r, 0, 0);
   read_padding(n, w, x->d + 2);
   if (!given && !same) return;
-  if (given && k != w->r && k != w->r + 2) im_bad(n, "output_shape has %u entries, %u are needed", k, w->r);
+  if (given && k != w->r && k != w->r + 2)
+    im_bad(n, "output_shape has %u entries, %u are needed", k, w->r);
   for (uint32_t i = 0; i < w->r; i++) {
     int64_t want = given ? shape[k - w->r + i] : x->d[2 + i] * w->s[i];
     int64_t total = w->s[i] * (x->d[2 + i] - 1) + extra[i] + reach(w, i) - want;
-    if (want < 0 || want > IM_MAX_EXTENT) im_bad(n, "output_shape: %lld is out of range", (long long)want);
-    int64_t most = total > 0 ? total : 0; /* a larger output than there is data for grows at the end */
+    if (want < 0 || want > IM_MAX_EXTENT)
+      im_bad(n, "output_shape: %lld is out of range", (long long)want);
+    int64_t most =
+        total > 0 ? total : 0; /* a larger output than there is data for grows at the end */
     w->b[i] = upper ? most / 2 : most - most / 2;
     w->a[i] = total - w->b[i];
   }
@@ -285,7 +308,8 @@ static uint32_t map_of_input(im_node *n, tarn_term x, const transposed *t) {
   d.dim[1] = t->outputs;
   any = tarn_normalise(n->L, tarn_broadcast(n->L, d.ns, d.n, d.dim, any));
   const tarn_node *v = tarn_term_get(n->L, any);
-  if (v->op != TARN_OP_VIEW || tarn_term_get(n->L, v->kid[0])->op != TARN_OP_INPUT) im_bad(n, "its padding has no plain form");
+  if (v->op != TARN_OP_VIEW || tarn_term_get(n->L, v->kid[0])->op != TARN_OP_INPUT)
+    im_bad(n, "its padding has no plain form");
   return tarn_payload_get(n->L, v->payload)->id;
 }
 
@@ -315,6 +339,7 @@ void im_do_conv_transpose(im_node *n) {
   t.turned = turned(n, &t.given, xd.d + 2, extra);
   bool finite = im_is_finite(n, w) || im_count(&xd) == 0;
   w = turn_weights(n, w, t.group);
-  tarn_term y = finite ? im_conv(n, spread_all(n, x, &t.given), w, t.group, &t.turned) : conv_inside(n, x, w, &t);
+  tarn_term y = finite ? im_conv(n, spread_all(n, x, &t.given), w, t.group, &t.turned)
+                       : conv_inside(n, x, w, &t);
   im_set(n, 0, add_bias(n, y));
 }

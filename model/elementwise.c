@@ -3,11 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_formula, im_do_bit_shift, im_do_cast, im_do_cast_like, im_do_clip_by_attributes, im_do_clip, im_do_gelu,
-    im_do_is_inf, im_do_variadic, im_do_mean_of, im_do_mod, im_do_pow, im_do_where;
+im_handler im_do_formula, im_do_bit_shift, im_do_cast, im_do_cast_like, im_do_clip_by_attributes,
+    im_do_clip, im_do_gelu, im_do_is_inf, im_do_variadic, im_do_mean_of, im_do_mod, im_do_pow,
+    im_do_where;
 
-/* Formulas over $0 (and $1); up to three real attributes with their defaults. Source: ONNX's operator pages.
- * Written so that no intermediate overflows where the result does not. */
+/* Formulas over $0 (and $1); up to three real attributes with their defaults. Source: ONNX's
+ * operator pages. Written so that no intermediate overflows where the result does not. */
 static const struct row {
   const char *name, *text;
   struct {
@@ -88,12 +89,14 @@ void im_do_formula(im_node *n) {
     p[np] = (im_param){r->a[np].attr, v, fabs(v) < 1e9 ? (int64_t)v : 0};
   }
   tarn_term t[2] = {im_arg(n, 0), im_opt(n, 1)};
-  im_set(n, 0, im_map(n, im_formula(n, r->text, im_type(n, t[0]), p, np), t, t[1] == TARN_NONE ? 1 : 2));
+  im_set(n, 0,
+         im_map(n, im_formula(n, r->text, im_type(n, t[0]), p, np), t, t[1] == TARN_NONE ? 1 : 2));
 }
 
 void im_do_gelu(im_node *n) {
   static const char by_erf[] = "(mul (mul 0.5 $0) (add 1 (erf (mul $0 r))))";
-  static const char by_tanh[] = "(mul (mul 0.5 $0) (add 1 (tanh (mul c (add $0 (mul 0.044715 (mul $0 (mul $0 $0))))))))";
+  static const char by_tanh[] =
+      "(mul (mul 0.5 $0) (add 1 (tanh (mul c (add $0 (mul 0.044715 (mul $0 (mul $0 $0))))))))";
   bool tanh_form = im_attr_is(n, "approximate", "tanh", "none");
   im_param p[] = {{"r", sqrt(0.5), 0}, {"c", sqrt(2 / acos(-1.0)), 0}};
   im_set(n, 0, im_elp(n, tanh_form ? by_tanh : by_erf, p, 2, 1, im_arg(n, 0)));
@@ -101,7 +104,8 @@ void im_do_gelu(im_node *n) {
 
 void im_do_bit_shift(im_node *n) {
   bool left = im_attr_is(n, "direction", "LEFT", "");
-  if (!left && !im_attr_is(n, "direction", "RIGHT", "")) im_bad(n, "direction is neither LEFT nor RIGHT");
+  if (!left && !im_attr_is(n, "direction", "RIGHT", ""))
+    im_bad(n, "direction is neither LEFT nor RIGHT");
   im_set(n, 0, im_el(n, left ? "(shl $0 $1)" : "(shr $0 $1)", 2, im_arg(n, 0), im_arg(n, 1)));
 }
 
@@ -110,7 +114,8 @@ void im_do_cast(im_node *n) {
   int64_t code = im_attr_int(n, "to", 0);
   im_attr_ignore(n, "saturate"); /* concerns 8-bit floats only */
   if (code < 0 || code > 100 || !im_dtype((int32_t)code, &to))
-    im_bad(n, "casts to %s are not supported", im_onnx_dtype_name(code < 0 || code > 100 ? -1 : (int32_t)code));
+    im_bad(n, "casts to %s are not supported",
+           im_onnx_dtype_name(code < 0 || code > 100 ? -1 : (int32_t)code));
   im_set(n, 0, im_cast(n, im_arg(n, 0), to));
 }
 
@@ -146,7 +151,8 @@ void im_do_clip(im_node *n) {
 }
 
 void im_do_is_inf(im_node *n) {
-  bool negative = im_attr_int(n, "detect_negative", 1), positive = im_attr_int(n, "detect_positive", 1);
+  bool negative = im_attr_int(n, "detect_negative", 1),
+       positive = im_attr_int(n, "detect_positive", 1);
   const char *text = negative && positive ? "(isinf $0)"
                      : negative           ? "(and (isinf $0) (lt $0 0))"
                      : positive           ? "(and (isinf $0) (lt 0 $0))"
@@ -176,12 +182,14 @@ void im_do_mean_of(im_node *n) {
 
 void im_do_mod(im_node *n) {
   bool c = im_attr_int(n, "fmod", 0);
-  if (!c && tarn_dtype_is_float(im_type(n, im_arg(n, 0)))) im_bad(n, "floating-point operands need fmod = 1");
+  if (!c && tarn_dtype_is_float(im_type(n, im_arg(n, 0))))
+    im_bad(n, "floating-point operands need fmod = 1");
   im_set(n, 0, im_el(n, c ? "(fmod $0 $1)" : "(mod $0 $1)", 2, im_arg(n, 0), im_arg(n, 1)));
 }
 
-/* Base and exponent may differ in type; the result has the base's. In f64 where the one would not hold the other: an integer to
- * a real power, a real number to a power that is a large integer (its parity counts). */
+/* Base and exponent may differ in type; the result has the base's. In f64 where the one would not
+ * hold the other: an integer to a real power, a real number to a power that is a large integer (its
+ * parity counts). */
 void im_do_pow(im_node *n) {
   tarn_term x = im_arg(n, 0), y = im_arg(n, 1);
   tarn_dtype tx = im_type(n, x), ty = im_type(n, y);
@@ -191,4 +199,6 @@ void im_do_pow(im_node *n) {
   im_set(n, 0, im_cast(n, im_el(n, "(pow $0 $1)", 2, im_cast(n, x, in), im_cast(n, y, in)), tx));
 }
 
-void im_do_where(im_node *n) { im_set(n, 0, im_el(n, "(select $0 $1 $2)", 3, im_arg(n, 0), im_arg(n, 1), im_arg(n, 2))); }
+void im_do_where(im_node *n) {
+  im_set(n, 0, im_el(n, "(select $0 $1 $2)", 3, im_arg(n, 0), im_arg(n, 1), im_arg(n, 2)));
+}

@@ -23,7 +23,9 @@ static const struct {
   const char *name;
   tarn_fxop op;
   bool swap, negate;
-} derived[] = {{"gt", TARN_FX_LT, true, false}, {"ge", TARN_FX_LE, true, false}, {"ne", TARN_FX_EQ, false, true}};
+} derived[] = {{"gt", TARN_FX_LT, true, false},
+               {"ge", TARN_FX_LE, true, false},
+               {"ne", TARN_FX_EQ, false, true}};
 
 static uint32_t build(const formula *f, const tarn_sx *s);
 
@@ -32,7 +34,8 @@ _Noreturn static void wrong(const formula *f, const tarn_sx *s) {
 }
 
 static uint32_t literal(const formula *f, double r, int64_t i) {
-  return tarn_dtype_is_float(f->t) ? tarn_fx_const(f->n->L, f->t, r) : tarn_fx_iconst(f->n->L, f->t, i);
+  return tarn_dtype_is_float(f->t) ? tarn_fx_const(f->n->L, f->t, r)
+                                   : tarn_fx_iconst(f->n->L, f->t, i);
 }
 
 static uint32_t atom(const formula *f, const tarn_sx *s) {
@@ -47,7 +50,8 @@ static uint32_t atom(const formula *f, const tarn_sx *s) {
 
 static uint32_t cast(const formula *f, const tarn_sx *s) {
   tarn_dtype to = f->t;
-  if (!tarn_sx_atom_is(s->kid[1], "T") && !tarn_dtype_parse(s->kid[1]->text, &to)) wrong(f, s->kid[1]);
+  if (!tarn_sx_atom_is(s->kid[1], "T") && !tarn_dtype_parse(s->kid[1]->text, &to))
+    wrong(f, s->kid[1]);
   return tarn_fx_cast(f->n->L, to, build(f, s->kid[2]));
 }
 
@@ -58,7 +62,8 @@ static uint32_t list(const formula *f, const tarn_sx *s) {
   for (uint32_t i = 1; i < s->n; i++) kid[i - 1] = build(f, s->kid[i]);
   for (size_t i = 0; i < sizeof derived / sizeof *derived && s->n == 3; i++)
     if (tarn_sx_is(s, derived[i].name)) {
-      uint32_t r = tarn_fx_op(f->n->L, derived[i].op, kid[derived[i].swap], kid[!derived[i].swap], TARN_NONE);
+      uint32_t r = tarn_fx_op(f->n->L, derived[i].op, kid[derived[i].swap], kid[!derived[i].swap],
+                              TARN_NONE);
       return derived[i].negate ? tarn_fx_op(f->n->L, TARN_FX_NOT, r, TARN_NONE, TARN_NONE) : r;
     }
   for (uint32_t op = 0; op < TARN_FX_COUNT; op++)
@@ -76,7 +81,8 @@ static uint32_t build(const formula *f, const tarn_sx *s) {
   }
 }
 
-uint32_t im_formula(const im_node *n, const char *text, tarn_dtype t, const im_param *param, uint32_t nparam) {
+uint32_t im_formula(const im_node *n, const char *text, tarn_dtype t, const im_param *param,
+                    uint32_t nparam) {
   const tarn_sx *s = tarn_sx_read(n->cx, text, strlen(text), "formula");
   formula f = {n, t, param, nparam};
   return build(&f, s->kid[0]);

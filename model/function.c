@@ -17,7 +17,9 @@ struct im_function {
 };
 
 static const char *text_of(const char *s) { return s ? s : ""; }
-static const char *domain_of(const char *d) { return strcmp(text_of(d), "ai.onnx") == 0 ? "" : text_of(d); }
+static const char *domain_of(const char *d) {
+  return strcmp(text_of(d), "ai.onnx") == 0 ? "" : text_of(d);
+}
 
 /* ---------------------------------------------------------------- fields that are left over */
 

@@ -1,4 +1,5 @@
-/* Graphs: names, inputs with their shapes, nodes in an order that respects their inputs, functions, subgraphs. */
+/* Graphs: names, inputs with their shapes, nodes in an order that respects their inputs, functions,
+ * subgraphs. */
 #include "model/import.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,7 +27,8 @@ static im_scope *new_scope(im *m, im_scope *parent, const im_node *caller) {
 }
 
 im_scope *im_enter(const im_node *caller, im_scope *parent) {
-  if (caller->scope->depth >= IM_MAX_CALLS) im_bad(caller, "functions or subgraphs are nested too deeply");
+  if (caller->scope->depth >= IM_MAX_CALLS)
+    im_bad(caller, "functions or subgraphs are nested too deeply");
   return new_scope(caller->m, parent, caller);
 }
 
@@ -49,7 +51,8 @@ im_val *im_define(im *m, im_scope *s, const char *name) {
 
 static const char *text_of(const char *s) { return s ? s : ""; }
 
-/* A value without elements is known: nothing after the import meets an extent of 0 but in constants. */
+/* A value without elements is known: nothing after the import meets an extent of 0 but in
+ * constants. */
 static void settle_empty(im *m, im_val *v) {
   const tarn_type *t = v->t == TARN_NONE ? NULL : tarn_term_type(m->L, v->t);
   bool empty = false;
@@ -60,7 +63,8 @@ static void settle_empty(im *m, im_val *v) {
 }
 
 static void load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g) {
-  if (g->n_sparse_initializer) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: sparse initializers are not supported", m->file);
+  if (g->n_sparse_initializer)
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: sparse initializers are not supported", m->file);
   for (size_t i = 0; i < g->n_initializer; i++) {
     const char *name = text_of(g->initializer[i]->name);
     const char *what = tarn_format(m->cx, "%s: initializer %s", m->file, name);
@@ -82,17 +86,20 @@ static const tarn_shape_binding *binding(im *m, const char *name) {
 
 /* A symbolic dim's name, or "". */
 static const char *dim_name(const Onnx__TensorShapeProto__Dimension *d) {
-  return d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM ? text_of(d->dim_param) : "";
+  return d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
+             ? text_of(d->dim_param)
+             : "";
 }
 
 /* A dim of an input, if the model or --shape says it; else -1. */
-static int64_t known_dim(im *m, const char *input, uint32_t axis, const Onnx__TensorShapeProto__Dimension *d,
-                         const tarn_shape_binding *b) {
-  bool fixed = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0;
+static int64_t known_dim(im *m, const char *input, uint32_t axis,
+                         const Onnx__TensorShapeProto__Dimension *d, const tarn_shape_binding *b) {
+  bool fixed =
+      d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0;
   if (b && b->n == 0) b = NULL;
   if (fixed && b && b->dim[axis] != d->dim_value)
-    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u is %lld in the model, %lld in --shape", m->file, input, axis,
-               (long long)d->dim_value, (long long)b->dim[axis]);
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u is %lld in the model, %lld in --shape",
+               m->file, input, axis, (long long)d->dim_value, (long long)b->dim[axis]);
   if (fixed) return d->dim_value;
   if (b) return b->dim[axis];
   const tarn_shape_binding *symbol = *dim_name(d) ? binding(m, dim_name(d)) : NULL;
@@ -100,31 +107,37 @@ static int64_t known_dim(im *m, const char *input, uint32_t axis, const Onnx__Te
 }
 
 _Noreturn static void dynamic_dim(im *m, const char *input, uint32_t axis, const char *symbol) {
-  tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u (%s) is dynamic; bind it with --shape %s=…%s%s%s", m->file, input,
-             axis, *symbol ? symbol : "?", input, *symbol ? " or --shape " : "", symbol, *symbol ? "=N" : "");
+  tarn_raise(m->cx, TARN_BAD_INPUT,
+             "%s: input %s: dim %u (%s) is dynamic; bind it with --shape %s=…%s%s%s", m->file,
+             input, axis, *symbol ? symbol : "?", input, *symbol ? " or --shape " : "", symbol,
+             *symbol ? "=N" : "");
 }
 
-static const Onnx__TypeProto__Tensor *tensor_type(im *m, const Onnx__ValueInfoProto *v, tarn_dtype *dt) {
+static const Onnx__TypeProto__Tensor *tensor_type(im *m, const Onnx__ValueInfoProto *v,
+                                                  tarn_dtype *dt) {
   const char *name = text_of(v->name);
   if (!v->type || v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s is not a tensor", m->file, name);
   const Onnx__TypeProto__Tensor *t = v->type->tensor_type;
   if (!im_dtype(t->elem_type, dt))
-    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: tensors of type %s are not supported", m->file, name,
-               im_onnx_dtype_name(t->elem_type));
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: tensors of type %s are not supported", m->file,
+               name, im_onnx_dtype_name(t->elem_type));
   return t;
 }
 
 /* The shape of an input as far as it is known; false: not even how many dims. */
-static bool known_shape(im *m, const Onnx__ValueInfoProto *v, const Onnx__TypeProto__Tensor *t, uint32_t *n, int64_t *dim) {
+static bool known_shape(im *m, const Onnx__ValueInfoProto *v, const Onnx__TypeProto__Tensor *t,
+                        uint32_t *n, int64_t *dim) {
   const char *name = text_of(v->name);
   const tarn_shape_binding *b = binding(m, name);
   if (!t->shape && !b) return false;
   size_t rank = t->shape ? t->shape->n_dim : b->n;
   if (rank > TARN_MAX_DIMS || (b && b->n != rank))
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s has %zu dims, %u are %s", m->file, name, rank,
-               b && b->n != rank ? b->n : TARN_MAX_DIMS, b && b->n != rank ? "given by --shape" : "supported");
-  for (uint32_t i = 0; i < rank; i++) dim[i] = t->shape ? known_dim(m, name, i, t->shape->dim[i], b) : b->dim[i];
+               b && b->n != rank ? b->n : TARN_MAX_DIMS,
+               b && b->n != rank ? "given by --shape" : "supported");
+  for (uint32_t i = 0; i < rank; i++)
+    dim[i] = t->shape ? known_dim(m, name, i, t->shape->dim[i], b) : b->dim[i];
   *n = (uint32_t)rank;
   return true;
 }
@@ -136,12 +149,14 @@ static uint32_t input_type(im *m, const Onnx__ValueInfoProto *v) {
   tarn_dtype dt;
   const Onnx__TypeProto__Tensor *t = tensor_type(m, v, &dt);
   if (!known_shape(m, v, t, &n, dim))
-    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s has no shape; bind it with --shape %s=…", m->file, name, name);
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s has no shape; bind it with --shape %s=…",
+               m->file, name, name);
   int64_t count = (int64_t)tarn_dtype_size(dt);
   for (uint32_t i = 0; i < n; i++) {
     if (dim[i] < 0) dynamic_dim(m, name, i, dim_name(t->shape->dim[i]));
     if (__builtin_mul_overflow(count, dim[i] ? dim[i] : 1, &count))
-      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: the product of its dims overflows", m->file, name);
+      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: the product of its dims overflows", m->file,
+                 name);
   }
   return tarn_type_tensor(m->L, dt, n, n, dim);
 }
@@ -162,7 +177,8 @@ static const tarn_tensor *set_value(im *m, const Onnx__ValueInfoProto *v) {
 static const char *declared_text(im *m, const Onnx__TypeProto__Tensor *t) {
   tarn_buf b = {.cx = m->cx};
   tarn_dtype dt;
-  tarn_buf_str(&b, im_dtype(t->elem_type, &dt) ? tarn_dtype_name(dt) : im_onnx_dtype_name(t->elem_type));
+  tarn_buf_str(&b, im_dtype(t->elem_type, &dt) ? tarn_dtype_name(dt)
+                                               : im_onnx_dtype_name(t->elem_type));
   if (!t->shape) return b.p;
   tarn_buf_str(&b, "[");
   for (size_t i = 0; i < t->shape->n_dim; i++) {
@@ -170,7 +186,10 @@ static const char *declared_text(im *m, const Onnx__TypeProto__Tensor *t) {
     tarn_buf_str(&b, i ? "," : "");
     if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
       tarn_buf_fmt(&b, "%lld", (long long)d->dim_value);
-    else tarn_buf_str(&b, d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM ? text_of(d->dim_param) : "?");
+    else
+      tarn_buf_str(&b, d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
+                           ? text_of(d->dim_param)
+                           : "?");
   }
   tarn_buf_str(&b, "]");
   return b.p;
@@ -182,10 +201,14 @@ static const tarn_tensor *bound_value(im *m, const Onnx__ValueInfoProto *v) {
       const tarn_tensor *t = m->options->value[i].value;
       const Onnx__TypeProto__Tensor *want = v->type ? v->type->tensor_type : NULL;
       tarn_dtype dt;
-      if (!want || v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !im_dtype(want->elem_type, &dt) ||
-          dt != t->dtype || (want->shape && want->shape->n_dim != t->n))
-        tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: expects %s, given %s", m->file, text_of(v->name),
-                   want && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? declared_text(m, want) : "no tensor",
+      if (!want || v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
+          !im_dtype(want->elem_type, &dt) || dt != t->dtype ||
+          (want->shape && want->shape->n_dim != t->n))
+        tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: expects %s, given %s", m->file,
+                   text_of(v->name),
+                   want && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
+                       ? declared_text(m, want)
+                       : "no tensor",
                    tarn_dims_text(m->cx, t->dtype, t->n, t->dim));
       return t;
     }
@@ -200,7 +223,8 @@ static void declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_p
     const tarn_tensor *known = set_value(m, g->input[i]);
     im_val *v = im_define(m, s, name);
     if (v->t != TARN_NONE && v->fixed && !known) continue;
-    if (v->t != TARN_NONE && !v->fixed) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s occurs twice", m->file, name);
+    if (v->t != TARN_NONE && !v->fixed)
+      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s occurs twice", m->file, name);
     if (!known) known = bound_value(m, g->input[i]);
     if (known) {
       *v = (im_val){tarn_constant(m->L, name, known, known->n), known, true};
@@ -215,7 +239,9 @@ static void declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_p
 
 /* ---------------------------------------------------------------- running nodes */
 
-static const char *plain_domain(const char *d) { return strcmp(text_of(d), "ai.onnx") == 0 ? "" : text_of(d); }
+static const char *plain_domain(const char *d) {
+  return strcmp(text_of(d), "ai.onnx") == 0 ? "" : text_of(d);
+}
 
 static int64_t opset_of(const im_scope *s, const char *domain) {
   for (size_t i = 0; i < s->nopset; i++)
@@ -229,7 +255,8 @@ void im_take_results(im_node *n, im_scope *s, char *const *name, size_t count) {
     if (!*text_of(n->p->output[k])) continue;
     im_val *v = find_value(s, text_of(name[k]));
     if (!v) im_bad(n, "the output %s of its body is nowhere defined", text_of(name[k]));
-    if (v->t == IM_ABSENT) im_bad(n, "the output %s of its body stands for an input that is left out", text_of(name[k]));
+    if (v->t == IM_ABSENT)
+      im_bad(n, "the output %s of its body stands for an input that is left out", text_of(name[k]));
     n->out[k] = *v;
   }
 }
@@ -246,7 +273,8 @@ void im_run_subgraph(im_node *n, const Onnx__GraphProto *g) {
 
 /* Says which operator sets have it, as far as we know. */
 _Noreturn static void refuse_operator(const im_node *n) {
-  const char *domain = plain_domain(n->p->domain), *sets = *domain ? NULL : im_op_sets(n->cx, n->op);
+  const char *domain = plain_domain(n->p->domain),
+             *sets = *domain ? NULL : im_op_sets(n->cx, n->op);
   const char *named = *domain ? domain : "ai.onnx";
   long long set = (long long)n->version;
   if (!set) im_bad(n, "the model imports no operator set of domain %s", named);
@@ -260,23 +288,27 @@ static const im_op *operator_of(im_node *n) {
   int nin = (int)n->nin;
   while (nin > 0 && !n->in[nin - 1]) nin--;
   if (nin < op->min_in || (op->max_in >= 0 && nin > op->max_in))
-    im_bad(n, "%d inputs, %s %d", nin, nin < op->min_in ? "needs" : "at most", nin < op->min_in ? op->min_in : op->max_in);
+    im_bad(n, "%d inputs, %s %d", nin, nin < op->min_in ? "needs" : "at most",
+           nin < op->min_in ? op->min_in : op->max_in);
   return op;
 }
 
-/* What comes out of a subgraph depends on what that reads, too, and says itself whether it is fixed. */
+/* What comes out of a subgraph depends on what that reads, too, and says itself whether it is
+ * fixed. */
 static void check_outputs(im_node *n) {
   bool fixed = !n->inner;
   for (uint32_t i = 0; i < n->nin; i++) fixed &= !n->in[i] || n->in[i]->fixed;
   for (uint32_t k = 0; k < n->nout; k++) {
     const char *name = text_of(n->p->output[k]);
-    if (*name && n->out[k].t == TARN_NONE) im_bad(n, "its output %u (%s) is not supported", k, name);
+    if (*name && n->out[k].t == TARN_NONE)
+      im_bad(n, "its output %u (%s) is not supported", k, name);
     n->out[k].fixed |= fixed;
     settle_empty(n->m, &n->out[k]);
   }
 }
 
-/* The inputs of an operator that is not plain, in the type that their 16-bit floats accumulate in. */
+/* The inputs of an operator that is not plain, in the type that their 16-bit floats accumulate in.
+ */
 static void widen(im_node *n) {
   bool first = true, plain = im_op_plain(n->op);
   for (uint32_t i = 0; i < n->nin; i++) {
@@ -318,7 +350,8 @@ static void run_node(tarn_ctx *cx, void *arg) {
 
 static const char *where(const im_node *n) {
   const char *function = im_function_name(n->cx, n->scope);
-  return tarn_format(n->cx, "node %s (%s)%s%s", n->name, n->op, function ? " of function " : "", function ? function : "");
+  return tarn_format(n->cx, "node %s (%s)%s%s", n->name, n->op, function ? " of function " : "",
+                     function ? function : "");
 }
 
 static im_val **inputs_of(im_node *n) {
@@ -327,7 +360,9 @@ static im_val **inputs_of(im_node *n) {
     const char *name = text_of(n->p->input[i]);
     if (!*name) continue;
     im_val *v = find_value(n->scope, name);
-    if (!v) tarn_raise(n->cx, TARN_BAD_INPUT, "%s: %s: its input %s is nowhere defined", n->m->file, where(n), name);
+    if (!v)
+      tarn_raise(n->cx, TARN_BAD_INPUT, "%s: %s: its input %s is nowhere defined", n->m->file,
+                 where(n), name);
     if (v->t == IM_ABSENT) continue;
     in[i] = TARN_NEW(n->cx, im_val); /* a copy: the scope's table may move */
     *in[i] = *v;
@@ -337,10 +372,12 @@ static im_val **inputs_of(im_node *n) {
 
 static im_node *new_node(im *m, im_scope *s, const Onnx__NodeProto *p, size_t index) {
   im_node *n = TARN_NEW(m->cx, im_node);
-  *n = (im_node){.m = m, .cx = m->cx, .L = m->L, .scope = s, .p = p, .name = im_node_name(m, p, index)};
+  *n = (im_node){
+      .m = m, .cx = m->cx, .L = m->L, .scope = s, .p = p, .name = im_node_name(m, p, index)};
   n->op = text_of(p->op_type);
   n->version = opset_of(s, plain_domain(p->domain));
-  if (!n->version) n->version = opset_of(m->top, plain_domain(p->domain)); /* of a function that does not say */
+  if (!n->version)
+    n->version = opset_of(m->top, plain_domain(p->domain)); /* of a function that does not say */
   n->nin = (uint32_t)p->n_input;
   n->nout = (uint32_t)p->n_output;
   n->attr_used = TARN_ARRAY(m->cx, uint8_t, p->n_attribute + 1);
@@ -357,9 +394,11 @@ static bool names_file(const im *m, const char *text) {
   return strncmp(text, m->file, len) == 0 && text[len] == ':';
 }
 
-/* Whatever is raised inside gets the file's and the node's name in front; once, at the innermost node. */
+/* Whatever is raised inside gets the file's and the node's name in front; once, at the innermost
+ * node. */
 static void run_named(im *m, im_node *n) {
-  if (++m->nrun > IM_MAX_NODES) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: more than %u nodes", m->file, IM_MAX_NODES);
+  if (++m->nrun > IM_MAX_NODES)
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: more than %u nodes", m->file, IM_MAX_NODES);
   tarn_status st = tarn_protect(m->cx, run_node, n);
   if (st == TARN_OK) return;
   const char *text = tarn_strdup(m->cx, tarn_message(m->cx));
@@ -378,7 +417,8 @@ void im_run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t count
       if (!*name) continue;
       im_val *v = im_define(m, s, name);
       if (v->t != TARN_NONE)
-        tarn_raise(m->cx, TARN_BAD_INPUT, "%s: %s: its output %s is defined twice", m->file, where(n), name);
+        tarn_raise(m->cx, TARN_BAD_INPUT, "%s: %s: its output %s is defined twice", m->file,
+                   where(n), name);
       *v = n->out[k];
     }
   }
@@ -389,7 +429,8 @@ void im_run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t count
 static bool has_shape(const tarn_type *t, const Onnx__TensorShapeProto *s) {
   bool same = s->n_dim == t->n;
   for (uint32_t i = 0; same && i < t->n; i++)
-    same = s->dim[i]->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE || s->dim[i]->dim_value == t->dim[i];
+    same = s->dim[i]->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
+           s->dim[i]->dim_value == t->dim[i];
   return same;
 }
 /* "node NAME (OP): its output Y", as far as a node makes it. */
@@ -397,20 +438,23 @@ static const char *maker_text(im *m, const Onnx__GraphProto *g, const char *outp
   for (size_t i = 0; i < g->n_node; i++)
     for (size_t k = 0; k < g->node[i]->n_output; k++)
       if (strcmp(text_of(g->node[i]->output[k]), output) == 0)
-        return tarn_format(m->cx, "node %s (%s): its output %s", im_node_name(m, g->node[i], i), text_of(g->node[i]->op_type),
-                           output);
+        return tarn_format(m->cx, "node %s (%s): its output %s", im_node_name(m, g->node[i], i),
+                           text_of(g->node[i]->op_type), output);
   return tarn_format(m->cx, "output %s", output);
 }
-/* Another type than declared is an error; another shape, which exporters leave behind when they change a model, a warning. */
-static void check_declared(im *m, const Onnx__GraphProto *g, const Onnx__ValueInfoProto *v, uint32_t type) {
+/* Another type than declared is an error; another shape, which exporters leave behind when they
+ * change a model, a warning. */
+static void check_declared(im *m, const Onnx__GraphProto *g, const Onnx__ValueInfoProto *v,
+                           uint32_t type) {
   bool tensor = v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
   const Onnx__TypeProto__Tensor *d = tensor ? v->type->tensor_type : NULL;
   const tarn_type *t = tarn_type_get(m->L, type);
   tarn_dtype dt;
   bool same = !d || !d->elem_type || (im_dtype(d->elem_type, &dt) && dt == t->dtype);
   if (same && (!d || !d->shape || has_shape(t, d->shape))) return;
-  const char *what = tarn_format(m->cx, "%s: %s is declared as %s, but is %s", m->file, maker_text(m, g, text_of(v->name)),
-                                 declared_text(m, d), tarn_dims_text(m->cx, t->dtype, t->n, t->dim));
+  const char *what = tarn_format(m->cx, "%s: %s is declared as %s, but is %s", m->file,
+                                 maker_text(m, g, text_of(v->name)), declared_text(m, d),
+                                 tarn_dims_text(m->cx, t->dtype, t->n, t->dim));
   if (!same) tarn_raise(m->cx, TARN_BAD_INPUT, "%s", what);
   tarn_warn(m->cx, "%s", what);
 }
@@ -441,8 +485,8 @@ static void fill_report(im *m, tarn_model_report *r) {
 static void check_bindings(im *m) {
   for (uint32_t i = 0; m->options && i < m->options->nshape; i++)
     if (!m->binding_used[i])
-      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: --shape %s: the model has no such input or dim", m->file,
-                 m->options->shape[i].name);
+      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: --shape %s: the model has no such input or dim",
+                 m->file, m->options->shape[i].name);
 }
 
 static void refuse_twice(im *m) {

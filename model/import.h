@@ -1,15 +1,17 @@
 /* model/: what the importer's files share.
  *
- * A node of an ONNX graph is handled by one function found in the table model/ops.def.  The handler reads its inputs
- * (im_arg, im_ints …) and attributes (im_attr_…), builds terms of type ((dims),()), and sets its outputs (im_set).
- * It may raise at any point: the caller puts the file's and the node's name before the message.
+ * A node of an ONNX graph is handled by one function found in the table model/ops.def.  The handler
+ * reads its inputs (im_arg, im_ints …) and attributes (im_attr_…), builds terms of type
+ * ((dims),()), and sets its outputs (im_set). It may raise at any point: the caller puts the file's
+ * and the node's name before the message.
  */
 #ifndef TARN_MODEL_IMPORT_H
 #define TARN_MODEL_IMPORT_H
 #include "model/model.h"
 #include "onnx.pb-c.h"
 
-/* Largest tensor that the importer itself makes or computes (elements), and the elements it may compute in all. */
+/* Largest tensor that the importer itself makes or computes (elements), and the elements it may
+ * compute in all. */
 #define IM_MAX_MADE   ((int64_t)1 << 22)
 #define IM_MAX_WORK   ((int64_t)1 << 28)
 #define IM_MAX_NODES  1000000u /* nodes run, calls of functions expanded */
@@ -22,7 +24,9 @@ typedef struct im_val {
   const tarn_tensor *known; /* its value, when it has been computed */
   bool fixed;               /* depends on no input of the program */
 } im_val;
-#define IM_ABSENT (TARN_NONE - 1) /* in a scope: an input of a function that the call leaves out */
+#define IM_ABSENT                                                                                  \
+  (TARN_NONE - 1) /* in a scope: an input of a function that the call leaves out                   \
+                   */
 
 typedef struct im_function im_function; /* function.c */
 
@@ -90,61 +94,74 @@ _Noreturn void im_bad(const im_node *n, const char *fmt, ...) TARN_PRINTF(2, 3);
 /* ---- graph.c: graphs, functions and subgraphs ---- */
 tarn_program *im_run(im *m, tarn_model_report *report);
 void im_run_subgraph(im_node *n, const Onnx__GraphProto *g); /* its outputs become n's */
-im_scope *im_enter(const im_node *caller, im_scope *parent); /* names of a body; raises when nested too deeply */
+im_scope *im_enter(const im_node *caller,
+                   im_scope *parent); /* names of a body; raises when nested too deeply */
 im_val *im_define(im *m, im_scope *s, const char *name);
 void im_run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t count);
 void im_take_results(im_node *n, im_scope *s, char *const *name, size_t count);
 
 /* ---- order.c ---- */
-const char *im_node_name(im *m, const Onnx__NodeProto *p, size_t index); /* or what it makes, or its number */
-uint32_t *im_order(im *m, Onnx__NodeProto *const *node, size_t n);       /* numbers of nodes; raises for a cycle */
+const char *im_node_name(im *m, const Onnx__NodeProto *p,
+                         size_t index); /* or what it makes, or its number */
+uint32_t *im_order(im *m, Onnx__NodeProto *const *node,
+                   size_t n); /* numbers of nodes; raises for a cycle */
 
 /* ---- set.c ---- */
-/* The value given as text for an input of this type; n, dim: its shape, NULL: unknown; a dim below 0: unknown. Raises. */
-const tarn_tensor *im_set_value(tarn_ctx *cx, const tarn_value_binding *b, tarn_dtype type, const uint32_t *n,
-                                const int64_t *dim);
-void im_set_inputs(tarn_program *p, const char *file, const tarn_model_options *o); /* of a program that is read */
-void im_refuse_twice(tarn_ctx *cx, const char *file, const tarn_model_options *o);  /* --set of one name */
+/* The value given as text for an input of this type; n, dim: its shape, NULL: unknown; a dim below
+ * 0: unknown. Raises. */
+const tarn_tensor *im_set_value(tarn_ctx *cx, const tarn_value_binding *b, tarn_dtype type,
+                                const uint32_t *n, const int64_t *dim);
+void im_set_inputs(tarn_program *p, const char *file,
+                   const tarn_model_options *o); /* of a program that is read */
+void im_refuse_twice(tarn_ctx *cx, const char *file,
+                     const tarn_model_options *o); /* --set of one name */
 _Noreturn void im_no_input(tarn_ctx *cx, const char *file, const tarn_value_binding *b);
 
 /* ---- function.c ---- */
-void im_functions(im *m);                              /* reads what calls need of them */
-const im_function *im_find_function(const im_node *n); /* that n calls, or NULL; raises for an unknown overload */
+void im_functions(im *m); /* reads what calls need of them */
+const im_function *
+im_find_function(const im_node *n); /* that n calls, or NULL; raises for an unknown overload */
 void im_call_function(im_node *n, const im_function *f);
 const im_scope *im_function_scope(const im_scope *s); /* of the function that s lies in, or NULL */
 const char *im_function_name(tarn_ctx *cx, const im_scope *s);
-const Onnx__AttributeProto *im_function_default(const im_function *f, const char *name); /* NULL: none */
+const Onnx__AttributeProto *im_function_default(const im_function *f,
+                                                const char *name); /* NULL: none */
 
 /* ---- wire.c ---- */
-/* Unpacks a message after checking depth, message count and repetition. Lives in the arena. Raises. */
-ProtobufCMessage *im_unpack(tarn_ctx *cx, const ProtobufCMessageDescriptor *d, const void *p, size_t n, const char *name);
+/* Unpacks a message after checking depth, message count and repetition. Lives in the arena. Raises.
+ */
+ProtobufCMessage *im_unpack(tarn_ctx *cx, const ProtobufCMessageDescriptor *d, const void *p,
+                            size_t n, const char *name);
 
 /* ---- tensorproto.c ---- */
 bool im_dtype(int32_t onnx, tarn_dtype *t);
 int32_t im_onnx_dtype(tarn_dtype t);
 const char *im_onnx_dtype_name(int32_t onnx);
-/* `what` stands in messages. dir: where external data may lie; NULL: refused. May keep pointers into t. */
+/* `what` stands in messages. dir: where external data may lie; NULL: refused. May keep pointers
+ * into t. */
 tarn_tensor *im_tensor(tarn_ctx *cx, const Onnx__TensorProto *t, const char *dir, const char *what);
 /* A region of a file inside dir. length < 0: to the end. */
-void *im_external(tarn_ctx *cx, const char *dir, const char *location, int64_t offset, int64_t length, size_t *n,
-                  const char *what);
+void *im_external(tarn_ctx *cx, const char *dir, const char *location, int64_t offset,
+                  int64_t length, size_t *n, const char *what);
 
 /* ---- attr.c: attributes; each look-up marks the attribute as understood ---- */
 const Onnx__AttributeProto *im_attr(im_node *n, const char *name); /* NULL when absent */
 int64_t im_attr_int(im_node *n, const char *name, int64_t otherwise);
 double im_attr_real(im_node *n, const char *name, double otherwise);
 const char *im_attr_str(im_node *n, const char *name, const char *otherwise);
-const int64_t *im_attr_ints(im_node *n, const char *name, uint32_t *count); /* NULL and 0 when absent */
+const int64_t *im_attr_ints(im_node *n, const char *name,
+                            uint32_t *count); /* NULL and 0 when absent */
 bool im_attr_is(im_node *n, const char *name, const char *text, const char *otherwise);
 void im_attr_ignore(im_node *n, const char *name);
 void im_attr_finish(im_node *n); /* raises when some attribute was never looked up */
 
 /* ---- known.c: values that decide shapes ---- */
 const tarn_tensor *im_known(im_node *n, im_val *v, const char *what); /* raises unless v is fixed */
-bool im_is_known(im_node *n, uint32_t i);                             /* input i is there and fixed */
+bool im_is_known(im_node *n, uint32_t i); /* input i is there and fixed */
 /* Input i as a list of integers (rank 0 or 1); raises unless it is fixed. */
 const int64_t *im_ints(im_node *n, uint32_t i, const char *what, uint32_t *count);
-/* Input i is one element: as it is; as an integer, which it must be; as a double, which may round a large integer. */
+/* Input i is one element: as it is; as an integer, which it must be; as a double, which may round a
+ * large integer. */
 typedef struct im_number {
   tarn_dtype t;
   tarn_value v;
@@ -153,8 +170,8 @@ im_number im_one(im_node *n, uint32_t i, const char *what);
 int64_t im_int(im_node *n, uint32_t i, const char *what);
 double im_real(im_node *n, uint32_t i, const char *what);
 uint32_t im_number_fx(im_node *n, im_number x); /* as a scalar constant */
-void im_fold(im_node *n);                       /* small integer outputs of fixed nodes become constants */
-bool im_is_finite(im_node *n, tarn_term t);     /* seen easily: no element is infinite or NaN */
+void im_fold(im_node *n); /* small integer outputs of fixed nodes become constants */
+bool im_is_finite(im_node *n, tarn_term t); /* seen easily: no element is infinite or NaN */
 
 /* ---- build.c: terms ---- */
 typedef struct im_dims {
@@ -164,13 +181,15 @@ typedef struct im_dims {
 tarn_term im_arg(im_node *n, uint32_t i); /* raises when absent */
 tarn_term im_opt(im_node *n, uint32_t i); /* TARN_NONE when absent */
 void im_set(im_node *n, uint32_t k, tarn_term t);
-void im_set_as(im_node *n, uint32_t k, tarn_term t, tarn_dtype type); /* whatever type the others are rounded to */
+void im_set_as(im_node *n, uint32_t k, tarn_term t,
+               tarn_dtype type); /* whatever type the others are rounded to */
 void im_set_tensor(im_node *n, uint32_t k, const tarn_tensor *t);
 im_dims im_shape(const im_node *n, tarn_term t);
 tarn_dtype im_type(const im_node *n, tarn_term t);
 int64_t im_count(const im_dims *d);
-uint32_t im_axis(const im_node *n, int64_t axis, uint32_t rank);                        /* negative from the end; raises */
-tarn_tensor *im_new(const im_node *n, tarn_dtype t, uint32_t rank, const int64_t *dim); /* limited by IM_MAX_MADE */
+uint32_t im_axis(const im_node *n, int64_t axis, uint32_t rank); /* negative from the end; raises */
+tarn_tensor *im_new(const im_node *n, tarn_dtype t, uint32_t rank,
+                    const int64_t *dim); /* limited by IM_MAX_MADE */
 tarn_term im_const(im_node *n, const tarn_tensor *t);
 tarn_term im_iota(im_node *n, tarn_dtype t, int64_t count);
 tarn_term im_scalar(im_node *n, tarn_dtype t, double r, int64_t i);
@@ -180,37 +199,46 @@ tarn_term im_permute(im_node *n, tarn_term t, const uint32_t *p);   /* the ident
 tarn_term im_broadcast(im_node *n, tarn_term t, const im_dims *to); /* numpy's rule, one way */
 tarn_term im_fill(im_node *n, tarn_term scalar, uint32_t rank, const int64_t *dim);
 im_dims im_common(im_node *n, const tarn_term *t, uint32_t k); /* numpy's rule, all ways */
-tarn_term im_pad(im_node *n, tarn_term t, uint32_t axis, double value, int64_t before, int64_t after); /* <0 slices */
-tarn_term im_pad_fx(im_node *n, tarn_term t, uint32_t axis, uint32_t value, int64_t before, int64_t after);
+tarn_term im_pad(im_node *n, tarn_term t, uint32_t axis, double value, int64_t before,
+                 int64_t after); /* <0 slices */
+tarn_term im_pad_fx(im_node *n, tarn_term t, uint32_t axis, uint32_t value, int64_t before,
+                    int64_t after);
 tarn_term im_cut(im_node *n, tarn_term t, uint32_t axis, int64_t lo, int64_t hi, int64_t step);
 tarn_term im_cast(im_node *n, tarn_term t, tarn_dtype to);
 double im_lowest(tarn_dtype t); /* -inf, or the least integer */
 /* Elementwise, numpy broadcasting; constants of one element move into the expression. */
 tarn_term im_map(im_node *n, uint32_t fx, const tarn_term *t, uint32_t k);
 
-/* A formula: s-expression over $0 $1 …, numbers, parameters by name and the operators of fx.def, and gt ge ne neither;
- * (cast f32 x), (cast T x). Bare numbers and parameters have dtype `t`, which `T` names. */
+/* A formula: s-expression over $0 $1 …, numbers, parameters by name and the operators of fx.def,
+ * and gt ge ne neither; (cast f32 x), (cast T x). Bare numbers and parameters have dtype `t`, which
+ * `T` names. */
 typedef struct im_param {
   const char *name;
   double r;
   int64_t i;
 } im_param;
-uint32_t im_formula(const im_node *n, const char *text, tarn_dtype t, const im_param *param, uint32_t nparam);
+uint32_t im_formula(const im_node *n, const char *text, tarn_dtype t, const im_param *param,
+                    uint32_t nparam);
 /* A formula mapped over k ≤ 6 operands (broadcast). dtype of its numbers: of the first operand. */
 tarn_term im_el(im_node *n, const char *text, uint32_t k, ...);
-tarn_term im_elp(im_node *n, const char *text, const im_param *param, uint32_t nparam, uint32_t k, ...);
+tarn_term im_elp(im_node *n, const char *text, const im_param *param, uint32_t nparam, uint32_t k,
+                 ...);
 
-/* Reduces the axes in mask (bit i = axis i). body: fx of one hole, TARN_NONE for the element itself. */
-tarn_term im_reduce(im_node *n, tarn_term t, uint32_t mask, uint32_t body, tarn_red_kind kind, bool keep);
+/* Reduces the axes in mask (bit i = axis i). body: fx of one hole, TARN_NONE for the element
+ * itself. */
+tarn_term im_reduce(im_node *n, tarn_term t, uint32_t mask, uint32_t body, tarn_red_kind kind,
+                    bool keep);
 tarn_term im_reduce_with(im_node *n, tarn_term t, uint32_t mask, uint32_t fn, bool keep);
 tarn_term im_mean(im_node *n, tarn_term t, uint32_t mask, bool keep);
 
-/* Sum of products: A and B with a label per dim (labels within one operand differ), result in the order of `out`.
- * Labels in both operands are summed unless they are in out, which makes them shared dims of a cartProd. */
-tarn_term im_contract(im_node *n, tarn_term a, const uint8_t *la, tarn_term b, const uint8_t *lb, const uint8_t *lo,
-                      uint32_t nlo);
+/* Sum of products: A and B with a label per dim (labels within one operand differ), result in the
+ * order of `out`. Labels in both operands are summed unless they are in out, which makes them
+ * shared dims of a cartProd. */
+tarn_term im_contract(im_node *n, tarn_term a, const uint8_t *la, tarn_term b, const uint8_t *lb,
+                      const uint8_t *lo, uint32_t nlo);
 
-/* Keeps the node as an opaque term; attributes that are numbers, number lists or strings go along. */
+/* Keeps the node as an opaque term; attributes that are numbers, number lists or strings go along.
+ */
 void im_opaque(im_node *n, const uint32_t *out_type, uint32_t nout);
 
 /* ---- conv.c, used by pool.c and quant.c too ---- */
@@ -221,10 +249,12 @@ typedef struct im_window {
   int64_t out[TARN_MAX_DIMS];
 } im_window;
 /* kernel NULL: from the attribute kernel_shape. Reads strides, dilations, pads, auto_pad. */
-void im_window_read(im_node *n, im_window *w, const im_dims *x, const int64_t *kernel, bool ceil_mode);
+void im_window_read(im_node *n, im_window *w, const im_dims *x, const int64_t *kernel,
+                    bool ceil_mode);
 /* x (N,C,D…), w (O,C/G,K…) -> (N,O,P…) */
 tarn_term im_conv(im_node *n, tarn_term x, tarn_term w, int64_t group, const im_window *win);
-tarn_term im_channel(im_node *n, tarn_term v, uint32_t rank); /* (C) -> (C,1,1…) for broadcasting over N,C,D… */
+tarn_term im_channel(im_node *n, tarn_term v,
+                     uint32_t rank); /* (C) -> (C,1,1…) for broadcasting over N,C,D… */
 /* Gathers along an axis by known indices: a slice or a view where they follow a rule. */
 tarn_term im_take(im_node *n, tarn_term t, uint32_t axis, const int64_t *index, int64_t count);
 

@@ -16,35 +16,43 @@ static int64_t position(const tarn_payload *p, uint32_t kid) {
 }
 
 /* Into an axis of that extent; from its end, if the type has negative numbers. */
-static tarn_domain along(int64_t extent, bool below) { return (tarn_domain){below ? -extent : 0, extent - 1}; }
+static tarn_domain along(int64_t extent, bool below) {
+  return (tarn_domain){below ? -extent : 0, extent - 1};
+}
 
-static tarn_domain of_axis(const tarn_payload *p, const tarn_type *data, const tarn_type *index, bool below) {
+static tarn_domain of_axis(const tarn_payload *p, const tarn_type *data, const tarn_type *index,
+                           bool below) {
   int64_t axis = attribute(p, "axis", 0);
   (void)index;
   return along(data->dim[axis < 0 ? axis + data->n : axis], below);
 }
 
 /* The last dim of the index holds one number for each of the data's next dims. */
-static tarn_domain of_tuple(const tarn_payload *p, const tarn_type *data, const tarn_type *index, bool below) {
-  int64_t batch = attribute(p, "batch_dims", 0), width = index->dim[index->n - 1], least = data->dim[batch];
+static tarn_domain of_tuple(const tarn_payload *p, const tarn_type *data, const tarn_type *index,
+                            bool below) {
+  int64_t batch = attribute(p, "batch_dims", 0), width = index->dim[index->n - 1],
+          least = data->dim[batch];
   for (int64_t k = 1; k < width; k++)
     if (data->dim[batch + k] < least) least = data->dim[batch + k];
   return along(least, below);
 }
 
-static tarn_domain of_time(const tarn_payload *p, const tarn_type *data, const tarn_type *index, bool below) {
+static tarn_domain of_time(const tarn_payload *p, const tarn_type *data, const tarn_type *index,
+                           bool below) {
   int64_t axis = attribute(p, "time_axis", attribute(p, "layout", 0));
   (void)index, (void)below;
   return (tarn_domain){0, data->dim[axis]};
 }
 
-static tarn_domain of_first(const tarn_payload *p, const tarn_type *data, const tarn_type *index, bool below) {
+static tarn_domain of_first(const tarn_payload *p, const tarn_type *data, const tarn_type *index,
+                            bool below) {
   (void)p, (void)index, (void)below;
   return along(data->dim[0], false);
 }
 
 /* Of the larger image, which is at least as large as the smaller one. */
-static tarn_domain of_image(const tarn_payload *p, const tarn_type *data, const tarn_type *index, bool below) {
+static tarn_domain of_image(const tarn_payload *p, const tarn_type *data, const tarn_type *index,
+                            bool below) {
   (void)p, (void)index, (void)below;
   return along(tarn_type_count(data), false);
 }
@@ -52,11 +60,20 @@ static tarn_domain of_image(const tarn_payload *p, const tarn_type *data, const 
 static const struct row {
   const char *op;
   uint32_t at; /* ONNX's position; 0: none is an index */
-  tarn_domain (*range)(const tarn_payload *p, const tarn_type *data, const tarn_type *index, bool below);
+  tarn_domain (*range)(const tarn_payload *p, const tarn_type *data, const tarn_type *index,
+                       bool below);
 } rows[] = {
-    {"GatherElements", 1, of_axis},  {"GatherND", 1, of_tuple},       {"GRU", 4, of_time}, {"LSTM", 4, of_time},
-    {"MaxUnpool", 1, of_image},      {"ReverseSequence", 1, of_time}, {"RNN", 4, of_time}, {"RoiAlign", 2, of_first},
-    {"ScatterElements", 1, of_axis}, {"ScatterND", 1, of_tuple},      {"TopK", 0, NULL},
+    {"GatherElements", 1, of_axis},
+    {"GatherND", 1, of_tuple},
+    {"GRU", 4, of_time},
+    {"LSTM", 4, of_time},
+    {"MaxUnpool", 1, of_image},
+    {"ReverseSequence", 1, of_time},
+    {"RNN", 4, of_time},
+    {"RoiAlign", 2, of_first},
+    {"ScatterElements", 1, of_axis},
+    {"ScatterND", 1, of_tuple},
+    {"TopK", 0, NULL},
 };
 
 bool tarn_opaque_index(const tarn_lang *L, const tarn_node *x, uint32_t kid, tarn_domain *range) {

@@ -1,10 +1,12 @@
-/* Values that decide shapes: computed by the reference interpreter while importing, within a budget. */
+/* Values that decide shapes: computed by the reference interpreter while importing, within a
+ * budget. */
 #include "model/import.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* Elements that computing `t` touches, or -1 when over the limit. Terms refer to smaller ids only. */
+/* Elements that computing `t` touches, or -1 when over the limit. Terms refer to smaller ids only.
+ */
 static int64_t work_of(im_node *n, tarn_term root, int64_t limit) {
   TARN_VEC(tarn_term) todo = {0};
   tarn_map *seen = tarn_map_new(n->cx);
@@ -75,7 +77,8 @@ int64_t im_int(im_node *n, uint32_t i, const char *what) {
 }
 
 uint32_t im_number_fx(im_node *n, im_number x) {
-  return tarn_dtype_is_float(x.t) ? tarn_fx_const(n->L, x.t, x.v.d) : tarn_fx_iconst(n->L, x.t, x.v.i);
+  return tarn_dtype_is_float(x.t) ? tarn_fx_const(n->L, x.t, x.v.d)
+                                  : tarn_fx_iconst(n->L, x.t, x.v.i);
 }
 
 /* Shape computations: integers and bools, small; so that they do not pile up as terms. */
@@ -86,7 +89,8 @@ void im_fold(im_node *n) {
     im_val *v = &n->out[k];
     if (v->t == TARN_NONE || !v->fixed) continue;
     const tarn_type *ty = tarn_term_type(n->L, v->t);
-    if (ty->tuple || tarn_dtype_is_float(ty->dtype) || tarn_type_count(ty) > FOLD_ELEMENTS) continue;
+    if (ty->tuple || tarn_dtype_is_float(ty->dtype) || tarn_type_count(ty) > FOLD_ELEMENTS)
+      continue;
     if (tarn_term_get(n->L, v->t)->op == TARN_OP_CONST) continue;
     im_set_tensor(n, k, im_known(n, v, "its value"));
   }

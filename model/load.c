@@ -8,7 +8,8 @@
 
 tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text) {
   const char *eq = strrchr(text, '=');
-  if (!eq || eq == text) tarn_raise(cx, TARN_USAGE, "--shape %s: NAME=1,3,640,640 is expected", text);
+  if (!eq || eq == text)
+    tarn_raise(cx, TARN_USAGE, "--shape %s: NAME=1,3,640,640 is expected", text);
   tarn_shape_binding b = {.name = tarn_strndup(cx, text, (size_t)(eq - text))};
   int64_t *dim = TARN_ARRAY(cx, int64_t, TARN_MAX_DIMS);
   for (const char *p = eq + 1; *p;) {
@@ -18,7 +19,8 @@ tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text) {
     bool more = *end == ',';
     if (end == p || errno || v < 0 || (*end && !more) || (more && !end[1]))
       tarn_raise(cx, TARN_USAGE, "--shape %s: '%s' is not a list of extents", text, eq + 1);
-    if (b.n == TARN_MAX_DIMS) tarn_raise(cx, TARN_USAGE, "--shape %s: at most %d dims", text, TARN_MAX_DIMS);
+    if (b.n == TARN_MAX_DIMS)
+      tarn_raise(cx, TARN_USAGE, "--shape %s: at most %d dims", text, TARN_MAX_DIMS);
     dim[b.n++] = v;
     p = more ? end + 1 : end;
   }
@@ -26,8 +28,9 @@ tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text) {
   return b;
 }
 
-tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, size_t n, const char *name, const char *dir,
-                                    const tarn_model_options *options, tarn_model_report *report) {
+tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, size_t n, const char *name,
+                                    const char *dir, const tarn_model_options *options,
+                                    tarn_model_report *report) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   const ProtobufCMessage *m = im_unpack(cx, &onnx__model_proto__descriptor, bytes, n, name);
   im i = {.cx = cx, .L = L, .file = tarn_shown(cx, name), .dir = dir, .options = options};
@@ -58,7 +61,8 @@ static void unpack_file(tarn_ctx *cx, void *arg) {
   struct stat st;
   tarn_defer(cx, free_file, w);
   w->f = fopen(w->path, "rb");
-  if (!w->f || fstat(fileno(w->f), &st) != 0) tarn_raise(cx, TARN_IO, "%s: %s", w->path, strerror(errno));
+  if (!w->f || fstat(fileno(w->f), &st) != 0)
+    tarn_raise(cx, TARN_IO, "%s: %s", w->path, strerror(errno));
   if (!S_ISREG(st.st_mode)) tarn_raise(cx, TARN_IO, "%s: not a regular file", w->path);
   w->n = (size_t)st.st_size;
   w->p = a->realloc(a->user, NULL, 0, w->n + 1);
@@ -78,7 +82,9 @@ static bool ends(const char *s, const char *with) {
   return n >= k && strcmp(s + n - k, with) == 0;
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(((const tarn_io *)a)->name, ((const tarn_io *)b)->name); }
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const tarn_io *)a)->name, ((const tarn_io *)b)->name);
+}
 
 /* The INPUT terms below a term, by name. */
 static void find_inputs(tarn_lang *L, tarn_term root, tarn_program *p) {
@@ -94,7 +100,8 @@ static void find_inputs(tarn_lang *L, tarn_term root, tarn_program *p) {
     if (!fresh) continue;
     const tarn_node *node = tarn_term_get(L, t);
     for (uint32_t i = 0; i < node->n; i++) tarn_push(cx, &todo, node->kid[i]);
-    if (node->op == TARN_OP_INPUT) tarn_push(cx, &in, ((tarn_io){tarn_payload_get(L, node->payload)->name, t, node->type}));
+    if (node->op == TARN_OP_INPUT)
+      tarn_push(cx, &in, ((tarn_io){tarn_payload_get(L, node->payload)->name, t, node->type}));
   }
   if (in.n) qsort(in.p, in.n, sizeof *in.p, by_name);
   for (uint32_t i = 1; i < in.n; i++)
@@ -122,27 +129,35 @@ static tarn_program *load_term(tarn_lang *L, const char *path) {
 static tarn_program *load_program(tarn_lang *L, const char *path) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_sx *s = tarn_sx_read_file(cx, path);
-  if (s->n != 1) tarn_raise(cx, TARN_BAD_INPUT, "%s: %u forms where one program is expected", path, s->n);
+  if (s->n != 1)
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: %u forms where one program is expected", path, s->n);
   return tarn_program_parse(L, s->kid[0], folder_of(cx, path));
 }
 
-/* The bytes are needed only while unpacking, which copies; a large model is in memory twice for that long only. */
-static tarn_program *load_onnx(tarn_lang *L, const char *path, const tarn_model_options *options, tarn_model_report *report) {
+/* The bytes are needed only while unpacking, which copies; a large model is in memory twice for
+ * that long only. */
+static tarn_program *load_onnx(tarn_lang *L, const char *path, const tarn_model_options *options,
+                               tarn_model_report *report) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   whole_file w = {.cx = cx, .path = path};
   tarn_status st = tarn_protect(cx, unpack_file, &w);
   if (st != TARN_OK) tarn_reraise(cx, st);
-  im i = {.cx = cx, .L = L, .file = tarn_shown(cx, path), .dir = folder_of(cx, path), .options = options};
+  im i = {.cx = cx,
+          .L = L,
+          .file = tarn_shown(cx, path),
+          .dir = folder_of(cx, path),
+          .options = options};
   i.model = (const Onnx__ModelProto *)w.message;
   return im_run(&i, report);
 }
 
-tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tarn_model_options *options, tarn_model_report *report) {
+tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tarn_model_options *options,
+                              tarn_model_report *report) {
   bool program = ends(path, ".tarn");
   if (!program && !ends(path, ".term")) return load_onnx(L, path, options, report);
   if (options && options->nshape)
-    tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "%s: --shape %s: the shapes of a term are fixed", path,
-               options->shape[0].name);
+    tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "%s: --shape %s: the shapes of a term are fixed",
+               path, options->shape[0].name);
   if (report) *report = (tarn_model_report){.format = program ? "tarn" : "term", .producer = ""};
   tarn_program *p = program ? load_program(L, path) : load_term(L, path);
   if (options && options->nset) im_set_inputs(p, path, options);

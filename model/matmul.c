@@ -1,4 +1,5 @@
-/* Products: MatMul with numpy's broadcasting, Gemm, Einsum; all are sums of products of labelled dims. */
+/* Products: MatMul with numpy's broadcasting, Gemm, Einsum; all are sums of products of labelled
+ * dims. */
 #include "model/import.h"
 #include <string.h>
 
@@ -6,8 +7,8 @@ im_handler im_do_einsum, im_do_gemm, im_do_matmul;
 
 /* ---------------------------------------------------------------- MatMul */
 
-/* Labels: batch dims count from the end (1, 2, …); rows, columns, summed have their own. An operand's batch dim of
- * extent 1 against a larger one is dropped. */
+/* Labels: batch dims count from the end (1, 2, …); rows, columns, summed have their own. An
+ * operand's batch dim of extent 1 against a larger one is dropped. */
 enum { ROWS = 100, COLUMNS, SUMMED };
 
 static tarn_term batch_labels(im_node *n, tarn_term t, const im_dims *other, uint8_t *label) {
@@ -44,10 +45,12 @@ static tarn_term matmul(im_node *n, tarn_term a, tarn_term b) {
   b = as_matrix(n, b, false, &vb);
   im_dims da = im_shape(n, a), db = im_shape(n, b);
   if (da.d[da.n - 1] != db.d[db.n - 2])
-    im_bad(n, "%lld columns against %lld rows", (long long)da.d[da.n - 1], (long long)db.d[db.n - 2]);
+    im_bad(n, "%lld columns against %lld rows", (long long)da.d[da.n - 1],
+           (long long)db.d[db.n - 2]);
   uint8_t la[TARN_MAX_DIMS], lb[TARN_MAX_DIMS], lo[TARN_MAX_DIMS];
   tarn_term x = batch_labels(n, a, &db, la), y = batch_labels(n, b, &da, lb);
-  uint32_t na = im_shape(n, x).n, nb = im_shape(n, y).n, k = 0, batch = (da.n > db.n ? da.n : db.n) - 2;
+  uint32_t na = im_shape(n, x).n, nb = im_shape(n, y).n, k = 0,
+           batch = (da.n > db.n ? da.n : db.n) - 2;
   la[na - 2] = ROWS;
   la[na - 1] = lb[nb - 2] = SUMMED;
   lb[nb - 1] = COLUMNS;
@@ -77,8 +80,10 @@ void im_do_gemm(im_node *n) {
   im_dims da = im_shape(n, a), db = im_shape(n, b);
   bool ta = im_attr_int(n, "transA", 0), tb = im_attr_int(n, "transB", 0);
   if (da.n != 2 || db.n != 2) im_bad(n, "operands have %u and %u dims, 2 are needed", da.n, db.n);
-  if (da.d[!ta] != db.d[tb]) im_bad(n, "%lld columns against %lld rows", (long long)da.d[!ta], (long long)db.d[tb]);
-  uint8_t la[] = {ROWS, SUMMED}, lat[] = {SUMMED, ROWS}, lb[] = {SUMMED, COLUMNS}, lbt[] = {COLUMNS, SUMMED};
+  if (da.d[!ta] != db.d[tb])
+    im_bad(n, "%lld columns against %lld rows", (long long)da.d[!ta], (long long)db.d[tb]);
+  uint8_t la[] = {ROWS, SUMMED}, lat[] = {SUMMED, ROWS}, lb[] = {SUMMED, COLUMNS},
+          lbt[] = {COLUMNS, SUMMED};
   uint8_t lo[] = {ROWS, COLUMNS};
   tarn_term y = im_contract(n, a, ta ? lat : la, b, tb ? lbt : lb, lo, 2);
   y = scaled(n, y, im_attr_real(n, "alpha", 1));
@@ -121,7 +126,8 @@ static uint32_t read_labels(einsum *e, const char **text, uint8_t *label, int ra
     for (uint32_t i = 0; i < add; i++) label[k++] = letter ? (uint8_t)*s : (uint8_t)(dots - i);
     if (!letter) s += 2;
   }
-  if (rank < 0 ? false : k != (uint32_t)rank) im_bad(e->n, "equation: %u labels for %d dims", k, rank);
+  if (rank < 0 ? false : k != (uint32_t)rank)
+    im_bad(e->n, "equation: %u labels for %d dims", k, rank);
   *text = s;
   if (rank >= 0 && dots > e->ellipsis) e->ellipsis = dots;
   return k;
@@ -212,7 +218,8 @@ static void sum_private(einsum *e, uint32_t i) {
   uint32_t mask = 0, k = 0;
   for (uint32_t j = 0; j < e->rank[i]; j++) {
     bool wanted = has(e->out, e->nout, e->label[i][j]);
-    for (uint32_t o = 0; o < e->nterm; o++) wanted |= o != i && has(e->label[o], e->rank[o], e->label[i][j]);
+    for (uint32_t o = 0; o < e->nterm; o++)
+      wanted |= o != i && has(e->label[o], e->rank[o], e->label[i][j]);
     if (!wanted) mask |= 1u << j;
     else e->label[i][k++] = e->label[i][j];
   }
@@ -232,7 +239,8 @@ static void multiply_in(einsum *e, uint32_t i) {
       for (uint32_t o = i + 1; o < e->nterm; o++) wanted |= has(e->label[o], e->rank[o], l);
       if (wanted && !has(keep, k, l)) keep[k++] = l;
     }
-  if (k > TARN_MAX_DIMS) im_bad(e->n, "an intermediate product has more than %d dims", TARN_MAX_DIMS);
+  if (k > TARN_MAX_DIMS)
+    im_bad(e->n, "an intermediate product has more than %d dims", TARN_MAX_DIMS);
   e->t[0] = im_contract(e->n, e->t[0], e->label[0], e->t[i], e->label[i], keep, k);
   memcpy(e->label[0], keep, k);
   e->rank[0] = k;
@@ -247,7 +255,8 @@ void im_do_einsum(im_node *n) {
   for (uint32_t i = 0; i < e.nterm; i++) sum_private(&e, i);
   for (uint32_t i = 1; i < e.nterm; i++) multiply_in(&e, i);
   uint32_t p[TARN_MAX_DIMS];
-  if (e.nout != e.rank[0]) im_bad(n, "equation: the output has %u labels, the product %u", e.nout, e.rank[0]);
+  if (e.nout != e.rank[0])
+    im_bad(n, "equation: the output has %u labels, the product %u", e.nout, e.rank[0]);
   for (uint32_t i = 0; i < e.nout; i++) {
     const uint8_t *at = e.nout ? memchr(e.label[0], e.out[i], e.rank[0]) : NULL;
     if (!at) im_bad(n, "equation: the output has a label that no operand has, or one twice");

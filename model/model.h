@@ -1,17 +1,20 @@
 /* tarn model: what comes in from outside, as terms.
  *
- * An ONNX file, a program text (.tarn) or a term text (.term) becomes a tarn_program; tensors are read and written as
- * .npy (NumPy's format 1.0 to 3.0) and as ONNX TensorProto (.pb).
+ * An ONNX file, a program text (.tarn) or a term text (.term) becomes a tarn_program; tensors are
+ * read and written as .npy (NumPy's format 1.0 to 3.0) and as ONNX TensorProto (.pb).
  *
- * Every value of an imported graph is a term of type ((dims),()): all dims are access dims.  Operators become surface
- * terms (access, windows, cartProd, compute …); views stay views, and nothing is folded that a rule can fold: only what
- * decides a shape is computed while importing.  A known ONNX operator outside the term language stays as `opaque`.
+ * Every value of an imported graph is a term of type ((dims),()): all dims are access dims.
+ * Operators become surface terms (access, windows, cartProd, compute …); views stay views, and
+ * nothing is folded that a rule can fold: only what decides a shape is computed while importing.  A
+ * known ONNX operator outside the term language stays as `opaque`.
  *
- * Nothing in a file is trusted: any byte string either loads or raises TARN_BAD_INPUT with one line that names the
- * file and, inside a graph, the node and its operator.  Memory is bounded by a constant plus a constant times the
- * size of the file (and of the external data files it names, which must lie in the folder of the model).
+ * Nothing in a file is trusted: any byte string either loads or raises TARN_BAD_INPUT with one line
+ * that names the file and, inside a graph, the node and its operator.  Memory is bounded by a
+ * constant plus a constant times the size of the file (and of the external data files it names,
+ * which must lie in the folder of the model).
  *
- * Functions that raise must be called inside tarn_protect().  What they return lives in the arena of L's context.
+ * Functions that raise must be called inside tarn_protect().  What they return lives in the arena
+ * of L's context.
  */
 #ifndef TARN_MODEL_H
 #define TARN_MODEL_H
@@ -22,8 +25,9 @@ extern "C" {
 
 /* ---------------------------------------------------------------- programs */
 
-/* NAME=1,3,640,640: the shape of the graph input NAME, or, with one number and no input of that name, the value of
- * the symbolic dim NAME wherever it occurs. A dim that the model fixes must agree. */
+/* NAME=1,3,640,640: the shape of the graph input NAME, or, with one number and no input of that
+ * name, the value of the symbolic dim NAME wherever it occurs. A dim that the model fixes must
+ * agree. */
 typedef struct tarn_shape_binding {
   const char *name;
   uint32_t n;
@@ -34,17 +38,19 @@ typedef struct tarn_shape_binding {
 TARN_API tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text);
 
 /* NAME=VALUE: what the input NAME is from now on. VALUE is read by the input's type: a number, true
- * or false, which fills the input's shape; several with commas between them, a vector; or a file. */
+ * or false, which fills the input's shape; several with commas between them, a vector; or a file.
+ */
 typedef struct tarn_value_binding {
   const char *name, *text;
 } tarn_value_binding;
 
 /* Reads "NAME=VALUE"; raises TARN_USAGE. The result lives in the arena. */
 TARN_API tarn_value_binding tarn_value_binding_parse(tarn_ctx *cx, const char *text);
-TARN_API bool tarn_value_binding_file(const tarn_value_binding *b); /* is VALUE a file (.npy, .pb)? */
+TARN_API bool
+tarn_value_binding_file(const tarn_value_binding *b); /* is VALUE a file (.npy, .pb)? */
 
-/* Shapes of inputs, and inputs whose value is known now (a shape, an axis, a switch), as tensors or as
- * text: those become constants and are no longer inputs of the program. */
+/* Shapes of inputs, and inputs whose value is known now (a shape, an axis, a switch), as tensors or
+ * as text: those become constants and are no longer inputs of the program. */
 typedef struct tarn_model_options {
   uint32_t nshape;
   const tarn_shape_binding *shape;
@@ -65,41 +71,50 @@ typedef struct tarn_model_report {
   const char *producer;      /* "" when not given */
   int64_t ir_version, opset; /* opset of the default domain; 0 outside ONNX */
   uint32_t nnode;            /* nodes of the file */
-  uint32_t nfolded;          /* of them: computed while importing, because a shape depended on them */
+  uint32_t nfolded; /* of them: computed while importing, because a shape depended on them */
   uint32_t nopaque;
   const tarn_opaque_use *opaque; /* in the order of the graph */
 } tarn_model_report;
 
-/* Loads by the name's ending: .onnx, .tarn (a program; its constants lie beside it), .term (one term; the program's
- * output is `out`, its inputs are those of the term in order of name); any other ending is tried as ONNX.
- * options and report may be NULL.  Raises TARN_BAD_INPUT, TARN_IO, TARN_MEMORY; a dynamic dim without a binding is
- * TARN_BAD_INPUT and the message names the input, the dim and the option that binds it. */
-TARN_API tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tarn_model_options *options,
+/* Loads by the name's ending: .onnx, .tarn (a program; its constants lie beside it), .term (one
+ * term; the program's output is `out`, its inputs are those of the term in order of name); any
+ * other ending is tried as ONNX. options and report may be NULL.  Raises TARN_BAD_INPUT, TARN_IO,
+ * TARN_MEMORY; a dynamic dim without a binding is TARN_BAD_INPUT and the message names the input,
+ * the dim and the option that binds it. */
+TARN_API tarn_program *tarn_model_load(tarn_lang *L, const char *path,
+                                       const tarn_model_options *options,
                                        tarn_model_report *report);
 
-/* An ONNX ModelProto in memory. `name` stands in messages. External data is looked up in `dir`; NULL: refused. */
-TARN_API tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, size_t n, const char *name, const char *dir,
-                                             const tarn_model_options *options, tarn_model_report *report);
+/* An ONNX ModelProto in memory. `name` stands in messages. External data is looked up in `dir`;
+ * NULL: refused. */
+TARN_API tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, size_t n,
+                                             const char *name, const char *dir,
+                                             const tarn_model_options *options,
+                                             tarn_model_report *report);
 
 /* ---------------------------------------------------------------- tensors */
 
-/* Reads by the ending (.npy, else TensorProto). At most TARN_MAX_DIMS dims; big-endian and Fortran order are
- * converted. bfloat16 has no .npy type: it is written as f32. Raises TARN_BAD_INPUT, TARN_IO. */
+/* Reads by the ending (.npy, else TensorProto). At most TARN_MAX_DIMS dims; big-endian and Fortran
+ * order are converted. bfloat16 has no .npy type: it is written as f32. Raises TARN_BAD_INPUT,
+ * TARN_IO. */
 TARN_API tarn_tensor *tarn_tensor_read(tarn_ctx *cx, const char *path);
 TARN_API void tarn_tensor_write(tarn_ctx *cx, const char *path, const tarn_tensor *t);
 
-TARN_API tarn_tensor *tarn_npy_read_bytes(tarn_ctx *cx, const void *bytes, size_t n, const char *name);
+TARN_API tarn_tensor *tarn_npy_read_bytes(tarn_ctx *cx, const void *bytes, size_t n,
+                                          const char *name);
 TARN_API void tarn_npy_write_bytes(tarn_buf *b, const tarn_tensor *t);
-TARN_API tarn_tensor *tarn_tensorproto_read_bytes(tarn_ctx *cx, const void *bytes, size_t n, const char *name);
-TARN_API void tarn_tensorproto_write_bytes(tarn_buf *b, const tarn_tensor *t, const char *tensor_name);
+TARN_API tarn_tensor *tarn_tensorproto_read_bytes(tarn_ctx *cx, const void *bytes, size_t n,
+                                                  const char *name);
+TARN_API void tarn_tensorproto_write_bytes(tarn_buf *b, const tarn_tensor *t,
+                                           const char *tensor_name);
 
 /* ---------------------------------------------------------------- opaque operators */
 
 /* Computes any `opaque` that an import makes, by the kernels of runtime/ref.h; for tarn_eval(). */
 TARN_API tarn_opaque_fn tarn_opaque_eval;
 
-/* Which operands are indices or lengths, and how far they go; for tarn_input_domains(). Integers of an operator that it does
- * not know are 0 or 1. */
+/* Which operands are indices or lengths, and how far they go; for tarn_input_domains(). Integers of
+ * an operator that it does not know are 0 or 1. */
 TARN_API tarn_opaque_index_fn tarn_opaque_index;
 
 /* True when runtime/ref.h has a kernel of this ONNX operator name. */

@@ -1,14 +1,17 @@
-/* Normalisations and softmax, written out as the elementwise maps and reductions they are: fusing and folding them is
- * the rules' work. */
+/* Normalisations and softmax, written out as the elementwise maps and reductions they are: fusing
+ * and folding them is the rules' work. */
 #include "model/import.h"
 #include <string.h>
 
-im_handler im_do_batch_norm, im_do_group_norm, im_do_instance_norm, im_do_layer_norm, im_do_rms_norm, im_do_lp_norm, im_do_lrn,
-    im_do_mean_variance, im_do_hardmax_flat, im_do_hardmax, im_do_softmax_flat, im_do_softmax;
+im_handler im_do_batch_norm, im_do_group_norm, im_do_instance_norm, im_do_layer_norm,
+    im_do_rms_norm, im_do_lp_norm, im_do_lrn, im_do_mean_variance, im_do_hardmax_flat,
+    im_do_hardmax, im_do_softmax_flat, im_do_softmax;
 
 static const char normalised[] = "(add (mul (div (sub $0 $1) (sqrt (add $2 eps))) $3) $4)";
 
-static uint32_t axes_from(uint32_t first, uint32_t rank) { return ((1u << rank) - 1) & ~((1u << first) - 1); }
+static uint32_t axes_from(uint32_t first, uint32_t rank) {
+  return ((1u << rank) - 1) & ~((1u << first) - 1);
+}
 
 /* Mean and (biased) variance over the axes of mask, with extents 1 kept. */
 static void moments(im_node *n, tarn_term x, uint32_t mask, tarn_term *mean, tarn_term *variance) {
@@ -36,7 +39,8 @@ void im_do_batch_norm(im_node *n) {
   im_param eps = {"eps", im_attr_real(n, "epsilon", 1e-5f), 0};
   bool training = im_attr_int(n, "training_mode", 0);
   im_attr_ignore(n, "momentum");
-  if (n->version < 9 && im_attr_int(n, "spatial", 1) != 1) im_bad(n, "spatial = 0 is not supported");
+  if (n->version < 9 && im_attr_int(n, "spatial", 1) != 1)
+    im_bad(n, "spatial = 0 is not supported");
   if (d.n < 2) im_bad(n, "the input has %u dims, at least 2 are needed", d.n);
   tarn_term scale = im_channel(n, im_arg(n, 1), d.n), bias = im_channel(n, im_arg(n, 2), d.n);
   tarn_term mean = im_channel(n, im_arg(n, 3), d.n), var = im_channel(n, im_arg(n, 4), d.n);
@@ -49,10 +53,12 @@ void im_do_batch_norm(im_node *n) {
   im_set(n, 0, y);
 }
 
-/* x (N,G,…) normalised over all but the first two axes, scale and bias of shape `per`, then back. */
+/* x (N,G,…) normalised over all but the first two axes, scale and bias of shape `per`, then back.
+ */
 static tarn_term by_group(im_node *n, tarn_term x, int64_t group, double epsilon) {
   im_dims d = im_shape(n, x);
-  if (d.n < 3 || group < 1 || d.d[1] % group) im_bad(n, "%u dims, group %lld", d.n, (long long)group);
+  if (d.n < 3 || group < 1 || d.d[1] % group)
+    im_bad(n, "%u dims, group %lld", d.n, (long long)group);
   int64_t rest = d.d[0] && group ? im_count(&d) / (d.d[0] * group) : 0;
   int64_t split[] = {d.d[0], group, rest};
   tarn_term g = im_reshape(n, x, 3, split), mean, var;
@@ -84,7 +90,8 @@ static tarn_term per_channel(im_node *n, uint32_t i, const im_dims *x, int64_t g
   return im_channel(n, t, x->n);
 }
 
-/* ONNX's stash_type: what mean, variance and the normalised values are computed in. f64 stays f64. */
+/* ONNX's stash_type: what mean, variance and the normalised values are computed in. f64 stays f64.
+ */
 static tarn_dtype stash_type(im_node *n) {
   tarn_dtype t;
   int64_t code = im_attr_int(n, "stash_type", 1);
@@ -108,7 +115,9 @@ void im_do_group_norm(im_node *n) {
   int64_t group = im_attr_int(n, "num_groups", 0);
   tarn_term y = by_group(n, stashed(n, x), group, im_attr_real(n, "epsilon", 1e-5f));
   y = im_cast(n, y, im_type(n, x));
-  im_set(n, 0, im_el(n, "(add (mul $0 $1) $2)", 3, y, per_channel(n, 1, &d, group), per_channel(n, 2, &d, group)));
+  im_set(n, 0,
+         im_el(n, "(add (mul $0 $1) $2)", 3, y, per_channel(n, 1, &d, group),
+               per_channel(n, 2, &d, group)));
 }
 
 void im_do_layer_norm(im_node *n) {
@@ -121,7 +130,8 @@ void im_do_layer_norm(im_node *n) {
   moments(n, x, mask, &mean, &var);
   tarn_term inverse = im_elp(n, "(div 1 (sqrt (add $0 eps)))", &eps, 1, 1, var);
   const char *first = in_type(n, "(mul (sub $0 $1) $2)", im_type(n, x), type);
-  tarn_term y = im_el(n, tarn_format(n->cx, "(mul %s $3)", first), 4, x, mean, inverse, im_arg(n, 1));
+  tarn_term y =
+      im_el(n, tarn_format(n->cx, "(mul %s $3)", first), 4, x, mean, inverse, im_arg(n, 1));
   if (im_opt(n, 2) != TARN_NONE) y = im_el(n, "(add $0 $1)", 2, y, im_arg(n, 2));
   im_set(n, 0, y);
   im_set_as(n, 1, mean, stash_type(n));
@@ -150,15 +160,19 @@ void im_do_lp_norm(im_node *n) {
   uint32_t body = im_formula(n, p == 1 ? "(abs $0)" : "(mul $0 $0)", im_type(n, x), NULL, 0);
   tarn_term s = im_reduce(n, x, mask, body, TARN_RED_SUM, true);
   if (p == 2) s = im_el(n, "(sqrt $0)", 1, s);
-  im_set(n, 0, im_el(n, "(select (eq $1 0) 0 (div $0 $1))", 2, x, s)); /* nothing but zeros stays as it is */
+  im_set(
+      n, 0,
+      im_el(n, "(select (eq $1 0) 0 (div $0 $1))", 2, x, s)); /* nothing but zeros stays as it is */
 }
 
-/* Sum of squares over a window of channels. Source: Krizhevsky et al., NIPS 2012, section 3.3, with ONNX's alpha/size. */
+/* Sum of squares over a window of channels. Source: Krizhevsky et al., NIPS 2012, section 3.3, with
+ * ONNX's alpha/size. */
 void im_do_lrn(im_node *n) {
   tarn_term x = im_arg(n, 0);
   im_dims d = im_shape(n, x);
   int64_t size = im_attr_int(n, "size", 0), one = 1;
-  if (d.n < 3 || size < 1 || size > INT32_MAX) im_bad(n, "%u dims, size %lld", d.n, (long long)size);
+  if (d.n < 3 || size < 1 || size > INT32_MAX)
+    im_bad(n, "%u dims, size %lld", d.n, (long long)size);
   im_param p[] = {{"alpha", im_attr_real(n, "alpha", 1e-4f) / (double)size, 0},
                   {"beta", im_attr_real(n, "beta", 0.75), 0},
                   {"bias", im_attr_real(n, "bias", 1), 0}};
@@ -173,8 +187,12 @@ void im_do_lrn(im_node *n) {
   tarn_term t = im_pad(n, x, 1, 0, (size - 1) / 2, size - 1 - (size - 1) / 2);
   t = tarn_windows(n->L, &size, &one, &one, tarn_access(n->L, d.n - 1, im_permute(n, t, last)));
   uint32_t square = im_formula(n, "(mul $0 $0)", im_type(n, x), NULL, 0);
-  t = tarn_compute(n->L, tarn_fn_reduce(n->L, square, 1, tarn_reducer_of(n->L, TARN_RED_SUM, im_type(n, x))), &t, 1);
-  im_set(n, 0, im_elp(n, "(div $0 (pow (add bias (mul alpha $1)) beta))", p, 3, 2, x, im_permute(n, t, back)));
+  t = tarn_compute(
+      n->L, tarn_fn_reduce(n->L, square, 1, tarn_reducer_of(n->L, TARN_RED_SUM, im_type(n, x))), &t,
+      1);
+  im_set(n, 0,
+         im_elp(n, "(div $0 (pow (add bias (mul alpha $1)) beta))", p, 3, 2, x,
+                im_permute(n, t, back)));
 }
 
 void im_do_mean_variance(im_node *n) {

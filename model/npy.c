@@ -1,5 +1,6 @@
 /* NumPy's .npy files. Source: numpy/lib/format.py, "Format Version 1.0" to 3.0:
- * "\x93NUMPY", major, minor, header length (2 bytes, from 2.0 on 4), a Python dict as text, then the data. */
+ * "\x93NUMPY", major, minor, header length (2 bytes, from 2.0 on 4), a Python dict as text, then
+ * the data. */
 #include "model/import.h"
 #include <string.h>
 
@@ -7,8 +8,9 @@ static const struct {
   const char *code;
   tarn_dtype t;
 } codes[] = {
-    {"f4", TARN_F32}, {"f8", TARN_F64}, {"f2", TARN_F16}, {"i1", TARN_I8},  {"u1", TARN_U8},  {"i2", TARN_I16},
-    {"u2", TARN_U16}, {"i4", TARN_I32}, {"u4", TARN_U32}, {"i8", TARN_I64}, {"u8", TARN_U64}, {"b1", TARN_BOOL},
+    {"f4", TARN_F32}, {"f8", TARN_F64}, {"f2", TARN_F16}, {"i1", TARN_I8},
+    {"u1", TARN_U8},  {"i2", TARN_I16}, {"u2", TARN_U16}, {"i4", TARN_I32},
+    {"u4", TARN_U32}, {"i8", TARN_I64}, {"u8", TARN_U64}, {"b1", TARN_BOOL},
 };
 
 typedef struct npy {
@@ -42,7 +44,8 @@ static void expect(npy *f, char c, const char *why) {
 
 static size_t quoted(npy *f, const char **text) {
   blank(f);
-  if (f->p == f->end || (*f->p != '\'' && *f->p != '"')) broken(f, "a quoted word is missing in the header");
+  if (f->p == f->end || (*f->p != '\'' && *f->p != '"'))
+    broken(f, "a quoted word is missing in the header");
   char mark = *f->p++;
   *text = f->p;
   while (f->p < f->end && *f->p != mark) f->p++;
@@ -50,7 +53,9 @@ static size_t quoted(npy *f, const char **text) {
   return (size_t)(f->p++ - *text);
 }
 
-static bool word_is(const char *s, size_t n, const char *word) { return n == strlen(word) && memcmp(s, word, n) == 0; }
+static bool word_is(const char *s, size_t n, const char *word) {
+  return n == strlen(word) && memcmp(s, word, n) == 0;
+}
 
 static void read_dtype(npy *f) {
   const char *s;
@@ -62,14 +67,16 @@ static void read_dtype(npy *f) {
       f->dtype = codes[i].t;
       return;
     }
-  tarn_raise(f->cx, TARN_BAD_INPUT, "%s: arrays of type '%.*s' are not supported", f->name, n < 20 ? (int)n : 20, s);
+  tarn_raise(f->cx, TARN_BAD_INPUT, "%s: arrays of type '%.*s' are not supported", f->name,
+             n < 20 ? (int)n : 20, s);
 }
 
 static void read_order(npy *f) {
   blank(f);
   size_t left = (size_t)(f->end - f->p);
   f->fortran = left >= 4 && memcmp(f->p, "True", 4) == 0;
-  if (!f->fortran && (left < 5 || memcmp(f->p, "False", 5) != 0)) broken(f, "fortran_order is neither True nor False");
+  if (!f->fortran && (left < 5 || memcmp(f->p, "False", 5) != 0))
+    broken(f, "fortran_order is neither True nor False");
   f->p += f->fortran ? 4 : 5;
 }
 
@@ -78,7 +85,8 @@ static int64_t read_extent(npy *f) {
   if (f->p == f->end || *f->p < '0' || *f->p > '9') broken(f, "a dim is not a number");
   int64_t v = 0;
   for (; f->p < f->end && *f->p >= '0' && *f->p <= '9'; f->p++)
-    if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *f->p - '0', &v)) broken(f, "a dim is too large");
+    if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *f->p - '0', &v))
+      broken(f, "a dim is too large");
   if (f->p < f->end && *f->p == 'L') f->p++; /* Python 2 wrote these */
   return v;
 }
@@ -172,8 +180,8 @@ tarn_tensor *tarn_npy_read_bytes(tarn_ctx *cx, const void *bytes, size_t n, cons
   npy f = {.cx = cx, .name = name};
   size_t at = read_header(&f, bytes, n), count = count_of(&f), size = tarn_dtype_size(f.dtype);
   if (count * size != n - at)
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: its dims need %zu bytes of %s, the file gives %zu", name, count * size,
-               tarn_dtype_name(f.dtype), n - at);
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: its dims need %zu bytes of %s, the file gives %zu", name,
+               count * size, tarn_dtype_name(f.dtype), n - at);
   tarn_tensor *t = tarn_tensor_new(cx, f.dtype, f.n, f.dim);
   const uint8_t *from = (const uint8_t *)bytes + at;
   if (f.fortran && f.n > 1) transpose(&f, t->data, from, count);
@@ -191,8 +199,10 @@ static const char *code_of(tarn_dtype t) {
 
 static void write_header(tarn_buf *b, const char *code, const tarn_tensor *t) {
   tarn_buf h = {.cx = b->cx};
-  tarn_buf_fmt(&h, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", code[1] == '1' ? '|' : '<', code);
-  for (uint32_t i = 0; i < t->n; i++) tarn_buf_fmt(&h, i ? " %lld," : "%lld,", (long long)t->dim[i]);
+  tarn_buf_fmt(&h, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+               code[1] == '1' ? '|' : '<', code);
+  for (uint32_t i = 0; i < t->n; i++)
+    tarn_buf_fmt(&h, i ? " %lld," : "%lld,", (long long)t->dim[i]);
   if (t->n > 1) h.n--; /* one comma is needed for a tuple of one only */
   tarn_buf_str(&h, "), }");
   while ((10 + h.n + 1) % 64) tarn_buf_add(&h, " ", 1);
@@ -224,7 +234,8 @@ static bool is_npy(const char *path) {
 tarn_tensor *tarn_tensor_read(tarn_ctx *cx, const char *path) {
   size_t n;
   char *p = tarn_read_file(cx, path, &n);
-  return is_npy(path) ? tarn_npy_read_bytes(cx, p, n, path) : tarn_tensorproto_read_bytes(cx, p, n, path);
+  return is_npy(path) ? tarn_npy_read_bytes(cx, p, n, path)
+                      : tarn_tensorproto_read_bytes(cx, p, n, path);
 }
 
 void tarn_tensor_write(tarn_ctx *cx, const char *path, const tarn_tensor *t) {

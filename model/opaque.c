@@ -1,4 +1,5 @@
-/* Operators outside the term language: `opaque` terms, their output types, and their evaluation by runtime/ref.h. */
+/* Operators outside the term language: `opaque` terms, their output types, and their evaluation by
+ * runtime/ref.h. */
 #include "model/import.h"
 #include "runtime/ref.h"
 #include <stdlib.h>
@@ -12,7 +13,9 @@ _Static_assert((int)TARN_REF_F32 == (int)TARN_F32 && (int)TARN_REF_BF16 == (int)
 
 /* ---------------------------------------------------------------- the term */
 
-static int by_name(const void *a, const void *b) { return strcmp(((const tarn_attr *)a)->name, ((const tarn_attr *)b)->name); }
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const tarn_attr *)a)->name, ((const tarn_attr *)b)->name);
+}
 
 static const char *joined(im_node *n, const Onnx__AttributeProto *a) {
   tarn_buf b = {.cx = n->cx};
@@ -50,7 +53,8 @@ static tarn_attr attribute(im_node *n, const Onnx__AttributeProto *a, const char
   return r;
 }
 
-/* Inputs that are there, and (when one between them is not) their positions as the attribute `slots`. */
+/* Inputs that are there, and (when one between them is not) their positions as the attribute
+ * `slots`. */
 static uint32_t kids_of(im_node *n, tarn_term *kid, tarn_attr *slots) {
   int64_t *at = TARN_ARRAY(n->cx, int64_t, n->nin + 1);
   uint32_t k = 0;
@@ -63,8 +67,10 @@ static uint32_t kids_of(im_node *n, tarn_term *kid, tarn_attr *slots) {
 static tarn_payload payload_of(im_node *n, const tarn_attr *slots) {
   tarn_attr *a = TARN_ARRAY(n->cx, tarn_attr, n->p->n_attribute + 2);
   uint32_t k = 0;
-  if (n->version < 16 && strcmp(n->op, "RoiAlign") == 0) /* the attribute came with 16, and another default */
-    a[k++] = (tarn_attr){.name = "coordinate_transformation_mode", .kind = TARN_A_STR, .s = "output_half_pixel"};
+  if (n->version < 16 &&
+      strcmp(n->op, "RoiAlign") == 0) /* the attribute came with 16, and another default */
+    a[k++] = (tarn_attr){
+        .name = "coordinate_transformation_mode", .kind = TARN_A_STR, .s = "output_half_pixel"};
   for (size_t i = 0; i < n->p->n_attribute; i++) {
     const char *name = n->p->attribute[i]->name;
     const Onnx__AttributeProto *p = name ? im_attr(n, name) : NULL;
@@ -74,8 +80,10 @@ static tarn_payload payload_of(im_node *n, const tarn_attr *slots) {
   qsort(a, k, sizeof *a, by_name);
   for (uint32_t i = 1; i < k; i++)
     if (strcmp(a[i - 1].name, a[i].name) == 0) im_bad(n, "attribute %s occurs twice", a[i].name);
-  return (tarn_payload){
-      .kind = TARN_P_OPAQUE, .name = strcmp(n->op, "Scatter") == 0 ? "ScatterElements" : n->op, .nattr = k, .attr = a};
+  return (tarn_payload){.kind = TARN_P_OPAQUE,
+                        .name = strcmp(n->op, "Scatter") == 0 ? "ScatterElements" : n->op,
+                        .nattr = k,
+                        .attr = a};
 }
 
 /* Nothing but constants below: the value takes the term's place, and nothing stays opaque. */
@@ -98,16 +106,21 @@ void im_opaque(im_node *n, const uint32_t *out_type, uint32_t nout) {
   tarn_term t = tarn_mk(n->L, TARN_OP_OPAQUE, tarn_payload_intern(n->L, &p), kid, k);
   for (uint32_t i = 0; i < nout; i++) {
     int64_t which = i;
-    im_set(n, i, nout == 1 ? t : tarn_mk(n->L, TARN_OP_NTH, tarn_payload_ints(n->L, 1, &which), &t, 1));
+    im_set(n, i,
+           nout == 1 ? t : tarn_mk(n->L, TARN_OP_NTH, tarn_payload_ints(n->L, 1, &which), &t, 1));
   }
   if (!computed(n, nout)) tarn_push(n->cx, &n->m->opaque, ((tarn_opaque_use){n->name, n->op}));
 }
 
 /* ---------------------------------------------------------------- output types */
 
-static uint32_t tensor_type(im_node *n, tarn_dtype t, const im_dims *d) { return tarn_type_tensor(n->L, t, d->n, d->n, d->d); }
+static uint32_t tensor_type(im_node *n, tarn_dtype t, const im_dims *d) {
+  return tarn_type_tensor(n->L, t, d->n, d->n, d->d);
+}
 
-static uint32_t like(im_node *n, uint32_t input, const im_dims *d) { return tensor_type(n, im_type(n, im_arg(n, input)), d); }
+static uint32_t like(im_node *n, uint32_t input, const im_dims *d) {
+  return tensor_type(n, im_type(n, im_arg(n, input)), d);
+}
 
 static void check_rank(im_node *n, uint32_t input, uint32_t least, uint32_t most) {
   uint32_t rank = im_shape(n, im_arg(n, input)).n;
@@ -120,7 +133,9 @@ static void check_extent(im_node *n, int64_t v, const char *what) {
 
 typedef void typer(im_node *n, uint32_t *out);
 
-static void type_same(im_node *n, uint32_t *out) { out[0] = tarn_term_get(n->L, im_arg(n, 0))->type; }
+static void type_same(im_node *n, uint32_t *out) {
+  out[0] = tarn_term_get(n->L, im_arg(n, 0))->type;
+}
 
 static void type_det(im_node *n, uint32_t *out) {
   im_dims d = im_shape(n, im_arg(n, 0));
@@ -134,14 +149,16 @@ static void type_gather_elements(im_node *n, uint32_t *out) {
   if (d.n != x.n || d.n == 0) im_bad(n, "the indices have %u dims, the data %u", d.n, x.n);
   uint32_t axis = im_axis(n, im_attr_int(n, "axis", 0), d.n);
   for (uint32_t i = 0; i < d.n; i++)
-    if (i != axis && d.d[i] > x.d[i]) im_bad(n, "the indices are larger than the data along axis %u", i);
+    if (i != axis && d.d[i] > x.d[i])
+      im_bad(n, "the indices are larger than the data along axis %u", i);
   out[0] = like(n, 0, &d);
 }
 
 static void type_scatter_elements(im_node *n, uint32_t *out) {
   type_gather_elements(n, out);
   im_dims i = im_shape(n, im_arg(n, 1)), u = im_shape(n, im_arg(n, 2));
-  if (i.n != u.n || memcmp(i.d, u.d, i.n * sizeof *i.d) != 0 || im_type(n, im_arg(n, 0)) != im_type(n, im_arg(n, 2)))
+  if (i.n != u.n || memcmp(i.d, u.d, i.n * sizeof *i.d) != 0 ||
+      im_type(n, im_arg(n, 0)) != im_type(n, im_arg(n, 2)))
     im_bad(n, "the updates do not have the shape of the indices and the type of the data");
   type_same(n, out);
 }
@@ -149,7 +166,8 @@ static void type_scatter_elements(im_node *n, uint32_t *out) {
 static void type_gather_nd(im_node *n, uint32_t *out) {
   im_dims x = im_shape(n, im_arg(n, 0)), i = im_shape(n, im_arg(n, 1)), d = {0};
   int64_t batch = im_attr_int(n, "batch_dims", 0);
-  if (i.n < 1 || batch < 0 || batch >= i.n || batch >= x.n || i.d[i.n - 1] < 1 || i.d[i.n - 1] > x.n - batch)
+  if (i.n < 1 || batch < 0 || batch >= i.n || batch >= x.n || i.d[i.n - 1] < 1 ||
+      i.d[i.n - 1] > x.n - batch)
     im_bad(n, "data of %u dims, indices of %u, batch_dims %lld", x.n, i.n, (long long)batch);
   for (uint32_t k = 0; k < batch; k++)
     if (x.d[k] != i.d[k]) im_bad(n, "batch extents differ");
@@ -162,18 +180,23 @@ static void type_gather_nd(im_node *n, uint32_t *out) {
 }
 
 static void type_scatter_nd(im_node *n, uint32_t *out) {
-  im_dims x = im_shape(n, im_arg(n, 0)), i = im_shape(n, im_arg(n, 1)), u = im_shape(n, im_arg(n, 2)), d = {0};
-  if (i.n < 1 || i.d[i.n - 1] < 1 || i.d[i.n - 1] > x.n) im_bad(n, "data of %u dims, indices of %u", x.n, i.n);
+  im_dims x = im_shape(n, im_arg(n, 0)), i = im_shape(n, im_arg(n, 1)),
+          u = im_shape(n, im_arg(n, 2)), d = {0};
+  if (i.n < 1 || i.d[i.n - 1] < 1 || i.d[i.n - 1] > x.n)
+    im_bad(n, "data of %u dims, indices of %u", x.n, i.n);
   for (uint32_t k = 0; k + 1 < i.n; k++) d.d[d.n++] = i.d[k];
-  for (uint32_t k = (uint32_t)i.d[i.n - 1]; k < x.n && d.n < TARN_MAX_DIMS; k++) d.d[d.n++] = x.d[k];
-  if (d.n != u.n || memcmp(d.d, u.d, d.n * sizeof *d.d) != 0 || im_type(n, im_arg(n, 0)) != im_type(n, im_arg(n, 2)))
+  for (uint32_t k = (uint32_t)i.d[i.n - 1]; k < x.n && d.n < TARN_MAX_DIMS; k++)
+    d.d[d.n++] = x.d[k];
+  if (d.n != u.n || memcmp(d.d, u.d, d.n * sizeof *d.d) != 0 ||
+      im_type(n, im_arg(n, 0)) != im_type(n, im_arg(n, 2)))
     im_bad(n, "the updates have the wrong shape or type");
   type_same(n, out);
 }
 
 static void type_grid_sample(im_node *n, uint32_t *out) {
   im_dims x = im_shape(n, im_arg(n, 0)), g = im_shape(n, im_arg(n, 1));
-  if (x.n != 4 || g.n != 4 || g.d[3] != 2 || g.d[0] != x.d[0]) im_bad(n, "only images (N,C,H,W) with a grid (N,H,W,2)");
+  if (x.n != 4 || g.n != 4 || g.d[3] != 2 || g.d[0] != x.d[0])
+    im_bad(n, "only images (N,C,H,W) with a grid (N,H,W,2)");
   if (!tarn_dtype_is_float(im_type(n, im_arg(n, 0)))) im_bad(n, "only images of floats");
   im_dims d = {4, {x.d[0], x.d[1], g.d[1], g.d[2]}};
   out[0] = like(n, 0, &d);
@@ -188,23 +211,28 @@ static void type_recurrent(im_node *n, uint32_t *out) {
   check_rank(n, 0, 3, 3);
   check_rank(n, 1, 3, 3);
   check_rank(n, 2, 3, 3);
-  im_dims x = im_shape(n, im_arg(n, 0)), w = im_shape(n, im_arg(n, 1)), r = im_shape(n, im_arg(n, 2));
+  im_dims x = im_shape(n, im_arg(n, 0)), w = im_shape(n, im_arg(n, 1)),
+          r = im_shape(n, im_arg(n, 2));
   int64_t gates = 0, layout = im_attr_int(n, "layout", 0);
   for (size_t i = 0; i < 3; i++)
     if (strcmp(kinds[i].op, n->op) == 0) gates = kinds[i].gates;
   int64_t hidden = r.d[2], dirs = im_attr_is(n, "direction", "bidirectional", "forward") ? 2 : 1;
-  if (hidden > IM_MAX_EXTENT || w.d[0] != dirs || r.d[0] != dirs || w.d[1] != gates * hidden || r.d[1] != gates * hidden ||
-      w.d[2] != x.d[2] || im_attr_int(n, "hidden_size", hidden) != hidden)
-    im_bad(n, "the weights do not have the shapes of %lld gates of %lld", (long long)gates, (long long)hidden);
+  if (hidden > IM_MAX_EXTENT || w.d[0] != dirs || r.d[0] != dirs || w.d[1] != gates * hidden ||
+      r.d[1] != gates * hidden || w.d[2] != x.d[2] ||
+      im_attr_int(n, "hidden_size", hidden) != hidden)
+    im_bad(n, "the weights do not have the shapes of %lld gates of %lld", (long long)gates,
+           (long long)hidden);
   int64_t seq = x.d[layout ? 1 : 0], batch = x.d[layout ? 0 : 1];
-  im_dims y = layout ? (im_dims){4, {batch, seq, dirs, hidden}} : (im_dims){4, {seq, dirs, batch, hidden}};
+  im_dims y =
+      layout ? (im_dims){4, {batch, seq, dirs, hidden}} : (im_dims){4, {seq, dirs, batch, hidden}};
   im_dims h = layout ? (im_dims){3, {batch, dirs, hidden}} : (im_dims){3, {dirs, batch, hidden}};
   out[0] = like(n, 0, &y);
   out[1] = out[2] = like(n, 0, &h);
 }
 
 static void type_roi(im_node *n, uint32_t *out) {
-  im_dims x = im_shape(n, im_arg(n, 0)), rois = im_shape(n, im_arg(n, 1)), d = {4, {rois.d[0], x.d[1], 1, 1}};
+  im_dims x = im_shape(n, im_arg(n, 0)), rois = im_shape(n, im_arg(n, 1)),
+          d = {4, {rois.d[0], x.d[1], 1, 1}};
   uint32_t k = 2;
   const int64_t *pooled = im_attr_ints(n, "pooled_shape", &k);
   bool align = strcmp(n->op, "RoiAlign") == 0;
@@ -220,7 +248,8 @@ static void type_roi(im_node *n, uint32_t *out) {
 static void type_unpool(im_node *n, uint32_t *out) {
   im_dims d = im_shape(n, im_arg(n, 0));
   uint32_t kk, ks, kp, k;
-  const int64_t *kernel = im_attr_ints(n, "kernel_shape", &kk), *stride = im_attr_ints(n, "strides", &ks);
+  const int64_t *kernel = im_attr_ints(n, "kernel_shape", &kk),
+                *stride = im_attr_ints(n, "strides", &ks);
   const int64_t *pads = im_attr_ints(n, "pads", &kp);
   if (d.n < 3 || kk != d.n - 2 || (stride && ks != kk) || (pads && kp != 2 * kk))
     im_bad(n, "kernel_shape, strides or pads do not fit");
@@ -248,7 +277,8 @@ static void type_top_k(im_node *n, uint32_t *out) {
     if (k != 1) im_bad(n, "k is not one number");
     count = *v;
   }
-  if (count < 0 || count > d.d[axis]) im_bad(n, "the %lld largest of %lld", (long long)count, (long long)d.d[axis]);
+  if (count < 0 || count > d.d[axis])
+    im_bad(n, "the %lld largest of %lld", (long long)count, (long long)d.d[axis]);
   d.d[axis] = count;
   out[0] = like(n, 0, &d);
   out[1] = tensor_type(n, TARN_I64, &d);
@@ -303,7 +333,8 @@ static void non_zero(im_node *n) {
     tarn_value v = tarn_tensor_get(x, i);
     if (real ? v.d == 0 : v.i == 0) continue;
     int64_t rest = i;
-    for (uint32_t k = x->n; k-- > 0; rest /= x->dim[k]) tarn_tensor_set(t, k * found + at, (tarn_value){.i = rest % x->dim[k]});
+    for (uint32_t k = x->n; k-- > 0; rest /= x->dim[k])
+      tarn_tensor_set(t, k * found + at, (tarn_value){.i = rest % x->dim[k]});
     at++;
   }
   n->m->nfolded++;
@@ -323,13 +354,15 @@ static tarn_ref_tensor ref_tensor(const tarn_tensor *t) {
   return (tarn_ref_tensor){(int32_t)t->dtype, (int32_t)t->n, t->dim, t->data};
 }
 
-void tarn_opaque_eval(tarn_ctx *cx, const tarn_payload *p, const tarn_tensor *const *in, uint32_t nin, tarn_tensor *const *out,
-                      uint32_t nout) {
+void tarn_opaque_eval(tarn_ctx *cx, const tarn_payload *p, const tarn_tensor *const *in,
+                      uint32_t nin, tarn_tensor *const *out, uint32_t nout) {
   tarn_ref_attr *attr = TARN_ARRAY(cx, tarn_ref_attr, p->nattr + 1);
-  tarn_ref_tensor *ri = TARN_ARRAY(cx, tarn_ref_tensor, nin + 1), *ro = TARN_ARRAY(cx, tarn_ref_tensor, nout + 1);
+  tarn_ref_tensor *ri = TARN_ARRAY(cx, tarn_ref_tensor, nin + 1),
+                  *ro = TARN_ARRAY(cx, tarn_ref_tensor, nout + 1);
   for (uint32_t i = 0; i < p->nattr; i++) {
     const tarn_attr *a = &p->attr[i];
-    attr[i] = (tarn_ref_attr){a->name, a->i, a->r, a->kind == TARN_A_STR ? a->s : NULL, a->n, a->is, a->rs};
+    attr[i] = (tarn_ref_attr){a->name, a->i,  a->r, a->kind == TARN_A_STR ? a->s : NULL,
+                              a->n,    a->is, a->rs};
   }
   for (uint32_t i = 0; i < nin; i++) ri[i] = ref_tensor(in[i]);
   for (uint32_t i = 0; i < nout; i++) ro[i] = ref_tensor(out[i]);

@@ -25,7 +25,8 @@ bool im_op_plain(const char *name) {
 
 const im_op *im_op_find(const char *name, int64_t version) {
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (strcmp(table[i].name, name) == 0 && version >= table[i].lo && version <= table[i].hi) return &table[i];
+    if (strcmp(table[i].name, name) == 0 && version >= table[i].lo && version <= table[i].hi)
+      return &table[i];
   return NULL;
 }
 

@@ -1,5 +1,5 @@
-/* The order in which nodes run: depth first over the nodes that make what a node reads, its subgraphs
- * included. A graph in order stays in order. */
+/* The order in which nodes run: depth first over the nodes that make what a node reads, its
+ * subgraphs included. A graph in order stays in order. */
 #include "model/import.h"
 #include <string.h>
 
@@ -18,7 +18,8 @@ typedef struct order {
 
 const char *im_node_name(im *m, const Onnx__NodeProto *p, size_t index) {
   if (p->name && *p->name) return p->name;
-  if (p->n_output && p->output[0] && *p->output[0]) return tarn_format(m->cx, "making %s", p->output[0]);
+  if (p->n_output && p->output[0] && *p->output[0])
+    return tarn_format(m->cx, "making %s", p->output[0]);
   return tarn_format(m->cx, "%zu", index);
 }
 
@@ -30,8 +31,8 @@ static void record_makers(order *o, Onnx__NodeProto *const *node, size_t n) {
       const char *name = text_of(node[i]->output[k]);
       if (!*name) continue;
       if (tarn_intern_find(o->made, name, strlen(name)) != TARN_NONE)
-        tarn_raise(o->m->cx, TARN_BAD_INPUT, "%s: node %s (%s): its output %s is defined twice", o->m->file,
-                   im_node_name(o->m, node[i], i), text_of(node[i]->op_type), name);
+        tarn_raise(o->m->cx, TARN_BAD_INPUT, "%s: node %s (%s): its output %s is defined twice",
+                   o->m->file, im_node_name(o->m, node[i], i), text_of(node[i]->op_type), name);
       tarn_intern_add(o->made, name, strlen(name));
       tarn_push(o->m->cx, &maker, (uint32_t)i);
     }
@@ -58,7 +59,8 @@ static tarn_intern *own_names(im *m, const Onnx__GraphProto *g) {
 static void add_reads(im *m, const Onnx__NodeProto *p, tarn_intern *own, name_list *to);
 static void add_name(im *m, const char *name, tarn_intern *own, name_list *to) {
   name = text_of(name);
-  if (*name && (!own || tarn_intern_find(own, name, strlen(name)) == TARN_NONE)) tarn_push(m->cx, to, name);
+  if (*name && (!own || tarn_intern_find(own, name, strlen(name)) == TARN_NONE))
+    tarn_push(m->cx, to, name);
 }
 static void add_captured(im *m, const Onnx__GraphProto *g, tarn_intern *own, name_list *to) {
   name_list inside = {0};
@@ -94,7 +96,8 @@ static void visit(order *o, Onnx__NodeProto *const *node, uint32_t root, uint32_
     if (id == TARN_NONE || o->state[o->maker[id]] == 2) continue;
     uint32_t j = o->maker[id];
     if (o->state[j] == 1)
-      tarn_raise(o->m->cx, TARN_BAD_INPUT, "%s: node %s (%s): its input %s depends on its own output", o->m->file,
+      tarn_raise(o->m->cx, TARN_BAD_INPUT,
+                 "%s: node %s (%s): its input %s depends on its own output", o->m->file,
                  im_node_name(o->m, node[i], i), text_of(node[i]->op_type), name);
     o->state[j] = 1;
     stack[depth++] = j;

@@ -1,5 +1,5 @@
-/* Pooling: reductions over windows. Padding is the reduction's identity; an average divides by how many elements of
- * the window lie in the input (or in the padded input, count_include_pad). */
+/* Pooling: reductions over windows. Padding is the reduction's identity; an average divides by how
+ * many elements of the window lie in the input (or in the padded input, count_include_pad). */
 #include "model/import.h"
 #include <string.h>
 
@@ -11,20 +11,23 @@ static int64_t reach(const im_window *w, uint32_t i) { return (w->k[i] - 1) * w-
 static tarn_term windows_of(im_node *n, tarn_term x, const im_window *w, double value) {
   im_dims d = im_shape(n, x);
   for (uint32_t i = 0; i < w->r; i++) {
-    int64_t need = (w->out[i] - 1) * w->s[i] + reach(w, i), over = need - (d.d[2 + i] + w->b[i] + w->a[i]);
+    int64_t need = (w->out[i] - 1) * w->s[i] + reach(w, i),
+            over = need - (d.d[2 + i] + w->b[i] + w->a[i]);
     x = im_pad(n, x, 2 + i, value, w->b[i], w->a[i] + (over > 0 ? over : 0));
   }
   return tarn_windows(n->L, w->k, w->s, w->d, tarn_access(n->L, 2, x));
 }
 
-static tarn_term pooled(im_node *n, tarn_term x, const im_window *w, tarn_red_kind kind, uint32_t body, double value) {
+static tarn_term pooled(im_node *n, tarn_term x, const im_window *w, tarn_red_kind kind,
+                        uint32_t body, double value) {
   tarn_term t = windows_of(n, x, w, value);
   uint32_t fn = tarn_fn_reduce(n->L, body, 1, tarn_reducer_of(n->L, kind, im_type(n, x)));
   return tarn_compute(n->L, fn, &t, 1);
 }
 
 /* Elements that the windows along one axis count: a vector, as constant along that axis. */
-static tarn_term counts(im_node *n, const im_window *w, uint32_t i, int64_t len, bool with_pad, tarn_dtype t) {
+static tarn_term counts(im_node *n, const im_window *w, uint32_t i, int64_t len, bool with_pad,
+                        tarn_dtype t) {
   tarn_tensor *c = im_new(n, t, 1, &w->out[i]);
   int64_t lo = with_pad ? -w->b[i] : 0, hi = with_pad ? len + w->a[i] : len;
   bool all = true;
@@ -65,7 +68,8 @@ void im_do_average_pool(im_node *n) {
  * would need a second operand, so positions are found by equality: the first whose element equals
  * the maximum, or is the NaN that made it one. Padding is nowhere, whatever the maximum. */
 #define NOWHERE ((int64_t)1 << 62)
-static tarn_term positions(im_node *n, tarn_term x, const im_window *w, tarn_term most, bool column_major) {
+static tarn_term positions(im_node *n, tarn_term x, const im_window *w, tarn_term most,
+                           bool column_major) {
   im_dims d = im_shape(n, x), at = d;
   int64_t count = im_count(&d), lead = d.d[0] * d.d[1], plane = lead ? count / lead : 0;
   tarn_tensor *iota = im_new(n, TARN_I64, d.n, d.d);
@@ -88,7 +92,8 @@ static tarn_term positions(im_node *n, tarn_term x, const im_window *w, tarn_ter
   memcpy(dim, ty->dim, sizeof dim);
   memcpy(at.d, dim, ns * sizeof *dim);
   for (uint32_t i = ns; i < rank; i++) at.d[i] = 1;
-  tarn_term top = tarn_broadcast(n->L, ns, rank, dim, tarn_access(n->L, ns, im_reshape(n, most, rank, at.d)));
+  tarn_term top =
+      tarn_broadcast(n->L, ns, rank, dim, tarn_access(n->L, ns, im_reshape(n, most, rank, at.d)));
   im_param none = {"none", 0, NOWHERE};
   bool real = tarn_dtype_is_float(im_type(n, x));
   const char *here = real ? "(or (eq $0 $1) (isnan $0))" : "(eq $0 $1)";
@@ -145,9 +150,11 @@ void im_do_global_pool(im_node *n) {
   if (d.n < 3) im_bad(n, "the input has %u dims, at least 3 are needed", d.n);
   uint32_t mask = ((1u << d.n) - 1) & ~3u;
   if (strcmp(n->op, "GlobalAveragePool") == 0) im_set(n, 0, im_mean(n, x, mask, true));
-  else if (strcmp(n->op, "GlobalMaxPool") == 0) im_set(n, 0, im_reduce(n, x, mask, TARN_NONE, TARN_RED_MAX, true));
+  else if (strcmp(n->op, "GlobalMaxPool") == 0)
+    im_set(n, 0, im_reduce(n, x, mask, TARN_NONE, TARN_RED_MAX, true));
   else {
     im_param p = norm_of(n);
-    im_set(n, 0, rooted(n, im_reduce(n, x, mask, power_of(n, im_type(n, x), p), TARN_RED_SUM, true), p));
+    im_set(n, 0,
+           rooted(n, im_reduce(n, x, mask, power_of(n, im_type(n, x), p), TARN_RED_SUM, true), p));
   }
 }

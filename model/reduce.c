@@ -11,13 +11,18 @@ static const struct row {
   tarn_red_kind kind;
   const char *after;
 } rows[] = {
-    {"ReduceL1", "(abs $0)", TARN_RED_SUM, NULL},     {"ReduceL2", "(mul $0 $0)", TARN_RED_SUM, "(sqrt $0)"},
-    {"ReduceLogSum", "$0", TARN_RED_SUM, "(log $0)"}, {"ReduceMax", "$0", TARN_RED_MAX, NULL},
-    {"ReduceMin", "$0", TARN_RED_MIN, NULL},          {"ReduceProd", "$0", TARN_RED_PROD, NULL},
-    {"ReduceSum", "$0", TARN_RED_SUM, NULL},          {"ReduceSumSquare", "(mul $0 $0)", TARN_RED_SUM, NULL},
+    {"ReduceL1", "(abs $0)", TARN_RED_SUM, NULL},
+    {"ReduceL2", "(mul $0 $0)", TARN_RED_SUM, "(sqrt $0)"},
+    {"ReduceLogSum", "$0", TARN_RED_SUM, "(log $0)"},
+    {"ReduceMax", "$0", TARN_RED_MAX, NULL},
+    {"ReduceMin", "$0", TARN_RED_MIN, NULL},
+    {"ReduceProd", "$0", TARN_RED_PROD, NULL},
+    {"ReduceSum", "$0", TARN_RED_SUM, NULL},
+    {"ReduceSumSquare", "(mul $0 $0)", TARN_RED_SUM, NULL},
 };
 
-/* The axes: an attribute, or (as of 13 for ReduceSum, 18 for the others) an input. False: nothing is reduced. */
+/* The axes: an attribute, or (as of 13 for ReduceSum, 18 for the others) an input. False: nothing
+ * is reduced. */
 static bool read_axes(im_node *n, uint32_t rank, uint32_t *mask) {
   uint32_t k;
   const int64_t *axes = im_attr_ints(n, "axes", &k);
@@ -140,7 +145,8 @@ void im_do_cum_sum(im_node *n) {
   for (uint32_t i = 0; i < d.n; i++) back[last[i]] = i;
   if (reverse) x = im_cut(n, x, axis, len - 1, -1, -1);
   x = im_pad(n, x, axis, 0, exclusive ? len : len - 1, exclusive ? -1 : 0);
-  tarn_term w = tarn_windows(n->L, &len, &one, &one, tarn_access(n->L, d.n - 1, im_permute(n, x, last)));
+  tarn_term w =
+      tarn_windows(n->L, &len, &one, &one, tarn_access(n->L, d.n - 1, im_permute(n, x, last)));
   uint32_t red = tarn_reducer_of(n->L, TARN_RED_SUM, im_type(n, x));
   w = tarn_compute(n->L, tarn_fn_reduce(n->L, tarn_fx_hole(n->L, 0), 1, red), &w, 1);
   w = im_permute(n, w, back);

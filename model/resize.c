@@ -2,7 +2,8 @@
  * of weighted views (two taps an axis for linear, four for cubic), with more taps (antialias) a
  * reduction over gathered elements. An element of weight 0 is left out: were it infinite, it would
  * spoil a result that it has no part in.
- * Source: ONNX Resize; Keys, "Cubic convolution interpolation for digital image processing", 1981. */
+ * Source: ONNX Resize; Keys, "Cubic convolution interpolation for digital image processing", 1981.
+ */
 #include "model/import.h"
 #include <math.h>
 #include <string.h>
@@ -22,8 +23,9 @@ typedef struct resize {
 } resize;
 
 /* Where output element i lies in the input. Lengths are whole, as ONNX's text and ONNX Runtime have
- * them; two of ONNX's node tests (downsample_scales_…_align_corners) take in · scale, unrounded. For
- * one pixel, pytorch_half_pixel is as in ONNX's tests, which differs from its text for cubic. */
+ * them; two of ONNX's node tests (downsample_scales_…_align_corners) take in · scale, unrounded.
+ * For one pixel, pytorch_half_pixel is as in ONNX's tests, which differs from its text for cubic.
+ */
 static double source(const resize *r, uint32_t axis, int64_t i) {
   const char *how = r->coordinates;
   double x = (double)i, scale = r->scale[axis], centre = (x + 0.5) / scale;
@@ -52,7 +54,8 @@ static int64_t nearest(const resize *r, uint32_t axis, double x) {
   if (strcmp(r->nearest, "floor") == 0) return (int64_t)floor(x);
   if (strcmp(r->nearest, "ceil") == 0) return (int64_t)ceil(x);
   if (strcmp(r->nearest, "round_prefer_ceil") == 0) return (int64_t)floor(x + 0.5);
-  if (strcmp(r->nearest, "round_prefer_floor") != 0) im_bad(r->n, "nearest_mode %s is unknown", r->nearest);
+  if (strcmp(r->nearest, "round_prefer_floor") != 0)
+    im_bad(r->n, "nearest_mode %s is unknown", r->nearest);
   return (int64_t)ceil(x - 0.5);
 }
 
@@ -137,7 +140,8 @@ static void make_taps(const resize *r, taps *t) {
   im_node *n = r->n;
   int64_t in = r->in[t->axis], out = r->out[t->axis];
   bool any = false;
-  if (t->k > IM_MAX_MADE / out) im_bad(n, "extent %lld of %lld taps is too large", (long long)out, (long long)t->k);
+  if (t->k > IM_MAX_MADE / out)
+    im_bad(n, "extent %lld of %lld taps is too large", (long long)out, (long long)t->k);
   t->index = TARN_ARRAY(n->cx, int64_t, t->k * out + 1);
   t->weight = TARN_ARRAY(n->cx, double, t->k *out + 1);
   t->outside = im_new(n, TARN_BOOL, 1, &out);
@@ -177,7 +181,8 @@ static tarn_term few_taps(const resize *r, const taps *t, tarn_term x) {
   for (int64_t k = 0; k < t->k; k++) {
     tarn_term part = im_take(n, x, t->axis, t->index + k * out, out);
     tarn_term w = along(n, weights(n, im_type(n, x), t->weight + k * out, out), t->axis, r->rank);
-    y = k == 0 ? im_el(n, "(mul $0 $1)", 2, part, w) : im_el(n, "(add $0 (mul $1 $2))", 3, y, part, w);
+    y = k == 0 ? im_el(n, "(mul $0 $1)", 2, part, w)
+               : im_el(n, "(add $0 (mul $1 $2))", 3, y, part, w);
   }
   return y;
 }
@@ -232,7 +237,8 @@ static void resize_all(const resize *r) {
 static const double *reals(im_node *n, uint32_t i, const char *what, uint32_t count) {
   const tarn_tensor *t = im_known(n, n->in[i], what);
   if (t->n != 1 || !tarn_dtype_is_float(t->dtype)) im_bad(n, "%s is not a list of reals", what);
-  if (t->dim[0] != (int64_t)count) im_bad(n, "%s has %lld entries, %u are needed", what, (long long)t->dim[0], count);
+  if (t->dim[0] != (int64_t)count)
+    im_bad(n, "%s has %lld entries, %u are needed", what, (long long)t->dim[0], count);
   double *v = TARN_ARRAY(n->cx, double, count + 1);
   for (uint32_t k = 0; k < count; k++) v[k] = tarn_tensor_get(t, k).d;
   return v;
@@ -288,7 +294,8 @@ static void by_scales(resize *r, const double *scale, const uint32_t *axis, uint
 static void keep_aspect(resize *r, const uint32_t *axis, uint32_t k) {
   bool larger = strcmp(r->policy, "not_smaller") == 0;
   if (strcmp(r->policy, "stretch") == 0 || k == 0) return;
-  if (!larger && strcmp(r->policy, "not_larger") != 0) im_bad(r->n, "keep_aspect_ratio_policy %s is unknown", r->policy);
+  if (!larger && strcmp(r->policy, "not_larger") != 0)
+    im_bad(r->n, "keep_aspect_ratio_policy %s is unknown", r->policy);
   double best = r->scale[axis[0]];
   for (uint32_t i = 1; i < k; i++) {
     double s = r->scale[axis[i]];

@@ -1,5 +1,5 @@
-/* Inputs that are constants from now on: NAME=VALUE, where VALUE is a number, true or false, several
- * of them, or a file; read by the type of the input. */
+/* Inputs that are constants from now on: NAME=VALUE, where VALUE is a number, true or false,
+ * several of them, or a file; read by the type of the input. */
 #include "model/import.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 tarn_value_binding tarn_value_binding_parse(tarn_ctx *cx, const char *text) {
   const char *eq = strchr(text, '=');
   if (!eq || eq == text || !eq[1])
-    tarn_raise(cx, TARN_USAGE, "--set %s: NAME=VALUE is expected, where VALUE is numbers or a file", text);
+    tarn_raise(cx, TARN_USAGE, "--set %s: NAME=VALUE is expected, where VALUE is numbers or a file",
+               text);
   return (tarn_value_binding){tarn_strndup(cx, text, (size_t)(eq - text)), tarn_strdup(cx, eq + 1)};
 }
 
@@ -26,7 +27,8 @@ typedef struct reader {
 } reader;
 
 _Noreturn static void refuse(const reader *r, const char *why) {
-  tarn_raise(r->cx, TARN_BAD_INPUT, "--set %s=%s: the input is %s: %s", r->b->name, r->b->text, tarn_dtype_name(r->type), why);
+  tarn_raise(r->cx, TARN_BAD_INPUT, "--set %s=%s: the input is %s: %s", r->b->name, r->b->text,
+             tarn_dtype_name(r->type), why);
 }
 
 static bool whole(const reader *r, const char *s, tarn_value *v) {
@@ -47,7 +49,8 @@ static tarn_value number(const reader *r, const char *s) {
   char *end;
   if (r->type == TARN_BOOL) {
     v.i = !strcmp(s, "true") || !strcmp(s, "1");
-    if (!v.i && strcmp(s, "false") != 0 && strcmp(s, "0") != 0) refuse(r, "true or false is expected");
+    if (!v.i && strcmp(s, "false") != 0 && strcmp(s, "0") != 0)
+      refuse(r, "true or false is expected");
   } else if (tarn_dtype_is_float(r->type)) {
     v.d = strtod(s, &end);
     if (*end || end == s) refuse(r, "a number is expected");
@@ -81,8 +84,9 @@ static const tarn_tensor *from_file(const reader *r, const uint32_t *n, const in
   const tarn_tensor *t = tarn_tensor_read(r->cx, r->b->text);
   if (t->dtype == r->type && (!n || same_shape(t, *n, dim))) return t;
   const char *has = shape_text(r->cx, t->n, t->dim), *want = n ? shape_text(r->cx, *n, dim) : "";
-  tarn_raise(r->cx, TARN_BAD_INPUT, "--set %s=%s: the file holds %s %s, the input is %s %s", r->b->name, r->b->text,
-             tarn_dtype_name(t->dtype), has, tarn_dtype_name(r->type), want);
+  tarn_raise(r->cx, TARN_BAD_INPUT, "--set %s=%s: the file holds %s %s, the input is %s %s",
+             r->b->name, r->b->text, tarn_dtype_name(t->dtype), has, tarn_dtype_name(r->type),
+             want);
 }
 
 static uint32_t words(const reader *r, const char **word) {
@@ -102,19 +106,23 @@ static tarn_tensor *from_text(const reader *r, const uint32_t *n, const int64_t 
   int64_t shape[TARN_MAX_DIMS] = {count}, all = 1;
   for (uint32_t i = 0; n && i < rank; i++) {
     shape[i] = dim[i] >= 0 ? dim[i] : rank == 1 ? (int64_t)count : -1;
-    if (shape[i] < 0) refuse(r, tarn_format(r->cx, "dim %u is not known: --shape binds it, a file has it", i));
-    if (__builtin_mul_overflow(all, shape[i], &all) || all > IM_MAX_MADE) refuse(r, "its shape is too large");
+    if (shape[i] < 0)
+      refuse(r, tarn_format(r->cx, "dim %u is not known: --shape binds it, a file has it", i));
+    if (__builtin_mul_overflow(all, shape[i], &all) || all > IM_MAX_MADE)
+      refuse(r, "its shape is too large");
   }
   if (count > 1 && (rank != 1 || shape[0] != count))
-    refuse(r, tarn_format(r->cx, "%u numbers for the shape %s", count, shape_text(r->cx, rank, shape)));
+    refuse(r, tarn_format(r->cx, "%u numbers for the shape %s", count,
+                          shape_text(r->cx, rank, shape)));
   tarn_tensor *t = tarn_tensor_new(r->cx, r->type, rank, shape);
-  for (int64_t i = 0; i < tarn_tensor_count(t); i++) tarn_tensor_set(t, i, number(r, word[count > 1 ? i : 0]));
+  for (int64_t i = 0; i < tarn_tensor_count(t); i++)
+    tarn_tensor_set(t, i, number(r, word[count > 1 ? i : 0]));
   if (count == 1) number(r, word[0]);
   return t;
 }
 
-const tarn_tensor *im_set_value(tarn_ctx *cx, const tarn_value_binding *b, tarn_dtype type, const uint32_t *n,
-                                const int64_t *dim) {
+const tarn_tensor *im_set_value(tarn_ctx *cx, const tarn_value_binding *b, tarn_dtype type,
+                                const uint32_t *n, const int64_t *dim) {
   const reader r = {cx, b, type};
   return tarn_value_binding_file(b) ? from_file(&r, n, dim) : from_text(&r, n, dim);
 }
@@ -145,7 +153,8 @@ static tarn_term replaced(tarn_lang *L, tarn_term root, tarn_map *to) {
     }
     if (todo.n > have) continue;
     todo.n--;
-    if (!tarn_map_get(to, t)) *tarn_map_at(to, t, NULL) = (uint64_t)(x.n ? tarn_mk(L, x.op, x.payload, kid, x.n) : t) + 1;
+    if (!tarn_map_get(to, t))
+      *tarn_map_at(to, t, NULL) = (uint64_t)(x.n ? tarn_mk(L, x.op, x.payload, kid, x.n) : t) + 1;
   }
   return (tarn_term)(*tarn_map_get(to, root) - 1);
 }

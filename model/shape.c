@@ -2,9 +2,10 @@
 #include "model/import.h"
 #include <string.h>
 
-im_handler im_do_concat, im_do_constant, im_do_constant_of_shape, im_do_depth_to_space, im_do_dropout_by_attributes,
-    im_do_dropout, im_do_expand, im_do_eye_like, im_do_flatten, im_do_identity, im_do_range, im_do_reshape, im_do_shape,
-    im_do_size, im_do_space_to_depth, im_do_squeeze, im_do_tile, im_do_transpose, im_do_trilu, im_do_unsqueeze;
+im_handler im_do_concat, im_do_constant, im_do_constant_of_shape, im_do_depth_to_space,
+    im_do_dropout_by_attributes, im_do_dropout, im_do_expand, im_do_eye_like, im_do_flatten,
+    im_do_identity, im_do_range, im_do_reshape, im_do_shape, im_do_size, im_do_space_to_depth,
+    im_do_squeeze, im_do_tile, im_do_transpose, im_do_trilu, im_do_unsqueeze;
 
 /* ---------------------------------------------------------------- constants */
 
@@ -24,8 +25,10 @@ void im_do_constant(im_node *n) {
   static const struct {
     const char *name;
     bool real, list;
-  } kinds[] = {
-      {"value_float", true, false}, {"value_floats", true, true}, {"value_int", false, false}, {"value_ints", false, true}};
+  } kinds[] = {{"value_float", true, false},
+               {"value_floats", true, true},
+               {"value_int", false, false},
+               {"value_ints", false, true}};
   const Onnx__AttributeProto *a = im_attr(n, "value");
   if (a) {
     if (!a->t) im_bad(n, "attribute value is not a tensor");
@@ -45,7 +48,8 @@ static void check_dims(im_node *n, const int64_t *dim, uint32_t k) {
   if (k > TARN_MAX_DIMS) im_bad(n, "%u dims, at most %d are supported", k, TARN_MAX_DIMS);
   for (uint32_t i = 0; i < k; i++) {
     if (dim[i] < 0) im_bad(n, "extent %lld", (long long)dim[i]);
-    if (dim[i] && __builtin_mul_overflow(count, dim[i], &count)) im_bad(n, "the product of the extents overflows");
+    if (dim[i] && __builtin_mul_overflow(count, dim[i], &count))
+      im_bad(n, "the product of the extents overflows");
   }
 }
 
@@ -80,7 +84,8 @@ static void range_of_integers(im_node *n, im_number start, int64_t limit, int64_
   if (count > (uint64_t)IM_MAX_MADE) im_bad(n, "more than %lld elements", (long long)IM_MAX_MADE);
   tarn_tensor *r = im_new(n, start.t, 1, &(int64_t){(int64_t)count});
   for (uint64_t i = 0; i < count; i++)
-    tarn_tensor_set(r, (int64_t)i, (tarn_value){.i = (int64_t)((uint64_t)start.v.i + i * (uint64_t)delta)});
+    tarn_tensor_set(r, (int64_t)i,
+                    (tarn_value){.i = (int64_t)((uint64_t)start.v.i + i * (uint64_t)delta)});
   im_set_tensor(n, 0, r);
 }
 
@@ -91,12 +96,14 @@ static void range_of_reals(im_node *n, tarn_dtype t, double start, double limit,
   int64_t count = exact > 0 ? (int64_t)exact : 0;
   if (exact > (double)count) count++;
   tarn_tensor *r = im_new(n, t, 1, &count);
-  for (int64_t i = 0; i < count; i++) tarn_tensor_set(r, i, (tarn_value){.d = start + (double)i * delta});
+  for (int64_t i = 0; i < count; i++)
+    tarn_tensor_set(r, i, (tarn_value){.d = start + (double)i * delta});
   im_set_tensor(n, 0, r);
 }
 
 void im_do_range(im_node *n) {
-  im_number start = im_one(n, 0, "start"), limit = im_one(n, 1, "limit"), delta = im_one(n, 2, "delta");
+  im_number start = im_one(n, 0, "start"), limit = im_one(n, 1, "limit"),
+            delta = im_one(n, 2, "delta");
   if (limit.t != start.t || delta.t != start.t) im_bad(n, "start, limit and delta differ in type");
   if (tarn_dtype_is_float(start.t)) range_of_reals(n, start.t, start.v.d, limit.v.d, delta.v.d);
   else range_of_integers(n, start, limit.v.i, delta.v.i);
@@ -147,7 +154,8 @@ void im_do_eye_like(im_node *n) {
   tarn_dtype t = im_type(n, x);
   int64_t code = im_attr_int(n, "dtype", im_onnx_dtype(t)), k = im_attr_int(n, "k", 0);
   if (d.n != 2) im_bad(n, "%u dims, 2 are needed", d.n);
-  if (code < 0 || code > 100 || !im_dtype((int32_t)code, &t)) im_bad(n, "type %lld is not supported", (long long)code);
+  if (code < 0 || code > 100 || !im_dtype((int32_t)code, &t))
+    im_bad(n, "type %lld is not supported", (long long)code);
   tarn_term ones = im_fill(n, im_scalar(n, t, 1, 1), 2, d.d);
   k = clamp(k, -IM_MAX_EXTENT, IM_MAX_EXTENT);
   im_set(n, 0, im_count(&d) ? band(n, ones, k, k + 1) : ones);
@@ -187,14 +195,17 @@ void im_do_reshape(im_node *n) {
     }
     if (dim[i] == -1 && hole == TARN_NONE) hole = i, dim[i] = 1;
     if (dim[i] < 0) im_bad(n, "extent %lld", (long long)dim[i]);
-    if (__builtin_mul_overflow(rest, dim[i], &rest)) im_bad(n, "the product of the extents overflows");
+    if (__builtin_mul_overflow(rest, dim[i], &rest))
+      im_bad(n, "the product of the extents overflows");
   }
   if (hole != TARN_NONE) {
-    if (rest == 0 || count % rest) im_bad(n, "%lld elements do not divide by %lld", (long long)count, (long long)rest);
+    if (rest == 0 || count % rest)
+      im_bad(n, "%lld elements do not divide by %lld", (long long)count, (long long)rest);
     dim[hole] = count / rest;
     rest = count;
   }
-  if (rest != count) im_bad(n, "%lld elements do not fit a shape of %lld", (long long)count, (long long)rest);
+  if (rest != count)
+    im_bad(n, "%lld elements do not fit a shape of %lld", (long long)count, (long long)rest);
   im_set(n, 0, im_reshape(n, x, k, dim));
 }
 
@@ -203,7 +214,8 @@ void im_do_flatten(im_node *n) {
   im_dims d = im_shape(n, x);
   int64_t axis = im_attr_int(n, "axis", 1), dim[] = {1, 1};
   if (axis < 0) axis += d.n;
-  if (axis < 0 || axis > d.n) im_bad(n, "axis %lld does not exist in %u dims", (long long)axis, d.n);
+  if (axis < 0 || axis > d.n)
+    im_bad(n, "axis %lld does not exist in %u dims", (long long)axis, d.n);
   for (uint32_t i = 0; i < d.n; i++) dim[i >= axis] *= d.d[i];
   im_set(n, 0, im_reshape(n, x, 2, dim));
 }
@@ -287,7 +299,8 @@ void im_do_tile(im_node *n) {
     tarn_term t = tarn_insert_axis(n->L, i, x);
     im_dims wide = im_shape(n, t);
     wide.d[i] = times[i];
-    if (__builtin_mul_overflow(d.d[i], times[i], &d.d[i])) im_bad(n, "the product of the extents overflows");
+    if (__builtin_mul_overflow(d.d[i], times[i], &d.d[i]))
+      im_bad(n, "the product of the extents overflows");
     x = im_reshape(n, tarn_broadcast(n->L, wide.n, wide.n, wide.d, t), d.n, d.d);
   }
   im_set(n, 0, x);
@@ -322,21 +335,26 @@ void im_do_depth_to_space(im_node *n) {
   int64_t out[] = {d.d[0], c, d.d[2] * b, d.d[3] * b};
   static const uint32_t by_crd[] = {0, 1, 4, 2, 5, 3}, by_dcr[] = {0, 3, 4, 1, 5, 2};
   check_dims(n, out, 4);
-  im_set(n, 0, im_reshape(n, im_permute(n, im_reshape(n, im_arg(n, 0), 6, in), crd ? by_crd : by_dcr), 4, out));
+  im_set(n, 0,
+         im_reshape(n, im_permute(n, im_reshape(n, im_arg(n, 0), 6, in), crd ? by_crd : by_dcr), 4,
+                    out));
 }
 
 void im_do_space_to_depth(im_node *n) {
   im_dims d;
   int64_t b;
   blocks_of(n, &d, &b);
-  if (d.d[2] % b || d.d[3] % b) im_bad(n, "%lld by %lld does not divide by the block", (long long)d.d[2], (long long)d.d[3]);
-  int64_t in[] = {d.d[0], d.d[1], d.d[2] / b, b, d.d[3] / b, b}, out[] = {d.d[0], d.d[1] * b * b, d.d[2] / b, d.d[3] / b};
+  if (d.d[2] % b || d.d[3] % b)
+    im_bad(n, "%lld by %lld does not divide by the block", (long long)d.d[2], (long long)d.d[3]);
+  int64_t in[] = {d.d[0], d.d[1], d.d[2] / b, b, d.d[3] / b, b},
+          out[] = {d.d[0], d.d[1] * b * b, d.d[2] / b, d.d[3] / b};
   static const uint32_t p[] = {0, 3, 5, 1, 2, 4};
   check_dims(n, out, 4);
   im_set(n, 0, im_reshape(n, im_permute(n, im_reshape(n, im_arg(n, 0), 6, in), p), 4, out));
 }
 
-/* ---------------------------------------------------------------- dropout: nothing, in inference */
+/* ---------------------------------------------------------------- dropout: nothing, in inference
+ */
 
 static void pass_through(im_node *n) {
   im_dims d = im_shape(n, im_arg(n, 0));
@@ -348,12 +366,14 @@ void im_do_dropout_by_attributes(im_node *n) {
   im_attr_ignore(n, "ratio");
   pass_through(n);
   /* the mask had the type of the data before operator set 10 */
-  if (n->nout > 1 && n->version < 10) n->out[1].t = im_cast(n, n->out[1].t, im_type(n, im_arg(n, 0)));
+  if (n->nout > 1 && n->version < 10)
+    n->out[1].t = im_cast(n, n->out[1].t, im_type(n, im_arg(n, 0)));
 }
 
 void im_do_dropout(im_node *n) {
   im_attr_ignore(n, "seed");
   bool training = im_opt(n, 2) != TARN_NONE && im_real(n, 2, "training_mode") != 0;
-  if (training && (im_opt(n, 1) == TARN_NONE || im_real(n, 1, "ratio") != 0)) im_bad(n, "dropout in training mode is random");
+  if (training && (im_opt(n, 1) == TARN_NONE || im_real(n, 1, "ratio") != 0))
+    im_bad(n, "dropout in training mode is random");
   pass_through(n);
 }

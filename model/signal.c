@@ -1,4 +1,5 @@
-/* Signal operators: windows and mel weights are constants, transforms are products with constant matrices. */
+/* Signal operators: windows and mel weights are constants, transforms are products with constant
+ * matrices. */
 #include "model/import.h"
 #include <math.h>
 #include <string.h>
@@ -8,7 +9,8 @@ im_handler im_do_window, im_do_dft, im_do_mel_weights, im_do_stft;
 static tarn_dtype output_type(im_node *n, const char *attr) {
   tarn_dtype t;
   int64_t code = im_attr_int(n, attr, 1);
-  if (code < 0 || code > 100 || !im_dtype((int32_t)code, &t)) im_bad(n, "type %lld is not supported", (long long)code);
+  if (code < 0 || code > 100 || !im_dtype((int32_t)code, &t))
+    im_bad(n, "type %lld is not supported", (long long)code);
   return t;
 }
 
@@ -29,8 +31,9 @@ void im_do_window(im_node *n) {
   static const struct {
     const char *op;
     double a[3];
-  } kinds[] = {
-      {"HannWindow", {0.5, 0.5, 0}}, {"HammingWindow", {25.0 / 46, 1 - 25.0 / 46, 0}}, {"BlackmanWindow", {0.42, 0.5, 0.08}}};
+  } kinds[] = {{"HannWindow", {0.5, 0.5, 0}},
+               {"HammingWindow", {25.0 / 46, 1 - 25.0 / 46, 0}},
+               {"BlackmanWindow", {0.42, 0.5, 0.08}}};
   int64_t size = length_of(n, 0, "size");
   double period = (double)(im_attr_int(n, "periodic", 1) ? size : size - 1);
   tarn_dtype t = output_type(n, "output_datatype");
@@ -38,7 +41,8 @@ void im_do_window(im_node *n) {
   for (size_t k = 0; k < 3; k++)
     for (int64_t i = 0; strcmp(kinds[k].op, n->op) == 0 && i < size; i++) {
       double x = 2 * pi() * (double)i / period;
-      tarn_tensor_set(w, i, number(t, kinds[k].a[0] - kinds[k].a[1] * cos(x) + kinds[k].a[2] * cos(2 * x)));
+      tarn_tensor_set(
+          w, i, number(t, kinds[k].a[0] - kinds[k].a[1] * cos(x) + kinds[k].a[2] * cos(2 * x)));
     }
   im_set_tensor(n, 0, w);
 }
@@ -48,7 +52,8 @@ static double hertz(double m) { return 700 * (pow(10, m / 2595) - 1); }
 
 /* Triangles between the DFT bins of equally spaced mel frequencies; ONNX MelWeightMatrix. */
 void im_do_mel_weights(im_node *n) {
-  int64_t bands = length_of(n, 0, "num_mel_bins"), dft = length_of(n, 1, "dft_length"), dim[] = {dft / 2 + 1, bands};
+  int64_t bands = length_of(n, 0, "num_mel_bins"), dft = length_of(n, 1, "dft_length"),
+          dim[] = {dft / 2 + 1, bands};
   double rate = im_real(n, 2, "sample_rate"), lo = mel(im_real(n, 3, "lower_edge_hertz")),
          hi = mel(im_real(n, 4, "upper_edge_hertz"));
   tarn_dtype t = output_type(n, "output_datatype");
@@ -57,7 +62,8 @@ void im_do_mel_weights(im_node *n) {
   double step = (hi - lo) / (double)(bands + 2);
   for (int64_t b = 0; b < bands; b++) {
     double edge[3];
-    for (int k = 0; k < 3; k++) edge[k] = floor((double)(dft + 1) * hertz((double)(b + k) * step + lo) / rate);
+    for (int k = 0; k < 3; k++)
+      edge[k] = floor((double)(dft + 1) * hertz((double)(b + k) * step + lo) / rate);
     for (int64_t f = 0; f < dim[0]; f++) {
       double x = (double)f, v = 0;
       if (edge[1] == edge[0] && x == edge[1]) v = 1;
@@ -69,8 +75,10 @@ void im_do_mel_weights(im_node *n) {
   im_set_tensor(n, 0, w);
 }
 
-/* The matrix (time, 2 in, frequency, 2 out) of a transform of `length`: a complex product per entry. */
-static tarn_term fourier(im_node *n, tarn_dtype t, int64_t time, int64_t length, int64_t bins, bool complex_in, bool inverse) {
+/* The matrix (time, 2 in, frequency, 2 out) of a transform of `length`: a complex product per
+ * entry. */
+static tarn_term fourier(im_node *n, tarn_dtype t, int64_t time, int64_t length, int64_t bins,
+                         bool complex_in, bool inverse) {
   int64_t parts = complex_in ? 2 : 1, dim[] = {time, parts, bins, 2};
   tarn_tensor *m = im_new(n, t, 4, dim);
   double scale = inverse ? 1 / (double)length : 1, sign = inverse ? 1 : -1;
@@ -89,10 +97,12 @@ static tarn_term fourier(im_node *n, tarn_dtype t, int64_t time, int64_t length,
   return im_const(n, m);
 }
 
-/* x (…, time at `axis`, …, 1 or 2): the product with the matrix, frequencies in the place of time. */
+/* x (…, time at `axis`, …, 1 or 2): the product with the matrix, frequencies in the place of time.
+ */
 static tarn_term transform(im_node *n, tarn_term x, uint32_t axis, tarn_term matrix) {
   im_dims d = im_shape(n, x);
-  uint8_t lx[TARN_MAX_DIMS], lm[] = {(uint8_t)axis, (uint8_t)(d.n - 1), 100, 101}, lo[TARN_MAX_DIMS];
+  uint8_t lx[TARN_MAX_DIMS], lm[] = {(uint8_t)axis, (uint8_t)(d.n - 1), 100, 101},
+                             lo[TARN_MAX_DIMS];
   for (uint32_t i = 0; i < d.n; i++) lo[i] = lx[i] = (uint8_t)i;
   lo[axis] = 100;
   lo[d.n - 1] = 101;
@@ -103,11 +113,13 @@ void im_do_dft(im_node *n) {
   tarn_term x = im_arg(n, 0);
   im_dims d = im_shape(n, x);
   bool inverse = im_attr_int(n, "inverse", 0), onesided = im_attr_int(n, "onesided", 0);
-  if (d.n < 3 || d.d[d.n - 1] < 1 || d.d[d.n - 1] > 2) im_bad(n, "the last dim holds neither real nor complex numbers");
+  if (d.n < 3 || d.d[d.n - 1] < 1 || d.d[d.n - 1] > 2)
+    im_bad(n, "the last dim holds neither real nor complex numbers");
   if (!tarn_dtype_is_float(im_type(n, x))) im_bad(n, "integers are not supported");
   if (inverse && onesided) im_bad(n, "one-sided inverse transforms are not supported");
   bool by_input = n->version >= 20;
-  int64_t at = by_input ? im_opt(n, 2) == TARN_NONE ? -2 : im_int(n, 2, "axis") : im_attr_int(n, "axis", 1);
+  int64_t at =
+      by_input ? im_opt(n, 2) == TARN_NONE ? -2 : im_int(n, 2, "axis") : im_attr_int(n, "axis", 1);
   if (at == -1) im_bad(n, "the last dim cannot be transformed");
   uint32_t axis = im_axis(n, at < 0 ? at + 1 : at, d.n - 1);
   int64_t length = im_opt(n, 1) == TARN_NONE ? d.d[axis] : length_of(n, 1, "dft_length");
@@ -117,7 +129,8 @@ void im_do_dft(im_node *n) {
   im_set(n, 0, transform(n, im_cut(n, x, axis, 0, time, 1), axis, m));
 }
 
-/* (batch, samples, 1 or 2) -> windows (batch, frames, frame, parts), times the window, transformed. */
+/* (batch, samples, 1 or 2) -> windows (batch, frames, frame, parts), times the window, transformed.
+ */
 void im_do_stft(im_node *n) {
   tarn_term x = im_arg(n, 0), window = im_opt(n, 2);
   im_dims d = im_shape(n, x);
@@ -138,5 +151,6 @@ void im_do_stft(im_node *n) {
     f = im_el(n, "(mul $0 $1)", 2, f, im_reshape(n, window, 2, column));
   }
   int64_t bins = im_attr_int(n, "onesided", 1) ? length / 2 + 1 : length;
-  im_set(n, 0, transform(n, f, 2, fourier(n, im_type(n, x), length, length, bins, d.d[2] == 2, false)));
+  im_set(n, 0,
+         transform(n, f, 2, fourier(n, im_type(n, x), length, length, bins, d.d[2] == 2, false)));
 }

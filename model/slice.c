@@ -2,15 +2,16 @@
 #include "model/import.h"
 #include <string.h>
 
-im_handler im_do_compress, im_do_gather, im_do_one_hot, im_do_pad_by_attributes, im_do_pad, im_do_slice_by_attributes,
-    im_do_slice, im_do_split;
+im_handler im_do_compress, im_do_gather, im_do_one_hot, im_do_pad_by_attributes, im_do_pad,
+    im_do_slice_by_attributes, im_do_slice, im_do_split;
 
 /* ---------------------------------------------------------------- Slice */
 
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
 
 /* ONNX's (numpy's) rule for one axis; see tarn_slice for what lo, hi, step mean then. */
-static tarn_term slice_axis(im_node *n, tarn_term t, uint32_t axis, int64_t start, int64_t end, int64_t step) {
+static tarn_term slice_axis(im_node *n, tarn_term t, uint32_t axis, int64_t start, int64_t end,
+                            int64_t step) {
   int64_t len = im_shape(n, t).d[axis];
   if (step == 0) im_bad(n, "a step is zero");
   step = clamp(step, -IM_MAX_EXTENT, IM_MAX_EXTENT);
@@ -22,13 +23,14 @@ static tarn_term slice_axis(im_node *n, tarn_term t, uint32_t axis, int64_t star
   return im_cut(n, t, axis, start, end, step);
 }
 
-static tarn_term slice_all(im_node *n, const int64_t *start, const int64_t *end, const int64_t *axes, const int64_t *step,
-                           uint32_t k) {
+static tarn_term slice_all(im_node *n, const int64_t *start, const int64_t *end,
+                           const int64_t *axes, const int64_t *step, uint32_t k) {
   tarn_term t = im_arg(n, 0);
   uint32_t rank = im_shape(n, t).n;
   if (k > rank) im_bad(n, "%u axes of %u", k, rank);
   for (uint32_t i = 0; i < k; i++)
-    t = slice_axis(n, t, axes ? im_axis(n, axes[i], rank) : i, start[i], end[i], step ? step[i] : 1);
+    t = slice_axis(n, t, axes ? im_axis(n, axes[i], rank) : i, start[i], end[i],
+                   step ? step[i] : 1);
   return t;
 }
 
@@ -36,7 +38,8 @@ void im_do_slice_by_attributes(im_node *n) {
   uint32_t ks, ke, ka;
   const int64_t *starts = im_attr_ints(n, "starts", &ks), *ends = im_attr_ints(n, "ends", &ke);
   const int64_t *axes = im_attr_ints(n, "axes", &ka);
-  if (!starts || !ends || ks != ke || (axes && ka != ks)) im_bad(n, "starts, ends and axes differ in length");
+  if (!starts || !ends || ks != ke || (axes && ka != ks))
+    im_bad(n, "starts, ends and axes differ in length");
   im_set(n, 0, slice_all(n, starts, ends, axes, NULL, ks));
 }
 
@@ -45,21 +48,25 @@ void im_do_slice(im_node *n) {
   const int64_t *starts = im_ints(n, 1, "starts", &ks), *ends = im_ints(n, 2, "ends", &ke);
   const int64_t *axes = im_opt(n, 3) != TARN_NONE ? im_ints(n, 3, "axes", &ka) : NULL;
   const int64_t *steps = im_opt(n, 4) != TARN_NONE ? im_ints(n, 4, "steps", &kp) : NULL;
-  if (ks != ke || (axes && ka != ks) || (steps && kp != ks)) im_bad(n, "starts, ends, axes and steps differ in length");
+  if (ks != ke || (axes && ka != ks) || (steps && kp != ks))
+    im_bad(n, "starts, ends, axes and steps differ in length");
   im_set(n, 0, slice_all(n, starts, ends, axes, steps, ks));
 }
 
 /* ---------------------------------------------------------------- Split */
 
-/* Lengths: an input (as of 13), an attribute, or equal parts, of which the last may be shorter (as of 18). */
+/* Lengths: an input (as of 13), an attribute, or equal parts, of which the last may be shorter (as
+ * of 18). */
 static const int64_t *lengths(im_node *n, int64_t len) {
   uint32_t k;
-  const int64_t *given = im_opt(n, 1) != TARN_NONE ? im_ints(n, 1, "split", &k) : im_attr_ints(n, "split", &k);
+  const int64_t *given =
+      im_opt(n, 1) != TARN_NONE ? im_ints(n, 1, "split", &k) : im_attr_ints(n, "split", &k);
   int64_t parts = im_attr_int(n, "num_outputs", n->nout);
   if (given && k == n->nout) return given;
   if (given || parts != n->nout || parts < 1) im_bad(n, "%u outputs, %u lengths", n->nout, k);
   int64_t *even = TARN_ARRAY(n->cx, int64_t, n->nout), each = (len + parts - 1) / parts;
-  if (len % parts && n->version < 18) im_bad(n, "%lld elements do not divide by %lld", (long long)len, (long long)parts);
+  if (len % parts && n->version < 18)
+    im_bad(n, "%lld elements do not divide by %lld", (long long)len, (long long)parts);
   for (int64_t i = 0; i < parts; i++) even[i] = clamp(len - i * each, 0, each);
   return even;
 }
@@ -71,7 +78,8 @@ void im_do_split(im_node *n) {
   const int64_t *len = lengths(n, d.d[axis]);
   int64_t at = 0;
   for (uint32_t i = 0; i < n->nout; i++) {
-    if (len[i] < 0 || len[i] > d.d[axis] - at) im_bad(n, "the lengths do not add up to %lld", (long long)d.d[axis]);
+    if (len[i] < 0 || len[i] > d.d[axis] - at)
+      im_bad(n, "the lengths do not add up to %lld", (long long)d.d[axis]);
     im_set(n, i, im_cut(n, x, axis, at, at + len[i], 1));
     at += len[i];
   }
@@ -86,7 +94,8 @@ static tarn_term gather(im_node *n, tarn_term t, uint32_t axis, tarn_term index)
   return tarn_mk(n->L, TARN_OP_GATHER, tarn_payload_ints(n->L, 1, &a), kids, 2);
 }
 
-/* index[i] = floor((a·i + b) / d) for all i: the map of a view. Tries the slope over the whole range. */
+/* index[i] = floor((a·i + b) / d) for all i: the map of a view. Tries the slope over the whole
+ * range. */
 static bool floor_rule(const int64_t *index, int64_t count, int64_t a, int64_t d, int64_t *b) {
   int64_t lo = INT64_MIN, hi = INT64_MAX; /* lo <= b < hi */
   for (int64_t i = 0; i < count; i++) {
@@ -98,14 +107,16 @@ static bool floor_rule(const int64_t *index, int64_t count, int64_t a, int64_t d
   return lo < hi;
 }
 
-static tarn_term floor_view(im_node *n, tarn_term t, uint32_t axis, int64_t count, int64_t a, int64_t b, int64_t d) {
+static tarn_term floor_view(im_node *n, tarn_term t, uint32_t axis, int64_t count, int64_t a,
+                            int64_t b, int64_t d) {
   const tarn_type *ty = tarn_term_type(n->L, t);
   tarn_imap m = {.n = ty->n, .ns = ty->n, .nin = ty->n, .fill = TARN_NONE};
   memcpy(m.dim, ty->dim, sizeof m.dim);
   memcpy(m.in, ty->dim, sizeof m.in);
   m.dim[axis] = count;
   for (uint32_t i = 0; i < m.n; i++) m.e[i] = tarn_ix_var(n->L, i, m.dim);
-  uint32_t e = tarn_ix_add(n->L, tarn_ix_scale(n->L, m.e[axis], a, m.dim), tarn_ix_const(n->L, b), m.dim);
+  uint32_t e =
+      tarn_ix_add(n->L, tarn_ix_scale(n->L, m.e[axis], a, m.dim), tarn_ix_const(n->L, b), m.dim);
   m.e[axis] = tarn_ix_div(n->L, e, d, m.dim);
   return tarn_view(n->L, tarn_map_intern(n->L, &m), t);
 }
@@ -119,9 +130,11 @@ tarn_term im_take(im_node *n, tarn_term t, uint32_t axis, const int64_t *index, 
   if (count == 1) return im_cut(n, t, axis, index[0], index[0] + 1, 1);
   int64_t step = index[1] - index[0], i = 1;
   while (i < count && index[i] - index[i - 1] == step) i++;
-  if (i == count && step != 0) return im_cut(n, t, axis, index[0], index[count - 1] + (step > 0 ? 1 : -1), step);
+  if (i == count && step != 0)
+    return im_cut(n, t, axis, index[0], index[count - 1] + (step > 0 ? 1 : -1), step);
   bool small = len < INT32_MAX && count < IM_MAX_MADE; /* the products below stay in range */
-  const int64_t slope[][2] = {{0, 1}, {1, count / (len ? len : 1)}, {len, count}, {index[count - 1] - index[0], count - 1}};
+  const int64_t slope[][2] = {
+      {0, 1}, {1, count / (len ? len : 1)}, {len, count}, {index[count - 1] - index[0], count - 1}};
   for (int k = 0; small && k < 4; k++)
     if (slope[k][1] > 0 && floor_rule(index, count, slope[k][0], slope[k][1], &b))
       return floor_view(n, t, axis, count, slope[k][0], b, slope[k][1]);
@@ -212,7 +225,8 @@ void im_do_one_hot(im_node *n) {
 /* ---------------------------------------------------------------- Pad */
 
 /* Continues an axis by its mirror image, its edge, or (wrap) its other end, as often as needed. */
-static tarn_term extend(im_node *n, tarn_term t, uint32_t axis, int64_t before, int64_t after, const char *mode) {
+static tarn_term extend(im_node *n, tarn_term t, uint32_t axis, int64_t before, int64_t after,
+                        const char *mode) {
   int64_t len = im_shape(n, t).d[axis], total;
   bool reflect = strcmp(mode, "reflect") == 0, edge = strcmp(mode, "edge") == 0;
   if (before < 0 || after < 0) {
@@ -240,7 +254,8 @@ static tarn_term extend(im_node *n, tarn_term t, uint32_t axis, int64_t before, 
   for (int64_t i = 0; i < total; i++) {
     int64_t at = i - before;
     if (edge) index[i] = clamp(at, 0, len - 1);
-    else if (reflect) at = ((at % period) + period) % period, index[i] = at < len ? at : period - at;
+    else if (reflect)
+      at = ((at % period) + period) % period, index[i] = at < len ? at : period - at;
     else index[i] = ((at % len) + len) % len;
   }
   if (before) part[k++] = im_take(n, t, axis, index, before);
@@ -249,20 +264,24 @@ static tarn_term extend(im_node *n, tarn_term t, uint32_t axis, int64_t before, 
   return tarn_concat(n->L, axis, part, k);
 }
 
-static tarn_term pad_all(im_node *n, const int64_t *pads, const int64_t *axes, uint32_t k, im_number value) {
+static tarn_term pad_all(im_node *n, const int64_t *pads, const int64_t *axes, uint32_t k,
+                         im_number value) {
   tarn_term t = im_arg(n, 0);
   uint32_t rank = im_shape(n, t).n, seen = 0;
   const char *mode = im_attr_str(n, "mode", "constant");
   bool constant = strcmp(mode, "constant") == 0;
-  if (!constant && strcmp(mode, "reflect") != 0 && strcmp(mode, "edge") != 0 && strcmp(mode, "wrap") != 0)
+  if (!constant && strcmp(mode, "reflect") != 0 && strcmp(mode, "edge") != 0 &&
+      strcmp(mode, "wrap") != 0)
     im_bad(n, "mode %s is unknown", mode);
   uint32_t fill = tarn_fx_cast(n->L, im_type(n, t), im_number_fx(n, value));
   for (uint32_t i = 0; i < k; i++) {
     uint32_t axis = axes ? im_axis(n, axes[i], rank) : i;
     if (seen >> axis & 1) im_bad(n, "an axis occurs twice");
     seen |= 1u << axis;
-    if (pads[i] < -IM_MAX_EXTENT || pads[k + i] < -IM_MAX_EXTENT) im_bad(n, "negative padding removes more than there is");
-    t = constant ? im_pad_fx(n, t, axis, fill, pads[i], pads[k + i]) : extend(n, t, axis, pads[i], pads[k + i], mode);
+    if (pads[i] < -IM_MAX_EXTENT || pads[k + i] < -IM_MAX_EXTENT)
+      im_bad(n, "negative padding removes more than there is");
+    t = constant ? im_pad_fx(n, t, axis, fill, pads[i], pads[k + i])
+                 : extend(n, t, axis, pads[i], pads[k + i], mode);
   }
   return t;
 }
@@ -271,7 +290,8 @@ void im_do_pad_by_attributes(im_node *n) {
   uint32_t k, rank = im_shape(n, im_arg(n, 0)).n;
   const int64_t *pads = im_attr_ints(n, "pads", &k);
   if (k != 2 * rank) im_bad(n, "%u pads for %u dims", k, rank);
-  im_set(n, 0, pad_all(n, pads, NULL, rank, (im_number){TARN_F64, {.d = im_attr_real(n, "value", 0)}}));
+  im_set(n, 0,
+         pad_all(n, pads, NULL, rank, (im_number){TARN_F64, {.d = im_attr_real(n, "value", 0)}}));
 }
 
 void im_do_pad(im_node *n) {
@@ -280,5 +300,6 @@ void im_do_pad(im_node *n) {
   const int64_t *axes = im_opt(n, 3) != TARN_NONE ? im_ints(n, 3, "axes", &ka) : NULL;
   if (k != 2 * (uint64_t)ka) im_bad(n, "%u pads for %u axes", k, ka);
   im_number zero = {TARN_F64, {.d = 0}};
-  im_set(n, 0, pad_all(n, pads, axes, ka, im_opt(n, 2) != TARN_NONE ? im_one(n, 2, "the value") : zero));
+  im_set(n, 0,
+         pad_all(n, pads, axes, ka, im_opt(n, 2) != TARN_NONE ? im_one(n, 2, "the value") : zero));
 }

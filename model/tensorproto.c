@@ -14,10 +14,11 @@ static const struct {
   const char *name;
   int tarn;
 } dtypes[] = {
-    {"undefined", -1},     {"float", TARN_F32},     {"uint8", TARN_U8},   {"int8", TARN_I8},    {"uint16", TARN_U16},
-    {"int16", TARN_I16},   {"int32", TARN_I32},     {"int64", TARN_I64},  {"string", -1},       {"bool", TARN_BOOL},
-    {"float16", TARN_F16}, {"double", TARN_F64},    {"uint32", TARN_U32}, {"uint64", TARN_U64}, {"complex64", -1},
-    {"complex128", -1},    {"bfloat16", TARN_BF16},
+    {"undefined", -1},       {"float", TARN_F32},  {"uint8", TARN_U8},    {"int8", TARN_I8},
+    {"uint16", TARN_U16},    {"int16", TARN_I16},  {"int32", TARN_I32},   {"int64", TARN_I64},
+    {"string", -1},          {"bool", TARN_BOOL},  {"float16", TARN_F16}, {"double", TARN_F64},
+    {"uint32", TARN_U32},    {"uint64", TARN_U64}, {"complex64", -1},     {"complex128", -1},
+    {"bfloat16", TARN_BF16},
 };
 #define NDTYPES ((int32_t)(sizeof dtypes / sizeof *dtypes))
 
@@ -33,7 +34,9 @@ int32_t im_onnx_dtype(tarn_dtype t) {
   return 0;
 }
 
-const char *im_onnx_dtype_name(int32_t onnx) { return onnx < 0 || onnx >= NDTYPES ? "unknown" : dtypes[onnx].name; }
+const char *im_onnx_dtype_name(int32_t onnx) {
+  return onnx < 0 || onnx >= NDTYPES ? "unknown" : dtypes[onnx].name;
+}
 
 /* ---------------------------------------------------------------- external data */
 
@@ -59,12 +62,14 @@ static char *real(tarn_ctx *cx, const char *path, const char *what) {
 
 static int open_inside(tarn_ctx *cx, const char *dir, const char *location, const char *what) {
   if (!plain_path(location))
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: external data '%s' is not a path inside the model's folder", what, location);
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: external data '%s' is not a path inside the model's folder",
+               what, location);
   const char *root = real(cx, *dir ? dir : ".", what);
   const char *path = real(cx, tarn_format(cx, "%s/%s", root, location), what);
   size_t n = strlen(root);
   if (strncmp(root, path, n) != 0 || (path[n] != '/' && n != 1))
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: external data '%s' leads out of the model's folder", what, location);
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: external data '%s' leads out of the model's folder", what,
+               location);
   int *fd = TARN_NEW(cx, int);
   *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (*fd < 0) tarn_raise(cx, TARN_IO, "%s: external data %s: %s", what, path, strerror(errno));
@@ -93,19 +98,21 @@ static void read_region(tarn_ctx *cx, void *arg) {
   int fd = open_inside(cx, r->dir, r->location, r->what);
   struct stat st;
   if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: external data '%s' is not a regular file", r->what, r->location);
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: external data '%s' is not a regular file", r->what,
+               r->location);
   int64_t size = (int64_t)st.st_size;
   if (r->length < 0) r->length = size - r->offset;
   if (r->offset < 0 || r->offset > size || r->length < 0 || r->length > size - r->offset)
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: external data '%s' has %lld bytes, %lld from %lld are asked for", r->what, r->location,
-               (long long)size, (long long)r->length, (long long)r->offset);
+    tarn_raise(cx, TARN_BAD_INPUT,
+               "%s: external data '%s' has %lld bytes, %lld from %lld are asked for", r->what,
+               r->location, (long long)size, (long long)r->length, (long long)r->offset);
   r->data = tarn_new_aligned(cx, (size_t)r->length + 1, 64);
   read_at(cx, fd, r->data, (size_t)r->length, r->offset, r->what);
 }
 
 /* Protected by itself, so that the file is closed at once. */
-void *im_external(tarn_ctx *cx, const char *dir, const char *location, int64_t offset, int64_t length, size_t *n,
-                  const char *what) {
+void *im_external(tarn_ctx *cx, const char *dir, const char *location, int64_t offset,
+                  int64_t length, size_t *n, const char *what) {
   if (!dir) tarn_raise(cx, TARN_BAD_INPUT, "%s: external data is not allowed here", what);
   region r = {dir, location, what, offset, length, NULL};
   tarn_status st = tarn_protect(cx, read_region, &r);
@@ -123,7 +130,8 @@ static int64_t number(tarn_ctx *cx, const char *text, const char *what) {
   return v;
 }
 
-static void *external_of(tarn_ctx *cx, const Onnx__TensorProto *t, const char *dir, size_t *n, const char *what) {
+static void *external_of(tarn_ctx *cx, const Onnx__TensorProto *t, const char *dir, size_t *n,
+                         const char *what) {
   const char *location = NULL;
   int64_t offset = 0, length = -1;
   for (size_t i = 0; i < t->n_external_data; i++) {
@@ -174,7 +182,8 @@ static void *align(tarn_ctx *cx, const void *p, size_t n) {
   return q;
 }
 
-static void *bytes_of(tarn_ctx *cx, const Onnx__TensorProto *t, tarn_dtype dt, const char *dir, size_t *n, const char *what) {
+static void *bytes_of(tarn_ctx *cx, const Onnx__TensorProto *t, tarn_dtype dt, const char *dir,
+                      size_t *n, const char *what) {
   size_t size = tarn_dtype_size(dt);
   if (t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
     return external_of(cx, t, dir, n, what);
@@ -194,36 +203,42 @@ static void tidy_bool(uint8_t *p, size_t n) {
 
 static size_t dims_of(tarn_ctx *cx, tarn_tensor *r, const Onnx__TensorProto *t, const char *what) {
   if (t->n_dims > TARN_MAX_DIMS)
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: %zu dims, at most %d are supported", what, t->n_dims, TARN_MAX_DIMS);
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: %zu dims, at most %d are supported", what, t->n_dims,
+               TARN_MAX_DIMS);
   size_t count = 1;
   bool overflow = false, zero = false;
   r->n = (uint32_t)t->n_dims;
   for (uint32_t i = 0; i < r->n; i++) {
     r->dim[i] = t->dims[i];
-    if (t->dims[i] < 0) tarn_raise(cx, TARN_BAD_INPUT, "%s: dim %u is %lld", what, i, (long long)t->dims[i]);
+    if (t->dims[i] < 0)
+      tarn_raise(cx, TARN_BAD_INPUT, "%s: dim %u is %lld", what, i, (long long)t->dims[i]);
     zero |= t->dims[i] == 0;
     overflow |= __builtin_mul_overflow(count, (size_t)(t->dims[i] ? t->dims[i] : 1), &count);
   }
-  if (overflow || count > SIZE_MAX / 16) tarn_raise(cx, TARN_BAD_INPUT, "%s: the product of its dims overflows", what);
+  if (overflow || count > SIZE_MAX / 16)
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: the product of its dims overflows", what);
   return zero ? 0 : count;
 }
 
-tarn_tensor *im_tensor(tarn_ctx *cx, const Onnx__TensorProto *t, const char *dir, const char *what) {
+tarn_tensor *im_tensor(tarn_ctx *cx, const Onnx__TensorProto *t, const char *dir,
+                       const char *what) {
   tarn_tensor *r = TARN_NEW(cx, tarn_tensor);
   if (!im_dtype(t->data_type, &r->dtype))
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: tensors of type %s are not supported", what, im_onnx_dtype_name(t->data_type));
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: tensors of type %s are not supported", what,
+               im_onnx_dtype_name(t->data_type));
   if (t->segment) tarn_raise(cx, TARN_BAD_INPUT, "%s: segmented tensors are not supported", what);
   size_t want = dims_of(cx, r, t, what) * tarn_dtype_size(r->dtype), n = 0;
   void *data = bytes_of(cx, t, r->dtype, dir, &n, what);
   if (n != want)
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: its dims need %zu bytes of %s, the file gives %zu", what, want,
-               tarn_dtype_name(r->dtype), n);
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: its dims need %zu bytes of %s, the file gives %zu", what,
+               want, tarn_dtype_name(r->dtype), n);
   if (r->dtype == TARN_BOOL) tidy_bool(data, n);
   r->data = data;
   return r;
 }
 
-tarn_tensor *tarn_tensorproto_read_bytes(tarn_ctx *cx, const void *bytes, size_t n, const char *name) {
+tarn_tensor *tarn_tensorproto_read_bytes(tarn_ctx *cx, const void *bytes, size_t n,
+                                         const char *name) {
   ProtobufCMessage *m = im_unpack(cx, &onnx__tensor_proto__descriptor, bytes, n, name);
   return im_tensor(cx, (const Onnx__TensorProto *)m, NULL, name);
 }

@@ -1,9 +1,9 @@
 /* Unpacking protobuf messages that nobody vouches for.
  *
- * protobuf-c recurses once per nested message and merges repeated occurrences of a singular message by copying, so a
- * small file could exhaust the stack or take quadratic time.  A walk over the wire format with the same descriptors
- * comes first: bounded depth, bounded number of messages, no singular message twice.
- * Wire format: https://protobuf.dev/programming-guides/encoding/
+ * protobuf-c recurses once per nested message and merges repeated occurrences of a singular message
+ * by copying, so a small file could exhaust the stack or take quadratic time.  A walk over the wire
+ * format with the same descriptors comes first: bounded depth, bounded number of messages, no
+ * singular message twice. Wire format: https://protobuf.dev/programming-guides/encoding/
  */
 #include "model/import.h"
 #include <string.h>
@@ -22,7 +22,8 @@ typedef struct walk {
 } walk;
 
 _Noreturn static void broken(walk *w, const char *why) {
-  tarn_raise(w->cx, TARN_BAD_INPUT, "%s: not a protobuf message of the expected kind: %s", w->name, why);
+  tarn_raise(w->cx, TARN_BAD_INPUT, "%s: not a protobuf message of the expected kind: %s", w->name,
+             why);
 }
 
 static uint64_t varint(walk *w, wire *s) {
@@ -46,8 +47,8 @@ static wire take(walk *w, wire *s, uint64_t n) {
 static void walk_message(walk *w, const ProtobufCMessageDescriptor *d, wire s, uint32_t depth);
 
 /* The payload of one field with a length. */
-static void walk_bytes(walk *w, const ProtobufCMessageDescriptor *d, uint32_t number, wire part, uint64_t *seen,
-                       uint32_t depth) {
+static void walk_bytes(walk *w, const ProtobufCMessageDescriptor *d, uint32_t number, wire part,
+                       uint64_t *seen, uint32_t depth) {
   const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field(d, number);
   if (!f || f->type != PROTOBUF_C_TYPE_MESSAGE) return;
   if (f->label != PROTOBUF_C_LABEL_REPEATED) {
@@ -80,13 +81,16 @@ static void walk_message(walk *w, const ProtobufCMessageDescriptor *d, wire s, u
 }
 
 /* Numbers and raw data are used in place as tensors, which want 64-byte alignment. */
-static void *arena_alloc(void *cx, size_t n) { return n >= 64 ? tarn_new_aligned(cx, n, 64) : tarn_new(cx, n ? n : 1); }
+static void *arena_alloc(void *cx, size_t n) {
+  return n >= 64 ? tarn_new_aligned(cx, n, 64) : tarn_new(cx, n ? n : 1);
+}
 static void arena_free(void *cx, void *p) {
   (void)cx;
   (void)p;
 }
 
-ProtobufCMessage *im_unpack(tarn_ctx *cx, const ProtobufCMessageDescriptor *d, const void *p, size_t n, const char *name) {
+ProtobufCMessage *im_unpack(tarn_ctx *cx, const ProtobufCMessageDescriptor *d, const void *p,
+                            size_t n, const char *name) {
   walk w = {cx, name, 0};
   const uint8_t *bytes = n ? p : (const uint8_t *)"";
   walk_message(&w, d, (wire){bytes, bytes + n}, 0);

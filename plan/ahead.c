@@ -1,44 +1,60 @@
-/* Reading ahead: what of a kernel's operands and results is asked for before it is wanted. Decided here, from how the loops
- * walk them, for the code (lower/prefetch.c) and for the price (features.c).
+/* Reading ahead: what of a kernel's operands and results is asked for before it is wanted. Decided
+ * here, from how the loops walk them, for the code (lower/prefetch.c) and for the price
+ * (features.c).
  *
- * By latency: a large operand walked line by line, used up as it comes, is asked for so many trips ahead as fit into the
- * latency of the slowest memory (Little's law). Where its sums are too short for that, but all loops together walk it
- * from end to end, the part of later sums is asked for, into the second cache.
- * By rows: an operand of which all lanes take the same element, and whose next row the innermost loop finds on another
- * page: no processor foresees that. It is near, for other lanes have used it, but the products of a whole tile wait for it.
- * By blocks: where loops inside use a block of an operand again and again (a panel of weights, for every tile of rows), the
- * first use would wait for memory at its rate and the others find the block in a cache and leave memory idle. So during all
- * uses of one block the next one is asked for, evenly.
- * By streams: what the next trip of an outer loop newly reads (rows of an image or of a matrix) is asked for during this one,
- * evenly, before it is asked for by latency where it is used again: such reads turn to another page too often for the
- * processor to foresee them. What is asked for and what is in use meanwhile have to fit into the second cache. Of stages that
- * share the loop the one asks that computes most, whoever reads it; a result is asked for where a line's computing outlasts its
+ * By latency: a large operand walked line by line, used up as it comes, is asked for so many trips
+ * ahead as fit into the latency of the slowest memory (Little's law). Where its sums are too short
+ * for that, but all loops together walk it from end to end, the part of later sums is asked for,
+ * into the second cache. By rows: an operand of which all lanes take the same element, and whose
+ * next row the innermost loop finds on another page: no processor foresees that. It is near, for
+ * other lanes have used it, but the products of a whole tile wait for it. By blocks: where loops
+ * inside use a block of an operand again and again (a panel of weights, for every tile of rows),
+ * the first use would wait for memory at its rate and the others find the block in a cache and
+ * leave memory idle. So during all uses of one block the next one is asked for, evenly. By streams:
+ * what the next trip of an outer loop newly reads (rows of an image or of a matrix) is asked for
+ * during this one, evenly, before it is asked for by latency where it is used again: such reads
+ * turn to another page too often for the processor to foresee them. What is asked for and what is
+ * in use meanwhile have to fit into the second cache. Of stages that share the loop the one asks
+ * that computes most, whoever reads it; a result is asked for where a line's computing outlasts its
  * transfer. */
 #include "plan/internal.h"
 #include <math.h>
 #include <stdlib.h>
 
-#define LEAST_BLOCKED  4    /* blocks are fetched of operands larger than the second cache over this */
-#define LEAST_STREAMED 2    /* streams of such, */
-#define LEAST_SHARED   4    /* of rows that the stages of a kernel share such, */
-#define NEAR_SHARED    6    /* where a row is no more than this of the first cache, into which it comes then */
-#define NEAR_PASSING   2    /* what is written or used once, no more than such at once where it can be so little */
-#define ROW_AHEAD      1024 /* bytes of each row that is walked along */
-#define MOST_OPEN      6    /* lines that wait at once for their other half, on their way past the caches */
-#define LEAST_RUN      8    /* times what is asked for ahead: what follows a run is not wanted next */
-#define MOST_LINES     4    /* asked for in one trip, whatever it does */
-#define MOST_AT_ONCE   32   /* of a stream: as many as are under way; */
-#define MOST_IN_TILE   64   /* while a tile is computed, for they are asked for between its copies (lower/order.c) */
-#define MOST_TRIPS     1e9  /* ahead, whatever a description says */
-#define LEAST_WORK     4    /* operations of the tile for each line of a row that is asked for */
-#define CROWDED        6    /* times what is written, more than the last cache: what it holds is crowded out */
-#define LEAST_BETWEEN  16   /* cycles of computing from one asking to the next, which takes a dozen instructions itself, */
-#define FEW_AT_ONCE    8    /* while so many at once are enough */
+#define LEAST_BLOCKED                                                                              \
+  4                      /* blocks are fetched of operands larger than the second cache over this  \
+                          */
+#define LEAST_STREAMED 2 /* streams of such, */
+#define LEAST_SHARED   4 /* of rows that the stages of a kernel share such, */
+#define NEAR_SHARED                                                                                \
+  6 /* where a row is no more than this of the first cache, into which it comes then */
+#define NEAR_PASSING                                                                               \
+  2 /* what is written or used once, no more than such at once where it can be so little */
+#define ROW_AHEAD 1024 /* bytes of each row that is walked along */
+#define MOST_OPEN                                                                                  \
+  6 /* lines that wait at once for their other half, on their way past the caches                  \
+     */
+#define LEAST_RUN    8  /* times what is asked for ahead: what follows a run is not wanted next */
+#define MOST_LINES   4  /* asked for in one trip, whatever it does */
+#define MOST_AT_ONCE 32 /* of a stream: as many as are under way; */
+#define MOST_IN_TILE                                                                               \
+  64 /* while a tile is computed, for they are asked for between its copies (lower/order.c) */
+#define MOST_TRIPS 1e9 /* ahead, whatever a description says */
+#define LEAST_WORK 4   /* operations of the tile for each line of a row that is asked for */
+#define CROWDED                                                                                    \
+  6 /* times what is written, more than the last cache: what it holds is crowded out */
+#define LEAST_BETWEEN                                                                              \
+  16 /* cycles of computing from one asking to the next, which takes a dozen instructions itself,  \
+      */
+#define FEW_AT_ONCE 8 /* while so many at once are enough */
 
 static int64_t line_of(const tarn_hw_memory *m) { return (int64_t)m->line; }
-static bool is_loop(const tarn_walk_level *l) { return l->kind == TARN_SERIAL || l->kind == TARN_PARALLEL; }
+static bool is_loop(const tarn_walk_level *l) {
+  return l->kind == TARN_SERIAL || l->kind == TARN_PARALLEL;
+}
 static bool moved(const tarn_walk *a, uint32_t level) { return a->moved >> level & 1; }
-/* By how many elements the address moves from one trip of a level to the next; false when it is no constant. */
+/* By how many elements the address moves from one trip of a level to the next; false when it is no
+ * constant. */
 static bool moves(const tarn_walk *a, uint32_t level, int64_t *by) {
   *by = a->by[level];
   return !(a->uneven >> level & 1);
@@ -64,8 +80,10 @@ static int64_t tile_ops(const tarn_walks *w, const tarn_stage_walk *st) {
 }
 
 /* ---------------------------------------------------------------- by latency */
-/* Trips of the reduce loops, from the innermost outwards, in which the address goes on by the same step. */
-static int64_t stream(const tarn_walks *w, const tarn_stage_walk *st, const tarn_walk *a, int64_t *step) {
+/* Trips of the reduce loops, from the innermost outwards, in which the address goes on by the same
+ * step. */
+static int64_t stream(const tarn_walks *w, const tarn_stage_walk *st, const tarn_walk *a,
+                      int64_t *step) {
   int64_t run = 0, by;
   *step = 0;
   for (uint32_t i = st->nlevel; i-- > w->nshared;) {
@@ -78,7 +96,8 @@ static int64_t stream(const tarn_walks *w, const tarn_stage_walk *st, const tarn
   return run;
 }
 /* Trips of all loops, likewise: the operand is walked from end to end, each element once. */
-static int64_t whole_stream(const tarn_walks *w, const tarn_stage_walk *st, const tarn_walk *a, int64_t step) {
+static int64_t whole_stream(const tarn_walks *w, const tarn_stage_walk *st, const tarn_walk *a,
+                            int64_t step) {
   int64_t run = 1, by;
   for (uint32_t i = st->nlevel; i-- > w->nshared;) {
     const tarn_walk_level *l = &st->level[i];
@@ -103,28 +122,33 @@ static int64_t second_of(const tarn_hw *hw) {
 static bool along_lanes(const tarn_stage_walk *st, const tarn_walk *a) {
   int64_t by;
   for (uint32_t i = 0; i < st->nlevel; i++)
-    if (st->level[i].kind == TARN_VECTOR && st->level[i].trips > 1 && moves(a, i, &by) && by == 1) return true;
+    if (st->level[i].kind == TARN_VECTOR && st->level[i].trips > 1 && moves(a, i, &by) && by == 1)
+      return true;
   return false;
 }
-/* A trip lasts as long as its operations or the transfer of its bytes. Lanes along the reduction walk a row line by line: the
- * processor foresees that, and what is asked for again only takes up the first cache (measured: 11.5 us instead of 6.4 for the
- * sum of 1 MB). But it foresees too little of what comes from beyond all second caches (the sum of 256 MB: 15.5 ms, asked for
- * 1 KB ahead 13.8). */
+/* A trip lasts as long as its operations or the transfer of its bytes. Lanes along the reduction
+ * walk a row line by line: the processor foresees that, and what is asked for again only takes up
+ * the first cache (measured: 11.5 us instead of 6.4 for the sum of 1 MB). But it foresees too
+ * little of what comes from beyond all second caches (the sum of 256 MB: 15.5 ms, asked for 1 KB
+ * ahead 13.8). */
 static void by_latency(const tarn_walks *w, const tarn_stage_walk *st, tarn_walk *a) {
   const tarn_hw *hw = w->hw;
   const tarn_hw_memory *slow = tarn_hw_mem(hw, TARN_HW_MAIN);
   int64_t step;
-  double work = (double)st->slots / rate_of(hw), transfer = (double)tile_bytes(w, st, a) / (slow->read > 0 ? slow->read : 1);
-  int64_t trips = 1 + (int64_t)fmin(slow->latency / fmax(work, transfer), MOST_TRIPS), run = stream(w, st, a, &step);
+  double work = (double)st->slots / rate_of(hw),
+         transfer = (double)tile_bytes(w, st, a) / (slow->read > 0 ? slow->read : 1);
+  int64_t trips = 1 + (int64_t)fmin(slow->latency / fmax(work, transfer), MOST_TRIPS),
+          run = stream(w, st, a, &step);
   int64_t bytes = llabs(step) * a->size;
   if (!along_lanes(st, a) || bytes < line_of(tarn_hw_mem(hw, TARN_HW_L1))) return;
   if (st->red_lanes <= 1 && run >= LEAST_RUN * trips) a->ahead = step * trips;
   else if (st->red_lanes <= 1 && run && a->bytes > second_of(hw) / LEAST_BLOCKED &&
            whole_stream(w, st, a, step) >= LEAST_RUN * trips)
     a->ahead = step * trips, a->second = true;
-  bool far = hw->nmem > 2 &&
-             (double)a->bytes > (double)tarn_hw_mem(hw, TARN_HW_L2)->capacity * (double)tarn_hw_mem(hw, TARN_HW_L2)->instances;
-  if (st->red_lanes > 1 && far && w->nstage == 1 && bytes < ROW_AHEAD && run * bytes >= 4 * ROW_AHEAD)
+  bool far = hw->nmem > 2 && (double)a->bytes > (double)tarn_hw_mem(hw, TARN_HW_L2)->capacity *
+                                                    (double)tarn_hw_mem(hw, TARN_HW_L2)->instances;
+  if (st->red_lanes > 1 && far && w->nstage == 1 && bytes < ROW_AHEAD &&
+      run * bytes >= 4 * ROW_AHEAD)
     a->ahead = (step < 0 ? -ROW_AHEAD : ROW_AHEAD) / (int64_t)a->size, a->second = true;
 }
 
@@ -152,8 +176,10 @@ static bool by_blocks(tarn_walks *w, uint32_t stage, uint32_t walk) {
     else if (again > 1) {
       if (!moves(a, i, &block) || !fills(st, a, i, block)) return false;
       int64_t bytes = (block * a->size + trips - 1) / trips;
-      if (block * a->size > (int64_t)cache->capacity / 2 || bytes > MOST_LINES * line_of(cache)) return false;
-      tarn_ask k = {.of = stage, .walk = walk, .by = stage, .first = block, .step = bytes, .rows = 1};
+      if (block * a->size > (int64_t)cache->capacity / 2 || bytes > MOST_LINES * line_of(cache))
+        return false;
+      tarn_ask k = {
+          .of = stage, .walk = walk, .by = stage, .first = block, .step = bytes, .rows = 1};
       k.level = i, k.at = innermost;
       tarn_push(w->cx, &w->ask, k);
       return true;
@@ -172,7 +198,8 @@ typedef struct steps {
   uint32_t n;
   int64_t by[TARN_WALK_LEVELS], trips[TARN_WALK_LEVELS];
 } steps;
-/* How the levels from number `from` on move it, by rising step; false: backwards, or by no constant. */
+/* How the levels from number `from` on move it, by rising step; false: backwards, or by no
+ * constant. */
 static bool steps_of(const tarn_stage_walk *st, const tarn_walk *a, uint32_t from, steps *s) {
   s->n = 0;
   for (uint32_t i = from; i < st->nlevel; i++) {
@@ -180,29 +207,35 @@ static bool steps_of(const tarn_stage_walk *st, const tarn_walk *a, uint32_t fro
     if (!moves(a, i, &step) || step < 0) return false;
     if (step == 0 || st->level[i].trips < 2) continue;
     uint32_t at = s->n++;
-    for (; at > 0 && s->by[at - 1] > step; at--) s->by[at] = s->by[at - 1], s->trips[at] = s->trips[at - 1];
+    for (; at > 0 && s->by[at - 1] > step; at--)
+      s->by[at] = s->by[at - 1], s->trips[at] = s->trips[at - 1];
     s->by[at] = step, s->trips[at] = st->level[i].trips;
   }
   return true;
 }
 /* Elements of all lines that they touch, about. */
-static int64_t footprint(const tarn_stage_walk *st, const tarn_walk *a, uint32_t from, int64_t line) {
+static int64_t footprint(const tarn_stage_walk *st, const tarn_walk *a, uint32_t from,
+                         int64_t line) {
   double n = 1, span = 1, whole = (double)(a->bytes / a->size);
   steps s;
   if (!steps_of(st, a, from, &s)) return (int64_t)whole;
   for (uint32_t i = 0; i < s.n; i++) {
     double by = (double)s.by[i], more = (double)(s.trips[i] - 1);
     bool dense = n >= span && by <= fmax(span, (double)line);
-    n = dense ? n + by * more : by >= span ? fmax(n, (double)line) * (1 + more) : n * (1 + more * by / span);
+    n = dense        ? n + by * more
+        : by >= span ? fmax(n, (double)line) * (1 + more)
+                     : n * (1 + more * by / span);
     span += by * more;
   }
   n = fmax(n, (double)line);
   return (int64_t)(a->local ? n : fmin(n, whole));
 }
-/* How often each element is read in one trip of level `i`, which has so many trips of its innermost loop: loops read it again
- * that do not move it, and those whose trips overlap (rows of a window). Overlaps count where a line is computed on for longer
- * than it takes to ask for it: not in a pooling (1.2 to 1.4 of the time with asking). */
-static int64_t readings(const tarn_walks *w, const tarn_stage_walk *st, const tarn_walk *a, uint32_t i, int64_t trips) {
+/* How often each element is read in one trip of level `i`, which has so many trips of its innermost
+ * loop: loops read it again that do not move it, and those whose trips overlap (rows of a window).
+ * Overlaps count where a line is computed on for longer than it takes to ask for it: not in a
+ * pooling (1.2 to 1.4 of the time with asking). */
+static int64_t readings(const tarn_walks *w, const tarn_stage_walk *st, const tarn_walk *a,
+                        uint32_t i, int64_t trips) {
   uint32_t inner = inner_loop(w, st);
   int64_t again = 1, all = footprint(st, a, i + 1, 1);
   for (uint32_t k = i + 1; k < st->nlevel; k++)
@@ -212,7 +245,8 @@ static int64_t readings(const tarn_walks *w, const tarn_stage_walk *st, const ta
   if (again > 1 || inner == TARN_NONE || inner <= i || cycles < LEAST_BETWEEN * lines) return again;
   return (int64_t)((double)footprint(st, a, inner + 1, 1) * (double)trips / (double)all + 0.1);
 }
-static bool touched(const tarn_stage_walk *st, const tarn_walk *a, uint32_t from, int64_t line, patch *p) {
+static bool touched(const tarn_stage_walk *st, const tarn_walk *a, uint32_t from, int64_t line,
+                    patch *p) {
   steps s;
   *p = (patch){1, 0, 1};
   if (!steps_of(st, a, from, &s)) return false;
@@ -228,16 +262,19 @@ static bool touched(const tarn_stage_walk *st, const tarn_walk *a, uint32_t from
 /* Of what the next trip of a loop touches, what this one does not; its first element. */
 static patch next_of(patch p, int64_t by, int64_t *first) {
   *first = by;
-  if (p.rows > 1 && by % p.row == 0 && by / p.row < p.rows) *first = p.row * p.rows, p.rows = by / p.row;
+  if (p.rows > 1 && by % p.row == 0 && by / p.row < p.rows)
+    *first = p.row * p.rows, p.rows = by / p.row;
   else if (by < p.wide) *first = p.wide, p.wide = by;
   if (p.rows == 1) p.row = 0;
   return p;
 }
 
-/* Loop `from` goes round while q is to be asked for by a stage: in each trip of the innermost loop inside that has at most
- * twice as many trips as there are lines, and whose trip computes for longer than it takes to ask, or of the one around it if
- * few are asked for at once then. False: too much at once beside the work between. */
-static bool paced(const tarn_walks *w, uint32_t stage, uint32_t from, patch q, int64_t size, tarn_ask *k) {
+/* Loop `from` goes round while q is to be asked for by a stage: in each trip of the innermost loop
+ * inside that has at most twice as many trips as there are lines, and whose trip computes for
+ * longer than it takes to ask, or of the one around it if few are asked for at once then. False:
+ * too much at once beside the work between. */
+static bool paced(const tarn_walks *w, uint32_t stage, uint32_t from, patch q, int64_t size,
+                  tarn_ask *k) {
   const tarn_stage_walk *st = &w->stage[stage];
   int64_t line = line_of(tarn_hw_mem(w->hw, TARN_HW_L2)), wide = (q.wide * size + line - 1) / line,
           lines = wide * q.rows; /* of a row; of all */
@@ -248,7 +285,8 @@ static bool paced(const tarn_walks *w, uint32_t stage, uint32_t from, patch q, i
     const tarn_walk_level *l = &st->level[i];
     if (!is_loop(l)) continue;
     trips *= l->trips, inner /= l->trips;
-    if (i < w->nshared || l->kind != TARN_SERIAL || l->trips == 1 || (at && trips > 2 * lines)) continue;
+    if (i < w->nshared || l->kind != TARN_SERIAL || l->trips == 1 || (at && trips > 2 * lines))
+      continue;
     int64_t ops = inner * tile_ops(w, st);
     if (at && (double)ops * st->body < LEAST_BETWEEN && lines <= at * FEW_AT_ONCE) continue;
     k->at = i, at = trips, work = ops, most = inner == 1 ? MOST_IN_TILE : MOST_AT_ONCE;
@@ -259,7 +297,8 @@ static bool paced(const tarn_walks *w, uint32_t stage, uint32_t from, patch q, i
     once = (wide + at / q.rows - 1) / (at / q.rows);
     parts = (wide + once - 1) / once;
   }
-  k->by = stage, k->rows = q.rows > 1 && parts == 1 ? (once + wide - 1) / wide : 1, k->row = q.row, k->parts = parts;
+  k->by = stage, k->rows = q.rows > 1 && parts == 1 ? (once + wide - 1) / wide : 1, k->row = q.row,
+  k->parts = parts;
   k->step = (q.rows > 1 && parts == 1 ? wide : once) * line;
   k->units = parts * ((q.rows + k->rows - 1) / k->rows), k->trips = at;
   if (q.rows == 1) k->units = (lines + once - 1) / once;
@@ -293,17 +332,18 @@ static int64_t touched_by(const tarn_walks *w, const tarn_stage_walk *st, uint32
   }
   return sum;
 }
-/* The outermost loop of which what the next trip newly touches fits into a share of the second cache, beside what the stage
- * touches in this one, and can be asked for at a bearable rate; not where it has come to the cache in an earlier round of a
- * loop outside. What is written or used once goes from cache to cache: the less of it is on its way the better. who: the stage
- * that asks where the loop is shared. */
+/* The outermost loop of which what the next trip newly touches fits into a share of the second
+ * cache, beside what the stage touches in this one, and can be asked for at a bearable rate; not
+ * where it has come to the cache in an earlier round of a loop outside. What is written or used
+ * once goes from cache to cache: the less of it is on its way the better. who: the stage that asks
+ * where the loop is shared. */
 static bool by_streams(tarn_walks *w, uint32_t stage, uint32_t walk, uint32_t who, wish want) {
   const tarn_stage_walk *st = &w->stage[stage];
   const tarn_walk *a = &st->walk[walk];
   const tarn_hw *hw = w->hw;
   int64_t size = a->size, line = line_of(tarn_hw_mem(hw, TARN_HW_L2)) / size,
-          room = (int64_t)tarn_hw_mem(hw, TARN_HW_L2)->capacity, first_room = (int64_t)tarn_hw_mem(hw, TARN_HW_L1)->capacity,
-          by, first;
+          room = (int64_t)tarn_hw_mem(hw, TARN_HW_L2)->capacity,
+          first_room = (int64_t)tarn_hw_mem(hw, TARN_HW_L1)->capacity, by, first;
   patch p;
   if (!a->linear) return false;
   for (uint32_t i = 0; i < st->nlevel; i++) {
@@ -315,8 +355,11 @@ static bool by_streams(tarn_walks *w, uint32_t stage, uint32_t walk, uint32_t wh
     if (!moves(a, i, &by) || by < 0) continue;
     if (by == 0 && footprint(st, a, i + 1, line) * size <= room) return false;
     if (by == 0 || !touched(st, a, i + 1, line, &p)) continue;
-    bool others = i < w->nshared && w->nstage > 1; /* there is more to do in a trip than this stage */
-    if (!others && (double)(trips * tile_ops(w, st)) / rate_of(hw) < tarn_hw_mem(hw, TARN_HW_MAIN)->latency) return false;
+    bool others =
+        i < w->nshared && w->nstage > 1; /* there is more to do in a trip than this stage */
+    if (!others &&
+        (double)(trips * tile_ops(w, st)) / rate_of(hw) < tarn_hw_mem(hw, TARN_HW_MAIN)->latency)
+      return false;
     patch q = next_of(p, by, &first);
     int64_t bytes = q.rows * q.wide * size;
     if (want.again && again == 1) return false;
@@ -326,7 +369,9 @@ static bool by_streams(tarn_walks *w, uint32_t stage, uint32_t walk, uint32_t wh
     if (bytes > room / (again > 1 ? 2 : 8) || touched_by(w, st, i) > room) continue;
     tarn_ask k = {.of = stage, .walk = walk, .first = first, .level = i, .near = near};
     uint32_t by_stage = others ? who : stage;
-    if (!paced(w, by_stage, i, q, size, &k) && (by_stage == stage || !paced(w, stage, i, q, size, &k))) continue;
+    if (!paced(w, by_stage, i, q, size, &k) &&
+        (by_stage == stage || !paced(w, stage, i, q, size, &k)))
+      continue;
     tarn_push(w->cx, &w->ask, k);
     return true;
   }
@@ -348,13 +393,24 @@ static bool by_rows(tarn_walks *w, uint32_t stage, uint32_t walk) {
   patch p;
   if (!a->linear || innermost == TARN_NONE || of_lanes(w, st, a)) return false;
   if (!st->level[innermost].red || !moves(a, innermost, &by)) return false;
-  int64_t trips = 1 + (int64_t)fmin(tarn_hw_mem(hw, TARN_HW_BEHIND_L2)->latency * rate_of(hw) / (double)work, MOST_TRIPS);
-  if (st->level[innermost].trips < 4 * trips || !touched(st, a, innermost + 1, line / size, &p)) return false;
-  int64_t next = p.rows > 1 && by == p.row * p.rows ? p.row : by; /* from row to row of the loop, not of the tile */
+  int64_t trips =
+      1 + (int64_t)fmin(tarn_hw_mem(hw, TARN_HW_BEHIND_L2)->latency * rate_of(hw) / (double)work,
+                        MOST_TRIPS);
+  if (st->level[innermost].trips < 4 * trips || !touched(st, a, innermost + 1, line / size, &p))
+    return false;
+  int64_t next = p.rows > 1 && by == p.row * p.rows
+                     ? p.row
+                     : by; /* from row to row of the loop, not of the tile */
   if (llabs(next) * size < TARN_PAGE) return false;
   int64_t bytes = p.wide * size + line - 1; /* wherever in a line it begins */
   if (p.rows * ((bytes + line - 1) / line) * LEAST_WORK > work) return false;
-  tarn_ask k = {.of = stage, .walk = walk, .by = stage, .first = by * trips, .step = bytes, .rows = p.rows, .row = p.row};
+  tarn_ask k = {.of = stage,
+                .walk = walk,
+                .by = stage,
+                .first = by * trips,
+                .step = bytes,
+                .rows = p.rows,
+                .row = p.row};
   k.level = k.at = innermost, k.near = true, a->ahead = 0;
   tarn_push(w->cx, &w->ask, k);
   return true;
@@ -374,13 +430,14 @@ static bool another_asks(const tarn_walks *w, uint32_t stage, uint32_t operand) 
   }
   return false;
 }
-/* The stage that asks for the lines of a result: its own where there is time for a line to come while another one
- * is computed; the busiest, where that has, if the last cache does not hold the result and as much that is read (a softmax of
- * 64 MB: 0.72 of the time, of 256 MB 0.78; of 16 MB and less 1.03 to 1.10) and a line is read before it is written (where it
- * is not, 64 MB 1.05 to 1.5, 256 MB 1.1 to 1.2; but what just does not go past the caches there, of 6 MB 0.96, of 9, 13 and
- * 17 MB 0.94, 0.82 and 0.70 in a loop in C on a Zen 5 with a last cache of 32 MB), or if the second caches do not hold them and
- * a vector is less than a line, so that stores wait for it (a Zen 4 of 256 bits: 16 MB 0.81 to 0.94, 8 MB 0.96 to 0.99, 4 MB
- * 0.99 to 1.00). TARN_NONE: none. */
+/* The stage that asks for the lines of a result: its own where there is time for a line to come
+ * while another one is computed; the busiest, where that has, if the last cache does not hold the
+ * result and as much that is read (a softmax of 64 MB: 0.72 of the time, of 256 MB 0.78; of 16 MB
+ * and less 1.03 to 1.10) and a line is read before it is written (where it is not, 64 MB 1.05
+ * to 1.5, 256 MB 1.1 to 1.2; but what just does not go past the caches there, of 6 MB 0.96, of 9,
+ * 13 and 17 MB 0.94, 0.82 and 0.70 in a loop in C on a Zen 5 with a last cache of 32 MB), or if the
+ * second caches do not hold them and a vector is less than a line, so that stores wait for it (a
+ * Zen 4 of 256 bits: 16 MB 0.81 to 0.94, 8 MB 0.96 to 0.99, 4 MB 0.99 to 1.00). TARN_NONE: none. */
 static uint32_t asks_to_write(const tarn_walks *w, uint32_t stage, int64_t bytes) {
   const tarn_hw *hw = w->hw;
   const tarn_hw_memory *from = tarn_hw_mem(hw, TARN_HW_BEHIND_L2);
@@ -388,19 +445,25 @@ static uint32_t asks_to_write(const tarn_walks *w, uint32_t stage, int64_t bytes
   if (w->nstage == 1 || w->stage[stage].work >= points) return stage;
   stage = busiest(w);
   const tarn_hw_memory *last = tarn_hw_mem(hw, TARN_HW_MAIN);
-  bool large = hw->nmem > 2 && 2 * bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_LLC)->capacity && last->write < last->read;
-  bool crowds = hw->nmem > 2 && CROWDED * bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_LLC)->capacity && last->write >= last->read;
+  bool large = hw->nmem > 2 && 2 * bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_LLC)->capacity &&
+               last->write < last->read;
+  bool crowds = hw->nmem > 2 && CROWDED * bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_LLC)->capacity &&
+                last->write >= last->read;
   bool halves = hw->vector_bits / 8 < (uint32_t)line_of(from) &&
-                2 * bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_L2)->capacity * tarn_hw_mem(hw, TARN_HW_L2)->instances;
-  return (large || crowds || (hw->nmem > 2 && halves)) && w->stage[stage].work >= points ? stage : TARN_NONE;
+                2 * bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_L2)->capacity *
+                                tarn_hw_mem(hw, TARN_HW_L2)->instances;
+  return (large || crowds || (hw->nmem > 2 && halves)) && w->stage[stage].work >= points
+             ? stage
+             : TARN_NONE;
 }
-/* A result that the last cache would not hold together with what is made of it next, written a line at once and once: such
- * lines need not be read before, nor push others out. */
+/* A result that the last cache would not hold together with what is made of it next, written a line
+ * at once and once: such lines need not be read before, nor push others out. */
 static bool goes_past(const tarn_walks *w, uint32_t stage, const tarn_walk *a) {
   const tarn_hw *hw = w->hw;
   const tarn_stage_walk *st = &w->stage[stage];
   int64_t run = 0, rows = 1; /* bytes that copies store one after the other; such pieces at once */
-  if (hw->nmem < 3 || 2 * a->bytes <= (int64_t)tarn_hw_mem(hw, TARN_HW_LLC)->capacity || !a->linear) return false;
+  if (hw->nmem < 3 || 2 * a->bytes <= (int64_t)tarn_hw_mem(hw, TARN_HW_LLC)->capacity || !a->linear)
+    return false;
   for (uint32_t i = st->nlevel; i-- > 0;) {
     const tarn_walk_level *l = &st->level[i];
     int64_t by = a->by[i] * a->size;
@@ -408,7 +471,8 @@ static bool goes_past(const tarn_walks *w, uint32_t stage, const tarn_walk *a) {
     if (!moved(a, i)) continue;
     if (a->uneven >> i & 1) return false;
     if (l->kind == TARN_VECTOR && a->by[i] == 1) run = l->trips * a->size;
-    else if (by == run && (l->kind == TARN_UNROLL || (l->kind == TARN_SERIAL && rows <= MOST_OPEN))) run *= l->trips;
+    else if (by == run && (l->kind == TARN_UNROLL || (l->kind == TARN_SERIAL && rows <= MOST_OPEN)))
+      run *= l->trips;
     else if (by % TARN_WHOLE_LINE != 0) return false;
     else if (l->kind == TARN_UNROLL) rows *= l->trips;
   }
@@ -421,9 +485,12 @@ static bool goes_past(const tarn_walks *w, uint32_t stage, const tarn_walk *a) {
 }
 static bool streamed(tarn_walks *w, uint32_t stage, uint32_t walk, bool again) {
   const tarn_walk *a = &w->stage[stage].walk[walk];
-  uint32_t by = a->result ? asks_to_write(w, stage, a->bytes) : another_asks(w, stage, a->operand) ? TARN_NONE : busiest(w);
+  uint32_t by = a->result                            ? asks_to_write(w, stage, a->bytes)
+                : another_asks(w, stage, a->operand) ? TARN_NONE
+                                                     : busiest(w);
   if (by == TARN_NONE) return false;
-  return by_streams(w, stage, walk, by, (wish){again, true}) || by_streams(w, stage, walk, by, (wish){again, false});
+  return by_streams(w, stage, walk, by, (wish){again, true}) ||
+         by_streams(w, stage, walk, by, (wish){again, false});
 }
 static void ask_for(tarn_walks *w, uint32_t stage, uint32_t walk) {
   const tarn_hw *hw = w->hw;
@@ -435,7 +502,8 @@ static void ask_for(tarn_walks *w, uint32_t stage, uint32_t walk) {
   bool far = hw->nmem > 2 && a->bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_LLC)->capacity;
   if (reduces && a->bytes > second / LEAST_BLOCKED) asked = by_blocks(w, stage, walk);
   if (reduces && a->bytes > second / LEAST_STREAMED && !asked)
-    asked = streamed(w, stage, walk, !far); /* memory is not to idle while what has come is in use again */
+    asked = streamed(w, stage, walk,
+                     !far); /* memory is not to idle while what has come is in use again */
   if (reduces && a->bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_L1)->capacity && !asked) {
     by_latency(w, st, a);
     asked = by_rows(w, stage, walk);

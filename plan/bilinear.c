@@ -1,10 +1,12 @@
-/* Sums that small matrices of numbers weigh, one for each of several dims: y[p q …] = Σ A[p i] B[q j] … x[i j …], whole in the
- * register tile.  Nothing of A·B is multiplied out: the sums over i come first, for every j, then those over j of these ("sum
- * factorization", Orszag, "Spectral methods for problems in complex geometries", 1980), all in registers.
+/* Sums that small matrices of numbers weigh, one for each of several dims: y[p q …] = Σ A[p i] B[q
+ * j] … x[i j …], whole in the register tile.  Nothing of A·B is multiplied out: the sums over i
+ * come first, for every j, then those over j of these ("sum factorization", Orszag, "Spectral
+ * methods for problems in complex geometries", 1980), all in registers.
  *
- * Each is a small matrix times a vector.  What several of its rows have in common, x[a] + k·x[b], is computed once: the pair
- * that most rows contain first, until none is in two (Hartley, "Subexpression sharing in filters using canonic signed digit
- * multipliers", IEEE TCAS II, 1996; Paar's greedy search). */
+ * Each is a small matrix times a vector.  What several of its rows have in common, x[a] + k·x[b],
+ * is computed once: the pair that most rows contain first, until none is in two (Hartley,
+ * "Subexpression sharing in filters using canonic signed digit multipliers", IEEE TCAS II, 1996;
+ * Paar's greedy search). */
 #include "plan/internal.h"
 #include <math.h>
 #include <string.h>
@@ -16,13 +18,15 @@
 /* Rows in which value b has k times the weight of value a. */
 static uint32_t sharing(const tarn_plan_factor *f, uint32_t a, uint32_t b, double k) {
   uint32_t n = 0;
-  for (uint32_t r = 0; r < f->rows; r++) n += f->weight[r][a] != 0 && f->weight[r][b] == k * f->weight[r][a];
+  for (uint32_t r = 0; r < f->rows; r++)
+    n += f->weight[r][a] != 0 && f->weight[r][b] == k * f->weight[r][a];
   return n;
 }
 /* So many of them would weigh the pair by 1 or -1. */
 static uint32_t plain(const tarn_plan_factor *f, uint32_t a, uint32_t b, double k) {
   uint32_t n = 0;
-  for (uint32_t r = 0; r < f->rows; r++) n += fabs(f->weight[r][a]) == 1 && f->weight[r][b] == k * f->weight[r][a];
+  for (uint32_t r = 0; r < f->rows; r++)
+    n += fabs(f->weight[r][a]) == 1 && f->weight[r][b] == k * f->weight[r][a];
   return n;
 }
 static uint32_t best_pair(const tarn_plan_factor *f, tarn_plan_pair *best) {
@@ -61,10 +65,13 @@ static bool is_product(const tarn_lang *L, uint32_t body, uint32_t *seen) {
 }
 static bool is_weighed_sum(const tarn_plan_nest *N, const tarn_plan_stage *st) {
   uint32_t seen = 0;
-  if (!N->contract || !st->red || st->red->kind != TARN_RED_SUM || st->red->ns != 1 || st->red->dtype != TARN_F32) return false;
+  if (!N->contract || !st->red || st->red->kind != TARN_RED_SUM || st->red->ns != 1 ||
+      st->red->dtype != TARN_F32)
+    return false;
   for (uint32_t r = 0; r < st->f->nops; r++)
     if (st->read[r].dtype != TARN_F32) return false;
-  return st->f->nops < 32 && is_product(N->L, st->f->body, &seen) && seen == (1u << st->f->nops) - 1;
+  return st->f->nops < 32 && is_product(N->L, st->f->body, &seen) &&
+         seen == (1u << st->f->nops) - 1;
 }
 /* Levels of the tile are all written out, each dim by one of them; reduce dims lie within it. */
 static bool is_written_out(const tarn_plan_stage *st, const tarn_plan_list *list) {
@@ -81,7 +88,8 @@ static bool is_written_out(const tarn_plan_stage *st, const tarn_plan_list *list
   return true;
 }
 /* The only level of the tile of its kind that moves the operand, and it is all of its dim. */
-static uint32_t moved_by(const tarn_plan_stage *st, const tarn_plan_list *list, const tarn_plan_lin *off, bool red) {
+static uint32_t moved_by(const tarn_plan_stage *st, const tarn_plan_list *list,
+                         const tarn_plan_lin *off, bool red) {
   uint32_t found = TARN_NONE;
   for (uint32_t i = 0; i < list->n; i++) {
     const tarn_plan_level *l = &list->level[i];
@@ -93,7 +101,8 @@ static uint32_t moved_by(const tarn_plan_stage *st, const tarn_plan_list *list, 
   return found;
 }
 /* The matrix that operand r is, if it is one. */
-static bool read_factor(const tarn_plan_stage *st, const tarn_plan_list *list, uint32_t r, tarn_plan_factor *f) {
+static bool read_factor(const tarn_plan_stage *st, const tarn_plan_list *list, uint32_t r,
+                        tarn_plan_factor *f) {
   const tarn_plan_access *a = &st->read[r];
   int64_t down, right;
   *f = (tarn_plan_factor){.read = r};
@@ -102,7 +111,8 @@ static bool read_factor(const tarn_plan_stage *st, const tarn_plan_list *list, u
   if (f->own == TARN_NONE || f->red == TARN_NONE) return false;
   const tarn_plan_level *own = &list->level[f->own], *red = &list->level[f->red];
   if (tarn_plan_lin_deps(a->off) & ~(1ull << own->var | 1ull << red->var)) return false;
-  if (!tarn_plan_moves_by(a->off, own->var, &down) || !tarn_plan_moves_by(a->off, red->var, &right)) return false;
+  if (!tarn_plan_moves_by(a->off, own->var, &down) || !tarn_plan_moves_by(a->off, red->var, &right))
+    return false;
   f->rows = (uint32_t)own->trips, f->cols = (uint32_t)red->trips;
   for (uint32_t i = 0; i < f->rows; i++)
     for (uint32_t j = 0; j < f->cols; j++) {
@@ -112,7 +122,8 @@ static bool read_factor(const tarn_plan_stage *st, const tarn_plan_list *list, u
     }
   return true;
 }
-void tarn_plan_bilinear_settle(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list) {
+void tarn_plan_bilinear_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
+                               const tarn_plan_list *list) {
   tarn_plan_factor f[MOST];
   uint32_t n = 0, data = TARN_NONE;
   uint64_t own = 0, red = 0, all = 0;
@@ -127,7 +138,9 @@ void tarn_plan_bilinear_settle(const tarn_plan_nest *N, tarn_plan_stage *st, con
   }
   for (uint32_t i = 0; i < list->n; i++)
     if (list->level[i].red && list->level[i].trips > 1) all |= 1ull << list->level[i].var;
-  if (n < LEAST || data == TARN_NONE || red != all || (tarn_plan_lin_deps(st->read[data].off) & own)) return;
+  if (n < LEAST || data == TARN_NONE || red != all ||
+      (tarn_plan_lin_deps(st->read[data].off) & own))
+    return;
   for (uint32_t g = 0; g < st->read[data].nguard; g++)
     if (tarn_plan_lin_deps(st->read[data].guard[g].e) & own) return;
   for (uint32_t i = 0; i < n; i++) share(&f[i]);

@@ -1,5 +1,6 @@
-/* Running a program of kernels in the interpreter: every kernel is evaluated as the nest it is, on flat buffers, with the
- * layouts and maps the emitters use. Schedules are not looked at: they may not change a value (beyond the order of sums). */
+/* Running a program of kernels in the interpreter: every kernel is evaluated as the nest it is, on
+ * flat buffers, with the layouts and maps the emitters use. Schedules are not looked at: they may
+ * not change a value (beyond the order of sums). */
 #include "plan/internal.h"
 #include <string.h>
 
@@ -20,10 +21,12 @@ static tarn_tensor *flat(machine *m, uint32_t b) {
     int64_t n = 0;
     for (uint32_t i = 0; i < m->p->nbuf; i++) { /* a part may go on behind the whole */
       const tarn_layout *l = &m->p->buf[i].layout;
-      if (home(m->p, i) == h && tarn_layout_elems(l) + l->offset > n) n = tarn_layout_elems(l) + l->offset;
+      if (home(m->p, i) == h && tarn_layout_elems(l) + l->offset > n)
+        n = tarn_layout_elems(l) + l->offset;
     }
     tarn_dtype t = m->p->buf[h].dtype;
-    m->mem[h] = tarn_tensor_new(m->cx, m->mode == TARN_WIDE && tarn_dtype_is_float(t) ? TARN_F64 : t, 1, &n);
+    m->mem[h] = tarn_tensor_new(
+        m->cx, m->mode == TARN_WIDE && tarn_dtype_is_float(t) ? TARN_F64 : t, 1, &n);
   }
   return m->mem[h];
 }
@@ -56,20 +59,24 @@ static void run_kernel(machine *m, const tarn_kernel *k, tarn_opaque_fn *opaque)
     in[i] = (tarn_binding){tarn_format(m->cx, "%s.%u", k->name, i), t};
     kid[i] = tarn_input(L, in[i].name, tarn_type_tensor(L, t->dtype, t->n, t->n, t->dim));
   }
-  tarn_term root = k->kind == TARN_K_NEST ? tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, k->nest), kid, k->nin)
-                                          : tarn_mk(L, tarn_term_get(L, k->term)->op, k->payload, kid, k->nin);
+  tarn_term root =
+      k->kind == TARN_K_NEST
+          ? tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, k->nest), kid, k->nin)
+          : tarn_mk(L, tarn_term_get(L, k->term)->op, k->payload, kid, k->nin);
   tarn_term result[TARN_MAX_RESULTS];
   tarn_tensor *out[TARN_MAX_RESULTS];
   for (uint32_t i = 0; i < k->nout; i++) {
     int64_t nth = i;
-    result[i] = tarn_term_type(L, root)->tuple ? tarn_mk(L, TARN_OP_NTH, tarn_payload_ints(L, 1, &nth), &root, 1) : root;
+    result[i] = tarn_term_type(L, root)->tuple
+                    ? tarn_mk(L, TARN_OP_NTH, tarn_payload_ints(L, 1, &nth), &root, 1)
+                    : root;
   }
   tarn_eval(L, result, k->nout, in, k->nin, m->mode, opaque, out);
   for (uint32_t i = 0; i < k->nout; i++) place(m, k->out[i], &k->out_layout[i], out[i], true);
 }
 
-void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint32_t nin, tarn_mode mode, tarn_opaque_fn *opaque,
-                     tarn_tensor **out) {
+void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint32_t nin, tarn_mode mode,
+                     tarn_opaque_fn *opaque, tarn_tensor **out) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   machine m = {.p = p, .cx = cx, .mode = mode, .mem = TARN_ARRAY(cx, tarn_tensor *, p->nbuf)};
   for (uint32_t i = 0; i < p->nbuf; i++) {

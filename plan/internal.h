@@ -1,4 +1,5 @@
-/* plan: what its files share. Each plan_…_settle decides one thing about a stage whose levels and accesses are known. */
+/* plan: what its files share. Each plan_…_settle decides one thing about a stage whose levels and
+ * accesses are known. */
 #ifndef TARN_PLAN_INTERNAL_H
 #define TARN_PLAN_INTERNAL_H
 #include "plan/plan.h"
@@ -9,14 +10,19 @@
 #define PLAN_LEVEL_KINDS (TARN_DOT + 1)
 extern const char *const tarn_plan_level_names[PLAN_LEVEL_KINDS];
 
-void tarn_plan_dot_settle(tarn_plan_nest *N, tarn_plan_stage *st,
-                          tarn_plan_list *list); /* is the innermost level one that an instruction takes? */
+void tarn_plan_dot_settle(
+    tarn_plan_nest *N, tarn_plan_stage *st,
+    tarn_plan_list *list); /* is the innermost level one that an instruction takes? */
 void tarn_plan_transpose_settle(tarn_plan_stage *st, const tarn_plan_list *list);
 void tarn_plan_bilinear_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
                                const tarn_plan_list *list); /* after all else but the order */
-void tarn_plan_order_settle(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list);
-void tarn_plan_lanes_settle(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list);
+void tarn_plan_order_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
+                            const tarn_plan_list *list);
+void tarn_plan_lanes_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
+                            const tarn_plan_list *list);
 bool tarn_plan_exp_at_most_0(const tarn_plan_nest *N, const tarn_plan_stage *st);
-bool tarn_plan_nan_shows(const tarn_plan_nest *N, const tarn_plan_stage *st); /* when all stages are prepared */
-void tarn_plan_prefetch_settle(tarn_plan_nest *N, const tarn_plan_operand *in, const tarn_plan_operand *out);
+bool tarn_plan_nan_shows(const tarn_plan_nest *N,
+                         const tarn_plan_stage *st); /* when all stages are prepared */
+void tarn_plan_prefetch_settle(tarn_plan_nest *N, const tarn_plan_operand *in,
+                               const tarn_plan_operand *out);
 #endif

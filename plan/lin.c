@@ -1,8 +1,8 @@
 /* Index expressions over loop levels.
  *
- * The same sums of atoms as in access/, over up to 64 levels instead of 16 dims.  A division by d takes out the terms that
- * are multiples of d, and vanishes when the rest lies in 0 … d-1: so a blocked layout walked by an aligned tile costs
- * nothing. */
+ * The same sums of atoms as in access/, over up to 64 levels instead of 16 dims.  A division by d
+ * takes out the terms that are multiples of d, and vanishes when the rest lies in 0 … d-1: so a
+ * blocked layout walked by an aligned tile costs nothing. */
 #include "plan/plan.h"
 #include <string.h>
 
@@ -24,13 +24,15 @@ static bool same_lin(const tarn_plan_lin *a, const tarn_plan_lin *b) {
   if (a->c != b->c || a->n != b->n) return false;
   for (uint32_t i = 0; i < a->n; i++) {
     bool found = false;
-    for (uint32_t k = 0; k < b->n && !found; k++) found = a->t[i].coef == b->t[k].coef && same_atom(&a->t[i], &b->t[k]);
+    for (uint32_t k = 0; k < b->n && !found; k++)
+      found = a->t[i].coef == b->t[k].coef && same_atom(&a->t[i], &b->t[k]);
     if (!found) return false;
   }
   return true;
 }
 
-const tarn_plan_lin *tarn_plan_lin_add(const tarn_plan_space *s, const tarn_plan_lin *a, int64_t k, const tarn_plan_lin *b) {
+const tarn_plan_lin *tarn_plan_lin_add(const tarn_plan_space *s, const tarn_plan_lin *a, int64_t k,
+                                       const tarn_plan_lin *b) {
   tarn_plan_lin *r = TARN_NEW(s->cx, tarn_plan_lin);
   tarn_plan_term *t = TARN_ARRAY(s->cx, tarn_plan_term, a->n + b->n);
   r->c = a->c + k * b->c, r->t = t;
@@ -54,7 +56,9 @@ static const tarn_plan_lin *one_term(tarn_ctx *cx, tarn_plan_term t) {
 
 const tarn_plan_lin *tarn_plan_lin_var(const tarn_plan_space *s, int64_t coef, uint32_t var) {
   if (s->hi[var] == 0) return tarn_plan_lin_const(s->cx, 0);
-  return one_term(s->cx, (tarn_plan_term){.coef = coef, .kind = TARN_IX_VAR, .var = var, .deps = 1ull << var, .last = var});
+  return one_term(
+      s->cx, (tarn_plan_term){
+                 .coef = coef, .kind = TARN_IX_VAR, .var = var, .deps = 1ull << var, .last = var});
 }
 
 uint64_t tarn_plan_lin_deps(const tarn_plan_lin *a) {
@@ -63,18 +67,21 @@ uint64_t tarn_plan_lin_deps(const tarn_plan_lin *a) {
   return d;
 }
 
-static void term_range(const tarn_plan_term *t, const int64_t *lo, const int64_t *hi, int64_t *rlo, int64_t *rhi) {
+static void term_range(const tarn_plan_term *t, const int64_t *lo, const int64_t *hi, int64_t *rlo,
+                       int64_t *rhi) {
   if (t->kind == TARN_IX_VAR) {
     *rlo = lo ? lo[t->var] : 0, *rhi = hi[t->var];
     return;
   }
   tarn_plan_lin_range(t->arg, lo, hi, rlo, rhi);
   if (t->kind == TARN_IX_DIV) *rlo = floor_div(*rlo, t->by), *rhi = floor_div(*rhi, t->by);
-  else if (floor_div(*rlo, t->by) == floor_div(*rhi, t->by)) *rlo = floor_mod(*rlo, t->by), *rhi = floor_mod(*rhi, t->by);
+  else if (floor_div(*rlo, t->by) == floor_div(*rhi, t->by))
+    *rlo = floor_mod(*rlo, t->by), *rhi = floor_mod(*rhi, t->by);
   else *rlo = 0, *rhi = t->by - 1;
 }
 
-void tarn_plan_lin_range(const tarn_plan_lin *a, const int64_t *lo, const int64_t *hi, int64_t *rlo, int64_t *rhi) {
+void tarn_plan_lin_range(const tarn_plan_lin *a, const int64_t *lo, const int64_t *hi, int64_t *rlo,
+                         int64_t *rhi) {
   *rlo = *rhi = a->c;
   for (uint32_t i = 0; i < a->n; i++) {
     int64_t l, h, k = a->t[i].coef;
@@ -85,10 +92,11 @@ void tarn_plan_lin_range(const tarn_plan_lin *a, const int64_t *lo, const int64_
 }
 
 /* a = d·(*q) + *r, the constant of r in 0 … d-1. */
-static void take_multiples(const tarn_plan_space *s, const tarn_plan_lin *a, int64_t d, const tarn_plan_lin **q,
-                           const tarn_plan_lin **r) {
+static void take_multiples(const tarn_plan_space *s, const tarn_plan_lin *a, int64_t d,
+                           const tarn_plan_lin **q, const tarn_plan_lin **r) {
   tarn_plan_lin *x = TARN_NEW(s->cx, tarn_plan_lin), *y = TARN_NEW(s->cx, tarn_plan_lin);
-  tarn_plan_term *xt = TARN_ARRAY(s->cx, tarn_plan_term, a->n), *yt = TARN_ARRAY(s->cx, tarn_plan_term, a->n);
+  tarn_plan_term *xt = TARN_ARRAY(s->cx, tarn_plan_term, a->n),
+                 *yt = TARN_ARRAY(s->cx, tarn_plan_term, a->n);
   x->c = floor_div(a->c, d), x->t = xt;
   y->c = floor_mod(a->c, d), y->t = yt;
   for (uint32_t i = 0; i < a->n; i++) {
@@ -98,22 +106,28 @@ static void take_multiples(const tarn_plan_space *s, const tarn_plan_lin *a, int
   *q = x, *r = y;
 }
 
-static const tarn_plan_lin *atom(const tarn_plan_space *s, tarn_atom_kind kind, const tarn_plan_lin *arg, int64_t by) {
+static const tarn_plan_lin *atom(const tarn_plan_space *s, tarn_atom_kind kind,
+                                 const tarn_plan_lin *arg, int64_t by) {
   uint64_t deps = tarn_plan_lin_deps(arg);
   uint32_t last = deps ? 63 - (uint32_t)__builtin_clzll(deps) : 0;
-  return one_term(s->cx, (tarn_plan_term){.coef = 1, .kind = kind, .arg = arg, .by = by, .deps = deps, .last = last});
+  return one_term(
+      s->cx,
+      (tarn_plan_term){.coef = 1, .kind = kind, .arg = arg, .by = by, .deps = deps, .last = last});
 }
 
-const tarn_plan_lin *tarn_plan_lin_div(const tarn_plan_space *s, const tarn_plan_lin *a, int64_t d) {
+const tarn_plan_lin *tarn_plan_lin_div(const tarn_plan_space *s, const tarn_plan_lin *a,
+                                       int64_t d) {
   const tarn_plan_lin *q, *r;
   int64_t lo, hi;
   take_multiples(s, a, d, &q, &r);
   tarn_plan_lin_range(r, NULL, s->hi, &lo, &hi);
-  if (floor_div(lo, d) == floor_div(hi, d)) return tarn_plan_lin_add(s, q, 1, tarn_plan_lin_const(s->cx, floor_div(lo, d)));
+  if (floor_div(lo, d) == floor_div(hi, d))
+    return tarn_plan_lin_add(s, q, 1, tarn_plan_lin_const(s->cx, floor_div(lo, d)));
   return tarn_plan_lin_add(s, q, 1, atom(s, TARN_IX_DIV, r, d));
 }
 
-const tarn_plan_lin *tarn_plan_lin_mod(const tarn_plan_space *s, const tarn_plan_lin *a, int64_t d) {
+const tarn_plan_lin *tarn_plan_lin_mod(const tarn_plan_space *s, const tarn_plan_lin *a,
+                                       int64_t d) {
   const tarn_plan_lin *q, *r;
   int64_t lo, hi;
   take_multiples(s, a, d, &q, &r);
@@ -129,7 +143,8 @@ const tarn_plan_lin *tarn_plan_lin_ix(const tarn_plan_space *s, const tarn_lang 
   const tarn_plan_lin *r = tarn_plan_lin_const(s->cx, x->c);
   for (uint32_t i = 0; i < x->n; i++) {
     const tarn_ixterm *t = &x->t[i];
-    const tarn_plan_lin *a = t->kind == TARN_IX_VAR ? sub[t->arg] : tarn_plan_lin_ix(s, L, t->arg, sub);
+    const tarn_plan_lin *a =
+        t->kind == TARN_IX_VAR ? sub[t->arg] : tarn_plan_lin_ix(s, L, t->arg, sub);
     if (t->kind == TARN_IX_DIV) a = tarn_plan_lin_div(s, a, t->by);
     if (t->kind == TARN_IX_MOD) a = tarn_plan_lin_mod(s, a, t->by);
     r = tarn_plan_lin_add(s, r, t->coef, a);
@@ -137,11 +152,13 @@ const tarn_plan_lin *tarn_plan_lin_ix(const tarn_plan_space *s, const tarn_lang 
   return r;
 }
 
-const tarn_plan_lin *tarn_plan_lin_layout(const tarn_plan_space *s, const tarn_layout *l, const tarn_plan_lin *const *idx) {
+const tarn_plan_lin *tarn_plan_lin_layout(const tarn_plan_space *s, const tarn_layout *l,
+                                          const tarn_plan_lin *const *idx) {
   const tarn_plan_lin *r = tarn_plan_lin_const(s->cx, 0);
   for (uint32_t a = 0; a < l->n; a++) {
     bool blocked = l->block && a == l->baxis;
-    r = tarn_plan_lin_add(s, r, l->stride[a], blocked ? tarn_plan_lin_div(s, idx[a], l->block) : idx[a]);
+    r = tarn_plan_lin_add(s, r, l->stride[a],
+                          blocked ? tarn_plan_lin_div(s, idx[a], l->block) : idx[a]);
     if (blocked) r = tarn_plan_lin_add(s, r, 1, tarn_plan_lin_mod(s, idx[a], l->block));
   }
   return r;

@@ -1,14 +1,18 @@
-/* Unrolled copies of a window in the order of what they read. Neighbours of a register tile share most of it: emitted row by
- * row of the operand, each vector is loaded once, used by every copy that wants it, and gone. In the order of the loops it
- * would be kept from one step of the reduction to the next, and there are more of them than registers. An accumulator that
- * is complete is stored at once, if nothing but these copies adds to it: its register is free for one that begins.
+/* Unrolled copies of a window in the order of what they read. Neighbours of a register tile share
+ * most of it: emitted row by row of the operand, each vector is loaded once, used by every copy
+ * that wants it, and gone. In the order of the loops it would be kept from one step of the
+ * reduction to the next, and there are more of them than registers. An accumulator that is complete
+ * is stored at once, if nothing but these copies adds to it: its register is free for one that
+ * begins.
  *
- * Where the other operand (the filters' taps) has more vectors than fit beside the accumulators, that order loads them again
- * and again. Then the copies go by the other operand's vectors, each used by the whole tile at once, if that takes fewer loads.
+ * Where the other operand (the filters' taps) has more vectors than fit beside the accumulators,
+ * that order loads them again and again. Then the copies go by the other operand's vectors, each
+ * used by the whole tile at once, if that takes fewer loads.
  *
- * A tile without a window goes row by row, and keeps a row's vectors while all rows use them. Where what all lanes share takes
- * a register too and these are too many, it goes by the operand with fewer vectors: of three rows of four vectors, on 16
- * registers, LLVM keeps a sum in memory otherwise (2.3 times as long).
+ * A tile without a window goes row by row, and keeps a row's vectors while all rows use them. Where
+ * what all lanes share takes a register too and these are too many, it goes by the operand with
+ * fewer vectors: of three rows of four vectors, on 16 registers, LLVM keeps a sum in memory
+ * otherwise (2.3 times as long).
  */
 #include "plan/internal.h"
 #include <stdlib.h>
@@ -16,7 +20,9 @@
 
 #define MOST_READS 8 /* operands of it */
 #define MOST_REGS  64
-#define LEAST_ROOM 4 /* registers beside the accumulators: with one, beside 30, the other order took 1.53 of the time */
+#define LEAST_ROOM                                                                                 \
+  4 /* registers beside the accumulators: with one, beside 30, the other order took 1.53 of the    \
+       time */
 
 /* Copies along an own dim and along a reduce dim meet at the same elements. */
 static bool overlap(const tarn_plan_list *list, uint32_t first, uint32_t end, const int64_t *by) {
@@ -27,7 +33,8 @@ static bool overlap(const tarn_plan_list *list, uint32_t first, uint32_t end, co
     }
   return false;
 }
-void tarn_plan_order_settle(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list) {
+void tarn_plan_order_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
+                            const tarn_plan_list *list) {
   uint32_t end = list->n, dims = 0;
   st->order = TARN_MAX_LEVELS;
   if (!st->red || !N->contract) return; /* the order of additions may change */
@@ -41,12 +48,14 @@ void tarn_plan_order_settle(const tarn_plan_nest *N, tarn_plan_stage *st, const 
   for (uint32_t r = 0; r < st->f->nops; r++) {
     int64_t by[TARN_MAX_LEVELS];
     bool even = true;
-    for (uint32_t i = first; i < end && even; i++) even = tarn_plan_moves_by(st->read[r].off, list->level[i].var, &by[i]);
+    for (uint32_t i = first; i < end && even; i++)
+      even = tarn_plan_moves_by(st->read[r].off, list->level[i].var, &by[i]);
     if (!even || !overlap(list, first, end, by)) continue;
     st->order = first, st->order_end = end, st->order_read = r;
     return;
   }
-  if (N->hw->spreads && st->f->nops == 2 && first < end) st->order = first, st->order_end = end, st->order_read = TARN_NONE;
+  if (N->hw->spreads && st->f->nops == 2 && first < end)
+    st->order = first, st->order_end = end, st->order_read = TARN_NONE;
 }
 
 /* The copies of a body, by number: the accumulator of each, and the vectors that it reads. */
@@ -57,11 +66,13 @@ typedef struct copies {
 } copies;
 static int64_t place(const tarn_plan_stage *st, const copies *c, const int64_t *by, uint32_t no) {
   int64_t at = 0;
-  for (uint32_t i = st->order_end; i-- > st->order; no /= (uint32_t)c->count[i]) at += no % c->count[i] * by[i];
+  for (uint32_t i = st->order_end; i-- > st->order; no /= (uint32_t)c->count[i])
+    at += no % c->count[i] * by[i];
   return at;
 }
 /* False: more than are ordered. */
-static bool copies_of(const int64_t *len, const tarn_plan_list *ll, const tarn_plan_stage *st, copies *c) {
+static bool copies_of(const int64_t *len, const tarn_plan_list *ll, const tarn_plan_stage *st,
+                      copies *c) {
   int64_t n = 1, own[TARN_MAX_LEVELS] = {0}, at[PLAN_MOST_COPIES];
   c->nown = 1, c->nvector = 0, c->nread = st->f->nops;
   if (c->nread > MOST_READS) return false;
@@ -94,8 +105,8 @@ static int by_place(const void *a, const void *b) {
   if (x->with != y->with) return x->with < y->with ? -1 : 1;
   return x->no < y->no ? -1 : 1;
 }
-/* By place; or place by place of what the other operand, too, is moved by, so that its vectors are used by all copies of a
- * tile's rows at once: they may be more than those of the window. */
+/* By place; or place by place of what the other operand, too, is moved by, so that its vectors are
+ * used by all copies of a tile's rows at once: they may be more than those of the window. */
 static void in_order(const tarn_plan_stage *st, const copies *c, bool grouped, tarn_plan_copy *o) {
   int64_t at[TARN_MAX_LEVELS] = {0}, with[TARN_MAX_LEVELS] = {0};
   for (uint32_t i = st->order; i < st->order_end; i++) {
@@ -103,15 +114,17 @@ static void in_order(const tarn_plan_stage *st, const copies *c, bool grouped, t
       if (r != st->order_read && !with[i]) with[i] = c->by[r][i];
     at[i] = grouped && !with[i] ? 0 : c->by[st->order_read][i];
   }
-  for (uint32_t k = 0; k < c->n; k++) o[k] = (tarn_plan_copy){place(st, c, at, k), place(st, c, with, k), k};
+  for (uint32_t k = 0; k < c->n; k++)
+    o[k] = (tarn_plan_copy){place(st, c, at, k), place(st, c, with, k), k};
   qsort(o, c->n, sizeof *o, by_place);
 }
 
-/* Loads that an order takes where so many registers hold vectors: the one that is wanted last goes first (Belady, "A study of
- * replacement algorithms for a virtual-storage computer", 1966). */
+/* Loads that an order takes where so many registers hold vectors: the one that is wanted last goes
+ * first (Belady, "A study of replacement algorithms for a virtual-storage computer", 1966). */
 #define NEVER UINT16_MAX
 static uint32_t loads_of(const copies *c, const tarn_plan_copy *o, uint32_t regs) {
-  uint16_t next[MOST_READS][PLAN_MOST_COPIES], seen[MOST_READS * PLAN_MOST_COPIES], held[MOST_REGS], until[MOST_REGS];
+  uint16_t next[MOST_READS][PLAN_MOST_COPIES], seen[MOST_READS * PLAN_MOST_COPIES], held[MOST_REGS],
+      until[MOST_REGS];
   uint32_t loads = 0, nheld = 0;
   memset(seen, 0xff, sizeof seen);
   for (uint32_t k = c->n; k-- > 0;)
@@ -127,21 +140,25 @@ static uint32_t loads_of(const copies *c, const tarn_plan_copy *o, uint32_t regs
       until[i] = next[r][k];
       for (i = 0; i < nheld; i++)
         if (until[i] > until[most]) most = i;
-      if (until[most] == NEVER || nheld > regs) nheld--, held[most] = held[nheld], until[most] = until[nheld];
+      if (until[most] == NEVER || nheld > regs)
+        nheld--, held[most] = held[nheld], until[most] = until[nheld];
     }
   return loads;
 }
-/* Is the tile's way through its rows, one vector of the other operand after the other, clearly the better one? Accumulators
- * that leave their registers before the end speak for the other. */
-static bool is_grouped(const tarn_hw *hw, bool complete, const copies *c, const tarn_plan_copy (*o)[PLAN_MOST_COPIES]) {
+/* Is the tile's way through its rows, one vector of the other operand after the other, clearly the
+ * better one? Accumulators that leave their registers before the end speak for the other. */
+static bool is_grouped(const tarn_hw *hw, bool complete, const copies *c,
+                       const tarn_plan_copy (*o)[PLAN_MOST_COPIES]) {
   uint32_t regs = hw->vector_regs ? hw->vector_regs : 16;
   if (complete || c->nown + 1 + LEAST_ROOM > regs || regs > MOST_REGS) return false;
   return 4 * loads_of(c, o[1], regs - c->nown - 1) < 3 * loads_of(c, o[0], regs - c->nown - 1);
 }
 
-/* Step by step of the reduction, and within a step by place of one operand; NULL: as they are listed is as good. */
-static const tarn_plan_copy *by_side(const tarn_plan_nest *N, const tarn_plan_stage *st, const tarn_plan_list *ll,
-                                     const copies *c, tarn_plan_copy (*o)[PLAN_MOST_COPIES]) {
+/* Step by step of the reduction, and within a step by place of one operand; NULL: as they are
+ * listed is as good. */
+static const tarn_plan_copy *by_side(const tarn_plan_nest *N, const tarn_plan_stage *st,
+                                     const tarn_plan_list *ll, const copies *c,
+                                     tarn_plan_copy (*o)[PLAN_MOST_COPIES]) {
   uint32_t regs = N->hw->vector_regs ? N->hw->vector_regs : 16;
   if (c->nown >= regs || regs > MOST_REGS) return NULL;
   for (uint32_t k = 0; k < c->n; k++) o[0][k] = (tarn_plan_copy){k, 0, k};
@@ -151,7 +168,8 @@ static const tarn_plan_copy *by_side(const tarn_plan_nest *N, const tarn_plan_st
     for (uint32_t i = st->order_end; i-- > st->order;)
       if (ll->level[i].red) step[i] = n, n *= c->count[i];
       else by[i] = c->by[r][i];
-    for (uint32_t k = 0; k < c->n; k++) o[1][k] = (tarn_plan_copy){place(st, c, step, k), place(st, c, by, k), k};
+    for (uint32_t k = 0; k < c->n; k++)
+      o[1][k] = (tarn_plan_copy){place(st, c, step, k), place(st, c, by, k), k};
     qsort(o[1], c->n, sizeof *o[1], by_place);
     uint32_t loads = loads_of(c, o[1], regs - c->nown);
     if (loads < least) least = loads, memcpy(o[0], o[1], c->n * sizeof *o[0]);
@@ -159,7 +177,8 @@ static const tarn_plan_copy *by_side(const tarn_plan_nest *N, const tarn_plan_st
   return least < listed ? o[0] : NULL;
 }
 
-bool tarn_plan_order_of(const tarn_plan_nest *N, uint32_t list, const int64_t *len, bool complete, tarn_plan_order *out) {
+bool tarn_plan_order_of(const tarn_plan_nest *N, uint32_t list, const int64_t *len, bool complete,
+                        tarn_plan_order *out) {
   const tarn_plan_list *ll = &N->list[list];
   const tarn_plan_stage *st = &N->stage[list - 1];
   copies c;

@@ -1,9 +1,10 @@
 /* tarn plan: what follows from a kernel's schedule, decided once.
  *
- * A schedule says what is chosen; a plan is what follows from it: levels with the kinds they are emitted with, accesses as
- * sums over level counters, the register tile and its accumulators, instructions that take several steps at once, the order
- * of unrolled copies, prefetches, non-temporal stores. lower/ prints a plan; what it works out itself depends on a copy's
- * place: which trips cross a border of padding, which copies share a load.
+ * A schedule says what is chosen; a plan is what follows from it: levels with the kinds they are
+ * emitted with, accesses as sums over level counters, the register tile and its accumulators,
+ * instructions that take several steps at once, the order of unrolled copies, prefetches,
+ * non-temporal stores. lower/ prints a plan; what it works out itself depends on a copy's place:
+ * which trips cross a border of padding, which copies share a load.
  *
  *   prepare.c   levels, accesses, tile          lin.c        index expressions over levels
  *   dot.c       dot-product instructions        transpose.c  results that lie across the lanes
@@ -14,8 +15,9 @@
  *   print.c     a plan as text                  text.c       schedules as text, and their check
  *   block.c     packed constants                eval.c       programs in the interpreter
  *
- * Level lists: list 0 holds the shared levels, list 1+i those of stage i. Variables (PLAN_MAX_VARS): a shared level has its
- * own number, the levels of a stage follow them; stages use the same numbers one after the other.
+ * Level lists: list 0 holds the shared levels, list 1+i those of stage i. Variables
+ * (PLAN_MAX_VARS): a shared level has its own number, the levels of a stage follow them; stages use
+ * the same numbers one after the other.
  *
  * Plans lie in the context's arena. Functions raise. */
 #ifndef TARN_PLAN_H
@@ -56,13 +58,16 @@ const tarn_plan_lin *tarn_plan_lin_mod(const tarn_plan_space *s, const tarn_plan
 /* An index expression of access/, dim i being sub[i]. */
 const tarn_plan_lin *tarn_plan_lin_ix(const tarn_plan_space *s, const tarn_lang *L, uint32_t ix,
                                       const tarn_plan_lin *const *sub);
-/* The element offset in a layout of the element with these indices, the layout's own offset left out. */
-const tarn_plan_lin *tarn_plan_lin_layout(const tarn_plan_space *s, const tarn_layout *l, const tarn_plan_lin *const *idx);
+/* The element offset in a layout of the element with these indices, the layout's own offset left
+ * out. */
+const tarn_plan_lin *tarn_plan_lin_layout(const tarn_plan_space *s, const tarn_layout *l,
+                                          const tarn_plan_lin *const *idx);
 TARN_API uint64_t tarn_plan_lin_deps(const tarn_plan_lin *a);
 /* How far it goes in one step of a variable; false where that is not the same everywhere. */
 TARN_API bool tarn_plan_moves_by(const tarn_plan_lin *a, uint32_t var, int64_t *by);
 /* Range when variable v lies in lo[v] … hi[v]. */
-TARN_API void tarn_plan_lin_range(const tarn_plan_lin *a, const int64_t *lo, const int64_t *hi, int64_t *rlo, int64_t *rhi);
+TARN_API void tarn_plan_lin_range(const tarn_plan_lin *a, const int64_t *lo, const int64_t *hi,
+                                  int64_t *rlo, int64_t *rhi);
 
 /* ---- operands ---- */
 /* few: a small constant of floats, its memory as numbers from the layout's offset on, or NULL. */
@@ -82,14 +87,16 @@ typedef struct tarn_plan_access {
   int64_t elems; /* from the base on so many may be read; 0: those that the offsets name */
   uint32_t nguard;
   tarn_plan_guard guard[TARN_MAX_DIMS];
-  uint64_t deps;     /* of off and guards */
-  uint64_t inner;    /* serial levels inside of those that the guards depend on */
-  uint32_t fill;     /* fx constant */
-  const double *few; /* of a small constant: an element whose place is known is a number in the code */
+  uint64_t deps;  /* of off and guards */
+  uint64_t inner; /* serial levels inside of those that the guards depend on */
+  uint32_t fill;  /* fx constant */
+  const double
+      *few; /* of a small constant: an element whose place is known is a number in the code */
   uint32_t nfew;
   bool store;
-  int64_t ahead;  /* elements: a load of neighbours prefetches what lies so far beyond it too; 0: no */
-  bool second;    /* into L2 */
+  int64_t
+      ahead;   /* elements: a load of neighbours prefetches what lies so far beyond it too; 0: no */
+  bool second; /* into L2 */
   uint64_t along; /* levels whose copies share what lanes along them hold */
   bool past;      /* whole lines are stored by non-temporal stores; the base is aligned to them */
 } tarn_plan_access;
@@ -109,7 +116,8 @@ typedef struct tarn_plan_list {
 } tarn_plan_list;
 
 /* ---- stages ---- */
-/* A prefetch: k->of and k->walk name the access (walk: its number among the reads, or nops for the result). */
+/* A prefetch: k->of and k->walk name the access (walk: its number among the reads, or nops for the
+ * result). */
 typedef struct tarn_plan_prefetch {
   tarn_ask k;
 } tarn_plan_prefetch;
@@ -150,20 +158,24 @@ typedef struct tarn_plan_stage {
   bool in_memory;            /* the accumulators are walked by loops */
   uint32_t max_lanes;
   int64_t slots;
-  int64_t chains; /* of each slot: unrolled steps along the lanes' reduce dim do not wait for one another */
+  int64_t chains; /* of each slot: unrolled steps along the lanes' reduce dim do not wait for one
+                     another */
   uint32_t ndot;  /* instructions that the dot level may become */
   tarn_hw_dot dot[TARN_HW_DOTS];
-  uint64_t serial;             /* variables that are loops */
-  uint32_t order, order_end;   /* levels whose copies go in the order of what they read; order past all: none */
-  uint32_t order_read;         /* which operand that is; TARN_NONE: that of a tile with fewer vectors */
-  bool crossed;                /* the lanes of what it reduces lie in another order, see lanes.c */
-  const tarn_plan_level *rows; /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */
-  int64_t local_bytes;         /* result of a stage that is no output */
-  uint32_t nfactor, data;      /* multiplied by so many constant matrices is read number `data` */
+  uint64_t serial; /* variables that are loops */
+  uint32_t order,
+      order_end; /* levels whose copies go in the order of what they read; order past all: none */
+  uint32_t order_read; /* which operand that is; TARN_NONE: that of a tile with fewer vectors */
+  bool crossed;        /* the lanes of what it reduces lie in another order, see lanes.c */
+  const tarn_plan_level
+      *rows; /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */
+  int64_t local_bytes;    /* result of a stage that is no output */
+  uint32_t nfactor, data; /* multiplied by so many constant matrices is read number `data` */
   tarn_plan_factor *factor;
   bool at_most_0; /* arguments of exp in a map's body, see softmax.c */
   bool nan_shows; /* a NaN that it reduces need not be kept: see there, too */
-  uint32_t start; /* an operand of the epilogue: the sum begins with it, instead of its being added; TARN_NONE: there is none */
+  uint32_t start; /* an operand of the epilogue: the sum begins with it, instead of its being added;
+                     TARN_NONE: there is none */
   TARN_VEC(tarn_plan_prefetch) prefetch; /* issued in its loops, of any stage's accesses */
 } tarn_plan_stage;
 
@@ -179,18 +191,20 @@ typedef struct tarn_plan_nest {
   bool split; /* every stage has its own parallel region */
 } tarn_plan_nest;
 /* in, out: operands of the nest's children, and of its output stages in order. */
-TARN_API tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, const tarn_nest *n,
-                                        const tarn_schedule *s, const tarn_plan_operand *in, const tarn_plan_operand *out);
+TARN_API tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract,
+                                        const tarn_nest *n, const tarn_schedule *s,
+                                        const tarn_plan_operand *in, const tarn_plan_operand *out);
 /* Parallel regions, one after the other: stages that share no loops have each their own. */
 TARN_API uint32_t tarn_plan_regions(const tarn_plan_nest *N);
 TARN_API int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region); /* 1: not parallel */
 TARN_API bool tarn_plan_past(const tarn_plan_nest *N, uint32_t region,
                              bool *out);            /* results of non-temporal stores, if aligned */
 TARN_API void tarn_plan_through(tarn_plan_nest *N); /* no such stores */
-TARN_API bool
-tarn_plan_lanes_are_rows(const tarn_plan_list *list); /* of the last level, as many as the level outside of it steps */
+TARN_API bool tarn_plan_lanes_are_rows(
+    const tarn_plan_list *list); /* of the last level, as many as the level outside of it steps */
 /* The levels around the body of a list's stage, from the outermost. */
-TARN_API uint32_t tarn_plan_levels(const tarn_plan_nest *N, uint32_t list, const tarn_plan_level **out);
+TARN_API uint32_t tarn_plan_levels(const tarn_plan_nest *N, uint32_t list,
+                                   const tarn_plan_level **out);
 
 /* ---- the kernels of a program (constant.c) ---- */
 /* Value of a CONST buffer, computed where it is not known. */
@@ -198,15 +212,18 @@ TARN_API const tarn_tensor *tarn_plan_const_value(const tarn_kprog *p, const tar
 /* Every element of t to its place in the memory of the layout, from its offset on. */
 TARN_API void tarn_plan_const_lay_out(const tarn_layout *l, const tarn_tensor *t, char *to);
 /* in, out: k->nin and k->nout of them. */
-TARN_API void tarn_plan_operands(const tarn_kprog *p, const tarn_kernel *k, tarn_plan_operand *in, tarn_plan_operand *out);
-TARN_API tarn_plan_nest *tarn_plan_of_kernel(const tarn_kprog *p, const tarn_kernel *k, bool contract); /* TARN_K_NEST */
+TARN_API void tarn_plan_operands(const tarn_kprog *p, const tarn_kernel *k, tarn_plan_operand *in,
+                                 tarn_plan_operand *out);
+TARN_API tarn_plan_nest *tarn_plan_of_kernel(const tarn_kprog *p, const tarn_kernel *k,
+                                             bool contract); /* TARN_K_NEST */
 
 /* Kernels by themselves as a program (program.c), to be emitted and measured. */
 typedef struct tarn_plan_choice {
   const tarn_ksig *sig; /* canonical */
   const tarn_schedule *sched;
 } tarn_plan_choice;
-TARN_API tarn_kprog *tarn_plan_program(tarn_lang *L, const tarn_hw *hw, const tarn_plan_choice *c, uint32_t n);
+TARN_API tarn_kprog *tarn_plan_program(tarn_lang *L, const tarn_hw *hw, const tarn_plan_choice *c,
+                                       uint32_t n);
 
 /* As text (print.c), ends with a newline. */
 TARN_API void tarn_plan_print(const tarn_plan_nest *N, tarn_buf *b);
@@ -220,14 +237,14 @@ typedef struct tarn_plan_copy {
 typedef struct tarn_plan_order {
   uint32_t n;
   int64_t count[TARN_MAX_LEVELS]; /* copies of each level from st->order to st->order_end */
-  bool grouped;                   /* each vector of the other operand is used by the whole tile at once */
+  bool grouped; /* each vector of the other operand is used by the whole tile at once */
   tarn_plan_copy copy[PLAN_MOST_COPIES];
   bool last[PLAN_MOST_COPIES]; /* of its accumulator */
 } tarn_plan_order;
-/* The order for a tile whose dims have len elements left; complete: accumulators leave their registers as they are complete.
- * False: as the levels list them. */
-TARN_API bool tarn_plan_order_of(const tarn_plan_nest *N, uint32_t list, const int64_t *len, bool complete,
-                                 tarn_plan_order *out);
+/* The order for a tile whose dims have len elements left; complete: accumulators leave their
+ * registers as they are complete. False: as the levels list them. */
+TARN_API bool tarn_plan_order_of(const tarn_plan_nest *N, uint32_t list, const int64_t *len,
+                                 bool complete, tarn_plan_order *out);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,14 @@
 /* Prefetches and non-temporal stores, as loop/ahead.c chooses them, for the levels of a plan. */
 #include "plan/internal.h"
 /* l: NULL for a local buffer. */
-static tarn_walk walk_of(const tarn_plan_access *a, uint32_t nlevel, uint32_t operand, const tarn_layout *l) {
-  tarn_walk w = {.linear = true, .result = a->store, .operand = operand, .size = (uint32_t)tarn_dtype_size(a->dtype)};
-  w.moved = tarn_plan_lin_deps(a->off), w.local = !l, w.bytes = l ? tarn_layout_elems(l) * (int64_t)w.size : 0;
+static tarn_walk walk_of(const tarn_plan_access *a, uint32_t nlevel, uint32_t operand,
+                         const tarn_layout *l) {
+  tarn_walk w = {.linear = true,
+                 .result = a->store,
+                 .operand = operand,
+                 .size = (uint32_t)tarn_dtype_size(a->dtype)};
+  w.moved = tarn_plan_lin_deps(a->off), w.local = !l,
+  w.bytes = l ? tarn_layout_elems(l) * (int64_t)w.size : 0;
   for (uint32_t i = 0; i < a->off->n; i++) w.linear &= a->off->t[i].kind == TARN_IX_VAR;
   for (uint32_t v = 0; v < nlevel; v++) /* a level's variable is its number */
     if (!tarn_plan_moves_by(a->off, v, &w.by[v])) w.uneven |= 1ull << v;
@@ -11,11 +16,15 @@ static tarn_walk walk_of(const tarn_plan_access *a, uint32_t nlevel, uint32_t op
 }
 
 /* of: the access of each walk. */
-static tarn_stage_walk stage_walk(const tarn_plan_nest *N, uint32_t stage, const tarn_plan_operand *in,
-                                  const tarn_plan_operand *out, tarn_plan_access **of) {
+static tarn_stage_walk stage_walk(const tarn_plan_nest *N, uint32_t stage,
+                                  const tarn_plan_operand *in, const tarn_plan_operand *out,
+                                  tarn_plan_access **of) {
   tarn_plan_stage *st = &N->stage[stage];
   const tarn_plan_level *l[2 * TARN_MAX_LEVELS];
-  tarn_stage_walk w = {.slots = st->slots, .red_lanes = st->red_lanes, .in_memory = st->in_memory, .reduces = st->red};
+  tarn_stage_walk w = {.slots = st->slots,
+                       .red_lanes = st->red_lanes,
+                       .in_memory = st->in_memory,
+                       .reduces = st->red};
   w.nlevel = tarn_plan_levels(N, 1 + stage, l);
   w.walk = TARN_ARRAY(N->cx, tarn_walk, st->f->nops + 1u);
   w.work = w.body = 1 + tarn_fx_cycles(N->L, N->hw, st->f->body), w.points = 1;
@@ -24,17 +33,21 @@ static tarn_stage_walk stage_walk(const tarn_plan_nest *N, uint32_t stage, const
     if (d < st->nacc) w.points *= (double)st->dim[d];
   }
   for (uint32_t i = 0; i < w.nlevel; i++)
-    w.level[i] = (tarn_walk_level){.kind = l[i]->kind, .red = l[i]->red, .inside = l[i]->inside, .trips = l[i]->trips};
+    w.level[i] = (tarn_walk_level){
+        .kind = l[i]->kind, .red = l[i]->red, .inside = l[i]->inside, .trips = l[i]->trips};
   for (uint32_t r = 0; r < st->f->nops; r++) {
     const tarn_read *read = &st->s->read[r];
     of[w.nwalk] = &st->read[r];
-    w.walk[w.nwalk++] = walk_of(&st->read[r], w.nlevel, read->src, read->stage ? NULL : &in[read->src].layout);
+    w.walk[w.nwalk++] =
+        walk_of(&st->read[r], w.nlevel, read->src, read->stage ? NULL : &in[read->src].layout);
   }
   of[w.nwalk] = &st->result;
-  w.walk[w.nwalk++] = walk_of(&st->result, w.nlevel, st->out_no, st->s->out ? &out[st->out_no].layout : NULL);
+  w.walk[w.nwalk++] =
+      walk_of(&st->result, w.nlevel, st->out_no, st->s->out ? &out[st->out_no].layout : NULL);
   return w;
 }
-void tarn_plan_prefetch_settle(tarn_plan_nest *N, const tarn_plan_operand *in, const tarn_plan_operand *out) {
+void tarn_plan_prefetch_settle(tarn_plan_nest *N, const tarn_plan_operand *in,
+                               const tarn_plan_operand *out) {
   tarn_ctx *cx = N->cx;
   tarn_walks w = {.cx = cx, .hw = N->hw, .nshared = N->list[0].n, .nstage = N->nstage};
   tarn_plan_access ***of = TARN_ARRAY(cx, tarn_plan_access **, N->nstage);

@@ -1,4 +1,5 @@
-/* A nest and its schedule as the walk needs them: levels with their trips, accesses over levels, functions composed. */
+/* A nest and its schedule as the walk needs them: levels with their trips, accesses over levels,
+ * functions composed. */
 #include "plan/internal.h"
 #include <string.h>
 
@@ -8,8 +9,8 @@
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---------------------------------------------------------------- levels */
-static void read_levels(tarn_plan_nest *N, tarn_plan_list *list, const tarn_level *level, uint32_t n, const int64_t *dim,
-                        uint32_t first_var) {
+static void read_levels(tarn_plan_nest *N, tarn_plan_list *list, const tarn_level *level,
+                        uint32_t n, const int64_t *dim, uint32_t first_var) {
   int64_t left[TARN_MAX_DIMS];
   memcpy(left, dim, sizeof left);
   list->n = n;
@@ -17,7 +18,8 @@ static void read_levels(tarn_plan_nest *N, tarn_plan_list *list, const tarn_leve
     tarn_raise(N->cx, TARN_INTERNAL, "plan: a schedule of more than %d levels", PLAN_MAX_VARS);
   for (uint32_t i = 0; i < n; i++) {
     tarn_plan_level *l = &list->level[i];
-    *l = (tarn_plan_level){.dim = level[i].dim, .kind = level[i].kind, .step = level[i].step, .var = first_var + i};
+    *l = (tarn_plan_level){
+        .dim = level[i].dim, .kind = level[i].kind, .step = level[i].step, .var = first_var + i};
     if (l->kind == TARN_BLOCK || l->kind == TARN_THREAD) l->kind = TARN_PARALLEL;
     l->trips = ceil_div(left[l->dim], l->step);
     left[l->dim] = l->step;
@@ -26,7 +28,8 @@ static void read_levels(tarn_plan_nest *N, tarn_plan_list *list, const tarn_leve
 
 /* Parallel are the leading levels only. */
 static void settle_parallel(tarn_plan_list *list, bool allowed) {
-  while (allowed && list->parallel < list->n && list->level[list->parallel].kind == TARN_PARALLEL) list->parallel++;
+  while (allowed && list->parallel < list->n && list->level[list->parallel].kind == TARN_PARALLEL)
+    list->parallel++;
   for (uint32_t i = list->parallel; i < list->n; i++)
     if (list->level[i].kind == TARN_PARALLEL) list->level[i].kind = TARN_SERIAL;
 }
@@ -41,10 +44,12 @@ static bool may_split_reduction(const tarn_plan_nest *N, const tarn_plan_stage *
 
 bool tarn_plan_lanes_are_rows(const tarn_plan_list *list) {
   const tarn_plan_level *l = list->n < 2 ? NULL : &list->level[list->n - 2];
-  return l && l[0].kind == TARN_VECTOR && l[1].kind == TARN_VECTOR && l[0].dim != l[1].dim && !l[0].red && !l[1].red &&
-         l[0].step == 1 && l[1].step == 1 && l[0].trips * l[1].trips <= MAX_LANES;
+  return l && l[0].kind == TARN_VECTOR && l[1].kind == TARN_VECTOR && l[0].dim != l[1].dim &&
+         !l[0].red && !l[1].red && l[0].step == 1 && l[1].step == 1 &&
+         l[0].trips * l[1].trips <= MAX_LANES;
 }
-static void settle_vector(const tarn_plan_nest *N, const tarn_plan_stage *st, tarn_plan_list *list, bool taken) {
+static void settle_vector(const tarn_plan_nest *N, const tarn_plan_stage *st, tarn_plan_list *list,
+                          bool taken) {
   bool rows = st && !taken && tarn_plan_lanes_are_rows(list);
   for (uint32_t i = 0; i < list->n; i++) {
     tarn_plan_level *l = &list->level[i];
@@ -70,7 +75,8 @@ static void settle_unroll(tarn_plan_list *list) {
 static uint64_t serial_vars(const tarn_plan_list *list) {
   uint64_t m = 0;
   for (uint32_t i = 0; i < list->n; i++)
-    if (list->level[i].kind == TARN_SERIAL || list->level[i].kind == TARN_PARALLEL) m |= 1ull << list->level[i].var;
+    if (list->level[i].kind == TARN_SERIAL || list->level[i].kind == TARN_PARALLEL)
+      m |= 1ull << list->level[i].var;
   return m;
 }
 
@@ -107,7 +113,8 @@ static const tarn_plan_level *shared_lanes(const tarn_plan_nest *N) {
 }
 
 /* Where a stage that is no output keeps the element with these own indices. */
-static const tarn_plan_lin *local_offset(const tarn_plan_nest *N, const tarn_plan_stage *of, const tarn_plan_space *s,
+static const tarn_plan_lin *local_offset(const tarn_plan_nest *N, const tarn_plan_stage *of,
+                                         const tarn_plan_space *s,
                                          const tarn_plan_lin *const *own) {
   const tarn_plan_level *lanes = shared_lanes(N);
   tarn_layout l = tarn_layout_row_major(of->s->nown, of->s->own);
@@ -121,8 +128,8 @@ static int64_t local_elems(const tarn_plan_nest *N, const tarn_plan_stage *of) {
   return n;
 }
 
-static void prepare_read(tarn_plan_nest *N, tarn_plan_stage *st, uint32_t i, const tarn_plan_operand *in,
-                         const tarn_plan_operand *out) {
+static void prepare_read(tarn_plan_nest *N, tarn_plan_stage *st, uint32_t i,
+                         const tarn_plan_operand *in, const tarn_plan_operand *out) {
   const tarn_read *r = &st->s->read[i];
   const tarn_imap *m = tarn_imap_get(N->L, r->map);
   tarn_plan_access *a = &st->read[i];
@@ -131,21 +138,26 @@ static void prepare_read(tarn_plan_nest *N, tarn_plan_stage *st, uint32_t i, con
   const tarn_plan_stage *from = r->stage ? &N->stage[r->src] : NULL;
   if (from && from->s->out)
     for (; n < N->n->depth; n++) at[n] = st->index[n];
-  for (uint32_t k = 0; k < m->nin; k++) at[n++] = tarn_plan_lin_ix(&st->space, N->L, m->e[k], st->index);
+  for (uint32_t k = 0; k < m->nin; k++)
+    at[n++] = tarn_plan_lin_ix(&st->space, N->L, m->e[k], st->index);
   if (!from) {
     a->off = tarn_plan_lin_layout(&st->space, &in[r->src].layout, at), a->dtype = in[r->src].dtype;
     a->few = in[r->src].few, a->nfew = in[r->src].nfew;
     a->elems = tarn_layout_elems(&in[r->src].layout);
-  } else if (from->s->out) a->off = tarn_plan_lin_layout(&st->space, &out[from->out_no].layout, at), a->dtype = from->out_type;
+  } else if (from->s->out)
+    a->off = tarn_plan_lin_layout(&st->space, &out[from->out_no].layout, at),
+    a->dtype = from->out_type;
   else a->off = local_offset(N, from, &st->space, at), a->dtype = from->out_type;
   a->fill = m->fill, a->nguard = m->nguard;
   for (uint32_t g = 0; g < m->nguard; g++)
-    a->guard[g] =
-        (tarn_plan_guard){tarn_plan_lin_ix(&st->space, N->L, m->guard[g].e, st->index), m->guard[g].lo, m->guard[g].hi};
+    a->guard[g] = (tarn_plan_guard){tarn_plan_lin_ix(&st->space, N->L, m->guard[g].e, st->index),
+                                    m->guard[g].lo, m->guard[g].hi};
 }
 
-static void type_or_raise(tarn_plan_nest *N, uint32_t f, const tarn_dtype *holes, uint32_t n, tarn_dtype *out) {
-  if (!tarn_fx_type(N->L, f, holes, n, out)) tarn_raise(N->cx, TARN_INTERNAL, "plan: %s", tarn_message(N->cx));
+static void type_or_raise(tarn_plan_nest *N, uint32_t f, const tarn_dtype *holes, uint32_t n,
+                          tarn_dtype *out) {
+  if (!tarn_fx_type(N->L, f, holes, n, out))
+    tarn_raise(N->cx, TARN_INTERNAL, "plan: %s", tarn_message(N->cx));
 }
 
 /* step with the body in the place of the element: holes state…, index, operands… */
@@ -194,38 +206,47 @@ static void prepare_tile(const tarn_plan_nest *N, tarn_plan_stage *st, const tar
     else if (l->kind == TARN_UNROLL) chains *= l->trips;
     if (!l->red && l->kind == TARN_SERIAL && l->trips > 1) st->in_memory = true;
   }
-  bool own = st->red && st->red_lanes > 1 && !st->in_memory && st->slots * chains * st->red->ns <= PLAN_MOST_CHAINS;
+  bool own = st->red && st->red_lanes > 1 && !st->in_memory &&
+             st->slots * chains * st->red->ns <= PLAN_MOST_CHAINS;
   st->chains = own ? chains : 1;
 }
 
-/* Is there one operator in f that takes this hole? `looks`: so many nodes are looked at, shared ones again. */
-static bool only_taker(const tarn_lang *L, uint32_t f, uint32_t hole, uint32_t *looks, uint32_t *taker) {
+/* Is there one operator in f that takes this hole? `looks`: so many nodes are looked at, shared
+ * ones again. */
+static bool only_taker(const tarn_lang *L, uint32_t f, uint32_t hole, uint32_t *looks,
+                       uint32_t *taker) {
   const tarn_fx *x = tarn_fx_get(L, f);
   if (x->op == TARN_FX_HOLE || x->op == TARN_FX_CONST) return true;
   for (uint32_t i = 0; i < tarn_fx_arity(x->op); i++) {
     const tarn_fx *kid = tarn_fx_get(L, x->kid[i]);
     if (!(*looks)--) return false;
-    if (kid->op == TARN_FX_HOLE && kid->hole == hole && *taker != TARN_NONE && *taker != f) return false;
+    if (kid->op == TARN_FX_HOLE && kid->hole == hole && *taker != TARN_NONE && *taker != f)
+      return false;
     if (kid->op == TARN_FX_HOLE && kid->hole == hole) *taker = f;
     else if (!only_taker(L, x->kid[i], hole, looks, taker)) return false;
   }
   return true;
 }
-/* Do copies of the tile read the same element? Where each reads its own it would only be waited for earlier. */
+/* Do copies of the tile read the same element? Where each reads its own it would only be waited for
+ * earlier. */
 static bool shared_by_copies(const tarn_plan_list *list, const tarn_plan_access *a) {
   for (uint32_t i = 0; i < list->n; i++) {
     const tarn_plan_level *l = &list->level[i];
-    if (l->trips > 1 && l->kind == TARN_UNROLL && !l->red && !(tarn_plan_lin_deps(a->off) >> l->var & 1)) return true;
+    if (l->trips > 1 && l->kind == TARN_UNROLL && !l->red &&
+        !(tarn_plan_lin_deps(a->off) >> l->var & 1))
+      return true;
   }
   return false;
 }
-/* sum + b, b an operand: the sum begins with b. One addition less, which counts where sums are short. */
+/* sum + b, b an operand: the sum begins with b. One addition less, which counts where sums are
+ * short. */
 static void settle_start(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list) {
   const tarn_lang *L = N->L;
   uint32_t looks = 256, sum = TARN_NONE, other = TARN_NONE, epi = st->f->epi;
   st->start = TARN_NONE;
   if (!st->red || st->red->kind != TARN_RED_SUM || epi == TARN_NONE || !N->contract) return;
-  if (st->nfactor || st->red_lanes > 1 || !only_taker(L, epi, 0, &looks, &sum) || sum == TARN_NONE) return;
+  if (st->nfactor || st->red_lanes > 1 || !only_taker(L, epi, 0, &looks, &sum) || sum == TARN_NONE)
+    return;
   const tarn_fx *x = tarn_fx_get(L, sum);
   if (x->op != TARN_FX_ADD || x->kid[0] == x->kid[1]) return;
   const tarn_fx *b = tarn_fx_get(L, x->kid[0]);
@@ -251,13 +272,17 @@ static void prepare_levels(tarn_plan_nest *N, uint32_t i, const tarn_stage_sched
   settle_unroll(list);
 }
 
-/* Of a window's sums: the copies of each tap go along the lanes. Where other copies use what is loaded again (a tile of several
- * channels), they need the registers more than the loads the time. */
+/* Of a window's sums: the copies of each tap go along the lanes. Where other copies use what is
+ * loaded again (a tile of several channels), they need the registers more than the loads the time.
+ */
 static void settle_along(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list) {
   const tarn_hw *hw = N->hw;
   uint64_t taps = 0, copies = 0;
-  bool whole = hw->nmem && hw->vector_bits == 8 * tarn_hw_mem(hw, TARN_HW_L1)->line && tarn_hw_x86_64(hw);
-  if ((!tarn_plan_lanes_are_rows(list) && !(hw->moves && whole)) || !st->red || st->red_lanes > 1 || st->nfactor) return;
+  bool whole =
+      hw->nmem && hw->vector_bits == 8 * tarn_hw_mem(hw, TARN_HW_L1)->line && tarn_hw_x86_64(hw);
+  if ((!tarn_plan_lanes_are_rows(list) && !(hw->moves && whole)) || !st->red || st->red_lanes > 1 ||
+      st->nfactor)
+    return;
   for (uint32_t i = 0; i < list->n; i++) {
     const tarn_plan_level *l = &list->level[i];
     if (l->kind != TARN_UNROLL || l->trips < 2) continue;
@@ -266,21 +291,27 @@ static void settle_along(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan
   }
   for (uint32_t r = 0; r < st->f->nops; r++) {
     tarn_plan_access *a = &st->read[r];
-    if (a->dtype == TARN_F32 && (tarn_plan_lin_deps(a->off) & copies) == copies) a->along = taps & tarn_plan_lin_deps(a->off);
+    if (a->dtype == TARN_F32 && (tarn_plan_lin_deps(a->off) & copies) == copies)
+      a->along = taps & tarn_plan_lin_deps(a->off);
   }
 }
 
 /* A reduce loop outside of the accumulators leaves partial sums in the result. */
-static void check_outer_reduction(const tarn_plan_nest *N, uint32_t stage, const tarn_plan_list *list) {
+static void check_outer_reduction(const tarn_plan_nest *N, uint32_t stage,
+                                  const tarn_plan_list *list) {
   const tarn_plan_stage *st = &N->stage[stage];
   for (uint32_t i = 0; i < st->acc && st->red; i++)
-    if (list->level[i].red && list->level[i].trips > 1 && (st->red->ns != 1 || st->state[0] != st->out_type))
-      tarn_raise(N->cx, TARN_BAD_INPUT, "schedule: stage %u: a reduce loop outside of accumulators that the result cannot hold",
-                 stage);
+    if (list->level[i].red && list->level[i].trips > 1 &&
+        (st->red->ns != 1 || st->state[0] != st->out_type))
+      tarn_raise(
+          N->cx, TARN_BAD_INPUT,
+          "schedule: stage %u: a reduce loop outside of accumulators that the result cannot hold",
+          stage);
 }
 
-static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_stage_sched *ss, const tarn_plan_operand *in,
-                          const tarn_plan_operand *out, uint32_t *out_no) {
+static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_stage_sched *ss,
+                          const tarn_plan_operand *in, const tarn_plan_operand *out,
+                          uint32_t *out_no) {
   tarn_plan_stage *st = &N->stage[i];
   const tarn_plan_list *list = &N->list[1 + i];
   st->s = &N->n->stage[i];
@@ -299,8 +330,8 @@ static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_stage_sched 
     st->out_no = (*out_no)++;
     st->result.off = tarn_plan_lin_layout(&st->space, &out[st->out_no].layout, st->index);
     if (out[st->out_no].dtype != st->out_type)
-      tarn_raise(N->cx, TARN_INTERNAL, "plan: the kernel computes %s for a buffer of %s", tarn_dtype_name(st->out_type),
-                 tarn_dtype_name(out[st->out_no].dtype));
+      tarn_raise(N->cx, TARN_INTERNAL, "plan: the kernel computes %s for a buffer of %s",
+                 tarn_dtype_name(st->out_type), tarn_dtype_name(out[st->out_no].dtype));
   } else {
     st->result.off = local_offset(N, st, &st->space, st->index + N->n->depth);
     st->local_bytes = local_elems(N, st) * (int64_t)tarn_dtype_size(st->out_type);
@@ -333,14 +364,16 @@ static void settle_accesses(tarn_plan_nest *N, tarn_plan_stage *st, uint64_t ser
   st->nan_shows = N->contract && tarn_plan_nan_shows(N, st);
 }
 
-tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, const tarn_nest *n, const tarn_schedule *s,
-                               const tarn_plan_operand *in, const tarn_plan_operand *out) {
+tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, const tarn_nest *n,
+                               const tarn_schedule *s, const tarn_plan_operand *in,
+                               const tarn_plan_operand *out) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_plan_nest *N = TARN_NEW(cx, tarn_plan_nest);
   *N = (tarn_plan_nest){.cx = cx, .L = L, .hw = hw, .contract = contract, .n = n};
   N->nshared = s->nshared;
   N->nstage = n->nstage;
-  if (s->nstage != n->nstage) tarn_raise(cx, TARN_INTERNAL, "plan: the schedule is of another nest");
+  if (s->nstage != n->nstage)
+    tarn_raise(cx, TARN_INTERNAL, "plan: the schedule is of another nest");
   N->list = TARN_ARRAY(cx, tarn_plan_list, 1 + n->nstage);
   N->stage = TARN_ARRAY(cx, tarn_plan_stage, n->nstage);
   read_levels(N, &N->list[0], s->shared, s->nshared, n->shared, 0);
@@ -348,7 +381,8 @@ tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, c
   settle_unroll(&N->list[0]);
   uint32_t out_no = 0;
   N->split = s->nshared == 0;
-  for (uint32_t i = 0; i < n->nstage; i++) N->split = N->split && (n->stage[i].out || n->nstage == 1);
+  for (uint32_t i = 0; i < n->nstage; i++)
+    N->split = N->split && (n->stage[i].out || n->nstage == 1);
   for (uint32_t i = 0; i < n->nstage; i++) prepare_stage(N, i, &s->stage[i], in, out, &out_no);
   for (uint32_t i = 0; i <= n->nstage; i++) settle_parallel(&N->list[i], i == 0 || N->split);
   tarn_plan_prefetch_settle(N, in, out);
@@ -383,6 +417,7 @@ void tarn_plan_through(tarn_plan_nest *N) {
 uint32_t tarn_plan_levels(const tarn_plan_nest *N, uint32_t list, const tarn_plan_level **out) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < 2; k++)
-    for (uint32_t i = 0; i < N->list[k ? list : 0].n; i++) out[n++] = &N->list[k ? list : 0].level[i];
+    for (uint32_t i = 0; i < N->list[k ? list : 0].n; i++)
+      out[n++] = &N->list[k ? list : 0].level[i];
   return n;
 }

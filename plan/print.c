@@ -1,5 +1,6 @@
-/* A plan as text: regions, stages, the levels of each as nested loops, what lies in the register tile, and how each operand is
- * walked. l0, l1 … are level counters; an offset is a sum over them, in elements. */
+/* A plan as text: regions, stages, the levels of each as nested loops, what lies in the register
+ * tile, and how each operand is walked. l0, l1 … are level counters; an offset is a sum over them,
+ * in elements. */
 #include "plan/plan.h"
 
 typedef struct printer {
@@ -75,7 +76,8 @@ static void print_access(printer *p, const tarn_plan_list *list, const tarn_plan
   }
   if (a->few) tarn_buf_str(p->b, " (numbers)");
   if (a->along) tarn_buf_str(p->b, " (moved along the lanes)");
-  if (a->ahead) tarn_buf_fmt(p->b, " (prefetch %lld %s)", (long long)a->ahead, a->second ? "L2" : "L1");
+  if (a->ahead)
+    tarn_buf_fmt(p->b, " (prefetch %lld %s)", (long long)a->ahead, a->second ? "L2" : "L1");
   if (a->past) tarn_buf_str(p->b, " (non-temporal)");
   tarn_buf_str(p->b, ")");
 }
@@ -84,7 +86,8 @@ static void print_operands(printer *p, const tarn_plan_list *list, const tarn_pl
     const tarn_read *from = &st->s->read[r];
     line(p);
     tarn_buf_fmt(p->b, "(%s %u (%s %u) ", r < st->f->nops ? "operand" : "epilogue-operand",
-                 r < st->f->nops ? r : r - st->f->nops + 1, from->stage ? "stage" : "buffer", from->src);
+                 r < st->f->nops ? r : r - st->f->nops + 1, from->stage ? "stage" : "buffer",
+                 from->src);
     print_access(p, list, &st->read[r]);
   }
   line(p);
@@ -99,14 +102,15 @@ static void print_prefetches(printer *p, const tarn_plan_stage *st, const tarn_p
     const tarn_ask *k = &st->prefetch.p[i].k;
     if (k->at != l->var) continue;
     line(p);
-    tarn_buf_fmt(p->b, "(prefetch (stage %u) (operand %u) first %lld rows %lld of %lld bytes %s)", k->of, k->walk,
-                 (long long)k->first, (long long)k->rows, (long long)k->step, k->near ? "L1" : "L2");
+    tarn_buf_fmt(p->b, "(prefetch (stage %u) (operand %u) first %lld rows %lld of %lld bytes %s)",
+                 k->of, k->walk, (long long)k->first, (long long)k->rows, (long long)k->step,
+                 k->near ? "L1" : "L2");
   }
 }
 static void open_level(printer *p, const tarn_plan_level *l) {
   line(p);
-  tarn_buf_fmt(p->b, "(%s l%u d%u step %lld trips %lld", kinds[l->kind], l->var, l->dim, (long long)l->step,
-               (long long)l->trips);
+  tarn_buf_fmt(p->b, "(%s l%u d%u step %lld trips %lld", kinds[l->kind], l->var, l->dim,
+               (long long)l->step, (long long)l->trips);
   p->depth++;
   p->open++;
 }
@@ -141,12 +145,13 @@ static void print_body(printer *p, const tarn_plan_stage *st) {
   for (uint32_t i = 0; i < st->nfactor; i++) {
     const tarn_plan_factor *f = &st->factor[i];
     line(p);
-    tarn_buf_fmt(p->b, "(constant-matrix (operand %u) %u x %u, %u shared pairs)", f->read, f->rows, f->cols, f->npair);
+    tarn_buf_fmt(p->b, "(constant-matrix (operand %u) %u x %u, %u shared pairs)", f->read, f->rows,
+                 f->cols, f->npair);
   }
   for (uint32_t i = 0; i < st->ndot; i++) {
     line(p);
-    tarn_buf_fmt(p->b, "(intrinsic %s lanes %lld k %lld)", st->dot[i].intrinsic->name, (long long)st->dot[i].lanes,
-                 (long long)st->dot[i].k);
+    tarn_buf_fmt(p->b, "(intrinsic %s lanes %lld k %lld)", st->dot[i].intrinsic->name,
+                 (long long)st->dot[i].lanes, (long long)st->dot[i].k);
   }
   print_fx(p, "compute", st->f->body);
 }

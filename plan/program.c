@@ -1,4 +1,5 @@
-/* Kernels by themselves as a program: each with buffers of its own, all of them inputs and outputs. */
+/* Kernels by themselves as a program: each with buffers of its own, all of them inputs and outputs.
+ */
 #include "plan/plan.h"
 
 static uint32_t add_buffer(tarn_kprog *p, tarn_buf_kind kind, tarn_dtype type, int64_t elems) {
@@ -16,7 +17,8 @@ static uint32_t add_output(tarn_kprog *p, tarn_dtype type, const tarn_layout *l)
   p->out[p->nout++] = add_buffer(p, TARN_BUF_OUTPUT, type, tarn_layout_elems(l) + l->offset);
   return p->out[p->nout - 1];
 }
-/* Small matrices are part of the code: the kernel reads these instead of the input that stands for its operand. */
+/* Small matrices are part of the code: the kernel reads these instead of the input that stands for
+ * its operand. */
 static uint32_t add_numbers(tarn_kprog *p, const tarn_layout *l, const float *numbers) {
   int64_t elems = tarn_layout_elems(l);
   tarn_tensor *t = TARN_NEW(tarn_lang_ctx(p->L), tarn_tensor);
@@ -48,7 +50,8 @@ static void add_kernel(tarn_kprog *p, uint32_t i, const tarn_plan_choice *c) {
                             .sched = s,
                             .term = TARN_NONE};
 }
-tarn_kprog *tarn_plan_program(tarn_lang *L, const tarn_hw *hw, const tarn_plan_choice *c, uint32_t n) {
+tarn_kprog *tarn_plan_program(tarn_lang *L, const tarn_hw *hw, const tarn_plan_choice *c,
+                              uint32_t n) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_kprog *p = TARN_NEW(cx, tarn_kprog);
   uint32_t most = n * (2 * TARN_MAX_OPERANDS + TARN_MAX_RESULTS);

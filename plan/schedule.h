@@ -1,5 +1,5 @@
-/* tarn plan: schedules, programs of scheduled kernels, how constants are packed, what is prefetched. plan.h has what follows
- * from a schedule. */
+/* tarn plan: schedules, programs of scheduled kernels, how constants are packed, what is
+ * prefetched. plan.h has what follows from a schedule. */
 #ifndef TARN_SCHEDULE_H
 #define TARN_SCHEDULE_H
 #include "hw/hw.h"
@@ -9,15 +9,21 @@ extern "C" {
 #endif
 
 /* ---- programs ---- */
-typedef enum tarn_buf_kind { TARN_BUF_INPUT, TARN_BUF_OUTPUT, TARN_BUF_CONST, TARN_BUF_TEMP } tarn_buf_kind;
+typedef enum tarn_buf_kind {
+  TARN_BUF_INPUT,
+  TARN_BUF_OUTPUT,
+  TARN_BUF_CONST,
+  TARN_BUF_TEMP
+} tarn_buf_kind;
 typedef struct tarn_buffer {
   tarn_buf_kind kind;
   const char *name; /* inputs and outputs: the model's name */
   tarn_dtype dtype;
   tarn_layout layout;
-  uint32_t parent; /* TARN_NONE, or the buffer this one lies in (a part of a concatenation): layout is relative to it */
-  tarn_term term; /* what it holds, over the program's terms: for explanations and for CONST, whose value is computed from it at
-                     compile time */
+  uint32_t parent; /* TARN_NONE, or the buffer this one lies in (a part of a concatenation): layout
+                      is relative to it */
+  tarn_term term;  /* what it holds, over the program's terms: for explanations and for CONST, whose
+                      value is computed from it at  compile time */
   const tarn_tensor *value; /* CONST once computed, logical row-major; NULL before */
 } tarn_buffer;
 
@@ -30,31 +36,38 @@ typedef enum tarn_level_kind {
   TARN_THREAD,
   TARN_DOT
 } tarn_level_kind;
-/* One loop over `dim` of the stage's iteration space (shared dims, own dims, reduce dims, in this order), in steps of `step`
- * elements. The levels of one dim have falling steps, each dividing the one before; the innermost has step 1.
- * A VECTOR level covers the step of the next outer level of its dim (that many lanes) and is the innermost of its dim. Where
- * the last two levels are VECTOR ones of own dims, lanes are rows: of the last one's dim, side by side, for steps of the other.
- * A DOT level is the innermost of all, of a reduce dim: one instruction takes the step of the next outer level of that dim
- * (tarn_hw_dots); where there is no such instruction, or a tail is shorter, it is unrolled. */
+/* One loop over `dim` of the stage's iteration space (shared dims, own dims, reduce dims, in this
+ * order), in steps of `step` elements. The levels of one dim have falling steps, each dividing the
+ * one before; the innermost has step 1. A VECTOR level covers the step of the next outer level of
+ * its dim (that many lanes) and is the innermost of its dim. Where the last two levels are VECTOR
+ * ones of own dims, lanes are rows: of the last one's dim, side by side, for steps of the other. A
+ * DOT level is the innermost of all, of a reduce dim: one instruction takes the step of the next
+ * outer level of that dim (tarn_hw_dots); where there is no such instruction, or a tail is shorter,
+ * it is unrolled. */
 typedef struct tarn_level {
   uint8_t dim;
   uint8_t kind;
   int64_t step;
 } tarn_level;
 #define TARN_MAX_LEVELS 48
-/* Results across the lanes are turned in registers: so many lanes at most, so many unrolled neighbours of a row. */
+/* Results across the lanes are turned in registers: so many lanes at most, so many unrolled
+ * neighbours of a row. */
 #define TARN_TURN_LANES 16
 #define TARN_TURN_ROWS  32
-/* A small matrix that weighs a sum, and is numbers in the code: so many rows and columns at most. */
+/* A small matrix that weighs a sum, and is numbers in the code: so many rows and columns at most.
+ */
 #define TARN_MOST_WEIGHED 8
-/* A reduction's loop of so many trips at most is written out where padding leaves some of them out. */
+/* A reduction's loop of so many trips at most is written out where padding leaves some of them out.
+ */
 #define TARN_MOST_WRITTEN 8
-/* Bytes of a page of memory: what the next access finds on another one is not foreseen by the processor. */
+/* Bytes of a page of memory: what the next access finds on another one is not foreseen by the
+ * processor. */
 #define TARN_PAGE 4096
-/* Levels from the outermost to the innermost.  `acc`: index of the first level inside which the accumulators live:
- * access-dim levels at and after it are UNROLL or VECTOR (the register tile) unless the accumulators do not fit; the
- * accumulators are initialised before level acc (or loaded from the result when a reduce level lies outside of it and it
- * is not its first iteration) and the epilogue runs after it when the reduction is complete. Maps have acc = nlevel. */
+/* Levels from the outermost to the innermost.  `acc`: index of the first level inside which the
+ * accumulators live: access-dim levels at and after it are UNROLL or VECTOR (the register tile)
+ * unless the accumulators do not fit; the accumulators are initialised before level acc (or loaded
+ * from the result when a reduce level lies outside of it and it is not its first iteration) and the
+ * epilogue runs after it when the reduction is complete. Maps have acc = nlevel. */
 typedef struct tarn_stage_sched {
   uint32_t nlevel, acc;
   tarn_level level[TARN_MAX_LEVELS];
@@ -66,9 +79,11 @@ typedef struct tarn_schedule {
   uint32_t nstage;
   tarn_stage_sched *stage;
 } tarn_schedule;
-/* Checks a schedule against a nest: every dim covered once, steps divide … Raises TARN_BAD_INPUT. */
+/* Checks a schedule against a nest: every dim covered once, steps divide … Raises TARN_BAD_INPUT.
+ */
 TARN_API void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s);
-TARN_API void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n, const tarn_schedule *s);
+TARN_API void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n,
+                                  const tarn_schedule *s);
 
 typedef struct tarn_kernel {
   const char *name; /* unique, a C identifier: k12_conv_add_relu … */
@@ -76,10 +91,12 @@ typedef struct tarn_kernel {
   uint32_t nest;    /* K_NEST: tarn_nest id, canonical (see tarn_nest_canonical) */
   uint32_t payload; /* K_OPAQUE (any operator that is no nest: gather, opaque), K_CALL */
   uint32_t nin, nout;
-  const uint32_t *in, *out;                  /* buffer numbers: children of the nest; output stages in order */
-  const tarn_layout *in_layout, *out_layout; /* how this kernel walks them: the canonical kernel's layouts (K_NEST), over
-                                              * the nest's dims; the same memory as the buffers' own layouts. Offsets are
-                                              * elements from the start of the buffer (of its outermost parent, for a part). */
+  const uint32_t *in, *out; /* buffer numbers: children of the nest; output stages in order */
+  const tarn_layout *in_layout,
+      *out_layout; /* how this kernel walks them: the canonical kernel's layouts (K_NEST), over
+                    * the nest's dims; the same memory as the buffers' own layouts. Offsets are
+                    * elements from the start of the buffer (of its outermost parent, for a part).
+                    */
   const tarn_schedule *sched;
   bool copy;            /* only moves data (layout copy, materialise): counted apart */
   double price;         /* predicted seconds on the described hardware */
@@ -87,8 +104,10 @@ typedef struct tarn_kernel {
   double slots;         /* lanes of vector instructions of one run: tarn_ksig_slots; K_NEST */
   double products;      /* of those that multiply: tarn_ksig_products; K_NEST */
   double reads, writes; /* bytes that one run has to read and write: tarn_ksig_traffic */
-  const tarn_ksig *sig; /* K_NEST: the canonical kernel that was priced, before constants were blocked; or NULL */
-  tarn_term term;       /* K_OPAQUE: the operator over inputs that stand for the buffers; else TARN_NONE */
+  const tarn_ksig *sig; /* K_NEST: the canonical kernel that was priced, before constants were
+                           blocked; or NULL */
+  tarn_term
+      term; /* K_OPAQUE: the operator over inputs that stand for the buffers; else TARN_NONE */
 } tarn_kernel;
 typedef struct tarn_kprog {
   tarn_lang *L;
@@ -102,59 +121,68 @@ typedef struct tarn_kprog {
 } tarn_kprog;
 /* program.tarn: text that holds everything but the constants' values. */
 TARN_API void tarn_kprog_print(const tarn_kprog *p, tarn_buf *b);
-/* Runs it in the interpreter, kernel by kernel with its buffers, layouts and maps (not its schedules): the check that
- * extraction lost nothing. Row-major inputs and outputs. Raises. */
-TARN_API void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint32_t nin, tarn_mode mode, tarn_opaque_fn *opaque,
-                              tarn_tensor **out);
+/* Runs it in the interpreter, kernel by kernel with its buffers, layouts and maps (not its
+ * schedules): the check that extraction lost nothing. Row-major inputs and outputs. Raises. */
+TARN_API void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint32_t nin,
+                              tarn_mode mode, tarn_opaque_fn *opaque, tarn_tensor **out);
 
 /* ---- as text ---- */
-TARN_API const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest *n, const tarn_schedule *s);
-TARN_API const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *n, const char *text, size_t size);
+TARN_API const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest *n,
+                                        const tarn_schedule *s);
+TARN_API const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *n,
+                                                  const char *text, size_t size);
 
 /* ---- tiles and packed constants (block.c) ---- */
-/* The dims that walk a flat address of `elems` elements by whole spans of dim d, by rising step; 0: not each place once. */
-uint32_t tarn_coarse_dims(uint32_t n, const int64_t *dim, const int64_t *coef, uint32_t d, int64_t span, int64_t elems,
-                          uint8_t *by);
-/* The dim that fills the lanes and how many of its elements one register tile holds; 0, and TARN_NONE, when none does. */
+/* The dims that walk a flat address of `elems` elements by whole spans of dim d, by rising step; 0:
+ * not each place once. */
+uint32_t tarn_coarse_dims(uint32_t n, const int64_t *dim, const int64_t *coef, uint32_t d,
+                          int64_t span, int64_t elems, uint8_t *by);
+/* The dim that fills the lanes and how many of its elements one register tile holds; 0, and
+ * TARN_NONE, when none does. */
 TARN_API int64_t tarn_schedule_tile(const tarn_stage_sched *s, uint32_t *lane_dim);
 /* The dim whose steps the rows are where lanes are rows; TARN_NONE: they are not. */
 TARN_API uint32_t tarn_schedule_rows(const tarn_stage_sched *s);
-/* How a single stage's constants are packed: what depends on the lane dim in blocks of the register tile along it, what does
- * not in blocks of the unrolled dim with most steps. The last block
- * may be ragged. A tile of 0: that dim is not cut into tiles, or there is none (TARN_NONE). */
+/* How a single stage's constants are packed: what depends on the lane dim in blocks of the register
+ * tile along it, what does not in blocks of the unrolled dim with most steps. The last block may be
+ * ragged. A tile of 0: that dim is not cut into tiles, or there is none (TARN_NONE). */
 typedef struct tarn_blocks {
   uint32_t lane, row;
   int64_t lane_tile, row_tile;
 } tarn_blocks;
-TARN_API tarn_blocks tarn_schedule_blocks(const tarn_stage_sched *s, uint32_t nown, const int64_t *own);
-/* Dims whose loops are all outside of dim d's, as bits: a constant packed in blocks of d has them outside of the blocks. */
+TARN_API tarn_blocks tarn_schedule_blocks(const tarn_stage_sched *s, uint32_t nown,
+                                          const int64_t *own);
+/* Dims whose loops are all outside of dim d's, as bits: a constant packed in blocks of d has them
+ * outside of the blocks. */
 TARN_API uint32_t tarn_schedule_outside(const tarn_stage_sched *s, uint32_t d);
-/* The dim of a schedule's dot level and how many of its elements one instruction takes (0: the whole dim); TARN_NONE when it
- * has none. */
+/* The dim of a schedule's dot level and how many of its elements one instruction takes (0: the
+ * whole dim); TARN_NONE when it has none. */
 TARN_API uint32_t tarn_schedule_dot(const tarn_stage_sched *s, int64_t *k);
-/* Packs constant operands so, and for a dot level whose dim is a multiple of what one instruction takes that many of its
- * elements side by side: rewrites the canonical kernel, and its schedule to match. False, and both as they were, when nothing
- * is blocked. */
+/* Packs constant operands so, and for a dot level whose dim is a multiple of what one instruction
+ * takes that many of its elements side by side: rewrites the canonical kernel, and its schedule to
+ * match. False, and both as they were, when nothing is blocked. */
 TARN_API bool tarn_ksig_block(tarn_lang *L, tarn_ksig *canonical, const tarn_schedule **s);
 /* ---- prefetches and non-temporal stores (ahead.c) ---- */
 #define TARN_WALK_LEVELS 64
 #define TARN_WHOLE_LINE  64      /* bytes that are stored past the caches at once, and aligned to */
-typedef struct tarn_walk_level { /* one level as it is emitted: SERIAL, PARALLEL, UNROLL or VECTOR */
+typedef struct tarn_walk_level { /* one level as it is emitted: SERIAL, PARALLEL, UNROLL or VECTOR
+                                  */
   uint8_t kind;
   bool red, inside; /* of a reduce dim; inside of the accumulators */
   int64_t trips;
 } tarn_walk_level;
 /* How the levels of a stage walk an operand of its body, or its result. */
 typedef struct tarn_walk {
-  int64_t by[TARN_WALK_LEVELS];         /* elements from one trip of a level to the next */
-  uint64_t moved, uneven;               /* bit i: level i moves it; by no constant step */
-  bool linear, local, constant, result; /* linear: no level does so unevenly; local: of a stage's buffer */
-  uint32_t operand, size;               /* number of the kernel's operand; bytes of an element */
-  int64_t bytes;                        /* of all of it */
+  int64_t by[TARN_WALK_LEVELS]; /* elements from one trip of a level to the next */
+  uint64_t moved, uneven;       /* bit i: level i moves it; by no constant step */
+  bool linear, local, constant,
+      result;             /* linear: no level does so unevenly; local: of a stage's buffer */
+  uint32_t operand, size; /* number of the kernel's operand; bytes of an element */
+  int64_t bytes;          /* of all of it */
   /* decided by tarn_read_ahead(): */
   int64_t ahead; /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
   bool second;   /* into the second cache */
-  bool past;     /* a result whose lines, each written at once, may go past the caches: what holds them is aligned to lines */
+  bool past; /* a result whose lines, each written at once, may go past the caches: what holds them
+                is aligned to lines */
 } tarn_walk;
 typedef struct tarn_stage_walk {
   uint32_t nlevel; /* the shared levels, then its own, from the outermost on */
@@ -164,14 +192,16 @@ typedef struct tarn_stage_walk {
   bool in_memory;     /* loops walk the accumulators */
   bool reduces;
   double body;         /* cycles of the body, for one vector */
-  double work, points; /* of one trip of all shared loops: cycles, a vector counted as one element; results */
+  double work, points; /* of one trip of all shared loops: cycles, a vector counted as one element;
+                          results */
   uint32_t nwalk;
   tarn_walk *walk;
 } tarn_stage_walk;
-/* During one trip of level `level` what a walk touches from element `first` of the next one on is asked for: in each trip of
- * level `at`, a loop of the stage that asks, `step` bytes of each of `rows` rows, `row` elements apart; its next trip goes on
- * behind them: along a row that has several `parts`, then with the next rows. `trips` trips ask for `units` such pieces, where
- * they are more. */
+/* During one trip of level `level` what a walk touches from element `first` of the next one on is
+ * asked for: in each trip of level `at`, a loop of the stage that asks, `step` bytes of each of
+ * `rows` rows, `row` elements apart; its next trip goes on behind them: along a row that has
+ * several `parts`, then with the next rows. `trips` trips ask for `units` such pieces, where they
+ * are more. */
 typedef struct tarn_ask {
   uint32_t of, walk, by; /* stage and number of what is asked for; the stage that asks */
   int64_t first, step, rows, row, parts, units, trips;

@@ -2,14 +2,16 @@
 #include "plan/internal.h"
 #include <string.h>
 
-const char *const tarn_plan_level_names[PLAN_LEVEL_KINDS] = {"serial", "parallel", "unroll", "vector",
-                                                             "block",  "thread",   "dot"};
+const char *const tarn_plan_level_names[PLAN_LEVEL_KINDS] = {
+    "serial", "parallel", "unroll", "vector", "block", "thread", "dot"};
 
 static void print_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
-    tarn_buf_fmt(b, " (%s %u %lld)", tarn_plan_level_names[l[i].kind], l[i].dim, (long long)l[i].step);
+    tarn_buf_fmt(b, " (%s %u %lld)", tarn_plan_level_names[l[i].kind], l[i].dim,
+                 (long long)l[i].step);
 }
-void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n, const tarn_schedule *s) {
+void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n,
+                         const tarn_schedule *s) {
   (void)L, (void)n;
   tarn_buf_str(b, "(schedule");
   if (s->nshared) {
@@ -26,31 +28,40 @@ void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n, co
 }
 
 /* Each dim in [from, to) covered by levels of falling steps that divide one another, down to 1. */
-static void check_levels(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t from, uint32_t to, uint32_t stage) {
+static void check_levels(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t from, uint32_t to,
+                         uint32_t stage) {
   int64_t last[TARN_MAX_DIMS * 2] = {0};
   for (uint32_t i = 0; i < n; i++) {
     if (l[i].dim < from || l[i].dim >= to)
-      tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: level %u walks dim %u, which is not its own", stage, i, l[i].dim);
+      tarn_raise(cx, TARN_BAD_INPUT,
+                 "schedule: stage %u: level %u walks dim %u, which is not its own", stage, i,
+                 l[i].dim);
     if (l[i].step < 1 || (last[l[i].dim] && last[l[i].dim] % l[i].step))
-      tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: the steps of dim %u do not divide one another", stage, l[i].dim);
+      tarn_raise(cx, TARN_BAD_INPUT,
+                 "schedule: stage %u: the steps of dim %u do not divide one another", stage,
+                 l[i].dim);
     last[l[i].dim] = l[i].step;
   }
   for (uint32_t d = from; d < to; d++)
-    if (last[d] != 1) tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: dim %u is not covered", stage, d);
+    if (last[d] != 1)
+      tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: dim %u is not covered", stage, d);
 }
 void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  if (s->nstage != n->nstage) tarn_raise(cx, TARN_BAD_INPUT, "schedule: %u stages for a nest of %u", s->nstage, n->nstage);
+  if (s->nstage != n->nstage)
+    tarn_raise(cx, TARN_BAD_INPUT, "schedule: %u stages for a nest of %u", s->nstage, n->nstage);
   check_levels(cx, s->shared, s->nshared, 0, n->depth, TARN_NONE);
   for (uint32_t i = 0; i < n->nstage; i++) {
     const tarn_stage *st = &n->stage[i];
     uint32_t acc = (uint32_t)n->depth + st->nown;
     check_levels(cx, s->stage[i].level, s->stage[i].nlevel, n->depth, acc + st->nred, i);
-    if (s->stage[i].acc > s->stage[i].nlevel) tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: acc beyond its levels", i);
+    if (s->stage[i].acc > s->stage[i].nlevel)
+      tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: acc beyond its levels", i);
   }
 }
 
-const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest *n, const tarn_schedule *s) {
+const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest *n,
+                               const tarn_schedule *s) {
   tarn_buf b = {.cx = cx};
   tarn_schedule_print(L, &b, n, s);
   return b.p;
@@ -62,8 +73,10 @@ typedef struct reader {
   tarn_ctx *cx;
 } reader;
 
-static const tarn_sx *kid(reader *r, const tarn_sx *s, uint32_t i, tarn_sx_kind kind, const char *what) {
-  if (i >= s->n || s->kid[i]->kind != kind) tarn_sx_error(r->cx, i < s->n ? s->kid[i] : s, "%s is expected", what);
+static const tarn_sx *kid(reader *r, const tarn_sx *s, uint32_t i, tarn_sx_kind kind,
+                          const char *what) {
+  if (i >= s->n || s->kid[i]->kind != kind)
+    tarn_sx_error(r->cx, i < s->n ? s->kid[i] : s, "%s is expected", what);
   return s->kid[i];
 }
 static int64_t whole(reader *r, const tarn_sx *s, uint32_t i, int64_t lo, int64_t hi) {
@@ -78,24 +91,29 @@ static uint32_t get_levels(reader *r, const tarn_sx *s, uint32_t from, tarn_leve
     uint32_t kind = 0;
     while (kind < PLAN_LEVEL_KINDS && !tarn_sx_is(l, tarn_plan_level_names[kind])) kind++;
     if (kind == PLAN_LEVEL_KINDS) tarn_sx_error(r->cx, l, "no level");
-    level[i - from] =
-        (tarn_level){(uint8_t)whole(r, l, 1, 0, TARN_MAX_DIMS - 1), (uint8_t)kind, whole(r, l, 2, 1, INT64_C(1) << 40)};
+    level[i - from] = (tarn_level){(uint8_t)whole(r, l, 1, 0, TARN_MAX_DIMS - 1), (uint8_t)kind,
+                                   whole(r, l, 2, 1, INT64_C(1) << 40)};
   }
   return s->n - from;
 }
-const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *nest, const char *text, size_t n) {
+const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *nest, const char *text,
+                                         size_t n) {
   reader r = {L, tarn_lang_ctx(L)};
-  const tarn_sx *all = tarn_sx_read(r.cx, text, n, "schedule"), *s = kid(&r, all, 0, TARN_SX_LIST, "a schedule");
+  const tarn_sx *all = tarn_sx_read(r.cx, text, n, "schedule"),
+                *s = kid(&r, all, 0, TARN_SX_LIST, "a schedule");
   tarn_schedule *out = TARN_NEW(r.cx, tarn_schedule);
   if (!tarn_sx_is(s, "schedule")) tarn_sx_error(r.cx, s, "no schedule");
   uint32_t at = s->n > 1 && tarn_sx_is(s->kid[1], "shared") ? 2 : 1;
   if (at == 2) out->nshared = get_levels(&r, s->kid[1], 1, out->shared);
-  if (s->n - at != nest->nstage) tarn_sx_error(r.cx, s, "%u stages for a nest of %u", s->n - at, nest->nstage);
+  if (s->n - at != nest->nstage)
+    tarn_sx_error(r.cx, s, "%u stages for a nest of %u", s->n - at, nest->nstage);
   out->stage = TARN_ARRAY(r.cx, tarn_stage_sched, nest->nstage + 1);
   for (; at < s->n; at++) {
-    const tarn_sx *st = kid(&r, s, at, TARN_SX_LIST, "a stage"), *acc = kid(&r, st, 1, TARN_SX_LIST, "acc");
+    const tarn_sx *st = kid(&r, s, at, TARN_SX_LIST, "a stage"),
+                  *acc = kid(&r, st, 1, TARN_SX_LIST, "acc");
     tarn_stage_sched *q = &out->stage[out->nstage++];
-    q->acc = (uint32_t)whole(&r, acc, 1, 0, TARN_MAX_LEVELS), q->nlevel = get_levels(&r, st, 2, q->level);
+    q->acc = (uint32_t)whole(&r, acc, 1, 0, TARN_MAX_LEVELS),
+    q->nlevel = get_levels(&r, st, 2, q->level);
   }
   tarn_schedule_check(L, nest, out);
   return out;

@@ -1,28 +1,33 @@
 /* The analytic price of a scheduled kernel.
  *
- * Compute: cycles of the register tile's body, from issue slots, load ports and the latency of the accumulators' chains,
- * times the number of tiles (ragged edges at their own size).
- * Memory: for each level, the largest inner part of the loop nest whose footprint fits gives how often each access is
- * fetched from beyond (cf. Wolf and Lam, PLDI 1991; the working set model of Ansor's features is the same idea).
- * A kernel's inputs are assumed to lie in the smallest level that holds its whole working set. */
+ * Compute: cycles of the register tile's body, from issue slots, load ports and the latency of the
+ * accumulators' chains, times the number of tiles (ragged edges at their own size). Memory: for
+ * each level, the largest inner part of the loop nest whose footprint fits gives how often each
+ * access is fetched from beyond (cf. Wolf and Lam, PLDI 1991; the working set model of Ansor's
+ * features is the same idea). A kernel's inputs are assumed to lie in the smallest level that holds
+ * its whole working set. */
 #include "price/internal.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Fitted to measured schedules (bench/notes/tuning.md). */
-#define CHAIN       1.15 /* accumulators' latency is hidden when there are so many times as many as it asks for */
-#define PORTS       0.1  /* share of the lesser of arithmetic and loads that does not overlap the greater */
-#define SPILLED     0.8  /* of the multiply-adds' time, where registers do not do */
-#define MOST_CHAINS 16   /* as lower/ keeps apart */
-#define WAYS        14   /* lines asked of one set of 12 before an access drives out its own for good */
-#define UNFORESEEN  2.5  /* cycles that a tile waits for such a row, even if it is near and was asked for */
-#define FOUND_AGAIN 32   /* fewer rows stay near until the next tap */
-#define OVERLAP     10   /* transfers on their way at once, each of one piece of memory */
-#define STREAMS     32   /* pieces side by side, more are not foreseen */
-#define TRANSLATED  512  /* pages of an operand that the second table of translations finds */
-#define FAR_OVERLAP 3    /* transfers at once of such pieces from afar, each on a page of its own */
-#define FOREIGN     0.5  /* of the latency of the memory that units share, for a line from another unit's caches */
+#define CHAIN                                                                                      \
+  1.15 /* accumulators' latency is hidden when there are so many times as many as it asks for */
+#define PORTS                                                                                      \
+  0.1 /* share of the lesser of arithmetic and loads that does not overlap the greater */
+#define SPILLED     0.8 /* of the multiply-adds' time, where registers do not do */
+#define MOST_CHAINS 16  /* as lower/ keeps apart */
+#define WAYS        14 /* lines asked of one set of 12 before an access drives out its own for good */
+#define UNFORESEEN                                                                                 \
+  2.5 /* cycles that a tile waits for such a row, even if it is near and was asked for */
+#define FOUND_AGAIN 32  /* fewer rows stay near until the next tap */
+#define OVERLAP     10  /* transfers on their way at once, each of one piece of memory */
+#define STREAMS     32  /* pieces side by side, more are not foreseen */
+#define TRANSLATED  512 /* pages of an operand that the second table of translations finds */
+#define FAR_OVERLAP 3   /* transfers at once of such pieces from afar, each on a page of its own */
+#define FOREIGN                                                                                    \
+  0.5 /* of the latency of the memory that units share, for a line from another unit's caches */
 
 static double mind(double a, double b) { return a < b ? a : b; }
 static double maxd(double a, double b) { return a > b ? a : b; }
@@ -43,9 +48,11 @@ static double packed(const acc_model *a, uint32_t n, const int64_t *span) {
   return elems;
 }
 /* *piece: bytes that lie together. */
-static double footprint(const acc_model *a, bool dense, uint32_t n, const int64_t *span, double line, double *piece) {
+static double footprint(const acc_model *a, bool dense, uint32_t n, const int64_t *span,
+                        double line, double *piece) {
   if (dense) return *piece = maxd(packed(a, n, span) * a->bytes, line);
-  /* dims by rising step: a step inside what is already covered widens it, one beyond it repeats it */
+  /* dims by rising step: a step inside what is already covered widens it, one beyond it repeats it
+   */
   uint8_t by[TARN_MAX_DIMS];
   uint32_t k = 0;
   for (uint32_t d = 0; d < n; d++) {
@@ -54,7 +61,8 @@ static double footprint(const acc_model *a, bool dense, uint32_t n, const int64_
     for (; at > 0 && llabs(a->coef[by[at - 1]]) > llabs(a->coef[d]); at--) by[at] = by[at - 1];
     by[at] = (uint8_t)d;
   }
-  double run = 1, repeats = 1, reach = 1; /* elements in one piece, pieces, elements from the first to the last */
+  double run = 1, repeats = 1,
+         reach = 1; /* elements in one piece, pieces, elements from the first to the last */
   for (uint32_t i = 0; i < k; i++) {
     double c = (double)llabs(a->coef[by[i]]), s = (double)span[by[i]];
     if (c < 1) c = 1; /* irregular: no better guess */
@@ -70,7 +78,8 @@ double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, doubl
   return footprint(a, a->constant && !a->irregular, n, span, line, &piece);
 }
 
-/* Pieces are handed out one by one: those that are whole take whole rounds, ragged ones fill what is left of a round. */
+/* Pieces are handed out one by one: those that are whole take whole rounds, ragged ones fill what
+ * is left of a round. */
 double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads) {
   double work = 1, whole = 1; /* in whole pieces; how many of them there are */
   int64_t left[TARN_MAX_DIMS];
@@ -87,9 +96,10 @@ double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, 
 /* ---- compute ---- */
 typedef struct tile {
   int64_t size[TARN_MAX_DIMS];
-  uint32_t vdim, dot; /* dot: the dim of which one instruction takes the whole tile; UINT32_MAX: none */
-  uint32_t inner;     /* the innermost loop of the reduction, likewise */
-  uint32_t rdim;      /* of whose steps a vector holds `rows`, likewise */
+  uint32_t vdim,
+      dot;        /* dot: the dim of which one instruction takes the whole tile; UINT32_MAX: none */
+  uint32_t inner; /* the innermost loop of the reduction, likewise */
+  uint32_t rdim;  /* of whose steps a vector holds `rows`, likewise */
   int64_t lanes, rows;
 } tile;
 
@@ -103,7 +113,8 @@ bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e) {
   int64_t steps = a->coef[e] / a->coef[d];
   return a->coef[e] % a->coef[d] == 0 && steps >= 1 && steps < size;
 }
-/* What dim d of a reduction that is written out multiplies the loads of a tile by: neighbours share them. */
+/* What dim d of a reduction that is written out multiplies the loads of a tile by: neighbours share
+ * them. */
 static double fresh(const acc_model *a, const stage_model *m, const tile *t, uint32_t d) {
   double size = (double)t->size[d];
   for (uint32_t e = m->nshared; e < m->nacc; e++) {
@@ -113,9 +124,10 @@ static double fresh(const acc_model *a, const stage_model *m, const tile *t, uin
   }
   return size;
 }
-/* Lines at a step that is a multiple of one way's sets all want the same few sets: how many one set of twelve
- * ways is asked to hold, or as many for its size. */
-static double deep(const acc_model *a, uint32_t n, const int64_t *span, double bytes, const tarn_hw_memory *mem) {
+/* Lines at a step that is a multiple of one way's sets all want the same few sets: how many one set
+ * of twelve ways is asked to hold, or as many for its size. */
+static double deep(const acc_model *a, uint32_t n, const int64_t *span, double bytes,
+                   const tarn_hw_memory *mem) {
   double line = maxd(1, mem->line), sets = 1, run = line;
   int64_t way = tarn_hw_way(mem);
   if (mem->managed) return 0;
@@ -146,23 +158,28 @@ static double loads(const acc_model *a, const stage_model *m, const tile *t, dou
   if (known) return 0;
   for (uint32_t d = 0; d < m->n; d++) {
     if (t->size[d] <= 1 || !(a->touched >> d & 1)) continue;
-    if (d == t->dot) apart = a->constant ? m->dim[d] % t->size[d] != 0 : a->irregular || llabs(a->coef[d]) != 1;
+    if (d == t->dot)
+      apart = a->constant ? m->dim[d] % t->size[d] != 0 : a->irregular || llabs(a->coef[d]) != 1;
     else if (d == t->vdim && !a->irregular && llabs(a->coef[d]) == 2)
       n *= 2 * vectors(t, d, t->size[d]); /* two and a shuffle */
-    else if (d == t->vdim && (a->irregular || llabs(a->coef[d]) != 1)) gather = true, n *= (double)t->size[d];
+    else if (d == t->vdim && (a->irregular || llabs(a->coef[d]) != 1))
+      gather = true, n *= (double)t->size[d];
     else n *= d >= m->nacc && d != t->vdim ? fresh(a, m, t, d) : vectors(t, d, t->size[d]);
   }
   if (t->vdim < m->n && (a->touched >> t->vdim & 1) && !gather) n *= split(a, m, t, line);
   if (apart) n *= 2 * (double)t->size[t->dot]; /* each on its own, and put together */
   double guard = 1;
-  if (t->vdim < m->n && (a->guarded >> t->vdim & 1)) /* a mask for each vector of the first and the last tile */
+  if (t->vdim < m->n &&
+      (a->guarded >> t->vdim & 1)) /* a mask for each vector of the first and the last tile */
     guard += mind(1, 2 / (double)ceil_div(m->dim[t->vdim], t->size[t->vdim]));
-  if (m->n > m->nacc && (a->guarded >> (m->n - 1) & 1) && t->size[m->n - 1] < m->dim[m->n - 1] && m->dim[m->n - 1] > LOOP_SHORT)
+  if (m->n > m->nacc && (a->guarded >> (m->n - 1) & 1) && t->size[m->n - 1] < m->dim[m->n - 1] &&
+      m->dim[m->n - 1] > LOOP_SHORT)
     guard = 4;                           /* decided anew in the innermost loop */
   double address = a->irregular ? 3 : 1; /* divisions in the address */
   return n * guard * address * (gather ? 3 : 1);
 }
-/* Vectors of one access that are put together of two: the shuffle takes a place of the arithmetic. */
+/* Vectors of one access that are put together of two: the shuffle takes a place of the arithmetic.
+ */
 static double shuffles(const acc_model *a, const stage_model *m, const tile *t) {
   double n = 1;
   if (t->vdim >= m->n || a->irregular || llabs(a->coef[t->vdim]) != 2) return 0;
@@ -171,25 +188,28 @@ static double shuffles(const acc_model *a, const stage_model *m, const tile *t) 
       n *= d >= m->nacc && d != t->vdim ? fresh(a, m, t, d) : vectors(t, d, t->size[d]);
   return n;
 }
-/* The dim of the tile along which rows of the result lie that the lanes go across; UINT32_MAX: none. As lower/transpose.c. */
+/* The dim of the tile along which rows of the result lie that the lanes go across; UINT32_MAX:
+ * none. As lower/transpose.c. */
 static uint32_t rows_across(const stage_model *m, const tile *t) {
   const acc_model *a = &m->result;
-  if (t->vdim >= m->nacc || a->irregular || t->lanes < 2 || t->lanes > TARN_TURN_LANES || a->bytes < 4 ||
-      llabs(a->coef[t->vdim]) <= 1)
+  if (t->vdim >= m->nacc || a->irregular || t->lanes < 2 || t->lanes > TARN_TURN_LANES ||
+      a->bytes < 4 || llabs(a->coef[t->vdim]) <= 1)
     return UINT32_MAX;
   for (uint32_t d = m->nshared; d < m->nacc; d++)
     if (d != t->vdim && a->coef[d] == 1 && t->size[d] > 1 && t->size[d] <= TARN_TURN_ROWS) return d;
   return UINT32_MAX;
 }
-/* Blocks of a tile turned in registers, and their rows stored: two shuffles for each pair of vectors and doubling. */
+/* Blocks of a tile turned in registers, and their rows stored: two shuffles for each pair of
+ * vectors and doubling. */
 static double turns(const stage_model *m, const tile *t, uint32_t rows, double line) {
   double lanes = (double)mini(t->lanes, t->size[t->vdim]), blocks = 1, cycles = 0;
   for (uint32_t d = 0; d < m->nacc; d++)
     if (d != rows) blocks *= vectors(t, d, t->size[d]);
   for (int64_t left = t->size[rows]; left > 0; left -= t->lanes) {
     double n = (double)mini(left, t->lanes);
-    double torn =
-        fmod(n * m->result.bytes, line) == 0 ? 0 : mind(1, (n - 1) * m->result.bytes / line); /* rows across two lines */
+    double torn = fmod(n * m->result.bytes, line) == 0
+                      ? 0
+                      : mind(1, (n - 1) * m->result.bytes / line); /* rows across two lines */
     cycles += n * ceil(log2(n)) + maxd(0, lanes - n) + lanes * (1 + torn);
   }
   return blocks * cycles;
@@ -211,11 +231,14 @@ static double weights(const stage_model *m, const tile *t, int64_t steps) {
   double n = 0;
   for (uint32_t r = 0; r < m->nread; r++)
     if (m->read[r].constant && !m->read[r].epi)
-      n += (double)steps * (t->vdim < m->n && m->read[r].touched >> t->vdim & 1 ? vectors(t, t->vdim, t->size[t->vdim]) : 1);
+      n += (double)steps * (t->vdim < m->n && m->read[r].touched >> t->vdim & 1
+                                ? vectors(t, t->vdim, t->size[t->vdim])
+                                : 1);
   return n;
 }
-/* Rows that lie on pages of their own, of an operand that the first cache does not hold: one that all lanes share, or, in a
- * kernel of one stage, one that they lie along and that is no constant, which would be packed. */
+/* Rows that lie on pages of their own, of an operand that the first cache does not hold: one that
+ * all lanes share, or, in a kernel of one stage, one that they lie along and that is no constant,
+ * which would be packed. */
 static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memory *l1) {
   double sum = 0;
   for (uint32_t r = 0; r < m->nread && t->inner < m->n; r++) {
@@ -233,10 +256,11 @@ static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memo
   }
   return sum;
 }
-/* What is spread takes a register of its own. A tile keeps the vectors of the operand that has fewer (lower/order.c) and takes
- * the other's one by one; one register less and LLVM keeps a sum in memory (two columns by seven rows: twice as long as the
- * multiply-adds). Rows of one vector spill with less, when steps are written out: both operands of a multiply-add end there,
- * and sums are written into either (ten to fourteen rows: 1.1 to 3 times as long). */
+/* What is spread takes a register of its own. A tile keeps the vectors of the operand that has
+ * fewer (lower/order.c) and takes the other's one by one; one register less and LLVM keeps a sum in
+ * memory (two columns by seven rows: twice as long as the multiply-adds). Rows of one vector spill
+ * with less, when steps are written out: both operands of a multiply-add end there, and sums are
+ * written into either (ten to fourteen rows: 1.1 to 3 times as long). */
 #define ROWS_OF_ONE 9
 static bool crowded(const stage_model *m, const tile *t, bool across, double accs, double room) {
   double written = 1, held = INFINITY;
@@ -253,8 +277,10 @@ static bool crowded(const stage_model *m, const tile *t, bool across, double acc
   }
   return accs + held + 1 > room || (one && written > 1 && accs >= ROWS_OF_ONE);
 }
-/* *epilogue: what a tile takes beside its trips; *resumed: to take up its partial results once more and leave them again. */
-static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue, double *resumed) {
+/* *epilogue: what a tile takes beside its trips; *resumed: to take up its partial results once more
+ * and leave them again. */
+static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue,
+                          double *resumed) {
   double ops = 1, accs = 1, load = 0, epi_load = 0, turned = 0;
   bool weighs = loop_weighs(m, t->size);
   for (uint32_t d = 0; d < m->n; d++) {
@@ -272,7 +298,8 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   double ports = maxd(0.5, l1->read / vector_bytes), stores = maxd(0.5, l1->write / vector_bytes);
   double rate = 2, latency = 4;
   for (uint32_t i = 0; i < hw->nintrin; i++)
-    if (hw->intrin[i].op[0].dtype == TARN_F32) rate = hw->intrin[i].throughput, latency = hw->intrin[i].latency;
+    if (hw->intrin[i].op[0].dtype == TARN_F32)
+      rate = hw->intrin[i].throughput, latency = hw->intrin[i].latency;
   double body_ops = t->dot < m->n ? 0 : m->body_ops;
   if (t->dot < m->n) rate = m->dot.intrinsic->throughput, latency = m->dot.intrinsic->latency;
   double issue = ops * (m->fma ? 1 : m->reduces ? 1 : 0) / rate + (ops * body_ops + turned) / rate;
@@ -283,32 +310,40 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   int64_t steps = m->reduces ? loop_window(m, t->vdim, t->size) : 0;
   bool whole = few || steps; /* the reduction is unrolled: tiles overlap */
   for (uint32_t d = m->nacc; d < m->n; d++) whole &= t->size[d] == m->dim[d];
-  bool across = t->vdim >= m->nacc && t->vdim < m->n;                 /* lanes along the reduction */
-  double chains = across && ops <= MOST_CHAINS ? ops : maxd(accs, 1); /* of additions, each waiting for the one before */
+  bool across = t->vdim >= m->nacc && t->vdim < m->n; /* lanes along the reduction */
+  double chains = across && ops <= MOST_CHAINS
+                      ? ops
+                      : maxd(accs, 1); /* of additions, each waiting for the one before */
   if (m->reduces && !whole) cycles = maxd(cycles, CHAIN * latency * ops / chains);
   cycles += UNFORESEEN * unforeseen(m, t, l1);
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
-  if (hw->spreads && m->fma && !steps && !few) cycles += crowded(m, t, across, accs, room) ? SPILLED * issue : 0;
-  else if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room) cycles += (accs + vop + 1 - room) * 1.0;
+  if (hw->spreads && m->fma && !steps && !few)
+    cycles += crowded(m, t, across, accs, room) ? SPILLED * issue : 0;
+  else if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room)
+    cycles += (accs + vop + 1 - room) * 1.0;
   if (steps && !few) cycles += 4 * maxd(0, accs + weights(m, t, steps) + 3 - room);
   uint32_t rows = rows_across(m, t);
-  double put = rows < m->nacc ? turns(m, t, rows, maxd(1, l1->line)) : loads(&m->result, m, t, l1->line) / stores;
+  double put = rows < m->nacc ? turns(m, t, rows, maxd(1, l1->line))
+                              : loads(&m->result, m, t, l1->line) / stores;
   *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + put + 8;
   *resumed = loads(&m->result, m, t, l1->line) / ports + put + 0.5 * accs;
   if (!m->reduces || whole) *epilogue -= 8;
-  if (m->reduces && across) *epilogue += accs * 1.75 * log2((double)t->lanes) + chains - accs; /* halving */
+  if (m->reduces && across)
+    *epilogue += accs * 1.75 * log2((double)t->lanes) + chains - accs; /* halving */
   return cycles + hw->trip;
 }
 
-/* The part of a tile's trips that padding does not leave out: lanes are computed whole, and where several places of the
- * result are in the tile each has its own trips only if those of a short reduction are written out. */
+/* The part of a tile's trips that padding does not leave out: lanes are computed whole, and where
+ * several places of the result are in the tile each has its own trips only if those of a short
+ * reduction are written out. */
 static double left_in(const stage_model *m, const tile *t) {
   double part = 1;
   for (uint32_t i = 0; i < m->npad && t->dot >= m->n; i++) {
     const pad_model *p = &m->pad[i];
-    bool apart = t->vdim >= m->n || !(p->dims >> t->vdim & 1 || (t->rdim < m->n && p->dims >> t->rdim & 1)), several = false,
-         full = true;
+    bool apart = t->vdim >= m->n ||
+                 !(p->dims >> t->vdim & 1 || (t->rdim < m->n && p->dims >> t->rdim & 1)),
+         several = false, full = true;
     for (uint32_t d = 0; d < m->n; d++) {
       if (!(p->dims >> d & 1)) continue;
       if (d < m->nacc) several |= t->size[d] > 1;
@@ -332,9 +367,10 @@ static double entries(const stage_model *m, const tile *t) {
   return inner > 1 ? n / (double)inner : 0;
 }
 
-/* Number of tiles with each combination of full and ragged sizes is at most 2^n: walk the dims. passes: over the results. */
-static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, double passes, uint32_t d, double count,
-                         double reductions) {
+/* Number of tiles with each combination of full and ragged sizes is at most 2^n: walk the dims.
+ * passes: over the results. */
+static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, double passes,
+                         uint32_t d, double count, double reductions) {
   if (d == m->n) {
     double epilogue, resumed;
     double body = tile_cycles(hw, m, t, &epilogue, &resumed);
@@ -350,7 +386,7 @@ static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, doubl
     t->size[d] = rest;
     sum += walk_tiles(hw, m, t, passes, d + 1, count, reductions);
     t->size[d] = size;
-  } else if (rest) {                                             /* a ragged piece of a reduction: part of a step */
+  } else if (rest) { /* a ragged piece of a reduction: part of a step */
     if (d == t->dot) sum *= 1 + 2 * (double)rest / (double)full; /* written out */
     else sum *= full ? 1 + (double)rest / (double)(size * full) : 1;
     if (!full) sum = walk_tiles(hw, m, t, passes, d + 1, count, reductions);
@@ -359,14 +395,18 @@ static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, doubl
 }
 
 /* ---- the whole stage ---- */
-static void level_spans(const stage_model *m, const tarn_stage_sched *s, uint32_t from, int64_t *span) {
+static void level_spans(const stage_model *m, const tarn_stage_sched *s, uint32_t from,
+                        int64_t *span) {
   /* what dims cover inside levels >= from */
   for (uint32_t d = 0; d < m->n; d++) span[d] = d < m->nshared ? 1 : m->dim[d];
-  for (uint32_t i = 0; i < from; i++) span[s->level[i].dim] = mini(span[s->level[i].dim], s->level[i].step);
+  for (uint32_t i = 0; i < from; i++)
+    span[s->level[i].dim] = mini(span[s->level[i].dim], s->level[i].step);
 }
-static double total_footprint(const stage_model *m, uint64_t dense, const int64_t *span, double line) {
+static double total_footprint(const stage_model *m, uint64_t dense, const int64_t *span,
+                              double line) {
   double piece, sum = footprint(&m->result, false, m->nacc, span, line, &piece);
-  for (uint32_t r = 0; r < m->nread; r++) sum += footprint(&m->read[r], dense >> r & 1, m->n, span, line, &piece);
+  for (uint32_t r = 0; r < m->nread; r++)
+    sum += footprint(&m->read[r], dense >> r & 1, m->n, span, line, &piece);
   return sum;
 }
 double loop_whole(const stage_model *m) {
@@ -376,11 +416,11 @@ double loop_whole(const stage_model *m) {
   for (uint32_t r = 0; r < m->nread; r++) sum += loop_footprint(&m->read[r], m->n, span, 1);
   return sum;
 }
-/* Bytes of one access that cross into a level whose best-fitting subnest begins at level p, or later where the access
- * drives out its own lines. What one round of the subnest leaves behind is still there in the next, so that along loop
- * p - 1 no line is fetched twice. */
-static double crossing(const stage_model *m, const tarn_stage_sched *s, const acc_model *a, bool dense, uint32_t p,
-                       const tarn_hw_memory *mem, double *piece) {
+/* Bytes of one access that cross into a level whose best-fitting subnest begins at level p, or
+ * later where the access drives out its own lines. What one round of the subnest leaves behind is
+ * still there in the next, so that along loop p - 1 no line is fetched twice. */
+static double crossing(const stage_model *m, const tarn_stage_sched *s, const acc_model *a,
+                       bool dense, uint32_t p, const tarn_hw_memory *mem, double *piece) {
   int64_t span[TARN_MAX_DIMS], left[TARN_MAX_DIMS];
   double line = maxd(1, mem->line), bytes;
   for (;; p++) {
@@ -398,7 +438,8 @@ static double crossing(const stage_model *m, const tarn_stage_sched *s, const ac
     left[d] = mini(left[d], s->level[i].step);
     if (a->epi && d >= m->nacc && i >= s->acc) continue; /* read or written once a result */
     if (!(a->touched >> d & 1)) {
-      run *= count; /* kept while only loops that do not move it go round: dropped if they are innermost */
+      run *= count; /* kept while only loops that do not move it go round: dropped if they are
+                       innermost */
       continue;
     }
     times *= run, run = 1;
@@ -410,9 +451,11 @@ static double crossing(const stage_model *m, const tarn_stage_sched *s, const ac
   }
   return bytes * times;
 }
-/* Waits for what crosses where more pieces than the processor foresees are walked side by side before the walk goes on along
- * them; twice as long where there are more than it finds translations for. 0: it foresees them. */
-static double scattered(const stage_model *m, const tarn_stage_sched *s, const acc_model *a, double line, double bytes) {
+/* Waits for what crosses where more pieces than the processor foresees are walked side by side
+ * before the walk goes on along them; twice as long where there are more than it finds translations
+ * for. 0: it foresees them. */
+static double scattered(const stage_model *m, const tarn_stage_sched *s, const acc_model *a,
+                        double line, double bytes) {
   double apart = 0, side = 0;
   for (uint32_t p = s->nlevel; p-- > 0;) {
     int64_t span[TARN_MAX_DIMS];
@@ -438,13 +481,16 @@ static uint64_t dense_reads(const stage_model *m, const tarn_stage_sched *s) {
   return dense;
 }
 
-/* Each thread finds near what it wrote itself. Who reads or writes a tensor beside this kernel is taken to have cut it in parts
- * that lie together, one a thread; what a thread here touches of the others' parts comes from their caches, line by line. */
-static double foreign(const tarn_hw *hw, const stage_model *m, const acc_model *a, uint32_t split, double par, uint32_t threads,
-                      uint32_t level) {
+/* Each thread finds near what it wrote itself. Who reads or writes a tensor beside this kernel is
+ * taken to have cut it in parts that lie together, one a thread; what a thread here touches of the
+ * others' parts comes from their caches, line by line. */
+static double foreign(const tarn_hw *hw, const stage_model *m, const acc_model *a, uint32_t split,
+                      double par, uint32_t threads, uint32_t level) {
   uint32_t top = UINT32_MAX; /* the dim whose steps go furthest */
   for (uint32_t d = 0; d < m->n; d++)
-    if (m->dim[d] > 1 && (a->touched >> d & 1) && (top == UINT32_MAX || llabs(a->coef[d]) > llabs(a->coef[top]))) top = d;
+    if (m->dim[d] > 1 && (a->touched >> d & 1) &&
+        (top == UINT32_MAX || llabs(a->coef[d]) > llabs(a->coef[top])))
+      top = d;
   if (a->constant || a->local || a->irregular || top == split || top == UINT32_MAX) return 0;
   double line = maxd(1, hw->mem[level].line), held = (double)hw->mem[level].capacity * threads;
   double bytes = mind(held, loop_footprint(a, m->n, m->dim, line));
@@ -457,8 +503,8 @@ static uint32_t split_dim(const stage_model *m, const tarn_level *level, uint32_
     if (level[i].step < m->dim[level[i].dim]) return level[i].dim;
   return UINT32_MAX;
 }
-static double foreign_seconds(const tarn_hw *hw, const stage_model *m, const tarn_level *level, uint32_t n, double par,
-                              uint32_t threads, uint32_t *own) {
+static double foreign_seconds(const tarn_hw *hw, const stage_model *m, const tarn_level *level,
+                              uint32_t n, double par, uint32_t threads, uint32_t *own) {
   uint32_t split = split_dim(m, level, n);
   double lines = 0;
   for (*own = 0; *own + 1 < hw->nmem && hw->mem[*own + 1].instances >= hw->units;) ++*own;
@@ -469,9 +515,10 @@ static double foreign_seconds(const tarn_hw *hw, const stage_model *m, const tar
   return lines * FOREIGN * hw->mem[*own + 1].latency / hw->clock;
 }
 
-/* Of a stage over blocks, what its own loops walk in pieces side by side and the second cache does not hold. */
-static void block_waits(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s, double repeat, double par,
-                        tarn_cost *c) {
+/* Of a stage over blocks, what its own loops walk in pieces side by side and the second cache does
+ * not hold. */
+static void block_waits(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
+                        double repeat, double par, tarn_cost *c) {
   for (uint32_t r = 0; r <= m->nread; r++) {
     const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
     uint32_t i = 1;
@@ -484,9 +531,14 @@ static void block_waits(const tarn_hw *hw, const stage_model *m, const tarn_stag
   }
 }
 
-void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared, uint32_t nshared,
-                     const tarn_stage_sched *s, uint32_t threads, tarn_cost *c) {
-  tile t = {.vdim = UINT32_MAX, .dot = UINT32_MAX, .inner = UINT32_MAX, .rdim = tarn_schedule_rows(s), .lanes = 1, .rows = 1};
+void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared,
+                     uint32_t nshared, const tarn_stage_sched *s, uint32_t threads, tarn_cost *c) {
+  tile t = {.vdim = UINT32_MAX,
+            .dot = UINT32_MAX,
+            .inner = UINT32_MAX,
+            .rdim = tarn_schedule_rows(s),
+            .lanes = 1,
+            .rows = 1};
   double repeat = 1;
   uint64_t dense = dense_reads(m, s);
   for (uint32_t d = 0; d < m->n; d++) t.size[d] = 1;
@@ -506,11 +558,14 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
     left[l->dim] = mini(left[l->dim], l->step);
   }
   double passes = 1;
-  for (uint32_t i = 0; i < s->acc && i < s->nlevel && m->reduces; i++) /* partial results are stored and taken up again */
-    if (s->level[i].dim >= m->nacc) passes *= (double)ceil_div(m->dim[s->level[i].dim], s->level[i].step);
+  for (uint32_t i = 0; i < s->acc && i < s->nlevel && m->reduces;
+       i++) /* partial results are stored and taken up again */
+    if (s->level[i].dim >= m->nacc)
+      passes *= (double)ceil_div(m->dim[s->level[i].dim], s->level[i].step);
   double cycles = walk_tiles(hw, m, &t, passes, 0, 1, 1) * repeat;
   if (!m->nshared) cycles += entries(m, &t) * LOOP_ENTRY;
-  double par = m->nshared ? loop_parallel(m, shared, nshared, threads) : loop_parallel(m, s->level, s->nlevel, threads);
+  double par = m->nshared ? loop_parallel(m, shared, nshared, threads)
+                          : loop_parallel(m, s->level, s->nlevel, threads);
   c->parallel = maxd(c->parallel, par);
   c->compute_seconds += cycles / hw->clock / par;
   uint32_t own;
@@ -518,16 +573,19 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
                               : foreign_seconds(hw, m, s->level, s->nlevel, par, threads, &own);
   c->memory_seconds[own] += fetched;
   double points = repeat, all = repeat;
-  for (uint32_t d = m->nshared; d < m->n; d++) all *= (double)m->dim[d], points *= d < m->nacc ? (double)m->dim[d] : 1;
+  for (uint32_t d = m->nshared; d < m->n; d++)
+    all *= (double)m->dim[d], points *= d < m->nacc ? (double)m->dim[d] : 1;
   c->flops += all * m->flops_each + points * m->flops_result;
   if (m->block && hw->nmem > 2) block_waits(hw, m, s, repeat, par, c);
   int64_t whole[TARN_MAX_DIMS];
   for (uint32_t d = 0; d < m->n; d++) whole[d] = m->dim[d];
-  for (uint32_t i = 0; i + 1 < hw->nmem && i < (m->block ? 1 : 8); i++) { /* blocks: see blocks_memory() */
+  for (uint32_t i = 0; i + 1 < hw->nmem && i < (m->block ? 1 : 8);
+       i++) { /* blocks: see blocks_memory() */
     double line = maxd(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8;
     double total = total_footprint(m, dense, whole, line);
     if (total <= room) break;
-    double missing = total < 2 * room ? 2 * (total - room) / total : 1; /* a little too large misses a little */
+    double missing =
+        total < 2 * room ? 2 * (total - room) / total : 1; /* a little too large misses a little */
     uint32_t p = 0;
     int64_t span[TARN_MAX_DIMS];
     for (; p < s->nlevel; p++) {
@@ -542,16 +600,20 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
     for (uint32_t r = 0; r < m->nread; r++) {
       if (m->read[r].local ? stays : m->read[r].again && m->held <= room) continue;
       double b = crossing(m, s, &m->read[r], dense >> r & 1, p, &hw->mem[i], &piece);
-      bytes += b, waits += maxd(b / piece, far && !(dense >> r & 1) ? scattered(m, s, &m->read[r], line, b) : 0);
+      bytes += b,
+          waits +=
+          maxd(b / piece, far && !(dense >> r & 1) ? scattered(m, s, &m->read[r], line, b) : 0);
     }
     bytes *= (repeat > 1 ? repeat : 1) * missing, waits *= (repeat > 1 ? repeat : 1) * missing;
     double rate = rate_of(hw, i + 1, par);
     c->bytes[i] += bytes;
-    c->memory_seconds[i] += bytes / rate + waits * hw->mem[i + 1].latency / OVERLAP / hw->clock / par;
+    c->memory_seconds[i] +=
+        bytes / rate + waits * hw->mem[i + 1].latency / OVERLAP / hw->clock / par;
   }
 }
 
-/* Of the lesser ones of computing and each level's transfers a share does not overlap the greatest. */
+/* Of the lesser ones of computing and each level's transfers a share does not overlap the greatest.
+ */
 double loop_overlapped(const tarn_hw *hw, const tarn_cost *c, uint32_t *binds) {
   double worst = c->compute_seconds, sum = 0;
   uint32_t by = 8;
@@ -568,10 +630,12 @@ double loop_overlapped(const tarn_hw *hw, const tarn_cost *c, uint32_t *binds) {
 static double weighty(const tarn_hw *hw, const stage_model *m, const acc_model *a) {
   int64_t whole[TARN_MAX_DIMS];
   for (uint32_t d = 0; d < m->n; d++) whole[d] = d < m->nshared ? 1 : m->dim[d];
-  double bytes = a->constant ? loop_footprint(a, m->n, whole, maxd(1, tarn_hw_mem(hw, TARN_HW_L1)->line)) : 0;
+  double bytes =
+      a->constant ? loop_footprint(a, m->n, whole, maxd(1, tarn_hw_mem(hw, TARN_HW_L1)->line)) : 0;
   return bytes > (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity ? bytes : 0;
 }
-/* Weights come from memory, whatever the caches could keep: between two runs of a network its other weights pass. */
+/* Weights come from memory, whatever the caches could keep: between two runs of a network its other
+ * weights pass. */
 static void weights_from_memory(const tarn_hw *hw, const stage_model *m, tarn_cost *c) {
   for (uint32_t r = 0; r < m->nread; r++) {
     double bytes = weighty(hw, m, &m->read[r]);
@@ -579,18 +643,22 @@ static void weights_from_memory(const tarn_hw *hw, const stage_model *m, tarn_co
     c->memory_seconds[hw->nmem - 2] += bytes / rate_of(hw, hw->nmem - 1, c->parallel);
   }
 }
-/* Or from the last cache (tarn_solver_near), from which each unit takes what it needs.  What the cache before cannot hold
- * is counted already. */
-static void weights_from_last(const tarn_hw *hw, const kernel_model *km, const tarn_schedule *s, tarn_cost *c) {
+/* Or from the last cache (tarn_solver_near), from which each unit takes what it needs.  What the
+ * cache before cannot hold is counted already. */
+static void weights_from_last(const tarn_hw *hw, const kernel_model *km, const tarn_schedule *s,
+                              tarn_cost *c) {
   uint32_t last = hw->nmem - 2;
   double bytes = 0, seconds = 0;
   for (uint32_t i = 0; i < km->nstage; i++) {
     const stage_model *m = &km->stage[i];
     const tarn_stage_sched *st = &s->stage[i];
-    uint32_t split = s->nshared ? split_dim(m, s->shared, s->nshared) : split_dim(m, st->level, st->nlevel);
+    uint32_t split =
+        s->nshared ? split_dim(m, s->shared, s->nshared) : split_dim(m, st->level, st->nlevel);
     for (uint32_t r = 0; r < m->nread; r++) {
       double b = weighty(hw, m, &m->read[r]);
-      bytes += b, seconds += b / rate_of(hw, last, split < m->n && m->read[r].touched >> split & 1 ? c->parallel : 1);
+      bytes += b,
+          seconds +=
+          b / rate_of(hw, last, split < m->n && m->read[r].touched >> split & 1 ? c->parallel : 1);
     }
   }
   double more = bytes - c->bytes[last - 1];
@@ -600,8 +668,10 @@ static void weights_from_last(const tarn_hw *hw, const kernel_model *km, const t
 }
 
 /* ---- kernels whose shared loops walk blocks ---- */
-/* Bytes of an access that cross into a memory which keeps what the shared loops from `from` on touch, if that fits. */
-static double refetched(const stage_model *m, const acc_model *a, uint32_t from, bool fits, double line, double *piece) {
+/* Bytes of an access that cross into a memory which keeps what the shared loops from `from` on
+ * touch, if that fits. */
+static double refetched(const stage_model *m, const acc_model *a, uint32_t from, bool fits,
+                        double line, double *piece) {
   int64_t span[TARN_MAX_DIMS];
   double times = 1, run = 1;
   for (uint32_t d = 0; d < m->n; d++) span[d] = d < from && d < m->nshared ? 1 : m->dim[d];
@@ -611,11 +681,13 @@ static double refetched(const stage_model *m, const acc_model *a, uint32_t from,
   }
   return times * footprint(a, false, m->n, span, line, piece);
 }
-/* Transfers beyond the first memory; there, where a stage's own tiles count, each stage has its own. */
+/* Transfers beyond the first memory; there, where a stage's own tiles count, each stage has its
+ * own. */
 static void blocks_memory(const tarn_hw *hw, const kernel_model *km, double par, tarn_cost *c) {
   uint32_t nshared = km->stage[0].nshared;
   for (uint32_t i = 1; i + 1 < hw->nmem && i < 8; i++) {
-    double line = maxd(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8, total = loop_held(km, 0, line);
+    double line = maxd(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8,
+           total = loop_held(km, 0, line);
     double bytes = 0, waits = 0, piece, missing = total < 2 * room ? 2 * (total - room) / total : 1;
     uint32_t from = 0;
     if (total <= room) break;
@@ -632,12 +704,13 @@ static void blocks_memory(const tarn_hw *hw, const kernel_model *km, double par,
     }
     double rate = rate_of(hw, i + 1, par);
     c->bytes[i] += bytes;
-    c->memory_seconds[i] += bytes / rate + waits * hw->mem[i + 1].latency / OVERLAP / hw->clock / par;
+    c->memory_seconds[i] +=
+        bytes / rate + waits * hw->mem[i + 1].latency / OVERLAP / hw->clock / par;
   }
 }
 
-void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads, bool near,
-               tarn_cost *out) {
+void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+               uint32_t threads, bool near, tarn_cost *out) {
   tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
   const kernel_model *km = loop_model(L, hw, k);
   *out = (tarn_cost){0};
@@ -645,7 +718,8 @@ void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_s
     loop_stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], threads, out);
   if (km->blocks) blocks_memory(hw, km, out->parallel, out);
   bool far = hw->nmem > 2 && hw->nmem < 10;
-  for (uint32_t i = 0; i < km->nstage && far && !near; i++) weights_from_memory(hw, &km->stage[i], out);
+  for (uint32_t i = 0; i < km->nstage && far && !near; i++)
+    weights_from_memory(hw, &km->stage[i], out);
   if (far && near) weights_from_last(hw, km, s, out);
   out->overhead_seconds = hw->launch + (out->parallel > 1 ? hw->barrier : 0);
   out->binds = "fma";
@@ -656,7 +730,7 @@ void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_s
   if (out->overhead_seconds > worst) out->binds = "launch";
   tarn_release(tarn_lang_ctx(L), mark);
 }
-void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
-                  tarn_cost *out) {
+void tarn_cost_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                  uint32_t threads, tarn_cost *out) {
   loop_cost(L, hw, k, s, threads, false, out);
 }

@@ -1,129 +1,130 @@
-/* What a learned price sees of a scheduled kernel: numbers that mean the same on every size of kernel, most of them
- * ratios or logarithms.
+/* What a learned price sees of a scheduled kernel: numbers that mean the same on every size of
+ * kernel, most of them ratios or logarithms.
  *
- * Beside what the analytic price is made of: the register tile, the loops around it, and of each kind of access (along the
- * lanes, the same for all lanes, scattered) the heaviest operand's bytes, reuse, reuse distance, strides and alignment.
- * Cf. the features of Ansor (Zheng et al., OSDI 2020, appendix) and of TVM's XGBoost tuner (Chen et al., NeurIPS 2018). */
+ * Beside what the analytic price is made of: the register tile, the loops around it, and of each
+ * kind of access (along the lanes, the same for all lanes, scattered) the heaviest operand's bytes,
+ * reuse, reuse distance, strides and alignment. Cf. the features of Ansor (Zheng et al., OSDI 2020,
+ * appendix) and of TVM's XGBoost tuner (Chen et al., NeurIPS 2018). */
 #include "price/internal.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ACCESS(X, who)                                                                                                         \
-  X(BYTES, "bytes of the " who " (log2)")                                                                                      \
-  X(LOADS, "accesses to the " who " a vector operation (log2)")                                                                \
-  X(REUSE, "uses of an element of the " who " (log2)")                                                                         \
-  X(DISTANCE, "bytes between two uses of the " who " (log2)")                                                                  \
-  X(STEP, "step of the " who " in the innermost loop, bytes (log2)")                                                           \
-  X(STEP2, "step of the " who " in the next loop, bytes (log2)")                                                               \
-  X(ALIGN, "alignment of the " who " in bytes (log2)")                                                                         \
-  X(CONFLICT, "lines of the tile of the " who " in one set of the first cache (log2)")                                         \
-  X(DEEP1, "lines of the " who " in one set of the first cache between two uses (log2)")                                       \
-  X(DEEP2, "lines of the " who " in one set of the second cache between two uses (log2)")                                      \
-  X(PIECE, "bytes of the " who " read one after another (log2)")                                                               \
-  X(INNER, "footprint of the " who " inside the loop around the tile to the first cache (log2)")                               \
-  X(GUARDS, "guards on the " who)                                                                                              \
-  X(PAGES, "pages of the " who " touched by the innermost loop (log2)")                                                        \
+#define ACCESS(X, who)                                                                             \
+  X(BYTES, "bytes of the " who " (log2)")                                                          \
+  X(LOADS, "accesses to the " who " a vector operation (log2)")                                    \
+  X(REUSE, "uses of an element of the " who " (log2)")                                             \
+  X(DISTANCE, "bytes between two uses of the " who " (log2)")                                      \
+  X(STEP, "step of the " who " in the innermost loop, bytes (log2)")                               \
+  X(STEP2, "step of the " who " in the next loop, bytes (log2)")                                   \
+  X(ALIGN, "alignment of the " who " in bytes (log2)")                                             \
+  X(CONFLICT, "lines of the tile of the " who " in one set of the first cache (log2)")             \
+  X(DEEP1, "lines of the " who " in one set of the first cache between two uses (log2)")           \
+  X(DEEP2, "lines of the " who " in one set of the second cache between two uses (log2)")          \
+  X(PIECE, "bytes of the " who " read one after another (log2)")                                   \
+  X(INNER, "footprint of the " who " inside the loop around the tile to the first cache (log2)")   \
+  X(GUARDS, "guards on the " who)                                                                  \
+  X(PAGES, "pages of the " who " touched by the innermost loop (log2)")                            \
   X(RUN, "elements of the " who " in one piece in the tile (log2)")
 
 /* Of the largest constant, input and result: how it is asked for ahead, see ahead.c. */
-#define ASKED(X, who)                                                                                                          \
-  X(WHOLE, "bytes of all of the largest " who " (log2)")                                                                       \
-  X(HOW, "how the " who " is asked for ahead: not, by latency, by rows, by blocks or streams")                                 \
-  X(LINES, "lines of a row of the " who " asked for at once")                                                                  \
-  X(ROWS, "rows of the " who " asked for at once")                                                                             \
-  X(WITHIN, "trips of all loops while a part of the " who " is asked for (log2)")                                              \
+#define ASKED(X, who)                                                                              \
+  X(WHOLE, "bytes of all of the largest " who " (log2)")                                           \
+  X(HOW, "how the " who " is asked for ahead: not, by latency, by rows, by blocks or streams")     \
+  X(LINES, "lines of a row of the " who " asked for at once")                                      \
+  X(ROWS, "rows of the " who " asked for at once")                                                 \
+  X(WITHIN, "trips of all loops while a part of the " who " is asked for (log2)")                  \
   X(TIMES, "times that a part of the " who " is asked for (log2)")
 
-#define FEATURES(X)                                                                                                            \
-  X(F_SECONDS, "analytic seconds (log2)")                                                                                      \
-  X(F_COMPUTE, "share of computing in the analytic price")                                                                     \
-  X(F_MEM0, "share of the first cache's misses in the analytic price")                                                         \
-  X(F_MEM1, "share of the second cache's misses in the analytic price")                                                        \
-  X(F_MEM2, "share of the third cache's misses in the analytic price")                                                         \
-  X(F_OVERHEAD, "share of launch and barrier in the analytic price")                                                           \
-  X(F_RATE, "operations a cycle by the analytic price (log2)")                                                                 \
-  X(F_FLOPS, "operations (log2)")                                                                                              \
-  X(F_BYTES0, "bytes missed by the first cache (log2)")                                                                        \
-  X(F_BYTES1, "bytes missed by the second cache (log2)")                                                                       \
-  X(F_INTENSITY, "operations per byte missed by the first cache (log2)")                                                       \
-  X(F_PARALLEL, "threads kept busy")                                                                                           \
-  X(F_THREADS, "threads")                                                                                                      \
-  X(F_STAGES, "stages")                                                                                                        \
-  X(F_SHARED, "loops that stages share")                                                                                       \
-  X(F_REDUCES, "reduces")                                                                                                      \
-  X(F_FMA, "sum of products")                                                                                                  \
-  X(F_CUSTOM, "fold with its own step")                                                                                        \
-  X(F_BODY, "cycles of the body")                                                                                              \
-  X(F_EPILOGUE, "cycles of the epilogue")                                                                                      \
-  X(F_POINTS, "results (log2)")                                                                                                \
-  X(F_REDUCTION, "terms of a reduction (log2)")                                                                                \
-  X(F_TRIP0, "trips of the innermost loop (log2)")                                                                             \
-  X(F_TRIP1, "trips of the next loop (log2)")                                                                                  \
-  X(F_TRIP2, "trips of the third loop (log2)")                                                                                 \
-  X(F_OUTER_TRIPS, "trips of the outermost loop (log2)")                                                                       \
-  X(F_LOOPS, "loops")                                                                                                          \
-  X(F_RUN, "trips of the reduce loops inside of the accumulators (log2)")                                                      \
-  X(F_RESUMES, "trips of the reduce loops outside of the accumulators (log2)")                                                 \
-  X(F_OWN_DIMS, "access dims")                                                                                                 \
-  X(F_RED_DIMS, "reduce dims")                                                                                                 \
-  X(F_LANES, "part of the lanes that is used")                                                                                 \
-  X(F_VECTORS, "vectors of the tile")                                                                                          \
-  X(F_UNROLL, "rows of the tile")                                                                                              \
-  X(F_ACCS, "accumulators")                                                                                                    \
-  X(F_COPIES, "copies of the body (log2)")                                                                                     \
-  X(F_PRESSURE, "registers wanted to registers there")                                                                         \
-  X(F_WASTE, "vector operations to the least possible (log2)")                                                                 \
-  X(F_RAGGED_V, "waste at the edge of the lane dim")                                                                           \
-  X(F_RAGGED_U, "waste at the edge of the row dim")                                                                            \
-  X(F_V_REDUCES, "lanes along a reduction")                                                                                    \
-  X(F_READS, "operands")                                                                                                       \
-  X(F_LOAD_WIDE, "vector loads a tile")                                                                                        \
-  X(F_LOAD_SPLAT, "broadcast loads a tile")                                                                                    \
-  X(F_LOAD_GATHER, "gathers a tile")                                                                                           \
-  X(F_GUARD_V, "operands with a guard along the lanes")                                                                        \
-  X(F_GUARD_INNER, "operands with a guard in the innermost loop")                                                              \
-  X(F_GUARD_TILE, "operands with a guard in the tile")                                                                         \
-  X(F_IRREGULAR, "operands with divisions in the address")                                                                     \
-  X(F_CONST_BYTES, "bytes of constants (log2)")                                                                                \
-  X(F_LINES_INNER, "cache lines touched a trip")                                                                               \
-  X(F_TILE_L1, "footprint of a register tile to the first cache (log2)")                                                       \
-  X(F_RED_L1, "footprint of a whole reduction to the first cache (log2)")                                                      \
-  X(F_LOOP0_L1, "footprint of the innermost loop to the first cache (log2)")                                                   \
-  X(F_LOOP1_L1, "footprint of the next loop to the first cache (log2)")                                                        \
-  X(F_LOOP2_L2, "footprint of the third loop to the second cache (log2)")                                                      \
-  X(F_OUTER_L2, "footprint inside the outermost loop to the second cache (log2)")                                              \
-  X(F_ALL_L1, "whole footprint to the first cache (log2)")                                                                     \
-  X(F_ALL_L2, "whole footprint to the second cache (log2)")                                                                    \
-  X(F_ALL_L3, "whole footprint to the third cache (log2)")                                                                     \
-  X(F_FIT_L1, "operations while the first cache holds all (log2)")                                                             \
-  X(F_FIT_L2, "operations while the second cache holds all (log2)")                                                            \
-  X(F_STORE_WIDE, "result stored along the lanes")                                                                             \
-  X(F_STORES, "stores of single elements a vector operation (log2)")                                                           \
-  X(F_EPI_READS, "operands of the epilogue")                                                                                   \
-  X(F_EPI_WIDE, "of them along the lanes")                                                                                     \
-  X(F_OPS_LOADS, "vector operations a load")                                                                                   \
-  X(F_RATE0, "bytes missed by the first cache an operation (log2)")                                                            \
-  X(F_RATE1, "bytes missed by the second cache an operation (log2)")                                                           \
-  X(F_RATE2, "bytes missed by the third cache an operation (log2)")                                                            \
-  X(F_PAGES0, "pages touched by the innermost loop (log2)")                                                                    \
-  X(F_PAGES1, "pages touched by the next loop (log2)")                                                                         \
-  X(F_PAGES2, "pages touched by the third loop (log2)")                                                                        \
-  X(F_PAGE_TURNS, "pages newly touched an operation, of those that one TLB holds (log2)")                                      \
-  X(F_LINE_TURNS, "lines newly touched a vector operation by the innermost loop (log2)")                                       \
-  X(F_STREAMS, "operands that step by more than a line in the innermost loop")                                                 \
-  X(F_COLD, "time to read the largest constant from memory to the analytic price (log2)")                                      \
-  X(F_COLD_JUMPS, "time to wait for its pieces to the analytic price (log2)")                                                  \
-  X(F_COLD_BLOCK, "bytes of it that are used again and again, to the second cache (log2)")                                     \
-  X(F_COLD_AGAIN, "times that they are (log2)")                                                                                \
-  X(F_COLD_TURNS, "times that all of it is gone through (log2)")                                                               \
-  X(F_COLD_RATE, "bytes of it a trip of the innermost loop, if asked for evenly (log2)")                                       \
-  X(F_RESUMED, "footprint between two passes over a partial result to the first cache (log2)")                                 \
-  X(F_RESUME_RATE, "accumulators loaded or stored a vector operation (log2)")                                                  \
-  X(F_TAIL_V, "part of the tiles that is ragged along the lane dim")                                                           \
-  X(F_TAIL_U, "part of the tiles that is ragged along the row dim")                                                            \
-  X(F_TAIL_SIZE, "size of the smallest tile along the row dim")                                                                \
-  X(F_WINDOW, "registers wanted by a window that is written out to registers there")                                           \
+#define FEATURES(X)                                                                                \
+  X(F_SECONDS, "analytic seconds (log2)")                                                          \
+  X(F_COMPUTE, "share of computing in the analytic price")                                         \
+  X(F_MEM0, "share of the first cache's misses in the analytic price")                             \
+  X(F_MEM1, "share of the second cache's misses in the analytic price")                            \
+  X(F_MEM2, "share of the third cache's misses in the analytic price")                             \
+  X(F_OVERHEAD, "share of launch and barrier in the analytic price")                               \
+  X(F_RATE, "operations a cycle by the analytic price (log2)")                                     \
+  X(F_FLOPS, "operations (log2)")                                                                  \
+  X(F_BYTES0, "bytes missed by the first cache (log2)")                                            \
+  X(F_BYTES1, "bytes missed by the second cache (log2)")                                           \
+  X(F_INTENSITY, "operations per byte missed by the first cache (log2)")                           \
+  X(F_PARALLEL, "threads kept busy")                                                               \
+  X(F_THREADS, "threads")                                                                          \
+  X(F_STAGES, "stages")                                                                            \
+  X(F_SHARED, "loops that stages share")                                                           \
+  X(F_REDUCES, "reduces")                                                                          \
+  X(F_FMA, "sum of products")                                                                      \
+  X(F_CUSTOM, "fold with its own step")                                                            \
+  X(F_BODY, "cycles of the body")                                                                  \
+  X(F_EPILOGUE, "cycles of the epilogue")                                                          \
+  X(F_POINTS, "results (log2)")                                                                    \
+  X(F_REDUCTION, "terms of a reduction (log2)")                                                    \
+  X(F_TRIP0, "trips of the innermost loop (log2)")                                                 \
+  X(F_TRIP1, "trips of the next loop (log2)")                                                      \
+  X(F_TRIP2, "trips of the third loop (log2)")                                                     \
+  X(F_OUTER_TRIPS, "trips of the outermost loop (log2)")                                           \
+  X(F_LOOPS, "loops")                                                                              \
+  X(F_RUN, "trips of the reduce loops inside of the accumulators (log2)")                          \
+  X(F_RESUMES, "trips of the reduce loops outside of the accumulators (log2)")                     \
+  X(F_OWN_DIMS, "access dims")                                                                     \
+  X(F_RED_DIMS, "reduce dims")                                                                     \
+  X(F_LANES, "part of the lanes that is used")                                                     \
+  X(F_VECTORS, "vectors of the tile")                                                              \
+  X(F_UNROLL, "rows of the tile")                                                                  \
+  X(F_ACCS, "accumulators")                                                                        \
+  X(F_COPIES, "copies of the body (log2)")                                                         \
+  X(F_PRESSURE, "registers wanted to registers there")                                             \
+  X(F_WASTE, "vector operations to the least possible (log2)")                                     \
+  X(F_RAGGED_V, "waste at the edge of the lane dim")                                               \
+  X(F_RAGGED_U, "waste at the edge of the row dim")                                                \
+  X(F_V_REDUCES, "lanes along a reduction")                                                        \
+  X(F_READS, "operands")                                                                           \
+  X(F_LOAD_WIDE, "vector loads a tile")                                                            \
+  X(F_LOAD_SPLAT, "broadcast loads a tile")                                                        \
+  X(F_LOAD_GATHER, "gathers a tile")                                                               \
+  X(F_GUARD_V, "operands with a guard along the lanes")                                            \
+  X(F_GUARD_INNER, "operands with a guard in the innermost loop")                                  \
+  X(F_GUARD_TILE, "operands with a guard in the tile")                                             \
+  X(F_IRREGULAR, "operands with divisions in the address")                                         \
+  X(F_CONST_BYTES, "bytes of constants (log2)")                                                    \
+  X(F_LINES_INNER, "cache lines touched a trip")                                                   \
+  X(F_TILE_L1, "footprint of a register tile to the first cache (log2)")                           \
+  X(F_RED_L1, "footprint of a whole reduction to the first cache (log2)")                          \
+  X(F_LOOP0_L1, "footprint of the innermost loop to the first cache (log2)")                       \
+  X(F_LOOP1_L1, "footprint of the next loop to the first cache (log2)")                            \
+  X(F_LOOP2_L2, "footprint of the third loop to the second cache (log2)")                          \
+  X(F_OUTER_L2, "footprint inside the outermost loop to the second cache (log2)")                  \
+  X(F_ALL_L1, "whole footprint to the first cache (log2)")                                         \
+  X(F_ALL_L2, "whole footprint to the second cache (log2)")                                        \
+  X(F_ALL_L3, "whole footprint to the third cache (log2)")                                         \
+  X(F_FIT_L1, "operations while the first cache holds all (log2)")                                 \
+  X(F_FIT_L2, "operations while the second cache holds all (log2)")                                \
+  X(F_STORE_WIDE, "result stored along the lanes")                                                 \
+  X(F_STORES, "stores of single elements a vector operation (log2)")                               \
+  X(F_EPI_READS, "operands of the epilogue")                                                       \
+  X(F_EPI_WIDE, "of them along the lanes")                                                         \
+  X(F_OPS_LOADS, "vector operations a load")                                                       \
+  X(F_RATE0, "bytes missed by the first cache an operation (log2)")                                \
+  X(F_RATE1, "bytes missed by the second cache an operation (log2)")                               \
+  X(F_RATE2, "bytes missed by the third cache an operation (log2)")                                \
+  X(F_PAGES0, "pages touched by the innermost loop (log2)")                                        \
+  X(F_PAGES1, "pages touched by the next loop (log2)")                                             \
+  X(F_PAGES2, "pages touched by the third loop (log2)")                                            \
+  X(F_PAGE_TURNS, "pages newly touched an operation, of those that one TLB holds (log2)")          \
+  X(F_LINE_TURNS, "lines newly touched a vector operation by the innermost loop (log2)")           \
+  X(F_STREAMS, "operands that step by more than a line in the innermost loop")                     \
+  X(F_COLD, "time to read the largest constant from memory to the analytic price (log2)")          \
+  X(F_COLD_JUMPS, "time to wait for its pieces to the analytic price (log2)")                      \
+  X(F_COLD_BLOCK, "bytes of it that are used again and again, to the second cache (log2)")         \
+  X(F_COLD_AGAIN, "times that they are (log2)")                                                    \
+  X(F_COLD_TURNS, "times that all of it is gone through (log2)")                                   \
+  X(F_COLD_RATE, "bytes of it a trip of the innermost loop, if asked for evenly (log2)")           \
+  X(F_RESUMED, "footprint between two passes over a partial result to the first cache (log2)")     \
+  X(F_RESUME_RATE, "accumulators loaded or stored a vector operation (log2)")                      \
+  X(F_TAIL_V, "part of the tiles that is ragged along the lane dim")                               \
+  X(F_TAIL_U, "part of the tiles that is ragged along the row dim")                                \
+  X(F_TAIL_SIZE, "size of the smallest tile along the row dim")                                    \
+  X(F_WINDOW, "registers wanted by a window that is written out to registers there")               \
   X(F_ONLY_COPY, "neither reduces nor computes")
 
 enum {
@@ -153,9 +154,11 @@ enum { FEATURES(ID) F_COUNT, F_ASKED = F_COUNT + (int)A_KINDS * (int)A_COUNT };
 _Static_assert((int)F_ASKED + (int)Q_KINDS * (int)Q_COUNT == TARN_FEATURES, "TARN_FEATURES");
 
 #define TEXT(id, words) words,
-static const char *const names[TARN_FEATURES] = {FEATURES(TEXT) ACCESS(TEXT, "operand along the lanes") ACCESS(
-    TEXT, "operand that all lanes share") ACCESS(TEXT, "scattered operand") ACCESS(TEXT, "result") ASKED(TEXT, "constant")
-                                                     ASKED(TEXT, "input") ASKED(TEXT, "result")};
+static const char *const names[TARN_FEATURES] = {
+    FEATURES(TEXT) ACCESS(TEXT, "operand along the lanes")
+        ACCESS(TEXT, "operand that all lanes share") ACCESS(TEXT, "scattered operand")
+            ACCESS(TEXT, "result") ASKED(TEXT, "constant") ASKED(TEXT, "input")
+                ASKED(TEXT, "result")};
 #undef TEXT
 const char *tarn_feature_name(uint32_t i) { return i < TARN_FEATURES ? names[i] : NULL; }
 
@@ -179,8 +182,16 @@ typedef struct shape {
   double ops, accs, room[3], line;
 } shape;
 static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s) {
-  shape t = {
-      .hw = hw, .m = m, .s = s, .vdim = m->n, .udim = m->n, .lanes = 1, .rows = 1, .ops = 1, .accs = 1, .line = line_of(hw)};
+  shape t = {.hw = hw,
+             .m = m,
+             .s = s,
+             .vdim = m->n,
+             .udim = m->n,
+             .lanes = 1,
+             .rows = 1,
+             .ops = 1,
+             .accs = 1,
+             .line = line_of(hw)};
   int64_t left[TARN_MAX_DIMS];
   t.rdim = tarn_schedule_rows(s);
   for (uint32_t d = 0; d < m->n; d++) t.size[d] = 1, left[d] = m->dim[d];
@@ -201,7 +212,8 @@ static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_
     if (d < m->nacc) t.accs *= v;
   }
   if (weighs) t.ops *= m->weighing;
-  for (uint32_t i = 0; i < 3; i++) t.room[i] = i < hw->nmem && hw->mem[i].capacity ? (double)hw->mem[i].capacity : 0x1p36;
+  for (uint32_t i = 0; i < 3; i++)
+    t.room[i] = i < hw->nmem && hw->mem[i].capacity ? (double)hw->mem[i].capacity : 0x1p36;
   return t;
 }
 /* What the dims cover inside of loop i (nloop: the tile). */
@@ -235,11 +247,13 @@ static void around(const shape *t, uint32_t k, int64_t *span) {
 static double rows_of(const shape *t, const acc_model *a) {
   double rows = 1;
   for (uint32_t d = 0; d < t->m->n; d++)
-    if (d != t->vdim && (a->touched >> d & 1)) rows *= (double)ceil_div(t->size[d], d == t->rdim ? t->rows : 1);
+    if (d != t->vdim && (a->touched >> d & 1))
+      rows *= (double)ceil_div(t->size[d], d == t->rdim ? t->rows : 1);
   return rows;
 }
 static uint32_t kind_of(const shape *t, const acc_model *a) {
-  if (t->vdim == t->m->n || !(a->touched >> t->vdim & 1)) return a->irregular ? A_SCATTERED : A_SPLAT;
+  if (t->vdim == t->m->n || !(a->touched >> t->vdim & 1))
+    return a->irregular ? A_SCATTERED : A_SPLAT;
   return !a->irregular && llabs(a->coef[t->vdim]) == 1 ? A_WIDE : A_SCATTERED;
 }
 static double accesses(const shape *t, const acc_model *a, uint32_t kind) {
@@ -262,9 +276,10 @@ static double alignment(const shape *t, const acc_model *a) {
   return (double)g * a->bytes;
 }
 static int64_t odd_out(int64_t x) { return x & -x; }
-/* Lines that one set of twelve ways of a cache is asked for, or as many for its size, where rows lie at a step that has a large
- * power of two in it. */
-static double crowded(const shape *t, const acc_model *a, const int64_t *span, const tarn_hw_memory *mem) {
+/* Lines that one set of twelve ways of a cache is asked for, or as many for its size, where rows
+ * lie at a step that has a large power of two in it. */
+static double crowded(const shape *t, const acc_model *a, const int64_t *span,
+                      const tarn_hw_memory *mem) {
   double lines = 1, sets = 1, run = t->line;
   int64_t way = tarn_hw_way(mem);
   for (uint32_t d = 0; d < t->m->n; d++) {
@@ -280,7 +295,8 @@ static double crowded(const shape *t, const acc_model *a, const int64_t *span, c
   lines *= run / t->line, sets *= run / t->line;
   return lines / fmin(sets, (double)way / t->line) * TARN_HW_WAYS / tarn_hw_ways(mem);
 }
-/* What the dims cover inside of the innermost loop that does not move an access; false: there is none. */
+/* What the dims cover inside of the innermost loop that does not move an access; false: there is
+ * none. */
 static bool used_again(const shape *t, const acc_model *a, int64_t *span) {
   for (uint32_t i = t->nloop; i-- > 0;) {
     if (a->touched >> t->s->level[t->loop[i]].dim & 1) continue;
@@ -289,8 +305,8 @@ static bool used_again(const shape *t, const acc_model *a, int64_t *span) {
   }
   return false;
 }
-/* How far a step of each dim goes in memory, in elements. Constants are packed: the tile's lanes, then the other dims in their
- * order, then the tiles along the lanes, *blocks apart. */
+/* How far a step of each dim goes in memory, in elements. Constants are packed: the tile's lanes,
+ * then the other dims in their order, then the tiles along the lanes, *blocks apart. */
 static void steps_of(const shape *t, const acc_model *a, int64_t *coef, int64_t *blocks) {
   uint32_t n = t->m->n, by[TARN_MAX_DIMS], k = 0;
   for (uint32_t d = 0; d < n; d++) coef[d] = llabs(a->coef[d]);
@@ -306,8 +322,9 @@ static void steps_of(const shape *t, const acc_model *a, int64_t *coef, int64_t 
   for (uint32_t i = 0; i < k; unit *= t->m->dim[by[i++]]) coef[by[i]] = unit;
   coef[t->vdim] = 1, *blocks = unit;
 }
-/* Elements that are read one after another, from the tile on outwards. block: elements that loops outside of
- * them use again, so many times; trips: of the innermost loop, during one such use and the next. */
+/* Elements that are read one after another, from the tile on outwards. block: elements that loops
+ * outside of them use again, so many times; trips: of the innermost loop, during one such use and
+ * the next. */
 typedef struct walk {
   double piece, block, again, trips;
 } walk;
@@ -320,7 +337,8 @@ static walk walk_of(const shape *t, const acc_model *a) {
   for (uint32_t k = 0; k < t->m->n; k++) /* steps within the tile, however their dims are ordered */
     for (uint32_t d = 0; d < t->m->n; d++)
       if (k == 0 && (a->touched >> d & 1)) block *= (double)t->size[d];
-      else if (k > 0 && t->size[d] > 1 && coef[d] && (double)coef[d] > w.piece / 2 && (double)coef[d] <= w.piece)
+      else if (k > 0 && t->size[d] > 1 && coef[d] && (double)coef[d] > w.piece / 2 &&
+               (double)coef[d] <= w.piece)
         w.piece += (double)coef[d] * (double)(t->size[d] - 1);
   if (t->vdim < t->m->n && coef[t->vdim] == 1) w.piece = fmax(w.piece, (double)t->size[t->vdim]);
   for (uint32_t i = t->nloop; i-- > 0;) {
@@ -328,8 +346,9 @@ static walk walk_of(const shape *t, const acc_model *a) {
     if (!(a->touched >> l->dim & 1)) {
       if (!w.block) w.again *= t->trips[i];
     } else {
-      double step = blocks && l->dim == t->vdim ? (double)blocks * (double)l->step / (double)t->size[l->dim]
-                                                : (double)coef[l->dim] * (double)l->step;
+      double step = blocks && l->dim == t->vdim
+                        ? (double)blocks * (double)l->step / (double)t->size[l->dim]
+                        : (double)coef[l->dim] * (double)l->step;
       if (!w.block && w.again > 1) w.block = block;
       whole = whole && step <= w.piece * 1.01;
       if (whole) w.piece += step * (t->trips[i] - 1);
@@ -344,14 +363,17 @@ static void of_access(const shape *t, const acc_model *a, uint32_t kind, double 
   int64_t span[TARN_MAX_DIMS];
   memcpy(span, t->m->dim, sizeof span);
   double bytes = loop_footprint(a, t->m->n, span, 1);
-  f[A_BYTES] = lg(bytes), f[A_LOADS] = lg(accesses(t, a, kind) / t->ops), f[A_REUSE] = lg(points * a->bytes / bytes);
+  f[A_BYTES] = lg(bytes), f[A_LOADS] = lg(accesses(t, a, kind) / t->ops),
+  f[A_REUSE] = lg(points * a->bytes / bytes);
   bool again = used_again(t, a, span);
   f[A_DISTANCE] = lg(again ? footprint(t, span) : 0x1p40);
   f[A_DEEP1] = again ? lg(crowded(t, a, span, tarn_hw_mem(t->hw, TARN_HW_L1))) : 0;
-  f[A_DEEP2] = again && t->hw->nmem > 1 ? lg(crowded(t, a, span, tarn_hw_mem(t->hw, TARN_HW_L2))) : 0;
+  f[A_DEEP2] =
+      again && t->hw->nmem > 1 ? lg(crowded(t, a, span, tarn_hw_mem(t->hw, TARN_HW_L2))) : 0;
   f[A_PIECE] = lg(walk_of(t, a).piece * a->bytes);
   f[A_STEP] = lg(step_in(t, a, 0) + 1), f[A_STEP2] = lg(step_in(t, a, 1) + 1);
-  f[A_ALIGN] = lg(alignment(t, a)), f[A_CONFLICT] = lg(crowded(t, a, t->size, tarn_hw_mem(t->hw, TARN_HW_L1)));
+  f[A_ALIGN] = lg(alignment(t, a)),
+  f[A_CONFLICT] = lg(crowded(t, a, t->size, tarn_hw_mem(t->hw, TARN_HW_L1)));
   around(t, 0, span);
   f[A_INNER] = lg(loop_footprint(a, t->m->n, span, t->line) / t->room[0]);
   f[A_PAGES] = lg(loop_footprint(a, t->m->n, span, PAGE) / PAGE);
@@ -360,7 +382,8 @@ static void of_access(const shape *t, const acc_model *a, uint32_t kind, double 
     if (t->size[d] > 1 && llabs(a->coef[d]) && (double)llabs(a->coef[d]) <= run)
       run += (double)llabs(a->coef[d]) * (double)(t->size[d] - 1);
   f[A_RUN] = lg(run);
-  f[A_GUARDS] = (float)(__builtin_popcount(a->guarded) + (t->vdim < t->m->n && (a->guarded >> t->vdim & 1) ? 4 : 0));
+  f[A_GUARDS] = (float)(__builtin_popcount(a->guarded) +
+                        (t->vdim < t->m->n && (a->guarded >> t->vdim & 1) ? 4 : 0));
 }
 static void of_reads(const shape *t, double points, float *f) {
   const stage_model *m = t->m;
@@ -409,13 +432,16 @@ static void of_constant(const shape *t, double seconds, float *f) {
   for (uint32_t i = 0; i < t->nloop; i++)
     if (!(a->touched >> t->s->level[t->loop[i]].dim & 1)) turns *= t->trips[i];
   f[F_COLD] = lg(bytes / fmax(far->read, 1) / hw->clock / seconds);
-  f[F_COLD_JUMPS] = lg(bytes / fmax(w.piece * a->bytes, t->line) * far->latency / hw->clock / seconds);
-  f[F_COLD_BLOCK] = lg(block / t->room[1]), f[F_COLD_AGAIN] = lg(w.again), f[F_COLD_TURNS] = lg(turns / w.again);
+  f[F_COLD_JUMPS] =
+      lg(bytes / fmax(w.piece * a->bytes, t->line) * far->latency / hw->clock / seconds);
+  f[F_COLD_BLOCK] = lg(block / t->room[1]), f[F_COLD_AGAIN] = lg(w.again),
+  f[F_COLD_TURNS] = lg(turns / w.again);
   f[F_COLD_RATE] = lg(block / w.trips);
 }
 
 /* ---- the whole ---- */
-#define TLB 64.0 /* pages that the first table holds: about what processors have had for twenty years */
+#define TLB                                                                                        \
+  64.0 /* pages that the first table holds: about what processors have had for twenty years */
 static double pages(const shape *t, const int64_t *span) {
   const stage_model *m = t->m;
   double sum = loop_footprint(&m->result, m->nacc, span, PAGE);
@@ -448,7 +474,8 @@ static void footprints(const shape *t, float *f) {
   around(t, 2, span), f[F_LOOP2_L2] = lg(footprint(t, span) / t->room[1]);
   memcpy(span, m->dim, sizeof span);
   double all = footprint(t, span);
-  f[F_ALL_L1] = lg(all / t->room[0]), f[F_ALL_L2] = lg(all / t->room[1]), f[F_ALL_L3] = lg(all / t->room[2]);
+  f[F_ALL_L1] = lg(all / t->room[0]), f[F_ALL_L2] = lg(all / t->room[1]),
+  f[F_ALL_L3] = lg(all / t->room[2]);
   if (t->nloop) inside(t, 0, span);
   f[F_OUTER_L2] = lg(footprint(t, span) / t->room[1]);
   for (uint32_t c = 0; c < 2; c++) {
@@ -463,9 +490,11 @@ static void footprints(const shape *t, float *f) {
 }
 static void of_loops(const shape *t, float *f) {
   double run = 1, resumes = 1;
-  for (uint32_t k = 0; k < DEEP; k++) f[F_TRIP0 + k] = k < t->nloop ? lg(t->trips[t->nloop - k - 1]) : 0;
+  for (uint32_t k = 0; k < DEEP; k++)
+    f[F_TRIP0 + k] = k < t->nloop ? lg(t->trips[t->nloop - k - 1]) : 0;
   for (uint32_t k = 0; k < t->nloop; k++)
-    if (t->s->level[t->loop[k]].dim >= t->m->nacc) *(t->loop[k] < t->s->acc ? &resumes : &run) *= t->trips[k];
+    if (t->s->level[t->loop[k]].dim >= t->m->nacc)
+      *(t->loop[k] < t->s->acc ? &resumes : &run) *= t->trips[k];
   f[F_OUTER_TRIPS] = t->nloop ? lg(t->trips[0]) : 0;
   f[F_RESUME_RATE] = lg(t->accs * (resumes > 1 ? 2 : 1) / (t->ops * run)), f[F_RESUMED] = -20;
   for (uint32_t k = 0; k < t->nloop && t->loop[k] < t->s->acc; k++) {
@@ -477,7 +506,8 @@ static void of_loops(const shape *t, float *f) {
   f[F_LOOPS] = (float)t->nloop, f[F_RUN] = lg(run), f[F_RESUMES] = lg(resumes);
 }
 /* Tiles along a dim, and how many of them are ragged: every loop over the dim may leave a rest. */
-static int64_t tiles_along(const shape *t, uint32_t d, uint32_t from, int64_t length, int64_t *ragged, int64_t *least) {
+static int64_t tiles_along(const shape *t, uint32_t d, uint32_t from, int64_t length,
+                           int64_t *ragged, int64_t *least) {
   for (uint32_t k = from; k < t->nloop; k++) {
     const tarn_level *l = &t->s->level[t->loop[k]];
     if (l->dim != d) continue;
@@ -503,28 +533,36 @@ static double window(const shape *t) {
 }
 static void of_tile(const shape *t, double all, float *f) {
   const stage_model *m = t->m;
-  double hw_lanes = (double)tarn_hw_lanes(t->hw, TARN_F32), regs = t->hw->vector_regs ? t->hw->vector_regs : 16, tiles = 1;
+  double hw_lanes = (double)tarn_hw_lanes(t->hw, TARN_F32),
+         regs = t->hw->vector_regs ? t->hw->vector_regs : 16, tiles = 1;
   for (uint32_t k = 0; k < t->nloop; k++) tiles *= t->trips[k];
   f[F_LANES] = (float)((double)t->lanes / hw_lanes);
   f[F_VECTORS] = t->vdim < m->n ? (float)ceil_div(t->size[t->vdim], t->lanes) : 0;
   f[F_UNROLL] = t->udim < m->n ? (float)t->size[t->udim] : 1;
-  f[F_ACCS] = (float)t->accs, f[F_COPIES] = lg(t->ops), f[F_PRESSURE] = (float)((t->accs + f[F_VECTORS] + 1) / regs);
+  f[F_ACCS] = (float)t->accs, f[F_COPIES] = lg(t->ops),
+  f[F_PRESSURE] = (float)((t->accs + f[F_VECTORS] + 1) / regs);
   f[F_WASTE] = lg(tiles * t->ops * hw_lanes / (all > 1 ? all : 1));
-  if (t->vdim < m->n) f[F_RAGGED_V] = (float)((double)(m->dim[t->vdim] % t->size[t->vdim]) / (double)m->dim[t->vdim]);
-  if (t->udim < m->n) f[F_RAGGED_U] = (float)((double)(m->dim[t->udim] % t->size[t->udim]) / (double)m->dim[t->udim]);
+  if (t->vdim < m->n)
+    f[F_RAGGED_V] = (float)((double)(m->dim[t->vdim] % t->size[t->vdim]) / (double)m->dim[t->vdim]);
+  if (t->udim < m->n)
+    f[F_RAGGED_U] = (float)((double)(m->dim[t->udim] % t->size[t->udim]) / (double)m->dim[t->udim]);
   int64_t least;
   if (t->vdim < m->n) f[F_TAIL_V] = ragged_part(t, t->vdim, &least);
   if (t->udim < m->n) f[F_TAIL_U] = ragged_part(t, t->udim, &least), f[F_TAIL_SIZE] = (float)least;
   f[F_WINDOW] = (float)((t->accs + 2 * f[F_VECTORS] * window(t)) / regs);
   f[F_V_REDUCES] = t->vdim < m->n && t->vdim >= m->nacc;
 }
-static void of_stage(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s, double seconds, float *f) {
+static void of_stage(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
+                     double seconds, float *f) {
   shape t = shape_of(hw, m, s);
   double points = 1, terms = 1;
-  for (uint32_t d = m->nshared; d < m->n; d++) *(d < m->nacc ? &points : &terms) *= (double)m->dim[d];
+  for (uint32_t d = m->nshared; d < m->n; d++)
+    *(d < m->nacc ? &points : &terms) *= (double)m->dim[d];
   f[F_REDUCES] = m->reduces, f[F_FMA] = m->fma, f[F_CUSTOM] = m->custom;
-  f[F_BODY] = (float)m->body_ops, f[F_EPILOGUE] = (float)m->epi_ops, f[F_POINTS] = lg(points), f[F_REDUCTION] = lg(terms);
-  f[F_OWN_DIMS] = (float)(m->nacc - m->nshared), f[F_RED_DIMS] = (float)(m->n - m->nacc), f[F_READS] = (float)m->nread;
+  f[F_BODY] = (float)m->body_ops, f[F_EPILOGUE] = (float)m->epi_ops, f[F_POINTS] = lg(points),
+  f[F_REDUCTION] = lg(terms);
+  f[F_OWN_DIMS] = (float)(m->nacc - m->nshared), f[F_RED_DIMS] = (float)(m->n - m->nacc),
+  f[F_READS] = (float)m->nread;
   of_loops(&t, f);
   of_tile(&t, points * terms, f);
   of_reads(&t, points * terms, f);
@@ -535,7 +573,8 @@ static void of_stage(const tarn_hw *hw, const stage_model *m, const tarn_stage_s
   uint32_t kind = kind_of(&t, &m->result);
   of_access(&t, &m->result, kind, points, f + F_COUNT + A_RESULT * A_COUNT);
   f[F_STORE_WIDE] = t.vdim < m->nacc && llabs(m->result.coef[t.vdim]) == 1;
-  double vector_ops = points * terms / (double)t.lanes, single = f[F_STORE_WIDE] > 0 ? points / (double)t.lanes : points;
+  double vector_ops = points * terms / (double)t.lanes,
+         single = f[F_STORE_WIDE] > 0 ? points / (double)t.lanes : points;
   f[F_STORES] = lg(single * exp2((double)f[F_RESUMES]) / vector_ops);
 }
 
@@ -546,11 +585,13 @@ static void of_ask(const tarn_walks *w, const tarn_ask *k, float *f) {
   for (uint32_t i = 0; i < st->nlevel; i++)
     if (st->level[i].kind == TARN_SERIAL || st->level[i].kind == TARN_PARALLEL)
       *(i > k->level ? &within : &times) *= (double)st->level[i].trips;
-  f[Q_HOW] = k->near ? 2 : 3, f[Q_LINES] = (float)((double)k->step / (double)tarn_hw_mem(w->hw, TARN_HW_L1)->line),
+  f[Q_HOW] = k->near ? 2 : 3,
+  f[Q_LINES] = (float)((double)k->step / (double)tarn_hw_mem(w->hw, TARN_HW_L1)->line),
   f[Q_ROWS] = (float)k->rows;
   f[Q_WITHIN] = lg(within), f[Q_TIMES] = lg(times);
 }
-static void of_asks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km, const tarn_schedule *s, float *f) {
+static void of_asks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km, const tarn_schedule *s,
+                    float *f) {
   tarn_walks *w = loop_walks(cx, hw, km, s);
   int64_t most[Q_KINDS] = {0};
   if (!w) return;
@@ -568,8 +609,8 @@ static void of_asks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km, con
     }
 }
 
-void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
-                   const tarn_cost *c, float f[TARN_FEATURES]) {
+void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                   uint32_t threads, const tarn_cost *c, float f[TARN_FEATURES]) {
   tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
   const kernel_model *km = loop_model(L, hw, k);
   double sum = c->compute_seconds + c->overhead_seconds, most = -1;
@@ -580,13 +621,17 @@ void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const ta
   f[F_OVERHEAD] = (float)(c->overhead_seconds / sum);
   for (uint32_t i = 0; i < 3; i++) f[F_MEM0 + i] = (float)(c->memory_seconds[i] / sum);
   f[F_RATE] = lg((c->flops + 1) / (c->seconds * hw->clock));
-  f[F_FLOPS] = lg(c->flops + 1), f[F_BYTES0] = lg(c->bytes[0] + 1), f[F_BYTES1] = lg(c->bytes[1] + 1);
-  f[F_INTENSITY] = lg((c->flops + 1) / (c->bytes[0] + 1)), f[F_PARALLEL] = (float)c->parallel, f[F_THREADS] = (float)threads;
+  f[F_FLOPS] = lg(c->flops + 1), f[F_BYTES0] = lg(c->bytes[0] + 1),
+  f[F_BYTES1] = lg(c->bytes[1] + 1);
+  f[F_INTENSITY] = lg((c->flops + 1) / (c->bytes[0] + 1)), f[F_PARALLEL] = (float)c->parallel,
+  f[F_THREADS] = (float)threads;
   for (uint32_t i = 0; i < 3; i++) f[F_RATE0 + i] = lg((c->bytes[i] + 1e-3) / (c->flops + 1));
   f[F_STAGES] = (float)km->nstage, f[F_SHARED] = (float)s->nshared;
-  for (uint32_t i = 0; i < km->nstage; i++) { /* the stage with the most work speaks for the kernel */
+  for (uint32_t i = 0; i < km->nstage;
+       i++) { /* the stage with the most work speaks for the kernel */
     tarn_cost one = {0};
-    if (km->nstage > 1) loop_stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], threads, &one);
+    if (km->nstage > 1)
+      loop_stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], threads, &one);
     if (one.compute_seconds > most) most = one.compute_seconds, at = i;
   }
   of_stage(hw, &km->stage[at], &s->stage[at], c->seconds, f);

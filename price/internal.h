@@ -1,11 +1,13 @@
-/* What the files of price/ share: a canonical kernel reduced to what pricing and scheduling ask of it. */
+/* What the files of price/ share: a canonical kernel reduced to what pricing and scheduling ask of
+ * it. */
 #ifndef TARN_PRICE_INTERNAL_H
 #define TARN_PRICE_INTERNAL_H
 #include "price/price.h"
 
 #define LOOP_SHORT 8 /* trips of a reduction's loop that code may be written out for */
 
-/* One access of a stage: how far the element address moves per step of each dim of the iteration space. */
+/* One access of a stage: how far the element address moves per step of each dim of the iteration
+ * space. */
 typedef struct acc_model {
   int64_t coef[TARN_MAX_DIMS], start;
   uint32_t touched; /* bit d: the address depends on dim d */
@@ -18,11 +20,13 @@ typedef struct acc_model {
   bool epi;         /* read once a result, not once an operation */
   bool again;       /* an earlier stage reads the same in the same trip of the shared loops */
   bool constant;
-  bool few; /* a small constant: its elements are numbers in the code where loops over it are unrolled */
+  bool few; /* a small constant: its elements are numbers in the code where loops over it are
+               unrolled */
 } acc_model;
 #define LOOP_FEW  256 /* elements of one */
 #define LOOP_PADS 4
-/* Padding along dims of the result and of the reduction: of their points, the part that lies inside. */
+/* Padding along dims of the result and of the reduction: of their points, the part that lies
+ * inside. */
 typedef struct pad_model {
   uint32_t dims;
   double inside;
@@ -34,52 +38,58 @@ typedef struct stage_model {
   acc_model *read;
   acc_model result;
   bool reduces, fma, custom;
-  bool resumes;             /* tarn_stage_resumes */
-  uint32_t weighed;         /* dims by which small matrices weigh it, see model.c; 0: no such sum */
-  double weighing;          /* vector operations of all that these dims make, where they are in the tile */
+  bool resumes;     /* tarn_stage_resumes */
+  uint32_t weighed; /* dims by which small matrices weigh it, see model.c; 0: no such sum */
+  double weighing;  /* vector operations of all that these dims make, where they are in the tile */
   double body_cycles;       /* of the body as it is written */
-  double body_ops, epi_ops; /* cycles of the scalar expressions per vector, multiply and add of a product excluded */
+  double body_ops, epi_ops; /* cycles of the scalar expressions per vector, multiply and add of a
+                               product excluded */
   double flops_each, flops_result;
   uint32_t npad; /* what lies in padding adds nothing to the sum */
   pad_model pad[LOOP_PADS];
   bool block;      /* of a kernel whose shared loops walk blocks, see kernel_model */
   bool near;       /* then: all that its stages touch for one block fits the first memory */
   double held;     /* bytes that all stages of its kernel touch in one trip of the shared loops */
-  tarn_hw_dot dot; /* an instruction that means the body over k elements of a reduce dim; k: 0 when there is none */
+  tarn_hw_dot dot; /* an instruction that means the body over k elements of a reduce dim; k: 0 when
+                      there is none */
 } stage_model;
 typedef struct kernel_model {
   uint32_t nstage;
   stage_model *stage;
-  /* Some product reads an operand that stays the same from one point of the shared loops to the next: what all stages
-   * touch is then reckoned together, and local buffers that stay near cost no transfers. */
+  /* Some product reads an operand that stays the same from one point of the shared loops to the
+   * next: what all stages touch is then reckoned together, and local buffers that stay near cost no
+   * transfers. */
   bool blocks;
 } kernel_model;
-/* Bytes that all stages touch while the shared loops from `from` on go round; local buffers once. */
+/* Bytes that all stages touch while the shared loops from `from` on go round; local buffers once.
+ */
 double loop_held(const kernel_model *km, uint32_t from, double line);
 kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
 
 /* Price of one stage on one unit with the loops outside it (shared levels) counted in `repeat`. */
-void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared, uint32_t nshared,
-                     const tarn_stage_sched *s, uint32_t threads, tarn_cost *c);
-/* Computing and transfers, which overlap, but not perfectly; *binds (may be NULL): the level whose transfers take longest,
- * left alone when computing does. */
+void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared,
+                     uint32_t nshared, const tarn_stage_sched *s, uint32_t threads, tarn_cost *c);
+/* Computing and transfers, which overlap, but not perfectly; *binds (may be NULL): the level whose
+ * transfers take longest, left alone when computing does. */
 double loop_overlapped(const tarn_hw *hw, const tarn_cost *c, uint32_t *binds);
 /* tarn_cost_of(); near: with weights that come from the last cache. */
-void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads, bool near,
-               tarn_cost *out);
+void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+               uint32_t threads, bool near, tarn_cost *out);
 /* Bytes touched by one access while the dims walk the given spans (elements of each dim). */
 double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line);
 /* Does the tile hold all of the dims by which small matrices weigh the sum? */
 bool loop_weighs(const stage_model *m, const int64_t *size);
 /* Does a step of dim e go less far than `size` of dim d? Then windows along d overlap. */
 bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e);
-/* Steps of the reduction that are written out in a register tile whose neighbours share what they read; 0: they do not.
- * vdim: of the lanes. */
+/* Steps of the reduction that are written out in a register tile whose neighbours share what they
+ * read; 0: they do not. vdim: of the lanes. */
 int64_t loop_window(const stage_model *m, uint32_t vdim, const int64_t *size);
 /* Bytes of all that a stage reads and writes. */
 double loop_whole(const stage_model *m);
-/* Threads that the outermost parallel levels keep busy: threads × (iterations / rounds × threads). */
+/* Threads that the outermost parallel levels keep busy: threads × (iterations / rounds × threads).
+ */
 double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads);
 /* See walk.c; NULL: more levels than are looked at. */
-tarn_walks *loop_walks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km, const tarn_schedule *s);
+tarn_walks *loop_walks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km,
+                       const tarn_schedule *s);
 #endif

@@ -14,8 +14,8 @@ static void note_ix(tarn_lang *L, uint32_t e, uint32_t *dims, bool *irregular) {
     }
 }
 
-static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *nest, const tarn_stage *s, const tarn_read *r,
-                            bool epi) {
+static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *nest,
+                            const tarn_stage *s, const tarn_read *r, bool epi) {
   acc_model a = {.epi = epi, .local = r->stage};
   const tarn_imap *m = tarn_imap_get(L, r->map);
   bool ignore = false;
@@ -25,7 +25,8 @@ static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
     a.bytes = (double)tarn_dtype_size(k->in_type[r->src]);
     a.src = r->src, a.elems = tarn_layout_elems(&k->in[r->src]);
     a.constant = k->in_const[r->src];
-    a.few = a.constant && !m->nguard && k->in_type[r->src] == TARN_F32 && tarn_layout_elems(&k->in[r->src]) <= LOOP_FEW;
+    a.few = a.constant && !m->nguard && k->in_type[r->src] == TARN_F32 &&
+            tarn_layout_elems(&k->in[r->src]) <= LOOP_FEW;
     for (uint32_t d = 0; d < m->n; d++) a.coef[d] = tarn_ix_coef(L, m->e[0], d);
     a.start = tarn_ix_get(L, m->e[0])->c;
     return a;
@@ -34,7 +35,8 @@ static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
   a.bytes = 4;
   for (uint32_t d = 0; d < m->n; d++) {
     int64_t stride = 1;
-    for (uint32_t i = src->nown; i-- > 0; stride *= src->own[i]) a.coef[d] += stride * tarn_ix_coef(L, m->e[i], d);
+    for (uint32_t i = src->nown; i-- > 0; stride *= src->own[i])
+      a.coef[d] += stride * tarn_ix_coef(L, m->e[i], d);
   }
   (void)s;
   return a;
@@ -45,13 +47,15 @@ static bool is_product(tarn_lang *L, uint32_t body) {
   return x->op == TARN_FX_MUL;
 }
 
-/* The instruction of most lanes that takes several steps of the reduction at once; of one stage, whose constants are packed
- * for it. */
-static void dot_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_stage *s, stage_model *m) {
+/* The instruction of most lanes that takes several steps of the reduction at once; of one stage,
+ * whose constants are packed for it. */
+static void dot_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_stage *s,
+                      stage_model *m) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   const tarn_nest *n = tarn_nest_get(L, k->nest);
   if (n->nstage != 1 || n->depth || f->red == TARN_NONE) return;
-  if (k->strict && tarn_dtype_is_float(tarn_reducer_get(L, f->red)->dtype)) return; /* it changes the order of the sum */
+  if (k->strict && tarn_dtype_is_float(tarn_reducer_get(L, f->red)->dtype))
+    return; /* it changes the order of the sum */
   if (!m->fma || f->nops != 2 || s->read[0].stage || s->read[1].stage) return;
   const tarn_dtype type[2] = {k->in_type[s->read[0].src], k->in_type[s->read[1].src]};
   tarn_hw_dot d[TARN_HW_DOTS];
@@ -62,7 +66,8 @@ bool tarn_stage_resumes(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, u
   if (!s->out || out >= k->nout || k->strict || f->red == TARN_NONE || f->ntuple) return false;
   const tarn_reducer *r = tarn_reducer_get(L, f->red);
   tarn_dtype t;
-  return r->kind == TARN_RED_SUM && r->ns == 1 && tarn_fx_type(L, r->init[0], NULL, 0, &t) && t == k->out_type[out];
+  return r->kind == TARN_RED_SUM && r->ns == 1 && tarn_fx_type(L, r->init[0], NULL, 0, &t) &&
+         t == k->out_type[out];
 }
 static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s, stage_model *m) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
@@ -73,7 +78,8 @@ static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s
     m->reduces = true;
     m->custom = r->kind == TARN_RED_CUSTOM;
     m->fma = r->kind == TARN_RED_SUM && is_product(L, f->body);
-    for (uint32_t i = 0; i < r->ns && m->custom; i++) m->body_ops += tarn_fx_cycles(L, hw, r->step[i]);
+    for (uint32_t i = 0; i < r->ns && m->custom; i++)
+      m->body_ops += tarn_fx_cycles(L, hw, r->step[i]);
     m->flops_each += 1;
     if (m->fma) m->body_ops -= tarn_hw_fx_cycles(hw, TARN_FX_MUL);
   }
@@ -83,8 +89,8 @@ static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s
   }
 }
 
-/* A sum of products that several small matrices weigh, each by a dim of the result and one of the reduction: lower/bilinear.c
- * does it dim by dim where the tile holds all of these. */
+/* A sum of products that several small matrices weigh, each by a dim of the result and one of the
+ * reduction: lower/bilinear.c does it dim by dim where the tile holds all of these. */
 #define PER_WEIGHT 0.35 /* operations: zeros cost nothing, and rows share sums */
 static void weigh_model(stage_model *m, double product) {
   uint32_t own = 0, red = 0, all = 0, factors = 0, data = 0, touched = 0;
@@ -94,7 +100,8 @@ static void weigh_model(stage_model *m, double product) {
     const acc_model *a = &m->read[r];
     uint32_t o = a->touched & ~all, e = a->touched & all;
     if (a->epi) continue;
-    if (a->few && !a->irregular && __builtin_popcount(o) == 1 && __builtin_popcount(e) == 1 && !(o & own) && !(e & red)) {
+    if (a->few && !a->irregular && __builtin_popcount(o) == 1 && __builtin_popcount(e) == 1 &&
+        !(o & own) && !(e & red)) {
       int64_t rows = m->dim[__builtin_ctz(o)], columns = m->dim[__builtin_ctz(e)];
       if (rows > TARN_MOST_WEIGHED || columns > TARN_MOST_WEIGHED) return;
       own |= o, red |= e, factors++;
@@ -107,7 +114,8 @@ static void weigh_model(stage_model *m, double product) {
   m->flops_each = 2 * ops / out;
   for (uint32_t d = m->nacc; d < m->n; d++) m->flops_each /= (double)m->dim[d];
 }
-static uint64_t matrices_of(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n, const tarn_stage *s) {
+static uint64_t matrices_of(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n,
+                            const tarn_stage *s) {
   const tarn_func f = *tarn_fn_get(L, s->fn);
   uint64_t found = 0;
   uint32_t n_read = 0;
@@ -117,7 +125,8 @@ static uint64_t matrices_of(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
     acc_model a = read_model(L, k, n, s, &s->read[r], false);
     uint32_t own = a.touched & ((1u << (n->depth + s->nown)) - 1);
     bool weighs = __builtin_popcount(own) == 1 && __builtin_popcount(a.touched & ~own) == 1;
-    if (a.few && !a.irregular && weighs && a.elems <= TARN_MOST_WEIGHED * TARN_MOST_WEIGHED) found |= 1ull << a.src, n_read++;
+    if (a.few && !a.irregular && weighs && a.elems <= TARN_MOST_WEIGHED * TARN_MOST_WEIGHED)
+      found |= 1ull << a.src, n_read++;
   }
   return n_read > 1 ? found : 0; /* as weigh_model() has it; one matrix may be read twice */
 }
@@ -138,18 +147,23 @@ bool loop_weighs(const stage_model *m, const int64_t *size) {
   return m->weighed != 0;
 }
 
-/* Of the points of the dims that a guard depends on, the part where it holds; 1: more than two dims, or a division. */
+/* Of the points of the dims that a guard depends on, the part where it holds; 1: more than two
+ * dims, or a division. */
 static double inside(tarn_lang *L, const tarn_guard *g, const stage_model *m) {
   const tarn_ix *x = tarn_ix_get(L, g->e);
-  if (x->n < 1 || x->n > 2 || x->t[0].kind != TARN_IX_VAR || x->t[x->n - 1].kind != TARN_IX_VAR) return 1;
-  int64_t rows = x->n > 1 ? m->dim[x->t[1].arg] : 1, columns = m->dim[x->t[0].arg], by = x->t[0].coef, sum = 0;
+  if (x->n < 1 || x->n > 2 || x->t[0].kind != TARN_IX_VAR || x->t[x->n - 1].kind != TARN_IX_VAR)
+    return 1;
+  int64_t rows = x->n > 1 ? m->dim[x->t[1].arg] : 1, columns = m->dim[x->t[0].arg],
+          by = x->t[0].coef, sum = 0;
   for (int64_t i = 0; i < rows; i++) {
-    int64_t at = x->c + (x->n > 1 ? x->t[1].coef * i : 0), lo = g->lo - at, hi = g->hi - 1 - at; /* lo <= by * j <= hi */
+    int64_t at = x->c + (x->n > 1 ? x->t[1].coef * i : 0), lo = g->lo - at,
+            hi = g->hi - 1 - at; /* lo <= by * j <= hi */
     if (by < 0) {
       int64_t t = -lo;
       lo = -hi, hi = t;
     }
-    int64_t step = llabs(by), first = lo <= 0 ? 0 : (lo + step - 1) / step, last = hi < 0 ? -1 : hi / step;
+    int64_t step = llabs(by), first = lo <= 0 ? 0 : (lo + step - 1) / step,
+            last = hi < 0 ? -1 : hi / step;
     if (last >= columns) last = columns - 1;
     sum += last >= first ? last - first + 1 : 0;
   }
@@ -186,11 +200,13 @@ double loop_held(const kernel_model *km, uint32_t from, double line) {
     for (uint32_t d = 0; d < m->n; d++) span[d] = d < from && d < m->nshared ? 1 : m->dim[d];
     sum += loop_footprint(&m->result, m->nacc, span, line);
     for (uint32_t r = 0; r < m->nread; r++)
-      if (!m->read[r].local && !m->read[r].again) sum += loop_footprint(&m->read[r], m->n, span, line);
+      if (!m->read[r].local && !m->read[r].again)
+        sum += loop_footprint(&m->read[r], m->n, span, line);
   }
   return sum;
 }
-/* What a stage reads of an operand in one trip of the shared loops is near when a stage before it has read as much of it. */
+/* What a stage reads of an operand in one trip of the shared loops is near when a stage before it
+ * has read as much of it. */
 static void note_again(kernel_model *km, double line) {
   int64_t span[TARN_MAX_DIMS], other[TARN_MAX_DIMS];
   for (uint32_t i = 1; i < km->nstage; i++)
@@ -228,7 +244,8 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
     for (uint32_t d = 0; d < m->n; d++)
       if (m->dim[d] == 0) m->dim[d] = 1; /* a loop without trips is priced as one with one */
     m->nread = (uint32_t)(f->nops + f->nepi), m->read = TARN_ARRAY(cx, acc_model, m->nread);
-    for (uint32_t r = 0; r < m->nread; r++) m->read[r] = read_model(L, k, nest, s, &s->read[r], r >= f->nops);
+    for (uint32_t r = 0; r < m->nread; r++)
+      m->read[r] = read_model(L, k, nest, s, &s->read[r], r >= f->nops);
     stage_functions(L, hw, s, m);
     if (!k->strict) weigh_model(m, tarn_hw_fx_cycles(hw, TARN_FX_MUL));
     if (!k->strict) pads_model(L, s, m);
@@ -245,13 +262,16 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
       if (own) stride *= m->dim[d];
     }
     if (s->out) m->result.elems = tarn_layout_elems(&k->out[out]);
-    if (s->out) m->result.start = k->out[out].offset, m->result.bytes = (double)tarn_dtype_size(k->out_type[out++]);
+    if (s->out)
+      m->result.start = k->out[out].offset,
+      m->result.bytes = (double)tarn_dtype_size(k->out_type[out++]);
     km->blocks |= nest->nstage > 1 && reuses(m);
   }
   double line = hw->nmem ? tarn_hw_mem(hw, TARN_HW_L1)->line : 1;
   note_again(km, line);
   double held = loop_held(km, nest->depth, line);
   bool near = km->blocks && hw->nmem && held <= 0.8 * (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity;
-  for (uint32_t i = 0; i < km->nstage; i++) km->stage[i].block = km->blocks, km->stage[i].near = near, km->stage[i].held = held;
+  for (uint32_t i = 0; i < km->nstage; i++)
+    km->stage[i].block = km->blocks, km->stage[i].near = near, km->stage[i].held = held;
   return km;
 }

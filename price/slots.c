@@ -3,23 +3,28 @@
 
 double tarn_fx_slots(tarn_fxop op) {
   static const double of[TARN_FX_COUNT] = {
-      [TARN_FX_ADD] = 1,   [TARN_FX_SUB] = 1,   [TARN_FX_MUL] = 1,   [TARN_FX_DIV] = 1,    [TARN_FX_MOD] = 1,
-      [TARN_FX_FMOD] = 1,  [TARN_FX_MIN] = 1,   [TARN_FX_MAX] = 1,   [TARN_FX_ABS] = 1,    [TARN_FX_SIGN] = 1,
-      [TARN_FX_POW] = 1,   [TARN_FX_EXP] = 12,  [TARN_FX_LOG] = 28,  [TARN_FX_LOG1P] = 34, [TARN_FX_SQRT] = 1,
-      [TARN_FX_TANH] = 25, [TARN_FX_ERF] = 27,  [TARN_FX_SIN] = 1,   [TARN_FX_COS] = 1,    [TARN_FX_TAN] = 1,
-      [TARN_FX_ASIN] = 1,  [TARN_FX_ACOS] = 1,  [TARN_FX_ATAN] = 1,  [TARN_FX_SINH] = 1,   [TARN_FX_COSH] = 1,
-      [TARN_FX_ASINH] = 1, [TARN_FX_ACOSH] = 1, [TARN_FX_ATANH] = 1, [TARN_FX_FLOOR] = 1,  [TARN_FX_CEIL] = 1,
-      [TARN_FX_ROUND] = 1, [TARN_FX_ISNAN] = 1, [TARN_FX_ISINF] = 1, [TARN_FX_EQ] = 1,     [TARN_FX_LT] = 1,
-      [TARN_FX_LE] = 1,    [TARN_FX_AND] = 1,   [TARN_FX_OR] = 1,    [TARN_FX_XOR] = 1,    [TARN_FX_SHL] = 1,
+      [TARN_FX_ADD] = 1,   [TARN_FX_SUB] = 1,    [TARN_FX_MUL] = 1,   [TARN_FX_DIV] = 1,
+      [TARN_FX_MOD] = 1,   [TARN_FX_FMOD] = 1,   [TARN_FX_MIN] = 1,   [TARN_FX_MAX] = 1,
+      [TARN_FX_ABS] = 1,   [TARN_FX_SIGN] = 1,   [TARN_FX_POW] = 1,   [TARN_FX_EXP] = 12,
+      [TARN_FX_LOG] = 28,  [TARN_FX_LOG1P] = 34, [TARN_FX_SQRT] = 1,  [TARN_FX_TANH] = 25,
+      [TARN_FX_ERF] = 27,  [TARN_FX_SIN] = 1,    [TARN_FX_COS] = 1,   [TARN_FX_TAN] = 1,
+      [TARN_FX_ASIN] = 1,  [TARN_FX_ACOS] = 1,   [TARN_FX_ATAN] = 1,  [TARN_FX_SINH] = 1,
+      [TARN_FX_COSH] = 1,  [TARN_FX_ASINH] = 1,  [TARN_FX_ACOSH] = 1, [TARN_FX_ATANH] = 1,
+      [TARN_FX_FLOOR] = 1, [TARN_FX_CEIL] = 1,   [TARN_FX_ROUND] = 1, [TARN_FX_ISNAN] = 1,
+      [TARN_FX_ISINF] = 1, [TARN_FX_EQ] = 1,     [TARN_FX_LT] = 1,    [TARN_FX_LE] = 1,
+      [TARN_FX_AND] = 1,   [TARN_FX_OR] = 1,     [TARN_FX_XOR] = 1,   [TARN_FX_SHL] = 1,
       [TARN_FX_SHR] = 1,   [TARN_FX_CAST] = 1,
-  }; /* 0 for what can be part of another instruction: a sign, a choice by a mask, a negation of one */
+  }; /* 0 for what can be part of another instruction: a sign, a choice by a mask, a negation of one
+      */
   return of[op];
 }
 
-/* Of those, what only units that multiply can do; on some processors half of what is issued in a cycle. */
+/* Of those, what only units that multiply can do; on some processors half of what is issued in a
+ * cycle. */
 double tarn_fx_products(tarn_fxop op) {
   static const double of[TARN_FX_COUNT] = {
-      [TARN_FX_MUL] = 1, [TARN_FX_EXP] = 7, [TARN_FX_LOG] = 15, [TARN_FX_LOG1P] = 16, [TARN_FX_TANH] = 14, [TARN_FX_ERF] = 19,
+      [TARN_FX_MUL] = 1,    [TARN_FX_EXP] = 7,   [TARN_FX_LOG] = 15,
+      [TARN_FX_LOG1P] = 16, [TARN_FX_TANH] = 14, [TARN_FX_ERF] = 19,
   };
   return of[op];
 }
@@ -46,7 +51,8 @@ static double points(const stage_model *m, uint32_t dims) {
     if (dims >> d & 1) n *= (double)m->dim[d];
   return n;
 }
-/* Lanes of 32 bits of one instruction for each element: masks of truth values have registers of their own. */
+/* Lanes of 32 bits of one instruction for each element: masks of truth values have registers of
+ * their own. */
 static double width(tarn_dtype t) { return t == TARN_BOOL ? 0 : (double)tarn_dtype_size(t) / 4; }
 static value *find(count *c, uint32_t f) {
   for (uint32_t i = 0; i < c->seen.n; i++)
@@ -60,7 +66,8 @@ static value visit(count *c, uint32_t f) {
   v.type = x.dtype;
   if (x.op == TARN_FX_HOLE) {
     bool given = x.hole < c->nhole;
-    v.dims = given ? c->dims[x.hole] : first_dims(c->m->n), v.type = given ? c->type[x.hole] : TARN_F32;
+    v.dims = given ? c->dims[x.hole] : first_dims(c->m->n),
+    v.type = given ? c->type[x.hole] : TARN_F32;
   } else if (x.op != TARN_FX_CONST) {
     double wide = 0;
     for (uint32_t i = 0; i < 3 && x.kid[i] != TARN_NONE; i++) {
@@ -69,16 +76,19 @@ static value visit(count *c, uint32_t f) {
       if (i == 0 || x.op == TARN_FX_SEL) wide = width(k.type);
       if (x.op != TARN_FX_CAST && (i == 0 || x.op == TARN_FX_SEL)) v.type = k.type;
     }
-    double each = !c->products ? tarn_fx_slots(x.op) : tarn_dtype_is_float(x.dtype) ? tarn_fx_products(x.op) : 0;
+    double each = !c->products                   ? tarn_fx_slots(x.op)
+                  : tarn_dtype_is_float(x.dtype) ? tarn_fx_products(x.op)
+                                                 : 0;
     v.slots = each * wide * points(c->m, v.dims);
-    bool truth =
-        x.op == TARN_FX_EQ || x.op == TARN_FX_LT || x.op == TARN_FX_LE || x.op == TARN_FX_ISNAN || x.op == TARN_FX_ISINF;
+    bool truth = x.op == TARN_FX_EQ || x.op == TARN_FX_LT || x.op == TARN_FX_LE ||
+                 x.op == TARN_FX_ISNAN || x.op == TARN_FX_ISINF;
     if (truth) v.type = TARN_BOOL;
   }
   tarn_push(tarn_lang_ctx(c->L), &c->seen, v);
   return v;
 }
-/* What is saved when a value that is computed for all of `dims` takes f in: a product that nothing else wants. */
+/* What is saved when a value that is computed for all of `dims` takes f in: a product that nothing
+ * else wants. */
 static double folded(count *c, uint32_t f, uint32_t dims) {
   const value *v = find(c, f);
   return tarn_fx_get(c->L, f)->op == TARN_FX_MUL && v->uses == 1 && v->dims == dims ? v->slots : 0;
@@ -96,7 +106,8 @@ static double sum_of(count *c) {
   return sum;
 }
 
-/* What is added to a sum can be what it begins with: no instruction of its own, when hole 0 is wanted nowhere else. */
+/* What is added to a sum can be what it begins with: no instruction of its own, when hole 0 is
+ * wanted nowhere else. */
 static double begins(count *c) {
   for (uint32_t i = 0; i < c->seen.n; i++) {
     const tarn_fx *x = tarn_fx_get(c->L, c->seen.p[i].f);
@@ -109,37 +120,47 @@ static double begins(count *c) {
   return 0;
 }
 
-static tarn_dtype type_of(const tarn_ksig *k, const tarn_read *r) { return r->stage ? TARN_F32 : k->in_type[r->src]; }
-/* What an access yields depends on what moves or guards it, and, of a local buffer, on the shared loops. */
+static tarn_dtype type_of(const tarn_ksig *k, const tarn_read *r) {
+  return r->stage ? TARN_F32 : k->in_type[r->src];
+}
+/* What an access yields depends on what moves or guards it, and, of a local buffer, on the shared
+ * loops. */
 static uint32_t dims_of(const stage_model *m, const acc_model *a) {
   return a->touched | a->guarded | (a->local ? first_dims(m->nshared) : 0);
 }
-static double body_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, const stage_model *m, bool products) {
+static double body_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s,
+                         const stage_model *m, bool products) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   uint32_t all = first_dims(m->n), dims[TARN_MAX_OPERANDS];
   tarn_dtype type[TARN_MAX_OPERANDS];
   count c = {.L = L, .m = m, .nhole = f->nops, .dims = dims, .type = type, .products = products};
   if (m->dot.k) return products ? 0 : points(m, all) / (double)m->dot.k;
-  for (uint32_t r = 0; r < f->nops; r++) dims[r] = dims_of(m, &m->read[r]), type[r] = type_of(k, &s->read[r]);
+  for (uint32_t r = 0; r < f->nops; r++)
+    dims[r] = dims_of(m, &m->read[r]), type[r] = type_of(k, &s->read[r]);
   value v = visit(&c, f->body);
   double sum = sum_of(&c);
   if (f->red == TARN_NONE) return sum;
   const tarn_reducer *r = tarn_reducer_get(L, f->red);
   if (r->kind != TARN_RED_CUSTOM && products) return sum;
   if (r->kind != TARN_RED_CUSTOM)
-    return sum + width(v.type) * points(m, all) - (r->kind == TARN_RED_SUM ? folded(&c, f->body, all) : 0);
+    return sum + width(v.type) * points(m, all) -
+           (r->kind == TARN_RED_SUM ? folded(&c, f->body, all) : 0);
   c.nhole = 0, c.seen.n = 0;
   for (uint32_t i = 0; i < r->ns; i++) visit(&c, r->step[i]);
   return sum + sum_of(&c);
 }
-static double epilogue_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, const stage_model *m, bool products) {
+static double epilogue_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s,
+                             const stage_model *m, bool products) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   uint32_t dims[TARN_MAX_OPERANDS] = {first_dims(m->nacc)};
-  tarn_dtype type[TARN_MAX_OPERANDS] = {f->red == TARN_NONE ? TARN_F32 : tarn_reducer_get(L, f->red)->dtype};
-  count c = {.L = L, .m = m, .nhole = 1u + f->nepi, .dims = dims, .type = type, .products = products};
+  tarn_dtype type[TARN_MAX_OPERANDS] = {f->red == TARN_NONE ? TARN_F32
+                                                            : tarn_reducer_get(L, f->red)->dtype};
+  count c = {
+      .L = L, .m = m, .nhole = 1u + f->nepi, .dims = dims, .type = type, .products = products};
   if (f->epi == TARN_NONE) return 0;
   for (uint32_t r = 0; r < f->nepi; r++)
-    dims[r + 1] = dims_of(m, &m->read[f->nops + r]), type[r + 1] = type_of(k, &s->read[f->nops + r]);
+    dims[r + 1] = dims_of(m, &m->read[f->nops + r]),
+             type[r + 1] = type_of(k, &s->read[f->nops + r]);
   visit(&c, f->epi);
   bool sum = !k->strict && f->red != TARN_NONE && tarn_reducer_get(L, f->red)->kind == TARN_RED_SUM;
   return sum_of(&c) - (sum && !products ? begins(&c) : 0);
@@ -154,5 +175,9 @@ static double slots_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, bool
            epilogue_slots(L, k, &nest->stage[i], &m->stage[i], products);
   return sum;
 }
-double tarn_ksig_slots(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) { return slots_of(L, hw, k, false); }
-double tarn_ksig_products(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) { return slots_of(L, hw, k, true); }
+double tarn_ksig_slots(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
+  return slots_of(L, hw, k, false);
+}
+double tarn_ksig_products(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
+  return slots_of(L, hw, k, true);
+}

@@ -1,8 +1,9 @@
 /* The best schedule of a kernel by the analytic price.
  *
- * For a stage: which dim fills the vector lanes, how many vectors and how many steps of a second dim make the register
- * tile, and in which order the tiles are walked. All sizes come from the description: lanes and registers bound the tile,
- * footprints against memory capacities decide the order. Solved once per signature. */
+ * For a stage: which dim fills the vector lanes, how many vectors and how many steps of a second
+ * dim make the register tile, and in which order the tiles are walked. All sizes come from the
+ * description: lanes and registers bound the tile, footprints against memory capacities decide the
+ * order. Solved once per signature. */
 #include "price/internal.h"
 #include <math.h>
 #include <stdlib.h>
@@ -32,12 +33,18 @@ struct tarn_solver {
 tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_solver *s = TARN_NEW(cx, tarn_solver);
-  *s = (tarn_solver){.L = L, .cx = cx, .hw = hw, .threads = threads ? threads : hw->units, .by_hash = tarn_map_new(cx)};
+  *s = (tarn_solver){.L = L,
+                     .cx = cx,
+                     .hw = hw,
+                     .threads = threads ? threads : hw->units,
+                     .by_hash = tarn_map_new(cx)};
   s->stage = tarn_intern_new(cx);
   return s;
 }
 tarn_solver_stats tarn_solver_count(const tarn_solver *s) { return s->stats; }
-void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top) { s->price = p, s->top = p ? top : 0; }
+void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top) {
+  s->price = p, s->top = p ? top : 0;
+}
 void tarn_solver_near(tarn_solver *s) { s->near = true; }
 
 /* ---- candidates of one stage ---- */
@@ -48,14 +55,15 @@ typedef struct pick {
   int64_t each;
   uint32_t udim[2]; /* m->n: none; the second where the first is unrolled whole */
   int64_t unroll[2];
-  uint32_t dot;        /* reduce dim of which one instruction takes several elements; m->n: none */
-  bool flat;           /* the whole reduction is written out, its last dim between the tile's */
-  bool taps;           /* all of the reduction but its longest dim is written out */
-  bool weighed;        /* the dims that small matrices weigh are written out */
-  uint32_t order;      /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
-  uint32_t images;     /* first dims that stay outside of that one */
-  int64_t rows, depth; /* block of udim[0] and of the last reduce dim that outer loops walk; 0: none */
-  bool panels;         /* the latter inside of the outermost dim's loop */
+  uint32_t dot;    /* reduce dim of which one instruction takes several elements; m->n: none */
+  bool flat;       /* the whole reduction is written out, its last dim between the tile's */
+  bool taps;       /* all of the reduction but its longest dim is written out */
+  bool weighed;    /* the dims that small matrices weigh are written out */
+  uint32_t order;  /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
+  uint32_t images; /* first dims that stay outside of that one */
+  int64_t rows,
+      depth;   /* block of udim[0] and of the last reduce dim that outer loops walk; 0: none */
+  bool panels; /* the latter inside of the outermost dim's loop */
 } pick;
 
 static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -66,16 +74,19 @@ static void add_level(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, i
 }
 static int64_t tile_step(const stage_model *m, const pick *p, uint32_t d) {
   if (d == p->dot) return m->dot.k;
-  if (d == p->vdim) return p->lanes * p->vectors; /* beyond the extent at most by part of a vector: steps divide */
+  if (d == p->vdim)
+    return p->lanes * p->vectors; /* beyond the extent at most by part of a vector: steps divide */
   if (d == p->rdim) return p->unroll[0];
   for (uint32_t i = 0; i < 2; i++)
     if (d == p->udim[i]) return mini(p->unroll[i], m->dim[d]);
   return 1;
 }
-/* A short reduction of what small constants weigh is unrolled, so that the weights are numbers in the code. */
+/* A short reduction of what small constants weigh is unrolled, so that the weights are numbers in
+ * the code. */
 static bool weighed(const stage_model *m, uint32_t d) {
   for (uint32_t r = 0; r < m->nread; r++)
-    if (m->read[r].few && !m->read[r].epi && (m->read[r].touched >> d & 1)) return m->dim[d] <= TARN_MOST_WEIGHED;
+    if (m->read[r].few && !m->read[r].epi && (m->read[r].touched >> d & 1))
+      return m->dim[d] <= TARN_MOST_WEIGHED;
   return false;
 }
 static uint32_t longest(const stage_model *m) {
@@ -89,7 +100,8 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   uint32_t order[TARN_MAX_DIMS], n = 0;
   s->nlevel = 0;
   bool vacc = p->vdim < m->nacc;
-  uint32_t first = p->order >= 2 ? p->order - 2 : m->n, last = p->order == 1 && vacc ? p->vdim : m->n;
+  uint32_t first = p->order >= 2 ? p->order - 2 : m->n,
+           last = p->order == 1 && vacc ? p->vdim : m->n;
   while (n < p->images) order[n] = n, n++; /* nothing is shared */
   if (first < m->n) order[n++] = first;
   for (uint32_t d = m->nshared + p->images; d < m->nacc; d++)
@@ -97,7 +109,8 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   if (last < m->n) order[n++] = last;
   for (uint32_t i = 0; i < n; i++) {
     if (p->rows && i == p->images) add_level(s, p->udim[0], TARN_SERIAL, p->rows);
-    if (p->depth && i == (uint32_t)p->panels + p->images) add_level(s, m->n - 1, TARN_SERIAL, p->depth);
+    if (p->depth && i == (uint32_t)p->panels + p->images)
+      add_level(s, m->n - 1, TARN_SERIAL, p->depth);
     add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
   }
   s->acc = s->nlevel;
@@ -107,10 +120,12 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   if (p->taps) add_level(s, around, TARN_SERIAL, 1);
   for (uint32_t d = m->nacc; d < m->n && !p->weighed; d++)
     if (d != inner)
-      add_level(s, d, p->flat || p->taps || (d != p->vdim && weighed(m, d)) ? TARN_UNROLL : TARN_SERIAL,
+      add_level(s, d,
+                p->flat || p->taps || (d != p->vdim && weighed(m, d)) ? TARN_UNROLL : TARN_SERIAL,
                 d == p->vdim || d == p->dot ? tile_step(m, p, d) : 1);
   for (uint32_t i = 2; i-- > 0;)
-    if (p->udim[i] < m->n && p->udim[i] != p->rdim && tile_step(m, p, p->udim[i]) > 1) add_level(s, p->udim[i], TARN_UNROLL, 1);
+    if (p->udim[i] < m->n && p->udim[i] != p->rdim && tile_step(m, p, p->udim[i]) > 1)
+      add_level(s, p->udim[i], TARN_UNROLL, 1);
   if (p->rdim < m->n && p->unroll[0] > p->each) add_level(s, p->rdim, TARN_UNROLL, p->each);
   if (p->flat) add_level(s, m->n - 1, TARN_UNROLL, 1);
   if (p->vdim < m->n) {
@@ -121,8 +136,10 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   if (p->dot < m->n) add_level(s, p->dot, TARN_DOT, 1);
   if (!m->reduces) s->acc = s->nlevel;
 }
-/* The outermost levels become parallel until there is enough for every thread several times over. */
-static void mark_parallel(const int64_t *dim, tarn_level *level, uint32_t n, uint32_t limit, uint32_t threads) {
+/* The outermost levels become parallel until there is enough for every thread several times over.
+ */
+static void mark_parallel(const int64_t *dim, tarn_level *level, uint32_t n, uint32_t limit,
+                          uint32_t threads) {
   int64_t left[TARN_MAX_DIMS], work = 1;
   memcpy(left, dim, sizeof left);
   for (uint32_t i = 0; i < n && i < limit && threads > 1 && work < 8 * (int64_t)threads; i++) {
@@ -134,16 +151,16 @@ static void mark_parallel(const int64_t *dim, tarn_level *level, uint32_t n, uin
   }
 }
 
-static double stage_seconds(tarn_solver *s, const stage_model *m, const tarn_level *shared, uint32_t nshared,
-                            const tarn_stage_sched *st) {
+static double stage_seconds(tarn_solver *s, const stage_model *m, const tarn_level *shared,
+                            uint32_t nshared, const tarn_stage_sched *st) {
   tarn_cost c = {0};
   loop_stage_cost(s->hw, m, shared, nshared, st, s->threads, &c);
   s->stats.evaluations++;
   return loop_overlapped(s->hw, &c, NULL) + (c.parallel > 1 ? s->hw->barrier : 0);
 }
 
-/* A dim may fill the lanes when the result, or failing that some operand, lies along it; a reduce dim when the order of
- * the reduction is free and no access is scattered along it. */
+/* A dim may fill the lanes when the result, or failing that some operand, lies along it; a reduce
+ * dim when the order of the reduction is free and no access is scattered along it. */
 static bool vector_dim(const stage_model *m, uint32_t d, bool strict) {
   bool unit = d < m->nacc && llabs(m->result.coef[d]) == 1, any = unit;
   for (uint32_t r = 0; r < m->nread; r++) {
@@ -197,7 +214,9 @@ static double try_one(search *q, const pick *p) {
 static bool shares(const stage_model *m, const pick *p, uint32_t but) {
   for (uint32_t r = 0; r < m->nread; r++)
     for (uint32_t d = m->nacc; d < m->n; d++)
-      if (d != but && (m->read[r].touched >> p->vdim & 1) && loop_overlaps(&m->read[r], d, m->dim[d], p->udim[0])) return true;
+      if (d != but && (m->read[r].touched >> p->vdim & 1) &&
+          loop_overlaps(&m->read[r], d, m->dim[d], p->udim[0]))
+        return true;
   return false;
 }
 /* A reduction of a few steps, where they do: a window. */
@@ -207,13 +226,14 @@ static bool window(const stage_model *m, const pick *p) {
   if (!m->reduces || m->n == m->nacc || steps < 2 || steps > 32 || p->vdim >= m->nacc) return false;
   return shares(m, p, m->n);
 }
-/* The same window for many channels: are the steps of all reduce dims but the longest few enough to be written out? Of one
- * stage: there padding is decided outside of the loop. */
+/* The same window for many channels: are the steps of all reduce dims but the longest few enough to
+ * be written out? Of one stage: there padding is decided outside of the loop. */
 #define MOST_WRITTEN 160 /* operations in one trip */
 #define MOST_TAPS    9
 static bool few_taps(const stage_model *m, const pick *p) {
   int64_t taps = 1;
-  if (!m->reduces || m->nshared || m->n < m->nacc + 2 || p->vdim >= m->nacc || p->dot < m->n) return false;
+  if (!m->reduces || m->nshared || m->n < m->nacc + 2 || p->vdim >= m->nacc || p->dot < m->n)
+    return false;
   if (m->dim[longest(m)] < 2 || !shares(m, p, longest(m))) return false;
   for (uint32_t d = m->nacc; d < m->n; d++)
     if (d != longest(m)) taps *= m->dim[d];
@@ -242,27 +262,31 @@ static void try_second(search *q, pick p, int64_t room) {
     }
   }
 }
-/* A large product, or each of several, by blocks of rows and of the reduction, so that the rows' block stays near while all
- * columns go by (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008). */
+/* A large product, or each of several, by blocks of rows and of the reduction, so that the rows'
+ * block stays near while all columns go by (Goto and van de Geijn, "Anatomy of high-performance
+ * matrix multiplication", 2008). */
 static void try_blocks(search *q, pick p, uint32_t images) {
   const stage_model *m = q->m;
   double each = loop_whole(m);
   for (uint32_t d = 0; d < images; d++) each /= (double)m->dim[d];
-  if (p.udim[0] < images || (images && each <= (double)tarn_hw_mem(q->s->hw, TARN_HW_L2)->capacity)) return;
+  if (p.udim[0] < images || (images && each <= (double)tarn_hw_mem(q->s->hw, TARN_HW_L2)->capacity))
+    return;
   int64_t red = m->dim[m->n - 1], own = m->dim[p.udim[0]], u = p.unroll[0], threads = q->s->threads;
   p.images = images;
   for (p.depth = 128; p.depth <= 512 && p.depth < red; p.depth *= 2) {
     for (int64_t rows = 64; rows <= 256; rows *= 2) {
-      int64_t n = ceil_div(ceil_div(own, rows), threads) * threads; /* blocks of one size, as many for every thread */
+      int64_t n = ceil_div(ceil_div(own, rows), threads) *
+                  threads; /* blocks of one size, as many for every thread */
       if ((p.rows = ceil_div(ceil_div(own, n), u) * u) < own) try_pick(q, &p);
     }
     p.rows = 0;
     if (threads == 1 || images) try_pick(q, &p);
   }
 }
-/* A panel of columns at a time, by blocks of the reduction: the block stays near while all rows go by, and the next one follows
- * it in memory. Not with a few rows left over, for which a block takes as long as for a whole tile (two rows behind fourteen
- * tiles of nine: 1.07 of the time without them). */
+/* A panel of columns at a time, by blocks of the reduction: the block stays near while all rows go
+ * by, and the next one follows it in memory. Not with a few rows left over, for which a block takes
+ * as long as for a whole tile (two rows behind fourteen tiles of nine: 1.07 of the time without
+ * them). */
 #define LEFT_OVER 3 /* less than one part in so many of a tile */
 #define LOST      32
 static void try_panels(search *q, pick p) {
@@ -275,8 +299,9 @@ static void try_panels(search *q, pick p) {
 static bool along_rows(const stage_model *m, uint32_t vdim, uint32_t d) {
   return vdim < m->nacc && llabs(m->result.coef[vdim]) > 1 && m->result.coef[d] == 1;
 }
-/* Rows of a reduction that the lanes walk along and that share nothing: more than a few at once come no faster from beyond the
- * second caches (the sum of 16 times 16 MB in huge pages: eight 15.5 ms, asked for ahead 15.0, four 14.1). */
+/* Rows of a reduction that the lanes walk along and that share nothing: more than a few at once
+ * come no faster from beyond the second caches (the sum of 16 times 16 MB in huge pages: eight 15.5
+ * ms, asked for ahead 15.0, four 14.1). */
 #define MOST_STREAMS 4
 static int64_t most_rows(const search *q, const pick *p, uint32_t d, int64_t room) {
   const stage_model *m = q->m;
@@ -293,7 +318,8 @@ static double try_first(search *q, pick p, int64_t room, uint32_t images) {
     if (d == p.vdim || !(m->reduces || along_rows(m, p.vdim, d))) continue;
     int64_t most = most_rows(q, &p, d, room);
     for (int64_t u = 2; u <= most && u <= m->dim[d]; u++) {
-      if (m->block && 2 * u <= room && u < m->dim[d]) continue; /* many kernels, fewer tries in each */
+      if (m->block && 2 * u <= room && u < m->dim[d])
+        continue; /* many kernels, fewer tries in each */
       p.udim[0] = d, p.unroll[0] = u;
       t = fmin(t, try_pick(q, &p));
       if (!q->large || u <= room / 2 || p.vdim >= m->nacc) continue;
@@ -303,7 +329,8 @@ static double try_first(search *q, pick p, int64_t room, uint32_t images) {
   }
   return t;
 }
-/* How many of the first dims are of images, or of products: each with rows and columns of its own, and weighed alike. */
+/* How many of the first dims are of images, or of products: each with rows and columns of its own,
+ * and weighed alike. */
 static uint32_t images_of(const stage_model *m) {
   if (m->nshared || !m->reduces) return 0;
   for (uint32_t k = 0;; k++) {
@@ -319,7 +346,8 @@ static uint32_t images_of(const stage_model *m) {
 static void try_unrolls(search *q, pick p) {
   const stage_model *m = q->m;
   int64_t regs = q->s->hw->vector_regs ? q->s->hw->vector_regs : 16;
-  int64_t room = m->reduces ? (regs - p.vectors - 1) / (p.vectors ? p.vectors : 1) : regs / 2; /* a map has no accumulators */
+  int64_t room = m->reduces ? (regs - p.vectors - 1) / (p.vectors ? p.vectors : 1)
+                            : regs / 2; /* a map has no accumulators */
   uint32_t images = images_of(m);
   pick top = p;
   double least = INFINITY;
@@ -327,7 +355,8 @@ static void try_unrolls(search *q, pick p) {
   for (uint32_t o = 0; o < 2 + m->nacc; o++) {
     p.order = o;
     if (o && m->nacc - m->nshared < 2) break;
-    if ((o == 1 && p.vdim >= m->nacc) || (o >= 2 && (o - 2 <= m->nshared || m->dim[o - 2] == 1))) continue;
+    if ((o == 1 && p.vdim >= m->nacc) || (o >= 2 && (o - 2 <= m->nshared || m->dim[o - 2] == 1)))
+      continue;
     for (p.images = 0;; p.images = images) {
       double t = try_first(q, p, room, images);
       if (t < least) least = t, top = p;
@@ -354,7 +383,8 @@ static void try_deeper(search *q) {
     uint32_t at = s->nlevel;
     memcpy(left, m->dim, sizeof left);
     for (uint32_t l = 0; l < s->nlevel; l++) {
-      bool inner = s->level[l].kind == TARN_UNROLL || s->level[l].kind == TARN_VECTOR || s->level[l].kind == TARN_DOT;
+      bool inner = s->level[l].kind == TARN_UNROLL || s->level[l].kind == TARN_VECTOR ||
+                   s->level[l].kind == TARN_DOT;
       if (s->level[l].kind == TARN_UNROLL) ops *= left[s->level[l].dim] / s->level[l].step;
       left[s->level[l].dim] = s->level[l].step;
       if (s->level[l].dim == last) at = inner ? s->nlevel : l;
@@ -381,17 +411,20 @@ static void try_dots(search *q, pick p) {
   for (p.dot = m->nacc; p.dot < m->n && m->dot.k && p.vdim < m->nacc; p.dot++)
     if (m->dim[p.dot] >= m->dot.k) try_unrolls(q, p);
 }
-/* A sum that small matrices weigh: all that they weigh in the tile, the loops outside in several orders. */
+/* A sum that small matrices weigh: all that they weigh in the tile, the loops outside in several
+ * orders. */
 static void try_weighed(search *q, pick p) {
   const stage_model *m = q->m;
   p.udim[0] = p.udim[1] = m->n, p.weighed = true;
   if (m->weighed >> p.vdim & 1) return;
   for (p.order = 0; p.order < 2 + m->nacc; p.order++) {
     uint32_t first = p.order - 2;
-    if (p.order < 2 || (first > m->nshared && m->dim[first] > 1 && !(m->weighed >> first & 1))) try_one(q, &p);
+    if (p.order < 2 || (first > m->nshared && m->dim[first] > 1 && !(m->weighed >> first & 1)))
+      try_one(q, &p);
   }
 }
-/* Do rows along `vdim` follow one another, a step of d behind the other, in all that lies along it? */
+/* Do rows along `vdim` follow one another, a step of d behind the other, in all that lies along it?
+ */
 static bool follow(const stage_model *m, uint32_t vdim, uint32_t d) {
   int64_t row = m->dim[vdim];
   if (m->result.coef[vdim] != 1 || m->result.coef[d] != row) return false;
@@ -401,7 +434,8 @@ static bool follow(const stage_model *m, uint32_t vdim, uint32_t d) {
   }
   return true;
 }
-/* Rows of at most half a vector: as many as it holds, and the tile all of them, so that what padding leaves out is known. */
+/* Rows of at most half a vector: as many as it holds, and the tile all of them, so that what
+ * padding leaves out is known. */
 #define MOST_ROWS 8 /* vectors */
 static void try_rows(search *q, uint32_t vdim, int64_t lanes) {
   const stage_model *m = q->m;
@@ -411,7 +445,8 @@ static void try_rows(search *q, uint32_t vdim, int64_t lanes) {
   if (!m->reduces || m->nshared || vdim >= m->nacc || p.each < 2 || m->weighed) return;
   for (p.rdim = 0; p.rdim < m->nacc; p.rdim++) {
     int64_t vectors = ceil_div(m->dim[p.rdim], p.each);
-    if (p.rdim == vdim || m->dim[p.rdim] < 2 || vectors > MOST_ROWS || !follow(m, vdim, p.rdim)) continue;
+    if (p.rdim == vdim || m->dim[p.rdim] < 2 || vectors > MOST_ROWS || !follow(m, vdim, p.rdim))
+      continue;
     p.udim[0] = p.rdim, p.unroll[0] = vectors * p.each;
     for (p.order = 0; p.order < 2 + m->nacc; p.order++) {
       if (p.order == 1 || (p.order >= 2 && m->dim[p.order - 2] == 1)) continue;
@@ -426,7 +461,8 @@ static void solve_stage(search *q, bool strict) {
   int64_t lanes = tarn_hw_lanes(q->s->hw, TARN_F32);
   double near = q->s->hw->nmem > 1 ? (double)tarn_hw_mem(q->s->hw, TARN_HW_L2)->capacity : INFINITY;
   q->strict = strict;
-  q->far = m->nshared == 0 && q->s->hw->nmem > 2 && loop_whole(m) > near * tarn_hw_mem(q->s->hw, TARN_HW_L2)->instances;
+  q->far = m->nshared == 0 && q->s->hw->nmem > 2 &&
+           loop_whole(m) > near * tarn_hw_mem(q->s->hw, TARN_HW_L2)->instances;
   q->large = m->fma && m->resumes && m->nshared == 0 && loop_whole(m) > near;
   for (uint32_t d = m->nshared; d < m->n; d++) {
     if (m->dim[d] < 2 || !vector_dim(m, d, strict)) continue;
@@ -437,7 +473,8 @@ static void solve_stage(search *q, bool strict) {
       try_weighed(q, (pick){.vdim = d, .lanes = l, .vectors = 1, .dot = m->n, .rdim = m->n});
       continue;
     }
-    if (l > m->dim[d]) try_dots(q, (pick){.vdim = d, .lanes = l, .vectors = 1, .dot = m->n, .rdim = m->n});
+    if (l > m->dim[d])
+      try_dots(q, (pick){.vdim = d, .lanes = l, .vectors = 1, .dot = m->n, .rdim = m->n});
     if (l > m->dim[d]) l /= 2; /* or a full one */
     for (int64_t v = 1; v <= 8 && v * l <= m->dim[d] + l - 1; v = v < 4 ? v + 1 : v + 2)
       try_dots(q, (pick){.vdim = d, .lanes = l, .vectors = v, .dot = m->n, .rdim = m->n});
@@ -451,17 +488,20 @@ static tarn_schedule *new_schedule(tarn_solver *s, const kernel_model *km) {
   tarn_schedule *sc = TARN_NEW(s->cx, tarn_schedule);
   sc->nstage = km->nstage, sc->stage = TARN_ARRAY(s->cx, tarn_stage_sched, km->nstage);
   const stage_model *last = &km->stage[km->nstage - 1];
-  for (uint32_t d = 0; d < last->nshared; d++) sc->shared[sc->nshared++] = (tarn_level){(uint8_t)d, TARN_SERIAL, 1};
+  for (uint32_t d = 0; d < last->nshared; d++)
+    sc->shared[sc->nshared++] = (tarn_level){(uint8_t)d, TARN_SERIAL, 1};
   mark_parallel(last->dim, sc->shared, sc->nshared, sc->nshared, s->threads);
   return sc;
 }
-/* Of the best by the analytic price, the best by the solver's own, which may say much of schedules that are unlike all it was
- * learned from: what it adds to the analytic price (the logarithm of their ratio) counts in part (bench/notes/tuning.md).
- * *seconds: analytic ones of the first. */
+/* Of the best by the analytic price, the best by the solver's own, which may say much of schedules
+ * that are unlike all it was learned from: what it adds to the analytic price (the logarithm of
+ * their ratio) counts in part (bench/notes/tuning.md). *seconds: analytic ones of the first. */
 #define DOUBT 2 /* analytic parts beside one of that, where the price does not say */
-static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const search *q, double *seconds) {
+static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const search *q,
+                                      double *seconds) {
   uint32_t first = 0;
-  double least = INFINITY, within = s->price ? s->price->within : 0, doubt = within > 0 ? (1 - within) / within : DOUBT;
+  double least = INFINITY, within = s->price ? s->price->within : 0,
+         doubt = within > 0 ? (1 - within) / within : DOUBT;
   tarn_schedule one = {.nstage = 1};
   for (uint32_t i = 0; i < q->n && q->n > 1; i++) {
     tarn_stage_sched st = q->b[i].sched;
@@ -479,7 +519,8 @@ static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const 
 /* A stage among several: the same loops and accesses come in many kernels, solved once. */
 static void key_add(tarn_buf *b, const void *p, size_t n) { tarn_buf_add(b, p, n); }
 static void key_access(tarn_buf *b, const acc_model *a, uint32_t n) {
-  const uint32_t bits[] = {a->touched, a->guarded, a->irregular, a->local, a->epi, a->constant, a->few, a->again};
+  const uint32_t bits[] = {a->touched, a->guarded,  a->irregular, a->local,
+                           a->epi,     a->constant, a->few,       a->again};
   key_add(b, a->coef, n * sizeof *a->coef), key_add(b, &a->start, sizeof a->start);
   key_add(b, bits, sizeof bits), key_add(b, &a->bytes, sizeof a->bytes);
 }
@@ -490,8 +531,10 @@ static uint32_t stage_number(tarn_solver *s, const search *q, bool strict) {
                            m->custom, m->resumes, m->block, m->near,  strict,     q->nshared};
   bool again = false;
   for (uint32_t r = 0; r < m->nread; r++) again |= m->read[r].again;
-  const double ops[] = {m->body_ops, m->epi_ops, m->flops_each, m->flops_result, again ? m->held : 0};
-  key_add(&b, bits, sizeof bits), key_add(&b, ops, sizeof ops), key_add(&b, m->dim, m->n * sizeof *m->dim);
+  const double ops[] = {m->body_ops, m->epi_ops, m->flops_each, m->flops_result,
+                        again ? m->held : 0};
+  key_add(&b, bits, sizeof bits), key_add(&b, ops, sizeof ops),
+      key_add(&b, m->dim, m->n * sizeof *m->dim);
   for (uint32_t r = 0; r < m->nread; r++) key_access(&b, &m->read[r], m->n);
   key_access(&b, &m->result, m->n);
   for (uint32_t i = 0; i < q->nshared; i++) {
@@ -510,7 +553,8 @@ static tarn_stage_sched one_of_several(search *q, bool strict) {
 }
 static void solve(tarn_solver *s, solved *e) {
   double least = 0;
-  e->sched = s->price && s->price->schedule ? s->price->schedule(s->price->user, s->L, e->sig) : NULL;
+  e->sched =
+      s->price && s->price->schedule ? s->price->schedule(s->price->user, s->L, e->sig) : NULL;
   if (e->sched) {
     loop_cost(s->L, s->hw, e->sig, e->sched, s->threads, s->near, &e->cost);
     e->cost.least = e->cost.seconds;
@@ -519,7 +563,8 @@ static void solve(tarn_solver *s, solved *e) {
   const kernel_model *km = loop_model(s->L, s->hw, e->sig);
   tarn_schedule *sc = new_schedule(s, km);
   for (uint32_t i = 0; i < km->nstage; i++) {
-    search q = {.s = s, .m = &km->stage[i], .shared = sc->shared, .nshared = sc->nshared, .want = 1};
+    search q = {
+        .s = s, .m = &km->stage[i], .shared = sc->shared, .nshared = sc->nshared, .want = 1};
     if (km->nstage > 1) {
       sc->stage[i] = one_of_several(&q, e->sig->strict);
     } else {
@@ -527,7 +572,8 @@ static void solve(tarn_solver *s, solved *e) {
       solve_stage(&q, e->sig->strict);
       sc->stage[i] = *ranked(s, e->sig, &q, &least);
     }
-    if (!sc->nshared && km->nstage > 1) /* stages of an unshared nest follow one another on one unit */
+    if (!sc->nshared &&
+        km->nstage > 1) /* stages of an unshared nest follow one another on one unit */
       for (uint32_t l = 0; l < sc->stage[i].nlevel; l++)
         if (sc->stage[i].level[l].kind == TARN_PARALLEL) sc->stage[i].level[l].kind = TARN_SERIAL;
   }
@@ -557,11 +603,14 @@ bool tarn_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *vis
 }
 
 bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b) {
-  if (a->nest != b->nest || a->strict != b->strict || a->nin != b->nin || a->nout != b->nout) return false;
+  if (a->nest != b->nest || a->strict != b->strict || a->nin != b->nin || a->nout != b->nout)
+    return false;
   for (uint32_t i = 0; i < a->nin; i++) {
     tarn_layout x = a->in[i], y = b->in[i];
     x.offset = y.offset = 0;
-    if (!tarn_layout_equal(&x, &y) || a->in_type[i] != b->in_type[i] || a->in_const[i] != b->in_const[i]) return false;
+    if (!tarn_layout_equal(&x, &y) || a->in_type[i] != b->in_type[i] ||
+        a->in_const[i] != b->in_const[i])
+      return false;
   }
   for (uint32_t i = 0; i < a->nout; i++) {
     tarn_layout x = a->out[i], y = b->out[i];

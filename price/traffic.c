@@ -5,7 +5,8 @@
 
 static double least(double a, double b) { return a < b ? a : b; }
 
-void tarn_ksig_traffic(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, double *read, double *write) {
+void tarn_ksig_traffic(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, double *read,
+                       double *write) {
   const tarn_nest *nest = tarn_nest_get(L, k->nest);
   const kernel_model *m = loop_model(L, hw, k);
   double of[TARN_MAX_OPERANDS] = {0};
@@ -18,7 +19,8 @@ void tarn_ksig_traffic(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, doub
       if (t->stage) continue;
       double all = (double)tarn_layout_elems(&k->in[t->src]) * s->read[r].bytes;
       double bytes = least(loop_footprint(&s->read[r], s->n, s->dim, LINE), all);
-      if (bytes > of[t->src]) of[t->src] = bytes; /* accesses of one operand: as if they met the same elements */
+      if (bytes > of[t->src])
+        of[t->src] = bytes; /* accesses of one operand: as if they met the same elements */
     }
     if (s->result.local) continue;
     double all = (double)tarn_layout_elems(&k->out[out++]) * s->result.bytes;

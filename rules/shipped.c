@@ -14,7 +14,8 @@ bool tarn_rules_shipped(uint32_t i, const char **file, const char **text) {
   return true;
 }
 
-/* Keeps the rules from number `from` on that are of the family (NULL: any) and level; how many remain. */
+/* Keeps the rules from number `from` on that are of the family (NULL: any) and level; how many
+ * remain. */
 static uint32_t keep(tarn_ruleset *rs, uint32_t from, const char *family, tarn_rule_level level) {
   uint32_t n = from;
   for (uint32_t i = from; i < rs->rule.n; i++) {
@@ -31,7 +32,9 @@ void tarn_ruleset_ship(tarn_ruleset *rs, const char *family, tarn_rule_level lev
     uint32_t from = rs->rule.n, phases = rs->phase.n;
     tarn_ruleset_read(rs, f->text, f->n, tarn_format(rs->cx, "%s.rules", f->name));
     found += keep(rs, from, family, level);
-    if (family || level != TARN_RULE_KERNEL) rs->phase.n = phases; /* shipped phases are of the kernel level */
+    if (family || level != TARN_RULE_KERNEL)
+      rs->phase.n = phases; /* shipped phases are of the kernel level */
   }
-  if (found == 0 && family) tarn_raise(rs->cx, TARN_USAGE, "rules: no shipped family is called %s", family);
+  if (found == 0 && family)
+    tarn_raise(rs->cx, TARN_USAGE, "rules: no shipped family is called %s", family);
 }

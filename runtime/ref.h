@@ -1,8 +1,9 @@
 /* tarn runtime: reference kernels of the operators outside the term language (`opaque` terms).
  *
- * Plain C over plain structs, nothing but libc and libm, so that an emitted program and the interpreter call the same
- * code.  No kernel keeps state, prints or exits; each either computes all its outputs or returns a status and a line.
- * Semantics: the ONNX operator of that name at opset 17, after the importer has brought attributes up to date.
+ * Plain C over plain structs, nothing but libc and libm, so that an emitted program and the
+ * interpreter call the same code.  No kernel keeps state, prints or exits; each either computes all
+ * its outputs or returns a status and a line. Semantics: the ONNX operator of that name at opset
+ * 17, after the importer has brought attributes up to date.
  */
 #ifndef TARN_RUNTIME_REF_H
 #define TARN_RUNTIME_REF_H
@@ -65,19 +66,23 @@ typedef struct tarn_ref_call {
 enum {
   TARN_REF_OK,
   TARN_REF_FAILED, /* operands that do not fit, no memory, no pool where one is needed */
-  TARN_REF_INDEX   /* an index is out of range: the data of the run are wrong, the next run may succeed */
+  TARN_REF_INDEX   /* an index is out of range: the data of the run are wrong, the next run may
+                      succeed */
 };
 
-/* TARN_REF_OK, or another of these with call->message set. Scratch memory is malloc'd and freed within the call. */
+/* TARN_REF_OK, or another of these with call->message set. Scratch memory is malloc'd and freed
+ * within the call. */
 typedef int tarn_ref_kernel(tarn_ref_call *call);
 
 /* The kernel of an ONNX operator, NULL when there is none. */
 TARN_RT_API tarn_ref_kernel *tarn_ref_find(const char *op);
 
-/* What an emitted program calls. The attribute `slots` (a list), when present, gives the ONNX position of each of
- * the nin tensors; positions without one are absent optional inputs. On failure there is a line in message. */
-TARN_RT_API int tarn_ref_run(const char *op, const tarn_ref_attr *attr, uint32_t nattr, const tarn_ref_tensor *in, uint32_t nin,
-                             const tarn_ref_tensor *out, uint32_t nout, char message[TARN_REF_MESSAGE]);
+/* What an emitted program calls. The attribute `slots` (a list), when present, gives the ONNX
+ * position of each of the nin tensors; positions without one are absent optional inputs. On failure
+ * there is a line in message. */
+TARN_RT_API int tarn_ref_run(const char *op, const tarn_ref_attr *attr, uint32_t nattr,
+                             const tarn_ref_tensor *in, uint32_t nin, const tarn_ref_tensor *out,
+                             uint32_t nout, char message[TARN_REF_MESSAGE]);
 
 #ifdef __cplusplus
 }

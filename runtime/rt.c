@@ -1,12 +1,14 @@
 /* Parallel loops.
  *
- * A loop of n items is cut into one range per thread; the thread that owns a range takes chunks of it from the front, and
- * when it is empty takes chunks of the others'.  So the same thread meets the same part of a tensor in loop after loop
- * (its cache still holds it), and a slow thread is helped.
+ * A loop of n items is cut into one range per thread; the thread that owns a range takes chunks of
+ * it from the front, and when it is empty takes chunks of the others'.  So the same thread meets
+ * the same part of a tensor in loop after loop (its cache still holds it), and a slow thread is
+ * helped.
  *
- * The caller waits only for threads that have entered the loop: one that the system does not run at the moment misses it,
- * and its range is done by the others.  All of that is one word, the gate: the number of the loop, whether it is open, and
- * how many threads are inside.  Who finds nothing to do looks at the gate for a while and then sleeps on it (futex). */
+ * The caller waits only for threads that have entered the loop: one that the system does not run at
+ * the moment misses it, and its range is done by the others.  All of that is one word, the gate:
+ * the number of the loop, whether it is open, and how many threads are inside.  Who finds nothing
+ * to do looks at the gate for a while and then sleeps on it (futex). */
 #include "runtime/rt.h"
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -20,8 +22,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { INSIDE = 0x1ff, OPEN = 0x200, LOOP = 0x400 }; /* of the gate: count, flag, step of the loop's number */
-enum { MOST_THREADS = 0x100, LOOKS = 2000 };         /* LOOKS: of about 50 ns */
+enum {
+  INSIDE = 0x1ff,
+  OPEN = 0x200,
+  LOOP = 0x400
+}; /* of the gate: count, flag, step of the loop's number */
+enum { MOST_THREADS = 0x100, LOOKS = 2000 }; /* LOOKS: of about 50 ns */
 
 typedef struct range {
   _Alignas(64) _Atomic int64_t next;
@@ -73,11 +79,13 @@ static void await(pool *p, uint32_t was) {
     look_again();
   }
   atomic_fetch_add(&p->sleepers, 1);
-  while (atomic_load(&p->gate) == was) syscall(SYS_futex, &p->gate, FUTEX_WAIT_PRIVATE, was, NULL, NULL, 0);
+  while (atomic_load(&p->gate) == was)
+    syscall(SYS_futex, &p->gate, FUTEX_WAIT_PRIVATE, was, NULL, NULL, 0);
   atomic_fetch_sub(&p->sleepers, 1);
 }
 static void wake(pool *p) {
-  if (atomic_load(&p->sleepers)) syscall(SYS_futex, &p->gate, FUTEX_WAKE_PRIVATE, MOST_THREADS, NULL, NULL, 0);
+  if (atomic_load(&p->sleepers))
+    syscall(SYS_futex, &p->gate, FUTEX_WAKE_PRIVATE, MOST_THREADS, NULL, NULL, 0);
 }
 
 /* Keeps a worker off the processor `here` until it has run. */
@@ -91,8 +99,8 @@ static void keep_off(struct worker *w, int here) {
   CPU_CLR(here, &set);
   if (!sched_setaffinity(tid, sizeof set, &set)) atomic_store(&w->kept_off, here);
 }
-/* Wakes the workers on other processors than the caller's: Linux tends to queue one behind the caller, which computes, and
- * leaves it there for ten milliseconds beside an idle processor. */
+/* Wakes the workers on other processors than the caller's: Linux tends to queue one behind the
+ * caller, which computes, and leaves it there for ten milliseconds beside an idle processor. */
 static void wake_apart(pool *p) {
   if (!atomic_load(&p->sleepers)) return;
   int here = sched_getcpu();
@@ -108,7 +116,8 @@ static void drain(pool *p, range *r, uint32_t slot) {
   }
 }
 static void work(pool *p, uint32_t slot) {
-  for (uint32_t i = 0; i < p->face.threads; i++) drain(p, &p->part[(slot + i) % p->face.threads], slot);
+  for (uint32_t i = 0; i < p->face.threads; i++)
+    drain(p, &p->part[(slot + i) % p->face.threads], slot);
 }
 
 static void *worker(void *arg) {
@@ -142,7 +151,8 @@ static void run(tarn_rt_pool *face, tarn_rt_task *task, void *arg, int64_t n) {
   p->task = task, p->arg = arg;
   p->chunk = n / (threads * 8) > 0 ? n / (threads * 8) : 1;
   for (int64_t i = 0; i < threads; i++) {
-    atomic_store_explicit(&p->part[i].next, n / threads * i + (n % threads < i ? n % threads : i), memory_order_relaxed);
+    atomic_store_explicit(&p->part[i].next, n / threads * i + (n % threads < i ? n % threads : i),
+                          memory_order_relaxed);
     p->part[i].end = n / threads * (i + 1) + (n % threads < i + 1 ? n % threads : i + 1);
   }
   atomic_fetch_add(&p->gate, LOOP + OPEN); /* it was shut, nobody inside */
@@ -154,9 +164,11 @@ static void run(tarn_rt_pool *face, tarn_rt_task *task, void *arg, int64_t n) {
 
 #define HUGE_PAGE ((uint64_t)2 << 20)
 void *tarn_rt_workspace_new(uint64_t bytes) {
-  uint64_t unit = bytes < HUGE_PAGE ? 64 : HUGE_PAGE, whole = (bytes + (bytes == 0) + unit - 1) / unit * unit;
+  uint64_t unit = bytes < HUGE_PAGE ? 64 : HUGE_PAGE,
+           whole = (bytes + (bytes == 0) + unit - 1) / unit * unit;
   void *p = whole < bytes ? NULL : aligned_alloc(unit, whole);
-  if (p && unit == HUGE_PAGE) (void)madvise(p, whole, MADV_HUGEPAGE); /* a hint: without, it is as good as any */
+  if (p && unit == HUGE_PAGE)
+    (void)madvise(p, whole, MADV_HUGEPAGE); /* a hint: without, it is as good as any */
   return p;
 }
 
@@ -169,11 +181,14 @@ static bool has_huge_pages(void) {
   (void)close(f);
   return n > 0 && !strstr(s, "[never]");
 }
-/* A copy is made elsewhere and then takes the original's place, in one step: who reads it meanwhile reads the same. */
+/* A copy is made elsewhere and then takes the original's place, in one step: who reads it meanwhile
+ * reads the same. */
 static bool move_page(char *at) {
-  char *room = mmap(NULL, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char *room =
+      mmap(NULL, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (room == MAP_FAILED) return false;
-  char *page = room + (HUGE_PAGE - (uintptr_t)room % HUGE_PAGE) % HUGE_PAGE, *end = room + 2 * HUGE_PAGE;
+  char *page = room + (HUGE_PAGE - (uintptr_t)room % HUGE_PAGE) % HUGE_PAGE,
+       *end = room + 2 * HUGE_PAGE;
   bool ok = !madvise(page, HUGE_PAGE, MADV_HUGEPAGE);
   if (ok) {
     memcpy(page, at, HUGE_PAGE);
@@ -189,14 +204,16 @@ uint64_t tarn_rt_constants_huge(const tarn_rt_model *m) {
   uint64_t moved = 0;
   if (m->version < 2 || m->const_bytes < HUGE_PAGE || !has_huge_pages()) return 0;
   char *at = (char *)(uintptr_t)m->consts, *end = at + m->const_bytes;
-  for (at += (HUGE_PAGE - (uintptr_t)at % HUGE_PAGE) % HUGE_PAGE; at + HUGE_PAGE <= end && move_page(at); at += HUGE_PAGE)
+  for (at += (HUGE_PAGE - (uintptr_t)at % HUGE_PAGE) % HUGE_PAGE;
+       at + HUGE_PAGE <= end && move_page(at); at += HUGE_PAGE)
     moved += HUGE_PAGE;
   return moved;
 }
 
 static uint32_t processors(void) {
   cpu_set_t set;
-  int n = sched_getaffinity(0, sizeof set, &set) ? (int)sysconf(_SC_NPROCESSORS_ONLN) : CPU_COUNT(&set);
+  int n =
+      sched_getaffinity(0, sizeof set, &set) ? (int)sysconf(_SC_NPROCESSORS_ONLN) : CPU_COUNT(&set);
   return n < 1 ? 1 : n > MOST_THREADS ? MOST_THREADS : (uint32_t)n;
 }
 
@@ -205,13 +222,15 @@ static bool start(struct worker *w, int here) {
   pthread_attr_t attr;
   cpu_set_t set;
   if (pthread_attr_init(&attr)) return false;
-  if (here >= 0 && !sched_getaffinity(0, sizeof set, &set) && CPU_ISSET(here, &set) && CPU_COUNT(&set) > 1) {
+  if (here >= 0 && !sched_getaffinity(0, sizeof set, &set) && CPU_ISSET(here, &set) &&
+      CPU_COUNT(&set) > 1) {
     CPU_CLR(here, &set);
     if (!pthread_attr_setaffinity_np(&attr, sizeof set, &set)) atomic_store(&w->kept_off, here);
   }
   bool ok = !pthread_create(&w->thread, &attr, worker, w);
   pthread_attr_destroy(&attr);
-  return ok || !pthread_create(&w->thread, NULL, worker, w); /* a sandbox may forbid to choose a processor */
+  return ok || !pthread_create(&w->thread, NULL, worker,
+                               w); /* a sandbox may forbid to choose a processor */
 }
 
 tarn_rt_pool *tarn_rt_pool_new(uint32_t threads) {
@@ -219,7 +238,8 @@ tarn_rt_pool *tarn_rt_pool_new(uint32_t threads) {
   if (threads > MOST_THREADS) return NULL;
   pool *p = aligned_alloc(64, (sizeof *p + 63) / 64 * 64);
   if (!p) return NULL;
-  *p = (pool){.face = {.run = run, .opaque = tarn_ref_run, .message = p->message, .threads = threads}};
+  *p = (pool){
+      .face = {.run = run, .opaque = tarn_ref_run, .message = p->message, .threads = threads}};
   p->part = aligned_alloc(64, threads * sizeof(range));
   p->worker = calloc(threads, sizeof *p->worker);
   if (!p->part || !p->worker) goto fail;

@@ -1,8 +1,9 @@
 /* tarn runtime: what an emitted program needs of the outside world.
  *
- * An emitted program has no undefined symbols but libc's and libm's: everything else it reaches through the pool that is
- * handed to it.  NULL stands for "this thread only".  A program with opaque kernels (the header that is written beside it
- * says so) needs a pool, of one thread if need be.
+ * An emitted program has no undefined symbols but libc's and libm's: everything else it reaches
+ * through the pool that is handed to it.  NULL stands for "this thread only".  A program with
+ * opaque kernels (the header that is written beside it says so) needs a pool, of one thread if need
+ * be.
  */
 #ifndef TARN_RUNTIME_RT_H
 #define TARN_RUNTIME_RT_H
@@ -17,7 +18,8 @@ extern "C" {
 #endif
 
 typedef struct tarn_rt_pool tarn_rt_pool;
-/* Items begin … end-1 of a parallel loop. slot < threads: no two tasks of one loop that run at the same time share it. */
+/* Items begin … end-1 of a parallel loop. slot < threads: no two tasks of one loop that run at the
+ * same time share it. */
 typedef void tarn_rt_task(void *arg, uint32_t slot, int64_t begin, int64_t end);
 
 /* Emitted code reads these members: their order is the interface, new ones go to the end. */
@@ -25,23 +27,26 @@ struct tarn_rt_pool {
   /* Runs items 0 … n-1 on all threads, each once, and returns when all are done. */
   void (*run)(tarn_rt_pool *pool, tarn_rt_task *task, void *arg, int64_t n);
   /* tarn_ref_run. */
-  int (*opaque)(const char *op, const tarn_ref_attr *attr, uint32_t nattr, const tarn_ref_tensor *in, uint32_t nin,
-                const tarn_ref_tensor *out, uint32_t nout, char message[TARN_REF_MESSAGE]);
+  int (*opaque)(const char *op, const tarn_ref_attr *attr, uint32_t nattr,
+                const tarn_ref_tensor *in, uint32_t nin, const tarn_ref_tensor *out, uint32_t nout,
+                char message[TARN_REF_MESSAGE]);
   char *message; /* TARN_REF_MESSAGE bytes; why a run returned nonzero */
   uint32_t threads;
 };
 
-/* threads 0: one per processor that this process may use. NULL when memory or threads run out. A pool serves one run
- * at a time. The threads sleep when there has been nothing to do for a while. */
+/* threads 0: one per processor that this process may use. NULL when memory or threads run out. A
+ * pool serves one run at a time. The threads sleep when there has been nothing to do for a while.
+ */
 TARN_RT_API tarn_rt_pool *tarn_rt_pool_new(uint32_t threads);
 TARN_RT_API void tarn_rt_pool_free(tarn_rt_pool *pool); /* NULL is allowed */
 
-/* Memory for a workspace, aligned to 64, in huge pages where it fills one and the system has them: a large program in it
- * runs up to 5 % faster (bench/notes/performance.md). Any other memory that is aligned so does too. The caller's, to be given
- * to free(); NULL when memory runs out. */
+/* Memory for a workspace, aligned to 64, in huge pages where it fills one and the system has them:
+ * a large program in it runs up to 5 % faster (bench/notes/performance.md). Any other memory that
+ * is aligned so does too. The caller's, to be given to free(); NULL when memory runs out. */
 TARN_RT_API void *tarn_rt_workspace_new(uint64_t bytes);
 
-/* ---- the description that an emitted program carries: symbol NAME_model, and tarn_model (weak) in every one ---- */
+/* ---- the description that an emitted program carries: symbol NAME_model, and tarn_model (weak) in
+ * every one ---- */
 typedef struct tarn_rt_port {
   const char *name;
   int32_t dtype; /* as in tarn_ref_tensor */
@@ -53,19 +58,23 @@ typedef struct tarn_rt_port {
 typedef struct tarn_rt_model {
   uint32_t version;
   uint32_t nin, nout, nkernel;
-  uint64_t workspace, per_thread; /* bytes of workspace for T threads: workspace + T·per_thread, aligned to 64 */
+  uint64_t workspace,
+      per_thread; /* bytes of workspace for T threads: workspace + T·per_thread, aligned to 64 */
   const tarn_rt_port *in, *out;
   const char *const *kernel_name;
-  /* Each kernel by itself, in the order of the run, and the run: TARN_REF_OK, or why it failed (runtime/ref.h). */
-  int (*const *kernel)(const void *const *in, void *const *out, void *workspace, tarn_rt_pool *pool);
+  /* Each kernel by itself, in the order of the run, and the run: TARN_REF_OK, or why it failed
+   * (runtime/ref.h). */
+  int (*const *kernel)(const void *const *in, void *const *out, void *workspace,
+                       tarn_rt_pool *pool);
   int (*run)(const void *const *in, void *const *out, void *workspace, tarn_rt_pool *pool);
   const void *consts; /* weights and all else that was computed at compile time */
   uint64_t const_bytes;
 } tarn_rt_model;
 
-/* Moves a program's constants into huge pages, where they are: what lies in whole ones, if the system has them; returns how
- * many bytes. Once, at any time. A program runs up to 5 % faster (bench/notes/performance.md); they are this process's own
- * then, no longer shared with others that have loaded the same file, and moving them takes about 0.5 ms a megabyte. */
+/* Moves a program's constants into huge pages, where they are: what lies in whole ones, if the
+ * system has them; returns how many bytes. Once, at any time. A program runs up to 5 % faster
+ * (bench/notes/performance.md); they are this process's own then, no longer shared with others that
+ * have loaded the same file, and moving them takes about 0.5 ms a megabyte. */
 TARN_RT_API uint64_t tarn_rt_constants_huge(const tarn_rt_model *model);
 
 #ifdef __cplusplus

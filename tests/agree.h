@@ -1,10 +1,12 @@
-/* A program as imported in the interpreter, as kernels, and compiled: the three agree on random inputs. */
+/* A program as imported in the interpreter, as kernels, and compiled: the three agree on random
+ * inputs. */
 #ifndef TARN_TESTS_AGREE_H
 #define TARN_TESTS_AGREE_H
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
 
-static inline void agree_on(const tarn_program *p, tarn_tensor **want, tarn_tensor **got, const char *way) {
+static inline void agree_on(const tarn_program *p, tarn_tensor **want, tarn_tensor **got,
+                            const char *way) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   for (uint32_t i = 0; i < p->nout; i++) {
     bool same = tarn_tensor_count(want[i]) == tarn_tensor_count(got[i]);

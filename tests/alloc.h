@@ -50,7 +50,9 @@ static inline void *tarn_test_realloc(void *user, void *ptr, size_t old, size_t 
   return base + TARN_TEST_HEAD;
 }
 
-static inline tarn_allocator tarn_test_allocator(tarn_test_alloc *t) { return (tarn_allocator){tarn_test_realloc, t}; }
+static inline tarn_allocator tarn_test_allocator(tarn_test_alloc *t) {
+  return (tarn_allocator){tarn_test_realloc, t};
+}
 
 /* Runs fn under every k = 1, 1+step, …, until it makes fewer than k allocations. fn must leave no
  * trace outside the context. Returns the number of k tried; *bad is the first k with a wrong

@@ -1,5 +1,5 @@
-/* Explanations of folded constants, for the checker of egraph_proof.h. (Apart from egraph_math.h, which the benchmark uses
- * without Check.) */
+/* Explanations of folded constants, for the checker of egraph_proof.h. (Apart from egraph_math.h,
+ * which the benchmark uses without Check.) */
 #ifndef TARN_TESTS_EGRAPH_FOLDS_H
 #define TARN_TESTS_EGRAPH_FOLDS_H
 
@@ -8,7 +8,8 @@
 
 static inline double math_literal(const judge *j, uint32_t term, bool *ok) {
   double x = 0;
-  *ok = *ok && tarn_eg_proof_term(j->p, term).n == 0 && math_number(j->l, tarn_eg_proof_term(j->p, term).op, &x);
+  *ok = *ok && tarn_eg_proof_term(j->p, term).n == 0 &&
+        math_number(j->l, tarn_eg_proof_term(j->p, term).op, &x);
   return x;
 }
 
@@ -19,7 +20,8 @@ static inline bool math_folds(const judge *j, const tarn_eg_step *s) {
   tarn_eg_node t = tarn_eg_proof_term(j->p, left);
   bool ok = t.n == 2;
   if (!ok) return false;
-  double x = math_literal(j, t.kids[0], &ok), y = math_literal(j, t.kids[1], &ok), z = math_literal(j, right, &ok);
+  double x = math_literal(j, t.kids[0], &ok), y = math_literal(j, t.kids[1], &ok),
+         z = math_literal(j, right, &ok);
   char op = *j->l->name[t.op];
   double r = op == '+' ? x + y : op == '-' ? x - y : op == '*' ? x * y : x / y;
   return ok && r == z;

@@ -1,5 +1,6 @@
-/* For the e-graph's tests and benchmarks: terms and rules written as text, over operators named by strings.
- * A name that is a decimal number becomes op NUM with its value as payload when the lab folds constants. */
+/* For the e-graph's tests and benchmarks: terms and rules written as text, over operators named by
+ * strings. A name that is a decimal number becomes op NUM with its value as payload when the lab
+ * folds constants. */
 #ifndef TARN_TESTS_EGRAPH_LAB_H
 #define TARN_TESTS_EGRAPH_LAB_H
 
@@ -41,7 +42,8 @@ static inline uint32_t lab_op(lab *l, const char *s, size_t n) {
   l->name[l->n_names][n] = 0;
   char *end;
   l->value[l->n_names] = strtod(l->name[l->n_names], &end);
-  l->number[l->n_names] = n && !*end && *s != 'i' && *s != 'n'; /* "inf" and "nan" are names like others */
+  l->number[l->n_names] =
+      n && !*end && *s != 'i' && *s != 'n'; /* "inf" and "nan" are names like others */
   l->slot[i] = ++l->n_names;
   return l->n_names - 1;
 }
@@ -122,8 +124,8 @@ static inline void lab_start_rule(lab *l) { l->n_vars = l->n_pool = l->n_kids = 
 static inline const tarn_eg_pat *lab_pat(lab *l, const char *s) { return lab_pattern(l, &s); }
 
 /* left => right with conditions; returns the rule's number. */
-static inline uint32_t lab_rule_if(lab *l, const char *name, const char *left, const char *right, const tarn_eg_condition *cond,
-                                   uint32_t n_cond) {
+static inline uint32_t lab_rule_if(lab *l, const char *name, const char *left, const char *right,
+                                   const tarn_eg_condition *cond, uint32_t n_cond) {
   lab_start_rule(l);
   if (l->next_id < LAB_RULES) l->side[l->next_id][0] = left, l->side[l->next_id][1] = right;
   tarn_eg_root lhs = {TARN_NONE, lab_pat(l, left)}, rhs = {TARN_NONE, lab_pat(l, right)};

@@ -1,5 +1,5 @@
-/* A lambda calculus on the e-graph: substitution step by step, free variables and constants as analyses.  Rules after
- * the lambda test of egg (Willsey et al., POPL 2021). */
+/* A lambda calculus on the e-graph: substitution step by step, free variables and constants as
+ * analyses.  Rules after the lambda test of egg (Willsey et al., POPL 2021). */
 #ifndef TARN_TESTS_EGRAPH_LAMBDA_H
 #define TARN_TESTS_EGRAPH_LAMBDA_H
 
@@ -7,7 +7,8 @@
 
 enum { LAM_CONST = 0, LAM_FREE = 1, LAM_SETS = 1 << 14, LAM_POOL = 1 << 20 };
 
-/* Sets of classes of symbols, each once; the analysis' value is the number of a set, 0 the empty one. */
+/* Sets of classes of symbols, each once; the analysis' value is the number of a set, 0 the empty
+ * one. */
 typedef struct lam_sets {
   uint32_t at[LAM_SETS + 1], n; /* set i is pool[at[i]…at[i + 1]), sorted */
   uint32_t slot[2 * LAM_SETS];  /* number + 1 */
@@ -100,13 +101,15 @@ static inline bool lam_const(void *user, const tarn_egraph *g, const tarn_eg_nod
   char text[32];
   *v = 0;
   if (n->n == 0) {
-    if (lam_number(m, 1 + (uint64_t)n->op, &x) || !strcmp(op, "true") || !strcmp(op, "false")) *v = 1 + (uint64_t)n->op;
+    if (lam_number(m, 1 + (uint64_t)n->op, &x) || !strcmp(op, "true") || !strcmp(op, "false"))
+      *v = 1 + (uint64_t)n->op;
     return true;
   }
   if (n->n != 2) return true;
   uint64_t a = tarn_eg_data(g, LAM_CONST, n->kids[0]), b = tarn_eg_data(g, LAM_CONST, n->kids[1]);
   if (!a || !b) return true;
-  if (*op == '=') *v = 1 + (uint64_t)(a == b ? lab_op(&m->l, "true", 4) : lab_op(&m->l, "false", 5));
+  if (*op == '=')
+    *v = 1 + (uint64_t)(a == b ? lab_op(&m->l, "true", 4) : lab_op(&m->l, "false", 5));
   if (*op != '+' || !lam_number(m, a, &x) || !lam_number(m, b, &y)) return true;
   *v = 1 + (uint64_t)lab_op(&m->l, text, (size_t)snprintf(text, sizeof text, "%ld", x + y));
   return true;
@@ -130,9 +133,11 @@ static inline void lam_const_modify(void *user, tarn_egraph *g, uint32_t cls, ui
   else tarn_eg_union(g, cause == TARN_NONE ? cls : cause, leaf, TARN_EG_RULE_ANALYSIS, 0);
 }
 
-/* ---- conditions and functions; variables are numbered in the order of their first occurrence ---- */
+/* ---- conditions and functions; variables are numbered in the order of their first occurrence ----
+ */
 
-static inline bool lam_differ(void *user, tarn_egraph *g, const tarn_eg_match *m) { /* (let ?0 ?1 (var|lam ?2 …)) */
+static inline bool lam_differ(void *user, tarn_egraph *g,
+                              const tarn_eg_match *m) { /* (let ?0 ?1 (var|lam ?2 …)) */
   (void)user;
   return tarn_eg_find(g, m->vars[0]) != tarn_eg_find(g, m->vars[2]);
 }
@@ -141,13 +146,19 @@ static inline bool lam_is_const(void *user, tarn_egraph *g, const tarn_eg_match 
   return tarn_eg_data(g, LAM_CONST, m->vars[2]) != 0;
 }
 static inline bool lam_captures(void *user, tarn_egraph *g, const tarn_eg_match *m) {
-  return lam_in(&((lam *)user)->sets, tarn_eg_data(g, LAM_FREE, m->vars[1]), tarn_eg_find(g, m->vars[2]));
+  return lam_in(&((lam *)user)->sets, tarn_eg_data(g, LAM_FREE, m->vars[1]),
+                tarn_eg_find(g, m->vars[2]));
 }
-static inline bool lam_no_capture(void *user, tarn_egraph *g, const tarn_eg_match *m) { return !lam_captures(user, g, m); }
+static inline bool lam_no_capture(void *user, tarn_egraph *g, const tarn_eg_match *m) {
+  return !lam_captures(user, g, m);
+}
 
 static inline uint32_t lam_make(lam *m, const char *op, uint32_t a, uint32_t b, uint32_t c) {
   uint32_t k[3] = {a, b, c};
-  return tarn_eg_add(m->l.g, lab_op(&m->l, op, strlen(op)), 0, k, c != TARN_NONE ? 3 : b != TARN_NONE ? 2 : 1);
+  return tarn_eg_add(m->l.g, lab_op(&m->l, op, strlen(op)), 0, k,
+                     c != TARN_NONE   ? 3
+                     : b != TARN_NONE ? 2
+                                      : 1);
 }
 /* (lam FRESH (let ?0 ?1 (let ?2 (var FRESH) ?3))), FRESH named after the class. */
 static inline int lam_rename(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *result) {
@@ -155,12 +166,16 @@ static inline int lam_rename(void *user, tarn_egraph *g, const tarn_eg_match *m,
   char name[16];
   uint32_t v[4], op = lab_op(&l->l, name, (size_t)snprintf(name, sizeof name, "_%u", m->root));
   memcpy(v, m->vars, sizeof v); /* valid until the graph changes */
-  uint32_t fresh = tarn_eg_add(g, op, 0, NULL, 0), var = lam_make(l, "var", fresh, TARN_NONE, TARN_NONE);
-  *result = lam_make(l, "lam", fresh, lam_make(l, "let", v[0], v[1], lam_make(l, "let", v[2], var, v[3])), TARN_NONE);
+  uint32_t fresh = tarn_eg_add(g, op, 0, NULL, 0),
+           var = lam_make(l, "var", fresh, TARN_NONE, TARN_NONE);
+  *result =
+      lam_make(l, "lam", fresh, lam_make(l, "let", v[0], v[1], lam_make(l, "let", v[2], var, v[3])),
+               TARN_NONE);
   return 0;
 }
 /* (if (= (var ?0) ?1) ?2 ?3): both branches under ?0 = ?1, to be compared. */
-static inline int lam_branches(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *result) {
+static inline int lam_branches(void *user, tarn_egraph *g, const tarn_eg_match *m,
+                               uint32_t *result) {
   (void)g, (void)result;
   uint32_t v[4];
   memcpy(v, m->vars, sizeof v);
@@ -169,12 +184,14 @@ static inline int lam_branches(void *user, tarn_egraph *g, const tarn_eg_match *
 }
 static inline bool lam_same_branches(void *user, tarn_egraph *g, const tarn_eg_match *m) {
   uint32_t a[3] = {m->vars[0], m->vars[1], m->vars[2]}, b[3] = {m->vars[0], m->vars[1], m->vars[3]};
-  uint32_t op = lab_op(&((lam *)user)->l, "let", 3), x = tarn_eg_lookup(g, op, 0, a, 3), y = tarn_eg_lookup(g, op, 0, b, 3);
+  uint32_t op = lab_op(&((lam *)user)->l, "let", 3), x = tarn_eg_lookup(g, op, 0, a, 3),
+           y = tarn_eg_lookup(g, op, 0, b, 3);
   return x != TARN_NONE && y != TARN_NONE && tarn_eg_find(g, x) == tarn_eg_find(g, y);
 }
 
-static inline void lam_function(lam *m, const char *name, const char *left, const tarn_eg_condition *c, uint32_t n,
-                                int (*apply)(void *, tarn_egraph *, const tarn_eg_match *, uint32_t *)) {
+static inline void
+lam_function(lam *m, const char *name, const char *left, const tarn_eg_condition *c, uint32_t n,
+             int (*apply)(void *, tarn_egraph *, const tarn_eg_match *, uint32_t *)) {
   lab_start_rule(&m->l);
   tarn_eg_root lhs = {TARN_NONE, lab_pat(&m->l, left)};
   tarn_eg_rule r = {.name = name,
@@ -191,7 +208,8 @@ static inline void lam_function(lam *m, const char *name, const char *left, cons
 /* Rules that egg has as one are two here where what they do depends on a condition. */
 static inline void lam_load_rules(lam *m) {
   lab *l = &m->l;
-  const tarn_eg_condition differ = {lam_differ, m, 0}, constant = {lam_is_const, m, 1u << LAM_CONST},
+  const tarn_eg_condition differ = {lam_differ, m, 0},
+                          constant = {lam_is_const, m, 1u << LAM_CONST},
                           same = {lam_same_branches, m, TARN_EG_READS_GRAPH};
   const tarn_eg_condition no[2] = {differ, {lam_no_capture, m, 1u << LAM_FREE}},
                           yes[2] = {differ, {lam_captures, m, 1u << LAM_FREE}};
@@ -208,7 +226,8 @@ static inline void lam_load_rules(lam *m) {
   lab_rule(l, "let-add", "(let ?v ?e (+ ?a ?b))", "(+ (let ?v ?e ?a) (let ?v ?e ?b))");
   lab_rule(l, "let-eq", "(let ?v ?e (= ?a ?b))", "(= (let ?v ?e ?a) (let ?v ?e ?b))");
   lab_rule_if(l, "let-const", "(let ?v ?e ?c)", "?c", &constant, 1);
-  lab_rule(l, "let-if", "(let ?v ?e (if ?c ?then ?else))", "(if (let ?v ?e ?c) (let ?v ?e ?then) (let ?v ?e ?else))");
+  lab_rule(l, "let-if", "(let ?v ?e (if ?c ?then ?else))",
+           "(if (let ?v ?e ?c) (let ?v ?e ?then) (let ?v ?e ?else))");
   lab_rule(l, "let-var-same", "(let ?v ?e (var ?v))", "?e");
   lab_rule_if(l, "let-var-diff", "(let ?v ?e (var ?w))", "(var ?w)", &differ, 1);
   lab_rule(l, "let-lam-same", "(let ?v ?e (lam ?v ?body))", "(lam ?v ?body)");
@@ -216,7 +235,8 @@ static inline void lam_load_rules(lam *m) {
   lam_function(m, "let-lam-rename", "(let ?v ?e (lam ?w ?body))", yes, 2, lam_rename);
 }
 
-static inline bool lam_open(lam *m, const tarn_eg_config *config, const char *start, const char *goal) {
+static inline bool lam_open(lam *m, const tarn_eg_config *config, const char *start,
+                            const char *goal) {
   if (!lab_open(&m->l, config)) return false;
   memset(&m->sets, 0, sizeof m->sets);
   lam_intern(&m->sets, 0);
@@ -270,20 +290,25 @@ static inline bool lam_folds(const judge *j, uint32_t left, uint32_t right) {
   const char *a = judge_op(j, t.kids[0]), *b = judge_op(j, t.kids[1]), *got = judge_op(j, right);
   if (tarn_eg_proof_term(j->p, t.kids[0]).n || tarn_eg_proof_term(j->p, t.kids[1]).n) return false;
   if (lam_is(j, left, "=", 2)) return !strcmp(got, strcmp(a, b) ? "false" : "true");
-  return lam_is(j, left, "+", 2) && strtol(a, NULL, 10) + strtol(b, NULL, 10) == strtol(got, NULL, 10);
+  return lam_is(j, left, "+", 2) &&
+         strtol(a, NULL, 10) + strtol(b, NULL, 10) == strtol(got, NULL, 10);
 }
 
-/* (let v e (lam w body)) is (lam F (let v e (let w (var F) body))), where F is a name that is new. */
+/* (let v e (lam w body)) is (lam F (let v e (let w (var F) body))), where F is a name that is new.
+ */
 static inline bool lam_renames(const judge *j, uint32_t left, uint32_t right) {
   if (!lam_is(j, left, "let", 3) || !lam_is(j, right, "lam", 2)) return false;
   tarn_eg_node a = tarn_eg_proof_term(j->p, left), b = tarn_eg_proof_term(j->p, right);
   uint32_t fresh = b.kids[0], outer = b.kids[1];
-  if (!lam_is(j, a.kids[2], "lam", 2) || !lam_is(j, outer, "let", 3) || *judge_op(j, fresh) != '_') return false;
+  if (!lam_is(j, a.kids[2], "lam", 2) || !lam_is(j, outer, "let", 3) || *judge_op(j, fresh) != '_')
+    return false;
   tarn_eg_node lambda = tarn_eg_proof_term(j->p, a.kids[2]), o = tarn_eg_proof_term(j->p, outer);
-  if (o.kids[0] != a.kids[0] || o.kids[1] != a.kids[1] || !lam_is(j, o.kids[2], "let", 3)) return false;
+  if (o.kids[0] != a.kids[0] || o.kids[1] != a.kids[1] || !lam_is(j, o.kids[2], "let", 3))
+    return false;
   tarn_eg_node i = tarn_eg_proof_term(j->p, o.kids[2]);
-  return i.kids[0] == lambda.kids[0] && i.kids[2] == lambda.kids[1] && lam_is(j, i.kids[1], "var", 1) &&
-         tarn_eg_proof_term(j->p, i.kids[1]).kids[0] == fresh && !lam_holds(j, left, fresh);
+  return i.kids[0] == lambda.kids[0] && i.kids[2] == lambda.kids[1] &&
+         lam_is(j, i.kids[1], "var", 1) && tarn_eg_proof_term(j->p, i.kids[1]).kids[0] == fresh &&
+         !lam_holds(j, left, fresh);
 }
 
 static inline bool lam_step(const judge *j, const tarn_eg_step *s) {

@@ -1,5 +1,5 @@
-/* The MATH rules with constant folding, written through the public interface: a constant is a leaf whose name is a
- * number; the analysis' value is 0 or 1 + the op of that leaf. */
+/* The MATH rules with constant folding, written through the public interface: a constant is a leaf
+ * whose name is a number; the analysis' value is 0 or 1 + the op of that leaf. */
 #ifndef TARN_TESTS_EGRAPH_MATH_H
 #define TARN_TESTS_EGRAPH_MATH_H
 
@@ -21,7 +21,8 @@ static inline bool math_make(void *user, const tarn_egraph *g, const tarn_eg_nod
   const char *op = l->name[n->op];
   if (n->n != 2 || op[1] || !strchr("+-*/", *op)) return true;
   uint64_t a = tarn_eg_data(g, 0, n->kids[0]), b = tarn_eg_data(g, 0, n->kids[1]);
-  if (!a || !b || !math_number(l, (uint32_t)(a - 1), &x) || !math_number(l, (uint32_t)(b - 1), &y)) return true;
+  if (!a || !b || !math_number(l, (uint32_t)(a - 1), &x) || !math_number(l, (uint32_t)(b - 1), &y))
+    return true;
   if (*op == '/' && y == 0) return true;
   r = *op == '+' ? x + y : *op == '-' ? x - y : *op == '*' ? x * y : x / y;
   *v = 1 + (uint64_t)lab_number(l, r);
@@ -64,7 +65,8 @@ static inline double math_const(const math_cond *c, const tarn_egraph *g, uint32
   return x;
 }
 static inline bool math_has_symbol(const math_cond *c, const tarn_egraph *g, uint32_t cls) {
-  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, cls, n)) {
+  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE;
+       n = tarn_eg_next_node(g, cls, n)) {
     tarn_eg_node v = tarn_eg_node_at(g, n);
     double x;
     if (v.n == 0 && !math_number(c->l, v.op, &x)) return true;
@@ -94,8 +96,9 @@ static inline bool math_distinct(void *user, tarn_egraph *g, const tarn_eg_match
   return is || math_has_symbol(c, g, m->vars[c->v]);
 }
 
-/* name, left, right, conditions: letters n (not zero), c (const), s (symbol), each with a variable number in the
- * order of first occurrence on the left; k = constant or a symbol other than variable 0. */
+/* name, left, right, conditions: letters n (not zero), c (const), s (symbol), each with a variable
+ * number in the order of first occurrence on the left; k = constant or a symbol other than variable
+ * 0. */
 static const char *const math_rules[36][3] = {
     {"(+ ?a ?b)", "(+ ?b ?a)", ""},
     {"(* ?a ?b)", "(* ?b ?a)", ""},
@@ -125,7 +128,8 @@ static const char *const math_rules[36][3] = {
     {"(d ?x (sin ?x))", "(cos ?x)", ""},
     {"(d ?x (cos ?x))", "(* -1 (sin ?x))", ""},
     {"(d ?x (ln ?x))", "(/ 1 ?x)", "n0"},
-    {"(d ?x (pow ?f ?g))", "(* (pow ?f ?g) (+ (* (d ?x ?f) (/ ?g ?f)) (* (d ?x ?g) (ln ?f))))", "n1n2"},
+    {"(d ?x (pow ?f ?g))", "(* (pow ?f ?g) (+ (* (d ?x ?f) (/ ?g ?f)) (* (d ?x ?g) (ln ?f))))",
+     "n1n2"},
     {"(i 1 ?x)", "?x", ""},
     {"(i (pow ?x ?c) ?x)", "(/ (pow ?x (+ ?c 1)) (+ ?c 1))", "c1"},
     {"(i (cos ?x) ?x)", "(sin ?x)", ""},
@@ -143,7 +147,10 @@ static inline void math_load_rules(lab *l, math_cond conds[72]) {
     for (const char *s = math_rules[i][2]; *s; s += 2) {
       conds[used] = (math_cond){l, (uint32_t)(s[1] - '0'), 0};
       c[n].user = &conds[used++];
-      c[n].holds = *s == 'n' ? math_not_zero : *s == 'c' ? math_is_const : *s == 's' ? math_is_sym : math_distinct;
+      c[n].holds = *s == 'n'   ? math_not_zero
+                   : *s == 'c' ? math_is_const
+                   : *s == 's' ? math_is_sym
+                               : math_distinct;
       c[n].reads = *s == 'n' || *s == 'c' ? 1 : TARN_EG_READS_GRAPH;
       n++;
     }

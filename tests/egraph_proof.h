@@ -1,4 +1,5 @@
-/* An independent checker of explanations: knows rules only as text and terms only as the proof gives them. */
+/* An independent checker of explanations: knows rules only as text and terms only as the proof
+ * gives them. */
 #ifndef TARN_TESTS_EGRAPH_PROOF_H
 #define TARN_TESTS_EGRAPH_PROOF_H
 
@@ -19,7 +20,9 @@ typedef struct judge {
   uint32_t n_bound;
 } judge;
 
-static inline const char *judge_op(const judge *j, uint32_t term) { return j->l->name[tarn_eg_proof_term(j->p, term).op]; }
+static inline const char *judge_op(const judge *j, uint32_t term) {
+  return j->l->name[tarn_eg_proof_term(j->p, term).op];
+}
 
 /* Matches text at *s against a term; binds variables. */
 static inline bool judge_match(judge *j, const char **s, uint32_t term) {
@@ -58,7 +61,8 @@ static inline bool judge_is(const judge *j, uint32_t term, uint32_t id) {
 
 static inline bool judge_rule(judge *j, const tarn_eg_step *s) {
   if (s->rule == TARN_EG_RULE_GIVEN && s->note < j->n_given)
-    return judge_is(j, s->before, j->given[s->note][!s->forward]) && judge_is(j, s->after, j->given[s->note][s->forward]);
+    return judge_is(j, s->before, j->given[s->note][!s->forward]) &&
+           judge_is(j, s->after, j->given[s->note][s->forward]);
   if (s->rule >= j->n_rules || !j->rule[s->rule][0]) return j->other && j->other(j, s);
   uint32_t left = s->forward ? s->before : s->after, right = s->forward ? s->after : s->before;
   const char *l = j->rule[s->rule][0], *r = j->rule[s->rule][1];
@@ -70,7 +74,8 @@ static inline bool judge_congruence(const judge *j, const tarn_eg_step *s, uint3
   tarn_eg_node a = tarn_eg_proof_term(j->p, s->before), b = tarn_eg_proof_term(j->p, s->after);
   if (a.op != b.op || a.payload != b.payload || a.n != b.n) return false;
   for (uint32_t i = 0; i < a.n; i++) {
-    uint32_t l = s->lemmas[i], from = s->forward ? a.kids[i] : b.kids[i], to = s->forward ? b.kids[i] : a.kids[i];
+    uint32_t l = s->lemmas[i], from = s->forward ? a.kids[i] : b.kids[i],
+             to = s->forward ? b.kids[i] : a.kids[i];
     if (l == TARN_NONE) {
       if (from != to) return false;
       continue;
@@ -89,7 +94,8 @@ static inline uint32_t judge_proof(judge *j) {
     uint32_t at = l.from;
     for (uint32_t k = l.first; k < l.first + l.n; k++) {
       tarn_eg_step s = tarn_eg_proof_step(j->p, k);
-      bool ok = s.before == at && (s.rule == TARN_EG_RULE_CONGRUENCE ? judge_congruence(j, &s, i) : judge_rule(j, &s));
+      bool ok = s.before == at && (s.rule == TARN_EG_RULE_CONGRUENCE ? judge_congruence(j, &s, i)
+                                                                     : judge_rule(j, &s));
       if (!ok) return i;
       at = s.after;
     }
@@ -122,13 +128,17 @@ static inline uint64_t judge_length(judge *j, tarn_eg_proof *p) {
   return n;
 }
 
-/* Random pairs of equal ids, as many as asked or as are met soon; the sum of the chains' lengths. */
+/* Random pairs of equal ids, as many as asked or as are met soon; the sum of the chains' lengths.
+ */
 static inline uint64_t judge_pairs(judge *j, tarn_egraph *g, uint32_t pairs) {
   enum { TRIES = 100000 };
   uint64_t s = 7, total = 0;
   for (uint32_t k = 0, tried = 0; k < pairs && tried < TRIES; tried++) {
-    uint32_t a = judge_random(&s, tarn_eg_id_count(g)), c = tarn_eg_find(g, a), b = tarn_eg_next_node(g, c, TARN_NONE);
-    for (uint32_t skip = judge_random(&s, 50), n; skip && (n = tarn_eg_next_node(g, c, b)) != TARN_NONE; skip--) b = n;
+    uint32_t a = judge_random(&s, tarn_eg_id_count(g)), c = tarn_eg_find(g, a),
+             b = tarn_eg_next_node(g, c, TARN_NONE);
+    for (uint32_t skip = judge_random(&s, 50), n;
+         skip && (n = tarn_eg_next_node(g, c, b)) != TARN_NONE; skip--)
+      b = n;
     if (b == TARN_NONE || a == b) continue;
     tarn_eg_proof *p = tarn_eg_explain(g, a, b);
     ck_assert_msg(p != NULL, "%s", tarn_eg_message(g));
@@ -145,9 +155,12 @@ static inline uint64_t judge_pairs(judge *j, tarn_egraph *g, uint32_t pairs) {
   return total;
 }
 
-/* Some of what a graph with reasons found, proved by the rules that lab_rule() was given and by other. */
-static inline void judge_found(lab *l, uint32_t pairs, bool (*other)(const judge *j, const tarn_eg_step *s)) {
-  judge j = {.l = l, .rule = (const char *const(*)[2])l->side, .n_rules = l->next_id, .other = other};
+/* Some of what a graph with reasons found, proved by the rules that lab_rule() was given and by
+ * other. */
+static inline void judge_found(lab *l, uint32_t pairs,
+                               bool (*other)(const judge *j, const tarn_eg_step *s)) {
+  judge j = {
+      .l = l, .rule = (const char *const(*)[2])l->side, .n_rules = l->next_id, .other = other};
   ck_assert_uint_gt(judge_pairs(&j, l->g, pairs), 0);
 }
 

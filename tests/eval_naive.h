@@ -1,5 +1,5 @@
-/* Every operator by its definition, one scalar at a time: what the interpreter is tested against. The includer has cx and L,
- * and tests/transforms.h. */
+/* Every operator by its definition, one scalar at a time: what the interpreter is tested against.
+ * The includer has cx and L, and tests/transforms.h. */
 #ifndef TARN_TESTS_EVAL_NAIVE_H
 #define TARN_TESTS_EVAL_NAIVE_H
 typedef struct naive {
@@ -19,7 +19,8 @@ static int64_t flat_of(const tarn_type *t, const int64_t *x) {
 }
 
 /* The value at index x of the result of node n over kid k, for the operators that pick elements. */
-static tarn_value pick(const tarn_node *n, const tarn_payload *p, const tarn_type *t, const naive *k, const int64_t *x) {
+static tarn_value pick(const tarn_node *n, const tarn_payload *p, const tarn_type *t,
+                       const naive *k, const int64_t *x) {
   int64_t y[TARN_MAX_DIMS] = {0};
   const tarn_type *in = k->t;
   uint32_t axis = p->n ? (uint32_t)p->ints[0] : 0, nc = (uint32_t)(in->n - in->ns);
@@ -42,7 +43,8 @@ static tarn_value pick(const tarn_node *n, const tarn_payload *p, const tarn_typ
       if (in->dim[i] == 1) y[i] = 0;
     break;
   case TARN_OP_VIEW:
-    if (!tarn_map_apply(L, p->id, x, y)) return tarn_fx_eval(L, tarn_imap_get(L, p->id)->fill, NULL, NULL, mode);
+    if (!tarn_map_apply(L, p->id, x, y))
+      return tarn_fx_eval(L, tarn_imap_get(L, p->id)->fill, NULL, NULL, mode);
     break;
   default: /* the order of the elements stays */ return k->v[flat_of(t, x)];
   }
@@ -57,7 +59,8 @@ static tarn_value concat(const tarn_payload *p, const naive *k, const int64_t *x
 }
 
 /* Element x of pair or cartProd: of side x[ns], at (shared, that side's, compute) dims. */
-static tarn_value product_at(const tarn_node *n, const tarn_payload *p, const tarn_type *t, const naive *k, const int64_t *x) {
+static tarn_value product_at(const tarn_node *n, const tarn_payload *p, const tarn_type *t,
+                             const naive *k, const int64_t *x) {
   int64_t y[TARN_MAX_DIMS];
   uint32_t side = (uint32_t)x[t->ns], at = 0;
   uint32_t shared = n->op == TARN_OP_PAIR ? k[0].t->ns : (uint32_t)p->ints[0];
@@ -98,7 +101,8 @@ static void fold_step(fold *f, tarn_value x) {
   tarn_value next[TARN_MAX_STATE];
   f->state[f->r->ns] = x;
   f->state[f->r->ns + 1].i = f->count++;
-  for (uint32_t i = 0; i < f->r->ns; i++) next[i] = tarn_fx_eval(L, f->r->step[i], f->state, f->type, mode);
+  for (uint32_t i = 0; i < f->r->ns; i++)
+    next[i] = tarn_fx_eval(L, f->r->step[i], f->state, f->type, mode);
   memcpy(f->state, next, f->r->ns * sizeof *next);
 }
 static tarn_value fold_end(fold *f, tarn_dtype *type) {
@@ -107,7 +111,8 @@ static tarn_value fold_end(fold *f, tarn_dtype *type) {
 }
 
 /* Result x of a compute whose operands stand in k. */
-static tarn_value compute(const tarn_func *f, const tarn_type *t, const naive *k, const int64_t *x) {
+static tarn_value compute(const tarn_func *f, const tarn_type *t, const naive *k,
+                          const int64_t *x) {
   const tarn_type *in = k[0].t;
   tarn_value h[64];
   tarn_dtype ty[64];
@@ -155,7 +160,8 @@ static tarn_value systolic(const tarn_type *t, const naive *k, uint32_t n, const
   uint32_t mul = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   uint32_t add = tarn_fx_op(L, TARN_FX_ADD, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   bool narrow = t->dtype == TARN_F16 || t->dtype == TARN_BF16;
-  const tarn_dtype of[2] = {t->dtype, t->dtype}, ty[2] = {narrow ? TARN_F32 : t->dtype, narrow ? TARN_F32 : t->dtype};
+  const tarn_dtype of[2] = {t->dtype, t->dtype},
+                   ty[2] = {narrow ? TARN_F32 : t->dtype, narrow ? TARN_F32 : t->dtype};
   int64_t m = t->n - 1, width = t->dim[m], depth = k[1].t->dim[0], row = 0;
   tarn_value sum = {0};
   for (int64_t i = 0; i < m; i++) row = row * t->dim[i] + x[i];
@@ -170,14 +176,16 @@ static tarn_value systolic(const tarn_type *t, const naive *k, uint32_t n, const
   return tarn_fx_eval(L, add, h, of, mode);
 }
 
-static tarn_value leaf(const tarn_node *n, const tarn_payload *p, const tarn_type *t, const int64_t *x) {
+static tarn_value leaf(const tarn_node *n, const tarn_payload *p, const tarn_type *t,
+                       const int64_t *x) {
   const tarn_tensor *v = p->tensor;
   for (uint32_t i = 0; n->op == TARN_OP_INPUT && i < ngiven; i++)
     if (!strcmp(given[i].name, p->name)) v = given[i].value;
   return tarn_tensor_get(v, flat_of(t, x));
 }
 
-static tarn_value element(const tarn_node *n, const tarn_payload *p, const tarn_type *t, const naive *k, const int64_t *x) {
+static tarn_value element(const tarn_node *n, const tarn_payload *p, const tarn_type *t,
+                          const naive *k, const int64_t *x) {
   switch (n->op) {
   case TARN_OP_INPUT:
   case TARN_OP_CONST: return leaf(n, p, t, x);

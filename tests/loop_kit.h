@@ -1,5 +1,6 @@
-/* Random kernels for the tests of kernel/, plan/ and price/: nests over buffers in random layouts, and their values in the
- * interpreter. The includer defines `static tarn_ctx *cx; static tarn_lang *L;` and includes tests/transforms.h first. */
+/* Random kernels for the tests of kernel/, plan/ and price/: nests over buffers in random layouts,
+ * and their values in the interpreter. The includer defines `static tarn_ctx *cx; static tarn_lang
+ * *L;` and includes tests/transforms.h first. */
 #ifndef TARN_TESTS_LOOP_KIT_H
 #define TARN_TESTS_LOOP_KIT_H
 #include "price/price.h"
@@ -7,7 +8,8 @@
 #define KIT_IN 12
 typedef struct loop_case {
   tarn_ksig sig;            /* as made; the canonical one is a copy of it */
-  tarn_tensor *mem[KIT_IN]; /* flat memory of the children: whole numbers, so that no order of a sum matters */
+  tarn_tensor *mem[KIT_IN]; /* flat memory of the children: whole numbers, so that no order of a sum
+                               matters */
 } loop_case;
 
 /* ---- spaces and coordinates ---- */
@@ -22,22 +24,31 @@ static inline uint32_t coordinate(const space *s, uint32_t n, bool affine) {
   if (n == 0 || below(12) == 0) return tarn_ix_const(L, below(3));
   uint32_t a = axis_of(s, (uint32_t)below(n)), b = axis_of(s, (uint32_t)below(n));
   switch (affine ? 3 + below(4) : below(12)) {
-  case 0: return tarn_ix_add(L, tarn_ix_add(L, a, b, s->dim), tarn_ix_const(L, -1 - below(2)), s->dim);
+  case 0:
+    return tarn_ix_add(L, tarn_ix_add(L, a, b, s->dim), tarn_ix_const(L, -1 - below(2)), s->dim);
   case 1:
   case 2: return tarn_ix_add(L, tarn_ix_const(L, 9), tarn_ix_scale(L, a, -1, s->dim), s->dim);
-  case 3: return tarn_ix_add(L, tarn_ix_scale(L, a, 1 + below(2), s->dim), tarn_ix_scale(L, b, 1 + below(2), s->dim), s->dim);
+  case 3:
+    return tarn_ix_add(L, tarn_ix_scale(L, a, 1 + below(2), s->dim),
+                       tarn_ix_scale(L, b, 1 + below(2), s->dim), s->dim);
   case 4: return tarn_ix_scale(L, a, 2 + below(3), s->dim);
   case 7: return tarn_ix_div(L, a, 2 + below(4), s->dim);
   case 8: return tarn_ix_mod(L, a, 2 + below(4), s->dim);
-  case 9: return tarn_ix_div(L, tarn_ix_add(L, tarn_ix_scale(L, a, 7, s->dim), b, s->dim), 3 + below(4), s->dim);
-  case 10: return tarn_ix_mod(L, tarn_ix_add(L, tarn_ix_scale(L, a, 4, s->dim), b, s->dim), 2 + below(7), s->dim);
+  case 9:
+    return tarn_ix_div(L, tarn_ix_add(L, tarn_ix_scale(L, a, 7, s->dim), b, s->dim), 3 + below(4),
+                       s->dim);
+  case 10:
+    return tarn_ix_mod(L, tarn_ix_add(L, tarn_ix_scale(L, a, 4, s->dim), b, s->dim), 2 + below(7),
+                       s->dim);
   default: return a;
   }
 }
 static inline uint32_t whole_number(int64_t v) { return tarn_fx_const(L, TARN_F32, (double)v); }
 
-/* A map over the first n dims to `rank` coordinates. in[0…rank-1] are given (fixed), or chosen so that most are in range. */
-static inline uint32_t random_map(const space *s, uint32_t n, uint32_t rank, int64_t *in, bool fixed, bool affine) {
+/* A map over the first n dims to `rank` coordinates. in[0…rank-1] are given (fixed), or chosen so
+ * that most are in range. */
+static inline uint32_t random_map(const space *s, uint32_t n, uint32_t rank, int64_t *in,
+                                  bool fixed, bool affine) {
   tarn_imap m = {.ns = (uint8_t)n, .n = (uint8_t)n, .nin = (uint8_t)rank, .fill = TARN_NONE};
   memcpy(m.dim, s->dim, n * sizeof *m.dim);
   for (uint32_t k = 0; k < rank; k++) {
@@ -63,7 +74,8 @@ static inline tarn_layout random_layout(uint32_t n, const int64_t *dim, bool blo
     order[i - 1] = order[k], order[k] = t;
   }
   bool block = blocks && n > 0 && below(3) == 0;
-  tarn_layout l = tarn_layout_ordered(n, dim, order, (uint8_t)(n ? below(n) : 0), block ? 2 + below(7) : 0);
+  tarn_layout l =
+      tarn_layout_ordered(n, dim, order, (uint8_t)(n ? below(n) : 0), block ? 2 + below(7) : 0);
   l.offset = below(4) ? 0 : below(10);
   return l;
 }
@@ -77,31 +89,41 @@ static inline tarn_tensor *random_memory(const tarn_layout *l) {
 /* ---- functions ---- */
 /* The place of the first largest element: its result depends on the order of the reduction. */
 static inline uint32_t first_largest(void) {
-  uint32_t m = tarn_fx_hole(L, 0), at = tarn_fx_hole(L, 1), x = tarn_fx_hole(L, 2), i = tarn_fx_hole(L, 3);
+  uint32_t m = tarn_fx_hole(L, 0), at = tarn_fx_hole(L, 1), x = tarn_fx_hole(L, 2),
+           i = tarn_fx_hole(L, 3);
   uint32_t more = tarn_fx_op(L, TARN_FX_LT, m, x, 0), more2 = tarn_fx_op(L, TARN_FX_LT, m, x, 0);
   tarn_reducer r = {.kind = TARN_RED_CUSTOM, .dtype = TARN_F32, .ns = 2};
   r.init[0] = tarn_fx_const(L, TARN_F32, -INFINITY), r.init[1] = tarn_fx_iconst(L, TARN_I64, 0);
-  r.step[0] = tarn_fx_op(L, TARN_FX_SEL, more, x, m), r.step[1] = tarn_fx_op(L, TARN_FX_SEL, more, i, at);
-  r.merge[0] = tarn_fx_op(L, TARN_FX_SEL, more2, x, m), r.merge[1] = tarn_fx_op(L, TARN_FX_SEL, more2, i, at);
+  r.step[0] = tarn_fx_op(L, TARN_FX_SEL, more, x, m),
+  r.step[1] = tarn_fx_op(L, TARN_FX_SEL, more, i, at);
+  r.merge[0] = tarn_fx_op(L, TARN_FX_SEL, more2, x, m),
+  r.merge[1] = tarn_fx_op(L, TARN_FX_SEL, more2, i, at);
   r.result = tarn_fx_cast(L, TARN_F32, at);
   return tarn_reducer_intern(L, &r);
 }
 static inline uint32_t random_fn(uint32_t nops, uint32_t nepi, bool reduces, bool ordered) {
   static const tarn_fxop op[] = {TARN_FX_ADD, TARN_FX_SUB, TARN_FX_MUL, TARN_FX_MIN, TARN_FX_MAX};
   static const tarn_red_kind red[] = {TARN_RED_SUM, TARN_RED_SUM, TARN_RED_MAX, TARN_RED_MIN};
-  tarn_func f = {.nops = (uint8_t)nops, .nepi = (uint8_t)nepi, .body = tarn_fx_hole(L, 0), .red = TARN_NONE, .epi = TARN_NONE};
-  for (uint32_t i = 1; i < nops; i++) f.body = tarn_fx_op(L, op[below(5)], f.body, tarn_fx_hole(L, i), 0);
+  tarn_func f = {.nops = (uint8_t)nops,
+                 .nepi = (uint8_t)nepi,
+                 .body = tarn_fx_hole(L, 0),
+                 .red = TARN_NONE,
+                 .epi = TARN_NONE};
+  for (uint32_t i = 1; i < nops; i++)
+    f.body = tarn_fx_op(L, op[below(5)], f.body, tarn_fx_hole(L, i), 0);
   if (reduces) f.red = ordered ? first_largest() : tarn_reducer_of(L, red[below(4)], TARN_F32);
   if (!nepi) return tarn_fn_intern(L, &f);
   f.epi = tarn_fx_hole(L, 0);
-  for (uint32_t i = 1; i <= nepi; i++) f.epi = tarn_fx_op(L, op[below(5)], f.epi, tarn_fx_hole(L, i), 0);
+  for (uint32_t i = 1; i <= nepi; i++)
+    f.epi = tarn_fx_op(L, op[below(5)], f.epi, tarn_fx_hole(L, i), 0);
   return tarn_fn_intern(L, &f);
 }
 
 /* ---- nests ---- */
 static inline uint32_t new_child(loop_case *c, uint32_t rank, const int64_t *dim, bool blocks) {
   uint32_t i = c->sig.nin++;
-  c->sig.in[i] = random_layout(rank, dim, blocks), c->sig.in_type[i] = TARN_F32, c->sig.in_const[i] = below(4) == 0;
+  c->sig.in[i] = random_layout(rank, dim, blocks), c->sig.in_type[i] = TARN_F32,
+  c->sig.in_const[i] = below(4) == 0;
   c->mem[i] = random_memory(&c->sig.in[i]);
   return i;
 }
@@ -127,7 +149,8 @@ static inline bool viewed_read(loop_case *c, space *s, tarn_read *r) {
   if (map == TARN_NONE) return false;
   tarn_imap m = *tarn_imap_get(L, map);
   const tarn_type *t = tarn_type_get(L, from);
-  if (tarn_type_count(tarn_type_get(L, type)) == 0 || tarn_type_count(t) == 0 || m.n > 7) return false;
+  if (tarn_type_count(tarn_type_get(L, type)) == 0 || tarn_type_count(t) == 0 || m.n > 7)
+    return false;
   s->n = m.n, s->nacc = (uint32_t)below(m.n + 1);
   memcpy(s->dim, m.dim, sizeof m.dim);
   *r = (tarn_read){.src = new_child(c, t->n, t->dim, true), .map = map};
@@ -159,7 +182,11 @@ static inline void random_single(loop_case *c, bool affine, bool ordered) {
   for (; nops < want; nops++) read[nops] = random_read(c, &s, s.n, affine);
   if (reduces) nepi = (uint32_t)below(3);
   for (uint32_t i = 0; i < nepi; i++) read[nops + i] = random_read(c, &s, s.nacc, affine);
-  tarn_stage st = {.nown = (uint8_t)s.nacc, .nred = (uint8_t)(s.n - s.nacc), .read = read, .out = true, .space = TARN_NONE};
+  tarn_stage st = {.nown = (uint8_t)s.nacc,
+                   .nred = (uint8_t)(s.n - s.nacc),
+                   .read = read,
+                   .out = true,
+                   .space = TARN_NONE};
   memcpy(st.own, s.dim, s.nacc * sizeof *st.own);
   memcpy(st.red, s.dim + s.nacc, (s.n - s.nacc) * sizeof *st.red);
   st.fn = random_fn(nops, nepi, reduces, ordered);
@@ -186,7 +213,8 @@ static inline void random_staged(loop_case *c) {
     for (uint32_t r = 0; r < nops + nepi; r++) {
       uint32_t over = r < nops ? s.n : s.nacc, from = i ? (uint32_t)below(i) : 0;
       if (i && (below(2) || r == 0))
-        read[r] = (tarn_read){true, from, random_map(&s, over, st[from].nown, st[from].own, true, below(2))};
+        read[r] = (tarn_read){true, from,
+                              random_map(&s, over, st[from].nown, st[from].own, true, below(2))};
       else read[r] = random_read(c, &s, over, below(2));
     }
     st[i] = (tarn_stage){.nown = (uint8_t)(s.nacc - depth),
@@ -214,7 +242,8 @@ static inline void place(tarn_tensor *flat, const tarn_layout *l, tarn_tensor *t
     step_index(l->n, l->dim, idx);
   }
 }
-/* Runs the nest of k over the case's memory; out: flat memory of the outputs, made by the caller. */
+/* Runs the nest of k over the case's memory; out: flat memory of the outputs, made by the caller.
+ */
 static inline void run_signature(const loop_case *c, const tarn_ksig *k, tarn_tensor **out) {
   tarn_binding bind[KIT_IN];
   tarn_term kid[KIT_IN], root[4];
@@ -228,7 +257,8 @@ static inline void run_signature(const loop_case *c, const tarn_ksig *k, tarn_te
   tarn_tensor *got[4];
   for (uint32_t o = 0; o < k->nout; o++) {
     int64_t which = o;
-    root[o] = k->nout == 1 ? all : tarn_mk(L, TARN_OP_NTH, tarn_payload_ints(L, 1, &which), &all, 1);
+    root[o] =
+        k->nout == 1 ? all : tarn_mk(L, TARN_OP_NTH, tarn_payload_ints(L, 1, &which), &all, 1);
   }
   tarn_eval(L, root, k->nout, bind, k->nin, TARN_STRICT, NULL, got);
   for (uint32_t o = 0; o < k->nout; o++) place(out[o], &k->out[o], got[o], true);
@@ -240,7 +270,8 @@ static inline const char *nest_text(uint32_t nest) {
 }
 
 /* ---- one case as well in another shape: the same work ---- */
-/* Own dim d (of a single stage) said as two, the inner one of extent f; the output's layout follows. */
+/* Own dim d (of a single stage) said as two, the inner one of extent f; the output's layout
+ * follows. */
 static inline bool split_own(const tarn_ksig *a, uint32_t d, int64_t f, tarn_ksig *b) {
   tarn_nest n = *tarn_nest_get(L, a->nest);
   tarn_stage s = n.stage[0];
@@ -256,7 +287,9 @@ static inline bool split_own(const tarn_ksig *a, uint32_t d, int64_t f, tarn_ksi
   }
   for (uint32_t i = 0; i < all; i++) {
     sub[i] = tarn_ix_var(L, from[i], dim);
-    if (i == d) sub[i] = tarn_ix_add(L, tarn_ix_scale(L, sub[i], f, dim), tarn_ix_var(L, from[i] + 1, dim), dim);
+    if (i == d)
+      sub[i] =
+          tarn_ix_add(L, tarn_ix_scale(L, sub[i], f, dim), tarn_ix_var(L, from[i] + 1, dim), dim);
   }
   tarn_read *read = tarn_copy(cx, s.read, (uint32_t)(fn.nops + fn.nepi) * sizeof *read);
   for (uint32_t r = 0; r < (uint32_t)fn.nops + fn.nepi; r++) {

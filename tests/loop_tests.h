@@ -1,4 +1,5 @@
-/* What the tests of kernel/, plan/ and price/ share: protected bodies, shipped machines and products. */
+/* What the tests of kernel/, plan/ and price/ share: protected bodies, shipped machines and
+ * products. */
 #ifndef TARN_TESTS_LOOP_TESTS_H
 #define TARN_TESTS_LOOP_TESTS_H
 #include <check.h>
@@ -38,10 +39,10 @@ static void run(tarn_fn *body, int i) {
   tarn_status st = tarn_protect(cx, body, NULL);
   ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
 }
-#define TEST(name)                                                                                                             \
-  static void name##_body(tarn_ctx *ctx, void *arg);                                                                           \
-  START_TEST(name) { run(name##_body, _i); }                                                                                   \
-  END_TEST                                                                                                                     \
+#define TEST(name)                                                                                 \
+  static void name##_body(tarn_ctx *ctx, void *arg);                                               \
+  START_TEST(name) { run(name##_body, _i); }                                                       \
+  END_TEST                                                                                         \
   static void name##_body(tarn_ctx *ctx, void *arg)
 #define UNUSED (void)ctx, (void)arg
 
@@ -52,10 +53,29 @@ static inline tarn_ksig sum_over(int64_t m, int64_t n, int64_t k, bool strict, u
   const int64_t dim[] = {m, n, k}, ad[] = {m, k}, bd[] = {n, k};
   uint32_t v[3];
   for (uint32_t i = 0; i < 3; i++) v[i] = tarn_ix_var(L, i, dim);
-  tarn_imap a = {.ns = 2, .n = 3, .dim = {m, n, k}, .nin = 2, .in = {m, k}, .e = {v[0], v[2]}, .fill = TARN_NONE};
-  tarn_imap b = {.ns = 2, .n = 3, .dim = {m, n, k}, .nin = 2, .in = {n, k}, .e = {v[1], v[2]}, .fill = TARN_NONE};
-  tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)}, {.src = 1, .map = tarn_map_intern(L, &b)}};
-  tarn_stage s = {.nown = 2, .nred = 1, .own = {m, n}, .red = {k}, .read = read, .out = true, .space = TARN_NONE};
+  tarn_imap a = {.ns = 2,
+                 .n = 3,
+                 .dim = {m, n, k},
+                 .nin = 2,
+                 .in = {m, k},
+                 .e = {v[0], v[2]},
+                 .fill = TARN_NONE};
+  tarn_imap b = {.ns = 2,
+                 .n = 3,
+                 .dim = {m, n, k},
+                 .nin = 2,
+                 .in = {n, k},
+                 .e = {v[1], v[2]},
+                 .fill = TARN_NONE};
+  tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)},
+                      {.src = 1, .map = tarn_map_intern(L, &b)}};
+  tarn_stage s = {.nown = 2,
+                  .nred = 1,
+                  .own = {m, n},
+                  .red = {k},
+                  .read = read,
+                  .out = true,
+                  .space = TARN_NONE};
   s.fn = tarn_fn_reduce(L, body, 2, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
   tarn_nest nest = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &s};
   tarn_ksig sig = {.nest = tarn_nest_intern(L, &nest), .strict = strict, .nin = 2, .nout = 1};
@@ -66,7 +86,8 @@ static inline tarn_ksig sum_over(int64_t m, int64_t n, int64_t k, bool strict, u
   return sig;
 }
 static inline tarn_ksig product_of(int64_t m, int64_t n, int64_t k, bool strict) {
-  return sum_over(m, n, k, strict, tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0));
+  return sum_over(m, n, k, strict,
+                  tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0));
 }
 
 /* ---- kernels as they come in networks ---- */
@@ -101,7 +122,9 @@ static inline void check_promises(const tarn_ksig *k, const tarn_schedule *s) {
     uint32_t acc = (uint32_t)n->depth + n->stage[i].nown, last_red = 0;
     int64_t left[TARN_MAX_DIMS] = {0};
     for (uint32_t d = 0; d < acc + n->stage[i].nred; d++)
-      left[d] = d < n->depth ? 1 : d < acc ? n->stage[i].own[d - n->depth] : n->stage[i].red[d - acc];
+      left[d] = d < n->depth ? 1
+                : d < acc    ? n->stage[i].own[d - n->depth]
+                             : n->stage[i].red[d - acc];
     for (uint32_t l = 0; l < st->nlevel; l++) {
       const tarn_level *x = &st->level[l];
       MUST(x->kind != TARN_VECTOR || (x->step == 1 && left[x->dim] >= 1));

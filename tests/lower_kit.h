@@ -1,5 +1,6 @@
-/* What the tests of lower/ share: programs of single kernels, and a nest evaluator of their own (the slowest possible:
- * index maps and scalar expressions point by point), so that the lowered code is not judged by the interpreter alone. */
+/* What the tests of lower/ share: programs of single kernels, and a nest evaluator of their own
+ * (the slowest possible: index maps and scalar expressions point by point), so that the lowered
+ * code is not judged by the interpreter alone. */
 #ifndef TARN_TESTS_LOWER_KIT_H
 #define TARN_TESTS_LOWER_KIT_H
 #include <check.h>
@@ -59,10 +60,12 @@ static inline tarn_hw kit_wide(tarn_ctx *cx) {
 }
 
 /* A kernel of windows over planes, each channel by itself, with a constant of 100 weights. */
-#define KIT_PLANES(own, red, weights, window, elems, borders, out)                                                             \
-  "(kernel (nest (stages (children 2) (shared) (split 3) (stage (own " own ") (reduce " red ") (red sum (mul $0 $1)) (child 1" \
-  " (index ((" own ") (" red ")) (100) (" weights "))) (child 0 (index ((" own ") (" red ")) (" elems ") (" window ")" borders \
-  ")) out)))(in f32 (" elems ") (1))(const f32 (100) (1))(out f32 (" own ") " out "))"
+#define KIT_PLANES(own, red, weights, window, elems, borders, out)                                 \
+  "(kernel (nest (stages (children 2) (shared) (split 3) (stage (own " own ") (reduce " red        \
+  ") (red sum (mul $0 $1)) (child 1"                                                               \
+  " (index ((" own ") (" red ")) (100) (" weights "))) (child 0 (index ((" own ") (" red           \
+  ")) (" elems ") (" window ")" borders ")) out)))(in f32 (" elems                                 \
+  ") (1))(const f32 (100) (1))(out f32 (" own ") " out "))"
 
 /* ---- programs ---- */
 typedef struct kit_case {
@@ -77,7 +80,8 @@ typedef struct kit_case {
   bool exact; /* else within the tolerance */
 } kit_case;
 
-static inline tarn_tensor *kit_tensor(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim, double scale) {
+static inline tarn_tensor *kit_tensor(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim,
+                                      double scale) {
   tarn_tensor *x = tarn_tensor_new(cx, t, n, dim);
   for (int64_t i = 0; i < tarn_tensor_count(x); i++) {
     tarn_value v = {0};
@@ -89,7 +93,8 @@ static inline tarn_tensor *kit_tensor(tarn_ctx *cx, tarn_dtype t, uint32_t n, co
 }
 
 /* The memory of a tensor in a layout, as a model's input or from its output: one flat tensor. */
-static inline tarn_tensor *kit_place(tarn_ctx *cx, const tarn_tensor *t, const tarn_layout *l, tarn_tensor *into, bool back) {
+static inline tarn_tensor *kit_place(tarn_ctx *cx, const tarn_tensor *t, const tarn_layout *l,
+                                     tarn_tensor *into, bool back) {
   int64_t idx[TARN_MAX_DIMS] = {0}, elems = tarn_layout_elems(l) + l->offset;
   if (!into) into = tarn_tensor_new(cx, t->dtype, 1, &elems);
   for (int64_t i = 0; i < tarn_tensor_count(t); i++) {
@@ -103,7 +108,8 @@ static inline tarn_tensor *kit_place(tarn_ctx *cx, const tarn_tensor *t, const t
 
 /* The same memory, at the end of a page with none behind it: who reads on is stopped. */
 static inline tarn_tensor *kit_edge(tarn_tensor *t) {
-  size_t page = 4096, size = (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype), whole = (size + page - 1) / page * page;
+  size_t page = 4096, size = (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype),
+         whole = (size + page - 1) / page * page;
   char *p = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED || mprotect(p + whole, page, PROT_NONE)) return t;
   memcpy(p + whole - size, t->data, size);
@@ -111,7 +117,8 @@ static inline tarn_tensor *kit_edge(tarn_tensor *t) {
   return t;
 }
 
-/* A program of the cases side by side. Inputs and outputs of the model are flat pieces of memory. */
+/* A program of the cases side by side. Inputs and outputs of the model are flat pieces of memory.
+ */
 static inline tarn_kprog *kit_program(tarn_lang *L, const tarn_hw *hw, kit_case *c, uint32_t n) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_kprog *p = TARN_NEW(cx, tarn_kprog);
@@ -156,7 +163,8 @@ static inline tarn_kprog *kit_program(tarn_lang *L, const tarn_hw *hw, kit_case 
 
 /* A kernel with a schedule, its operands random. */
 static inline kit_case kit_case_of(tarn_ctx *cx, const tarn_ksig *k, const tarn_schedule *s) {
-  kit_case c = {.nest = k->nest, .nin = k->nin, .nout = k->nout, .sched = tarn_copy(cx, s, sizeof *s)};
+  kit_case c = {
+      .nest = k->nest, .nin = k->nin, .nout = k->nout, .sched = tarn_copy(cx, s, sizeof *s)};
   for (uint32_t i = 0; i < k->nin; i++) {
     c.in_type[i] = k->in_type[i], c.in[i] = k->in[i];
     c.value[i] = kit_tensor(cx, k->in_type[i], k->in[i].n, k->in[i].dim, 1);
@@ -168,7 +176,8 @@ static inline kit_case kit_case_of(tarn_ctx *cx, const tarn_ksig *k, const tarn_
 static inline kit_case kit_case_text(tarn_lang *L, const char *kernel, const char *schedule) {
   tarn_ksig k;
   tarn_ksig_parse(L, kernel, strlen(kernel), &k);
-  return kit_case_of(tarn_lang_ctx(L), &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), schedule, strlen(schedule)));
+  return kit_case_of(tarn_lang_ctx(L), &k,
+                     tarn_schedule_parse(L, tarn_nest_get(L, k.nest), schedule, strlen(schedule)));
 }
 
 static inline const char *kit_dir(tarn_ctx *cx) {
@@ -185,7 +194,8 @@ static inline void kit_remove(tarn_ctx *cx, const char *dir) {
 static inline const char *kit_compile(tarn_kprog *p, bool contract, unsigned emit) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   const char *dir = kit_dir(cx);
-  tarn_lower_options o = {.emit = TARN_EMIT_SO | emit, .dir = dir, .name = "model", .contract = contract, .opt = 3};
+  tarn_lower_options o = {
+      .emit = TARN_EMIT_SO | emit, .dir = dir, .name = "model", .contract = contract, .opt = 3};
   tarn_lower_cpu(p, tarn_memory_plan_make(p, 64), &o);
   return dir;
 }
@@ -203,7 +213,8 @@ static inline uint32_t kit_lines(tarn_lang *L, const tarn_hw *on, kit_case *c, c
 }
 
 /* Fills c[].got. */
-static inline void kit_run(tarn_lang *L, const tarn_hw *hw, kit_case *c, uint32_t n, bool contract, uint32_t threads) {
+static inline void kit_run(tarn_lang *L, const tarn_hw *hw, kit_case *c, uint32_t n, bool contract,
+                           uint32_t threads) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_kprog *p = kit_program(L, hw, c, n);
   const char *dir = kit_compile(p, contract, TARN_EMIT_LL);
@@ -213,7 +224,8 @@ static inline void kit_run(tarn_lang *L, const tarn_hw *hw, kit_case *c, uint32_
   uint32_t ni = 0, no = 0;
   for (uint32_t k = 0; k < n; k++) {
     for (uint32_t i = 0; i < c[k].nin; i++)
-      if (!c[k].constant[i]) in[ni++] = kit_edge(kit_place(cx, c[k].value[i], &c[k].in[i], NULL, false));
+      if (!c[k].constant[i])
+        in[ni++] = kit_edge(kit_place(cx, c[k].value[i], &c[k].in[i], NULL, false));
     for (uint32_t i = 0; i < c[k].nout; i++) {
       c[k].got[i] = tarn_tensor_new(cx, c[k].out_type[i], c[k].out[i].n, c[k].out[i].dim);
       out[no++] = kit_place(cx, c[k].got[i], &c[k].out[i], NULL, false);
@@ -222,7 +234,8 @@ static inline void kit_run(tarn_lang *L, const tarn_hw *hw, kit_case *c, uint32_
   tarn_loaded_run(m, in, out, threads);
   no = 0;
   for (uint32_t k = 0; k < n; k++)
-    for (uint32_t i = 0; i < c[k].nout; i++) kit_place(cx, c[k].got[i], &c[k].out[i], out[no++], true);
+    for (uint32_t i = 0; i < c[k].nout; i++)
+      kit_place(cx, c[k].got[i], &c[k].out[i], out[no++], true);
   tarn_unload(m);
   kit_remove(cx, dir);
 }
@@ -237,7 +250,8 @@ typedef struct kit_eval {
   tarn_dtype type[16];
 } kit_eval;
 
-static inline tarn_value kit_read(kit_eval *e, const tarn_read *r, const int64_t *idx, tarn_dtype *t) {
+static inline tarn_value kit_read(kit_eval *e, const tarn_read *r, const int64_t *idx,
+                                  tarn_dtype *t) {
   const tarn_imap *m = tarn_imap_get(e->L, r->map);
   tarn_tensor *src = r->stage ? e->local[r->src] : e->c->value[r->src];
   bool out = r->stage && e->n->stage[r->src].out;
@@ -256,7 +270,8 @@ static inline tarn_value kit_read(kit_eval *e, const tarn_read *r, const int64_t
 }
 
 /* One point of a stage's shared and own dims. */
-static inline void kit_point(kit_eval *e, const tarn_stage *s, int64_t *idx, tarn_value *out, tarn_dtype *type) {
+static inline void kit_point(kit_eval *e, const tarn_stage *s, int64_t *idx, tarn_value *out,
+                             tarn_dtype *type) {
   const tarn_func *f = tarn_fn_get(e->L, s->fn);
   const tarn_reducer *r = f->red == TARN_NONE ? NULL : tarn_reducer_get(e->L, f->red);
   uint32_t nacc = (uint32_t)e->n->depth + s->nown;
@@ -288,7 +303,8 @@ static inline void kit_point(kit_eval *e, const tarn_stage *s, int64_t *idx, tar
   }
   if (f->epi == TARN_NONE) return;
   op[0] = *out, t[0] = *type;
-  for (uint32_t k = 0; k < f->nepi; k++) op[1 + k] = kit_read(e, &s->read[f->nops + k], idx, &t[1 + k]);
+  for (uint32_t k = 0; k < f->nepi; k++)
+    op[1 + k] = kit_read(e, &s->read[f->nops + k], idx, &t[1 + k]);
   *out = tarn_fx_eval(e->L, f->epi, op, t, e->mode);
   if (!tarn_fx_type(e->L, f->epi, t, 1u + f->nepi, type)) abort();
 }
@@ -329,7 +345,8 @@ static inline void kit_reference(tarn_lang *L, kit_case *c, tarn_mode mode) {
   }
 }
 
-/* The largest difference over the largest magnitude; -1 when a NaN or infinity stands in one only. */
+/* The largest difference over the largest magnitude; -1 when a NaN or infinity stands in one only.
+ */
 static inline double kit_error(const tarn_tensor *want, const tarn_tensor *got) {
   double most = 0, scale = 1e-30;
   bool f = tarn_dtype_is_float(got->dtype);

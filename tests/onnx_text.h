@@ -6,7 +6,8 @@
  *   data w f32 2,3 weights.bin 0 24      external data: file, offset, length
  *   node Conv c1 x w -> y : strides=1,1 auto_pad="VALID" alpha=0.5
  *   out y
- * An operand `_` is absent. Everything lives in the context's arena; the bytes are those of a ModelProto.
+ * An operand `_` is absent. Everything lives in the context's arena; the bytes are those of a
+ * ModelProto.
  */
 #ifndef TARN_TESTS_ONNX_TEXT_H
 #define TARN_TESTS_ONNX_TEXT_H
@@ -27,12 +28,12 @@ typedef struct onnx_text {
 
 /* A message of protobuf-c's, initialised, and its place in a list that grows by one. */
 #define ONNX_NEW(t, T, init) ((T *)memcpy(tarn_new((t)->cx, sizeof(T)), &(T)init, sizeof(T)))
-#define ONNX_ADD(t, list, count, x)                                                                                            \
-  do {                                                                                                                         \
-    void **grown = tarn_new((t)->cx, ((count) + 1) * sizeof *grown);                                                           \
-    if (count) memcpy(grown, (list), (count) * sizeof *grown);                                                                 \
-    grown[(count)++] = (x);                                                                                                    \
-    (list) = (void *)grown;                                                                                                    \
+#define ONNX_ADD(t, list, count, x)                                                                \
+  do {                                                                                             \
+    void **grown = tarn_new((t)->cx, ((count) + 1) * sizeof *grown);                               \
+    if (count) memcpy(grown, (list), (count) * sizeof *grown);                                     \
+    grown[(count)++] = (x);                                                                        \
+    (list) = (void *)grown;                                                                        \
   } while (0)
 
 static inline void onnx_words(onnx_text *t, char *line) {
@@ -66,7 +67,8 @@ static inline int64_t *onnx_numbers(onnx_text *t, const char *s, size_t *n) {
 }
 
 static inline Onnx__TensorShapeProto *onnx_shape(onnx_text *t, const char *s) {
-  Onnx__TensorShapeProto *shape = ONNX_NEW(t, Onnx__TensorShapeProto, ONNX__TENSOR_SHAPE_PROTO__INIT);
+  Onnx__TensorShapeProto *shape =
+      ONNX_NEW(t, Onnx__TensorShapeProto, ONNX__TENSOR_SHAPE_PROTO__INIT);
   while (*s && strcmp(s, "-") != 0) {
     Onnx__TensorShapeProto__Dimension *d =
         ONNX_NEW(t, Onnx__TensorShapeProto__Dimension, ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
@@ -74,7 +76,8 @@ static inline Onnx__TensorShapeProto *onnx_shape(onnx_text *t, const char *s) {
     char *word = tarn_strndup(t->cx, s, len), *end;
     d->dim_value = strtoll(word, &end, 10);
     d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-    if (*end && *end != '?') d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM, d->dim_param = word;
+    if (*end && *end != '?')
+      d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM, d->dim_param = word;
     else if (*end) d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE__NOT_SET;
     ONNX_ADD(t, shape->dim, shape->n_dim, d);
     s += len + (s[len] == ',');
@@ -106,7 +109,8 @@ static inline Onnx__TensorProto *onnx_tensor(onnx_text *t) {
     x->has_data_location = 1;
     x->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
     for (uint32_t i = 4; i < t->n; i++) {
-      Onnx__StringStringEntryProto *e = ONNX_NEW(t, Onnx__StringStringEntryProto, ONNX__STRING_STRING_ENTRY_PROTO__INIT);
+      Onnx__StringStringEntryProto *e =
+          ONNX_NEW(t, Onnx__StringStringEntryProto, ONNX__STRING_STRING_ENTRY_PROTO__INIT);
       e->key = tarn_strdup(t->cx, keys[i - 4]);
       e->value = t->word[i];
       ONNX_ADD(t, x->external_data, x->n_external_data, e);
@@ -118,7 +122,8 @@ static inline Onnx__TensorProto *onnx_tensor(onnx_text *t) {
   x->float_data = TARN_ARRAY(t->cx, float, count + 1);
   x->int64_data = TARN_ARRAY(t->cx, int64_t, count + 1);
   for (size_t i = 0; i < count; i++)
-    x->float_data[i] = strtof(t->word[from + i], NULL), x->int64_data[i] = strtoll(t->word[from + i], NULL, 10);
+    x->float_data[i] = strtof(t->word[from + i], NULL),
+    x->int64_data[i] = strtoll(t->word[from + i], NULL, 10);
   if (x->data_type == 2 || x->data_type == 3) { /* bytes */
     x->int32_data = TARN_ARRAY(t->cx, int32_t, count + 1), x->n_int32_data = count;
     for (size_t i = 0; i < count; i++) x->int32_data[i] = (int32_t)x->int64_data[i];
@@ -150,8 +155,10 @@ static inline Onnx__NodeProto *onnx_node(onnx_text *t) {
   n->name = t->word[2];
   uint32_t i = 3;
   for (; i < t->n && strcmp(t->word[i], "->") != 0; i++)
-    ONNX_ADD(t, n->input, n->n_input, strcmp(t->word[i], "_") == 0 ? (char *)tarn_strdup(t->cx, "") : t->word[i]);
-  for (i++; i < t->n && strcmp(t->word[i], ":") != 0; i++) ONNX_ADD(t, n->output, n->n_output, t->word[i]);
+    ONNX_ADD(t, n->input, n->n_input,
+             strcmp(t->word[i], "_") == 0 ? (char *)tarn_strdup(t->cx, "") : t->word[i]);
+  for (i++; i < t->n && strcmp(t->word[i], ":") != 0; i++)
+    ONNX_ADD(t, n->output, n->n_output, t->word[i]);
   for (i++; i < t->n; i++) ONNX_ADD(t, n->attribute, n->n_attribute, onnx_attribute(t, t->word[i]));
   return n;
 }
@@ -166,8 +173,10 @@ static inline void onnx_line(onnx_text *t) {
 }
 
 static inline uint8_t *onnx_model(tarn_ctx *cx, const char *text, size_t *size) {
-  onnx_text t = {
-      .cx = cx, .model = ONNX__MODEL_PROTO__INIT, .graph = ONNX__GRAPH_PROTO__INIT, .opset = ONNX__OPERATOR_SET_ID_PROTO__INIT};
+  onnx_text t = {.cx = cx,
+                 .model = ONNX__MODEL_PROTO__INIT,
+                 .graph = ONNX__GRAPH_PROTO__INIT,
+                 .opset = ONNX__OPERATOR_SET_ID_PROTO__INIT};
   t.opset.has_version = 1;
   t.opset.version = 17;
   for (const char *s = text; *s;) {

@@ -1,4 +1,5 @@
-/* What tests of whole models share: a program through saturation and selection, and compiled, as `tarn compile` does. */
+/* What tests of whole models share: a program through saturation and selection, and compiled, as
+ * `tarn compile` does. */
 #ifndef TARN_TESTS_PIPELINE_H
 #define TARN_TESTS_PIPELINE_H
 #include "access/access.h"
@@ -24,7 +25,9 @@ static inline bool pipeline_constant(void *sat, const tarn_egraph *g, uint32_t c
   (void)g;
   return tarn_sat_is_const(sat, cls);
 }
-static inline bool pipeline_left_out(void *sat, uint32_t node) { return tarn_sat_left_out(sat, node); }
+static inline bool pipeline_left_out(void *sat, uint32_t node) {
+  return tarn_sat_left_out(sat, node);
+}
 static inline uint32_t pipeline_type(void *sat, uint32_t cls) { return tarn_sat_type(sat, cls); }
 
 /* This machine's description as text: made once, read for every program. */
@@ -35,20 +38,25 @@ static inline tarn_buf pipeline_host(tarn_ctx *cx) {
 }
 
 /* From the outputs to what was chosen, by the checker that sees the text alone. */
-static inline uint32_t pipeline_chosen(void *picks, uint32_t cls) { return tarn_extract_pick(picks, cls); }
+static inline uint32_t pipeline_chosen(void *picks, uint32_t cls) {
+  return tarn_extract_pick(picks, cls);
+}
 static inline void pipeline_prove(const pipeline *r, const tarn_ruleset *rs) {
   tarn_ctx *cx = tarn_lang_ctx(r->program->L);
   tarn_buf b = {.cx = cx};
   for (uint32_t i = 0; i < tarn_sat_roots(r->sat); i++)
-    tarn_sat_explain(r->sat, i, tarn_sat_term(r->sat, tarn_sat_root(r->sat, i), pipeline_chosen, r->picks), &b);
+    tarn_sat_explain(
+        r->sat, i, tarn_sat_term(r->sat, tarn_sat_root(r->sat, i), pipeline_chosen, r->picks), &b);
   tarn_proof_options o = {0};
   tarn_proof_result p = tarn_proof_check(rs, tarn_sx_read(cx, b.p, b.n, "proof"), &o);
   if (!p.ok) tarn_raise(cx, TARN_NO, "step %u of the proof: %s", p.bad, p.why);
 }
 
-/* The shipped rules, and a selection as asked; the e-graph lives as long as the enclosing protected call. */
-static inline pipeline *pipeline_extract_within(tarn_program *p, const tarn_hw *hw, tarn_kgraph_options ko,
-                                                tarn_rule_class numerics, double rtol) {
+/* The shipped rules, and a selection as asked; the e-graph lives as long as the enclosing protected
+ * call. */
+static inline pipeline *pipeline_extract_within(tarn_program *p, const tarn_hw *hw,
+                                                tarn_kgraph_options ko, tarn_rule_class numerics,
+                                                double rtol) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   pipeline *r = TARN_NEW(cx, pipeline);
   r->program = p;
@@ -77,11 +85,12 @@ static inline pipeline *pipeline_extract_within(tarn_program *p, const tarn_hw *
   pipeline_prove(r, rs);
   return r;
 }
-static inline pipeline *pipeline_extract_as(tarn_program *p, const tarn_hw *hw, tarn_kgraph_options ko,
-                                            tarn_rule_class numerics) {
+static inline pipeline *pipeline_extract_as(tarn_program *p, const tarn_hw *hw,
+                                            tarn_kgraph_options ko, tarn_rule_class numerics) {
   return pipeline_extract_within(p, hw, ko, numerics, TARN_RTOL);
 }
-static inline pipeline *pipeline_extract(tarn_program *p, const tarn_hw *hw, tarn_kgraph_options ko) {
+static inline pipeline *pipeline_extract(tarn_program *p, const tarn_hw *hw,
+                                         tarn_kgraph_options ko) {
   return pipeline_extract_as(p, hw, ko, TARN_RULE_REASSOC);
 }
 static inline pipeline *pipeline_optimise(tarn_program *p, const tarn_hw *hw) {
@@ -100,19 +109,27 @@ static inline unsigned pipeline_dots(const tarn_kprog *p) {
 
 /* Into dir, which exists; loaded from there. contract: not for the class exact. */
 static inline tarn_loaded *pipeline_compile_as(pipeline *r, const char *dir, bool contract) {
-  tarn_lower_options o = {.emit = TARN_EMIT_SO | TARN_EMIT_O, .dir = dir, .name = "model", .contract = contract, .opt = 2};
+  tarn_lower_options o = {.emit = TARN_EMIT_SO | TARN_EMIT_O,
+                          .dir = dir,
+                          .name = "model",
+                          .contract = contract,
+                          .opt = 2};
   tarn_lower_cpu(r->kprog, tarn_memory_plan_make(r->kprog, 64), &o);
   return tarn_load(tarn_lang_ctx(r->program->L), dir);
 }
-static inline tarn_loaded *pipeline_compile(pipeline *r, const char *dir) { return pipeline_compile_as(r, dir, true); }
+static inline tarn_loaded *pipeline_compile(pipeline *r, const char *dir) {
+  return pipeline_compile_as(r, dir, true);
+}
 
-static inline void pipeline_run(tarn_loaded *m, const tarn_program *p, const tarn_binding *in, tarn_tensor **out) {
+static inline void pipeline_run(tarn_loaded *m, const tarn_program *p, const tarn_binding *in,
+                                tarn_tensor **out) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   const tarn_tensor **t = TARN_ARRAY(cx, const tarn_tensor *, p->nin + 1);
   const tarn_port *port;
   for (uint32_t i = 0; i < p->nin; i++) t[i] = in[i].value;
   uint32_t n = tarn_loaded_ports(m, true, &port);
-  for (uint32_t i = 0; i < n; i++) out[i] = tarn_tensor_new(cx, port[i].dtype, port[i].n, port[i].dim);
+  for (uint32_t i = 0; i < n; i++)
+    out[i] = tarn_tensor_new(cx, port[i].dtype, port[i].n, port[i].dim);
   tarn_loaded_run(m, t, out, 1);
 }
 
@@ -130,32 +147,38 @@ static inline char *pipeline_folder(tarn_ctx *cx) {
   return dir;
 }
 
-/* What a program's outputs should be, and what rounding, and rules of that bound, do to each element. */
+/* What a program's outputs should be, and what rounding, and rules of that bound, do to each
+ * element. */
 typedef struct pipeline_want {
   tarn_rounding *out;
   tarn_tolerance tolerance;
 } pipeline_want;
-static inline pipeline_want pipeline_expect(const tarn_program *p, const tarn_binding *in, tarn_rule_class used, double bound) {
+static inline pipeline_want pipeline_expect(const tarn_program *p, const tarn_binding *in,
+                                            tarn_rule_class used, double bound) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   tarn_term *root = TARN_ARRAY(cx, tarn_term, p->nout + 1);
   pipeline_want w = {TARN_ARRAY(cx, tarn_rounding, p->nout + 1), tarn_rules_tolerance(used, bound)};
   for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
-  tarn_eval_rounding(p->L, root, p->nout, in, p->nin, w.tolerance.runs, w.tolerance.noise, tarn_opaque_eval, w.out);
+  tarn_eval_rounding(p->L, root, p->nout, in, p->nin, w.tolerance.runs, w.tolerance.noise,
+                     tarn_opaque_eval, w.out);
   return w;
 }
 /* NULL, or the worst element of the first output that is wrong. */
-static inline const char *pipeline_wrong(const tarn_program *p, const pipeline_want *w, tarn_tensor *const *got) {
+static inline const char *pipeline_wrong(const tarn_program *p, const pipeline_want *w,
+                                         tarn_tensor *const *got) {
   for (uint32_t i = 0; i < p->nout; i++) {
     tarn_verdict v = tarn_judge(got[i], &w->out[i], w->tolerance.times, TARN_JUDGE_RTOL);
     if (!v.ok) return tarn_verdict_text(tarn_lang_ctx(p->L), &v, p->out[i].name, got[i]);
   }
   return NULL;
 }
-/* The kernels that were chosen, in the interpreter and compiled, on these inputs. Raises when an element is wrong. */
+/* The kernels that were chosen, in the interpreter and compiled, on these inputs. Raises when an
+ * element is wrong. */
 static inline void pipeline_try(pipeline *r, const tarn_binding *in, const char *name) {
   const tarn_program *p = r->program;
   tarn_ctx *cx = tarn_lang_ctx(p->L);
-  pipeline_want want = pipeline_expect(p, in, tarn_sat_result(r->sat)->used, tarn_sat_result(r->sat)->bound);
+  pipeline_want want =
+      pipeline_expect(p, in, tarn_sat_result(r->sat)->used, tarn_sat_result(r->sat)->bound);
   tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
   tarn_kprog_eval(r->kprog, in, p->nin, TARN_STRICT, tarn_opaque_eval, out);
   const char *wrong = pipeline_wrong(p, &want, out);

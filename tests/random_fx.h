@@ -14,7 +14,8 @@ static inline uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)(next_r
 
 static inline tarn_dtype some_type(uint64_t *s) { return (tarn_dtype)below(s, TARN_DTYPES); }
 
-static const double odd_numbers[] = {0.0, -0.0, 1, -1, 0.5, 2, 3, -7, 0.1, 1e30, -1e-30, 65504, 255, 1e300};
+static const double odd_numbers[] = {0.0, -0.0, 1,    -1,     0.5,   2,   3,
+                                     -7,  0.1,  1e30, -1e-30, 65504, 255, 1e300};
 
 static inline uint32_t some_const(tarn_lang *L, uint64_t *s, tarn_dtype t) {
   if (tarn_dtype_is_float(t)) {
@@ -28,7 +29,8 @@ static inline uint32_t some_const(tarn_lang *L, uint64_t *s, tarn_dtype t) {
 }
 
 /* An expression of type t over holes of the given types. */
-static inline uint32_t some_fx(tarn_lang *L, uint64_t *s, tarn_dtype t, const tarn_dtype *holes, uint32_t n, int depth) {
+static inline uint32_t some_fx(tarn_lang *L, uint64_t *s, tarn_dtype t, const tarn_dtype *holes,
+                               uint32_t n, int depth) {
   for (int tries = 0; depth > 0 && tries < 40; tries++) {
     uint32_t op = below(s, TARN_FX_COUNT), kid[3] = {0};
     tarn_dtype from = some_type(s), types[3] = {from, from, from}, out;

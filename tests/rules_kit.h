@@ -1,5 +1,5 @@
-/* What the tests of rules/ share: small networks as text with random weights, and the check that every e-node of a
- * saturated graph has the value of its class. */
+/* What the tests of rules/ share: small networks as text with random weights, and the check that
+ * every e-node of a saturated graph has the value of its class. */
 #ifndef TARN_TESTS_RULES_KIT_H
 #define TARN_TESTS_RULES_KIT_H
 #include "model/model.h"
@@ -13,7 +13,9 @@ static inline uint64_t kit_random(uint64_t *s) {
   uint64_t z = (*s ^ (*s >> 30)) * 0xBF58476D1CE4E5B9u;
   return z ^ (z >> 31);
 }
-static inline double kit_uniform(uint64_t *s) { return (double)(kit_random(s) >> 11) / 4503599627370496.0 - 1; }
+static inline double kit_uniform(uint64_t *s) {
+  return (double)(kit_random(s) >> 11) / 4503599627370496.0 - 1;
+}
 
 static inline int64_t kit_count(const char *dims) {
   int64_t n = 1;
@@ -21,7 +23,8 @@ static inline int64_t kit_count(const char *dims) {
   return n;
 }
 
-/* Lines `rand NAME DIMS` become initialisers with random numbers, `pos NAME DIMS` with positive ones. */
+/* Lines `rand NAME DIMS` become initialisers with random numbers, `pos NAME DIMS` with positive
+ * ones. */
 static inline tarn_program *kit_model(tarn_lang *L, const char *text) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_buf b = {.cx = cx};
@@ -29,7 +32,8 @@ static inline tarn_program *kit_model(tarn_lang *L, const char *text) {
   for (const char *s = text; *s;) {
     size_t len = strcspn(s, "\n");
     char *line = tarn_strndup(cx, s, len), name[64], dims[64], what[16];
-    if (sscanf(line, "%15s %63s %63s", what, name, dims) == 3 && (!strcmp(what, "rand") || !strcmp(what, "pos"))) {
+    if (sscanf(line, "%15s %63s %63s", what, name, dims) == 3 &&
+        (!strcmp(what, "rand") || !strcmp(what, "pos"))) {
       tarn_buf_fmt(&b, "init %s f32 %s :", name, dims);
       for (int64_t i = kit_count(dims); i > 0; i--) {
         double v = kit_uniform(&seed);
@@ -66,7 +70,8 @@ typedef struct kit_classes {
   double worst;
 } kit_classes;
 
-/* The value of one e-node from those of its kids' classes; NULL when one has none yet, or it is a tuple. */
+/* The value of one e-node from those of its kids' classes; NULL when one has none yet, or it is a
+ * tuple. */
 static inline tarn_tensor *kit_node(kit_classes *k, uint32_t node) {
   tarn_eg_node x = tarn_eg_node_at(k->g, node);
   tarn_ctx *cx = tarn_lang_ctx(k->L);
@@ -125,20 +130,25 @@ static inline double kit_distance(const tarn_tensor *a, const tarn_tensor *b) {
   return diff / most;
 }
 
-/* Every node of every class has the class's value: first values from the nodes that came first, then all are compared. */
+/* Every node of every class has the class's value: first values from the nodes that came first,
+ * then all are compared. */
 static inline void kit_check(kit_classes *k) {
   k->g = tarn_sat_egraph(k->s);
   k->L = tarn_sat_lang(k->s);
   k->value = TARN_ARRAY(tarn_lang_ctx(k->L), tarn_tensor *, tarn_eg_id_count(k->g));
   for (bool again = true; again;) {
     again = false;
-    for (uint32_t c = tarn_eg_next_class(k->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(k->g, c))
+    for (uint32_t c = tarn_eg_next_class(k->g, TARN_NONE); c != TARN_NONE;
+         c = tarn_eg_next_class(k->g, c))
       for (uint32_t n = tarn_eg_next_node(k->g, c, TARN_NONE); n != TARN_NONE && !k->value[c];
            n = tarn_eg_next_node(k->g, c, n))
-        if (tarn_eg_node_at(k->g, n).op != TARN_OP_NTH && (k->value[c] = kit_node(k, n))) again = true;
+        if (tarn_eg_node_at(k->g, n).op != TARN_OP_NTH && (k->value[c] = kit_node(k, n)))
+          again = true;
   }
-  for (uint32_t c = tarn_eg_next_class(k->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(k->g, c))
-    for (uint32_t n = tarn_eg_next_node(k->g, c, TARN_NONE); n != TARN_NONE && k->value[c]; n = tarn_eg_next_node(k->g, c, n)) {
+  for (uint32_t c = tarn_eg_next_class(k->g, TARN_NONE); c != TARN_NONE;
+       c = tarn_eg_next_class(k->g, c))
+    for (uint32_t n = tarn_eg_next_node(k->g, c, TARN_NONE); n != TARN_NONE && k->value[c];
+         n = tarn_eg_next_node(k->g, c, n)) {
       tarn_eg_node x = tarn_eg_node_at(k->g, n);
       if (x.op == TARN_OP_INPUT) continue;
       tarn_tensor *v = x.op == TARN_OP_NTH ? kit_nth(k, n) : kit_node(k, n);
@@ -148,7 +158,8 @@ static inline void kit_check(kit_classes *k) {
       k->worst = fmax(k->worst, d);
       if (d > 1e-4) {
         tarn_buf b = {.cx = tarn_lang_ctx(k->L)};
-        for (uint32_t m = tarn_eg_next_node(k->g, c, TARN_NONE); m != TARN_NONE; m = tarn_eg_next_node(k->g, c, m)) {
+        for (uint32_t m = tarn_eg_next_node(k->g, c, TARN_NONE); m != TARN_NONE;
+             m = tarn_eg_next_node(k->g, c, m)) {
           tarn_eg_node y = tarn_eg_node_at(k->g, m);
           tarn_buf_fmt(&b, "\n  %u (%s", m, tarn_op_info(y.op)->text);
           tarn_payload_print(k->L, &b, y.op, y.payload);
@@ -162,16 +173,21 @@ static inline void kit_check(kit_classes *k) {
 /* Kernels of the cheapest tree: nests and copies count 1, what is constant 0. */
 static inline uint32_t kit_kernels(tarn_saturation *s, uint32_t root) {
   tarn_egraph *g = tarn_sat_egraph(s);
-  uint32_t ids = tarn_eg_id_count(g), *cost = TARN_ARRAY(tarn_lang_ctx(tarn_sat_lang(s)), uint32_t, ids);
+  uint32_t ids = tarn_eg_id_count(g),
+           *cost = TARN_ARRAY(tarn_lang_ctx(tarn_sat_lang(s)), uint32_t, ids);
   for (uint32_t i = 0; i < ids; i++) cost[i] = 1u << 20;
   for (bool again = true; again;) {
     again = false;
-    for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
-      for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, c, n)) {
+    for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE;
+         c = tarn_eg_next_class(g, c))
+      for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE;
+           n = tarn_eg_next_node(g, c, n)) {
         tarn_eg_node x = tarn_eg_node_at(g, n);
-        uint32_t sum = x.op == TARN_OP_NEST || x.op == TARN_OP_COMPUTE || x.op == TARN_OP_MATERIALISE ||
-                       x.op == TARN_OP_OPAQUE || x.op == TARN_OP_GATHER;
-        for (uint32_t i = 0; i < x.n && sum < 1u << 20; i++) sum += cost[tarn_eg_find(g, x.kids[i])];
+        uint32_t sum = x.op == TARN_OP_NEST || x.op == TARN_OP_COMPUTE ||
+                       x.op == TARN_OP_MATERIALISE || x.op == TARN_OP_OPAQUE ||
+                       x.op == TARN_OP_GATHER;
+        for (uint32_t i = 0; i < x.n && sum < 1u << 20; i++)
+          sum += cost[tarn_eg_find(g, x.kids[i])];
         if (tarn_sat_is_const(s, c)) sum = 0;
         if (sum < cost[c]) cost[c] = sum, again = true;
       }
@@ -188,10 +204,13 @@ static inline uint32_t *kit_picks(const tarn_saturation *s) {
   for (uint32_t i = 0; i < ids; i++) cost[i] = 1e9, pick[i] = TARN_NONE;
   for (bool again = true; again;) {
     again = false;
-    for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
-      for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, c, n)) {
+    for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE;
+         c = tarn_eg_next_class(g, c))
+      for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE;
+           n = tarn_eg_next_node(g, c, n)) {
         tarn_eg_node x = tarn_eg_node_at(g, n);
-        double sum = x.op == TARN_OP_NEST || x.op == TARN_OP_COMPUTE || x.op == TARN_OP_MATERIALISE || x.op == TARN_OP_OPAQUE ||
+        double sum = x.op == TARN_OP_NEST || x.op == TARN_OP_COMPUTE ||
+                     x.op == TARN_OP_MATERIALISE || x.op == TARN_OP_OPAQUE ||
                      x.op == TARN_OP_GATHER;
         for (uint32_t i = 0; i < x.n; i++) sum += cost[tarn_eg_find(g, x.kids[i])];
         if (sum + 1e-4 < cost[c]) cost[c] = sum + 1e-4, pick[c] = n, again = true;
@@ -199,9 +218,12 @@ static inline uint32_t *kit_picks(const tarn_saturation *s) {
   }
   return pick;
 }
-static inline uint32_t kit_picked(void *user, uint32_t cls) { return ((const uint32_t *)user)[cls]; }
+static inline uint32_t kit_picked(void *user, uint32_t cls) {
+  return ((const uint32_t *)user)[cls];
+}
 
-/* What was found is proved: from each output to its least term, by a checker that sees the text alone. Needs reasons. */
+/* What was found is proved: from each output to its least term, by a checker that sees the text
+ * alone. Needs reasons. */
 static inline void kit_prove(tarn_saturation *s, const tarn_ruleset *rs) {
   uint32_t *pick = kit_picks(s);
   tarn_ctx *cx = tarn_lang_ctx(tarn_sat_lang(s));

@@ -26,7 +26,9 @@ static inline void must(tarn_fn *fn, void *arg) {
   ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
 }
 
-static inline const tarn_sx *read1(tarn_ctx *c, const char *text) { return tarn_sx_read(c, text, strlen(text), "t")->kid[0]; }
+static inline const tarn_sx *read1(tarn_ctx *c, const char *text) {
+  return tarn_sx_read(c, text, strlen(text), "t")->kid[0];
+}
 
 static inline void parse_one(tarn_ctx *c, void *arg) {
   const char **io = arg;
@@ -36,7 +38,9 @@ static inline void parse_one(tarn_ctx *c, void *arg) {
   io[1] = b.p;
 }
 
-static inline uint32_t fn_of(tarn_ctx *c, const char *text) { return tarn_fn_parse(L, read1(c, text)); }
+static inline uint32_t fn_of(tarn_ctx *c, const char *text) {
+  return tarn_fn_parse(L, read1(c, text));
+}
 
 /* ---------------------------------------------------------------- suites */
 typedef struct looped {

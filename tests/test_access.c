@@ -11,8 +11,8 @@ START_TEST(operators_type) {
   tarn_status st = tarn_protect(cx, parse_one, io);
   if (*want == '!') {
     ck_assert_msg(st == TARN_BAD_INPUT, "%s: accepted as %s", io[0], io[1] ? io[1] : "");
-    ck_assert_msg(strstr(tarn_message(cx), want + 1) && strncmp(tarn_message(cx), "t:1:", 4) == 0, "%s: %s", io[0],
-                  tarn_message(cx));
+    ck_assert_msg(strstr(tarn_message(cx), want + 1) && strncmp(tarn_message(cx), "t:1:", 4) == 0,
+                  "%s: %s", io[0], tarn_message(cx));
   } else {
     ck_assert_msg(st == TARN_OK, "%s: %s", io[0], tarn_message(cx));
     ck_assert_str_eq(io[1], want);
@@ -42,7 +42,8 @@ END_TEST
 START_TEST(messages_show_the_node) {
   const char *io[2] = {"(flatten (slice 2 1 5 " X234 "))", NULL};
   ck_assert_int_eq(tarn_protect(cx, parse_one, io), TARN_BAD_INPUT);
-  ck_assert_str_eq(tarn_message(cx), "t:1:10: (slice 2 1 5 f32 ((2 3) (4))): 1 to 5 by 1 does not lie within 4");
+  ck_assert_str_eq(tarn_message(cx),
+                   "t:1:10: (slice 2 1 5 f32 ((2 3) (4))): 1 to 5 by 1 does not lie within 4");
 }
 END_TEST
 
@@ -81,10 +82,12 @@ static void check_manual(tarn_ctx *c, void *arg) {
     parse_one(c, io);
     ck_assert_msg(strcmp(io[1], type + 3) == 0, "%s has the type %s", line, io[1]);
     const tarn_term *terms, t = tarn_term_parse(L, read1(c, line));
-    for (uint32_t k = tarn_term_reachable(L, &t, 1, &terms); k-- > 0;) shown[tarn_term_get(L, terms[k])->op] = true;
+    for (uint32_t k = tarn_term_reachable(L, &t, 1, &terms); k-- > 0;)
+      shown[tarn_term_get(L, terms[k])->op] = true;
     checked++;
   }
-  for (uint32_t op = 0; op < TARN_OP_COUNT; op++) ck_assert_msg(shown[op], "%s", tarn_op_info(op)->text);
+  for (uint32_t op = 0; op < TARN_OP_COUNT; op++)
+    ck_assert_msg(shown[op], "%s", tarn_op_info(op)->text);
   ck_assert_uint_gt(checked, 35);
 }
 
@@ -122,7 +125,8 @@ START_TEST(constants_are_their_contents) { must(constants, NULL); }
 END_TEST
 
 static void builders(tarn_ctx *c, void *arg) {
-  const int64_t dim[4] = {2, 3, 8, 8}, w[3] = {3, 3, 3}, one[3] = {1, 1, 1}, flat[2] = {6, 64}, bc[4] = {2, 3, 8, 8};
+  const int64_t dim[4] = {2, 3, 8, 8}, w[3] = {3, 3, 3}, one[3] = {1, 1, 1}, flat[2] = {6, 64},
+                bc[4] = {2, 3, 8, 8};
   (void)arg;
   tarn_term x = tarn_input(L, "x", tarn_type_tensor(L, TARN_F32, 4, 4, dim));
   tarn_term win = tarn_windows(L, w, one, NULL, tarn_access(L, 1, x));
@@ -134,13 +138,18 @@ static void builders(tarn_ctx *c, void *arg) {
       {win, "(windows (3 3 3) (1 1 1) (access 1 (input x ((2 3 8 8) ()) f32)))"},
       {tarn_transpose(L, p, x), "(transpose (0 2 3 1) (input x ((2 3 8 8) ()) f32))"},
       {tarn_slice(L, 1, 0, 2, 1, x), "(slice 1 0 2 (input x ((2 3 8 8) ()) f32))"},
-      {tarn_pad(L, 2, tarn_fx_const(L, TARN_F32, 0), 1, 1, x), "(pad 2 0 1 1 (input x ((2 3 8 8) ()) f32))"},
-      {tarn_reshape_all(L, 1, 2, flat, x), "(access 1 (reshape ((6 64) ()) (access 4 (input x ((2 3 8 8) ()) f32))))"},
+      {tarn_pad(L, 2, tarn_fx_const(L, TARN_F32, 0), 1, 1, x),
+       "(pad 2 0 1 1 (input x ((2 3 8 8) ()) f32))"},
+      {tarn_reshape_all(L, 1, 2, flat, x),
+       "(access 1 (reshape ((6 64) ()) (access 4 (input x ((2 3 8 8) ()) f32))))"},
       {tarn_reshape(L, 2, 2, flat, x), "(reshape ((6 64) ()) (input x ((2 3 8 8) ()) f32))"},
       {tarn_broadcast(L, 4, 4, bc, x), "(broadcast ((2 3 8 8) ()) (input x ((2 3 8 8) ()) f32))"},
-      {tarn_squeeze(L, 0, tarn_insert_axis(L, 0, x)), "(squeeze 0 (insertAxis 0 (input x ((2 3 8 8) ()) f32)))"},
-      {tarn_concat(L, 0, (tarn_term[]){x, x}, 2), "(concat 0 (input x ((2 3 8 8) ()) f32) (input x ((2 3 8 8) ()) f32))"},
-      {tarn_cart(L, 1, x, x), "(cartProd 1 (input x ((2 3 8 8) ()) f32) (input x ((2 3 8 8) ()) f32))"},
+      {tarn_squeeze(L, 0, tarn_insert_axis(L, 0, x)),
+       "(squeeze 0 (insertAxis 0 (input x ((2 3 8 8) ()) f32)))"},
+      {tarn_concat(L, 0, (tarn_term[]){x, x}, 2),
+       "(concat 0 (input x ((2 3 8 8) ()) f32) (input x ((2 3 8 8) ()) f32))"},
+      {tarn_cart(L, 1, x, x),
+       "(cartProd 1 (input x ((2 3 8 8) ()) f32) (input x ((2 3 8 8) ()) f32))"},
       {tarn_compute(L, fn_of(c, "reduceSum"), &win, 1),
        "(compute reduceSum (windows (3 3 3) (1 1 1) (access 1 (input x ((2 3 8 8) ()) f32))))"},
   };

@@ -143,7 +143,8 @@ END_TEST
 START_TEST(arena_aligns_and_zeroes) {
   uint64_t seed = 1;
   for (int i = 0; i < 2000; i++) {
-    size_t n = next_random(&seed) % (i % 100 ? 200 : 100000), align = (size_t)1 << (next_random(&seed) % 13);
+    size_t n = next_random(&seed) % (i % 100 ? 200 : 100000),
+           align = (size_t)1 << (next_random(&seed) % 13);
     unsigned char *p = tarn_new(cx, n);
     ck_assert_uint_eq((uintptr_t)p % 16, 0);
     for (size_t k = 0; k < n; k++) ck_assert_uint_eq(p[k], 0);
@@ -315,7 +316,8 @@ static const struct {
              {1e23, "1e23"}};
 
 START_TEST(doubles_show_fewest_digits) {
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) ck_assert_str_eq(shown(known[i].x), known[i].text);
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    ck_assert_str_eq(shown(known[i].x), known[i].text);
   ck_assert_str_eq(shown((double)INFINITY), "inf");
   ck_assert_str_eq(shown(-(double)INFINITY), "-inf");
   ck_assert_str_eq(shown((double)NAN), "nan");
@@ -453,11 +455,16 @@ END_TEST
 
 static const struct {
   const char *text, *message;
-} broken[] = {{"(a\n (b", "t:2:2: list without end"},           {"a)", "t:1:2: unexpected )"},
-              {"a \"bc", "t:1:3: string without end"},          {"\"\\q\"", "t:1:3: unknown escape in string"},
-              {"\"\\x4g\"", "t:1:3: unknown escape in string"}, {"\"\\x4", "t:1:3: unknown escape in string"},
-              {"\"\\", "t:1:3: unknown escape in string"},      {"(a\n  b\x01)", "t:2:4: control character"},
-              {"1e999", "t:1:1: number out of range"},          {"\"a\nb\"\n )", "t:3:2: unexpected )"}};
+} broken[] = {{"(a\n (b", "t:2:2: list without end"},
+              {"a)", "t:1:2: unexpected )"},
+              {"a \"bc", "t:1:3: string without end"},
+              {"\"\\q\"", "t:1:3: unknown escape in string"},
+              {"\"\\x4g\"", "t:1:3: unknown escape in string"},
+              {"\"\\x4", "t:1:3: unknown escape in string"},
+              {"\"\\", "t:1:3: unknown escape in string"},
+              {"(a\n  b\x01)", "t:2:4: control character"},
+              {"1e999", "t:1:1: number out of range"},
+              {"\"a\nb\"\n )", "t:3:2: unexpected )"}};
 
 START_TEST(sexp_errors_say_where) {
   for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
@@ -501,8 +508,12 @@ START_TEST(sexp_depth_is_limited) {
 END_TEST
 
 START_TEST(sexp_prints_within_width) {
-  const tarn_sx *s = sx("(compute dotProd (cartProd (access 1 weights) (windows (3 3) (1 1) (access 1 image))))")->kid[0];
-  ck_assert_str_eq(printed(s, 0), "(compute dotProd (cartProd (access 1 weights) (windows (3 3) (1 1) (access 1 image))))");
+  const tarn_sx *s =
+      sx("(compute dotProd (cartProd (access 1 weights) (windows (3 3) (1 1) (access 1 image))))")
+          ->kid[0];
+  ck_assert_str_eq(
+      printed(s, 0),
+      "(compute dotProd (cartProd (access 1 weights) (windows (3 3) (1 1) (access 1 image))))");
   ck_assert_str_eq(printed(s, 40), "(compute dotProd\n"
                                    "  (cartProd\n"
                                    "    (access 1 weights)\n"
@@ -510,15 +521,18 @@ START_TEST(sexp_prints_within_width) {
                                    "      (3 3)\n"
                                    "      (1 1)\n"
                                    "      (access 1 image))))");
-  ck_assert_str_eq(printed(sx("(k 1000000 1000000 1000000)")->kid[0], 20), "(k 1000000 1000000\n  1000000)");
-  ck_assert_str_eq(printed(sx("(\"\\x01\\\"\\\\\\t\\n\xc3\xa9\")")->kid[0], 0), "(\"\\x01\\\"\\\\\\t\\n\xc3\xa9\")");
+  ck_assert_str_eq(printed(sx("(k 1000000 1000000 1000000)")->kid[0], 20),
+                   "(k 1000000 1000000\n  1000000)");
+  ck_assert_str_eq(printed(sx("(\"\\x01\\\"\\\\\\t\\n\xc3\xa9\")")->kid[0], 0),
+                   "(\"\\x01\\\"\\\\\\t\\n\xc3\xa9\")");
 }
 END_TEST
 
 /* Random trees: what is printed, at any width, reads back as the same tree; and printing that is a
  * fixed point. */
 static void random_tree(tarn_buf *b, uint64_t *seed, int depth) {
-  static const char *leaf[] = {"a", "?x", "$0", "-1.5e3", "12", "\"s \\\" t\"", "map:relu", "()", "nan", "\"\""};
+  static const char *leaf[] = {"a",        "?x", "$0",  "-1.5e3", "12", "\"s \\\" t\"",
+                               "map:relu", "()", "nan", "\"\""};
   if (depth == 0 || next_random(seed) % 3 == 0) {
     tarn_buf_str(b, leaf[next_random(seed) % 10]);
     return;

@@ -1,5 +1,5 @@
-/* Calls of intrinsics: what they stand for at every point of their access dims, step after step on an accumulator, and which
- * are refused. */
+/* Calls of intrinsics: what they stand for at every point of their access dims, step after step on
+ * an accumulator, and which are refused. */
 #include "tests/terms.h"
 
 /* ---------------------------------------------------------------- repeated over access dims */
@@ -9,8 +9,10 @@ typedef struct meaning {
 } meaning;
 static const meaning meanings[] = {
     {{"((4) ()) f32", "((4) ()) f32"}, "(compute (map (sub $0 $1)) %a %b)"},
-    {{"((2 3) ()) f32", "((4 3) ()) f32"}, "(compute dotProd (cartProd (access 1 %a) (access 1 %b)))"},
-    {{"((2 3) ()) f32", "((4 3) ()) f32"}, "(transpose (1 0) (compute dotProd (cartProd (access 1 %a) (access 1 %b))))"},
+    {{"((2 3) ()) f32", "((4 3) ()) f32"},
+     "(compute dotProd (cartProd (access 1 %a) (access 1 %b)))"},
+    {{"((2 3) ()) f32", "((4 3) ()) f32"},
+     "(transpose (1 0) (compute dotProd (cartProd (access 1 %a) (access 1 %b))))"},
     {{"((5) ()) i32", NULL}, "(compute (map (add $0 $1)) %a (const i32 ((5) ()) 1 2 3 4 5))"},
     {{"((4) ()) f32", NULL}, "(pad 0 7 1 2 (slice 0 1 3 %a))"},
     {{"((3 4) ()) f32", NULL}, "(fold sum 0 (access 1 %a))"},
@@ -20,7 +22,8 @@ static const meaning meanings[] = {
     {{"((2 3) ()) f32", "((3 4) ()) f32", "((2 4) ()) f32"},
      "(systolicArrayAcc 3 4 (access 1 %a) (access 0 %b) (access 2 %c))"},
     {{"((2 4) ()) f32", NULL},
-     "(nest (stages (children 1) (shared 2) (split 1) (stage (own) (reduce 4) reduceMax (child 0 (index ((2) (4)) (2 4) (d0 "
+     "(nest (stages (children 1) (shared 2) (split 1) (stage (own) (reduce 4) reduceMax (child 0 "
+     "(index ((2) (4)) (2 4) (d0 "
      "d1))))"
      " (stage (own 4) (reduce) (map (exp (sub $0 $1))) (child 0 (index ((2 4) ()) (2 4) (d0 d1)))"
      " (stage 0 (index ((2 4) ()) () ())) out)) (access 1 %a))"},
@@ -49,7 +52,9 @@ static void define(tarn_ctx *c, void *arg) {
     tarn_buf_fmt(&t, "(input %c %s)", 'a' + i, j->m->in[i]);
     j->in[i] = tarn_term_parse(L, read1(c, t.p));
   }
-  tarn_call_define(L, &(tarn_call_def){.name = "m.f", .nin = j->n, .in = j->in, .meaning = j->body, .start = TARN_NONE});
+  tarn_call_define(
+      L, &(tarn_call_def){
+             .name = "m.f", .nin = j->n, .in = j->in, .meaning = j->body, .start = TARN_NONE});
 }
 
 /* A type with S in front, then the operand's dims as compute dims. */
@@ -59,9 +64,11 @@ static uint32_t over(const tarn_type *t, uint32_t ns, const int64_t *s) {
   memcpy(dim + ns, t->dim, t->n * sizeof *dim);
   return tarn_type_tensor(L, t->dtype, ns, ns + t->n, dim);
 }
-static tarn_term call(const char *name, uint32_t ntheta, int64_t theta, uint32_t type, const tarn_term *kid, uint32_t n) {
-  uint32_t p =
-      tarn_payload_intern(L, &(tarn_payload){.kind = TARN_P_CALL, .name = name, .n = ntheta, .ints = &theta, .type = type});
+static tarn_term call(const char *name, uint32_t ntheta, int64_t theta, uint32_t type,
+                      const tarn_term *kid, uint32_t n) {
+  uint32_t p = tarn_payload_intern(
+      L, &(tarn_payload){
+             .kind = TARN_P_CALL, .name = name, .n = ntheta, .ints = &theta, .type = type});
   return tarn_mk(L, TARN_OP_CALL, p, kid, n);
 }
 static tarn_tensor *values(tarn_ctx *c, const tarn_type *t, uint64_t *seed) {
@@ -94,18 +101,22 @@ static void repeat(tarn_ctx *c, void *arg) {
   tarn_binding all[3], one[3];
   for (uint32_t ns = 0; ns <= 2; ns++) {
     for (uint32_t i = 0; i < j->n; i++) {
-      kid[i] = tarn_input(L, tarn_format(c, "%s%u", names[i], ns), over(tarn_term_type(L, j->in[i]), ns, s));
-      all[i] = (tarn_binding){tarn_format(c, "%s%u", names[i], ns), values(c, tarn_term_type(L, kid[i]), &j->seed)};
+      kid[i] = tarn_input(L, tarn_format(c, "%s%u", names[i], ns),
+                          over(tarn_term_type(L, j->in[i]), ns, s));
+      all[i] = (tarn_binding){tarn_format(c, "%s%u", names[i], ns),
+                              values(c, tarn_term_type(L, kid[i]), &j->seed)};
     }
     tarn_term t = call("m.f", 0, 0, over(tarn_term_type(L, j->body), ns, s), kid, j->n);
     const tarn_tensor *y = value_of(t, all, j->n);
     int64_t points = ns == 0 ? 1 : ns == 1 ? 2 : 6;
     for (int64_t at = 0; at < points; at++) {
-      for (uint32_t i = 0; i < j->n; i++) one[i] = (tarn_binding){inner[i], point(c, all[i].value, ns, at)};
+      for (uint32_t i = 0; i < j->n; i++)
+        one[i] = (tarn_binding){inner[i], point(c, all[i].value, ns, at)};
       const tarn_tensor *want = value_of(j->body, one, j->n), *got = point(c, y, ns, at);
       size_t bytes = (size_t)tarn_tensor_count(want) * tarn_dtype_size(want->dtype);
       ck_assert_int_eq(tarn_tensor_count(want), tarn_tensor_count(got));
-      ck_assert_msg(memcmp(want->data, got->data, bytes) == 0, "%s: point %d of %d", j->m->term, (int)at, (int)points);
+      ck_assert_msg(memcmp(want->data, got->data, bytes) == 0, "%s: point %d of %d", j->m->term,
+                    (int)at, (int)points);
     }
     ck_assert_int_eq(tarn_tensor_count(y), points * tarn_type_count(tarn_term_type(L, j->body)));
   }
@@ -118,12 +129,17 @@ START_TEST(repeated) {
 END_TEST
 
 /* ---------------------------------------------------------------- steps on an accumulator */
-static const meaning chain = {{"((4) ()) i32", "((4) ()) i32"}, "(compute (map (add (mul $1 (i32 3)) $0)) %a %b)"};
+static const meaning chain = {{"((4) ()) i32", "((4) ()) i32"},
+                              "(compute (map (add (mul $1 (i32 3)) $0)) %a %b)"};
 static void define_chain(tarn_ctx *c, void *arg) {
   job *j = arg;
   define(c, j);
-  tarn_call_def d = {
-      .name = "m.acc", .nin = 2, .in = j->in, .meaning = j->body, .acc = true, .start = tarn_fx_iconst(L, TARN_I32, 5)};
+  tarn_call_def d = {.name = "m.acc",
+                     .nin = 2,
+                     .in = j->in,
+                     .meaning = j->body,
+                     .acc = true,
+                     .start = tarn_fx_iconst(L, TARN_I32, 5)};
   tarn_call_define(L, &d);
 }
 static void steps(tarn_ctx *c, void *arg) {
@@ -131,21 +147,24 @@ static void steps(tarn_ctx *c, void *arg) {
   job *j = arg;
   for (uint32_t given = 0; given < 2; given++)
     for (uint32_t r = 0; r <= 2; r++) {
-      tarn_term kid[] = {tarn_input(L, tarn_format(c, "A%u", r),
-                                    tarn_type_tensor(L, TARN_I32, 1 + r, 2 + r,
-                                                     r == 2 ? dims
-                                                     : r    ? (int64_t[]){2, 3, 4}
-                                                            : (int64_t[]){2, 4})),
-                         tarn_input(L, "P", tarn_type_tensor(L, TARN_I32, 1, 2, (int64_t[]){2, 4}))};
-      tarn_binding in[] = {{tarn_format(c, "A%u", r), values(c, tarn_term_type(L, kid[0]), &j->seed)},
-                           {"P", values(c, tarn_term_type(L, kid[1]), &j->seed)}};
+      tarn_term kid[] = {
+          tarn_input(L, tarn_format(c, "A%u", r),
+                     tarn_type_tensor(L, TARN_I32, 1 + r, 2 + r,
+                                      r == 2 ? dims
+                                      : r    ? (int64_t[]){2, 3, 4}
+                                             : (int64_t[]){2, 4})),
+          tarn_input(L, "P", tarn_type_tensor(L, TARN_I32, 1, 2, (int64_t[]){2, 4}))};
+      tarn_binding in[] = {
+          {tarn_format(c, "A%u", r), values(c, tarn_term_type(L, kid[0]), &j->seed)},
+          {"P", values(c, tarn_term_type(L, kid[1]), &j->seed)}};
       tarn_term t = call("m.acc", r > 0, r, tarn_term_get(L, kid[1])->type, kid, 1 + given);
       const tarn_tensor *y = value_of(t, in, 2);
       int64_t n = r == 2 ? 6 : r ? 3 : 1;
       for (int64_t s = 0; s < 2; s++)
         for (int64_t e = 0; e < 4; e++) {
           int64_t acc = given ? tarn_tensor_get(in[1].value, s * 4 + e).i : 5;
-          for (int64_t k = 0; k < n; k++) acc = 3 * acc + tarn_tensor_get(in[0].value, (s * n + k) * 4 + e).i;
+          for (int64_t k = 0; k < n; k++)
+            acc = 3 * acc + tarn_tensor_get(in[0].value, (s * n + k) * 4 + e).i;
           ck_assert_int_eq(tarn_tensor_get(y, s * 4 + e).i, acc);
         }
     }
@@ -159,19 +178,24 @@ END_TEST
 
 /* ---------------------------------------------------------------- refusals */
 static const char *const refused[] = {
-    "(call m.acc () ((i32 ((2) (5)))) (input x ((2) (4)) i32))",                           /* another result */
-    "(call m.acc () ((f32 ((2) (4)))) (input x ((2) (4)) i32))",                           /* of another type */
-    "(call m.acc () ((i32 ((2) (4)))) (input x ((2) (4)) i8))",                            /* an operand of another type */
-    "(call m.acc () ((i32 ((2) (4)))) (input x ((2 4) ()) i32))",                          /* split elsewhere */
-    "(call m.acc () ((i32 ((3) (4)))) (input x ((2) (4)) i32))",                           /* another S */
-    "(call m.acc (1) ((i32 ((2) (4)))) (input x ((2) (4)) i32))",                          /* no dim for the steps */
-    "(call m.acc (1 1) ((i32 (() (4)))) (input x ((2) (4)) i32))",                         /* two integers */
-    "(call m.acc (-1) ((i32 ((2) (4)))) (input x ((2) (4)) i32))",                         /* a negative one */
-    "(call m.acc () ((i32 ((2) (4)))) (input x ((2) (4)) i32) (input p ((2 1) (4)) i32))", /* the accumulator's S */
-    "(call m.acc () ((i32 ((2) (4)))) (input x ((2) (4)) i32) (input x ((2) (4)) i32) (input x ((2) (4)) i32))",
-    "(call m.acc () ((i32 ((2) (4))) (i32 ((2) (4)))) (input x ((2) (4)) i32))",       /* two results */
-    "(call m.f () ((i32 ((2) (4)))) (input x ((2) (4)) i32))",                         /* not an accumulator: both are needed */
-    "(call m.f (1) ((i32 (() (4)))) (input x ((2) (4)) i32) (input y ((2) (4)) i32))", /* and no steps */
+    "(call m.acc () ((i32 ((2) (5)))) (input x ((2) (4)) i32))",   /* another result */
+    "(call m.acc () ((f32 ((2) (4)))) (input x ((2) (4)) i32))",   /* of another type */
+    "(call m.acc () ((i32 ((2) (4)))) (input x ((2) (4)) i8))",    /* an operand of another type */
+    "(call m.acc () ((i32 ((2) (4)))) (input x ((2 4) ()) i32))",  /* split elsewhere */
+    "(call m.acc () ((i32 ((3) (4)))) (input x ((2) (4)) i32))",   /* another S */
+    "(call m.acc (1) ((i32 ((2) (4)))) (input x ((2) (4)) i32))",  /* no dim for the steps */
+    "(call m.acc (1 1) ((i32 (() (4)))) (input x ((2) (4)) i32))", /* two integers */
+    "(call m.acc (-1) ((i32 ((2) (4)))) (input x ((2) (4)) i32))", /* a negative one */
+    "(call m.acc () ((i32 ((2) (4)))) (input x ((2) (4)) i32) (input p ((2 1) (4)) i32))", /* the
+                                                                                              accumulator's
+                                                                                              S */
+    "(call m.acc () ((i32 ((2) (4)))) (input x ((2) (4)) i32) (input x ((2) (4)) i32) (input x "
+    "((2) (4)) i32))",
+    "(call m.acc () ((i32 ((2) (4))) (i32 ((2) (4)))) (input x ((2) (4)) i32))", /* two results */
+    "(call m.f () ((i32 ((2) (4)))) (input x ((2) (4)) i32))", /* not an accumulator: both are
+                                                                  needed */
+    "(call m.f (1) ((i32 (() (4)))) (input x ((2) (4)) i32) (input y ((2) (4)) i32))", /* and no
+                                                                                          steps */
 };
 static void parse(tarn_ctx *c, void *arg) { tarn_term_parse(L, read1(c, arg)); }
 START_TEST(ill_typed) {
@@ -179,14 +203,18 @@ START_TEST(ill_typed) {
   must(define_chain, &j);
   must(parse, (void *)(uintptr_t) "(call m.acc (1) ((i32 (() (4)))) (input x ((2) (4)) i32))");
   must(parse, (void *)(uintptr_t) "(call elsewhere (1 2) ((i32 (() (4)))) (input x ((2) (4)) i8))");
-  ck_assert_msg(tarn_protect(cx, parse, (void *)(uintptr_t)refused[_i]) == TARN_BAD_INPUT, "accepted: %s", refused[_i]);
-  ck_assert_msg(strncmp(tarn_message(cx), "t:1:1: (call m.", 15) == 0 && !strchr(tarn_message(cx), '\n'), "%s",
-                tarn_message(cx));
+  ck_assert_msg(tarn_protect(cx, parse, (void *)(uintptr_t)refused[_i]) == TARN_BAD_INPUT,
+                "accepted: %s", refused[_i]);
+  ck_assert_msg(strncmp(tarn_message(cx), "t:1:1: (call m.", 15) == 0 &&
+                    !strchr(tarn_message(cx), '\n'),
+                "%s", tarn_message(cx));
 }
 END_TEST
 
 static void evaluate(tarn_ctx *c, void *arg) {
-  value_of(tarn_term_parse(L, read1(c, "(call other () ((f32 ((2) ()))) (const f32 ((2) ()) 1 2))")), NULL, 0);
+  value_of(
+      tarn_term_parse(L, read1(c, "(call other () ((f32 ((2) ()))) (const f32 ((2) ()) 1 2))")),
+      NULL, 0);
   (void)arg;
 }
 START_TEST(definitions) {
@@ -206,6 +234,7 @@ START_TEST(definitions) {
 END_TEST
 
 int main(void) {
-  const looped tests[] = {{repeated, COUNT(meanings)}, {accumulated, 1}, {ill_typed, COUNT(refused)}, {definitions, 1}};
+  const looped tests[] = {
+      {repeated, COUNT(meanings)}, {accumulated, 1}, {ill_typed, COUNT(refused)}, {definitions, 1}};
   return run_suite("call", tests, sizeof tests / sizeof *tests);
 }

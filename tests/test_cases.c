@@ -1,13 +1,13 @@
-/* Small models with their right values: each folder of tests/cases holds model.onnx or a .term, in_NAME.npy for each
- * input and expected_K.npy for the K-th output, or error.txt with words that the refusal must contain: of the importer, or
- * of the interpreter and of every compiled program. tolerance.txt: a number, what elements may differ by in place of what
- * is usual for their type.
+/* Small models with their right values: each folder of tests/cases holds model.onnx or a .term,
+ * in_NAME.npy for each input and expected_K.npy for the K-th output, or error.txt with words that
+ * the refusal must contain: of the importer, or of the interpreter and of every compiled program.
+ * tolerance.txt: a number, what elements may differ by in place of what is usual for their type.
  *
  *   test_cases [--all]      exact and reassoc; --all: approx too
  *   test_cases NAME         one case in all classes, its first difference printed
  *
- * A case is run as imported in the interpreter, then optimised and compiled in each numerics class, in a process of its
- * own, and judged element by element. */
+ * A case is run as imported in the interpreter, then optimised and compiled in each numerics class,
+ * in a process of its own, and judged element by element. */
 #include "model/model.h"
 #include "tests/pipeline.h"
 #include <check.h>
@@ -49,33 +49,39 @@ static bool like(double a, double b, double rtol) {
   return a == b || fabs(a - b) <= rtol * fmax(fabs(b), 1e-3);
 }
 
-static void compare(tarn_ctx *cx, const char *way, const char *name, const tarn_tensor *got, const tarn_tensor *want,
-                    double rtol) {
+static void compare(tarn_ctx *cx, const char *way, const char *name, const tarn_tensor *got,
+                    const tarn_tensor *want, double rtol) {
   bool same = got->n == want->n;
   for (uint32_t d = 0; same && d < got->n; d++) same = got->dim[d] == want->dim[d];
   if (!same) tarn_raise(cx, TARN_NO, "%s: %s has another shape", way, name);
   bool real = tarn_dtype_is_float(got->dtype);
-  if (real != tarn_dtype_is_float(want->dtype)) tarn_raise(cx, TARN_NO, "%s: %s has another type", way, name);
+  if (real != tarn_dtype_is_float(want->dtype))
+    tarn_raise(cx, TARN_NO, "%s: %s has another type", way, name);
   for (int64_t i = 0, n = tarn_tensor_count(got); i < n; i++) {
     tarn_value a = tarn_tensor_get(got, i);
     tarn_value b = tarn_tensor_get(want, i);
     if (real && !like(a.d, b.d, rtol))
-      tarn_raise(cx, TARN_NO, "%s: %s[%lld] is %.9g, %.9g is right", way, name, (long long)i, a.d, b.d);
+      tarn_raise(cx, TARN_NO, "%s: %s[%lld] is %.9g, %.9g is right", way, name, (long long)i, a.d,
+                 b.d);
     if (!real && a.i != b.i)
-      tarn_raise(cx, TARN_NO, "%s: %s[%lld] is %lld, %lld is right", way, name, (long long)i, (long long)a.i, (long long)b.i);
+      tarn_raise(cx, TARN_NO, "%s: %s[%lld] is %lld, %lld is right", way, name, (long long)i,
+                 (long long)a.i, (long long)b.i);
   }
 }
 
 /* numpy has no bfloat16: such values are stored as f32. */
 static tarn_tensor *read_input(tarn_ctx *cx, const char *name, const tarn_program *p, uint32_t i) {
-  tarn_tensor *t = tarn_tensor_read(cx, file(cx, name, tarn_format(cx, "in_%s.npy", p->in[i].name)));
+  tarn_tensor *t =
+      tarn_tensor_read(cx, file(cx, name, tarn_format(cx, "in_%s.npy", p->in[i].name)));
   tarn_dtype want = tarn_type_get(p->L, p->in[i].type)->dtype;
   if (t->dtype == want) return t;
   tarn_tensor *r = tarn_tensor_new(cx, want, t->n, t->dim);
-  for (int64_t k = 0, n = tarn_tensor_count(t); k < n; k++) tarn_tensor_set(r, k, tarn_tensor_get(t, k));
+  for (int64_t k = 0, n = tarn_tensor_count(t); k < n; k++)
+    tarn_tensor_set(r, k, tarn_tensor_get(t, k));
   return r;
 }
-static void judge(tarn_ctx *cx, const char *name, const char *way, const tarn_program *p, tarn_tensor **out) {
+static void judge(tarn_ctx *cx, const char *name, const char *way, const tarn_program *p,
+                  tarn_tensor **out) {
   for (uint32_t i = 0; i < p->nout; i++) {
     const char *path = file(cx, name, tarn_format(cx, "expected_%u.npy", i));
     double rtol = tolerance(cx, name, out[i]->dtype);
@@ -83,8 +89,10 @@ static void judge(tarn_ctx *cx, const char *name, const char *way, const tarn_pr
   }
 }
 
-/* Against what the interpreter gives: bit for bit (one NaN is as good as another), or as rounding allows. */
-static void equal(const char *way, const tarn_program *p, bool exact, const pipeline_want *meant, tarn_tensor **got) {
+/* Against what the interpreter gives: bit for bit (one NaN is as good as another), or as rounding
+ * allows. */
+static void equal(const char *way, const tarn_program *p, bool exact, const pipeline_want *meant,
+                  tarn_tensor **got) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   const char *wrong = pipeline_wrong(p, meant, got);
   if (wrong) tarn_raise(cx, TARN_NO, "%s: %s", way, wrong);
@@ -94,11 +102,13 @@ static void equal(const char *way, const tarn_program *p, bool exact, const pipe
       tarn_value b = tarn_tensor_get(meant->out[k].strict, i);
       bool real = tarn_dtype_is_float(got[k]->dtype);
       if (a.i != b.i && !(real && isnan(a.d) && isnan(b.d)))
-        tarn_raise(cx, TARN_NO, "%s: %s[%lld] is not what the interpreter gives", way, p->out[k].name, (long long)i);
+        tarn_raise(cx, TARN_NO, "%s: %s[%lld] is not what the interpreter gives", way,
+                   p->out[k].name, (long long)i);
     }
 }
 
-static void run_class(tarn_program *p, const test_case *t, const tarn_binding *in, tarn_rule_class numerics) {
+static void run_class(tarn_program *p, const test_case *t, const tarn_binding *in,
+                      tarn_rule_class numerics) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   bool exact = numerics == TARN_RULE_EXACT;
   const char *class = tarn_rule_class_name(numerics);
@@ -106,7 +116,8 @@ static void run_class(tarn_program *p, const test_case *t, const tarn_binding *i
   pipeline *r = pipeline_extract_as(p, tarn_hw_host(p->L, false), ko, numerics);
   tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
   pipeline_want meant;
-  if (t->ways & INTERPRETED) meant = pipeline_expect(p, in, tarn_sat_result(r->sat)->used, tarn_sat_result(r->sat)->bound);
+  if (t->ways & INTERPRETED)
+    meant = pipeline_expect(p, in, tarn_sat_result(r->sat)->used, tarn_sat_result(r->sat)->bound);
   if (t->ways & OPTIMISED) {
     tarn_kprog_eval(r->kprog, in, p->nin, TARN_STRICT, tarn_opaque_eval, out);
     judge(cx, t->name, tarn_format(cx, "optimised, %s", class), p, out);
@@ -132,7 +143,8 @@ static void run_case(tarn_ctx *cx, void *arg) {
   tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
   tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
   tarn_term *root = TARN_ARRAY(cx, tarn_term, p->nout + 1);
-  for (uint32_t i = 0; i < p->nin; i++) in[i] = (tarn_binding){p->in[i].name, read_input(cx, t->name, p, i)};
+  for (uint32_t i = 0; i < p->nin; i++)
+    in[i] = (tarn_binding){p->in[i].name, read_input(cx, t->name, p, i)};
   for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
   if (t->ways & INTERPRETED) {
     tarn_eval(p->L, root, p->nout, in, p->nin, TARN_STRICT, tarn_opaque_eval, out);
@@ -146,21 +158,25 @@ static void refused(tarn_ctx *cx, const char *name, const char *words, int last)
   for (int c = TARN_RULE_EXACT; c <= last; c++)
     for (unsigned way = INTERPRETED; way <= COMPILED; way *= 2) {
       test_case t = {name, c, c, way};
-      ck_assert_msg(tarn_protect(cx, run_case, &t) != TARN_OK, "%s: is taken, but must be refused (%d, %u)", name, c, way);
-      ck_assert_msg(strstr(tarn_message(cx), words), "%s: \"%s\" does not say \"%s\"", name, tarn_message(cx), words);
+      ck_assert_msg(tarn_protect(cx, run_case, &t) != TARN_OK,
+                    "%s: is taken, but must be refused (%d, %u)", name, c, way);
+      ck_assert_msg(strstr(tarn_message(cx), words), "%s: \"%s\" does not say \"%s\"", name,
+                    tarn_message(cx), words);
     }
 }
 
 START_TEST(test_one) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
-  test_case t = {names[_i], TARN_RULE_EXACT, all_classes ? TARN_RULE_APPROX : TARN_RULE_REASSOC, ALL_WAYS};
+  test_case t = {names[_i], TARN_RULE_EXACT, all_classes ? TARN_RULE_APPROX : TARN_RULE_REASSOC,
+                 ALL_WAYS};
   const char *error = tarn_format(cx, "%s/%s/error.txt", FOLDER, t.name);
   if (exists(error)) {
     size_t n;
     char *words = tarn_read_file(cx, error, &n);
     words[strcspn(words, "\n")] = 0;
     refused(cx, t.name, words, t.last);
-  } else ck_assert_msg(tarn_protect(cx, run_case, &t) == TARN_OK, "%s: %s", t.name, tarn_message(cx));
+  } else
+    ck_assert_msg(tarn_protect(cx, run_case, &t) == TARN_OK, "%s: %s", t.name, tarn_message(cx));
   tarn_ctx_free(cx);
 }
 END_TEST
@@ -169,7 +185,8 @@ static int by_name(const void *a, const void *b) { return strcmp(a, b); }
 static void list_cases(void) {
   DIR *d = opendir(FOLDER);
   for (struct dirent *e; d && count < MOST && (e = readdir(d));)
-    if (e->d_name[0] != '.' && (!only || !strcmp(only, e->d_name))) snprintf(names[count++], sizeof *names, "%s", e->d_name);
+    if (e->d_name[0] != '.' && (!only || !strcmp(only, e->d_name)))
+      snprintf(names[count++], sizeof *names, "%s", e->d_name);
   if (d) closedir(d);
   qsort(names, (size_t)count, sizeof *names, by_name);
 }

@@ -1,8 +1,9 @@
-/* Conversions between element types, and functions of 16-bit floats: rounded once, by definition, in the interpreter and in
- * compiled code.
+/* Conversions between element types, and functions of 16-bit floats: rounded once, by definition,
+ * in the interpreter and in compiled code.
  *
  *   all 65,536 values of f16 and bf16 to every type and through every function
- *   f64 and the integers of 32 and 64 bits near the ties of f16 and bf16, near the ends of every type */
+ *   f64 and the integers of 32 and 64 bits near the ties of f16 and bf16, near the ends of every
+ * type */
 #include "model/model.h"
 #include "tests/pipeline.h"
 #include <check.h>
@@ -20,7 +21,8 @@ static double magnitude(tarn_dtype t, uint32_t h) {
   if (t == TARN_F16) return h == 0x7C00 ? 65536 : of_bits(t, h);
   return h == 0x7F80 ? 0x1p128 : of_bits(t, h);
 }
-/* The bits of the nearest number of f16 or bf16, of two the even one. x: any f64 or integer, not NaN. */
+/* The bits of the nearest number of f16 or bf16, of two the even one. x: any f64 or integer, not
+ * NaN. */
 static uint32_t nearest(tarn_dtype t, long double x) {
   uint32_t lo = 0, hi = t == TARN_F16 ? 0x7C00 : 0x7F80;
   long double a = fabsl(x);
@@ -57,7 +59,8 @@ static bool right(tarn_dtype from, tarn_dtype to, tarn_value v, tarn_value got) 
   }
   bounds(to, &lo, &hi);
   unsigned spare = 64 - (unsigned)tarn_dtype_size(to) * 8;
-  if (!real) return number(to, got) >= lo && number(to, got) <= hi && (uint64_t)(got.i ^ v.i) << spare == 0;
+  if (!real)
+    return number(to, got) >= lo && number(to, got) <= hi && (uint64_t)(got.i ^ v.i) << spare == 0;
   if (isnan(x)) return got.i == 0;
   x = truncl(x);
   return number(to, got) == (x < lo ? lo : x > hi ? hi : x);
@@ -73,7 +76,8 @@ typedef struct run {
 } run;
 
 /* One input (or two) of n elements, an output for each function of them. */
-static void begin(run *r, tarn_ctx *cx, tarn_dtype t, uint32_t nin, int64_t n, const char *const *fn, uint32_t nfn) {
+static void begin(run *r, tarn_ctx *cx, tarn_dtype t, uint32_t nin, int64_t n,
+                  const char *const *fn, uint32_t nfn) {
   static const char *const names[] = {"x", "y"};
   tarn_buf b = {.cx = cx};
   char shape[64];
@@ -89,7 +93,8 @@ static void begin(run *r, tarn_ctx *cx, tarn_dtype t, uint32_t nin, int64_t n, c
   tarn_buf_str(&b, "))");
   r->cx = cx;
   r->p = tarn_program_parse(tarn_lang_new(cx), tarn_sx_read(cx, b.p, b.n, "test")->kid[0], NULL);
-  for (uint32_t i = 0; i < nin; i++) r->in[i] = (tarn_binding){names[i], tarn_tensor_new(cx, t, 1, &n)};
+  for (uint32_t i = 0; i < nin; i++)
+    r->in[i] = (tarn_binding){names[i], tarn_tensor_new(cx, t, 1, &n)};
 }
 static tarn_tensor *input(run *r, uint32_t i) { return (tarn_tensor *)(uintptr_t)r->in[i].value; }
 
@@ -116,8 +121,8 @@ static void compile_on(run *r, const tarn_hw *hw, bool strict) {
       tarn_value v = tarn_tensor_get(r->in[0].value, i);
       tarn_value a = tarn_tensor_get(r->got[k], i);
       tarn_value d = tarn_tensor_get(r->meant[k], i);
-      tarn_raise(r->cx, TARN_NO, "%s, %s, of %a (%lld): compiled %a (%lld), interpreted %a (%lld)", b.p, hw->name, v.d,
-                 (long long)v.i, a.d, (long long)a.i, d.d, (long long)d.i);
+      tarn_raise(r->cx, TARN_NO, "%s, %s, of %a (%lld): compiled %a (%lld), interpreted %a (%lld)",
+                 b.p, hw->name, v.d, (long long)v.i, a.d, (long long)a.i, d.d, (long long)d.i);
     }
 }
 /* For this machine, and for an older one that it can stand for. */
@@ -131,13 +136,15 @@ static void compile(run *r, bool strict) {
 
 /* ---------------------------------------------------------------- casts */
 
-static const tarn_dtype all_types[] = {TARN_F32, TARN_F64, TARN_F16, TARN_BF16, TARN_I8,  TARN_U8,  TARN_I16,
-                                       TARN_U16, TARN_I32, TARN_U32, TARN_I64,  TARN_U64, TARN_BOOL};
+static const tarn_dtype all_types[] = {TARN_F32, TARN_F64, TARN_F16, TARN_BF16, TARN_I8,
+                                       TARN_U8,  TARN_I16, TARN_U16, TARN_I32,  TARN_U32,
+                                       TARN_I64, TARN_U64, TARN_BOOL};
 enum { TYPES = sizeof all_types / sizeof *all_types };
 
 static void begin_casts(run *r, tarn_ctx *cx, tarn_dtype from, int64_t n) {
   const char *fn[TYPES];
-  for (uint32_t k = 0; k < TYPES; k++) fn[k] = tarn_format(cx, "(cast %s $0)", tarn_dtype_name(all_types[k]));
+  for (uint32_t k = 0; k < TYPES; k++)
+    fn[k] = tarn_format(cx, "(cast %s $0)", tarn_dtype_name(all_types[k]));
   begin(r, cx, from, 1, n, fn, TYPES);
 }
 static void check_casts(run *r, tarn_dtype from) {
@@ -146,8 +153,9 @@ static void check_casts(run *r, tarn_dtype from) {
     for (int64_t i = 0, n = tarn_tensor_count(r->in[0].value); i < n; i++) {
       tarn_value v = tarn_tensor_get(r->in[0].value, i), got = tarn_tensor_get(r->meant[k], i);
       if (!right(from, all_types[k], v, got))
-        tarn_raise(r->cx, TARN_NO, "%s of %s %a (%lld): interpreted %a (%lld)", tarn_dtype_name(all_types[k]),
-                   tarn_dtype_name(from), v.d, (long long)v.i, got.d, (long long)got.i);
+        tarn_raise(r->cx, TARN_NO, "%s of %s %a (%lld): interpreted %a (%lld)",
+                   tarn_dtype_name(all_types[k]), tarn_dtype_name(from), v.d, (long long)v.i, got.d,
+                   (long long)got.i);
     }
   compile(r, true);
   compile(r, false);
@@ -167,7 +175,8 @@ typedef struct samples {
 } samples;
 static void put(samples *s, double x) {
   for (int sign = 0; sign < 2; sign++)
-    if (s->n < tarn_tensor_count(s->t)) tarn_tensor_set(s->t, s->n++, (tarn_value){.d = sign ? -x : x});
+    if (s->n < tarn_tensor_count(s->t))
+      tarn_tensor_set(s->t, s->n++, (tarn_value){.d = sign ? -x : x});
 }
 static void around(samples *s, double x) {
   put(s, x);
@@ -183,12 +192,28 @@ static void doubles(tarn_ctx *cx, void *arg) {
   begin_casts(&r, cx, TARN_F64, 60000);
   samples s = {input(&r, 0), 0};
   for (int e = 0; e < 65; e++) around(&s, ldexp(1, e)), around(&s, ldexp(1, e) - 1);
-  const double more[] = {
-      0,       0.5,   1.5,    65504,     65519.999, 65520, 0x1p-25, 0x1p-24, 0x1p-134, 0x1p-133, 3.3961775292304e38,
-      FLT_MAX, 1e300, 1e-300, 0x1p-1074, INFINITY,  NAN};
+  const double more[] = {0,
+                         0.5,
+                         1.5,
+                         65504,
+                         65519.999,
+                         65520,
+                         0x1p-25,
+                         0x1p-24,
+                         0x1p-134,
+                         0x1p-133,
+                         3.3961775292304e38,
+                         FLT_MAX,
+                         1e300,
+                         1e-300,
+                         0x1p-1074,
+                         INFINITY,
+                         NAN};
   for (size_t i = 0; i < sizeof more / sizeof *more; i++) around(&s, more[i]);
-  for (uint32_t h = 0; h < 0x7F80; h += 13) around(&s, (of_bits(TARN_BF16, h) + magnitude(TARN_BF16, h + 1)) / 2);
-  for (uint32_t h = 0; h < 0x7C00; h += 13) around(&s, (of_bits(TARN_F16, h) + magnitude(TARN_F16, h + 1)) / 2);
+  for (uint32_t h = 0; h < 0x7F80; h += 13)
+    around(&s, (of_bits(TARN_BF16, h) + magnitude(TARN_BF16, h + 1)) / 2);
+  for (uint32_t h = 0; h < 0x7C00; h += 13)
+    around(&s, (of_bits(TARN_F16, h) + magnitude(TARN_F16, h + 1)) / 2);
   check_casts(&r, TARN_F64);
 }
 
@@ -217,11 +242,14 @@ static void integers(tarn_ctx *cx, void *arg) {
 
 /* Every function of one number, of every number. */
 static void functions(tarn_ctx *cx, void *arg) {
-  static const char names[] = "exp log log1p sqrt tanh erf sin cos tan asin acos atan sinh cosh asinh acosh atanh floor ceil "
+  static const char names[] = "exp log log1p sqrt tanh erf sin cos tan asin acos atan sinh cosh "
+                              "asinh acosh atanh floor ceil "
                               "round neg abs sign isnan isinf";
-  const char *fn[40] = {"(add (mul $0 $0) $0)", "(div $0 (sqrt (abs $0)))", "(exp (sub (mul $0 $0) (exp $0)))"};
+  const char *fn[40] = {"(add (mul $0 $0) $0)", "(div $0 (sqrt (abs $0)))",
+                        "(exp (sub (mul $0 $0) (exp $0)))"};
   uint32_t nfn = 3;
-  for (char *w = strtok(tarn_strdup(cx, names), " "); w; w = strtok(NULL, " ")) fn[nfn++] = tarn_format(cx, "(%s $0)", w);
+  for (char *w = strtok(tarn_strdup(cx, names), " "); w; w = strtok(NULL, " "))
+    fn[nfn++] = tarn_format(cx, "(%s $0)", w);
   tarn_dtype t = *(const tarn_dtype *)arg;
   run r;
   begin(&r, cx, t, 1, 65536, fn, nfn);
@@ -249,7 +277,8 @@ static void operators(tarn_ctx *cx, void *arg) {
   for (int64_t i = 0; i < 50000; i++) {
     uint16_t a = (uint16_t)(some() >> 20), b = (uint16_t)(some() >> 20);
     ((uint16_t *)input(&r, 0)->data)[i] = a;
-    ((uint16_t *)input(&r, 1)->data)[i] = i % 3 ? b : (uint16_t)((a & 0xFC00) | (b & 0x3FF)); /* of like size */
+    ((uint16_t *)input(&r, 1)->data)[i] =
+        i % 3 ? b : (uint16_t)((a & 0xFC00) | (b & 0x3FF)); /* of like size */
   }
   interpret(&r);
   compile(&r, true);
@@ -257,7 +286,8 @@ static void operators(tarn_ctx *cx, void *arg) {
 
 /* ---------------------------------------------------------------- all */
 
-static const tarn_dtype halves[] = {TARN_F16, TARN_BF16}, whole[] = {TARN_I32, TARN_U32, TARN_I64, TARN_U64, TARN_I16};
+static const tarn_dtype halves[] = {TARN_F16, TARN_BF16},
+                        whole[] = {TARN_I32, TARN_U32, TARN_I64, TARN_U64, TARN_I16};
 static void attempt(tarn_fn *f, const tarn_dtype *t) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
   tarn_status st = tarn_protect(cx, f, (void *)(uintptr_t)t);

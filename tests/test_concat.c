@@ -1,5 +1,6 @@
-/* Concatenations of parts of one tensor and of several: equal slices in any order, repeated, strided, from behind, permuted
- * and padded, with extents of 0 and 1; as imported in the interpreter, and compiled.
+/* Concatenations of parts of one tensor and of several: equal slices in any order, repeated,
+ * strided, from behind, permuted and padded, with extents of 0 and 1; as imported in the
+ * interpreter, and compiled.
  *
  *   test_concat [--all]      some graphs, or more of them
  *   test_concat FIRST COUNT  those of COUNT seeds from FIRST, each printed before it is tried */
@@ -38,17 +39,22 @@ static const char *unary(graph *g, const char *op, const char *of, const char *a
 }
 
 /* `count` elements along an axis from `first` on by `step`. */
-static const char *sliced(graph *g, const char *of, int64_t axis, int64_t first, int64_t count, int64_t step) {
+static const char *sliced(graph *g, const char *of, int64_t axis, int64_t first, int64_t count,
+                          int64_t step) {
   int64_t end = count ? first + step * (count - 1) + (step > 0 ? 1 : -1) : first;
   if (end < 0) end = -1000;
   const char *a = integers(g, 1, &first), *b = integers(g, 1, &end), *c = integers(g, 1, &axis);
-  return unary(g, "Slice", tarn_format(g->body.cx, "%s %s %s %s %s", of, a, b, c, integers(g, 1, &step)), "");
+  return unary(g, "Slice",
+               tarn_format(g->body.cx, "%s %s %s %s %s", of, a, b, c, integers(g, 1, &step)), "");
 }
 
-/* Somewhere along an axis of `length`, in order or from behind, every element or every other one. */
-static const char *sliced_anywhere(graph *g, const char *of, int64_t axis, int64_t length, int64_t count) {
+/* Somewhere along an axis of `length`, in order or from behind, every element or every other one.
+ */
+static const char *sliced_anywhere(graph *g, const char *of, int64_t axis, int64_t length,
+                                   int64_t count) {
   int64_t step = count > 1 && 2 * (count - 1) < length ? 1 + below(g, 2) : 1;
-  int64_t room = length - (count ? step * (count - 1) + 1 : 0), first = below(g, (uint32_t)room + 1);
+  int64_t room = length - (count ? step * (count - 1) + 1 : 0),
+          first = below(g, (uint32_t)room + 1);
   bool back = below(g, 4) == 0 && count;
   if (back) first += step * (count - 1);
   return first < length || !count ? sliced(g, of, axis, first, count, back ? -step : step) : of;
@@ -70,7 +76,8 @@ static const char *permuted(graph *g, const char *of) {
     int64_t t = perm[i];
     perm[i] = perm[j], perm[j] = t;
   }
-  return unary(g, "Transpose", of, tarn_format(g->body.cx, " : perm=%s,", dims_text(g->body.cx, g->rank, perm)));
+  return unary(g, "Transpose", of,
+               tarn_format(g->body.cx, " : perm=%s,", dims_text(g->body.cx, g->rank, perm)));
 }
 
 /* A part of these extents, from anywhere. */
@@ -81,7 +88,8 @@ static const char *any_part(graph *g, const int64_t *dim) {
   return below(g, 8) == 0 ? unary(g, "Neg", v, "") : v;
 }
 
-/* The source in equal slices along the axis, drawn in any order; by chance a permutation, its inverse, all one. */
+/* The source in equal slices along the axis, drawn in any order; by chance a permutation, its
+ * inverse, all one. */
 static uint32_t equal_slices(graph *g, uint32_t axis, const char **part, int64_t *each) {
   uint32_t n = 2 + below(g, 4), how = below(g, 4);
   const char *from = source(g);
@@ -137,7 +145,8 @@ static void reader(graph *g, const char *v, const int64_t *dim) {
   default: {
     int64_t whole[MOST_RANK + 1] = {2};
     memcpy(whole + 1, dim, sizeof *whole * g->rank);
-    const char *twice = unary(g, "Expand", tarn_format(cx, "%s %s", v, integers(g, g->rank + 1, whole)), "");
+    const char *twice =
+        unary(g, "Expand", tarn_format(cx, "%s %s", v, integers(g, g->rank + 1, whole)), "");
     output(g, unary(g, "Add", tarn_format(cx, "%s %s", twice, v), ""));
   }
   }
@@ -192,7 +201,8 @@ END_TEST
 
 int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "--all")) count = ALL_GRAPHS;
-  if (argc == 3) first = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10), listed = true;
+  if (argc == 3)
+    first = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10), listed = true;
   Suite *s = suite_create("concat");
   TCase *t = tcase_create("graphs");
   tcase_set_timeout(t, 300);

@@ -18,16 +18,24 @@ static const struct example {
     {"i8", "(gather 0 (input e ((300 4) ()) f32) I)", -128, 127},
     {"u32", "(gather 0 (input e ((30000 4) ()) f32) I)", 0, 29999},
     /* of two axes the shorter */
-    {"i64", "(compute (map (add $0 $1)) (gather 0 (input e ((30 4) ()) f32) I) (gather 0 (input f ((20 4) ()) f32) I))", -20,
-     19},
+    {"i64",
+     "(compute (map (add $0 $1)) (gather 0 (input e ((30 4) ()) f32) I) (gather 0 (input f ((20 4) "
+     "()) f32) I))",
+     -20, 19},
     /* back through casts, views and arithmetic */
     {"i32", "(gather 0 (input e ((30) ()) f32) (compute (map (cast i64 $0)) I))", -30, 29},
     {"i64", "(gather 0 (input e ((30) ()) f32) (reshape ((1 6) ()) I))", -30, 29},
     {"i64", "(gather 0 (input e ((30) ()) f32) (compute (map (add $0 (i64 2))) I))", -32, 27},
-    {"i64", "(gather 0 (input e ((30) ()) f32) (compute (map (sub (mul $0 (i64 3)) (i64 1))) I))", -9, 10},
+    {"i64", "(gather 0 (input e ((30) ()) f32) (compute (map (sub (mul $0 (i64 3)) (i64 1))) I))",
+     -9, 10},
     {"i64", "(gather 0 (input e ((30) ()) f32) (compute (map (neg $0)) I))", -29, 30},
-    {"i64", "(gather 0 (input e ((30) ()) f32) (compute (map (cast i64 (mul (cast f32 $0) 0.5))) I))", -60, 59},
-    {"i64", "(gather 0 (input e ((30) ()) f32) (compute (map (select (lt $0 (i64 0)) (add $0 (i64 30)) $0)) I))", -60, 29},
+    {"i64",
+     "(gather 0 (input e ((30) ()) f32) (compute (map (cast i64 (mul (cast f32 $0) 0.5))) I))", -60,
+     59},
+    {"i64",
+     "(gather 0 (input e ((30) ()) f32) (compute (map (select (lt $0 (i64 0)) (add $0 (i64 30)) "
+     "$0)) I))",
+     -60, 29},
     {"i64", "(gather 0 (input e ((30) ()) f32) (compute (map (mod $0 (i64 30))) I))", -60, 60},
     {"i64", "(gather 0 (input e ((30) ()) f32) (compute (map (min $0 (i64 29))) I))", -30, 60},
     {"i64", "(gather 0 (input e ((30) ()) f32) (concat 0 I (const i64 ((2) ()) 7 28)))", -30, 29},
@@ -70,7 +78,8 @@ static tarn_program *program_of(tarn_ctx *c, const char *term) {
   *p = (tarn_program){.L = L, .nout = 1, .in = in, .out = out};
   for (tarn_term t = 0; t < tarn_term_count(L); t++) {
     const tarn_node *x = tarn_term_get(L, t);
-    if (x->op == TARN_OP_INPUT) in[p->nin++] = (tarn_io){tarn_payload_get(L, x->payload)->name, t, x->type};
+    if (x->op == TARN_OP_INPUT)
+      in[p->nin++] = (tarn_io){tarn_payload_get(L, x->payload)->name, t, x->type};
   }
   return p;
 }
@@ -82,8 +91,8 @@ static void one_domain(tarn_ctx *c, void *arg) {
   tarn_input_domains(p, lengths, r);
   for (uint32_t i = 0; i < p->nin; i++)
     if (*p->in[i].name == 'i')
-      ck_assert_msg(r[i].lo == x->lo && r[i].hi == x->hi, "%s: %lld to %lld", x->program, (long long)r[i].lo,
-                    (long long)r[i].hi);
+      ck_assert_msg(r[i].lo == x->lo && r[i].hi == x->hi, "%s: %lld to %lld", x->program,
+                    (long long)r[i].lo, (long long)r[i].hi);
 }
 START_TEST(domains) { must(one_domain, (void *)(uintptr_t)&examples[_i]); }
 END_TEST
@@ -91,8 +100,8 @@ END_TEST
 /* The sum of two indices stays within the axis too. */
 static void two_inputs(tarn_ctx *c, void *arg) {
   (void)arg;
-  tarn_program *p = program_of(
-      c, "(gather 0 (input e ((30) ()) f32) (compute (map (add $0 $1)) (input i ((6) ()) i64) (input j ((6) ()) i64)))");
+  tarn_program *p = program_of(c, "(gather 0 (input e ((30) ()) f32) (compute (map (add $0 $1)) "
+                                  "(input i ((6) ()) i64) (input j ((6) ()) i64)))");
   tarn_domain r[8], *i = NULL, *j = NULL;
   tarn_input_domains(p, NULL, r);
   for (uint32_t k = 0; k < p->nin; k++)
@@ -107,15 +116,21 @@ static void drawn(tarn_ctx *c, void *arg) {
   (void)arg;
   uint64_t state = 1, again = 1;
   bool seen[256] = {false};
-  tarn_tensor *t = tarn_random_tensor(c, TARN_I8, 1, (int64_t[]){5000}, (tarn_domain){-128, 127}, &state);
+  tarn_tensor *t =
+      tarn_random_tensor(c, TARN_I8, 1, (int64_t[]){5000}, (tarn_domain){-128, 127}, &state);
   for (int64_t i = 0; i < 5000; i++) seen[tarn_tensor_get(t, i).i + 128] = true;
   for (int i = 0; i < 256; i++) ck_assert(seen[i]);
-  ck_assert_mem_eq(t->data, tarn_random_tensor(c, TARN_I8, 1, (int64_t[]){5000}, (tarn_domain){-128, 127}, &again)->data, 5000);
+  ck_assert_mem_eq(
+      t->data,
+      tarn_random_tensor(c, TARN_I8, 1, (int64_t[]){5000}, (tarn_domain){-128, 127}, &again)->data,
+      5000);
   t = tarn_random_tensor(c, TARN_F32, 1, (int64_t[]){5000}, (tarn_domain){0, 0}, &state);
   double lo = 1, hi = -1;
-  for (int64_t i = 0; i < 5000; i++) lo = fmin(lo, tarn_tensor_number(t, i)), hi = fmax(hi, tarn_tensor_number(t, i));
+  for (int64_t i = 0; i < 5000; i++)
+    lo = fmin(lo, tarn_tensor_number(t, i)), hi = fmax(hi, tarn_tensor_number(t, i));
   ck_assert(lo >= -1 && lo < -0.9 && hi <= 1 && hi > 0.9);
-  t = tarn_random_tensor(c, TARN_I64, 1, (int64_t[]){50}, (tarn_domain){INT64_MIN, INT64_MAX}, &state);
+  t = tarn_random_tensor(c, TARN_I64, 1, (int64_t[]){50}, (tarn_domain){INT64_MIN, INT64_MAX},
+                         &state);
   ck_assert(tarn_tensor_get(t, 0).i != tarn_tensor_get(t, 1).i);
 }
 START_TEST(values) { must(drawn, NULL); }

@@ -20,7 +20,8 @@ typedef struct seen {
 static bool note_match(void *user, const tarn_eg_match *m) {
   seen *s = user;
   s->n++;
-  snprintf(s->text + strlen(s->text), sizeof s->text - strlen(s->text), "[%u|%u]", m->segs[0].n, m->segs[1].n);
+  snprintf(s->text + strlen(s->text), sizeof s->text - strlen(s->text), "[%u|%u]", m->segs[0].n,
+           m->segs[1].n);
   return true;
 }
 
@@ -30,7 +31,8 @@ static bool turns(const judge *j, tarn_eg_node f, uint32_t i, tarn_eg_node h) {
   tarn_eg_node g = term(j, f.kids[i]);
   uint32_t after = f.n - i - 1;
   return g.n == 1 && !strcmp(judge_op(j, f.kids[i]), "g") && h.kids[after] == g.kids[0] &&
-         !memcmp(h.kids, f.kids + i + 1, after * sizeof *h.kids) && !memcmp(h.kids + after + 1, f.kids, i * sizeof *h.kids);
+         !memcmp(h.kids, f.kids + i + 1, after * sizeof *h.kids) &&
+         !memcmp(h.kids + after + 1, f.kids, i * sizeof *h.kids);
 }
 static bool turned(const judge *j, const tarn_eg_step *s) {
   uint32_t left = s->forward ? s->before : s->after, right = s->forward ? s->after : s->before;
@@ -47,10 +49,13 @@ START_TEST(matches_segments) {
   tarn_eg_pat x = {.kind = TARN_EG_PAT_VAR, .var = 0}, s0 = {.kind = TARN_EG_PAT_SEG, .var = 0},
               s1 = {.kind = TARN_EG_PAT_SEG, .var = 1};
   const tarn_eg_pat *gk[] = {&x};
-  tarn_eg_pat g = {.kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op = lab_op(&L, "g", 1), .kids = gk, .n = 1};
+  tarn_eg_pat g = {
+      .kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op = lab_op(&L, "g", 1), .kids = gk, .n = 1};
   const tarn_eg_pat *fk[] = {&s0, &g, &s1}, *hk[] = {&s1, &x, &s0};
-  tarn_eg_pat f = {.kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op = lab_op(&L, "f", 1), .kids = fk, .n = 3};
-  tarn_eg_pat h = {.kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op = lab_op(&L, "h", 1), .kids = hk, .n = 3};
+  tarn_eg_pat f = {
+      .kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op = lab_op(&L, "f", 1), .kids = fk, .n = 3};
+  tarn_eg_pat h = {
+      .kind = TARN_EG_PAT_NODE, .var = TARN_NONE, .op = lab_op(&L, "h", 1), .kids = hk, .n = 3};
   tarn_eg_root lhs = {TARN_NONE, &f}, rhs = {TARN_NONE, &h};
   tarn_eg_rule r = {.name = "turn", .lhs = &lhs, .n_lhs = 1, .rhs = &rhs, .n_rhs = 1};
   ck_assert_uint_eq(tarn_eg_rules_add(L.rules, &r), 0);
@@ -92,13 +97,15 @@ static bool sum(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *pa
 }
 
 static bool added(const judge *j, const tarn_eg_step *s) {
-  tarn_eg_node f = term(j, s->forward ? s->before : s->after), h = term(j, s->forward ? s->after : s->before);
+  tarn_eg_node f = term(j, s->forward ? s->before : s->after),
+               h = term(j, s->forward ? s->after : s->before);
   tarn_eg_node in = f.n == 1 ? term(j, f.kids[0]) : f;
-  return s->rule == 0 && f.n == 1 && in.n == 1 && h.n == 1 && f.op == in.op && h.op == f.op && f.payload % 2 &&
-         h.payload == f.payload + in.payload && h.kids[0] == in.kids[0];
+  return s->rule == 0 && f.n == 1 && in.n == 1 && h.n == 1 && f.op == in.op && h.op == f.op &&
+         f.payload % 2 && h.payload == f.payload + in.payload && h.kids[0] == in.kids[0];
 }
 
-/* (f:p (f:q x)) with p odd becomes (f:p+q x); payload and op variables, predicates, computed payloads. */
+/* (f:p (f:q x)) with p odd becomes (f:p+q x); payload and op variables, predicates, computed
+ * payloads. */
 START_TEST(matches_payloads) {
   ck_assert(lab_open(&L, &reasons));
   uint32_t fop = lab_op(&L, "f", 1), x = lab_add(&L, "x");
@@ -143,8 +150,9 @@ END_TEST
 static bool merged(const judge *j, const tarn_eg_step *s) {
   uint32_t left = s->forward ? s->before : s->after, right = s->forward ? s->after : s->before;
   tarn_eg_node b = term(j, right), p = term(j, left), q = b.n == 2 ? term(j, b.kids[1]) : b;
-  return s->rule == 3 && b.n == 2 && !strcmp(judge_op(j, right), "both") && b.kids[0] == left && p.n == 2 && q.n == 2 &&
-         !strcmp(judge_op(j, left), "*") && q.op == p.op && p.kids[0] == q.kids[0] && !strcmp(judge_op(j, q.kids[1]), "h");
+  return s->rule == 3 && b.n == 2 && !strcmp(judge_op(j, right), "both") && b.kids[0] == left &&
+         p.n == 2 && q.n == 2 && !strcmp(judge_op(j, left), "*") && q.op == p.op &&
+         p.kids[0] == q.kids[0] && !strcmp(judge_op(j, q.kids[1]), "h");
 }
 
 /* Two products of one factor, anywhere: roots that share a variable. */
@@ -157,7 +165,8 @@ START_TEST(matches_several_roots) {
   rhs[0] = (tarn_eg_root){lab_var(&L, "p", 1), lab_pat(&L, "(both ?p ?q)")};
   tarn_eg_rule r = {.name = "merge", .id = 3, .lhs = lhs, .n_lhs = 2, .rhs = rhs, .n_rhs = 1};
   ck_assert_uint_eq(tarn_eg_rules_add(L.rules, &r), 0);
-  lab_add(&L, "(* x u)"), lab_add(&L, "(* x (h w))"), lab_add(&L, "(* y (h w))"), lab_add(&L, "(* y (h w2))");
+  lab_add(&L, "(* x u)"), lab_add(&L, "(* x (h w))"), lab_add(&L, "(* y (h w))"),
+      lab_add(&L, "(* y (h w2))");
   ck_assert_uint_eq(tarn_eg_search(L.g, L.rules, 0, NULL, NULL), 2 + 4);
   tarn_eg_runner *run = tarn_eg_runner_new(L.g, L.rules);
   tarn_eg_run_config c = {.max_iterations = 1};
@@ -334,8 +343,13 @@ typedef struct batch {
 static void draw_batch(batch *b, uint64_t *s, uint32_t n_ids) {
   b->n = 1 + lcg(s, ITEMS);
   for (uint32_t i = 0; i < b->n; i++) {
-    uint32_t op = lcg(s, 40), n = op < 30 ? 2 : op < 34 ? 1 : op < 36 ? 0 : op == 36 ? MOST_KIDS : 3;
-    for (uint32_t k = 0; k < n; k++) b->kid[i][k] = i && !lcg(s, 4) ? TARN_EG_ITEM(lcg(s, i)) : lcg(s, n_ids < 60 ? n_ids : 60);
+    uint32_t op = lcg(s, 40), n = op < 30    ? 2
+                                  : op < 34  ? 1
+                                  : op < 36  ? 0
+                                  : op == 36 ? MOST_KIDS
+                                             : 3;
+    for (uint32_t k = 0; k < n; k++)
+      b->kid[i][k] = i && !lcg(s, 4) ? TARN_EG_ITEM(lcg(s, i)) : lcg(s, n_ids < 60 ? n_ids : 60);
     b->node[i] = (tarn_eg_node){op % 30, n == 0 ? lcg(s, 5) : 0, n, b->kid[i]};
   }
 }
@@ -343,8 +357,11 @@ static void draw_batch(batch *b, uint64_t *s, uint32_t n_ids) {
 static size_t add_singly(tarn_egraph *g, const batch *b, uint32_t *ids) {
   for (uint32_t i = 0; i < b->n; i++) {
     uint32_t kid[MOST_KIDS];
-    for (uint32_t k = 0; k < b->node[i].n; k++) kid[k] = b->kid[i][k] >> 31 ? ids[b->kid[i][k] & 0x7FFFFFFF] : b->kid[i][k];
-    if ((ids[i] = tarn_eg_add(g, b->node[i].op, b->node[i].payload, kid, b->node[i].n)) == TARN_NONE) return i;
+    for (uint32_t k = 0; k < b->node[i].n; k++)
+      kid[k] = b->kid[i][k] >> 31 ? ids[b->kid[i][k] & 0x7FFFFFFF] : b->kid[i][k];
+    if ((ids[i] = tarn_eg_add(g, b->node[i].op, b->node[i].payload, kid, b->node[i].n)) ==
+        TARN_NONE)
+      return i;
   }
   return b->n;
 }
@@ -386,7 +403,8 @@ START_TEST(adds_many) {
   }
   tarn_egraph *g = tarn_eg_new(NULL, NULL);
   uint32_t self = TARN_EG_ITEM(1), none = 7, ids[2];
-  tarn_eg_node leaf = {1, 0, 0, NULL}, wrong[] = {leaf, {2, 0, 1, &self}}, absent[] = {leaf, {2, 0, 1, &none}};
+  tarn_eg_node leaf = {1, 0, 0, NULL}, wrong[] = {leaf, {2, 0, 1, &self}},
+               absent[] = {leaf, {2, 0, 1, &none}};
   ck_assert_uint_eq(tarn_eg_add_all(g, wrong, 2, ids), 1); /* a kid that is the node itself */
   ck_assert_int_eq(tarn_eg_status(g), TARN_USAGE);
   tarn_eg_clear_status(g);
@@ -484,7 +502,9 @@ START_TEST(phases_lose_nothing) {
   static const uint32_t only[2][1] = {{0}, {1}};
   for (uint32_t i = 0, idle = 0; idle < 2; i++) {
     tarn_eg_run_config c = {.active = only[i % 2], .n_active = 1, .max_iterations = 1 + i % 3};
-    idle = tarn_eg_run(r, &c) == TARN_EG_STOP_SATURATED && tarn_eg_stats(r, i % 2).matches == 0 ? idle + 1 : idle;
+    idle = tarn_eg_run(r, &c) == TARN_EG_STOP_SATURATED && tarn_eg_stats(r, i % 2).matches == 0
+               ? idle + 1
+               : idle;
     if (i > 60) break;
   }
   ck_assert_uint_eq(tarn_eg_node_count(L.g), 1939);
@@ -598,8 +618,9 @@ START_TEST(reports_conflicts) {
   ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_SATURATED);
   lab_add(&L, "(f z)");
   tarn_eg_union(L.g, lab_add(&L, "(f z)"), lab_add(&L, "(- z 1)"), TARN_EG_RULE_GIVEN, 0);
-  tarn_eg_union(L.g, lab_add(&L, "z"), lab_add(&L, "5"), TARN_EG_RULE_GIVEN, 0);          /* so (f z) is 4 */
-  ck_assert_int_eq(tarn_eg_union(L.g, lab_add(&L, "(f z)"), lab_add(&L, "3"), 41, 7), 1); /* not yet known */
+  tarn_eg_union(L.g, lab_add(&L, "z"), lab_add(&L, "5"), TARN_EG_RULE_GIVEN, 0); /* so (f z) is 4 */
+  ck_assert_int_eq(tarn_eg_union(L.g, lab_add(&L, "(f z)"), lab_add(&L, "3"), 41, 7),
+                   1); /* not yet known */
   ck_assert_int_eq(tarn_eg_rebuild(L.g), TARN_OK);
   tarn_eg_conflict k;
   ck_assert(tarn_eg_last_conflict(L.g, &k));

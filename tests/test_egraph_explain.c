@@ -6,7 +6,8 @@
 
 static lab L;
 static math_cond conds[72];
-static const char *const ac[2][2] = {{"(+ ?a ?b)", "(+ ?b ?a)"}, {"(+ ?a (+ ?b ?c))", "(+ (+ ?a ?b) ?c)"}};
+static const char *const ac[2][2] = {{"(+ ?a ?b)", "(+ ?b ?a)"},
+                                     {"(+ ?a (+ ?b ?c))", "(+ (+ ?a ?b) ?c)"}};
 
 static void saturate(lab *l, uint32_t iterations, tarn_eg_scheduler sched) {
   tarn_eg_runner *r = tarn_eg_runner_new(l->g, l->rules);
@@ -63,8 +64,8 @@ START_TEST(explains_pure) {
 }
 END_TEST
 
-/* The steps of a proof are put together anew: round about by ten steps inside of another operator, and a shortcut that only the
- * caller knows. */
+/* The steps of a proof are put together anew: round about by ten steps inside of another operator,
+ * and a shortcut that only the caller knows. */
 START_TEST(shortens) {
   tarn_eg_config config = {.reasons = TARN_EG_REASONS_ALL};
   ck_assert(lab_open(&L, &config));
@@ -102,7 +103,8 @@ END_TEST
 static const char *math_text[36][2];
 
 START_TEST(explains_folding_and_conditions) {
-  for (int i = 0; i < 36; i++) math_text[i][0] = math_rules[i][0], math_text[i][1] = math_rules[i][1];
+  for (int i = 0; i < 36; i++)
+    math_text[i][0] = math_rules[i][0], math_text[i][1] = math_rules[i][1];
   tarn_eg_config config = {.reasons = TARN_EG_REASONS_ALL};
   ck_assert(math_open(&L, &config, conds));
   uint32_t root = lab_exact(&L, lab_math7[4]);
@@ -150,13 +152,15 @@ START_TEST(begins_and_ends_exactly) {
 }
 END_TEST
 
-/* The judge is no rubber stamp: each proof judged against swapped rules or read from the wrong end fails. */
+/* The judge is no rubber stamp: each proof judged against swapped rules or read from the wrong end
+ * fails. */
 START_TEST(judge_rejects) {
   tarn_eg_config config = {.reasons = TARN_EG_REASONS_FIRST};
   ck_assert(lab_open(&L, &config));
   lab_load_assoc(&L, 5);
   saturate(&L, 20, TARN_EG_SIMPLE);
-  static const char *const swapped[2][2] = {{"(+ ?a (+ ?b ?c))", "(+ (+ ?a ?b) ?c)"}, {"(+ ?a ?b)", "(+ ?b ?a)"}};
+  static const char *const swapped[2][2] = {{"(+ ?a (+ ?b ?c))", "(+ (+ ?a ?b) ?c)"},
+                                            {"(+ ?a ?b)", "(+ ?b ?a)"}};
   uint32_t rejected = 0, n = tarn_eg_id_count(L.g);
   for (uint32_t a = 0; a < n; a++) {
     uint32_t b = tarn_eg_find(L.g, a);
@@ -177,7 +181,8 @@ START_TEST(explains_deep_terms) {
   tarn_eg_config config = {.reasons = TARN_EG_REASONS_FIRST};
   ck_assert(lab_open(&L, &config));
   uint32_t a = lab_exact(&L, "a"), b = lab_exact(&L, "b"), op = lab_op(&L, "g", 1), x = a, y = b;
-  for (int i = 0; i < 1000; i++) x = tarn_eg_add(L.g, op, 0, &x, 1), y = tarn_eg_add(L.g, op, 0, &y, 1);
+  for (int i = 0; i < 1000; i++)
+    x = tarn_eg_add(L.g, op, 0, &x, 1), y = tarn_eg_add(L.g, op, 0, &y, 1);
   tarn_eg_union(L.g, a, b, 0, 0);
   tarn_eg_rebuild(L.g);
   tarn_eg_proof *p = tarn_eg_explain(L.g, x, y);
@@ -216,11 +221,13 @@ START_TEST(writes_json_and_dot) {
   sheet t = {"", 0};
   tarn_eg_writer w = {.write = put, .name = name, .user = &t};
   ck_assert_int_eq(tarn_eg_write_json(L.g, &root, 1, &w), TARN_OK);
-  ck_assert_str_eq(t.text, "{\"nodes\":{\"0.0\":{\"op\":\"\\\"a\",\"children\":[],\"eclass\":\"0\",\"cost\":1.0},"
-                           "\"1.0\":{\"op\":\"b\",\"children\":[],\"eclass\":\"1\",\"cost\":1.0},"
-                           "\"1.1\":{\"op\":\"c\",\"children\":[],\"eclass\":\"1\",\"cost\":1.0},"
-                           "\"2.0\":{\"op\":\"f\",\"children\":[\"0.0\",\"1.0\"],\"eclass\":\"2\",\"cost\":1.0}},"
-                           "\"root_eclasses\":[\"2\"],\"class_data\":{}}");
+  ck_assert_str_eq(
+      t.text,
+      "{\"nodes\":{\"0.0\":{\"op\":\"\\\"a\",\"children\":[],\"eclass\":\"0\",\"cost\":1.0},"
+      "\"1.0\":{\"op\":\"b\",\"children\":[],\"eclass\":\"1\",\"cost\":1.0},"
+      "\"1.1\":{\"op\":\"c\",\"children\":[],\"eclass\":\"1\",\"cost\":1.0},"
+      "\"2.0\":{\"op\":\"f\",\"children\":[\"0.0\",\"1.0\"],\"eclass\":\"2\",\"cost\":1.0}},"
+      "\"root_eclasses\":[\"2\"],\"class_data\":{}}");
   t.n = 0;
   ck_assert_int_eq(tarn_eg_write_dot(L.g, &root, 1, 2, &w), TARN_OK);
   ck_assert_ptr_nonnull(strstr(t.text, "2 of 3 classes are shown"));

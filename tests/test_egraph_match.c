@@ -1,4 +1,5 @@
-/* Searching against a matcher that tries everything: random patterns on random graphs, all at once and step by step. */
+/* Searching against a matcher that tries everything: random patterns on random graphs, all at once
+ * and step by step. */
 #include "tests/egraph_proof.h"
 
 enum { MAX_MATCHES = 60000, WORDS = 8, LEAVES = 8, MAX_GIVEN = 1000 };
@@ -29,10 +30,12 @@ typedef struct brute {
 static bool brute_go(brute *b, uint32_t depth);
 
 static bool brute_node(brute *b, todo t, uint32_t depth) {
-  for (uint32_t n = tarn_eg_next_node(b->g, t.cls, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(b->g, t.cls, n)) {
+  for (uint32_t n = tarn_eg_next_node(b->g, t.cls, TARN_NONE); n != TARN_NONE;
+       n = tarn_eg_next_node(b->g, t.cls, n)) {
     tarn_eg_node e = tarn_eg_node_at(b->g, n);
     if (e.op != t.pat->op || e.n != t.pat->n) continue;
-    for (uint32_t i = 0; i < e.n; i++) b->stack[depth + i] = (todo){t.pat->kids[i], tarn_eg_find(b->g, e.kids[i])};
+    for (uint32_t i = 0; i < e.n; i++)
+      b->stack[depth + i] = (todo){t.pat->kids[i], tarn_eg_find(b->g, e.kids[i])};
     todo saved[32];
     memcpy(saved, b->stack, sizeof saved);
     if (!brute_go(b, depth + e.n)) return false;
@@ -64,7 +67,8 @@ static int by_words(const void *a, const void *b) { return memcmp(a, b, sizeof(u
 static bool brute_all(brute *b, const tarn_eg_root *root, uint32_t n_roots) {
   b->n = 0;
   for (int i = 0; i < 16; i++) b->bound[i] = TARN_NONE;
-  for (uint32_t c = tarn_eg_next_class(b->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(b->g, c))
+  for (uint32_t c = tarn_eg_next_class(b->g, TARN_NONE); c != TARN_NONE;
+       c = tarn_eg_next_class(b->g, c))
     for (uint32_t d = n_roots > 1 ? tarn_eg_next_class(b->g, TARN_NONE) : c; d != TARN_NONE;
          d = n_roots > 1 ? tarn_eg_next_class(b->g, d) : TARN_NONE) {
       b->bound[root[0].var] = c;
@@ -113,7 +117,8 @@ static void unite(uint32_t a, uint32_t b) {
   tarn_eg_union(L.g, a, b, TARN_EG_RULE_GIVEN, n_given++);
 }
 
-/* New nodes over random classes, most of them put into the class of a leaf, so that classes are large; a few unions. */
+/* New nodes over random classes, most of them put into the class of a leaf, so that classes are
+ * large; a few unions. */
 static void add_some(uint64_t *s, uint32_t nodes, uint32_t unions) {
   static const struct {
     const char *op;
@@ -121,12 +126,14 @@ static void add_some(uint64_t *s, uint32_t nodes, uint32_t unions) {
   } kind[] = {{"u", 1}, {"f", 2}, {"f", 2}, {"g", 2}, {"t", 3}};
   for (uint32_t i = 0; i < nodes; i++) {
     uint32_t k = lcg(s, 5), op = lab_op(&L, kind[k].op, 1), kid[3];
-    for (uint32_t j = 0; j < kind[k].n; j++) kid[j] = lcg(s, lcg(s, 10) ? LEAVES : tarn_eg_id_count(L.g));
+    for (uint32_t j = 0; j < kind[k].n; j++)
+      kid[j] = lcg(s, lcg(s, 10) ? LEAVES : tarn_eg_id_count(L.g));
     if (tarn_eg_lookup(L.g, op, 0, kid, kind[k].n) != TARN_NONE) continue;
     uint32_t id = tarn_eg_add(L.g, op, 0, kid, kind[k].n);
     if (lcg(s, 12)) unite(id, lcg(s, LEAVES));
   }
-  for (uint32_t i = 0; i < unions; i++) unite(lcg(s, tarn_eg_id_count(L.g)), lcg(s, tarn_eg_id_count(L.g)));
+  for (uint32_t i = 0; i < unions; i++)
+    unite(lcg(s, tarn_eg_id_count(L.g)), lcg(s, tarn_eg_id_count(L.g)));
   ck_assert_int_eq(tarn_eg_rebuild(L.g), TARN_OK);
 }
 
@@ -180,7 +187,8 @@ static void open_trial(trial *t, uint64_t *s, uint32_t n_roots) {
   t->n_vars = L.n_vars;
   t->b = (brute){.g = L.g, .n_vars = L.n_vars, .out = brute_space};
   t->r = (record){.m = seen_space, .n_vars = L.n_vars};
-  tarn_eg_rule rule = {.name = text[0], .lhs = t->root, .n_lhs = n_roots, .apply = apply_note, .user = &t->r};
+  tarn_eg_rule rule = {
+      .name = text[0], .lhs = t->root, .n_lhs = n_roots, .apply = apply_note, .user = &t->r};
   t->rule = tarn_eg_rules_add(L.rules, &rule);
   ck_assert_msg(t->rule != TARN_NONE, "%s: %s", text[0], tarn_eg_rules_message(L.rules));
 }
@@ -193,7 +201,10 @@ static void canonical(record *r) {
 
 /* What is equal follows from the unions that were given. */
 static void prove_given(uint32_t pairs) {
-  judge j = {.l = &L, .rule = (const char *const(*)[2])L.side, .given = (const uint32_t(*)[2])given, .n_given = n_given};
+  judge j = {.l = &L,
+             .rule = (const char *const(*)[2])L.side,
+             .given = (const uint32_t(*)[2])given,
+             .n_given = n_given};
   judge_pairs(&j, L.g, pairs);
 }
 
@@ -206,8 +217,8 @@ START_TEST(finds_all) {
     add_some(&s, 20 + lcg(&s, 400), lcg(&s, 4) == 0);
     if (brute_all(&t.b, t.root, t.n_roots)) {
       uint64_t n = tarn_eg_search(L.g, L.rules, t.rule, note, &t.r);
-      ck_assert_msg(n == t.b.n, "seed %llu, %s: %llu matches, not %u", (unsigned long long)seed, tarn_eg_rule_name(L.rules, 0),
-                    (unsigned long long)n, t.b.n);
+      ck_assert_msg(n == t.b.n, "seed %llu, %s: %llu matches, not %u", (unsigned long long)seed,
+                    tarn_eg_rule_name(L.rules, 0), (unsigned long long)n, t.b.n);
       canonical(&t.r);
       ck_assert_int_eq(memcmp(t.r.m, t.b.out, t.b.n * sizeof *t.b.out), 0);
       large += n > 20;
@@ -218,8 +229,8 @@ START_TEST(finds_all) {
 }
 END_TEST
 
-/* What is found from step to step is all there is, as far as classes have joined since; under backoff, where every
- * match is counted, the count is that of all. */
+/* What is found from step to step is all there is, as far as classes have joined since; under
+ * backoff, where every match is counted, the count is that of all. */
 static void step_by_step(tarn_eg_scheduler sched) {
   for (uint64_t seed = 1; seed <= 400; seed++) {
     uint64_t s = seed * 1543;
@@ -235,8 +246,9 @@ static void step_by_step(tarn_eg_scheduler sched) {
       if (sched == TARN_EG_BACKOFF) ck_assert_uint_eq(it.matches, t.b.n);
       canonical(&t.r);
       for (uint32_t i = 0; i < t.b.n; i++)
-        ck_assert_msg(bsearch(t.b.out[i], t.r.m, t.r.n, sizeof *t.r.m, by_words) != NULL, "seed %llu, step %u, %s",
-                      (unsigned long long)seed, step, tarn_eg_rule_name(L.rules, 0));
+        ck_assert_msg(bsearch(t.b.out[i], t.r.m, t.r.n, sizeof *t.r.m, by_words) != NULL,
+                      "seed %llu, step %u, %s", (unsigned long long)seed, step,
+                      tarn_eg_rule_name(L.rules, 0));
     }
     if (seed % 8 == 0) prove_given(2);
     tarn_eg_runner_free(run);
@@ -268,7 +280,8 @@ static double never_late(void *user) {
   return 0;
 }
 
-static uint64_t grown(unsigned threads, tarn_eg_scheduler scheduler, uint32_t iterations, tarn_eg_reasons reasons) {
+static uint64_t grown(unsigned threads, tarn_eg_scheduler scheduler, uint32_t iterations,
+                      tarn_eg_reasons reasons) {
   uint32_t asked = 0;
   tarn_eg_config config = {.reasons = reasons};
   ck_assert(lab_open(&L, &config));
@@ -282,7 +295,8 @@ static uint64_t grown(unsigned threads, tarn_eg_scheduler scheduler, uint32_t it
                           .user = &asked};
   ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_ITERATIONS);
   uint64_t h = fingerprint(L.g);
-  for (uint32_t i = 0; i < iterations; i++) h = tarn_hash_mix(h, tarn_eg_iteration_at(r, i).matches);
+  for (uint32_t i = 0; i < iterations; i++)
+    h = tarn_hash_mix(h, tarn_eg_iteration_at(r, i).matches);
   if (reasons && threads > 1) judge_found(&L, 3, NULL);
   tarn_eg_runner_free(r);
   lab_close(&L);

@@ -1,5 +1,6 @@
-/* Failing memory: after an allocation that failed the graph is used on and comes to the same end as without the failure;
- * where memory is gone for good, everything is given back.  With --all every allocation fails once, else some. */
+/* Failing memory: after an allocation that failed the graph is used on and comes to the same end as
+ * without the failure; where memory is gone for good, everything is given back.  With --all every
+ * allocation fails once, else some. */
 #include "tests/alloc.h"
 #include "tests/egraph_folds.h"
 #include "tests/egraph_math.h"
@@ -12,7 +13,8 @@ static math_cond conds[72];
 static tarn_test_alloc T;
 static bool all;
 
-static const char *const ac[2][2] = {{"(+ ?a ?b)", "(+ ?b ?a)"}, {"(+ ?a (+ ?b ?c))", "(+ (+ ?a ?b) ?c)"}};
+static const char *const ac[2][2] = {{"(+ ?a ?b)", "(+ ?b ?a)"},
+                                     {"(+ ?a (+ ?b ?c))", "(+ (+ ?a ?b) ?c)"}};
 static const char *const sum[2] = {"(+ a (+ b (+ c (+ d e))))", "(+ (+ e d) (+ c (+ a b)))"};
 
 /* After a failure: memory comes back, or false: it is gone for good. */
@@ -45,7 +47,8 @@ static uint32_t add(const char *s) { return add_term(&s); }
 static bool rebuild(void) {
   while (tarn_eg_rebuild(L.g) != TARN_OK)
     if (!recovers()) return false;
-  ck_assert_msg(tarn_eg_check(L.g) == TARN_OK, "%s after failure %llu", tarn_eg_message(L.g), (unsigned long long)T.fail_at);
+  ck_assert_msg(tarn_eg_check(L.g) == TARN_OK, "%s after failure %llu", tarn_eg_message(L.g),
+                (unsigned long long)T.fail_at);
   return true;
 }
 
@@ -173,7 +176,8 @@ START_TEST(survives) {
     for (int down = 0; down < 2; down++) {
       T = (tarn_test_alloc){.fail_at = k, .stay_down = down};
       one(_i);
-      ck_assert_msg(T.held == 0 && !T.wrong_size, "allocation %llu fails: %zu bytes held", (unsigned long long)k, T.held);
+      ck_assert_msg(T.held == 0 && !T.wrong_size, "allocation %llu fails: %zu bytes held",
+                    (unsigned long long)k, T.held);
       if (T.count >= k) continue;
       ck_assert_uint_gt(tried, 40);
       return;

@@ -1,6 +1,7 @@
-/* Incremental matching against an engine that searches everything anew: random rules, of one and of two roots, some with
- * conditions that are read when they are applied, on random graphs that are added to, joined and pruned between iterations.
- * One graph keeps its runner, the other gets a new one for each iteration; both must be the same, to the e-node. */
+/* Incremental matching against an engine that searches everything anew: random rules, of one and of
+ * two roots, some with conditions that are read when they are applied, on random graphs that are
+ * added to, joined and pruned between iterations. One graph keeps its runner, the other gets a new
+ * one for each iteration; both must be the same, to the e-node. */
 #include "tests/egraph_proof.h"
 
 enum { LEAVES = 8, STEPS = 6, MOST_RULES = 5, MOST_NODES = 3000, MOST_GIVEN = 2000, TEXT = 240 };
@@ -25,7 +26,8 @@ static const struct {
 } op[] = {{"k0", 0}, {"u", 1}, {"f", 2}, {"g", 2}, {"t", 3}};
 
 /* A term of at most *nodes operators over the variables; used collects those that it holds. */
-static char *random_term(uint64_t *s, char *to, uint32_t depth, uint32_t *nodes, const char *vars, uint32_t *used) {
+static char *random_term(uint64_t *s, char *to, uint32_t depth, uint32_t *nodes, const char *vars,
+                         uint32_t *used) {
   if (depth && (!*nodes || lcg(s, 5) < 2)) {
     uint32_t v = lcg(s, (uint32_t)strlen(vars));
     *used |= 1u << (vars[v] - 'a');
@@ -56,7 +58,8 @@ static void random_right(uint64_t *s, char *to, uint32_t nodes, uint32_t used) {
   random_term(s, to, 0, &nodes, vars, &used);
 }
 
-/* Conditions: from a step on, the same for all matches of a rule; what an analysis knows of a class. */
+/* Conditions: from a step on, the same for all matches of a rule; what an analysis knows of a
+ * class. */
 typedef struct limit {
   uint32_t from;
   bool of_root; /* there is no variable */
@@ -95,7 +98,9 @@ static void add_rule(uint64_t *s, uint32_t i, bool flat, limit *l) {
   random_right(s, side[i][1], flat ? 1 : 2, used);
   random_right(s, second_right, 1, used);
   *l = (limit){lcg(s, 2) ? 0 : 1 + lcg(s, STEPS), roots == 1 && !used};
-  tarn_eg_condition c = {.holds = flat ? known_enough : step_reached, .user = l, .reads = flat ? 1 : TARN_EG_READS_GRAPH};
+  tarn_eg_condition c = {.holds = flat ? known_enough : step_reached,
+                         .user = l,
+                         .reads = flat ? 1 : TARN_EG_READS_GRAPH};
   if (roots == 1) {
     lab_rule_if(&L, "rule", side[i][0], side[i][1], &c, l->from > 0);
     return;
@@ -137,7 +142,8 @@ static void rebuild_both(void) {
   ck_assert_int_eq(tarn_eg_rebuild(new), TARN_OK);
 }
 
-/* A new leaf, new nodes, a few unions; some class loses all nodes but its leaves; some class is known better. */
+/* A new leaf, new nodes, a few unions; some class loses all nodes but its leaves; some class is
+ * known better. */
 static void change(uint64_t *s, uint32_t nodes, bool prune) {
   char leaf[16];
   add_both(lab_op(&L, leaf, (size_t)sprintf(leaf, "n%u", n_pair)), NULL, 0);
@@ -161,7 +167,9 @@ static void change(uint64_t *s, uint32_t nodes, bool prune) {
 
 static uint32_t visible(const tarn_egraph *g, uint32_t cls) {
   uint32_t count = 0;
-  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, cls, n)) count++;
+  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE;
+       n = tarn_eg_next_node(g, cls, n))
+    count++;
   return count;
 }
 
@@ -174,7 +182,8 @@ static uint32_t *map_classes(void) {
     for (uint32_t i = 0; i < ids; i++) {
       tarn_eg_node n = tarn_eg_node_at(L.g, i);
       uint32_t kid[3], cls = tarn_eg_find(L.g, i), k = 0;
-      for (; k < n.n && to[tarn_eg_find(L.g, n.kids[k])] != TARN_NONE; k++) kid[k] = to[tarn_eg_find(L.g, n.kids[k])];
+      for (; k < n.n && to[tarn_eg_find(L.g, n.kids[k])] != TARN_NONE; k++)
+        kid[k] = to[tarn_eg_find(L.g, n.kids[k])];
       if (k < n.n || to[cls] != TARN_NONE) continue;
       uint32_t there = tarn_eg_lookup(new, n.op, n.payload, kid, n.n);
       if (there != TARN_NONE) to[cls] = tarn_eg_find(new, there), left = 1;
@@ -189,17 +198,21 @@ static const char *difference(void) {
   if (tarn_eg_node_count(L.g) != tarn_eg_node_count(new)) return "nodes";
   uint32_t *to = map_classes(), *back = calloc(tarn_eg_id_count(new), sizeof *back);
   const char *how = NULL;
-  for (uint32_t c = tarn_eg_next_class(L.g, TARN_NONE); c != TARN_NONE && !how; c = tarn_eg_next_class(L.g, c)) {
+  for (uint32_t c = tarn_eg_next_class(L.g, TARN_NONE); c != TARN_NONE && !how;
+       c = tarn_eg_next_class(L.g, c)) {
     if (to[c] == TARN_NONE) how = "a class that the other has not";
     else if (back[to[c]]++) how = "two classes that are one there";
     else if (visible(L.g, c) != visible(new, to[c])) how = "nodes of a class";
-    else if (tarn_eg_data(L.g, 0, c) != tarn_eg_data(new, 0, to[c])) how = "what is known of a class";
-    for (uint32_t n = tarn_eg_next_node(L.g, c, TARN_NONE); n != TARN_NONE && !how; n = tarn_eg_next_node(L.g, c, n)) {
+    else if (tarn_eg_data(L.g, 0, c) != tarn_eg_data(new, 0, to[c]))
+      how = "what is known of a class";
+    for (uint32_t n = tarn_eg_next_node(L.g, c, TARN_NONE); n != TARN_NONE && !how;
+         n = tarn_eg_next_node(L.g, c, n)) {
       tarn_eg_node e = tarn_eg_node_at(L.g, n);
       uint32_t kid[3];
       for (uint32_t k = 0; k < e.n; k++) kid[k] = to[tarn_eg_find(L.g, e.kids[k])];
       uint32_t there = tarn_eg_lookup(new, e.op, e.payload, kid, e.n);
-      if (there == TARN_NONE || tarn_eg_find(new, there) != to[c]) how = "a node that the other has elsewhere or not";
+      if (there == TARN_NONE || tarn_eg_find(new, there) != to[c])
+        how = "a node that the other has elsewhere or not";
     }
   }
   free(to), free(back);
@@ -216,7 +229,8 @@ static void open_trial(uint64_t *s, bool flat, limit *limits) {
   ck_assert(lab_open(&L, &config));
   new = tarn_eg_new(NULL, NULL);
   ck_assert_uint_eq(tarn_eg_add_analysis(L.g, &most) + tarn_eg_add_analysis(new, &most), 0);
-  for (uint32_t i = 0; i < LEAVES; i++) add_both(lab_op(&L, leaf, (size_t)sprintf(leaf, "k%u", i)), NULL, 0);
+  for (uint32_t i = 0; i < LEAVES; i++)
+    add_both(lab_op(&L, leaf, (size_t)sprintf(leaf, "k%u", i)), NULL, 0);
   for (uint32_t i = 0, n = 2 + lcg(s, MOST_RULES - 1); i < n; i++) add_rule(s, i, flat, &limits[i]);
 }
 
@@ -228,21 +242,24 @@ static tarn_eg_stop run_anew(const tarn_eg_run_config *c, uint64_t *matches) {
   return stop;
 }
 
-static bool given_only(const judge *j, const tarn_eg_step *s) { return (void)j, s->rule < L.next_id && !L.side[s->rule][0]; }
+static bool given_only(const judge *j, const tarn_eg_step *s) {
+  return (void)j, s->rule < L.next_id && !L.side[s->rule][0];
+}
 
 static void prove_some(uint32_t pairs) {
   judge j = {.l = &L,
              .rule = (const char *const(*)[2])L.side,
              .n_rules = L.next_id,
-             .other = given_only, /* a step of a rule of two roots is about two terms; test_proof.c judges those */
+             .other = given_only, /* a step of a rule of two roots is about two terms; test_proof.c
+                                     judges those */
              .given = (const uint32_t(*)[2])given,
              .n_given = n_given};
   judge_pairs(&j, L.g, pairs);
 }
 
-/* flat: right sides of one node, conditions on what an analysis knows, compared when nothing new is found: what can be
- * found does not depend on the order then. Else each iteration is compared, and conditions depend on the step alone.
- * The number of trials that were large enough to tell. */
+/* flat: right sides of one node, conditions on what an analysis knows, compared when nothing new is
+ * found: what can be found does not depend on the order then. Else each iteration is compared, and
+ * conditions depend on the step alone. The number of trials that were large enough to tell. */
 static uint32_t compare(tarn_eg_scheduler scheduler, bool flat, uint64_t from, uint64_t to) {
   uint32_t told = 0;
   for (uint64_t seed = from; seed < to; seed++) {
@@ -250,7 +267,8 @@ static uint32_t compare(tarn_eg_scheduler scheduler, bool flat, uint64_t from, u
     limit limits[MOST_RULES];
     open_trial(&s, flat, limits);
     tarn_eg_runner *kept = tarn_eg_runner_new(L.g, L.rules);
-    tarn_eg_run_config c = {.scheduler = scheduler, .match_limit = 1u << 30, .max_iterations = flat ? 40 : 1};
+    tarn_eg_run_config c = {
+        .scheduler = scheduler, .match_limit = 1u << 30, .max_iterations = flat ? 40 : 1};
     bool prune = seed % 3 == 0;
     for (step_now = 1; step_now <= STEPS && tarn_eg_node_count(L.g) < MOST_NODES; step_now++) {
       change(&s, 1 + lcg(&s, 25), prune && lcg(&s, 2));
@@ -258,10 +276,11 @@ static uint32_t compare(tarn_eg_scheduler scheduler, bool flat, uint64_t from, u
       tarn_eg_stop a = tarn_eg_run(kept, &c), b = run_anew(&c, &all[1]);
       if (flat && (a != TARN_EG_STOP_SATURATED || b != TARN_EG_STOP_SATURATED)) break;
       all[0] = tarn_eg_iteration_at(kept, first).matches;
-      if (scheduler == TARN_EG_BACKOFF) ck_assert_msg(all[0] == all[1], "seed %llu: matches", (unsigned long long)seed);
+      if (scheduler == TARN_EG_BACKOFF)
+        ck_assert_msg(all[0] == all[1], "seed %llu: matches", (unsigned long long)seed);
       const char *how = difference();
-      ck_assert_msg(!how, "seed %llu, step %u, %u rules: other %s", (unsigned long long)seed, step_now,
-                    tarn_eg_rules_count(L.rules), how);
+      ck_assert_msg(!how, "seed %llu, step %u, %u rules: other %s", (unsigned long long)seed,
+                    step_now, tarn_eg_rules_count(L.rules), how);
       told += tarn_eg_node_count(L.g) > 40 && step_now > 2;
     }
     if (seed % 16 == 0 && !prune) prove_some(2);

@@ -19,17 +19,21 @@ START_TEST(reads_terms) {
   n = tarn_eg_node_at(g, tarn_eg_add_text(g, &names, "0"));
   ck_assert(n.op == NUM && n.n == 0 && n.payload == 1);
   static const char *const bad[][2] = {
-      {"(+ x", "1:1"},          {"(y x)", "no operator is called y"},   {"", "one term"}, {"x x", "one term"},
-      {"()", "an operator"},    {"((+) x)", "the name of an operator"}, {"-1", "from 0"}, {"4294967294", "from 0"},
+      {"(+ x", "1:1"},          {"(y x)", "no operator is called y"},
+      {"", "one term"},         {"x x", "one term"},
+      {"()", "an operator"},    {"((+) x)", "the name of an operator"},
+      {"-1", "from 0"},         {"4294967294", "from 0"},
       {"(+ x ?a)", "called ?a"}};
   uint32_t had = tarn_eg_class_count(g);
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     tarn_eg_clear_status(g);
     ck_assert_uint_eq(tarn_eg_add_text(g, &names, bad[i][0]), TARN_NONE);
-    ck_assert_msg(strstr(tarn_eg_message(g), bad[i][1]) != NULL, "%s: %s", bad[i][0], tarn_eg_message(g));
+    ck_assert_msg(strstr(tarn_eg_message(g), bad[i][1]) != NULL, "%s: %s", bad[i][0],
+                  tarn_eg_message(g));
     ck_assert_int_ne(tarn_eg_status(g), TARN_OK);
   }
-  ck_assert_uint_le(tarn_eg_class_count(g), had + 2); /* parts of a term that is refused may be there */
+  ck_assert_uint_le(tarn_eg_class_count(g),
+                    had + 2); /* parts of a term that is refused may be there */
   tarn_eg_free(g);
 }
 END_TEST
@@ -58,7 +62,8 @@ START_TEST(reads_rules) {
                                        {"(+ ?a", ""}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     ck_assert_uint_eq(tarn_eg_rules_add_text(rs, &names, NULL, bad[i][0], NULL, 0), TARN_NONE);
-    ck_assert_msg(strstr(tarn_eg_rules_message(rs), bad[i][1]) != NULL, "%s: %s", bad[i][0], tarn_eg_rules_message(rs));
+    ck_assert_msg(strstr(tarn_eg_rules_message(rs), bad[i][1]) != NULL, "%s: %s", bad[i][0],
+                  tarn_eg_rules_message(rs));
   }
   ck_assert_uint_eq(tarn_eg_rules_count(rs), 0);
   tarn_egraph *g = tarn_eg_new(NULL, &(tarn_eg_config){.reasons = TARN_EG_REASONS_FIRST});
@@ -87,8 +92,10 @@ static double depth(void *user, const tarn_egraph *g, const tarn_eg_node *n, con
 static void naive(const tarn_egraph *g, tarn_eg_cost_fn *fn, double *cost) {
   for (bool changed = true; changed;) {
     changed = false;
-    for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
-      for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, c, n)) {
+    for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE;
+         c = tarn_eg_next_class(g, c))
+      for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE;
+           n = tarn_eg_next_node(g, c, n)) {
         tarn_eg_node e = tarn_eg_node_at(g, n);
         double kid[8], sum = 1;
         for (uint32_t i = 0; i < e.n; i++) kid[i] = cost[tarn_eg_find(g, e.kids[i])], sum += kid[i];
@@ -104,10 +111,13 @@ START_TEST(finds_least_terms) {
     uint32_t id[200], n = 0;
     for (; n < 200; n++) {
       uint32_t r[4];
-      for (int i = 0; i < 4; i++) s = s * 6364136223846793005u + 1442695040888963407u, r[i] = (uint32_t)(s >> 33);
+      for (int i = 0; i < 4; i++)
+        s = s * 6364136223846793005u + 1442695040888963407u, r[i] = (uint32_t)(s >> 33);
       uint32_t kids[3] = {n ? id[r[1] % n] : 0, n ? id[r[2] % n] : 0, n ? id[r[3] % n] : 0};
-      id[n] = n < 4 ? tarn_eg_add(g, NUM, n + 1, NULL, 0) : tarn_eg_add(g, 2 + r[0] % 3, 0, kids, 1 + r[0] % 3);
-      if (n > 20 && r[0] % 7 == 0) tarn_eg_union(g, id[r[1] % n], id[r[2] % n], TARN_EG_RULE_GIVEN, 0);
+      id[n] = n < 4 ? tarn_eg_add(g, NUM, n + 1, NULL, 0)
+                    : tarn_eg_add(g, 2 + r[0] % 3, 0, kids, 1 + r[0] % 3);
+      if (n > 20 && r[0] % 7 == 0)
+        tarn_eg_union(g, id[r[1] % n], id[r[2] % n], TARN_EG_RULE_GIVEN, 0);
     }
     tarn_eg_cost_fn *fn = round % 2 ? depth : NULL;
     tarn_eg_best *b = tarn_eg_best_new(g, fn, NULL);
@@ -115,7 +125,8 @@ START_TEST(finds_least_terms) {
     double *cost = malloc(tarn_eg_id_count(g) * sizeof *cost);
     for (uint32_t i = 0; i < tarn_eg_id_count(g); i++) cost[i] = INFINITY;
     naive(g, fn, cost);
-    for (uint32_t i = 0; i < n; i++) ck_assert(tarn_eg_best_cost(b, id[i]) == cost[tarn_eg_find(g, id[i])]);
+    for (uint32_t i = 0; i < n; i++)
+      ck_assert(tarn_eg_best_cost(b, id[i]) == cost[tarn_eg_find(g, id[i])]);
     tarn_eg_best_free(b), tarn_eg_free(g), free(cost);
   }
 }
@@ -147,7 +158,9 @@ START_TEST(survives) {
     tarn_egraph *g = tarn_eg_new(&a, NULL);
     tarn_eg_rules *rs = tarn_eg_rules_new(&a);
     uint32_t id = g ? tarn_eg_add_text(g, &names, "(+ (f (f x)) (* 12 (+ x 3)))") : TARN_NONE;
-    uint32_t r = rs ? tarn_eg_rules_add_text(rs, &names, "r", "(+ ?a (f ?b)) => (f (+ ?b ?a))", NULL, 0) : TARN_NONE;
+    uint32_t r =
+        rs ? tarn_eg_rules_add_text(rs, &names, "r", "(+ ?a (f ?b)) => (f (+ ?b ?a))", NULL, 0)
+           : TARN_NONE;
     tarn_eg_best *b = id != TARN_NONE ? tarn_eg_best_new(g, NULL, NULL) : NULL;
     char buf[64];
     if (b) ck_assert(tarn_eg_best_text(b, &names, id, buf, sizeof buf));

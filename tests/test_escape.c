@@ -21,10 +21,13 @@ static const char awkward[] = "a*/\n<'\"\\?&\x01\xff\xc3\xa9" RIGHT_TO_LEFT;
 START_TEST(every_language_has_its_spelling) {
   ck_assert_str_eq(as(TARN_AS_TEXT, awkward), "a*/\\n<'\"\\?&\\x01\\xff\xc3\xa9\\xe2\\x80\\xae");
   ck_assert_str_eq(as(TARN_AS_SX, awkward), "a*/\\n<'\\\"\\\\?&\\x01\\xff\xc3\xa9\\xe2\\x80\\xae");
-  ck_assert_str_eq(as(TARN_AS_C, awkward), "a\\052/\\n<'\\\"\\\\\\?&\\001\\377\xc3\xa9\\342\\200\\256");
+  ck_assert_str_eq(as(TARN_AS_C, awkward),
+                   "a\\052/\\n<'\\\"\\\\\\?&\\001\\377\xc3\xa9\\342\\200\\256");
   ck_assert_str_eq(as(TARN_AS_JSON, awkward), "a*/\\n<'\\\"\\\\?&\\u0001\\\\xff\xc3\xa9\\u202e");
-  ck_assert_str_eq(as(TARN_AS_HTML, awkward), "a*/\n&lt;&#39;&quot;\\?&amp;\\x01\\xff\xc3\xa9\\xe2\\x80\\xae");
-  ck_assert_str_eq(as(TARN_AS_DOT, awkward), "a*/\\n<'\\\"\\\\?&amp;\\\\x01\\\\xff\xc3\xa9\\\\xe2\\\\x80\\\\xae");
+  ck_assert_str_eq(as(TARN_AS_HTML, awkward),
+                   "a*/\n&lt;&#39;&quot;\\?&amp;\\x01\\xff\xc3\xa9\\xe2\\x80\\xae");
+  ck_assert_str_eq(as(TARN_AS_DOT, awkward),
+                   "a*/\\n<'\\\"\\\\?&amp;\\\\x01\\\\xff\xc3\xa9\\\\xe2\\\\x80\\\\xae");
   ck_assert_str_eq(as(TARN_AS_JSON, "\xf3\xa0\x80\x81"), "\\udb40\\udc01");
   for (int l = TARN_AS_TEXT; l <= TARN_AS_DOT; l++) ck_assert_str_eq(as((tarn_as)l, ""), "");
 }
@@ -58,7 +61,9 @@ START_TEST(only_whole_visible_characters_are_visible) {
 }
 END_TEST
 
-static void raise_strange(tarn_ctx *c, void *arg) { tarn_raise(c, TARN_BAD_INPUT, "node %s: no", (const char *)arg); }
+static void raise_strange(tarn_ctx *c, void *arg) {
+  tarn_raise(c, TARN_BAD_INPUT, "node %s: no", (const char *)arg);
+}
 START_TEST(messages_and_warnings_are_one_line) {
   char name[] = "a\nb\x1b[2J\xff";
   tarn_protect(cx, raise_strange, name);
@@ -130,8 +135,10 @@ START_TEST(prefixes_come_from_file_names) {
     ck_assert_str_eq(got, pairs[i][1]);
     ck_assert(tarn_lower_name_ok(got));
   }
-  static const char *const bad[] = {"", "1", "_a", "a-b", "a b", "tarn", "tarn_x", "a\n", "\xc3\xa9"};
-  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) ck_assert_msg(!tarn_lower_name_ok(bad[i]), "%s", bad[i]);
+  static const char *const bad[] = {"",     "1",      "_a",  "a-b",     "a b",
+                                    "tarn", "tarn_x", "a\n", "\xc3\xa9"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    ck_assert_msg(!tarn_lower_name_ok(bad[i]), "%s", bad[i]);
 }
 END_TEST
 

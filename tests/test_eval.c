@@ -28,10 +28,10 @@ static void run(tarn_fn *body) {
   tarn_status st = tarn_protect(cx, body, NULL);
   ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
 }
-#define TEST(name)                                                                                                             \
-  static void name##_body(tarn_ctx *c, void *arg);                                                                             \
-  START_TEST(name) { run(name##_body); }                                                                                       \
-  END_TEST                                                                                                                     \
+#define TEST(name)                                                                                 \
+  static void name##_body(tarn_ctx *c, void *arg);                                                 \
+  START_TEST(name) { run(name##_body); }                                                           \
+  END_TEST                                                                                         \
   static void name##_body(tarn_ctx *c, void *arg)
 #define UNUSED (void)c, (void)arg
 
@@ -40,8 +40,8 @@ static void same_value(tarn_dtype t, tarn_value a, tarn_value b, tarn_term term,
   bool same = a.i == b.i;
   if (tarn_dtype_is_float(t)) same = !memcmp(&a.d, &b.d, sizeof a.d) || (isnan(a.d) && isnan(b.d));
   if (!same)
-    ck_abort_msg("term %u, element %lld: %.17g (%lld), by definition %.17g (%lld)", term, (long long)at, a.d, (long long)a.i,
-                 b.d, (long long)b.i);
+    ck_abort_msg("term %u, element %lld: %.17g (%lld), by definition %.17g (%lld)", term,
+                 (long long)at, a.d, (long long)a.i, b.d, (long long)b.i);
 }
 
 /* The interpreter and the definitions agree to the bit, in both modes. */
@@ -86,7 +86,8 @@ typedef struct pool {
   tarn_binding in[8];
 } pool;
 
-static const tarn_dtype kinds[] = {TARN_F32, TARN_F32, TARN_F32, TARN_F64, TARN_F16, TARN_I32, TARN_BF16, TARN_U8};
+static const tarn_dtype kinds[] = {TARN_F32, TARN_F32, TARN_F32,  TARN_F64,
+                                   TARN_F16, TARN_I32, TARN_BF16, TARN_U8};
 
 static void add_input(pool *p, uint32_t ns, uint32_t n, const int64_t *dim) {
   tarn_dtype t = kinds[below(8)];
@@ -109,10 +110,12 @@ static tarn_term alike(const pool *p, tarn_term a) {
 }
 
 static uint32_t random_body(tarn_dtype t, uint32_t n) {
-  static const tarn_fxop two[] = {TARN_FX_ADD, TARN_FX_MUL, TARN_FX_MAX, TARN_FX_SUB, TARN_FX_MIN, TARN_FX_DIV};
+  static const tarn_fxop two[] = {TARN_FX_ADD, TARN_FX_MUL, TARN_FX_MAX,
+                                  TARN_FX_SUB, TARN_FX_MIN, TARN_FX_DIV};
   uint32_t f = tarn_fx_hole(L, 0);
   for (uint32_t i = 1; i < n; i++) f = tarn_fx_op(L, two[below(6)], f, tarn_fx_hole(L, i), 0);
-  if (tarn_dtype_is_float(t) && !below(3)) f = tarn_fx_op(L, below(2) ? TARN_FX_TANH : TARN_FX_SQRT, f, 0, 0);
+  if (tarn_dtype_is_float(t) && !below(3))
+    f = tarn_fx_op(L, below(2) ? TARN_FX_TANH : TARN_FX_SQRT, f, 0, 0);
   if (!below(3)) {
     uint32_t k = tarn_dtype_is_float(t) ? tarn_fx_const(L, t, 0.5) : tarn_fx_iconst(L, t, 2);
     f = tarn_fx_op(L, TARN_FX_SEL, tarn_fx_op(L, TARN_FX_LT, f, k, 0), f, k);
@@ -125,13 +128,15 @@ static uint32_t argmax(tarn_dtype t) {
   uint32_t h[4];
   for (uint32_t i = 0; i < 4; i++) h[i] = tarn_fx_hole(L, i);
   uint32_t more = tarn_fx_op(L, TARN_FX_LT, h[0], h[2], 0);
-  uint32_t least = tarn_dtype_is_float(t) ? tarn_fx_const(L, t, -INFINITY)
-                                          : tarn_reducer_get(L, tarn_reducer_of(L, TARN_RED_MAX, t))->init[0];
+  uint32_t least = tarn_dtype_is_float(t)
+                       ? tarn_fx_const(L, t, -INFINITY)
+                       : tarn_reducer_get(L, tarn_reducer_of(L, TARN_RED_MAX, t))->init[0];
   tarn_reducer r = {.kind = TARN_RED_CUSTOM,
                     .dtype = t,
                     .ns = 2,
                     .init = {least, tarn_fx_iconst(L, TARN_I64, -1)},
-                    .step = {tarn_fx_op(L, TARN_FX_SEL, more, h[2], h[0]), tarn_fx_op(L, TARN_FX_SEL, more, h[3], h[1])},
+                    .step = {tarn_fx_op(L, TARN_FX_SEL, more, h[2], h[0]),
+                             tarn_fx_op(L, TARN_FX_SEL, more, h[3], h[1])},
                     .merge = {TARN_NONE, TARN_NONE},
                     .result = h[1]};
   return tarn_reducer_intern(L, &r);
@@ -148,17 +153,20 @@ static tarn_term random_compute(const pool *p) {
   const tarn_type *t = tarn_term_type(L, a);
   tarn_func f = {.nops = 1, .red = TARN_NONE, .epi = TARN_NONE};
   uint32_t n = 1 + (uint32_t)below(3), narg = 1;
-  if (t->n > t->ns && t->dim[t->ns] > 0 && t->dim[t->ns] <= 3 && below(2)) f.ntuple = (uint8_t)(n = (uint32_t)t->dim[t->ns]);
+  if (t->n > t->ns && t->dim[t->ns] > 0 && t->dim[t->ns] <= 3 && below(2))
+    f.ntuple = (uint8_t)(n = (uint32_t)t->dim[t->ns]);
   else {
     f.nops = (uint8_t)n;
     for (; narg < n; narg++) arg[narg] = alike(p, a);
   }
-  f.body =
-      below(2) && n == 2 ? tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0) : random_body(t->dtype, n);
+  f.body = below(2) && n == 2
+               ? tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0)
+               : random_body(t->dtype, n);
   if (below(3)) f.red = random_reducer(t->dtype);
   bool keeps = f.red == TARN_NONE || tarn_reducer_get(L, f.red)->kind != TARN_RED_CUSTOM;
   if (keeps && f.red != TARN_NONE && below(2)) {
-    uint32_t one = tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, TARN_RED_MAX, t->dtype));
+    uint32_t one =
+        tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, TARN_RED_MAX, t->dtype));
     arg[narg++] = tarn_compute(L, one, &a, 1);
     f.nepi = 1;
     f.epi = random_body(t->dtype, 2);
@@ -216,8 +224,12 @@ static tarn_term random_other(const pool *p) {
   case 0: return t->n ? try_mk(TARN_OP_CONCAT, ints(1, &(int64_t){below(t->n)}), k, 2) : TARN_NONE;
   case 1: return try_mk(TARN_OP_PAIR, 0, k, 2);
   case 2:
-  case 3: k[1] = below(2) ? any(p) : k[1]; return try_mk(TARN_OP_CART_PROD, ints(1, &(int64_t){below(2)}), k, 2);
-  case 4: pl.value = random_reducer(t->dtype); return try_mk(TARN_OP_FOLD, tarn_payload_intern(L, &pl), k, 1);
+  case 3:
+    k[1] = below(2) ? any(p) : k[1];
+    return try_mk(TARN_OP_CART_PROD, ints(1, &(int64_t){below(2)}), k, 2);
+  case 4:
+    pl.value = random_reducer(t->dtype);
+    return try_mk(TARN_OP_FOLD, tarn_payload_intern(L, &pl), k, 1);
   case 5: return random_gather(p, a);
   case 6: return random_systolic(p, a);
   default: return try_mk(TARN_OP_MATERIALISE, 0, k, 1);
@@ -277,7 +289,8 @@ static tarn_term conv(tarn_term x, tarn_term w, int64_t k, int64_t stride, int64
   const tarn_type *t = tarn_term_type(L, x);
   uint32_t zero = tarn_fx_const(L, t->dtype, 0);
   x = tarn_pad(L, 2, zero, pad, pad, tarn_pad(L, 3, zero, pad, pad, x));
-  x = tarn_windows(L, (int64_t[]){t->dim[1], k, k}, (int64_t[]){1, stride, stride}, NULL, tarn_access(L, 1, x));
+  x = tarn_windows(L, (int64_t[]){t->dim[1], k, k}, (int64_t[]){1, stride, stride}, NULL,
+                   tarn_access(L, 1, x));
   tarn_term c = tarn_cart(L, 0, tarn_access(L, 1, w), tarn_squeeze(L, 1, x));
   c = tarn_compute(L, tarn_fn_dot(L, t->dtype), &c, 1);
   return tarn_transpose(L, (uint32_t[]){1, 0, 2, 3}, c);
@@ -300,7 +313,8 @@ TEST(a_convolution_is_one_compute_over_two_views) {
 }
 
 /* ---------------------------------------------------------------- sums of products */
-static void check_conv(tarn_dtype t, int64_t size, int64_t channels, int64_t k, int64_t stride, int64_t pad) {
+static void check_conv(tarn_dtype t, int64_t size, int64_t channels, int64_t k, int64_t stride,
+                       int64_t pad) {
   const int64_t xd[] = {2, channels, size, size}, wd[] = {11, channels, k, k};
   tarn_binding in[] = {{"x", random_tensor(t, 4, xd)}, {"w", random_tensor(t, 4, wd)}};
   tarn_term x = tarn_input(L, "x", tarn_type_tensor(L, t, 4, 4, xd));
@@ -344,7 +358,8 @@ static void check_transposed(tarn_dtype t, int64_t s, int64_t k, bool product) {
   else {
     y = tarn_access(L, 2, spread(x, s));
     y = tarn_windows(L, (int64_t[]){k, k}, (int64_t[]){1, 1}, NULL, y);
-    y = tarn_compute(L, tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, TARN_RED_MAX, t)), &y, 1);
+    y = tarn_compute(
+        L, tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, TARN_RED_MAX, t)), &y, 1);
   }
   agree(&y, 1, in, 2);
 }
@@ -385,7 +400,8 @@ static void check_product(tarn_dtype t, int64_t m, int64_t n, int64_t k, bool bi
   tarn_func f = *tarn_fn_get(L, tarn_fn_dot(L, t));
   if (bias) {
     f.nepi = 1;
-    f.epi = tarn_fx_op(L, TARN_FX_ADD, f.epi == TARN_NONE ? tarn_fx_hole(L, 0) : f.epi, tarn_fx_hole(L, 1), 0);
+    f.epi = tarn_fx_op(L, TARN_FX_ADD, f.epi == TARN_NONE ? tarn_fx_hole(L, 0) : f.epi,
+                       tarn_fx_hole(L, 1), 0);
     arg[1] = tarn_constant(L, "b", random_tensor(t, 2, bd), 2);
     arg[1] = tarn_broadcast(L, 2, 2, (int64_t[]){m, n}, arg[1]);
   }
@@ -408,7 +424,8 @@ TEST(matrix_products) {
 TEST(shared_dims) {
   UNUSED;
   const int64_t xd[] = {6, 7, 7}, wd[] = {6, 3, 3};
-  tarn_binding in[] = {{"x", random_tensor(TARN_F32, 3, xd)}, {"w", random_tensor(TARN_F32, 3, wd)}};
+  tarn_binding in[] = {{"x", random_tensor(TARN_F32, 3, xd)},
+                       {"w", random_tensor(TARN_F32, 3, wd)}};
   tarn_term x = tarn_input(L, "x", tarn_type_tensor(L, TARN_F32, 1, 3, xd));
   tarn_term w = tarn_input(L, "w", tarn_type_tensor(L, TARN_F32, 1, 3, wd));
   x = tarn_windows(L, (int64_t[]){3, 3}, (int64_t[]){1, 1}, NULL, x);
@@ -424,7 +441,8 @@ typedef struct builder {
 } builder;
 
 /* own loop i reads dim i, shared ones in front. */
-static uint32_t map_of(uint32_t n, const int64_t *dim, uint32_t nin, const int64_t *in, const uint32_t *loop) {
+static uint32_t map_of(uint32_t n, const int64_t *dim, uint32_t nin, const int64_t *in,
+                       const uint32_t *loop) {
   tarn_imap m = {.ns = (uint8_t)n, .n = (uint8_t)n, .nin = (uint8_t)nin, .fill = TARN_NONE};
   memcpy(m.dim, dim, n * sizeof *dim);
   for (uint32_t i = 0; i < nin; i++) m.in[i] = in[i], m.e[i] = tarn_ix_var(L, loop[i], dim);
@@ -458,10 +476,13 @@ static uint32_t softmax_nest(int64_t rows, int64_t cols, bool both) {
 static tarn_term softmax_sum(tarn_term x, int64_t rows, int64_t cols, tarn_term *e) {
   uint32_t h0 = tarn_fx_hole(L, 0), h1 = tarn_fx_hole(L, 1);
   uint32_t f = tarn_fx_op(L, TARN_FX_EXP, tarn_fx_op(L, TARN_FX_SUB, h0, h1, 0), 0, 0);
-  tarn_term m = tarn_compute(L, tarn_fn_reduce(L, h0, 1, tarn_reducer_of(L, TARN_RED_MAX, TARN_F32)), &x, 1);
-  m = tarn_broadcast(L, 1, 2, (int64_t[]){rows, cols}, tarn_access(L, 1, tarn_insert_axis(L, 1, m)));
+  tarn_term m =
+      tarn_compute(L, tarn_fn_reduce(L, h0, 1, tarn_reducer_of(L, TARN_RED_MAX, TARN_F32)), &x, 1);
+  m = tarn_broadcast(L, 1, 2, (int64_t[]){rows, cols},
+                     tarn_access(L, 1, tarn_insert_axis(L, 1, m)));
   *e = tarn_compute(L, tarn_fn_map(L, f, 2), (tarn_term[]){x, m}, 2);
-  return tarn_compute(L, tarn_fn_reduce(L, h0, 1, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32)), e, 1);
+  return tarn_compute(L, tarn_fn_reduce(L, h0, 1, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32)), e,
+                      1);
 }
 
 static void check_softmax(int64_t rows, int64_t cols) {
@@ -470,10 +491,12 @@ static void check_softmax(int64_t rows, int64_t cols) {
   tarn_term x = tarn_input(L, "x", tarn_type_tensor(L, TARN_F32, 1, 2, d)), e, root[4];
   root[0] = softmax_sum(x, rows, cols, &e);
   root[1] = e;
-  tarn_term n = tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, softmax_nest(rows, cols, true)), &x, 1);
+  tarn_term n = tarn_mk(L, TARN_OP_NEST,
+                        tarn_payload_of(L, TARN_P_NEST, softmax_nest(rows, cols, true)), &x, 1);
   root[2] = tarn_mk(L, TARN_OP_NTH, ints(1, &(int64_t){1}), &n, 1);
   root[3] = tarn_mk(L, TARN_OP_NTH, ints(1, &(int64_t){0}), &n, 1);
-  tarn_term single = tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, softmax_nest(rows, cols, false)), &x, 1);
+  tarn_term single = tarn_mk(
+      L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, softmax_nest(rows, cols, false)), &x, 1);
   for (int m = 0; m < 2; m++) {
     tarn_tensor *out[4], *alone;
     tarn_eval(L, root, 4, in, 1, m ? TARN_WIDE : TARN_STRICT, NULL, out);
@@ -509,7 +532,8 @@ TEST(two_fills) {
   tarn_stage s = {.nown = 1, .own = {12}, .read = &r, .out = true, .space = TARN_NONE};
   s.fn = tarn_fn_map(L, tarn_fx_hole(L, 0), 1);
   tarn_nest n = {.out_ns = 1, .nstage = 1, .nchild = 1, .stage = &s};
-  tarn_term nest = tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, tarn_nest_intern(L, &n)), &inner, 1);
+  tarn_term nest =
+      tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, tarn_nest_intern(L, &n)), &inner, 1);
   agree(&y, 1, in, 1);
   tarn_tensor *out[2];
   tarn_eval(L, (tarn_term[]){y, nest}, 2, in, 1, TARN_STRICT, NULL, out);
@@ -551,8 +575,8 @@ TEST(ill_formed_nests_are_refused) {
  */
 static int calls;
 
-static void twice(tarn_ctx *c, const tarn_payload *p, const tarn_tensor *const *in, uint32_t nin, tarn_tensor *const *out,
-                  uint32_t nout) {
+static void twice(tarn_ctx *c, const tarn_payload *p, const tarn_tensor *const *in, uint32_t nin,
+                  tarn_tensor *const *out, uint32_t nout) {
   (void)c;
   calls++;
   ck_assert_str_eq(p->name, "twice");
@@ -571,7 +595,9 @@ TEST(opaque_operators_run_once) {
   uint32_t type = tarn_type_tensor(L, TARN_F32, 2, 2, d);
   tarn_binding in[] = {{"x", random_tensor(TARN_F32, 2, d)}};
   tarn_term x = tarn_input(L, "x", type);
-  tarn_payload p = {.kind = TARN_P_OPAQUE, .name = "twice", .type = tarn_type_tuple(L, 2, (uint32_t[]){type, type})};
+  tarn_payload p = {.kind = TARN_P_OPAQUE,
+                    .name = "twice",
+                    .type = tarn_type_tuple(L, 2, (uint32_t[]){type, type})};
   tarn_term same = tarn_compute(L, tarn_fn_map(L, tarn_fx_hole(L, 0), 1), &x, 1);
   tarn_term y = tarn_mk(L, TARN_OP_OPAQUE, tarn_payload_intern(L, &p), &same, 1);
   tarn_term a = tarn_mk(L, TARN_OP_NTH, ints(1, &(int64_t){0}), &y, 1);
@@ -655,7 +681,8 @@ static void long_chain(tarn_ctx *c, void *arg) {
   uint32_t f = tarn_fx_op(l, TARN_FX_ADD, tarn_fx_hole(l, 0), tarn_fx_hole(l, 1), 0);
   tarn_tensor *out;
   for (int i = 0; i < 40; i++)
-    x = tarn_compute(l, tarn_fn_map(l, f, 2), (tarn_term[]){x, tarn_transpose(l, (uint32_t[]){1, 0}, x)}, 2);
+    x = tarn_compute(l, tarn_fn_map(l, f, 2),
+                     (tarn_term[]){x, tarn_transpose(l, (uint32_t[]){1, 0}, x)}, 2);
   size_t before = m->most = m->held;
   tarn_eval(l, &x, 1, &in, 1, TARN_STRICT, NULL, &out);
   ck_assert_uint_lt(m->most - before, 5u << 20);
@@ -677,7 +704,8 @@ static void some_work(tarn_ctx *c, void *arg) {
   seed = 7;
   L = tarn_lang_new(c);
   const int64_t xd[] = {1, 2, 7, 7}, wd[] = {3, 2, 3, 3};
-  tarn_binding in[] = {{"x", random_tensor(TARN_F32, 4, xd)}, {"w", random_tensor(TARN_F32, 4, wd)}};
+  tarn_binding in[] = {{"x", random_tensor(TARN_F32, 4, xd)},
+                       {"w", random_tensor(TARN_F32, 4, wd)}};
   tarn_term x = tarn_input(L, "x", tarn_type_tensor(L, TARN_F32, 4, 4, xd));
   tarn_term w = tarn_input(L, "w", tarn_type_tensor(L, TARN_F32, 4, 4, wd));
   tarn_term y = conv(x, w, 3, 1, 1), k[] = {y, y};
@@ -724,7 +752,8 @@ static void check_nearest(float x, uint16_t got, float (*from)(uint16_t)) {
   up = from((uint16_t)(sign | (mag + 1)));
   down = mag ? from((uint16_t)(sign | (mag - 1))) : -from((uint16_t)(sign | 1));
   double e = fabs((double)g - (double)x);
-  double eu = isinf(up) ? INFINITY : fabs((double)up - (double)x), ed = fabs((double)down - (double)x);
+  double eu = isinf(up) ? INFINITY : fabs((double)up - (double)x),
+         ed = fabs((double)down - (double)x);
   MUST(e <= eu && e <= ed && ((e < eu && e < ed) || got % 2 == 0));
 }
 
@@ -745,7 +774,8 @@ START_TEST(sixteen_bit_floats) {
     check_nearest(x, tarn_to_f16(x), tarn_from_f16);
     check_nearest(x, tarn_to_bf16(x), tarn_from_bf16);
   }
-  ck_assert(tarn_from_f16(0x3C00) == 1 && tarn_from_f16(0x7BFF) == 65504 && tarn_from_f16(1) == 0x1p-24f);
+  ck_assert(tarn_from_f16(0x3C00) == 1 && tarn_from_f16(0x7BFF) == 65504 &&
+            tarn_from_f16(1) == 0x1p-24f);
   ck_assert(tarn_to_f16(65520) == 0x7C00 && tarn_to_f16(65519) == 0x7BFF);
 }
 END_TEST

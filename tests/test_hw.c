@@ -1,4 +1,5 @@
-/* hw/: descriptions read, checked, printed and read again; every refusal says where; what is asked of a machine. */
+/* hw/: descriptions read, checked, printed and read again; every refusal says where; what is asked
+ * of a machine. */
 #include "tests/terms.h"
 
 #include "base/base.h"
@@ -25,14 +26,16 @@ static const tarn_hw *machine(const char *text) {
 static const char whole[] =
     "(hw all (kind dsa) (triple \"t\") (cpu \"c\") (features \"+f\") (clock 1.5e9) (units 3)\n"
     "  (vector (bits 256) (registers 16) (spreads)) (trip 0.5)\n"
-    "  (memory acc (capacity 1024) (instances 2) (line 64) (ways 4) (align 32) (banks 8) (read 64) (write 32.5)\n"
+    "  (memory acc (capacity 1024) (instances 2) (line 64) (ways 4) (align 32) (banks 8) (read 64) "
+    "(write 32.5)\n"
     "    (latency 4) (hidden 0.95) (managed) (entry 16) (keep out bias))\n"
     "  (memory shadow (capacity 512) (read 1) (write 2) (shadow-of acc))\n"
     "  (memory dram (serves 3) (read 8) (write 4))\n"
     "  (intrinsic gemm (meaning (compute (reduceSum (mul $0 $1)) ?a ?b))\n"
     "    (operand a (type i8) (memory acc) (dims 1 16)) (operand b (type i8) (dims 16 16))\n"
     "    (operand y (type i32) (memory acc) (dims 1 16))\n"
-    "    (latency 5) (throughput 0.5) (ops 256) (encoding \"gemm\") (reuse-distance 4) (widths 1 2 3))\n"
+    "    (latency 5) (throughput 0.5) (ops 256) (encoding \"gemm\") (reuse-distance 4) (widths 1 2 "
+    "3))\n"
     "  (intrinsic add (meaning ?a) (operand a (type f32)) (operand y (type f32)))\n"
     "  (cycles (exp 12) (div 7.5)) (launch 1e-6) (barrier 2e-6)\n"
     "  (queues load compute store) (limit 7) (ratio 0.25) (sizes 1 2) (mix 1 2.5))";
@@ -46,25 +49,34 @@ static void check_fields(const tarn_hw *h) {
   ck_assert(h->vector_bits == 256 && h->vector_regs == 16 && h->nmem == 3 && h->nintrin == 2);
   ck_assert(h->spreads && h->trip == 0.5);
   const tarn_hw_memory *m = tarn_hw_memory_find(h, "acc");
-  ck_assert(m == &h->mem[0] && m->capacity == 1024 && m->instances == 2 && m->serves == 2 && m->line == 64 && m->align == 32);
-  ck_assert(m->ways == 4 && tarn_hw_way(m) == 256 && tarn_hw_ways(m) == 4 && tarn_hw_ways(&h->mem[1]) == 12);
-  ck_assert(tarn_hw_way(&(tarn_hw_memory){.capacity = 48 << 10}) == 4096 && tarn_hw_ways(&(tarn_hw_memory){.ways = 16}) == 12);
-  ck_assert(m->banks == 8 && m->read == 64 && m->write == 32.5 && m->latency == 4 && m->managed && m->entry == 16);
+  ck_assert(m == &h->mem[0] && m->capacity == 1024 && m->instances == 2 && m->serves == 2 &&
+            m->line == 64 && m->align == 32);
+  ck_assert(m->ways == 4 && tarn_hw_way(m) == 256 && tarn_hw_ways(m) == 4 &&
+            tarn_hw_ways(&h->mem[1]) == 12);
+  ck_assert(tarn_hw_way(&(tarn_hw_memory){.capacity = 48 << 10}) == 4096 &&
+            tarn_hw_ways(&(tarn_hw_memory){.ways = 16}) == 12);
+  ck_assert(m->banks == 8 && m->read == 64 && m->write == 32.5 && m->latency == 4 && m->managed &&
+            m->entry == 16);
   ck_assert(m->hidden == 0.95 && h->mem[2].hidden == 0.8);
   ck_assert(m->nkeep == 2 && !strcmp(m->keep[1], "bias") && !m->shadow_of);
   ck_assert_str_eq(h->mem[1].shadow_of, "acc");
-  ck_assert(h->mem[2].capacity == 0 && h->mem[2].instances == 1 && h->mem[2].serves == 3 && h->mem[2].line == 1 &&
-            !h->mem[2].managed);
+  ck_assert(h->mem[2].capacity == 0 && h->mem[2].instances == 1 && h->mem[2].serves == 3 &&
+            h->mem[2].line == 1 && !h->mem[2].managed);
   ck_assert_ptr_null(tarn_hw_memory_find(h, "l1"));
   const tarn_hw_intrinsic *n = &h->intrin[0];
   ck_assert(n->nop == 3 && n->latency == 5 && n->throughput == 0.5 && n->ops == 256);
   ck_assert_str_eq(n->encoding, "gemm");
-  ck_assert(tarn_sx_is(n->meaning, "compute") && n->op[0].dtype == TARN_I8 && n->op[2].dtype == TARN_I32);
-  ck_assert(n->op[1].n == 2 && n->op[1].dim[0] == 16 && !strcmp(n->op[1].memory, "") && !strcmp(n->op[2].memory, "acc"));
-  ck_assert(n->nattr == 2 && n->attr[0].kind == TARN_A_INT && n->attr[0].i == 4 && n->attr[1].kind == TARN_A_INTS);
-  ck_assert(h->nattr == 5 && h->attr[0].kind == TARN_A_STR && !strcmp(h->attr[0].s, "load compute store"));
+  ck_assert(tarn_sx_is(n->meaning, "compute") && n->op[0].dtype == TARN_I8 &&
+            n->op[2].dtype == TARN_I32);
+  ck_assert(n->op[1].n == 2 && n->op[1].dim[0] == 16 && !strcmp(n->op[1].memory, "") &&
+            !strcmp(n->op[2].memory, "acc"));
+  ck_assert(n->nattr == 2 && n->attr[0].kind == TARN_A_INT && n->attr[0].i == 4 &&
+            n->attr[1].kind == TARN_A_INTS);
+  ck_assert(h->nattr == 5 && h->attr[0].kind == TARN_A_STR &&
+            !strcmp(h->attr[0].s, "load compute store"));
   ck_assert(h->attr[1].i == 7 && h->attr[2].kind == TARN_A_REAL && h->attr[2].r == 0.25);
-  ck_assert(h->attr[3].n == 2 && h->attr[3].is[1] == 2 && h->attr[4].kind == TARN_A_REALS && h->attr[4].rs[1] == 2.5);
+  ck_assert(h->attr[3].n == 2 && h->attr[3].is[1] == 2 && h->attr[4].kind == TARN_A_REALS &&
+            h->attr[4].rs[1] == 2.5);
 }
 START_TEST(every_form) { check_fields(machine(whole)); }
 END_TEST
@@ -82,10 +94,12 @@ END_TEST
 
 /* ---------------------------------------------------------------- what is asked of a machine */
 START_TEST(questions) {
-  const tarn_hw *h = machine("(hw m " CPU " (units 4) (vector (bits 256) (registers 16)) " MEMORY
-                             "(intrinsic fma (meaning ?a) (operand a (type f32)) (operand y (type f32)) (throughput 2) (ops 8))"
-                             "(intrinsic slow (meaning ?a) (operand a (type f32)) (operand y (type f32)) (ops 4))"
-                             "(cycles (exp 12)))");
+  const tarn_hw *h =
+      machine("(hw m " CPU " (units 4) (vector (bits 256) (registers 16)) " MEMORY
+              "(intrinsic fma (meaning ?a) (operand a (type f32)) (operand y (type f32)) "
+              "(throughput 2) (ops 8))"
+              "(intrinsic slow (meaning ?a) (operand a (type f32)) (operand y (type f32)) (ops 4))"
+              "(cycles (exp 12)))");
   ck_assert_uint_eq(tarn_hw_lanes(h, TARN_F32), 8);
   ck_assert_uint_eq(tarn_hw_lanes(h, TARN_F64), 4);
   ck_assert_uint_eq(tarn_hw_lanes(h, TARN_I8), 32);
@@ -98,13 +112,15 @@ START_TEST(questions) {
   ck_assert_uint_eq(tarn_hw_tiles(L, h, TARN_F32, tile, 4), 3);
   ck_assert(tile[0] == 8 && tile[1] == 16 && tile[2] == 32);
   ck_assert(!tarn_hw_wants_products(L, h));
-  const tarn_hw *product =
-      machine("(hw p (kind dsa) (clock 1e9) " MEMORY "(intrinsic mm (meaning (compute dotProd (cartProd (access 1 ?a)"
-              " (access 1 ?b)))) (operand a (type f32) (dims 1 16)) (operand b (type f32) (dims 4 16)) (operand y (type f32) "
-              "(dims 1 4))))");
+  const tarn_hw *product = machine("(hw p (kind dsa) (clock 1e9) " MEMORY
+                                   "(intrinsic mm (meaning (compute dotProd (cartProd (access 1 ?a)"
+                                   " (access 1 ?b)))) (operand a (type f32) (dims 1 16)) (operand "
+                                   "b (type f32) (dims 4 16)) (operand y (type f32) "
+                                   "(dims 1 4))))");
   ck_assert_uint_eq(tarn_hw_tiles(L, product, TARN_F32, tile, 4), 2);
   ck_assert(tile[0] == 4 && tile[1] == 16 && tarn_hw_wants_products(L, product));
-  ck_assert_uint_eq(tarn_hw_tiles(L, product, TARN_I8, tile, 4), 2); /* no lanes: 2 and 4 elements */
+  ck_assert_uint_eq(tarn_hw_tiles(L, product, TARN_I8, tile, 4),
+                    2); /* no lanes: 2 and 4 elements */
   const tarn_hw *scalar = machine("(hw m " CPU MEMORY ")");
   ck_assert_uint_eq(tarn_hw_lanes(scalar, TARN_F32), 1);
   ck_assert_double_eq(tarn_hw_peak(scalar, TARN_F32, 1), 2e9);
@@ -127,8 +143,9 @@ static const struct refusal {
     {"(hw m\n ())", "m.hw:2:2", "a form (name value…)"},
     {"(hw m\n ((a)))", "m.hw:2:2", "a form (name value…)"},
     {"(hw m (triple \"t\") (clock 1)" MEMORY ")", "m.hw:1:1", "(kind cpu|gpu|dsa)"},
-    {"(hw m " CPU "\n (memory l1 (capacity 64) (read 1) (write 1) (hidden 1.5)) (memory dram (read 1) (write 1)))", "m.hw:2:2",
-     "(hidden S) is a share"},
+    {"(hw m " CPU "\n (memory l1 (capacity 64) (read 1) (write 1) (hidden 1.5)) (memory dram (read "
+     "1) (write 1)))",
+     "m.hw:2:2", "(hidden S) is a share"},
     {"(hw m (kind tpu))", "m.hw:1:7", "cpu, gpu or dsa"},
     {"(hw m (kind))", "m.hw:1:7", "needs a value"},
     {"(hw m (kind cpu) (kind cpu))", "m.hw:1:18", "twice"},
@@ -167,8 +184,10 @@ static const struct refusal {
     {"(hw m (memory l1 (managed 1)))", "m.hw:1:27", "no value"},
     {"(hw m (memory l1 big))", "m.hw:1:18", "a form (name value…)"},
     {"(hw m (memory l1 (line 4) (line 4)))", "m.hw:1:27", "twice"},
-    {"(hw m " CPU " (memory a (read 1) (write 1)) (memory b (read 1) (write 1)))", "m.hw:1:1", "memory a has no (capacity …)"},
-    {"(hw m " CPU " (memory a (capacity 4) (read 1) (write 1)) (memory a (read 1) (write 1)))", "m.hw:1:1", "described twice"},
+    {"(hw m " CPU " (memory a (read 1) (write 1)) (memory b (read 1) (write 1)))", "m.hw:1:1",
+     "memory a has no (capacity …)"},
+    {"(hw m " CPU " (memory a (capacity 4) (read 1) (write 1)) (memory a (read 1) (write 1)))",
+     "m.hw:1:1", "described twice"},
     {"(hw m " CPU " (memory a (read 1) (write 1) (shadow-of b)))", "m.hw:1:1", "shadows unknown b"},
     {"(hw m (intrinsic))", "m.hw:1:7", "needs a value"},
     {"(hw m (intrinsic f))", "m.hw:1:7", "(meaning TERM)"},
@@ -177,12 +196,14 @@ static const struct refusal {
     {"(hw m (intrinsic f (operand a (type f31))))", "m.hw:1:31", "unknown type f31"},
     {"(hw m (intrinsic f (operand a (dims 4))))", "m.hw:1:20", "(type T)"},
     {"(hw m (intrinsic f (operand a (dims 0))))", "m.hw:1:31", "positive integers"},
-    {"(hw m (intrinsic f (operand a (dims 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1))))", "m.hw:1:31", "at most 16"},
+    {"(hw m (intrinsic f (operand a (dims 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1))))", "m.hw:1:31",
+     "at most 16"},
     {"(hw m (intrinsic f (operand a (shape 4))))", "m.hw:1:31", "unknown form"},
     {"(hw m (intrinsic f (operand a b)))", "m.hw:1:31", "unknown form"},
     {"(hw m (intrinsic f (throughput 0)))", "m.hw:1:32", "out of range"},
-    {"(hw m " CPU MEMORY "(intrinsic f (meaning ?a) (operand a (type f32) (memory l9)) (operand y (type f32))))", "m.hw:1:1",
-     "operand a lives in unknown memory l9"},
+    {"(hw m " CPU MEMORY
+     "(intrinsic f (meaning ?a) (operand a (type f32) (memory l9)) (operand y (type f32))))",
+     "m.hw:1:1", "operand a lives in unknown memory l9"},
 };
 START_TEST(refused) {
   const struct refusal *r = &refusals[_i];
@@ -190,8 +211,10 @@ START_TEST(refused) {
   ck_assert_msg(tarn_protect(cx, parse, &arg) == TARN_BAD_INPUT, "accepted: %s", r->text);
   const char *m = tarn_message(cx);
   size_t n = strlen(r->at);
-  ck_assert_msg(!strncmp(m, r->at, n) && m[n] == ':', "%s\n  says  %s\n  not   %s", r->text, m, r->at);
-  ck_assert_msg(strstr(m, r->why) && !strchr(m, '\n'), "%s\n  says  %s\n  not   %s", r->text, m, r->why);
+  ck_assert_msg(!strncmp(m, r->at, n) && m[n] == ':', "%s\n  says  %s\n  not   %s", r->text, m,
+                r->at);
+  ck_assert_msg(strstr(m, r->why) && !strchr(m, '\n'), "%s\n  says  %s\n  not   %s", r->text, m,
+                r->why);
 }
 END_TEST
 
@@ -218,10 +241,13 @@ START_TEST(shipped) {
     ck_assert_str_eq(a.p, b.p);
     ck_assert_str_eq(l.hw->name, names[i]);
     for (uint32_t m = 0; m + 1 < l.hw->nmem; m++) /* nearer memories are faster */
-      ck_assert_msg(l.hw->mem[m].read >= l.hw->mem[m + 1].read, "%s: %s", names[i], l.hw->mem[m].name);
-    if (l.hw->kind == TARN_HW_CPU) ck_assert(tarn_hw_lanes(l.hw, TARN_F32) > 1 && l.hw->nintrin > 0);
+      ck_assert_msg(l.hw->mem[m].read >= l.hw->mem[m + 1].read, "%s: %s", names[i],
+                    l.hw->mem[m].name);
+    if (l.hw->kind == TARN_HW_CPU)
+      ck_assert(tarn_hw_lanes(l.hw, TARN_F32) > 1 && l.hw->nintrin > 0);
     ck_assert_msg(tarn_hw_wants_products(L, l.hw), "%s", names[i]);
-    static const char *const expected[] = {"aarch64", "riscv64", "x86-64-v3", "vta-pynq", "gemmini-default", "systolic-f32"};
+    static const char *const expected[] = {"aarch64",  "riscv64",         "x86-64-v3",
+                                           "vta-pynq", "gemmini-default", "systolic-f32"};
     for (uint32_t e = 0; e < 6; e++) found += !strcmp(names[i], expected[e]);
   }
   ck_assert_uint_eq(found, 6);
@@ -239,7 +265,8 @@ START_TEST(not_shipped) {
 END_TEST
 
 int main(void) {
-  const looped tests[] = {{every_form, 1}, {round_trip, 1}, {questions, 1}, {refused, COUNT(refusals)},
+  const looped tests[] = {{every_form, 1}, {round_trip, 1},
+                          {questions, 1},  {refused, COUNT(refusals)},
                           {shipped, 1},    {not_shipped, 1}};
   return run_suite("hw", tests, sizeof tests / sizeof *tests);
 }

@@ -25,7 +25,8 @@ START_TEST(possible) {
   ck_assert(h->vector_bits >= 64 && h->vector_regs >= 8);
   ck_assert_uint_ge(h->nmem, 1);
   ck_assert_int_eq(h->mem[h->nmem - 1].capacity, 0);
-  for (uint32_t i = 0; i + 2 < h->nmem; i++) ck_assert_int_lt(h->mem[i].capacity, h->mem[i + 1].capacity);
+  for (uint32_t i = 0; i + 2 < h->nmem; i++)
+    ck_assert_int_lt(h->mem[i].capacity, h->mem[i + 1].capacity);
   for (uint32_t i = 0; i + 1 < h->nmem; i++) {
     ck_assert(h->mem[i].read >= h->mem[i + 1].read && h->mem[i].latency < h->mem[i + 1].latency);
     ck_assert(h->mem[i].instances >= h->mem[i + 1].instances && h->mem[i].line >= 16);
@@ -44,12 +45,14 @@ START_TEST(reads_back) {
 }
 END_TEST
 
-/* Features stand in any order, and some names begin like others; a virtual machine's model may be older than its core. */
+/* Features stand in any order, and some names begin like others; a virtual machine's model may be
+ * older than its core. */
 START_TEST(features) {
   ck_assert_uint_eq(tarn_host_vectors("+avx512fp16,-xop,+avx2,+avx512f").bits, 512);
   ck_assert_uint_eq(tarn_host_vectors("+avx2,-avx512f,+avx").bits, 256);
   ck_assert_uint_eq(tarn_host_vectors("+avx512fp16,+avx").regs, 16);
-  ck_assert(tarn_host_vectors("+avx2,-avx512f,+avx").spreads && !tarn_host_vectors("+avx2,+avx512f").spreads);
+  ck_assert(tarn_host_vectors("+avx2,-avx512f,+avx").spreads &&
+            !tarn_host_vectors("+avx2,+avx512f").spreads);
   ck_assert(!tarn_host_vectors("+neon").spreads);
   ck_assert_uint_eq(tarn_host_vectors("+vfp4").bits, 64);
   ck_assert_str_eq(tarn_host_core("rocketlake", "+avx2,+avx512fp16,+avx512f"), "sapphirerapids");

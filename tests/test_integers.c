@@ -1,5 +1,6 @@
-/* Products of 8-bit integers by the instructions that a description has for them: the rules that make such products, their
- * schedules, the packing of constants and the code, against the interpreter, bit for bit. */
+/* Products of 8-bit integers by the instructions that a description has for them: the rules that
+ * make such products, their schedules, the packing of constants and the code, against the
+ * interpreter, bit for bit. */
 #include "model/model.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
@@ -15,16 +16,24 @@ typedef struct net {
 } net;
 /* A line `bytes NAME TYPE DIMS` is an initialiser of any bytes. */
 static const net nets[] = {
-    {"a product", "in a u8 19,64\nbytes w i8 64,45\nnode MatMulInteger m a w -> y\nout y\n", 1, TARN_RULE_EXACT},
-    {"wide", "in a u8 40,96\nbytes w i8 96,80\nnode MatMulInteger m a w -> y\nout y\n", 1, TARN_RULE_EXACT},
-    {"not in fours", "in a u8 33,59\nbytes w i8 59,77\nnode MatMulInteger m a w -> y\nout y\n", 1, TARN_RULE_EXACT},
-    {"four in all", "in a u8 20,4\nbytes w i8 4,32\nnode MatMulInteger m a w -> y\nout y\n", 1, TARN_RULE_EXACT},
-    {"less than four", "in a u8 20,3\nbytes w i8 3,32\nnode MatMulInteger m a w -> y\nout y\n", 0, TARN_RULE_EXACT},
-    {"the bytes the other way round", "bytes w i8 30,64\nin a u8 64,45\nnode MatMulInteger m w a -> y\nout y\n", 1,
+    {"a product", "in a u8 19,64\nbytes w i8 64,45\nnode MatMulInteger m a w -> y\nout y\n", 1,
      TARN_RULE_EXACT},
-    {"two variables", "in a u8 21,32\nin b i8 32,40\nnode MatMulInteger m a b -> y\nout y\n", 1, TARN_RULE_EXACT},
-    {"both signed", "in a i8 19,64\nbytes w i8 64,45\nnode MatMulInteger m a w -> y\nout y\n", 1, TARN_RULE_EXACT},
-    {"both unsigned", "in a u8 19,64\nbytes w u8 64,45\nnode MatMulInteger m a w -> y\nout y\n", 1, TARN_RULE_EXACT},
+    {"wide", "in a u8 40,96\nbytes w i8 96,80\nnode MatMulInteger m a w -> y\nout y\n", 1,
+     TARN_RULE_EXACT},
+    {"not in fours", "in a u8 33,59\nbytes w i8 59,77\nnode MatMulInteger m a w -> y\nout y\n", 1,
+     TARN_RULE_EXACT},
+    {"four in all", "in a u8 20,4\nbytes w i8 4,32\nnode MatMulInteger m a w -> y\nout y\n", 1,
+     TARN_RULE_EXACT},
+    {"less than four", "in a u8 20,3\nbytes w i8 3,32\nnode MatMulInteger m a w -> y\nout y\n", 0,
+     TARN_RULE_EXACT},
+    {"the bytes the other way round",
+     "bytes w i8 30,64\nin a u8 64,45\nnode MatMulInteger m w a -> y\nout y\n", 1, TARN_RULE_EXACT},
+    {"two variables", "in a u8 21,32\nin b i8 32,40\nnode MatMulInteger m a b -> y\nout y\n", 1,
+     TARN_RULE_EXACT},
+    {"both signed", "in a i8 19,64\nbytes w i8 64,45\nnode MatMulInteger m a w -> y\nout y\n", 1,
+     TARN_RULE_EXACT},
+    {"both unsigned", "in a u8 19,64\nbytes w u8 64,45\nnode MatMulInteger m a w -> y\nout y\n", 1,
+     TARN_RULE_EXACT},
     {"zero points",
      "in a u8 19,64\nbytes w i8 64,45\ninit z u8 - : 131\ninit v i8 - : -7\n"
      "node MatMulInteger m a w z v -> y\nout y\n",
@@ -33,32 +42,42 @@ static const net nets[] = {
      "in a u8 19,64\nbytes w i8 64,45\ninit z u8 - : 3\nbytes v i8 45\n"
      "node MatMulInteger m a w z v -> y\nout y\n",
      1, TARN_RULE_EXACT},
-    {"zero points, both signed", "in a i8 19,64\nbytes w i8 64,45\ninit z i8 - : -13\nnode MatMulInteger m a w z -> y\nout y\n",
+    {"zero points, both signed",
+     "in a i8 19,64\nbytes w i8 64,45\ninit z i8 - : -13\nnode MatMulInteger m a w z -> y\nout y\n",
      1, TARN_RULE_EXACT},
-    {"zero points that are variables", "in a u8 19,64\nbytes w i8 64,45\nin z u8 1\nnode MatMulInteger m a w z -> y\nout y\n",
-     1, TARN_RULE_EXACT},
-    {"batches", "in a u8 3,19,64\nbytes w i8 64,45\ninit z u8 - : 9\nnode MatMulInteger m a w z -> y\nout y\n", 1,
+    {"zero points that are variables",
+     "in a u8 19,64\nbytes w i8 64,45\nin z u8 1\nnode MatMulInteger m a w z -> y\nout y\n", 1,
      TARN_RULE_EXACT},
-    {"a convolution", "in a u8 1,16,9,9\nbytes w i8 24,16,3,3\nnode ConvInteger m a w -> y\nout y\n", 1, TARN_RULE_EXACT},
+    {"batches",
+     "in a u8 3,19,64\nbytes w i8 64,45\ninit z u8 - : 9\nnode MatMulInteger m a w z -> y\nout y\n",
+     1, TARN_RULE_EXACT},
+    {"a convolution",
+     "in a u8 1,16,9,9\nbytes w i8 24,16,3,3\nnode ConvInteger m a w -> y\nout y\n", 1,
+     TARN_RULE_EXACT},
     {"padded with the zero point",
-     "in a u8 1,16,9,9\nbytes w i8 24,16,3,3\ninit z u8 - : 77\nnode ConvInteger m a w z -> y : pads=1,1,1,1\nout y\n", 1,
-     TARN_RULE_EXACT},
+     "in a u8 1,16,9,9\nbytes w i8 24,16,3,3\ninit z u8 - : 77\nnode ConvInteger m a w z -> y : "
+     "pads=1,1,1,1\nout y\n",
+     1, TARN_RULE_EXACT},
     {"steps of two, signed, padded",
-     "in a i8 2,16,11,9\nbytes w i8 20,16,3,3\ninit z i8 - : 5\nnode ConvInteger m a w z -> y : pads=1,0,1,2 strides=2,2\nout "
+     "in a i8 2,16,11,9\nbytes w i8 20,16,3,3\ninit z i8 - : 5\nnode ConvInteger m a w z -> y : "
+     "pads=1,0,1,2 strides=2,2\nout "
      "y\n",
      1, TARN_RULE_EXACT},
     {"rounded back",
-     "in a u8 19,64\nbytes w i8 64,45\ninit s f32 - : 0.037\ninit z u8 - : 120\ninit t f32 - : 0.011\n"
+     "in a u8 19,64\nbytes w i8 64,45\ninit s f32 - : 0.037\ninit z u8 - : 120\ninit t f32 - : "
+     "0.011\n"
      "init v i8 - : 0\ninit r f32 - : 0.9\ninit q u8 - : 60\n"
      "node QLinearMatMul m a s z w t v r q -> y\nout y\n",
      1, TARN_RULE_EXACT},
     {"dequantised",
-     "in a u8 19,64\nbytes w i8 64,45\ninit s f32 - : 0.037\ninit z u8 - : 120\ninit t f32 - : 0.011\n"
+     "in a u8 19,64\nbytes w i8 64,45\ninit s f32 - : 0.037\ninit z u8 - : 120\ninit t f32 - : "
+     "0.011\n"
      "init v i8 - : 0\nnode DequantizeLinear d a s z -> f\nnode DequantizeLinear e w t v -> g\n"
      "node MatMul m f g -> y\nout y\n",
      1, TARN_RULE_REASSOC},
     {"dequantised, a scale for each filter, padded",
-     "in a u8 1,16,9,9\nbytes w i8 24,16,3,3\ninit s f32 - : 0.5\ninit z u8 - : 128\npos t 24\nbytes v i8 24\n"
+     "in a u8 1,16,9,9\nbytes w i8 24,16,3,3\ninit s f32 - : 0.5\ninit z u8 - : 128\npos t "
+     "24\nbytes v i8 24\n"
      "node DequantizeLinear d a s z -> f\nnode DequantizeLinear e w t v -> g : axis=0\n"
      "node Conv m f g -> h : pads=1,1,1,1\nnode Relu r h -> y\nout y\n",
      1, TARN_RULE_REASSOC},
@@ -69,23 +88,31 @@ static const net nets[] = {
      0, TARN_RULE_REASSOC},
     {"a residual, which the next product needs too",
      "in a u8 1,256,28,28\nin b u8 1,16,28,28\nbytes w i8 256,16,1,1\nbytes v i8 16,256,1,1\n"
-     "init t f32 - : 0.0078125\ninit s f32 - : 0.5\ninit z u8 - : 0\ninit m u8 - : 128\ninit i i8 - : 0\n"
+     "init t f32 - : 0.0078125\ninit s f32 - : 0.5\ninit z u8 - : 0\ninit m u8 - : 128\ninit i i8 "
+     "- : 0\n"
      "node DequantizeLinear d0 a s m -> x\nnode DequantizeLinear d1 b s m -> x0\n"
      "node DequantizeLinear d2 w t i -> g\nnode DequantizeLinear d3 v t i -> h\n"
-     "node Conv c1 x0 g -> y1\nnode QuantizeLinear q1 y1 s m -> u1\nnode DequantizeLinear e1 u1 s m -> f1\n"
-     "node Add s1 f1 x -> r1\nnode Relu p1 r1 -> k1\nnode QuantizeLinear q2 k1 s z -> u2\nnode DequantizeLinear e2 u2 s z -> "
+     "node Conv c1 x0 g -> y1\nnode QuantizeLinear q1 y1 s m -> u1\nnode DequantizeLinear e1 u1 s "
+     "m -> f1\n"
+     "node Add s1 f1 x -> r1\nnode Relu p1 r1 -> k1\nnode QuantizeLinear q2 k1 s z -> u2\nnode "
+     "DequantizeLinear e2 u2 s z -> "
      "f2\n"
-     "node Conv c2 f2 h -> y2\nnode QuantizeLinear q3 y2 s m -> u3\nnode DequantizeLinear e3 u3 s m -> f3\n"
-     "node Conv c3 f3 g -> y3\nnode QuantizeLinear q4 y3 s m -> u4\nnode DequantizeLinear e4 u4 s m -> f4\n"
+     "node Conv c2 f2 h -> y2\nnode QuantizeLinear q3 y2 s m -> u3\nnode DequantizeLinear e3 u3 s "
+     "m -> f3\n"
+     "node Conv c3 f3 g -> y3\nnode QuantizeLinear q4 y3 s m -> u4\nnode DequantizeLinear e4 u4 s "
+     "m -> f4\n"
      "node Add s2 f4 f2 -> y\nout y\n",
      3, TARN_RULE_REASSOC},
     {"a long sum of integers, not kept as them",
-     "in a u8 4,4096\nin b i8 4096,600\ninit s f32 - : 0.5\ninit z u8 - : 128\ninit t f32 - : 0.25\ninit i i8 - : 0\n"
-     "node DequantizeLinear d a s z -> f\nnode DequantizeLinear e b t i -> g\nnode MatMul m f g -> y\nout y\n",
+     "in a u8 4,4096\nin b i8 4096,600\ninit s f32 - : 0.5\ninit z u8 - : 128\ninit t f32 - : "
+     "0.25\ninit i i8 - : 0\n"
+     "node DequantizeLinear d a s z -> f\nnode DequantizeLinear e b t i -> g\nnode MatMul m f g -> "
+     "y\nout y\n",
      1, TARN_RULE_REASSOC},
     {"dequantised, but exactly",
      "in a u8 19,64\nbytes w i8 64,45\ninit s f32 - : 0.037\n"
-     "node DequantizeLinear d a s -> f\nnode DequantizeLinear e w s -> g\nnode MatMul m f g -> y\nout y\n",
+     "node DequantizeLinear d a s -> f\nnode DequantizeLinear e w s -> g\nnode MatMul m f g -> "
+     "y\nout y\n",
      0, TARN_RULE_EXACT},
 };
 #define NETS (int)(sizeof nets / sizeof *nets)
@@ -115,7 +142,9 @@ static tarn_binding *inputs(tarn_program *p, uint64_t seed) {
     const tarn_type *t = tarn_type_get(p->L, p->in[i].type);
     tarn_tensor *x = tarn_tensor_new(cx, t->dtype, t->n, t->dim);
     for (int64_t k = 0; k < tarn_tensor_count(x); k++)
-      tarn_tensor_set(x, k, (tarn_value){.i = (int64_t)(kit_random(&seed) % 256) - (t->dtype == TARN_I8 ? 128 : 0)});
+      tarn_tensor_set(
+          x, k,
+          (tarn_value){.i = (int64_t)(kit_random(&seed) % 256) - (t->dtype == TARN_I8 ? 128 : 0)});
     in[i] = (tarn_binding){p->in[i].name, x};
   }
   return in;
@@ -129,9 +158,12 @@ static bool has_dots(const tarn_hw *hw) {
 
 static void same(const net *n, const tarn_tensor *a, const tarn_tensor *b, const char *what) {
   if (n->numerics == TARN_RULE_EXACT || !tarn_dtype_is_float(a->dtype))
-    ck_assert_msg(!memcmp(a->data, b->data, (size_t)tarn_tensor_count(a) * tarn_dtype_size(a->dtype)), "%s: %s differs",
-                  n->name, what);
-  else ck_assert_msg(kit_distance(a, b) < 1e-5, "%s: %s is off by %g", n->name, what, kit_distance(a, b));
+    ck_assert_msg(
+        !memcmp(a->data, b->data, (size_t)tarn_tensor_count(a) * tarn_dtype_size(a->dtype)),
+        "%s: %s differs", n->name, what);
+  else
+    ck_assert_msg(kit_distance(a, b) < 1e-5, "%s: %s is off by %g", n->name, what,
+                  kit_distance(a, b));
 }
 
 typedef struct job {
@@ -139,16 +171,18 @@ typedef struct job {
   const char *hw; /* NULL: this machine */
 } job;
 
-/* Rules, selection, schedules and packing: the kernels in the interpreter, the proof by the checker. */
+/* Rules, selection, schedules and packing: the kernels in the interpreter, the proof by the
+ * checker. */
 static void kernels(tarn_ctx *cx, void *arg) {
   const job *j = arg;
   tarn_lang *L = tarn_lang_new(cx);
   tarn_program *p = model_of(L, j->n->text);
   const tarn_hw *hw = tarn_hw_load(L, j->hw);
-  pipeline *r = pipeline_extract_as(p, hw, (tarn_kgraph_options){.method = TARN_SEL_EXACT, .threads = 1}, j->n->numerics);
+  pipeline *r = pipeline_extract_as(
+      p, hw, (tarn_kgraph_options){.method = TARN_SEL_EXACT, .threads = 1}, j->n->numerics);
   unsigned want = has_dots(hw) ? j->n->takes : 0;
-  ck_assert_msg(pipeline_dots(r->kprog) == want, "%s on %s: %u kernels by such an instruction", j->n->name, j->hw,
-                pipeline_dots(r->kprog));
+  ck_assert_msg(pipeline_dots(r->kprog) == want, "%s on %s: %u kernels by such an instruction",
+                j->n->name, j->hw, pipeline_dots(r->kprog));
   tarn_binding *in = inputs(p, 5);
   tarn_tensor *a[4], *b[4];
   tarn_eval(L, &p->out[0].term, 1, in, p->nin, TARN_STRICT, NULL, a);
@@ -161,9 +195,11 @@ static void code(tarn_ctx *cx, void *arg) {
   tarn_lang *L = tarn_lang_new(cx);
   tarn_program *p = model_of(L, j->n->text);
   const tarn_hw *hw = tarn_hw_host(L, false);
-  pipeline *r = pipeline_extract_as(p, hw, (tarn_kgraph_options){.method = TARN_SEL_EXACT, .threads = 1}, j->n->numerics);
+  pipeline *r = pipeline_extract_as(
+      p, hw, (tarn_kgraph_options){.method = TARN_SEL_EXACT, .threads = 1}, j->n->numerics);
   char *dir = pipeline_folder(cx);
-  tarn_lower_options o = {.emit = TARN_EMIT_SO | TARN_EMIT_O, .dir = dir, .name = "model", .opt = 3};
+  tarn_lower_options o = {
+      .emit = TARN_EMIT_SO | TARN_EMIT_O, .dir = dir, .name = "model", .opt = 3};
   o.contract = j->n->numerics != TARN_RULE_EXACT;
   tarn_lower_cpu(r->kprog, tarn_memory_plan_make(r->kprog, 64), &o);
   tarn_loaded *m = tarn_load(cx, dir);
@@ -198,9 +234,12 @@ static void dots(tarn_ctx *cx, void *arg) {
   (void)arg;
   tarn_lang *L = tarn_lang_new(cx);
   const tarn_hw *x86 = tarn_hw_load(L, "x86-64-vnni"), *arm = tarn_hw_load(L, "aarch64-dotprod");
-  uint32_t h0 = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)), h1 = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 1));
-  uint32_t body = tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0), sum = tarn_reducer_of(L, TARN_RED_SUM, TARN_I32);
-  const tarn_dtype us[] = {TARN_U8, TARN_I8}, su[] = {TARN_I8, TARN_U8}, uu[] = {TARN_U8, TARN_U8}, ss[] = {TARN_I8, TARN_I8};
+  uint32_t h0 = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)),
+           h1 = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 1));
+  uint32_t body = tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0),
+           sum = tarn_reducer_of(L, TARN_RED_SUM, TARN_I32);
+  const tarn_dtype us[] = {TARN_U8, TARN_I8}, su[] = {TARN_I8, TARN_U8}, uu[] = {TARN_U8, TARN_U8},
+                   ss[] = {TARN_I8, TARN_I8};
   tarn_hw_dot d[TARN_HW_DOTS];
   ck_assert_uint_eq(tarn_hw_dots(L, x86, body, sum, us, d, TARN_HW_DOTS), 3);
   ck_assert(d[0].lanes == 16 && d[1].lanes == 8 && d[2].lanes == 4 && d[0].k == 4);
@@ -212,10 +251,12 @@ static void dots(tarn_ctx *cx, void *arg) {
   ck_assert_str_eq(d[0].intrinsic->name, "udot");
   ck_assert_uint_eq(tarn_hw_dots(L, arm, body, sum, ss, d, TARN_HW_DOTS), 1);
   ck_assert_uint_eq(tarn_hw_dots(L, arm, body, sum, su, d, TARN_HW_DOTS), 1);
-  ck_assert_uint_eq(tarn_hw_dots(L, arm, tarn_fx_op(L, TARN_FX_ADD, h0, h1, 0), sum, uu, d, TARN_HW_DOTS), 0);
+  ck_assert_uint_eq(
+      tarn_hw_dots(L, arm, tarn_fx_op(L, TARN_FX_ADD, h0, h1, 0), sum, uu, d, TARN_HW_DOTS), 0);
   uint32_t most = tarn_reducer_of(L, TARN_RED_MAX, TARN_I32);
   ck_assert_uint_eq(tarn_hw_dots(L, arm, body, most, uu, d, TARN_HW_DOTS), 0);
-  ck_assert_uint_eq(tarn_hw_dots(L, tarn_hw_load(L, "x86-64-v3"), body, sum, us, d, TARN_HW_DOTS), 0);
+  ck_assert_uint_eq(tarn_hw_dots(L, tarn_hw_load(L, "x86-64-v3"), body, sum, us, d, TARN_HW_DOTS),
+                    0);
 }
 START_TEST(test_dots) { run(dots, &nets[0], NULL); }
 END_TEST
@@ -224,19 +265,24 @@ END_TEST
 static void encoded(tarn_ctx *cx, void *arg) {
   const job *j = arg;
   tarn_lang *L = tarn_lang_new(cx);
-  pipeline *r = pipeline_extract_as(model_of(L, j->n->text), tarn_hw_load(L, j->hw),
-                                    (tarn_kgraph_options){.method = TARN_SEL_EXACT}, TARN_RULE_EXACT);
+  pipeline *r =
+      pipeline_extract_as(model_of(L, j->n->text), tarn_hw_load(L, j->hw),
+                          (tarn_kgraph_options){.method = TARN_SEL_EXACT}, TARN_RULE_EXACT);
   char *dir = pipeline_folder(cx), line[8192];
-  tarn_lower_options o = {.emit = TARN_EMIT_LL | TARN_EMIT_O, .dir = dir, .name = "model", .opt = 2};
+  tarn_lower_options o = {
+      .emit = TARN_EMIT_LL | TARN_EMIT_O, .dir = dir, .name = "model", .opt = 2};
   tarn_lower_cpu(r->kprog, tarn_memory_plan_make(r->kprog, 64), &o);
   FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
   unsigned calls = 0;
-  const char *name = strstr(j->hw, "x86") ? "@llvm.x86.avx512.vpdpbusd." : "@llvm.aarch64.neon.usdot.";
+  const char *name =
+      strstr(j->hw, "x86") ? "@llvm.x86.avx512.vpdpbusd." : "@llvm.aarch64.neon.usdot.";
   while (f && fgets(line, sizeof line, f)) calls += strstr(line, " call ") && strstr(line, name);
   ck_assert_msg(f && calls, "%s: no %s", j->hw, name);
   fclose(f);
 }
-START_TEST(test_encoded) { run(encoded, &nets[_i % 2], _i < 2 ? "x86-64-vnni" : "aarch64-dotprod"); }
+START_TEST(test_encoded) {
+  run(encoded, &nets[_i % 2], _i < 2 ? "x86-64-vnni" : "aarch64-dotprod");
+}
 END_TEST
 
 int main(void) {

@@ -1,4 +1,5 @@
-/* kernel/, plan/, price/: layouts, canonical kernels, schedules and their check, footprints and demands. */
+/* kernel/, plan/, price/: layouts, canonical kernels, schedules and their check, footprints and
+ * demands. */
 #include "tests/loop_tests.h"
 
 /* ---------------------------------------------------------------- layouts */
@@ -73,7 +74,8 @@ static void check_canonical(const loop_case *c, bool twice) {
   tarn_ksig_canonical(L, &again);
   if (!twice) return;
   if (again.nest != k.nest || tarn_ksig_hash(L, &again) != tarn_ksig_hash(L, &k))
-    ck_abort_msg("canonical twice differs\n%s\n%s\n%s", nest_text(c->sig.nest), nest_text(k.nest), nest_text(again.nest));
+    ck_abort_msg("canonical twice differs\n%s\n%s\n%s", nest_text(c->sig.nest), nest_text(k.nest),
+                 nest_text(again.nest));
 }
 TEST(canonical_single) {
   UNUSED;
@@ -113,7 +115,8 @@ TEST(canonical_staged) {
   }
 }
 
-/* Shared loops in blocks: the same values; so many loops as were cut are no longer shared, or fewer of their points. */
+/* Shared loops in blocks: the same values; so many loops as were cut are no longer shared, or fewer
+ * of their points. */
 static int64_t shared_points(const tarn_ksig *k) {
   const tarn_nest *n = tarn_nest_get(L, k->nest);
   int64_t p = 1;
@@ -148,7 +151,8 @@ TEST(cut_in_blocks) {
   ck_assert_uint_ge(cuts, 60);
 }
 
-/* A read copied panel by panel: the same values; only reads that are sums of steps, of what there is in every place. */
+/* A read copied panel by panel: the same values; only reads that are sums of steps, of what there
+ * is in every place. */
 TEST(packed_by_blocks) {
   UNUSED;
   uint32_t packs = 0, panels = 0;
@@ -173,8 +177,8 @@ TEST(packed_by_blocks) {
       run_signature(&c, &c.sig, want);
       run_signature(&c, &k, got);
       if (memcmp(want[0]->data, got[0]->data, (size_t)tarn_tensor_count(want[0]) * 4))
-        ck_abort_msg("read %u, dim %u by %d and %d\n%s\n%s", read, d, (int)block, (int)panel, nest_text(c.sig.nest),
-                     nest_text(k.nest));
+        ck_abort_msg("read %u, dim %u by %d and %d\n%s\n%s", read, d, (int)block, (int)panel,
+                     nest_text(c.sig.nest), nest_text(k.nest));
       tarn_ksig_canonical(L, &k);
     }
   }
@@ -182,8 +186,8 @@ TEST(packed_by_blocks) {
   ck_assert_uint_ge(panels, 10);
 }
 
-/* Neighbours merged that everything walks as one: the same values, no more loops, and nothing to merge a second time. Constants
- * keep their dims. */
+/* Neighbours merged that everything walks as one: the same values, no more loops, and nothing to
+ * merge a second time. Constants keep their dims. */
 TEST(merged) {
   UNUSED;
   uint32_t fewer = 0;
@@ -196,8 +200,10 @@ TEST(merged) {
     tarn_ksig_merge(L, &k), again = k;
     tarn_ksig_merge(L, &again);
     MUST(again.nest == k.nest);
-    for (uint32_t j = 0; j < k.nin; j++) MUST(k.in_const[j] ? tarn_layout_equal(&k.in[j], &c.sig.in[j]) : k.in[j].n == 1);
-    const tarn_stage *was = tarn_nest_get(L, c.sig.nest)->stage, *now = tarn_nest_get(L, k.nest)->stage;
+    for (uint32_t j = 0; j < k.nin; j++)
+      MUST(k.in_const[j] ? tarn_layout_equal(&k.in[j], &c.sig.in[j]) : k.in[j].n == 1);
+    const tarn_stage *was = tarn_nest_get(L, c.sig.nest)->stage,
+                     *now = tarn_nest_get(L, k.nest)->stage;
     MUST(now->nown <= was->nown && now->nred <= was->nred);
     fewer += now->nown + now->nred < was->nown + was->nred;
     same_values(&c, &k);
@@ -206,7 +212,8 @@ TEST(merged) {
 }
 
 static bool same_signature(const tarn_ksig *a, const tarn_ksig *b) {
-  bool same = a->nest == b->nest && a->nin == b->nin && tarn_ksig_hash(L, a) == tarn_ksig_hash(L, b);
+  bool same =
+      a->nest == b->nest && a->nin == b->nin && tarn_ksig_hash(L, a) == tarn_ksig_hash(L, b);
   for (uint32_t i = 0; same && i < a->nin; i++) same = tarn_layout_equal(&a->in[i], &b->in[i]);
   for (uint32_t i = 0; same && i < a->nout; i++) same = tarn_layout_equal(&a->out[i], &b->out[i]);
   return same;
@@ -226,7 +233,8 @@ TEST(signature_of_reshaped) {
       a = s.sig;
       tarn_ksig_canonical(L, &a), tarn_ksig_canonical(L, &b);
       if (!same_signature(&a, &b))
-        ck_abort_msg("dim %u by %d\n%s\n%s\n%s", d, (int)f, nest_text(s.sig.nest), nest_text(a.nest), nest_text(b.nest));
+        ck_abort_msg("dim %u by %d\n%s\n%s\n%s", d, (int)f, nest_text(s.sig.nest),
+                     nest_text(a.nest), nest_text(b.nest));
       compared++;
     }
   }
@@ -270,7 +278,8 @@ TEST(signature_keeps_apart) {
 
 /* ---------------------------------------------------------------- schedules */
 
-static void check_solution(tarn_solver *sv, const tarn_hw *hw, const tarn_ksig *k, uint32_t threads) {
+static void check_solution(tarn_solver *sv, const tarn_hw *hw, const tarn_ksig *k,
+                           uint32_t threads) {
   tarn_cost cost, again;
   const tarn_schedule *s = tarn_solve(sv, k, &cost);
   tarn_schedule_check(L, tarn_nest_get(L, k->nest), s);
@@ -280,7 +289,8 @@ static void check_solution(tarn_solver *sv, const tarn_hw *hw, const tarn_ksig *
   MUST(cost.flops >= 0 && cost.parallel <= threads + 1e-9);
   MUST(tarn_solve(sv, k, NULL) == s);
 }
-/* The kernel and its schedule as text, read again: the same; features of every kernel are numbers. */
+/* The kernel and its schedule as text, read again: the same; features of every kernel are numbers.
+ */
 static void check_texts(tarn_solver *sv, const tarn_hw *hw, const tarn_ksig *k, uint32_t threads) {
   const tarn_nest *n = tarn_nest_get(L, k->nest);
   tarn_cost cost;
@@ -324,13 +334,18 @@ static void check_one(tarn_ctx *c, void *arg) {
 static void expect(const checking *k, const char *why) {
   tarn_status st = tarn_protect(cx, check_one, (void *)(uintptr_t)k);
   if (!why) ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  else ck_assert_msg(st == TARN_BAD_INPUT && strstr(tarn_message(cx), why), "%s: %s", why, st ? tarn_message(cx) : "accepted");
+  else
+    ck_assert_msg(st == TARN_BAD_INPUT && strstr(tarn_message(cx), why), "%s: %s", why,
+                  st ? tarn_message(cx) : "accepted");
 }
 TEST(wrong_schedules) {
   UNUSED;
   tarn_ksig k = product_of(8, 6, 5, false);
   tarn_stage_sched st = {
-      .nlevel = 4, .acc = 2, .level = {{0, TARN_SERIAL, 4}, {1, TARN_SERIAL, 1}, {2, TARN_SERIAL, 1}, {0, TARN_VECTOR, 1}}};
+      .nlevel = 4,
+      .acc = 2,
+      .level = {
+          {0, TARN_SERIAL, 4}, {1, TARN_SERIAL, 1}, {2, TARN_SERIAL, 1}, {0, TARN_VECTOR, 1}}};
   tarn_schedule s = {.nstage = 1, .stage = &st};
   checking c = {*tarn_nest_get(L, k.nest), &s};
   expect(&c, NULL);
@@ -357,16 +372,20 @@ TEST(footprints_by_hand) {
   ck_assert_double_eq(footprint(1, I(1), I(16), 64), 64);
   ck_assert_double_eq(footprint(1, I(1), I(1), 64), 64); /* one element brings its line */
   ck_assert_double_eq(footprint(1, I(1), I(160), 64), 640);
-  ck_assert_double_eq(footprint(2, I(100, 1), I(10, 100), 64), 4000); /* rows that follow one another */
-  ck_assert_double_eq(footprint(2, I(1000, 1), I(10, 16), 64), 640);  /* rows far apart: a line each */
+  ck_assert_double_eq(footprint(2, I(100, 1), I(10, 100), 64),
+                      4000); /* rows that follow one another */
+  ck_assert_double_eq(footprint(2, I(1000, 1), I(10, 16), 64),
+                      640); /* rows far apart: a line each */
   ck_assert_double_eq(footprint(2, I(1000, 1), I(10, 4), 64), 640);
-  ck_assert_double_eq(footprint(2, I(1, 1), I(8, 3), 4), 40); /* a sliding window: 8 + 3 - 1 elements */
+  ck_assert_double_eq(footprint(2, I(1, 1), I(8, 3), 4),
+                      40); /* a sliding window: 8 + 3 - 1 elements */
   ck_assert_double_eq(footprint(1, I(1000), I(10), 64), 640);
   ck_assert_double_eq(footprint(1, I(-1), I(16), 64), 64);
   acc_model still = {.touched = 0, .bytes = 4};
   ck_assert_double_le(loop_footprint(&still, 1, I(50), 64), 64);
 }
-/* Lines really touched, counted; the model may be off by what it does not know (alignment, holes), not by more. */
+/* Lines really touched, counted; the model may be off by what it does not know (alignment, holes),
+ * not by more. */
 TEST(footprints_counted) {
   UNUSED;
   for (int k = 0; k < 2000; k++) {
@@ -383,11 +402,13 @@ TEST(footprints_counted) {
       for (uint32_t d = 0; d < n; d++) at += idx[d] * coef[d];
       if (!seen[at / line]) seen[at / line] = 1, lines++;
     } while (step_index(n, span, idx));
-    double real = (double)lines * (double)line * 4, model = footprint(n, coef, span, (double)line * 4);
+    double real = (double)lines * (double)line * 4,
+           model = footprint(n, coef, span, (double)line * 4);
     if (model < real / 3 || model > real * 3)
-      ck_abort_msg("coef %d %d %d span %d %d %d line %d: %g lines touched, %g estimated", (int)coef[0],
-                   n > 1 ? (int)coef[1] : 0, n > 2 ? (int)coef[2] : 0, (int)span[0], n > 1 ? (int)span[1] : 1,
-                   n > 2 ? (int)span[2] : 1, (int)line, real / 4 / (double)line, model / 4 / (double)line);
+      ck_abort_msg("coef %d %d %d span %d %d %d line %d: %g lines touched, %g estimated",
+                   (int)coef[0], n > 1 ? (int)coef[1] : 0, n > 2 ? (int)coef[2] : 0, (int)span[0],
+                   n > 1 ? (int)span[1] : 1, n > 2 ? (int)span[2] : 1, (int)line,
+                   real / 4 / (double)line, model / 4 / (double)line);
   }
 }
 TEST(footprints_grow) {
@@ -403,7 +424,8 @@ TEST(footprints_grow) {
 }
 
 /* ---------------------------------------------------------------- demands */
-/* Operands and results once, however often the loops come back to them; never more than the buffers hold. */
+/* Operands and results once, however often the loops come back to them; never more than the buffers
+ * hold. */
 TEST(traffic_of_products) {
   UNUSED;
   const tarn_hw *hw = shipped(machines[0]);
@@ -425,16 +447,19 @@ TEST(traffic_of_products) {
   }
 }
 
-/* Three stages of a softmax read the same row one after the other: it comes from main memory once. */
+/* Three stages of a softmax read the same row one after the other: it comes from main memory once.
+ */
 TEST(rows_come_once) {
   UNUSED;
   const tarn_hw *hw = shipped(machines[0]);
-  const char *text =
-      "(kernel (nest (stages (children 1) (shared 16384) (split 2) (stage (own) (reduce 1024) reduceMax "
-      "(child 0 (index ((16384) (1024)) (16777216) ((+ (* 1024 d0) d1))))) (stage (own 1024) (reduce) (map (exp (sub $0 $1))) "
-      "(child 0 (index ((16384 1024) ()) (16777216) ((+ (* 1024 d0) d1)))) (stage 0 (index ((16384 1024) ()) () ())) out)))(in "
-      "f32 (16777216) (1))"
-      "(out f32 (16384 1024) (1024 1)))";
+  const char *text = "(kernel (nest (stages (children 1) (shared 16384) (split 2) (stage (own) "
+                     "(reduce 1024) reduceMax "
+                     "(child 0 (index ((16384) (1024)) (16777216) ((+ (* 1024 d0) d1))))) (stage "
+                     "(own 1024) (reduce) (map (exp (sub $0 $1))) "
+                     "(child 0 (index ((16384 1024) ()) (16777216) ((+ (* 1024 d0) d1)))) (stage 0 "
+                     "(index ((16384 1024) ()) () ())) out)))(in "
+                     "f32 (16777216) (1))"
+                     "(out f32 (16384 1024) (1024 1)))";
   tarn_ksig k;
   tarn_ksig_parse(L, text, strlen(text), &k);
   tarn_cost c;
@@ -442,8 +467,8 @@ TEST(rows_come_once) {
   double all = 2.0 * 16384 * 1024 * 4, moved = c.bytes[hw->nmem - 2];
   ck_assert_msg(moved > 0.99 * all && moved < 1.01 * all, "%g of %g bytes", moved, all);
 }
-/* A product and its addition are one instruction, a function is several, a choice is none; what a loop does not change is
- * computed once for all of its trips. */
+/* A product and its addition are one instruction, a function is several, a choice is none; what a
+ * loop does not change is computed once for all of its trips. */
 TEST(slots_by_hand) {
   UNUSED;
   const tarn_hw *hw = shipped(machines[0]);
@@ -452,12 +477,14 @@ TEST(slots_by_hand) {
     double slots, products;
   } cases[] = {
       {"(compute (map (max $0 0)) (input x ((24 7) ()) f32))", 24 * 7, 0},
-      {"(compute (map (add (mul $0 $1) $0)) (input x ((24 7) ()) f32) (input y ((24 7) ()) f32))", 24 * 7, 24 * 7},
-      {"(compute (map (add (mul $0 $1) (mul $0 $0))) (input x ((24 7) ()) f32) (input y ((24 7) ()) f32))", 2 * 24 * 7,
-       2 * 24 * 7},
+      {"(compute (map (add (mul $0 $1) $0)) (input x ((24 7) ()) f32) (input y ((24 7) ()) f32))",
+       24 * 7, 24 * 7},
+      {"(compute (map (add (mul $0 $1) (mul $0 $0))) (input x ((24 7) ()) f32) (input y ((24 7) "
+       "()) f32))",
+       2 * 24 * 7, 2 * 24 * 7},
       {"(compute (map (select (lt $0 0) (neg $0) $0)) (input x ((24 7) ()) f32))", 24 * 7, 0},
-      {"(compute (red (sum f32) (exp $0)) (input x ((24) (7)) f32))", 24 * 7 * (1 + tarn_fx_slots(TARN_FX_EXP)),
-       24 * 7 * tarn_fx_products(TARN_FX_EXP)},
+      {"(compute (red (sum f32) (exp $0)) (input x ((24) (7)) f32))",
+       24 * 7 * (1 + tarn_fx_slots(TARN_FX_EXP)), 24 * 7 * tarn_fx_products(TARN_FX_EXP)},
       {"(compute (red (max f32) (mul $0 3)) (input x ((24) (7)) f32))", 24 * 7 * 2, 24 * 7},
   };
   tarn_ksig k = product_of(64, 32, 48, false);
@@ -466,25 +493,31 @@ TEST(slots_by_hand) {
   ck_assert_double_eq(tarn_ksig_products(L, hw, &k), 64 * 32 * 48);
   uint32_t exp = tarn_fx_op(L, TARN_FX_EXP, tarn_fx_hole(L, 1), 0, 0);
   k = sum_over(64, 32, 48, false, tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), exp, 0));
-  ck_assert_double_eq(tarn_ksig_slots(L, hw, &k), 64 * 32 * 48 + 32 * 48 * tarn_fx_slots(TARN_FX_EXP));
+  ck_assert_double_eq(tarn_ksig_slots(L, hw, &k),
+                      64 * 32 * 48 + 32 * 48 * tarn_fx_slots(TARN_FX_EXP));
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     k = canonical_of(cases[i].term);
-    ck_assert_msg(tarn_ksig_slots(L, hw, &k) == cases[i].slots, "%s: %g", cases[i].term, tarn_ksig_slots(L, hw, &k));
-    ck_assert_msg(tarn_ksig_products(L, hw, &k) == cases[i].products, "%s: %g", cases[i].term, tarn_ksig_products(L, hw, &k));
+    ck_assert_msg(tarn_ksig_slots(L, hw, &k) == cases[i].slots, "%s: %g", cases[i].term,
+                  tarn_ksig_slots(L, hw, &k));
+    ck_assert_msg(tarn_ksig_products(L, hw, &k) == cases[i].products, "%s: %g", cases[i].term,
+                  tarn_ksig_products(L, hw, &k));
   }
   /* what is added to a sum that nothing else wants is what it begins with */
   const char *epi[] = {"(max (add $1 $0) 0)", "(mul $0 (add $0 $1))", "(add $0 (mul $1 $1))"};
   for (uint32_t i = 0; i < 3; i++) {
-    const char *text = tarn_format(
-        cx,
-        "(kernel (nest (stages (children 3) (shared) (split 2) (stage (own 8 16) (reduce 32) (epi %s (red sum (mul $0 $1))) "
-        "(child 0 (index ((8 16) (32)) (8 32) (d0 d2))) (child 1 (index ((8 16) (32)) (32 16) (d2 d1))) "
-        "(child 2 (index ((8 16) ()) (16) (d1))) out)))(in f32 (8 32) (32 1))(in f32 (32 16) (16 1))(in f32 (16) (1))"
-        "(out f32 (8 16) (16 1)))",
-        epi[i]);
+    const char *text = tarn_format(cx,
+                                   "(kernel (nest (stages (children 3) (shared) (split 2) (stage "
+                                   "(own 8 16) (reduce 32) (epi %s (red sum (mul $0 $1))) "
+                                   "(child 0 (index ((8 16) (32)) (8 32) (d0 d2))) (child 1 (index "
+                                   "((8 16) (32)) (32 16) (d2 d1))) "
+                                   "(child 2 (index ((8 16) ()) (16) (d1))) out)))(in f32 (8 32) "
+                                   "(32 1))(in f32 (32 16) (16 1))(in f32 (16) (1))"
+                                   "(out f32 (8 16) (16 1)))",
+                                   epi[i]);
     tarn_ksig_parse(L, text, strlen(text), &k);
     double more[] = {8 * 16, 2 * 8 * 16, 8 * 16 + 16};
-    ck_assert_msg(tarn_ksig_slots(L, hw, &k) == 8 * 16 * 32 + more[i], "%s: %g", epi[i], tarn_ksig_slots(L, hw, &k));
+    ck_assert_msg(tarn_ksig_slots(L, hw, &k) == 8 * 16 * 32 + more[i], "%s: %g", epi[i],
+                  tarn_ksig_slots(L, hw, &k));
   }
 }
 

@@ -1,27 +1,8 @@
-/* lower/: nests with random maps, layouts, types and schedules, compiled and run, against a naive evaluator. */
-#include "tests/lower_kit.h"
-
-#include "base/base.h"
-#include "lower/lower.h"
-
-static tarn_ctx *cx;
-static tarn_lang *L;
-static const tarn_hw *hw;
-
-static void setup(void) {
-  cx = tarn_ctx_new(NULL);
-  L = tarn_lang_new(cx);
-  hw = kit_host(cx);
-}
-static void teardown(void) { tarn_ctx_free(cx); }
+/* lower/: nests with random maps, layouts, types and schedules, compiled and run, against a naive
+ * evaluator. */
+#include "tests/lower_cases.h"
 
 /* ---------------------------------------------------------------- random nests */
-typedef struct space {
-  uint32_t n, nacc;
-  int64_t dim[TARN_MAX_DIMS];
-} space;
-
-static uint32_t ix(const space *s, uint32_t d) { return tarn_ix_var(L, d, s->dim); }
 
 /* A random coordinate over the dims [0, n). */
 static uint32_t coordinate(const space *s, uint32_t n) {
@@ -29,22 +10,24 @@ static uint32_t coordinate(const space *s, uint32_t n) {
   uint32_t a = ix(s, kit_below(n)), b = ix(s, kit_below(n));
   switch (kit_below(9)) {
   case 0:
-    return tarn_ix_add(L, tarn_ix_scale(L, a, 1 + kit_below(2), s->dim), tarn_ix_scale(L, b, 1 + kit_below(2), s->dim), s->dim);
-  case 1: return tarn_ix_add(L, tarn_ix_add(L, a, b, s->dim), tarn_ix_const(L, -1 - (int)kit_below(2)), s->dim);
+    return tarn_ix_add(L, tarn_ix_scale(L, a, 1 + kit_below(2), s->dim),
+                       tarn_ix_scale(L, b, 1 + kit_below(2), s->dim), s->dim);
+  case 1:
+    return tarn_ix_add(L, tarn_ix_add(L, a, b, s->dim), tarn_ix_const(L, -1 - (int)kit_below(2)),
+                       s->dim);
   case 2: return tarn_ix_div(L, a, 2 + kit_below(4), s->dim);
   case 3: return tarn_ix_mod(L, a, 2 + kit_below(4), s->dim);
   case 4: return tarn_ix_add(L, tarn_ix_const(L, 9), tarn_ix_scale(L, a, -1, s->dim), s->dim);
-  case 5: return tarn_ix_div(L, tarn_ix_add(L, tarn_ix_scale(L, a, 7, s->dim), b, s->dim), 3 + kit_below(4), s->dim);
+  case 5:
+    return tarn_ix_div(L, tarn_ix_add(L, tarn_ix_scale(L, a, 7, s->dim), b, s->dim),
+                       3 + kit_below(4), s->dim);
   case 6: return tarn_ix_scale(L, a, 2 + kit_below(3), s->dim);
   default: return a;
   }
 }
 
-static uint32_t number(tarn_dtype t, double v) {
-  return tarn_dtype_is_float(t) ? tarn_fx_const(L, t, v) : tarn_fx_iconst(L, t, (int64_t)v & (t == TARN_BOOL ? 1 : -1));
-}
-
-/* A map over the first n dims to `rank` random coordinates; extents are chosen so that most of them are in range. */
+/* A map over the first n dims to `rank` random coordinates; extents are chosen so that most of them
+ * are in range. */
 static uint32_t random_map(const space *s, uint32_t n, tarn_dtype t, int64_t *in, uint32_t rank) {
   tarn_imap m = {.ns = (uint8_t)n, .n = (uint8_t)n, .nin = (uint8_t)rank, .fill = TARN_NONE};
   memcpy(m.dim, s->dim, n * sizeof *m.dim);
@@ -70,22 +53,28 @@ static tarn_layout random_layout(uint32_t n, const int64_t *dim) {
     order[i - 1] = order[k], order[k] = t;
   }
   bool block = n > 0 && kit_below(3) == 0;
-  tarn_layout l = tarn_layout_ordered(n, dim, order, (uint8_t)(n ? kit_below(n) : 0), block ? 2 + kit_below(7) : 0);
+  tarn_layout l = tarn_layout_ordered(n, dim, order, (uint8_t)(n ? kit_below(n) : 0),
+                                      block ? 2 + kit_below(7) : 0);
   l.offset = kit_below(4) ? 0 : kit_below(10);
   return l;
 }
 
 /* An expression over holes of one type. */
 static uint32_t random_body(tarn_dtype t, uint32_t holes) {
-  static const tarn_fxop flt[] = {TARN_FX_ADD, TARN_FX_SUB, TARN_FX_MUL, TARN_FX_MUL, TARN_FX_MIN, TARN_FX_MAX, TARN_FX_DIV};
-  static const tarn_fxop num[] = {TARN_FX_ADD, TARN_FX_SUB,  TARN_FX_MUL, TARN_FX_MUL, TARN_FX_MIN, TARN_FX_MAX, TARN_FX_DIV,
-                                  TARN_FX_MOD, TARN_FX_FMOD, TARN_FX_AND, TARN_FX_OR,  TARN_FX_SHL, TARN_FX_SHR, TARN_FX_POW};
-  static const tarn_fxop log[] = {TARN_FX_AND, TARN_FX_OR, TARN_FX_XOR, TARN_FX_EQ, TARN_FX_LT, TARN_FX_MAX, TARN_FX_LE};
+  static const tarn_fxop flt[] = {TARN_FX_ADD, TARN_FX_SUB, TARN_FX_MUL, TARN_FX_MUL,
+                                  TARN_FX_MIN, TARN_FX_MAX, TARN_FX_DIV};
+  static const tarn_fxop num[] = {TARN_FX_ADD, TARN_FX_SUB, TARN_FX_MUL, TARN_FX_MUL,  TARN_FX_MIN,
+                                  TARN_FX_MAX, TARN_FX_DIV, TARN_FX_MOD, TARN_FX_FMOD, TARN_FX_AND,
+                                  TARN_FX_OR,  TARN_FX_SHL, TARN_FX_SHR, TARN_FX_POW};
+  static const tarn_fxop log[] = {TARN_FX_AND, TARN_FX_OR,  TARN_FX_XOR, TARN_FX_EQ,
+                                  TARN_FX_LT,  TARN_FX_MAX, TARN_FX_LE};
   static const tarn_fxop one[] = {TARN_FX_NEG, TARN_FX_ABS, TARN_FX_SIGN};
   uint32_t f = tarn_fx_hole(L, 0);
   for (uint32_t i = 1; i < holes; i++) {
     uint32_t g = tarn_fx_hole(L, i);
-    tarn_fxop op = t == TARN_BOOL ? log[kit_below(7)] : tarn_dtype_is_float(t) ? flt[kit_below(6)] : num[kit_below(14)];
+    tarn_fxop op = t == TARN_BOOL           ? log[kit_below(7)]
+                   : tarn_dtype_is_float(t) ? flt[kit_below(6)]
+                                            : num[kit_below(14)];
     f = tarn_fx_op(L, op, f, g, 0);
   }
   if (t == TARN_BOOL) return kit_below(3) ? f : tarn_fx_op(L, TARN_FX_NOT, f, 0, 0);
@@ -99,30 +88,37 @@ static uint32_t random_body(tarn_dtype t, uint32_t holes) {
 
 /* The place of the first largest element: a state of two. */
 static uint32_t argmax(tarn_dtype t) {
-  uint32_t m = tarn_fx_hole(L, 0), at = tarn_fx_hole(L, 1), x = tarn_fx_hole(L, 2), i = tarn_fx_hole(L, 3);
+  uint32_t m = tarn_fx_hole(L, 0), at = tarn_fx_hole(L, 1), x = tarn_fx_hole(L, 2),
+           i = tarn_fx_hole(L, 3);
   uint32_t more = tarn_fx_op(L, TARN_FX_LT, m, x, 0);
-  tarn_reducer r = {.kind = TARN_RED_CUSTOM, .dtype = t, .ns = 2, .commutative = false, .result = at};
+  tarn_reducer r = {
+      .kind = TARN_RED_CUSTOM, .dtype = t, .ns = 2, .commutative = false, .result = at};
   r.init[0] = tarn_fx_const(L, t, -INFINITY), r.init[1] = tarn_fx_iconst(L, TARN_I64, 0);
-  r.step[0] = tarn_fx_op(L, TARN_FX_SEL, more, x, m), r.step[1] = tarn_fx_op(L, TARN_FX_SEL, more, i, at);
-  uint32_t m2 = tarn_fx_hole(L, 2), at2 = tarn_fx_hole(L, 3), more2 = tarn_fx_op(L, TARN_FX_LT, m, m2, 0);
-  r.merge[0] = tarn_fx_op(L, TARN_FX_SEL, more2, m2, m), r.merge[1] = tarn_fx_op(L, TARN_FX_SEL, more2, at2, at);
+  r.step[0] = tarn_fx_op(L, TARN_FX_SEL, more, x, m),
+  r.step[1] = tarn_fx_op(L, TARN_FX_SEL, more, i, at);
+  uint32_t m2 = tarn_fx_hole(L, 2), at2 = tarn_fx_hole(L, 3),
+           more2 = tarn_fx_op(L, TARN_FX_LT, m, m2, 0);
+  r.merge[0] = tarn_fx_op(L, TARN_FX_SEL, more2, m2, m),
+  r.merge[1] = tarn_fx_op(L, TARN_FX_SEL, more2, at2, at);
   return tarn_reducer_intern(L, &r);
 }
 /* Sum and sum of squares, and from them sum - squares: a state of two whose lanes may be merged. */
 static uint32_t moments(tarn_dtype t) {
-  uint32_t a = tarn_fx_hole(L, 0), b = tarn_fx_hole(L, 1), x = tarn_fx_hole(L, 2), c = tarn_fx_hole(L, 2),
-           d = tarn_fx_hole(L, 3);
+  uint32_t a = tarn_fx_hole(L, 0), b = tarn_fx_hole(L, 1), x = tarn_fx_hole(L, 2),
+           c = tarn_fx_hole(L, 2), d = tarn_fx_hole(L, 3);
   tarn_reducer r = {.kind = TARN_RED_CUSTOM, .dtype = t, .ns = 2, .commutative = true};
   r.init[0] = r.init[1] = number(t, 0);
   r.step[0] = tarn_fx_op(L, TARN_FX_ADD, a, x, 0);
   r.step[1] = tarn_fx_op(L, TARN_FX_ADD, b, tarn_fx_op(L, TARN_FX_MUL, x, x, 0), 0);
-  r.merge[0] = tarn_fx_op(L, TARN_FX_ADD, a, c, 0), r.merge[1] = tarn_fx_op(L, TARN_FX_ADD, b, d, 0);
+  r.merge[0] = tarn_fx_op(L, TARN_FX_ADD, a, c, 0),
+  r.merge[1] = tarn_fx_op(L, TARN_FX_ADD, b, d, 0);
   r.result = tarn_fx_op(L, TARN_FX_SUB, a, b, 0);
   return tarn_reducer_intern(L, &r);
 }
 
 static uint32_t random_reducer(tarn_dtype t) {
-  static const tarn_red_kind kind[] = {TARN_RED_SUM, TARN_RED_SUM, TARN_RED_MAX, TARN_RED_MIN, TARN_RED_PROD};
+  static const tarn_red_kind kind[] = {TARN_RED_SUM, TARN_RED_SUM, TARN_RED_MAX, TARN_RED_MIN,
+                                       TARN_RED_PROD};
   uint32_t k = kit_below(t == TARN_F32 ? 7 : t == TARN_BOOL ? 4 : 5);
   if (t == TARN_BOOL && k < 2) k = 2;
   return k == 5 ? argmax(t) : k == 6 ? moments(t) : tarn_reducer_of(L, kind[k], t);
@@ -141,8 +137,10 @@ static int64_t step_outside(const space *s, const tarn_level *l, uint32_t at) {
     if (l[i].dim == l[at].dim) return l[i].step;
   return s->dim[l[at].dim];
 }
-/* Levels over dims [first, last) into a stage; ordered: reduce dims outermost first and unsplit lanes, as strict needs. */
-static uint32_t random_levels(const space *s, uint32_t first, uint32_t last, bool ordered, tarn_level *out) {
+/* Levels over dims [first, last) into a stage; ordered: reduce dims outermost first and unsplit
+ * lanes, as strict needs. */
+static uint32_t random_levels(const space *s, uint32_t first, uint32_t last, bool ordered,
+                              tarn_level *out) {
   chain c[TARN_MAX_DIMS] = {0};
   uint32_t left = 0, n = 0, vector = last;
   for (uint32_t d = first; d < last; d++) {
@@ -160,7 +158,8 @@ static uint32_t random_levels(const space *s, uint32_t first, uint32_t last, boo
     uint32_t d = first + kit_below(last - first);
     if (at[d] == c[d].n) continue;
     bool waits = false; /* an earlier reduce dim is not done */
-    for (uint32_t e = s->nacc > first ? s->nacc : first; ordered && d >= s->nacc && e < d; e++) waits = waits || at[e] < c[e].n;
+    for (uint32_t e = s->nacc > first ? s->nacc : first; ordered && d >= s->nacc && e < d; e++)
+      waits = waits || at[e] < c[e].n;
     if (waits) continue;
     bool innermost = at[d] + 1 == c[d].n;
     int64_t step = c[d].step[at[d]++], outer = at[d] > 1 ? c[d].step[at[d] - 2] : s->dim[d];
@@ -170,23 +169,26 @@ static uint32_t random_levels(const space *s, uint32_t first, uint32_t last, boo
     left--;
   }
   tarn_level *l = n < 2 ? NULL : &out[n - 2]; /* lanes that are rows */
-  if (l && l[0].dim != l[1].dim && l[0].dim < s->nacc && l[1].dim < s->nacc && l[0].step == 1 && l[1].step == 1 &&
-      (n + l[0].dim) % 3 && step_outside(s, out, n - 2) * step_outside(s, out, n - 1) <= 40)
+  if (l && l[0].dim != l[1].dim && l[0].dim < s->nacc && l[1].dim < s->nacc && l[0].step == 1 &&
+      l[1].step == 1 && (n + l[0].dim) % 3 &&
+      step_outside(s, out, n - 2) * step_outside(s, out, n - 1) <= 40)
     l[0].kind = l[1].kind = TARN_VECTOR;
   return n;
 }
 
 static void random_parallel(const space *s, tarn_level *l, uint32_t n) {
-  for (uint32_t i = 0; i < n && l[i].dim < s->nacc && l[i].kind == TARN_SERIAL && kit_below(2); i++) l[i].kind = TARN_PARALLEL;
+  for (uint32_t i = 0; i < n && l[i].dim < s->nacc && l[i].kind == TARN_SERIAL && kit_below(2); i++)
+    l[i].kind = TARN_PARALLEL;
 }
 
-static void random_stage_schedule(const space *s, uint32_t first, bool reduces, bool simple_state, bool ordered,
-                                  tarn_stage_sched *out) {
+static void random_stage_schedule(const space *s, uint32_t first, bool reduces, bool simple_state,
+                                  bool ordered, tarn_stage_sched *out) {
   out->nlevel = random_levels(s, first, s->n, ordered, out->level);
   random_parallel(s, out->level, out->nlevel);
   out->acc = out->nlevel;
   if (!reduces) return;
-  uint32_t limit = 0; /* the first reduce level: the accumulators must lie outside of it, unless the state fits the result */
+  uint32_t limit = 0; /* the first reduce level: the accumulators must lie outside of it, unless the
+                         state fits the result */
   while (limit < out->nlevel && out->level[limit].dim < s->nacc) limit++;
   if (simple_state && kit_below(3) == 0) limit = out->nlevel;
   out->acc = kit_below(limit + 1);
@@ -195,7 +197,8 @@ static void random_stage_schedule(const space *s, uint32_t first, bool reduces, 
 /* ---------------------------------------------------------------- cases */
 static space random_space(uint32_t own, uint32_t red) {
   space s = {.n = own + red, .nacc = own};
-  for (uint32_t d = 0; d < s.n; d++) s.dim[d] = kit_below(8) == 0 ? 1 : 2 + kit_below(d + 1 == own ? 40 : 9);
+  for (uint32_t d = 0; d < s.n; d++)
+    s.dim[d] = kit_below(8) == 0 ? 1 : 2 + kit_below(d + 1 == own ? 40 : 9);
   return s;
 }
 
@@ -208,16 +211,12 @@ static uint32_t random_operand(kit_case *c, const space *s, uint32_t n, tarn_dty
   return map;
 }
 
-static double tolerance(tarn_dtype t, bool exact) {
-  if (exact || !tarn_dtype_is_float(t)) return 0;
-  return t == TARN_F64 ? 1e-12 : t == TARN_F32 ? 2e-5 : t == TARN_F16 ? 2e-2 : 1e-1;
-}
-
 /* A map of the first n dims into the own dims of an earlier stage. */
 static uint32_t stage_map(const space *s, uint32_t n, const tarn_stage *from) {
   tarn_imap m = {.ns = (uint8_t)n, .n = (uint8_t)n, .nin = from->nown, .fill = TARN_NONE};
   memcpy(m.dim, s->dim, n * sizeof *m.dim), memcpy(m.in, from->own, sizeof m.in);
-  for (uint32_t k = 0; k < from->nown; k++) m.e[k] = tarn_ix_mod(L, coordinate(s, n), from->own[k], s->dim);
+  for (uint32_t k = 0; k < from->nown; k++)
+    m.e[k] = tarn_ix_mod(L, coordinate(s, n), from->own[k], s->dim);
   return tarn_map_intern(L, &m);
 }
 
@@ -240,17 +239,24 @@ static tarn_read random_read(nest_maker *q, const space *s, uint32_t n) {
   return (tarn_read){false, q->c->nin, random_operand(q->c, s, n, q->t)};
 }
 
-/* One more stage: a map or a reduction, with or without epilogue; its result has type t unless it is the last. */
+/* One more stage: a map or a reduction, with or without epilogue; its result has type t unless it
+ * is the last. */
 static void random_stage(nest_maker *q, bool last, tarn_stage_sched *sched) {
-  uint32_t own = kit_below(4 - q->depth), red = kit_below(3), nops = 1 + kit_below(q->nstage ? 2 : 3), no = q->nstage;
+  uint32_t own = kit_below(4 - q->depth), red = kit_below(3),
+           nops = 1 + kit_below(q->nstage ? 2 : 3), no = q->nstage;
   space s = random_space(q->depth + own, red);
   memcpy(s.dim, q->shared, q->depth * sizeof *s.dim);
   tarn_read *read = TARN_ARRAY(cx, tarn_read, 8);
-  tarn_func f = {.nops = (uint8_t)nops, .body = random_body(q->t, nops), .red = TARN_NONE, .epi = TARN_NONE};
+  tarn_func f = {
+      .nops = (uint8_t)nops, .body = random_body(q->t, nops), .red = TARN_NONE, .epi = TARN_NONE};
   tarn_stage *st = &q->stage[no];
-  *st = (tarn_stage){
-      .nown = (uint8_t)own, .nred = (uint8_t)red, .read = read, .out = last || kit_below(4) == 0, .space = TARN_NONE};
-  memcpy(st->own, s.dim + q->depth, own * sizeof *st->own), memcpy(st->red, s.dim + s.nacc, red * sizeof *st->red);
+  *st = (tarn_stage){.nown = (uint8_t)own,
+                     .nred = (uint8_t)red,
+                     .read = read,
+                     .out = last || kit_below(4) == 0,
+                     .space = TARN_NONE};
+  memcpy(st->own, s.dim + q->depth, own * sizeof *st->own),
+      memcpy(st->red, s.dim + s.nacc, red * sizeof *st->red);
   for (uint32_t i = 0; i < nops; i++) read[i] = random_read(q, &s, s.n);
   tarn_dtype holes[4] = {q->t, q->t, q->t, q->t}, type;
   ck_assert(tarn_fx_type(L, f.body, holes, nops, &type));
@@ -270,7 +276,8 @@ static void random_stage(nest_maker *q, bool last, tarn_stage_sched *sched) {
     simple = type == q->t;
   }
   st->fn = tarn_fn_intern(L, &f);
-  simple = simple && tarn_fn_widened(L, st->fn) == st->fn; /* the result holds what is accumulated */
+  simple =
+      simple && tarn_fn_widened(L, st->fn) == st->fn; /* the result holds what is accumulated */
   q->nstage++;
   q->type[no] = type;
   random_stage_schedule(&s, q->depth, red > 0, simple, ordered, sched);
@@ -315,15 +322,16 @@ static void random_case(kit_case *c, tarn_dtype t, bool exact, uint32_t nstage) 
   c->exact = exact;
 }
 
-/* A padded window walked over two dims: padding is decided at the borders of tiles, in loops of the reduction, or not at all.
+/* A padded window walked over two dims: padding is decided at the borders of tiles, in loops of the
+ * reduction, or not at all.
  */
 static tarn_read window_read(kit_case *c, const space *s, uint32_t fill) {
   tarn_imap m = {.ns = (uint8_t)s->n, .n = (uint8_t)s->n, .nin = 3, .fill = fill};
   memcpy(m.dim, s->dim, s->n * sizeof *m.dim);
   for (uint32_t k = 0; k < 2; k++) {
     int64_t stride = 1 + kit_below(k ? 4 : 2), apart = 1 + kit_below(2), pad = kit_below(4), lo, hi;
-    uint32_t e =
-        tarn_ix_add(L, tarn_ix_scale(L, ix(s, k), stride, s->dim), tarn_ix_scale(L, ix(s, s->nacc + k), apart, s->dim), s->dim);
+    uint32_t e = tarn_ix_add(L, tarn_ix_scale(L, ix(s, k), stride, s->dim),
+                             tarn_ix_scale(L, ix(s, s->nacc + k), apart, s->dim), s->dim);
     m.e[k] = tarn_ix_add(L, e, tarn_ix_const(L, -pad), s->dim);
     tarn_ix_range(L, m.e[k], s->dim, &lo, &hi);
     m.in[k] = hi + 1 - kit_below(4);
@@ -332,7 +340,8 @@ static tarn_read window_read(kit_case *c, const space *s, uint32_t fill) {
   }
   m.in[2] = s->dim[s->n - 1], m.e[2] = ix(s, s->n - 1);
   if (!m.nguard) m.fill = TARN_NONE;
-  c->in_type[0] = TARN_F32, c->in[0] = random_layout(3, m.in), c->value[0] = kit_tensor(cx, TARN_F32, 3, m.in, 2);
+  c->in_type[0] = TARN_F32, c->in[0] = random_layout(3, m.in),
+  c->value[0] = kit_tensor(cx, TARN_F32, 3, m.in, 2);
   return (tarn_read){false, c->nin++, tarn_map_intern(L, &m)};
 }
 /* Rows of lanes and the whole window written out. */
@@ -344,7 +353,8 @@ static void write_rows(tarn_stage_sched *ss, int64_t lanes) {
   ss->nlevel = sizeof level / sizeof *level, ss->acc = 3;
   memcpy(ss->level, level, sizeof level);
 }
-/* Rows, columns and the whole window written out, beside the channels or within a loop over them. */
+/* Rows, columns and the whole window written out, beside the channels or within a loop over them.
+ */
 static void write_out(tarn_stage_sched *ss, bool taps) {
   const tarn_level within[] = {{0, TARN_SERIAL, 1 + kit_below(4)},
                                {1, TARN_SERIAL, 1 + kit_below(4)},
@@ -367,7 +377,8 @@ static void write_out(tarn_stage_sched *ss, bool taps) {
   ss->nlevel = sizeof level / sizeof *level, ss->acc = 3;
   memcpy(ss->level, taps ? within : level, sizeof level);
 }
-/* The rows become a shared loop, single ones or blocks, and a second stage weighs the channels of what the window gives. */
+/* The rows become a shared loop, single ones or blocks, and a second stage weighs the channels of
+ * what the window gives. */
 static void share_rows(nest_maker *q, const space *s) {
   kit_case *c = q->c;
   int64_t wide = 1 + kit_below(40);
@@ -381,10 +392,16 @@ static void share_rows(nest_maker *q, const space *s) {
   read[1] = (tarn_read){false, c->nin, random_operand(c, &p, p.n, TARN_F32)};
   tarn_func f = {.nops = 2, .epi = TARN_NONE, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32)};
   f.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  *st = (tarn_stage){.nown = 2, .nred = 1, .read = read, .out = true, .space = TARN_NONE, .fn = tarn_fn_intern(L, &f)};
+  *st = (tarn_stage){.nown = 2,
+                     .nred = 1,
+                     .read = read,
+                     .out = true,
+                     .space = TARN_NONE,
+                     .fn = tarn_fn_intern(L, &f)};
   st->own[0] = s->dim[1], st->own[1] = wide, st->red[0] = s->dim[2];
   q->depth = 1, q->shared[0] = s->dim[0], q->nstage = 2, q->type[1] = TARN_F32;
-  c->sched->nshared = 1, c->sched->shared[0] = (tarn_level){0, kit_below(2) ? TARN_PARALLEL : TARN_SERIAL, 1};
+  c->sched->nshared = 1,
+  c->sched->shared[0] = (tarn_level){0, kit_below(2) ? TARN_PARALLEL : TARN_SERIAL, 1};
   const tarn_level window[] = {{1, TARN_SERIAL, 1 + kit_below(5)},
                                {2, TARN_SERIAL, 8},
                                {3, TARN_UNROLL, 1},
@@ -392,13 +409,18 @@ static void share_rows(nest_maker *q, const space *s) {
                                {4, TARN_UNROLL, 1},
                                {5, TARN_UNROLL, 1},
                                {2, TARN_VECTOR, 1}};
-  c->sched->nstage = 2, c->sched->stage[0].nlevel = sizeof window / sizeof *window, c->sched->stage[0].acc = 2;
+  c->sched->nstage = 2, c->sched->stage[0].nlevel = sizeof window / sizeof *window,
+  c->sched->stage[0].acc = 2;
   memcpy(c->sched->stage[0].level, window, sizeof window);
   random_stage_schedule(&p, 1, true, true, false, &c->sched->stage[1]);
 }
 /* A number for each channel is added to a sum: the sum may begin with it. */
 static tarn_read channel_read(kit_case *c, const space *s) {
-  tarn_imap m = {.ns = (uint8_t)s->nacc, .n = (uint8_t)s->nacc, .nin = 1, .fill = TARN_NONE, .in = {s->dim[2]}};
+  tarn_imap m = {.ns = (uint8_t)s->nacc,
+                 .n = (uint8_t)s->nacc,
+                 .nin = 1,
+                 .fill = TARN_NONE,
+                 .in = {s->dim[2]}};
   memcpy(m.dim, s->dim, s->nacc * sizeof *m.dim), m.e[0] = ix(s, 2);
   c->in_type[c->nin] = TARN_F32, c->in[c->nin] = random_layout(1, m.in),
   c->value[c->nin] = kit_tensor(cx, TARN_F32, 1, m.in, 2);
@@ -406,8 +428,10 @@ static tarn_read channel_read(kit_case *c, const space *s) {
 }
 static uint32_t with_bias(void) {
   uint32_t a = tarn_fx_hole(L, kit_below(2)), b = tarn_fx_hole(L, 1 - tarn_fx_get(L, a)->hole);
-  uint32_t sum = tarn_fx_op(L, TARN_FX_ADD, a, b, 0), low = tarn_fx_op(L, TARN_FX_MAX, sum, number(TARN_F32, -1), 0);
-  if (kit_below(3) == 0) return tarn_fx_op(L, TARN_FX_MUL, low, tarn_fx_hole(L, kit_below(2)), 0); /* wanted twice */
+  uint32_t sum = tarn_fx_op(L, TARN_FX_ADD, a, b, 0),
+           low = tarn_fx_op(L, TARN_FX_MAX, sum, number(TARN_F32, -1), 0);
+  if (kit_below(3) == 0)
+    return tarn_fx_op(L, TARN_FX_MUL, low, tarn_fx_hole(L, kit_below(2)), 0); /* wanted twice */
   return kit_below(2) ? low : tarn_fx_op(L, TARN_FX_MUL, sum, low, 0);
 }
 enum { ANY_WINDOW, WHOLE_WINDOW, TAPS, SHARED }; /* beyond: rows of so many lanes */
@@ -417,14 +441,21 @@ static void window_case(kit_case *c, bool product, uint32_t form) {
   space s = {.n = 6, .nacc = 3};
   for (uint32_t d = 0; d < s.n; d++) s.dim[d] = 1 + kit_below(d < 2 ? 24 : d == 2 ? 20 : 4);
   tarn_read *read = TARN_ARRAY(cx, tarn_read, 3);
-  read[0] = window_read(c, &s, product ? number(TARN_F32, 0) : tarn_fx_const(L, TARN_F32, -INFINITY));
+  read[0] =
+      window_read(c, &s, product ? number(TARN_F32, 0) : tarn_fx_const(L, TARN_F32, -INFINITY));
   if (product) read[1] = (tarn_read){false, c->nin, random_operand(c, &s, s.n, TARN_F32)};
   tarn_func f = {.nops = product ? 2 : 1, .epi = TARN_NONE};
-  f.body = product ? tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0) : tarn_fx_hole(L, 0);
+  f.body = product ? tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0)
+                   : tarn_fx_hole(L, 0);
   f.red = tarn_reducer_of(L, product ? TARN_RED_SUM : TARN_RED_MAX, TARN_F32);
   if (product && kit_below(2)) read[2] = channel_read(c, &s), f.nepi = 1, f.epi = with_bias();
   tarn_stage *st = &q.stage[0];
-  *st = (tarn_stage){.nown = 3, .nred = 3, .read = read, .out = true, .space = TARN_NONE, .fn = tarn_fn_intern(L, &f)};
+  *st = (tarn_stage){.nown = 3,
+                     .nred = 3,
+                     .read = read,
+                     .out = true,
+                     .space = TARN_NONE,
+                     .fn = tarn_fn_intern(L, &f)};
   memcpy(st->own, s.dim, 3 * sizeof *st->own), memcpy(st->red, s.dim + 3, 3 * sizeof *st->red);
   c->sched = TARN_NEW(cx, tarn_schedule);
   c->sched->nstage = 1, c->sched->stage = TARN_ARRAY(cx, tarn_stage_sched, 2);
@@ -433,39 +464,13 @@ static void window_case(kit_case *c, bool product, uint32_t form) {
   if (form == SHARED) share_rows(&q, &s);
   if (form > SHARED) write_rows(&c->sched->stage[0], form);
   outputs(&q);
-  tarn_nest n = {.depth = (uint8_t)q.depth, .out_ns = (uint8_t)q.depth, .nstage = q.nstage, .nchild = c->nin, .stage = q.stage};
+  tarn_nest n = {.depth = (uint8_t)q.depth,
+                 .out_ns = (uint8_t)q.depth,
+                 .nstage = q.nstage,
+                 .nchild = c->nin,
+                 .stage = q.stage};
   memcpy(n.shared, q.shared, sizeof q.shared);
   c->nest = tarn_nest_intern(L, &n);
-}
-
-static void describe(const kit_case *c) {
-  tarn_buf b = {.cx = cx};
-  tarn_payload_print(L, &b, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, c->nest));
-  tarn_buf_str(&b, "\n");
-  for (uint32_t i = 0; i < c->sched->nshared; i++)
-    tarn_buf_fmt(&b, " S%u:%u/%lld", c->sched->shared[i].dim, c->sched->shared[i].kind, (long long)c->sched->shared[i].step);
-  for (uint32_t k = 0; k < c->sched->nstage; k++) {
-    const tarn_stage_sched *s = &c->sched->stage[k];
-    tarn_buf_fmt(&b, "\nstage %u acc %u:", k, s->acc);
-    for (uint32_t i = 0; i < s->nlevel; i++)
-      tarn_buf_fmt(&b, " %u:%s/%lld", s->level[i].dim, (const char *[]){"serial", "par", "unroll", "vec"}[s->level[i].kind],
-                   (long long)s->level[i].step);
-  }
-  for (uint32_t i = 0; i < c->nin; i++)
-    tarn_buf_fmt(&b, "\nin %u: block %lld of %u offset %lld", i, (long long)c->in[i].block, c->in[i].baxis,
-                 (long long)c->in[i].offset);
-  fprintf(stderr, "%s\n", b.p);
-}
-
-static void run_cases(kit_case *c, uint32_t n, bool contract, uint32_t threads) {
-  for (uint32_t i = 0; i < n; i++) kit_reference(L, &c[i], TARN_STRICT);
-  kit_run(L, hw, c, n, contract, threads);
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t o = 0; o < c[i].nout; o++) {
-      double e = kit_error(c[i].want[o], c[i].got[o]), tol = tolerance(c[i].out_type[o], c[i].exact);
-      if (e < 0 || e > tol) describe(&c[i]);
-      ck_assert_msg(e >= 0 && e <= tol, "case %u output %u: error %g over %g", i, o, e, tol);
-    }
 }
 
 typedef struct job {
@@ -488,19 +493,18 @@ static void window_job(tarn_ctx *c, void *arg) {
   enum { CASES = 50 };
   kit_case *k = TARN_ARRAY(cx, kit_case, CASES);
   for (uint32_t i = 0; i < CASES; i++) {
-    const uint32_t form[] = {ANY_WINDOW, WHOLE_WINDOW, 4u << i % 3, i % 8 == 3 ? TAPS : ANY_WINDOW, SHARED};
+    const uint32_t form[] = {ANY_WINDOW, WHOLE_WINDOW, 4u << i % 3, i % 8 == 3 ? TAPS : ANY_WINDOW,
+                             SHARED};
     window_case(&k[i], i % 3 > 0 || form[i % 5] == SHARED, form[i % 5]);
   }
   run_cases(k, CASES, *seed % 2 == 0, 2);
 }
-static void must(tarn_fn *f, void *arg) {
-  tarn_status st = tarn_protect(cx, f, arg);
-  ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
-}
 
 START_TEST(random_f32) { must(random_job, &(job){TARN_F32, false, 60, 100u + (unsigned)_i, 1}); }
 END_TEST
-START_TEST(random_f32_exact) { must(random_job, &(job){TARN_F32, true, 60, 500u + (unsigned)_i, 1}); }
+START_TEST(random_f32_exact) {
+  must(random_job, &(job){TARN_F32, true, 60, 500u + (unsigned)_i, 1});
+}
 END_TEST
 START_TEST(random_types) {
   tarn_dtype t = (tarn_dtype)_i;
@@ -508,367 +512,15 @@ START_TEST(random_types) {
 }
 END_TEST
 
-START_TEST(random_stages) { must(random_job, &(job){TARN_F32, _i % 2 == 0, 30, 1300u + (unsigned)_i, 2u + (unsigned)_i % 2}); }
+START_TEST(random_stages) {
+  must(random_job, &(job){TARN_F32, _i % 2 == 0, 30, 1300u + (unsigned)_i, 2u + (unsigned)_i % 2});
+}
 END_TEST
-START_TEST(random_stages_types) { must(random_job, &(job){TARN_I32, true, 30, 1400u + (unsigned)_i, 2u + (unsigned)_i % 2}); }
+START_TEST(random_stages_types) {
+  must(random_job, &(job){TARN_I32, true, 30, 1400u + (unsigned)_i, 2u + (unsigned)_i % 2});
+}
 END_TEST
 
-/* ---- reading ahead: a product of 4 rows with k x 16 weights, by lanes ---- */
-static void product_schedule(kit_case *c) {
-  tarn_stage_sched *s = TARN_NEW(cx, tarn_stage_sched);
-  const tarn_level level[] = {
-      {0, TARN_SERIAL, 4}, {1, TARN_SERIAL, 16}, {2, TARN_SERIAL, 1}, {0, TARN_UNROLL, 1}, {1, TARN_VECTOR, 1}};
-  s->nlevel = 5, s->acc = 2;
-  memcpy(s->level, level, sizeof level);
-  c->sched = TARN_NEW(cx, tarn_schedule);
-  *c->sched = (tarn_schedule){.nstage = 1, .stage = s};
-}
-/* The sum of products of two operands, read by these maps over (rows, 16 columns, k). */
-static void product_of(kit_case *c, const tarn_imap *a, const tarn_imap *b) {
-  tarn_read read[2] = {{false, 0, tarn_map_intern(L, a)}, {false, 1, tarn_map_intern(L, b)}};
-  tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
-  fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  tarn_stage st = {
-      .nown = 2, .nred = 1, .own = {a->dim[0], 16}, .red = {a->dim[2]}, .read = read, .out = true, .space = TARN_NONE};
-  st.fn = tarn_fn_intern(L, &fn);
-  tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
-  *c = (kit_case){.nin = 2, .nout = 1, .in_type = {TARN_F32, TARN_F32}, .out_type = {TARN_F32}};
-  c->nest = tarn_nest_intern(L, &n);
-  c->in[0] = tarn_layout_row_major(2, a->in), c->value[0] = kit_tensor(cx, TARN_F32, 2, a->in, 1);
-  c->in[1] = tarn_layout_row_major(2, b->in), c->value[1] = kit_tensor(cx, TARN_F32, 2, b->in, 1);
-  c->out[0] = tarn_layout_row_major(2, st.own);
-}
-static void product_case(kit_case *c, int64_t k) {
-  space s = {.n = 3, .nacc = 2, .dim = {4, 16, k}};
-  tarn_imap a = {.ns = 2, .n = 3, .nin = 2, .fill = TARN_NONE, .dim = {4, 16, k}, .in = {4, k}}, b = a;
-  a.e[0] = ix(&s, 0), a.e[1] = ix(&s, 2), b.in[0] = k, b.in[1] = 16, b.e[0] = ix(&s, 2), b.e[1] = ix(&s, 1);
-  product_of(c, &a, &b);
-  product_schedule(c);
-}
-/* The greatest of n numbers, so many lanes of them at once and two vectors of each. */
-static void greatest_case(kit_case *c, tarn_red_kind kind, int64_t n, int64_t lanes) {
-  tarn_read *read = TARN_ARRAY(cx, tarn_read, 1);
-  tarn_imap m = {.ns = 0, .n = 1, .nin = 1, .fill = TARN_NONE, .dim = {n}, .in = {n}};
-  m.e[0] = tarn_ix_var(L, 0, m.dim);
-  read[0] = (tarn_read){false, 0, tarn_map_intern(L, &m)};
-  uint32_t fn = tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, kind, TARN_F32));
-  tarn_stage st = {.nred = 1, .red = {n}, .read = read, .out = true, .space = TARN_NONE, .fn = fn};
-  tarn_nest nest = {.nstage = 1, .nchild = 1, .stage = &st};
-  *c = (kit_case){.nest = tarn_nest_intern(L, &nest), .nin = 1, .nout = 1, .in_type = {TARN_F32}, .out_type = {TARN_F32}};
-  c->in[0] = tarn_layout_row_major(1, &n), c->value[0] = kit_tensor(cx, TARN_F32, 1, &n, 1);
-  c->out[0] = tarn_layout_row_major(0, &n);
-  tarn_stage_sched *s = TARN_NEW(cx, tarn_stage_sched);
-  *s = (tarn_stage_sched){.nlevel = 3, .level = {{0, TARN_SERIAL, 2 * lanes}, {0, TARN_UNROLL, lanes}, {0, TARN_VECTOR, 1}}};
-  c->sched = TARN_NEW(cx, tarn_schedule);
-  *c->sched = (tarn_schedule){.nstage = 1, .stage = s};
-}
-/* A NaN stays wherever it comes in, and infinities are numbers. */
-static void greatest_job(tarn_ctx *c, void *arg) {
-  (void)arg;
-  enum { N = 101 };
-  kit_case *k = TARN_ARRAY(cx, kit_case, 3 * 2 * (N + 1));
-  uint32_t n = 0;
-  for (int64_t lanes = 4; lanes <= 16; lanes *= 2)
-    for (int kind = 0; kind < 2; kind++)
-      for (int64_t nan = 0; nan <= N; nan += 1 + nan % 7) {
-        greatest_case(&k[n], kind ? TARN_RED_MAX : TARN_RED_MIN, N, lanes);
-        float *x = k[n++].value[0]->data;
-        x[nan / 2] = nan % 3 ? INFINITY : -INFINITY;
-        if (nan < N) x[nan] = NAN;
-      }
-  kit_run(L, hw, k, n, true, 1);
-  for (uint32_t i = 0; i < n; i++) {
-    kit_reference(L, &k[i], TARN_STRICT);
-    float got = *(float *)k[i].got[0]->data, want = *(float *)k[i].want[0]->data;
-    if (!(isnan(want) ? isnan(got) : got == want)) tarn_raise(c, TARN_NO, "case %u: %g for %g", i, (double)got, (double)want);
-  }
-}
-/* Places of the module that ask for something ahead. */
-static uint32_t asked(const tarn_hw *on, kit_case *c) { return kit_lines(L, on, c, "call void @llvm.prefetch"); }
-static void ahead_job(tarn_ctx *c, void *arg) {
-  (void)arg;
-  const tarn_hw_memory mem[] = {{.name = "l1", .capacity = 16384, .line = 64, .read = 128, .latency = 5},
-                                {.name = "dram", .line = 64, .read = 6, .latency = 300}};
-  tarn_hw on = *hw;
-  kit_case big, small, row;
-  product_case(&big, 1000), product_case(&small, 100);
-  if (asked(&on, &big)) tarn_raise(c, TARN_NO, "memories that are not described");
-  on.nmem = 2, on.mem = mem;
-  if (!asked(&on, &big)) tarn_raise(c, TARN_NO, "weights beyond the first cache are not asked for ahead");
-  if (asked(&on, &small)) tarn_raise(c, TARN_NO, "what the first cache holds is asked for");
-  greatest_case(&row, TARN_RED_MAX, 100000, 16);
-  if (asked(&on, &row)) tarn_raise(c, TARN_NO, "lanes along a row that is read once ask for what the processor foresees");
-  const tarn_hw_memory three[] = {mem[0], {.name = "l2", .capacity = 65536, .instances = 2, .line = 64, .read = 32}, mem[1]};
-  on.nmem = 3, on.mem = three;
-  if (!kit_lines(L, &on, &row, ", i32 0, i32 2, i32 1)"))
-    tarn_raise(c, TARN_NO, "a row beyond the second caches is not asked for");
-  kit_reference(L, &row, TARN_STRICT), kit_run(L, &on, &row, 1, true, 1);
-  if (kit_error(row.want[0], row.got[0]) != 0) tarn_raise(c, TARN_NO, "the greatest of a row that is asked for");
-  on.nmem = 2, on.mem = mem;
-  kit_run(L, &on, &big, 1, true, 1);
-  const float *a = big.value[0]->data, *b = big.value[1]->data, *y = big.got[0]->data;
-  for (int64_t i = 0; i < 64; i++) {
-    double sum = 0;
-    for (int64_t k = 0; k < 1000; k++) sum += (double)a[i / 16 * 1000 + k] * (double)b[k * 16 + i % 16];
-    if (!(fabs(sum - (double)y[i]) < 1e-3)) tarn_raise(c, TARN_NO, "element %d: %g for %g", (int)i, (double)y[i], sum);
-  }
-}
-/* Columns 0 to 15 of a matrix of k rows, each of so many elements, times k x 16: the tile wants 16 of each row. */
-static void columns_case(kit_case *c, int64_t k, int64_t wide) {
-  space s = {.n = 3, .nacc = 2, .dim = {16, 16, k}};
-  tarn_imap a = {.ns = 2, .n = 3, .nin = 2, .fill = TARN_NONE, .dim = {16, 16, k}, .in = {k, wide}}, b = a;
-  a.e[0] = ix(&s, 2), a.e[1] = ix(&s, 0), b.in[1] = 16, b.e[0] = ix(&s, 2), b.e[1] = ix(&s, 1);
-  product_of(c, &a, &b);
-  const tarn_level level[] = {{2, TARN_SERIAL, 2}, {2, TARN_UNROLL, 1}, {0, TARN_UNROLL, 1}, {1, TARN_VECTOR, 1}};
-  tarn_stage_sched *ss = TARN_NEW(cx, tarn_stage_sched);
-  ss->nlevel = 4;
-  memcpy(ss->level, level, sizeof level);
-  c->sched = TARN_NEW(cx, tarn_schedule);
-  *c->sched = (tarn_schedule){.nstage = 1, .stage = ss};
-}
-/* Both rows of a trip, where each lies on a page of its own; wherever they begin, they may cross a line. */
-static void rows_job(tarn_ctx *c, void *arg) {
-  (void)arg;
-  const tarn_hw_memory mem[] = {{.name = "l1", .capacity = 16384, .line = 64, .read = 128, .latency = 5},
-                                {.name = "dram", .line = 64, .read = 6, .latency = 60}};
-  tarn_hw on = *hw;
-  kit_case far, near, few;
-  columns_case(&far, 200, 1024), columns_case(&near, 200, 512), columns_case(&few, 16, 1024);
-  on.nmem = 2, on.mem = mem;
-  if (asked(&on, &far) != 4) tarn_raise(c, TARN_NO, "two lines of two rows in each trip: %u", asked(&on, &far));
-  if (asked(&on, &near)) tarn_raise(c, TARN_NO, "rows that the processor foresees are asked for");
-  if (asked(&on, &few)) tarn_raise(c, TARN_NO, "fewer rows than lie ahead are asked for");
-  kit_run(L, &on, &far, 1, true, 1);
-  const float *a = far.value[0]->data, *b = far.value[1]->data, *y = far.got[0]->data;
-  for (int64_t i = 0; i < 256; i++) {
-    double sum = 0;
-    for (int64_t k = 0; k < 200; k++) sum += (double)a[k * 1024 + i / 16] * (double)b[k * 16 + i % 16];
-    if (!(fabs(sum - (double)y[i]) < 1e-3)) tarn_raise(c, TARN_NO, "element %d: %g for %g", (int)i, (double)y[i], sum);
-  }
-}
-/* rows × panels of 16 lanes: for every panel of the weights, all rows by fours. */
-static void panel_case(kit_case *c, int64_t rows, int64_t panels, int64_t k) {
-  space s = {.n = 4, .nacc = 3, .dim = {rows, panels, 16, k}};
-  tarn_imap a = {.ns = 3, .n = 4, .nin = 2, .fill = TARN_NONE, .dim = {rows, panels, 16, k}, .in = {rows, k}}, b = a;
-  a.e[0] = ix(&s, 0), a.e[1] = ix(&s, 3);
-  b.nin = 3, b.in[0] = panels, b.in[1] = k, b.in[2] = 16, b.e[0] = ix(&s, 1), b.e[1] = ix(&s, 3), b.e[2] = ix(&s, 2);
-  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &a)}, {false, 1, tarn_map_intern(L, &b)}};
-  tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
-  fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  tarn_stage st = {.nown = 3, .nred = 1, .own = {rows, panels, 16}, .red = {k}, .read = read, .out = true, .space = TARN_NONE};
-  st.fn = tarn_fn_intern(L, &fn);
-  tarn_nest n = {.out_ns = 3, .nstage = 1, .nchild = 2, .stage = &st};
-  *c = (kit_case){.nin = 2, .nout = 1, .in_type = {TARN_F32, TARN_F32}, .out_type = {TARN_F32}};
-  c->nest = tarn_nest_intern(L, &n);
-  c->in[0] = tarn_layout_row_major(2, a.in), c->value[0] = kit_tensor(cx, TARN_F32, 2, a.in, 1);
-  c->in[1] = tarn_layout_row_major(3, b.in), c->value[1] = kit_tensor(cx, TARN_F32, 3, b.in, 1);
-  c->out[0] = tarn_layout_row_major(3, st.own);
-  const tarn_level level[] = {
-      {1, TARN_SERIAL, 1}, {0, TARN_SERIAL, 4}, {3, TARN_SERIAL, 1}, {0, TARN_UNROLL, 1}, {2, TARN_VECTOR, 1}};
-  tarn_stage_sched *ss = TARN_NEW(cx, tarn_stage_sched);
-  ss->nlevel = 5, ss->acc = 2;
-  memcpy(ss->level, level, sizeof level);
-  c->sched = TARN_NEW(cx, tarn_schedule);
-  *c->sched = (tarn_schedule){.nstage = 1, .stage = ss};
-}
-/* A panel used for many tiles of rows: the next one is asked for meanwhile; not where it is used but once, nor what the
- * second cache has room for many times. */
-static void blocks_job(tarn_ctx *c, void *arg) {
-  (void)arg;
-  const tarn_hw_memory mem[] = {{.name = "l1", .capacity = 16384, .line = 64, .read = 128, .latency = 5},
-                                {.name = "l2", .capacity = 65536, .line = 64, .read = 32, .latency = 15},
-                                {.name = "dram", .line = 64, .read = 6, .latency = 300}};
-  tarn_hw on = *hw;
-  kit_case big, once, small;
-  panel_case(&big, 32, 8, 250), panel_case(&once, 4, 8, 250), panel_case(&small, 32, 8, 20);
-  on.nmem = 3, on.mem = mem;
-  if (asked(&on, &big) != 1) tarn_raise(c, TARN_NO, "one line of the next panel in each trip: %u", asked(&on, &big));
-  if (asked(&on, &small)) tarn_raise(c, TARN_NO, "panels of what the second cache holds are asked for");
-  for (uint32_t i = 0; i < 2; i++) {
-    kit_case *k = i ? &once : &big;
-    int64_t rows = i ? 4 : 32;
-    kit_run(L, &on, k, 1, true, 1);
-    const float *a = k->value[0]->data, *b = k->value[1]->data, *y = k->got[0]->data;
-    for (int64_t e = 0; e < rows * 128; e++) {
-      double sum = 0;
-      for (int64_t j = 0; j < 250; j++) sum += (double)a[e / 128 * 250 + j] * (double)b[(e / 16 % 8 * 250 + j) * 16 + e % 16];
-      if (!(fabs(sum - (double)y[e]) < 1e-3)) tarn_raise(c, TARN_NO, "element %d: %g for %g", (int)e, (double)y[e], sum);
-    }
-  }
-}
-/* ---- windows along the lanes: y[j] = sum of x[step·j + k - pad], 16 lanes ---- */
-static uint32_t window_lines(int64_t step, int64_t places, int64_t pad, const char *what) {
-  kit_case c = {.nin = 1, .nout = 1, .in_type = {TARN_F32}, .out_type = {TARN_F32}};
-  space s = {.n = 2, .nacc = 1, .dim = {64, places}};
-  tarn_imap a = {.ns = 1, .n = 2, .nin = 1, .fill = TARN_NONE, .dim = {64, places}, .in = {step * 64 + places}};
-  a.e[0] = tarn_ix_add(L, tarn_ix_scale(L, ix(&s, 0), step, s.dim), ix(&s, 1), s.dim);
-  if (pad) {
-    a.e[0] = tarn_ix_add(L, a.e[0], tarn_ix_const(L, -pad), s.dim);
-    a.nguard = 1, a.guard[0] = (tarn_guard){a.e[0], 0, a.in[0]}, a.fill = number(TARN_F32, 0);
-  }
-  tarn_read read[1] = {{false, 0, tarn_map_intern(L, &a)}};
-  tarn_func fn = {.nops = 1, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE, .body = tarn_fx_hole(L, 0)};
-  tarn_stage st = {.nown = 1, .nred = 1, .own = {64}, .red = {places}, .read = read, .out = true, .space = TARN_NONE};
-  st.fn = tarn_fn_intern(L, &fn);
-  tarn_nest n = {.out_ns = 1, .nstage = 1, .nchild = 1, .stage = &st};
-  c.nest = tarn_nest_intern(L, &n);
-  c.in[0] = tarn_layout_row_major(1, a.in), c.out[0] = tarn_layout_row_major(1, st.own);
-  tarn_stage_sched ss = {.nlevel = 3, .acc = 1, .level = {{0, TARN_SERIAL, 16}, {1, TARN_UNROLL, 1}, {0, TARN_VECTOR, 1}}};
-  tarn_schedule sched = {.nstage = 1, .stage = &ss};
-  c.sched = &sched;
-  return kit_lines(L, hw, &c, what);
-}
-/* Of what neighbours along the lanes read, each register is loaded once. */
-static void shared_job(tarn_ctx *c, void *arg) {
-  (void)arg;
-  uint32_t gathers = window_lines(3, 7, 0, "= call <16 x float> @llvm.masked.gather"),
-           pairs = window_lines(2, 5, 0, "= load <16 x float>");
-  uint32_t singles = window_lines(2, 5, 0, "= load float");
-  if (gathers != 3) tarn_raise(c, TARN_NO, "%u of 7 places at a step of 3 are gathered", gathers);
-  if (pairs != 2 || singles != 3)
-    tarn_raise(c, TARN_NO, "5 places at a step of 2 are %u registers and %u elements", pairs, singles);
-  pairs = window_lines(2, 3, 1, "= load <16 x float>"); /* of the tile at the border and of the others */
-  uint32_t masked = window_lines(2, 3, 1, "llvm.masked.load"), border = window_lines(2, 3, 1, "= load float");
-  if (pairs != 4 || masked || border != 1)
-    tarn_raise(c, TARN_NO, "padded: %u registers, %u masks, %u elements", pairs, masked, border);
-}
-/* A window whose rows are a shared loop, and what weighs its channels: z[r][c][l] = sum of x[r + i - 1][c + j - 1][l]·w[i][j],
- * y[r][c][f] = sum of z[r][c][l]·v[l][f]. All of a row of z is one tile. */
-static void shared_rows_case(kit_case *k) {
-  const int64_t rows = 9, cols = 6, lanes = 16;
-  space s = {.n = 5, .nacc = 3, .dim = {rows, cols, lanes, 3, 3}}, t = {.n = 4, .nacc = 3, .dim = {rows, cols, 32, lanes}};
-  *k = (kit_case){.nin = 3, .nout = 1, .in_type = {TARN_F32, TARN_F32, TARN_F32}, .out_type = {TARN_F32}};
-  tarn_imap x = {.ns = 3, .n = 5, .nin = 3, .fill = number(TARN_F32, 0), .nguard = 2, .in = {rows, cols, lanes}};
-  tarn_imap w = {.ns = 3, .n = 5, .nin = 2, .fill = TARN_NONE, .in = {3, 3}};
-  tarn_imap z = {.ns = 3, .n = 4, .nin = 2, .fill = TARN_NONE, .in = {cols, lanes}}, v = z;
-  memcpy(x.dim, s.dim, sizeof x.dim), memcpy(w.dim, s.dim, sizeof w.dim), memcpy(z.dim, t.dim, sizeof z.dim);
-  memcpy(v.dim, t.dim, sizeof v.dim), v.in[0] = lanes, v.in[1] = 32, v.e[0] = ix(&t, 3), v.e[1] = ix(&t, 2);
-  for (uint32_t i = 0; i < 2; i++) {
-    x.e[i] = tarn_ix_add(L, tarn_ix_add(L, ix(&s, i), ix(&s, 3 + i), s.dim), tarn_ix_const(L, -1), s.dim);
-    x.guard[i] = (tarn_guard){x.e[i], 0, x.in[i]}, w.e[i] = ix(&s, 3 + i);
-  }
-  x.e[2] = ix(&s, 2), z.e[0] = ix(&t, 1), z.e[1] = ix(&t, 3);
-  tarn_read read[4] = {{false, 0, tarn_map_intern(L, &x)},
-                       {false, 1, tarn_map_intern(L, &w)},
-                       {true, 0, tarn_map_intern(L, &z)},
-                       {false, 2, tarn_map_intern(L, &v)}};
-  tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
-  fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  tarn_stage st[2] = {
-      {.nown = 2, .nred = 2, .own = {cols, lanes}, .red = {3, 3}, .read = read, .space = TARN_NONE},
-      {.nown = 2, .nred = 1, .own = {cols, 32}, .red = {lanes}, .read = read + 2, .out = true, .space = TARN_NONE}};
-  st[0].fn = st[1].fn = tarn_fn_intern(L, &fn);
-  tarn_nest n = {.depth = 1, .shared = {rows}, .out_ns = 1, .nstage = 2, .nchild = 3, .stage = st};
-  k->nest = tarn_nest_intern(L, &n);
-  const tarn_imap *m[3] = {&x, &w, &v};
-  for (uint32_t i = 0; i < 3; i++)
-    k->in[i] = tarn_layout_row_major(m[i]->nin, m[i]->in), k->value[i] = kit_tensor(cx, TARN_F32, m[i]->nin, m[i]->in, 1);
-  k->out[0] = tarn_layout_row_major(3, t.dim);
-  const tarn_level window[] = {{3, TARN_UNROLL, 1}, {1, TARN_UNROLL, 1}, {4, TARN_UNROLL, 1}, {2, TARN_VECTOR, 1}};
-  const tarn_level product[] = {
-      {1, TARN_SERIAL, 3}, {2, TARN_SERIAL, 16}, {3, TARN_SERIAL, 1}, {1, TARN_UNROLL, 1}, {2, TARN_VECTOR, 1}};
-  k->sched = TARN_NEW(cx, tarn_schedule);
-  *k->sched = (tarn_schedule){.nshared = 1, .shared = {{0, TARN_SERIAL, 1}}, .nstage = 2};
-  k->sched->stage = TARN_ARRAY(cx, tarn_stage_sched, 2);
-  k->sched->stage[0] = (tarn_stage_sched){.nlevel = 4}, k->sched->stage[1] = (tarn_stage_sched){.nlevel = 5, .acc = 2};
-  memcpy(k->sched->stage[0].level, window, sizeof window), memcpy(k->sched->stage[1].level, product, sizeof product);
-}
-/* Padding is decided at the first and at the last row: of what branches, there are the loops alone. And the product, which
- * computes most, asks for the window's next row: the window, which has no loop, could not. */
-static void shared_rows_job(tarn_ctx *c, void *arg) {
-  (void)arg;
-  const tarn_hw_memory mem[] = {{.name = "l1", .capacity = 2048, .line = 64, .read = 128, .latency = 5},
-                                {.name = "l2", .capacity = 4096, .line = 64, .read = 32, .latency = 15},
-                                {.name = "dram", .line = 64, .read = 6, .latency = 60}};
-  tarn_hw on = *hw;
-  kit_case k;
-  shared_rows_case(&k);
-  uint32_t branches = kit_lines(L, hw, &k, "br i1"), loops = 1 + 3 * 3;
-  if (branches > loops) tarn_raise(c, TARN_NO, "%u branches in %u loops", branches, loops);
-  on.nmem = 3, on.mem = mem;
-  if (!kit_lines(L, &on, &k, ", i32 0, i32 2, i32 1)")) tarn_raise(c, TARN_NO, "the next row of a window is not asked for");
-  kit_reference(L, &k, TARN_STRICT);
-  kit_run(L, &on, &k, 1, true, 1);
-  double e = kit_error(k.want[0], k.got[0]);
-  if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "a window by shared rows: %g", e);
-}
-/* ---- results across the lanes: y[i][j] with lanes along i and copies along j; k == 0: only x[j][i] copied ---- */
-typedef struct turned {
-  int64_t rows, cols, k, lanes, vectors, copies;
-  tarn_dtype t;
-} turned;
-static void turned_case(kit_case *c, const turned *t) {
-  uint32_t n = t->k ? 3 : 2;
-  space s = {.n = n, .nacc = 2, .dim = {t->rows, t->cols, t->k}};
-  tarn_imap a = {.ns = 2, .n = (uint8_t)n, .nin = 2, .fill = TARN_NONE, .dim = {t->rows, t->cols, t->k}}, b = a;
-  a.in[0] = t->k ? t->k : t->cols, a.in[1] = t->rows, a.e[0] = ix(&s, t->k ? 2 : 1), a.e[1] = ix(&s, 0);
-  b.in[0] = t->cols, b.in[1] = t->k, b.e[0] = ix(&s, 1), b.e[1] = t->k ? ix(&s, 2) : a.e[1];
-  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &a)}};
-  tarn_func fn = {.nops = 1, .red = TARN_NONE, .epi = TARN_NONE, .body = tarn_fx_hole(L, 0)};
-  if (t->k) {
-    read[1] = (tarn_read){false, 1, tarn_map_intern(L, &b)};
-    fn.nops = 2, fn.red = tarn_reducer_of(L, TARN_RED_SUM, t->t);
-    fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  }
-  tarn_stage st = {.nown = 2, .nred = t->k ? 1 : 0, .own = {t->rows, t->cols}, .red = {t->k}, .read = read, .out = true};
-  st.space = TARN_NONE, st.fn = tarn_fn_intern(L, &fn);
-  tarn_nest nest = {.out_ns = 2, .nstage = 1, .nchild = fn.nops, .stage = &st};
-  *c = (kit_case){.nin = fn.nops, .nout = 1, .in_type = {t->t, t->t}, .out_type = {t->t}};
-  c->nest = tarn_nest_intern(L, &nest);
-  c->in[0] = tarn_layout_row_major(2, a.in), c->value[0] = kit_tensor(cx, t->t, 2, a.in, 1);
-  if (t->k) c->in[1] = tarn_layout_row_major(2, b.in), c->value[1] = kit_tensor(cx, t->t, 2, b.in, 1);
-  c->out[0] = tarn_layout_row_major(2, st.own);
-  tarn_stage_sched *ss = TARN_NEW(cx, tarn_stage_sched);
-  tarn_level level[] = {{0, TARN_SERIAL, t->lanes * t->vectors},
-                        {1, TARN_SERIAL, t->copies},
-                        {2, TARN_SERIAL, 1},
-                        {1, TARN_UNROLL, 1},
-                        {0, TARN_UNROLL, t->lanes},
-                        {0, TARN_VECTOR, 1}};
-  for (uint32_t i = 0; i < 6; i++)
-    if (t->k || i != 2) ss->level[ss->nlevel++] = level[i];
-  ss->acc = t->k ? 2 : ss->nlevel;
-  c->sched = TARN_NEW(cx, tarn_schedule);
-  *c->sched = (tarn_schedule){.nstage = 1, .stage = ss};
-}
-static void turned_job(tarn_ctx *c, void *arg) {
-  const int *seed = arg;
-  enum { CASES = 24 };
-  kit_seed = 2100u + (unsigned)*seed;
-  kit_case *k = TARN_ARRAY(cx, kit_case, CASES), whole;
-  for (int i = 0; i < CASES; i++) {
-    turned t = {.lanes = 2 << (i % 4), .vectors = 1 + i / 4 % 3, .copies = 2 + (i * 7 + *seed * 5) % 19, .k = i % 2 ? 9 : 0};
-    t.rows = t.lanes * t.vectors * 2 + i % 5, t.cols = t.copies * 2 + i % 3;
-    t.t = i % 3 == 2 ? TARN_F64 : TARN_F32;
-    turned_case(&k[i], &t);
-  }
-  run_cases(k, CASES, *seed % 2 == 0, 1);
-  turned_case(&whole, &(turned){32, 32, 9, 16, 2, 8, TARN_F32}); /* no element is stored for itself */
-  const char *dir = kit_compile(kit_program(L, hw, &whole, 1), true, TARN_EMIT_LL);
-  FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
-  char line[4096];
-  uint32_t rows = 0, single = 0;
-  while (f && fgets(line, sizeof line, f))
-    rows += strstr(line, "store <8 x float>") != NULL, single += strstr(line, "store float") != NULL;
-  if (f) fclose(f);
-  kit_remove(cx, dir);
-  if (rows != 32 || single)
-    tarn_raise(c, TARN_NO, "%u rows and %u single elements are stored in a tile of 32 rows", rows, single);
-}
-START_TEST(across_the_lanes) { must(turned_job, &_i); }
-END_TEST
-START_TEST(windows_along_the_lanes) { must(shared_job, NULL); }
-END_TEST
-START_TEST(asks_for_rows) { must(rows_job, NULL); }
-END_TEST
-START_TEST(asks_for_blocks) { must(blocks_job, NULL); }
-END_TEST
-START_TEST(greatest) { must(greatest_job, NULL); }
-END_TEST
-START_TEST(asks_ahead) { must(ahead_job, NULL); }
-END_TEST
-START_TEST(windows_by_shared_rows) { must(shared_rows_job, NULL); }
-END_TEST
 START_TEST(windows) { must(window_job, &_i); }
 END_TEST
 
@@ -880,16 +532,9 @@ int main(void) {
   tcase_add_loop_test(t, random_f32, 0, 4);
   tcase_add_loop_test(t, random_f32_exact, 0, 2);
   tcase_add_loop_test(t, windows, 0, 3);
-  tcase_add_loop_test(t, across_the_lanes, 0, 3);
   tcase_add_loop_test(t, random_types, 0, TARN_DTYPES);
   tcase_add_loop_test(t, random_stages, 0, 4);
   tcase_add_loop_test(t, random_stages_types, 0, 2);
-  tcase_add_test(t, windows_along_the_lanes);
-  tcase_add_test(t, windows_by_shared_rows);
-  tcase_add_test(t, greatest);
-  tcase_add_test(t, asks_ahead);
-  tcase_add_test(t, asks_for_blocks);
-  tcase_add_test(t, asks_for_rows);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

@@ -1,5 +1,5 @@
-/* lower/order.c: which way the copies of a window go, where registers hold few of the vectors that they read; lower/peel.c:
- * what the trips of a window's loops leave out. */
+/* lower/order.c: which way the copies of a window go, where registers hold few of the vectors that
+ * they read; lower/peel.c: what the trips of a window's loops leave out. */
 #include "tests/lower_kit.h"
 
 static tarn_ctx *cx;
@@ -11,28 +11,32 @@ static void setup(void) {
 }
 static void teardown(void) { tarn_ctx_free(cx); }
 
-/* A transposed convolution of 8 channels of 6 by 32 places and 3 filters of 4 by 4 taps, as four small ones that interleave:
- * for a channel, 24 weights and windows over two or three rows. */
-static const char transposed[] =
-    "(kernel (nest (stages (children 2) (shared) (split 6) (stage (own 2 3 6 2 32 2) (reduce 2 2 8) (red sum (mul $0 $1)) "
-    "(child 1"
-    " (index ((2 3 6 2 32 2) (2 2 8)) (384) ((+ (* 128 d1) (* 64 d3) d5 (* 32 d6) (* 16 d7) (* 2 d8))))) (child 0"
-    " (index ((2 3 6 2 32 2) (2 2 8)) (3072) ((+ (* 1536 d0) (* 32 d2) (* 32 d3) d4 d5 (* 32 d6) d7 (* 192 d8) -33))"
-    " (fill 0 ((+ d2 d3 d6) 1 7) ((+ d4 d5 d7) 1 33)))) out)))(in f32 (3072) (1))(const f32 (384) (1))(out f32 (2 3 6 2 32 2)"
-    " (2304 768 128 64 2 1)))";
+/* A transposed convolution of 8 channels of 6 by 32 places and 3 filters of 4 by 4 taps, as four
+ * small ones that interleave: for a channel, 24 weights and windows over two or three rows. */
+static const char transposed[] = "(kernel (nest (stages (children 2) (shared) (split 6) (stage "
+                                 "(own 2 3 6 2 32 2) (reduce 2 2 8) (red sum (mul $0 $1)) "
+                                 "(child 1"
+                                 " (index ((2 3 6 2 32 2) (2 2 8)) (384) ((+ (* 128 d1) (* 64 d3) "
+                                 "d5 (* 32 d6) (* 16 d7) (* 2 d8))))) (child 0"
+                                 " (index ((2 3 6 2 32 2) (2 2 8)) (3072) ((+ (* 1536 d0) (* 32 "
+                                 "d2) (* 32 d3) d4 d5 (* 32 d6) d7 (* 192 d8) -33))"
+                                 " (fill 0 ((+ d2 d3 d6) 1 7) ((+ d4 d5 d7) 1 33)))) out)))(in f32 "
+                                 "(3072) (1))(const f32 (384) (1))(out f32 (2 3 6 2 32 2)"
+                                 " (2304 768 128 64 2 1)))";
 typedef struct tile {
   const char *schedule;
   uint32_t regs;
   bool grouped; /* by the weights */
 } tile;
-#define TILE(rows)                                                                                                             \
-  "(schedule (stage (acc 6) (serial 1 3) (serial 0 1) (serial 2 " rows                                                         \
-  ") (serial 3 1) (serial 4 32) (serial 5 2) (serial 8 1)"                                                                     \
+#define TILE(rows)                                                                                 \
+  "(schedule (stage (acc 6) (serial 1 3) (serial 0 1) (serial 2 " rows                             \
+  ") (serial 3 1) (serial 4 32) (serial 5 2) (serial 8 1)"                                         \
   " (unroll 6 1) (unroll 7 1) (unroll 2 1) (unroll 1 1) (unroll 5 1) (unroll 4 16) (vector 4 1)))"
-static const tile tiles[] = {{TILE("2"), 32, true},   /* 24 accumulators leave room for seven vectors */
-                             {TILE("2"), 64, false},  /* all of them stay */
-                             {TILE("1"), 32, false},  /* 12 leave room for most */
-                             {TILE("3"), 32, false}}; /* 36 are more than registers: nothing helps */
+static const tile tiles[] = {
+    {TILE("2"), 32, true},   /* 24 accumulators leave room for seven vectors */
+    {TILE("2"), 64, false},  /* all of them stay */
+    {TILE("1"), 32, false},  /* 12 leave room for most */
+    {TILE("3"), 32, false}}; /* 36 are more than registers: nothing helps */
 
 /* The code is kept apart where copies of one place of the window end. Right either way. */
 static void way(tarn_ctx *c, void *arg) {
@@ -40,12 +44,15 @@ static void way(tarn_ctx *c, void *arg) {
   tarn_hw on = *kit_host(cx);
   tarn_ksig k;
   tarn_ksig_parse(L, transposed, strlen(transposed), &k);
-  kit_case e = kit_case_of(cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), t->schedule, strlen(t->schedule)));
-  on.vector_regs = 1000; /* more than are counted: pieces of loops at the border are kept apart, nothing else */
+  kit_case e = kit_case_of(
+      cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), t->schedule, strlen(t->schedule)));
+  on.vector_regs =
+      1000; /* more than are counted: pieces of loops at the border are kept apart, nothing else */
   uint32_t border = kit_lines(L, &on, &e, "asm sideeffect");
   on.vector_regs = t->regs;
   uint32_t apart = kit_lines(L, &on, &e, "asm sideeffect");
-  if ((apart > border) != t->grouped) tarn_raise(c, TARN_NO, "%u registers: %u places apart", t->regs, apart);
+  if ((apart > border) != t->grouped)
+    tarn_raise(c, TARN_NO, "%u registers: %u places apart", t->regs, apart);
   kit_reference(L, &e, TARN_STRICT);
   kit_run(L, &on, &e, 1, true, 1);
   double off = kit_error(e.want[0], e.got[0]);
@@ -59,17 +66,22 @@ START_TEST(ways) {
 }
 END_TEST
 
-/* 3 by 3 taps by steps of two: parts of one tap and of two a dim. A tap may miss its part, or pass the image. */
-static const char missed[] =
-    "(kernel (nest (stages (children 2) (shared) (split 5) (stage (own 6 2 6 2 16) (reduce 2 2 8) (red sum (mul $0 $1)) (child "
-    "1"
-    " (index ((6 2 6 2 16) (2 2 8)) (2048) ((+ (* 1024 d1) (* 512 d3) d4 (* 256 d5) (* 128 d6) (* 16 d7))))) (child 0"
-    " (index ((6 2 6 2 16) (2 2 8)) (288) ((+ (* 6 d0) d2 (* 6 d5) d6 (* 36 d7))) (fill 0 ((+ d0 d5) 0 6) ((+ d1 (* -2 d5)) -1"
-    " 2) ((+ d2 d6) 0 6) ((+ d3 (* -2 d6)) -1 2)))) out)))(in f32 (288) (1))(const f32 (2048) (1))(out f32 (6 2 6 2 16) (384 "
-    "192"
-    " 32 16 1)))";
-static const char one_by_one[] = "(schedule (stage (acc 4) (serial 0 1) (serial 1 1) (serial 2 1) (serial 3 1) (serial 5 1)"
-                                 " (serial 6 1) (serial 7 1) (vector 4 1)))";
+/* 3 by 3 taps by steps of two: parts of one tap and of two a dim. A tap may miss its part, or pass
+ * the image. */
+static const char missed[] = "(kernel (nest (stages (children 2) (shared) (split 5) (stage (own 6 "
+                             "2 6 2 16) (reduce 2 2 8) (red sum (mul $0 $1)) (child "
+                             "1"
+                             " (index ((6 2 6 2 16) (2 2 8)) (2048) ((+ (* 1024 d1) (* 512 d3) d4 "
+                             "(* 256 d5) (* 128 d6) (* 16 d7))))) (child 0"
+                             " (index ((6 2 6 2 16) (2 2 8)) (288) ((+ (* 6 d0) d2 (* 6 d5) d6 (* "
+                             "36 d7))) (fill 0 ((+ d0 d5) 0 6) ((+ d1 (* -2 d5)) -1"
+                             " 2) ((+ d2 d6) 0 6) ((+ d3 (* -2 d6)) -1 2)))) out)))(in f32 (288) "
+                             "(1))(const f32 (2048) (1))(out f32 (6 2 6 2 16) (384 "
+                             "192"
+                             " 32 16 1)))";
+static const char one_by_one[] =
+    "(schedule (stage (acc 4) (serial 0 1) (serial 1 1) (serial 2 1) (serial 3 1) (serial 5 1)"
+    " (serial 6 1) (serial 7 1) (vector 4 1)))";
 
 /* A trip is skipped when any of its tests fails: none is left to be made inside of it. */
 static void left_out(tarn_ctx *c, void *arg) {
@@ -77,7 +89,8 @@ static void left_out(tarn_ctx *c, void *arg) {
   const tarn_hw *on = kit_host(cx);
   tarn_ksig k;
   tarn_ksig_parse(L, missed, strlen(missed), &k);
-  kit_case e = kit_case_of(cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), one_by_one, strlen(one_by_one)));
+  kit_case e = kit_case_of(
+      cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), one_by_one, strlen(one_by_one)));
   uint32_t inside = kit_lines(L, on, &e, "select i1");
   if (inside) tarn_raise(c, TARN_NO, "%u tests inside of the trips", inside);
   kit_reference(L, &e, TARN_STRICT);

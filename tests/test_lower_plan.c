@@ -1,5 +1,6 @@
-/* lower/plan: buffers that are alive at once lie apart, and little is lost. Instances are made by cutting a rectangle (kernels
- * by bytes) to pieces, so that a plan without any loss is known to exist. */
+/* lower/plan: buffers that are alive at once lie apart, and little is lost. Instances are made by
+ * cutting a rectangle (kernels by bytes) to pieces, so that a plan without any loss is known to
+ * exist. */
 #include "tests/lower_kit.h"
 
 #include "base/base.h"
@@ -37,7 +38,8 @@ static tarn_kprog *program(const instance *x) {
   *p = (tarn_kprog){.L = L, .nbuf = x->n, .nker = x->kernels};
   p->buf = TARN_ARRAY(cx, tarn_buffer, x->n), p->ker = TARN_ARRAY(cx, tarn_kernel, x->kernels);
   uint32_t **touched = TARN_ARRAY(cx, uint32_t *, x->kernels);
-  for (uint32_t k = 0; k < x->kernels; k++) p->ker[k].in = touched[k] = TARN_ARRAY(cx, uint32_t, x->n);
+  for (uint32_t k = 0; k < x->kernels; k++)
+    p->ker[k].in = touched[k] = TARN_ARRAY(cx, uint32_t, x->n);
   for (uint32_t i = 0; i < x->n; i++) {
     const piece *b = &x->piece[i];
     p->buf[i] = (tarn_buffer){.kind = TARN_BUF_TEMP, .dtype = TARN_F32, .parent = TARN_NONE};
@@ -83,8 +85,8 @@ static void rectangles(tarn_ctx *c, void *user) {
   ck_assert_msg(sum / CASES < 1.01, "%g", sum / CASES); /* by size alone 1.06 */
 }
 
-/* As in a long network: each buffer is read within the next dozen kernels. No plan is known to be perfect; TARN_TEST_SHOW tells
- * the time that is taken (bench/notes/growth.md). */
+/* As in a long network: each buffer is read within the next dozen kernels. No plan is known to be
+ * perfect; TARN_TEST_SHOW tells the time that is taken (bench/notes/growth.md). */
 static void chains(tarn_ctx *c, void *user) {
   (void)c, (void)user;
   kit_seed = 11;
@@ -111,11 +113,17 @@ static void nothing(tarn_ctx *c, void *user) {
 
 static void setup(void) { cx = tarn_ctx_new(NULL), L = tarn_lang_new(cx); }
 static void teardown(void) { tarn_ctx_free(cx); }
-START_TEST(little_is_lost) { ck_assert_msg(tarn_protect(cx, rectangles, NULL) == TARN_OK, "%s", tarn_message(cx)); }
+START_TEST(little_is_lost) {
+  ck_assert_msg(tarn_protect(cx, rectangles, NULL) == TARN_OK, "%s", tarn_message(cx));
+}
 END_TEST
-START_TEST(long_networks) { ck_assert_msg(tarn_protect(cx, chains, NULL) == TARN_OK, "%s", tarn_message(cx)); }
+START_TEST(long_networks) {
+  ck_assert_msg(tarn_protect(cx, chains, NULL) == TARN_OK, "%s", tarn_message(cx));
+}
 END_TEST
-START_TEST(no_buffers) { ck_assert_msg(tarn_protect(cx, nothing, NULL) == TARN_OK, "%s", tarn_message(cx)); }
+START_TEST(no_buffers) {
+  ck_assert_msg(tarn_protect(cx, nothing, NULL) == TARN_OK, "%s", tarn_message(cx));
+}
 END_TEST
 
 int main(void) {

@@ -1,4 +1,5 @@
-/* lower/: lanes that are rows of a short dim, steps of another: two levels of lanes, the inner one walked whole. */
+/* lower/: lanes that are rows of a short dim, steps of another: two levels of lanes, the inner one
+ * walked whole. */
 #include "tests/lower_kit.h"
 
 #include "base/base.h"
@@ -12,11 +13,13 @@ static void setup(void) {
 }
 static void teardown(void) { tarn_ctx_free(cx); }
 
-#define SEVEN(out)                                                                                                             \
-  KIT_PLANES("4 7 7", "3 3", "(+ (* 9 d0) (* 3 d3) d4)", "(+ (* 49 d0) (* 7 d1) d2 (* 7 d3) d4 -8)", "196",                    \
+#define SEVEN(out)                                                                                 \
+  KIT_PLANES("4 7 7", "3 3", "(+ (* 9 d0) (* 3 d3) d4)",                                           \
+             "(+ (* 49 d0) (* 7 d1) d2 (* 7 d3) d4 -8)", "196",                                    \
              " (fill 0 ((+ d1 d3) 1 8) ((+ d2 d4) 1 8))", out)
-#define WHOLE                                                                                                                  \
-  "(schedule (stage (acc 3) (serial 0 1) (serial 1 8) (serial 2 8) (unroll 3 1) (unroll 4 1) (unroll 1 2) (vector 1 1)"        \
+#define WHOLE                                                                                      \
+  "(schedule (stage (acc 3) (serial 0 1) (serial 1 8) (serial 2 8) (unroll 3 1) (unroll 4 1) "     \
+  "(unroll 1 2) (vector 1 1)"                                                                      \
   " (vector 2 1)))"
 static const struct {
   const char *name, *text, *walk;
@@ -24,29 +27,37 @@ static const struct {
 } cases[] = {
     {"3 x 3 over 7 x 7", SEVEN("(49 7 1)"), WHOLE, 18},
     {"two channels at once", SEVEN("(49 7 1)"),
-     "(schedule (stage (acc 3) (serial 0 2) (serial 1 8) (serial 2 8) (unroll 3 1) (unroll 0 1) (unroll 1 2) (unroll 4 1)"
+     "(schedule (stage (acc 3) (serial 0 2) (serial 1 8) (serial 2 8) (unroll 3 1) (unroll 0 1) "
+     "(unroll 1 2) (unroll 4 1)"
      " (vector 1 1) (vector 2 1)))",
      30},
     {"two rows in each trip of a loop", SEVEN("(49 7 1)"),
-     "(schedule (stage (acc 3) (serial 0 1) (serial 1 2) (serial 2 8) (serial 3 1) (unroll 4 1) (vector 1 1) (vector 2 1)))",
+     "(schedule (stage (acc 3) (serial 0 1) (serial 1 2) (serial 2 8) (serial 3 1) (unroll 4 1) "
+     "(vector 1 1) (vector 2 1)))",
      0},
     {"five of seven columns", SEVEN("(49 7 1)"),
-     "(schedule (stage (acc 3) (serial 0 1) (serial 1 4) (serial 2 5) (serial 3 1) (serial 4 1) (unroll 1 2) (vector 1 1)"
+     "(schedule (stage (acc 3) (serial 0 1) (serial 1 4) (serial 2 5) (serial 3 1) (serial 4 1) "
+     "(unroll 1 2) (vector 1 1)"
      " (vector 2 1)))",
      0},
     {"results apart", SEVEN("(64 9 1)"), WHOLE, 18},
     {"5 x 5 over 4 x 4",
-     KIT_PLANES("4 4 4", "5 5", "(+ (* 25 d0) (* 5 d3) d4)", "(+ (* 16 d0) (* 4 d1) d2 (* 4 d3) d4 -10)", "64",
+     KIT_PLANES("4 4 4", "5 5", "(+ (* 25 d0) (* 5 d3) d4)",
+                "(+ (* 16 d0) (* 4 d1) d2 (* 4 d3) d4 -10)", "64",
                 " (fill 0 ((+ d1 d3) 2 6) ((+ d2 d4) 2 6))", "(16 4 1)"),
-     "(schedule (stage (acc 3) (serial 0 1) (serial 1 4) (serial 2 4) (unroll 3 1) (unroll 4 1) (vector 1 1) (vector 2 1)))",
+     "(schedule (stage (acc 3) (serial 0 1) (serial 1 4) (serial 2 4) (unroll 3 1) (unroll 4 1) "
+     "(vector 1 1) (vector 2 1)))",
      7},
     {"planes with a border of their own",
-     KIT_PLANES("4 7 7", "3 3", "(+ (* 9 d0) (* 3 d3) d4)", "(+ (* 81 d0) (* 9 d1) d2 (* 9 d3) d4)", "324", "", "(49 7 1)"),
+     KIT_PLANES("4 7 7", "3 3", "(+ (* 9 d0) (* 3 d3) d4)", "(+ (* 81 d0) (* 9 d1) d2 (* 9 d3) d4)",
+                "324", "", "(49 7 1)"),
      WHOLE, 0},
     {"every second column",
-     KIT_PLANES("4 4 4", "3 3", "(+ (* 9 d0) (* 3 d3) d4)", "(+ (* 49 d0) (* 14 d1) (* 2 d2) (* 7 d3) d4 -8)", "196",
+     KIT_PLANES("4 4 4", "3 3", "(+ (* 9 d0) (* 3 d3) d4)",
+                "(+ (* 49 d0) (* 14 d1) (* 2 d2) (* 7 d3) d4 -8)", "196",
                 " (fill 0 ((+ (* 2 d1) d3) 1 8) ((+ (* 2 d2) d4) 1 8))", "(16 4 1)"),
-     "(schedule (stage (acc 3) (serial 0 1) (serial 1 4) (serial 2 4) (unroll 3 1) (unroll 4 1) (vector 1 1) (vector 2 1)))",
+     "(schedule (stage (acc 3) (serial 0 1) (serial 1 4) (serial 2 4) (unroll 3 1) (unroll 4 1) "
+     "(vector 1 1) (vector 2 1)))",
      0},
 };
 static void rows_job(tarn_ctx *c, void *arg) {
@@ -57,11 +68,13 @@ static void rows_job(tarn_ctx *c, void *arg) {
     for (uint32_t strict = 0; strict < 2; strict++) {
       kit_run(L, kit_host(cx), &k, 1, !strict, 1);
       double e = kit_error(k.want[0], k.got[0]);
-      if (!(e >= 0 && e < 1e-6)) tarn_raise(c, TARN_NO, "%s, strict %u: off by %g", cases[i].name, strict, e);
+      if (!(e >= 0 && e < 1e-6))
+        tarn_raise(c, TARN_NO, "%s, strict %u: off by %g", cases[i].name, strict, e);
     }
     tarn_hw on = kit_wide(cx);
     uint32_t loads = kit_lines(L, &on, &k, "load <") + kit_lines(L, &on, &k, "@llvm.masked.load");
-    if (cases[i].loads && loads > cases[i].loads) tarn_raise(c, TARN_NO, "%s: %u vectors are loaded", cases[i].name, loads);
+    if (cases[i].loads && loads > cases[i].loads)
+      tarn_raise(c, TARN_NO, "%s: %u vectors are loaded", cases[i].name, loads);
   }
 }
 

@@ -1,4 +1,5 @@
-/* lower/: a hand-scheduled convolution against the machine's own peak, measured in the same program on one thread. */
+/* lower/: a hand-scheduled convolution against the machine's own peak, measured in the same program
+ * on one thread. */
 #include "tests/lower_kit.h"
 
 #include <time.h>
@@ -20,23 +21,23 @@ static double now(void) {
 #if defined(__x86_64__)
 typedef float v8 __attribute__((vector_size(32)));
 typedef float v16 __attribute__((vector_size(64)));
-#define CHAINS(V, a, x, y)                                                                                                     \
-  for (long i = 0; i < n; i++) {                                                                                               \
-    a##0 = a##0 * x + y, a##1 = a##1 * x + y, a##2 = a##2 * x + y, a##3 = a##3 * x + y;                                        \
-    a##4 = a##4 * x + y, a##5 = a##5 * x + y, a##6 = a##6 * x + y, a##7 = a##7 * x + y;                                        \
-    a##8 = a##8 * x + y, a##9 = a##9 * x + y;                                                                                  \
-    __asm__ volatile(""                                                                                                        \
-                     : "+v"(a##0), "+v"(a##1), "+v"(a##2), "+v"(a##3), "+v"(a##4), "+v"(a##5), "+v"(a##6), "+v"(a##7),         \
-                       "+v"(a##8), "+v"(a##9));                                                                                \
+#define CHAINS(V, a, x, y)                                                                         \
+  for (long i = 0; i < n; i++) {                                                                   \
+    a##0 = a##0 * x + y, a##1 = a##1 * x + y, a##2 = a##2 * x + y, a##3 = a##3 * x + y;            \
+    a##4 = a##4 * x + y, a##5 = a##5 * x + y, a##6 = a##6 * x + y, a##7 = a##7 * x + y;            \
+    a##8 = a##8 * x + y, a##9 = a##9 * x + y;                                                      \
+    __asm__ volatile(""                                                                            \
+                     : "+v"(a##0), "+v"(a##1), "+v"(a##2), "+v"(a##3), "+v"(a##4), "+v"(a##5),     \
+                       "+v"(a##6), "+v"(a##7), "+v"(a##8), "+v"(a##9));                            \
   }
-#define PEAK(name, V, isa)                                                                                                     \
-  __attribute__((target(isa), optimize("fp-contract=fast"))) static float name(long n, float s) {                              \
-    V x = {0}, y = {0};                                                                                                        \
-    x += s, y += s;                                                                                                            \
-    V a0 = x, a1 = x, a2 = x, a3 = x, a4 = x, a5 = x, a6 = x, a7 = x, a8 = x, a9 = x;                                          \
-    CHAINS(V, a, x, y)                                                                                                         \
-    a0 += a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9;                                                                          \
-    return a0[0];                                                                                                              \
+#define PEAK(name, V, isa)                                                                         \
+  __attribute__((target(isa), optimize("fp-contract=fast"))) static float name(long n, float s) {  \
+    V x = {0}, y = {0};                                                                            \
+    x += s, y += s;                                                                                \
+    V a0 = x, a1 = x, a2 = x, a3 = x, a4 = x, a5 = x, a6 = x, a7 = x, a8 = x, a9 = x;              \
+    CHAINS(V, a, x, y)                                                                             \
+    a0 += a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9;                                              \
+    return a0[0];                                                                                  \
   }
 PEAK(peak8, v8, "avx2,fma")
 PEAK(peak16, v16, "avx512f")
@@ -74,14 +75,16 @@ static uint32_t conv_nest(int64_t h, int64_t w, int64_t ci, int64_t co, int64_t 
   }
   x.e[2] = tarn_ix_var(L, 5, d);
   if (k > 1) x.fill = tarn_fx_const(L, TARN_F32, 0);
-  f.nin = 4, f.e[0] = tarn_ix_var(L, 3, d), f.e[1] = tarn_ix_var(L, 4, d), f.e[2] = tarn_ix_var(L, 5, d),
-  f.e[3] = tarn_ix_var(L, 2, d);
+  f.nin = 4, f.e[0] = tarn_ix_var(L, 3, d), f.e[1] = tarn_ix_var(L, 4, d),
+  f.e[2] = tarn_ix_var(L, 5, d), f.e[3] = tarn_ix_var(L, 2, d);
   int64_t fd[4] = {k, k, ci, co};
   memcpy(f.in, fd, sizeof fd);
   tarn_read *read = TARN_ARRAY(cx, tarn_read, 2);
-  read[0] = (tarn_read){false, 0, tarn_map_intern(L, &x)}, read[1] = (tarn_read){false, 1, tarn_map_intern(L, &f)};
+  read[0] = (tarn_read){false, 0, tarn_map_intern(L, &x)},
+  read[1] = (tarn_read){false, 1, tarn_map_intern(L, &f)};
   uint32_t body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  tarn_func fn = {.nops = 2, .body = body, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
+  tarn_func fn = {
+      .nops = 2, .body = body, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
   fn.epi = tarn_fx_op(L, TARN_FX_MAX, tarn_fx_hole(L, 0), tarn_fx_const(L, TARN_F32, 0), 0);
   tarn_stage st = {.nown = 3,
                    .nred = 3,
@@ -92,18 +95,24 @@ static uint32_t conv_nest(int64_t h, int64_t w, int64_t ci, int64_t co, int64_t 
                    .out = true,
                    .space = TARN_NONE};
   tarn_nest n = {.out_ns = 3, .nstage = 1, .nchild = 2, .stage = &st};
-  *c = (kit_case){.nin = 2, .nout = 1, .in_type = {TARN_F32, TARN_F32}, .out_type = {TARN_F32}, .constant = {false, true}};
+  *c = (kit_case){.nin = 2,
+                  .nout = 1,
+                  .in_type = {TARN_F32, TARN_F32},
+                  .out_type = {TARN_F32},
+                  .constant = {false, true}};
   c->in[0] = tarn_layout_row_major(3, x.in), c->in[1] = tarn_layout_row_major(4, fd);
   c->out[0] = tarn_layout_row_major(3, d);
-  c->value[0] = kit_tensor(cx, TARN_F32, 3, x.in, 1), c->value[1] = kit_tensor(cx, TARN_F32, 4, fd, 1);
+  c->value[0] = kit_tensor(cx, TARN_F32, 3, x.in, 1),
+  c->value[1] = kit_tensor(cx, TARN_F32, 4, fd, 1);
   return c->nest = tarn_nest_intern(L, &n);
 }
 
 static void conv_schedule(kit_case *c, int64_t pixels, int64_t channels, int64_t lanes) {
   tarn_stage_sched *s = TARN_NEW(cx, tarn_stage_sched);
-  const tarn_level level[] = {{0, TARN_PARALLEL, 1}, {2, TARN_SERIAL, channels}, {1, TARN_SERIAL, pixels},
-                              {3, TARN_SERIAL, 1},   {4, TARN_SERIAL, 1},        {5, TARN_SERIAL, 1},
-                              {1, TARN_UNROLL, 1},   {2, TARN_UNROLL, lanes},    {2, TARN_VECTOR, 1}};
+  const tarn_level level[] = {
+      {0, TARN_PARALLEL, 1}, {2, TARN_SERIAL, channels}, {1, TARN_SERIAL, pixels},
+      {3, TARN_SERIAL, 1},   {4, TARN_SERIAL, 1},        {5, TARN_SERIAL, 1},
+      {1, TARN_UNROLL, 1},   {2, TARN_UNROLL, lanes},    {2, TARN_VECTOR, 1}};
   s->nlevel = sizeof level / sizeof *level, s->acc = 3;
   memcpy(s->level, level, sizeof level);
   c->sched = TARN_NEW(cx, tarn_schedule);
@@ -160,12 +169,15 @@ static void conv_job(tarn_ctx *unused, void *arg) {
   conv_schedule(&c, q[5], q[6], hw->vector_bits / 32);
   double peak = measure_peak(), seconds = time_conv(&c, keep);
   double flops = 2.0 * (double)(q[0] * q[1] * q[2] * q[3] * q[4] * q[4]);
-  printf("conv %lldx%lld %lld->%lld k%lld, tile %lldx%lld: %.1f us, %.1f GFLOP/s, %.1f %% of %.1f\n", (long long)q[0],
-         (long long)q[1], (long long)q[2], (long long)q[3], (long long)q[4], (long long)q[5], (long long)q[6], seconds * 1e6,
-         flops / seconds / 1e9, 100 * flops / seconds / peak, peak / 1e9);
+  printf(
+      "conv %lldx%lld %lld->%lld k%lld, tile %lldx%lld: %.1f us, %.1f GFLOP/s, %.1f %% of %.1f\n",
+      (long long)q[0], (long long)q[1], (long long)q[2], (long long)q[3], (long long)q[4],
+      (long long)q[5], (long long)q[6], seconds * 1e6, flops / seconds / 1e9,
+      100 * flops / seconds / peak, peak / 1e9);
   double e = conv_error(&c, q);
   if (!(e >= 0 && e < 2e-5)) tarn_raise(cx, TARN_NO, "error %g", e);
-  if (peak > 0 && flops / seconds < 0.6 * peak) tarn_raise(cx, TARN_NO, "only %.2f of the peak", flops / seconds / peak);
+  if (peak > 0 && flops / seconds < 0.6 * peak)
+    tarn_raise(cx, TARN_NO, "only %.2f of the peak", flops / seconds / peak);
 }
 
 START_TEST(conv_reaches_the_peak) {

@@ -1,4 +1,5 @@
-/* lower/bilinear.c: sums that small matrices weigh, against a naive evaluator, and what of them is computed once. */
+/* lower/bilinear.c: sums that small matrices weigh, against a naive evaluator, and what of them is
+ * computed once. */
 #include "tests/lower_kit.h"
 
 static tarn_ctx *cx;
@@ -12,12 +13,13 @@ static void setup(void) {
 }
 static void teardown(void) { tarn_ctx_free(cx); }
 
-/* y[u, y, v, x, c] = sum over i, j (, k) of A[u, i] B[v, j] (C[c', k]) d[s y + i - pad, t x + j - pad, (k,) c]; with three
- * matrices, w is between v and x. */
+/* y[u, y, v, x, c] = sum over i, j (, k) of A[u, i] B[v, j] (C[c', k]) d[s y + i - pad, t x + j -
+ * pad, (k,) c]; with three matrices, w is between v and x. */
 enum { U, Y, V, W, X, C, I, J, K, DIMS };
 typedef struct weighed {
-  int64_t dim[DIMS], step, pad, lanes, vectors, columns; /* of vectors, and of tiles, in a register tile */
-  const double *matrix;                                  /* of U and I, and of V and J; NULL: random */
+  int64_t dim[DIMS], step, pad, lanes, vectors,
+      columns;          /* of vectors, and of tiles, in a register tile */
+  const double *matrix; /* of U and I, and of V and J; NULL: random */
 } weighed;
 
 static tarn_tensor *matrix(const weighed *w, int64_t rows, int64_t columns) {
@@ -26,7 +28,8 @@ static tarn_tensor *matrix(const weighed *w, int64_t rows, int64_t columns) {
   tarn_tensor *t = tarn_tensor_new(cx, TARN_F32, 2, dim);
   for (int64_t i = 0; i < rows * columns; i++) {
     bool above = i >= columns && kit_below(2); /* rows are alike */
-    double v = above ? (kit_below(2) ? 1 : -1) * tarn_tensor_get(t, i - columns).d : some[kit_below(10)];
+    double v =
+        above ? (kit_below(2) ? 1 : -1) * tarn_tensor_get(t, i - columns).d : some[kit_below(10)];
     tarn_tensor_set(t, i, (tarn_value){.d = w->matrix && rows > 1 ? w->matrix[i] : v});
   }
   return t;
@@ -55,10 +58,13 @@ static tarn_read data_read(kit_case *c, const weighed *w) {
   for (uint32_t k = 0; k < 2; k++) {
     m.e[k] = place(w, by[k][0], by[k][1]);
     m.in[k] = w->step * (w->dim[by[k][0]] - 1) + w->dim[by[k][1]] - 2 * w->pad;
-    if (w->pad) m.guard[m.nguard++] = (tarn_guard){m.e[k], 0, m.in[k]}, m.fill = tarn_fx_const(L, TARN_F32, 0);
+    if (w->pad)
+      m.guard[m.nguard++] = (tarn_guard){m.e[k], 0, m.in[k]},
+      m.fill = tarn_fx_const(L, TARN_F32, 0);
   }
   m.e[2] = var(w, K), m.in[2] = w->dim[K], m.e[3] = var(w, C), m.in[3] = w->dim[C];
-  c->in_type[at] = TARN_F32, c->in[at] = tarn_layout_row_major(4, m.in), c->value[at] = kit_tensor(cx, TARN_F32, 4, m.in, 1);
+  c->in_type[at] = TARN_F32, c->in[at] = tarn_layout_row_major(4, m.in),
+  c->value[at] = kit_tensor(cx, TARN_F32, 4, m.in, 1);
   return (tarn_read){false, at, tarn_map_intern(L, &m)};
 }
 static void make(kit_case *c, const weighed *w) {
@@ -66,7 +72,8 @@ static void make(kit_case *c, const weighed *w) {
   *c = (kit_case){.nout = 1, .out_type = {TARN_F32}};
   tarn_read read[5];
   uint32_t n = 0, body = tarn_fx_hole(L, 0);
-  read[n++] = matrix_read(c, w, U, I), read[n++] = data_read(c, w), read[n++] = matrix_read(c, w, V, J);
+  read[n++] = matrix_read(c, w, U, I), read[n++] = data_read(c, w),
+  read[n++] = matrix_read(c, w, V, J);
   if (three) read[n++] = matrix_read(c, w, W, K);
   for (uint32_t i = 1; i < n; i++) body = tarn_fx_op(L, TARN_FX_MUL, body, tarn_fx_hole(L, i), 0);
   tarn_imap bias = map_of(w, 1);
@@ -75,18 +82,28 @@ static void make(kit_case *c, const weighed *w) {
   read[n] = (tarn_read){false, c->nin, tarn_map_intern(L, &bias)};
   c->in_type[c->nin] = TARN_F32, c->in[c->nin] = tarn_layout_row_major(1, bias.in);
   c->value[c->nin++] = kit_tensor(cx, TARN_F32, 1, bias.in, 1);
-  tarn_func f = {.nops = (uint8_t)n, .nepi = 1, .body = body, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32)};
+  tarn_func f = {.nops = (uint8_t)n,
+                 .nepi = 1,
+                 .body = body,
+                 .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32)};
   f.epi = tarn_fx_op(L, TARN_FX_ADD, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  tarn_stage st = {.nown = I, .nred = DIMS - I, .read = read, .out = true, .space = TARN_NONE, .fn = tarn_fn_intern(L, &f)};
-  memcpy(st.own, w->dim, I * sizeof *st.own), memcpy(st.red, w->dim + I, (DIMS - I) * sizeof *st.red);
+  tarn_stage st = {.nown = I,
+                   .nred = DIMS - I,
+                   .read = read,
+                   .out = true,
+                   .space = TARN_NONE,
+                   .fn = tarn_fn_intern(L, &f)};
+  memcpy(st.own, w->dim, I * sizeof *st.own),
+      memcpy(st.red, w->dim + I, (DIMS - I) * sizeof *st.red);
   tarn_nest nest = {.out_ns = I, .nstage = 1, .nchild = c->nin, .stage = &st};
   c->nest = tarn_nest_intern(L, &nest);
   c->out[0] = tarn_layout_row_major(I, st.own);
   tarn_stage_sched *ss = TARN_NEW(cx, tarn_stage_sched);
-  const tarn_level level[] = {{Y, TARN_PARALLEL, 1}, {X, TARN_SERIAL, w->columns}, {C, TARN_SERIAL, w->lanes * w->vectors},
-                              {K, TARN_UNROLL, 1},   {J, TARN_UNROLL, 1},          {I, TARN_UNROLL, 1},
-                              {W, TARN_UNROLL, 1},   {V, TARN_UNROLL, 1},          {U, TARN_UNROLL, 1},
-                              {X, TARN_UNROLL, 1},   {C, TARN_UNROLL, w->lanes},   {C, TARN_VECTOR, 1}};
+  const tarn_level level[] = {
+      {Y, TARN_PARALLEL, 1}, {X, TARN_SERIAL, w->columns}, {C, TARN_SERIAL, w->lanes * w->vectors},
+      {K, TARN_UNROLL, 1},   {J, TARN_UNROLL, 1},          {I, TARN_UNROLL, 1},
+      {W, TARN_UNROLL, 1},   {V, TARN_UNROLL, 1},          {U, TARN_UNROLL, 1},
+      {X, TARN_UNROLL, 1},   {C, TARN_UNROLL, w->lanes},   {C, TARN_VECTOR, 1}};
   ss->nlevel = sizeof level / sizeof *level, ss->acc = 3;
   memcpy(ss->level, level, sizeof level);
   c->sched = TARN_NEW(cx, tarn_schedule);
@@ -100,17 +117,23 @@ static void equal_job(tarn_ctx *c, void *arg) {
   kit_case *k = TARN_ARRAY(cx, kit_case, CASES);
   for (uint32_t i = 0; i < CASES; i++) {
     bool three = i % 4 == 3;
-    weighed w = {.step = 1 + kit_below(4), .pad = kit_below(3), .lanes = 4 << kit_below(3), .vectors = 1 + kit_below(2)};
+    weighed w = {.step = 1 + kit_below(4),
+                 .pad = kit_below(3),
+                 .lanes = 4 << kit_below(3),
+                 .vectors = 1 + kit_below(2)};
     const int64_t most[DIMS] = {6, 7, 6, 1, 7, 40, 6, 6, 1};
-    for (uint32_t d = 0; d < DIMS; d++) w.dim[d] = most[d] > 1 ? 2 + kit_below((uint32_t)most[d] - 1) : 1;
+    for (uint32_t d = 0; d < DIMS; d++)
+      w.dim[d] = most[d] > 1 ? 2 + kit_below((uint32_t)most[d] - 1) : 1;
     if (three)
-      for (uint32_t d = 0; d < DIMS; d++) w.dim[d] = d == Y || d == X || d == C ? w.dim[d] : 2 + kit_below(2);
+      for (uint32_t d = 0; d < DIMS; d++)
+        w.dim[d] = d == Y || d == X || d == C ? w.dim[d] : 2 + kit_below(2);
     if (w.pad && w.dim[I] + w.step * (w.dim[Y] - 1) <= 2 * w.pad) w.pad = 0;
     if (w.pad && w.dim[J] + w.step * (w.dim[X] - 1) <= 2 * w.pad) w.pad = 0;
     w.columns = 1 + kit_below(2);
     make(&k[i], &w), kit_reference(L, &k[i], TARN_STRICT);
   }
-  kit_run(L, hw, k, CASES, *seed % 3 != 0, 2); /* without contraction as sums of products, in order */
+  kit_run(L, hw, k, CASES, *seed % 3 != 0,
+          2); /* without contraction as sums of products, in order */
   for (uint32_t i = 0; i < CASES; i++) {
     double e = kit_error(k[i].want[0], k[i].got[0]);
     if (!(e >= 0 && e <= 1e-4)) tarn_raise(c, TARN_NO, "case %u: error %g", i, e);
@@ -122,7 +145,12 @@ static void count_job(tarn_ctx *c, void *arg) {
   (void)arg;
   static const double bt[] = {4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
                               0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1};
-  weighed w = {.dim = {6, 3, 6, 1, 3, 16, 6, 6, 1}, .step = 4, .lanes = 16, .vectors = 1, .columns = 1, .matrix = bt};
+  weighed w = {.dim = {6, 3, 6, 1, 3, 16, 6, 6, 1},
+               .step = 4,
+               .lanes = 16,
+               .vectors = 1,
+               .columns = 1,
+               .matrix = bt};
   kit_case k;
   make(&k, &w);
   const char *dir = kit_compile(kit_program(L, hw, &k, 1), true, TARN_EMIT_LL);
@@ -130,11 +158,13 @@ static void count_job(tarn_ctx *c, void *arg) {
   char line[4096];
   uint32_t ops = 0;
   while (f && fgets(line, sizeof line, f))
-    ops += strstr(line, "<16 x float>") && (strstr(line, "= fadd") || strstr(line, "= fsub") || strstr(line, "= fmul") ||
-                                            strstr(line, "@llvm.fmuladd") || strstr(line, "@llvm.fma"));
+    ops += strstr(line, "<16 x float>") &&
+           (strstr(line, "= fadd") || strstr(line, "= fsub") || strstr(line, "= fmul") ||
+            strstr(line, "@llvm.fmuladd") || strstr(line, "@llvm.fma"));
   if (f) fclose(f);
   kit_remove(cx, dir);
-  if (ops < 144 || ops > 144 + 36 + 1) tarn_raise(c, TARN_NO, "%u operations", ops); /* 36 of the epilogue, a declaration */
+  if (ops < 144 || ops > 144 + 36 + 1)
+    tarn_raise(c, TARN_NO, "%u operations", ops); /* 36 of the epilogue, a declaration */
 }
 
 static void must(tarn_fn *f, void *arg) {

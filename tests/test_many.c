@@ -1,6 +1,6 @@
-/* More operands than a kernel may have: sums, products, maxima, choices, concatenations, windows of many terms, models of
- * many inputs and outputs. There is always a program, it computes what the model says, and it has few kernels where little
- * is computed.
+/* More operands than a kernel may have: sums, products, maxima, choices, concatenations, windows of
+ * many terms, models of many inputs and outputs. There is always a program, it computes what the
+ * model says, and it has few kernels where little is computed.
  *
  *   test_many [--all]      up to 100 terms, or up to 300 */
 #include "tests/agree.h"
@@ -38,13 +38,15 @@ static void variadic(tarn_buf *b, const char *op, uint32_t n, const char *attrib
 
 static void sum_of_products(tarn_buf *b, uint32_t n) {
   tarn_buf_str(b, "in x f32 2,4\n");
-  for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(b, "rand w%u 4,4\nnode MatMul m%u x w%u -> t%u\n", i, i, i, i);
+  for (uint32_t i = 0; i < n; i++)
+    tarn_buf_fmt(b, "rand w%u 4,4\nnode MatMul m%u x w%u -> t%u\n", i, i, i, i);
   chain(b, "Add", n);
 }
 
 static void sum_of_scaled(tarn_buf *b, uint32_t n) {
   tarn_buf_str(b, "in x f32 2,4\n");
-  for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(b, "rand w%u 2,4\nnode Mul m%u x w%u -> t%u\n", i, i, i, i);
+  for (uint32_t i = 0; i < n; i++)
+    tarn_buf_fmt(b, "rand w%u 2,4\nnode Mul m%u x w%u -> t%u\n", i, i, i, i);
   variadic(b, "Sum", n, "");
 }
 
@@ -79,7 +81,8 @@ static void choices(tarn_buf *b, uint32_t n) {
 
 static void concatenation(tarn_buf *b, uint32_t n) {
   inputs(b, "x", n, "f32 2,3");
-  for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(b, "node %s e%u x%u -> t%u\n", i % 3 ? "Exp" : "Identity", i, i, i);
+  for (uint32_t i = 0; i < n; i++)
+    tarn_buf_fmt(b, "node %s e%u x%u -> t%u\n", i % 3 ? "Exp" : "Identity", i, i, i);
   variadic(b, "Concat", n, " : axis=1");
 }
 
@@ -88,8 +91,10 @@ static void scattered_taps(tarn_buf *b, uint32_t n) {
   tarn_buf_str(b, "in x f32 200\n");
   for (uint32_t i = 0; i < n; i++) {
     uint32_t at = i * i % 191;
-    tarn_buf_fmt(b, "init f%u i64 1 : %u\ninit e%u i64 1 : %u\ninit k%u f32 - : 0.%u\n", i, at, i, at + 8, i, i + 1);
-    tarn_buf_fmt(b, "node Slice c%u x f%u e%u -> v%u\nnode Mul m%u v%u k%u -> t%u\n", i, i, i, i, i, i, i, i);
+    tarn_buf_fmt(b, "init f%u i64 1 : %u\ninit e%u i64 1 : %u\ninit k%u f32 - : 0.%u\n", i, at, i,
+                 at + 8, i, i + 1);
+    tarn_buf_fmt(b, "node Slice c%u x f%u e%u -> v%u\nnode Mul m%u v%u k%u -> t%u\n", i, i, i, i, i,
+                 i, i, i);
   }
   chain(b, "Add", n);
 }
@@ -101,8 +106,10 @@ static void window_taps(tarn_buf *b, uint32_t n) {
   tarn_buf_fmt(b, "in x f32 %u,%u,2\n", side + 3, side + 3);
   for (uint32_t i = 0; i < side; i++)
     for (uint32_t j = 0; j < side; j++, at++) {
-      tarn_buf_fmt(b, "rand w%u 2,3\ninit f%u i64 2 : %u %u\ninit e%u i64 2 : %u %u\n", at, at, i, j, at, i + 4, j + 4);
-      tarn_buf_fmt(b, "node Slice c%u x f%u e%u -> v%u\nnode MatMul m%u v%u w%u -> t%u\n", at, at, at, at, at, at, at, at);
+      tarn_buf_fmt(b, "rand w%u 2,3\ninit f%u i64 2 : %u %u\ninit e%u i64 2 : %u %u\n", at, at, i,
+                   j, at, i + 4, j + 4);
+      tarn_buf_fmt(b, "node Slice c%u x f%u e%u -> v%u\nnode MatMul m%u v%u w%u -> t%u\n", at, at,
+                   at, at, at, at, at, at);
     }
   chain(b, "Add", side * side);
 }
@@ -110,14 +117,16 @@ static void window_taps(tarn_buf *b, uint32_t n) {
 static void many_outputs(tarn_buf *b, uint32_t n) {
   tarn_buf_str(b, "in x f32 4\n");
   inputs(b, "w", n, "f32 4");
-  for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(b, "node Mul m%u x w%u -> y%u\nout y%u\n", i, i, i, i);
+  for (uint32_t i = 0; i < n; i++)
+    tarn_buf_fmt(b, "node Mul m%u x w%u -> y%u\nout y%u\n", i, i, i, i);
 }
 
 static void split_and_joined(tarn_buf *b, uint32_t n) {
   tarn_buf_fmt(b, "in x f32 %u\nnode Split s x ->", 2 * n);
   for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(b, " v%u", i);
   tarn_buf_str(b, " : axis=0\n");
-  for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(b, "node Mul m%u v%u v%u -> t%u\n", i, i, (i + 1) % n, i);
+  for (uint32_t i = 0; i < n; i++)
+    tarn_buf_fmt(b, "node Mul m%u v%u v%u -> t%u\n", i, i, (i + 1) % n, i);
   variadic(b, "Concat", n, " : axis=0");
 }
 
@@ -156,7 +165,8 @@ static void try_model(tarn_ctx *cx, void *arg) {
   pipeline *r = agree(kit_model(tarn_lang_new(cx), b.p), numerics);
   bool few = t->kind->terms && numerics != TARN_RULE_EXACT;
   uint32_t most = few ? t->n / t->kind->terms + 1 : UINT32_MAX;
-  ck_assert_msg(r->kprog->nker <= most, "%s of %u: %u kernels", t->kind->name, t->n, r->kprog->nker);
+  ck_assert_msg(r->kprog->nker <= most, "%s of %u: %u kernels", t->kind->name, t->n,
+                r->kprog->nker);
 }
 
 static const uint32_t counts[] = {64, 65, 100, 300};
@@ -195,11 +205,13 @@ static void stopped(tarn_ctx *cx, void *arg) {
 START_TEST(test_stopped) { run(stopped, &(uint32_t){1u << _i}); }
 END_TEST
 
-/* Functions of many operands as a term says them: taken apart when compiled, up to what a nest holds. */
+/* Functions of many operands as a term says them: taken apart when compiled, up to what a nest
+ * holds. */
 static const char *wide_term(tarn_ctx *cx, uint32_t n, const char *function) {
   const char *body = "$0";
   tarn_buf b = {.cx = cx};
-  for (uint32_t i = 1; i < n; i++) body = tarn_format(cx, "(%s %s $%u)", i % 2 ? "add" : "max", body, i);
+  for (uint32_t i = 1; i < n; i++)
+    body = tarn_format(cx, "(%s %s $%u)", i % 2 ? "add" : "max", body, i);
   tarn_buf_fmt(&b, "(compute (%s %s)", function, body);
   for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(&b, " (input x%u ((3) (2)) f32)", i);
   tarn_buf_str(&b, ")");
@@ -240,7 +252,8 @@ static void too_wide(tarn_ctx *cx, void *arg) {
 START_TEST(test_too_wide) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
   ck_assert_int_eq(tarn_protect(cx, too_wide, NULL), TARN_BAD_INPUT);
-  ck_assert_str_eq(tarn_message(cx), "a compute of 255 operands cannot be taken apart into kernels of at most 64");
+  ck_assert_str_eq(tarn_message(cx),
+                   "a compute of 255 operands cannot be taken apart into kernels of at most 64");
   tarn_ctx_free(cx);
 }
 END_TEST

@@ -25,10 +25,10 @@ static void run(tarn_fn *body) {
   tarn_status st = tarn_protect(cx, body, NULL);
   ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
 }
-#define TEST(name)                                                                                                             \
-  static void name##_body(tarn_ctx *c, void *arg);                                                                             \
-  START_TEST(name) { run(name##_body); }                                                                                       \
-  END_TEST                                                                                                                     \
+#define TEST(name)                                                                                 \
+  static void name##_body(tarn_ctx *c, void *arg);                                                 \
+  START_TEST(name) { run(name##_body); }                                                           \
+  END_TEST                                                                                         \
   static void name##_body(tarn_ctx *c, void *arg)
 #define UNUSED (void)c, (void)arg
 
@@ -36,7 +36,8 @@ static void run(tarn_fn *body) {
 static const int64_t ext[] = {6, 4, 5, 1};
 
 static uint32_t random_ix(int depth) {
-  if (depth == 0 || below(5) == 0) return below(4) ? tarn_ix_var(L, (uint32_t)below(4), ext) : tarn_ix_const(L, below(9) - 4);
+  if (depth == 0 || below(5) == 0)
+    return below(4) ? tarn_ix_var(L, (uint32_t)below(4), ext) : tarn_ix_const(L, below(9) - 4);
   uint32_t a = random_ix(depth - 1);
   switch (below(4)) {
   case 0: return tarn_ix_add(L, a, random_ix(depth - 1), ext);
@@ -241,7 +242,8 @@ static uint32_t shape(uint32_t ns, uint32_t n, const int64_t *dim) {
 }
 static uint32_t pad(uint32_t axis, int64_t before, int64_t after) {
   const int64_t v[] = {axis, before, after};
-  return tarn_payload_intern(L, &(tarn_payload){.kind = TARN_P_PADV, .n = 3, .ints = v, .value = fills[0]});
+  return tarn_payload_intern(
+      L, &(tarn_payload){.kind = TARN_P_PADV, .n = 3, .ints = v, .value = fills[0]});
 }
 
 /* Chains on tensors too large to try out. */
@@ -258,15 +260,18 @@ TEST(known_chains_have_one_form) {
   ck_assert_uint_eq(a, apply(id, TARN_OP_PAD, pad(2, 3, 3)));
   a = apply(a, TARN_OP_SLICE, ints(4, (int64_t[]){2, 3, 59, 1}));
   ck_assert_uint_eq(a, id);
-  a = apply(apply(id, TARN_OP_SLICE, ints(4, (int64_t[]){3, 55, -1, -1})), TARN_OP_SLICE, ints(4, (int64_t[]){3, 55, -1, -1}));
+  a = apply(apply(id, TARN_OP_SLICE, ints(4, (int64_t[]){3, 55, -1, -1})), TARN_OP_SLICE,
+            ints(4, (int64_t[]){3, 55, -1, -1}));
   ck_assert_uint_eq(a, id);
   a = apply(apply(id, TARN_OP_TRANSPOSE, ints(4, (int64_t[]){0, 2, 3, 1})), TARN_OP_TRANSPOSE,
             ints(4, (int64_t[]){0, 3, 1, 2}));
   ck_assert_uint_eq(a, id);
-  a = apply(apply(id, TARN_OP_ACCESS, ints(1, &(int64_t){3})), TARN_OP_WINDOWS, ints(3, (int64_t[]){7, 7, 1}));
+  a = apply(apply(id, TARN_OP_ACCESS, ints(1, &(int64_t){3})), TARN_OP_WINDOWS,
+            ints(3, (int64_t[]){7, 7, 1}));
   b = apply(id, TARN_OP_RESHAPE, shape(5, 5, (int64_t[]){8, 64, 56, 8, 7}));
   ck_assert_uint_eq(a, apply(b, TARN_OP_ACCESS, ints(1, &(int64_t){4})));
-  a = apply(apply(id, TARN_OP_SLICE, ints(4, (int64_t[]){1, 32, 32, 1})), TARN_OP_PAD, pad(1, 2, 2));
+  a = apply(apply(id, TARN_OP_SLICE, ints(4, (int64_t[]){1, 32, 32, 1})), TARN_OP_PAD,
+            pad(1, 2, 2));
   const tarn_imap *m = tarn_imap_get(L, a); /* all fill */
   ck_assert(m->nguard == 1 && m->guard->lo == m->guard->hi && m->fill == fills[0]);
 }
@@ -340,13 +345,15 @@ TEST(unsound_maps_are_refused) {
   ck_assert_int_eq(tarn_protect(cx, intern_it, &m), TARN_BAD_INPUT);
 }
 
-/* A map with random guards is taken where its index stays inside wherever they hold, and only there. */
+/* A map with random guards is taken where its index stays inside wherever they hold, and only
+ * there. */
 TEST(indices_stay_inside_where_the_guards_hold) {
   UNUSED;
   make_fills();
   uint32_t taken = 0, refused = 0;
   for (int round = 0; round < 6000; round++) {
-    tarn_imap m = {.ns = 4, .n = 4, .dim = {ext[0], ext[1], ext[2], ext[3]}, .nin = 1, .fill = fills[0]};
+    tarn_imap m = {
+        .ns = 4, .n = 4, .dim = {ext[0], ext[1], ext[2], ext[3]}, .nin = 1, .fill = fills[0]};
     m.e[0] = random_ix(3);
     m.nguard = (uint8_t)below(4);
     for (uint32_t i = 0; i < m.nguard; i++) {
@@ -368,19 +375,27 @@ TEST(indices_stay_inside_where_the_guards_hold) {
     if (!m.in[0]) continue; /* of an extent of 1 the index is 0 whatever the expression says */
     bool inside = low > high || (low >= 0 && high < m.in[0]);
     ck_assert_int_eq(tarn_protect(cx, intern_it, &m), inside ? TARN_OK : TARN_BAD_INPUT);
-    if (low <= high && m.in[0] > 1) ck_assert_int_eq(tarn_map_inside(L, tarn_map_intern_derived(L, &m)), inside);
+    if (low <= high && m.in[0] > 1)
+      ck_assert_int_eq(tarn_map_inside(L, tarn_map_intern_derived(L, &m)), inside);
     *(inside ? &taken : &refused) += 1;
   }
   ck_assert_uint_gt(taken, 1000);
   ck_assert_uint_gt(refused, 1000);
 }
 
-/* More indices than can be tried, of which rows and columns vary apart: those of an image that a transposed convolution of
- * 3 taps and a step of 2 reads, where an odd number of results wants divisions. */
+/* More indices than can be tried, of which rows and columns vary apart: those of an image that a
+ * transposed convolution of 3 taps and a step of 2 reads, where an odd number of results wants
+ * divisions. */
 TEST(parts_that_share_no_dim_are_tried_apart) {
   UNUSED;
   make_fills();
-  tarn_imap m = {.ns = 4, .n = 4, .dim = {1111, 1111, 2, 2}, .nin = 1, .in = {556 * 556}, .fill = fills[0], .nguard = 2};
+  tarn_imap m = {.ns = 4,
+                 .n = 4,
+                 .dim = {1111, 1111, 2, 2},
+                 .nin = 1,
+                 .in = {556 * 556},
+                 .fill = fills[0],
+                 .nguard = 2};
   uint32_t at[2];
   for (uint32_t i = 0; i < 2; i++) { /* (o+1)/2 + (o+1)%2 + q - 1 in 0..556 */
     uint32_t o = tarn_ix_add(L, tarn_ix_var(L, i, m.dim), tarn_ix_const(L, 1), m.dim);

@@ -1,6 +1,6 @@
-/* Memory that runs out anywhere between a model and its program: each allocation in turn fails, alone or with all after it.
- * Either way the compile reports TARN_MEMORY, leaks nothing, and leaves no file in the folder. --all: every allocation of
- * every model; otherwise samples. */
+/* Memory that runs out anywhere between a model and its program: each allocation in turn fails,
+ * alone or with all after it. Either way the compile reports TARN_MEMORY, leaks nothing, and leaves
+ * no file in the folder. --all: every allocation of every model; otherwise samples. */
 #include <check.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -33,8 +33,8 @@ static tarn_saturation *saturated(const tarn_program *p, const tarn_hw *hw, uint
   for (uint32_t i = 0; i < tarn_sat_roots(s); i++) root[i] = tarn_sat_root(s, i);
   return s;
 }
-static tarn_kprog *selected(const tarn_program *p, const tarn_hw *hw, tarn_saturation *s, const uint32_t *root,
-                            tarn_picks **picks) {
+static tarn_kprog *selected(const tarn_program *p, const tarn_hw *hw, tarn_saturation *s,
+                            const uint32_t *root, tarn_picks **picks) {
   tarn_kgraph_input in = {.L = p->L,
                           .g = tarn_sat_egraph(s),
                           .type_of = type_of,
@@ -54,7 +54,8 @@ static void prove(tarn_saturation *s, tarn_picks *picks) {
   for (uint32_t i = 0; i < tarn_sat_roots(s); i++)
     tarn_sat_explain(s, i, tarn_sat_term(s, tarn_sat_root(s, i), chosen, picks), &proof);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
-  tarn_proof_result r = tarn_proof_check(rs, tarn_sx_read(proof.cx, proof.p, proof.n, "proof"), &(tarn_proof_options){0});
+  tarn_proof_result r = tarn_proof_check(rs, tarn_sx_read(proof.cx, proof.p, proof.n, "proof"),
+                                         &(tarn_proof_options){0});
   ck_assert_msg(r.ok, "step %u: %s", r.bad, r.why);
 }
 /* Import, saturation, selection, an explanation and its check, lowering to an object. */
@@ -68,7 +69,8 @@ static void compile(tarn_ctx *cx, void *arg) {
   tarn_saturation *s = saturated(p, hw, root);
   tarn_kprog *k = selected(p, hw, s, root, &picks);
   prove(s, picks);
-  tarn_lower_options lo = {.emit = TARN_EMIT_O, .dir = folder, .name = "model", .contract = true, .opt = 0};
+  tarn_lower_options lo = {
+      .emit = TARN_EMIT_O, .dir = folder, .name = "model", .contract = true, .opt = 0};
   tarn_lower_cpu(k, tarn_memory_plan_make(k, 64), &lo);
 }
 
@@ -96,11 +98,15 @@ static bool try(const char *model, uint64_t k, bool down) {
   tarn_ctx *cx = tarn_ctx_new(&a);
   tarn_status st = cx ? tarn_protect(cx, compile, (void *)(uintptr_t)model) : TARN_MEMORY;
   tarn_status want = t.failed ? TARN_MEMORY : TARN_OK;
-  ck_assert_msg(st == want, "%s, allocation %llu%s: status %d, \"%s\"", model, (unsigned long long)k,
-                down ? " and all after it" : "", st, cx ? tarn_message(cx) : "");
+  ck_assert_msg(st == want, "%s, allocation %llu%s: status %d, \"%s\"", model,
+                (unsigned long long)k, down ? " and all after it" : "", st,
+                cx ? tarn_message(cx) : "");
   tarn_ctx_free(cx);
-  ck_assert_msg(t.held == 0 && !t.wrong_size, "%s, allocation %llu: %zu bytes left", model, (unsigned long long)k, t.held);
-  if (st) ck_assert_msg(files() == 0, "%s, allocation %llu: a file is left", model, (unsigned long long)k);
+  ck_assert_msg(t.held == 0 && !t.wrong_size, "%s, allocation %llu: %zu bytes left", model,
+                (unsigned long long)k, t.held);
+  if (st)
+    ck_assert_msg(files() == 0, "%s, allocation %llu: a file is left", model,
+                  (unsigned long long)k);
   clear();
   return t.failed > 0;
 }

@@ -1,5 +1,5 @@
-/* model/: every family of ONNX operators against the outputs of ONNX Runtime (tests/data/onnx): interpreted, optimised
- * and compiled; and that loading reports a failing allocation. */
+/* model/: every family of ONNX operators against the outputs of ONNX Runtime (tests/data/onnx):
+ * interpreted, optimised and compiled; and that loading reports a failing allocation. */
 #include "model/model.h"
 #include "tests/alloc.h"
 #include "tests/pipeline.h"
@@ -37,22 +37,29 @@ typedef struct family {
 
 static family load_family(tarn_ctx *cx, const char *name) {
   tarn_model_report report;
-  family f = {.program = tarn_model_load(tarn_lang_new(cx), tarn_format(cx, DATA "/%s.onnx", name), NULL, &report)};
+  family f = {.program = tarn_model_load(tarn_lang_new(cx), tarn_format(cx, DATA "/%s.onnx", name),
+                                         NULL, &report)};
   tarn_program *p = f.program;
-  tarn_program *data = tarn_model_load(tarn_lang_new(cx), tarn_format(cx, DATA "/%s.data.onnx", name), NULL, NULL);
-  ck_assert_msg(report.nopaque == expected_opaque(name), "%s: %u opaque nodes", name, report.nopaque);
+  tarn_program *data =
+      tarn_model_load(tarn_lang_new(cx), tarn_format(cx, DATA "/%s.data.onnx", name), NULL, NULL);
+  ck_assert_msg(report.nopaque == expected_opaque(name), "%s: %u opaque nodes", name,
+                report.nopaque);
   f.in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
   f.want = TARN_ARRAY(cx, tarn_tensor *, p->nout);
   for (uint32_t i = 0; i < p->nin; i++)
-    f.in[i] = (tarn_binding){p->in[i].name, value_of(data, tarn_format(cx, "in_%s", p->in[i].name))};
-  for (uint32_t i = 0; i < p->nout; i++) f.want[i] = (tarn_tensor *)(uintptr_t)value_of(data, tarn_format(cx, "out_%u", i));
+    f.in[i] =
+        (tarn_binding){p->in[i].name, value_of(data, tarn_format(cx, "in_%s", p->in[i].name))};
+  for (uint32_t i = 0; i < p->nout; i++)
+    f.want[i] = (tarn_tensor *)(uintptr_t)value_of(data, tarn_format(cx, "out_%u", i));
   return f;
 }
 
-/* ONNX Runtime rounds, within an operator, what the interpreter does not: taken for a millionth of the largest result. */
+/* ONNX Runtime rounds, within an operator, what the interpreter does not: taken for a millionth of
+ * the largest result. */
 static void add_unknown(const tarn_rounding *r) {
   double most = 0;
-  for (int64_t i = 0; i < tarn_tensor_count(r->wide); i++) most = fmax(most, fabs(tarn_tensor_number(r->wide, i)));
+  for (int64_t i = 0; i < tarn_tensor_count(r->wide); i++)
+    most = fmax(most, fabs(tarn_tensor_number(r->wide, i)));
   for (int64_t i = 0; i < tarn_tensor_count(r->error); i++)
     tarn_tensor_set(r->error, i, (tarn_value){.d = tarn_tensor_number(r->error, i) + 1e-6 * most});
 }
@@ -110,14 +117,16 @@ END_TEST
 /* ---------------------------------------------------------------- allocations that fail */
 
 static void load_only(tarn_ctx *cx, void *arg) {
-  tarn_model_load(tarn_lang_new(cx), tarn_format(cx, DATA "/%s.onnx", (const char *)arg), NULL, NULL);
+  tarn_model_load(tarn_lang_new(cx), tarn_format(cx, DATA "/%s.onnx", (const char *)arg), NULL,
+                  NULL);
 }
 
 /* The arena asks for few and large blocks: every one of them is tried. */
 static uint64_t fail_each(const char *name) {
   uint64_t bad;
   uint64_t tried = tarn_test_fail_each(load_only, (void *)(uintptr_t)name, 1, &bad);
-  ck_assert_msg(bad == 0, "%s: a wrong outcome when allocation %llu fails", name, (unsigned long long)bad);
+  ck_assert_msg(bad == 0, "%s: a wrong outcome when allocation %llu fails", name,
+                (unsigned long long)bad);
   return tried;
 }
 

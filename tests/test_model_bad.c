@@ -16,24 +16,32 @@
 static const struct {
   const char *text, *message;
 } wrong[] = {
-    {"in x f32 2\nnode Frobnicate f x -> y\nout y", "node f (Frobnicate): unknown operator of domain ai.onnx, operator set 17"},
+    {"in x f32 2\nnode Frobnicate f x -> y\nout y",
+     "node f (Frobnicate): unknown operator of domain ai.onnx, operator set 17"},
     {"in x f32 2\nnode Relu r x -> y\nout z", "output z is nowhere defined"},
     {"in x f32 2\nnode Relu r q -> y\nout y", "node r (Relu): its input q is nowhere defined"},
     {"in x f32 2\nnode Relu r -> y\nout y", "node r (Relu): 0 inputs, needs 1"},
     {"in x f32 2\nnode Relu r x x -> y\nout y", "node r (Relu): 2 inputs, at most 1"},
     {"in x f32 2\nnode Add r x _ -> y\nout y", "node r (Add): 1 inputs, needs 2"},
-    {"in x f32 2\nnode Add a x c -> b\nnode Relu r b -> c\nout c", "node r (Relu): its input b depends on its own output"},
-    {"in x f32 2\nnode Add a x a -> a\nout a", "node a (Add): its input a depends on its own output"},
-    {"in x f32 2\nnode Relu r x -> y\nnode Exp e x -> y\nout y", "node e (Exp): its output y is defined twice"},
-    {"in x f32 2\nnode Relu r x -> x\nout x", "node r (Relu): its input x depends on its own output"},
+    {"in x f32 2\nnode Add a x c -> b\nnode Relu r b -> c\nout c",
+     "node r (Relu): its input b depends on its own output"},
+    {"in x f32 2\nnode Add a x a -> a\nout a",
+     "node a (Add): its input a depends on its own output"},
+    {"in x f32 2\nnode Relu r x -> y\nnode Exp e x -> y\nout y",
+     "node e (Exp): its output y is defined twice"},
+    {"in x f32 2\nnode Relu r x -> x\nout x",
+     "node r (Relu): its input x depends on its own output"},
     {"in x f32 2\nin x f32 2\nout x", "input x occurs twice"},
     {"in x f32 2\nnode Relu r x -> y", "the graph has no outputs"},
-    {"in x f32 2\nnode Relu r x -> y : beta=0.5\nout y", "node r (Relu): attribute beta is not supported"},
-    {"in x f32 2\nnode Elu r x -> y : alpha=3\nout y", "node r (Elu): attribute alpha is not a number"},
+    {"in x f32 2\nnode Relu r x -> y : beta=0.5\nout y",
+     "node r (Relu): attribute beta is not supported"},
+    {"in x f32 2\nnode Elu r x -> y : alpha=3\nout y",
+     "node r (Elu): attribute alpha is not a number"},
     {"in x i64 2\nnode Exp r x -> y\nout y", "node r (Exp): "},
     {"in x string 2\nout x", "input x: tensors of type string are not supported"},
     {"in x 77 2\nout x", "input x: tensors of type unknown are not supported"},
-    {"in x f32 2,N\nout x", "input x: dim 1 (N) is dynamic; bind it with --shape x=… or --shape N=N"},
+    {"in x f32 2,N\nout x",
+     "input x: dim 1 (N) is dynamic; bind it with --shape x=… or --shape N=N"},
     {"in x f32 2,?\nout x", "input x: dim 1 (?) is dynamic; bind it with --shape x=…"},
     {"in x f32 2,-3\nout x", "input x: dim 1 (?) is dynamic; bind it with --shape x=…"},
     {"in x\nout x", "input x is not a tensor"},
@@ -41,33 +49,47 @@ static const struct {
      "node a (Add): not supported in operator set 6 of domain ai.onnx, but in 7 and later"},
     {"opset 11\nin x f32 1,1,2,2\nnode Upsample u x -> y : scales=1.0,1.0,2.0,2.0\nout y",
      "node u (Upsample): not supported in operator set 11 of domain ai.onnx, but in 7 to 9"},
-    {"opset 0\nin x f32 2\nnode Relu r x -> y\nout y", "node r (Relu): the model imports no operator set of domain ai.onnx"},
-    {"in x f32 2\nnode Relu r x -> y\nout y i64 2", "node r (Relu): its output y is declared as i64[2], but is f32[2]"},
-    {"in x f32 2,3\nnode Shape s x -> y\nout y f32 N", "node s (Shape): its output y is declared as f32[N], but is i64[2]"},
+    {"opset 0\nin x f32 2\nnode Relu r x -> y\nout y",
+     "node r (Relu): the model imports no operator set of domain ai.onnx"},
+    {"in x f32 2\nnode Relu r x -> y\nout y i64 2",
+     "node r (Relu): its output y is declared as i64[2], but is f32[2]"},
+    {"in x f32 2,3\nnode Shape s x -> y\nout y f32 N",
+     "node s (Shape): its output y is declared as f32[N], but is i64[2]"},
     {"in x f32 2\nout x i32 2", "output x is declared as i32[2], but is f32[2]"},
-    {"in x f32 2\nnode Relu r x -> y\nout y string 2", "node r (Relu): its output y is declared as string[2], but is f32[2]"},
-    {"in x f32 2\ninit w f32 3 : 1 2\nout x", "initializer w: its dims need 12 bytes of f32, the file gives 8"},
+    {"in x f32 2\nnode Relu r x -> y\nout y string 2",
+     "node r (Relu): its output y is declared as string[2], but is f32[2]"},
+    {"in x f32 2\ninit w f32 3 : 1 2\nout x",
+     "initializer w: its dims need 12 bytes of f32, the file gives 8"},
     {"in x f32 2\ninit w f32 -1 : 1\nout x", "initializer w: dim 0 is -1"},
-    {"in x f32 2\ninit w f32 4294967296,4294967296,4294967296 : 1\nout x", "initializer w: the product of its dims overflows"},
-    {"in x f32 2\ninit w 8 1 : 1\nout x", "initializer w: tensors of type string are not supported"},
+    {"in x f32 2\ninit w f32 4294967296,4294967296,4294967296 : 1\nout x",
+     "initializer w: the product of its dims overflows"},
+    {"in x f32 2\ninit w 8 1 : 1\nout x",
+     "initializer w: tensors of type string are not supported"},
     {"in x f32 2\ninit w f32 1 : 1\ninit w f32 1 : 1\nout x", "initializer w: defined twice"},
     {"in x f32 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1\nout x", "input x has 17 dims, 16 are supported"},
     {"in x f32 4294967296,4294967296\nout x", "input x: the product of its dims overflows"},
     {"in x f32 2\ndata w f32 2 w.bin\nout x", "initializer w: external data is not allowed here"},
     /* shapes that do not fit their operator */
-    {"in x f32 2,3\nin y f32 2,4\nnode Add a x y -> z\nout z", "node a (Add): extents 3 and 4 do not broadcast"},
-    {"in x f32 2,3\nin w f32 2,3\nnode Conv c x w -> y\nout y", "node c (Conv): the input has 2 dims, at least 3 are needed"},
-    {"in x f32 1,3,5,5\nin w f32 2,3,3\nnode Conv c x w -> y\nout y", "node c (Conv): the weights have 3 dims, the input 4"},
-    {"in x f32 1,3,5,5\nin w f32 2,4,3,3\nnode Conv c x w -> y\nout y", "node c (Conv): 3 channels in, weights for 4, group 1"},
+    {"in x f32 2,3\nin y f32 2,4\nnode Add a x y -> z\nout z",
+     "node a (Add): extents 3 and 4 do not broadcast"},
+    {"in x f32 2,3\nin w f32 2,3\nnode Conv c x w -> y\nout y",
+     "node c (Conv): the input has 2 dims, at least 3 are needed"},
+    {"in x f32 1,3,5,5\nin w f32 2,3,3\nnode Conv c x w -> y\nout y",
+     "node c (Conv): the weights have 3 dims, the input 4"},
+    {"in x f32 1,3,5,5\nin w f32 2,4,3,3\nnode Conv c x w -> y\nout y",
+     "node c (Conv): 3 channels in, weights for 4, group 1"},
     {"in x f32 1,4,5,5\nin w f32 3,2,3,3\nnode Conv c x w -> y : group=2\nout y",
      "node c (Conv): 4 channels in, weights for 4, group 2"},
-    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : group=0\nout y", "node c (Conv): 3 channels in"},
-    {"in x f32 1,3,5,5\nin w f32 2,3,7,3\nnode Conv c x w -> y\nout y", "node c (Conv): a window of 7 does not fit in 5"},
+    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : group=0\nout y",
+     "node c (Conv): 3 channels in"},
+    {"in x f32 1,3,5,5\nin w f32 2,3,7,3\nnode Conv c x w -> y\nout y",
+     "node c (Conv): a window of 7 does not fit in 5"},
     {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : strides=0,1\nout y",
      "node c (Conv): strides: 0 is out of range"},
     {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : pads=0,0,-1,0\nout y",
      "node c (Conv): pads: -1 is out of range"},
-    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : dilations=1,4611686018427387904\nout y",
+    {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : "
+     "dilations=1,4611686018427387904\nout y",
      "node c (Conv): dilations: "},
     {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : kernel_shape=3,1\nout y",
      "node c (Conv): kernel_shape differs from the shape of the weights"},
@@ -75,47 +97,68 @@ static const struct {
      "node c (Conv): auto_pad MAYBE is unknown"},
     {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nin b f32 3\nnode Conv c x w b -> y\nout y",
      "node c (Conv): the bias does not have one entry per output channel"},
-    {"in x f32 1,3,0,5\nin w f32 2,3,3,3\nnode Conv c x w -> y\nout y", "node c (Conv): a window of 3 does not fit in 0"},
+    {"in x f32 1,3,0,5\nin w f32 2,3,3,3\nnode Conv c x w -> y\nout y",
+     "node c (Conv): a window of 3 does not fit in 0"},
     {"in x f32 1,3,5,5\nnode MaxPool p x -> y\nout y", "node p (MaxPool): kernel_shape is missing"},
-    {"in x f32 1,3,5,5\nnode MaxPool p x -> y : kernel_shape=0,2\nout y", "node p (MaxPool): kernel extent 0 is out of range"},
-    {"in x f32 2,3\nin y f32 4,5\nnode MatMul m x y -> z\nout z", "node m (MatMul): 3 columns against 4 rows"},
-    {"in x f32 -\nin y f32 4,5\nnode MatMul m x y -> z\nout z", "node m (MatMul): an operand is a scalar"},
-    {"in x f32 2,3,4\nin y f32 4,5\nnode Gemm m x y -> z\nout z", "node m (Gemm): operands have 3 and 2 dims, 2 are needed"},
-    {"in x f32 2,3,4\nin y f32 3,4,5\nnode MatMul m x y -> z\nout z", "node m (MatMul): batch extents 2 and 3 differ"},
-    {"in x f32 2,3\nnode Softmax s x -> y : axis=2\nout y", "node s (Softmax): axis 2 does not exist in 2 dims"},
-    {"in x f32 2,3\nnode ReduceMax r x -> y : axes=0,-3\nout y", "node r (ReduceMax): axis -3 does not exist in 2 dims"},
-    {"in x f32 2,3\nnode Transpose t x -> y : perm=0,0\nout y", "node t (Transpose): perm is not a permutation"},
-    {"in x f32 2,3\ninit s i64 2 : 4 -1\nnode Reshape r x s -> y\nout y", "node r (Reshape): 6 elements do not divide by 4"},
-    {"in x f32 2,3\ninit s i64 2 : -1 -1\nnode Reshape r x s -> y\nout y", "node r (Reshape): extent -1"},
+    {"in x f32 1,3,5,5\nnode MaxPool p x -> y : kernel_shape=0,2\nout y",
+     "node p (MaxPool): kernel extent 0 is out of range"},
+    {"in x f32 2,3\nin y f32 4,5\nnode MatMul m x y -> z\nout z",
+     "node m (MatMul): 3 columns against 4 rows"},
+    {"in x f32 -\nin y f32 4,5\nnode MatMul m x y -> z\nout z",
+     "node m (MatMul): an operand is a scalar"},
+    {"in x f32 2,3,4\nin y f32 4,5\nnode Gemm m x y -> z\nout z",
+     "node m (Gemm): operands have 3 and 2 dims, 2 are needed"},
+    {"in x f32 2,3,4\nin y f32 3,4,5\nnode MatMul m x y -> z\nout z",
+     "node m (MatMul): batch extents 2 and 3 differ"},
+    {"in x f32 2,3\nnode Softmax s x -> y : axis=2\nout y",
+     "node s (Softmax): axis 2 does not exist in 2 dims"},
+    {"in x f32 2,3\nnode ReduceMax r x -> y : axes=0,-3\nout y",
+     "node r (ReduceMax): axis -3 does not exist in 2 dims"},
+    {"in x f32 2,3\nnode Transpose t x -> y : perm=0,0\nout y",
+     "node t (Transpose): perm is not a permutation"},
+    {"in x f32 2,3\ninit s i64 2 : 4 -1\nnode Reshape r x s -> y\nout y",
+     "node r (Reshape): 6 elements do not divide by 4"},
+    {"in x f32 2,3\ninit s i64 2 : -1 -1\nnode Reshape r x s -> y\nout y",
+     "node r (Reshape): extent -1"},
     {"in x f32 2,3\ninit s i64 2 : 4294967296 4294967296\nnode Reshape r x s -> y\nout y",
      "node r (Reshape): the product of the extents overflows"},
     {"in x f32 2,3\ninit s i64 3 : 6 1 0\nnode Reshape r x s -> y\nout y",
      "node r (Reshape): dim 2 is 0: the input has no such dim to copy"},
     {"in x f32 2,3\nin s i64 2\nnode Reshape r x s -> y\nout y",
      "node r (Reshape): the shape depends on the inputs of the model; it must be constant"},
-    {"in x f32 2,3\ninit s i64 2 : 2 -2\nnode Expand e x s -> y\nout y", "node e (Expand): extent -2"},
-    {"in x f32 2,3\ninit s i64 2 : 5 3\nnode Expand e x s -> y\nout y", "node e (Expand): shapes do not broadcast"},
+    {"in x f32 2,3\ninit s i64 2 : 2 -2\nnode Expand e x s -> y\nout y",
+     "node e (Expand): extent -2"},
+    {"in x f32 2,3\ninit s i64 2 : 5 3\nnode Expand e x s -> y\nout y",
+     "node e (Expand): shapes do not broadcast"},
     {"in x f32 2,3\ninit s i64 2 : 4611686018427387904 4\nnode Tile e x s -> y\nout y",
      "node e (Tile): the product of the extents overflows"},
     {"init s i64 2 : 9223372036854775807 9223372036854775807\nnode ConstantOfShape e s -> y\nout y",
      "node e (ConstantOfShape): the product of the extents overflows"},
-    {"init a i64 - : 0\ninit b i64 - : 9000000000000000000\ninit c i64 - : 1\nnode Range r a b c -> y\nout y",
+    {"init a i64 - : 0\ninit b i64 - : 9000000000000000000\ninit c i64 - : 1\nnode Range r a b c "
+     "-> y\nout y",
      "node r (Range): more than"},
-    {"init a i64 - : 0\ninit b i64 - : 9\ninit c i64 - : 0\nnode Range r a b c -> y\nout y", "node r (Range): delta is zero"},
+    {"init a i64 - : 0\ninit b i64 - : 9\ninit c i64 - : 0\nnode Range r a b c -> y\nout y",
+     "node r (Range): delta is zero"},
     {"in x f32 2,3\ninit p i64 4 : 0 0 0 9000000000000000000\nnode Pad p x p -> y\nout y",
      "node p (Pad): padding is too large"},
     {"in x f32 2,3\ninit p i64 4 : -2 0 -1 0\nnode Pad p x p -> y\nout y",
      "node p (Pad): negative padding removes more than there is"},
-    {"in x f32 2,3\ninit p i64 3 : 0 0 1\nnode Pad p x p -> y\nout y", "node p (Pad): 3 pads for 2 axes"},
-    {"in x f32 2,3\ninit i i64 1 : 2\nnode Gather g x i -> y\nout y", "node g (Gather): index 2 is outside an axis of 2"},
-    {"in x f32 2,3\ninit s i64 1 : 0\ninit e i64 1 : 1\ninit a i64 1 : 0\ninit t i64 1 : 0\nnode Slice s x s e a t -> y\nout y",
+    {"in x f32 2,3\ninit p i64 3 : 0 0 1\nnode Pad p x p -> y\nout y",
+     "node p (Pad): 3 pads for 2 axes"},
+    {"in x f32 2,3\ninit i i64 1 : 2\nnode Gather g x i -> y\nout y",
+     "node g (Gather): index 2 is outside an axis of 2"},
+    {"in x f32 2,3\ninit s i64 1 : 0\ninit e i64 1 : 1\ninit a i64 1 : 0\ninit t i64 1 : 0\nnode "
+     "Slice s x s e a t -> y\nout y",
      "node s (Slice): a step is zero"},
-    {"in x f32 5,3\nnode Split s x -> a b : axis=0\nout a", "node s (Split): 5 elements do not divide by 2"},
+    {"in x f32 5,3\nnode Split s x -> a b : axis=0\nout a",
+     "node s (Split): 5 elements do not divide by 2"},
     {"in x f32 2,3\nin y f32 2,4\nnode Concat c x y -> z : axis=0\nout z", "node c (Concat): "},
     {"in x f32 2,3\nnode Einsum e x -> y : equation=\"ij,jk->ik\"\nout y",
      "node e (Einsum): equation: more terms than operands"},
-    {"in x f32 2,3\nnode Einsum e x -> y : equation=\"ijk->i\"\nout y", "node e (Einsum): equation: 3 labels for 2 dims"},
-    {"in x f32 2,3\nnode Einsum e x -> y : equation=\"ij->iz\"\nout y", "node e (Einsum): equation: "},
+    {"in x f32 2,3\nnode Einsum e x -> y : equation=\"ijk->i\"\nout y",
+     "node e (Einsum): equation: 3 labels for 2 dims"},
+    {"in x f32 2,3\nnode Einsum e x -> y : equation=\"ij->iz\"\nout y",
+     "node e (Einsum): equation: "},
     {"in x f32 1,1,2,2\ninit s f32 4 : 1 1 1e30 1\nnode Resize r x _ s -> y\nout y",
      "node r (Resize): scale 1e+30 is out of range"},
     {"in x f32 1,1,2,2\ninit s f32 4 : 1 1 1e9 1\nnode Resize r x _ s -> y\nout y",
@@ -124,10 +167,13 @@ static const struct {
      "node z (NonZero): the shape of its output depends on values that are not constant"},
     {"in x f32 3\nin c bool -\nnode If i c -> y\nout y", "node i (If): a branch is missing"},
     {"in x f32 3\nnode Loop i x -> y\nout y", "node i (Loop): this operator is not supported"},
-    {"in x f32 3\nnode RandomNormalLike i x -> y\nout y", "node i (RandomNormalLike): random operators are not supported"},
-    {"in x f32 3\ninit k i64 1 : 4\nnode TopK t x k -> v i\nout v", "node t (TopK): the 4 largest of 3"},
+    {"in x f32 3\nnode RandomNormalLike i x -> y\nout y",
+     "node i (RandomNormalLike): random operators are not supported"},
+    {"in x f32 3\ninit k i64 1 : 4\nnode TopK t x k -> v i\nout v",
+     "node t (TopK): the 4 largest of 3"},
     {"in x f32 3\nnode Relu r x -> y z\nout y", "node r (Relu): its output 1 (z) is not supported"},
-    {"in x f32 3\nnode Cast r x -> y : to=8\nout y", "node r (Cast): casts to string are not supported"},
+    {"in x f32 3\nnode Cast r x -> y : to=8\nout y",
+     "node r (Cast): casts to string are not supported"},
 };
 
 typedef struct attempt {
@@ -149,7 +195,8 @@ START_TEST(wrong_graphs) {
     tarn_status st = tarn_protect(cx, load_text, &a);
     const char *got = tarn_message(cx);
     ck_assert_msg(st == TARN_BAD_INPUT, "%s\ngives %d: %s", wrong[i].text, st, got);
-    ck_assert_msg(strncmp(got, "input: ", 7) == 0 && strncmp(got + 7, wrong[i].message, strlen(wrong[i].message)) == 0,
+    ck_assert_msg(strncmp(got, "input: ", 7) == 0 &&
+                      strncmp(got + 7, wrong[i].message, strlen(wrong[i].message)) == 0,
                   "%s\ngives: %s\nnot:          %s", wrong[i].text, got, wrong[i].message);
     ck_assert_ptr_null(strchr(got, '\n'));
     tarn_ctx_free(cx);
@@ -157,14 +204,16 @@ START_TEST(wrong_graphs) {
 }
 END_TEST
 
-/* ---------------------------------------------------------------- graphs that look wrong and are not */
+/* ---------------------------------------------------------------- graphs that look wrong and are
+ * not */
 
 static const char *const right[] = {
     "in x f32 2\nnode Exp b a -> y\nnode Relu a x -> a\nout y", /* nodes out of order */
     "in x f32 0,3\nnode Relu r x -> y\nout y",
     "in x f32 0,3\nnode ReduceSum r x -> y\nout y",
     "in x f32 2,3\ninit w f32 2,3 : 1 2 3 4 5 6\nnode Add a x w -> y\nout y\nout x\nout w",
-    "in w f32 2\ninit w f32 2 : 1 2\nnode Relu r w -> y\nout y", /* an initializer that is also an input */
+    "in w f32 2\ninit w f32 2 : 1 2\nnode Relu r w -> y\nout y", /* an initializer that is also an
+                                                                    input */
     "in x f32 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1\nnode Relu r x -> y\nout y",
 };
 
@@ -172,7 +221,8 @@ START_TEST(right_graphs) {
   for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
     attempt a = {.text = right[i]};
-    ck_assert_msg(tarn_protect(cx, load_text, &a) == TARN_OK, "%s\ngives: %s", right[i], tarn_message(cx));
+    ck_assert_msg(tarn_protect(cx, load_text, &a) == TARN_OK, "%s\ngives: %s", right[i],
+                  tarn_message(cx));
     tarn_ctx_free(cx);
   }
 }
@@ -197,14 +247,21 @@ static void load_bound(tarn_ctx *cx, void *arg) {
   const char *const *shape = arg;
   tarn_shape_binding b[2];
   tarn_model_options o = {.shape = b};
-  for (; o.nshape < 2 && shape[o.nshape]; o.nshape++) b[o.nshape] = tarn_shape_binding_parse(cx, shape[o.nshape]);
+  for (; o.nshape < 2 && shape[o.nshape]; o.nshape++)
+    b[o.nshape] = tarn_shape_binding_parse(cx, shape[o.nshape]);
   attempt a = {.text = "in x f32 2,N\nnode Relu r x -> y\nout y", .options = &o};
   load_text(cx, &a);
 }
 
 START_TEST(shape_bindings) {
-  static const char *const refused[] = {
-      "x", "=3", "x=a", "x=1,", "x=1,,2", "x=-1", "x=99999999999999999999", "x=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"};
+  static const char *const refused[] = {"x",
+                                        "=3",
+                                        "x=a",
+                                        "x=1,",
+                                        "x=1,,2",
+                                        "x=-1",
+                                        "x=99999999999999999999",
+                                        "x=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"};
   for (size_t i = 0; i < sizeof bindings / sizeof *bindings; i++) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
     tarn_status st = tarn_protect(cx, load_bound, (void *)(uintptr_t)bindings[i].shape);
@@ -224,15 +281,17 @@ END_TEST
 
 /* ---------------------------------------------------------------- values given from outside */
 
-#define SWITCHES                                                                                                               \
-  "in c bool -\nin k i64 2\nin h i8 -\nin x f32 2,3\nin s f32 1,N\ninit d f32 2 : 1 2\nin d f32 2\n"                           \
+#define SWITCHES                                                                                   \
+  "in c bool -\nin k i64 2\nin h i8 -\nin x f32 2,3\nin s f32 1,N\ninit d f32 2 : 1 2\nin d f32 "  \
+  "2\n"                                                                                            \
   "node Where w c x x -> a\nnode Reshape r a k -> y\nout y\nout s\nout h\nout d"
 
 /* The message without "input: "; NULL: NAME=VALUE is not even that. */
 static const struct {
   const char *set[4], *message;
 } settings[] = {
-    {{"k=3,2", "s=0.5", "c=true"}, "--set s=0.5: the input is f32: dim 1 is not known: --shape binds it, a file has it"},
+    {{"k=3,2", "s=0.5", "c=true"},
+     "--set s=0.5: the input is f32: dim 1 is not known: --shape binds it, a file has it"},
     {{"c=maybe"}, "--set c=maybe: the input is bool: true or false is expected"},
     {{"k=1.5,2"}, "--set k=1.5,2: the input is i64: an integer that it can hold is expected"},
     {{"k=1,2,3"}, "--set k=1,2,3: the input is i64: 3 numbers for the shape (2)"},
@@ -261,7 +320,8 @@ START_TEST(values_refused) {
     bool usage = !settings[i].message || strstr(settings[i].message, "twice");
     ck_assert_int_eq(st == TARN_IO ? TARN_BAD_INPUT : st, usage ? TARN_USAGE : TARN_BAD_INPUT);
     const char *got = tarn_message(cx);
-    if (settings[i].message) ck_assert_str_eq(strncmp(got, "input: ", 7) ? got : got + 7, settings[i].message);
+    if (settings[i].message)
+      ck_assert_str_eq(strncmp(got, "input: ", 7) ? got : got + 7, settings[i].message);
     tarn_ctx_free(cx);
   }
 }
@@ -305,7 +365,8 @@ START_TEST(declared_shapes) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
-    attempt a = {.text = tarn_format(cx, "in x f32 2,3\nnode Relu r x -> y\nout y f32 %s", cases[i][0])};
+    attempt a = {
+        .text = tarn_format(cx, "in x f32 2,3\nnode Relu r x -> y\nout y f32 %s", cases[i][0])};
     ck_assert_msg(tarn_protect(cx, load_text, &a) == TARN_OK, "%s", tarn_message(cx));
     ck_assert_uint_eq(tarn_warning_count(cx), cases[i][1] != NULL);
     if (cases[i][1]) ck_assert_str_eq(tarn_warning(cx, 0), cases[i][1]);
@@ -325,11 +386,14 @@ static const struct {
     {"inside 0 8", NULL}, /* a link that stays inside */
     {"w.bin", "its dims need 8 bytes of f32, the file gives 12"},
     {"w.bin 8 8", "external data 'w.bin' has 12 bytes, 8 from 8 are asked for"},
-    {"w.bin 9223372036854775807 8", "external data 'w.bin' has 12 bytes, 8 from 9223372036854775807 are asked for"},
+    {"w.bin 9223372036854775807 8",
+     "external data 'w.bin' has 12 bytes, 8 from 9223372036854775807 are asked for"},
     {"w.bin -4 8", "external data: '-4' is not a byte count"},
     {"w.bin 4x 8", "external data: '4x' is not a byte count"},
-    {"../model/w.bin 0 8", "external data '../model/w.bin' is not a path inside the model's folder"},
-    {"sub/../../outside 0 8", "external data 'sub/../../outside' is not a path inside the model's folder"},
+    {"../model/w.bin 0 8",
+     "external data '../model/w.bin' is not a path inside the model's folder"},
+    {"sub/../../outside 0 8",
+     "external data 'sub/../../outside' is not a path inside the model's folder"},
     {"/etc/hostname 0 8", "external data '/etc/hostname' is not a path inside the model's folder"},
     {"link 0 8", "external data 'link' leads out of the model's folder"},
     {"out/outside 0 8", "external data 'out/outside' leads out of the model's folder"},
@@ -353,14 +417,16 @@ static void make_folder(char *top) {
   write_bytes("far/outside", 8);
   write_bytes("model/w.bin", 12);
   write_bytes("model/sub/w.bin", 8);
-  ck_assert_int_eq(symlink("../outside", "model/link") | symlink("../far", "model/out") | symlink("sub/w.bin", "model/inside"),
+  ck_assert_int_eq(symlink("../outside", "model/link") | symlink("../far", "model/out") |
+                       symlink("sub/w.bin", "model/inside"),
                    0);
   ck_assert_int_eq(mkfifo("model/pipe", 0600), 0);
 }
 
 static void remove_folder(const char *top) {
-  static const char *const files[] = {"outside",    "far/outside", "model/w.bin",  "model/sub/w.bin",
-                                      "model/link", "model/out",   "model/inside", "model/pipe"};
+  static const char *const files[] = {"outside",         "far/outside", "model/w.bin",
+                                      "model/sub/w.bin", "model/link",  "model/out",
+                                      "model/inside",    "model/pipe"};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(files[i]);
   ck_assert_int_eq(rmdir("model/sub") | rmdir("model") | rmdir("far") | chdir("/") | rmdir(top), 0);
 }
@@ -371,13 +437,16 @@ START_TEST(external_data) {
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
     char text[200], want[200];
-    snprintf(text, sizeof text, "in x f32 2\ndata w f32 2 %s\nnode Add a x w -> y\nout y", places[i].where);
+    snprintf(text, sizeof text, "in x f32 2\ndata w f32 2 %s\nnode Add a x w -> y\nout y",
+             places[i].where);
     attempt a = {.text = text, .dir = "model"};
     tarn_status st = tarn_protect(cx, load_text, &a);
-    ck_assert_msg((st == TARN_OK) == !places[i].message, "%s gives %d: %s", places[i].where, st, tarn_message(cx));
+    ck_assert_msg((st == TARN_OK) == !places[i].message, "%s gives %d: %s", places[i].where, st,
+                  tarn_message(cx));
     if (places[i].message) {
       snprintf(want, sizeof want, "input: initializer w: %s", places[i].message);
-      ck_assert_msg(strncmp(tarn_message(cx), want, strlen(want)) == 0, "%s, not %s", tarn_message(cx), want);
+      ck_assert_msg(strncmp(tarn_message(cx), want, strlen(want)) == 0, "%s, not %s",
+                    tarn_message(cx), want);
     }
     tarn_ctx_free(cx);
   }
@@ -401,13 +470,15 @@ static void survive(const uint8_t *p, size_t n, uint32_t *refused) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
   bytes b = {p, n};
   tarn_status st = tarn_protect(cx, load_bytes, &b);
-  ck_assert_msg(st == TARN_OK || (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0), "%d: %s", st,
-                tarn_message(cx));
+  ck_assert_msg(st == TARN_OK ||
+                    (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0),
+                "%d: %s", st, tarn_message(cx));
   *refused += st != TARN_OK;
   tarn_ctx_free(cx);
 }
 
-/* Graph in attribute in node in graph …: deeper than the stack would bear. Written from the inside out. */
+/* Graph in attribute in node in graph …: deeper than the stack would bear. Written from the inside
+ * out. */
 START_TEST(deep_messages) {
   static const uint8_t fields[] = {0x0a, 0x2a, 0x32}; /* node, attribute, g */
   size_t depth = 20000, cap = depth * 12;
@@ -433,7 +504,8 @@ END_TEST
 /* A singular message many times over: merging them would take quadratic time. */
 START_TEST(repeated_messages) {
   uint8_t p[4000];
-  for (size_t i = 0; i < sizeof p; i += 4) memcpy(p + i, "\x3a\x02\x0a\x00", 4); /* graph { node {} } */
+  for (size_t i = 0; i < sizeof p; i += 4)
+    memcpy(p + i, "\x3a\x02\x0a\x00", 4); /* graph { node {} } */
   tarn_ctx *cx = tarn_ctx_new(NULL);
   bytes b = {p, sizeof p};
   ck_assert_int_eq(tarn_protect(cx, load_bytes, &b), TARN_BAD_INPUT);

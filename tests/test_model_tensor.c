@@ -1,4 +1,5 @@
-/* model/: tensors as .npy and TensorProto, there and back, and from the forms other programs write. */
+/* model/: tensors as .npy and TensorProto, there and back, and from the forms other programs write.
+ */
 #include "model/model.h"
 #include <check.h>
 #include <stdio.h>
@@ -9,7 +10,9 @@
 static tarn_tensor *sample(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim) {
   tarn_tensor *x = tarn_tensor_new(cx, t, n, dim);
   for (int64_t i = 0, count = tarn_tensor_count(x); i < count; i++)
-    tarn_tensor_set(x, i, tarn_dtype_is_float(t) ? (tarn_value){.d = (double)i * 0.75 - 2} : (tarn_value){.i = i * 37 - 50});
+    tarn_tensor_set(x, i,
+                    tarn_dtype_is_float(t) ? (tarn_value){.d = (double)i * 0.75 - 2}
+                                           : (tarn_value){.i = i * 37 - 50});
   return x;
 }
 
@@ -33,9 +36,13 @@ static void round_trip(tarn_ctx *cx, void *arg) {
       const tarn_tensor *x = sample(cx, (tarn_dtype)t, shapes[s].n, shapes[s].dim);
       tarn_buf b = {.cx = cx}, p = {.cx = cx};
       tarn_npy_write_bytes(&b, x);
-      if (t != TARN_BF16) check_same(x, tarn_npy_read_bytes(cx, b.p, b.n, "npy")); /* NumPy has no bfloat16 */
+      if (t != TARN_BF16)
+        check_same(x, tarn_npy_read_bytes(cx, b.p, b.n, "npy")); /* NumPy has no bfloat16 */
       else ck_assert_int_eq(tarn_npy_read_bytes(cx, b.p, b.n, "npy")->dtype, TARN_F32);
-      ck_assert_uint_eq((b.n - (size_t)tarn_tensor_count(x) * (t == TARN_BF16 ? 4 : tarn_dtype_size((tarn_dtype)t))) % 64, 0);
+      ck_assert_uint_eq((b.n - (size_t)tarn_tensor_count(x) *
+                                   (t == TARN_BF16 ? 4 : tarn_dtype_size((tarn_dtype)t))) %
+                            64,
+                        0);
       tarn_tensorproto_write_bytes(&p, x, "x");
       check_same(x, tarn_tensorproto_read_bytes(cx, p.p, p.n, "proto"));
       for (int k = 0; k < 2; k++) {
@@ -87,7 +94,8 @@ static void read_npy(tarn_ctx *cx, void *arg) {
   r->t = tarn_npy_read_bytes(cx, r->f.p, r->f.n, "file");
 }
 
-#define DICT(descr, order, shape) "{'descr': '" descr "', 'fortran_order': " order ", 'shape': " shape ", }\n"
+#define DICT(descr, order, shape)                                                                  \
+  "{'descr': '" descr "', 'fortran_order': " order ", 'shape': " shape ", }\n"
 
 static const struct {
   int major;
@@ -125,9 +133,11 @@ START_TEST(npy_headers) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
     reading r = {.f = npy(headers[i].major, headers[i].dict, headers[i].data)};
     tarn_status st = tarn_protect(cx, read_npy, &r);
-    ck_assert_msg(st == (headers[i].message ? TARN_BAD_INPUT : TARN_OK), "%s: %s", headers[i].dict, tarn_message(cx));
+    ck_assert_msg(st == (headers[i].message ? TARN_BAD_INPUT : TARN_OK), "%s: %s", headers[i].dict,
+                  tarn_message(cx));
     if (headers[i].message)
-      ck_assert_msg(strstr(tarn_message(cx), headers[i].message), "%s: %s", headers[i].dict, tarn_message(cx));
+      ck_assert_msg(strstr(tarn_message(cx), headers[i].message), "%s: %s", headers[i].dict,
+                    tarn_message(cx));
     tarn_ctx_free(cx);
   }
 }

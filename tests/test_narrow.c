@@ -1,5 +1,5 @@
-/* Sums of products in a lower precision: where they are taken, that nothing of it happens unasked, what the error is against
- * the stated bound, and the code. */
+/* Sums of products in a lower precision: where they are taken, that nothing of it happens unasked,
+ * what the error is against the stated bound, and the code. */
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
 #include <check.h>
@@ -8,7 +8,8 @@
 #define BOUND      0.008
 #define BOUND_BF16 0.0079
 
-/* Weights are uniform in [-1, 1). along: what has a scale of its own: all of the operand (0), each row (1), each place (2). */
+/* Weights are uniform in [-1, 1). along: what has a scale of its own: all of the operand (0), each
+ * row (1), each place (2). */
 typedef struct net {
   const char *name, *text;
   bool fires;
@@ -17,20 +18,32 @@ typedef struct net {
 static const net nets[] = {
     {"a product", "in x f32 40,128\nrand w 128,96\nnode MatMul m x w -> y\nout y\n", true, 1, 1},
     {"batches", "in x f32 3,16,128\nrand w 128,96\nnode MatMul m x w -> y\nout y\n", true, 1, 1},
-    {"the other way round", "in x f32 128,64\nrand w 96,128\nnode MatMul m w x -> y\nout y\n", true, 1, 0},
-    {"two variables", "in x f32 64,128\nin z f32 128,96\nnode MatMul m x z -> y\nout y\n", true, 1, 0},
-    {"a convolution", "in x f32 1,32,12,12\nrand w 48,32,3,3\nnode Conv c x w -> y\nout y\n", true, 1, 0},
+    {"the other way round", "in x f32 128,64\nrand w 96,128\nnode MatMul m w x -> y\nout y\n", true,
+     1, 0},
+    {"two variables", "in x f32 64,128\nin z f32 128,96\nnode MatMul m x z -> y\nout y\n", true, 1,
+     0},
+    {"a convolution", "in x f32 1,32,12,12\nrand w 48,32,3,3\nnode Conv c x w -> y\nout y\n", true,
+     1, 0},
     {"padded, dilated, rectified",
-     "in x f32 2,32,10,10\nrand w 32,32,3,3\nnode Conv c x w -> t : pads=2,2,2,2 dilations=2,2\nnode Relu r t -> y\nout y\n",
+     "in x f32 2,32,10,10\nrand w 32,32,3,3\nnode Conv c x w -> t : pads=2,2,2,2 "
+     "dilations=2,2\nnode Relu r t -> y\nout y\n",
      true, 1, 0},
     {"steps of two, padded unevenly",
-     "in x f32 1,32,15,13\nrand w 48,32,3,3\nnode Conv c x w -> y : pads=0,1,1,2 strides=2,2\nout y\n", true, 1, 0},
-    {"one by one", "in x f32 1,128,12,12\nrand w 64,128,1,1\nnode Conv c x w -> y\nout y\n", true, 1, 2},
-    {"one by one in steps of two", "in x f32 1,256,15,15\nrand w 96,256,1,1\nnode Conv c x w -> y : strides=2,2\nout y\n", true,
+     "in x f32 1,32,15,13\nrand w 48,32,3,3\nnode Conv c x w -> y : pads=0,1,1,2 strides=2,2\nout "
+     "y\n",
+     true, 1, 0},
+    {"one by one", "in x f32 1,128,12,12\nrand w 64,128,1,1\nnode Conv c x w -> y\nout y\n", true,
      1, 2},
-    {"in groups", "in x f32 1,64,10,10\nrand w 64,32,3,3\nnode Conv c x w -> y : pads=1,1,1,1 group=2\nout y\n", true, 1, 0},
+    {"one by one in steps of two",
+     "in x f32 1,256,15,15\nrand w 96,256,1,1\nnode Conv c x w -> y : strides=2,2\nout y\n", true,
+     1, 2},
+    {"in groups",
+     "in x f32 1,64,10,10\nrand w 64,32,3,3\nnode Conv c x w -> y : pads=1,1,1,1 group=2\nout y\n",
+     true, 1, 0},
     {"less than four", "in x f32 40,3\nrand w 3,64\nnode MatMul m x w -> y\nout y\n", false, 0, 1},
-    {"depthwise", "in x f32 1,64,14,14\nrand w 64,1,3,3\nnode Conv c x w -> y : pads=1,1,1,1 group=64\nout y\n", false, 0, 0},
+    {"depthwise",
+     "in x f32 1,64,14,14\nrand w 64,1,3,3\nnode Conv c x w -> y : pads=1,1,1,1 group=64\nout y\n",
+     false, 0, 0},
 };
 #define NETS (int)(sizeof nets / sizeof *nets)
 
@@ -52,7 +65,9 @@ static tarn_binding *inputs(const tarn_program *p, int kind, uint64_t seed) {
     tarn_tensor *x = kit_values(cx, tarn_type_get(p->L, p->in[i].type), &seed);
     int64_t n = tarn_tensor_count(x);
     for (int64_t k = 0; k < n; k++)
-      tarn_tensor_set(x, k, (tarn_value){.d = tarn_tensor_get(x, k).d * magnitude(kind, k, n, x->dim[x->n - 1])});
+      tarn_tensor_set(
+          x, k,
+          (tarn_value){.d = tarn_tensor_get(x, k).d * magnitude(kind, k, n, x->dim[x->n - 1])});
     in[i] = (tarn_binding){p->in[i].name, x};
   }
   return in;
@@ -66,8 +81,10 @@ static tarn_tensor *largest(tarn_ctx *cx, const tarn_tensor *x, unsigned along) 
   for (int64_t g = 0; g < n; g += group)
     for (int64_t at = 0; at < apart; at++) {
       double most = 0;
-      for (int64_t i = g + at; i < g + group; i += apart) most = fmax(most, fabs(tarn_tensor_get(x, i).d));
-      for (int64_t i = g + at; i < g + group; i += apart) tarn_tensor_set(y, i, (tarn_value){.d = most});
+      for (int64_t i = g + at; i < g + group; i += apart)
+        most = fmax(most, fabs(tarn_tensor_get(x, i).d));
+      for (int64_t i = g + at; i < g + group; i += apart)
+        tarn_tensor_set(y, i, (tarn_value){.d = most});
     }
   return y;
 }
@@ -89,7 +106,8 @@ static tarn_program *of_ones(tarn_lang *L, const char *text) {
 }
 
 static pipeline *extracted(tarn_program *p, const tarn_hw *hw, double rtol) {
-  return pipeline_extract_within(p, hw, (tarn_kgraph_options){.method = TARN_SEL_EXACT, .threads = 1}, TARN_RULE_APPROX, rtol);
+  return pipeline_extract_within(
+      p, hw, (tarn_kgraph_options){.method = TARN_SEL_EXACT, .threads = 1}, TARN_RULE_APPROX, rtol);
 }
 static bool fired(const pipeline *r) {
   const tarn_sat_report *s = tarn_sat_result(r->sat);
@@ -105,13 +123,14 @@ static void run(void (*fn)(tarn_ctx *cx, void *arg), const net *n) {
 }
 
 /* Each element is off by at most the bound times the largest value that its sum could have. */
-static void within(const net *n, double bound, int kind, const tarn_tensor *is, const tarn_tensor *was,
-                   const tarn_tensor *reach) {
+static void within(const net *n, double bound, int kind, const tarn_tensor *is,
+                   const tarn_tensor *was, const tarn_tensor *reach) {
   double worst = 0;
   for (int64_t i = 0; i < tarn_tensor_count(was); i++) {
-    double off = fabs(tarn_tensor_get(is, i).d - tarn_tensor_get(was, i).d), most = fabs(tarn_tensor_get(reach, i).d);
-    ck_assert_msg(off <= bound * most + 1e-30, "%s, values %d: element %d is off by %g of %g", n->name, kind, (int)i, off,
-                  most);
+    double off = fabs(tarn_tensor_get(is, i).d - tarn_tensor_get(was, i).d),
+           most = fabs(tarn_tensor_get(reach, i).d);
+    ck_assert_msg(off <= bound * most + 1e-30, "%s, values %d: element %d is off by %g of %g",
+                  n->name, kind, (int)i, off, most);
     if (most > 0) worst = fmax(worst, off / most);
   }
   if (kind == UNIFORM) ck_assert_msg(worst > 1e-6, "%s: not rounded at all", n->name);
@@ -120,7 +139,8 @@ static void held(const net *n, const pipeline *r, double bound) {
   tarn_program *p = r->program, *ones = of_ones(p->L, n->text);
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   for (int kind = 0; kind < KINDS; kind++) {
-    tarn_binding *in = inputs(p, kind, 3 + (uint64_t)kind), *most = tarn_copy(cx, in, p->nin * sizeof *in);
+    tarn_binding *in = inputs(p, kind, 3 + (uint64_t)kind),
+                 *most = tarn_copy(cx, in, p->nin * sizeof *in);
     tarn_tensor *was, *is, *reach;
     for (uint32_t i = 0; i < p->nin; i++) most[i].value = largest(cx, in[i].value, n->along);
     tarn_eval(p->L, &p->out[0].term, 1, in, p->nin, TARN_WIDE, NULL, &was);
@@ -133,8 +153,8 @@ static void bound(tarn_ctx *cx, void *arg) {
   const net *n = arg;
   tarn_lang *L = tarn_lang_new(cx);
   pipeline *r = extracted(kit_model(L, n->text), tarn_hw_load(L, "x86-64-vnni"), BOUND);
-  ck_assert_msg(fired(r) == n->fires && pipeline_dots(r->kprog) == n->takes, "%s: %u kernels by such an instruction", n->name,
-                pipeline_dots(r->kprog));
+  ck_assert_msg(fired(r) == n->fires && pipeline_dots(r->kprog) == n->takes,
+                "%s: %u kernels by such an instruction", n->name, pipeline_dots(r->kprog));
   if (n->takes) held(n, r, BOUND);
 }
 START_TEST(test_bound) { run(bound, &nets[_i]); }
@@ -168,7 +188,8 @@ static void code(tarn_ctx *cx, void *arg) {
     tarn_tensor *a, *b;
     tarn_kprog_eval(r->kprog, in, p->nin, TARN_STRICT, NULL, &a);
     pipeline_run(m, p, in, &b);
-    ck_assert_msg(kit_distance(a, b) < 1e-5, "%s, values %d: off by %g", n->name, kind, kit_distance(a, b));
+    ck_assert_msg(kit_distance(a, b) < 1e-5, "%s, values %d: off by %g", n->name, kind,
+                  kit_distance(a, b));
   }
   tarn_unload(m);
 }
@@ -181,7 +202,8 @@ static const net deep = {
     "in x f32 1,32,14,14\nrand a 32,32,3,3\nrand b 32,32,3,3\nrand c 32,32,3,3\nrand d 32,32,3,3\n"
     "init k f32 1 : 0.05\n"
     "node Conv 1 x a -> t : pads=1,1,1,1\nnode Mul 2 t k -> t2\nnode Relu 3 t2 -> t3\n"
-    "node Conv 4 t3 b -> u : pads=1,1,1,1\nnode Conv 5 t3 c -> v5 : pads=1,1,1,1\nnode Mul 6 u k -> u2\nnode Relu 7 u2 -> u3\n"
+    "node Conv 4 t3 b -> u : pads=1,1,1,1\nnode Conv 5 t3 c -> v5 : pads=1,1,1,1\nnode Mul 6 u k "
+    "-> u2\nnode Relu 7 u2 -> u3\n"
     "node Conv 8 u3 d -> w8 : pads=1,1,1,1\nnode Add 9 w8 v5 -> y\nout y\n",
     true, 4, 0};
 static void chain(tarn_ctx *cx, void *arg) {
@@ -206,15 +228,16 @@ END_TEST
 
 /* ---------------------------------------------------------------- bf16 */
 
-/* Between both bounds, bf16 alone: its bound; and the code of another machine, which does what the instruction means, against
- * the interpreter. */
+/* Between both bounds, bf16 alone: its bound; and the code of another machine, which does what the
+ * instruction means, against the interpreter. */
 static void bf16(tarn_ctx *cx, void *arg) {
   const net *n = arg;
   tarn_lang *L = tarn_lang_new(cx);
   pipeline *r = extracted(kit_model(L, n->text), tarn_hw_load(L, "x86-64-bf16"), BOUND_BF16);
-  ck_assert(!fired(extracted(kit_model(L, n->text), tarn_hw_load(L, "x86-64-bf16"), BOUND_BF16 * 0.99)));
-  ck_assert_msg(fired(r) && pipeline_dots(r->kprog) == 1, "%s: %u kernels by such an instruction", n->name,
-                pipeline_dots(r->kprog));
+  ck_assert(
+      !fired(extracted(kit_model(L, n->text), tarn_hw_load(L, "x86-64-bf16"), BOUND_BF16 * 0.99)));
+  ck_assert_msg(fired(r) && pipeline_dots(r->kprog) == 1, "%s: %u kernels by such an instruction",
+                n->name, pipeline_dots(r->kprog));
   held(n, r, BOUND_BF16);
   r->kprog->hw = tarn_hw_host(L, false);
   tarn_loaded *m = pipeline_compile(r, pipeline_folder(cx));
@@ -232,22 +255,26 @@ END_TEST
 static unsigned calls(tarn_ctx *cx, const net *n, tarn_rule_class numerics) {
   tarn_lang *L = tarn_lang_new(cx);
   const tarn_hw *hw = tarn_hw_load(L, "x86-64-bf16");
-  tarn_kgraph_options ko = {.method = TARN_SEL_EXACT, .threads = 1, .strict = numerics == TARN_RULE_EXACT};
+  tarn_kgraph_options ko = {
+      .method = TARN_SEL_EXACT, .threads = 1, .strict = numerics == TARN_RULE_EXACT};
   pipeline *r = pipeline_extract_within(kit_model(L, n->text), hw, ko, numerics, BOUND_BF16);
   char *dir = pipeline_folder(cx), line[8192];
-  tarn_lower_options o = {.emit = TARN_EMIT_LL | TARN_EMIT_O, .dir = dir, .name = "model", .contract = true, .opt = 2};
+  tarn_lower_options o = {
+      .emit = TARN_EMIT_LL | TARN_EMIT_O, .dir = dir, .name = "model", .contract = true, .opt = 2};
   tarn_lower_cpu(r->kprog, tarn_memory_plan_make(r->kprog, 64), &o);
   FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
   unsigned found = 0;
-  while (f && fgets(line, sizeof line, f)) found += strstr(line, " call ") && strstr(line, "@llvm.x86.avx512bf16.dpbf16ps.");
+  while (f && fgets(line, sizeof line, f))
+    found += strstr(line, " call ") && strstr(line, "@llvm.x86.avx512bf16.dpbf16ps.");
   ck_assert(f);
   fclose(f);
   return found;
 }
-static const net widened = {"bf16 already",
-                            "in x bf16 40,128\nin w bf16 128,96\nnode Cast a x -> p : to=1\nnode Cast b w -> q : to=1\n"
-                            "node MatMul m p q -> y\nout y\n",
-                            false, 0, 1};
+static const net widened = {
+    "bf16 already",
+    "in x bf16 40,128\nin w bf16 128,96\nnode Cast a x -> p : to=1\nnode Cast b w -> q : to=1\n"
+    "node MatMul m p q -> y\nout y\n",
+    false, 0, 1};
 static void encoded(tarn_ctx *cx, void *arg) {
   (void)arg;
   ck_assert_uint_gt(calls(cx, &nets[0], TARN_RULE_APPROX), 0);

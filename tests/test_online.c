@@ -1,5 +1,6 @@
-/* Sums weighted by exponentials over parts of their axis: attention, and what is like it. What was compiled computes the
- * network in float64, also where a part of the keys is masked whole; the proof replays; what only looks alike is left. */
+/* Sums weighted by exponentials over parts of their axis: attention, and what is like it. What was
+ * compiled computes the network in float64, also where a part of the keys is masked whole; the
+ * proof replays; what only looks alike is left. */
 #include <check.h>
 #include <math.h>
 
@@ -11,26 +12,35 @@ typedef struct net {
   uint32_t sums; /* results of each part beside the maximum; 0: it must not be taken apart */
   double scale;  /* of the operands */
 } net;
-#define ATTENTION(more)                                                                                                        \
-  "in q f32 2,6,8\nin k f32 2,16,8\nin v f32 2,16,5\nin m f32 1,6,16\nnode Transpose t k -> kt : perm=0,2,1\n"                 \
+#define ATTENTION(more)                                                                            \
+  "in q f32 2,6,8\nin k f32 2,16,8\nin v f32 2,16,5\nin m f32 1,6,16\nnode Transpose t k -> kt : " \
+  "perm=0,2,1\n"                                                                                   \
   "node MatMul p q kt -> s\nnode Add a s m -> u\nnode Softmax f u -> w : axis=-1\n" more
 static const net nets[] = {
     {"attention", ATTENTION("node MatMul o w v -> y\nout y\n"), 2, 1},
-    {"attention, scores beyond what exp takes", ATTENTION("node MatMul o w v -> y\nout y\n"), 2, 60},
+    {"attention, scores beyond what exp takes", ATTENTION("node MatMul o w v -> y\nout y\n"), 2,
+     60},
     {"a sum weighted by softmax",
-     "in x f32 6,32\nin v f32 32,3\nnode Softmax f x -> w : axis=-1\nnode MatMul o w v -> y\nout y\n", 2, 1},
+     "in x f32 6,32\nin v f32 32,3\nnode Softmax f x -> w : axis=-1\nnode MatMul o w v -> y\nout "
+     "y\n",
+     2, 1},
     {"weighted, and a map behind",
-     "in x f32 6,32\nin v f32 32,3\nin b f32 6,3\nnode Softmax f x -> w : axis=-1\nnode MatMul o w v -> s\nnode Add a s b -> "
+     "in x f32 6,32\nin v f32 32,3\nin b f32 6,3\nnode Softmax f x -> w : axis=-1\nnode MatMul o w "
+     "v -> s\nnode Add a s b -> "
      "t\n"
      "node Tanh g t -> y\nout y\n",
      2, 1},
-    {"an axis without halves", "in x f32 6,33\nin v f32 33,3\nnode Softmax f x -> w : axis=-1\nnode MatMul o w v -> y\nout y\n",
+    {"an axis without halves",
+     "in x f32 6,33\nin v f32 33,3\nnode Softmax f x -> w : axis=-1\nnode MatMul o w v -> y\nout "
+     "y\n",
      0, 1},
     {"weights squared",
-     "in x f32 6,32\nin v f32 32,3\nnode Softmax f x -> w : axis=-1\nnode Mul a w w -> z\nnode MatMul o z v -> y\nout y\n", 0,
-     1},
+     "in x f32 6,32\nin v f32 32,3\nnode Softmax f x -> w : axis=-1\nnode Mul a w w -> z\nnode "
+     "MatMul o z v -> y\nout y\n",
+     0, 1},
     {"another maximum taken off",
-     "in x f32 6,32\nin v f32 32,3\ninit a i64 1 : 1\nnode Abs b x -> z\nnode ReduceMax r z -> m : axes=1,1\n"
+     "in x f32 6,32\nin v f32 32,3\ninit a i64 1 : 1\nnode Abs b x -> z\nnode ReduceMax r z -> m : "
+     "axes=1,1\n"
      "node Sub d x m -> e\nnode Exp f e -> w\nnode MatMul o w v -> y\nout y\n",
      0, 1},
 };
@@ -43,8 +53,8 @@ static void run(tarn_fn *fn, void *arg) {
 }
 
 /* Kernels that give the results of parts cost next to nothing, others what they compute. */
-static double cheap_parts(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
-                          uint32_t threads, const tarn_cost *analytic) {
+static double cheap_parts(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                          const tarn_schedule *s, uint32_t threads, const tarn_cost *analytic) {
   (void)user, (void)L, (void)hw, (void)s, (void)threads;
   return 1e-9 * (1 + analytic->flops) * (k->nout > 1 ? 1e-6 : 1);
 }
@@ -101,8 +111,8 @@ static void compiled(tarn_ctx *cx, void *arg) {
 START_TEST(test_compiled) { run(compiled, (void *)(uintptr_t)&nets[_i]); }
 END_TEST
 
-/* Keys masked by -inf: the first parts of some rows, the last ones of others, every second key, all of the last row, which
- * is no number then. */
+/* Keys masked by -inf: the first parts of some rows, the last ones of others, every second key, all
+ * of the last row, which is no number then. */
 static bool masked(int64_t row, int64_t key) {
   static const int64_t first[] = {4, 0, 9, 0, 0, 16}, last[] = {16, 5, 16, 16, 12, 16};
   return key < first[row] || key >= last[row] || (row == 3 && key % 2);
@@ -118,7 +128,8 @@ static void mask(tarn_ctx *cx, void *arg) {
   bind(cx, p, 1, in);
   for (uint32_t i = 0; i < p->nin; i++)
     for (int64_t j = 0; !strcmp(p->in[i].name, "m") && j < 6 * 16; j++)
-      if (masked(j / 16, j % 16)) tarn_tensor_set((tarn_tensor *)(uintptr_t)in[i].value, j, (tarn_value){.d = -INFINITY});
+      if (masked(j / 16, j % 16))
+        tarn_tensor_set((tarn_tensor *)(uintptr_t)in[i].value, j, (tarn_value){.d = -INFINITY});
   tarn_eval(L, &p->out[0].term, 1, in, p->nin, TARN_WIDE, NULL, &wide);
   tarn_kprog_eval(r->kprog, in, p->nin, TARN_STRICT, NULL, &out[0]);
   pipeline_run(pipeline_compile(r, pipeline_folder(cx)), p, in, &out[1]);
@@ -127,15 +138,16 @@ static void mask(tarn_ctx *cx, void *arg) {
     ck_assert_int_eq(isnan(want) != 0, i / 5 % 6 == 5);
     for (int o = 0; o < 2; o++) {
       double got = tarn_tensor_get(out[o], i).d;
-      ck_assert_msg(isnan(want) ? isnan(got) : fabs(got - want) < 1e-5, "element %ld of %d: %g, not %g", (long)i, o, got, want);
+      ck_assert_msg(isnan(want) ? isnan(got) : fabs(got - want) < 1e-5,
+                    "element %ld of %d: %g, not %g", (long)i, o, got, want);
     }
   }
 }
 START_TEST(test_mask) { run(mask, (void *)(uintptr_t)&nets[0]); }
 END_TEST
 
-/* On a large machine nothing is gained by parts as long as what a row needs fits: short rows stay as they are, and local
- * buffers do not grow with the number of keys. */
+/* On a large machine nothing is gained by parts as long as what a row needs fits: short rows stay
+ * as they are, and local buffers do not grow with the number of keys. */
 static int64_t longest_buffer(const tarn_kprog *p) {
   int64_t most = 0;
   for (uint32_t i = 0; i < p->nker; i++) {
@@ -155,12 +167,14 @@ static void lengths(tarn_ctx *cx, void *arg) {
     tarn_lang *L = tarn_lang_new(cx);
     const char *keys = i ? "16384" : "4096";
     tarn_kgraph_options o = {.method = TARN_SEL_EXACT, .threads = 1};
-    pipeline *r = pipeline_extract(
-        kit_model(L, tarn_format(cx,
-                                 "in q f32 1,%s,64\nin k f32 1,%s,64\nin v f32 1,%s,64\nnode Transpose t k -> kt : perm=0,2,1\n"
-                                 "node MatMul m q kt -> s\nnode Softmax f s -> p : axis=-1\nnode MatMul o p v -> y\nout y\n",
-                                 keys, keys, keys)),
-        tarn_hw_load(L, "x86-64-vnni"), o);
+    pipeline *r =
+        pipeline_extract(kit_model(L, tarn_format(cx,
+                                                  "in q f32 1,%s,64\nin k f32 1,%s,64\nin v f32 "
+                                                  "1,%s,64\nnode Transpose t k -> kt : perm=0,2,1\n"
+                                                  "node MatMul m q kt -> s\nnode Softmax f s -> p "
+                                                  ": axis=-1\nnode MatMul o p v -> y\nout y\n",
+                                                  keys, keys, keys)),
+                         tarn_hw_load(L, "x86-64-vnni"), o);
     ck_assert_uint_eq(most_results(r->kprog), 3);
     most[i] = longest_buffer(r->kprog);
   }

@@ -32,7 +32,8 @@ static void task(void *arg, uint32_t slot, int64_t begin, int64_t end) {
   if (atomic_fetch_add(&t->busy[slot], 1)) atomic_fetch_add(&t->wrong, 1);
   for (int64_t i = begin; i < end; i++) {
     atomic_fetch_add(&t->item[i], 1);
-    if (t->rest && (uint64_t)i % t->rest == 1) nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    if (t->rest && (uint64_t)i % t->rest == 1)
+      nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
   }
   atomic_fetch_sub(&t->busy[slot], 1);
 }
@@ -104,7 +105,8 @@ START_TEST(begins_apart) {
     p->run(p, count_processors, &of_worker, 16);
     kept = atomic_load(&of_worker) == all - 1;
     for (int k = 0; k < 1000 && kept && least() < all; k++) usleep(1000);
-    if (kept) ck_assert_int_eq(least(), all); /* else it may have missed the loop, and has not run */
+    if (kept)
+      ck_assert_int_eq(least(), all); /* else it may have missed the loop, and has not run */
     tarn_rt_pool_free(p);
   }
   ck_assert_int_eq(kept, all > 1);
@@ -151,8 +153,8 @@ START_TEST(workspaces) {
 }
 END_TEST
 
-/* Constants of a loaded file go to huge pages where they lie, and stay what they were; what shares their first and last page
- * does too. */
+/* Constants of a loaded file go to huge pages where they lie, and stay what they were; what shares
+ * their first and last page does too. */
 START_TEST(constants) {
   const size_t page = 2 << 20, bytes = 5 * page + 12345, before = 4096 + 64;
   FILE *f = tmpfile();
@@ -165,7 +167,8 @@ START_TEST(constants) {
   uint64_t moved = tarn_rt_constants_huge(&m);
   ck_assert(moved % page == 0 && moved <= bytes);
   ck_assert(moved == 0 || moved >= 4 * page); /* none: the system has no huge pages */
-  for (size_t i = 0; i < bytes + 2 * before; i += 4) ck_assert(*(const uint32_t *)(at + i) == (uint32_t)i);
+  for (size_t i = 0; i < bytes + 2 * before; i += 4)
+    ck_assert(*(const uint32_t *)(at + i) == (uint32_t)i);
   m.const_bytes = page - 1;
   ck_assert_uint_eq(tarn_rt_constants_huge(&m), 0);
   m.version = 1, m.const_bytes = bytes; /* a description without them */

@@ -1,5 +1,5 @@
-/* rules/: proofs. Small networks are compiled to kernels and explained; the proofs must hold, on paper and in numbers, and no
- * proof with a changed step may. */
+/* rules/: proofs. Small networks are compiled to kernels and explained; the proofs must hold, on
+ * paper and in numbers, and no proof with a changed step may. */
 #include "model/model.h"
 #include "rules/rules.h"
 #include "tests/rules_kit.h"
@@ -13,45 +13,59 @@ typedef struct net {
 static const net nets[] = {
     {"convolution, batch norm, relu",
      "in x f32 1,3,6,6\nrand w 4,3,3,3\npos s 4\nrand b 4\nrand m 4\npos v 4\n"
-     "node Conv c x w -> t : pads=1,1,1,1\nnode BatchNormalization n t s b m v -> u\nnode Relu r u -> y\nout y\n",
+     "node Conv c x w -> t : pads=1,1,1,1\nnode BatchNormalization n t s b m v -> u\nnode Relu r u "
+     "-> y\nout y\n",
      "scale"},
     {"three alike",
      "in x f32 1,4,3,3\nrand p 20,4,1,1\nrand q 20,20,1,1\nrand r 20,20,1,1\n"
      "pos s 20\nrand b 20\nrand m 20\npos v 20\npos s2 20\nrand b2 20\nrand m2 20\npos v2 20\n"
      "node Conv c x p -> t\nnode BatchNormalization n t s b m v -> u\nnode Relu e u -> z\n"
-     "node Conv d z q -> t2\nnode BatchNormalization n2 t2 s2 b2 m2 v2 -> u2\nnode Relu e2 u2 -> z2\n"
-     "node Conv f z2 r -> t3\nnode BatchNormalization n3 t3 s b m v -> u3\nnode Relu e3 u3 -> y\nout y\n",
+     "node Conv d z q -> t2\nnode BatchNormalization n2 t2 s2 b2 m2 v2 -> u2\nnode Relu e2 u2 -> "
+     "z2\n"
+     "node Conv f z2 r -> t3\nnode BatchNormalization n3 t3 s b m v -> u3\nnode Relu e3 u3 -> "
+     "y\nout y\n",
      "epilogue"},
     {"residual block",
      "in x f32 1,4,6,6\nrand w 4,4,3,3\nrand w2 4,4,3,3\npos s 4\nrand b 4\nrand m 4\npos v 4\n"
-     "node Conv c x w -> t : pads=1,1,1,1\nnode BatchNormalization n t s b m v -> u\nnode Relu r u -> z\n"
-     "node Conv d z w2 -> t2 : pads=1,1,1,1\nnode BatchNormalization n2 t2 s b m v -> u2\nnode Add a x u2 -> q\nnode Relu r2 q "
+     "node Conv c x w -> t : pads=1,1,1,1\nnode BatchNormalization n t s b m v -> u\nnode Relu r u "
+     "-> z\n"
+     "node Conv d z w2 -> t2 : pads=1,1,1,1\nnode BatchNormalization n2 t2 s b m v -> u2\nnode Add "
+     "a x u2 -> q\nnode Relu r2 q "
      "-> y\nout y\n",
      "scale"},
     {"softmax", "in x f32 2,3,5\nnode Softmax s x -> y : axis=-1\nout y\n", "place"},
     {"layer norm",
      "in x f32 2,3,8\nrand g 8\nrand b 8\ninit two f32 1 : 2\ninit eps f32 1 : 0.001\n"
-     "node ReduceMean m x -> mu : axes=-1,-1\nnode Sub d x mu -> c\nnode Pow p c two -> c2\nnode ReduceMean v c2 -> var : "
+     "node ReduceMean m x -> mu : axes=-1,-1\nnode Sub d x mu -> c\nnode Pow p c two -> c2\nnode "
+     "ReduceMean v c2 -> var : "
      "axes=-1,-1\n"
-     "node Add e var eps -> ve\nnode Sqrt s ve -> sd\nnode Div q c sd -> n\nnode Mul k n g -> ng\nnode Add a ng b -> y\nout "
+     "node Add e var eps -> ve\nnode Sqrt s ve -> sd\nnode Div q c sd -> n\nnode Mul k n g -> "
+     "ng\nnode Add a ng b -> y\nout "
      "y\n",
      "place"},
     {"attention",
      "in q f32 1,2,4,3\nin k f32 1,2,3,4\nin v f32 1,2,4,3\ninit s f32 1 : 0.57\n"
-     "node MatMul m q k -> a\nnode Mul n a s -> b\nnode Softmax o b -> c : axis=-1\nnode MatMul p c v -> y\nout y\n",
+     "node MatMul m q k -> a\nnode Mul n a s -> b\nnode Softmax o b -> c : axis=-1\nnode MatMul p "
+     "c v -> y\nout y\n",
      "place"},
     {"depthwise and pointwise",
-     "in x f32 1,4,5,5\nrand w 4,1,3,3\nrand p 6,4,1,1\nrand b 6\ninit lo f32 - : 0\ninit hi f32 - : 6\n"
-     "node Conv d x w -> t : pads=1,1,1,1 group=4\nnode Clip k t lo hi -> u\nnode Conv e u p b -> z\nnode Clip l z lo hi -> "
+     "in x f32 1,4,5,5\nrand w 4,1,3,3\nrand p 6,4,1,1\nrand b 6\ninit lo f32 - : 0\ninit hi f32 - "
+     ": 6\n"
+     "node Conv d x w -> t : pads=1,1,1,1 group=4\nnode Clip k t lo hi -> u\nnode Conv e u p b -> "
+     "z\nnode Clip l z lo hi -> "
      "y\nout y\n",
      "epilogue"},
     {"gelu",
-     "in x f32 4,6\nrand w 6,5\nrand b 5\ninit r f32 1 : 1.4142135\ninit one f32 1 : 1\ninit h f32 1 : 0.5\n"
-     "node MatMul m x w -> t\nnode Add a t b -> u\nnode Div d u r -> v\nnode Erf e v -> ev\nnode Add p ev one -> q\nnode Mul k "
+     "in x f32 4,6\nrand w 6,5\nrand b 5\ninit r f32 1 : 1.4142135\ninit one f32 1 : 1\ninit h f32 "
+     "1 : 0.5\n"
+     "node MatMul m x w -> t\nnode Add a t b -> u\nnode Div d u r -> v\nnode Erf e v -> ev\nnode "
+     "Add p ev one -> q\nnode Mul k "
      "u q -> z\nnode Mul l z h -> y\nout y\n",
      "inline"},
     {"map read through padding",
-     "in x f32 1,1,4,4\nrand w 1,1,3,3\nnode Exp e x -> t\nnode Conv c t w -> y : pads=1,1,1,1\nout y\n", "inline-reduced"},
+     "in x f32 1,1,4,4\nrand w 1,1,3,3\nnode Exp e x -> t\nnode Conv c t w -> y : "
+     "pads=1,1,1,1\nout y\n",
+     "inline-reduced"},
 };
 
 /* ---------------------------------------------------------------- compiling */
@@ -78,8 +92,10 @@ static double points(const cheapest *c, uint32_t payload) {
   return all;
 }
 static double node_cost(const cheapest *c, tarn_eg_node x) {
-  bool kernel = x.op == TARN_OP_NEST || x.op == TARN_OP_MATERIALISE || x.op == TARN_OP_OPAQUE || x.op == TARN_OP_GATHER;
-  double sum = (kernel ? 1 : 0) + (c->calls && x.op == TARN_OP_NEST ? points(c, x.payload) : 0) + 1e-4;
+  bool kernel = x.op == TARN_OP_NEST || x.op == TARN_OP_MATERIALISE || x.op == TARN_OP_OPAQUE ||
+                x.op == TARN_OP_GATHER;
+  double sum =
+      (kernel ? 1 : 0) + (c->calls && x.op == TARN_OP_NEST ? points(c, x.payload) : 0) + 1e-4;
   for (uint32_t i = 0; i < x.n; i++) sum += c->cost[tarn_eg_find(c->g, x.kids[i])];
   return sum;
 }
@@ -89,8 +105,10 @@ static void choose(tarn_ctx *cx, cheapest *c) {
   for (uint32_t i = 0; i < ids; i++) c->cost[i] = 1e9, c->pick[i] = TARN_NONE;
   for (bool again = true; again;) {
     again = false;
-    for (uint32_t k = tarn_eg_next_class(c->g, TARN_NONE); k != TARN_NONE; k = tarn_eg_next_class(c->g, k))
-      for (uint32_t n = tarn_eg_next_node(c->g, k, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(c->g, k, n)) {
+    for (uint32_t k = tarn_eg_next_class(c->g, TARN_NONE); k != TARN_NONE;
+         k = tarn_eg_next_class(c->g, k))
+      for (uint32_t n = tarn_eg_next_node(c->g, k, TARN_NONE); n != TARN_NONE;
+           n = tarn_eg_next_node(c->g, k, n)) {
         double v = node_cost(c, tarn_eg_node_at(c->g, n));
         if (v < c->cost[k]) c->cost[k] = v, c->pick[k] = n, again = true;
       }
@@ -132,7 +150,8 @@ static void holds_one(tarn_ctx *cx, void *arg) {
   ck_assert_uint_gt(r.replayed, 0);
   ck_assert_uint_eq(r.skipped, 0);
   bool used = false;
-  for (uint32_t i = 0; i < r.nuse; i++) used |= strcmp(r.use[i].rule, n->rule) == 0 && r.use[i].count > 0;
+  for (uint32_t i = 0; i < r.nuse; i++)
+    used |= strcmp(r.use[i].rule, n->rule) == 0 && r.use[i].count > 0;
   ck_assert_msg(used, "%s: %s is not used\n%.2000s", n->name, n->rule, text);
   ck_assert_str_eq(text, explained(cx, n)); /* the same every time */
 }
@@ -175,7 +194,8 @@ static page page_of(tarn_ctx *cx, const char *text) {
   return (page){cx, v.n, v.p};
 }
 /* Line i replaced by other text ("" drops it), and a line put before line j. */
-static char *with_change(const page *p, uint32_t i, const char *other, uint32_t j, const char *more) {
+static char *with_change(const page *p, uint32_t i, const char *other, uint32_t j,
+                         const char *more) {
   tarn_buf b = {.cx = p->cx};
   for (uint32_t k = 0; k < p->n; k++) {
     if (k == j) tarn_buf_fmt(&b, "%s\n", more);
@@ -226,7 +246,8 @@ static bool read_step(const page *p, uint32_t i, step_line *s) {
   *s = (step_line){.line = i};
   for (uint32_t k = 0; k < i; k++)
     if (strstr(p->line[k], "  (lemma ") == p->line[k]) s->lemma_line = k;
-  if (sscanf(at, "(step %u rule %63s %7s %%%u %%%u", &s->number, s->name, way, &s->before, &s->after) == 5)
+  if (sscanf(at, "(step %u rule %63s %7s %%%u %%%u", &s->number, s->name, way, &s->before,
+             &s->after) == 5)
     return strcpy(s->kind, "rule"), true;
   return sscanf(at, "(step %u %23s %%%u %%%u", &s->number, s->kind, &s->before, &s->after) == 4;
 }
@@ -237,8 +258,8 @@ static char *replaced(tarn_ctx *cx, const char *line, const char *old, const cha
 }
 
 /* A token of the text after `from` that fits, replaced. NULL: there is none. */
-static char *edited(tarn_ctx *cx, const char *text, const char *from, bool (*fits)(const char *token, size_t n),
-                    const char *now) {
+static char *edited(tarn_ctx *cx, const char *text, const char *from,
+                    bool (*fits)(const char *token, size_t n), const char *now) {
   const char *s = strstr(text, from);
   for (s = s ? s + strlen(from) : NULL; s && *s; s++) {
     if (!strchr(" (", s[-1])) continue;
@@ -247,27 +268,36 @@ static char *edited(tarn_ctx *cx, const char *text, const char *from, bool (*fit
   }
   return NULL;
 }
-static bool is_real(const char *t, size_t n) { return isdigit((unsigned char)t[0]) && memchr(t, '.', n) != NULL; }
-static bool is_loop(const char *t, size_t n) { return n == 2 && t[0] == 'd' && isdigit((unsigned char)t[1]); }
+static bool is_real(const char *t, size_t n) {
+  return isdigit((unsigned char)t[0]) && memchr(t, '.', n) != NULL;
+}
+static bool is_loop(const char *t, size_t n) {
+  return n == 2 && t[0] == 'd' && isdigit((unsigned char)t[1]);
+}
 
 /* The step leads to a term with another nest, which differs in one token. */
 static int change_nest(const page *p, const step_line *s, bool map) {
   char *node = tarn_format(p->cx, "  (node %%%u (nest !", s->after);
   for (uint32_t i = 0; i < s->line; i++) {
     uint32_t nest;
-    if (strstr(p->line[i], node) != p->line[i] || sscanf(p->line[i] + strlen(node), "%u", &nest) != 1) continue;
+    if (strstr(p->line[i], node) != p->line[i] ||
+        sscanf(p->line[i] + strlen(node), "%u", &nest) != 1)
+      continue;
     char *head = tarn_format(p->cx, "  (nest !%u (", nest);
     for (uint32_t k = 0; k < i; k++) {
       if (strstr(p->line[k], head) != p->line[k]) continue;
-      char *body = map ? edited(p->cx, p->line[k], "(index ", is_loop, "0") : edited(p->cx, p->line[k], "$0", is_real, "3.25");
+      char *body = map ? edited(p->cx, p->line[k], "(index ", is_loop, "0")
+                       : edited(p->cx, p->line[k], "$0", is_real, "3.25");
       if (!body) return 0;
       body = replaced(p->cx, body, tarn_format(p->cx, "!%u ", nest), "!9000 ");
       char *other = replaced(p->cx, p->line[i], tarn_format(p->cx, "%%%u ", s->after), "%9000 ");
       other = replaced(p->cx, other, tarn_format(p->cx, "!%u ", nest), "!9000 ");
-      char *step = replaced(p->cx, p->line[s->line], tarn_format(p->cx, " %%%u %%%u", s->before, s->after),
-                            tarn_format(p->cx, " %%%u %%9000", s->before));
+      char *step =
+          replaced(p->cx, p->line[s->line], tarn_format(p->cx, " %%%u %%%u", s->before, s->after),
+                   tarn_format(p->cx, " %%%u %%9000", s->before));
       const char *more = tarn_format(p->cx, "%s\n%s", body, other);
-      return refused(p->cx, with_change(p, s->line, step, s->lemma_line, more), s->number, map ? "a map" : "a constant");
+      return refused(p->cx, with_change(p, s->line, step, s->lemma_line, more), s->number,
+                     map ? "a map" : "a constant");
     }
   }
   return 0;
@@ -294,7 +324,8 @@ static void change_step(const page *p, const step_line *s, tally *t) {
     char *now = tarn_strdup(p->cx, line), *kid = strstr(now, " (kid ");
     *kid = 0;
     now = tarn_format(p->cx, "%s)%s", now, end);
-    t->misled += refused(p->cx, with_change(p, s->line, now, TARN_NONE, ""), s->number, "without its lemma");
+    t->misled +=
+        refused(p->cx, with_change(p, s->line, now, TARN_NONE, ""), s->number, "without its lemma");
   }
 }
 
@@ -326,7 +357,8 @@ static void other_theorem(tarn_ctx *cx, void *arg) {
     for (uint32_t k = 0; k < i; k++) steps += strstr(p.line[k], "    (step ") == p.line[k];
     char *end = strchr(p.line[i], ')');
     char *now = tarn_format(cx, "  (theorem %%%u %%%u)%s", from, from, end + 1);
-    ck_assert_int_eq(refused(cx, with_change(&p, i, now, TARN_NONE, ""), steps, "another theorem"), 1);
+    ck_assert_int_eq(refused(cx, with_change(&p, i, now, TARN_NONE, ""), steps, "another theorem"),
+                     1);
     return;
   }
   ck_abort_msg("no theorem");
@@ -367,8 +399,10 @@ typedef struct pair {
 static const pair pairs[] = {
     {"(transpose (1 0) (transpose (1 0) (input x ((3 4) ()) f32)))", "(input x ((3 4) ()) f32)"},
     {"(compute (map (max $0 0)) (concat 0 (input a ((2 3) ()) f32) (input b ((4 3) ()) f32)))",
-     "(concat 0 (compute (map (max $0 0)) (input a ((2 3) ()) f32)) (compute (map (max $0 0)) (input b ((4 3) ()) f32)))"},
-    {"(compute dotProd (cartProd (concat 0 (input a ((2) (6)) f32) (input c ((1) (6)) f32)) (input b ((3) (6)) f32)))",
+     "(concat 0 (compute (map (max $0 0)) (input a ((2 3) ()) f32)) (compute (map (max $0 0)) "
+     "(input b ((4 3) ()) f32)))"},
+    {"(compute dotProd (cartProd (concat 0 (input a ((2) (6)) f32) (input c ((1) (6)) f32)) (input "
+     "b ((3) (6)) f32)))",
      "(concat 0 (compute dotProd (cartProd (input a ((2) (6)) f32) (input b ((3) (6)) f32)))"
      " (compute dotProd (cartProd (input c ((1) (6)) f32) (input b ((3) (6)) f32))))"},
     {"(slice 0 1 3 (pad 0 0 1 1 (input x ((2 2) ()) f32)))", "(input x ((2 2) ()) f32)"},
@@ -445,10 +479,13 @@ END_TEST
 /* ---------------------------------------------------------------- mapped to an intrinsic */
 
 static const char machine[] =
-    "(hw h (kind dsa) (clock 1e8) (memory acc (capacity 65536) (read 64) (write 64)) (memory dram (read 8) (write 8))"
+    "(hw h (kind dsa) (clock 1e8) (memory acc (capacity 65536) (read 64) (write 64)) (memory dram "
+    "(read 8) (write 8))"
     " (intrinsic u (meaning (compute dotProd (cartProd (access 1 ?a) (access 1 ?b))))"
-    " (operand a (type f32) (dims 4 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) (dims 4 4))))";
-static const char padded[] = "in x f32 1,3,6,6\nrand w 5,3,3,3\nnode Conv c x w -> y : pads=1,1,1,1\nout y\n";
+    " (operand a (type f32) (dims 4 3)) (operand b (type f32) (dims 4 3)) (operand y (type f32) "
+    "(dims 4 4))))";
+static const char padded[] =
+    "in x f32 1,3,6,6\nrand w 5,3,3,3\nnode Conv c x w -> y : pads=1,1,1,1\nout y\n";
 
 static tarn_ruleset *mapping_rules(tarn_lang *L, const tarn_hw **hw) {
   tarn_ruleset *rs = kernel_rules(L);
@@ -470,7 +507,8 @@ static void mapped(tarn_ctx *cx, void *arg) {
   tarn_sat_explain(c.s, 0, tarn_sat_term(c.s, tarn_sat_root(c.s, 0), chosen, &c), &b);
   ck_assert_msg(strstr(b.p, "(call h.u ") != NULL, "%.2000s", b.p);
   tarn_proof_options po = {.replay = true};
-  tarn_proof_result r = tarn_proof_check(mapping_rules(M, &other), tarn_sx_read(cx, b.p, b.n, "proof"), &po);
+  tarn_proof_result r =
+      tarn_proof_check(mapping_rules(M, &other), tarn_sx_read(cx, b.p, b.n, "proof"), &po);
   ck_assert_msg(r.ok, "step %u: %s\n%.2000s", r.bad, r.why, b.p);
   ck_assert_uint_gt(r.replayed, 0);
   ck_assert_uint_eq(r.skipped, 0);
@@ -487,10 +525,11 @@ END_TEST
 
 /* A rule that is wrong: its steps are instances of it, but evaluating shows what it is. */
 static void wrong_rule(tarn_ctx *cx, void *arg) {
-  static const char rule[] =
-      "(family wrong :level surface (rule swapped (compute (map (sub $0 $1)) ?a ?b) => (compute (map (sub $0 $1)) ?b ?a)))";
-  static const pair p = {"(compute (map (sub $0 $1)) (input a ((3 4) ()) f32) (input b ((3 4) ()) f32))",
-                         "(compute (map (sub $0 $1)) (input b ((3 4) ()) f32) (input a ((3 4) ()) f32))"};
+  static const char rule[] = "(family wrong :level surface (rule swapped (compute (map (sub $0 "
+                             "$1)) ?a ?b) => (compute (map (sub $0 $1)) ?b ?a)))";
+  static const pair p = {
+      "(compute (map (sub $0 $1)) (input a ((3 4) ()) f32) (input b ((3 4) ()) f32))",
+      "(compute (map (sub $0 $1)) (input b ((3 4) ()) f32) (input a ((3 4) ()) f32))"};
   tarn_lang *L = tarn_lang_new(cx);
   tarn_ruleset *rs = tarn_ruleset_new(L);
   (void)arg;

@@ -1,10 +1,12 @@
-/* Whole pipeline: random networks optimised, in the interpreter and compiled, against what they say.
+/* Whole pipeline: random networks optimised, in the interpreter and compiled, against what they
+ * say.
  *
  *   test_random_nets [--all]          some networks, or thousands
- *   test_random_nets FIRST COUNT      those of COUNT seeds from FIRST: prints what is found, reduced
- *   test_random_nets FILE             one network as text
+ *   test_random_nets FIRST COUNT      those of COUNT seeds from FIRST: prints what is found,
+ * reduced test_random_nets FILE             one network as text
  *
- * Every network is tried in a process of its own, so that a crash or an endless run is a finding like any other. */
+ * Every network is tried in a process of its own, so that a crash or an endless run is a finding
+ * like any other. */
 #include "tests/pipeline.h"
 #include "tests/random_nets.h"
 
@@ -19,7 +21,8 @@
 #define SECONDS  20 /* a network may take, of the processor */
 #define SLOW     8  /* and in one step */
 
-/* ---------------------------------------------------------------- one network, in its own process */
+/* ---------------------------------------------------------------- one network, in its own process
+ */
 
 typedef struct trial {
   const char *text, *host;
@@ -32,7 +35,9 @@ typedef struct trial {
   clock_t began;
 } trial;
 
-_Noreturn static void found(const trial *t, const char *what) { tarn_raise(tarn_lang_ctx(t->p->L), TARN_NO, "%s", what); }
+_Noreturn static void found(const trial *t, const char *what) {
+  tarn_raise(tarn_lang_ctx(t->p->L), TARN_NO, "%s", what);
+}
 static void step(trial *t, const char *name) {
   clock_t now = clock();
   if (t->p && (double)(now - t->began) > SLOW * (double)CLOCKS_PER_SEC) found(t, "slow");
@@ -47,7 +52,8 @@ static void reference(trial *t) {
   t->in = TARN_ARRAY(cx, tarn_binding, t->p->nin + 1);
   t->got = TARN_ARRAY(cx, tarn_tensor *, t->p->nout);
   for (uint32_t i = 0; i < t->p->nin; i++)
-    t->in[i] = (tarn_binding){t->p->in[i].name, kit_values(cx, tarn_type_get(L, t->p->in[i].type), &seed)};
+    t->in[i] =
+        (tarn_binding){t->p->in[i].name, kit_values(cx, tarn_type_get(L, t->p->in[i].type), &seed)};
   t->want = pipeline_expect(t->p, t->in, TARN_RULE_REASSOC, 0);
 }
 
@@ -73,7 +79,8 @@ static void same(const trial *t) {
   for (uint32_t i = 0; i < t->p->nout; i++)
     for (int64_t k = 0; k < tarn_tensor_count(t->got[i]); k++)
       if (tarn_tensor_number(t->got[i], k) != tarn_tensor_number(t->want.out[i].strict, k))
-        found(t, tarn_format(cx, "wrong: %s[%lld] is not the same", t->p->out[i].name, (long long)k));
+        found(t,
+              tarn_format(cx, "wrong: %s[%lld] is not the same", t->p->out[i].name, (long long)k));
 }
 
 typedef struct explored {
@@ -89,7 +96,8 @@ static explored saturate(trial *t, const tarn_hw *hw, tarn_rule_class numerics) 
   tarn_sat_options so = tarn_sat_defaults();
   so.numerics = numerics, so.hw = hw, so.reasons = TARN_EG_REASONS_ALL;
   explored e = {.s = tarn_saturate(t->p, rs, &so), .hw = hw, .numerics = numerics};
-  if (strcmp(tarn_sat_result(e.s)->stop, "saturated") != 0) found(t, tarn_format(cx, "stop: %s", tarn_sat_result(e.s)->stop));
+  if (strcmp(tarn_sat_result(e.s)->stop, "saturated") != 0)
+    found(t, tarn_format(cx, "stop: %s", tarn_sat_result(e.s)->stop));
   kit_prove(e.s, rs);
   e.nroot = tarn_sat_roots(e.s);
   e.root = TARN_ARRAY(cx, uint32_t, e.nroot + 1);
@@ -97,7 +105,8 @@ static explored saturate(trial *t, const tarn_hw *hw, tarn_rule_class numerics) 
   return e;
 }
 
-static tarn_kprog *extract(trial *t, const explored *e, tarn_sel_method method, uint32_t threads, bool all) {
+static tarn_kprog *extract(trial *t, const explored *e, tarn_sel_method method, uint32_t threads,
+                           bool all) {
   tarn_kgraph_input in = {.L = t->p->L,
                           .g = tarn_sat_egraph(e->s),
                           .type_of = pipeline_type,
@@ -107,7 +116,8 @@ static tarn_kprog *extract(trial *t, const explored *e, tarn_sel_method method, 
                           .root = e->root,
                           .program = t->p};
   if (!all) in.left_out = pipeline_left_out;
-  tarn_kgraph_options ko = {.hw = e->hw, .method = method, .threads = threads, .strict = e->numerics == TARN_RULE_EXACT};
+  tarn_kgraph_options ko = {
+      .hw = e->hw, .method = method, .threads = threads, .strict = e->numerics == TARN_RULE_EXACT};
   tarn_kgraph_report r;
   tarn_kprog *k = tarn_extract(&in, &ko, &r, NULL);
   tarn_kprog_eval(k, t->in, t->p->nin, TARN_STRICT, tarn_opaque_eval, t->got);
@@ -143,7 +153,8 @@ static void all_ways(tarn_ctx *cx, void *arg) {
     return;
   }
   step(t, "host: saturate");
-  explored e = saturate(t, tarn_hw_parse(L, tarn_sx_read(cx, t->host, strlen(t->host), "host")), TARN_RULE_REASSOC);
+  explored e = saturate(t, tarn_hw_parse(L, tarn_sx_read(cx, t->host, strlen(t->host), "host")),
+                        TARN_RULE_REASSOC);
   step(t, "host: exact");
   tarn_kprog *exact = extract(t, &e, TARN_SEL_EXACT, 0, false);
   step(t, "host: exact, compiled");
@@ -243,7 +254,8 @@ static void net_sweep(net *g) {
   bool made[NET_VALUES] = {0};
   for (uint32_t i = 0; i < g->nit; i++)
     for (uint32_t k = 0; k < g->it[i].nout && !g->gone[i]; k++) made[g->it[i].out[k]] = true;
-  for (uint32_t v = 0; v < g->nv; v++) g->given[v] = need[v] && !made[v], g->asked[v] = g->asked[v] && made[v];
+  for (uint32_t v = 0; v < g->nv; v++)
+    g->given[v] = need[v] && !made[v], g->asked[v] = g->asked[v] && made[v];
 }
 
 /* One change, kept when something is still wrong with the network. */
@@ -269,7 +281,8 @@ static void reduce(net *g, const char *host, outcome *o) {
       c.asked[v] = false;
       for (uint32_t i = 0; i < c.nit; i++) /* what it was made of is asked for instead */
         for (uint32_t k = 0; k < c.it[i].nout; k++)
-          for (uint32_t r = 0; r < c.it[i].nin && c.it[i].out[k] == v; r++) c.asked[c.it[i].in[r]] = !c.given[c.it[i].in[r]];
+          for (uint32_t r = 0; r < c.it[i].nin && c.it[i].out[k] == v; r++)
+            c.asked[c.it[i].in[r]] = !c.given[c.it[i].in[r]];
       again = keep(g, &c, host, o) || again;
     }
     for (uint32_t v = 0; v < g->nv; v++) {
@@ -304,7 +317,8 @@ static result try_seed(uint64_t seed, const char *host) {
     reduce(g, host, &o);
     tarn_buf b = {.cx = cx};
     net_text(g, &b);
-    snprintf(r.text, sizeof r.text, "network %llu: %s: %s\n%s", (unsigned long long)seed, o.step, o.what, b.p);
+    snprintf(r.text, sizeof r.text, "network %llu: %s: %s\n%s", (unsigned long long)seed, o.step,
+             o.what, b.p);
   }
   tarn_ctx_free(cx);
   return r;
@@ -335,8 +349,8 @@ START_TEST(listed) {
     bad += r.bad, sound += r.sound;
     fflush(stdout);
   }
-  printf("%llu networks, %llu with numbers, %llu bad\n", (unsigned long long)count, (unsigned long long)sound,
-         (unsigned long long)bad);
+  printf("%llu networks, %llu with numbers, %llu bad\n", (unsigned long long)count,
+         (unsigned long long)sound, (unsigned long long)bad);
   ck_assert_uint_eq(bad, 0);
 }
 END_TEST

@@ -1,4 +1,5 @@
-/* access/: noisy runs, what they say rounding does to each element, and the judgement of results by it. */
+/* access/: noisy runs, what they say rounding does to each element, and the judgement of results by
+ * it. */
 #include "tests/terms.h"
 #include <fenv.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ static uint32_t bind(tarn_ctx *c, const example *e, tarn_binding *in) {
     tarn_tensor *v = tarn_tensor_new(c, type->dtype, type->n, type->dim);
     bool real = tarn_dtype_is_float(v->dtype);
     for (int64_t i = 0; i < tarn_tensor_count(v); i++)
-      tarn_tensor_set(v, i, real ? (tarn_value){.d = from[i]} : (tarn_value){.i = (int64_t)from[i]});
+      tarn_tensor_set(v, i,
+                      real ? (tarn_value){.d = from[i]} : (tarn_value){.i = (int64_t)from[i]});
     in[n++] = (tarn_binding){p->name, v};
   }
   return n;
@@ -88,9 +90,12 @@ static const char *const exact_terms[] = {
     "(compute (dotProd f16) (cartProd (input x ((2) (5)) f16) (input y ((3) (5)) f16)))",
     "(compute (map (mul $0 0.125)) (input x ((40) ()) f32))",
     "(compute (map (sub (cast f32 $0) $1)) (input x ((40) ()) i64) (input y ((40) ()) f32))",
-    "(compute (map (max (neg $0) (abs (floor $1)))) (input x ((40) ()) bf16) (input y ((40) ()) bf16))",
-    "(compute (map (select (lt $0 $1) (round $0) (fmod $1 (f32 8)))) (input x ((40) ()) f32) (input y ((40) ()) f32))",
-    "(compute (red (sum i32) (mul (cast i32 $0) (cast i32 $1))) (input x ((2) (4)) i8) (input y ((2) (4)) i8))",
+    "(compute (map (max (neg $0) (abs (floor $1)))) (input x ((40) ()) bf16) (input y ((40) ()) "
+    "bf16))",
+    "(compute (map (select (lt $0 $1) (round $0) (fmod $1 (f32 8)))) (input x ((40) ()) f32) "
+    "(input y ((40) ()) f32))",
+    "(compute (red (sum i32) (mul (cast i32 $0) (cast i32 $1))) (input x ((2) (4)) i8) (input y "
+    "((2) (4)) i8))",
     "(compute (map (sqrt (mul $0 $0))) (input x ((40) ()) f32))",
     "(compute (map (div (mul $0 $1) $1)) (input x ((40) ()) f32) (input y ((40) ()) f32))",
 };
@@ -110,25 +115,33 @@ static const struct inexact {
   const char *term;
   double lo, hi; /* the error, of the largest value */
 } inexact_terms[] = {
-    {"(compute (map (mul $0 $1)) (input x ((40) ()) f32) (input y ((40) ()) f32))", 0x1p-26, 0x1p-23},
+    {"(compute (map (mul $0 $1)) (input x ((40) ()) f32) (input y ((40) ()) f32))", 0x1p-26,
+     0x1p-23},
     {"(compute (map (mul $0 (mul $0 $0))) (input x ((40) ()) f64))", 0x1p-54, 0x1p-52},
-    {"(compute (map (mul $0 $1)) (input x ((40) ()) f16) (input y ((40) ()) f16))", 0x1p-13, 0x1p-10},
-    {"(compute (map (mul $0 $1)) (input x ((40) ()) bf16) (input y ((40) ()) bf16))", 0x1p-10, 0x1p-7},
+    {"(compute (map (mul $0 $1)) (input x ((40) ()) f16) (input y ((40) ()) f16))", 0x1p-13,
+     0x1p-10},
+    {"(compute (map (mul $0 $1)) (input x ((40) ()) bf16) (input y ((40) ()) bf16))", 0x1p-10,
+     0x1p-7},
     {"(compute (map (div $0 3)) (input x ((40) ()) f32))", 0x1p-26, 0x1p-23},
     {"(compute (map (exp $0)) (input x ((40) ()) f32))", 0x1p-24, 0x1p-20},
     {"(compute (map (cast f16 $0)) (input x ((40) ()) f32))", 0x1p-13, 0x1p-10},
-    {"(compute (map (cast f32 (mul $0 (i64 16777217)))) (input z ((40) ()) i64))", 0x1p-26, 0x1p-23},
+    {"(compute (map (cast f32 (mul $0 (i64 16777217)))) (input z ((40) ()) i64))", 0x1p-26,
+     0x1p-23},
     {"(compute reduceSum (input x ((3) (200)) f32))", 0x1p-26, 0x1p-18},
-    {"(compute dotProd (cartProd (input x ((2) (24)) f32) (input y ((20) (24)) f32)))", 0x1p-25, 0x1p-19},
-    {"(compute (dotProd f64) (cartProd (input x ((2) (24)) f64) (input y ((20) (24)) f64)))", 0x1p-54, 0x1p-48},
-    {"(compute (dotProd f16) (cartProd (input x ((2) (24)) f16) (input y ((20) (24)) f16)))", 0x1p-12, 0x1p-6},
+    {"(compute dotProd (cartProd (input x ((2) (24)) f32) (input y ((20) (24)) f32)))", 0x1p-25,
+     0x1p-19},
+    {"(compute (dotProd f64) (cartProd (input x ((2) (24)) f64) (input y ((20) (24)) f64)))",
+     0x1p-54, 0x1p-48},
+    {"(compute (dotProd f16) (cartProd (input x ((2) (24)) f16) (input y ((20) (24)) f16)))",
+     0x1p-12, 0x1p-6},
 };
 START_TEST(inexact_is_off) {
   const struct inexact *x = &inexact_terms[_i];
   example *e = tried(x->term, third, third, integer);
   double top = 0;
   for (int64_t i = 0; i < e->n; i++) top = fmax(top, fabs(e->wide[i]));
-  ck_assert_msg(most(e) >= x->lo * top && most(e) <= x->hi * top, "%s: %g of %g", x->term, most(e), top);
+  ck_assert_msg(most(e) >= x->lo * top && most(e) <= x->hi * top, "%s: %g of %g", x->term, most(e),
+                top);
   free(e);
 }
 END_TEST
@@ -138,7 +151,8 @@ static double once_large(int i) { return i == 3 ? 1e8 : 1; }
 static double small(int i) { return (double)(float)(0.1 * i); }
 START_TEST(cancellation) { /* (x + y) - x: an ulp of x is what is lost of y */
   example *e =
-      tried("(compute (map (sub (add $0 $1) $0)) (input x ((8) ()) f32) (input y ((8) ()) f32))", once_large, small, NULL);
+      tried("(compute (map (sub (add $0 $1) $0)) (input x ((8) ()) f32) (input y ((8) ()) f32))",
+            once_large, small, NULL);
   for (int i = 0; i < 8; i++) {
     double ulp = i == 3 ? 8 : 0x1p-23;
     ck_assert_double_le(e->error[i], ulp);
@@ -151,15 +165,16 @@ END_TEST
 
 static double one_or_zero(int i) { return i % 2; }
 START_TEST(mask) { /* where the mask is 1, nothing happens to y */
-  example *e =
-      tried("(compute (map (add (mul (sub 1 $0) -3.4028234663852886e38) $1)) (input x ((8) ()) f32) (input y ((8) ()) f32))",
-            one_or_zero, third, NULL);
+  example *e = tried("(compute (map (add (mul (sub 1 $0) -3.4028234663852886e38) $1)) (input x "
+                     "((8) ()) f32) (input y ((8) ()) f32))",
+                     one_or_zero, third, NULL);
   for (int i = 0; i < 8; i++) {
     if (i % 2) ck_assert_double_eq(e->error[i], 0);
     ck_assert_double_eq(e->strict[i], i % 2 ? third(i) : -3.4028234663852886e38);
     ck_assert_double_le(e->error[i], 0x1p105); /* not infinite */
   }
-  e->term = "(compute (map (mul (add (mul (sub 1 $0) -3.4028234663852886e38) $1) 0.3)) (input x ((8) ()) f32) (input y ((8) "
+  e->term = "(compute (map (mul (add (mul (sub 1 $0) -3.4028234663852886e38) $1) 0.3)) (input x "
+            "((8) ()) f32) (input y ((8) "
             "()) f32))";
   must(find, e);
   for (int i = 1; i < 8; i += 2) ck_assert_double_le(e->error[i], 0x1p-23 * fabs(third(i)));
@@ -180,7 +195,8 @@ END_TEST
 static double tie(int i) { return i == 1 ? 0.333333343267440796 : i; } /* f32's third */
 START_TEST(rounding_decides) {
   /* 1 or inf: the square root of what is 0, or a little below it */
-  example *e = tried("(compute (map (sqrt (sub (mul $0 3) 1))) (input x ((2) ()) f32))", tie, NULL, NULL);
+  example *e =
+      tried("(compute (map (sqrt (sub (mul $0 3) 1))) (input x ((2) ()) f32))", tie, NULL, NULL);
   ck_assert(isnan(e->error[0]) || e->error[0] == 0); /* NaN in every run */
   e->term = "(compute (map (sqrt (sub (add $0 0.1) (add 0.1 $0)))) (input y ((2) ()) f32))";
   e->in[1][0] = e->in[1][1] = 3;
@@ -191,14 +207,16 @@ START_TEST(rounding_decides) {
 END_TEST
 
 START_TEST(integers_that_depend_on_it) { /* the floor of what is 1 but for rounding */
-  example *e = tried("(compute (map (cast i32 (mul (div $0 3) (f32 3)))) (input x ((16) ()) f32))", integer, NULL, NULL);
+  example *e = tried("(compute (map (cast i32 (mul (div $0 3) (f32 3)))) (input x ((16) ()) f32))",
+                     integer, NULL, NULL);
   ck_assert_double_eq(most(e), 1);
   ck_assert_double_eq(least(e), 0);
   free(e);
 }
 END_TEST
 
-/* With products: of a sum of products only, and of the size of its terms, which here sum to nothing. */
+/* With products: of a sum of products only, and of the size of its terms, which here sum to
+ * nothing. */
 static double ones(int i) { return i % 2 ? -1 : 1; }
 static double pairs(int i) { return i / 2 % 2 ? -1 : 1; }
 static const struct product {
@@ -240,16 +258,22 @@ static const struct summed {
   value_fn *x, *y;
   double lo, hi;
 } summed[] = {
-    {"(compute (map (sub $0 $1)) (input x ((40) ()) f32) (input y ((40) ()) f32))", long_one, smaller, 0x1p-27, 0x1p-21},
+    {"(compute (map (sub $0 $1)) (input x ((40) ()) f32) (input y ((40) ()) f32))", long_one,
+     smaller, 0x1p-27, 0x1p-21},
     {"(compute (map (sub $0 $0)) (input x ((40) ()) f32))", long_one, NULL, 0x1p-27, 0x1p-21},
-    {"(compute (map (mul (sub $0 0.3125) 2)) (input x ((40) ()) f32))", long_one, NULL, 0x1p-27, 0x1p-20},
-    {"(compute (map (sub $0 $0)) (input x ((40) ()) f64))", long_one, NULL, 0, 0}, /* f32's numbers are short ones of f64 */
+    {"(compute (map (mul (sub $0 0.3125) 2)) (input x ((40) ()) f32))", long_one, NULL, 0x1p-27,
+     0x1p-20},
+    {"(compute (map (sub $0 $0)) (input x ((40) ()) f64))", long_one, NULL, 0,
+     0}, /* f32's numbers are short ones of f64 */
     {"(compute (map (mul (sub 1 $0) -10000.0)) (input x ((40) ()) f32))", short_one, NULL, 0, 0},
-    {"(compute (map (add $0 (mul (sub 1 $1) -10000.0))) (input x ((1) ()) f32) (input y ((1) ()) f32))", long_one, short_one, 0,
-     0},
-    {"(compute (map (mul $0 (neg $1))) (input x ((40) ()) f32) (input y ((40) ()) f32))", short_one, long_one, 0, 0},
+    {"(compute (map (add $0 (mul (sub 1 $1) -10000.0))) (input x ((1) ()) f32) (input y ((1) ()) "
+     "f32))",
+     long_one, short_one, 0, 0},
+    {"(compute (map (mul $0 (neg $1))) (input x ((40) ()) f32) (input y ((40) ()) f32))", short_one,
+     long_one, 0, 0},
     {"(compute (map (sub $0 $0)) (input x ((40) ()) f16))", long_one, NULL, 0, 0},
-    {"(compute (map (sub $0 $1)) (input x ((40) ()) i32) (input y ((40) ()) i32))", integer, integer, 0, 0},
+    {"(compute (map (sub $0 $1)) (input x ((40) ()) i32) (input y ((40) ()) i32))", integer,
+     integer, 0, 0},
 };
 static void shifted(tarn_ctx *c, void *arg) {
   const struct summed *p = arg;
@@ -329,19 +353,22 @@ static tarn_tensor *one(tarn_ctx *c, tarn_dtype t, double v) {
   tarn_tensor *x = tarn_tensor_new(c, t, 2, (int64_t[]){2, 3});
   bool real = tarn_dtype_is_float(t);
   for (int i = 0; i < 6; i++)
-    tarn_tensor_set(x, i, real ? (tarn_value){.d = i == 4 ? v : 1} : (tarn_value){.i = i == 4 ? (int64_t)v : 1});
+    tarn_tensor_set(x, i,
+                    real ? (tarn_value){.d = i == 4 ? v : 1}
+                         : (tarn_value){.i = i == 4 ? (int64_t)v : 1});
   return x;
 }
 static void judge_one(tarn_ctx *c, void *arg) {
   const struct judged *x = arg;
   bool real = tarn_dtype_is_float(x->type);
-  tarn_rounding want = {one(c, x->type, x->strict), one(c, real ? TARN_F64 : x->type, x->wide), one(c, TARN_F64, x->error)};
+  tarn_rounding want = {one(c, x->type, x->strict), one(c, real ? TARN_F64 : x->type, x->wide),
+                        one(c, TARN_F64, x->error)};
   for (int i = 0; i < 6; i++)
     if (i != 4) tarn_tensor_set(want.error, i, (tarn_value){.d = 0});
   tarn_verdict v = tarn_judge(one(c, x->type, x->got), &want, TARN_JUDGE_TIMES, TARN_JUDGE_RTOL);
   const char *text = tarn_verdict_text(c, &v, "y", want.strict);
-  ck_assert_msg(v.ok == x->ok, "%s %g of %g and %g, %g: %s", tarn_dtype_name(x->type), x->got, x->strict, x->wide, x->error,
-                text);
+  ck_assert_msg(v.ok == x->ok, "%s %g of %g and %g, %g: %s", tarn_dtype_name(x->type), x->got,
+                x->strict, x->wide, x->error, text);
   if (!v.ok) ck_assert_msg(v.at == 4 && strncmp(text, "y[1,1] is ", 10) == 0, "%s", text);
   if (!v.ok) ck_assert(v.share > 1);
 }

@@ -1,5 +1,5 @@
-/* rules/: the checker. Every shipped rule holds, every condition is needed; what looks right and is wrong has a
- * counterexample. With --all as many instances as `tarn rules check` takes. */
+/* rules/: the checker. Every shipped rule holds, every condition is needed; what looks right and is
+ * wrong has a counterexample. With --all as many instances as `tarn rules check` takes. */
 #include "rules/rules.h"
 #include "tests/alloc.h"
 #include <check.h>
@@ -31,11 +31,13 @@ static void shipped(tarn_ctx *cx, void *arg) {
   uint32_t conditions = 0;
   if (o.mutate) o.samples = 100;
   ship(cx, rs);
-  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) conditions += tarn_ruleset_at(rs, i).conditions;
+  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++)
+    conditions += tarn_ruleset_at(rs, i).conditions;
   uint32_t n = tarn_rules_check(rs, &o, &r), needed = 0;
   for (uint32_t i = 0; i < n; i++) {
-    ck_assert_msg(r[i].ok, "%s%s%s: %u of %u instances\n%s", r[i].name, r[i].deleted ? " without " : "",
-                  r[i].deleted ? r[i].deleted : "", r[i].samples, r[i].tried, r[i].counterexample ? r[i].counterexample : "");
+    ck_assert_msg(r[i].ok, "%s%s%s: %u of %u instances\n%s", r[i].name,
+                  r[i].deleted ? " without " : "", r[i].deleted ? r[i].deleted : "", r[i].samples,
+                  r[i].tried, r[i].counterexample ? r[i].counterexample : "");
     ck_assert_int_le(r[i].found, o.mutate ? TARN_RULE_APPROX : r[i].stated);
     if (!o.mutate) ck_assert_uint_ge(r[i].samples, o.samples);
     needed += o.mutate && r[i].counterexample;
@@ -49,8 +51,8 @@ END_TEST
 START_TEST(test_needed) { must(shipped, &all); }
 END_TEST
 
-/* Every rule stands in the table of docs/rule-list.md with its class, and every number of the list has a rule, but for those
- * that follow from descriptions. */
+/* Every rule stands in the table of docs/rule-list.md with its class, and every number of the list
+ * has a rule, but for those that follow from descriptions. */
 static void documented(tarn_ctx *cx, void *arg) {
   tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
   size_t n;
@@ -63,12 +65,16 @@ static void documented(tarn_ctx *cx, void *arg) {
     for (const char *p = r.doc; (p = strpbrk(p, "R")); p++)
       if (p[1] > '0' && p[1] <= '9' && atoi(p + 1) < 74) seen[atoi(p + 1)] = true;
     if (strchr(r.name, ':')) continue;
-    const char *row = strstr(page, tarn_format(cx, "| `%s` | %s", r.name, r.family)), *end = row ? strchr(row, '\n') : NULL;
-    ck_assert_msg(end, "docs/rule-list.md has no row of %s; tarn rules list --table prints it", r.name);
+    const char *row = strstr(page, tarn_format(cx, "| `%s` | %s", r.name, r.family)),
+               *end = row ? strchr(row, '\n') : NULL;
+    ck_assert_msg(end, "docs/rule-list.md has no row of %s; tarn rules list --table prints it",
+                  r.name);
     const char *line = tarn_strndup(cx, row, (size_t)(end - row));
-    ck_assert_msg(strstr(line, tarn_rule_class_name(r.numeric)), "docs/rule-list.md has another class: %s", line);
+    ck_assert_msg(strstr(line, tarn_rule_class_name(r.numeric)),
+                  "docs/rule-list.md has another class: %s", line);
   }
-  for (int i = 1; i < 74; i++) ck_assert_msg(seen[i] || i == 48 || i == 49, "no rule has the number R%d", i);
+  for (int i = 1; i < 74; i++)
+    ck_assert_msg(seen[i] || i == 48 || i == 49, "no rule has the number R%d", i);
 }
 START_TEST(test_documented) { must(documented, NULL); }
 END_TEST
@@ -80,72 +86,93 @@ typedef struct trap {
 } trap;
 static const trap traps[] = {
     {"a dot product over a concat of the pair's axis",
-     "(rule t (compute dotProd (concat ?i ?A ?B)) => (compute (map (add $0 $1)) (compute reduceSum ?A) (compute reduceSum ?B))"
+     "(rule t (compute dotProd (concat ?i ?A ?B)) => (compute (map (add $0 $1)) (compute reduceSum "
+     "?A) (compute reduceSum ?B))"
      " :if (= ?i (ns ?A)) :class reassoc)"},
     {"a dot product over a reshape that changes the pair's extent",
      "(rule t (compute dotProd (reshape ?t ?A))"
      " => (compute dotProd (transpose (append (iota 0 (ns ?A)) (list (+ (ns ?A) 1) (ns ?A))) ?A))"
      " :if (= ?t (shape (sdims ?A) (list (cdim ?A 1) (cdim ?A 0)))) :class reassoc)"},
     {"a map through a pad whose value it changes",
-     "(rule t (compute ?f (pad ?i ?v ?b ?a ?A)) => (pad ?i ?v ?b ?a (compute ?f ?A)) :if (elementwise ?f))"},
+     "(rule t (compute ?f (pad ?i ?v ?b ?a ?A)) => (pad ?i ?v ?b ?a (compute ?f ?A)) :if "
+     "(elementwise ?f))"},
     {"a maximum over windows with gaps",
-     "(rule t (compute reduceMax ?A) => (compute reduceMax (access (ns ?A) (compute reduceMax (windows (list ?w) (list ?s) "
+     "(rule t (compute reduceMax ?A) => (compute reduceMax (access (ns ?A) (compute reduceMax "
+     "(windows (list ?w) (list ?s) "
      "?A))))"
-     " :each (?w (iota 1 (cdim ?A 0))) :each (?s (iota 1 (cdim ?A 0))) :if (divides ?s (- (cdim ?A 0) ?w)))"},
+     " :each (?w (iota 1 (cdim ?A 0))) :each (?s (iota 1 (cdim ?A 0))) :if (divides ?s (- (cdim ?A "
+     "0) ?w)))"},
     {"a maximum over windows that do not reach the end",
-     "(rule t (compute reduceMax ?A) => (compute reduceMax (access (ns ?A) (compute reduceMax (windows (list ?w) (list ?s) "
+     "(rule t (compute reduceMax ?A) => (compute reduceMax (access (ns ?A) (compute reduceMax "
+     "(windows (list ?w) (list ?s) "
      "?A))))"
      " :each (?w (iota 1 (cdim ?A 0))) :each (?s (iota 1 (cdim ?A 0))) :if (<= ?s ?w))"},
-    {"zeros as the pad of a maximum",
-     "(rule t (compute reduceMax (pad ?i 0 ?b ?a ?A)) => (compute reduceMax ?A) :if (>= ?i (ns ?A)))"},
+    {"zeros as the pad of a maximum", "(rule t (compute reduceMax (pad ?i 0 ?b ?a ?A)) => (compute "
+                                      "reduceMax ?A) :if (>= ?i (ns ?A)))"},
     {"products merged though one is computed from the other",
-     "(rule t (and (= ?x (compute dotProd (cartProd ?L ?A))) (= ?y (compute dotProd (cartProd ?L ?B))))"
+     "(rule t (and (= ?x (compute dotProd (cartProd ?L ?A))) (= ?y (compute dotProd (cartProd ?L "
+     "?B))))"
      " => (and (= ?x (slice (ns ?L) 0 (dim ?A 0) (compute dotProd (cartProd ?L (concat 0 ?A ?B)))))"
-     "         (= ?y (slice (ns ?L) (dim ?A 0) (+ (dim ?A 0) (dim ?B 0)) (compute dotProd (cartProd ?L (concat 0 ?A ?B)))))))"},
+     "         (= ?y (slice (ns ?L) (dim ?A 0) (+ (dim ?A 0) (dim ?B 0)) (compute dotProd "
+     "(cartProd ?L (concat 0 ?A ?B)))))))"},
     {"a reduction over a padded axis whatever the pad",
-     "(rule t (compute ?f (pad ?i ?v ?b ?a ?A)) => (compute ?f ?A) :if (>= ?i (ns ?A)) :class reassoc)"},
+     "(rule t (compute ?f (pad ?i ?v ?b ?a ?A)) => (compute ?f ?A) :if (>= ?i (ns ?A)) :class "
+     "reassoc)"},
     {"a padded factor of a dot product, the other not finite",
      "(rule t (compute dotProd (cartProd (pad ?i 0 ?b ?a ?A) ?B))"
-     " => (compute dotProd (cartProd ?A (slice (+ (- ?i (ns ?A)) (ns ?B)) ?b (+ ?b (dim ?A ?i)) ?B))) :if (>= ?i (ns ?A)))"},
-    {"a sum split exactly", "(rule t (compute reduceSum (concat ?i ?A ?B)) => (compute (map (add $0 $1)) (compute reduceSum "
+     " => (compute dotProd (cartProd ?A (slice (+ (- ?i (ns ?A)) (ns ?B)) ?b (+ ?b (dim ?A ?i)) "
+     "?B))) :if (>= ?i (ns ?A)))"},
+    {"a sum split exactly", "(rule t (compute reduceSum (concat ?i ?A ?B)) => (compute (map (add "
+                            "$0 $1)) (compute reduceSum "
                             "?A) (compute reduceSum ?B))"
                             " :if (>= ?i (ns ?A)))"},
     {"distribution, exactly",
      "(rule t (compute dotProd (cartProd ?X (compute (map (add $0 $1)) ?A ?B)))"
-     " => (compute (map (add $0 $1)) (compute dotProd (cartProd ?X ?A)) (compute dotProd (cartProd ?X ?B))))"},
+     " => (compute (map (add $0 $1)) (compute dotProd (cartProd ?X ?A)) (compute dotProd (cartProd "
+     "?X ?B))))"},
     {"zero added to -0", "(rule t (compute (map (add $0 0)) ?A) => ?A)"},
-    {"x - x where x is infinite", "(rule t (compute (map (sub $0 $0)) ?A) => (broadcast (shape-of ?A) (const (uniform 0.0 "
-                                  "(shape (ones (ns ?A)) (ones (nc ?A)))))))"},
+    {"x - x where x is infinite",
+     "(rule t (compute (map (sub $0 $0)) ?A) => (broadcast (shape-of ?A) (const (uniform 0.0 "
+     "(shape (ones (ns ?A)) (ones (nc ?A)))))))"},
     {"permutations composed the other way round",
      "(rule t (transpose ?q (transpose ?p ?A)) => (transpose (compose-perm ?p ?q) ?A))"},
-    {"windows of a slice that does not start at a window", "(rule t (windows ?w ?s (slice 0 1 ?h ?A)) => (slice 0 (/ 1 (at ?s "
-                                                           "0)) (+ (/ (- (- ?h 1) (at ?w 0)) (at ?s 0)) (+ 1 (/ 1 (at ?s 0))))"
-                                                           " (windows ?w ?s ?A)) :if (= (ns ?A) 0) :if (= (nc ?A) 1))"},
-    {"an approximation far off its bound",
-     "(rule t (compute (map (exp $0)) ?A) => (compute (map (add 1 $0)) ?A) :class approx :bound 1e-3)"},
+    {"windows of a slice that does not start at a window",
+     "(rule t (windows ?w ?s (slice 0 1 ?h ?A)) => (slice 0 (/ 1 (at ?s "
+     "0)) (+ (/ (- (- ?h 1) (at ?w 0)) (at ?s 0)) (+ 1 (/ 1 (at ?s 0))))"
+     " (windows ?w ?s ?A)) :if (= (ns ?A) 0) :if (= (nc ?A) 1))"},
+    {"an approximation far off its bound", "(rule t (compute (map (exp $0)) ?A) => (compute (map "
+                                           "(add 1 $0)) ?A) :class approx :bound 1e-3)"},
     {"a mask's factor distributed over its difference",
      "(rule t (compute (map (add $0 (mul (sub 1 $1) -10000))) ?b ?m)"
      " => (compute (map (add (mul $1 10000) (add $0 -10000))) ?b ?m) :class reassoc)"},
-    {"a factor distributed over a difference", "(rule t (compute (map (mul (sub $0 $1) $2)) ?a ?b ?c)"
-                                               " => (compute (map (sub (mul $0 $2) (mul $1 $2))) ?a ?b ?c) :class reassoc)"},
+    {"a factor distributed over a difference",
+     "(rule t (compute (map (mul (sub $0 $1) $2)) ?a ?b ?c)"
+     " => (compute (map (sub (mul $0 $2) (mul $1 $2))) ?a ?b ?c) :class reassoc)"},
     {"a mask of -inf as a product and a sum",
-     "(rule t (compute (map (mul (sub 1 $0) -inf)) ?m) => (compute (map (add (mul $0 inf) -inf)) ?m) :class reassoc)"},
+     "(rule t (compute (map (mul (sub 1 $0) -inf)) ?m) => (compute (map (add (mul $0 inf) -inf)) "
+     "?m) :class reassoc)"},
     {"a square of a difference taken apart",
      "(rule t (compute (map (mul (sub $0 $1) (sub $0 $1))) ?a ?b)"
-     " => (compute (map (add (sub (mul $0 $0) (mul (mul 2 $0) $1)) (mul $1 $1))) ?a ?b) :class reassoc)"},
+     " => (compute (map (add (sub (mul $0 $0) (mul (mul 2 $0) $1)) (mul $1 $1))) ?a ?b) :class "
+     "reassoc)"},
     {"constants put together that underflow",
-     "(rule t (compute (map (mul (mul $0 1e-30) 1e-30)) ?A) => (compute (map (mul $0 1e-60)) ?A) :class reassoc)"},
-    {"constants put together that overflow",
-     "(rule t (compute (map (mul (mul $0 1e25) 1e25)) ?A) => (compute (map (mul $0 1e50)) ?A) :class reassoc)"},
+     "(rule t (compute (map (mul (mul $0 1e-30) 1e-30)) ?A) => (compute (map (mul $0 1e-60)) ?A) "
+     ":class reassoc)"},
+    {"constants put together that overflow", "(rule t (compute (map (mul (mul $0 1e25) 1e25)) ?A) "
+                                             "=> (compute (map (mul $0 1e50)) ?A) :class reassoc)"},
     {"a softmax whose exponentials overflow",
-     "(rule t (compute (map (div $0 $1)) (compute (map (exp (sub $0 $1))) ?x (broadcast ?t (insertAxis ?n 1 (compute reduceMax "
-     "?x)))) (broadcast ?t (insertAxis ?n 1 (compute reduceSum (compute (map (exp (sub $0 $1))) ?x (broadcast ?t (insertAxis "
+     "(rule t (compute (map (div $0 $1)) (compute (map (exp (sub $0 $1))) ?x (broadcast ?t "
+     "(insertAxis ?n 1 (compute reduceMax "
+     "?x)))) (broadcast ?t (insertAxis ?n 1 (compute reduceSum (compute (map (exp (sub $0 $1))) ?x "
+     "(broadcast ?t (insertAxis "
      "?n 1"
      " (compute reduceMax ?x)))))))) => (compute (map (div $0 $1)) (compute (map (exp $0)) ?x)"
-     " (broadcast ?t (insertAxis ?n 1 (compute reduceSum (compute (map (exp $0)) ?x))))) :class reassoc)"},
+     " (broadcast ?t (insertAxis ?n 1 (compute reduceSum (compute (map (exp $0)) ?x))))) :class "
+     "reassoc)"},
     {"the root of what may be infinite",
      "(rule t (compute (map (pow $0 0.5)) ?A) => (compute (map (sqrt $0)) ?A) :class reassoc)"},
-    {"a kernel's operands swapped", "(family t :level kernel (rule t (nest ?k ?a ?b) => (nest ?k ?b ?a)))"},
+    {"a kernel's operands swapped",
+     "(family t :level kernel (rule t (nest ?k ?a ?b) => (nest ?k ?b ?a)))"},
 };
 
 static void trapped(tarn_ctx *cx, void *arg) {
@@ -155,9 +182,11 @@ static void trapped(tarn_ctx *cx, void *arg) {
   const tarn_rule_result *r;
   tarn_ruleset_read(rs, t->text, strlen(t->text), "trap");
   ck_assert_uint_eq(tarn_rules_check(rs, &o, &r), 1);
-  ck_assert_msg(!r->ok && r->counterexample, "%s: no counterexample in %u instances of %u", t->name, r->samples, r->tried);
+  ck_assert_msg(!r->ok && r->counterexample, "%s: no counterexample in %u instances of %u", t->name,
+                r->samples, r->tried);
   if (strstr(t->text, ":level kernel")) return;
-  ck_assert_msg(strstr(r->counterexample, "left") && strstr(r->counterexample, "right"), "%s", r->counterexample);
+  ck_assert_msg(strstr(r->counterexample, "left") && strstr(r->counterexample, "right"), "%s",
+                r->counterexample);
   ck_assert_msg(strlen(r->counterexample) < 1800, "%s: not small\n%s", t->name, r->counterexample);
 }
 START_TEST(test_traps) { must(trapped, (void *)(uintptr_t)&traps[_i]); }
@@ -167,16 +196,17 @@ END_TEST
 static const trap reordered[] = {
     {"a summand added and taken off",
      "(rule t (compute (map (sub (add $0 1e8) 1e8)) ?A) => (compute (map $0) ?A) :class reassoc)"},
-    {"factors of constants, far apart",
-     "(rule t (compute (map (mul (mul $0 1e-15) 1e15)) ?A) => (compute (map (mul $0 1)) ?A) :class reassoc)"},
-    {"a common factor put before a sum",
-     "(rule t (compute (map (add (mul $0 3) (mul $1 3))) ?a ?b) => (compute (map (mul (add $0 $1) 3)) ?a ?b) :class "
-     "reassoc)"},
+    {"factors of constants, far apart", "(rule t (compute (map (mul (mul $0 1e-15) 1e15)) ?A) => "
+                                        "(compute (map (mul $0 1)) ?A) :class reassoc)"},
+    {"a common factor put before a sum", "(rule t (compute (map (add (mul $0 3) (mul $1 3))) ?a "
+                                         "?b) => (compute (map (mul (add $0 $1) 3)) ?a ?b) :class "
+                                         "reassoc)"},
     {"a factor distributed over a sum of products",
      "(rule t (compute (map (mul (add (mul $0 $1) $2) 3)) ?w ?x ?b)"
      " => (compute (map (add (mul (mul $0 3) $1) (mul $2 3))) ?w ?x ?b) :class reassoc)"},
     {"a sum bracketed from the right",
-     "(rule t (compute (map (add (add $0 $1) $2)) ?a ?b ?c) => (compute (map (add $0 (add $1 $2))) ?a ?b ?c) :class reassoc)"},
+     "(rule t (compute (map (add (add $0 $1) $2)) ?a ?b ?c) => (compute (map (add $0 (add $1 $2))) "
+     "?a ?b ?c) :class reassoc)"},
 };
 static void holds_reordered(tarn_ctx *cx, void *arg) {
   const trap *t = arg;
@@ -185,19 +215,20 @@ static void holds_reordered(tarn_ctx *cx, void *arg) {
   const tarn_rule_result *r;
   tarn_ruleset_read(rs, t->text, strlen(t->text), "reordered");
   tarn_rules_check(rs, &o, &r);
-  ck_assert_msg(r->ok && r->found == TARN_RULE_REASSOC, "%s: %u of %u\n%s", t->name, r->samples, r->tried,
-                r->counterexample ? r->counterexample : "");
+  ck_assert_msg(r->ok && r->found == TARN_RULE_REASSOC, "%s: %u of %u\n%s", t->name, r->samples,
+                r->tried, r->counterexample ? r->counterexample : "");
 }
 START_TEST(test_reordered) { must(holds_reordered, (void *)(uintptr_t)&reordered[_i]); }
 END_TEST
 
-/* The counterexample of a wrong map through a pad is as small as can be: two elements, one more, all alike. */
+/* The counterexample of a wrong map through a pad is as small as can be: two elements, one more,
+ * all alike. */
 static void shrunk(tarn_ctx *cx, void *arg) {
   tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
   tarn_rules_check_options o = {.seed = 9};
   const tarn_rule_result *r;
-  const char *text =
-      "(rule t (compute (map (add $0 1)) (pad ?i ?v ?b ?a ?A)) => (pad ?i ?v ?b ?a (compute (map (add $0 1)) ?A)))";
+  const char *text = "(rule t (compute (map (add $0 1)) (pad ?i ?v ?b ?a ?A)) => (pad ?i ?v ?b ?a "
+                     "(compute (map (add $0 1)) ?A)))";
   (void)arg;
   tarn_ruleset_read(rs, text, strlen(text), "t");
   tarn_rules_check(rs, &o, &r);
@@ -231,7 +262,8 @@ static void check_two(tarn_ctx *cx, void *arg) {
   tarn_rules_check_options o = {.samples = 3};
   const tarn_rule_result *r;
   const trap *kernel = &traps[sizeof traps / sizeof *traps - 1];
-  const char *text = "(rule u (transpose ?q (transpose ?p ?A)) => (transpose (compose-perm ?q ?p) ?A))";
+  const char *text =
+      "(rule u (transpose ?q (transpose ?p ?A)) => (transpose (compose-perm ?q ?p) ?A))";
   (void)arg;
   tarn_ruleset_read(rs, text, strlen(text), "t");
   tarn_ruleset_read(rs, kernel->text, strlen(kernel->text), "t");
@@ -249,7 +281,8 @@ static void whole(tarn_ctx *cx, void *arg) {
   tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
   tarn_rules_check_options o = {.samples = 20};
   const tarn_rule_result *r;
-  const char *text = "(rule t (compute ?f (concat ?i ?A ?B)) => (concat ?i (compute ?f ?A) (compute ?f ?B)) :if (< ?i (ns ?A)) "
+  const char *text = "(rule t (compute ?f (concat ?i ?A ?B)) => (concat ?i (compute ?f ?A) "
+                     "(compute ?f ?B)) :if (< ?i (ns ?A)) "
                      ":if (not (is-float ?A)))";
   (void)arg;
   tarn_ruleset_read(rs, text, strlen(text), "t");

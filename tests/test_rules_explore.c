@@ -1,4 +1,5 @@
-/* rules/: the surface rules find what they should from a start term, and do not find what is not so. */
+/* rules/: the surface rules find what they should from a start term, and do not find what is not
+ * so. */
 #include "rules/rules.h"
 #include "tests/rules_kit.h"
 #include <check.h>
@@ -27,68 +28,89 @@ typedef struct goal {
 } goal;
 static const goal goals[] = {
     {"transposes cancel", "(transpose (1 0) (transpose (1 0) " X "))", X, true, NULL},
-    {"a map between transposes", "(transpose (1 0) " RELU "(transpose (1 0) " X ")))", RELU X ")", true, NULL},
-    {"a slice across a concat of slices", "(slice 0 1 4 (concat 0 (slice 0 0 2 " X ") (slice 0 2 5 " X ")))",
-     "(slice 0 1 4 " X ")", true, NULL},
-    {"a slice of a pad", "(slice 0 1 6 (pad 0 0 1 2 " X "))", X, true, NULL},
-    {"im2col", "(compute dotProd (cartProd (access 1 (input w ((4 3 3 3) ()) f32)) " WIN("(3 3 3)") "))",
-     "(reshape ((4 1 4 4) ()) (compute dotProd (cartProd (flatten (access 1 (input w ((4 3 3 3) ()) f32))) (flatten " WIN(
-         "(3 3 3)") "))))",
+    {"a map between transposes", "(transpose (1 0) " RELU "(transpose (1 0) " X ")))", RELU X ")",
      true, NULL},
-    {"a convolution of one pixel", "(compute dotProd (cartProd (access 1 (input w ((4 3 1 1) ()) f32)) " WIN("(3 1 1)") "))",
-     "(compute dotProd (cartProd (access 1 (input w ((4 3 1 1) ()) f32)) (reshape ((1 6 6) (3 1 1)) (access 3 (transpose (0 2 "
+    {"a slice across a concat of slices",
+     "(slice 0 1 4 (concat 0 (slice 0 0 2 " X ") (slice 0 2 5 " X ")))", "(slice 0 1 4 " X ")",
+     true, NULL},
+    {"a slice of a pad", "(slice 0 1 6 (pad 0 0 1 2 " X "))", X, true, NULL},
+    {"im2col",
+     "(compute dotProd (cartProd (access 1 (input w ((4 3 3 3) ()) f32)) " WIN("(3 3 3)") "))",
+     "(reshape ((4 1 4 4) ()) (compute dotProd (cartProd (flatten (access 1 (input w ((4 3 3 3) "
+     "()) f32))) (flatten " WIN("(3 3 3)") "))))",
+     true, NULL},
+    {"a convolution of one pixel",
+     "(compute dotProd (cartProd (access 1 (input w ((4 3 1 1) ()) f32)) " WIN("(3 1 1)") "))",
+     "(compute dotProd (cartProd (access 1 (input w ((4 3 1 1) ()) f32)) (reshape ((1 6 6) (3 1 "
+     "1)) (access 3 (transpose (0 2 "
      "3 1) " I ")))))",
      true, NULL},
     {"bias and relu as epilogue",
-     RELU "(compute (map (add $0 $1)) " DOT(X, A) " (broadcast ((5 6) ()) (insertAxis 0 (input v ((6) ()) f32)))))",
+     RELU "(compute (map (add $0 $1)) " DOT(
+         X, A) " (broadcast ((5 6) ()) (insertAxis 0 (input v ((6) ()) f32)))))",
      "(compute (epi (max (add $0 $1) 0) dotProd) (cartProd (access 1 " X ") (access 1 " A
      ")) (broadcast ((5 6) ()) (insertAxis 0 (input v ((6) ()) f32))))",
      true, NULL},
     {"products of constants merged", "(concat 1 " DOT(X, C1) " " DOT(X, C2) ")",
      "(compute dotProd (cartProd (access 1 " X ") " C12 "))", true, NULL},
-    {"the order of two products", "(compute dotProd (cartProd (access 1 " DOT(X, A) ") (access 1 (input c ((3 6) ()) f32))))",
+    {"the order of two products",
+     "(compute dotProd (cartProd (access 1 " DOT(X, A) ") (access 1 (input c ((3 6) ()) f32))))",
      "(compute dotProd (cartProd (access 1 " X
-     ") (access 1 (compute dotProd (cartProd (access 1 (input c ((3 6) ()) f32)) (access 1 (transpose (1 0) (access 1 " A
-     "))))))))",
+     ") (access 1 (compute dotProd (cartProd (access 1 (input c ((3 6) ()) f32)) (access 1 "
+     "(transpose (1 0) (access 1 " A "))))))))",
      true, NULL},
     {"distribution", "(compute (map (add $0 $1)) " DOT(X, A) " " DOT(X, B) ")",
-     "(compute dotProd (cartProd (access 1 " X ") (access 1 (compute (map (add $0 $1)) " A " " B "))))", true, NULL},
-    {"a sum of products as one", "(compute (map (add $0 $1)) " DOT(X, A) " " DOT("(input y ((5 4) ()) f32)", B) ")",
-     "(compute dotProd (cartProd (concat 1 (access 1 " X ") (access 1 (input y ((5 4) ()) f32))) (concat 1 (access 1 " A
-     ") (access 1 " B "))))",
+     "(compute dotProd (cartProd (access 1 " X ") (access 1 (compute (map (add $0 $1)) " A " " B
+     "))))",
      true, NULL},
-    {"the pad of a maximum", "(compute reduceMax (pad 1 -inf 1 2 (access 1 " X ")))", "(compute reduceMax (access 1 " X "))",
+    {"a sum of products as one",
+     "(compute (map (add $0 $1)) " DOT(X, A) " " DOT("(input y ((5 4) ()) f32)", B) ")",
+     "(compute dotProd (cartProd (concat 1 (access 1 " X
+     ") (access 1 (input y ((5 4) ()) f32))) (concat 1 (access 1 " A ") (access 1 " B "))))",
      true, NULL},
+    {"the pad of a maximum", "(compute reduceMax (pad 1 -inf 1 2 (access 1 " X ")))",
+     "(compute reduceMax (access 1 " X "))", true, NULL},
     {"softmax without overflow",
-     "(compute (map (div $0 $1)) " EXP " (broadcast ((5) (4)) (insertAxis 1 1 (compute reduceSum " EXP "))))",
-     "(compute (map (div $0 $1)) " SHIFTED " (broadcast ((5) (4)) (insertAxis 1 1 (compute reduceSum " SHIFTED "))))", true,
-     NULL},
+     "(compute (map (div $0 $1)) " EXP
+     " (broadcast ((5) (4)) (insertAxis 1 1 (compute reduceSum " EXP "))))",
+     "(compute (map (div $0 $1)) " SHIFTED
+     " (broadcast ((5) (4)) (insertAxis 1 1 (compute reduceSum " SHIFTED "))))",
+     true, NULL},
     {"its sum in one pass", "(compute reduceSum " SHIFTED ")",
      "(compute (red (reducer f32 (state (-inf (max $0 $2) (max $0 $2))"
-     " (0 (let ((%m (max (max $0 $2) -3.4028234663852886e38))) (add (mul $1 (exp (sub $0 %m))) (exp (sub $2 %m))))"
-     " (let ((%m (max (max $0 $2) -3.4028234663852886e38))) (add (mul $1 (exp (sub $0 %m))) (mul $3 (exp (sub $2 %m)))))))"
+     " (0 (let ((%m (max (max $0 $2) -3.4028234663852886e38))) (add (mul $1 (exp (sub $0 %m))) "
+     "(exp (sub $2 %m))))"
+     " (let ((%m (max (max $0 $2) -3.4028234663852886e38))) (add (mul $1 (exp (sub $0 %m))) (mul "
+     "$3 (exp (sub $2 %m)))))))"
      " (add $1 (mul $0 0)) commutative) $0) (access 1 " X "))",
      true, NULL},
-    {"constants", "(compute (map (add $0 $1)) (transpose (1 0) (const f32 ((2 1) ()) 1 2)) (const f32 ((1 2) ()) 3 4))",
+    {"constants",
+     "(compute (map (add $0 $1)) (transpose (1 0) (const f32 ((2 1) ()) 1 2)) (const f32 ((1 2) "
+     "()) 3 4))",
      "(const f32 ((1 2) ()) 4 6)", true, NULL},
-    {"an array with an accumulator", "(compute (map (add $0 $1)) " DOT(X, A) " (input p ((5 6) ()) f32))",
-     "(systolicArrayAcc 4 6 (access 1 " X ") (access 0 (transpose (1 0) (access 1 " A "))) (input p ((5 6) ()) f32))", true,
-     NULL},
+    {"an array with an accumulator",
+     "(compute (map (add $0 $1)) " DOT(X, A) " (input p ((5 6) ()) f32))",
+     "(systolicArrayAcc 4 6 (access 1 " X ") (access 0 (transpose (1 0) (access 1 " A
+     "))) (input p ((5 6) ()) f32))",
+     true, NULL},
     {"rows in tiles", DOT(LONG, "(input a ((3 20) ()) f32)"),
-     "(concat 0 " DOT("(slice 0 0 8 " LONG ")", "(input a ((3 20) ()) f32)") " " DOT("(slice 0 8 11 " LONG ")",
-                                                                                     "(input a ((3 20) ()) f32)") ")",
+     "(concat 0 " DOT("(slice 0 0 8 " LONG ")", "(input a ((3 20) ()) f32)") " " DOT(
+         "(slice 0 8 11 " LONG ")", "(input a ((3 20) ()) f32)") ")",
      true, HW},
     {"a reduction in tiles", DOT(LONG, "(input a ((3 20) ()) f32)"),
-     "(compute (map (add $0 $1)) " DOT("(slice 1 0 16 " LONG ")", "(slice 1 0 16 (input a ((3 20) ()) f32))") " " DOT(
-         "(slice 1 16 20 " LONG ")", "(slice 1 16 20 (input a ((3 20) ()) f32))") ")",
+     "(compute (map (add $0 $1)) " DOT(
+         "(slice 1 0 16 " LONG ")",
+         "(slice 1 0 16 (input a ((3 20) "
+         "()) f32))") " " DOT("(slice 1 16 20 " LONG ")",
+                              "(slice 1 16 20 (input a ((3 20) ()) f32))") ")",
      true, HW},
     {"an axis padded to tiles", LONG, "(slice 1 0 20 (pad 1 0 0 4 " LONG "))", true, HW},
-    {"not: exp through a pad", "(compute (map (exp $0)) (pad 0 0 1 1 " X "))", "(pad 0 0 1 1 (compute (map (exp $0)) " X "))",
-     false, NULL},
+    {"not: exp through a pad", "(compute (map (exp $0)) (pad 0 0 1 1 " X "))",
+     "(pad 0 0 1 1 (compute (map (exp $0)) " X "))", false, NULL},
     {"not: zeros as the pad of a maximum", "(compute reduceMax (pad 1 0 1 2 (access 1 " X ")))",
      "(compute reduceMax (access 1 " X "))", false, NULL},
-    {"not: operands of a subtraction", "(compute (map (sub $0 $1)) " A " " B ")", "(compute (map (sub $0 $1)) " B " " A ")",
-     false, NULL},
+    {"not: operands of a subtraction", "(compute (map (sub $0 $1)) " A " " B ")",
+     "(compute (map (sub $0 $1)) " B " " A ")", false, NULL},
     {"not: the other order of a product", DOT(X, A), DOT(A, X), false, NULL},
 };
 
@@ -103,7 +125,8 @@ static void prove(tarn_saturation *s, const tarn_ruleset *rs, const goal *k, tar
   tarn_proof_options o = {.replay = true, .samples = 2, .seed = 1};
   tarn_sat_explain(s, 0, end, &b);
   tarn_proof_result r = tarn_proof_check(rs, tarn_sx_read(cx, b.p, b.n, "proof"), &o);
-  ck_assert_msg(r.ok && r.steps > 0 && r.skipped == 0, "%s: step %u: %s\n%s", k->name, r.bad, r.why, b.p);
+  ck_assert_msg(r.ok && r.steps > 0 && r.skipped == 0, "%s: step %u: %s\n%s", k->name, r.bad, r.why,
+                b.p);
 }
 
 static void explore(tarn_ctx *cx, void *arg) {

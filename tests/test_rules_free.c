@@ -1,20 +1,24 @@
-/* rules/: free rules over an interpretation. What holds is found to hold, what does not has the smallest counterexample,
- * over every domain; exact where the domain is. */
+/* rules/: free rules over an interpretation. What holds is found to hold, what does not has the
+ * smallest counterexample, over every domain; exact where the domain is. */
 #include "lab/lab.h"
 #include "rules/rules.h"
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
 
-#define RATIONAL                                                                                                               \
-  "(interpretation rational (+ (add $0 $1)) (- (sub $0 $1)) (* (mul $0 $1)) (/ (div $0 $1)) (~ (neg $0))"                      \
-  " (abs (abs $0)) (pow (pow $0 $1)) (max (max $0 $1)) (nonzero (not (eq $0 0))) (below (lt $0 $1)))"
-#define BITS4                                                                                                                  \
-  "(interpretation (bits 4) (& (and $0 $1)) (| (or $0 $1)) (^ (xor $0 $1)) (~ (not $0)) (+ (add $0 $1)) (- (neg $0))"          \
+#define RATIONAL                                                                                   \
+  "(interpretation rational (+ (add $0 $1)) (- (sub $0 $1)) (* (mul $0 $1)) (/ (div $0 $1)) (~ "   \
+  "(neg $0))"                                                                                      \
+  " (abs (abs $0)) (pow (pow $0 $1)) (max (max $0 $1)) (nonzero (not (eq $0 0))) (below (lt $0 "   \
+  "$1)))"
+#define BITS4                                                                                      \
+  "(interpretation (bits 4) (& (and $0 $1)) (| (or $0 $1)) (^ (xor $0 $1)) (~ (not $0)) (+ (add "  \
+  "$0 $1)) (- (neg $0))"                                                                           \
   " (<< (shl $0 $1)) (>> (shr $0 $1)))"
-#define REAL                                                                                                                   \
-  "(interpretation real (+ (add $0 $1)) (* (mul $0 $1)) (ln (log $0)) (exp (exp $0)) (sin (sin $0)) (cos (cos $0)) (pow (pow " \
-  "$0 $1))"                                                                                                                    \
+#define REAL                                                                                       \
+  "(interpretation real (+ (add $0 $1)) (* (mul $0 $1)) (ln (log $0)) (exp (exp $0)) (sin (sin "   \
+  "$0)) (cos (cos $0)) (pow (pow "                                                                 \
+  "$0 $1))"                                                                                        \
   " (sq (mul $0 $0)) (positive (lt 0 $0)))"
 
 typedef struct claim {
@@ -36,23 +40,29 @@ static const claim claims[] = {
     {RATIONAL, "(* (pow ?a 2) (pow ?a 3)) => (pow ?a 5)", NULL, NULL},
     {RATIONAL, "(sin ?a) => ?a", NULL, "sin has no meaning"},
     {RATIONAL, "(+ ?*xs ?b) => 0", NULL, "rows of operands have no meaning"},
-    {RATIONAL, "(and (= ?x (+ ?a ?b)) (= ?y (- ?a ?b))) => (and (= ?x (+ ?y (* 2 ?b))))", NULL, NULL},
-    {RATIONAL, "(and (= ?x (+ ?a ?b)) (= ?y (- ?a ?b))) => (and (= ?x (+ ?y ?b)))", "(+ ?y ?b) should be 1, is 0", NULL},
+    {RATIONAL, "(and (= ?x (+ ?a ?b)) (= ?y (- ?a ?b))) => (and (= ?x (+ ?y (* 2 ?b))))", NULL,
+     NULL},
+    {RATIONAL, "(and (= ?x (+ ?a ?b)) (= ?y (- ?a ?b))) => (and (= ?x (+ ?y ?b)))",
+     "(+ ?y ?b) should be 1, is 0", NULL},
     {BITS4, "(- ?a) => (+ (~ ?a) 1)", NULL, NULL},
     {BITS4, "(+ ?a ?a) => (<< ?a 1)", NULL, NULL},
     {BITS4, "(>> (<< ?a 1) 1) => ?a", "?a = 8", NULL},
     {BITS4, "(+ ?a ?b) => (| ?a ?b)", "?a = 1, ?b = 1", NULL},
-    {"(interpretation (bits 32) (+ (add $0 $1)) (* (mul $0 $1)))", "(* ?a (+ ?b 1)) => (+ (* ?a ?b) ?a)", NULL, NULL},
-    {"(interpretation bool (& (and $0 $1)) (| (or $0 $1)) (~ (not $0)))", "(~ (& ?a ?b)) => (| (~ ?a) (~ ?b))", NULL, NULL},
-    {"(interpretation bool (& (and $0 $1)) (| (or $0 $1)) (~ (not $0)))", "(~ (& ?a ?b)) => (& (~ ?a) (~ ?b))",
-     "?a = true, ?b = false", NULL},
+    {"(interpretation (bits 32) (+ (add $0 $1)) (* (mul $0 $1)))",
+     "(* ?a (+ ?b 1)) => (+ (* ?a ?b) ?a)", NULL, NULL},
+    {"(interpretation bool (& (and $0 $1)) (| (or $0 $1)) (~ (not $0)))",
+     "(~ (& ?a ?b)) => (| (~ ?a) (~ ?b))", NULL, NULL},
+    {"(interpretation bool (& (and $0 $1)) (| (or $0 $1)) (~ (not $0)))",
+     "(~ (& ?a ?b)) => (& (~ ?a) (~ ?b))", "?a = true, ?b = false", NULL},
     {"(interpretation bool (& (and $0 $1)))", "(& ?a true) => ?a", NULL, NULL},
-    {"(interpretation integer (/ (div $0 $1)) (* (mul $0 $1)) (% (mod $0 $1)))", "(* (/ ?a ?b) ?b) => ?a",
-     "?a = 0, ?b = 0: ", NULL},
-    {"(interpretation integer (mag (select (lt $0 0) (neg $0) $0)) (abs (abs $0)))", "(mag ?a) => (abs ?a)", NULL, NULL},
+    {"(interpretation integer (/ (div $0 $1)) (* (mul $0 $1)) (% (mod $0 $1)))",
+     "(* (/ ?a ?b) ?b) => ?a", "?a = 0, ?b = 0: ", NULL},
+    {"(interpretation integer (mag (select (lt $0 0) (neg $0) $0)) (abs (abs $0)))",
+     "(mag ?a) => (abs ?a)", NULL, NULL},
     {"(interpretation rational (/ (select (eq $1 0) 0 (div $0 $1))))", "(/ ?a 0) => 0", NULL, NULL},
     {REAL, "(+ (sq (sin ?x)) (sq (cos ?x))) => 1", NULL, NULL},
-    {REAL, "(ln (* ?a ?b)) => (+ (ln ?a) (ln ?b)) :if (and (positive ?a) (positive ?b))", NULL, NULL},
+    {REAL, "(ln (* ?a ?b)) => (+ (ln ?a) (ln ?b)) :if (and (positive ?a) (positive ?b))", NULL,
+     NULL},
     {REAL, "(ln (* ?a ?b)) => (+ (ln ?a) (ln ?b))", "no value", NULL},
     {REAL, "(exp (ln ?a)) => ?a", "no value", NULL},
     {REAL, "(sin (* 2 ?x)) => (* 2 (sin ?x))", "= ", NULL},
@@ -82,12 +92,14 @@ START_TEST(test_claims) {
   ck_assert_uint_eq(j.n, 1);
   const char *ce = j.r->counterexample ? j.r->counterexample : "";
   ck_assert_msg(!c->wrong == !j.r->counterexample && j.r->ok == !c->wrong, "%s: %s", c->rule, ce);
-  if (c->wrong) ck_assert_msg(strstr(ce, c->wrong) && strstr(ce, "test.rules:2:"), "%s:\n%s", c->rule, ce);
+  if (c->wrong)
+    ck_assert_msg(strstr(ce, c->wrong) && strstr(ce, "test.rules:2:"), "%s:\n%s", c->rule, ce);
   if (c->why) ck_assert_str_eq(j.r->unchecked, c->why);
   else ck_assert_ptr_null(j.r->unchecked);
   if (!c->wrong && !c->why && !j.r->all) ck_assert_uint_ge(j.r->samples, 1000);
   bool field = strstr(c->meaning, "rational") && !c->wrong && !c->why;
-  for (const char *const *w = (const char *const[]){"(max", "(abs", "(pow", "(/ ?a 0)", NULL}; *w; w++)
+  for (const char *const *w = (const char *const[]){"(max", "(abs", "(pow", "(/ ?a 0)", NULL}; *w;
+       w++)
     field &= !strstr(c->rule, *w);
   ck_assert_msg(j.r->identity == field, "%s", c->rule);
   if (strstr(c->meaning, "bool") || strstr(c->meaning, "bits 4")) ck_assert(j.r->all == !c->wrong);
@@ -95,15 +107,18 @@ START_TEST(test_claims) {
 }
 END_TEST
 
-/* Each condition deleted in turn: those that matter have a counterexample, one that follows from another has none. */
+/* Each condition deleted in turn: those that matter have a counterexample, one that follows from
+ * another has none. */
 START_TEST(test_mutate) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
-  job j = {.text = RATIONAL "(rule div (/ (* ?a ?b) ?b) => ?a :if (nonzero ?b))\n"
-                            "(rule twice (/ (* ?a ?b) ?b) => ?a :if (nonzero ?b) :if (not (eq (* ?b ?b) 0)))\n"
-                            "(rule guard (/ (* ?a ?b) ?b) => ?a :if (nonzero ?b) :when (nonzero ?a))\n",
+  job j = {.text = RATIONAL
+           "(rule div (/ (* ?a ?b) ?b) => ?a :if (nonzero ?b))\n"
+           "(rule twice (/ (* ?a ?b) ?b) => ?a :if (nonzero ?b) :if (not (eq (* ?b ?b) 0)))\n"
+           "(rule guard (/ (* ?a ?b) ?b) => ?a :if (nonzero ?b) :when (nonzero ?a))\n",
            .o = {.mutate = true}};
   ck_assert_msg(attempt(cx, &j) == TARN_OK, "%s", tarn_message(cx));
-  static const bool found[] = {true, false, false, true, false}, ok[] = {true, false, false, true, true};
+  static const bool found[] = {true, false, false, true, false},
+                    ok[] = {true, false, false, true, true};
   ck_assert_uint_eq(j.n, 5);
   for (uint32_t i = 0; i < j.n; i++) {
     ck_assert_int_eq(j.r[i].counterexample != NULL, found[i]);

@@ -1,4 +1,5 @@
-/* rules/: finding rules. What is learned holds, implies known laws and is not implied by less; equal input, equal rules. */
+/* rules/: finding rules. What is learned holds, implies known laws and is not implied by less;
+ * equal input, equal rules. */
 #include "lab/lab.h"
 #include "rules/rules.h"
 #include <check.h>
@@ -7,8 +8,8 @@
 #include <string.h>
 
 #define BOOL "(interpretation bool (~ (not $0)) (& (and $0 $1)) (| (or $0 $1)) (^ (xor $0 $1)))\n"
-#define RATIONAL                                                                                                               \
-  "(interpretation rational (+ (add $0 $1)) (- (sub $0 $1)) (* (mul $0 $1)) (/ (div $0 $1))"                                   \
+#define RATIONAL                                                                                   \
+  "(interpretation rational (+ (add $0 $1)) (- (sub $0 $1)) (* (mul $0 $1)) (/ (div $0 $1))"       \
   " (~ (neg $0)) (nonzero (not (eq $0 0))))\n"
 #define BITS "(interpretation (bits 4) (& (and $0 $1)) (+ (add $0 $1)) (~ (not $0)) (- (neg $0)))\n"
 
@@ -18,23 +19,28 @@ typedef struct lesson {
 } lesson; /* law: rules that must follow */
 static const lesson lessons[] = {
     {BOOL,
-     "(rule a (& ?a (| ?a ?b)) => ?a) (rule b (^ ?a (& ?b ?a)) => (& ?a (~ ?b))) (rule c (^ ?a (^ ?b ?c)) => (^ (^ ?a ?b) ?c))"
-     " (rule d (| ?a (& ?a ?b)) => ?a) (rule e (& ?a (& ?b ?c)) => (& (& ?a ?b) ?c)) (rule f (| ?a (^ ?a ?b)) => (| ?a ?b))",
+     "(rule a (& ?a (| ?a ?b)) => ?a) (rule b (^ ?a (& ?b ?a)) => (& ?a (~ ?b))) (rule c (^ ?a (^ "
+     "?b ?c)) => (^ (^ ?a ?b) ?c))"
+     " (rule d (| ?a (& ?a ?b)) => ?a) (rule e (& ?a (& ?b ?c)) => (& (& ?a ?b) ?c)) (rule f (| ?a "
+     "(^ ?a ?b)) => (| ?a ?b))",
      5, 10, 25},
     {BOOL "(learn :operators (& ~) :constants (true false) :variables 2)",
      "(rule a (& ?a (~ ?a)) => false) (rule b (& true ?a) => ?a)", 5, 4, 9},
     {RATIONAL "(learn :constants (0 1) :variables 2 :conditions (nonzero))",
-     "(rule a (/ ?a ?a) => 1 :if (nonzero ?a)) (rule b (- ?a ?a) => 0) (rule c (* 1 ?a) => ?a) (rule d (- 0 ?a) => (~ ?a))"
+     "(rule a (/ ?a ?a) => 1 :if (nonzero ?a)) (rule b (- ?a ?a) => 0) (rule c (* 1 ?a) => ?a) "
+     "(rule d (- 0 ?a) => (~ ?a))"
      " (rule e (/ 0 ?b) => 0 :if (nonzero ?b)) (rule f (+ ?a (~ ?b)) => (- ?a ?b))",
      4, 10, 25},
-    {BITS "(learn :constants (0 1))", "(rule a (- ?a) => (+ (~ ?a) 1)) (rule b (+ ?a (- ?a)) => 0) (rule c (& ?a (~ ?a)) => 0)",
-     4, 6, 30},
+    {BITS "(learn :constants (0 1))",
+     "(rule a (- ?a) => (+ (~ ?a) 1)) (rule b (+ ?a (- ?a)) => 0) (rule c (& ?a (~ ?a)) => 0)", 4,
+     6, 30},
 };
 /* What is not so, or not said: must not follow. */
 static const char *const wrong[] = {
     "(rule a (& ?a ?b) => ?a) (rule b (| ?a ?b) => (^ ?a ?b))",
     "(rule a (& ?a ?b) => (~ ?a))",
-    "(rule a (/ ?a ?a) => 1) (rule b (/ 0 ?a) => 0) (rule c (* ?a (/ ?b ?a)) => ?b) (rule d (- ?a ?b) => (- ?b ?a))",
+    "(rule a (/ ?a ?a) => 1) (rule b (/ 0 ?a) => 0) (rule c (* ?a (/ ?b ?a)) => ?b) (rule d (- ?a "
+    "?b) => (- ?b ?a))",
     "(rule a (- ?a) => (~ ?a)) (rule b (& ?a ?b) => (+ ?a ?b))",
 };
 
@@ -47,7 +53,8 @@ static const char *print(tarn_ctx *cx, const tarn_ruleset *rs) {
   tarn_buf b = {.cx = cx};
   tarn_buf_str(&b, "");
   for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++)
-    if (!strchr(tarn_ruleset_at(rs, i).name, ':')) tarn_rule_print(rs, i, &b), tarn_buf_str(&b, "\n");
+    if (!strchr(tarn_ruleset_at(rs, i).name, ':'))
+      tarn_rule_print(rs, i, &b), tarn_buf_str(&b, "\n");
   return b.p;
 }
 static tarn_ruleset *learn(tarn_ctx *cx, const lesson *l, tarn_learn_report *r) {
@@ -77,14 +84,16 @@ static void lesson_body(tarn_ctx *cx, void *arg) {
   const tarn_rule_result *res;
   tarn_rules_check_options c = {.seed = 99};
   uint32_t n = tarn_rules_check(rs, &c, &res), of;
-  for (uint32_t i = 0; i < n; i++) ck_assert_msg(res[i].ok && !res[i].unchecked, "%s: %s", res[i].name, res[i].counterexample);
+  for (uint32_t i = 0; i < n; i++)
+    ck_assert_msg(res[i].ok && !res[i].unchecked, "%s: %s", res[i].name, res[i].counterexample);
   uint32_t got = follow(cx, rs, l->law, &of);
   ck_assert_msg(got == of, "%u of %u follow from\n%s", got, of, text);
   ck_assert_msg(follow(cx, rs, wrong[l - lessons], &of) == 0, "too much follows from\n%s", text);
 }
 START_TEST(test_lesson) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, lesson_body, (void *)(uintptr_t)&lessons[_i]) == TARN_OK, "%s", tarn_message(cx));
+  ck_assert_msg(tarn_protect(cx, lesson_body, (void *)(uintptr_t)&lessons[_i]) == TARN_OK, "%s",
+                tarn_message(cx));
   tarn_ctx_free(cx);
 }
 END_TEST
@@ -101,7 +110,8 @@ static void conditional_body(tarn_ctx *cx, void *arg) {
   const tarn_rule_result *res;
   uint32_t n = tarn_rules_check(learn(cx, &lessons[2], &r), &o, &res);
   ck_assert_uint_ge(n, 1);
-  for (uint32_t i = 0; i < n; i++) ck_assert_msg(res[i].ok, "%s needs no %s", res[i].name, res[i].deleted);
+  for (uint32_t i = 0; i < n; i++)
+    ck_assert_msg(res[i].ok, "%s needs no %s", res[i].name, res[i].deleted);
 }
 START_TEST(test_conditional) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
@@ -111,11 +121,16 @@ START_TEST(test_conditional) {
 END_TEST
 
 static void follows_body(tarn_ctx *cx, void *arg) {
-  tarn_ruleset *ac = read_rules(cx, "(rule c (+ ?a ?b) => (+ ?b ?a)) (rule s (+ ?a (+ ?b ?c)) => (+ (+ ?a ?b) ?c))");
+  tarn_ruleset *ac = read_rules(
+      cx, "(rule c (+ ?a ?b) => (+ ?b ?a)) (rule s (+ ?a (+ ?b ?c)) => (+ (+ ?a ?b) ?c))");
   uint32_t of;
   (void)arg;
-  ck_assert_uint_eq(follow(cx, ac, "(rule x (+ (+ ?a ?b) (+ ?c ?d)) => (+ (+ ?d ?b) (+ ?c ?a)))", &of), 1);
-  ck_assert_uint_eq(follow(cx, ac, "(rule x (+ ?a ?b) => (+ ?a ?a)) (rule y (+ ?a (* ?b ?c)) => (+ (* ?c ?b) ?a))", &of), 0);
+  ck_assert_uint_eq(
+      follow(cx, ac, "(rule x (+ (+ ?a ?b) (+ ?c ?d)) => (+ (+ ?d ?b) (+ ?c ?a)))", &of), 1);
+  ck_assert_uint_eq(
+      follow(cx, ac,
+             "(rule x (+ ?a ?b) => (+ ?a ?a)) (rule y (+ ?a (* ?b ?c)) => (+ (* ?c ?b) ?a))", &of),
+      0);
   ck_assert_uint_eq(of, 2);
 }
 START_TEST(test_follows) {
@@ -127,12 +142,15 @@ END_TEST
 
 /* ---- typed terms ---- */
 
-#define TERMS                                                                                                                  \
-  "(terms (leaves (a f32 ((2 3) ())) (b f32 ((2 3) ())) (c f32 ((2) (3)))) (operators (transpose (1 0)) (slice 0 0 1)"         \
-  " (pad 1 0 0 1) (pad 1 0 0 0) (concat 0) (insertAxis 0) (cartProd) (compute reduceSum) (compute reduceMax) (compute "        \
+#define TERMS                                                                                      \
+  "(terms (leaves (a f32 ((2 3) ())) (b f32 ((2 3) ())) (c f32 ((2) (3)))) (operators (transpose " \
+  "(1 0)) (slice 0 0 1)"                                                                           \
+  " (pad 1 0 0 1) (pad 1 0 0 0) (concat 0) (insertAxis 0) (cartProd) (compute reduceSum) "         \
+  "(compute reduceMax) (compute "                                                                  \
   "dotProd)) :size 2)"
 
-static const char *learn_typed(tarn_ctx *cx, const char *const *without, tarn_terms_report *r, tarn_ruleset **out) {
+static const char *learn_typed(tarn_ctx *cx, const char *const *without, tarn_terms_report *r,
+                               tarn_ruleset **out) {
   tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
   tarn_ruleset_ship(rs, NULL, TARN_RULE_SURFACE);
   for (; *without; without++) tarn_ruleset_drop(rs, *without);
@@ -141,7 +159,8 @@ static const char *learn_typed(tarn_ctx *cx, const char *const *without, tarn_te
   tarn_buf b = {.cx = cx};
   *r = tarn_rules_learn_terms(rs, tarn_sx_read(cx, TERMS, strlen(TERMS), "test.terms")->kid[0], &o);
   tarn_buf_str(&b, "");
-  for (uint32_t i = before; i < tarn_ruleset_count(rs); i++) tarn_rule_print(rs, i, &b), tarn_buf_str(&b, "\n");
+  for (uint32_t i = before; i < tarn_ruleset_count(rs); i++)
+    tarn_rule_print(rs, i, &b), tarn_buf_str(&b, "\n");
   ck_assert_uint_eq(tarn_ruleset_count(rs) - before, r->rules);
   *out = rs;
   return b.p;
@@ -151,31 +170,35 @@ static bool found(const tarn_ruleset *rs, const tarn_terms_report *r, const char
     if (!strcmp(tarn_ruleset_at(rs, r->found[i].rule).name, name)) return true;
   return false;
 }
-/* Rules whose instances are among the terms are found again; a rule that is taken away is learned anew, in the instances
- * that the terms hold; what holds by chance of the shapes, or not at all, is no rule. */
+/* Rules whose instances are among the terms are found again; a rule that is taken away is learned
+ * anew, in the instances that the terms hold; what holds by chance of the shapes, or not at all, is
+ * no rule. */
 static void typed_body(tarn_ctx *cx, void *arg) {
-  static const char *const again[] = {"slice-slice", "slice-pad-axes", "pad-nothing", "compute-slice", "sum-pad"};
+  static const char *const again[] = {"slice-slice", "slice-pad-axes", "pad-nothing",
+                                      "compute-slice", "sum-pad"};
   static const struct {
     const char *without[3], *learned;
-  } taken[] = {
-      {{"pad-nothing"}, "(pad 1 0 0 0 ?a) => ?a"},
-      {{"cart-slice-left", "cart-slice-left:back"}, "(cartProd (slice 0 0 1 ?a) ?b)\n  =>\n  (slice 0 0 1 (cartProd ?a ?b))"}};
+  } taken[] = {{{"pad-nothing"}, "(pad 1 0 0 0 ?a) => ?a"},
+               {{"cart-slice-left", "cart-slice-left:back"},
+                "(cartProd (slice 0 0 1 ?a) ?b)\n  =>\n  (slice 0 0 1 (cartProd ?a ?b))"}};
   tarn_terms_report r;
   tarn_ruleset *rs;
   (void)arg;
   const char *text = learn_typed(cx, &taken[0].without[2], &r, &rs);
   for (size_t i = 0; i < sizeof again / sizeof *again; i++)
     ck_assert_msg(found(rs, &r, again[i]), "%s is not found again", again[i]);
-  ck_assert_msg(!found(rs, &r, "dot-commutes") && !found(rs, &r, "reduce-reshape"), "found what is not there");
-  ck_assert_msg(strstr(text, "(cartProd (insertAxis 0 ?a) ?b) => (insertAxis 0 (cartProd ?a ?b))"), "%s", text);
+  ck_assert_msg(!found(rs, &r, "dot-commutes") && !found(rs, &r, "reduce-reshape"),
+                "found what is not there");
+  ck_assert_msg(strstr(text, "(cartProd (insertAxis 0 ?a) ?b) => (insertAxis 0 (cartProd ?a ?b))"),
+                "%s", text);
   ck_assert_msg(!strstr(text, "(pad 1 0 0 0 ?a) => ?a"), "%s", text);
   ck_assert_msg(!strstr(text, "(compute reduceMax (pad 1"), "%s", text);
   ck_assert_uint_gt(r.local, 0);
   ck_assert_uint_gt(r.followed, 20);
   for (size_t i = 0; i < 2; i++) {
     text = learn_typed(cx, taken[i].without, &r, &rs);
-    ck_assert_msg(strstr(text, taken[i].learned) && (!i || strstr(text, ":if (= (ns ?a) 2)")), "without %s:\n%s",
-                  taken[i].without[0], text);
+    ck_assert_msg(strstr(text, taken[i].learned) && (!i || strstr(text, ":if (= (ns ?a) 2)")),
+                  "without %s:\n%s", taken[i].without[0], text);
   }
 }
 START_TEST(test_typed) {
@@ -190,10 +213,14 @@ typedef struct bad {
   tarn_status st;
 } bad;
 static const bad refused[] = {
-    {"(rule r (f ?a) => ?a)", TARN_USAGE},         {"(interpretation real (+ (add $0 $1)))", TARN_BAD_INPUT},
-    {BOOL "(rule r (& ?a ?a) => ?a)", TARN_USAGE}, {BOOL "(learn :variables 9)", TARN_BAD_INPUT},
-    {BOOL "(learn :size)", TARN_BAD_INPUT},        {BOOL "(learn :constants (7))", TARN_BAD_INPUT},
-    {BOOL "(learn :frob 7)", TARN_BAD_INPUT},      {RATIONAL "(learn :conditions (frob))", TARN_BAD_INPUT},
+    {"(rule r (f ?a) => ?a)", TARN_USAGE},
+    {"(interpretation real (+ (add $0 $1)))", TARN_BAD_INPUT},
+    {BOOL "(rule r (& ?a ?a) => ?a)", TARN_USAGE},
+    {BOOL "(learn :variables 9)", TARN_BAD_INPUT},
+    {BOOL "(learn :size)", TARN_BAD_INPUT},
+    {BOOL "(learn :constants (7))", TARN_BAD_INPUT},
+    {BOOL "(learn :frob 7)", TARN_BAD_INPUT},
+    {RATIONAL "(learn :conditions (frob))", TARN_BAD_INPUT},
     {BOOL "(learn :operators ())", TARN_USAGE},
 };
 static void refused_body(tarn_ctx *cx, void *arg) {
@@ -202,7 +229,8 @@ static void refused_body(tarn_ctx *cx, void *arg) {
 }
 START_TEST(test_refused) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_int_eq(tarn_protect(cx, refused_body, (void *)(uintptr_t)refused[_i].text), refused[_i].st);
+  ck_assert_int_eq(tarn_protect(cx, refused_body, (void *)(uintptr_t)refused[_i].text),
+                   refused[_i].st);
   tarn_ctx_free(cx);
 }
 END_TEST

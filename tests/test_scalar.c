@@ -145,7 +145,8 @@ static void against_float(tarn_ctx *c, void *arg) {
     float a, b;
     memcpy(&a, &bits[0], 4), memcpy(&b, &bits[1], 4);
     volatile const float want[] = {a + b, a - b, a * b, a / b, sqrtf(a), fmodf(a, b)};
-    static const tarn_fxop op[] = {TARN_FX_ADD, TARN_FX_SUB, TARN_FX_MUL, TARN_FX_DIV, TARN_FX_SQRT, TARN_FX_FMOD};
+    static const tarn_fxop op[] = {TARN_FX_ADD, TARN_FX_SUB,  TARN_FX_MUL,
+                                   TARN_FX_DIV, TARN_FX_SQRT, TARN_FX_FMOD};
     const tarn_value v[2] = {{.d = (double)a}, {.d = (double)b}};
     for (int k = 0; k < 6; k++) {
       uint32_t f = tarn_fx_op(L, op[k], tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
@@ -175,9 +176,11 @@ static void fx_facts(tarn_ctx *c, void *arg) {
   uint32_t f = tarn_fx_parse(L, read1(c, "(add (mul $2 $0) (mul $2 $0))"), TARN_F32);
   ck_assert_uint_eq(tarn_fx_holes(L, f), 3);
   ck_assert_uint_eq(tarn_fx_size(L, f), 2);
-  ck_assert(tarn_fx_uses(L, f, 2) && tarn_fx_uses(L, f, 0) && !tarn_fx_uses(L, f, 1) && !tarn_fx_uses(L, f, 3));
+  ck_assert(tarn_fx_uses(L, f, 2) && tarn_fx_uses(L, f, 0) && !tarn_fx_uses(L, f, 1) &&
+            !tarn_fx_uses(L, f, 3));
   const uint32_t swap[3] = {tarn_fx_hole(L, 2), TARN_NONE, tarn_fx_hole(L, 0)};
-  ck_assert_str_eq(fx_text(c, tarn_fx_subst(L, f, swap, 3)), "(let ((%0 (mul $0 $2))) (add %0 %0))");
+  ck_assert_str_eq(fx_text(c, tarn_fx_subst(L, f, swap, 3)),
+                   "(let ((%0 (mul $0 $2))) (add %0 %0))");
   const tarn_dtype two[2] = {TARN_F32, TARN_F32};
   tarn_dtype out;
   ck_assert(!tarn_fx_type(L, f, two, 2, &out));
@@ -200,9 +203,11 @@ static void functions(tarn_ctx *c, void *arg) {
   ck_assert_uint_eq(fn_of(c, "reduceMax"), fn_of(c, "(red max $0)"));
   ck_assert_uint_eq(fn_of(c, "(epi $0 reduceMax)"), fn_of(c, "reduceMax"));
   /* an elementwise epilogue is a part of the body */
-  ck_assert_uint_eq(fn_of(c, "(epi (add $0 $1) (map (exp $0)))"), fn_of(c, "(map (add (exp $0) $1))"));
+  ck_assert_uint_eq(fn_of(c, "(epi (add $0 $1) (map (exp $0)))"),
+                    fn_of(c, "(map (add (exp $0) $1))"));
   /* a custom reducer that is a sum is the sum */
-  ck_assert_uint_eq(fn_of(c, "(red (reducer f32 (state (0 (add $0 $1) (add $0 $1))) $0) $0)"), fn_of(c, "reduceSum"));
+  ck_assert_uint_eq(fn_of(c, "(red (reducer f32 (state (0 (add $0 $1) (add $0 $1))) $0) $0)"),
+                    fn_of(c, "reduceSum"));
   ck_assert(tarn_fn_is_dot(L, fn_of(c, "(epi (max $0 0) dotProd)")));
   ck_assert(tarn_fn_is_dot(L, fn_of(c, "(red sum (mul $1 $0))")));
   ck_assert(!tarn_fn_is_dot(L, fn_of(c, "(red max (mul $1 $0))")));
@@ -214,10 +219,12 @@ static void functions(tarn_ctx *c, void *arg) {
     tarn_red_kind k;
     tarn_dtype t;
     int64_t id;
-  } ints[] = {{TARN_RED_MAX, TARN_I8, -128},       {TARN_RED_MIN, TARN_I8, 127}, {TARN_RED_MIN, TARN_U16, 65535},
-              {TARN_RED_MAX, TARN_U64, 0},         {TARN_RED_MIN, TARN_U64, -1}, {TARN_RED_MAX, TARN_I64, INT64_MIN},
-              {TARN_RED_MIN, TARN_I64, INT64_MAX}, {TARN_RED_MIN, TARN_BOOL, 1}, {TARN_RED_MAX, TARN_BOOL, 0},
-              {TARN_RED_PROD, TARN_I32, 1},        {TARN_RED_SUM, TARN_U8, 0}};
+  } ints[] = {{TARN_RED_MAX, TARN_I8, -128},       {TARN_RED_MIN, TARN_I8, 127},
+              {TARN_RED_MIN, TARN_U16, 65535},     {TARN_RED_MAX, TARN_U64, 0},
+              {TARN_RED_MIN, TARN_U64, -1},        {TARN_RED_MAX, TARN_I64, INT64_MIN},
+              {TARN_RED_MIN, TARN_I64, INT64_MAX}, {TARN_RED_MIN, TARN_BOOL, 1},
+              {TARN_RED_MAX, TARN_BOOL, 0},        {TARN_RED_PROD, TARN_I32, 1},
+              {TARN_RED_SUM, TARN_U8, 0}};
   for (size_t i = 0; i < sizeof ints / sizeof *ints; i++) {
     uint32_t r = tarn_reducer_of(L, ints[i].k, ints[i].t);
     ck_assert_int_eq(tarn_fx_get(L, tarn_reducer_identity(L, r))->ivalue, ints[i].id);

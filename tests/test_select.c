@@ -1,4 +1,5 @@
-/* Selection: building, reading, writing, the methods, costs of one's own, plugins, limits, bad input, failing memory. */
+/* Selection: building, reading, writing, the methods, costs of one's own, plugins, limits, bad
+ * input, failing memory. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +28,8 @@ static void teardown(void) {
 }
 
 static void parse(const char *text) {
-  ck_assert_msg(tarn_sel_parse_json(cx, text, strlen(text), "t.json", NULL, &g) == TARN_OK, "%s", tarn_message(cx));
+  ck_assert_msg(tarn_sel_parse_json(cx, text, strlen(text), "t.json", NULL, &g) == TARN_OK, "%s",
+                tarn_message(cx));
 }
 
 /* ---- the methods on a small graph ---- */
@@ -69,7 +71,8 @@ END_TEST
 
 /* What is dear lies below a node that is cheap by itself, and is settled after the node's class. */
 START_TEST(worst_and_random_reach_what_is_dear) {
-  parse("{\"nodes\":{\"a\":{\"eclass\":\"c\",\"cost\":1},\"b\":{\"eclass\":\"c\",\"cost\":0.5,\"children\":[\"x\"]},"
+  parse("{\"nodes\":{\"a\":{\"eclass\":\"c\",\"cost\":1},\"b\":{\"eclass\":\"c\",\"cost\":0.5,"
+        "\"children\":[\"x\"]},"
         "\"x\":{\"eclass\":\"d\",\"cost\":100}},\"root_eclasses\":[\"c\"]}");
   ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_WORST, NULL, &r), TARN_OK);
   ck_assert_double_eq(r.dag_cost, 100.5);
@@ -86,7 +89,8 @@ START_TEST(worst_and_random_reach_what_is_dear) {
 }
 END_TEST
 
-/* Each class uses the one before twice: the tree cost overflows, the dag cost is the number of classes. */
+/* Each class uses the one before twice: the tree cost overflows, the dag cost is the number of
+ * classes. */
 START_TEST(long_chain) {
   enum { N = 20000 };
   ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
@@ -181,8 +185,8 @@ START_TEST(no_time_for_reductions) {
 }
 END_TEST
 
-/* Two neighbours on a ring may be made together, for less than apart, and what they are made of may be had from them: so
- * it takes two exchanges at once, of classes whose way is barred. */
+/* Two neighbours on a ring may be made together, for less than apart, and what they are made of may
+ * be had from them: so it takes two exchanges at once, of classes whose way is barred. */
 static void ring(uint32_t n, uint64_t s) {
   uint32_t all[1000];
   ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
@@ -210,7 +214,8 @@ START_TEST(search_exchanges_together_and_stops) {
     ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_EXACT, &o, &best), TARN_OK);
     ck_assert_str_eq(r.stop, "done");
     ck_assert(best.optimal && best.n_reduced > 0);
-    ck_assert_double_le(r.dag_cost, best.dag_cost * 1.03); /* all pairs of the ring may have to turn at once */
+    ck_assert_double_le(r.dag_cost,
+                        best.dag_cost * 1.03); /* all pairs of the ring may have to turn at once */
     tarn_sel_result_free(&best), tarn_sel_result_free(&r);
     tarn_sel_graph_free(g), g = NULL;
   }
@@ -238,7 +243,7 @@ START_TEST(verification_refuses) {
   kid = 1;
   ck_assert_int_eq(tarn_sel_add_node(g, 0, 1, &kid, 1, NULL), TARN_OK); /* 0 */
   kid = 0;
-  ck_assert_int_eq(tarn_sel_add_node(g, 1, 1, &kid, 1, NULL), TARN_OK);        /* 1: closes a cycle */
+  ck_assert_int_eq(tarn_sel_add_node(g, 1, 1, &kid, 1, NULL), TARN_OK); /* 1: closes a cycle */
   ck_assert_int_eq(tarn_sel_add_node(g, 1, INFINITY, NULL, 0, NULL), TARN_OK); /* 2 */
   ck_assert_int_eq(tarn_sel_add_node(g, 1, 5, NULL, 0, NULL), TARN_OK);        /* 3 */
   ck_assert_int_eq(tarn_sel_add_node(g, 2, 0, NULL, 0, NULL), TARN_OK);        /* 4 */
@@ -263,46 +268,51 @@ START_TEST(verification_refuses) {
 END_TEST
 
 /* ---- bad input ---- */
-#define NODE(rest) "{\"nodes\":{\"n\":{\"op\":\"n\",\"eclass\":\"c\"" rest "}},\"root_eclasses\":[\"c\"]}"
+#define NODE(rest)                                                                                 \
+  "{\"nodes\":{\"n\":{\"op\":\"n\",\"eclass\":\"c\"" rest "}},\"root_eclasses\":[\"c\"]}"
 static const struct {
   const char *text, *why;
   tarn_status st;
-} bad_text[] = {{"", "t.json", TARN_BAD_INPUT},
-                {"{\"nodes\":\n{\"n\":\n{]", "t.json:3:", TARN_BAD_INPUT},
-                {"[]", "t.json:1: no object", TARN_BAD_INPUT},
-                {"{\"nodes\":{", "t.json:1: the text ends too early", TARN_BAD_INPUT},
-                {"{\"nodes\":{},}", "t.json:1: a comma before the end", TARN_BAD_INPUT},
-                {"{\"x\":[1 2]}", "a comma is missing", TARN_BAD_INPUT},
-                {"{\"x\":[01]}", "not a number", TARN_BAD_INPUT},
-                {"{\"x\":[1.]}", "not a number", TARN_BAD_INPUT},
-                {"{\"x\":-}", "not a number", TARN_BAD_INPUT},
-                {"{\"x\":nul}", "not a value", TARN_BAD_INPUT},
-                {"{\"x\":\n\"\\q\"}", "t.json:2: an unknown escape", TARN_BAD_INPUT},
-                {"{\"x\":\"\\u12g4\"}", "hexadecimal", TARN_BAD_INPUT},
-                {"{\"x\":\"a\tb\"}", "a control character", TARN_BAD_INPUT},
-                {"{\"x\":\"ab", "a string without end", TARN_BAD_INPUT},
-                {"{\"x\" 1}", "a colon is missing", TARN_BAD_INPUT},
-                {"{\"x\":[}", "not a value", TARN_BAD_INPUT},
-                {"{\"\\u0000\":1}", "zero byte", TARN_BAD_INPUT},
-                {"{\"\\ud83d\":1}", "surrogate", TARN_BAD_INPUT},
-                {"{\"nodes\":{},\"nodes\":{}}", "given twice", TARN_BAD_INPUT},
-                {"{\"nodes\":[]}", "no object", TARN_BAD_INPUT},
-                {NODE(",\"eclass\":\"d\""), "node n: a key given twice", TARN_BAD_INPUT},
-                {"{\"nodes\":{}}", "no nodes", TARN_BAD_INPUT},
-                {"{\"nodes\":{\"n\":{\"op\":\"n\"}}}", "node n: no eclass", TARN_BAD_INPUT},
-                {NODE(",\"children\":[\"m\"]"), "node n: child m is not a node", TARN_BAD_INPUT},
-                {NODE(",\"children\":3"), "node n: ", TARN_BAD_INPUT},
-                {NODE(",\"children\":[3]"), "node n: ", TARN_BAD_INPUT},
-                {NODE(",\"cost\":-1"), "node n: negative cost -1", TARN_BAD_INPUT},
-                {NODE(",\"cost\":\"1\""), "node n: ", TARN_BAD_INPUT},
-                {"{\"nodes\":{\"n\":{\"eclass\":\"c\"},\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[\"c\"]}", "defined twice",
-                 TARN_BAD_INPUT},
-                {"{\"nodes\":{\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[]}", "no roots", TARN_BAD_INPUT},
-                {"{\"nodes\":{\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[\"d\"]}", "root d names no class", TARN_BAD_INPUT},
-                {NODE("") "x", "t.json:1:", TARN_BAD_INPUT}};
+} bad_text[] = {
+    {"", "t.json", TARN_BAD_INPUT},
+    {"{\"nodes\":\n{\"n\":\n{]", "t.json:3:", TARN_BAD_INPUT},
+    {"[]", "t.json:1: no object", TARN_BAD_INPUT},
+    {"{\"nodes\":{", "t.json:1: the text ends too early", TARN_BAD_INPUT},
+    {"{\"nodes\":{},}", "t.json:1: a comma before the end", TARN_BAD_INPUT},
+    {"{\"x\":[1 2]}", "a comma is missing", TARN_BAD_INPUT},
+    {"{\"x\":[01]}", "not a number", TARN_BAD_INPUT},
+    {"{\"x\":[1.]}", "not a number", TARN_BAD_INPUT},
+    {"{\"x\":-}", "not a number", TARN_BAD_INPUT},
+    {"{\"x\":nul}", "not a value", TARN_BAD_INPUT},
+    {"{\"x\":\n\"\\q\"}", "t.json:2: an unknown escape", TARN_BAD_INPUT},
+    {"{\"x\":\"\\u12g4\"}", "hexadecimal", TARN_BAD_INPUT},
+    {"{\"x\":\"a\tb\"}", "a control character", TARN_BAD_INPUT},
+    {"{\"x\":\"ab", "a string without end", TARN_BAD_INPUT},
+    {"{\"x\" 1}", "a colon is missing", TARN_BAD_INPUT},
+    {"{\"x\":[}", "not a value", TARN_BAD_INPUT},
+    {"{\"\\u0000\":1}", "zero byte", TARN_BAD_INPUT},
+    {"{\"\\ud83d\":1}", "surrogate", TARN_BAD_INPUT},
+    {"{\"nodes\":{},\"nodes\":{}}", "given twice", TARN_BAD_INPUT},
+    {"{\"nodes\":[]}", "no object", TARN_BAD_INPUT},
+    {NODE(",\"eclass\":\"d\""), "node n: a key given twice", TARN_BAD_INPUT},
+    {"{\"nodes\":{}}", "no nodes", TARN_BAD_INPUT},
+    {"{\"nodes\":{\"n\":{\"op\":\"n\"}}}", "node n: no eclass", TARN_BAD_INPUT},
+    {NODE(",\"children\":[\"m\"]"), "node n: child m is not a node", TARN_BAD_INPUT},
+    {NODE(",\"children\":3"), "node n: ", TARN_BAD_INPUT},
+    {NODE(",\"children\":[3]"), "node n: ", TARN_BAD_INPUT},
+    {NODE(",\"cost\":-1"), "node n: negative cost -1", TARN_BAD_INPUT},
+    {NODE(",\"cost\":\"1\""), "node n: ", TARN_BAD_INPUT},
+    {"{\"nodes\":{\"n\":{\"eclass\":\"c\"},\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[\"c\"]}",
+     "defined twice", TARN_BAD_INPUT},
+    {"{\"nodes\":{\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[]}", "no roots", TARN_BAD_INPUT},
+    {"{\"nodes\":{\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[\"d\"]}", "root d names no class",
+     TARN_BAD_INPUT},
+    {NODE("") "x", "t.json:1:", TARN_BAD_INPUT}};
 
 START_TEST(bad_json) {
-  ck_assert_int_eq(tarn_sel_parse_json(cx, bad_text[_i].text, strlen(bad_text[_i].text), "t.json", NULL, &g), bad_text[_i].st);
+  ck_assert_int_eq(
+      tarn_sel_parse_json(cx, bad_text[_i].text, strlen(bad_text[_i].text), "t.json", NULL, &g),
+      bad_text[_i].st);
   const char *m = tarn_message(cx);
   ck_assert_msg(strstr(m, bad_text[_i].why) != NULL, "%s", m);
   ck_assert_ptr_eq(strchr(m, '\n'), NULL);
@@ -310,11 +320,14 @@ START_TEST(bad_json) {
 }
 END_TEST
 
-/* Escapes are what they stand for, and an id may be longer than a few chunks of the stream would be. */
+/* Escapes are what they stand for, and an id may be longer than a few chunks of the stream would
+ * be. */
 START_TEST(strings_in_json) {
-  parse("{\"other\":{\"a\":[null,true,-1.5e3,{}],\"b\":\"\\ud83d\\ude00\"},\n\"nodes\":{\"\\u0061\\n\\\"\\ud83d\\ude00\":"
+  parse("{\"other\":{\"a\":[null,true,-1.5e3,{}],\"b\":\"\\ud83d\\ude00\"},\n\"nodes\":{"
+        "\"\\u0061\\n\\\"\\ud83d\\ude00\":"
         "{\"eclass\":\"c\\/"
-        "\",\"cost\":0.1,\"op\":\"\\t\"},\"b\":{\"children\":[\"a\\n\\\"\xf0\x9f\x98\x80\"],\"eclass\":\"d\",\"cost\":25e-2}},"
+        "\",\"cost\":0.1,\"op\":\"\\t\"},\"b\":{\"children\":[\"a\\n\\\"\xf0\x9f\x98\x80\"],"
+        "\"eclass\":\"d\",\"cost\":25e-2}},"
         "\"root_eclasses\":[\"d\",\"c/\"]}");
   char name[32];
   ck_assert_str_eq(tarn_sel_node_name(g, 0, name, sizeof name), "a\n\"\xf0\x9f\x98\x80");
@@ -332,8 +345,9 @@ START_TEST(tokens_across_chunks) {
   ck_assert(f && id);
   fputs("{\"nodes\":{", f);
   for (unsigned i = 0; i < NODES; i++) {
-    fprintf(f, "%s\"%s%u\":{\"op\":\"%s\\\\%s%s%s\",\"cost\":%*u.25,\"eclass\":\"%u\",\"children\":[", i ? "," : "", id, i, id,
-            id, id, id, (int)(i * 997), i, i);
+    fprintf(f,
+            "%s\"%s%u\":{\"op\":\"%s\\\\%s%s%s\",\"cost\":%*u.25,\"eclass\":\"%u\",\"children\":[",
+            i ? "," : "", id, i, id, id, id, id, (int)(i * 997), i, i);
     if (i) fprintf(f, "\"%s%u\"", id, i - 1);
     fputs("]}", f);
   }
@@ -362,7 +376,9 @@ START_TEST(numbers_in_json) {
                                        "1E+2"};
   for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
     char text[200];
-    snprintf(text, sizeof text, "{\"nodes\":{\"n\":{\"eclass\":\"c\",\"cost\":%s}},\"root_eclasses\":[\"c\"]}", number[i]);
+    snprintf(text, sizeof text,
+             "{\"nodes\":{\"n\":{\"eclass\":\"c\",\"cost\":%s}},\"root_eclasses\":[\"c\"]}",
+             number[i]);
     parse(text);
     tarn_sel_view v;
     ck_assert_int_eq(tarn_sel_graph_view(g, &v), TARN_OK);
@@ -387,7 +403,8 @@ static const char *const impossible[] = {
     "{\"nodes\":{\"n\":{\"eclass\":\"c\",\"children\":[\"n\"]}},\"root_eclasses\":[\"c\"]}",
     "{\"nodes\":{\"n\":{\"eclass\":\"c\",\"cost\":null}},\"root_eclasses\":[\"c\"]}",
     "{\"nodes\":{\"n\":{\"eclass\":\"c\",\"cost\":1e999}},\"root_eclasses\":[\"c\"]}",
-    "{\"nodes\":{\"n\":{\"eclass\":\"c\",\"children\":[\"m\"]},\"m\":{\"eclass\":\"d\",\"children\":[\"n\"]},"
+    "{\"nodes\":{\"n\":{\"eclass\":\"c\",\"children\":[\"m\"]},\"m\":{\"eclass\":\"d\","
+    "\"children\":[\"n\"]},"
     "\"k\":{\"eclass\":\"e\"}},\"root_eclasses\":[\"e\",\"c\"]}"};
 
 START_TEST(no_finite_selection) {
@@ -396,7 +413,8 @@ START_TEST(no_finite_selection) {
     tarn_status st = tarn_sel_run(g, m, NULL, &r);
     if (m == TARN_SEL_ILP && st == TARN_IO) continue; /* no CBC here */
     ck_assert_int_eq(st, TARN_NO_RESULT);
-    ck_assert_msg(strstr(tarn_message(cx), "root c: no finite selection") != NULL, "%s", tarn_message(cx));
+    ck_assert_msg(strstr(tarn_message(cx), "root c: no finite selection") != NULL, "%s",
+                  tarn_message(cx));
   }
 }
 END_TEST
@@ -473,7 +491,8 @@ static void values6(void *user, uint32_t node, double *out) {
 START_TEST(sum_plus_maximum) {
   two_ways();
   const double weight[] = {0, 0.1, 1, 10}, best[] = {6, 6.9, 12, 30};
-  tarn_sel_cost c = {.k = 2, .how = {TARN_SEL_SUM, TARN_SEL_MAX}, .values = values6, .combine = sum_plus_max};
+  tarn_sel_cost c = {
+      .k = 2, .how = {TARN_SEL_SUM, TARN_SEL_MAX}, .values = values6, .combine = sum_plus_max};
   double w = weight[_i];
   c.user = &w;
   tarn_sel_options o = tarn_sel_defaults(TARN_SEL_EXACT);
@@ -574,7 +593,8 @@ START_TEST(any_limit_leaves_a_selection) {
 END_TEST
 
 /* ---- memory ---- */
-static const char *const graphs[] = {SHARED, TARN_TOP "/tests/corpus/egraph/random", TARN_TOP "/tests/corpus/egraph/sums"};
+static const char *const graphs[] = {SHARED, TARN_TOP "/tests/corpus/egraph/random",
+                                     TARN_TOP "/tests/corpus/egraph/sums"};
 
 START_TEST(every_allocation_may_fail) {
   for (uint64_t k = 1;; k++) {
@@ -597,7 +617,8 @@ START_TEST(every_allocation_may_fail) {
 }
 END_TEST
 
-/* Peak of what is held while a graph is read: at most 100 bytes a node and 32 a child, and the stream's buffers. */
+/* Peak of what is held while a graph is read: at most 100 bytes a node and 32 a child, and the
+ * stream's buffers. */
 typedef struct peak_alloc {
   size_t held, most;
 } peak_alloc;
@@ -616,8 +637,11 @@ START_TEST(reading_takes_little_memory) {
   ck_assert_ptr_nonnull(f);
   fputs("{\"nodes\":{", f);
   for (unsigned i = 0; i < NODES; i++) {
-    fprintf(f, "%s\"node%u\":{\"op\":\"an operator of some length\",\"eclass\":\"%u\",\"children\":[", i ? "," : "", i, i / 2);
-    for (unsigned k = 0; k < KIDS && i > 1; k++) fprintf(f, "%s\"node%u\"", k ? "," : "", (i * 7919 + k) % (i & ~1u));
+    fprintf(f,
+            "%s\"node%u\":{\"op\":\"an operator of some length\",\"eclass\":\"%u\",\"children\":[",
+            i ? "," : "", i, i / 2);
+    for (unsigned k = 0; k < KIDS && i > 1; k++)
+      fprintf(f, "%s\"node%u\"", k ? "," : "", (i * 7919 + k) % (i & ~1u));
     fputs("]}", f);
   }
   fprintf(f, "},\"root_eclasses\":[\"%u\"]}", NODES / 2 - 1);

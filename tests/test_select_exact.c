@@ -1,5 +1,5 @@
-/* Selection against brute force: on small random graphs `exact` finds the optimum and proves it, no method beats it, and
- * every answer is a selection. */
+/* Selection against brute force: on small random graphs `exact` finds the optimum and proves it, no
+ * method beats it, and every answer is a selection. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@ static uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)(next_random(s
 
 enum { MOST = 8 };
 
-/* A graph of a few classes: some costs zero, some infinite, some fractions; children anywhere, so with cycles. */
+/* A graph of a few classes: some costs zero, some infinite, some fractions; children anywhere, so
+ * with cycles. */
 static tarn_sel_graph *random_graph(tarn_ctx *cx, uint64_t seed) {
   tarn_sel_graph *g;
   uint64_t s = seed;
@@ -28,11 +29,13 @@ static tarn_sel_graph *random_graph(tarn_ctx *cx, uint64_t seed) {
     uint32_t nodes = 1 + below(&s, 3);
     for (uint32_t i = 0; i < nodes; i++) {
       uint32_t kid[3], kids = below(&s, 4);
-      for (uint32_t k = 0; k < kids; k++) kid[k] = kind && c + 1 < n ? c + 1 + below(&s, n - c - 1) : below(&s, n);
+      for (uint32_t k = 0; k < kids; k++)
+        kid[k] = kind && c + 1 < n ? c + 1 + below(&s, n - c - 1) : below(&s, n);
       if (kind == 1 && kids && below(&s, 4) == 0) kid[0] = below(&s, n);
       double cost = kind == 2 ? below(&s, 1000) / 128.0 : below(&s, 5);
       if (below(&s, 20) == 0) cost = INFINITY;
-      ck_assert_int_eq(tarn_sel_add_node(g, c, cost, kid, c + 1 == n && kind ? 0 : kids, NULL), TARN_OK);
+      ck_assert_int_eq(tarn_sel_add_node(g, c, cost, kid, c + 1 == n && kind ? 0 : kids, NULL),
+                       TARN_OK);
     }
   }
   for (uint32_t i = 0, roots = 1 + below(&s, 3); i < roots; i++)
@@ -67,17 +70,20 @@ static void check_method(tarn_sel_graph *g, tarn_sel_method m, double best, uint
     ck_assert_int_eq(st, TARN_NO_RESULT);
     return;
   }
-  ck_assert_msg(st == TARN_OK, "%s, seed %llu: %s", tarn_sel_method_name(m), (unsigned long long)seed, tarn_message(r.cx));
+  ck_assert_msg(st == TARN_OK, "%s, seed %llu: %s", tarn_sel_method_name(m),
+                (unsigned long long)seed, tarn_message(r.cx));
   tarn_sel_prices p;
   ck_assert_int_eq(tarn_sel_verify(g, r.choice, &p), TARN_OK);
   ck_assert_double_eq(p.dag_cost, r.dag_cost);
   double eps = 1e-9 * (1 + best);
-  ck_assert_msg(r.dag_cost >= best - eps && r.lower_bound <= best + eps, "%s, seed %llu: %g and bound %g, best %g",
-                tarn_sel_method_name(m), (unsigned long long)seed, r.dag_cost, r.lower_bound, best);
+  ck_assert_msg(r.dag_cost >= best - eps && r.lower_bound <= best + eps,
+                "%s, seed %llu: %g and bound %g, best %g", tarn_sel_method_name(m),
+                (unsigned long long)seed, r.dag_cost, r.lower_bound, best);
   if (r.optimal || m == TARN_SEL_EXACT)
-    ck_assert_msg(r.dag_cost <= best + eps, "%s, seed %llu: %g, best %g", tarn_sel_method_name(m), (unsigned long long)seed,
-                  r.dag_cost, best);
-  if (m == TARN_SEL_EXACT) ck_assert_msg(r.optimal, "seed %llu: not proven", (unsigned long long)seed);
+    ck_assert_msg(r.dag_cost <= best + eps, "%s, seed %llu: %g, best %g", tarn_sel_method_name(m),
+                  (unsigned long long)seed, r.dag_cost, best);
+  if (m == TARN_SEL_EXACT)
+    ck_assert_msg(r.optimal, "seed %llu: not proven", (unsigned long long)seed);
   tarn_sel_result_free(&r);
 }
 
@@ -90,14 +96,16 @@ START_TEST(exact_equals_brute_force) {
     double best = brute_force(g);
     check_method(g, TARN_SEL_EXACT, best, seed);
     check_method(g, TARN_SEL_GREEDY, best, seed);
-    check_method(g, (tarn_sel_method[]){TARN_SEL_TREE, TARN_SEL_WORST, TARN_SEL_RANDOM}[seed % 3], best, seed);
+    check_method(g, (tarn_sel_method[]){TARN_SEL_TREE, TARN_SEL_WORST, TARN_SEL_RANDOM}[seed % 3],
+                 best, seed);
     tarn_sel_graph_free(g);
     tarn_ctx_free(cx);
   }
 }
 END_TEST
 
-/* A long graph whose classes see a few neighbours only: a tree decomposition has small bags. Some steps lead back. */
+/* A long graph whose classes see a few neighbours only: a tree decomposition has small bags. Some
+ * steps lead back. */
 static tarn_sel_graph *long_graph(tarn_ctx *cx, uint64_t seed) {
   enum { N = 40, WINDOW = 3 };
   tarn_sel_graph *g;
@@ -119,8 +127,8 @@ static tarn_sel_graph *long_graph(tarn_ctx *cx, uint64_t seed) {
   return g;
 }
 
-/* Dozens to hundreds of classes with children in a window ahead and some steps back: relaxations, tables and branching are all
- * needed, and nodes are proven away until classes have none left. */
+/* Dozens to hundreds of classes with children in a window ahead and some steps back: relaxations,
+ * tables and branching are all needed, and nodes are proven away until classes have none left. */
 static tarn_sel_graph *middling_graph(tarn_ctx *cx, uint64_t seed) {
   tarn_sel_graph *g;
   uint64_t s = seed;
@@ -149,16 +157,19 @@ START_TEST(exact_is_not_behind) {
     for (tarn_sel_method m = TARN_SEL_TREE; m <= TARN_SEL_EXACT; m++) {
       tarn_sel_options o = tarn_sel_defaults(m);
       tarn_sel_result r;
-      o.seconds = INFINITY, o.steps = m == TARN_SEL_EXACT ? 20000000 : 2000000; /* ten times, as the defaults have it */
-      ck_assert_msg(tarn_sel_run(g, m, &o, &r) == TARN_OK, "seed %llu: %s", (unsigned long long)seed, tarn_message(cx));
+      o.seconds = INFINITY,
+      o.steps = m == TARN_SEL_EXACT ? 20000000 : 2000000; /* ten times, as the defaults have it */
+      ck_assert_msg(tarn_sel_run(g, m, &o, &r) == TARN_OK, "seed %llu: %s",
+                    (unsigned long long)seed, tarn_message(cx));
       cost[m] = r.dag_cost;
       if (r.lower_bound > bound) bound = r.lower_bound;
       tarn_sel_result_free(&r);
     }
-    ck_assert_msg(cost[TARN_SEL_EXACT] <= cost[TARN_SEL_GREEDY] && cost[TARN_SEL_GREEDY] <= cost[TARN_SEL_TREE] &&
+    ck_assert_msg(cost[TARN_SEL_EXACT] <= cost[TARN_SEL_GREEDY] &&
+                      cost[TARN_SEL_GREEDY] <= cost[TARN_SEL_TREE] &&
                       bound <= cost[TARN_SEL_EXACT] + 1e-9,
-                  "seed %llu: tree %g, greedy %g, exact %g, bound %g", (unsigned long long)seed, cost[TARN_SEL_TREE],
-                  cost[TARN_SEL_GREEDY], cost[TARN_SEL_EXACT], bound);
+                  "seed %llu: tree %g, greedy %g, exact %g, bound %g", (unsigned long long)seed,
+                  cost[TARN_SEL_TREE], cost[TARN_SEL_GREEDY], cost[TARN_SEL_EXACT], bound);
     tarn_sel_graph_free(g);
     tarn_ctx_free(cx);
   }
@@ -170,7 +181,8 @@ START_TEST(ilp_agrees) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
     tarn_sel_graph *g = seed <= 150 ? random_graph(cx, seed * 131) : long_graph(cx, seed);
     tarn_sel_result e, i;
-    tarn_status st = tarn_sel_run(g, TARN_SEL_EXACT, NULL, &e), si = tarn_sel_run(g, TARN_SEL_ILP, NULL, &i);
+    tarn_status st = tarn_sel_run(g, TARN_SEL_EXACT, NULL, &e),
+                si = tarn_sel_run(g, TARN_SEL_ILP, NULL, &i);
     if (si == TARN_IO) ck_assert_ptr_nonnull(strstr(tarn_message(cx), "not installed"));
     else ck_assert_int_eq(st, si);
     if (st == TARN_OK && si == TARN_OK) {
@@ -241,8 +253,8 @@ START_TEST(combined_cost_equals_brute_force) {
     if (!st) {
       ck_assert_int_eq(tarn_sel_graph_view(g, &v), TARN_OK);
       ck_assert_double_eq_tol(r.cost, peak_of(&v, r.choice), 1e-9);
-      ck_assert_msg(r.optimal && (!small || fabs(r.cost - best) < 1e-9), "seed %llu: %g, best %g", (unsigned long long)seed,
-                    r.cost, best);
+      ck_assert_msg(r.optimal && (!small || fabs(r.cost - best) < 1e-9), "seed %llu: %g, best %g",
+                    (unsigned long long)seed, r.cost, best);
       tarn_sel_result_free(&r);
     }
     tarn_sel_graph_free(g);

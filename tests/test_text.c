@@ -32,7 +32,8 @@ static const char *const texts[] = {
     "(compute dotProd (cartProd " X234 " " Y234 "))",
     "(compute (dotProd f64) (input x ((2) (2 3)) f64))",
     "(compute (dotProd f16) (input x ((2) (2 3)) f16))",
-    "(compute (epi (max (cast f16 $0) (f16 0)) (red sum (mul (cast f32 $0) (cast f32 $1)) (tuple 2))) (input x ((2) (2 3)) "
+    "(compute (epi (max (cast f16 $0) (f16 0)) (red sum (mul (cast f32 $0) (cast f32 $1)) (tuple "
+    "2))) (input x ((2) (2 3)) "
     "f16))",
     "(compute (reduceSum bf16) (input x ((2) (2 3)) bf16))",
     "(compute (red sum (mul $1 $0) (tuple 2)) (cartProd " X234 " " Y234 "))",
@@ -52,7 +53,8 @@ static const char *const texts[] = {
     "(gather 1 " X234 " (input n ((5) (6)) i64))",
     "(opaque \"f32\" (axis 1) (beta 0.5) (\"k k\" (reals 1.0 2.5 -0.0)) (mode \"a\\\"b\") (none "
     "(ints)) "
-    "(pads (ints 1 2)) (r 3.0) (s \"\") ((f32 ((2) ())) (tuple (f32 (() ())) (i8 (() ())))) " X234 ")",
+    "(pads (ints 1 2)) (r 3.0) (s \"\") ((f32 ((2) ())) (tuple (f32 (() ())) (i8 (() ())))) " X234
+    ")",
     "(opaque Foo ((f32 ((2) ()))))",
     "(call vfma (16 4) ((f32 ((2) ()))) " X234 ")",
     "(to \"a;b\" " X234 ")",
@@ -217,11 +219,12 @@ static uint32_t some_function(pool *p, const tarn_term *kid, uint32_t n) {
 
 /* One more term, if what was drawn types; false if not. */
 static bool grow(pool *p, uint32_t *made) {
-  static const uint32_t ops[] = {TARN_OP_ACCESS,  TARN_OP_TRANSPOSE,   TARN_OP_WINDOWS,   TARN_OP_SLICE,     TARN_OP_PAD,
-                                 TARN_OP_SQUEEZE, TARN_OP_INSERT_AXIS, TARN_OP_BROADCAST, TARN_OP_FLATTEN,   TARN_OP_RESHAPE,
-                                 TARN_OP_VIEW,    TARN_OP_CONCAT,      TARN_OP_PAIR,      TARN_OP_CART_PROD, TARN_OP_COMPUTE,
-                                 TARN_OP_FOLD,    TARN_OP_MATERIALISE, TARN_OP_GATHER,    TARN_OP_TUPLE,     TARN_OP_NTH,
-                                 TARN_OP_PLACE};
+  static const uint32_t ops[] = {
+      TARN_OP_ACCESS,  TARN_OP_TRANSPOSE,   TARN_OP_WINDOWS,   TARN_OP_SLICE,     TARN_OP_PAD,
+      TARN_OP_SQUEEZE, TARN_OP_INSERT_AXIS, TARN_OP_BROADCAST, TARN_OP_FLATTEN,   TARN_OP_RESHAPE,
+      TARN_OP_VIEW,    TARN_OP_CONCAT,      TARN_OP_PAIR,      TARN_OP_CART_PROD, TARN_OP_COMPUTE,
+      TARN_OP_FOLD,    TARN_OP_MATERIALISE, TARN_OP_GATHER,    TARN_OP_TUPLE,     TARN_OP_NTH,
+      TARN_OP_PLACE};
   uint32_t op = ops[below(&p->s, sizeof ops / sizeof *ops)], type[3], payload;
   const tarn_opinfo *info = tarn_op_info(op);
   uint32_t n = info->max_kids < 0 ? 1 + below(&p->s, 3) : (uint32_t)info->max_kids;
@@ -233,7 +236,8 @@ static bool grow(pool *p, uint32_t *made) {
   }
   const tarn_type *t = tarn_type_get(L, type[0]);
   if (op == TARN_OP_COMPUTE) payload = tarn_payload_of(L, TARN_P_FN, some_function(p, kid, n));
-  else if (op == TARN_OP_PLACE) payload = tarn_payload_intern(L, &(tarn_payload){.kind = TARN_P_PLACE, .name = "l2"});
+  else if (op == TARN_OP_PLACE)
+    payload = tarn_payload_intern(L, &(tarn_payload){.kind = TARN_P_PLACE, .name = "l2"});
   else if (op == TARN_OP_VIEW) {
     uint32_t of = ops[below(&p->s, 10)], inner = some_payload(p, of, t);
     if (inner == TARN_NONE || tarn_type_of(L, of, inner, type, 1) == TARN_NONE) return false;
@@ -262,7 +266,8 @@ static void start_pool(pool *p) {
       continue;
     }
     tarn_tensor *v = tarn_tensor_new(L->cx, dt, n, dim);
-    for (int64_t k = 0; k < tarn_tensor_count(v); k++) tarn_tensor_set(v, k, tarn_fx_value(L, some_const(L, &p->s, dt)));
+    for (int64_t k = 0; k < tarn_tensor_count(v); k++)
+      tarn_tensor_set(v, k, tarn_fx_value(L, some_const(L, &p->s, dt)));
     p->t[p->n++] = tarn_constant(L, name, v, ns);
   }
 }
@@ -304,7 +309,8 @@ END_TEST
 static void deep(tarn_ctx *c, void *arg) {
   tarn_term t = tarn_input(L, "x", tarn_type_tensor(L, TARN_F32, 1, 1, (int64_t[]){3}));
   (void)arg;
-  for (int i = 0; i < 30000; i++) t = tarn_slice(L, 0, 0, 3, 1, tarn_pad(L, 0, tarn_fx_const(L, TARN_F32, 0), i % 2, 1, t));
+  for (int i = 0; i < 30000; i++)
+    t = tarn_slice(L, 0, 0, 3, 1, tarn_pad(L, 0, tarn_fx_const(L, TARN_F32, 0), i % 2, 1, t));
   const char *text = term_text(c, t);
   ck_assert_uint_eq(tarn_term_parse(L, read1(c, text)), t);
 }
@@ -346,13 +352,15 @@ static const char *const bad_programs[][2] = {
     {"(program (inputs))", "(program"},
     {"(program (inputs) (outputs (y)))", "(NAME TERM)"},
     {"(program (inputs) (led) (outputs))", "let"},
-    {"(program (inputs (x ((2) ()) f32)) (outputs (y (tuple (input x ((2) ()) f32)))))", "y is a tuple"},
+    {"(program (inputs (x ((2) ()) f32)) (outputs (y (tuple (input x ((2) ()) f32)))))",
+     "y is a tuple"},
 };
 
 static void parse_program(tarn_ctx *c, void *arg) { tarn_program_parse(L, read1(c, arg), NULL); }
 
 START_TEST(bad_programs_are_refused) {
-  ck_assert_int_eq(tarn_protect(cx, parse_program, (char *)(uintptr_t)bad_programs[_i][0]), TARN_BAD_INPUT);
+  ck_assert_int_eq(tarn_protect(cx, parse_program, (char *)(uintptr_t)bad_programs[_i][0]),
+                   TARN_BAD_INPUT);
   ck_assert_msg(strstr(tarn_message(cx), bad_programs[_i][1]), "%s", tarn_message(cx));
 }
 END_TEST
@@ -362,7 +370,8 @@ static tarn_program *outputs(tarn_ctx *c, const tarn_term *t, uint32_t n) {
   p->L = L;
   p->nout = n;
   p->out = TARN_ARRAY(c, tarn_io, n);
-  for (uint32_t i = 0; i < n; i++) p->out[i] = (tarn_io){tarn_format(c, "y%u", i), t[i], tarn_term_get(L, t[i])->type};
+  for (uint32_t i = 0; i < n; i++)
+    p->out[i] = (tarn_io){tarn_format(c, "y%u", i), t[i], tarn_term_get(L, t[i])->type};
   return p;
 }
 
@@ -374,7 +383,8 @@ static void constant_files(tarn_ctx *c, void *arg) {
   uint64_t s = 3;
   for (uint32_t i = 0; i < TARN_DTYPES; i++) {
     tarn_tensor *v = tarn_tensor_new(c, (tarn_dtype)i, 2, dim);
-    for (int64_t k = 0; k < 100; k++) tarn_tensor_set(v, k, tarn_fx_value(L, some_const(L, &s, (tarn_dtype)i)));
+    for (int64_t k = 0; k < 100; k++)
+      tarn_tensor_set(v, k, tarn_fx_value(L, some_const(L, &s, (tarn_dtype)i)));
     t[i] = tarn_constant(L, i % 2 ? "../w/0 w" : "f32", v, i % 3);
   }
   tarn_program *p = outputs(c, t, TARN_DTYPES);

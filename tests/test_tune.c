@@ -4,8 +4,6 @@
 
 #include "hw/hw.h"
 #include "tune/evolve.h"
-#include "tune/near.h"
-#include "tune/pace.h"
 #include "tune/trees.h"
 #include "tune/tune.h"
 #include <math.h>
@@ -23,7 +21,9 @@ static tarn_status attempt(tarn_fn *fn, void *arg) { return tarn_protect(cx, fn,
 static void make_samples(tarn_sample *x, uint32_t kernels, uint32_t each) {
   uint64_t s = 11;
   for (uint32_t i = 0; i < kernels * each; i++) {
-    x[i] = (tarn_sample){.kernel = i / each * 7919 + 1, .schedule = i % each, .analytic = 1e-6 * (1 + below(&s, 100))};
+    x[i] = (tarn_sample){.kernel = i / each * 7919 + 1,
+                         .schedule = i % each,
+                         .analytic = 1e-6 * (1 + below(&s, 100))};
     for (uint32_t f = 0; f < TARN_FEATURES; f++) x[i].feature[f] = (float)below(&s, 8);
     x[i].seconds = x[i].analytic * exp2(x[i].feature[3] > 4 ? 2 : x[i].feature[7] * 0.2);
   }
@@ -53,11 +53,14 @@ static void store_round(tarn_ctx *c, void *arg) {
   tarn_record again[2] = {x[3], x[4]};
   again[0].seconds *= 2, again[1].seconds /= 2;
   tarn_store_add(s, "this", again, 2); /* again: not twice, and the last is kept … */
-  ck_assert(tarn_store_has(s, "this", 1, x[3].kernel, x[3].schedule, &got) && got == 2 * x[3].seconds);
+  ck_assert(tarn_store_has(s, "this", 1, x[3].kernel, x[3].schedule, &got) &&
+            got == 2 * x[3].seconds);
   again[0].seconds = INFINITY;
   tarn_store_add(s, "this", again, 1); /* … unless it failed */
-  ck_assert(tarn_store_has(s, "this", 1, x[3].kernel, x[3].schedule, &got) && got == 2 * x[3].seconds);
-  ck_assert(tarn_store_has(s, "this", 1, x[4].kernel, x[4].schedule, &got) && got == x[4].seconds / 2);
+  ck_assert(tarn_store_has(s, "this", 1, x[3].kernel, x[3].schedule, &got) &&
+            got == 2 * x[3].seconds);
+  ck_assert(tarn_store_has(s, "this", 1, x[4].kernel, x[4].schedule, &got) &&
+            got == x[4].seconds / 2);
   ck_assert(!tarn_store_has(s, "this", 2, x[3].kernel, x[3].schedule, NULL));
   ck_assert(tarn_store_has(s, "this", 1, x[7].kernel, x[7].schedule, &got) && isinf(got));
   ck_assert_uint_eq(tarn_store_read(s, "this", &all), 39);
@@ -92,7 +95,8 @@ START_TEST(store) {
   ck_assert_int_eq(memcmp(before, after, sizeof before), 0);
 }
 END_TEST
-/* A process that adds batches of ten until it is killed: every batch that it told of is there, and no part of another. */
+/* A process that adds batches of ten until it is killed: every batch that it told of is there, and
+ * no part of another. */
 static void add_for_ever(tarn_ctx *c, void *to) {
   tarn_store *s = tarn_store_open(c, in_dir("kill.db"));
   tarn_record x[10];
@@ -160,11 +164,13 @@ static void use(tarn_ctx *c, void *arg) {
   ck_assert_str_eq(t->hw, "this");
   ck_assert_str_eq(t->features, trees_features(c));
   double off = 0;
-  for (uint32_t i = 0; i < 400; i++) off += fabs(trees_predict(t, x[i].feature) - log2(x[i].seconds / x[i].analytic)) / 400;
+  for (uint32_t i = 0; i < 400; i++)
+    off += fabs(trees_predict(t, x[i].feature) - log2(x[i].seconds / x[i].analytic)) / 400;
   ck_assert_double_lt(off, 0.1);
 }
 START_TEST(learns) {
-  lesson a = {.n = 60 * 40, .path = in_dir("a.price")}, b = {.n = 60 * 40, .path = in_dir("b.price")};
+  lesson a = {.n = 60 * 40, .path = in_dir("a.price")},
+         b = {.n = 60 * 40, .path = in_dir("b.price")};
   must(learn, &a);
   ck_assert_double_gt(a.fit.learned.pairwise, 0.95);
   ck_assert_double_gt(a.fit.learned.r2, 0.95);
@@ -180,7 +186,8 @@ END_TEST
 START_TEST(judges_some) { /* of two kernels there is enough; of a third nothing is known */
   const uint64_t some[] = {1, 7919 + 1, 5};
   tarn_judged of = {some, 3, 0, 40}, more = {some, 3, 0, 41}, elsewhere = {some, 3, 2, 40};
-  lesson a = {.n = 60 * 40, .of = &of}, b = {.n = 60 * 40, .of = &more}, c = {.n = 60 * 40, .of = &elsewhere};
+  lesson a = {.n = 60 * 40, .of = &of}, b = {.n = 60 * 40, .of = &more},
+         c = {.n = 60 * 40, .of = &elsewhere};
   must(learn, &a), must(learn, &b), must(learn, &c);
   ck_assert(a.fit.kernels == 2 && a.fit.rows == 80 && a.fit.learned.pairwise > 0.9);
   ck_assert(b.fit.kernels == 0 && b.fit.rows == 0 && isnan(b.fit.learned.r2));
@@ -215,13 +222,16 @@ static tarn_ksig product(int64_t rows, int64_t cols, int64_t terms) {
   tarn_imap a = {.ns = 3, .n = 3, .nin = 1, .in = {flat_a}, .fill = TARN_NONE}, b = a;
   memcpy(a.dim, dim, sizeof dim), memcpy(b.dim, dim, sizeof dim);
   b.in[0] = flat_b;
-  a.e[0] = tarn_ix_add(L, tarn_ix_scale(L, tarn_ix_var(L, 0, dim), terms, dim), tarn_ix_var(L, 2, dim), dim);
-  b.e[0] = tarn_ix_add(L, tarn_ix_scale(L, tarn_ix_var(L, 2, dim), cols, dim), tarn_ix_var(L, 1, dim), dim);
+  a.e[0] = tarn_ix_add(L, tarn_ix_scale(L, tarn_ix_var(L, 0, dim), terms, dim),
+                       tarn_ix_var(L, 2, dim), dim);
+  b.e[0] = tarn_ix_add(L, tarn_ix_scale(L, tarn_ix_var(L, 2, dim), cols, dim),
+                       tarn_ix_var(L, 1, dim), dim);
   tarn_func f = {.nops = 2,
                  .body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0),
                  .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32),
                  .epi = TARN_NONE};
-  tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)}, {.src = 1, .map = tarn_map_intern(L, &b)}};
+  tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)},
+                      {.src = 1, .map = tarn_map_intern(L, &b)}};
   tarn_stage st = {.nown = 2,
                    .nred = 1,
                    .own = {rows, cols},
@@ -247,13 +257,15 @@ static void price_of_product(tarn_ctx *c, void *arg) {
   float f[TARN_FEATURES];
   const tarn_schedule *sched = tarn_solve(s, &k, &cost);
   tarn_features(L, hw, &k, sched, 1, &cost, f);
-  for (uint32_t i = 0; i < TARN_FEATURES; i++) ck_assert_msg(isfinite(f[i]), "%s", tarn_feature_name(i));
+  for (uint32_t i = 0; i < TARN_FEATURES; i++)
+    ck_assert_msg(isfinite(f[i]), "%s", tarn_feature_name(i));
   ck_assert_ptr_null(tarn_feature_name(TARN_FEATURES));
 }
 START_TEST(features) { must(price_of_product, NULL); }
 END_TEST
 
-/* Blocked by the tile: the same values from a constant put in blocks, `fine` elements of dim `by` to a block. */
+/* Blocked by the tile: the same values from a constant put in blocks, `fine` elements of dim `by`
+ * to a block. */
 typedef struct packing {
   uint32_t constant, dims; /* operand; dims of the loops afterwards */
   int64_t lanes, rows;     /* of the register tile: 5 x 48 results of 7 terms */
@@ -261,17 +273,19 @@ typedef struct packing {
 static double blocked_value(const packing *q, int64_t x, int64_t size) {
   enum { R = 5, C = 48, T = 7 };
   int64_t n = q->constant ? C : R, tile = q->constant ? q->lanes : q->rows;
-  int64_t of = x / (T * tile) * tile + x % tile, term = x % (T * tile) / tile; /* padded blocks, the dim innermost */
+  int64_t of = x / (T * tile) * tile + x % tile,
+          term = x % (T * tile) / tile; /* padded blocks, the dim innermost */
   ck_assert_int_eq(size, (n + tile - 1) / tile * tile * T);
   if (of >= n) return 1e9; /* padding is not read */
   int64_t at = q->constant ? term * C + of : of * T + term;
   return (double)(at * 7 % 23);
 }
-/* A kernel and the same with its constant in blocks have the same results. value: of element x of an operand of so many, which
- * lies as it is, or packed. */
-typedef double operand_value(const void *how, bool packed, uint32_t operand, int64_t x, int64_t elems);
-static void check_blocked(tarn_ctx *c, const tarn_ksig *k, const tarn_ksig *b, operand_value *value, const void *how,
-                          size_t results) {
+/* A kernel and the same with its constant in blocks have the same results. value: of element x of
+ * an operand of so many, which lies as it is, or packed. */
+typedef double operand_value(const void *how, bool packed, uint32_t operand, int64_t x,
+                             int64_t elems);
+static void check_blocked(tarn_ctx *c, const tarn_ksig *k, const tarn_ksig *b, operand_value *value,
+                          const void *how, size_t results) {
   tarn_tensor *out[2];
   for (int v = 0; v < 2; v++) {
     const tarn_ksig *g = v ? b : k;
@@ -279,7 +293,8 @@ static void check_blocked(tarn_ctx *c, const tarn_ksig *k, const tarn_ksig *b, o
     tarn_term kid[2];
     for (uint32_t i = 0; i < 2; i++) {
       tarn_tensor *t = tarn_tensor_new(c, TARN_F32, 1, g->in[i].dim);
-      for (int64_t x = 0; x < t->dim[0]; x++) tarn_tensor_set(t, x, (tarn_value){.d = value(how, v, i, x, t->dim[0])});
+      for (int64_t x = 0; x < t->dim[0]; x++)
+        tarn_tensor_set(t, x, (tarn_value){.d = value(how, v, i, x, t->dim[0])});
       in[i] = (tarn_binding){i ? "b" : "a", t};
       kid[i] = tarn_input(L, in[i].name, tarn_type_tensor(L, TARN_F32, 1, 1, t->dim));
     }
@@ -288,7 +303,8 @@ static void check_blocked(tarn_ctx *c, const tarn_ksig *k, const tarn_ksig *b, o
   }
   ck_assert(!memcmp(out[0]->data, out[1]->data, results * sizeof(float)));
 }
-static double value_of_packing(const void *how, bool packed, uint32_t operand, int64_t x, int64_t elems) {
+static double value_of_packing(const void *how, bool packed, uint32_t operand, int64_t x,
+                               int64_t elems) {
   const packing *q = how;
   return packed && operand == q->constant ? blocked_value(q, x, elems) : (double)(x * 7 % 23);
 }
@@ -312,36 +328,45 @@ static void block_one(tarn_ctx *c, const packing *q) {
 }
 static void block(tarn_ctx *c, void *arg) {
   (void)arg;
-  static const packing all[] = {{1, 3, 16, 2}, {1, 2, 32, 2}, {0, 2, 16, 2}, {0, 2, 32, 4}, {0, 2, 16, 3}};
+  static const packing all[] = {
+      {1, 3, 16, 2}, {1, 2, 32, 2}, {0, 2, 16, 2}, {0, 2, 32, 4}, {0, 2, 16, 3}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) block_one(c, &all[i]);
   tarn_ksig k = product(6, 48, 7), same = k;
-  tarn_stage_sched st = {
-      .nlevel = 5,
-      .acc = 3,
-      .level = {{1, TARN_SERIAL, 24}, {1, TARN_SERIAL, 16}, {0, TARN_SERIAL, 1}, {2, TARN_SERIAL, 1}, {1, TARN_VECTOR, 1}}};
+  tarn_stage_sched st = {.nlevel = 5,
+                         .acc = 3,
+                         .level = {{1, TARN_SERIAL, 24},
+                                   {1, TARN_SERIAL, 16},
+                                   {0, TARN_SERIAL, 1},
+                                   {2, TARN_SERIAL, 1},
+                                   {1, TARN_VECTOR, 1}}};
   const tarn_schedule whole = {.nstage = 1, .stage = &st}, *s = &whole;
   uint32_t lanes;
   ck_assert(tarn_ksig_block(L, &same, &s)); /* by 24: tiles of 16 do not divide it */
   ck_assert_int_eq(tarn_schedule_tile(&st, &lanes), 24);
   st.level[0].step = 32, s = &whole, same = k;
-  ck_assert_int_eq(tarn_schedule_tile(&st, &lanes), 16); /* a tile, not the block of two that a loop outside walks */
+  ck_assert_int_eq(tarn_schedule_tile(&st, &lanes),
+                   16); /* a tile, not the block of two that a loop outside walks */
   ck_assert(tarn_ksig_block(L, &same, &s));
   tarn_schedule_check(L, tarn_nest_get(L, same.nest), s);
   ck_assert_int_eq(tarn_nest_get(L, same.nest)->stage->own[2], 16);
   st.level[0].step = 48, st.level[1].step = 48, s = &whole, same = k;
-  ck_assert(!tarn_ksig_block(L, &same, &s) && s == &whole && tarn_ksig_equal(&same, &k)); /* nothing to cut */
+  ck_assert(!tarn_ksig_block(L, &same, &s) && s == &whole &&
+            tarn_ksig_equal(&same, &k)); /* nothing to cut */
   k.in_const[0] = true, k.in_const[1] = false, same = k;
-  st.level[1].step = 16, s = &whole; /* the constant does not lie along the lanes, and no row is unrolled */
+  st.level[1].step = 16,
+  s = &whole; /* the constant does not lie along the lanes, and no row is unrolled */
   ck_assert(!tarn_ksig_block(L, &same, &s) && tarn_ksig_equal(&same, &k));
   k = product(6, 48, 7), k.in_const[0] = true, k.in_const[1] = false, same = k;
-  tarn_stage_sched two = {.nlevel = 6, /* rows in blocks of 4, tiles of 2, and tiles of 3 that do not divide the blocks */
-                          .acc = 3,
-                          .level = {{0, TARN_SERIAL, 4},
-                                    {0, TARN_SERIAL, 2},
-                                    {1, TARN_SERIAL, 16},
-                                    {2, TARN_SERIAL, 1},
-                                    {0, TARN_UNROLL, 1},
-                                    {1, TARN_VECTOR, 1}}};
+  tarn_stage_sched two = {
+      .nlevel =
+          6, /* rows in blocks of 4, tiles of 2, and tiles of 3 that do not divide the blocks */
+      .acc = 3,
+      .level = {{0, TARN_SERIAL, 4},
+                {0, TARN_SERIAL, 2},
+                {1, TARN_SERIAL, 16},
+                {2, TARN_SERIAL, 1},
+                {0, TARN_UNROLL, 1},
+                {1, TARN_VECTOR, 1}}};
   const tarn_schedule rows = {.nstage = 1, .stage = &two};
   s = &rows;
   ck_assert(tarn_ksig_block(L, &same, &s));
@@ -352,10 +377,12 @@ static void block(tarn_ctx *c, void *arg) {
 START_TEST(blocked) { must(block, NULL); }
 END_TEST
 
-/* Several products: matrices outside of the blocks lie outside of them, those walked inside lie inside. */
+/* Several products: matrices outside of the blocks lie outside of them, those walked inside lie
+ * inside. */
 enum { MATRICES = 3, SIDE = 5, COLUMNS = 48, TERMS = 7, PANEL = 16 };
 static tarn_ksig products(void) {
-  const int64_t dim[] = {MATRICES, SIDE, COLUMNS, TERMS}, flat[2] = {MATRICES * SIDE * TERMS, MATRICES * TERMS * COLUMNS};
+  const int64_t dim[] = {MATRICES, SIDE, COLUMNS, TERMS},
+                flat[2] = {MATRICES * SIDE * TERMS, MATRICES * TERMS * COLUMNS};
   const int64_t step[2][4] = {{SIDE * TERMS, TERMS, 0, 1}, {TERMS * COLUMNS, 0, 1, COLUMNS}};
   tarn_ksig one = product(SIDE, COLUMNS, TERMS), k = one;
   tarn_nest n = *tarn_nest_get(L, one.nest);
@@ -365,18 +392,23 @@ static tarn_ksig products(void) {
     tarn_imap m = {.ns = 4, .n = 4, .nin = 1, .in = {flat[i]}, .fill = TARN_NONE};
     memcpy(m.dim, dim, sizeof dim), m.e[0] = tarn_ix_const(L, 0);
     for (uint32_t d = 0; d < 4; d++)
-      m.e[0] = tarn_ix_add(L, m.e[0], tarn_ix_scale(L, tarn_ix_var(L, d, dim), step[i][d], dim), dim);
-    read[i] = (tarn_read){.src = i, .map = tarn_map_intern(L, &m)}, k.in[i] = tarn_layout_row_major(1, &flat[i]);
+      m.e[0] =
+          tarn_ix_add(L, m.e[0], tarn_ix_scale(L, tarn_ix_var(L, d, dim), step[i][d], dim), dim);
+    read[i] = (tarn_read){.src = i, .map = tarn_map_intern(L, &m)},
+    k.in[i] = tarn_layout_row_major(1, &flat[i]);
   }
   st.nown = 3, memcpy(st.own, dim, 3 * sizeof *dim), st.read = read;
-  n.out_ns = 3, n.stage = &st, k.nest = tarn_nest_intern(L, &n), k.out[0] = tarn_layout_row_major(3, dim);
+  n.out_ns = 3, n.stage = &st, k.nest = tarn_nest_intern(L, &n),
+  k.out[0] = tarn_layout_row_major(3, dim);
   tarn_ksig_canonical(L, &k);
   return k;
 }
-static double value_of_matrices(const void *how, bool packed, uint32_t operand, int64_t x, int64_t elems) {
+static double value_of_matrices(const void *how, bool packed, uint32_t operand, int64_t x,
+                                int64_t elems) {
   int64_t at = x, term = x / PANEL % TERMS, block = x / (PANEL * TERMS), panels = COLUMNS / PANEL;
   bool outside = *(const int *)how;
-  int64_t matrix = outside ? block / panels : block % MATRICES, panel = outside ? block % panels : block / MATRICES;
+  int64_t matrix = outside ? block / panels : block % MATRICES,
+          panel = outside ? block % panels : block / MATRICES;
   (void)elems;
   if (packed && operand) at = (matrix * TERMS + term) * COLUMNS + panel * PANEL + x % PANEL;
   return (double)(at * 7 % 23);
@@ -392,7 +424,9 @@ static void block_among_matrices(tarn_ctx *c, void *arg) {
                                      {3, TARN_SERIAL, 1},
                                      {2, TARN_UNROLL, 8},
                                      {2, TARN_VECTOR, 1}}};
-    if (!outside) st.level[0] = (tarn_level){2, TARN_SERIAL, PANEL}, st.level[1] = (tarn_level){0, TARN_SERIAL, 1};
+    if (!outside)
+      st.level[0] = (tarn_level){2, TARN_SERIAL, PANEL},
+      st.level[1] = (tarn_level){0, TARN_SERIAL, 1};
     const tarn_schedule whole = {.nstage = 1, .stage = &st}, *s = &whole;
     tarn_ksig k = products(), b = k;
     ck_assert(tarn_ksig_block(L, &b, &s));
@@ -413,14 +447,14 @@ static void count_one(void *user, const tarn_schedule *s, double seconds) {
   k->n++;
   if (seconds < k->least) k->least = seconds;
 }
-static double longest(void *user, tarn_lang *l, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
-                      const tarn_cost *analytic) {
+static double longest(void *user, tarn_lang *l, const tarn_hw *hw, const tarn_ksig *k,
+                      const tarn_schedule *s, uint32_t threads, const tarn_cost *analytic) {
   (void)l, (void)hw, (void)k, (void)s, (void)threads;
   ++*(uint32_t *)user;
   return -analytic->seconds;
 }
-static double inverse(void *user, tarn_lang *l, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads,
-                      const tarn_cost *analytic) {
+static double inverse(void *user, tarn_lang *l, const tarn_hw *hw, const tarn_ksig *k,
+                      const tarn_schedule *s, uint32_t threads, const tarn_cost *analytic) {
   (void)user, (void)l, (void)hw, (void)k, (void)s, (void)threads;
   return 1 / analytic->seconds;
 }
@@ -442,19 +476,23 @@ static void list_and_rank(tarn_ctx *c, void *arg) {
   ck_assert_uint_eq(asked, 8);
   ck_assert_double_gt(last.seconds, first.seconds); /* the worst of the eight */
   ck_assert_double_eq(first.least, first.seconds);
-  ck_assert_double_eq(last.least, first.seconds); /* what a price that only ranks leaves to the selection */
-  const double within[] = {0, 0.4, 0.6, 1};       /* a price that contradicts the analytic one wins from a half on */
+  ck_assert_double_eq(last.least,
+                      first.seconds); /* what a price that only ranks leaves to the selection */
+  const double within[] = {0, 0.4, 0.6,
+                           1}; /* a price that contradicts the analytic one wins from a half on */
   for (uint32_t i = 0; i < 4; i++) {
     const tarn_price against = {.name = "inverse", .seconds = inverse, .within = within[i]};
     s = tarn_solver_new(L, hw, 1);
     tarn_solver_rank(s, &against, 8);
     tarn_solve(s, &k, &last);
-    ck_assert_msg((last.seconds > first.seconds) == (within[i] > 0.5), "%g: %g and %g", within[i], last.seconds, first.seconds);
+    ck_assert_msg((last.seconds > first.seconds) == (within[i] > 0.5), "%g: %g and %g", within[i],
+                  last.seconds, first.seconds);
   }
 }
 START_TEST(schedules) { must(list_and_rank, NULL); }
 END_TEST
-/* The file says which numbers of threads it was learned on; kernels of others keep their analytic price. */
+/* The file says which numbers of threads it was learned on; kernels of others keep their analytic
+ * price. */
 static void by_threads(tarn_ctx *c, void *path) {
   const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
   const char *why = NULL;
@@ -476,8 +514,8 @@ START_TEST(threads_seen) {
   must(by_threads, (void *)(uintptr_t)a.path);
 }
 END_TEST
-/* A price that ships must be of the features and of the analytic price as they are now, or nobody would get it. When they
- * change they are learned again (docs/tuning.md). */
+/* A price that ships must be of the features and of the analytic price as they are now, or nobody
+ * would get it. When they change they are learned again (docs/tuning.md). */
 static void fits_now(tarn_ctx *c, void *arg) {
   (void)arg;
   static const char *const ships[] = {"sapphirerapids", "znver5", "znver4-avx2"};
@@ -490,7 +528,8 @@ static void fits_now(tarn_ctx *c, void *arg) {
     ck_assert_uint_eq(t->threads, 3);
   }
   tarn_hw hw = *tarn_hw_load(L, "x86-64-bf16"); /* of 512 bits */
-  const char *why, *const same[] = {"sapphirerapids", "emeraldrapids", "graniterapids", "znver4", "znver5"};
+  const char *why, *const same[] = {"sapphirerapids", "emeraldrapids", "graniterapids", "znver4",
+                                    "znver5"};
   for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
     hw.cpu = same[i];
     const tarn_price *p = tarn_learned(c, &hw, NULL, &why);
@@ -514,7 +553,8 @@ static void there_and_back(tarn_ctx *c, void *arg) {
   const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
   tarn_ksig k = product(33, 64, 50), back;
   const tarn_schedule *s = tarn_solve(tarn_solver_new(L, hw, 2), &k, NULL);
-  const char *text = tarn_ksig_text(L, c, &k), *ts = tarn_schedule_text(L, c, tarn_nest_get(L, k.nest), s);
+  const char *text = tarn_ksig_text(L, c, &k),
+             *ts = tarn_schedule_text(L, c, tarn_nest_get(L, k.nest), s);
   tarn_ksig_parse(L, text, strlen(text), &back);
   ck_assert(tarn_ksig_equal(&k, &back));
   ck_assert_str_eq(tarn_ksig_text(L, c, &back), text);
@@ -546,7 +586,8 @@ START_TEST(texts_refused) {
 END_TEST
 
 /* ---- evolution ---- */
-/* Chains of moves from what the solver chose: all legal, of many forms, and what they compute is the product. */
+/* Chains of moves from what the solver chose: all legal, of many forms, and what they compute is
+ * the product. */
 enum { MUTANTS = 40 };
 static void mutate(tarn_ctx *c, void *arg) {
   (void)arg;
@@ -573,7 +614,9 @@ static void mutate(tarn_ctx *c, void *arg) {
     }
     x[i] = base, x[i].sched = evolve_copy(c, s);
     for (uint32_t l = 0; l < s->stage[0].acc; l++) outside += s->stage[0].level[l].dim == 2;
-    if (i % 4 == 3) evolve_cross(e, s, other, &random), tarn_schedule_check(L, nest, s), other = evolve_copy(c, s);
+    if (i % 4 == 3)
+      evolve_cross(e, s, other, &random), tarn_schedule_check(L, nest, s),
+          other = evolve_copy(c, s);
   }
   ck_assert_uint_gt(moved, MUTANTS * 8);
   ck_assert_uint_gt(outside, 0); /* a reduction in pieces was among them */
@@ -616,7 +659,9 @@ static void tune_twice(tarn_ctx *c, void *arg) {
   const tarn_record *all;
   uint32_t n = tarn_store_read(s, tarn_hw_key(hw, c), &all);
   ck_assert_uint_eq(n, 60);
-  uint32_t rare = of_kernel(all, n, tarn_record_of(L, &k[0], tarn_solve(tarn_solver_new(L, hw, 1), &k[0], NULL), 1).kernel);
+  uint32_t rare = of_kernel(
+      all, n,
+      tarn_record_of(L, &k[0], tarn_solve(tarn_solver_new(L, hw, 1), &k[0], NULL), 1).kernel);
   ck_assert(rare >= 12 && rare < 30); /* trials go where the time is */
   tarn_tune_report again = tarn_tune(L, hw, sig, (uint32_t[]){1, 40}, 2, s, &o);
   ck_assert(again.trials == 60 && again.fresh == 0 && again.best == r.best);
@@ -626,7 +671,8 @@ static void tune_twice(tarn_ctx *c, void *arg) {
   ck_assert_ptr_nonnull(best);
   double least = INFINITY;
   for (uint32_t i = 0; i < n; i++)
-    if (all[i].kernel != all[0].kernel || rare != of_kernel(all, n, all[0].kernel)) least = fmin(least, all[i].seconds);
+    if (all[i].kernel != all[0].kernel || rare != of_kernel(all, n, all[0].kernel))
+      least = fmin(least, all[i].seconds);
   tarn_cost cost;
   tarn_cost_of(L, hw, &k[1], best, 1, &cost);
   ck_assert_double_ge(p->seconds(p->user, L, hw, &k[1], best, 1, &cost), least);
@@ -636,13 +682,15 @@ static void tune_twice(tarn_ctx *c, void *arg) {
   tarn_ksig unknown = product(7, 9, 11);
   ck_assert_ptr_null(p->schedule(p->user, L, &unknown));
   ck_assert_ptr_nonnull(tarn_solve(solver, &unknown, NULL));
-  const tarn_price *two = tarn_measured(L, hw, in_dir("whole.db"), 2, NULL, false); /* threads are kept apart */
+  const tarn_price *two =
+      tarn_measured(L, hw, in_dir("whole.db"), 2, NULL, false); /* threads are kept apart */
   ck_assert_ptr_null(two->schedule(two->user, L, &k[1]));
 }
 START_TEST(whole) { must(tune_twice, NULL); }
 END_TEST
-/* A kernel that was not measured costs as many times what is said of it as one that was measured would take untuned: with the
- * schedule that looks best, not with the fastest that was found; and a twentieth more, for it is a guess. */
+/* A kernel that was not measured costs as many times what is said of it as one that was measured
+ * would take untuned: with the schedule that looks best, not with the fastest that was found; and a
+ * twentieth more, for it is a guess. */
 typedef struct two_schedules {
   const tarn_ksig *k;
   const tarn_hw *hw;
@@ -663,7 +711,8 @@ static void unmeasured(tarn_ctx *c, void *arg) {
   tarn_ksig k = product(64, 64, 64), unknown = product(7, 9, 11);
   tarn_cost cost, of_unknown;
   tarn_solver *solver = tarn_solver_new(L, hw, 1);
-  const tarn_schedule *first = tarn_solve(solver, &k, &cost), *s = tarn_solve(solver, &unknown, &of_unknown);
+  const tarn_schedule *first = tarn_solve(solver, &k, &cost),
+                      *s = tarn_solve(solver, &unknown, &of_unknown);
   two_schedules t = {.k = &k, .hw = hw, .least = cost.seconds};
   tarn_schedules(solver, &k, take_dear, &t);
   ck_assert_ptr_nonnull(t.other.kernel_text);
@@ -674,12 +723,13 @@ static void unmeasured(tarn_ctx *c, void *arg) {
   const double dearer[] = {1.35, 1.05};
   for (int explores = 0; explores < 2; explores++) {
     p = tarn_measured(L, hw, in_dir("scale.db"), 1, NULL, explores);
-    ck_assert_double_eq_tol(p->kernel(p->user, L, hw, &unknown, s, 1, &of_unknown), 3 * dearer[explores] * of_unknown.seconds,
-                            1e-9 * of_unknown.seconds);
+    ck_assert_double_eq_tol(p->kernel(p->user, L, hw, &unknown, s, 1, &of_unknown),
+                            3 * dearer[explores] * of_unknown.seconds, 1e-9 * of_unknown.seconds);
   }
-  ck_assert_double_eq_tol(p->seconds(p->user, L, hw, &unknown, s, 1, &of_unknown), of_unknown.seconds,
-                          1e-9 * of_unknown.seconds);
-  ck_assert_double_eq(p->kernel(p->user, L, hw, &k, p->schedule(p->user, L, &k), 1, &cost), cost.seconds);
+  ck_assert_double_eq_tol(p->seconds(p->user, L, hw, &unknown, s, 1, &of_unknown),
+                          of_unknown.seconds, 1e-9 * of_unknown.seconds);
+  ck_assert_double_eq(p->kernel(p->user, L, hw, &k, p->schedule(p->user, L, &k), 1, &cost),
+                      cost.seconds);
 }
 START_TEST(others) { must(unmeasured, NULL); }
 END_TEST
@@ -688,7 +738,11 @@ static void tune_spread(tarn_ctx *c, void *arg) {
   const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
   tarn_ksig k[2] = {product(64, 64, 64), product(64, 48, 60)};
   const tarn_ksig *sig[] = {&k[0], &k[1]};
-  tarn_tune_options o = {.trials = 1000, .spread = true, .per_kernel = 30, .threads = 1, .model = in_dir("spread.price")};
+  tarn_tune_options o = {.trials = 1000,
+                         .spread = true,
+                         .per_kernel = 30,
+                         .threads = 1,
+                         .model = in_dir("spread.price")};
   tarn_tune_report r = tarn_tune(L, hw, sig, NULL, 2, tarn_store_open(c, in_dir("spread.db")), &o);
   ck_assert(r.trials == 60 && r.fresh == 60 && r.trained);
   const char *why = NULL;
@@ -696,20 +750,23 @@ static void tune_spread(tarn_ctx *c, void *arg) {
 }
 START_TEST(spreads) { must(tune_spread, NULL); }
 END_TEST
-/* What was measured elsewhere, on however many threads: what this hardware can, and what can be read. */
+/* What was measured elsewhere, on however many threads: what this hardware can, and what can be
+ * read. */
 static void elsewhere(tarn_ctx *c, void *arg) {
   (void)arg;
   const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
   tarn_ksig k[2] = {product(64, 64, 64), product(64, 48, 60)};
   tarn_record r[6];
   for (uint32_t i = 0; i < 6; i++) {
-    r[i] = tarn_record_of(L, &k[i & 1], tarn_solve(tarn_solver_new(L, hw, 1 + i / 2), &k[i & 1], NULL), 1 + i / 2);
+    r[i] = tarn_record_of(
+        L, &k[i & 1], tarn_solve(tarn_solver_new(L, hw, 1 + i / 2), &k[i & 1], NULL), 1 + i / 2);
     r[i].seconds = 1;
   }
   r[4].threads = hw->units + 1;
   r[5].kernel_text = "(kernel of another time)", r[5].kernel = 1, r[5].threads = 1;
   tarn_store *of = tarn_store_open(c, in_dir("of.db")), *to = tarn_store_open(c, in_dir("to.db"));
-  tarn_store_add(of, "one", r, 6), tarn_store_add(of, "two", r, 2); /* the same of two machines: measured once */
+  tarn_store_add(of, "one", r, 6),
+      tarn_store_add(of, "two", r, 2); /* the same of two machines: measured once */
   shown w = {0};
   tarn_tune_options o = {.progress = show, .user = &w};
   tarn_tune_report a = tarn_measure_again(L, hw, of, to, &o);
@@ -738,97 +795,7 @@ static void measure(tarn_ctx *c, void *arg) {
   tarn_measure(L, hw, t, 2, 1, 0, seconds); /* no time at all */
   for (int i = 0; i < 2; i++) ck_assert(isinf(seconds[i]));
 }
-/* 40 trials of known times in 24 rounds on a machine that changes its pace for some dozen runs at a time, by up to half, and
- * is slower for all of the second half: what each takes beside the others is found to 2 %, where their medians are off by more.
- */
-static void settle(tarn_ctx *own, void *arg) {
-  enum { TRIALS = 40, ROUNDS = 24, N = TRIALS * ROUNDS };
-  (void)arg;
-  pace_run run[N];
-  double seconds[TRIALS], plain = 0, worst = 0, mean = 0;
-  uint32_t seed = 7;
-  float pace = 0;
-  for (uint32_t i = 0; i < N; i++) {
-    seed = seed * 1664525u + 1013904223u;
-    if (seed >> 24 < 16) pace = (float)(seed >> 8 & 0xff) / 256 * 0.6f; /* a new phase, every sixteenth run */
-    uint32_t trial = i % TRIALS * 7 % TRIALS;
-    float noise = (float)(seed >> 4 & 0xff) / 256 * 0.02f;
-    run[i] = (pace_run){trial, -12 + (float)trial * 0.01f + (trial % 2 ? 0.2f : 0) + pace + noise, 0};
-  }
-  for (uint32_t k = 0; k < TRIALS; k++) { /* medians of the odd and of the even trials' runs, as they are */
-    float of[ROUNDS], truth = -12 + (float)k * 0.01f + (k % 2 ? 0.2f : 0);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < N; i++)
-      if (run[i].trial == k) {
-        uint32_t at = n++;
-        for (; at > 0 && of[at - 1] > run[i].t; at--) of[at] = of[at - 1];
-        of[at] = run[i].t;
-      }
-    ck_assert_uint_eq(n, ROUNDS);
-    plain = fmax(plain, fabs((double)(of[ROUNDS / 2] - truth) - 0.3));
-  }
-  pace_settle(own, run, N, TRIALS, seconds);
-  for (uint32_t k = 0; k < TRIALS; k++) mean += (log2(seconds[k]) + 12 - k * 0.01 - (k % 2 ? 0.2 : 0)) / TRIALS;
-  for (uint32_t k = 0; k < TRIALS; k++) worst = fmax(worst, fabs(log2(seconds[k]) + 12 - k * 0.01 - (k % 2 ? 0.2 : 0) - mean));
-  ck_assert_double_lt(worst, 0.03);
-  ck_assert_double_gt(plain, 0.06);
-  ck_assert(mean > -0.02 && mean < 0.12); /* near the machine's best pace */
-  pace_settle(own, run, 0, 2, seconds);
-  ck_assert(isinf(seconds[0]) && isinf(seconds[1]));
-}
-START_TEST(paces) { must(settle, NULL); }
-END_TEST
-/* A second batch on a machine that is slower by a quarter, and by a half for another kernel; a third kernel is all new. */
-START_TEST(one_pace) {
-  const uint32_t kernel[] = {4, 4, 7, 4, 7, 9, 9};
-  const double before[] = {INFINITY, 2, INFINITY, 8, 3, INFINITY, INFINITY};
-  double seconds[] = {5, 2.5, 6, 10, 4.5, 1, INFINITY};
-  const double want[] = {4, 2, 4, 8, 3, 1 / cbrt(1.25 * 1.25 * 1.5), INFINITY};
-  pace_align(kernel, before, 7, seconds);
-  for (int i = 0; i < 6; i++) ck_assert_double_eq_tol(seconds[i], want[i], 1e-12);
-  ck_assert(isinf(seconds[6]));
-  double first[] = {3, 4}; /* nothing is known: as they are */
-  pace_align(kernel, (double[]){INFINITY, INFINITY}, 2, first);
-  ck_assert(first[0] == 3 && first[1] == 4);
-}
-END_TEST
 
-/* ---- the price near what was measured ---- */
-/* Schedules that a price gets wrong by a smooth function of two features: forty of them tell the others to a tenth of the
- * spread, and what is far from all of them is the least sure. */
-static void near_points(near_point *x, uint32_t n) {
-  uint64_t s = 3;
-  for (uint32_t i = 0; i < n; i++) {
-    memset(&x[i], 0, sizeof x[i]);
-    for (int f = 0; f < 2; f++) x[i].feature[5 + 20 * f] = (float)below(&s, 1000) / 100;
-    x[i].off = 0.5 + sin(0.3 * (double)x[i].feature[5]) - 0.1 * (double)x[i].feature[25];
-  }
-}
-static void learn_near(tarn_ctx *c, void *arg) {
-  (void)arg;
-  near_point x[60];
-  double unsure, far, mean = 0, spread = 0, wrong = 0;
-  near_points(x, 60);
-  ck_assert_ptr_null(near_learn(c, x, NEAR_LEAST - 1, 10));
-  const near_field *g = near_learn(c, x, 40, 20);
-  for (uint32_t i = 40; i < 60; i++) mean += x[i].off / 20;
-  for (uint32_t i = 40; i < 60; i++) {
-    double e = near_off(g, x[i].feature, &unsure) - x[i].off;
-    wrong += e * e, spread += (x[i].off - mean) * (x[i].off - mean);
-  }
-  ck_assert_double_lt(wrong, 0.01 * spread);
-  near_off(g, x[3].feature, &unsure);
-  x[3].feature[5] = 60;
-  near_off(g, x[3].feature, &far);
-  ck_assert(unsure >= 0 && far > 5 * unsure);
-  for (uint32_t i = 0; i < 60; i++) memset(x[i].feature, 0, sizeof x[i].feature); /* nothing to tell them apart by */
-  g = near_learn(c, x, 20, 40);
-  mean = 0;
-  for (uint32_t i = 0; i < 20; i++) mean += x[i].off / 20;
-  ck_assert_double_eq_tol(near_off(g, x[40].feature, &unsure), mean, 1e-12);
-}
-START_TEST(nears) { must(learn_near, NULL); }
-END_TEST
 START_TEST(measures) {
 #if defined(__x86_64__)
   must(measure, NULL);
@@ -855,9 +822,6 @@ int main(void) {
   tcase_add_test(t, blocked);
   tcase_add_test(t, blocked_matrices);
   tcase_add_test(t, schedules);
-  tcase_add_test(t, paces);
-  tcase_add_test(t, one_pace);
-  tcase_add_test(t, nears);
   tcase_add_test(t, measures);
   tcase_add_test(t, texts);
   tcase_add_loop_test(t, texts_refused, 0, sizeof bad_texts / sizeof *bad_texts);

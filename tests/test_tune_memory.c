@@ -11,14 +11,18 @@
 #include "tune/tune.h"
 
 static const char *const text[] = {
-    "(kernel (nest (stages (children 2) (shared) (split 2) (stage (own 24 32) (reduce 16) (red sum (mul $0 $1)) (child 0"
-    " (index ((24 32) (16)) (384) ((+ (* 16 d0) d2)))) (child 1 (index ((24 32) (16)) (512) ((+ d1 (* 32 d2))))) out)))"
+    "(kernel (nest (stages (children 2) (shared) (split 2) (stage (own 24 32) (reduce 16) (red sum "
+    "(mul $0 $1)) (child 0"
+    " (index ((24 32) (16)) (384) ((+ (* 16 d0) d2)))) (child 1 (index ((24 32) (16)) (512) ((+ d1 "
+    "(* 32 d2))))) out)))"
     "(in f32 (384) (1))(const f32 (512) (1))(out f32 (24 32) (32 1)))",
-    "(kernel (nest (stages (children 1) (shared) (split 1) (stage (own 20) (reduce 30) reduceSum (child 0 (index ((20) (30))"
+    "(kernel (nest (stages (children 1) (shared) (split 1) (stage (own 20) (reduce 30) reduceSum "
+    "(child 0 (index ((20) (30))"
     " (600) ((+ (* 30 d0) d1)))) out)))(in f32 (600) (1))(out f32 (20) (1)))"};
 static char dir[] = "/tmp/tarn-tune-memory-XXXXXX";
 
-/* What is measured of two kernels is kept and read back; the next ones are looked for and picked, with what was kept. */
+/* What is measured of two kernels is kept and read back; the next ones are looked for and picked,
+ * with what was kept. */
 static void keep_and_search(tarn_ctx *cx, void *arg) {
   const char *path = tarn_format(cx, "%s/a.db", dir);
   (void)arg;
@@ -44,7 +48,8 @@ static void keep_and_search(tarn_ctx *cx, void *arg) {
   const tarn_record *r;
   const tarn_sample *x;
   uint32_t n = tarn_store_read(store, "this", &r);
-  if (n != 20 || found != 28 || tarn_samples(L, hw, r, n, &x) != n) tarn_raise(cx, TARN_NO, "%u kept, %u found", n, found);
+  if (n != 20 || found != 28 || tarn_samples(L, hw, r, n, &x) != n)
+    tarn_raise(cx, TARN_NO, "%u kept, %u found", n, found);
 }
 START_TEST(every_allocation) {
   ck_assert_ptr_nonnull(mkdtemp(dir));

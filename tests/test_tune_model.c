@@ -11,7 +11,8 @@
 static tarn_status attempt(tarn_fn *fn, void *arg) { return tarn_protect(cx, fn, arg); }
 
 /* Two trees: feature 4 below 0.5 gives 10, feature 2 below 3 then 20, else 30; and a leaf of 1. */
-static const tree_node nodes[] = {{0.5f, 1, 4}, {10, 0, 0}, {3, 3, 2}, {20, 0, 0}, {30, 0, 0}, {1, 0, 0}};
+static const tree_node nodes[] = {{0.5f, 1, 4}, {10, 0, 0}, {3, 3, 2},
+                                  {20, 0, 0},   {30, 0, 0}, {1, 0, 0}};
 static tarn_buf price(tarn_ctx *c, tarn_trust trust) {
   tarn_buf b = {.cx = c};
   float *share = TARN_ARRAY(c, float, TARN_FEATURES);
@@ -42,7 +43,8 @@ static void there_and_back(tarn_ctx *c, void *arg) {
   ck_assert_str_eq(t->hw, "a board 512 bit");
   ck_assert_str_eq(t->features, "some");
   ck_assert(t->threads == 5 && t->trust.between == 0.5 && t->trust.within == 0.25);
-  ck_assert(t->nfeature == TARN_FEATURES && t->share[4] == 0.75f && t->share[2] == 0.25f && t->share[3] == 0);
+  ck_assert(t->nfeature == TARN_FEATURES && t->share[4] == 0.75f && t->share[2] == 0.25f &&
+            t->share[3] == 0);
   trees_print(&again, t);
   ck_assert(again.n == b.n && !memcmp(again.p, b.p, b.n));
 }
@@ -63,7 +65,8 @@ static void read_model(tarn_ctx *c, void *arg) {
 static void refused(const char *p, size_t n, const char *word) {
   bytes b = {p, n};
   ck_assert_int_eq(attempt(read_model, &b), TARN_BAD_INPUT);
-  ck_assert_msg(!strncmp(tarn_message(cx), "m.price: ", 9) && strstr(tarn_message(cx), word), "%s", tarn_message(cx));
+  ck_assert_msg(!strncmp(tarn_message(cx), "m.price: ", 9) && strstr(tarn_message(cx), word), "%s",
+                tarn_message(cx));
 }
 /* The good price with `from` in its text exchanged. */
 static void without(const char *from, const char *to, const char *word) {
@@ -109,7 +112,8 @@ START_TEST(model_bytes_refused) {
     }
 }
 END_TEST
-/* What is said of trees: a tree in pieces, too many splits, thresholds that are not there or out of order, no number. */
+/* What is said of trees: a tree in pieces, too many splits, thresholds that are not there or out of
+ * order, no number. */
 START_TEST(model_trees_refused) {
   tarn_buf good = price(cx, (tarn_trust){0});
   size_t second = good.n - 7, first = second - (2 + 5 + 2 + 12),
@@ -119,8 +123,10 @@ START_TEST(model_trees_refused) {
     size_t at;
     char value;
     const char *word;
-  } edits[] = {
-      {2, (char)255, "pieces"}, {3, 4, "more splits"}, {2, 3, "compares with nothing"}, {7, 1, "compares with nothing"}};
+  } edits[] = {{2, (char)255, "pieces"},
+               {3, 4, "more splits"},
+               {2, 3, "compares with nothing"},
+               {7, 1, "compares with nothing"}};
   for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
     char *p = tarn_copy(cx, good.p, good.n);
     p[first + edits[i].at] = edits[i].value;
@@ -141,7 +147,8 @@ static void between_kernels_job(tarn_ctx *c, void *arg) {
     double times;
   } files[] = {{{0, 0}, 1}, {{0.5, 0.5}, 2}, {{0, 1}, 1}, {{1, 0}, 4}};
   static const char text[] =
-      "(kernel (nest (stages (children 1) (shared) (split 1) (stage (own 64) (reduce) (map (neg $0)) (child 0"
+      "(kernel (nest (stages (children 1) (shared) (split 1) (stage (own 64) (reduce) (map (neg "
+      "$0)) (child 0"
       " (index ((64) ()) (64) (d0))) out)))(in f32 (64) (1))(out f32 (64) (1)))";
   tarn_lang *of = tarn_lang_new(c);
   const tarn_hw *hw = tarn_hw_load(of, "x86-64-v3");
@@ -168,10 +175,13 @@ END_TEST
 
 /* ---- measurements as text ---- */
 #define HEAD "tarn-measurements 6\n"
-static const char measured[] = HEAD "hw board\nkernel (kernel 1)\n1 0.1 (schedule 1)\n1 0.00001 (schedule 2)\n"
-                                    "2 0.3333333333333333 (schedule 1)\nkernel (kernel 2)\n1 2 (schedule 1)\n"
-                                    "hw chip\nkernel (kernel 1)\n1 0.5 (schedule 1)\n";
-static const char *in_tmp(const char *name) { return tarn_format(cx, "/tmp/tarn-model-%ld-%s", (long)getpid(), name); }
+static const char measured[] =
+    HEAD "hw board\nkernel (kernel 1)\n1 0.1 (schedule 1)\n1 0.00001 (schedule 2)\n"
+         "2 0.3333333333333333 (schedule 1)\nkernel (kernel 2)\n1 2 (schedule 1)\n"
+         "hw chip\nkernel (kernel 1)\n1 0.5 (schedule 1)\n";
+static const char *in_tmp(const char *name) {
+  return tarn_format(cx, "/tmp/tarn-model-%ld-%s", (long)getpid(), name);
+}
 static void exchange(tarn_ctx *c, void *arg) {
   const char *path = arg;
   const tarn_record *r;
@@ -179,7 +189,8 @@ static void exchange(tarn_ctx *c, void *arg) {
   tarn_store *s = tarn_store_open(c, ":memory:");
   ck_assert_uint_eq(tarn_store_import(c, s, "text", measured, strlen(measured)), 5);
   ck_assert_uint_eq(tarn_store_read(s, "board", &r), 4);
-  ck_assert(tarn_store_has(s, "chip", 1, tarn_hash_bytes("(kernel 1)", 10, 0), tarn_hash_bytes("(schedule 1)", 12, 0), NULL));
+  ck_assert(tarn_store_has(s, "chip", 1, tarn_hash_bytes("(kernel 1)", 10, 0),
+                           tarn_hash_bytes("(schedule 1)", 12, 0), NULL));
   ck_assert_uint_eq(tarn_store_export(c, s, path), 5);
   ck_assert_str_eq(tarn_read_file(c, path, &n), measured);
 }
@@ -207,7 +218,8 @@ static void import_wrong(tarn_ctx *c, void *text) {
 }
 START_TEST(measurements_refused) {
   ck_assert_int_eq(attempt(import_wrong, (void *)(uintptr_t)wrong_text[_i][0]), TARN_BAD_INPUT);
-  ck_assert_msg(!strncmp(tarn_message(cx), wrong_text[_i][1], strlen(wrong_text[_i][1])), "%s", tarn_message(cx));
+  ck_assert_msg(!strncmp(tarn_message(cx), wrong_text[_i][1], strlen(wrong_text[_i][1])), "%s",
+                tarn_message(cx));
 }
 END_TEST
 

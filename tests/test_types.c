@@ -1,6 +1,7 @@
-/* Scalar types × operators × processors: programs of every scalar operator (access/fx.def) for every combination of types that
- * it takes, compiled with exact numerics and compared with the interpreter bit for bit (a NaN is a NaN).  The table drives it:
- * a new row is tried without a word here.
+/* Scalar types × operators × processors: programs of every scalar operator (access/fx.def) for
+ * every combination of types that it takes, compiled with exact numerics and compared with the
+ * interpreter bit for bit (a NaN is a NaN).  The table drives it: a new row is tried without a word
+ * here.
  *
  *   test_types [--all]      --all: further processors, lengths and seeds */
 #include "access/fx_internal.h"
@@ -48,7 +49,8 @@ static void instance(job *j, ty_program *q, uint32_t op, const tarn_dtype *types
   uint32_t fx = tarn_fx_op(j->L, (tarn_fxop)op, h[0], h[1], h[2]);
   if (tarn_fx_type(j->L, fx, types, arity, &out)) add(j, q, fx, types, arity);
   if (!j->constants || arity != 2) return;
-  fx = tarn_fx_op(j->L, (tarn_fxop)op, ty_constant(j->L, types[0], &j->seed), tarn_fx_hole(j->L, 0), 0);
+  fx = tarn_fx_op(j->L, (tarn_fxop)op, ty_constant(j->L, types[0], &j->seed), tarn_fx_hole(j->L, 0),
+                  0);
   if (tarn_fx_type(j->L, fx, types + 1, 1, &out)) add(j, q, fx, types + 1, 1);
 }
 static void every_type(job *j, ty_program *q, uint32_t op, tarn_dtype *types, uint32_t at) {
@@ -74,7 +76,11 @@ static void operators(tarn_ctx *cx, void *arg) {
       add(j, q, tarn_fx_cast(j->L, (tarn_dtype)to, tarn_fx_hole(j->L, 0)), &j->t, 1);
   }
   ck_assert_uint_gt(q->p.nout, j->constants ? 4 : 15);
-  ty_run run = {.runs = j->n < 64 ? 40 : 2, .threads = 1, .numerics = TARN_RULE_EXACT, .fill = pairs, .user = q};
+  ty_run run = {.runs = j->n < 64 ? 40 : 2,
+                .threads = 1,
+                .numerics = TARN_RULE_EXACT,
+                .fill = pairs,
+                .user = q};
   if (j->n < 64) run.fill = NULL;
   ty_try(q, j->target, &run, j->report, &j->seed);
 }
@@ -88,10 +94,12 @@ static void expressions(tarn_ctx *c, void *arg) {
   ty_program *q = ty_program_new(L);
   tarn_dtype holes[6], out;
   tarn_term kid[6];
-  for (uint32_t k = 0; k < 6; k++) holes[k] = some_type(&j->seed), kid[k] = operand(q, k, holes[k], j->n);
+  for (uint32_t k = 0; k < 6; k++)
+    holes[k] = some_type(&j->seed), kid[k] = operand(q, k, holes[k], j->n);
   for (uint32_t i = 0; i < 24; i++) {
     uint32_t fx = some_fx(L, &j->seed, some_type(&j->seed), holes, 6, 4), n = tarn_fx_holes(L, fx);
-    if (n && tarn_fx_type(L, fx, holes, 6, &out)) ty_output(q, tarn_compute(L, tarn_fn_map(L, fx, n), kid, n));
+    if (n && tarn_fx_type(L, fx, holes, 6, &out))
+      ty_output(q, tarn_compute(L, tarn_fn_map(L, fx, n), kid, n));
   }
   ty_run run = {.runs = 6, .threads = 1, .numerics = TARN_RULE_EXACT};
   ty_try(q, j->target, &run, j->report, &j->seed);
@@ -102,21 +110,28 @@ static void run_job(tarn_fn *fn, job *j) {
   ty_report r = {0};
   j->report = &r;
   tarn_status st = tarn_protect(cx, fn, j);
-  ck_assert_msg(st == TARN_OK, "%s, %s: %s", j->target->name, tarn_dtype_name(j->t), tarn_message(cx));
-  ck_assert_msg(!r.n, "%s, %s: %u operators differ:%s", j->target->name, tarn_dtype_name(j->t), r.n, r.text.p);
+  ck_assert_msg(st == TARN_OK, "%s, %s: %s", j->target->name, tarn_dtype_name(j->t),
+                tarn_message(cx));
+  ck_assert_msg(!r.n, "%s, %s: %u operators differ:%s", j->target->name, tarn_dtype_name(j->t), r.n,
+                r.text.p);
   tarn_ctx_free(cx);
 }
 
 static int targets = 2;
 static int64_t long_length(tarn_dtype t) { return (int64_t)ty_hostile(t) * ty_hostile(t) + 29; }
 START_TEST(test_long) {
-  job j = {.t = (tarn_dtype)(_i % TARN_DTYPES), .target = &ty_targets[_i / TARN_DTYPES], .seed = (uint64_t)_i};
+  job j = {.t = (tarn_dtype)(_i % TARN_DTYPES),
+           .target = &ty_targets[_i / TARN_DTYPES],
+           .seed = (uint64_t)_i};
   j.n = long_length(j.t);
   run_job(operators, &j);
 }
 END_TEST
 START_TEST(test_short) {
-  job j = {.t = (tarn_dtype)(_i % TARN_DTYPES), .target = &ty_targets[_i / TARN_DTYPES], .n = 3, .seed = (uint64_t)_i};
+  job j = {.t = (tarn_dtype)(_i % TARN_DTYPES),
+           .target = &ty_targets[_i / TARN_DTYPES],
+           .n = 3,
+           .seed = (uint64_t)_i};
   run_job(operators, &j);
 }
 END_TEST
@@ -128,7 +143,8 @@ START_TEST(test_constants) {
 END_TEST
 
 START_TEST(test_expressions) {
-  job j = {.target = &ty_targets[_i % targets], .n = _i / targets % 2 ? 61 : 5, .seed = (uint64_t)_i};
+  job j = {
+      .target = &ty_targets[_i % targets], .n = _i / targets % 2 ? 61 : 5, .seed = (uint64_t)_i};
   run_job(expressions, &j);
 }
 END_TEST

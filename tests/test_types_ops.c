@@ -1,9 +1,11 @@
-/* Operators × scalar types × processors: small random programs of every operator that computes, reduces or views
- * (access/ops.def), for every type of elements, compiled with exact numerics and compared with the interpreter bit for bit.
- * Payloads are drawn by their kind and kept when the operator takes them, so that a new row is tried without a word here: one
- * for which no program is found fails the test.
+/* Operators × scalar types × processors: small random programs of every operator that computes,
+ * reduces or views (access/ops.def), for every type of elements, compiled with exact numerics and
+ * compared with the interpreter bit for bit. Payloads are drawn by their kind and kept when the
+ * operator takes them, so that a new row is tried without a word here: one for which no program is
+ * found fails the test.
  *
- *   test_types_ops [--all]      --all: further processors, sizes and seeds; integers with reassociation too */
+ *   test_types_ops [--all]      --all: further processors, sizes and seeds; integers with
+ * reassociation too */
 #include "access/fx_internal.h"
 #include "tests/types_kit.h"
 
@@ -27,7 +29,8 @@ typedef struct job {
   uint32_t npool, nindex;
 } job;
 
-/* Leaves have tests of their own, opaque operators run the same code in both ways, a call needs a description. */
+/* Leaves have tests of their own, opaque operators run the same code in both ways, a call needs a
+ * description. */
 static bool tried(uint32_t op) {
   return op != TARN_OP_INPUT && op != TARN_OP_CONST && op != TARN_OP_OPAQUE && op != TARN_OP_CALL;
 }
@@ -45,8 +48,9 @@ static void tensors(job *j) {
   const struct {
     uint32_t ns, n;
     int64_t dim[4];
-  } shape[] = {{2, 3, {2, 3, c}}, {1, 2, {2, c}}, {0, 2, {c, d}},   {2, 2, {2, d}},       {1, 2, {3, c}},   {2, 3, {2, 1, c}},
-               {1, 1, {c}},       {0, 1, {d}},    {1, 2, {300, 2}}, {2, 4, {2, 3, 2, c}}, {1, 3, {2, 5, c}}};
+  } shape[] = {{2, 3, {2, 3, c}}, {1, 2, {2, c}},       {0, 2, {c, d}},   {2, 2, {2, d}},
+               {1, 2, {3, c}},    {2, 3, {2, 1, c}},    {1, 1, {c}},      {0, 1, {d}},
+               {1, 2, {300, 2}},  {2, 4, {2, 3, 2, c}}, {1, 3, {2, 5, c}}};
   for (uint32_t i = 0; i < TY_COUNT(shape); i++)
     for (uint32_t k = 0; k < (i < 3 ? 2 : 1); k++) {
       uint32_t type = tarn_type_tensor(j->L, j->t, shape[i].ns, shape[i].n, shape[i].dim);
@@ -75,7 +79,8 @@ static uint32_t some_body(job *j, uint32_t n, tarn_dtype *out) {
   for (uint32_t tries = 0; tries < 400; tries++) {
     uint32_t op = draw(j, TARN_FX_COUNT), kid[3], arity = tarn_fx_info(op)->arity;
     if (op <= TARN_FX_CAST) continue;
-    for (uint32_t k = 0; k < 3; k++) kid[k] = draw(j, 8) ? tarn_fx_hole(j->L, draw(j, n)) : ty_constant(j->L, j->t, &j->seed);
+    for (uint32_t k = 0; k < 3; k++)
+      kid[k] = draw(j, 8) ? tarn_fx_hole(j->L, draw(j, n)) : ty_constant(j->L, j->t, &j->seed);
     if (op == TARN_FX_SEL) kid[0] = tarn_fx_op(j->L, TARN_FX_LT, kid[1], kid[2], 0);
     uint32_t f = tarn_fx_op(j->L, (tarn_fxop)op, kid[0], kid[1], kid[2]);
     if (arity && tarn_fx_holes(j->L, f) && tarn_fx_type(j->L, f, in, n, out)) return f;
@@ -88,10 +93,15 @@ static uint32_t argmax(job *j) {
   uint32_t h[4];
   for (uint32_t i = 0; i < 4; i++) h[i] = tarn_fx_hole(j->L, i);
   uint32_t more = tarn_fx_op(j->L, TARN_FX_LT, h[0], h[2], 0);
-  tarn_reducer r = {.kind = TARN_RED_CUSTOM, .dtype = j->t, .ns = 2, .merge = {TARN_NONE, TARN_NONE}, .result = h[1]};
+  tarn_reducer r = {.kind = TARN_RED_CUSTOM,
+                    .dtype = j->t,
+                    .ns = 2,
+                    .merge = {TARN_NONE, TARN_NONE},
+                    .result = h[1]};
   r.init[0] = tarn_reducer_get(j->L, tarn_reducer_of(j->L, TARN_RED_MAX, j->t))->init[0];
   r.init[1] = tarn_fx_iconst(j->L, TARN_I64, -1);
-  r.step[0] = tarn_fx_op(j->L, TARN_FX_SEL, more, h[2], h[0]), r.step[1] = tarn_fx_op(j->L, TARN_FX_SEL, more, h[3], h[1]);
+  r.step[0] = tarn_fx_op(j->L, TARN_FX_SEL, more, h[2], h[0]),
+  r.step[1] = tarn_fx_op(j->L, TARN_FX_SEL, more, h[3], h[1]);
   return tarn_reducer_intern(j->L, &r);
 }
 /* Legal ones alone: a sum of bools is none. */
@@ -104,9 +114,11 @@ static uint32_t some_reducer(job *j, tarn_dtype t) {
 static uint32_t wide_dot(job *j) {
   static const tarn_dtype wide[] = {TARN_F32, TARN_F64, TARN_I32, TARN_I64, TARN_U32, TARN_U64};
   tarn_dtype t = draw(j, 2) ? TARN_I32 : wide[draw(j, 6)];
-  uint32_t a = tarn_fx_cast(j->L, t, tarn_fx_hole(j->L, 0)), b = tarn_fx_cast(j->L, t, tarn_fx_hole(j->L, 1));
+  uint32_t a = tarn_fx_cast(j->L, t, tarn_fx_hole(j->L, 0)),
+           b = tarn_fx_cast(j->L, t, tarn_fx_hole(j->L, 1));
   if (t == j->t) a = tarn_fx_hole(j->L, 0), b = tarn_fx_hole(j->L, 1);
-  return tarn_fn_reduce(j->L, tarn_fx_op(j->L, TARN_FX_MUL, a, b, 0), 2, tarn_reducer_of(j->L, TARN_RED_SUM, t));
+  return tarn_fn_reduce(j->L, tarn_fx_op(j->L, TARN_FX_MUL, a, b, 0), 2,
+                        tarn_reducer_of(j->L, TARN_RED_SUM, t));
 }
 static uint32_t some_fn(job *j) {
   tarn_dtype out;
@@ -127,7 +139,10 @@ static uint32_t some_fn(job *j) {
 static uint32_t some_ints(job *j, uint32_t op, const tarn_term *kid, uint32_t nkid) {
   const tarn_type *t = type_of(j, kid[0]), *of = type_of(j, kid[draw(j, nkid)]);
   const tarn_intsform *f = tarn_intsform_of(op);
-  uint32_t nc = (uint32_t)(t->n - t->ns), n = f && f->kept ? f->kept : f ? f->min : draw(j, 2) ? 3 * nc : t->n;
+  uint32_t nc = (uint32_t)(t->n - t->ns), n = f && f->kept ? f->kept
+                                              : f          ? f->min
+                                              : draw(j, 2) ? 3 * nc
+                                                           : t->n;
   uint32_t extents = of->n ? draw(j, 3) : 0, first = draw(j, 2);
   int64_t v[3 * TARN_MAX_DIMS];
   for (uint32_t i = 0; i < n; i++) {
@@ -161,7 +176,8 @@ static uint32_t some_shape(job *j, const tarn_type *t) {
 }
 
 static uint32_t some_payload(job *j, uint32_t op, const tarn_term *kid, uint32_t n);
-static bool types_fit(job *j, uint32_t op, uint32_t payload, const tarn_term *kid, uint32_t n, uint32_t *type) {
+static bool types_fit(job *j, uint32_t op, uint32_t payload, const tarn_term *kid, uint32_t n,
+                      uint32_t *type) {
   uint32_t types[4];
   for (uint32_t i = 0; i < n; i++) types[i] = tarn_term_get(j->L, kid[i])->type;
   *type = tarn_type_of(j->L, op, payload, types, n);
@@ -169,9 +185,11 @@ static bool types_fit(job *j, uint32_t op, uint32_t payload, const tarn_term *ki
 }
 /* What another operator does, as a map or as a nest. */
 static uint32_t as_map(job *j, const tarn_term *kid) {
-  uint32_t op = TARN_OP_ACCESS + draw(j, TARN_OP_VIEW - TARN_OP_ACCESS), p = some_payload(j, op, kid, 1), type;
+  uint32_t op = TARN_OP_ACCESS + draw(j, TARN_OP_VIEW - TARN_OP_ACCESS),
+           p = some_payload(j, op, kid, 1), type;
   if (!types_fit(j, op, p, kid, 1, &type)) return 0;
-  return tarn_payload_of(j->L, TARN_P_MAP, tarn_map_of(j->L, op, p, tarn_term_get(j->L, kid[0])->type));
+  return tarn_payload_of(j->L, TARN_P_MAP,
+                         tarn_map_of(j->L, op, p, tarn_term_get(j->L, kid[0])->type));
 }
 static uint32_t as_nest(job *j, const tarn_term *kid, uint32_t n) {
   uint32_t p = tarn_payload_of(j->L, TARN_P_FN, some_fn(j)), type, types[4];
@@ -219,7 +237,8 @@ static tarn_term matched(job *j, uint32_t op, uint32_t payload, tarn_term *kid, 
   uint32_t type, first = draw(j, j->npool), among = n < 2 || op == TARN_OP_GATHER ? 1 : j->npool;
   for (uint32_t i = 0; i < among; i++) {
     if (among > 1) kid[n - 1] = j->pool[(first + i) % among];
-    if (types_fit(j, op, payload, kid, n, &type) && small_enough(j, type)) return tarn_mk(j->L, op, payload, kid, n);
+    if (types_fit(j, op, payload, kid, n, &type) && small_enough(j, type))
+      return tarn_mk(j->L, op, payload, kid, n);
   }
   return TARN_NONE;
 }
@@ -239,11 +258,13 @@ static tarn_term some_term(job *j, uint32_t op) {
 static void ask_for(job *j, tarn_term t) {
   const tarn_type *ty = type_of(j, t);
   int64_t first = 0;
-  for (; ty->tuple; ty = type_of(j, t)) t = tarn_mk(j->L, TARN_OP_NTH, tarn_payload_ints(j->L, 1, &first), &t, 1);
+  for (; ty->tuple; ty = type_of(j, t))
+    t = tarn_mk(j->L, TARN_OP_NTH, tarn_payload_ints(j->L, 1, &first), &t, 1);
   ty_output(j->q, t);
   tarn_dtype out;
   uint32_t body = some_body(j, 1, &out);
-  if (ty->dtype == j->t && draw(j, 2)) ty_output(j->q, tarn_compute(j->L, tarn_fn_map(j->L, body, 1), &t, 1));
+  if (ty->dtype == j->t && draw(j, 2))
+    ty_output(j->q, tarn_compute(j->L, tarn_fn_map(j->L, body, 1), &t, 1));
 }
 /* Indices that the gather takes, from both ends of its axis. */
 static void indices(tarn_tensor *x, uint32_t input, uint32_t run, void *user, uint64_t *seed) {
@@ -252,9 +273,13 @@ static void indices(tarn_tensor *x, uint32_t input, uint32_t run, void *user, ui
   for (uint32_t t = 0; t < tarn_term_count(q->p.L); t++) {
     const tarn_node *n = tarn_term_get(q->p.L, t);
     if (n->op != TARN_OP_GATHER || n->kid[1] != q->in[input].term) continue;
-    int64_t extent = tarn_term_type(q->p.L, n->kid[0])->dim[tarn_payload_get(q->p.L, n->payload)->ints[0]], at;
+    int64_t extent = tarn_term_type(q->p.L, n->kid[0])
+                         ->dim[tarn_payload_get(q->p.L, n->payload)->ints[0]],
+            at;
     for (int64_t i = 0; i < tarn_tensor_count(x); i++) do {
-        tarn_tensor_set(x, i, (tarn_value){.i = (int64_t)(next_random(seed) % (2 * (uint64_t)extent)) - extent});
+        tarn_tensor_set(
+            x, i,
+            (tarn_value){.i = (int64_t)(next_random(seed) % (2 * (uint64_t)extent)) - extent});
       } while (!tarn_index_in(x->dtype, tarn_tensor_get(x, i).i, extent, &at));
   }
 }
@@ -267,11 +292,13 @@ static void operators(tarn_ctx *cx, void *arg) {
     for (uint32_t k = 0; tried(op) && k < j->each; k++) {
       tarn_term t = some_term(j, op);
       if (t == TARN_NONE && j->t == TARN_BOOL) continue; /* has no sums */
-      if (t == TARN_NONE) tarn_raise(cx, TARN_NO, "no program is found for the operator %s", tarn_op_info(op)->text);
+      if (t == TARN_NONE)
+        tarn_raise(cx, TARN_NO, "no program is found for the operator %s", tarn_op_info(op)->text);
       if (type_of(j, t)->tuple || (j->deep && type_of(j, t)->dtype == j->t)) into_pool(j, t);
       ask_for(j, t);
     }
-  ty_run run = {.runs = 4, .threads = j->threads, .numerics = j->numerics, .fill = indices, .user = j->q};
+  ty_run run = {
+      .runs = 4, .threads = j->threads, .numerics = j->numerics, .fill = indices, .user = j->q};
   ty_try(j->q, j->target, &run, j->report, &j->seed);
 }
 
@@ -280,8 +307,10 @@ static void run_job(tarn_fn *fn, job *j) {
   ty_report r = {0};
   j->report = &r;
   tarn_status st = tarn_protect(cx, fn, j);
-  ck_assert_msg(st == TARN_OK, "%s, %s: %s", j->target->name, tarn_dtype_name(j->t), tarn_message(cx));
-  ck_assert_msg(!r.n, "%s, %s: %u operators differ:%s", j->target->name, tarn_dtype_name(j->t), r.n, r.text.p);
+  ck_assert_msg(st == TARN_OK, "%s, %s: %s", j->target->name, tarn_dtype_name(j->t),
+                tarn_message(cx));
+  ck_assert_msg(!r.n, "%s, %s: %u operators differ:%s", j->target->name, tarn_dtype_name(j->t), r.n,
+                r.text.p);
   tarn_ctx_free(cx);
 }
 
@@ -300,7 +329,8 @@ static void run_one(tarn_ctx *cx, void *arg) {
   if (r->m) tarn_loaded_run(r->m, given, &r->out, r->j->threads);
   else tarn_eval(r->j->L, &r->j->q->out[0].term, 1, r->in, 2, TARN_STRICT, NULL, &r->out);
 }
-/* What is out of range both refuse, in words that say so; what is not they agree on, also after a refusal. */
+/* What is out of range both refuse, in words that say so; what is not they agree on, also after a
+ * refusal. */
 static void one_index(refusal *r, tarn_tensor *index, int64_t extent, int64_t value) {
   tarn_ctx *cx = tarn_lang_ctx(r->j->L);
   int64_t n = tarn_tensor_count(index), at;
@@ -312,10 +342,12 @@ static void one_index(refusal *r, tarn_tensor *index, int64_t extent, int64_t va
     refusal run = *r;
     run.m = compiled ? r->m : NULL, run.out = compiled ? got : NULL;
     tarn_status st = tarn_protect(cx, run_one, &run);
-    ck_assert_msg(st == (in ? TARN_OK : TARN_BAD_INPUT), "%s %lld of %lld, %s: %d", tarn_dtype_name(index->dtype),
-                  (long long)value, (long long)extent, compiled ? "compiled" : "interpreted", (int)st);
+    ck_assert_msg(st == (in ? TARN_OK : TARN_BAD_INPUT), "%s %lld of %lld, %s: %d",
+                  tarn_dtype_name(index->dtype), (long long)value, (long long)extent,
+                  compiled ? "compiled" : "interpreted", (int)st);
     ck_assert_msg(in || strstr(tarn_message(cx), "the axis has"), "\"%s\"", tarn_message(cx));
-    for (int64_t i = 0; in && !compiled && i < tarn_tensor_count(got); i++) ck_assert(ty_same(got, run.out, i));
+    for (int64_t i = 0; in && !compiled && i < tarn_tensor_count(got); i++)
+      ck_assert(ty_same(got, run.out, i));
   }
   tarn_tensor_set(index, n / 2, (tarn_value){.i = 0});
 }
@@ -331,11 +363,13 @@ static void outside(tarn_ctx *cx, void *arg) {
   tarn_term t = tarn_mk(j->L, TARN_OP_GATHER, tarn_payload_ints(j->L, 1, &axis), kid, 2);
   uint32_t body = tarn_fx_op(j->L, TARN_FX_NEG, tarn_fx_hole(j->L, 0), 0, 0);
   ty_output(j->q, tarn_compute(j->L, tarn_fn_map(j->L, body, 1), &t, 1));
-  tarn_tensor *x = tarn_tensor_new(cx, TARN_F32, 3, dim), *index = tarn_tensor_new(cx, j->t, 1, &many);
+  tarn_tensor *x = tarn_tensor_new(cx, TARN_F32, 3, dim),
+              *index = tarn_tensor_new(cx, j->t, 1, &many);
   for (int64_t i = 0; i < tarn_tensor_count(x); i++) ty_put(x, i, &j->seed);
   refusal r = {.j = j, .in = {{"x", x}, {"i", index}}};
   r.m = ty_compile(j->q, hw, TARN_RULE_EXACT, j->threads);
-  const int64_t near[] = {0, extent - 1, extent, extent + 1, -1, -extent, -extent - 1, 200, 255, 128};
+  const int64_t near[] = {0,       extent - 1,  extent, extent + 1, -1,
+                          -extent, -extent - 1, 200,    255,        128};
   for (uint32_t i = 0; i < TY_COUNT(near); i++) one_index(&r, index, extent, near[i]);
   for (uint32_t i = 0; i < ty_hostile(j->t); i++) one_index(&r, index, extent, ty_value(j->t, i).i);
   tarn_unload(r.m);
@@ -351,13 +385,20 @@ START_TEST(test_operators) {
 }
 END_TEST
 START_TEST(test_outside) {
-  job j = {.t = (tarn_dtype)(_i / 2 % TARN_DTYPES), .large = _i % 2, .threads = 1 + (uint32_t)_i % 2, .seed = 3};
+  job j = {.t = (tarn_dtype)(_i / 2 % TARN_DTYPES),
+           .large = _i % 2,
+           .threads = 1 + (uint32_t)_i % 2,
+           .seed = 3};
   j.target = &ty_targets[_i / 2 / TARN_DTYPES % targets];
   if (!tarn_dtype_is_float(j.t) && j.t != TARN_BOOL) run_job(outside, &j);
 }
 END_TEST
 START_TEST(test_reassociated) {
-  job j = {.t = (tarn_dtype)(_i % TARN_DTYPES), .each = 2, .threads = 2, .seed = (uint64_t)_i, .numerics = TARN_RULE_REASSOC};
+  job j = {.t = (tarn_dtype)(_i % TARN_DTYPES),
+           .each = 2,
+           .threads = 2,
+           .seed = (uint64_t)_i,
+           .numerics = TARN_RULE_REASSOC};
   j.target = &ty_targets[_i / TARN_DTYPES % targets];
   j.large = _i / TARN_DTYPES / targets % 2, j.deep = true;
   if (!tarn_dtype_is_float(j.t)) run_job(operators, &j);

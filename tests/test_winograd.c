@@ -1,5 +1,5 @@
-/* rules/algorithms/winograd.c: which convolutions it takes, that what it makes is equal, and the bound of its error in f32,
- * against real arithmetic. */
+/* rules/algorithms/winograd.c: which convolutions it takes, that what it makes is equal, and the
+ * bound of its error in f32, against real arithmetic. */
 #include "model/model.h"
 #include "rules/rules.h"
 #include "tests/pipeline.h"
@@ -7,7 +7,8 @@
 #include <check.h>
 
 #define RULES 4
-static const char *const rules[RULES] = {"winograd-tiles-2", "winograd-tiles-4", "winograd-rows-2", "winograd-rows-4"};
+static const char *const rules[RULES] = {"winograd-tiles-2", "winograd-tiles-4", "winograd-rows-2",
+                                         "winograd-rows-4"};
 static const double bounds[RULES] = {5e-5, 2e-4, 5e-5, 2e-4};
 
 /* takes: by tiles of 2x2, by tiles of 4x4 (bits 0 and 1). */
@@ -16,41 +17,67 @@ typedef struct conv {
   unsigned takes;
 } conv;
 static const conv convs[] = {
-    {"padded", "in x f32 1,5,8,8\nrand w 4,5,3,3\nrand b 4\nnode Conv c x w b -> t : pads=1,1,1,1\nnode Relu r t -> y\nout y\n",
+    {"padded",
+     "in x f32 1,5,8,8\nrand w 4,5,3,3\nrand b 4\nnode Conv c x w b -> t : pads=1,1,1,1\nnode Relu "
+     "r t -> y\nout y\n",
      3},
     {"not padded", "in x f32 2,3,10,6\nrand w 4,3,3,3\nnode Conv c x w -> y\nout y\n", 3},
     {"tiles pass the end, a residual is added",
-     "in x f32 1,6,7,9\nrand w 6,6,3,3\nnode Conv c x w -> t : pads=1,1,1,1\nnode Add a t x -> u\nnode Relu r u -> y\nout y\n",
+     "in x f32 1,6,7,9\nrand w 6,6,3,3\nnode Conv c x w -> t : pads=1,1,1,1\nnode Add a t x -> "
+     "u\nnode Relu r u -> y\nout y\n",
      3},
     {"padded unevenly, two blocks of channels",
      "in x f32 1,32,6,5\nrand w 17,32,3,3\nnode Conv c x w -> y : pads=2,0,1,1\nout y\n", 3},
-    {"two blocks of results", "in x f32 1,9,6,5\nrand w 32,9,3,3\nnode Conv c x w -> y : pads=1,1,1,1\nout y\n", 3},
-    {"in groups", "in x f32 1,6,6,6\nrand w 8,3,3,3\nnode Conv c x w -> y : pads=1,1,1,1 group=2\nout y\n", 3},
-    {"three rows of results", "in x f32 1,4,3,7\nrand w 3,4,3,3\nnode Conv c x w -> y : pads=1,1,1,1\nout y\n", 1},
+    {"two blocks of results",
+     "in x f32 1,9,6,5\nrand w 32,9,3,3\nnode Conv c x w -> y : pads=1,1,1,1\nout y\n", 3},
+    {"in groups",
+     "in x f32 1,6,6,6\nrand w 8,3,3,3\nnode Conv c x w -> y : pads=1,1,1,1 group=2\nout y\n", 3},
+    {"three rows of results",
+     "in x f32 1,4,3,7\nrand w 3,4,3,3\nnode Conv c x w -> y : pads=1,1,1,1\nout y\n", 1},
     {"one row of results", "in x f32 1,4,3,9\nrand w 3,4,3,3\nnode Conv c x w -> y\nout y\n", 0},
-    {"steps of two", "in x f32 1,4,9,9\nrand w 3,4,3,3\nnode Conv c x w -> y : strides=2,2\nout y\n", 0},
-    {"dilated", "in x f32 1,4,9,9\nrand w 3,4,3,3\nnode Conv c x w -> y : dilations=2,2\nout y\n", 0},
+    {"steps of two",
+     "in x f32 1,4,9,9\nrand w 3,4,3,3\nnode Conv c x w -> y : strides=2,2\nout y\n", 0},
+    {"dilated", "in x f32 1,4,9,9\nrand w 3,4,3,3\nnode Conv c x w -> y : dilations=2,2\nout y\n",
+     0},
     {"five by five", "in x f32 1,4,9,9\nrand w 3,4,5,5\nnode Conv c x w -> y\nout y\n", 0},
-    {"depthwise", "in x f32 1,4,8,8\nrand w 4,1,3,3\nnode Conv c x w -> y : pads=1,1,1,1 group=4\nout y\n", 0},
-    {"weights that are an input", "in x f32 1,4,8,8\nin w f32 3,4,3,3\nnode Conv c x w -> y\nout y\n", 0},
-    {"two by two", "in x f32 1,5,9,8\nrand w 4,5,2,2\nrand b 4\nnode Conv c x w b -> t\nnode Relu r t -> y\nout y\n", 3},
-    {"two by two, padded unevenly", "in x f32 2,3,5,6\nrand w 17,3,2,2\nnode Conv c x w -> y : pads=1,0,0,1\nout y\n", 3},
-    {"two by two, three columns of results", "in x f32 1,4,7,4\nrand w 3,4,2,2\nnode Conv c x w -> y\nout y\n", 1},
-    {"two by two, steps of two", "in x f32 1,4,8,8\nrand w 3,4,2,2\nnode Conv c x w -> y : strides=2,2\nout y\n", 0},
+    {"depthwise",
+     "in x f32 1,4,8,8\nrand w 4,1,3,3\nnode Conv c x w -> y : pads=1,1,1,1 group=4\nout y\n", 0},
+    {"weights that are an input",
+     "in x f32 1,4,8,8\nin w f32 3,4,3,3\nnode Conv c x w -> y\nout y\n", 0},
+    {"two by two",
+     "in x f32 1,5,9,8\nrand w 4,5,2,2\nrand b 4\nnode Conv c x w b -> t\nnode Relu r t -> y\nout "
+     "y\n",
+     3},
+    {"two by two, padded unevenly",
+     "in x f32 2,3,5,6\nrand w 17,3,2,2\nnode Conv c x w -> y : pads=1,0,0,1\nout y\n", 3},
+    {"two by two, three columns of results",
+     "in x f32 1,4,7,4\nrand w 3,4,2,2\nnode Conv c x w -> y\nout y\n", 1},
+    {"two by two, steps of two",
+     "in x f32 1,4,8,8\nrand w 3,4,2,2\nnode Conv c x w -> y : strides=2,2\nout y\n", 0},
     {"two by three", "in x f32 1,4,8,8\nrand w 3,4,2,3\nnode Conv c x w -> y\nout y\n", 0},
     {"transposed",
-     "in x f32 1,6,5,8\nrand w 6,7,4,4\nrand b 7\nnode ConvTranspose c x w b -> t : strides=2,2 pads=1,1,1,1\n"
+     "in x f32 1,6,5,8\nrand w 6,7,4,4\nrand b 7\nnode ConvTranspose c x w b -> t : strides=2,2 "
+     "pads=1,1,1,1\n"
      "node Relu r t -> y\nout y\n",
      3},
     {"transposed, a batch and not padded",
      "in x f32 2,3,4,4\nrand w 3,18,4,4\nnode ConvTranspose c x w -> y : strides=2,2\nout y\n", 3},
     {"transposed, three places of each part",
-     "in x f32 1,6,3,3\nrand w 6,4,4,4\nnode ConvTranspose c x w -> y : strides=2,2 pads=1,1,1,1\nout y\n", 1},
+     "in x f32 1,6,3,3\nrand w 6,4,4,4\nnode ConvTranspose c x w -> y : strides=2,2 "
+     "pads=1,1,1,1\nout y\n",
+     1},
     {"transposed, three taps of each part",
-     "in x f32 1,5,4,6\nrand w 5,3,6,6\nnode ConvTranspose c x w -> y : strides=2,2 pads=2,2,2,2\nout y\n", 3},
+     "in x f32 1,5,4,6\nrand w 5,3,6,6\nnode ConvTranspose c x w -> y : strides=2,2 "
+     "pads=2,2,2,2\nout y\n",
+     3},
     {"transposed in threes",
-     "in x f32 1,5,4,5\nrand w 5,3,6,6\nnode ConvTranspose c x w -> y : strides=3,3 pads=1,1,2,2\nout y\n", 3},
-    {"many channels", "in x f32 1,64,12,12\nrand w 12,64,3,3\nrand b 12\nnode Conv c x w b -> y : pads=1,1,1,1\nout y\n", 3},
+     "in x f32 1,5,4,5\nrand w 5,3,6,6\nnode ConvTranspose c x w -> y : strides=3,3 "
+     "pads=1,1,2,2\nout y\n",
+     3},
+    {"many channels",
+     "in x f32 1,64,12,12\nrand w 12,64,3,3\nrand b 12\nnode Conv c x w b -> y : pads=1,1,1,1\nout "
+     "y\n",
+     3},
 };
 
 enum { ALL = -1, NONE = -2, FAR = INT32_MAX };
@@ -80,7 +107,8 @@ static void classes(tarn_ctx *cx, void *arg) {
   const conv *c = arg;
   kit_classes k = {.s = saturate(kit_model(tarn_lang_new(cx), c->text), ALL), .seed = 11};
   for (int i = 0; i < RULES; i++)
-    ck_assert_msg(kit_fired(k.s, rules[i]) == (c->takes >> (i & 1) & 1), "%s: %s", c->name, rules[i]);
+    ck_assert_msg(kit_fired(k.s, rules[i]) == (c->takes >> (i & 1) & 1), "%s: %s", c->name,
+                  rules[i]);
   kit_check(&k);
 }
 START_TEST(test_classes) { run(classes, &convs[_i]); }
@@ -119,17 +147,20 @@ static void find_tiles(chain *c) {
   for (bool more = true; more;) {
     more = false;
     for (uint32_t i = 0; i < n; i++)
-      for (uint32_t x = tarn_eg_next_node(c->k.g, i, TARN_NONE); x != TARN_NONE; x = tarn_eg_next_node(c->k.g, i, x))
+      for (uint32_t x = tarn_eg_next_node(c->k.g, i, TARN_NONE); x != TARN_NONE;
+           x = tarn_eg_next_node(c->k.g, i, x))
         if (away(c, x) < c->away[i]) c->away[i] = away(c, x), more = true;
   }
 }
-/* The term that the rule made: what is the fewest views away from tiles, and otherwise the first of each class. */
+/* The term that the rule made: what is the fewest views away from tiles, and otherwise the first of
+ * each class. */
 static tarn_term term_of(chain *c, uint32_t cls) {
   tarn_egraph *g = c->k.g;
   cls = tarn_eg_find(g, cls);
   if (c->term[cls] != TARN_NONE) return c->term[cls];
   uint32_t pick = TARN_NONE;
-  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, cls, n))
+  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE;
+       n = tarn_eg_next_node(g, cls, n))
     if (pick == TARN_NONE || away(c, n) < away(c, pick)) pick = n;
   c->found |= is_tiles(c, pick);
   tarn_eg_node x = tarn_eg_node_at(g, pick);
@@ -160,7 +191,8 @@ static void error_of(tarn_ctx *cx, void *arg) {
     tarn_tensor *wide, *made;
     uint64_t seed = 5 + (uint64_t)i;
     for (uint32_t j = 0; j < p->nin; j++)
-      in[j] = (tarn_binding){p->in[j].name, kit_values(cx, tarn_type_get(p->L, p->in[j].type), &seed)};
+      in[j] =
+          (tarn_binding){p->in[j].name, kit_values(cx, tarn_type_get(p->L, p->in[j].type), &seed)};
     tarn_term t = made_by(p, i);
     tarn_eval(p->L, &p->out[0].term, 1, in, p->nin, TARN_WIDE, NULL, &wide);
     tarn_eval(p->L, &t, 1, in, p->nin, TARN_STRICT, NULL, &made);
@@ -188,8 +220,8 @@ END_TEST
 
 /* ---------------------------------------------------------------- compiled */
 
-/* All that the small matrices weigh is in the register tile, where lower/ does it dim by dim; in one stage at least: the rules
- * may walk a narrow image itself instead of its tiles' columns. */
+/* All that the small matrices weigh is in the register tile, where lower/ does it dim by dim; in
+ * one stage at least: the rules may walk a narrow image itself instead of its tiles' columns. */
 static void tiles_are_whole(tarn_lang *L, const tarn_kprog *p) {
   uint32_t found = 0;
   for (uint32_t k = 0; k < p->nker; k++)
@@ -198,7 +230,8 @@ static void tiles_are_whole(tarn_lang *L, const tarn_kprog *p) {
       const tarn_stage_sched *s = &p->ker[k].sched->stage[i];
       bool whole = tarn_fn_get(L, n->stage[i].fn)->nops == 3;
       for (uint32_t l = 0; l < s->nlevel; l++)
-        if (s->level[l].dim >= n->depth + n->stage[i].nown) whole &= l >= s->acc && s->level[l].kind == TARN_UNROLL;
+        if (s->level[l].dim >= n->depth + n->stage[i].nown)
+          whole &= l >= s->acc && s->level[l].kind == TARN_UNROLL;
       found += whole;
     }
   ck_assert_uint_ge(found, 1);
@@ -235,7 +268,9 @@ static void compiled(tarn_ctx *cx, void *arg) {
     tarn_program *p = kit_model(tarn_lang_new(cx), c->text);
     tarn_term direct = p->out[0].term;
     p->out[0].term = made_by(p, i);
-    pipeline r = {.program = p, .hw = tarn_hw_parse(p->L, tarn_sx_read(cx, text.p, text.n, "host")), .sat = saturate(p, NONE)};
+    pipeline r = {.program = p,
+                  .hw = tarn_hw_parse(p->L, tarn_sx_read(cx, text.p, text.n, "host")),
+                  .sat = saturate(p, NONE)};
     uint32_t root = tarn_sat_root(r.sat, 0);
     tarn_kgraph_input in = {.L = p->L,
                             .g = tarn_sat_egraph(r.sat),

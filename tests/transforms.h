@@ -5,9 +5,9 @@
 #include "access/access.h"
 
 /* For inner loops: Check writes a record for every assertion that it evaluates. */
-#define MUST(x)                                                                                                                \
-  do {                                                                                                                         \
-    if (!(x)) ck_abort_msg("%s", #x);                                                                                          \
+#define MUST(x)                                                                                    \
+  do {                                                                                             \
+    if (!(x)) ck_abort_msg("%s", #x);                                                              \
   } while (0)
 
 static uint64_t seed;
@@ -80,7 +80,8 @@ static uint32_t random_slice(const tarn_type *t, uint32_t axis) {
 
 static uint32_t random_pad(uint32_t axis) {
   const int64_t v[] = {axis, below(3), below(3)};
-  return tarn_payload_intern(L, &(tarn_payload){.kind = TARN_P_PADV, .n = 3, .ints = v, .value = fills[below(8) == 0]});
+  return tarn_payload_intern(
+      L, &(tarn_payload){.kind = TARN_P_PADV, .n = 3, .ints = v, .value = fills[below(8) == 0]});
 }
 
 static uint32_t random_broadcast(const tarn_type *t) {

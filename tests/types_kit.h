@@ -1,5 +1,5 @@
-/* Small programs of one operator for every scalar type, compiled and compared with the interpreter bit for bit: hostile values,
- * processors with and without vectors, and the comparison. */
+/* Small programs of one operator for every scalar type, compiled and compared with the interpreter
+ * bit for bit: hostile values, processors with and without vectors, and the comparison. */
 #ifndef TARN_TESTS_TYPES_KIT_H
 #define TARN_TESTS_TYPES_KIT_H
 #include "access/internal.h"
@@ -13,7 +13,8 @@
 
 /* ---------------------------------------------------------------- values */
 
-/* The ends of every integer type and their neighbours, ties, counts of shifts, bounds of what f16, bf16 and f32 hold. */
+/* The ends of every integer type and their neighbours, ties, counts of shifts, bounds of what f16,
+ * bf16 and f32 hold. */
 /* clang-format off */
 static const double ty_reals[] = {
     0.0, -0.0, 1, -1, 2, -2, 3, 0.5, -0.5, 1.5, 2.5, -2.5, -3.5, 0.1, -0.1, 7, 100, 1e-3,
@@ -44,7 +45,8 @@ static inline tarn_value ty_value(tarn_dtype t, uint32_t i) {
 static inline void ty_put(tarn_tensor *x, int64_t at, uint64_t *s) {
   uint32_t how = below(s, 8);
   tarn_value v = ty_value(x->dtype, below(s, ty_hostile(x->dtype)));
-  if (how < 2 && tarn_dtype_is_float(x->dtype)) v.d = (double)(int64_t)(next_random(s) % 2001 - 1000) / 64;
+  if (how < 2 && tarn_dtype_is_float(x->dtype))
+    v.d = (double)(int64_t)(next_random(s) % 2001 - 1000) / 64;
   if (how < 2 && !tarn_dtype_is_float(x->dtype)) v.i = (int64_t)(next_random(s) % 21) - 10;
   if (how != 2 || x->dtype == TARN_BOOL) {
     tarn_tensor_set(x, at, v);
@@ -65,8 +67,8 @@ static inline uint32_t ty_constant(tarn_lang *L, tarn_dtype t, uint64_t *s) {
 
 typedef struct ty_target {
   const char *name, *hw; /* a shipped description; NULL: this machine */
-  int bits;              /* >= 0: the first processor of its kind, with vectors of so many; 0: without vectors */
-  const char *needs;     /* a feature of this machine's */
+  int bits; /* >= 0: the first processor of its kind, with vectors of so many; 0: without vectors */
+  const char *needs; /* a feature of this machine's */
 } ty_target;
 static const ty_target ty_targets[] = {{"host", NULL, -1, ""},
                                        {"plain", NULL, 0, ""},
@@ -123,14 +125,18 @@ static inline void ty_output(ty_program *q, tarn_term t) {
 
 static inline bool ty_same(const tarn_tensor *a, const tarn_tensor *b, int64_t i) {
   size_t size = tarn_dtype_size(a->dtype);
-  if (!memcmp((const char *)a->data + (size_t)i * size, (const char *)b->data + (size_t)i * size, size)) return true;
-  return tarn_dtype_is_float(a->dtype) && isnan(tarn_tensor_get(a, i).d) && isnan(tarn_tensor_get(b, i).d);
+  if (!memcmp((const char *)a->data + (size_t)i * size, (const char *)b->data + (size_t)i * size,
+              size))
+    return true;
+  return tarn_dtype_is_float(a->dtype) && isnan(tarn_tensor_get(a, i).d) &&
+         isnan(tarn_tensor_get(b, i).d);
 }
 static inline void ty_show(tarn_buf *b, const tarn_tensor *t, int64_t i) {
   tarn_number_print(b, t->dtype, tarn_tensor_get(t, i));
 }
 /* Of an elementwise program: what was given at element i. */
-static inline void ty_given(tarn_buf *b, const ty_program *q, const tarn_binding *in, int64_t n, int64_t i) {
+static inline void ty_given(tarn_buf *b, const ty_program *q, const tarn_binding *in, int64_t n,
+                            int64_t i) {
   for (uint32_t k = 0; k < q->p.nin; k++) {
     if (tarn_tensor_count(in[k].value) != n) continue;
     tarn_buf_fmt(b, " %s=", in[k].name);
@@ -142,8 +148,8 @@ typedef struct ty_report {
   uint32_t n;
   uint64_t seen[TY_MOST / 64];
 } ty_report;
-static inline void ty_compare(ty_report *r, const ty_program *q, const tarn_binding *in, uint32_t o, const tarn_tensor *got,
-                              const tarn_tensor *want, const char *target) {
+static inline void ty_compare(ty_report *r, const ty_program *q, const tarn_binding *in, uint32_t o,
+                              const tarn_tensor *got, const tarn_tensor *want, const char *target) {
   if (r->seen[o / 64] >> o % 64 & 1) return;
   int64_t n = tarn_tensor_count(want);
   for (int64_t i = 0; i < n; i++) {
@@ -169,19 +175,23 @@ typedef struct ty_run {
   void *user;
 } ty_run;
 
-static inline tarn_loaded *ty_compile(ty_program *q, const tarn_hw *hw, tarn_rule_class numerics, uint32_t threads) {
+static inline tarn_loaded *ty_compile(ty_program *q, const tarn_hw *hw, tarn_rule_class numerics,
+                                      uint32_t threads) {
   tarn_ctx *cx = tarn_lang_ctx(q->p.L);
   bool exact = numerics == TARN_RULE_EXACT;
   tarn_kgraph_options ko = {.method = TARN_SEL_GREEDY, .strict = exact, .threads = threads};
   pipeline *r = pipeline_extract_as(&q->p, hw, ko, numerics);
   const char *dir = pipeline_folder(cx);
-  tarn_lower_options o = {.emit = TARN_EMIT_SO, .dir = dir, .name = "model", .contract = !exact, .opt = 3};
+  tarn_lower_options o = {
+      .emit = TARN_EMIT_SO, .dir = dir, .name = "model", .contract = !exact, .opt = 3};
   tarn_lower_cpu(r->kprog, tarn_memory_plan_make(r->kprog, 64), &o);
   return tarn_load(cx, dir);
 }
 
-/* Compiles q and compares its outputs on random inputs: all of them where numerics is exact, else integers. */
-static inline void ty_try(ty_program *q, const ty_target *t, const ty_run *run, ty_report *r, uint64_t *seed) {
+/* Compiles q and compares its outputs on random inputs: all of them where numerics is exact, else
+ * integers. */
+static inline void ty_try(ty_program *q, const ty_target *t, const ty_run *run, ty_report *r,
+                          uint64_t *seed) {
   tarn_ctx *cx = tarn_lang_ctx(q->p.L);
   const tarn_hw *hw = ty_hw(q->p.L, t);
   if (!hw || !q->p.nout) return;
@@ -204,7 +214,8 @@ static inline void ty_try(ty_program *q, const ty_target *t, const ty_run *run, 
     }
     tarn_eval(q->p.L, root, q->p.nout, in, q->p.nin, TARN_STRICT, tarn_opaque_eval, want);
     uint32_t n = tarn_loaded_ports(m, true, &port);
-    for (uint32_t o = 0; o < n; o++) got[o] = tarn_tensor_new(cx, port[o].dtype, port[o].n, port[o].dim);
+    for (uint32_t o = 0; o < n; o++)
+      got[o] = tarn_tensor_new(cx, port[o].dtype, port[o].n, port[o].dim);
     tarn_loaded_run(m, given, got, run->threads);
     for (uint32_t o = 0; o < n; o++) {
       bool settled = run->numerics == TARN_RULE_EXACT || !tarn_dtype_is_float(want[o]->dtype);

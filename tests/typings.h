@@ -79,8 +79,10 @@ static const char *const typings[][2] = {
     {"(reshape ((6) (5)) " X234 ")", "!4 compute elements"},
     {"(view (index ((4) (2)) (2 3 4) (d1 1 d0)) " X234 ")", "f32 ((4) (2))"},
     {"(view (index ((4) (2)) (2 3 5) (d1 1 d0)) " X234 ")", "!other dims"},
-    {"(view (index ((9) ()) (2 3) (1 (+ d0 -3)) (fill 0 ((+ d0 -3) 0 3))) " X23 ")", "f32 ((9) ())"},
-    {"(view (index ((9) ()) (2 3) (1 (+ d0 -3)) (fill (i8 0) ((+ d0 -3) 0 3))) " X23 ")", "!fill value is i8"},
+    {"(view (index ((9) ()) (2 3) (1 (+ d0 -3)) (fill 0 ((+ d0 -3) 0 3))) " X23 ")",
+     "f32 ((9) ())"},
+    {"(view (index ((9) ()) (2 3) (1 (+ d0 -3)) (fill (i8 0) ((+ d0 -3) 0 3))) " X23 ")",
+     "!fill value is i8"},
 
     {"(concat 1 " X234 " " Y234 " " X234 ")", "f32 ((2 9) (4))"},
     {"(concat 3 " X234 " " Y234 ")", "!axis 3"},
@@ -113,14 +115,17 @@ static const char *const typings[][2] = {
     {"(compute (map (add $0 (i32 1))) " X234 ")", "!differ in type"},
     {"(compute (map (select $0 $0 $0)) " X234 ")", "!condition"},
     {"(compute (map (add $0 $1) (ops 1)) " X234 ")", "!more values"},
-    {"(compute (epi (max (add $0 $1) 0) dotProd) (cartProd 2 " X234 " " Y234 ") " X23 ")", "f32 ((2 3) ())"},
+    {"(compute (epi (max (add $0 $1) 0) dotProd) (cartProd 2 " X234 " " Y234 ") " X23 ")",
+     "f32 ((2 3) ())"},
     {"(compute (epi (add $0 $1) reduceSum) " X234 " " Y234 ")", "!access dims"},
     {"(compute (epi (cast i32 $0) reduceSum) " X234 ")", "i32 ((2 3) ())"},
     {"(compute (red (reducer f32 (state (-inf (max $0 $2)) ((i64 0) (select (lt $0 $2) $3 $1))) "
      "$1) $0) " X234 ")",
      "i64 ((2 3) ())"},
-    {"(compute (red (reducer f32 (state (0 (add $0 (i64 1)))) $0) $0) " X234 ")", "!differ in type"},
-    {"(compute (red (reducer f32 (state ((i64 0) (lt $1 0))) $0) $0) " X234 ")", "!step 0 gives bool"},
+    {"(compute (red (reducer f32 (state (0 (add $0 (i64 1)))) $0) $0) " X234 ")",
+     "!differ in type"},
+    {"(compute (red (reducer f32 (state ((i64 0) (lt $1 0))) $0) $0) " X234 ")",
+     "!step 0 gives bool"},
     {"(nest (stages (children 1) (shared 2 3) (split 2) (stage (own) (reduce 4) reduceMax (child 0 "
      "(index ((2 3) "
      "(4)) (2 3 4) (d0 d1 d2)))) (stage (own 4) (reduce) (map (sub $0 $1)) (child 0 (index ((2 3 "
@@ -152,7 +157,8 @@ static const char *const typings[][2] = {
     {"(systolicArray 4 5 " X234 " (input w ((4) (5)) f32))", "!(() (4 5))"},
     {"(systolicArray 3 5 " X234 " (input w (() (3 5)) f32))", "!(3)"},
     {"(systolicArray 4 5 " X234 " (input w (() (4 5)) i8))", "!one type"},
-    {"(systolicArrayAcc 4 5 " X234 " (input w (() (4 5)) f32) (input p ((2 3 5) ()) f32))", "f32 ((2 3 5) ())"},
+    {"(systolicArrayAcc 4 5 " X234 " (input w (() (4 5)) f32) (input p ((2 3 5) ()) f32))",
+     "f32 ((2 3 5) ())"},
     {"(systolicArrayAcc 4 5 " X234 " (input w (() (4 5)) f32) " X23 ")", "!accumulator"},
     {"(call vfma (16 4) ((f32 ((2) ()))) " X234 ")", "f32 ((2) ())"},
     {"(call vfma (16 4) ())", "!result types"},

@@ -30,13 +30,15 @@ typedef struct again {
   tarn_tune_report r;
 } again;
 
-/* Kernels that take about as long share a batch, whose rounds are then worth about the same to each. */
+/* Kernels that take about as long share a batch, whose rounds are then worth about the same to
+ * each. */
 static int by_length(const void *a, const void *b) {
   const group *x = a, *y = b;
   if (x->threads != y->threads) return x->threads < y->threads ? -1 : 1;
   return x->least != y->least ? (x->least < y->least ? -1 : 1) : (x->r < y->r ? -1 : 1);
 }
-static uint32_t groups(tarn_ctx *cx, const tarn_record *r, uint32_t n, uint32_t units, group **out) {
+static uint32_t groups(tarn_ctx *cx, const tarn_record *r, uint32_t n, uint32_t units,
+                       group **out) {
   group *g = TARN_ARRAY(cx, group, n + 1);
   uint32_t m = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -59,13 +61,15 @@ static void enter(tarn_ctx *cx, void *arg) {
   again *a = e->a;
   tarn_ksig *k = TARN_NEW(cx, tarn_ksig);
   tarn_ksig_parse(a->L, e->g->r->kernel_text, strlen(e->g->r->kernel_text), k);
-  if (!tarn_ksig_complete(a->L, k)) tarn_raise(cx, TARN_BAD_INPUT, "a sum that is weighed by numbers unknown");
+  if (!tarn_ksig_complete(a->L, k))
+    tarn_raise(cx, TARN_BAD_INPUT, "a sum that is weighed by numbers unknown");
   uint32_t from = a->n;
   for (uint32_t i = 0; i < e->g->n; i++) {
     const tarn_record *r = &e->g->r[i];
     if (tarn_store_has(a->to, a->key, r->threads, r->kernel, r->schedule, NULL)) continue;
     const tarn_nest *nest = tarn_nest_get(a->L, k->nest);
-    a->trial[from] = (tarn_trial){k, tarn_schedule_parse(a->L, nest, r->schedule_text, strlen(r->schedule_text))};
+    a->trial[from] = (tarn_trial){
+        k, tarn_schedule_parse(a->L, nest, r->schedule_text, strlen(r->schedule_text))};
     a->record[from++] = *r;
   }
   a->n = from;
@@ -75,7 +79,8 @@ static void measure(again *a, uint32_t threads) {
   if (!n) return;
   tarn_measure(a->L, a->hw, a->trial, n, threads, 120, a->seconds);
   for (uint32_t i = 0; i < n; i++) {
-    if (n > 1 && !(a->seconds[i] < INFINITY)) tarn_measure(a->L, a->hw, &a->trial[i], 1, threads, 20, &a->seconds[i]);
+    if (n > 1 && !(a->seconds[i] < INFINITY))
+      tarn_measure(a->L, a->hw, &a->trial[i], 1, threads, 20, &a->seconds[i]);
     a->record[i].seconds = a->seconds[i];
     a->r.failed += !(a->seconds[i] < INFINITY);
   }
@@ -90,16 +95,19 @@ tarn_tune_report tarn_measure_again(tarn_lang *L, const tarn_hw *hw, tarn_store 
   const tarn_record *r;
   group *g;
   double begin = now();
-  uint32_t n = tarn_store_read(of, NULL, &r), m = groups(cx, r, n, hw->units, &g), done = 0, all = 0;
+  uint32_t n = tarn_store_read(of, NULL, &r), m = groups(cx, r, n, hw->units, &g), done = 0,
+           all = 0;
   again a = {.cx = cx, .L = L, .hw = hw, .to = to, .key = tarn_hw_key(hw, cx)};
   for (uint32_t i = 0; i < m; i++) all += g[i].n;
   a.trial = TARN_ARRAY(cx, tarn_trial, all + 1);
   a.record = TARN_ARRAY(cx, tarn_record, all + 1);
   a.seconds = TARN_ARRAY(cx, double, all + 1);
   for (uint32_t i = 0; i < m && !(o->seconds > 0 && now() > begin + o->seconds); i++) {
-    if (a.n && (a.n + g[i].n > TOGETHER || g[i].threads != g[i - 1].threads)) measure(&a, g[i - 1].threads);
+    if (a.n && (a.n + g[i].n > TOGETHER || g[i].threads != g[i - 1].threads))
+      measure(&a, g[i - 1].threads);
     entering e = {&a, &g[i]};
-    a.r.failed += !tarn_tried(cx, enter, &e) ? g[i].n : 0; /* of a form that this program does not know */
+    a.r.failed +=
+        !tarn_tried(cx, enter, &e) ? g[i].n : 0; /* of a form that this program does not know */
     done += g[i].n, a.r.kernels++;
     if (i + 1 == m) measure(&a, g[i].threads);
     if (o->progress && !a.n) o->progress(o->user, done, all, a.r.fresh, 0);

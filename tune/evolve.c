@@ -10,12 +10,15 @@ uint64_t evolve_random(uint64_t *s) {
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
   return z ^ (z >> 31);
 }
-uint32_t evolve_below(uint64_t *s, uint32_t n) { return n < 2 ? 0 : (uint32_t)(evolve_random(s) % n); }
+uint32_t evolve_below(uint64_t *s, uint32_t n) {
+  return n < 2 ? 0 : (uint32_t)(evolve_random(s) % n);
+}
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---- the space ---- */
-evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t threads) {
+evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                              uint32_t threads) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_nest *n = tarn_nest_get(L, k->nest);
   evolve_space *e = TARN_NEW(cx, evolve_space);
@@ -46,7 +49,9 @@ tarn_schedule *evolve_copy(tarn_ctx *cx, const tarn_schedule *s) {
 }
 
 /* ---- what is legal ---- */
-static bool is_tile(const tarn_level *l) { return l->kind == TARN_UNROLL || l->kind == TARN_VECTOR; }
+static bool is_tile(const tarn_level *l) {
+  return l->kind == TARN_UNROLL || l->kind == TARN_VECTOR;
+}
 /* The step of the next level outside of level i that walks its dim, or the extent. */
 static int64_t outer_step(const evolve_stage *t, const tarn_stage_sched *s, uint32_t i) {
   for (uint32_t j = i; j-- > 0;)
@@ -84,7 +89,8 @@ static bool tile_bearable(const evolve_space *e, const evolve_stage *t, const ta
     const tarn_level *l = &s->level[i];
     int64_t outer = outer_step(t, s, i), trips = ceil_div(outer, l->step);
     if (l->kind == TARN_VECTOR) lanes *= outer;
-    if (l->kind == TARN_VECTOR && (l->step != 1 || lanes > e->lanes || (outer & (outer - 1)))) return false;
+    if (l->kind == TARN_VECTOR && (l->step != 1 || lanes > e->lanes || (outer & (outer - 1))))
+      return false;
     if (l->kind == TARN_VECTOR && lanes > outer && tarn_schedule_rows(s) == TARN_NONE) return false;
     if (l->kind != TARN_UNROLL) continue;
     copies *= trips;
@@ -94,7 +100,8 @@ static bool tile_bearable(const evolve_space *e, const evolve_stage *t, const ta
   return !t->reduces || accs <= e->regs;
 }
 static bool stage_legal(const evolve_space *e, const evolve_stage *t, const tarn_stage_sched *s) {
-  return s->nlevel <= TARN_MAX_LEVELS / 2 && steps_divide(t, s) && zones_hold(t, s) && tile_bearable(e, t, s);
+  return s->nlevel <= TARN_MAX_LEVELS / 2 && steps_divide(t, s) && zones_hold(t, s) &&
+         tile_bearable(e, t, s);
 }
 bool evolve_legal(const evolve_space *e, const tarn_schedule *s) {
   if (s->nstage != e->nstage) return false;
@@ -126,7 +133,8 @@ static uint32_t inner_loop(const tarn_stage_sched *s, uint32_t d) {
     if (s->level[i].dim == d && !is_tile(&s->level[i])) return i;
   return s->nlevel;
 }
-/* A multiple of `of` that is at most `most`: often one that cuts `most` evenly, more often a small one than a large one. */
+/* A multiple of `of` that is at most `most`: often one that cuts `most` evenly, more often a small
+ * one than a large one. */
 static int64_t some_multiple(mover *m, int64_t of, int64_t most) {
   int64_t ways = ceil_div(most, of), even[64];
   uint32_t n = 0;
@@ -137,17 +145,20 @@ static int64_t some_multiple(mover *m, int64_t of, int64_t most) {
   return of * (1 + evolve_below(m->random, (uint32_t)top));
 }
 
-/* Another size for the register tile along a dim: as many vectors, or elements, as drawn. Steps of a reduction stand outside
- * of rows and rows outside of vectors: the other way round, what the inner ones read is held in registers for the next outer
- * one, and a tile that filled them takes up to four times as long. */
+/* Another size for the register tile along a dim: as many vectors, or elements, as drawn. Steps of
+ * a reduction stand outside of rows and rows outside of vectors: the other way round, what the
+ * inner ones read is held in registers for the next outer one, and a tile that filled them takes up
+ * to four times as long. */
 static bool move_tile(mover *m) {
   tarn_stage_sched *s = m->s;
-  uint32_t d = m->t->nshared + evolve_below(m->random, m->t->n - m->t->nshared), at = inner_loop(s, d);
+  uint32_t d = m->t->nshared + evolve_below(m->random, m->t->n - m->t->nshared),
+           at = inner_loop(s, d);
   if (at == s->nlevel || (d >= m->t->nacc && !m->t->free)) return false;
   int64_t base = 1;
   uint32_t unroll = s->nlevel, first = s->nlevel;
   for (uint32_t i = s->nlevel; i-- > at + 1;) {
-    bool inside = base > 1 || (d < m->t->nacc && s->level[i].dim >= m->t->nacc && s->level[i].kind == TARN_UNROLL);
+    bool inside = base > 1 || (d < m->t->nacc && s->level[i].dim >= m->t->nacc &&
+                               s->level[i].kind == TARN_UNROLL);
     if (is_tile(&s->level[i]) && !inside) first = i;
     if (s->level[i].dim != d) continue;
     if (s->level[i].kind == TARN_VECTOR) base = outer_step(m->t, s, i), first = i;
@@ -156,7 +167,8 @@ static bool move_tile(mover *m) {
   int64_t size = 1 + evolve_below(m->random, d >= m->t->nacc ? 8 : (uint32_t)m->e->regs - 2);
   if (size * base > ceil_div(m->t->dim[d], base) * base) return false;
   if (unroll < s->nlevel) drop(s, unroll), first -= first > unroll;
-  if (size > 1) insert(s, first, (tarn_level){(uint8_t)d, TARN_UNROLL, base}); /* inside of acc: zones stay */
+  if (size > 1)
+    insert(s, first, (tarn_level){(uint8_t)d, TARN_UNROLL, base}); /* inside of acc: zones stay */
   s->level[at].step = size * base;
   for (uint32_t i = at; i-- > 0;) /* loops outside must be made of whole tiles */
     if (s->level[i].dim == d && s->level[i].step % s->level[at].step) {
@@ -189,7 +201,8 @@ static bool move_step(mover *m) {
 /* One more loop over a dim, outside of those it has. */
 static bool move_split(mover *m) {
   tarn_stage_sched *s = m->s;
-  uint32_t d = m->t->nshared + evolve_below(m->random, m->t->n - m->t->nshared), at = inner_loop(s, d);
+  uint32_t d = m->t->nshared + evolve_below(m->random, m->t->n - m->t->nshared),
+           at = inner_loop(s, d);
   bool red = d >= m->t->nacc;
   if (at == s->nlevel || (red && !m->t->free) || s->nlevel >= TARN_MAX_LEVELS / 2) return false;
   int64_t step = s->level[at].step, outer = outer_step(m->t, s, at);
@@ -204,7 +217,8 @@ static bool move_split(mover *m) {
   bool outside = to < s->acc || (!red && to == s->acc);
   insert(s, to, (tarn_level){(uint8_t)d, TARN_SERIAL, size});
   s->acc += outside;
-  for (uint32_t i = to + 1; i < s->nlevel && s->level[i].kind == TARN_PARALLEL; i++) s->level[to].kind = TARN_PARALLEL;
+  for (uint32_t i = to + 1; i < s->nlevel && s->level[i].kind == TARN_PARALLEL; i++)
+    s->level[to].kind = TARN_PARALLEL;
   return true;
 }
 /* Two loops of one dim become one. */
@@ -219,7 +233,8 @@ static bool move_join(mover *m) {
 static bool move_order(mover *m) {
   tarn_stage_sched *s = m->s;
   uint32_t i = evolve_below(m->random, s->nlevel), j = evolve_below(m->random, s->nlevel);
-  if (i == j || is_tile(&s->level[i]) || is_tile(&s->level[j]) || (i < s->acc) != (j < s->acc)) return false;
+  if (i == j || is_tile(&s->level[i]) || is_tile(&s->level[j]) || (i < s->acc) != (j < s->acc))
+    return false;
   if (s->level[i].dim >= m->t->nacc && !m->t->free) return false;
   tarn_level l = s->level[i];
   uint8_t kind = s->level[j].kind;
@@ -242,8 +257,9 @@ static bool move_parallel(mover *m) {
 }
 
 typedef bool move_fn(mover *m);
-static move_fn *const moves[] = {move_tile, move_tile,  move_tile,  move_step,  move_step,    move_split,
-                                 move_join, move_order, move_order, move_lanes, move_parallel};
+static move_fn *const moves[] = {move_tile,  move_tile,  move_tile,    move_step,
+                                 move_step,  move_split, move_join,    move_order,
+                                 move_order, move_lanes, move_parallel};
 
 bool evolve_mutate(const evolve_space *e, tarn_schedule *s, uint64_t *random) {
   uint32_t i = evolve_below(random, s->nstage);
@@ -269,7 +285,8 @@ static bool same_kinds(const tarn_stage_sched *a, const tarn_stage_sched *b, uin
   while (j < b->nlevel && b->level[j].dim != d) j++;
   return j == b->nlevel;
 }
-void evolve_cross(const evolve_space *e, tarn_schedule *s, const tarn_schedule *other, uint64_t *random) {
+void evolve_cross(const evolve_space *e, tarn_schedule *s, const tarn_schedule *other,
+                  uint64_t *random) {
   for (uint32_t k = 0; k < s->nstage; k++) {
     tarn_stage_sched *a = &s->stage[k], before = *a;
     const tarn_stage_sched *b = &other->stage[k];

@@ -1,7 +1,8 @@
 /* Schedules changed at random within what is legal: the moves of the tuner's search.
  *
- * A stage's levels have three zones: loops outside of the accumulators, reduce loops inside of them, and the register tile
- * (UNROLL and VECTOR). Moves keep the zones; what a move would leave illegal is not made. */
+ * A stage's levels have three zones: loops outside of the accumulators, reduce loops inside of
+ * them, and the register tile (UNROLL and VECTOR). Moves keep the zones; what a move would leave
+ * illegal is not made. */
 #ifndef TARN_TUNE_EVOLVE_H
 #define TARN_TUNE_EVOLVE_H
 #include "tune/tune.h"
@@ -20,16 +21,18 @@ typedef struct evolve_space {
   uint32_t threads;
   int64_t lanes, regs;
 } evolve_space;
-evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t threads);
+evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                              uint32_t threads);
 
 uint64_t evolve_random(uint64_t *state);            /* splitmix64 (Steele, Lea and Flood 2014) */
 uint32_t evolve_below(uint64_t *state, uint32_t n); /* 0 for n < 2 */
 
 /* One random move; false, and the schedule as it was, when the one drawn is not possible. */
 bool evolve_mutate(const evolve_space *e, tarn_schedule *s, uint64_t *random);
-/* Into s, which has the loops of one parent: of every dim that has levels of the same kinds in both, the steps of the
- * other parent or its own, by chance. */
-void evolve_cross(const evolve_space *e, tarn_schedule *s, const tarn_schedule *other, uint64_t *random);
+/* Into s, which has the loops of one parent: of every dim that has levels of the same kinds in
+ * both, the steps of the other parent or its own, by chance. */
+void evolve_cross(const evolve_space *e, tarn_schedule *s, const tarn_schedule *other,
+                  uint64_t *random);
 /* Steps divide, zones hold, the tile is of a size that registers and code can bear. */
 bool evolve_legal(const evolve_space *e, const tarn_schedule *s);
 tarn_schedule *evolve_copy(tarn_ctx *cx, const tarn_schedule *s);

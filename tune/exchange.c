@@ -1,12 +1,14 @@
-/* Measurements as text: to be kept beside the price that was learned from them, or taken to another store.
+/* Measurements as text: to be kept beside the price that was learned from them, or taken to another
+ * store.
  *
  *   tarn-measurements 6           the kind of file, and the version of the store (STORE_VERSION)
  *   hw KEY                        of what follows (tarn_hw_key)
  *   kernel TEXT                   tarn_ksig_text(), once; the lines behind it are of this kernel:
  *   THREADS SECONDS SCHEDULE      tarn_schedule_text()
  *
- * sorted by hardware, kernel, threads and schedule, so that the same measurements make the same text and what is alike lies
- * together, for who compresses it. Seconds are decimal and give back the same double. Failures are left out. */
+ * sorted by hardware, kernel, threads and schedule, so that the same measurements make the same
+ * text and what is alike lies together, for who compresses it. Seconds are decimal and give back
+ * the same double. Failures are left out. */
 #include "tune/tune.h"
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +25,8 @@ static int by_text(const void *a, const void *b) {
 }
 static void add_records(tarn_buf *b, const tarn_record *x, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
-    if (!i || strcmp(x[i].kernel_text, x[i - 1].kernel_text)) tarn_buf_fmt(b, "kernel %s\n", x[i].kernel_text);
+    if (!i || strcmp(x[i].kernel_text, x[i - 1].kernel_text))
+      tarn_buf_fmt(b, "kernel %s\n", x[i].kernel_text);
     tarn_buf_fmt(b, "%u ", x[i].threads);
     tarn_buf_double(b, x[i].seconds);
     tarn_buf_fmt(b, " %s\n", x[i].schedule_text);
@@ -66,12 +69,15 @@ static void read_record(reading *r, const char *s) {
   char *end;
   tarn_record x = {.kernel_text = r->kernel};
   unsigned long threads = strtoul(s, &end, 10);
-  if (end == s || *end != ' ' || threads < 1 || threads > 1024) wrong(r, "a number of threads is expected");
+  if (end == s || *end != ' ' || threads < 1 || threads > 1024)
+    wrong(r, "a number of threads is expected");
   s = end + 1;
   x.seconds = strtod(s, &end), x.threads = (uint32_t)threads;
-  if (end == s || *end != ' ' || !(x.seconds > 0 && x.seconds < INFINITY)) wrong(r, "seconds are expected after the threads");
+  if (end == s || *end != ' ' || !(x.seconds > 0 && x.seconds < INFINITY))
+    wrong(r, "seconds are expected after the threads");
   x.schedule_text = end + 1;
-  if (strncmp(x.schedule_text, "(schedule ", 10)) wrong(r, "a schedule is expected after the seconds");
+  if (strncmp(x.schedule_text, "(schedule ", 10))
+    wrong(r, "a schedule is expected after the seconds");
   if (!r->kernel) wrong(r, "a measurement before its hardware and kernel");
   x.kernel = tarn_hash_bytes(x.kernel_text, strlen(x.kernel_text), 0);
   x.schedule = tarn_hash_bytes(x.schedule_text, strlen(x.schedule_text), 0);
@@ -97,15 +103,19 @@ static void read_lines(reading *r, char *at, const char *end) {
     at = stop + 1;
   }
 }
-uint32_t tarn_store_import(tarn_ctx *cx, tarn_store *s, const char *name, const char *text, size_t n) {
+uint32_t tarn_store_import(tarn_ctx *cx, tarn_store *s, const char *name, const char *text,
+                           size_t n) {
   reading r = {.cx = cx, .name = name, .line = 1};
   char *at = tarn_strndup(cx, text, n);
   const char *first = tarn_format(cx, KIND "%d\n", TARN_STORE_VERSION);
   size_t skip = strlen(first);
-  if (n < skip || memcmp(at, first, skip)) wrong(&r, tarn_format(cx, "\"%.*s\" is expected", (int)skip - 1, first));
+  if (n < skip || memcmp(at, first, skip))
+    wrong(&r, tarn_format(cx, "\"%.*s\" is expected", (int)skip - 1, first));
   read_lines(&r, at + skip, at + n);
-  for (uint32_t i = 0; i < r.section.n; i++) { /* all was read: nothing is added of a text that is wrong */
-    uint32_t from = r.section.p[i].first, to = i + 1 < r.section.n ? r.section.p[i + 1].first : r.record.n;
+  for (uint32_t i = 0; i < r.section.n;
+       i++) { /* all was read: nothing is added of a text that is wrong */
+    uint32_t from = r.section.p[i].first,
+             to = i + 1 < r.section.n ? r.section.p[i + 1].first : r.record.n;
     tarn_store_add(s, r.section.p[i].hw, r.record.p + from, to - from);
   }
   return r.record.n;

@@ -17,7 +17,8 @@ typedef struct known {
   tarn_map *by_sig;  /* hash of a kernel within this program -> 1 + … or 0: nothing known */
   tarn_map *seconds; /* hashes of kernel and schedule -> record */
   const tarn_price *otherwise;
-  double scale; /* of what it says of a kernel: so that what was measured does not look dear, nor cheap, beside what was not */
+  double scale; /* of what it says of a kernel: so that what was measured does not look dear, nor
+                   cheap, beside what was not */
 } known;
 
 static uint64_t hash_of(const char *text) { return tarn_hash_bytes(text, strlen(text), 0); }
@@ -32,8 +33,8 @@ static known_kernel *find(known *q, tarn_lang *L, const tarn_ksig *k) {
   }
   return *at ? &q->kernel.p[*at - 1] : NULL;
 }
-static double expected(const tarn_price *p, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
-                       uint32_t threads, const tarn_cost *analytic) {
+static double expected(const tarn_price *p, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                       const tarn_schedule *s, uint32_t threads, const tarn_cost *analytic) {
   return p ? p->seconds(p->user, L, hw, k, s, threads, analytic) : analytic->seconds;
 }
 /* Or 0. */
@@ -46,19 +47,21 @@ static double found(known *q, tarn_lang *L, const tarn_ksig *k, const tarn_sched
   tarn_release(q->cx, m);
   return at ? q->r[*at].seconds : 0;
 }
-static double measured_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
-                               uint32_t threads, const tarn_cost *analytic) {
+static double measured_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                               const tarn_schedule *s, uint32_t threads,
+                               const tarn_cost *analytic) {
   known *q = user;
   double t = found(q, L, k, s);
   return t > 0 ? t : expected(q->otherwise, L, hw, k, s, threads, analytic);
 }
-static double measured_kernel(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
-                              uint32_t threads, const tarn_cost *cost) {
+static double measured_kernel(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                              const tarn_schedule *s, uint32_t threads, const tarn_cost *cost) {
   known *q = user;
   double t = found(q, L, k, s);
   if (t > 0) return t;
   const tarn_price *p = q->otherwise;
-  return q->scale * (p && p->kernel ? p->kernel(p->user, L, hw, k, s, threads, cost) : cost->seconds);
+  return q->scale *
+         (p && p->kernel ? p->kernel(p->user, L, hw, k, s, threads, cost) : cost->seconds);
 }
 
 typedef struct reading {
@@ -86,9 +89,9 @@ static const tarn_schedule *measured_schedule(void *user, tarn_lang *L, const ta
 
 /* ---- measured to expected ---- */
 #define COMPARED 64 /* kernels, and schedules of each */
-/* So much dearer is a kernel that was not measured: of many guesses the lowest one is too low. Of 39 operators' programs that
- * were chosen at 1.05 for such a kernel's sake half took 1.27 times as long as they were priced, and more: so they were slower
- * than what had been measured. */
+/* So much dearer is a kernel that was not measured: of many guesses the lowest one is too low. Of
+ * 39 operators' programs that were chosen at 1.05 for such a kernel's sake half took 1.27 times as
+ * long as they were priced, and more: so they were slower than what had been measured. */
 #define GUESSED 1.35
 #define TRIED   1.05 /* where it is to be measured next */
 typedef struct compared {
@@ -98,8 +101,9 @@ typedef struct compared {
   const known_kernel *e;
   double ratio;
 } compared;
-/* A kernel that was not measured runs with the schedule that looks best and was priced by the analytic price of its best one.
- * So what this would have been, with the kernels that were measured, is compared; their fastest are the result of a search. */
+/* A kernel that was not measured runs with the schedule that looks best and was priced by the
+ * analytic price of its best one. So what this would have been, with the kernels that were
+ * measured, is compared; their fastest are the result of a search. */
 static void compare(tarn_ctx *cx, void *arg) {
   compared *x = arg;
   const tarn_record *r = &x->q->r[x->e->first];
@@ -108,8 +112,8 @@ static void compare(tarn_ctx *cx, void *arg) {
   double looks = INFINITY, least = INFINITY, took = 0;
   for (uint32_t i = 0, step = x->e->n / COMPARED + 1; i < x->e->n; i += step) {
     tarn_cost c;
-    const tarn_schedule *s =
-        tarn_schedule_parse(x->L, tarn_nest_get(x->L, k->nest), r[i].schedule_text, strlen(r[i].schedule_text));
+    const tarn_schedule *s = tarn_schedule_parse(x->L, tarn_nest_get(x->L, k->nest),
+                                                 r[i].schedule_text, strlen(r[i].schedule_text));
     tarn_cost_of(x->L, x->hw, k, s, r->threads, &c);
     double t = expected(x->q->otherwise, x->L, x->hw, k, s, r->threads, &c);
     if (t < looks) looks = t, took = r[i].seconds;
@@ -163,7 +167,10 @@ const tarn_price *tarn_measured(tarn_lang *L, const tarn_hw *hw, const char *pat
   index_records(q, kept);
   q->scale = scale_of(q, L, hw, explores ? TRIED : GUESSED);
   tarn_price *p = TARN_NEW(cx, tarn_price);
-  *p = (tarn_price){.user = q, .seconds = measured_seconds, .kernel = measured_kernel, .schedule = measured_schedule};
+  *p = (tarn_price){.user = q,
+                    .seconds = measured_seconds,
+                    .kernel = measured_kernel,
+                    .schedule = measured_schedule};
   p->within = otherwise ? otherwise->within : 0;
   p->name = tarn_format(cx, "measured: %u schedules of %u kernels; else %s", kept, q->kernel.n,
                         otherwise ? otherwise->name : "analytic");

@@ -58,14 +58,16 @@ static bool is_judged(const tarn_judged *of, const tarn_sample *x, uint32_t n) {
   for (uint32_t i = 0; i < of->n; i++) found |= of->kernel[i] == x->kernel;
   return found && x->threads == of->threads && n >= of->least;
 }
-static void judge_all(tarn_ctx *cx, const tarn_sample *x, uint32_t n, const trees *t, tallies *c, const job *whole) {
+static void judge_all(tarn_ctx *cx, const tarn_sample *x, uint32_t n, const trees *t, tallies *c,
+                      const job *whole) {
   for (uint32_t i = 0, j; i < n; i = j) {
     for (j = i; j < n && trees_group(&x[j]) == trees_group(&x[i]);) j++;
     if (!is_judged(whole->of, &x[i], j - i)) continue;
     whole->fit->kernels++, whole->fit->rows += j - i;
     if (j - i < 2) continue;
     double *p = TARN_ARRAY(cx, double, j - i);
-    for (uint32_t k = i; k < j; k++) p[k - i] = x[k].analytic * exp2(trees_predict(t, x[k].feature));
+    for (uint32_t k = i; k < j; k++)
+      p[k - i] = x[k].analytic * exp2(trees_predict(t, x[k].feature));
     judge(cx, x + i, p, j - i, &c->learned);
     for (uint32_t k = i; k < j; k++) p[k - i] = x[k].analytic;
     judge(cx, x + i, p, j - i, &c->analytic);
@@ -84,10 +86,12 @@ static uint64_t seen_threads(const tarn_sample *x, uint32_t n) {
   uint32_t count[64] = {0};
   uint64_t seen = 0;
   for (uint32_t i = 0; i < n; i++)
-    if (x[i].threads - 1 < 64 && ++count[x[i].threads - 1] * 20 >= n) seen |= 1ull << (x[i].threads - 1);
+    if (x[i].threads - 1 < 64 && ++count[x[i].threads - 1] * 20 >= n)
+      seen |= 1ull << (x[i].threads - 1);
   return seen;
 }
-/* A fifth of the kernels, by their hash, is held out of a training: new measurements do not move a kernel to another fifth. */
+/* A fifth of the kernels, by their hash, is held out of a training: new measurements do not move a
+ * kernel to another fifth. */
 #define FOLDS 5
 typedef struct fold {
   const job *j;
@@ -97,7 +101,8 @@ typedef struct fold {
 static void hold_out(tarn_ctx *cx, void *arg) {
   const fold *f = arg;
   const job *j = f->j;
-  tarn_sample *seen = TARN_ARRAY(cx, tarn_sample, j->n + 1), *held = TARN_ARRAY(cx, tarn_sample, j->n + 1);
+  tarn_sample *seen = TARN_ARRAY(cx, tarn_sample, j->n + 1),
+              *held = TARN_ARRAY(cx, tarn_sample, j->n + 1);
   uint32_t ns = 0, nh = 0;
   for (uint32_t i = 0; i < j->n; i++)
     if (tarn_hash_mix(5, j->x[i].kernel) % FOLDS == f->number) held[nh++] = j->x[i];
@@ -121,7 +126,8 @@ static tarn_status judge_folds(tarn_ctx *cx, const job *j) {
 }
 static void learn_all(tarn_ctx *cx, const job *j) {
   trees *t = trees_train(cx, j->x, j->n, j->seed, TREES_ROUNDS);
-  t->hw = j->hw, t->features = trees_features(cx), t->threads = seen_threads(j->x, j->n), t->trust = j->trust;
+  t->hw = j->hw, t->features = trees_features(cx), t->threads = seen_threads(j->x, j->n),
+  t->trust = j->trust;
   tarn_buf b = {.cx = cx};
   trees_print(&b, t);
   tarn_write_file(cx, j->path, b.p, b.n);
@@ -132,9 +138,11 @@ static int by_key(const void *a, const void *b) {
   if (x->kernel != y->kernel) return x->kernel < y->kernel ? -1 : 1;
   return (x->schedule > y->schedule) - (x->schedule < y->schedule);
 }
-void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed, tarn_trust trust,
-                const char *path, const tarn_judged *of, tarn_fit *fit) {
-  if (n < 50) tarn_raise(cx, TARN_NO_RESULT, "%u measurements are too few to learn a price from: 50 are wanted", n);
+void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, uint64_t seed,
+                tarn_trust trust, const char *path, const tarn_judged *of, tarn_fit *fit) {
+  if (n < 50)
+    tarn_raise(cx, TARN_NO_RESULT,
+               "%u measurements are too few to learn a price from: 50 are wanted", n);
   tarn_sample *sorted = tarn_copy(cx, x, n * sizeof *x); /* however they came in, the same file */
   qsort(sorted, n, sizeof *sorted, by_key);
   job j = {hw, path, sorted, n, seed, trust, of, fit};
@@ -145,8 +153,8 @@ void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, 
 
 /* ---- the price ---- */
 extern const tarn_embedded tarn_price_embedded[];
-static double learned_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
-                              uint32_t threads, const tarn_cost *analytic) {
+static double learned_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                              const tarn_schedule *s, uint32_t threads, const tarn_cost *analytic) {
   float f[TARN_FEATURES];
   int64_t dot = 0;
   const trees *t = user;
@@ -156,48 +164,56 @@ static double learned_seconds(void *user, tarn_lang *L, const tarn_hw *hw, const
   tarn_features(L, hw, k, s, threads, analytic, f);
   return analytic->seconds * exp2(trees_predict(t, f));
 }
-static double learned_kernel(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
-                             uint32_t threads, const tarn_cost *cost) {
+static double learned_kernel(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                             const tarn_schedule *s, uint32_t threads, const tarn_cost *cost) {
   const trees *t = user;
   if (!(t->trust.between > 0)) return cost->least;
-  return cost->least * pow(learned_seconds(user, L, hw, k, s, threads, cost) / cost->seconds, t->trust.between);
+  return cost->least *
+         pow(learned_seconds(user, L, hw, k, s, threads, cost) / cost->seconds, t->trust.between);
 }
 const tarn_price *trees_price(tarn_ctx *cx, const trees *t, const char *name) {
   tarn_price *p = TARN_NEW(cx, tarn_price);
-  *p = (tarn_price){.name = name, .user = (void *)(uintptr_t)t, .seconds = learned_seconds, .kernel = learned_kernel};
+  *p = (tarn_price){.name = name,
+                    .user = (void *)(uintptr_t)t,
+                    .seconds = learned_seconds,
+                    .kernel = learned_kernel};
   p->within = t->trust.within;
   return p;
 }
 /* Server processors whose core is the same, or nearly (Golden Cove, Raptor Cove, Redwood Cove). */
 static const char *family(tarn_ctx *cx, const char *key) {
-  static const char *const alike[] = {"sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d"};
+  static const char *const alike[] = {"sapphirerapids", "emeraldrapids", "graniterapids",
+                                      "graniterapids-d"};
   const char *name = tarn_strndup(cx, key, strcspn(key, " "));
   for (size_t i = 0; i < sizeof alike / sizeof *alike; i++)
     if (!strcmp(name, alike[i])) return alike[0];
   return name;
 }
-/* Processors of another make on which a family's price was measured to choose better than the analytic one
- * (bench/notes/zen4.md). */
+/* Processors of another make on which a family's price was measured to choose better than the
+ * analytic one (bench/notes/zen4.md). */
 static bool serves(const char *family, const char *processor) {
   return !strcmp(family, "sapphirerapids") && !strcmp(processor, "znver4");
 }
-/* Does what was learned on a serve b? By a key's processor, and the vectors that stand between it and the first comma. Clocks
- * and caches are in the features. */
+/* Does what was learned on a serve b? By a key's processor, and the vectors that stand between it
+ * and the first comma. Clocks and caches are in the features. */
 static bool fits(tarn_ctx *cx, const char *a, const char *b) {
   const char *va = a + strcspn(a, " "), *vb = b + strcspn(b, " ");
   size_t n = strcspn(va, ",");
   if (n != strcspn(vb, ",") || strncmp(va, vb, n)) return false;
   return !strcmp(family(cx, a), family(cx, b)) || serves(family(cx, a), family(cx, b));
 }
-static const trees *fitting(tarn_ctx *cx, const tarn_hw *hw, const char *name, const char *text, size_t n, const char **why) {
+static const trees *fitting(tarn_ctx *cx, const tarn_hw *hw, const char *name, const char *text,
+                            size_t n, const char **why) {
   const trees *t = trees_read(cx, name, text, n);
   bool same = t->nfeature == TARN_FEATURES && !strcmp(t->features, trees_features(cx));
   if (!same) *why = tarn_format(cx, "%s: trained on other features (%s)", name, t->features);
-  else if (!fits(cx, t->hw, tarn_hw_key(hw, cx))) *why = tarn_format(cx, "%s: trained on %s", name, t->hw);
+  else if (!fits(cx, t->hw, tarn_hw_key(hw, cx)))
+    *why = tarn_format(cx, "%s: trained on %s", name, t->hw);
   else return t;
   return NULL;
 }
-const tarn_price *tarn_learned(tarn_ctx *cx, const tarn_hw *hw, const char *path, const char **why) {
+const tarn_price *tarn_learned(tarn_ctx *cx, const tarn_hw *hw, const char *path,
+                               const char **why) {
   const trees *t = NULL;
   const char *name = path;
   *why = "no learned price is shipped for this hardware";

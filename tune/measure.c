@@ -1,4 +1,5 @@
-/* Measuring scheduled kernels: a program that is nothing but them, compiled and run in a child process. */
+/* Measuring scheduled kernels: a program that is nothing but them, compiled and run in a child
+ * process. */
 #include "lower/lower.h"
 #include "plan/plan.h"
 #include "tune/pace.h"
@@ -30,17 +31,21 @@ static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial 
 }
 
 /* ---- timing ----
- * Each trial runs once a round, in another order each round, so that what comes comes to all alike: see pace.h. */
+ * Each trial runs once a round, in another order each round, so that what comes comes to all alike:
+ * see pace.h. */
 #define LEAST_ROUNDS  24
 #define MOST_ROUNDS   160
 #define LEAST_SECONDS 2.0
-#define SLOW          0.003 /* seconds: such a trial is run in every fourth round only, once it has had six */
-#define LONG          0.25  /* seconds in all: enough for one trial, once it has had three */
+#define SLOW                                                                                       \
+  0.003           /* seconds: such a trial is run in every fourth round only, once it has had six */
+#define LONG 0.25 /* seconds in all: enough for one trial, once it has had three */
 
-/* Memory that all trials share, by the number of the operand. A run finds it as in a network: an input has just been
- * written, so it is read through before; constants are not touched between two runs of the network but by one kernel, and
- * the others have driven them out of the caches of a core, so every run has them at another place of a large memory. */
-#define AROUND (64ll << 20) /* bytes beside the largest constant: the weights of a middling network */
+/* Memory that all trials share, by the number of the operand. A run finds it as in a network: an
+ * input has just been written, so it is read through before; constants are not touched between two
+ * runs of the network but by one kernel, and the others have driven them out of the caches of a
+ * core, so every run has them at another place of a large memory. */
+#define AROUND                                                                                     \
+  (64ll << 20) /* bytes beside the largest constant: the weights of a middling network */
 typedef struct region {
   tarn_tensor *all;
   int64_t most, next; /* elements: the largest operand; where the next constant lies */
@@ -57,7 +62,8 @@ static void fill(tarn_tensor *t) {
     ((float *)t->data)[i] = (float)(seed >> 8) * 0x1p-24f;
   }
 }
-/* What is no f32 is all zeros, of its own: an index stays in range. The others are placed before a run. */
+/* What is no f32 is all zeros, of its own: an index stays in range. The others are placed before a
+ * run. */
 static tarn_tensor *operand(shared *s, const tarn_port *p, uint32_t i, bool constant) {
   if (p->dtype != TARN_F32) return tarn_tensor_new(s->cx, p->dtype, p->n, p->dim);
   tarn_tensor *t = TARN_NEW(s->cx, tarn_tensor);
@@ -107,13 +113,17 @@ typedef struct program {
 static program open_program(shared *s, const char *dir, const tarn_trial *t, uint32_t n) {
   program p = {.m = tarn_load(s->cx, dir), .t = t};
   const tarn_port *ip, *op;
-  uint32_t nin = tarn_loaded_ports(p.m, false, &ip), nout = tarn_loaded_ports(p.m, true, &op), i = 0, o = 0;
-  p.in = TARN_ARRAY(s->cx, tarn_tensor *, nin + 1), p.out = TARN_ARRAY(s->cx, tarn_tensor *, nout + 1);
+  uint32_t nin = tarn_loaded_ports(p.m, false, &ip), nout = tarn_loaded_ports(p.m, true, &op),
+           i = 0, o = 0;
+  p.in = TARN_ARRAY(s->cx, tarn_tensor *, nin + 1),
+  p.out = TARN_ARRAY(s->cx, tarn_tensor *, nout + 1);
   p.first_in = TARN_ARRAY(s->cx, uint32_t, n), p.first_out = TARN_ARRAY(s->cx, uint32_t, n);
   for (uint32_t k = 0; k < n; k++) {
     p.first_in[k] = i, p.first_out[k] = o;
-    for (uint32_t j = 0; j < t[k].sig->nin; j++, i++) p.in[i] = operand(s, &ip[i], j, t[k].sig->in_const[j]);
-    for (uint32_t j = 0; j < t[k].sig->nout; j++, o++) p.out[o] = operand(s, &op[o], RESULT + j, false);
+    for (uint32_t j = 0; j < t[k].sig->nin; j++, i++)
+      p.in[i] = operand(s, &ip[i], j, t[k].sig->in_const[j]);
+    for (uint32_t j = 0; j < t[k].sig->nout; j++, o++)
+      p.out[o] = operand(s, &op[o], RESULT + j, false);
   }
   return p;
 }
@@ -139,7 +149,8 @@ static void build_here(tarn_ctx *cx, void *arg) {
   (void)cx;
   task *k = arg;
   tarn_kprog *p = program_of(k->L, k->hw, k->t, k->n);
-  tarn_lower_options lo = {.emit = TARN_EMIT_SO, .dir = k->dir, .name = "model", .contract = true, .opt = 3};
+  tarn_lower_options lo = {
+      .emit = TARN_EMIT_SO, .dir = k->dir, .name = "model", .contract = true, .opt = 3};
   tarn_lower_cpu(p, tarn_memory_plan_make(p, 64), &lo);
   k->seconds[0] = 0;
 }
@@ -155,7 +166,8 @@ static void shuffle(one_run *o, uint32_t n, uint32_t *seed) {
     o[i - 1] = o[k], o[k] = t;
   }
 }
-/* Times the programs of n tasks in turns; seconds of the first task's first trial, and so on, lie one after the other. */
+/* Times the programs of n tasks in turns; seconds of the first task's first trial, and so on, lie
+ * one after the other. */
 typedef struct timing {
   task *k;
   uint32_t n;
@@ -167,13 +179,15 @@ static void time_here(tarn_ctx *cx, void *arg) {
   double begin = now();
   uint32_t n = 0, nrun = 0, seed = 1;
   program *p = TARN_ARRAY(cx, program, g->n);
-  for (uint32_t i = 0; i < g->n; n += g->k[i++].n) p[i] = open_program(&s, g->k[i].dir, g->k[i].t, g->k[i].n);
+  for (uint32_t i = 0; i < g->n; n += g->k[i++].n)
+    p[i] = open_program(&s, g->k[i].dir, g->k[i].t, g->k[i].n);
   one_run *order = TARN_ARRAY(cx, one_run, n + 1);
   double *last = TARN_ARRAY(cx, double, n + 1), *spent = TARN_ARRAY(cx, double, n + 1);
   pace_run *run = TARN_ARRAY(cx, pace_run, (size_t)n * MOST_ROUNDS + 1);
   for (uint32_t i = 0, at = 0; i < g->n; i++)
     for (uint32_t k = 0; k < g->k[i].n; k++, at++) order[at] = (one_run){i, k, at};
-  for (uint32_t round = 0; round < MOST_ROUNDS && (round < LEAST_ROUNDS || now() - begin < LEAST_SECONDS); round++) {
+  for (uint32_t round = 0;
+       round < MOST_ROUNDS && (round < LEAST_ROUNDS || now() - begin < LEAST_SECONDS); round++) {
     shuffle(order, n, &seed);
     for (uint32_t o = 0; o < n; o++) {
       uint32_t i = order[o].program, trial = order[o].trial;
@@ -282,7 +296,8 @@ static void build_some(tarn_ctx *cx, job *j, uint32_t from, uint32_t n) {
   double until = now() + j->limit;
   for (uint32_t i = 0; i < n; i++) j->built[from + i] = end(&j->w[i], until);
 }
-/* The seconds of some tasks side by side in the memory of all; nothing is known when the child fails. */
+/* The seconds of some tasks side by side in the memory of all; nothing is known when the child
+ * fails. */
 static bool time_some(tarn_ctx *cx, job *j, task *k, uint32_t n) {
   uint32_t trials = 0;
   for (uint32_t i = 0; i < n; i++) trials += k[i].n;
@@ -291,7 +306,8 @@ static bool time_some(tarn_ctx *cx, job *j, task *k, uint32_t n) {
   j->w[0] = (worker){.cx = cx, .work = time_here, .arg = &g, .out = all, .n = trials};
   begin(&j->w[0]);
   bool ok = end(&j->w[0], now() + j->limit + 2 * LONG * trials);
-  for (uint32_t i = 0; i < n && ok; all += k[i++].n) memcpy(k[i].seconds, all, k[i].n * sizeof(double));
+  for (uint32_t i = 0; i < n && ok; all += k[i++].n)
+    memcpy(k[i].seconds, all, k[i].n * sizeof(double));
   return ok;
 }
 static void measure_job(tarn_ctx *cx, void *arg) {
@@ -299,7 +315,8 @@ static void measure_job(tarn_ctx *cx, void *arg) {
   task *good = TARN_ARRAY(cx, task, j->n + 1);
   uint32_t n = 0;
   tarn_defer(cx, clean_up, j);
-  for (uint32_t i = 0; i < j->n; i += j->side) build_some(cx, j, i, j->n - i < j->side ? j->n - i : j->side);
+  for (uint32_t i = 0; i < j->n; i += j->side)
+    build_some(cx, j, i, j->n - i < j->side ? j->n - i : j->side);
   for (uint32_t i = 0; i < j->n; i++) {
     if (j->built[i]) good[n++] = j->k[i];
     for (uint32_t k = 0; k < j->k[i].n; k++) j->k[i].seconds[k] = INFINITY;
@@ -307,14 +324,18 @@ static void measure_job(tarn_ctx *cx, void *arg) {
   if (n && !time_some(cx, j, good, n) && n > 1)
     for (uint32_t i = 0; i < n; i++) time_some(cx, j, &good[i], 1);
 }
-void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n, uint32_t threads, double limit,
-                  double *seconds) {
+void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n,
+                  uint32_t threads, double limit, double *seconds) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  job j = {.side = hw->units < 1 ? 1 : hw->units < MOST_BUILDERS ? hw->units : MOST_BUILDERS, .limit = limit};
+  job j = {.side = hw->units < 1               ? 1
+                   : hw->units < MOST_BUILDERS ? hw->units
+                                               : MOST_BUILDERS,
+           .limit = limit};
   j.k = TARN_ARRAY(cx, task, n / BATCH + 1), j.built = TARN_ARRAY(cx, bool, n / BATCH + 1);
   for (uint32_t at = 0, m; at < n; at += m) {
     m = n - at < BATCH ? n - at : BATCH;
-    j.k[j.n++] = (task){.L = L, .hw = hw, .t = t + at, .n = m, .threads = threads, .seconds = seconds + at};
+    j.k[j.n++] =
+        (task){.L = L, .hw = hw, .t = t + at, .n = m, .threads = threads, .seconds = seconds + at};
   }
   tarn_status st = j.n ? tarn_protect(cx, measure_job, &j) : TARN_OK;
   if (st != TARN_OK) tarn_reraise(cx, st);

@@ -1,5 +1,5 @@
-/* See pace.h. Medians of trials and of paces in turn, as in Tukey's median polish (Exploratory Data Analysis, 1977, chapter
- * 11), with a moving window for one of the two effects. */
+/* See pace.h. Medians of trials and of paces in turn, as in Tukey's median polish (Exploratory Data
+ * Analysis, 1977, chapter 11), with a moving window for one of the two effects. */
 #include "tune/pace.h"
 #include <math.h>
 #include <stdlib.h>
@@ -16,8 +16,10 @@ static float part(float *v, uint32_t n, double q) {
   qsort(v, n, sizeof *v, by_size);
   return v[(uint32_t)(q * (n - 1) + 0.5)];
 }
-/* What each trial takes: the median of its runs less their pace. v: room for all; end: for a number of each trial. */
-static void middles(const pace_run *run, uint32_t n, uint32_t ntrial, float *v, uint32_t *end, float *middle) {
+/* What each trial takes: the median of its runs less their pace. v: room for all; end: for a number
+ * of each trial. */
+static void middles(const pace_run *run, uint32_t n, uint32_t ntrial, float *v, uint32_t *end,
+                    float *middle) {
   uint32_t sum = 0;
   for (uint32_t k = 0; k < ntrial; k++) end[k] = 0;
   for (uint32_t i = 0; i < n; i++) end[run[i].trial]++;
@@ -56,13 +58,15 @@ void pace_align(const uint32_t *kernel, const double *before, uint32_t n, double
   uint32_t nall = 0;
   for (uint32_t i = 0; i < n; i++)
     if (before[i] < INFINITY && seconds[i] < INFINITY) all += log(before[i] / seconds[i]), nall++;
-  for (uint32_t i = 0; i < n; i++) { /* by the first trial of each kernel, which knows its seconds as they were */
+  for (uint32_t i = 0; i < n;
+       i++) { /* by the first trial of each kernel, which knows its seconds as they were */
     double own = 0;
     uint32_t nown = 0, first = 0;
     while (kernel[first] != kernel[i]) first++;
     if (first < i) continue;
     for (uint32_t j = i; j < n; j++)
-      if (kernel[j] == kernel[i] && before[j] < INFINITY && seconds[j] < INFINITY) own += log(before[j] / seconds[j]), nown++;
+      if (kernel[j] == kernel[i] && before[j] < INFINITY && seconds[j] < INFINITY)
+        own += log(before[j] / seconds[j]), nown++;
     double by = exp(nown ? own / nown : nall ? all / nall : 0);
     for (uint32_t j = i; j < n; j++)
       if (kernel[j] == kernel[i]) seconds[j] *= by;

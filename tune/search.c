@@ -51,8 +51,8 @@ static void to_pool(search_task *t, const drawn *x, uint32_t n) {
     tarn_push(cx, &t->pool, s);
   }
 }
-search_task *search_new(tarn_lang *L, const tarn_hw *hw, tarn_solver *solver, const tarn_ksig *k, uint32_t threads,
-                        uint64_t seed, uint32_t pool) {
+search_task *search_new(tarn_lang *L, const tarn_hw *hw, tarn_solver *solver, const tarn_ksig *k,
+                        uint32_t threads, uint64_t seed, uint32_t pool) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   search_task *t = TARN_NEW(cx, search_task);
   tarn_cost c;
@@ -82,12 +82,14 @@ search_task *search_new(tarn_lang *L, const tarn_hw *hw, tarn_solver *solver, co
 uint64_t search_hash(const tarn_schedule *s) {
   uint64_t h = s->nstage;
   for (uint32_t i = 0; i < s->nshared; i++)
-    h = tarn_hash_mix(tarn_hash_mix(h, s->shared[i].dim * 8u + s->shared[i].kind), (uint64_t)s->shared[i].step);
+    h = tarn_hash_mix(tarn_hash_mix(h, s->shared[i].dim * 8u + s->shared[i].kind),
+                      (uint64_t)s->shared[i].step);
   for (uint32_t i = 0; i < s->nstage; i++) {
     const tarn_stage_sched *t = &s->stage[i];
     h = tarn_hash_mix(h, t->nlevel * 64u + t->acc);
     for (uint32_t j = 0; j < t->nlevel; j++)
-      h = tarn_hash_mix(tarn_hash_mix(h, t->level[j].dim * 8u + t->level[j].kind), (uint64_t)t->level[j].step);
+      h = tarn_hash_mix(tarn_hash_mix(h, t->level[j].dim * 8u + t->level[j].kind),
+                        (uint64_t)t->level[j].step);
   }
   return h;
 }
@@ -121,13 +123,16 @@ uint32_t search_fastest(const search_task *t, uint32_t most, const search_trial 
   return n;
 }
 /* feature: filled in unless it is NULL. */
-static double priced(const search_task *t, const tarn_price *price, const tarn_schedule *s, float *feature) {
+static double priced(const search_task *t, const tarn_price *price, const tarn_schedule *s,
+                     float *feature) {
   tarn_cost c;
   tarn_cost_of(t->L, t->hw, t->sig, s, t->threads, &c);
   if (feature) tarn_features(t->L, t->hw, t->sig, s, t->threads, &c, feature);
   return price ? price->seconds(price->user, t->L, t->hw, t->sig, s, t->threads, &c) : c.seconds;
 }
-double search_price(const search_task *t, const tarn_price *price, const tarn_schedule *s) { return priced(t, price, s, NULL); }
+double search_price(const search_task *t, const tarn_price *price, const tarn_schedule *s) {
+  return priced(t, price, s, NULL);
+}
 
 /* ---- the price, put right by what was measured of this kernel ---- */
 static const near_field *learn_near(const search_task *t, const tarn_price *price) {
@@ -136,15 +141,19 @@ static const near_field *learn_near(const search_task *t, const tarn_price *pric
   near_point *x = TARN_ARRAY(cx, near_point, m + t->pool.n);
   for (uint32_t i = t->done.n - m; i < t->done.n; i++) {
     const search_trial *y = &t->done.p[i];
-    if (y->seconds > 0 && y->seconds < INFINITY) x[n].off = log2(y->seconds / priced(t, price, y->sched, x[n].feature)), n++;
+    if (y->seconds > 0 && y->seconds < INFINITY)
+      x[n].off = log2(y->seconds / priced(t, price, y->sched, x[n].feature)), n++;
   }
   for (uint32_t i = 0; i < t->pool.n; i++) priced(t, price, t->pool.p[i], x[n + i].feature);
   return near_learn(cx, x, n, t->pool.n);
 }
-/* What it may well take: one standard deviation less than expected, lest only what is known is ever tried. */
-static double may_take(const search_task *t, const tarn_price *price, const near_field *near, const tarn_schedule *s) {
+/* What it may well take: one standard deviation less than expected, lest only what is known is ever
+ * tried. */
+static double may_take(const search_task *t, const tarn_price *price, const near_field *near,
+                       const tarn_schedule *s) {
   float feature[TARN_FEATURES];
-  double seconds = priced(t, price, s, feature), unsure = 0, off = near ? near_off(near, feature, &unsure) : 0;
+  double seconds = priced(t, price, s, feature), unsure = 0,
+         off = near ? near_off(near, feature, &unsure) : 0;
   seconds *= exp2(off - unsure);
   return seconds > 0 ? seconds : INFINITY; /* and what is no number */
 }
@@ -191,9 +200,11 @@ static void breed(population *p) {
   uint32_t parents = p->n;
   for (uint32_t i = 0; i < POPULATION; i++) {
     tarn_schedule *s = evolve_copy(cx, parent(p, parents)->s);
-    if (evolve_below(&p->t->random, 10) < CROSSED) evolve_cross(p->t->space, s, parent(p, parents)->s, &p->t->random);
+    if (evolve_below(&p->t->random, 10) < CROSSED)
+      evolve_cross(p->t->space, s, parent(p, parents)->s, &p->t->random);
     else
-      for (uint32_t k = 1 + evolve_below(&p->t->random, 3); k > 0; k--) evolve_mutate(p->t->space, s, &p->t->random);
+      for (uint32_t k = 1 + evolve_below(&p->t->random, 3); k > 0; k--)
+        evolve_mutate(p->t->space, s, &p->t->random);
     add(p, s);
   }
   cut(p);
@@ -203,7 +214,8 @@ static population *evolve(search_task *t, const tarn_price *price) {
   population *p = TARN_NEW(cx, population);
   const search_trial *elite[ELITE];
   uint32_t elites = search_fastest(t, ELITE, elite);
-  *p = (population){.t = t, .price = price, .near = learn_near(t, price), .known = tarn_map_new(cx)};
+  *p =
+      (population){.t = t, .price = price, .near = learn_near(t, price), .known = tarn_map_new(cx)};
   p->of = TARN_ARRAY(cx, individual, t->pool.n + ELITE + 2 * POPULATION + 1);
   for (uint32_t i = 0; i < elites; i++) add(p, evolve_copy(cx, elite[i]->sched));
   for (uint32_t i = 0; i < t->pool.n; i++) add(p, evolve_copy(cx, t->pool.p[i]));
@@ -236,22 +248,29 @@ static void take_random(picks *k, uint32_t want) {
 static void take_mutants(picks *k, uint32_t want) {
   search_task *t = k->t;
   for (uint32_t tries = 0; want && tries < 64 * 4; tries++) {
-    tarn_schedule *s = evolve_copy(tarn_lang_ctx(t->L), t->pool.p[evolve_below(&t->random, t->pool.n)]);
-    for (uint32_t i = 1 + evolve_below(&t->random, 4); i > 0; i--) evolve_mutate(t->space, s, &t->random);
+    tarn_schedule *s =
+        evolve_copy(tarn_lang_ctx(t->L), t->pool.p[evolve_below(&t->random, t->pool.n)]);
+    for (uint32_t i = 1 + evolve_below(&t->random, 4); i > 0; i--)
+      evolve_mutate(t->space, s, &t->random);
     want -= evolve_legal(t->space, s) && take(k, s);
   }
 }
-static size_t size_of_one(const search_task *t) { return sizeof(tarn_schedule) + t->space->nstage * sizeof(tarn_stage_sched); }
-/* What was picked outlives the scratch that it was picked from. room: taken before it, for all that is asked for. */
+static size_t size_of_one(const search_task *t) {
+  return sizeof(tarn_schedule) + t->space->nstage * sizeof(tarn_stage_sched);
+}
+/* What was picked outlives the scratch that it was picked from. room: taken before it, for all that
+ * is asked for. */
 static void keep(picks *k, char *room, tarn_mark scratch) {
   size_t each = size_of_one(k->t);
   for (uint32_t i = 0; i < k->n; i++) {
     tarn_schedule *s = memcpy(room + i * each, k->out[i], sizeof *s);
-    s->stage = memcpy(room + i * each + sizeof *s, k->out[i]->stage, each - sizeof *s), k->out[i] = s;
+    s->stage = memcpy(room + i * each + sizeof *s, k->out[i]->stage, each - sizeof *s),
+    k->out[i] = s;
   }
   tarn_release(tarn_lang_ctx(k->t->L), scratch);
 }
-uint32_t search_next(search_task *t, const tarn_price *price, uint32_t n, const tarn_schedule **out) {
+uint32_t search_next(search_task *t, const tarn_price *price, uint32_t n,
+                     const tarn_schedule **out) {
   tarn_ctx *cx = tarn_lang_ctx(t->L);
   char *room = tarn_new(cx, n * size_of_one(t) + 1);
   tarn_mark scratch = tarn_arena_mark(cx);

@@ -18,7 +18,8 @@ typedef struct search_task {
   const evolve_space *space;
   const tarn_schedule *own; /* the solver's choice */
   uint64_t random;
-  TARN_VEC(const tarn_schedule *) pool; /* to begin with: the best by the analytic price, then a uniform sample */
+  TARN_VEC(const tarn_schedule *)
+  pool; /* to begin with: the best by the analytic price, then a uniform sample */
   uint32_t nbest;
   TARN_VEC(search_trial) done; /* measured */
   tarn_map *seen;              /* hash -> 1 + index into done */
@@ -27,8 +28,8 @@ typedef struct search_task {
   bool dry; /* nothing new is found */
 } search_task;
 
-search_task *search_new(tarn_lang *L, const tarn_hw *hw, tarn_solver *solver, const tarn_ksig *k, uint32_t threads,
-                        uint64_t seed, uint32_t pool);
+search_task *search_new(tarn_lang *L, const tarn_hw *hw, tarn_solver *solver, const tarn_ksig *k,
+                        uint32_t threads, uint64_t seed, uint32_t pool);
 /* Returns what is now known of the schedule. */
 double search_note(search_task *t, const tarn_schedule *s, double seconds);
 /* The fastest `most` that were measured; returns how many there are. */
@@ -36,9 +37,12 @@ uint32_t search_fastest(const search_task *t, uint32_t most, const search_trial 
 uint64_t search_hash(const tarn_schedule *s);
 /* Seconds that a price expects; analytic when price is NULL. */
 double search_price(const search_task *t, const tarn_price *price, const tarn_schedule *s);
-/* Up to n schedules that are not measured yet: mostly the best by the price among what evolves from the pool and from the
- * fastest measured, and a share at random. Returns how many. They live in the arena. */
-uint32_t search_next(search_task *t, const tarn_price *price, uint32_t n, const tarn_schedule **out);
-/* A sample for learning: a third the best by the analytic price, a third at random, a third mutants of those. */
+/* Up to n schedules that are not measured yet: mostly the best by the price among what evolves from
+ * the pool and from the fastest measured, and a share at random. Returns how many. They live in the
+ * arena. */
+uint32_t search_next(search_task *t, const tarn_price *price, uint32_t n,
+                     const tarn_schedule **out);
+/* A sample for learning: a third the best by the analytic price, a third at random, a third mutants
+ * of those. */
 uint32_t search_spread(search_task *t, uint32_t n, const tarn_schedule **out);
 #endif

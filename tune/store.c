@@ -1,5 +1,6 @@
-/* The store of measurements: kernels as text, and one row for every schedule of one that was measured. A hash of the text
- * is its name, so that models share what they have in common; features are not kept but computed when they are asked for. */
+/* The store of measurements: kernels as text, and one row for every schedule of one that was
+ * measured. A hash of the text is its name, so that models share what they have in common; features
+ * are not kept but computed when they are asked for. */
 #include "tune/tune.h"
 #include <inttypes.h>
 #include <math.h>
@@ -25,7 +26,8 @@ static void close_store(void *p) {
   s->db = NULL;
 }
 static void fail(tarn_store *s) {
-  tarn_status st = sqlite3_errcode(s->db) == SQLITE_NOMEM ? TARN_MEMORY : TARN_IO; /* of no database too */
+  tarn_status st =
+      sqlite3_errcode(s->db) == SQLITE_NOMEM ? TARN_MEMORY : TARN_IO; /* of no database too */
   tarn_raise(s->cx, st, "%s: %s", s->path, sqlite3_errmsg(s->db));
 }
 static void run(tarn_store *s, const char *sql) {
@@ -50,13 +52,17 @@ tarn_store *tarn_store_open(tarn_ctx *cx, const char *path) {
   tarn_defer(cx, close_store, s);
   if (st != SQLITE_OK) fail(s);
   sqlite3_busy_timeout(s->db, 10000);
-  int64_t kind = one_number(s, "PRAGMA application_id"), tables = one_number(s, "SELECT count(*) FROM sqlite_schema");
-  if (kind != STORE_KIND && tables != 0) tarn_raise(cx, TARN_BAD_INPUT, "%s: not a store of measurements", path);
+  int64_t kind = one_number(s, "PRAGMA application_id"),
+          tables = one_number(s, "SELECT count(*) FROM sqlite_schema");
+  if (kind != STORE_KIND && tables != 0)
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: not a store of measurements", path);
   run(s, "PRAGMA journal_mode = WAL");
-  if (tables != 0) return s;                                   /* and the file stays as it is until something is added */
-  run(s, "BEGIN IMMEDIATE; PRAGMA application_id = 1952543342" /* all or nothing, if it is killed here */
+  if (tables != 0) return s; /* and the file stays as it is until something is added */
+  run(s, "BEGIN IMMEDIATE; PRAGMA application_id = 1952543342" /* all or nothing, if it is killed
+                                                                  here */
          ";CREATE TABLE IF NOT EXISTS kernel(id INTEGER PRIMARY KEY, text TEXT NOT NULL)"
-         ";CREATE TABLE IF NOT EXISTS trial(hw TEXT NOT NULL, version INTEGER NOT NULL, threads INTEGER NOT NULL,"
+         ";CREATE TABLE IF NOT EXISTS trial(hw TEXT NOT NULL, version INTEGER NOT NULL, threads "
+         "INTEGER NOT NULL,"
          " kernel INTEGER NOT NULL, schedule INTEGER NOT NULL, seconds REAL, text TEXT NOT NULL,"
          " PRIMARY KEY(hw, version, threads, kernel, schedule)) WITHOUT ROWID; COMMIT");
   return s;
@@ -64,9 +70,11 @@ tarn_store *tarn_store_open(tarn_ctx *cx, const char *path) {
 
 const char *tarn_hw_key(const tarn_hw *hw, tarn_ctx *cx) {
   tarn_buf b = {.cx = cx};
-  tarn_buf_fmt(&b, "%s %u bit, %.2f GHz", hw->cpu ? hw->cpu : hw->name, hw->vector_bits, hw->clock / 1e9);
+  tarn_buf_fmt(&b, "%s %u bit, %.2f GHz", hw->cpu ? hw->cpu : hw->name, hw->vector_bits,
+               hw->clock / 1e9);
   for (uint32_t i = 0; i < hw->nmem; i++)
-    if (hw->mem[i].capacity) tarn_buf_fmt(&b, ", %" PRId64 " KiB", (int64_t)hw->mem[i].capacity / 1024);
+    if (hw->mem[i].capacity)
+      tarn_buf_fmt(&b, ", %" PRId64 " KiB", (int64_t)hw->mem[i].capacity / 1024);
   return b.p;
 }
 
@@ -74,12 +82,14 @@ static void bind_hw(sqlite3_stmt *q, const char *hw) {
   sqlite3_bind_text(q, 1, hw, -1, SQLITE_STATIC);
   sqlite3_bind_int(q, 2, TARN_STORE_VERSION);
 }
-bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t kernel, uint64_t schedule, double *seconds) {
-  sqlite3_stmt *q =
-      prepare(s, "SELECT seconds FROM trial WHERE hw=?1 AND version=?2 AND threads=?3 AND kernel=?4 AND schedule=?5");
+bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t kernel,
+                    uint64_t schedule, double *seconds) {
+  sqlite3_stmt *q = prepare(s, "SELECT seconds FROM trial WHERE hw=?1 AND version=?2 AND "
+                               "threads=?3 AND kernel=?4 AND schedule=?5");
   bind_hw(q, hw);
   sqlite3_bind_int(q, 3, (int)threads);
-  sqlite3_bind_int64(q, 4, (sqlite3_int64)kernel), sqlite3_bind_int64(q, 5, (sqlite3_int64)schedule);
+  sqlite3_bind_int64(q, 4, (sqlite3_int64)kernel),
+      sqlite3_bind_int64(q, 5, (sqlite3_int64)schedule);
   int st = sqlite3_step(q);
   double took = st == SQLITE_ROW ? sqlite3_column_double(q, 0) : 0;
   if (st == SQLITE_ROW && seconds) *seconds = took > 0 ? took : INFINITY;
@@ -88,13 +98,15 @@ bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t ke
   return st == SQLITE_ROW;
 }
 
-/* One row; measured again, a schedule takes what is now known, but a failure does not take away what was. */
+/* One row; measured again, a schedule takes what is now known, but a failure does not take away
+ * what was. */
 static int add_row(sqlite3_stmt *kernel, sqlite3_stmt *trial, const tarn_record *x) {
   sqlite3_reset(kernel), sqlite3_reset(trial);
   sqlite3_bind_int64(kernel, 1, (sqlite3_int64)x->kernel);
   sqlite3_bind_text(kernel, 2, x->kernel_text, -1, SQLITE_STATIC);
   sqlite3_bind_int(trial, 3, (int)x->threads);
-  sqlite3_bind_int64(trial, 4, (sqlite3_int64)x->kernel), sqlite3_bind_int64(trial, 5, (sqlite3_int64)x->schedule);
+  sqlite3_bind_int64(trial, 4, (sqlite3_int64)x->kernel),
+      sqlite3_bind_int64(trial, 5, (sqlite3_int64)x->schedule);
   if (x->seconds < INFINITY) sqlite3_bind_double(trial, 6, x->seconds);
   else sqlite3_bind_null(trial, 6);
   sqlite3_bind_text(trial, 7, x->schedule_text, -1, SQLITE_STATIC);
@@ -111,8 +123,9 @@ static void add_rows(tarn_ctx *cx, void *arg) {
   (void)cx;
   addition *a = arg;
   sqlite3_stmt *kernel = prepare(a->s, "INSERT OR IGNORE INTO kernel VALUES(?1,?2)");
-  sqlite3_stmt *trial = prepare(a->s, "INSERT INTO trial VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT DO UPDATE SET seconds ="
-                                      " coalesce(excluded.seconds, seconds)");
+  sqlite3_stmt *trial = prepare(
+      a->s, "INSERT INTO trial VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT DO UPDATE SET seconds ="
+            " coalesce(excluded.seconds, seconds)");
   bind_hw(trial, a->hw);
   for (uint32_t i = 0; i < a->n; i++)
     if (add_row(kernel, trial, &a->x[i]) != SQLITE_DONE) fail(a->s);
@@ -135,9 +148,11 @@ static const char *column(tarn_store *s, sqlite3_stmt *q, int i) {
 }
 uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_record **out) {
   TARN_VEC(tarn_record) v = {0};
-  sqlite3_stmt *q = prepare(s, "SELECT t.threads, t.kernel, t.schedule, t.seconds, t.text, k.text FROM trial t JOIN kernel k"
-                               " ON k.id = t.kernel WHERE coalesce(?1, t.hw) = t.hw AND t.version=?2 AND t.seconds > 0"
-                               " ORDER BY t.threads, t.kernel, t.schedule");
+  sqlite3_stmt *q = prepare(
+      s,
+      "SELECT t.threads, t.kernel, t.schedule, t.seconds, t.text, k.text FROM trial t JOIN kernel k"
+      " ON k.id = t.kernel WHERE coalesce(?1, t.hw) = t.hw AND t.version=?2 AND t.seconds > 0"
+      " ORDER BY t.threads, t.kernel, t.schedule");
   bind_hw(q, hw);
   int st;
   while ((st = sqlite3_step(q)) == SQLITE_ROW) {
@@ -146,7 +161,9 @@ uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_record **out)
                      .schedule = (uint64_t)sqlite3_column_int64(q, 2),
                      .seconds = sqlite3_column_double(q, 3)};
     const tarn_record *last = v.n ? &v.p[v.n - 1] : &x;
-    if (v.n && last->threads == x.threads && last->kernel == x.kernel && last->schedule == x.schedule) continue;
+    if (v.n && last->threads == x.threads && last->kernel == x.kernel &&
+        last->schedule == x.schedule)
+      continue;
     x.schedule_text = column(s, q, 4);
     x.kernel_text = v.n && last->kernel == x.kernel ? last->kernel_text : column(s, q, 5);
     tarn_push(s->cx, &v, x);
@@ -169,9 +186,11 @@ uint32_t tarn_store_keys(tarn_store *s, const char *const **out) {
 }
 
 /* ---- from text to numbers ---- */
-tarn_record tarn_record_of(tarn_lang *L, const tarn_ksig *k, const tarn_schedule *s, uint32_t threads) {
+tarn_record tarn_record_of(tarn_lang *L, const tarn_ksig *k, const tarn_schedule *s,
+                           uint32_t threads) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  tarn_record r = {.threads = threads, .seconds = INFINITY, .kernel_text = tarn_ksig_text(L, cx, k)};
+  tarn_record r = {
+      .threads = threads, .seconds = INFINITY, .kernel_text = tarn_ksig_text(L, cx, k)};
   r.schedule_text = tarn_schedule_text(L, cx, tarn_nest_get(L, k->nest), s);
   r.kernel = tarn_hash_bytes(r.kernel_text, strlen(r.kernel_text), 0);
   r.schedule = tarn_hash_bytes(r.schedule_text, strlen(r.schedule_text), 0);
@@ -187,19 +206,22 @@ typedef struct reading {
 static void read_kernel(tarn_ctx *cx, void *arg) {
   reading *q = arg;
   tarn_ksig_parse(q->L, q->r->kernel_text, strlen(q->r->kernel_text), q->k);
-  if (!tarn_ksig_complete(q->L, q->k)) tarn_raise(cx, TARN_BAD_INPUT, "a sum that is weighed by numbers unknown");
+  if (!tarn_ksig_complete(q->L, q->k))
+    tarn_raise(cx, TARN_BAD_INPUT, "a sum that is weighed by numbers unknown");
 }
 static void read_sample(tarn_ctx *cx, void *arg) {
   (void)cx;
   reading *q = arg;
   const char *text = q->r->schedule_text;
-  const tarn_schedule *s = tarn_schedule_parse(q->L, tarn_nest_get(q->L, q->k->nest), text, strlen(text));
+  const tarn_schedule *s =
+      tarn_schedule_parse(q->L, tarn_nest_get(q->L, q->k->nest), text, strlen(text));
   tarn_cost c;
   tarn_cost_of(q->L, q->hw, q->k, s, q->r->threads, &c);
   tarn_features(q->L, q->hw, q->k, s, q->r->threads, &c, q->out->feature);
   q->out->analytic = c.seconds;
 }
-uint32_t tarn_samples(tarn_lang *L, const tarn_hw *hw, const tarn_record *r, uint32_t n, const tarn_sample **out) {
+uint32_t tarn_samples(tarn_lang *L, const tarn_hw *hw, const tarn_record *r, uint32_t n,
+                      const tarn_sample **out) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_sample *x = TARN_ARRAY(cx, tarn_sample, n + 1);
   tarn_ksig k;
@@ -207,9 +229,13 @@ uint32_t tarn_samples(tarn_lang *L, const tarn_hw *hw, const tarn_record *r, uin
   bool known = false;
   for (uint32_t i = 0; i < n; i++) {
     reading q = {L, hw, &r[i], &k, &x[kept]};
-    x[kept] = (tarn_sample){.kernel = r[i].kernel, .schedule = r[i].schedule, .threads = r[i].threads, .seconds = r[i].seconds};
+    x[kept] = (tarn_sample){.kernel = r[i].kernel,
+                            .schedule = r[i].schedule,
+                            .threads = r[i].threads,
+                            .seconds = r[i].seconds};
     if (!i || r[i].kernel != r[i - 1].kernel) known = tarn_tried(cx, read_kernel, &q);
-    kept += known && tarn_tried(cx, read_sample, &q); /* a form that this program does not know is left out */
+    kept += known && tarn_tried(cx, read_sample,
+                                &q); /* a form that this program does not know is left out */
   }
   *out = x;
   return kept;

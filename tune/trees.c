@@ -1,5 +1,5 @@
-/* See trees.h. A price is kept in a file of its own format, version 1: lines of text, then bytes. Numbers among the bytes are
- * little-endian and unsigned, f32 are IEEE's.
+/* See trees.h. A price is kept in a file of its own format, version 1: lines of text, then bytes.
+ * Numbers among the bytes are little-endian and unsigned, f32 are IEEE's.
  *
  *   tarn-price 1           the format and its version
  *   hw KEY                 what it was learned on (tarn_hw_key)
@@ -8,13 +8,14 @@
  *   between X, within X    tarn_trust; a line each, left out where 0
  *   trees N
  *                          (an empty line)
- *   u16 number of features; of each: u16 thresholds that trees compare it with, at most 256; f32 share of the gain;
- *     f32 each threshold, ascending
- *   of each tree: u16 splits s; u8 each of its 2s + 1 nodes, breadth first: a split's feature, or 255: a leaf; u8 each split's
- *     threshold, its number in the feature's list; f32 each leaf's value; nothing after the last tree
+ *   u16 number of features; of each: u16 thresholds that trees compare it with, at most 256; f32
+ * share of the gain; f32 each threshold, ascending of each tree: u16 splits s; u8 each of its 2s +
+ * 1 nodes, breadth first: a split's feature, or 255: a leaf; u8 each split's threshold, its number
+ * in the feature's list; f32 each leaf's value; nothing after the last tree
  *
- * The children of a tree's k-th split are its nodes 2k + 1 and 2k + 2, so no number of a node is kept. Trees of XGBoost's
- * method "hist" compare a feature with 256 thresholds at most, so that nothing is lost. */
+ * The children of a tree's k-th split are its nodes 2k + 1 and 2k + 2, so no number of a node is
+ * kept. Trees of XGBoost's method "hist" compare a feature with 256 thresholds at most, so that
+ * nothing is lost. */
 #include "tune/trees.h"
 #include <inttypes.h>
 #include <math.h>
@@ -28,36 +29,50 @@
 #define MOST_TREES (1u << 16)
 
 /* ---- what features are ----
- * A price corrects the analytic one and was learned on features as they were then. Three kernels, scheduled by hand, whose
- * features change when the way they are computed does: a product, a maximum over a window with borders, a transposition. */
+ * A price corrects the analytic one and was learned on features as they were then. Three kernels,
+ * scheduled by hand, whose features change when the way they are computed does: a product, a
+ * maximum over a window with borders, a transposition. */
 static const char *const probes[][2] = {
-    {"(kernel (nest (stages (children 2) (shared) (split 2) (stage (own 196 1024) (reduce 256) (red sum (mul $0 $1))"
-     " (child 1 (index ((196 1024) (256)) (262144) ((+ d1 (* 1024 d2))))) (child 0 (index ((196 1024) (256)) (50176)"
-     " ((+ d0 (* 196 d2))))) out)))(in f32 (50176) (1))(const f32 (262144) (1))(out f32 (196 1024) (1024 1)))",
-     "(schedule (stage (acc 2) (serial 1 32) (serial 0 12) (serial 2 1) (unroll 0 1) (unroll 1 16) (vector 1 1)))"},
-    {"(kernel (nest (stages (children 1) (shared) (split 3) (stage (own 64 56 56) (reduce 3 3) reduceMax (child 0 (index"
-     " ((64 56 56) (3 3)) (802816) ((+ (* 12544 d0) (* 224 d1) (* 2 d2) (* 112 d3) d4 -113)) (fill -inf ((+ (* 2 d1) d3) 1"
-     " 113) ((+ (* 2 d2) d4) 1 113)))) out)))(in f32 (802816) (1))(out f32 (64 56 56) (3136 56 1)))",
-     "(schedule (stage (acc 3) (serial 0 1) (serial 1 2) (serial 2 16) (serial 3 1) (serial 4 1) (unroll 1 1) (vector 2 1)))"},
-    {"(kernel (nest (stages (children 1) (shared) (split 2) (stage (own 512 784) (reduce) (map $0) (child 0 (index ((512 784)"
+    {"(kernel (nest (stages (children 2) (shared) (split 2) (stage (own 196 1024) (reduce 256) "
+     "(red sum (mul $0 $1))"
+     " (child 1 (index ((196 1024) (256)) (262144) ((+ d1 (* 1024 d2))))) (child 0 (index ((196 "
+     "1024) (256)) (50176)"
+     " ((+ d0 (* 196 d2))))) out)))(in f32 (50176) (1))(const f32 (262144) (1))(out f32 (196 1024) "
+     "(1024 1)))",
+     "(schedule (stage (acc 2) (serial 1 32) (serial 0 12) (serial 2 1) (unroll 0 1) (unroll 1 16) "
+     "(vector 1 1)))"},
+    {"(kernel (nest (stages (children 1) (shared) (split 3) (stage (own 64 56 56) (reduce 3 3) "
+     "reduceMax (child 0 (index"
+     " ((64 56 56) (3 3)) (802816) ((+ (* 12544 d0) (* 224 d1) (* 2 d2) (* 112 d3) d4 -113)) (fill "
+     "-inf ((+ (* 2 d1) d3) 1"
+     " 113) ((+ (* 2 d2) d4) 1 113)))) out)))(in f32 (802816) (1))(out f32 (64 56 56) (3136 56 "
+     "1)))",
+     "(schedule (stage (acc 3) (serial 0 1) (serial 1 2) (serial 2 16) (serial 3 1) (serial 4 1) "
+     "(unroll 1 1) (vector 2 1)))"},
+    {"(kernel (nest (stages (children 1) (shared) (split 2) (stage (own 512 784) (reduce) (map $0) "
+     "(child 0 (index ((512 784)"
      " ()) (401408) ((+ d0 (* 512 d1))))) out)))(in f32 (401408) (1))(out f32 (512 784) (784 1)))",
-     "(schedule (stage (acc 5) (serial 0 32) (serial 1 12) (unroll 1 1) (unroll 0 16) (vector 0 1)))"}};
+     "(schedule (stage (acc 5) (serial 0 32) (serial 1 12) (unroll 1 1) (unroll 0 16) (vector 0 "
+     "1)))"}};
 static uint64_t probe(tarn_lang *L, const tarn_hw *hw, const char *const text[2], uint64_t h) {
   tarn_ksig k;
   tarn_cost c;
   float f[TARN_FEATURES];
   tarn_ksig_parse(L, text[0], strlen(text[0]), &k);
-  const tarn_schedule *s = tarn_schedule_parse(L, tarn_nest_get(L, k.nest), text[1], strlen(text[1]));
+  const tarn_schedule *s =
+      tarn_schedule_parse(L, tarn_nest_get(L, k.nest), text[1], strlen(text[1]));
   tarn_cost_of(L, hw, &k, s, 1, &c);
   tarn_features(L, hw, &k, s, 1, &c, f);
-  for (uint32_t i = 0; i < TARN_FEATURES; i++) h = tarn_hash_mix(h, (uint64_t)(int64_t)llround(1e3 * (double)f[i]));
+  for (uint32_t i = 0; i < TARN_FEATURES; i++)
+    h = tarn_hash_mix(h, (uint64_t)(int64_t)llround(1e3 * (double)f[i]));
   return h;
 }
 const char *trees_features(tarn_ctx *cx) {
   uint64_t h = TARN_FEATURES;
   tarn_lang *L = tarn_lang_new(cx);
   const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
-  for (uint32_t i = 0; i < TARN_FEATURES; i++) h = tarn_hash_bytes(tarn_feature_name(i), strlen(tarn_feature_name(i)), h);
+  for (uint32_t i = 0; i < TARN_FEATURES; i++)
+    h = tarn_hash_bytes(tarn_feature_name(i), strlen(tarn_feature_name(i)), h);
   for (uint32_t i = 0; i < sizeof probes / sizeof *probes; i++) h = probe(L, hw, probes[i], h);
   return tarn_format(cx, "%u features %016" PRIx64, TARN_FEATURES, h);
 }
@@ -82,7 +97,8 @@ static void put_real(tarn_buf *b, float x) {
   put(b, bits, 4);
 }
 static void put_head(tarn_buf *b, const trees *t) {
-  tarn_buf_fmt(b, KIND "%d\nhw %s\nfeatures %s\nthreads %" PRIx64 "\n", VERSION, t->hw, t->features, t->threads);
+  tarn_buf_fmt(b, KIND "%d\nhw %s\nfeatures %s\nthreads %" PRIx64 "\n", VERSION, t->hw, t->features,
+               t->threads);
   if (t->trust.between > 0) tarn_buf_fmt(b, "between %.3g\n", t->trust.between);
   if (t->trust.within > 0) tarn_buf_fmt(b, "within %.3g\n", t->trust.within);
   tarn_buf_fmt(b, "trees %u\n\n", t->ntree);
@@ -114,7 +130,9 @@ static table *tables_of(tarn_ctx *cx, const trees *t) {
     table *of = &c[n->feature];
     uint32_t k = find(of, n->at);
     if (k < of->n && !(n->at < of->at[k])) continue;
-    if (of->n == THRESHOLDS) tarn_raise(cx, TARN_INTERNAL, "a price compares a feature with more than %d numbers", THRESHOLDS);
+    if (of->n == THRESHOLDS)
+      tarn_raise(cx, TARN_INTERNAL, "a price compares a feature with more than %d numbers",
+                 THRESHOLDS);
     of->at[of->n++] = n->at;
     qsort(of->at, of->n, sizeof *of->at, by_value);
   }
@@ -191,7 +209,8 @@ static double share(const reading *r, const char *text) {
 static uint64_t whole(const reading *r, const char *text, int base, uint64_t most) {
   char *end;
   uint64_t x = strtoull(text, &end, base);
-  if (*end || end == text || x > most) wrong(r, tarn_format(r->cx, "%s where a number is expected", text));
+  if (*end || end == text || x > most)
+    wrong(r, tarn_format(r->cx, "%s where a number is expected", text));
   return x;
 }
 static void read_head(reading *r) {
@@ -200,7 +219,8 @@ static void read_head(reading *r) {
   const char *first = line(r);
   if (strncmp(first, KIND, kind)) wrong(r, "not a learned price");
   if (whole(r, first + kind, 10, UINT32_MAX) != VERSION)
-    wrong(r, tarn_format(r->cx, "a learned price of version %s; this program reads %d", first + kind, VERSION));
+    wrong(r, tarn_format(r->cx, "a learned price of version %s; this program reads %d",
+                         first + kind, VERSION));
   for (char *s; *(s = line(r));) {
     char *value = s + strcspn(s, " ");
     if (*value) *value++ = 0;
@@ -224,13 +244,15 @@ static void read_tables(reading *r) {
     if (c[i].n > THRESHOLDS) wrong(r, "a learned price with a feature of more than 256 thresholds");
     for (uint32_t k = 0; k < c[i].n; k++) {
       c[i].at[k] = real(r);
-      if (k && !(c[i].at[k - 1] < c[i].at[k])) wrong(r, "a learned price with thresholds out of order");
+      if (k && !(c[i].at[k - 1] < c[i].at[k]))
+        wrong(r, "a learned price with thresholds out of order");
     }
   }
   r->t->nfeature = n, r->t->share = gain, r->table = c;
 }
 static void read_tree(reading *r) {
-  uint32_t base = r->node.n, splits = number(r, 2), n = 2 * splits + 1, seen = 1; /* nodes that have a parent, and the root */
+  uint32_t base = r->node.n, splits = number(r, 2), n = 2 * splits + 1,
+           seen = 1; /* nodes that have a parent, and the root */
   const uint8_t *kind = take(r, n), *cut = take(r, splits);
   tarn_push(r->cx, &r->root, base);
   for (uint32_t i = 0; i < n; i++) {
@@ -239,7 +261,8 @@ static void read_tree(reading *r) {
     if (kind[i] == LEAF) d.at = real(r);
     else {
       if (seen + 2 > n) wrong(r, "a learned price with a tree of more splits than it says");
-      if (kind[i] >= r->t->nfeature || *cut >= r->table[kind[i]].n) wrong(r, "a learned price that compares with nothing");
+      if (kind[i] >= r->t->nfeature || *cut >= r->table[kind[i]].n)
+        wrong(r, "a learned price that compares with nothing");
       d.at = r->table[kind[i]].at[*cut++], d.left = base + seen;
       seen += 2;
     }

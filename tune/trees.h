@@ -1,5 +1,5 @@
-/* A learned price as trees: what XGBoost learned, flattened, so that a schedule is priced without a call into that library; and
- * the file that keeps it. */
+/* A learned price as trees: what XGBoost learned, flattened, so that a schedule is priced without a
+ * call into that library; and the file that keeps it. */
 #ifndef TARN_TUNE_TREES_H
 #define TARN_TUNE_TREES_H
 #include "tune/tune.h"
@@ -21,19 +21,25 @@ typedef struct trees {
   uint64_t threads; /* bit n - 1: kernels of n threads are judged; learned from many of them */
 } trees;
 
-/* The format is described in trees.c. Raises TARN_BAD_INPUT "NAME: reason" for bytes that are no price. */
+/* The format is described in trees.c. Raises TARN_BAD_INPUT "NAME: reason" for bytes that are no
+ * price. */
 const trees *trees_read(tarn_ctx *cx, const char *name, const void *bytes, size_t n);
 void trees_print(tarn_buf *b, const trees *t);
 
 /* f: as many as t->nfeature. The sum of the leaves, log2(seconds / analytic). */
 double trees_predict(const trees *t, const float *f);
 /* Schedules of one kernel on so many threads are compared with one another. */
-static inline uint64_t trees_group(const tarn_sample *x) { return tarn_hash_mix(x->kernel, x->threads); }
-/* Learns `rounds` steps of trees on log2(seconds / analytic); deterministic. For kernels of any number of threads, until the
- * caller says otherwise. */
+static inline uint64_t trees_group(const tarn_sample *x) {
+  return tarn_hash_mix(x->kernel, x->threads);
+}
+/* Learns `rounds` steps of trees on log2(seconds / analytic); deterministic. For kernels of any
+ * number of threads, until the caller says otherwise. */
 trees *trees_train(tarn_ctx *cx, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds);
-#define TREES_ROUNDS 300 /* steps of a price that is kept; fewer make smaller trees, for a search */
+#define TREES_ROUNDS                                                                               \
+  300 /* steps of a price that is kept; fewer make smaller trees, for a search                     \
+       */
 const tarn_price *trees_price(tarn_ctx *cx, const trees *t, const char *name);
-/* A word that changes with the list of features and with how they, and the analytic price, are computed. */
+/* A word that changes with the list of features and with how they, and the analytic price, are
+ * computed. */
 const char *trees_features(tarn_ctx *cx);
 #endif

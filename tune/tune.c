@@ -1,4 +1,5 @@
-/* Tuning: which kernel gets the next trials, measuring them, keeping everything, learning as results come. */
+/* Tuning: which kernel gets the next trials, measuring them, keeping everything, learning as
+ * results come. */
 #include "tune/pace.h"
 #include "tune/search.h"
 #include "tune/trees.h"
@@ -7,17 +8,21 @@
 #include <string.h>
 #include <time.h>
 
-#define EACH         12  /* trials that a kernel gets at a time */
-#define LIGHT        50  /* part of the network's time below which a kernel begins with a third of them */
-#define SIDE         8   /* kernels that get them before the price is learned anew */
-#define FLAT         8   /* times less steep than the steepest: not worth a turn beside it */
-#define AGAIN        2   /* of each kernel's fastest are measured again with every batch */
-#define POOL         64  /* schedules of a kernel that evolution begins with, twice */
-#define FEW          200 /* measurements below which the trees are not asked */
-#define GROUP        480 /* trials of a sample that are measured together: so many as make the time they share long */
-#define GROUP_TIME   4   /* seconds that one run of each takes, at most: what is kept at once */
+#define EACH  12  /* trials that a kernel gets at a time */
+#define LIGHT 50  /* part of the network's time below which a kernel begins with a third of them */
+#define SIDE  8   /* kernels that get them before the price is learned anew */
+#define FLAT  8   /* times less steep than the steepest: not worth a turn beside it */
+#define AGAIN 2   /* of each kernel's fastest are measured again with every batch */
+#define POOL  64  /* schedules of a kernel that evolution begins with, twice */
+#define FEW   200 /* measurements below which the trees are not asked */
+#define GROUP                                                                                      \
+  480 /* trials of a sample that are measured together: so many as make the time they share long   \
+       */
+#define GROUP_TIME   4 /* seconds that one run of each takes, at most: what is kept at once */
 #define QUICK_ROUNDS 60
-#define SLOWEST      0.1 /* seconds: kernels beyond are left as they are when a sample of all is drawn */
+#define SLOWEST                                                                                    \
+  0.1 /* seconds: kernels beyond are left as they are when a sample of all is drawn                \
+       */
 
 static double now(void) {
   struct timespec t;
@@ -54,7 +59,9 @@ static void recall(tarn_ctx *cx, void *arg) {
   (void)cx;
   old_trial *o = arg;
   const tarn_nest *n = tarn_nest_get(o->t->L, o->k->sig->nest);
-  search_note(o->k, tarn_schedule_parse(o->t->L, n, o->r->schedule_text, strlen(o->r->schedule_text)), o->r->seconds);
+  search_note(o->k,
+              tarn_schedule_parse(o->t->L, n, o->r->schedule_text, strlen(o->r->schedule_text)),
+              o->r->seconds);
 }
 static void recall_all(tuner *t) {
   const tarn_record *r;
@@ -96,14 +103,17 @@ static void learn_anew(tuner *t) {
 }
 
 /* ---- which kernels next ---- */
-static double throughput(const search_task *k) { return k->least > 0 && k->least < INFINITY ? k->flops / k->least : 0; }
+static double throughput(const search_task *k) {
+  return k->least > 0 && k->least < INFINITY ? k->flops / k->least : 0;
+}
 /* Two kernels are alike when both or neither reduce, over as many dims. */
 static bool alike(const search_task *a, const search_task *b) {
-  const evolve_stage *x = &a->space->stage[a->space->nstage - 1], *y = &b->space->stage[b->space->nstage - 1];
+  const evolve_stage *x = &a->space->stage[a->space->nstage - 1],
+                     *y = &b->space->stage[b->space->nstage - 1];
   return x->reduces == y->reduces && x->n - x->nacc == y->n - y->nacc;
 }
-/* How fast the network's time falls with a trial of this kernel: the gradient of Ansor's task scheduler (OSDI 2020,
- * section 6.2) with its alpha 0.2 and beta 2; never above 0. */
+/* How fast the network's time falls with a trial of this kernel: the gradient of Ansor's task
+ * scheduler (OSDI 2020, section 6.2) with its alpha 0.2 and beta 2; never above 0. */
 static double gradient(const tuner *t, const search_task *k) {
   double best = 0, trials = k->done.n > 0 ? k->done.n : 1;
   if (!(k->least < INFINITY)) return 0; /* nothing of it could be measured: the others first */
@@ -145,10 +155,11 @@ static search_task *steepest(tuner *t, const bool *taken) {
 }
 
 /* ---- measuring ----
- * From one minute to the next a machine runs up to a tenth faster or slower, with all trials of a batch. So the fastest known
- * schedules of each kernel are measured again beside its new ones, and its seconds are put to the pace at which these were
- * measured before; their own become the mean of all their times. What is compared was measured side by side, and no schedule
- * is chosen for the minute that it met. */
+ * From one minute to the next a machine runs up to a tenth faster or slower, with all trials of a
+ * batch. So the fastest known schedules of each kernel are measured again beside its new ones, and
+ * its seconds are put to the pace at which these were measured before; their own become the mean of
+ * all their times. What is compared was measured side by side, and no schedule is chosen for the
+ * minute that it met. */
 typedef struct batch {
   uint32_t n, again; /* trials: n new ones, then those that are measured again */
   tarn_trial trial[GROUP + AGAIN * SIDE];
@@ -164,7 +175,8 @@ static void note(tuner *t, const batch *b, uint32_t i, double seconds) {
 static void enter(tuner *t, batch *b, search_task *k, const tarn_schedule *s) {
   tarn_record r = tarn_record_of(t->L, k->sig, s, t->threads);
   b->trial[b->n] = (tarn_trial){k->sig, s}, b->of[b->n] = k, b->record[b->n] = r;
-  if (tarn_store_has(t->store, t->key, t->threads, r.kernel, r.schedule, &r.seconds)) note(t, b, b->n, r.seconds);
+  if (tarn_store_has(t->store, t->key, t->threads, r.kernel, r.schedule, &r.seconds))
+    note(t, b, b->n, r.seconds);
   else b->n++;
 }
 static void enter_again(tuner *t, batch *b, search_task *k) {
@@ -172,7 +184,8 @@ static void enter_again(tuner *t, batch *b, search_task *k) {
   for (uint32_t i = 0, n = search_fastest(k, AGAIN, best); i < n; i++) {
     uint32_t at = b->n + b->again++;
     b->trial[at] = (tarn_trial){k->sig, best[i]->sched}, b->of[at] = k;
-    b->record[at] = tarn_record_of(t->L, k->sig, best[i]->sched, t->threads), b->record[at].seconds = best[i]->seconds;
+    b->record[at] = tarn_record_of(t->L, k->sig, best[i]->sched, t->threads),
+    b->record[at].seconds = best[i]->seconds;
   }
 }
 /* Those of the kernels in a batch; of another, when all of these are new. */
@@ -199,10 +212,13 @@ static void measure(tuner *t, batch *b) {
   if (!b->n) return;
   tarn_measure(t->L, t->hw, b->trial, all, t->threads, 60, b->seconds);
   for (uint32_t i = 0; i < b->n; i++) /* the batch broke: one by one, to find which */
-    if (b->n > 1 && !(b->seconds[i] < INFINITY)) tarn_measure(t->L, t->hw, &b->trial[i], 1, t->threads, 20, &b->seconds[i]);
+    if (b->n > 1 && !(b->seconds[i] < INFINITY))
+      tarn_measure(t->L, t->hw, &b->trial[i], 1, t->threads, 20, &b->seconds[i]);
   put_to_pace(b);
-  for (uint32_t i = 0; i < b->n; i++) b->record[i].seconds = b->seconds[i], note(t, b, i, b->seconds[i]);
-  for (uint32_t i = b->n; i < all; i++) b->record[i].seconds = search_note(b->of[i], b->trial[i].sched, b->seconds[i]);
+  for (uint32_t i = 0; i < b->n; i++)
+    b->record[i].seconds = b->seconds[i], note(t, b, i, b->seconds[i]);
+  for (uint32_t i = b->n; i < all; i++)
+    b->record[i].seconds = search_note(b->of[i], b->trial[i].sched, b->seconds[i]);
   tarn_store_add(t->store, t->key, b->record, all);
   for (uint32_t i = 0; i < b->n; i++)
     if (b->seconds[i] < INFINITY) b->record[good++] = b->record[i];
@@ -210,7 +226,9 @@ static void measure(tuner *t, batch *b) {
   for (uint32_t i = 0; i < n; i++) tarn_push(t->cx, &t->sample, x[i]);
   t->r.fresh += b->n;
 }
-static bool time_up(const tuner *t) { return t->o->seconds > 0 && now() > t->begin + t->o->seconds; }
+static bool time_up(const tuner *t) {
+  return t->o->seconds > 0 && now() > t->begin + t->o->seconds;
+}
 static double network(const tuner *t) {
   double sum = 0;
   for (uint32_t i = 0; i < t->ntask; i++)
@@ -218,12 +236,15 @@ static double network(const tuner *t) {
   return sum;
 }
 static void show(const tuner *t, uint32_t done) {
-  if (t->o->progress) t->o->progress(t->o->user, done < t->trials ? done : t->trials, t->trials, t->r.fresh, network(t));
+  if (t->o->progress)
+    t->o->progress(t->o->user, done < t->trials ? done : t->trials, t->trials, t->r.fresh,
+                   network(t));
 }
 
 static uint32_t turn(tuner *t, batch *b, search_task *k, uint32_t most) {
   const tarn_schedule *next[EACH];
-  uint32_t want = k->batches || !light(t, k) ? EACH : EACH / 3, n = search_next(k, t->price, most < want ? most : want, next);
+  uint32_t want = k->batches || !light(t, k) ? EACH : EACH / 3,
+           n = search_next(k, t->price, most < want ? most : want, next);
   k->before = k->least;
   for (uint32_t i = 0; i < n; i++) enter(t, b, k, next[i]);
   return n;
@@ -255,7 +276,8 @@ static void tune(tuner *t) {
   }
 }
 
-/* A sample of every kernel, in an order by chance: stopped at any moment, all have had their share. */
+/* A sample of every kernel, in an order by chance: stopped at any moment, all have had their share.
+ */
 static void spread(tuner *t) {
   typedef struct planned {
     search_task *k;
@@ -268,7 +290,8 @@ static void spread(tuner *t) {
     search_task *k = t->task[i];
     if (search_price(k, NULL, k->own) > SLOWEST) continue;
     uint32_t have = k->done.n < each ? k->done.n : each, n = search_spread(k, each - have, one);
-    for (uint32_t j = 0; j < n && had + all.n < t->trials; j++) tarn_push(t->cx, &all, ((planned){k, one[j]}));
+    for (uint32_t j = 0; j < n && had + all.n < t->trials; j++)
+      tarn_push(t->cx, &all, ((planned){k, one[j]}));
   }
   for (uint32_t i = all.n; i > 1; i--) {
     uint32_t j = evolve_below(&t->random, i);
@@ -311,7 +334,8 @@ static void make_tasks(tuner *t, const tarn_ksig *const *sig, const uint32_t *us
     uint64_t *at = tarn_map_at(t->by_kernel, hash, &fresh);
     if (fresh) {
       *at = t->ntask + 1;
-      t->task[t->ntask] = search_new(t->L, t->hw, solver, k, t->threads, tarn_hash_mix(t->o->seed, hash), POOL);
+      t->task[t->ntask] =
+          search_new(t->L, t->hw, solver, k, t->threads, tarn_hash_mix(t->o->seed, hash), POOL);
       t->task[t->ntask++]->weight = 0;
     }
     t->task[*at - 1]->weight += uses ? uses[t->o->spread ? order[i] : i] : 1;
@@ -337,8 +361,9 @@ static tarn_judged judged(const tuner *t, const tarn_ksig *const *sig, uint32_t 
   return (tarn_judged){kernel, nsig, t->threads, t->o->per_kernel};
 }
 
-tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *const *sig, const uint32_t *uses, uint32_t nsig,
-                           tarn_store *s, const tarn_tune_options *o) {
+tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *const *sig,
+                           const uint32_t *uses, uint32_t nsig, tarn_store *s,
+                           const tarn_tune_options *o) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tuner *t = TARN_NEW(cx, tuner);
   *t = (tuner){.cx = cx,
@@ -362,8 +387,8 @@ tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *con
   sum_up(t);
   if (o->model && (t->sample.n >= 50 || o->train_only)) {
     tarn_judged of = judged(t, sig, nsig);
-    tarn_learn(cx, t->key, t->sample.p, t->sample.n, o->seed, o->trust, o->model, o->train_only && nsig ? &of : NULL,
-               &t->r.fit);
+    tarn_learn(cx, t->key, t->sample.p, t->sample.n, o->seed, o->trust, o->model,
+               o->train_only && nsig ? &of : NULL, &t->r.fit);
     t->r.trained = true;
   }
   return t->r;

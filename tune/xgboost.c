@@ -1,7 +1,7 @@
 /* Learning trees by XGBoost: the one file that knows that library.
  *
- * What it has learned is read from the JSON that it gives ("Introduction to Model IO" in its documentation), which holds floats
- * exactly. */
+ * What it has learned is read from the JSON that it gives ("Introduction to Model IO" in its
+ * documentation), which holds floats exactly. */
 #include "tune/trees.h"
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@ static void ok(learner *l, int status) {
   tarn_raise(l->cx, TARN_INTERNAL, "xgboost: %.*s", (int)strcspn(e, "\n"), e);
 }
 
-/* A schedule counts by its speed beside the fastest of its kernel: which of the slow ones is slower does not matter. */
+/* A schedule counts by its speed beside the fastest of its kernel: which of the slow ones is slower
+ * does not matter. */
 static void load_weights(learner *l, const tarn_sample *x, uint32_t n, float *weight) {
   tarn_map *first = tarn_map_new(l->cx); /* kernel -> 1 + its fastest */
   for (uint32_t i = 0; i < n; i++) {
@@ -34,10 +35,12 @@ static void load_weights(learner *l, const tarn_sample *x, uint32_t n, float *we
     if (!*at || x[i].seconds < x[*at - 1].seconds) *at = i + 1;
   }
   for (uint32_t i = 0; i < n; i++)
-    weight[i] = (float)(0.05 + x[*tarn_map_get(first, trees_group(&x[i])) - 1].seconds / x[i].seconds);
+    weight[i] =
+        (float)(0.05 + x[*tarn_map_get(first, trees_group(&x[i])) - 1].seconds / x[i].seconds);
 }
 static void load_rows(learner *l, const tarn_sample *x, uint32_t n) {
-  float *row = TARN_ARRAY(l->cx, float, (size_t)n *TARN_FEATURES), *label = TARN_ARRAY(l->cx, float, n);
+  float *row = TARN_ARRAY(l->cx, float, (size_t)n *TARN_FEATURES),
+        *label = TARN_ARRAY(l->cx, float, n);
   float *weight = TARN_ARRAY(l->cx, float, n);
   for (uint32_t i = 0; i < n; i++) {
     memcpy(row + (size_t)i * TARN_FEATURES, x[i].feature, sizeof x[i].feature);
@@ -49,22 +52,24 @@ static void load_rows(learner *l, const tarn_sample *x, uint32_t n) {
   ok(l, XGDMatrixSetFloatInfo(l->data, "weight", weight, n));
 }
 static void train(learner *l, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds) {
-  const char *const set[][2] = {{"objective", "reg:squarederror"},
-                                {"tree_method", "hist"},
-                                {"max_depth", rounds < TREES_ROUNDS ? "5" : "7"},
-                                {"eta", rounds < TREES_ROUNDS ? "0.25" : "0.1"},
-                                {"min_child_weight", "3"},
-                                {"subsample", "0.8"},
-                                {"num_parallel_tree", rounds < TREES_ROUNDS ? "1" : "2"}, /* each step the mean of two */
-                                {"colsample_bytree", "0.6"},
-                                {"lambda", "2"},
-                                {"nthread", "1"},
-                                {"base_score", "0"},
-                                {"verbosity", "0"},
-                                {"seed", tarn_format(l->cx, "%u", (unsigned)(seed & 0x7fffffff))}};
+  const char *const set[][2] = {
+      {"objective", "reg:squarederror"},
+      {"tree_method", "hist"},
+      {"max_depth", rounds < TREES_ROUNDS ? "5" : "7"},
+      {"eta", rounds < TREES_ROUNDS ? "0.25" : "0.1"},
+      {"min_child_weight", "3"},
+      {"subsample", "0.8"},
+      {"num_parallel_tree", rounds < TREES_ROUNDS ? "1" : "2"}, /* each step the mean of two */
+      {"colsample_bytree", "0.6"},
+      {"lambda", "2"},
+      {"nthread", "1"},
+      {"base_score", "0"},
+      {"verbosity", "0"},
+      {"seed", tarn_format(l->cx, "%u", (unsigned)(seed & 0x7fffffff))}};
   load_rows(l, x, n);
   ok(l, XGBoosterCreate(&l->data, 1, &l->booster));
-  for (size_t i = 0; i < sizeof set / sizeof *set; i++) ok(l, XGBoosterSetParam(l->booster, set[i][0], set[i][1]));
+  for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+    ok(l, XGBoosterSetParam(l->booster, set[i][0], set[i][1]));
   const char *name[TARN_FEATURES];
   for (uint32_t i = 0; i < TARN_FEATURES; i++) name[i] = tarn_feature_name(i);
   ok(l, XGBoosterSetStrFeatureInfo(l->booster, "feature_name", name, TARN_FEATURES));
@@ -92,7 +97,8 @@ static double number(tarn_ctx *cx, yajl_val x) {
   return strtod(x->u.number.r, NULL);
 }
 static void read_tree(reading *r, yajl_val tree) {
-  static const char *const key[] = {"left_children", "right_children", "split_indices", "split_conditions"};
+  static const char *const key[] = {"left_children", "right_children", "split_indices",
+                                    "split_conditions"};
   enum { LEFT, RIGHT, FEATURE, AT };
   yajl_val *of[4];
   size_t n = 0;
@@ -128,10 +134,12 @@ static void read_trees(learner *l, trees *t) {
   size_t n;
   reading r = {.cx = l->cx};
   ok(l, XGBoosterSaveModelToBuffer(l->booster, "{\"format\": \"json\"}", &size, &text));
-  yajl_val v = yajl_tree_parse(tarn_strndup(l->cx, text, size), error, sizeof error); /* text does not end with a 0 */
+  yajl_val v = yajl_tree_parse(tarn_strndup(l->cx, text, size), error,
+                               sizeof error); /* text does not end with a 0 */
   if (!v) strange(l->cx);
   tarn_defer(l->cx, drop_tree, v);
-  yajl_val *tree = list(l->cx, yajl_tree_get(v, (const char **)(uintptr_t)path, yajl_t_object), "trees", &n);
+  yajl_val *tree =
+      list(l->cx, yajl_tree_get(v, (const char **)(uintptr_t)path, yajl_t_object), "trees", &n);
   for (size_t i = 0; i < n; i++) read_tree(&r, tree[i]);
   t->ntree = r.root.n, t->root = r.root.p, t->nnode = r.node.n, t->node = r.node.p;
 }
@@ -142,7 +150,8 @@ static void read_shares(learner *l, trees *t) {
   const float *gain;
   double sum = 0;
   float *share = TARN_ARRAY(l->cx, float, TARN_FEATURES);
-  ok(l, XGBoosterFeatureScore(l->booster, "{\"importance_type\": \"total_gain\"}", &n, &name, &dims, &shape, &gain));
+  ok(l, XGBoosterFeatureScore(l->booster, "{\"importance_type\": \"total_gain\"}", &n, &name, &dims,
+                              &shape, &gain));
   for (bst_ulong i = 0; i < n; i++) sum += (double)gain[i];
   for (bst_ulong i = 0; i < n; i++)
     for (uint32_t f = 0; f < TARN_FEATURES; f++)

@@ -1,6 +1,7 @@
-/* What this machine gives to anything.  How much more of two loops that share nothing two threads get done than one: a
- * search by two threads cannot gain more.  And what a line of 16 MiB at random costs, one after the other and independent
- * ones: looking a node up among a million reads two or three of those.  Prints one line of JSON; medians. */
+/* What this machine gives to anything.  How much more of two loops that share nothing two threads
+ * get done than one: a search by two threads cannot gain more.  And what a line of 16 MiB at random
+ * costs, one after the other and independent ones: looking a node up among a million reads two or
+ * three of those.  Prints one line of JSON; medians. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdbool.h>
@@ -124,7 +125,8 @@ int main(void) {
   double compute = gain(NULL), memory = gain(words);
   link_lines(words);
   double waits = line_time(words, true), flows = line_time(words, false);
-  printf("{\"compute\":%.2f,\"memory\":%.2f,\"line_ns\":%.1f,\"lines_ns\":%.1f}\n", compute, memory, waits, flows);
+  printf("{\"compute\":%.2f,\"memory\":%.2f,\"line_ns\":%.1f,\"lines_ns\":%.1f}\n", compute, memory,
+         waits, flows);
   free(words);
   return 0;
 }

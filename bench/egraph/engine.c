@@ -1,10 +1,12 @@
-/* The e-graph engine on one workload: engine NAME [NODES [SECONDS [THREADS [TIMES]]]] prints what it took as one line of
- * JSON: of TIMES runs, each on a graph of its own, the first, the shortest ("ms", the parts too) and the median.
+/* The e-graph engine on one workload: engine NAME [NODES [SECONDS [THREADS [TIMES]]]] prints what
+ * it took as one line of JSON: of TIMES runs, each on a graph of its own, the first, the shortest
+ * ("ms", the parts too) and the median.
  *
- * assocN, pure-sN, pure-bN, math7-sN, diff-sN, diff-bN and so on are a start with its rules, a scheduler (s simple, b
- * backoff) and a number of iterations (0: until a limit); with -why behind them reasons are kept, with -all also those
- * of unions that joined nothing.  add, rebuild, match, idle and premises [FOLDER] are about parts of the engine.  run.py
- * compares what is printed with what other engines take. */
+ * assocN, pure-sN, pure-bN, math7-sN, diff-sN, diff-bN and so on are a start with its rules, a
+ * scheduler (s simple, b backoff) and a number of iterations (0: until a limit); with -why behind
+ * them reasons are kept, with -all also those of unions that joined nothing.  add, rebuild, match,
+ * idle and premises [FOLDER] are about parts of the engine.  run.py compares what is printed with
+ * what other engines take. */
 #define _GNU_SOURCE
 #include "tests/egraph_math.h"
 
@@ -17,7 +19,8 @@ static math_cond conds[72];
 static double max_seconds;
 static unsigned threads; /* 0: one, not asked for */
 
-/* The thread's time on the processor, as others may be at work here; when threads are compared, the clock's. */
+/* The thread's time on the processor, as others may be at work here; when threads are compared, the
+ * clock's. */
 static double now(void) {
   struct timespec t;
   clock_gettime(threads ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
@@ -31,7 +34,8 @@ static int fail(const char *why) {
 
 /* ---- growing ---- */
 
-/* The peak of the process's memory: getrusage()'s would be that of the program that started this one, if larger. */
+/* The peak of the process's memory: getrusage()'s would be that of the program that started this
+ * one, if larger. */
 static unsigned long long resident(void) {
   char line[256];
   unsigned long long kib = 0;
@@ -54,7 +58,8 @@ typedef struct growth {                     /* what a run came to */
 
 static bool grow(growth *out, tarn_eg_scheduler s, uint32_t iterations) {
   tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
-  tarn_eg_run_config c = {.scheduler = s, .max_iterations = iterations, .max_seconds = max_seconds, .threads = threads};
+  tarn_eg_run_config c = {
+      .scheduler = s, .max_iterations = iterations, .max_seconds = max_seconds, .threads = threads};
   double t = now();
   *out = (growth){.stop = r ? tarn_eg_run(r, &c) : TARN_EG_STOP_MEMORY, .least = 1e9};
   out->ms = (now() - t) * 1e3;
@@ -64,7 +69,8 @@ static bool grow(growth *out, tarn_eg_scheduler s, uint32_t iterations) {
     tarn_eg_iteration it = tarn_eg_iteration_at(r, i);
     double all = it.search + it.apply + it.rebuild;
     if (i > n / 2 && all < out->least) out->least = all;
-    out->matches += it.matches, out->search += it.search, out->apply += it.apply, out->rebuild += it.rebuild;
+    out->matches += it.matches, out->search += it.search, out->apply += it.apply,
+        out->rebuild += it.rebuild;
   }
   tarn_eg_runner_free(r);
   return true;
@@ -94,7 +100,10 @@ static int start(const char *name, size_t n, const tarn_eg_config *config) {
 /* A new graph with the start and the rules that name says. */
 static int open_named(const char *name, size_t n, uint64_t nodes) {
   bool why = strstr(name, "-why"), every = strstr(name, "-all");
-  tarn_eg_config config = {every ? TARN_EG_REASONS_ALL : why ? TARN_EG_REASONS_FIRST : TARN_EG_REASONS_NONE, nodes, 0};
+  tarn_eg_config config = {every ? TARN_EG_REASONS_ALL
+                           : why ? TARN_EG_REASONS_FIRST
+                                 : TARN_EG_REASONS_NONE,
+                           nodes, 0};
   if (strncmp(name, "assoc", 5) != 0) return start(name, n, &config);
   if (!lab_open(&L, &config)) return fail("out of memory");
   lab_load_assoc(&L, atoi(name + 5));
@@ -124,11 +133,14 @@ static int workload(const char *name, uint64_t nodes, int times) {
     if (!i || got.ms < best.ms) best = got;
   }
   qsort(took, (size_t)times, sizeof *took, by_size);
-  printf("{\"ms\":%.4f,\"first\":%.4f,\"median\":%.4f,\"stop\":\"%s\",\"idle_us\":%.1f,\"search\":%.4f,\"apply\":%.4f,"
-         "\"rebuild\":%.4f,\"iterations\":%u,\"matches\":%llu,\"nodes\":%u,\"classes\":%u,\"peak\":%llu,\"rss\":%llu}\n",
-         best.ms, first, took[times / 2], tarn_eg_stop_name(best.stop), best.least * 1e6, best.search * 1e3, best.apply * 1e3,
-         best.rebuild * 1e3, best.iterations, (unsigned long long)best.matches, tarn_eg_node_count(L.g),
-         tarn_eg_class_count(L.g), (unsigned long long)peak, resident());
+  printf("{\"ms\":%.4f,\"first\":%.4f,\"median\":%.4f,\"stop\":\"%s\",\"idle_us\":%.1f,\"search\":%"
+         ".4f,\"apply\":%.4f,"
+         "\"rebuild\":%.4f,\"iterations\":%u,\"matches\":%llu,\"nodes\":%u,\"classes\":%u,\"peak\":"
+         "%llu,\"rss\":%llu}\n",
+         best.ms, first, took[times / 2], tarn_eg_stop_name(best.stop), best.least * 1e6,
+         best.search * 1e3, best.apply * 1e3, best.rebuild * 1e3, best.iterations,
+         (unsigned long long)best.matches, tarn_eg_node_count(L.g), tarn_eg_class_count(L.g),
+         (unsigned long long)peak, resident());
   return 0;
 }
 
@@ -174,8 +186,8 @@ static double add_batches(uint32_t *id) {
   return (now() - t) * 1e9 / (double)MANY;
 }
 
-/* The same loop with nothing in it but a read of one line of 8 MiB, where the kids and the operator say: what looking a node
- * up in a hash table of 4 bytes a node costs here at least. */
+/* The same loop with nothing in it but a read of one line of 8 MiB, where the kids and the operator
+ * say: what looking a node up in a hash table of 4 bytes a node costs here at least. */
 static double read_lines(const uint32_t *id) {
   enum { WORDS = 1 << 21, HUGE = 1 << 21 };
   uint32_t *at = aligned_alloc(HUGE, sizeof(uint32_t) * WORDS), sum = 0;
@@ -222,12 +234,13 @@ static int add(void) {
   double unions = (now() - t) / (double)UNIONS;
   t = now();
   tarn_eg_rebuild(L.g);
-  printf("{\"batch_fresh_ns\":%.1f,\"batch_hit_ns\":%.1f,\"fresh_ns\":%.1f,\"hit_ns\":%.1f,\"line_ns\":%.1f,\"rebuild_ms\":%."
+  printf("{\"batch_fresh_ns\":%.1f,\"batch_hit_ns\":%.1f,\"fresh_ns\":%.1f,\"hit_ns\":%.1f,\"line_"
+         "ns\":%.1f,\"rebuild_ms\":%."
          "4f,\"union_ns\":%."
          "1f,\"rebuild_unions_ms\":%.4f,"
          "\"nodes\":%u,\"classes\":%u}\n",
-         fresh_all, hit_all, fresh, hit, line, rebuild * 1e3, unions * 1e9, (now() - t) * 1e3, tarn_eg_node_count(L.g),
-         tarn_eg_class_count(L.g));
+         fresh_all, hit_all, fresh, hit, line, rebuild * 1e3, unions * 1e9, (now() - t) * 1e3,
+         tarn_eg_node_count(L.g), tarn_eg_class_count(L.g));
   return 0;
 }
 
@@ -244,8 +257,9 @@ static int rebuild(void) {
   }
   double t = now();
   tarn_eg_rebuild(L.g);
-  printf("{\"congruence_ns\":%.1f,\"nodes\":%u,\"classes\":%u}\n", (now() - t) * 1e9 / (double)((CHAINS - 1) * LENGTH),
-         tarn_eg_node_count(L.g), tarn_eg_class_count(L.g));
+  printf("{\"congruence_ns\":%.1f,\"nodes\":%u,\"classes\":%u}\n",
+         (now() - t) * 1e9 / (double)((CHAINS - 1) * LENGTH), tarn_eg_node_count(L.g),
+         tarn_eg_class_count(L.g));
   return 0;
 }
 
@@ -270,7 +284,8 @@ static int idle(void) {
   if (!lab_open(&L, NULL)) return fail("out of memory");
   lab_load_assoc(&L, 11);
   double simple = idle_for(TARN_EG_SIMPLE), backoff = idle_for(TARN_EG_BACKOFF);
-  printf("{\"simple_us\":%.1f,\"backoff_us\":%.1f,\"nodes\":%u}\n", simple, backoff, tarn_eg_node_count(L.g));
+  printf("{\"simple_us\":%.1f,\"backoff_us\":%.1f,\"nodes\":%u}\n", simple, backoff,
+         tarn_eg_node_count(L.g));
   return 0;
 }
 
@@ -331,24 +346,27 @@ static bool load_term(const char *name) {
   return ok;
 }
 
-/* A graph of tensor terms grown to the end, without and with four rules of fourteen premises, and idle iterations of it. */
+/* A graph of tensor terms grown to the end, without and with four rules of fourteen premises, and
+ * idle iterations of it. */
 static int premises(void) {
   growth got[2];
   double idle = 0;
   for (int with = 0; with < 2; with++) {
     if (with) lab_close(&L);
-    if (!lab_open(&L, NULL) || !load_rules("tensor.rules") || (with && !load_rules("premises.rules")) ||
-        !load_term("tensor.term"))
+    if (!lab_open(&L, NULL) || !load_rules("tensor.rules") ||
+        (with && !load_rules("premises.rules")) || !load_term("tensor.term"))
       return fail("cannot read the rules or the term");
     if (!grow(&got[with], TARN_EG_SIMPLE, 0)) return fail(tarn_eg_message(L.g));
   }
   idle = idle_for(TARN_EG_SIMPLE);
-  printf("{\"without_ms\":%.2f,\"ms\":%.2f,\"idle_us\":%.2f,\"nodes\":%u,\"same\":%s}\n", got[0].ms, got[1].ms, idle,
-         tarn_eg_node_count(L.g), got[0].matches == got[1].matches ? "true" : "false");
+  printf("{\"without_ms\":%.2f,\"ms\":%.2f,\"idle_us\":%.2f,\"nodes\":%u,\"same\":%s}\n", got[0].ms,
+         got[1].ms, idle, tarn_eg_node_count(L.g),
+         got[0].matches == got[1].matches ? "true" : "false");
   return 0;
 }
 
-/* The left sides of PURE on the graph after ten iterations: the least of five times, rule by rule. */
+/* The left sides of PURE on the graph after ten iterations: the least of five times, rule by rule.
+ */
 static int match(void) {
   if (!lab_open(&L, NULL)) return fail("out of memory");
   lab_load_pure(&L);
@@ -369,7 +387,8 @@ static int match(void) {
       if (t < best) best = t;
     }
     sum += best, matches += n;
-    printf("%s\"%s\":[%.3f,%llu]", rule ? "," : "", tarn_eg_rule_name(L.rules, rule), best * 1e3, (unsigned long long)n);
+    printf("%s\"%s\":[%.3f,%llu]", rule ? "," : "", tarn_eg_rule_name(L.rules, rule), best * 1e3,
+           (unsigned long long)n);
   }
   printf("},\"ms\":%.4f,\"matches\":%llu}\n", sum * 1e3, (unsigned long long)matches);
   return 0;
@@ -379,7 +398,8 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     int (*run)(void);
-  } parts[] = {{"add", add}, {"rebuild", rebuild}, {"match", match}, {"idle", idle}, {"premises", premises}};
+  } parts[] = {
+      {"add", add}, {"rebuild", rebuild}, {"match", match}, {"idle", idle}, {"premises", premises}};
   if (argc < 2 || argc > 6) return fail("usage: engine NAME [NODES [SECONDS [THREADS [TIMES]]]]");
   if (argc > 2) folder = argv[2];
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

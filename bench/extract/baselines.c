@@ -1,12 +1,13 @@
-/* Two extractors that users of the extraction-gym collection know, written from their descriptions, as plugins to compare
- * with. From the top of the source tree:
- *   cc -O2 -shared -fPIC -I. -o faster-greedy-dag.so bench/extract/baselines.c
- *   cc -O2 -shared -fPIC -I. -DBOTTOM_UP -o bottom-up.so bench/extract/baselines.c
+/* Two extractors that users of the extraction-gym collection know, written from their descriptions,
+ * as plugins to compare with. From the top of the source tree: cc -O2 -shared -fPIC -I. -o
+ * faster-greedy-dag.so bench/extract/baselines.c cc -O2 -shared -fPIC -I. -DBOTTOM_UP -o
+ * bottom-up.so bench/extract/baselines.c
  *
  * bottom-up: tree costs to a fixpoint, a queue of nodes whose children got cheaper.
- * faster-greedy-dag: every class keeps the cheapest set of classes found that holds it and all below it. A node's set is
- * the union of its children's and its own class; it is none when a child's holds that class. A queue of nodes, each in it
- * once, begins with the leaves; a class that gets a cheaper set queues its parent nodes.
+ * faster-greedy-dag: every class keeps the cheapest set of classes found that holds it and all
+ * below it. A node's set is the union of its children's and its own class; it is none when a
+ * child's holds that class. A queue of nodes, each in it once, begins with the leaves; a class that
+ * gets a cheaper set queues its parent nodes.
  */
 #include "extract/select.h"
 #include <stdlib.h>
@@ -45,7 +46,8 @@ static void find_parents(search *s) {
   for (uint32_t i = 0; i < nk; i++) s->pfirst[g->kid[i] + 2]++;
   for (uint32_t c = 0; c < g->n_classes; c++) s->pfirst[c + 1] += s->pfirst[c];
   for (uint32_t v = 0; v < g->n_nodes; v++)
-    for (uint32_t i = g->kid_first[v]; i < g->kid_first[v + 1]; i++) s->pnode[s->pfirst[g->kid[i] + 1]++] = v;
+    for (uint32_t i = g->kid_first[v]; i < g->kid_first[v + 1]; i++)
+      s->pnode[s->pfirst[g->kid[i] + 1]++] = v;
 }
 
 #ifdef BOTTOM_UP
@@ -61,7 +63,8 @@ static bool cheaper_tree(search *s, uint32_t v) {
 }
 
 #else
-/* Into s->made; false when a child has no set, or holds the node's class, or the sum passes what the class has. */
+/* Into s->made; false when a child has no set, or holds the node's class, or the sum passes what
+ * the class has. */
 static bool unite(search *s, uint32_t v, double most) {
   const tarn_sel_view *g = s->g;
   uint32_t from = g->kid_first[v], end = g->kid_first[v + 1], c = g->node_class[v];
@@ -129,7 +132,8 @@ TARN_API int tarn_sel_plugin(const tarn_sel_view *g, tarn_sel_job *job) {
     for (uint32_t i = s.pfirst[c]; i < s.pfirst[c + 1]; i++) push(&s, s.pnode[i]);
   }
   for (uint32_t c = 0; c < g->n_classes; c++) free(s.best[c].cls), free(s.best[c].each);
-  void *all[] = {s.best, s.tree, s.queue, s.queued, s.made.cls, s.made.each, s.stamp_of, s.pfirst, s.pnode};
+  void *all[] = {s.best,      s.tree,     s.queue,  s.queued, s.made.cls,
+                 s.made.each, s.stamp_of, s.pfirst, s.pnode};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
   return 0;
 }

@@ -16,10 +16,12 @@ static tarn_ksig product(tarn_lang *L) {
   tarn_read read[2];
   tarn_ksig k = {.nin = 2, .nout = 1};
   for (uint32_t i = 0; i < 2; i++) {
-    tarn_imap m = {.ns = 3, .n = 3, .nin = 1, .in = {size[i]}, .fill = TARN_NONE, .e = {tarn_ix_const(L, 0)}};
+    tarn_imap m = {
+        .ns = 3, .n = 3, .nin = 1, .in = {size[i]}, .fill = TARN_NONE, .e = {tarn_ix_const(L, 0)}};
     memcpy(m.dim, dim, sizeof dim);
     for (uint32_t d = 0; d < 3; d++)
-      m.e[0] = tarn_ix_add(L, m.e[0], tarn_ix_scale(L, tarn_ix_var(L, d, dim), step[i][d], dim), dim);
+      m.e[0] =
+          tarn_ix_add(L, m.e[0], tarn_ix_scale(L, tarn_ix_var(L, d, dim), step[i][d], dim), dim);
     read[i] = (tarn_read){.src = i, .map = tarn_map_intern(L, &m)};
     k.in[i] = tarn_layout_row_major(1, &size[i]), k.in_type[i] = TARN_F32;
   }

@@ -1,5 +1,5 @@
-/* Classifies images of handwritten digits with the compiled network. Links model.o, written by `tarn compile`, and
- * nothing of tarn:
+/* Classifies images of handwritten digits with the compiled network. Links model.o, written by
+ * `tarn compile`, and nothing of tarn:
  *
  *   tarn compile digits.onnx --shape n=1 -o digits
  *   cc -O2 -Idigits demo.c digits/model.o -lm -o demo
@@ -15,7 +15,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { PIXELS = DIGITS_IN0_BYTES / sizeof(float), DIGITS = DIGITS_OUT0_BYTES / sizeof(float), SIDE = 8 };
+enum {
+  PIXELS = DIGITS_IN0_BYTES / sizeof(float),
+  DIGITS = DIGITS_OUT0_BYTES / sizeof(float),
+  SIDE = 8
+};
 static_assert((int)PIXELS == SIDE * SIDE, "the network takes one image at a time");
 
 static _Noreturn void die(const char *what, const char *why) {
@@ -31,7 +35,8 @@ static void *npy(const char *path, const char *type, size_t *n) {
   if (fread(head, 1, 10, f) != 10 || memcmp(head, "\x93NUMPY\1", 7)) die(path, "no .npy file");
   size_t left = head[8] + 256u * head[9];
   char *text = calloc(left + 1, 1);
-  if (!text || fread(text, 1, left, f) != left || !strstr(text, type)) die(path, "another element type");
+  if (!text || fread(text, 1, left, f) != left || !strstr(text, type))
+    die(path, "another element type");
   free(text);
   long start = ftell(f), end = fseek(f, 0, SEEK_END) ? 0 : ftell(f);
   if (end < start) die(path, "too short");
@@ -46,7 +51,8 @@ static void *npy(const char *path, const char *type, size_t *n) {
 static void pgm(const char *path, float *image) {
   int w, h, top;
   FILE *f = fopen(path, "r");
-  if (!f || fscanf(f, "P2 %d %d %d", &w, &h, &top) != 3 || w != SIDE || h != SIDE || top < 1) die(path, "not 8 x 8 P2");
+  if (!f || fscanf(f, "P2 %d %d %d", &w, &h, &top) != 3 || w != SIDE || h != SIDE || top < 1)
+    die(path, "not 8 x 8 P2");
   for (int i = 0; i < PIXELS; i++) {
     int v;
     if (fscanf(f, "%d", &v) != 1) die(path, "too short");
@@ -57,7 +63,8 @@ static void pgm(const char *path, float *image) {
 
 static void run(const float *image, float *probability) {
   static _Alignas(64) char workspace[DIGITS_WORKSPACE + DIGITS_WORKSPACE_PER_THREAD];
-  if (digits_run((const void *const[]){image}, (void *const[]){probability}, workspace, NULL)) die("model", "failed");
+  if (digits_run((const void *const[]){image}, (void *const[]){probability}, workspace, NULL))
+    die("model", "failed");
 }
 static int best(const float *p) {
   int b = 0;
@@ -93,18 +100,21 @@ static void held_out(const float *image, const int32_t *label, size_t n, const f
     right += best(p) == label[i];
     if (!reference) continue;
     right_reference += best(reference + i * DIGITS) == label[i];
-    for (int k = 0; k < DIGITS; k++) apart = fmax(apart, fabs((double)p[k] - (double)reference[i * DIGITS + k]));
+    for (int k = 0; k < DIGITS; k++)
+      apart = fmax(apart, fabs((double)p[k] - (double)reference[i * DIGITS + k]));
   }
   double all = (double)n / 100;
   if (reference)
-    printf("accuracy on %zu held-out images: reference interpreter %.2f %%, compiled %.2f %%; probabilities differ by at "
+    printf("accuracy on %zu held-out images: reference interpreter %.2f %%, compiled %.2f %%; "
+           "probabilities differ by at "
            "most %.1e\n",
            n, (double)right_reference / all, (double)right / all, apart);
   else printf("accuracy on %zu held-out images: %.2f %%\n", n, (double)right / all);
 }
 
 int main(int argc, char **argv) {
-  if (argc < 3) die("usage", "demo IMAGES.npy LABELS.npy [--reference PROBABILITY.npy] [FILE.pgm...]");
+  if (argc < 3)
+    die("usage", "demo IMAGES.npy LABELS.npy [--reference PROBABILITY.npy] [FILE.pgm...]");
   size_t ni, nl, nr;
   float *image = npy(argv[1], "'<f4'", &ni), *reference = NULL;
   int32_t *label = npy(argv[2], "'<i4'", &nl);
@@ -121,7 +131,8 @@ int main(int argc, char **argv) {
     const char *name = strrchr(argv[i], '/');
     pgm(argv[i], x);
     run(x, p);
-    printf("%s%s: %d (%.1f %%)", i == at ? "" : "   ", name ? name + 1 : argv[i], best(p), 100 * (double)p[best(p)]);
+    printf("%s%s: %d (%.1f %%)", i == at ? "" : "   ", name ? name + 1 : argv[i], best(p),
+           100 * (double)p[best(p)]);
   }
   if (argc > at) printf("\n");
   free(image), free(label), free(reference);

@@ -1,9 +1,11 @@
-/* The e-graph of libtarn without tensors: own operators, analysis, cost. Prints (<< x 2), at cost 4. */
+/* The e-graph of libtarn without tensors: own operators, analysis, cost. Prints (<< x 2), at
+ * cost 4. */
 #include <egraph/egraph.h>
 #include <stdio.h>
 
 enum { NUM, VAR, ADD, MUL, SHIFT };
-static const tarn_eg_names names = {(const char *const[]){"number", "x", "+", "*", "<<", NULL}, NUM};
+static const tarn_eg_names names = {(const char *const[]){"number", "x", "+", "*", "<<", NULL},
+                                    NUM};
 
 /* Analysis: 0, or 1 + the number that a class is known to be; then the class gets that number. */
 static bool value(void *user, const tarn_egraph *g, const tarn_eg_node *n, uint64_t *v) {
@@ -23,12 +25,15 @@ static double cost(void *user, const tarn_egraph *g, const tarn_eg_node *n, cons
   return c;
 }
 int main(void) {
-  static const char *const rule[] = {"(* ?a ?b) => (* ?b ?a)", "(* (* ?a ?b) ?c) => (* ?a (* ?b ?c))", "(* ?a 2) => (<< ?a 1)",
-                                     "(<< (<< ?a 1) 1) => (<< ?a 2)"};
+  static const char *const rule[] = {"(* ?a ?b) => (* ?b ?a)",
+                                     "(* (* ?a ?b) ?c) => (* ?a (* ?b ?c))",
+                                     "(* ?a 2) => (<< ?a 1)", "(<< (<< ?a 1) 1) => (<< ?a 2)"};
   char text[80];
   tarn_egraph *g = tarn_eg_new(NULL, NULL);
   tarn_eg_rules *rules = tarn_eg_rules_new(NULL);
-  tarn_eg_add_analysis(g, &(tarn_eg_analysis){.name = "value", .make = value, .join = tarn_eg_join_known, .modify = number});
+  tarn_eg_add_analysis(
+      g, &(tarn_eg_analysis){
+             .name = "value", .make = value, .join = tarn_eg_join_known, .modify = number});
   for (int i = 0; i < 4; i++) tarn_eg_rules_add_text(rules, &names, NULL, rule[i], NULL, 0);
   uint32_t root = tarn_eg_add_text(g, &names, "(* (* x 2) (+ 1 1))");
   tarn_eg_runner *run = tarn_eg_runner_new(g, rules);

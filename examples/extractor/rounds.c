@@ -1,8 +1,7 @@
-/* An extractor of one's own for tarn: rounds over all nodes until no class gets cheaper; a node costs what it and all below it
- * cost, each class once. From the top of the source tree:
- *   cc -O2 -shared -fPIC -I. -o rounds.so examples/extractor/rounds.c
- *   tarn extract EGRAPH.json --plugin ./rounds.so
- *   tarn extract --compare DIR --methods greedy,exact,./rounds.so --plot rounds.svg */
+/* An extractor of one's own for tarn: rounds over all nodes until no class gets cheaper; a node
+ * costs what it and all below it cost, each class once. From the top of the source tree: cc -O2
+ * -shared -fPIC -I. -o rounds.so examples/extractor/rounds.c tarn extract EGRAPH.json --plugin
+ * ./rounds.so tarn extract --compare DIR --methods greedy,exact,./rounds.so --plot rounds.svg */
 #include "extract/select.h"
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,8 @@ static double add(const tarn_sel_view *g, const uint32_t *choice, char *set, uin
   if (set[c]) return 0;
   set[c] = 1;
   double sum = g->cost[choice[c]];
-  for (uint32_t i = g->kid_first[choice[c]]; i < g->kid_first[choice[c] + 1]; i++) sum += add(g, choice, set, g->kid[i]);
+  for (uint32_t i = g->kid_first[choice[c]]; i < g->kid_first[choice[c] + 1]; i++)
+    sum += add(g, choice, set, g->kid[i]);
   return sum;
 }
 

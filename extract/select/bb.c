@@ -2,11 +2,11 @@
  *
  *   minimise    sum cost_v x_v
  *   subject to  sum of x over the nodes of c  >=  y_c                            for every class c
- *               y_k  >=  sum of x over the nodes of c that have child k          for every pair (c, k)
- *               y = 1 for the roots, 0 <= x, y <= 1, cuts against cycles (cut.c)
+ *               y_k  >=  sum of x over the nodes of c that have child k          for every pair (c,
+ * k) y = 1 for the roots, 0 <= x, y <= 1, cuts against cycles (cut.c)
  *
- * Best bound first, each time diving from there. Nodes are fixed by reduced cost at the root, and values follow from one
- * another (propagation) before a relaxation is solved.
+ * Best bound first, each time diving from there. Nodes are fixed by reduced cost at the root, and
+ * values follow from one another (propagation) before a relaxation is solved.
  */
 #include "extract/select/solve.h"
 #include <string.h>
@@ -74,7 +74,8 @@ static void node_zero(bb *b, uint32_t v) {
     for (uint32_t u = q->cfirst[c]; u < q->cfirst[c + 1]; u++)
       if (b->val[u] != ZERO) want(b, u, true);
   for (uint32_t i = q->kfirst[v]; i < q->kfirst[v + 1]; i++)
-    if (!--b->pleft[q->kid[i]] && b->val[ycol(b, q->kid[i])] == FREE) want(b, ycol(b, q->kid[i]), false);
+    if (!--b->pleft[q->kid[i]] && b->val[ycol(b, q->kid[i])] == FREE)
+      want(b, ycol(b, q->kid[i]), false);
 }
 
 static void node_one(bb *b, uint32_t v) {
@@ -156,12 +157,14 @@ static void round_relaxation(bb *b, bool improve) {
   sel_tree(b->mem, &b->t->view, b->bias, NULL, b->guess, NULL, NULL);
   b->r->steps += 10 * q->nn;
   if (improve)
-    sel_improve(b->r, b->mem, &b->t->view, q->cost, b->t->scc, b->guess, 20 * (uint64_t)q->nn + 20000, &at, &b->seed);
+    sel_improve(b->r, b->mem, &b->t->view, q->cost, b->t->scc, b->guess,
+                20 * (uint64_t)q->nn + 20000, &at, &b->seed);
   sel_part_offer(b->mem, b->t, b->guess);
 }
 
-/* Columns that cannot be in a better selection: their reduced cost is more than the room left. They join the path, so
- * that a basis saved now is met again with the same fixings. NONE when nothing better is left at all. */
+/* Columns that cannot be in a better selection: their reduced cost is more than the room left. They
+ * join the path, so that a basis saved now is met again with the same fixings. NONE when nothing
+ * better is left at all. */
 static uint32_t fix_by_cost(bb *b, double bound, path_t *path) {
   double room = sel_part_target(b->t) - bound;
   uint32_t n = 0;
@@ -180,7 +183,8 @@ static double fraction(double x) { return x < 0.5 ? x : 1 - x; }
 
 static double score(const bb *b, uint32_t j, const double average[2]) {
   double f = b->lp->x[j], g[2];
-  for (int s = 0; s < 2; s++) g[s] = (b->tries[s][j] ? b->gain[s][j] / b->tries[s][j] : average[s]) * (s ? 1 - f : f) + 1e-6;
+  for (int s = 0; s < 2; s++)
+    g[s] = (b->tries[s][j] ? b->gain[s][j] / b->tries[s][j] : average[s]) * (s ? 1 - f : f) + 1e-6;
   return g[0] * g[1];
 }
 
@@ -216,7 +220,8 @@ static void learn(bb *b, uint32_t j, bool up, double f, double gain) {
 static void heap_push(bb *b, bb_node n) {
   SEL_PUSH(b->mem, &b->open, n);
   uint32_t i = b->open.n - 1;
-  for (; i && n.bound < b->open.p[(i - 1) / 2].bound; i = (i - 1) / 2) b->open.p[i] = b->open.p[(i - 1) / 2];
+  for (; i && n.bound < b->open.p[(i - 1) / 2].bound; i = (i - 1) / 2)
+    b->open.p[i] = b->open.p[(i - 1) / 2];
   b->open.p[i] = n;
 }
 
@@ -285,7 +290,8 @@ static uint32_t raise_levels(bb *b, double bound) {
   for (uint32_t v = 0; v < q->nn; v++) b->bias[v] = b->val[v] == ZERO ? INFINITY : 1;
   for (uint32_t c = 0; c < q->nc; c++) b->needed[c] = b->val[ycol(b, c)] == ONE;
   double missing = sel_part_target(b->t) - bound;
-  return sel_level_cuts(b->r, b->mem, q, &b->t->view, b->bias, b->needed, &b->rows, 1e-4 * missing + 1e-9);
+  return sel_level_cuts(b->r, b->mem, q, &b->t->view, b->bias, b->needed, &b->rows,
+                        1e-4 * missing + 1e-9);
 }
 
 /* The reduced costs once more, by what cannot be shared: adds to the bound that they come from. */
@@ -293,7 +299,8 @@ static double apart(bb *b) {
   const sel_prob *q = b->q;
   const double *d = b->lp->d, *lo = b->lp->lo;
   if (!b->apart) return 0;
-  for (uint32_t v = 0; v < q->nn; v++) b->bias[v] = b->val[v] == ZERO ? INFINITY : d[v] > 0 && lo[v] <= 0 ? d[v] : 0;
+  for (uint32_t v = 0; v < q->nn; v++)
+    b->bias[v] = b->val[v] == ZERO ? INFINITY : d[v] > 0 && lo[v] <= 0 ? d[v] : 0;
   for (uint32_t c = 0; c < q->nc; c++) {
     double y = d[ycol(b, c)];
     b->x[c] = y > 0 && lo[ycol(b, c)] <= 0 ? y : 0;
@@ -398,7 +405,8 @@ static void mark_dead(bb *b) {
 static void keep_reduced(bb *b, double *reduced) {
   double base = lp_bound(b->lp);
   if (!isfinite(base)) return;
-  for (uint32_t j = 0; j < b->q->nn + b->q->nc; j++) reduced[j] = b->val[j] == FREE && b->lp->d[j] > 0 ? b->lp->d[j] : 0;
+  for (uint32_t j = 0; j < b->q->nn + b->q->nc; j++)
+    reduced[j] = b->val[j] == FREE && b->lp->d[j] > 0 ? b->lp->d[j] : 0;
   b->t->reduced = reduced, b->t->reduced_base = base;
 }
 
@@ -412,7 +420,8 @@ static void open_bb(bb *b) {
   b->bias = SEL_NEW(b->mem, double, q->nn);
   b->x = SEL_NEW(b->mem, double, all);
   b->needed = SEL_NEW(b->mem, uint8_t, q->nc);
-  for (int s = 0; s < 2; s++) b->gain[s] = SEL_NEW(b->mem, double, all), b->tries[s] = SEL_NEW(b->mem, uint32_t, all);
+  for (int s = 0; s < 2; s++)
+    b->gain[s] = SEL_NEW(b->mem, double, all), b->tries[s] = SEL_NEW(b->mem, uint32_t, all);
   for (uint32_t c = 0; c < q->nc; c++) {
     b->left[c] = q->cfirst[c + 1] - q->cfirst[c];
     b->pleft[c] = q->pfirst[c + 1] - q->pfirst[c];

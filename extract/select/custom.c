@@ -1,9 +1,10 @@
 /* See custom.h, and tarn_sel_cost in select.h.
  *
- * Maxima are handled by limits: a selection whose maxima are t costs at least combine(least sum within t, t), and the
- * selection of that least sum costs no more than that. So the optimum is the least over all t, and each t is an additive
- * problem. With several sums there is no such reduction: then all selections are enumerated, pruned by the values that
- * the needed classes cannot avoid.
+ * Maxima are handled by limits: a selection whose maxima are t costs at least combine(least sum
+ * within t, t), and the selection of that least sum costs no more than that. So the optimum is the
+ * least over all t, and each t is an additive problem. With several sums there is no such
+ * reduction: then all selections are enumerated, pruned by the values that the needed classes
+ * cannot avoid.
  */
 #include "extract/select/custom.h"
 #include <inttypes.h>
@@ -25,7 +26,8 @@ void sel_custom_open(sel_custom *s, sel_run *r) {
     bool never = !(r->g.cost[v] < INFINITY);
     s->c->values(s->c->user, v, x);
     for (uint32_t i = 0; i < s->k; i++) {
-      if (!(x[i] >= 0)) tarn_raise(r->cx, TARN_BAD_INPUT, "selection: node %" PRIu32 ": custom cost below 0", v);
+      if (!(x[i] >= 0))
+        tarn_raise(r->cx, TARN_BAD_INPUT, "selection: node %" PRIu32 ": custom cost below 0", v);
       never |= !(x[i] < INFINITY);
     }
     if (never) x[0] = INFINITY;
@@ -105,7 +107,8 @@ static void case_costs(cases *w) {
 }
 
 /* Solves one case; least is the least sum without limits, below which nothing goes. */
-static double one_case(cases *w, bool exact, double least, void (*low)(sel_custom *s, const double *agg)) {
+static double one_case(cases *w, bool exact, double least,
+                       void (*low)(sel_custom *s, const double *agg)) {
   sel_custom *s = w->s;
   double agg[CUSTOM_MOST] = {0}, bound;
   for (uint32_t m = 0; m < s->n_max; m++) agg[s->max[m]] = w->level[m][w->at[m]];
@@ -145,11 +148,13 @@ void sel_custom_weights(sel_custom *s, bool exact, uint32_t rounds) {
   double *cost = SEL_NEW(s->r->mem, double, n), mean[CUSTOM_MOST] = {0}, weight[CUSTOM_MOST], bound;
   uint64_t seed = s->r->o.seed + 1;
   for (uint32_t v = 0; v < n; v++)
-    for (uint32_t i = 0; s->val[(size_t)v * s->k] < INFINITY && i < s->k; i++) mean[i] += s->val[(size_t)v * s->k + i] / n;
+    for (uint32_t i = 0; s->val[(size_t)v * s->k] < INFINITY && i < s->k; i++)
+      mean[i] += s->val[(size_t)v * s->k + i] / n;
   for (uint32_t round = 0; round < rounds && !s->r->stop; round++) {
     /* each value alone, then mixtures */
     for (uint32_t i = 0; i < s->k; i++)
-      weight[i] = (round < s->k ? (i == round ? 1 : 1e-3) : sel_unit(&seed) + 1e-3) / (mean[i] > 0 ? mean[i] : 1);
+      weight[i] = (round < s->k ? (i == round ? 1 : 1e-3) : sel_unit(&seed) + 1e-3) /
+                  (mean[i] > 0 ? mean[i] : 1);
     for (uint32_t v = 0; v < n; v++) {
       const double *x = s->val + (size_t)v * s->k;
       cost[v] = x[0] < INFINITY ? 0 : INFINITY;
@@ -214,7 +219,8 @@ static bool above(listing *w, uint32_t v, uint32_t c) {
   return false;
 }
 
-/* Decides node v for the class of frame f; low replaces what the class could not avoid by what it has. */
+/* Decides node v for the class of frame f; low replaces what the class could not avoid by what it
+ * has. */
 static bool decide(listing *w, frame *f, frame *to, uint32_t c, uint32_t v) {
   sel_custom *s = w->s;
   const tarn_sel_view *g = &s->r->g;
@@ -243,7 +249,8 @@ static bool run_listing(listing *w) {
     if (depth == w->n_queue) s->found(s, w->choice, f->agg);
     else {
       uint32_t c = w->queue[depth], n = g->class_first[c + 1] - g->class_first[c];
-      while (f->next < n && !down) down = decide(w, f, f + 1, c, g->class_node[g->class_first[c] + f->next++]);
+      while (f->next < n && !down)
+        down = decide(w, f, f + 1, c, g->class_node[g->class_first[c] + f->next++]);
     }
     if (down) {
       depth++;

@@ -1,13 +1,14 @@
 /* Cuts by flow: against cycles, and for what is needed in any case.
  *
- * Take a set W of classes that holds a needed class c, and a set D of classes outside it. From c go down the chosen
- * nodes, always to a child in W; without cycles that ends at a class of W whose chosen node has no child in W. Either
- * that node has a child in D, or it has none in W and D. So
- *     sum of x over nodes of classes in W without a child in W or D   +   sum of y over D   >=   y_c.
- * With D empty these are the loop formulas of Lin & Zhao (2004) for logic programs; with W a chain and D one class they
- * say that what every way down needs is needed. A violated one is looked for by maximum flow from c to the leaves, with
- * capacity y through a class and x along a node. There one child of a node stands for all of them; the least founded is
- * taken first, and after a flow nodes that cross the cut are turned to a child in W or D.
+ * Take a set W of classes that holds a needed class c, and a set D of classes outside it. From c go
+ * down the chosen nodes, always to a child in W; without cycles that ends at a class of W whose
+ * chosen node has no child in W. Either that node has a child in D, or it has none in W and D. So
+ *     sum of x over nodes of classes in W without a child in W or D   +   sum of y over D   >= y_c.
+ * With D empty these are the loop formulas of Lin & Zhao (2004) for logic programs; with W a chain
+ * and D one class they say that what every way down needs is needed. A violated one is looked for
+ * by maximum flow from c to the leaves, with capacity y through a class and x along a node. There
+ * one child of a node stands for all of them; the least founded is taken first, and after a flow
+ * nodes that cross the cut are turned to a child in W or D.
  */
 #include "extract/select/solve.h"
 #include <string.h>
@@ -46,7 +47,13 @@ static void close_class(tarjan *t, uint32_t c) {
 bool sel_prob_scc(sel_pool *mem, const sel_prob *q, uint32_t *scc) {
   size_t n = q->nc;
   uint32_t *b = SEL_NEW(mem, uint32_t, 5 * n + 1);
-  tarjan t = {.q = q, .scc = scc, .index = b, .low = b + n, .stack = b + 2 * n, .call = b + 3 * n, .at = b + 4 * n};
+  tarjan t = {.q = q,
+              .scc = scc,
+              .index = b,
+              .low = b + n,
+              .stack = b + 2 * n,
+              .call = b + 3 * n,
+              .at = b + 4 * n};
   for (uint32_t c = 0; c < n; c++) {
     if (t.index[c]) continue;
     open_class(&t, c);
@@ -91,9 +98,9 @@ enum { IN_W = 1, IN_D = 2 };
 
 static const double small = 1e-7, least_violation = 1e-4;
 
-/* How far each class is founded, that is, reached from leaves through the support: the least solution of
- *   founded(c) = sum over its nodes of min(x_v, founded of each child).
- * At an integral point it is 1 or 0, and a class at 0 has a child at 0. */
+/* How far each class is founded, that is, reached from leaves through the support: the least
+ * solution of founded(c) = sum over its nodes of min(x_v, founded of each child). At an integral
+ * point it is 1 or 0, and a class at 0 has a child at 0. */
 static void find_founded(flow *f) {
   const sel_prob *q = f->q;
   bool more = true;
@@ -217,7 +224,8 @@ static bool leaves(const flow *f, uint32_t v) {
 static double take_sides(flow *f) {
   const sel_prob *q = f->q;
   double sum = 0;
-  for (uint32_t c = 0; c < q->nc; c++) f->side[c] = f->level[2 * c + 1] != NONE ? IN_W : f->level[2 * c] != NONE ? IN_D : 0;
+  for (uint32_t c = 0; c < q->nc; c++)
+    f->side[c] = f->level[2 * c + 1] != NONE ? IN_W : f->level[2 * c] != NONE ? IN_D : 0;
   for (uint32_t c = 0; c < q->nc; c++) {
     if (f->side[c] == IN_D) sum += f->x[q->nn + c];
     for (uint32_t v = q->cfirst[c]; f->side[c] == IN_W && v < q->cfirst[c + 1]; v++)
@@ -271,7 +279,8 @@ static bool cut_from(flow *f, sel_rows *w, uint32_t c) {
   for (int round = 0; round < 4; round++) {
     max_flow(f, c, y + least_violation);
     double left = take_sides(f);
-    if (left < y - least_violation && f->side[c] == IN_W) return add_cut(f, w, strongest(f, c)), true;
+    if (left < y - least_violation && f->side[c] == IN_W)
+      return add_cut(f, w, strongest(f, c)), true;
     if (!turn_witnesses(f)) return false;
     build(f);
   }
@@ -301,7 +310,8 @@ static void close_flow(flow *f) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) sel_free(f->mem, all[i]);
 }
 
-uint32_t sel_separate(sel_run *r, sel_pool *mem, const sel_prob *q, const double *x, sel_rows *w, uint32_t most) {
+uint32_t sel_separate(sel_run *r, sel_pool *mem, const sel_prob *q, const double *x, sel_rows *w,
+                      uint32_t most) {
   flow f = {.mem = mem, .q = q, .x = x};
   uint32_t found = 0;
   open_flow(&f);

@@ -1,8 +1,9 @@
-/* A bound from parts that cannot share. Where the classes below two children of a node have nothing in common, what is
- * chosen below them is paid twice over; where they may share, at least the dearer of the two is paid. So with
- *   L(c) = min over its nodes of  cost + sum over groups of children that may share, of the greatest L in the group
- * L of a root is at most its dag cost; on trees it is the tree cost. Applied to reduced costs it adds to the bound that
- * gave them. Computed by Knuth's algorithm, so cycles do no harm. Without groups all children may share: then L is the
+/* A bound from parts that cannot share. Where the classes below two children of a node have nothing
+ * in common, what is chosen below them is paid twice over; where they may share, at least the
+ * dearer of the two is paid. So with L(c) = min over its nodes of  cost + sum over groups of
+ * children that may share, of the greatest L in the group L of a root is at most its dag cost; on
+ * trees it is the tree cost. Applied to reduced costs it adds to the bound that gave them. Computed
+ * by Knuth's algorithm, so cycles do no harm. Without groups all children may share: then L is the
  * dearest path, in linear time.
  */
 #include "extract/select/solve.h"
@@ -63,13 +64,15 @@ static bool meet(const uint64_t *a, const uint64_t *b, uint32_t words) {
 }
 
 /* Groups n classes by what they may share, transitively; returns how many groups. */
-static uint32_t find_groups(const uint64_t *s, uint32_t words, const uint32_t *cls, uint32_t n, uint32_t *group) {
+static uint32_t find_groups(const uint64_t *s, uint32_t words, const uint32_t *cls, uint32_t n,
+                            uint32_t *group) {
   uint32_t groups = 0;
   for (uint32_t i = 0; i < n; i++) {
     group[i] = NONE;
     for (uint32_t j = 0; j < i; j++) {
       uint32_t old = group[i];
-      if (group[j] == old || !meet(s + (size_t)cls[i] * words, s + (size_t)cls[j] * words, words)) continue;
+      if (group[j] == old || !meet(s + (size_t)cls[i] * words, s + (size_t)cls[j] * words, words))
+        continue;
       if (old == NONE) group[i] = group[j];
       else
         for (uint32_t k = 0; k <= i; k++)
@@ -85,7 +88,8 @@ static void separate(sel_apart *a, sel_run *r, sel_pool *mem) {
   uint32_t words = (q->nc + 63) / 64;
   uint64_t *s = below(r, mem, q, words);
   for (uint32_t v = 0; v < q->nn; v++)
-    find_groups(s, words, q->kid + q->kfirst[v], q->kfirst[v + 1] - q->kfirst[v], a->group + q->kfirst[v]);
+    find_groups(s, words, q->kid + q->kfirst[v], q->kfirst[v + 1] - q->kfirst[v],
+                a->group + q->kfirst[v]);
   find_groups(s, words, q->root, q->nr, a->root_group);
   sel_free(mem, s);
 }
@@ -121,7 +125,8 @@ static double term(void *user, uint32_t v, const double *kid, uint32_t n) {
   return own + together(a, a->group + a->q->kfirst[v], kid, n);
 }
 
-double sel_apart_bound(sel_apart *a, sel_pool *mem, const tarn_sel_view *g, const double *cost, const double *extra) {
+double sel_apart_bound(sel_apart *a, sel_pool *mem, const tarn_sel_view *g, const double *cost,
+                       const double *extra) {
   tarn_sel_cost own = {.term = term, .user = a};
   a->cost = cost, a->extra = extra;
   sel_tree(mem, g, cost, &own, a->choice, a->value, NULL);

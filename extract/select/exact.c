@@ -1,4 +1,5 @@
-/* The exact method: reduce, split, bound and fix at the root until that stops paying, then branch on each part. */
+/* The exact method: reduce, split, bound and fix at the root until that stops paying, then branch
+ * on each part. */
 #include "extract/select/reduce.h"
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,8 @@ static int by_size(const void *a, const void *b) {
 
 /* So much of the run, in steps. */
 static uint64_t share(const sel_run *r, double of) {
-  double steps = r->o.steps ? (double)r->o.steps : 1e8 * (isfinite(r->o.seconds) ? r->o.seconds : 100);
+  double steps =
+      r->o.steps ? (double)r->o.steps : 1e8 * (isfinite(r->o.seconds) ? r->o.seconds : 100);
   return (uint64_t)(steps / of) + 1;
 }
 
@@ -43,8 +45,9 @@ static bool settled(sel_parts *s, const sel_part *t) {
   return true;
 }
 
-/* Partial selections that may be tried: before a part's first relaxation as many as cost what that may be expected to, but
- * not most of the run unless the relaxation would take longer than that; never more than half of the steps left. */
+/* Partial selections that may be tried: before a part's first relaxation as many as cost what that
+ * may be expected to, but not most of the run unless the relaxation would take longer than that;
+ * never more than half of the steps left. */
 static uint64_t tables_for(const sel_run *r, const sel_part *t, bool first, uint64_t most) {
   uint64_t n = first ? 30000 + 2 * (uint64_t)t->q.nn * t->q.nn : most;
   uint64_t left = r->o.steps > r->steps ? (r->o.steps - r->steps) / (2 * WIDTH_STEPS) : 0;
@@ -56,16 +59,19 @@ static uint64_t tables_for(const sel_run *r, const sel_part *t, bool first, uint
   return r->o.steps && n > left ? left : n;
 }
 
-/* What a pass does with parts whose tables of partial selections are too large: nothing, bounds at the root, branching. */
+/* What a pass does with parts whose tables of partial selections are too large: nothing, bounds at
+ * the root, branching. */
 typedef enum { TABLES, ROOT, BRANCH } depth;
 
-/* One pass over the parts; true when all are closed. partial: what may be spent on tables of partial selections. */
+/* One pass over the parts; true when all are closed. partial: what may be spent on tables of
+ * partial selections. */
 static bool pass(sel_parts *s, depth how, uint64_t steps, uint64_t partial) {
   bool all = true;
   for (uint32_t i = 0; i < s->n && !s->r->stop && !s->impossible; i++) {
     sel_part *t = &s->part[i];
     set_limit(s, t);
-    if (!sel_part_closed(t) && !sel_part_width(s->r, t, tables_for(s->r, t, how != BRANCH, partial)) && how != TABLES)
+    if (!sel_part_closed(t) &&
+        !sel_part_width(s->r, t, tables_for(s->r, t, how != BRANCH, partial)) && how != TABLES)
       sel_part_solve(s->r, s->mem, t, how == ROOT, steps);
     sel_parts_offer(s);
     if (sel_good_enough(s->r)) {
@@ -79,8 +85,9 @@ static bool pass(sel_parts *s, depth how, uint64_t steps, uint64_t partial) {
   return s->impossible || (all && !s->r->stop);
 }
 
-/* Search and proofs by turns, of which the proofs get larger. Where the gap is wide no proof is to be hoped for, and a better
- * selection is; the more so when the last proofs closed next to nothing of it. */
+/* Search and proofs by turns, of which the proofs get larger. Where the gap is wide no proof is to
+ * be hoped for, and a better selection is; the more so when the last proofs closed next to nothing
+ * of it. */
 static void by_turns(sel_parts *s, uint64_t *seed) {
   sel_run *r = s->r;
   uint64_t steps = 20000000, partial = 20000000;

@@ -1,10 +1,13 @@
-/* The graph and its builder. Nodes are kept in order of addition; the arrays by class are made when first asked for. */
+/* The graph and its builder. Nodes are kept in order of addition; the arrays by class are made when
+ * first asked for. */
 #include "extract/select/internal.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_BLOCK = 1 << 18 }; /* bytes; a longer text is cut to fit: names this long are no names */
+enum {
+  TEXT_BLOCK = 1 << 18
+}; /* bytes; a longer text is cut to fit: names this long are no names */
 
 void *sel_grow(tarn_ctx *cx, void *p, size_t old, size_t n, size_t each) {
   const tarn_allocator *a = tarn_ctx_allocator(cx);
@@ -22,7 +25,8 @@ void sel_drop(tarn_ctx *cx, void *p, size_t n, size_t each) {
 static uint32_t more(tarn_ctx *cx, uint32_t cap, uint64_t need) {
   uint64_t n = cap + cap / 2 + 16;
   if (n < need) n = need;
-  if (n >= UINT32_MAX) tarn_raise(cx, TARN_MEMORY, "selection: more than 2^32 nodes, children or names");
+  if (n >= UINT32_MAX)
+    tarn_raise(cx, TARN_MEMORY, "selection: more than 2^32 nodes, children or names");
   return (uint32_t)n;
 }
 
@@ -101,19 +105,21 @@ typedef struct add_args {
 
 static void need_class(add_args *a, uint32_t cls, const char *what) {
   if (cls >= a->g->n_classes)
-    tarn_raise(a->g->cx, TARN_USAGE, "selection: %s %" PRIu32 ": there are only %" PRIu32 " classes", what, cls,
+    tarn_raise(a->g->cx, TARN_USAGE,
+               "selection: %s %" PRIu32 ": there are only %" PRIu32 " classes", what, cls,
                a->g->n_classes);
 }
 
 static void need_cost(tarn_ctx *cx, uint32_t node, double cost) {
   if (!(cost >= 0))
-    tarn_raise(cx, TARN_BAD_INPUT, "selection: node %" PRIu32 ": %s cost; costs must be at least 0", node,
-               isnan(cost) ? "a not-a-number" : "a negative");
+    tarn_raise(cx, TARN_BAD_INPUT, "selection: node %" PRIu32 ": %s cost; costs must be at least 0",
+               node, isnan(cost) ? "a not-a-number" : "a negative");
 }
 
 static void add_classes(tarn_ctx *cx, void *arg) {
   add_args *a = arg;
-  if (a->n >= UINT32_MAX - a->g->n_classes) tarn_raise(cx, TARN_MEMORY, "selection: more than 2^32 classes");
+  if (a->n >= UINT32_MAX - a->g->n_classes)
+    tarn_raise(cx, TARN_MEMORY, "selection: more than 2^32 classes");
   stale(a->g);
   a->id = a->g->n_classes;
   a->g->n_classes += a->n;
@@ -130,7 +136,8 @@ tarn_status tarn_sel_add_classes(tarn_sel_graph *g, uint32_t n, uint32_t *first)
 static void room_for_node(tarn_ctx *cx, tarn_sel_graph *g) {
   uint32_t cap = more(cx, g->n_nodes, 0), old = g->cap_nodes;
   if (g->n_nodes < old) return;
-  if (g->cap_cost < cap) g->cost = sel_grow(cx, g->cost, g->cap_cost, cap, sizeof *g->cost), g->cap_cost = cap;
+  if (g->cap_cost < cap)
+    g->cost = sel_grow(cx, g->cost, g->cap_cost, cap, sizeof *g->cost), g->cap_cost = cap;
   if (g->cap_first < cap + 1) {
     g->kid_first = sel_grow(cx, g->kid_first, g->cap_first, (size_t)cap + 1, sizeof *g->kid_first);
     g->cap_first = cap + 1;
@@ -161,8 +168,8 @@ static void add_node(tarn_ctx *cx, void *arg) {
   g->kid_first[a->id + 1] = g->n_kids;
 }
 
-tarn_status tarn_sel_add_node(tarn_sel_graph *g, uint32_t cls, double cost, const uint32_t *kids, uint32_t n_kids,
-                              uint32_t *node) {
+tarn_status tarn_sel_add_node(tarn_sel_graph *g, uint32_t cls, double cost, const uint32_t *kids,
+                              uint32_t n_kids, uint32_t *node) {
   add_args a = {.g = g, .at = cls, .cost = cost, .kids = kids, .n = n_kids};
   tarn_status st = tarn_protect(g->cx, add_node, &a);
   if (!st && node) *node = a.id;
@@ -199,7 +206,8 @@ tarn_status tarn_sel_set_cost(tarn_sel_graph *g, uint32_t node, double cost) {
 }
 
 static void put_name(tarn_ctx *cx, add_args *a, uint32_t **names, uint32_t *cap, uint32_t count) {
-  if (a->at >= count) tarn_raise(cx, TARN_USAGE, "selection: a name for %" PRIu32 ", of %" PRIu32, a->at, count);
+  if (a->at >= count)
+    tarn_raise(cx, TARN_USAGE, "selection: a name for %" PRIu32 ", of %" PRIu32, a->at, count);
   if (a->at >= *cap) {
     uint32_t want = more(cx, *cap, (uint64_t)a->at + 1);
     *names = sel_grow(cx, *names, *cap, want, sizeof **names);
@@ -274,7 +282,8 @@ tarn_status tarn_sel_graph_view(tarn_sel_graph *g, tarn_sel_view *out) {
   return st;
 }
 
-static const char *name_of(const tarn_sel_graph *g, const uint32_t *names, uint32_t cap, uint32_t id, char *buf, size_t n) {
+static const char *name_of(const tarn_sel_graph *g, const uint32_t *names, uint32_t cap,
+                           uint32_t id, char *buf, size_t n) {
   if (id < cap && names[id]) snprintf(buf, n, "%s", sel_text(g, names[id]));
   else snprintf(buf, n, "%" PRIu32, id);
   return buf;

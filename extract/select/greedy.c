@@ -1,9 +1,10 @@
-/* The heuristic method: a tree selection at once, then the reductions, then local search on what is left of each part.
- * Anytime: every better selection is offered as it is found. */
+/* The heuristic method: a tree selection at once, then the reductions, then local search on what is
+ * left of each part. Anytime: every better selection is offered as it is found. */
 #include "extract/select/reduce.h"
 #include <string.h>
 
-/* Trees over costs that count a class's use: a class paid by several parents looks cheaper to each of them. */
+/* Trees over costs that count a class's use: a class paid by several parents looks cheaper to each
+ * of them. */
 static void shared_trees(sel_parts *s, sel_part *t, uint32_t *choice, uint32_t rounds) {
   const sel_prob *q = &t->q;
   double *cost = SEL_NEW(s->mem, double, q->nn);
@@ -13,8 +14,10 @@ static void shared_trees(sel_parts *s, sel_part *t, uint32_t *choice, uint32_t r
     if (!sel_price(s->mem, &t->view, q->cost, choice, NULL, NULL, order, &n)) break;
     memset(use, 0, q->nc * sizeof *use);
     for (uint32_t i = 0; i < n; i++)
-      for (uint32_t j = q->kfirst[choice[order[i]]]; j < q->kfirst[choice[order[i]] + 1]; j++) use[q->kid[j]]++;
-    for (uint32_t v = 0; v < q->nn; v++) cost[v] = q->cost[v] / (use[q->ncls[v]] > 1 ? use[q->ncls[v]] : 1);
+      for (uint32_t j = q->kfirst[choice[order[i]]]; j < q->kfirst[choice[order[i]] + 1]; j++)
+        use[q->kid[j]]++;
+    for (uint32_t v = 0; v < q->nn; v++)
+      cost[v] = q->cost[v] / (use[q->ncls[v]] > 1 ? use[q->ncls[v]] : 1);
     sel_tree(s->mem, &t->view, cost, NULL, choice, NULL, NULL);
     sel_stop(s->r, 10 * (uint64_t)q->nn);
     if (!sel_part_offer(s->mem, t, choice) && k) break;
@@ -23,7 +26,8 @@ static void shared_trees(sel_parts *s, sel_part *t, uint32_t *choice, uint32_t r
   for (size_t i = 0; i < 3; i++) sel_free(s->mem, all[i]);
 }
 
-/* The best known selection, and a tree's choice for classes that it does not need: from there no cycle leads back. */
+/* The best known selection, and a tree's choice for classes that it does not need: from there no
+ * cycle leads back. */
 static void complete(sel_parts *s, const sel_part *t, const uint32_t *tree, uint32_t *choice) {
   uint32_t *order = SEL_NEW(s->mem, uint32_t, t->q.nc), n = 0;
   memcpy(choice, tree, t->q.nc * sizeof *choice);
@@ -40,23 +44,27 @@ void sel_search_part(sel_parts *s, sel_part *t, double sets, uint64_t *seed) {
   sel_pause_after(s->r, sets); /* they grow with the square of a chain's length */
   bool whole = sel_sets(s->r, &t->view, t->q.cost, order, n, choice);
   sel_resume(s->r);
-  for (uint32_t c = 0; c < t->q.nc; c++) /* sets need no class without one, so a tree above them closes no cycle */
+  for (uint32_t c = 0; c < t->q.nc;
+       c++) /* sets need no class without one, so a tree above them closes no cycle */
     if (choice[c] == NONE) choice[c] = tree[c];
   sel_part_offer(s->mem, t, choice);
   if (!whole) shared_trees(s, t, choice, 6);
   complete(s, t, tree, choice);
-  t->searched =
-      sel_improve(s->r, s->mem, &t->view, t->q.cost, t->scc, choice, 60 * (uint64_t)t->q.nn + 20000, &t->search_at, seed);
+  t->searched = sel_improve(s->r, s->mem, &t->view, t->q.cost, t->scc, choice,
+                            60 * (uint64_t)t->q.nn + 20000, &t->search_at, seed);
   sel_part_offer(s->mem, t, choice);
   sel_free(s->mem, tree), sel_free(s->mem, order);
 }
 
-static bool open_search(const sel_part *t) { return !t->searched && t->search && !sel_part_closed(t); }
+static bool open_search(const sel_part *t) {
+  return !t->searched && t->search && !sel_part_closed(t);
+}
 
 /* Somebody else may have found a better selection. */
 static void take_better(sel_parts *s, sel_part *t) {
   double cost;
-  if (sel_price(s->mem, &t->view, t->q.cost, t->search, &cost, NULL, NULL, NULL) && cost <= t->cost) return;
+  if (sel_price(s->mem, &t->view, t->q.cost, t->search, &cost, NULL, NULL, NULL) && cost <= t->cost)
+    return;
   uint32_t *tree = SEL_NEW(s->mem, uint32_t, t->q.nc);
   sel_tree(s->mem, &t->view, t->q.cost, NULL, tree, NULL, NULL);
   complete(s, t, tree, t->search);
@@ -74,8 +82,8 @@ void sel_search_on(sel_parts *s, uint64_t *seed, uint64_t steps) {
       take_better(s, t);
       t->turn = t->turn ? 4 * t->turn : 1000;
       uint64_t most = t->turn * t->q.nn + 20000, left = end - s->r->steps;
-      t->searched =
-          sel_improve(s->r, s->mem, &t->view, t->q.cost, t->scc, t->search, most < left ? most : left, &t->search_at, seed);
+      t->searched = sel_improve(s->r, s->mem, &t->view, t->q.cost, t->scc, t->search,
+                                most < left ? most : left, &t->search_at, seed);
       more |= !t->searched;
       if (sel_part_offer(s->mem, t, t->search)) sel_parts_offer(s);
     }
@@ -101,15 +109,18 @@ bool sel_search_only(sel_run *r, uint64_t *seed) {
   return sel_search_large(r, 0, 300, seed);
 }
 
-/* Steps a node without success after which the search ends: the more, the more time it was given. */
+/* Steps a node without success after which the search ends: the more, the more time it was given.
+ */
 static uint64_t patience_for(const sel_run *r) {
   if (!isfinite(r->o.seconds) || r->o.steps) return 0;
   return (uint64_t)fmin(1e9, 200 * fmax(r->o.seconds, 0.01));
 }
 
-/* A narrow part is closed for good, often at less than what the search would go on to spend on it. */
+/* A narrow part is closed for good, often at less than what the search would go on to spend on it.
+ */
 static void try_tables(sel_run *r, sel_part *t) {
-  uint64_t most = 1000 * (uint64_t)t->q.nn, left = r->o.steps > r->steps ? (r->o.steps - r->steps) / (4 * WIDTH_STEPS) : 0;
+  uint64_t most = 1000 * (uint64_t)t->q.nn,
+           left = r->o.steps > r->steps ? (r->o.steps - r->steps) / (4 * WIDTH_STEPS) : 0;
   if (isfinite(r->o.seconds)) most = (uint64_t)fmin((double)most, 8e6 * fmax(r->o.seconds, 0.1));
   if (r->o.steps && left < most) most = left;
   sel_pause_after(r, 0.7);

@@ -1,5 +1,6 @@
-/* Integer programming with CBC: the reductions and the rows of our own solver, cycles cut off as they turn up. CBC is
- * loaded when first asked for, through its C interface, so nothing of it is needed to build or to link. */
+/* Integer programming with CBC: the reductions and the rows of our own solver, cycles cut off as
+ * they turn up. CBC is loaded when first asked for, through its C interface, so nothing of it is
+ * needed to build or to link. */
 #include "extract/select/reduce.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -10,8 +11,9 @@ typedef struct cbc {
   void *library;
   void *(*new_model)(void);
   void (*delete_model)(void *);
-  void (*load)(void *, int cols, int rows, const int *start, const int *index, const double *value, const double *lo,
-               const double *up, const double *cost, const double *row_lo, const double *row_up);
+  void (*load)(void *, int cols, int rows, const int *start, const int *index, const double *value,
+               const double *lo, const double *up, const double *cost, const double *row_lo,
+               const double *row_up);
   void (*set_integer)(void *, int col);
   void (*set_parameter)(void *, const char *name, const char *value);
   void (*set_log)(void *, int level);
@@ -38,8 +40,10 @@ static void load_cbc(tarn_ctx *cx, cbc *k) {
               {"Cbc_getBestPossibleObjValue", &k->bound},
               {"Cbc_isProvenOptimal", &k->proven},
               {"Cbc_isProvenInfeasible", &k->infeasible}};
-  for (size_t i = 0; i < 2 && !k->library; i++) k->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-  if (!k->library) tarn_raise(cx, TARN_IO, "ilp: CBC is not installed: %s (Debian: coinor-libcbc3)", dlerror());
+  for (size_t i = 0; i < 2 && !k->library; i++)
+    k->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+  if (!k->library)
+    tarn_raise(cx, TARN_IO, "ilp: CBC is not installed: %s (Debian: coinor-libcbc3)", dlerror());
   for (size_t i = 0; i < sizeof need / sizeof *need; i++) {
     void *f = dlsym(k->library, need[i].name);
     if (!f) tarn_raise(cx, TARN_IO, "ilp: CBC has no %s", need[i].name);
@@ -74,13 +78,15 @@ static void load_rows(ilp *p) {
   p->model = p->k->new_model();
   if (!p->model) tarn_raise(p->r->cx, TARN_MEMORY, "ilp: CBC is out of memory");
   p->k->set_log(p->model, 0);
-  p->k->load(p->model, (int)lp->n, (int)lp->m, start, index, value, lp->lo, lp->up, lp->cost, lp->rhs, up);
+  p->k->load(p->model, (int)lp->n, (int)lp->m, start, index, value, lp->lo, lp->up, lp->cost,
+             lp->rhs, up);
   for (uint32_t j = 0; j < p->t->q.nn; j++) p->k->set_integer(p->model, (int)j);
   void *all[] = {start, index, value, up};
   for (size_t i = 0; i < 4; i++) sel_free(mem, all[i]);
 }
 
-/* Walks the chosen nodes from the roots; a cycle met becomes a row: not all of its edges. Returns how many were met. */
+/* Walks the chosen nodes from the roots; a cycle met becomes a row: not all of its edges. Returns
+ * how many were met. */
 static uint32_t block_cycles(ilp *p, const uint32_t *choice) {
   const sel_prob *q = &p->t->q;
   sel_pool *mem = p->r->mem;

@@ -1,7 +1,7 @@
 /* Private to extract/select/.
  *
- * Everything below the entry points runs inside tarn_protect(): it may raise, and takes its memory from a pool that the
- * entry point frees, so no function here cleans up after another.
+ * Everything below the entry points runs inside tarn_protect(): it may raise, and takes its memory
+ * from a pool that the entry point frees, so no function here cleans up after another.
  */
 #ifndef TARN_SELECT_INTERNAL_H
 #define TARN_SELECT_INTERNAL_H
@@ -17,19 +17,20 @@ typedef struct sel_pool {
   char *bump; /* small pieces */
   size_t bump_left;
 } sel_pool;
-/* Registers its own end with tarn_defer(), so *p must outlive the protected body: not a local of it. Raises. */
+/* Registers its own end with tarn_defer(), so *p must outlive the protected body: not a local of
+ * it. Raises. */
 void sel_pool_open(sel_pool *p, tarn_ctx *cx);
-void sel_pool_close(void *pool);                                     /* early; it may be used again */
-void *sel_alloc(sel_pool *p, size_t count, size_t each);             /* zeroed */
+void sel_pool_close(void *pool);                         /* early; it may be used again */
+void *sel_alloc(sel_pool *p, size_t count, size_t each); /* zeroed */
 void *sel_resize(sel_pool *p, void *old, size_t count, size_t each); /* new bytes not zeroed */
 void sel_free(sel_pool *p, void *block);                             /* NULL is allowed */
-void *sel_small(sel_pool *p, size_t n);                              /* not freed alone, not zeroed */
+void *sel_small(sel_pool *p, size_t n); /* not freed alone, not zeroed */
 #define SEL_NEW(p, T, n) ((T *)sel_alloc((p), (n), sizeof(T)))
 /* Makes room for one more element in a vector {p, n, cap}. */
-#define SEL_PUSH(pool, v, x)                                                                                                   \
-  ((v)->n == (v)->cap                                                                                                          \
-       ? (void)((v)->cap = (v)->cap ? (v)->cap * 2 : 16, (v)->p = sel_resize((pool), (v)->p, (v)->cap, sizeof *(v)->p))        \
-       : (void)0,                                                                                                              \
+#define SEL_PUSH(pool, v, x)                                                                       \
+  ((v)->n == (v)->cap ? (void)((v)->cap = (v)->cap ? (v)->cap * 2 : 16,                            \
+                               (v)->p = sel_resize((pool), (v)->p, (v)->cap, sizeof *(v)->p))      \
+                      : (void)0,                                                                   \
    (v)->p[(v)->n++] = (x))
 typedef struct {
   uint32_t *p;
@@ -62,8 +63,8 @@ void *sel_grow(tarn_ctx *cx, void *p, size_t old, size_t n, size_t each);
 void sel_drop(tarn_ctx *cx, void *p, size_t n, size_t each);
 
 /* ---- a problem: what the solvers work on (prob.c) ----
- * Nodes lie in order of class: class c has nodes cfirst[c] .. cfirst[c+1]. The children of a node are a set (sorted,
- * each once), never its own class. Infinite nodes are left out. */
+ * Nodes lie in order of class: class c has nodes cfirst[c] .. cfirst[c+1]. The children of a node
+ * are a set (sorted, each once), never its own class. Infinite nodes are left out. */
 typedef struct sel_prob {
   uint32_t nc, nn, nk, nr;
   uint32_t *cfirst, *ncls, *kfirst, *kid, *root;
@@ -87,7 +88,8 @@ typedef struct sel_run {
   double pause_at;  /* by sel_now(); and in steps, 0 = none: see sel_pause_after() */
   uint64_t pause_steps;
   bool exact;        /* of a combined cost: prove it */
-  uint64_t patience; /* local search ends after so many steps a node without success; 0: not for that reason */
+  uint64_t patience; /* local search ends after so many steps a node without success; 0: not for
+                        that reason */
   uint32_t *best;    /* by class of g */
   uint32_t reduced;  /* nodes that the reductions left, NONE before */
   uint32_t *tree;    /* what sel_run_tree() chose, for all classes */
@@ -100,27 +102,31 @@ double sel_now(const sel_run *r); /* by the clock that the options ask for */
 bool sel_stop(sel_run *r, uint64_t work);
 /* Seconds left, INFINITY without limit. */
 double sel_left(const sel_run *r);
-/* From now on the run stops when this share of what is left of its limits is used up; without limits it does not. */
+/* From now on the run stops when this share of what is left of its limits is used up; without
+ * limits it does not. */
 void sel_pause_after(sel_run *r, double share);
 /* Ends that; a run that stopped for it, and for nothing else, goes on. True if it had. */
 bool sel_resume(sel_run *r);
-/* Takes choice if it is a selection and costs less than the best; choice is not kept. True if taken. */
+/* Takes choice if it is a selection and costs less than the best; choice is not kept. True if
+ * taken. */
 bool sel_offer(sel_run *r, const uint32_t *choice);
 void sel_raise_bound(sel_run *r, double bound);
-static inline bool sel_closed(double cost, double bound) { return cost - bound <= 1e-9 * fabs(cost) + 1e-12; }
+static inline bool sel_closed(double cost, double bound) {
+  return cost - bound <= 1e-9 * fabs(cost) + 1e-12;
+}
 /* Is the cost within the gap asked for? */
 bool sel_good_enough(const sel_run *r);
 
-/* Price of what the roots need under choice, each class once; false when incomplete or cyclic. order may be NULL, or
- * receives the needed classes, children first. Not recursive. */
-bool sel_price(sel_pool *mem, const tarn_sel_view *g, const double *cost, const uint32_t *choice, double *dag, double *tree,
-               uint32_t *order, uint32_t *n_order);
+/* Price of what the roots need under choice, each class once; false when incomplete or cyclic.
+ * order may be NULL, or receives the needed classes, children first. Not recursive. */
+bool sel_price(sel_pool *mem, const tarn_sel_view *g, const double *cost, const uint32_t *choice,
+               double *dag, double *tree, uint32_t *order, uint32_t *n_order);
 
 /* ---- methods ---- */
-/* tree.c. Fills choice for every class that has a finite term; tree costs into dist (may be NULL) and the order in which
- * classes were settled into order (may be NULL); returns how many were. */
-uint32_t sel_tree(sel_pool *mem, const tarn_sel_view *g, const double *cost, const tarn_sel_cost *own, uint32_t *choice,
-                  double *dist, uint32_t *order);
+/* tree.c. Fills choice for every class that has a finite term; tree costs into dist (may be NULL)
+ * and the order in which classes were settled into order (may be NULL); returns how many were. */
+uint32_t sel_tree(sel_pool *mem, const tarn_sel_view *g, const double *cost,
+                  const tarn_sel_cost *own, uint32_t *choice, double *dist, uint32_t *order);
 void sel_run_tree(sel_run *r);
 void sel_run_greedy(sel_run *r);
 void sel_run_exact(sel_run *r);

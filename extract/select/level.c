@@ -1,11 +1,12 @@
 /* Cuts from levels of distance under reduced costs.
  *
- * Let d be the reduced costs of a relaxation, and L(c) the cost of the cheapest way from class c down to a leaf when at
- * every node the dearest child is followed (Knuth's algorithm with a maximum in place of the sum). For a level z take
- * W = the classes with L >= z: every node that leaves W jumps over z, and pays for the jump with its reduced cost. So the
- * rows of cut.c for all levels up to L(t), of a class t that is needed for sure, can take multipliers that together add
- * L(t) to the bound: a dual ascent as Wong's (1984) for Steiner trees, done by the simplex method. The cost of passing
- * through a class (of its y) is treated alike and gives the set D.
+ * Let d be the reduced costs of a relaxation, and L(c) the cost of the cheapest way from class c
+ * down to a leaf when at every node the dearest child is followed (Knuth's algorithm with a maximum
+ * in place of the sum). For a level z take W = the classes with L >= z: every node that leaves W
+ * jumps over z, and pays for the jump with its reduced cost. So the rows of cut.c for all levels up
+ * to L(t), of a class t that is needed for sure, can take multipliers that together add L(t) to the
+ * bound: a dual ascent as Wong's (1984) for Steiner trees, done by the simplex method. The cost of
+ * passing through a class (of its y) is treated alike and gives the set D.
  */
 #include "extract/select/solve.h"
 #include <stdlib.h>
@@ -28,7 +29,9 @@ typedef struct levels {
 enum { IN_W = 1, IN_D = 2 };
 
 /* What a column can still pay; one that is fixed at 1 has paid. */
-static double purse(const sel_lp *lp, uint32_t j) { return lp->d[j] > 0 && lp->lo[j] <= 0 ? lp->d[j] : 0; }
+static double purse(const sel_lp *lp, uint32_t j) {
+  return lp->d[j] > 0 && lp->lo[j] <= 0 ? lp->d[j] : 0;
+}
 
 static double way_down(void *user, uint32_t v, const double *kid, uint32_t n) {
   const levels *s = user;
@@ -56,7 +59,8 @@ static void find_levels(levels *s, double most) {
   qsort(s->level.p, s->level.n, sizeof(double), by_value);
   for (uint32_t i = 0; i < s->level.n; i++)
     if (!m || s->level.p[i] > s->level.p[m - 1] + 1e-7 * most) s->level.p[m++] = s->level.p[i];
-  for (uint32_t i = 0; m > USED && i < USED; i++) s->level.p[i] = s->level.p[(uint64_t)(i + 1) * m / USED - 1];
+  for (uint32_t i = 0; m > USED && i < USED; i++)
+    s->level.p[i] = s->level.p[(uint64_t)(i + 1) * m / USED - 1];
   s->level.n = m < USED ? m : USED;
 }
 
@@ -73,7 +77,8 @@ static void add_level(levels *s, double z, uint32_t target) {
   } row = {0};
   const sel_prob *q = s->q;
   double least = z * (1 - 1e-12);
-  for (uint32_t c = 0; c < q->nc; c++) s->side[c] = s->out[c] >= least ? IN_W : s->in[c] >= least ? IN_D : 0;
+  for (uint32_t c = 0; c < q->nc; c++)
+    s->side[c] = s->out[c] >= least ? IN_W : s->in[c] >= least ? IN_D : 0;
   for (uint32_t c = 0; c < q->nc; c++) {
     if (s->side[c] == IN_D) SEL_PUSH(s->mem, &row, ((lp_term){q->nn + c, 1}));
     for (uint32_t v = q->cfirst[c]; s->side[c] == IN_W && v < q->cfirst[c + 1]; v++)
@@ -85,8 +90,9 @@ static void add_level(levels *s, double z, uint32_t target) {
   sel_stop(s->r, q->nn);
 }
 
-uint32_t sel_level_cuts(sel_run *r, sel_pool *mem, const sel_prob *q, const tarn_sel_view *g, const double *node_cost,
-                        const uint8_t *needed, sel_rows *w, double enough) {
+uint32_t sel_level_cuts(sel_run *r, sel_pool *mem, const sel_prob *q, const tarn_sel_view *g,
+                        const double *node_cost, const uint8_t *needed, sel_rows *w,
+                        double enough) {
   const sel_lp *lp = w->lp;
   levels s = {.r = r, .mem = mem, .q = q, .w = w, .lp = lp};
   tarn_sel_cost own = {.term = way_down, .user = &s};

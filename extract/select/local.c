@@ -1,9 +1,10 @@
-/* Local search on selections: exchanges of one class's node, with counts of use to price what is gained and lost, and
- * kicks: an exchange that need not pay, then descent around it while it is held, kept unless the whole is worse. All kicks
- * in turn until none pays, then some by chance, which move sideways; when those don't help either the search is over.
+/* Local search on selections: exchanges of one class's node, with counts of use to price what is
+ * gained and lost, and kicks: an exchange that need not pay, then descent around it while it is
+ * held, kept unless the whole is worse. All kicks in turn until none pays, then some by chance,
+ * which move sideways; when those don't help either the search is over.
  *
- * Invariant: the choice of all classes, needed or not, has no cycle. So an exchange at c can only close one through c,
- * and the counts of use never keep themselves alive.
+ * Invariant: the choice of all classes, needed or not, has no cycle. So an exchange at c can only
+ * close one through c, and the counts of use never keep themselves alive.
  */
 #include "extract/select/solve.h"
 #include <string.h>
@@ -21,7 +22,8 @@ typedef struct search {
   uint32_t *choice, *use; /* by class; use = chosen uses by needed classes and roots */
   double total;
   uint64_t steps, told;
-  uint64_t spent, better, patience; /* over all calls: steps before this one, when something last got better; see impatient() */
+  uint64_t spent, better, patience; /* over all calls: steps before this one, when something last
+                                       got better; see impatient() */
   uint32_t *pfirst, *pnode;         /* by class: nodes that use it */
   sel_u32s stack, queue, fresh, active;
   sel_u32s lonely; /* classes that have one use left */
@@ -45,7 +47,9 @@ static bool tell_steps(search *s) {
 }
 
 /* Within what may take long: is it time to stop? */
-static bool must_stop(search *s) { return s->r->stop || (s->steps - s->told > 20000 && tell_steps(s)); }
+static bool must_stop(search *s) {
+  return s->r->stop || (s->steps - s->told > 20000 && tell_steps(s));
+}
 
 /* ---- counts of use ---- */
 static void list_active(search *s, uint32_t c) {
@@ -70,7 +74,8 @@ static void gain(search *s, uint32_t c) {
     s->total += s->cost[v];
     list_active(s, c);
     SEL_PUSH(s->mem, &s->fresh, c);
-    for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1]; i++) SEL_PUSH(s->mem, &s->stack, s->g->kid[i]);
+    for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1]; i++)
+      SEL_PUSH(s->mem, &s->stack, s->g->kid[i]);
   }
 }
 
@@ -87,7 +92,8 @@ static void lose(search *s, uint32_t c) {
     uint32_t v = s->choice[c];
     s->total -= s->cost[v];
     unlist_active(s, c);
-    for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1]; i++) SEL_PUSH(s->mem, &s->stack, s->g->kid[i]);
+    for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1]; i++)
+      SEL_PUSH(s->mem, &s->stack, s->g->kid[i]);
   }
 }
 
@@ -97,7 +103,8 @@ static void set_choice(search *s, uint32_t c, uint32_t v) {
     for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1]; i++) gain(s, s->g->kid[i]);
     s->total += s->cost[v] - s->cost[was];
     s->choice[c] = v;
-    for (uint32_t i = s->g->kid_first[was]; i < s->g->kid_first[was + 1]; i++) lose(s, s->g->kid[i]);
+    for (uint32_t i = s->g->kid_first[was]; i < s->g->kid_first[was + 1]; i++)
+      lose(s, s->g->kid[i]);
   }
   s->choice[c] = v;
 }
@@ -109,8 +116,8 @@ static bool usable(const search *s, uint32_t v) {
   return true;
 }
 
-/* Is c reached from the children of v, a node of c's component, through the choices? If so from[] leads back from it, and *last
- * is where it was met. */
+/* Is c reached from the children of v, a node of c's component, through the choices? If so from[]
+ * leads back from it, and *last is where it was met. */
 static bool reaches(search *s, uint32_t v, uint32_t c, uint32_t *last) {
   uint32_t base = s->stack.n;
   bool found = false;
@@ -165,7 +172,9 @@ static bool make_way(search *s, uint32_t c, uint32_t v) {
 
 /* ---- descent ---- */
 static void enqueue(search *s, uint32_t c) {
-  if (s->queued[c] || !s->use[c] || c == s->held || s->g->class_first[c + 1] - s->g->class_first[c] < 2) return;
+  if (s->queued[c] || !s->use[c] || c == s->held ||
+      s->g->class_first[c + 1] - s->g->class_first[c] < 2)
+    return;
   s->queued[c] = 1;
   SEL_PUSH(s->mem, &s->queue, c);
 }
@@ -203,8 +212,8 @@ static void enqueue_lonely(search *s) {
   }
 }
 
-/* Classes newly needed, and those that could now share them, be it through classes that are not needed themselves: these
- * join the list, a few, as they too are cheaper now. */
+/* Classes newly needed, and those that could now share them, be it through classes that are not
+ * needed themselves: these join the list, a few, as they too are cheaper now. */
 static void enqueue_fresh(search *s) {
   uint32_t most = s->fresh.n + 32;
   enqueue_lonely(s);
@@ -212,7 +221,8 @@ static void enqueue_fresh(search *s) {
   for (uint32_t i = 0; i < s->fresh.n; i++) {
     uint32_t k = s->fresh.p[i];
     enqueue(s, k);
-    for (uint32_t j = s->pfirst[k]; j < s->pfirst[k + 1] && j < s->pfirst[k] + 64 && !must_stop(s); j++) {
+    for (uint32_t j = s->pfirst[k]; j < s->pfirst[k + 1] && j < s->pfirst[k] + 64 && !must_stop(s);
+         j++) {
       uint32_t v = s->pnode[j], d = s->g->node_class[v];
       enqueue(s, d);
       if (s->use[d] || s->choice[d] == NONE) continue;
@@ -228,7 +238,8 @@ static void enqueue_fresh(search *s) {
 /* How much a node's children are used; moving to where it is more frees others in the end. */
 static uint64_t company(const search *s, uint32_t v) {
   uint64_t sum = 0;
-  for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1]; i++) sum += 2 * (uint64_t)s->use[s->g->kid[i]] - 1;
+  for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1]; i++)
+    sum += 2 * (uint64_t)s->use[s->g->kid[i]] - 1;
   return sum;
 }
 
@@ -240,11 +251,12 @@ static bool is_pulled(const search *s, uint32_t v) {
 
 /* The children of v are used once more, or (less) once less. */
 static void use_children(search *s, uint32_t v, bool less) {
-  for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1]; i++) (less ? lose : gain)(s, s->g->kid[i]);
+  for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1]; i++)
+    (less ? lose : gain)(s, s->g->kid[i]);
 }
 
-/* What an exchange at a class is judged by: the total and the company before, and the total without the class's node, whose
- * children are given up while others are tried. */
+/* What an exchange at a class is judged by: the total and the company before, and the total without
+ * the class's node, whose children are given up while others are tried. */
 typedef struct trial {
   double before, least, without;
   uint64_t company;
@@ -281,7 +293,8 @@ static bool looks_better(search *s, trial *t, uint32_t v, uint32_t was) {
 static bool improve_class(search *s, uint32_t c) {
   bool better = false;
   trial t = begin_trial(s, s->choice[c]);
-  for (uint32_t i = s->g->class_first[c]; i < s->g->class_first[c + 1] && s->use[c] && !must_stop(s); i++) {
+  for (uint32_t i = s->g->class_first[c];
+       i < s->g->class_first[c + 1] && s->use[c] && !must_stop(s); i++) {
     uint32_t v = s->g->class_node[i], was = s->choice[c];
     s->steps++;
     if (v == was || !usable(s, v) || !looks_better(s, &t, v, was)) continue;
@@ -326,8 +339,8 @@ static void enqueue_around(search *s, uint32_t v) {
   }
 }
 
-/* Class c takes node v; those that descent leaves alone are c and, as long as it costs nothing, whoever can use what v
- * newly needs: it pulls them over, so that what they needed may go. */
+/* Class c takes node v; those that descent leaves alone are c and, as long as it costs nothing,
+ * whoever can use what v newly needs: it pulls them over, so that what they needed may go. */
 static bool push_in(search *s, uint32_t c, uint32_t v, uint64_t limit) {
   uint32_t was = s->choice[c];
   if (v == was || !usable(s, v) || !make_way(s, c, v)) return false;
@@ -347,7 +360,8 @@ static bool push_in(search *s, uint32_t c, uint32_t v, uint64_t limit) {
 static uint32_t near(const search *s, uint32_t c, uint64_t *seed) {
   uint32_t v = s->choice[c], n = v == NONE ? 0 : s->g->kid_first[v + 1] - s->g->kid_first[v];
   if (!n) return c;
-  uint32_t k = s->g->kid[s->g->kid_first[v] + sel_random(seed) % n], m = s->pfirst[k + 1] - s->pfirst[k];
+  uint32_t k = s->g->kid[s->g->kid_first[v] + sel_random(seed) % n],
+           m = s->pfirst[k + 1] - s->pfirst[k];
   return m ? s->g->node_class[s->pnode[s->pfirst[k] + sel_random(seed) % m]] : c;
 }
 
@@ -356,8 +370,8 @@ static uint32_t some_node(const search *s, uint32_t c, uint64_t *seed) {
   return s->g->class_node[s->g->class_first[c] + sel_random(seed) % n];
 }
 
-/* An exchange that need not pay, with descent around it, and up to `more` near by as long as all came out worse. Taken back
- * when it stays so; true when it came out better. */
+/* An exchange that need not pay, with descent around it, and up to `more` near by as long as all
+ * came out worse. Taken back when it stays so; true when it came out better. */
 static bool kick(search *s, uint32_t c, uint32_t v, uint64_t limit, uint32_t more, uint64_t *seed) {
   double before = s->total, least = 1e-12 * (1 + fabs(before));
   s->steps++;
@@ -378,22 +392,28 @@ static bool kick(search *s, uint32_t c, uint32_t v, uint64_t limit, uint32_t mor
   return false;
 }
 
-/* Has nothing been found for so long that more is not to be hoped for at this price? The longer it took to come here, the
- * longer it may take to the next. */
-static bool impatient(const search *s) { return s->patience && s->spent + s->steps - s->better > s->patience + s->better / 2; }
+/* Has nothing been found for so long that more is not to be hoped for at this price? The longer it
+ * took to come here, the longer it may take to the next. */
+static bool impatient(const search *s) {
+  return s->patience && s->spent + s->steps - s->better > s->patience + s->better / 2;
+}
 
-static bool out_of_steps(search *s, uint64_t limit) { return tell_steps(s) || s->steps >= limit || impatient(s); }
+static bool out_of_steps(search *s, uint64_t limit) {
+  return tell_steps(s) || s->steps >= limit || impatient(s);
+}
 
-/* Every other node of every needed class, once, from class *at on and around; true when something got better. *at is left where
- * it came to. */
+/* Every other node of every needed class, once, from class *at on and around; true when something
+ * got better. *at is left where it came to. */
 static bool kick_all(search *s, uint64_t limit, uint32_t *at, uint64_t *tried) {
   bool better = false;
   uint32_t n = s->g->n_classes, c = *at < n ? *at : 0;
   for (uint32_t k = 0; k < n && !out_of_steps(s, limit); k++, c = c + 1 < n ? c + 1 : 0) {
     uint32_t end = s->g->class_first[c + 1];
     *at = c;
-    for (uint32_t j = s->g->class_first[c]; j < end && s->use[c] && s->steps < limit && !must_stop(s); j++, (*tried)++)
-      if (kick(s, c, s->g->class_node[j], limit, 0, NULL)) better = true, s->better = s->spent + s->steps;
+    for (uint32_t j = s->g->class_first[c];
+         j < end && s->use[c] && s->steps < limit && !must_stop(s); j++, (*tried)++)
+      if (kick(s, c, s->g->class_node[j], limit, 0, NULL))
+        better = true, s->better = s->spent + s->steps;
   }
   return better;
 }
@@ -419,7 +439,8 @@ static void find_parents(search *s) {
   for (uint32_t i = 0; i < nk; i++) first[g->kid[i] + 1]++;
   for (uint32_t c = 0; c < g->n_classes; c++) first[c + 1] += first[c];
   for (uint32_t v = 0; v < g->n_nodes; v++)
-    for (uint32_t i = g->kid_first[v]; i < g->kid_first[v + 1]; i++) s->pnode[first[g->kid[i]]++] = v;
+    for (uint32_t i = g->kid_first[v]; i < g->kid_first[v + 1]; i++)
+      s->pnode[first[g->kid[i]]++] = v;
 }
 
 static void open_search(search *s) {
@@ -436,13 +457,15 @@ static void open_search(search *s) {
 }
 
 static void close_search(search *s) {
-  void *all[] = {s->use,     s->queued,   s->seen,  s->active_at, s->pfirst, s->pnode, s->stack.p, s->queue.p,
-                 s->fresh.p, s->active.p, s->log.p, s->from,      s->pulls,  s->meets, s->lonely.p};
+  void *all[] = {s->use,   s->queued,  s->seen,    s->active_at, s->pfirst,
+                 s->pnode, s->stack.p, s->queue.p, s->fresh.p,   s->active.p,
+                 s->log.p, s->from,    s->pulls,   s->meets,     s->lonely.p};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) sel_free(s->mem, all[i]);
 }
 
-bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, const uint32_t *scc, uint32_t *choice,
-                 uint64_t steps, sel_progress *at, uint64_t *seed) {
+bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost,
+                 const uint32_t *scc, uint32_t *choice, uint64_t steps, sel_progress *at,
+                 uint64_t *seed) {
   search s = {.r = r, .mem = mem, .g = g, .cost = cost, .scc = scc, .choice = choice, .held = NONE};
   s.spent = at->spent, s.better = at->better, s.patience = r->patience * (g->n_nodes + 1);
   bool better = true;

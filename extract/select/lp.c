@@ -93,11 +93,14 @@ void lp_columns(sel_lp *lp) {
   for (uint32_t i = 0; i < lp->term.n; i++) f[lp->term.p[i].at + 2]++;
   for (uint32_t j = 0; j <= lp->n; j++) f[j + 1] += f[j];
   for (uint32_t r = 0; r < lp->m; r++)
-    for (uint32_t i = lp->row[r]; i < lp->row[r + 1]; i++) lp->col[f[lp->term.p[i].at + 1]++] = (lp_term){r, lp->term.p[i].v};
+    for (uint32_t i = lp->row[r]; i < lp->row[r + 1]; i++)
+      lp->col[f[lp->term.p[i].at + 1]++] = (lp_term){r, lp->term.p[i].v};
   lp->cols_stale = false;
 }
 
-static double low(const sel_lp *lp, uint32_t v) { return v < lp->n ? lp->lo[v] : lp->rhs[v - lp->n]; }
+static double low(const sel_lp *lp, uint32_t v) {
+  return v < lp->n ? lp->lo[v] : lp->rhs[v - lp->n];
+}
 static bool is_fixed(const sel_lp *lp, uint32_t v) { return v < lp->n && lp->up[v] <= lp->lo[v]; }
 
 /* ---- from the basis: values, reduced costs ---- */
@@ -110,21 +113,24 @@ static void compute_values(sel_lp *lp) {
     if (x == 0) continue;
     if (v >= lp->n) b[v - lp->n] += x;
     else
-      for (uint32_t i = lp->col_first[v]; i < lp->col_first[v + 1]; i++) b[lp->col[i].at] -= lp->col[i].v * x;
+      for (uint32_t i = lp->col_first[v]; i < lp->col_first[v + 1]; i++)
+        b[lp->col[i].at] -= lp->col[i].v * x;
   }
   lp_ftran(lp->f, b, lp->alpha);
   for (uint32_t s = 0; s < lp->m; s++) lp->x[lp->head[s]] = lp->alpha[s];
 }
 
 static void compute_multipliers(sel_lp *lp) {
-  for (uint32_t s = 0; s < lp->m; s++) lp->alpha[s] = lp->head[s] < lp->n ? lp->cost[lp->head[s]] : 0;
+  for (uint32_t s = 0; s < lp->m; s++)
+    lp->alpha[s] = lp->head[s] < lp->n ? lp->cost[lp->head[s]] : 0;
   lp_btran(lp->f, lp->alpha, lp->pi);
 }
 
 static void reduce_costs(sel_lp *lp, double *d) {
   for (uint32_t j = 0; j < lp->n; j++) {
     double s = lp->cost[j];
-    for (uint32_t i = lp->col_first[j]; i < lp->col_first[j + 1]; i++) s -= lp->pi[lp->col[i].at] * lp->col[i].v;
+    for (uint32_t i = lp->col_first[j]; i < lp->col_first[j + 1]; i++)
+      s -= lp->pi[lp->col[i].at] * lp->col[i].v;
     d[j] = s;
   }
 }
@@ -146,7 +152,9 @@ static void refactor(sel_lp *lp) {
   lp->fresh = true;
 }
 
-void lp_set(sel_lp *lp, uint32_t j, double lo, double up) { lp->lo[j] = lo, lp->up[j] = up, lp->fresh = false; }
+void lp_set(sel_lp *lp, uint32_t j, double lo, double up) {
+  lp->lo[j] = lo, lp->up[j] = up, lp->fresh = false;
+}
 
 size_t lp_basis_words(const sel_lp *lp) { return ((size_t)lp->n + lp->m + 63) / 64; }
 
@@ -194,7 +202,8 @@ static void add_price(sel_lp *lp, uint32_t v, double x) {
   if (lp->price[v] == 0) lp->price[v] = 1e-300;
 }
 
-/* Row r of the inverse times the columns outside the basis, negated for a variable that must grow. */
+/* Row r of the inverse times the columns outside the basis, negated for a variable that must grow.
+ */
 static void price_row(sel_lp *lp, double sign) {
   lp->n_touched = 0;
   for (uint32_t i = 0; i < lp->m; i++) {
@@ -264,7 +273,8 @@ static void column_of(const sel_lp *lp, uint32_t v, double *out) {
   memset(out, 0, lp->m * sizeof *out);
   if (v >= lp->n) out[v - lp->n] = -1;
   else
-    for (uint32_t i = lp->col_first[v]; i < lp->col_first[v + 1]; i++) out[lp->col[i].at] += lp->col[i].v;
+    for (uint32_t i = lp->col_first[v]; i < lp->col_first[v + 1]; i++)
+      out[lp->col[i].at] += lp->col[i].v;
 }
 
 /* rho := row `slot` of the inverse. */
@@ -326,7 +336,8 @@ static bool dual_feasible(const sel_lp *lp) {
 /* All slacks: always dual feasible. */
 static void start_over(sel_lp *lp) {
   memset(lp->place, 0xff, ((size_t)lp->n + lp->m) * sizeof *lp->place);
-  for (uint32_t r = 0; r < lp->m; r++) lp->head[r] = lp->n + r, lp->place[lp->n + r] = r, lp->weight[r] = 1;
+  for (uint32_t r = 0; r < lp->m; r++)
+    lp->head[r] = lp->n + r, lp->place[lp->n + r] = r, lp->weight[r] = 1;
   lp->fresh = false;
   refactor(lp);
 }
@@ -353,7 +364,8 @@ static lp_status simplex(sel_lp *lp, double cutoff, uint64_t pivots) {
   return LP_LIMIT;
 }
 
-/* A basis that a repair or rounding has made dual infeasible proves nothing: then once more from the start. */
+/* A basis that a repair or rounding has made dual infeasible proves nothing: then once more from
+ * the start. */
 lp_status lp_solve(sel_lp *lp, double cutoff, uint64_t pivots) {
   refactor(lp);
   if (!dual_feasible(lp)) start_over(lp);
@@ -376,6 +388,7 @@ double lp_bound(sel_lp *lp) {
     z += lp->pi[r] * lp->rhs[r];
   }
   reduce_costs(lp, lp->d);
-  for (uint32_t j = 0; j < lp->n; j++) z += lp->d[j] > 0 ? lp->d[j] * lp->lo[j] : lp->d[j] * lp->up[j];
+  for (uint32_t j = 0; j < lp->n; j++)
+    z += lp->d[j] > 0 ? lp->d[j] * lp->lo[j] : lp->d[j] * lp->up[j];
   return z;
 }

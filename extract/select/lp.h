@@ -1,11 +1,13 @@
-/* A linear programme solver for the bounds: dual simplex over sparse rows, all variables at least their lower bound.
+/* A linear programme solver for the bounds: dual simplex over sparse rows, all variables at least
+ * their lower bound.
  *
  *   minimise c x   subject to   A x >= b,  lo <= x <= up
  *
- * with c >= 0, up either 1 (not enforced: nothing here gains by exceeding it) or equal to lo (fixed). So the slack basis
- * is dual feasible at the start, and every basis met on the way gives a bound. Rows may be added, bounds changed.
- * Steepest-edge pricing (Forrest & Goldfarb 1992); left-looking sparse LU (Gilbert & Peierls 1988) with product-form
- * updates. Nothing relies on the accuracy of the simplex: lp_bound() computes a bound from the multipliers alone.
+ * with c >= 0, up either 1 (not enforced: nothing here gains by exceeding it) or equal to lo
+ * (fixed). So the slack basis is dual feasible at the start, and every basis met on the way gives a
+ * bound. Rows may be added, bounds changed. Steepest-edge pricing (Forrest & Goldfarb 1992);
+ * left-looking sparse LU (Gilbert & Peierls 1988) with product-form updates. Nothing relies on the
+ * accuracy of the simplex: lp_bound() computes a bound from the multipliers alone.
  */
 #ifndef TARN_SELECT_LP_H
 #define TARN_SELECT_LP_H
@@ -34,11 +36,12 @@ typedef struct sel_lp {
   uint32_t *row; /* m + 1 */
   lp_term *col;
   uint32_t *col_first;
-  bool cols_stale, fresh;    /* fresh: factors, values and reduced costs are of this basis and these bounds */
-  uint32_t *head;            /* basis: variable by slot (m) */
-  uint32_t *place;           /* by variable: slot, or NONE when not basic */
-  double *x, *d;             /* by variable: value, reduced cost */
-  double *weight;            /* by slot */
+  bool cols_stale,
+      fresh;       /* fresh: factors, values and reduced costs are of this basis and these bounds */
+  uint32_t *head;  /* basis: variable by slot (m) */
+  uint32_t *place; /* by variable: slot, or NONE when not basic */
+  double *x, *d;   /* by variable: value, reduced cost */
+  double *weight;  /* by slot */
   double *rho, *alpha, *tau; /* by row; by slot; by slot */
   double *price;
   uint32_t *touched, n_touched; /* pivot row, by variable */
@@ -57,17 +60,19 @@ void lp_columns(sel_lp *lp); /* brings col, col_first up to date */
 void lp_set(sel_lp *lp, uint32_t j, double lo, double up);
 /* Runs until optimal, or the objective passes cutoff, or so many pivots. */
 lp_status lp_solve(sel_lp *lp, double cutoff, uint64_t pivots);
-/* A bound valid whatever the rounding; fills pi (by row) and d (by structural, exact for these pi). */
+/* A bound valid whatever the rounding; fills pi (by row) and d (by structural, exact for these pi).
+ */
 double lp_bound(sel_lp *lp);
-/* The basis as one bit a variable; slots are lost. Restoring needs the bounds to be those of the time of saving, or
- * tighter. */
+/* The basis as one bit a variable; slots are lost. Restoring needs the bounds to be those of the
+ * time of saving, or tighter. */
 size_t lp_basis_words(const sel_lp *lp);
 void lp_save(const sel_lp *lp, uint64_t *bits);
 void lp_restore(sel_lp *lp, const uint64_t *bits, size_t words);
 
 /* lp_factor.c: B = the columns head[0..m) */
 lp_factor *lp_factor_new(sel_pool *mem);
-bool lp_factorise(lp_factor *f, sel_lp *lp);         /* false: singular (then head was repaired: factorise again) */
+bool lp_factorise(lp_factor *f,
+                  sel_lp *lp); /* false: singular (then head was repaired: factorise again) */
 void lp_ftran(lp_factor *f, double *v, double *out); /* v by row is destroyed; out by slot */
 void lp_btran(lp_factor *f, double *v, double *out); /* v by slot is destroyed; out by row */
 void lp_update(lp_factor *f, const double *alpha, uint32_t slot);

@@ -1,4 +1,5 @@
-/* B = L U by columns, slack columns first (they need no elimination), then product-form updates. See lp.h. */
+/* B = L U by columns, slack columns first (they need no elimination), then product-form updates.
+ * See lp.h. */
 #include "extract/select/lp.h"
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,8 @@ static void size_factor(lp_factor *f, uint32_t m) {
   f->l.n = f->u.n = f->eta.n = f->eta_slot.n = f->eta_first.n = f->eta_pivot.n = 0;
   if (m <= f->cap) return;
   f->cap = m + m / 4 + 64;
-  uint32_t **arrays[] = {&f->slot, &f->row, &f->step, &f->lfirst, &f->ufirst, &f->dfs, &f->at, &f->topo, &f->seen, &f->count};
+  uint32_t **arrays[] = {&f->slot, &f->row, &f->step, &f->lfirst, &f->ufirst,
+                         &f->dfs,  &f->at,  &f->topo, &f->seen,   &f->count};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
     sel_free(f->mem, *arrays[i]);
     *arrays[i] = SEL_NEW(f->mem, uint32_t, (size_t)f->cap + 1);
@@ -54,7 +56,8 @@ static void size_factor(lp_factor *f, uint32_t m) {
 }
 
 /* ---- order of the columns ---- */
-/* Slacks, then structurals, peeling columns with one row left (their pivot is forced), then the rest by count. */
+/* Slacks, then structurals, peeling columns with one row left (their pivot is forced), then the
+ * rest by count. */
 typedef struct order {
   uint32_t *slot, n;
 } order;
@@ -183,7 +186,8 @@ static uint32_t solve_column(lp_factor *f, const lp_term *t, uint32_t n) {
     uint32_t r = f->topo[i], k = f->step[r];
     double v = f->work[r];
     if (k == NONE || v == 0) continue;
-    for (uint32_t j = f->lfirst[k]; j < f->lfirst[k + 1]; j++) f->work[f->l.p[j].at] -= v * f->l.p[j].v;
+    for (uint32_t j = f->lfirst[k]; j < f->lfirst[k + 1]; j++)
+      f->work[f->l.p[j].at] -= v * f->l.p[j].v;
   }
   return n_topo;
 }
@@ -200,7 +204,8 @@ static uint32_t choose_pivot(const lp_factor *f, uint32_t n_topo) {
   for (uint32_t i = 0; i < n_topo; i++) {
     uint32_t r = f->topo[i];
     if (f->step[r] != NONE || fabs(f->work[r]) < 0.1 * most) continue;
-    if (best == NONE || f->count[r] < f->count[best] || (f->count[r] == f->count[best] && r < best)) best = r;
+    if (best == NONE || f->count[r] < f->count[best] || (f->count[r] == f->count[best] && r < best))
+      best = r;
   }
   return best;
 }
@@ -289,7 +294,8 @@ void lp_ftran(lp_factor *f, double *v, double *out) {
       continue;
     }
     out[f->slot[k]] = x /= f->diag[k];
-    for (uint32_t j = f->ufirst[k]; j < f->ufirst[k + 1]; j++) v[f->row[f->u.p[j].at]] -= x * f->u.p[j].v;
+    for (uint32_t j = f->ufirst[k]; j < f->ufirst[k + 1]; j++)
+      v[f->row[f->u.p[j].at]] -= x * f->u.p[j].v;
   }
   for (uint32_t k = 0; k < f->first; k++) out[f->slot[k]] = -v[f->row[k]];
   for (uint32_t e = 0; e < f->eta_slot.n; e++) {
@@ -310,7 +316,8 @@ void lp_btran(lp_factor *f, double *v, double *out) {
   for (uint32_t k = 0; k < f->first; k++) out[f->row[k]] = -v[f->slot[k]];
   for (uint32_t k = f->first; k < f->m; k++) {
     double x = v[f->slot[k]];
-    for (uint32_t j = f->ufirst[k]; j < f->ufirst[k + 1]; j++) x -= f->u.p[j].v * out[f->row[f->u.p[j].at]];
+    for (uint32_t j = f->ufirst[k]; j < f->ufirst[k + 1]; j++)
+      x -= f->u.p[j].v * out[f->row[f->u.p[j].at]];
     out[f->row[k]] = x / f->diag[k];
   }
   for (uint32_t k = f->m; k-- > f->first;) {
@@ -328,4 +335,6 @@ void lp_update(lp_factor *f, const double *alpha, uint32_t slot) {
     if (s != slot && fabs(alpha[s]) > 1e-13) SEL_PUSH(f->mem, &f->eta, ((lp_term){s, alpha[s]}));
 }
 
-bool lp_factor_full(const lp_factor *f) { return f->eta_slot.n >= 100 || f->eta.n > 3 * (f->l.n + f->u.n) + 4 * f->m + 2000; }
+bool lp_factor_full(const lp_factor *f) {
+  return f->eta_slot.n >= 100 || f->eta.n > 3 * (f->l.n + f->u.n) + 4 * f->m + 2000;
+}

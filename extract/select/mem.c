@@ -37,7 +37,8 @@ static void link_out(sel_pool *p, sel_block *b) {
 }
 
 static size_t block_bytes(sel_pool *p, size_t count, size_t each) {
-  if (each && count > (SIZE_MAX / 2 - sizeof(sel_block)) / each) tarn_raise(p->cx, TARN_MEMORY, "selection: too large");
+  if (each && count > (SIZE_MAX / 2 - sizeof(sel_block)) / each)
+    tarn_raise(p->cx, TARN_MEMORY, "selection: too large");
   return sizeof(sel_block) + count * each;
 }
 

@@ -1,11 +1,13 @@
 /* Selections that are valid and not good: for testing what comes after selection. */
 #include "extract/select/solve.h"
 
-/* Every class may take any node whose children come earlier in an order: no cycle can arise. The order is that of the
- * components, children first, so where there are no cycles all nodes may be had; within a component that of settling, which
- * leaves every class at least what the tree has. */
-static uint32_t *places(sel_run *r, const double *cost, uint32_t *choice, uint32_t **order, uint32_t *n) {
-  uint32_t nc = r->g.n_classes, *place = SEL_NEW(r->mem, uint32_t, nc), *settled = SEL_NEW(r->mem, uint32_t, nc);
+/* Every class may take any node whose children come earlier in an order: no cycle can arise. The
+ * order is that of the components, children first, so where there are no cycles all nodes may be
+ * had; within a component that of settling, which leaves every class at least what the tree has. */
+static uint32_t *places(sel_run *r, const double *cost, uint32_t *choice, uint32_t **order,
+                        uint32_t *n) {
+  uint32_t nc = r->g.n_classes, *place = SEL_NEW(r->mem, uint32_t, nc),
+           *settled = SEL_NEW(r->mem, uint32_t, nc);
   uint32_t *scc = sel_components(r), *first = SEL_NEW(r->mem, uint32_t, (size_t)nc + 1);
   *order = SEL_NEW(r->mem, uint32_t, nc);
   *n = sel_tree(r->mem, &r->g, cost, NULL, choice, NULL, settled);
@@ -65,7 +67,8 @@ void sel_run_random(sel_run *r) {
   for (uint32_t i = 0; i < n; i++) {
     uint32_t c = order[i], seen = 0;
     for (uint32_t j = r->g.class_first[c]; j < r->g.class_first[c + 1]; j++)
-      if (allowed(r, place, r->g.class_node[j]) && sel_random(&s) % ++seen == 0) choice[c] = r->g.class_node[j];
+      if (allowed(r, place, r->g.class_node[j]) && sel_random(&s) % ++seen == 0)
+        choice[c] = r->g.class_node[j];
   }
   offer(r, choice);
 }

@@ -5,7 +5,8 @@
 /* ---- one combined cost ---- */
 static double combined(const sel_custom *s, const double *agg) {
   double x = s->c->combine ? s->c->combine(s->c->user, agg) : agg[0];
-  if (isnan(x)) tarn_raise(s->r->cx, TARN_BAD_INPUT, "selection: the combined cost is not a number");
+  if (isnan(x))
+    tarn_raise(s->r->cx, TARN_BAD_INPUT, "selection: the combined cost is not a number");
   return x;
 }
 
@@ -16,10 +17,13 @@ static void take_combined(sel_custom *s, const uint32_t *choice, const double *a
   if (!isfinite(r->first)) r->first = sel_now(r) - r->t0;
   r->best_cost = x;
   memcpy(r->best, choice, r->g.n_classes * sizeof *choice);
-  if (r->o.progress && !r->o.progress(r->o.user, sel_now(r) - r->t0, x, r->bound)) r->stop = "asked";
+  if (r->o.progress && !r->o.progress(r->o.user, sel_now(r) - r->t0, x, r->bound))
+    r->stop = "asked";
 }
 
-static bool no_better(sel_custom *s, const double *low) { return combined(s, low) >= s->r->best_cost; }
+static bool no_better(sel_custom *s, const double *low) {
+  return combined(s, low) >= s->r->best_cost;
+}
 
 /* The least of what the cases prove. */
 static void lower(sel_custom *s, const double *agg) {

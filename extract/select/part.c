@@ -5,7 +5,8 @@
 tarn_sel_view sel_prob_view(sel_pool *mem, const sel_prob *q) {
   uint32_t *same = SEL_NEW(mem, uint32_t, q->nn);
   for (uint32_t v = 0; v < q->nn; v++) same[v] = v;
-  return (tarn_sel_view){TARN_SEL_ABI, q->nc, q->nn, q->nr, q->cfirst, same, q->ncls, q->cost, q->kfirst, q->kid, q->root};
+  return (tarn_sel_view){TARN_SEL_ABI, q->nc,   q->nn,     q->nr,  q->cfirst, same,
+                         q->ncls,      q->cost, q->kfirst, q->kid, q->root};
 }
 
 bool sel_part_offer(sel_pool *mem, sel_part *t, const uint32_t *choice) {
@@ -43,7 +44,9 @@ double sel_part_target(const sel_part *t) {
   return cap - 1e-10 * fabs(cap);
 }
 
-bool sel_part_closed(const sel_part *t) { return t->bound > sel_part_target(t) || sel_part_cap(t) - t->bound <= 1e-12; }
+bool sel_part_closed(const sel_part *t) {
+  return t->bound > sel_part_target(t) || sel_part_cap(t) - t->bound <= 1e-12;
+}
 
 /* Each class is looked at as one node with the children of all of its nodes. */
 uint32_t *sel_components(sel_run *r) {
@@ -56,7 +59,8 @@ uint32_t *sel_components(sel_run *r) {
   for (uint32_t c = 0; c < q.nc; c++) {
     q.cfirst[c] = c, q.kfirst[c] = k;
     for (uint32_t i = g->class_first[c]; i < g->class_first[c + 1]; i++)
-      for (uint32_t j = g->kid_first[g->class_node[i]]; j < g->kid_first[g->class_node[i] + 1]; j++) q.kid[k++] = g->kid[j];
+      for (uint32_t j = g->kid_first[g->class_node[i]]; j < g->kid_first[g->class_node[i] + 1]; j++)
+        q.kid[k++] = g->kid[j];
   }
   q.cfirst[q.nc] = q.nc, q.kfirst[q.nc] = k;
   sel_prob_scc(r->mem, &q, scc);

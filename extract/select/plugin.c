@@ -27,7 +27,8 @@ static void run_loaded(tarn_ctx *cx, void *arg) {
   if (st) tarn_reraise(cx, st);
 }
 
-tarn_status tarn_sel_run_plugin(tarn_sel_graph *g, const char *path, const tarn_sel_options *o, tarn_sel_result *out) {
+tarn_status tarn_sel_run_plugin(tarn_sel_graph *g, const char *path, const tarn_sel_options *o,
+                                tarn_sel_result *out) {
   load_args a = {.g = g, .path = path, .o = o};
   tarn_status st = tarn_protect(g->cx, run_loaded, &a);
   if (!st) *out = a.out;

@@ -5,8 +5,9 @@
 
 /* ---- small things ---- */
 /* Node i of class c, for all live classes. */
-#define EACH_NODE(p, c, i)                                                                                                     \
-  for (uint32_t at_##c = 0, c = 0; at_##c < (p)->live.n && (c = (p)->live.p[at_##c], true); at_##c++)                          \
+#define EACH_NODE(p, c, i)                                                                         \
+  for (uint32_t at_##c = 0, c = 0; at_##c < (p)->live.n && (c = (p)->live.p[at_##c], true);        \
+       at_##c++)                                                                                   \
     for (uint32_t i = 0; i < (p)->cls[c].n; i++)
 
 uint64_t prep_signature(const uint32_t *kid, uint32_t n) {
@@ -100,7 +101,8 @@ static void list_node(prep *p, sel_u32s *l, uint32_t v) {
   l->p[l->n++] = v;
 }
 
-static uint32_t add_node(prep *p, uint32_t cls, double cost, uint32_t *kid, uint32_t nk, uint32_t prov) {
+static uint32_t add_node(prep *p, uint32_t cls, double cost, uint32_t *kid, uint32_t nk,
+                         uint32_t prov) {
   prep_node n = {cost, prep_signature(kid, nk), kid, nk, prov, cls, false};
   SEL_PUSH(p->mem, &p->node, n);
   list_node(p, &p->cls[cls], p->node.n - 1);
@@ -147,13 +149,16 @@ bool prep_open(prep *p, sel_pool *mem, sel_run *run) {
   for (size_t i = 0; i < 4; i++) *scratch[i] = SEL_NEW(mem, uint32_t, p->nc);
   const uint32_t *choice = run->tree;
   bool ok = true;
-  for (uint32_t i = 0; i < g->n_roots; i++) push_root(p, g->root[i]), ok = ok && choice[g->root[i]] != NONE;
+  for (uint32_t i = 0; i < g->n_roots; i++)
+    push_root(p, g->root[i]), ok = ok && choice[g->root[i]] != NONE;
   /* only what the roots can need */
   sel_u32s todo = {0};
-  for (uint32_t i = 0; i < p->root.n; i++) p->mark[p->root.p[i]] = 1, SEL_PUSH(mem, &todo, p->root.p[i]);
+  for (uint32_t i = 0; i < p->root.n; i++)
+    p->mark[p->root.p[i]] = 1, SEL_PUSH(mem, &todo, p->root.p[i]);
   while (ok && todo.n) {
     uint32_t c = todo.p[--todo.n], before = p->node.n;
-    for (uint32_t i = g->class_first[c]; i < g->class_first[c + 1]; i++) take_node(p, g->class_node[i], choice);
+    for (uint32_t i = g->class_first[c]; i < g->class_first[c + 1]; i++)
+      take_node(p, g->class_node[i], choice);
     for (uint32_t v = before; v < p->node.n; v++)
       for (uint32_t i = 0; i < p->node.p[v].nk; i++) {
         uint32_t k = p->node.p[v].kid[i];
@@ -287,7 +292,8 @@ static void sort_cands(cand *c, uint32_t n) {
 /* Cheapest first; a node dies when one before it needs a subset of its children. */
 static void dominate_class(prep *p, const sel_u32s *l, cand *c) {
   uint32_t kept = 0;
-  for (uint32_t i = 0; i < l->n; i++) c[i] = (cand){p->node.p[l->p[i]].cost, p->node.p[l->p[i]].nk, l->p[i]};
+  for (uint32_t i = 0; i < l->n; i++)
+    c[i] = (cand){p->node.p[l->p[i]].cost, p->node.p[l->p[i]].nk, l->p[i]};
   sort_cands(c, l->n);
   for (uint32_t i = 0; i < l->n; i++) {
     const prep_node *n = &p->node.p[c[i].v];
@@ -321,7 +327,8 @@ static void dominate(prep *p) {
 static void count_parents(prep *p) {
   if (p->counted) return;
   p->counted = true;
-  for (uint32_t k = 0; k < p->live.n; k++) p->n_par[p->live.p[k]] = 0; /* the others are asked for by nobody */
+  for (uint32_t k = 0; k < p->live.n; k++)
+    p->n_par[p->live.p[k]] = 0; /* the others are asked for by nobody */
   EACH_NODE(p, c, i) {
     const prep_node *n = &p->node.p[p->cls[c].p[i]];
     for (uint32_t j = 0; j < n->nk; j++) {
@@ -333,7 +340,8 @@ static void count_parents(prep *p) {
 }
 
 /* Children of n with k replaced by those of m, as a new set. */
-static uint32_t *replaced(prep *p, const prep_node *n, uint32_t k, const prep_node *m, uint32_t *count) {
+static uint32_t *replaced(prep *p, const prep_node *n, uint32_t k, const prep_node *m,
+                          uint32_t *count) {
   uint32_t *kid = sel_small(p->mem, (n->nk + m->nk) * sizeof *kid + 1), at = 0;
   for (uint32_t i = 0; i < n->nk; i++)
     if (n->kid[i] != k) kid[at++] = n->kid[i];

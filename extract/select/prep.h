@@ -1,13 +1,15 @@
-/* Preprocessing: a graph becomes a smaller problem with the same optimum, and selections of the small one are turned back.
+/* Preprocessing: a graph becomes a smaller problem with the same optimum, and selections of the
+ * small one are turned back.
  *
  * Reductions, repeated until none applies:
  *   trim       classes not needed by the roots, nodes with a child that has no finite term
- *   dominate   a node with another of its class that costs no more and needs nothing that the first does not need anyway
- *   inline     a class with one node goes into its parent node(s); a class with one parent node multiplies it
- *   force      what every selection holds becomes a root, and edges to roots that cannot close a cycle are dropped
- *   must       classes below every selection of a class (greatest fixpoint over bit sets) against classes above it
- *              (dominators): a node whose child must have below it what is above the node can only close a cycle
- * The first four are those of the integer-programming extractors; "must" plays the part of loop formulas.
+ *   dominate   a node with another of its class that costs no more and needs nothing that the first
+ * does not need anyway inline     a class with one node goes into its parent node(s); a class with
+ * one parent node multiplies it force      what every selection holds becomes a root, and edges to
+ * roots that cannot close a cycle are dropped must       classes below every selection of a class
+ * (greatest fixpoint over bit sets) against classes above it (dominators): a node whose child must
+ * have below it what is above the node can only close a cycle The first four are those of the
+ * integer-programming extractors; "must" plays the part of loop formulas.
  */
 #ifndef TARN_SELECT_PREP_H
 #define TARN_SELECT_PREP_H
@@ -39,7 +41,8 @@ typedef struct prep {
   } prov;
   sel_u32s *cls; /* by class: its live nodes */
   uint32_t nc;
-  sel_u32s live;  /* classes that have nodes, in order; some may have lost them since the last sweep */
+  sel_u32s
+      live; /* classes that have nodes, in order; some may have lost them since the last sweep */
   uint8_t *fresh; /* by class: a node of it is new or has changed since dominate() saw it */
   sel_u32s root;
   uint8_t *is_root;
@@ -57,9 +60,11 @@ typedef struct prep {
 
 /* From a graph that sel_run_tree() has seen; false when a root has no finite term. */
 bool prep_open(prep *p, sel_pool *mem, sel_run *run);
-/* All reductions to a fixpoint (or until the run must stop, which leaves a valid smaller problem). */
+/* All reductions to a fixpoint (or until the run must stop, which leaves a valid smaller problem).
+ */
 void prep_reduce(prep *p);
-/* The reduced problem; prov[node of it] (may be NULL) its provenance, cls_of[class of it] the class in p. */
+/* The reduced problem; prov[node of it] (may be NULL) its provenance, cls_of[class of it] the class
+ * in p. */
 void prep_problem(prep *p, sel_prob *q, uint32_t **prov, uint32_t **cls_of);
 /* Writes into choice (by class of the graph) all that provenance v stands for. */
 void prep_lift(const prep *p, uint32_t v, uint32_t *choice);
@@ -72,7 +77,8 @@ uint32_t prep_pair(prep *p, uint32_t a, uint32_t b);
 bool prep_spent(const prep *p);
 /* prep_must.c: returns whether something was removed. */
 bool prep_must(prep *p);
-/* Strongly connected components of the live classes into p->scc, children first. Returns how many. */
+/* Strongly connected components of the live classes into p->scc, children first. Returns how many.
+ */
 uint32_t prep_scc(prep *p);
 uint64_t prep_signature(const uint32_t *kid, uint32_t n);
 void prep_trim(prep *p);

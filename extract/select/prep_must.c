@@ -1,4 +1,5 @@
-/* What must be below a class and what must be above it, by bit sets; strongly connected components. See prep.h. */
+/* What must be below a class and what must be above it, by bit sets; strongly connected components.
+ * See prep.h. */
 #include "extract/select/prep.h"
 #include <string.h>
 
@@ -76,13 +77,16 @@ enum { MUST_MOST = 12000 }; /* classes; a set then has 1.5 kB and all of them 18
 typedef struct bits {
   prep *p;
   uint32_t n, words;
-  bool cyclic;          /* some component has several classes; otherwise one sweep is all that a fixpoint takes */
+  bool cyclic; /* some component has several classes; otherwise one sweep is all that a fixpoint
+                  takes */
   uint32_t *id, *cls;   /* class of p -> number, and back */
   uint64_t *must, *dom; /* n sets each */
   uint64_t *acc, *one;  /* scratch sets */
 } bits;
 
-static uint64_t *set_of(const bits *b, uint64_t *sets, uint32_t i) { return sets + (size_t)i * b->words; }
+static uint64_t *set_of(const bits *b, uint64_t *sets, uint32_t i) {
+  return sets + (size_t)i * b->words;
+}
 static bool holds(const uint64_t *s, uint32_t i) { return s[i >> 6] >> (i & 63) & 1; }
 
 static bool open_bits(bits *b, prep *p) {
@@ -143,7 +147,8 @@ static bool must_of(bits *b, uint32_t i) {
   return refine(b, set_of(b, b->must, i), b->acc, i);
 }
 
-/* Meets the dominators of class i into those children that the sweep comes to later, or (back) came to earlier. */
+/* Meets the dominators of class i into those children that the sweep comes to later, or (back) came
+ * to earlier. */
 static void push_down(bits *b, uint32_t i, uint64_t *next, bool back) {
   const sel_u32s *l = &b->p->cls[b->cls[i]];
   const uint64_t *d = set_of(b, b->dom, i);
@@ -196,7 +201,8 @@ static bool kill_cyclic(bits *b) {
   return killed;
 }
 
-static double add_kid_price(const bits *b, const double *tree, const prep_node *m, const uint64_t *have, double most) {
+static double add_kid_price(const bits *b, const double *tree, const prep_node *m,
+                            const uint64_t *have, double most) {
   double sum = m->cost;
   for (uint32_t j = 0; j < m->nk && sum <= most; j++) {
     uint32_t k = m->kid[j];
@@ -207,7 +213,8 @@ static double add_kid_price(const bits *b, const double *tree, const prep_node *
   return sum;
 }
 
-/* Does another node cost no more than n, its children that n would not need anyway bought at tree cost? */
+/* Does another node cost no more than n, its children that n would not need anyway bought at tree
+ * cost? */
 static bool beaten(bits *b, const sel_u32s *l, uint32_t at, const double *tree) {
   const prep_node *n = &b->p->node.p[l->p[at]];
   node_must(b, n, b->one);
@@ -224,7 +231,8 @@ static void tree_costs(bits *b, uint32_t i, uint32_t end, double *t) {
   prep *p = b->p;
   bool more = true;
   for (uint32_t k = i; k < end; k++) t[b->cls[k]] = INFINITY;
-  for (uint32_t round = 0; more && round < 50; round++) { /* enough or not, what is there is a term's cost */
+  for (uint32_t round = 0; more && round < 50;
+       round++) { /* enough or not, what is there is a term's cost */
     more = false;
     for (uint32_t k = i; k < end; k++) {
       const sel_u32s *l = &p->cls[b->cls[k]];
@@ -256,7 +264,8 @@ static bool kill_beaten(bits *b) {
   bool killed = false;
   double *tree = sel_resize(p->mem, NULL, p->nc, sizeof *tree);
   for (uint32_t i = 0, end; i < b->n && !p->run->stop; i = end) {
-    for (end = i; end < b->n && p->scc[b->cls[end]] == p->scc[b->cls[i]]; end++) killed |= kill_beaten_of(b, end, tree);
+    for (end = i; end < b->n && p->scc[b->cls[end]] == p->scc[b->cls[i]]; end++)
+      killed |= kill_beaten_of(b, end, tree);
     tree_costs(b, i, end, tree);
   }
   sel_free(p->mem, tree);

@@ -1,10 +1,11 @@
 /* egraph-serialize JSON, read as a stream.
  *
- * Ids of nodes and names of classes share one table of symbols, as many files name a class after a node. A symbol gets
- * its number when first looked up, which for a node may be as a child before its definition; so children are kept as
- * symbols and turned into classes, in place, at the end. A large table is nowhere near the processor: texts wait, so that
- * the memory of many lookups is asked for at once. Bytes a node: 24 of arrays, 12 of symbols and up to 24 of table, the
- * id's text; growing arrays add half.
+ * Ids of nodes and names of classes share one table of symbols, as many files name a class after a
+ * node. A symbol gets its number when first looked up, which for a node may be as a child before
+ * its definition; so children are kept as symbols and turned into classes, in place, at the end. A
+ * large table is nowhere near the processor: texts wait, so that the memory of many lookups is
+ * asked for at once. Bytes a node: 24 of arrays, 12 of symbols and up to 24 of table, the id's
+ * text; growing arrays add half.
  */
 #include "extract/select/scan.h"
 #include <errno.h>
@@ -24,7 +25,8 @@ typedef struct symbol {
 typedef enum { A_NODE, A_CLASS, THE_SAME_CLASS, A_CHILD, A_ROOT } meaning;
 enum { WAITING = 64, WAITING_TEXT = 1 << 17, LONGEST = 65536, LAST = 64 };
 typedef struct waiting {
-  uint32_t hash, text, n, at; /* text at, in units of 4 bytes; its length; number of node, child or root */
+  uint32_t hash, text, n,
+      at; /* text at, in units of 4 bytes; its length; number of node, child or root */
   meaning is;
 } waiting;
 
@@ -67,12 +69,15 @@ static uint32_t hash_of(const uint32_t *text, uint32_t units) {
   return (uint32_t)(h >> 32);
 }
 
-/* The slot of a symbol, or the free one where it belongs. Most lookups see one line of slots, and one text. */
+/* The slot of a symbol, or the free one where it belongs. Most lookups see one line of slots, and
+ * one text. */
 static slot *find_slot(reader *r, const waiting *w) {
   for (uint32_t i = w->hash & (r->n_slots - 1);; i = (i + 1) & (r->n_slots - 1)) {
     slot *p = &r->slot[i];
     if (!p->symbol) return p;
-    if (p->hash == w->hash && same_text(r->wait_text + w->text, sel_text(r->g, r->sym[p->symbol - 1].text), w->n)) return p;
+    if (p->hash == w->hash &&
+        same_text(r->wait_text + w->text, sel_text(r->g, r->sym[p->symbol - 1].text), w->n))
+      return p;
   }
 }
 
@@ -106,7 +111,8 @@ static uint32_t find_symbol(reader *r, const waiting *w) {
   if (at->symbol) return at->symbol - 1;
   uint32_t id = r->n_syms;
   r->sym = room(r, r->sym, id, &r->cap_syms, sizeof *r->sym);
-  r->sym[id] = (symbol){sel_text_add(r->g, (const char *)(r->wait_text + w->text), w->n), NONE, NONE};
+  r->sym[id] =
+      (symbol){sel_text_add(r->g, (const char *)(r->wait_text + w->text), w->n), NONE, NONE};
   *at = (slot){w->hash, ++r->n_syms};
   return id;
 }
@@ -128,15 +134,18 @@ static void ask_for_memory(const reader *r) {
   uint32_t mask = r->n_slots - 1;
   for (const waiting *w = r->wait; w < end; w++) __builtin_prefetch(&r->slot[w->hash & mask]);
   for (const waiting *w = r->wait; w < end; w++)
-    if (r->slot[w->hash & mask].symbol) __builtin_prefetch(&r->sym[r->slot[w->hash & mask].symbol - 1]);
+    if (r->slot[w->hash & mask].symbol)
+      __builtin_prefetch(&r->sym[r->slot[w->hash & mask].symbol - 1]);
   for (const waiting *w = r->wait; w < end; w++) {
     const slot *p = &r->slot[w->hash & mask];
-    if (p->hash == w->hash && p->symbol) __builtin_prefetch(sel_text(r->g, r->sym[p->symbol - 1].text));
+    if (p->hash == w->hash && p->symbol)
+      __builtin_prefetch(sel_text(r->g, r->sym[p->symbol - 1].text));
   }
 }
 
 static void define(reader *r, uint32_t sym, uint32_t v) {
-  if (r->sym[sym].node != NONE) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: defined twice", r->scan.file, sym_text(r, sym));
+  if (r->sym[sym].node != NONE)
+    tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: defined twice", r->scan.file, sym_text(r, sym));
   r->sym[sym].node = v;
   r->sym_of[v] = sym;
 }
@@ -161,7 +170,8 @@ static void serve(reader *r) {
 }
 
 static void look_up_later(reader *r, meaning is, uint32_t at, const char *s, size_t n) {
-  if (n > LONGEST) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: an id of more than %d bytes", r->scan.file, LONGEST);
+  if (n > LONGEST)
+    tarn_raise(r->cx, TARN_BAD_INPUT, "%s: an id of more than %d bytes", r->scan.file, LONGEST);
   uint32_t units = (uint32_t)n / 4 + 1;
   if (r->n_waiting == WAITING || r->waiting_text + units > WAITING_TEXT / 4) serve(r);
   waiting *w = &r->wait[r->n_waiting++];
@@ -223,7 +233,9 @@ static void read_children(reader *r) {
   }
 }
 
-static bool is(const char *key, const char *s, size_t n) { return strlen(key) == n && !memcmp(key, s, n); }
+static bool is(const char *key, const char *s, size_t n) {
+  return strlen(key) == n && !memcmp(key, s, n);
+}
 
 static void begin_node(reader *r, const char *id, size_t n) {
   tarn_sel_graph *g = r->g;
@@ -309,8 +321,8 @@ static void read_document(reader *r) {
 _Noreturn static void dangling(reader *r, uint32_t i) {
   uint32_t v = 0;
   while (r->g->kid_first[v + 1] <= i) v++;
-  tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: child %s is not a node", r->scan.file, sym_text(r, r->sym_of[v]),
-             sym_text(r, r->g->kid[i]));
+  tarn_raise(r->cx, TARN_BAD_INPUT, "%s: node %s: child %s is not a node", r->scan.file,
+             sym_text(r, r->sym_of[v]), sym_text(r, r->g->kid[i]));
 }
 
 static void resolve(reader *r) {
@@ -331,7 +343,9 @@ static void resolve_roots(reader *r) {
     if (c == NONE && !(r->o && r->o->skip_missing_roots))
       tarn_raise(r->cx, TARN_BAD_INPUT, "%s: root %s names no class", r->scan.file, name);
     if (c == NONE) tarn_warn(r->cx, "%s: root %s names no class: skipped", r->scan.file, name);
-    else g->root = room(r, g->root, g->n_roots, &g->cap_roots, sizeof *g->root), g->root[g->n_roots++] = c;
+    else
+      g->root = room(r, g->root, g->n_roots, &g->cap_roots, sizeof *g->root),
+      g->root[g->n_roots++] = c;
   }
   if (!g->n_roots) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: no roots", r->scan.file);
 }
@@ -405,13 +419,14 @@ static tarn_status read_with(tarn_ctx *cx, source *s, tarn_fn *body, tarn_sel_gr
   return st;
 }
 
-tarn_status tarn_sel_read_json(tarn_ctx *cx, const char *path, const tarn_sel_read_options *o, tarn_sel_graph **out) {
+tarn_status tarn_sel_read_json(tarn_ctx *cx, const char *path, const tarn_sel_read_options *o,
+                               tarn_sel_graph **out) {
   source s = {.r = {.cx = cx, .o = o, .scan.file = path}};
   return read_with(cx, &s, read_file, out);
 }
 
-tarn_status tarn_sel_parse_json(tarn_ctx *cx, const char *text, size_t n, const char *file, const tarn_sel_read_options *o,
-                                tarn_sel_graph **out) {
+tarn_status tarn_sel_parse_json(tarn_ctx *cx, const char *text, size_t n, const char *file,
+                                const tarn_sel_read_options *o, tarn_sel_graph **out) {
   source s = {.r = {.cx = cx, .o = o, .scan.file = file}, .text = text, .n = n};
   return read_with(cx, &s, read_text, out);
 }

@@ -21,7 +21,8 @@ static uint32_t label(sel_pool *mem, const sel_prob *q, uint32_t *part) {
   uint32_t *up = SEL_NEW(mem, uint32_t, q->nc), n = 0;
   for (uint32_t c = 0; c < q->nc; c++) up[c] = c, part[c] = NONE;
   for (uint32_t v = 0; v < q->nn; v++)
-    for (uint32_t i = q->kfirst[v]; i < q->kfirst[v + 1]; i++) up[find(up, q->kid[i])] = find(up, q->ncls[v]);
+    for (uint32_t i = q->kfirst[v]; i < q->kfirst[v + 1]; i++)
+      up[find(up, q->kid[i])] = find(up, q->ncls[v]);
   for (uint32_t c = 0; c < q->nc; c++) {
     uint32_t top = find(up, c);
     if (part[top] == NONE) part[top] = n++;
@@ -134,7 +135,8 @@ void sel_parts_bound(sel_parts *s) {
 static void lift_part(const sel_parts *s, const sel_part *t, uint32_t *choice) {
   uint32_t *order = SEL_NEW(s->mem, uint32_t, t->q.nc), n = 0;
   sel_price(s->mem, &t->view, t->q.cost, t->choice, NULL, NULL, order, &n);
-  for (uint32_t i = 0; i < n; i++) prep_lift(&s->p, s->prov[t->node_of[t->choice[order[i]]]], choice);
+  for (uint32_t i = 0; i < n; i++)
+    prep_lift(&s->p, s->prov[t->node_of[t->choice[order[i]]]], choice);
   sel_free(s->mem, order);
 }
 
@@ -143,7 +145,8 @@ void sel_parts_offer(sel_parts *s) {
   double bound = s->p.base;
   bool all = !s->impossible;
   if (s->impossible) sel_raise_bound(r, r->best_cost);
-  for (uint32_t i = 0; i < s->n; i++) all = all && s->part[i].cost < INFINITY, bound += s->part[i].bound;
+  for (uint32_t i = 0; i < s->n; i++)
+    all = all && s->part[i].cost < INFINITY, bound += s->part[i].bound;
   if (all) {
     uint32_t *choice = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
     memset(choice, 0xff, r->g.n_classes * sizeof *choice);
@@ -159,7 +162,8 @@ bool sel_parts_again(sel_parts *s) {
   uint32_t dead = 0, all = 0;
   for (uint32_t i = 0; i < s->n; i++) dead += s->part[i].n_dead, all += s->part[i].q.nn;
   if (dead * 20 < all || !dead) return false;
-  /* node_of is the number in the whole reduced problem, whose order is that of the classes and their lists */
+  /* node_of is the number in the whole reduced problem, whose order is that of the classes and
+   * their lists */
   uint32_t *id = SEL_NEW(s->mem, uint32_t, all), n = 0;
   for (uint32_t c = 0; c < s->p.nc; c++)
     for (uint32_t i = 0; i < s->p.cls[c].n; i++) id[n++] = s->p.cls[c].p[i];

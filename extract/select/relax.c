@@ -15,7 +15,9 @@ typedef struct maker {
   sel_u32s kids, having;
 } maker;
 
-static void put(maker *m, uint32_t col, double v) { SEL_PUSH(m->w->mem, &m->t, ((lp_term){col, v})); }
+static void put(maker *m, uint32_t col, double v) {
+  SEL_PUSH(m->w->mem, &m->t, ((lp_term){col, v}));
+}
 
 static uint32_t keep(sel_rows *w, const lp_term *t, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) SEL_PUSH(w->mem, &w->term, t[i]);
@@ -40,7 +42,8 @@ static void class_row(maker *m, uint32_t c) {
   sel_rows_add(m->w, m->t.p, m->t.n);
 }
 
-/* The children of class c's nodes into kids, how many nodes have each into count, and those nodes one after another. */
+/* The children of class c's nodes into kids, how many nodes have each into count, and those nodes
+ * one after another. */
 static void gather(maker *m, uint32_t c) {
   const sel_prob *q = m->q;
   uint32_t from = q->cfirst[c], end = q->cfirst[c + 1], n = 0;
@@ -54,7 +57,8 @@ static void gather(maker *m, uint32_t c) {
     for (uint32_t i = q->kfirst[v]; i < q->kfirst[v + 1]; i++) m->having.p[m->at[q->kid[i]]++] = v;
 }
 
-/* One row for each child of class c; when all its nodes have the child, y_c stands for their sum. */
+/* One row for each child of class c; when all its nodes have the child, y_c stands for their sum.
+ */
 static void pair_rows(maker *m, uint32_t c) {
   const sel_prob *q = m->q;
   uint32_t all = q->cfirst[c + 1] - q->cfirst[c];
@@ -73,7 +77,8 @@ static void pair_rows(maker *m, uint32_t c) {
 
 void sel_relaxation(sel_rows *w, sel_pool *mem, sel_run *r, const sel_prob *q) {
   *w = (sel_rows){.mem = mem, .lp = lp_new(mem, r, q->nn + q->nc)};
-  maker m = {.w = w, .q = q, .count = SEL_NEW(mem, uint32_t, q->nc), .at = SEL_NEW(mem, uint32_t, q->nc)};
+  maker m = {
+      .w = w, .q = q, .count = SEL_NEW(mem, uint32_t, q->nc), .at = SEL_NEW(mem, uint32_t, q->nc)};
   SEL_PUSH(mem, &w->first, 0);
   memcpy(w->lp->cost, q->cost, q->nn * sizeof(double));
   for (uint32_t c = 0; c < q->nc; c++) class_row(&m, c);
@@ -89,7 +94,8 @@ uint32_t sel_rows_violated(sel_rows *w, double by) {
     if (w->in_lp.p[row]) continue;
     const double *x = w->lp->x; /* moves when a row enters */
     double sum = 0;
-    for (uint32_t i = w->first.p[row]; i < w->first.p[row + 1]; i++) sum += w->term.p[i].v * x[w->term.p[i].at];
+    for (uint32_t i = w->first.p[row]; i < w->first.p[row + 1]; i++)
+      sum += w->term.p[i].v * x[w->term.p[i].at];
     if (sum < -by) enter_lp(w, row), found++;
   }
   return found;

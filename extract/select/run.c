@@ -30,7 +30,8 @@ bool sel_stop(sel_run *r, uint64_t work) {
 
 void sel_pause_after(sel_run *r, double share) {
   r->pause_at = isfinite(r->o.seconds) ? sel_now(r) + share * sel_left(r) : 0;
-  r->pause_steps = r->o.steps > r->steps ? r->steps + (uint64_t)(share * (double)(r->o.steps - r->steps)) : 0;
+  r->pause_steps =
+      r->o.steps > r->steps ? r->steps + (uint64_t)(share * (double)(r->o.steps - r->steps)) : 0;
 }
 
 bool sel_resume(sel_run *r) {
@@ -46,7 +47,8 @@ static void tell(sel_run *r) {
 }
 
 bool sel_good_enough(const sel_run *r) {
-  return sel_closed(r->best_cost, r->bound) || r->best_cost - r->bound <= r->o.gap * fabs(r->best_cost);
+  return sel_closed(r->best_cost, r->bound) ||
+         r->best_cost - r->bound <= r->o.gap * fabs(r->best_cost);
 }
 
 void sel_raise_bound(sel_run *r, double bound) {
@@ -121,8 +123,8 @@ static double tree_price(const walk *w, sel_pool *mem) {
   return sum;
 }
 
-bool sel_price(sel_pool *mem, const tarn_sel_view *g, const double *cost, const uint32_t *choice, double *dag, double *tree,
-               uint32_t *order, uint32_t *n_order) {
+bool sel_price(sel_pool *mem, const tarn_sel_view *g, const double *cost, const uint32_t *choice,
+               double *dag, double *tree, uint32_t *order, uint32_t *n_order) {
   size_t n = g->n_classes;
   uint32_t *block = sel_resize(mem, NULL, 4 * n + 1, sizeof *block);
   walk w = {g, cost, choice, block, block + n, block + 2 * n, order ? order : block + 3 * n, 0, 0};
@@ -141,12 +143,16 @@ static const struct {
   const char *name;
   void (*run)(sel_run *r);
   double seconds;
-} method[TARN_SEL_METHODS] = {
-    [TARN_SEL_TREE] = {"tree", sel_run_tree, INFINITY},    [TARN_SEL_GREEDY] = {"greedy", sel_run_greedy, 1},
-    [TARN_SEL_EXACT] = {"exact", sel_run_exact, 10},       [TARN_SEL_ILP] = {"ilp", sel_run_ilp, 10},
-    [TARN_SEL_WORST] = {"worst", sel_run_worst, INFINITY}, [TARN_SEL_RANDOM] = {"random", sel_run_random, INFINITY}};
+} method[TARN_SEL_METHODS] = {[TARN_SEL_TREE] = {"tree", sel_run_tree, INFINITY},
+                              [TARN_SEL_GREEDY] = {"greedy", sel_run_greedy, 1},
+                              [TARN_SEL_EXACT] = {"exact", sel_run_exact, 10},
+                              [TARN_SEL_ILP] = {"ilp", sel_run_ilp, 10},
+                              [TARN_SEL_WORST] = {"worst", sel_run_worst, INFINITY},
+                              [TARN_SEL_RANDOM] = {"random", sel_run_random, INFINITY}};
 
-const char *tarn_sel_method_name(tarn_sel_method m) { return (unsigned)m < TARN_SEL_METHODS ? method[m].name : "?"; }
+const char *tarn_sel_method_name(tarn_sel_method m) {
+  return (unsigned)m < TARN_SEL_METHODS ? method[m].name : "?";
+}
 
 bool tarn_sel_method_named(const char *name, tarn_sel_method *out) {
   for (unsigned i = 0; i < TARN_SEL_METHODS; i++)
@@ -172,13 +178,16 @@ typedef struct job_args {
 
 static void check_options(sel_run *r, tarn_sel_method m) {
   const tarn_sel_cost *c = r->o.cost;
-  if (isnan(r->o.seconds) || !(r->o.gap >= 0)) tarn_raise(r->cx, TARN_USAGE, "selection: a limit is not a number");
+  if (isnan(r->o.seconds) || !(r->o.gap >= 0))
+    tarn_raise(r->cx, TARN_USAGE, "selection: a limit is not a number");
   if (!c) return;
-  if (c->term && m != TARN_SEL_TREE) tarn_raise(r->cx, TARN_USAGE, "selection: a cost of terms is for tree only");
+  if (c->term && m != TARN_SEL_TREE)
+    tarn_raise(r->cx, TARN_USAGE, "selection: a cost of terms is for tree only");
   if (!c->term && (c->k < 1 || c->k > 8 || !c->values))
     tarn_raise(r->cx, TARN_USAGE, "selection: a custom cost needs 1 to 8 values");
   if (c->term || c->combine) return;
-  if (c->k > 1) tarn_raise(r->cx, TARN_USAGE, "selection: several objectives: see tarn_sel_pareto()");
+  if (c->k > 1)
+    tarn_raise(r->cx, TARN_USAGE, "selection: several objectives: see tarn_sel_pareto()");
 }
 
 /* The values of an additive callback, checked like costs. */
@@ -189,14 +198,20 @@ static void take_costs(sel_run *r) {
   double *cost = SEL_NEW(r->mem, double, r->g.n_nodes);
   for (uint32_t v = 0; v < r->g.n_nodes; v++) {
     c->values(c->user, v, &cost[v]);
-    if (!(cost[v] >= 0)) tarn_raise(r->cx, TARN_BAD_INPUT, "selection: node %" PRIu32 ": custom cost below 0", v);
+    if (!(cost[v] >= 0))
+      tarn_raise(r->cx, TARN_BAD_INPUT, "selection: node %" PRIu32 ": custom cost below 0", v);
     if (!(r->g.cost[v] < INFINITY)) cost[v] = INFINITY;
   }
   r->cost = cost;
 }
 
 static void open_run(sel_run *r, job_args *a) {
-  *r = (sel_run){.cx = a->g->cx, .mem = &a->mem, .brief = &a->brief, .graph = a->g, .first = INFINITY, .reduced = NONE};
+  *r = (sel_run){.cx = a->g->cx,
+                 .mem = &a->mem,
+                 .brief = &a->brief,
+                 .graph = a->g,
+                 .first = INFINITY,
+                 .reduced = NONE};
   sel_pool_open(&a->mem, r->cx);
   sel_pool_open(&a->brief, r->cx);
   r->o = a->o ? *a->o : tarn_sel_defaults(a->m);
@@ -218,7 +233,8 @@ _Noreturn static void no_selection(sel_run *r, const char *who) {
     tarn_sel_class_name(r->graph, r->g.root[i], name, sizeof name);
     tarn_raise(r->cx, TARN_NO_RESULT, "%s: root %s: no finite selection exists", who, name);
   }
-  tarn_raise(r->cx, TARN_NO_RESULT, "%s: every selection found costs more than a number can hold", who);
+  tarn_raise(r->cx, TARN_NO_RESULT, "%s: every selection found costs more than a number can hold",
+             who);
 }
 
 /* Keeps what the roots need and no more; costs anew, by the independent check. */
@@ -227,7 +243,8 @@ static void fill(sel_run *r, job_args *a) {
   tarn_sel_result *out = &a->out;
   tarn_sel_prices p;
   tarn_status st = tarn_sel_verify(a->g, r->best, &p);
-  if (st == TARN_NO) tarn_raise(r->cx, TARN_INTERNAL, "%s: not a selection: %s", a->who, tarn_message(r->cx));
+  if (st == TARN_NO)
+    tarn_raise(r->cx, TARN_INTERNAL, "%s: not a selection: %s", a->who, tarn_message(r->cx));
   if (st) tarn_reraise(r->cx, st);
   if (!sel_price(r->mem, &r->g, r->cost, r->best, &out->dag_cost, &out->tree_cost, order, &n))
     tarn_raise(r->cx, TARN_INTERNAL, "%s: infinite under the custom cost", a->who);
@@ -260,7 +277,8 @@ static void run_body(tarn_ctx *cx, void *arg) {
   sel_run r;
   open_run(&r, a);
   if (r.o.start) sel_offer(&r, r.o.start);
-  bool combined = r.o.cost && !r.o.cost->term && (r.o.cost->combine || r.o.cost->how[0] == TARN_SEL_MAX);
+  bool combined =
+      r.o.cost && !r.o.cost->term && (r.o.cost->combine || r.o.cost->how[0] == TARN_SEL_MAX);
   if (combined && a->m != TARN_SEL_GREEDY && a->m != TARN_SEL_EXACT)
     tarn_raise(r.cx, TARN_USAGE, "selection: a combined cost is for greedy and exact");
   r.exact = a->m == TARN_SEL_EXACT;
@@ -281,7 +299,8 @@ static tarn_status conduct(job_args *a, tarn_fn *body, tarn_sel_result *out) {
   return st;
 }
 
-tarn_status tarn_sel_run(tarn_sel_graph *g, tarn_sel_method m, const tarn_sel_options *o, tarn_sel_result *out) {
+tarn_status tarn_sel_run(tarn_sel_graph *g, tarn_sel_method m, const tarn_sel_options *o,
+                         tarn_sel_result *out) {
   if ((unsigned)m >= TARN_SEL_METHODS) {
     tarn_set_message(g->cx, "selection: no method %d", (int)m);
     return TARN_USAGE;
@@ -330,7 +349,9 @@ static void run_function(tarn_ctx *cx, void *arg) {
   memset(job.choice, 0xff, r.g.n_classes * sizeof *job.choice);
   int failed = a->fn(&r.g, &job);
   job.message[sizeof job.message - 1] = 0;
-  if (failed) tarn_raise(cx, TARN_NO_RESULT, "plugin: %s", job.message[0] ? job.message : "failed without a reason");
+  if (failed)
+    tarn_raise(cx, TARN_NO_RESULT, "plugin: %s",
+               job.message[0] ? job.message : "failed without a reason");
   tarn_status st = tarn_sel_verify(a->g, job.choice, NULL);
   if (st) tarn_reraise(cx, st);
   sel_offer(&r, job.choice);
@@ -338,7 +359,8 @@ static void run_function(tarn_ctx *cx, void *arg) {
   finish(&r, a);
 }
 
-tarn_status tarn_sel_run_function(tarn_sel_graph *g, tarn_sel_plugin_fn *fn, const tarn_sel_options *o, tarn_sel_result *out) {
+tarn_status tarn_sel_run_function(tarn_sel_graph *g, tarn_sel_plugin_fn *fn,
+                                  const tarn_sel_options *o, tarn_sel_result *out) {
   job_args a = {.g = g, .fn = fn, .o = o, .who = g->file ? g->file : "plugin"};
   return conduct(&a, run_function, out);
 }

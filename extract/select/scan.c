@@ -23,7 +23,8 @@ static uint64_t newlines(const unsigned char *p, const unsigned char *end) {
 }
 
 void sel_scan_error(sel_scan *s, const char *why) {
-  tarn_raise(s->cx, TARN_BAD_INPUT, "%s:%" PRIu64 ": %s", s->file, s->lines + newlines(s->start, s->p) + 1, why);
+  tarn_raise(s->cx, TARN_BAD_INPUT, "%s:%" PRIu64 ": %s", s->file,
+             s->lines + newlines(s->start, s->p) + 1, why);
 }
 
 void sel_scan_file(sel_scan *s, FILE *f) {
@@ -74,14 +75,17 @@ int sel_scan_past_blanks(sel_scan *s) {
 }
 
 /* ---- strings ---- */
-static const uint8_t special[256] = {['"'] = 1, ['\\'] = 1, [0] = 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-                                     [16] = 1,  1,          1,       1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+static const uint8_t special[256] = {['"'] = 1, ['\\'] = 1, [0] = 1, 1, 1, 1,        1, 1, 1, 1, 1,
+                                     1,         1,          1,       1, 1, [16] = 1, 1, 1, 1, 1, 1,
+                                     1,         1,          1,       1, 1, 1,        1, 1, 1, 1};
 
 static uint32_t hex4(sel_scan *s) {
   uint32_t x = 0;
   for (int i = 0; i < 4; i++) {
     int c = next_byte(s);
-    int d = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+    int d = c >= '0' && c <= '9'                 ? c - '0'
+            : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                 : -1;
     if (d < 0) sel_scan_error(s, "\\u without four hexadecimal digits");
     x = 16 * x + (uint32_t)d;
   }
@@ -95,7 +99,8 @@ static char simple_escape(int c) {
   return at ? to[at - from] : 0;
 }
 
-/* Past the closing quote of a string whose content is of no interest; the cursor is behind the opening one. */
+/* Past the closing quote of a string whose content is of no interest; the cursor is behind the
+ * opening one. */
 static void skip_string(sel_scan *s) {
   for (;;) {
     while (s->p < s->end && !special[*s->p]) s->p++;
@@ -133,10 +138,12 @@ static size_t unicode(sel_scan *s, char *to) {
   return put_utf8(to, x);
 }
 
-/* The rest of a string in which a backslash has been met, at the cursor; n bytes of it are in text. */
+/* The rest of a string in which a backslash has been met, at the cursor; n bytes of it are in text.
+ */
 static const char *escaped(sel_scan *s, size_t n, size_t *out) {
   for (;;) {
-    if (n + 8 > s->cap_text) s->cap_text = 2 * s->cap_text + 256, s->text = sel_resize(s->mem, s->text, s->cap_text, 1);
+    if (n + 8 > s->cap_text)
+      s->cap_text = 2 * s->cap_text + 256, s->text = sel_resize(s->mem, s->text, s->cap_text, 1);
     int c = next_byte(s);
     if (c < 0) sel_scan_error(s, "a string without end");
     if (c < ' ') sel_scan_error(s, "a control character in a string");
@@ -151,7 +158,8 @@ static const char *escaped(sel_scan *s, size_t n, size_t *out) {
 
 static const char *begin_escaped(sel_scan *s, size_t *out) {
   size_t n = (size_t)(s->p - s->keep);
-  if (n + 8 > s->cap_text) s->cap_text = 2 * n + 256, s->text = sel_resize(s->mem, s->text, s->cap_text, 1);
+  if (n + 8 > s->cap_text)
+    s->cap_text = 2 * n + 256, s->text = sel_resize(s->mem, s->text, s->cap_text, 1);
   memcpy(s->text, s->keep, n);
   s->keep = NULL;
   return escaped(s, n, out);
@@ -176,7 +184,9 @@ const char *sel_scan_string(sel_scan *s, size_t *n) {
 
 /* ---- numbers ---- */
 static bool digit(int c) { return c >= '0' && c <= '9'; }
-static bool of_number(int c) { return digit(c) || c == '.' || c == '-' || c == '+' || (c | 32) == 'e'; }
+static bool of_number(int c) {
+  return digit(c) || c == '.' || c == '-' || c == '+' || (c | 32) == 'e';
+}
 
 /* Does p .. end spell a number? */
 static bool well_formed(const unsigned char *p, const unsigned char *end) {
@@ -198,7 +208,8 @@ static bool well_formed(const unsigned char *p, const unsigned char *end) {
 
 /* Few digits and no exponent: both parts of the quotient are exact, so it is rounded once. */
 static bool few_digits(const unsigned char *p, const unsigned char *end, double *out) {
-  static const double power[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  static const double power[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
   uint64_t m = 0;
   int behind = 0;
   bool minus = *p == '-', point = false;

@@ -1,11 +1,13 @@
-/* A construction that sees sharing: every class keeps the cheapest set of classes found that holds it and all below one of
- * its nodes; a node's set is the union of its children's. The leaves are looked at first; when a class gets a cheaper set so
- * are the nodes that use it. This is what users of the extraction-gym collection know as faster-greedy-dag, here with bit
- * sets, with a look at the dearest child first, as most unions need not be formed, and in sweeps over the classes, children
- * first, instead of a queue: a long chain takes one sweep.
+/* A construction that sees sharing: every class keeps the cheapest set of classes found that holds
+ * it and all below one of its nodes; a node's set is the union of its children's. The leaves are
+ * looked at first; when a class gets a cheaper set so are the nodes that use it. This is what users
+ * of the extraction-gym collection know as faster-greedy-dag, here with bit sets, with a look at
+ * the dearest child first, as most unions need not be formed, and in sweeps over the classes,
+ * children first, instead of a queue: a long chain takes one sweep.
  *
- * A class in a set counts what its present node costs. A set that was made before one of its classes got cheaper is out of
- * date until its node's turn comes, so the choices might close a cycle; whoever asks for them looks.
+ * A class in a set counts what its present node costs. A set that was made before one of its
+ * classes got cheaper is out of date until its node's turn comes, so the choices might close a
+ * cycle; whoever asks for them looks.
  */
 #include "extract/select/solve.h"
 #include <string.h>
@@ -28,7 +30,9 @@ typedef struct sets {
 } sets;
 
 static uint64_t *row(const sets *s, uint32_t c) { return s->set + (size_t)c * s->words; }
-static bool holds(const sets *s, uint32_t c, uint32_t bit) { return row(s, c)[bit >> 6] >> (bit & 63) & 1; }
+static bool holds(const sets *s, uint32_t c, uint32_t bit) {
+  return row(s, c)[bit >> 6] >> (bit & 63) & 1;
+}
 
 static void push(sets *s, uint32_t v) {
   if (s->queued[v] || !(s->cost[v] < INFINITY)) return;
@@ -41,7 +45,8 @@ static uint32_t dearest(const sets *s, uint32_t v, double most) {
   uint32_t c = s->g->node_class[v], top = NONE;
   for (uint32_t i = s->g->kid_first[v]; i < s->g->kid_first[v + 1]; i++) {
     uint32_t k = s->g->kid[i];
-    if (!(s->total[k] < INFINITY) || s->total[k] + s->cost[v] >= most || holds(s, k, s->id[c])) return NONE;
+    if (!(s->total[k] < INFINITY) || s->total[k] + s->cost[v] >= most || holds(s, k, s->id[c]))
+      return NONE;
     if (top == NONE || s->total[k] > s->total[top]) top = k;
   }
   return top;
@@ -91,7 +96,8 @@ static bool consider(sets *s, uint32_t v) {
     total += s->total[top];
     begin_union(s, top);
     for (uint32_t i = from; i < end; i++)
-      if (s->g->kid[i] != top && total < s->total[c]) total += join(s, s->g->kid[i], s->total[c] - total);
+      if (s->g->kid[i] != top && total < s->total[c])
+        total += join(s, s->g->kid[i], s->total[c] - total);
     if (!(total < s->total[c])) return false;
   }
   take(s, c, v, total);
@@ -107,7 +113,8 @@ static void find_parents(sets *s, sel_pool *mem) {
   for (uint32_t i = 0; i < nk; i++) first[g->kid[i] + 1]++;
   for (uint32_t c = 0; c < g->n_classes; c++) first[c + 1] += first[c];
   for (uint32_t v = 0; v < g->n_nodes; v++)
-    for (uint32_t i = g->kid_first[v]; i < g->kid_first[v + 1]; i++) s->pnode[first[g->kid[i]]++] = v;
+    for (uint32_t i = g->kid_first[v]; i < g->kid_first[v + 1]; i++)
+      s->pnode[first[g->kid[i]]++] = v;
 }
 
 static void open_sets(sets *s, sel_pool *mem, const uint32_t *order, uint32_t n_order) {
@@ -115,7 +122,8 @@ static void open_sets(sets *s, sel_pool *mem, const uint32_t *order, uint32_t n_
   size_t n = g->n_classes;
   s->words = (uint32_t)(n + 63) / 64;
   s->set = SEL_NEW(mem, uint64_t, n * s->words);
-  s->lo = SEL_NEW(mem, uint32_t, n), s->hi = SEL_NEW(mem, uint32_t, n), s->id = SEL_NEW(mem, uint32_t, n);
+  s->lo = SEL_NEW(mem, uint32_t, n), s->hi = SEL_NEW(mem, uint32_t, n),
+  s->id = SEL_NEW(mem, uint32_t, n);
   s->total = SEL_NEW(mem, double, n), s->each = SEL_NEW(mem, double, n);
   s->queued = SEL_NEW(mem, uint8_t, g->n_nodes);
   s->acc = SEL_NEW(mem, uint64_t, s->words);
@@ -137,8 +145,8 @@ static void look_at(sets *s, uint32_t c) {
   for (uint32_t i = s->pfirst[c]; cheaper && i < s->pfirst[c + 1]; i++) push(s, s->pnode[i]);
 }
 
-bool sel_sets(sel_run *r, const tarn_sel_view *g, const double *cost, const uint32_t *order, uint32_t n_order,
-              uint32_t *choice) {
+bool sel_sets(sel_run *r, const tarn_sel_view *g, const double *cost, const uint32_t *order,
+              uint32_t n_order, uint32_t *choice) {
   enum { MOST_BYTES = 1 << 28 };
   sel_pool *mem = r->brief;
   sets s = {.r = r, .g = g, .cost = cost, .choice = choice};

@@ -1,4 +1,5 @@
-/* Solving one connected, reduced problem: heuristics, linear relaxation with cuts, branch and bound. */
+/* Solving one connected, reduced problem: heuristics, linear relaxation with cuts, branch and
+ * bound. */
 #ifndef TARN_SELECT_SOLVE_H
 #define TARN_SELECT_SOLVE_H
 #include "extract/select/lp.h"
@@ -9,7 +10,8 @@ typedef struct sel_progress {
   uint64_t spent, better; /* steps so far, and of these when something last got better */
 } sel_progress;
 
-/* A problem with the best known selection of it (node by class; NONE where not needed) and a proven bound. */
+/* A problem with the best known selection of it (node by class; NONE where not needed) and a proven
+ * bound. */
 typedef struct sel_part {
   sel_prob q;
   tarn_sel_view view; /* of q */
@@ -26,14 +28,15 @@ typedef struct sel_part {
   bool searched; /* it is over */
   uint8_t *dead; /* by node of q: proven not to be in any better selection; or NULL */
   uint32_t n_dead;
-  /* Or NULL; by node, then by class: a selection that is better costs at least reduced_base and the reduced costs of its
-   * nodes and of the classes that it needs. */
+  /* Or NULL; by node, then by class: a selection that is better costs at least reduced_base and the
+   * reduced costs of its nodes and of the classes that it needs. */
   double *reduced, reduced_base;
 } sel_part;
 
 /* The view of a problem; its class_node array is allocated here. */
 tarn_sel_view sel_prob_view(sel_pool *mem, const sel_prob *q);
-/* The strongly connected components of the whole graph's classes, numbered children first; to be freed. */
+/* The strongly connected components of the whole graph's classes, numbered children first; to be
+ * freed. */
 uint32_t *sel_components(sel_run *r);
 /* Takes a better selection into the part. */
 bool sel_part_offer(sel_pool *mem, sel_part *t, const uint32_t *choice);
@@ -42,23 +45,27 @@ bool sel_part_closed(const sel_part *t);
 double sel_part_unit(const sel_prob *q);
 /* The cost that a selection must not exceed to be better: what bounds are compared with. */
 double sel_part_target(const sel_part *t);
-static inline double sel_part_cap(const sel_part *t) { return t->cost < t->limit ? t->cost : t->limit; }
+static inline double sel_part_cap(const sel_part *t) {
+  return t->cost < t->limit ? t->cost : t->limit;
+}
 
-/* local.c: improves choice, which must have a node for every class that can have one, in place by exchanges. scc: components
- * of the classes, or NULL. steps bounds the work; *at, all zero at first, is where the next call goes on. True when the search
- * is over: no exchange with descent around it helps, or none did for longer than the run's patience. */
-bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost, const uint32_t *scc, uint32_t *choice,
-                 uint64_t steps, sel_progress *at, uint64_t *seed);
-/* sets.c: a construction by sets of classes; order: of the classes, children first where that is possible, those that have a
- * finite term. choice is filled for all of these, and may close a cycle. False when stopped or too large, with choice as far as
- * it got. */
-bool sel_sets(sel_run *r, const tarn_sel_view *g, const double *cost, const uint32_t *order, uint32_t n_order,
-              uint32_t *choice);
-/* What users of other extractors would have, offered to the run: the sets on the whole graph, and trees by sweeps over the
- * nodes as they come. */
+/* local.c: improves choice, which must have a node for every class that can have one, in place by
+ * exchanges. scc: components of the classes, or NULL. steps bounds the work; *at, all zero at
+ * first, is where the next call goes on. True when the search is over: no exchange with descent
+ * around it helps, or none did for longer than the run's patience. */
+bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double *cost,
+                 const uint32_t *scc, uint32_t *choice, uint64_t steps, sel_progress *at,
+                 uint64_t *seed);
+/* sets.c: a construction by sets of classes; order: of the classes, children first where that is
+ * possible, those that have a finite term. choice is filled for all of these, and may close a
+ * cycle. False when stopped or too large, with choice as far as it got. */
+bool sel_sets(sel_run *r, const tarn_sel_view *g, const double *cost, const uint32_t *order,
+              uint32_t n_order, uint32_t *choice);
+/* What users of other extractors would have, offered to the run: the sets on the whole graph, and
+ * trees by sweeps over the nodes as they come. */
 void sel_known(sel_run *r);
-/* relax.c: the rows that bb.c describes, and cuts; columns are nodes, then classes. All rows are kept here, those that
- * matter now in the linear programme. All have right side 0. */
+/* relax.c: the rows that bb.c describes, and cuts; columns are nodes, then classes. All rows are
+ * kept here, those that matter now in the linear programme. All have right side 0. */
 typedef struct sel_rows {
   sel_pool *mem;
   sel_lp *lp;
@@ -78,25 +85,30 @@ void sel_rows_add(sel_rows *w, const lp_term *t, uint32_t n);
 uint32_t sel_rows_violated(sel_rows *w, double by);
 /* Takes idle rows out of lp when they are many. */
 void sel_rows_purge(sel_rows *w);
-/* bb.c: branch and bound until closed or out of steps (0: no limit but the run's). root_only: bound and fixing, no
- * branching. */
+/* bb.c: branch and bound until closed or out of steps (0: no limit but the run's). root_only: bound
+ * and fixing, no branching. */
 void sel_part_solve(sel_run *r, sel_pool *mem, sel_part *t, bool root_only, uint64_t steps);
 /* cut.c */
 /* Violated cuts for the point x (nodes, then classes); adds rows, returns how many. */
-uint32_t sel_separate(sel_run *r, sel_pool *mem, const sel_prob *q, const double *x, sel_rows *w, uint32_t most);
-/* disjoint.c. Children are told apart when `groups` is asked for and the problem is not too large. The bound is for node costs
- * `cost` (infinite: not to be chosen) and class costs `extra` (NULL: none), all at least 0. */
+uint32_t sel_separate(sel_run *r, sel_pool *mem, const sel_prob *q, const double *x, sel_rows *w,
+                      uint32_t most);
+/* disjoint.c. Children are told apart when `groups` is asked for and the problem is not too large.
+ * The bound is for node costs `cost` (infinite: not to be chosen) and class costs `extra` (NULL:
+ * none), all at least 0. */
 typedef struct sel_apart sel_apart;
-sel_apart *sel_apart_new(sel_run *r, sel_pool *mem, const sel_prob *q, bool groups); /* NULL: stopped */
-double sel_apart_bound(sel_apart *a, sel_pool *mem, const tarn_sel_view *g, const double *cost, const double *extra);
-/* level.c: rows that raise the bound by the cheapest ways down from needed classes, when one is more than enough. The
- * reduced costs must be those of lp_bound(); node_cost is infinite for nodes fixed at 0. */
-uint32_t sel_level_cuts(sel_run *r, sel_pool *mem, const sel_prob *q, const tarn_sel_view *g, const double *node_cost,
-                        const uint8_t *needed, sel_rows *w, double enough);
+sel_apart *sel_apart_new(sel_run *r, sel_pool *mem, const sel_prob *q,
+                         bool groups); /* NULL: stopped */
+double sel_apart_bound(sel_apart *a, sel_pool *mem, const tarn_sel_view *g, const double *cost,
+                       const double *extra);
+/* level.c: rows that raise the bound by the cheapest ways down from needed classes, when one is
+ * more than enough. The reduced costs must be those of lp_bound(); node_cost is infinite for nodes
+ * fixed at 0. */
+uint32_t sel_level_cuts(sel_run *r, sel_pool *mem, const sel_prob *q, const tarn_sel_view *g,
+                        const double *node_cost, const uint8_t *needed, sel_rows *w, double enough);
 /* Components by class of the whole problem; returns true when some class is in a cycle. */
 bool sel_prob_scc(sel_pool *mem, const sel_prob *q, uint32_t *scc);
-/* width.c: exact by dynamic programming, where at most so many partial selections do; false where they don't, and then
- * not tried again with as many. */
+/* width.c: exact by dynamic programming, where at most so many partial selections do; false where
+ * they don't, and then not tried again with as many. */
 enum { WIDTH_STEPS = 6 }; /* that one of them counts for */
 bool sel_part_width(sel_run *r, sel_part *t, uint64_t most);
 #endif

@@ -1,13 +1,14 @@
-/* Least tree costs of all classes: Knuth, "A generalization of Dijkstra's algorithm" (1977), on AND/OR graphs.
- * A class is settled when its cost is the least of those still open; a node is ready when all its children are settled.
- * A settled class chose a node whose children were settled before it, so the choice has no cycle and the order of
- * settling is a topological one. */
+/* Least tree costs of all classes: Knuth, "A generalization of Dijkstra's algorithm" (1977), on
+ * AND/OR graphs. A class is settled when its cost is the least of those still open; a node is ready
+ * when all its children are settled. A settled class chose a node whose children were settled
+ * before it, so the choice has no cycle and the order of settling is a topological one. */
 #include "extract/select/internal.h"
 #include <string.h>
 
 enum { AHEAD = 12 }; /* how many memory accesses are asked for in advance */
 
-/* What is touched together lies together: on large graphs a settled class costs one cache miss a parent node. */
+/* What is touched together lies together: on large graphs a settled class costs one cache miss a
+ * parent node. */
 typedef struct node_state {
   double sum;    /* cost so far */
   uint32_t wait; /* occurrences of children not yet settled; NONE = never choose */
@@ -35,7 +36,9 @@ typedef struct tree {
 } tree;
 
 /* ---- a 4-ary heap of classes by (dist, id); the id makes ties the same everywhere ---- */
-static bool before(const entry *a, const entry *b) { return a->dist < b->dist || (a->dist == b->dist && a->cls < b->cls); }
+static bool before(const entry *a, const entry *b) {
+  return a->dist < b->dist || (a->dist == b->dist && a->cls < b->cls);
+}
 
 static void put(tree *t, uint32_t i, entry e) {
   t->heap[i] = e;
@@ -122,7 +125,8 @@ static uint32_t settle(tree *t, uint32_t *order) {
     if (order) order[n] = e.cls;
     n++;
     uint32_t from = t->pfirst[e.cls], end = t->pfirst[e.cls + 1];
-    for (uint32_t i = from; i < end && i < from + AHEAD; i++) __builtin_prefetch(&t->node[t->pnode[i]], 1);
+    for (uint32_t i = from; i < end && i < from + AHEAD; i++)
+      __builtin_prefetch(&t->node[t->pnode[i]], 1);
     for (uint32_t i = from; i < end; i++) {
       if (i + AHEAD < end) __builtin_prefetch(&t->node[t->pnode[i + AHEAD]], 1);
       node_state *v = &t->node[t->pnode[i]];
@@ -143,8 +147,8 @@ static uint32_t widest(const tarn_sel_view *g) {
   return w;
 }
 
-uint32_t sel_tree(sel_pool *mem, const tarn_sel_view *g, const double *cost, const tarn_sel_cost *own, uint32_t *choice,
-                  double *dist, uint32_t *order) {
+uint32_t sel_tree(sel_pool *mem, const tarn_sel_view *g, const double *cost,
+                  const tarn_sel_cost *own, uint32_t *choice, double *dist, uint32_t *order) {
   tree t = {.g = g, .own = own};
   t.node = sel_resize(mem, NULL, g->n_nodes, sizeof *t.node);
   t.cls = sel_resize(mem, NULL, g->n_classes, sizeof *t.cls);

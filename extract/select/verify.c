@@ -16,7 +16,8 @@ typedef struct check {
 
 _Noreturn static void bad(check *k, uint32_t cls, const char *what) {
   char name[200];
-  tarn_raise(k->mem.cx, TARN_NO, "selection: class %s: %s", tarn_sel_class_name(k->g, cls, name, sizeof name), what);
+  tarn_raise(k->mem.cx, TARN_NO, "selection: class %s: %s",
+             tarn_sel_class_name(k->g, cls, name, sizeof name), what);
 }
 
 static void enter(check *k, uint32_t cls) {

@@ -1,5 +1,6 @@
-/* An order of elimination with small bags: least degree first (see Bodlaender & Koster, "Treewidth computations I",
- * 2010) or along a walk, whichever promises the smaller tables; and numbers for the classes of a bag that hold in all bags. */
+/* An order of elimination with small bags: least degree first (see Bodlaender & Koster, "Treewidth
+ * computations I", 2010) or along a walk, whichever promises the smaller tables; and numbers for
+ * the classes of a bag that hold in all bags. */
 #include "extract/select/width.h"
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +43,9 @@ static bool connect(width *w, sel_u32s *adj) {
 }
 
 /* ---- elimination ---- */
-/* Who goes next: the class of least degree, and of several the one of least number, or the one whose neighbourhood changed
- * last, which follows chains from their ends; or, whatever its degree, the next on a walk in breadth from one end. */
+/* Who goes next: the class of least degree, and of several the one of least number, or the one
+ * whose neighbourhood changed last, which follows chains from their ends; or, whatever its degree,
+ * the next on a walk in breadth from one end. */
 typedef enum { BY_NUMBER, BY_CHANGE, BY_WALK, RULES } rule;
 
 typedef struct waiting {
@@ -67,14 +69,17 @@ typedef struct attempt {
   sel_u32s *later;
 } attempt;
 
-static bool sooner(waiting a, waiting b) { return a.key < b.key || (a.key == b.key && a.cls < b.cls); }
+static bool sooner(waiting a, waiting b) {
+  return a.key < b.key || (a.key == b.key && a.cls < b.cls);
+}
 
 static void enqueue(attempt *a, uint32_t c) {
   uint64_t tie = a->by == BY_CHANGE ? UINT32_MAX - ++a->changes : c;
   waiting x = {a->by == BY_WALK ? a->walk[c] : (uint64_t)a->adj[c].n << 32 | tie, c};
   SEL_PUSH(a->w->mem, &a->heap, x);
   uint32_t i = a->heap.n - 1;
-  for (; i && sooner(x, a->heap.p[(i - 1) / 2]); i = (i - 1) / 2) a->heap.p[i] = a->heap.p[(i - 1) / 2];
+  for (; i && sooner(x, a->heap.p[(i - 1) / 2]); i = (i - 1) / 2)
+    a->heap.p[i] = a->heap.p[(i - 1) / 2];
   a->heap.p[i] = x;
 }
 
@@ -95,7 +100,8 @@ static void take_over(width *w, sel_u32s *adj, uint32_t u, const sel_u32s *more,
   sel_u32s all = {0};
   uint32_t i = 0, j = 0;
   while (i < adj[u].n || j < more->n) {
-    uint32_t x = i < adj[u].n ? adj[u].p[i] : NONE, y = j < more->n ? more->p[j] : NONE, z = x < y ? x : y;
+    uint32_t x = i < adj[u].n ? adj[u].p[i] : NONE, y = j < more->n ? more->p[j] : NONE,
+             z = x < y ? x : y;
     i += x == z, j += y == z;
     if (z != u && z != e) SEL_PUSH(w->mem, &all, z);
   }
@@ -127,7 +133,8 @@ static bool eliminate(attempt *a) {
     uint32_t c = x.cls, degree = a->adj[c].n;
     if (a->place[c] != NONE || (a->by != BY_WALK && degree != x.key >> 32)) continue;
     a->size += ldexp(1, (int)degree);
-    if (degree >= WIDTH_BAG || 16 * a->size > (double)w->most || sel_stop(w->r, degree)) return false;
+    if (degree >= WIDTH_BAG || 16 * a->size > (double)w->most || sel_stop(w->r, degree))
+      return false;
     a->place[c] = n, a->order[n++] = c;
     a->later[c] = a->adj[c];
     for (uint32_t i = 0; i < a->adj[c].n; i++) {
@@ -163,7 +170,8 @@ static bool try_rule(attempt *a, const sel_u32s *adj) {
   a->place = SEL_NEW(mem, uint32_t, nc);
   a->later = SEL_NEW(mem, sel_u32s, nc);
   for (uint32_t c = 0; c < nc; c++) {
-    a->adj[c] = (sel_u32s){sel_resize(mem, NULL, (size_t)adj[c].n + 1, sizeof(uint32_t)), adj[c].n, adj[c].n + 1};
+    a->adj[c] = (sel_u32s){sel_resize(mem, NULL, (size_t)adj[c].n + 1, sizeof(uint32_t)), adj[c].n,
+                           adj[c].n + 1};
     if (adj[c].n) memcpy(a->adj[c].p, adj[c].p, adj[c].n * sizeof(uint32_t));
   }
   if (a->by == BY_WALK) {
@@ -201,7 +209,8 @@ static void number(width *w) {
     }
     w->slot[c] = (uint8_t)__builtin_ctz(~taken);
     w->loop[c] = (uint8_t)__builtin_ctz(~looped);
-    if (size[w->scc[c]] > 1 && w->loop[c] >= w->side[w->scc[c]]) w->side[w->scc[c]] = (uint8_t)(w->loop[c] + 1);
+    if (size[w->scc[c]] > 1 && w->loop[c] >= w->side[w->scc[c]])
+      w->side[w->scc[c]] = (uint8_t)(w->loop[c] + 1);
   }
 }
 

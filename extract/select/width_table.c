@@ -1,21 +1,23 @@
 /* Tables of partial selections, bag by bag.
  *
- * A partial selection says of each class of its bag whether it is needed, and if so whether a node has been chosen for it
- * yet; and, of the classes in cycles, which reaches which through the nodes chosen so far. Nothing else about what lies
- * behind the bag matters, so of equal ones the cheapest is kept. "Needed" is a guess that all bags must agree on; a class
- * leaves when it is not needed or has its node. Those that cost as much as the best selection known are dropped, as are
- * those that another with a node for one more class undercuts.
+ * A partial selection says of each class of its bag whether it is needed, and if so whether a node
+ * has been chosen for it yet; and, of the classes in cycles, which reaches which through the nodes
+ * chosen so far. Nothing else about what lies behind the bag matters, so of equal ones the cheapest
+ * is kept. "Needed" is a guess that all bags must agree on; a class leaves when it is not needed or
+ * has its node. Those that cost as much as the best selection known are dropped, as are those that
+ * another with a node for one more class undercuts.
  *
- * After Sun, Zhang & Ni, "E-graphs as circuits, and optimal extraction via treewidth" (2024) and Goharshady, Lam &
- * Parreaux, "Fast and optimal extraction for sparse equality graphs" (2024); there over all classes, here over what the
- * reductions leave, with sums that stop at the best known cost.
+ * After Sun, Zhang & Ni, "E-graphs as circuits, and optimal extraction via treewidth" (2024) and
+ * Goharshady, Lam & Parreaux, "Fast and optimal extraction for sparse equality graphs" (2024);
+ * there over all classes, here over what the reductions leave, with sums that stop at the best
+ * known cost.
  */
 #include "extract/select/width.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Two bits a class in `status`: 0 not needed, 1 needed, 3 with a node. `reach`: by component a square of bits, where row
- * i says what class i reaches. */
+/* Two bits a class in `status`: 0 not needed, 1 needed, 3 with a node. `reach`: by component a
+ * square of bits, where row i says what class i reaches. */
 typedef struct entry {
   uint64_t status, reach;
   double cost, reduced; /* reduced: of what is here, by the relaxation; see sel_part */
@@ -44,11 +46,12 @@ typedef struct tables {
   } trace;
   struct {
     uint32_t at, stamp;
-  } * cell;                      /* hash of the table being made */
-  uint32_t n_cells, mask, stamp; /* as many as the table asks for are used: those that are few stay in the cache */
-  table *inbox;                  /* by class: what came from the bags before its own, joined */
-  uint8_t *has;                  /* is there anything in it? */
-  double most, most_reduced;     /* dearer ones are useless */
+  } * cell; /* hash of the table being made */
+  uint32_t n_cells, mask,
+      stamp;    /* as many as the table asks for are used: those that are few stay in the cache */
+  table *inbox; /* by class: what came from the bags before its own, joined */
+  uint8_t *has; /* is there anything in it? */
+  double most, most_reduced; /* dearer ones are useless */
   uint64_t made;
 } tables;
 
@@ -109,8 +112,8 @@ static uint32_t made_of(tables *b, uint32_t left, uint32_t right, uint32_t node)
   return b->trace.n - 1;
 }
 
-/* Adds an entry made of two (and a node), unless it is too dear or no cheaper than its equal. Of equal ones the lesser
- * reduced cost holds for both: it only serves to drop. */
+/* Adds an entry made of two (and a node), unless it is too dear or no cheaper than its equal. Of
+ * equal ones the lesser reduced cost holds for both: it only serves to drop. */
 static void add(tables *b, table *t, entry e, uint32_t right, uint32_t node) {
   b->made++;
   if (e.cost > b->most || e.reduced > b->most_reduced) return;
@@ -199,17 +202,22 @@ static double needed_cost(const tables *b, uint32_t c, uint64_t needed) {
   return sum;
 }
 
-static void join_two(tables *b, const squares *s, table *out, const entry *x, const entry *y, double twice) {
+static void join_two(tables *b, const squares *s, table *out, const entry *x, const entry *y,
+                     double twice) {
   uint64_t reach = x->reach | y->reach;
   for (uint32_t i = 0; i < s->n && x->reach && y->reach; i++) {
     reach = closed(reach, s->base[i], s->side[i]);
     if (cyclic(reach, s->base[i], s->side[i])) return;
   }
-  add(b, out, (entry){x->status | y->status, reach, x->cost + y->cost, x->reduced + y->reduced - twice, x->how}, y->how, NONE);
+  add(b, out,
+      (entry){x->status | y->status, reach, x->cost + y->cost, x->reduced + y->reduced - twice,
+              x->how},
+      y->how, NONE);
 }
 
-/* Pairs that agree on what is needed. A class may get two nodes, one from each side: either will do, and the sum is only
- * too high; thin() relies on it, which may leave nothing but such pairs. Replaces x; y goes. */
+/* Pairs that agree on what is needed. A class may get two nodes, one from each side: either will
+ * do, and the sum is only too high; thin() relies on it, which may leave nothing but such pairs.
+ * Replaces x; y goes. */
 static void join(tables *b, uint32_t to, table *x, table *y) {
   squares s = squares_of(b->w, to);
   uint64_t mask = spread(x->set & y->set);
@@ -237,11 +245,13 @@ static bool enter(tables *b, table *t, uint32_t c) {
   t->set |= 1u << s;
   b->made += n;
   for (uint32_t i = 0; i < n && !b->w->is_root[c]; i++) SEL_PUSH(b->mem, t, t->p[i]);
-  for (uint32_t i = 0; i < n; i++) t->p[i].status |= UINT64_C(1) << 2 * s, t->p[i].reduced += reduced;
+  for (uint32_t i = 0; i < n; i++)
+    t->p[i].status |= UINT64_C(1) << 2 * s, t->p[i].reduced += reduced;
   return true;
 }
 
-/* Where its class is needed and without a node, and its children are needed: node v may be chosen. */
+/* Where its class is needed and without a node, and its children are needed: node v may be chosen.
+ */
 static void choose(tables *b, table *t, uint32_t v) {
   const width *w = b->w;
   const sel_prob *q = w->q;
@@ -255,7 +265,8 @@ static void choose(tables *b, table *t, uint32_t v) {
   }
   for (uint32_t i = 0; i < n && !too_many(b); i++) {
     entry e = t->p[i];
-    if (!row && i + AHEAD < n) foresee(b, t->p[i + AHEAD].status | UINT64_C(3) << s, t->p[i + AHEAD].reach);
+    if (!row && i + AHEAD < n)
+      foresee(b, t->p[i + AHEAD].status | UINT64_C(3) << s, t->p[i + AHEAD].reach);
     if ((e.status >> s & 3) != 1 || (e.status & kids) != kids) continue;
     if (row) e.reach = closed(e.reach | row, base, side);
     if (row && cyclic(e.reach, base, side)) continue;
@@ -268,14 +279,17 @@ static void choose(tables *b, table *t, uint32_t v) {
 
 /* Class c goes, where it is not needed or has its node. */
 static void leave(tables *b, table *t, uint32_t c) {
-  uint32_t s = b->w->slot[c], l = b->w->loop[c], side = b->w->side[b->w->scc[c]], base = b->w->base[b->w->scc[c]];
+  uint32_t s = b->w->slot[c], l = b->w->loop[c], side = b->w->side[b->w->scc[c]],
+           base = b->w->base[b->w->scc[c]];
   uint64_t keep = UINT64_MAX;
-  for (uint32_t i = 0; i < side; i++) keep &= ~(UINT64_C(1) << (base + l * side + i) | UINT64_C(1) << (base + i * side + l));
+  for (uint32_t i = 0; i < side; i++)
+    keep &= ~(UINT64_C(1) << (base + l * side + i) | UINT64_C(1) << (base + i * side + l));
   table out = empty_table(t->set & ~(1u << s));
   index_table(b, &out);
   for (uint32_t i = 0; i < t->n; i++) {
     entry e = t->p[i];
-    if (i + AHEAD < t->n) foresee(b, t->p[i + AHEAD].status & ~(UINT64_C(3) << 2 * s), t->p[i + AHEAD].reach & keep);
+    if (i + AHEAD < t->n)
+      foresee(b, t->p[i + AHEAD].status & ~(UINT64_C(3) << 2 * s), t->p[i + AHEAD].reach & keep);
     if ((e.status >> 2 * s & 3) == 1) continue;
     e.status &= ~(UINT64_C(3) << 2 * s);
     e.reach &= keep;

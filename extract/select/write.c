@@ -63,13 +63,15 @@ static void write_result(tarn_ctx *cx, void *arg) {
     tarn_buf_fmt(&b, ", \"%s\":", field[i].key);
     put_number(&b, field[i].x);
   }
-  tarn_buf_fmt(&b, ", \"optimal\":%s, \"stop\":\"%s\"", a->r->optimal ? "true" : "false", a->r->stop);
+  tarn_buf_fmt(&b, ", \"optimal\":%s, \"stop\":\"%s\"", a->r->optimal ? "true" : "false",
+               a->r->stop);
   put_choices(&b, a);
   tarn_write_file(cx, a->path, b.p, b.n);
   tarn_release(cx, m);
 }
 
-tarn_status tarn_sel_write_result(tarn_sel_graph *g, const tarn_sel_result *r, const char *method, const char *path) {
+tarn_status tarn_sel_write_result(tarn_sel_graph *g, const tarn_sel_result *r, const char *method,
+                                  const char *path) {
   write_args a = {g, r, method, path};
   return tarn_protect(g->cx, write_result, &a);
 }
@@ -87,7 +89,8 @@ static void put_node(tarn_buf *b, tarn_sel_graph *g, const tarn_sel_view *v, uin
   for (uint32_t i = v->kid_first[n]; i < v->kid_first[n + 1]; i++) {
     uint32_t c = v->kid[i];
     if (v->class_first[c] == v->class_first[c + 1])
-      tarn_raise(g->cx, TARN_USAGE, "selection: class %" PRIu32 " has no node: the format cannot name it", c);
+      tarn_raise(g->cx, TARN_USAGE,
+                 "selection: class %" PRIu32 " has no node: the format cannot name it", c);
     if (i > v->kid_first[n]) tarn_buf_add(b, ",", 1);
     put_name(b, g, tarn_sel_node_name, v->class_node[v->class_first[c]]);
   }

@@ -23,7 +23,8 @@ const tarn_host_loops *tarn_host_loops_of(void) {
 
 #define PIECE 128 /* floats */
 static void put_past(float *to, const float *from) {
-  for (int i = 0; i < PIECE; i += 4) _mm_stream_ps(to + i, _mm_mul_ps(_mm_load_ps(from + i), _mm_set1_ps(0.5f)));
+  for (int i = 0; i < PIECE; i += 4)
+    _mm_stream_ps(to + i, _mm_mul_ps(_mm_load_ps(from + i), _mm_set1_ps(0.5f)));
 }
 static float write_past(float *p, size_t n, size_t times) {
   float v[PIECE] __attribute__((aligned(64))) = {0};
@@ -40,7 +41,8 @@ static float copy_past(float *p, size_t n, size_t times) {
   }
   return p[n - 1];
 }
-tarn_host_loop *const tarn_host_past[TARN_HOST_WAYS] = {[TARN_HOST_WRITE] = write_past, [TARN_HOST_COPY] = copy_past};
+tarn_host_loop *const tarn_host_past[TARN_HOST_WAYS] = {
+    [TARN_HOST_WRITE] = write_past, [TARN_HOST_COPY] = copy_past};
 #else
 const tarn_host_loops *tarn_host_loops_of(void) { return &loops_16; }
 tarn_host_loop *const tarn_host_past[TARN_HOST_WAYS];

@@ -14,8 +14,8 @@ static double now(void) {
 static uint64_t add_chain(uint64_t n) {
   uint64_t x = n;
   for (uint64_t i = 0; i < n; i++) {
-#define STEP                                                                                                                   \
-  x += i;                                                                                                                      \
+#define STEP                                                                                       \
+  x += i;                                                                                          \
   __asm__ volatile("" : "+r"(x));
     STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP
 #undef STEP

@@ -9,11 +9,13 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define PAST   ((size_t)4 << 20) /* bytes from which on what is written may do better past the caches */
+#define PAST                                                                                       \
+  ((size_t)4 << 20) /* bytes from which on what is written may do better past the caches */
 #define ROUNDS 5
 #define LARGE  ((size_t)256 << 20) /* bytes of which fewer rounds will do */
-#define SETTLE 0.02                /* seconds of work after which the kernel has given each thread a core of its own */
-typedef struct step {              /* of a measurement: one loop over data of one size */
+#define SETTLE                                                                                     \
+  0.02 /* seconds of work after which the kernel has given each thread a core of its own */
+typedef struct step { /* of a measurement: one loop over data of one size */
   tarn_host_loop *loop;
   size_t n, times; /* floats of each thread, passes of one round */
   double amount;   /* what one thread does in a round */
@@ -76,7 +78,8 @@ static void *work(void *arg) {
 /* Threads that could not be started are not waited for: false, and no rates. */
 static bool run(crew *c, worker *w, pthread_t *thread) {
   unsigned started = 1;
-  while (started < c->threads && !pthread_create(&thread[started], NULL, work, &w[started])) started++;
+  while (started < c->threads && !pthread_create(&thread[started], NULL, work, &w[started]))
+    started++;
   bool all = started == c->threads;
   if (all) work(&w[0]);
   else atomic_store(&c->arrived, 1u << 31);
@@ -105,7 +108,8 @@ static bool with_crew(tarn_ctx *cx, unsigned threads, const step *s, uint32_t n)
   tarn_release(cx, m);
   return all;
 }
-bool tarn_host_rates(tarn_ctx *cx, unsigned threads, uint32_t n, const size_t *bytes, double (*rate)[TARN_HOST_WAYS]) {
+bool tarn_host_rates(tarn_ctx *cx, unsigned threads, uint32_t n, const size_t *bytes,
+                     double (*rate)[TARN_HOST_WAYS]) {
   const tarn_host_loops *l = tarn_host_loops_of();
   const size_t volume = (size_t)32 << 20;
   step *s = TARN_ARRAY(cx, step, 2 * n * TARN_HOST_WAYS);
@@ -115,8 +119,10 @@ bool tarn_host_rates(tarn_ctx *cx, unsigned threads, uint32_t n, const size_t *b
     if (!floats) floats = TARN_HOST_STEP;
     size_t times = volume / (4 * floats) + 1;
     for (uint32_t way = 0; way < TARN_HOST_WAYS; way++) { /* the better of both ways to write */
-      s[nstep++] = (step){l->way[way], floats, times, 4.0 * (double)floats * (double)times, &rate[i][way]};
-      if (tarn_host_past[way] && bytes[i] >= PAST) s[nstep] = s[nstep - 1], s[nstep++].loop = tarn_host_past[way];
+      s[nstep++] =
+          (step){l->way[way], floats, times, 4.0 * (double)floats * (double)times, &rate[i][way]};
+      if (tarn_host_past[way] && bytes[i] >= PAST)
+        s[nstep] = s[nstep - 1], s[nstep++].loop = tarn_host_past[way];
       rate[i][way] = 0;
     }
   }

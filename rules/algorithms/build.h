@@ -11,11 +11,13 @@ bool site_kid(rsite *s, uint32_t i, kern *k); /* an opened kid's nest */
 bool site_open(rsite *s, uint32_t i, kern *k, bool (*fits)(const kern *k));
 unsigned site_facts(const rsite *s, uint32_t id); /* R_HAS_… */
 bool site_const(const rsite *s, uint32_t id);
-int64_t second_memory(const renv *e);                    /* bytes of the description's; usual ones without it */
+int64_t second_memory(const renv *e); /* bytes of the description's; usual ones without it */
 uint32_t slot_leaf(const kern *k, const rsite *s);       /* the child that the pattern opened */
 bool kern_inline(kern *k, uint32_t slot, const kern *p); /* p: a map */
 bool site_inlinable(const rsite *s, uint32_t id);
-uint32_t kern_only_map(const kern *k, uint32_t slot); /* the one map through which all reads of slot go, or TARN_NONE */
+uint32_t
+kern_only_map(const kern *k,
+              uint32_t slot); /* the one map through which all reads of slot go, or TARN_NONE */
 bool kern_align(kern *k, uint32_t slot, uint32_t map);
 uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns);
 

@@ -2,12 +2,14 @@
  *
  * literals   a tensor whose elements are all one value becomes a number in the expression
  * hoist      a subexpression of constants becomes a tensor of its own, computed at compile time
- * scale      a factor after a sum of products moves into the constant operand (batch-norm folding, R40)
- * affine     sums, products and quotients with constants, one after the other, become one product and one sum
+ * scale      a factor after a sum of products moves into the constant operand (batch-norm folding,
+ * R40) affine     sums, products and quotients with constants, one after the other, become one
+ * product and one sum
  *
- * To distribute a factor over a sum is no reordering.  (x + b) a becomes a x + a b only where the error of x + b may
- * be as large as that of its terms: x was rounded itself, or has the sign of b, or is much larger or smaller.  A mask
- * (1 - m) c stays as it is.  Constants are put together only where neither overflows, nor all of them underflow. */
+ * To distribute a factor over a sum is no reordering.  (x + b) a becomes a x + a b only where the
+ * error of x + b may be as large as that of its terms: x was rounded itself, or has the sign of b,
+ * or is much larger or smaller.  A mask (1 - m) c stays as it is.  Constants are put together only
+ * where neither overflows, nor all of them underflow. */
 #include "access/fx_internal.h"
 #include "rules/algorithms/build.h"
 #include "rules/lang/range.h"
@@ -115,12 +117,14 @@ static void learn(const rsite *s, part *p) {
   vrange_walk(p->k->L, &p->w, p->hole, p->nhole, p->is);
 }
 
-/* Is the body a product of widened bytes, or of bf16? What sums those reads them as they are (integers.c, narrow.c). */
+/* Is the body a product of widened bytes, or of bf16? What sums those reads them as they are
+ * (integers.c, narrow.c). */
 static bool of_narrow(const kern *k, const kstage *st) {
   const tarn_fx *x = tarn_fx_get(k->L, st->body);
   if (x->op != TARN_FX_MUL || st->reducer == TARN_NONE) return false;
   for (uint32_t i = 0; i < 2; i++) {
-    const tarn_fx *c = tarn_fx_get(k->L, x->kid[i]), *h = c->op == TARN_FX_CAST ? tarn_fx_get(k->L, c->kid[0]) : c;
+    const tarn_fx *c = tarn_fx_get(k->L, x->kid[i]),
+                  *h = c->op == TARN_FX_CAST ? tarn_fx_get(k->L, c->kid[0]) : c;
     if (c->op != TARN_FX_CAST || h->op != TARN_FX_HOLE || st->read[h->hole].stage) return false;
     tarn_dtype t = kern_leaf_type(k, st->read[h->hole].src)->dtype;
     bool bytes = c->dtype == TARN_I32 && (t == TARN_I8 || t == TARN_U8);
@@ -128,8 +132,8 @@ static bool of_narrow(const kern *k, const kstage *st) {
   }
   return true;
 }
-/* Worth a tensor of its own: it computes something, some user of it is not constant, and it is not much larger than
- * what it is made of. */
+/* Worth a tensor of its own: it computes something, some user of it is not constant, and it is not
+ * much larger than what it is made of. */
 static bool worth(const part *p, uint32_t i) {
   const tarn_fx *x = tarn_fx_get(p->k->L, p->w.id[i]);
   if (p->body && of_narrow(p->k, p->st)) return false;
@@ -138,11 +142,14 @@ static bool worth(const part *p, uint32_t i) {
   bool top = i == p->w.n - 1;
   for (uint32_t j = i + 1; j < p->w.n; j++) {
     const tarn_fx *y = tarn_fx_get(p->k->L, p->w.id[j]);
-    for (uint32_t a = 0; a < tarn_fx_arity(y->op); a++) top |= y->kid[a] == p->w.id[i] && !p->constant[j];
+    for (uint32_t a = 0; a < tarn_fx_arity(y->op); a++)
+      top |= y->kid[a] == p->w.id[i] && !p->constant[j];
   }
   int64_t most = 1024, size;
   for (uint32_t r = 0; r < p->st->nb + p->st->ne; r++)
-    if (!p->st->read[r].stage && (size = tarn_type_count(kern_leaf_type(p->k, p->st->read[r].src)) * 4) > most) most = size;
+    if (!p->st->read[r].stage &&
+        (size = tarn_type_count(kern_leaf_type(p->k, p->st->read[r].src)) * 4) > most)
+      most = size;
   return top && extent_of(p->dim, axis, n) <= most;
 }
 
@@ -201,7 +208,8 @@ uint32_t build_hoist(rsite *s) {
   bool any = false;
   if (!site_root(s, &k)) return TARN_NONE;
   for (uint32_t i = 0; i < k.nstage; i++)
-    if (!hoist_part(s, &k, &k.stage[i], true, &any) || !hoist_part(s, &k, &k.stage[i], false, &any)) return TARN_NONE;
+    if (!hoist_part(s, &k, &k.stage[i], true, &any) || !hoist_part(s, &k, &k.stage[i], false, &any))
+      return TARN_NONE;
   return any ? kern_store(&k) : TARN_NONE;
 }
 
@@ -210,16 +218,21 @@ uint32_t build_hoist(rsite *s) {
 /* a * base + b, a and b of constants (TARN_NONE: 1 and 0); base: a walk number. */
 typedef struct affine {
   bool is, divides;
-  bool loose;               /* its error may be that of half a unit in the last place of a * base, and of b */
+  bool loose; /* its error may be that of half a unit in the last place of a * base, and of b */
   uint32_t a, b, base, ops; /* ops: those that stand in the expression */
 } affine;
 
-static uint32_t mul(tarn_lang *L, uint32_t x, uint32_t y) { return tarn_fx_op(L, TARN_FX_MUL, x, y, 0); }
-static tarn_range range_of(const part *p, uint32_t f) { return vrange_of(p->k->L, f, p->hole, p->nhole).r; }
+static uint32_t mul(tarn_lang *L, uint32_t x, uint32_t y) {
+  return tarn_fx_op(L, TARN_FX_MUL, x, y, 0);
+}
+static tarn_range range_of(const part *p, uint32_t f) {
+  return vrange_of(p->k->L, f, p->hole, p->nhole).r;
+}
 
 /* May a constant be divided by as a product? */
 static bool inverts(tarn_dtype t, tarn_range c) {
-  return c.finite && vrange_least(c) >= 2 * vrange_normal(t) && vrange_most(c) * vrange_normal(t) <= 0.5;
+  return c.finite && vrange_least(c) >= 2 * vrange_normal(t) &&
+         vrange_most(c) * vrange_normal(t) <= 0.5;
 }
 static bool power_of_two(tarn_range r) {
   int e;
@@ -227,7 +240,8 @@ static bool power_of_two(tarn_range r) {
 }
 static affine affine_none(void) { return (affine){.a = TARN_NONE, .b = TARN_NONE}; }
 static affine affine_plain(const part *p, uint32_t base) {
-  return (affine){.is = true, .loose = p->is[base].r.rounded, .a = TARN_NONE, .b = TARN_NONE, .base = base};
+  return (affine){
+      .is = true, .loose = p->is[base].r.rounded, .a = TARN_NONE, .b = TARN_NONE, .base = base};
 }
 
 static tarn_range negated(tarn_range r) {
@@ -236,7 +250,9 @@ static tarn_range negated(tarn_range r) {
   return r;
 }
 /* Whole numbers that the type holds, so that no order of a sum of such loses any of them. */
-static bool exactly_whole(const vrange *k) { return k->r.whole && vrange_most(k->r) <= vrange_exact(k->type); }
+static bool exactly_whole(const vrange *k) {
+  return k->r.whole && vrange_most(k->r) <= vrange_exact(k->type);
+}
 
 /* Is the sum of two constants one of them, and the other lost? */
 static bool swallows(tarn_dtype t, tarn_range a, tarn_range b, bool minus) {
@@ -247,7 +263,8 @@ static bool swallows(tarn_dtype t, tarn_range a, tarn_range b, bool minus) {
 }
 
 /* k, the value x, plus or minus c, which makes sum. */
-static affine affine_sum(const part *p, affine k, const vrange *x, uint32_t c, bool minus, const vrange *sum) {
+static affine affine_sum(const part *p, affine k, const vrange *x, uint32_t c, bool minus,
+                         const vrange *sum) {
   tarn_lang *L = p->k->L;
   tarn_range r = range_of(p, c);
   if (k.b == TARN_NONE) {
@@ -258,7 +275,8 @@ static affine affine_sum(const part *p, affine k, const vrange *x, uint32_t c, b
   bool real = tarn_dtype_is_float(sum->type);
   if (real && exactly_whole(x) && !exactly_whole(sum)) return affine_none();
   tarn_range b = range_of(p, k.b);
-  if (real && b.finite && r.finite && vrange_most(b) + vrange_most(r) > vrange_largest(sum->type)) return affine_none();
+  if (real && b.finite && r.finite && vrange_most(b) + vrange_most(r) > vrange_largest(sum->type))
+    return affine_none();
   if (real && swallows(sum->type, b, r, minus)) return affine_none();
   k.b = tarn_fx_op(L, minus ? TARN_FX_SUB : TARN_FX_ADD, k.b, c, 0);
   k.loose |= !exactly_whole(sum); /* three terms, which have several orders */
@@ -279,9 +297,13 @@ static affine affine_times(const part *p, affine k, uint32_t c, bool over, tarn_
   if (tarn_dtype_is_float(t)) {
     tarn_range r = range_of(p, by);
     bool exact = power_of_two(r);
-    if ((over && !inverts(t, range_of(p, c))) || (k.b != TARN_NONE && !k.loose)) return affine_none();
-    if ((k.a != TARN_NONE && !vrange_folds(t, range_of(p, k.a), r)) || (k.b != TARN_NONE && !r.finite)) return affine_none();
-    if (k.b != TARN_NONE && vrange_most(range_of(p, k.b)) * vrange_most(r) > vrange_largest(t) / 2) return affine_none();
+    if ((over && !inverts(t, range_of(p, c))) || (k.b != TARN_NONE && !k.loose))
+      return affine_none();
+    if ((k.a != TARN_NONE && !vrange_folds(t, range_of(p, k.a), r)) ||
+        (k.b != TARN_NONE && !r.finite))
+      return affine_none();
+    if (k.b != TARN_NONE && vrange_most(range_of(p, k.b)) * vrange_most(r) > vrange_largest(t) / 2)
+      return affine_none();
     k.loose |= !exact && k.b == TARN_NONE;
   }
   k.a = k.a == TARN_NONE ? by : tarn_fx_op(L, op, k.a, c, 0);
@@ -290,8 +312,8 @@ static affine affine_times(const part *p, affine k, uint32_t c, bool over, tarn_
 }
 
 /* One node from its kids; fixed[j]: kid j is of constants; at[j]: its walk number. */
-static affine affine_node(const part *p, const tarn_fx *x, const affine *kid, const bool *fixed, const uint32_t *at,
-                          const vrange *sum, tarn_dtype t) {
+static affine affine_node(const part *p, const tarn_fx *x, const affine *kid, const bool *fixed,
+                          const uint32_t *at, const vrange *sum, tarn_dtype t) {
   bool left = kid[0].is && (tarn_fx_arity(x->op) == 1 || fixed[1]);
   bool right = tarn_fx_arity(x->op) == 2 && kid[1].is && fixed[0];
   if (!left && !right) return affine_none();
@@ -302,7 +324,9 @@ static affine affine_node(const part *p, const tarn_fx *x, const affine *kid, co
   if (!left && x->op == TARN_FX_SUB) of.r = negated(of.r);
   switch (x->op) {
   case TARN_FX_ADD: return affine_sum(p, k, &of, c, false, sum);
-  case TARN_FX_SUB: return left ? affine_sum(p, k, &of, c, true, sum) : affine_sum(p, affine_neg(p, k, t), &of, c, false, sum);
+  case TARN_FX_SUB:
+    return left ? affine_sum(p, k, &of, c, true, sum)
+                : affine_sum(p, affine_neg(p, k, t), &of, c, false, sum);
   case TARN_FX_MUL: return affine_times(p, k, c, false, t);
   case TARN_FX_DIV: /* of integers it rounds */
     k.divides = true;
@@ -312,8 +336,8 @@ static affine affine_node(const part *p, const tarn_fx *x, const affine *kid, co
   }
 }
 /* Where what the kid is cannot be gone on with, it is a value like any other. */
-static affine affine_step(const part *p, const tarn_fx *x, const affine *kid, const bool *fixed, const uint32_t *at,
-                          const vrange *sum, tarn_dtype t, bool any) {
+static affine affine_step(const part *p, const tarn_fx *x, const affine *kid, const bool *fixed,
+                          const uint32_t *at, const vrange *sum, tarn_dtype t, bool any) {
   affine k = affine_node(p, x, kid, fixed, at, sum, t), again[2];
   if (k.is || !any || tarn_fx_arity(x->op) > 2) return k;
   for (uint32_t a = 0; a < 2; a++) again[a] = kid[a].is ? affine_plain(p, at[a]) : kid[a];
@@ -329,8 +353,8 @@ static uint32_t uses_of(const part *p, uint32_t i) {
   return n;
 }
 
-/* Every node of the part as affine in what it is made of: in hole 0 alone, or (any: the nodes of type t) in whatever varies
- * and is no such expression itself, or is used several times. */
+/* Every node of the part as affine in what it is made of: in hole 0 alone, or (any: the nodes of
+ * type t) in whatever varies and is no such expression itself, or is used several times. */
 static void find_affine(part *p, tarn_dtype t, bool any, affine *all) {
   for (uint32_t i = 0; i < p->w.n; i++) {
     tarn_fx x = *tarn_fx_get(p->k->L, p->w.id[i]);
@@ -355,7 +379,8 @@ static bool is_whole(const part *p, const affine *all, uint32_t i) {
   for (uint32_t j = i + 1; j < p->w.n; j++) {
     const tarn_fx *y = tarn_fx_get(p->k->L, p->w.id[j]);
     for (uint32_t a = 0; a < tarn_fx_arity(y->op); a++)
-      top |= y->kid[a] == p->w.id[i] && !(all[j].is && all[j].base == all[i].base && all[j].base != j);
+      top |=
+          y->kid[a] == p->w.id[i] && !(all[j].is && all[j].base == all[i].base && all[j].base != j);
   }
   return all[i].is && top;
 }
@@ -369,11 +394,14 @@ static uint32_t affine_of(const part *p, affine k) {
 /* The constant factor of a sum of products of two: its read's number. */
 static bool constant_factor(rsite *s, const kern *k, uint32_t *which) {
   const kstage *st = &k->stage[0];
-  if (k->nstage != 1 || st->reducer == TARN_NONE || st->epi == TARN_NONE || st->nb != 2) return false;
+  if (k->nstage != 1 || st->reducer == TARN_NONE || st->epi == TARN_NONE || st->nb != 2)
+    return false;
   if (tarn_reducer_get(k->L, st->reducer)->kind != TARN_RED_SUM) return false;
   const tarn_fx *x = tarn_fx_get(k->L, st->body);
   uint32_t h0 = tarn_fx_hole(k->L, 0), h1 = tarn_fx_hole(k->L, 1);
-  if (x->op != TARN_FX_MUL || !((x->kid[0] == h0 && x->kid[1] == h1) || (x->kid[0] == h1 && x->kid[1] == h0))) return false;
+  if (x->op != TARN_FX_MUL ||
+      !((x->kid[0] == h0 && x->kid[1] == h1) || (x->kid[0] == h1 && x->kid[1] == h0)))
+    return false;
   bool c0 = !st->read[0].stage && site_const(s, k->leaf[st->read[0].src]);
   bool c1 = !st->read[1].stage && site_const(s, k->leaf[st->read[1].src]);
   *which = c0 ? 0 : 1;
@@ -403,7 +431,8 @@ static bool has_factor(rsite *s, kern *k, part *p, uint32_t *which, uint32_t *at
   return only_affine(p, tarn_reducer_get(k->L, p->st->reducer)->dtype, at, f);
 }
 
-/* In what a stage maps, or in its epilogue; what it sums is other rules' (Winograd's small matrices stay two factors). */
+/* In what a stage maps, or in its epilogue; what it sums is other rules' (Winograd's small matrices
+ * stay two factors). */
 static bool to_affine(rsite *s, kern *k, kstage *st, bool body, bool *any) {
   uint32_t *f = body ? &st->body : &st->epi;
   affine all[K_FX];
@@ -417,7 +446,8 @@ static bool to_affine(rsite *s, kern *k, kstage *st, bool body, bool *any) {
     more = false;
     for (uint32_t i = p.w.n; i-- > 0 && !more;) {
       uint32_t need = (all[i].a != TARN_NONE) + (all[i].b != TARN_NONE);
-      bool apart = need == 2 && tarn_fx_get(k->L, p.w.id[i])->op == TARN_FX_MUL; /* a sum, then a product */
+      bool apart =
+          need == 2 && tarn_fx_get(k->L, p.w.id[i])->op == TARN_FX_MUL; /* a sum, then a product */
       if (!is_whole(&p, all, i) || (all[i].ops <= need && !all[i].divides && !apart)) continue;
       uint32_t now = affine_of(&p, all[i]);
       if ((*f = fx_replace(k->L, *f, &p.w.id[i], &now, 1)) == TARN_NONE) return false;
@@ -441,8 +471,8 @@ uint32_t build_affine(rsite *s) {
 
 /* ---------------------------------------------------------------- scale */
 
-/* w * a as a tensor over the loops that w's read uses. The reads of a are over the loops of the result, which come
- * first among those of the body. */
+/* w * a as a tensor over the loops that w's read uses. The reads of a are over the loops of the
+ * result, which come first among those of the body. */
 static uint32_t scaled_weight(part *p, uint32_t which, uint32_t a, tarn_read *out) {
   kern *k = p->k;
   kstage *st = p->st;
@@ -450,7 +480,8 @@ static uint32_t scaled_weight(part *p, uint32_t which, uint32_t a, tarn_read *ou
   fxwalk w;
   tarn_read read[K_READS];
   uint32_t axis[TARN_MAX_DIMS], with[K_READS + 1], n = 1, ndim = kern_dims(k, st, true, dim);
-  uint32_t used = map_uses(k->L, st->read[which].map), naxis = loops_of(used, axis), outs[TARN_MAX_DIMS];
+  uint32_t used = map_uses(k->L, st->read[which].map), naxis = loops_of(used, axis),
+           outs[TARN_MAX_DIMS];
   for (uint32_t i = 0; i < p->ndim; i++) outs[i] = i;
   uint32_t widen = map_project(k->L, dim, ndim, outs, p->ndim);
   if (!fx_walk(k->L, a, &w)) return TARN_NONE;
@@ -460,7 +491,8 @@ static uint32_t scaled_weight(part *p, uint32_t which, uint32_t a, tarn_read *ou
     const tarn_fx *x = tarn_fx_get(k->L, w.id[j]);
     if (x->op != TARN_FX_HOLE) continue;
     tarn_read r = *part_read(p, x->hole);
-    if (map_uses(k->L, r.map) & ~used) return TARN_NONE; /* the factor varies where the weight does not */
+    if (map_uses(k->L, r.map) & ~used)
+      return TARN_NONE; /* the factor varies where the weight does not */
     r.map = tarn_map_compose(k->L, widen, r.map);
     if (r.map == TARN_NONE || n == K_READS) return TARN_NONE;
     with[x->hole] = tarn_fx_hole(k->L, n);
@@ -487,7 +519,8 @@ uint32_t build_scale(rsite *s) {
   uint32_t w = scaled_weight(&p, which, f.a, &r), leaf = w == TARN_NONE ? w : kern_leaf(&k, w);
   if (leaf == TARN_NONE) return TARN_NONE;
   r.src = leaf;
-  uint32_t h0 = tarn_fx_hole(k.L, 0), now = f.b == TARN_NONE ? h0 : tarn_fx_op(k.L, TARN_FX_ADD, h0, f.b, 0);
+  uint32_t h0 = tarn_fx_hole(k.L, 0),
+           now = f.b == TARN_NONE ? h0 : tarn_fx_op(k.L, TARN_FX_ADD, h0, f.b, 0);
   st->epi = fx_replace(k.L, st->epi, &p.w.id[at], &now, 1);
   st->read[which] = r;
   return st->epi == TARN_NONE ? TARN_NONE : kern_store(&k);

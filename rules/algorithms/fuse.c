@@ -1,9 +1,9 @@
 /* Builders of the fusion family: kernels joined by substituting index maps and scalar expressions.
  *
  * epilogue   a map of a kernel's result becomes the last thing the kernel does
- * place      a kernel read by another becomes an earlier stage of the same nest, inside the loops they share
- * outputs    a kernel and a map of its result become one nest that writes both
- * Loop placement as a value: Ragan-Kelley et al., Halide (PLDI 2013). */
+ * place      a kernel read by another becomes an earlier stage of the same nest, inside the loops
+ * they share outputs    a kernel and a map of its result become one nest that writes both Loop
+ * placement as a value: Ragan-Kelley et al., Halide (PLDI 2013). */
 #include "rules/algorithms/build.h"
 #include <string.h>
 
@@ -17,7 +17,8 @@ bool site_root(rsite *s, kern *k) {
 
 bool site_kid(rsite *s, uint32_t i, kern *k) {
   const rkid *c = &s->kid[i];
-  return c->payload != TARN_NONE && kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, c->payload)->id, c->leaf, c->n);
+  return c->payload != TARN_NONE &&
+         kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, c->payload)->id, c->leaf, c->n);
 }
 
 bool site_open(rsite *s, uint32_t i, kern *k, bool (*fits)(const kern *k)) {
@@ -43,9 +44,13 @@ typedef struct choice {
 
 static bool weigh(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n) {
   choice *c = arg;
-  if (n > R_KIDS || !kern_load(c->k, &c->s->e->host->nest, tarn_payload_get(c->s->e->L, payload)->id, kid, n)) return false;
+  if (n > R_KIDS ||
+      !kern_load(c->k, &c->s->e->host->nest, tarn_payload_get(c->s->e->L, payload)->id, kid, n))
+    return false;
   double x = c->score(c->k, c->arg);
-  if (x < 0 || (c->payload != TARN_NONE && (x > c->best || (x == c->best && payload >= c->payload)))) return false;
+  if (x < 0 ||
+      (c->payload != TARN_NONE && (x > c->best || (x == c->best && payload >= c->payload))))
+    return false;
   c->best = x;
   c->payload = payload;
   c->n = n;
@@ -54,7 +59,8 @@ static bool weigh(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n) 
 }
 
 /* Opens kid i: the nest with the least score (below 0: never), then the least payload. */
-static bool site_choose(rsite *s, uint32_t i, kern *k, double (*score)(const kern *k, void *arg), void *arg) {
+static bool site_choose(rsite *s, uint32_t i, kern *k, double (*score)(const kern *k, void *arg),
+                        void *arg) {
   rkid *c = &s->kid[i];
   choice x = {.s = s, .k = k, .score = score, .arg = arg, .payload = TARN_NONE};
   uint32_t payload, n;
@@ -85,7 +91,8 @@ static bool reads_slot(uint32_t slot, const tarn_read *r) { return !r->stage && 
 
 /* ---------------------------------------------------------------- epilogue */
 
-/* A map kernel k that reads slot through the bijection `map`, with its loops replaced by the dims of slot. */
+/* A map kernel k that reads slot through the bijection `map`, with its loops replaced by the dims
+ * of slot. */
 bool kern_align(kern *k, uint32_t slot, uint32_t map) {
   kstage *s = &k->stage[0];
   uint32_t inv = tarn_map_invert(k->L, map, tarn_imap_get(k->L, map)->nin);
@@ -109,11 +116,13 @@ uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns) {
   map = map_with_split(L, map, ns);
   const tarn_type *t = tarn_type_get(L, h->nest.type(h->nest.user, id));
   if (tarn_map_is_identity(L, map) && t->ns == ns && tarn_imap_get(L, map)->n == t->n) return id;
-  uint32_t view = h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, map), &id, 1);
+  uint32_t view =
+      h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, map), &id, 1);
   uint32_t inv = tarn_map_invert(L, map, t->ns);
   if (view == TARN_NONE || inv == TARN_NONE || s->nmore == 4) return view;
   /* the way back, so that kernels whose result is seen alike come into one class */
-  uint32_t back = h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, inv), &view, 1);
+  uint32_t back =
+      h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, inv), &view, 1);
   if (back == TARN_NONE) return view;
   s->more[2 * s->nmore] = back;
   s->more[2 * s->nmore++ + 1] = id;
@@ -125,7 +134,9 @@ static bool append_epilogue(kern *p, const kern *k, uint32_t slot) {
   kstage *ps = kern_last(p);
   const kstage *ks = &k->stage[0];
   bool body = ps->reducer == TARN_NONE;
-  uint32_t with[K_READS], value = body ? ps->body : ps->epi == TARN_NONE ? tarn_fx_hole(p->L, 0) : ps->epi;
+  uint32_t with[K_READS], value = body                   ? ps->body
+                                  : ps->epi == TARN_NONE ? tarn_fx_hole(p->L, 0)
+                                                         : ps->epi;
   for (uint32_t r = 0; r < ks->nb; r++) {
     if (reads_slot(slot, &ks->read[r])) {
       with[r] = value;
@@ -143,10 +154,12 @@ static bool append_epilogue(kern *p, const kern *k, uint32_t slot) {
   return true;
 }
 
-/* Every other child is no longer to be inlined first, or has a kernel of its own to be read from. */
+/* Every other child is no longer to be inlined first, or has a kernel of its own to be read from.
+ */
 static bool settled(const rsite *s, const kern *k, uint32_t but) {
   for (uint32_t i = 0; i < k->nleaf; i++)
-    if (i != but && site_inlinable(s, k->leaf[i]) && !(site_facts(s, k->leaf[i]) & R_HAS_RED)) return false;
+    if (i != but && site_inlinable(s, k->leaf[i]) && !(site_facts(s, k->leaf[i]) & R_HAS_RED))
+      return false;
   return true;
 }
 
@@ -163,11 +176,13 @@ static bool better_host(const rsite *s) {
 bool when_epilogue(rsite *s) {
   kern k;
   uint32_t id = s->kid[s->slot].id;
-  if (site_const(s, id) || ((site_facts(s, id) & R_SHARED) && better_host(s)) || !site_root(s, &k)) return false;
+  if (site_const(s, id) || ((site_facts(s, id) & R_SHARED) && better_host(s)) || !site_root(s, &k))
+    return false;
   return settled(s, &k, slot_leaf(&k, s));
 }
 
-/* A single-stage kernel p with the loops of its result replaced by those of a bijective view of it. */
+/* A single-stage kernel p with the loops of its result replaced by those of a bijective view of it.
+ */
 static bool kern_reloop(kern *p, uint32_t map) {
   const tarn_imap *m = tarn_imap_get(p->L, map);
   kstage *st = &p->stage[0];
@@ -191,8 +206,8 @@ static bool kern_reloop(kern *p, uint32_t map) {
   return true;
 }
 
-/* p in the loops of k, where it is read through map; or k in the loops of p. *seen: the map through which k's result
- * is then seen, TARN_NONE for directly. */
+/* p in the loops of k, where it is read through map; or k in the loops of p. *seen: the map through
+ * which k's result is then seen, TARN_NONE for directly. */
 static bool same_loops(kern *k, kern *p, uint32_t slot, uint32_t map, uint32_t *seen) {
   *seen = TARN_NONE;
   if (kern_reloop(p, map)) {
@@ -206,12 +221,15 @@ static bool same_loops(kern *k, kern *p, uint32_t slot, uint32_t map, uint32_t *
 
 uint32_t build_epilogue(rsite *s) {
   kern k, p;
-  if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&k) || kern_is_map(&p) || kern_outputs(&p) != 1)
+  if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&k) || kern_is_map(&p) ||
+      kern_outputs(&p) != 1)
     return TARN_NONE;
   uint32_t slot = slot_leaf(&k, s), map = kern_only_map(&k, slot), ns = k.out_ns, seen;
-  if (map == TARN_NONE || !same_loops(&k, &p, slot, map, &seen) || !append_epilogue(&p, &k, slot)) return TARN_NONE;
+  if (map == TARN_NONE || !same_loops(&k, &p, slot, map, &seen) || !append_epilogue(&p, &k, slot))
+    return TARN_NONE;
   uint32_t id = kern_store(&p);
-  s->worse = id != TARN_NONE && s->e->host->graph && !(site_facts(s, s->kid[s->slot].id) & R_SHARED);
+  s->worse =
+      id != TARN_NONE && s->e->host->graph && !(site_facts(s, s->kid[s->slot].id) & R_SHARED);
   return seen == TARN_NONE ? id : seen_through(s, id, seen, ns);
 }
 
@@ -233,7 +251,8 @@ static bool all_reads_share(const kern *k, uint32_t slot, uint32_t j, uint32_t i
   for (uint32_t s = 0; s < k->nstage; s++)
     for (uint32_t r = 0; r < k->stage[s].nb + k->stage[s].ne; r++) {
       const tarn_read *x = &k->stage[s].read[r];
-      if (!x->stage && x->src == slot && !same_loop(tarn_imap_get(k->L, x->map), k->L, j, i)) return false;
+      if (!x->stage && x->src == slot && !same_loop(tarn_imap_get(k->L, x->map), k->L, j, i))
+        return false;
     }
   return true;
 }
@@ -259,8 +278,10 @@ static void order_of(uint32_t *to, const uint32_t *first, uint32_t n, uint32_t n
     if (!(used >> i & 1)) to[at++] = i;
 }
 
-/* A read of the producer's result (k already reordered): of its local buffer, the shared dims left out. */
-static bool local_read(const kern *k, const kern *p, const uint32_t *to, uint32_t nfree, uint32_t d, uint32_t *map) {
+/* A read of the producer's result (k already reordered): of its local buffer, the shared dims left
+ * out. */
+static bool local_read(const kern *k, const kern *p, const uint32_t *to, uint32_t nfree, uint32_t d,
+                       uint32_t *map) {
   const tarn_imap *m = tarn_imap_get(k->L, *map);
   tarn_imap r = *m;
   uint32_t n = 0;
@@ -275,7 +296,8 @@ static bool local_read(const kern *k, const kern *p, const uint32_t *to, uint32_
   return true;
 }
 
-static bool append_stages(kern *p, const kern *k, uint32_t slot, const uint32_t *to, uint32_t nfree) {
+static bool append_stages(kern *p, const kern *k, uint32_t slot, const uint32_t *to,
+                          uint32_t nfree) {
   uint32_t base = p->nstage;
   if (base + k->nstage > MOST_STAGES) return false;
   for (uint32_t i = 0; i < k->nstage; i++) {
@@ -325,7 +347,9 @@ static bool join(rsite *s, kern *p, kern *k, uint32_t slot, bool keep, uint32_t 
   order_of(order_p, sh.p, sh.n, free_p);
   if (!kern_reorder(k, order_k, sh.n) || !kern_reorder(p, order_p, sh.n)) return false;
   const kstage *last = kern_last(p);
-  if (s->e->host->graph && (product(p->shared, sh.n) <= 1 || product(last->own, last->nown) > buffer_limit(s))) return false;
+  if (s->e->host->graph &&
+      (product(p->shared, sh.n) <= 1 || product(last->own, last->nown) > buffer_limit(s)))
+    return false;
   for (uint32_t i = 0; keep && i < free_p; i++)
     if (order_p[i] != i) return false; /* its result would come out permuted */
   kern_last(p)->out = keep;
@@ -333,7 +357,8 @@ static bool join(rsite *s, kern *p, kern *k, uint32_t slot, bool keep, uint32_t 
 }
 
 /* The dims of a nest whose loops were put into this order, as they were: a view of it. */
-static uint32_t restored(rsite *s, const kern *k, const uint32_t *order, uint32_t nfree, uint32_t id, uint32_t ns) {
+static uint32_t restored(rsite *s, const kern *k, const uint32_t *order, uint32_t nfree,
+                         uint32_t id, uint32_t ns) {
   int64_t dim[2 * TARN_MAX_DIMS];
   uint32_t n = kern_out(k, dim);
   tarn_imap m = {.ns = (uint8_t)ns, .n = (uint8_t)n, .nin = (uint8_t)n, .fill = TARN_NONE};
@@ -348,7 +373,8 @@ static uint32_t reading_stages(const kern *k, uint32_t slot) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < k->nstage; i++) {
     bool any = false;
-    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) any |= reads_slot(slot, &k->stage[i].read[r]);
+    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++)
+      any |= reads_slot(slot, &k->stage[i].read[r]);
     n += any;
   }
   return n;
@@ -365,7 +391,8 @@ static bool feeds_reduction(const kern *k, uint32_t slot) {
 /* Every child is no longer to be inlined, has a kernel of its own, or is read in several stages. */
 static bool settled_light(const rsite *s, const kern *k) {
   for (uint32_t i = 0; i < k->nleaf; i++)
-    if (site_inlinable(s, k->leaf[i]) && !(site_facts(s, k->leaf[i]) & R_HAS_RED) && reading_stages(k, i) < 2 && k->nstage > 1)
+    if (site_inlinable(s, k->leaf[i]) && !(site_facts(s, k->leaf[i]) & R_HAS_RED) &&
+        reading_stages(k, i) < 2 && k->nstage > 1)
       return false;
   return true;
 }
@@ -384,9 +411,11 @@ static double place_score(const kern *p, void *arg) {
   uint32_t heavy = heavy_stages(p), fresh = 0;
   if (kern_outputs(p) != 1 || (heavy > 0) != f->heavy || !settled(s, p, TARN_NONE)) return -1;
   if (heavy + heavy_stages(f->k) > 2 || p->nstage + f->k->nstage > MOST_STAGES) return -1;
-  if (kern_is_map(p) && reading_stages(f->k, f->slot) < 2) return -1;                /* inlining does as well */
-  if (kern_is_map(p) && (site_facts(s, f->k->leaf[f->slot]) & R_HAS_RED)) return -1; /* rather what ends in that map */
-  if (heavy && heavy_stages(f->k) && !feeds_reduction(f->k, f->slot)) return -1;     /* two products side by side */
+  if (kern_is_map(p) && reading_stages(f->k, f->slot) < 2) return -1; /* inlining does as well */
+  if (kern_is_map(p) && (site_facts(s, f->k->leaf[f->slot]) & R_HAS_RED))
+    return -1; /* rather what ends in that map */
+  if (heavy && heavy_stages(f->k) && !feeds_reduction(f->k, f->slot))
+    return -1; /* two products side by side */
   kern k = *f->k, q = *p;
   uint32_t order[TARN_MAX_DIMS];
   if (!join(f->s, &q, &k, f->slot, false, order)) return -1;
@@ -410,7 +439,8 @@ static bool given_kid(rsite *s, kern *k, kern *p) {
   return site_root(s, k) && s->slot < s->n && site_kid(s, s->slot, p) && kern_outputs(p) == 1;
 }
 
-/* The first child to be placed: light ones before products, so that a kernel has one way to grow. */
+/* The first child to be placed: light ones before products, so that a kernel has one way to grow.
+ */
 static bool find_place(rsite *s, kern *k, kern *p) {
   if (!s->e->host->graph) return given_kid(s, k, p) && kern_outputs(k) == 1;
   if (!site_root(s, k) || kern_outputs(k) != 1 || !settled_light(s, k)) return false;
@@ -457,7 +487,9 @@ static void kern_identity_read(kern *k, uint32_t slot) {
 
 static double outputs_score(const kern *p, void *arg) {
   const rsite *s = arg;
-  return kern_outputs(p) == 1 && kern_has_reduction(p) && settled(s, p, TARN_NONE) ? (double)p->nleaf : -1;
+  return kern_outputs(p) == 1 && kern_has_reduction(p) && settled(s, p, TARN_NONE)
+             ? (double)p->nleaf
+             : -1;
 }
 
 /* A map of one kernel's result that others need as well. */
@@ -468,7 +500,8 @@ static bool find_outputs(rsite *s, kern *k, kern *p) {
   for (uint32_t i = 0; i < s->n; i++) {
     unsigned has = site_const(s, s->kid[i].id) ? 0 : site_facts(s, s->kid[i].id);
     if (!(has & R_HAS_RED)) continue;
-    if (found != TARN_NONE || !(has & R_SHARED)) return false; /* rather the epilogue of the other */
+    if (found != TARN_NONE || !(has & R_SHARED))
+      return false; /* rather the epilogue of the other */
     found = i;
   }
   if (found == TARN_NONE || !settled(s, k, TARN_NONE)) return false;
@@ -486,8 +519,8 @@ static uint32_t nth(rsite *s, uint32_t tuple, int64_t i) {
   return h->nest.mk(h->nest.user, TARN_OP_NTH, tarn_payload_ints(s->e->L, 1, &i), &tuple, 1);
 }
 
-/* Two equations: the root is the second output; the opened kernel is the first. The second one is made by a site of
- * its own (outputs-raw), so that each is an instance of a rule. */
+/* Two equations: the root is the second output; the opened kernel is the first. The second one is
+ * made by a site of its own (outputs-raw), so that each is an instance of a rule. */
 static uint32_t both_outputs(rsite *s, uint32_t *map, uint32_t *ns) {
   kern k, p;
   uint32_t order[TARN_MAX_DIMS], seen;
@@ -495,7 +528,8 @@ static uint32_t both_outputs(rsite *s, uint32_t *map, uint32_t *ns) {
   uint32_t slot = slot_leaf(&k, s);
   *ns = p.out_ns;
   *map = kern_only_map(&k, slot);
-  if (*map == TARN_NONE || !same_loops(&k, &p, slot, *map, &seen) || seen != TARN_NONE) return TARN_NONE;
+  if (*map == TARN_NONE || !same_loops(&k, &p, slot, *map, &seen) || seen != TARN_NONE)
+    return TARN_NONE;
   if (!tarn_map_is_identity(k.L, *map)) kern_identity_read(&k, slot);
   return join(s, &p, &k, slot, true, order) ? kern_store(&p) : TARN_NONE;
 }
@@ -505,7 +539,8 @@ uint32_t build_outputs(rsite *s) {
   if (both == TARN_NONE) return TARN_NONE;
   const rkid *c = &s->kid[s->slot];
   uint32_t inv = tarn_map_invert(s->e->L, map, ns), first = nth(s, both, 0);
-  uint32_t raw = s->e->host->nest.mk(s->e->host->nest.user, TARN_OP_NEST, c->payload, c->leaf, c->n);
+  uint32_t raw =
+      s->e->host->nest.mk(s->e->host->nest.user, TARN_OP_NEST, c->payload, c->leaf, c->n);
   if (inv == TARN_NONE || first == TARN_NONE || raw == TARN_NONE) return TARN_NONE;
   s->also[0] = raw;
   s->also[1] = seen_through(s, first, inv, ns);

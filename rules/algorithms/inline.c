@@ -1,10 +1,11 @@
-/* The builder `inline`: a map read by a kernel is computed where it is read, by substituting index maps and scalar
- * expressions; and when that is wanted. */
+/* The builder `inline`: a map read by a kernel is computed where it is read, by substituting index
+ * maps and scalar expressions; and when that is wanted. */
 #include "rules/algorithms/build.h"
 
 static bool reads_slot(uint32_t slot, const tarn_read *r) { return !r->stage && r->src == slot; }
 
-/* A constant c such that body is `want` where every operand is c (or its own fill): then the guard can move inside. */
+/* A constant c such that body is `want` where every operand is c (or its own fill): then the guard
+ * can move inside. */
 static bool fixpoint(kern *k, const kern *p, uint32_t want, uint32_t *fill) {
   static const double tries[] = {0, 1, -1.0 / 0.0, 1.0 / 0.0};
   const kstage *ps = &p->stage[0];
@@ -30,8 +31,10 @@ static bool mask_read(kern *k, uint32_t map, tarn_read *out) {
   tarn_tensor *yes = tarn_tensor_new(cx, TARN_BOOL, 0, NULL);
   tarn_tensor_set(yes, 0, (tarn_value){.i = 1});
   uint32_t type = tarn_type_tensor(k->L, TARN_BOOL, 0, 0, NULL);
-  uint32_t p = tarn_payload_intern(k->L, &(tarn_payload){.kind = TARN_P_CONST, .name = "true", .type = type, .tensor = yes});
-  uint32_t id = h->mk(h->user, TARN_OP_CONST, p, NULL, 0), leaf = id == TARN_NONE ? id : kern_leaf(k, id);
+  uint32_t p = tarn_payload_intern(
+      k->L, &(tarn_payload){.kind = TARN_P_CONST, .name = "true", .type = type, .tensor = yes});
+  uint32_t id = h->mk(h->user, TARN_OP_CONST, p, NULL, 0),
+           leaf = id == TARN_NONE ? id : kern_leaf(k, id);
   if (leaf == TARN_NONE) return false;
   m.nin = 0;
   m.fill = tarn_fx_iconst(k->L, TARN_BOOL, 0);
@@ -39,7 +42,8 @@ static bool mask_read(kern *k, uint32_t map, tarn_read *out) {
   return true;
 }
 
-/* The producer's expression where the consumer reads it through map; its operands become reads of s. */
+/* The producer's expression where the consumer reads it through map; its operands become reads of
+ * s. */
 static uint32_t inlined(kern *k, kstage *s, bool body, const kern *p, uint32_t map) {
   const kstage *ps = &p->stage[0];
   const tarn_imap *m = tarn_imap_get(k->L, map);
@@ -61,7 +65,8 @@ static uint32_t inlined(kern *k, kstage *s, bool body, const kern *p, uint32_t m
   uint32_t f = tarn_fx_subst(k->L, ps->body, with, ps->nb);
   if (!guard || fix) return f;
   uint32_t at = kern_add_read(s, body, mask);
-  return at == TARN_NONE ? at : tarn_fx_op(k->L, TARN_FX_SEL, tarn_fx_hole(k->L, at + !body), f, want);
+  return at == TARN_NONE ? at
+                         : tarn_fx_op(k->L, TARN_FX_SEL, tarn_fx_hole(k->L, at + !body), f, want);
 }
 
 /* Replaces the reads of slot in the body (or epilogue) of a stage. */
@@ -80,7 +85,9 @@ static bool inline_part(kern *k, kstage *s, bool body, uint32_t slot, const kern
 
 bool kern_inline(kern *k, uint32_t slot, const kern *p) {
   for (uint32_t i = 0; i < k->nstage; i++)
-    if (!inline_part(k, &k->stage[i], true, slot, p) || !inline_part(k, &k->stage[i], false, slot, p)) return false;
+    if (!inline_part(k, &k->stage[i], true, slot, p) ||
+        !inline_part(k, &k->stage[i], false, slot, p))
+      return false;
   return true;
 }
 
@@ -98,14 +105,16 @@ uint32_t kern_only_map(const kern *k, uint32_t slot) {
   return map;
 }
 
-/* Not what several uses read and another kernel can write: reading it again costs no more than its operands. */
+/* Not what several uses read and another kernel can write: reading it again costs no more than its
+ * operands. */
 bool site_inlinable(const rsite *s, uint32_t id) {
   unsigned has = site_facts(s, id);
   bool written = (has & R_SHARED) && (has & R_EPILOGUE);
   return (has & R_HAS_MAP) && !written && !site_const(s, id);
 }
 
-/* A kernel of its own can do map p: it reads the result of one that others do not need, element by element. */
+/* A kernel of its own can do map p: it reads the result of one that others do not need, element by
+ * element. */
 static bool hosted(const rsite *s, const kern *p) {
   for (uint32_t r = 0; r < p->stage[0].nb; r++) {
     const tarn_read *x = &p->stage[0].read[r];
@@ -121,12 +130,13 @@ static bool hosted(const rsite *s, const kern *p) {
 /* A map that alone reads the kid, each element once. */
 static bool reads_once(const rsite *s, const kern *k, uint32_t slot) {
   uint32_t map = kern_only_map(k, slot);
-  if (!kern_is_map(k) || (site_facts(s, k->leaf[slot]) & R_SHARED) || map == TARN_NONE) return false;
+  if (!kern_is_map(k) || (site_facts(s, k->leaf[slot]) & R_SHARED) || map == TARN_NONE)
+    return false;
   return tarn_map_invert(k->L, map, 0) != TARN_NONE;
 }
 
-/* And nothing else that is not constant: it need not stand without what it reads in it. With several operands, which of
- * them becomes whose epilogue is a choice. */
+/* And nothing else that is not constant: it need not stand without what it reads in it. With
+ * several operands, which of them becomes whose epilogue is a choice. */
 static bool next_in_line(const rsite *s, const kern *k, uint32_t slot) {
   for (uint32_t i = 0; i < k->nleaf; i++)
     if (i != slot && !site_const(s, k->leaf[i])) return false;
@@ -135,14 +145,16 @@ static bool next_in_line(const rsite *s, const kern *k, uint32_t slot) {
 
 /* ---------------------------------------------------------------- many operands
  * A sum of n terms has n(n-1)/2 nests, one for each way to begin and to end. Of those with many
- * operands only the longest stand, where no other kernel could do what is inlined; and the small maps
- * that they read, the terms, are inlined all at once. */
+ * operands only the longest stand, where no other kernel could do what is inlined; and the small
+ * maps that they read, the terms, are inlined all at once. */
 enum { MANY = 16, FEW = 4 };
 
 static bool crowded(const kern *k) { return k->nleaf > MANY || k->stage[0].nb > MANY; }
 
 /* A map of few operands. */
-static bool is_small(const kern *k) { return kern_is_map(k) && k->nleaf <= FEW && k->stage[0].nb <= FEW; }
+static bool is_small(const kern *k) {
+  return kern_is_map(k) && k->nleaf <= FEW && k->stage[0].nb <= FEW;
+}
 
 /* Distinct reads, of which there are as many as tensors read, or more. */
 typedef struct crowd {
@@ -163,7 +175,8 @@ static bool crowd_add_read(rsite *s, crowd *c, uint32_t id, uint32_t map) {
   kern p;
   uint32_t payload, n;
   const uint32_t *kid;
-  bool small = site_inlinable(s, id) && kern_open(&p, &s->e->host->nest, id, is_small, &payload, &kid, &n);
+  bool small =
+      site_inlinable(s, id) && kern_open(&p, &s->e->host->nest, id, is_small, &payload, &kid, &n);
   if (!small) return crowd_add(c, id, map);
   for (uint32_t j = 0; j < p.stage[0].nb; j++) {
     const tarn_read *r = &p.stage[0].read[j];
@@ -195,7 +208,8 @@ static bool has_room(rsite *s, const kern *k, uint32_t id, const kern *p) {
  * that no other kernel can do. */
 static bool open_term(rsite *s, uint32_t i, const kern *k, uint32_t leaf, kern *q) {
   rkid had = s->kid[i];
-  bool term = site_inlinable(s, had.id) && reads_once(s, k, leaf) && site_open(s, i, q, is_small) && !hosted(s, q);
+  bool term = site_inlinable(s, had.id) && reads_once(s, k, leaf) && site_open(s, i, q, is_small) &&
+              !hosted(s, q);
   for (uint32_t j = 0; term && j < q->nleaf; j++) term = !site_inlinable(s, q->leaf[j]);
   if (!term) s->kid[i] = had;
   return term;
@@ -236,8 +250,9 @@ uint32_t build_inline_sum(rsite *s) { return inline_slot(s, true); }
 
 /* ---------------------------------------------------------------- when to inline */
 
-/* Is k, with p where it now reads `slot`, wanted? Not when k reads other results too, p brings in more, and p can be the
- * last thing that a kernel of its own does: sums of many branches would have a form for each subset of them. */
+/* Is k, with p where it now reads `slot`, wanted? Not when k reads other results too, p brings in
+ * more, and p can be the last thing that a kernel of its own does: sums of many branches would have
+ * a form for each subset of them. */
 static bool wants_inline(rsite *s, const kern *k, uint32_t id, const kern *p) {
   uint32_t others = 0, fresh = 0;
   if (!site_inlinable(s, id) || !has_room(s, k, id, p)) return false;
@@ -250,21 +265,24 @@ static bool wants_inline(rsite *s, const kern *k, uint32_t id, const kern *p) {
   return others == 0 || fresh == 0 || !hosted(s, p);
 }
 
-/* Into a map: the first child that can be, so that chains and trees give one node for each prefix of the walk, not one
- * for each subset. */
+/* Into a map: the first child that can be, so that chains and trees give one node for each prefix
+ * of the walk, not one for each subset. */
 bool when_inline_map(rsite *s) {
   kern k, p;
   if (!site_root(s, &k)) return false;
   for (uint32_t i = 0; i < s->slot; i++) {
     rkid had = s->kid[i];
-    bool first = site_inlinable(s, had.id) && site_open(s, i, &p, kern_is_map) && wants_inline(s, &k, had.id, &p);
+    bool first = site_inlinable(s, had.id) && site_open(s, i, &p, kern_is_map) &&
+                 wants_inline(s, &k, had.id, &p);
     s->kid[i] = had;
     if (first) return false;
   }
-  return site_inlinable(s, s->kid[s->slot].id) && site_kid(s, s->slot, &p) && wants_inline(s, &k, s->kid[s->slot].id, &p);
+  return site_inlinable(s, s->kid[s->slot].id) && site_kid(s, s->slot, &p) &&
+         wants_inline(s, &k, s->kid[s->slot].id, &p);
 }
 
-/* Points of the consumer's loops for one element of the producer: how often it would be computed. */
+/* Points of the consumer's loops for one element of the producer: how often it would be computed.
+ */
 static double repeats(const kern *k, uint32_t slot) {
   double most = 0;
   for (uint32_t i = 0; i < k->nstage; i++)
@@ -280,11 +298,12 @@ static double repeats(const kern *k, uint32_t slot) {
   return most;
 }
 
-/* Into a reduction: a producer whose own operands need no further inlining, and either it is read once an element, or it
- * could not be the epilogue of another kernel instead. */
+/* Into a reduction: a producer whose own operands need no further inlining, and either it is read
+ * once an element, or it could not be the epilogue of another kernel instead. */
 bool when_inline_reduction(rsite *s) {
   kern k, p;
-  if (!site_inlinable(s, s->kid[s->slot].id) || !site_root(s, &k) || !site_kid(s, s->slot, &p)) return false;
+  if (!site_inlinable(s, s->kid[s->slot].id) || !site_root(s, &k) || !site_kid(s, s->slot, &p))
+    return false;
   bool after_reduction = false;
   for (uint32_t i = 0; i < p.nleaf; i++) {
     if (site_inlinable(s, p.leaf[i])) return false;

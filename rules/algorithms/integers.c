@@ -2,10 +2,11 @@
  *
  *   Σ s·(a - z) · t·(b - y)  =  s·t · (Σ a·b - z·Σb - y·Σa + K·z·y)
  *
- * for scales and zero points that are the same along the reduction of K elements. The sums of one tensor are kernels of
- * their own; those of constants are computed at compile time. On integers this holds modulo 2^32, as they wrap; on floats
- * it is a matter of rounding, as long as no sum of integers can overflow. An operand may be moved from i8 to u8, or back,
- * by 128, where that is what an instruction takes (cf. Jacob et al., "Quantization and training of neural networks for
+ * for scales and zero points that are the same along the reduction of K elements. The sums of one
+ * tensor are kernels of their own; those of constants are computed at compile time. On integers
+ * this holds modulo 2^32, as they wrap; on floats it is a matter of rounding, as long as no sum of
+ * integers can overflow. An operand may be moved from i8 to u8, or back, by 128, where that is what
+ * an instruction takes (cf. Jacob et al., "Quantization and training of neural networks for
  * efficient integer-arithmetic-only inference", CVPR 2018). */
 #include "rules/algorithms/integers.h"
 #include <string.h>
@@ -34,11 +35,14 @@ static bool read_factor(factor *f, uint32_t e) {
   switch (x.op) {
   case TARN_FX_CAST:
     if (x.dtype != TARN_I32 && x.dtype != TARN_F32) return false;
-    if (!is_element(f, x.kid[0]) && (x.dtype != TARN_F32 || !read_factor(f, x.kid[0]) || f->real)) return false;
+    if (!is_element(f, x.kid[0]) && (x.dtype != TARN_F32 || !read_factor(f, x.kid[0]) || f->real))
+      return false;
     f->real = x.dtype == TARN_F32;
     return true;
   case TARN_FX_SUB:
-    if (!read_factor(f, x.kid[0]) || f->real || f->zero != TARN_NONE || tarn_fx_uses(L, x.kid[1], f->hole)) return false;
+    if (!read_factor(f, x.kid[0]) || f->real || f->zero != TARN_NONE ||
+        tarn_fx_uses(L, x.kid[1], f->hole))
+      return false;
     f->zero = x.kid[1];
     return true;
   case TARN_FX_MUL: {
@@ -62,13 +66,16 @@ static bool dequantises(const kern *p) {
   return kern_is_map(p) && find_factor(&f);
 }
 
-static bool literal(const tarn_lang *L, uint32_t f) { return f == TARN_NONE || tarn_fx_holes(L, f) == 0; }
+static bool literal(const tarn_lang *L, uint32_t f) {
+  return f == TARN_NONE || tarn_fx_holes(L, f) == 0;
+}
 
 /* The element that stands for a padded 0: the zero point. */
 static bool padded(tarn_lang *L, const factor *f, uint32_t fill, uint32_t *out) {
   const tarn_fx *x = tarn_fx_get(L, fill);
   int64_t z = f->zero == TARN_NONE ? 0 : tarn_fx_get(L, f->zero)->ivalue;
-  bool zero = x->op == TARN_FX_CONST && (tarn_dtype_is_float(x->dtype) ? x->value == 0 : x->ivalue == 0);
+  bool zero =
+      x->op == TARN_FX_CONST && (tarn_dtype_is_float(x->dtype) ? x->value == 0 : x->ivalue == 0);
   if (!zero || !literal(L, f->zero)) return false;
   if (z < (f->type == TARN_I8 ? -128 : 0) || z > (f->type == TARN_I8 ? 127 : 255)) return false;
   *out = tarn_fx_iconst(L, f->type, z);
@@ -77,10 +84,12 @@ static bool padded(tarn_lang *L, const factor *f, uint32_t fill, uint32_t *out) 
 
 /* ---------------------------------------------------------------- the product */
 
-static uint32_t reduce_loops(const product *p) { return ((1u << p->ndim) - 1) & ~((1u << p->nacc) - 1); }
+static uint32_t reduce_loops(const product *p) {
+  return ((1u << p->ndim) - 1) & ~((1u << p->nacc) - 1);
+}
 
-/* Where the kernel reads what the map reads as operand h, padding aside: a padded element is the zero point, whatever the
- * scale. TARN_NONE: outside of it somewhere. */
+/* Where the kernel reads what the map reads as operand h, padding aside: a padded element is the
+ * zero point, whatever the scale. TARN_NONE: outside of it somewhere. */
 static uint32_t beside(product *p, const factor *f, uint32_t through, uint32_t h) {
   tarn_lang *L = p->k.L;
   uint32_t map = tarn_map_compose(L, through, f->p.stage[0].read[h].map);
@@ -95,7 +104,8 @@ static uint32_t beside(product *p, const factor *f, uint32_t through, uint32_t h
   return tarn_map_intern(L, &m);
 }
 
-/* Are zero point and scale the same along the reduction, and everywhere where the tensor is padded? */
+/* Are zero point and scale the same along the reduction, and everywhere where the tensor is padded?
+ */
 static bool steady(product *p, uint32_t i) {
   tarn_lang *L = p->k.L;
   const factor *f = &p->f[i];
@@ -104,8 +114,8 @@ static bool steady(product *p, uint32_t i) {
   const tarn_imap *m = tarn_imap_get(L, through);
   if (m->nguard && !padded(L, f, m->fill, &fill)) return false;
   for (uint32_t h = 0; h < ps->nb; h++) {
-    bool used =
-        (f->zero != TARN_NONE && tarn_fx_uses(L, f->zero, h)) || (f->scale != TARN_NONE && tarn_fx_uses(L, f->scale, h));
+    bool used = (f->zero != TARN_NONE && tarn_fx_uses(L, f->zero, h)) ||
+                (f->scale != TARN_NONE && tarn_fx_uses(L, f->scale, h));
     if (!used) continue;
     uint32_t c = beside(p, f, through, h);
     if (c == TARN_NONE || (map_uses(L, c) & reduce_loops(p))) return false;
@@ -126,7 +136,8 @@ static bool find_factors(rsite *s, product *p, tarn_dtype sum) {
   for (uint32_t i = 0; i < 2; i++) {
     uint32_t id = p->k.leaf[p->k.stage[0].read[i].src], at = 0;
     while (at < s->n && s->kid[at].id != id) at++;
-    if (at == s->n || !site_open(s, at, &p->f[i].p, dequantises) || !find_factor(&p->f[i])) return false;
+    if (at == s->n || !site_open(s, at, &p->f[i].p, dequantises) || !find_factor(&p->f[i]))
+      return false;
     if (p->f[i].real != (sum == TARN_F32)) return false;
   }
   return true;
@@ -147,11 +158,17 @@ static uint32_t moved(const kern *k, factor *f, uint32_t leaf) {
   kern c = {.host = k->host, .L = L, .nstage = 1};
   kstage *st = &c.stage[0];
   const tarn_type *t = k->host ? tarn_type_get(L, k->host->type(k->host->user, leaf)) : NULL;
-  uint32_t h = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)), by = tarn_fx_iconst(L, TARN_I32, up ? 128 : -128);
+  uint32_t h = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)),
+           by = tarn_fx_iconst(L, TARN_I32, up ? 128 : -128);
   uint32_t axis[TARN_MAX_DIMS];
   if (!t) return TARN_NONE;
   f->type = up ? TARN_U8 : TARN_I8;
-  *st = (kstage){.nown = t->n, .reducer = TARN_NONE, .epi = TARN_NONE, .nb = 1, .out = true, .space = TARN_NONE};
+  *st = (kstage){.nown = t->n,
+                 .reducer = TARN_NONE,
+                 .epi = TARN_NONE,
+                 .nb = 1,
+                 .out = true,
+                 .space = TARN_NONE};
   st->body = tarn_fx_cast(L, f->type, tarn_fx_op(L, TARN_FX_ADD, h, by, 0));
   for (uint32_t i = 0; i < t->n; i++) st->own[i] = t->dim[i], axis[i] = i;
   c.out_ns = t->ns;
@@ -162,8 +179,8 @@ static uint32_t moved(const kern *k, factor *f, uint32_t leaf) {
 
 /* ---------------------------------------------------------------- the new kernel */
 
-/* Σ of one tensor's elements over the reduction, for each point of the loops that it depends on; a read of it for the
- * epilogue. */
+/* Σ of one tensor's elements over the reduction, for each point of the loops that it depends on; a
+ * read of it for the epilogue. */
 static bool summed(product *p, const tarn_read *of, uint32_t *hole) {
   kern *k = &p->k;
   tarn_lang *L = k->L;
@@ -172,17 +189,25 @@ static bool summed(product *p, const tarn_read *of, uint32_t *hole) {
     if (used >> d & 1) axis[n++] = d;
   kern c = {.host = k->host, .L = L, .nstage = 1, .out_ns = n};
   kstage *st = &c.stage[0];
-  *st = (kstage){.nown = n, .nred = p->ndim - p->nacc, .epi = TARN_NONE, .nb = 1, .out = true, .space = TARN_NONE};
-  st->body = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)), st->reducer = tarn_reducer_of(L, TARN_RED_SUM, TARN_I32);
+  *st = (kstage){.nown = n,
+                 .nred = p->ndim - p->nacc,
+                 .epi = TARN_NONE,
+                 .nb = 1,
+                 .out = true,
+                 .space = TARN_NONE};
+  st->body = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)),
+  st->reducer = tarn_reducer_of(L, TARN_RED_SUM, TARN_I32);
   for (uint32_t d = 0; d < n; d++) st->own[d] = p->dim[axis[d]];
-  for (uint32_t d = 0; d < st->nred; d++) st->red[d] = p->dim[p->nacc + d], axis[n + d] = p->nacc + d;
+  for (uint32_t d = 0; d < st->nred; d++)
+    st->red[d] = p->dim[p->nacc + d], axis[n + d] = p->nacc + d;
   uint32_t map = tarn_map_compose(L, map_embed(L, p->dim, p->ndim, axis, n + st->nred), of->map);
   uint32_t from = map == TARN_NONE ? map : kern_leaf(&c, k->leaf[of->src]);
   if (from == TARN_NONE) return false;
   st->read[0] = (tarn_read){false, from, map};
   uint32_t id = kern_store(&c), leaf = id == TARN_NONE ? id : kern_leaf(k, id);
   if (leaf == TARN_NONE) return false;
-  uint32_t at = kern_add_read(&k->stage[0], false, (tarn_read){false, leaf, map_project(L, p->dim, p->nacc, axis, n)});
+  uint32_t at = kern_add_read(&k->stage[0], false,
+                              (tarn_read){false, leaf, map_project(L, p->dim, p->nacc, axis, n)});
   *hole = at == TARN_NONE ? at : tarn_fx_hole(L, at + 1);
   return at != TARN_NONE;
 }
@@ -199,7 +224,8 @@ static uint32_t outside(product *p, const factor *f, uint32_t through, uint32_t 
     if (!tarn_fx_uses(L, e, h)) continue;
     const tarn_read *r = &f->p.stage[0].read[h];
     uint32_t map = beside(p, f, through, h), leaf = kern_leaf(k, f->p.leaf[r->src]);
-    if (map == TARN_NONE || (map = tarn_map_compose(L, own, map)) == TARN_NONE || leaf == TARN_NONE) return TARN_NONE;
+    if (map == TARN_NONE || (map = tarn_map_compose(L, own, map)) == TARN_NONE || leaf == TARN_NONE)
+      return TARN_NONE;
     uint32_t at = kern_add_read(&k->stage[0], false, (tarn_read){false, leaf, map});
     if (at == TARN_NONE) return TARN_NONE;
     with[h] = tarn_fx_hole(L, at + 1);
@@ -217,7 +243,8 @@ static bool take_elements(product *p, const uint32_t *leaf, uint32_t *through) {
     const tarn_imap *m = tarn_imap_get(k->L, map);
     if (m->nguard && !padded(k->L, f, m->fill, &fill)) return false;
     uint32_t at = kern_leaf(k, leaf[i]);
-    map = tarn_map_compose(k->L, m->nguard ? map_with_fill(k->L, map, fill) : map, f->p.stage[0].read[f->hole].map);
+    map = tarn_map_compose(k->L, m->nguard ? map_with_fill(k->L, map, fill) : map,
+                           f->p.stage[0].read[f->hole].map);
     if (map == TARN_NONE || at == TARN_NONE) return false;
     st->read[i] = (tarn_read){false, at, map};
   }
@@ -259,17 +286,21 @@ uint32_t product_of_bytes(product *p, const uint32_t *leaf) {
   tarn_lang *L = p->k.L;
   kstage *st = &p->k.stage[0];
   uint32_t epi = st->epi, h0 = tarn_fx_hole(L, 0);
-  st->body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, TARN_I32, h0), tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 1)), 0);
+  st->body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, TARN_I32, h0),
+                        tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 1)), 0);
   st->reducer = tarn_reducer_of(L, TARN_RED_SUM, TARN_I32);
   if (!corrected(p, through, &value)) return TARN_NONE;
   for (uint32_t h = 0; h <= K_READS; h++) with[h] = TARN_NONE;
   with[0] = value;
-  st->epi = epi != TARN_NONE ? tarn_fx_subst(L, epi, with, K_READS + 1) : value == h0 ? TARN_NONE : value;
+  st->epi = epi != TARN_NONE ? tarn_fx_subst(L, epi, with, K_READS + 1)
+            : value == h0    ? TARN_NONE
+                             : value;
   return kern_store(&p->k);
 }
 
-/* Are both read at sums of loops? A tensor that is spread out (transposed convolution) gets holes that are no zeros once a zero
- * point is taken from it, and its sum has no residue class left to go through (residue.c): there the price decides. */
+/* Are both read at sums of loops? A tensor that is spread out (transposed convolution) gets holes
+ * that are no zeros once a zero point is taken from it, and its sum has no residue class left to go
+ * through (residue.c): there the price decides. */
 static bool plainly_read(const kern *k) {
   for (uint32_t r = 0; r < 2; r++) {
     const tarn_imap *m = tarn_imap_get(k->L, k->stage[0].read[r].map);
@@ -284,7 +315,8 @@ static bool plainly_read(const kern *k) {
 static uint32_t build(rsite *s, tarn_dtype sum, bool move) {
   product p;
   uint32_t leaf[2];
-  if (!product_find(s, &p, sum) || !find_factors(s, &p, sum) || !types_fit(&p, move)) return TARN_NONE;
+  if (!product_find(s, &p, sum) || !find_factors(s, &p, sum) || !types_fit(&p, move))
+    return TARN_NONE;
   for (uint32_t i = 0; i < 2; i++) leaf[i] = p.f[i].p.leaf[p.f[i].p.stage[0].read[p.f[i].hole].src];
   uint32_t i = moved_one(s, &p);
   if (move && (leaf[i] = moved(&p.k, &p.f[i], leaf[i])) == TARN_NONE) return TARN_NONE;
@@ -297,8 +329,10 @@ static uint32_t build(rsite *s, tarn_dtype sum, bool move) {
 bool product_taken(const rsite *s, const product *p, tarn_dtype sum, const tarn_dtype type[2]) {
   tarn_lang *L = p->k.L;
   tarn_hw_dot d[TARN_HW_DOTS];
-  uint32_t h0 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 0)), h1 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 1));
-  uint32_t body = tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0), red = tarn_reducer_of(L, TARN_RED_SUM, sum);
+  uint32_t h0 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 0)),
+           h1 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 1));
+  uint32_t body = tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0),
+           red = tarn_reducer_of(L, TARN_RED_SUM, sum);
   if (!s->e->hw || !tarn_hw_dots(L, s->e->hw, body, red, type, d, TARN_HW_DOTS)) return false;
   for (uint32_t r = p->nacc; r < p->ndim; r++)
     if (p->dim[r] >= d[0].k) return true;

@@ -1,4 +1,5 @@
-/* rules: products of 8-bit integers times scales, shared by the rules that find such factors and those that make them. */
+/* rules: products of 8-bit integers times scales, shared by the rules that find such factors and
+ * those that make them. */
 #ifndef TARN_RULES_INTEGERS_H
 #define TARN_RULES_INTEGERS_H
 #include "rules/algorithms/build.h"
@@ -19,10 +20,10 @@ typedef struct product {
 
 /* The root as a sum of products in that type; p->f is not looked at. */
 bool product_find(rsite *s, product *p, tarn_dtype sum);
-/* Does an instruction of the description sum, in that type, products of elements of these types, several at once along a
- * reduce loop? */
+/* Does an instruction of the description sum, in that type, products of elements of these types,
+ * several at once along a reduce loop? */
 bool product_taken(const rsite *s, const product *p, tarn_dtype sum, const tarn_dtype type[2]);
-/* The product p of its factors as one of their 8-bit tensors, leaf[0] and leaf[1] of the host, zero points and scales behind
- * the sum. Changes p. TARN_NONE where it cannot be. */
+/* The product p of its factors as one of their 8-bit tensors, leaf[0] and leaf[1] of the host, zero
+ * points and scales behind the sum. Changes p. TARN_NONE where it cannot be. */
 uint32_t product_of_bytes(product *p, const uint32_t *leaf);
 #endif

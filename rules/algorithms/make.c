@@ -8,7 +8,8 @@ uint32_t space_loop(space *s, int64_t extent) {
 }
 uint32_t space_var(const space *s, uint32_t i) { return tarn_ix_var(s->L, i, s->dim); }
 uint32_t space_scaled(const space *s, int64_t k, uint32_t i, uint32_t j) {
-  return tarn_ix_add(s->L, tarn_ix_scale(s->L, space_var(s, i), k, s->dim), space_var(s, j), s->dim);
+  return tarn_ix_add(s->L, tarn_ix_scale(s->L, space_var(s, i), k, s->dim), space_var(s, j),
+                     s->dim);
 }
 
 uint32_t space_map(const space *s, uint32_t n, const int64_t *in, const uint32_t *e) {
@@ -23,7 +24,8 @@ uint32_t space_move(const space *s, const moved *v, uint32_t map, tarn_dtype t) 
   tarn_imap m = *tarn_imap_get(s->L, map);
   uint32_t uses = map_uses(s->L, map);
   for (uint32_t i = 0; i < m.nin; i++) m.e[i] = tarn_ix_subst(s->L, m.e[i], v->sub, s->dim);
-  for (uint32_t i = 0; i < m.nguard; i++) m.guard[i].e = tarn_ix_subst(s->L, m.guard[i].e, v->sub, s->dim);
+  for (uint32_t i = 0; i < m.nguard; i++)
+    m.guard[i].e = tarn_ix_subst(s->L, m.guard[i].e, v->sub, s->dim);
   for (uint32_t i = 0; i < v->nend; i++) {
     if (!(uses >> v->which[i] & 1)) continue;
     if (m.nguard == TARN_MAX_DIMS) return TARN_NONE;
@@ -48,7 +50,8 @@ kstage *make_stage(kern *k, const space *s, uint32_t n, uint32_t nred) {
   memcpy(st->own, s->dim + k->depth, st->nown * sizeof *st->own);
   memcpy(st->red, s->dim + s->n - nred, nred * sizeof *st->red);
   st->body = tarn_fx_hole(k->L, 0);
-  for (uint32_t i = 1; i < n; i++) st->body = tarn_fx_op(k->L, TARN_FX_MUL, st->body, tarn_fx_hole(k->L, i), 0);
+  for (uint32_t i = 1; i < n; i++)
+    st->body = tarn_fx_op(k->L, TARN_FX_MUL, st->body, tarn_fx_hole(k->L, i), 0);
   st->reducer = tarn_reducer_of(k->L, TARN_RED_SUM, TARN_F32);
   st->epi = st->space = TARN_NONE;
   return st;
@@ -68,7 +71,8 @@ bool make_epilogue(kern *k, kstage *st, const kern *was, const space *s, const m
     const tarn_read *x = &of->read[of->nb + i];
     uint32_t leaf = kern_leaf(k, was->leaf[x->src]);
     uint32_t map = v ? space_move(s, v, x->map, kern_leaf_type(was, x->src)->dtype) : x->map;
-    if (leaf == TARN_NONE || map == TARN_NONE || kern_add_read(st, false, (tarn_read){false, leaf, map}) == TARN_NONE)
+    if (leaf == TARN_NONE || map == TARN_NONE ||
+        kern_add_read(st, false, (tarn_read){false, leaf, map}) == TARN_NONE)
       return false;
   }
   return true;
@@ -84,11 +88,14 @@ uint32_t make_tensor(rsite *s, const char *name, const double *v, uint32_t n, co
   tarn_lang *L = s->e->L;
   tarn_tensor *t = tarn_tensor_new(tarn_lang_ctx(L), TARN_F32, n, dim);
   for (int64_t i = 0; i < tarn_tensor_count(t); i++) tarn_tensor_set(t, i, (tarn_value){.d = v[i]});
-  tarn_payload p = {.kind = TARN_P_CONST, .name = name, .type = tarn_type_tensor(L, TARN_F32, n, n, dim), .tensor = t};
+  tarn_payload p = {.kind = TARN_P_CONST,
+                    .name = name,
+                    .type = tarn_type_tensor(L, TARN_F32, n, n, dim),
+                    .tensor = t};
   return h->nest.mk(h->nest.user, TARN_OP_CONST, tarn_payload_intern(L, &p), NULL, 0);
 }
-bool make_numbers(rsite *s, kern *k, kstage *st, const char *name, const double *v, uint32_t n, const int64_t *dim,
-                  const space *over, const uint32_t *at) {
+bool make_numbers(rsite *s, kern *k, kstage *st, const char *name, const double *v, uint32_t n,
+                  const int64_t *dim, const space *over, const uint32_t *at) {
   uint32_t e[TARN_MAX_DIMS];
   for (uint32_t i = 0; i < n; i++) e[i] = space_var(over, at[i]);
   return make_read(k, st, make_tensor(s, name, v, n, dim), space_map(over, n, dim, e));
@@ -107,5 +114,6 @@ bool site_weighs(const rsite *s, const kern *k, uint32_t *data, uint32_t *weight
   if (x->kid[0] == x->kid[1]) return false;
   *weight = site_const(s, k->leaf[st->read[0].src]) ? 0 : 1;
   *data = 1 - *weight;
-  return site_const(s, k->leaf[st->read[*weight].src]) && !site_const(s, k->leaf[st->read[*data].src]);
+  return site_const(s, k->leaf[st->read[*weight].src]) &&
+         !site_const(s, k->leaf[st->read[*data].src]);
 }

@@ -1,22 +1,24 @@
 /* Sums of products of floats on operands of fewer bits.
  *
- * To bytes: each operand x becomes s·(q - z) with q = round(x / s) + z in u8 (z = 128) or i8 (z = 0) and s = max |x| / 127.
- * The largest magnitude is taken over all that one sum may read: s depends on those dims of the operand that no reduce loop
- * walks, so that it is a factor of the sum and goes behind it (rules/integers.c). Of weights that is computed at compile time,
- * a scale for each filter; of activations in kernels of their own, a scale for each row of a matrix, one for an image that
- * windows are read from.
+ * To bytes: each operand x becomes s·(q - z) with q = round(x / s) + z in u8 (z = 128) or i8 (z =
+ * 0) and s = max |x| / 127. The largest magnitude is taken over all that one sum may read: s
+ * depends on those dims of the operand that no reduce loop walks, so that it is a factor of the sum
+ * and goes behind it (rules/integers.c). Of weights that is computed at compile time, a scale for
+ * each filter; of activations in kernels of their own, a scale for each row of a matrix, one for an
+ * image that windows are read from.
  *
  * Error. |x - s(q - z)| <= s/2 = max |x| / 254, so that a sum of K products is off by at most
  *   K · max |a| · max |b| · (2 / 254 + 1 / 254²) < 0.008 · K · max |a| · max |b|.
  *
- * To bf16: each operand is rounded to 8 bits of significand, off by at most 2^-8 of itself, so that the sum is off by at most
- *   (2 · 2^-8 + 2^-16) · Σ |a| |b| < 0.0079 · K · max |a| · max |b|. */
+ * To bf16: each operand is rounded to 8 bits of significand, off by at most 2^-8 of itself, so that
+ * the sum is off by at most (2 · 2^-8 + 2^-16) · Σ |a| |b| < 0.0079 · K · max |a| · max |b|. */
 #include "rules/algorithms/integers.h"
 
 typedef struct operand { /* of the product: a child through a map */
   uint32_t id, map;
   const tarn_type *type;
-  uint32_t nkept, kept[TARN_MAX_DIMS], nrest, rest[TARN_MAX_DIMS]; /* dims with a scale of their own; the others */
+  uint32_t nkept, kept[TARN_MAX_DIMS], nrest,
+      rest[TARN_MAX_DIMS]; /* dims with a scale of their own; the others */
 } operand;
 
 /* Is the dim read by loops of the result alone, and everywhere within the operand? */
@@ -43,13 +45,16 @@ static kern *new_kern(const kern *like, uint32_t nred, tarn_red_kind reducer) {
   kern *k = TARN_NEW(tarn_lang_ctx(like->L), kern);
   kstage *st = &k->stage[0];
   k->host = like->host, k->L = like->L, k->nstage = 1;
-  *st = (kstage){.nred = nred, .reducer = TARN_NONE, .epi = TARN_NONE, .out = true, .space = TARN_NONE};
+  *st = (kstage){
+      .nred = nred, .reducer = TARN_NONE, .epi = TARN_NONE, .out = true, .space = TARN_NONE};
   if (reducer != TARN_RED_NONE) st->reducer = tarn_reducer_of(k->L, reducer, TARN_F32);
   return k;
 }
-/* Over the dims `own` of a tensor, reducing the dims `red`, one read of it. TARN_NONE on failure. */
-static uint32_t reduced(const kern *like, uint32_t id, const tarn_type *t, const uint32_t *own, uint32_t nown,
-                        const uint32_t *red, uint32_t nred, uint32_t body, uint32_t epi) {
+/* Over the dims `own` of a tensor, reducing the dims `red`, one read of it. TARN_NONE on failure.
+ */
+static uint32_t reduced(const kern *like, uint32_t id, const tarn_type *t, const uint32_t *own,
+                        uint32_t nown, const uint32_t *red, uint32_t nred, uint32_t body,
+                        uint32_t epi) {
   kern *k = new_kern(like, nred, TARN_RED_MAX);
   kstage *st = &k->stage[0];
   tarn_imap m = {.ns = (uint8_t)nown, .n = (uint8_t)(nown + nred), .nin = t->n, .fill = TARN_NONE};
@@ -57,7 +62,8 @@ static uint32_t reduced(const kern *like, uint32_t id, const tarn_type *t, const
   for (uint32_t i = 0; i < nown; i++) m.dim[i] = st->own[i] = t->dim[own[i]];
   for (uint32_t i = 0; i < nred; i++) m.dim[nown + i] = st->red[i] = t->dim[red[i]];
   for (uint32_t a = 0; a < t->n; a++) m.in[a] = t->dim[a];
-  for (uint32_t i = 0; i < nown + nred; i++) m.e[i < nown ? own[i] : red[i - nown]] = tarn_ix_var(k->L, i, m.dim);
+  for (uint32_t i = 0; i < nown + nred; i++)
+    m.e[i < nown ? own[i] : red[i - nown]] = tarn_ix_var(k->L, i, m.dim);
   st->read[0] = (tarn_read){false, kern_leaf(k, id), tarn_map_intern(k->L, &m)};
   return kern_store(k);
 }
@@ -69,27 +75,32 @@ static kern *mapped(const kern *like, const operand *o, uint32_t id, uint32_t by
   for (uint32_t a = 0; a < n; a++) st->own[a] = o->type->dim[a], axis[a] = a;
   k->out_ns = o->type->ns, st->nown = n, st->nb = 2, st->body = body;
   st->read[0] = (tarn_read){false, kern_leaf(k, id), map_project(k->L, st->own, n, axis, n)};
-  st->read[1] = (tarn_read){false, kern_leaf(k, by), map_project(k->L, st->own, n, o->kept, o->nkept)};
+  st->read[1] =
+      (tarn_read){false, kern_leaf(k, by), map_project(k->L, st->own, n, o->kept, o->nkept)};
   return k;
 }
 
 static uint32_t number(const kern *k, double v) { return tarn_fx_const(k->L, TARN_F32, v); }
 
-/* The largest magnitude over the dims that are not kept, at least 2^-118, so that neither it over 127 nor 127 over it leaves
- * the normal numbers. Where there is one for the whole tensor, first along one dim, so that threads can share, and that is
- * what a product over this dim alone needs of the same tensor. */
+/* The largest magnitude over the dims that are not kept, at least 2^-118, so that neither it over
+ * 127 nor 127 over it leaves the normal numbers. Where there is one for the whole tensor, first
+ * along one dim, so that threads can share, and that is what a product over this dim alone needs of
+ * the same tensor. */
 static uint32_t largest(const kern *k, const operand *o) {
   uint32_t h0 = tarn_fx_hole(k->L, 0), body = tarn_fx_op(k->L, TARN_FX_ABS, h0, 0, 0), first = 0;
-  uint32_t least = tarn_fx_op(k->L, TARN_FX_MAX, h0, number(k, 0x1p-118), 0), own[TARN_MAX_DIMS], axis[TARN_MAX_DIMS], n = 0;
+  uint32_t least = tarn_fx_op(k->L, TARN_FX_MAX, h0, number(k, 0x1p-118), 0), own[TARN_MAX_DIMS],
+           axis[TARN_MAX_DIMS], n = 0;
   int64_t kept = 1, after = 1;
   for (uint32_t i = 0; i < o->nkept; i++) kept *= o->type->dim[o->kept[i]];
   while (first < o->nrest && o->type->dim[o->rest[first]] == 1) first++;
   for (uint32_t i = 0; i < o->nrest; i++) after *= i == first ? 1 : o->type->dim[o->rest[i]];
-  if (kept > 1 || after == 1) return reduced(k, o->id, o->type, o->kept, o->nkept, o->rest, o->nrest, body, least);
+  if (kept > 1 || after == 1)
+    return reduced(k, o->id, o->type, o->kept, o->nkept, o->rest, o->nrest, body, least);
   tarn_type t = {.dtype = TARN_F32, .n = (uint8_t)(o->type->n - 1)};
   for (uint32_t a = 0; a < o->type->n; a++)
     if (a != o->rest[first]) own[n] = a, t.dim[n++] = o->type->dim[a];
-  uint32_t part = reduced(k, o->id, o->type, own, n, &o->rest[first], 1, body, least), red[TARN_MAX_DIMS], nkept = 0, nred = 0;
+  uint32_t part = reduced(k, o->id, o->type, own, n, &o->rest[first], 1, body, least),
+           red[TARN_MAX_DIMS], nkept = 0, nred = 0;
   for (uint32_t i = 0, at = 0; i < n; i++)
     if (at < o->nkept && own[i] == o->kept[at]) axis[nkept++] = i, at++;
     else red[nred++] = i;
@@ -104,7 +115,8 @@ static uint32_t inverse(const kern *like, const operand *o, uint32_t most) {
   for (uint32_t i = 0; i < o->nkept; i++) st->own[i] = o->type->dim[o->kept[i]], axis[i] = i;
   k->out_ns = st->nown = o->nkept, st->nb = 1;
   st->body = tarn_fx_op(k->L, TARN_FX_DIV, number(k, 127), tarn_fx_hole(k->L, 0), 0);
-  st->read[0] = (tarn_read){false, kern_leaf(k, most), map_project(k->L, st->own, o->nkept, axis, o->nkept)};
+  st->read[0] =
+      (tarn_read){false, kern_leaf(k, most), map_project(k->L, st->own, o->nkept, axis, o->nkept)};
   return kern_store(k);
 }
 
@@ -127,17 +139,20 @@ static uint32_t rounded(const kern *k, const operand *o, tarn_dtype type, factor
 /* ---------------------------------------------------------------- the rule */
 
 /* Which operand becomes u8: the one that is no constant, else the first. */
-static uint32_t unsigned_one(const rsite *s, const operand *o) { return site_const(s, o[0].id) && !site_const(s, o[1].id); }
+static uint32_t unsigned_one(const rsite *s, const operand *o) {
+  return site_const(s, o[0].id) && !site_const(s, o[1].id);
+}
 
 static bool find(rsite *s, product *p, operand *o) {
-  return product_find(s, p, TARN_F32) && find_operand(&p->k, 0, &o[0]) && find_operand(&p->k, 1, &o[1]) &&
-         !(site_const(s, o[0].id) && site_const(s, o[1].id));
+  return product_find(s, p, TARN_F32) && find_operand(&p->k, 0, &o[0]) &&
+         find_operand(&p->k, 1, &o[1]) && !(site_const(s, o[0].id) && site_const(s, o[1].id));
 }
 
 bool when_narrow_bytes(rsite *s) {
   product p;
   operand o[2];
-  return s->e->hw && find(s, &p, o) && product_taken(s, &p, TARN_I32, (tarn_dtype[]){TARN_U8, TARN_I8});
+  return s->e->hw && find(s, &p, o) &&
+         product_taken(s, &p, TARN_I32, (tarn_dtype[]){TARN_U8, TARN_I8});
 }
 
 uint32_t build_narrow_bytes(rsite *s) {
@@ -147,7 +162,8 @@ uint32_t build_narrow_bytes(rsite *s) {
   if (!find(s, &p, o)) return TARN_NONE;
   uint32_t first = unsigned_one(s, o);
   for (uint32_t i = 0; i < 2; i++)
-    if ((leaf[i] = rounded(&p.k, &o[i], i == first ? TARN_U8 : TARN_I8, &p.f[i])) == TARN_NONE) return TARN_NONE;
+    if ((leaf[i] = rounded(&p.k, &o[i], i == first ? TARN_U8 : TARN_I8, &p.f[i])) == TARN_NONE)
+      return TARN_NONE;
   return product_of_bytes(&p, leaf);
 }
 
@@ -160,11 +176,14 @@ static bool wide_product(rsite *s, product *p) {
     if (kern_leaf_type(&p->k, st->read[i].src)->dtype != TARN_F32) return false;
   return !(site_const(s, p->k.leaf[st->read[0].src]) && site_const(s, p->k.leaf[st->read[1].src]));
 }
-static uint32_t widened(tarn_lang *L, uint32_t hole) { return tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, hole)); }
+static uint32_t widened(tarn_lang *L, uint32_t hole) {
+  return tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, hole));
+}
 
 bool when_narrow_bf16(rsite *s) {
   product p;
-  return s->e->hw && wide_product(s, &p) && product_taken(s, &p, TARN_F32, (tarn_dtype[]){TARN_BF16, TARN_BF16});
+  return s->e->hw && wide_product(s, &p) &&
+         product_taken(s, &p, TARN_F32, (tarn_dtype[]){TARN_BF16, TARN_BF16});
 }
 
 /* The child rounded, as a kernel of its own; the read of it. */
@@ -180,8 +199,10 @@ static bool take_rounded(kern *k, tarn_read *r) {
     if (tarn_fx_get(k->L, fill)->value != x->value) return false;
   }
   for (uint32_t a = 0; a < t->n; a++) st->own[a] = t->dim[a], axis[a] = a;
-  c->out_ns = t->ns, st->nown = t->n, st->nb = 1, st->body = tarn_fx_cast(k->L, TARN_BF16, tarn_fx_hole(k->L, 0));
-  st->read[0] = (tarn_read){false, kern_leaf(c, k->leaf[r->src]), map_project(k->L, st->own, t->n, axis, t->n)};
+  c->out_ns = t->ns, st->nown = t->n, st->nb = 1,
+  st->body = tarn_fx_cast(k->L, TARN_BF16, tarn_fx_hole(k->L, 0));
+  st->read[0] = (tarn_read){false, kern_leaf(c, k->leaf[r->src]),
+                            map_project(k->L, st->own, t->n, axis, t->n)};
   uint32_t id = kern_store(c), leaf = id == TARN_NONE ? id : kern_leaf(k, id);
   if (leaf == TARN_NONE) return false;
   *r = (tarn_read){false, leaf, fill == TARN_NONE ? r->map : map_with_fill(k->L, r->map, fill)};

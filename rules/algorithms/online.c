@@ -1,33 +1,39 @@
 /* Sums weighted by exponentials, over parts of their axis at a time (R64, R65).
  *
- * A nest takes the maximum m of x over an axis, weighs by exp(x - m) and sums along that axis, what a row has one of being
- * multiplied or divided by: softmax behind a product is one such nest, attention another. Each part of the axis has a
- * maximum m_c and sums s_c of its own, and
+ * A nest takes the maximum m of x over an axis, weighs by exp(x - m) and sums along that axis, what
+ * a row has one of being multiplied or divided by: softmax behind a product is one such nest,
+ * attention another. Each part of the axis has a maximum m_c and sums s_c of its own, and
  *
  *   m = max_c m_c      s = sum_c exp(m_c - m) s_c
  *
- * so that one nest over (rows, parts) gives all m_c and s_c, with local buffers as long as a part, and a small second one
- * puts them together. A part that is masked whole has m_c = -inf: its weights are taken against the lowest number instead,
- * and are 0. Where all parts are, exp(m_c - m) is NaN, as is exp(x - m).
- * Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018); Dao et al., "FlashAttention" (NeurIPS 2022);
- * the parts side by side: Dao et al., "Flash-Decoding for long-context inference" (2023). */
+ * so that one nest over (rows, parts) gives all m_c and s_c, with local buffers as long as a part,
+ * and a small second one puts them together. A part that is masked whole has m_c = -inf: its
+ * weights are taken against the lowest number instead, and are 0. Where all parts are, exp(m_c - m)
+ * is NaN, as is exp(x - m). Milakov and Gimelshein, "Online normalizer calculation for softmax"
+ * (2018); Dao et al., "FlashAttention" (NeurIPS 2022); the parts side by side: Dao et al.,
+ * "Flash-Decoding for long-context inference" (2023). */
 #include "rules/algorithms/build.h"
 #include <float.h>
 #include <string.h>
 
-enum { MOST_FACTORS = 4, MOST_SUMS = 3, NEAR = 4 }; /* sums: beside the maximum, results of one kernel */
+enum {
+  MOST_FACTORS = 4,
+  MOST_SUMS = 3,
+  NEAR = 4
+}; /* sums: beside the maximum, results of one kernel */
 
-/* What a stage is in it: not behind the maximum; the maximum; exp(x - m); these times a row's value; a sum of them; a row's
- * value made of such sums. */
+/* What a stage is in it: not behind the maximum; the maximum; exp(x - m); these times a row's
+ * value; a sum of them; a row's value made of such sums. */
 typedef enum { BEFORE, TOP, WEIGHT, SCALED, SUM, AFTER } role;
-typedef struct factors { /* row values (stages) that a weight is multiplied or divided by, once its sum is taken */
+typedef struct factors { /* row values (stages) that a weight is multiplied or divided by, once its
+                            sum is taken */
   uint32_t n, stage[MOST_FACTORS];
   bool divide[MOST_FACTORS];
 } factors;
 typedef struct online {
   kern *k;
   int64_t keys, parts;
-  uint32_t top, at;         /* the maximum's stage; the parts' loop stands before the shared loop `at` */
+  uint32_t top, at; /* the maximum's stage; the parts' loop stands before the shared loop `at` */
   uint32_t key[K_STAGES];   /* the axis among the dims of a stage; TARN_NONE */
   uint32_t base[K_STAGES];  /* WEIGHT, SCALED: the stage of the exponentials */
   uint32_t body[K_STAGES];  /* SUM: what is summed, row values taken out */
@@ -35,7 +41,9 @@ typedef struct online {
   role role[K_STAGES];
 } online;
 
-static uint32_t op2(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b) { return tarn_fx_op(L, op, a, b, 0); }
+static uint32_t op2(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b) {
+  return tarn_fx_op(L, op, a, b, 0);
+}
 
 /* ---------------------------------------------------------------- the axis in every stage */
 
@@ -43,17 +51,20 @@ static uint32_t op2(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b) { return
 static bool is_weight(const online *o, const kstage *s) {
   tarn_lang *L = o->k->L;
   const kstage *top = &o->k->stage[o->top];
-  const tarn_fx *e = tarn_fx_get(L, s->body), *d = e->op == TARN_FX_EXP ? tarn_fx_get(L, e->kid[0]) : NULL;
+  const tarn_fx *e = tarn_fx_get(L, s->body),
+                *d = e->op == TARN_FX_EXP ? tarn_fx_get(L, e->kid[0]) : NULL;
   uint32_t with[K_READS];
   if (s->nown != 1 || !d || d->op != TARN_FX_SUB) return false;
   const tarn_fx *m = tarn_fx_get(L, d->kid[1]);
-  if (m->op != TARN_FX_HOLE || !s->read[m->hole].stage || s->read[m->hole].src != o->top) return false;
+  if (m->op != TARN_FX_HOLE || !s->read[m->hole].stage || s->read[m->hole].src != o->top)
+    return false;
   for (uint32_t r = 0; r < top->nb; r++) {
     with[r] = TARN_NONE;
     for (uint32_t q = 0; q < s->nb; q++) {
       const tarn_read *a = &top->read[r], *b = &s->read[q];
       uint32_t ns = tarn_imap_get(L, b->map)->ns;
-      if (a->stage == b->stage && a->src == b->src && map_with_split(L, a->map, ns) == b->map) with[r] = tarn_fx_hole(L, q);
+      if (a->stage == b->stage && a->src == b->src && map_with_split(L, a->map, ns) == b->map)
+        with[r] = tarn_fx_hole(L, q);
     }
     if (with[r] == TARN_NONE) return false;
   }
@@ -81,18 +92,21 @@ static bool key_kept(const online *o, uint32_t i, const tarn_read *r) {
   for (uint32_t p = 0; p < m->nin; p++) {
     bool along = o->key[r->src] == o->k->depth + p;
     if (along && (o->key[i] == TARN_NONE || ix_loop(o->k->L, m->e[p]) != o->key[i])) return false;
-    if (!along && o->key[i] != TARN_NONE && (tarn_ix_dims(o->k->L, m->e[p]) >> o->key[i] & 1)) return false;
+    if (!along && o->key[i] != TARN_NONE && (tarn_ix_dims(o->k->L, m->e[p]) >> o->key[i] & 1))
+      return false;
   }
   return m->nguard == 0;
 }
 
 static bool find_keys(online *o) {
   const kern *k = o->k;
-  for (uint32_t i = 0; i < k->nstage; i++) o->key[i] = i == o->top || is_weight(o, &k->stage[i]) ? k->depth : TARN_NONE;
+  for (uint32_t i = 0; i < k->nstage; i++)
+    o->key[i] = i == o->top || is_weight(o, &k->stage[i]) ? k->depth : TARN_NONE;
   for (bool again = true; again;) {
     again = false;
     for (uint32_t i = 0; i < k->nstage; i++)
-      for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) again |= spread_key(o, i, &k->stage[i].read[r]);
+      for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++)
+        again |= spread_key(o, i, &k->stage[i].read[r]);
   }
   for (uint32_t i = 0; i < k->nstage; i++) {
     const kstage *s = &k->stage[i];
@@ -126,7 +140,8 @@ static bool plain(const online *o, const kstage *s, uint32_t f) {
   if (!fx_walk(o->k->L, f, &w)) return false;
   for (uint32_t i = 0; i < w.n; i++) {
     const tarn_fx *x = tarn_fx_get(o->k->L, w.id[i]);
-    if (x->op == TARN_FX_HOLE && s->read[x->hole].stage && o->role[s->read[x->hole].src] != BEFORE) return false;
+    if (x->op == TARN_FX_HOLE && s->read[x->hole].stage && o->role[s->read[x->hole].src] != BEFORE)
+      return false;
   }
   return true;
 }
@@ -137,8 +152,8 @@ static bool add_factor(factors *to, uint32_t stage, bool divide) {
   return true;
 }
 
-/* f, which is a weight times other things, with what a row has one of taken out; the base of the weight. TARN_NONE: it is
- * not that. */
+/* f, which is a weight times other things, with what a row has one of taken out; the base of the
+ * weight. TARN_NONE: it is not that. */
 static uint32_t taken_out(online *o, const kstage *s, uint32_t f, factors *out, uint32_t *base) {
   tarn_lang *L = o->k->L;
   const tarn_fx x = *tarn_fx_get(L, f);
@@ -149,7 +164,10 @@ static uint32_t taken_out(online *o, const kstage *s, uint32_t f, factors *out, 
       if (!add_factor(out, had->stage[i], had->divide[i])) return TARN_NONE;
     return f;
   }
-  for (uint32_t side = 0; side < (x.op == TARN_FX_MUL ? 2u : x.op == TARN_FX_DIV ? 1u : 0u); side++) {
+  for (uint32_t side = 0; side < (x.op == TARN_FX_MUL   ? 2u
+                                  : x.op == TARN_FX_DIV ? 1u
+                                                        : 0u);
+       side++) {
     uint32_t of = taken_out(o, s, x.kid[side], out, base), other = x.kid[!side];
     if (of == TARN_NONE) continue;
     const tarn_fx *y = tarn_fx_get(L, other);
@@ -166,10 +184,12 @@ static bool behind(const online *o, const kstage *s) {
     if (s->read[r].stage && o->role[s->read[r].src] != BEFORE) return true;
   return false;
 }
-/* Everything read is: no weight; and nothing from before the maximum, which the second nest does not have. */
+/* Everything read is: no weight; and nothing from before the maximum, which the second nest does
+ * not have. */
 static bool may_follow(const online *o, const kstage *s, uint32_t from) {
   for (uint32_t r = from; r < s->nb + s->ne; r++)
-    if (s->read[r].stage && (weighs(o, &s->read[r]) || o->role[s->read[r].src] == BEFORE)) return false;
+    if (s->read[r].stage && (weighs(o, &s->read[r]) || o->role[s->read[r].src] == BEFORE))
+      return false;
   return true;
 }
 
@@ -196,7 +216,8 @@ static bool give_role(online *o, uint32_t i) {
 
 static bool is_top(const kern *k, uint32_t i) {
   const kstage *s = &k->stage[i];
-  return s->reducer == tarn_reducer_of(k->L, TARN_RED_MAX, TARN_F32) && s->epi == TARN_NONE && s->nown == 0 && s->nred == 1;
+  return s->reducer == tarn_reducer_of(k->L, TARN_RED_MAX, TARN_F32) && s->epi == TARN_NONE &&
+         s->nown == 0 && s->nred == 1;
 }
 
 /* The one maximum whose weights are summed, and everything else by it. */
@@ -216,9 +237,11 @@ static bool find_roles(online *o) {
   return sums && sums <= MOST_SUMS && last >= SUM;
 }
 
-/* ---------------------------------------------------------------- where the parts' loop goes, and how many parts */
+/* ---------------------------------------------------------------- where the parts' loop goes, and
+ * how many parts */
 
-/* Elements of an operand for one element of the axis and one trip of the shared loops; 0: it does not lie along the axis. */
+/* Elements of an operand for one element of the axis and one trip of the shared loops; 0: it does
+ * not lie along the axis. */
 static int64_t per_key(const online *o, uint32_t i, const tarn_read *r) {
   int64_t dim[3 * TARN_MAX_DIMS], n = 1;
   uint32_t uses = map_uses(o->k->L, r->map), all = kern_dims(o->k, &o->k->stage[i], true, dim);
@@ -227,8 +250,8 @@ static int64_t per_key(const online *o, uint32_t i, const tarn_read *r) {
     if (d != o->key[i] && (uses >> d & 1)) n *= dim[d];
   return n;
 }
-/* Outside of the shared loops along which the large operands (keys, values) stay as they are: a part of them is then read
- * by all rows while it is near. */
+/* Outside of the shared loops along which the large operands (keys, values) stay as they are: a
+ * part of them is then read by all rows while it is near. */
 static int64_t place_parts(online *o) {
   const kern *k = o->k;
   int64_t sum = 0;
@@ -243,8 +266,8 @@ static int64_t place_parts(online *o) {
     }
   return sum;
 }
-/* What a part's operands and one row's scores may take: a quarter of the second memory, or a quarter of that. Of the
- * numbers of parts there are, the least that keeps to it. */
+/* What a part's operands and one row's scores may take: a quarter of the second memory, or a
+ * quarter of that. Of the numbers of parts there are, the least that keeps to it. */
 static bool wanted(const renv *e, const online *o, int64_t each) {
   int64_t most = second_memory(e) / 4, bytes = 4 * (each + 2) * (o->keys / o->parts);
   for (int i = 0; i < 2; i++, most /= NEAR)
@@ -259,12 +282,16 @@ static bool in_parts(const online *o, uint32_t i, bool body, tarn_read *r) {
   tarn_lang *L = o->k->L;
   int64_t dim[3 * TARN_MAX_DIMS], len = o->keys / o->parts;
   uint32_t n = kern_dims(o->k, &o->k->stage[i], body, dim), key = o->key[i];
-  tarn_imap m = {.ns = (uint8_t)(n + 1), .n = (uint8_t)(n + 1), .nin = (uint8_t)n, .fill = TARN_NONE};
+  tarn_imap m = {
+      .ns = (uint8_t)(n + 1), .n = (uint8_t)(n + 1), .nin = (uint8_t)n, .fill = TARN_NONE};
   if (n >= TARN_MAX_DIMS) return false;
-  for (uint32_t d = 0; d < n; d++) m.in[d] = dim[d], m.dim[d + (d >= o->at)] = d == key ? len : dim[d];
+  for (uint32_t d = 0; d < n; d++)
+    m.in[d] = dim[d], m.dim[d + (d >= o->at)] = d == key ? len : dim[d];
   m.dim[o->at] = o->parts;
   for (uint32_t d = 0; d < n; d++) m.e[d] = tarn_ix_var(L, d + (d >= o->at), m.dim);
-  if (key < n) m.e[key] = tarn_ix_add(L, tarn_ix_scale(L, tarn_ix_var(L, o->at, m.dim), len, m.dim), m.e[key], m.dim);
+  if (key < n)
+    m.e[key] =
+        tarn_ix_add(L, tarn_ix_scale(L, tarn_ix_var(L, o->at, m.dim), len, m.dim), m.e[key], m.dim);
   if ((r->map = tarn_map_compose(L, tarn_map_intern(L, &m), r->map)) == TARN_NONE) return false;
   if (!r->stage || o->key[r->src] == TARN_NONE) return true;
   uint32_t p = o->key[r->src] - o->k->depth; /* a buffer along the axis is now as long as a part */
@@ -277,7 +304,9 @@ static bool in_parts(const online *o, uint32_t i, bool body, tarn_read *r) {
 }
 
 /* The lowest number instead of a maximum of -inf. */
-static uint32_t guarded(tarn_lang *L, uint32_t m) { return op2(L, TARN_FX_MAX, m, tarn_fx_const(L, TARN_F32, -FLT_MAX)); }
+static uint32_t guarded(tarn_lang *L, uint32_t m) {
+  return op2(L, TARN_FX_MAX, m, tarn_fx_const(L, TARN_F32, -FLT_MAX));
+}
 
 static bool part_stage(const online *o, uint32_t i, kern *a) {
   kstage *s = &a->stage[i];
@@ -313,7 +342,8 @@ static bool over_parts(const online *o, kern *a) {
 
 /* ---------------------------------------------------------------- put together */
 
-/* A result of the parts, of which own are the stage's own dims, where the parts' loop is dim c of the n dims there. */
+/* A result of the parts, of which own are the stage's own dims, where the parts' loop is dim c of
+ * the n dims there. */
 static uint32_t of_part(const online *o, const int64_t *dim, uint32_t n, uint32_t c, uint32_t own) {
   uint32_t axis[TARN_MAX_DIMS + 1], m = 0;
   for (uint32_t d = 0; d < o->k->depth + own; d++) {
@@ -328,7 +358,9 @@ static uint32_t nth(rsite *s, uint32_t tuple, int64_t i) {
   const rhost *h = s->e->host;
   return h->nest.mk(h->nest.user, TARN_OP_NTH, tarn_payload_ints(s->e->L, 1, &i), &tuple, 1);
 }
-static void no_stage(kstage *s) { memset(s, 0, sizeof *s), s->reducer = s->epi = s->space = TARN_NONE; }
+static void no_stage(kstage *s) {
+  memset(s, 0, sizeof *s), s->reducer = s->epi = s->space = TARN_NONE;
+}
 
 typedef struct joining {
   const online *o;
@@ -393,7 +425,8 @@ static bool add_sum(joining *j, uint32_t i) {
     tarn_read x = {true, j->to[o->factor[i].stage[f]], map_project(b->L, dim, n - 1, NULL, 0)};
     uint32_t at = kern_add_read(s, false, x);
     if (at == TARN_NONE) return false;
-    value = op2(b->L, o->factor[i].divide[f] ? TARN_FX_DIV : TARN_FX_MUL, value, tarn_fx_hole(b->L, at + 1));
+    value = op2(b->L, o->factor[i].divide[f] ? TARN_FX_DIV : TARN_FX_MUL, value,
+                tarn_fx_hole(b->L, at + 1));
   }
   with[0] = value;
   s->epi = was->epi == TARN_NONE ? value : tarn_fx_subst(b->L, was->epi, with, was->ne + 1);

@@ -2,9 +2,10 @@
  *
  *   sum over N  =  sum over P of the sums over N / P
  *
- * and so for the greatest, the least and the product: the parts are results of a kernel of their own, which has something for
- * every unit to do; a second one, with what came behind the reduction, puts them together. A power of two as P, the first
- * reduced dim that it divides. Partial results of OpenMP's reduction clause; "splitReduction" of MLIR's linalg. */
+ * and so for the greatest, the least and the product: the parts are results of a kernel of their
+ * own, which has something for every unit to do; a second one, with what came behind the reduction,
+ * puts them together. A power of two as P, the first reduced dim that it divides. Partial results
+ * of OpenMP's reduction clause; "splitReduction" of MLIR's linalg. */
 #include "rules/algorithms/build.h"
 #include <string.h>
 
@@ -13,19 +14,23 @@ enum { MOST = 32 };
 /* One stage that reduces by what is also how two results are put together. */
 static bool reduction(const kern *k) {
   const kstage *st = &k->stage[0];
-  if (!kern_single(k) || k->depth || st->reducer == TARN_NONE || st->nown + st->nred >= TARN_MAX_DIMS) return false;
+  if (!kern_single(k) || k->depth || st->reducer == TARN_NONE ||
+      st->nown + st->nred >= TARN_MAX_DIMS)
+    return false;
   tarn_red_kind kind = tarn_reducer_get(k->L, st->reducer)->kind;
-  return kind == TARN_RED_SUM || kind == TARN_RED_MAX || kind == TARN_RED_MIN || kind == TARN_RED_PROD;
+  return kind == TARN_RED_SUM || kind == TARN_RED_MAX || kind == TARN_RED_MIN ||
+         kind == TARN_RED_PROD;
 }
 
-/* As many parts as give every unit one, where computing them together saves more than joining the units takes: each reads
- * a vector a cycle at best. */
+/* As many parts as give every unit one, where computing them together saves more than joining the
+ * units takes: each reads a vector a cycle at best. */
 static bool wanted(const tarn_hw *hw, const kern *k, int64_t parts) {
   const kstage *st = &k->stage[0];
   int64_t points = 1, steps = 1;
   for (uint32_t d = 0; d < st->nown; d++) points *= st->own[d];
   for (uint32_t d = 0; d < st->nred; d++) steps *= st->red[d];
-  if (!hw || points * parts / 2 >= hw->units || (points * parts < hw->units && parts < MOST)) return false;
+  if (!hw || points * parts / 2 >= hw->units || (points * parts < hw->units && parts < MOST))
+    return false;
   return (double)points * (double)steps > 2 * hw->barrier * hw->clock * tarn_hw_lanes(hw, TARN_F32);
 }
 
@@ -33,7 +38,8 @@ static bool wanted(const tarn_hw *hw, const kern *k, int64_t parts) {
 static uint32_t within(const kern *k, uint32_t d, int64_t parts) {
   const kstage *st = &k->stage[0];
   uint32_t n = st->nown + st->nred, own = st->nown;
-  tarn_imap m = {.ns = (uint8_t)(own + 1), .n = (uint8_t)(n + 1), .nin = (uint8_t)n, .fill = TARN_NONE};
+  tarn_imap m = {
+      .ns = (uint8_t)(own + 1), .n = (uint8_t)(n + 1), .nin = (uint8_t)n, .fill = TARN_NONE};
   kern_dims(k, st, true, m.in);
   for (uint32_t i = 0; i < n; i++) m.dim[i + (i >= own)] = m.in[i];
   m.dim[own] = parts, m.dim[own + 1 + d] /= parts;
@@ -50,7 +56,8 @@ static uint32_t in_parts(const kern *k, uint32_t d, int64_t parts) {
   uint32_t map = within(k, d, parts);
   st->epi = TARN_NONE, st->ne = 0;
   for (uint32_t r = 0; r < st->nb; r++)
-    if ((st->read[r].map = tarn_map_compose(a.L, map, st->read[r].map)) == TARN_NONE) return TARN_NONE;
+    if ((st->read[r].map = tarn_map_compose(a.L, map, st->read[r].map)) == TARN_NONE)
+      return TARN_NONE;
   st->red[d] /= parts;
   st->own[st->nown++] = parts;
   a.out_ns = st->nown;
@@ -73,7 +80,8 @@ static uint32_t build_parts(rsite *s, int64_t parts) {
   st->body = tarn_fx_hole(k.L, 0);
   uint32_t n = kern_dims(&k, st, true, dim);
   for (uint32_t i = 0; i < n; i++) axis[i] = i;
-  st->read[0] = (tarn_read){false, leaf, map_with_split(k.L, map_project(k.L, dim, n, axis, n), n - 1)};
+  st->read[0] =
+      (tarn_read){false, leaf, map_with_split(k.L, map_project(k.L, dim, n, axis, n), n - 1)};
   return kern_store(&k);
 }
 uint32_t build_parts_2(rsite *s) { return build_parts(s, 2); }

@@ -1,7 +1,7 @@
 /* Products that share an operand become slices of one (R67, R68): X·Wa, X·Wb = slices of X·[Wa Wb].
  *
- * Only where everything but the shared operand is constant: then no product can depend on another, and the
- * concatenation costs nothing at run time. */
+ * Only where everything but the shared operand is constant: then no product can depend on another,
+ * and the concatenation costs nothing at run time. */
 #include "rules/algorithms/build.h"
 #include <string.h>
 
@@ -13,7 +13,9 @@ typedef struct group {
   uint32_t loop; /* the own loop along which they are joined */
 } group;
 
-static bool joinable(const kern *k) { return k->nstage == 1 && k->stage[0].reducer != TARN_NONE && k->stage[0].nred > 0; }
+static bool joinable(const kern *k) {
+  return k->nstage == 1 && k->stage[0].reducer != TARN_NONE && k->stage[0].nred > 0;
+}
 
 /* The child that is not constant, if there is just one; its leaf number. */
 static uint32_t shared_leaf(rsite *s, const kern *k) {
@@ -37,7 +39,8 @@ static uint32_t free_loop(const kern *k, uint32_t leaf) {
   return TARN_NONE;
 }
 
-/* The dim of a constant's read that is the loop, or TARN_NONE: not used; false: used in another way. */
+/* The dim of a constant's read that is the loop, or TARN_NONE: not used; false: used in another
+ * way. */
 static bool along(const tarn_lang *L, uint32_t map, uint32_t loop, uint32_t *dim) {
   const tarn_imap *m = tarn_imap_get(L, map);
   *dim = TARN_NONE;
@@ -87,18 +90,24 @@ static bool is_joined(rsite *s, uint32_t id, uint32_t axis) {
 static bool alike(rsite *s, const group *g, const kern *a, const kern *b) {
   const kstage *x = &a->stage[0], *y = &b->stage[0];
   uint32_t walked = 0; /* constants that the loop walks along */
-  if (x->body != y->body || x->reducer != y->reducer || x->epi != y->epi || x->nb != y->nb || x->ne != y->ne ||
-      x->nown != y->nown || x->nred != y->nred || a->out_ns != b->out_ns || memcmp(x->red, y->red, x->nred * sizeof *x->red))
+  if (x->body != y->body || x->reducer != y->reducer || x->epi != y->epi || x->nb != y->nb ||
+      x->ne != y->ne || x->nown != y->nown || x->nred != y->nred || a->out_ns != b->out_ns ||
+      memcmp(x->red, y->red, x->nred * sizeof *x->red))
     return false;
   for (uint32_t i = 0; i < x->nown; i++)
     if (i != g->loop && x->own[i] != y->own[i]) return false;
   for (uint32_t r = 0; r < x->nb + x->ne; r++) {
     uint32_t da, db, la = a->leaf[x->read[r].src], lb = b->leaf[y->read[r].src];
-    if (!along(a->L, x->read[r].map, g->loop, &da) || !along(a->L, y->read[r].map, g->loop, &db) || da != db) return false;
-    if (stretched(a->L, x->read[r].map, g->loop, 1, da) != stretched(a->L, y->read[r].map, g->loop, 1, da)) return false;
+    if (!along(a->L, x->read[r].map, g->loop, &da) || !along(a->L, y->read[r].map, g->loop, &db) ||
+        da != db)
+      return false;
+    if (stretched(a->L, x->read[r].map, g->loop, 1, da) !=
+        stretched(a->L, y->read[r].map, g->loop, 1, da))
+      return false;
     walked += da != TARN_NONE;
     if (da == TARN_NONE ? la != lb : site_const(s, la) != site_const(s, lb)) return false;
-    if (da != TARN_NONE && (!site_const(s, la) || is_joined(s, la, da) || is_joined(s, lb, da))) return false;
+    if (da != TARN_NONE && (!site_const(s, la) || is_joined(s, la, da) || is_joined(s, lb, da)))
+      return false;
   }
   return walked > 0;
 }
@@ -108,7 +117,9 @@ static bool alike(rsite *s, const group *g, const kern *a, const kern *b) {
 static bool add_member(rsite *s, group *g, uint32_t payload, const uint32_t *kid, uint32_t n) {
   const rhost *h = s->e->host;
   kern *k = &g->k[g->n];
-  if (g->n == GROUP || !kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, payload)->id, kid, n) || !joinable(k))
+  if (g->n == GROUP ||
+      !kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, payload)->id, kid, n) ||
+      !joinable(k))
     return false;
   if (g->n && !alike(s, g, &g->k[0], k)) return false;
   g->id[g->n] = h->nest.mk(h->nest.user, TARN_OP_NEST, payload, kid, n);
@@ -124,9 +135,13 @@ static void find_members(rsite *s, group *g, uint32_t shared) {
   uint32_t payload, n;
   const uint32_t *kid;
   kern first = g->k[0];
-  for (uint32_t i = 0; h->user_at && i < 256 && h->user_at(h->user, shared, TARN_OP_NEST, i, &payload, &kid, &n); i++) {
+  for (uint32_t i = 0;
+       h->user_at && i < 256 && h->user_at(h->user, shared, TARN_OP_NEST, i, &payload, &kid, &n);
+       i++) {
     kern k;
-    if (!kern_load(&k, &s->e->host->nest, tarn_payload_get(s->e->L, payload)->id, kid, n) || !joinable(&k)) continue;
+    if (!kern_load(&k, &s->e->host->nest, tarn_payload_get(s->e->L, payload)->id, kid, n) ||
+        !joinable(&k))
+      continue;
     if (shared_leaf(s, &k) == TARN_NONE || !alike(s, g, &first, &k)) continue;
     add_member(s, g, payload, kid, n);
   }
@@ -137,7 +152,9 @@ static bool members(rsite *s, group *g) {
   kern *k = &g->k[0];
   for (uint32_t i = 0; i < s->n; i++) leaf[i] = s->kid[i].id;
   g->n = 0;
-  if (!kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, s->payload)->id, leaf, s->n) || !joinable(k)) return false;
+  if (!kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, s->payload)->id, leaf, s->n) ||
+      !joinable(k))
+    return false;
   if ((shared = shared_leaf(s, k)) == TARN_NONE) return false;
   if ((g->loop = free_loop(k, shared)) == TARN_NONE || !alike(s, g, k, k)) return false;
   if (s->e->host->graph) {
@@ -163,7 +180,8 @@ static uint32_t joined_leaf(rsite *s, const group *g, uint32_t r, uint32_t dim) 
   const rhost *h = s->e->host;
   uint32_t part[GROUP];
   for (uint32_t i = 0; i < g->n; i++) part[i] = g->k[i].leaf[g->k[i].stage[0].read[r].src];
-  return h->nest.mk(h->nest.user, TARN_OP_CONCAT, tarn_payload_ints(s->e->L, 1, &(int64_t){dim}), part, g->n);
+  return h->nest.mk(h->nest.user, TARN_OP_CONCAT, tarn_payload_ints(s->e->L, 1, &(int64_t){dim}),
+                    part, g->n);
 }
 
 static uint32_t joined(rsite *s, const group *g, int64_t total) {
@@ -200,10 +218,12 @@ uint32_t build_merge(rsite *s) {
   s->nextra = g->n;
   const tarn_type *t = tarn_type_get(s->e->L, h->nest.type(h->nest.user, d));
   tarn_imap m = {.ns = t->ns, .n = t->n, .nin = t->n, .fill = TARN_NONE};
-  for (uint32_t i = 0; i < t->n; i++) m.in[i] = t->dim[i], m.dim[i] = i == g->loop ? g->k[at].stage[0].own[i] : t->dim[i];
+  for (uint32_t i = 0; i < t->n; i++)
+    m.in[i] = t->dim[i], m.dim[i] = i == g->loop ? g->k[at].stage[0].own[i] : t->dim[i];
   for (uint32_t i = 0; i < t->n; i++) {
     m.e[i] = tarn_ix_var(s->e->L, i, m.dim);
     if (i == g->loop) m.e[i] = tarn_ix_add(s->e->L, m.e[i], tarn_ix_const(s->e->L, from), m.dim);
   }
-  return h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(s->e->L, TARN_P_MAP, tarn_map_intern(s->e->L, &m)), &d, 1);
+  return h->nest.mk(h->nest.user, TARN_OP_VIEW,
+                    tarn_payload_of(s->e->L, TARN_P_MAP, tarn_map_intern(s->e->L, &m)), &d, 1);
 }

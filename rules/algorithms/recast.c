@@ -1,8 +1,10 @@
-/* Casts to integers and back of what is whole already: a tensor that is quantised and at once dequantised.
+/* Casts to integers and back of what is whole already: a tensor that is quantised and at once
+ * dequantised.
  *
- * Bottom up, each node gets bounds and whether it is whole (range.c).  A cast to integers whose operand is whole and in
- * their range changes nothing but a NaN, which becomes 0: where one may be, it is asked for.  Sums of integers that a
- * float type holds (f32: up to 2^24) can be made in it.  A -0 becomes 0 by a cast and stays here: class reassoc. */
+ * Bottom up, each node gets bounds and whether it is whole (range.c).  A cast to integers whose
+ * operand is whole and in their range changes nothing but a NaN, which becomes 0: where one may be,
+ * it is asked for.  Sums of integers that a float type holds (f32: up to 2^24) can be made in it.
+ * A -0 becomes 0 by a cast and stays here: class reassoc. */
 #include "rules/algorithms/build.h"
 #include "rules/lang/range.h"
 #include <math.h>
@@ -19,7 +21,9 @@ static uint32_t walk_at(const recast *c, uint32_t id) {
   while (c->w.id[i] != id) i++;
   return i;
 }
-static uint32_t kid_at(const recast *c, uint32_t i, uint32_t a) { return walk_at(c, tarn_fx_get(c->L, c->w.id[i])->kid[a]); }
+static uint32_t kid_at(const recast *c, uint32_t i, uint32_t a) {
+  return walk_at(c, tarn_fx_get(c->L, c->w.id[i])->kid[a]);
+}
 
 /* ---- what stands for it ---- */
 /* A number that is cast to integers, which makes 0 of a NaN. */
@@ -33,7 +37,8 @@ static uint32_t number(const recast *c, uint32_t i, uint32_t f) {
 static bool plain_sum(const recast *c, const tarn_fx *x, uint32_t a, uint32_t b) {
   if (x->op != TARN_FX_ADD && x->op != TARN_FX_SUB) return false;
   tarn_range all = vrange_any(c->is[a].type).r, p = c->is[a].r, q = c->is[b].r;
-  double lo = x->op == TARN_FX_ADD ? p.lo + q.lo : p.lo - q.hi, hi = x->op == TARN_FX_ADD ? p.hi + q.hi : p.hi - q.lo;
+  double lo = x->op == TARN_FX_ADD ? p.lo + q.lo : p.lo - q.hi,
+         hi = x->op == TARN_FX_ADD ? p.hi + q.hi : p.hi - q.lo;
   return lo >= all.lo && hi <= all.hi;
 }
 /* The integer i as a number of type t, without casts that change nothing. */
@@ -42,11 +47,13 @@ static uint32_t in_type(const recast *c, uint32_t i, tarn_dtype t) {
   tarn_fx x = *tarn_fx_get(L, c->w.id[i]);
   if (c->is[i].type == t) return c->now[i];
   if (x.op == TARN_FX_CONST && tarn_dtype_is_float(t)) return tarn_fx_const(L, t, (double)x.ivalue);
-  uint32_t a = tarn_fx_arity(x.op) ? kid_at(c, i, 0) : 0, b = tarn_fx_arity(x.op) == 2 ? kid_at(c, i, 1) : 0;
+  uint32_t a = tarn_fx_arity(x.op) ? kid_at(c, i, 0) : 0,
+           b = tarn_fx_arity(x.op) == 2 ? kid_at(c, i, 1) : 0;
   if (x.op == TARN_FX_CAST && vrange_survives(&c->is[a], x.dtype) && vrange_survives(&c->is[a], t))
     return number(c, a, in_type(c, a, t));
   bool sum = tarn_dtype_is_float(t) && plain_sum(c, &x, a, b);
-  if (sum && c->is[b].r.lo == 0 && c->is[b].r.hi == 0 && vrange_survives(&c->is[a], t)) return in_type(c, a, t);
+  if (sum && c->is[b].r.lo == 0 && c->is[b].r.hi == 0 && vrange_survives(&c->is[a], t))
+    return in_type(c, a, t);
   if (sum && vrange_survives(&c->is[a], t) && vrange_survives(&c->is[b], t))
     return tarn_fx_op(L, x.op, in_type(c, a, t), in_type(c, b, t), 0);
   return tarn_fx_cast(L, t, c->now[i]);
@@ -90,6 +97,8 @@ uint32_t build_recast(rsite *s) {
   bool any = false;
   if (!site_root(s, &k)) return TARN_NONE;
   for (uint32_t i = 0; i < k.nstage; i++)
-    if (!part(s->e->host, &k, &k.stage[i], true, &any) || !part(s->e->host, &k, &k.stage[i], false, &any)) return TARN_NONE;
+    if (!part(s->e->host, &k, &k.stage[i], true, &any) ||
+        !part(s->e->host, &k, &k.stage[i], false, &any))
+      return TARN_NONE;
   return any ? kern_store(&k) : TARN_NONE;
 }

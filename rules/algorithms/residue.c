@@ -1,10 +1,11 @@
-/* A reduction that reads only where a sum of loops is congruent to a number, (a·o + k·r + …) mod s = c, or lies in a band,
- * lo <= a·o ± r + … < hi, narrower than r goes; and zeros elsewhere.  The zeros need no computing.
+/* A reduction that reads only where a sum of loops is congruent to a number, (a·o + k·r + …) mod s
+ * = c, or lies in a band, lo <= a·o ± r + … < hi, narrower than r goes; and zeros elsewhere.  The
+ * zeros need no computing.
  *
  * Residue: the reduce loop steps through its residue class, r = s·q + ρ(o), and own loops are split
- * by the stride, o = s·o1 + o0, so that ρ depends on o0 alone.  A transposed convolution, imported as a convolution over
- * spread-out input, becomes s (or s·s) interleaved small ones.  Where the stride does not divide an own loop, the last
- * ones pass its end and compute what nobody reads.
+ * by the stride, o = s·o1 + o0, so that ρ depends on o0 alone.  A transposed convolution, imported
+ * as a convolution over spread-out input, becomes s (or s·s) interleaved small ones.  Where the
+ * stride does not divide an own loop, the last ones pass its end and compute what nobody reads.
  * Band: the reduce loop goes through the band, r = ±(lo + q - a·o): a kernel larger than its input.
  * Constant operands are laid out anew. */
 #include "rules/algorithms/build.h"
@@ -15,11 +16,13 @@ typedef struct residue {
   tarn_lang *L;
   uint32_t read, red; /* the guarded read; number of the reduce loop */
   bool band;
-  int64_t s, q, c, k;  /* stride, extent of the loop that takes r's place, (… + k·r) mod s = c; band: lo is c */
+  int64_t s, q, c,
+      k; /* stride, extent of the loop that takes r's place, (… + k·r) mod s = c; band: lo is c */
   uint32_t sum;        /* the sum under the modulus, over the old loops */
   uint32_t nown, nred; /* new loops */
   int64_t own[TARN_MAX_DIMS], red_dim[TARN_MAX_DIMS];
-  uint32_t first[TARN_MAX_DIMS]; /* new own loop of an old one; the inner half of a split one stands behind it */
+  uint32_t first[TARN_MAX_DIMS]; /* new own loop of an old one; the inner half of a split one stands
+                                    behind it */
   bool split[TARN_MAX_DIMS];
 } residue;
 
@@ -41,7 +44,9 @@ static bool is_zero(const step *s, uint32_t f) {
   const tarn_fx x = *tarn_fx_get(s->L, f);
   switch (x.op) {
   case TARN_FX_CONST: return tarn_dtype_is_float(x.dtype) ? x.value == 0 : x.ivalue == 0;
-  case TARN_FX_MUL: return (is_zero(s, x.kid[0]) && is_finite(s, x.kid[1])) || (is_zero(s, x.kid[1]) && is_finite(s, x.kid[0]));
+  case TARN_FX_MUL:
+    return (is_zero(s, x.kid[0]) && is_finite(s, x.kid[1])) ||
+           (is_zero(s, x.kid[1]) && is_finite(s, x.kid[0]));
   case TARN_FX_ADD:
   case TARN_FX_SUB: return is_zero(s, x.kid[0]) && is_zero(s, x.kid[1]);
   case TARN_FX_NEG:
@@ -55,7 +60,8 @@ static bool has_guard(const tarn_imap *m, const tarn_guard *g) {
     if (m->guard[i].e == g->e && m->guard[i].lo == g->lo && m->guard[i].hi == g->hi) return true;
   return false;
 }
-/* Where the guard does not hold, all that have it read their fills: does the step then add nothing? */
+/* Where the guard does not hold, all that have it read their fills: does the step then add nothing?
+ */
 static bool vanishes(const rhost *h, const kern *k, const tarn_guard *g) {
   const kstage *st = &k->stage[0];
   uint32_t with[K_READS];
@@ -98,7 +104,9 @@ static bool of_loops(const kstage *st, residue *x) {
 /* … mod s = c, with a coefficient of the reduce loop that is prime to s. */
 static bool congruence(const tarn_lang *L, const kstage *st, const tarn_guard *g, residue *x) {
   const tarn_ix *e = tarn_ix_get(L, g->e);
-  if (e->n != 1 || e->t[0].kind != TARN_IX_MOD || e->t[0].coef != 1 || e->t[0].by > 64 || g->hi - g->lo != 1) return false;
+  if (e->n != 1 || e->t[0].kind != TARN_IX_MOD || e->t[0].coef != 1 || e->t[0].by > 64 ||
+      g->hi - g->lo != 1)
+    return false;
   x->band = false, x->s = e->t[0].by, x->c = g->lo - e->c, x->sum = e->t[0].arg;
   return of_loops(st, x) && inverse(x->k, x->s);
 }
@@ -116,7 +124,8 @@ static bool find_residue(const rhost *h, const kern *k, residue *x) {
     for (uint32_t g = 0; g < m->nguard; g++) {
       *x = (residue){.L = k->L, .read = r};
       const tarn_guard guard = m->guard[g];
-      if ((congruence(k->L, st, &guard, x) || narrow_band(st, &guard, x)) && vanishes(h, k, &guard)) return true;
+      if ((congruence(k->L, st, &guard, x) || narrow_band(st, &guard, x)) && vanishes(h, k, &guard))
+        return true;
     }
   }
   return false;
@@ -148,10 +157,12 @@ static void loops_of_part(const residue *x, bool body, tarn_imap *m) {
 static uint32_t old_own(const residue *x, uint32_t o, const int64_t *dim) {
   uint32_t e = tarn_ix_var(x->L, x->first[o], dim);
   if (!x->split[o]) return e;
-  return tarn_ix_add(x->L, tarn_ix_scale(x->L, e, x->s, dim), tarn_ix_var(x->L, x->first[o] + 1, dim), dim);
+  return tarn_ix_add(x->L, tarn_ix_scale(x->L, e, x->s, dim),
+                     tarn_ix_var(x->L, x->first[o] + 1, dim), dim);
 }
 
-/* t mod s without a modulus where it can be: t mod s is ± one loop that has no more than s values. */
+/* t mod s without a modulus where it can be: t mod s is ± one loop that has no more than s values.
+ */
 static uint32_t plain_mod(const residue *x, uint32_t t, const int64_t *dim) {
   const tarn_ix *e = tarn_ix_get(x->L, t);
   int64_t c = wrap(e->c, x->s), coef = 0;
@@ -165,7 +176,8 @@ static uint32_t plain_mod(const residue *x, uint32_t t, const int64_t *dim) {
   if (n == 1 && var != TARN_NONE && dim[var] <= x->s) {
     uint32_t v = tarn_ix_var(x->L, var, dim), last = tarn_ix_const(x->L, x->s - 1);
     if (coef == 1 && c == 0) return v;
-    if (coef == x->s - 1 && c == x->s - 1) return tarn_ix_add(x->L, last, tarn_ix_scale(x->L, v, -1, dim), dim);
+    if (coef == x->s - 1 && c == x->s - 1)
+      return tarn_ix_add(x->L, last, tarn_ix_scale(x->L, v, -1, dim), dim);
   }
   return tarn_ix_mod(x->L, t, x->s, dim);
 }
@@ -178,7 +190,8 @@ static uint32_t least(const residue *x, const kstage *st, const int64_t *dim) {
   for (uint32_t i = 0; i < e->n; i++) {
     if (e->t[i].arg >= st->nown) continue;
     uint32_t o = old_own(x, e->t[i].arg, dim);
-    t = tarn_ix_add(x->L, t, tarn_ix_scale(x->L, o, wrap(-e->t[i].coef % x->s * inv, x->s), dim), dim);
+    t = tarn_ix_add(x->L, t, tarn_ix_scale(x->L, o, wrap(-e->t[i].coef % x->s * inv, x->s), dim),
+                    dim);
   }
   return plain_mod(x, t, dim);
 }
@@ -189,12 +202,15 @@ static uint32_t band_start(const residue *x, const kstage *st, const int64_t *di
   uint32_t t = tarn_ix_const(x->L, x->k * (x->c - e->c));
   for (uint32_t i = 0; i < e->n; i++)
     if (e->t[i].arg < st->nown)
-      t = tarn_ix_add(x->L, t, tarn_ix_scale(x->L, old_own(x, e->t[i].arg, dim), -x->k * e->t[i].coef, dim), dim);
+      t = tarn_ix_add(x->L, t,
+                      tarn_ix_scale(x->L, old_own(x, e->t[i].arg, dim), -x->k * e->t[i].coef, dim),
+                      dim);
   return t;
 }
 
 static uint32_t old_red(const residue *x, const kstage *st, const int64_t *dim) {
-  uint32_t v = tarn_ix_scale(x->L, tarn_ix_var(x->L, x->nown + x->red, dim), x->band ? x->k : x->s, dim);
+  uint32_t v =
+      tarn_ix_scale(x->L, tarn_ix_var(x->L, x->nown + x->red, dim), x->band ? x->k : x->s, dim);
   return tarn_ix_add(x->L, v, x->band ? band_start(x, st, dim) : least(x, st, dim), dim);
 }
 
@@ -206,7 +222,8 @@ static bool overshoots(const residue *x, const kstage *st, uint32_t r, const int
   return lo < 0 || hi >= st->red[x->red];
 }
 
-/* From the new loops to the old ones; where r would pass an end, `fill`, and guarded also where an own loop would. */
+/* From the new loops to the old ones; where r would pass an end, `fill`, and guarded also where an
+ * own loop would. */
 static uint32_t to_old(const residue *x, const kstage *st, bool body, bool guarded, uint32_t fill) {
   tarn_imap m = {.nin = (uint8_t)(st->nown + (body ? st->nred : 0)), .fill = TARN_NONE};
   loops_of_part(x, body, &m);
@@ -259,7 +276,8 @@ static bool move_reads(rsite *s, kern *k, const residue *x) {
   for (uint32_t r = 0; r < st->nb + st->ne; r++) {
     bool body = r < st->nb;
     const tarn_imap *m = tarn_imap_get(k->L, st->read[r].map);
-    uint32_t fill = m->nguard ? m->fill : tarn_fx_const(k->L, kern_leaf_type(k, st->read[r].src)->dtype, 0);
+    uint32_t fill =
+        m->nguard ? m->fill : tarn_fx_const(k->L, kern_leaf_type(k, st->read[r].src)->dtype, 0);
     uint32_t c = tarn_map_compose(k->L, to_old(x, st, body, false, fill), st->read[r].map);
     if (c != TARN_NONE && !tarn_map_inside(k->L, c))
       c = tarn_map_compose(k->L, to_old(x, st, body, true, fill), st->read[r].map);
@@ -272,7 +290,8 @@ static bool move_reads(rsite *s, kern *k, const residue *x) {
 
 /* The old result as a view of the new one. */
 static uint32_t regrouped(const residue *x, const kstage *st) {
-  tarn_imap m = {.n = (uint8_t)st->nown, .ns = (uint8_t)st->nown, .nin = (uint8_t)x->nown, .fill = TARN_NONE};
+  tarn_imap m = {
+      .n = (uint8_t)st->nown, .ns = (uint8_t)st->nown, .nin = (uint8_t)x->nown, .fill = TARN_NONE};
   memcpy(m.dim, st->own, sizeof m.dim);
   memcpy(m.in, x->own, sizeof m.in);
   for (uint32_t o = 0; o < st->nown; o++) {
@@ -286,9 +305,11 @@ static uint32_t regrouped(const residue *x, const kstage *st) {
 uint32_t build_residue(rsite *s) {
   kern k;
   residue x;
-  if (!site_root(s, &k) || !kern_single(&k) || k.depth || k.stage[0].reducer == TARN_NONE) return TARN_NONE;
+  if (!site_root(s, &k) || !kern_single(&k) || k.depth || k.stage[0].reducer == TARN_NONE)
+    return TARN_NONE;
   kstage *st = &k.stage[0], was = *st;
-  if (!find_residue(s->e->host, &k, &x) || !new_loops(st, &x) || !move_reads(s, &k, &x)) return TARN_NONE;
+  if (!find_residue(s->e->host, &k, &x) || !new_loops(st, &x) || !move_reads(s, &k, &x))
+    return TARN_NONE;
   uint32_t map = regrouped(&x, &was), ns = k.out_ns;
   st->nown = x.nown;
   memcpy(st->own, x.own, sizeof st->own);

@@ -1,10 +1,12 @@
 /* Operations that cheaper ones can do.
  *
  * powers      pow by 1 or 2, division by a power of two: exact
- * roots       pow by 3, -1, of what is not below 0 by 1/2, of what is above by -1/2: the same over the reals
- * reciprocal  division by a stage's result that is read many times: the stage divides, once, and the others multiply
+ * roots       pow by 3, -1, of what is not below 0 by 1/2, of what is above by -1/2: the same over
+ * the reals reciprocal  division by a stage's result that is read many times: the stage divides,
+ * once, and the others multiply
  *
- * Division by another constant stays here: its reciprocal would be rounded (constants.c, affine). */
+ * Division by another constant stays here: its reciprocal would be rounded (constants.c, affine).
+ */
 #include "rules/algorithms/build.h"
 #include "rules/lang/range.h"
 #include <math.h>
@@ -15,9 +17,12 @@ static bool constant_of(const tarn_lang *L, uint32_t f, double *v) {
   return *v = x->value, true;
 }
 
-static uint32_t op2(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b) { return tarn_fx_op(L, op, a, b, 0); }
+static uint32_t op2(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b) {
+  return tarn_fx_op(L, op, a, b, 0);
+}
 
-/* lo: no value of what is raised is below. The power of -inf by 1/2 is inf, that of -0 by -1/2 too. */
+/* lo: no value of what is raised is below. The power of -inf by 1/2 is inf, that of -0 by -1/2 too.
+ */
 static uint32_t power(tarn_lang *L, const tarn_fx *x, double v, bool exact, double lo) {
   uint32_t a = x->kid[0], one = tarn_fx_const(L, tarn_fx_get(L, x->kid[1])->dtype, 1);
   if (v == 1) return a;
@@ -33,12 +38,14 @@ static uint32_t power(tarn_lang *L, const tarn_fx *x, double v, bool exact, doub
 static uint32_t quotient(tarn_lang *L, const tarn_fx *x, double v) {
   tarn_dtype t = tarn_fx_get(L, x->kid[1])->dtype;
   int e;
-  if (fabs(frexp(v, &e)) != 0.5 || e > 100 || e < -100 || (t != TARN_F32 && t != TARN_F64)) return TARN_NONE;
+  if (fabs(frexp(v, &e)) != 0.5 || e > 100 || e < -100 || (t != TARN_F32 && t != TARN_F64))
+    return TARN_NONE;
   return op2(L, TARN_FX_MUL, x->kid[0], tarn_fx_const(L, t, 1 / v));
 }
 
 /* A node that can be had cheaper, and what with; false: there is none. */
-static bool find(const rhost *h, const kern *k, const kstage *st, bool body, bool exact, uint32_t *node, uint32_t *with) {
+static bool find(const rhost *h, const kern *k, const kstage *st, bool body, bool exact,
+                 uint32_t *node, uint32_t *with) {
   tarn_lang *L = k->L;
   fxwalk w;
   double v;
@@ -50,7 +57,9 @@ static bool find(const rhost *h, const kern *k, const kstage *st, bool body, boo
     if ((x.op != TARN_FX_POW && x.op != TARN_FX_DIV) || !constant_of(L, x.kid[1], &v)) continue;
     *node = w.id[i];
     double lo = exact || x.op != TARN_FX_POW ? 0 : vrange_of(L, x.kid[0], hole, n).r.lo;
-    *with = x.op == TARN_FX_POW ? power(L, &x, v, exact, lo) : exact ? quotient(L, &x, v) : TARN_NONE;
+    *with = x.op == TARN_FX_POW ? power(L, &x, v, exact, lo)
+            : exact             ? quotient(L, &x, v)
+                                : TARN_NONE;
     if (*with != TARN_NONE) return true;
   }
   return false;
@@ -70,7 +79,8 @@ static uint32_t weaker(rsite *s, bool exact) {
   bool any = false;
   if (!site_root(s, &k)) return TARN_NONE;
   for (uint32_t i = 0; i < k.nstage; i++)
-    if (!reduce(s->e->host, &k, &k.stage[i], true, exact, &any) || !reduce(s->e->host, &k, &k.stage[i], false, exact, &any))
+    if (!reduce(s->e->host, &k, &k.stage[i], true, exact, &any) ||
+        !reduce(s->e->host, &k, &k.stage[i], false, exact, &any))
       return TARN_NONE;
   return any ? kern_store(&k) : TARN_NONE;
 }
@@ -101,7 +111,8 @@ static bool only_divides(tarn_lang *L, uint32_t f, uint32_t hole) {
   }
   return any;
 }
-/* f with every division by a hole as a product with it; TARN_NONE: the hole is read otherwise, or not at all. */
+/* f with every division by a hole as a product with it; TARN_NONE: the hole is read otherwise, or
+ * not at all. */
 static uint32_t by_product(tarn_lang *L, uint32_t f, uint32_t number) {
   uint32_t hole = tarn_fx_hole(L, number), at = 0;
   fxwalk w;
@@ -119,7 +130,8 @@ static uint32_t by_product(tarn_lang *L, uint32_t f, uint32_t number) {
   }
   return f;
 }
-/* The one read of stage i's result, and the stage that reads; NULL: an output, or read twice or not at all. */
+/* The one read of stage i's result, and the stage that reads; NULL: an output, or read twice or not
+ * at all. */
 static const tarn_read *only_read(kern *k, uint32_t i, kstage **by) {
   const tarn_read *one = NULL;
   if (k->stage[i].out) return NULL;

@@ -1,9 +1,11 @@
-/* A sum of products over shifted views of the same tensors is one product with more reduce loops (R71, and R30 from
- * right to left): a convolution that was written as slices, matrix products and additions becomes one.
+/* A sum of products over shifted views of the same tensors is one product with more reduce loops
+ * (R71, and R30 from right to left): a convolution that was written as slices, matrix products and
+ * additions becomes one.
  *
- * The shifts must form a grid: base + Σ a_g · step_g, 0 <= a_g < extent_g.  The grid's loops are new reduce loops; a
- * constant operand that is no such grid is stacked.  That the new map restricted to each point of the grid is the map it
- * came from is checked on normal forms, guards included. */
+ * The shifts must form a grid: base + Σ a_g · step_g, 0 <= a_g < extent_g.  The grid's loops are
+ * new reduce loops; a constant operand that is no such grid is stacked.  That the new map
+ * restricted to each point of the grid is the map it came from is checked on normal forms, guards
+ * included. */
 #include "rules/algorithms/build.h"
 #include <string.h>
 
@@ -19,7 +21,8 @@ typedef struct taps {
 
 static bool is_product(const kern *k) {
   const kstage *s = &k->stage[0];
-  if (k->nstage != 1 || s->reducer == TARN_NONE || s->epi != TARN_NONE || s->nb > OPERANDS) return false;
+  if (k->nstage != 1 || s->reducer == TARN_NONE || s->epi != TARN_NONE || s->nb > OPERANDS)
+    return false;
   for (uint32_t r = 0; r < s->nb; r++)
     if (s->read[r].stage) return false;
   return tarn_reducer_get(k->L, s->reducer)->kind == TARN_RED_SUM;
@@ -27,8 +30,9 @@ static bool is_product(const kern *k) {
 
 static bool same_form(const kern *a, const kern *b) {
   const kstage *x = &a->stage[0], *y = &b->stage[0];
-  return x->body == y->body && x->reducer == y->reducer && x->nb == y->nb && x->nown == y->nown && x->nred == y->nred &&
-         memcmp(x->own, y->own, x->nown * sizeof *x->own) == 0 && memcmp(x->red, y->red, x->nred * sizeof *x->red) == 0;
+  return x->body == y->body && x->reducer == y->reducer && x->nb == y->nb && x->nown == y->nown &&
+         x->nred == y->nred && memcmp(x->own, y->own, x->nown * sizeof *x->own) == 0 &&
+         memcmp(x->red, y->red, x->nred * sizeof *x->red) == 0;
 }
 
 /* ---------------------------------------------------------------- the terms of a sum */
@@ -42,7 +46,8 @@ static bool flatten(const tarn_lang *L, uint32_t f, uint32_t *term, uint32_t *n)
 }
 
 /* Takes the terms that are products of one form, read through one map; the others go to rest. */
-static bool collect(rsite *s, const kern *k, const uint32_t *term, uint32_t n, taps *t, uint32_t *rest, uint32_t *nrest) {
+static bool collect(rsite *s, const kern *k, const uint32_t *term, uint32_t n, taps *t,
+                    uint32_t *rest, uint32_t *nrest) {
   const kstage *st = &k->stage[0];
   uint32_t map = TARN_NONE;
   *nrest = 0;
@@ -50,8 +55,9 @@ static bool collect(rsite *s, const kern *k, const uint32_t *term, uint32_t n, t
     const tarn_fx *x = tarn_fx_get(k->L, term[i]);
     const tarn_read *r = x->op == TARN_FX_HOLE ? &st->read[x->hole] : NULL;
     kern p;
-    bool fits = r && !r->stage && (map == TARN_NONE || map == r->map) && !site_const(s, k->leaf[r->src]) &&
-                site_open(s, r->src, &p, is_product) && (t->n == 0 || same_form(&t->k[0], &p));
+    bool fits = r && !r->stage && (map == TARN_NONE || map == r->map) &&
+                !site_const(s, k->leaf[r->src]) && site_open(s, r->src, &p, is_product) &&
+                (t->n == 0 || same_form(&t->k[0], &p));
     for (uint32_t j = 0; fits && j < t->n; j++)
       if (t->hole[j] == term[i]) return false; /* twice the same product */
     if (!fits) {
@@ -79,27 +85,31 @@ static bool one_leaf(const taps *t, uint32_t j) {
 }
 
 /* The constants of the taps one after the other, over the loops that any of them uses. */
-static uint32_t stack(rsite *s, const taps *t, uint32_t j, const uint32_t *tap, const uint32_t *axis, uint32_t naxis,
-                      const int64_t *dim, uint32_t ndim) {
+static uint32_t stack(rsite *s, const taps *t, uint32_t j, const uint32_t *tap,
+                      const uint32_t *axis, uint32_t naxis, const int64_t *dim, uint32_t ndim) {
   const rhost *h = s->e->host;
   tarn_lang *L = t->g.L;
   uint32_t part[R_TAPS];
   int64_t one[TARN_MAX_DIMS + 1] = {1};
   for (uint32_t a = 0; a < naxis; a++) one[a + 1] = dim[axis[a]];
   for (uint32_t i = 0; i < t->n; i++) {
-    tarn_imap m = *tarn_imap_get(L, map_embed(L, dim, ndim, axis, naxis)); /* with a loop of 1 in front */
+    tarn_imap m =
+        *tarn_imap_get(L, map_embed(L, dim, ndim, axis, naxis)); /* with a loop of 1 in front */
     memcpy(m.dim, one, (naxis + 1) * sizeof *one);
     m.n = m.ns = (uint8_t)(naxis + 1);
     for (uint32_t a = 0; a < naxis; a++) m.e[axis[a]] = tarn_ix_var(L, a + 1, m.dim);
     uint32_t map = tarn_map_compose(L, tarn_map_intern(L, &m), t->map[j][tap[i]]);
     if (map == TARN_NONE) return TARN_NONE;
-    part[i] = h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, map), &t->leaf[j][tap[i]], 1);
+    part[i] = h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, map),
+                         &t->leaf[j][tap[i]], 1);
     if (part[i] == TARN_NONE) return TARN_NONE;
   }
-  return h->nest.mk(h->nest.user, TARN_OP_CONCAT, tarn_payload_ints(L, 1, &(int64_t){0}), part, t->n);
+  return h->nest.mk(h->nest.user, TARN_OP_CONCAT, tarn_payload_ints(L, 1, &(int64_t){0}), part,
+                    t->n);
 }
 
-static bool stacked_read(rsite *s, kern *d, const taps *t, uint32_t j, const uint32_t *tap, tarn_read *out) {
+static bool stacked_read(rsite *s, kern *d, const taps *t, uint32_t j, const uint32_t *tap,
+                         tarn_read *out) {
   tarn_lang *L = t->g.L;
   const tarn_imap *m = tarn_imap_get(L, t->map[j][0]);
   uint32_t used = 0, axis[TARN_MAX_DIMS], naxis = 0;
@@ -120,7 +130,8 @@ static bool stacked_read(rsite *s, kern *d, const taps *t, uint32_t j, const uin
     w.e[0] = tarn_ix_scale(L, w.e[0], t->g.extent[g], w.dim);
     w.e[0] = tarn_ix_add(L, w.e[0], tarn_ix_var(L, m->n + g, w.dim), w.dim);
   }
-  for (uint32_t a = 0; a < naxis; a++) w.in[a + 1] = m->dim[axis[a]], w.e[a + 1] = tarn_ix_var(L, axis[a], w.dim);
+  for (uint32_t a = 0; a < naxis; a++)
+    w.in[a + 1] = m->dim[axis[a]], w.e[a + 1] = tarn_ix_var(L, axis[a], w.dim);
   out->map = tarn_map_intern(L, &w);
   return true;
 }
@@ -130,7 +141,8 @@ static bool stacked_read(rsite *s, kern *d, const taps *t, uint32_t j, const uin
 static uint32_t merged(rsite *s, taps *t) {
   uint32_t tap[R_TAPS], primary = TARN_NONE;
   for (uint32_t j = 0; j < t->nread && primary == TARN_NONE; j++)
-    if (!site_const(s, t->leaf[j][0]) && one_leaf(t, j) && grid_find(&t->g, t->map[j], t->n)) primary = j;
+    if (!site_const(s, t->leaf[j][0]) && one_leaf(t, j) && grid_find(&t->g, t->map[j], t->n))
+      primary = j;
   if (primary == TARN_NONE || !grid_order(&t->g, tap)) return TARN_NONE;
   kern d = t->k[0];
   kstage *st = &d.stage[0];
@@ -190,7 +202,9 @@ static uint32_t bare_products(rsite *s, const kern *k) {
   for (uint32_t i = 0; i < n; i++) {
     const tarn_fx *x = tarn_fx_get(k->L, term[i]);
     const tarn_read *r = x->op == TARN_FX_HOLE ? &st->read[x->hole] : NULL;
-    if (!r || r->stage || site_const(s, k->leaf[r->src]) || !(site_facts(s, k->leaf[r->src]) & R_HAS_RED)) continue;
+    if (!r || r->stage || site_const(s, k->leaf[r->src]) ||
+        !(site_facts(s, k->leaf[r->src]) & R_HAS_RED))
+      continue;
     found += tarn_map_invert(k->L, r->map, 0) != TARN_NONE;
   }
   return found;
@@ -203,7 +217,8 @@ static bool may_be_window(rsite *s, const kern *k) {
   uint32_t n = 0, payload, nkid;
   const uint32_t *kid;
   for (uint32_t i = 0; i < k->nleaf && n < 2; i++)
-    n += !site_const(s, k->leaf[i]) && kern_open(&p[n], &s->e->host->nest, k->leaf[i], is_product, &payload, &kid, &nkid);
+    n += !site_const(s, k->leaf[i]) &&
+         kern_open(&p[n], &s->e->host->nest, k->leaf[i], is_product, &payload, &kid, &nkid);
   if (n < 2 || !same_form(&p[0], &p[1])) return false;
   for (uint32_t j = 0; j < p[0].stage[0].nb; j++) {
     const tarn_read *a = &p[0].stage[0].read[j], *b = &p[1].stage[0].read[j];
@@ -223,11 +238,14 @@ static bool sum_fits(rsite *s, const kern *k, const kern *p) {
   return n <= TARN_MAX_OPERANDS || may_be_window(s, p) || may_be_window(s, k);
 }
 
-/* A sum whose terms are products, as terms of the sum that alone reads it: then the longer one takes its place. */
+/* A sum whose terms are products, as terms of the sum that alone reads it: then the longer one
+ * takes its place. */
 bool when_inline_sum(rsite *s) {
   kern k, p;
   uint32_t term[R_TAPS], n = 0, read = TARN_NONE;
-  if ((site_facts(s, s->kid[s->slot].id) & R_SHARED) || !site_root(s, &k) || !site_kid(s, s->slot, &p)) return false;
+  if ((site_facts(s, s->kid[s->slot].id) & R_SHARED) || !site_root(s, &k) ||
+      !site_kid(s, s->slot, &p))
+    return false;
   if (tarn_fx_get(k.L, p.stage[0].body)->op != TARN_FX_ADD || !bare_products(s, &p)) return false;
   uint32_t slot = slot_leaf(&k, s);
   if (!flatten(k.L, k.stage[0].body, term, &n)) return false;

@@ -45,7 +45,8 @@ static uint32_t concat_loop(const kern *k, uint32_t slot, uint32_t axis) {
     if (st->read[r].stage || st->read[r].src != slot) continue;
     const tarn_imap *m = tarn_imap_get(k->L, st->read[r].map);
     uint32_t l = ix_loop(k->L, m->e[axis]);
-    if (l == TARN_NONE || m->in[axis] != m->dim[l] || (loop != TARN_NONE && loop != l)) return TARN_NONE;
+    if (l == TARN_NONE || m->in[axis] != m->dim[l] || (loop != TARN_NONE && loop != l))
+      return TARN_NONE;
     for (uint32_t i = 0; i < m->nin; i++)
       if (i != axis && (tarn_ix_dims(k->L, m->e[i]) >> l & 1)) return TARN_NONE;
     for (uint32_t i = 0; i < m->nguard; i++)
@@ -56,12 +57,14 @@ static uint32_t concat_loop(const kern *k, uint32_t slot, uint32_t axis) {
 }
 
 /* k restricted to loop in [from, from + n), reading part instead of slot. */
-static uint32_t part_of(const kern *whole, uint32_t slot, uint32_t axis, uint32_t loop, int64_t from, int64_t n,
-                        uint32_t part) {
+static uint32_t part_of(const kern *whole, uint32_t slot, uint32_t axis, uint32_t loop,
+                        int64_t from, int64_t n, uint32_t part) {
   kern k = *whole;
   kstage *st = &k.stage[0];
-  tarn_imap e = {.ns = (uint8_t)st->nown, .n = (uint8_t)st->nown, .nin = (uint8_t)st->nown, .fill = TARN_NONE};
-  for (uint32_t i = 0; i < st->nown; i++) e.in[i] = st->own[i], e.dim[i] = i == loop ? n : st->own[i];
+  tarn_imap e = {
+      .ns = (uint8_t)st->nown, .n = (uint8_t)st->nown, .nin = (uint8_t)st->nown, .fill = TARN_NONE};
+  for (uint32_t i = 0; i < st->nown; i++)
+    e.in[i] = st->own[i], e.dim[i] = i == loop ? n : st->own[i];
   for (uint32_t i = 0; i < st->nown; i++) {
     e.e[i] = tarn_ix_var(k.L, i, e.dim);
     if (i == loop) e.e[i] = tarn_ix_add(k.L, e.e[i], tarn_ix_const(k.L, from), e.dim);
@@ -81,12 +84,14 @@ static uint32_t part_of(const kern *whole, uint32_t slot, uint32_t axis, uint32_
   return kern_store(&k);
 }
 
-/* Wanted where the parts are results of kernels, which can then do the map themselves; not where the kernel of another
- * operand can do it whole. */
+/* Wanted where the parts are results of kernels, which can then do the map themselves; not where
+ * the kernel of another operand can do it whole. */
 bool when_split_concat(rsite *s) {
   const rkid *c = &s->kid[s->slot];
   for (uint32_t i = 0; i < s->n; i++)
-    if (i != s->slot && !site_const(s, s->kid[i].id) && (site_facts(s, s->kid[i].id) & (R_HAS_RED | R_HAS_MAP))) return false;
+    if (i != s->slot && !site_const(s, s->kid[i].id) &&
+        (site_facts(s, s->kid[i].id) & (R_HAS_RED | R_HAS_MAP)))
+      return false;
   for (uint32_t i = 0; i < c->n; i++)
     if (site_facts(s, c->leaf[i]) & (R_HAS_RED | R_HAS_MAP)) return true;
   return false;
@@ -104,10 +109,12 @@ uint32_t build_split_concat(rsite *s) {
   if (loop == TARN_NONE) return TARN_NONE;
   for (uint32_t i = 0; i < c->n; i++) {
     int64_t n = tarn_type_get(k.L, h->nest.type(h->nest.user, c->leaf[i]))->dim[axis];
-    if ((parts[i] = part_of(&k, slot, axis, loop, from, n, c->leaf[i])) == TARN_NONE) return TARN_NONE;
+    if ((parts[i] = part_of(&k, slot, axis, loop, from, n, c->leaf[i])) == TARN_NONE)
+      return TARN_NONE;
     from += n;
   }
-  return h->nest.mk(h->nest.user, TARN_OP_CONCAT, tarn_payload_ints(k.L, 1, &(int64_t){loop}), parts, c->n);
+  return h->nest.mk(h->nest.user, TARN_OP_CONCAT, tarn_payload_ints(k.L, 1, &(int64_t){loop}),
+                    parts, c->n);
 }
 
 /* ---------------------------------------------------------------- im2col */
@@ -134,18 +141,21 @@ uint32_t build_flat(rsite *s) {
   kern k;
   if (!site_root(s, &k) || !kern_single(&k)) return TARN_NONE;
   kstage *st = &k.stage[0];
-  if (st->reducer == TARN_NONE || st->nred < 2 || st->nb != 2) return TARN_NONE; /* a product of two operands */
+  if (st->reducer == TARN_NONE || st->nred < 2 || st->nb != 2)
+    return TARN_NONE; /* a product of two operands */
   for (uint32_t i = 0; i < st->nred; i++)
     if (st->red[i] == 0) return TARN_NONE;
   uint32_t map = flat_map(&k, st);
   for (uint32_t r = 0; r < st->nb; r++)
-    if ((st->read[r].map = tarn_map_compose(k.L, map, st->read[r].map)) == TARN_NONE) return TARN_NONE;
+    if ((st->read[r].map = tarn_map_compose(k.L, map, st->read[r].map)) == TARN_NONE)
+      return TARN_NONE;
   st->red[0] = tarn_imap_get(k.L, map)->dim[st->nown];
   st->nred = 1;
   return kern_store(&k);
 }
 
-/* The operand whose window is to be written out: not constant, read more often than it has elements. */
+/* The operand whose window is to be written out: not constant, read more often than it has
+ * elements. */
 static uint32_t windowed(rsite *s, const kern *k, uint32_t *axis, uint32_t *naxis) {
   const kstage *st = &k->stage[0];
   for (uint32_t r = 0; r < st->nb; r++) {
@@ -173,7 +183,8 @@ uint32_t build_im2col(rsite *s) {
   if (r == TARN_NONE) return TARN_NONE;
   uint32_t view = tarn_map_compose(k.L, map_embed(k.L, dim, n, axis, naxis), st->read[r].map);
   if (view == TARN_NONE) return TARN_NONE;
-  uint32_t id = h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(k.L, TARN_P_MAP, view), &k.leaf[st->read[r].src], 1);
+  uint32_t id = h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(k.L, TARN_P_MAP, view),
+                           &k.leaf[st->read[r].src], 1);
   if (id != TARN_NONE) id = h->nest.mk(h->nest.user, TARN_OP_MATERIALISE, 0, &id, 1);
   uint32_t leaf = id == TARN_NONE ? id : kern_leaf(&k, id);
   if (leaf == TARN_NONE) return TARN_NONE;

@@ -95,7 +95,8 @@ typedef struct checking {
 
 enum { PATIENCE = 60 }; /* a mutated rule may fire that many times as often before it is believed */
 
-/* What became of the rule without condition `skip`; a guard is one without which the rule still holds. */
+/* What became of the rule without condition `skip`; a guard is one without which the rule still
+ * holds. */
 static void without(checking *c, const rule *r, uint32_t skip, tarn_rule_result *res) {
   tarn_buf b = {.cx = c->cx};
   bool guard = skip >= r->ncond;
@@ -108,16 +109,21 @@ static void without(checking *c, const rule *r, uint32_t skip, tarn_rule_result 
 /* Instances until the rule has fired often enough, or a counterexample is found. */
 static void check_rule(checking *c, const rule *r, uint32_t skip) {
   uint32_t samples = c->o->samples ? c->o->samples : 100;
-  uint64_t most = 800ull * samples + 20000, seed = tarn_hash_bytes(r->name, strlen(r->name), c->o->seed);
+  uint64_t most = 800ull * samples + 20000,
+           seed = tarn_hash_bytes(r->name, strlen(r->name), c->o->seed);
   tarn_rule_result res = {.name = r->name, .family = r->family, .stated = r->numeric};
   bool exact = true, real = true, fits_other = false;
   uint32_t other = 0; /* tries of other types than f32 */
   job *j = TARN_NEW(c->cx, job);
-  *j = (job){
-      .outer = c->cx, .given = r, .builder = c->builder, .skip = skip, .max_extent = c->o->max_extent ? c->o->max_extent : 7};
+  *j = (job){.outer = c->cx,
+             .given = r,
+             .builder = c->builder,
+             .skip = skip,
+             .max_extent = c->o->max_extent ? c->o->max_extent : 7};
   tarn_defer(c->cx, job_end, j);
   if (skip < r->ncond) samples *= PATIENCE;
-  else if (skip != TARN_NONE) samples = samples / 4 + 1, most = 50ull * samples; /* a guard: rarely is anything wrong */
+  else if (skip != TARN_NONE)
+    samples = samples / 4 + 1, most = 50ull * samples; /* a guard: rarely is anything wrong */
   while (res.tried < most && res.samples < samples && !res.counterexample) {
     res.tried++;
     if (!job_run(j, tarn_hash_mix(seed, res.tried), NULL, 0) || !j->v.applied || !j->v.differs) {
@@ -144,7 +150,8 @@ static bool chosen(const checking *c, const rule *r) {
   return !c->o->only || strcmp(c->o->only, r->name) == 0 || strcmp(c->o->only, r->family) == 0;
 }
 
-static void push_kernel(checking *c, const kernel_result *k, uint32_t tried, bool ok, const char *deleted) {
+static void push_kernel(checking *c, const kernel_result *k, uint32_t tried, bool ok,
+                        const char *deleted) {
   tarn_rule_result res = {.name = k->rule->name,
                           .family = k->rule->family,
                           .stated = k->rule->numeric,
@@ -169,7 +176,8 @@ static void check_kernel_rules(checking *c, tarn_ruleset *rs) {
   if (!n) return;
   if (!c->o->mutate) {
     uint32_t tried = check_kernel(rs, c->o, samples, 150 * samples, NULL, 0, res, n);
-    for (uint32_t i = 0; i < n; i++) push_kernel(c, &res[i], tried, !res[i].counterexample && res[i].samples >= samples, NULL);
+    for (uint32_t i = 0; i < n; i++)
+      push_kernel(c, &res[i], tried, !res[i].counterexample && res[i].samples >= samples, NULL);
     return;
   }
   for (uint32_t i = 0; i < n; i++)
@@ -177,14 +185,16 @@ static void check_kernel_rules(checking *c, tarn_ruleset *rs) {
       kernel_result one = res[i];
       tarn_buf b = {.cx = c->cx};
       bool guard = k >= one.rule->ncond;
-      uint32_t tried = check_kernel(rs, c->o, guard ? 3 : samples, guard ? 60 : 10 * samples, one.rule, k, &one, 1);
+      uint32_t tried = check_kernel(rs, c->o, guard ? 3 : samples, guard ? 60 : 10 * samples,
+                                    one.rule, k, &one, 1);
       tarn_buf_str(&b, guard ? ":when " : "");
       tarn_sx_print(&b, rule_cond(one.rule, k)->at, 0);
       push_kernel(c, &one, tried, guard == (one.counterexample == NULL), b.p);
     }
 }
 
-uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o, const tarn_rule_result **out) {
+uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o,
+                          const tarn_rule_result **out) {
   checking c = {.cx = rs->cx, .o = o, .builder = rs->builder};
   if (rs->theory) return rs->theory->check(rs, o, out);
   for (uint32_t i = 0; i < rs->rule.n; i++) {

@@ -1,19 +1,17 @@
 /* rules: the checker of rules.
  *
  *   check.c         instances of a rule until it has fired often enough; results
- *   check_gen.c     a random instance of a left side: types that fit, payloads that fit them, conditions that hold
- *   check_op.c      what check_gen.c knows of each operator
- *   check_value.c   random functions, constants and elements
- *   check_nest.c    nests for derived rules
- *   check_compare.c both sides evaluated and compared; the counterexample as text
- *   check_shrink.c  a smaller counterexample
+ *   check_gen.c     a random instance of a left side: types that fit, payloads that fit them,
+ * conditions that hold check_op.c      what check_gen.c knows of each operator check_value.c random
+ * functions, constants and elements check_nest.c    nests for derived rules check_compare.c both
+ * sides evaluated and compared; the counterexample as text check_shrink.c  a smaller counterexample
  *   check_nest.c    instances of rules derived from a description
  *   check_kernel.c  kernel-level rules: small networks saturated, every e-node against its class
  *   check_net.c     those networks
  *
- * All that is random is drawn from a tape of numbers, the smallest of which are the simplest choices.  An instance is a
- * tape, and a counterexample is made smaller by making its tape smaller (as in MacIver and Donaldson, "Test-case
- * reduction via test-case generation", ECOOP 2020). */
+ * All that is random is drawn from a tape of numbers, the smallest of which are the simplest
+ * choices.  An instance is a tape, and a counterexample is made smaller by making its tape smaller
+ * (as in MacIver and Donaldson, "Test-case reduction via test-case generation", ECOOP 2020). */
 #ifndef TARN_RULES_CHECK_H
 #define TARN_RULES_CHECK_H
 #include "rules/lang/lang.h"
@@ -38,8 +36,8 @@ typedef struct leaf {
   tarn_tensor *value; /* what it is just now; a constant always */
 } leaf;
 
-/* What kinds of elements leaves have: small ones; for exact rules also what is awkward in f32; for rules that reorder,
- * magnitudes from 1e-30 to 1e30, numbers that cancel, infinities and NaN. */
+/* What kinds of elements leaves have: small ones; for exact rules also what is awkward in f32; for
+ * rules that reorder, magnitudes from 1e-30 to 1e30, numbers that cancel, infinities and NaN. */
 typedef enum { V_TAME, V_STRANGE, V_SPREAD } values;
 
 typedef struct gen {
@@ -53,13 +51,13 @@ typedef struct gen {
   int64_t max_extent;
   uint32_t nleaf;
   leaf leaf[R_CLASSES];
-  tarn_dtype dtype;                                  /* of the leaves: mostly f32 */
-  bool spread;                                       /* so are the constants of a network */
-  bool special;                                      /* V_SPREAD: infinities and NaN among the inputs of a network */
-  uint32_t span;                                     /* V_SPREAD: how far magnitudes lie apart */
-  double seen[4];                                    /* numbers drawn last */
-  bool only_f32;                                     /* the rule's literals fit nothing else */
-  bool lax;                                          /* guards need not hold */
+  tarn_dtype dtype; /* of the leaves: mostly f32 */
+  bool spread;      /* so are the constants of a network */
+  bool special;     /* V_SPREAD: infinities and NaN among the inputs of a network */
+  uint32_t span;    /* V_SPREAD: how far magnitudes lie apart */
+  double seen[4];   /* numbers drawn last */
+  bool only_f32;    /* the rule's literals fit nothing else */
+  bool lax;         /* guards need not hold */
   uint32_t nroot, last, left[R_SEGS], right[R_SEGS]; /* last: the root made last */
   uint32_t segs[R_SEGS][8];
 } gen;
@@ -129,19 +127,21 @@ rhost check_host(gen *g);
 /* ---- check_compare.c ---- */
 typedef struct verdict {
   bool made, applied, differs; /* a left side; a right side; other terms */
-  bool exact, real;            /* strictly equal; no worse than what rounding may do to the left side */
-  double error;                /* approx: of strict against wide, relative; else how often the left side's bound */
-  const char *why;             /* NULL, or the disagreement that is not one of values */
+  bool exact, real; /* strictly equal; no worse than what rounding may do to the left side */
+  double error; /* approx: of strict against wide, relative; else how often the left side's bound */
+  const char *why; /* NULL, or the disagreement that is not one of values */
 } verdict;
 void check_compare(gen *g, verdict *v);
 bool check_bad(const rule *r, const verdict *v);
 void check_print(gen *g, const verdict *v, tarn_buf *b);
-/* All elements of a term without a tuple, with what rounding may do to them. given: input -> pvalue[]. */
+/* All elements of a term without a tuple, with what rounding may do to them. given: input ->
+ * pvalue[]. */
 struct pvalue *check_bounds(gen *g, tarn_map *given, tarn_term t, int64_t *count);
 void check_print_bound(tarn_buf *b, const struct pvalue *v);
 /* Bit for bit; one NaN is as good as another. */
 bool check_same_bits(const tarn_tensor *a, const tarn_tensor *b);
-/* Largest difference, relative to the largest element of a; where a is not finite nothing is asked. */
+/* Largest difference, relative to the largest element of a; where a is not finite nothing is asked.
+ */
 double check_distance(const tarn_tensor *a, const tarn_tensor *b, int64_t *where);
 void check_print_elements(tarn_buf *b, const tarn_tensor *t);
 

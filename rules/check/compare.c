@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------- the work that an evaluation costs */
+/* ---------------------------------------------------------------- the work that an evaluation
+ * costs */
 
 /* Elements of all results and operands below the terms; more than C_WORK are too many. */
 static int64_t work_of(const gen *g, tarn_map *seen, tarn_term t) {
@@ -39,7 +40,8 @@ static uint32_t left_of(const gen *g, uint32_t i) {
 static void give_values(gen *g, values how) {
   for (uint32_t i = 0; i < g->nleaf; i++) {
     leaf *f = &g->leaf[i];
-    if (f->kind != F_CONST && f->kind != F_DERIVED) f->value = some_values(g, type_at(g, f->term), f, how);
+    if (f->kind != F_CONST && f->kind != F_DERIVED)
+      f->value = some_values(g, type_at(g, f->term), f, how);
   }
 }
 
@@ -65,7 +67,12 @@ pvalue *check_bounds(gen *g, tarn_map *given, tarn_term t, int64_t *count) {
   tarn_type type = *y;
   int64_t n = *count = tarn_type_count(y), index[TARN_MAX_DIMS] = {0};
   pvalue *v = TARN_ARRAY(g->cx, pvalue, n + 1);
-  points p = {.L = g->L, .cx = g->cx, .mode = TARN_WIDE, .given = given, .bounds = true, .budget = INT64_MAX};
+  points p = {.L = g->L,
+              .cx = g->cx,
+              .mode = TARN_WIDE,
+              .given = given,
+              .bounds = true,
+              .budget = INT64_MAX};
   p.memo = tarn_map_new(g->cx);
   p.part = tarn_map_new(g->cx);
   for (int64_t i = 0; i < n; i++) {
@@ -91,8 +98,8 @@ static tarn_map *given_of(gen *g) {
   return given;
 }
 
-/* How often the bound of the left side the right side's is, and what both sides are off by when their roundings go up
- * and down at random; the largest of all elements. */
+/* How often the bound of the left side the right side's is, and what both sides are off by when
+ * their roundings go up and down at random; the largest of all elements. */
 static double against_bound(gen *g, tarn_term left, tarn_term right, int64_t *where) {
   tarn_map *given = given_of(g);
   tarn_term t[2] = {left, right};
@@ -147,13 +154,16 @@ static bool cyclic(const gen *g) {
   if (r->nlhs < 2) return false;
   for (uint32_t i = 0; i < r->nrhs; i++)
     for (uint32_t k = 0; k < g->nroot; k++)
-      if (g->plain.depends(g->plain.user, g->left[k], g->right[i]) && !(g->r->lhs[k].pat->kind == RP_VAR)) return true;
+      if (g->plain.depends(g->plain.user, g->left[k], g->right[i]) &&
+          !(g->r->lhs[k].pat->kind == RP_VAR))
+        return true;
   return false;
 }
 
 static bool same_types(const gen *g) {
   for (uint32_t i = 0; i < g->r->nrhs; i++)
-    if (tarn_term_get(g->L, left_of(g, i))->type != tarn_term_get(g->L, g->right[i])->type) return false;
+    if (tarn_term_get(g->L, left_of(g, i))->type != tarn_term_get(g->L, g->right[i])->type)
+      return false;
   return true;
 }
 
@@ -185,13 +195,15 @@ void check_compare(gen *g, verdict *v) {
   for (uint32_t i = 0; i < n; i++) v->exact &= check_same_bits(strict[i], strict[n + i]);
   if (v->exact && g->r->numeric == TARN_RULE_EXACT) return;
   give_values(g, V_SPREAD);
-  for (uint32_t i = 0; i < n && !approx; i++) v->error = fmax(v->error, against_bound(g, t[i], t[n + i], &where));
+  for (uint32_t i = 0; i < n && !approx; i++)
+    v->error = fmax(v->error, against_bound(g, t[i], t[n + i], &where));
   v->real = !approx && v->error <= ROUNDING_MOST;
   if (!approx) return;
   give_values(g, V_TAME);
   evaluate(g, TARN_WIDE, t, 2 * n, wide);
   evaluate(g, TARN_STRICT, t + n, n, rounded);
-  for (uint32_t i = 0; i < n; i++) v->error = fmax(v->error, check_distance(wide[i], rounded[i], &where));
+  for (uint32_t i = 0; i < n; i++)
+    v->error = fmax(v->error, check_distance(wide[i], rounded[i], &where));
 }
 
 bool check_bad(const rule *r, const verdict *v) {
@@ -209,7 +221,8 @@ void check_print_elements(tarn_buf *b, const tarn_tensor *t) {
   for (int64_t i = 0; i < shown; i++) {
     tarn_value x = tarn_tensor_get(t, i);
     tarn_buf_str(b, " ");
-    if (tarn_dtype_is_float(t->dtype)) tarn_buf_double(b, t->dtype == TARN_F32 ? (double)(float)x.d : x.d);
+    if (tarn_dtype_is_float(t->dtype))
+      tarn_buf_double(b, t->dtype == TARN_F32 ? (double)(float)x.d : x.d);
     else tarn_buf_fmt(b, "%lld", (long long)x.i);
   }
   if (shown < n) tarn_buf_fmt(b, " … (%lld in all)", (long long)n);
@@ -240,11 +253,13 @@ static void print_bounds(gen *g, tarn_buf *b, const tarn_term *t) {
   int64_t at = 0, n;
   double x = against_bound(g, t[0], t[1], &at);
   evaluate(g, TARN_STRICT, t, 2, strict);
-  tarn_buf_fmt(b, "    element %lld, %.3g times what rounding may do to the left side:\n", (long long)at, x);
+  tarn_buf_fmt(b, "    element %lld, %.3g times what rounding may do to the left side:\n",
+               (long long)at, x);
   for (int k = 0; k < 2; k++) {
     const pvalue *v = check_bounds(g, given, t[k], &n) + at;
     if (n == 0 || !tarn_dtype_is_float(strict[k]->dtype)) return;
-    tarn_buf_fmt(b, "      %s, in its type %.9g:", k ? "right" : "left", tarn_tensor_get(strict[k], at).d);
+    tarn_buf_fmt(b, "      %s, in its type %.9g:", k ? "right" : "left",
+                 tarn_tensor_get(strict[k], at).d);
     check_print_bound(b, v);
   }
 }
@@ -255,7 +270,8 @@ static void print_values(gen *g, const verdict *v, tarn_buf *b, uint32_t i) {
   tarn_tensor *x[2];
   if (v->why) return;
   evaluate(g, strict ? TARN_STRICT : TARN_WIDE, t, 1, x);
-  evaluate(g, strict || g->r->numeric == TARN_RULE_APPROX ? TARN_STRICT : TARN_WIDE, t + 1, 1, x + 1);
+  evaluate(g, strict || g->r->numeric == TARN_RULE_APPROX ? TARN_STRICT : TARN_WIDE, t + 1, 1,
+           x + 1);
   for (int k = 0; k < 2; k++) {
     tarn_buf_fmt(b, "    %s:", k ? "right" : "left");
     check_print_elements(b, x[k]);

@@ -1,6 +1,7 @@
-/* A random instance of a left side.  Types go down the pattern as far as they are known and come back complete;
- * payloads are chosen to fit them.  A condition is tried as soon as all that it mentions is bound, and what was bound
- * last is then chosen again; an equation for a variable is solved instead. */
+/* A random instance of a left side.  Types go down the pattern as far as they are known and come
+ * back complete; payloads are chosen to fit them.  A condition is tried as soon as all that it
+ * mentions is bound, and what was bound last is then chosen again; an equation for a variable is
+ * solved instead. */
 #include "rules/check/check.h"
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,8 @@ want want_of(const tarn_type *t) {
 }
 
 bool want_fits(const want *w, const tarn_type *t) {
-  if (t->tuple || (w->ns >= 0 && w->ns != t->ns) || (w->nc >= 0 && w->nc != t->n - t->ns)) return false;
+  if (t->tuple || (w->ns >= 0 && w->ns != t->ns) || (w->nc >= 0 && w->nc != t->n - t->ns))
+    return false;
   if (w->index && tarn_dtype_is_float(t->dtype)) return false;
   for (int i = 0; i < w->ns; i++)
     if (w->s[i] >= 0 && w->s[i] != t->dim[i]) return false;
@@ -69,7 +71,9 @@ static bool bound(const gen *g, const rx *x) {
   return true;
 }
 
-bool gen_ready(const gen *g, const rpat *p) { return p->kind == RP_VAR && g->e.cls[p->var] != TARN_NONE; }
+bool gen_ready(const gen *g, const rpat *p) {
+  return p->kind == RP_VAR && g->e.cls[p->var] != TARN_NONE;
+}
 
 /* A where-clause gives its variable a value, :each one of several. */
 static bool settle_where(gen *g, uint32_t i) {
@@ -137,7 +141,8 @@ static const char *var_name(const gen *g, uint32_t var) {
 static uint32_t derived(gen *g, uint32_t from, uint32_t type) {
   tarn_lang *L = g->L;
   const tarn_type *t = tarn_type_get(L, type);
-  uint32_t sum = tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, TARN_RED_SUM, g->dtype));
+  uint32_t sum =
+      tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, TARN_RED_SUM, g->dtype));
   tarn_term a = tarn_access(L, 0, from);
   a = tarn_compute(L, sum, &a, 1);
   for (uint32_t i = 0; i < t->n; i++) a = tarn_insert_axis(L, 0, a);
@@ -148,8 +153,8 @@ static uint32_t derived(gen *g, uint32_t from, uint32_t type) {
 static uint32_t constant(gen *g, uint32_t type, leaf *f) {
   const tarn_type *t = tarn_type_get(g->L, type);
   f->value = some_values(g, t, f, const_values(g));
-  const char *name =
-      tarn_format(g->cx, "%s_%u", var_name(g, f->var), tarn_term_count(g->L)); /* looking for a free name takes long */
+  const char *name = tarn_format(g->cx, "%s_%u", var_name(g, f->var),
+                                 tarn_term_count(g->L)); /* looking for a free name takes long */
   return tarn_constant(g->L, name, f->value, t->ns);
 }
 
@@ -161,7 +166,8 @@ static uint32_t make_leaf(gen *g, uint32_t var, uint32_t type, const want *w) {
   else if (k < 4 || !tarn_dtype_is_float(tarn_type_get(g->L, type)->dtype)) f.kind = F_WILD;
   else if (k == 4) f.kind = F_FINITE;
   else if (k == 5) f.kind = F_NONNEG;
-  else if (k == 6) f.kind = F_UNIFORM, f.uniform = some_constant(g, g->r->numeric != TARN_RULE_EXACT);
+  else if (k == 6)
+    f.kind = F_UNIFORM, f.uniform = some_constant(g, g->r->numeric != TARN_RULE_EXACT);
   else f.kind = F_CONST;
   if (f.kind == F_CONST) f.term = constant(g, type, &f);
   else if (g->nroot && g->r->nlhs > 1 && f.kind == F_WILD && chance(g, 6)) {
@@ -187,9 +193,12 @@ static uint32_t type_wanted(gen *g, want w, tarn_dtype t) {
 
 /* (= (FUNCTION ?var) EXPRESSION): the value of the expression. */
 static bool told(gen *g, const rx *c, const char *function, uint32_t var, rv *out) {
-  if (strcmp(c->fun->name, "=") != 0 || c->kid[0]->kind != RX_CALL || strcmp(c->kid[0]->fun->name, function) != 0) return false;
+  if (strcmp(c->fun->name, "=") != 0 || c->kid[0]->kind != RX_CALL ||
+      strcmp(c->kid[0]->fun->name, function) != 0)
+    return false;
   const rx *of = c->kid[0]->kid[0];
-  return of->kind == RX_CLASS && of->var == var && bound(g, c->kid[1]) && rx_eval(&g->e, c->kid[1], out);
+  return of->kind == RX_CLASS && of->var == var && bound(g, c->kid[1]) &&
+         rx_eval(&g->e, c->kid[1], out);
 }
 static void want_dims(gen *g, want *w, const rv *dims) {
   int n = (int)dims->n;
@@ -198,7 +207,8 @@ static void want_dims(gen *g, want *w, const rv *dims) {
   for (int i = 0; i < n && w->ns >= 0 && w->nc >= 0; i++) *want_dim(w, (uint32_t)i) = dims->p[i];
 }
 
-/* The type of a variable: one that fits, and is what conditions say of it (the same as another's, element, dims). */
+/* The type of a variable: one that fits, and is what conditions say of it (the same as another's,
+ * element, dims). */
 static uint32_t type_told(gen *g, uint32_t var, const want *given) {
   const rule *r = g->r;
   want w = *given;
@@ -208,8 +218,10 @@ static uint32_t type_told(gen *g, uint32_t var, const want *given) {
     const rx *c = rule_cond(r, i);
     if (i == g->skip || c->kind != RX_CALL) continue;
     for (uint32_t k = 0; k < 2 && strcmp(c->fun->name, "same-type") == 0; k++)
-      if (c->kid[k]->var == var && bound(g, c->kid[1 - k])) return tarn_term_get(g->L, g->e.cls[c->kid[1 - k]->var])->type;
-    if (strcmp(c->fun->name, "element") == 0 && c->kid[0]->var == var) tarn_dtype_parse(c->kid[1]->lit.name, &t);
+      if (c->kid[k]->var == var && bound(g, c->kid[1 - k]))
+        return tarn_term_get(g->L, g->e.cls[c->kid[1 - k]->var])->type;
+    if (strcmp(c->fun->name, "element") == 0 && c->kid[0]->var == var)
+      tarn_dtype_parse(c->kid[1]->lit.name, &t);
     if (told(g, c, "ns", var, &v) && w.ns < 0) w.ns = (int)v.i, memset(w.s, 0xff, sizeof w.s);
     if (told(g, c, "dims", var, &v)) want_dims(g, &w, &v);
   }
@@ -227,7 +239,9 @@ static bool gen_var(gen *g, uint32_t var, const want *w, uint32_t *term) {
   for (int tries = 0; tries < 12; tries++) {
     uint32_t type = type_told(g, var, w), nleaf = g->nleaf;
     if (type != TARN_NONE && !want_fits(w, tarn_type_get(g->L, type))) return false;
-    if (type != TARN_NONE && (*term = e->cls[var] = make_leaf(g, var, type, w)) != TARN_NONE && gen_settle(g)) return true;
+    if (type != TARN_NONE && (*term = e->cls[var] = make_leaf(g, var, type, w)) != TARN_NONE &&
+        gen_settle(g))
+      return true;
     e->cls[var] = TARN_NONE;
     g->nleaf = nleaf;
     memcpy(e->attr, saved, sizeof saved);
@@ -264,13 +278,15 @@ bool gen_left(gen *g) {
   some_span(g);
   g->dtype = kind < 6 || g->only_f32 ? TARN_F32 : other[kind - 6];
   bool reverse = r->nlhs > 1 && draw(g, 2);
-  g->lax = g->skip < r->ncond && draw(g, 2); /* a condition must be needed where the rule is not wanted, too */
+  g->lax = g->skip < r->ncond &&
+           draw(g, 2); /* a condition must be needed where the rule is not wanted, too */
   for (uint32_t k = 0; k < r->nlhs; k++) {
     uint32_t i = reverse ? r->nlhs - 1 - k : k;
     if (!gen_pattern(g, r->lhs[i].pat, &want_any, &g->left[i])) return false;
     g->last = g->left[i];
     if (r->lhs[i].var != TARN_NONE) {
-      if (g->e.cls[r->lhs[i].var] != TARN_NONE && g->e.cls[r->lhs[i].var] != g->left[i]) return false;
+      if (g->e.cls[r->lhs[i].var] != TARN_NONE && g->e.cls[r->lhs[i].var] != g->left[i])
+        return false;
       g->e.cls[r->lhs[i].var] = g->left[i];
     }
     g->nroot++;

@@ -1,7 +1,8 @@
-/* Kernel-level rules: small networks are saturated with all of them, and each e-node is evaluated over the values of
- * its children's classes and compared with the value of its own class: bit for bit where only exact rules ran; where sums
- * may be reordered, by the bound of what rounding may do to the node of its class that was there first; else in real
- * arithmetic.  When one differs, the rule without which none does is at fault. */
+/* Kernel-level rules: small networks are saturated with all of them, and each e-node is evaluated
+ * over the values of its children's classes and compared with the value of its own class: bit for
+ * bit where only exact rules ran; where sums may be reordered, by the bound of what rounding may do
+ * to the node of its class that was there first; else in real arithmetic.  When one differs, the
+ * rule without which none does is at fault. */
 #include "rules/check/net.h"
 #include "rules/proof/points.h"
 #include <math.h>
@@ -20,8 +21,10 @@ typedef struct kernels {
   /* of the run */
   tarn_saturation *s;
   tarn_tensor **value; /* by class */
-  pvalue **bound;      /* by class, for rules that reorder: with what rounding may do; then value has f64 for floats */
-  bool *first, *own;   /* by class, by node: the network has it, so that its bound is that of the left side */
+  pvalue **bound; /* by class, for rules that reorder: with what rounding may do; then value has f64
+                     for floats */
+  bool *first,
+      *own; /* by class, by node: the network has it, so that its bound is that of the left side */
   bool bad;
   double worst;
   tarn_buf *print;
@@ -29,25 +32,29 @@ typedef struct kernels {
   const char *fired[64];
 } kernels;
 
-/* In a lower precision than f32: run apart from the others, which are held against tighter bounds. */
+/* In a lower precision than f32: run apart from the others, which are held against tighter bounds.
+ */
 static bool coarse(const rule *r) { return r->numeric == TARN_RULE_APPROX && r->bound > TARN_RTOL; }
 
 /* ---------------------------------------------------------------- evaluation */
 
 /* Rounding to few bits goes as constants are folded. */
-static tarn_mode mode_of(const kernels *k) { return k->numerics == TARN_RULE_EXACT || k->coarse > 0 ? TARN_STRICT : TARN_WIDE; }
+static tarn_mode mode_of(const kernels *k) {
+  return k->numerics == TARN_RULE_EXACT || k->coarse > 0 ? TARN_STRICT : TARN_WIDE;
+}
 
 /* A tensor of the type of t, everywhere its largest magnitude. */
 static tarn_tensor *at_most(kernels *k, const tarn_tensor *t) {
   tarn_tensor *x = tarn_tensor_new(k->cx, t->dtype, t->n, t->dim);
   double most = 0;
-  for (int64_t i = 0; i < tarn_tensor_count(t); i++) most = fmax(most, fabs(tarn_tensor_get(t, i).d));
+  for (int64_t i = 0; i < tarn_tensor_count(t); i++)
+    most = fmax(most, fabs(tarn_tensor_get(t, i).d));
   for (int64_t i = 0; i < tarn_tensor_count(t); i++) tarn_tensor_set(x, i, (tarn_value){.d = most});
   return x;
 }
 
-/* op over inputs that stand for the children's classes, at their values or (reach) at the largest magnitudes of these; for
- * nth, of the first node of the tuple's class. */
+/* op over inputs that stand for the children's classes, at their values or (reach) at the largest
+ * magnitudes of these; for nth, of the first node of the tuple's class. */
 static tarn_tensor *value_with(kernels *k, uint32_t node, bool reach) {
   tarn_egraph *g = tarn_sat_egraph(k->s);
   tarn_lang *L = k->g->L;
@@ -57,13 +64,15 @@ static tarn_tensor *value_with(kernels *k, uint32_t node, bool reach) {
     const tarn_type *t = tarn_type_get(L, tarn_sat_type(k->s, tarn_eg_find(g, node)));
     return some_values(k->g, t, &f, k->numerics == TARN_RULE_EXACT ? V_STRANGE : V_TAME);
   }
-  if (x.op == TARN_OP_NTH) y = tarn_eg_node_at(g, tarn_eg_next_node(g, tarn_eg_find(g, x.kids[0]), TARN_NONE));
+  if (x.op == TARN_OP_NTH)
+    y = tarn_eg_node_at(g, tarn_eg_next_node(g, tarn_eg_find(g, x.kids[0]), TARN_NONE));
   tarn_term *kid = TARN_ARRAY(k->cx, tarn_term, y.n + 1), t;
   tarn_binding *in = TARN_ARRAY(k->cx, tarn_binding, y.n + 1);
   for (uint32_t i = 0; i < y.n; i++) {
     uint32_t c = tarn_eg_find(g, y.kids[i]);
     if (!k->value[c]) return NULL;
-    in[i] = (tarn_binding){tarn_format(k->cx, "c%u", c), reach ? at_most(k, k->value[c]) : k->value[c]};
+    in[i] =
+        (tarn_binding){tarn_format(k->cx, "c%u", c), reach ? at_most(k, k->value[c]) : k->value[c]};
     kid[i] = tarn_input(L, in[i].name, tarn_sat_type(k->s, c));
   }
   t = tarn_mk(L, y.op, y.payload, kid, y.n);
@@ -74,8 +83,11 @@ static tarn_tensor *value_with(kernels *k, uint32_t node, bool reach) {
   return out;
 }
 
-#define EACH_CLASS(g, c)   for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
-#define EACH_NODE(g, c, n) for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, c, n))
+#define EACH_CLASS(g, c)                                                                           \
+  for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
+#define EACH_NODE(g, c, n)                                                                         \
+  for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE;                            \
+       n = tarn_eg_next_node(g, c, n))
 
 /* ---------------------------------------------------------------- what rounding may do */
 
@@ -83,7 +95,8 @@ static bool by_bounds(const kernels *k) { return k->numerics == TARN_RULE_REASSO
 
 static pvalue *input_bounds(kernels *k, uint32_t cls) {
   leaf f = {.kind = k->g->special ? F_WILD : F_FINITE};
-  const tarn_tensor *t = some_values(k->g, tarn_type_get(k->g->L, tarn_sat_type(k->s, cls)), &f, V_SPREAD);
+  const tarn_tensor *t =
+      some_values(k->g, tarn_type_get(k->g->L, tarn_sat_type(k->s, cls)), &f, V_SPREAD);
   int64_t n = tarn_tensor_count(t);
   pvalue *v = TARN_ARRAY(k->cx, pvalue, n + 1);
   for (int64_t i = 0; i < n; i++) {
@@ -100,7 +113,8 @@ static pvalue *bounds_of(kernels *k, uint32_t node) {
   tarn_eg_node x = tarn_eg_node_at(g, node), y = x;
   uint32_t cls = tarn_eg_find(g, node);
   if (x.op == TARN_OP_INPUT) return input_bounds(k, cls);
-  if (x.op == TARN_OP_NTH) y = tarn_eg_node_at(g, tarn_eg_next_node(g, tarn_eg_find(g, x.kids[0]), TARN_NONE));
+  if (x.op == TARN_OP_NTH)
+    y = tarn_eg_node_at(g, tarn_eg_next_node(g, tarn_eg_find(g, x.kids[0]), TARN_NONE));
   tarn_term *kid = TARN_ARRAY(k->cx, tarn_term, y.n + 1), t;
   tarn_map *given = tarn_map_new(k->cx);
   int64_t n;
@@ -119,7 +133,8 @@ static pvalue *bounds_of(kernels *k, uint32_t node) {
 /* The values alone, in f64 where they are floats. */
 static tarn_tensor *values_of(kernels *k, uint32_t cls, const pvalue *v) {
   const tarn_type *t = tarn_type_get(k->g->L, tarn_sat_type(k->s, cls));
-  tarn_tensor *x = tarn_tensor_new(k->cx, tarn_dtype_is_float(t->dtype) ? TARN_F64 : t->dtype, t->n, t->dim);
+  tarn_tensor *x =
+      tarn_tensor_new(k->cx, tarn_dtype_is_float(t->dtype) ? TARN_F64 : t->dtype, t->n, t->dim);
   for (int64_t i = 0; i < tarn_tensor_count(x); i++) tarn_tensor_set(x, i, v[i].v);
   return x;
 }
@@ -143,7 +158,8 @@ static double against_bound(kernels *k, uint32_t cls, uint32_t node, int64_t *wh
   const pvalue *a = k->bound[cls], *b = bounds_of(k, node);
   const tarn_type *t = tarn_type_get(k->g->L, tarn_sat_type(k->s, cls));
   double most = 0;
-  /* What rules made has no left side of its own: exact rules may have joined what two parts of the network come to. */
+  /* What rules made has no left side of its own: exact rules may have joined what two parts of the
+   * network come to. */
   bool through = !k->first[cls];
   for (int64_t i = 0, n = tarn_type_count(t); b && i < n; i++) {
     double x = through ? rounding_apart(t->dtype, a[i].v, &a[i].r, b[i].v, &b[i].r)
@@ -153,13 +169,16 @@ static double against_bound(kernels *k, uint32_t cls, uint32_t node, int64_t *wh
   return most;
 }
 
-/* A value for every class from one of its nodes, children first; one that is only a result of a tuple has it from there. */
+/* A value for every class from one of its nodes, children first; one that is only a result of a
+ * tuple has it from there. */
 static bool give_some(kernels *k, bool nth) {
   tarn_egraph *g = tarn_sat_egraph(k->s);
   bool any = false;
   EACH_CLASS(g, c)
   EACH_NODE(g, c, n)
-  if (!k->value[c] && (tarn_eg_node_at(g, n).op == TARN_OP_NTH) == nth && (k->value[c] = value_of(k, n))) any = true;
+  if (!k->value[c] && (tarn_eg_node_at(g, n).op == TARN_OP_NTH) == nth &&
+      (k->value[c] = value_of(k, n)))
+    any = true;
   return any;
 }
 static void mark_first(kernels *k, tarn_map *seen, tarn_term t) {
@@ -168,17 +187,20 @@ static void mark_first(kernels *k, tarn_map *seen, tarn_term t) {
   if (!fresh) return;
   uint32_t node = tarn_sat_add(k->s, t);
   k->own[node] = k->first[tarn_eg_find(tarn_sat_egraph(k->s), node)] = true;
-  for (uint32_t i = 0; i < tarn_term_get(k->g->L, t)->n; i++) mark_first(k, seen, tarn_term_get(k->g->L, t)->kid[i]);
+  for (uint32_t i = 0; i < tarn_term_get(k->g->L, t)->n; i++)
+    mark_first(k, seen, tarn_term_get(k->g->L, t)->kid[i]);
 }
 
-/* By the nodes in the order in which they were made: what the network had first says what rounding may do. */
+/* By the nodes in the order in which they were made: what the network had first says what rounding
+ * may do. */
 static bool give_bounds(kernels *k) {
   tarn_egraph *g = tarn_sat_egraph(k->s);
   bool any = false;
   for (uint32_t n = 0; n < tarn_eg_id_count(g); n++) {
     uint32_t c = tarn_eg_find(g, n);
-    int64_t count =
-        tarn_sat_is_const(k->s, c) && !k->bound[c] ? tarn_type_count(tarn_type_get(k->g->L, tarn_sat_type(k->s, c))) : 0;
+    int64_t count = tarn_sat_is_const(k->s, c) && !k->bound[c]
+                        ? tarn_type_count(tarn_type_get(k->g->L, tarn_sat_type(k->s, c)))
+                        : 0;
     if (k->bound[c] || !(k->bound[c] = bounds_of(k, n))) continue;
     for (int64_t i = 0; i < count; i++) k->bound[c][i].r.fixed = true;
     k->value[c] = values_of(k, c, k->bound[c]);
@@ -186,17 +208,21 @@ static bool give_bounds(kernels *k) {
   }
   return any;
 }
-/* Where the network has several nodes of a class, any of them may be what is used: the largest bound. Children first. */
+/* Where the network has several nodes of a class, any of them may be what is used: the largest
+ * bound. Children first. */
 static void widest(kernels *k) {
   tarn_egraph *g = tarn_sat_egraph(k->s);
   uint32_t ids = tarn_eg_id_count(g);
   for (uint32_t n = 0; n < ids; n++) {
     uint32_t c = tarn_eg_find(g, n);
-    pvalue *now = k->bound[c], *v = k->own[n] && now && tarn_eg_node_at(g, n).op != TARN_OP_INPUT ? bounds_of(k, n) : NULL;
+    pvalue *now = k->bound[c], *v = k->own[n] && now && tarn_eg_node_at(g, n).op != TARN_OP_INPUT
+                                        ? bounds_of(k, n)
+                                        : NULL;
     int64_t count = v ? tarn_type_count(tarn_type_get(k->g->L, tarn_sat_type(k->s, c))) : 0;
     for (int64_t i = 0; i < count; i++) {
       bool fixed = now[i].r.fixed;
-      if (rounding_total(&v[i].r, v[i].v.d) > rounding_total(&now[i].r, now[i].v.d) || !rounding_promised(&v[i].r))
+      if (rounding_total(&v[i].r, v[i].v.d) > rounding_total(&now[i].r, now[i].v.d) ||
+          !rounding_promised(&v[i].r))
         now[i] = v[i];
       now[i].r.fixed = fixed;
     }
@@ -206,14 +232,16 @@ static void widest(kernels *k) {
   while (give_bounds(k)) continue;
 }
 static void give_values(kernels *k, const tarn_program *p) {
-  for (uint32_t i = 0; by_bounds(k) && i < p->nout; i++) tarn_sat_add(k->s, tarn_kernel_form(k->g->L, p->out[i].term));
+  for (uint32_t i = 0; by_bounds(k) && i < p->nout; i++)
+    tarn_sat_add(k->s, tarn_kernel_form(k->g->L, p->out[i].term));
   uint32_t ids = tarn_eg_id_count(tarn_sat_egraph(k->s)) + 1;
   k->value = TARN_ARRAY(k->cx, tarn_tensor *, ids);
   k->bound = TARN_ARRAY(k->cx, pvalue *, ids);
   k->first = TARN_ARRAY(k->cx, bool, ids);
   k->own = TARN_ARRAY(k->cx, bool, ids);
   tarn_map *seen = tarn_map_new(k->cx);
-  for (uint32_t i = 0; by_bounds(k) && i < p->nout; i++) mark_first(k, seen, tarn_kernel_form(k->g->L, p->out[i].term));
+  for (uint32_t i = 0; by_bounds(k) && i < p->nout; i++)
+    mark_first(k, seen, tarn_kernel_form(k->g->L, p->out[i].term));
   if (by_bounds(k)) {
     while (give_bounds(k)) continue;
     widest(k);
@@ -225,18 +253,20 @@ static void print_node(kernels *k, uint32_t node, const tarn_tensor *v) {
   tarn_eg_node x = tarn_eg_node_at(tarn_sat_egraph(k->s), node);
   tarn_buf_fmt(k->print, "    (%s", tarn_op_info(x.op)->text);
   tarn_payload_print(k->g->L, k->print, x.op, x.payload);
-  for (uint32_t i = 0; i < x.n; i++) tarn_buf_fmt(k->print, " c%u", tarn_eg_find(tarn_sat_egraph(k->s), x.kids[i]));
+  for (uint32_t i = 0; i < x.n; i++)
+    tarn_buf_fmt(k->print, " c%u", tarn_eg_find(tarn_sat_egraph(k->s), x.kids[i]));
   tarn_buf_str(k->print, ")\n      =");
   check_print_elements(k->print, v);
   tarn_buf_str(k->print, "\n");
 }
 
-/* What a rule in a lower precision is off by, of the largest value that the sum could take: that of its first form over
- * operands everywhere at their largest magnitude. */
+/* What a rule in a lower precision is off by, of the largest value that the sum could take: that of
+ * its first form over operands everywhere at their largest magnitude. */
 static double coarse_distance(kernels *k, uint32_t cls, const tarn_tensor *v) {
   const tarn_tensor *is = k->value[cls];
   if (!tarn_dtype_is_float(is->dtype)) return check_same_bits(is, v) ? 0 : INFINITY;
-  const tarn_tensor *reach = value_with(k, tarn_eg_next_node(tarn_sat_egraph(k->s), cls, TARN_NONE), true);
+  const tarn_tensor *reach =
+      value_with(k, tarn_eg_next_node(tarn_sat_egraph(k->s), cls, TARN_NONE), true);
   double most = 0, off = 0;
   for (int64_t i = 0; i < tarn_tensor_count(is); i++) {
     double x = tarn_tensor_get(is, i).d, d = fabs(tarn_tensor_get(v, i).d - x);
@@ -254,21 +284,26 @@ static double largest(const tarn_tensor *t) {
   }
   return most;
 }
-/* What is off in real arithmetic, of the largest value of the class, or of what a map that was there first is made of:
- * these may cancel. */
+/* What is off in real arithmetic, of the largest value of the class, or of what a map that was
+ * there first is made of: these may cancel. */
 static double distance(kernels *k, uint32_t cls, const tarn_tensor *v, int64_t *where) {
   tarn_egraph *g = tarn_sat_egraph(k->s);
-  double d = check_distance(k->value[cls], v, where), most = fmax(largest(k->value[cls]), 1e-3), reach = most;
+  double d = check_distance(k->value[cls], v, where), most = fmax(largest(k->value[cls]), 1e-3),
+         reach = most;
   tarn_eg_node x = tarn_eg_node_at(g, tarn_eg_next_node(g, cls, TARN_NONE));
-  if (d == 0 || x.op != TARN_OP_NEST || r_nest_kinds(k->g->L, tarn_payload_get(k->g->L, x.payload)->id) != R_HAS_MAP) return d;
+  if (d == 0 || x.op != TARN_OP_NEST ||
+      r_nest_kinds(k->g->L, tarn_payload_get(k->g->L, x.payload)->id) != R_HAS_MAP)
+    return d;
   for (uint32_t i = 0; i < x.n; i++)
-    if (k->value[tarn_eg_find(g, x.kids[i])]) reach = fmax(reach, largest(k->value[tarn_eg_find(g, x.kids[i])]));
+    if (k->value[tarn_eg_find(g, x.kids[i])])
+      reach = fmax(reach, largest(k->value[tarn_eg_find(g, x.kids[i])]));
   return d * most / reach;
 }
 
 static void print_bound(kernels *k, uint32_t cls, uint32_t node, int64_t at, double times) {
   const pvalue *v[2] = {k->bound[cls], bounds_of(k, node)};
-  tarn_buf_fmt(k->print, "  at element %lld rounding may do %.3g times as much to one of them\n", (long long)at, times);
+  tarn_buf_fmt(k->print, "  at element %lld rounding may do %.3g times as much to one of them\n",
+               (long long)at, times);
   if (!tarn_dtype_is_float(tarn_type_get(k->g->L, tarn_sat_type(k->s, cls))->dtype)) return;
   for (int i = 0; i < 2; i++) tarn_buf_str(k->print, "   "), check_print_bound(k->print, &v[i][at]);
 }
@@ -279,7 +314,8 @@ static void compare(kernels *k) {
   EACH_CLASS(g, c)
   EACH_NODE(g, c, n) {
     tarn_tensor *v = NULL;
-    if (!k->value[c] || tarn_eg_node_at(g, n).op == TARN_OP_INPUT || (by_bounds(k) && k->own[n])) continue;
+    if (!k->value[c] || tarn_eg_node_at(g, n).op == TARN_OP_INPUT || (by_bounds(k) && k->own[n]))
+      continue;
     if (by_bounds(k) && tarn_sat_left_out(k->s, n)) continue; /* no network is made of it */
     if (!by_bounds(k) && !(v = value_of(k, n))) continue;
     double d = by_bounds(k)    ? against_bound(k, c, n, &where)
@@ -316,18 +352,22 @@ static tarn_ruleset *rules_of(kernels *k) {
   tarn_ruleset *rs = tarn_r_ruleset(k->g->L, NULL, k->given->builder);
   for (uint32_t i = 0; i < k->given->rule.n; i++) {
     const rule *r = k->given->rule.p[i];
-    if (r->level != TARN_RULE_KERNEL || r->hw || r == k->without || (k->coarse > 0 && !coarse(r))) continue;
+    if (r->level != TARN_RULE_KERNEL || r->hw || r == k->without || (k->coarse > 0 && !coarse(r)))
+      continue;
     rule *q = r_read_again(rs, r);
-    if (r == k->changed && k->skip < q->ncond) q->cond = without_one(k->g, q->cond, &q->ncond, k->skip);
-    else if (r == k->changed) q->guard = without_one(k->g, q->guard, &q->nguard, k->skip - q->ncond);
+    if (r == k->changed && k->skip < q->ncond)
+      q->cond = without_one(k->g, q->cond, &q->ncond, k->skip);
+    else if (r == k->changed)
+      q->guard = without_one(k->g, q->guard, &q->nguard, k->skip - q->ncond);
     tarn_push(rs->cx, &rs->rule, q);
   }
-  for (uint32_t i = 0; i < k->given->phase.n; i++) tarn_push(rs->cx, &rs->phase, k->given->phase.p[i]);
+  for (uint32_t i = 0; i < k->given->phase.n; i++)
+    tarn_push(rs->cx, &rs->phase, k->given->phase.p[i]);
   return rs;
 }
 
-/* A machine of some units which take no time to join, whose second memory holds next to nothing: sizes that follow from it
- * are then met by small networks. */
+/* A machine of some units which take no time to join, whose second memory holds next to nothing:
+ * sizes that follow from it are then met by small networks. */
 static const tarn_hw *small_machine(kernels *k) {
   const tarn_hw *hw = tarn_hw_load(k->g->L, "x86-64-bf16");
   tarn_hw *copy = tarn_copy(k->cx, hw, sizeof *hw);
@@ -375,7 +415,8 @@ static void prepare(tarn_ctx *cx, void *arg) {
 }
 
 /* A network from a seed, or from a tape. False: it could not be made. */
-static bool run(kernels *k, tarn_rule_class numerics, uint64_t seed, const uint32_t *from, uint32_t n) {
+static bool run(kernels *k, tarn_rule_class numerics, uint64_t seed, const uint32_t *from,
+                uint32_t n) {
   tarn_ctx_free(k->cx);
   k->cx = tarn_ctx_new(tarn_ctx_allocator(k->outer));
   if (!k->cx) tarn_raise(k->outer, TARN_MEMORY, "rules check: out of memory");
@@ -398,7 +439,8 @@ static bool run(kernels *k, tarn_rule_class numerics, uint64_t seed, const uint3
 
 /* The tape that just ran, cut from the end and lowered as long as it stays wrong. */
 static const char *smaller(kernels *k, tarn_rule_class numerics) {
-  uint32_t n = k->g->t.n, *best = TARN_ARRAY(k->outer, uint32_t, C_TAPE), *next = TARN_ARRAY(k->outer, uint32_t, C_TAPE);
+  uint32_t n = k->g->t.n, *best = TARN_ARRAY(k->outer, uint32_t, C_TAPE),
+           *next = TARN_ARRAY(k->outer, uint32_t, C_TAPE);
   tarn_buf b = {.cx = k->outer};
   memcpy(best, k->g->t.v, n * sizeof *best);
   for (uint32_t len = n; len; len /= 2)
@@ -420,13 +462,16 @@ static kernel_result *result_of(kernel_result *res, uint32_t n, const char *name
   return NULL;
 }
 
-/* Which of the rules that fired is at fault? The changed one, or one without which nothing is wrong. */
-static void blame(kernels *k, tarn_rule_class numerics, uint64_t seed, kernel_result *res, uint32_t n) {
+/* Which of the rules that fired is at fault? The changed one, or one without which nothing is
+ * wrong. */
+static void blame(kernels *k, tarn_rule_class numerics, uint64_t seed, kernel_result *res,
+                  uint32_t n) {
   const char *fired[64];
   uint32_t nfired = k->nfired;
   kernel_result *at = NULL;
   for (uint32_t i = 0; i < nfired; i++) fired[i] = tarn_strdup(k->outer, k->fired[i]);
-  for (uint32_t i = 0; i < 2 * nfired && !at; i++) { /* rules of the class first: the others are exact by themselves */
+  for (uint32_t i = 0; i < 2 * nfired && !at;
+       i++) { /* rules of the class first: the others are exact by themselves */
     kernel_result *r = result_of(res, n, fired[nfired - 1 - i % nfired]);
     if (!r || (i < nfired) != (r->rule->numeric == numerics)) continue;
     k->without = r->rule;
@@ -464,8 +509,9 @@ static void end(void *arg) {
   k->cx = NULL;
 }
 
-uint32_t check_kernel(tarn_ruleset *rs, const tarn_rules_check_options *o, uint32_t samples, uint32_t most, const rule *changed,
-                      uint32_t skip, kernel_result *res, uint32_t n) {
+uint32_t check_kernel(tarn_ruleset *rs, const tarn_rules_check_options *o, uint32_t samples,
+                      uint32_t most, const rule *changed, uint32_t skip, kernel_result *res,
+                      uint32_t n) {
   kernels *k = TARN_NEW(rs->cx, kernels);
   *k = (kernels){.outer = rs->cx, .given = rs, .changed = changed, .skip = skip};
   tarn_defer(rs->cx, end, k);

@@ -36,15 +36,19 @@ static tarn_term new_leaf(gen *g, const char *name, uint32_t var, uint32_t type)
 static uint32_t some_epilogue(gen *g, const tarn_hw_form *f, bool onto) {
   tarn_lang *L = g->L;
   uint32_t h0 = tarn_fx_hole(L, 0), h1 = tarn_fx_hole(L, 1);
-  if (onto && draw(g, 2)) return tarn_fx_subst(L, tarn_reducer_get(L, f->red)->merge[0], (uint32_t[]){h1, h0}, 2);
+  if (onto && draw(g, 2))
+    return tarn_fx_subst(L, tarn_reducer_get(L, f->red)->merge[0], (uint32_t[]){h1, h0}, 2);
   if (onto) return tarn_reducer_get(L, f->red)->merge[0];
-  return tarn_fx_op(L, TARN_FX_MAX, tarn_fx_op(L, TARN_FX_MUL, h1, h0, 0), tarn_fx_op(L, TARN_FX_NEG, h0, 0, 0), 0);
+  return tarn_fx_op(L, TARN_FX_MAX, tarn_fx_op(L, TARN_FX_MUL, h1, h0, 0),
+                    tarn_fx_op(L, TARN_FX_NEG, h0, 0, 0), 0);
 }
 
 /* The call that the rule is named after, and the form of its meaning. */
 static const tarn_call_def *call_of(gen *g, tarn_hw_form *f) {
   const char *end = strstr(g->r->name, "-nest");
-  const tarn_call_def *d = end ? tarn_call_find(g->L, tarn_strndup(g->cx, g->r->name, (size_t)(end - g->r->name))) : NULL;
+  const tarn_call_def *d =
+      end ? tarn_call_find(g->L, tarn_strndup(g->cx, g->r->name, (size_t)(end - g->r->name)))
+          : NULL;
   if (!d) return NULL;
   tarn_hw_meaning m = {d->name, d->meaning, d->nin, d->in, d->acc};
   return tarn_hw_form_of(g->L, &m, f) && f->product ? d : NULL;
@@ -77,16 +81,23 @@ bool gen_nest(gen *g, const rpat *p, made *m, uint32_t *nest) {
   tarn_term kid[2];
   for (uint32_t i = 0; i < 2; i++) {
     tarn_dtype t = tarn_term_type(L, d->in[f.operand[i]])->dtype;
-    kid[i] = new_leaf(g, i ? "b" : "a", p->kid[i]->var, tarn_type_tensor(L, t, s.ns[i], s.n[i], s.dim[i]));
+    kid[i] = new_leaf(g, i ? "b" : "a", p->kid[i]->var,
+                      tarn_type_tensor(L, t, s.ns[i], s.n[i], s.dim[i]));
   }
-  tarn_func fn = {.ntuple = 2, .nops = 1, .nepi = more, .body = f.body, .red = f.red, .epi = TARN_NONE};
+  tarn_func fn = {
+      .ntuple = 2, .nops = 1, .nepi = more, .body = f.body, .red = f.red, .epi = TARN_NONE};
   if (more) fn.epi = some_epilogue(g, &f, onto);
   else if (chance(g, 4)) fn.epi = tarn_fx_op(L, TARN_FX_NEG, tarn_fx_hole(L, 0), 0, 0);
   tarn_term both[2] = {tarn_cart(L, s.shared, kid[0], kid[1])};
   const tarn_type *y = tarn_term_type(L, both[0]);
-  if (more) both[1] = new_leaf(g, "p", TARN_NONE, tarn_type_tensor(L, tarn_reducer_get(L, f.red)->dtype, y->ns, y->ns, y->dim));
-  const tarn_node *x = tarn_term_get(L, tarn_kernel_form(L, tarn_compute(L, tarn_fn_intern(L, &fn), both, 1u + more)));
-  if (x->op != TARN_OP_NEST || x->n != 2u + more || x->kid[0] != kid[0] || x->kid[1] != kid[1]) return false;
+  if (more)
+    both[1] =
+        new_leaf(g, "p", TARN_NONE,
+                 tarn_type_tensor(L, tarn_reducer_get(L, f.red)->dtype, y->ns, y->ns, y->dim));
+  const tarn_node *x = tarn_term_get(
+      L, tarn_kernel_form(L, tarn_compute(L, tarn_fn_intern(L, &fn), both, 1u + more)));
+  if (x->op != TARN_OP_NEST || x->n != 2u + more || x->kid[0] != kid[0] || x->kid[1] != kid[1])
+    return false;
   *nest = tarn_payload_get(L, x->payload)->id;
   return bind(g, p, x, m);
 }

@@ -1,5 +1,5 @@
-/* Random small networks for kernel-level rules: chains of the blocks that networks are made of, with what branches off
- * and joins again. */
+/* Random small networks for kernel-level rules: chains of the blocks that networks are made of,
+ * with what branches off and joins again. */
 #include "rules/check/net.h"
 #include <math.h>
 
@@ -13,7 +13,8 @@ typedef struct net {
 static const tarn_type *type(const net *x, tarn_term t) { return tarn_term_type(x->L, t); }
 static tarn_term last(const net *x) { return x->pool[x->n - 1]; }
 static void add(net *x, tarn_term t) {
-  if (x->n < 32 && tarn_type_count(type(x, t)) > 0 && tarn_type_count(type(x, t)) <= C_LEAF && type(x, t)->n <= 4)
+  if (x->n < 32 && tarn_type_count(type(x, t)) > 0 && tarn_type_count(type(x, t)) <= C_LEAF &&
+      type(x, t)->n <= 4)
     x->pool[x->n++] = t;
 }
 
@@ -21,9 +22,12 @@ static void add(net *x, tarn_term t) {
 
 static tarn_term weights(net *x, uint32_t ns, uint32_t n, const int64_t *dim) {
   tarn_tensor *t = tarn_tensor_new(x->g->cx, TARN_F32, n, dim);
-  bool spread = x->g->spread && draw(x->g, 2), infinite = x->g->spread && x->g->special && chance(x->g, 6);
+  bool spread = x->g->spread && draw(x->g, 2),
+       infinite = x->g->spread && x->g->special && chance(x->g, 6);
   for (int64_t i = 0, all = tarn_tensor_count(t); i < all; i++) {
-    double v = infinite && chance(x->g, 8) ? INFINITY : spread ? some_magnitude(x->g) : ((double)draw(x->g, 256) - 127) / 64;
+    double v = infinite && chance(x->g, 8) ? INFINITY
+               : spread                    ? some_magnitude(x->g)
+                                           : ((double)draw(x->g, 256) - 127) / 64;
     tarn_tensor_set(t, i, (tarn_value){.d = v});
   }
   return tarn_constant(x->L, tarn_format(x->g->cx, "w%u", tarn_term_count(x->L)), t, ns);
@@ -56,7 +60,8 @@ static void map_one(net *x) {
 }
 
 static uint32_t map_of(net *x, tarn_fxop op) {
-  return tarn_fn_map(x->L, tarn_fx_op(x->L, op, tarn_fx_hole(x->L, 0), tarn_fx_hole(x->L, 1), 0), 2);
+  return tarn_fn_map(x->L, tarn_fx_op(x->L, op, tarn_fx_hole(x->L, 0), tarn_fx_hole(x->L, 1), 0),
+                     2);
 }
 
 /* With another value of the same type, or with weights. */
@@ -64,7 +69,8 @@ static tarn_term joined(net *x, tarn_term t, uint32_t fn) {
   tarn_term other = stretched(x, t), kid[2] = {t, other};
   if (draw(x->g, 2))
     for (uint32_t i = 0; i < x->n; i++)
-      if (tarn_term_get(x->L, x->pool[i])->type == tarn_term_get(x->L, t)->type && x->pool[i] != t) kid[1] = x->pool[i];
+      if (tarn_term_get(x->L, x->pool[i])->type == tarn_term_get(x->L, t)->type && x->pool[i] != t)
+        kid[1] = x->pool[i];
   if (chance(x->g, 3)) {
     tarn_term s = kid[0];
     kid[0] = kid[1], kid[1] = s;
@@ -83,7 +89,8 @@ static void with_number(net *x) {
   static const double power[] = {1, 2, 3, 0.5, -0.5, -1}, divisor[] = {2, 0.25, -8, 3, 0.3, -5};
   uint32_t a = tarn_fx_hole(x->L, 0), i = draw(x->g, 6);
   bool pow = chance(x->g, 2), any = x->g->spread && draw(x->g, 2);
-  if (pow && i > 2 && !any) a = tarn_fx_op(x->L, TARN_FX_MAX, a, tarn_fx_const(x->L, TARN_F32, 0.5), 0);
+  if (pow && i > 2 && !any)
+    a = tarn_fx_op(x->L, TARN_FX_MAX, a, tarn_fx_const(x->L, TARN_F32, 0.5), 0);
   double by = x->g->spread && draw(x->g, 2) ? some_magnitude(x->g) : divisor[i];
   tarn_term t = last(x), kid = tarn_scalar(x->L, TARN_F32, pow ? power[i] : by == 0 ? 3 : by);
   const tarn_type *y = type(x, t);
@@ -114,9 +121,11 @@ static tarn_term product_of(net *x, tarn_term t) {
 static void product(net *x) {
   if (type(x, last(x))->n) add(x, product_of(x, last(x)));
 }
-/* Of even extents, no less than what the checker's machine asks for where halves of products are to pay. */
+/* Of even extents, no less than what the checker's machine asks for where halves of products are to
+ * pay. */
 static void even_product(net *x) {
-  int64_t steps = 8 + 2 * draw(x->g, 2), rows[2] = {4 + 2 * draw(x->g, 2), steps}, columns[2] = {8 + 2 * draw(x->g, 2), steps};
+  int64_t steps = 8 + 2 * draw(x->g, 2), rows[2] = {4 + 2 * draw(x->g, 2), steps},
+          columns[2] = {8 + 2 * draw(x->g, 2), steps};
   tarn_term t = tarn_access(x->L, 1, input(x, 2, rows)), w = weights(x, 1, 2, columns);
   add(x, dot(x, t, w));
 }
@@ -136,29 +145,34 @@ static void convolution(net *x) {
   const int64_t *d = type(x, t)->dim;
   int64_t k = 1 + (int64_t)draw(x->g, 3);
   if (k > d[2] || k > d[3]) k = 1;
-  int64_t wd[4] = {some_extent(x->g, 4), d[1], k, k}, w[3] = {d[1], k, k}, s[3] = {1, 1, 1}, one[3] = {1, 1, 1};
+  int64_t wd[4] = {some_extent(x->g, 4), d[1], k, k}, w[3] = {d[1], k, k}, s[3] = {1, 1, 1},
+          one[3] = {1, 1, 1};
   s[1] = s[2] = chance(x->g, 3) ? 2 : 1;
   tarn_term win = tarn_squeeze(x->L, 1, tarn_windows(x->L, w, s, one, tarn_access(x->L, 1, t)));
   tarn_term y = dot(x, weights(x, 1, 4, wd), win);
   add(x, tarn_transpose(x->L, (uint32_t[]){1, 0, 2, 3}, y));
 }
 
-/* 3 by 3 without steps over enough rows and columns to be cut into tiles; the result is as often used further as not. */
+/* 3 by 3 without steps over enough rows and columns to be cut into tiles; the result is as often
+ * used further as not. */
 static void tiled_convolution(net *x) {
   tarn_lang *L = x->L;
   int64_t c = 2 + draw(x->g, 2), h = 3 + (int64_t)draw(x->g, 6), o = 1 + (int64_t)draw(x->g, 3);
   int64_t dim[4] = {1 + chance(x->g, 4), c, h, 3 + (int64_t)draw(x->g, 6)}, wd[4] = {o, c, 3, 3};
-  uint32_t fill = tarn_fx_const(L, TARN_F32, chance(x->g, 4) ? 1 : 0), before = draw(x->g, 3), after = 1 + draw(x->g, 2);
+  uint32_t fill = tarn_fx_const(L, TARN_F32, chance(x->g, 4) ? 1 : 0), before = draw(x->g, 3),
+           after = 1 + draw(x->g, 2);
   tarn_term t = tarn_pad(L, 2, fill, before, after, input(x, 4, dim));
   if (draw(x->g, 2)) t = tarn_pad(L, 3, fill, after, before, t);
-  t = tarn_windows(L, (int64_t[]){c, 3, 3}, (int64_t[]){1, 1, 1}, (int64_t[]){1, 1, 1}, tarn_access(L, 1, t));
+  t = tarn_windows(L, (int64_t[]){c, 3, 3}, (int64_t[]){1, 1, 1}, (int64_t[]){1, 1, 1},
+                   tarn_access(L, 1, t));
   t = dot(x, weights(x, 1, 4, wd), tarn_squeeze(L, 1, t));
   if (draw(x->g, 2)) t = tarn_transpose(L, (uint32_t[]){1, 0, 2, 3}, t);
   add(x, t);
   if (last(x) == t && draw(x->g, 2)) residual(x);
 }
 
-/* A reduction of the last axis, stretched back and joined with what was reduced: softmax and its like. */
+/* A reduction of the last axis, stretched back and joined with what was reduced: softmax and its
+ * like. */
 static void normalise(net *x) {
   tarn_term t = last(x);
   const tarn_type *y = type(x, t);
@@ -166,31 +180,37 @@ static void normalise(net *x) {
   bool quotient = chance(x->g, 3); /* by what is well above 0 */
   uint32_t h = tarn_fx_hole(x->L, 0), half = tarn_fx_const(x->L, TARN_F32, 0.5);
   bool any = x->g->spread && draw(x->g, 2); /* then by anything */
-  if (quotient && !any) h = tarn_fx_op(x->L, TARN_FX_ADD, tarn_fx_op(x->L, TARN_FX_ABS, h, 0, 0), half, 0);
-  uint32_t fn = tarn_fn_reduce(x->L, h, 1, quotient ? tarn_reducer_of(x->L, TARN_RED_MAX, TARN_F32) : some_reducer(x->g));
+  if (quotient && !any)
+    h = tarn_fx_op(x->L, TARN_FX_ADD, tarn_fx_op(x->L, TARN_FX_ABS, h, 0, 0), half, 0);
+  uint32_t fn = tarn_fn_reduce(
+      x->L, h, 1, quotient ? tarn_reducer_of(x->L, TARN_RED_MAX, TARN_F32) : some_reducer(x->g));
   tarn_term a = tarn_access(x->L, y->n - 1u, t), r = tarn_compute(x->L, fn, &a, 1);
   if (chance(x->g, 3)) {
     add(x, r);
     return;
   }
   static const tarn_fxop op[] = {TARN_FX_SUB, TARN_FX_MUL, TARN_FX_ADD};
-  tarn_term kid[2] = {t, tarn_broadcast(x->L, y->n, y->n, y->dim, tarn_insert_axis(x->L, y->n - 1u, r))};
+  tarn_term kid[2] = {
+      t, tarn_broadcast(x->L, y->n, y->n, y->dim, tarn_insert_axis(x->L, y->n - 1u, r))};
   tarn_fxop how = op[draw(x->g, 3)];
-  if (how == TARN_FX_SUB && y->dim[y->n - 1] == 1) how = TARN_FX_ADD; /* x - x leaves rounding alone */
+  if (how == TARN_FX_SUB && y->dim[y->n - 1] == 1)
+    how = TARN_FX_ADD; /* x - x leaves rounding alone */
   add(x, tarn_compute(x->L, map_of(x, quotient ? TARN_FX_DIV : how), kid, 2));
 }
 
 static tarn_term along_last(net *x, tarn_term t, tarn_red_kind red) {
   const tarn_type *y = type(x, t);
   tarn_term a = tarn_access(x->L, y->n - 1u, t);
-  uint32_t fn = tarn_fn_reduce(x->L, tarn_fx_hole(x->L, 0), 1, tarn_reducer_of(x->L, red, TARN_F32));
+  uint32_t fn =
+      tarn_fn_reduce(x->L, tarn_fx_hole(x->L, 0), 1, tarn_reducer_of(x->L, red, TARN_F32));
   a = tarn_insert_axis(x->L, y->n - 1u, tarn_compute(x->L, fn, &a, 1));
   return tarn_broadcast(x->L, y->n, y->n, y->dim, a);
 }
 /* Softmax of a few rows over an axis that has halves, and sums weighted by it. */
 static void weighted_sums(net *x) {
   tarn_lang *L = x->L;
-  int64_t keys = (int64_t)4 << draw(x->g, 6), rows = 1 + (int64_t)draw(x->g, 2), own = 1 + (int64_t)draw(x->g, 2);
+  int64_t keys = (int64_t)4 << draw(x->g, 6), rows = 1 + (int64_t)draw(x->g, 2),
+          own = 1 + (int64_t)draw(x->g, 2);
   tarn_term t = input(x, 2, (int64_t[]){rows, keys}), kid[2] = {t, t};
   if (draw(x->g, 2)) {
     kid[1] = input(x, 2, (int64_t[]){rows, keys});
@@ -236,13 +256,15 @@ static void sliced(net *x) {
   const tarn_type *y = type(x, last(x));
   if (y->n == 0) return;
   uint32_t axis = draw(x->g, y->n);
-  int64_t l = draw(x->g, (uint32_t)y->dim[axis]), h = l + 1 + draw(x->g, (uint32_t)(y->dim[axis] - l));
+  int64_t l = draw(x->g, (uint32_t)y->dim[axis]),
+          h = l + 1 + draw(x->g, (uint32_t)(y->dim[axis] - l));
   add(x, tarn_slice(x->L, axis, l, h, 1, last(x)));
 }
 static void padded(net *x) {
   const tarn_type *y = type(x, last(x));
   if (y->n)
-    add(x, tarn_pad(x->L, draw(x->g, y->n), tarn_fx_const(x->L, TARN_F32, 0), draw(x->g, 2), 1 + draw(x->g, 2), last(x)));
+    add(x, tarn_pad(x->L, draw(x->g, y->n), tarn_fx_const(x->L, TARN_F32, 0), draw(x->g, 2),
+                    1 + draw(x->g, 2), last(x)));
 }
 static void concatenated(net *x) {
   tarn_term t = last(x), kid[2] = {t, joined(x, t, map_of(x, TARN_FX_ADD))};
@@ -258,9 +280,12 @@ static void sum_of_shifts(net *x) {
   int64_t len = y->dim[0] - (int64_t)taps + 1, dim[2] = {some_extent(x->g, 3), y->dim[1]};
   tarn_term sum = TARN_NONE;
   for (uint32_t i = 0; i < taps; i++) {
-    tarn_term p = dot(x, tarn_access(x->L, 1, tarn_slice(x->L, 0, i, i + len, 1, t)), weights(x, 1, 2, dim)), kid[2] = {sum, p};
+    tarn_term p = dot(x, tarn_access(x->L, 1, tarn_slice(x->L, 0, i, i + len, 1, t)),
+                      weights(x, 1, 2, dim)),
+              kid[2] = {sum, p};
     if (i && chance(x->g, 3)) { /* sums on both sides */
-      tarn_term more[2] = {p, dot(x, tarn_access(x->L, 1, tarn_slice(x->L, 0, 0, len, 1, t)), weights(x, 1, 2, dim))};
+      tarn_term more[2] = {p, dot(x, tarn_access(x->L, 1, tarn_slice(x->L, 0, 0, len, 1, t)),
+                                  weights(x, 1, 2, dim))};
       kid[1] = tarn_compute(x->L, map_of(x, TARN_FX_ADD), more, 2);
     }
     sum = i ? tarn_compute(x->L, map_of(x, TARN_FX_ADD), kid, 2) : p;
@@ -268,14 +293,17 @@ static void sum_of_shifts(net *x) {
   add(x, sum);
 }
 
-/* A row spread out with zeros between its elements, then a product over windows: a transposed convolution. */
+/* A row spread out with zeros between its elements, then a product over windows: a transposed
+ * convolution. */
 static void spread(net *x) {
   tarn_term t = last(x);
   const tarn_type *y = type(x, t);
   if (y->n != 2 || y->dim[1] < 2) return;
   uint32_t zero = tarn_fx_const(x->L, TARN_F32, 0);
-  int64_t n = y->dim[0], len = y->dim[1], k = 2 + (int64_t)draw(x->g, 2), wide = 2 * len, wd[2] = {some_extent(x->g, 3), k};
-  t = tarn_reshape(x->L, 2, 2, (int64_t[]){n, wide}, tarn_pad(x->L, 2, zero, 0, 1, tarn_insert_axis(x->L, 2, t)));
+  int64_t n = y->dim[0], len = y->dim[1], k = 2 + (int64_t)draw(x->g, 2), wide = 2 * len,
+          wd[2] = {some_extent(x->g, 3), k};
+  t = tarn_reshape(x->L, 2, 2, (int64_t[]){n, wide},
+                   tarn_pad(x->L, 2, zero, 0, 1, tarn_insert_axis(x->L, 2, t)));
   t = tarn_windows(x->L, (int64_t[]){k}, (int64_t[]){1}, (int64_t[]){1},
                    tarn_access(x->L, 1, tarn_pad(x->L, 1, zero, k - 1, k - 1, t)));
   add(x, dot(x, weights(x, 1, 2, wd), t));
@@ -290,14 +318,16 @@ static tarn_term dequantised(net *x, tarn_term t, bool real) {
   tarn_term kid[2] = {t, t};
   if (how == 2) {
     tarn_tensor *z = tarn_tensor_new(x->g->cx, y->dtype, 2, (int64_t[]){y->dim[0], 1});
-    for (int64_t i = 0; i < y->dim[0]; i++) tarn_tensor_set(z, i, (tarn_value){.i = (int64_t)draw(x->g, 128)});
+    for (int64_t i = 0; i < y->dim[0]; i++)
+      tarn_tensor_set(z, i, (tarn_value){.i = (int64_t)draw(x->g, 128)});
     tarn_term c = tarn_constant(L, tarn_format(x->g->cx, "z%u", tarn_term_count(L)), z, 2);
     kid[1] = tarn_broadcast(L, 2, 2, y->dim, c);
     zero = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 1));
   }
   if (how) e = tarn_fx_op(L, TARN_FX_SUB, e, zero, 0);
   if (real) e = tarn_fx_cast(L, TARN_F32, e);
-  if (real && draw(x->g, 2)) e = tarn_fx_op(L, TARN_FX_MUL, e, tarn_fx_const(L, TARN_F32, 0.125), 0);
+  if (real && draw(x->g, 2))
+    e = tarn_fx_op(L, TARN_FX_MUL, e, tarn_fx_const(L, TARN_F32, 0.125), 0);
   return tarn_compute(L, tarn_fn_map(L, e, how == 2 ? 2 : 1), kid, how == 2 ? 2 : 1);
 }
 /* A product of bytes, as integers or dequantised. */
@@ -313,7 +343,8 @@ static void quantised(net *x) {
     for (int64_t j = 0; j < tarn_tensor_count(w); j++)
       tarn_tensor_set(w, j, (tarn_value){.i = (int64_t)draw(x->g, 256) - (t == TARN_I8 ? 128 : 0)});
     const char *name = tarn_format(x->g->cx, "b%u", tarn_term_count(L));
-    side[i] = i && !chance(x->g, 4) ? tarn_constant(L, name, w, 2) : tarn_input(L, name, tarn_type_tensor(L, t, 2, 2, dim));
+    side[i] = i && !chance(x->g, 4) ? tarn_constant(L, name, w, 2)
+                                    : tarn_input(L, name, tarn_type_tensor(L, t, 2, 2, dim));
     side[i] = dequantised(x, side[i], real);
     uint32_t fill = real ? tarn_fx_const(L, TARN_F32, 0) : tarn_fx_iconst(L, TARN_I32, 0);
     if (i == 0 && chance(x->g, 3)) side[i] = tarn_pad(L, 1, fill, 1, 0, side[i]), k++;
@@ -321,12 +352,13 @@ static void quantised(net *x) {
   }
   tarn_term c = tarn_cart(L, 0, side[0], side[1]);
   c = tarn_compute(L, tarn_fn_dot(L, real ? TARN_F32 : TARN_I32), &c, 1);
-  if (!real) c = tarn_compute(L, tarn_fn_map(L, tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, 0)), 1), &c, 1);
+  if (!real)
+    c = tarn_compute(L, tarn_fn_map(L, tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, 0)), 1), &c, 1);
   add(x, c);
 }
 
-/* Sums, products and quotients with constants, one after the other, of what is there or of a product of integers, whose
- * quotients round. */
+/* Sums, products and quotients with constants, one after the other, of what is there or of a
+ * product of integers, whose quotients round. */
 static void chained(net *x) {
   tarn_lang *L = x->L;
   bool real = draw(x->g, 2);
@@ -334,9 +366,12 @@ static void chained(net *x) {
   if (!real) {
     const int64_t k = 1 + (int64_t)draw(x->g, 4), dim[2] = {1 + (int64_t)draw(x->g, 3), k};
     tarn_tensor *w = tarn_tensor_new(x->g->cx, TARN_I32, 2, dim);
-    for (int64_t i = 0; i < tarn_tensor_count(w); i++) tarn_tensor_set(w, i, (tarn_value){.i = (int64_t)draw(x->g, 19) - 9});
-    t = tarn_input(L, tarn_format(x->g->cx, "x%u", x->nin++), tarn_type_tensor(L, TARN_I32, 2, 2, (const int64_t[]){2, k}));
-    t = tarn_cart(L, 0, tarn_access(L, 1, t), tarn_constant(L, tarn_format(x->g->cx, "w%u", tarn_term_count(L)), w, 1));
+    for (int64_t i = 0; i < tarn_tensor_count(w); i++)
+      tarn_tensor_set(w, i, (tarn_value){.i = (int64_t)draw(x->g, 19) - 9});
+    t = tarn_input(L, tarn_format(x->g->cx, "x%u", x->nin++),
+                   tarn_type_tensor(L, TARN_I32, 2, 2, (const int64_t[]){2, k}));
+    t = tarn_cart(L, 0, tarn_access(L, 1, t),
+                  tarn_constant(L, tarn_format(x->g->cx, "w%u", tarn_term_count(L)), w, 1));
     t = tarn_compute(L, tarn_fn_dot(L, TARN_I32), &t, 1);
   }
   static const tarn_fxop op[] = {TARN_FX_ADD, TARN_FX_SUB, TARN_FX_MUL, TARN_FX_DIV};
@@ -344,31 +379,40 @@ static void chained(net *x) {
   for (uint32_t steps = 2 + draw(x->g, 3); steps-- > 0;) {
     const tarn_type *y = type(x, t);
     int64_t one[TARN_MAX_DIMS];
-    uint32_t axis = y->n ? draw(x->g, y->n) : 0, a = tarn_fx_hole(L, 0), b = tarn_fx_hole(L, 1), how = draw(x->g, 4);
+    uint32_t axis = y->n ? draw(x->g, y->n) : 0, a = tarn_fx_hole(L, 0), b = tarn_fx_hole(L, 1),
+             how = draw(x->g, 4);
     for (uint32_t i = 0; i < y->n; i++) one[i] = i == axis ? y->dim[i] : 1;
     tarn_tensor *c = tarn_tensor_new(x->g->cx, real ? TARN_F32 : TARN_I32, y->n, one);
     for (int64_t i = 0; i < tarn_tensor_count(c); i++)
-      if (real && spread) tarn_tensor_set(c, i, (tarn_value){.d = chance(x->g, 24) ? -INFINITY : some_magnitude(x->g)});
+      if (real && spread)
+        tarn_tensor_set(c, i,
+                        (tarn_value){.d = chance(x->g, 24) ? -INFINITY : some_magnitude(x->g)});
       else if (real) tarn_tensor_set(c, i, (tarn_value){.d = (double)(8 + draw(x->g, 32)) / 16});
       else tarn_tensor_set(c, i, (tarn_value){.i = 1 + (int64_t)draw(x->g, 7)});
-    tarn_term kid[2] = {t, tarn_constant(L, tarn_format(x->g->cx, "k%u", tarn_term_count(L)), c, y->n)};
+    tarn_term kid[2] = {
+        t, tarn_constant(L, tarn_format(x->g->cx, "k%u", tarn_term_count(L)), c, y->n)};
     kid[1] = tarn_broadcast(L, y->n, y->n, y->dim, kid[1]);
-    uint32_t f = how < 3 && chance(x->g, 3) ? tarn_fx_op(L, op[how], b, a, 0) : tarn_fx_op(L, op[how], a, b, 0);
+    uint32_t f = how < 3 && chance(x->g, 3) ? tarn_fx_op(L, op[how], b, a, 0)
+                                            : tarn_fx_op(L, op[how], a, b, 0);
     t = tarn_compute(L, tarn_fn_map(L, f, 2), kid, 2);
   }
-  if (!real) t = tarn_compute(L, tarn_fn_map(L, tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, 0)), 1), &t, 1);
+  if (!real)
+    t = tarn_compute(L, tarn_fn_map(L, tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, 0)), 1), &t, 1);
   add(x, t);
 }
 
-/* Rounded to bytes, cut off at their bounds, within or beyond them or on one side alone, and made real again. */
+/* Rounded to bytes, cut off at their bounds, within or beyond them or on one side alone, and made
+ * real again. */
 static void requantised(net *x) {
   tarn_lang *L = x->L;
   tarn_dtype byte = draw(x->g, 2) ? TARN_I8 : TARN_U8;
   const int64_t dim[2] = {1 + (int64_t)draw(x->g, 3), 1 + (int64_t)draw(x->g, 4)};
   uint32_t how = draw(x->g, 4), zero = draw(x->g, 100), h0 = tarn_fx_hole(L, 0);
   double lo = byte == TARN_I8 ? -128 : 0, hi = lo + 255, over = how == 1 ? -3 : how == 2 ? 3 : 0;
-  tarn_term t = tarn_input(L, tarn_format(x->g->cx, "q%u", x->nin++), tarn_type_tensor(L, TARN_I32, 2, 2, dim));
-  uint32_t e = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, TARN_F32, h0), tarn_fx_const(L, TARN_F32, 0.25), 0);
+  tarn_term t = tarn_input(L, tarn_format(x->g->cx, "q%u", x->nin++),
+                           tarn_type_tensor(L, TARN_I32, 2, 2, dim));
+  uint32_t e = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, TARN_F32, h0),
+                          tarn_fx_const(L, TARN_F32, 0.25), 0);
   if (draw(x->g, 4)) e = tarn_fx_op(L, TARN_FX_ROUND, e, 0, 0);
   if (draw(x->g, 2)) e = tarn_fx_op(L, TARN_FX_ADD, e, tarn_fx_const(L, TARN_F32, zero), 0);
   e = tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_const(L, TARN_F32, lo - over), 0);
@@ -381,9 +425,11 @@ static void requantised(net *x) {
 }
 
 static tarn_term cast_to(net *x, tarn_dtype t, tarn_term a) {
-  return tarn_compute(x->L, tarn_fn_map(x->L, tarn_fx_cast(x->L, t, tarn_fx_hole(x->L, 0)), 1), &a, 1);
+  return tarn_compute(x->L, tarn_fn_map(x->L, tarn_fx_cast(x->L, t, tarn_fx_hole(x->L, 0)), 1), &a,
+                      1);
 }
-/* A map, a map of two, a sum or a product of 16-bit floats, which round what they give. Weights are numbers of these. */
+/* A map, a map of two, a sum or a product of 16-bit floats, which round what they give. Weights are
+ * numbers of these. */
 static void sixteen_bits(net *x) {
   tarn_lang *L = x->L;
   tarn_dtype h = draw(x->g, 2) ? TARN_F16 : TARN_BF16, was = x->g->dtype;
@@ -395,15 +441,19 @@ static void sixteen_bits(net *x) {
   x->g->dtype = h; /* of what is drawn */
   if (how > 1 && y->n) kid[0] = tarn_access(L, y->n - 1u, t);
   if (how == 3 && y->n) {
-    kid[1] = tarn_access(L, 1, cast_to(x, h, chance(x->g, 2) ? input(x, 2, dim) : weights(x, 2, 2, dim)));
+    kid[1] = tarn_access(L, 1,
+                         cast_to(x, h, chance(x->g, 2) ? input(x, 2, dim) : weights(x, 2, 2, dim)));
     kid[0] = tarn_cart(L, 0, kid[0], kid[1]);
     t = tarn_compute(L, tarn_fn_dot(L, h), kid, 1);
-  } else t = tarn_compute(L, some_function(x->g, how == 1 ? 2 : 1, 0, how > 1 && y->n, 0), kid, how == 1 ? 2 : 1);
+  } else
+    t = tarn_compute(L, some_function(x->g, how == 1 ? 2 : 1, 0, how > 1 && y->n, 0), kid,
+                     how == 1 ? 2 : 1);
   x->g->dtype = was;
   add(x, cast_to(x, TARN_F32, t));
 }
 
-/* What a mask adds: b + (1 - m) c, with c that leaves nothing else, or nothing to speak of; m as integers now and then. */
+/* What a mask adds: b + (1 - m) c, with c that leaves nothing else, or nothing to speak of; m as
+ * integers now and then. */
 static void masked(net *x) {
   tarn_lang *L = x->L;
   static const double least[] = {-1e4, -3.4028234663852886e38, -1e9, -INFINITY, 2, -0.5};
@@ -413,7 +463,9 @@ static void masked(net *x) {
   uint32_t m = tarn_fx_hole(L, 1), one = tarn_fx_const(L, TARN_F32, 1);
   double c = least[draw(x->g, x->g->spread ? 6 : 2) + (x->g->spread ? 0 : 4)];
   const char *name = tarn_format(x->g->cx, "m%u", x->nin++);
-  tarn_term kid[2] = {b, tarn_input(L, name, tarn_type_tensor(L, whole ? TARN_I32 : TARN_F32, y->ns, y->n, y->dim))};
+  tarn_term kid[2] = {
+      b,
+      tarn_input(L, name, tarn_type_tensor(L, whole ? TARN_I32 : TARN_F32, y->ns, y->n, y->dim))};
   if (whole) m = tarn_fx_cast(L, TARN_F32, m);
   m = tarn_fx_op(L, TARN_FX_SUB, one, m, 0);
   m = tarn_fx_op(L, TARN_FX_MUL, m, tarn_fx_const(L, TARN_F32, c), 0);
@@ -422,11 +474,14 @@ static void masked(net *x) {
 }
 
 typedef void block(net *x);
-static block *const blocks[] = {
-    map_one,       map_two,       scale_and_shift, product,     convolution,  normalise,         map_one,   residual,
-    transposed,    reshaped,      sliced,          padded,      concatenated, sum_of_shifts,     products,  spread,
-    copied,        products,      sum_of_shifts,   product,     with_number,  tiled_convolution, quantised, quantised,
-    weighted_sums, weighted_sums, chained,         requantised, sixteen_bits, sixteen_bits,      masked};
+static block *const blocks[] = {map_one,       map_two,           scale_and_shift, product,
+                                convolution,   normalise,         map_one,         residual,
+                                transposed,    reshaped,          sliced,          padded,
+                                concatenated,  sum_of_shifts,     products,        spread,
+                                copied,        products,          sum_of_shifts,   product,
+                                with_number,   tiled_convolution, quantised,       quantised,
+                                weighted_sums, weighted_sums,     chained,         requantised,
+                                sixteen_bits,  sixteen_bits,      masked};
 
 tarn_program *check_network(gen *g) {
   net x = {.g = g, .L = g->L};

@@ -13,8 +13,10 @@ typedef struct kernel_result { /* of one rule */
   double worst;
   const char *counterexample;
 } kernel_result;
-/* Tries the kernel-level rules of a set on networks until each has joined classes in `samples` of them, or none is left
- * to try. changed, skip: a rule whose condition (then guard) `skip` is left out, or NULL. Returns how many networks. */
-uint32_t check_kernel(tarn_ruleset *rs, const tarn_rules_check_options *o, uint32_t samples, uint32_t most, const rule *changed,
-                      uint32_t skip, kernel_result *res, uint32_t n);
+/* Tries the kernel-level rules of a set on networks until each has joined classes in `samples` of
+ * them, or none is left to try. changed, skip: a rule whose condition (then guard) `skip` is left
+ * out, or NULL. Returns how many networks. */
+uint32_t check_kernel(tarn_ruleset *rs, const tarn_rules_check_options *o, uint32_t samples,
+                      uint32_t most, const rule *changed, uint32_t skip, kernel_result *res,
+                      uint32_t n);
 #endif

@@ -1,5 +1,6 @@
-/* For each operator: kids and payload of a node whose type is wanted.  With a kid that is given, or nothing wanted, the
- * payload is chosen for the kid; else the kid's type is chosen for the payload. */
+/* For each operator: kids and payload of a node whose type is wanted.  With a kid that is given, or
+ * nothing wanted, the payload is chosen for the kid; else the kid's type is chosen for the payload.
+ */
 #include "rules/check/check.h"
 #include <string.h>
 
@@ -137,7 +138,8 @@ static bool slice_of(node *x, const tarn_type *t) {
   int64_t d = t->dim[i], e = known_dim(x->w, i);
   if (!x->has[3]) set_int(x, 3, x->p->npay > 3 && chance(g, 2) ? 2 + draw(g, 2) : 1);
   if (d < 1 || e > d) return false;
-  if (!x->has[1] && !x->has[2] && !x->has[3] && x->p->npay > 3 && chance(g, 4)) return slice_back(x, d, e);
+  if (!x->has[1] && !x->has[2] && !x->has[3] && x->p->npay > 3 && chance(g, 4))
+    return slice_back(x, d, e);
   if (!x->has[1]) {
     int64_t most = x->has[2] ? int_of(x, 2) : e >= 0 ? d - e + 1 : d;
     if (most < 1) return false;
@@ -337,7 +339,9 @@ static bool windows_of(node *x, const tarn_type *t) {
     if (x->has[i] && x->v[i].n != m) return false;
   for (uint32_t j = 0; j < m; j++) {
     int64_t d = t->dim[t->ns + j];
-    int64_t w = x->has[0] ? x->v[0].p[j] : chance(g, 4) ? d : 1 + (int64_t)draw(g, (uint32_t)(d < 4 ? d : 4));
+    int64_t w = x->has[0]      ? x->v[0].p[j]
+                : chance(g, 4) ? d
+                               : 1 + (int64_t)draw(g, (uint32_t)(d < 4 ? d : 4));
     v[0][j] = w;
     v[1][j] = x->has[1] ? x->v[1].p[j] : 1 + (int64_t)draw(g, 3);
     v[2][j] = x->has[2] ? x->v[2].p[j] : 1;
@@ -363,8 +367,10 @@ static bool make_windows(node *x) {
   for (int j = 0; j < w.nc; j++) {
     v[0][j] = w.c[j];
     v[1][j] = x->has[1] && (int)x->v[1].n == w.nc ? x->v[1].p[j] : 1 + (int64_t)draw(g, 3);
-    v[2][j] = x->has[2] && (int)x->v[2].n == w.nc ? x->v[2].p[j] : 1 + (int64_t)(x->p->npay > 2 && chance(g, 3));
-    k.c[j] = (w.s[k.ns + j] - 1) * v[1][j] + (w.c[j] - 1) * v[2][j] + 1 + draw(g, (uint32_t)v[1][j]);
+    v[2][j] = x->has[2] && (int)x->v[2].n == w.nc ? x->v[2].p[j]
+                                                  : 1 + (int64_t)(x->p->npay > 2 && chance(g, 3));
+    k.c[j] =
+        (w.s[k.ns + j] - 1) * v[1][j] + (w.c[j] - 1) * v[2][j] + 1 + draw(g, (uint32_t)v[1][j]);
   }
   for (uint32_t i = 0; i < 3; i++)
     if (!set_list(x, i, v[i], (uint32_t)w.nc)) return false;
@@ -393,13 +399,16 @@ static uint32_t lead(const node *x, uint32_t n) {
   bool large = n > 1 && draw(x->g, 2) == 0;
   for (uint32_t i = 0; i < n; i++) {
     uint32_t size = size_of(x->p->kid[i]);
-    if (x->p->kid[i]->kind == RP_SEG || (best != TARN_NONE && (large ? size <= most : size >= most))) continue;
+    if (x->p->kid[i]->kind == RP_SEG ||
+        (best != TARN_NONE && (large ? size <= most : size >= most)))
+      continue;
     most = size, best = i;
   }
   return best == TARN_NONE ? 0 : best;
 }
 
-static bool gen_kids(node *x, const uint32_t *many, uint32_t first, const want *body, const want *epi, uint32_t nops);
+static bool gen_kids(node *x, const uint32_t *many, uint32_t first, const want *body,
+                     const want *epi, uint32_t nops);
 static bool plan_rows(node *x, uint32_t total, uint32_t *many, uint32_t *sum);
 /* Kids of one type but for free extents. */
 static bool kids_like(node *x, uint32_t done, const want *w) {
@@ -432,7 +441,8 @@ static bool make_concat(node *x) {
   want w = want_any;
   uint32_t most = 1;
   if (x->has[0]) most = (uint32_t)int_of(x, 0) + 1;
-  if (!gen_ready(x->g, x->p->kid[first]) && x->p->kid[first]->kind == RP_VAR) want_pin(x->g, &w, (int)most, 0);
+  if (!gen_ready(x->g, x->p->kid[first]) && x->p->kid[first]->kind == RP_VAR)
+    want_pin(x->g, &w, (int)most, 0);
   uint32_t many[R_KIDS], n, before = 0;
   if (!plan_rows(x, TARN_NONE, many, &n)) return false;
   for (uint32_t i = 0; i < first; i++) before += many[i];
@@ -504,7 +514,11 @@ static bool make_gather(node *x) {
   if (!is_any(x->w) || !kid(x, 0, &want_any)) return false;
   const tarn_type *t = kid_type(x, 0);
   if (!axis(x, 0, t->n)) return false;
-  want w = {.ns = 1 + (int)draw(g, 2), .nc = 0, .s = {-1, -1}, .index = true, .below = t->dim[int_of(x, 0)]};
+  want w = {.ns = 1 + (int)draw(g, 2),
+            .nc = 0,
+            .s = {-1, -1},
+            .index = true,
+            .below = t->dim[int_of(x, 0)]};
   return w.below > 0 && kid(x, 1, &w);
 }
 
@@ -521,7 +535,9 @@ static bool make_nth(node *x) {
 /* ---------------------------------------------------------------- kernels */
 
 /* Is the tuple form the likely one? */
-static bool tuple_kid(const rpat *p) { return p->kind == RP_NODE && (p->op == TARN_OP_CART_PROD || p->op == TARN_OP_PAIR); }
+static bool tuple_kid(const rpat *p) {
+  return p->kind == RP_NODE && (p->op == TARN_OP_CART_PROD || p->op == TARN_OP_PAIR);
+}
 
 /* The function: chosen until what is said of it alone holds. */
 static bool choose_function(node *x, uint32_t nkid) {
@@ -543,7 +559,8 @@ static bool choose_function(node *x, uint32_t nkid) {
   return false;
 }
 
-/* How many terms each kid of a compute stands for, rows included; `total` of them, or TARN_NONE: as it comes. */
+/* How many terms each kid of a compute stands for, rows included; `total` of them, or TARN_NONE: as
+ * it comes. */
 static bool plan_rows(node *x, uint32_t total, uint32_t *many, uint32_t *sum) {
   gen *g = x->g;
   uint32_t open = 0;
@@ -555,7 +572,8 @@ static bool plan_rows(node *x, uint32_t total, uint32_t *many, uint32_t *sum) {
     open += free_row;
     *sum += many[i];
   }
-  if (total != TARN_NONE && (total < *sum || (!open && total != *sum) || total > *sum + 6)) return false;
+  if (total != TARN_NONE && (total < *sum || (!open && total != *sum) || total > *sum + 6))
+    return false;
   for (uint32_t i = 0; i < x->p->n; i++) {
     const rpat *p = x->p->kid[i];
     if (p->kind != RP_SEG || g->e.seg[p->var].n != UINT32_MAX) continue;
@@ -568,7 +586,8 @@ static bool plan_rows(node *x, uint32_t total, uint32_t *many, uint32_t *sum) {
 }
 
 /* The terms of a row: fresh leaves named after it. */
-static bool gen_row(gen *g, const rpat *p, const want *body, const want *epi, uint32_t at, uint32_t nops, uint32_t n) {
+static bool gen_row(gen *g, const rpat *p, const want *body, const want *epi, uint32_t at,
+                    uint32_t nops, uint32_t n) {
   uint32_t *out = g->segs[p->var];
   for (uint32_t i = 0; i < n; i++) {
     want k = at + i < nops ? *body : *epi;
@@ -586,8 +605,10 @@ static bool gen_row(gen *g, const rpat *p, const want *body, const want *epi, ui
   return true;
 }
 
-/* The kids from the leading one on; those before `nops` are of type body, the others of type epi. */
-static bool gen_kids(node *x, const uint32_t *many, uint32_t first, const want *body, const want *epi, uint32_t nops) {
+/* The kids from the leading one on; those before `nops` are of type body, the others of type epi.
+ */
+static bool gen_kids(node *x, const uint32_t *many, uint32_t first, const want *body,
+                     const want *epi, uint32_t nops) {
   gen *g = x->g;
   uint32_t at = 0;
   for (uint32_t i = 0; i < x->p->n; i++) {
@@ -597,7 +618,8 @@ static bool gen_kids(node *x, const uint32_t *many, uint32_t first, const want *
       at++;
       continue;
     }
-    if (g->e.seg[p->var].n == UINT32_MAX && !gen_row(g, p, body, epi, at, nops, many[i])) return false;
+    if (g->e.seg[p->var].n == UINT32_MAX && !gen_row(g, p, body, epi, at, nops, many[i]))
+      return false;
     for (uint32_t k = 0; k < many[i]; k++) x->m->kid[at++] = g->e.seg[p->var].id[k];
   }
   x->m->n = at;
@@ -613,7 +635,8 @@ static bool operands(node *x, const tarn_func *f, const uint32_t *many, want bod
   for (uint32_t i = 0; i < first; i++) at += many[i];
   bool row = x->p->kid[first]->kind == RP_SEG;
   if (row) want_fill(g, &body);
-  else if (!gen_pattern(g, x->p->kid[first], at < f->nops ? &body : &epi, &x->m->kid[at])) return false;
+  else if (!gen_pattern(g, x->p->kid[first], at < f->nops ? &body : &epi, &x->m->kid[at]))
+    return false;
   if (!row && at < f->nops) body = want_of(type_at(g, x->m->kid[at]));
   else if (!row) {
     want_pin(g, &body, 0, 0);
@@ -634,7 +657,8 @@ static bool make_compute(node *x) {
     const tarn_func *f = tarn_fn_get(g->L, x->v[0].id);
     total = (uint32_t)f->nops + f->nepi;
   }
-  if (!plan_rows(x, total, many, &nkid) || nkid == 0 || nkid > 8 || !choose_function(x, nkid)) return false;
+  if (!plan_rows(x, total, many, &nkid) || nkid == 0 || nkid > 8 || !choose_function(x, nkid))
+    return false;
   tarn_func f = *tarn_fn_get(g->L, x->v[0].id);
   if ((uint32_t)f.nops + f.nepi != nkid) return false;
   want w = *x->w;
@@ -710,14 +734,18 @@ static bool make_nest(node *x) {
 
 typedef bool make_fn(node *x);
 static make_fn *const makers[TARN_OP_COUNT] = {
-    [TARN_OP_CONST] = make_const,     [TARN_OP_ACCESS] = make_access,      [TARN_OP_TRANSPOSE] = make_transpose,
-    [TARN_OP_WINDOWS] = make_windows, [TARN_OP_SLICE] = make_slice,        [TARN_OP_PAD] = make_pad,
-    [TARN_OP_SQUEEZE] = make_squeeze, [TARN_OP_INSERT_AXIS] = make_insert, [TARN_OP_BROADCAST] = make_broadcast,
-    [TARN_OP_FLATTEN] = make_flatten, [TARN_OP_RESHAPE] = make_reshape,    [TARN_OP_VIEW] = make_view,
-    [TARN_OP_CONCAT] = make_concat,   [TARN_OP_PAIR] = make_pair,          [TARN_OP_CART_PROD] = make_cart,
-    [TARN_OP_COMPUTE] = make_compute, [TARN_OP_FOLD] = make_fold,          [TARN_OP_MATERIALISE] = make_same,
-    [TARN_OP_PLACE] = make_place,     [TARN_OP_GATHER] = make_gather,      [TARN_OP_TUPLE] = make_tuple,
-    [TARN_OP_NTH] = make_nth,         [TARN_OP_SYSTOLIC] = make_systolic,  [TARN_OP_SYSTOLIC_ACC] = make_systolic,
+    [TARN_OP_CONST] = make_const,         [TARN_OP_ACCESS] = make_access,
+    [TARN_OP_TRANSPOSE] = make_transpose, [TARN_OP_WINDOWS] = make_windows,
+    [TARN_OP_SLICE] = make_slice,         [TARN_OP_PAD] = make_pad,
+    [TARN_OP_SQUEEZE] = make_squeeze,     [TARN_OP_INSERT_AXIS] = make_insert,
+    [TARN_OP_BROADCAST] = make_broadcast, [TARN_OP_FLATTEN] = make_flatten,
+    [TARN_OP_RESHAPE] = make_reshape,     [TARN_OP_VIEW] = make_view,
+    [TARN_OP_CONCAT] = make_concat,       [TARN_OP_PAIR] = make_pair,
+    [TARN_OP_CART_PROD] = make_cart,      [TARN_OP_COMPUTE] = make_compute,
+    [TARN_OP_FOLD] = make_fold,           [TARN_OP_MATERIALISE] = make_same,
+    [TARN_OP_PLACE] = make_place,         [TARN_OP_GATHER] = make_gather,
+    [TARN_OP_TUPLE] = make_tuple,         [TARN_OP_NTH] = make_nth,
+    [TARN_OP_SYSTOLIC] = make_systolic,   [TARN_OP_SYSTOLIC_ACC] = make_systolic,
     [TARN_OP_NEST] = make_nest,
 };
 
@@ -730,6 +758,7 @@ bool op_make(gen *g, const rpat *p, const want *w, made *m) {
   for (uint32_t i = 0; i < p->npay; i++)
     if (!pay_set(g, p, i, &x.v[i])) return false;
   (void)all;
-  m->payload = p->npay || all == 0 ? r_payload_join(&g->e, p->op, x.v, p->npay) : r_payload_join(&g->e, p->op, x.v, 0);
+  m->payload = p->npay || all == 0 ? r_payload_join(&g->e, p->op, x.v, p->npay)
+                                   : r_payload_join(&g->e, p->op, x.v, 0);
   return m->payload != TARN_NONE;
 }

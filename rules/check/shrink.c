@@ -1,4 +1,5 @@
-/* Smaller counterexamples: the tape is shortened and its numbers lowered as long as the rule still fails on it. */
+/* Smaller counterexamples: the tape is shortened and its numbers lowered as long as the rule still
+ * fails on it. */
 #include "rules/check/check.h"
 #include <string.h>
 
@@ -21,9 +22,11 @@ static bool smaller(const uint32_t *a, uint32_t na, const uint32_t *b, uint32_t 
 
 /* Tries next[0 … n-1]; keeps what it really drew when that fails too, and is smaller. */
 static bool keep(shrinker *s, uint32_t n) {
-  if (s->runs++ >= MOST_RUNS || !job_run(s->j, 0, s->next, n) || !check_bad(s->j->r, &s->j->v)) return false;
+  if (s->runs++ >= MOST_RUNS || !job_run(s->j, 0, s->next, n) || !check_bad(s->j->r, &s->j->v))
+    return false;
   const tape *t = &s->j->g->t;
-  if ((s->j->v.why != NULL) != (s->first.why != NULL) || !smaller(t->v, t->n, s->best, s->n)) return false;
+  if ((s->j->v.why != NULL) != (s->first.why != NULL) || !smaller(t->v, t->n, s->best, s->n))
+    return false;
   memcpy(s->best, t->v, t->n * sizeof *t->v);
   s->n = t->n;
   return true;

@@ -6,7 +6,8 @@
 /* ---------------------------------------------------------------- scalar expressions */
 
 static uint32_t number(gen *g, double v) {
-  return tarn_dtype_is_float(g->dtype) ? tarn_fx_const(g->L, g->dtype, v) : tarn_fx_iconst(g->L, g->dtype, (int64_t)v);
+  return tarn_dtype_is_float(g->dtype) ? tarn_fx_const(g->L, g->dtype, v)
+                                       : tarn_fx_iconst(g->L, g->dtype, (int64_t)v);
 }
 
 static uint32_t unary(gen *g, uint32_t x) {
@@ -18,7 +19,8 @@ static uint32_t unary(gen *g, uint32_t x) {
 }
 
 static uint32_t binary(gen *g, uint32_t x, uint32_t y) {
-  static const tarn_fxop op[] = {TARN_FX_ADD, TARN_FX_MUL, TARN_FX_SUB, TARN_FX_MAX, TARN_FX_MIN, TARN_FX_DIV};
+  static const tarn_fxop op[] = {TARN_FX_ADD, TARN_FX_MUL, TARN_FX_SUB,
+                                 TARN_FX_MAX, TARN_FX_MIN, TARN_FX_DIV};
   return tarn_fx_op(g->L, op[draw(g, sizeof op / sizeof *op)], x, y, 0);
 }
 
@@ -38,12 +40,17 @@ uint32_t some_reducer(gen *g) {
 
 uint32_t some_function(gen *g, uint32_t nops, uint32_t nepi, bool reduce, uint32_t tuple) {
   uint32_t holes = tuple ? tuple : nops;
-  tarn_func f = {.ntuple = (uint8_t)tuple, .nops = (uint8_t)nops, .nepi = (uint8_t)nepi, .red = TARN_NONE, .epi = TARN_NONE};
+  tarn_func f = {.ntuple = (uint8_t)tuple,
+                 .nops = (uint8_t)nops,
+                 .nepi = (uint8_t)nepi,
+                 .red = TARN_NONE,
+                 .epi = TARN_NONE};
   if (!reduce) f.body = some_body(g, holes);
   else {
     f.red = chance(g, 3) ? some_reducer(g) : tarn_reducer_of(g->L, TARN_RED_SUM, g->dtype);
     f.body = tarn_fx_hole(g->L, 0);
-    for (uint32_t i = 1; i < holes; i++) f.body = tarn_fx_op(g->L, TARN_FX_MUL, f.body, tarn_fx_hole(g->L, i), 0);
+    for (uint32_t i = 1; i < holes; i++)
+      f.body = tarn_fx_op(g->L, TARN_FX_MUL, f.body, tarn_fx_hole(g->L, i), 0);
     if (chance(g, 3)) f.body = some_body(g, holes);
     if (nepi || chance(g, 5)) f.epi = some_body(g, nepi + 1);
   }
@@ -52,7 +59,8 @@ uint32_t some_function(gen *g, uint32_t nops, uint32_t nepi, bool reduce, uint32
 
 uint32_t some_constant(gen *g, bool finite) {
   static const double v[] = {0, 1, 2, -1, 0.5, -0.0, -INFINITY, INFINITY};
-  if (g->r && g->r->numeric == TARN_RULE_REASSOC && chance(g, 3)) return number(g, some_magnitude(g));
+  if (g->r && g->r->numeric == TARN_RULE_REASSOC && chance(g, 3))
+    return number(g, some_magnitude(g));
   return number(g, v[draw(g, !tarn_dtype_is_float(g->dtype) ? 4 : finite ? 6 : 8)]);
 }
 
@@ -72,7 +80,8 @@ static double wild(gen *g, bool finite) {
   return g->dtype == TARN_F16 && isfinite(x) && fabs(x) > 6e4 ? copysign(6e4, x) : x;
 }
 
-/* Within an instance all magnitudes are from 1e-3 to 1e3, from 1e-12 to 1e12 or from 1e-30 to 1e30. */
+/* Within an instance all magnitudes are from 1e-3 to 1e3, from 1e-12 to 1e12 or from 1e-30 to 1e30.
+ */
 void some_span(gen *g) {
   static const uint32_t decades[] = {3, 12, 30};
   g->span = decades[draw(g, 3)];
@@ -102,11 +111,14 @@ static double element(gen *g, const leaf *f, values how) {
   return f->kind == F_NONNEG ? fabs(x) : x;
 }
 
-values const_values(const gen *g) { return g->r && g->r->numeric == TARN_RULE_REASSOC ? V_SPREAD : V_TAME; }
+values const_values(const gen *g) {
+  return g->r && g->r->numeric == TARN_RULE_REASSOC ? V_SPREAD : V_TAME;
+}
 
 /* A stretch of it -inf, as what a mask leaves. */
 static void masked(gen *g, tarn_tensor *x) {
-  int64_t n = tarn_tensor_count(x), from = draw(g, (uint32_t)n), to = from + 1 + draw(g, (uint32_t)(n - from));
+  int64_t n = tarn_tensor_count(x), from = draw(g, (uint32_t)n),
+          to = from + 1 + draw(g, (uint32_t)(n - from));
   for (int64_t i = from; i < to; i++) tarn_tensor_set(x, i, (tarn_value){.d = -INFINITY});
 }
 
@@ -121,7 +133,8 @@ tarn_tensor *some_values(gen *g, const tarn_type *t, const leaf *f, values how) 
     else v.d = element(g, f, how);
     tarn_tensor_set(x, i, v);
   }
-  if (how == V_SPREAD && f->kind == F_WILD && n && tarn_dtype_is_float(t->dtype) && chance(g, 4)) masked(g, x);
+  if (how == V_SPREAD && f->kind == F_WILD && n && tarn_dtype_is_float(t->dtype) && chance(g, 4))
+    masked(g, x);
   return x;
 }
 

@@ -25,7 +25,9 @@ typedef struct deriving {
   uint32_t fill; /* product: fx constant that pads both operands; TARN_NONE: nothing can */
 } deriving;
 
-static const tarn_type *operand_type(const deriving *d, uint32_t i) { return tarn_term_type(d->L, d->m.in[i]); }
+static const tarn_type *operand_type(const deriving *d, uint32_t i) {
+  return tarn_term_type(d->L, d->m.in[i]);
+}
 static const tarn_type *result_type(const deriving *d) { return tarn_term_type(d->L, d->m.term); }
 static const char *fx_text(const deriving *d, uint32_t fx) {
   tarn_buf b = {.cx = d->cx};
@@ -34,7 +36,8 @@ static const char *fx_text(const deriving *d, uint32_t fx) {
 }
 static const char *fn_text(const deriving *d, const tarn_func *f) {
   tarn_buf b = {.cx = d->cx};
-  tarn_payload_print(d->L, &b, TARN_OP_COMPUTE, tarn_payload_of(d->L, TARN_P_FN, tarn_fn_intern(d->L, f)));
+  tarn_payload_print(d->L, &b, TARN_OP_COMPUTE,
+                     tarn_payload_of(d->L, TARN_P_FN, tarn_fn_intern(d->L, f)));
   return b.p; /* starts with a space */
 }
 static void put_ints(tarn_buf *b, uint32_t n, const int64_t *v) {
@@ -53,7 +56,8 @@ static const char *list_text(const deriving *d, uint32_t n, const int64_t *v) {
 /* ---------------------------------------------------------------- adding */
 /* The text of one rule, with the description's constraints; they keep their places for messages. */
 static void add(deriving *d, const char *text, bool constrained) {
-  tarn_sx *all = tarn_sx_read(d->cx, text, strlen(text), tarn_format(d->cx, "%s (derived)", d->m.call));
+  tarn_sx *all =
+      tarn_sx_read(d->cx, text, strlen(text), tarn_format(d->cx, "%s (derived)", d->m.call));
   tarn_sx *family = all->kid[0], *r = family->kid[family->n - 1], *word;
   tarn_sx **kid = TARN_ARRAY(d->cx, tarn_sx *, r->n + 2 * d->n->source->n);
   memcpy(kid, r->kid, r->n * sizeof *kid);
@@ -75,7 +79,8 @@ static void head(deriving *d, const char *suffix) {
 }
 /* (call NAME θ ((T SHAPE)) */
 static void open_call(deriving *d, const char *steps, const char *shape) {
-  tarn_buf_fmt(d->b, "(call %s (%s) ((%s %s))", d->m.call, steps, tarn_dtype_name(result_type(d)->dtype), shape);
+  tarn_buf_fmt(d->b, "(call %s (%s) ((%s %s))", d->m.call, steps,
+               tarn_dtype_name(result_type(d)->dtype), shape);
 }
 
 /* Typing asks for it; said all the same, so that nothing is made in vain. */
@@ -94,7 +99,8 @@ static bool has_let(const tarn_sx *s) {
 static bool bare(const tarn_sx *s, const char *var) {
   if (s->kind != TARN_SX_LIST) return tarn_sx_atom_is(s, var);
   const tarn_sx *of = s;
-  while ((tarn_sx_is(of, "access") || (of != s && tarn_sx_is(of, "transpose"))) && of->n == 3) of = of->kid[2];
+  while ((tarn_sx_is(of, "access") || (of != s && tarn_sx_is(of, "transpose"))) && of->n == 3)
+    of = of->kid[2];
   if (of != s && tarn_sx_atom_is(of, var)) return false;
   for (uint32_t i = 0; i < s->n; i++)
     if (bare(s->kid[i], var)) return true;
@@ -115,7 +121,8 @@ static bool split_is_free(const deriving *d, uint32_t i) {
   bool any = false;
   if (!bare(d->n->meaning, tarn_format(d->cx, "?%s", d->n->op[i].name))) return false;
   for (uint32_t ns = 0; ns < t->n && !any; ns++)
-    any = type_with(d, d->m.term, d->m.in[i], tarn_type_tensor(d->L, t->dtype, ns, t->n, t->dim)) != TARN_NONE;
+    any = type_with(d, d->m.term, d->m.in[i], tarn_type_tensor(d->L, t->dtype, ns, t->n, t->dim)) !=
+          TARN_NONE;
   return any;
 }
 
@@ -172,11 +179,13 @@ static void derive_map(deriving *d) {
                1u + y->n);
   open_call(d, "", "(shape (list ?et) ?tile)");
   for (uint32_t i = 0; i < d->m.nin; i++) put_pieces(d, i);
-  tarn_buf_fmt(d->b,
-               ")))))) :where (?tile %s) :where (?piece (product ?tile)) :where (?e (product (dims ?x0)))"
-               " :where (?et (/ (+ ?e (- ?piece 1)) ?piece)) :class exact",
-               list_text(d, y->n, y->dim));
-  for (uint32_t i = 0; i < d->m.nin; i++) put_element(d, tarn_format(d->cx, "x%u", i), operand_type(d, i)->dtype);
+  tarn_buf_fmt(
+      d->b,
+      ")))))) :where (?tile %s) :where (?piece (product ?tile)) :where (?e (product (dims ?x0)))"
+      " :where (?et (/ (+ ?e (- ?piece 1)) ?piece)) :class exact",
+      list_text(d, y->n, y->dim));
+  for (uint32_t i = 0; i < d->m.nin; i++)
+    put_element(d, tarn_format(d->cx, "x%u", i), operand_type(d, i)->dtype);
   tarn_buf_str(d->b, "))");
   add(d, d->b->p, true);
 }
@@ -203,9 +212,11 @@ static void put_split(deriving *d, const side *s, bool own, bool k) {
   tarn_buf_fmt(d->b, " ?kt) (list");
   if (k) tarn_buf_fmt(d->b, " %lld", (long long)d->f.k);
   tarn_buf_str(d->b, ")) (list)) ");
-  if (d->f.k > 1) tarn_buf_fmt(d->b, "(pad 2 %s 0 (- (* ?kt %lld) ?k) ", fx_text(d, d->fill), (long long)d->f.k);
+  if (d->f.k > 1)
+    tarn_buf_fmt(d->b, "(pad 2 %s 0 (- (* ?kt %lld) ?k) ", fx_text(d, d->fill), (long long)d->f.k);
   if (s->tile > 1)
-    tarn_buf_fmt(d->b, "(pad 1 %s 0 (- (* ?%ct %lld) ?%c) ", fx_text(d, d->fill), s->tiles, (long long)s->tile, s->count);
+    tarn_buf_fmt(d->b, "(pad 1 %s 0 (- (* ?%ct %lld) ?%c) ", fx_text(d, d->fill), s->tiles,
+                 (long long)s->tile, s->count);
   tarn_buf_fmt(d->b, "(access 3 (reshape (shape (list ?d ?%c) (list ?k)) ?%c))", s->count, s->var);
   tarn_buf_str(d->b, s->tile > 1 ? d->f.k > 1 ? "))" : ")" : d->f.k > 1 ? ")" : "");
   tarn_buf_str(d->b, ")");
@@ -220,7 +231,8 @@ static void put_side(deriving *d, uint32_t which) {
   uint32_t kdim = 3u + own, lead = which ? 1 : 2, unit[TARN_MAX_DIMS], nunit = 0;
   for (uint32_t i = 0; i < t->n; i++)
     if (role[i] == TARN_HW_UNIT) unit[nunit++] = i;
-  tarn_buf_fmt(d->b, " (access 4 (broadcast (shape (append (list ?d ?mt ?ot ?kt) %s) (list)) ", list_text(d, t->n, t->dim));
+  tarn_buf_fmt(d->b, " (access 4 (broadcast (shape (append (list ?d ?mt ?ot ?kt) %s) (list)) ",
+               list_text(d, t->n, t->dim));
   for (uint32_t i = nunit; i-- > 0;) tarn_buf_fmt(d->b, "(insertAxis %u ", 4 + unit[i]);
   tarn_buf_fmt(d->b, "(insertAxis %u (transpose (0 1 %u", lead, 2u + own);
   for (uint32_t i = 0; i < t->n; i++)
@@ -238,7 +250,8 @@ static void put_accumulator(deriving *d) {
   const tarn_hw_role *role = d->f.role[2];
   tarn_dtype t = y->dtype;
   uint32_t zero = tarn_dtype_is_float(t) ? tarn_fx_const(d->L, t, 0) : tarn_fx_iconst(d->L, t, 0);
-  tarn_buf_fmt(d->b, " (access 3 (reshape (shape (append (list ?d ?mt ?ot) %s) (list)) (transpose (0 1 3",
+  tarn_buf_fmt(d->b,
+               " (access 3 (reshape (shape (append (list ?d ?mt ?ot) %s) (list)) (transpose (0 1 3",
                list_text(d, y->n, y->dim));
   uint32_t m = place_of(role, y->n, TARN_HW_M), n = place_of(role, y->n, TARN_HW_N);
   tarn_buf_str(d->b, n < m ? " 4 2" : " 2 4");
@@ -247,19 +260,21 @@ static void put_accumulator(deriving *d) {
                "(- (* ?ot %lld) ?o)"
                " (pad 1 %s 0 (- (* ?mt %lld) ?m) (reshape (shape (list ?d ?m ?o) (list)) (access "
                "(rank ?p) ?p))))))))",
-               (long long)d->f.m, (long long)d->f.n, fx_text(d, zero), (long long)d->f.n, fx_text(d, zero), (long long)d->f.m);
+               (long long)d->f.m, (long long)d->f.n, fx_text(d, zero), (long long)d->f.n,
+               fx_text(d, zero), (long long)d->f.m);
 }
 
 /* The calls' results put together: from ((?d ?mt ?ot …),(dims of the result)) to the shape of the
  * product. */
 static void put_gather(deriving *d) {
   const tarn_hw_role *role = d->f.role[2];
-  uint32_t n = result_type(d)->n, m_at = place_of(role, n, TARN_HW_M), n_at = place_of(role, n, TARN_HW_N);
+  uint32_t n = result_type(d)->n, m_at = place_of(role, n, TARN_HW_M),
+           n_at = place_of(role, n, TARN_HW_N);
   tarn_buf_str(d->b, "(reshape (shape (append (sdims ?a) (drop (sdims ?b) ?s)) (list)) ");
   if (d->f.n > 1) tarn_buf_str(d->b, "(slice 2 0 ?o ");
   if (d->f.m > 1) tarn_buf_str(d->b, "(slice 1 0 ?m ");
-  tarn_buf_fmt(d->b, "(reshape (shape (list ?d (* ?mt %lld) (* ?ot %lld)) (list)) (transpose (0 1", (long long)d->f.m,
-               (long long)d->f.n);
+  tarn_buf_fmt(d->b, "(reshape (shape (list ?d (* ?mt %lld) (* ?ot %lld)) (list)) (transpose (0 1",
+               (long long)d->f.m, (long long)d->f.n);
   if (m_at < n) tarn_buf_fmt(d->b, " %u", 3 + m_at);
   tarn_buf_str(d->b, " 2");
   if (n_at < n) tarn_buf_fmt(d->b, " %u", 3 + n_at);
@@ -268,19 +283,22 @@ static void put_gather(deriving *d) {
   tarn_buf_fmt(d->b, ") (access %u ", 3 + n);
 }
 static void close_gather(deriving *d) {
-  tarn_buf_str(d->b, d->f.n > 1 && d->f.m > 1 ? "))))))" : d->f.n > 1 || d->f.m > 1 ? ")))))" : "))))");
+  tarn_buf_str(d->b, d->f.n > 1 && d->f.m > 1   ? "))))))"
+                     : d->f.n > 1 || d->f.m > 1 ? ")))))"
+                                                : "))))");
 }
 
 static void put_where(deriving *d) {
   static const char tiles[] = "mok";
   const int64_t tile[] = {d->f.m, d->f.n, d->f.k};
-  tarn_buf_str(d->b, " :where (?d (product (take (sdims ?a) ?s))) :where (?m (product (drop (sdims ?a) ?s)))"
-                     " :where (?o (product (drop (sdims ?b) ?s))) :where (?k (product (cdims ?a)))");
+  tarn_buf_str(
+      d->b, " :where (?d (product (take (sdims ?a) ?s))) :where (?m (product (drop (sdims ?a) ?s)))"
+            " :where (?o (product (drop (sdims ?b) ?s))) :where (?k (product (cdims ?a)))");
   for (uint32_t i = 0; i < 3; i++) {
     if (tile[i] == 1) tarn_buf_fmt(d->b, " :where (?%ct ?%c)", tiles[i], tiles[i]);
     else
-      tarn_buf_fmt(d->b, " :where (?%ct (/ (+ ?%c %lld) %lld))", tiles[i], tiles[i], (long long)tile[i] - 1,
-                   (long long)tile[i]);
+      tarn_buf_fmt(d->b, " :where (?%ct (/ (+ ?%c %lld) %lld))", tiles[i], tiles[i],
+                   (long long)tile[i] - 1, (long long)tile[i]);
   }
 }
 
@@ -294,7 +312,10 @@ static const char *product_class(const deriving *d) {
 /* With start: the product and something added to it, which the accumulator begins with. */
 static void derive_product(deriving *d, bool start) {
   tarn_func f = {.ntuple = 2, .nops = 1, .body = d->f.body, .red = d->f.red, .epi = TARN_NONE};
-  tarn_func plus = {.nops = 2, .body = tarn_reducer_get(d->L, d->f.red)->merge[0], .red = TARN_NONE, .epi = TARN_NONE};
+  tarn_func plus = {.nops = 2,
+                    .body = tarn_reducer_get(d->L, d->f.red)->merge[0],
+                    .red = TARN_NONE,
+                    .epi = TARN_NONE};
   head(d, start ? "-tiles-onto" : "-tiles");
   if (start) tarn_buf_fmt(d->b, "(compute%s ", fn_text(d, &plus));
   tarn_buf_fmt(d->b, "(compute%s (cartProd ?s ?a ?b))%s => ", fn_text(d, &f), start ? " ?p)" : "");
@@ -325,14 +346,19 @@ static void derive_product(deriving *d, bool start) {
 /* Can the rule language say it? Both operands of one type, nothing but a chain after the reduction,
  * padding. */
 static bool product_fits(deriving *d) {
-  tarn_dtype a = operand_type(d, d->f.operand[0])->dtype, b = operand_type(d, d->f.operand[1])->dtype;
+  tarn_dtype a = operand_type(d, d->f.operand[0])->dtype,
+             b = operand_type(d, d->f.operand[1])->dtype;
   bool whole = d->m.nin == 2u + d->m.acc && (d->m.acc ? d->f.chains : d->f.epi == TARN_NONE);
   d->fill = a == b && whole ? tarn_hw_filler(d->L, &d->f, a) : TARN_NONE;
   return d->fill != TARN_NONE && result_type(d)->dtype == tarn_reducer_get(d->L, d->f.red)->dtype;
 }
 
 /* ---------------------------------------------------------------- nests of the kernel level */
-typedef enum { ALONE, ONTO, THEN } ending; /* the product; added to ?p, the accumulator's start; and its epilogue as a nest */
+typedef enum {
+  ALONE,
+  ONTO,
+  THEN
+} ending; /* the product; added to ?p, the accumulator's start; and its epilogue as a nest */
 
 static void put_nest_call(deriving *d, ending how) {
   bool swap = d->f.operand[0] > d->f.operand[1];
@@ -341,7 +367,8 @@ static void put_nest_call(deriving *d, ending how) {
   if (!d->m.acc) tarn_buf_fmt(d->b, "(nest (call-sum ?nest %s) ", call);
   open_call(d, d->m.acc ? "1" : "", tarn_format(d->cx, "(call-tiles ?nest %s)", call));
   for (uint32_t i = 0; i < 2; i++)
-    tarn_buf_fmt(d->b, " (view (call-operand ?nest %s %u) ?%c)", call, swap ? 1 - i : i, "ab"[swap ? 1 - i : i]);
+    tarn_buf_fmt(d->b, " (view (call-operand ?nest %s %u) ?%c)", call, swap ? 1 - i : i,
+                 "ab"[swap ? 1 - i : i]);
   if (how == ONTO) tarn_buf_fmt(d->b, " (view (call-operand ?nest %s 2) ?p)", call);
   tarn_buf_str(d->b, d->m.acc ? "))" : ")))");
 }
@@ -349,18 +376,22 @@ static void put_nest_call(deriving *d, ending how) {
 /* The same product as a nest over buffers: the maps of its tiles are composed with those of its
  * reads. */
 static void derive_nest(deriving *d, ending how) {
-  static const char *const suffix[] = {"", "-onto", "-then"}, *const more[] = {"", " ?p", " ?*more"};
+  static const char *const suffix[] = {"", "-onto", "-then"}, *const more[] = {"", " ?p",
+                                                                               " ?*more"};
   const char *call = d->m.call;
   *d->b = (tarn_buf){.cx = d->cx};
-  tarn_buf_fmt(d->b, "(family mapping :level kernel (rule %s-nest%s (nest ?nest ?a ?b%s) => ", call, suffix[how], more[how]);
+  tarn_buf_fmt(d->b, "(family mapping :level kernel (rule %s-nest%s (nest ?nest ?a ?b%s) => ", call,
+               suffix[how], more[how]);
   if (how == THEN) tarn_buf_fmt(d->b, "(nest (call-after ?nest %s) ", call);
   put_nest_call(d, how);
   if (how == THEN) tarn_buf_str(d->b, " ?*more)");
   static const char sizes[] = "dmok";
   const int64_t tile[] = {1, d->f.m, d->f.n, d->f.k};
-  for (uint32_t i = 0; i < 4; i++) tarn_buf_fmt(d->b, " :where (?%c (call-size ?nest %s %u))", sizes[i], call, i);
+  for (uint32_t i = 0; i < 4; i++)
+    tarn_buf_fmt(d->b, " :where (?%c (call-size ?nest %s %u))", sizes[i], call, i);
   for (uint32_t i = 1; i < 4; i++)
-    tarn_buf_fmt(d->b, " :where (?%ct (/ (+ ?%c %lld) %lld))", sizes[i], sizes[i], (long long)tile[i] - 1, (long long)tile[i]);
+    tarn_buf_fmt(d->b, " :where (?%ct (/ (+ ?%c %lld) %lld))", sizes[i], sizes[i],
+                 (long long)tile[i] - 1, (long long)tile[i]);
   if (how == ALONE) tarn_buf_str(d->b, " :if (no-epilogue ?nest)");
   tarn_buf_fmt(d->b, " :class %s))", product_class(d));
   add(d, d->b->p, true);

@@ -1,8 +1,9 @@
 /* rules: what its files share.
  *
- * language.c reads text into rules (trees of patterns and expressions); vocab.c holds the functions that conditions and
- * right sides may use; payload.c takes payloads apart into attributes and back; subst.c matches and instantiates rules
- * over a host (terms, or classes of an e-graph), so that saturation and the rule checker say the same.
+ * language.c reads text into rules (trees of patterns and expressions); vocab.c holds the functions
+ * that conditions and right sides may use; payload.c takes payloads apart into attributes and back;
+ * subst.c matches and instantiates rules over a host (terms, or classes of an e-graph), so that
+ * saturation and the rule checker say the same.
  *
  * TARN_API stands where lab/ calls, which is a library of its own; this header is not installed. */
 #ifndef TARN_RULES_LANG_H
@@ -12,8 +13,8 @@
 
 /* ---------------------------------------------------------------- values of attributes */
 
-/* One letter a kind, used in signatures: int, list of ints, scalar expression, function, map, nest, shape, reducer,
- * result type of a call, whole payload, class, segment, bool, name. */
+/* One letter a kind, used in signatures: int, list of ints, scalar expression, function, map, nest,
+ * shape, reducer, result type of a call, whole payload, class, segment, bool, name. */
 typedef struct rv {
   char kind;   /* i l x f m n s r t p c g b y; 0: unbound */
   uint32_t id; /* x f m n s r t p: interned id; c g: variable number */
@@ -51,10 +52,13 @@ typedef struct rhost {
   bool (*is_const)(void *user, uint32_t id);
   uint32_t (*uniform)(void *user, uint32_t id); /* fx constant or TARN_NONE */
   tarn_range (*range)(void *user, uint32_t id);
-  bool (*depends)(void *user, uint32_t on, uint32_t id); /* may a term of `id` contain one of `on`? */
-  unsigned (*facts)(void *user, uint32_t id);            /* R_HAS_… */
-  /* The nodes with this op that have `id` as a kid, one after the other: at = 0, 1, …; false: no more. */
-  bool (*user_at)(void *user, uint32_t id, uint32_t op, uint32_t at, uint32_t *payload, const uint32_t **kid, uint32_t *n);
+  bool (*depends)(void *user, uint32_t on,
+                  uint32_t id);               /* may a term of `id` contain one of `on`? */
+  unsigned (*facts)(void *user, uint32_t id); /* R_HAS_… */
+  /* The nodes with this op that have `id` as a kid, one after the other: at = 0, 1, …; false: no
+   * more. */
+  bool (*user_at)(void *user, uint32_t id, uint32_t op, uint32_t at, uint32_t *payload,
+                  const uint32_t **kid, uint32_t *n);
 } rhost;
 
 typedef struct renv {
@@ -88,10 +92,22 @@ typedef struct rx { /* an expression on attributes */
 } rx;
 
 typedef struct rpat { /* a pattern; the same type for left and right sides */
-  enum { RP_VAR, RP_SEG, RP_EACH, RP_FOR, RP_NODE, RP_BUILD, RP_VALUE, RP_FRESH, RP_ADD } kind; /* the last three: free sets */
-  uint32_t var;  /* VAR: class, SEG and EACH: segment; FOR: attribute; NODE on the left: number in preorder */
+  enum {
+    RP_VAR,
+    RP_SEG,
+    RP_EACH,
+    RP_FOR,
+    RP_NODE,
+    RP_BUILD,
+    RP_VALUE,
+    RP_FRESH,
+    RP_ADD
+  } kind;        /* the last three: free sets */
+  uint32_t var;  /* VAR: class, SEG and EACH: segment; FOR: attribute; NODE on the left: number in
+                    preorder */
   uint32_t item; /* EACH: class variable for one of them */
-  uint32_t op;   /* NODE: tarn_op, or symbol of a free set; TARN_NONE: any operator bound to opvar (free) */
+  uint32_t op;   /* NODE: tarn_op, or symbol of a free set; TARN_NONE: any operator bound to opvar
+                    (free) */
   uint32_t opvar;
   uint32_t npay;
   rx **pay;                   /* typed NODE: what stands between operator and kids; FOR: how many */
@@ -121,7 +137,8 @@ typedef struct rule {
   rx **cond;
   uint32_t nguard; /* :when, where the rule is wanted; it would hold elsewhere too */
   rx **guard;
-  uint32_t nwhere; /* :where and :each (?v EXPR): attribute variable bound after matching, before the conditions */
+  uint32_t nwhere; /* :where and :each (?v EXPR): attribute variable bound after matching, before
+                      the conditions */
   uint32_t *where_var;
   bool *where_each; /* one element of a list of integers after the other */
   rx **where;
@@ -129,7 +146,8 @@ typedef struct rule {
   const char *attr_name[R_ATTRS], *cls_name[R_CLASSES], *seg_name[R_SEGS], *opvar_name[R_SEGS];
   char attr_type[R_ATTRS];
   const char *doc;
-  const tarn_hw *hw;  /* NULL, or the description that it was derived from, which says what its calls mean */
+  const tarn_hw
+      *hw; /* NULL, or the description that it was derived from, which says what its calls mean */
   const char *demand; /* NULL, or the predicate on the description that must hold for it to fire */
   bool dropped;
   bool grows; /* free: it may make its left side again without end */
@@ -143,11 +161,14 @@ typedef struct rphase {
   const tarn_sx *at; /* the names */
 } rphase;            /* 0: to saturation */
 
-TARN_API bool tarn_r_is_named(const tarn_ruleset *rs, const char *name); /* a rule or a family; set.c */
+TARN_API bool tarn_r_is_named(const tarn_ruleset *rs,
+                              const char *name); /* a rule or a family; set.c */
 
-/* ---------------------------------------------------------------- builders (kernel-level right sides) */
+/* ---------------------------------------------------------------- builders (kernel-level right
+ * sides) */
 
-/* What a builder is given: a nest over kids, of which some are opened (nests over leaves themselves). */
+/* What a builder is given: a nest over kids, of which some are opened (nests over leaves
+ * themselves). */
 typedef struct rkid {
   uint32_t id;
   uint32_t op, payload, n; /* payload TARN_NONE: not opened */
@@ -159,35 +180,40 @@ typedef struct rsite {
   rkid *kid;
   uint32_t slot;   /* the kid that the pattern opened; TARN_NONE */
   uint32_t root;   /* id of the root's class or term */
-  uint32_t nextra; /* further terms that the right side uses: chosen by the builder in a graph, given in a proof */
+  uint32_t nextra; /* further terms that the right side uses: chosen by the builder in a graph,
+                      given in a proof */
   uint32_t extra[16];
   uint32_t also[2];     /* TARN_NONE, or a second equation of the same rule: also[0] = also[1] */
   bool replaced, worse; /* set by the builder: the root's node is to stand so from now on */
-  bool elsewhere;       /* what replaces it reads other tensors, so that uses are to be counted again */
-  uint32_t nmore;       /* further equations: more[2k] = more[2k+1] */
-  uint32_t more[8];     /* true by comparing normal forms */
+  bool elsewhere;   /* what replaces it reads other tensors, so that uses are to be counted again */
+  uint32_t nmore;   /* further equations: more[2k] = more[2k+1] */
+  uint32_t more[8]; /* true by comparing normal forms */
 } rsite;
 typedef struct rbuild {
   const char *name;
   bool (*when)(rsite *s);      /* NULL, or: is it wanted now? Tried again when facts change */
   uint32_t (*build)(rsite *s); /* an id of the host, or TARN_NONE: it does not apply, ever */
   uint64_t reads;              /* what when() may see change */
-  bool replaces;               /* the right side is at least as good for every use: the root's node is set aside */
+  bool
+      replaces; /* the right side is at least as good for every use: the root's node is set aside */
   const char *doc;
 } rbuild;
 
-/* What a rule set's terms are made of, where they are not access patterns: what its files may declare beside rules, and what
- * reading a rule asks. NULL in a set over access patterns. */
+/* What a rule set's terms are made of, where they are not access patterns: what its files may
+ * declare beside rules, and what reading a rule asks. NULL in a set over access patterns. */
 struct fexpr;
 typedef struct rtheory {
-  const char *forms;                                                       /* that a file may hold, for messages */
-  bool (*form)(tarn_ruleset *rs, const tarn_sx *s);                        /* reads one; false: it is none of them */
-  uint32_t (*symbol)(tarn_ruleset *rs, const char *name, size_t n);        /* an operator's number */
-  struct fexpr *(*condition)(tarn_ruleset *rs, rule *r, const tarn_sx *s); /* NULL: it cannot be computed */
-  struct fexpr *(*computed)(tarn_ruleset *rs, rule *r, const tarn_sx *s);  /* a value on a right side */
+  const char *forms;                                /* that a file may hold, for messages */
+  bool (*form)(tarn_ruleset *rs, const tarn_sx *s); /* reads one; false: it is none of them */
+  uint32_t (*symbol)(tarn_ruleset *rs, const char *name, size_t n); /* an operator's number */
+  struct fexpr *(*condition)(tarn_ruleset *rs, rule *r,
+                             const tarn_sx *s); /* NULL: it cannot be computed */
+  struct fexpr *(*computed)(tarn_ruleset *rs, rule *r,
+                            const tarn_sx *s); /* a value on a right side */
   void (*size)(const tarn_ruleset *rs, tarn_ruleset_mark *m);
   void (*shrink)(tarn_ruleset *rs, const tarn_ruleset_mark *to);
-  uint32_t (*check)(tarn_ruleset *rs, const tarn_rules_check_options *o, const tarn_rule_result **out);
+  uint32_t (*check)(tarn_ruleset *rs, const tarn_rules_check_options *o,
+                    const tarn_rule_result **out);
 } rtheory;
 typedef const rbuild *rbuild_fn(const char *name); /* NULL: there is none */
 /* An empty set. */
@@ -209,7 +235,8 @@ void r_read_all(tarn_ruleset *rs, const tarn_sx *all, const char *file);
 
 /* ---------------------------------------------------------------- vocabulary */
 
-typedef bool rfun_fn(renv *e, const rv *a, rv *out); /* false: it has no value, so the rule does not apply */
+typedef bool rfun_fn(renv *e, const rv *a,
+                     rv *out); /* false: it has no value, so the rule does not apply */
 typedef struct rfun {
   const char *name, *sig; /* "ci:i": kinds of the arguments, then of the result */
   rfun_fn *fn;
@@ -227,25 +254,27 @@ enum { RA_TYPE, RA_FACTS, RA_COUNT };
 
 /* ---------------------------------------------------------------- payloads (payload.c) */
 
-/* Kinds of what stands between the operator and its kids, e.g. "iii" for slice; least: how many must be there. */
+/* Kinds of what stands between the operator and its kids, e.g. "iii" for slice; least: how many
+ * must be there. */
 const char *r_payload_spec(uint32_t op, uint32_t *least);
 /* Takes payload apart: out[0…] by the spec, all optional ones filled in. Number of values. */
 uint32_t r_payload_split(renv *e, uint32_t op, uint32_t payload, rv *out);
 /* The payload of these values; n may be less than the spec's length. TARN_NONE: they make none. */
 uint32_t r_payload_join(renv *e, uint32_t op, const rv *v, uint32_t n);
 
-/* ---------------------------------------------------------------- matching and building (subst.c) */
+/* ---------------------------------------------------------------- matching and building (subst.c)
+ */
 
 TARN_API void tarn_r_env_reset(renv *e, const rule *r);
 /* Binds the attributes of the k-th left node from its payload; false: does not match. */
 bool r_bind_payload(renv *e, const rpat *p, uint32_t payload);
-/* After all nodes are bound, for each way to choose what :each leaves open: where-clauses bound, fn called, which returns
- * false to stop. Was it stopped? A rule without :each has one way. */
+/* After all nodes are bound, for each way to choose what :each leaves open: where-clauses bound, fn
+ * called, which returns false to stop. Was it stopped? A rule without :each has one way. */
 typedef bool r_choice_fn(void *arg, renv *e);
 TARN_API bool tarn_r_choices(renv *e, const rule *r, r_choice_fn *fn, void *arg);
 bool r_has_choices(const rule *r);
-/* After all nodes are bound (and what :each leaves open chosen): deferred payload expressions, where, conditions, guards.
- * skip: a condition left out, or TARN_NONE. */
+/* After all nodes are bound (and what :each leaves open chosen): deferred payload expressions,
+ * where, conditions, guards. skip: a condition left out, or TARN_NONE. */
 TARN_API bool tarn_r_conditions(renv *e, const rule *r, uint32_t skip);
 bool r_guards(renv *e, const rule *r);
 /* A left side alone, which a term may be. language.c */
@@ -254,7 +283,8 @@ TARN_API rule *tarn_r_left_pattern(tarn_ruleset *rs, const tarn_sx *s);
 TARN_API rpat *tarn_r_right_pattern(tarn_ruleset *rs, rule *r, const tarn_sx *s);
 /* The rule over another language. language.c */
 rule *r_read_again(tarn_ruleset *rs, const rule *r);
-/* Builds a right side (or a left one, all payload variables bound). TARN_NONE: the rule does not apply after all. */
+/* Builds a right side (or a left one, all payload variables bound). TARN_NONE: the rule does not
+ * apply after all. */
 TARN_API uint32_t tarn_r_instantiate(renv *e, const rule *r, const rpat *p);
 /* The kids of a pattern node, segments spliced in. Number, or TARN_NONE. */
 enum { R_KIDS = KERN_KIDS };
@@ -262,10 +292,12 @@ uint32_t r_kids(renv *e, const rule *r, const rpat *p, uint32_t *out);
 
 /* Matches a rule's left root over terms; calls fn for each way; fn returns false to stop. */
 typedef bool r_match_fn(void *arg, renv *e);
-TARN_API bool tarn_r_match_term(renv *e, const rule *r, uint32_t root, tarn_term t, r_match_fn *fn, void *arg);
+TARN_API bool tarn_r_match_term(renv *e, const rule *r, uint32_t root, tarn_term t, r_match_fn *fn,
+                                void *arg);
 /* The host of plain terms. terms.c */
 TARN_API rhost tarn_r_term_host(tarn_lang *L);
-/* What it shall know of inputs that stand for constants: input -> their two bounds (const double *). */
+/* What it shall know of inputs that stand for constants: input -> their two bounds (const double
+ * *). */
 void r_term_bounds(rhost *host, tarn_map *bounds);
 /* R_HAS_MAP, R_HAS_RED, or 0 for several outputs. */
 unsigned r_nest_kinds(const tarn_lang *L, uint32_t nest);

@@ -1,5 +1,5 @@
-/* Reading rules. A file is a list of (family …), (rule …) and (phases …); what does not parse, bind or fit its kinds
- * is refused with its place. Printing gives back what was written. */
+/* Reading rules. A file is a list of (family …), (rule …) and (phases …); what does not parse, bind
+ * or fit its kinds is refused with its place. Printing gives back what was written. */
 #include "rules/lang/lang.h"
 #include <string.h>
 
@@ -25,13 +25,17 @@ static uint32_t name_in(const char *const *names, uint32_t n, const char *s) {
 /* In which other space is the name taken? NULL: in none. */
 static const char *taken(const rule *r, const char *s, const char *space) {
   if (strcmp(space, "class") && name_in(r->cls_name, r->ncls, s) != TARN_NONE) return "a term";
-  if (strcmp(space, "attribute") && name_in(r->attr_name, r->nattr, s) != TARN_NONE) return "an attribute";
-  if (strcmp(space, "segment") && name_in(r->seg_name, r->nseg, s) != TARN_NONE) return "a row of terms";
-  if (strcmp(space, "operator") && name_in(r->opvar_name, r->nopvar, s) != TARN_NONE) return "an operator";
+  if (strcmp(space, "attribute") && name_in(r->attr_name, r->nattr, s) != TARN_NONE)
+    return "an attribute";
+  if (strcmp(space, "segment") && name_in(r->seg_name, r->nseg, s) != TARN_NONE)
+    return "a row of terms";
+  if (strcmp(space, "operator") && name_in(r->opvar_name, r->nopvar, s) != TARN_NONE)
+    return "an operator";
   return NULL;
 }
 
-static uint32_t variable(reader *rd, const tarn_sx *s, const char *space, const char **names, uint32_t *n, uint32_t most) {
+static uint32_t variable(reader *rd, const tarn_sx *s, const char *space, const char **names,
+                         uint32_t *n, uint32_t most) {
   uint32_t i = name_in((const char *const *)names, *n, s->text);
   if (i != TARN_NONE) return i;
   const char *other = taken(rd->r, s->text, space);
@@ -55,7 +59,8 @@ static uint32_t attr_variable(reader *rd, const tarn_sx *s, char kind) {
   uint32_t i = variable(rd, s, "attribute", r->attr_name, &r->nattr, R_ATTRS);
   if (i == before) r->attr_type[i] = kind;
   else if (r->attr_type[i] != kind)
-    tarn_sx_error(rd->cx, s, "%s is of kind '%c' here and '%c' elsewhere", s->text, kind, r->attr_type[i]);
+    tarn_sx_error(rd->cx, s, "%s is of kind '%c' here and '%c' elsewhere", s->text, kind,
+                  r->attr_type[i]);
   return i;
 }
 
@@ -89,7 +94,8 @@ static rx *call(reader *rd, const tarn_sx *s) {
   rx *x = new_rx(rd, s);
   char kinds[16];
   bool known;
-  if (s->n == 0 || s->kid[0]->kind != TARN_SX_ATOM) tarn_sx_error(rd->cx, s, "expected (FUNCTION ARGUMENT…)");
+  if (s->n == 0 || s->kid[0]->kind != TARN_SX_ATOM)
+    tarn_sx_error(rd->cx, s, "expected (FUNCTION ARGUMENT…)");
   if (s->n - 1 >= sizeof kinds) tarn_sx_error(rd->cx, s, "too many arguments");
   x->kind = RX_CALL;
   x->n = s->n - 1;
@@ -101,7 +107,8 @@ static rx *call(reader *rd, const tarn_sx *s) {
   kinds[x->n] = 0;
   x->fun = rfun_find(s->kid[0]->text, kinds, &known);
   if (!known) tarn_sx_error(rd->cx, s, "no function is called %s", s->kid[0]->text);
-  if (!x->fun) tarn_sx_error(rd->cx, s, "%s takes no arguments of kinds \"%s\"", s->kid[0]->text, kinds);
+  if (!x->fun)
+    tarn_sx_error(rd->cx, s, "%s takes no arguments of kinds \"%s\"", s->kid[0]->text, kinds);
   x->type = strchr(x->fun->sig, ':')[1];
   return x;
 }
@@ -131,7 +138,8 @@ static rv int_list(reader *rd, const tarn_sx *s) {
 
 static bool is_call(const tarn_sx *s) {
   bool known = false;
-  if (s->kind == TARN_SX_LIST && s->n && s->kid[0]->kind == TARN_SX_ATOM) rfun_find(s->kid[0]->text, NULL, &known);
+  if (s->kind == TARN_SX_LIST && s->n && s->kid[0]->kind == TARN_SX_ATOM)
+    rfun_find(s->kid[0]->text, NULL, &known);
   return known;
 }
 
@@ -153,8 +161,12 @@ static rv literal(reader *rd, const tarn_sx *s, char kind, uint32_t op, const ta
   }
   case 'f':
   case 'm':
-  case 'n': return (rv){.kind = kind, .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->id};
-  case 't': return (rv){.kind = kind, .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->type};
+  case 'n':
+    return (rv){.kind = kind,
+                .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->id};
+  case 't':
+    return (rv){.kind = kind,
+                .id = tarn_payload_get(L, tarn_payload_parse(L, op, node, &used))->type};
   case 'y':
     if (s->kind == TARN_SX_LIST) tarn_sx_error(rd->cx, s, "expected a name");
     return (rv){.kind = kind, .name = tarn_strdup(rd->cx, s->text)};
@@ -184,13 +196,15 @@ static uint32_t payload_length(reader *rd, const tarn_sx *s, uint32_t op) {
   }
   uint32_t kids = (uint32_t)info->min_kids;
   if (n < kids + least || n > kids + most)
-    tarn_sx_error(rd->cx, s, "%s has %u terms and %u to %u payload elements", info->text, kids, least, most);
+    tarn_sx_error(rd->cx, s, "%s has %u terms and %u to %u payload elements", info->text, kids,
+                  least, most);
   return n - kids;
 }
 
 /* ((TYPE SHAPE)), the result of a call, of which SHAPE is an expression? */
 static bool computed_result(const tarn_sx *s) {
-  if (s->kind != TARN_SX_LIST || s->n != 1 || s->kid[0]->kind != TARN_SX_LIST || s->kid[0]->n != 2) return false;
+  if (s->kind != TARN_SX_LIST || s->n != 1 || s->kid[0]->kind != TARN_SX_LIST || s->kid[0]->n != 2)
+    return false;
   return starts(s->kid[0]->kid[1], "?") || is_call(s->kid[0]->kid[1]);
 }
 
@@ -199,7 +213,8 @@ static rx *payload_expression(reader *rd, const tarn_sx *s, char kind) {
   if (kind == 't' && computed_result(s)) {
     bool known;
     x = new_rx(rd, s);
-    *x = (rx){.kind = RX_CALL, .type = 't', .n = 2, .at = s, .fun = rfun_find("result", "ys", &known)};
+    *x = (rx){
+        .kind = RX_CALL, .type = 't', .n = 2, .at = s, .fun = rfun_find("result", "ys", &known)};
     x->kid = TARN_ARRAY(rd->cx, rx *, 2);
     for (uint32_t i = 0; i < 2; i++) x->kid[i] = expression(rd, s->kid[0]->kid[i]);
     if (x->kid[0]->type == 'y' && x->kid[1]->type == 's') return x;
@@ -219,7 +234,9 @@ static rx *payload_element(reader *rd, const tarn_sx *node, uint32_t i, char kin
     return x;
   }
   if (starts(s, "?") || (kind != 'r' && is_call(s)) || (kind == 't' && computed_result(s)))
-    return rd->left ? NULL : payload_expression(rd, s, kind); /* left: later, when all variables are bound */
+    return rd->left
+               ? NULL
+               : payload_expression(rd, s, kind); /* left: later, when all variables are bound */
   rx *x = new_rx(rd, s);
   *x = (rx){.kind = RX_LIT, .type = kind, .lit = literal(rd, s, kind, op, node), .at = s};
   return x;
@@ -231,10 +248,12 @@ static void kids(reader *rd, rpat *p, const tarn_sx *s, uint32_t from) {
   for (uint32_t i = 0; i < p->n; i++) p->kid[i] = pattern(rd, s->kid[from + i]);
 }
 
-/* Constants and memory spaces written out: the payload as one literal. False: there is a variable or a function. */
+/* Constants and memory spaces written out: the payload as one literal. False: there is a variable
+ * or a function. */
 static bool whole_payload(reader *rd, rpat *p, const tarn_sx *s) {
   uint32_t used = 0;
-  if ((p->op != TARN_OP_CONST && p->op != TARN_OP_PLACE) || s->n < 2 || starts(s->kid[1], "?") || is_call(s->kid[1]))
+  if ((p->op != TARN_OP_CONST && p->op != TARN_OP_PLACE) || s->n < 2 || starts(s->kid[1], "?") ||
+      is_call(s->kid[1]))
     return false;
   uint32_t id = tarn_payload_parse(rd->rs->L, p->op, s, &used);
   p->npay = 1;
@@ -289,7 +308,8 @@ static rpat *free_node(reader *rd, const tarn_sx *s) {
 static rpat *build_node(reader *rd, const tarn_sx *s) {
   rpat *p = new_pat(rd, s);
   p->kind = RP_BUILD;
-  if (s->n != 2 || s->kid[1]->kind != TARN_SX_ATOM) tarn_sx_error(rd->cx, s, "expected (build NAME)");
+  if (s->n != 2 || s->kid[1]->kind != TARN_SX_ATOM)
+    tarn_sx_error(rd->cx, s, "expected (build NAME)");
   p->build = rd->rs->builder(s->kid[1]->text);
   if (!p->build) tarn_sx_error(rd->cx, s, "no builder is called %s", s->kid[1]->text);
   return p;
@@ -314,12 +334,14 @@ static rpat *each_node(reader *rd, const tarn_sx *s) {
 /* (for ?i COUNT PATTERN…) */
 static rpat *for_node(reader *rd, const tarn_sx *s) {
   rpat *p = new_pat(rd, s);
-  if (s->n < 4 || !starts(s->kid[1], "?")) tarn_sx_error(rd->cx, s, "expected (for ?i COUNT PATTERN…)");
+  if (s->n < 4 || !starts(s->kid[1], "?"))
+    tarn_sx_error(rd->cx, s, "expected (for ?i COUNT PATTERN…)");
   p->kind = RP_FOR;
   p->npay = 1;
   p->pay = TARN_ARRAY(rd->cx, rx *, 1);
   p->pay[0] = expression(rd, s->kid[2]);
-  if (p->pay[0]->type != 'i') tarn_sx_error(rd->cx, s->kid[2], "expected an integer, not kind '%c'", p->pay[0]->type);
+  if (p->pay[0]->type != 'i')
+    tarn_sx_error(rd->cx, s->kid[2], "expected an integer, not kind '%c'", p->pay[0]->type);
   rd->left = true; /* the number's name is new here */
   p->var = attr_variable(rd, s->kid[1], 'i');
   rd->left = false;
@@ -339,7 +361,8 @@ static rpat *free_form(reader *rd, const tarn_sx *s) {
   } else if (tarn_sx_is(s, ":add") && s->n > 1) {
     p->kind = RP_ADD;
     kids(rd, p, s, 1);
-  } else tarn_sx_error(rd->cx, s, "expected (:value EXPRESSION), (:fresh PREFIX) or (:add PATTERN…)");
+  } else
+    tarn_sx_error(rd->cx, s, "expected (:value EXPRESSION), (:fresh PREFIX) or (:add PATTERN…)");
   return p;
 }
 
@@ -392,7 +415,8 @@ static rroot *roots(reader *rd, const tarn_sx *s, uint32_t *n) {
   }
   for (uint32_t i = 0; i < *n; i++) {
     const tarn_sx *k = s->kid[i + 1];
-    if (!tarn_sx_is(k, "=") || k->n != 3 || !starts(k->kid[1], "?")) tarn_sx_error(rd->cx, k, "expected (= ?x PATTERN)");
+    if (!tarn_sx_is(k, "=") || k->n != 3 || !starts(k->kid[1], "?"))
+      tarn_sx_error(rd->cx, k, "expected (= ?x PATTERN)");
     r[i].var = class_variable(rd, k->kid[1]);
     r[i].pat = pattern(rd, k->kid[2]);
   }
@@ -404,7 +428,8 @@ static void set_class(reader *rd, const tarn_sx *v) {
     tarn_sx_error(rd->cx, v, "expected exact, reassoc or approx");
 }
 static void set_bound(reader *rd, const tarn_sx *v) {
-  if (v->kind != TARN_SX_REAL && v->kind != TARN_SX_INT) tarn_sx_error(rd->cx, v, "expected a number");
+  if (v->kind != TARN_SX_REAL && v->kind != TARN_SX_INT)
+    tarn_sx_error(rd->cx, v, "expected a number");
   rd->r->bound = v->r;
 }
 /* In a free set a pattern may be asked for: what must be there besides, a further root. */
@@ -416,13 +441,15 @@ static void add_demand(reader *rd, const tarn_sx *v) {
   rd->left = false;
   rroot *more = TARN_ARRAY(rd->cx, rroot, r->nlhs + 1);
   memcpy(more, r->lhs, r->nlhs * sizeof *more);
-  if (r->lhs[0].pat->kind == RP_VAR) more[0] = (rroot){TARN_NONE, p}; /* ?x alone: what is asked for says which */
+  if (r->lhs[0].pat->kind == RP_VAR)
+    more[0] = (rroot){TARN_NONE, p}; /* ?x alone: what is asked for says which */
   else more[r->nlhs++] = (rroot){TARN_NONE, p};
   r->lhs = more;
 }
 static void set_grows(reader *rd, const tarn_sx *v) {
   rd->r->grows = tarn_sx_atom_is(v, "true");
-  if (!rd->r->grows && !tarn_sx_atom_is(v, "false")) tarn_sx_error(rd->cx, v, "expected true or false");
+  if (!rd->r->grows && !tarn_sx_atom_is(v, "false"))
+    tarn_sx_error(rd->cx, v, "expected true or false");
 }
 static void set_demand(reader *rd, const tarn_sx *v) {
   if (rd->rs->theory && v->kind == TARN_SX_LIST) return;
@@ -435,9 +462,11 @@ static void set_doc(reader *rd, const tarn_sx *v) {
 }
 static void bind_where(reader *rd, const tarn_sx *v, bool each) {
   rule *r = rd->r;
-  if (v->kind != TARN_SX_LIST || v->n != 2 || !starts(v->kid[0], "?")) tarn_sx_error(rd->cx, v, "expected (?v EXPRESSION)");
+  if (v->kind != TARN_SX_LIST || v->n != 2 || !starts(v->kid[0], "?"))
+    tarn_sx_error(rd->cx, v, "expected (?v EXPRESSION)");
   rx *x = expression(rd, v->kid[1]);
-  if (each && x->type != 'l') tarn_sx_error(rd->cx, v, "expected a list of integers, not kind '%c'", x->type);
+  if (each && x->type != 'l')
+    tarn_sx_error(rd->cx, v, "expected a list of integers, not kind '%c'", x->type);
   uint32_t before = r->nattr;
   rd->left = true;
   uint32_t var = attr_variable(rd, v->kid[0], each ? 'i' : x->type);
@@ -459,21 +488,27 @@ static rx *condition(reader *rd, const tarn_sx *v) {
   if (x->type != 'b') tarn_sx_error(rd->cx, v, "is no condition (kind '%c')", x->type);
   return x;
 }
-static void add_condition(reader *rd, const tarn_sx *v) { rd->r->cond[rd->r->ncond++] = condition(rd, v); }
-static void add_guard(reader *rd, const tarn_sx *v) { rd->r->guard[rd->r->nguard++] = condition(rd, v); }
+static void add_condition(reader *rd, const tarn_sx *v) {
+  rd->r->cond[rd->r->ncond++] = condition(rd, v);
+}
+static void add_guard(reader *rd, const tarn_sx *v) {
+  rd->r->guard[rd->r->nguard++] = condition(rd, v);
+}
 
 static const struct option {
   const char *name;
   void (*set)(reader *rd, const tarn_sx *v);
   int when; /* before conditions, with them, after the right side */
-} options[] = {{":if", add_condition, 1}, {":where", add_where, 1}, {":each", add_each, 1},     {":when", add_guard, 1},
-               {":class", set_class, 2},  {":bound", set_bound, 2}, {":demand", add_demand, 0}, {":demand", set_demand, 2},
-               {":doc", set_doc, 2},      {":grows", set_grows, 2}};
+} options[] = {{":if", add_condition, 1},  {":where", add_where, 1},   {":each", add_each, 1},
+               {":when", add_guard, 1},    {":class", set_class, 2},   {":bound", set_bound, 2},
+               {":demand", add_demand, 0}, {":demand", set_demand, 2}, {":doc", set_doc, 2},
+               {":grows", set_grows, 2}};
 /* Of free sets: there is nothing to bind but terms, and no reals to be near. */
 static const char *const free_options[] = {":if", ":when", ":demand", ":doc", ":grows"};
 static bool allowed(const tarn_ruleset *rs, const char *name) {
   bool in = false;
-  for (size_t i = 0; i < sizeof free_options / sizeof *free_options; i++) in |= !strcmp(name, free_options[i]);
+  for (size_t i = 0; i < sizeof free_options / sizeof *free_options; i++)
+    in |= !strcmp(name, free_options[i]);
   return rs->theory ? in : strcmp(name, ":grows") != 0;
 }
 
@@ -481,15 +516,17 @@ static void read_options(reader *rd, const tarn_sx *s, int when) {
   for (uint32_t i = 5; i < s->n; i += 2) {
     const struct option *found = NULL;
     for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
-      if (!tarn_sx_atom_is(s->kid[i], options[k].name) || !allowed(rd->rs, options[k].name)) continue;
+      if (!tarn_sx_atom_is(s->kid[i], options[k].name) || !allowed(rd->rs, options[k].name))
+        continue;
       found = &options[k];
       if (i + 1 == s->n) tarn_sx_error(rd->cx, s->kid[i], "%s needs a value", found->name);
       if (found->when == when) found->set(rd, s->kid[i + 1]);
     }
     if (!found)
       tarn_sx_error(rd->cx, s->kid[i],
-                    rd->rs->theory ? "expected :if, :when, :demand, :grows or :doc"
-                                   : "expected :if, :when, :where, :each, :class, :bound, :demand or :doc");
+                    rd->rs->theory
+                        ? "expected :if, :when, :demand, :grows or :doc"
+                        : "expected :if, :when, :where, :each, :class, :bound, :demand or :doc");
   }
 }
 
@@ -505,7 +542,8 @@ static bool same_sx(const tarn_sx *a, const tarn_sx *b) {
   return true;
 }
 
-static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, tarn_rule_level level, bool back) {
+static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family,
+                       tarn_rule_level level, bool back) {
   reader rd = {.rs = rs, .cx = rs->cx, .r = TARN_NEW(rs->cx, rule), .left = true};
   rule *r = rd.r;
   const tarn_sx *left = s->kid[back ? 4 : 2], *right = s->kid[back ? 2 : 4];
@@ -527,9 +565,12 @@ static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, t
   read_options(&rd, s, 1);
   r->rhs = roots(&rd, right, &r->nrhs);
   read_options(&rd, s, 2);
-  if (r->lhs[0].pat->kind != RP_NODE && !r->demand) tarn_sx_error(rs->cx, left, "the left side matches every term");
-  if (all != TARN_NONE && r->lhs[0].pat->kind == RP_NODE && r->rhs[0].var == TARN_NONE) r->rhs[0].var = all;
-  if (r->lhs[0].pat->kind == RP_SEG || r->rhs[0].pat->kind == RP_SEG) tarn_sx_error(rs->cx, s, "a row of terms is no term");
+  if (r->lhs[0].pat->kind != RP_NODE && !r->demand)
+    tarn_sx_error(rs->cx, left, "the left side matches every term");
+  if (all != TARN_NONE && r->lhs[0].pat->kind == RP_NODE && r->rhs[0].var == TARN_NONE)
+    r->rhs[0].var = all;
+  if (r->lhs[0].pat->kind == RP_SEG || r->rhs[0].pat->kind == RP_SEG)
+    tarn_sx_error(rs->cx, s, "a row of terms is no term");
   return r;
 }
 
@@ -553,15 +594,19 @@ rule *r_read_again(tarn_ruleset *rs, const rule *r) {
   return q;
 }
 
-/* A rule that only rewrites a term to itself, or makes its own left side again inside the right one without end. */
+/* A rule that only rewrites a term to itself, or makes its own left side again inside the right one
+ * without end. */
 static void check_use(tarn_ruleset *rs, const tarn_sx *s) {
   if (same_sx(s->kid[2], s->kid[4])) tarn_sx_error(rs->cx, s, "left and right are the same");
 }
 
-static void add_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family, tarn_rule_level level) {
-  if (s->n < 5 || s->kid[1]->kind != TARN_SX_ATOM) tarn_sx_error(rs->cx, s, "expected (rule NAME LEFT => RIGHT …)");
+static void add_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family,
+                     tarn_rule_level level) {
+  if (s->n < 5 || s->kid[1]->kind != TARN_SX_ATOM)
+    tarn_sx_error(rs->cx, s, "expected (rule NAME LEFT => RIGHT …)");
   bool both = tarn_sx_atom_is(s->kid[3], "<=>");
-  if (!both && !tarn_sx_atom_is(s->kid[3], "=>")) tarn_sx_error(rs->cx, s->kid[3], "expected => or <=>");
+  if (!both && !tarn_sx_atom_is(s->kid[3], "=>"))
+    tarn_sx_error(rs->cx, s->kid[3], "expected => or <=>");
   if (tarn_ruleset_find(rs, s->kid[1]->text) != TARN_NONE)
     tarn_sx_error(rs->cx, s, "there is a rule %s already", s->kid[1]->text);
   check_use(rs, s);
@@ -584,7 +629,8 @@ static tarn_rule_level level_named(tarn_ruleset *rs, const tarn_sx *s) {
 
 static void add_family(tarn_ruleset *rs, const tarn_sx *s) {
   tarn_rule_level level = rs->theory ? TARN_RULE_FREE : TARN_RULE_SURFACE;
-  if (s->n < 2 || s->kid[1]->kind != TARN_SX_ATOM) tarn_sx_error(rs->cx, s, "expected (family NAME …)");
+  if (s->n < 2 || s->kid[1]->kind != TARN_SX_ATOM)
+    tarn_sx_error(rs->cx, s, "expected (family NAME …)");
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *k = s->kid[i];
     if (tarn_sx_atom_is(k, ":level") && i + 1 < s->n) level = level_named(rs, s->kid[++i]);
@@ -606,8 +652,8 @@ static void add_phases(tarn_ruleset *rs, const tarn_sx *s) {
     p.family = TARN_ARRAY(rs->cx, const char *, p.nfamily ? p.nfamily : 1);
     for (uint32_t j = 0; j < p.nfamily; j++) p.family[j] = k->kid[1]->kid[j]->text;
     if (k->n == 4) {
-      if (!tarn_sx_atom_is(k->kid[2], ":iterations") || k->kid[3]->kind != TARN_SX_INT || k->kid[3]->i < 1 ||
-          k->kid[3]->i > UINT32_MAX)
+      if (!tarn_sx_atom_is(k->kid[2], ":iterations") || k->kid[3]->kind != TARN_SX_INT ||
+          k->kid[3]->i < 1 || k->kid[3]->i > UINT32_MAX)
         tarn_sx_error(rs->cx, k, "expected :iterations N");
       p.iterations = (uint32_t)k->kid[3]->i;
     }
@@ -629,7 +675,9 @@ void r_read_all(tarn_ruleset *rs, const tarn_sx *all, const char *file) {
     else if (tarn_sx_is(s, "phases")) add_phases(rs, s);
     else if (tarn_sx_is(s, "rule")) add_rule(rs, s, base_name(rs->cx, file), level);
     else if (rs->theory && rs->theory->form(rs, s)) continue;
-    else tarn_sx_error(rs->cx, s, "expected (family …), (rule …)%s", rs->theory ? rs->theory->forms : " or (phases …)");
+    else
+      tarn_sx_error(rs->cx, s, "expected (family …), (rule …)%s",
+                    rs->theory ? rs->theory->forms : " or (phases …)");
   }
 }
 
@@ -637,6 +685,10 @@ void tarn_ruleset_read(tarn_ruleset *rs, const char *text, size_t n, const char 
   r_read_all(rs, tarn_sx_read(rs->cx, text, n, tarn_strdup(rs->cx, file)), file);
 }
 
-void tarn_ruleset_load(tarn_ruleset *rs, const char *path) { r_read_all(rs, tarn_sx_read_file(rs->cx, path), path); }
+void tarn_ruleset_load(tarn_ruleset *rs, const char *path) {
+  r_read_all(rs, tarn_sx_read_file(rs->cx, path), path);
+}
 
-void tarn_rule_print(const tarn_ruleset *rs, uint32_t i, tarn_buf *b) { tarn_sx_print(b, rs->rule.p[i]->at, 100); }
+void tarn_rule_print(const tarn_ruleset *rs, uint32_t i, tarn_buf *b) {
+  tarn_sx_print(b, rs->rule.p[i]->at, 100);
+}

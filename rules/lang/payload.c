@@ -6,16 +6,20 @@ static const struct spec {
   const char *kinds;
   uint32_t least;
 } specs[TARN_OP_COUNT] = {
-    [TARN_OP_INPUT] = {"p", 1},     [TARN_OP_CONST] = {"p", 1},      [TARN_OP_ACCESS] = {"i", 1},
-    [TARN_OP_TRANSPOSE] = {"l", 1}, [TARN_OP_WINDOWS] = {"lll", 2},  [TARN_OP_SLICE] = {"iiii", 3},
-    [TARN_OP_PAD] = {"ixii", 4},    [TARN_OP_SQUEEZE] = {"i", 1},    [TARN_OP_INSERT_AXIS] = {"ii", 1},
-    [TARN_OP_BROADCAST] = {"s", 1}, [TARN_OP_FLATTEN] = {"", 0},     [TARN_OP_RESHAPE] = {"s", 1},
-    [TARN_OP_VIEW] = {"m", 1},      [TARN_OP_CONCAT] = {"i", 1},     [TARN_OP_PAIR] = {"", 0},
-    [TARN_OP_CART_PROD] = {"i", 0}, [TARN_OP_COMPUTE] = {"f", 1},    [TARN_OP_NEST] = {"n", 1},
-    [TARN_OP_FOLD] = {"ri", 2},     [TARN_OP_MATERIALISE] = {"", 0}, [TARN_OP_PLACE] = {"p", 1},
-    [TARN_OP_GATHER] = {"i", 1},    [TARN_OP_TUPLE] = {"", 0},       [TARN_OP_NTH] = {"i", 1},
-    [TARN_OP_OPAQUE] = {"p", 1},    [TARN_OP_SYSTOLIC] = {"ii", 2},  [TARN_OP_SYSTOLIC_ACC] = {"ii", 2},
-    [TARN_OP_CALL] = {"ylt", 3},
+    [TARN_OP_INPUT] = {"p", 1},         [TARN_OP_CONST] = {"p", 1},
+    [TARN_OP_ACCESS] = {"i", 1},        [TARN_OP_TRANSPOSE] = {"l", 1},
+    [TARN_OP_WINDOWS] = {"lll", 2},     [TARN_OP_SLICE] = {"iiii", 3},
+    [TARN_OP_PAD] = {"ixii", 4},        [TARN_OP_SQUEEZE] = {"i", 1},
+    [TARN_OP_INSERT_AXIS] = {"ii", 1},  [TARN_OP_BROADCAST] = {"s", 1},
+    [TARN_OP_FLATTEN] = {"", 0},        [TARN_OP_RESHAPE] = {"s", 1},
+    [TARN_OP_VIEW] = {"m", 1},          [TARN_OP_CONCAT] = {"i", 1},
+    [TARN_OP_PAIR] = {"", 0},           [TARN_OP_CART_PROD] = {"i", 0},
+    [TARN_OP_COMPUTE] = {"f", 1},       [TARN_OP_NEST] = {"n", 1},
+    [TARN_OP_FOLD] = {"ri", 2},         [TARN_OP_MATERIALISE] = {"", 0},
+    [TARN_OP_PLACE] = {"p", 1},         [TARN_OP_GATHER] = {"i", 1},
+    [TARN_OP_TUPLE] = {"", 0},          [TARN_OP_NTH] = {"i", 1},
+    [TARN_OP_OPAQUE] = {"p", 1},        [TARN_OP_SYSTOLIC] = {"ii", 2},
+    [TARN_OP_SYSTOLIC_ACC] = {"ii", 2}, [TARN_OP_CALL] = {"ylt", 3},
 };
 
 const char *r_payload_spec(uint32_t op, uint32_t *least) {
@@ -39,7 +43,8 @@ static rv missing(renv *e, uint32_t op, uint32_t n) {
 
 static uint32_t split_lists(const tarn_payload *p, uint32_t lists, rv *out) {
   uint32_t each = p->n / lists;
-  for (uint32_t i = 0; i < lists; i++) out[i] = (rv){.kind = 'l', .n = each, .p = p->ints + i * each};
+  for (uint32_t i = 0; i < lists; i++)
+    out[i] = (rv){.kind = 'l', .n = each, .p = p->ints + i * each};
   return lists;
 }
 
@@ -47,7 +52,8 @@ static uint32_t split_ints(renv *e, const tarn_payload *p, uint32_t op, rv *out)
   uint32_t n = (uint32_t)strlen(specs[op].kinds);
   if (op == TARN_OP_TRANSPOSE) return split_lists(p, 1, out);
   if (op == TARN_OP_WINDOWS) return split_lists(p, 3, out);
-  for (uint32_t i = 0; i < n; i++) out[i] = i < p->n ? (rv){.kind = 'i', .i = p->ints[i]} : missing(e, op, 0);
+  for (uint32_t i = 0; i < n; i++)
+    out[i] = i < p->n ? (rv){.kind = 'i', .i = p->ints[i]} : missing(e, op, 0);
   return n;
 }
 
@@ -108,14 +114,19 @@ uint32_t r_payload_join(renv *e, uint32_t op, const rv *given, uint32_t n) {
   case TARN_P_FN:
   case TARN_P_NEST: return tarn_payload_of(e->L, tarn_op_info(op)->payload, v[0].id);
   case TARN_P_PADV:
-    return tarn_payload_intern(
-        e->L, &(tarn_payload){.kind = TARN_P_PADV, .n = 3, .value = v[1].id, .ints = (int64_t[]){v[0].i, v[2].i, v[3].i}});
+    return tarn_payload_intern(e->L, &(tarn_payload){.kind = TARN_P_PADV,
+                                                     .n = 3,
+                                                     .value = v[1].id,
+                                                     .ints = (int64_t[]){v[0].i, v[2].i, v[3].i}});
   case TARN_P_FOLD:
-    return tarn_payload_intern(e->L,
-                               &(tarn_payload){.kind = TARN_P_FOLD, .n = 1, .value = v[0].id, .ints = (int64_t[]){v[1].i}});
+    return tarn_payload_intern(
+        e->L, &(tarn_payload){
+                  .kind = TARN_P_FOLD, .n = 1, .value = v[0].id, .ints = (int64_t[]){v[1].i}});
   case TARN_P_CALL:
     return tarn_payload_intern(
-        e->L, &(tarn_payload){.kind = TARN_P_CALL, .name = v[0].name, .n = v[1].n, .ints = v[1].p, .type = v[2].id});
+        e->L,
+        &(tarn_payload){
+            .kind = TARN_P_CALL, .name = v[0].name, .n = v[1].n, .ints = v[1].p, .type = v[2].id});
   default: return v[0].id;
   }
 }

@@ -12,16 +12,24 @@ vrange vrange_any(tarn_dtype t) {
   unsigned bits = (unsigned)tarn_dtype_size(t) * 8;
   if (tarn_dtype_is_float(t)) return k;
   bool sign = tarn_dtype_is_signed(t);
-  k.r = (tarn_range){.lo = sign ? -ldexp(1, (int)bits - 1) : 0, .finite = true, .whole = t != TARN_BOOL};
+  k.r = (tarn_range){
+      .lo = sign ? -ldexp(1, (int)bits - 1) : 0, .finite = true, .whole = t != TARN_BOOL};
   k.r.hi = t == TARN_BOOL ? 1 : ldexp(1, (int)(bits - sign)) - 1;
   return k;
 }
 
 double vrange_largest(tarn_dtype t) {
-  return t == TARN_F64 ? DBL_MAX : t == TARN_F16 ? 65504 : t == TARN_BF16 ? 0x1.FEp127 : (double)FLT_MAX;
+  return t == TARN_F64    ? DBL_MAX
+         : t == TARN_F16  ? 65504
+         : t == TARN_BF16 ? 0x1.FEp127
+                          : (double)FLT_MAX;
 }
-double vrange_normal(tarn_dtype t) { return t == TARN_F64 ? DBL_MIN : t == TARN_F16 ? 0x1p-14 : 0x1p-126; }
-double vrange_exact(tarn_dtype t) { return ldexp(1, t == TARN_F64 ? 53 : t == TARN_F32 ? 24 : t == TARN_F16 ? 11 : 8); }
+double vrange_normal(tarn_dtype t) {
+  return t == TARN_F64 ? DBL_MIN : t == TARN_F16 ? 0x1p-14 : 0x1p-126;
+}
+double vrange_exact(tarn_dtype t) {
+  return ldexp(1, t == TARN_F64 ? 53 : t == TARN_F32 ? 24 : t == TARN_F16 ? 11 : 8);
+}
 
 bool vrange_survives(const vrange *k, tarn_dtype t) {
   tarn_range r = vrange_any(t).r;
@@ -30,20 +38,24 @@ bool vrange_survives(const vrange *k, tarn_dtype t) {
 }
 
 static vrange of_number(tarn_dtype t, double v) {
-  vrange k = {.typed = true, .type = t, .r = {.lo = v, .hi = v, .finite = isfinite(v), .nan = isnan(v)}};
+  vrange k = {
+      .typed = true, .type = t, .r = {.lo = v, .hi = v, .finite = isfinite(v), .nan = isnan(v)}};
   if (isnan(v)) k.r.lo = INFINITY, k.r.hi = -INFINITY; /* no number at all */
   k.r.whole = isfinite(v) && v == floor(v);
   return k;
 }
 vrange vrange_value(tarn_dtype t, tarn_value v) {
-  bool real = tarn_dtype_is_float(t), small = real || (v.i < INT64_C(1) << 53 && v.i > -(INT64_C(1) << 53));
+  bool real = tarn_dtype_is_float(t),
+       small = real || (v.i < INT64_C(1) << 53 && v.i > -(INT64_C(1) << 53));
   if (!small || (t == TARN_U64 && v.i < 0)) return vrange_any(t); /* a double would round it */
   return of_number(t, real ? v.d : (double)v.i);
 }
 
 void vrange_widen(tarn_range *r, tarn_range more) {
   bool zero = r->lo == 0 && r->hi == 0 && !r->nan, none = more.lo == 0 && more.hi == 0 && !more.nan;
-  r->rounded = zero ? more.rounded : none ? r->rounded : r->rounded && more.rounded; /* 0 has no error either way */
+  r->rounded = zero   ? more.rounded
+               : none ? r->rounded
+                      : r->rounded && more.rounded; /* 0 has no error either way */
   r->lo = fmin(r->lo, more.lo);
   r->hi = fmax(r->hi, more.hi);
   r->finite &= more.finite;
@@ -81,11 +93,14 @@ vrange vrange_tensor(const tarn_tensor *t) {
 }
 
 double vrange_most(tarn_range r) { return fmax(fabs(r.lo), fabs(r.hi)); }
-double vrange_least(tarn_range r) { return r.lo > 0 || r.hi < 0 ? fmin(fabs(r.lo), fabs(r.hi)) : 0; }
+double vrange_least(tarn_range r) {
+  return r.lo > 0 || r.hi < 0 ? fmin(fabs(r.lo), fabs(r.hi)) : 0;
+}
 
 bool vrange_folds(tarn_dtype t, tarn_range a, tarn_range b) {
   double most = vrange_most(a) * vrange_most(b);
-  return a.finite && b.finite && most <= vrange_largest(t) * 0x1p-20 && (most >= 2 * vrange_normal(t) || most == 0);
+  return a.finite && b.finite && most <= vrange_largest(t) * 0x1p-20 &&
+         (most >= 2 * vrange_normal(t) || most == 0);
 }
 bool vrange_apart(tarn_range x, tarn_range y) {
   bool sign = (x.lo >= 0 && y.lo >= 0) || (x.hi <= 0 && y.hi <= 0);
@@ -115,7 +130,8 @@ static tarn_range of_corners(tarn_dtype t, const double *v, bool nan) {
 }
 static tarn_range times(tarn_dtype t, tarn_range a, tarn_range b, bool same) {
   const double v[4] = {a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi};
-  bool nan = a.nan || b.nan || (!same && ((infinite(&a) && holds_zero(&b)) || (infinite(&b) && holds_zero(&a))));
+  bool nan = a.nan || b.nan ||
+             (!same && ((infinite(&a) && holds_zero(&b)) || (infinite(&b) && holds_zero(&a))));
   tarn_range r = of_corners(t, v, nan);
   if (same) r.lo = holds_zero(&a) ? 0 : fmin(v[0], v[3]);
   return r;
@@ -137,7 +153,9 @@ static tarn_range growing(tarn_dtype t, double lo, double hi, bool nan) {
 static tarn_range of_function(uint32_t op, tarn_dtype t, tarn_range a) {
   switch (op) {
   case TARN_FX_NEG: return ends(t, -a.hi, -a.lo, a.nan);
-  case TARN_FX_ABS: return ends(t, holds_zero(&a) ? 0 : fmin(fabs(a.lo), fabs(a.hi)), fmax(fabs(a.lo), fabs(a.hi)), a.nan);
+  case TARN_FX_ABS:
+    return ends(t, holds_zero(&a) ? 0 : fmin(fabs(a.lo), fabs(a.hi)), fmax(fabs(a.lo), fabs(a.hi)),
+                a.nan);
   case TARN_FX_SQRT: return ends(t, sqrt(fmax(a.lo, 0)), sqrt(fmax(a.hi, 0)), a.nan || a.lo < 0);
   case TARN_FX_EXP: return growing(t, exp(a.lo), exp(a.hi), a.nan);
   case TARN_FX_TANH: return growing(t, tanh(a.lo), tanh(a.hi), a.nan);
@@ -161,7 +179,8 @@ static tarn_range of_two(uint32_t op, tarn_dtype t, tarn_range a, tarn_range b, 
   case TARN_FX_DIV: return over(t, a, b);
   case TARN_FX_MIN: return ends(t, fmin(a.lo, b.lo), fmin(a.hi, b.hi), nan);
   case TARN_FX_MAX: return ends(t, fmax(a.lo, b.lo), fmax(a.hi, b.hi), nan);
-  case TARN_FX_POW: return a.lo >= 0 ? ends(t, 0, INFINITY, nan) : ends(t, -INFINITY, INFINITY, true);
+  case TARN_FX_POW:
+    return a.lo >= 0 ? ends(t, 0, INFINITY, nan) : ends(t, -INFINITY, INFINITY, true);
   default: return ends(t, -INFINITY, INFINITY, true);
   }
 }
@@ -172,14 +191,16 @@ static tarn_range of_two(uint32_t op, tarn_dtype t, tarn_range a, tarn_range b, 
 static bool shifts(const tarn_lang *L, uint32_t f) {
   int e;
   const tarn_fx *x = tarn_fx_get(L, f);
-  return x->op == TARN_FX_CONST && tarn_dtype_is_float(x->dtype) && isfinite(x->value) && fabs(frexp(x->value, &e)) == 0.5;
+  return x->op == TARN_FX_CONST && tarn_dtype_is_float(x->dtype) && isfinite(x->value) &&
+         fabs(frexp(x->value, &e)) == 0.5;
 }
 static bool is_number(const tarn_lang *L, uint32_t f, double v) {
   const tarn_fx *x = tarn_fx_get(L, f);
   return x->op == TARN_FX_CONST && tarn_dtype_is_float(x->dtype) && x->value == v;
 }
 
-/* Does a float come out with an error of half a unit in its last place, by the bound of rounding.c? */
+/* Does a float come out with an error of half a unit in its last place, by the bound of rounding.c?
+ */
 static bool rounds(const tarn_lang *L, const tarn_fx *x, const vrange *a, const vrange *b) {
   switch (x->op) {
   case TARN_FX_NEG:
@@ -212,8 +233,8 @@ static bool rounds(const tarn_lang *L, const tarn_fx *x, const vrange *a, const 
 /* ---------------------------------------------------------------- expressions */
 
 static bool keeps_whole(uint32_t op) {
-  return op == TARN_FX_ADD || op == TARN_FX_SUB || op == TARN_FX_MUL || op == TARN_FX_MIN || op == TARN_FX_MAX ||
-         op == TARN_FX_NEG || op == TARN_FX_ABS;
+  return op == TARN_FX_ADD || op == TARN_FX_SUB || op == TARN_FX_MUL || op == TARN_FX_MIN ||
+         op == TARN_FX_MAX || op == TARN_FX_NEG || op == TARN_FX_ABS;
 }
 static bool makes_whole(uint32_t op) {
   return op == TARN_FX_FLOOR || op == TARN_FX_CEIL || op == TARN_FX_ROUND || op == TARN_FX_SIGN;
@@ -222,7 +243,8 @@ static bool makes_whole(uint32_t op) {
 static vrange of_floats(const tarn_lang *L, const tarn_fx *x, const vrange *a, const vrange *b) {
   bool two = tarn_fx_arity(x->op) == 2;
   vrange k = {.typed = true, .type = a->type};
-  k.r = two ? of_two(x->op, a->type, a->r, b->r, x->kid[0] == x->kid[1]) : of_function(x->op, a->type, a->r);
+  k.r = two ? of_two(x->op, a->type, a->r, b->r, x->kid[0] == x->kid[1])
+            : of_function(x->op, a->type, a->r);
   k.r.whole = makes_whole(x->op) || (keeps_whole(x->op) && a->r.whole && (!two || b->r.whole));
   bool exact = k.r.whole && vrange_most(k.r) <= vrange_exact(a->type) && !makes_whole(x->op);
   k.r.rounded = !exact && rounds(L, x, a, b);
@@ -268,11 +290,13 @@ static vrange of_cast(const vrange *a, tarn_dtype t) {
 }
 
 static bool is_test(uint32_t op) {
-  return op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE || op == TARN_FX_ISNAN || op == TARN_FX_ISINF;
+  return op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE || op == TARN_FX_ISNAN ||
+         op == TARN_FX_ISINF;
 }
 static vrange of_node(tarn_lang *L, const tarn_fx *x, const vrange *kid) {
   if (x->op == TARN_FX_CONST) {
-    tarn_value v = tarn_dtype_is_float(x->dtype) ? (tarn_value){.d = x->value} : (tarn_value){.i = x->ivalue};
+    tarn_value v =
+        tarn_dtype_is_float(x->dtype) ? (tarn_value){.d = x->value} : (tarn_value){.i = x->ivalue};
     return vrange_value(x->dtype, v);
   }
   if (x->op == TARN_FX_CAST) return of_cast(&kid[0], x->dtype);
@@ -287,7 +311,8 @@ static vrange of_node(tarn_lang *L, const tarn_fx *x, const vrange *kid) {
     const vrange *some = kid[0].typed ? &kid[0] : &kid[1];
     return some->typed ? vrange_any(some->type) : (vrange){0};
   }
-  return tarn_dtype_is_float(kid[0].type) ? of_floats(L, x, &kid[0], &kid[1]) : of_integers(x, &kid[0], &kid[1]);
+  return tarn_dtype_is_float(kid[0].type) ? of_floats(L, x, &kid[0], &kid[1])
+                                          : of_integers(x, &kid[0], &kid[1]);
 }
 
 static uint32_t at(const fxwalk *w, uint32_t id, uint32_t before) {
@@ -320,7 +345,8 @@ vrange vrange_read(tarn_lang *L, const tarn_read *r, const vrange *leaf, const v
   const tarn_imap *m = tarn_imap_get(L, r->map);
   if (!m->nguard || !k.typed) return k;
   const tarn_fx *x = tarn_fx_get(L, m->fill);
-  tarn_value v = tarn_dtype_is_float(x->dtype) ? (tarn_value){.d = x->value} : (tarn_value){.i = x->ivalue};
+  tarn_value v =
+      tarn_dtype_is_float(x->dtype) ? (tarn_value){.d = x->value} : (tarn_value){.i = x->ivalue};
   vrange_widen(&k.r, vrange_value(x->dtype, v).r);
   return k;
 }
@@ -336,7 +362,8 @@ static vrange summed(vrange k, double n) {
     if (lo >= s.r.lo && hi <= s.r.hi) s.r.lo = lo, s.r.hi = hi;
     return s;
   }
-  if (one_sign) loss = 0, lo -= fabs(lo) * n / vrange_exact(k.type), hi += fabs(hi) * n / vrange_exact(k.type);
+  if (one_sign)
+    loss = 0, lo -= fabs(lo) * n / vrange_exact(k.type), hi += fabs(hi) * n / vrange_exact(k.type);
   s.r = ends(k.type, lo - loss, hi + loss, k.r.nan || (isinf(k.r.lo) && isinf(k.r.hi)));
   s.r.whole = k.r.whole && n * most <= vrange_exact(k.type);
   s.r.rounded = n > 1 ? !s.r.whole : k.r.rounded;
@@ -368,7 +395,8 @@ static vrange of_stage(tarn_lang *L, const loops *s, const vrange *leaf, const v
   if (s->red != TARN_NONE) k = of_reduction(L, s->red, k, n);
   if (s->epi == TARN_NONE) return k;
   hole[0] = k;
-  for (uint32_t i = 0; i < s->ne; i++) hole[i + 1] = vrange_read(L, &s->read[s->nb + i], leaf, stage);
+  for (uint32_t i = 0; i < s->ne; i++)
+    hole[i + 1] = vrange_read(L, &s->read[s->nb + i], leaf, stage);
   return vrange_of(L, s->epi, hole, s->ne + 1);
 }
 
@@ -397,20 +425,24 @@ uint32_t vrange_holes(const rhost *h, const kern *k, const kstage *st, bool body
   }
   for (uint32_t i = 0; i <= number; i++) {
     const kstage *s = &k->stage[i];
-    loops l = {s->read, s->nb, s->ne, s->body, s->reducer, i == number ? TARN_NONE : s->epi, s->red, s->nred};
+    loops l = {s->read, s->nb,  s->ne, s->body, s->reducer, i == number ? TARN_NONE : s->epi,
+               s->red,  s->nred};
     if (i < number || !body) stage[i] = of_stage(k->L, &l, leaf, stage);
   }
   if (!body) hole[0] = stage[number];
-  for (uint32_t i = 0; i < n; i++) hole[first + i] = vrange_read(k->L, &st->read[body ? i : st->nb + i], leaf, stage);
+  for (uint32_t i = 0; i < n; i++)
+    hole[first + i] = vrange_read(k->L, &st->read[body ? i : st->nb + i], leaf, stage);
   return first + n;
 }
 
 /* ---------------------------------------------------------------- nodes */
 
 static bool moves(uint32_t op) {
-  return tarn_op_is_view(op) || op == TARN_OP_MATERIALISE || op == TARN_OP_PLACE || op == TARN_OP_GATHER;
+  return tarn_op_is_view(op) || op == TARN_OP_MATERIALISE || op == TARN_OP_PLACE ||
+         op == TARN_OP_GATHER;
 }
-vrange vrange_node(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t type, const vrange *kid, uint32_t n) {
+vrange vrange_node(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t type, const vrange *kid,
+                   uint32_t n) {
   const tarn_type *t = tarn_type_get(L, type);
   const tarn_payload *p = tarn_payload_get(L, payload);
   if (t->tuple) return (vrange){0};
@@ -427,7 +459,8 @@ vrange vrange_node(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t type, c
   if (op == TARN_OP_VIEW && tarn_imap_get(L, p->id)->nguard) fill = tarn_imap_get(L, p->id)->fill;
   if (fill != TARN_NONE) {
     const tarn_fx *x = tarn_fx_get(L, fill);
-    tarn_value v = tarn_dtype_is_float(x->dtype) ? (tarn_value){.d = x->value} : (tarn_value){.i = x->ivalue};
+    tarn_value v =
+        tarn_dtype_is_float(x->dtype) ? (tarn_value){.d = x->value} : (tarn_value){.i = x->ivalue};
     vrange_widen(&k.r, vrange_value(x->dtype, v).r);
   }
   return k;

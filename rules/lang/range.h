@@ -1,7 +1,8 @@
-/* rules: what is known of the elements of a value: bounds, whole numbers, NaN, whether they were rounded.
+/* rules: what is known of the elements of a value: bounds, whole numbers, NaN, whether they were
+ * rounded.
  *
- * Interval arithmetic over scalar expressions and the stages of nests.  Bounds hold for what strict arithmetic gives and
- * for what rules make of it, up to a few units in the last place. */
+ * Interval arithmetic over scalar expressions and the stages of nests.  Bounds hold for what strict
+ * arithmetic gives and for what rules make of it, up to a few units in the last place. */
 #ifndef TARN_RULES_RANGE_H
 #define TARN_RULES_RANGE_H
 #include "kernel/edit.h"
@@ -28,7 +29,8 @@ bool vrange_survives(const vrange *k, tarn_dtype t);
 
 double vrange_most(tarn_range r);  /* largest magnitude */
 double vrange_least(tarn_range r); /* a magnitude that none is below; 0: not known */
-/* Do the products of constants keep to the numbers of their type, and are not all of them lost below these? */
+/* Do the products of constants keep to the numbers of their type, and are not all of them lost
+ * below these? */
 bool vrange_folds(tarn_dtype t, tarn_range a, tarn_range b);
 /* Can no two summands cancel: is a sum about as large as they are? */
 bool vrange_apart(tarn_range x, tarn_range y);
@@ -42,10 +44,12 @@ vrange vrange_read(tarn_lang *L, const tarn_read *r, const vrange *leaf, const v
 
 /* Of a nest with one output over such children; of another one nothing. */
 vrange vrange_nest(tarn_lang *L, uint32_t nest, const vrange *leaf);
-/* The holes of the body (or epilogue, whose hole 0 is the reduction's result) of a stage of a kernel that is being
- * changed. Their number. */
+/* The holes of the body (or epilogue, whose hole 0 is the reduction's result) of a stage of a
+ * kernel that is being changed. Their number. */
 uint32_t vrange_holes(const rhost *h, const kern *k, const kstage *st, bool body, vrange *hole);
-/* Of a node that moves elements or computes some, from its children. fill: of a pad or of a guarded view. */
-vrange vrange_node(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t type, const vrange *kid, uint32_t n);
+/* Of a node that moves elements or computes some, from its children. fill: of a pad or of a guarded
+ * view. */
+vrange vrange_node(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t type, const vrange *kid,
+                   uint32_t n);
 
 #endif

@@ -13,7 +13,9 @@ static double unit_of(tarn_dtype t) {
   return t == TARN_F64 ? 0x1p-29 : t == TARN_F16 ? 0x1p13 : t == TARN_BF16 ? 0x1p16 : 1;
 }
 /* What underflow may add, in units of 2^-24. */
-static double tiny(tarn_dtype t) { return t == TARN_F64 ? 0 : t == TARN_F16 ? 1 : t == TARN_BF16 ? 0x1p-109 : 0x1p-125; }
+static double tiny(tarn_dtype t) {
+  return t == TARN_F64 ? 0 : t == TARN_F16 ? 1 : t == TARN_BF16 ? 0x1p-109 : 0x1p-125;
+}
 
 /* ---------------------------------------------------------------- values */
 
@@ -64,7 +66,8 @@ static void keep_flags(rounding *r, const rounding *kid, uint32_t n) {
 
 /* ---------------------------------------------------------------- sums */
 
-/* Not finite by an operand that is not: infinity or NaN whatever rounding does, unless an operand is beyond the range. */
+/* Not finite by an operand that is not: infinity or NaN whatever rounding does, unless an operand
+ * is beyond the range. */
 static rounding not_finite(tarn_dtype t, double v, bool either) {
   rounding r = plain(t, v, 0);
   r.either = either;
@@ -72,7 +75,8 @@ static rounding not_finite(tarn_dtype t, double v, bool either) {
 }
 
 static void of_terms(rounding *r, const rounding *a, const rounding *b) {
-  double most = fmax(a->most, b->most), least = fmin(a->least, b->least), low = fmin(a->low, b->low);
+  double most = fmax(a->most, b->most), least = fmin(a->least, b->least),
+         low = fmin(a->low, b->low);
   r->high = fmax(a->high, b->high);
   r->most = most, r->least = least, r->low = low;
 }
@@ -85,11 +89,13 @@ static void scales_of_terms(rounding *r, const rounding *a, const rounding *b) {
 static double lost(tarn_dtype t, const rounding *r) { return r->scaled ? tiny(t) * r->bare : 0; }
 static bool is_zero(const rounding *r, double v) { return r->number && v == 0; }
 
-static rounding added(tarn_dtype t, const double *v, const rounding *a, const rounding *b, double sum) {
+static rounding added(tarn_dtype t, const double *v, const rounding *a, const rounding *b,
+                      double sum) {
   if (is_zero(a, v[0]) || is_zero(b, v[1])) return is_zero(a, v[0]) ? *b : *a;
   if (!isfinite(v[0]) || !isfinite(v[1])) {
     rounding r = not_finite(t, sum, a->either || b->either);
-    r.sum = a->sum + b->sum; /* of what is finite: in another order that may overflow, and make NaN of infinity */
+    r.sum = a->sum + b->sum; /* of what is finite: in another order that may overflow, and make NaN
+                                of infinity */
     r.terms = a->terms + b->terms;
     r.over = r.sum > vrange_largest(t);
     return r;
@@ -135,7 +141,8 @@ static void factors_of(rounding *r, tarn_dtype t, const rounding *a, const round
   if (r->least < vrange_normal(t) * 4) r->slack += tiny(t) * r->high;
 }
 /* Of a product with a constant of this magnitude. */
-static void scale_by(rounding *r, tarn_dtype t, const rounding *a, const rounding *by, double size) {
+static void scale_by(rounding *r, tarn_dtype t, const rounding *a, const rounding *by,
+                     double size) {
   r->bare = a->bare, r->scale = a->scale * size;
   r->scaled = a->scaled || !by->number;
   if (a->scale != 1 && r->scale < vrange_normal(t) * 4) r->slack += lost(t, r);
@@ -148,7 +155,8 @@ static bool shifts(const rounding *r, double v) {
 /* May it be 0, or have another sign, than computed? */
 static bool unsure(double v, double error) { return error > 0 && fabs(v) <= 2 * U * error; }
 
-static rounding multiplied(tarn_dtype t, const double *v, const rounding *a, const rounding *b, double product) {
+static rounding multiplied(tarn_dtype t, const double *v, const rounding *a, const rounding *b,
+                           double product) {
   double ea = rounding_total(a, v[0]), eb = rounding_total(b, v[1]);
   if (!isfinite(v[0]) || !isfinite(v[1])) {
     rounding r = not_finite(t, product, a->either || b->either);
@@ -178,10 +186,12 @@ static rounding inverse_of(const rounding *b) {
   r.high = 1 / b->low, r.low = 1 / b->high;
   return r;
 }
-static rounding divided(tarn_dtype t, const double *v, const rounding *a, const rounding *b, double quotient) {
+static rounding divided(tarn_dtype t, const double *v, const rounding *a, const rounding *b,
+                        double quotient) {
   double ea = rounding_total(a, v[0]), eb = rounding_total(b, v[1]);
   if (!isfinite(v[0]) || !isfinite(v[1]) || v[1] == 0) {
-    rounding r = not_finite(t, quotient, isfinite(quotient) ? false : a->either), inverse = inverse_of(b);
+    rounding r = not_finite(t, quotient, isfinite(quotient) ? false : a->either),
+             inverse = inverse_of(b);
     factors_of(&r, t, a, &inverse);
     r.product = !b->number;
     r.off = b->either || (isfinite(v[1]) && unsure(v[1], eb)) || (v[1] == 0 && unsure(v[0], ea));
@@ -230,7 +240,8 @@ static bool is_leap(uint32_t op) {
 /* Does the operator give one value from v - e to v + e? */
 static bool steady(uint32_t op, tarn_dtype in, tarn_dtype out, double v, double error) {
   const tarn_value a = {.d = v - U * error}, b = {.d = v + U * error};
-  tarn_value x = tarn_fx_step(op, in, out, &a, TARN_WIDE), y = tarn_fx_step(op, in, out, &b, TARN_WIDE);
+  tarn_value x = tarn_fx_step(op, in, out, &a, TARN_WIDE),
+             y = tarn_fx_step(op, in, out, &b, TARN_WIDE);
   return tarn_dtype_is_float(out) ? x.d == y.d : x.i == y.i;
 }
 
@@ -243,7 +254,8 @@ static rounding exponential(tarn_dtype t, double v, const rounding *a, double re
     r.off = a->off; /* 0, also of what is below the range */
     return r;
   }
-  rounding r = plain(t, result, result * expm1(fmin(reach - v, 500)) / U + 2 * unit_of(t) * result + tiny(t));
+  rounding r = plain(t, result,
+                     result * expm1(fmin(reach - v, 500)) / U + 2 * unit_of(t) * result + tiny(t));
   r.off = a->off || a->over || a->either;
   r.over = isinf(v) || reach > log(vrange_largest(t));
   return r;
@@ -273,12 +285,14 @@ static rounding function(uint32_t op, tarn_dtype t, double v, const rounding *a,
   double by = op == TARN_FX_SQRT ? (v > 0 ? 1 / sqrt(v) : 0) : fabs(slope(op, v));
   rounding r = plain(t, result, error > 0 ? error * by : 0);
   r.slack = a->slack > 0 ? a->slack * fmax(1, by) : 0;
-  if (op != TARN_FX_NEG && op != TARN_FX_ABS && result != 0) r.error += 2 * unit_of(t) * fabs(result) + tiny(t);
+  if (op != TARN_FX_NEG && op != TARN_FX_ABS && result != 0)
+    r.error += 2 * unit_of(t) * fabs(result) + tiny(t);
   r.off = at_edge(op, v, error) || !isfinite(r.error);
   return checked(r, t, result);
 }
 
-static rounding leap(uint32_t op, tarn_dtype in, tarn_dtype out, double v, const rounding *a, tarn_value result) {
+static rounding leap(uint32_t op, tarn_dtype in, tarn_dtype out, double v, const rounding *a,
+                     tarn_value result) {
   double error = rounding_total(a, v);
   rounding r = plain(out, tarn_dtype_is_float(out) ? result.d : 1, 0);
   r.whole = tarn_dtype_is_float(out) && fabs(result.d) * unit_of(out) * U <= 1;
@@ -286,7 +300,8 @@ static rounding leap(uint32_t op, tarn_dtype in, tarn_dtype out, double v, const
   return r;
 }
 
-static rounding power(tarn_dtype t, const double *v, const rounding *a, const rounding *b, double result) {
+static rounding power(tarn_dtype t, const double *v, const rounding *a, const rounding *b,
+                      double result) {
   double ea = rounding_total(a, v[0]), eb = rounding_total(b, v[1]), by = fabs(v[0]), e = 0;
   if (b->number && v[1] == 1) return *a;
   if (!isfinite(v[0]) || !isfinite(v[1]) || !isfinite(result)) {
@@ -324,7 +339,8 @@ static rounding compared(const double *v, const rounding *r) {
   x.off = close_by(v, r) || r[0].either || r[1].either;
   return x;
 }
-static rounding converted(tarn_dtype in, tarn_dtype out, tarn_value v, const rounding *a, tarn_value result) {
+static rounding converted(tarn_dtype in, tarn_dtype out, tarn_value v, const rounding *a,
+                          tarn_value result) {
   bool from = tarn_dtype_is_float(in), to = tarn_dtype_is_float(out);
   if (from && !to) return leap(TARN_FX_CAST, in, out, v.d, a, result);
   if (!to) return plain(out, 1, 0);
@@ -337,7 +353,8 @@ static rounding converted(tarn_dtype in, tarn_dtype out, tarn_value v, const rou
   if (!isfinite(v.d)) return not_finite(out, result.d, a->either);
   if (in == out) return *a;
   bool narrows = unit_of(out) > unit_of(in);
-  rounding r = plain(out, result.d, rounding_total(a, v.d) + (narrows ? unit_of(out) * fabs(result.d) : 0));
+  rounding r =
+      plain(out, result.d, rounding_total(a, v.d) + (narrows ? unit_of(out) * fabs(result.d) : 0));
   r.error += narrows && result.d != 0 && fabs(result.d) < vrange_normal(out) ? tiny(out) : 0;
   r.whole = a->whole && !narrows;
   r.slack = a->slack, r.product = a->product;
@@ -348,8 +365,8 @@ static rounding converted(tarn_dtype in, tarn_dtype out, tarn_value v, const rou
 
 /* ---------------------------------------------------------------- operators */
 
-static rounding of_floats(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn_value *w, const rounding *r,
-                          tarn_value result) {
+static rounding of_floats(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn_value *w,
+                          const rounding *r, tarn_value result) {
   const double v[2] = {w[0].d, w[1].d};
   switch (op) {
   case TARN_FX_ADD:
@@ -366,7 +383,8 @@ static rounding of_floats(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn
   case TARN_FX_MOD:
   case TARN_FX_FMOD: {
     rounding x = plain(out, result.d, unit_of(out) * fabs(result.d));
-    x.off = r[0].either || r[1].either || rounding_total(&r[0], v[0]) + rounding_total(&r[1], v[1]) > 0;
+    x.off =
+        r[0].either || r[1].either || rounding_total(&r[0], v[0]) + rounding_total(&r[1], v[1]) > 0;
     return x;
   }
   case TARN_FX_ISNAN:
@@ -381,7 +399,8 @@ static rounding of_floats(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn
   }
 }
 
-rounding rounding_step(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn_value *v, const rounding *r, tarn_value result) {
+rounding rounding_step(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn_value *v,
+                       const rounding *r, tarn_value result) {
   uint32_t n = tarn_fx_info(op)->arity;
   if (op == TARN_FX_SEL) {
     rounding x = r[v[0].i ? 1 : 2];
@@ -414,7 +433,8 @@ const char *rounding_why(const rounding *r) {
                     : NULL;
 }
 
-double rounding_ratio(tarn_dtype t, tarn_value left, const rounding *l, tarn_value right, const rounding *r) {
+double rounding_ratio(tarn_dtype t, tarn_value left, const rounding *l, tarn_value right,
+                      const rounding *r) {
   if (!rounding_promised(l)) return 0;
   if (!tarn_dtype_is_float(t)) return left.i == right.i ? 0 : INFINITY;
   if (!isfinite(left.d)) {
@@ -428,14 +448,18 @@ double rounding_ratio(tarn_dtype t, tarn_value left, const rounding *l, tarn_val
   return fmax(has, fabs(left.d - right.d) / U) / most;
 }
 
-double rounding_apart(tarn_dtype t, tarn_value a, const rounding *x, tarn_value b, const rounding *y) {
+double rounding_apart(tarn_dtype t, tarn_value a, const rounding *x, tarn_value b,
+                      const rounding *y) {
   if (!rounding_promised(x) || !rounding_promised(y)) return 0;
-  if (!tarn_dtype_is_float(t) || !isfinite(a.d) || !isfinite(b.d)) return rounding_ratio(t, a, x, b, y);
-  double most = fmax(rounding_total(x, a.d), rounding_total(y, b.d)) + floor_of(t) + x->slack + y->slack;
+  if (!tarn_dtype_is_float(t) || !isfinite(a.d) || !isfinite(b.d))
+    return rounding_ratio(t, a, x, b, y);
+  double most =
+      fmax(rounding_total(x, a.d), rounding_total(y, b.d)) + floor_of(t) + x->slack + y->slack;
   return fabs(a.d - b.d) / U / most;
 }
 
-double rounding_off(tarn_dtype t, tarn_value left, const rounding *l, tarn_value computed, double error) {
+double rounding_off(tarn_dtype t, tarn_value left, const rounding *l, tarn_value computed,
+                    double error) {
   if (!rounding_promised(l)) return 0;
   if (!tarn_dtype_is_float(t)) return left.i == computed.i ? 0 : INFINITY;
   if (!isfinite(left.d)) {
@@ -443,5 +467,7 @@ double rounding_off(tarn_dtype t, tarn_value left, const rounding *l, tarn_value
     return same_kind(left.d, computed.d) ? 0 : INFINITY;
   }
   double most = rounding_total(l, left.d) + unit_of(t) * fabs(left.d) + floor_of(t) + l->slack;
-  return U * most * ROUNDING_MOST > vrange_largest(t) || most > vrange_largest(t) ? 0 : error / U / most;
+  return U * most * ROUNDING_MOST > vrange_largest(t) || most > vrange_largest(t)
+             ? 0
+             : error / U / most;
 }

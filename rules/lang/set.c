@@ -29,7 +29,8 @@ static void forget_names(tarn_ruleset *rs, const tarn_ruleset *before) {
     rphase *x = &rs->phase.p[p];
     uint32_t n = 0;
     for (uint32_t k = 0; k < x->nfamily; k++)
-      if (tarn_r_is_named(rs, x->family[k]) || !tarn_r_is_named(before, x->family[k])) x->family[n++] = x->family[k];
+      if (tarn_r_is_named(rs, x->family[k]) || !tarn_r_is_named(before, x->family[k]))
+        x->family[n++] = x->family[k];
     x->nfamily = n;
   }
 }
@@ -41,7 +42,8 @@ void tarn_ruleset_drop(tarn_ruleset *rs, const char *name) {
     const rule *r = rs->rule.p[i];
     if (strcmp(r->family, name) && strcmp(r->name, name)) rs->rule.p[n++] = rs->rule.p[i];
   }
-  if (n == rs->rule.n) tarn_raise(rs->cx, TARN_USAGE, "rules: no family or rule is called %s", name);
+  if (n == rs->rule.n)
+    tarn_raise(rs->cx, TARN_USAGE, "rules: no family or rule is called %s", name);
   rs->rule.n = n;
   forget_names(rs, &before);
 }

@@ -1,5 +1,6 @@
-/* Matching and instantiating rules over a host. The e-graph has a matcher of its own (engine.c); here is what both
- * share, and the matcher over terms that the rule checker and the proof checker use. */
+/* Matching and instantiating rules over a host. The e-graph has a matcher of its own (engine.c);
+ * here is what both share, and the matcher over terms that the rule checker and the proof checker
+ * use. */
 #include "rules/lang/lang.h"
 #include <string.h>
 
@@ -29,7 +30,8 @@ bool r_bind_payload(renv *e, const rpat *p, uint32_t payload) {
     if (x->kind == RX_VAR && !bind(e, x, &v[i])) return false;
     if (x->kind == RX_LIT && !rv_equal(&x->lit, &v[i])) return false;
   }
-  return n == p->npay || r_payload_join(e, p->op, v, p->npay) == payload; /* what is left out is the default */
+  return n == p->npay ||
+         r_payload_join(e, p->op, v, p->npay) == payload; /* what is left out is the default */
 }
 
 /* Payload elements that are expressions, now that all variables are bound. */
@@ -39,7 +41,8 @@ static bool deferred(renv *e, const rpat *p) {
   for (uint32_t i = 0; i < p->npay; i++) any |= p->pay[i]->kind == RX_CALL;
   if (any) r_payload_split(e, p->op, e->payload[p->var], v);
   for (uint32_t i = 0; any && i < p->npay; i++)
-    if (p->pay[i]->kind == RX_CALL && (!rx_eval(e, p->pay[i], &want) || !rv_equal(&want, &v[i]))) return false;
+    if (p->pay[i]->kind == RX_CALL && (!rx_eval(e, p->pay[i], &want) || !rv_equal(&want, &v[i])))
+      return false;
   for (uint32_t i = 0; i < p->n; i++)
     if (!deferred(e, p->kid[i])) return false;
   return true;
@@ -87,7 +90,9 @@ static bool choose(renv *e, const rule *r, uint32_t from, r_choice_fn *fn, void 
   return false;
 }
 
-bool tarn_r_choices(renv *e, const rule *r, r_choice_fn *fn, void *arg) { return choose(e, r, 0, fn, arg); }
+bool tarn_r_choices(renv *e, const rule *r, r_choice_fn *fn, void *arg) {
+  return choose(e, r, 0, fn, arg);
+}
 
 /* ---------------------------------------------------------------- right sides */
 
@@ -153,10 +158,12 @@ uint32_t tarn_r_instantiate(renv *e, const rule *r, const rpat *p) {
   uint32_t n = r_kids(e, r, p, kid);
   if (n == TARN_NONE) return TARN_NONE;
   uint32_t payload = payload_of(e, p);
-  return payload == TARN_NONE ? TARN_NONE : e->host->nest.mk(e->host->nest.user, p->op, payload, kid, n);
+  return payload == TARN_NONE ? TARN_NONE
+                              : e->host->nest.mk(e->host->nest.user, p->op, payload, kid, n);
 }
 
-/* ---------------------------------------------------------------- left sides as they were matched */
+/* ---------------------------------------------------------------- left sides as they were matched
+ */
 
 static uint32_t left_kids(renv *e, const rule *r, const rpat *p, uint32_t *out) {
   uint32_t n = 0;
@@ -175,7 +182,8 @@ uint32_t r_left(renv *e, const rule *r, const rpat *p) {
   uint32_t kid[R_KIDS];
   if (p->kind == RP_VAR) return e->cls[p->var];
   uint32_t n = left_kids(e, r, p, kid);
-  return n == TARN_NONE ? TARN_NONE : e->host->nest.mk(e->host->nest.user, p->op, e->payload[p->var], kid, n);
+  return n == TARN_NONE ? TARN_NONE
+                        : e->host->nest.mk(e->host->nest.user, p->op, e->payload[p->var], kid, n);
 }
 
 static bool open_kid(renv *e, const rpat *p, rkid *k, uint32_t **leaf, const uint32_t *end) {
@@ -184,7 +192,8 @@ static bool open_kid(renv *e, const rpat *p, rkid *k, uint32_t **leaf, const uin
     const rpat *q = p->kid[i];
     uint32_t more = q->kind == RP_SEG ? e->seg[q->var].n : 1;
     if (q->kind == RP_NODE || more > (uint32_t)(end - *leaf)) return false;
-    if (more) memcpy(*leaf, q->kind == RP_SEG ? e->seg[q->var].id : &e->cls[q->var], more * sizeof **leaf);
+    if (more)
+      memcpy(*leaf, q->kind == RP_SEG ? e->seg[q->var].id : &e->cls[q->var], more * sizeof **leaf);
     *leaf += more;
     k->n += more;
   }
@@ -194,8 +203,12 @@ static bool open_kid(renv *e, const rpat *p, rkid *k, uint32_t **leaf, const uin
 bool r_site(renv *e, const rule *r, rsite *s, rkid *kids, uint32_t *leaves) {
   const rpat *p = r->lhs[0].pat;
   const uint32_t *end = leaves + 2 * R_KIDS;
-  *s = (rsite){
-      .e = e, .payload = e->payload[p->var], .kid = kids, .slot = TARN_NONE, .root = TARN_NONE, .also = {TARN_NONE, TARN_NONE}};
+  *s = (rsite){.e = e,
+               .payload = e->payload[p->var],
+               .kid = kids,
+               .slot = TARN_NONE,
+               .root = TARN_NONE,
+               .also = {TARN_NONE, TARN_NONE}};
   for (uint32_t i = 0; i < p->n; i++) {
     const rpat *k = p->kid[i];
     uint32_t more = k->kind == RP_SEG ? e->seg[k->var].n : 1;
@@ -203,7 +216,8 @@ bool r_site(renv *e, const rule *r, rsite *s, rkid *kids, uint32_t *leaves) {
     if (k->kind == RP_NODE) s->slot = s->n;
     if (k->kind == RP_NODE && !open_kid(e, k, &kids[s->n], &leaves, end)) return false;
     for (uint32_t j = 0; k->kind != RP_NODE && j < more; j++)
-      kids[s->n + j] = (rkid){.id = k->kind == RP_SEG ? e->seg[k->var].id[j] : e->cls[k->var], .payload = TARN_NONE};
+      kids[s->n + j] = (rkid){.id = k->kind == RP_SEG ? e->seg[k->var].id[j] : e->cls[k->var],
+                              .payload = TARN_NONE};
     s->n += more;
   }
   return p->op == TARN_OP_NEST;
@@ -215,7 +229,8 @@ static uint32_t left_kid(rsite *s, uint32_t i) {
   const rkid *k = &s->kid[i];
   for (uint32_t j = 0; j < s->n && k->payload == TARN_NONE; j++)
     if (s->kid[j].id == s->kid[i].id && s->kid[j].payload != TARN_NONE) k = &s->kid[j];
-  return k->payload == TARN_NONE ? k->id : h->nest.mk(h->nest.user, k->op, k->payload, k->leaf, k->n);
+  return k->payload == TARN_NONE ? k->id
+                                 : h->nest.mk(h->nest.user, k->op, k->payload, k->leaf, k->n);
 }
 
 uint32_t r_site_left(rsite *s) {
@@ -248,7 +263,8 @@ static void solve(matcher *m, renv *e, const goal *g);
 static void solve_seg(matcher *m, renv *e, const goal *g, const rpat *p) {
   rseg had = e->seg[p->var];
   for (uint32_t k = 0; k <= g->nterm && !m->stop; k++) {
-    if (had.n != UINT32_MAX && (had.n != k || (k && memcmp(had.id, g->term, k * sizeof *had.id)))) continue;
+    if (had.n != UINT32_MAX && (had.n != k || (k && memcmp(had.id, g->term, k * sizeof *had.id))))
+      continue;
     goal rest = {g->next, g->pat + 1, g->npat - 1, g->term + k, g->nterm - k};
     e->seg[p->var] = (rseg){g->term, k};
     solve(m, e, &rest);
@@ -296,7 +312,8 @@ static void solve(matcher *m, renv *e, const goal *g) {
   e->cls[p->var] = had;
 }
 
-bool tarn_r_match_term(renv *e, const rule *r, uint32_t root, tarn_term t, r_match_fn *fn, void *arg) {
+bool tarn_r_match_term(renv *e, const rule *r, uint32_t root, tarn_term t, r_match_fn *fn,
+                       void *arg) {
   matcher m = {.r = r, .fn = fn, .arg = arg};
   const rpat *pat = r->lhs[root].pat;
   goal g = {NULL, &pat, 1, &t, 1};

@@ -39,7 +39,8 @@ static bool term_const(void *user, uint32_t id) {
 static bool term_known(tarn_lang *L, uint32_t id, int *left) {
   const tarn_node *x = tarn_term_get(L, id);
   bool values = x->op != TARN_OP_INPUT && x->op != TARN_OP_OPAQUE && --*left >= 0;
-  for (uint32_t i = 0; i < x->n && values; i++) values = term_known(L, tarn_term_get(L, id)->kid[i], left);
+  for (uint32_t i = 0; i < x->n && values; i++)
+    values = term_known(L, tarn_term_get(L, id)->kid[i], left);
   return values;
 }
 
@@ -51,8 +52,8 @@ static const tarn_tensor *term_value(void *user, uint32_t id) {
   const tarn_node *x = tarn_term_get(L, id);
   const tarn_type *t = tarn_type_get(L, x->type);
   if (x->op == TARN_OP_CONST) return tarn_payload_get(L, x->payload)->tensor;
-  if (t->tuple || (size_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) > SMALL || !term_const(user, id) ||
-      !term_known(L, id, &left))
+  if (t->tuple || (size_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) > SMALL ||
+      !term_const(user, id) || !term_known(L, id, &left))
     return NULL;
   tarn_tensor *out;
   tarn_eval(L, &(tarn_term){id}, 1, NULL, 0, TARN_STRICT, NULL, &out);
@@ -67,9 +68,11 @@ static uint32_t term_uniform(void *user, uint32_t id) {
   const tarn_tensor *t = term_value(user, id);
   if (!t) return TARN_NONE;
   size_t each = tarn_dtype_size(t->dtype), all = (size_t)tarn_tensor_count(t) * each;
-  if (all == 0 || (all > each && memcmp(t->data, (const char *)t->data + each, all - each))) return TARN_NONE;
+  if (all == 0 || (all > each && memcmp(t->data, (const char *)t->data + each, all - each)))
+    return TARN_NONE;
   tarn_value v = tarn_tensor_get(t, 0);
-  return tarn_dtype_is_float(t->dtype) ? tarn_fx_const(L, t->dtype, v.d) : tarn_fx_iconst(L, t->dtype, v.i);
+  return tarn_dtype_is_float(t->dtype) ? tarn_fx_const(L, t->dtype, v.d)
+                                       : tarn_fx_iconst(L, t->dtype, v.i);
 }
 
 static tarn_range term_range(void *user, uint32_t id);
@@ -97,7 +100,8 @@ static tarn_range term_range(void *user, uint32_t id) {
   uint64_t *had = tarn_map_get(h->range, id);
   if (had) return *(const tarn_range *)(uintptr_t)*had;
   tarn_range r = range_of_term(h, id);
-  *tarn_map_at(h->range, id, NULL) = (uint64_t)(uintptr_t)tarn_copy(tarn_lang_ctx(h->L), &r, sizeof r);
+  *tarn_map_at(h->range, id, NULL) =
+      (uint64_t)(uintptr_t)tarn_copy(tarn_lang_ctx(h->L), &r, sizeof r);
   return r;
 }
 

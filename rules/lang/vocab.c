@@ -1,8 +1,9 @@
 /* The vocabulary of conditions and right sides: one table, one line a function.
  *
- * Signature letters: i integer, l list of integers, x scalar constant, f function of compute, m index map, s shape,
- * c term, b truth; after the colon the result. Functions on compute are in vocab_fn.c. A function that has no value
- * (an axis out of range) returns false, and the rule does not apply. */
+ * Signature letters: i integer, l list of integers, x scalar constant, f function of compute, m
+ * index map, s shape, c term, b truth; after the colon the result. Functions on compute are in
+ * vocab_fn.c. A function that has no value (an axis out of range) returns false, and the rule does
+ * not apply. */
 #include "rules/lang/range.h"
 #include "rules/lang/vocab.h"
 #include <string.h>
@@ -23,17 +24,17 @@ bool rv_list(renv *e, rv *out, const int64_t *p, uint32_t n) {
 }
 
 /* ---------------------------------------------------------------- integers */
-#define INT2(name, expr)                                                                                                       \
-  static bool name(renv *e, const rv *v, rv *out) {                                                                            \
-    (void)e;                                                                                                                   \
-    int64_t a = v[0].i, b = v[1].i, r;                                                                                         \
-    return (expr) && rv_int(out, r);                                                                                           \
+#define INT2(name, expr)                                                                           \
+  static bool name(renv *e, const rv *v, rv *out) {                                                \
+    (void)e;                                                                                       \
+    int64_t a = v[0].i, b = v[1].i, r;                                                             \
+    return (expr) && rv_int(out, r);                                                               \
   }
-#define CMP2(name, expr)                                                                                                       \
-  static bool name(renv *e, const rv *v, rv *out) {                                                                            \
-    (void)e;                                                                                                                   \
-    int64_t a = v[0].i, b = v[1].i;                                                                                            \
-    return rv_bool(out, (expr));                                                                                               \
+#define CMP2(name, expr)                                                                           \
+  static bool name(renv *e, const rv *v, rv *out) {                                                \
+    (void)e;                                                                                       \
+    int64_t a = v[0].i, b = v[1].i;                                                                \
+    return rv_bool(out, (expr));                                                                   \
   }
 INT2(f_add, !__builtin_add_overflow(a, b, &r))
 INT2(f_sub, !__builtin_sub_overflow(a, b, &r))
@@ -117,13 +118,14 @@ static bool f_set(renv *e, const rv *a, rv *out) {
 }
 static bool f_insert(renv *e, const rv *a, rv *out) {
   rv k = a[1], head, one, tail, left;
-  return f_take(e, (rv[]){a[0], k}, &head) && f_drop(e, (rv[]){a[0], k}, &tail) && rv_list(e, &one, &a[2].i, 1) &&
-         splice(e, &left, head, one) && splice(e, out, left, tail);
+  return f_take(e, (rv[]){a[0], k}, &head) && f_drop(e, (rv[]){a[0], k}, &tail) &&
+         rv_list(e, &one, &a[2].i, 1) && splice(e, &left, head, one) && splice(e, out, left, tail);
 }
 static bool f_remove(renv *e, const rv *a, rv *out) {
   rv k = a[1], next = k, head, tail;
   next.i++;
-  return f_take(e, (rv[]){a[0], k}, &head) && f_drop(e, (rv[]){a[0], next}, &tail) && splice(e, out, head, tail);
+  return f_take(e, (rv[]){a[0], k}, &head) && f_drop(e, (rv[]){a[0], next}, &tail) &&
+         splice(e, out, head, tail);
 }
 static bool f_iota(renv *e, const rv *a, rv *out) {
   int64_t v[TARN_MAX_DIMS];
@@ -233,12 +235,17 @@ static bool f_shape_of(renv *e, const rv *a, rv *out) {
 }
 static bool f_same_type(renv *e, const rv *a, rv *out) {
   const rhost *h = e->host;
-  return rv_bool(out, h->nest.type(h->nest.user, id_of(e, a)) == h->nest.type(h->nest.user, id_of(e, a + 1)));
+  return rv_bool(out, h->nest.type(h->nest.user, id_of(e, a)) ==
+                          h->nest.type(h->nest.user, id_of(e, a + 1)));
 }
-static bool f_is_float(renv *e, const rv *a, rv *out) { return rv_bool(out, tarn_dtype_is_float(type_of(e, a)->dtype)); }
+static bool f_is_float(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, tarn_dtype_is_float(type_of(e, a)->dtype));
+}
 
 /* ---------------------------------------------------------------- facts about terms */
-static bool f_is_const(renv *e, const rv *a, rv *out) { return rv_bool(out, e->host->is_const(e->host->user, id_of(e, a))); }
+static bool f_is_const(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, e->host->is_const(e->host->user, id_of(e, a)));
+}
 static bool f_finite(renv *e, const rv *a, rv *out) {
   tarn_range r = e->host->range(e->host->user, id_of(e, a));
   return rv_bool(out, r.finite && !r.nan);
@@ -251,14 +258,20 @@ static bool f_wide(renv *e, const rv *a, rv *out) {
   tarn_dtype t = type_of(e, a)->dtype;
   return rv_bool(out, tarn_dtype_accumulator(t) == t);
 }
-static tarn_range range_at(renv *e, const rv *a) { return e->host->range(e->host->user, id_of(e, a)); }
-/* Run-time products are as large as the program makes them; constants are multiplied once and for all. */
+static tarn_range range_at(renv *e, const rv *a) {
+  return e->host->range(e->host->user, id_of(e, a));
+}
+/* Run-time products are as large as the program makes them; constants are multiplied once and for
+ * all. */
 static bool f_folds(renv *e, const rv *a, rv *out) {
   tarn_range x = range_at(e, a), by = range_at(e, a + 1);
-  bool both = e->host->is_const(e->host->user, id_of(e, a)) && e->host->is_const(e->host->user, id_of(e, a + 1));
+  bool both = e->host->is_const(e->host->user, id_of(e, a)) &&
+              e->host->is_const(e->host->user, id_of(e, a + 1));
   return rv_bool(out, !both || vrange_folds(type_of(e, a)->dtype, x, by));
 }
-static bool f_apart(renv *e, const rv *a, rv *out) { return rv_bool(out, vrange_apart(range_at(e, a), range_at(e, a + 1))); }
+static bool f_apart(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, vrange_apart(range_at(e, a), range_at(e, a + 1)));
+}
 static bool f_acyclic(renv *e, const rv *a, rv *out) {
   return rv_bool(out, !e->host->depends(e->host->user, id_of(e, a), id_of(e, a + 1)));
 }
@@ -280,7 +293,7 @@ static bool f_identity_map(renv *e, const rv *a, rv *out) {
   return rv_bool(out, tarn_map_is_identity(e->L, a[0].id) && m->ns == type_of(e, a + 1)->ns);
 }
 
-#define HERE(name, sig, fn, doc)                                                                                               \
+#define HERE(name, sig, fn, doc)                                                                   \
   { name, sig, fn, 0, doc }
 static const rfun funs[] = {
     HERE("+", "ii:i", f_add, "sum; none on overflow"),
@@ -348,9 +361,11 @@ static const rfun funs[] = {
     {"wide", "c:b", f_wide, 0, "sums of its elements are taken in its type: no f16, no bf16"},
     {"apart", "cc:b", f_apart, R_READS_FACTS,
      "no element of one cancels one of the other, so that sums are as large as they are"},
-    {"folds", "cc:b", f_folds, R_READS_FACTS, "where both are constants, sums of their products are numbers of the type"},
+    {"folds", "cc:b", f_folds, R_READS_FACTS,
+     "where both are constants, sums of their products are numbers of the type"},
     {"acyclic", "cc:b", f_acyclic, TARN_EG_READS_GRAPH, "the second does not depend on the first"},
-    HERE("tile-size", "ci:i", f_tile_size, "extent that the description's intrinsics want of an axis"),
+    HERE("tile-size", "ci:i", f_tile_size,
+         "extent that the description's intrinsics want of an axis"),
     HERE("compose-map", "mm:m", f_compose_map, "a view of a view; none when it is no single map"),
     HERE("identity-map", "mc:b", f_identity_map, "is the view of this term the term itself?"),
 };
@@ -358,7 +373,8 @@ static const rfun funs[] = {
 const rfun *rfun_find(const char *name, const char *kinds, bool *known) {
   *known = false;
   const rfun *const tables[] = {funs, rfun_fn_table, rfun_call_table, rfun_make_table};
-  const uint32_t counts[] = {(uint32_t)(sizeof funs / sizeof *funs), rfun_fn_count, rfun_call_count, rfun_make_count};
+  const uint32_t counts[] = {(uint32_t)(sizeof funs / sizeof *funs), rfun_fn_count, rfun_call_count,
+                             rfun_make_count};
   for (int table = 0; table < 4; table++) {
     const rfun *f = tables[table];
     for (uint32_t i = 0; i < counts[table]; i++) {

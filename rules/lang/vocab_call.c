@@ -42,7 +42,8 @@ static bool fits(renv *e, const rv *a, fit *t) {
   if (!t->d || n->nstage != 1 || n->depth || n->nchild < 2) return false;
   tarn_hw_meaning m = {t->d->name, t->d->meaning, t->d->nin, t->d->in, t->d->acc};
   const tarn_func *f = tarn_fn_get(L, t->s->fn);
-  if (!tarn_hw_form_of(L, &m, &t->f) || !t->f.product || f->nops != 2 || f->body != t->f.body || f->red != t->f.red)
+  if (!tarn_hw_form_of(L, &m, &t->f) || !t->f.product || f->nops != 2 || f->body != t->f.body ||
+      f->red != t->f.red)
     return false;
   t->nloop = (uint32_t)t->s->nown + t->s->nred;
   sort_loops(t);
@@ -55,12 +56,17 @@ static bool fits(renv *e, const rv *a, fit *t) {
 static bool adds(const fit *t) {
   const tarn_func *f = tarn_fn_get(t->L, t->s->fn);
   if (f->nepi != 1 || !t->f.chains || t->nest->nchild != 3) return false;
-  uint32_t merge = tarn_reducer_get(t->L, t->f.red)->merge[0], swapped[] = {tarn_fx_hole(t->L, 1), tarn_fx_hole(t->L, 0)};
+  uint32_t merge = tarn_reducer_get(t->L, t->f.red)->merge[0],
+           swapped[] = {tarn_fx_hole(t->L, 1), tarn_fx_hole(t->L, 0)};
   return f->epi == merge || f->epi == tarn_fx_subst(t->L, merge, swapped, 2);
 }
 
-static int64_t tiles(const fit *t, uint32_t sort) { return (t->size[sort] + t->tile[sort] - 1) / t->tile[sort]; }
-static const tarn_type *operand(const fit *t, uint32_t i) { return tarn_term_type(t->L, t->d->in[i]); }
+static int64_t tiles(const fit *t, uint32_t sort) {
+  return (t->size[sort] + t->tile[sort] - 1) / t->tile[sort];
+}
+static const tarn_type *operand(const fit *t, uint32_t i) {
+  return tarn_term_type(t->L, t->d->in[i]);
+}
 
 /* ---------------------------------------------------------------- from tiles to loops */
 
@@ -73,22 +79,27 @@ typedef struct tiled {
   uint32_t at[SORTS]; /* the index along all loops of a sort */
 } tiled;
 
-static void start(tiled *x, const fit *t, uint32_t lead, const tarn_type *tile, const tarn_hw_role *role) {
+static void start(tiled *x, const fit *t, uint32_t lead, const tarn_type *tile,
+                  const tarn_hw_role *role) {
   static const tarn_hw_role in_tile[] = {TARN_HW_UNIT, TARN_HW_M, TARN_HW_N, TARN_HW_K};
-  *x = (tiled){.t = t, .lead = lead, .m = {.ns = (uint8_t)lead, .n = (uint8_t)(lead + tile->n), .fill = TARN_NONE}};
+  *x = (tiled){.t = t,
+               .lead = lead,
+               .m = {.ns = (uint8_t)lead, .n = (uint8_t)(lead + tile->n), .fill = TARN_NONE}};
   for (uint32_t i = 0; i < lead; i++) x->m.dim[i] = tiles(t, i);
   memcpy(x->m.dim + lead, tile->dim, tile->n * sizeof *tile->dim);
   for (uint32_t sort = 0; sort < lead; sort++) {
     x->at[sort] = tarn_ix_scale(t->L, tarn_ix_var(t->L, sort, x->m.dim), t->tile[sort], x->m.dim);
     for (uint32_t i = 0; i < tile->n && sort; i++)
       if (role[i] == in_tile[sort])
-        x->at[sort] = tarn_ix_add(t->L, x->at[sort], tarn_ix_var(t->L, lead + i, x->m.dim), x->m.dim);
+        x->at[sort] =
+            tarn_ix_add(t->L, x->at[sort], tarn_ix_var(t->L, lead + i, x->m.dim), x->m.dim);
   }
 }
 
 /* The view of a read through tiles; sorts that the tile does not hold are 0. wanted: bit set of
  * those it does. */
-static bool finish(tiled *x, uint32_t read, uint32_t nloop, unsigned wanted, uint32_t fill, rv *out) {
+static bool finish(tiled *x, uint32_t read, uint32_t nloop, unsigned wanted, uint32_t fill,
+                   rv *out) {
   const fit *t = x->t;
   tarn_lang *L = t->L;
   int64_t stride[SORTS] = {1, 1, 1, 1};
@@ -96,8 +107,10 @@ static bool finish(tiled *x, uint32_t read, uint32_t nloop, unsigned wanted, uin
   for (uint32_t i = nloop; i-- > 0;) {
     uint32_t sort = t->sort[i];
     x->m.in[i] = t->extent[i];
-    x->m.e[i] = wanted >> sort & 1 ? tarn_ix_mod(L, tarn_ix_div(L, x->at[sort], stride[sort], x->m.dim), t->extent[i], x->m.dim)
-                                   : tarn_ix_const(L, 0);
+    x->m.e[i] = wanted >> sort & 1
+                    ? tarn_ix_mod(L, tarn_ix_div(L, x->at[sort], stride[sort], x->m.dim),
+                                  t->extent[i], x->m.dim)
+                    : tarn_ix_const(L, 0);
     stride[sort] *= t->extent[i];
   }
   for (uint32_t sort = 0; sort < SORTS; sort++)
@@ -126,7 +139,8 @@ static bool f_operand(renv *e, const rv *a, rv *out) {
                     : i == 1 ? 1u << SHARED | 1u << COLUMNS | 1u << REDUCED
                              : 1u << SHARED | 1u << ROWS | 1u << COLUMNS;
   uint32_t fill = i == 2 ? zero_of(e->L, type->dtype) : tarn_hw_filler(e->L, &t.f, type->dtype);
-  return fill != TARN_NONE && finish(&x, t.s->read[i].map, i == 2 ? t.s->nown : t.nloop, wanted, fill, out);
+  return fill != TARN_NONE &&
+         finish(&x, t.s->read[i].map, i == 2 ? t.s->nown : t.nloop, wanted, fill, out);
 }
 
 /* Dims of the calls' results: shared, row tiles, column tiles, without an accumulator reduced tiles
@@ -152,7 +166,8 @@ static bool f_sum(renv *e, const rv *a, rv *out) {
   tarn_type y = *tarn_type_get(e->L, shape.id);
   uint32_t type = tarn_type_tensor(e->L, tarn_reducer_get(e->L, t.f.red)->dtype, y.ns, y.n, y.dim);
   tarn_payload p = {.kind = TARN_P_FOLD, .n = 1, .ints = (int64_t[]){REDUCED}, .value = t.f.red};
-  *out = (rv){.kind = 'n', .id = tarn_nest_of(e->L, TARN_OP_FOLD, tarn_payload_intern(e->L, &p), &type, 1)};
+  *out = (rv){.kind = 'n',
+              .id = tarn_nest_of(e->L, TARN_OP_FOLD, tarn_payload_intern(e->L, &p), &type, 1)};
   return !t.d->acc;
 }
 
@@ -162,19 +177,24 @@ static bool f_back(renv *e, const rv *a, rv *out) {
   if (!fits(e, a, &t)) return false;
   tarn_lang *L = e->L;
   const tarn_type *y = tarn_term_type(L, t.d->meaning);
-  tarn_imap m = {.ns = t.nest->out_ns, .n = t.s->nown, .nin = (uint8_t)(3 + y->n), .fill = TARN_NONE};
+  tarn_imap m = {
+      .ns = t.nest->out_ns, .n = t.s->nown, .nin = (uint8_t)(3 + y->n), .fill = TARN_NONE};
   memcpy(m.dim, t.s->own, t.s->nown * sizeof *m.dim);
   uint32_t at[SORTS];
   int64_t stride[SORTS] = {1, 1, 1, 1};
   for (uint32_t i = 0; i < SORTS; i++) at[i] = tarn_ix_const(L, 0);
   for (uint32_t i = t.s->nown; i-- > 0; stride[t.sort[i]] *= t.extent[i])
-    at[t.sort[i]] = tarn_ix_add(L, at[t.sort[i]], tarn_ix_scale(L, tarn_ix_var(L, i, m.dim), stride[t.sort[i]], m.dim), m.dim);
-  for (uint32_t i = 0; i < 3; i++) m.in[i] = tiles(&t, i), m.e[i] = tarn_ix_div(L, at[i], t.tile[i], m.dim);
+    at[t.sort[i]] =
+        tarn_ix_add(L, at[t.sort[i]],
+                    tarn_ix_scale(L, tarn_ix_var(L, i, m.dim), stride[t.sort[i]], m.dim), m.dim);
+  for (uint32_t i = 0; i < 3; i++)
+    m.in[i] = tiles(&t, i), m.e[i] = tarn_ix_div(L, at[i], t.tile[i], m.dim);
   for (uint32_t i = 0; i < y->n; i++) {
     tarn_hw_role r = t.f.role[2][i];
     uint32_t sort = r == TARN_HW_M ? ROWS : COLUMNS;
     m.in[3 + i] = y->dim[i];
-    m.e[3 + i] = r == TARN_HW_UNIT ? tarn_ix_const(L, 0) : tarn_ix_mod(L, at[sort], t.tile[sort], m.dim);
+    m.e[3 + i] =
+        r == TARN_HW_UNIT ? tarn_ix_const(L, 0) : tarn_ix_mod(L, at[sort], t.tile[sort], m.dim);
   }
   *out = (rv){.kind = 'm', .id = tarn_map_intern(L, &m)};
   return true;
@@ -196,7 +216,11 @@ static bool f_after(renv *e, const rv *a, rv *out) {
     if (r[i + 1].src < 2) return false; /* the product reads it too */
     r[i + 1].src--;
   }
-  tarn_stage s = {.nown = t.s->nown, .fn = tarn_fn_map(e->L, f->epi, f->nepi + 1u), .read = r, .out = true, .space = TARN_NONE};
+  tarn_stage s = {.nown = t.s->nown,
+                  .fn = tarn_fn_map(e->L, f->epi, f->nepi + 1u),
+                  .read = r,
+                  .out = true,
+                  .space = TARN_NONE};
   memcpy(s.own, own, t.s->nown * sizeof *own);
   tarn_nest n = {.out_ns = t.nest->out_ns, .nstage = 1, .nchild = t.nest->nchild - 1, .stage = &s};
   *out = (rv){.kind = 'n', .id = tarn_nest_intern(e->L, &n)};
@@ -238,7 +262,8 @@ const rfun rfun_call_table[] = {
     {"call-operand", "nyi:m", f_operand, 0, "a child of the nest as tiles that the call reads"},
     {"call-tiles", "ny:s", f_tiles, 0, "the dims of the calls' results"},
     {"call-sum", "ny:n", f_sum, 0, "the reduction of the calls' results over their reduced tiles"},
-    {"call-after", "ny:n", f_after, 0, "the epilogue of the nest, as a nest of the product and of what else it reads"},
+    {"call-after", "ny:n", f_after, 0,
+     "the epilogue of the nest, as a nest of the product and of what else it reads"},
     {"no-epilogue", "n:b", f_no_epilogue, 0, "one stage that ends with its reduction"},
     {"call-back", "ny:m", f_back, 0, "the nest's result as a view of the calls' results"},
 };

@@ -17,17 +17,25 @@ static void holes(renv *e, uint32_t *with, uint32_t n, uint32_t by) {
 enum { MOST = 32 }; /* operands that a composed function may have */
 
 /* ---------------------------------------------------------------- questions */
-static bool f_is_map(renv *e, const rv *a, rv *out) { return rv_bool(out, fn(e, a)->red == TARN_NONE); }
-static bool f_is_dot(renv *e, const rv *a, rv *out) { return rv_bool(out, tarn_fn_is_dot(e->L, a->id)); }
+static bool f_is_map(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, fn(e, a)->red == TARN_NONE);
+}
+static bool f_is_dot(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, tarn_fn_is_dot(e->L, a->id));
+}
 static bool f_arity(renv *e, const rv *a, rv *out) { return rv_int(out, fn(e, a)->nops); }
 static bool f_tuple(renv *e, const rv *a, rv *out) { return rv_int(out, fn(e, a)->ntuple); }
-static bool f_plain(renv *e, const rv *a, rv *out) { return rv_bool(out, fn(e, a)->epi == TARN_NONE && fn(e, a)->nepi == 0); }
+static bool f_plain(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, fn(e, a)->epi == TARN_NONE && fn(e, a)->nepi == 0);
+}
 
 static tarn_red_kind kind_of(renv *e, const rv *a) {
   const tarn_func *f = fn(e, a);
   return f->red == TARN_NONE ? TARN_RED_NONE : tarn_reducer_get(e->L, f->red)->kind;
 }
-static bool f_is_sum(renv *e, const rv *a, rv *out) { return rv_bool(out, kind_of(e, a) == TARN_RED_SUM); }
+static bool f_is_sum(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, kind_of(e, a) == TARN_RED_SUM);
+}
 static bool f_is_extreme(renv *e, const rv *a, rv *out) {
   tarn_red_kind k = kind_of(e, a);
   return rv_bool(out, k == TARN_RED_MAX || k == TARN_RED_MIN);
@@ -43,7 +51,8 @@ static bool f_commutes(renv *e, const rv *a, rv *out) {
 }
 /* The body is $0 alone: the reduction of the elements themselves. */
 static bool f_bare(renv *e, const rv *a, rv *out) {
-  return rv_bool(out, fn(e, a)->body == tarn_fx_hole(e->L, 0) && fn(e, a)->nops == 1 && !fn(e, a)->ntuple);
+  return rv_bool(out, fn(e, a)->body == tarn_fx_hole(e->L, 0) && fn(e, a)->nops == 1 &&
+                          !fn(e, a)->ntuple);
 }
 static bool f_is_add(renv *e, const rv *a, rv *out) {
   const tarn_func *f = fn(e, a);
@@ -81,15 +90,18 @@ static bool f_is_zero(renv *e, const rv *a, rv *out) {
 static bool inline_at(renv *e, const tarn_func *g, uint32_t k, const tarn_func *f, rv *out) {
   uint32_t with[MOST], inner[MOST];
   uint32_t n = g->nops - 1u + f->nops;
-  if (g->ntuple || f->ntuple || f->red != TARN_NONE || g->red != TARN_NONE || n > MOST || k >= g->nops) return false;
+  if (g->ntuple || f->ntuple || f->red != TARN_NONE || g->red != TARN_NONE || n > MOST ||
+      k >= g->nops)
+    return false;
   holes(e, inner, f->nops, k);
   holes(e, with, k, 0);
   with[k] = tarn_fx_subst(e->L, f->body, inner, f->nops);
   for (uint32_t i = k + 1; i < g->nops; i++) with[i] = tarn_fx_hole(e->L, i - 1 + f->nops);
-  return out_fn(
-      e, out,
-      &(tarn_func){
-          .nops = (uint8_t)n, .red = TARN_NONE, .epi = TARN_NONE, .body = tarn_fx_subst(e->L, g->body, with, g->nops)});
+  return out_fn(e, out,
+                &(tarn_func){.nops = (uint8_t)n,
+                             .red = TARN_NONE,
+                             .epi = TARN_NONE,
+                             .body = tarn_fx_subst(e->L, g->body, with, g->nops)});
 }
 static bool f_inline(renv *e, const rv *a, rv *out) {
   return a[1].i >= 0 && inline_at(e, fn(e, a), (uint32_t)a[1].i, fn(e, a + 2), out);
@@ -101,15 +113,17 @@ static bool f_compose(renv *e, const rv *a, rv *out) {
   f.body = tarn_fx_subst(e->L, g.body, &f.body, 1);
   return out_fn(e, out, &f);
 }
-/* The reduction f with the map g after it; g's operand k is f's result, the others become epilogue operands in order,
- * behind those that f has. */
+/* The reduction f with the map g after it; g's operand k is f's result, the others become epilogue
+ * operands in order, behind those that f has. */
 static bool f_epilogue(renv *e, const rv *a, rv *out) {
   tarn_func g = *fn(e, a), f = *fn(e, a + 2);
   uint32_t with[MOST], k = (uint32_t)a[1].i, at = f.nepi + 1u;
-  if (g.ntuple || g.red != TARN_NONE || f.red == TARN_NONE || a[1].i < 0 || k >= g.nops) return false;
+  if (g.ntuple || g.red != TARN_NONE || f.red == TARN_NONE || a[1].i < 0 || k >= g.nops)
+    return false;
   if (g.nops + f.nepi > MOST) return false;
   for (uint32_t i = 0; i < g.nops; i++)
-    with[i] = i == k ? (f.epi == TARN_NONE ? tarn_fx_hole(e->L, 0) : f.epi) : tarn_fx_hole(e->L, at++);
+    with[i] =
+        i == k ? (f.epi == TARN_NONE ? tarn_fx_hole(e->L, 0) : f.epi) : tarn_fx_hole(e->L, at++);
   f.epi = tarn_fx_subst(e->L, g.body, with, g.nops);
   f.nepi = (uint8_t)(at - 1);
   return out_fn(e, out, &f);
@@ -123,7 +137,9 @@ static bool f_map_part(renv *e, const rv *a, rv *out) {
 static bool f_red_part(renv *e, const rv *a, rv *out) {
   const tarn_func *f = fn(e, a);
   return f->red != TARN_NONE &&
-         out_fn(e, out, &(tarn_func){.nops = 1, .body = tarn_fx_hole(e->L, 0), .red = f->red, .epi = TARN_NONE});
+         out_fn(e, out,
+                &(tarn_func){
+                    .nops = 1, .body = tarn_fx_hole(e->L, 0), .red = f->red, .epi = TARN_NONE});
 }
 /* Joins two results of the reduction f: a map of two operands. */
 static bool f_merge_of(renv *e, const rv *a, rv *out) {
@@ -131,12 +147,15 @@ static bool f_merge_of(renv *e, const rv *a, rv *out) {
   if (f->red == TARN_NONE) return false;
   const tarn_reducer *r = tarn_reducer_get(e->L, f->red);
   return r->kind != TARN_RED_CUSTOM &&
-         out_fn(e, out, &(tarn_func){.nops = 2, .body = r->merge[0], .red = TARN_NONE, .epi = TARN_NONE});
+         out_fn(e, out,
+                &(tarn_func){.nops = 2, .body = r->merge[0], .red = TARN_NONE, .epi = TARN_NONE});
 }
 
 /* ---------------------------------------------------------------- nests */
 static const tarn_nest *nest(renv *e, const rv *a) { return tarn_nest_get(e->L, a->id); }
-static bool stage_reduces(renv *e, const tarn_stage *s) { return tarn_fn_get(e->L, s->fn)->red != TARN_NONE; }
+static bool stage_reduces(renv *e, const tarn_stage *s) {
+  return tarn_fn_get(e->L, s->fn)->red != TARN_NONE;
+}
 
 static bool f_nest_map(renv *e, const rv *a, rv *out) {
   return rv_bool(out, nest(e, a)->nstage == 1 && !stage_reduces(e, nest(e, a)->stage));
@@ -147,8 +166,12 @@ static bool f_nest_reduces(renv *e, const rv *a, rv *out) {
   for (uint32_t i = 0; i < n->nstage; i++) outs += n->stage[i].out;
   return rv_bool(out, outs == 1 && (n->nstage > 1 || stage_reduces(e, n->stage)));
 }
-static bool f_nest_single(renv *e, const rv *a, rv *out) { return rv_bool(out, nest(e, a)->nstage == 1); }
-static bool f_nest_stages(renv *e, const rv *a, rv *out) { return rv_bool(out, nest(e, a)->nstage >= a[1].i); }
+static bool f_nest_single(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, nest(e, a)->nstage == 1);
+}
+static bool f_nest_stages(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, nest(e, a)->nstage >= a[1].i);
+}
 
 const rfun rfun_fn_table[] = {
     {"nest-map", "n:b", f_nest_map, 0, "one elementwise stage"},
@@ -172,7 +195,8 @@ const rfun rfun_fn_table[] = {
     {"is-zero", "x:b", f_is_zero, 0, ""},
     {"inline", "fif:f", f_inline, 0, "a map with operand k computed by another map"},
     {"compose", "ff:f", f_compose, 0, "(compose g f): a map after a map"},
-    {"epilogue", "fif:f", f_epilogue, 0, "(epilogue g k f): a map of a reduction's result and other operands"},
+    {"epilogue", "fif:f", f_epilogue, 0,
+     "(epilogue g k f): a map of a reduction's result and other operands"},
     {"map-part", "f:f", f_map_part, 0, "the body as a map"},
     {"red-part", "f:f", f_red_part, 0, "the reduction of the elements themselves"},
     {"merge-of", "f:f", f_merge_of, 0, "the map that joins two partial results"},

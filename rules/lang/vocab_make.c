@@ -15,7 +15,9 @@ static bool out_fn(renv *e, rv *out, const tarn_func *f) {
 
 /* ---------------------------------------------------------------- questions */
 static bool f_count(renv *e, const rv *a, rv *out) { return rv_int(out, e->seg[a->id].n); }
-static bool f_same(renv *e, const rv *a, rv *out) { return rv_bool(out, e->cls[a[0].id] == e->cls[a[1].id]); }
+static bool f_same(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, e->cls[a[0].id] == e->cls[a[1].id]);
+}
 static bool f_elementwise(renv *e, const rv *a, rv *out) {
   return rv_bool(out, fn(e, a)->red == TARN_NONE && fn(e, a)->ntuple == 0);
 }
@@ -33,7 +35,8 @@ static bool f_is_a(renv *e, const rv *a, rv *out) {
   uint32_t op = tarn_op_find(a[1].name), payload, n;
   const uint32_t *kid;
   if (op == TARN_NONE) return false;
-  return rv_bool(out, e->host->nest.open(e->host->nest.user, e->cls[a[0].id], op, any_node, NULL, &payload, &kid, &n));
+  return rv_bool(out, e->host->nest.open(e->host->nest.user, e->cls[a[0].id], op, any_node, NULL,
+                                         &payload, &kid, &n));
 }
 /* $0 times a constant, or -$0 */
 static bool f_scales(renv *e, const rv *a, rv *out) {
@@ -44,7 +47,8 @@ static bool f_scales(renv *e, const rv *a, rv *out) {
   if (x->op == TARN_FX_NEG) return rv_bool(out, x->kid[0] == hole);
   if (x->op != TARN_FX_MUL) return rv_bool(out, false);
   uint32_t other = x->kid[0] == hole ? x->kid[1] : x->kid[0];
-  return rv_bool(out, (x->kid[0] == hole || x->kid[1] == hole) && tarn_fx_get(e->L, other)->op == TARN_FX_CONST);
+  return rv_bool(out, (x->kid[0] == hole || x->kid[1] == hole) &&
+                          tarn_fx_get(e->L, other)->op == TARN_FX_CONST);
 }
 
 /* ---------------------------------------------------------------- functions */
@@ -65,7 +69,10 @@ static bool f_prologue(renv *e, const rv *a, rv *out) {
 static bool f_scaled_sum(renv *e, const rv *a, rv *out) {
   uint32_t sum = tarn_reducer_of(e->L, TARN_RED_SUM, TARN_F32), hole = tarn_fx_hole(e->L, 0);
   return out_fn(e, out,
-                &(tarn_func){.nops = 1, .body = hole, .red = sum, .epi = tarn_fx_op(e->L, TARN_FX_MUL, hole, a->id, 0)});
+                &(tarn_func){.nops = 1,
+                             .body = hole,
+                             .red = sum,
+                             .epi = tarn_fx_op(e->L, TARN_FX_MUL, hole, a->id, 0)});
 }
 static bool f_factor_of(renv *e, const rv *a, rv *out) {
   const tarn_func *f = fn(e, a);
@@ -95,12 +102,14 @@ static bool f_uniform(renv *e, const rv *a, rv *out) {
   const tarn_fx *x = tarn_fx_get(e->L, a[0].id);
   if (x->op != TARN_FX_CONST || tarn_type_count(t) > COMPUTED) return false;
   tarn_tensor *v = tarn_tensor_new(tarn_lang_ctx(e->L), x->dtype, t->n, t->dim);
-  tarn_value value = tarn_dtype_is_float(x->dtype) ? (tarn_value){.d = x->value} : (tarn_value){.i = x->ivalue};
+  tarn_value value =
+      tarn_dtype_is_float(x->dtype) ? (tarn_value){.d = x->value} : (tarn_value){.i = x->ivalue};
   for (int64_t i = 0; i < tarn_tensor_count(v); i++) tarn_tensor_set(v, i, value);
   return constant(e, v, t->ns, "uniform", out);
 }
 
-/* The value of the left side, whose leaves are all constants: it is made again as a term and evaluated. */
+/* The value of the left side, whose leaves are all constants: it is made again as a term and
+ * evaluated. */
 static bool f_computed(renv *e, const rv *a, rv *out) {
   (void)a;
   tarn_term t;
@@ -117,8 +126,8 @@ static bool f_computed(renv *e, const rv *a, rv *out) {
 }
 
 /* ---------------------------------------------------------------- sizes */
-/* Extents that the description's intrinsics want an axis to be cut into. Without one, which is where rules and proofs are
- * checked, all of them: a rule may not depend on which are wanted. */
+/* Extents that the description's intrinsics want an axis to be cut into. Without one, which is
+ * where rules and proofs are checked, all of them: a rule may not depend on which are wanted. */
 static bool f_tile_sizes(renv *e, const rv *a, rv *out) {
   const tarn_type *t = type_of(e, a);
   int64_t v[SIZES];
@@ -134,16 +143,22 @@ static bool f_tile_sizes(renv *e, const rv *a, rv *out) {
 const rfun rfun_make_table[] = {
     {"count", "g:i", f_count, 0, "how many terms a row has"},
     {"same", "cc:b", f_same, TARN_EG_READS_GRAPH, "one and the same term"},
-    {"is-a", "cy:b", f_is_a, TARN_EG_READS_GRAPH, "(is-a ?A concat): is some form of the term by this operator?"},
+    {"is-a", "cy:b", f_is_a, TARN_EG_READS_GRAPH,
+     "(is-a ?A concat): is some form of the term by this operator?"},
     {"elementwise", "f:b", f_elementwise, 0, "a map, not in tuple form"},
-    {"keeps-prefix", "li:b", f_keeps_prefix, 0, "does the permutation move the first k axes among themselves?"},
+    {"keeps-prefix", "li:b", f_keeps_prefix, 0,
+     "does the permutation move the first k axes among themselves?"},
     {"scales", "f:b", f_scales, 0, "the map $0 times a constant"},
-    {"prologue", "fif:f", f_prologue, 0, "(prologue f k g): the reduction f with operand k computed by the map g"},
+    {"prologue", "fif:f", f_prologue, 0,
+     "(prologue f k g): the reduction f with operand k computed by the map g"},
     {"scaled-sum", "x:f", f_scaled_sum, 0, "the sum, times a constant"},
     {"factor-of", "f:x", f_factor_of, 0, "the constant of a scaled sum; none for other functions"},
-    {"uniform-value", "c:x", f_uniform_value, R_READS_FACTS, "the one value of all elements; none when they differ"},
+    {"uniform-value", "c:x", f_uniform_value, R_READS_FACTS,
+     "the one value of all elements; none when they differ"},
     {"uniform", "xs:p", f_uniform, 0, "a constant tensor of one value"},
-    {"computed", ":p", f_computed, 0, "the value of the left side, all of whose leaves are constants"},
-    {"tile-sizes", "ci:l", f_tile_sizes, 0, "extents that the description wants an axis to be cut into"},
+    {"computed", ":p", f_computed, 0,
+     "the value of the left side, all of whose leaves are constants"},
+    {"tile-sizes", "ci:l", f_tile_sizes, 0,
+     "extents that the description wants an axis to be cut into"},
 };
 const uint32_t rfun_make_count = sizeof rfun_make_table / sizeof *rfun_make_table;

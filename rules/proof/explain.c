@@ -74,8 +74,11 @@ static void take_note(explaining *x, const tarn_eg_step *e, pf_step *s) {
 
 static void take_step(explaining *x, uint32_t i) {
   tarn_eg_step e = tarn_eg_proof_step(x->eg, i);
-  pf_step s = {
-      .forward = e.forward, .before = x->term[e.before], .after = x->term[e.after], .at = TARN_NONE, .slot = TARN_NONE};
+  pf_step s = {.forward = e.forward,
+               .before = x->term[e.before],
+               .after = x->term[e.after],
+               .at = TARN_NONE,
+               .slot = TARN_NONE};
   if (e.rule == TARN_EG_RULE_CONGRUENCE) {
     s.kind = PF_CONGRUENCE;
     s.nlemma = tarn_eg_proof_term(x->eg, e.before).n;
@@ -104,15 +107,20 @@ static void take_lemmas(explaining *x) {
   }
 }
 
-/* ---------------------------------------------------------------- from what was imported to kernel form
+/* ---------------------------------------------------------------- from what was imported to kernel
+ * form
  *
- * One lemma for each imported term that becomes a kernel: first, the kernel over what the term is made of; then the
- * kernel forms of that. What lies between two kernels, views and the like, belongs to the upper one. */
+ * One lemma for each imported term that becomes a kernel: first, the kernel over what the term is
+ * made of; then the kernel forms of that. What lies between two kernels, views and the like,
+ * belongs to the upper one. */
 
-static tarn_term form_of(explaining *x, tarn_term t) { return kern_form(&x->former->host->nest, x->form, t); }
+static tarn_term form_of(explaining *x, tarn_term t) {
+  return kern_form(&x->former->host->nest, x->form, t);
+}
 
 static bool is_kernel(explaining *x, tarn_term t) {
-  static const uint32_t others[] = {TARN_OP_VIEW, TARN_OP_CONCAT, TARN_OP_NTH, TARN_OP_INPUT, TARN_OP_CONST};
+  static const uint32_t others[] = {TARN_OP_VIEW, TARN_OP_CONCAT, TARN_OP_NTH, TARN_OP_INPUT,
+                                    TARN_OP_CONST};
   const tarn_node *f = tarn_term_get(x->L, form_of(x, t));
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (f->op == others[i]) return false;
@@ -120,7 +128,12 @@ static bool is_kernel(explaining *x, tarn_term t) {
 }
 
 static pf_step plain_step(pf_kind kind, tarn_term before, tarn_term after) {
-  return (pf_step){.kind = kind, .forward = true, .before = before, .after = after, .at = TARN_NONE, .slot = TARN_NONE};
+  return (pf_step){.kind = kind,
+                   .forward = true,
+                   .before = before,
+                   .after = after,
+                   .at = TARN_NONE,
+                   .slot = TARN_NONE};
 }
 
 static uint32_t end_lemma(explaining *x, tarn_term from, tarn_term to, uint32_t n) {
@@ -129,7 +142,8 @@ static uint32_t end_lemma(explaining *x, tarn_term from, tarn_term to, uint32_t 
   return x->p->lemma.n - 1;
 }
 
-/* Inputs put for the kernels below t: in[v] = input + 1, out[input] = v + 1, formed[input] = kernel form of v + 1. */
+/* Inputs put for the kernels below t: in[v] = input + 1, out[input] = v + 1, formed[input] = kernel
+ * form of v + 1. */
 typedef struct cutting {
   tarn_map *in, *out, *formed;
 } cutting;
@@ -154,7 +168,8 @@ static void cut_below(explaining *x, tarn_term t, const cutting *c) {
   }
 }
 
-/* A lemma from a to b, which differ in nothing but imported terms that have one; TARN_NONE: none is needed. */
+/* A lemma from a to b, which differ in nothing but imported terms that have one; TARN_NONE: none is
+ * needed. */
 static uint32_t descend(explaining *x, tarn_term a, tarn_term b) {
   const uint64_t *known = tarn_map_get(x->lemma, a);
   if (a == b) return TARN_NONE;
@@ -180,7 +195,8 @@ static void import_kernel(explaining *x, tarn_term t) {
   if (t != over) tarn_push(x->cx, &x->p->step, plain_step(PF_NORM, t, over)), n++;
   if (below != TARN_NONE) {
     pf_lemma l = x->p->lemma.p[below];
-    for (uint32_t i = 0; i < l.n; i++) tarn_push(x->cx, &x->p->step, x->p->step.p[l.first + i]), n++;
+    for (uint32_t i = 0; i < l.n; i++)
+      tarn_push(x->cx, &x->p->step, x->p->step.p[l.first + i]), n++;
   }
   if (done != to) tarn_push(x->cx, &x->p->step, plain_step(PF_NORM, done, to)), n++;
   *tarn_map_at(x->lemma, t, NULL) = (uint64_t)end_lemma(x, t, to, n) + 1;
@@ -205,7 +221,8 @@ static void import_all(explaining *x, tarn_term root) {
   }
 }
 
-/* The chain of the graph begins at the kernel form of what was imported: the last lemma gets what comes before. */
+/* The chain of the graph begins at the kernel form of what was imported: the last lemma gets what
+ * comes before. */
 static void begin_at(explaining *x, tarn_term imported) {
   pf_proof *p = x->p;
   pf_lemma last = p->lemma.p[p->lemma.n - 1];
@@ -217,7 +234,8 @@ static void begin_at(explaining *x, tarn_term imported) {
   via.lemma = tarn_copy(x->cx, &(uint32_t){(uint32_t)(*k - 1)}, sizeof(uint32_t));
   tarn_push(x->cx, &p->step, via);
   for (uint32_t i = 0; i < n; i++) tarn_push(x->cx, &p->step, p->step.p[last.first + i]);
-  p->lemma.p[p->lemma.n - 1] = (pf_lemma){.from = imported, .to = last.to, .first = first, .n = n + 1};
+  p->lemma.p[p->lemma.n - 1] =
+      (pf_lemma){.from = imported, .to = last.to, .first = first, .n = n + 1};
 }
 
 void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_buf *out) {
@@ -242,7 +260,10 @@ void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_
   tarn_defer(s->cx, free_proof, x.eg);
   tarn_eg_proof_shorten(x.eg, SHORTEN_WORK);
   if (tarn_eg_proof_status(x.eg)) tarn_raise(s->cx, TARN_MEMORY, "explain: out of memory");
-  *p = (pf_proof){.L = s->L, .from = s->program->out[root].term, .to = chosen, .output = s->program->out[root].name};
+  *p = (pf_proof){.L = s->L,
+                  .from = s->program->out[root].term,
+                  .to = chosen,
+                  .output = s->program->out[root].name};
   take_terms(&x);
   if (!s->o.surface) import_all(&x, p->from);
   x.shift = p->lemma.n;

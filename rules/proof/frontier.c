@@ -1,4 +1,5 @@
-/* Which parts of terms a step leaves alone: there, random tensors or the parameters of a lemma may stand. */
+/* Which parts of terms a step leaves alone: there, random tensors or the parameters of a lemma may
+ * stand. */
 #include "rules/proof/proof.h"
 
 static void reach(tarn_ctx *cx, tarn_lang *L, tarn_term t, tarn_map *count, uint32_t round) {
@@ -18,7 +19,8 @@ static void reach(tarn_ctx *cx, tarn_lang *L, tarn_term t, tarn_map *count, uint
 }
 
 /* Leaves of one term; cut counts for each in how many terms it was one. */
-static void cut_one(pf_frontier *f, tarn_ctx *cx, tarn_term t, const tarn_map *count, uint32_t n, tarn_map *cut) {
+static void cut_one(pf_frontier *f, tarn_ctx *cx, tarn_term t, const tarn_map *count, uint32_t n,
+                    tarn_map *cut) {
   TARN_VEC(tarn_term) todo = {0};
   tarn_map *seen = tarn_map_new(cx);
   bool fresh;
@@ -80,7 +82,8 @@ bool pf_open_more(pf_frontier *f) {
   for (uint32_t i = 0; i < tarn_map_count(f->leaf); i++) {
     uint64_t t;
     tarn_map_item(f->leaf, i, &t);
-    if (f->cut(f->user, (tarn_term)t) != PF_COMMON || !made_of(f->L, (tarn_term)t, f->met)) continue;
+    if (f->cut(f->user, (tarn_term)t) != PF_COMMON || !made_of(f->L, (tarn_term)t, f->met))
+      continue;
     tarn_map_at(f->opened, t, NULL);
     any = true;
   }

@@ -24,7 +24,8 @@ tarn_value points_leaf(const points *p, tarn_term t, int64_t flat) {
   tarn_value v;
   if (r) lo = ((const double *)(uintptr_t)*r)[0], hi = ((const double *)(uintptr_t)*r)[1];
   if (tarn_dtype_is_float(dt)) v.d = rounded(dt, lo + u * (hi - lo));
-  else if (r && lo >= -0x1p53 && hi <= 0x1p53) v.i = (int64_t)lo + (int64_t)floor(u * (hi - lo + 1));
+  else if (r && lo >= -0x1p53 && hi <= 0x1p53)
+    v.i = (int64_t)lo + (int64_t)floor(u * (hi - lo + 1));
   else v.i = (int64_t)(h % (dt == TARN_BOOL ? 2 : 3));
   return v;
 }
@@ -65,7 +66,8 @@ typedef struct pnest { /* a term as a nest */
 
 static tarn_dtype type_of(points *p, uint32_t f, const tarn_dtype *hole, uint32_t n) {
   tarn_dtype t;
-  if (!tarn_fx_type(p->L, f, hole, n, &t)) tarn_raise(p->cx, TARN_BAD_INPUT, "an expression has no type");
+  if (!tarn_fx_type(p->L, f, hole, n, &t))
+    tarn_raise(p->cx, TARN_BAD_INPUT, "an expression has no type");
   return t;
 }
 
@@ -74,7 +76,8 @@ static tarn_dtype read_type(const points *p, const pnest *k, const tarn_read *r)
 }
 
 static void state_types(points *p, const tarn_reducer *r, tarn_dtype *t) {
-  for (uint32_t i = 0; i < r->ns; i++) t[i] = r->kind == TARN_RED_CUSTOM ? type_of(p, r->init[i], NULL, 0) : r->dtype;
+  for (uint32_t i = 0; i < r->ns; i++)
+    t[i] = r->kind == TARN_RED_CUSTOM ? type_of(p, r->init[i], NULL, 0) : r->dtype;
 }
 
 static tarn_dtype stage_type(points *p, const pnest *k, uint32_t i) {
@@ -120,7 +123,8 @@ static pvalue constant_of(const points *p, uint32_t f) {
 
 static pvalue read_at(points *p, const pnest *k, const tarn_read *r, const int64_t *dims) {
   int64_t in[2 * TARN_MAX_DIMS];
-  if (!tarn_map_apply(p->L, r->map, dims, in)) return constant_of(p, tarn_imap_get(p->L, r->map)->fill);
+  if (!tarn_map_apply(p->L, r->map, dims, in))
+    return constant_of(p, tarn_imap_get(p->L, r->map)->fill);
   if (!r->stage) return points_at(p, k->kid[r->src], in);
   int64_t at[2 * TARN_MAX_DIMS];
   memcpy(at, dims, k->n->depth * sizeof *at);
@@ -128,8 +132,10 @@ static pvalue read_at(points *p, const pnest *k, const tarn_read *r, const int64
   return stage_at(p, k, r->src, at);
 }
 
-/* Sums and products of f32, the most of what is evaluated, without ado. false: something else is in it. */
-static bool simple(const points *p, uint32_t f, const tarn_value *hole, const tarn_dtype *type, double *out) {
+/* Sums and products of f32, the most of what is evaluated, without ado. false: something else is in
+ * it. */
+static bool simple(const points *p, uint32_t f, const tarn_value *hole, const tarn_dtype *type,
+                   double *out) {
   const tarn_fx *x = tarn_fx_get(p->L, f);
   double a, b;
   if (x->op == TARN_FX_HOLE) return *out = hole[x->hole].d, type[x->hole] == TARN_F32;
@@ -169,7 +175,8 @@ static void give_back(points *p, uint32_t n) {
 }
 
 /* An expression over values with their bounds. */
-static pvalue bounded(points *p, uint32_t f, const pvalue *hole, const tarn_dtype *type, uint32_t n) {
+static pvalue bounded(points *p, uint32_t f, const pvalue *hole, const tarn_dtype *type,
+                      uint32_t n) {
   uint64_t name = tarn_hash_bytes(type, n * sizeof *type, (uint64_t)f << 32 | n);
   bool fresh;
   uint64_t *at = known(p, 0xF00D, name, &fresh);
@@ -181,7 +188,8 @@ static pvalue bounded(points *p, uint32_t f, const pvalue *hole, const tarn_dtyp
     tarn_value v[3];
     rounding r[3];
     if (s->op == TARN_FX_HOLE) slot[i] = hole[s->hole];
-    else if (s->op == TARN_FX_CONST) slot[i] = (pvalue){s->value, rounding_leaf((tarn_dtype)s->out, s->value, ROUNDING_NUMBER)};
+    else if (s->op == TARN_FX_CONST)
+      slot[i] = (pvalue){s->value, rounding_leaf((tarn_dtype)s->out, s->value, ROUNDING_NUMBER)};
     if (s->op == TARN_FX_HOLE || s->op == TARN_FX_CONST) continue;
     for (uint32_t k = 0; k < 3; k++) v[k] = slot[s->kid[k]].v, r[k] = slot[s->kid[k]].r;
     slot[i].v = tarn_fx_step(s->op, (tarn_dtype)s->dtype, (tarn_dtype)s->out, v, p->mode);
@@ -191,7 +199,8 @@ static pvalue bounded(points *p, uint32_t f, const pvalue *hole, const tarn_dtyp
   return slot[c->root[0]];
 }
 
-static pvalue expression(points *p, uint32_t f, const pvalue *hole, const tarn_dtype *type, uint32_t n) {
+static pvalue expression(points *p, uint32_t f, const pvalue *hole, const tarn_dtype *type,
+                         uint32_t n) {
   const tarn_fx *x = tarn_fx_get(p->L, f);
   pvalue v = {.v.i = 0};
   tarn_value plain[512];
@@ -203,8 +212,8 @@ static pvalue expression(points *p, uint32_t f, const pvalue *hole, const tarn_d
   return v;
 }
 
-static pvalue evaluate(points *p, const pnest *k, const tarn_read *read, uint32_t n, uint32_t f, const pvalue *first,
-                       tarn_dtype first_type, const int64_t *dims) {
+static pvalue evaluate(points *p, const pnest *k, const tarn_read *read, uint32_t n, uint32_t f,
+                       const pvalue *first, tarn_dtype first_type, const int64_t *dims) {
   uint32_t base = first ? 1 : 0;
   pvalue *hole = take(p, base + n), v;
   tarn_dtype type[512];
@@ -220,7 +229,8 @@ static pvalue evaluate(points *p, const pnest *k, const tarn_read *read, uint32_
 }
 
 /* The state after one more element. */
-static void step(points *p, const tarn_reducer *r, const tarn_dtype *type, pvalue *state, int64_t number) {
+static void step(points *p, const tarn_reducer *r, const tarn_dtype *type, pvalue *state,
+                 int64_t number) {
   pvalue next[TARN_MAX_STATE];
   const pvalue x = state[r->ns];
   bool sum = r->kind == TARN_RED_SUM && (p->bounds || r->dtype == TARN_F32);
@@ -237,7 +247,8 @@ static void step(points *p, const tarn_reducer *r, const tarn_dtype *type, pvalu
 }
 
 /* Left to right in row-major order of the reduce dims. */
-static pvalue reduced(points *p, const pnest *k, const tarn_stage *s, const tarn_func *f, int64_t *dims, tarn_dtype *out) {
+static pvalue reduced(points *p, const pnest *k, const tarn_stage *s, const tarn_func *f,
+                      int64_t *dims, tarn_dtype *out) {
   const tarn_reducer *r = tarn_reducer_get(p->L, f->red);
   uint32_t at = k->n->depth + s->nown;
   int64_t total = 1;
@@ -269,7 +280,8 @@ static pvalue stage_at(points *p, const pnest *k, uint32_t i, const int64_t *ind
   memcpy(ext, k->n->shared, k->n->depth * sizeof *ext);
   memcpy(ext + k->n->depth, s->own, s->nown * sizeof *ext);
   uint64_t name = (uint64_t)k->id << 8 | i, flat = (uint64_t)flat_of(n, ext, index);
-  bool held = f->red != TARN_NONE || i + 1 < k->n->nstage; /* others cost no more than looking them up */
+  bool held =
+      f->red != TARN_NONE || i + 1 < k->n->nstage; /* others cost no more than looking them up */
   uint64_t *at = held ? known(p, name, flat, &fresh) : NULL;
   pvalue r;
   if (at && !fresh) return recall(p, at);
@@ -296,7 +308,8 @@ static pvalue view_at(points *p, tarn_term t, const tarn_node *x, const int64_t 
   bool fresh;
   int64_t in[2 * TARN_MAX_DIMS];
   uint64_t *at = tarn_map_at(p->part, t, &fresh);
-  uint32_t map = fresh ? tarn_map_of(p->L, x->op, x->payload, tarn_term_get(p->L, x->kid[0])->type) : (uint32_t)*at - 1;
+  uint32_t map = fresh ? tarn_map_of(p->L, x->op, x->payload, tarn_term_get(p->L, x->kid[0])->type)
+                       : (uint32_t)*at - 1;
   if (fresh) *tarn_map_at(p->part, t, NULL) = (uint64_t)map + 1;
   if (!tarn_map_apply(p->L, map, index, in)) return constant_of(p, tarn_imap_get(p->L, map)->fill);
   return points_at(p, x->kid[0], in);
@@ -313,11 +326,13 @@ static pvalue concat_at(points *p, const tarn_node *x, const int64_t *index) {
 /* pair and cartProd: ((D,Sa,Sb),(2,C)) from ((D,Sa),(C)) and ((D,Sb),(C)) */
 static pvalue product_at(points *p, const tarn_node *x, const int64_t *index) {
   const tarn_type *out = tarn_type_get(p->L, x->type), *a = tarn_term_type(p->L, x->kid[0]);
-  uint32_t k = x->op == TARN_OP_PAIR ? a->ns : (uint32_t)tarn_payload_get(p->L, x->payload)->ints[0];
+  uint32_t k =
+      x->op == TARN_OP_PAIR ? a->ns : (uint32_t)tarn_payload_get(p->L, x->payload)->ints[0];
   uint32_t side = index[out->ns] != 0, from = side ? a->ns : k;
   const tarn_type *t = tarn_term_type(p->L, x->kid[side]);
   int64_t in[TARN_MAX_DIMS];
-  for (uint32_t i = 0; i < t->n; i++) in[i] = index[i < k ? i : i < t->ns ? from + i - k : out->ns + 1u + i - t->ns];
+  for (uint32_t i = 0; i < t->n; i++)
+    in[i] = index[i < k ? i : i < t->ns ? from + i - k : out->ns + 1u + i - t->ns];
   return points_at(p, x->kid[side], in);
 }
 
@@ -327,7 +342,8 @@ static pvalue gather_at(points *p, const tarn_node *x, const int64_t *index) {
   int64_t in[2 * TARN_MAX_DIMS], pick;
   if (!tarn_index_in(i->dtype, points_at(p, x->kid[1], index + axis).v.i, a->dim[axis], &pick))
     tarn_raise(p->cx, TARN_NO_RESULT, "a random index lies outside");
-  for (uint32_t d = 0; d < a->n; d++) in[d] = d < axis ? index[d] : d == axis ? pick : index[d + i->n - 1];
+  for (uint32_t d = 0; d < a->n; d++)
+    in[d] = d < axis ? index[d] : d == axis ? pick : index[d + i->n - 1];
   return points_at(p, x->kid[0], in);
 }
 
@@ -347,10 +363,12 @@ static tarn_term meaning(points *p, tarn_term t) {
   tarn_map *with = tarn_map_new(p->cx);
   tarn_term *in = TARN_ARRAY(p->cx, tarn_term, x.n + 1u);
   for (uint32_t i = 0; i < x.n; i++) {
-    in[i] = tarn_input(p->L, tarn_format(p->cx, "operand%u", i), tarn_term_get(p->L, x.kid[i])->type);
+    in[i] =
+        tarn_input(p->L, tarn_format(p->cx, "operand%u", i), tarn_term_get(p->L, x.kid[i])->type);
     *tarn_map_at(with, in[i], NULL) = (uint64_t)x.kid[i] + 1;
   }
-  tarn_term m = pf_subst(p->L, tarn_call_expand(p->L, tarn_mk(p->L, x.op, x.payload, in, x.n)), with);
+  tarn_term m =
+      pf_subst(p->L, tarn_call_expand(p->L, tarn_mk(p->L, x.op, x.payload, in, x.n)), with);
   *tarn_map_at(p->part, t, NULL) = (uint64_t)m + 1;
   return m;
 }
@@ -370,7 +388,8 @@ static pvalue kernel_at(points *p, tarn_term t, const tarn_node *x, const int64_
   case TARN_OP_GATHER: return gather_at(p, x, index);
   case TARN_OP_NTH: return nth_at(p, x, index);
   case TARN_OP_CALL: return points_at(p, meaning(p, t), index);
-  default: tarn_raise(p->cx, TARN_NO_RESULT, "%s has no value at a point", tarn_op_info(x->op)->text);
+  default:
+    tarn_raise(p->cx, TARN_NO_RESULT, "%s has no value at a point", tarn_op_info(x->op)->text);
   }
 }
 
@@ -382,7 +401,8 @@ pvalue points_at(points *p, tarn_term t, const int64_t *index) {
   if (given || leaf || x.op == TARN_OP_CONST) {
     int64_t flat = flat_of(type->n, type->dim, index);
     if (given) return ((const pvalue *)(uintptr_t)*given)[flat];
-    tarn_value v = leaf ? points_leaf(p, t, flat) : tarn_tensor_get(tarn_payload_get(p->L, x.payload)->tensor, flat);
+    tarn_value v = leaf ? points_leaf(p, t, flat)
+                        : tarn_tensor_get(tarn_payload_get(p->L, x.payload)->tensor, flat);
     return (pvalue){v, rounding_leaf(type->dtype, v, leaf ? ROUNDING_VARIES : ROUNDING_CONSTANT)};
   }
   return tarn_op_is_view(x.op) ? view_at(p, t, &x, index) : kernel_at(p, t, &x, index);

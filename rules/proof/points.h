@@ -1,6 +1,7 @@
-/* rules: the value of a term at one point, when its leaves are random tensors that nobody writes down: an element of a leaf
- * is a function of the leaf, the index and a seed. What the point does not need is not computed, so terms of any extents
- * can be compared. Written apart from the reference interpreter, so that the two check each other. */
+/* rules: the value of a term at one point, when its leaves are random tensors that nobody writes
+ * down: an element of a leaf is a function of the leaf, the index and a seed. What the point does
+ * not need is not computed, so terms of any extents can be compared. Written apart from the
+ * reference interpreter, so that the two check each other. */
 #ifndef TARN_RULES_POINTS_H
 #define TARN_RULES_POINTS_H
 #include "rules/lang/lang.h"
@@ -26,8 +27,8 @@ typedef struct points {
   struct points_room *room;
 } points;
 
-/* Of t, not a tuple, at an index over all its dims. Raises TARN_NO_RESULT when the budget is used up, or with the reason
- * why it has no value here. */
+/* Of t, not a tuple, at an index over all its dims. Raises TARN_NO_RESULT when the budget is used
+ * up, or with the reason why it has no value here. */
 pvalue points_at(points *p, tarn_term t, const int64_t *index);
 /* One element of a random tensor, by its row-major number. */
 tarn_value points_leaf(const points *p, tarn_term t, int64_t flat);

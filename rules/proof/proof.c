@@ -1,4 +1,5 @@
-/* The judge of proofs: what a step says is worked out again from the step alone, over plain terms. */
+/* The judge of proofs: what a step says is worked out again from the step alone, over plain terms.
+ */
 #include "rules/proof/proof.h"
 #include "kernel/edit.h"
 #include <string.h>
@@ -33,7 +34,8 @@ static bool holds_norm(pf_judge *j, const pf_step *s, const char **why) {
 
 static bool holds_value(pf_judge *j, const pf_step *s, const char **why) {
   const tarn_node *x = tarn_term_get(j->L, s->before), *y = tarn_term_get(j->L, s->after);
-  tarn_term computed = y->op == TARN_OP_CONST ? s->before : s->after, stated = y->op == TARN_OP_CONST ? s->after : s->before;
+  tarn_term computed = y->op == TARN_OP_CONST ? s->before : s->after,
+            stated = y->op == TARN_OP_CONST ? s->after : s->before;
   const tarn_node *c = tarn_term_get(j->L, stated);
   *why = "it is not the value of the other term";
   if (c->op != TARN_OP_CONST || x->type != y->type) return false;
@@ -43,7 +45,8 @@ static bool holds_value(pf_judge *j, const pf_step *s, const char **why) {
   return memcmp(out->data, t->data, (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype)) == 0;
 }
 
-static bool holds_congruence(pf_judge *j, const pf_proof *p, uint32_t lemma, const pf_step *s, const char **why) {
+static bool holds_congruence(pf_judge *j, const pf_proof *p, uint32_t lemma, const pf_step *s,
+                             const char **why) {
   tarn_node x = *tarn_term_get(j->L, s->before), y = *tarn_term_get(j->L, s->after);
   *why = "the two terms are not one operator over equal kids";
   if (x.op != y.op || x.payload != y.payload || x.n != y.n || s->nlemma != x.n) return false;
@@ -53,7 +56,8 @@ static bool holds_congruence(pf_judge *j, const pf_proof *p, uint32_t lemma, con
     if (k == TARN_NONE) continue;
     if (k / 2 >= lemma) return false;
     const pf_lemma *l = &p->lemma.p[k / 2];
-    bool fits = k % 2 ? l->to == x.kid[i] && l->from == y.kid[i] : l->from == x.kid[i] && l->to == y.kid[i];
+    bool fits =
+        k % 2 ? l->to == x.kid[i] && l->from == y.kid[i] : l->from == x.kid[i] && l->to == y.kid[i];
     if (fits && !l->nparam) continue;
     *why = tarn_format(j->cx, "lemma %u is not about kid %u", k / 2, i);
     return false;
@@ -62,7 +66,8 @@ static bool holds_congruence(pf_judge *j, const pf_proof *p, uint32_t lemma, con
 }
 
 /* Terms of the parameters' types put for them, constants for constants. */
-static bool holds_lemma(pf_judge *j, const pf_proof *p, uint32_t lemma, const pf_step *s, const char **why) {
+static bool holds_lemma(pf_judge *j, const pf_proof *p, uint32_t lemma, const pf_step *s,
+                        const char **why) {
   *why = "no earlier lemma";
   if (s->nlemma != 1 || s->lemma[0] / 2 >= lemma) return false;
   const pf_lemma *l = &p->lemma.p[s->lemma[0] / 2];
@@ -71,7 +76,8 @@ static bool holds_lemma(pf_judge *j, const pf_proof *p, uint32_t lemma, const pf
   if (s->nextra != l->nparam) return false;
   for (uint32_t i = 0; i < l->nparam; i++) {
     const rhost *h = &j->host;
-    if (h->nest.type(h->nest.user, l->param[i]) != h->nest.type(h->nest.user, s->extra[i])) return false;
+    if (h->nest.type(h->nest.user, l->param[i]) != h->nest.type(h->nest.user, s->extra[i]))
+      return false;
     if (h->is_const(h->user, l->param[i]) && !h->is_const(h->user, s->extra[i])) return false;
     *tarn_map_at(with, l->param[i], NULL) = (uint64_t)s->extra[i] + 1;
   }
@@ -93,7 +99,9 @@ typedef struct instance {
   const char *why;
 } instance;
 
-static const rbuild *builder(const rule *r) { return r->rhs[0].pat->kind == RP_BUILD ? r->rhs[0].pat->build : NULL; }
+static const rbuild *builder(const rule *r) {
+  return r->rhs[0].pat->kind == RP_BUILD ? r->rhs[0].pat->build : NULL;
+}
 
 /* The kids that the step says are looked into. */
 static bool open_kids(instance *x, rsite *site, uint32_t *leaf, uint32_t room) {
@@ -119,14 +127,17 @@ static bool as_built(instance *x, renv *e) {
   if (site.slot == TARN_NONE) site.slot = x->s->slot;
   if (site.slot != x->s->slot || (site.slot != TARN_NONE && site.slot >= site.n)) return false;
   uint32_t *room = TARN_ARRAY(j->cx, uint32_t, 8 * R_KIDS);
-  if (!open_kids(x, &site, room, 8 * R_KIDS) || x->s->nextra > sizeof site.extra / sizeof *site.extra) return false;
+  if (!open_kids(x, &site, room, 8 * R_KIDS) ||
+      x->s->nextra > sizeof site.extra / sizeof *site.extra)
+    return false;
   site.nextra = x->s->nextra;
   if (site.nextra) memcpy(site.extra, x->s->extra, site.nextra * sizeof *site.extra);
   site.root = x->s->at == TARN_NONE ? x->left : x->s->at;
   uint32_t made = builder(x->r)->build(&site);
   if (made == TARN_NONE) return false;
   if (x->s->at == TARN_NONE) return same(j, made, x->right);
-  return site.also[0] != TARN_NONE && same(j, site.also[0], x->left) && same(j, site.also[1], x->right);
+  return site.also[0] != TARN_NONE && same(j, site.also[0], x->left) &&
+         same(j, site.also[1], x->right);
 }
 
 static bool as_written(instance *x, renv *e) {
@@ -211,7 +222,8 @@ typedef struct judging {
 static void judge_step(tarn_ctx *cx, void *arg) {
   judging *a = arg;
   (void)cx;
-  const tarn_node *x = tarn_term_get(a->j->L, a->s->before), *y = tarn_term_get(a->j->L, a->s->after);
+  const tarn_node *x = tarn_term_get(a->j->L, a->s->before),
+                  *y = tarn_term_get(a->j->L, a->s->after);
   a->why = "the two terms have different types";
   if (x->type != y->type) return;
   a->holds = a->s->kind == PF_NORM    ? holds_norm(a->j, a->s, &a->why)
@@ -290,14 +302,17 @@ static void replay(checking *c, const pf_proof *p, uint32_t i) {
 static void replay_theorem(checking *c, const pf_proof *p) {
   const char *why;
   pf_verdict v = pf_replay_whole(p, c->worst, c->o, &why);
-  if (v == PF_SKIPPED) tarn_warn(c->j->cx, "%s: first and last term are not evaluated: %s", p->output, why);
-  if (v == PF_DIFFERENT) refuse(c, TARN_NONE, tarn_format(c->j->cx, "%s: first and last term: %s", p->output, why));
+  if (v == PF_SKIPPED)
+    tarn_warn(c->j->cx, "%s: first and last term are not evaluated: %s", p->output, why);
+  if (v == PF_DIFFERENT)
+    refuse(c, TARN_NONE, tarn_format(c->j->cx, "%s: first and last term: %s", p->output, why));
 }
 
 static void check_step(checking *c, const pf_proof *p, uint32_t lemma, uint32_t i, tarn_term at) {
   const pf_step *s = &p->step.p[i];
   const char *why = "";
-  if (s->number != i + 1) refuse(c, i + 1, tarn_format(c->j->cx, "the step is numbered %u", s->number));
+  if (s->number != i + 1)
+    refuse(c, i + 1, tarn_format(c->j->cx, "the step is numbered %u", s->number));
   else if (s->before != at) refuse(c, i + 1, "it does not begin where the one before it ends");
   else if (!pf_holds(c->j, p, lemma, s, &why)) refuse(c, i + 1, why);
   else {
@@ -313,7 +328,8 @@ static void check_lemma(checking *c, const pf_proof *p, uint32_t k) {
     check_step(c, p, k, i, at);
     at = p->step.p[i].after;
   }
-  if (c->r.ok && at != l->to) refuse(c, l->first + l->n + 1, "the lemma does not end where it says");
+  if (c->r.ok && at != l->to)
+    refuse(c, l->first + l->n + 1, "the lemma does not end where it says");
 }
 
 /* t as a proof speaks of it: without the values of big constants. */
@@ -337,8 +353,11 @@ static tarn_term without_values(pf_judge *j, tarn_term t) {
 void pf_reserve_names(tarn_ctx *cx, const tarn_program *m) {
   for (uint32_t i = 0; i < m->nin; i++) {
     const char *s = m->in[i].name;
-    bool ours = !strncmp(s, PF_CONST, strlen(PF_CONST)) || (*s == '?' && s[1] && !s[1 + strspn(s + 1, "0123456789")]);
-    if (ours) tarn_raise(cx, TARN_BAD_INPUT, "input %s: proofs use this name for themselves; give the input another", s);
+    bool ours = !strncmp(s, PF_CONST, strlen(PF_CONST)) ||
+                (*s == '?' && s[1] && !s[1 + strspn(s + 1, "0123456789")]);
+    if (ours)
+      tarn_raise(cx, TARN_BAD_INPUT,
+                 "input %s: proofs use this name for themselves; give the input another", s);
   }
 }
 
@@ -347,7 +366,8 @@ static bool about_program(checking *c, const pf_proof *p) {
   const tarn_program *m = c->o->program;
   bool any = !m;
   for (uint32_t i = 0; m && i < m->nout; i++) {
-    if (strcmp(m->out[i].name, p->output) != 0 || without_values(c->j, m->out[i].term) != p->from) continue;
+    if (strcmp(m->out[i].name, p->output) != 0 || without_values(c->j, m->out[i].term) != p->from)
+      continue;
     c->proved[i] = true;
     any = true;
   }
@@ -356,7 +376,8 @@ static bool about_program(checking *c, const pf_proof *p) {
 
 static void check_proof(checking *c, const pf_proof *p) {
   r_term_bounds(&c->j->host, p->range);
-  if (!about_program(c, p)) refuse(c, TARN_NONE, tarn_format(c->j->cx, "%s: it is not about this program", p->output));
+  if (!about_program(c, p))
+    refuse(c, TARN_NONE, tarn_format(c->j->cx, "%s: it is not about this program", p->output));
   for (uint32_t k = 0; k < p->lemma.n && c->r.ok; k++) check_lemma(c, p, k);
   c->r.steps += p->step.n;
   if (!c->r.ok) return;
@@ -366,7 +387,8 @@ static void check_proof(checking *c, const pf_proof *p) {
   else if (c->o->replay) replay_theorem(c, p);
 }
 
-tarn_proof_result tarn_proof_check(const tarn_ruleset *rs, const tarn_sx *proof, const tarn_proof_options *o) {
+tarn_proof_result tarn_proof_check(const tarn_ruleset *rs, const tarn_sx *proof,
+                                   const tarn_proof_options *o) {
   checking c = {.j = pf_judge_new(rs), .o = o, .r = {.ok = true, .bad = TARN_NONE, .why = ""}};
   uint32_t nout = o->program ? o->program->nout : 0;
   if (proof->n == 0) tarn_sx_error(rs->cx, proof, "there is no proof in it");
@@ -374,7 +396,9 @@ tarn_proof_result tarn_proof_check(const tarn_ruleset *rs, const tarn_sx *proof,
   c.proved = TARN_ARRAY(rs->cx, bool, nout + 1u);
   for (uint32_t i = 0; i < proof->n && c.r.ok; i++) check_proof(&c, pf_read(rs->L, proof->kid[i]));
   for (uint32_t i = 0; i < nout && c.r.ok; i++)
-    if (!c.proved[i]) refuse(&c, TARN_NONE, tarn_format(rs->cx, "nothing is proved of %s", o->program->out[i].name));
+    if (!c.proved[i])
+      refuse(&c, TARN_NONE,
+             tarn_format(rs->cx, "nothing is proved of %s", o->program->out[i].name));
   c.r.nuse = c.use.n;
   c.r.use = c.use.p;
   return c.r;

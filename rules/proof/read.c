@@ -1,4 +1,5 @@
-/* A proof from its text. What is read is not yet judged: only that names are bound and terms have types. */
+/* A proof from its text. What is read is not yet judged: only that names are bound and terms have
+ * types. */
 #include "rules/proof/proof.h"
 #include <inttypes.h>
 #include <math.h>
@@ -19,7 +20,8 @@ static const tarn_sx *element(const reading *r, const tarn_sx *s, uint32_t i) {
   return s->kid[i];
 }
 static uint32_t number(const reading *r, const tarn_sx *s) {
-  if (s->kind != TARN_SX_INT || s->i < 0 || s->i > INT32_MAX) tarn_sx_error(r->cx, s, "a number is expected");
+  if (s->kind != TARN_SX_INT || s->i < 0 || s->i > INT32_MAX)
+    tarn_sx_error(r->cx, s, "a number is expected");
   return (uint32_t)s->i;
 }
 /* %k for terms, !k for nests */
@@ -63,7 +65,8 @@ static void read_bytes(const reading *r, const tarn_sx *name, tarn_tensor *t) {
   tarn_sx_error(r->cx, name, "no bytes are given for %s", name->text);
 }
 
-static tarn_term fill(const reading *r, const tarn_sx *s, tarn_tensor *t, const char *name, uint32_t ns) {
+static tarn_term fill(const reading *r, const tarn_sx *s, tarn_tensor *t, const char *name,
+                      uint32_t ns) {
   const tarn_fx *x = tarn_fx_get(r->L, tarn_fx_parse(r->L, element(r, s, 1), t->dtype));
   if (x->op != TARN_FX_CONST || x->dtype != t->dtype)
     tarn_sx_error(r->cx, s, "a constant of type %s is expected", tarn_dtype_name(t->dtype));
@@ -95,7 +98,8 @@ static tarn_term tensor(const reading *r, const tarn_sx *s) {
   const tarn_type *t = tarn_type_get(r->L, type);
   tarn_tensor *v = tarn_tensor_new(r->cx, dt, t->n, t->dim);
   if (tarn_sx_is(how, "fill")) return fill(r, how, v, name->text, t->ns);
-  if (!tarn_sx_is(how, "bytes")) tarn_sx_error(r->cx, how, "(fill V), (bytes) or (hash …) is expected");
+  if (!tarn_sx_is(how, "bytes"))
+    tarn_sx_error(r->cx, how, "(fill V), (bytes) or (hash …) is expected");
   read_bytes(r, name, v);
   return tarn_constant(r->L, name->text, v, t->ns);
 }
@@ -103,7 +107,8 @@ static tarn_term tensor(const reading *r, const tarn_sx *s) {
 /* ---------------------------------------------------------------- terms */
 
 static uint32_t body(const reading *r, uint32_t op, const tarn_sx *s, uint32_t *used) {
-  if (op != TARN_OP_NEST || s->n < 2 || s->kid[1]->kind != TARN_SX_ATOM || s->kid[1]->text[0] != '!')
+  if (op != TARN_OP_NEST || s->n < 2 || s->kid[1]->kind != TARN_SX_ATOM ||
+      s->kid[1]->text[0] != '!')
     return tarn_payload_parse(r->L, op, s, used);
   const uint64_t *p = tarn_map_get(r->nest, label(r, s->kid[1], '!'));
   if (!p) tarn_sx_error(r->cx, s->kid[1], "no nest is called %s", s->kid[1]->text);
@@ -123,7 +128,8 @@ static tarn_term operator(const reading *r, const tarn_sx *s) {
     kid[i] = term(r, s->kid[1 + used + i]);
     type[i] = tarn_term_get(r->L, kid[i])->type;
   }
-  if (tarn_type_of(r->L, op, payload, type, n) == TARN_NONE) tarn_sx_error(r->cx, s, "%s", tarn_message(r->cx));
+  if (tarn_type_of(r->L, op, payload, type, n) == TARN_NONE)
+    tarn_sx_error(r->cx, s, "%s", tarn_message(r->cx));
   return tarn_mk(r->L, op, payload, kid, n);
 }
 
@@ -177,11 +183,13 @@ static pf_bind binding(const reading *r, const tarn_sx *s) {
     b.term = terms(r, s, 1, &b.n);
     return b;
   }
-  if (!first) tarn_sx_error(r->cx, s, "(?a TERM), (?*a TERM…), (?a INT) or (?a (INT…)) is expected");
+  if (!first)
+    tarn_sx_error(r->cx, s, "(?a TERM), (?*a TERM…), (?a INT) or (?a (INT…)) is expected");
   b.kind = first->kind == TARN_SX_ATOM ? 'c' : first->kind == TARN_SX_LIST ? 'l' : 'i';
   b.n = b.kind == 'l' ? first->n : 1;
   int64_t *v = TARN_ARRAY(r->cx, int64_t, b.n + 1u);
-  for (uint32_t i = 0; i < b.n && b.kind != 'c'; i++) v[i] = integer(r, b.kind == 'l' ? first->kid[i] : first);
+  for (uint32_t i = 0; i < b.n && b.kind != 'c'; i++)
+    v[i] = integer(r, b.kind == 'l' ? first->kid[i] : first);
   if (b.kind == 'c') b.term = terms(r, s, 1, &b.n);
   else b.value = v;
   return b;
@@ -221,14 +229,17 @@ static void read_step(const reading *r, const tarn_sx *s) {
   to.number = number(r, element(r, s, 1));
   const tarn_sx *what = element(r, s, 2);
   while (to.kind <= PF_LEMMA && !tarn_sx_atom_is(what, pf_kind_name[to.kind])) to.kind++;
-  if (to.kind > PF_LEMMA) tarn_sx_error(r->cx, what, "rule, norm, value, congruence or lemma is expected");
+  if (to.kind > PF_LEMMA)
+    tarn_sx_error(r->cx, what, "rule, norm, value, congruence or lemma is expected");
   bool way = to.kind == PF_RULE || to.kind == PF_LEMMA;
   uint32_t at = way ? 5 : 3, *lemma;
   if (way) to.forward = direction(r, element(r, s, 4));
   if (to.kind == PF_RULE) to.rule = element(r, s, 3)->text;
   to.before = term(r, element(r, s, at));
   to.after = term(r, element(r, s, at + 1));
-  to.nlemma = to.kind == PF_LEMMA ? 1 : to.kind == PF_CONGRUENCE ? tarn_term_get(r->L, to.before)->n : 0;
+  to.nlemma = to.kind == PF_LEMMA        ? 1
+              : to.kind == PF_CONGRUENCE ? tarn_term_get(r->L, to.before)->n
+                                         : 0;
   lemma = TARN_ARRAY(r->cx, uint32_t, to.nlemma + 1u);
   for (uint32_t i = 0; i < to.nlemma; i++) lemma[i] = TARN_NONE;
   if (to.kind == PF_LEMMA) lemma[0] = 2 * lemma_of(r, element(r, s, 3));
@@ -244,7 +255,8 @@ static void read_lemma(const reading *r, const tarn_sx *s) {
   bool fresh;
   if (tarn_sx_is(element(r, s, at), "for")) l.param = terms(r, s->kid[at++], 1, &l.nparam);
   for (uint32_t i = 0; i < l.nparam; i++)
-    if (tarn_term_get(r->L, l.param[i])->op != TARN_OP_INPUT) tarn_sx_error(r->cx, s->kid[2], "a parameter is no input");
+    if (tarn_term_get(r->L, l.param[i])->op != TARN_OP_INPUT)
+      tarn_sx_error(r->cx, s->kid[2], "a parameter is no input");
   l.from = term(r, element(r, s, at));
   l.to = term(r, element(r, s, at + 1));
   for (uint32_t i = at + 2; i < s->n; i++) read_step(r, s->kid[i]);
@@ -267,8 +279,10 @@ pf_proof *pf_read(tarn_lang *L, const tarn_sx *s) {
     if (tarn_sx_is(f, "node")) read_node(&r, f);
     else if (tarn_sx_is(f, "nest")) read_nest(&r, f);
     else if (tarn_sx_is(f, "lemma")) read_lemma(&r, f);
-    else if (tarn_sx_is(f, "theorem")) p->from = term(&r, element(&r, f, 1)), p->to = term(&r, element(&r, f, 2));
-    else if (!tarn_sx_is(f, "bytes")) tarn_sx_error(cx, f, "nest, node, lemma, theorem or bytes is expected");
+    else if (tarn_sx_is(f, "theorem"))
+      p->from = term(&r, element(&r, f, 1)), p->to = term(&r, element(&r, f, 2));
+    else if (!tarn_sx_is(f, "bytes"))
+      tarn_sx_error(cx, f, "nest, node, lemma, theorem or bytes is expected");
   }
   if (p->from == TARN_NONE) tarn_sx_error(cx, s, "no theorem is stated");
   return p;

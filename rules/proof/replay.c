@@ -26,8 +26,12 @@ typedef struct replaying {
   const char *why;
 } replaying;
 
-static int64_t allowed(const replaying *r) { return r->o->max_work > 0 ? r->o->max_work : 100000000; }
-static tarn_mode mode_of(const replaying *r) { return r->b.numeric == TARN_RULE_EXACT || r->whole ? TARN_STRICT : TARN_WIDE; }
+static int64_t allowed(const replaying *r) {
+  return r->o->max_work > 0 ? r->o->max_work : 100000000;
+}
+static tarn_mode mode_of(const replaying *r) {
+  return r->b.numeric == TARN_RULE_EXACT || r->whole ? TARN_STRICT : TARN_WIDE;
+}
 
 /* ---------------------------------------------------------------- what both sides share */
 
@@ -36,7 +40,9 @@ static pf_cut where_to_cut(void *user, tarn_term t) {
   return op == TARN_OP_INPUT ? PF_ALWAYS : op == TARN_OP_CONST ? PF_NEVER : PF_COMMON;
 }
 
-static pf_cut at_inputs(void *user, tarn_term t) { return where_to_cut(user, t) == PF_ALWAYS ? PF_ALWAYS : PF_NEVER; }
+static pf_cut at_inputs(void *user, tarn_term t) {
+  return where_to_cut(user, t) == PF_ALWAYS ? PF_ALWAYS : PF_NEVER;
+}
 
 /* ---------------------------------------------------------------- how much work */
 
@@ -55,8 +61,8 @@ static double nest_work(const tarn_lang *L, uint32_t nest) {
 }
 
 static bool is_loops(uint32_t op) {
-  return op == TARN_OP_COMPUTE || op == TARN_OP_NEST || op == TARN_OP_FOLD || op == TARN_OP_SYSTOLIC ||
-         op == TARN_OP_SYSTOLIC_ACC;
+  return op == TARN_OP_COMPUTE || op == TARN_OP_NEST || op == TARN_OP_FOLD ||
+         op == TARN_OP_SYSTOLIC || op == TARN_OP_SYSTOLIC_ACC;
 }
 
 /* Of evaluating both sides everywhere. */
@@ -107,13 +113,18 @@ static void compare(replaying *r, tarn_dtype t, tarn_value a, tarn_value b) {
 }
 
 static void judge(replaying *r) {
-  double limit = r->b.numeric == TARN_RULE_EXACT ? 0 : r->b.numeric == TARN_RULE_REASSOC ? 1e-6 : r->b.bound;
-  if (limit > TARN_RTOL) limit *= 4; /* of the largest value that a sum could take; those of random terms cancel */
+  double limit = r->b.numeric == TARN_RULE_EXACT     ? 0
+                 : r->b.numeric == TARN_RULE_REASSOC ? 1e-6
+                                                     : r->b.bound;
+  if (limit > TARN_RTOL)
+    limit *= 4; /* of the largest value that a sum could take; those of random terms cancel */
   if (r->off <= limit * fmax(r->most, 1e-6)) return;
   r->verdict = PF_DIFFERENT;
-  r->why = r->off < INFINITY
-               ? tarn_format(r->cx, "its sides have values that differ by %.3g (the largest is %.3g)", r->off, r->most)
-               : "its sides have different values";
+  r->why =
+      r->off < INFINITY
+          ? tarn_format(r->cx, "its sides have values that differ by %.3g (the largest is %.3g)",
+                        r->off, r->most)
+          : "its sides have different values";
 }
 
 /* ---------------------------------------------------------------- everywhere */
@@ -143,7 +154,8 @@ static void everywhere(replaying *r) {
     uint32_t type = tarn_term_get(r->L, (tarn_term)t)->type;
     const tarn_type *x = tarn_type_get(r->L, type);
     tarn_tensor *v = tarn_tensor_new(r->cx, x->dtype, x->n, x->dim);
-    for (int64_t k = 0, all = tarn_tensor_count(v); k < all; k++) tarn_tensor_set(v, k, points_leaf(&p, (tarn_term)t, k));
+    for (int64_t k = 0, all = tarn_tensor_count(v); k < all; k++)
+      tarn_tensor_set(v, k, points_leaf(&p, (tarn_term)t, k));
     in[i] = (tarn_binding){tarn_format(r->cx, "leaf%u", i), v};
     *tarn_map_at(with, t, NULL) = (uint64_t)tarn_input(r->L, in[i].name, type) + 1;
   }
@@ -231,12 +243,14 @@ static void samples(replaying *r) {
     }
 }
 
-static replaying start(const pf_proof *p, tarn_term a, tarn_term b, pf_bounds bounds, const tarn_proof_options *o) {
+static replaying start(const pf_proof *p, tarn_term a, tarn_term b, pf_bounds bounds,
+                       const tarn_proof_options *o) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   return (replaying){.p = p, .L = p->L, .cx = cx, .o = o, .b = bounds, .side = {a, b}, .why = ""};
 }
 
-pf_verdict pf_replay(const pf_proof *p, const pf_step *s, pf_bounds b, const tarn_proof_options *o, const char **why) {
+pf_verdict pf_replay(const pf_proof *p, const pf_step *s, pf_bounds b, const tarn_proof_options *o,
+                     const char **why) {
   replaying r = start(p, s->before, s->after, b, o);
   if (tarn_term_type(r.L, s->before)->tuple) {
     *why = "several results at once";
@@ -261,8 +275,10 @@ static void whole(tarn_ctx *cx, void *arg) {
   everywhere(arg);
 }
 
-/* Constants that were computed are rounded to their type: the whole is as near as a compiled program has to be. */
-pf_verdict pf_replay_whole(const pf_proof *p, pf_bounds b, const tarn_proof_options *o, const char **why) {
+/* Constants that were computed are rounded to their type: the whole is as near as a compiled
+ * program has to be. */
+pf_verdict pf_replay_whole(const pf_proof *p, pf_bounds b, const tarn_proof_options *o,
+                           const char **why) {
   if (b.numeric != TARN_RULE_EXACT) b = (pf_bounds){TARN_RULE_APPROX, b.bound + 1e-4};
   replaying r = start(p, p->from, p->to, b, o);
   *why = "";

@@ -1,8 +1,9 @@
-/* A proof made readable: each lemma once, in the direction in which its rules are read, and what is done alike in several
- * places as one lemma with parameters.
+/* A proof made readable: each lemma once, in the direction in which its rules are read, and what is
+ * done alike in several places as one lemma with parameters.
  *
- * A run of steps becomes such a lemma by putting parameters for the terms that all its steps leave alone, and for unknown
- * tensors; that the steps then still hold is asked of the judge, so no rule has to be known here. */
+ * A run of steps becomes such a lemma by putting parameters for the terms that all its steps leave
+ * alone, and for unknown tensors; that the steps then still hold is asked of the judge, so no rule
+ * has to be known here. */
 #include "rules/proof/proof.h"
 #include <string.h>
 
@@ -81,12 +82,15 @@ static bool opaque_leaf(const tidying *w, tarn_term t) {
   if (x->op == TARN_OP_INPUT) return true;
   if (x->op != TARN_OP_CONST) return false;
   const tarn_tensor *v = tarn_payload_get(w->L, x->payload)->tensor;
-  return tarn_tensor_count(v) > PF_WRITTEN && w->judge->host.uniform(w->judge->host.user, t) == TARN_NONE;
+  return tarn_tensor_count(v) > PF_WRITTEN &&
+         w->judge->host.uniform(w->judge->host.user, t) == TARN_NONE;
 }
 
 static pf_cut where_to_cut(void *user, tarn_term t) {
   const tidying *w = user;
-  return opaque_leaf(w, t) ? PF_ALWAYS : tarn_term_get(w->L, t)->op == TARN_OP_CONST ? PF_NEVER : PF_COMMON;
+  return opaque_leaf(w, t)                             ? PF_ALWAYS
+         : tarn_term_get(w->L, t)->op == TARN_OP_CONST ? PF_NEVER
+                                                       : PF_COMMON;
 }
 
 typedef struct scheme {
@@ -97,7 +101,8 @@ typedef struct scheme {
 } scheme;
 
 /* Parameters for the leaves, in the order in which they are met from t on. */
-static void abstract(tidying *w, tarn_term t, const tarn_map *leaf, tarn_map *with, tarn_map *seen, scheme *out) {
+static void abstract(tidying *w, tarn_term t, const tarn_map *leaf, tarn_map *with, tarn_map *seen,
+                     scheme *out) {
   TARN_VEC(tarn_term) todo = {0};
   bool fresh;
   tarn_push(w->cx, &todo, t);
@@ -221,7 +226,10 @@ static uint32_t add_lemma(tidying *w, pf_lemma l, const pf_step *s, uint32_t n) 
 static pf_step instance_of(tidying *w, const run *r, tarn_term before, tarn_term after) {
   const scheme *c = &r->c;
   if (!w->scheme_of.p[r->key]) {
-    pf_lemma l = {.from = c->step[0].before, .to = c->step[c->n - 1].after, .nparam = c->param.n, .param = c->param.p};
+    pf_lemma l = {.from = c->step[0].before,
+                  .to = c->step[c->n - 1].after,
+                  .nparam = c->param.n,
+                  .param = c->param.p};
     w->scheme_of.p[r->key] = add_lemma(w, l, c->step, c->n) + 1;
   }
   uint32_t *ref = tarn_copy(w->cx, &(uint32_t){2 * (w->scheme_of.p[r->key] - 1)}, sizeof *ref);
@@ -288,7 +296,8 @@ static void tidy_lemma(tidying *w, uint32_t k, bool last) {
       continue;
     }
     run r = read_run(w, s + i, n);
-    if (w->uses.p[r.key] > 1) tarn_push(w->cx, &out, instance_of(w, &r, s[i].before, s[i + n - 1].after));
+    if (w->uses.p[r.key] > 1)
+      tarn_push(w->cx, &out, instance_of(w, &r, s[i].before, s[i + n - 1].after));
     for (uint32_t j = 0; j < n && w->uses.p[r.key] < 2; j++) tarn_push(w->cx, &out, s[i + j]);
   }
   bool back = !last && reads_backwards(out.p, out.n);
@@ -349,7 +358,8 @@ pf_proof *pf_tidy(const tarn_ruleset *rs, const pf_proof *raw) {
                .as = TARN_ARRAY(cx, uint32_t, raw->lemma.n + 1u),
                .known = tarn_map_new(cx),
                .scheme = tarn_intern_new(cx)};
-  *p = (pf_proof){.L = raw->L, .from = raw->from, .to = raw->to, .range = raw->range, .output = raw->output};
+  *p = (pf_proof){
+      .L = raw->L, .from = raw->from, .to = raw->to, .range = raw->range, .output = raw->output};
   count_runs(&w);
   for (uint32_t k = 0; k < raw->lemma.n; k++) tidy_lemma(&w, k, k + 1 == raw->lemma.n);
   pf_proof *q = without_the_rest(&w);

@@ -1,4 +1,5 @@
-/* A proof as text: terms are named where they are first needed, each once; big constants only by what is known of them. */
+/* A proof as text: terms are named where they are first needed, each once; big constants only by
+ * what is known of them. */
 #include "rules/proof/proof.h"
 #include <inttypes.h>
 #include <math.h>
@@ -15,7 +16,9 @@ typedef struct writing {
   TARN_VEC(uint32_t) bytes; /* payloads of constants whose bytes stand at the end */
 } writing;
 
-static size_t size_of(const tarn_tensor *t) { return (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype); }
+static size_t size_of(const tarn_tensor *t) {
+  return (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype);
+}
 
 static bool one_value(const tarn_tensor *t) {
   size_t each = tarn_dtype_size(t->dtype), all = size_of(t);
@@ -29,7 +32,8 @@ static uint64_t hash_of(const tarn_tensor *t) { return tarn_hash_bytes(t->data, 
 tarn_term pf_stand_in(tarn_lang *L, tarn_term t) {
   const tarn_node *x = tarn_term_get(L, t);
   const tarn_tensor *v = x->op == TARN_OP_CONST ? tarn_payload_get(L, x->payload)->tensor : NULL;
-  if (!v || tarn_tensor_count(v) <= PF_WRITTEN || size_of(v) <= PF_BYTES || one_value(v)) return TARN_NONE;
+  if (!v || tarn_tensor_count(v) <= PF_WRITTEN || size_of(v) <= PF_BYTES || one_value(v))
+    return TARN_NONE;
   return tarn_input(L, tarn_format(tarn_lang_ctx(L), PF_CONST "%016" PRIx64, hash_of(v)), x->type);
 }
 
@@ -38,7 +42,9 @@ static void fingerprint(writing *w, const tarn_tensor *t) {
   tarn_buf_fmt(w->b, " (hash \"%016" PRIx64 "\")", hash_of(t));
   for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++) {
     tarn_value v = tarn_tensor_get(t, i);
-    double x = tarn_dtype_is_float(t->dtype) ? v.d : t->dtype == TARN_U64 ? (double)(uint64_t)v.i : (double)v.i;
+    double x = tarn_dtype_is_float(t->dtype) ? v.d
+               : t->dtype == TARN_U64        ? (double)(uint64_t)v.i
+                                             : (double)v.i;
     lo = fmin(lo, x), hi = fmax(hi, x);
   }
   tarn_buf_str(w->b, " (range ");
@@ -58,7 +64,8 @@ static void constant(writing *w, uint32_t payload) {
   if (one_value(t)) {
     tarn_value v = tarn_tensor_get(t, 0);
     tarn_buf_str(w->b, " (fill ");
-    if (tarn_dtype_is_float(t->dtype)) tarn_fx_print(w->L, w->b, tarn_fx_const(w->L, t->dtype, v.d));
+    if (tarn_dtype_is_float(t->dtype))
+      tarn_fx_print(w->L, w->b, tarn_fx_const(w->L, t->dtype, v.d));
     else tarn_fx_print(w->L, w->b, tarn_fx_iconst(w->L, t->dtype, v.i));
     tarn_buf_str(w->b, ")");
   } else if (size_of(t) <= PF_BYTES) {
@@ -82,7 +89,9 @@ static void all_bytes(writing *w) {
 
 /* ---------------------------------------------------------------- terms */
 
-static uint32_t number(const writing *w, tarn_term t) { return (uint32_t)*tarn_map_get(w->name, t) - 1; }
+static uint32_t number(const writing *w, tarn_term t) {
+  return (uint32_t)*tarn_map_get(w->name, t) - 1;
+}
 
 /* A nest is long, and many terms have the same one. */
 static uint32_t nest(writing *w, uint32_t payload) {
@@ -98,7 +107,8 @@ static uint32_t nest(writing *w, uint32_t payload) {
 
 static void node(writing *w, tarn_term t, uint32_t named) {
   const tarn_node *x = tarn_term_get(w->L, t);
-  bool big = x->op == TARN_OP_CONST && tarn_tensor_count(tarn_payload_get(w->L, x->payload)->tensor) > PF_WRITTEN;
+  bool big = x->op == TARN_OP_CONST &&
+             tarn_tensor_count(tarn_payload_get(w->L, x->payload)->tensor) > PF_WRITTEN;
   uint32_t body = x->op == TARN_OP_NEST ? nest(w, x->payload) : 0;
   tarn_buf_fmt(w->b, "\n  (node %%%u ", named);
   if (big) constant(w, x->payload);
@@ -155,7 +165,8 @@ static void bindings(writing *w, const pf_step *s) {
   for (uint32_t i = 0; i < s->nbind; i++) {
     const pf_bind *v = &s->bind[i];
     tarn_buf_fmt(w->b, " (%s%s", v->name, v->kind == 'l' ? " (" : "");
-    for (uint32_t k = 0; k < v->n && v->term; k++) tarn_buf_fmt(w->b, " %%%u", number(w, v->term[k]));
+    for (uint32_t k = 0; k < v->n && v->term; k++)
+      tarn_buf_fmt(w->b, " %%%u", number(w, v->term[k]));
     for (uint32_t k = 0; k < v->n && v->value; k++)
       tarn_buf_fmt(w->b, "%s%" PRId64, k || v->kind == 'i' ? " " : "", v->value[k]);
     tarn_buf_str(w->b, v->kind == 'l' ? "))" : ")");
@@ -172,7 +183,8 @@ static void step(writing *w, uint32_t i) {
   if (way) tarn_buf_str(w->b, s->forward ? " ->" : " <-");
   tarn_buf_fmt(w->b, " %%%u %%%u", number(w, s->before), number(w, s->after));
   for (uint32_t k = 0; cong && k < s->nlemma; k++)
-    if (s->lemma[k] != TARN_NONE) tarn_buf_fmt(w->b, " (kid %u %u%s)", k, s->lemma[k] / 2, s->lemma[k] % 2 ? " back" : "");
+    if (s->lemma[k] != TARN_NONE)
+      tarn_buf_fmt(w->b, " (kid %u %u%s)", k, s->lemma[k] / 2, s->lemma[k] % 2 ? " back" : "");
   if (s->at != TARN_NONE) named(w, "at", 1, &s->at);
   if (s->slot != TARN_NONE) numbers(w, "slot", 1, &s->slot);
   numbers(w, "open", s->nopen, s->open);
@@ -210,7 +222,9 @@ static void legend(writing *w, const tarn_ruleset *rs) {
     uint32_t k = s->kind == PF_RULE ? tarn_ruleset_find(rs, s->rule) : TARN_NONE;
     if (k == TARN_NONE) continue;
     tarn_map_at(seen, k, &fresh);
-    if (fresh) tarn_buf_fmt(w->b, "; %s: %s\n", s->rule, rs->rule.p[k]->doc ? tarn_shown(w->cx, rs->rule.p[k]->doc) : "");
+    if (fresh)
+      tarn_buf_fmt(w->b, "; %s: %s\n", s->rule,
+                   rs->rule.p[k]->doc ? tarn_shown(w->cx, rs->rule.p[k]->doc) : "");
   }
 }
 

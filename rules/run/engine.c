@@ -1,4 +1,5 @@
-/* Typed rules in the e-graph: patterns translated, matches turned into environments, right sides added. */
+/* Typed rules in the e-graph: patterns translated, matches turned into environments, right sides
+ * added. */
 #include "rules/run/run.h"
 #include <string.h>
 
@@ -7,7 +8,8 @@
 static tarn_eg_pat *translate(tarn_saturation *s, const rpat *p, uint32_t name) {
   tarn_eg_pat *q = TARN_NEW(s->cx, tarn_eg_pat);
   if (p->kind != RP_NODE) {
-    *q = (tarn_eg_pat){.kind = p->kind == RP_SEG ? TARN_EG_PAT_SEG : TARN_EG_PAT_VAR, .var = p->var};
+    *q =
+        (tarn_eg_pat){.kind = p->kind == RP_SEG ? TARN_EG_PAT_SEG : TARN_EG_PAT_VAR, .var = p->var};
     return q;
   }
   tarn_eg_pat const **kid = TARN_ARRAY(s->cx, const tarn_eg_pat *, p->n ? p->n : 1);
@@ -136,7 +138,8 @@ static bool unite(engine_rule *x, uint32_t by, uint32_t a, uint32_t b, uint32_t 
   return u >= 0;
 }
 
-/* What a proof must know of a site: its left side, the kid that it is about, the kids that were opened, further terms. */
+/* What a proof must know of a site: its left side, the kid that it is about, the kids that were
+ * opened, further terms. */
 static uint32_t keep_note(tarn_saturation *s, const rsite *site, uint32_t left) {
   if (!s->o.reasons) return 0;
   if (s->note.n == 0) tarn_push(s->cx, &s->note, 0); /* note 0: nothing */
@@ -161,7 +164,8 @@ static uint32_t keep_roots(tarn_saturation *s, const rule *r) {
   tarn_push(s->cx, &s->note, TARN_NONE);
   tarn_push(s->cx, &s->note, 0);
   tarn_push(s->cx, &s->note, r->nlhs);
-  for (uint32_t i = 0; i < r->nlhs; i++) tarn_push(s->cx, &s->note, r_left(&s->env, r, r->lhs[i].pat));
+  for (uint32_t i = 0; i < r->nlhs; i++)
+    tarn_push(s->cx, &s->note, r_left(&s->env, r, r->lhs[i].pat));
   return at;
 }
 
@@ -242,9 +246,11 @@ static int apply(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *r
   tarn_saturation *s = c.x->s;
   (void)result;
   tarn_status st = tarn_protect(s->cx, act, &c);
-  if (st == TARN_BAD_INPUT) st = TARN_OK; /* a right side that is too large to be written down: the rule does not apply */
+  if (st == TARN_BAD_INPUT)
+    st = TARN_OK; /* a right side that is too large to be written down: the rule does not apply */
   if (st && st != TARN_NO) s->failed = st;
-  if (tarn_eg_status(g) == TARN_BAD_INPUT && !st) tarn_eg_clear_status(g); /* a refused right side */
+  if (tarn_eg_status(g) == TARN_BAD_INPUT && !st)
+    tarn_eg_clear_status(g); /* a refused right side */
   return st || tarn_eg_status(g) ? -1 : c.unions;
 }
 
@@ -264,14 +270,16 @@ static uint64_t rule_reads(const rule *r) {
 }
 
 _Noreturn static void refused(tarn_ctx *cx, const rule *r, const tarn_eg_rules *rules) {
-  if (tarn_eg_rules_status(rules) == TARN_MEMORY) tarn_raise(cx, TARN_MEMORY, "%s", tarn_eg_rules_message(rules));
+  if (tarn_eg_rules_status(rules) == TARN_MEMORY)
+    tarn_raise(cx, TARN_MEMORY, "%s", tarn_eg_rules_message(rules));
   tarn_sx_error(cx, r->at, "%s", tarn_eg_rules_message(rules));
 }
 static void compile_rule(tarn_saturation *s, const rule *r, uint32_t number) {
   engine_rule *x = &s->er[s->nactive];
   *x = (engine_rule){.s = s, .r = r, .number = number};
   tarn_eg_root *lhs = TARN_ARRAY(s->cx, tarn_eg_root, r->nlhs);
-  for (uint32_t i = 0; i < r->nlhs; i++) lhs[i] = (tarn_eg_root){r->lhs[i].var, translate(s, r->lhs[i].pat, TARN_NONE)};
+  for (uint32_t i = 0; i < r->nlhs; i++)
+    lhs[i] = (tarn_eg_root){r->lhs[i].var, translate(s, r->lhs[i].pat, TARN_NONE)};
   const rbuild *b = builder_of(r);
   tarn_eg_condition cond[2] = {{fits, x, rule_reads(r)}, {holds, x, b ? b->reads : 0}};
   tarn_eg_rule e = {.name = r->name,
@@ -286,8 +294,8 @@ static void compile_rule(tarn_saturation *s, const rule *r, uint32_t number) {
   s->nactive++;
 }
 
-/* Does the description ask for what an exploratory rule makes? By the name of an intrinsic or another form of it, or
- * `product`: an intrinsic that multiplies and adds. */
+/* Does the description ask for what an exploratory rule makes? By the name of an intrinsic or
+ * another form of it, or `product`: an intrinsic that multiplies and adds. */
 static bool demanded(const tarn_saturation *s, const rule *r) {
   const tarn_hw *hw = s->o.hw;
   if (!r->demand) return true;

@@ -1,7 +1,8 @@
-/* What is known of a class beyond its type: computed at compile time, uniform, within a range, kinds of kernels.
+/* What is known of a class beyond its type: computed at compile time, uniform, within a range,
+ * kinds of kernels.
  *
- * Facts are interned by their bytes; the analysis carries the number. Joining takes what either side knows, so facts
- * only grow, and do not depend on the order of unions. */
+ * Facts are interned by their bytes; the analysis carries the number. Joining takes what either
+ * side knows, so facts only grow, and do not depend on the order of unions. */
 #include "rules/lang/range.h"
 #include "rules/run/run.h"
 #include <math.h>
@@ -27,14 +28,18 @@ static void set_range(facts *f, const tarn_range *r) {
   f->range.whole = r->whole, f->range.rounded = r->rounded;
 }
 
-static uint64_t intern(tarn_saturation *s, const facts *f) { return tarn_intern_add(s->fact, f, sizeof *f); }
+static uint64_t intern(tarn_saturation *s, const facts *f) {
+  return tarn_intern_add(s->fact, f, sizeof *f);
+}
 
 static const facts *facts_at(const tarn_saturation *s, uint64_t value) {
   size_t n;
   return tarn_intern_key(s->fact, (uint32_t)value, &n);
 }
 
-const facts *sat_facts(const tarn_saturation *s, uint32_t cls) { return facts_at(s, tarn_eg_data(s->g, RA_FACTS, cls)); }
+const facts *sat_facts(const tarn_saturation *s, uint32_t cls) {
+  return facts_at(s, tarn_eg_data(s->g, RA_FACTS, cls));
+}
 
 /* ---------------------------------------------------------------- constants */
 
@@ -79,11 +84,14 @@ static void range_of(tarn_saturation *s, const tarn_eg_node *n, facts *f) {
   if (k.typed) set_range(f, &k.r);
 }
 
-static bool moves(uint32_t op) { return tarn_op_is_view(op) || op == TARN_OP_MATERIALISE || op == TARN_OP_PLACE; }
+static bool moves(uint32_t op) {
+  return tarn_op_is_view(op) || op == TARN_OP_MATERIALISE || op == TARN_OP_PLACE;
+}
 
 /* Of what only moves: the one value that all its elements have. */
 static uint32_t uniform_of(tarn_saturation *s, const tarn_eg_node *n) {
-  uint32_t u = moves(n->op) || n->op == TARN_OP_CONCAT ? sat_facts(s, n->kids[0])->uniform : TARN_NONE;
+  uint32_t u =
+      moves(n->op) || n->op == TARN_OP_CONCAT ? sat_facts(s, n->kids[0])->uniform : TARN_NONE;
   const tarn_payload *p = tarn_payload_get(s->L, n->payload);
   for (uint32_t i = 1; n->op == TARN_OP_CONCAT && i < n->n; i++)
     if (sat_facts(s, n->kids[i])->uniform != u) u = TARN_NONE;
@@ -92,7 +100,8 @@ static uint32_t uniform_of(tarn_saturation *s, const tarn_eg_node *n) {
   return guarded && tarn_imap_get(s->L, p->id)->fill != u ? TARN_NONE : u;
 }
 
-/* Is the nest a map that reads some kernel's result, each element once? Then that kernel can do it. */
+/* Is the nest a map that reads some kernel's result, each element once? Then that kernel can do it.
+ */
 static bool could_be_epilogue(tarn_saturation *s, const tarn_eg_node *n) {
   const tarn_nest *x = tarn_nest_get(s->L, tarn_payload_get(s->L, n->payload)->id);
   const tarn_func *fn = tarn_fn_get(s->L, x->stage[0].fn);
@@ -112,7 +121,8 @@ static facts facts_of(tarn_saturation *s, const tarn_eg_node *n) {
   for (uint32_t i = 0; i < n->n; i++) f.constant = f.constant && sat_facts(s, n->kids[i])->constant;
   if (n->op != TARN_OP_CONST) f.uniform = uniform_of(s, n);
   range_of(s, n, &f);
-  if (n->op == TARN_OP_NEST) f.has = (uint8_t)r_nest_kinds(s->L, tarn_payload_get(s->L, n->payload)->id);
+  if (n->op == TARN_OP_NEST)
+    f.has = (uint8_t)r_nest_kinds(s->L, tarn_payload_get(s->L, n->payload)->id);
   if ((f.has & R_HAS_MAP) && could_be_epilogue(s, n)) f.has |= R_EPILOGUE;
   if (n->op == TARN_OP_VIEW) {
     uint32_t map = tarn_payload_get(s->L, n->payload)->id;
@@ -172,7 +182,8 @@ static unsigned facts_join(void *user, const tarn_egraph *g, uint64_t *a, uint64
 
 static bool small_type(tarn_lang *L, uint32_t type) {
   const tarn_type *t = tarn_type_get(L, type);
-  return !t->tuple && tarn_type_count(t) > 0 && (uint64_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) <= SMALL;
+  return !t->tuple && tarn_type_count(t) > 0 &&
+         (uint64_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) <= SMALL;
 }
 
 static void fold_node(tarn_ctx *cx, void *arg) {
@@ -194,7 +205,9 @@ static void fold_node(tarn_ctx *cx, void *arg) {
   tarn_eval(s->L, &t, 1, NULL, 0, TARN_STRICT, NULL, &out);
   tarn_payload p = {.kind = TARN_P_CONST, .name = "folded", .type = type, .tensor = out};
   uint32_t c = tarn_eg_add(s->g, TARN_OP_CONST, tarn_payload_intern(s->L, &p), NULL, 0);
-  if (c != TARN_NONE) tarn_eg_union_at(s->g, *(uint32_t *)(void *)j->value, evidence, n->n, c, TARN_EG_RULE_ANALYSIS, 0);
+  if (c != TARN_NONE)
+    tarn_eg_union_at(s->g, *(uint32_t *)(void *)j->value, evidence, n->n, c, TARN_EG_RULE_ANALYSIS,
+                     0);
 }
 
 /* All kids are small constants and the result is small too: it is one. */
@@ -202,7 +215,8 @@ static void facts_modify(void *user, tarn_egraph *g, uint32_t cls, uint32_t caus
   tarn_saturation *s = user;
   const facts *f = sat_facts(s, cls);
   if (!f->constant || f->value != TARN_NONE || s->failed) return;
-  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, cls, n)) {
+  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE;
+       n = tarn_eg_next_node(g, cls, n)) {
     tarn_eg_node x = tarn_eg_node_at(g, n);
     uint32_t kids[16], node = n;
     if (x.n == 0 || x.n > 16) continue;
@@ -249,7 +263,9 @@ void facts_mark(tarn_saturation *s, uint32_t cls, unsigned has) {
 
 void facts_install(tarn_saturation *s) {
   tarn_eg_analysis type = {.name = "type", .user = s, .make = type_make, .join = type_join};
-  tarn_eg_analysis know = {.name = "facts", .user = s, .make = facts_make, .join = facts_join, .modify = facts_modify};
+  tarn_eg_analysis know = {
+      .name = "facts", .user = s, .make = facts_make, .join = facts_join, .modify = facts_modify};
   s->fact = tarn_intern_new(s->cx);
-  if (tarn_eg_add_analysis(s->g, &type) != RA_TYPE || tarn_eg_add_analysis(s->g, &know) != RA_FACTS) sat_engine_failed(s);
+  if (tarn_eg_add_analysis(s->g, &type) != RA_TYPE || tarn_eg_add_analysis(s->g, &know) != RA_FACTS)
+    sat_engine_failed(s);
 }

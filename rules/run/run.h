@@ -1,10 +1,11 @@
-/* rules: saturation. engine.c gives rules to the e-graph's engine, sat.c runs the phases, facts.c has the analyses, sweep.c
- * takes out of the search what is no longer needed. */
+/* rules: saturation. engine.c gives rules to the e-graph's engine, sat.c runs the phases, facts.c
+ * has the analyses, sweep.c takes out of the search what is no longer needed. */
 #ifndef TARN_RULES_RUN_H
 #define TARN_RULES_RUN_H
 #include "rules/lang/lang.h"
 
-/* ---------------------------------------------------------------- over an e-graph (sat.c, engine.c) */
+/* ---------------------------------------------------------------- over an e-graph (sat.c,
+ * engine.c) */
 
 typedef struct facts { /* of a class, by value in a table; joined by taking what either knows */
   bool constant;
@@ -31,9 +32,11 @@ struct tarn_saturation {
   uint32_t *root, *exact; /* canonical class; id that stands for the term as imported */
   tarn_term *term;        /* terms as given (normalised) */
   TARN_VEC(uint32_t)
-  note; /* of unions, for proofs: left side, slot, how many opened kids and which, how many further ids and which */
+  note; /* of unions, for proofs: left side, slot, how many opened kids and which, how many further
+           ids and which */
   TARN_VEC(uint8_t) aside; /* by node: a standing; see sweep.c */
-  TARN_VEC(uint32_t) gone; /* nodes whose replacements read other tensors, since uses were counted */
+  TARN_VEC(uint32_t)
+  gone; /* nodes whose replacements read other tensors, since uses were counted */
   uint32_t nactive;
   struct engine_rule *er;
   tarn_sat_report report;
@@ -45,8 +48,9 @@ typedef struct engine_rule {
   bool left_out;
 } engine_rule;
 const facts *sat_facts(const tarn_saturation *s, uint32_t cls);
-/* Of a node: as any other; replaced by one at least as good, no rule matches it any more; needed by no output through
- * nodes that were not, alike; worse than another of its class, but rules still match it until the phase ends. */
+/* Of a node: as any other; replaced by one at least as good, no rule matches it any more; needed by
+ * no output through nodes that were not, alike; worse than another of its class, but rules still
+ * match it until the phase ends. */
 typedef enum { SAT_LIVE, SAT_REPLACED, SAT_UNNEEDED, SAT_WORSE } sat_standing;
 static inline sat_standing sat_stands(const tarn_saturation *s, uint32_t node) {
   return node < s->aside.n ? (sat_standing)s->aside.p[node] : SAT_LIVE;
@@ -62,7 +66,8 @@ rhost sat_host(tarn_saturation *s);
 _Noreturn void sat_engine_failed(tarn_saturation *s);
 void sat_count_uses(tarn_saturation *s); /* sweep.c: R_SHARED of the program as it is given */
 void sat_sweep(tarn_saturation *s);      /* sweep.c: between phases */
-void sat_settle(tarn_saturation *s);     /* at the end: every class that is needed has a node that is not set aside */
+void sat_settle(tarn_saturation *s); /* at the end: every class that is needed has a node that is
+                                        not set aside */
 
 void facts_install(tarn_saturation *s);
 /* Adds to what a class holds. */

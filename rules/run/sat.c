@@ -20,9 +20,11 @@ static unsigned host_facts(void *user, uint32_t id) {
   return has & R_ALONE ? has & ~(unsigned)R_SHARED : has;
 }
 
-static uint32_t host_mk(void *user, uint32_t op, uint32_t payload, const uint32_t *kid, uint32_t n) {
+static uint32_t host_mk(void *user, uint32_t op, uint32_t payload, const uint32_t *kid,
+                        uint32_t n) {
   tarn_saturation *s = user;
-  uint32_t id = s->o.reasons ? tarn_eg_add_exact(s->g, op, payload, kid, n) : tarn_eg_add(s->g, op, payload, kid, n);
+  uint32_t id = s->o.reasons ? tarn_eg_add_exact(s->g, op, payload, kid, n)
+                             : tarn_eg_add(s->g, op, payload, kid, n);
   if (id == TARN_NONE && tarn_eg_status(s->g) == TARN_BAD_INPUT) tarn_eg_clear_status(s->g);
   return id;
 }
@@ -40,7 +42,8 @@ static bool host_depends(void *user, uint32_t on, uint32_t id) {
     if (c == on) return true;
     tarn_map_at(seen, c, &fresh);
     if (!fresh) continue;
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n)) {
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
+         n = tarn_eg_next_node(s->g, c, n)) {
       tarn_eg_node x = tarn_eg_node_at(s->g, n);
       for (uint32_t i = 0; i < x.n; i++) tarn_push(s->cx, &todo, tarn_eg_find(s->g, x.kids[i]));
     }
@@ -48,7 +51,8 @@ static bool host_depends(void *user, uint32_t on, uint32_t id) {
   return false;
 }
 
-static int compare(uint32_t pa, const uint32_t *a, uint32_t na, uint32_t pb, const uint32_t *b, uint32_t nb) {
+static int compare(uint32_t pa, const uint32_t *a, uint32_t na, uint32_t pb, const uint32_t *b,
+                   uint32_t nb) {
   if (pa != pb) return pa < pb ? -1 : 1;
   if (na != nb) return na < nb ? -1 : 1;
   for (uint32_t i = 0; i < na; i++)
@@ -57,11 +61,12 @@ static int compare(uint32_t pa, const uint32_t *a, uint32_t na, uint32_t pb, con
 }
 
 static bool host_open(void *user, uint32_t id, uint32_t op,
-                      bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n), void *arg, uint32_t *payload,
-                      const uint32_t **kid, uint32_t *n) {
+                      bool (*test)(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n),
+                      void *arg, uint32_t *payload, const uint32_t **kid, uint32_t *n) {
   tarn_saturation *s = user;
   uint32_t best = TARN_NONE, c = tarn_eg_find(s->g, id);
-  for (uint32_t k = tarn_eg_next_node(s->g, c, TARN_NONE); k != TARN_NONE; k = tarn_eg_next_node(s->g, c, k)) {
+  for (uint32_t k = tarn_eg_next_node(s->g, c, TARN_NONE); k != TARN_NONE;
+       k = tarn_eg_next_node(s->g, c, k)) {
     tarn_eg_node x = tarn_eg_node_at(s->g, k);
     if (x.op != op || sat_asleep(s, k) || !test(arg, x.payload, x.kids, x.n)) continue;
     if (best != TARN_NONE && compare(*payload, *kid, *n, x.payload, x.kids, x.n) < 0) continue;
@@ -76,8 +81,8 @@ static bool host_open(void *user, uint32_t id, uint32_t op,
   return true;
 }
 
-static bool host_user_at(void *user, uint32_t id, uint32_t op, uint32_t at, uint32_t *payload, const uint32_t **kid,
-                         uint32_t *n) {
+static bool host_user_at(void *user, uint32_t id, uint32_t op, uint32_t at, uint32_t *payload,
+                         const uint32_t **kid, uint32_t *n) {
   tarn_saturation *s = user;
   tarn_eg_use u = tarn_eg_uses(s->g, tarn_eg_find(s->g, id));
   while (tarn_eg_next_use(s->g, &u)) {
@@ -92,15 +97,16 @@ static bool host_user_at(void *user, uint32_t id, uint32_t op, uint32_t at, uint
 }
 
 rhost sat_host(tarn_saturation *s) {
-  return (rhost){.nest = {.L = s->L, .user = s, .type = host_type, .mk = host_mk, .open = host_open},
-                 .graph = true,
-                 .user = s,
-                 .is_const = host_const,
-                 .uniform = host_uniform,
-                 .range = host_range,
-                 .depends = host_depends,
-                 .facts = host_facts,
-                 .user_at = host_user_at};
+  return (rhost){
+      .nest = {.L = s->L, .user = s, .type = host_type, .mk = host_mk, .open = host_open},
+      .graph = true,
+      .user = s,
+      .is_const = host_const,
+      .uniform = host_uniform,
+      .range = host_range,
+      .depends = host_depends,
+      .facts = host_facts,
+      .user_at = host_user_at};
 }
 
 /* ---------------------------------------------------------------- terms in and out */
@@ -111,9 +117,11 @@ _Noreturn void sat_engine_failed(tarn_saturation *s) {
   tarn_raise(s->cx, st ? st : TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
 }
 
-/* Congruence and facts after terms were added; a fold that found no memory leaves no other sign than the status. */
+/* Congruence and facts after terms were added; a fold that found no memory leaves no other sign
+ * than the status. */
 static void restore(tarn_saturation *s) {
-  if (tarn_eg_rebuild(s->g) || s->failed || tarn_eg_status(s->g) == TARN_MEMORY) sat_engine_failed(s);
+  if (tarn_eg_rebuild(s->g) || s->failed || tarn_eg_status(s->g) == TARN_MEMORY)
+    sat_engine_failed(s);
 }
 
 /* Adds a term, its subterms first; memo: term -> id + 1. No recursion: networks are deep. */
@@ -175,7 +183,8 @@ tarn_term tarn_sat_term(tarn_saturation *s, uint32_t cls, tarn_sat_pick *pick, v
   while (todo.n) {
     uint32_t c = todo.p[todo.n - 1], node = take_node(&k, c), missing;
     if (node == TARN_NONE || todo.n > tarn_eg_id_count(s->g))
-      tarn_raise(s->cx, TARN_INTERNAL, "selection: %s at class %u", node == TARN_NONE ? "nothing" : "a cycle", c);
+      tarn_raise(s->cx, TARN_INTERNAL, "selection: %s at class %u",
+                 node == TARN_NONE ? "nothing" : "a cycle", c);
     tarn_eg_node x = tarn_eg_node_at(s->g, node);
     tarn_term *kid = TARN_ARRAY(s->cx, tarn_term, x.n ? x.n : 1);
     if (!take_ready(&k, &x, kid, &missing)) {
@@ -191,8 +200,11 @@ tarn_term tarn_sat_term(tarn_saturation *s, uint32_t cls, tarn_sat_pick *pick, v
 /* ---------------------------------------------------------------- setting up */
 
 tarn_sat_options tarn_sat_defaults(void) {
-  return (tarn_sat_options){
-      .numerics = TARN_RULE_REASSOC, .rtol = TARN_RTOL, .max_nodes = 200000, .max_iterations = 1000, .goal = TARN_NONE};
+  return (tarn_sat_options){.numerics = TARN_RULE_REASSOC,
+                            .rtol = TARN_RTOL,
+                            .max_nodes = 200000,
+                            .max_iterations = 1000,
+                            .goal = TARN_NONE};
 }
 
 static void free_all(void *arg) { tarn_sat_free(arg); }
@@ -250,7 +262,9 @@ static bool interrupted(void *user) {
 }
 
 /* A phase names families and rules. */
-static bool named(const rule *r, const char *name) { return strcmp(r->family, name) == 0 || strcmp(r->name, name) == 0; }
+static bool named(const rule *r, const char *name) {
+  return strcmp(r->family, name) == 0 || strcmp(r->name, name) == 0;
+}
 
 static uint32_t rules_of(const tarn_saturation *s, const rphase *p, uint32_t *active) {
   uint32_t n = 0;
@@ -343,7 +357,8 @@ static void report(tarn_saturation *s, tarn_eg_stop stop, double seconds) {
   for (uint32_t i = 0; i < s->nroot; i++) s->root[i] = tarn_eg_find(s->g, s->exact[i]);
 }
 
-tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs, const tarn_sat_options *o) {
+tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs,
+                               const tarn_sat_options *o) {
   tarn_ctx *cx = rs->cx;
   tarn_saturation *s = TARN_NEW(cx, tarn_saturation);
   *s = (tarn_saturation){.L = rs->L, .cx = cx, .program = p, .rs = rs, .o = *o};
@@ -365,7 +380,9 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs, co
   if (!s->runner) tarn_raise(cx, TARN_MEMORY, "saturation: out of memory");
   tarn_eg_stop stop = run(s);
   /* Memory that runs out is no limit with a usable result: what is lost depends on the machine. */
-  if (tarn_eg_status(s->g) == TARN_MEMORY || stop == TARN_EG_STOP_CONFLICT || stop == TARN_EG_STOP_ERROR) sat_engine_failed(s);
+  if (tarn_eg_status(s->g) == TARN_MEMORY || stop == TARN_EG_STOP_CONFLICT ||
+      stop == TARN_EG_STOP_ERROR)
+    sat_engine_failed(s);
   sat_settle(s);
   report(s, stop, now() - start);
   return s;
@@ -377,8 +394,12 @@ const tarn_sat_report *tarn_sat_result(const tarn_saturation *s) { return &s->re
 tarn_egraph *tarn_sat_egraph(const tarn_saturation *s) { return s->g; }
 tarn_lang *tarn_sat_lang(const tarn_saturation *s) { return s->L; }
 uint32_t tarn_sat_roots(const tarn_saturation *s) { return s->nroot; }
-uint32_t tarn_sat_root(const tarn_saturation *s, uint32_t i) { return tarn_eg_find(s->g, s->root[i]); }
-uint32_t tarn_sat_type(const tarn_saturation *s, uint32_t c) { return (uint32_t)tarn_eg_data(s->g, RA_TYPE, c); }
+uint32_t tarn_sat_root(const tarn_saturation *s, uint32_t i) {
+  return tarn_eg_find(s->g, s->root[i]);
+}
+uint32_t tarn_sat_type(const tarn_saturation *s, uint32_t c) {
+  return (uint32_t)tarn_eg_data(s->g, RA_TYPE, c);
+}
 bool tarn_sat_is_const(const tarn_saturation *s, uint32_t c) { return sat_facts(s, c)->constant; }
 uint32_t tarn_sat_uniform(const tarn_saturation *s, uint32_t c) { return sat_facts(s, c)->uniform; }
 tarn_range tarn_sat_range(const tarn_saturation *s, uint32_t c) { return sat_facts(s, c)->range; }

@@ -1,7 +1,8 @@
 /* Between phases: what no output needs any more is left alone.
  *
- * A node that was replaced (set aside) still stands in its class, and what only it needs stands too: a convolution's
- * nine products after they have become one.  Rules that went on fusing those would make forms that nothing reads. */
+ * A node that was replaced (set aside) still stands in its class, and what only it needs stands
+ * too: a convolution's nine products after they have become one.  Rules that went on fusing those
+ * would make forms that nothing reads. */
 #include "rules/run/run.h"
 #include "rules/lang/lang.h"
 
@@ -15,8 +16,8 @@ static bool beaten(const tarn_saturation *s, uint32_t node) {
   return sat_stands(s, node) == SAT_REPLACED || sat_stands(s, node) == SAT_WORSE;
 }
 
-/* Classes that the outputs need through nodes that were not beaten. A class all of whose nodes were needs all
- * of them. */
+/* Classes that the outputs need through nodes that were not beaten. A class all of whose nodes were
+ * needs all of them. */
 static tarn_map *needed(tarn_saturation *s) {
   TARN_VEC(uint32_t) todo = {0};
   tarn_map *seen = tarn_map_new(s->cx);
@@ -26,9 +27,11 @@ static tarn_map *needed(tarn_saturation *s) {
     uint32_t c = todo.p[--todo.n], live = 0;
     tarn_map_at(seen, c, &fresh);
     if (!fresh) continue;
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n))
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
+         n = tarn_eg_next_node(s->g, c, n))
       live += !beaten(s, n);
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n)) {
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
+         n = tarn_eg_next_node(s->g, c, n)) {
       tarn_eg_node x = tarn_eg_node_at(s->g, n);
       if (live && beaten(s, n)) continue;
       for (uint32_t i = 0; i < x.n; i++) tarn_push(s->cx, &todo, tarn_eg_find(s->g, x.kids[i]));
@@ -39,14 +42,16 @@ static tarn_map *needed(tarn_saturation *s) {
 
 /* ---------------------------------------------------------------- uses */
 
-/* uses[c]: by how many classes class c is read, through nodes that stand; 2: by more than one, or twice by one of their
- * nodes. What an output is counts as read. */
+/* uses[c]: by how many classes class c is read, through nodes that stand; 2: by more than one, or
+ * twice by one of their nodes. What an output is counts as read. */
 static uint8_t *uses_of(tarn_saturation *s) {
   uint32_t ids = tarn_eg_id_count(s->g);
   uint8_t *uses = TARN_ARRAY(s->cx, uint8_t, ids + 1);
   uint32_t *by = TARN_ARRAY(s->cx, uint32_t, ids + 1), *node = TARN_ARRAY(s->cx, uint32_t, ids + 1);
-  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(s->g, c))
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n)) {
+  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
+       c = tarn_eg_next_class(s->g, c))
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
+         n = tarn_eg_next_node(s->g, c, n)) {
       tarn_eg_node x = tarn_eg_node_at(s->g, n);
       if (sat_stands(s, n) != SAT_LIVE) continue;
       for (uint32_t i = 0; i < x.n; i++) {
@@ -68,8 +73,8 @@ void sat_count_uses(tarn_saturation *s) {
     if (uses[i] > 1) facts_mark(s, i, R_SHARED);
 }
 
-/* What nodes read whose replacements read others, and these others: a dequantised tensor that a sum of products no longer
- * needs, and the bytes that it takes instead. */
+/* What nodes read whose replacements read others, and these others: a dequantised tensor that a sum
+ * of products no longer needs, and the bytes that it takes instead. */
 static void count_again(tarn_saturation *s) {
   uint8_t *uses = s->gone.n ? uses_of(s) : NULL;
   for (uint32_t g = 0; g < s->gone.n; g++) {
@@ -79,7 +84,8 @@ static void count_again(tarn_saturation *s) {
       if (uses[k] < 2 && (sat_facts(s, k)->has & R_SHARED)) facts_mark(s, k, R_ALONE);
     }
     uint32_t c = tarn_eg_find(s->g, s->gone.p[g]);
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n)) {
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
+         n = tarn_eg_next_node(s->g, c, n)) {
       tarn_eg_node y = tarn_eg_node_at(s->g, n);
       for (uint32_t i = 0; i < y.n && sat_stands(s, n) == SAT_LIVE; i++) {
         uint32_t k = tarn_eg_find(s->g, y.kids[i]);
@@ -95,9 +101,11 @@ static void count_again(tarn_saturation *s) {
 void sat_sweep(tarn_saturation *s) {
   if (s->aside.n == 0) return; /* nothing was replaced */
   tarn_map *seen = needed(s);
-  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(s->g, c)) {
+  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
+       c = tarn_eg_next_class(s->g, c)) {
     bool dead = !tarn_map_get(seen, c);
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n)) {
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
+         n = tarn_eg_next_node(s->g, c, n)) {
       if (beaten(s, n)) sat_stand(s, n, SAT_REPLACED);
       else sat_stand(s, n, dead ? SAT_UNNEEDED : SAT_LIVE);
     }
@@ -105,12 +113,14 @@ void sat_sweep(tarn_saturation *s) {
   count_again(s);
 }
 
-/* ---------------------------------------------------------------- what selection need not look at */
+/* ---------------------------------------------------------------- what selection need not look at
+ */
 
 static bool ready(const tarn_saturation *s, const uint8_t *made, uint32_t node) {
   tarn_eg_node x = tarn_eg_node_at(s->g, node);
   if (sat_stands(s, node) != SAT_LIVE) return false;
-  if (x.op == TARN_OP_NEST && !tarn_nest_emittable(s->L, tarn_payload_get(s->L, x.payload)->id)) return false;
+  if (x.op == TARN_OP_NEST && !tarn_nest_emittable(s->L, tarn_payload_get(s->L, x.payload)->id))
+    return false;
   for (uint32_t i = 0; i < x.n; i++)
     if (!made[tarn_eg_find(s->g, x.kids[i])]) return false;
   return true;
@@ -120,23 +130,28 @@ static bool ready(const tarn_saturation *s, const uint8_t *made, uint32_t node) 
 static void producible(const tarn_saturation *s, uint8_t *made) {
   for (bool again = true; again;) {
     again = false;
-    for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(s->g, c)) {
+    for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
+         c = tarn_eg_next_class(s->g, c)) {
       if (made[c]) continue;
       made[c] = sat_facts(s, c)->constant;
-      for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE && !made[c]; n = tarn_eg_next_node(s->g, c, n))
+      for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE && !made[c];
+           n = tarn_eg_next_node(s->g, c, n))
         made[c] = ready(s, made, n);
       again |= made[c];
     }
   }
 }
 
-/* Takes back what was set aside in needed classes that cannot be computed without it; false: there was nothing. */
+/* Takes back what was set aside in needed classes that cannot be computed without it; false: there
+ * was nothing. */
 static bool take_back(tarn_saturation *s, const uint8_t *made) {
   tarn_map *seen = needed(s);
   bool any = false;
-  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(s->g, c)) {
+  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
+       c = tarn_eg_next_class(s->g, c)) {
     if (made[c] || !tarn_map_get(seen, c)) continue;
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(s->g, c, n))
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
+         n = tarn_eg_next_node(s->g, c, n))
       if (beaten(s, n)) s->aside.p[n] = SAT_LIVE, any = true;
   }
   return any;

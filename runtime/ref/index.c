@@ -1,18 +1,22 @@
-/* Kernels that move elements by index: GatherElements, GatherND, ScatterElements, ScatterND, ReverseSequence, TopK. */
+/* Kernels that move elements by index: GatherElements, GatherND, ScatterElements, ScatterND,
+ * ReverseSequence, TopK. */
 #include "runtime/ref/ref_internal.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void copy(const tarn_ref_tensor *to, int64_t at, const tarn_ref_tensor *from, int64_t from_at, int64_t count) {
+static void copy(const tarn_ref_tensor *to, int64_t at, const tarn_ref_tensor *from,
+                 int64_t from_at, int64_t count) {
   size_t size = ref_size(to->dtype);
   if (count > 0)
-    memcpy((char *)to->data + (size_t)at * size, (const char *)from->data + (size_t)from_at * size, (size_t)count * size);
+    memcpy((char *)to->data + (size_t)at * size, (const char *)from->data + (size_t)from_at * size,
+           (size_t)count * size);
 }
 
-/* Where in `data` element `flat` of `index` (same rank, no larger but along axis) stands, with its own coordinate along
- * the axis replaced by v. */
-static int64_t replaced(const tarn_ref_tensor *data, const tarn_ref_tensor *index, int64_t flat, int32_t axis, int64_t v) {
+/* Where in `data` element `flat` of `index` (same rank, no larger but along axis) stands, with its
+ * own coordinate along the axis replaced by v. */
+static int64_t replaced(const tarn_ref_tensor *data, const tarn_ref_tensor *index, int64_t flat,
+                        int32_t axis, int64_t v) {
   int64_t at = 0, stride = 1;
   for (int32_t i = data->n - 1; i >= 0; i--) {
     int64_t c = flat % index->dim[i];
@@ -44,7 +48,9 @@ static double joined(const char *how, double old, double add) {
 }
 
 /* A key that orders integers of a type as int64_t does: a u64 is held by its bits. */
-static int64_t ordered(int32_t dtype, int64_t v) { return dtype == TARN_REF_U64 ? v ^ INT64_MIN : v; }
+static int64_t ordered(int32_t dtype, int64_t v) {
+  return dtype == TARN_REF_U64 ? v ^ INT64_MIN : v;
+}
 
 static int64_t joined_int(int32_t dtype, const char *how, int64_t old, int64_t add) {
   if (strcmp(how, "add") == 0) return (int64_t)((uint64_t)old + (uint64_t)add);
@@ -53,7 +59,8 @@ static int64_t joined_int(int32_t dtype, const char *how, int64_t old, int64_t a
   return more == max ? old : add;
 }
 
-static int join(tarn_ref_call *c, int64_t at, const tarn_ref_tensor *u, int64_t from, int64_t count) {
+static int join(tarn_ref_call *c, int64_t at, const tarn_ref_tensor *u, int64_t from,
+                int64_t count) {
   static const char *const ways[] = {"none", "add", "mul", "max", "min"};
   const char *how = ref_str(c, "reduction", "none");
   const tarn_ref_tensor *y = &c->out[0];
@@ -62,8 +69,11 @@ static int join(tarn_ref_call *c, int64_t at, const tarn_ref_tensor *u, int64_t 
   if (way == 5) return ref_fail(c, "an unknown reduction");
   if (way == 0) copy(y, at, u, from, count);
   for (int64_t k = 0; way && k < count; k++) {
-    if (y->dtype <= TARN_REF_BF16) ref_set(y, at + k, joined(how, ref_get(y, at + k), ref_get(u, from + k)));
-    else ref_set_int(y, at + k, joined_int(y->dtype, how, ref_get_int(y, at + k), ref_get_int(u, from + k)));
+    if (y->dtype <= TARN_REF_BF16)
+      ref_set(y, at + k, joined(how, ref_get(y, at + k), ref_get(u, from + k)));
+    else
+      ref_set_int(y, at + k,
+                  joined_int(y->dtype, how, ref_get_int(y, at + k), ref_get_int(u, from + k)));
   }
   return 0;
 }
@@ -81,8 +91,10 @@ int ref_scatter_elements(tarn_ref_call *c) {
   return 0;
 }
 
-/* The offset of the block that tuple `row` of index names in x, after `batch` leading dims. -1: out of range. */
-static int64_t block_of(const tarn_ref_tensor *x, const tarn_ref_tensor *index, int64_t row, int32_t batch) {
+/* The offset of the block that tuple `row` of index names in x, after `batch` leading dims. -1: out
+ * of range. */
+static int64_t block_of(const tarn_ref_tensor *x, const tarn_ref_tensor *index, int64_t row,
+                        int32_t batch) {
   int64_t width = index->dim[index->n - 1], at = 0;
   for (int64_t k = 0; k < width; k++) {
     int64_t v, extent = x->dim[batch + k];
@@ -95,7 +107,8 @@ static int64_t block_of(const tarn_ref_tensor *x, const tarn_ref_tensor *index, 
 int ref_gather_nd(tarn_ref_call *c) {
   const tarn_ref_tensor *x = &c->in[0], *index = &c->in[1];
   int32_t batch = (int32_t)ref_int(c, "batch_dims", 0);
-  int64_t block = ref_span(x, batch + (int32_t)index->dim[index->n - 1], x->n), per = ref_span(x, batch, x->n);
+  int64_t block = ref_span(x, batch + (int32_t)index->dim[index->n - 1], x->n),
+          per = ref_span(x, batch, x->n);
   int64_t rows = ref_span(index, 0, index->n - 1), in_batch = ref_span(index, batch, index->n - 1);
   for (int64_t r = 0; r < rows; r++) {
     int64_t at = block_of(x, index, r, batch);
@@ -107,7 +120,8 @@ int ref_gather_nd(tarn_ref_call *c) {
 
 int ref_scatter_nd(tarn_ref_call *c) {
   const tarn_ref_tensor *x = &c->in[0], *index = &c->in[1], *u = &c->in[2];
-  int64_t block = ref_span(x, (int32_t)index->dim[index->n - 1], x->n), rows = ref_span(index, 0, index->n - 1);
+  int64_t block = ref_span(x, (int32_t)index->dim[index->n - 1], x->n),
+          rows = ref_span(index, 0, index->n - 1);
   copy(&c->out[0], 0, x, 0, ref_count(x));
   for (int64_t r = 0; r < rows; r++) {
     int64_t at = block_of(x, index, r, 0);
@@ -120,7 +134,8 @@ int ref_scatter_nd(tarn_ref_call *c) {
 int ref_reverse_sequence(tarn_ref_call *c) {
   const tarn_ref_tensor *x = &c->in[0], *len = &c->in[1];
   int64_t b = ref_int(c, "batch_axis", 1), t = ref_int(c, "time_axis", 0);
-  if (x->n < 2 || b < 0 || t < 0 || b > 1 || t > 1 || b == t || len->n != 1 || len->dim[0] != x->dim[b])
+  if (x->n < 2 || b < 0 || t < 0 || b > 1 || t > 1 || b == t || len->n != 1 ||
+      len->dim[0] != x->dim[b])
     return ref_fail(c, "axes or lengths do not fit");
   int64_t block = ref_span(x, 2, x->n), stride[2] = {x->dim[1] * block, block};
   for (int64_t i = 0; i < x->dim[b]; i++) {
@@ -162,7 +177,8 @@ int ref_top_k(tarn_ref_call *c) {
   const tarn_ref_tensor *x = &c->in[0], *y = &c->out[0], *index = c->nout > 1 ? &c->out[1] : NULL;
   int32_t axis = ref_axis(c, -1, x->n);
   if (axis < 0) return ref_fail(c, "axis out of range");
-  int64_t len = x->dim[axis], k = y->dim[axis], inner = ref_span(x, axis + 1, x->n), outer = ref_span(x, 0, axis);
+  int64_t len = x->dim[axis], k = y->dim[axis], inner = ref_span(x, axis + 1, x->n),
+          outer = ref_span(x, 0, axis);
   bool most = ref_int(c, "largest", 1);
   item *list = malloc((size_t)(len ? len : 1) * sizeof *list);
   if (!list) return ref_fail(c, "out of memory");

@@ -1,5 +1,5 @@
-/* RNN, GRU and LSTM, one time step after the other. Source: ONNX's equations; gates in the order iofc (LSTM), zrh
- * (GRU); biases Wb then Rb. */
+/* RNN, GRU and LSTM, one time step after the other. Source: ONNX's equations; gates in the order
+ * iofc (LSTM), zrh (GRU); biases Wb then Rb. */
 #include "runtime/ref/ref_internal.h"
 #include <math.h>
 #include <stdlib.h>
@@ -54,16 +54,19 @@ static int kind_of(const char *name) {
 /* The names joined by commas; without the attribute the operator's own, once per direction. */
 static int read_activations(cell *e, const char *usual, int per) {
   const char *s = ref_str(e->c, "activations", usual);
-  const tarn_ref_attr *alpha = ref_attr(e->c, "activation_alpha"), *beta = ref_attr(e->c, "activation_beta");
+  const tarn_ref_attr *alpha = ref_attr(e->c, "activation_alpha"),
+                      *beta = ref_attr(e->c, "activation_beta");
   int total = per * (int)e->dirs;
   for (int k = 0; k < total; k++) {
     size_t n = strcspn(s, ",");
-    if (n == 0 || n >= sizeof e->act[k]) return ref_fail(e->c, "an activation is missing or unknown");
+    if (n == 0 || n >= sizeof e->act[k])
+      return ref_fail(e->c, "an activation is missing or unknown");
     memcpy(e->act[k], s, n);
     e->act[k][n] = 0;
     int kind = kind_of(e->act[k]);
     if (kind < 0) return ref_fail(e->c, "an activation is missing or unknown");
-    e->alpha[k] = alpha && (uint32_t)k < alpha->n && alpha->rs ? alpha->rs[k] : activations[kind].alpha;
+    e->alpha[k] =
+        alpha && (uint32_t)k < alpha->n && alpha->rs ? alpha->rs[k] : activations[kind].alpha;
     e->beta[k] = beta && (uint32_t)k < beta->n && beta->rs ? beta->rs[k] : activations[kind].beta;
     s += n;
     if (*s == ',') s++;
@@ -74,7 +77,9 @@ static int read_activations(cell *e, const char *usual, int per) {
 
 /* ---------------------------------------------------------------- sums */
 
-static double clipped(const cell *e, double v) { return e->clip > 0 ? fmin(fmax(v, -e->clip), e->clip) : v; }
+static double clipped(const cell *e, double v) {
+  return e->clip > 0 ? fmin(fmax(v, -e->clip), e->clip) : v;
+}
 
 /* Row · vector; float in four sums side by side, which need not wait for each other. */
 static double dot_f32(const float *w, const double *v, int64_t n) {
@@ -101,7 +106,9 @@ static double bias(const cell *e, int64_t d, int64_t row) {
   return e->b ? ref_get(e->b, d * 2 * e->gates * e->hidden + row) : 0;
 }
 
-static int64_t input_at(const cell *e, int64_t t, int64_t b) { return (e->layout ? b * e->seq + t : t * e->batch + b) * e->in; }
+static int64_t input_at(const cell *e, int64_t t, int64_t b) {
+  return (e->layout ? b * e->seq + t : t * e->batch + b) * e->in;
+}
 
 static void gate_sums(cell *e, int64_t d, int64_t t, int64_t b) {
   for (int64_t k = 0, at = input_at(e, t, b); k < e->in; k++) e->u[k] = ref_get(e->x, at + k);
@@ -115,10 +122,12 @@ static double peephole(const cell *e, int64_t d, int64_t g, int64_t i, double st
   return e->p ? ref_get(e->p, (d * 3 + g) * e->hidden + i) * state : 0;
 }
 
-/* ---------------------------------------------------------------- one step: e->h (and e->s) become the next */
+/* ---------------------------------------------------------------- one step: e->h (and e->s) become
+ * the next */
 
 static void step_rnn(cell *e, int64_t d) {
-  for (int64_t i = 0; i < e->hidden; i++) e->h[i] = activate(e, (int)d, clipped(e, e->z[i] + e->zr[i]));
+  for (int64_t i = 0; i < e->hidden; i++)
+    e->h[i] = activate(e, (int)d, clipped(e, e->z[i] + e->zr[i]));
 }
 
 static void step_lstm(cell *e, int64_t d) {
@@ -127,10 +136,13 @@ static void step_lstm(cell *e, int64_t d) {
   for (int64_t i = 0; i < n; i++) {
     double s = e->s[i];
     double in = activate(e, f, clipped(e, e->z[i] + e->zr[i] + peephole(e, d, 0, i, s)));
-    double forget = activate(e, f, clipped(e, e->z[2 * n + i] + e->zr[2 * n + i] + peephole(e, d, 2, i, s)));
+    double forget =
+        activate(e, f, clipped(e, e->z[2 * n + i] + e->zr[2 * n + i] + peephole(e, d, 2, i, s)));
     if (e->couple) forget = 1 - in;
-    double next = forget * s + in * activate(e, f + 1, clipped(e, e->z[3 * n + i] + e->zr[3 * n + i]));
-    double out = activate(e, f, clipped(e, e->z[n + i] + e->zr[n + i] + peephole(e, d, 1, i, next)));
+    double next =
+        forget * s + in * activate(e, f + 1, clipped(e, e->z[3 * n + i] + e->zr[3 * n + i]));
+    double out =
+        activate(e, f, clipped(e, e->z[n + i] + e->zr[n + i] + peephole(e, d, 1, i, next)));
     e->s[i] = next;
     e->h[i] = out * activate(e, f + 2, next);
   }
@@ -140,7 +152,8 @@ static void step_gru(cell *e, int64_t d) {
   int64_t n = e->hidden;
   int f = (int)d * 2;
   double *next = e->s; /* unused by GRU otherwise */
-  for (int64_t i = 0; i < n; i++) e->zr[n + i] = activate(e, f, clipped(e, e->z[n + i] + e->zr[n + i])); /* reset */
+  for (int64_t i = 0; i < n; i++)
+    e->zr[n + i] = activate(e, f, clipped(e, e->z[n + i] + e->zr[n + i])); /* reset */
   for (int64_t i = 0; i < n; i++) next[i] = e->zr[n + i] * e->h[i];
   for (int64_t i = 0; i < n; i++) {
     double r = e->zr[n + i], rb = bias(e, d, 3 * n + 2 * n + i);
@@ -164,7 +177,8 @@ static void put(const cell *e, uint32_t k, int64_t at, const double *v) {
 }
 
 static int64_t output_at(const cell *e, int64_t t, int64_t d, int64_t b) {
-  return e->layout ? ((b * e->seq + t) * e->dirs + d) * e->hidden : ((t * e->dirs + d) * e->batch + b) * e->hidden;
+  return e->layout ? ((b * e->seq + t) * e->dirs + d) * e->hidden
+                   : ((t * e->dirs + d) * e->batch + b) * e->hidden;
 }
 
 static int run_one(cell *e, int64_t d, int64_t b, void (*step)(cell *, int64_t)) {
@@ -192,7 +206,8 @@ static int run_one(cell *e, int64_t d, int64_t b, void (*step)(cell *, int64_t))
 
 static bool fits(const tarn_ref_tensor *t, int64_t count) { return !t || ref_count(t) == count; }
 
-static int run(tarn_ref_call *c, int64_t gates, const char *usual, int per, void (*step)(cell *, int64_t)) {
+static int run(tarn_ref_call *c, int64_t gates, const char *usual, int per,
+               void (*step)(cell *, int64_t)) {
   cell e = {.c = c,
             .x = &c->in[0],
             .w = &c->in[1],
@@ -210,8 +225,8 @@ static int run(tarn_ref_call *c, int64_t gates, const char *usual, int per, void
   e.seq = e.x->dim[e.layout ? 1 : 0], e.batch = e.x->dim[e.layout ? 0 : 1], e.in = e.x->dim[2];
   e.dirs = e.w->dim[0], e.hidden = e.r->dim[2];
   int64_t states = e.dirs * e.batch * e.hidden;
-  if (!fits(e.b, e.dirs * 2 * gates * e.hidden) || !fits(e.len, e.batch) || !fits(e.h0, states) || !fits(e.c0, states) ||
-      !fits(e.p, e.dirs * 3 * e.hidden))
+  if (!fits(e.b, e.dirs * 2 * gates * e.hidden) || !fits(e.len, e.batch) || !fits(e.h0, states) ||
+      !fits(e.c0, states) || !fits(e.p, e.dirs * 3 * e.hidden))
     return ref_fail(c, "an operand has the wrong shape");
   if (read_activations(&e, usual, per)) return 1;
   size_t n = (size_t)e.hidden + 1;

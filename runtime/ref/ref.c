@@ -21,8 +21,9 @@ tarn_ref_kernel *tarn_ref_find(const char *op) {
 
 #define MAX_SLOTS 32
 
-int tarn_ref_run(const char *op, const tarn_ref_attr *attr, uint32_t nattr, const tarn_ref_tensor *in, uint32_t nin,
-                 const tarn_ref_tensor *out, uint32_t nout, char message[TARN_REF_MESSAGE]) {
+int tarn_ref_run(const char *op, const tarn_ref_attr *attr, uint32_t nattr,
+                 const tarn_ref_tensor *in, uint32_t nin, const tarn_ref_tensor *out, uint32_t nout,
+                 char message[TARN_REF_MESSAGE]) {
   tarn_ref_call c = {.attr = attr, .nattr = nattr, .nin = nin, .nout = nout, .in = in, .out = out};
   tarn_ref_tensor by_slot[MAX_SLOTS] = {{0}};
   const tarn_ref_attr *slots = ref_attr(&c, "slots");
@@ -74,7 +75,9 @@ const char *ref_str(const tarn_ref_call *c, const char *name, const char *otherw
   return a && a->s ? a->s : otherwise;
 }
 
-const tarn_ref_tensor *ref_in(const tarn_ref_call *c, uint32_t i) { return i < c->nin && c->in[i].data ? &c->in[i] : NULL; }
+const tarn_ref_tensor *ref_in(const tarn_ref_call *c, uint32_t i) {
+  return i < c->nin && c->in[i].data ? &c->in[i] : NULL;
+}
 
 int64_t ref_span(const tarn_ref_tensor *t, int32_t from, int32_t to) {
   int64_t count = 1;
@@ -110,7 +113,9 @@ static double from_bits(uint32_t bits) {
 
 static double from_half(uint16_t h) {
   int e = h >> 10 & 31, m = h & 1023;
-  double v = e == 31 ? (m ? (double)NAN : (double)INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
+  double v = e == 31 ? (m ? (double)NAN : (double)INFINITY)
+             : e     ? ldexp(1024 + m, e - 25)
+                     : ldexp(m, -24);
   return h >> 15 ? -v : v;
 }
 
@@ -123,7 +128,9 @@ static uint16_t to_half(double v) {
   frexp(a, &e);
   int shift = e - 1 < -14 ? -24 : e - 11; /* the unit in the last place */
   double m = nearbyint(ldexp(a, -shift));
-  if (shift == -24) return (uint16_t)(sign | (uint16_t)m); /* a carry out of the subnormals lands on the least normal */
+  if (shift == -24)
+    return (uint16_t)(sign |
+                      (uint16_t)m); /* a carry out of the subnormals lands on the least normal */
   if (m >= 2048) m /= 2, shift++;
   return (uint16_t)(sign | ((shift + 25) << 10) | ((uint16_t)m - 1024));
 }
@@ -167,7 +174,8 @@ double ref_get(const tarn_ref_tensor *t, int64_t at) {
 }
 
 void ref_set_int(const tarn_ref_tensor *t, int64_t at, int64_t v) {
-  memcpy((char *)t->data + (size_t)at * ref_size(t->dtype), &v, ref_size(t->dtype)); /* little-endian: the low bytes */
+  memcpy((char *)t->data + (size_t)at * ref_size(t->dtype), &v,
+         ref_size(t->dtype)); /* little-endian: the low bytes */
 }
 
 void ref_set(const tarn_ref_tensor *t, int64_t at, double v) {

@@ -5,28 +5,29 @@
 #include <stdbool.h>
 
 /* Each kernel, and the table in ref.c: REF(ONNX name, function). */
-#define TARN_REF_KERNELS(REF)                                                                                                  \
-  REF(Det, ref_det)                                                                                                            \
-  REF(GRU, ref_gru)                                                                                                            \
-  REF(GatherElements, ref_gather_elements)                                                                                     \
-  REF(GatherND, ref_gather_nd)                                                                                                 \
-  REF(GridSample, ref_grid_sample)                                                                                             \
-  REF(LSTM, ref_lstm)                                                                                                          \
-  REF(MaxRoiPool, ref_max_roi_pool)                                                                                            \
-  REF(MaxUnpool, ref_max_unpool)                                                                                               \
-  REF(RNN, ref_rnn)                                                                                                            \
-  REF(ReverseSequence, ref_reverse_sequence)                                                                                   \
-  REF(RoiAlign, ref_roi_align)                                                                                                 \
-  REF(ScatterElements, ref_scatter_elements)                                                                                   \
-  REF(ScatterND, ref_scatter_nd)                                                                                               \
+#define TARN_REF_KERNELS(REF)                                                                      \
+  REF(Det, ref_det)                                                                                \
+  REF(GRU, ref_gru)                                                                                \
+  REF(GatherElements, ref_gather_elements)                                                         \
+  REF(GatherND, ref_gather_nd)                                                                     \
+  REF(GridSample, ref_grid_sample)                                                                 \
+  REF(LSTM, ref_lstm)                                                                              \
+  REF(MaxRoiPool, ref_max_roi_pool)                                                                \
+  REF(MaxUnpool, ref_max_unpool)                                                                   \
+  REF(RNN, ref_rnn)                                                                                \
+  REF(ReverseSequence, ref_reverse_sequence)                                                       \
+  REF(RoiAlign, ref_roi_align)                                                                     \
+  REF(ScatterElements, ref_scatter_elements)                                                       \
+  REF(ScatterND, ref_scatter_nd)                                                                   \
   REF(TopK, ref_top_k)
 
 #define REF(name, function) tarn_ref_kernel function;
 TARN_REF_KERNELS(REF)
 #undef REF
 
-int ref_fail(tarn_ref_call *c, const char *why);     /* sets the message; TARN_REF_FAILED */
-int ref_outside(tarn_ref_call *c, const char *what); /* "an index", "a length" … is out of range; TARN_REF_INDEX */
+int ref_fail(tarn_ref_call *c, const char *why); /* sets the message; TARN_REF_FAILED */
+int ref_outside(tarn_ref_call *c,
+                const char *what); /* "an index", "a length" … is out of range; TARN_REF_INDEX */
 const tarn_ref_attr *ref_attr(const tarn_ref_call *c, const char *name);
 int64_t ref_int(const tarn_ref_call *c, const char *name, int64_t otherwise);
 double ref_real(const tarn_ref_call *c, const char *name, double otherwise);
@@ -41,7 +42,8 @@ void ref_set(const tarn_ref_tensor *t, int64_t at, double v);
 void ref_set_int(const tarn_ref_tensor *t, int64_t at, int64_t v);
 /* Product of dims from .. to-1. */
 int64_t ref_span(const tarn_ref_tensor *t, int32_t from, int32_t to);
-int32_t ref_axis(const tarn_ref_call *c, int64_t otherwise, int32_t rank); /* attribute axis; -1 when out of range */
+int32_t ref_axis(const tarn_ref_call *c, int64_t otherwise,
+                 int32_t rank); /* attribute axis; -1 when out of range */
 /* Element i of index; a negative one counts from the end. False when it is outside. */
 bool ref_index(const tarn_ref_tensor *index, int64_t i, int64_t extent, int64_t *at);
 

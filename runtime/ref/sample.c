@@ -26,14 +26,16 @@ static double bounded(double v, double lo, double hi) { return v < lo ? lo : v >
 static double padded(const grid *g, double v, int64_t extent) {
   double last = (double)(extent - 1);
   if (g->padding == BORDER) return bounded(v, 0, last);
-  if (g->padding == REFLECTION) return bounded(g->align ? mirrored(v, 0, last) : mirrored(v, -0.5, last + 0.5), 0, last);
+  if (g->padding == REFLECTION)
+    return bounded(g->align ? mirrored(v, 0, last) : mirrored(v, -0.5, last + 0.5), 0, last);
   return v;
 }
 
 static double pixel(const grid *g, double row, double column) {
   row = padded(g, row, g->h);
   column = padded(g, column, g->w);
-  if (!(row >= 0 && column >= 0 && row <= (double)(g->h - 1) && column <= (double)(g->w - 1))) return 0;
+  if (!(row >= 0 && column >= 0 && row <= (double)(g->h - 1) && column <= (double)(g->w - 1)))
+    return 0;
   return ref_get(g->x, (g->plane * g->h + (int64_t)row) * g->w + (int64_t)column);
 }
 
@@ -44,21 +46,24 @@ static double weighed(const grid *g, double weight, double row, double column) {
 
 static double bilinear(const grid *g, double y, double x) {
   double r = floor(y), c = floor(x), fy = y - r, fx = x - c;
-  return weighed(g, (1 - fy) * (1 - fx), r, c) + weighed(g, (1 - fy) * fx, r, c + 1) + weighed(g, fy * (1 - fx), r + 1, c) +
-         weighed(g, fy * fx, r + 1, c + 1);
+  return weighed(g, (1 - fy) * (1 - fx), r, c) + weighed(g, (1 - fy) * fx, r, c + 1) +
+         weighed(g, fy * (1 - fx), r + 1, c) + weighed(g, fy * fx, r + 1, c + 1);
 }
 
 /* Keys' cubic with a = -0.75. */
 static double cubic(double d) {
   const double a = -0.75;
   d = fabs(d);
-  return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+  return d <= 1  ? ((a + 2) * d - (a + 3)) * d * d + 1
+         : d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+                 : 0;
 }
 
 static double bicubic(const grid *g, double y, double x) {
   double r = floor(y), c = floor(x), sum = 0;
   for (int i = -1; i <= 2; i++)
-    for (int j = -1; j <= 2; j++) sum += weighed(g, cubic(y - r - i) * cubic(x - c - j), r + i, c + j);
+    for (int j = -1; j <= 2; j++)
+      sum += weighed(g, cubic(y - r - i) * cubic(x - c - j), r + i, c + j);
   return sum;
 }
 
@@ -70,16 +75,24 @@ int ref_grid_sample(tarn_ref_call *c) {
   const tarn_ref_tensor *x = &c->in[0], *at = &c->in[1], *out = &c->out[0];
   const char *mode = ref_str(c, "mode", "bilinear"), *padding = ref_str(c, "padding_mode", "zeros");
   grid g = {x, 0, x->dim[2], x->dim[3], ref_int(c, "align_corners", 0), ZEROS};
-  g.padding = strcmp(padding, "border") == 0 ? BORDER : strcmp(padding, "reflection") == 0 ? REFLECTION : ZEROS;
-  bool nearest = strcmp(mode, "nearest") == 0, smooth = strcmp(mode, "bicubic") == 0 || strcmp(mode, "cubic") == 0;
+  g.padding = strcmp(padding, "border") == 0       ? BORDER
+              : strcmp(padding, "reflection") == 0 ? REFLECTION
+                                                   : ZEROS;
+  bool nearest = strcmp(mode, "nearest") == 0,
+       smooth = strcmp(mode, "bicubic") == 0 || strcmp(mode, "cubic") == 0;
   int64_t area = out->dim[2] * out->dim[3], channels = x->dim[1];
   for (int64_t i = 0, count = ref_count(out); i < count; i++) {
     int64_t where = (i / (area * channels) * area + i % area) * 2;
-    double v = denormalised(&g, ref_get(at, where), g.w), u = denormalised(&g, ref_get(at, where + 1), g.h);
+    double v = denormalised(&g, ref_get(at, where), g.w),
+           u = denormalised(&g, ref_get(at, where + 1), g.h);
     g.plane = i / area;
-    if (!(fabs(v) < 1e15 && fabs(u) < 1e15)) v = u = -1e15; /* outside, whatever the padding makes of it */
+    if (!(fabs(v) < 1e15 && fabs(u) < 1e15))
+      v = u = -1e15; /* outside, whatever the padding makes of it */
     if (!smooth) v = padded(&g, v, g.w), u = padded(&g, u, g.h);
-    ref_set(out, i, nearest ? pixel(&g, nearbyint(u), nearbyint(v)) : smooth ? bicubic(&g, u, v) : bilinear(&g, u, v));
+    ref_set(out, i,
+            nearest  ? pixel(&g, nearbyint(u), nearbyint(v))
+            : smooth ? bicubic(&g, u, v)
+                     : bilinear(&g, u, v));
   }
   return 0;
 }
@@ -96,7 +109,8 @@ static int corners(int64_t h, int64_t w, double y, double x, int64_t *at, double
   if (c >= w - 1) c = c1 = w - 1, x = (double)c;
   double fy = y - (double)r, fx = x - (double)c;
   at[0] = r * w + c, at[1] = r * w + c1, at[2] = r1 * w + c, at[3] = r1 * w + c1;
-  weight[0] = (1 - fy) * (1 - fx), weight[1] = (1 - fy) * fx, weight[2] = fy * (1 - fx), weight[3] = fy * fx;
+  weight[0] = (1 - fy) * (1 - fx), weight[1] = (1 - fy) * fx, weight[2] = fy * (1 - fx),
+  weight[3] = fy * fx;
   return 4;
 }
 
@@ -112,7 +126,8 @@ static double sampled(const tarn_ref_tensor *x, int64_t plane, const bin *b, boo
   for (int64_t i = 0; i < b->rows; i++)
     for (int64_t j = 0; j < b->columns; j++) {
       double y = b->y + ((double)i + 0.5) * b->height / (double)b->rows;
-      int k = corners(h, w, y, b->x + ((double)j + 0.5) * b->width / (double)b->columns, at, weight);
+      int k =
+          corners(h, w, y, b->x + ((double)j + 0.5) * b->width / (double)b->columns, at, weight);
       if (k == 0) most = most > 0 ? most : 0;
       for (int q = 0; q < k; q++) {
         double v = weight[q] == 0 ? 0 : weight[q] * ref_get(x, plane * h * w + at[q]);
@@ -126,8 +141,10 @@ static double sampled(const tarn_ref_tensor *x, int64_t plane, const bin *b, boo
 
 #define MAX_SAMPLES 4096
 
-static bool bin_of(tarn_ref_call *c, const tarn_ref_tensor *boxes, int64_t roi, int64_t i, int64_t j, bin *b) {
-  double scale = ref_real(c, "spatial_scale", 1), ph = (double)c->out[0].dim[2], pw = (double)c->out[0].dim[3];
+static bool bin_of(tarn_ref_call *c, const tarn_ref_tensor *boxes, int64_t roi, int64_t i,
+                   int64_t j, bin *b) {
+  double scale = ref_real(c, "spatial_scale", 1), ph = (double)c->out[0].dim[2],
+         pw = (double)c->out[0].dim[3];
   bool half = strcmp(ref_str(c, "coordinate_transformation_mode", "half_pixel"), "half_pixel") == 0;
   double shift = half ? 0.5 : 0, v[4];
   for (int k = 0; k < 4; k++) v[k] = ref_get(boxes, roi * 4 + k) * scale - shift;
@@ -135,7 +152,8 @@ static bool bin_of(tarn_ref_call *c, const tarn_ref_tensor *boxes, int64_t roi, 
   if (!half) width = width > 1 ? width : 1, height = height > 1 ? height : 1;
   int64_t ratio = ref_int(c, "sampling_ratio", 0);
   b->height = height / ph, b->width = width / pw;
-  if (!(fabs(b->height) <= MAX_SAMPLES && fabs(b->width) <= MAX_SAMPLES && ratio <= MAX_SAMPLES)) return false;
+  if (!(fabs(b->height) <= MAX_SAMPLES && fabs(b->width) <= MAX_SAMPLES && ratio <= MAX_SAMPLES))
+    return false;
   b->y = v[1] + (double)i * b->height, b->x = v[0] + (double)j * b->width;
   b->rows = ratio > 0 ? ratio : (int64_t)ceil(b->height);
   b->columns = ratio > 0 ? ratio : (int64_t)ceil(b->width);
@@ -145,19 +163,24 @@ static bool bin_of(tarn_ref_call *c, const tarn_ref_tensor *boxes, int64_t roi, 
 int ref_roi_align(tarn_ref_call *c) {
   const tarn_ref_tensor *x = &c->in[0], *boxes = &c->in[1], *batch = &c->in[2], *out = &c->out[0];
   bool max = strcmp(ref_str(c, "mode", "avg"), "max") == 0;
-  if (batch->n != 1 || batch->dim[0] != boxes->dim[0]) return ref_fail(c, "one batch index per box is needed");
+  if (batch->n != 1 || batch->dim[0] != boxes->dim[0])
+    return ref_fail(c, "one batch index per box is needed");
   for (int64_t k = 0, count = ref_count(out); k < count; k++) {
-    int64_t area = out->dim[2] * out->dim[3], roi = k / (area * x->dim[1]), channel = k / area % x->dim[1];
+    int64_t area = out->dim[2] * out->dim[3], roi = k / (area * x->dim[1]),
+            channel = k / area % x->dim[1];
     int64_t image = ref_get_int(batch, roi);
     bin b;
     if (image < 0 || image >= x->dim[0]) return ref_outside(c, "a batch index");
-    if (!bin_of(c, boxes, roi, k % area / out->dim[3], k % out->dim[3], &b)) return ref_fail(c, "a box is too large");
+    if (!bin_of(c, boxes, roi, k % area / out->dim[3], k % out->dim[3], &b))
+      return ref_fail(c, "a box is too large");
     ref_set(out, k, sampled(x, image * x->dim[1] + channel, &b, max));
   }
   return 0;
 }
 
-static int64_t between(double v, int64_t hi) { return v < 0 ? 0 : v > (double)hi ? hi : (int64_t)v; }
+static int64_t between(double v, int64_t hi) {
+  return v < 0 ? 0 : v > (double)hi ? hi : (int64_t)v;
+}
 
 /* Boxes (batch, x1, y1, x2, y2), rounded to pixels, both ends included. */
 int ref_max_roi_pool(tarn_ref_call *c) {
@@ -165,15 +188,20 @@ int ref_max_roi_pool(tarn_ref_call *c) {
   int64_t h = x->dim[2], w = x->dim[3], ph = out->dim[2], pw = out->dim[3];
   double scale = ref_real(c, "spatial_scale", 1);
   for (int64_t k = 0, count = ref_count(out); k < count; k++) {
-    int64_t roi = k / (ph * pw * x->dim[1]), channel = k / (ph * pw) % x->dim[1], i = k / pw % ph, j = k % pw;
+    int64_t roi = k / (ph * pw * x->dim[1]), channel = k / (ph * pw) % x->dim[1], i = k / pw % ph,
+            j = k % pw;
     double v[4], image = ref_get(boxes, roi * 5), most = -INFINITY;
     for (int q = 0; q < 4; q++) v[q] = round(ref_get(boxes, roi * 5 + 1 + q) * scale);
     if (!(image >= 0 && image < (double)x->dim[0])) return ref_outside(c, "a batch index");
-    double height = fmax(v[3] - v[1] + 1, 1) / (double)ph, width = fmax(v[2] - v[0] + 1, 1) / (double)pw;
-    int64_t r0 = between(floor((double)i * height) + v[1], h), r1 = between(ceil((double)(i + 1) * height) + v[1], h);
-    int64_t c0 = between(floor((double)j * width) + v[0], w), c1 = between(ceil((double)(j + 1) * width) + v[0], w);
+    double height = fmax(v[3] - v[1] + 1, 1) / (double)ph,
+           width = fmax(v[2] - v[0] + 1, 1) / (double)pw;
+    int64_t r0 = between(floor((double)i * height) + v[1], h),
+            r1 = between(ceil((double)(i + 1) * height) + v[1], h);
+    int64_t c0 = between(floor((double)j * width) + v[0], w),
+            c1 = between(ceil((double)(j + 1) * width) + v[0], w);
     for (int64_t r = r0; r < r1; r++)
-      for (int64_t q = c0; q < c1; q++) most = fmax(most, ref_get(x, (((int64_t)image * x->dim[1] + channel) * h + r) * w + q));
+      for (int64_t q = c0; q < c1; q++)
+        most = fmax(most, ref_get(x, (((int64_t)image * x->dim[1] + channel) * h + r) * w + q));
     ref_set(out, k, isinf(most) && most < 0 ? 0 : most);
   }
   return 0;
@@ -181,18 +209,22 @@ int ref_max_roi_pool(tarn_ref_call *c) {
 
 /* ---------------------------------------------------------------- MaxUnpool */
 
-/* Indices are flat positions in the output that strides and kernel imply, placed at the start of output_shape. */
+/* Indices are flat positions in the output that strides and kernel imply, placed at the start of
+ * output_shape. */
 int ref_max_unpool(tarn_ref_call *c) {
   const tarn_ref_tensor *x = &c->in[0], *index = &c->in[1], *out = &c->out[0];
-  const tarn_ref_attr *kernel = ref_attr(c, "kernel_shape"), *stride = ref_attr(c, "strides"), *pads = ref_attr(c, "pads");
+  const tarn_ref_attr *kernel = ref_attr(c, "kernel_shape"), *stride = ref_attr(c, "strides"),
+                      *pads = ref_attr(c, "pads");
   int64_t dim[16], count = ref_count(x), whole = 1;
   memset(out->data, 0, (size_t)ref_count(out) * ref_size(out->dtype));
-  if (x->n > 16 || ref_count(index) != count || index->n != x->n) return ref_fail(c, "the indices do not fit the input");
+  if (x->n > 16 || ref_count(index) != count || index->n != x->n)
+    return ref_fail(c, "the indices do not fit the input");
   for (int32_t i = 0; i < x->n; i++) {
     int32_t k = i - 2, r = x->n - 2;
     dim[i] = x->dim[i];
     if (k >= 0)
-      dim[i] = (x->dim[i] - 1) * (stride ? stride->is[k] : 1) + kernel->is[k] - (pads ? pads->is[k] + pads->is[r + k] : 0);
+      dim[i] = (x->dim[i] - 1) * (stride ? stride->is[k] : 1) + kernel->is[k] -
+               (pads ? pads->is[k] + pads->is[r + k] : 0);
     whole *= dim[i];
   }
   for (int64_t i = 0; i < count; i++) {
@@ -206,8 +238,8 @@ int ref_max_unpool(tarn_ref_call *c) {
       scale *= out->dim[k];
     }
     if (!inside) return ref_outside(c, "an index");
-    memcpy((char *)out->data + (size_t)to * ref_size(out->dtype), (const char *)x->data + (size_t)i * ref_size(x->dtype),
-           ref_size(x->dtype));
+    memcpy((char *)out->data + (size_t)to * ref_size(out->dtype),
+           (const char *)x->data + (size_t)i * ref_size(x->dtype), ref_size(x->dtype));
   }
   return 0;
 }

@@ -1,5 +1,6 @@
-/* json_get [PATH…] < FILE: fails unless standard input is one JSON document; prints what stands at each path.
- * A path is keys and indices with dots between; # is how many there are: iterations.#, iterations.0.nodes */
+/* json_get [PATH…] < FILE: fails unless standard input is one JSON document; prints what stands at
+ * each path. A path is keys and indices with dots between; # is how many there are: iterations.#,
+ * iterations.0.nodes */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,11 @@ static yajl_val step(yajl_val v, const char *key) {
 static void show(yajl_val v) {
   if (YAJL_IS_STRING(v)) puts(v->u.string);
   else if (YAJL_IS_NUMBER(v)) puts(v->u.number.r);
-  else puts(YAJL_IS_TRUE(v) ? "true" : YAJL_IS_FALSE(v) ? "false" : YAJL_IS_NULL(v) ? "null" : "composite");
+  else
+    puts(YAJL_IS_TRUE(v)    ? "true"
+         : YAJL_IS_FALSE(v) ? "false"
+         : YAJL_IS_NULL(v)  ? "null"
+                            : "composite");
 }
 static int get(yajl_val v, char *path) {
   for (char *key = strtok(path, "."); key; key = strtok(NULL, ".")) {

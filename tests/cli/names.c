@@ -1,9 +1,10 @@
-/* Models whose names are what a stranger may have written, and what to ask of files that hold such names.
+/* Models whose names are what a stranger may have written, and what to ask of files that hold such
+ * names.
  *
- *   names write DIR           DIR/K.onnx for each name: of an input, its dim, a node, an initializer, an output; DIR/K.name
- *   names holds FILE NAME…    the s-expressions in FILE have a name that ends with the text of each of these files
- *   names clean FILE…         UTF-8 without control characters but the ends of lines
- *   names lacks FILE NAME     the text is not in the file */
+ *   names write DIR           DIR/K.onnx for each name: of an input, its dim, a node, an
+ * initializer, an output; DIR/K.name names holds FILE NAME…    the s-expressions in FILE have a
+ * name that ends with the text of each of these files names clean FILE…         UTF-8 without
+ * control characters but the ends of lines names lacks FILE NAME     the text is not in the file */
 #include "base/base.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,8 @@ static void bytes(tarn_buf *b, uint32_t field, const void *p, size_t n) {
 static void text(tarn_buf *b, uint32_t field, const char *s) { bytes(b, field, s, strlen(s)); }
 static void message(tarn_buf *b, uint32_t field, const tarn_buf *m) { bytes(b, field, m->p, m->n); }
 
-static void node(tarn_buf *graph, const char *op, const char *name, const char *in0, const char *in1, const char *out) {
+static void node(tarn_buf *graph, const char *op, const char *name, const char *in0,
+                 const char *in1, const char *out) {
   tarn_buf n = {.cx = graph->cx};
   text(&n, 1, in0);
   if (in1) text(&n, 1, in1);
@@ -76,7 +78,8 @@ static void value(tarn_buf *graph, uint32_t field, const char *name, const char 
 }
 static tarn_buf model(tarn_ctx *cx, const char *name) {
   tarn_buf m = {.cx = cx}, graph = m, opset = m;
-  const char *w = tarn_format(cx, "w%s", name), *y = tarn_format(cx, "y%s", name), *h = tarn_format(cx, "h%s", name);
+  const char *w = tarn_format(cx, "w%s", name), *y = tarn_format(cx, "y%s", name),
+             *h = tarn_format(cx, "h%s", name);
   node(&graph, "MatMul", name, name, w, h);
   node(&graph, "Tanh", "", h, NULL, y);
   text(&graph, 2, name);
@@ -118,7 +121,8 @@ static int clean(tarn_ctx *cx, const char *file) {
   const char *s = tarn_read_file(cx, file, &n);
   for (size_t i = 0, len; i < n; i += len) {
     len = s[i] == '\n' || s[i] == '\t' ? 1 : tarn_visible(s + i, n - i);
-    if (!len) return fprintf(stderr, "%s: byte %zu is %02x\n", file, i, (unsigned)(unsigned char)s[i]), 1;
+    if (!len)
+      return fprintf(stderr, "%s: byte %zu is %02x\n", file, i, (unsigned)(unsigned char)s[i]), 1;
   }
   return 0;
 }
@@ -142,7 +146,8 @@ static void run(tarn_ctx *cx, void *arg) {
     for (int i = 2; i < c->argc; i++) c->bad |= clean(cx, c->argv[i]);
   else
     for (int i = 3; i < c->argc; i++)
-      c->bad |= !strcmp(what, "holds") ? holds(cx, c->argv[2], c->argv[i]) : lacks(cx, c->argv[2], c->argv[i]);
+      c->bad |= !strcmp(what, "holds") ? holds(cx, c->argv[2], c->argv[i])
+                                       : lacks(cx, c->argv[2], c->argv[i]);
 }
 int main(int argc, char **argv) {
   call c = {argc, argc < 3, argv};

@@ -1,11 +1,13 @@
-/* Runs ONNX's node tests (see generate.py) and compares the list of what passes with a committed one.
+/* Runs ONNX's node tests (see generate.py) and compares the list of what passes with a committed
+ * one.
  *
  *   conformance_run TESTS_DIR EXPECTED [--update] [--only NAME]
  *
- * Every test is run three ways: as imported, in the interpreter; optimised, in the interpreter; optimised and compiled.
- * One line a test: `NAME pass`; `NAME bound` (passes once inputs that decide a shape are given as constants: all but the
- * first, or all); `NAME opaque OP…` and `NAME bound opaque OP…` (passes, with operators that stayed opaque);
- * `NAME unsupported REASON`; `NAME wrong REASON`. Exit code 1 when the list differs from EXPECTED, in either direction;
+ * Every test is run three ways: as imported, in the interpreter; optimised, in the interpreter;
+ * optimised and compiled. One line a test: `NAME pass`; `NAME bound` (passes once inputs that
+ * decide a shape are given as constants: all but the first, or all); `NAME opaque OP…` and `NAME
+ * bound opaque OP…` (passes, with operators that stayed opaque); `NAME unsupported REASON`; `NAME
+ * wrong REASON`. Exit code 1 when the list differs from EXPECTED, in either direction;
  * --update writes it.
  */
 #include "model/model.h"
@@ -44,7 +46,9 @@ static void kernels(const forms *f, const tarn_binding *in, tarn_tensor **out) {
   tarn_kprog_eval(f->optimised->kprog, in, f->p->nin, TARN_STRICT, tarn_opaque_eval, out);
 }
 
-static void compile(forms *f) { f->compiled = pipeline_compile(f->optimised, pipeline_folder(tarn_lang_ctx(f->p->L))); }
+static void compile(forms *f) {
+  f->compiled = pipeline_compile(f->optimised, pipeline_folder(tarn_lang_ctx(f->p->L)));
+}
 static void machine_code(const forms *f, const tarn_binding *in, tarn_tensor **out) {
   pipeline_run(f->compiled, f->p, in, out);
 }
@@ -53,7 +57,9 @@ static const struct {
   const char *name;
   make_fn *make;
   way_fn *run;
-} ways[] = {{"interpreted", NULL, as_imported}, {"optimised", optimise, kernels}, {"compiled", compile, machine_code}};
+} ways[] = {{"interpreted", NULL, as_imported},
+            {"optimised", optimise, kernels},
+            {"compiled", compile, machine_code}};
 #define WAYS           (sizeof ways / sizeof *ways)
 #define SECONDS_A_TEST 60
 
@@ -77,10 +83,11 @@ static bool close_to(double a, double b, const test *t, tarn_dtype dt) {
   return a == b || fabs(a - b) <= t->atol + rtol * fabs(b);
 }
 
-static void compare(tarn_ctx *cx, const test *t, const char *name, const tarn_tensor *got, const tarn_tensor *want) {
+static void compare(tarn_ctx *cx, const test *t, const char *name, const tarn_tensor *got,
+                    const tarn_tensor *want) {
   if (got->dtype != want->dtype)
-    wrong(cx,
-          tarn_format(cx, "%s has type %s, %s is expected", name, tarn_dtype_name(got->dtype), tarn_dtype_name(want->dtype)));
+    wrong(cx, tarn_format(cx, "%s has type %s, %s is expected", name, tarn_dtype_name(got->dtype),
+                          tarn_dtype_name(want->dtype)));
   bool same = got->n == want->n;
   for (uint32_t i = 0; same && i < got->n; i++) same = got->dim[i] == want->dim[i];
   if (!same) wrong(cx, tarn_format(cx, "%s has the wrong shape", name));
@@ -88,8 +95,8 @@ static void compare(tarn_ctx *cx, const test *t, const char *name, const tarn_te
     tarn_value a = tarn_tensor_get(got, i), b = tarn_tensor_get(want, i);
     bool real = tarn_dtype_is_float(got->dtype);
     if (real ? !close_to(a.d, b.d, t, got->dtype) : a.i != b.i)
-      wrong(cx, tarn_format(cx, "%s[%lld] is %g, %g is expected", name, (long long)i, real ? a.d : (double)a.i,
-                            real ? b.d : (double)b.i));
+      wrong(cx, tarn_format(cx, "%s[%lld] is %g, %g is expected", name, (long long)i,
+                            real ? a.d : (double)a.i, real ? b.d : (double)b.i));
   }
 }
 
@@ -102,7 +109,8 @@ static bool exists(const char *path) {
 static void read_tolerance(tarn_ctx *cx, test *t) {
   char *end;
   size_t n;
-  const char *text = tarn_read_file(cx, tarn_format(cx, "%s/%s/tolerance.txt", t->dir, t->name), &n);
+  const char *text =
+      tarn_read_file(cx, tarn_format(cx, "%s/%s/tolerance.txt", t->dir, t->name), &n);
   t->rtol = strtod(text, &end);
   t->atol = strtod(end, NULL);
 }
@@ -114,7 +122,9 @@ static tarn_tensor *read_as(tarn_ctx *cx, const char *path, tarn_dtype t) {
   return x;
 }
 
-static tarn_dtype dtype_of(const tarn_program *p, const tarn_io *io) { return tarn_type_get(p->L, io->type)->dtype; }
+static tarn_dtype dtype_of(const tarn_program *p, const tarn_io *io) {
+  return tarn_type_get(p->L, io->type)->dtype;
+}
 
 /* The model's inputs by position, which names the files of a data set. */
 typedef struct names {
@@ -122,21 +132,26 @@ typedef struct names {
   char **p;
 } names;
 
-static tarn_tensor *read_input(tarn_ctx *cx, const test *t, const names *all, const char *name, int set, tarn_dtype as) {
+static tarn_tensor *read_input(tarn_ctx *cx, const test *t, const names *all, const char *name,
+                               int set, tarn_dtype as) {
   uint32_t k = 0;
   while (k < all->n && strcmp(all->p[k], name) != 0) k++;
-  return read_as(cx, tarn_format(cx, "%s/%s/test_data_set_%d/input_%u.pb", t->dir, t->name, set, k), as);
+  return read_as(cx, tarn_format(cx, "%s/%s/test_data_set_%d/input_%u.pb", t->dir, t->name, set, k),
+                 as);
 }
 
-/* CastLike's tests give one element of the type wanted where their models declare more: only its type is looked at. */
+/* CastLike's tests give one element of the type wanted where their models declare more: only its
+ * type is looked at. */
 static const tarn_tensor *like_declared(tarn_ctx *cx, const tarn_type *type, const tarn_tensor *x) {
   if (tarn_tensor_count(x) != 1 || x->dtype != type->dtype) return x;
   tarn_tensor *r = tarn_tensor_new(cx, type->dtype, type->n, type->dim);
-  for (int64_t i = 0, n = tarn_tensor_count(r); i < n; i++) tarn_tensor_set(r, i, tarn_tensor_get(x, 0));
+  for (int64_t i = 0, n = tarn_tensor_count(r); i < n; i++)
+    tarn_tensor_set(r, i, tarn_tensor_get(x, 0));
   return r;
 }
 
-static bool run_data_set(tarn_ctx *cx, const test *t, const forms *f, size_t way, const names *all, int set) {
+static bool run_data_set(tarn_ctx *cx, const test *t, const forms *f, size_t way, const names *all,
+                         int set) {
   const tarn_program *p = f->p;
   const char *at = tarn_format(cx, "%s/%s/test_data_set_%d", t->dir, t->name, set);
   if (!exists(tarn_format(cx, "%s/output_0.pb", at))) return false;
@@ -148,7 +163,8 @@ static bool run_data_set(tarn_ctx *cx, const test *t, const forms *f, size_t way
   tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout);
   ways[way].run(f, in, out);
   for (uint32_t i = 0; i < p->nout; i++)
-    compare(cx, t, p->out[i].name, out[i], read_as(cx, tarn_format(cx, "%s/output_%u.pb", at, i), dtype_of(p, &p->out[i])));
+    compare(cx, t, p->out[i].name, out[i],
+            read_as(cx, tarn_format(cx, "%s/output_%u.pb", at, i), dtype_of(p, &p->out[i])));
   return true;
 }
 
@@ -178,7 +194,8 @@ static char **lines_of(tarn_ctx *cx, char *text, uint32_t *count) {
 static names input_names(tarn_ctx *cx, const test *t) {
   names r = {0};
   size_t n;
-  r.p = lines_of(cx, tarn_read_file(cx, tarn_format(cx, "%s/%s/inputs.txt", t->dir, t->name), &n), &r.n);
+  r.p = lines_of(cx, tarn_read_file(cx, tarn_format(cx, "%s/%s/inputs.txt", t->dir, t->name), &n),
+                 &r.n);
   return r;
 }
 
@@ -237,8 +254,10 @@ static bool run_bound(test *t, int bind) {
   t->bind = bind;
   t->loaded = false;
   tarn_status st = tarn_protect(cx, run_test, t);
-  if (st != TARN_OK && t->loaded) snprintf(t->result, sizeof t->result, "wrong %s: %.360s", t->way, tarn_message(cx));
-  else if (st != TARN_OK) snprintf(t->result, sizeof t->result, "unsupported %.380s", reason(tarn_message(cx)));
+  if (st != TARN_OK && t->loaded)
+    snprintf(t->result, sizeof t->result, "wrong %s: %.360s", t->way, tarn_message(cx));
+  else if (st != TARN_OK)
+    snprintf(t->result, sizeof t->result, "unsupported %.380s", reason(tarn_message(cx)));
   if (bind && starts(t->result, "unsupported")) memcpy(t->result, before, sizeof before);
   tarn_ctx_free(cx);
   return true;
@@ -246,7 +265,8 @@ static bool run_bound(test *t, int bind) {
 
 static void run_tries(test *t) {
   bool ok = run_bound(t, 0);
-  for (int bind = 1; ok && bind <= 2 && starts(t->result, "unsupported") && strstr(t->result, "constant"); bind++)
+  for (int bind = 1;
+       ok && bind <= 2 && starts(t->result, "unsupported") && strstr(t->result, "constant"); bind++)
     ok = run_bound(t, bind);
   if (!ok) snprintf(t->result, sizeof t->result, "wrong out of memory");
 }
@@ -266,14 +286,17 @@ static bool run_isolated(test *t) {
   bool got = read(end[0], t, sizeof *t) == sizeof *t;
   close(end[0]);
   if (waitpid(child, &status, 0) != child) return false;
-  if (!got && WIFSIGNALED(status)) snprintf(t->result, sizeof t->result, "wrong ended by signal %d", WTERMSIG(status));
+  if (!got && WIFSIGNALED(status))
+    snprintf(t->result, sizeof t->result, "wrong ended by signal %d", WTERMSIG(status));
   else if (!got) return false;
   return true;
 }
 
 /* ---------------------------------------------------------------- the list */
 
-static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_text(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 typedef struct job {
   const char *dir, *expected, *only;
@@ -327,7 +350,8 @@ static void run_all(tarn_ctx *cx, void *arg) {
     f32 += starts(t.result, "pass") && t.single_f32;
   }
   qsort(now, n, sizeof *now, by_text);
-  printf("%u tests: %u pass, %u bound, %u opaque, %u unsupported, %u wrong; %u single-node float32 tests pass without opaque\n",
+  printf("%u tests: %u pass, %u bound, %u opaque, %u unsupported, %u wrong; %u single-node float32 "
+         "tests pass without opaque\n",
          n, count[0], count[1], count[2], count[3], count[4], f32);
   if (j->only) {
     printf("%s", text.p);

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FUZZ_CHECK(c)                                                                                                          \
-  do {                                                                                                                         \
-    if (!(c)) {                                                                                                                \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #c);                                                                  \
-      abort();                                                                                                                 \
-    }                                                                                                                          \
+#define FUZZ_CHECK(c)                                                                              \
+  do {                                                                                             \
+    if (!(c)) {                                                                                    \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #c);                                      \
+      abort();                                                                                     \
+    }                                                                                              \
   } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -28,7 +28,8 @@ static void select_all(tarn_sel_graph *g, uint64_t seed) {
   tarn_sel_view v;
   FUZZ_CHECK(tarn_sel_graph_view(g, &v) == TARN_OK);
   if (v.n_classes > MOST_CLASSES) return;
-  for (int m = 0; m < TARN_SEL_METHODS; m++) cost[m] = m == TARN_SEL_ILP ? INFINITY : run(g, (tarn_sel_method)m, seed, &bound);
+  for (int m = 0; m < TARN_SEL_METHODS; m++)
+    cost[m] = m == TARN_SEL_ILP ? INFINITY : run(g, (tarn_sel_method)m, seed, &bound);
   for (int m = 0; m < TARN_SEL_METHODS; m++) {
     FUZZ_CHECK(m == TARN_SEL_ILP || cost[m] < INFINITY || !(cost[0] < INFINITY));
     FUZZ_CHECK(!(cost[m] < bound * (1 - 1e-6) - 1e-9));
@@ -46,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   FUZZ_CHECK(cx);
   tarn_sel_graph *g = NULL;
   tarn_status st = tarn_sel_parse_json(cx, exact, n, "input", &o, &g);
-  FUZZ_CHECK(st == TARN_OK || (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
+  FUZZ_CHECK(st == TARN_OK ||
+             (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
   if (!st) select_all(g, n);
   tarn_sel_graph_free(g);
   tarn_ctx_free(cx);

@@ -1,4 +1,5 @@
-/* Whatever text comes, it is a description that prints and reads back as itself, or a placed message says why not. */
+/* Whatever text comes, it is a description that prints and reads back as itself, or a placed
+ * message says why not. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   FUZZ_CHECK(cx);
   input in = {exact, n};
   tarn_status st = tarn_protect(cx, round_trip, &in);
-  FUZZ_CHECK(st == TARN_OK || (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
+  FUZZ_CHECK(st == TARN_OK ||
+             (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
   tarn_ctx_free(cx);
   free(exact);
   return 0;

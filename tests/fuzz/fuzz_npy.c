@@ -1,5 +1,5 @@
-/* Whatever bytes come as .npy or as TensorProto, they are a tensor that writes and reads back as itself, or a message
- * says why not. */
+/* Whatever bytes come as .npy or as TensorProto, they are a tensor that writes and reads back as
+ * itself, or a message says why not. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@ typedef struct input {
 } input;
 
 static void check_same(const tarn_tensor *a, const tarn_tensor *b) {
-  FUZZ_CHECK(a->dtype == b->dtype && a->n == b->n && memcmp(a->dim, b->dim, a->n * sizeof *a->dim) == 0);
+  FUZZ_CHECK(a->dtype == b->dtype && a->n == b->n &&
+             memcmp(a->dim, b->dim, a->n * sizeof *a->dim) == 0);
   size_t bytes = (size_t)tarn_tensor_count(a) * tarn_dtype_size(a->dtype);
   FUZZ_CHECK(bytes == 0 || memcmp(a->data, b->data, bytes) == 0);
 }
@@ -43,7 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     FUZZ_CHECK(cx);
     input in = {exact, n};
     tarn_status st = tarn_protect(cx, readers[k], &in);
-    FUZZ_CHECK(st == TARN_OK || (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
+    FUZZ_CHECK(st == TARN_OK ||
+               (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
     tarn_ctx_free(cx);
     free(exact);
   }

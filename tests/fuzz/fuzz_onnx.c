@@ -1,5 +1,5 @@
-/* Whatever bytes come as a model, they load as a program whose terms have a normal form, or a message says why not;
- * and loading stays within a fixed amount of memory. */
+/* Whatever bytes come as a model, they load as a program whose terms have a normal form, or a
+ * message says why not; and loading stays within a fixed amount of memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,8 @@ static void load(tarn_ctx *cx, void *arg) {
     FUZZ_CHECK(tarn_term_get(L, p->out[i].term)->type == p->out[i].type);
     tarn_term t = tarn_normalise(L, p->out[i].term);
     const tarn_type *a = tarn_term_type(L, t), *b = tarn_type_get(L, p->out[i].type);
-    FUZZ_CHECK(a->n == b->n && a->dtype == b->dtype && memcmp(a->dim, b->dim, a->n * sizeof *a->dim) == 0);
+    FUZZ_CHECK(a->n == b->n && a->dtype == b->dtype &&
+               memcmp(a->dim, b->dim, a->n * sizeof *a->dim) == 0);
   }
 }
 
@@ -46,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   FUZZ_CHECK(cx);
   input in = {exact, n};
   tarn_status st = tarn_protect(cx, load, &in);
-  FUZZ_CHECK(st == TARN_OK || (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
+  FUZZ_CHECK(st == TARN_OK ||
+             (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
   tarn_ctx_free(cx);
   FUZZ_CHECK(held == 0);
   free(exact);

@@ -1,5 +1,5 @@
-/* Whatever bytes come, they are a price that predicts something finite and prints to the same bytes as what is read from
- * these, or a message that names the file says why not. */
+/* Whatever bytes come, they are a price that predicts something finite and prints to the same bytes
+ * as what is read from these, or a message that names the file says why not. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   FUZZ_CHECK(cx);
   input in = {exact, n};
   tarn_status st = tarn_protect(cx, round_trip, &in);
-  FUZZ_CHECK(st == TARN_OK || (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
+  FUZZ_CHECK(st == TARN_OK ||
+             (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
   tarn_ctx_free(cx);
   free(exact);
   return 0;

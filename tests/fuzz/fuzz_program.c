@@ -11,7 +11,9 @@ typedef struct input {
   size_t n;
 } input;
 
-static const tarn_sx *first(tarn_ctx *cx, const tarn_buf *b) { return tarn_sx_read(cx, b->p, b->n, "again")->kid[0]; }
+static const tarn_sx *first(tarn_ctx *cx, const tarn_buf *b) {
+  return tarn_sx_read(cx, b->p, b->n, "again")->kid[0];
+}
 
 static void term_round(tarn_lang *L, const tarn_sx *s) {
   tarn_buf b = {.cx = tarn_lang_ctx(L)};
@@ -33,7 +35,8 @@ static void round_trip(tarn_ctx *cx, void *arg) {
   input *in = arg;
   tarn_lang *L = tarn_lang_new(cx);
   const tarn_sx *s = tarn_sx_read(cx, in->text, in->n, "input");
-  for (uint32_t i = 0; i < s->n; i++) (tarn_sx_is(s->kid[i], "program") ? program_round : term_round)(L, s->kid[i]);
+  for (uint32_t i = 0; i < s->n; i++)
+    (tarn_sx_is(s->kid[i], "program") ? program_round : term_round)(L, s->kid[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
@@ -44,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   FUZZ_CHECK(cx);
   input in = {exact, n};
   tarn_status st = tarn_protect(cx, round_trip, &in);
-  FUZZ_CHECK(st == TARN_OK || (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
+  FUZZ_CHECK(st == TARN_OK ||
+             (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
   tarn_ctx_free(cx);
   free(exact);
   return 0;

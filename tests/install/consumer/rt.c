@@ -1,4 +1,5 @@
-/* A consumer of libtarn-rt alone, as a program that links a compiled model is: a parallel loop on its pool. */
+/* A consumer of libtarn-rt alone, as a program that links a compiled model is: a parallel loop on
+ * its pool. */
 #include <runtime/rt.h>
 #include <stdio.h>
 
