@@ -582,10 +582,17 @@ typedef struct tarn_io {
   tarn_term term;
   uint32_t type;
 } tarn_io;
+/* A term that a node of the model made. Terms are hash-consed: several nodes may have made one. */
+typedef struct tarn_origin {
+  tarn_term term;
+  const char *node, *op; /* the node's name, or its output's where it has none; its operator */
+} tarn_origin;
 typedef struct tarn_program {
   tarn_lang *L;
   uint32_t nin, nout;
   tarn_io *in, *out; /* in[i].term is the INPUT term */
+  uint32_t norigin;
+  const tarn_origin *origin; /* in an order in which nodes follow what they read; may be empty */
 } tarn_program;
 /* (program (inputs (x ((1 3 224 224) ()) f32)…) [(let (%a TERM)…)] (outputs (y TERM)…)), constants
  * inline when they have at most 64 elements, else (const NAME dtype SHAPE) beside a file NAME.npy

@@ -13,11 +13,15 @@ static void show_text(const cli_timing *t) {
          "%% of the kernels' bounds\n",
          1e3 * t->median, 1e3 * t->least, t->peaks.host.threads, t->gflop, rate, 100 * rate / peak,
          peak, 100 * share(t->bound, t->median));
+  int wide = 0;
+  for (uint32_t k = 0; k < t->n; k++)
+    if ((int)strlen(t->kernel[k].name) > wide) wide = (int)strlen(t->kernel[k].name);
   for (uint32_t k = 0; k < t->n; k++) {
     const cli_timed *x = &t->kernel[k];
     double g = x->work.flop / 1e9 / x->seconds;
-    printf("  %-28s %9.4f ms %8.2f GFLOP/s %5.1f %%  %-4s %5.1f %%\n", x->name, 1e3 * x->seconds, g,
-           100 * g / peak, x->bound.binds, 100 * share(x->bound.seconds, x->seconds));
+    printf("  %-*s %9.4f ms %8.2f GFLOP/s %5.1f %%  %-4s %5.1f %%\n", wide, x->name,
+           1e3 * x->seconds, g, 100 * g / peak, x->bound.binds,
+           100 * share(x->bound.seconds, x->seconds));
   }
 }
 static void kernel_json(cli_json *j, const cli_timed *x, double peak) {

@@ -71,6 +71,7 @@ static bool constant_class(void *user, const tarn_egraph *g, uint32_t cls) {
   return tarn_sat_is_const(user, cls);
 }
 static bool left_out(void *user, uint32_t node) { return tarn_sat_left_out(user, node); }
+static uint32_t class_of(void *user, tarn_term t) { return tarn_sat_class(user, t); }
 static uint32_t type_class(void *user, uint32_t cls) { return tarn_sat_type(user, cls); }
 
 tarn_program *cli_reload(tarn_lang *L, const cli_compile *c, tarn_model_report *r) {
@@ -135,6 +136,7 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
                           .type_of = type_class,
                           .is_constant = constant_class,
                           .left_out = left_out,
+                          .class_of = class_of,
                           .user = r->sat,
                           .nroot = n,
                           .root = root,

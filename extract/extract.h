@@ -21,8 +21,10 @@ typedef struct tarn_kgraph_input {
   tarn_egraph *g;                                /* rebuilt */
   uint32_t (*type_of)(void *user, uint32_t cls); /* type id of a class */
   bool (*is_constant)(void *user, const tarn_egraph *g,
-                      uint32_t cls);           /* computable at compile time */
-  bool (*left_out)(void *user, uint32_t node); /* NULL, or e-nodes that need no looking at */
+                      uint32_t cls);             /* computable at compile time */
+  bool (*left_out)(void *user, uint32_t node);   /* NULL, or e-nodes that need no looking at */
+  uint32_t (*class_of)(void *user, tarn_term t); /* NULL, or the class of a term of the program,
+                                                    TARN_NONE for none: to name kernels by */
   void *user;
   uint32_t nroot;
   const uint32_t *root;        /* classes, in the order of the program's outputs */

@@ -74,6 +74,7 @@ typedef struct kgraph {
   tarn_map *numbers;             /* small matrices as they lie: by term and layout */
   tarn_term *const_term; /* per kclass: a term for a constant class, TARN_NONE until asked */
   tarn_map *pick;        /* e-class -> 1 + chosen e-node */
+  const char **label;    /* per AND/OR class: the model's nodes, see knames.c; NULL: none */
   TARN_VEC(tarn_ways) ways;
   tarn_kgraph_report *r;
 } kgraph;
@@ -125,6 +126,8 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]);
 uint32_t kg_packs(kgraph *k, const kcand *c, kcut out[KG_MAX_CUTS]);
 /* As text, with what was chosen for each AND/OR class (kprint.c). */
 void kg_print(const kgraph *k, const uint32_t *choice, tarn_buf *b);
+/* k->label: what the chosen kernels compute, in the words of the model (knames.c). */
+void kg_names(kgraph *k, const uint32_t *choice);
 /* Canonical signature of a nest candidate. */
 void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig);
 #endif

@@ -74,8 +74,11 @@ static const char *kind_word(const build *b, const kcand *c) {
   return tarn_fn_is_dot(b->k->L, n->stage[0].fn) ? "dot"
                                                  : red[tarn_reducer_get(b->k->L, f->red)->kind];
 }
-static const char *kernel_name(build *b, const kcand *c) {
-  char *s = tarn_format(b->k->cx, "k%u_%s", b->ker.n, kind_word(b, c));
+static const char *kernel_name(const build *b, uint32_t ag, const kcand *c) {
+  tarn_ctx *cx = b->k->cx;
+  const char *label = b->k->label[ag];
+  if (label) return tarn_format(cx, "k%u_%s%s", b->ker.n, c->copy ? "copy_" : "", label);
+  char *s = tarn_format(cx, "k%u_%s", b->ker.n, kind_word(b, c));
   for (char *p = s; *p; p++)
     if (!isalnum((unsigned char)*p)) *p = '_';
   return s;
@@ -225,7 +228,7 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
   bool carried = tarn_ksig_block(k->L, &blocked, &s);
   kg_signature(k, c, &sig);
   if (!carried || !tarn_ksig_equal(&sig, &blocked)) s = tarn_solve(k->solver, &sig, &cost);
-  tarn_kernel x = {.name = kernel_name(b, c),
+  tarn_kernel x = {.name = kernel_name(b, ag, c),
                    .kind = TARN_K_NEST,
                    .nest = sig.nest,
                    .nin = sig.nin,
@@ -253,7 +256,7 @@ static double layout_bytes(const build *b, uint32_t buf, const tarn_layout *l) {
 /* The kernel's term is its operator over inputs that stand for its buffers. */
 static void emit_other(build *b, uint32_t ag, const kcand *c) {
   kgraph *k = b->k;
-  tarn_kernel x = {.name = kernel_name(b, c),
+  tarn_kernel x = {.name = kernel_name(b, ag, c),
                    .kind = TARN_K_OPAQUE,
                    .payload = c->payload,
                    .nin = c->nchild,
@@ -312,6 +315,7 @@ tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {
   memset(b.buffer, 0xff, k->nag * sizeof *b.buffer);
   tarn_kprog *p = b.p = TARN_NEW(k->cx, tarn_kprog);
   p->L = k->L, p->hw = k->o->hw;
+  kg_names(k, choice);
   p->nout = k->in->nroot, p->out = TARN_ARRAY(k->cx, uint32_t, p->nout);
   for (uint32_t i = 0; i < p->nout; i++) {
     emit(&b, k->root_class[i]);

@@ -2,6 +2,7 @@
  * (runtime/rt.h). */
 #include "lower/internal.h"
 #include "runtime/rt.h"
+#include <ctype.h>
 #include <string.h>
 
 typedef struct program {
@@ -59,10 +60,17 @@ static LLVMValueRef storage(const program *g, LLVMValueRef f, uint32_t buf) {
 }
 
 /* ---------------------------------------------------------------- steps */
+/* A name of a kernel as part of a symbol. */
+static const char *as_symbol(const low_module *M, const char *name) {
+  char *s = tarn_strdup(M->cx, name);
+  for (char *p = s; *p; p++)
+    if (!isalnum((unsigned char)*p)) *p = '_';
+  return s;
+}
 static LLVMValueRef begin_step(program *g, const char *name) {
   low_module *M = g->M;
-  LLVMValueRef f =
-      LLVMAddFunction(M->m, tarn_format(M->cx, "%s.%s", M->o->name, name), g->step_type);
+  const char *symbol = tarn_format(M->cx, "%s.%s", M->o->name, as_symbol(M, name));
+  LLVMValueRef f = LLVMAddFunction(M->m, symbol, g->step_type);
   LLVMSetLinkage(f, LLVMInternalLinkage);
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
   g->step[g->nstep] = f, g->step_name[g->nstep++] = name;

@@ -406,6 +406,16 @@ static void run_named(im *m, im_node *n) {
   tarn_raise(m->cx, st, "%s: %s: %s", m->file, where(n), text);
 }
 
+/* A node of a function's body is the model's node that calls the function. */
+static void note_origin(const im_node *n, uint32_t k) {
+  tarn_origin o = {n->out[k].t, text_of(n->p->name), n->op};
+  if (im_function_scope(n->scope) || o.term == TARN_NONE || o.term == IM_ABSENT) return;
+  for (uint32_t i = 0; i < n->nin; i++)
+    if (n->in[i] && n->in[i]->t == o.term) return; /* handed through */
+  if (!*o.node) o.node = text_of(n->p->output[k]);
+  tarn_push(n->cx, &n->m->origin, o);
+}
+
 void im_run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t count) {
   const uint32_t *at = im_order(m, node, count);
   for (size_t i = 0; i < count; i++) {
@@ -420,6 +430,7 @@ void im_run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t count
         tarn_raise(m->cx, TARN_BAD_INPUT, "%s: %s: its output %s is defined twice", m->file,
                    where(n), name);
       *v = n->out[k];
+      note_origin(n, k);
     }
   }
 }
@@ -525,6 +536,7 @@ static tarn_program *run_model(im *m, tarn_model_report *report) {
   check_bindings(m);
   im_run_nodes(m, s, g->node, g->n_node);
   collect_outputs(m, s, g, p);
+  p->norigin = m->origin.n, p->origin = m->origin.p;
   fill_report(m, report);
   if (report) report->opset = opset_of(s, "");
   return p;

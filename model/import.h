@@ -55,6 +55,7 @@ typedef struct im {
   uint32_t nrun; /* nodes run */
   uint32_t nfolded;
   TARN_VEC(tarn_opaque_use) opaque;
+  TARN_VEC(tarn_origin) origin;
 } im;
 
 typedef struct im_node {

@@ -86,7 +86,8 @@ TARN_API void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_ne
                                   const tarn_schedule *s);
 
 typedef struct tarn_kernel {
-  const char *name; /* unique, a C identifier: k12_conv_add_relu … */
+  const char *name; /* unique; letters, digits and _ . + -: k12_layer1.0.conv1+bn1+relu, after the
+                       model's nodes that it computes */
   enum { TARN_K_NEST, TARN_K_OPAQUE, TARN_K_CALL } kind;
   uint32_t nest;    /* K_NEST: tarn_nest id, canonical (see tarn_nest_canonical) */
   uint32_t payload; /* K_OPAQUE (any operator that is no nest: gather, opaque), K_CALL */

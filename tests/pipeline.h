@@ -28,6 +28,7 @@ static inline bool pipeline_constant(void *sat, const tarn_egraph *g, uint32_t c
 static inline bool pipeline_left_out(void *sat, uint32_t node) {
   return tarn_sat_left_out(sat, node);
 }
+static inline uint32_t pipeline_class(void *sat, tarn_term t) { return tarn_sat_class(sat, t); }
 static inline uint32_t pipeline_type(void *sat, uint32_t cls) { return tarn_sat_type(sat, cls); }
 
 /* This machine's description as text: made once, read for every program. */
@@ -76,6 +77,7 @@ static inline pipeline *pipeline_extract_within(tarn_program *p, const tarn_hw *
                           .type_of = pipeline_type,
                           .is_constant = pipeline_constant,
                           .left_out = pipeline_left_out,
+                          .class_of = pipeline_class,
                           .user = r->sat,
                           .nroot = n,
                           .root = root,

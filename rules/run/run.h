@@ -31,6 +31,7 @@ struct tarn_saturation {
   uint32_t nroot;
   uint32_t *root, *exact; /* canonical class; id that stands for the term as imported */
   tarn_term *term;        /* terms as given (normalised) */
+  tarn_map *form, *added; /* normal form -> kernel form + 1, of all below; that -> its id + 1 */
   TARN_VEC(uint32_t)
   note; /* of unions, for proofs: left side, slot, how many opened kids and which, how many further
            ids and which */

@@ -220,14 +220,15 @@ void tarn_sat_free(tarn_saturation *s) {
 
 static void add_program(tarn_saturation *s) {
   const tarn_program *p = s->program;
-  tarn_map *memo = tarn_map_new(s->cx);
+  kern_host terms = kern_term_host(s->L);
+  s->form = tarn_map_new(s->cx), s->added = tarn_map_new(s->cx);
   s->nroot = p->nout;
   s->root = TARN_ARRAY(s->cx, uint32_t, p->nout ? p->nout : 1);
   s->exact = TARN_ARRAY(s->cx, uint32_t, p->nout ? p->nout : 1);
   s->term = TARN_ARRAY(s->cx, tarn_term, p->nout ? p->nout : 1);
   for (uint32_t i = 0; i < p->nout; i++) {
-    s->term[i] = s->o.surface ? p->out[i].term : tarn_kernel_form(s->L, p->out[i].term);
-    s->exact[i] = add_term(s, s->term[i], memo);
+    s->term[i] = s->o.surface ? p->out[i].term : kern_form(&terms, s->form, p->out[i].term);
+    s->exact[i] = add_term(s, s->term[i], s->added);
   }
   restore(s);
   for (uint32_t i = 0; i < p->nout; i++) s->root[i] = tarn_eg_find(s->g, s->exact[i]);
@@ -396,6 +397,15 @@ tarn_lang *tarn_sat_lang(const tarn_saturation *s) { return s->L; }
 uint32_t tarn_sat_roots(const tarn_saturation *s) { return s->nroot; }
 uint32_t tarn_sat_root(const tarn_saturation *s, uint32_t i) {
   return tarn_eg_find(s->g, s->root[i]);
+}
+uint32_t tarn_sat_class(const tarn_saturation *s, tarn_term t) {
+  if (!s->o.surface) {
+    const uint64_t *form = tarn_map_get(s->form, tarn_normalise(s->L, t));
+    if (!form) return TARN_NONE;
+    t = (tarn_term)(*form - 1);
+  }
+  const uint64_t *id = tarn_map_get(s->added, t);
+  return id ? tarn_eg_find(s->g, (uint32_t)*id - 1) : TARN_NONE;
 }
 uint32_t tarn_sat_type(const tarn_saturation *s, uint32_t c) {
   return (uint32_t)tarn_eg_data(s->g, RA_TYPE, c);
