@@ -34,17 +34,6 @@ static int64_t sat_add(int64_t a, int64_t b) {
 
 static int64_t sat_sub(int64_t a, int64_t b) { return sat_add(a, b == INT64_MIN ? INT64_MAX : -b); }
 
-static int64_t gcd(int64_t a, int64_t b) {
-  if (a < 0) a = -a;
-  if (b < 0) b = -b;
-  while (b) {
-    int64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 /* ------------------------------------------------------------------ order */
 static int atom_cmp(const tarn_lang *L, const tarn_ixterm *a, const tarn_ixterm *b) {
   if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
@@ -192,7 +181,7 @@ static void range_guarded(const tarn_lang *L, const tarn_lin *p, const tarn_box 
     tarn_lin rest, times = *p;
     tarn_ixterm *w = g->n ? find_atom(&times, g->t) : NULL;
     if (!w) continue;
-    int64_t s = g->t->coef / gcd(w->coef, g->t->coef), rlo, rhi; /* s·p = k·g + rest, s > 0 */
+    int64_t s = g->t->coef / tarn_gcd(w->coef, g->t->coef), rlo, rhi; /* s·p = k·g + rest, s > 0 */
     if (s < 0) s = -s;
     if (!scale(&times, s)) continue;
     int64_t k = w->coef / g->t->coef;
@@ -333,7 +322,7 @@ static void split_by(tarn_lang *L, const tarn_lin *p, int64_t g, tarn_lin *hi, t
 static int64_t next_divisor(const tarn_lin *p, int64_t d, int64_t below) {
   int64_t g = 1;
   for (uint32_t i = 0; i < p->n; i++) {
-    int64_t h = gcd(p->t[i].coef, d);
+    int64_t h = tarn_gcd(p->t[i].coef, d);
     if (h < below && h > g) g = h;
   }
   return g;

@@ -25,12 +25,6 @@ typedef struct tarn_box {
   tarn_guard guard[2 * TARN_MAX_DIMS];
 } tarn_box;
 
-static inline int64_t tarn_floordiv(int64_t a, int64_t d) {
-  return a / d - (a % d < 0);
-} /* d > 0 */
-static inline int64_t tarn_floormod(int64_t a, int64_t d) { return a % d < 0 ? a % d + d : a % d; }
-static inline int64_t tarn_ceildiv(int64_t a, int64_t d) { return a / d + (a % d > 0); }
-
 void tarn_box_of(tarn_box *b, uint32_t n,
                  const int64_t *extent); /* dims of extent 0 or 1 are the constant 0 */
 /* Adds a guard as a fact. False when it leaves nothing. */

@@ -140,6 +140,17 @@ TARN_API void *tarn_vec_grow(tarn_ctx *cx, void *p, uint32_t n, uint32_t *cap,
        : (void)0,                                                                                  \
    (v)->p[(v)->n++] = (x))
 
+/* ---- whole numbers (d > 0), the lesser and the greater, the clock ---- */
+static inline int64_t tarn_floordiv(int64_t a, int64_t d) { return a / d - (a % d < 0); }
+static inline int64_t tarn_floormod(int64_t a, int64_t d) { return a % d < 0 ? a % d + d : a % d; }
+static inline int64_t tarn_ceildiv(int64_t a, int64_t d) { return a / d + (a % d > 0); }
+static inline int64_t tarn_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t tarn_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline double tarn_fmin(double a, double b) { return a < b ? a : b; } /* no NaN */
+static inline double tarn_fmax(double a, double b) { return a > b ? a : b; }
+TARN_API int64_t tarn_gcd(int64_t a, int64_t b); /* >= 0; 0 where both are */
+TARN_API double tarn_now(void);                  /* seconds, monotonic */
+
 /* ---- hashing ---- */
 TARN_API uint64_t tarn_hash_bytes(const void *p, size_t n,
                                   uint64_t seed); /* stable across runs and platforms */

@@ -9,7 +9,6 @@
 #include "egraph/apply.h"
 
 #include <string.h>
-#include <time.h>
 
 typedef struct rule_state {
   uint32_t seen;    /* stamp up to which matches were applied */
@@ -62,9 +61,7 @@ struct tarn_eg_runner {
 
 static double seconds(const tarn_eg_runner *r) {
   if (r->c->clock) return r->c->clock(r->c->user);
-  struct timespec t;
-  if (clock_gettime(CLOCK_MONOTONIC, &t)) return 0;
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+  return tarn_now();
 }
 
 /* Whether time is over when what has been joined is to be rebuilt yet. */

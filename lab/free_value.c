@@ -7,16 +7,9 @@
 #include <string.h>
 
 /* ---- numbers ---- */
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t r = a % b;
-    a = b, b = r;
-  }
-  return a < 0 ? -a : a;
-}
 static bool fraction(int64_t p, int64_t q, fval *out) {
   if (q == 0 || p == INT64_MIN || q == INT64_MIN) return false;
-  int64_t d = gcd(p, q);
+  int64_t d = tarn_gcd(p, q);
   if (q < 0) d = -d;
   *out = (fval){.kind = FV_FRACTION, .p = p / d, .q = q / d};
   return true;

@@ -4,16 +4,10 @@
  * a candidate for a conditional rule. */
 #include "lab/learn.h"
 #include <string.h>
-#include <time.h>
 
 enum { L_TERMS = 4000000, L_ALL = 64, L_CORNERS = 16, L_RANDOM = 24 };
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-bool learn_late(const learn *l) { return l->deadline > 0 && now() > l->deadline; }
+bool learn_late(const learn *l) { return l->deadline > 0 && tarn_now() > l->deadline; }
 
 /* ---------------------------------------------------------------- what is asked */
 
@@ -307,7 +301,7 @@ tarn_learn_report tarn_rules_learn(tarn_ruleset *rs, const tarn_learn_options *o
   if (l->m->domain == M_REAL)
     tarn_sx_error(rs->cx, l->m->at, "reals have no exact equality to learn from; rational has");
   if (rs->rule.n) tarn_raise(rs->cx, TARN_USAGE, "rules learn: the file holds rules already");
-  l->deadline = o->seconds > 0 ? now() + o->seconds : 0;
+  l->deadline = o->seconds > 0 ? tarn_now() + o->seconds : 0;
   known_options(l);
   l->nvar = number(l, ":variables", o->variables, 3, L_VARS);
   l->most = number(l, ":size", o->size, 5, 15);

@@ -4,16 +4,10 @@
 #include "lab/learn_terms.h"
 #include "lab/meaning.h"
 #include <string.h>
-#include <time.h>
 
 enum { LT_BATCH = 200, LT_TERMS = 3000000 };
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-bool lt_late(const lt *l) { return l->deadline > 0 && now() > l->deadline; }
+bool lt_late(const lt *l) { return l->deadline > 0 && tarn_now() > l->deadline; }
 
 /* ---------------------------------------------------------------- what is declared */
 

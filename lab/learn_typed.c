@@ -2,7 +2,6 @@
  * which become rules. */
 #include "lab/learn_terms.h"
 #include <string.h>
-#include <time.h>
 
 enum { EACH_FORM = 3, AT_ONCE = 16, ITERATIONS = 4, NODES = 20000, SAMPLES = 200, ROUNDS = 400 };
 
@@ -244,10 +243,8 @@ static void learn_new(lt *l, lt_equation *e, uint32_t n) {
 tarn_terms_report tarn_rules_learn_terms(tarn_ruleset *rs, const tarn_sx *terms,
                                          const tarn_learn_options *o) {
   lt *l = TARN_NEW(rs->cx, lt);
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
   *l = (lt){.cx = rs->cx, .L = rs->L, .rs = rs, .o = o};
-  if (o->seconds > 0) l->deadline = o->seconds + (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+  if (o->seconds > 0) l->deadline = o->seconds + tarn_now();
   if (rs->theory) tarn_raise(rs->cx, TARN_USAGE, "rules learn: typed terms need a typed rule set");
   lt_enumerate(l, terms);
   find_again(l);

@@ -72,14 +72,12 @@ void low_range(const low_fn *E, const tarn_plan_lin *a, int64_t *lo, int64_t *hi
   tarn_plan_lin_range(a, l, h, lo, hi);
 }
 
-static int64_t floor_div(int64_t a, int64_t d) { return a / d - (a % d < 0); }
-
 /* floor(x / d) or x mod d, x an i64 or lanes of them that are at least lo. Unsigned division after
  * a shift by a multiple. */
 static LLVMValueRef divide(low_fn *E, tarn_atom_kind kind, LLVMValueRef x, int64_t lo, int64_t d) {
   LLVMBuilderRef b = E->M->b;
   uint32_t n = low_lanes_of(x);
-  int64_t shift = lo < 0 ? -floor_div(lo, d) : 0;
+  int64_t shift = lo < 0 ? -tarn_floordiv(lo, d) : 0;
   LLVMValueRef by = low_splat(E->M, low_i64(E->M, d), n);
   if (shift) x = LLVMBuildNSWAdd(b, x, low_splat(E->M, low_i64(E->M, shift * d), n), "");
   if (kind == TARN_IX_MOD) return LLVMBuildURem(b, x, by, "");
@@ -102,8 +100,8 @@ static low_off eval_atom(low_fn *E, const tarn_plan_term *t) {
   low_off a = low_eval(E, t->arg);
   int64_t lo, hi;
   low_range(E, t->arg, &lo, &hi);
-  if (floor_div(lo, t->by) == floor_div(hi, t->by)) {
-    int64_t q = floor_div(lo, t->by);
+  if (tarn_floordiv(lo, t->by) == tarn_floordiv(hi, t->by)) {
+    int64_t q = tarn_floordiv(lo, t->by);
     if (t->kind == TARN_IX_DIV) return (low_off){.c = q};
     a.c -= q * t->by;
     return a;

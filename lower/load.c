@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct tarn_loaded {
   tarn_ctx *cx;
@@ -112,16 +111,10 @@ void tarn_loaded_run(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *
   settle(m, m->m->run(m->in, m->out, m->workspace, m->pool));
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double timed(tarn_loaded *m, uint32_t k) {
-  double t = now();
+  double t = tarn_now();
   settle(m, m->m->kernel[k](m->in, m->out, m->workspace, m->pool));
-  return now() - t;
+  return tarn_now() - t;
 }
 double tarn_loaded_kernel(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out,
                           uint32_t threads, uint32_t i) {

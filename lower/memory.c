@@ -31,7 +31,6 @@ int64_t low_bytes(const tarn_buffer *b) {
   return (tarn_layout_elems(&b->layout) + b->layout.offset) * (int64_t)tarn_dtype_size(b->dtype);
 }
 
-static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t round_up(int64_t n, int64_t align) { return (n + align - 1) / align * align; }
 
 static void touch(const tarn_kprog *p, life *l, uint32_t b, uint32_t ker) {
@@ -119,7 +118,7 @@ static int64_t squeeze(tarn_ctx *cx, life *l, uint32_t n, int64_t bound) {
   uint64_t random = 0x9e3779b97f4a7c15u;
   for (uint32_t i = 0; i < n; i++) order[i] = best[i] = i;
   int64_t least = place(l, best, n, other), total = least;
-  uint32_t tries = n ? (uint32_t)mini(TRIES, WORK / ((int64_t)n * n)) : 0;
+  uint32_t tries = n ? (uint32_t)tarn_min(TRIES, WORK / ((int64_t)n * n)) : 0;
   for (uint32_t t = 0; t < tries && least > bound; t++) {
     for (uint32_t i = 1; i < n; i++)
       if (l[order[i]].at + l[order[i]].bytes == total || below(&random, 2 * n) == 0)

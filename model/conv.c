@@ -72,14 +72,12 @@ static void read_padding(im_node *n, im_window *w, const int64_t *x) {
   pad_same(w, x, lower);
 }
 
-static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-
 /* Number of windows; with ceil_mode a last one, or the only one, may hang over the end, unless it
  * starts in the padding after. */
 static int64_t windows_along(im_node *n, const im_window *w, uint32_t i, int64_t x,
                              bool ceil_mode) {
   int64_t wide = x + w->b[i] + w->a[i], room = wide - reach(w, i);
-  int64_t k = floor_div(room, w->s[i]) + 1;
+  int64_t k = tarn_floordiv(room, w->s[i]) + 1;
   if (ceil_mode && room % w->s[i] && k * w->s[i] < x + w->b[i]) k++;
   if (k < 1)
     im_bad(n, "a window of %lld does not fit in %lld", (long long)(wide - room), (long long)wide);

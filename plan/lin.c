@@ -6,9 +6,6 @@
 #include "plan/plan.h"
 #include <string.h>
 
-static int64_t floor_div(int64_t a, int64_t d) { return a / d - (a % d < 0); }
-static int64_t floor_mod(int64_t a, int64_t d) { return a - d * floor_div(a, d); }
-
 const tarn_plan_lin *tarn_plan_lin_const(tarn_ctx *cx, int64_t c) {
   tarn_plan_lin *r = TARN_NEW(cx, tarn_plan_lin);
   r->c = c;
@@ -74,9 +71,9 @@ static void term_range(const tarn_plan_term *t, const int64_t *lo, const int64_t
     return;
   }
   tarn_plan_lin_range(t->arg, lo, hi, rlo, rhi);
-  if (t->kind == TARN_IX_DIV) *rlo = floor_div(*rlo, t->by), *rhi = floor_div(*rhi, t->by);
-  else if (floor_div(*rlo, t->by) == floor_div(*rhi, t->by))
-    *rlo = floor_mod(*rlo, t->by), *rhi = floor_mod(*rhi, t->by);
+  if (t->kind == TARN_IX_DIV) *rlo = tarn_floordiv(*rlo, t->by), *rhi = tarn_floordiv(*rhi, t->by);
+  else if (tarn_floordiv(*rlo, t->by) == tarn_floordiv(*rhi, t->by))
+    *rlo = tarn_floormod(*rlo, t->by), *rhi = tarn_floormod(*rhi, t->by);
   else *rlo = 0, *rhi = t->by - 1;
 }
 
@@ -97,8 +94,8 @@ static void take_multiples(const tarn_plan_space *s, const tarn_plan_lin *a, int
   tarn_plan_lin *x = TARN_NEW(s->cx, tarn_plan_lin), *y = TARN_NEW(s->cx, tarn_plan_lin);
   tarn_plan_term *xt = TARN_ARRAY(s->cx, tarn_plan_term, a->n),
                  *yt = TARN_ARRAY(s->cx, tarn_plan_term, a->n);
-  x->c = floor_div(a->c, d), x->t = xt;
-  y->c = floor_mod(a->c, d), y->t = yt;
+  x->c = tarn_floordiv(a->c, d), x->t = xt;
+  y->c = tarn_floormod(a->c, d), y->t = yt;
   for (uint32_t i = 0; i < a->n; i++) {
     if (a->t[i].coef % d) yt[y->n++] = a->t[i];
     else xt[x->n] = a->t[i], xt[x->n++].coef /= d;
@@ -121,8 +118,8 @@ const tarn_plan_lin *tarn_plan_lin_div(const tarn_plan_space *s, const tarn_plan
   int64_t lo, hi;
   take_multiples(s, a, d, &q, &r);
   tarn_plan_lin_range(r, NULL, s->hi, &lo, &hi);
-  if (floor_div(lo, d) == floor_div(hi, d))
-    return tarn_plan_lin_add(s, q, 1, tarn_plan_lin_const(s->cx, floor_div(lo, d)));
+  if (tarn_floordiv(lo, d) == tarn_floordiv(hi, d))
+    return tarn_plan_lin_add(s, q, 1, tarn_plan_lin_const(s->cx, tarn_floordiv(lo, d)));
   return tarn_plan_lin_add(s, q, 1, atom(s, TARN_IX_DIV, r, d));
 }
 
@@ -132,8 +129,8 @@ const tarn_plan_lin *tarn_plan_lin_mod(const tarn_plan_space *s, const tarn_plan
   int64_t lo, hi;
   take_multiples(s, a, d, &q, &r);
   tarn_plan_lin_range(r, NULL, s->hi, &lo, &hi);
-  if (floor_div(lo, d) == floor_div(hi, d))
-    return tarn_plan_lin_add(s, r, 1, tarn_plan_lin_const(s->cx, -d * floor_div(lo, d)));
+  if (tarn_floordiv(lo, d) == tarn_floordiv(hi, d))
+    return tarn_plan_lin_add(s, r, 1, tarn_plan_lin_const(s->cx, -d * tarn_floordiv(lo, d)));
   return atom(s, TARN_IX_MOD, r, d);
 }
 

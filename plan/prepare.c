@@ -6,8 +6,6 @@
 #define MAX_LANES  128
 #define MAX_UNROLL 1536 /* copies of a body */
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /* ---------------------------------------------------------------- levels */
 static void read_levels(tarn_plan_nest *N, tarn_plan_list *list, const tarn_level *level,
                         uint32_t n, const int64_t *dim, uint32_t first_var) {
@@ -21,7 +19,7 @@ static void read_levels(tarn_plan_nest *N, tarn_plan_list *list, const tarn_leve
     *l = (tarn_plan_level){
         .dim = level[i].dim, .kind = level[i].kind, .step = level[i].step, .var = first_var + i};
     if (l->kind == TARN_BLOCK || l->kind == TARN_THREAD) l->kind = TARN_PARALLEL;
-    l->trips = ceil_div(left[l->dim], l->step);
+    l->trips = tarn_ceildiv(left[l->dim], l->step);
     left[l->dim] = l->step;
   }
 }

@@ -29,15 +29,9 @@
 #define FOREIGN                                                                                    \
   0.5 /* of the latency of the memory that units share, for a line from another unit's caches */
 
-static double mind(double a, double b) { return a < b ? a : b; }
-static double maxd(double a, double b) { return a > b ? a : b; }
-static int64_t maxi(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /* Bytes a second that `par` units together read from a memory. */
 static double rate_of(const tarn_hw *hw, uint32_t mem, double par) {
-  return hw->mem[mem].read * hw->clock * maxd(1, mind(par, hw->mem[mem].serves));
+  return hw->mem[mem].read * hw->clock * tarn_fmax(1, tarn_fmin(par, hw->mem[mem].serves));
 }
 
 /* Packed constants lie as the loops walk them: what is touched lies together. */
@@ -50,7 +44,7 @@ static double packed(const acc_model *a, uint32_t n, const int64_t *span) {
 /* *piece: bytes that lie together. */
 static double footprint(const acc_model *a, bool dense, uint32_t n, const int64_t *span,
                         double line, double *piece) {
-  if (dense) return *piece = maxd(packed(a, n, span) * a->bytes, line);
+  if (dense) return *piece = tarn_fmax(packed(a, n, span) * a->bytes, line);
   /* dims by rising step: a step inside what is already covered widens it, one beyond it repeats it
    */
   uint8_t by[TARN_MAX_DIMS];
@@ -67,11 +61,11 @@ static double footprint(const acc_model *a, bool dense, uint32_t n, const int64_
     double c = (double)llabs(a->coef[by[i]]), s = (double)span[by[i]];
     if (c < 1) c = 1; /* irregular: no better guess */
     reach += c * (s - 1);
-    if (c <= maxd(run, line / a->bytes)) run += c * (s - 1); /* no line is left out */
+    if (c <= tarn_fmax(run, line / a->bytes)) run += c * (s - 1); /* no line is left out */
     else repeats *= s;
   }
-  *piece = maxd(run * a->bytes, line);
-  return mind(repeats * *piece, maxd(reach * a->bytes, line));
+  *piece = tarn_fmax(run * a->bytes, line);
+  return tarn_fmin(repeats * *piece, tarn_fmax(reach * a->bytes, line));
 }
 double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line) {
   double piece;
@@ -85,12 +79,12 @@ double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, 
   int64_t left[TARN_MAX_DIMS];
   memcpy(left, m->dim, sizeof left);
   for (uint32_t i = 0; i < n && level[i].kind == TARN_PARALLEL; i++) {
-    int64_t *l = &left[level[i].dim], step = mini(*l, level[i].step);
+    int64_t *l = &left[level[i].dim], step = tarn_min(*l, level[i].step);
     if (step <= 0) return 1; /* nothing to do for an extent of 0 */
     work *= (double)*l / (double)step, whole *= (double)(*l / step);
     *l = step;
   }
-  return work / maxd(ceil(whole / threads), work / threads);
+  return work / tarn_fmax(ceil(whole / threads), work / threads);
 }
 
 /* ---- compute ---- */
@@ -105,8 +99,8 @@ typedef struct tile {
 
 static double vectors(const tile *t, uint32_t d, int64_t size) {
   if (d == t->dot) return 1;
-  if (d == t->rdim) return (double)ceil_div(size, t->rows);
-  return d == t->vdim ? (double)ceil_div(size, t->lanes) : (double)size;
+  if (d == t->rdim) return (double)tarn_ceildiv(size, t->rows);
+  return d == t->vdim ? (double)tarn_ceildiv(size, t->lanes) : (double)size;
 }
 bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e) {
   if (a->irregular || !(a->touched >> d & a->touched >> e & 1) || !a->coef[d]) return false;
@@ -128,16 +122,16 @@ static double fresh(const acc_model *a, const stage_model *m, const tile *t, uin
  * of twelve ways is asked to hold, or as many for its size. */
 static double deep(const acc_model *a, uint32_t n, const int64_t *span, double bytes,
                    const tarn_hw_memory *mem) {
-  double line = maxd(1, mem->line), sets = 1, run = line;
+  double line = tarn_fmax(1, mem->line), sets = 1, run = line;
   int64_t way = tarn_hw_way(mem);
   if (mem->managed) return 0;
   for (uint32_t d = 0; d < n; d++) {
     int64_t c = llabs(a->coef[d]) * (int64_t)a->bytes;
     if (!(a->touched >> d & 1) || span[d] <= 1 || !c) continue;
     if ((double)c <= line) run += (double)(c * (span[d] - 1));
-    else sets *= (double)mini(span[d], maxi(1, way / maxi(1, c & -c)));
+    else sets *= (double)tarn_min(span[d], tarn_max(1, way / tarn_max(1, c & -c)));
   }
-  return bytes / mind((double)way, sets * run) * TARN_HW_WAYS / tarn_hw_ways(mem);
+  return bytes / tarn_fmin((double)way, sets * run) * TARN_HW_WAYS / tarn_hw_ways(mem);
 }
 
 /* Accesses of the cache that a vector takes: two where it lies across two lines. */
@@ -147,8 +141,8 @@ static double split(const acc_model *a, const stage_model *m, const tile *t, dou
   if (a->constant || a->local || a->irregular || line <= 0) return 1;
   for (uint32_t d = 0; d < m->n; d++)
     if (d != t->vdim && d != t->rdim && m->dim[d] > 1) off |= llabs(a->coef[d]);
-  if (fmod((double)(off & -off) * a->bytes, mind(wide, line)) == 0) return 1;
-  return 1 + mind(1, (wide - a->bytes) / line);
+  if (fmod((double)(off & -off) * a->bytes, tarn_fmin(wide, line)) == 0) return 1;
+  return 1 + tarn_fmin(1, (wide - a->bytes) / line);
 }
 /* Load operations of one access for one point of the loops outside the tile. */
 static double loads(const acc_model *a, const stage_model *m, const tile *t, double line) {
@@ -171,7 +165,7 @@ static double loads(const acc_model *a, const stage_model *m, const tile *t, dou
   double guard = 1;
   if (t->vdim < m->n &&
       (a->guarded >> t->vdim & 1)) /* a mask for each vector of the first and the last tile */
-    guard += mind(1, 2 / (double)ceil_div(m->dim[t->vdim], t->size[t->vdim]));
+    guard += tarn_fmin(1, 2 / (double)tarn_ceildiv(m->dim[t->vdim], t->size[t->vdim]));
   if (m->n > m->nacc && (a->guarded >> (m->n - 1) & 1) && t->size[m->n - 1] < m->dim[m->n - 1] &&
       m->dim[m->n - 1] > LOOP_SHORT)
     guard = 4;                           /* decided anew in the innermost loop */
@@ -202,15 +196,15 @@ static uint32_t rows_across(const stage_model *m, const tile *t) {
 /* Blocks of a tile turned in registers, and their rows stored: two shuffles for each pair of
  * vectors and doubling. */
 static double turns(const stage_model *m, const tile *t, uint32_t rows, double line) {
-  double lanes = (double)mini(t->lanes, t->size[t->vdim]), blocks = 1, cycles = 0;
+  double lanes = (double)tarn_min(t->lanes, t->size[t->vdim]), blocks = 1, cycles = 0;
   for (uint32_t d = 0; d < m->nacc; d++)
     if (d != rows) blocks *= vectors(t, d, t->size[d]);
   for (int64_t left = t->size[rows]; left > 0; left -= t->lanes) {
-    double n = (double)mini(left, t->lanes);
+    double n = (double)tarn_min(left, t->lanes);
     double torn = fmod(n * m->result.bytes, line) == 0
                       ? 0
-                      : mind(1, (n - 1) * m->result.bytes / line); /* rows across two lines */
-    cycles += n * ceil(log2(n)) + maxd(0, lanes - n) + lanes * (1 + torn);
+                      : tarn_fmin(1, (n - 1) * m->result.bytes / line); /* rows across two lines */
+    cycles += n * ceil(log2(n)) + tarn_fmax(0, lanes - n) + lanes * (1 + torn);
   }
   return blocks * cycles;
 }
@@ -273,7 +267,7 @@ static bool crowded(const stage_model *m, const tile *t, bool across, double acc
     for (uint32_t d = 0; d < m->nacc; d++)
       if (m->read[r].touched >> d & 1) own *= vectors(t, d, t->size[d]);
     if (one && m->read[r].touched >> t->vdim & 1 && own > 1) one = false;
-    held = mind(held, own);
+    held = tarn_fmin(held, own);
   }
   return accs + held + 1 > room || (one && written > 1 && accs >= ROWS_OF_ONE);
 }
@@ -294,8 +288,9 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
     *(m->read[r].epi ? &epi_load : &load) += loads(&m->read[r], m, t, l1->line);
     if (!m->read[r].epi) turned += shuffles(&m->read[r], m, t);
   }
-  double vector_bytes = maxd(4, hw->vector_bits / 8.0);
-  double ports = maxd(0.5, l1->read / vector_bytes), stores = maxd(0.5, l1->write / vector_bytes);
+  double vector_bytes = tarn_fmax(4, hw->vector_bits / 8.0);
+  double ports = tarn_fmax(0.5, l1->read / vector_bytes),
+         stores = tarn_fmax(0.5, l1->write / vector_bytes);
   double rate = 2, latency = 4;
   for (uint32_t i = 0; i < hw->nintrin; i++)
     if (hw->intrin[i].op[0].dtype == TARN_F32)
@@ -303,8 +298,8 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   double body_ops = t->dot < m->n ? 0 : m->body_ops;
   if (t->dot < m->n) rate = m->dot.intrinsic->throughput, latency = m->dot.intrinsic->latency;
   double issue = ops * (m->fma ? 1 : m->reduces ? 1 : 0) / rate + (ops * body_ops + turned) / rate;
-  double cycles = maxd(issue, load / ports) + PORTS * mind(issue, load / ports);
-  cycles = maxd(cycles, (load + ops * (body_ops + 1)) / (rate * 2 + 1));
+  double cycles = tarn_fmax(issue, load / ports) + PORTS * tarn_fmin(issue, load / ports);
+  cycles = tarn_fmax(cycles, (load + ops * (body_ops + 1)) / (rate * 2 + 1));
   bool few = false; /* weighed by numbers in the code */
   for (uint32_t r = 0; r < m->nread; r++) few |= m->read[r].few && !m->read[r].epi;
   int64_t steps = m->reduces ? loop_window(m, t->vdim, t->size) : 0;
@@ -313,8 +308,8 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   bool across = t->vdim >= m->nacc && t->vdim < m->n; /* lanes along the reduction */
   double chains = across && ops <= MOST_CHAINS
                       ? ops
-                      : maxd(accs, 1); /* of additions, each waiting for the one before */
-  if (m->reduces && !whole) cycles = maxd(cycles, CHAIN * latency * ops / chains);
+                      : tarn_fmax(accs, 1); /* of additions, each waiting for the one before */
+  if (m->reduces && !whole) cycles = tarn_fmax(cycles, CHAIN * latency * ops / chains);
   cycles += UNFORESEEN * unforeseen(m, t, l1);
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
@@ -322,9 +317,9 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
     cycles += crowded(m, t, across, accs, room) ? SPILLED * issue : 0;
   else if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room)
     cycles += (accs + vop + 1 - room) * 1.0;
-  if (steps && !few) cycles += 4 * maxd(0, accs + weights(m, t, steps) + 3 - room);
+  if (steps && !few) cycles += 4 * tarn_fmax(0, accs + weights(m, t, steps) + 3 - room);
   uint32_t rows = rows_across(m, t);
-  double put = rows < m->nacc ? turns(m, t, rows, maxd(1, l1->line))
+  double put = rows < m->nacc ? turns(m, t, rows, tarn_fmax(1, l1->line))
                               : loads(&m->result, m, t, l1->line) / stores;
   *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + put + 8;
   *resumed = loads(&m->result, m, t, l1->line) / ports + put + 0.5 * accs;
@@ -360,7 +355,7 @@ static double entries(const stage_model *m, const tile *t) {
   double n = 1;
   int64_t inner = 1;
   for (uint32_t d = m->nshared; d < m->n; d++) {
-    int64_t trips = ceil_div(m->dim[d], t->size[d]);
+    int64_t trips = tarn_ceildiv(m->dim[d], t->size[d]);
     n *= (double)trips;
     if (d >= m->nacc && trips > 1) inner = trips;
   }
@@ -400,7 +395,7 @@ static void level_spans(const stage_model *m, const tarn_stage_sched *s, uint32_
   /* what dims cover inside levels >= from */
   for (uint32_t d = 0; d < m->n; d++) span[d] = d < m->nshared ? 1 : m->dim[d];
   for (uint32_t i = 0; i < from; i++)
-    span[s->level[i].dim] = mini(span[s->level[i].dim], s->level[i].step);
+    span[s->level[i].dim] = tarn_min(span[s->level[i].dim], s->level[i].step);
 }
 static double total_footprint(const stage_model *m, uint64_t dense, const int64_t *span,
                               double line) {
@@ -422,7 +417,7 @@ double loop_whole(const stage_model *m) {
 static double crossing(const stage_model *m, const tarn_stage_sched *s, const acc_model *a,
                        bool dense, uint32_t p, const tarn_hw_memory *mem, double *piece) {
   int64_t span[TARN_MAX_DIMS], left[TARN_MAX_DIMS];
-  double line = maxd(1, mem->line), bytes;
+  double line = tarn_fmax(1, mem->line), bytes;
   for (;; p++) {
     level_spans(m, s, p, span);
     bytes = footprint(a, dense, m->n, span, line, piece);
@@ -434,8 +429,8 @@ static double crossing(const stage_model *m, const tarn_stage_sched *s, const ac
   memcpy(left, m->dim, sizeof left);
   for (uint32_t i = 0; i < p; i++) {
     uint32_t d = s->level[i].dim;
-    double count = (double)ceil_div(left[d], s->level[i].step);
-    left[d] = mini(left[d], s->level[i].step);
+    double count = (double)tarn_ceildiv(left[d], s->level[i].step);
+    left[d] = tarn_min(left[d], s->level[i].step);
     if (a->epi && d >= m->nacc && i >= s->acc) continue; /* read or written once a result */
     if (!(a->touched >> d & 1)) {
       run *= count; /* kept while only loops that do not move it go round: dropped if they are
@@ -492,8 +487,8 @@ static double foreign(const tarn_hw *hw, const stage_model *m, const acc_model *
         (top == UINT32_MAX || llabs(a->coef[d]) > llabs(a->coef[top])))
       top = d;
   if (a->constant || a->local || a->irregular || top == split || top == UINT32_MAX) return 0;
-  double line = maxd(1, hw->mem[level].line), held = (double)hw->mem[level].capacity * threads;
-  double bytes = mind(held, loop_footprint(a, m->n, m->dim, line));
+  double line = tarn_fmax(1, hw->mem[level].line), held = (double)hw->mem[level].capacity * threads;
+  double bytes = tarn_fmin(held, loop_footprint(a, m->n, m->dim, line));
   if (split < m->n && (a->touched >> split & 1)) bytes /= par;
   return bytes / line * (threads - 1) / threads;
 }
@@ -523,10 +518,10 @@ static void block_waits(const tarn_hw *hw, const stage_model *m, const tarn_stag
     const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
     uint32_t i = 1;
     if (a->local || a->constant || a->irregular) continue;
-    double all = loop_footprint(a, m->n, m->dim, maxd(1, tarn_hw_mem(hw, TARN_HW_L2)->line));
+    double all = loop_footprint(a, m->n, m->dim, tarn_fmax(1, tarn_hw_mem(hw, TARN_HW_L2)->line));
     while (i + 1 < hw->nmem && all > (double)hw->mem[i].capacity * 0.8) i++;
     if (i == 1) continue;
-    double waits = scattered(m, s, a, maxd(1, hw->mem[i].line), all / repeat) * repeat;
+    double waits = scattered(m, s, a, tarn_fmax(1, hw->mem[i].line), all / repeat) * repeat;
     c->memory_seconds[i - 1] += waits * hw->mem[i].latency / OVERLAP / hw->clock / par;
   }
 }
@@ -555,18 +550,18 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
     if (l->kind == TARN_VECTOR || l->kind == TARN_UNROLL || l->kind == TARN_DOT) {
       if (t.size[l->dim] == 1) t.size[l->dim] = left[l->dim];
     }
-    left[l->dim] = mini(left[l->dim], l->step);
+    left[l->dim] = tarn_min(left[l->dim], l->step);
   }
   double passes = 1;
   for (uint32_t i = 0; i < s->acc && i < s->nlevel && m->reduces;
        i++) /* partial results are stored and taken up again */
     if (s->level[i].dim >= m->nacc)
-      passes *= (double)ceil_div(m->dim[s->level[i].dim], s->level[i].step);
+      passes *= (double)tarn_ceildiv(m->dim[s->level[i].dim], s->level[i].step);
   double cycles = walk_tiles(hw, m, &t, passes, 0, 1, 1) * repeat;
   if (!m->nshared) cycles += entries(m, &t) * LOOP_ENTRY;
   double par = m->nshared ? loop_parallel(m, shared, nshared, threads)
                           : loop_parallel(m, s->level, s->nlevel, threads);
-  c->parallel = maxd(c->parallel, par);
+  c->parallel = tarn_fmax(c->parallel, par);
   c->compute_seconds += cycles / hw->clock / par;
   uint32_t own;
   double fetched = m->nshared ? foreign_seconds(hw, m, shared, nshared, par, threads, &own)
@@ -581,7 +576,7 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
   for (uint32_t d = 0; d < m->n; d++) whole[d] = m->dim[d];
   for (uint32_t i = 0; i + 1 < hw->nmem && i < (m->block ? 1 : 8);
        i++) { /* blocks: see blocks_memory() */
-    double line = maxd(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8;
+    double line = tarn_fmax(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8;
     double total = total_footprint(m, dense, whole, line);
     if (total <= room) break;
     double missing =
@@ -594,15 +589,15 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
     }
     bool far = i + 2 == hw->nmem;
     double piece, bytes = crossing(m, s, &m->result, false, p, &hw->mem[i], &piece);
-    double waits = maxd(bytes / piece, far ? scattered(m, s, &m->result, line, bytes) : 0);
+    double waits = tarn_fmax(bytes / piece, far ? scattered(m, s, &m->result, line, bytes) : 0);
     bool stays = !m->block || (p == 0 && m->near); /* local buffers do */
     if (m->block && stays && m->result.local) bytes = waits = 0;
     for (uint32_t r = 0; r < m->nread; r++) {
       if (m->read[r].local ? stays : m->read[r].again && m->held <= room) continue;
       double b = crossing(m, s, &m->read[r], dense >> r & 1, p, &hw->mem[i], &piece);
       bytes += b,
-          waits +=
-          maxd(b / piece, far && !(dense >> r & 1) ? scattered(m, s, &m->read[r], line, b) : 0);
+          waits += tarn_fmax(b / piece,
+                             far && !(dense >> r & 1) ? scattered(m, s, &m->read[r], line, b) : 0);
     }
     bytes *= (repeat > 1 ? repeat : 1) * missing, waits *= (repeat > 1 ? repeat : 1) * missing;
     double rate = rate_of(hw, i + 1, par);
@@ -631,7 +626,8 @@ static double weighty(const tarn_hw *hw, const stage_model *m, const acc_model *
   int64_t whole[TARN_MAX_DIMS];
   for (uint32_t d = 0; d < m->n; d++) whole[d] = d < m->nshared ? 1 : m->dim[d];
   double bytes =
-      a->constant ? loop_footprint(a, m->n, whole, maxd(1, tarn_hw_mem(hw, TARN_HW_L1)->line)) : 0;
+      a->constant ? loop_footprint(a, m->n, whole, tarn_fmax(1, tarn_hw_mem(hw, TARN_HW_L1)->line))
+                  : 0;
   return bytes > (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity ? bytes : 0;
 }
 /* Weights come from memory, whatever the caches could keep: between two runs of a network its other
@@ -686,7 +682,7 @@ static double refetched(const stage_model *m, const acc_model *a, uint32_t from,
 static void blocks_memory(const tarn_hw *hw, const kernel_model *km, double par, tarn_cost *c) {
   uint32_t nshared = km->stage[0].nshared;
   for (uint32_t i = 1; i + 1 < hw->nmem && i < 8; i++) {
-    double line = maxd(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8,
+    double line = tarn_fmax(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8,
            total = loop_held(km, 0, line);
     double bytes = 0, waits = 0, piece, missing = total < 2 * room ? 2 * (total - room) / total : 1;
     uint32_t from = 0;

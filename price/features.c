@@ -166,7 +166,6 @@ static float lg(double x) { return (float)log2(x > 1e-12 ? x : 1e-12); }
 static double line_of(const tarn_hw *hw) {
   return tarn_hw_mem(hw, TARN_HW_L1)->line > 0 ? tarn_hw_mem(hw, TARN_HW_L1)->line : 64;
 }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---- the loops of a stage ---- */
 #define DEEP 3
@@ -201,12 +200,12 @@ static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_
     if (l->kind == TARN_VECTOR && l->dim == t.rdim) t.rows = left[l->dim];
     if (l->kind == TARN_VECTOR || l->kind == TARN_UNROLL) {
       if (t.size[l->dim] == 1) t.size[l->dim] = left[l->dim];
-    } else t.loop[t.nloop] = i, t.trips[t.nloop++] = (double)ceil_div(left[l->dim], l->step);
+    } else t.loop[t.nloop] = i, t.trips[t.nloop++] = (double)tarn_ceildiv(left[l->dim], l->step);
     if (left[l->dim] > l->step) left[l->dim] = l->step;
   }
   bool weighs = loop_weighs(m, t.size);
   for (uint32_t d = 0; d < m->n; d++) {
-    double v = (double)ceil_div(t.size[d], d == t.vdim ? t.lanes : d == t.rdim ? t.rows : 1);
+    double v = (double)tarn_ceildiv(t.size[d], d == t.vdim ? t.lanes : d == t.rdim ? t.rows : 1);
     if (d != t.vdim && d < m->nacc && t.size[d] > 1) t.udim = d;
     if (!weighs || !(m->weighed >> d & 1)) t.ops *= v;
     if (d < m->nacc) t.accs *= v;
@@ -248,7 +247,7 @@ static double rows_of(const shape *t, const acc_model *a) {
   double rows = 1;
   for (uint32_t d = 0; d < t->m->n; d++)
     if (d != t->vdim && (a->touched >> d & 1))
-      rows *= (double)ceil_div(t->size[d], d == t->rdim ? t->rows : 1);
+      rows *= (double)tarn_ceildiv(t->size[d], d == t->rdim ? t->rows : 1);
   return rows;
 }
 static uint32_t kind_of(const shape *t, const acc_model *a) {
@@ -258,7 +257,7 @@ static uint32_t kind_of(const shape *t, const acc_model *a) {
 }
 static double accesses(const shape *t, const acc_model *a, uint32_t kind) {
   double rows = rows_of(t, a);
-  if (kind == A_WIDE) return rows * (double)ceil_div(t->size[t->vdim], t->lanes);
+  if (kind == A_WIDE) return rows * (double)tarn_ceildiv(t->size[t->vdim], t->lanes);
   return kind == A_SCATTERED && t->vdim < t->m->n ? rows * (double)t->size[t->vdim] : rows;
 }
 static double step_in(const shape *t, const acc_model *a, uint32_t k) {
@@ -537,7 +536,7 @@ static void of_tile(const shape *t, double all, float *f) {
          regs = t->hw->vector_regs ? t->hw->vector_regs : 16, tiles = 1;
   for (uint32_t k = 0; k < t->nloop; k++) tiles *= t->trips[k];
   f[F_LANES] = (float)((double)t->lanes / hw_lanes);
-  f[F_VECTORS] = t->vdim < m->n ? (float)ceil_div(t->size[t->vdim], t->lanes) : 0;
+  f[F_VECTORS] = t->vdim < m->n ? (float)tarn_ceildiv(t->size[t->vdim], t->lanes) : 0;
   f[F_UNROLL] = t->udim < m->n ? (float)t->size[t->udim] : 1;
   f[F_ACCS] = (float)t->accs, f[F_COPIES] = lg(t->ops),
   f[F_PRESSURE] = (float)((t->accs + f[F_VECTORS] + 1) / regs);

@@ -66,9 +66,6 @@ typedef struct pick {
   bool panels; /* the latter inside of the outermost dim's loop */
 } pick;
 
-static int64_t mini(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 static void add_level(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t step) {
   s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
 }
@@ -78,7 +75,7 @@ static int64_t tile_step(const stage_model *m, const pick *p, uint32_t d) {
     return p->lanes * p->vectors; /* beyond the extent at most by part of a vector: steps divide */
   if (d == p->rdim) return p->unroll[0];
   for (uint32_t i = 0; i < 2; i++)
-    if (d == p->udim[i]) return mini(p->unroll[i], m->dim[d]);
+    if (d == p->udim[i]) return tarn_min(p->unroll[i], m->dim[d]);
   return 1;
 }
 /* A short reduction of what small constants weigh is unrolled, so that the weights are numbers in
@@ -146,7 +143,7 @@ static void mark_parallel(const int64_t *dim, tarn_level *level, uint32_t n, uin
     tarn_level *l = &level[i];
     if (l->kind != TARN_SERIAL || l->dim >= limit) break; /* not a reduction in pieces */
     work *= (left[l->dim] + l->step - 1) / l->step;
-    left[l->dim] = mini(left[l->dim], l->step);
+    left[l->dim] = tarn_min(left[l->dim], l->step);
     l->kind = TARN_PARALLEL;
   }
 }
@@ -275,9 +272,9 @@ static void try_blocks(search *q, pick p, uint32_t images) {
   p.images = images;
   for (p.depth = 128; p.depth <= 512 && p.depth < red; p.depth *= 2) {
     for (int64_t rows = 64; rows <= 256; rows *= 2) {
-      int64_t n = ceil_div(ceil_div(own, rows), threads) *
+      int64_t n = tarn_ceildiv(tarn_ceildiv(own, rows), threads) *
                   threads; /* blocks of one size, as many for every thread */
-      if ((p.rows = ceil_div(ceil_div(own, n), u) * u) < own) try_pick(q, &p);
+      if ((p.rows = tarn_ceildiv(tarn_ceildiv(own, n), u) * u) < own) try_pick(q, &p);
     }
     p.rows = 0;
     if (threads == 1 || images) try_pick(q, &p);
@@ -308,7 +305,7 @@ static int64_t most_rows(const search *q, const pick *p, uint32_t d, int64_t roo
   if (p->vdim < m->nacc || p->vdim >= m->n || !q->far) return room;
   for (uint32_t r = 0; r < m->nread; r++)
     if (!m->read[r].epi && !(m->read[r].touched >> d & 1)) return room;
-  return mini(room, MOST_STREAMS);
+  return tarn_min(room, MOST_STREAMS);
 }
 /* Steps of one dim beside the vectors, as many as fit the registers; the least seconds. */
 static double try_first(search *q, pick p, int64_t room, uint32_t images) {
@@ -444,7 +441,7 @@ static void try_rows(search *q, uint32_t vdim, int64_t lanes) {
   p.each = lanes / p.lanes;
   if (!m->reduces || m->nshared || vdim >= m->nacc || p.each < 2 || m->weighed) return;
   for (p.rdim = 0; p.rdim < m->nacc; p.rdim++) {
-    int64_t vectors = ceil_div(m->dim[p.rdim], p.each);
+    int64_t vectors = tarn_ceildiv(m->dim[p.rdim], p.each);
     if (p.rdim == vdim || m->dim[p.rdim] < 2 || vectors > MOST_ROWS || !follow(m, vdim, p.rdim))
       continue;
     p.udim[0] = p.rdim, p.unroll[0] = vectors * p.each;

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /* How a constant is packed: in tiles of dim d, 0: it lies as it is; the steps of all dims then, and
  * from one tile to the next.
  */
@@ -41,7 +39,7 @@ static pack pack_of(const stage_model *m, const acc_model *a, const tarn_blocks 
   for (uint32_t i = 0; i < n;
        i++) /* those inside of the tiles' loops, then the tiles, then those outside */
     if (!(outside >> by[i] & 1)) p.coef[by[i]] = p.tiles, p.tiles *= m->dim[by[i]];
-  int64_t next = p.tiles * ceil_div(m->dim[d], tile);
+  int64_t next = p.tiles * tarn_ceildiv(m->dim[d], tile);
   for (uint32_t i = 0; i < n; i++)
     if (outside >> by[i] & 1) p.coef[by[i]] = next, next *= m->dim[by[i]];
   return p;
@@ -57,7 +55,7 @@ static tarn_walk walk_of(const stage_model *m, const tarn_level *const *level, u
                  .size = (uint32_t)a->bytes};
   w.bytes = a->elems * (int64_t)a->bytes;
   if (p.tile)
-    w.bytes = w.bytes / m->dim[p.d] * ceil_div(m->dim[p.d], p.tile) *
+    w.bytes = w.bytes / m->dim[p.d] * tarn_ceildiv(m->dim[p.d], p.tile) *
               p.tile; /* the last tile is filled up */
   for (uint32_t i = 0; i < n; i++) {
     uint32_t d = level[i]->dim;
@@ -87,7 +85,7 @@ static bool settle(const tarn_schedule *s, uint32_t stage, const stage_model *m,
     const tarn_level *l = level[i] = mine ? &own->level[i - s->nshared] : &s->shared[i];
     tarn_walk_level *t = &w->level[w->nlevel++];
     *t = (tarn_walk_level){.kind = l->kind,
-                           .trips = ceil_div(left[l->dim], l->step),
+                           .trips = tarn_ceildiv(left[l->dim], l->step),
                            .red = mine && l->dim >= m->nacc};
     t->inside = mine && m->reduces && i - s->nshared >= acc;
     left[l->dim] = l->step;

@@ -3,15 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define TOGETHER 480 /* trials that share a time; a kernel's are not parted */
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 typedef struct group { /* the records of one kernel on so many threads */
   const tarn_record *r;
   uint32_t n, threads;
@@ -94,7 +88,7 @@ tarn_tune_report tarn_measure_again(tarn_lang *L, const tarn_hw *hw, tarn_store 
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_record *r;
   group *g;
-  double begin = now();
+  double begin = tarn_now();
   uint32_t n = tarn_store_read(of, NULL, &r), m = groups(cx, r, n, hw->units, &g), done = 0,
            all = 0;
   again a = {.cx = cx, .L = L, .hw = hw, .to = to, .key = tarn_hw_key(hw, cx)};
@@ -102,7 +96,7 @@ tarn_tune_report tarn_measure_again(tarn_lang *L, const tarn_hw *hw, tarn_store 
   a.trial = TARN_ARRAY(cx, tarn_trial, all + 1);
   a.record = TARN_ARRAY(cx, tarn_record, all + 1);
   a.seconds = TARN_ARRAY(cx, double, all + 1);
-  for (uint32_t i = 0; i < m && !(o->seconds > 0 && now() > begin + o->seconds); i++) {
+  for (uint32_t i = 0; i < m && !(o->seconds > 0 && tarn_now() > begin + o->seconds); i++) {
     if (a.n && (a.n + g[i].n > TOGETHER || g[i].threads != g[i - 1].threads))
       measure(&a, g[i - 1].threads);
     entering e = {&a, &g[i]};

@@ -14,8 +14,6 @@ uint32_t evolve_below(uint64_t *s, uint32_t n) {
   return n < 2 ? 0 : (uint32_t)(evolve_random(s) % n);
 }
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /* ---- the space ---- */
 evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                               uint32_t threads) {
@@ -87,7 +85,7 @@ static bool tile_bearable(const evolve_space *e, const evolve_stage *t, const ta
   int64_t copies = 1, accs = 1, lanes = 1;
   for (uint32_t i = 0; i < s->nlevel; i++) {
     const tarn_level *l = &s->level[i];
-    int64_t outer = outer_step(t, s, i), trips = ceil_div(outer, l->step);
+    int64_t outer = outer_step(t, s, i), trips = tarn_ceildiv(outer, l->step);
     if (l->kind == TARN_VECTOR) lanes *= outer;
     if (l->kind == TARN_VECTOR && (l->step != 1 || lanes > e->lanes || (outer & (outer - 1))))
       return false;
@@ -136,7 +134,7 @@ static uint32_t inner_loop(const tarn_stage_sched *s, uint32_t d) {
 /* A multiple of `of` that is at most `most`: often one that cuts `most` evenly, more often a small
  * one than a large one. */
 static int64_t some_multiple(mover *m, int64_t of, int64_t most) {
-  int64_t ways = ceil_div(most, of), even[64];
+  int64_t ways = tarn_ceildiv(most, of), even[64];
   uint32_t n = 0;
   for (int64_t k = 1; k <= ways && n < 64; k++)
     if (ways % k == 0) even[n++] = k;
@@ -165,7 +163,7 @@ static bool move_tile(mover *m) {
     else unroll = i;
   }
   int64_t size = 1 + evolve_below(m->random, d >= m->t->nacc ? 8 : (uint32_t)m->e->regs - 2);
-  if (size * base > ceil_div(m->t->dim[d], base) * base) return false;
+  if (size * base > tarn_ceildiv(m->t->dim[d], base) * base) return false;
   if (unroll < s->nlevel) drop(s, unroll), first -= first > unroll;
   if (size > 1)
     insert(s, first, (tarn_level){(uint8_t)d, TARN_UNROLL, base}); /* inside of acc: zones stay */
@@ -173,7 +171,7 @@ static bool move_tile(mover *m) {
   for (uint32_t i = at; i-- > 0;) /* loops outside must be made of whole tiles */
     if (s->level[i].dim == d && s->level[i].step % s->level[at].step) {
       if (s->level[i].step < s->level[at].step) drop(s, i), at--;
-      else s->level[i].step = ceil_div(s->level[i].step, s->level[at].step) * s->level[at].step;
+      else s->level[i].step = tarn_ceildiv(s->level[i].step, s->level[at].step) * s->level[at].step;
     }
   return true;
 }

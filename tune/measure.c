@@ -13,14 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- the program ---- */
 static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n) {
@@ -176,7 +169,7 @@ typedef struct timing {
 static void time_here(tarn_ctx *cx, void *arg) {
   timing *g = arg;
   shared s = {.cx = cx};
-  double begin = now();
+  double begin = tarn_now();
   uint32_t n = 0, nrun = 0, seed = 1;
   program *p = TARN_ARRAY(cx, program, g->n);
   for (uint32_t i = 0; i < g->n; n += g->k[i++].n)
@@ -187,7 +180,8 @@ static void time_here(tarn_ctx *cx, void *arg) {
   for (uint32_t i = 0, at = 0; i < g->n; i++)
     for (uint32_t k = 0; k < g->k[i].n; k++, at++) order[at] = (one_run){i, k, at};
   for (uint32_t round = 0;
-       round < MOST_ROUNDS && (round < LEAST_ROUNDS || now() - begin < LEAST_SECONDS); round++) {
+       round < MOST_ROUNDS && (round < LEAST_ROUNDS || tarn_now() - begin < LEAST_SECONDS);
+       round++) {
     shuffle(order, n, &seed);
     for (uint32_t o = 0; o < n; o++) {
       uint32_t i = order[o].program, trial = order[o].trial;
@@ -227,7 +221,7 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 /* Reads n bytes until a moment; false when they do not come. */
 static bool receive(int from, char *to, size_t n, double until) {
   while (n) {
-    double left = until - now();
+    double left = until - tarn_now();
     if (left <= 0) return false;
     fd_set set;
     FD_ZERO(&set);
@@ -293,7 +287,7 @@ static void build_some(tarn_ctx *cx, job *j, uint32_t from, uint32_t n) {
     j->w[i] = (worker){.cx = cx, .work = build_here, .arg = k, .out = &k->seconds[0], .n = 1};
     begin(&j->w[i]);
   }
-  double until = now() + j->limit;
+  double until = tarn_now() + j->limit;
   for (uint32_t i = 0; i < n; i++) j->built[from + i] = end(&j->w[i], until);
 }
 /* The seconds of some tasks side by side in the memory of all; nothing is known when the child
@@ -305,7 +299,7 @@ static bool time_some(tarn_ctx *cx, job *j, task *k, uint32_t n) {
   timing g = {k, n, all};
   j->w[0] = (worker){.cx = cx, .work = time_here, .arg = &g, .out = all, .n = trials};
   begin(&j->w[0]);
-  bool ok = end(&j->w[0], now() + j->limit + 2 * LONG * trials);
+  bool ok = end(&j->w[0], tarn_now() + j->limit + 2 * LONG * trials);
   for (uint32_t i = 0; i < n && ok; all += k[i++].n)
     memcpy(k[i].seconds, all, k[i].n * sizeof(double));
   return ok;

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define EACH  12  /* trials that a kernel gets at a time */
 #define LIGHT 50  /* part of the network's time below which a kernel begins with a third of them */
@@ -23,12 +22,6 @@
 #define SLOWEST                                                                                    \
   0.1 /* seconds: kernels beyond are left as they are when a sample of all is drawn                \
        */
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 typedef struct tuner {
   tarn_ctx *cx;
@@ -227,7 +220,7 @@ static void measure(tuner *t, batch *b) {
   t->r.fresh += b->n;
 }
 static bool time_up(const tuner *t) {
-  return t->o->seconds > 0 && now() > t->begin + t->o->seconds;
+  return t->o->seconds > 0 && tarn_now() > t->begin + t->o->seconds;
 }
 static double network(const tuner *t) {
   double sum = 0;
@@ -374,7 +367,7 @@ tarn_tune_report tarn_tune(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *con
                .key = tarn_hw_key(hw, cx),
                .by_kernel = tarn_map_new(cx),
                .trials = o->trials ? o->trials : 1000,
-               .begin = now(),
+               .begin = tarn_now(),
                .random = o->seed + 3,
                .price = o->price};
   t->threads = o->threads ? o->threads : hw->units;

@@ -35,11 +35,6 @@ typedef struct worker {
   float *data;
 } worker;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 /* Returns when all have come so often. */
 static void meet(crew *c, unsigned *met) {
   unsigned target = ++*met * c->threads;
@@ -61,14 +56,14 @@ static void *work(void *arg) {
   unsigned met = 0;
   volatile float keep = 0;
   memset(w->data, 0, 4 * c->n);
-  for (double end = now() + SETTLE; now() < end;) {}
+  for (double end = tarn_now() + SETTLE; tarn_now() < end;) {}
   for (const step *s = c->step; s < c->step + c->nstep; s++)
     for (int r = 0; r < (4 * s->n < LARGE ? ROUNDS : 3); r++) {
       if (!r || s->times > 1) keep = keep + s->loop(w->data, s->n, 1);
       meet(c, &met);
-      c->span[w->id][0] = now();
+      c->span[w->id][0] = tarn_now();
       keep = keep + s->loop(w->data, s->n, s->times);
-      c->span[w->id][1] = now();
+      c->span[w->id][1] = tarn_now();
       meet(c, &met);
       if (w->id == 0) judge(c, s);
     }

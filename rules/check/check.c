@@ -5,19 +5,12 @@
 
 /* ---------------------------------------------------------------- the tape */
 
-static uint64_t next_random(uint64_t *s) {
-  *s += 0x9E3779B97F4A7C15u;
-  uint64_t z = (*s ^ (*s >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 /* A tape that has run out gives the simplest choices. */
 uint32_t draw(gen *g, uint32_t n) {
   tape *t = &g->t;
   uint32_t v = 0;
   if (t->replay) v = t->at < t->end ? t->from[t->at] : 0;
-  else v = (uint32_t)(next_random(&t->seed) >> 32);
+  else v = (uint32_t)(tarn_random(&t->seed) >> 32);
   t->at++;
   if (t->n == C_TAPE) tarn_raise(g->cx, TARN_BAD_INPUT, "rules check: the instance is too large");
   v = n ? v % n : 0;

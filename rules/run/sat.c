@@ -3,7 +3,6 @@
 #include "rules/run/run.h"
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 /* ---------------------------------------------------------------- the host of classes */
 
@@ -237,12 +236,6 @@ static void add_program(tarn_saturation *s) {
 
 /* ---------------------------------------------------------------- running */
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool goal_reached(void *user, tarn_egraph *g, uint32_t iteration) {
   tarn_saturation *s = user;
   (void)iteration;
@@ -313,7 +306,7 @@ static bool run_phase(tarn_saturation *s, const rphase *p, tarn_eg_stop *stop, d
                           .after = after,
                           .interrupted = s->o.interrupted ? interrupted : NULL,
                           .user = s};
-  if (deadline > 0) c.max_seconds = fmax(deadline - now(), 1e-9);
+  if (deadline > 0) c.max_seconds = fmax(deadline - tarn_now(), 1e-9);
   *stop = tarn_eg_run(s->runner, &c);
   if (s->failed) tarn_reraise(s->cx, s->failed);
   if (cut && *stop == TARN_EG_STOP_ITERATIONS) *stop = TARN_EG_STOP_SATURATED;
@@ -323,7 +316,7 @@ static bool run_phase(tarn_saturation *s, const rphase *p, tarn_eg_stop *stop, d
 /* The rules that no phase names, then the phases in turn. */
 static tarn_eg_stop run(tarn_saturation *s) {
   tarn_eg_stop stop = TARN_EG_STOP_SATURATED;
-  double deadline = s->o.max_seconds > 0 ? now() + s->o.max_seconds : 0;
+  double deadline = s->o.max_seconds > 0 ? tarn_now() + s->o.max_seconds : 0;
   if (!run_phase(s, NULL, &stop, deadline)) return stop;
   for (uint32_t i = 0; i < s->rs->phase.n; i++)
     if (!run_phase(s, &s->rs->phase.p[i], &stop, deadline)) return stop;
@@ -365,7 +358,7 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs,
   *s = (tarn_saturation){.L = rs->L, .cx = cx, .program = p, .rs = rs, .o = *o};
   if (!s->o.max_nodes) s->o.max_nodes = 200000;
   if (!s->o.max_iterations) s->o.max_iterations = 1000;
-  double start = now();
+  double start = tarn_now();
   tarn_defer(cx, free_all, s);
   tarn_eg_config config = {o->reasons, 0, o->max_bytes};
   s->g = tarn_eg_new(tarn_ctx_allocator(cx), &config);
@@ -385,7 +378,7 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs,
       stop == TARN_EG_STOP_ERROR)
     sat_engine_failed(s);
   sat_settle(s);
-  report(s, stop, now() - start);
+  report(s, stop, tarn_now() - start);
   return s;
 }
 
