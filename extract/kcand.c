@@ -2,6 +2,7 @@
  * read its operands and each storage order of what it reads and writes, with the price of its best
  * schedule. */
 #include "extract/kgraph.h"
+#include "kernel/loops.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,68 +24,19 @@ static kcand *add_cand(kgraph *k, uint32_t ag, kcand c) {
   return &k->cand.p[k->cand.n - 1];
 }
 
-/* ---- nests over buffers ---- */
-/* One stage whose own dims are put over the representative's dims: own dims d become inv.e[d]. */
-static uint32_t over_rep(kgraph *k, uint32_t map, const tarn_imap *inv, uint32_t nown, bool epi,
-                         uint32_t nred, const int64_t *red) {
-  tarn_imap m = *tarn_imap_get(k->L, map);
-  int64_t dim[TARN_MAX_DIMS * 2] = {0};
-  uint32_t sub[TARN_MAX_DIMS * 2], n = inv->n;
-  memcpy(dim, inv->dim, n * sizeof *dim);
-  for (uint32_t i = 0; i < nred && !epi; i++) dim[n + i] = red[i];
-  uint32_t total = n + (epi ? 0 : nred);
-  if (total > TARN_MAX_DIMS) return TARN_NONE;
-  for (uint32_t i = 0; i < nown; i++) sub[i] = inv->e[i];
-  for (uint32_t i = 0; i < nred && !epi; i++) sub[nown + i] = tarn_ix_var(k->L, n + i, dim);
-  for (uint32_t a = 0; a < m.nin; a++) m.e[a] = tarn_ix_subst(k->L, m.e[a], sub, dim);
-  for (uint32_t g = 0; g < m.nguard; g++)
-    m.guard[g].e = tarn_ix_subst(k->L, m.guard[g].e, sub, dim);
-  m.n = m.ns = (uint8_t)total;
-  memset(m.dim, 0, sizeof m.dim);
-  memcpy(m.dim, dim, total * sizeof *dim);
-  return tarn_map_intern_derived(k->L, &m);
+/* A candidate with one result and n children, none of which is said yet. */
+static kcand new_cand(kgraph *k, kcand_kind kind, uint32_t node, uint32_t kcls, uint32_t n) {
+  kcand c = {.kind = kind, .node = node, .kcls = kcls, .nchild = n, .nout = 1};
+  c.child = TARN_ARRAY(k->cx, uint32_t, n + 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, n + 1);
+  c.in = TARN_ARRAY(k->cx, tarn_layout, n + 1);
+  for (uint32_t j = 0; j < n; j++) c.child[j] = c.cterm[j] = TARN_NONE;
+  return c;
 }
-/* A single-stage nest over rep dims: TARN_NONE when it has more stages or too many dims. */
-static uint32_t nest_over_rep(kgraph *k, uint32_t nest, const kclass *c) {
-  tarn_nest n = *tarn_nest_get(k->L, nest);
-  const tarn_type *t = tarn_type_get(k->L, c->type);
-  uint32_t back = tarn_map_invert(k->L, c->to_rep, t->ns);
-  if (n.nstage != 1 || n.depth || back == TARN_NONE) return TARN_NONE;
-  tarn_imap inv = *tarn_imap_get(k->L, back);
-  tarn_stage s = n.stage[0];
-  const tarn_func f = *tarn_fn_get(k->L, s.fn);
-  uint32_t nread = (uint32_t)f.nops + f.nepi;
-  tarn_read *r = TARN_ARRAY(k->cx, tarn_read, nread);
-  for (uint32_t i = 0; i < nread; i++) {
-    r[i] = s.read[i];
-    r[i].map = over_rep(k, r[i].map, &inv, s.nown, i >= f.nops, s.nred, s.red);
-    if (r[i].map == TARN_NONE) return TARN_NONE;
-  }
-  s.nown = inv.n, s.read = r;
-  memset(s.own, 0, sizeof s.own);
-  memcpy(s.own, inv.dim, inv.n * sizeof(int64_t));
-  n.stage = &s, n.out_ns = inv.n;
-  return tarn_nest_intern(k->L, &n);
-}
-/* Child j of the nest read through view v[j] instead. */
-static uint32_t nest_through(kgraph *k, uint32_t nest, const kview *const *v) {
-  tarn_nest n = *tarn_nest_get(k->L, nest);
-  tarn_stage *st = TARN_ARRAY(k->cx, tarn_stage, n.nstage);
-  for (uint32_t i = 0; i < n.nstage; i++) {
-    st[i] = n.stage[i];
-    const tarn_func f = *tarn_fn_get(k->L, st[i].fn);
-    uint32_t nread = (uint32_t)f.nops + f.nepi;
-    tarn_read *r = TARN_ARRAY(k->cx, tarn_read, nread);
-    for (uint32_t j = 0; j < nread; j++) {
-      r[j] = st[i].read[j];
-      if (r[j].stage || !v[r[j].src]) continue;
-      r[j].map = tarn_map_compose(k->L, r[j].map, v[r[j].src]->map);
-      if (r[j].map == TARN_NONE) return TARN_NONE;
-    }
-    st[i].read = r;
-  }
-  n.stage = st;
-  return tarn_nest_intern(k->L, &n);
+/* AND/OR class `ag` is what class `of` holds, as it lies. */
+static void add_alias(kgraph *k, uint32_t ag, uint32_t kcls, uint32_t of, const tarn_layout *l) {
+  kcand c = new_cand(k, KC_ALIAS, TARN_NONE, kcls, 1);
+  c.child[0] = of, c.in[0] = c.out[0] = *l;
+  add_cand(k, ag, c);
 }
 
 /* ---- constants as the kernel reads them ---- */
@@ -126,217 +78,151 @@ tarn_term kg_constant(kgraph *k, uint32_t c) {
   return best;
 }
 
-/* How far an operand moves per step of each dim, with its layout. */
-static void steps(kgraph *k, uint32_t map, const tarn_layout *l, int64_t *out) {
-  const tarn_imap *m = tarn_imap_get(k->L, map);
-  for (uint32_t d = 0; d < m->n; d++) {
-    out[d] = 0;
-    for (uint32_t a = 0; a < m->nin; a++) out[d] += l->stride[a] * tarn_ix_coef(k->L, m->e[a], d);
-  }
-}
 /* Own dims along which the result is written contiguously, the innermost first: more than one where
  * every other operand goes on alike, so that they become one loop once the constants do too. */
 typedef struct inner_dims {
   uint32_t mask, n, dim[TARN_MAX_DIMS];
 } inner_dims;
-static void own_steps(const kcand *c, const tarn_stage *s, uint32_t depth, uint32_t out,
-                      int64_t *stride, int64_t *dim) {
-  if (s->out) {
-    memcpy(stride, c->out[out].stride, sizeof c->out[out].stride);
-    memcpy(dim, c->out[out].dim, sizeof c->out[out].dim);
+static void own_steps(const knest *w, const knest_stage *s, int64_t *stride, int64_t *dim) {
+  if (s->s.out) {
+    memcpy(stride, s->out.stride, sizeof s->out.stride);
+    memcpy(dim, s->out.dim, sizeof s->out.dim);
     return;
   }
   int64_t step = 1; /* a local buffer lies in row-major order */
-  for (uint32_t d = s->nown; d-- > 0; step *= s->own[d])
-    stride[depth + d] = step, dim[depth + d] = s->own[d];
+  for (uint32_t d = s->s.nown; d-- > 0; step *= s->s.own[d])
+    stride[w->depth + d] = step, dim[w->depth + d] = s->s.own[d];
 }
-static bool goes_on(kgraph *k, const kcand *c, const tarn_stage *s, uint32_t inner, uint32_t d,
-                    int64_t extent) {
-  const tarn_func f = *tarn_fn_get(k->L, s->fn);
-  for (uint32_t j = 0; j < (uint32_t)f.nops + f.nepi; j++) {
-    const tarn_read *r = &s->read[j];
-    if (!r->stage && c->child[r->src] == TARN_NONE) continue;
-    const tarn_imap *m = tarn_imap_get(k->L, r->map);
-    int64_t st[TARN_MAX_DIMS] = {0};
-    if (r->stage) return false;
-    steps(k, r->map, &c->in[r->src], st);
-    for (uint32_t g = 0; g < m->nguard; g++)
-      if (tarn_ix_dims(k->L, m->guard[g].e) & (1u << inner | 1u << d)) return false;
-    if (st[d] != st[inner] * extent) return false;
+static bool is_const(const kcand *c, const knest_read *r) {
+  return !r->stage && c->child[r->src] == TARN_NONE;
+}
+static bool goes_on(const knest *w, const kcand *c, const knest_stage *s, uint32_t inner,
+                    uint32_t d, int64_t extent) {
+  for (uint32_t j = 0; j < s->nread; j++) {
+    const knest_read *r = &s->read[j];
+    int64_t step[TARN_MAX_DIMS] = {0};
+    if (is_const(c, r)) continue;
+    if (r->stage || imap_guarded(w->L, &r->m) & (1u << inner | 1u << d)) return false;
+    imap_steps(w->L, &r->m, &w->in[r->src], step);
+    if (step[d] != step[inner] * extent) return false;
   }
   return true;
 }
-static inner_dims written_last(kgraph *k, const kcand *c, const tarn_stage *s, uint32_t depth,
-                               uint32_t out) {
+static inner_dims written_last(const knest *w, const kcand *c, const knest_stage *s) {
   inner_dims l = {0};
   int64_t stride[TARN_MAX_DIMS] = {0}, dim[TARN_MAX_DIMS] = {0}, step = 1;
-  own_steps(c, s, depth, out, stride, dim);
+  own_steps(w, s, stride, dim);
   for (bool more = true; more;) {
     more = false;
-    for (uint32_t d = 0; d < depth + s->nown && !more; d++)
+    for (uint32_t d = 0; d < knest_acc(w, s) && !more; d++)
       if (dim[d] > 1 && stride[d] == step && !(l.mask >> d & 1) &&
-          (!l.n || goes_on(k, c, s, l.dim[l.n - 1], d, dim[l.dim[l.n - 1]])))
+          (!l.n || goes_on(w, c, s, l.dim[l.n - 1], d, dim[l.dim[l.n - 1]])))
         l.dim[l.n++] = d, l.mask |= 1u << d, step *= dim[d], more = true;
   }
   return l;
 }
-/* Constants are copied at compile time into the order in which the loops will walk them: one dim
- * for each dim of the iteration space that the read depends on; own dims, then reduce dims by
+/* The dims that a constant is to lie along, the outermost first: own dims, then reduce dims by
  * falling step of the other operands, then the own dims along which the result is written
- * contiguously. */
-static bool pack_read(kgraph *k, kcand *c, const tarn_stage *s, uint32_t depth, tarn_read *r,
-                      const int64_t *order_key, const inner_dims *last) {
-  tarn_imap m = *tarn_imap_get(k->L, r->map);
-  uint32_t mask = 0, nacc = depth + s->nown, by[TARN_MAX_DIMS], n = 0;
-  for (uint32_t a = 0; a < m.nin; a++) mask |= tarn_ix_dims(k->L, m.e[a]);
-  for (uint32_t g = 0; g < m.nguard; g++) mask |= tarn_ix_dims(k->L, m.guard[g].e);
-  double have = 1, want = 1;
-  for (uint32_t a = 0; a < m.nin; a++) have *= (double)m.in[a];
-  for (uint32_t d = 0; d < m.n; d++)
-    if (mask >> d & 1) want *= (double)m.dim[d];
-  if (want > 4 * have) return false;
-  for (uint32_t d = 0; d < nacc && d < m.n; d++)
+ * contiguously. Their number. */
+static uint32_t packed_order(const tarn_imap *m, uint32_t mask, uint32_t nacc, const int64_t *key,
+                             const inner_dims *last, uint32_t *by) {
+  uint32_t n = 0;
+  for (uint32_t d = 0; d < nacc && d < m->n; d++)
     if ((mask & ~last->mask) >> d & 1) by[n++] = d;
   uint32_t first = n;
-  for (uint32_t d = nacc; d < m.n; d++)
-    if (mask >> d & 1) {
-      uint32_t at = n++;
-      for (; at > first && order_key[by[at - 1]] < order_key[d]; at--) by[at] = by[at - 1];
-      by[at] = d;
-    }
+  for (uint32_t d = nacc; d < m->n; d++) {
+    if (!(mask >> d & 1)) continue;
+    uint32_t at = n++;
+    for (; at > first && key[by[at - 1]] < key[d]; at--) by[at] = by[at - 1];
+    by[at] = d;
+  }
   for (uint32_t i = last->n; i-- > 0;)
     if (mask >> last->dim[i] & 1) by[n++] = last->dim[i];
-  tarn_imap pack = m, pick = {.ns = m.ns, .n = m.n, .fill = TARN_NONE};
+  return n;
+}
+/* Would a constant with one dim for each of these take much more room? */
+static bool much_larger(const tarn_imap *m, uint32_t mask) {
+  double have = 1, want = 1;
+  for (uint32_t a = 0; a < m->nin; a++) have *= (double)m->in[a];
+  for (uint32_t d = 0; d < m->n; d++)
+    if (mask >> d & 1) want *= (double)m->dim[d];
+  return want > 4 * have;
+}
+/* Constants are copied at compile time into the order in which the loops will walk them: one dim
+ * for each dim of the iteration space that the read depends on. */
+static void pack_read(kgraph *k, knest *w, kcand *c, const knest_stage *s, knest_read *r,
+                      const int64_t *key, const inner_dims *last) {
+  uint32_t mask = imap_dims(k->L, &r->m) | imap_guarded(k->L, &r->m), by[TARN_MAX_DIMS];
+  if (much_larger(&r->m, mask) || w->nin == KG_MAX_KIDS) return;
+  uint32_t n = packed_order(&r->m, mask, knest_acc(w, s), key, last, by), sub[TARN_MAX_DIMS];
+  tarn_imap pack = r->m, pick = {.ns = r->m.ns, .n = r->m.n, .fill = TARN_NONE};
   int64_t dim[TARN_MAX_DIMS] = {0};
-  uint32_t sub[TARN_MAX_DIMS];
-  for (uint32_t i = 0; i < n; i++) dim[i] = m.dim[by[i]];
-  for (uint32_t d = 0; d < m.n; d++) sub[d] = tarn_ix_const(k->L, 0);
+  for (uint32_t i = 0; i < n; i++) dim[i] = r->m.dim[by[i]];
+  for (uint32_t d = 0; d < r->m.n; d++) sub[d] = tarn_ix_const(k->L, 0);
   for (uint32_t i = 0; i < n; i++) sub[by[i]] = tarn_ix_var(k->L, i, dim);
-  for (uint32_t a = 0; a < m.nin; a++) pack.e[a] = tarn_ix_subst(k->L, m.e[a], sub, dim);
-  for (uint32_t g = 0; g < m.nguard; g++)
-    pack.guard[g].e = tarn_ix_subst(k->L, m.guard[g].e, sub, dim);
-  pack.n = pack.ns = (uint8_t)n;
-  memset(pack.dim, 0, sizeof pack.dim);
-  memcpy(pack.dim, dim, sizeof dim);
-  memcpy(pick.dim, m.dim, sizeof m.dim);
+  imap_subst(k->L, &pack, sub, n, dim);
+  memcpy(pick.dim, r->m.dim, sizeof pick.dim);
+  memcpy(pick.in, dim, sizeof pick.in);
   pick.nin = (uint8_t)n;
-  for (uint32_t i = 0; i < n; i++) pick.in[i] = dim[i], pick.e[i] = tarn_ix_var(k->L, by[i], m.dim);
-  uint32_t j = c->nchild++;
+  for (uint32_t i = 0; i < n; i++) pick.e[i] = tarn_ix_var(k->L, by[i], pick.dim);
+  tarn_layout row = tarn_layout_row_major(n, dim);
+  uint32_t j = knest_add_child(w, &row);
   c->cterm[j] = tarn_view(k->L, tarn_map_intern_derived(k->L, &pack), c->cterm[r->src]);
   c->child[j] = TARN_NONE;
-  c->in[j] = tarn_layout_row_major(n, dim);
-  r->src = j, r->map = tarn_map_intern_derived(k->L, &pick);
-  return true;
-}
-/* A candidate's nest and layouts as loop/ takes them, not canonical; and back. */
-static tarn_ksig loops_of(const kcand *c) {
-  tarn_ksig sig = {.nest = c->nest, .nin = c->nchild, .nout = c->nout};
-  memcpy(sig.in, c->in, c->nchild * sizeof *c->in);
-  memcpy(sig.out, c->out, c->nout * sizeof *c->out);
-  for (uint32_t j = 0; j < c->nchild; j++) sig.in_const[j] = c->child[j] == TARN_NONE;
-  return sig;
-}
-static void set_loops(kcand *c, const tarn_ksig *sig) {
-  c->nest = sig->nest;
-  memcpy(c->in, sig->in, c->nchild * sizeof *c->in);
-  memcpy(c->out, sig->out, c->nout * sizeof *c->out);
-}
-/* Loops split where the reads divide by a part of them: a constant then depends on the part that it
- * needs. */
-static void split_loops(kgraph *k, kcand *c) {
-  tarn_ksig sig = loops_of(c);
-  tarn_ksig_split(k->L, &sig);
-  set_loops(c, &sig);
-}
-/* Loops that everything walks as one, merged. */
-static void merge_loops(kgraph *k, kcand *c) {
-  tarn_ksig sig = loops_of(c);
-  tarn_ksig_merge(k->L, &sig);
-  set_loops(c, &sig);
-}
-/* Shared loops in blocks. */
-static bool cut_loops(kgraph *k, kcand *c, const kcut *cut) {
-  if (cut->pack) merge_loops(k, c); /* as kg_packs() was shown it */
-  tarn_ksig sig = loops_of(c);
-  if (cut->pack ? !tarn_ksig_pack(k->L, &sig, cut->read, cut->dim, cut->block[0], cut->block[1])
-                : !tarn_ksig_cut(k->L, &sig, cut->block, cut->behind))
-    return false;
-  if (cut->gather && !tarn_ksig_gather(k->L, &sig)) return false;
-  set_loops(c, &sig);
-  return true;
+  r->src = j, r->m = pick;
 }
 /* The largest own dim that the constants of a product go along; UINT32_MAX where they go along what
  * is written last. */
-static uint32_t constants_along(kgraph *k, const kcand *c, const tarn_stage *s, uint32_t depth,
+static uint32_t constants_along(const knest *w, const kcand *c, const knest_stage *s,
                                 const inner_dims *last) {
-  const tarn_func f = *tarn_fn_get(k->L, s->fn);
   uint32_t mask = 0, best = UINT32_MAX;
-  int64_t dim[TARN_MAX_DIMS] = {0};
-  if (!s->nred) return best;
-  for (uint32_t j = 0; j < f.nops; j++) {
-    const tarn_imap *m = tarn_imap_get(k->L, s->read[j].map);
-    memcpy(dim, m->dim, m->n * sizeof *dim);
-    if (s->read[j].stage || c->child[s->read[j].src] != TARN_NONE) continue;
-    for (uint32_t a = 0; a < m->nin; a++) mask |= tarn_ix_dims(k->L, m->e[a]);
-  }
-  for (uint32_t d = depth; d < depth + s->nown && !(mask & last->mask); d++)
+  int64_t dim[TARN_MAX_DIMS + 2];
+  knest_dims(w, s, dim);
+  if (!s->s.nred) return best;
+  for (uint32_t j = 0; j < s->nread; j++)
+    if (is_const(c, &s->read[j]) && !s->read[j].epi) mask |= imap_dims(w->L, &s->read[j].m);
+  for (uint32_t d = w->depth; d < knest_acc(w, s) && !(mask & last->mask); d++)
     if ((mask >> d & 1) && dim[d] > 1 && (best == UINT32_MAX || dim[d] > dim[best])) best = d;
   return best;
 }
+/* How far the variable operands of the body go along each dim, guarded ones before all. */
+static void order_keys(const knest *w, const kcand *c, const knest_stage *s, int64_t *key) {
+  uint32_t guarded = 0;
+  int64_t step[TARN_MAX_DIMS];
+  for (uint32_t j = 0; j < s->nread; j++) {
+    const knest_read *r = &s->read[j];
+    if (r->stage || r->epi || is_const(c, r)) continue;
+    imap_steps(w->L, &r->m, &w->in[r->src], step);
+    guarded |= imap_guarded(w->L, &r->m);
+    for (uint32_t d = 0; d < r->m.n; d++) key[d] = tarn_max(key[d], llabs(step[d]));
+  }
+  for (uint32_t d = 0; d < TARN_MAX_DIMS; d++)
+    if (guarded >> d & 1) key[d] += KNEST_GUARDED;
+}
+static bool pack_stage(kgraph *k, knest *w, kcand *c, knest_stage *s, bool across) {
+  int64_t key[TARN_MAX_DIMS] = {0};
+  inner_dims last = written_last(w, c, s);
+  if (across) {
+    uint32_t own = constants_along(w, c, s, &last);
+    if (own == UINT32_MAX) return false;
+    last = (inner_dims){.mask = 1u << own, .n = 1, .dim = {own}};
+  }
+  order_keys(w, c, s, key);
+  for (uint32_t j = 0; j < s->nread; j++)
+    if (is_const(c, &s->read[j])) pack_read(k, w, c, s, &s->read[j], key, &last);
+  return true;
+}
 /* across: constants lie along a dim of their own where the result does not go along any of theirs.
  * False: there is none. */
-static bool pack_constants(kgraph *k, kcand *c, bool across) {
-  tarn_nest n = *tarn_nest_get(k->L, c->nest);
-  tarn_stage *st = TARN_ARRAY(k->cx, tarn_stage, n.nstage);
-  uint32_t out = 0;
-  if (across && n.nstage > 1) return false;
-  for (uint32_t i = 0; i < n.nstage; i++) {
-    st[i] = n.stage[i];
-    const tarn_func f = *tarn_fn_get(k->L, st[i].fn);
-    uint32_t nread = (uint32_t)f.nops + f.nepi, guarded = 0;
-    tarn_read *r = TARN_ARRAY(k->cx, tarn_read, nread);
-    int64_t key[TARN_MAX_DIMS] = {0}, st_of[TARN_MAX_DIMS];
-    memcpy(r, st[i].read, nread * sizeof *r);
-    inner_dims last = written_last(k, c, &st[i], n.depth, out);
-    uint32_t own = across ? constants_along(k, c, &st[i], n.depth, &last) : 0;
-    if (own == UINT32_MAX) return false;
-    if (across) last = (inner_dims){.mask = 1u << own, .n = 1, .dim = {own}};
-    out += st[i].out;
-    for (uint32_t j = 0; j < f.nops; j++) {
-      if (r[j].stage || c->child[r[j].src] == TARN_NONE) continue;
-      steps(k, r[j].map, &c->in[r[j].src], st_of);
-      for (uint32_t d = 0; d < tarn_imap_get(k->L, r[j].map)->n; d++)
-        if (llabs(st_of[d]) > key[d]) key[d] = llabs(st_of[d]);
-      const tarn_imap *m = tarn_imap_get(k->L, r[j].map);
-      for (uint32_t g = 0; g < m->nguard; g++) guarded |= tarn_ix_dims(k->L, m->guard[g].e);
-    }
-    for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) /* as tarn_ksig_canonical() orders them */
-      if (guarded >> d & 1) key[d] += (int64_t)1 << 48;
-    for (uint32_t j = 0; j < nread; j++)
-      if (!r[j].stage && c->child[r[j].src] == TARN_NONE && c->nchild < KG_MAX_KIDS)
-        pack_read(k, c, &st[i], n.depth, &r[j], key, &last);
-    st[i].read = r;
-  }
-  n.stage = st, n.nchild = c->nchild;
-  /* children no longer read are dropped */
-  uint32_t to[KG_MAX_KIDS], used[KG_MAX_KIDS] = {0}, m = 0;
-  for (uint32_t i = 0; i < n.nstage; i++) {
-    const tarn_func *f = tarn_fn_get(k->L, st[i].fn);
-    for (uint32_t j = 0; j < (uint32_t)f->nops + f->nepi; j++)
-      if (!st[i].read[j].stage) used[st[i].read[j].src] = 1;
-  }
-  for (uint32_t j = 0; j < n.nchild; j++) {
-    to[j] = m;
-    if (used[j]) c->child[m] = c->child[j], c->cterm[m] = c->cterm[j], c->in[m++] = c->in[j];
-  }
-  for (uint32_t i = 0; i < n.nstage; i++) {
-    const tarn_func *f = tarn_fn_get(k->L, st[i].fn);
-    tarn_read *r = (tarn_read *)(uintptr_t)st[i].read;
-    for (uint32_t j = 0; j < (uint32_t)f->nops + f->nepi; j++)
-      if (!r[j].stage) r[j].src = to[r[j].src];
-  }
-  c->nchild = n.nchild = m;
-  c->nest = tarn_nest_intern(k->L, &n);
+static bool pack_constants(kgraph *k, knest *w, kcand *c, bool across) {
+  uint32_t to[TARN_MAX_OPERANDS];
+  if (across && w->nstage > 1) return false;
+  for (uint32_t i = 0; i < w->nstage; i++)
+    if (!pack_stage(k, w, c, &w->stage[i], across)) return false;
+  uint32_t n = w->nin;
+  knest_drop_children(w, to);
+  for (uint32_t j = 0; j < n; j++)
+    if (to[j] != TARN_NONE) c->child[to[j]] = c->child[j], c->cterm[to[j]] = c->cterm[j];
   return true;
 }
 
@@ -418,34 +304,67 @@ typedef struct reading {
 static uint32_t from_group(kgraph *k, const reading *r, uint32_t j) {
   return k->group.p[r->v[j]->group].first + r->pick[j];
 }
-/* Room for the children of a candidate that may not be kept. */
-typedef struct kids {
+/* A candidate that may not be kept: room for its children; its nest and layouts, as they are
+ * changed. */
+typedef struct offered {
   uint32_t child[KG_MAX_KIDS], cterm[KG_MAX_KIDS];
-  tarn_layout in[KG_MAX_KIDS];
-} kids;
-static void set_children(kgraph *k, kcand *c, kids *room, const reading *r) {
-  c->child = room->child, c->cterm = room->cterm, c->in = room->in;
-  for (uint32_t j = 0; j < r->n; j++) {
-    c->child[j] = c->cterm[j] = TARN_NONE;
-    if (r->op[j].constant) {
-      const tarn_type *t = tarn_term_type(k->L, r->op[j].term);
-      c->cterm[j] = r->op[j].term;
-      c->in[j] = tarn_layout_row_major(t->n, t->dim);
-      continue;
-    }
-    c->child[j] = from_group(k, r, j);
-    c->in[j] = k->group.p[r->v[j]->group].layout[r->pick[j]];
+  tarn_ksig sig;
+} offered;
+static void set_child(kgraph *k, offered *o, const reading *r, uint32_t j) {
+  o->child[j] = o->cterm[j] = TARN_NONE;
+  o->sig.in_const[j] = r->op[j].constant;
+  if (r->op[j].constant) {
+    const tarn_type *t = tarn_term_type(k->L, r->op[j].term);
+    o->cterm[j] = r->op[j].term;
+    o->sig.in[j] = tarn_layout_row_major(t->n, t->dim);
+    return;
   }
+  o->child[j] = from_group(k, r, j);
+  o->sig.in[j] = k->group.p[r->v[j]->group].layout[r->pick[j]];
+}
+/* The nest over buffers: its operands read as r says; where `over` is a layout to write over the
+ * representative's dims, over these. False: it cannot be. */
+static bool over_buffers(kgraph *k, offered *o, const target *to, uint32_t nest, const reading *r,
+                         const tarn_layout *over) {
+  const kclass *c = &k->cls.p[to->kcls];
+  knest w;
+  o->sig = (tarn_ksig){.nest = nest, .nin = r->n, .nout = to->nout};
+  memcpy(o->sig.out, to->out, sizeof o->sig.out);
+  for (uint32_t j = 0; j < r->n; j++) set_child(k, o, r, j);
+  knest_open(&w, k->L, &o->sig);
+  if (over) {
+    uint32_t inv = tarn_map_invert(k->L, c->to_rep, tarn_type_get(k->L, c->type)->ns);
+    if (w.nstage != 1 || w.depth || inv == TARN_NONE) return false;
+    if (!knest_own_as(&w, tarn_imap_get(k->L, inv))) return false;
+    w.stage->out = *over;
+  }
+  for (uint32_t j = 0; j < r->n; j++)
+    if (!knest_through(&w, j, r->v[j]->map)) return false;
+  knest_close(&w, &o->sig);
+  return true;
+}
+static bool cut_loops(tarn_lang *L, tarn_ksig *sig, const kcut *cut) {
+  if (cut->pack) tarn_ksig_merge(L, sig); /* as kg_packs() was shown it */
+  if (cut->pack ? !tarn_ksig_pack(L, sig, cut->read, cut->dim, cut->block[0], cut->block[1])
+                : !tarn_ksig_cut(L, sig, cut->block, cut->behind))
+    return false;
+  return !cut->gather || tarn_ksig_gather(L, sig);
 }
 /* cand with its shared loops cut (NULL: as they are) and its constants packed, into best if nothing
- * is cheaper. */
-static bool offer(kgraph *k, kcand cand, const reading *r, const kcut *cut, bool across,
+ * is cheaper. Loops are split where reads divide by a part of them: a constant then depends on the
+ * part that it needs. */
+static bool offer(kgraph *k, kcand cand, const offered *from, const kcut *cut, bool across,
                   kcand *best) {
-  kids room;
-  set_children(k, &cand, &room, r);
-  if (cut && !cut_loops(k, &cand, cut)) return false;
-  split_loops(k, &cand);
-  if (!pack_constants(k, &cand, across)) return false;
+  offered o = *from;
+  knest w;
+  if (cut && !cut_loops(k->L, &o.sig, cut)) return false;
+  knest_open(&w, k->L, &o.sig);
+  knest_split_divided(&w);
+  cand.child = o.child, cand.cterm = o.cterm;
+  if (!pack_constants(k, &w, &cand, across)) return false;
+  knest_close(&w, &o.sig);
+  cand.nest = o.sig.nest, cand.nchild = o.sig.nin, cand.in = o.sig.in;
+  memcpy(cand.out, o.sig.out, sizeof cand.out);
   price(k, &cand);
   if (best->nest != TARN_NONE && cand.price >= best->price) return true;
   *best = cand;
@@ -458,33 +377,24 @@ static bool offer(kgraph *k, kcand cand, const reading *r, const kcut *cut, bool
  * to be put over the representative's dims first, else NULL. */
 static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest, const reading *r,
                       const tarn_layout *over, bool copy) {
-  kcand cand = {.kind = KC_NEST,
-                .node = node,
-                .kcls = to->kcls,
-                .nchild = r->n,
-                .nout = to->nout,
-                .copy = copy};
+  kcand cand = {.kind = KC_NEST, .node = node, .kcls = to->kcls, .nout = to->nout, .copy = copy};
   kcand best = {.nest = TARN_NONE};
-  memcpy(cand.out, to->out, sizeof cand.out);
-  if (over) nest = nest_over_rep(k, nest, &k->cls.p[to->kcls]), cand.out[0] = *over;
-  if (nest == TARN_NONE) return;
+  offered o;
   for (uint32_t j = 0; j < r->n; j++)
     if (!r->op[j].constant && from_group(k, r, j) == to->ag) return; /* reads what it writes */
-  cand.nest = nest_through(k, nest, r->v);
-  if (cand.nest == TARN_NONE) return;
+  if (!over_buffers(k, &o, to, nest, r, over)) return;
   kcut cut[KG_MAX_CUTS];
   bool any = false;
   /* stages that would go over single rows go over blocks instead, where they can; the cheapest
    * stands for the node */
-  for (uint32_t i = kg_cuts(k, cand.nest, cut); i-- > 0;)
-    any |= offer(k, cand, r, &cut[i], false, &best) && !cut[i].more;
-  if (!any && offer(k, cand, r, NULL, false, &best)) offer(k, cand, r, NULL, true, &best);
-  if (tarn_nest_get(k->L, cand.nest)->nstage == 1) {
-    kids room;
-    kcand merged = cand;
-    set_children(k, &merged, &room, r);
-    merge_loops(k, &merged);
-    for (uint32_t i = kg_packs(k, &merged, cut); i-- > 0;) offer(k, cand, r, &cut[i], false, &best);
+  for (uint32_t i = kg_cuts(k, o.sig.nest, cut); i-- > 0;)
+    any |= offer(k, cand, &o, &cut[i], false, &best) && !cut[i].more;
+  if (!any && offer(k, cand, &o, NULL, false, &best)) offer(k, cand, &o, NULL, true, &best);
+  if (tarn_nest_get(k->L, o.sig.nest)->nstage == 1) {
+    tarn_ksig merged = o.sig;
+    tarn_ksig_merge(k->L, &merged);
+    for (uint32_t i = kg_packs(k, &merged, cut); i-- > 0;)
+      offer(k, cand, &o, &cut[i], false, &best);
   }
   if (best.nest != TARN_NONE) add_cand(k, to->ag, best);
 }
@@ -595,16 +505,9 @@ static uint32_t copied(kgraph *k, const operand *op, const tarn_layout *l);
  * copied first. */
 static void other_cand(kgraph *k, const target *to, uint32_t node, const tarn_eg_node *e,
                        const operand *op) {
-  kcand c = {.kind = KC_OTHER,
-             .node = node,
-             .kcls = to->kcls,
-             .nchild = e->n,
-             .nout = to->nout,
-             .op = e->op,
-             .payload = e->payload};
+  kcand c = new_cand(k, KC_OTHER, node, to->kcls, e->n);
+  c.op = e->op, c.payload = e->payload, c.nout = to->nout;
   memcpy(c.out, to->out, sizeof c.out);
-  c.child = TARN_ARRAY(k->cx, uint32_t, e->n + 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, e->n + 1);
-  c.in = TARN_ARRAY(k->cx, tarn_layout, e->n + 1);
   double elements = 0;
   for (uint32_t j = 0; j < to->nout; j++) elements += (double)tarn_layout_elems(&to->out[j]);
   for (uint32_t j = 0; j < e->n; j++) {
@@ -639,24 +542,12 @@ static void copy_into(kgraph *k, uint32_t ag, const operand *op, const tarn_layo
     const kview *v = &op->v[i];
     if (!op->constant && v->group == but) continue;
     for (uint32_t s = 0; s < (op->constant ? 1 : plain_layouts(&k->group.p[v->group])); s++) {
-      kcand c = {.kind = KC_NEST,
-                 .node = TARN_NONE,
-                 .kcls = op->kcls,
-                 .nchild = 1,
-                 .nout = 1,
-                 .copy = true};
-      c.out[0] = *l;
-      c.child = TARN_ARRAY(k->cx, uint32_t, 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, 1);
-      c.in = TARN_ARRAY(k->cx, tarn_layout, 1);
-      c.child[0] = c.cterm[0] = TARN_NONE;
-      c.nest = nest_through(k, nest, &v);
-      if (c.nest == TARN_NONE) continue;
-      if (!op->constant) {
-        c.child[0] = k->group.p[v->group].first + s, c.in[0] = k->group.p[v->group].layout[s];
-      } else {
-        const tarn_type *t = tarn_term_type(k->L, op->term);
-        c.cterm[0] = op->term, c.in[0] = tarn_layout_row_major(t->n, t->dim);
-      }
+      target to = {.ag = ag, .kcls = op->kcls, .nout = 1, .out = {*l}};
+      kcand c = new_cand(k, KC_NEST, TARN_NONE, op->kcls, 1);
+      offered o;
+      if (!over_buffers(k, &o, &to, nest, &(reading){1, op, &v, &s}, NULL)) continue;
+      c.copy = true, c.nest = o.sig.nest, c.out[0] = *l;
+      c.child[0] = o.child[0], c.cterm[0] = o.cterm[0], c.in[0] = o.sig.in[0];
       price(k, &c);
       add_cand(k, ag, c);
     }
@@ -677,11 +568,7 @@ static void within_larger(kgraph *k, uint32_t ag, const operand *op, const tarn_
     if (!kg_part_with_more(k, op->kcls, &op->v[i], whole, axis, at, &over)) continue;
     for (uint32_t l = 0; l < g->nlayout; l++) {
       if (g->part_of[l] != part_of || !tarn_layout_equal(&over, &g->layout[l])) continue;
-      kcand c = {.kind = KC_ALIAS, .node = TARN_NONE, .kcls = op->kcls, .nchild = 1, .nout = 1};
-      c.child = TARN_ARRAY(k->cx, uint32_t, 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, 1);
-      c.in = TARN_ARRAY(k->cx, tarn_layout, 1);
-      c.child[0] = g->first + l, c.cterm[0] = TARN_NONE, c.in[0] = c.out[0] = *part;
-      add_cand(k, ag, c);
+      add_alias(k, ag, op->kcls, g->first + l, part);
     }
   }
 }
@@ -694,15 +581,13 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
     if (g->part_of[lo] != TARN_NONE ||
         !kg_layout_over(k, &g->layout[lo], k->cls.p[kc].to_rep, &whole))
       continue;
-    kcand c = {.kind = KC_CONCAT, .node = node, .kcls = kc, .nchild = e->n, .nout = 1};
-    c.child = TARN_ARRAY(k->cx, uint32_t, e->n), c.cterm = TARN_ARRAY(k->cx, uint32_t, e->n);
-    c.in = TARN_ARRAY(k->cx, tarn_layout, e->n);
+    kcand c = new_cand(k, KC_CONCAT, node, kc, e->n);
     c.out[0] = whole;
     int64_t at = 0;
     for (uint32_t j = 0; j < e->n; j++) {
       const kclass *kid = &k->cls.p[op[j].kcls];
       const tarn_type *t = tarn_type_get(k->L, kid->type);
-      c.in[j] = kg_part(&whole, t, axis, at), c.cterm[j] = TARN_NONE, c.child[j] = TARN_NONE;
+      c.in[j] = kg_part(&whole, t, axis, at);
       const kgroup *in = &k->group.p[kid->group];
       uint32_t back = tarn_map_invert(k->L, kid->to_rep, t->ns);
       tarn_layout over;
@@ -763,11 +648,7 @@ static void roots(kgraph *k) {
           !kg_layout_over(k, &g->layout[l], k->cls.p[kc].to_rep, &over) ||
           !tarn_layout_equal(&over, &row))
         continue;
-      kcand c = {.kind = KC_ALIAS, .node = TARN_NONE, .kcls = kc, .nchild = 1, .nout = 1};
-      c.child = TARN_ARRAY(k->cx, uint32_t, 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, 1);
-      c.in = TARN_ARRAY(k->cx, tarn_layout, 1);
-      c.child[0] = g->first + l, c.cterm[0] = TARN_NONE, c.in[0] = c.out[0] = row;
-      add_cand(k, ag, c);
+      add_alias(k, ag, kc, g->first + l, &row);
     }
   }
 }
@@ -829,11 +710,8 @@ static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
       else other_cand(k, &to, node, e, op);
       for (i = 0; i < t->nelem; i++) {
         if (cls[i] == TARN_NONE) continue;
-        kcand n = {
-            .kind = KC_NTH, .node = nth[i], .kcls = cls[i], .nchild = 1, .nout = 1, .nth = i};
-        n.child = TARN_ARRAY(k->cx, uint32_t, 1), n.cterm = TARN_ARRAY(k->cx, uint32_t, 1);
-        n.in = TARN_ARRAY(k->cx, tarn_layout, 1);
-        n.child[0] = to.ag, n.cterm[0] = TARN_NONE, n.in[0] = n.out[0] = to.out[i];
+        kcand n = new_cand(k, KC_NTH, nth[i], cls[i], 1);
+        n.nth = i, n.child[0] = to.ag, n.in[0] = n.out[0] = to.out[i];
         add_cand(k, k->group.p[k->cls.p[cls[i]].group].first + li[i], n);
       }
     }

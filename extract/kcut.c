@@ -13,18 +13,13 @@
  * columns, copied together by a stage of its own before all rows go over them (Goto and van de
  * Geijn, as in loop/solve.c). */
 #include "extract/kgraph.h"
+#include "kernel/maps.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define ROWS                                                                                       \
   32 /* rows after which what each block reads anew weighs little beside the work on it */
 
-static uint32_t dims_of(tarn_lang *L, uint32_t map) {
-  const tarn_imap *m = tarn_imap_get(L, map);
-  uint32_t mask = 0;
-  for (uint32_t a = 0; a < m->nin; a++) mask |= tarn_ix_dims(L, m->e[a]);
-  return mask;
-}
 /* Windows over a local buffer: measured not to pay, on two threads least of all. */
 static bool windows(tarn_lang *L, const tarn_imap *m) {
   for (uint32_t a = 0; a < m->nin; a++)
@@ -43,7 +38,7 @@ static uint32_t reused(tarn_lang *L, const tarn_nest *n) {
     for (uint32_t r = 0; r < f->nops; r++)
       if (s->read[r].stage && windows(L, tarn_imap_get(L, s->read[r].map))) return 0;
     for (uint32_t r = 0; r < f->nops && f->nops > 1 && steps > 1; r++)
-      if (!s->read[r].stage) any |= all & ~dims_of(L, s->read[r].map);
+      if (!s->read[r].stage) any |= all & ~imap_dims(L, tarn_imap_get(L, s->read[r].map));
   }
   return any;
 }
@@ -146,11 +141,9 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
 static bool steps_of(kgraph *k, uint32_t map, const tarn_layout *l, int64_t *out) {
   const tarn_imap *m = tarn_imap_get(k->L, map);
   if (l->block || m->nguard) return false;
-  for (uint32_t d = 0; d < m->n; d++) out[d] = 0;
-  for (uint32_t a = 0; a < m->nin; a++) {
+  for (uint32_t a = 0; a < m->nin; a++)
     if (!tarn_ix_affine(k->L, m->e[a])) return false;
-    for (uint32_t d = 0; d < m->n; d++) out[d] += l->stride[a] * tarn_ix_coef(k->L, m->e[a], d);
-  }
+  imap_steps(k->L, m, l, out);
   return true;
 }
 /* Elements that the reduction walks of one column of an operand whose columns lie side by side
@@ -179,23 +172,22 @@ static int64_t block_of(int64_t extent, int64_t panel, int64_t most) {
 #define NARROWEST 2 /* vectors in a panel */
 #define WIDEST    4
 #define TURNS     4 /* blocks for each thread, at least */
-uint32_t kg_packs(kgraph *k, const kcand *c, kcut out[KG_MAX_CUTS]) {
-  const tarn_nest *n = tarn_nest_get(k->L, c->nest);
+uint32_t kg_packs(kgraph *k, const tarn_ksig *sig, kcut out[KG_MAX_CUTS]) {
+  const tarn_nest *n = tarn_nest_get(k->L, sig->nest);
   const tarn_stage *s = n->stage;
   const tarn_func *f = tarn_fn_get(k->L, s->fn);
   const tarn_hw *hw = k->o->hw;
   uint32_t got = 0, lane = 0;
-  if (n->nstage != 1 || n->depth || c->nout != 1 || !s->nred || f->nops != 2 || c->out[0].block)
+  if (n->nstage != 1 || n->depth || sig->nout != 1 || !s->nred || f->nops != 2 || sig->out[0].block)
     return 0;
   if (hw->nmem < 2 || tarn_hw_mem(hw, TARN_HW_L1)->managed) return 0;
-  while (lane < s->nown && (c->out[0].stride[lane] != 1 || s->own[lane] == 1)) lane++;
+  while (lane < s->nown && (sig->out[0].stride[lane] != 1 || s->own[lane] == 1)) lane++;
   int64_t lanes = tarn_hw_lanes(hw, TARN_F32);
   for (uint32_t j = 0; j < f->nops && lane < s->nown; j++) {
     const tarn_read *r = &s->read[j];
     int64_t step[TARN_MAX_DIMS];
-    if (r->stage || c->child[r->src] == TARN_NONE || !steps_of(k, r->map, &c->in[r->src], step))
-      continue;
-    int64_t deep = column(s, lane, step, tarn_layout_elems(&c->in[r->src])), v = NARROWEST;
+    if (r->stage || sig->in_const[r->src] || !steps_of(k, r->map, &sig->in[r->src], step)) continue;
+    int64_t deep = column(s, lane, step, tarn_layout_elems(&sig->in[r->src])), v = NARROWEST;
     if (!deep) continue;
     for (; v <= WIDEST && got < KG_MAX_CUTS; v++) {
       int64_t most = tarn_hw_mem(hw, TARN_HW_L2)->capacity / 2 / 4 / deep,

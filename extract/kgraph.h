@@ -123,7 +123,7 @@ typedef struct kcut {
 uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]);
 /* Blocks of an operand that is no constant, to be copied together before all rows of a product go
  * over them. Loops that all operands walk as one are merged (tarn_ksig_merge). */
-uint32_t kg_packs(kgraph *k, const kcand *c, kcut out[KG_MAX_CUTS]);
+uint32_t kg_packs(kgraph *k, const tarn_ksig *sig, kcut out[KG_MAX_CUTS]);
 /* As text, with what was chosen for each AND/OR class (kprint.c). */
 void kg_print(const kgraph *k, const uint32_t *choice, tarn_buf *b);
 /* k->label: what the chosen kernels compute, in the words of the model (knames.c). */

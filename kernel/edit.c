@@ -43,55 +43,6 @@ uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32
   return now[w.n - 1];
 }
 
-/* ---------------------------------------------------------------- maps */
-uint32_t ix_loop(const tarn_lang *L, uint32_t ix) {
-  const tarn_ix *x = tarn_ix_get(L, ix);
-  bool one = x->n == 1 && x->c == 0 && x->t[0].kind == TARN_IX_VAR && x->t[0].coef == 1;
-  return one ? x->t[0].arg : TARN_NONE;
-}
-
-uint32_t map_uses(const tarn_lang *L, uint32_t map) {
-  const tarn_imap *m = tarn_imap_get(L, map);
-  uint32_t set = 0;
-  for (uint32_t i = 0; i < m->nin; i++) set |= tarn_ix_dims(L, m->e[i]);
-  for (uint32_t i = 0; i < m->nguard; i++) set |= tarn_ix_dims(L, m->guard[i].e);
-  return set;
-}
-
-uint32_t map_with_fill(tarn_lang *L, uint32_t map, uint32_t fill) {
-  tarn_imap m = *tarn_imap_get(L, map);
-  if (m.nguard == 0 || m.fill == fill) return map;
-  m.fill = fill;
-  return tarn_map_intern(L, &m);
-}
-
-uint32_t map_with_split(tarn_lang *L, uint32_t map, uint32_t ns) {
-  tarn_imap m = *tarn_imap_get(L, map);
-  if (m.ns == ns) return map;
-  m.ns = (uint8_t)ns;
-  return tarn_map_intern(L, &m);
-}
-
-uint32_t map_project(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis,
-                     uint32_t naxis) {
-  tarn_imap m = {.ns = (uint8_t)n, .n = (uint8_t)n, .nin = (uint8_t)naxis, .fill = TARN_NONE};
-  if (n) memcpy(m.dim, dim, n * sizeof *dim);
-  for (uint32_t i = 0; i < naxis; i++) {
-    m.in[i] = dim[axis[i]];
-    m.e[i] = tarn_ix_var(L, axis[i], m.dim);
-  }
-  return tarn_map_intern(L, &m);
-}
-
-uint32_t map_embed(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis,
-                   uint32_t naxis) {
-  tarn_imap m = {.ns = (uint8_t)naxis, .n = (uint8_t)naxis, .nin = (uint8_t)n, .fill = TARN_NONE};
-  for (uint32_t i = 0; i < naxis; i++) m.dim[i] = dim[axis[i]];
-  for (uint32_t i = 0; i < n; i++) m.in[i] = dim[i], m.e[i] = tarn_ix_const(L, 0);
-  for (uint32_t i = 0; i < naxis; i++) m.e[axis[i]] = tarn_ix_var(L, i, m.dim);
-  return tarn_map_intern(L, &m);
-}
-
 /* ---------------------------------------------------------------- parts of a nest */
 uint32_t kern_leaf(kern *k, uint32_t id) {
   for (uint32_t i = 0; i < k->nleaf; i++)
@@ -385,13 +336,7 @@ static uint32_t permuted(tarn_lang *L, const int64_t *dim, uint32_t n, const uin
 /* A read of a stage whose buffer has got the loops d … nfree-1 in front. */
 static uint32_t deeper(tarn_lang *L, uint32_t map, uint32_t d, uint32_t nfree) {
   tarn_imap m = *tarn_imap_get(L, map);
-  uint32_t more = nfree - d;
-  if (m.nin + more > TARN_MAX_DIMS) return TARN_NONE;
-  memmove(m.e + more, m.e, m.nin * sizeof *m.e);
-  memmove(m.in + more, m.in, m.nin * sizeof *m.in);
-  for (uint32_t i = 0; i < more; i++) m.in[i] = m.dim[d + i], m.e[i] = tarn_ix_var(L, d + i, m.dim);
-  m.nin = (uint8_t)(m.nin + more);
-  return tarn_map_intern(L, &m);
+  return imap_deepen(L, &m, d, nfree - d) ? tarn_map_intern(L, &m) : TARN_NONE;
 }
 
 static bool reorder_stage(kern *k, kstage *s, const uint32_t *to, uint32_t nfree, uint32_t d) {

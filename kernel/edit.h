@@ -6,7 +6,7 @@
  * shared loops of a single stage turned into its own. */
 #ifndef TARN_KERNEL_EDIT_H
 #define TARN_KERNEL_EDIT_H
-#include "kernel/kernel.h"
+#include "kernel/maps.h"
 
 /* Where the nests live: terms, or classes of an e-graph. Ids are terms or classes. */
 typedef struct kern_host {
@@ -91,15 +91,6 @@ uint32_t kern_add_read(kstage *s, bool body, tarn_read r);
  * single stage's own (and shared), else the shared. */
 bool kern_reorder(kern *k, const uint32_t *to, uint32_t d);
 uint32_t kern_free_loops(const kern *k);
-/* A map with nothing changed but its split and fill. */
-uint32_t map_with_fill(tarn_lang *L, uint32_t map, uint32_t fill);
-uint32_t map_with_split(tarn_lang *L, uint32_t map, uint32_t ns);
-/* dims -> chosen of them, in the order given */
-uint32_t map_project(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis,
-                     uint32_t naxis);
-/* The loop that an index is (coefficient 1, nothing else), or TARN_NONE. */
-uint32_t ix_loop(const tarn_lang *L, uint32_t ix);
-uint32_t map_uses(const tarn_lang *L, uint32_t map);
 
 /* Expressions: the distinct nodes in the order in which a walk from the left first leaves them;
  * false: more than K_FX. */
@@ -124,9 +115,6 @@ uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32
 /* The kernel form of a term; memo: normalised term -> its kernel form + 1, kept from call to call.
  * host: of terms. */
 tarn_term kern_form(const kern_host *host, tarn_map *memo, tarn_term t);
-/* From the chosen loops to all n of them, the others 0. */
-uint32_t map_embed(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis,
-                   uint32_t naxis);
 
 /* Maps that differ by shifts which form a grid (grid.c). */
 enum { R_TAPS = 128, R_GRID = 4 };

@@ -55,9 +55,6 @@ typedef struct tarn_ksig { /* a kernel to be scheduled and priced */
   const float *in_numbers[TARN_MAX_OPERANDS];
 } tarn_ksig;
 TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; raises */
-/* Only the first step of that: iteration dims split where a map divides by a factor of their
- * extent, children as they are. */
-TARN_API void tarn_ksig_split(tarn_lang *L, tarn_ksig *k);
 /* Only the last step, of extents of 1 and of neighbours that everything walks as one; children that
  * are no constants become flat buffers. */
 TARN_API void tarn_ksig_merge(tarn_lang *L, tarn_ksig *k);

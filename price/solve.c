@@ -599,24 +599,6 @@ bool tarn_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *vis
   return true;
 }
 
-bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b) {
-  if (a->nest != b->nest || a->strict != b->strict || a->nin != b->nin || a->nout != b->nout)
-    return false;
-  for (uint32_t i = 0; i < a->nin; i++) {
-    tarn_layout x = a->in[i], y = b->in[i];
-    x.offset = y.offset = 0;
-    if (!tarn_layout_equal(&x, &y) || a->in_type[i] != b->in_type[i] ||
-        a->in_const[i] != b->in_const[i])
-      return false;
-  }
-  for (uint32_t i = 0; i < a->nout; i++) {
-    tarn_layout x = a->out[i], y = b->out[i];
-    x.offset = y.offset = 0;
-    if (!tarn_layout_equal(&x, &y) || a->out_type[i] != b->out_type[i]) return false;
-  }
-  return true;
-}
-
 const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *k, tarn_cost *cost) {
   bool fresh;
   uint64_t *head = tarn_map_at(s->by_hash, tarn_ksig_hash(s->L, k), &fresh);

@@ -1,0 +1,145 @@
+/* Blocks: shared loops cut so that stages work on several results at a time, and operands copied
+ * together by a stage of their own. */
+#include "kernel/loops.h"
+#include <string.h>
+
+/* ---- blocks of shared loops ----
+ * A shared loop cut in (blocks, within a block), the inner part becoming the first own loop of
+ * every stage: then a local buffer holds a block of results, and each stage computes it with loops
+ * of its own. */
+/* The first n own loops of local buffers behind the others: the buffer then lies along them. */
+static void own_behind(knest *w, uint32_t n) {
+  for (uint32_t i = 0; i < w->nstage; i++) {
+    knest_stage *s = &w->stage[i];
+    uint8_t from[TARN_MAX_DIMS + 2], nown = s->s.nown;
+    if (s->s.out) continue;
+    for (uint32_t d = 0; d < TARN_MAX_DIMS + 2; d++) from[d] = (uint8_t)d;
+    for (uint32_t d = 0; d < nown; d++) from[w->depth + d] = (uint8_t)(w->depth + (d + n) % nown);
+    knest_permute(w, s, from);
+    for (uint32_t k = i + 1; k < w->nstage; k++)
+      for (uint32_t r = 0; r < w->stage[k].nread; r++) {
+        knest_read *x = &w->stage[k].read[r];
+        tarn_imap was = x->m;
+        if (!x->stage || x->src != i) continue;
+        for (uint32_t d = 0; d < nown; d++)
+          x->m.e[d] = was.e[(d + n) % nown], x->m.in[d] = was.in[(d + n) % nown];
+      }
+  }
+}
+
+static bool room_for_one(const knest *w) {
+  bool room = w->depth < TARN_MAX_DIMS;
+  for (uint32_t i = 0; i < w->nstage; i++)
+    room &= knest_acc(w, &w->stage[i]) + w->stage[i].s.nred < TARN_MAX_DIMS;
+  return room;
+}
+
+/* Shared loops cut; size: of each then, 1 for loops over blocks. False: it cannot be. */
+static bool cut_shared(knest *w, const int64_t *block, int64_t *size) {
+  for (uint32_t d = 0, all = w->depth; all--; d++, block++) {
+    int64_t b = *block;
+    size[d] = b;
+    if (b < 1 || w->shared[d] % b) return false;
+    if (b == 1 || b == w->shared[d]) continue;
+    if (!room_for_one(w) || knest_blocked(w, w->stage, d)) return false;
+    knest_split(w, w->stage, d, b);
+    size[d] = 1, size[++d] = b;
+  }
+  return true;
+}
+
+bool tarn_ksig_cut(tarn_lang *L, tarn_ksig *k, const int64_t *block, bool behind) {
+  knest w;
+  uint8_t from[TARN_MAX_DIMS + 1];
+  uint32_t cut = 0, at = 0;
+  int64_t size[TARN_MAX_DIMS + 1];
+  knest_open(&w, L, k);
+  if (!cut_shared(&w, block, size)) return false;
+  for (uint32_t d = 0; d < w.depth; d++)
+    if (size[d] == 1) from[at++] = (uint8_t)d;
+  for (uint32_t d = 0; d < w.depth; d++)
+    if (size[d] > 1) from[at++] = (uint8_t)d, cut++;
+  if (!cut) return false;
+  knest_permute_shared(&w, from);
+  if (!knest_own(&w, cut)) return false;
+  if (behind) own_behind(&w, cut);
+  knest_close(&w, k);
+  return true;
+}
+
+/* ---- operands gathered once ----
+ * A stage whose buffer lies along a dim along which it reads an operand in steps would gather that
+ * operand anew for each point of its other dims: a stage in front of it lays the operand out as the
+ * buffer lies. */
+#define GATHERED 8 /* points that read the same element, from which on that is worth a stage */
+static bool gathers(const knest *w, const tarn_ksig *k, const knest_stage *s, const knest_read *r) {
+  uint32_t lane = knest_acc(w, s) - 1, used = imap_dims(w->L, &r->m);
+  int64_t again = 1;
+  if (r->stage || r->epi || s->s.out || !s->s.nown || !s->s.nred || r->m.nguard ||
+      k->in_const[r->src])
+    return false;
+  for (uint32_t d = 0; d < s->s.nown; d++)
+    if (!(used >> (w->depth + d) & 1)) again *= s->s.own[d];
+  if (!(used >> lane & 1) || again < GATHERED) return false;
+  uint32_t at = imap_address(w->L, &r->m, &w->in[r->src]);
+  return tarn_ix_affine(w->L, at) && tarn_ix_coef(w->L, at, lane) != 1;
+}
+
+bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k) {
+  knest w;
+  knest_open(&w, L, k);
+  uint32_t was = w.nstage;
+  for (uint32_t i = 0; i < w.nstage && was > 1; i++) {
+    const tarn_func *f = tarn_fn_get(L, w.stage[i].s.fn);
+    for (uint32_t r = 0; r < f->nops && f->nops > 1; r++)
+      if (gathers(&w, k, &w.stage[i], &w.stage[i].read[r])) knest_copy(&w, i++, r, 0);
+  }
+  if (w.nstage == was) return false;
+  knest_close(&w, k);
+  return true;
+}
+
+/* ---- operands packed block by block ----
+ * What an operand holds of a block of columns, which all rows of a product go over, is copied into
+ * a local buffer by a stage in front of it, panel after panel of as many columns as a register tile
+ * takes: what lay far apart then follows one another. */
+/* Of the only stage, the own loops of `used` become shared, all but n from dim d on. The number of
+ * d afterwards. */
+static uint32_t share_blocks(knest *w, uint32_t used, uint32_t d, uint32_t n) {
+  uint8_t from[TARN_MAX_DIMS + 2], at = 0, depth, nown = w->stage->s.nown;
+  uint32_t now = 0, within = ((1u << n) - 1) << d, outside = used & ~within;
+  for (uint8_t e = 0; e < nown; e++)
+    if (outside >> e & 1) from[at++] = e;
+  depth = at;
+  for (uint8_t e = 0; e < nown + w->stage->s.nred; e++) {
+    if (e == d) now = at;
+    if (e >= nown || !(outside >> e & 1)) from[at++] = e;
+  }
+  knest_permute(w, w->stage, from);
+  knest_share(w, depth);
+  return now;
+}
+
+static bool may_pack(const knest *w, uint32_t read, uint32_t d, int64_t block, int64_t panel) {
+  const knest_stage *s = w->stage;
+  if (w->nstage != 1 || w->depth || !s->s.out || d >= s->s.nown || read >= s->nread) return false;
+  const knest_read *r = &s->read[read];
+  if (block < 1 || s->s.own[d] % block || panel < 1 || block % panel) return false;
+  return !r->epi && !r->m.nguard && s->s.nown + s->s.nred + 2 <= TARN_MAX_DIMS &&
+         !knest_blocked(w, s, d) && (imap_dims(w->L, &r->m) >> d & 1);
+}
+
+bool tarn_ksig_pack(tarn_lang *L, tarn_ksig *k, uint32_t read, uint32_t d, int64_t block,
+                    int64_t panel) {
+  knest w;
+  knest_open(&w, L, k);
+  if (!may_pack(&w, read, d, block, panel)) return false;
+  bool several = panel < block;
+  knest_split(&w, w.stage, d, block);
+  if (several) knest_split(&w, w.stage, d + 1, panel);
+  uint32_t used = imap_dims(L, &w.stage->read[read].m),
+           panels = share_blocks(&w, used, d + 1, several ? 2 : 1);
+  knest_copy(&w, 0, read, several ? 1u << panels : 0);
+  knest_close(&w, k);
+  return true;
+}
