@@ -79,8 +79,8 @@ TARN_API int64_t tarn_type_count(const tarn_type *t); /* elements: product of al
  * Hash-consed DAGs over positional holes $0 $1 … and constants. Semantics in f32: each operator
  * rounds once to its type. An operator's operands must agree in dtype (insert casts); comparisons
  * give bool. */
-typedef enum tarn_fxop { /* access/fx.def: FX(ID, text, arity, kind) */
-#define FX(ID, text, arity, kind) TARN_FX_##ID,
+typedef enum tarn_fxop { /* a row each in access/fx.def */
+#define FX(ID, ...) TARN_FX_##ID,
 #include "access/fx.def"
 #undef FX
                          TARN_FX_COUNT

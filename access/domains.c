@@ -4,7 +4,7 @@
  *
  * Intervals of a larger range hold those of a smaller one, so the ends are found by bisection.
  * Negative numbers are tried by themselves: what is added to them is then told from what is not. */
-#include "access/internal.h"
+#include "access/fx_internal.h"
 #include <math.h>
 #include <string.h>
 
@@ -13,9 +13,7 @@
 #define FAR    1e6  /* a constant beyond this says nothing */
 #define SMALL  8    /* of an input of which nothing is known */
 
-typedef struct span {
-  double lo, hi;
-} span;
+typedef tarn_span span;
 
 typedef struct fact {
   span is;
@@ -61,13 +59,6 @@ static bool finite_span(span a) { return isfinite(a.lo) && isfinite(a.hi); }
 /* Integers that leave their type wrap. */
 static span fit(tarn_dtype t, span a) { return inside(a, whole(t)) ? a : whole(t); }
 
-static span times(span a, span b) {
-  const double p[] = {a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi};
-  span r = {p[0], p[0]};
-  for (int i = 1; i < 4; i++) r = isnan(p[i]) ? (span){NAN, NAN} : hull(r, (span){p[i], p[i]});
-  return r;
-}
-
 static span cast(tarn_dtype from, tarn_dtype to, span a) {
   span w = whole(to);
   if (to == TARN_BOOL)
@@ -77,53 +68,19 @@ static span cast(tarn_dtype from, tarn_dtype to, span a) {
   return (span){fmin(fmax(trunc(a.lo), w.lo), w.hi), fmax(fmin(trunc(a.hi), w.hi), w.lo)};
 }
 
-static span quotient(tarn_dtype t, span a, span b) {
-  if (b.lo <= 0) return whole(t);
-  span r = times(a, (span){1 / b.hi, 1 / b.lo});
-  return tarn_dtype_is_float(t) ? r : (span){trunc(r.lo) - (r.lo < 0), trunc(r.hi) + (r.hi > 0)};
+/* Is NaN possible where the interval of the result would not show it? */
+static bool hides_nan(uint32_t op, const span *of) {
+  const tarn_fxinfo *row = tarn_fx_info(op);
+  bool finite = true;
+  for (uint32_t k = 0; k < row->arity; k++) finite &= finite_span(of[k]);
+  return !inside(of[0], row->domain) ||
+         (!finite && (row->rounds == TARN_FXR_LIB || row->error == TARN_FXE_PRODUCT ||
+                      tarn_fx_gives_bool(op)));
 }
-
-static span remainder_of(tarn_dtype t, bool floors, span a, span b) {
-  double most = tarn_dtype_is_float(t) ? b.hi : b.hi - 1;
-  if (b.lo <= 0) return whole(t);
-  if (a.lo >= 0 && a.hi < b.lo) return a;
-  return (span){floors || a.lo >= 0 ? 0 : -most, floors || a.hi > 0 ? most : 0};
-}
-
-static span truth(bool yes, bool no) { return (span){yes ? 1 : 0, no ? 0 : 1}; }
-
-static span step_span(const tarn_fxstep *s, span a, span b, span c) {
+static span step_span(const tarn_fxstep *s, const span *of) {
   tarn_dtype t = (tarn_dtype)s->dtype, out = (tarn_dtype)s->out;
-  bool sure = finite_span(a) && finite_span(b); /* no NaN */
-  switch (s->op) {
-  case TARN_FX_CAST: return cast(t, out, a);
-  case TARN_FX_ADD: return fit(out, (span){a.lo + b.lo, a.hi + b.hi});
-  case TARN_FX_SUB: return fit(out, (span){a.lo - b.hi, a.hi - b.lo});
-  case TARN_FX_MUL: return fit(out, times(a, b));
-  case TARN_FX_DIV: return fit(out, quotient(t, a, b));
-  case TARN_FX_MOD: return fit(out, remainder_of(t, true, a, b));
-  case TARN_FX_FMOD: return fit(out, remainder_of(t, false, a, b));
-  case TARN_FX_MIN: return (span){fmin(a.lo, b.lo), fmin(a.hi, b.hi)};
-  case TARN_FX_MAX: return (span){fmax(a.lo, b.lo), fmax(a.hi, b.hi)};
-  case TARN_FX_NEG: return fit(out, (span){-a.hi, -a.lo});
-  case TARN_FX_ABS:
-    return fit(out, (span){a.lo > 0 ? a.lo : a.hi < 0 ? -a.hi : 0, fmax(-a.lo, a.hi)});
-  case TARN_FX_FLOOR: return (span){floor(a.lo), floor(a.hi)};
-  case TARN_FX_CEIL: return (span){ceil(a.lo), ceil(a.hi)};
-  case TARN_FX_ROUND: return (span){nearbyint(a.lo), nearbyint(a.hi)};
-  case TARN_FX_LT: return sure ? truth(a.hi < b.lo, a.lo >= b.hi) : whole(TARN_BOOL);
-  case TARN_FX_LE: return sure ? truth(a.hi <= b.lo, a.lo > b.hi) : whole(TARN_BOOL);
-  case TARN_FX_EQ:
-    return sure ? truth(a.lo == a.hi && b.lo == b.hi && a.lo == b.lo, a.hi < b.lo || b.hi < a.lo)
-                : whole(TARN_BOOL);
-  case TARN_FX_NOT: return out == TARN_BOOL ? (span){1 - a.hi, 1 - a.lo} : whole(out);
-  case TARN_FX_AND:
-    return out == TARN_BOOL ? (span){fmin(a.lo, b.lo), fmin(a.hi, b.hi)} : whole(out);
-  case TARN_FX_OR:
-    return out == TARN_BOOL ? (span){fmax(a.lo, b.lo), fmax(a.hi, b.hi)} : whole(out);
-  case TARN_FX_SEL: return a.lo == 1 ? b : a.hi == 0 ? c : hull(b, c);
-  default: return whole(out);
-  }
+  if (s->op == TARN_FX_CAST) return cast(t, out, of[0]);
+  return hides_nan(s->op, of) ? whole(out) : fit(out, tarn_fx_span(s->op, t, of, false));
 }
 
 static span code_span(domains *r, const tarn_fxcode *code, const span *hole) {
@@ -133,7 +90,10 @@ static span code_span(domains *r, const tarn_fxcode *code, const span *hole) {
     double v = tarn_dtype_is_float((tarn_dtype)s->out) ? s->value.d : (double)s->value.i;
     if (s->op == TARN_FX_HOLE) slot[i] = hole[s->hole];
     else if (s->op == TARN_FX_CONST) slot[i] = isnan(v) ? whole((tarn_dtype)s->out) : (span){v, v};
-    else slot[i] = step_span(s, slot[s->kid[0]], slot[s->kid[1]], slot[s->kid[2]]);
+    else {
+      const span of[3] = {slot[s->kid[0]], slot[s->kid[1]], slot[s->kid[2]]};
+      slot[i] = step_span(s, of);
+    }
   }
   return slot[code->root[0]];
 }
@@ -174,7 +134,7 @@ static span of_input(const domains *r, const tarn_node *x, tarn_dtype t) {
 /* Of n elements of body's range. */
 static span reduced(const tarn_reducer *red, span body, int64_t n) {
   switch (red->kind) {
-  case TARN_RED_SUM: return fit(red->dtype, times(body, (span){(double)n, (double)n}));
+  case TARN_RED_SUM: return fit(red->dtype, (span){(double)n * body.lo, (double)n * body.hi});
   case TARN_RED_MAX:
   case TARN_RED_MIN: return n ? body : whole(red->dtype);
   default: return whole(red->dtype);

@@ -15,32 +15,6 @@
 #define TURN 16 /* values that are rounded in the same direction */
 #define OFF  4  /* elementary functions: units in the last place */
 
-typedef enum kind { NOISE_NONE, NOISE_ONCE, NOISE_FUNCTION } kind;
-
-static kind kind_of(const tarn_fxstep *s) {
-  if (!tarn_dtype_is_float((tarn_dtype)s->out)) return NOISE_NONE;
-  switch (s->op) {
-  case TARN_FX_ADD:
-  case TARN_FX_SUB:
-  case TARN_FX_MUL:
-  case TARN_FX_DIV:
-  case TARN_FX_SQRT:
-  case TARN_FX_MOD:
-  case TARN_FX_CAST: return NOISE_ONCE;
-  case TARN_FX_MIN:
-  case TARN_FX_MAX:
-  case TARN_FX_NEG:
-  case TARN_FX_ABS:
-  case TARN_FX_SIGN:
-  case TARN_FX_FMOD:
-  case TARN_FX_FLOOR:
-  case TARN_FX_CEIL:
-  case TARN_FX_ROUND:
-  case TARN_FX_SEL: return NOISE_NONE;
-  default: return NOISE_FUNCTION;
-  }
-}
-
 bool tarn_ev_turn(tarn_ev *e) {
   bool up = tarn_random(&e->random) >> 63;
   fesetround(up ? FE_UPWARD : FE_DOWNWARD);
@@ -116,20 +90,22 @@ static void shift(tarn_ev *e, tarn_dtype t, const tarn_value *a, const tarn_valu
 bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
                    const tarn_value *const *kid, double products, uint32_t n, tarn_value *out) {
   tarn_dtype t = (tarn_dtype)s->out;
-  switch (kind_of(s)) {
-  case NOISE_ONCE:
+  if (!tarn_dtype_is_float(t)) return false;
+  switch (tarn_fx_info(s->op)->rounds) {
+  case TARN_FXR_ONCE:
     round_once(e, s, lanes, kid, n, out);
     if (s->op == TARN_FX_MUL && products > 0) be_off(e, t, products, n, out);
     if (e->sums && (t == TARN_F32 || t == TARN_F64) &&
         (s->op == TARN_FX_ADD || s->op == TARN_FX_SUB))
       shift(e, t, kid[0], kid[1], n, out);
     return true;
-  case NOISE_FUNCTION:
+  case TARN_FXR_LIB:
     for (uint32_t v = 0; v < n; v++) out[v] = wide_step(s, kid, v);
     be_off(e, t, OFF * tarn_dtype_ulp(t, 1), n, out);
     return true;
-  default: return false;
+  case TARN_FXR_NEVER: break;
   }
+  return false;
 }
 
 void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in,

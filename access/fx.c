@@ -2,6 +2,7 @@
  *
  * An expression's kids have smaller ids than itself, so ascending ids are an evaluation order. */
 #include "access/fx_internal.h"
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +23,34 @@ typedef struct tarn_fxwork {
   TARN_VEC(uint8_t) type;   /* by slot */
 } fxwork;
 
+#define ALL     -INFINITY, INFINITY
+#define FINITE  -DBL_MAX, DBL_MAX
+#define PLUS    0, INFINITY
+#define UNIT    -1, 1
+#define OVER_1  1, INFINITY
+#define OVER_M1 -1, INFINITY
 static const tarn_fxinfo infos[TARN_FX_COUNT] = {
-#define FX(ID, text, arity, kind) [TARN_FX_##ID] = {text, arity, TARN_FXK_##kind},
+#define FX(ID, name, n, gives, f, i, b, domain, error, rounds, range, code, cycles, slots, mul)    \
+  [TARN_FX_##ID] = {.text = #name,                                                                 \
+                    n,                                                                             \
+                    TARN_FXG_##gives,                                                              \
+                    {domain},                                                                      \
+                    TARN_FXE_##error,                                                              \
+                    TARN_FXR_##rounds,                                                             \
+                    cycles,                                                                        \
+                    slots,                                                                         \
+                    mul},
 #include "access/fx.def"
 #undef FX
 };
 
 const tarn_fxinfo *tarn_fx_info(uint32_t op) { return &infos[op]; }
 uint32_t tarn_fx_arity(uint32_t op) { return infos[op].arity; }
+bool tarn_fx_gives_bool(uint32_t op) { return infos[op].gives == TARN_FXG_BOOL; }
 
 uint32_t tarn_fx_find(const char *text) {
   for (uint32_t i = 0; i < TARN_FX_COUNT; i++)
-    if (infos[i].kind != TARN_FXK_LEAF && strcmp(infos[i].text, text) == 0) return i;
+    if (infos[i].gives != TARN_FXG_LEAF && strcmp(infos[i].text, text) == 0) return i;
   return TARN_NONE;
 }
 
@@ -187,7 +204,7 @@ uint32_t tarn_fx_size(const tarn_lang *L, uint32_t f) {
   const fxwork *w = walk(L, &f, 1);
   uint32_t size = 0;
   for (uint32_t i = 0; i < w->order.n; i++)
-    size += infos[tarn_fx_get(L, w->order.p[i])->op].kind != TARN_FXK_LEAF;
+    size += infos[tarn_fx_get(L, w->order.p[i])->op].gives != TARN_FXG_LEAF;
   return size;
 }
 
@@ -236,7 +253,7 @@ static bool type_walk(const tarn_lang *L, fxwork *w, const tarn_dtype *holes, ui
       return false;
     }
     if (x->op == TARN_FX_HOLE) out = holes[x->hole];
-    else if (infos[x->op].kind != TARN_FXK_LEAF && x->op != TARN_FX_CAST)
+    else if (infos[x->op].gives != TARN_FXG_LEAF && x->op != TARN_FX_CAST)
       fault = tarn_fx_optype(x->op, in, &out);
     if (fault) {
       tarn_set_message(L->cx, "scalar expression: %s of %s: %s", infos[x->op].text,

@@ -1,5 +1,5 @@
-/* The arithmetic of scalar expressions: one row an operator, one function for floats and one for
- * integers.
+/* The arithmetic of scalar expressions: of an operator of fx.def one function for floats and one
+ * for integers.
  *
  * Floats are computed in double and, in strict mode, rounded to the type.  For + - * / sqrt of f32,
  * f16 and bf16 operands this equals rounding the exact result once (53 >= 2p + 2: Figueroa 1995);
@@ -132,55 +132,17 @@ static int64_t i_shr(tarn_dtype t, int64_t a, int64_t b) {
 }
 
 /* ---------------------------------------------------------------- the table */
+#define f_select NULL /* tarn_fx_step's own */
+#define i_select NULL
 static const struct row {
   float_fn *f;
   int_fn *i;
   bool bools; /* takes bool as well as numbers */
-  bool to_bool;
 } rows[TARN_FX_COUNT] = {
-    [TARN_FX_ADD] = {f_add, i_add, false, false},
-    [TARN_FX_SUB] = {f_sub, i_sub, false, false},
-    [TARN_FX_MUL] = {f_mul, i_mul, false, false},
-    [TARN_FX_DIV] = {f_div, i_div, false, false},
-    [TARN_FX_MOD] = {f_mod, i_mod, false, false},
-    [TARN_FX_FMOD] = {f_fmod, i_fmod, false, false},
-    [TARN_FX_MIN] = {f_min, i_min, true, false},
-    [TARN_FX_MAX] = {f_max, i_max, true, false},
-    [TARN_FX_NEG] = {f_neg, i_neg, false, false},
-    [TARN_FX_ABS] = {f_abs, i_abs, false, false},
-    [TARN_FX_SIGN] = {f_sign, i_sign, false, false},
-    [TARN_FX_POW] = {f_pow, i_pow, false, false},
-    [TARN_FX_EXP] = {f_exp, NULL, false, false},
-    [TARN_FX_LOG] = {f_log, NULL, false, false},
-    [TARN_FX_LOG1P] = {f_log1p, NULL, false, false},
-    [TARN_FX_SQRT] = {f_sqrt, NULL, false, false},
-    [TARN_FX_TANH] = {f_tanh, NULL, false, false},
-    [TARN_FX_ERF] = {f_erf, NULL, false, false},
-    [TARN_FX_SIN] = {f_sin, NULL, false, false},
-    [TARN_FX_COS] = {f_cos, NULL, false, false},
-    [TARN_FX_TAN] = {f_tan, NULL, false, false},
-    [TARN_FX_ASIN] = {f_asin, NULL, false, false},
-    [TARN_FX_ACOS] = {f_acos, NULL, false, false},
-    [TARN_FX_ATAN] = {f_atan, NULL, false, false},
-    [TARN_FX_SINH] = {f_sinh, NULL, false, false},
-    [TARN_FX_COSH] = {f_cosh, NULL, false, false},
-    [TARN_FX_ASINH] = {f_asinh, NULL, false, false},
-    [TARN_FX_ACOSH] = {f_acosh, NULL, false, false},
-    [TARN_FX_ATANH] = {f_atanh, NULL, false, false},
-    [TARN_FX_FLOOR] = {f_floor, NULL, false, false},
-    [TARN_FX_CEIL] = {f_ceil, NULL, false, false},
-    [TARN_FX_ROUND] = {f_round, NULL, false, false},
-    [TARN_FX_ISNAN] = {f_isnan, NULL, false, true},
-    [TARN_FX_ISINF] = {f_isinf, NULL, false, true},
-    [TARN_FX_EQ] = {f_eq, i_eq, true, true},
-    [TARN_FX_LT] = {f_lt, i_lt, true, true},
-    [TARN_FX_LE] = {f_le, i_le, true, true},
-    [TARN_FX_AND] = {NULL, i_and, true, false},
-    [TARN_FX_OR] = {NULL, i_or, true, false},
-    [TARN_FX_XOR] = {NULL, i_xor, true, false},
-    [TARN_FX_NOT] = {NULL, i_not, true, false},
-    [TARN_FX_SHL] = {NULL, i_shl, false, false},
-    [TARN_FX_SHR] = {NULL, i_shr, false, false},
+#define FX(ID, name, arity, gives, floats, ints, bools, ...)                                       \
+  [TARN_FX_##ID] = {TARN_IF_##floats(f_##name), TARN_IF_##ints(i_##name), TARN_IF_##bools(true)},
+#include "access/fx.def"
+#undef FX
 };
 
 static const char *select_type(const tarn_dtype *in, tarn_dtype *out) {
@@ -197,7 +159,7 @@ const char *tarn_fx_optype(uint32_t op, const tarn_dtype *in, tarn_dtype *out) {
     if (in[k] != in[0]) return "the operands differ in type";
   if (tarn_dtype_is_float(in[0]) ? !r->f : !r->i) return "not defined for this type";
   if (in[0] == TARN_BOOL && !r->bools) return "not defined for this type";
-  *out = r->to_bool ? TARN_BOOL : in[0];
+  *out = tarn_fx_gives_bool(op) ? TARN_BOOL : in[0];
   return NULL;
 }
 
@@ -208,7 +170,7 @@ tarn_value tarn_fx_step(uint32_t op, tarn_dtype dtype, tarn_dtype out, const tar
   if (op == TARN_FX_SEL) return v[0].i ? v[1] : v[2];
   if (op == TARN_FX_CAST) return tarn_cast_value(dtype, out, v[0], mode);
   if (!tarn_dtype_is_float(dtype)) r.i = tarn_wrap_to(out, row->i(dtype, v[0].i, v[1].i));
-  else if (row->to_bool) r.i = row->f(v[0].d, v[1].d) != 0;
+  else if (tarn_fx_gives_bool(op)) r.i = row->f(v[0].d, v[1].d) != 0;
   else {
     r.d = row->f(v[0].d, v[1].d);
     if (mode == TARN_STRICT) r.d = tarn_round_to(out, r.d);

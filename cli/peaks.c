@@ -1,5 +1,6 @@
 /* What this machine reaches, and the least time that a kernel's demand takes at those rates. */
 #include "cli/peaks.h"
+#include "access/fx_internal.h"
 #include "price/price.h"
 #include "runtime/rt.h"
 #include <math.h>
@@ -29,12 +30,15 @@ void cli_peaks_measure(tarn_ctx *cx, uint32_t threads, size_t reach, cli_peaks *
   out->start = start_seconds(cx, out->host.threads);
 }
 
+static void functions(cli_json *j, const char *name, bool products) {
+  cli_json_open(j, name, '{');
+  for (uint32_t op = 0; op < TARN_FX_COUNT; op++) {
+    const tarn_fxinfo *f = tarn_fx_info(op);
+    if (f->slots > 1) cli_json_num(j, f->text, products ? f->products : f->slots);
+  }
+  cli_json_close(j, '}');
+}
 void cli_peaks_json(cli_json *j, const cli_peaks *p) {
-  static const char *const name[] = {
-#define FX(ID, text, arity, kind) text,
-#include "access/fx.def"
-#undef FX
-  };
   cli_json_int(j, "threads", p->host.threads);
   cli_json_num(j, "flops", p->host.flops);
   cli_json_num(j, "slots", p->host.slots);
@@ -63,14 +67,8 @@ void cli_peaks_json(cli_json *j, const cli_peaks *p) {
     cli_json_close(j, '}');
   }
   cli_json_close(j, ']');
-  cli_json_open(j, "functions", '{'); /* what each counts among the slots */
-  for (uint32_t f = 0; f < TARN_FX_COUNT; f++)
-    if (tarn_fx_slots((tarn_fxop)f) > 1) cli_json_num(j, name[f], tarn_fx_slots((tarn_fxop)f));
-  cli_json_close(j, '}');
-  cli_json_open(j, "products", '{'); /* what of that multiplies */
-  for (uint32_t f = 0; f < TARN_FX_COUNT; f++)
-    if (tarn_fx_slots((tarn_fxop)f) > 1) cli_json_num(j, name[f], tarn_fx_products((tarn_fxop)f));
-  cli_json_close(j, '}');
+  functions(j, "functions", false); /* what each counts among the slots */
+  functions(j, "products", true);   /* what of that multiplies */
 }
 void cli_peaks_text(const cli_peaks *p) {
   printf("%u threads: %.4g GFLOP/s in f32, %.4g G lanes/s of vector instructions; %.3g us to start "

@@ -1,4 +1,5 @@
 /* Shipped descriptions and what is asked of a description. */
+#include "access/fx_internal.h"
 #include "hw/internal.h"
 #include <string.h>
 
@@ -45,13 +46,6 @@ uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t) {
 }
 
 /* An intrinsic serves a type when its first operand has it. */
-int64_t tarn_hw_private(const tarn_hw *hw) {
-  int64_t most = 0;
-  for (uint32_t i = 0; i + 1 < hw->nmem; i++)
-    if (hw->mem[i].instances > 1 || i == 0) most = (int64_t)hw->mem[i].capacity;
-  return most;
-}
-
 double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units) {
   double best = 0;
   for (uint32_t i = 0; i < hw->nintrin; i++) {
@@ -63,18 +57,11 @@ double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units) {
   return best * hw->clock * (units < hw->units ? units : hw->units);
 }
 
-const char *hw_fx_name(tarn_fxop op) {
-#define FX(ID, text, arity, kind) text,
-  static const char *const names[] = {
-#include "access/fx.def"
-  };
-#undef FX
-  return names[op];
-}
 double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op) {
+  const tarn_fxinfo *row = tarn_fx_info(op);
   for (uint32_t i = 0; i < hw->nlatency; i++)
-    if (!strcmp(hw->latency[i].fx, hw_fx_name(op))) return hw->latency[i].cycles;
-  return 1;
+    if (!strcmp(hw->latency[i].fx, row->text)) return hw->latency[i].cycles;
+  return row->cycles;
 }
 
 bool tarn_hw_x86_64(const tarn_hw *hw) { return hw->triple && !strncmp(hw->triple, "x86_64", 6); }
@@ -85,10 +72,8 @@ static double fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f, tarn_map *s
   tarn_map_at(seen, f, &fresh);
   if (!fresh) return 0;
   const tarn_fx x = *tarn_fx_get(L, f);
-  if (x.op == TARN_FX_HOLE || x.op == TARN_FX_CONST) return 0;
   double c = tarn_hw_fx_cycles(hw, x.op);
-  for (uint32_t i = 0; i < 3; i++)
-    if (x.kid[i] != TARN_NONE) c += fx_cycles(L, hw, x.kid[i], seen);
+  for (uint32_t i = 0; i < tarn_fx_arity(x.op); i++) c += fx_cycles(L, hw, x.kid[i], seen);
   return c;
 }
 

@@ -101,9 +101,6 @@ TARN_API int64_t tarn_hw_way(const tarn_hw_memory *m);
 /* Lines that one set holds, TARN_HW_WAYS at most. */
 TARN_API uint32_t tarn_hw_ways(const tarn_hw_memory *m);
 TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name); /* NULL */
-/* Bytes of the largest memory that a unit has to itself: of those with several instances, or the
- * nearest; 0 without any. */
-TARN_API int64_t tarn_hw_private(const tarn_hw *hw);
 TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t,
                              uint32_t units); /* multiply-adds a second on that many units */
 /* Cycles of an expression per vector, shared subexpressions once. Pure. */

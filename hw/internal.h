@@ -4,5 +4,4 @@
 #include "hw/hw.h"
 /* The shipped descriptions, generated from the .hw files of this folder at build time. */
 extern const tarn_embedded tarn_hw_embedded[];
-const char *hw_fx_name(tarn_fxop op); /* as in access/fx.def */
 #endif

@@ -1,5 +1,6 @@
 /* Reading a hardware description: a table of forms for the description and one for each of its
  * parts. */
+#include "access/fx_internal.h"
 #include "hw/internal.h"
 #include <math.h>
 #include <string.h>
@@ -232,11 +233,6 @@ static void read_vector(reader *r, const tarn_sx *s, tarn_hw *h) {
   if (h->vector_bits & (h->vector_bits - 1))
     tarn_sx_error(r->cx, s, "vector: %u bits: a power of two is expected", h->vector_bits);
 }
-static bool is_operator(const char *name) {
-  for (uint32_t op = 0; op < TARN_FX_COUNT; op++)
-    if (!strcmp(hw_fx_name((tarn_fxop)op), name)) return true;
-  return false;
-}
 static void read_cycles(reader *r, const tarn_sx *s, tarn_hw *h) {
   tarn_hw_latency *v = TARN_ARRAY(r->cx, tarn_hw_latency, s->n);
   uint32_t n = 0;
@@ -244,7 +240,7 @@ static void read_cycles(reader *r, const tarn_sx *s, tarn_hw *h) {
     const tarn_sx *f = s->kid[i];
     if (f->kind != TARN_SX_LIST || f->n != 2)
       tarn_sx_error(r->cx, f, "cycles: (OPERATOR NUMBER) is expected");
-    if (!is_operator(f->kid[0]->text))
+    if (tarn_fx_find(f->kid[0]->text) == TARN_NONE)
       tarn_sx_error(r->cx, f, "cycles: there is no scalar operator %s", f->kid[0]->text);
     v[n].fx = tarn_strdup(r->cx, f->kid[0]->text);
     v[n++].cycles = number(r, f, 0);

@@ -1,24 +1,11 @@
 /* Reading (interpretation DOMAIN (NAME EXPR)…) and what its definitions give. */
+#include "access/fx_internal.h"
 #include "lab/meaning.h"
 #include <stdlib.h>
 #include <string.h>
 
-static const struct scalar {
-  const char *text;
-  uint8_t arity;
-} scalars[TARN_FX_COUNT] = {
-#define FX(ID, text, arity, kind) [TARN_FX_##ID] = {text, arity},
-#include "access/fx.def"
-#undef FX
-};
 static const char *const domains[M_DOMAINS] = {"bool", "bits", "integer", "rational", "real"};
 
-uint32_t meaning_scalar(const char *name, uint32_t *arity) {
-  uint32_t op = TARN_FX_ADD;
-  while (op < TARN_FX_COUNT && strcmp(scalars[op].text, name)) op++;
-  *arity = op < TARN_FX_COUNT ? scalars[op].arity : 0;
-  return op;
-}
 const mdef *meaning_find(const meaning *m, const char *name) {
   for (uint32_t i = 0; i < m->def.n; i++)
     if (strcmp(m->def.p[i].name, name) == 0) return &m->def.p[i];
@@ -79,9 +66,6 @@ typedef struct reader {
 
 static mexpr *expression(reader *rd, const tarn_sx *s);
 
-static bool is_truth(uint32_t op) {
-  return op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE;
-}
 static bool is_logic(uint32_t op) {
   return op == TARN_FX_AND || op == TARN_FX_OR || op == TARN_FX_XOR || op == TARN_FX_NOT;
 }
@@ -90,26 +74,26 @@ static void check_truth(reader *rd, const tarn_sx *s, mexpr *e) {
   bool two = rd->m->domain != M_BOOL;
   const bool k0 = e->kid[0]->truth, k1 = e->kid[1] && e->kid[1]->truth,
              k2 = e->kid[2] && e->kid[2]->truth;
-  uint32_t arity = scalars[e->op].arity;
+  uint32_t arity = tarn_fx_arity(e->op);
   bool mixed =
       e->op == TARN_FX_SEL ? !k0 || k1 != k2 : (arity == 2 && k0 != k1) || (k0 && !is_logic(e->op));
   if (two && mixed)
     tarn_sx_error(rd->cx, s, "%s: a truth value stands where a number is needed, or the reverse",
-                  scalars[e->op].text);
+                  tarn_fx_info(e->op)->text);
   if (e->op != TARN_FX_SEL && !(two && k0) && !mop_known(rd->m, e->op))
-    tarn_sx_error(rd->cx, s, "%s has no meaning over %s", scalars[e->op].text,
+    tarn_sx_error(rd->cx, s, "%s has no meaning over %s", tarn_fx_info(e->op)->text,
                   domains[rd->m->domain]);
-  e->truth = !two || is_truth(e->op) || (e->op == TARN_FX_SEL ? k1 : k0);
+  e->truth = !two || tarn_fx_gives_bool(e->op) || (e->op == TARN_FX_SEL ? k1 : k0);
 }
 static mexpr *operation(reader *rd, const tarn_sx *s) {
   mexpr *e = TARN_NEW(rd->cx, mexpr);
   e->kind = ME_OP;
   if (!s->n || s->kid[0]->kind != TARN_SX_ATOM)
     tarn_sx_error(rd->cx, s, "expected (OPERATOR OPERAND…)");
-  uint32_t arity;
-  e->op = meaning_scalar(s->kid[0]->text, &arity);
-  if (e->op == TARN_FX_COUNT)
+  e->op = tarn_fx_find(s->kid[0]->text);
+  if (e->op == TARN_NONE || e->op == TARN_FX_CAST)
     tarn_sx_error(rd->cx, s, "no scalar operator is called %s", s->kid[0]->text);
+  uint32_t arity = tarn_fx_arity(e->op);
   if (s->n != arity + 1) tarn_sx_error(rd->cx, s, "%s takes %u operands", s->kid[0]->text, arity);
   for (uint32_t i = 1; i < s->n; i++) e->kid[i - 1] = expression(rd, s->kid[i]);
   check_truth(rd, s, e);
@@ -185,7 +169,7 @@ static mval operate(const meaning *m, const mexpr *e, const mval *arg) {
     a[0] = meaning_eval(m, e->kid[0], arg);
     return m_has(a[0]) ? meaning_eval(m, e->kid[a[0].n ? 1 : 2], arg) : a[0];
   }
-  for (uint32_t i = 0; i < scalars[e->op].arity; i++) {
+  for (uint32_t i = 0; i < tarn_fx_arity(e->op); i++) {
     a[i] = meaning_eval(m, e->kid[i], arg);
     if (!m_has(a[i])) return a[i];
   }

@@ -45,8 +45,6 @@ typedef struct meaning {
 
 /* ---- meaning.c ---- */
 void meaning_read(tarn_ruleset *rs, const tarn_sx *s); /* into free_of(rs)->meaning; raises */
-uint32_t meaning_scalar(const char *name,
-                        uint32_t *arity); /* tarn_fxop; TARN_FX_COUNT: there is none */
 const mdef *meaning_find(const meaning *m, const char *name); /* NULL */
 /* A number as text. False: it is none, or not one of the domain. */
 bool meaning_number(const meaning *m, const char *text, mval *out);

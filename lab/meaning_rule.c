@@ -1,5 +1,6 @@
 /* Rules of a free set with a meaning: patterns and conditions over values. */
 #include "lab/free.h"
+#include "access/fx_internal.h"
 #include "lab/meaning.h"
 #include <stdlib.h>
 #include <string.h>
@@ -96,17 +97,16 @@ static const mexpr *condition(conditions *c, const tarn_sx *s) {
   const tarn_sx *written = free_expand(c->rs, s);
   if (written) return condition(c, written);
   const char *name = s->n ? s->kid[0]->text : "";
-  uint32_t arity, op = meaning_scalar(name, &arity);
+  uint32_t op = tarn_fx_find(name), arity = op == TARN_NONE ? 0 : tarn_fx_arity(op);
   if ((op == TARN_FX_AND || op == TARN_FX_OR) && s->n > 1) return joined(c, s, op, 1);
   mexpr *e = TARN_NEW(c->rs->cx, mexpr);
   e->truth = true, e->def = meaning_find(free_of(c->rs)->meaning, name);
   if (!strcmp(name, "constant")) return e->kind = ME_CONST, e->value = (mval){1, 1}, e;
   e->kind = e->def ? ME_CALL : ME_OP, e->op = op;
-  if (s->n != 1 + (e->def ? e->def->arity : arity) || (!e->def && op == TARN_FX_COUNT))
+  if (s->n != 1 + (e->def ? e->def->arity : arity) || (!e->def && op == TARN_NONE))
     return c->why = tarn_format(c->rs->cx, "%s has no meaning", name), e;
   for (uint32_t i = 1; i < s->n; i++) e->kid[i - 1] = (mexpr *)(uintptr_t)condition(c, s->kid[i]);
-  e->truth = e->def || op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE ||
-             (e->kid[0] && e->kid[0]->truth);
+  e->truth = e->def || tarn_fx_gives_bool(op) || (e->kid[0] && e->kid[0]->truth);
   return e;
 }
 const mexpr *meaning_condition(tarn_ruleset *rs, const rule *r, const tarn_sx *s,

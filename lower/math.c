@@ -279,19 +279,20 @@ static LLVMValueRef verf(const code *c, LLVMValueRef x) {
 }
 
 LLVMValueRef low_math(low_module *M, tarn_fxop op, LLVMValueRef x) {
-  static const struct {
-    tarn_fxop op;
-    LLVMValueRef (*emit)(const code *, LLVMValueRef);
-  } table[] = {{TARN_FX_EXP, vexp},
-               {TARN_FX_LOG, vlog},
-               {TARN_FX_LOG1P, vlog1p},
-               {TARN_FX_TANH, vtanh},
-               {TARN_FX_ERF, verf}};
+#define VECTOR_NONE(name) NULL
+#define VECTOR_OWN(name)  NULL
+#define VECTOR_BOTH(name) NULL
+#define VECTOR_LIBM(name) NULL
+#define VECTOR_VEC(name)  v##name
+  static LLVMValueRef (*const emit[TARN_FX_COUNT])(const code *, LLVMValueRef) = {
+#define FX(ID, name, arity, gives, floats, ints, bools, domain, error, rounds, range, code, ...)   \
+  [TARN_FX_##ID] = VECTOR_##code(name),
+#include "access/fx.def"
+#undef FX
+  };
   uint32_t n = low_lanes_of(x);
   LLVMTypeRef t = LLVMTypeOf(x);
   if ((n > 1 ? LLVMGetElementType(t) : t) != M->f32) return NULL;
   code c = {M, n};
-  for (uint32_t k = 0; k < sizeof table / sizeof *table; k++)
-    if (table[k].op == op) return table[k].emit(&c, x);
-  return NULL;
+  return emit[op] ? emit[op](&c, x) : NULL;
 }

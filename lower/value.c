@@ -4,6 +4,7 @@
  * bf16 are computed in f32.  Strict: every operator rounds to its type, transcendental ones are
  * libm's in double rounded once, as in the interpreter.  With contraction: FMA, our own
  * approximations (math.c), and f16 and bf16 rounded only when stored. */
+#include "access/fx_internal.h"
 #include "lower/internal.h"
 #include <math.h>
 #include <string.h>
@@ -387,7 +388,8 @@ static LLVMValueRef i_pow(const args *a) {
   inv = pick(a, LLVMBuildICmp(B, LLVMIntEQ, X, one, ""), one, inv);
   return pick(a, NEGATIVE(Y), inv, r);
 }
-static LLVMValueRef any_select(const args *a) { return pick(a, X, a->v[1], a->v[2]); }
+static LLVMValueRef f_select(const args *a) { return pick(a, X, a->v[1], a->v[2]); }
+static LLVMValueRef i_select(const args *a) { return f_select(a); }
 
 /* Lane by lane through libm: in strict mode in double, as the interpreter does. */
 static LLVMValueRef libm(low_module *M, tarn_dtype t, const char *name, const LLVMValueRef *v,
@@ -413,7 +415,7 @@ static LLVMValueRef libm(low_module *M, tarn_dtype t, const char *name, const LL
 }
 
 /* x to a power that is a small number, by products. */
-static LLVMValueRef small_power(const args *a) {
+static LLVMValueRef f_pow(const args *a) {
   if (!a->M->contract || !plain_number(Y)) return NULL;
   LLVMValueRef s = low_lanes_of(Y) > 1 ? LLVMGetAggregateElement(Y, 0) : Y;
   LLVMBool lost;
@@ -427,43 +429,26 @@ static LLVMValueRef small_power(const args *a) {
   return NULL;
 }
 
+#define CODE_NONE(name) NULL, NULL
+#define CODE_OWN(name)  f_##name, NULL
+#define CODE_BOTH(name) f_##name, #name
+#define CODE_LIBM(name) NULL, #name
+#define CODE_VEC(name)  NULL, #name
 static const struct row {
-  emitter *f, *i;   /* floats; integers and bool */
+  emitter *f;
   const char *libm; /* floats: the function of the C library */
+  emitter *i;       /* integers and bool */
 } rows[TARN_FX_COUNT] = {
-    [TARN_FX_ADD] = {f_add, i_add, NULL},    [TARN_FX_SUB] = {f_sub, i_sub, NULL},
-    [TARN_FX_MUL] = {f_mul, i_mul, NULL},    [TARN_FX_DIV] = {f_div, i_div, NULL},
-    [TARN_FX_MOD] = {f_mod, i_mod, NULL},    [TARN_FX_FMOD] = {f_fmod, i_fmod, NULL},
-    [TARN_FX_MIN] = {f_min, i_min, NULL},    [TARN_FX_MAX] = {f_max, i_max, NULL},
-    [TARN_FX_NEG] = {f_neg, i_neg, NULL},    [TARN_FX_ABS] = {f_abs, i_abs, NULL},
-    [TARN_FX_SIGN] = {f_sign, i_sign, NULL}, [TARN_FX_POW] = {small_power, i_pow, "pow"},
-    [TARN_FX_EXP] = {NULL, NULL, "exp"},     [TARN_FX_LOG] = {NULL, NULL, "log"},
-    [TARN_FX_LOG1P] = {NULL, NULL, "log1p"}, [TARN_FX_SQRT] = {f_sqrt, NULL, NULL},
-    [TARN_FX_TANH] = {NULL, NULL, "tanh"},   [TARN_FX_ERF] = {NULL, NULL, "erf"},
-    [TARN_FX_SIN] = {NULL, NULL, "sin"},     [TARN_FX_COS] = {NULL, NULL, "cos"},
-    [TARN_FX_TAN] = {NULL, NULL, "tan"},     [TARN_FX_ASIN] = {NULL, NULL, "asin"},
-    [TARN_FX_ACOS] = {NULL, NULL, "acos"},   [TARN_FX_ATAN] = {NULL, NULL, "atan"},
-    [TARN_FX_SINH] = {NULL, NULL, "sinh"},   [TARN_FX_COSH] = {NULL, NULL, "cosh"},
-    [TARN_FX_ASINH] = {NULL, NULL, "asinh"}, [TARN_FX_ACOSH] = {NULL, NULL, "acosh"},
-    [TARN_FX_ATANH] = {NULL, NULL, "atanh"}, [TARN_FX_FLOOR] = {f_floor, NULL, NULL},
-    [TARN_FX_CEIL] = {f_ceil, NULL, NULL},   [TARN_FX_ROUND] = {f_round, NULL, NULL},
-    [TARN_FX_ISNAN] = {f_isnan, NULL, NULL}, [TARN_FX_ISINF] = {f_isinf, NULL, NULL},
-    [TARN_FX_EQ] = {f_eq, i_eq, NULL},       [TARN_FX_LT] = {f_lt, i_lt, NULL},
-    [TARN_FX_LE] = {f_le, i_le, NULL},       [TARN_FX_AND] = {NULL, i_and, NULL},
-    [TARN_FX_OR] = {NULL, i_or, NULL},       [TARN_FX_XOR] = {NULL, i_xor, NULL},
-    [TARN_FX_NOT] = {NULL, i_not, NULL},     [TARN_FX_SHL] = {NULL, i_shl, NULL},
-    [TARN_FX_SHR] = {NULL, i_shr, NULL},     [TARN_FX_SEL] = {any_select, any_select, NULL},
+#define FX(ID, name, arity, gives, floats, ints, bools, domain, error, rounds, range, code, ...)   \
+  [TARN_FX_##ID] = {CODE_##code(name), TARN_IF_##ints(i_##name)},
+#include "access/fx.def"
+#undef FX
 };
-
-static bool to_bool(uint32_t op) {
-  return op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE || op == TARN_FX_ISNAN ||
-         op == TARN_FX_ISINF;
-}
 
 static LLVMValueRef apply(low_module *M, uint32_t op, args *a, tarn_dtype *type) {
   const struct row *r = &rows[op];
   bool flt = tarn_dtype_is_float(a->t);
-  *type = to_bool(op) ? TARN_BOOL : a->t;
+  *type = tarn_fx_gives_bool(op) ? TARN_BOOL : a->t;
   LLVMValueRef v = NULL;
   if (flt && r->libm && M->contract) v = low_math(M, (tarn_fxop)op, a->v[0]);
   if (!v && (flt ? r->f : r->i)) v = (flt ? r->f : r->i)(a);
@@ -471,7 +456,7 @@ static LLVMValueRef apply(low_module *M, uint32_t op, args *a, tarn_dtype *type)
   if (!v)
     tarn_raise(M->cx, TARN_INTERNAL, "lower: a scalar operator is not defined for %s",
                tarn_dtype_name(a->t));
-  return to_bool(op) ? v : rounded(M, a->t, v);
+  return *type == TARN_BOOL ? v : rounded(M, a->t, v);
 }
 
 /* ---------------------------------------------------------------- expressions */

@@ -1,15 +1,7 @@
 /* Formulas: scalar expressions as text with parameters, for the tables of elementwise operators. */
+#include "access/fx_internal.h"
 #include "model/import.h"
 #include <string.h>
-
-static const struct {
-  const char *text;
-  int arity;
-} fxops[] = {
-#define FX(ID, text, arity, kind) {text, arity},
-#include "access/fx.def"
-#undef FX
-};
 
 typedef struct formula {
   const im_node *n;
@@ -66,9 +58,9 @@ static uint32_t list(const formula *f, const tarn_sx *s) {
                               TARN_NONE);
       return derived[i].negate ? tarn_fx_op(f->n->L, TARN_FX_NOT, r, TARN_NONE, TARN_NONE) : r;
     }
-  for (uint32_t op = 0; op < TARN_FX_COUNT; op++)
-    if (tarn_sx_is(s, fxops[op].text) && fxops[op].arity == (int)s->n - 1)
-      return tarn_fx_op(f->n->L, (tarn_fxop)op, kid[0], kid[1], kid[2]);
+  uint32_t op = tarn_fx_find(s->kid[0]->text);
+  if (op != TARN_NONE && tarn_fx_arity(op) == s->n - 1)
+    return tarn_fx_op(f->n->L, (tarn_fxop)op, kid[0], kid[1], kid[2]);
   wrong(f, s->kid[0]);
 }
 

@@ -1,33 +1,9 @@
 /* The vector instructions that a kernel has to issue whatever its schedule. */
+#include "access/fx_internal.h"
 #include "price/internal.h"
 
-double tarn_fx_slots(tarn_fxop op) {
-  static const double of[TARN_FX_COUNT] = {
-      [TARN_FX_ADD] = 1,   [TARN_FX_SUB] = 1,    [TARN_FX_MUL] = 1,   [TARN_FX_DIV] = 1,
-      [TARN_FX_MOD] = 1,   [TARN_FX_FMOD] = 1,   [TARN_FX_MIN] = 1,   [TARN_FX_MAX] = 1,
-      [TARN_FX_ABS] = 1,   [TARN_FX_SIGN] = 1,   [TARN_FX_POW] = 1,   [TARN_FX_EXP] = 12,
-      [TARN_FX_LOG] = 28,  [TARN_FX_LOG1P] = 34, [TARN_FX_SQRT] = 1,  [TARN_FX_TANH] = 25,
-      [TARN_FX_ERF] = 27,  [TARN_FX_SIN] = 1,    [TARN_FX_COS] = 1,   [TARN_FX_TAN] = 1,
-      [TARN_FX_ASIN] = 1,  [TARN_FX_ACOS] = 1,   [TARN_FX_ATAN] = 1,  [TARN_FX_SINH] = 1,
-      [TARN_FX_COSH] = 1,  [TARN_FX_ASINH] = 1,  [TARN_FX_ACOSH] = 1, [TARN_FX_ATANH] = 1,
-      [TARN_FX_FLOOR] = 1, [TARN_FX_CEIL] = 1,   [TARN_FX_ROUND] = 1, [TARN_FX_ISNAN] = 1,
-      [TARN_FX_ISINF] = 1, [TARN_FX_EQ] = 1,     [TARN_FX_LT] = 1,    [TARN_FX_LE] = 1,
-      [TARN_FX_AND] = 1,   [TARN_FX_OR] = 1,     [TARN_FX_XOR] = 1,   [TARN_FX_SHL] = 1,
-      [TARN_FX_SHR] = 1,   [TARN_FX_CAST] = 1,
-  }; /* 0 for what can be part of another instruction: a sign, a choice by a mask, a negation of one
-      */
-  return of[op];
-}
-
-/* Of those, what only units that multiply can do; on some processors half of what is issued in a
- * cycle. */
-double tarn_fx_products(tarn_fxop op) {
-  static const double of[TARN_FX_COUNT] = {
-      [TARN_FX_MUL] = 1,    [TARN_FX_EXP] = 7,   [TARN_FX_LOG] = 15,
-      [TARN_FX_LOG1P] = 16, [TARN_FX_TANH] = 14, [TARN_FX_ERF] = 19,
-  };
-  return of[op];
-}
+double tarn_fx_slots(tarn_fxop op) { return tarn_fx_info(op)->slots; }
+double tarn_fx_products(tarn_fxop op) { return tarn_fx_info(op)->products; }
 
 typedef struct value {
   uint32_t f, dims, uses; /* dims: those it depends on */
@@ -70,7 +46,7 @@ static value visit(count *c, uint32_t f) {
     v.type = given ? c->type[x.hole] : TARN_F32;
   } else if (x.op != TARN_FX_CONST) {
     double wide = 0;
-    for (uint32_t i = 0; i < 3 && x.kid[i] != TARN_NONE; i++) {
+    for (uint32_t i = 0; i < tarn_fx_arity(x.op); i++) {
       value k = visit(c, x.kid[i]);
       v.dims |= k.dims;
       if (i == 0 || x.op == TARN_FX_SEL) wide = width(k.type);
@@ -80,9 +56,7 @@ static value visit(count *c, uint32_t f) {
                   : tarn_dtype_is_float(x.dtype) ? tarn_fx_products(x.op)
                                                  : 0;
     v.slots = each * wide * points(c->m, v.dims);
-    bool truth = x.op == TARN_FX_EQ || x.op == TARN_FX_LT || x.op == TARN_FX_LE ||
-                 x.op == TARN_FX_ISNAN || x.op == TARN_FX_ISINF;
-    if (truth) v.type = TARN_BOOL;
+    if (tarn_fx_gives_bool(x.op)) v.type = TARN_BOOL;
   }
   tarn_push(tarn_lang_ctx(c->L), &c->seen, v);
   return v;

@@ -1,5 +1,5 @@
 /* access/: scalar expressions, reducers and functions. */
-#include "access/access.h"
+#include "access/fx_internal.h"
 #include "tests/terms.h"
 
 /* ---------------------------------------------------------------- random scalar expressions */
@@ -159,6 +159,44 @@ static void against_float(tarn_ctx *c, void *arg) {
 START_TEST(strict_f32_is_the_processors) { must(against_float, NULL); }
 END_TEST
 
+/* What an operator gives lies in its interval, of operands that lie in theirs; a NaN is outside its
+ * domain, or of its kind. */
+static tarn_span some_span(uint64_t *s, bool real) {
+  double a = (double)below(s, 21) - 10, b = (double)below(s, 21) - 10;
+  if (real) a /= 4, b /= 4;
+  return (tarn_span){fmin(a, b), fmax(a, b)};
+}
+static void intervals(tarn_ctx *c, void *arg) {
+  uint64_t s = 9;
+  (void)c, (void)arg;
+  for (uint32_t op = TARN_FX_ADD, i = 0; op < TARN_FX_COUNT; i++, op += i % 2000 == 0) {
+    static const tarn_dtype types[] = {TARN_F64, TARN_I64, TARN_BOOL};
+    tarn_dtype t = types[i % 3], in[3] = {op == TARN_FX_SEL ? TARN_BOOL : t, t, t}, out;
+    tarn_span of[3];
+    tarn_value v[3];
+    if (tarn_fx_optype(op, in, &out)) continue;
+    for (int k = 0; k < 3; k++) {
+      of[k] = some_span(&s, t == TARN_F64);
+      if (in[k] == TARN_BOOL) of[k] = (tarn_span){of[k].lo > 0, of[k].hi > -1};
+      double x = of[k].lo + (double)below(&s, 5) / 4 * (of[k].hi - of[k].lo);
+      if (in[k] == TARN_F64) v[k].d = x;
+      else v[k].i = (int64_t)x;
+    }
+    tarn_value r = tarn_fx_step(op, t, out, v, TARN_STRICT);
+    double x = out == TARN_F64 ? r.d : (double)r.i;
+    tarn_span is = tarn_fx_span(op, t, of, false), domain = tarn_fx_info(op)->domain;
+    if (isnan(x))
+      ck_assert(tarn_fx_info(op)->error == TARN_FXE_MODULO || op == TARN_FX_DIV ||
+                v[0].d < domain.lo || v[0].d > domain.hi);
+    else
+      ck_assert_msg(x >= is.lo && x <= is.hi, "%s: %g is not in %g to %g", tarn_fx_info(op)->text,
+                    x, is.lo, is.hi);
+  }
+}
+
+START_TEST(intervals_hold_what_operators_give) { must(intervals, NULL); }
+END_TEST
+
 static void wide(tarn_ctx *c, void *arg) {
   const tarn_dtype t[2] = {TARN_F32, TARN_F32};
   const tarn_value v[2] = {{.d = 1}, {.d = 3}};
@@ -238,6 +276,7 @@ int main(void) {
   const looped tests[] = {{scalars_fold_to_what_they_evaluate_to, 1},
                           {constants_fold, COUNT(folds)},
                           {strict_f32_is_the_processors, 1},
+                          {intervals_hold_what_operators_give, 1},
                           {wide_does_not_round, 1},
                           {facts_about_scalars, 1},
                           {functions_have_one_form, 1}};

@@ -70,7 +70,7 @@ static void operators(tarn_ctx *cx, void *arg) {
   ty_program *q = ty_program_new(j->L);
   tarn_dtype types[3];
   for (uint32_t op = 0; op < TARN_FX_COUNT; op++) {
-    if (tarn_fx_info(op)->kind == TARN_FXK_LEAF) continue;
+    if (tarn_fx_info(op)->gives == TARN_FXG_LEAF) continue;
     if (op != TARN_FX_CAST) every_type(j, q, op, types, 0);
     for (uint32_t to = 0; op == TARN_FX_CAST && !j->constants && to < TARN_DTYPES; to++)
       add(j, q, tarn_fx_cast(j->L, (tarn_dtype)to, tarn_fx_hole(j->L, 0)), &j->t, 1);

@@ -1,6 +1,6 @@
 /* What is known of the elements of a value. */
 #include "rules/lang/range.h"
-#include "access/internal.h"
+#include "access/fx_internal.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -120,69 +120,22 @@ static tarn_range ends(tarn_dtype t, double lo, double hi, bool nan) {
   r.finite = !nan && isfinite(r.lo) && isfinite(r.hi);
   return r;
 }
-static tarn_range of_corners(tarn_dtype t, const double *v, bool nan) {
-  double lo = INFINITY, hi = -INFINITY;
-  for (int i = 0; i < 4; i++) {
-    double x = isnan(v[i]) ? 0 : v[i]; /* 0 times what has no bound */
-    lo = fmin(lo, x), hi = fmax(hi, x);
-  }
-  return ends(t, lo, hi, nan);
-}
-static tarn_range times(tarn_dtype t, tarn_range a, tarn_range b, bool same) {
-  const double v[4] = {a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi};
-  bool nan = a.nan || b.nan ||
-             (!same && ((infinite(&a) && holds_zero(&b)) || (infinite(&b) && holds_zero(&a))));
-  tarn_range r = of_corners(t, v, nan);
-  if (same) r.lo = holds_zero(&a) ? 0 : fmin(v[0], v[3]);
-  return r;
-}
-static tarn_range over(tarn_dtype t, tarn_range a, tarn_range b) {
-  bool nan = a.nan || b.nan || (infinite(&a) && infinite(&b)) || (holds_zero(&a) && holds_zero(&b));
-  if (!holds_zero(&b)) {
-    const double v[4] = {a.lo / b.lo, a.lo / b.hi, a.hi / b.lo, a.hi / b.hi};
-    return of_corners(t, v, nan);
-  }
-  return ends(t, -INFINITY, INFINITY, nan);
-}
-/* Of a function that grows, known to a few units in the last place. */
-static tarn_range growing(tarn_dtype t, double lo, double hi, bool nan) {
-  const double by = 0x1p-20;
-  return ends(t, lo - fabs(lo) * by, hi + fabs(hi) * by, nan);
-}
-
-static tarn_range of_function(uint32_t op, tarn_dtype t, tarn_range a) {
-  switch (op) {
-  case TARN_FX_NEG: return ends(t, -a.hi, -a.lo, a.nan);
-  case TARN_FX_ABS:
-    return ends(t, holds_zero(&a) ? 0 : fmin(fabs(a.lo), fabs(a.hi)), fmax(fabs(a.lo), fabs(a.hi)),
-                a.nan);
-  case TARN_FX_SQRT: return ends(t, sqrt(fmax(a.lo, 0)), sqrt(fmax(a.hi, 0)), a.nan || a.lo < 0);
-  case TARN_FX_EXP: return growing(t, exp(a.lo), exp(a.hi), a.nan);
-  case TARN_FX_TANH: return growing(t, tanh(a.lo), tanh(a.hi), a.nan);
-  case TARN_FX_ERF: return growing(t, erf(a.lo), erf(a.hi), a.nan);
-  case TARN_FX_LOG: return growing(t, log(fmax(a.lo, 0)), log(fmax(a.hi, 0)), a.nan || a.lo < 0);
-  case TARN_FX_SIN:
-  case TARN_FX_COS: return growing(t, -1, 1, a.nan || infinite(&a));
-  case TARN_FX_SIGN: return ends(t, -1, 1, a.nan);
-  case TARN_FX_FLOOR:
-  case TARN_FX_CEIL:
-  case TARN_FX_ROUND: return ends(t, floor(a.lo), ceil(a.hi), a.nan);
-  default: return ends(t, -INFINITY, INFINITY, true);
+/* May it be NaN, of numbers in these ranges? */
+static bool may_be_nan(uint32_t op, const tarn_range *a, const tarn_range *b, bool same) {
+  const tarn_fxinfo *row = tarn_fx_info(op);
+  switch (row->error) {
+  case TARN_FXE_SUM: return infinite(a) && infinite(b);
+  case TARN_FXE_PRODUCT:
+    return !same && ((infinite(a) && holds_zero(b)) || (infinite(b) && holds_zero(a)));
+  case TARN_FXE_QUOTIENT: return (infinite(a) && infinite(b)) || (holds_zero(a) && holds_zero(b));
+  case TARN_FXE_MODULO: return true;
+  default: return !(a->lo >= row->domain.lo && a->hi <= row->domain.hi);
   }
 }
-static tarn_range of_two(uint32_t op, tarn_dtype t, tarn_range a, tarn_range b, bool same) {
-  bool nan = a.nan || b.nan;
-  switch (op) {
-  case TARN_FX_ADD: return ends(t, a.lo + b.lo, a.hi + b.hi, nan || (infinite(&a) && infinite(&b)));
-  case TARN_FX_SUB: return ends(t, a.lo - b.hi, a.hi - b.lo, nan || (infinite(&a) && infinite(&b)));
-  case TARN_FX_MUL: return times(t, a, b, same);
-  case TARN_FX_DIV: return over(t, a, b);
-  case TARN_FX_MIN: return ends(t, fmin(a.lo, b.lo), fmin(a.hi, b.hi), nan);
-  case TARN_FX_MAX: return ends(t, fmax(a.lo, b.lo), fmax(a.hi, b.hi), nan);
-  case TARN_FX_POW:
-    return a.lo >= 0 ? ends(t, 0, INFINITY, nan) : ends(t, -INFINITY, INFINITY, true);
-  default: return ends(t, -INFINITY, INFINITY, true);
-  }
+static tarn_span span_of(uint32_t op, tarn_dtype t, const tarn_range *a, const tarn_range *b,
+                         bool same) {
+  const tarn_span of[3] = {{a->lo, a->hi}, {b->lo, b->hi}};
+  return tarn_fx_span(op, t, of, same);
 }
 
 /* ---------------------------------------------------------------- was it rounded? */
@@ -202,72 +155,55 @@ static bool is_number(const tarn_lang *L, uint32_t f, double v) {
 /* Does a float come out with an error of half a unit in its last place, by the bound of rounding.c?
  */
 static bool rounds(const tarn_lang *L, const tarn_fx *x, const vrange *a, const vrange *b) {
-  switch (x->op) {
-  case TARN_FX_NEG:
-  case TARN_FX_ABS: return a->r.rounded;
-  case TARN_FX_FLOOR:
-  case TARN_FX_CEIL:
-  case TARN_FX_ROUND:
-  case TARN_FX_SIGN:
-  case TARN_FX_MOD:
-  case TARN_FX_FMOD: return false;
-  case TARN_FX_ADD:
-  case TARN_FX_SUB:
+  tarn_range r = a->r;
+  switch (tarn_fx_info(x->op)->error) {
+  case TARN_FXE_SIGN: return a->r.rounded;
+  case TARN_FXE_STEP:
+  case TARN_FXE_MODULO: return false;
+  case TARN_FXE_SUM:
     if (is_number(L, x->kid[1], 0)) return a->r.rounded;
     return x->op == TARN_FX_ADD && is_number(L, x->kid[0], 0) ? b->r.rounded : true;
-  case TARN_FX_MUL:
+  case TARN_FXE_PRODUCT:
     if (shifts(L, x->kid[1])) return a->r.rounded;
     return shifts(L, x->kid[0]) ? b->r.rounded : true;
-  case TARN_FX_DIV: return shifts(L, x->kid[1]) ? a->r.rounded : true;
-  case TARN_FX_POW: return is_number(L, x->kid[1], 1) ? a->r.rounded : true;
-  case TARN_FX_MIN:
-  case TARN_FX_MAX: {
-    tarn_range r = a->r;
-    vrange_widen(&r, b->r);
-    return r.rounded;
+  case TARN_FXE_QUOTIENT: return shifts(L, x->kid[1]) ? a->r.rounded : true;
+  case TARN_FXE_POWER: return is_number(L, x->kid[1], 1) ? a->r.rounded : true;
+  case TARN_FXE_EXTREME: return vrange_widen(&r, b->r), r.rounded;
+  case TARN_FXE_NONE:
+  case TARN_FXE_TEST:
+  case TARN_FXE_COMPARE:
+  case TARN_FXE_EXP:
+  case TARN_FXE_SMOOTH: break;
   }
-  default: return true;
-  }
+  return true;
 }
 
 /* ---------------------------------------------------------------- expressions */
 
+/* Of whole operands. */
 static bool keeps_whole(uint32_t op) {
-  return op == TARN_FX_ADD || op == TARN_FX_SUB || op == TARN_FX_MUL || op == TARN_FX_MIN ||
-         op == TARN_FX_MAX || op == TARN_FX_NEG || op == TARN_FX_ABS;
-}
-static bool makes_whole(uint32_t op) {
-  return op == TARN_FX_FLOOR || op == TARN_FX_CEIL || op == TARN_FX_ROUND || op == TARN_FX_SIGN;
+  tarn_fxerror e = tarn_fx_info(op)->error;
+  return e == TARN_FXE_SUM || e == TARN_FXE_PRODUCT || e == TARN_FXE_EXTREME || e == TARN_FXE_SIGN;
 }
 
 static vrange of_floats(const tarn_lang *L, const tarn_fx *x, const vrange *a, const vrange *b) {
-  bool two = tarn_fx_arity(x->op) == 2;
-  vrange k = {.typed = true, .type = a->type};
-  k.r = two ? of_two(x->op, a->type, a->r, b->r, x->kid[0] == x->kid[1])
-            : of_function(x->op, a->type, a->r);
-  k.r.whole = makes_whole(x->op) || (keeps_whole(x->op) && a->r.whole && (!two || b->r.whole));
-  bool exact = k.r.whole && vrange_most(k.r) <= vrange_exact(a->type) && !makes_whole(x->op);
+  bool two = tarn_fx_arity(x->op) == 2, same = x->kid[0] == x->kid[1],
+       makes_whole = tarn_fx_info(x->op)->error == TARN_FXE_STEP;
+  bool nan = a->r.nan || (two && b->r.nan) || may_be_nan(x->op, &a->r, &b->r, same);
+  tarn_span s = span_of(x->op, a->type, &a->r, &b->r, same);
+  vrange k = {.typed = true, .type = a->type, .r = ends(a->type, s.lo, s.hi, nan)};
+  k.r.whole = makes_whole || (keeps_whole(x->op) && a->r.whole && (!two || b->r.whole));
+  bool exact = k.r.whole && vrange_most(k.r) <= vrange_exact(a->type) && !makes_whole;
   k.r.rounded = !exact && rounds(L, x, a, b);
   return k;
 }
 /* Integers wrap: where the type's bounds may be passed they are all that is known. */
 static vrange of_integers(const tarn_fx *x, const vrange *a, const vrange *b) {
   vrange k = vrange_any(a->type);
-  double lo = a->r.lo, hi = a->r.hi;
-  switch (x->op) {
-  case TARN_FX_ADD: lo += b->r.lo, hi += b->r.hi; break;
-  case TARN_FX_SUB: lo -= b->r.hi, hi -= b->r.lo; break;
-  case TARN_FX_MIN: lo = fmin(lo, b->r.lo), hi = fmin(hi, b->r.hi); break;
-  case TARN_FX_MAX: lo = fmax(lo, b->r.lo), hi = fmax(hi, b->r.hi); break;
-  case TARN_FX_MUL: {
-    tarn_range r = times(TARN_F64, a->r, b->r, x->kid[0] == x->kid[1]);
-    lo = r.lo, hi = r.hi;
-    break;
-  }
-  default: return k;
-  }
+  if (!keeps_whole(x->op)) return k;
+  tarn_span s = span_of(x->op, a->type, &a->r, &b->r, x->kid[0] == x->kid[1]);
   double most = fmin(k.r.hi, vrange_exact(TARN_F64)); /* beyond, a double would round the bounds */
-  if (lo >= fmax(k.r.lo, -most) && hi <= most) k.r.lo = lo, k.r.hi = hi;
+  if (s.lo >= fmax(k.r.lo, -most) && s.hi <= most) k.r.lo = s.lo, k.r.hi = s.hi;
   return k;
 }
 
@@ -289,10 +225,6 @@ static vrange of_cast(const vrange *a, tarn_dtype t) {
   return k;
 }
 
-static bool is_test(uint32_t op) {
-  return op == TARN_FX_EQ || op == TARN_FX_LT || op == TARN_FX_LE || op == TARN_FX_ISNAN ||
-         op == TARN_FX_ISINF;
-}
 static vrange of_node(tarn_lang *L, const tarn_fx *x, const vrange *kid) {
   if (x->op == TARN_FX_CONST) {
     tarn_value v =
@@ -300,7 +232,7 @@ static vrange of_node(tarn_lang *L, const tarn_fx *x, const vrange *kid) {
     return vrange_value(x->dtype, v);
   }
   if (x->op == TARN_FX_CAST) return of_cast(&kid[0], x->dtype);
-  if (is_test(x->op)) return vrange_any(TARN_BOOL);
+  if (tarn_fx_gives_bool(x->op)) return vrange_any(TARN_BOOL);
   if (x->op == TARN_FX_SEL) {
     vrange k = kid[1].typed ? kid[1] : kid[2];
     if (kid[1].typed && kid[2].typed) vrange_widen(&k.r, kid[2].r);

@@ -211,31 +211,48 @@ static rounding divided(tarn_dtype t, const double *v, const rounding *a, const 
 
 /* ---------------------------------------------------------------- functions */
 
-/* The largest derivative near v, where one bound will do; 0: it jumps. */
+/* The largest derivative near v, where one bound will do. */
+#define slope_neg(v)   1
+#define slope_abs(v)   1
+#define slope_log(v)   1 / (v)
+#define slope_log1p(v) 1 / (1 + (v))
+#define slope_sqrt(v)  ((v) > 0 ? 1 / sqrt(v) : 0)
+#define slope_tanh(v)  1
+#define slope_erf(v)   1.13
+#define slope_sin(v)   1
+#define slope_cos(v)   1
+#define slope_tan(v)   1 + tan(v) * tan(v)
+#define slope_asin(v)  1 / sqrt(fmax(0, 1 - (v) * (v)))
+#define slope_acos(v)  slope_asin(v)
+#define slope_atan(v)  1
+#define slope_sinh(v)  cosh(v)
+#define slope_cosh(v)  cosh(v)
+#define slope_asinh(v) 1
+#define slope_acosh(v) 1 / sqrt(fmax(0, (v) * (v)-1))
+#define slope_atanh(v) 1 / (1 - (v) * (v))
+
+#define SLOPE_SIGN(name, v)   slope_##name(v)
+#define SLOPE_SMOOTH(name, v) slope_##name(v)
+#define SLOPE_NONE(name, v)   0
+#define SLOPE_SUM             SLOPE_NONE
+#define SLOPE_PRODUCT         SLOPE_NONE
+#define SLOPE_QUOTIENT        SLOPE_NONE
+#define SLOPE_MODULO          SLOPE_NONE
+#define SLOPE_EXTREME         SLOPE_NONE
+#define SLOPE_STEP            SLOPE_NONE
+#define SLOPE_POWER           SLOPE_NONE
+#define SLOPE_EXP             SLOPE_NONE
+#define SLOPE_TEST            SLOPE_NONE
+#define SLOPE_COMPARE         SLOPE_NONE
 static double slope(uint32_t op, double v) {
   switch (op) {
-  case TARN_FX_NEG:
-  case TARN_FX_ABS:
-  case TARN_FX_TANH:
-  case TARN_FX_SIN:
-  case TARN_FX_COS:
-  case TARN_FX_ATAN:
-  case TARN_FX_ASINH: return 1;
-  case TARN_FX_ERF: return 1.13;
-  case TARN_FX_TAN: return 1 + tan(v) * tan(v);
-  case TARN_FX_ASIN:
-  case TARN_FX_ACOS: return 1 / sqrt(fmax(0, 1 - v * v));
-  case TARN_FX_SINH:
-  case TARN_FX_COSH: return cosh(v);
-  case TARN_FX_ACOSH: return 1 / sqrt(fmax(0, v * v - 1));
-  case TARN_FX_ATANH: return 1 / (1 - v * v);
-  case TARN_FX_LOG: return 1 / v;
-  case TARN_FX_LOG1P: return 1 / (1 + v);
+#define FX(ID, name, arity, gives, floats, ints, bools, domain, error, ...)                        \
+  case TARN_FX_##ID:                                                                               \
+    return SLOPE_##error(name, v);
+#include "access/fx.def"
+#undef FX
   default: return 0;
   }
-}
-static bool is_leap(uint32_t op) {
-  return op == TARN_FX_FLOOR || op == TARN_FX_CEIL || op == TARN_FX_ROUND || op == TARN_FX_SIGN;
 }
 /* Does the operator give one value from v - e to v + e? */
 static bool steady(uint32_t op, tarn_dtype in, tarn_dtype out, double v, double error) {
@@ -263,11 +280,8 @@ static rounding exponential(tarn_dtype t, double v, const rounding *a, double re
 /* What is no number on one side of v. */
 static bool at_edge(uint32_t op, double v, double error) {
   double e = 2 * U * error;
-  if (error <= 0) return false;
-  if (op == TARN_FX_SQRT || op == TARN_FX_LOG) return v <= e;
-  if (op == TARN_FX_LOG1P) return v <= e - 1;
-  if (op == TARN_FX_ASIN || op == TARN_FX_ACOS || op == TARN_FX_ATANH) return fabs(v) >= 1 - e;
-  return op == TARN_FX_ACOSH && v <= 1 + e;
+  tarn_span in = tarn_fx_info(op)->domain;
+  return error > 0 && (v - e <= in.lo || v + e >= in.hi);
 }
 
 static rounding function(uint32_t op, tarn_dtype t, double v, const rounding *a, double result) {
@@ -282,7 +296,7 @@ static rounding function(uint32_t op, tarn_dtype t, double v, const rounding *a,
     r.off = error > 0;
     return r;
   }
-  double by = op == TARN_FX_SQRT ? (v > 0 ? 1 / sqrt(v) : 0) : fabs(slope(op, v));
+  double by = fabs(slope(op, v));
   rounding r = plain(t, result, error > 0 ? error * by : 0);
   r.slack = a->slack > 0 ? a->slack * fmax(1, by) : 0;
   if (op != TARN_FX_NEG && op != TARN_FX_ABS && result != 0)
@@ -368,35 +382,27 @@ static rounding converted(tarn_dtype in, tarn_dtype out, tarn_value v, const rou
 static rounding of_floats(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn_value *w,
                           const rounding *r, tarn_value result) {
   const double v[2] = {w[0].d, w[1].d};
-  switch (op) {
-  case TARN_FX_ADD:
-  case TARN_FX_SUB: return added(out, v, &r[0], &r[1], result.d);
-  case TARN_FX_MUL: return multiplied(out, v, &r[0], &r[1], result.d);
-  case TARN_FX_DIV: return divided(out, v, &r[0], &r[1], result.d);
-  case TARN_FX_POW: return power(out, v, &r[0], &r[1], result.d);
-  case TARN_FX_EXP: return exponential(out, v[0], &r[0], result.d);
-  case TARN_FX_MIN:
-  case TARN_FX_MAX: return extreme(out, v, r, result.d);
-  case TARN_FX_EQ:
-  case TARN_FX_LT:
-  case TARN_FX_LE: return compared(v, r);
-  case TARN_FX_MOD:
-  case TARN_FX_FMOD: {
-    rounding x = plain(out, result.d, unit_of(out) * fabs(result.d));
+  rounding x = plain(out, 1, 0);
+  switch (tarn_fx_info(op)->error) {
+  case TARN_FXE_SUM: return added(out, v, &r[0], &r[1], result.d);
+  case TARN_FXE_PRODUCT: return multiplied(out, v, &r[0], &r[1], result.d);
+  case TARN_FXE_QUOTIENT: return divided(out, v, &r[0], &r[1], result.d);
+  case TARN_FXE_POWER: return power(out, v, &r[0], &r[1], result.d);
+  case TARN_FXE_EXP: return exponential(out, v[0], &r[0], result.d);
+  case TARN_FXE_EXTREME: return extreme(out, v, r, result.d);
+  case TARN_FXE_COMPARE: return compared(v, r);
+  case TARN_FXE_MODULO:
+    x = plain(out, result.d, unit_of(out) * fabs(result.d));
     x.off =
         r[0].either || r[1].either || rounding_total(&r[0], v[0]) + rounding_total(&r[1], v[1]) > 0;
     return x;
+  case TARN_FXE_TEST: return x.off = r[0].either, x;
+  case TARN_FXE_STEP: return leap(op, in, out, v[0], &r[0], result);
+  case TARN_FXE_SIGN:
+  case TARN_FXE_SMOOTH: return function(op, out, v[0], &r[0], result.d);
+  case TARN_FXE_NONE: break; /* not of floats */
   }
-  case TARN_FX_ISNAN:
-  case TARN_FX_ISINF: {
-    rounding x = plain(out, 1, 0);
-    x.off = r[0].either;
-    return x;
-  }
-  default:
-    if (is_leap(op)) return leap(op, in, out, v[0], &r[0], result);
-    return function(op, out, v[0], &r[0], result.d);
-  }
+  return x;
 }
 
 rounding rounding_step(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn_value *v,
