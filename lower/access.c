@@ -59,17 +59,8 @@ static void off_add(low_fn *E, low_off *to, int64_t k, const low_off *x) {
   to->vec = plus(E, to->vec, v);
 }
 
-static void bounds(const low_fn *E, int64_t *lo, int64_t *hi) {
-  for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
-    const low_env *e = &E->env[v];
-    lo[v] = e->kind == LOW_CONST ? e->c : e->kind == LOW_SSA ? e->lo : 0; /* lanes: from 0 */
-    hi[v] = e->kind == LOW_UNSET ? E->space->hi[v] : e->c;
-  }
-}
 void low_range(const low_fn *E, const tarn_plan_lin *a, int64_t *lo, int64_t *hi) {
-  int64_t l[PLAN_MAX_VARS], h[PLAN_MAX_VARS];
-  bounds(E, l, h);
-  tarn_plan_lin_range(a, l, h, lo, hi);
+  tarn_plan_range(E->space, E->env, a, lo, hi);
 }
 
 /* floor(x / d) or x mod d, x an i64 or lanes of them that are at least lo. Unsigned division after
@@ -88,11 +79,11 @@ static LLVMValueRef divide(low_fn *E, tarn_atom_kind kind, LLVMValueRef x, int64
 static low_off eval_atom(low_fn *E, const tarn_plan_term *t) {
   low_off r = {0};
   if (t->kind == TARN_IX_VAR) {
-    const low_env *e = &E->env[t->var];
-    if (e->kind == LOW_UNSET)
+    const tarn_plan_at *e = &E->env[t->var];
+    if (e->kind == TARN_PLAN_UNSET)
       tarn_raise(E->M->cx, TARN_INTERNAL, "lower: a level is read outside of its loop");
-    if (e->kind == LOW_CONST) r.c = e->c;
-    else if (e->kind == LOW_SSA) r.v = e->v;
+    if (e->kind == TARN_PLAN_NUMBER) r.c = e->c;
+    else if (e->kind == TARN_PLAN_COUNTER) r.v = E->counter[t->var];
     else if (e->lo > 1) r.rows = 1;
     else r.stride = 1;
     return r;
@@ -125,20 +116,31 @@ void low_access_ready(low_fn *E, low_access *a) {
   a->out = TARN_ARRAY(E->M->cx, low_off, PLAN_MAX_VARS + 1);
   a->in = TARN_ARRAY(E->M->cx, low_off, PLAN_MAX_VARS + 1);
   a->out[0].c = a->p->off->c;
+  a->depth = 0;
   memset(a->cache, 0, sizeof a->cache), a->nasked = a->asked_gen = 0;
 }
 
+/* Levels that are not entered (of a reduction, outside of its steps) add nothing. */
+static void reach(low_access *a, uint32_t level) {
+  for (uint32_t l = a->depth; l < level; l++) {
+    a->out[l + 1] = a->out[l];
+    a->in[l + 1] = a->in[l];
+  }
+}
 void low_access_enter(low_fn *E, low_access *a, uint32_t level) {
-  a->out[level + 1] = a->out[level], a->in[level + 1] = a->in[level];
+  reach(a, level + 1);
   for (uint32_t i = 0; i < a->p->off->n; i++) {
     const tarn_plan_term *t = &a->p->off->t[i];
     if (t->last != level) continue;
     low_off x = eval_atom(E, t);
     off_add(E, t->deps & a->p->inner ? &a->in[level + 1] : &a->out[level + 1], t->coef, &x);
   }
+  a->depth = level + 1;
 }
-void low_access_skip(low_access *a, uint32_t level) {
-  a->out[level + 1] = a->out[level], a->in[level + 1] = a->in[level];
+void low_access_leave(low_access *a, uint32_t level) { a->depth = level; }
+const low_off *low_access_at(low_access *a, uint32_t level) {
+  reach(a, level);
+  return &a->out[level];
 }
 
 /* ---------------------------------------------------------------- pointers */
@@ -395,7 +397,7 @@ static LLVMValueRef masked_second(low_fn *E, const low_access *a, const low_off 
 /* Range of the part of the offset that moves in the inner loops. */
 static void inner_range(const low_fn *E, const low_access *a, int64_t *lo, int64_t *hi) {
   int64_t l[PLAN_MAX_VARS], h[PLAN_MAX_VARS];
-  bounds(E, l, h);
+  tarn_plan_bounds(E->space, E->env, l, h);
   *lo = *hi = 0;
   for (uint32_t i = 0; i < a->p->off->n; i++) {
     if (!(a->p->off->t[i].deps & a->p->inner)) continue;
@@ -497,8 +499,9 @@ LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, cons
 
 /* The offset at a level whose lanes are even: the two parts of it each, or all of it in the first.
  */
-static void offsets(low_fn *E, const low_access *a, uint32_t level, low_off *out, low_off *in) {
-  *out = a->out[level], *in = a->in[level];
+static void offsets(low_fn *E, low_access *a, uint32_t level, low_off *out, low_off *in) {
+  *out = *low_access_at(a, level);
+  *in = a->in[level];
   if (!E->row) return;
   low_off both = *out;
   off_add(E, &both, 1, in);
@@ -579,12 +582,13 @@ LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k
   if (c->v && c->key == key && c->gen == E->gen && c->lanes == wide) return c->v;
   LLVMValueRef all = NULL, v[16];
   for (uint32_t j = 0; j < k && !all; j++) {
-    E->env[level] = (low_env){.kind = LOW_CONST, .c = j};
+    E->env[level] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = j};
     low_access_enter(E, a, level);
     if (j == 0 && adjacent(a, level)) all = load_adjacent(E, a, level + 1, k);
     if (!all) v[j] = low_to_memory(E->M, a->p->dtype, low_load(E, a, level + 1));
   }
-  E->env[level] = (low_env){0};
+  E->env[level] = (tarn_plan_at){0};
+  low_access_leave(a, level);
   if (!all) all = interleaved(E, v, k);
   *c = (low_loaded){.key = key, .gen = E->gen, .lanes = wide, .v = all};
   return all;
@@ -618,7 +622,7 @@ void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v
 
 void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v) {
   low_module *M = E->M;
-  low_off even = low_even(E, a->out[level]), *o = &even;
+  low_off even = low_even(E, *low_access_at(a, level)), *o = &even;
   uint32_t n = E->lanes;
   v = low_to_memory(M, a->p->dtype, v);
   LLVMValueRef p = step(E, a, a->base, o);

@@ -41,13 +41,13 @@ static LLVMValueRef call(low_module *M, const tarn_hw_dot *d, LLVMValueRef acc,
   return LLVMBuildBitCast(M->b, LLVMBuildCall2(M->b, type, f, arg, 3, ""), LLVMTypeOf(acc), "");
 }
 
-void low_dot_leaf(low_nest *N, low_fn *E, uint32_t list) {
+void low_dot(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+  (void)s;
   low_module *M = N->M;
-  low_stage *st = &N->stage[list - 1];
+  low_stage *st = N->now;
   uint32_t n = E->lanes, k = (uint32_t)st->p->dot[0].k,
-           level = N->p->list[list].level[N->p->list[list].n - 1].var;
-  if (low_left_out(N, E, st)) return;
-  LLVMValueRef x[2], old = low_acc_load(N, E, list), now = NULL;
+           level = low_list(N)->level[low_list(N)->n - 1].var;
+  LLVMValueRef x[2], old = low_acc_load(N, E), now = NULL;
   for (uint32_t r = 0; r < 2; r++) x[r] = low_load_group(E, &st->read[r], level, k);
   LLVMTypeRef one = low_compute_type(M, st->p->state[0]);
   if (n == 1)
@@ -68,5 +68,5 @@ void low_dot_leaf(low_nest *N, low_fn *E, uint32_t list) {
     from += count;
   }
   if (n == 1) now = LLVMBuildExtractElement(M->b, now, LLVMConstInt(M->i32, 0, 0), "");
-  low_acc_store(N, E, list, now);
+  low_acc_store(N, E, now);
 }

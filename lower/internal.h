@@ -1,24 +1,20 @@
 /* lower: what its files share.
  *
- * program.c    the module: run, tables              object.c     LLVM's passes, the object, linking
- * memory.c     offsets of buffers                   consts.c     constants to the file
- * header.c     model.h                              kernel.c     kernel functions, parallel loops
- * nest.c       loops, lanes, tails                  reduce.c     accumulators
- * peel.c       loops at the borders of padding      order.c      unrolled copies in the plan's
- * order access.c     loads and stores                     sharing.c    what unrolled copies load
- * once transpose.c  rows across the lanes                lanes.c      lanes in another order
- * bilinear.c   constant matrices                    dot.c        dot-product instructions
- * prefetch.c   prefetches                           interleave.c copies of long code interleaved
- * value.c      scalar expressions on vectors        math.c       exp, tanh, erf, log, sin, cos
+ * program.c    the module: run, tables        kernel.c     kernel functions, work items
+ * memory.c     offsets of buffers             consts.c     constants to the file
+ * header.c     model.h                        object.c     LLVM's passes, the object, linking
+ * nest.c       statements, loops              reduce.c     leaves, accumulators
+ * access.c     loads and stores               sharing.c    what unrolled copies load once
+ * transpose.c  rows across the lanes          lanes.c      lanes in another order
+ * bilinear.c   constant matrices              dot.c        dot-product instructions
+ * prefetch.c   prefetches                     interleave.c copies of long code interleaved
+ * value.c      scalar expressions             math.c       exp, tanh, erf, log, sin, cos
  * calls.c      gather, opaque and called kernels
  *
- * What is emitted is a plan (plan/plan.h); nothing about a kernel is decided here but what follows
- * from a copy's place. Emission is a walk over the levels of a plan. Every level is a variable; its
- * environment says what stands for it at the moment: a number (unrolled, or the tail behind a
- * loop), a value of LLVM (inside its loop) or the lanes of a vector. Extents are known, so loops
- * run a known number of times and every tail is emitted with its own size: masks are needed for
- * padding only.
- */
+ * What is emitted is the loop program of a plan (plan/code.h), statement by statement; nothing
+ * about a kernel is decided here but which unrolled copies share a load. Every level is a variable;
+ * its environment says what stands for it at the moment: a number, a loop's counter or the lanes of
+ * a vector. Masks are needed for padding only. */
 #ifndef TARN_LOWER_INTERNAL_H
 #define TARN_LOWER_INTERNAL_H
 #include "lower/lower.h"
@@ -84,13 +80,6 @@ LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const t
 LLVMValueRef low_math(low_module *M, tarn_fxop op, LLVMValueRef x);
 
 /* ---- environments and accesses ---- */
-typedef enum { LOW_UNSET, LOW_CONST, LOW_SSA, LOW_LANES } low_kind;
-typedef struct low_env {
-  low_kind kind;
-  int64_t c, lo;  /* CONST: its number c; SSA: it runs from lo to c; LANES: from 0 to c, the same in
-                     `lo` lanes side by side */
-  LLVMValueRef v; /* SSA */
-} low_env;
 /* A number of elements: v + c + lane·stride + each lane's vec. Where lanes are rows (low_fn.row) it
  * is (lane mod row)·stride + (lane / row)·rows; from low_even() on, the stride is that of all lanes
  * then, too, or nothing. */
@@ -116,6 +105,7 @@ typedef struct low_access {
   const tarn_plan_access *p;
   LLVMValueRef base; /* set when the function is begun */
   uint32_t held;     /* bit g: guard g has been tested here, and holds */
+  uint32_t depth;    /* levels before it have been entered, or add nothing */
   low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that
                         depends on p->inner */
   low_loaded cache[LOW_CACHE];
@@ -131,8 +121,9 @@ typedef struct low_fn {
   LLVMValueRef scratch;
   uint64_t *scratch_bytes; /* of the kernel */
   const tarn_plan_space *space;
-  low_env env[PLAN_MAX_VARS];
-  uint32_t lanes; /* of values computed now */
+  tarn_plan_at env[PLAN_MAX_VARS];     /* of each level */
+  LLVMValueRef counter[PLAN_MAX_VARS]; /* where that is a loop's */
+  uint32_t lanes;                      /* of values computed now */
   uint32_t row; /* so many of them make a row, where they are rows of one dim, steps of another; 0:
                    they are of one dim */
   bool crossed; /* what is loaded now keeps its lanes as lanes.c says */
@@ -159,7 +150,8 @@ LLVMValueRef low_reordered(const low_fn *E, bool is,
 void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, bool write, unsigned locality);
 void low_access_ready(low_fn *E, low_access *a);
 void low_access_enter(low_fn *E, low_access *a, uint32_t level); /* env[level] has just been set */
-void low_access_skip(low_access *a, uint32_t level);             /* the level is not entered */
+void low_access_leave(low_access *a, uint32_t level);
+const low_off *low_access_at(low_access *a, uint32_t level); /* outside of that level */
 LLVMValueRef low_load(low_fn *E, low_access *a,
                       uint32_t level); /* all levels before `level` are entered; compute type */
 /* k elements side by side for each lane, at the k counts of `level`, which is the innermost: a
@@ -186,7 +178,7 @@ typedef struct low_kernel {
 } low_kernel;
 /* The loops of a plan into function E, from the shared levels (or the one stage's) on. */
 typedef struct low_nest low_nest;
-low_nest *low_nest_new(low_module *M, tarn_plan_nest *p);
+low_nest *low_nest_new(low_module *M, const tarn_plan_nest *p);
 /* Emits items begin … end-1 of a region; in, out: pointers. */
 void low_nest_emit(low_nest *n, uint32_t region, low_fn *E, const LLVMValueRef *in,
                    const LLVMValueRef *out, LLVMValueRef begin, LLVMValueRef end);

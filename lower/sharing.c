@@ -12,7 +12,7 @@
 uint64_t low_copy_key(const low_fn *E, const low_access *a) {
   uint64_t key = 1;
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++)
-    if (a->p->deps >> v & 1 && E->env[v].kind == LOW_CONST)
+    if (a->p->deps >> v & 1 && E->env[v].kind == TARN_PLAN_NUMBER)
       key = key * (uint64_t)(E->space->hi[v] + 1) + (uint64_t)E->env[v].c;
   return key;
 }
@@ -36,8 +36,8 @@ static bool moves_as_lanes(const low_access *a, uint32_t v, int64_t k, uint32_t 
 static low_loaded *before(low_fn *E, low_access *a, int64_t by, uint32_t lane, bool moved) {
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     int64_t step, k;
-    low_env *e = &E->env[v];
-    if (!(a->p->deps >> v & 1) || e->kind != LOW_CONST ||
+    tarn_plan_at *e = &E->env[v];
+    if (!(a->p->deps >> v & 1) || e->kind != TARN_PLAN_NUMBER ||
         !tarn_plan_moves_by(a->p->off, v, &step) || step <= 0 || by % step)
       continue;
     if ((k = by / step) > e->c || (moved && !moves_as_lanes(a, v, k, lane))) continue;
@@ -54,10 +54,10 @@ static LLVMValueRef lane_of(low_fn *E, low_access *a, const low_off *out, const 
                             uint32_t lane, int64_t at) {
   uint32_t n = E->lanes;
   low_off o = *out, i = *in;
-  low_env env = E->env[lane];
+  tarn_plan_at env = E->env[lane];
   o.c += o.stride * at, o.stride = 0;
   i.c += i.stride * at, i.stride = 0;
-  E->env[lane] = (low_env){.kind = LOW_CONST, .c = at}, E->lanes = 1;
+  E->env[lane] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = at}, E->lanes = 1;
   LLVMValueRef single = low_from_memory(E->M, a->p->dtype, low_load_guarded(E, a, &o, &i, NULL));
   E->env[lane] = env, E->lanes = n;
   return single;
@@ -87,7 +87,8 @@ static bool unguarded(low_fn *E, const low_access *a) {
 static bool at_odd(const low_fn *E, const low_access *a, const low_off *out, const low_off *in) {
   for (uint32_t i = 0; i < a->p->off->n; i++) {
     const tarn_plan_term *t = &a->p->off->t[i];
-    if (t->kind != TARN_IX_VAR || (t->coef % 2 && E->env[t->var].kind != LOW_CONST)) return false;
+    if (t->kind != TARN_IX_VAR || (t->coef % 2 && E->env[t->var].kind != TARN_PLAN_NUMBER))
+      return false;
   }
   return (out->c + in->c) % 2 != 0;
 }
@@ -98,8 +99,8 @@ static LLVMValueRef load_from_behind(low_fn *E, low_access *a, const low_off *ou
                                      const low_off *in, uint32_t lane) {
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
     int64_t step;
-    low_env *e = &E->env[v], was = *e;
-    if (!(a->p->deps >> v & 1) || e->kind != LOW_CONST ||
+    tarn_plan_at *e = &E->env[v], was = *e;
+    if (!(a->p->deps >> v & 1) || e->kind != TARN_PLAN_NUMBER ||
         !tarn_plan_moves_by(a->p->off, v, &step) || step != 1)
       continue;
     if (e->c + 2 > E->space->hi[v] || !moves_as_lanes(a, v, 2, lane)) continue;
@@ -126,7 +127,7 @@ static int64_t into_vector(const low_fn *E, const low_access *a, int64_t c) {
   int64_t n = E->lanes;
   for (uint32_t i = 0; i < a->p->off->n; i++) {
     const tarn_plan_term *t = &a->p->off->t[i];
-    bool free = t->kind != TARN_IX_VAR || E->env[t->var].kind == LOW_SSA;
+    bool free = t->kind != TARN_IX_VAR || E->env[t->var].kind == TARN_PLAN_COUNTER;
     if (free && t->coef % n) return -1;
   }
   return ((c % n) + n) % n;
@@ -166,9 +167,9 @@ static LLVMValueRef neighbours(low_fn *E, LLVMValueRef single, LLVMValueRef v, b
 static LLVMValueRef load_along(low_fn *E, low_access *a, const low_off *out, const low_off *in,
                                uint32_t lane) {
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
-    low_env *e = &E->env[v];
+    tarn_plan_at *e = &E->env[v];
     int64_t step, hi = E->space->hi[v];
-    if (!(a->p->along >> v & 1) || e->kind != LOW_CONST ||
+    if (!(a->p->along >> v & 1) || e->kind != TARN_PLAN_NUMBER ||
         !tarn_plan_moves_by(a->p->off, v, &step) || step != 1)
       continue;
     if (hi < 1 || hi >= E->lanes || 32 * E->lanes != E->M->hw->vector_bits ||
@@ -210,9 +211,9 @@ static LLVMValueRef load_along_rows(low_fn *E, low_access *a, const low_off *out
   int idx[256];
   uint32_t n = E->lanes;
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
-    low_env *e = &E->env[v];
+    tarn_plan_at *e = &E->env[v];
     int64_t step, at = E->space->hi[v] / 2, k = e->c - at;
-    if (!(a->p->along >> v & 1) || e->kind != LOW_CONST ||
+    if (!(a->p->along >> v & 1) || e->kind != TARN_PLAN_NUMBER ||
         !tarn_plan_moves_by(a->p->off, v, &step) || step != 1)
       continue;
     if (k == 0 || llabs(k) >= n || !lanes_inside(E, a, here)) continue;
@@ -238,7 +239,7 @@ static LLVMValueRef load_shared(low_fn *E, low_access *a, const low_off *out, co
   low_loaded *c;
   if (E->lanes < 4 || stride < 1 || out->vec || in->vec) return NULL;
   if (E->row) return stride == 1 && a->p->along ? load_along_rows(E, a, out, in) : NULL;
-  while (lane < PLAN_MAX_VARS && E->env[lane].kind != LOW_LANES) lane++;
+  while (lane < PLAN_MAX_VARS && E->env[lane].kind != TARN_PLAN_VECTOR) lane++;
   if (lane == PLAN_MAX_VARS) return NULL;
   if (stride == 1) return a->p->along ? load_along(E, a, out, in, lane) : NULL;
   if ((c = before(E, a, stride, lane, true)) && (!E->crossed || !unguarded(E, a)))

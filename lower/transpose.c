@@ -8,7 +8,8 @@
 static uint64_t block_key(const low_fn *E, const low_stage *st) {
   uint64_t key = 1;
   for (uint32_t v = 0; v < PLAN_MAX_VARS; v++)
-    if (v != st->p->rows->var && (st->result.p->deps >> v & 1) && E->env[v].kind == LOW_CONST)
+    if (v != st->p->rows->var && (st->result.p->deps >> v & 1) &&
+        E->env[v].kind == TARN_PLAN_NUMBER)
       key = key * (uint64_t)(E->space->hi[v] + 1) + (uint64_t)E->env[v].c;
   return key;
 }
@@ -57,13 +58,14 @@ static low_block_of_rows *block_of(low_nest *N, low_fn *E, low_stage *st, uint32
   uint64_t key = block_key(E, st);
   for (uint32_t i = 0; i < st->block.n; i++)
     if (st->block.p[i].key == key) return &st->block.p[i];
-  tarn_push(N->M->cx, &st->block, ((low_block_of_rows){.key = key, .at = st->result.out[level]}));
+  tarn_push(N->M->cx, &st->block,
+            ((low_block_of_rows){.key = key, .at = *low_access_at(&st->result, level)}));
   return &st->block.p[st->block.n - 1];
 }
 
 void low_store_transposed(low_nest *N, low_fn *E, low_stage *st, uint32_t level, LLVMValueRef v) {
-  const low_access *a = &st->result;
-  if (E->lanes < 2 || a->out[level].vec) {
+  low_access *a = &st->result;
+  if (E->lanes < 2 || low_access_at(a, level)->vec) {
     low_store(E, &st->result, level, v);
     return;
   }

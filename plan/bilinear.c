@@ -7,7 +7,7 @@
  * is computed once: the pair that most rows contain first, until none is in two (Hartley,
  * "Subexpression sharing in filters using canonic signed digit multipliers", IEEE TCAS II, 1996;
  * Paar's greedy search). */
-#include "plan/internal.h"
+#include "plan/walk.h"
 #include <math.h>
 #include <string.h>
 
@@ -146,4 +146,97 @@ void tarn_plan_bilinear_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
   for (uint32_t i = 0; i < n; i++) share(&f[i]);
   st->factor = tarn_copy(N->cx, f, n * sizeof *f);
   st->nfactor = n, st->data = data;
+}
+
+/* ---------------------------------------------------------------- statements */
+#define MOST_PARTS (TARN_MOST_WEIGHED * TARN_MOST_WEIGHED) /* rows of all but one */
+typedef struct product {
+  plan_walk *w;
+  uint32_t list, l;
+  const tarn_plan_stage *st;
+} product;
+static void set(const product *p, uint32_t level, uint32_t copy) {
+  p->w->copy[p->w->N->list[p->list].level[level].var] = 1 + copy;
+}
+static void walk_as(const product *p, tarn_plan_phase phase) {
+  tarn_plan_phase before;
+  uint32_t at = plan_open_phase(p->w, phase, &before);
+  plan_walk_in(p->w, p->list, p->l);
+  plan_close_phase(p->w, at, before);
+}
+/* The value of one element of the data; TARN_NONE: it lies in padding. */
+static uint32_t datum(const product *p) {
+  p->w->takes = true;
+  p->w->value = TARN_NONE;
+  walk_as(p, TARN_PLAN_STEP);
+  p->w->takes = false;
+  return p->w->value;
+}
+/* Values of all rows of factor k times a column. */
+static void times(const product *p, uint32_t k, const uint32_t *column, uint32_t *row) {
+  const tarn_plan_factor *f = &p->st->factor[k];
+  plan_walk *w = p->w;
+  tarn_plan_stmt s = {.op = TARN_PLAN_TIMES, .factor = k, .n = f->cols, .value = w->values};
+  s.from = tarn_copy(w->N->cx, column, f->cols * sizeof *column);
+  plan_add(w, s);
+  for (uint32_t r = 0; r < f->rows; r++) row[r] = w->values++;
+}
+/* Results of all rows of the last factor. */
+static void finish(const product *p, uint32_t outer, const uint32_t *row) {
+  const tarn_plan_factor *f = p->st->factor;
+  uint32_t last = p->st->nfactor - 1;
+  for (uint32_t k = last; k-- > 0; outer /= f[k].rows) set(p, f[k].own, outer % f[k].rows);
+  for (uint32_t r = 0; r < f[last].rows; r++) {
+    set(p, f[last].own, r);
+    p->w->value = row[r];
+    walk_as(p, TARN_PLAN_FINISH);
+  }
+}
+/* Sums over the columns of the first n factors, for all of their rows, the last's innermost; the
+ * columns of the others are set. y: where they are put; NULL: each is finished at once. */
+static void sums(const product *p, uint32_t n, uint32_t *y) {
+  uint32_t part[TARN_MOST_WEIGHED * MOST_PARTS];
+  uint32_t column[TARN_MOST_WEIGHED];
+  uint32_t row[TARN_MOST_WEIGHED];
+  uint32_t outer = 1;
+  if (n == 0) {
+    y[0] = datum(p);
+    return;
+  }
+  const tarn_plan_factor *f = &p->st->factor[n - 1];
+  for (uint32_t i = 0; i + 1 < n; i++) outer *= p->st->factor[i].rows;
+  for (uint32_t j = 0; j < f->cols; j++) {
+    set(p, f->red, j);
+    sums(p, n - 1, part + j * outer);
+  }
+  for (uint32_t i = 0; i < outer; i++) {
+    for (uint32_t j = 0; j < f->cols; j++) column[j] = part[j * outer + i];
+    times(p, n - 1, column, y ? y + i * f->rows : row);
+    if (!y) finish(p, i, row);
+  }
+}
+/* Every copy of the tile's other levels, from number i on. */
+static void copies(const product *p, uint32_t i) {
+  const tarn_plan_list *list = &p->w->N->list[p->list];
+  const tarn_plan_factor *f = p->st->factor;
+  for (; i < list->n; i++) {
+    bool other = list->level[i].kind == TARN_UNROLL && list->level[i].trips > 1;
+    for (uint32_t k = 0; k < p->st->nfactor; k++) other &= i != f[k].own && i != f[k].red;
+    if (other) break;
+  }
+  if (i == list->n) {
+    for (uint32_t k = 0; k < p->st->nfactor; k++) set(p, f[k].own, 0);
+    sums(p, p->st->nfactor, NULL);
+    return;
+  }
+  const tarn_plan_level *l = &list->level[i];
+  int64_t n = (p->w->len[l->dim] + l->step - 1) / l->step;
+  for (int64_t c = 0; c < n; c++) {
+    set(p, i, (uint32_t)c);
+    copies(p, i + 1);
+  }
+}
+void plan_walk_bilinear(plan_walk *w, uint32_t list, uint32_t l) {
+  copies(&(product){w, list, l, &w->N->stage[list - 1]}, l);
+  for (uint32_t i = 0; i < w->N->list[list].n; i++) w->copy[w->N->list[list].level[i].var] = 0;
 }

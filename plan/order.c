@@ -14,7 +14,7 @@
  * fewer vectors: of three rows of four vectors, on 16 registers, LLVM keeps a sum in memory
  * otherwise (2.3 times as long).
  */
-#include "plan/internal.h"
+#include "plan/walk.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,11 +58,24 @@ void tarn_plan_order_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
     st->order = first, st->order_end = end, st->order_read = TARN_NONE;
 }
 
+#define MOST_COPIES 512
+typedef struct copy {
+  int64_t at, with; /* where it reads the window, and another operand */
+  uint32_t no;
+} copy;
+typedef struct order {
+  uint32_t n;
+  int64_t count[TARN_MAX_LEVELS]; /* copies of each level from st->order to st->order_end */
+  bool grouped; /* each vector of the other operand is used by the whole tile at once */
+  copy copy[MOST_COPIES];
+  bool last[MOST_COPIES]; /* of its accumulator */
+} order;
+
 /* The copies of a body, by number: the accumulator of each, and the vectors that it reads. */
 typedef struct copies {
   uint32_t n, nown, nread, nvector;
   int64_t count[TARN_MAX_LEVELS], by[MOST_READS][TARN_MAX_LEVELS]; /* by level */
-  uint16_t own[PLAN_MOST_COPIES], vector[MOST_READS][PLAN_MOST_COPIES];
+  uint16_t own[MOST_COPIES], vector[MOST_READS][MOST_COPIES];
 } copies;
 static int64_t place(const tarn_plan_stage *st, const copies *c, const int64_t *by, uint32_t no) {
   int64_t at = 0;
@@ -73,13 +86,13 @@ static int64_t place(const tarn_plan_stage *st, const copies *c, const int64_t *
 /* False: more than are ordered. */
 static bool copies_of(const int64_t *len, const tarn_plan_list *ll, const tarn_plan_stage *st,
                       copies *c) {
-  int64_t n = 1, own[TARN_MAX_LEVELS] = {0}, at[PLAN_MOST_COPIES];
+  int64_t n = 1, own[TARN_MAX_LEVELS] = {0}, at[MOST_COPIES];
   c->nown = 1, c->nvector = 0, c->nread = st->f->nops;
   if (c->nread > MOST_READS) return false;
   for (uint32_t i = st->order_end; i-- > st->order;) {
     const tarn_plan_level *l = &ll->level[i];
     c->count[i] = (len[l->dim] + l->step - 1) / l->step;
-    if ((n *= c->count[i]) > PLAN_MOST_COPIES) return false;
+    if ((n *= c->count[i]) > MOST_COPIES) return false;
     if (!l->red) own[i] = c->nown, c->nown *= (uint32_t)c->count[i];
   }
   c->n = (uint32_t)n;
@@ -100,30 +113,29 @@ static bool copies_of(const int64_t *len, const tarn_plan_list *ll, const tarn_p
 }
 
 static int by_place(const void *a, const void *b) {
-  const tarn_plan_copy *x = a, *y = b;
+  const copy *x = a, *y = b;
   if (x->at != y->at) return x->at < y->at ? -1 : 1;
   if (x->with != y->with) return x->with < y->with ? -1 : 1;
   return x->no < y->no ? -1 : 1;
 }
 /* By place; or place by place of what the other operand, too, is moved by, so that its vectors are
  * used by all copies of a tile's rows at once: they may be more than those of the window. */
-static void in_order(const tarn_plan_stage *st, const copies *c, bool grouped, tarn_plan_copy *o) {
+static void in_order(const tarn_plan_stage *st, const copies *c, bool grouped, copy *o) {
   int64_t at[TARN_MAX_LEVELS] = {0}, with[TARN_MAX_LEVELS] = {0};
   for (uint32_t i = st->order; i < st->order_end; i++) {
     for (uint32_t r = 0; r < c->nread && grouped; r++)
       if (r != st->order_read && !with[i]) with[i] = c->by[r][i];
     at[i] = grouped && !with[i] ? 0 : c->by[st->order_read][i];
   }
-  for (uint32_t k = 0; k < c->n; k++)
-    o[k] = (tarn_plan_copy){place(st, c, at, k), place(st, c, with, k), k};
+  for (uint32_t k = 0; k < c->n; k++) o[k] = (copy){place(st, c, at, k), place(st, c, with, k), k};
   qsort(o, c->n, sizeof *o, by_place);
 }
 
 /* Loads that an order takes where so many registers hold vectors: the one that is wanted last goes
  * first (Belady, "A study of replacement algorithms for a virtual-storage computer", 1966). */
 #define NEVER UINT16_MAX
-static uint32_t loads_of(const copies *c, const tarn_plan_copy *o, uint32_t regs) {
-  uint16_t next[MOST_READS][PLAN_MOST_COPIES], seen[MOST_READS * PLAN_MOST_COPIES], held[MOST_REGS],
+static uint32_t loads_of(const copies *c, const copy *o, uint32_t regs) {
+  uint16_t next[MOST_READS][MOST_COPIES], seen[MOST_READS * MOST_COPIES], held[MOST_REGS],
       until[MOST_REGS];
   uint32_t loads = 0, nheld = 0;
   memset(seen, 0xff, sizeof seen);
@@ -148,7 +160,7 @@ static uint32_t loads_of(const copies *c, const tarn_plan_copy *o, uint32_t regs
 /* Is the tile's way through its rows, one vector of the other operand after the other, clearly the
  * better one? Accumulators that leave their registers before the end speak for the other. */
 static bool is_grouped(const tarn_hw *hw, bool complete, const copies *c,
-                       const tarn_plan_copy (*o)[PLAN_MOST_COPIES]) {
+                       const copy (*o)[MOST_COPIES]) {
   uint32_t regs = hw->vector_regs ? hw->vector_regs : 16;
   if (complete || c->nown + 1 + LEAST_ROOM > regs || regs > MOST_REGS) return false;
   return 4 * loads_of(c, o[1], regs - c->nown - 1) < 3 * loads_of(c, o[0], regs - c->nown - 1);
@@ -156,12 +168,11 @@ static bool is_grouped(const tarn_hw *hw, bool complete, const copies *c,
 
 /* Step by step of the reduction, and within a step by place of one operand; NULL: as they are
  * listed is as good. */
-static const tarn_plan_copy *by_side(const tarn_plan_nest *N, const tarn_plan_stage *st,
-                                     const tarn_plan_list *ll, const copies *c,
-                                     tarn_plan_copy (*o)[PLAN_MOST_COPIES]) {
+static const copy *by_side(const tarn_plan_nest *N, const tarn_plan_stage *st,
+                           const tarn_plan_list *ll, const copies *c, copy (*o)[MOST_COPIES]) {
   uint32_t regs = N->hw->vector_regs ? N->hw->vector_regs : 16;
   if (c->nown >= regs || regs > MOST_REGS) return NULL;
-  for (uint32_t k = 0; k < c->n; k++) o[0][k] = (tarn_plan_copy){k, 0, k};
+  for (uint32_t k = 0; k < c->n; k++) o[0][k] = (copy){k, 0, k};
   uint32_t least = loads_of(c, o[0], regs - c->nown), listed = least;
   for (uint32_t r = 0; r < c->nread; r++) {
     int64_t step[TARN_MAX_LEVELS] = {0}, by[TARN_MAX_LEVELS] = {0}, n = 1;
@@ -169,7 +180,7 @@ static const tarn_plan_copy *by_side(const tarn_plan_nest *N, const tarn_plan_st
       if (ll->level[i].red) step[i] = n, n *= c->count[i];
       else by[i] = c->by[r][i];
     for (uint32_t k = 0; k < c->n; k++)
-      o[1][k] = (tarn_plan_copy){place(st, c, step, k), place(st, c, by, k), k};
+      o[1][k] = (copy){place(st, c, step, k), place(st, c, by, k), k};
     qsort(o[1], c->n, sizeof *o[1], by_place);
     uint32_t loads = loads_of(c, o[1], regs - c->nown);
     if (loads < least) least = loads, memcpy(o[0], o[1], c->n * sizeof *o[0]);
@@ -177,16 +188,18 @@ static const tarn_plan_copy *by_side(const tarn_plan_nest *N, const tarn_plan_st
   return least < listed ? o[0] : NULL;
 }
 
-bool tarn_plan_order_of(const tarn_plan_nest *N, uint32_t list, const int64_t *len, bool complete,
-                        tarn_plan_order *out) {
+/* The order for a tile whose dims have len elements left; complete: accumulators leave their
+ * registers as they are complete. False: as the levels list them. */
+static bool order_of(const tarn_plan_nest *N, uint32_t list, const int64_t *len, bool complete,
+                     order *out) {
   const tarn_plan_list *ll = &N->list[list];
   const tarn_plan_stage *st = &N->stage[list - 1];
   copies c;
-  tarn_plan_copy o[2][PLAN_MOST_COPIES];
+  copy o[2][MOST_COPIES];
   if (!copies_of(len, ll, st, &c)) return false;
-  bool seen[PLAN_MOST_COPIES] = {0};
+  bool seen[MOST_COPIES] = {0};
   bool window = st->order_read != TARN_NONE;
-  const tarn_plan_copy *p = NULL;
+  const copy *p = NULL;
   for (uint32_t g = 0; g < 2 && window; g++) in_order(st, &c, g, o[g]);
   out->grouped = window && is_grouped(N->hw, complete, &c, o);
   p = window ? o[out->grouped] : by_side(N, st, ll, &c, o);
@@ -195,5 +208,31 @@ bool tarn_plan_order_of(const tarn_plan_nest *N, uint32_t list, const int64_t *l
   memcpy(out->count, c.count, sizeof c.count);
   memcpy(out->copy, p, c.n * sizeof *p);
   for (uint32_t k = c.n; k-- > 0; seen[c.own[p[k].no]] = true) out->last[k] = !seen[c.own[p[k].no]];
+  return true;
+}
+
+bool plan_walk_in_order(plan_walk *w, uint32_t list) {
+  const tarn_plan_list *ll = &w->N->list[list];
+  const tarn_plan_stage *st = &w->N->stage[list - 1];
+  bool early = w->end != TARN_PLAN_MAP;
+  order o;
+  if (w->copy[ll->level[st->order].var]) return false; /* already under way */
+  if (!order_of(w->N, list, w->len, early, &o)) return false;
+  for (uint32_t k = 0; k < o.n; k++) {
+    /* Or LLVM loads the next ones early, and spills. */
+    if (o.grouped && k && o.copy[k].at != o.copy[k - 1].at)
+      plan_add(w, (tarn_plan_stmt){.op = TARN_PLAN_APART});
+    for (uint32_t i = st->order_end, no = o.copy[k].no; i-- > st->order; no /= (uint32_t)o.count[i])
+      w->copy[ll->level[i].var] = 1 + no % o.count[i];
+    plan_prefetch_due(w, k + 1, o.n);
+    plan_walk_in(w, list, st->order);
+    if (!early || !o.last[k]) continue;
+    tarn_plan_phase before;
+    uint32_t at = plan_open_phase(w, w->end, &before);
+    plan_walk_in(w, list, st->order);
+    plan_close_phase(w, at, before);
+  }
+  w->ended = early;
+  for (uint32_t i = st->order; i < st->order_end; i++) w->copy[ll->level[i].var] = 0;
   return true;
 }

@@ -3,8 +3,8 @@
  * A schedule says what is chosen; a plan is what follows from it: levels with the kinds they are
  * emitted with, accesses as sums over level counters, the register tile and its accumulators,
  * instructions that take several steps at once, the order of unrolled copies, prefetches,
- * non-temporal stores. lower/ prints a plan; what it works out itself depends on a copy's place:
- * which trips cross a border of padding, which copies share a load.
+ * non-temporal stores, and the loop program (code.h) that lower/ prints. Which unrolled copies
+ * share a load, lower/ works out itself.
  *
  *   prepare.c   levels, accesses, tile          lin.c        index expressions over levels
  *   dot.c       dot-product instructions        transpose.c  results that lie across the lanes
@@ -12,6 +12,8 @@
  *   lanes.c     lanes in another order          softmax.c    what is known of exp's arguments
  *   ahead.c     what is worth a prefetch        prefetch.c   for the levels of a plan
  *   constant.c  constants as kernels read them  program.c    kernels by themselves
+ *   walk.c      the loop program (code.h)       peel.c       borders of padding
+ *   check.c     what a loop program computes    interpret.c  and in the interpreter
  *   print.c     a plan as text                  text.c       schedules as text, and their check
  *   block.c     packed constants                eval.c       programs in the interpreter
  *
@@ -22,6 +24,7 @@
  * Plans lie in the context's arena. Functions raise. */
 #ifndef TARN_PLAN_H
 #define TARN_PLAN_H
+#include "plan/code.h"
 #include "plan/schedule.h"
 #ifdef __cplusplus
 extern "C" {
@@ -63,6 +66,11 @@ const tarn_plan_lin *tarn_plan_lin_ix(const tarn_plan_space *s, const tarn_lang 
 const tarn_plan_lin *tarn_plan_lin_layout(const tarn_plan_space *s, const tarn_layout *l,
                                           const tarn_plan_lin *const *idx);
 TARN_API uint64_t tarn_plan_lin_deps(const tarn_plan_lin *a);
+/* Range of a variable, and of an expression, where `at` says what stands for each. */
+TARN_API void tarn_plan_bounds(const tarn_plan_space *s, const tarn_plan_at *at, int64_t *lo,
+                               int64_t *hi);
+TARN_API void tarn_plan_range(const tarn_plan_space *s, const tarn_plan_at *at,
+                              const tarn_plan_lin *a, int64_t *lo, int64_t *hi);
 /* How far it goes in one step of a variable; false where that is not the same everywhere. */
 TARN_API bool tarn_plan_moves_by(const tarn_plan_lin *a, uint32_t var, int64_t *by);
 /* Range when variable v lies in lo[v] … hi[v]. */
@@ -188,7 +196,8 @@ typedef struct tarn_plan_nest {
   uint32_t nshared, nstage;
   tarn_plan_list *list; /* 1 + nstage */
   tarn_plan_stage *stage;
-  bool split; /* every stage has its own parallel region */
+  bool split;                  /* every stage has its own parallel region */
+  const tarn_plan_code **code; /* of each region */
 } tarn_plan_nest;
 /* in, out: operands of the nest's children, and of its output stages in order. */
 TARN_API tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract,
@@ -225,26 +234,19 @@ typedef struct tarn_plan_choice {
 TARN_API tarn_kprog *tarn_plan_program(tarn_lang *L, const tarn_hw *hw, const tarn_plan_choice *c,
                                        uint32_t n);
 
+/* Raises where the loop program computes more or less than its nest (check.c). */
+TARN_API void tarn_plan_check(const tarn_plan_nest *N);
+/* Runs the loop program (interpret.c), with roundings as TARN_STRICT. Of each child of the nest,
+ * and of each output stage: a tensor of one dim that is its memory, and the offset of its layout.
+ */
+typedef struct tarn_plan_memory {
+  tarn_tensor *elements;
+  int64_t offset;
+} tarn_plan_memory;
+TARN_API void tarn_plan_run(const tarn_plan_nest *N, const tarn_plan_memory *in,
+                            const tarn_plan_memory *out);
 /* As text (print.c), ends with a newline. */
 TARN_API void tarn_plan_print(const tarn_plan_nest *N, tarn_buf *b);
-
-/* ---- the order of unrolled copies (order.c) ---- */
-#define PLAN_MOST_COPIES 512
-typedef struct tarn_plan_copy {
-  int64_t at, with; /* where it reads the window, and another operand */
-  uint32_t no;
-} tarn_plan_copy;
-typedef struct tarn_plan_order {
-  uint32_t n;
-  int64_t count[TARN_MAX_LEVELS]; /* copies of each level from st->order to st->order_end */
-  bool grouped; /* each vector of the other operand is used by the whole tile at once */
-  tarn_plan_copy copy[PLAN_MOST_COPIES];
-  bool last[PLAN_MOST_COPIES]; /* of its accumulator */
-} tarn_plan_order;
-/* The order for a tile whose dims have len elements left; complete: accumulators leave their
- * registers as they are complete. False: as the levels list them. */
-TARN_API bool tarn_plan_order_of(const tarn_plan_nest *N, uint32_t list, const int64_t *len,
-                                 bool complete, tarn_plan_order *out);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* A nest and its schedule as the walk needs them: levels with their trips, accesses over levels,
  * functions composed. */
-#include "plan/internal.h"
+#include "plan/walk.h"
 #include <string.h>
 
 #define MAX_LANES  128
@@ -386,6 +386,9 @@ tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, c
   tarn_plan_prefetch_settle(N, in, out);
   for (uint32_t i = 0; i < n->nstage; i++)
     settle_accesses(N, &N->stage[i], serial_vars(&N->list[0]) | serial_vars(&N->list[1 + i]));
+  N->code = TARN_ARRAY(cx, const tarn_plan_code *, tarn_plan_regions(N));
+  for (uint32_t r = 0; r < tarn_plan_regions(N); r++) N->code[r] = tarn_plan_walk_of(N, r);
+  tarn_plan_check(N);
   return N;
 }
 

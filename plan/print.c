@@ -1,25 +1,18 @@
-/* A plan as text: regions, stages, the levels of each as nested loops, what lies in the register
- * tile, and how each operand is walked. l0, l1 … are level counters; an offset is a sum over them,
- * in elements. */
+/* A plan as text: of each region the levels, what its stages compute on which operands, and the
+ * statements of its loop program. l0, l1 … are level counters; an offset is a sum over them, in
+ * elements. */
 #include "plan/plan.h"
 
 typedef struct printer {
   const tarn_plan_nest *N;
   tarn_buf *b;
   uint32_t depth; /* of indentation */
-  uint32_t open;  /* loops to be closed */
 } printer;
 
 static void line(printer *p) {
   tarn_buf_str(p->b, "\n");
   for (uint32_t i = 0; i < p->depth; i++) tarn_buf_str(p->b, "  ");
 }
-static const char *const kinds[] = {[TARN_SERIAL] = "serial",
-                                    [TARN_PARALLEL] = "thread",
-                                    [TARN_UNROLL] = "unroll",
-                                    [TARN_VECTOR] = "lane",
-                                    [TARN_DOT] = "unit"};
-
 /* ---------------------------------------------------------------- index expressions */
 static void print_lin(tarn_buf *b, const tarn_plan_lin *a);
 static void print_term(tarn_buf *b, const tarn_plan_term *t) {
@@ -96,107 +89,189 @@ static void print_operands(printer *p, const tarn_plan_list *list, const tarn_pl
   print_access(p, list, &st->result);
 }
 
-/* ---------------------------------------------------------------- levels */
-static void print_prefetches(printer *p, const tarn_plan_stage *st, const tarn_plan_level *l) {
-  for (uint32_t i = 0; i < st->prefetch.n; i++) {
-    const tarn_ask *k = &st->prefetch.p[i].k;
-    if (k->at != l->var) continue;
-    line(p);
-    tarn_buf_fmt(p->b, "(prefetch (stage %u) (operand %u) first %lld rows %lld of %lld bytes %s)",
-                 k->of, k->walk, (long long)k->first, (long long)k->rows, (long long)k->step,
-                 k->near ? "L1" : "L2");
-  }
-}
-static void open_level(printer *p, const tarn_plan_level *l) {
-  line(p);
-  tarn_buf_fmt(p->b, "(%s l%u d%u step %lld trips %lld", kinds[l->kind], l->var, l->dim,
-               (long long)l->step, (long long)l->trips);
-  p->depth++;
-  p->open++;
-}
+/* ---------------------------------------------------------------- stages */
 static void print_fx(printer *p, const char *head, uint32_t f) {
   line(p);
   tarn_buf_fmt(p->b, "(%s ", head);
   tarn_fx_print(p->N->L, p->b, f);
   tarn_buf_str(p->b, ")");
 }
-static void open_tile(printer *p, const tarn_plan_stage *st) {
+static void print_prefetches(printer *p, const tarn_plan_stage *st) {
+  for (uint32_t i = 0; i < st->prefetch.n; i++) {
+    const tarn_ask *k = &st->prefetch.p[i].k;
+    line(p);
+    tarn_buf_fmt(
+        p->b, "(prefetch (in l%u) (stage %u) (operand %u) first %lld rows %lld of %lld bytes %s)",
+        k->at, k->of, k->walk, (long long)k->first, (long long)k->rows, (long long)k->step,
+        k->near ? "L1" : "L2");
+  }
+}
+static void print_accumulators(printer *p, const tarn_plan_stage *st) {
   line(p);
-  tarn_buf_fmt(p->b, "(tile accumulators %lld lanes %u", (long long)st->slots, st->max_lanes);
+  tarn_buf_fmt(p->b, "(accumulators %lld lanes %u", (long long)st->slots, st->max_lanes);
   if (st->chains > 1) tarn_buf_fmt(p->b, " chains %lld", (long long)st->chains);
   if (st->red_lanes > 1) tarn_buf_fmt(p->b, " partial-lanes %u", st->red_lanes);
   if (st->in_memory) tarn_buf_str(p->b, " in-memory");
-  p->depth++;
-  p->open++;
-  line(p);
-  if (st->start != TARN_NONE) tarn_buf_fmt(p->b, "(begin (epilogue-operand %u))", st->start + 1);
-  else tarn_buf_str(p->b, "(begin identity)");
-  if (st->order < TARN_MAX_LEVELS && st->order_read != TARN_NONE) {
-    line(p);
-    tarn_buf_fmt(p->b, "(copies-in-order-of (operand %u))", st->order_read);
-  }
-  if (st->rows) {
-    line(p);
-    tarn_buf_fmt(p->b, "(register-transpose l%u)", st->rows->var);
-  }
-  if (st->crossed) line(p), tarn_buf_str(p->b, "(lane-order halves)");
+  if (st->start == TARN_NONE) tarn_buf_str(p->b, " (begin identity)");
+  else tarn_buf_fmt(p->b, " (begin (epilogue-operand %u))", st->start + 1);
+  if (st->order < TARN_MAX_LEVELS && st->order_read != TARN_NONE)
+    tarn_buf_fmt(p->b, " (copies-in-order-of (operand %u))", st->order_read);
+  if (st->crossed) tarn_buf_str(p->b, " (lane-order halves)");
+  tarn_buf_str(p->b, ")");
 }
-static void print_body(printer *p, const tarn_plan_stage *st) {
+static void print_units(printer *p, const tarn_plan_stage *st) {
   for (uint32_t i = 0; i < st->nfactor; i++) {
     const tarn_plan_factor *f = &st->factor[i];
     line(p);
-    tarn_buf_fmt(p->b, "(constant-matrix (operand %u) %u x %u, %u shared pairs)", f->read, f->rows,
-                 f->cols, f->npair);
+    tarn_buf_fmt(p->b, "(constant-matrix %u (operand %u) %u x %u, %u shared pairs)", i, f->read,
+                 f->rows, f->cols, f->npair);
   }
   for (uint32_t i = 0; i < st->ndot; i++) {
     line(p);
     tarn_buf_fmt(p->b, "(intrinsic %s lanes %lld k %lld)", st->dot[i].intrinsic->name,
                  (long long)st->dot[i].lanes, (long long)st->dot[i].k);
   }
-  print_fx(p, "compute", st->f->body);
 }
-static void close(printer *p, uint32_t to) {
-  for (; p->open > to; p->open--, p->depth--) tarn_buf_str(p->b, ")");
-}
+/* What the stage's leaves compute, on what. */
 static void print_stage(printer *p, uint32_t i) {
   const tarn_plan_stage *st = &p->N->stage[i];
-  const tarn_plan_list *list = &p->N->list[1 + i];
-  uint32_t before = p->open, tile = TARN_NONE;
   line(p);
   tarn_buf_fmt(p->b, "(stage %u", i);
   p->depth++;
-  print_operands(p, list, st);
-  for (uint32_t l = 0; l <= list->n; l++) {
-    if (st->red && l == st->acc) {
-      tile = p->open;
-      open_tile(p, st);
-    }
-    if (l == list->n) continue;
-    open_level(p, &list->level[l]);
-    print_prefetches(p, st, &list->level[l]);
+  print_operands(p, &p->N->list[1 + i], st);
+  if (st->red) print_accumulators(p, st);
+  if (st->rows) {
+    line(p);
+    tarn_buf_fmt(p->b, "(register-transpose l%u)", st->rows->var);
   }
-  print_body(p, st);
-  if (tile != TARN_NONE) close(p, tile);
+  print_units(p, st);
+  print_prefetches(p, st);
+  print_fx(p, "compute", st->f->body);
   if (st->red) print_fx(p, "finish", st->red->result);
   if (st->f->epi != TARN_NONE) print_fx(p, "epilogue", st->f->epi);
-  close(p, before);
   tarn_buf_str(p->b, ")");
   p->depth--;
 }
 
+/* ---------------------------------------------------------------- statements */
+const char *const tarn_plan_op_names[TARN_PLAN_OPS] = {[TARN_PLAN_STAGE] = "run-stage",
+                                                       [TARN_PLAN_PARALLEL] = "thread",
+                                                       [TARN_PLAN_CASE] = "case",
+                                                       [TARN_PLAN_LOOP] = "loop",
+                                                       [TARN_PLAN_COPIES] = "copies",
+                                                       [TARN_PLAN_LANES] = "lanes",
+                                                       [TARN_PLAN_TILE] = "tile",
+                                                       [TARN_PLAN_PHASE] = NULL,
+                                                       [TARN_PLAN_EITHER] = "if",
+                                                       [TARN_PLAN_GUARD] = "guard",
+                                                       [TARN_PLAN_COMPUTE] = NULL,
+                                                       [TARN_PLAN_DOT] = "dot",
+                                                       [TARN_PLAN_TAKE] = "take",
+                                                       [TARN_PLAN_TIMES] = "times",
+                                                       [TARN_PLAN_ADDRESS] = "address-lines",
+                                                       [TARN_PLAN_PREFETCH] = "prefetch",
+                                                       [TARN_PLAN_APART] = "apart"};
+const char *const tarn_plan_phase_names[TARN_PLAN_PHASES] = {
+    [TARN_PLAN_MAP] = "map",   [TARN_PLAN_BEGIN] = "begin", [TARN_PLAN_RESUME] = "resume",
+    [TARN_PLAN_STEP] = "step", [TARN_PLAN_LEAVE] = "leave", [TARN_PLAN_FINISH] = "finish"};
+
+static void print_counter(printer *p, const tarn_plan_stmt *s) {
+  long long lo = s->lo;
+  long long hi = s->hi;
+  if (s->op == TARN_PLAN_CASE && s->below) tarn_buf_fmt(p->b, " < %lld", (long long)s->below);
+  else if (s->op == TARN_PLAN_CASE) tarn_buf_fmt(p->b, " = %lld", lo);
+  else if (s->op == TARN_PLAN_LANES && lo > 1) tarn_buf_fmt(p->b, " %lld rows of %lld", hi + 1, lo);
+  else if (s->op == TARN_PLAN_LANES) tarn_buf_fmt(p->b, " %lld", hi + 1);
+  else if (lo == hi) tarn_buf_fmt(p->b, " = %lld", lo);
+  else tarn_buf_fmt(p->b, " %lld to %lld", lo, hi);
+}
+static void print_fields(printer *p, const tarn_plan_stmt *s) {
+  switch ((tarn_plan_op)s->op) {
+  case TARN_PLAN_STAGE: tarn_buf_fmt(p->b, " %u", s->var); break;
+  case TARN_PLAN_PARALLEL: tarn_buf_fmt(p->b, " l%u", s->var); break;
+  case TARN_PLAN_LOOP:
+  case TARN_PLAN_COPIES:
+  case TARN_PLAN_LANES:
+    tarn_buf_fmt(p->b, " l%u", s->var);
+    print_counter(p, s);
+    break;
+  case TARN_PLAN_CASE: print_counter(p, s); break;
+  case TARN_PLAN_EITHER:
+    for (uint32_t i = 0; i < s->n; i++)
+      tarn_buf_fmt(p->b, " (l%u = %lld)", s->test[i].var, (long long)s->test[i].is);
+    break;
+  case TARN_PLAN_GUARD: tarn_buf_fmt(p->b, " %u (operand %u)", s->guard, s->read); break;
+  case TARN_PLAN_COMPUTE:
+    if (s->value != TARN_NONE) tarn_buf_fmt(p->b, " v%u", s->value);
+    break;
+  case TARN_PLAN_TAKE: tarn_buf_fmt(p->b, " v%u (operand %u)", s->value, s->read); break;
+  case TARN_PLAN_TIMES:
+    tarn_buf_fmt(p->b, " v%u (constant-matrix %u)", s->value, s->factor);
+    for (uint32_t i = 0; i < s->n; i++)
+      tarn_buf_fmt(p->b, s->from[i] == TARN_NONE ? " 0" : " v%u", s->from[i]);
+    break;
+  case TARN_PLAN_ADDRESS: tarn_buf_fmt(p->b, " l%u", s->var); break;
+  case TARN_PLAN_PREFETCH: tarn_buf_fmt(p->b, " %u", s->n); break;
+  default: break;
+  }
+}
+/* On the line of what holds it: the only statement in copies or lanes. */
+static bool goes_on(const tarn_plan_stmt *s) {
+  bool few = s->op == TARN_PLAN_COPIES || s->op == TARN_PLAN_LANES || s->op == TARN_PLAN_PHASE;
+  return few && s->size > 1 && s[1].size == s->size - 1 && s[1].op != TARN_PLAN_LOOP;
+}
+static void print_stmt(printer *p, const tarn_plan_stmt *s) {
+  const char *name = tarn_plan_op_names[s->op];
+  tarn_buf_fmt(p->b, "(%s", name ? name : tarn_plan_phase_names[s->phase]);
+  print_fields(p, s);
+  bool same_line = goes_on(s);
+  p->depth++;
+  for (const tarn_plan_stmt *in = s + 1; in < s + s->size; in += in->size) {
+    if (same_line) tarn_buf_str(p->b, " ");
+    else line(p);
+    print_stmt(p, in);
+  }
+  p->depth--;
+  tarn_buf_str(p->b, ")");
+}
+
+/* ---------------------------------------------------------------- the whole */
+static const char *const kinds[] = {[TARN_SERIAL] = "serial",
+                                    [TARN_PARALLEL] = "thread",
+                                    [TARN_UNROLL] = "unroll",
+                                    [TARN_VECTOR] = "lane",
+                                    [TARN_DOT] = "unit"};
+static void print_levels(printer *p, uint32_t list) {
+  const tarn_plan_list *ll = &p->N->list[list];
+  for (uint32_t i = 0; i < ll->n; i++) {
+    const tarn_plan_level *l = &ll->level[i];
+    line(p);
+    tarn_buf_fmt(p->b, "(level l%u %s d%u step %lld trips %lld)", l->var, kinds[l->kind], l->dim,
+                 (long long)l->step, (long long)l->trips);
+  }
+}
+static void print_region(printer *p, uint32_t r) {
+  const tarn_plan_nest *N = p->N;
+  const tarn_plan_code *c = N->code[r];
+  line(p);
+  tarn_buf_fmt(p->b, "(region %u items %lld", r, (long long)tarn_plan_items(N, r));
+  p->depth++;
+  print_levels(p, 0);
+  for (uint32_t i = 0; i < N->nstage; i++) {
+    if (N->split && i != r) continue;
+    print_levels(p, 1 + i);
+    print_stage(p, i);
+  }
+  for (const tarn_plan_stmt *s = c->p; s < c->p + c->n; s += s->size) {
+    line(p);
+    print_stmt(p, s);
+  }
+  tarn_buf_str(p->b, ")");
+  p->depth--;
+}
 void tarn_plan_print(const tarn_plan_nest *N, tarn_buf *b) {
   printer p = {.N = N, .b = b, .depth = 1};
   tarn_buf_str(b, "(plan");
-  for (uint32_t r = 0; r < tarn_plan_regions(N); r++) {
-    line(&p);
-    tarn_buf_fmt(b, "(region %u items %lld", r, (long long)tarn_plan_items(N, r));
-    p.depth++;
-    for (uint32_t l = 0; l < N->list[0].n && !N->split; l++) open_level(&p, &N->list[0].level[l]);
-    for (uint32_t i = 0; i < N->nstage; i++)
-      if (!N->split || i == r) print_stage(&p, i);
-    close(&p, 0);
-    tarn_buf_str(b, ")");
-    p.depth--;
-  }
+  for (uint32_t r = 0; r < tarn_plan_regions(N); r++) print_region(&p, r);
   tarn_buf_str(b, ")\n");
 }

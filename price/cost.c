@@ -251,7 +251,7 @@ static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memo
   return sum;
 }
 /* What is spread takes a register of its own. A tile keeps the vectors of the operand that has
- * fewer (lower/order.c) and takes the other's one by one; one register less and LLVM keeps a sum in
+ * fewer (plan/order.c) and takes the other's one by one; one register less and LLVM keeps a sum in
  * memory (two columns by seven rows: twice as long as the multiply-adds). Rows of one vector spill
  * with less, when steps are written out: both operands of a multiply-add end there, and sums are
  * written into either (ten to fourteen rows: 1.1 to 3 times as long). */

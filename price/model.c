@@ -169,7 +169,7 @@ static double inside(tarn_lang *L, const tarn_guard *g, const stage_model *m) {
   }
   return (double)sum / ((double)rows * (double)columns);
 }
-/* Trips in padding are left out where they add nothing to a sum of products (lower/peel.c). */
+/* Trips in padding are left out where they add nothing to a sum of products (plan/peel.c). */
 static void pads_model(tarn_lang *L, const tarn_stage *s, stage_model *m) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   for (uint32_t r = 0; r < f->nops && m->fma; r++) {

@@ -1,5 +1,5 @@
-/* lower/order.c: which way the copies of a window go, where registers hold few of the vectors that
- * they read; lower/peel.c: what the trips of a window's loops leave out. */
+/* plan/order.c: which way the copies of a window go, where registers hold few of the vectors that
+ * they read; plan/peel.c: what the trips of a window's loops leave out. */
 #include "tests/lower_kit.h"
 
 static tarn_ctx *cx;

@@ -23,9 +23,9 @@ grep '^; .* us$' "$work/out" | grep -v chosen | awk '{ if ($2 < last) bad = 1; l
 echo '(schedule (stage (acc 2) (serial 1 16) (serial 0 6) (serial 2 1) (unroll 0 1) (unroll 1 8) (vector 1 1)))' >"$work/s"
 kernel 0 --top 0 --schedule "$work/s"
 has "; handed in: "
-has "(tile accumulators 12 lanes 8"
-has "(serial l1 d0 step 6 trips 33"
-has "(lane l5 d2 step 1 trips 8"
+has "(accumulators 12 lanes 8"
+has "(level l1 serial d0 step 6 trips 33)"
+has "(loop l1 0 to 31"
 kernel 0 --top 0 --schedule "$work/s" --emit asm
 grep -q vfmadd "$work/out" || fail "$last: no multiply-add in the code"
 kernel 0 --top 0 --emit ll

@@ -1,0 +1,109 @@
+/* The loop program of a plan: what runs, statement by statement, in one array.
+ *
+ * A statement that holds others is followed by them; `size` counts it and them. Counters: every
+ * level is a variable; a statement sets one for what it holds, as a number, as a loop's counter or
+ * as the lanes of a vector. Extents are known, so every loop runs a known number of times and every
+ * tail is a piece of its own. Pieces that only differ in a number stand there once (COPIES).
+ *
+ *   STAGE     what one stage does
+ *   PARALLEL  the counter of level var is the work item's: one of the CASEs that it holds runs
+ *   CASE      counter == lo, or where below > 0: counter < below, and lies in lo … hi then
+ *   LOOP      var from lo to hi, one after the other
+ *   COPIES    fully unrolled: once for each number var from lo to hi
+ *   LANES     var from 0 to hi side by side; lo > 1: as many lanes of the next level in each
+ *   TILE      accumulators: they begin, are added to, and end
+ *   PHASE     what the leaves in it do, see tarn_plan_phase
+ *   EITHER    the first PHASE that it holds where all tests hold, else the second
+ *   GUARD     what it holds, if guard number `guard` of operand `read` holds
+ *   COMPUTE   a leaf: one vector, or element, of what the phase says
+ *   DOT       a leaf: steps of a reduction that one instruction takes
+ *   TAKE      value number `value` is what operand `read` holds here
+ *   TIMES     values from number `value` on are constant matrix `factor` times the values `from`
+ *   ADDRESS   addresses of the lines that this trip of level var prefetches; n of them at once
+ *   PREFETCH  the next n of these lines
+ *   APART     nothing that is read is moved from before to behind, or kept in a register
+ *
+ * Source: for peeling at borders and index-set splitting see peel.c; for the order of copies see
+ * order.c. */
+#ifndef TARN_PLAN_CODE_H
+#define TARN_PLAN_CODE_H
+#include "base/base.h"
+
+typedef enum tarn_plan_op {
+  TARN_PLAN_STAGE,
+  TARN_PLAN_PARALLEL,
+  TARN_PLAN_CASE,
+  TARN_PLAN_LOOP,
+  TARN_PLAN_COPIES,
+  TARN_PLAN_LANES,
+  TARN_PLAN_TILE,
+  TARN_PLAN_PHASE,
+  TARN_PLAN_EITHER,
+  TARN_PLAN_GUARD,
+  TARN_PLAN_COMPUTE,
+  TARN_PLAN_DOT,
+  TARN_PLAN_TAKE,
+  TARN_PLAN_TIMES,
+  TARN_PLAN_ADDRESS,
+  TARN_PLAN_PREFETCH,
+  TARN_PLAN_APART,
+  TARN_PLAN_OPS
+} tarn_plan_op;
+
+/* MAP: no reduction; the element is computed and stored. BEGIN, RESUME: an accumulator begins with
+ * the identity, or with what an earlier trip left in the result. STEP: one more term. LEAVE: the
+ * accumulator is stored as it is, for a later RESUME. FINISH: the result is made of it and stored.
+ */
+typedef enum tarn_plan_phase {
+  TARN_PLAN_MAP,
+  TARN_PLAN_BEGIN,
+  TARN_PLAN_RESUME,
+  TARN_PLAN_STEP,
+  TARN_PLAN_LEAVE,
+  TARN_PLAN_FINISH,
+  TARN_PLAN_PHASES
+} tarn_plan_phase;
+
+typedef struct tarn_plan_test {
+  uint32_t var;
+  int64_t is;
+} tarn_plan_test;
+
+typedef struct tarn_plan_stmt {
+  uint8_t op;      /* tarn_plan_op */
+  uint8_t phase;   /* PHASE; of COMPUTE: that it is in */
+  bool early;      /* TILE, FINISH, LEAVE: accumulators end one by one, as they are complete */
+  uint32_t size;   /* with what it holds */
+  uint32_t var;    /* level; of STAGE: its number */
+  int64_t lo, hi;  /* of var; inclusive */
+  int64_t below;   /* CASE */
+  int64_t last;    /* the last trip of the level here; trips of one extent count from 0 */
+  uint32_t read;   /* GUARD, TAKE */
+  uint32_t guard;  /* GUARD */
+  uint32_t factor; /* TIMES */
+  uint32_t value;  /* TAKE, TIMES; of COMPUTE: the sum that a result is made of; or TARN_NONE */
+  uint32_t n;      /* EITHER: tests; TIMES: values; ADDRESS, PREFETCH: lines */
+  union {
+    const tarn_plan_test *test;
+    const uint32_t *from; /* TARN_NONE: nothing, which counts as 0 */
+  };
+} tarn_plan_stmt;
+
+typedef struct tarn_plan_code {
+  uint32_t n;
+  const tarn_plan_stmt *p;
+  uint32_t values; /* numbers of values are below */
+} tarn_plan_code;
+
+/* What stands for a level's counter at a place of the program. */
+typedef enum tarn_plan_kind {
+  TARN_PLAN_UNSET,
+  TARN_PLAN_NUMBER,  /* c */
+  TARN_PLAN_COUNTER, /* lo … c */
+  TARN_PLAN_VECTOR,  /* 0 … c, the same in `lo` lanes side by side */
+} tarn_plan_kind;
+typedef struct tarn_plan_at {
+  tarn_plan_kind kind;
+  int64_t c, lo;
+} tarn_plan_at;
+#endif

@@ -1,0 +1,282 @@
+/* Runs the loop program of a plan as it stands, statement by statement, on the memory of its
+ * operands. Lanes go one after the other, an accumulator is a number for each point of the own
+ * dims: what is tried is which points a program reaches, in which order accumulators begin, are
+ * added to and end, and what its guards let through. An accumulator that begins twice, ends before
+ * it begins, or is added to in between raises. */
+#include "plan/plan.h"
+#include <string.h>
+
+typedef struct machine {
+  const tarn_plan_nest *N;
+  tarn_ctx *cx;
+  const tarn_plan_memory *in, *out;
+  tarn_plan_memory *local;   /* by stage */
+  int64_t at[PLAN_MAX_VARS]; /* counters */
+  const tarn_plan_stage *st;
+  tarn_plan_phase phase;
+  tarn_value *acc; /* point by point, ns each; of the stage's current trip of the shared loops */
+  bool *open;
+  double *value; /* of TAKE and TIMES */
+  int64_t item;
+} machine;
+
+static int64_t floor_div(int64_t a, int64_t d) { return a / d - (a % d < 0); }
+static int64_t lin_at(const tarn_plan_lin *a, const int64_t *at) {
+  int64_t sum = a->c;
+  for (uint32_t i = 0; i < a->n; i++) {
+    const tarn_plan_term *t = &a->t[i];
+    int64_t x = t->kind == TARN_IX_VAR ? at[t->var] : lin_at(t->arg, at);
+    if (t->kind == TARN_IX_DIV) x = floor_div(x, t->by);
+    if (t->kind == TARN_IX_MOD) x -= t->by * floor_div(x, t->by);
+    sum += t->coef * x;
+  }
+  return sum;
+}
+static bool guard_holds(const machine *m, const tarn_plan_guard *g) {
+  int64_t e = lin_at(g->e, m->at);
+  return e >= g->lo && e < g->hi;
+}
+
+/* ---------------------------------------------------------------- memory */
+static tarn_plan_memory memory_of(const machine *m, uint32_t stage) {
+  const tarn_plan_stage *st = &m->N->stage[stage];
+  return st->s->out ? m->out[st->out_no] : m->local[stage];
+}
+static tarn_value load(const machine *m, uint32_t read) {
+  const tarn_plan_access *a = &m->st->read[read];
+  const tarn_read *r = &m->st->s->read[read];
+  for (uint32_t g = 0; g < a->nguard; g++)
+    if (!guard_holds(m, &a->guard[g]))
+      return tarn_fx_eval(m->N->L, a->fill, NULL, NULL, TARN_STRICT);
+  tarn_plan_memory from = r->stage ? memory_of(m, r->src) : m->in[r->src];
+  return tarn_tensor_get(from.elements, from.offset + lin_at(a->off, m->at));
+}
+static void store(const machine *m, tarn_value v) {
+  tarn_plan_memory to = memory_of(m, (uint32_t)(m->st - m->N->stage));
+  tarn_tensor_set(to.elements, to.offset + lin_at(m->st->result.off, m->at), v);
+}
+static tarn_value stored(const machine *m) {
+  tarn_plan_memory to = memory_of(m, (uint32_t)(m->st - m->N->stage));
+  return tarn_tensor_get(to.elements, to.offset + lin_at(m->st->result.off, m->at));
+}
+
+/* ---------------------------------------------------------------- leaves */
+static int64_t own_points(const machine *m) {
+  int64_t n = 1;
+  for (uint32_t d = m->N->n->depth; d < m->st->nacc; d++) n *= m->st->dim[d];
+  return n;
+}
+static int64_t point(const machine *m) {
+  int64_t n = 0;
+  for (uint32_t d = m->N->n->depth; d < m->st->nacc; d++) {
+    int64_t at = lin_at(m->st->index[d], m->at);
+    if (at < 0 || at >= m->st->dim[d])
+      tarn_raise(m->cx, TARN_INTERNAL, "plan: index %lld of dim %u of %lld", (long long)at, d,
+                 (long long)m->st->dim[d]);
+    n = n * m->st->dim[d] + at;
+  }
+  return n;
+}
+static void open_is(const machine *m, int64_t at, bool is) {
+  if (m->open[at] != is)
+    tarn_raise(m->cx, TARN_INTERNAL, "plan: accumulator %lld %s", (long long)at,
+               is ? "has not begun" : "begins twice");
+}
+static tarn_value epilogue(const machine *m, tarn_value x, tarn_dtype type) {
+  const tarn_func *f = m->st->f;
+  tarn_value v[TARN_MAX_OPERANDS + 1] = {x};
+  tarn_dtype t[TARN_MAX_OPERANDS + 1] = {type};
+  if (f->epi == TARN_NONE) return x;
+  for (uint32_t r = 0; r < f->nepi; r++) {
+    v[1 + r] = load(m, f->nops + r);
+    t[1 + r] = m->st->read[f->nops + r].dtype;
+  }
+  return tarn_fx_eval(m->N->L, f->epi, v, t, TARN_STRICT);
+}
+static void map(const machine *m) {
+  const tarn_func *f = m->st->f;
+  tarn_value v[TARN_MAX_OPERANDS];
+  tarn_dtype t[TARN_MAX_OPERANDS];
+  for (uint32_t r = 0; r < f->nops; r++) {
+    v[r] = load(m, r);
+    t[r] = m->st->read[r].dtype;
+  }
+  tarn_value x = tarn_fx_eval(m->N->L, f->body, v, t, TARN_STRICT);
+  store(m, epilogue(m, x, m->st->body_type));
+}
+static void begin(const machine *m, bool resume) {
+  const tarn_reducer *red = m->st->red;
+  int64_t at = point(m);
+  open_is(m, at, false);
+  m->open[at] = true;
+  for (uint32_t k = 0; k < red->ns; k++)
+    m->acc[at * red->ns + k] = tarn_fx_eval(m->N->L, red->init[k], NULL, NULL, TARN_STRICT);
+  if (resume) m->acc[at * red->ns] = stored(m);
+}
+static void step(const machine *m) {
+  const tarn_reducer *red = m->st->red;
+  uint32_t nops = m->st->f->nops;
+  tarn_value v[TARN_MAX_STATE + 1 + TARN_MAX_OPERANDS];
+  tarn_dtype t[TARN_MAX_STATE + 1 + TARN_MAX_OPERANDS];
+  int64_t at = point(m);
+  open_is(m, at, true);
+  for (uint32_t k = 0; k < red->ns; k++) {
+    v[k] = m->acc[at * red->ns + k];
+    t[k] = m->st->state[k];
+  }
+  v[red->ns].i = m->st->step_index ? lin_at(m->st->flat, m->at) : 0;
+  t[red->ns] = TARN_I64;
+  for (uint32_t r = 0; r < nops; r++) {
+    v[red->ns + 1 + r] = load(m, r);
+    t[red->ns + 1 + r] = m->st->read[r].dtype;
+  }
+  for (uint32_t k = 0; k < red->ns; k++)
+    m->acc[at * red->ns + k] = tarn_fx_eval(m->N->L, m->st->step[k], v, t, TARN_STRICT);
+}
+static void finish(const machine *m, const tarn_plan_stmt *s) {
+  const tarn_reducer *red = m->st->red;
+  int64_t at = point(m);
+  tarn_value *acc = &m->acc[at * red->ns];
+  tarn_value given = {0};
+  if (m->st->nfactor) {
+    given.d = s->value == TARN_NONE ? 0 : m->value[s->value];
+    acc = &given;
+  } else open_is(m, at, true);
+  m->open[at] = false;
+  if (s->phase == TARN_PLAN_LEAVE) {
+    store(m, acc[0]);
+    return;
+  }
+  tarn_dtype type = m->st->state[0];
+  tarn_value x = tarn_fx_eval(m->N->L, red->result, acc, m->st->state, TARN_STRICT);
+  if (!tarn_fx_type(m->N->L, red->result, m->st->state, red->ns, &type))
+    tarn_raise(m->cx, TARN_INTERNAL, "plan: a result of no type");
+  store(m, epilogue(m, x, type));
+}
+static void compute(machine *m, const tarn_plan_stmt *s) {
+  switch ((tarn_plan_phase)s->phase) {
+  case TARN_PLAN_MAP: map(m); break;
+  case TARN_PLAN_BEGIN: begin(m, false); break;
+  case TARN_PLAN_RESUME: begin(m, true); break;
+  case TARN_PLAN_STEP: step(m); break;
+  case TARN_PLAN_LEAVE:
+  case TARN_PLAN_FINISH: finish(m, s); break;
+  case TARN_PLAN_PHASES: break;
+  }
+}
+static void dot(machine *m, const tarn_plan_stmt *s) {
+  (void)s;
+  const tarn_plan_list *list = &m->N->list[1 + (m->st - m->N->stage)];
+  int64_t *at = &m->at[list->level[list->n - 1].var];
+  for (*at = 0; *at < m->st->dot[0].k; ++*at) step(m);
+}
+static void take(machine *m, const tarn_plan_stmt *s) { m->value[s->value] = load(m, s->read).d; }
+static void times(machine *m, const tarn_plan_stmt *s) {
+  const tarn_plan_factor *f = &m->st->factor[s->factor];
+  double v[PLAN_MOST_TERMS];
+  for (uint32_t i = 0; i < f->cols; i++) v[i] = s->from[i] == TARN_NONE ? 0 : m->value[s->from[i]];
+  for (uint32_t i = 0; i < f->npair; i++)
+    v[f->cols + i] = v[f->pair[i].a] + f->pair[i].k * v[f->pair[i].b];
+  for (uint32_t r = 0; r < f->rows; r++) {
+    double sum = 0;
+    for (uint32_t i = 0; i < f->cols + f->npair; i++) sum += f->weight[r][i] * v[i];
+    m->value[s->value + r] = sum;
+  }
+}
+
+/* ---------------------------------------------------------------- statements */
+static void run(machine *m, const tarn_plan_stmt *s);
+static void run_inside(machine *m, const tarn_plan_stmt *s) {
+  for (const tarn_plan_stmt *in = s + 1; in < s + s->size; in += in->size) run(m, in);
+}
+static void run_counted(machine *m, const tarn_plan_stmt *s) {
+  int64_t from = s->op == TARN_PLAN_LANES ? 0 : s->lo;
+  for (int64_t i = from; i <= s->hi; i++) {
+    m->at[s->var] = i;
+    run_inside(m, s);
+  }
+  m->at[s->var] = 0;
+}
+static void run_stage(machine *m, const tarn_plan_stmt *s) {
+  m->st = &m->N->stage[s->var];
+  int64_t n = own_points(m);
+  tarn_mark mark = tarn_arena_mark(m->cx);
+  m->acc = m->st->red ? TARN_ARRAY(m->cx, tarn_value, n * m->st->red->ns) : NULL;
+  m->open = TARN_ARRAY(m->cx, bool, n);
+  run_inside(m, s);
+  for (int64_t i = 0; i < n; i++) open_is(m, i, false);
+  tarn_release(m->cx, mark);
+}
+static void run_parallel(machine *m, const tarn_plan_stmt *s) {
+  for (const tarn_plan_stmt *c = s + 1; c < s + s->size; c += c->size) {
+    int64_t at = m->at[s->var];
+    if (c->below ? at >= c->below : at != c->lo) continue;
+    if (at < c->lo || at > c->hi)
+      tarn_raise(m->cx, TARN_INTERNAL, "plan: l%u is %lld, not in %lld … %lld", s->var,
+                 (long long)at, (long long)c->lo, (long long)c->hi);
+    run_inside(m, c);
+    return;
+  }
+}
+static void run_phase(machine *m, const tarn_plan_stmt *s) {
+  tarn_plan_phase before = m->phase;
+  m->phase = (tarn_plan_phase)s->phase;
+  run_inside(m, s);
+  m->phase = before;
+}
+static void run_either(machine *m, const tarn_plan_stmt *s) {
+  bool all = true;
+  for (uint32_t i = 0; i < s->n; i++) all &= m->at[s->test[i].var] == s->test[i].is;
+  const tarn_plan_stmt *yes = s + 1;
+  run(m, all ? yes : yes + yes->size);
+}
+static void run_guard(machine *m, const tarn_plan_stmt *s) {
+  if (guard_holds(m, &m->st->read[s->read].guard[s->guard])) run_inside(m, s);
+}
+static void nothing(machine *m, const tarn_plan_stmt *s) {
+  (void)m;
+  (void)s;
+}
+
+typedef void run_fn(machine *m, const tarn_plan_stmt *s);
+static run_fn *const runs[TARN_PLAN_OPS] = {
+    [TARN_PLAN_STAGE] = run_stage,    [TARN_PLAN_PARALLEL] = run_parallel,
+    [TARN_PLAN_CASE] = NULL,          [TARN_PLAN_LOOP] = run_counted,
+    [TARN_PLAN_COPIES] = run_counted, [TARN_PLAN_LANES] = run_counted,
+    [TARN_PLAN_TILE] = run_inside,    [TARN_PLAN_PHASE] = run_phase,
+    [TARN_PLAN_EITHER] = run_either,  [TARN_PLAN_GUARD] = run_guard,
+    [TARN_PLAN_COMPUTE] = compute,    [TARN_PLAN_DOT] = dot,
+    [TARN_PLAN_TAKE] = take,          [TARN_PLAN_TIMES] = times,
+    [TARN_PLAN_ADDRESS] = nothing,    [TARN_PLAN_PREFETCH] = nothing,
+    [TARN_PLAN_APART] = nothing};
+static void run(machine *m, const tarn_plan_stmt *s) { runs[s->op](m, s); }
+
+/* The counters of the parallel levels of one item. */
+static void decode(machine *m, const tarn_plan_list *list, int64_t item) {
+  for (uint32_t i = list->parallel; i-- > 0;) {
+    m->at[list->level[i].var] = item % list->level[i].trips;
+    item /= list->level[i].trips;
+  }
+}
+static void locals(machine *m) {
+  m->local = TARN_ARRAY(m->cx, tarn_plan_memory, m->N->nstage);
+  for (uint32_t i = 0; i < m->N->nstage; i++) {
+    const tarn_plan_stage *st = &m->N->stage[i];
+    int64_t n = st->local_bytes / (int64_t)tarn_dtype_size(st->out_type);
+    if (!st->s->out) m->local[i].elements = tarn_tensor_new(m->cx, st->out_type, 1, &n);
+  }
+}
+void tarn_plan_run(const tarn_plan_nest *N, const tarn_plan_memory *in,
+                   const tarn_plan_memory *out) {
+  machine *m = TARN_NEW(N->cx, machine);
+  *m = (machine){.N = N, .cx = N->cx, .in = in, .out = out, .phase = TARN_PLAN_MAP};
+  locals(m);
+  for (uint32_t r = 0; r < tarn_plan_regions(N); r++) {
+    const tarn_plan_code *c = N->code[r];
+    m->value = TARN_ARRAY(m->cx, double, c->values + 1);
+    for (int64_t i = 0; i < tarn_plan_items(N, r); i++) {
+      decode(m, &N->list[N->split ? 1 + r : 0], i);
+      for (const tarn_plan_stmt *s = c->p; s < c->p + c->n; s += s->size) run(m, s);
+    }
+  }
+}

@@ -1,0 +1,426 @@
+/* The walk over the levels of a nest: loops, copies, lanes, tails, accumulators.
+ *
+ * What a reduction adds to is walked three times: accumulators begin, are added to, and end. A
+ * reduce level outside of the accumulators continues from the partial result that the last trip
+ * left in the result. */
+#include "plan/walk.h"
+#include <string.h>
+
+/* ---------------------------------------------------------------- statements */
+uint32_t plan_open(plan_walk *w, tarn_plan_stmt s) {
+  uint32_t at = w->code.n;
+  tarn_push(w->N->cx, &w->code, s);
+  return at;
+}
+void plan_close(plan_walk *w, uint32_t at) { w->code.p[at].size = w->code.n - at; }
+void plan_add(plan_walk *w, tarn_plan_stmt s) { plan_close(w, plan_open(w, s)); }
+
+uint32_t plan_open_phase(plan_walk *w, tarn_plan_phase phase, tarn_plan_phase *before) {
+  *before = w->phase;
+  w->phase = phase;
+  return plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_PHASE, .phase = (uint8_t)phase});
+}
+void plan_close_phase(plan_walk *w, uint32_t at, tarn_plan_phase before) {
+  w->phase = before;
+  plan_close(w, at);
+}
+
+static bool same_lists(const tarn_plan_stmt *a, const tarn_plan_stmt *b) {
+  if (a->op == TARN_PLAN_EITHER) return !memcmp(a->test, b->test, a->n * sizeof *a->test);
+  return a->op != TARN_PLAN_TIMES || !memcmp(a->from, b->from, a->n * sizeof *a->from);
+}
+static bool same_stmt(const tarn_plan_stmt *a, const tarn_plan_stmt *b) {
+  return a->op == b->op && a->phase == b->phase && a->early == b->early && a->size == b->size &&
+         a->var == b->var && a->lo == b->lo && a->hi == b->hi && a->below == b->below &&
+         a->last == b->last && a->read == b->read && a->guard == b->guard &&
+         a->factor == b->factor && a->value == b->value && a->n == b->n && same_lists(a, b);
+}
+/* The copies at `first` and, behind them, at `second` become one statement where they hold the
+ * same. Returns the place of what stands last. */
+static uint32_t joined(plan_walk *w, uint32_t first, uint32_t second) {
+  tarn_plan_stmt *a = &w->code.p[first];
+  const tarn_plan_stmt *b = &w->code.p[second];
+  if (a->op != b->op || a->var != b->var || a->hi + 1 != b->lo || a->last != b->last ||
+      a->size != b->size || first + a->size != second)
+    return second;
+  for (uint32_t i = 1; i < a->size; i++)
+    if (!same_stmt(a + i, b + i)) return second;
+  a->hi = b->hi;
+  w->code.n = second;
+  return first;
+}
+
+/* ---------------------------------------------------------------- counters */
+void tarn_plan_range(const tarn_plan_space *s, const tarn_plan_at *at, const tarn_plan_lin *a,
+                     int64_t *rlo, int64_t *rhi) {
+  int64_t lo[PLAN_MAX_VARS];
+  int64_t hi[PLAN_MAX_VARS];
+  tarn_plan_bounds(s, at, lo, hi);
+  tarn_plan_lin_range(a, lo, hi, rlo, rhi);
+}
+void tarn_plan_bounds(const tarn_plan_space *s, const tarn_plan_at *at, int64_t *lo, int64_t *hi) {
+  for (uint32_t v = 0; v < PLAN_MAX_VARS; v++) {
+    const tarn_plan_at *e = &at[v];
+    lo[v] = e->kind == TARN_PLAN_NUMBER ? e->c : e->kind == TARN_PLAN_COUNTER ? e->lo : 0;
+    hi[v] = e->kind == TARN_PLAN_UNSET ? s->hi[v] : e->c;
+  }
+}
+void plan_walk_range(const plan_walk *w, const tarn_plan_lin *a, int64_t *lo, int64_t *hi) {
+  tarn_plan_range(w->space, w->env, a, lo, hi);
+}
+
+static const tarn_plan_list *list_of(const plan_walk *w, uint32_t list) {
+  return &w->N->list[list];
+}
+static const tarn_plan_level *level_of(const plan_walk *w, uint32_t list, uint32_t l) {
+  return &w->N->list[list].level[l];
+}
+static tarn_plan_stage *stage_of(const plan_walk *w, uint32_t list) {
+  return &w->N->stage[list - 1];
+}
+static tarn_plan_at number(int64_t c) { return (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = c}; }
+static tarn_plan_at lanes_of(const plan_walk *w, uint32_t list, uint32_t l, int64_t len) {
+  const tarn_plan_list *ll = list_of(w, list);
+  bool rows = l + 1 < ll->n && ll->level[l + 1].kind == TARN_VECTOR;
+  int64_t next = rows ? w->len[ll->level[l + 1].dim] : 1;
+  return (tarn_plan_at){.kind = TARN_PLAN_VECTOR, .c = len - 1, .lo = next > 1 ? next : 1};
+}
+static uint8_t op_of(const tarn_plan_at *at) {
+  if (at->kind == TARN_PLAN_VECTOR) return TARN_PLAN_LANES;
+  return at->kind == TARN_PLAN_NUMBER ? TARN_PLAN_COPIES : TARN_PLAN_LOOP;
+}
+
+/* ---------------------------------------------------------------- prefetches */
+static uint32_t lines_of(const plan_walk *w, const tarn_ask *k) {
+  int64_t line = (int64_t)tarn_hw_mem(w->N->hw, TARN_HW_L2)->line;
+  return (uint32_t)(k->rows * ((k->step + line - 1) / line));
+}
+/* Is what lies inside of loop l a tile of copies in an order of their own? Then lines are
+ * prefetched one by one between them. */
+static bool tile_inside(const plan_walk *w, uint32_t list, uint32_t l) {
+  const tarn_plan_list *ll = list_of(w, list);
+  if (stage_of(w, list)->order >= ll->n) return false;
+  for (uint32_t i = l + 1; i < ll->n; i++)
+    if (ll->level[i].kind == TARN_SERIAL && ll->level[i].trips > 1) return false;
+  return true;
+}
+static uint32_t taken_of_due(plan_walk *w, uint32_t part, uint32_t parts) {
+  uint32_t n = 0;
+  for (; (uint64_t)w->asked * parts < (uint64_t)w->due * part; w->asked++) n++;
+  if (w->asked == w->due) w->asked = w->due = 0;
+  return n;
+}
+void plan_prefetch_due(plan_walk *w, uint32_t part, uint32_t parts) {
+  uint32_t n = taken_of_due(w, part, parts);
+  if (n) plan_add(w, (tarn_plan_stmt){.op = TARN_PLAN_PREFETCH, .n = n});
+}
+/* In a trip of loop l. */
+static void prefetch_in(plan_walk *w, uint32_t list, uint32_t l) {
+  if (list == 0) return;
+  const tarn_plan_stage *st = stage_of(w, list);
+  uint32_t before = w->due;
+  uint32_t var = level_of(w, list, l)->var;
+  for (uint32_t i = 0; i < st->prefetch.n; i++)
+    if (st->prefetch.p[i].k.at == var) w->due += lines_of(w, &st->prefetch.p[i].k);
+  bool any = w->due > before;
+  uint32_t n = tile_inside(w, list, l) ? 0 : taken_of_due(w, 1, 1);
+  if (any || n) plan_add(w, (tarn_plan_stmt){.op = TARN_PLAN_ADDRESS, .var = var, .n = n});
+}
+
+/* ---------------------------------------------------------------- levels */
+/* A statement that holds nothing, because padding leaves it out, is taken back. */
+static uint32_t close_if_any(plan_walk *w, uint32_t at) {
+  if (w->code.n == at + 1) {
+    w->code.n = at;
+    return TARN_NONE;
+  }
+  plan_close(w, at);
+  return at;
+}
+/* What is inside of a reduction's level, if the guards that its trip decides hold. */
+static void walk_if(plan_walk *w, uint32_t list, uint32_t l) {
+  const tarn_plan_level *lev = level_of(w, list, l);
+  uint32_t read;
+  uint32_t guard;
+  if (!lev->red || stage_of(w, list)->nfactor ||
+      !plan_decisive(w, list - 1, lev->var, &read, &guard)) {
+    plan_walk_in(w, list, l + 1);
+    return;
+  }
+  uint32_t at = plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_GUARD, .read = read, .guard = guard});
+  w->held[read] |= 1u << guard;
+  walk_if(w, list, l);
+  w->held[read] &= ~(1u << guard);
+  close_if_any(w, at);
+}
+
+/* Sets level l and walks what is inside of it, `len` elements of its dim. trip: a loop's, which
+ * prefetches. Returns the statement, or TARN_NONE. */
+static uint32_t enter(plan_walk *w, uint32_t list, uint32_t l, tarn_plan_at env, int64_t len,
+                      bool trip) {
+  const tarn_plan_level *lev = level_of(w, list, l);
+  int64_t outside = w->len[lev->dim];
+  w->last[lev->var] = (outside + lev->step - 1) / lev->step - 1;
+  w->len[lev->dim] = len;
+  if (env.kind == TARN_PLAN_VECTOR) env = lanes_of(w, list, l, len);
+  w->env[lev->var] = env;
+  tarn_plan_stmt s = {.op = op_of(&env), .var = lev->var, .lo = env.lo, .hi = env.c};
+  if (s.op == TARN_PLAN_COPIES) s.lo = env.c;
+  s.last = w->last[lev->var];
+  uint32_t at = plan_open(w, s);
+  if (trip && (w->phase == TARN_PLAN_STEP || w->phase == TARN_PLAN_MAP)) prefetch_in(w, list, l);
+  if (w->phase == TARN_PLAN_STEP && list > 0) walk_if(w, list, l);
+  else plan_walk_in(w, list, l + 1);
+  if (trip) plan_prefetch_due(w, 1, 1);
+  w->env[lev->var] = (tarn_plan_at){0};
+  w->len[lev->dim] = outside;
+  return close_if_any(w, at);
+}
+/* Trips from … to - 1, each with its number; those that follow one another and hold the same stand
+ * there once. */
+static void copies(plan_walk *w, uint32_t list, uint32_t l, int64_t from, int64_t to, int64_t len,
+                   bool trip) {
+  uint32_t before = TARN_NONE;
+  for (int64_t i = from; i < to; i++) {
+    uint32_t at = enter(w, list, l, number(i), len, trip);
+    if (at == TARN_NONE) before = TARN_NONE;
+    else before = before == TARN_NONE ? at : joined(w, before, at);
+  }
+}
+static void apart(plan_walk *w) { plan_add(w, (tarn_plan_stmt){.op = TARN_PLAN_APART}); }
+
+/* The full trips of a loop, those at the border of a padded operand apart: each is more than
+ * registers hold, as one block with the next. */
+static void loops(plan_walk *w, uint32_t list, uint32_t l, int64_t full) {
+  int64_t first = 0;
+  int64_t last = 0;
+  int64_t before = w->copies;
+  int64_t step = level_of(w, list, l)->step;
+  if (w->phase == TARN_PLAN_MAP && plan_peel(w, list, l, full, &first, &last) &&
+      !plan_peel_begin(w, first + last + (first + last < full)))
+    first = last = 0;
+  for (int64_t i = 0; i < first; i++) {
+    enter(w, list, l, number(i), step, true);
+    apart(w);
+  }
+  tarn_plan_at at = {.kind = TARN_PLAN_COUNTER, .lo = first, .c = full - last - 1};
+  if (at.lo <= at.c) enter(w, list, l, at.lo == at.c ? number(at.c) : at, step, true);
+  for (int64_t i = full - last; i < full; i++) {
+    apart(w);
+    enter(w, list, l, number(i), step, true);
+  }
+  w->copies = before;
+}
+
+static void dot_leaf(plan_walk *w, uint32_t list) {
+  if (!plan_left_out(w, list - 1))
+    plan_add(w, (tarn_plan_stmt){.op = TARN_PLAN_DOT, .phase = TARN_PLAN_STEP});
+}
+static void walk_level(plan_walk *w, uint32_t list, uint32_t l) {
+  const tarn_plan_level *lev = level_of(w, list, l);
+  int64_t len = w->len[lev->dim];
+  int64_t full = len / lev->step;
+  int64_t tail = len % lev->step;
+  bool step = w->phase == TARN_PLAN_STEP;
+  if (len == 0) return;
+  if (lev->kind == TARN_VECTOR && len > 1) {
+    enter(w, list, l, (tarn_plan_at){.kind = TARN_PLAN_VECTOR}, len, false);
+    return;
+  }
+  if (lev->kind == TARN_DOT && step && len == stage_of(w, list)->dot[0].k) {
+    dot_leaf(w, list);
+    return;
+  }
+  if (w->copy[lev->var]) {
+    int64_t only = w->copy[lev->var] - 1;
+    enter(w, list, l, number(only), only < full ? lev->step : tail, false);
+    return;
+  }
+  if (lev->kind == TARN_UNROLL || lev->kind == TARN_DOT)
+    copies(w, list, l, 0, full, lev->step, false);
+  else if (step && plan_unrolls(w, list, l, full)) copies(w, list, l, 0, full, lev->step, true);
+  else if (full) {
+    loops(w, list, l, full);
+    if (tail && w->phase == TARN_PLAN_MAP) apart(w);
+  }
+  if (tail) enter(w, list, l, number(full), tail, true);
+}
+
+/* ---------------------------------------------------------------- reductions */
+/* Are all reduce levels outside of the accumulators at their first (last) trip? The tests that
+ * tell; none: it is known, in *known. */
+static uint32_t at_border(const plan_walk *w, uint32_t list, bool last, tarn_plan_test *test,
+                          bool *known) {
+  uint32_t n = 0;
+  *known = true;
+  for (uint32_t i = 0; i < stage_of(w, list)->acc; i++) {
+    const tarn_plan_level *l = level_of(w, list, i);
+    const tarn_plan_at *e = &w->env[l->var];
+    int64_t at = last ? w->last[l->var] : 0;
+    if (!l->red || (e->kind == TARN_PLAN_NUMBER && e->c == at)) continue;
+    if (e->kind == TARN_PLAN_NUMBER || at > e->c || at < e->lo) {
+      *known = false;
+      return 0;
+    }
+    test[n++] = (tarn_plan_test){l->var, at};
+  }
+  return n;
+}
+static void walk_phase(plan_walk *w, uint32_t list, uint32_t l, tarn_plan_phase phase) {
+  tarn_plan_phase before;
+  uint32_t at = plan_open_phase(w, phase, &before);
+  plan_walk_in(w, list, l);
+  plan_close_phase(w, at, before);
+}
+/* Walks in one phase or the other, as the border says. */
+static void walk_either(plan_walk *w, uint32_t list, uint32_t l, bool last, tarn_plan_phase yes,
+                        tarn_plan_phase no) {
+  tarn_plan_test test[TARN_MAX_LEVELS];
+  bool known;
+  uint32_t n = at_border(w, list, last, test, &known);
+  if (!n) {
+    walk_phase(w, list, l, known ? yes : no);
+    return;
+  }
+  tarn_plan_stmt s = {.op = TARN_PLAN_EITHER, .n = n};
+  s.test = tarn_copy(w->N->cx, test, n * sizeof *test);
+  uint32_t at = plan_open(w, s);
+  walk_phase(w, list, l, yes);
+  walk_phase(w, list, l, no);
+  plan_close(w, at);
+}
+
+/* How a copy's accumulator ends as soon as it is complete: where the copies in an order of their
+ * own are all of the reduction. MAP: all end together. */
+static tarn_plan_phase ending(const plan_walk *w, uint32_t list, uint32_t l) {
+  const tarn_plan_stage *st = stage_of(w, list);
+  tarn_plan_test test[TARN_MAX_LEVELS];
+  bool known;
+  if (st->order != l || st->order_read == TARN_NONE || st->in_memory || st->chains > 1 ||
+      st->red_lanes > 1 || st->rows)
+    return TARN_PLAN_MAP;
+  for (uint32_t i = st->order_end; i < list_of(w, list)->n; i++)
+    if (level_of(w, list, i)->red) return TARN_PLAN_MAP;
+  if (at_border(w, list, true, test, &known)) return TARN_PLAN_MAP;
+  return known ? TARN_PLAN_FINISH : TARN_PLAN_LEAVE;
+}
+static void walk_tile(plan_walk *w, uint32_t list, uint32_t l) {
+  w->end = stage_of(w, list)->nfactor ? TARN_PLAN_MAP : ending(w, list, l);
+  w->ended = false;
+  tarn_plan_stmt s = {.op = TARN_PLAN_TILE, .early = w->end != TARN_PLAN_MAP};
+  uint32_t at = plan_open(w, s);
+  if (stage_of(w, list)->nfactor) plan_walk_bilinear(w, list, l);
+  else {
+    walk_either(w, list, l, false, TARN_PLAN_BEGIN, TARN_PLAN_RESUME);
+    walk_phase(w, list, l, TARN_PLAN_STEP);
+    if (!w->ended) walk_either(w, list, l, true, TARN_PLAN_FINISH, TARN_PLAN_LEAVE);
+  }
+  plan_close(w, at);
+}
+
+static void leaf(plan_walk *w, uint32_t list) {
+  tarn_plan_stmt s = {.op = TARN_PLAN_COMPUTE, .phase = (uint8_t)w->phase, .value = TARN_NONE};
+  bool ends = w->phase == TARN_PLAN_FINISH || w->phase == TARN_PLAN_LEAVE;
+  if (w->phase == TARN_PLAN_STEP && plan_left_out(w, list - 1)) return;
+  if (w->takes) {
+    w->value = w->values++;
+    s = (tarn_plan_stmt){.op = TARN_PLAN_TAKE, .read = stage_of(w, list)->data, .value = w->value};
+  } else if (ends) {
+    s.value = w->value;
+    s.early = w->end != TARN_PLAN_MAP;
+  }
+  plan_add(w, s);
+}
+
+/* ---------------------------------------------------------------- the whole */
+static void walk_stage(plan_walk *w, uint32_t i, void (*inside)(plan_walk *w, uint32_t list)) {
+  const tarn_plan_stage *st = &w->N->stage[i];
+  const tarn_plan_space *space = w->space;
+  uint32_t at = plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_STAGE, .var = i});
+  for (uint32_t d = w->N->n->depth; d < st->n; d++) w->len[d] = st->dim[d];
+  w->space = &st->space;
+  w->value = TARN_NONE;
+  inside(w, 1 + i);
+  w->space = space;
+  plan_close(w, at);
+}
+static void from_first(plan_walk *w, uint32_t list) { plan_walk_in(w, list, 0); }
+
+void plan_walk_in(plan_walk *w, uint32_t list, uint32_t l) {
+  const tarn_plan_list *ll = list_of(w, list);
+  const tarn_plan_stage *st = list ? stage_of(w, list) : NULL;
+  bool map = w->phase == TARN_PLAN_MAP;
+  bool step = w->phase == TARN_PLAN_STEP;
+  if (st && st->red && map && l == st->acc) walk_tile(w, list, l);
+  else if (st && step && l == st->order && plan_walk_in_order(w, list)) return;
+  else if (l < ll->n && !map && !step && ll->level[l].red) plan_walk_in(w, list, l + 1);
+  else if (l < ll->n) walk_level(w, list, l);
+  else if (list) leaf(w, list);
+  else
+    for (uint32_t i = 0; i < w->N->nstage; i++) walk_stage(w, i, from_first);
+}
+
+/* ---------------------------------------------------------------- parallel levels */
+static void parallel(plan_walk *w, uint32_t list, uint32_t l);
+static void parallel_case(plan_walk *w, uint32_t list, uint32_t l, tarn_plan_at env, int64_t below,
+                          int64_t len) {
+  const tarn_plan_level *lev = level_of(w, list, l);
+  int64_t outside = w->len[lev->dim];
+  w->last[lev->var] = lev->trips - 1;
+  w->len[lev->dim] = len;
+  w->env[lev->var] = env;
+  tarn_plan_stmt s = {.op = TARN_PLAN_CASE, .var = lev->var, .hi = env.c, .below = below};
+  s.lo = env.kind == TARN_PLAN_NUMBER ? env.c : env.lo;
+  s.last = lev->trips - 1;
+  uint32_t at = plan_open(w, s);
+  parallel(w, list, l + 1);
+  plan_close(w, at);
+  w->env[lev->var] = (tarn_plan_at){0};
+  w->len[lev->dim] = outside;
+}
+/* The items count the trips of full lengths: in the tail of an outer level some have nothing to do;
+ * a tail of this level is a case of its own. */
+static void parallel(plan_walk *w, uint32_t list, uint32_t l) {
+  if (l == list_of(w, list)->parallel) {
+    plan_walk_in(w, list, l);
+    return;
+  }
+  const tarn_plan_level *lev = level_of(w, list, l);
+  int64_t full = w->len[lev->dim] / lev->step;
+  int64_t tail = w->len[lev->dim] % lev->step;
+  int64_t first = 0;
+  int64_t last = 0;
+  int64_t before = w->copies;
+  uint32_t at = plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_PARALLEL, .var = lev->var});
+  if (plan_peel(w, list, l, full, &first, &last) &&
+      !plan_peel_begin(w, first + last + (first + last < full)))
+    first = last = 0;
+  for (int64_t i = 0; i < first + last; i++) {
+    int64_t trip = i < first ? i : full - 1 - (i - first);
+    parallel_case(w, list, l, number(trip), 0, lev->step);
+  }
+  tarn_plan_at env = {.kind = TARN_PLAN_COUNTER, .lo = first, .c = full - last - 1};
+  if (env.lo == env.c) env = number(env.lo);
+  if (first + last < full) parallel_case(w, list, l, env, full, lev->step);
+  w->copies = before;
+  if (tail) parallel_case(w, list, l, number(full), 0, tail);
+  plan_close(w, at);
+}
+static void from_parallel(plan_walk *w, uint32_t list) {
+  if (list_of(w, list)->parallel) parallel(w, list, 0);
+  else plan_walk_in(w, list, 0);
+}
+
+tarn_plan_code *tarn_plan_walk_of(tarn_plan_nest *N, uint32_t region) {
+  tarn_plan_code *c = TARN_NEW(N->cx, tarn_plan_code);
+  plan_walk *w = TARN_NEW(N->cx, plan_walk);
+  const tarn_plan_stage *st = &N->stage[N->split ? region : 0];
+  *w = (plan_walk){.N = N, .space = &st->space, .copies = 1, .phase = TARN_PLAN_MAP};
+  w->value = TARN_NONE;
+  memcpy(w->len, st->dim, sizeof w->len);
+  if (tarn_plan_items(N, region) == 0) return c;
+  if (N->split) walk_stage(w, region, from_parallel);
+  else from_parallel(w, 0);
+  *c = (tarn_plan_code){.n = w->code.n, .p = w->code.p, .values = w->values};
+  return c;
+}

@@ -1,0 +1,108 @@
+/* plan/: loop programs. What a plan says is checked by counting and by running it; here both are
+ * shown to notice a program in which one number is wrong. */
+#include "tests/lower_cases.h"
+
+#define PRODUCT                                                                                    \
+  "(kernel (nest (stages (children 2) (shared) (split 2) (stage (own 13 40) (reduce 24) (red sum " \
+  "(mul $0 $1)) (child 0 (index ((13 40) (24)) (312) ((+ (* 24 d0) d2)))) (child 1 (index ((13 "   \
+  "40) (24)) (960) ((+ d1 (* 40 d2))))) out)))(in f32 (312) (1))(in f32 (960) (1))(out f32 (13 "   \
+  "40) (40 1)))"
+#define WINDOW                                                                                     \
+  "(kernel (nest (stages (children 2) (shared) (split 2) (stage (own 9 30) (reduce 3 3) (red sum " \
+  "(mul $0 $1)) (child 0 (index ((9 30) (3 3)) (270) ((+ (* 30 d0) d1 (* 30 d2) d3 -31)) (fill 0 " \
+  "((+ d0 d2) 1 10) ((+ d1 d3) 1 31)))) (child 1 (index ((9 30) (3 3)) (9) ((+ (* 3 d2) d3)))) "   \
+  "out)))(in f32 (270) (1))(in f32 (9) (1))(out f32 (9 30) (30 1)))"
+static const struct {
+  const char *kernel, *schedule;
+} cases[] = {
+    {PRODUCT, "(schedule (stage (acc 2) (serial 1 16) (serial 0 6) (serial 2 1) (unroll 0 1) "
+              "(unroll 1 8) (vector 1 1)))"},
+    {PRODUCT, "(schedule (stage (acc 3) (serial 2 7) (serial 1 16) (serial 0 6) (serial 2 1) "
+              "(unroll 0 1) (vector 1 1)))"},
+    {WINDOW, "(schedule (stage (acc 2) (parallel 0 1) (serial 1 8) (unroll 2 1) (unroll 3 1) "
+             "(vector 1 1)))"},
+};
+
+typedef struct trial {
+  kit_case c;
+  tarn_plan_nest *N;
+  tarn_plan_memory in[2], out;
+} trial;
+static void prepare(trial *t, uint32_t i) {
+  t->c = kit_case_text(L, cases[i].kernel, cases[i].schedule);
+  tarn_kprog *p = kit_program(L, hw, &t->c, 1);
+  t->N = tarn_plan_of_kernel(p, &p->ker[0], true);
+  for (uint32_t k = 0; k < 2; k++)
+    t->in[k].elements = kit_place(cx, t->c.value[k], &t->c.in[k], NULL, false);
+  kit_reference(L, &t->c, TARN_STRICT);
+}
+static void run(tarn_ctx *c, void *arg) {
+  trial *t = arg;
+  int64_t n = tarn_tensor_count(t->c.want[0]);
+  t->out.elements = tarn_tensor_new(c, TARN_F32, 1, &n);
+  for (int64_t i = 0; i < n; i++) tarn_tensor_set(t->out.elements, i, (tarn_value){.d = 7});
+  tarn_plan_check(t->N);
+  tarn_plan_run(t->N, t->in, &t->out);
+}
+/* Does it count and compute what the nest says? */
+static bool is_right(trial *t) {
+  if (tarn_protect(cx, run, t)) return false;
+  for (int64_t i = 0; i < tarn_tensor_count(t->c.want[0]); i++) {
+    double off = tarn_tensor_number(t->out.elements, i) - tarn_tensor_number(t->c.want[0], i);
+    if (!(fabs(off) < 1e-4)) return false;
+  }
+  return true;
+}
+
+/* One number of a statement changed; false: that would say the same. */
+static bool change(tarn_plan_stmt *s, uint32_t way) {
+  bool counted = s->op == TARN_PLAN_LOOP || s->op == TARN_PLAN_COPIES || s->op == TARN_PLAN_LANES;
+  switch (way) {
+  case 0: s->hi += counted; return counted;
+  case 1: s->hi -= counted; return counted;
+  case 2: s->lo += counted && s->op != TARN_PLAN_LANES; return counted && s->op != TARN_PLAN_LANES;
+  case 3: s->phase = TARN_PLAN_STEP; return true;
+  default: return false;
+  }
+}
+static void try_changes(trial *t, uint32_t no) {
+  const tarn_plan_code *was = t->N->code[0];
+  tarn_plan_stmt *p = tarn_copy(cx, was->p, was->n * sizeof *p);
+  tarn_plan_code now = {.n = was->n, .p = p, .values = was->values};
+  uint32_t changed = 0;
+  t->N->code[0] = &now;
+  for (uint32_t i = 0; i < was->n; i++)
+    for (uint32_t way = 0; way < 4; way++) {
+      tarn_plan_stmt before = p[i];
+      if (way == 3 && (before.op != TARN_PLAN_COMPUTE || before.phase == TARN_PLAN_STEP)) continue;
+      if (change(&p[i], way)) {
+        ck_assert_msg(!is_right(t), "case %u: statement %u changed in way %u goes unnoticed", no, i,
+                      way);
+        changed++;
+      }
+      p[i] = before;
+    }
+  t->N->code[0] = was;
+  ck_assert_uint_gt(changed, 20);
+}
+START_TEST(changes_are_noticed) {
+  trial t = {0};
+  prepare(&t, (uint32_t)_i);
+  ck_assert_msg(is_right(&t), "case %d: %s", _i, tarn_message(cx));
+  try_changes(&t, (uint32_t)_i);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("plan");
+  TCase *t = tcase_create("programs");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_set_timeout(t, 120);
+  tcase_add_loop_test(t, changes_are_noticed, 0, sizeof cases / sizeof *cases);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int bad = srunner_ntests_failed(r);
+  srunner_free(r);
+  return bad ? 1 : 0;
+}
