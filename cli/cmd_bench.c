@@ -8,11 +8,11 @@
 static double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 static void show_text(const cli_timing *t) {
-  double rate = t->gflop / t->median, peak = t->peaks.host.flops / 1e9;
+  double rate = t->gflop / t->median;
   printf("%.4g ms median, %.4g ms min, %u threads: %.4g GFLOP, %.4g GFLOP/s, %.1f %% of %.4g; %.0f "
          "%% of the kernels' bounds\n",
-         1e3 * t->median, 1e3 * t->least, t->peaks.host.threads, t->gflop, rate, 100 * rate / peak,
-         peak, 100 * share(t->bound, t->median));
+         1e3 * t->median, 1e3 * t->least, t->peaks.host.threads, t->gflop, rate,
+         100 * t->peak_fraction, t->peaks.host.flops / 1e9, 100 * share(t->bound, t->median));
   int wide = 0;
   for (uint32_t k = 0; k < t->n; k++)
     if ((int)strlen(t->kernel[k].name) > wide) wide = (int)strlen(t->kernel[k].name);
@@ -20,17 +20,17 @@ static void show_text(const cli_timing *t) {
     const cli_timed *x = &t->kernel[k];
     double g = x->work.flop / 1e9 / x->seconds;
     printf("  %-*s %9.4f ms %8.2f GFLOP/s %5.1f %%  %-4s %5.1f %%\n", wide, x->name,
-           1e3 * x->seconds, g, 100 * g / peak, x->bound.binds,
+           1e3 * x->seconds, g, 100 * x->peak_fraction, x->bound.binds,
            100 * share(x->bound.seconds, x->seconds));
   }
 }
-static void kernel_json(cli_json *j, const cli_timed *x, double peak) {
+static void kernel_json(cli_json *j, const cli_timed *x) {
   double g = x->work.flop / 1e9 / x->seconds;
   cli_json_open(j, NULL, '{');
   cli_json_str(j, "name", x->name);
   cli_json_num(j, "seconds", x->seconds);
   cli_json_num(j, "gflops", g);
-  cli_json_num(j, "peak_fraction", g / peak);
+  cli_json_num(j, "peak_fraction", x->peak_fraction);
   cli_json_num(j, "slots", x->work.slots);
   cli_json_num(j, "products", x->work.products);
   cli_json_num(j, "read_bytes", x->work.read);
@@ -41,7 +41,6 @@ static void kernel_json(cli_json *j, const cli_timed *x, double peak) {
   cli_json_close(j, '}');
 }
 static void show_json(tarn_ctx *cx, const cli_timing *t) {
-  double peak = t->peaks.host.flops / 1e9;
   cli_json *j = cli_json_new(cx);
   cli_json_open(j, "seconds", '{');
   cli_json_num(j, "median", t->median);
@@ -50,15 +49,15 @@ static void show_json(tarn_ctx *cx, const cli_timing *t) {
   cli_json_int(j, "threads", t->peaks.host.threads);
   cli_json_num(j, "gflop", t->gflop);
   cli_json_num(j, "gflops", t->gflop / t->median);
-  cli_json_num(j, "peak_gflops", peak);
-  cli_json_num(j, "peak_fraction", t->gflop / t->median / peak);
+  cli_json_num(j, "peak_gflops", t->peaks.host.flops / 1e9);
+  cli_json_num(j, "peak_fraction", t->peak_fraction);
   cli_json_num(j, "bound_seconds", t->bound);
   cli_json_num(j, "bound_fraction", share(t->bound, t->median));
   cli_json_open(j, "peaks", '{');
   cli_peaks_json(j, &t->peaks);
   cli_json_close(j, '}');
   cli_json_open(j, "kernels", '[');
-  for (uint32_t k = 0; k < t->n; k++) kernel_json(j, &t->kernel[k], peak);
+  for (uint32_t k = 0; k < t->n; k++) kernel_json(j, &t->kernel[k]);
   cli_json_close(j, ']');
   cli_json_print(j);
 }
@@ -124,8 +123,11 @@ static void bound_kernels(tarn_ctx *cx, const cli_compile *c, uint32_t threads, 
   cli_peaks_measure(cx, threads, reach, &t->peaks);
   for (uint32_t k = 0; k < t->n; k++) {
     cli_timed *x = &t->kernel[k];
+    double share = cli_f32_ops(&x->work) / t->peaks.host.flops;
     x->bound = cli_bound_of(&t->peaks, &x->work);
+    x->peak_fraction = share / x->seconds;
     t->bound += x->bound.seconds;
+    t->peak_fraction += share / t->median;
   }
 }
 

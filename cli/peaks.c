@@ -98,10 +98,10 @@ static double from_level(const tarn_host_level *l, const cli_work *w) {
   return traffic(&(tarn_host_rate){.read = l->read, .write = l->write, .copy = l->copy}, w->read,
                  w->write);
 }
+double cli_f32_ops(const cli_work *w) { return fmin(w->flop, 2 * w->slots); }
 cli_bound cli_bound_of(const cli_peaks *p, const cli_work *w) {
   const tarn_host_peaks *h = &p->host;
-  double product = (w->flop < 2 * w->slots ? w->flop : 2 * w->slots) / h->flops,
-         other = w->slots / h->slots;
+  double product = cli_f32_ops(w) / h->flops, other = w->slots / h->slots;
   double within = 2 * w->products / h->flops; /* those of functions too */
   cli_bound b = {fmax(fmax(product, within), other), "fma"};
   if (w->read + w->write > 0 && h->nrate) {

@@ -20,6 +20,9 @@ typedef struct cli_bound {
   double seconds;
   const char *binds;
 } cli_bound;
+/* Operations as multiply-adds of f32 do them, two a lane: an instruction that sums several products
+ * of small numbers in a lane counts as one of these, so that nothing is above the peak. */
+double cli_f32_ops(const cli_work *w);
 cli_bound cli_bound_of(const cli_peaks *p, const cli_work *w);
 
 #endif

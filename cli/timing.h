@@ -5,12 +5,13 @@
 
 typedef struct cli_timed {
   const char *name;
-  double seconds; /* median */
+  double seconds;       /* median */
+  double peak_fraction; /* of the multiply-adds that the machine can do */
   cli_work work;
   cli_bound bound;
 } cli_timed;
 typedef struct cli_timing {
-  double median, least, gflop;
+  double median, least, gflop, peak_fraction;
   double bound; /* seconds: the sum of the kernels' */
   cli_peaks peaks;
   uint32_t n;

@@ -132,7 +132,7 @@ static void timeline(FILE *f, const cli_timing *t) {
 static void rows(FILE *f, const cli_timing *t) {
   static const char *const column[] = {"kernel",  "ms",          "",      "share",
                                        "GFLOP/s", "of the peak", "binds", "reached"};
-  double all = 0, peak = t->peaks.host.flops / 1e9;
+  double all = 0;
   for (uint32_t k = 0; k < t->n; k++) all += t->kernel[k].seconds;
   cli_page_head(f, column, 8);
   for (uint32_t k = 0; k < t->n; k++) {
@@ -142,19 +142,19 @@ static void rows(FILE *f, const cli_timing *t) {
     fprintf(f, "</td><td>%.4f</td>", 1e3 * x->seconds);
     cli_page_bar(f, x->seconds / all);
     fprintf(f, "<td>%.1f %%</td><td>%.2f</td><td>%.1f %%</td><td>%s</td><td>%.0f %%</td></tr>\n",
-            100 * x->seconds / all, gflops(x), 100 * gflops(x) / peak, x->bound.binds,
+            100 * x->seconds / all, gflops(x), 100 * x->peak_fraction, x->bound.binds,
             100 * x->bound.seconds / x->seconds);
   }
   fputs("</table>\n", f);
 }
 void cli_timing_page(tarn_ctx *cx, const cli_timing *t, const char *title, const char *path) {
   FILE *f = cli_page_open(cx, path, title);
-  double rate = t->gflop / t->median, peak = t->peaks.host.flops / 1e9;
+  double rate = t->gflop / t->median;
   fprintf(f,
           "<p>%.4g ms median, %.4g ms least, %u threads; %.4g GFLOP, %.4g GFLOP/s, %.1f %% of "
           "%.4g; %.0f %% of the kernels' bounds.</p>\n",
-          1e3 * t->median, 1e3 * t->least, t->peaks.host.threads, t->gflop, rate, 100 * rate / peak,
-          peak, 100 * t->bound / t->median);
+          1e3 * t->median, 1e3 * t->least, t->peaks.host.threads, t->gflop, rate,
+          100 * t->peak_fraction, t->peaks.host.flops / 1e9, 100 * t->bound / t->median);
   roofline(f, t);
   timeline(f, t);
   rows(f, t);

@@ -237,7 +237,7 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
                    .sig = priced,
                    .copy = c->copy,
                    .price = c->price,
-                   .flops = cost.flops,
+                   .flops = tarn_ksig_flops(k->L, k->o->hw, priced),
                    .term = TARN_NONE};
   x.in = operand_buffers(b, c), x.out = result_buffers(b, ag, c);
   x.in_layout = tarn_copy(k->cx, sig.in, (sig.nin + 1) * sizeof *sig.in);

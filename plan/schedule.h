@@ -101,7 +101,7 @@ typedef struct tarn_kernel {
   const tarn_schedule *sched;
   bool copy;            /* only moves data (layout copy, materialise): counted apart */
   double price;         /* predicted seconds on the described hardware */
-  double flops;         /* operations of one run; a multiply-add is 2 */
+  double flops;         /* operations of one run: tarn_ksig_flops; K_NEST */
   double slots;         /* lanes of vector instructions of one run: tarn_ksig_slots; K_NEST */
   double products;      /* of those that multiply: tarn_ksig_products; K_NEST */
   double reads, writes; /* bytes that one run has to read and write: tarn_ksig_traffic */

@@ -84,6 +84,14 @@ bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e);
 /* Steps of the reduction that are written out in a register tile whose neighbours share what they
  * read; 0: they do not. vdim: of the lanes. */
 int64_t loop_window(const stage_model *m, uint32_t vdim, const int64_t *size);
+static inline uint32_t loop_first_dims(uint32_t n) {
+  return n >= 32 ? UINT32_MAX : (UINT32_C(1) << n) - 1;
+}
+/* Points of the dims whose bits are set. */
+double loop_points(const stage_model *m, uint32_t dims);
+/* Trips of a stage's body, over all its results, whose operands lie inside what they are read from:
+ * the others add nothing to the reduction (taps.c). */
+double loop_inside(tarn_lang *L, const tarn_stage *s, const stage_model *m);
 /* Bytes of all that a stage reads and writes. */
 double loop_whole(const stage_model *m);
 /* Threads that the outermost parallel levels keep busy: threads × (iterations / rounds × threads).

@@ -18,10 +18,14 @@ TARN_API bool tarn_ksig_complete(tarn_lang *L, const tarn_ksig *k);
  * move between the level that holds them and the unit. Pure. */
 TARN_API void tarn_ksig_traffic(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, double *read,
                                 double *write);
+/* Operations of one run, a multiply-add being 2; without those on padding, which add nothing: of
+ * the taps of windows those count that lie inside. Pure. */
+TARN_API double tarn_ksig_flops(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
 /* Lanes of 32 bits of the vector instructions that one run has to issue, whatever its schedule: of
  * each distinct value of a scalar expression (not of each place where it is used: what does not
  * depend on a loop is computed outside of it) what tarn_fx_slots says, a product that is added to
- * something being one with the addition. Loads, stores and shuffles are not counted. Pure. */
+ * something being one with the addition, and taps in padding left out. Loads, stores and shuffles
+ * are not counted. Pure. */
 TARN_API double tarn_ksig_slots(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
 /* Those of them that multiply floats: products and multiply-adds, those within functions too. */
 TARN_API double tarn_ksig_products(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
@@ -32,7 +36,7 @@ TARN_API double tarn_fx_slots(tarn_fxop op);
 TARN_API double tarn_fx_products(tarn_fxop op); /* those of them that multiply */
 typedef struct tarn_cost {                      /* analytic, one run */
   double seconds;                               /* the estimate */
-  double flops;                                 /* multiply-add = 2 */
+  double flops;                                 /* multiply-add = 2, padding included */
   double bytes[8]; /* moved between memory level i and i+1 of the description (reuse of each loop
                       counted) */
   double compute_seconds, memory_seconds[8], overhead_seconds;

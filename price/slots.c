@@ -20,13 +20,6 @@ typedef struct count {
   TARN_VEC(value) seen;
 } count;
 
-static uint32_t first_dims(uint32_t n) { return n >= 32 ? UINT32_MAX : (1u << n) - 1; }
-static double points(const stage_model *m, uint32_t dims) {
-  double n = 1;
-  for (uint32_t d = 0; d < m->n; d++)
-    if (dims >> d & 1) n *= (double)m->dim[d];
-  return n;
-}
 /* Lanes of 32 bits of one instruction for each element: masks of truth values have registers of
  * their own. */
 static double width(tarn_dtype t) { return t == TARN_BOOL ? 0 : (double)tarn_dtype_size(t) / 4; }
@@ -42,7 +35,7 @@ static value visit(count *c, uint32_t f) {
   v.type = x.dtype;
   if (x.op == TARN_FX_HOLE) {
     bool given = x.hole < c->nhole;
-    v.dims = given ? c->dims[x.hole] : first_dims(c->m->n),
+    v.dims = given ? c->dims[x.hole] : loop_first_dims(c->m->n),
     v.type = given ? c->type[x.hole] : TARN_F32;
   } else if (x.op != TARN_FX_CONST) {
     double wide = 0;
@@ -55,7 +48,7 @@ static value visit(count *c, uint32_t f) {
     double each = !c->products                   ? tarn_fx_slots(x.op)
                   : tarn_dtype_is_float(x.dtype) ? tarn_fx_products(x.op)
                                                  : 0;
-    v.slots = each * wide * points(c->m, v.dims);
+    v.slots = each * wide * loop_points(c->m, v.dims);
     if (tarn_fx_gives_bool(x.op)) v.type = TARN_BOOL;
   }
   tarn_push(tarn_lang_ctx(c->L), &c->seen, v);
@@ -100,15 +93,15 @@ static tarn_dtype type_of(const tarn_ksig *k, const tarn_read *r) {
 /* What an access yields depends on what moves or guards it, and, of a local buffer, on the shared
  * loops. */
 static uint32_t dims_of(const stage_model *m, const acc_model *a) {
-  return a->touched | a->guarded | (a->local ? first_dims(m->nshared) : 0);
+  return a->touched | a->guarded | (a->local ? loop_first_dims(m->nshared) : 0);
 }
 static double body_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s,
                          const stage_model *m, bool products) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
-  uint32_t all = first_dims(m->n), dims[TARN_MAX_OPERANDS];
+  uint32_t all = loop_first_dims(m->n), dims[TARN_MAX_OPERANDS];
   tarn_dtype type[TARN_MAX_OPERANDS];
   count c = {.L = L, .m = m, .nhole = f->nops, .dims = dims, .type = type, .products = products};
-  if (m->dot.k) return products ? 0 : points(m, all) / (double)m->dot.k;
+  if (m->dot.k) return products ? 0 : loop_points(m, all) / (double)m->dot.k;
   for (uint32_t r = 0; r < f->nops; r++)
     dims[r] = dims_of(m, &m->read[r]), type[r] = type_of(k, &s->read[r]);
   value v = visit(&c, f->body);
@@ -117,7 +110,7 @@ static double body_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s,
   const tarn_reducer *r = tarn_reducer_get(L, f->red);
   if (r->kind != TARN_RED_CUSTOM && products) return sum;
   if (r->kind != TARN_RED_CUSTOM)
-    return sum + width(v.type) * points(m, all) -
+    return sum + width(v.type) * loop_points(m, all) -
            (r->kind == TARN_RED_SUM ? folded(&c, f->body, all) : 0);
   c.nhole = 0, c.seen.n = 0;
   for (uint32_t i = 0; i < r->ns; i++) visit(&c, r->step[i]);
@@ -126,7 +119,7 @@ static double body_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s,
 static double epilogue_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s,
                              const stage_model *m, bool products) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
-  uint32_t dims[TARN_MAX_OPERANDS] = {first_dims(m->nacc)};
+  uint32_t dims[TARN_MAX_OPERANDS] = {loop_first_dims(m->nacc)};
   tarn_dtype type[TARN_MAX_OPERANDS] = {f->red == TARN_NONE ? TARN_F32
                                                             : tarn_reducer_get(L, f->red)->dtype};
   count c = {
@@ -144,9 +137,12 @@ static double slots_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, bool
   const tarn_nest *nest = tarn_nest_get(L, k->nest);
   const kernel_model *m = loop_model(L, hw, k);
   double sum = 0;
-  for (uint32_t i = 0; i < m->nstage; i++)
-    sum += body_slots(L, k, &nest->stage[i], &m->stage[i], products) +
-           epilogue_slots(L, k, &nest->stage[i], &m->stage[i], products);
+  for (uint32_t i = 0; i < m->nstage; i++) {
+    const stage_model *sm = &m->stage[i];
+    double inside = loop_inside(L, &nest->stage[i], sm) / loop_points(sm, loop_first_dims(sm->n));
+    sum += body_slots(L, k, &nest->stage[i], sm, products) * inside +
+           epilogue_slots(L, k, &nest->stage[i], sm, products);
+  }
   return sum;
 }
 double tarn_ksig_slots(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
