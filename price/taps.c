@@ -8,9 +8,18 @@
 #define MOST_WALKED (INT64_C(1) << 24) /* combinations of tied dims; of more all are counted */
 
 /* ---------------------------------------------------------------- which reads matter */
+/* What a choice between two values is where the condition is known, as that of a mask is in
+ * padding.
+ */
+static uint32_t chosen(tarn_lang *L, uint32_t f) {
+  const tarn_fx *x = tarn_fx_get(L, f);
+  const tarn_fx *c = x->op == TARN_FX_SEL ? tarn_fx_get(L, x->kid[0]) : x;
+  if (c == x || c->op != TARN_FX_CONST) return f;
+  return chosen(L, x->kid[c->ivalue ? 1 : 2]);
+}
 /* Is it 0 because a factor of it is? What the other factors are, infinite or not, is not asked. */
 static bool is_zero(tarn_lang *L, uint32_t f) {
-  const tarn_fx *x = tarn_fx_get(L, f);
+  const tarn_fx *x = tarn_fx_get(L, chosen(L, f));
   switch (x->op) {
   case TARN_FX_CONST: return tarn_dtype_is_float(x->dtype) ? x->value == 0 : x->ivalue == 0;
   case TARN_FX_MUL: return is_zero(L, x->kid[0]) || is_zero(L, x->kid[1]);
@@ -26,7 +35,7 @@ static bool pads(tarn_lang *L, const tarn_func *f, const tarn_stage *s, uint32_t
   for (uint32_t i = 0; i < f->nops; i++) with[i] = i == r ? m->fill : TARN_NONE;
   uint32_t body = tarn_fx_subst(L, f->body, with, f->nops);
   bool sum = tarn_reducer_get(L, f->red)->kind == TARN_RED_SUM;
-  return body == tarn_reducer_identity(L, f->red) || (sum && is_zero(L, body));
+  return chosen(L, body) == tarn_reducer_identity(L, f->red) || (sum && is_zero(L, body));
 }
 
 typedef struct guards {
@@ -77,7 +86,6 @@ static uint32_t range_dim(const guards *w, uint32_t dims) {
       best = d;
   return best;
 }
-static int64_t floor_of(int64_t a, int64_t b) { return a / b - (a % b < 0); } /* b > 0 */
 /* Places along dim d, with the others at w->at, where all guards on these dims hold. */
 static int64_t along(guards *w, uint32_t dims, uint32_t d) {
   int64_t first = 0, last = d == TARN_NONE ? 0 : w->m->dim[d] - 1;
@@ -93,8 +101,8 @@ static int64_t along(guards *w, uint32_t dims, uint32_t d) {
     }
     if (by == 0 && (lo > 0 || hi < 0)) return 0;
     if (by == 0) continue;
-    if (-floor_of(-lo, by) > first) first = -floor_of(-lo, by);
-    if (floor_of(hi, by) < last) last = floor_of(hi, by);
+    first = tarn_max(first, tarn_ceildiv(lo, by));
+    last = tarn_min(last, tarn_floordiv(hi, by));
   }
   return last >= first ? last - first + 1 : 0;
 }
